@@ -1,0 +1,84 @@
+package device
+
+// Program is code that a device can run: one kernel. It is immutable and may be
+// shared by devices.
+type Program struct {
+	// Name is the kernel's name, such as "matmul/go".
+	Name string
+	// Run computes block `block` of a.Blocks. Blocks may run in any order and
+	// at the same time; Run reads its tiling from a.Tiling() and touches only
+	// the launch's buffers. A panic becomes the stream's error.
+	Run func(a *Args, block int) error
+	// Cost estimates the launch with the given tiling bytes; nil when unknown.
+	Cost func(tiling []byte, key uint64, blocks int) Cost
+}
+
+// Class tells which engine a kernel keeps busy.
+type Class uint8
+
+// Kernel classes.
+const (
+	// Vector kernels run element by element.
+	Vector Class = iota
+	// Cube kernels are matrix products.
+	Cube
+	// Mix kernels do both.
+	Mix
+	// Move kernels only move bytes.
+	Move
+)
+
+// String returns the class in lower case.
+func (c Class) String() string {
+	return [...]string{"vector", "cube", "mix", "move"}[c&3]
+}
+
+// Cost is what one launch does, for rooflines, the simulator and the tuner.
+type Cost struct {
+	// Flops counts multiplications and additions.
+	Flops int64
+	// Bytes counts device memory read and written when nothing is cached.
+	Bytes int64
+	// Class is the engine.
+	Class Class
+	// Blocks is the block dim.
+	Blocks int
+}
+
+// Launch asks a stream to run a program once. Streams copy it.
+type Launch struct {
+	Program *Program
+	// Blocks is the block dim, at least 1.
+	Blocks int
+	// Key is the tiling key: the variant of the program.
+	Key uint64
+	// Buffers are the operands, inputs first. The first Inputs of them are
+	// only read; the others may be written. A nil buffer is an absent operand.
+	Buffers []Buffer
+	Inputs  int
+	// Scratch is memory for the kernel alone, contents undefined.
+	Scratch Buffer
+	// Inline is tiling data that travels with the launch; when it is nil the
+	// tiling is read from Tiling, in device memory, when the kernel runs.
+	Inline []byte
+	Tiling Buffer
+	// Label names the launch in errors; it may be nil.
+	Label *Label
+}
+
+// Args is what a running kernel sees. It is shared by the blocks of a launch
+// and must not be changed by them.
+type Args struct {
+	// Blocks is the block dim and Key the tiling key.
+	Blocks int
+	Key    uint64
+	// Buffers are the operands as in Launch.
+	Buffers []Buffer
+	// Scratch is the kernel's own memory.
+	Scratch Buffer
+	// Tiling is the tiling data, 64-byte aligned.
+	Tiling []byte
+}
+
+// Mem returns the bytes of operand i, nil when it is absent.
+func (a *Args) Mem(i int) []byte { return a.Buffers[i].Bytes() }

@@ -1,0 +1,76 @@
+package tensor
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// Format is the layout of a tensor's elements. The zero Format is ND.
+type Format uint8
+
+// Layouts. Operations compute on ND and FractalNZ; the others are labels that
+// operation tables refuse.
+const (
+	// ND is row-major and contiguous.
+	ND Format = iota
+	// FractalNZ is the blocked weight layout [b, N/c, M, c] with c = 32 for
+	// one-byte elements and 16 otherwise: element (m, n) lies at [n/c][m][n%c].
+	FractalNZ
+	FormatUndefined
+	NCHW
+	NHWC
+	NC1HWC0
+	FractalZ
+	NC1HWC0C04
+	HWCN
+	NDHWC
+	NCDHW
+	NDC1HWC0
+	FractalZ3D
+	numFormats
+)
+
+var formatInfo = [numFormats]struct {
+	name string
+	acl  int
+}{
+	ND:              {"nd", 2},
+	FractalNZ:       {"fractal_nz", 29},
+	FormatUndefined: {"undefined", -1},
+	NCHW:            {"nchw", 0},
+	NHWC:            {"nhwc", 1},
+	NC1HWC0:         {"nc1hwc0", 3},
+	FractalZ:        {"fractal_z", 4},
+	NC1HWC0C04:      {"nc1hwc0_c04", 12},
+	HWCN:            {"hwcn", 16},
+	NDHWC:           {"ndhwc", 27},
+	NCDHW:           {"ncdhw", 30},
+	NDC1HWC0:        {"ndc1hwc0", 32},
+	FractalZ3D:      {"fractal_z_3d", 33},
+}
+
+// String returns the layout's lower-case name.
+func (f Format) String() string {
+	if f >= numFormats {
+		return "format(" + strconv.Itoa(int(f)) + ")"
+	}
+	return formatInfo[f].name
+}
+
+// ACL returns ATB's numeric id of the layout.
+func (f Format) ACL() int {
+	if f >= numFormats {
+		return -1
+	}
+	return formatInfo[f].acl
+}
+
+// ParseFormat reads a lower-case layout name.
+func ParseFormat(name string) (Format, error) {
+	for f := range numFormats {
+		if formatInfo[f].name == name {
+			return f, nil
+		}
+	}
+	return FormatUndefined, fmt.Errorf("unknown format %q", name)
+}
