@@ -1,0 +1,164 @@
+package kernel
+
+import (
+	"fmt"
+	"reflect"
+	"unsafe"
+
+	"goatb/device"
+	"goatb/status"
+)
+
+// Align is the alignment of every tiling in memory, and of T inside it.
+const Align = 64
+
+// Args is what a running kernel sees.
+type Args = device.Args
+
+// Def describes a kernel with parameters P and tiling T. P must be comparable
+// and free of pointers; T must be free of pointers, slices, strings and
+// interfaces, since it travels as bytes.
+type Def[P comparable, T any] struct {
+	// Name is "family/variant", such as "rmsnorm/go".
+	Name string
+	// Class is the engine that the kernel keeps busy.
+	Class device.Class
+	// InPlace says that an output may be exactly the memory of an input.
+	InPlace bool
+	// Supports returns why the kernel cannot do p, or nil. A nil Supports
+	// supports everything.
+	Supports func(p *Problem, a P) error
+	// Scratch bounds the scratch bytes for every tiling of p, whatever the
+	// host values. A nil Scratch needs none.
+	Scratch func(p *Problem, a P) int64
+	// Tail returns the number of 64-bit words behind T. Nil means none.
+	Tail func(p *Problem, a P) int
+	// Tile fills the zeroed tiling. It checks the host values that it reads:
+	// a value that would lead Run outside its operands is an error.
+	Tile func(p *Problem, a P, t *T, tail []int64) (Grid, error)
+	// Run computes block `block` of a.Blocks. Blocks run in any order and at
+	// once; a result must not depend on the number of workers unless the
+	// kernel's comment says so.
+	Run func(a *Args, block int, t *T, tail []int64) error
+	// Cost gives flops and bytes of a launch with the tiling.
+	Cost func(t *T, tail []int64) (flops, bytes int64)
+}
+
+// Kernel is a kernel without its types: what tables, plans and devices hold.
+// It is immutable.
+type Kernel struct {
+	name     string
+	class    device.Class
+	inPlace  bool
+	program  device.Program
+	supports func(p *Problem) error
+	scratch  func(p *Problem) int64
+	tail     func(p *Problem) int
+	tile     func(p *Problem, dst []byte) (Grid, error)
+	size     int
+}
+
+// Define makes a kernel. It panics when T holds pointers or P is not plain
+// data: that is a fault of the program, found when the package is loaded.
+func Define[P comparable, T any](d Def[P, T]) *Kernel {
+	mustBePlain(d.Name, reflect.TypeFor[T]())
+	mustBePlain(d.Name, reflect.TypeFor[P]())
+	size := int(unsafe.Sizeof(*new(T)))
+	size = (size + 7) &^ 7
+	k := &Kernel{name: d.Name, class: d.Class, inPlace: d.InPlace, size: size}
+	k.supports = func(p *Problem) error {
+		a, ok := p.Params.(P)
+		if !ok {
+			return status.Errorf(status.ErrInternal, "want params %T, got %T", *new(P), p.Params)
+		}
+		if d.Supports == nil {
+			return nil
+		}
+		return d.Supports(p, a)
+	}
+	k.scratch = func(p *Problem) int64 {
+		if d.Scratch == nil {
+			return 0
+		}
+		return d.Scratch(p, p.Params.(P))
+	}
+	k.tail = func(p *Problem) int {
+		if d.Tail == nil {
+			return 0
+		}
+		return d.Tail(p, p.Params.(P))
+	}
+	k.tile = func(p *Problem, dst []byte) (Grid, error) {
+		t, tail := split[T](dst, size)
+		return d.Tile(p, p.Params.(P), t, tail)
+	}
+	k.program = device.Program{
+		Name: d.Name,
+		Run: func(a *device.Args, block int) error {
+			t, tail := split[T](a.Tiling, size)
+			return d.Run(a, block, t, tail)
+		},
+		Cost: func(tiling []byte, _ uint64, blocks int) device.Cost {
+			t, tail := split[T](tiling, size)
+			c := device.Cost{Class: d.Class, Blocks: blocks}
+			c.Flops, c.Bytes = d.Cost(t, tail)
+			return c
+		},
+	}
+	return k
+}
+
+// split views tiling bytes as T and its tail.
+func split[T any](b []byte, size int) (*T, []int64) {
+	t := (*T)(unsafe.Pointer(unsafe.SliceData(b[:size:len(b)])))
+	return t, device.View[int64](b[size:])
+}
+
+// mustBePlain panics unless values of type t can travel as bytes.
+func mustBePlain(name string, t reflect.Type) {
+	switch t.Kind() {
+	case reflect.Struct:
+		for f := range t.Fields() {
+			mustBePlain(name, f.Type)
+		}
+	case reflect.Array:
+		mustBePlain(name, t.Elem())
+	case reflect.Pointer, reflect.Slice, reflect.String, reflect.Map, reflect.Interface, reflect.Func, reflect.Chan, reflect.UnsafePointer:
+		panic(fmt.Sprintf("kernel %s: %s cannot travel as bytes", name, t))
+	}
+}
+
+// Name returns "family/variant".
+func (k *Kernel) Name() string { return k.name }
+
+// Class returns the engine that the kernel keeps busy.
+func (k *Kernel) Class() device.Class { return k.class }
+
+// InPlace reports whether an output may be exactly the memory of an input.
+func (k *Kernel) InPlace() bool { return k.inPlace }
+
+// Program returns what a device launches.
+func (k *Kernel) Program() *device.Program { return &k.program }
+
+// Supports returns why the kernel cannot do p, or nil.
+func (k *Kernel) Supports(p *Problem) error { return k.supports(p) }
+
+// Scratch bounds the scratch bytes of every tiling of p.
+func (k *Kernel) Scratch(p *Problem) int64 { return k.scratch(p) }
+
+// TilingSize returns the bytes of a tiling of p, a multiple of 8.
+func (k *Kernel) TilingSize(p *Problem) int { return k.size + 8*k.tail(p) }
+
+// Tile writes the tiling of p, with p.Values set, to dst, which has TilingSize
+// bytes and is 64-byte aligned. Equal problems give equal bytes.
+func (k *Kernel) Tile(p *Problem, dst []byte) (Grid, error) {
+	clear(dst)
+	g, err := k.tile(p, dst)
+	if err != nil {
+		return Grid{}, err
+	}
+	if g.Blocks < 1 {
+		return Grid{}, status.Errorf(status.ErrInternal, "tiling of %s chose %d blocks", k.name, g.Blocks)
+	}
+	return g, nil
+}

@@ -1,0 +1,231 @@
+// Package kerneltest runs one kernel on plain memory and checks what every
+// kernel promises: equal problems give equal tilings, blocks may run in any
+// order and at once, inputs stay as they were, nothing outside the operands is
+// written, every output byte is defined, and the result is the same for every
+// number of workers.
+package kerneltest
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"goatb/device"
+	"goatb/kernel"
+	"goatb/tensor"
+)
+
+const (
+	canary     = 64
+	canaryByte = 0xA5
+)
+
+// Case is one problem with its data.
+type Case struct {
+	Kernel *kernel.Kernel
+	// Problem is complete: descriptors, params, values. Machine.Cores is set
+	// by Run for each worker count.
+	Problem kernel.Problem
+	// In holds the bytes of each input, nil for an absent operand.
+	In [][]byte
+	// InPlace maps an output to the input whose memory it is.
+	InPlace map[int]int
+	// Keep says that output bytes which the kernel does not write are legal
+	// (a cache that is written at some slots): such outputs start as zeros.
+	Keep bool
+	// Workers lists the worker counts to try; nil means 1, 2, 3 and 16.
+	Workers []int
+	// Varies says that results may differ in rounding between worker counts;
+	// then only the first count's outputs are returned and compared.
+	Varies bool
+}
+
+// Run runs the case for every worker count and block order and returns the
+// outputs.
+func Run(t testing.TB, c Case) [][]byte {
+	t.Helper()
+	workers := c.Workers
+	if workers == nil {
+		workers = []int{1, 2, 3, 16}
+	}
+	var first [][]byte
+	for _, n := range workers {
+		p := c.Problem
+		p.Machine.Cores = n
+		fillMachine(&p.Machine)
+		for order := range 3 {
+			out := c.runOnce(t, &p, order)
+			switch {
+			case first == nil:
+				first = out
+			case !c.Varies || n == workers[0]:
+				for i := range out {
+					require.True(t, bytes.Equal(first[i], out[i]), "%s: output %d differs with %d workers, block order %d", c.Kernel.Name(), i, n, order)
+				}
+			}
+		}
+	}
+	return first
+}
+
+func fillMachine(m *kernel.Machine) {
+	if m.L1 == 0 {
+		m.L1, m.L2, m.L3 = 32<<10, 1<<20, 32<<20
+	}
+}
+
+// guarded is memory between canaries. Its payload is 64-byte aligned.
+type guarded struct {
+	whole, payload []byte
+	start          int
+}
+
+func newGuarded(n int64) guarded {
+	b := device.BytesOf(make([]uint64, (n+2*canary+64+7)/8))
+	for i := range b {
+		b[i] = canaryByte
+	}
+	start := canary
+	for !aligned(b[start:]) {
+		start++
+	}
+	return guarded{whole: b, payload: b[start : start+int(n) : start+int(n)], start: start}
+}
+
+func (g guarded) check(t testing.TB, what string, i int) {
+	t.Helper()
+	for j, v := range g.whole {
+		if (j < g.start || j >= g.start+len(g.payload)) && v != canaryByte {
+			require.FailNow(t, "memory around an operand was written", "%s %d at byte %d of %d", what, i, j-g.start, len(g.payload))
+		}
+	}
+}
+
+func (c *Case) runOnce(t testing.TB, p *kernel.Problem, order int) [][]byte {
+	t.Helper()
+	k := c.Kernel
+	require.NoError(t, k.Supports(p), k.Name())
+	in := make([]guarded, len(p.In))
+	args := device.Args{Buffers: make([]device.Buffer, len(p.In)+len(p.Out))}
+	for i := range p.In {
+		if c.In[i] == nil {
+			continue
+		}
+		in[i] = newGuarded(int64(len(c.In[i])))
+		copy(in[i].payload, c.In[i])
+		args.Buffers[i] = device.Wrap(in[i].payload)
+	}
+	out := make([]guarded, len(p.Out))
+	for i := range p.Out {
+		if src, ok := c.InPlace[i]; ok {
+			out[i] = in[src]
+		} else if n := p.Out[i].Bytes(); n > 0 {
+			out[i] = newGuarded(n)
+			if c.Keep {
+				clear(out[i].payload)
+			} else {
+				poison(out[i].payload, byte(order))
+			}
+		} else {
+			continue
+		}
+		args.Buffers[len(p.In)+i] = device.Wrap(out[i].payload)
+	}
+	scratch := newGuarded(k.Scratch(p))
+	poison(scratch.payload, 0xff)
+	args.Scratch = device.Wrap(scratch.payload)
+	tiling := newGuarded(int64(k.TilingSize(p)))
+	grid := tile(t, k, p, tiling.payload)
+	args.Tiling, args.Key, args.Blocks = tiling.payload, grid.Key, grid.Blocks
+	before := bytes.Clone(tiling.payload)
+	runBlocks(t, k, &args, order)
+	require.True(t, bytes.Equal(before, tiling.payload), "%s changed its tiling", k.Name())
+	cost := k.Program().Cost(tiling.payload, grid.Key, grid.Blocks)
+	require.True(t, cost.Flops >= 0 && cost.Bytes >= 0, "%s: cost %+v", k.Name(), cost)
+	scratch.check(t, k.Name()+": scratch", 0)
+	tiling.check(t, k.Name()+": tiling", 0)
+	return c.collect(t, in, out)
+}
+
+func (c *Case) collect(t testing.TB, in, out []guarded) [][]byte {
+	t.Helper()
+	written := map[int]bool{}
+	for _, src := range c.InPlace {
+		written[src] = true
+	}
+	for i, g := range in {
+		if g.whole == nil {
+			continue
+		}
+		g.check(t, c.Kernel.Name()+": input", i)
+		if !written[i] {
+			require.True(t, bytes.Equal(c.In[i], g.payload), "%s changed input %d", c.Kernel.Name(), i)
+		}
+	}
+	res := make([][]byte, len(out))
+	for i, g := range out {
+		if g.whole == nil {
+			continue
+		}
+		g.check(t, c.Kernel.Name()+": output", i)
+		res[i] = bytes.Clone(g.payload)
+	}
+	return res
+}
+
+// tile computes the tiling twice, into memory with different old contents.
+func tile(t testing.TB, k *kernel.Kernel, p *kernel.Problem, dst []byte) kernel.Grid {
+	t.Helper()
+	poison(dst, 0x11)
+	g1, err := k.Tile(p, dst)
+	require.NoError(t, err, k.Name())
+	again := newGuarded(int64(len(dst)))
+	poison(again.payload, 0xee)
+	g2, err := k.Tile(p, again.payload)
+	require.NoError(t, err, k.Name())
+	require.Equal(t, g1, g2, "%s: tiling is not a function of its problem", k.Name())
+	require.True(t, bytes.Equal(dst, again.payload), "%s: tiling is not a function of its problem", k.Name())
+	return g1
+}
+
+func runBlocks(t testing.TB, k *kernel.Kernel, a *device.Args, order int) {
+	t.Helper()
+	run := k.Program().Run
+	switch order {
+	case 0:
+		for b := range a.Blocks {
+			require.NoError(t, run(a, b), "%s block %d", k.Name(), b)
+		}
+	case 1:
+		for _, b := range rand.New(rand.NewPCG(7, 7)).Perm(a.Blocks) {
+			require.NoError(t, run(a, b), "%s block %d", k.Name(), b)
+		}
+	default:
+		errs := make([]error, a.Blocks)
+		var wg sync.WaitGroup
+		for b := range a.Blocks {
+			wg.Go(func() { errs[b] = run(a, b) })
+		}
+		wg.Wait()
+		for b, err := range errs {
+			require.NoError(t, err, "%s block %d", k.Name(), b)
+		}
+	}
+}
+
+// poison fills memory with values that make a float NaN and an integer large,
+// different for every pattern, so that an unwritten element shows as a
+// difference between two runs.
+func poison(b []byte, pattern byte) {
+	for i := range b {
+		b[i] = 0xff - pattern&1<<uint(i&3)
+	}
+}
+
+// Desc is shorthand for tensor.Of.
+func Desc(t tensor.DType, dims ...int64) tensor.Desc { return tensor.Of(t, dims...) }
+
+func aligned(b []byte) bool { return addr(b)%64 == 0 }
