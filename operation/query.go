@@ -1,0 +1,137 @@
+package operation
+
+import (
+	"fmt"
+
+	"goatb/status"
+	"goatb/tensor"
+)
+
+// Stage is the call that a check belongs to.
+type Stage uint8
+
+// Stages.
+const (
+	StageInfer Stage = iota
+	StageSetup
+	StageExecute
+)
+
+// String returns the stage's name in errors.
+func (s Stage) String() string { return [...]string{"infer shape", "setup", "execute"}[s] }
+
+// Query is what an operation is asked about: descriptors, host values, profile.
+type Query struct {
+	Stage Stage
+	// In has one descriptor per input port, empty for an absent one. Out is
+	// set at stage setup.
+	In, Out []tensor.Desc
+	// Sig is the operation's signature.
+	Sig *Signature
+	// Profile holds the limits to check.
+	Profile *Profile
+	// values holds the host values by input, nil where there are none.
+	values [][]int64
+}
+
+// Has reports whether input i is there.
+func (q *Query) Has(i int) bool { return i < len(q.In) && !q.In[i].Empty() }
+
+// Values returns the host values of input i, and false when the caller passed
+// none: at InferShape, or for a tensor without host data.
+func (q *Query) Values(i int) ([]int64, bool) {
+	if i >= len(q.values) || q.values[i] == nil {
+		return nil, false
+	}
+	return q.values[i], true
+}
+
+// WithValues returns a copy of q that carries host values by input.
+func (q *Query) WithValues(values [][]int64) *Query {
+	c := *q
+	c.values = values
+	return &c
+}
+
+// Limit returns a limit of the profile for this operation, and false when the
+// profile does not limit it.
+func (q *Query) Limit(name string) (int64, bool) { return q.Profile.Limit(q.Sig.Name, name) }
+
+// InName names input i in errors: "input 1 (gamma)".
+func (q *Query) InName(i int) string { return portName("input", i, q.Sig.In) }
+
+// OutName names output i in errors: "output 0 (y)".
+func (q *Query) OutName(i int) string { return portName("output", i, q.Sig.Out) }
+
+func portName(kind string, i int, ports []Port) string {
+	if i < len(ports) && ports[i].Name != "" {
+		return fmt.Sprintf("%s %d (%s)", kind, i, ports[i].Name)
+	}
+	return fmt.Sprintf("%s %d", kind, i)
+}
+
+// BadIn returns an error about input i.
+func (q *Query) BadIn(code status.Code, i int, format string, args ...any) error {
+	return status.Errorf(code, format, args...).On(q.InName(i))
+}
+
+// BadOut returns an error about output i.
+func (q *Query) BadOut(code status.Code, i int, format string, args ...any) error {
+	return status.Errorf(code, format, args...).On(q.OutName(i))
+}
+
+// InRank checks the rank of input i against the ranks allowed.
+func (q *Query) InRank(code status.Code, i int, ranks ...int) error {
+	return wantRank(code, q.InName, i, &q.In[i], ranks)
+}
+
+// OutRank checks the rank of output i against the ranks allowed.
+func (q *Query) OutRank(code status.Code, i int, ranks ...int) error {
+	return wantRank(code, q.OutName, i, &q.Out[i], ranks)
+}
+
+func wantRank(code status.Code, name func(int) string, i int, d *tensor.Desc, ranks []int) error {
+	for _, r := range ranks {
+		if d.Rank() == r {
+			return nil
+		}
+	}
+	return status.Errorf(code, "want rank %s, got %s", anyOf(ranks), d).On(name(i))
+}
+
+func anyOf(ranks []int) string {
+	s := ""
+	for i, r := range ranks {
+		switch {
+		case i == 0:
+		case i == len(ranks)-1:
+			s += " or "
+		default:
+			s += ", "
+		}
+		s += fmt.Sprint(r)
+	}
+	return s
+}
+
+// InShape checks that input i has exactly the shape want.
+func (q *Query) InShape(code status.Code, i int, want tensor.Shape) error {
+	if q.In[i].Shape != want {
+		return q.BadIn(code, i, "want %s, got %s", want, q.In[i].Shape)
+	}
+	return nil
+}
+
+// OutShape checks output i at setup: rankCode for another rank, dimCode for
+// another dimension.
+func (q *Query) OutShape(rankCode, dimCode status.Code, i int, want tensor.Shape) error {
+	got := q.Out[i].Shape
+	if got == want {
+		return nil
+	}
+	code := dimCode
+	if got.Rank() != want.Rank() {
+		code = rankCode
+	}
+	return q.BadOut(code, i, "want %s, got %s", want, got)
+}
