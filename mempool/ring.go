@@ -1,0 +1,280 @@
+package mempool
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"goatb/device"
+	"goatb/status"
+)
+
+// SlotAlign is the alignment of every ring block, in bytes: tiling structs may
+// be read in place.
+const SlotAlign = 64
+
+// Ring hands out equal blocks of one buffer, round robin. The package comment
+// tells who owns a block when.
+//
+// It may be used from any goroutine; several takers get different blocks. The
+// memory behind it belongs to the caller and must outlive the ring. Take,
+// Release and Return allocate nothing once each block has been released once.
+type Ring struct {
+	dev       device.Device
+	mem       device.Buffer
+	blockSize int64
+
+	mu     sync.Mutex
+	slots  []slot
+	next   int // slot of the next Take
+	taken  int64
+	stalls int64
+	nanos  int64
+	closed bool
+}
+
+// slot is the state of one block, guarded by Ring.mu.
+type slot struct {
+	event device.Event // nil until the block's first Release
+	owner owner
+	turn  uint64 // number of takes so far: tells a stale Block from the live one
+}
+
+type owner uint8
+
+const (
+	ownedByNobody owner = iota
+	ownedByHost
+	ownedByStream
+	changingHands // a Take waits for the event, or a Release records it
+)
+
+// Block is one block of a ring, owned by whoever took it. It is a small value.
+// The zero Block is no block.
+type Block struct {
+	ring  *Ring
+	buf   device.Buffer
+	index int
+	turn  uint64
+}
+
+// Buffer returns the block's memory.
+func (b Block) Buffer() device.Buffer { return b.buf }
+
+// Index returns the block's place in the ring.
+func (b Block) Index() int { return b.index }
+
+// RingStats counts what a ring has seen.
+type RingStats struct {
+	// Blocks and BlockSize are the ring's shape; BlockSize is in bytes.
+	Blocks    int
+	BlockSize int64
+	// InUse is the number of blocks that the host or unfinished device work owns.
+	InUse int
+	// Taken counts successful takes.
+	Taken int64
+	// Stalls counts takes that had to wait for device work, StallNanos their
+	// waiting time in nanoseconds.
+	Stalls, StallNanos int64
+}
+
+// NewRing makes a ring of blocks*blockSize bytes at the start of mem, which may
+// be device or host memory. Events come from d. Errors: ErrInvalidParam for a
+// missing device, a count below 1, a block size that is no positive multiple of
+// SlotAlign, memory that is freed, misaligned or too small.
+func NewRing(d device.Device, mem device.Buffer, blocks int, blockSize int64) (*Ring, error) {
+	switch {
+	case d == nil:
+		return nil, status.Errorf(status.ErrInvalidParam, "ring: want a device, got nil")
+	case blocks < 1:
+		return nil, status.Errorf(status.ErrInvalidParam, "ring: want at least 1 block, got %d", blocks)
+	case blockSize < 1 || blockSize%SlotAlign != 0:
+		return nil, status.Errorf(status.ErrInvalidParam, "ring: want a block size that is a positive multiple of %d, got %d", SlotAlign, blockSize)
+	case !mem.Live():
+		return nil, status.Errorf(status.ErrInvalidParam, "ring: want live memory, got a nil or freed buffer")
+	case mem.Offset()%SlotAlign != 0:
+		return nil, status.Errorf(status.ErrInvalidParam, "ring: want memory at a multiple of %d, got offset %d", SlotAlign, mem.Offset())
+	case blockSize > mem.Size()/int64(blocks):
+		return nil, status.Errorf(status.ErrInvalidParam, "ring: want %d blocks of %d bytes, got %d bytes", blocks, blockSize, mem.Size())
+	}
+	return &Ring{dev: d, mem: mem, blockSize: blockSize, slots: make([]slot, blocks)}, nil
+}
+
+// Take gives the next block to the caller. When device work still owns it, Take
+// waits until that work is done or ctx is done, and counts the stall; a take
+// that ctx ended leaves the ring as it was. When the host still owns it, no
+// wait could help: the error is ErrOutOfHostMemory or ErrOutOfDeviceMemory by
+// the ring's memory. A closed ring is ErrInvalidParam.
+func (r *Ring) Take(ctx context.Context) (Block, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return Block{}, errClosed("take from")
+	}
+	i := r.next
+	s := &r.slots[i]
+	switch s.owner {
+	case ownedByHost, changingHands:
+		return Block{}, r.exhausted(i)
+	case ownedByStream:
+		if err := r.await(ctx, i); err != nil {
+			return Block{}, err
+		}
+	default:
+		r.next = (i + 1) % len(r.slots)
+	}
+	s.owner = ownedByHost
+	s.turn++
+	r.taken++
+	return Block{ring: r, buf: r.mem.At(int64(i)*r.blockSize, r.blockSize), index: i, turn: s.turn}, nil
+}
+
+// await moves past slot i and waits for its event. It is called with r.mu held
+// and gives it up while it waits.
+func (r *Ring) await(ctx context.Context, i int) error {
+	s := &r.slots[i]
+	r.next = (i + 1) % len(r.slots)
+	if s.event.Query() {
+		return nil
+	}
+	s.owner = changingHands
+	r.stalls++
+	r.mu.Unlock()
+	start := time.Now()
+	err := s.event.Synchronize(ctx)
+	waited := time.Since(start)
+	r.mu.Lock()
+	r.nanos += waited.Nanoseconds()
+	if r.closed {
+		return errClosed("take from")
+	}
+	if err == nil {
+		return nil
+	}
+	s.owner = ownedByStream
+	if r.next == (i+1)%len(r.slots) {
+		r.next = i
+	}
+	return status.Place(err, status.ErrRuntimeFail, "", "", "ring")
+}
+
+func errClosed(what string) error {
+	return status.Errorf(status.ErrInvalidParam, "ring: %s a closed ring", what)
+}
+
+func (r *Ring) exhausted(i int) error {
+	code := status.ErrOutOfDeviceMemory
+	if r.mem.Space() == device.HostSpace {
+		code = status.ErrOutOfHostMemory
+	}
+	held := 0
+	for k := range r.slots {
+		if o := r.slots[k].owner; o == ownedByHost || o == changingHands {
+			held++
+		}
+	}
+	return status.Errorf(code, "ring: block %d of %d (%d bytes each) is taken and not given back, %d blocks are", i, len(r.slots), r.blockSize, held)
+}
+
+// Release gives the block to s: it is free once the work that s holds so far is
+// done. Errors leave the block with the caller: ErrInvalidStream for a nil
+// stream, ErrInvalidParam for a block that the caller does not own (given back
+// twice, of another ring), and what the device reports.
+func (r *Ring) Release(b Block, s device.Stream) error {
+	if s == nil {
+		return status.Errorf(status.ErrInvalidStream, "ring: release of block %d wants a stream, got nil", b.index)
+	}
+	ev, err := r.handOver(b)
+	if err != nil {
+		return err
+	}
+	err = s.Record(ev)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return errClosed("release into")
+	}
+	r.slots[b.index].owner = ownedByStream
+	if err != nil {
+		r.slots[b.index].owner = ownedByHost
+	}
+	return status.Place(err, status.ErrRuntimeFail, "", "", "ring")
+}
+
+// handOver checks the caller's right to b and returns its event.
+func (r *Ring) handOver(b Block) (device.Event, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s, err := r.owned(b)
+	if err != nil {
+		return nil, err
+	}
+	if s.event == nil {
+		if s.event, err = r.dev.NewEvent(); err != nil {
+			return nil, status.Place(err, status.ErrDeviceFail, "", "", "ring")
+		}
+	}
+	s.owner = changingHands
+	return s.event, nil
+}
+
+// Return gives back a block that no device work uses. Errors as Release.
+func (r *Ring) Return(b Block) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s, err := r.owned(b)
+	if err != nil {
+		return err
+	}
+	s.owner = ownedByNobody
+	return nil
+}
+
+func (r *Ring) owned(b Block) (*slot, error) {
+	if b.ring != r {
+		return nil, status.Errorf(status.ErrInvalidParam, "ring: block %d is not of this ring", b.index)
+	}
+	if r.closed {
+		return nil, errClosed("block given back to")
+	}
+	s := &r.slots[b.index]
+	if s.turn != b.turn || s.owner != ownedByHost {
+		return nil, status.Errorf(status.ErrInvalidParam, "ring: block %d was given back already", b.index)
+	}
+	return s, nil
+}
+
+// Stats returns a snapshot of the counters.
+func (r *Ring) Stats() RingStats {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out := RingStats{Blocks: len(r.slots), BlockSize: r.blockSize, Taken: r.taken, Stalls: r.stalls, StallNanos: r.nanos}
+	for i := range r.slots {
+		switch s := &r.slots[i]; s.owner {
+		case ownedByHost, changingHands:
+			out.InUse++
+		case ownedByStream:
+			if !s.event.Query() {
+				out.InUse++
+			}
+		}
+	}
+	return out
+}
+
+// Close frees the ring's events; the memory stays the caller's. Close it after
+// the streams that it was used with are synchronized. Closing twice is legal.
+func (r *Ring) Close() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.closed = true
+	var errs []error
+	for i := range r.slots {
+		if ev := r.slots[i].event; ev != nil {
+			errs = append(errs, ev.Close())
+			r.slots[i] = slot{turn: r.slots[i].turn}
+		}
+	}
+	return errors.Join(errs...)
+}
