@@ -1,0 +1,215 @@
+package operation
+
+import (
+	"goatb/status"
+	"goatb/tensor"
+)
+
+// InferShape checks input descriptors as the operation's InferShape does and
+// returns the output descriptors. The order of checks is ATB's: number of
+// inputs, rank and size of each, the dtype and layout table, the operation's
+// own rules.
+func InferShape(s Spec, p *Profile, in []tensor.Desc) ([]tensor.Desc, error) {
+	sig := s.Signature()
+	c, err := newChecker(&sig, p)
+	if err != nil {
+		return nil, err
+	}
+	return c.inferShape(s, in)
+}
+
+// CheckSetup checks input and output descriptors and host values as Setup does.
+// values holds the host values by input, nil entries where there are none.
+func CheckSetup(s Spec, p *Profile, in, out []tensor.Desc, values [][]int64) error {
+	sig := s.Signature()
+	c, err := newChecker(&sig, p)
+	if err != nil {
+		return err
+	}
+	_, err = c.setup(s, in, out, values)
+	return err
+}
+
+// checker makes the checks that every operation shares. It is immutable.
+type checker struct {
+	sig     *Signature
+	profile *Profile
+	combos  []Combo
+}
+
+func newChecker(sig *Signature, p *Profile) (*checker, error) {
+	c := &checker{sig: sig, profile: p}
+	if p.rows == nil {
+		var err error
+		if c.combos, err = ParseCombos(sig.Native); err != nil {
+			return nil, status.Errorf(status.ErrInternal, "native combinations of %s: %w", sig.Name, err)
+		}
+		return c, nil
+	}
+	rows, ok := p.rows[sig.Variant]
+	if !ok {
+		return nil, status.Errorf(status.ErrInvalidTensorIniMatch, "profile %s has no table for %s", p.name, sig.Variant)
+	}
+	c.combos = rows
+	return c, nil
+}
+
+func (c *checker) query(stage Stage, in, out []tensor.Desc, values [][]int64) *Query {
+	return &Query{Stage: stage, In: in, Out: out, Sig: c.sig, Profile: c.profile, values: values}
+}
+
+func (c *checker) inferShape(s Spec, in []tensor.Desc) ([]tensor.Desc, error) {
+	q := c.query(StageInfer, in, nil, nil)
+	err := c.inputs(q)
+	if err == nil {
+		err = s.Check(q)
+	}
+	if err != nil {
+		return nil, status.Place(err, status.ErrInvalidParam, c.sig.Name, StageInfer.String(), "")
+	}
+	out, err := s.Infer(q)
+	if err == nil && len(out) != len(c.sig.Out) {
+		err = status.Errorf(status.ErrInternal, "inferred %d outputs, want %d", len(out), len(c.sig.Out))
+	}
+	return out, status.Place(err, status.ErrInvalidParam, c.sig.Name, StageInfer.String(), "")
+}
+
+// setup makes the checks of Setup and returns the query that lowering reads.
+func (c *checker) setup(s Spec, in, out []tensor.Desc, values [][]int64) (*Query, error) {
+	q := c.query(StageSetup, in, out, values)
+	err := c.operands(q)
+	if err == nil {
+		err = s.Check(q)
+	}
+	if err == nil {
+		err = c.outputs(s, q)
+	}
+	if err == nil {
+		err = checkValues(s, q)
+	}
+	return q, status.Place(err, status.ErrInvalidParam, c.sig.Name, StageSetup.String(), "")
+}
+
+// checkValues lets the spec check the host values that are there.
+func checkValues(s Spec, q *Query) error {
+	v, ok := s.(ValueChecker)
+	if !ok || q.values == nil {
+		return nil
+	}
+	for i, p := range q.Sig.In {
+		if _, there := q.Values(i); p.Host && q.Has(i) && !there {
+			return q.BadIn(status.ErrInvalidTensorAddr, i, "want host data: its values are read on the host")
+		}
+	}
+	return v.CheckValues(q)
+}
+
+// inputs makes the shared checks of InferShape.
+func (c *checker) inputs(q *Query) error {
+	if err := wantCount("inputs", len(q.In), len(c.sig.In)); err != nil {
+		return err
+	}
+	for i := range q.In {
+		if err := checkPort(q.InName, i, &q.In[i], c.sig.In); err != nil {
+			return err
+		}
+	}
+	return c.table(q.In, nil)
+}
+
+// operands makes the shared checks of Setup.
+func (c *checker) operands(q *Query) error {
+	if err := wantCount("inputs", len(q.In), len(c.sig.In)); err != nil {
+		return err
+	}
+	if err := wantCount("outputs", len(q.Out), len(c.sig.Out)); err != nil {
+		return err
+	}
+	for i := range q.In {
+		if err := checkPort(q.InName, i, &q.In[i], c.sig.In); err != nil {
+			return err
+		}
+	}
+	for i := range q.Out {
+		if err := checkPort(q.OutName, i, &q.Out[i], c.sig.Out); err != nil {
+			return err
+		}
+	}
+	if c.sig.TableInputsOnly || len(c.sig.Out) == 0 {
+		return c.table(q.In, nil)
+	}
+	return c.table(q.In, q.Out)
+}
+
+func wantCount(what string, got, want int) error {
+	if got != want {
+		return status.Errorf(status.ErrInvalidInTensorNum, "want %d %s, got %d", want, what, got)
+	}
+	return nil
+}
+
+func checkPort(name func(int) string, i int, d *tensor.Desc, ports []Port) error {
+	if ports[i].Optional && d.Empty() {
+		return nil
+	}
+	if err := tensor.CheckDesc(d); err != nil {
+		return err.On(name(i))
+	}
+	return nil
+}
+
+func (c *checker) table(in, out []tensor.Desc) error {
+	for i := range c.combos {
+		if c.combos[i].matches(in, out) {
+			return nil
+		}
+	}
+	got := Combo{In: cellsOf(in), Out: cellsOf(out)}
+	return status.Errorf(status.ErrInvalidTensorIniMatch, "%s has no combination %s, want one of %s", c.sig.Variant, got, comboList(c.combos))
+}
+
+func cellsOf(descs []tensor.Desc) []Cell {
+	cells := make([]Cell, len(descs))
+	for i, d := range descs {
+		cells[i] = Cell{d.DType, d.Format}
+	}
+	return cells
+}
+
+// comboList prints at most eight combinations.
+func comboList(combos []Combo) string {
+	s := ""
+	for i, c := range combos {
+		if i == 8 {
+			return s + " ; ..."
+		}
+		if i > 0 {
+			s += " ; "
+		}
+		s += c.String()
+	}
+	return s
+}
+
+// outputs compares the outputs with the inferred ones: they must have the same
+// size always, since kernels write that many bytes, and be equal where the
+// profile does not leave the shape to the operation.
+func (c *checker) outputs(s Spec, q *Query) error {
+	inferred, err := s.Infer(q)
+	if err != nil {
+		return err
+	}
+	if err := wantCount("inferred outputs", len(inferred), len(q.Out)); err != nil {
+		return err
+	}
+	for i := range q.Out {
+		got, want := &q.Out[i], &inferred[i]
+		if got.Empty() && (want.Empty() || c.sig.Out[i].Optional) {
+			continue
+		}
+		if got.Bytes() != want.Bytes() || (c.profile.rows == nil && *got != *want) {
+			return q.BadOut(status.ErrInvalidTensorDim, i, "want %s, got %s", want, got)
+		}
+	}
+	return nil
+}
