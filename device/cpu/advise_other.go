@@ -1,0 +1,6 @@
+//go:build !linux
+
+package cpu
+
+// adviseHuge does nothing: the system chooses its page sizes itself.
+func adviseHuge([]byte) {}

@@ -1,0 +1,30 @@
+// Package cpu is the embedded device: the processor that the program runs on,
+// behind the same contract as an accelerator.
+//
+// # Streams
+//
+// Each stream is an ordered queue with a goroutine of its own. Enqueuing copies
+// the task into a preallocated slot and returns; it allocates nothing once the
+// stream has seen its largest launch. The stream's goroutine runs copies and
+// kernel blocks itself, and helpers (Props.Cores - 1 of them, shared by all
+// streams) join it for launches of more than one block. Idle goroutines look
+// for work for a bounded time (WithSpin) and then sleep: a device without work
+// uses no processor time.
+//
+// With WithInline nothing runs beside the caller: a task runs inside the call
+// that enqueues it. A Wait for an event that has not fired makes the stream hold
+// its later tasks until the call that records the event runs them.
+//
+// # Memory
+//
+// Device and host memory lie outside the Go heap, page aligned and zero filled,
+// and become resident when they are touched. Free takes effect at once for new
+// launches and copies and gives the memory back when the tasks enqueued before
+// it are done. Programs must not keep slices of Buffer.Bytes beyond that. A
+// kernel that touches memory that is gone gets an error, not a crash.
+//
+// # Waits without end
+//
+// A Wait for a record that nobody enqueues holds its stream until Close of the
+// device, or of the event, aborts it with an error.
+package cpu

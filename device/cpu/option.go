@@ -1,0 +1,102 @@
+package cpu
+
+import (
+	"math"
+	"time"
+
+	"goatb/device"
+	"goatb/internal/workpool"
+	"goatb/status"
+)
+
+// DefaultQueueDepth is the number of tasks that a stream holds unless
+// WithQueueDepth says otherwise.
+const DefaultQueueDepth = 1024
+
+// maxQueueDepth bounds the memory of one stream's slots.
+const maxQueueDepth = 1 << 20
+
+// maxWorkers bounds the goroutines of one device.
+const maxWorkers = 4096
+
+type config struct {
+	workers int // noWorkers until an option says otherwise
+	inline  bool
+	depth   int
+	limit   int64
+	spin    time.Duration
+	observe func(Task)
+}
+
+const noWorkers = math.MinInt
+
+// Option changes how New makes a device.
+type Option func(*config)
+
+// WithWorkers sets the number of blocks that run at once. The default is the
+// least of GOMAXPROCS, the processors of the affinity mask and the quota of the
+// control group. An inline device runs its blocks one after the other; there
+// the number only tells kernels how many blocks to cut their work into.
+func WithWorkers(n int) Option { return func(c *config) { c.workers = n } }
+
+// WithInline makes tasks run inside the call that enqueues them. No goroutine
+// is started.
+func WithInline() Option { return func(c *config) { c.inline = true } }
+
+// WithQueueDepth sets the number of tasks that a stream holds, 1 to 1048576.
+func WithQueueDepth(n int) Option { return func(c *config) { c.depth = n } }
+
+// WithMemoryLimit bounds the bytes that Alloc has handed out and Free has not
+// taken back. Memory whose Free waits for enqueued work still counts. The
+// default is no limit.
+func WithMemoryLimit(bytes int64) Option { return func(c *config) { c.limit = bytes } }
+
+// WithSpin sets how long idle goroutines look for work before they sleep; 0
+// makes them sleep at once. The default is 100 microseconds.
+func WithSpin(d time.Duration) Option { return func(c *config) { c.spin = d } }
+
+// WithObserver calls f after every task, from the goroutine that ran it, so f
+// must be quick and safe for concurrent use.
+func WithObserver(f func(Task)) Option { return func(c *config) { c.observe = f } }
+
+// Task tells an observer what a stream did.
+type Task struct {
+	// Stream numbers the device's streams from 0 in the order of their making.
+	Stream int
+	// Kind is "launch", "copy", "record" or "wait".
+	Kind string
+	// Label is the launch's label, nil when it had none.
+	Label *device.Label
+	// Start and End bound the task's run; a wait ends when its event has fired.
+	Start, End time.Time
+	// Bytes is the size of a copy, Blocks the block dim of a launch.
+	Bytes  int64
+	Blocks int
+	// Skipped says that the task did not run because of an earlier error.
+	Skipped bool
+}
+
+func newConfig(opts []Option) (config, error) {
+	c := config{workers: noWorkers, depth: DefaultQueueDepth, limit: math.MaxInt64, spin: workpool.DefaultSpin}
+	for _, o := range opts {
+		o(&c)
+	}
+	switch {
+	case c.workers != noWorkers:
+	case c.inline:
+		c.workers = 1
+	default:
+		c.workers = defaultWorkers()
+	}
+	switch {
+	case c.workers < 1 || c.workers > maxWorkers:
+		return c, status.Errorf(status.ErrInvalidParam, "want 1 to %d workers, got %d", maxWorkers, c.workers)
+	case c.depth < 1 || c.depth > maxQueueDepth:
+		return c, status.Errorf(status.ErrInvalidParam, "want a queue depth of 1 to %d, got %d", maxQueueDepth, c.depth)
+	case c.limit < 0:
+		return c, status.Errorf(status.ErrInvalidParam, "want a memory limit of at least 0 bytes, got %d", c.limit)
+	case c.spin < 0:
+		return c, status.Errorf(status.ErrInvalidParam, "want a spin time of at least 0, got %v", c.spin)
+	}
+	return c, nil
+}

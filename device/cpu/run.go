@@ -1,0 +1,281 @@
+package cpu
+
+import (
+	"runtime"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"goatb/device"
+	"goatb/internal/workpool"
+	"goatb/status"
+)
+
+// runState is what the runner of a stream needs for the task that it runs.
+type runState struct {
+	job  *workpool.Job
+	prog *device.Program
+	args device.Args
+
+	bad   atomic.Bool // a block of the launch has failed
+	mu    sync.Mutex  // guards err and block
+	err   error
+	block int
+}
+
+// loop is the stream's goroutine.
+func (s *Stream) loop() {
+	debug.SetPanicOnFault(true)
+	head, tail := s.head.Load(), uint64(0)
+	for {
+		if head >= tail {
+			if tail = s.await(head); tail == head {
+				break
+			}
+			s.noteDepth(int64(tail - head))
+		}
+		woke := s.step(&s.slots[head&s.mask])
+		if s.gate.entered {
+			s.hold()
+			s.endWait()
+			s.noteDepth(int64(s.tail.Load() - head))
+		}
+		head++
+		s.head.Store(head)
+		if s.attention.Load() != 0 && s.attend(head) || woke {
+			s.offer(head)
+		}
+	}
+	s.run.job.Close()
+	s.over.Store(true)
+	s.finish()
+}
+
+// offer gives the processor to a goroutine that was just woken when this one
+// has nothing to do.
+func (s *Stream) offer(head uint64) {
+	if s.tail.Load() == head {
+		runtime.Gosched()
+	}
+}
+
+// await returns the tail of the queue once it is beyond head, or head when the
+// stream is closed and empty.
+func (s *Stream) await(head uint64) uint64 {
+	sp := s.dev.spin.StartYielding()
+	for {
+		if t := s.tail.Load(); t != head || s.closing.Load() {
+			return s.tail.Load()
+		}
+		if sp.Next() {
+			continue
+		}
+		s.work.Prepare()
+		if s.tail.Load() != head || s.closing.Load() {
+			s.work.Cancel()
+			continue
+		}
+		s.work.Sleep()
+		sp = s.dev.spin.StartYielding()
+	}
+}
+
+// hold keeps the stream's goroutine at a wait until its gate opens.
+func (s *Stream) hold() {
+	s.dev.nudge()
+	sp := s.dev.spin.StartYielding()
+	for !s.gate.released.Load() {
+		if sp.Next() {
+			continue
+		}
+		s.gate.sleep.Prepare()
+		if s.gate.released.Load() {
+			s.gate.sleep.Cancel()
+			return
+		}
+		s.gate.sleep.Sleep()
+	}
+}
+
+// endWait takes over why the gate opened.
+func (s *Stream) endWait() {
+	s.gate.entered = false
+	if err := s.gate.err; err != nil {
+		s.gate.err = nil
+		s.fail(err)
+	}
+}
+
+// resume lets the stream go on after its gate was opened.
+func (s *Stream) resume() {
+	if !s.dev.cfg.inline {
+		s.gate.sleep.Wake()
+		return
+	}
+	s.put.Lock()
+	s.drain()
+}
+
+// drain runs the tasks of an inline stream until none is left or a wait holds
+// it, unless another goroutine does so already. put is held on entry and not
+// on return.
+func (s *Stream) drain() {
+	if s.running {
+		s.put.Unlock()
+		return
+	}
+	s.running = true
+	old := debug.SetPanicOnFault(true)
+	defer debug.SetPanicOnFault(old)
+	for {
+		head := s.head.Load()
+		held := s.gate.entered && !s.gate.released.Load()
+		if held || head == s.tail.Load() {
+			s.running = false
+			ended := !held && s.shut && !s.over.Swap(true)
+			s.put.Unlock()
+			if ended {
+				s.finish()
+			}
+			if held {
+				s.dev.nudge()
+			}
+			return
+		}
+		s.noteDepth(int64(s.tail.Load() - head))
+		s.put.Unlock()
+		if s.inlineStep(&s.slots[head&s.mask]) {
+			s.head.Store(head + 1)
+			if s.attention.Load() != 0 {
+				s.attend(head + 1)
+			}
+		}
+		s.put.Lock()
+	}
+}
+
+// inlineStep runs one task; false says that a wait holds the stream.
+func (s *Stream) inlineStep(t *task) bool {
+	if s.gate.entered {
+		s.endWait()
+		return true
+	}
+	s.step(t)
+	return !s.gate.entered
+}
+
+// step runs one task. A wait that has to hold the stream leaves its gate
+// entered. It reports whether a host goroutine was woken.
+func (s *Stream) step(t *task) bool {
+	if s.dev.cfg.observe != nil {
+		return s.observed(t)
+	}
+	return s.perform(t)
+}
+
+func (s *Stream) perform(t *task) bool {
+	switch t.kind {
+	case launchTask:
+		if s.failure.Load() == nil {
+			s.launch(t)
+		}
+	case copyTask:
+		if s.failure.Load() == nil {
+			s.copy(t)
+		}
+	case recordTask:
+		return t.event.fire(t.gen)
+	case waitTask:
+		held, err := t.event.enter(s, t.gen)
+		if err != nil {
+			s.fail(err)
+		}
+		s.gate.entered = held
+	}
+	return false
+}
+
+// observed is perform with a report to the device's observer. A wait that holds
+// the stream is reported when it began to hold.
+func (s *Stream) observed(t *task) bool {
+	r := Task{Stream: s.id, Kind: taskNames[t.kind], Start: time.Now()}
+	switch t.kind {
+	case launchTask:
+		r.Label, r.Blocks, r.Skipped = t.label, t.blocks, s.failure.Load() != nil
+	case copyTask:
+		r.Bytes, r.Skipped = t.a.Size(), s.failure.Load() != nil
+	}
+	woke := s.perform(t)
+	r.End = time.Now()
+	s.dev.cfg.observe(r)
+	return woke
+}
+
+// launch runs a kernel's blocks.
+func (s *Stream) launch(t *task) {
+	r := &s.run
+	r.prog = t.prog
+	r.args.Blocks, r.args.Key, r.args.Buffers, r.args.Scratch = t.blocks, t.key, t.bufs, t.a
+	if t.inline {
+		r.args.Tiling = t.data
+	} else {
+		r.args.Tiling = t.b.Bytes()
+	}
+	if r.job != nil {
+		r.job.Run(t.blocks)
+	} else {
+		s.runBlocks(0, t.blocks)
+	}
+	if r.bad.Load() {
+		s.fail(t.label.Place(r.err))
+		r.err = nil
+		r.bad.Store(false)
+	}
+}
+
+// runBlocks runs the blocks [lo, hi) of the current launch. Once a block has
+// failed the others are left out.
+func (s *Stream) runBlocks(lo, hi int) {
+	at := lo
+	defer s.caught(&at)
+	for ; at < hi; at++ {
+		if s.run.bad.Load() {
+			return
+		}
+		if err := s.run.prog.Run(&s.run.args, at); err != nil {
+			s.badBlock(at, coded(err))
+			return
+		}
+	}
+}
+
+// badBlock keeps the error of the first block that failed.
+func (s *Stream) badBlock(block int, err error) {
+	r := &s.run
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.err == nil || block < r.block {
+		r.err, r.block = err, block
+	}
+	r.bad.Store(true)
+}
+
+// copy copies bytes; memory that is gone is an error.
+func (s *Stream) copy(t *task) {
+	defer func() {
+		if v := recover(); v != nil {
+			s.fail(status.Errorf(status.ErrRuntimeFail, "copy of %d bytes: %v", t.a.Size(), v))
+		}
+	}()
+	copy(t.a.Bytes(), t.b.Bytes())
+}
+
+// fail makes err the stream's error unless it has one.
+func (s *Stream) fail(err error) { s.failure.CompareAndSwap(nil, &failure{err: err}) }
+
+// finish tells that the stream is over.
+func (s *Stream) finish() {
+	close(s.ended)
+	s.dev.nudge()
+}

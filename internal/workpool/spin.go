@@ -1,0 +1,81 @@
+package workpool
+
+import (
+	"runtime"
+	"time"
+)
+
+// DefaultSpin is how long an idle goroutine of a device looks for work before
+// it parks. It covers the gaps inside one layer of a model.
+const DefaultSpin = 100 * time.Microsecond
+
+// iterationTime is the least time that one iteration is taken for when a
+// duration is turned into a bound on iterations.
+const iterationTime = 10 * time.Nanosecond
+
+// Spin is the bound of a busy wait. The zero Spin does not spin.
+type Spin struct {
+	limit time.Duration
+	iters int
+}
+
+// NewSpin bounds a busy wait by d. It does not spin at all when only one
+// goroutine can run at a time: nothing could change meanwhile.
+func NewSpin(d time.Duration) Spin {
+	if d <= 0 || runtime.GOMAXPROCS(0) < 2 || runtime.NumCPU() < 2 {
+		return Spin{}
+	}
+	return Spin{limit: d, iters: int(d/iterationTime) + 1}
+}
+
+// AtMost returns the shorter of s and a busy wait of d.
+func (s Spin) AtMost(d time.Duration) Spin {
+	if s.limit <= d {
+		return s
+	}
+	return Spin{limit: d, iters: int(d/iterationTime) + 1}
+}
+
+// Spinner is one busy wait. It lives on the stack of the goroutine that waits.
+type Spinner struct {
+	spin  Spin
+	n     int
+	yield int
+	start time.Time
+}
+
+// Start begins a busy wait that keeps its processor until the bound.
+func (s Spin) Start() Spinner { return Spinner{spin: s, yield: -1} }
+
+// StartYielding begins a busy wait that offers its processor to other
+// goroutines now and then, ever more rarely. It is for waiting without a
+// purpose of one's own: a goroutine that was just woken must not wait for the
+// end of an idle spin.
+func (s Spin) StartYielding() Spinner { return Spinner{spin: s, yield: 16} }
+
+// Next passes a moment and reports whether to look again; false means that
+// the bound is reached.
+func (s *Spinner) Next() bool {
+	if s.n >= s.spin.iters {
+		return false
+	}
+	s.n++
+	pause()
+	if s.n&31 == 0 && !s.inTime() {
+		return false
+	}
+	if s.n == s.yield {
+		s.yield *= 4
+		runtime.Gosched()
+	}
+	return true
+}
+
+func (s *Spinner) inTime() bool {
+	now := time.Now()
+	if s.start.IsZero() {
+		s.start = now
+		return true
+	}
+	return now.Sub(s.start) < s.spin.limit
+}
