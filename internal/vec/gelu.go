@@ -15,7 +15,7 @@ func GeluTanh(dst, src []float32) {
 		x := float64(src[i])
 		z := x * (c1 + c3*(x*x))
 		if !(z > -wideRange && z < wideRange) {
-			dst[i] = gateEdge(src[i], z)
+			dst[i] = gateEdge(x, z)
 			continue
 		}
 		dst[i] = float32(x / (1 + exp64(-z)))
@@ -24,7 +24,7 @@ func GeluTanh(dst, src []float32) {
 
 const (
 	// tailRange bounds the x for which x·Φ(x) is neither x nor 0 in float32.
-	tailRangeBits = 0x41800000 // 16
+	tailRange = 16
 	// tailShift is the shift of the variable of tailPoly.
 	tailShift = 3
 )
@@ -44,12 +44,12 @@ func GeluErf(dst, src []float32) {
 	dst = dst[:len(src)]
 	c := &tailPoly
 	for i := range src {
-		if math.Float32bits(src[i])&absBits >= tailRangeBits {
-			dst[i] = gateEdge(src[i], float64(src[i]))
-			continue
-		}
 		x := float64(src[i])
 		t := math.Abs(x)
+		if !(t < tailRange) {
+			dst[i] = gateEdge(x, x)
+			continue
+		}
 		w := 1 / (t + tailShift)
 		v := w * w
 		lo := c[0] + c[1]*w + v*(c[2]+c[3]*w)

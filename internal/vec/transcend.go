@@ -91,13 +91,16 @@ func ExpSum(dst, src []float32, max float32) float32 {
 	}
 	m := float64(max)
 	var even, odd float64
-	for len(src) >= 2 {
+	for len(src) >= 2 && len(dst) >= 2 {
 		s, d := (*[2]float32)(src), (*[2]float32)(dst)
-		a := expWide(float64(s[0]) - m)
-		d[0] = float32(a)
+		a, b := float64(s[0])-m, float64(s[1])-m
+		if a > -expRange && a < wideRange && b > -expRange && b < wideRange {
+			a, b = exp64(a), exp64(b)
+		} else {
+			a, b = expWide(a), expWide(b)
+		}
+		d[0], d[1] = float32(a), float32(b)
 		even += a
-		b := expWide(float64(s[1]) - m)
-		d[1] = float32(b)
 		odd += b
 		src, dst = src[2:], dst[2:]
 	}
@@ -109,10 +112,10 @@ func ExpSum(dst, src []float32, max float32) float32 {
 	return float32(even + odd)
 }
 
-// expWide is e^x for every x; what float32 would round to 0 may be 0.
+// expWide is e^x for every x, where 0 stands for what float32 rounds to 0.
 func expWide(x float64) float64 {
 	switch {
-	case x < -expRange:
+	case x <= -expRange:
 		return 0
 	case x < wideRange:
 		return exp64(x)
@@ -156,7 +159,7 @@ func Swish(dst, src []float32, scale float32) {
 		x := float64(src[i])
 		z := c * x
 		if !(z > -wideRange && z < wideRange) {
-			dst[i] = gateEdge(src[i], z)
+			dst[i] = gateEdge(x, z)
 			continue
 		}
 		dst[i] = float32(x / (1 + exp64(-z)))
@@ -165,12 +168,12 @@ func Swish(dst, src []float32, scale float32) {
 
 // gateEdge is x/(1+e^-z) for a z outside wideRange; both infinite with opposite
 // signs give a zero.
-func gateEdge(x float32, z float64) float32 {
+func gateEdge(x, z float64) float32 {
 	switch {
 	case z > 0:
-		return x
+		return float32(x)
 	case z < 0:
-		return float32(math.Copysign(0, float64(x)))
+		return float32(math.Copysign(0, x))
 	}
 	return float32(z)
 }
@@ -181,7 +184,7 @@ func SwiGLU(dst, gate, up []float32) {
 	for i := range gate {
 		x := float64(gate[i])
 		if !(x > -wideRange && x < wideRange) {
-			dst[i] = gateEdge(gate[i], x) * up[i]
+			dst[i] = gateEdge(x, x) * up[i]
 			continue
 		}
 		dst[i] = float32(x / (1 + exp64(-x)) * float64(up[i]))

@@ -36,13 +36,13 @@ func Cos(dst, src []float32) {
 		}
 		x := float64(src[i])
 		h := x*(1/math.Pi) + 0.5 + roundShift
-		dst[i] = float32(sin64(x, 2*(h-roundShift)-1, math.Float64bits(h)<<63^1<<63))
+		dst[i] = float32(sin64(x, 2*(h-roundShift)-1, math.Float64bits(h)<<63))
 	}
 }
 
 // sin64 is the sine of x - n·π/2, which lies within π/2, with its sign flipped
 // where sign has the top bit: a polynomial through Chebyshev nodes with a
-// relative error below 2^-35. Cos uses cos x = -sin(x - (2h-1)·π/2)·(-1)^h.
+// relative error below 2^-35. Cos is sin64 since cos x = (-1)^h·sin(x-(2h-1)·π/2).
 func sin64(x, n float64, sign uint64) float64 {
 	r := x - n*halfPiHigh - n*halfPiLow
 	u := r * r
