@@ -78,17 +78,21 @@ func (e *OpError) On(tensor string) *OpError {
 }
 
 // Place adds operation, stage and node to err where they are still empty. An
-// error of another type is wrapped under code. A nil err stays nil.
+// error of another type is wrapped under the code in its chain or, when it has
+// none, under code. A nil err stays nil, also a nil *OpError.
 func Place(err error, code Code, op, stage, node string) error {
 	if err == nil {
 		return nil
 	}
 	e, ok := err.(*OpError)
 	if !ok {
-		if inner, found := errors.AsType[*OpError](err); found {
-			code = inner.Code
+		if inner, found := chainCode(err); found {
+			code = inner
 		}
 		return &OpError{Code: code, Op: op, Stage: stage, Node: node, Err: err}
+	}
+	if e == nil {
+		return nil
 	}
 	out := *e
 	if out.Op == "" {
@@ -109,11 +113,20 @@ func CodeOf(err error) Code {
 	if err == nil {
 		return OK
 	}
-	if e, ok := errors.AsType[*OpError](err); ok {
-		return e.Code
-	}
-	if c, ok := errors.AsType[Code](err); ok {
-		return c
+	if code, ok := chainCode(err); ok {
+		return code
 	}
 	return ErrInternal
+}
+
+// chainCode finds the code of the first OpError in err's chain, else of the
+// first Code.
+func chainCode(err error) (Code, bool) {
+	if e, ok := errors.AsType[*OpError](err); ok {
+		if e == nil {
+			return OK, true
+		}
+		return e.Code, true
+	}
+	return errors.AsType[Code](err)
 }

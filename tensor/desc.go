@@ -7,7 +7,7 @@ import (
 )
 
 // MaxBytes is the largest byte size of a tensor, inclusive: 256 GiB.
-const MaxBytes = 256 << 30
+const MaxBytes int64 = 256 << 30
 
 // Desc describes a tensor: element type, layout and shape. It is a comparable
 // value. An empty Desc (rank 0, or some dimension 0) stands for an absent
@@ -46,7 +46,7 @@ func (d *Desc) Empty() bool {
 	if d.Shape.rank == 0 {
 		return true
 	}
-	for _, v := range d.Shape.dims[:min(int(d.Shape.rank), MaxRank)] {
+	for _, v := range d.Shape.known() {
 		if v == 0 {
 			return true
 		}
@@ -83,7 +83,7 @@ func CheckDesc(d *Desc) *status.OpError {
 		return status.Errorf(status.ErrInvalidTensorSize, "want every dimension at least 1 and a size within int64, got %s", d)
 	}
 	if n > MaxBytes {
-		return status.Errorf(status.ErrInvalidTensorSize, "want at most %d bytes, got %d for %s", int64(MaxBytes), n, d)
+		return status.Errorf(status.ErrInvalidTensorSize, "want at most %d bytes, got %d for %s", MaxBytes, n, d)
 	}
 	return nil
 }

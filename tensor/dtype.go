@@ -1,8 +1,9 @@
 package tensor
 
 import (
-	"fmt"
 	"strconv"
+
+	"goatb/status"
 )
 
 // DType is an element type. The zero DType is Undefined.
@@ -29,27 +30,30 @@ const (
 	numDTypes
 )
 
+// dtypeInfo holds, for each type, the short name, the bytes of an element,
+// ATB's numeric id and the name in safetensors files ("" where it has none).
 var dtypeInfo = [numDTypes]struct {
 	name string
 	size int64
 	acl  int
+	file string
 }{
-	Undefined:  {"undefined", 0, -1},
-	Float32:    {"f32", 4, 0},
-	Float16:    {"f16", 2, 1},
-	BFloat16:   {"bf16", 2, 27},
-	Float64:    {"f64", 8, 11},
-	Int8:       {"int8", 1, 2},
-	Int16:      {"int16", 2, 6},
-	Int32:      {"int32", 4, 3},
-	Int64:      {"int64", 8, 9},
-	Uint8:      {"uint8", 1, 4},
-	Uint16:     {"uint16", 2, 7},
-	Uint32:     {"uint32", 4, 8},
-	Uint64:     {"uint64", 8, 10},
-	Bool:       {"bool", 1, 12},
-	Complex64:  {"complex64", 8, 16},
-	Complex128: {"complex128", 16, 17},
+	Undefined:  {"undefined", 0, -1, ""},
+	Float32:    {"f32", 4, 0, "F32"},
+	Float16:    {"f16", 2, 1, "F16"},
+	BFloat16:   {"bf16", 2, 27, "BF16"},
+	Float64:    {"f64", 8, 11, "F64"},
+	Int8:       {"int8", 1, 2, "I8"},
+	Int16:      {"int16", 2, 6, "I16"},
+	Int32:      {"int32", 4, 3, "I32"},
+	Int64:      {"int64", 8, 9, "I64"},
+	Uint8:      {"uint8", 1, 4, "U8"},
+	Uint16:     {"uint16", 2, 7, "U16"},
+	Uint32:     {"uint32", 4, 8, "U32"},
+	Uint64:     {"uint64", 8, 10, "U64"},
+	Bool:       {"bool", 1, 12, "BOOL"},
+	Complex64:  {"complex64", 8, 16, "C64"},
+	Complex128: {"complex128", 16, 17, ""},
 }
 
 // Size returns the bytes of one element, 0 for Undefined or an unknown type.
@@ -81,29 +85,37 @@ func (d DType) IsFloat() bool {
 	return d == Float32 || d == Float16 || d == BFloat16 || d == Float64
 }
 
-// DTypeFromACL returns the type with ATB's numeric id.
+// IsComplex reports whether d is one of complex64 and complex128.
+func (d DType) IsComplex() bool { return d == Complex64 || d == Complex128 }
+
+// IsSigned reports whether d is a signed integer type.
+func (d DType) IsSigned() bool { return d >= Int8 && d <= Int64 }
+
+// IsUnsigned reports whether d is an unsigned integer type; bool is none.
+func (d DType) IsUnsigned() bool { return d >= Uint8 && d <= Uint64 }
+
+// DTypeFromACL returns the type with ATB's numeric id; -1 is Undefined. An id
+// of a type that the library does not have is ErrInvalidParam.
 func DTypeFromACL(id int) (DType, error) {
 	for d := range numDTypes {
 		if dtypeInfo[d].acl == id {
 			return d, nil
 		}
 	}
-	return Undefined, fmt.Errorf("unknown dtype id %d", id)
+	return Undefined, status.Errorf(status.ErrInvalidParam, "unknown dtype id %d", id)
 }
 
-// dtypeAliases maps the long spellings of ATB's test rows and of safetensors.
+// dtypeAliases maps the long spellings of ATB's test rows.
 var dtypeAliases = map[string]DType{
-	"float": Float32, "float32": Float32, "F32": Float32,
-	"float16": Float16, "F16": Float16, "half": Float16,
-	"bfloat16": BFloat16, "BF16": BFloat16,
-	"double": Float64, "float64": Float64, "F64": Float64,
-	"I8": Int8, "I16": Int16, "I32": Int32, "I64": Int64,
-	"U8": Uint8, "U16": Uint16, "U32": Uint32, "U64": Uint64,
-	"BOOL": Bool,
+	"float": Float32, "float32": Float32,
+	"float16": Float16, "half": Float16,
+	"bfloat16": BFloat16,
+	"double":   Float64, "float64": Float64,
 }
 
 // ParseDType reads a type name: the short names of String, ATB's long names
 // ("float", "float16", "double") and the names of safetensors ("BF16", "I8").
+// Any other name is ErrInvalidParam.
 func ParseDType(name string) (DType, error) {
 	for d := range numDTypes {
 		if dtypeInfo[d].name == name {
@@ -113,7 +125,37 @@ func ParseDType(name string) (DType, error) {
 	if d, ok := dtypeAliases[name]; ok {
 		return d, nil
 	}
-	return Undefined, fmt.Errorf("unknown dtype %q", name)
+	if d, ok := dtypeFromFile(name); ok {
+		return d, nil
+	}
+	return Undefined, status.Errorf(status.ErrInvalidParam, "unknown dtype %.64q", name)
+}
+
+// fileName is the type's name in safetensors files, "" where it has none.
+func (d DType) fileName() string {
+	if d >= numDTypes {
+		return ""
+	}
+	return dtypeInfo[d].file
+}
+
+// dtypeFromFile returns the type with a name of the safetensors format.
+func dtypeFromFile(name string) (DType, bool) {
+	for d := range numDTypes {
+		if name != "" && dtypeInfo[d].file == name {
+			return d, true
+		}
+	}
+	return Undefined, false
+}
+
+// MarshalText writes the short name.
+func (d DType) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// UnmarshalText reads a name as ParseDType does.
+func (d *DType) UnmarshalText(b []byte) (err error) {
+	*d, err = ParseDType(string(b))
+	return err
 }
 
 // MarshalJSON writes ATB's numeric id.
@@ -122,11 +164,11 @@ func (d DType) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON reads ATB's numeric id. Ids of types that the library does not
-// have are an error.
+// have are ErrInvalidParam.
 func (d *DType) UnmarshalJSON(b []byte) error {
 	id, err := strconv.Atoi(string(b))
 	if err != nil {
-		return fmt.Errorf("dtype id %s: %w", b, err)
+		return status.Errorf(status.ErrInvalidParam, "dtype id %.64s: want an integer", b)
 	}
 	*d, err = DTypeFromACL(id)
 	return err

@@ -1,8 +1,9 @@
 package tensor
 
 import (
-	"fmt"
 	"strconv"
+
+	"goatb/status"
 )
 
 // Format is the layout of a tensor's elements. The zero Format is ND.
@@ -15,6 +16,7 @@ const (
 	ND Format = iota
 	// FractalNZ is the blocked weight layout [b, N/c, M, c] with c = 32 for
 	// one-byte elements and 16 otherwise: element (m, n) lies at [n/c][m][n%c].
+	// N is rounded up to c and M to 16 with zeros; see PackNZ.
 	FractalNZ
 	FormatUndefined
 	NCHW
@@ -65,12 +67,22 @@ func (f Format) ACL() int {
 	return formatInfo[f].acl
 }
 
-// ParseFormat reads a lower-case layout name.
+// ParseFormat reads a lower-case layout name. Any other name is
+// ErrInvalidParam.
 func ParseFormat(name string) (Format, error) {
 	for f := range numFormats {
 		if formatInfo[f].name == name {
 			return f, nil
 		}
 	}
-	return FormatUndefined, fmt.Errorf("unknown format %q", name)
+	return FormatUndefined, status.Errorf(status.ErrInvalidParam, "unknown format %.64q", name)
+}
+
+// MarshalText writes the layout's name.
+func (f Format) MarshalText() ([]byte, error) { return []byte(f.String()), nil }
+
+// UnmarshalText reads a name as ParseFormat does.
+func (f *Format) UnmarshalText(b []byte) (err error) {
+	*f, err = ParseFormat(string(b))
+	return err
 }

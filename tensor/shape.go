@@ -19,15 +19,13 @@ type Shape struct {
 // ShapeOf makes a shape.
 func ShapeOf(dims ...int64) Shape {
 	var s Shape
-	if len(dims) > MaxRank {
-		s.rank = int8(min(len(dims), math.MaxInt8))
-		copy(s.dims[:], dims)
-		return s
-	}
-	s.rank = int8(len(dims))
+	s.rank = int8(min(len(dims), math.MaxInt8))
 	copy(s.dims[:], dims)
 	return s
 }
+
+// known returns the dimensions that the shape remembers.
+func (s *Shape) known() []int64 { return s.dims[:min(int(s.rank), MaxRank)] }
 
 // Rank returns the number of dimensions.
 func (s Shape) Rank() int { return int(s.rank) }
@@ -38,20 +36,21 @@ func (s *Shape) Dim(i int) int64 {
 	if i < 0 {
 		i += int(s.rank)
 	}
-	return s.dims[:min(int(s.rank), MaxRank)][i]
+	return s.known()[i]
 }
 
 // Dims returns a copy of the dimensions.
 func (s Shape) Dims() []int64 {
-	return append([]int64(nil), s.dims[:min(int(s.rank), MaxRank)]...)
+	return append([]int64(nil), s.known()...)
 }
 
-// With returns s with dimension i (negative from the end) set to v.
+// With returns s with dimension i (negative from the end) set to v. It panics
+// when i is out of range.
 func (s Shape) With(i int, v int64) Shape {
 	if i < 0 {
 		i += int(s.rank)
 	}
-	s.dims[i] = v
+	s.known()[i] = v
 	return s
 }
 
@@ -62,7 +61,7 @@ func (s Shape) Append(dims ...int64) Shape {
 
 // Slice returns the dimensions [from, to) as a shape.
 func (s Shape) Slice(from, to int) Shape {
-	return ShapeOf(s.dims[:s.rank][from:to]...)
+	return ShapeOf(s.known()[from:to]...)
 }
 
 // Numel returns the number of elements: 0 for rank 0, for a rank above MaxRank,
@@ -72,7 +71,7 @@ func (s Shape) Numel() int64 {
 		return 0
 	}
 	n := int64(1)
-	for _, d := range s.dims[:s.rank] {
+	for _, d := range s.known() {
 		if d <= 0 || n > math.MaxInt64/d {
 			return 0
 		}
@@ -85,7 +84,7 @@ func (s Shape) Numel() int64 {
 // shape must have passed the checks of CheckDesc, so that the product fits.
 func (s *Shape) Product(from, to int) int64 {
 	n := int64(1)
-	for _, d := range s.dims[:s.rank][from:to] {
+	for _, d := range s.known()[from:to] {
 		n *= d
 	}
 	return n
@@ -94,7 +93,7 @@ func (s *Shape) Product(from, to int) int64 {
 // String gives "[2,3,4]".
 func (s Shape) String() string {
 	b := []byte{'['}
-	for i, d := range s.dims[:min(int(s.rank), MaxRank)] {
+	for i, d := range s.known() {
 		if i > 0 {
 			b = append(b, ',')
 		}
