@@ -1,0 +1,99 @@
+package mempool
+
+import (
+	"fmt"
+
+	"goatb/status"
+)
+
+// Validate checks a plan, in O(n log n): every offset is at least 0 and a
+// multiple of its item's Align, fixed items lie where they should, and no two
+// items that live together share a byte. The error is ErrInvalidParam and names
+// the item, or both items.
+func Validate(items []Item, offsets []int64) error {
+	return new(validator).check(items, offsets)
+}
+
+// validator knows nothing of how plans are made. It puts the items one on
+// another in the order of their offsets, over an outline of all nodes: an item
+// that starts below the outline meets one that lies there already.
+type validator struct {
+	outline outline
+	orderer orderer
+	order   []int32
+	line    timeline
+}
+
+func (v *validator) check(items []Item, offsets []int64) error {
+	if len(offsets) != len(items) {
+		return status.Errorf(status.ErrInvalidParam, "want an offset for each of %d items, got %d", len(items), len(offsets))
+	}
+	v.order = v.order[:0]
+	for i := range items {
+		it, off := &items[i], offsets[i]
+		switch {
+		case off < 0 || it.Align > 1 && off%it.Align != 0:
+			return status.Errorf(status.ErrInvalidParam, "item %d: want an offset of at least 0 that is a multiple of %d, got %d", i, max(it.Align, 1), off)
+		case it.Fixed && off != it.Offset:
+			return status.Errorf(status.ErrInvalidParam, "item %d: want fixed offset %d, got %d", i, it.Offset, off)
+		case it.First < -MaxNode || it.Last > MaxNode:
+			return status.Errorf(status.ErrInvalidParam, "item %d: want a lifetime within -2^61 to 2^61, got nodes %d to %d", i, it.First, it.Last)
+		case it.Size < 0 || off+it.Size < off:
+			return status.Errorf(status.ErrInvalidParam, "item %d: want a size that fits into int64, got %d bytes at %d", i, it.Size, off)
+		case it.occupies():
+			v.order = append(v.order, int32(i))
+		}
+	}
+	return v.stack(items, offsets)
+}
+
+// fixed checks that fixed items do not lie on each other.
+func (v *validator) fixed(items []Item) error {
+	v.order = v.order[:0]
+	offsets := make([]int64, len(items))
+	for i := range items {
+		if items[i].Fixed && items[i].occupies() {
+			v.order = append(v.order, int32(i))
+			offsets[i] = items[i].Offset
+		}
+	}
+	return v.stack(items, offsets)
+}
+
+// stack looks for overlaps among the items in v.order.
+func (v *validator) stack(items []Item, offsets []int64) error {
+	if len(v.order) == 0 {
+		return nil
+	}
+	v.line.load(items)
+	v.outline.reset(v.line.coords)
+	v.orderer.key = grow(v.orderer.key, len(items))
+	for _, i := range v.order {
+		v.orderer.key[i] = uint64(offsets[i])
+	}
+	v.orderer.sort(v.order)
+	for n, i := range v.order {
+		lo, hi := int(v.line.from[i]), int(v.line.to[i])
+		if v.outline.top(lo, hi) > offsets[i] {
+			return clash(items, offsets, v.order[:n], int(i))
+		}
+		v.outline.set(lo, hi, offsets[i]+items[i].Size)
+	}
+	return nil
+}
+
+// clash names item i and the item that it meets.
+func clash(items []Item, offsets []int64, before []int32, i int) error {
+	for _, j := range before {
+		a, b := &items[i], &items[j]
+		if a.First > b.Last || b.First > a.Last || offsets[j]+b.Size <= offsets[i] {
+			continue
+		}
+		return status.Errorf(status.ErrInvalidParam, "items %d and %d overlap: %s, and %s", i, j, place(a, offsets[i]), place(b, offsets[j]))
+	}
+	return status.Errorf(status.ErrInternal, "item %d meets no item, though the outline says so", i)
+}
+
+func place(it *Item, offset int64) string {
+	return fmt.Sprintf("bytes %d to %d at nodes %d to %d", offset, offset+it.Size-1, it.First, it.Last)
+}
