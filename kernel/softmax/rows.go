@@ -1,0 +1,129 @@
+package softmax
+
+import (
+	"goatb/device"
+	"goatb/internal/vec"
+	"goatb/kernel"
+	"goatb/status"
+	"goatb/tensor"
+)
+
+// Whole holds the kernels that do a softmax in one launch: one input, one
+// output of the same float type, params View. The output may be the memory of
+// the input.
+var Whole = kernel.Table{rows, columns}
+
+// tiling is the plan of a launch: blocks share Outer rows, or Outer times
+// groups of Group neighbouring columns.
+type tiling struct {
+	Outer, Length, Inner int64
+	// Group is the number of columns that a block turns into rows at once,
+	// Pitch the distance of those rows in scratch, in elements.
+	Group, Groups, Pitch int64
+	DType                tensor.DType
+}
+
+// supports checks the operands of a softmax: v views them all.
+func supports(p *kernel.Problem, v View) error {
+	if len(p.In) != 1 || len(p.Out) != 1 {
+		return status.Errorf(status.ErrInvalidParam, "want one input and one output, got %d and %d", len(p.In), len(p.Out))
+	}
+	x, y := &p.In[0], &p.Out[0]
+	switch x.DType {
+	case tensor.Float32, tensor.Float16, tensor.BFloat16:
+	default:
+		return status.Errorf(status.ErrInvalidTensorDType, "want f32, f16 or bf16, got %s", x.DType)
+	}
+	if x.DType != y.DType || x.Numel() != y.Numel() {
+		return status.Errorf(status.ErrInvalidParam, "want an output like %s, got %s", x, y)
+	}
+	return v.fits(x.Numel())
+}
+
+// fits checks that the view has n elements.
+func (v *View) fits(n int64) error {
+	if v.Outer < 1 || v.Length < 1 || v.Inner < 1 || n%v.Outer != 0 || n/v.Outer%v.Length != 0 || n/v.Outer/v.Length != v.Inner {
+		return status.Errorf(status.ErrInvalidParam, "view %d x %d x %d does not have %d elements", v.Outer, v.Length, v.Inner, n)
+	}
+	return nil
+}
+
+// finish turns row, a slice of the operand in float32, into its softmax.
+func finish(dst, row []float32) {
+	max := vec.Max(row)
+	var sum float32
+	for at := 0; at < len(row); at += Chunk {
+		end := min(at+Chunk, len(row))
+		sum += vec.ExpSum(dst[at:end], row[at:end], max)
+	}
+	normalise(dst, dst, sum)
+}
+
+// normalise divides by the sum; a sum of 0 means that all elements are -Inf.
+func normalise(dst, src []float32, sum float32) {
+	if sum == 0 {
+		clear(dst)
+		return
+	}
+	vec.Scale(dst, src, 1/sum)
+}
+
+// rows does slices that are contiguous.
+var rows = kernel.Define(kernel.Def[View, tiling]{
+	Name:    "softmax/rows",
+	Class:   device.Vector,
+	InPlace: true,
+	Supports: func(p *kernel.Problem, v View) error {
+		if err := supports(p, v); err != nil {
+			return err
+		}
+		if v.Inner != 1 {
+			return status.Errorf(status.ErrInvalidParam, "slices have a stride of %d", v.Inner)
+		}
+		return nil
+	},
+	Scratch: func(p *kernel.Problem, v View) int64 {
+		if p.In[0].DType == tensor.Float32 {
+			return 0
+		}
+		return int64(rowBlocks(p, v)) * pitch(v.Length) * 4
+	},
+	Tile: func(p *kernel.Problem, v View, t *tiling, _ []int64) (kernel.Grid, error) {
+		t.Outer, t.Length, t.Inner = v.Outer, v.Length, v.Inner
+		t.Pitch, t.DType = pitch(v.Length), p.In[0].DType
+		return kernel.Grid{Blocks: rowBlocks(p, v)}, nil
+	},
+	Run: func(a *kernel.Args, block int, t *tiling, _ []int64) error {
+		lo, hi := kernel.Share(t.Outer, block, a.Blocks)
+		size := t.Length * t.DType.Size()
+		for r := lo; r < hi; r++ {
+			src, dst := a.Mem(0)[r*size:(r+1)*size], a.Mem(1)[r*size:(r+1)*size]
+			if t.DType == tensor.Float32 {
+				finish(device.View[float32](dst), device.View[float32](src))
+				continue
+			}
+			buf := device.View[float32](a.Scratch.Bytes())[int64(block)*t.Pitch:][:t.Length]
+			kernel.LoadFloats(buf, src, t.DType)
+			finish(buf, buf)
+			kernel.StoreFloats(dst, buf, t.DType)
+		}
+		return nil
+	},
+	Cost: cost,
+})
+
+func rowBlocks(p *kernel.Problem, v View) int {
+	return kernel.BlocksFor(p.Machine, v.Outer, float64(p.In[0].Numel())*nanosPerElement)
+}
+
+// pitch rounds a row up to whole cache lines, an odd number of them, so that
+// the same column of neighbouring rows falls into different cache sets.
+func pitch(length int64) int64 {
+	const line = 16
+	return ((length+line-1)/line | 1) * line
+}
+
+func cost(t *tiling, _ []int64) (flops, bytes int64) {
+	n := t.Outer * t.Length * t.Inner
+	return 5 * n, 2 * n * t.DType.Size()
+}
