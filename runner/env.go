@@ -1,0 +1,38 @@
+package runner
+
+import (
+	"goatb/device"
+	"goatb/mempool"
+	"goatb/tiling"
+	"goatb/tilingcache"
+)
+
+// Env is what a runner needs of a context. The context owns everything in it.
+type Env struct {
+	Device device.Device
+	// Streams are the execute streams by id.
+	Streams []device.Stream
+	Policy  tiling.Policy
+	// HostRing and DeviceRing hold tiling blocks of BlockSize bytes.
+	HostRing, DeviceRing *mempool.Ring
+	BlockSize            int64
+	// Copy and Events are there when the policy uses a copy stream.
+	Copy   device.Stream
+	Events *tiling.EventRing
+	// Global is the shared tiling cache, nil when that level is off.
+	Global *tilingcache.Global
+	// LocalOn switches the local level, LocalSlots is its entries per kernel.
+	LocalOn    bool
+	LocalSlots int
+	// SlotBytes is the largest tiling that is cached.
+	SlotBytes int64
+	// SyncKernel, SyncRunner and SyncOperation wait for the stream after each
+	// kernel, operation of a graph, or Execute.
+	SyncKernel, SyncRunner, SyncOperation bool
+	// CompareTiling checks that no kernel changed the tilings in device memory.
+	CompareTiling bool
+	// Overflow looks for overflow after each kernel, nil when that is off.
+	Overflow *Overflow
+	// Counters takes the counts of every launch.
+	Counters *Counters
+}

@@ -1,0 +1,268 @@
+package runner
+
+import (
+	"goatb/device"
+	"goatb/kernelgraph"
+	"goatb/status"
+	"goatb/tensor"
+	"goatb/tiling"
+	"goatb/tilingcache"
+)
+
+// tilingAlign is the alignment of the tilings of one operation together.
+const tilingAlign = 512
+
+// Plan is everything that Setup decides and Execute repeats. It is immutable.
+type Plan struct {
+	Graph     *kernelgraph.Graph
+	Workspace *kernelgraph.Workspace
+	// In and Out are the descriptors that the plan was made for.
+	In, Out []tensor.Desc
+
+	steps    []step
+	kernels  []kernelStep
+	slots    []tiling.Slot
+	bytes    int64
+	operands int
+	// streams lists the ids of the streams used; main is the one that the
+	// others are joined to.
+	streams []int
+	main    int
+	// values lists the inputs whose host values tilings read.
+	values []int
+	// alias[j*len(In)+i] says that output j may be exactly the memory of input i.
+	alias []bool
+	// opKernels counts kernels by operation type, for the global cache.
+	opKernels map[string]int
+}
+
+// step is one node in execution order.
+type step struct {
+	node *kernelgraph.Node
+	// kernel is the index of a kernel or copy node among the kernels, -1 else.
+	kernel int
+	// operands are those of a foreign node.
+	operands []operand
+	// runnerEnd says that the operation of a graph ends here.
+	runnerEnd bool
+}
+
+// kernelStep is what a launch of a kernel needs.
+type kernelStep struct {
+	node     *kernelgraph.Node
+	query    tilingcache.Query
+	operands []operand
+	scratch  operand
+	label    device.Label
+	// values are the indices of the inputs whose host values the tiling reads.
+	values    []int
+	cacheable bool
+}
+
+// source tells whose memory an operand is.
+type source uint8
+
+const (
+	fromNowhere source = iota
+	fromInput
+	fromOutput
+	fromWorkspace
+)
+
+// operand is a window of a bound tensor or of the workspace.
+type operand struct {
+	source    source
+	index     int
+	off, size int64
+}
+
+// NewPlan lays a graph out for execution. root names the operation in errors,
+// main is the operation's stream id, block the bytes of a tiling block and
+// slotBytes the largest tiling that is cached. Errors: ErrOutOfHostMemory when
+// the tilings exceed a block, ErrInvalidTensorAddr when a tiling reads the host
+// values of a tensor that is no input of the operation.
+func NewPlan(g *kernelgraph.Graph, w *kernelgraph.Workspace, root string, main int, block, slotBytes int64) (*Plan, error) {
+	p := &Plan{Graph: g, Workspace: w, opKernels: map[string]int{}, main: -1}
+	for i := range g.Nodes {
+		if err := p.addNode(&g.Nodes[i], root, slotBytes); err != nil {
+			return nil, err
+		}
+	}
+	p.markRunnerEnds()
+	p.bytes = (p.bytes + tilingAlign - 1) / tilingAlign * tilingAlign
+	if p.bytes > block {
+		return nil, status.Errorf(status.ErrOutOfHostMemory, "tilings of %d kernels need %d bytes, a tiling block has %d", len(p.kernels), p.bytes, block)
+	}
+	p.findStreams(main)
+	p.findAliases()
+	return p, nil
+}
+
+func (p *Plan) addNode(n *kernelgraph.Node, root string, slotBytes int64) error {
+	s := step{node: n, kernel: -1}
+	switch n.Kind {
+	case kernelgraph.KernelNode, kernelgraph.CopyNode:
+		s.kernel = len(p.kernels)
+		k := kernelStep{node: n, query: tilingcache.NewQuery(n.Kernel, &n.Problem)}
+		k.operands = p.locateAll(n.In, n.Out)
+		k.scratch = operand{fromWorkspace, 0, p.Workspace.ScratchAt[n.Stream], n.Scratch}
+		k.label = device.Label{Op: root, Node: n.Path, Kernel: n.Kernel.Name()}
+		k.cacheable = !n.NoCache && int64(n.TilingSize) <= slotBytes
+		for _, r := range n.Val {
+			t := &p.Graph.Tensors[r]
+			base := &p.Graph.Tensors[t.Base]
+			if base.Kind != kernelgraph.Input || t.Desc.Bytes() != base.Desc.Bytes() {
+				return status.Errorf(status.ErrInvalidTensorAddr, "the tiling of %s reads the values of %s on the host: it must be an input of the operation with host data", n.Path, t.Name)
+			}
+			k.values = append(k.values, base.Index)
+			p.values = addOnce(p.values, base.Index)
+		}
+		p.operands += len(k.operands)
+		p.kernels = append(p.kernels, k)
+		p.slots = append(p.slots, tiling.Slot{Offset: p.bytes, Size: int64(n.TilingSize), Stream: n.Stream})
+		p.bytes += (int64(n.TilingSize) + slotAlign - 1) / slotAlign * slotAlign
+		p.opKernels[n.Op]++
+	case kernelgraph.ForeignNode:
+		s.operands = append(p.locateAll(n.In, n.Out), operand{fromWorkspace, 0, p.Workspace.ScratchAt[n.Stream], n.Scratch})
+	}
+	p.steps = append(p.steps, s)
+	return nil
+}
+
+const slotAlign = 64
+
+func addOnce(list []int, v int) []int {
+	for _, x := range list {
+		if x == v {
+			return list
+		}
+	}
+	return append(list, v)
+}
+
+func (p *Plan) locateAll(in, out []kernelgraph.Ref) []operand {
+	ops := make([]operand, 0, len(in)+len(out))
+	for _, refs := range [...][]kernelgraph.Ref{in, out} {
+		for _, r := range refs {
+			ops = append(ops, p.locate(r))
+		}
+	}
+	return ops
+}
+
+// locate finds the memory of a tensor.
+func (p *Plan) locate(r kernelgraph.Ref) operand {
+	if r == kernelgraph.Absent {
+		return operand{}
+	}
+	t := &p.Graph.Tensors[r]
+	base := &p.Graph.Tensors[t.Base]
+	o := operand{index: base.Index, off: t.Offset, size: t.Desc.Bytes()}
+	switch base.Kind {
+	case kernelgraph.Input:
+		o.source = fromInput
+	case kernelgraph.Output:
+		o.source = fromOutput
+	default:
+		o.source, o.index = fromWorkspace, 0
+		o.off += p.Workspace.Offset[t.Base]
+	}
+	return o
+}
+
+// markRunnerEnds marks the last node of every operation of a graph.
+func (p *Plan) markRunnerEnds() {
+	for i := range p.steps {
+		p.steps[i].runnerEnd = i+1 == len(p.steps) || p.steps[i+1].node.Scope != p.steps[i].node.Scope
+	}
+}
+
+func (p *Plan) findStreams(main int) {
+	for i := range p.steps {
+		p.streams = addOnce(p.streams, p.steps[i].node.Stream)
+	}
+	if len(p.streams) == 0 {
+		p.streams = []int{main}
+	}
+	p.main = p.streams[0]
+	for _, s := range p.streams {
+		if s == main {
+			p.main = main
+		}
+	}
+}
+
+// findAliases finds the pairs of output and input that a caller may bind to the
+// same memory: nothing reads the input after the output's first write, and the
+// kernel that makes it works in place.
+func (p *Plan) findAliases() {
+	g := p.Graph
+	nIn := len(g.Inputs)
+	p.alias = make([]bool, nIn*len(g.Outputs))
+	for j, out := range g.Outputs {
+		if out == kernelgraph.Absent {
+			continue
+		}
+		for i, in := range g.Inputs {
+			if in != kernelgraph.Absent && len(p.streams) == 1 {
+				p.alias[j*nIn+i] = g.Tensors[in].Desc.Bytes() == g.Tensors[out].Desc.Bytes() && p.inPlace(in, out)
+			}
+		}
+	}
+}
+
+func (p *Plan) inPlace(in, out kernelgraph.Ref) bool {
+	written := false
+	for i := range p.steps {
+		n := p.steps[i].node
+		reads, writes := p.uses(n.In, in), p.uses(n.Out, out)
+		switch {
+		case reads && written:
+			return false
+		case reads && writes && n.Kind != kernelgraph.CopyNode && !(n.Kernel != nil && n.Kernel.InPlace()):
+			return false
+		case reads && writes && !p.exactly(n, in, out):
+			return false
+		}
+		written = written || writes
+	}
+	return true
+}
+
+// uses reports whether refs holds a window of base.
+func (p *Plan) uses(refs []kernelgraph.Ref, base kernelgraph.Ref) bool {
+	for _, r := range refs {
+		if r != kernelgraph.Absent && p.Graph.Tensors[r].Base == base {
+			return true
+		}
+	}
+	return false
+}
+
+// exactly reports whether n reads in and writes out through equal windows.
+func (p *Plan) exactly(n *kernelgraph.Node, in, out kernelgraph.Ref) bool {
+	for _, i := range n.In {
+		if i == kernelgraph.Absent || p.Graph.Tensors[i].Base != in {
+			continue
+		}
+		for _, o := range n.Out {
+			if o == kernelgraph.Absent || p.Graph.Tensors[o].Base != out {
+				continue
+			}
+			a, b := &p.Graph.Tensors[i], &p.Graph.Tensors[o]
+			if a.Offset != b.Offset || a.Desc.Bytes() != b.Desc.Bytes() {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// Kernels returns the number of kernels.
+func (p *Plan) Kernels() int { return len(p.kernels) }
+
+// TilingBytes returns the bytes of all tilings together.
+func (p *Plan) TilingBytes() int64 { return p.bytes }
+
+// Values lists the inputs whose host values tilings read.
+func (p *Plan) Values() []int { return p.values }

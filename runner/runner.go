@@ -1,0 +1,263 @@
+package runner
+
+import (
+	"slices"
+
+	"goatb/device"
+	"goatb/kernel"
+	"goatb/kernelgraph"
+	"goatb/status"
+	"goatb/tiling"
+	"goatb/tilingcache"
+)
+
+// Runner executes one operation: a plan, its binding, its local tiling cache.
+// It belongs to one goroutine at a time.
+type Runner struct {
+	// Owner is the operation's parameters; a Pool hands the runner to an
+	// operation with equal ones first.
+	Owner any
+
+	plan  *Plan
+	key   Key
+	env   *Env
+	local *tilingcache.Local
+	job   tiling.Job
+	tally tally
+
+	launches []device.Launch
+	buffers  []device.Buffer
+	foreign  []foreignArgs
+	problems []kernel.Problem
+	// current is the tiling of each kernel for the host values at hand, nil
+	// when it has to be looked up.
+	current []*tilingcache.Entry
+	skip    []bool
+
+	// values and fresh hold host values by input: those of the last launch and
+	// those being read.
+	values [][]int64
+	fresh  []int64
+
+	in, out   []device.Buffer
+	workspace device.Buffer
+	bound     bool
+	prepared  bool
+
+	fork  device.Event
+	joins []device.Event
+}
+
+// Plan returns the runner's plan, nil before the first SetPlan.
+func (r *Runner) Plan() *Plan { return r.plan }
+
+// SetPlan gives the runner a plan under a key. What the local cache holds
+// stays: its entries carry their own keys.
+func (r *Runner) SetPlan(p *Plan, key Key, env *Env) {
+	r.Discard()
+	r.plan, r.key, r.env = p, key, env
+	n := len(p.kernels)
+	if r.local == nil {
+		r.local = tilingcache.NewLocal(env.LocalSlots)
+	}
+	r.local.Grow(n)
+	if env.Global != nil {
+		for op, kernels := range p.opKernels {
+			env.Global.Grow(op, kernels)
+		}
+	}
+	r.launches = make([]device.Launch, n)
+	r.buffers = make([]device.Buffer, p.operands)
+	r.problems = make([]kernel.Problem, n)
+	r.current = make([]*tilingcache.Entry, n)
+	r.skip = make([]bool, n)
+	r.values = make([][]int64, len(p.Graph.Inputs))
+	r.in, r.out = make([]device.Buffer, len(p.Graph.Inputs)), make([]device.Buffer, len(p.Graph.Outputs))
+	r.bound = false
+	at := 0
+	for k := range p.kernels {
+		ks := &p.kernels[k]
+		l := &r.launches[k]
+		l.Program, l.Inputs, l.Label = ks.node.Kernel.Program(), len(ks.node.In), &ks.label
+		l.Buffers = r.buffers[at : at+len(ks.operands) : at+len(ks.operands)]
+		at += len(ks.operands)
+		r.problems[k] = ks.node.Problem
+		r.problems[k].Values = make([][]int64, len(ks.values))
+	}
+	r.foreign = newForeignArgs(p)
+	r.job = tiling.Job{Slots: p.slots, Bytes: p.bytes, Launches: r.launches, Source: r, Main: p.main}
+}
+
+// Matches reports whether the runner's plan was made for this key.
+func (r *Runner) Matches(in, out []device.Tensor, words []uint64) bool {
+	return r.plan != nil && r.key.matches(in, out, words)
+}
+
+// Forget makes the next Matches fail: the plan is out of date.
+func (r *Runner) Forget() { r.key = Key{} }
+
+// Key is what a plan depends on: descriptors and words for everything else
+// (stream, configuration, parameters, conditions).
+type Key struct {
+	words   []uint64
+	in, out []device.Tensor
+	set     bool
+}
+
+// NewKey copies what a plan depends on.
+func NewKey(in, out []device.Tensor, words []uint64) Key {
+	return Key{words: slices.Clone(words), in: descsOf(in), out: descsOf(out), set: true}
+}
+
+func descsOf(ts []device.Tensor) []device.Tensor {
+	d := make([]device.Tensor, len(ts))
+	for i := range ts {
+		d[i].Desc = ts[i].Desc
+	}
+	return d
+}
+
+func (k *Key) matches(in, out []device.Tensor, words []uint64) bool {
+	if !k.set || len(in) != len(k.in) || len(out) != len(k.out) || !slices.Equal(words, k.words) {
+		return false
+	}
+	for i := range in {
+		if in[i].Desc != k.in[i].Desc {
+			return false
+		}
+	}
+	for i := range out {
+		if out[i].Desc != k.out[i].Desc {
+			return false
+		}
+	}
+	return true
+}
+
+// readValues reads the host values that tilings depend on and drops the current
+// tilings of kernels whose values changed.
+func (r *Runner) readValues(in []device.Tensor) error {
+	for _, i := range r.plan.values {
+		var err error
+		if r.fresh, err = in[i].AppendValues(r.fresh[:0]); err != nil {
+			return inputError(err, i)
+		}
+		if r.values[i] != nil && slices.Equal(r.fresh, r.values[i]) {
+			continue
+		}
+		r.values[i] = append(r.values[i][:0], r.fresh...)
+		for k := range r.plan.kernels {
+			for v, input := range r.plan.kernels[k].values {
+				if input == i {
+					r.problems[k].Values[v] = r.values[i]
+					r.current[k] = nil
+				}
+			}
+		}
+	}
+	if !r.env.LocalOn {
+		clear(r.current)
+	}
+	return nil
+}
+
+func inputError(err error, i int) error {
+	if e, ok := err.(*status.OpError); ok {
+		return e.On("input " + itoa(i))
+	}
+	return err
+}
+
+// Tiling implements tiling.Source: it looks the tiling of kernel k up, locally,
+// then globally, and computes it when it is nowhere.
+func (r *Runner) Tiling(k int) ([]byte, kernel.Grid, error) {
+	if e := r.current[k]; e != nil {
+		r.tally.localHits++
+		return e.Bytes(), e.Grid, nil
+	}
+	ks := &r.plan.kernels[k]
+	values := r.problems[k].Values
+	if r.env.LocalOn && ks.cacheable {
+		if e := r.local.Find(k, &ks.query, values); e != nil {
+			r.tally.localHits++
+			r.current[k] = e
+			return e.Bytes(), e.Grid, nil
+		}
+	}
+	e := r.local.Replace(k, &ks.query, values)
+	if err := r.fill(k, e); err != nil {
+		return nil, kernel.Grid{}, ks.label.Place(err)
+	}
+	if r.env.LocalOn && ks.cacheable {
+		r.local.Keep(e)
+		r.current[k] = e
+	}
+	return e.Bytes(), e.Grid, nil
+}
+
+// fill completes an entry from the global cache or by tiling.
+func (r *Runner) fill(k int, e *tilingcache.Entry) error {
+	ks := &r.plan.kernels[k]
+	global := r.env.Global
+	if !ks.cacheable {
+		global = nil
+	}
+	if global != nil && global.Find(ks.node.Op, e) {
+		r.tally.globalHits++
+		return nil
+	}
+	if ks.cacheable && (r.env.LocalOn || global != nil) {
+		r.tally.misses++
+	}
+	var err error
+	if e.Grid, err = ks.node.Kernel.Tile(&r.problems[k], e.Bytes()); err != nil {
+		return err
+	}
+	r.tally.tilings++
+	if global != nil {
+		global.Store(ks.node.Op, e)
+	}
+	return nil
+}
+
+// unbind forgets all addresses, so that an idle runner keeps no memory alive.
+func (r *Runner) unbind() {
+	r.bound = false
+	clear(r.in)
+	clear(r.out)
+	clear(r.buffers)
+	r.workspace = device.Buffer{}
+	for k := range r.launches {
+		r.launches[k].Scratch, r.launches[k].Tiling = device.Buffer{}, device.Buffer{}
+	}
+	for i := range r.foreign {
+		f := &r.foreign[i]
+		for _, ts := range [...][]device.Tensor{f.in, f.out} {
+			for j := range ts {
+				ts[j].Data, ts[j].Host = device.Buffer{}, nil
+			}
+		}
+		f.scratch = device.Buffer{}
+	}
+}
+
+// Close gives the runner's events back. The runner must not be used again.
+func (r *Runner) Close() error {
+	r.Discard()
+	var err error
+	for _, e := range append(r.joins, r.fork) {
+		if e != nil {
+			if cerr := e.Close(); err == nil {
+				err = cerr
+			}
+		}
+	}
+	r.fork, r.joins = nil, nil
+	return err
+}
+
+// skippable reports whether kernel k is a copy whose operands are bound to the
+// same memory.
+func (r *Runner) skippable(k int) bool {
+	return r.plan.kernels[k].node.Kind == kernelgraph.CopyNode && r.launches[k].Buffers[0] == r.launches[k].Buffers[1]
+}

@@ -1,0 +1,16 @@
+// Package tiling holds the policies that bring tiling data to the device.
+//
+// A Policy sees one launch of an operation as a Job: kernels with their place
+// in a tiling block, a source of tilings, streams and rings. The runner calls
+// it in two halves, which may lie in two calls and on two goroutines:
+//
+//	Begin, Move for each kernel     the tilings are computed and set out
+//	Start, Before for each kernel   the kernels are enqueued, then End
+//
+// Only the second half touches the execute streams. A policy that is not Ahead
+// has its two halves interleaved by Execute, kernel by kernel, so that the host
+// tiles kernel i+1 while the device runs kernel i. Abort undoes a launch that
+// failed or was never finished.
+//
+// A policy has no state of its own; what a launch needs lies in its Job.
+package tiling

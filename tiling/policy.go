@@ -1,0 +1,198 @@
+package tiling
+
+import (
+	"context"
+	"fmt"
+
+	"goatb/device"
+	"goatb/kernel"
+	"goatb/mempool"
+)
+
+// Policy decides how the tilings of one launch reach the device.
+type Policy interface {
+	// Name is the policy's name in options and variables.
+	Name() string
+	// UsesRings says that a launch takes a block of each ring.
+	UsesRings() bool
+	// UsesCopyStream says that a launch needs Job.Copy.
+	UsesCopyStream() bool
+	// Ahead says that every tiling is moved before the first kernel starts.
+	Ahead() bool
+	// Begin opens a launch: it takes what the launch needs from the rings.
+	Begin(j *Job) error
+	// Move computes the tiling of kernel k and sends it on its way. It does
+	// not touch the execute streams.
+	Move(j *Job, k int) error
+	// Start comes before the first kernel is enqueued.
+	Start(j *Job) error
+	// Before completes j.Launches[k] and orders it behind its tiling; the
+	// runner enqueues the launch next.
+	Before(j *Job, k int) error
+	// End closes the launch: ring blocks go back by event.
+	End(j *Job) error
+	// Abort gives back what the launch still holds.
+	Abort(j *Job)
+}
+
+// Slot is the place of one kernel's tiling in a tiling block.
+type Slot struct {
+	// Offset is a multiple of 64, Size the tiling's bytes.
+	Offset, Size int64
+	// Stream is the id of the stream that the kernel runs on.
+	Stream int
+}
+
+// Source gives the tiling of kernel k: bytes that stay as they are until the
+// job ends, and the launch shape.
+type Source interface {
+	Tiling(k int) ([]byte, kernel.Grid, error)
+}
+
+// Job is one launch of an operation. It belongs to its runner, which reuses it;
+// one goroutine uses it at a time.
+type Job struct {
+	// Slots holds the kernels, Bytes the size of all tilings together.
+	Slots []Slot
+	Bytes int64
+	// Launches are the kernels' launches, complete but for the tiling.
+	Launches []device.Launch
+	Source   Source
+	// Streams are the execute streams by id; Main is the id of the stream that
+	// every other stream of the launch is joined to at its end.
+	Streams []device.Stream
+	Main    int
+	// HostRing, DeviceRing, Copy and Events are there when the policy uses
+	// them.
+	HostRing, DeviceRing *mempool.Ring
+	Copy                 device.Stream
+	Events               *EventRing
+	// Moved counts the tiling bytes that the launch moved.
+	Moved int64
+
+	host, dev       mempool.Block
+	hostOut, devOut bool
+	// pending holds the copy event of each kernel and lastCopy the latest of
+	// them, for multi-stream.
+	pending  []device.Event
+	lastCopy device.Event
+}
+
+// setLaunch puts the launch shape of kernel k into its launch.
+func (j *Job) setLaunch(k int, g kernel.Grid) {
+	l := &j.Launches[k]
+	l.Blocks, l.Key = g.Blocks, g.Key
+}
+
+// takeBlocks takes a host and a device block. It waits, and the ring counts the
+// stall, while the oldest block is in flight.
+func (j *Job) takeBlocks() error {
+	var err error
+	if j.host, err = j.HostRing.Take(context.Background()); err != nil {
+		return err
+	}
+	j.hostOut = true
+	if j.dev, err = j.DeviceRing.Take(context.Background()); err != nil {
+		return err
+	}
+	j.devOut = true
+	return nil
+}
+
+// stage copies the tiling of kernel k into the host block and completes its
+// launch to read the device block.
+func (j *Job) stage(k int) error {
+	b, g, err := j.Source.Tiling(k)
+	if err != nil {
+		return err
+	}
+	s := &j.Slots[k]
+	copy(j.host.Buffer().At(s.Offset, s.Size).Bytes(), b)
+	j.setLaunch(k, g)
+	l := &j.Launches[k]
+	l.Inline = nil
+	l.Tiling = j.dev.Buffer().At(s.Offset, s.Size)
+	return nil
+}
+
+// releaseHost gives the host block back when the work enqueued on s is done.
+func (j *Job) releaseHost(s device.Stream) error {
+	j.hostOut = false
+	return j.HostRing.Release(j.host, s)
+}
+
+// releaseDevice gives the device block back when the work enqueued on s is done.
+func (j *Job) releaseDevice(s device.Stream) error {
+	j.devOut = false
+	return j.DeviceRing.Release(j.dev, s)
+}
+
+// abort gives blocks back that the launch still holds: by event, since some of
+// its work may be enqueued already.
+func (j *Job) abort(s device.Stream) {
+	if j.hostOut && j.releaseHost(s) != nil {
+		_ = j.HostRing.Return(j.host) // the stream is closed: nothing uses the block
+	}
+	if j.devOut && j.releaseDevice(s) != nil {
+		_ = j.DeviceRing.Return(j.dev)
+	}
+}
+
+// Policies lists the policies, the default first.
+func Policies() []Policy { return []Policy{KernelFollow{}, Overall{}, MultiStream{}} }
+
+// ByName returns the policy with the name; "kernel" is accepted for
+// kernel-follow.
+func ByName(name string) (Policy, error) {
+	if name == "kernel" {
+		name = KernelFollow{}.Name()
+	}
+	names := ""
+	for _, p := range Policies() {
+		if p.Name() == name {
+			return p, nil
+		}
+		names += " " + p.Name()
+	}
+	return nil, fmt.Errorf("unknown tiling policy %q, want one of%s", name, names)
+}
+
+// EventRing is a fixed number of events used in turn, for ordering a copy
+// before a kernel. A wait refers to the record made just before it, so an
+// event may be recorded again while an older wait on it is pending.
+type EventRing struct {
+	events []device.Event
+	next   int
+}
+
+// NewEventRing makes a ring of n events.
+func NewEventRing(d device.Device, n int) (*EventRing, error) {
+	r := &EventRing{}
+	for range n {
+		e, err := d.NewEvent()
+		if err != nil {
+			r.Close()
+			return nil, err
+		}
+		r.events = append(r.events, e)
+	}
+	return r, nil
+}
+
+// Next returns the next event.
+func (r *EventRing) Next() device.Event {
+	e := r.events[r.next]
+	r.next = (r.next + 1) % len(r.events)
+	return e
+}
+
+// Close closes the events. Closing twice is legal.
+func (r *EventRing) Close() error {
+	var err error
+	for _, e := range r.events {
+		if cerr := e.Close(); err == nil {
+			err = cerr
+		}
+	}
+	return err
+}
