@@ -138,18 +138,27 @@ func readRange(r io.ReaderAt, off, n int64) ([]byte, error) {
 	if n <= 0 {
 		return nil, nil
 	}
+	var last [1]byte
+	if err := readAt(r, last[:], off+n-1); err != nil {
+		return nil, err
+	}
 	if n > math.MaxInt {
 		return nil, fileErrorf("%d bytes at %d do not fit the address space", n, off)
 	}
-	var last [1]byte
-	if _, err := io.ReadFull(io.NewSectionReader(r, off+n-1, 1), last[:]); err != nil {
-		return nil, fileErrorf("want %d bytes at %d: %w", n, off, err)
-	}
 	b := make([]byte, n)
-	if _, err := io.ReadFull(io.NewSectionReader(r, off, n), b); err != nil {
-		return nil, fileErrorf("want %d bytes at %d: %w", n, off, err)
+	return b, readAt(r, b, off)
+}
+
+// readAt fills b from off.
+func readAt(r io.ReaderAt, b []byte, off int64) error {
+	_, err := io.ReadFull(io.NewSectionReader(r, off, int64(len(b))), b)
+	if err == io.EOF {
+		err = io.ErrUnexpectedEOF
 	}
-	return b, nil
+	if err != nil {
+		return fileErrorf("read %d bytes at %d: %w", len(b), off, err)
+	}
+	return nil
 }
 
 // headerLength checks the first 8 bytes of a file of size bytes.
