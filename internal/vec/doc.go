@@ -13,8 +13,9 @@
 // ((0+4)+(2+6)) + ((1+5)+(3+7)), and the elements behind the prefix are added
 // one after the other.
 //
-// The functions of a matrix product (Dots and Tile) add the
-// products of one output in the order of k, starting from +0, whatever the
-// number of outputs that they compute at once. Every product is rounded to
-// float32 before it is added, on every architecture: nothing is fused.
+// The functions of a matrix product (Dots4, Dots4BF16, Axpy4, Tile2x4) add the
+// products of one output in the order of k, whatever the number of outputs that
+// they compute at once, so they can stand in for each other bit by bit. Every
+// product is rounded to float32 before it is added, on every architecture:
+// nothing is fused. The int8 functions are exact.
 package vec
