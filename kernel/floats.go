@@ -39,3 +39,20 @@ func Floats(buf []float32, src []byte, t tensor.DType, n int64) []float32 {
 	LoadFloats(buf[:n], src, t)
 	return buf[:n:n]
 }
+
+// Room returns where to compute n elements that Flush will store to dst: the
+// memory of dst itself for f32, and buf, which has room for n, for the others.
+func Room(buf []float32, dst []byte, t tensor.DType, n int64) []float32 {
+	if t == tensor.Float32 {
+		return device.View[float32](dst)[:n:n]
+	}
+	return buf[:n:n]
+}
+
+// Flush stores to dst what was computed in the memory that Room returned for
+// it, rounded once to nearest even.
+func Flush(dst []byte, room []float32, t tensor.DType) {
+	if t != tensor.Float32 {
+		StoreFloats(dst, room, t)
+	}
+}
