@@ -1,0 +1,258 @@
+package context
+
+import (
+	stdctx "context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+
+	"github.com/google/uuid"
+
+	"goatb/device"
+	"goatb/kernel"
+	"goatb/kernel/move"
+	"goatb/kernelgraph"
+	"goatb/mempool"
+	"goatb/runner"
+	"goatb/status"
+	"goatb/tensor"
+	"goatb/tiling"
+	"goatb/tilingcache"
+)
+
+// Context is the place where operations run. See the package comment for who
+// may call it from where. It does not own its device.
+type Context struct {
+	id      uuid.UUID
+	dev     device.Device
+	cfg     Config
+	checks  string
+	log     *slog.Logger
+	lower   kernelgraph.Env
+	planner mempool.Planner
+	pool    *runner.Pool
+	count   runner.Counters
+	env     runner.Env
+
+	// hostBusy guards planning and moving, launchBusy the execute streams.
+	hostBusy, launchBusy atomic.Bool
+	epoch                atomic.Uint64
+	closed               atomic.Bool
+
+	// mu guards what Close and Stats share with the owner's calls.
+	mu         sync.Mutex
+	own        []device.Stream
+	hostMem    device.Buffer
+	deviceMem  device.Buffer
+	freeHost   func(device.Buffer) error
+	freeDev    func(device.Buffer) error
+	workspaces []device.Buffer
+}
+
+// New makes a context on a device. Without options it reads the environment,
+// has one execute stream and checks natively. Errors: ErrInvalidParam for a nil
+// device and for every bad setting, ErrOutOfHostMemory and
+// ErrOutOfDeviceMemory when the rings cannot be reserved.
+func New(dev device.Device, opts ...Option) (*Context, error) {
+	if dev == nil {
+		return nil, status.Errorf(status.ErrInvalidParam, "new context: want a device, got nil")
+	}
+	s, cfg, err := gather(opts)
+	if err != nil {
+		return nil, status.Place(err, status.ErrInvalidParam, "new context", "", "")
+	}
+	if s.streams < 1 {
+		return nil, status.Errorf(status.ErrInvalidParam, "new context: want at least 1 stream, got %d", s.streams)
+	}
+	if s.checks != "native" && s.checks != "910b" {
+		return nil, status.Errorf(status.ErrInvalidParam, "new context: want checks native or 910b, got %q", s.checks)
+	}
+	c := &Context{id: uuid.New(), dev: dev, cfg: cfg, checks: s.checks, log: s.logger, pool: runner.NewPool(cfg.RunnerPool)}
+	if err := c.open(s); err != nil {
+		return nil, errors.Join(status.Place(err, status.ErrDeviceFail, "new context", "", ""), c.Close())
+	}
+	return c, nil
+}
+
+func (c *Context) open(s *settings) error {
+	filter, err := kernel.ParseFilter(s.filter)
+	if err != nil {
+		return err
+	}
+	c.lower = kernelgraph.Env{
+		Machine: kernel.MachineOf(c.dev.Props()),
+		Options: kernel.Options{ShuffleK: c.cfg.ShuffleK, QuantMinNeg127: c.cfg.QuantMinNeg127},
+		Filter:  filter, Copy: move.Copy,
+	}
+	c.env = runner.Env{
+		Device: c.dev, BlockSize: BlockSize, LocalOn: c.cfg.CacheType&1 != 0, LocalSlots: c.cfg.LocalSlots, SlotBytes: c.cfg.CacheSlotBytes,
+		SyncKernel: c.cfg.SyncKernel, SyncRunner: c.cfg.SyncRunner, SyncOperation: c.cfg.SyncOperation, CompareTiling: c.cfg.CompareTiling,
+		Overflow: s.overflow, Counters: &c.count,
+	}
+	if c.cfg.CacheType&2 != 0 {
+		c.env.Global = s.global
+		if c.env.Global == nil {
+			if c.env.Global, err = tilingcache.NewGlobal(c.cfg.GlobalSlots); err != nil {
+				return err
+			}
+		}
+	}
+	for range s.streams {
+		st, err := c.dev.NewStream()
+		if err != nil {
+			return err
+		}
+		c.own = append(c.own, st)
+	}
+	c.env.Streams = c.own
+	if err := c.openRings(s); err != nil {
+		return err
+	}
+	if s.overflow != nil {
+		if s.overflow.Flag, err = c.dev.Alloc(tensor.Int32.Size()); err != nil {
+			return err
+		}
+	}
+	return c.usePolicy(c.cfg.Policy)
+}
+
+// openRings reserves both rings: address space, resident only when touched.
+func (c *Context) openRings(s *settings) error {
+	hostAlloc, devAlloc := c.dev.AllocHost, c.dev.Alloc
+	c.freeHost, c.freeDev = c.dev.Free, c.dev.Free
+	if s.hostMem.alloc != nil {
+		hostAlloc, c.freeHost = s.hostMem.alloc, s.hostMem.free
+	}
+	if s.deviceMem.alloc != nil {
+		devAlloc, c.freeDev = s.deviceMem.alloc, s.deviceMem.free
+	}
+	var err error
+	if c.hostMem, err = hostAlloc(int64(c.cfg.HostBlocks) * BlockSize); err != nil {
+		return status.Place(err, status.ErrOutOfHostMemory, "", "", "host tiling ring")
+	}
+	if c.deviceMem, err = devAlloc(int64(c.cfg.DeviceBlocks) * BlockSize); err != nil {
+		return status.Place(err, status.ErrOutOfDeviceMemory, "", "", "device tiling ring")
+	}
+	if c.env.HostRing, err = mempool.NewRing(c.dev, c.hostMem, c.cfg.HostBlocks, BlockSize); err != nil {
+		return err
+	}
+	c.env.DeviceRing, err = mempool.NewRing(c.dev, c.deviceMem, c.cfg.DeviceBlocks, BlockSize)
+	return err
+}
+
+// usePolicy makes what the policy needs and switches to it.
+func (c *Context) usePolicy(name string) error {
+	p, err := tiling.ByName(name)
+	if err != nil {
+		return status.Errorf(status.ErrInvalidParam, "%w", err)
+	}
+	if p.UsesCopyStream() && c.env.Copy == nil {
+		s, err := c.dev.NewStream()
+		if err != nil {
+			return err
+		}
+		events, err := tiling.NewEventRing(c.dev, tiling.CopyEvents)
+		if err != nil {
+			return errors.Join(err, s.Close())
+		}
+		c.mu.Lock()
+		c.env.Copy, c.env.Events = s, events
+		c.mu.Unlock()
+	}
+	c.env.Policy = p
+	return nil
+}
+
+// SetPolicy switches the tiling policy for the launches to come. It is
+// idempotent; on an error the old policy stays.
+func (c *Context) SetPolicy(name string) error {
+	if err := c.Enter(HostSide); err != nil {
+		return err
+	}
+	defer c.Leave(HostSide)
+	return status.Place(c.usePolicy(name), status.ErrDeviceFail, "context", "set policy", "")
+}
+
+// Policy returns the name of the tiling policy.
+func (c *Context) Policy() string { return c.env.Policy.Name() }
+
+// SetStreams replaces the execute streams by the caller's, who keeps them open
+// as long as the context uses them. Operations plan anew at their next Setup.
+// Errors: ErrInvalidParam for an empty list, ErrInvalidStream for a nil stream.
+func (c *Context) SetStreams(streams ...device.Stream) error {
+	if len(streams) == 0 {
+		return status.Errorf(status.ErrInvalidParam, "set streams: want at least 1 stream, got none")
+	}
+	for i, s := range streams {
+		if s == nil {
+			return status.Errorf(status.ErrInvalidStream, "set streams: stream %d is nil", i)
+		}
+	}
+	if err := c.Enter(HostSide | LaunchSide); err != nil {
+		return err
+	}
+	defer c.Leave(HostSide | LaunchSide)
+	c.mu.Lock()
+	c.env.Streams = append([]device.Stream(nil), streams...)
+	c.mu.Unlock()
+	c.epoch.Add(1)
+	return nil
+}
+
+// Streams returns the number of execute streams.
+func (c *Context) Streams() int { return len(c.env.Streams) }
+
+// Stream returns execute stream i, or ErrInvalidStream.
+func (c *Context) Stream(i int) (device.Stream, error) {
+	if i < 0 || i >= len(c.env.Streams) {
+		return nil, status.Errorf(status.ErrInvalidStream, "want a stream id below %d, got %d", len(c.env.Streams), i)
+	}
+	return c.env.Streams[i], nil
+}
+
+// ID names the context in logs and traces.
+func (c *Context) ID() uuid.UUID { return c.id }
+
+// Device returns the device.
+func (c *Context) Device() device.Device { return c.dev }
+
+// Config returns the configuration in force.
+func (c *Context) Config() Config {
+	cfg := c.cfg
+	cfg.Policy = c.Policy()
+	return cfg
+}
+
+// Checks returns the profile of checks: native or 910b.
+func (c *Context) Checks() string { return c.checks }
+
+// Logger returns where the context logs to.
+func (c *Context) Logger() *slog.Logger { return c.log }
+
+// Synchronize waits until everything enqueued on the context's streams is done,
+// or ctx is, and returns the first error of the work, which names operation and
+// node. The context is usable after it. When ctx ends first its error is
+// returned and the work goes on.
+func (c *Context) Synchronize(ctx stdctx.Context) error {
+	if c == nil || c.closed.Load() {
+		return errClosed()
+	}
+	c.mu.Lock()
+	streams := append([]device.Stream(nil), c.env.Streams...)
+	if c.env.Copy != nil {
+		streams = append(streams, c.env.Copy)
+	}
+	c.mu.Unlock()
+	var first error
+	for _, s := range streams {
+		if err := s.Synchronize(ctx); first == nil {
+			first = err
+		}
+	}
+	return first
+}
+
+func errClosed() error {
+	return status.Errorf(status.ErrInvalidContextAddr, "the context is nil or closed")
+}
