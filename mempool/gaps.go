@@ -8,16 +8,16 @@ import (
 // gapFinder places items of a part one by one, each at the lowest offset where
 // it fits between the items that are placed already and live together with it.
 //
-// A small part keeps all placed items in one list by offset and looks through
-// it. A large one keeps, for each item, the list of items that overlap it in
-// time: the cost of a placement is then the number of those.
+// A small or crowded part keeps all placed items in one list by offset and looks
+// through it. Another one keeps, for each item, the list of items that overlap
+// it in time: the cost of a placement is then the number of those.
 type gapFinder struct {
 	near   []int32 // items that overlap in time, one list per item
 	starts []int32 // where item k's list starts in near, from the part's first item on
 	listed bool    // near is that of the part at hand
-	placed []rect  // small parts: all placed items, by offset
-	nearby []rect  // large parts: the placed items of one list, by offset
-	done   []bool  // large parts: by item, from the part's first on
+	done   []bool  // with lists: by item, from the part's first on
+	nearby []rect  // with lists: the placed items of one list, by offset
+	placed []rect  // without lists: all placed items, by offset
 	active []int32 // the items that are live in a sweep
 }
 
@@ -28,8 +28,12 @@ type rect struct {
 }
 
 const (
-	// scanMax is the number of items up to which a part counts as small.
-	scanMax = 64
+	// smallPart is the number of items up to which a part is small. A part of
+	// up to scanMax items is crowded when lists would be long: when the square of
+	// its size is less than scanPairs times the number of overlapping pairs.
+	smallPart = 64
+	scanMax   = 4096
+	scanPairs = 40
 	// pairsPerItem and pairsFree limit the pairs of overlapping items that
 	// lists are made for: beyond, time and memory grow too fast.
 	pairsPerItem = 24
@@ -39,30 +43,36 @@ const (
 // begin makes the finder ready for another part.
 func (g *gapFinder) begin() { g.listed = false }
 
-// gapSuits refuses parts with too many overlapping pairs.
-func gapSuits(p *Planner, pt *part) bool {
-	return pt.items() <= scanMax || pt.pairs <= pairsFree+pairsPerItem*int64(pt.items())
+// scans says that a part does without lists.
+func (pt *part) scans() bool {
+	n := int64(pt.items())
+	return n <= smallPart || n <= scanMax && n*n < scanPairs*pt.pairs
+}
+
+// gapSuits refuses large parts with too many overlapping pairs.
+func gapSuits(_ *Planner, pt *part) bool {
+	return pt.scans() || pt.pairs <= pairsFree+pairsPerItem*int64(pt.items())
 }
 
 // run places the items of a part in the given order, fixed ones first. It
 // gives up, with noPlan, when they need limit bytes or more.
 func (g *gapFinder) run(p *problem, pt *part, order []int32, limit int64, out []int64) int64 {
-	small := pt.items() <= scanMax
+	scan := pt.scans()
 	g.placed = g.placed[:0]
-	if !small {
+	if !scan {
 		g.list(p, pt)
 		g.done = zeroed(g.done, pt.items())
 	}
 	top := int64(0)
 	if pt.fixed {
-		top = g.keepFixed(p, pt, small, out)
+		top = g.keepFixed(p, pt, scan, out)
 	}
 	for _, k := range order {
 		if p.fixed[k] >= 0 {
 			continue
 		}
 		near := g.placed
-		if !small {
+		if !scan {
 			near = g.around(p, pt, k, out)
 		}
 		offset := lowestGap(near, p.lo[k], p.hi[k], p.size[k], p.align[k])
@@ -71,16 +81,16 @@ func (g *gapFinder) run(p *problem, pt *part, order []int32, limit int64, out []
 			return noPlan
 		}
 		out[k] = offset
-		g.put(p, pt, k, small, offset)
+		g.put(p, pt, k, scan, offset)
 	}
 	return top
 }
 
-func (g *gapFinder) keepFixed(p *problem, pt *part, small bool, out []int64) (top int64) {
+func (g *gapFinder) keepFixed(p *problem, pt *part, scan bool, out []int64) (top int64) {
 	for k := pt.first; k < pt.last; k++ {
 		if offset := p.fixed[k]; offset >= 0 {
 			out[k] = offset
-			g.put(p, pt, int32(k), small, offset)
+			g.put(p, pt, int32(k), scan, offset)
 			top = max(top, offset+p.size[k])
 		}
 	}
@@ -88,8 +98,8 @@ func (g *gapFinder) keepFixed(p *problem, pt *part, small bool, out []int64) (to
 }
 
 // put notes that item k is placed.
-func (g *gapFinder) put(p *problem, pt *part, k int32, small bool, offset int64) {
-	if !small {
+func (g *gapFinder) put(p *problem, pt *part, k int32, scan bool, offset int64) {
+	if !scan {
 		g.done[int(k)-pt.first] = true
 		return
 	}

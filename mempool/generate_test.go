@@ -15,32 +15,32 @@ func layers(n, tokens int) []Item {
 	add := func(size, first, last int64) { items = append(items, Item{Size: 2 * size, First: first, Last: last}) }
 	for range n {
 		at := func(k int64) int64 { return node + k }
-		add(t*hidden, at(0), at(1))    // norm: sums
-		add(t*hidden, at(1), at(4))    // norm: out
-		add(t*hidden, at(2), at(5))    // q
-		add(t*kv, at(3), at(6))        // k
-		add(t*kv, at(4), at(7))        // v
-		add(t*hidden, at(5), at(8))    // q rotated
-		add(t*kv, at(6), at(7))        // k rotated
-		add(2*t*kv, at(7), at(10))     // cache view
-		add(t*t*heads, at(8), at(9))   // scores
-		add(t*t*heads, at(9), at(10))  // softmax
-		add(t*hidden, at(10), at(11))  // context
-		add(t*hidden, at(11), at(12))  // output projection
-		add(t*hidden, at(12), at(20))  // residual
-		add(t*hidden, at(13), at(14))  // norm
-		add(t*hidden, at(14), at(16))  // norm out
-		add(t*inter, at(15), at(17))   // gate
-		add(t*inter, at(16), at(18))   // up
-		add(t*inter, at(17), at(18))   // silu
-		add(t*inter, at(18), at(19))   // product
-		add(t*hidden, at(19), at(20))  // down
-		add(t*hidden, at(20), at(32))  // residual: read by the next layer's norm and sum
-		add(t*4, at(0), at(1))         // norm: scale
-		add(t*4, at(13), at(14))       // norm: scale
-		add(t*heads*4, at(9), at(10))  // softmax: sums
-		add(t*128, at(5), at(6))       // cos
-		add(t*128, at(5), at(6))       // sin
+		add(t*hidden, at(0), at(1))   // norm: sums
+		add(t*hidden, at(1), at(4))   // norm: out
+		add(t*hidden, at(2), at(5))   // q
+		add(t*kv, at(3), at(6))       // k
+		add(t*kv, at(4), at(7))       // v
+		add(t*hidden, at(5), at(8))   // q rotated
+		add(t*kv, at(6), at(7))       // k rotated
+		add(2*t*kv, at(7), at(10))    // cache view
+		add(t*t*heads, at(8), at(9))  // scores
+		add(t*t*heads, at(9), at(10)) // softmax
+		add(t*hidden, at(10), at(11)) // context
+		add(t*hidden, at(11), at(12)) // output projection
+		add(t*hidden, at(12), at(20)) // residual
+		add(t*hidden, at(13), at(14)) // norm
+		add(t*hidden, at(14), at(16)) // norm out
+		add(t*inter, at(15), at(17))  // gate
+		add(t*inter, at(16), at(18))  // up
+		add(t*inter, at(17), at(18))  // silu
+		add(t*inter, at(18), at(19))  // product
+		add(t*hidden, at(19), at(20)) // down
+		add(t*hidden, at(20), at(32)) // residual: read by the next layer's norm and sum
+		add(t*4, at(0), at(1))        // norm: scale
+		add(t*4, at(13), at(14))      // norm: scale
+		add(t*heads*4, at(9), at(10)) // softmax: sums
+		add(t*128, at(5), at(6))      // cos
+		add(t*128, at(5), at(6))      // sin
 		node += 20
 	}
 	return items

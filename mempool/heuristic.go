@@ -20,8 +20,9 @@ const noPlan = math.MaxInt64
 // first that is best wins.
 var heuristics = [...]heuristic{
 	{"largest-first", gapSuits, placeLargestFirst},
-	{"skyline-duration", skylineSuits, placeSkylineDuration},
 	{"rows", always, placeRows},
+	{"load-rows", loadRowsSuits, placeLoadRows},
+	{"skyline-duration", skylineSuits, placeSkylineDuration},
 	{"skyline-load", skylineSuits, placeSkylineLoad},
 	{"load-first", gapSuits, placeLoadFirst},
 	{"area-first", gapSuits, placeAreaFirst},

@@ -7,10 +7,7 @@ import "math"
 
 func placeLargestFirst(p *Planner, pt *part, limit int64) int64 {
 	order := p.numbers(pt)
-	for _, k := range order {
-		p.orderer.key[k] = ^uint64(p.size[k])
-	}
-	p.orderer.sort(order)
+	p.bySize(order)
 	return p.gaps.run(&p.problem, pt, order, limit, p.try)
 }
 
@@ -24,10 +21,7 @@ func placeAreaFirst(p *Planner, pt *part, limit int64) int64 {
 // sections with the largest totals, long ones first.
 func placeLoadFirst(p *Planner, pt *part, limit int64) int64 {
 	order := p.numbers(pt)
-	for _, k := range order {
-		p.orderer.key[k] = ^uint64(p.size[k])
-	}
-	p.orderer.sort(order)
+	p.bySize(order)
 	p.byDuration(order)
 	p.byLoad(pt, order)
 	return p.gaps.run(&p.problem, pt, order, limit, p.try)
@@ -42,8 +36,15 @@ func (p *Planner) numbers(pt *part) []int32 {
 	return p.order
 }
 
-// byDuration, byArea and byLoad sort, the largest first; equal ones stay as
-// they are.
+// bySize, byDuration, byArea and byLoad sort, the largest first; equal ones stay
+// as they are.
+func (p *Planner) bySize(order []int32) {
+	for _, k := range order {
+		p.orderer.key[k] = ^uint64(p.size[k])
+	}
+	p.orderer.sort(order)
+}
+
 func (p *Planner) byDuration(order []int32) {
 	for _, k := range order {
 		p.orderer.key[k] = ^uint64(p.hi[k] - p.lo[k])
@@ -61,7 +62,7 @@ func (p *Planner) byArea(order []int32) {
 func (p *Planner) byLoad(pt *part, order []int32) {
 	p.loads.build(p.total[pt.secFirst:pt.secLast])
 	for _, k := range order {
-		load := p.loads.most(int(p.lo[k])-pt.secFirst, int(p.hi[k])-pt.secFirst)
+		load := p.loads.max(int(p.lo[k])-pt.secFirst, int(p.hi[k])-pt.secFirst)
 		p.orderer.key[k] = ^uint64(load)
 	}
 	p.orderer.sort(order)

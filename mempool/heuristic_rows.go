@@ -1,44 +1,72 @@
 package mempool
 
+import "math"
+
 // rows fills an outline of heights over the sections of a part from below. It
-// takes the lowest step, the first of equal ones, and puts an item on it that
-// lies within the step: the one that starts first, the longest of those. A step
-// that no item fits is raised to its lower neighbour.
+// goes to a valley, a step whose neighbours are higher, and puts an item into it
+// that lies within the step. A valley that no item fits is raised to its lower
+// neighbour: that room is lost.
 //
+// Without loads it takes the item that starts first, and the longest of those.
 // Where all sizes are equal this colours an interval graph with as few colours
-// as possible; its time is O(n log n) for any input.
+// as possible, in O(n log n) for any input.
+//
+// With loads it looks at a few more of them and takes the one that leaves the
+// least load beside it: load is the total of the items of a section that are not
+// placed yet, and room lost over a large load makes the arena grow.
 type rows struct {
 	outline outline
-	steps   stepQueue
 	base    int // the part's first section; all sections below count from it
+	byLoad  bool
+	load    loadTree // by section: bytes that are not placed yet
 
 	// The items by first section, then by last section descending, then by
 	// size descending. A place is an index of sorted.
 	sorted []int32
 	bucket []int32 // by section: the first place of the items that start there
 	skip   []int32 // by place: this place when it is not taken, else one nearer to the next such
-	tail   []int32 // by section: a place at or after the last one not taken
+	tail   []int32 // by section: the last place that is not taken
 	ends   minTree // by section: the smallest end of the items that start there
 }
 
+const (
+	// rowTries is the number of items that the choice by load looks at.
+	rowTries = 32
+	// loadRowsFree and loadRowsPairs limit the choice by load: parts of more
+	// than loadRowsFree items with more than loadRowsPairs overlapping pairs per
+	// item take too long.
+	loadRowsFree  = 1 << 14
+	loadRowsPairs = 64
+)
+
+func loadRowsSuits(_ *Planner, pt *part) bool {
+	return pt.items() <= loadRowsFree || pt.pairs <= loadRowsPairs*int64(pt.items())
+}
+
 func placeRows(p *Planner, pt *part, limit int64) int64 {
+	return p.placeRows(pt, limit, false)
+}
+
+func placeLoadRows(p *Planner, pt *part, limit int64) int64 {
+	return p.placeRows(pt, limit, true)
+}
+
+func (p *Planner) placeRows(pt *part, limit int64, byLoad bool) int64 {
 	order := p.numbers(pt)
-	for _, k := range order {
-		p.orderer.key[k] = ^uint64(p.size[k])
-	}
-	p.orderer.sort(order)
+	p.bySize(order)
 	for _, k := range order {
 		p.orderer.key[k] = uint64(p.lo[k])<<32 | uint64(^uint32(p.hi[k]))
 	}
 	p.orderer.sort(order)
+	if p.rows.byLoad = byLoad; byLoad {
+		p.rows.load.build(p.total[pt.secFirst:pt.secLast])
+	}
 	return p.rows.run(&p.problem, pt, order, limit, p.try)
 }
 
 func (r *rows) run(p *problem, pt *part, sorted []int32, limit int64, out []int64) int64 {
 	r.base, r.sorted = pt.secFirst, sorted
 	r.outline.reset(pt.sections())
-	r.steps.reset()
-	r.steps.push(step{})
 	r.index(p, pt.sections())
 	top, left := int64(0), len(sorted)
 	if pt.fixed {
@@ -46,27 +74,95 @@ func (r *rows) run(p *problem, pt *part, sorted []int32, limit int64, out []int6
 		top, kept = r.keepFixed(p, out)
 		left -= kept
 	}
-	for left > 0 {
-		s := r.steps.pop()
-		if !r.outline.starts.has(s.at) || r.outline.height[s.at] != s.height {
-			continue
-		}
-		end := r.merge(s)
-		place := r.find(p, s.at, end)
+	for at := 0; left > 0; {
+		v := r.descend(at)
+		place := r.choose(p, v)
 		if place < 0 {
-			r.raise(s, end)
+			if r.byLoad && min(v.leftHeight, v.rightHeight) >= limit-r.load.max(v.at, v.end) {
+				return noPlan
+			}
+			at = r.raise(v)
 			continue
 		}
 		k := sorted[place]
 		r.drop(p, place)
 		left--
-		out[k] = alignUp(s.height, p.align[k])
+		out[k] = alignUp(v.height, p.align[k])
 		if top = max(top, out[k]+p.size[k]); top >= limit {
 			return noPlan
 		}
-		r.cover(p, k, out[k]+p.size[k], s, end)
+		at = r.cover(p, k, out[k]+p.size[k], v)
 	}
 	return top
+}
+
+// valley is a step of the outline whose neighbours are higher.
+type valley struct {
+	at, end     int // sections at to end-1
+	height      int64
+	left        int   // start of the step before, -1 when there is none
+	leftHeight  int64 // noPlan when there is none
+	rightHeight int64
+}
+
+// descend goes down from the step at at, joining equal steps, until both
+// neighbours are higher.
+func (r *rows) descend(at int) valley {
+	o := &r.outline
+	v := valley{at: at, height: o.height[at]}
+	for {
+		v.end, v.rightHeight = o.next(v.at), noPlan
+		if v.end < o.n {
+			v.rightHeight = o.height[v.end]
+		}
+		if v.rightHeight == v.height {
+			o.starts.remove(v.end)
+			continue
+		}
+		if v.rightHeight < v.height {
+			v.at, v.height = v.end, v.rightHeight
+			continue
+		}
+		v.left, v.leftHeight = -1, noPlan
+		if v.at > 0 {
+			v.left = o.starts.upTo(v.at - 1)
+			v.leftHeight = o.height[v.left]
+		}
+		if v.leftHeight > v.height {
+			return v
+		}
+		if v.leftHeight == v.height {
+			o.starts.remove(v.at)
+		}
+		v.at, v.height = v.left, v.leftHeight
+	}
+}
+
+// raise lifts a valley to its lower neighbour and returns the start of the step
+// that it becomes a part of.
+func (r *rows) raise(v valley) int {
+	o := &r.outline
+	if v.leftHeight <= v.rightHeight {
+		o.starts.remove(v.at)
+		return v.left
+	}
+	o.starts.remove(v.end)
+	o.height[v.at] = v.rightHeight
+	return v.at
+}
+
+// cover puts item k, with the given top, into a valley and returns the start of
+// a step to go on with.
+func (r *rows) cover(p *problem, k int32, top int64, v valley) int {
+	lo, hi := int(p.lo[k])-r.base, int(p.hi[k])-r.base
+	if r.byLoad {
+		r.load.add(lo, hi, -p.size[k])
+	}
+	r.outline.set(lo, hi, top)
+	if lo == v.at && hi < v.end {
+		return hi
+	}
+	return v.at
 }
 
 // index fills bucket, skip, tail and ends.
@@ -94,22 +190,47 @@ func (r *rows) index(p *problem, sections int) {
 	r.ends.build()
 }
 
-// merge joins the step with equal ones after it and returns its end.
-func (r *rows) merge(s step) int {
-	end := r.outline.next(s.at)
-	for end < r.outline.n && r.outline.height[end] == s.height {
-		r.outline.starts.remove(end)
-		end = r.outline.next(end)
-	}
-	return end
-}
-
-// find returns the place of the item to put on sections at to end-1, or -1.
-func (r *rows) find(p *problem, at, end int) int {
-	s := r.ends.first(at, int32(end))
+// choose returns the place of the item to put into a valley, or -1.
+func (r *rows) choose(p *problem, v valley) int {
+	s := r.ends.first(v.at, int32(v.end))
 	if s < 0 {
 		return -1
 	}
+	best := r.longest(p, s, v.end)
+	if !r.byLoad {
+		return best
+	}
+	least, before := r.load.max(v.at, v.end), int64(math.MinInt64)
+	from := v.at // before is the largest load from the valley's start to from
+	for range rowTries {
+		if s > from {
+			before = max(before, r.load.max(from, s))
+			from = s
+		}
+		if before >= least {
+			break
+		}
+		place := r.longest(p, s, v.end)
+		beside := before
+		if hi := int(p.hi[r.sorted[place]]) - r.base; hi < v.end {
+			beside = max(before, r.load.max(hi, v.end))
+		}
+		if beside < least {
+			least, best = beside, place
+		}
+		if s++; s < v.end {
+			s = r.ends.first(s, int32(v.end))
+		}
+		if s < 0 || s >= v.end {
+			break
+		}
+	}
+	return best
+}
+
+// longest returns the place of the longest item of bucket s that ends at end or
+// before; there is one.
+func (r *rows) longest(p *problem, s, end int) int {
 	lo, hi := int(r.bucket[s]), int(r.tail[s])
 	for lo < hi {
 		if mid := (lo + hi) / 2; int(p.hi[r.sorted[mid]])-r.base <= end {
@@ -149,38 +270,6 @@ func (r *rows) drop(p *problem, place int) {
 	}
 }
 
-// cover puts item k, with the given top, on the step s that ends at end.
-func (r *rows) cover(p *problem, k int32, top int64, s step, end int) {
-	lo, hi := int(p.lo[k])-r.base, int(p.hi[k])-r.base
-	r.outline.set(lo, hi, top)
-	r.steps.push(step{at: lo, height: top})
-	if s.at < lo {
-		r.steps.push(s)
-	}
-	if hi < end {
-		r.steps.push(step{at: hi, height: s.height})
-	}
-}
-
-// raise lifts a step to its lower neighbour.
-func (r *rows) raise(s step, end int) {
-	o := &r.outline
-	left, height := -1, int64(noPlan)
-	if s.at > 0 {
-		left = o.starts.upTo(s.at - 1)
-		height = o.height[left]
-	}
-	if end < o.n {
-		height = min(height, o.height[end])
-	}
-	if left >= 0 && o.height[left] == height {
-		o.starts.remove(s.at)
-		s.at = left
-	}
-	o.height[s.at] = height
-	r.steps.push(step{at: s.at, height: height})
-}
-
 // keepFixed takes the fixed items out of the index and raises the outline over
 // them.
 func (r *rows) keepFixed(p *problem, out []int64) (top int64, kept int) {
@@ -197,12 +286,6 @@ func (r *rows) keepFixed(p *problem, out []int64) (top int64, kept int) {
 			if h := r.outline.top(s, s+1); h < end {
 				r.outline.set(s, s+1, end)
 			}
-		}
-	}
-	if kept > 0 {
-		r.steps.reset()
-		for at := 0; at < r.outline.n; at = r.outline.next(at) {
-			r.steps.push(step{at: at, height: r.outline.height[at]})
 		}
 	}
 	return top, kept

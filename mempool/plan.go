@@ -84,7 +84,7 @@ type Planner struct {
 	sky       skyline
 	rows      rows
 	replay    replayer
-	loads     maxTree
+	loads     loadTree
 	validator validator
 
 	orderer orderer

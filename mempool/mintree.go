@@ -2,51 +2,6 @@ package mempool
 
 import "math"
 
-// step is a step of an outline: its first position and its height.
-type step struct {
-	at     int
-	height int64
-}
-
-func (s step) before(o step) bool {
-	return s.height < o.height || s.height == o.height && s.at < o.at
-}
-
-// stepQueue is a binary heap: pop takes the lowest step, the first of equal ones.
-type stepQueue struct{ heap []step }
-
-func (q *stepQueue) reset() { q.heap = q.heap[:0] }
-
-func (q *stepQueue) push(s step) {
-	q.heap = append(q.heap, s)
-	i := len(q.heap) - 1
-	for i > 0 && s.before(q.heap[(i-1)/2]) {
-		q.heap[i] = q.heap[(i-1)/2]
-		i = (i - 1) / 2
-	}
-	q.heap[i] = s
-}
-
-func (q *stepQueue) pop() step {
-	out := q.heap[0]
-	last := len(q.heap) - 1
-	s := q.heap[last]
-	q.heap = q.heap[:last]
-	for i := 0; last > 0; {
-		child := 2*i + 1
-		if child+1 < last && q.heap[child+1].before(q.heap[child]) {
-			child++
-		}
-		if child >= last || !q.heap[child].before(s) {
-			q.heap[i] = s
-			break
-		}
-		q.heap[i] = q.heap[child]
-		i = child
-	}
-	return out
-}
-
 // minTree finds the first position from some point on whose value is small
 // enough, in O(log n).
 type minTree struct {

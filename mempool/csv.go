@@ -1,0 +1,156 @@
+package mempool
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"goatb/status"
+)
+
+// Table is a planning problem as it stands in a file.
+type Table struct {
+	// IDs and Items hold one entry per row.
+	IDs   []string
+	Items []Item
+	// Offsets is the plan that the file came with, nil when it has no offset
+	// column or leaves some offset out. It says where items were put, not where
+	// they must be: no item is fixed.
+	Offsets []int64
+}
+
+// badRowsMax is the number of bad rows that one error lists.
+const badRowsMax = 10
+
+// ReadCSV reads a problem. The first row names the columns: id, lower, upper,
+// size and maybe offset, in any order; other columns are ignored. A lifetime is
+// half open: an item is live from node lower to node upper-1. Lifetimes may be
+// negative; lower equal to upper is an item that is never live. Sizes are in
+// bytes, or in any unit when the plan is made with Options.Align 1.
+//
+// The error is ErrInvalidParam and lists bad rows by line: too few columns, no
+// number, a negative size, upper below lower.
+func ReadCSV(r io.Reader) (Table, error) {
+	in := csv.NewReader(r)
+	in.FieldsPerRecord = -1
+	in.TrimLeadingSpace = true
+	in.ReuseRecord = true
+	var cols columns
+	header, err := in.Read()
+	if err == nil {
+		cols, err = readHeader(header)
+	} else if errors.Is(err, io.EOF) {
+		err = errors.New("want a header id,lower,upper,size, got nothing")
+	}
+	if err != nil {
+		return Table{}, status.Errorf(status.ErrInvalidParam, "csv: %w", err)
+	}
+	t := Table{Offsets: []int64{}}
+	var bad []error
+	for len(bad) < badRowsMax {
+		row, err := in.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			bad = append(bad, err)
+			break
+		}
+		if err := t.add(cols, row); err != nil {
+			line, _ := in.FieldPos(0)
+			bad = append(bad, fmt.Errorf("line %d: %w", line, err))
+		}
+	}
+	if len(bad) > 0 {
+		return Table{}, status.Errorf(status.ErrInvalidParam, "csv: %w", errors.Join(bad...))
+	}
+	return t, nil
+}
+
+// columns holds the place of each column, -1 for none.
+type columns struct{ id, lower, upper, size, offset int }
+
+func readHeader(row []string) (columns, error) {
+	find := func(name string) int {
+		for i, field := range row {
+			if strings.EqualFold(strings.TrimSpace(strings.TrimPrefix(field, "\ufeff")), name) {
+				return i
+			}
+		}
+		return -1
+	}
+	c := columns{find("id"), find("lower"), find("upper"), find("size"), find("offset")}
+	if min(c.id, c.lower, c.upper, c.size) < 0 {
+		return c, fmt.Errorf("line 1: want a header with id, lower, upper and size, got %q", strings.Join(row, ","))
+	}
+	return c, nil
+}
+
+func (t *Table) add(c columns, row []string) error {
+	if need := max(c.id, c.lower, c.upper, c.size) + 1; len(row) < need {
+		return fmt.Errorf("want at least %d columns, got %d", need, len(row))
+	}
+	lower, err1 := number("lower", row[c.lower])
+	upper, err2 := number("upper", row[c.upper])
+	size, err3 := number("size", row[c.size])
+	if err := errors.Join(err1, err2, err3); err != nil {
+		return err
+	}
+	switch {
+	case upper < lower:
+		return fmt.Errorf("want an upper end of at least the lower one, got %d and %d", lower, upper)
+	case lower < -MaxNode || upper > MaxNode:
+		return fmt.Errorf("want a lifetime within -2^61 to 2^61, got %d to %d", lower, upper)
+	case size < 0:
+		return fmt.Errorf("want a size of at least 0, got %d", size)
+	}
+	if c.offset < 0 || c.offset >= len(row) || strings.TrimSpace(row[c.offset]) == "" {
+		t.Offsets = nil
+	} else {
+		offset, err := number("offset", row[c.offset])
+		if err != nil {
+			return err
+		}
+		if t.Offsets != nil {
+			t.Offsets = append(t.Offsets, offset)
+		}
+	}
+	t.IDs = append(t.IDs, strings.Clone(strings.TrimSpace(row[c.id])))
+	t.Items = append(t.Items, Item{Size: size, First: lower, Last: upper - 1})
+	return nil
+}
+
+func number(name, text string) (int64, error) {
+	v, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%s: want an integer, got %q", name, text)
+	}
+	return v, nil
+}
+
+// WriteCSV writes a problem with a plan as id,lower,upper,size,offset, which
+// ReadCSV reads. Errors: ErrInvalidParam when the counts differ, and those of w.
+func WriteCSV(w io.Writer, t Table, offsets []int64) error {
+	if len(t.IDs) != len(t.Items) || len(offsets) != len(t.Items) {
+		return status.Errorf(status.ErrInvalidParam, "csv: want an id and an offset for each of %d items, got %d and %d", len(t.Items), len(t.IDs), len(offsets))
+	}
+	out := csv.NewWriter(w)
+	row := []string{"id", "lower", "upper", "size", "offset"}
+	err := out.Write(row)
+	for i := range t.Items {
+		if err != nil {
+			break
+		}
+		it := &t.Items[i]
+		row[0] = t.IDs[i]
+		for k, v := range [...]int64{it.First, it.Last + 1, it.Size, offsets[i]} {
+			row[k+1] = strconv.FormatInt(v, 10)
+		}
+		err = out.Write(row)
+	}
+	out.Flush()
+	return errors.Join(err, out.Error())
+}
