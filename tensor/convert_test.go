@@ -74,6 +74,7 @@ func TestConvertByRule(t *testing.T) {
 		{"negative to unsigned", Float64, Uint32, f64bits(-5), 0},
 		{"NaN to signed", Float64, Int16, f64bits(nan), 0},
 		{"NaN to unsigned", Float16, Uint16, 0x7e00, 0},
+		{"NaN to uint64", Float64, Uint64, f64bits(nan), 0},
 
 		{"wraps down", Int32, Int8, 0x1ff, 0xff},
 		{"sign extends", Int8, Int64, 0x80, neg(-128)},
