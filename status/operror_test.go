@@ -48,7 +48,7 @@ var alsoParam = map[Code]bool{
 func TestIsAcceptsTheCodeAndWhatItStandsFor(t *testing.T) {
 	for code := Code(1); code < Code(Count); code++ {
 		var err error = fmt.Errorf("outer: %w", Errorf(code, "inner"))
-		for target := OK; target < Code(Count); target++ {
+		for target := range Code(Count) {
 			want := target == code || target == ErrInvalidParam && alsoParam[code]
 			assert.Equal(t, want, errors.Is(err, target), "%s is %s", code, target)
 		}
@@ -60,7 +60,7 @@ func TestOrAddsOneCode(t *testing.T) {
 	err := Errorf(ErrInvalidTensorDim, "what")
 	require.NotErrorIs(t, err, ErrInvalidTensorDimNum)
 	require.Same(t, err, err.Or(ErrInvalidTensorDimNum))
-	for target := OK; target < Code(Count); target++ {
+	for target := range Code(Count) {
 		want := target == ErrInvalidTensorDim || target == ErrInvalidTensorDimNum
 		assert.Equal(t, want, errors.Is(err, target), target)
 	}

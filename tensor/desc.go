@@ -2,6 +2,7 @@ package tensor
 
 import (
 	"math"
+	"slices"
 
 	"goatb/status"
 )
@@ -46,12 +47,7 @@ func (d *Desc) Empty() bool {
 	if d.Shape.rank == 0 {
 		return true
 	}
-	for _, v := range d.Shape.known() {
-		if v == 0 {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(d.Shape.known(), 0)
 }
 
 // WithShape returns d with other dimensions.

@@ -83,6 +83,10 @@ func TestImportOrder(t *testing.T) {
 		{"anyone imports internal", file("device/cpu/a.go", importing("cpu", "goatb/internal/workpool")), nil},
 		{"status imports internal", file("status/a.go", importing("status", "goatb/internal/workpool")), []string{"status"}},
 		{"conformance is on top", file("internal/conformance/a.go", importing("conformance", "goatb/atb", "goatb/operation/catalog")), nil},
+		{"conformance has parts", map[string]string{
+			"internal/conformance/a.go":           importing("conformance", "goatb/internal/conformance/reference"),
+			"internal/conformance/reference/a.go": importing("reference", "goatb/device"),
+		}, nil},
 		{"only cmd imports conformance", map[string]string{
 			"cmd/atb/main.go": importing("main", "goatb/internal/conformance", "goatb/bench"),
 			"runner/a.go":     importing("runner", "goatb/internal/conformance"),
@@ -99,15 +103,16 @@ func TestImportOrder(t *testing.T) {
 
 func TestRowOfTakesTheClosestPattern(t *testing.T) {
 	for pkg, want := range map[string]string{
-		"kernel":               "kernel",
-		"kernel/norm":          "kernel/*",
-		"kernel/kerneltest":    "kernel/kerneltest",
-		"operation/catalog":    "operation/catalog",
-		"internal/x":           "internal/...",
-		"internal/x/y":         "internal/...",
-		"internal/conformance": "internal/conformance",
-		"cmd/atb":              "cmd/...",
-		"cmd/atb/report":       "cmd/...",
+		"kernel":                 "kernel",
+		"kernel/norm":            "kernel/*",
+		"kernel/kerneltest":      "kernel/kerneltest",
+		"operation/catalog":      "operation/catalog",
+		"internal/x":             "internal/...",
+		"internal/x/y":           "internal/...",
+		"internal/conformance":   "internal/conformance",
+		"internal/conformance/x": "internal/conformance/...",
+		"cmd/atb":                "cmd/...",
+		"cmd/atb/report":         "cmd/...",
 	} {
 		if got := rowOf(pkg); assert.NotNil(t, got, pkg) {
 			assert.Equal(t, want, got.pattern, pkg)
