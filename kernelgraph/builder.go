@@ -269,6 +269,9 @@ func (b *Builder) Scope(name, op string, in, out []Ref, stream int) *Builder {
 	return &s
 }
 
+// Stream returns the id of the stream that the builder adds to.
+func (b *Builder) Stream() int { return b.stream }
+
 // SetStream puts what the builder adds from now on to a stream.
 func (b *Builder) SetStream(stream int) {
 	b.stream = stream

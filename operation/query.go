@@ -32,6 +32,10 @@ type Query struct {
 	Profile *Profile
 	// values holds the host values by input, nil where there are none.
 	values [][]int64
+	// low gathers what later Setups check again; nil outside a context.
+	low *lowering
+	// from maps inputs to those of the whole operation, nil for itself.
+	from []int
 }
 
 // Has reports whether input i is there.

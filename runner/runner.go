@@ -93,6 +93,11 @@ func (r *Runner) Matches(in, out []device.Tensor, words []uint64) bool {
 	return r.plan != nil && r.key.matches(in, out, words)
 }
 
+// Planned reports whether the plan was made under the first words of a key.
+func (r *Runner) Planned(words ...uint64) bool {
+	return r.plan != nil && len(r.key.words) >= len(words) && slices.Equal(r.key.words[:len(words)], words)
+}
+
 // Forget makes the next Matches fail: the plan is out of date.
 func (r *Runner) Forget() { r.key = Key{} }
 

@@ -1,0 +1,67 @@
+package atb
+
+import (
+	"log/slog"
+
+	atbctx "goatb/context"
+	"goatb/device"
+	"goatb/kernel/overflow"
+	"goatb/mempool"
+	"goatb/runner"
+	"goatb/tilingcache"
+)
+
+// WithConfig replaces environment and defaults by a whole configuration.
+func WithConfig(cfg Config) Option { return atbctx.WithConfig(cfg) }
+
+// WithEnv reads variables through lookup instead of os.LookupEnv.
+func WithEnv(lookup func(string) (string, bool)) Option { return atbctx.WithEnv(lookup) }
+
+// WithVariable sets an ATB_* variable for one context.
+func WithVariable(name, value string) Option { return atbctx.WithVariable(name, value) }
+
+// WithPolicy names the tiling policy: kernel-follow, overall or multi-stream.
+func WithPolicy(name string) Option { return atbctx.WithPolicy(name) }
+
+// WithStreams makes n execute streams.
+func WithStreams(n int) Option { return atbctx.WithStreams(n) }
+
+// WithChecks chooses the profile of checks: native or 910b.
+func WithChecks(profile string) Option { return atbctx.WithChecks(profile) }
+
+// WithKernelFilter restricts the choice of kernels.
+func WithKernelFilter(filter string) Option { return atbctx.WithKernelFilter(filter) }
+
+// WithGlobalCache shares a tiling cache with other contexts.
+func WithGlobalCache(g *tilingcache.Global) Option { return atbctx.WithGlobalCache(g) }
+
+// NewGlobalCache makes a tiling cache that contexts may share.
+func NewGlobalCache(slots int) (*tilingcache.Global, error) { return tilingcache.NewGlobal(slots) }
+
+// WithTilingAllocator takes the device tiling ring's memory from the caller.
+func WithTilingAllocator(alloc func(size int64) (device.Buffer, error), free func(device.Buffer) error) Option {
+	return atbctx.WithTilingAllocator(alloc, free)
+}
+
+// WithHostTilingAllocator takes the host tiling ring's memory from the caller.
+func WithHostTilingAllocator(alloc func(size int64) (device.Buffer, error), free func(device.Buffer) error) Option {
+	return atbctx.WithHostTilingAllocator(alloc, free)
+}
+
+// WithSolver chooses the workspace solver.
+func WithSolver(t mempool.SolverType) Option { return atbctx.WithSolver(t) }
+
+// WithTilingCaches selects the tiling cache levels: 0 none, 1 local, 2 global,
+// 3 both.
+func WithTilingCaches(levels int) Option { return atbctx.WithTilingCaches(levels) }
+
+// WithSetupReuse switches the reuse of unchanged Setups.
+func WithSetupReuse(on bool) Option { return atbctx.WithSetupReuse(on) }
+
+// WithOverflowCheck looks for overflow after each kernel.
+func WithOverflowCheck(mode overflow.Mode, stop bool, report func(runner.OverflowHit)) Option {
+	return atbctx.WithOverflowCheck(mode, stop, report)
+}
+
+// WithLogger logs plans and refusals.
+func WithLogger(l *slog.Logger) Option { return atbctx.WithLogger(l) }

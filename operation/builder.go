@@ -1,0 +1,224 @@
+package operation
+
+import (
+	"fmt"
+
+	"goatb/tensor"
+)
+
+// GraphBuilder builds a graph operation from names. Nodes may be added in any
+// order: Build puts them into one in which every tensor is written before it is
+// read, keeping the given order where it can. Of a tensor that several nodes
+// write, or that a node updates in place, the given order decides who comes
+// first.
+//
+// The first error of any step is kept with the step's name and comes back from
+// Build. A GraphBuilder belongs to one goroutine.
+type GraphBuilder struct {
+	name        string
+	in, out     []string
+	nodes       []named
+	views       map[string]view
+	infer       InferShapeFunc
+	err         error
+	sharedNames map[string]string
+}
+
+// named is a node with tensor names.
+type named struct {
+	name    string
+	op      Operation
+	in, out []string
+	chunk   map[string]Chunk
+}
+
+// view is a name for a tensor under other dimensions.
+type view struct {
+	of string
+	fn ReshapeFunc
+}
+
+// BuildGraph starts a graph with named inputs and outputs.
+func BuildGraph(name string, in, out []string) *GraphBuilder {
+	b := &GraphBuilder{name: name, in: in, out: out, views: map[string]view{}, sharedNames: map[string]string{}}
+	for _, n := range in {
+		b.declare("input", n)
+	}
+	for _, n := range out {
+		b.declare("output", n)
+	}
+	return b
+}
+
+func (b *GraphBuilder) fail(step, format string, args ...any) {
+	if b.err == nil {
+		b.err = badGraph("%s: %s", step, fmt.Sprintf(format, args...))
+	}
+}
+
+func (b *GraphBuilder) declare(what, name string) {
+	if name == "" {
+		b.fail(what, "want a name")
+	}
+	if old, ok := b.sharedNames[name]; ok {
+		b.fail(what, "the name %q is an %s already", name, old)
+	}
+	b.sharedNames[name] = what
+}
+
+// InferShape sets a function that replaces the walk over the nodes in the
+// operation's InferShape.
+func (b *GraphBuilder) InferShape(f InferShapeFunc) *GraphBuilder {
+	b.infer = f
+	return b
+}
+
+// Reshape names a view of a tensor, or of another view, under other dimensions.
+func (b *GraphBuilder) Reshape(of string, f ReshapeFunc, name string) *GraphBuilder {
+	step := "reshape " + name
+	switch {
+	case f == nil:
+		b.fail(step, "want a function")
+	case name == "" || name == of:
+		b.fail(step, "want a new name for a view of %q", of)
+	default:
+		b.declare("view", name)
+		b.views[name] = view{of, f}
+	}
+	return b
+}
+
+// Add adds a node. An empty name stands for an absent optional input. A name
+// that is neither an input, an output nor a view is an internal tensor; some
+// node has to write it.
+func (b *GraphBuilder) Add(op Operation, in, out []string) *GraphBuilder {
+	return b.AddNamed("", op, in, out)
+}
+
+// AddNamed is Add with a name for the node, for errors and dumps.
+func (b *GraphBuilder) AddNamed(name string, op Operation, in, out []string) *GraphBuilder {
+	step := "node " + name
+	if name == "" {
+		step = fmt.Sprintf("node %d", len(b.nodes))
+	}
+	if isNilOperation(op) {
+		b.fail(step, "want an operation, got nil")
+		return b
+	}
+	for _, n := range out {
+		if _, ok := b.views[n]; ok || n == "" {
+			b.fail(step, "an output wants the name of a tensor, got %q", n)
+		}
+	}
+	b.nodes = append(b.nodes, named{name: name, op: op, in: in, out: out})
+	return b
+}
+
+// AddSpec makes an operation from its parameters and adds it as a node.
+func (b *GraphBuilder) AddSpec(s Spec, in, out []string) *GraphBuilder {
+	op, err := New(s)
+	if err != nil {
+		b.fail(fmt.Sprintf("node %d", len(b.nodes)), "%v", err)
+		return b
+	}
+	return b.Add(op, in, out)
+}
+
+// Chunk makes the last node take part `index` of `num` equal parts of dimension
+// 0 of its input with the given name.
+func (b *GraphBuilder) Chunk(input string, num, index int) *GraphBuilder {
+	if len(b.nodes) == 0 {
+		b.fail("chunk "+input, "want a node first")
+		return b
+	}
+	n := &b.nodes[len(b.nodes)-1]
+	if n.chunk == nil {
+		n.chunk = map[string]Chunk{}
+	}
+	n.chunk[input] = Chunk{num, index}
+	return b
+}
+
+// Build returns the graph operation, which owns the node operations then.
+// Errors are ErrInvalidGraph: the first error of a step, an unknown name read,
+// a cycle, and those of NewGraph. After an error the node operations stay the
+// caller's.
+func (b *GraphBuilder) Build() (*Op, error) {
+	if b.err != nil {
+		return nil, b.err
+	}
+	order, err := b.sorted()
+	if err != nil {
+		return nil, err
+	}
+	p := GraphParam{Name: b.name, Inputs: len(b.in), Outputs: len(b.out), InferShape: b.infer}
+	p.names = append(append(p.names, b.in...), b.out...)
+	ids := map[string]int{}
+	for i, n := range p.names {
+		ids[n] = i
+	}
+	for _, i := range order {
+		for _, n := range b.nodes[i].out {
+			if _, ok := ids[n]; !ok {
+				ids[n] = len(p.names)
+				p.names = append(p.names, n)
+			}
+		}
+	}
+	p.Internals = len(p.names) - len(b.in) - len(b.out)
+	for _, i := range order {
+		p.Nodes = append(p.Nodes, b.node(&b.nodes[i], ids))
+	}
+	return NewGraph(p)
+}
+
+// base follows views to the tensor.
+func (b *GraphBuilder) base(name string) string {
+	for {
+		v, ok := b.views[name]
+		if !ok {
+			return name
+		}
+		name = v.of
+	}
+}
+
+// reshape composes the functions of a view of views.
+func (b *GraphBuilder) reshape(name string) ReshapeFunc {
+	v, ok := b.views[name]
+	if !ok {
+		return nil
+	}
+	inner := b.reshape(v.of)
+	if inner == nil {
+		return v.fn
+	}
+	return func(old tensor.Shape) tensor.Shape { return v.fn(inner(old)) }
+}
+
+func (b *GraphBuilder) node(n *named, ids map[string]int) Node {
+	out := Node{Name: n.name, Op: n.op}
+	for j, name := range n.in {
+		if name == "" {
+			out.In = append(out.In, Absent)
+			continue
+		}
+		out.In = append(out.In, ids[b.base(name)])
+		if f := b.reshape(name); f != nil {
+			if out.Reshape == nil {
+				out.Reshape = make([]ReshapeFunc, len(n.in))
+			}
+			out.Reshape[j] = f
+		}
+		if c, ok := n.chunk[name]; ok {
+			if out.Chunk == nil {
+				out.Chunk = make([]Chunk, len(n.in))
+			}
+			out.Chunk[j] = c
+		}
+	}
+	for _, name := range n.out {
+		out.Out = append(out.Out, ids[name])
+	}
+	return out
+}

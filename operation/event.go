@@ -1,0 +1,86 @@
+package operation
+
+import (
+	"encoding/json"
+
+	"goatb/device"
+	"goatb/kernelgraph"
+	"goatb/status"
+	"goatb/tensor"
+)
+
+// EventAction tells what an Event operation does.
+type EventAction int
+
+// Actions.
+const (
+	// EventNone does nothing.
+	EventNone EventAction = iota
+	// EventRecord records the event on the operation's stream.
+	EventRecord
+	// EventWait makes the operation's stream wait for the event and resets it.
+	EventWait
+)
+
+// String returns the action's name.
+func (a EventAction) String() string {
+	switch a {
+	case EventNone:
+		return "undefined"
+	case EventRecord:
+		return "record"
+	case EventWait:
+		return "wait"
+	}
+	return "invalid"
+}
+
+// Event orders streams: a record on the producer's stream, a wait on the
+// consumer's, inside one graph or across graphs and contexts. It has no inputs
+// and no outputs. A wait may be enqueued before its record.
+//
+// Source: ATB EventOperation. Errors: ErrInvalidParam at create for an unknown
+// action and at Execute for a nil event; ErrDeviceFail when the device refuses.
+type Event struct {
+	Event  device.Event
+	Action EventAction
+}
+
+// Signature describes an operation without operands.
+func (e Event) Signature() Signature { return Signature{Name: "EventOperation"} }
+
+// Validate checks the action; a nil event is found at Execute.
+func (e Event) Validate() error {
+	if e.Action < EventNone || e.Action > EventWait {
+		return status.Errorf(status.ErrInvalidParam, "operatorType: want undefined, record or wait, got %d", e.Action)
+	}
+	return nil
+}
+
+// Check has nothing to check.
+func (e Event) Check(*Query) error { return nil }
+
+// Infer returns no outputs.
+func (e Event) Infer(*Query) ([]tensor.Desc, error) { return nil, nil }
+
+// Lower adds the record or the wait.
+func (e Event) Lower(b *kernelgraph.Builder, _ *Query) error {
+	switch e.Action {
+	case EventRecord:
+		b.Record(eventSlot{e.Event})
+	case EventWait:
+		b.Wait(eventSlot{e.Event})
+	}
+	return nil
+}
+
+// MarshalJSON writes the action; an event is no data.
+func (e Event) MarshalJSON() ([]byte, error) {
+	return json.Marshal(map[string]any{"operatorType": int(e.Action)})
+}
+
+// eventSlot implements runner.EventSlot; equal slots hold the same event.
+type eventSlot struct{ e device.Event }
+
+// Event returns the event.
+func (s eventSlot) Event() device.Event { return s.e }

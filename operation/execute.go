@@ -1,0 +1,158 @@
+package operation
+
+import (
+	atbctx "goatb/context"
+	"goatb/device"
+	"goatb/status"
+)
+
+// Execute enqueues the operation on its stream and does not wait for the
+// device, except for a free tiling block where the policy needs one. The pack
+// has Setup's descriptors; addresses, host data and workspace may be others
+// each time, and Execute may be called again and again after one Setup. A pack
+// without any tensors stands for Setup's tensors.
+//
+// Errors: ErrInvalidParam without a successful Setup, ErrInvalidContextAddr for
+// another context than Setup's, ErrInvalidWorkspaceSize, ErrInvalidWorkspaceAddr,
+// ErrInvalidTensorNum, ErrInvalidTensorSize for another descriptor or size,
+// ErrInvalidTensorAddr for missing, freed or overlapping memory. Errors of the
+// device's work come out of Synchronize.
+func (o *Op) Execute(pack VariantPack, workspace device.Buffer, c *atbctx.Context) error {
+	const sides = atbctx.HostSide | atbctx.LaunchSide
+	if err := o.enter(); err != nil {
+		return err
+	}
+	defer o.busy.Store(false)
+	if err := c.Enter(sides); err != nil {
+		return o.executeError(err)
+	}
+	defer c.Leave(sides)
+	if err := o.checkExecute(&pack, &workspace, c); err != nil {
+		return o.executeError(err)
+	}
+	return o.executeError(o.run.Execute(pack.In, pack.Out, workspace))
+}
+
+// PreLaunch is the first half of Execute: it binds addresses, computes the
+// tilings and sends those on their way that the policy moves ahead. It touches
+// no execute stream: another goroutine may call Launch of another operation of
+// the same context meanwhile. Errors as Execute.
+func (o *Op) PreLaunch(pack VariantPack, workspace device.Buffer, c *atbctx.Context) error {
+	if err := o.enter(); err != nil {
+		return err
+	}
+	defer o.busy.Store(false)
+	if err := c.Enter(atbctx.HostSide); err != nil {
+		return o.executeError(err)
+	}
+	defer c.Leave(atbctx.HostSide)
+	if err := o.checkExecute(&pack, &workspace, c); err != nil {
+		return o.executeError(err)
+	}
+	return o.executeError(o.run.PreLaunch(pack.In, pack.Out, workspace))
+}
+
+// Launch is the second half of Execute: it enqueues what PreLaunch prepared.
+// Errors: ErrInvalidParam without a PreLaunch before it.
+func (o *Op) Launch(c *atbctx.Context) error {
+	if err := o.enter(); err != nil {
+		return err
+	}
+	defer o.busy.Store(false)
+	if err := c.Enter(atbctx.LaunchSide); err != nil {
+		return o.executeError(err)
+	}
+	defer c.Leave(atbctx.LaunchSide)
+	if err := o.checkReady(c); err != nil {
+		return o.executeError(err)
+	}
+	return o.executeError(o.run.Launch())
+}
+
+func (o *Op) executeError(err error) error {
+	return status.Place(err, status.ErrRuntimeFail, o.name, StageExecute.String(), "")
+}
+
+func (o *Op) checkReady(c *atbctx.Context) error {
+	if !o.ready || o.run == nil {
+		return status.Errorf(status.ErrInvalidParam, "want a successful setup first")
+	}
+	if o.c != c {
+		return status.Errorf(status.ErrInvalidContextAddr, "the context is another than setup's")
+	}
+	return nil
+}
+
+// checkExecute makes the checks of Execute, in ATB's order.
+func (o *Op) checkExecute(pack *VariantPack, workspace *device.Buffer, c *atbctx.Context) error {
+	if err := o.checkReady(c); err != nil {
+		return err
+	}
+	if !o.run.Planned(c.Epoch(), o.version.Load()) {
+		return status.Errorf(status.ErrInvalidParam, "streams or parameters changed since setup: set up again")
+	}
+	if err := o.checkWorkspace(workspace); err != nil {
+		return err
+	}
+	if len(pack.In) == 0 && len(pack.Out) == 0 {
+		pack.In, pack.Out = o.in, o.out
+	}
+	if len(pack.In) != len(o.in) || len(pack.Out) != len(o.out) {
+		return status.Errorf(status.ErrInvalidTensorNum, "want %d inputs and %d outputs, got %d and %d", len(o.in), len(o.out), len(pack.In), len(pack.Out)).Or(status.ErrInvalidParam)
+	}
+	for i := range pack.In {
+		if err := checkTensor(&pack.In[i], &o.in[i], &o.sig.In[i]); err != nil {
+			return err.On(portName("input", i, o.sig.In))
+		}
+	}
+	for i := range pack.Out {
+		if err := checkTensor(&pack.Out[i], &o.out[i], &o.sig.Out[i]); err != nil {
+			return err.On(portName("output", i, o.sig.Out))
+		}
+	}
+	return nil
+}
+
+func (o *Op) checkWorkspace(w *device.Buffer) error {
+	if o.size == 0 {
+		*w = device.Buffer{}
+		return nil
+	}
+	if w.IsNil() {
+		return status.Errorf(status.ErrInvalidWorkspaceAddr, "want a workspace of %d bytes, got none", o.size)
+	}
+	if w.Size() < o.size {
+		return status.Errorf(status.ErrInvalidWorkspaceSize, "want a workspace of %d bytes, got %d", o.size, w.Size())
+	}
+	if !w.Live() {
+		return status.Errorf(status.ErrInvalidWorkspaceAddr, "the workspace was freed")
+	}
+	*w = w.At(0, o.size)
+	return nil
+}
+
+// checkTensor compares a tensor with Setup's and looks at its memory.
+func checkTensor(t, setup *device.Tensor, p *Port) *status.OpError {
+	if t.Desc != setup.Desc {
+		return status.Errorf(status.ErrInvalidTensorSize, "want setup's %s, got %s", setup.Desc, t.Desc).Or(status.ErrInvalidParam)
+	}
+	if p.Optional && t.Desc.Empty() {
+		return nil
+	}
+	if t.Data.IsNil() {
+		if p.Host && t.Host != nil {
+			return nil
+		}
+		return status.Errorf(status.ErrInvalidTensorAddr, "want data, got none")
+	}
+	if !t.Data.Live() {
+		return status.Errorf(status.ErrInvalidTensorAddr, "its memory was freed")
+	}
+	if want := t.Desc.Bytes(); t.Data.Size() != want {
+		return status.Errorf(status.ErrInvalidTensorSize, "want %d bytes for %s, got %d", want, t.Desc, t.Data.Size()).Or(status.ErrInvalidParam)
+	}
+	if p.Host && t.Host == nil {
+		return status.Errorf(status.ErrInvalidTensorAddr, "want host data: its values are read on the host")
+	}
+	return nil
+}

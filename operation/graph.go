@@ -1,0 +1,329 @@
+package operation
+
+import (
+	"encoding/json"
+	"errors"
+	"strconv"
+
+	"goatb/status"
+	"goatb/tensor"
+)
+
+// graph is the spec of a graph operation. It is immutable but for the nodes'
+// operations, which keep their own state.
+type graph struct {
+	p   GraphParam
+	sig Signature
+	// conds are the nodes with conditions in them.
+	conds []conditional
+}
+
+func (g *graph) tensors() int { return g.p.Inputs + g.p.Outputs + g.p.Internals }
+
+// tensorName names a tensor for people.
+func (g *graph) tensorName(id int) string {
+	p := &g.p
+	if id < len(p.names) {
+		return strconv.Quote(p.names[id])
+	}
+	switch {
+	case id < p.Inputs:
+		return "input " + strconv.Itoa(id)
+	case id < p.Inputs+p.Outputs:
+		return "output " + strconv.Itoa(id-p.Inputs)
+	}
+	return "internal tensor " + strconv.Itoa(id)
+}
+
+// shortName names a tensor in dumps and workspace plans.
+func (g *graph) shortName(id int) string {
+	if id < len(g.p.names) {
+		return g.p.names[id]
+	}
+	return "t" + strconv.Itoa(id)
+}
+
+// nodeName names a node: its own name, or its number and type.
+func (g *graph) nodeName(i int) string {
+	n := &g.p.Nodes[i]
+	switch {
+	case n.Name != "":
+		return n.Name
+	case isNilOperation(n.Op):
+		return "node " + strconv.Itoa(i)
+	}
+	return strconv.Itoa(i) + "_" + n.Op.Name()
+}
+
+// analyse derives what does not change: ports and conditions.
+func (g *graph) analyse() {
+	p := &g.p
+	g.sig = Signature{Name: p.Name, In: make([]Port, p.Inputs), Out: make([]Port, p.Outputs)}
+	for id := range p.Inputs + p.Outputs {
+		if id >= len(p.names) {
+			break
+		}
+		if id < p.Inputs {
+			g.sig.In[id].Name = p.names[id]
+		} else {
+			g.sig.Out[id-p.Inputs].Name = p.names[id]
+		}
+	}
+	for i := range p.Nodes {
+		n := &p.Nodes[i]
+		o, ok := n.Op.(*Op)
+		if !ok {
+			continue
+		}
+		if c, ok := o.spec.(conditional); ok {
+			g.conds = append(g.conds, c)
+		}
+		for j, id := range n.In {
+			if id >= 0 && id < p.Inputs {
+				g.sig.In[id].Optional = g.sig.In[id].Optional || o.sig.In[j].Optional
+				g.sig.In[id].Host = g.sig.In[id].Host || o.sig.In[j].Host
+			}
+		}
+	}
+}
+
+// adopt makes the graph operation the owner of its nodes.
+func (g *graph) adopt(owner *Op) {
+	for i := range g.p.Nodes {
+		if o, ok := g.p.Nodes[i].Op.(*Op); ok {
+			o.owner = owner
+		}
+	}
+}
+
+func (g *graph) close() error {
+	var errs []error
+	for i := range g.p.Nodes {
+		errs = append(errs, g.p.Nodes[i].Op.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// Signature describes the graph's operands: an input is optional when some node
+// lets it be, and needs host data when some node reads its values.
+func (g *graph) Signature() Signature { return g.sig }
+
+// Validate has nothing to add: NewGraph validates.
+func (g *graph) Validate() error { return nil }
+
+// Check has nothing of its own to check: nodes are checked one by one when
+// shapes are inferred.
+func (g *graph) Check(*Query) error { return nil }
+
+// conditions evaluates the conditions of the nodes.
+func (g *graph) conditions(words []uint64, outcome map[*If]bool) ([]uint64, error) {
+	for _, c := range g.conds {
+		var err error
+		if words, err = c.conditions(words, outcome); err != nil {
+			return words, err
+		}
+	}
+	return words, nil
+}
+
+// Infer walks the nodes, or calls the user's function: at Setup both, and they
+// must agree.
+func (g *graph) Infer(q *Query) ([]tensor.Desc, error) {
+	if g.p.InferShape == nil {
+		return g.walk(q)
+	}
+	user, err := g.userInfer(q.In)
+	if err != nil || q.Stage == StageInfer {
+		return user, err
+	}
+	own, err := g.walk(q)
+	if err != nil {
+		return nil, err
+	}
+	for i := range own {
+		if user[i] != own[i] {
+			return nil, status.Errorf(status.ErrGraphInferShapeFail, "the graph's shape function gives %s, its nodes give %s", user[i], own[i]).On(portName("output", i, g.sig.Out))
+		}
+	}
+	return own, nil
+}
+
+// userInfer calls the user's function and looks at its result.
+func (g *graph) userInfer(in []tensor.Desc) (out []tensor.Desc, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			out, err = nil, status.Errorf(status.ErrGraphInferShapeFail, "the graph's shape function panicked: %v", r)
+		}
+	}()
+	if out, err = g.p.InferShape(append([]tensor.Desc(nil), in...)); err != nil {
+		if _, ok := errors.AsType[*status.OpError](err); ok {
+			return nil, err
+		}
+		return nil, status.Errorf(status.ErrGraphInferShapeFail, "the graph's shape function failed: %w", err)
+	}
+	if len(out) != g.p.Outputs {
+		return nil, status.Errorf(status.ErrGraphInferShapeFail, "the graph's shape function gives %d outputs, want %d", len(out), g.p.Outputs)
+	}
+	for i, d := range out {
+		if d.Rank() == 0 || d.DType == tensor.Undefined || d.Format == tensor.FormatUndefined {
+			return nil, status.Errorf(status.ErrGraphInferShapeFail, "the graph's shape function leaves %s undefined", d).On(portName("output", i, g.sig.Out))
+		}
+	}
+	return out, nil
+}
+
+// walk infers node by node and returns the outputs.
+func (g *graph) walk(q *Query) ([]tensor.Desc, error) {
+	ds := make([]tensor.Desc, g.tensors())
+	copy(ds, q.In)
+	for i := range g.p.Nodes {
+		in, err := g.nodeInputs(i, ds)
+		if err != nil {
+			return nil, err
+		}
+		out, err := g.inferNode(i, in, q)
+		if err != nil {
+			return nil, err
+		}
+		for j, id := range g.p.Nodes[i].Out {
+			ds[id] = out[j]
+		}
+	}
+	return ds[g.p.Inputs : g.p.Inputs+g.p.Outputs], nil
+}
+
+// nodeInputs returns the descriptors that node i sees: reshaped, then chunked.
+func (g *graph) nodeInputs(i int, ds []tensor.Desc) ([]tensor.Desc, error) {
+	n := &g.p.Nodes[i]
+	in := make([]tensor.Desc, len(n.In))
+	for j, id := range n.In {
+		if id == Absent {
+			continue
+		}
+		in[j] = ds[id]
+		if in[j].Empty() {
+			continue
+		}
+		if err := n.view(j, &in[j]); err != nil {
+			return nil, status.Place(err, status.ErrInvalidGraph, "", "", g.nodeName(i))
+		}
+	}
+	return in, nil
+}
+
+// view applies the reshape function and the chunk of input j to d.
+func (n *Node) view(j int, d *tensor.Desc) error {
+	if n.Reshape != nil && n.Reshape[j] != nil {
+		s, err := callReshape(n.Reshape[j], d.Shape)
+		if err != nil {
+			return err
+		}
+		if s.Numel() != d.Numel() || s.Rank() > tensor.MaxRank {
+			return status.Errorf(status.ErrGraphNodeReshapeFail, "the reshape function of input %d gives %s for %s: the number of elements differs", j, s, d.Shape)
+		}
+		d.Shape = s
+	}
+	if n.Chunk == nil || n.Chunk[j] == (Chunk{}) {
+		return nil
+	}
+	c := n.Chunk[j]
+	if d0 := d.Dim(0); c.Num < 1 || c.Index < 0 || c.Index >= c.Num || d0%int64(c.Num) != 0 {
+		return status.Errorf(status.ErrInvalidGraphNodeChunk, "chunk %d of %d of input %d does not fit dimension 0 of %s", c.Index, c.Num, j, d.Shape)
+	}
+	d.Shape = d.Shape.With(0, d.Dim(0)/int64(c.Num))
+	return nil
+}
+
+func callReshape(f ReshapeFunc, old tensor.Shape) (s tensor.Shape, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = status.Errorf(status.ErrGraphNodeReshapeFail, "the reshape function panicked: %v", r)
+		}
+	}()
+	return f(old), nil
+}
+
+// inferNode returns the output descriptors of node i; those of the last call
+// are used again when its inputs are the same.
+func (g *graph) inferNode(i int, in []tensor.Desc, q *Query) ([]tensor.Desc, error) {
+	n := &g.p.Nodes[i]
+	var out []tensor.Desc
+	var err error
+	if o, ok := n.Op.(*Op); ok {
+		out, err = o.inferCached(in, q)
+	} else {
+		out, err = n.Op.InferShape(in)
+	}
+	if err == nil && len(out) != len(n.Out) {
+		err = status.Errorf(status.ErrInvalidParam, "inferred %d outputs, want %d", len(out), len(n.Out))
+	}
+	return out, status.Place(err, status.ErrInvalidParam, "", "", g.nodeName(i))
+}
+
+// inferCache holds the last shape inference of a node.
+type inferCache struct {
+	version uint64
+	profile *Profile
+	in, out []tensor.Desc
+}
+
+// inferCached infers the outputs of an operation inside a graph.
+func (o *Op) inferCached(in []tensor.Desc, q *Query) ([]tensor.Desc, error) {
+	if q.low == nil || !q.low.c.SetupReuse() {
+		return InferShape(o.spec, q.Profile, in)
+	}
+	n := q.low.c.Counters()
+	n.InferShapes.Add(1)
+	c, v := &o.infer, o.version.Load()
+	_, conditional := o.spec.(conditional)
+	if len(in) > 0 && !conditional && c.version == v && c.profile == q.Profile && sameDescs(c.in, in) {
+		n.InferHits.Add(1)
+		return c.out, nil
+	}
+	c.version = 0
+	out, err := InferShape(o.spec, q.Profile, in)
+	if err == nil {
+		*c = inferCache{v, q.Profile, append([]tensor.Desc(nil), in...), out}
+	}
+	return out, err
+}
+
+func sameDescs(a, b []tensor.Desc) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i] != b[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// MarshalJSON writes the graph: name, counts and nodes with types, parameters
+// and tensor ids.
+func (g *graph) MarshalJSON() ([]byte, error) {
+	type node struct {
+		Name  string `json:"name,omitempty"`
+		Op    string `json:"opType"`
+		Param any    `json:"param,omitempty"`
+		In    []int  `json:"inTensorIds"`
+		Out   []int  `json:"outTensorIds"`
+	}
+	out := struct {
+		Name      string `json:"opName"`
+		In        int    `json:"inTensorNum"`
+		Out       int    `json:"outTensorNum"`
+		Internals int    `json:"internalTensorNum"`
+		Nodes     []node `json:"nodes"`
+	}{g.p.Name, g.p.Inputs, g.p.Outputs, g.p.Internals, nil}
+	for i := range g.p.Nodes {
+		n := &g.p.Nodes[i]
+		x := node{Name: n.Name, Op: n.Op.Name(), In: n.In, Out: n.Out}
+		if o, ok := n.Op.(*Op); ok {
+			x.Op, x.Param = o.sig.Name, o.spec
+		}
+		out.Nodes = append(out.Nodes, x)
+	}
+	return json.Marshal(out)
+}
