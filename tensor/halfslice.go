@@ -31,6 +31,7 @@ func F16ToF32(dst []float32, src []F16) {
 		d[4], d[5], d[6], d[7] = t[s[4]], t[s[5]], t[s[6]], t[s[7]]
 		src, dst = src[8:], dst[8:]
 	}
+	dst = dst[:len(src)]
 	for i, h := range src {
 		dst[i] = t[h]
 	}
@@ -91,6 +92,7 @@ func BF16ToF32(dst []float32, src []BF16) {
 		d[4], d[5], d[6], d[7] = s[4].Float32(), s[5].Float32(), s[6].Float32(), s[7].Float32()
 		src, dst = src[8:], dst[8:]
 	}
+	dst = dst[:len(src)]
 	for i, h := range src {
 		dst[i] = h.Float32()
 	}

@@ -136,7 +136,7 @@ func ReadSafetensors(r io.ReaderAt, size int64) (*File, error) {
 // size that promises too much is found before memory is taken for it.
 func readRange(r io.ReaderAt, off, n int64) ([]byte, error) {
 	if n <= 0 {
-		return nil, nil
+		return []byte{}, nil
 	}
 	var last [1]byte
 	if err := readAt(r, last[:], off+n-1); err != nil {

@@ -115,6 +115,19 @@ func TestSafetensorsWithoutTensors(t *testing.T) {
 	assert.Equal(t, rawFile("{}      ", ""), out.Bytes())
 }
 
+// TestSafetensorsOfEmptyTensors wants data that are empty but there, as nil
+// means a closed file.
+func TestSafetensorsOfEmptyTensors(t *testing.T) {
+	raw := rawFile(`{"a":{"dtype":"I8","shape":[0,0,0,0,0,0,0,100],"data_offsets":[0,0]}}`, "")
+	want := []Entry{{Name: "a", Desc: Of(Int8, 0, 0, 0, 0, 0, 0, 0, 100), Data: []byte{}}}
+	parsed, err := ParseSafetensors(raw)
+	require.NoError(t, err)
+	assert.Equal(t, want, parsed.Entries())
+	read, err := ReadSafetensors(bytes.NewReader(raw), int64(len(raw)))
+	require.NoError(t, err)
+	assert.Equal(t, want, read.Entries())
+}
+
 // badFiles are files that no reader may accept, with a part of the error.
 var badFiles = []struct {
 	name, header, data, want string
