@@ -35,7 +35,7 @@ const (
 	// loadRowsFree and loadRowsPairs limit the choice by load: parts of more
 	// than loadRowsFree items with more than loadRowsPairs overlapping pairs per
 	// item take too long.
-	loadRowsFree  = 1 << 14
+	loadRowsFree  = 1 << 15
 	loadRowsPairs = 64
 )
 
@@ -279,6 +279,9 @@ func (r *rows) keepFixed(p *problem, out []int64) (top int64, kept int) {
 		}
 		kept++
 		r.drop(p, place)
+		if r.byLoad {
+			r.load.add(int(p.lo[k])-r.base, int(p.hi[k])-r.base, -p.size[k])
+		}
 		out[k] = p.fixed[k]
 		end := out[k] + p.size[k]
 		top = max(top, end)

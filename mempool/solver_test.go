@@ -179,7 +179,7 @@ func TestSolverEmptyItems(t *testing.T) {
 }
 
 // Random histories against the rule that live items are disjoint, and against
-// the simplest model of type 3.
+// the simplest model of each type.
 func TestSolverRandomHistories(t *testing.T) {
 	for _, st := range onlineTypes {
 		t.Run(st.String(), func(t *testing.T) {
@@ -190,10 +190,12 @@ func TestSolverRandomHistories(t *testing.T) {
 				type item struct{ off, size int64 }
 				var live []item
 				var top int64
+				var model blocks
 				for range 300 {
 					if len(live) > 0 && rng.IntN(5) < 2 {
 						k := rng.IntN(len(live))
 						require.NoError(t, s.Free(live[k].off))
+						model.free(live[k].off)
 						live = append(live[:k], live[k+1:]...)
 						continue
 					}
@@ -203,8 +205,13 @@ func TestSolverRandomHistories(t *testing.T) {
 					for _, l := range live {
 						require.False(t, off < l.off+l.size && l.off < off+size, "[%d,+%d) meets [%d,+%d)", off, size, l.off, l.size)
 					}
-					if st == Intervals {
+					switch st {
+					case BruteForce:
+						require.Equal(t, s.Requested()-size, off)
+					case Intervals:
 						require.Equal(t, lowestRoom(live, func(l item) (int64, int64) { return l.off, l.size }, size), off)
+					default:
+						require.Equal(t, model.alloc(st, size), off)
 					}
 					live = append(live, item{off, size})
 					top = max(top, off+size)
@@ -212,6 +219,48 @@ func TestSolverRandomHistories(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// blocks is a model of types 1 and 2 that looks at every block.
+type blocks []struct {
+	size int64
+	used bool
+}
+
+func (m *blocks) alloc(st SolverType, size int64) int64 {
+	pick := -1
+	for i, b := range *m {
+		if !b.used && b.size >= size && (pick < 0 || st == BestFit && b.size < (*m)[pick].size) {
+			pick = i
+		}
+	}
+	if pick < 0 {
+		pick = len(*m)
+		*m = append(*m, struct {
+			size int64
+			used bool
+		}{size: size})
+	}
+	(*m)[pick].used = true
+	return m.offset(pick)
+}
+
+func (m *blocks) offset(i int) (off int64) {
+	for _, b := range (*m)[:i] {
+		off += b.size
+	}
+	return off
+}
+
+func (m *blocks) free(off int64) {
+	for i := range *m {
+		if m.offset(i) == off {
+			(*m)[i].used = false
+		}
+	}
+	for len(*m) > 0 && !(*m)[len(*m)-1].used {
+		*m = (*m)[:len(*m)-1]
 	}
 }
 

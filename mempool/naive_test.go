@@ -1,0 +1,143 @@
+package mempool
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// naiveClash looks at every pair of items.
+func naiveClash(items []Item, offsets []int64) error {
+	for i := range items {
+		for j := range i {
+			a, b := items[i], items[j]
+			if a.Size == 0 || b.Size == 0 || a.First > a.Last || b.First > b.Last {
+				continue
+			}
+			inTime := a.First <= b.Last && b.First <= a.Last
+			inSpace := offsets[i] < offsets[j]+b.Size && offsets[j] < offsets[i]+a.Size
+			if inTime && inSpace {
+				return fmt.Errorf("items %d and %d share bytes", j, i)
+			}
+		}
+	}
+	return nil
+}
+
+// naivePeak adds up the items that live at each node.
+func naivePeak(items []Item, align int64) (peak, at int64) {
+	for i := range items {
+		node, live := items[i].First, int64(0)
+		for _, k := range Live(items, node) {
+			live += (items[k].Size + align - 1) / align * align
+		}
+		if live > peak || live == peak && live > 0 && node < at {
+			peak, at = live, node
+		}
+	}
+	return peak, at
+}
+
+// smallestArena tries all orders in which items can rest on each other.
+func smallestArena(items []Item, align int64) int64 {
+	var placed []int
+	offsets := make([]int64, len(items))
+	done := make([]bool, len(items))
+	fixedTop := int64(0)
+	for i, it := range items {
+		if it.Fixed {
+			offsets[i], done[i] = it.Offset, true
+			placed = append(placed, i)
+			fixedTop = max(fixedTop, it.Offset+it.Size)
+		}
+	}
+	best := int64(noPlan)
+	var place func(top int64)
+	place = func(top int64) {
+		if top >= best {
+			return
+		}
+		if len(placed) == len(items) {
+			best = top
+			return
+		}
+		for i, it := range items {
+			if done[i] {
+				continue
+			}
+			var near []Item
+			for _, j := range placed {
+				if o := items[j]; o.First <= it.Last && it.First <= o.Last {
+					o.Offset = offsets[j]
+					near = append(near, o)
+				}
+			}
+			a := align
+			if it.Align > 0 {
+				a = it.Align
+			}
+			offsets[i] = lowestAligned(near, it.Size, a)
+			done[i] = true
+			placed = append(placed, i)
+			place(max(top, offsets[i]+it.Size))
+			placed = placed[:len(placed)-1]
+			done[i] = false
+		}
+	}
+	place(fixedTop)
+	return best
+}
+
+// lowestAligned finds by trial the lowest aligned offset that meets no item.
+func lowestAligned(near []Item, size, align int64) int64 {
+	candidates := []int64{0}
+	for _, o := range near {
+		candidates = append(candidates, (o.Offset+o.Size+align-1)/align*align)
+	}
+	best := int64(noPlan)
+	for _, c := range candidates {
+		free := true
+		for _, o := range near {
+			free = free && (c >= o.Offset+o.Size || o.Offset >= c+size)
+		}
+		if free {
+			best = min(best, c)
+		}
+	}
+	return best
+}
+
+// shared returns the path of a folder of /work/shared and skips the test when
+// it is absent.
+func shared(t testing.TB, name string) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	require.NoError(t, err)
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			path := filepath.Join(dir, "..", "shared", name)
+			if _, err := os.Stat(path); err != nil {
+				t.Skipf("no instances at %s", path)
+			}
+			return path
+		}
+		up := filepath.Dir(dir)
+		if up == dir {
+			t.Skip("no go.mod above the package: cannot find the shared instances")
+		}
+		dir = up
+	}
+}
+
+func readTable(t testing.TB, path string) Table {
+	t.Helper()
+	f, err := os.Open(path)
+	require.NoError(t, err)
+	defer f.Close()
+	table, err := ReadCSV(f)
+	require.NoError(t, err, path)
+	return table
+}
