@@ -39,6 +39,10 @@ func (a *arena[T]) grow(mem []T, index uint64) { *a = arena[T]{mem: mem, base: i
 // grown is the new length of an arena of length have that must hold n.
 func grown(have, n, least int) int { return max(2*have, 4*n, least) }
 
+// operandGrain is the grain of the operand arena: so many buffers fill whole
+// cache lines.
+const operandGrain = 8
+
 // tilingAlign is the alignment of tiling data and the grain of its arena.
 const tilingAlign = 64
 

@@ -17,6 +17,7 @@ type runState struct {
 	job  *workpool.Job
 	prog *device.Program
 	args device.Args
+	held Task // inline device: the wait that holds the stream, to report
 
 	bad   atomic.Bool // a block of the launch has failed
 	mu    sync.Mutex  // guards err and block
@@ -30,17 +31,16 @@ func (s *Stream) loop() {
 	head, tail := s.head.Load(), uint64(0)
 	for {
 		if head >= tail {
-			if tail = s.await(head); tail == head {
-				break
+			if tail = s.tail.Load(); tail == head {
+				s.run.job.SetBusy(false)
+				if tail = s.await(head); tail == head {
+					break
+				}
+				s.run.job.SetBusy(true)
 			}
 			s.noteDepth(int64(tail - head))
 		}
-		woke := s.step(&s.slots[head&s.mask])
-		if s.gate.entered {
-			s.hold()
-			s.endWait()
-			s.noteDepth(int64(s.tail.Load() - head))
-		}
+		woke := s.step(&s.slots[head&s.mask].task)
 		head++
 		s.head.Store(head)
 		if s.attention.Load() != 0 && s.attend(head) || woke {
@@ -83,7 +83,10 @@ func (s *Stream) await(head uint64) uint64 {
 
 // hold keeps the stream's goroutine at a wait until its gate opens.
 func (s *Stream) hold() {
+	s.run.job.SetBusy(false)
+	defer s.run.job.SetBusy(true)
 	s.dev.nudge()
+	defer func() { s.noteDepth(int64(s.tail.Load() - s.head.Load())) }()
 	sp := s.dev.spin.StartYielding()
 	for !s.gate.released.Load() {
 		if sp.Next() {
@@ -107,66 +110,7 @@ func (s *Stream) endWait() {
 	}
 }
 
-// resume lets the stream go on after its gate was opened.
-func (s *Stream) resume() {
-	if !s.dev.cfg.inline {
-		s.gate.sleep.Wake()
-		return
-	}
-	s.put.Lock()
-	s.drain()
-}
-
-// drain runs the tasks of an inline stream until none is left or a wait holds
-// it, unless another goroutine does so already. put is held on entry and not
-// on return.
-func (s *Stream) drain() {
-	if s.running {
-		s.put.Unlock()
-		return
-	}
-	s.running = true
-	old := debug.SetPanicOnFault(true)
-	defer debug.SetPanicOnFault(old)
-	for {
-		head := s.head.Load()
-		held := s.gate.entered && !s.gate.released.Load()
-		if held || head == s.tail.Load() {
-			s.running = false
-			ended := !held && s.shut && !s.over.Swap(true)
-			s.put.Unlock()
-			if ended {
-				s.finish()
-			}
-			if held {
-				s.dev.nudge()
-			}
-			return
-		}
-		s.noteDepth(int64(s.tail.Load() - head))
-		s.put.Unlock()
-		if s.inlineStep(&s.slots[head&s.mask]) {
-			s.head.Store(head + 1)
-			if s.attention.Load() != 0 {
-				s.attend(head + 1)
-			}
-		}
-		s.put.Lock()
-	}
-}
-
-// inlineStep runs one task; false says that a wait holds the stream.
-func (s *Stream) inlineStep(t *task) bool {
-	if s.gate.entered {
-		s.endWait()
-		return true
-	}
-	s.step(t)
-	return !s.gate.entered
-}
-
-// step runs one task. A wait that has to hold the stream leaves its gate
-// entered. It reports whether a host goroutine was woken.
+// step runs one task. It reports whether a host goroutine was woken.
 func (s *Stream) step(t *task) bool {
 	if s.dev.cfg.observe != nil {
 		return s.observed(t)
@@ -187,17 +131,26 @@ func (s *Stream) perform(t *task) bool {
 	case recordTask:
 		return t.event.fire(t.gen)
 	case waitTask:
-		held, err := t.event.enter(s, t.gen)
-		if err != nil {
-			s.fail(err)
-		}
-		s.gate.entered = held
+		s.wait(t)
 	}
 	return false
 }
 
-// observed is perform with a report to the device's observer. A wait that holds
-// the stream is reported when it began to hold.
+// wait holds the stream until t's event has fired. On an inline device it only
+// leaves the gate entered.
+func (s *Stream) wait(t *task) {
+	held, err := t.event.enter(s, t.gen)
+	if err != nil {
+		s.fail(err)
+	}
+	s.gate.entered = held
+	if held && !s.dev.cfg.inline {
+		s.hold()
+		s.endWait()
+	}
+}
+
+// observed is perform with a report to the device's observer.
 func (s *Stream) observed(t *task) bool {
 	r := Task{Stream: s.id, Kind: taskNames[t.kind], Start: time.Now()}
 	switch t.kind {
@@ -207,6 +160,10 @@ func (s *Stream) observed(t *task) bool {
 		r.Bytes, r.Skipped = t.a.Size(), s.failure.Load() != nil
 	}
 	woke := s.perform(t)
+	if s.gate.entered {
+		s.run.held = r
+		return woke
+	}
 	r.End = time.Now()
 	s.dev.cfg.observe(r)
 	return woke

@@ -1,7 +1,6 @@
 package cpu
 
 import (
-	"context"
 	"sync"
 	"sync/atomic"
 
@@ -20,11 +19,15 @@ const maxBlocks = workpool.MaxBlocks
 // put; only the runner moves head. The runner is the stream's goroutine or, on
 // an inline device, whoever holds running.
 type Stream struct {
+	// Read by both sides, never changed.
 	dev   *Device
 	id    int
 	depth uint64
 	mask  uint64
-	slots []task
+	slots []slot
+	ended chan struct{}    // closed when the stream is over
+	work  *workpool.Parker // the runner sleeps here for lack of tasks
+	_     [cacheLine]byte
 
 	// The enqueuer's side, guarded by put.
 	put      sync.Mutex
@@ -34,32 +37,35 @@ type Stream struct {
 	tilings  arena[byte]
 	stats    device.StreamStats
 	shut     bool
-	swept    uint64 // tail at the last sweep
 	running  bool   // inline device: somebody runs the tasks
+	swept    uint64 // tail at the last sweep
 
-	_    [64]byte
+	_    [cacheLine]byte
 	tail atomic.Uint64
-	_    [64]byte
+	_    [cacheLine]byte
 	head atomic.Uint64
-	_    [64]byte
+	_    [cacheLine]byte
 
 	// attention counts watches, and one for stalled, so that the runner has one
 	// word to look at after each task.
 	attention atomic.Int64
 	stalled   atomic.Bool // an enqueuer sleeps; changed under put
-	depthMax  atomic.Int64
-	failure   atomic.Pointer[failure]
 	closing   atomic.Bool
 	over      atomic.Bool // closed and drained
+	depthMax  atomic.Int64
+	failure   atomic.Pointer[failure]
+	watchMu   sync.Mutex
+	watches   []watch
+	_         [cacheLine]byte
 
-	watchMu sync.Mutex
-	watches []watch
-	ended   chan struct{} // closed with over
-
-	work *workpool.Parker // the runner sleeps here for lack of tasks
+	// The runner's side.
 	gate gate
 	run  runState
 }
+
+// cacheLine is the distance that keeps two processors out of each other's way:
+// a line and the neighbour that is fetched with it.
+const cacheLine = 128
 
 type failure struct{ err error }
 
@@ -69,7 +75,7 @@ func newStream(d *Device, id int) *Stream {
 		n *= 2
 	}
 	s := &Stream{
-		dev: d, id: id, depth: uint64(d.cfg.depth), mask: n - 1, slots: make([]task, n),
+		dev: d, id: id, depth: uint64(d.cfg.depth), mask: n - 1, slots: make([]slot, n),
 		ended: make(chan struct{}), work: workpool.NewParker(),
 	}
 	s.space = sync.NewCond(&s.put)
@@ -83,7 +89,7 @@ func newStream(d *Device, id int) *Stream {
 // Launch enqueues a kernel.
 func (s *Stream) Launch(l *device.Launch) error {
 	s.put.Lock()
-	t, err := s.slot(func() error { return checkLaunch(l) })
+	t, err := s.nextSlot(func() error { return checkLaunch(l) })
 	if err != nil {
 		s.put.Unlock()
 		return err
@@ -106,7 +112,7 @@ func (s *Stream) Launch(l *device.Launch) error {
 // Copy enqueues a copy.
 func (s *Stream) Copy(dst, src device.Buffer) error {
 	s.put.Lock()
-	t, err := s.slot(func() error { return checkCopy(dst, src) })
+	t, err := s.nextSlot(func() error { return checkCopy(dst, src) })
 	if err != nil {
 		s.put.Unlock()
 		return err
@@ -125,7 +131,7 @@ func (s *Stream) Record(e device.Event) error {
 		return err
 	}
 	s.put.Lock()
-	t, err := s.slot(nil)
+	t, err := s.nextSlot(nil)
 	if err == nil {
 		var gen uint64
 		if gen, err = ev.record(); err == nil {
@@ -145,7 +151,7 @@ func (s *Stream) Wait(e device.Event) error {
 		return err
 	}
 	s.put.Lock()
-	t, err := s.slot(nil)
+	t, err := s.nextSlot(nil)
 	if err == nil {
 		var gen uint64
 		if gen, err = ev.target(); err == nil {
@@ -181,9 +187,9 @@ func (s *Stream) own(e device.Event) (*Event, error) {
 	return ev, nil
 }
 
-// slot returns the next free slot once check, if any, is content; put is held. A full
+// nextSlot returns the next free slot once check, if any, is content; put is held. A full
 // queue waits and asks check again: memory may have been freed meanwhile.
-func (s *Stream) slot(check func() error) (*task, error) {
+func (s *Stream) nextSlot(check func() error) (*task, error) {
 	for {
 		if s.shut {
 			return nil, errStreamClosed()
@@ -198,7 +204,7 @@ func (s *Stream) slot(check func() error) (*task, error) {
 			s.headSeen = s.head.Load()
 		}
 		if tail-s.headSeen < s.depth {
-			return &s.slots[tail&s.mask], nil
+			return &s.slots[tail&s.mask].task, nil
 		}
 		s.stall(tail)
 	}
@@ -246,19 +252,20 @@ func (s *Stream) takeOperands(t *task, n int, index uint64) []device.Buffer {
 		return nil
 	}
 	a := &s.operands
+	room := (n + operandGrain - 1) &^ (operandGrain - 1)
 	for range 2 {
 		oldest := a.next
 		if from := max(s.headSeen, a.base); from < index {
 			oldest = s.slots[from&s.mask].bufsAt
 		}
-		if m := a.take(n, oldest); m != nil {
-			return m
+		if m := a.take(room, oldest); m != nil {
+			return m[:n:n]
 		}
 		s.headSeen = s.head.Load()
 	}
-	a.grow(make([]device.Buffer, grown(len(a.mem), n, 256)), index)
+	a.grow(make([]device.Buffer, grown(len(a.mem), room, 1024)), index)
 	t.bufsAt = 0
-	return a.take(n, 0)
+	return a.take(room, 0)[:n:n]
 }
 
 // takeTiling returns room for n bytes at an aligned address.
@@ -278,76 +285,6 @@ func (s *Stream) takeTiling(t *task, n int, index uint64) []byte {
 	a.grow(alignedBytes(grown(len(a.mem), room, 16<<10)), index)
 	t.dataAt = 0
 	return a.take(room, 0)[:n:n]
-}
-
-// Synchronize waits for everything enqueued so far and takes the first error.
-func (s *Stream) Synchronize(ctx context.Context) error {
-	closed := s.closing.Load()
-	if err := s.reach(ctx, s.tail.Load()); err != nil {
-		return err
-	}
-	if f := s.failure.Swap(nil); f != nil {
-		return f.err
-	}
-	if closed {
-		return errStreamClosed()
-	}
-	s.sweep()
-	return nil
-}
-
-// sweep forgets the operands of finished launches, so that an idle stream does
-// not keep Go memory alive.
-func (s *Stream) sweep() {
-	if !s.put.TryLock() {
-		return
-	}
-	defer s.put.Unlock()
-	tail := s.tail.Load()
-	if tail == s.swept || s.head.Load() != tail {
-		return
-	}
-	for i := max(s.swept, tail-min(tail, s.mask+1)); i < tail; i++ {
-		t := &s.slots[i&s.mask]
-		clear(t.bufs)
-		t.bufs, t.a, t.b = nil, device.Buffer{}, device.Buffer{}
-	}
-	s.swept = tail
-}
-
-// Query reports whether everything enqueued so far is done.
-func (s *Stream) Query() bool { return s.head.Load() >= s.tail.Load() }
-
-// Stats returns counters.
-func (s *Stream) Stats() device.StreamStats {
-	s.put.Lock()
-	defer s.put.Unlock()
-	out := s.stats
-	s.noteDepth(int64(s.tail.Load() - s.head.Load()))
-	out.DepthMax = s.depthMax.Load()
-	return out
-}
-
-// noteDepth raises the largest depth seen.
-func (s *Stream) noteDepth(n int64) {
-	for {
-		old := s.depthMax.Load()
-		if n <= old || s.depthMax.CompareAndSwap(old, n) {
-			return
-		}
-	}
-}
-
-// Close waits for the work, ends the stream and returns the first error that
-// nobody took.
-func (s *Stream) Close() error {
-	s.stop()
-	<-s.ended
-	s.dev.forgetStream(s)
-	if f := s.failure.Swap(nil); f != nil {
-		return f.err
-	}
-	return nil
 }
 
 // stop refuses further tasks and lets the runner end when it has drained the

@@ -1,6 +1,8 @@
 package cpu
 
 import (
+	"unsafe"
+
 	"goatb/device"
 	"goatb/status"
 )
@@ -16,8 +18,8 @@ const (
 
 var taskNames = [...]string{"launch", "copy", "record", "wait"}
 
-// task is one slot of a stream's queue. The enqueuer writes it, the runner
-// reads it.
+// task is one piece of work in a stream's queue. The enqueuer writes it, the
+// runner reads it.
 type task struct {
 	kind   taskKind
 	inline bool // tiling is a copy in data
@@ -32,6 +34,13 @@ type task struct {
 	gen    uint64
 
 	bufsAt, dataAt uint64 // positions of the arenas when the task was enqueued
+}
+
+// slot is a place in a queue. It shares no cache line with the next one, which
+// the enqueuer writes while the runner reads this one.
+type slot struct {
+	task
+	_ [2*cacheLine - unsafe.Sizeof(task{})]byte
 }
 
 // checkLaunch refuses what cannot run.

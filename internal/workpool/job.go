@@ -1,9 +1,17 @@
 package workpool
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+	"time"
+)
 
 // MaxBlocks is the largest number of blocks of one Run.
 const MaxBlocks = 1<<31 - 1
+
+// joinSpin bounds the busy wait for helpers that have not finished their last
+// blocks. It is short: blocks are of one size as a rule, so a helper that needs
+// much longer has lost its processor and can use the submitter's.
+const joinSpin = 30 * time.Microsecond
 
 // Job is a submitter's place in a pool. It runs one set of blocks at a time,
 // again and again, without allocating. A Job belongs to one goroutine.
@@ -11,17 +19,19 @@ type Job struct {
 	pool *Pool
 	body func(lo, hi int)
 	done *Parker
+	join Spin
 	gen  uint64
+	busy bool
 
 	_ [64]byte
-	// word is the generation in the high half and the next block to claim in
-	// the low half. A successful compare-and-swap on it claims blocks of that
-	// generation only, and the generation cannot end before they are done: so a
-	// helper that comes late never touches a later run's state.
+	// word is the generation in the high half and the number of blocks that
+	// nobody has claimed in the low half. A compare-and-swap that lowers it
+	// claims blocks of that generation only, and the generation cannot end
+	// before they are done: so a helper that comes late never touches the state
+	// of a later run. Nothing but word decides whether there is a block to claim.
 	word  atomic.Uint64
-	limit atomic.Int64
-	_     [64]byte
 	left  atomic.Int64 // blocks that are not done
+	total int64        // blocks of the run; stable while a claimed block is not done
 	_     [64]byte
 }
 
@@ -29,7 +39,7 @@ type Job struct {
 // current run; it is called from several goroutines at once and must not
 // panic.
 func (p *Pool) NewJob(body func(lo, hi int)) *Job {
-	j := &Job{pool: p, body: body, done: NewParker()}
+	j := &Job{pool: p, body: body, done: NewParker(), join: p.spin.AtMost(joinSpin)}
 	if p.size > 1 {
 		p.add(j)
 	}
@@ -37,59 +47,75 @@ func (p *Pool) NewJob(body func(lo, hi int)) *Job {
 }
 
 // Close takes the job out of its pool. No Run may be going on.
-func (j *Job) Close() { j.pool.remove(j) }
+func (j *Job) Close() {
+	j.SetBusy(false)
+	j.pool.remove(j)
+}
+
+// SetBusy tells the pool whether the submitter has work, runs or not: the
+// helpers leave a processor to each submitter that has. A submitter that never
+// calls it is taken for the only one.
+func (j *Job) SetBusy(busy bool) {
+	if j.busy == busy || j.pool.size == 1 {
+		return
+	}
+	j.busy = busy
+	if busy {
+		j.pool.busy.Add(1)
+	} else {
+		j.pool.busy.Add(-1)
+	}
+}
 
 // Run computes n blocks, each exactly once, and returns when all are done. One
 // block, or a pool of one worker, runs on the calling goroutine alone.
 func (j *Job) Run(n int) {
-	p := j.pool
-	if p.size == 1 {
+	if n == 1 || j.pool.size == 1 {
 		j.body(0, n)
 		return
 	}
-	p.active.Add(1)
-	defer p.active.Add(-1)
-	if n == 1 {
-		j.body(0, 1)
-		return
-	}
 	j.gen++
+	j.total = int64(n)
 	j.left.Store(int64(n))
-	j.limit.Store(int64(n))
-	j.word.Store(j.gen << 32)
-	p.epoch.Add(1)
-	p.wake(0)
-	for j.claimAndRun() {
+	j.word.Store(j.gen<<32 | uint64(n))
+	j.pool.wake(0)
+	for j.claimAndRun(0, false) {
 	}
 	j.await()
 }
 
 // open reports whether blocks are left to claim.
-func (j *Job) open() bool { return int64(uint32(j.word.Load())) < j.limit.Load() }
+func (j *Job) open() bool { return uint32(j.word.Load()) != 0 }
 
 // claimAndRun takes some of the blocks that are left and computes them. Shares
-// shrink towards the end, so that the workers finish together.
-func (j *Job) claimAndRun() bool {
+// shrink towards the end, so that the workers finish together. A helper that
+// comes to a job first wakes the next one while there is more to claim.
+func (j *Job) claimAndRun(helper int, first bool) bool {
 	for {
 		w := j.word.Load()
-		next, limit := int64(uint32(w)), j.limit.Load()
-		if next >= limit {
+		unclaimed := int64(uint32(w))
+		if unclaimed == 0 {
 			return false
 		}
-		share := max((limit-next)/int64(2*j.pool.size), 1)
-		if j.word.CompareAndSwap(w, w+uint64(share)) {
-			j.body(int(next), int(next+share))
-			if j.left.Add(-share) == 0 {
-				j.done.Wake()
-			}
-			return true
+		share := max(unclaimed/int64(2*j.pool.size), 1)
+		if !j.word.CompareAndSwap(w, w-uint64(share)) {
+			continue
 		}
+		if first && unclaimed > share {
+			j.pool.wake(helper + 1)
+		}
+		lo := j.total - unclaimed
+		j.body(int(lo), int(lo+share))
+		if j.left.Add(-share) == 0 {
+			j.done.Wake()
+		}
+		return true
 	}
 }
 
 // await returns when helpers have finished the blocks that they claimed.
 func (j *Job) await() {
-	sp := j.pool.spin.Start()
+	sp := j.join.Start()
 	for j.left.Load() != 0 {
 		if sp.Next() {
 			continue

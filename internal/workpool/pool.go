@@ -13,16 +13,14 @@ type Pool struct {
 	spin    Spin
 	helpers []*Parker
 	done    sync.WaitGroup
+	closed  atomic.Bool
 
 	mu   sync.Mutex // guards changes of jobs
 	jobs atomic.Pointer[[]*Job]
 
-	_      [64]byte
-	epoch  atomic.Uint64 // grows with every job that offers blocks
-	closed atomic.Bool
-	_      [64]byte
-	active atomic.Int64 // submitters that run a kernel now
-	_      [64]byte
+	_    [64]byte
+	busy atomic.Int64 // submitters that have work now
+	_    [64]byte
 }
 
 // New starts a pool of size workers: size-1 helpers, because the submitter of
@@ -45,7 +43,6 @@ func (p *Pool) Size() int { return p.size }
 // Close ends the helpers and waits for them. Jobs must not run any more.
 func (p *Pool) Close() {
 	p.closed.Store(true)
-	p.epoch.Add(1)
 	for _, h := range p.helpers {
 		h.Wake()
 	}
@@ -55,52 +52,50 @@ func (p *Pool) Close() {
 // help is the loop of helper i.
 func (p *Pool) help(i int) {
 	debug.SetPanicOnFault(true)
+	me := p.helpers[i]
+	sp := p.spin.StartYielding()
 	for !p.closed.Load() {
-		seen := p.epoch.Load()
 		if p.serve(i) {
+			sp = p.spin.StartYielding()
 			continue
 		}
-		p.idle(i, seen)
-	}
-}
-
-// idle returns when there may be work again.
-func (p *Pool) idle(i int, seen uint64) {
-	sp := p.spin.StartYielding()
-	for n := 1; sp.Next(); n++ {
-		if p.epoch.Load() != seen || (n&63 == 0 && p.serve(i)) {
-			return
+		if sp.Next() {
+			continue
 		}
+		me.Prepare()
+		if p.closed.Load() || p.wanted(i) {
+			me.Cancel()
+			continue
+		}
+		me.Sleep()
+		sp = p.spin.StartYielding()
 	}
-	h := p.helpers[i]
-	h.Prepare()
-	if p.epoch.Load() != seen {
-		h.Cancel()
-		return
-	}
-	h.Sleep()
 }
 
 // serve works on every open job and reports whether it did anything.
 func (p *Pool) serve(i int) bool {
 	worked := false
 	for _, j := range *p.jobs.Load() {
-		first := true
-		for p.allowed(i) && j.claimAndRun() {
-			if first {
-				first, worked = false, true
-				if j.open() {
-					p.wake(i + 1)
-				}
-			}
+		for first := true; j.open() && p.allowed(i) && j.claimAndRun(i, first); first = false {
+			worked = true
 		}
 	}
 	return worked
 }
 
+// wanted reports whether there is work for helper i.
+func (p *Pool) wanted(i int) bool {
+	for _, j := range *p.jobs.Load() {
+		if j.open() {
+			return p.allowed(i)
+		}
+	}
+	return false
+}
+
 // allowed keeps the number of busy goroutines at the pool's size when several
-// submitters run at once: each of them is a worker already.
-func (p *Pool) allowed(i int) bool { return int64(i+1)+p.active.Load() <= int64(p.size) }
+// submitters have work: each of them is a worker already.
+func (p *Pool) allowed(i int) bool { return int64(i+1)+max(p.busy.Load(), 1) <= int64(p.size) }
 
 // wake wakes the first sleeping helper from number `from` on.
 func (p *Pool) wake(from int) {
