@@ -1,0 +1,115 @@
+package elementwise
+
+import (
+	"goatb/device"
+	"goatb/internal/vec"
+	"goatb/kernel"
+	"goatb/status"
+	"goatb/tensor"
+)
+
+// UnaryOp is a function of one float tensor.
+type UnaryOp uint8
+
+// Functions of one tensor.
+const (
+	Muls UnaryOp = iota // x·Scale
+	Cos
+	Sin
+	Neg
+	Tanh
+	numUnary
+)
+
+// unaryNanos is the time of one element on one core.
+var unaryNanos = [numUnary]float64{Muls: 0.5, Cos: 4, Sin: 4, Neg: 0.5, Tanh: 3}
+
+// UnaryParams selects the function.
+type UnaryParams struct {
+	Op UnaryOp
+	// Scale is the factor of Muls.
+	Scale float32
+}
+
+// Unary: x -> y, both of one float type and size. The output may be the input.
+var Unary = kernel.Table{unaryFloat}
+
+type unaryTiling struct {
+	N     int64
+	Scale float32
+	Op    UnaryOp
+	DType tensor.DType
+}
+
+var unaryFloat = kernel.Define(kernel.Def[UnaryParams, unaryTiling]{
+	Name:    "unary/go",
+	Class:   device.Vector,
+	InPlace: true,
+	Supports: func(p *kernel.Problem, u UnaryParams) error {
+		if err := wantOperands(p, 1, 1); err != nil {
+			return err
+		}
+		if u.Op >= numUnary {
+			return status.Errorf(status.ErrInvalidParam, "unknown function %d", u.Op)
+		}
+		if x, y := &p.In[0], &p.Out[0]; !isFloat(x.DType) || x.DType != y.DType || x.Numel() != y.Numel() {
+			return status.Errorf(status.ErrInvalidParam, "want an input and an output of one float type and size, got %s and %s", x, y)
+		}
+		return nil
+	},
+	Scratch: func(p *kernel.Problem, _ UnaryParams) int64 { return scratchFor(p, 1) },
+	Tile: func(p *kernel.Problem, u UnaryParams, t *unaryTiling, _ []int64) (kernel.Grid, error) {
+		*t = unaryTiling{N: p.In[0].Numel(), Scale: u.Scale, Op: u.Op, DType: p.In[0].DType}
+		return kernel.Grid{Blocks: blocksFor(p.Machine, t.N, unaryNanos[u.Op]+floatNanos(t.DType)), Key: uint64(u.Op)}, nil
+	},
+	Run: func(a *kernel.Args, block int, t *unaryTiling, _ []int64) error {
+		buf := buffers(a, block, 1)
+		src, dst, size := a.Mem(0), a.Mem(1), t.DType.Size()
+		lo, hi := span(t.N, block, a.Blocks)
+		for ; lo < hi; lo += chunkElements {
+			n := min(chunkElements, hi-lo)
+			x := kernel.Floats(buf, src[lo*size:], t.DType, n)
+			y := kernel.Room(buf, dst[lo*size:], t.DType, n)
+			t.apply(y, x)
+			kernel.Flush(dst[lo*size:], y, t.DType)
+		}
+		return nil
+	},
+	Cost: func(t *unaryTiling, _ []int64) (flops, bytes int64) { return t.N, 2 * t.N * t.DType.Size() },
+})
+
+func (t *unaryTiling) apply(y, x []float32) {
+	switch t.Op {
+	case Cos:
+		vec.Cos(y, x)
+	case Sin:
+		vec.Sin(y, x)
+	case Neg:
+		vec.Neg(y, x)
+	case Tanh:
+		vec.Tanh(y, x)
+	default:
+		vec.Scale(y, x, t.Scale)
+	}
+}
+
+// isFloat reports whether the kernels compute with t as a float.
+func isFloat(t tensor.DType) bool {
+	return t == tensor.Float32 || t == tensor.Float16 || t == tensor.BFloat16
+}
+
+// floatNanos is the time to load and store one element of a float type.
+func floatNanos(t tensor.DType) float64 {
+	if t == tensor.Float32 {
+		return 0
+	}
+	return 2
+}
+
+// wantOperands checks the number of operands.
+func wantOperands(p *kernel.Problem, in, out int) error {
+	if len(p.In) != in || len(p.Out) != out {
+		return status.Errorf(status.ErrInternal, "want %d inputs and %d outputs, got %d and %d", in, out, len(p.In), len(p.Out))
+	}
+	return nil
+}
