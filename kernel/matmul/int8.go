@@ -1,0 +1,230 @@
+package matmul
+
+import (
+	"goatb/device"
+	"goatb/internal/vec"
+	"goatb/kernel"
+	"goatb/status"
+	"goatb/tensor"
+)
+
+var int8Go = kernel.Define(kernel.Def[Params, tiling]{
+	Name:  "matmul/int8",
+	Class: device.Cube,
+	Supports: func(p *kernel.Problem, a Params) error {
+		_, err := planInt8(p, a)
+		return err
+	},
+	Scratch: func(p *kernel.Problem, a Params) int64 {
+		l, err := planInt8(p, a)
+		if err != nil {
+			return 0
+		}
+		return l.scratch()
+	},
+	Tile: func(p *kernel.Problem, a Params, t *tiling, _ []int64) (kernel.Grid, error) {
+		l, err := planInt8(p, a)
+		*t = l.tiling
+		return l.grid, err
+	},
+	Run:  runInt8,
+	Cost: func(t *tiling, _ []int64) (int64, int64) { return t.cost() },
+})
+
+// planInt8 checks and plans a whole int8 product.
+func planInt8(p *kernel.Problem, a Params) (plan, error) {
+	s, err := shapeOf(p, a)
+	if err != nil {
+		return plan{}, err
+	}
+	if err := s.wantInt8(p); err != nil {
+		return plan{}, err
+	}
+	ep, err := int8Epilogue(p, &s)
+	if err != nil {
+		return plan{}, err
+	}
+	l := newPlan(p, &s, false)
+	l.Ep = ep
+	return l, nil
+}
+
+// wantInt8 checks the element types of X and W.
+func (s *shape) wantInt8(p *kernel.Problem) error {
+	if x, w := p.In[X].DType, p.In[W].DType; x != tensor.Int8 || w != tensor.Int8 {
+		return status.Errorf(status.ErrInvalidParam, "want X and W int8, got %s and %s", x, w)
+	}
+	return nil
+}
+
+// bookInt8 sizes the buffers of an int8 product, in 4-byte words.
+func (t *plan) bookInt8(w *[numBufs]int64, chunk int64) {
+	t.DirectX = t.grid.Key == keyRows && t.M == 1
+	switch {
+	case t.grid.Key == keyPanels:
+		w[bufX] = roundUp(t.SubM, 2) * chunk
+		w[bufW] = 2 * roundUp(t.TileN, panelWidth) * chunk
+	case !t.DirectX:
+		w[bufX] = roundUp(t.M, 2) * t.Span
+	}
+	// Rows that do not lie in one piece are gathered as bytes: two of x, or
+	// four of w.
+	w[bufTmp] = max(2*t.Span, panelWidth*chunk)/4 + 1
+}
+
+// int8Worker computes the items of one block.
+type int8Worker struct {
+	t      *tiling
+	x, w   []byte
+	acc    []int32
+	xs, ws []int64
+	tmp    []int8
+	// xBatch and xFrom tell what xs holds.
+	xBatch, xFrom int64
+}
+
+func runInt8(a *kernel.Args, block int, t *tiling, _ []int64) error {
+	bufs := carve(a, block, t)
+	w := int8Worker{
+		t: t, x: a.Mem(X), w: a.Mem(W), xBatch: -1,
+		acc: device.View[int32](device.BytesOf(bufs[bufAcc])),
+		xs:  device.View[int64](device.BytesOf(bufs[bufX])),
+		ws:  device.View[int64](device.BytesOf(bufs[bufW])),
+		tmp: device.View[int8](device.BytesOf(bufs[bufTmp])),
+	}
+	f := finisher{a: a, ep: &t.Ep, buf: bufs[bufColumn]}
+	lo, hi := kernel.Share(t.Items, block, a.Blocks)
+	for i := range hi - lo {
+		p := t.place(t.order(lo, hi, i, block))
+		acc, ld := w.product(&p, a.Key)
+		if t.Split {
+			storePartial(t, device.View[int32](a.Mem(Inputs)), &p, acc, ld)
+			continue
+		}
+		f.int8Columns(p.b, p.j, p.n)
+		for r := range p.m {
+			f.ints(t.element(&p, r), p.i+r, acc[r*ld:r*ld+p.n])
+		}
+	}
+	return nil
+}
+
+// product computes the sums of one item: rows of acc, ld apart.
+func (w *int8Worker) product(p *place, key uint64) (acc []int32, ld int64) {
+	ld = roundUp(p.n, panelWidth)
+	acc = w.acc[:roundUp(p.m, 2)*ld]
+	clear(acc)
+	switch {
+	case key == keyPanels:
+		w.panels(p, acc, ld)
+	case w.t.DirectX:
+		w.row(p, acc)
+	default:
+		w.rows(p, acc, ld)
+	}
+	return acc, ld
+}
+
+// row multiplies one row of x with four rows of w at a time.
+func (w *int8Worker) row(p *place, acc []int32) {
+	t := w.t
+	n := p.k1 - p.k0
+	x := t.X.row8(nil, w.x, p.b, p.i, p.k0, n) // a single row lies in one piece
+	for j := int64(0); j < p.n; j += panelWidth {
+		for k := int64(0); k < n; k += t.Chunk {
+			m := min(t.Chunk, n-k)
+			w0, w1, w2, w3 := w.weightRows(p, j, p.k0+k, m)
+			s0, s1, s2, s3 := vec.Dots4I8(x[k:k+m], w0, w1, w2, w3)
+			c := acc[j : j+panelWidth]
+			c[0] += s0
+			c[1] += s1
+			c[2] += s2
+			c[3] += s3
+		}
+	}
+}
+
+// rows multiplies pairs of rows of x with four rows of w at a time.
+func (w *int8Worker) rows(p *place, acc []int32, ld int64) {
+	t := w.t
+	w.pairsOfX(p)
+	for j := int64(0); j < p.n; j += panelWidth {
+		for k := p.k0; k < p.k1; k += t.Chunk {
+			n := min(t.Chunk, p.k1-k)
+			w0, w1, w2, w3 := w.weightRows(p, j, k, n)
+			for i := int64(0); i < p.m; i += 2 {
+				x := w.xs[i/2*t.Span+k-p.k0:][:n]
+				p0, p1, p2, p3 := vec.PairDots4(x, w0, w1, w2, w3)
+				c := acc[i*ld+j:]
+				addPairs((*[panelWidth]int32)(c), (*[panelWidth]int32)(c[ld:]), p0, p1, p2, p3)
+			}
+		}
+	}
+}
+
+// addPairs adds sums of pairs to two rows of a tile.
+func addPairs(c0, c1 *[panelWidth]int32, p0, p1, p2, p3 int64) {
+	for j, p := range [panelWidth]int64{p0, p1, p2, p3} {
+		a, b := vec.Unpair(p)
+		c0[j] += a
+		c1[j] += b
+	}
+}
+
+// pairsOfX prepares pairs of rows of x for the range of K of an item.
+func (w *int8Worker) pairsOfX(p *place) {
+	if w.xBatch == p.b && w.xFrom == p.k0 {
+		return
+	}
+	w.xBatch, w.xFrom = p.b, p.k0
+	for i := int64(0); i < p.m; i += 2 {
+		w.pair(w.xs[i/2*w.t.Span:], p, i, p.k0, p.k1-p.k0)
+	}
+}
+
+// pair stores n pairs of rows i and i+1 of an item from k on; a missing second
+// row is zeros.
+func (w *int8Worker) pair(dst []int64, p *place, i, k, n int64) {
+	r0 := w.t.X.row8(w.tmp, w.x, p.b, p.i+i, k, n)
+	r1 := w.tmp[n : 2*n]
+	if i+1 < p.m {
+		r1 = w.t.X.row8(r1, w.x, p.b, p.i+i+1, k, n)
+	} else {
+		clear(r1)
+	}
+	vec.Pairs(dst[:n], r0, r1)
+}
+
+// weightRows returns n elements from k on of the four rows of w from j on; the
+// last column stands in for columns behind it.
+func (w *int8Worker) weightRows(p *place, j, k, n int64) (w0, w1, w2, w3 []int8) {
+	row := func(i int64) []int8 {
+		return w.t.W.row8(w.tmp[i*n:], w.w, p.b, p.j+min(j+i, p.n-1), k, n)
+	}
+	return row(0), row(1), row(2), row(3)
+}
+
+// panels multiplies packed rows of pairs and panels of four columns of w.
+func (w *int8Worker) panels(p *place, acc []int32, ld int64) {
+	t := w.t
+	for k := p.k0; k < p.k1; k += t.Chunk {
+		n := min(t.Chunk, p.k1-k)
+		for j := int64(0); j < p.n; j += panelWidth {
+			w0, w1, w2, w3 := w.weightRows(p, j, k, n)
+			vec.Widen4(w.ws[j*n:(j+panelWidth)*n], w0, w1, w2, w3)
+		}
+		for i := int64(0); i < p.m; i += t.SubM {
+			m := min(t.SubM, p.m-i)
+			for r := int64(0); r < m; r += 2 {
+				w.pair(w.xs[r/2*n:], p, i+r, k, n)
+			}
+			for j := int64(0); j < p.n; j += panelWidth {
+				b := w.ws[j*n : (j+panelWidth)*n]
+				for r := int64(0); r < m; r += 2 {
+					c := acc[(i+r)*ld+j:]
+					vec.PairTile4((*[panelWidth]int32)(c), (*[panelWidth]int32)(c[ld:]), w.xs[r/2*n:][:n], b)
+				}
+			}
+		}
+	}
+}

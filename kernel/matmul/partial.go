@@ -1,0 +1,76 @@
+package matmul
+
+import (
+	"goatb/device"
+	"goatb/kernel"
+	"goatb/tensor"
+)
+
+var partialGo = kernel.Define(partialDef("matmul/partial", tensor.Float32, runFloat))
+
+var partialInt8Go = kernel.Define(partialDef("matmul/partial-int8", tensor.Int32, runInt8))
+
+// partialDef defines a kernel that stores the sum of each chunk of K.
+func partialDef(name string, sum tensor.DType, run func(*kernel.Args, int, *tiling, []int64) error) kernel.Def[Params, tiling] {
+	return kernel.Def[Params, tiling]{
+		Name:  name,
+		Class: device.Cube,
+		Supports: func(p *kernel.Problem, a Params) error {
+			_, err := planPartial(p, a, sum)
+			return err
+		},
+		Scratch: func(p *kernel.Problem, a Params) int64 {
+			l, err := planPartial(p, a, sum)
+			if err != nil {
+				return 0
+			}
+			return l.scratch()
+		},
+		Tile: func(p *kernel.Problem, a Params, t *tiling, _ []int64) (kernel.Grid, error) {
+			l, err := planPartial(p, a, sum)
+			*t = l.tiling
+			return l.grid, err
+		},
+		Run:  run,
+		Cost: func(t *tiling, _ []int64) (int64, int64) { return t.cost() },
+	}
+}
+
+// planPartial checks and plans the partial sums of a product.
+func planPartial(p *kernel.Problem, a Params, sum tensor.DType) (plan, error) {
+	s, err := shapeOf(p, a)
+	if err != nil {
+		return plan{}, err
+	}
+	if err := wantAbsent(p, Bias, Scale, TokenScale, Acc); err != nil {
+		return plan{}, err
+	}
+	if sum == tensor.Int32 {
+		err = s.wantInt8(p)
+	} else {
+		err = s.wantFloats(p, a)
+	}
+	if err != nil {
+		return plan{}, err
+	}
+	want := s.partialDesc(sum)
+	if err := s.wantOutput(&p.Out[0], want.Numel(), sum); err != nil {
+		return plan{}, err
+	}
+	l := newPlan(p, &s, true)
+	l.Ep.Out = sum
+	return l, nil
+}
+
+// partialDesc describes Partial's output: [chunks, batch, m, n].
+func (s *shape) partialDesc(sum tensor.DType) tensor.Desc {
+	return tensor.Of(sum, ceilDiv(s.k, chunkOf(s.k)), s.batch, s.m, s.n)
+}
+
+// sumType is the type of the sums of a product.
+func sumType(x tensor.DType) tensor.DType {
+	if x == tensor.Int8 {
+		return tensor.Int32
+	}
+	return tensor.Float32
+}
