@@ -113,7 +113,7 @@ func TestRingStallIsCountedExactly(t *testing.T) {
 		}
 		assert.Equal(t, 2, r.Stats().InUse)
 		go func() {
-			time.Sleep(70 * time.Microsecond) // virtual: the device's working time
+			<-time.After(70 * time.Microsecond) // virtual: the device's working time
 			s.step(1)
 		}()
 		b, err := r.Take(t.Context())

@@ -22,6 +22,7 @@ type validator struct {
 	orderer orderer
 	order   []int32
 	line    timeline
+	fixedAt []int64 // by item: offset of a fixed item
 }
 
 func (v *validator) check(items []Item, offsets []int64) error {
@@ -49,15 +50,14 @@ func (v *validator) check(items []Item, offsets []int64) error {
 
 // fixed checks that fixed items do not lie on each other.
 func (v *validator) fixed(items []Item) error {
-	v.order = v.order[:0]
-	offsets := make([]int64, len(items))
+	v.order, v.fixedAt = v.order[:0], grow(v.fixedAt, len(items))
 	for i := range items {
 		if items[i].Fixed && items[i].occupies() {
 			v.order = append(v.order, int32(i))
-			offsets[i] = items[i].Offset
+			v.fixedAt[i] = items[i].Offset
 		}
 	}
-	return v.stack(items, offsets)
+	return v.stack(items, v.fixedAt)
 }
 
 // stack looks for overlaps among the items in v.order.
