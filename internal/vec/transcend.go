@@ -192,16 +192,19 @@ func SwiGLU(dst, gate, up []float32) {
 }
 
 // SwiGLUGrad writes the gradients of SwiGLU: with s = sigmoid(gate),
-// dgate = dy·up·s·(1+gate·(1-s)) and dup = dy·gate·s.
+// dgate = dy·up·s·(1+gate·(1-s)) and dup = dy·gate·s. dgate and dup may be the
+// memory of gate and up.
 func SwiGLUGrad(dgate, dup, dy, gate, up []float32) {
 	n := len(gate)
 	dgate, dup, dy, up = dgate[:n], dup[:n], dy[:n], up[:n]
 	for i := range gate {
-		g := min(max(float64(gate[i]), -wideRange), wideRange)
+		// Below -wideRange both gradients are 0; above it s is 1.
+		x := max(float64(gate[i]), -wideRange)
+		g := min(x, wideRange)
 		s := 1 / (1 + exp64(-g))
 		d, u := float64(dy[i]), float64(up[i])
 		dgate[i] = float32(d * u * s * (1 + g*(1-s)))
-		dup[i] = float32(d * float64(gate[i]) * s)
+		dup[i] = float32(d * x * s)
 	}
 }
 

@@ -207,6 +207,15 @@ func TestSwiGLUGrad(t *testing.T) {
 		assert.InEpsilon(t, 1+d*u*(s+g*s*(1-s)), 1+float64(dgate[i]), 1e-6, "dgate %d", i)
 		assert.InEpsilon(t, 1+d*g*s, 1+float64(dup[i]), 1e-6, "dup %d", i)
 	}
+	SwiGLUGrad(gate, up, dy, gate, up)
+	assert.Equal(t, dgate, gate, "in place")
+	assert.Equal(t, dup, up, "in place")
+
+	inf := float32(math.Inf(1))
+	gate, up, dy = []float32{inf, -inf}, []float32{3, 3}, []float32{2, 2}
+	SwiGLUGrad(gate, up, dy, gate, up)
+	assert.Equal(t, []float32{6, 0}, gate, "limits of dgate")
+	assert.Equal(t, []float32{inf, 0}, up, "limits of dup")
 }
 
 func BenchmarkUnary(b *testing.B) {
