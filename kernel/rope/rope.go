@@ -1,0 +1,178 @@
+package rope
+
+import (
+	"goatb/device"
+	"goatb/internal/vec"
+	"goatb/kernel"
+	"goatb/status"
+	"goatb/tensor"
+)
+
+// Params say how heads are turned.
+type Params struct {
+	// Coeff is the number of half groups of a head, even and a divisor of the
+	// width of the cosines.
+	Coeff int64
+	// Head is the width of a head: at least the width of the cosines.
+	Head int64
+}
+
+// Operands of Apply; inputs first.
+const (
+	opQ = iota
+	opK
+	opCos
+	opSin
+	opOutQ
+	opOutK
+)
+
+// Apply turns queries and keys.
+//
+// In: q [tokens..., heads·Head] in any shape whose rows are tokens, k likewise
+// with its own number of heads, cos and sin [tokens, width]. Out: q and k
+// turned, which may be the memory of the inputs. q and k have one float type,
+// cos and sin too.
+//
+// Where all are f16 the arithmetic is that of f16: every product is rounded,
+// then the sum. Otherwise it is float32 and the result is rounded once.
+var Apply = kernel.Table{apply}
+
+type tiling struct {
+	Tokens       int64
+	Heads        [2]int64
+	Head, Width  int64
+	Group        int64
+	Steps        bool
+	DType, Angle tensor.DType
+}
+
+// bufferElements is the scratch of a block: a head and its cosines and sines.
+func bufferElements(head, width int64) int64 { return head + 2*width }
+
+var apply = kernel.Define(kernel.Def[Params, tiling]{
+	Name:     "rope/go",
+	Class:    device.Vector,
+	InPlace:  true,
+	Supports: supports,
+	Scratch: func(p *kernel.Problem, r Params) int64 {
+		return int64(max(p.Machine.Cores, 1)) * 4 * bufferElements(r.Head, p.In[opCos].Dim(-1))
+	},
+	Tile: func(p *kernel.Problem, r Params, t *tiling, _ []int64) (kernel.Grid, error) {
+		tokens, width := p.In[opCos].Dim(0), p.In[opCos].Dim(-1)
+		*t = tiling{
+			Tokens: tokens, Head: r.Head, Width: width, Group: 2 * (width / r.Coeff),
+			Heads: [2]int64{p.In[opQ].Numel() / (tokens * r.Head), p.In[opK].Numel() / (tokens * r.Head)},
+			DType: p.In[opQ].DType, Angle: p.In[opCos].DType,
+		}
+		t.Steps = t.DType == tensor.Float16 && t.Angle == tensor.Float16
+		return kernel.Grid{Blocks: kernel.BlocksFor(p.Machine, t.units(), float64(t.units()*t.Head)*t.nanos())}, nil
+	},
+	Run: run,
+	Cost: func(t *tiling, _ []int64) (flops, bytes int64) {
+		n := t.units() * t.Head
+		return 3 * t.units() * t.Width, 2*n*t.DType.Size() + 2*t.Tokens*t.Width*t.Angle.Size()
+	},
+})
+
+// units is the number of heads of all tokens: what blocks share.
+func (t *tiling) units() int64 { return t.Tokens * (t.Heads[0] + t.Heads[1]) }
+
+// nanos is the time of an element.
+func (t *tiling) nanos() float64 {
+	switch {
+	case t.Steps:
+		return 5
+	case t.DType == tensor.Float32:
+		return 0.8
+	}
+	return 2.5
+}
+
+func isFloat(t tensor.DType) bool {
+	return t == tensor.Float32 || t == tensor.Float16 || t == tensor.BFloat16
+}
+
+func supports(p *kernel.Problem, r Params) error {
+	if len(p.In) != 4 || len(p.Out) != 2 {
+		return status.Errorf(status.ErrInternal, "want 4 inputs and 2 outputs, got %d and %d", len(p.In), len(p.Out))
+	}
+	q, k, cos, sin := &p.In[opQ], &p.In[opK], &p.In[opCos], &p.In[opSin]
+	if !isFloat(q.DType) || k.DType != q.DType || !isFloat(cos.DType) || sin.DType != cos.DType {
+		return status.Errorf(status.ErrInvalidParam, "want q and k of one float type and cos and sin of one, got %s, %s, %s and %s", q, k, cos, sin)
+	}
+	if cos.Rank() != 2 || cos.Shape != sin.Shape {
+		return status.Errorf(status.ErrInvalidParam, "want cos and sin of one shape [tokens, width], got %s and %s", cos, sin)
+	}
+	tokens, width := cos.Dim(0), cos.Dim(1)
+	if r.Coeff < 2 || r.Coeff%2 != 0 || width%r.Coeff != 0 || r.Head < width {
+		return status.Errorf(status.ErrInvalidParam, "want an even coefficient that divides the width %d and heads at least as wide, got %d and %d", width, r.Coeff, r.Head)
+	}
+	for i := range 2 {
+		in, out := &p.In[i], &p.Out[i]
+		if in.Numel() == 0 || in.Numel()%(tokens*r.Head) != 0 {
+			return status.Errorf(status.ErrInvalidParam, "want heads of %d for %d tokens, got %s", r.Head, tokens, in)
+		}
+		if out.DType != in.DType || out.Numel() != in.Numel() {
+			return status.Errorf(status.ErrInvalidParam, "want an output like %s, got %s", in, out)
+		}
+	}
+	return nil
+}
+
+func run(a *kernel.Args, block int, t *tiling, _ []int64) error {
+	size := bufferElements(t.Head, t.Width)
+	buf := device.View[float32](a.Scratch.Bytes())[int64(block)*size:][:size]
+	head, bufCos, bufSin := buf[:t.Head], buf[t.Head:][:t.Width], buf[t.Head+t.Width:]
+	perToken := t.Heads[0] + t.Heads[1]
+	lo, hi := kernel.Share(t.units(), block, a.Blocks)
+	for lo < hi {
+		token, first := lo/perToken, lo%perToken
+		end := min(perToken, first+hi-lo)
+		row := token * t.Width * t.Angle.Size()
+		cos := kernel.Floats(bufCos, a.Mem(opCos)[row:], t.Angle, t.Width)
+		sin := kernel.Floats(bufSin, a.Mem(opSin)[row:], t.Angle, t.Width)
+		if first < t.Heads[0] {
+			t.turn(a.Mem(opOutQ), a.Mem(opQ), head, cos, sin, token*t.Heads[0]+first, token*t.Heads[0]+min(end, t.Heads[0]))
+		}
+		if end > t.Heads[0] {
+			t.turn(a.Mem(opOutK), a.Mem(opK), head, cos, sin, token*t.Heads[1]+max(first-t.Heads[0], 0), token*t.Heads[1]+end-t.Heads[0])
+		}
+		lo += end - first
+	}
+	return nil
+}
+
+// turn turns the heads [from, to) of src by one token's angles.
+func (t *tiling) turn(dst, src []byte, buf, cos, sin []float32, from, to int64) {
+	bytes, turned := t.Head*t.DType.Size(), t.Width*t.DType.Size()
+	for i := from; i < to; i++ {
+		in, out := src[i*bytes:(i+1)*bytes], dst[i*bytes:(i+1)*bytes]
+		x := kernel.Floats(buf, in, t.DType, t.Width)
+		y := kernel.Room(buf, out, t.DType, t.Width)
+		t.rotate(y, x, cos, sin)
+		kernel.Flush(out, y, t.DType)
+		if t.Head > t.Width {
+			copy(out[turned:], in[turned:])
+		}
+	}
+}
+
+// rotate turns one head group by group.
+func (t *tiling) rotate(y, x, cos, sin []float32) {
+	switch {
+	case t.Group == 2 && t.Steps:
+		vec.RotatePairsF16(y, x, cos, sin)
+	case t.Group == 2:
+		vec.RotatePairs(y, x, cos, sin)
+	default:
+		turn := vec.RotateHalf
+		if t.Steps {
+			turn = vec.RotateHalfF16
+		}
+		for g := int64(0); g < t.Width; g += t.Group {
+			e := g + t.Group
+			turn(y[g:e], x[g:e], cos[g:e], sin[g:e])
+		}
+	}
+}
