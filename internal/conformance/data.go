@@ -93,9 +93,11 @@ func constant(v float32) filler {
 
 // uniform draws (high-low)*U+low in float32 and converts it, towards zero for
 // integers.
-func uniform(low, high float64) filler {
+func uniform(low, high float64) filler { return floats(uniformDraw(low, high)) }
+
+func uniformDraw(low, high float64) func(rng *rand.Rand) float32 {
 	width, base := float32(high-low), float32(low)
-	return floats(func(rng *rand.Rand) float32 { return width*rng.Float32() + base })
+	return func(rng *rand.Rand) float32 { return width*rng.Float32() + base }
 }
 
 // floats draws every element and converts it to the tensor's type.

@@ -36,8 +36,18 @@ func gatherData(in *inputs, fills []fill) {
 	}
 }
 
+// grid draws multiples of 1/8: sums of some thousand products of them are exact
+// in float32.
+func grid(f fill) filler {
+	draw := uniformDraw(f.low, f.high)
+	return floats(func(rng *rand.Rand) float32 { return float32(math.Floor(float64(draw(rng))*8)) / 8 })
+}
+
 // linearData gives the scale of a quantised product the type that belongs to
-// the output: float32 bits in 64-bit integers for f16, else float32.
+// the output: float32 bits in 64-bit integers for f16, else float32. With a bias
+// of a half type, before which the product is rounded, it draws x and w so that
+// products are exact: whether a sum lies above or below the middle of two
+// numbers must not hang on the order of summation.
 func linearData(in *inputs, fills []fill) {
 	p := decodeParam(in, struct {
 		HasBias     bool
@@ -47,6 +57,9 @@ func linearData(in *inputs, fills []fill) {
 	scale := 2
 	if p.HasBias {
 		scale = 3
+	}
+	if p.OutDataType == tensor.Undefined.ACL() && p.HasBias && len(in.descs) == 3 && in.descs[2].DType != tensor.Float32 {
+		in.fill[0], in.fill[1] = grid(fills[0]), grid(fills[1])
 	}
 	if p.OutDataType == tensor.Undefined.ACL() || scale >= len(in.descs) {
 		return

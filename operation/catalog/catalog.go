@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"goatb/operation"
+	"goatb/operation/linear"
 	"goatb/operation/shape"
 	"goatb/status"
 )
@@ -25,6 +26,7 @@ func of[P operation.Spec](def func() P, required ...string) decoder {
 var decoders = map[string]decoder{
 	"ConcatOperation":    of(shape.DefaultConcat),
 	"GatherOperation":    of(shape.DefaultGather),
+	"LinearOperation":    of(linear.DefaultLinear),
 	"SliceOperation":     of(shape.DefaultSlice, "offsets", "size"),
 	"SoftmaxOperation":   of(shape.DefaultSoftmax, "axes"),
 	"SplitOperation":     of(shape.DefaultSplit),
