@@ -113,6 +113,16 @@ func Wrap[T device.Element](data []T, dims ...int64) (Tensor, error) {
 // Host makes a host tensor: values that operations read on the host.
 func Host[T device.Element](data []T, dims ...int64) Tensor { return atbctx.Host(data, dims...) }
 
+// Write copies bytes into a device tensor and waits for the copy.
+func Write(ctx context.Context, c *Context, t *Tensor, data []byte) error {
+	return atbctx.Write(ctx, c, t, data)
+}
+
+// Read copies a device tensor's bytes into data and waits for the copy.
+func Read(ctx context.Context, c *Context, data []byte, t *Tensor) error {
+	return atbctx.Read(ctx, c, data, t)
+}
+
 // ToSlice returns a copy of a device tensor's elements.
 func ToSlice[T device.Element](ctx context.Context, c *Context, t Tensor) ([]T, error) {
 	return atbctx.ToSlice[T](ctx, c, t)

@@ -195,14 +195,17 @@ func (b *Builder) clashes(n *Node, out Ref) bool {
 	return false
 }
 
-// Copy copies src to dst, which have equal byte sizes; the copy is left out
-// at run time when both are bound to the same memory, so an operation that
-// updates an input in place copies its input to its output first and then
-// works on the output.
+// Copy copies src to dst, which have equal byte sizes. Nothing is added when
+// both are the same tensor, and the copy is left out at run time when both are
+// bound to the same memory: so an operation that updates an input in place
+// copies its input to its output first and then works on the output.
 func (b *Builder) Copy(src, dst Ref) error {
 	s, d := b.Desc(src), b.Desc(dst)
 	if s.Bytes() != d.Bytes() {
 		return status.Errorf(status.ErrInvalidGraph, "copy of %s to %s: sizes differ", s, d)
+	}
+	if from, to := &b.g.Tensors[src], &b.g.Tensors[dst]; from.Base == to.Base && from.Offset == to.Offset {
+		return nil
 	}
 	n := Node{Kind: CopyNode, In: []Ref{src}, Out: []Ref{dst}}
 	n.Problem = kernel.Problem{In: b.descs(n.In), Out: b.descs(n.Out), Params: struct{}{}, Machine: b.env.Machine, Options: b.env.Options}

@@ -43,6 +43,17 @@ func (g *graph) shortName(id int) string {
 	return "t" + strconv.Itoa(id)
 }
 
+func (g *graph) shortNames(ids []int) []string {
+	s := make([]string, len(ids))
+	for i, id := range ids {
+		s[i] = "-"
+		if id != Absent {
+			s[i] = g.shortName(id)
+		}
+	}
+	return s
+}
+
 // nodeName names a node: its own name, or its number and type.
 func (g *graph) nodeName(i int) string {
 	n := &g.p.Nodes[i]
@@ -309,6 +320,9 @@ func (g *graph) MarshalJSON() ([]byte, error) {
 		Param any    `json:"param,omitempty"`
 		In    []int  `json:"inTensorIds"`
 		Out   []int  `json:"outTensorIds"`
+		// InNames and OutNames repeat the ids as names.
+		InNames  []string `json:"inTensorNames"`
+		OutNames []string `json:"outTensorNames"`
 	}
 	out := struct {
 		Name      string `json:"opName"`
@@ -323,6 +337,7 @@ func (g *graph) MarshalJSON() ([]byte, error) {
 		if o, ok := n.Op.(*Op); ok {
 			x.Op, x.Param = o.sig.Name, o.spec
 		}
+		x.InNames, x.OutNames = g.shortNames(n.In), g.shortNames(n.Out)
 		out.Nodes = append(out.Nodes, x)
 	}
 	return json.Marshal(out)
