@@ -3,6 +3,7 @@ module goatb
 go 1.26
 
 require (
+	github.com/alecthomas/kong v1.17.0 // indirect
 	github.com/google/uuid v1.6.0 // indirect
 	github.com/hashicorp/golang-lru/v2 v2.0.7 // indirect
 	github.com/stretchr/testify v1.12.1 // indirect
