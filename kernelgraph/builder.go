@@ -73,6 +73,19 @@ func (b *Builder) operand(k Kind, name string, i int, d tensor.Desc) Ref {
 	return r
 }
 
+// NameOperands names the operands of the whole operation for dumps and errors;
+// an empty name changes nothing.
+func (b *Builder) NameOperands(in, out []string) {
+	for i, refs := range [...][]Ref{b.in, b.out} {
+		names := [...][]string{in, out}[i]
+		for j, r := range refs {
+			if r != Absent && j < len(names) && names[j] != "" {
+				b.g.Tensors[r].Name = names[j]
+			}
+		}
+	}
+}
+
 func (b *Builder) add(t Tensor) Ref {
 	r := Ref(len(b.g.Tensors))
 	if t.Kind != View {

@@ -21,8 +21,23 @@ func Lower(s Spec, p *Profile, env *kernelgraph.Env, in, out []tensor.Desc, valu
 	return c.lower(s, env, q)
 }
 
+// newBuilder makes a builder whose operands have the names of their ports.
+func newBuilder(env *kernelgraph.Env, sig *Signature, q *Query) *kernelgraph.Builder {
+	b := kernelgraph.New(env, sig.Name, q.In, q.Out)
+	b.NameOperands(portNames(sig.In), portNames(sig.Out))
+	return b
+}
+
+func portNames(ports []Port) []string {
+	names := make([]string, len(ports))
+	for i, p := range ports {
+		names[i] = p.Name
+	}
+	return names
+}
+
 func (c *checker) lower(s Spec, env *kernelgraph.Env, q *Query) (*kernelgraph.Graph, error) {
-	b := kernelgraph.New(env, c.sig.Name, q.In, q.Out)
+	b := newBuilder(env, c.sig, q)
 	err := s.Lower(b, q)
 	if err == nil {
 		var g *kernelgraph.Graph

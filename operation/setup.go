@@ -172,7 +172,7 @@ func (o *Op) checkHostData(in []device.Tensor) error {
 }
 
 func (o *Op) lower(q *Query) (*kernelgraph.Graph, error) {
-	b := kernelgraph.New(o.c.Lowering(), o.sig.Name, q.In, q.Out)
+	b := newBuilder(o.c.Lowering(), &o.sig, q)
 	b.SetStream(o.Stream())
 	if err := o.spec.Lower(b, q); err != nil {
 		return nil, err
