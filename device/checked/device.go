@@ -1,0 +1,162 @@
+package checked
+
+import (
+	"errors"
+	"hash/maphash"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"goatb/device"
+	"goatb/status"
+)
+
+// Device is the layer. It implements device.Device.
+type Device struct {
+	inner device.Device
+	cfg   config
+	seed  maphash.Seed
+
+	// guardMu is held while guards are read or memory is given back, so that
+	// no guard is read that is gone. It comes before mu.
+	guardMu sync.Mutex
+
+	mu         sync.Mutex // guards everything below
+	live       map[*device.Allocation]*allocation
+	sorted     []*allocation // those with addresses, by address
+	freed      map[*device.Allocation]site
+	freedOrder []*device.Allocation
+	foreign    history // accesses to memory of others
+	models     []*model
+	host       clock // what the host knows to be done; replaced, never changed
+	reads      []*hostRead
+	streams    []*Stream // not closed
+	events     []*Event  // not closed
+	closed     atomic.Bool
+}
+
+// New puts the layer around a device. Memory, streams and events of d itself
+// are foreign to the layer.
+func New(d device.Device, opts ...Option) *Device {
+	cfg := config{grace: DefaultGrace}
+	for _, o := range opts {
+		o(&cfg)
+	}
+	return &Device{
+		inner: d, cfg: cfg, seed: maphash.MakeSeed(),
+		live: map[*device.Allocation]*allocation{}, freed: map[*device.Allocation]site{},
+	}
+}
+
+// Props describes the inner device.
+func (d *Device) Props() *device.Props { return d.inner.Props() }
+
+// Alloc reserves device memory with guards around it.
+func (d *Device) Alloc(size int64) (device.Buffer, error) {
+	return d.alloc(device.DeviceSpace, size, here())
+}
+
+// AllocHost reserves host memory with guards around it.
+func (d *Device) AllocHost(size int64) (device.Buffer, error) {
+	return d.alloc(device.HostSpace, size, here())
+}
+
+// Free gives back an allocation. A written guard is an OutOfBounds finding.
+func (d *Device) Free(b device.Buffer) error { return d.free(b, here()) }
+
+// NewStream makes a stream.
+func (d *Device) NewStream() (device.Stream, error) {
+	inner, err := d.inner.NewStream()
+	if err != nil {
+		return nil, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	m := &model{id: len(d.models)}
+	d.models = append(d.models, m)
+	s := &Stream{dev: d, inner: inner, model: m, made: here()}
+	d.streams = append(d.streams, s)
+	return s, nil
+}
+
+// NewEvent makes an event.
+func (d *Device) NewEvent() (device.Event, error) {
+	inner, err := d.inner.NewEvent()
+	if err != nil {
+		return nil, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	e := &Event{dev: d, inner: inner, made: here()}
+	d.events = append(d.events, e)
+	return e, nil
+}
+
+// Close closes the inner device and returns the findings that nobody took and,
+// if asked for, the leaks.
+func (d *Device) Close() error {
+	if d.closed.Swap(true) {
+		return d.inner.Close()
+	}
+	var found []error
+	for _, f := range d.checkGuards() {
+		found = append(found, f.failure(status.ErrRuntimeFail, nil))
+	}
+	d.guardMu.Lock()
+	d.mu.Lock()
+	if d.cfg.leaks {
+		found = append(found, d.leaks()...)
+	}
+	live := d.live
+	d.live, d.sorted = map[*device.Allocation]*allocation{}, nil
+	d.mu.Unlock()
+	d.guardMu.Unlock()
+
+	err := d.inner.Close()
+	for a := range live {
+		a.Release()
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, m := range d.models {
+		found = append(found, m.found...)
+		m.found = nil
+	}
+	return join(append([]error{err}, found...))
+}
+
+// leaks lists what is still open; mu is held.
+func (d *Device) leaks() []error {
+	var found []error
+	add := func(what string, made *site) {
+		f := &Finding{Kind: Leak, Text: what + " made at" + made.stack()}
+		found = append(found, f.failure(status.ErrDeviceFail, nil))
+	}
+	own := make([]*allocation, 0, len(d.live))
+	for _, a := range d.live {
+		own = append(own, a)
+	}
+	slices.SortFunc(own, func(a, b *allocation) int { return strings.Compare(a.made.stack(), b.made.stack()) })
+	for _, a := range own {
+		add("allocation of "+bytesOf(a.outer.Size())+" was not freed,", &a.made)
+	}
+	for _, s := range d.streams {
+		add("stream was not closed,", &s.made)
+	}
+	for _, e := range d.events {
+		add("event was not closed,", &e.made)
+	}
+	return found
+}
+
+// join returns the errors that are not nil as one, a single one as itself.
+func join(errs []error) error {
+	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
+	if len(errs) == 1 {
+		return errs[0]
+	}
+	return errors.Join(errs...)
+}
+
+var _ device.Device = (*Device)(nil)
