@@ -1,5 +1,7 @@
 package vec
 
+import "encoding/binary"
+
 // DotI8 returns the inner product of a and b, which have equal lengths, as an
 // int32. The sum wraps beyond int32, which needs more than 131071 elements.
 func DotI8(a, b []int8) int32 {
@@ -117,4 +119,49 @@ func Widen4(dst []int64, r0, r1, r2, r3 []int8) {
 		d := dst[4*k : 4*k+4 : 4*k+4]
 		d[0], d[1], d[2], d[3] = int64(v), int64(r1[k]), int64(r2[k]), int64(r3[k])
 	}
+}
+
+// MaxFoldTerms is the largest length of a folded row.
+const MaxFoldTerms = 1 << 16
+
+// Fold prepares a row x for FoldedDots4, which does two multiplications at
+// once: it stores x[k+4+i] + x[k+i]<<32 for i = 0 to 3 and every k that is a
+// multiple of 8, and returns the sum of x. len(x) is a multiple of 8, at most
+// MaxFoldTerms, and dst has half that length.
+func Fold(dst []int64, x []int8) (sum int32) {
+	for len(x) >= 8 && len(dst) >= 4 {
+		for i, v := range x[:4] {
+			dst[i] = int64(x[4+i]) + int64(v)<<32
+			sum += int32(v) + int32(x[4+i])
+		}
+		x, dst = x[8:], dst[4:]
+	}
+	return sum
+}
+
+// FoldedDots4 returns the inner products of a folded row, whose sum is given,
+// with four rows of int8 numbers as bytes. Eight bytes become pairs a + b<<32
+// with masks, their sign moved up by 128; the upper half of a pair's product
+// with a folded pair is a sum of two products.
+func FoldedDots4(x []int64, sum int32, w0, w1, w2, w3 []byte) (s0, s1, s2, s3 int32) {
+	const low, up = 0x000000ff000000ff, 0x8080808080808080
+	n := len(x) / 4 * 8
+	w0, w1, w2, w3, x = w0[:n], w1[:n], w2[:n], w3[:n], x[:n/2]
+	var t0, t1, t2, t3 uint64
+	for k := 0; k+8 <= n; k += 8 {
+		x0, x1, x2, x3 := uint64(x[k/2]), uint64(x[k/2+1]), uint64(x[k/2+2]), uint64(x[k/2+3])
+		a := binary.LittleEndian.Uint64(w0[k:]) ^ up
+		t0 += a&low*x0 + a>>8&low*x1 + a>>16&low*x2 + a>>24&low*x3
+		a = binary.LittleEndian.Uint64(w1[k:]) ^ up
+		t1 += a&low*x0 + a>>8&low*x1 + a>>16&low*x2 + a>>24&low*x3
+		a = binary.LittleEndian.Uint64(w2[k:]) ^ up
+		t2 += a&low*x0 + a>>8&low*x1 + a>>16&low*x2 + a>>24&low*x3
+		a = binary.LittleEndian.Uint64(w3[k:]) ^ up
+		t3 += a&low*x0 + a>>8&low*x1 + a>>16&low*x2 + a>>24&low*x3
+	}
+	_, s0 = Unpair(int64(t0))
+	_, s1 = Unpair(int64(t1))
+	_, s2 = Unpair(int64(t2))
+	_, s3 = Unpair(int64(t3))
+	return s0 - 128*sum, s1 - 128*sum, s2 - 128*sum, s3 - 128*sum
 }

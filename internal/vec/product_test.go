@@ -129,6 +129,8 @@ func checkInt8(t *testing.T, x, y []int8, w [][]int8) {
 	}
 	require.Equal(t, want, got, "PairDots4 of %d", n)
 
+	checkFolded(t, x[:min(n, MaxFoldTerms)&^7], w)
+
 	Widen4(panel, w[0], w[1], w[2], w[3])
 	got = [2][4]int32{{1, 1, 1, 1}, {1, 1, 1, 1}}
 	PairTile4(&got[0], &got[1], pairs, panel)
@@ -137,4 +139,20 @@ func checkInt8(t *testing.T, x, y []int8, w [][]int8) {
 			require.Equal(t, want[i][j]+1, got[i][j], "PairTile4 of %d at %d,%d", n, i, j)
 		}
 	}
+}
+
+func checkFolded(t *testing.T, x []int8, w [][]int8) {
+	t.Helper()
+	folded := make([]int64, len(x)/2)
+	var want [4]int32
+	var bytes [4][]byte
+	for j := range w {
+		want[j] = DotI8(x, w[j][:len(x)])
+		for _, v := range w[j] {
+			bytes[j] = append(bytes[j], byte(v))
+		}
+	}
+	sum := Fold(folded, x)
+	s0, s1, s2, s3 := FoldedDots4(folded, sum, bytes[0], bytes[1], bytes[2], bytes[3])
+	require.Equal(t, want, [4]int32{s0, s1, s2, s3}, "FoldedDots4 of %d", len(x))
 }

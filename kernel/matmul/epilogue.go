@@ -39,7 +39,7 @@ func floatEpilogue(p *kernel.Problem, s *shape) (epilogue, error) {
 		}
 		e.Accumulate = true
 	}
-	return e, s.wantOutput(&p.Out[0], s.outputs(), tensor.Float32, tensor.Float16, tensor.BFloat16)
+	return e, s.wantOutput(&p.Out[0])
 }
 
 // int8Epilogue checks the operands that follow an int8 product.
@@ -72,7 +72,7 @@ func int8Epilogue(p *kernel.Problem, s *shape) (epilogue, error) {
 		}
 		e.PerToken = true
 	}
-	return e, s.wantOutput(&p.Out[0], s.outputs(), tensor.Float32, tensor.Float16, tensor.BFloat16)
+	return e, s.wantOutput(&p.Out[0])
 }
 
 func (e *epilogue) setBias(bias *tensor.Desc, s *shape) (err error) {

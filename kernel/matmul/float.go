@@ -75,8 +75,9 @@ type floatWorker struct {
 	t                      *tiling
 	x, w                   []byte
 	acc, xs, ws, part, tmp []float32
-	// xBatch and xFrom tell what xs holds.
-	xBatch, xFrom int64
+	// xRows are the rows of x of batch xBatch, xStride apart, from K xFrom on.
+	xRows                  []float32
+	xStride, xBatch, xFrom int64
 }
 
 func runFloat(a *kernel.Args, block int, t *tiling, _ []int64) error {

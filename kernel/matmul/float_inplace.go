@@ -9,10 +9,16 @@ import (
 // rowsOfX prepares the rows of x for the range of K of an item.
 func (w *floatWorker) rowsOfX(p *place) {
 	t := w.t
-	if t.DirectX || (w.xBatch == p.b && w.xFrom == p.k0) {
+	if w.xBatch == p.b && w.xFrom == p.k0 {
 		return
 	}
 	w.xBatch, w.xFrom = p.b, p.k0
+	if t.DirectX {
+		w.xRows = device.View[float32](w.x)[p.b*t.X.Batch+p.k0:]
+		w.xStride = t.X.Lead
+		return
+	}
+	w.xRows, w.xStride = w.xs, t.Span
 	span := p.k1 - p.k0
 	if t.X.AlongK {
 		for i := range p.m {
@@ -29,13 +35,9 @@ func (w *floatWorker) rowsOfX(p *place) {
 }
 
 // rowOfX returns n elements of a prepared row of x from k on.
-func (w *floatWorker) rowOfX(p *place, i, k, n int64) []float32 {
-	t := w.t
-	if t.DirectX {
-		return t.X.run(nil, w.x, p.b, p.i+i, k, n)
-	}
-	o := i*t.Span + k - p.k0
-	return w.xs[o : o+n]
+func (w *floatWorker) rowOfX(i, k, n int64) []float32 {
+	o := i*w.xStride + k - w.xFrom
+	return w.xRows[o : o+n]
 }
 
 // rows multiplies rows of x with four rows of w at a time, w running along K.
@@ -46,21 +48,42 @@ func (w *floatWorker) rows(p *place, acc []float32, ld int64) {
 	for j := int64(0); j < p.n; j += panelWidth {
 		for k := p.k0; k < p.k1; k += t.Chunk {
 			n := min(t.Chunk, p.k1-k)
-			if single {
+			switch {
+			case single:
 				w.rowsBF16(p, acc[j:], j, k, n)
-				continue
-			}
-			w0, w1, w2, w3 := w.weightRows(p, j, k, n)
-			for i := range p.m {
-				s0, s1, s2, s3 := vec.Dots4(w.rowOfX(p, i, k, n), w0, w1, w2, w3)
-				c := acc[i*ld+j : i*ld+j+panelWidth]
-				c[0] += s0
-				c[1] += s1
-				c[2] += s2
-				c[3] += s3
+			case t.W.direct():
+				w.dots(acc[j:], ld, p.m, k, n, w.inPlaceRows(p, j, k, n))
+			default:
+				w.dots(acc[j:], ld, p.m, k, n, w.convertedRows(p, j, k, n))
 			}
 		}
 	}
+}
+
+// dots multiplies m rows of x with four rows of w from k on.
+func (w *floatWorker) dots(acc []float32, ld, m, k, n int64, ws [panelWidth][]float32) {
+	for i := range m {
+		s0, s1, s2, s3 := vec.Dots4(w.rowOfX(i, k, n), ws[0], ws[1], ws[2], ws[3])
+		c := acc[i*ld : i*ld+panelWidth]
+		c[0] += s0
+		c[1] += s1
+		c[2] += s2
+		c[3] += s3
+	}
+}
+
+// inPlaceRows returns n elements from k on of the four f32 rows of w from j on.
+func (w *floatWorker) inPlaceRows(p *place, j, k, n int64) (ws [panelWidth][]float32) {
+	m := &w.t.W
+	mem := device.View[float32](w.w)
+	at := p.b*m.Batch + (p.j+j)*m.Lead + k
+	for i := range ws {
+		ws[i] = mem[at : at+n : at+n]
+		if j+int64(i)+1 < p.n {
+			at += m.Lead
+		}
+	}
+	return ws
 }
 
 // rowsBF16 multiplies one row of x with four rows of bf16 weights in place,
@@ -71,7 +94,7 @@ func (w *floatWorker) rowsBF16(p *place, c []float32, j, k, n int64) {
 		o := w.t.W.at(p.b, w.column(p, j+i), k) / 2
 		return bits[o : o+n]
 	}
-	s0, s1, s2, s3 := vec.Dots4BF16(w.rowOfX(p, 0, k, n), row(0), row(1), row(2), row(3))
+	s0, s1, s2, s3 := vec.Dots4BF16(w.rowOfX(0, k, n), row(0), row(1), row(2), row(3))
 	c = c[:panelWidth]
 	c[0] += s0
 	c[1] += s1
@@ -83,16 +106,13 @@ func (w *floatWorker) rowsBF16(p *place, c []float32, j, k, n int64) {
 // stands in for columns behind it.
 func (w *floatWorker) column(p *place, j int64) int64 { return p.j + min(j, p.n-1) }
 
-// weightRows returns n elements from k on of the four rows of w from j on.
-func (w *floatWorker) weightRows(p *place, j, k, n int64) (w0, w1, w2, w3 []float32) {
-	row := func(i int64) []float32 {
-		var buf []float32
-		if len(w.ws) > 0 {
-			buf = w.ws[i*n:]
-		}
-		return w.t.W.run(buf, w.w, p.b, w.column(p, j+i), k, n)
+// convertedRows is inPlaceRows for weights that have to be converted.
+func (w *floatWorker) convertedRows(p *place, j, k, n int64) (ws [panelWidth][]float32) {
+	for i := range ws {
+		r := int64(i)
+		ws[i] = w.t.W.run(w.ws[r*n:], w.w, p.b, w.column(p, j+r), k, n)
 	}
-	return row(0), row(1), row(2), row(3)
+	return ws
 }
 
 // columns adds multiples of rows of w, stored [k,n], four at a time.
@@ -107,14 +127,14 @@ func (w *floatWorker) columns(p *place, acc []float32, ld int64) {
 		for ; at+panelWidth <= end; at += panelWidth {
 			w0, w1, w2, w3 := w.segment(p, at, 0), w.segment(p, at, 1), w.segment(p, at, 2), w.segment(p, at, 3)
 			for i := range p.m {
-				a := (*[panelWidth]float32)(w.rowOfX(p, i, at, panelWidth))
+				a := (*[panelWidth]float32)(w.rowOfX(i, at, panelWidth))
 				vec.Axpy4(part[i*p.n:(i+1)*p.n], a, w0, w1, w2, w3)
 			}
 		}
 		for ; at < end; at++ {
 			w0 := w.segment(p, at, 0)
 			for i := range p.m {
-				vec.Axpy(w.rowOfX(p, i, at, 1)[0], w0, part[i*p.n:(i+1)*p.n])
+				vec.Axpy(w.rowOfX(i, at, 1)[0], w0, part[i*p.n:(i+1)*p.n])
 			}
 		}
 		for i := range p.m {

@@ -58,19 +58,30 @@ func (s *shape) wantInt8(p *kernel.Problem) error {
 }
 
 // bookInt8 sizes the buffers of an int8 product, in 4-byte words.
-func (t *plan) bookInt8(w *[numBufs]int64, chunk int64) {
-	t.DirectX = t.grid.Key == keyRows && t.M == 1
+func (t *plan) bookInt8(w *[numBufs]int64) {
+	columns := min(t.Chunk, t.K) // the elements of a row that are packed at a time
+	rows := columns
 	switch {
 	case t.grid.Key == keyPanels:
-		w[bufX] = roundUp(t.SubM, 2) * chunk
-		w[bufW] = 2 * roundUp(t.TileN, panelWidth) * chunk
-	case !t.DirectX:
-		w[bufX] = roundUp(t.M, 2) * t.Span
+		w[bufX] = roundUp(t.SubM, 2) * rows
+		w[bufW] = 2 * roundUp(t.TileN, panelWidth) * columns
+	case t.M == 1:
+		t.DirectX = true
+		columns = min(int8Step, t.Span)
+		rows = columns
+		w[bufX] = rows
+	default:
+		columns, rows = min(int8Step, t.Span), t.Span
+		w[bufX] = roundUp(t.M, 2) * rows
 	}
 	// Rows that do not lie in one piece are gathered as bytes: two of x, or
 	// four of w.
-	w[bufTmp] = max(2*t.Span, panelWidth*chunk)/4 + 1
+	w[bufTmp] = max(2*rows, panelWidth*columns)/4 + 1
 }
+
+// int8Step is the length of the pieces of K that rows of weights are multiplied
+// in: int8 sums are exact in any order.
+const int8Step = 4096
 
 // int8Worker computes the items of one block.
 type int8Worker struct {
@@ -125,21 +136,24 @@ func (w *int8Worker) product(p *place, key uint64) (acc []int32, ld int64) {
 	return acc, ld
 }
 
-// row multiplies one row of x with four rows of w at a time.
+// row multiplies one row of x, folded, with four rows of w at a time.
 func (w *int8Worker) row(p *place, acc []int32) {
 	t := w.t
-	n := p.k1 - p.k0
-	x := t.X.row8(nil, w.x, p.b, p.i, p.k0, n) // a single row lies in one piece
-	for j := int64(0); j < p.n; j += panelWidth {
-		for k := int64(0); k < n; k += t.Chunk {
-			m := min(t.Chunk, n-k)
-			w0, w1, w2, w3 := w.weightRows(p, j, p.k0+k, m)
-			s0, s1, s2, s3 := vec.Dots4I8(x[k:k+m], w0, w1, w2, w3)
+	x := t.X.row8(nil, w.x, p.b, p.i, p.k0, p.k1-p.k0) // a single row lies in one piece
+	for k := int64(0); k < int64(len(x)); k += int8Step {
+		piece := x[k:min(k+int8Step, int64(len(x)))]
+		n, even := int64(len(piece)), int64(len(piece))&^7
+		folded := w.xs[:even/2]
+		sum := vec.Fold(folded, piece[:even])
+		for j := int64(0); j < p.n; j += panelWidth {
+			w0, w1, w2, w3 := w.weightRows(p, j, p.k0+k, n)
+			s0, s1, s2, s3 := vec.FoldedDots4(folded, sum, device.BytesOf(w0), device.BytesOf(w1), device.BytesOf(w2), device.BytesOf(w3))
+			r0, r1, r2, r3 := vec.Dots4I8(piece[even:], w0[even:], w1[even:], w2[even:], w3[even:])
 			c := acc[j : j+panelWidth]
-			c[0] += s0
-			c[1] += s1
-			c[2] += s2
-			c[3] += s3
+			c[0] += s0 + r0
+			c[1] += s1 + r1
+			c[2] += s2 + r2
+			c[3] += s3 + r3
 		}
 	}
 }
@@ -149,8 +163,8 @@ func (w *int8Worker) rows(p *place, acc []int32, ld int64) {
 	t := w.t
 	w.pairsOfX(p)
 	for j := int64(0); j < p.n; j += panelWidth {
-		for k := p.k0; k < p.k1; k += t.Chunk {
-			n := min(t.Chunk, p.k1-k)
+		for k := p.k0; k < p.k1; k += int8Step {
+			n := min(int8Step, p.k1-k)
 			w0, w1, w2, w3 := w.weightRows(p, j, k, n)
 			for i := int64(0); i < p.m; i += 2 {
 				x := w.xs[i/2*t.Span+k-p.k0:][:n]

@@ -22,6 +22,8 @@ const (
 const (
 	// fewRows is the number of rows of x up to which weights are read in place.
 	fewRows = 16
+	// maxRowBytes bounds the rows of x that a block converts.
+	maxRowBytes = 4 << 20
 	// maxRowTile and maxColumnTile bound the columns of a tile where weights
 	// are read in place, maxTileM and maxTileN a tile of panels.
 	maxRowTile    = 256
@@ -75,9 +77,14 @@ func (t *plan) chunks() int64 {
 }
 
 // chooseKey picks the variant from the shape. Few rows of x read the weights
-// once, in place; more rows pay for packing.
+// once, in place, with all of x at hand; more rows pay for packing.
 func (t *plan) chooseKey(m kernel.Machine) uint64 {
-	few := t.M <= panelWidth || t.M <= fewRows && t.M*min(t.K, math.MaxInt32)*4 <= l2(m)/2
+	x := 4 * t.M * min(t.span(), math.MaxInt32)
+	few := t.M <= fewRows && x <= l2(m)/2
+	if t.M <= panelWidth {
+		whole := t.X.direct() && t.X.AlongK || t.X.DType == tensor.Int8 && t.M == 1
+		few = whole || x <= maxRowBytes
+	}
 	switch {
 	case !few || t.W.Block == panelWidth:
 		return keyPanels
@@ -87,6 +94,14 @@ func (t *plan) chooseKey(m kernel.Machine) uint64 {
 		return keyPanels
 	}
 	return keyColumns
+}
+
+// span returns the length of the range of K that an item covers.
+func (t *plan) span() int64 {
+	if t.Split {
+		return min(t.Chunk, t.K)
+	}
+	return t.K
 }
 
 func l2(m kernel.Machine) int64 {
@@ -104,7 +119,7 @@ func (t *plan) planInPlace(m kernel.Machine, perMAC float64) {
 	}
 	t.TileM, t.TilesM, t.SubM = t.M, 1, t.M
 	weights := float64(t.Batch) * float64(t.N) * float64(t.K)
-	perWeight := float64(t.M)*perMAC + float64(t.W.DType.Size())*nanosPerByte
+	perWeight := max(float64(t.M)*perMAC, float64(t.W.DType.Size())*nanosPerByte)
 	if !t.W.direct() && t.X.DType != tensor.Int8 {
 		perWeight += nanosPerPacked / 2
 	}
@@ -154,10 +169,7 @@ func (t *plan) planPanels(m kernel.Machine, perMAC float64) {
 
 // tileNanos estimates one item of the panel variant.
 func (t *plan) tileNanos(tileM, tileN int64, perMAC float64) float64 {
-	k := float64(t.K)
-	if t.Split {
-		k = float64(t.Chunk)
-	}
+	k := float64(t.span())
 	packed := float64(tileM)
 	if t.W.Block != panelWidth {
 		packed += float64(tileN)
@@ -167,17 +179,14 @@ func (t *plan) tileNanos(tileM, tileN int64, perMAC float64) float64 {
 
 // book sizes the buffers of a block.
 func (t *plan) book() {
-	t.Span = t.K
-	if t.Split {
-		t.Span = min(t.Chunk, t.K)
-	}
+	t.Span = t.span()
 	chunk := min(t.Chunk, t.K)
 	var w [numBufs]int64
 	w[bufAcc] = roundUp(t.TileM, 2) * roundUp(t.TileN, panelWidth)
 	w[bufColumn] = 2 * t.TileN
 	switch {
 	case t.X.DType == tensor.Int8:
-		t.bookInt8(&w, chunk)
+		t.bookInt8(&w)
 	case t.grid.Key == keyPanels:
 		w[bufX] = roundUp(t.SubM, 2) * chunk
 		if t.W.Block != panelWidth {

@@ -129,14 +129,12 @@ func (m *matrix) straighten(rows, k int64) {
 	}
 }
 
-// wantOutput checks the output's type and size.
-func (s *shape) wantOutput(d *tensor.Desc, elements int64, types ...tensor.DType) error {
-	for _, t := range types {
-		if d.DType == t && d.Bytes() != 0 && d.Numel() == elements {
-			return nil
-		}
+// wantOutput checks the output of a whole product: a float type and the size.
+func (s *shape) wantOutput(d *tensor.Desc) error {
+	if !isFloat(d.DType) || d.Bytes() == 0 || d.Numel() != s.outputs() {
+		return status.Errorf(status.ErrInvalidParam, "want a float output of %d elements, got %s", s.outputs(), d)
 	}
-	return status.Errorf(status.ErrInvalidParam, "want an output of %d elements of %v, got %s", elements, types, d)
+	return nil
 }
 
 // outputs returns the number of output elements, 0 when it leaves int64.
