@@ -146,7 +146,25 @@ func prefixData(c *cursor, p *attentionParam, q *tensor.Desc) {
 	c.next(integers(kv))
 }
 
+// cachedShapes replaces the operands of a row with caches and new keys by small
+// ones that fit together: such rows state shapes that their heads do not divide.
+func cachedShapes(in *inputs, p *attentionParam) {
+	const layers, batch, maxSeq, width = 4, 3, 10, 8
+	hidden, tokens := p.HeadNum*width, int64(batch*3)
+	shapes := []tensor.Shape{
+		tensor.ShapeOf(tokens, hidden), tensor.ShapeOf(tokens, hidden), tensor.ShapeOf(tokens, hidden),
+		tensor.ShapeOf(layers, batch, maxSeq, hidden), tensor.ShapeOf(layers, batch, maxSeq, hidden),
+		tensor.ShapeOf(batch, maxSeq, maxSeq), tensor.ShapeOf(batch), tensor.ShapeOf(batch),
+	}
+	for i, s := range shapes {
+		in.descs[i].Shape = s
+	}
+}
+
 func cachedData(c *cursor, p *attentionParam, q *tensor.Desc) {
+	if c.in.succeeds && p.KvcacheCfg == 0 && p.MaskType == maskNorm && len(c.in.descs) == 9 {
+		cachedShapes(c.in, p)
+	}
 	if p.KvcacheCfg == 0 {
 		c.next(uniform(-1, 1))
 		c.next(uniform(-1, 1))

@@ -8,7 +8,7 @@ import (
 )
 
 // Floats returns the elements of t as float64; booleans are 0 and 1.
-func (t *Tensor) Floats() []float64 {
+func (t Tensor) Floats() []float64 {
 	v := make([]float64, t.Desc.Numel())
 	switch t.Desc.DType {
 	case tensor.Float16:
@@ -32,7 +32,7 @@ func (t *Tensor) Floats() []float64 {
 }
 
 // Ints returns the elements of an integer or boolean tensor as int64.
-func (t *Tensor) Ints() []int64 {
+func (t Tensor) Ints() []int64 {
 	v := make([]int64, t.Desc.Numel())
 	switch t.Desc.DType {
 	case tensor.Int8:

@@ -167,15 +167,14 @@ func pagedAttention(c *Input) ([]Tensor, error) {
 
 // one does head h of row r of batch b, whose rows begin at first.
 func (p *pagedCall) one(out []float64, b, first, r, rows, h int64) {
-	if p.running != nil && p.running[b] == 0 {
-		return
-	}
-	kh, cacheHead, index := h/(p.HeadNum/p.KvHeadNum), h/(p.HeadNum/p.KvHeadNum), b
+	kh := h / (p.HeadNum / p.KvHeadNum)
+	cacheHead, index := kh, b
 	if p.CompressType != 0 {
+		// Every head of a compressed cache is a batch of its own.
 		cacheHead, index = 0, b*p.KvHeadNum+kh
 	}
 	n := p.lens[index]
-	if n == 0 {
+	if n == 0 || p.running != nil && p.running[index] == 0 {
 		return
 	}
 	table := p.tables[index*p.perTable : (index+1)*p.perTable]
