@@ -44,7 +44,8 @@ type GlobalStats struct {
 }
 
 // NewGlobal makes a cache that keeps, for each operation type, the tilings of
-// `slots` problems for each kernel, each for up to `slots` sets of host values. Errors: ErrInvalidParam for a count below 1.
+// `slots` problems for each kernel, each for up to `slots` sets of host values.
+// Errors: ErrInvalidParam for a count below 1.
 func NewGlobal(slots int) (*Global, error) {
 	if slots < 1 {
 		return nil, status.Errorf(status.ErrInvalidParam, "global tiling cache: want at least 1 slot, got %d", slots)
@@ -125,7 +126,7 @@ func (g *Global) Store(opType string, e *Entry) {
 		}
 	}
 	if !s.query.same(&e.query) {
-		s.query, s.entries, s.next = e.query, s.entries[:0], 0
+		*s = stored{query: e.query}
 	}
 	s.slot(g.slots, e.flat).take(e)
 }
@@ -139,11 +140,7 @@ func (s *stored) slot(slots int, flat []int64) *Entry {
 		}
 	}
 	if len(s.entries) < slots {
-		if len(s.entries) < cap(s.entries) {
-			s.entries = s.entries[:len(s.entries)+1]
-		} else {
-			s.entries = append(s.entries, Entry{})
-		}
+		s.entries = append(s.entries, Entry{})
 		return &s.entries[len(s.entries)-1]
 	}
 	e := &s.entries[s.next]

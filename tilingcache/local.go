@@ -30,8 +30,8 @@ func (e *Entry) reset(q *Query, values [][]int64) {
 	e.valid = false
 	e.query = *q
 	e.flat = appendValues(e.flat[:0], values)
-	if cap(e.bytes) < q.size {
-		e.bytes = alignedBytes(q.size)
+	if e.bytes == nil || cap(e.bytes) < q.size {
+		e.bytes = alignedBytes(q.size) // never nil, also for a tiling of no bytes
 	}
 	e.bytes = e.bytes[:q.size]
 }
@@ -57,6 +57,8 @@ type localNode struct {
 	// last is the entry of the last hit, where the next scan starts; next is
 	// the entry that is replaced next.
 	last, next int
+	// spare takes tilings that are not kept.
+	spare *Entry
 }
 
 // NewLocal makes a cache of `slots` entries for each kernel, at least one.
@@ -98,11 +100,22 @@ func (l *Local) Replace(k int, q *Query, values [][]int64) *Entry {
 		n.next = len(n.entries) - 1
 	}
 	at := n.next
-	n.next = (at + 1) % max(len(n.entries), 1)
+	n.next = (at + 1) % len(n.entries)
 	n.last = at
 	e := &n.entries[at]
 	e.reset(q, values)
 	return e
+}
+
+// Spare returns an entry of kernel k for a tiling that is not to be kept: it is
+// never found again, and the next Spare of the kernel takes it.
+func (l *Local) Spare(k int, q *Query, values [][]int64) *Entry {
+	n := &l.nodes[k]
+	if n.spare == nil {
+		n.spare = new(Entry)
+	}
+	n.spare.reset(q, values)
+	return n.spare
 }
 
 // Keep makes e findable: its bytes and grid are complete.

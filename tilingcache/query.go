@@ -11,7 +11,9 @@ import (
 var seed = maphash.MakeSeed()
 
 // Query is the part of a tiling's key that a plan fixes: kernel and problem.
-// The host values come with each lookup. A Query is immutable.
+// The host values come with each lookup. A Query is immutable. It keeps a
+// problem alive and nothing else of the plan it came from, so a cache may
+// outlive operations and contexts.
 type Query struct {
 	kernel  *kernel.Kernel
 	problem *kernel.Problem
@@ -19,10 +21,12 @@ type Query struct {
 	size    int
 }
 
-// NewQuery makes the query of a kernel and its problem, which must not change
-// any more; its Values are not looked at.
+// NewQuery makes the query of a kernel and its problem, whose descriptors must
+// not change any more; its Values are not looked at.
 func NewQuery(k *kernel.Kernel, p *kernel.Problem) Query {
-	q := Query{kernel: k, problem: p, size: k.TilingSize(p)}
+	own := *p
+	own.Values = nil
+	q := Query{kernel: k, problem: &own, size: k.TilingSize(p)}
 	h := mix(maphash.Comparable(seed, k), maphash.Comparable(seed, p.Params))
 	h = mix(h, maphash.Comparable(seed, p.Machine))
 	h = mix(h, maphash.Comparable(seed, p.Options))
