@@ -10,6 +10,7 @@ import (
 
 	"goatb/device"
 	"goatb/kernel"
+	"goatb/kernel/kerneltest"
 	"goatb/tensor"
 )
 
@@ -98,6 +99,30 @@ func TestBiasRounding(t *testing.T) {
 	assert.Equal(t, []float64{256}, decode(tensor.BFloat16, d.run(t)), "256 + 1 rounds to 256")
 	d.problem.In[Bias], d.in[Bias] = tensor.Of(tensor.Float32, 1), encode(tensor.Float32, []float64{1})
 	assert.Equal(t, []float64{258}, decode(tensor.BFloat16, d.run(t)), "an f32 bias is added before the only rounding")
+}
+
+// TestPack checks every packed element, the zeros behind the last column too.
+func TestPack(t *testing.T) {
+	for _, x := range floats {
+		for _, n := range []int64{1, 4, 67, 130} {
+			for _, transB := range []bool{false, true} {
+				d := newData(product{x: x, out: x, b: 2, wb: 2, m: 1, n: n, k: 300, p: Params{TransB: transB}}, uint64(n))
+				desc := packedDesc(2, n, 300)
+				p := kernel.Problem{In: make([]tensor.Desc, Inputs), Out: []tensor.Desc{desc}, Params: d.p}
+				p.In[W] = d.problem.In[W]
+				got := decode(tensor.Float32, kerneltest.Run(t, kerneltest.Case{Kernel: packGo, Problem: p, In: [][]byte{nil, d.in[W], nil, nil, nil, nil}})[0])
+				want := make([]float64, desc.Numel())
+				for b := range d.wb {
+					for j := range n {
+						for k := range d.k {
+							want[((b*desc.Dim(1)+j/4)*d.k+k)*4+j%4] = d.ws[(b*n+j)*d.k+k]
+						}
+					}
+				}
+				require.Equal(t, want, got, "%s", d)
+			}
+		}
+	}
 }
 
 func TestInt8Products(t *testing.T) {
