@@ -1,0 +1,89 @@
+package attention
+
+import (
+	"math"
+
+	"goatb/internal/vec"
+)
+
+// int8Max is the largest int8, to which online quantisation scales the largest
+// probability of a row.
+const int8Max = math.MaxInt8
+
+// adjust turns the products of query row r with keys from j on into scores.
+func (w *worker) adjust(r, head, j int64, s []float32) {
+	a := &w.t.P
+	pre, scale := a.QScale, a.QKScale
+	if a.Quant != NoQuant {
+		pre *= w.keyScale[head]
+	}
+	switch a.Factor {
+	case RowFactor:
+		scale *= element(w.factors, max(w.position(r), 0), w.t.FactorType)
+	case BatchFactor:
+		scale *= element(w.factors, w.seq.Index, w.t.FactorType)
+	}
+	switch {
+	case !a.Clamp:
+		vec.Scale(s, s, pre*scale)
+	case a.ClampScaled:
+		vec.Scale(s, s, pre*scale)
+		vec.Clamp(s, a.ClampMin, a.ClampMax)
+	default:
+		vec.Scale(s, s, pre)
+		vec.Clamp(s, a.ClampMin, a.ClampMax)
+		vec.Scale(s, s, scale)
+	}
+	if a.Bias != NoBias {
+		w.addBias(r, head, j, s, scale)
+	}
+}
+
+// soften takes the scores of row x into its softmax and turns them into
+// weights: exponentials less the largest score so far. What was summed before
+// is brought to that scale.
+func (w *worker) soften(x int, s []float32) {
+	old := w.max[x]
+	if m := vec.Max(s); m > old {
+		w.max[x] = m
+		if w.norm[x] != 0 {
+			size := int(w.t.P.ValueSize)
+			f := vec.ExpOf(old - m)
+			w.norm[x] *= f
+			sum := w.sum[x*size : (x+1)*size]
+			vec.Scale(sum, sum, f)
+		}
+	}
+	w.norm[x] += vec.ExpSum(s, s, w.max[x])
+}
+
+// quantised does an item whose weights are rounded to int8: it needs the whole
+// row's largest score and norm before it rounds, so it scores twice.
+func (w *worker) quantised() error {
+	if err := w.tiles(measure); err != nil {
+		return err
+	}
+	return w.tiles(round)
+}
+
+// roundWeights turns the scores of row x into rounded weights.
+func (w *worker) roundWeights(x int, head int64, s []float32) {
+	vec.ExpSum(s, s, w.max[x])
+	if w.t.P.Quant == Online {
+		// The largest exponential of a row is 1.
+		vec.RoundInt8(s, int8Max)
+		return
+	}
+	vec.RoundInt8(s, w.prob[head]/w.norm[x])
+}
+
+// outScale is what the sum of row x is multiplied with; its norm is not 0.
+func (w *worker) outScale(x int, head int64) float32 {
+	switch w.t.P.Quant {
+	case Online:
+		return w.valueScale[head] / int8Max / w.norm[x]
+	case Offline:
+		return w.valueScale[head]
+	}
+	return 1 / w.norm[x]
+}
