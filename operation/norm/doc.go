@@ -1,0 +1,2 @@
+// Package norm holds the operations that normalise rows: RMSNorm.
+package norm
