@@ -40,7 +40,7 @@ type Def[P comparable, T any] struct {
 	// once; a result must not depend on the number of workers unless the
 	// kernel's comment says so.
 	Run func(a *Args, block int, t *T, tail []int64) error
-	// Cost gives flops and bytes of a launch with the tiling.
+	// Cost gives flops and bytes of a launch with the tiling. Nil means unknown.
 	Cost func(t *T, tail []int64) (flops, bytes int64)
 }
 
@@ -58,9 +58,13 @@ type Kernel struct {
 	size     int
 }
 
-// Define makes a kernel. It panics when T holds pointers or P is not plain
-// data: that is a fault of the program, found when the package is loaded.
+// Define makes a kernel. It panics when T holds pointers, P is not plain data,
+// or Tile or Run is missing: that is a fault of the program, found when the
+// package is loaded.
 func Define[P comparable, T any](d Def[P, T]) *Kernel {
+	if d.Tile == nil || d.Run == nil {
+		panic(fmt.Sprintf("kernel %s: want a tiling and a compute function", d.Name))
+	}
 	mustBePlain(d.Name, reflect.TypeFor[T]())
 	mustBePlain(d.Name, reflect.TypeFor[P]())
 	size := int(unsafe.Sizeof(*new(T)))
@@ -98,12 +102,14 @@ func Define[P comparable, T any](d Def[P, T]) *Kernel {
 			t, tail := split[T](a.Tiling, size)
 			return d.Run(a, block, t, tail)
 		},
-		Cost: func(tiling []byte, _ uint64, blocks int) device.Cost {
+	}
+	if d.Cost != nil {
+		k.program.Cost = func(tiling []byte, _ uint64, blocks int) device.Cost {
 			t, tail := split[T](tiling, size)
 			c := device.Cost{Class: d.Class, Blocks: blocks}
 			c.Flops, c.Bytes = d.Cost(t, tail)
 			return c
-		},
+		}
 	}
 	return k
 }

@@ -23,7 +23,10 @@ type Refusals []Refusal
 
 // Error gives the summary.
 func (r Refusals) Error() string {
-	if len(r) == 1 {
+	switch len(r) {
+	case 0:
+		return "no kernel takes this: the table is empty"
+	case 1:
 		return fmt.Sprintf("no kernel takes this: %s: %v", r[0].Kernel, r[0].Reason)
 	}
 	return fmt.Sprintf("none of %d kernels takes this; the last, %s: %v", len(r), r[len(r)-1].Kernel, r[len(r)-1].Reason)

@@ -232,8 +232,10 @@ func TestEntriesAreAligned(t *testing.T) {
 	}
 	empty := kernel.Define(kernel.Def[params, struct{}]{
 		Name: "test/empty",
-		Tile: func(*kernel.Problem, params, *struct{}, []int64) (kernel.Grid, error) { return kernel.Grid{Blocks: 1}, nil },
-		Run:  func(*kernel.Args, int, *struct{}, []int64) error { return nil },
+		Tile: func(*kernel.Problem, params, *struct{}, []int64) (kernel.Grid, error) {
+			return kernel.Grid{Blocks: 1}, nil
+		},
+		Run: func(*kernel.Args, int, *struct{}, []int64) error { return nil },
 	})
 	q := NewQuery(empty, problem(1))
 	l = NewLocal(1)
