@@ -54,7 +54,7 @@ func (f *If) Check(*Query) error { return nil }
 
 // Infer infers with the chosen branch at Setup and with Then before.
 func (f *If) Infer(q *Query) ([]tensor.Desc, error) {
-	return InferShape(f.branch(q).spec, q.Profile, q.In)
+	return f.branch(q).inferUnder(q.Profile, q.In)
 }
 
 func (f *If) branch(q *Query) *Op {
@@ -69,7 +69,7 @@ func (f *If) branch(q *Query) *Op {
 // Lower lowers the chosen branch in the place of the If.
 func (f *If) Lower(b *kernelgraph.Builder, q *Query) error {
 	o := f.branch(q)
-	c, err := newChecker(&o.sig, q.Profile)
+	c, err := o.checker(q.Profile)
 	if err != nil {
 		return err
 	}

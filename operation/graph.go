@@ -281,7 +281,7 @@ type inferCache struct {
 // inferCached infers the outputs of an operation inside a graph.
 func (o *Op) inferCached(in []tensor.Desc, q *Query) ([]tensor.Desc, error) {
 	if q.low == nil || !q.low.c.SetupReuse() {
-		return InferShape(o.spec, q.Profile, in)
+		return o.inferUnder(q.Profile, in)
 	}
 	n := q.low.c.Counters()
 	n.InferShapes.Add(1)
@@ -292,7 +292,7 @@ func (o *Op) inferCached(in []tensor.Desc, q *Query) ([]tensor.Desc, error) {
 		return c.out, nil
 	}
 	c.version = 0
-	out, err := InferShape(o.spec, q.Profile, in)
+	out, err := o.inferUnder(q.Profile, in)
 	if err == nil {
 		*c = inferCache{v, q.Profile, append([]tensor.Desc(nil), in...), out}
 	}

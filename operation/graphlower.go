@@ -116,7 +116,7 @@ func byteSize(d tensor.Desc) int64 { return d.Bytes() }
 
 // lower checks a node as Setup does and lowers it.
 func (w *graphWalk) lower(i int, o *Op, in, out []kernelgraph.Ref, inDescs, outDescs []tensor.Desc) error {
-	c, err := newChecker(&o.sig, w.q.Profile)
+	c, err := o.checker(w.q.Profile)
 	if err != nil {
 		return err
 	}

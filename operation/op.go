@@ -59,11 +59,12 @@ type Op struct {
 
 	c       *atbctx.Context
 	profile *Profile
-	checker *checker
-	run     *runner.Runner
-	low     *lowering
-	ready   bool
-	size    int64
+	// checks is the checker under profile checks.profile, nil before its use.
+	checks *checker
+	run    *runner.Runner
+	low    *lowering
+	ready  bool
+	size   int64
 
 	words []uint64
 	// outcome and condWords are the conditions of the tree at this Setup.
@@ -138,7 +139,7 @@ func (o *Op) Update(s Spec) error {
 		err := status.Errorf(status.ErrInvalidParam, "a node of a graph wants %d inputs and %d outputs, the new parameters have %d and %d", len(o.sig.In), len(o.sig.Out), len(sig.In), len(sig.Out))
 		return status.Place(err, status.ErrInvalidParam, o.name, "update", "")
 	}
-	o.spec, o.sig, o.checker = s, sig, nil
+	o.spec, o.sig, o.checks = s, sig, nil
 	o.bump()
 	return nil
 }
@@ -208,8 +209,28 @@ func (o *Op) InferShapeUnder(p *Profile, in []tensor.Desc) ([]tensor.Desc, error
 		return nil, err
 	}
 	defer o.busy.Store(false)
-	out, err := InferShape(o.spec, p, in)
+	out, err := o.inferUnder(p, in)
 	return out, status.Place(err, status.ErrInvalidParam, o.name, StageInfer.String(), "")
+}
+
+// checker returns the operation's checker under a profile; the last one is kept.
+func (o *Op) checker(p *Profile) (*checker, error) {
+	if o.checks != nil && o.checks.profile == p {
+		return o.checks, nil
+	}
+	c, err := newChecker(&o.sig, p)
+	if err == nil {
+		o.checks = c
+	}
+	return c, err
+}
+
+func (o *Op) inferUnder(p *Profile, in []tensor.Desc) ([]tensor.Desc, error) {
+	c, err := o.checker(p)
+	if err != nil {
+		return nil, err
+	}
+	return c.inferShape(o.spec, in)
 }
 
 // Close gives the runner back to its context's pool, and a graph's nodes with

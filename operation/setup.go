@@ -99,7 +99,7 @@ func (o *Op) attach(c *atbctx.Context) error {
 	if err := o.detach(); err != nil {
 		c.Logger().Warn("runner not returned", "op", o.name, "err", err)
 	}
-	o.c, o.profile, o.checker, o.low = c, p, nil, nil
+	o.c, o.profile, o.low = c, p, nil
 	return nil
 }
 
@@ -133,17 +133,15 @@ func (o *Op) keyWords(low *lowering) error {
 
 // plan makes a new plan.
 func (o *Op) plan(pack *VariantPack) error {
-	if o.checker == nil {
-		var err error
-		if o.checker, err = newChecker(&o.sig, o.profile); err != nil {
-			return err
-		}
+	check, err := o.checker(o.profile)
+	if err != nil {
+		return err
 	}
 	low := newLowering(o.c, pack.In)
 	low.conditions = o.outcome
-	q := o.checker.query(StageSetup, descs(pack.In), descs(pack.Out), o.values.byInput)
+	q := check.query(StageSetup, descs(pack.In), descs(pack.Out), o.values.byInput)
 	q.low = low
-	if err := o.checker.check(o.spec, q); err != nil {
+	if err := check.check(o.spec, q); err != nil {
 		return err
 	}
 	if err := o.checkHostData(pack.In); err != nil {

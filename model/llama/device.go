@@ -1,0 +1,118 @@
+package llama
+
+import (
+	"errors"
+	"math"
+
+	"goatb/atb"
+	"goatb/device"
+	"goatb/tensor"
+)
+
+// Model is a model's weights on a device, in one float type. Sessions of any
+// context of that device may share it. It is immutable.
+type Model struct {
+	Config Config
+	DType  atb.DType
+	// ropeType is the type of the cosine and sine tables.
+	ropeType                         atb.DType
+	embedding, finalNorm, classifier atb.Tensor
+	cos, sin                         atb.Tensor
+	layers                           []layerOnDevice
+	dev                              device.Device
+	own                              []device.Buffer
+}
+
+// layerOnDevice are a layer's weights on the device.
+type layerOnDevice struct {
+	attnNorm, ffnNorm atb.Tensor
+	wq, wk, wv, wo    atb.Tensor
+	gateUp, down      atb.Tensor
+}
+
+// Upload copies weights to the context's device, rounded once to the type t:
+// f32, f16 or bf16.
+func Upload(c *atb.Context, w *Weights, t atb.DType) (*Model, error) {
+	m := &Model{Config: w.Config, DType: t, ropeType: t, dev: c.Device()}
+	if t == tensor.Float16 {
+		m.ropeType = tensor.Float32
+	}
+	u := uploader{c: c, m: m}
+	cfg := &w.Config
+	dim, vocab := int64(cfg.Dim), int64(cfg.Vocab)
+	m.embedding = u.put(t, w.Embedding, vocab, dim)
+	m.finalNorm = u.put(t, w.FinalNorm, dim)
+	m.classifier = m.embedding
+	if !cfg.SharedClassifier {
+		m.classifier = u.put(t, w.Classifier, vocab, dim)
+	}
+	for i := range w.Layers {
+		m.layers = append(m.layers, u.layer(t, cfg, &w.Layers[i]))
+	}
+	cos, sin := ropeTables(cfg)
+	m.cos = u.put(m.ropeType, cos, int64(cfg.MaxSeq), int64(cfg.HeadDim()))
+	m.sin = u.put(m.ropeType, sin, int64(cfg.MaxSeq), int64(cfg.HeadDim()))
+	if u.err != nil {
+		return nil, errors.Join(u.err, m.Close())
+	}
+	return m, nil
+}
+
+// uploader keeps the first error.
+type uploader struct {
+	c   *atb.Context
+	m   *Model
+	err error
+}
+
+func (u *uploader) put(t atb.DType, data []float32, dims ...int64) atb.Tensor {
+	if u.err != nil {
+		return atb.Tensor{}
+	}
+	x, err := atb.FromFloats(u.c, t, data, dims...)
+	if err != nil {
+		u.err = err
+		return atb.Tensor{}
+	}
+	u.m.own = append(u.m.own, x.Data)
+	return x
+}
+
+// layer uploads a layer; w1 and w3 are stacked, since one product computes both.
+func (u *uploader) layer(t atb.DType, c *Config, l *LayerWeights) layerOnDevice {
+	dim, kv, hidden := int64(c.Dim), int64(c.KVDim()), int64(c.Hidden)
+	gateUp := append(append(make([]float32, 0, 2*len(l.W1)), l.W1...), l.W3...)
+	return layerOnDevice{
+		attnNorm: u.put(t, l.AttnNorm, dim), ffnNorm: u.put(t, l.FFNNorm, dim),
+		wq: u.put(t, l.WQ, dim, dim), wk: u.put(t, l.WK, kv, dim), wv: u.put(t, l.WV, kv, dim), wo: u.put(t, l.WO, dim, dim),
+		gateUp: u.put(t, gateUp, 2*hidden, dim), down: u.put(t, l.W2, dim, hidden),
+	}
+}
+
+// ropeTables computes cos and sin of pos * base^(-2i/d), in float64, each twice
+// for the pair (2i, 2i+1).
+func ropeTables(c *Config) (cos, sin []float32) {
+	d := c.HeadDim()
+	cos, sin = make([]float32, c.MaxSeq*d), make([]float32, c.MaxSeq*d)
+	for pos := range c.MaxSeq {
+		for i := 0; i < d; i += 2 {
+			s, k := math.Sincos(float64(pos) * math.Pow(c.RopeBase, -float64(i)/float64(d)))
+			at := pos*d + i
+			cos[at], cos[at+1] = float32(k), float32(k)
+			sin[at], sin[at+1] = float32(s), float32(s)
+		}
+	}
+	return cos, sin
+}
+
+// Close frees the weights. Sessions must be closed before.
+func (m *Model) Close() error {
+	var errs []error
+	for _, b := range m.own {
+		if b.Live() {
+			errs = append(errs, m.dev.Free(device.Whole(b.Allocation())))
+		}
+	}
+	m.own = nil
+	return errors.Join(errs...)
+}

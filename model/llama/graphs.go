@@ -1,0 +1,98 @@
+package llama
+
+import (
+	"math"
+
+	"goatb/atb"
+	"goatb/operation/activation"
+	"goatb/operation/attention"
+	"goatb/operation/cache"
+	"goatb/operation/elementwise"
+	"goatb/operation/linear"
+	"goatb/operation/norm"
+	"goatb/operation/rope"
+	"goatb/operation/shape"
+)
+
+// embedGraph looks up embeddings and rotary angles:
+//
+//	inputs   table [vocab, dim], cosines and sines [max seq, d], ids [n], positions [n]
+//	outputs  x [n, dim], cos [n, d], sin [n, d]
+func embedGraph() (*atb.Op, error) {
+	b := atb.BuildGraph("embed", []string{"table", "cosines", "sines", "ids", "positions"}, []string{"x", "cos", "sin"})
+	b.AddSpec(shape.DefaultGather(), []string{"table", "ids"}, []string{"x"})
+	b.AddSpec(shape.DefaultGather(), []string{"cosines", "positions"}, []string{"cos"})
+	b.AddSpec(shape.DefaultGather(), []string{"sines", "positions"}, []string{"sin"})
+	return b.Build()
+}
+
+// layerInputs are the inputs of a layer graph, in order.
+var layerInputs = [...]string{
+	"x", "cos", "sin", "lengths",
+	"attn_norm", "wq", "wk", "wv", "wo", "ffn_norm", "gate_up", "down",
+	"k_cache", "v_cache", "slots", "tables", "contexts",
+}
+
+// layerGraph is one transformer layer over a paged cache. Each of its n rows is
+// a query of its own: row i attends to the first contexts[i] positions of the
+// sequence that its row of block tables describes.
+//
+//	inputs   layerInputs; x [n, dim], k_cache and v_cache [blocks, block size, kv heads, d]
+//	         updated in place, slots [n], tables [n, max blocks], contexts [n] on the host
+//	outputs  y [n, dim]
+func layerGraph(c *Config) (*atb.Op, error) {
+	d := int64(c.HeadDim())
+	b := atb.BuildGraph("layer", layerInputs[:], []string{"y"})
+	heads := func(n int) func(atb.Shape) atb.Shape {
+		return func(s atb.Shape) atb.Shape { return shapeOf(s.Dim(0), int64(n), d) }
+	}
+	flat := func(s atb.Shape) atb.Shape { return shapeOf(s.Dim(0), s.Dim(1)*s.Dim(2)) }
+	rms := norm.RMS(norm.Plain, c.Epsilon)
+	b.AddSpec(rms, []string{"x", "attn_norm"}, []string{"h"})
+	b.AddSpec(project(), []string{"h", "wq"}, []string{"q"})
+	b.AddSpec(project(), []string{"h", "wk"}, []string{"k"})
+	b.AddSpec(project(), []string{"h", "wv"}, []string{"v"})
+	pairs := rope.DefaultRope()
+	pairs.RotaryCoeff = d
+	b.AddSpec(pairs, []string{"q", "k", "cos", "sin", "lengths"}, []string{"q_rot", "k_rot"})
+	b.Reshape("q_rot", heads(c.Heads), "q_heads")
+	b.Reshape("k_rot", heads(c.KVHeads), "k_heads")
+	b.Reshape("v", heads(c.KVHeads), "v_heads")
+	b.AddSpec(cache.DefaultReshapeAndCache(), []string{"k_heads", "v_heads", "k_cache", "v_cache", "slots"}, []string{"k_cache", "v_cache"})
+	paged := attention.DefaultPagedAttention()
+	paged.HeadNum, paged.KvHeadNum = c.Heads, c.KVHeads
+	paged.QkScale = float32(1 / math.Sqrt(float64(d)))
+	b.AddSpec(paged, []string{"q_heads", "k_cache", "v_cache", "tables", "contexts"}, []string{"att_heads"})
+	b.Reshape("att_heads", flat, "att")
+	b.AddSpec(project(), []string{"att", "wo"}, []string{"o"})
+	add := elementwise.Elewise{Type: elementwise.Add}
+	b.AddSpec(add, []string{"x", "o"}, []string{"mid"})
+	b.AddSpec(rms, []string{"mid", "ffn_norm"}, []string{"f"})
+	b.AddSpec(project(), []string{"f", "gate_up"}, []string{"gu"})
+	swiglu := activation.DefaultActivation()
+	swiglu.Type = activation.SwiGLUForward
+	b.AddSpec(swiglu, []string{"gu"}, []string{"act"})
+	b.AddSpec(project(), []string{"act", "down"}, []string{"ffn"})
+	b.AddSpec(add, []string{"mid", "ffn"}, []string{"y"})
+	return b.Build()
+}
+
+// headGraph computes the logits of chosen rows:
+//
+//	inputs   x [n, dim], rows [m], final_norm [dim], classifier [vocab, dim]
+//	outputs  logits [m, vocab]
+func headGraph(c *Config) (*atb.Op, error) {
+	rms := norm.RMS(norm.Plain, c.Epsilon)
+	b := atb.BuildGraph("head", []string{"x", "rows", "final_norm", "classifier"}, []string{"logits"})
+	b.AddSpec(shape.DefaultGather(), []string{"x", "rows"}, []string{"last"})
+	b.AddSpec(rms, []string{"last", "final_norm"}, []string{"h"})
+	b.AddSpec(project(), []string{"h", "classifier"}, []string{"logits"})
+	return b.Build()
+}
+
+// project is x times a [out, in] matrix, without bias.
+func project() linear.Linear {
+	p := linear.DefaultLinear()
+	p.HasBias = false
+	return p
+}

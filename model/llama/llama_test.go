@@ -1,0 +1,220 @@
+package llama_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"goatb/atb"
+	"goatb/device/cpu"
+	"goatb/mempool"
+	"goatb/model/llama"
+	"goatb/tensor"
+)
+
+// golden is the float64 greedy decoding of stories260K.
+type golden struct {
+	Steps []struct {
+		Pos    int     `json:"pos"`
+		In     int32   `json:"in_token"`
+		Argmax int32   `json:"argmax"`
+		Margin float64 `json:"top1_minus_top2"`
+		// Logits are there at positions 0, 1, 31, 199 and 254.
+		Logits []float64 `json:"logits"`
+	} `json:"steps"`
+}
+
+// stories returns the folder of the model, or skips.
+func stories(t testing.TB) string {
+	t.Helper()
+	dir, err := filepath.Abs("../../../shared/models/stories260K")
+	require.NoError(t, err)
+	if _, err := os.Stat(dir); err != nil {
+		t.Skipf("the shared test data is absent: %v", err)
+	}
+	return dir
+}
+
+func loadGolden(t testing.TB, dir string) golden {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(dir, "golden-greedy-f64.json"))
+	require.NoError(t, err)
+	var g golden
+	require.NoError(t, json.Unmarshal(b, &g))
+	require.Len(t, g.Steps, 255)
+	return g
+}
+
+// open makes a session over the model of a folder.
+func open(t testing.TB, w *llama.Weights, dtype tensor.DType, o llama.Options, dev *cpu.Device, opts ...atb.Option) *llama.Session {
+	t.Helper()
+	c, err := atb.NewContext(dev, append([]atb.Option{atb.WithEnv(func(string) (string, bool) { return "", false })}, opts...)...)
+	require.NoError(t, err)
+	m, err := llama.Upload(c, w, dtype)
+	require.NoError(t, err)
+	s, err := llama.NewSession(c, m, o)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		require.NoError(t, s.Close())
+		require.NoError(t, m.Close())
+		require.NoError(t, c.Close())
+	})
+	return s
+}
+
+func newDevice(t testing.TB, opts ...cpu.Option) *cpu.Device {
+	t.Helper()
+	dev, err := cpu.New(opts...)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, dev.Close()) })
+	return dev
+}
+
+// decode feeds the golden tokens in pieces of `prefill` and then one by one, and
+// calls check with the logits of every position.
+func decode(t testing.TB, s *llama.Session, g golden, prefill, steps int, check func(pos int, logits []float32)) {
+	t.Helper()
+	for at := 0; at < steps; {
+		n := 1
+		if at == 0 {
+			n = min(prefill, steps)
+		}
+		var rows []llama.Row
+		var want []int32
+		for i := range n {
+			rows = append(rows, llama.Row{Token: g.Steps[at+i].In})
+			want = append(want, int32(i))
+		}
+		logits, err := s.Forward(t.Context(), rows, want)
+		require.NoError(t, err)
+		vocab := len(logits) / n
+		for i := range n {
+			check(at+i, logits[i*vocab:(i+1)*vocab])
+		}
+		at += n
+	}
+}
+
+func argmax(v []float32) int32 {
+	best := 0
+	for i := range v {
+		if v[i] > v[best] {
+			best = i
+		}
+	}
+	return int32(best)
+}
+
+// TestGreedyIsGolden decodes in float32 under every policy, solver, cache
+// setting, block size and prefill length. The tolerance 2e-4 covers float32
+// sums of up to 172 products through five layers against float64.
+func TestGreedyIsGolden(t *testing.T) {
+	dir := stories(t)
+	g := loadGolden(t, dir)
+	w, _, err := llama.LoadDir(dir)
+	require.NoError(t, err)
+	type setting struct {
+		policy         string
+		caches         bool
+		solver         mempool.SolverType
+		block, prefill int
+	}
+	var settings []setting
+	for _, policy := range []string{"kernel-follow", "overall", "multi-stream"} {
+		for _, caches := range []bool{true, false} {
+			settings = append(settings, setting{policy, caches, mempool.Optimal, 16, 1})
+		}
+	}
+	for solver := range mempool.Optimal {
+		settings = append(settings, setting{"kernel-follow", true, solver, 16, 7})
+	}
+	for i, block := range []int{1, 2, 128} {
+		settings = append(settings, setting{"overall", true, mempool.Optimal, block, []int{7, 64, 64}[i]})
+	}
+	for _, x := range settings {
+		name := fmt.Sprintf("policy=%s/caches=%v/solver=%d/block=%d/prefill=%d", x.policy, x.caches, x.solver, x.block, x.prefill)
+		t.Run(name, func(t *testing.T) {
+			opts := []atb.Option{atb.WithPolicy(x.policy), atb.WithSolver(x.solver)}
+			if !x.caches {
+				opts = append(opts, atb.WithTilingCaches(0), atb.WithSetupReuse(false))
+			}
+			s := open(t, w, tensor.Float32, llama.Options{Sequences: 1, BlockSize: x.block}, newDevice(t), opts...)
+			steps := len(g.Steps)
+			if testing.Short() {
+				steps = 70
+			}
+			decode(t, s, g, x.prefill, steps, func(pos int, logits []float32) {
+				require.Equal(t, g.Steps[pos].Argmax, argmax(logits), "position %d", pos)
+				for i, want := range g.Steps[pos].Logits {
+					require.InDelta(t, want, logits[i], 2e-4*math.Max(1, math.Abs(want)), "logit %d at position %d", i, pos)
+				}
+			})
+		})
+	}
+}
+
+// TestHalfPrecisionFollows decodes in f16 and bf16: ids agree up to position 184
+// except where the margin is below the rounding of the logits, which is taken
+// as the relative rounding of the type times the largest logits, about 20, times
+// ten for the error that five layers gather.
+func TestHalfPrecisionFollows(t *testing.T) {
+	dir := stories(t)
+	g := loadGolden(t, dir)
+	w, _, err := llama.LoadDir(dir)
+	require.NoError(t, err)
+	for dtype, eps := range map[tensor.DType]float64{tensor.Float16: 0x1p-11, tensor.BFloat16: 0x1p-8} {
+		t.Run(dtype.String(), func(t *testing.T) {
+			s := open(t, w, dtype, llama.Options{Sequences: 1, BlockSize: 16}, newDevice(t))
+			decode(t, s, g, 7, 185, func(pos int, logits []float32) {
+				if g.Steps[pos].Margin > 20*10*eps {
+					require.Equal(t, g.Steps[pos].Argmax, argmax(logits), "position %d", pos)
+				}
+			})
+		})
+	}
+}
+
+// TestSteadyStepsAllocateNothing decodes two sequences of unequal length.
+func TestSteadyStepsAllocateNothing(t *testing.T) {
+	dir := stories(t)
+	w, _, err := llama.LoadDir(dir)
+	require.NoError(t, err)
+	for _, policy := range []string{"kernel-follow", "overall", "multi-stream"} {
+		t.Run("policy="+policy, func(t *testing.T) {
+			dev := newDevice(t)
+			c, err := atb.NewContext(dev, atb.WithPolicy(policy))
+			require.NoError(t, err)
+			defer c.Close()
+			m, err := llama.Upload(c, w, tensor.Float32)
+			require.NoError(t, err)
+			defer m.Close()
+			s, err := llama.NewSession(c, m, llama.Options{Sequences: 2, BlockSize: 16})
+			require.NoError(t, err)
+			defer s.Close()
+			_, err = s.Forward(t.Context(), []llama.Row{{Token: 1}, {Token: 403}, {Token: 407}}, []int32{2})
+			require.NoError(t, err)
+			rows, want := []llama.Row{{Seq: 0, Token: 5}, {Seq: 1, Token: 6}}, []int32{0, 1}
+			ctx := t.Context()
+			step := func() {
+				if _, err := s.Forward(ctx, rows, want); err != nil {
+					t.Error(err)
+				}
+			}
+			for range 140 { // every ring block has its event by then
+				step()
+			}
+			before := c.Stats()
+			const steps = 100
+			require.Zero(t, testing.AllocsPerRun(steps-1, step)) // one more as warm-up
+			after := c.Stats()
+			require.Equal(t, after.Setups-before.Setups, after.SetupHits-before.SetupHits, "every setup is a hit")
+			layers := int64(w.Config.Layers)
+			require.LessOrEqual(t, after.HostTilings-before.HostTilings, steps*layers, "at most one tiling per length-dependent kernel")
+		})
+	}
+}
