@@ -1,0 +1,154 @@
+package paged
+
+import (
+	"goatb/device"
+	"goatb/kernel"
+	"goatb/status"
+	"goatb/tensor"
+)
+
+// Attend holds the kernels of attention over a paged cache: the inputs of this
+// package, output [tokens, heads, dv] of a float type, values as Params says.
+var Attend = kernel.Table{attendGo}
+
+// Parts holds the kernels that do the parts of a context apart: inputs and
+// values as Attend, output f32 [tokens, heads, parts, dv+2] with the weighted
+// values, the largest score and the sum of exponentials of each part. Parts
+// beyond a context are not written.
+var Parts = kernel.Table{partsGo}
+
+var attendGo = kernel.Define(kernel.Def[Params, tiling]{
+	Name:  "paged/go",
+	Class: device.Mix,
+	Supports: func(p *kernel.Problem, a Params) error {
+		var g geometry
+		if err := g.measure(p, a); err != nil {
+			return err
+		}
+		o := &p.Out[0]
+		if !isFloat(o.DType) || o.Shape != tensor.ShapeOf(g.Tokens, g.Heads, g.ValueDim) {
+			return status.Errorf(status.ErrInvalidParam, "want a float output [%d,%d,%d], got %s", g.Tokens, g.Heads, g.ValueDim, o)
+		}
+		return nil
+	},
+	Scratch: scratchBytes,
+	Tail:    tail,
+	Tile: func(p *kernel.Problem, a Params, t *tiling, tail []int64) (kernel.Grid, error) {
+		return tile(p, a, t, tail, 0)
+	},
+	Run:  run,
+	Cost: func(t *tiling, tail []int64) (flops, bytes int64) { return t.cost(tail) },
+})
+
+var partsGo = kernel.Define(kernel.Def[Params, tiling]{
+	Name:  "pagedparts/go",
+	Class: device.Mix,
+	Supports: func(p *kernel.Problem, a Params) error {
+		var g geometry
+		if err := g.measure(p, a); err != nil {
+			return err
+		}
+		want := tensor.Of(tensor.Float32, g.Tokens, g.Heads, NumParts(g.MaxContext), g.ValueDim+2)
+		if p.Out[0] != want {
+			return status.Errorf(status.ErrInvalidParam, "want an output %s, got %s", want, p.Out[0])
+		}
+		return nil
+	},
+	Scratch: scratchBytes,
+	Tail:    tail,
+	Tile: func(p *kernel.Problem, a Params, t *tiling, tail []int64) (kernel.Grid, error) {
+		return tile(p, a, t, tail, p.Out[0].Dim(2))
+	},
+	Run:  run,
+	Cost: func(t *tiling, tail []int64) (flops, bytes int64) { return t.cost(tail) },
+})
+
+// scratchBytes is the scratch of all blocks.
+func scratchBytes(p *kernel.Problem, a Params) int64 {
+	var g geometry
+	if err := g.measure(p, a); err != nil {
+		return 0
+	}
+	return scratchOf(&g).Each * 4 * int64(max(p.Machine.Cores, 1))
+}
+
+func tail(p *kernel.Problem, a Params) int {
+	var g geometry
+	if err := g.measure(p, a); err != nil {
+		return 0
+	}
+	return tailWords(p, &g)
+}
+
+func tile(p *kernel.Problem, a Params, t *tiling, tail []int64, parts int64) (kernel.Grid, error) {
+	if err := t.measure(p, a); err != nil {
+		return kernel.Grid{}, err
+	}
+	most, err := t.fillSequences(p, a, tail)
+	if err != nil {
+		return kernel.Grid{}, err
+	}
+	t.Parts, t.OutType = parts, p.Out[0].DType
+	t.block(most)
+	return t.cut(p.Machine, tail), nil
+}
+
+// attendAll does all parts of an item and writes its output rows.
+func (w *worker) attendAll() error {
+	t, rows := w.t, w.rows()
+	if w.context > 0 {
+		w.loadQuery()
+	}
+	clear(w.totalSum[:rows])
+	for p := range NumParts(w.context) {
+		if err := w.attend(p); err != nil {
+			return err
+		}
+		for r := range rows {
+			total, part := w.total[r*t.ValueDim:(r+1)*t.ValueDim], w.part[r*t.ValueDim:(r+1)*t.ValueDim]
+			join(total, &w.totalMax[r], &w.totalSum[r], part, w.partMax[r], w.partSum[r])
+		}
+	}
+	w.store()
+	return nil
+}
+
+// store writes the output rows of an item; the heads of a group lie together.
+func (w *worker) store() {
+	t, out := w.t, w.a.Mem(NumInputs)
+	size := t.OutType.Size() * t.ValueDim
+	row := int64(0)
+	for h := range w.heads {
+		for r := range w.queryRows {
+			for g := range w.group {
+				normalise(w.total[(row+g)*t.ValueDim:(row+g+1)*t.ValueDim], w.totalSum[row+g])
+			}
+			at := (w.firstRow+r)*t.Heads + w.queryHead(h, 0)
+			kernel.StoreFloats(out[at*size:(at+w.group)*size], w.total[row*t.ValueDim:(row+w.group)*t.ValueDim], t.OutType)
+			row += w.group
+		}
+	}
+}
+
+// attendPart does one part of an item and writes it apart.
+func (w *worker) attendPart() error {
+	t := w.t
+	w.loadQuery()
+	if err := w.attend(w.partIndex); err != nil {
+		return err
+	}
+	out, width := device.View[float32](w.a.Mem(NumInputs)), t.ValueDim+2
+	row := int64(0)
+	for h := range w.heads {
+		for r := range w.queryRows {
+			for g := range w.group {
+				at := ((w.firstRow+r)*t.Heads+w.queryHead(h, g))*t.Parts + w.partIndex
+				o := out[at*width : (at+1)*width]
+				copy(o, w.part[row*t.ValueDim:(row+1)*t.ValueDim])
+				o[t.ValueDim], o[t.ValueDim+1] = w.partMax[row], w.partSum[row]
+				row++
+			}
+		}
+	}
+	return nil
+}

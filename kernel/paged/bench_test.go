@@ -1,0 +1,150 @@
+package paged
+
+import (
+	"fmt"
+	"runtime"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"goatb/device"
+	"goatb/kernel"
+	"goatb/tensor"
+)
+
+// launch tiles and runs a kernel on plain memory, block after block, or all at
+// once when parallel.
+type launch struct {
+	k    *kernel.Kernel
+	p    kernel.Problem
+	args device.Args
+	errs []error
+	wait sync.WaitGroup
+}
+
+func newLaunch(tb testing.TB, k *kernel.Kernel, p kernel.Problem, in [][]byte) *launch {
+	tb.Helper()
+	p.Machine = kernel.Machine{Cores: runtime.GOMAXPROCS(0), L1: 32 << 10, L2: 1 << 20, L3: 32 << 20}
+	require.NoError(tb, k.Supports(&p))
+	l := &launch{k: k, p: p}
+	for _, b := range in {
+		buf := device.Buffer{}
+		if b != nil {
+			buf = device.Wrap(b)
+		}
+		l.args.Buffers = append(l.args.Buffers, buf)
+	}
+	for i := range p.Out {
+		l.args.Buffers = append(l.args.Buffers, device.Wrap(device.BytesOf(make([]uint64, (p.Out[i].Bytes()+7)/8))))
+	}
+	l.args.Scratch = device.Wrap(device.BytesOf(make([]uint64, k.Scratch(&p)/8)))
+	l.args.Tiling = device.BytesOf(make([]uint64, k.TilingSize(&p)/8))
+	l.tile(tb)
+	l.errs = make([]error, p.Machine.Cores)
+	return l
+}
+
+func (l *launch) tile(tb testing.TB) {
+	grid, err := l.k.Tile(&l.p, l.args.Tiling)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	l.args.Key, l.args.Blocks = grid.Key, grid.Blocks
+}
+
+func (l *launch) run(tb testing.TB) {
+	if l.args.Blocks == 1 {
+		l.errs[0] = l.k.Program().Run(&l.args, 0)
+	} else {
+		for b := range l.args.Blocks {
+			l.wait.Go(func() { l.errs[b] = l.k.Program().Run(&l.args, b) })
+		}
+		l.wait.Wait()
+	}
+	for _, err := range l.errs {
+		if err != nil {
+			tb.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkDecode measures one token per sequence over a context of 2048; the
+// bytes are those of the keys and values read.
+func BenchmarkDecode(b *testing.B) {
+	const context, bs = 2048, 128
+	for _, batch := range []int64{1, 8} {
+		for _, t := range []tensor.DType{f32, f16, bf16} {
+			b.Run(fmt.Sprintf("batch=%d/dtype=%s", batch, t), func(b *testing.B) {
+				s := setup{
+					params: Params{Scale: 0.088, Heads: 32, KVHeads: 8},
+					q:      t, kv: t, out: t, tokens: batch, dk: 128, dv: 128,
+					bs: bs, columns: context / bs, blocks: batch * context / bs, seed: 5,
+				}
+				for range batch {
+					s.contexts = append(s.contexts, context)
+				}
+				pr := s.build()
+				k, _, err := Attend.Select(&pr.p, kernel.Filter{})
+				require.NoError(b, err)
+				l := newLaunch(b, k, pr.p, pr.in)
+				b.SetBytes(batch * context * 8 * 256 * t.Size())
+				b.ReportAllocs()
+				for b.Loop() {
+					l.tile(b)
+					l.run(b)
+				}
+				b.ReportMetric(float64(l.args.Blocks), "blocks")
+			})
+		}
+	}
+}
+
+// BenchmarkSmall measures a model of 8 heads of width 8.
+func BenchmarkSmall(b *testing.B) {
+	for _, context := range []int64{16, 256, 512} {
+		b.Run(fmt.Sprintf("context=%d", context), func(b *testing.B) {
+			s := plain()
+			s.params.Heads, s.params.KVHeads = 8, 4
+			s.tokens, s.bs, s.columns, s.blocks, s.contexts = 1, 16, 32, 32, []int64{context}
+			pr := s.build()
+			k, _, err := Attend.Select(&pr.p, kernel.Filter{})
+			require.NoError(b, err)
+			l := newLaunch(b, k, pr.p, pr.in)
+			b.ReportAllocs()
+			for b.Loop() {
+				l.tile(b)
+				l.run(b)
+			}
+			b.ReportMetric(float64(l.args.Blocks), "blocks")
+		})
+	}
+}
+
+// BenchmarkPrefill measures 256 query rows at the end of a context, with a
+// causal mask.
+func BenchmarkPrefill(b *testing.B) {
+	const rows, bs = 256, 128
+	for _, context := range []int64{256, 1024} {
+		for _, t := range []tensor.DType{f32, bf16} {
+			b.Run(fmt.Sprintf("context=%d/dtype=%s", context, t), func(b *testing.B) {
+				s := setup{
+					params: Params{Scale: 0.088, Heads: 8, KVHeads: 2, QueryLens: true, Mask: ByPosition},
+					q:      t, kv: t, out: t, mask: t, tokens: rows, dk: 128, dv: 128,
+					bs: bs, columns: context / bs, blocks: context / bs, seed: 5,
+					contexts: []int64{context}, queryLens: []int64{rows}, maskShape: []int64{context, context}, hide: 0,
+				}
+				pr := s.build()
+				pr.causal()
+				k, _, err := Attend.Select(&pr.p, kernel.Filter{})
+				require.NoError(b, err)
+				l := newLaunch(b, k, pr.p, pr.in)
+				flops := float64(4*8*128) * (float64(rows)*float64(context-rows) + rows*(rows+1)/2)
+				for b.Loop() {
+					l.run(b)
+				}
+				b.ReportMetric(flops*float64(b.N)/b.Elapsed().Seconds()/1e9, "GFLOP/s")
+			})
+		}
+	}
+}

@@ -1,0 +1,182 @@
+package paged
+
+import (
+	"math"
+
+	"goatb/device"
+	"goatb/internal/vec"
+	"goatb/kernel"
+)
+
+func fromBits(v uint64) float32 { return math.Float32frombits(uint32(v)) }
+
+// attend computes part p of the item: partMax, partSum and part. A row that
+// sees no position has sum 0 and values 0.
+func (w *worker) attend(p int64) error {
+	t := w.t
+	first := p * PartLen
+	n := w.look(first, min(PartLen, w.context-first))
+	rows := w.rows()
+	if n == 0 {
+		clear(w.part[:rows*t.ValueDim])
+		clear(w.partMax[:rows])
+		clear(w.partSum[:rows])
+		return nil
+	}
+	if err := w.score(first, n); err != nil {
+		return err
+	}
+	if t.HasRazor {
+		if err := w.loadRazor(first, n); err != nil {
+			return err
+		}
+	}
+	w.softmax(first, n)
+	return w.mix(first, n)
+}
+
+// look finds how many of the n positions from first on each query row sees
+// and returns the largest number: behind it the mask hides everything.
+func (w *worker) look(first, n int64) int64 {
+	m := &w.t.Mask
+	if !m.Present || m.Head != 0 {
+		for r := range w.queryRows {
+			w.open[r] = n
+		}
+		return n
+	}
+	mem, most := w.a.Mem(InMask), int64(0)
+	for r := range w.queryRows {
+		w.open[r] = m.open(mem, w.maskRow(r, 0)+first, n)
+		most = max(most, w.open[r])
+	}
+	return most
+}
+
+// maskRow returns the offset of the mask row of a query row and query head.
+func (w *worker) maskRow(r, head int64) int64 {
+	s := w.sequence
+	if w.t.PerHead {
+		s /= w.t.KVHeads
+	}
+	return w.t.Mask.row(s, head, w.firstRow+r, w.position+r)
+}
+
+// score fills the scores of n positions with the inner products of query and
+// key rows.
+func (w *worker) score(first, n int64) error {
+	t := w.t
+	perHead := w.queryRows * w.group
+	for j := int64(0); j < n; {
+		k, m, err := w.load(&t.Key, w.key, w.keyChannels, first+j, n-j)
+		if err != nil {
+			return err
+		}
+		for h := range w.heads {
+			row := h * perHead
+			vec.ScoreRows(w.scores[row*t.Span+j:], int(t.Span), w.query[row*t.KeyDim:], int(t.KeyDim), int(perHead),
+				k.data[int(h)*k.head:], k.step, int(m), int(t.KeyDim))
+		}
+		j += m
+	}
+	return nil
+}
+
+// mix adds the value rows of n positions, weighted by the probabilities.
+func (w *worker) mix(first, n int64) error {
+	t := w.t
+	perHead := w.queryRows * w.group
+	clear(w.part[:w.rows()*t.ValueDim])
+	for j := int64(0); j < n; {
+		v, m, err := w.load(&t.Value, w.value, w.valueChannels, first+j, n-j)
+		if err != nil {
+			return err
+		}
+		for h := range w.heads {
+			row := h * perHead
+			vec.MixRows(w.part[row*t.ValueDim:], int(t.ValueDim), w.scores[row*t.Span+j:], int(t.Span), int(perHead),
+				v.data[int(h)*v.head:], v.step, int(m), int(t.ValueDim))
+		}
+		j += m
+	}
+	if t.Quant == Offline || t.Quant == Online {
+		w.scaleValues()
+	}
+	return nil
+}
+
+// loadRazor gathers the offsets of the raw scores of n positions.
+func (w *worker) loadRazor(first, n int64) error {
+	razor, bs := device.View[float32](w.a.Mem(InRazor)), w.t.BlockSize
+	for j := int64(0); j < n; {
+		id, err := w.block((first + j) / bs)
+		if err != nil {
+			return err
+		}
+		slot := (first + j) % bs
+		m := min(n-j, bs-slot)
+		copy(w.bias[j:j+m], razor[id*bs+slot:])
+		j += m
+	}
+	return nil
+}
+
+// softmax turns the scores of n positions into probabilities, exponentials
+// relative to the largest score of the part, with partMax and partSum. Query
+// rows are the outer loop: the heads of a row mostly share its mask row.
+func (w *worker) softmax(first, n int64) {
+	t, m := w.t, &w.t.Mask
+	scale := t.Scale
+	if t.HasLogN {
+		scale *= device.View[float32](w.a.Mem(InLogN))[w.sequence]
+	}
+	for r := range w.queryRows {
+		seen := w.open[r]
+		bias := w.bias[:seen]
+		if m.Present && m.Head == 0 {
+			bias = w.mask(w.maskRow(r, 0)+first, seen)
+		}
+		for h := range w.heads {
+			for g := range w.group {
+				if m.Present && m.Head != 0 {
+					bias = w.mask(w.maskRow(r, w.queryHead(h, g))+first, seen)
+				}
+				row := (h*w.queryRows+r)*w.group + g
+				s := w.scores[row*t.Span:][:n]
+				clear(s[seen:])
+				w.rowSoftmax(row, w.queryHead(h, g), s[:seen], scale, bias)
+			}
+		}
+	}
+}
+
+// mask returns n elements of the mask from element at on.
+func (w *worker) mask(at, n int64) []float32 {
+	m := &w.t.Mask
+	return kernel.Floats(w.bias, w.a.Mem(InMask)[at*m.Type.Size():], m.Type, n)
+}
+
+// rowSoftmax does softmax for one row.
+func (w *worker) rowSoftmax(row, head int64, s []float32, scale float32, bias []float32) {
+	t := w.t
+	quant := t.Quant == Offline || t.Quant == Online
+	if quant {
+		scale *= device.View[float32](w.a.Mem(InKeyScale))[head]
+	}
+	var top float32
+	switch {
+	case t.HasRazor:
+		vec.Add(s, s, bias)
+		top = vec.ScaleMax(s, scale)
+	case t.Mask.Present:
+		top = vec.ScaleAddMax(s, scale, bias)
+	default:
+		top = vec.ScaleMax(s, scale)
+	}
+	if quant {
+		w.partSum[row] = w.quantise(s, head, top)
+	} else {
+		w.partSum[row] = vec.ExpSum(s, s, top)
+	}
+	w.partMax[row] = top
+}

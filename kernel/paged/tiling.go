@@ -1,0 +1,228 @@
+package paged
+
+import (
+	"goatb/kernel"
+	"goatb/tensor"
+)
+
+// tiling is the plan of Attend and Parts: the geometry, how a launch is cut
+// into items, and the scratch of a block. An item is a sequence, a range of
+// its query rows and a range of heads; for Parts also one part.
+type tiling struct {
+	geometry
+	OutType tensor.DType
+	// QueryTile, HeadTile and GroupTile are the largest numbers of query
+	// rows, kv heads and query heads of one kv head in an item. HeadTile is 1
+	// when GroupTile is less than the whole group.
+	QueryTile, HeadTile, GroupTile int64
+	// HeadRanges and GroupRanges count the ranges of heads.
+	HeadRanges, GroupRanges int64
+	// TileRows is the number of cache rows that are loaded at once.
+	TileRows int64
+	// Parts is the number of parts of an output row of Parts; for Attend it
+	// is 0 and an item does all parts of its context.
+	Parts int64
+	scratch
+}
+
+// scratch is the memory of a block, all sizes in float32 elements.
+type scratch struct {
+	// Rows bounds the rows of an item: query rows times heads.
+	Rows int64
+	// Span is the longest part, which is the row length of the scores.
+	Span int64
+	// Tile holds cache rows, Affine the scales and offsets by channel.
+	Tile, Affine int64
+	// Each is the whole of a block, a multiple of 16.
+	Each int64
+}
+
+const (
+	// tileFloats bounds a tile of cache rows: it stays in a second level cache.
+	tileFloats = 16 << 10
+	// rowsWanted is the number of rows of an item that use a loaded cache row
+	// well; more of them only need more scratch.
+	rowsWanted = 64
+	// widthWanted bounds heads times width of a tile's row, so that a tile has
+	// enough rows.
+	widthWanted = 2048
+	// maxQueryTile bounds the query rows of an item.
+	maxQueryTile = rowsWanted
+)
+
+// scratchOf bounds the scratch of a block for every blocking of g.
+func scratchOf(g *geometry) scratch {
+	width := max(g.KeyDim, g.ValueDim)
+	s := scratch{Rows: min(rowsWanted, g.Tokens*g.Heads), Span: min(PartLen, g.MaxContext)}
+	heads := min(g.KVHeads, max(1, widthWanted/width))
+	if !g.Key.Direct || !g.Value.Direct {
+		s.Tile = max(min(tileFloats, PartLen*heads*width), heads*width)
+	}
+	if g.Quant == Dequant {
+		s.Affine = 2 * heads * (g.KeyDim + g.ValueDim)
+	}
+	s.Each = s.Rows*(g.KeyDim+s.Span+2*g.ValueDim+4) + s.Span + s.Tile + s.Affine
+	s.Each = (s.Each + 15) &^ 15
+	return s
+}
+
+// block chooses the blocking of heads and query rows. most is the largest
+// number of query rows of a sequence.
+func (t *tiling) block(most int64) {
+	t.scratch = scratchOf(&t.geometry)
+	t.GroupTile = min(t.Group, rowsWanted)
+	t.QueryTile = max(1, min(rowsWanted/t.GroupTile, most))
+	t.HeadTile = 1
+	if t.GroupTile == t.Group && !t.PerHead {
+		width := max(t.KeyDim, t.ValueDim)
+		t.HeadTile = max(1, min(rowsWanted/(t.GroupTile*t.QueryTile), widthWanted/width, t.KVHeads))
+	}
+	t.setRanges()
+}
+
+func (t *tiling) setRanges() {
+	t.HeadRanges = ceil(t.KVHeads, t.HeadTile)
+	if t.PerHead {
+		t.HeadRanges = 1
+	}
+	t.GroupRanges = ceil(t.Group, t.GroupTile)
+	t.TileRows = max(1, min(tileFloats/(t.HeadTile*max(t.KeyDim, t.ValueDim)), PartLen))
+}
+
+// itemsOf returns the number of items of a sequence.
+func (t *tiling) itemsOf(q *sequence) int64 {
+	n := ceil(q.Rows, t.QueryTile) * t.HeadRanges * t.GroupRanges
+	if t.Parts > 0 {
+		n *= NumParts(q.Context)
+	}
+	return n
+}
+
+// countItems writes the item counts of all sequences and returns the sum.
+func (t *tiling) countItems(tail []int64) int64 {
+	end := int64(0)
+	for s := range t.Sequences + 1 {
+		q := readSequence(tail, s)
+		end += t.itemsOf(&q)
+		q.End = end
+		writeSequence(tail, s, q)
+	}
+	return end
+}
+
+// evenShare is the number of items per block from which on blocks of whole
+// items are even enough.
+const evenShare = 4
+
+// cut chooses the number of blocks and narrows the range of heads of an item
+// until the blocks have even shares, then gives each block its items.
+func (t *tiling) cut(m kernel.Machine, tail []int64) kernel.Grid {
+	items := t.countItems(tail)
+	nanos := t.nanos(tail)
+	for t.HeadTile > 1 {
+		want := int64(kernel.BlocksFor(m, items*t.HeadTile, nanos))
+		if want == 1 || items >= evenShare*want || items >= want && items%want == 0 {
+			break
+		}
+		t.HeadTile = (t.HeadTile + 1) / 2
+		t.setRanges()
+		items = t.countItems(tail)
+	}
+	blocks := kernel.BlocksFor(m, max(items, 1), nanos)
+	t.shareItems(tail, blocks, t.nanos(tail))
+	return kernel.Grid{Key: t.key(), Blocks: blocks}
+}
+
+// shareItems writes the first item of each block, so that all blocks do about
+// the same work; total is the work of all items.
+func (t *tiling) shareItems(tail []int64, blocks int, total float64) {
+	bounds := tail[(t.Sequences+1)*sequenceWords:]
+	done, b, first := 0.0, 1, int64(0)
+	for s := range t.Sequences + 1 {
+		q := readSequence(tail, s)
+		each, n := t.itemNanos(&q), q.End-first
+		for ; b < blocks; b++ {
+			want := (total*float64(b)/float64(blocks) - done) / each
+			if n == 0 || want >= float64(n) {
+				break
+			}
+			bounds[b] = first + int64(want+0.5)
+		}
+		done += each * float64(n)
+		first = q.End
+	}
+	for ; b <= blocks; b++ {
+		bounds[b] = first
+	}
+}
+
+// Tiling keys: what the inner loops read.
+const (
+	// keyDirect: float32 rows where they lie.
+	keyDirect = iota
+	// keyWiden: rows that are gathered and widened first.
+	keyWiden
+	// keyQuant: as keyWiden, with quantised probabilities.
+	keyQuant
+)
+
+func (t *tiling) key() uint64 {
+	switch {
+	case t.Quant == Offline || t.Quant == Online:
+		return keyQuant
+	case t.Key.Direct && t.Value.Direct:
+		return keyDirect
+	}
+	return keyWiden
+}
+
+// Estimates of one core, in nanoseconds.
+const (
+	nanosPerProduct = 0.3 // a multiplication with its addition
+	nanosPerWiden   = 0.5 // widening one element of a cache
+	nanosPerExp     = 3
+	nanosPerItem    = 150
+)
+
+// itemNanos estimates the work of one item of a sequence.
+func (t *tiling) itemNanos(q *sequence) float64 {
+	context := q.Context
+	if t.Parts > 0 {
+		context = min(context, PartLen)
+	}
+	heads := min(t.HeadTile, t.KVHeads)
+	rows := min(t.QueryTile, q.Rows) * heads * t.GroupTile
+	width := float64(t.KeyDim + t.ValueDim)
+	each := float64(rows) * (width*nanosPerProduct + nanosPerExp)
+	if t.key() != keyDirect {
+		each += float64(heads) * width * nanosPerWiden
+	}
+	return nanosPerItem + float64(context)*each
+}
+
+func (t *tiling) nanos(tail []int64) float64 {
+	sum := 0.0
+	for s := range t.Sequences + 1 {
+		q := readSequence(tail, s)
+		sum += float64(t.itemsOf(&q)) * t.itemNanos(&q)
+	}
+	return sum
+}
+
+// cost counts the work of a launch for its tiling.
+func (t *tiling) cost(tail []int64) (flops, bytes int64) {
+	heads, kvHeads := t.Heads, t.KVHeads
+	if t.PerHead {
+		heads, kvHeads = t.Group, 1
+	}
+	width := t.KeyDim + t.ValueDim
+	for s := range t.Sequences {
+		q := readSequence(tail, s)
+		flops += 2 * q.Context * q.Rows * heads * width
+		bytes += q.Context * kvHeads * (t.KeyDim*t.Key.Type.Size() + t.ValueDim*t.Value.Type.Size())
+	}
+	bytes += t.Tokens * t.Heads * (t.KeyDim*t.QueryType.Size() + t.ValueDim*t.OutType.Size())
+	return flops, bytes
+}
+
+func ceil(a, b int64) int64 { return (a + b - 1) / b }
