@@ -2,8 +2,10 @@ package activation
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -262,7 +264,9 @@ func TestRunsDoNotAllocate(t *testing.T) {
 func BenchmarkActivation(b *testing.B) {
 	for _, d := range floatTypes {
 		for _, s := range [][2]int64{{1, 64}, {1, 11008}, {64, 4096}} {
-			for name, c := range cases(d, s[0], s[1]) {
+			all := cases(d, s[0], s[1])
+			for _, name := range slices.Sorted(maps.Keys(all)) {
+				c := all[name]
 				b.Run(fmt.Sprintf("f=%s/dtype=%s/rows=%d/h=%d", name, d, s[0], s[1]), func(b *testing.B) {
 					run, bytes := launch(b, c.table, c.p), c.p.Out[0].Bytes()
 					for i := range c.p.In {

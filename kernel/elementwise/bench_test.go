@@ -2,6 +2,8 @@ package elementwise
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -74,7 +76,9 @@ func TestRunsDoNotAllocate(t *testing.T) {
 
 func BenchmarkElementwise(b *testing.B) {
 	for _, n := range []int64{64, 4096, 1 << 18} {
-		for name, c := range benchCases(n) {
+		cases := benchCases(n)
+		for _, name := range slices.Sorted(maps.Keys(cases)) {
+			c := cases[name]
 			b.Run(fmt.Sprintf("f=%s/n=%d", name, n), func(b *testing.B) {
 				run, bytes := launch(b, c.table, c.p), c.p.Out[0].Bytes()
 				for i := range c.p.In {

@@ -68,7 +68,8 @@ type Activation struct {
 	GeluMode GeluMode `json:"geluMode"`
 }
 
-// DefaultActivation returns ATB's defaults; the type is to be set.
+// DefaultActivation returns ATB's defaults, which JSON decodes over; the type is
+// to be set. A literal means what it says: its Scale is 0 where none is given.
 func DefaultActivation() Activation { return Activation{Scale: 1, Dim: -1} }
 
 // Of returns the activation of a type with ATB's defaults.
