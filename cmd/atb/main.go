@@ -1,0 +1,85 @@
+// Command atb runs models, checks conformance, plans memory and shows graphs
+// with the operations of GoATB.
+//
+// Results go to standard output, progress and errors to standard error. The
+// exit status is 0 when all is well, 1 when a check or comparison failed and 2
+// for wrong usage or input.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+
+	"github.com/alecthomas/kong"
+)
+
+// Exit statuses.
+const (
+	exitOK     = 0
+	exitFailed = 1
+	exitUsage  = 2
+)
+
+// cli is the command line.
+type cli struct {
+	Generate generateCmd `cmd:"" help:"Run a Llama model and compare the tiling policies."`
+	Plan     planCmd     `cmd:"" help:"Plan the memory of buffers with lifetimes."`
+	Graph    graphCmd    `cmd:"" help:"Show the kernel graph and workspace plan of a graph."`
+	Run      runCmd      `cmd:"" help:"Run a graph on inputs from a file."`
+	Env      envCmd      `cmd:"" help:"Show every configuration variable with value, source and meaning."`
+}
+
+// errFailed says that a check or comparison failed: exit status 1.
+var errFailed = errors.New("failed")
+
+// output is where a command writes.
+type output struct {
+	stdout, stderr io.Writer
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	code := run(ctx, os.Args[1:], output{os.Stdout, os.Stderr})
+	stop()
+	os.Exit(code)
+}
+
+// exited carries the status of kong's own exits (help) out of the parser.
+type exited int
+
+// run parses and runs one command line and returns the exit status.
+func run(ctx context.Context, args []string, out output) (code int) {
+	defer func() {
+		if e, ok := recover().(exited); ok {
+			code = int(e)
+		}
+	}()
+	var c cli
+	parser, err := kong.New(&c, kong.Name("atb"),
+		kong.Description("Transformer operations with the programming model of Ascend Transformer Boost."),
+		kong.UsageOnError(), kong.Writers(out.stdout, out.stderr),
+		kong.Exit(func(code int) { panic(exited(code)) }),
+		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(out))
+	if err != nil {
+		fmt.Fprintln(out.stderr, "atb:", err)
+		return exitUsage
+	}
+	k, err := parser.Parse(args)
+	if err == nil {
+		err = k.Run()
+	}
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.Is(err, errFailed):
+		fmt.Fprintln(out.stderr, "atb:", err)
+		return exitFailed
+	default:
+		fmt.Fprintln(out.stderr, "atb:", err)
+		return exitUsage
+	}
+}
