@@ -11,6 +11,8 @@ import (
 const (
 	nanosPerFloatMAC = 0.18
 	nanosPerInt8MAC  = 0.13
+	// nanosPerInt8RowMAC holds where int8 weights are read in place.
+	nanosPerInt8RowMAC = 0.2
 	// nanosPerPacked is the price of an element that is converted and packed.
 	nanosPerPacked = 0.5
 	// nanosPerByte is the price of a byte of memory traffic.
@@ -22,7 +24,8 @@ const (
 const (
 	// fewRows is the number of rows of x up to which weights are read in place.
 	fewRows = 16
-	// maxRowBytes bounds the rows of x that a block converts.
+	// maxRowBytes bounds the rows of x that are walked again and again while
+	// weights are read in place; they stay in L2 or L3.
 	maxRowBytes = 4 << 20
 	// maxRowTile and maxColumnTile bound the columns of a tile where weights
 	// are read in place, maxTileM and maxTileN a tile of panels.
@@ -52,11 +55,8 @@ func newPlan(p *kernel.Problem, s *shape, split bool) plan {
 	t.X, t.W, t.OutBatch, t.OutRow = s.x, s.w, s.outBatch, s.outRow
 	t.Chunk = chunkOf(s.k)
 	t.Split, t.Rotate = split, split && p.Options.ShuffleK
-	t.grid.Key = t.chooseKey(p.Machine)
-	perMAC := nanosPerFloatMAC
-	if t.X.DType == tensor.Int8 {
-		perMAC = nanosPerInt8MAC
-	}
+	t.grid.Key = t.chooseKey()
+	perMAC := t.nanosPerMAC()
 	if t.grid.Key == keyPanels {
 		t.planPanels(p.Machine, perMAC)
 	} else {
@@ -78,13 +78,9 @@ func (t *plan) chunks() int64 {
 
 // chooseKey picks the variant from the shape. Few rows of x read the weights
 // once, in place, with all of x at hand; more rows pay for packing.
-func (t *plan) chooseKey(m kernel.Machine) uint64 {
+func (t *plan) chooseKey() uint64 {
 	x := 4 * t.M * min(t.span(), math.MaxInt32)
-	few := t.M <= fewRows && x <= l2(m)/2
-	if t.M <= panelWidth {
-		whole := t.X.direct() && t.X.AlongK || t.X.DType == tensor.Int8 && t.M == 1
-		few = whole || x <= maxRowBytes
-	}
+	few := t.M <= fewRows && x <= maxRowBytes || t.M <= panelWidth && t.wholeX()
 	switch {
 	case !few || t.W.Block == panelWidth:
 		return keyPanels
@@ -94,6 +90,17 @@ func (t *plan) chooseKey(m kernel.Machine) uint64 {
 		return keyPanels
 	}
 	return keyColumns
+}
+
+// nanosPerMAC estimates a multiplication and addition of the variant.
+func (t *plan) nanosPerMAC() float64 {
+	switch {
+	case t.X.DType != tensor.Int8:
+		return nanosPerFloatMAC
+	case t.grid.Key == keyPanels:
+		return nanosPerInt8MAC
+	}
+	return nanosPerInt8RowMAC
 }
 
 // span returns the length of the range of K that an item covers.
@@ -131,7 +138,25 @@ func (t *plan) planInPlace(m kernel.Machine, perMAC float64) {
 	t.TileN = roundUp(ceilDiv(t.N, t.TilesN), unit)
 	t.TilesN = ceilDiv(t.N, t.TileN)
 	items := others * t.TilesN
-	t.nanos *= float64(ceilDiv(items, int64(t.grid.Blocks))) / float64(items)
+	share := ceilDiv(items, int64(t.grid.Blocks))
+	t.nanos = t.nanos*float64(share)/float64(items) + t.nanosForX(share)
+}
+
+// nanosForX estimates the conversion of rows of x in a block with the given
+// number of items: once for each batch, or for each chunk of a split K.
+func (t *plan) nanosForX(items int64) float64 {
+	if t.wholeX() {
+		return 0
+	}
+	if !t.Split {
+		items = min(items, t.Batch)
+	}
+	return float64(items) * float64(t.M) * float64(t.span()) * nanosPerPacked / 2
+}
+
+// wholeX reports whether rows of x are read where they lie.
+func (t *plan) wholeX() bool {
+	return t.X.direct() && t.X.AlongK || t.X.DType == tensor.Int8 && t.M == 1
 }
 
 // planPanels cuts rows and columns so that packing is small beside the product
@@ -194,7 +219,7 @@ func (t *plan) book() {
 		}
 		w[bufTmp] = max(panelWidth*chunk, t.TileN+panelWidth, t.SubM+2)
 	default:
-		t.DirectX = t.X.direct() && t.X.AlongK
+		t.DirectX = t.wholeX()
 		if !t.DirectX {
 			w[bufX] = t.M * t.Span
 			w[bufTmp] = t.M
