@@ -65,7 +65,8 @@ func bitsAt(b []byte, t tensor.DType, i int64) (v uint64) {
 }
 
 func TestBinaryIntWraps(t *testing.T) {
-	for _, d := range intTypes {
+	// One type of each width: signs share the loops.
+	for _, d := range []tensor.DType{tensor.Int8, tensor.Uint16, tensor.Int32, tensor.Uint64} {
 		mask := uint64(math.MaxUint64) >> (64 - 8*d.Size())
 		for op := range Div {
 			for i, c := range broadcastCases {

@@ -44,7 +44,7 @@ func castInput(d tensor.DType, seed uint64, n int64) []byte {
 func TestCastFollowsConvert(t *testing.T) {
 	for _, from := range castTypes {
 		for _, to := range castTypes {
-			for i, n := range []int64{1, 65, 2500} {
+			for i, n := range []int64{65, 1100} {
 				src := castInput(from, uint64(i), n)
 				want := make([]byte, n*to.Size())
 				require.NoError(t, tensor.Convert(want, to, src, from))
