@@ -44,6 +44,10 @@ func (w *floatWorker) rowOfX(i, k, n int64) []float32 {
 func (w *floatWorker) rows(p *place, acc []float32, ld int64) {
 	t := w.t
 	w.rowsOfX(p)
+	if p.m == 1 && t.W.direct() {
+		w.row(p, acc)
+		return
+	}
 	single := p.m == 1 && t.W.DType == tensor.BFloat16 && t.W.Block == 0
 	for j := int64(0); j < p.n; j += panelWidth {
 		for k := p.k0; k < p.k1; k += t.Chunk {
@@ -56,6 +60,30 @@ func (w *floatWorker) rows(p *place, acc []float32, ld int64) {
 			default:
 				w.dots(acc[j:], ld, p.m, k, n, w.convertedRows(p, j, k, n))
 			}
+		}
+	}
+}
+
+// row multiplies one row of x with f32 rows of w: the step of decoding, where
+// a call costs as much as a short row.
+func (w *floatWorker) row(p *place, acc []float32) {
+	m := &w.t.W
+	mem := device.View[float32](w.w)[p.b*m.Batch+p.j*m.Lead:]
+	x := w.rowOfX(0, p.k0, p.k1-p.k0)
+	last := (p.n - 1) * m.Lead
+	for j := int64(0); j < p.n; j += panelWidth {
+		o0 := j * m.Lead
+		o1 := min(o0+m.Lead, last)
+		o2 := min(o1+m.Lead, last)
+		o3 := min(o2+m.Lead, last)
+		c := (*[panelWidth]float32)(acc[j:])
+		for k := p.k0; k < p.k1; k += w.t.Chunk {
+			end := min(k+w.t.Chunk, p.k1)
+			s0, s1, s2, s3 := vec.Dots4(x[k-p.k0:end-p.k0], mem[o0+k:o0+end], mem[o1+k:o1+end], mem[o2+k:o2+end], mem[o3+k:o3+end])
+			c[0] += s0
+			c[1] += s1
+			c[2] += s2
+			c[3] += s3
 		}
 	}
 }
