@@ -116,7 +116,11 @@ func (k *checkCmd) print(w io.Writer, r *checkReport) error {
 		return e.Encode(r)
 	}
 	for _, m := range r.Matrix {
-		fmt.Fprintf(w, "%s\t%s\t%s\n", m.Op, m.Name, m.Covered)
+		covered := "no value test"
+		if m.Covered {
+			covered = "value test " + m.Test
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\n", m.Op, m.Name, covered)
 	}
 	if len(k.Paths) == 0 {
 		return nil

@@ -27,6 +27,7 @@ const (
 // cli is the command line.
 type cli struct {
 	Generate generateCmd `cmd:"" help:"Run a Llama model and compare the tiling policies."`
+	Check    checkCmd    `cmd:"" help:"Run ATB's operation rows and golden cases."`
 	Plan     planCmd     `cmd:"" help:"Plan the memory of buffers with lifetimes."`
 	Graph    graphCmd    `cmd:"" help:"Show the kernel graph and workspace plan of a graph."`
 	Run      runCmd      `cmd:"" help:"Run a graph on inputs from a file."`

@@ -150,10 +150,14 @@ func prefixData(c *cursor, p *attentionParam, q *tensor.Desc) {
 // ones that fit together: such rows state shapes that their heads do not divide.
 func cachedShapes(in *inputs, p *attentionParam) {
 	const layers, batch, maxSeq, width = 4, 3, 10, 8
-	hidden, tokens := p.HeadNum*width, int64(batch*3)
+	const tokens = batch * 3
+	hidden, kvHidden := p.HeadNum*width, p.KvHeadNum*width
+	if p.KvHeadNum == 0 {
+		kvHidden = hidden
+	}
 	shapes := []tensor.Shape{
-		tensor.ShapeOf(tokens, hidden), tensor.ShapeOf(tokens, hidden), tensor.ShapeOf(tokens, hidden),
-		tensor.ShapeOf(layers, batch, maxSeq, hidden), tensor.ShapeOf(layers, batch, maxSeq, hidden),
+		tensor.ShapeOf(tokens, hidden), tensor.ShapeOf(tokens, kvHidden), tensor.ShapeOf(tokens, kvHidden),
+		tensor.ShapeOf(layers, batch, maxSeq, kvHidden), tensor.ShapeOf(layers, batch, maxSeq, kvHidden),
 		tensor.ShapeOf(batch, maxSeq, maxSeq), tensor.ShapeOf(batch), tensor.ShapeOf(batch),
 	}
 	for i, s := range shapes {

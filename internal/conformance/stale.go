@@ -6,8 +6,10 @@ import (
 	"strings"
 )
 
-// Stale lists rows whose expectation does not hold, with the reason, by suite
-// and case number. A nil Stale lists none.
+// Stale lists rows of suites whose expectation does not hold, with the reason,
+// by suite and case number. Where a suite uses a number more than once, the last
+// row with it is meant. Golden cases hold the data that really ran and are never
+// stale. A nil Stale lists none.
 type Stale map[[2]string]string
 
 // ReadStale reads a file of tab separated lines: suite, case number, reason. The
@@ -34,5 +36,17 @@ func ReadStale(path string) (Stale, error) {
 	return s, nil
 }
 
-// reason returns why a row is left out, "" when it is not.
-func (s Stale) reason(suite, number string) string { return s[[2]string{suite, number}] }
+// of returns the reasons why rows of a suite are left out, by row index.
+func (s Stale) of(rows []Row) map[int]string {
+	last := map[string]int{}
+	for i := range rows {
+		last[rows[i].Field("CaseNum")] = i
+	}
+	reasons := map[int]string{}
+	for number, i := range last {
+		if why, ok := s[[2]string{rows[i].Suite, number}]; ok {
+			reasons[i] = why
+		}
+	}
+	return reasons
+}

@@ -160,8 +160,16 @@ func TestReadStale(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, []byte("suite\tcase\treason\nlinear\t35\tgenerator replaces\n\n"), 0o644))
 	s, err := ReadStale(path)
 	require.NoError(t, err)
-	assert.Equal(t, "generator replaces", s.reason("linear", "35"))
-	assert.Empty(t, s.reason("linear", "3"))
+	numbered := func(numbers ...string) (rows []Row) {
+		for i, n := range numbers {
+			rows = append(rows, Row{Suite: "linear", Index: i, fields: map[string]string{"CaseNum": n}})
+		}
+		return rows
+	}
+	assert.Equal(t, map[int]string{1: "generator replaces"}, s.of(numbered("3", "35", "36")))
+	assert.Equal(t, map[int]string{2: "generator replaces"}, s.of(numbered("35", "3", "35")), "the last of several")
+	assert.Empty(t, s.of(numbered("3")))
+	assert.Empty(t, Stale(nil).of(numbered("35")))
 	require.NoError(t, os.WriteFile(path, []byte("suite\tcase\treason\nlinear 35\n"), 0o644))
 	_, err = ReadStale(path)
 	assert.ErrorContains(t, err, "stale.tsv:2")

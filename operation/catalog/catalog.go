@@ -7,7 +7,13 @@ import (
 	"slices"
 
 	"goatb/operation"
+	"goatb/operation/activation"
+	"goatb/operation/attention"
+	"goatb/operation/cache"
+	"goatb/operation/elementwise"
 	"goatb/operation/linear"
+	"goatb/operation/norm"
+	"goatb/operation/rope"
 	"goatb/operation/shape"
 	"goatb/status"
 )
@@ -24,13 +30,20 @@ func of[P operation.Spec](def func() P, required ...string) decoder {
 
 // decoders holds the operations by type.
 var decoders = map[string]decoder{
-	"ConcatOperation":    of(shape.DefaultConcat),
-	"GatherOperation":    of(shape.DefaultGather),
-	"LinearOperation":    of(linear.DefaultLinear),
-	"SliceOperation":     of(shape.DefaultSlice, "offsets", "size"),
-	"SoftmaxOperation":   of(shape.DefaultSoftmax, "axes"),
-	"SplitOperation":     of(shape.DefaultSplit),
-	"TransposeOperation": of(shape.DefaultTranspose, "perm"),
+	"ActivationOperation":      of(activation.DefaultActivation),
+	"ConcatOperation":          of(shape.DefaultConcat),
+	"ElewiseOperation":         of(elementwise.DefaultElewise, "elewiseType"),
+	"GatherOperation":          of(shape.DefaultGather),
+	"LinearOperation":          of(linear.DefaultLinear),
+	"PagedAttentionOperation":  of(attention.DefaultPagedAttention, "headNum", "qkScale", "kvHeadNum"),
+	"ReshapeAndCacheOperation": of(cache.DefaultReshapeAndCache),
+	"RmsNormOperation":         of(norm.DefaultRMSNorm),
+	"RopeOperation":            of(rope.DefaultRope),
+	"SelfAttentionOperation":   of(attention.DefaultSelfAttention),
+	"SliceOperation":           of(shape.DefaultSlice, "offsets", "size"),
+	"SoftmaxOperation":         of(shape.DefaultSoftmax, "axes"),
+	"SplitOperation":           of(shape.DefaultSplit),
+	"TransposeOperation":       of(shape.DefaultTranspose, "perm"),
 }
 
 // Names returns the types of all operations, sorted.

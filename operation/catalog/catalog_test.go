@@ -26,9 +26,14 @@ func TestNames(t *testing.T) {
 // checks that the table's name is the signature's.
 func TestEveryTypeKnowsItsName(t *testing.T) {
 	minimal := map[string]string{
-		"SliceOperation":     `{"offsets":[0],"size":[1]}`,
-		"SoftmaxOperation":   `{"axes":[0]}`,
-		"TransposeOperation": `{"perm":[0]}`,
+		"ActivationOperation":     `{"activationType":1}`,
+		"ElewiseOperation":        `{"elewiseType":5}`,
+		"PagedAttentionOperation": `{"headNum":1,"qkScale":1,"kvHeadNum":1}`,
+		"RmsNormOperation":        `{"layerType":1}`,
+		"SelfAttentionOperation":  `{"headNum":1}`,
+		"SliceOperation":          `{"offsets":[0],"size":[1]}`,
+		"SoftmaxOperation":        `{"axes":[0]}`,
+		"TransposeOperation":      `{"perm":[0]}`,
 	}
 	for _, name := range Names() {
 		spec, err := New(name, []byte(minimal[name]))

@@ -61,8 +61,10 @@ type pagedParam struct {
 // pagedCall is a call with its optional operands found.
 type pagedCall struct {
 	pagedParam
-	q              heads
-	k, v           pages
+	q    heads
+	k, v pages
+	// width is the size of an output head.
+	width          int64
 	tables, lens   []int64
 	perTable       int64
 	m              mask
@@ -124,8 +126,9 @@ func (p *pagedCall) read(c *Input) {
 	if p.ScaleType == 1 {
 		p.logN = next().Floats()
 	}
+	p.width = p.v.width
 	if p.MlaVHeadSize > 0 {
-		p.v.width = p.MlaVHeadSize
+		p.width = p.MlaVHeadSize
 	}
 }
 
@@ -142,7 +145,7 @@ func pagedAttention(c *Input) ([]Tensor, error) {
 		return nil, fmt.Errorf("mlaVHeadSize with quantType %d: %w", p.QuantType, ErrNone)
 	}
 	p.read(c)
-	width := p.v.width
+	width := p.width
 	d := c.In[0].Desc
 	d.Shape = d.Shape.With(-1, width)
 	out := make([]float64, d.Numel())
@@ -192,7 +195,7 @@ func (p *pagedCall) one(out []float64, b, first, r, rows, h int64) {
 		return dot*scale + p.maskAt(b, h, first, r, rows, n, j)
 	}
 	key := func(j int64) []float64 { return p.k.row(table, j, cacheHead) }
-	value := func(j int64) []float64 { return p.v.row(table, j, cacheHead)[:p.v.width] }
+	value := func(j int64) []float64 { return p.v.row(table, j, cacheHead)[:p.width] }
 	if p.kScale == nil {
 		attend(out, p.q.row(first+r, h), n, key, value, score)
 		return
