@@ -164,3 +164,35 @@ func TestGatherRefuses(t *testing.T) {
 		assert.Error(t, gatherRows.Supports(&p), "%v", c)
 	}
 }
+
+func TestRunsDoNotAllocate(t *testing.T) {
+	f := func(dims ...int64) tensor.Desc { return tensor.Of(tensor.Float16, dims...) }
+	for _, c := range []struct {
+		k *kernel.Kernel
+		p kernel.Problem
+	}{
+		{copyBytes, problem(struct{}{}, []tensor.Desc{f(64, 64)}, f(64, 64))},
+		{transposeTiles, problem(Perm{[8]int8{1, 0}}, []tensor.Desc{f(64, 32)}, f(32, 64))},
+		{transposeRows, problem(Perm{[8]int8{1, 0, 2}}, []tensor.Desc{f(8, 4, 16)}, f(4, 8, 16))},
+		{joinRows, problem(Axis{1}, []tensor.Desc{f(8, 12)}, f(8, 4), f(8, 8))},
+		{splitRows, problem(Axis{1}, []tensor.Desc{f(8, 4), f(8, 8)}, f(8, 12))},
+		{windowRows, problem(Box{[8]int64{1, 2}}, []tensor.Desc{f(4, 4)}, f(8, 8))},
+		{gatherRows, problem(Pick{}, []tensor.Desc{f(4, 8)}, f(16, 8), tensor.Of(tensor.Int32, 4))},
+	} {
+		c.p.Machine = kernel.Machine{Cores: 1}
+		require.NoError(t, c.k.Supports(&c.p), c.k.Name())
+		a := kernel.Args{Tiling: make([]byte, c.k.TilingSize(&c.p)), Blocks: 1}
+		var g kernel.Grid
+		for _, d := range append(append([]tensor.Desc{}, c.p.In...), c.p.Out...) {
+			a.Buffers = append(a.Buffers, device.Wrap(make([]byte, d.Bytes())))
+		}
+		allocs := testing.AllocsPerRun(10, func() {
+			g, _ = c.k.Tile(&c.p, a.Tiling)
+			a.Key = g.Key
+			if err := c.k.Program().Run(&a, 0); err != nil {
+				t.Error(err)
+			}
+		})
+		assert.Zero(t, allocs, c.k.Name())
+	}
+}

@@ -225,3 +225,25 @@ func BenchmarkSoftmax(b *testing.B) {
 		}
 	}
 }
+
+func TestRunsDoNotAllocate(t *testing.T) {
+	for _, v := range []View{{4, 100, 1}, {2, 50, 7}} {
+		p := problem(tensor.Float16, v)
+		p.Machine.Cores = 1
+		k, _, err := Whole.Select(&p, kernel.Filter{})
+		require.NoError(t, err)
+		x := encode(tensor.Float16, make([]float32, v.Outer*v.Length*v.Inner))
+		a := kernel.Args{
+			Tiling: make([]byte, k.TilingSize(&p)), Blocks: 1, Scratch: device.Wrap(make([]byte, k.Scratch(&p))),
+			Buffers: []device.Buffer{device.Wrap(x), device.Wrap(make([]byte, len(x)))},
+		}
+		assert.Zero(t, testing.AllocsPerRun(10, func() {
+			if _, err := k.Tile(&p, a.Tiling); err != nil {
+				t.Error(err)
+			}
+			if err := k.Program().Run(&a, 0); err != nil {
+				t.Error(err)
+			}
+		}), k.Name())
+	}
+}
