@@ -80,7 +80,7 @@ func randomDims(rng *rand.Rand, rank int, limit int64) []int64 {
 
 func TestTranspose(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
-	for i := range 150 {
+	for i := range 75 {
 		rank := 1 + rng.IntN(8)
 		d := tensor.Of(sizes[i%len(sizes)], randomDims(rng, rank, 20000)...)
 		var perm Perm
@@ -212,7 +212,7 @@ func TestJoinAndSplitRefuse(t *testing.T) {
 
 func TestWindow(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 1))
-	for i := range 150 {
+	for i := range 75 {
 		rank := 1 + rng.IntN(8)
 		d := tensor.Of(sizes[i%len(sizes)], randomDims(rng, rank, 20000)...)
 		var box Box
