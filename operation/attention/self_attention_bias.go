@@ -5,7 +5,8 @@ import (
 	"goatb/tensor"
 )
 
-// maskBlock is the number of columns of a group of a mask in fractal_nz.
+// maskBlock is the number of columns of a group of a mask in fractal_nz, and
+// what its rows are padded to.
 const maskBlock = 16
 
 // bias derives what is added to the scores. It checks the mask's dimensions
@@ -79,8 +80,9 @@ func (c *selfCheck) plainMask(a *attention.Params) error {
 }
 
 // maskPlane sets the strides of a mask's rows and returns its leading
-// dimensions, rows and columns. A mask in fractal_nz of rank 4 is
-// [lead, columns/16, rows, 16].
+// dimensions, rows and columns. A mask in fractal_nz is of rank 4, its stored
+// form [lead, columns/16, rows, 16], or of rank 2 or 3 where that needs no
+// padding.
 func (c *selfCheck) maskPlane(i int, a *attention.Params) (lead tensor.Shape, rows, cols int64, err error) {
 	d := &c.In[i]
 	r := d.Rank()
@@ -92,8 +94,8 @@ func (c *selfCheck) maskPlane(i int, a *attention.Params) (lead tensor.Shape, ro
 	if r == 4 {
 		lead, cols = d.Shape.Slice(0, 1), d.Dim(1)*d.Dim(3)
 	}
-	if cols%maskBlock != 0 || (r == 4 && d.Dim(3) != maskBlock) {
-		return lead, rows, cols, c.BadIn(badDim, i, "want columns in groups of %d, got %s", maskBlock, d)
+	if cols%maskBlock != 0 || (r < 4 && rows%maskBlock != 0) || (r == 4 && d.Dim(3) != maskBlock) {
+		return lead, rows, cols, c.BadIn(badDim, i, "want rows and columns in groups of %d, got %s", maskBlock, d)
 	}
 	a.Mask = attention.Mask{Row: maskBlock, Rows: rows, Cols: cols, Block: rows * maskBlock}
 	return lead, rows, cols, nil

@@ -19,28 +19,35 @@ func (c *selfCheck) params() (attention.Params, error) {
 		Window: int64(p.WindowSize),
 		Quant:  [...]attention.Quant{QuantNone: attention.NoQuant, QuantDequantFusion: attention.NoQuant, QuantOffline: attention.Offline, QuantOnline: attention.Online}[p.QuantType],
 	}
-	locate := (*selfCheck).packedQuery
-	if p.InputLayout == LayoutBNSD {
-		locate = (*selfCheck).paddedQuery
+	err := c.queries(&a)
+	if err == nil {
+		err = c.keys(&a)
 	}
-	if err := locate(c, &a); err != nil {
-		return a, err
+	if err == nil {
+		err = c.bias(&a)
 	}
-	switch p.CalcType {
+	if err == nil {
+		err = c.factor(&a)
+	}
+	return a, err
+}
+
+func (c *selfCheck) queries(a *attention.Params) error {
+	if c.p.InputLayout == LayoutBNSD {
+		c.paddedQuery(a)
+		return nil
+	}
+	return c.packedQuery(a)
+}
+
+func (c *selfCheck) keys(a *attention.Params) error {
+	switch c.p.CalcType {
 	case SelfPAEncoder:
-		locate = (*selfCheck).tokenKeys
+		return c.tokenKeys(a)
 	case SelfPrefixEncoder:
-		locate = (*selfCheck).pagedKeys
-	default:
-		locate = (*selfCheck).cacheKeys
+		return c.pagedKeys(a)
 	}
-	if err := locate(c, &a); err != nil {
-		return a, err
-	}
-	if err := c.bias(&a); err != nil {
-		return a, err
-	}
-	return a, c.factor(&a)
+	return c.cacheKeys(a)
 }
 
 // packedQuery locates query rows that follow each other: [n, heads*d],
@@ -67,12 +74,11 @@ func (c *selfCheck) tokens(i int, heads, size int64) (int64, error) {
 }
 
 // paddedQuery locates query rows [b,heads,s,d].
-func (c *selfCheck) paddedQuery(a *attention.Params) error {
+func (c *selfCheck) paddedQuery(a *attention.Params) {
 	q := &c.In[c.s.query]
 	a.Rows = q.Dim(2)
 	a.Query = attention.Strides{Row: a.KeySize, Head: a.Rows * a.KeySize, Batch: a.Heads * a.Rows * a.KeySize}
 	a.Out = a.Query
-	return nil
 }
 
 // tokenKeys locates the keys and values of PA_ENCODER.

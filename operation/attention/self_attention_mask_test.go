@@ -56,8 +56,9 @@ func (d *selfData) layMask(p *selfPorts) {
 	}
 }
 
-// layCompressed draws a mask of distances or positions with a random factor;
-// what lies above the diagonal must not be read.
+// layCompressed draws a mask of distances or positions whose elements differ
+// from what goes on beyond its side; what lies above the diagonal must not be
+// read.
 func (d *selfData) layCompressed(p *selfPorts) {
 	heads, rows, cols := int64(1), d.side, d.side
 	desc := tensor.Of(d.maskT, rows, cols)
@@ -72,11 +73,13 @@ func (d *selfData) layCompressed(p *selfPorts) {
 		case c > r:
 			d.mask[i] = math.NaN()
 		case d.spec.MaskType == SelfMaskALiBiCompressLeftAlign:
-			d.mask[i] = round(float64(c)+0.125*float64(r), d.maskT)
+			d.mask[i] = round(float64(c)*(1+0.25*float64(r%3)), d.maskT)
+		case c > 0:
+			d.mask[i] = round(-2*d.rng.Float64(), d.maskT)
 		case d.spec.MaskType == SelfMaskALiBiCompressSqrt:
-			d.mask[i] = round(-math.Sqrt(float64(r-c))*1.25, d.maskT)
+			d.mask[i] = round(-math.Sqrt(float64(r))*1.25, d.maskT)
 		default:
-			d.mask[i] = round(-1.25*float64(r-c), d.maskT)
+			d.mask[i] = round(-1.25*float64(r), d.maskT)
 		}
 	}
 	d.put(p.mask, desc, d.mask)
