@@ -11,6 +11,10 @@
 // for work for a bounded time (WithSpin) and then sleep: a device without work
 // uses no processor time.
 //
+// Helpers have to earn their keep: while the machine is short of processors, so
+// that a helper takes turns with the goroutine that it should help, a stream
+// works alone and tries again later.
+//
 // With WithInline nothing runs beside the caller: a task runs inside the call
 // that enqueues it. A Wait for an event that has not fired makes the stream hold
 // its later tasks until the call that records the event runs them.

@@ -24,8 +24,14 @@ func (s *Stream) drain() {
 		return
 	}
 	s.running = true
+	stepping := false
 	old := debug.SetPanicOnFault(true)
-	defer debug.SetPanicOnFault(old)
+	defer func() {
+		debug.SetPanicOnFault(old)
+		if stepping {
+			s.abandon()
+		}
+	}()
 	for {
 		head := s.head.Load()
 		held := s.gate.entered && !s.gate.released.Load()
@@ -43,14 +49,23 @@ func (s *Stream) drain() {
 		}
 		s.noteDepth(int64(s.tail.Load() - head))
 		s.put.Unlock()
-		if s.inlineStep(&s.slots[head&s.mask].task) {
-			s.head.Store(head + 1)
-			if s.attention.Load() != 0 {
-				s.attend(head + 1)
-			}
+		stepping = true
+		done := s.inlineStep(&s.slots[head&s.mask].task)
+		stepping = false
+		if done {
+			s.taskDone(head + 1)
 		}
 		s.put.Lock()
 	}
+}
+
+// abandon counts the running task as done when its kernel has ended the
+// goroutine, and goes on behind it.
+func (s *Stream) abandon() {
+	s.taskDone(s.head.Load() + 1)
+	s.put.Lock()
+	s.running = false
+	s.drain()
 }
 
 // inlineStep runs one task; false says that a wait holds the stream.

@@ -10,11 +10,17 @@ import (
 	"goatb/status"
 )
 
-// caught turns a panic of block *at into the launch's error. It is deferred
-// directly.
+// noBlock says that no block is running.
+const noBlock = -1
+
+// caught turns a panic of block *at, or the end of its goroutine, into the
+// launch's error. It is deferred directly.
 func (s *Stream) caught(at *int) {
 	v := recover()
 	if v == nil {
+		if *at != noBlock {
+			s.badBlock(*at, status.Errorf(status.ErrRuntimeFail, "kernel %s ended its goroutine in block %d", s.run.prog.Name, *at))
+		}
 		return
 	}
 	where := panicPlace()

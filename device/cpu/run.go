@@ -25,8 +25,15 @@ type runState struct {
 	block int
 }
 
-// loop is the stream's goroutine.
+// loop is the stream's goroutine. A kernel that ended it (runtime.Goexit, as a
+// failing test does) counts as done, and a new goroutine goes on.
 func (s *Stream) loop() {
+	defer func() {
+		if !s.over.Load() {
+			s.taskDone(s.head.Load() + 1)
+			go s.loop()
+		}
+	}()
 	debug.SetPanicOnFault(true)
 	head, tail := s.head.Load(), uint64(0)
 	for {
@@ -42,14 +49,20 @@ func (s *Stream) loop() {
 		}
 		woke := s.step(&s.slots[head&s.mask].task)
 		head++
-		s.head.Store(head)
-		if s.attention.Load() != 0 && s.attend(head) || woke {
+		if s.taskDone(head) || woke {
 			s.offer(head)
 		}
 	}
 	s.run.job.Close()
 	s.over.Store(true)
 	s.finish()
+}
+
+// taskDone moves the head of the queue and tells who waits for that. It reports
+// whether it woke anybody.
+func (s *Stream) taskDone(head uint64) bool {
+	s.head.Store(head)
+	return s.attention.Load() != 0 && s.attend(head)
 }
 
 // offer gives the processor to a goroutine that was just woken when this one
@@ -63,7 +76,7 @@ func (s *Stream) offer(head uint64) {
 // await returns the tail of the queue once it is beyond head, or head when the
 // stream is closed and empty.
 func (s *Stream) await(head uint64) uint64 {
-	sp := s.dev.spin.StartYielding()
+	sp := s.dev.spin.StartIdle(s.work)
 	for {
 		if t := s.tail.Load(); t != head || s.closing.Load() {
 			return s.tail.Load()
@@ -77,7 +90,7 @@ func (s *Stream) await(head uint64) uint64 {
 			continue
 		}
 		s.work.Sleep()
-		sp = s.dev.spin.StartYielding()
+		sp = s.dev.spin.StartIdle(s.work)
 	}
 }
 
@@ -87,7 +100,7 @@ func (s *Stream) hold() {
 	defer s.run.job.SetBusy(true)
 	s.dev.nudge()
 	defer func() { s.noteDepth(int64(s.tail.Load() - s.head.Load())) }()
-	sp := s.dev.spin.StartYielding()
+	sp := s.dev.spin.StartIdle(s.gate.sleep)
 	for !s.gate.released.Load() {
 		if sp.Next() {
 			continue
@@ -179,12 +192,17 @@ func (s *Stream) launch(t *task) {
 	} else {
 		r.args.Tiling = t.b.Bytes()
 	}
+	defer s.endLaunch(t)
 	if r.job != nil {
 		r.job.Run(t.blocks)
 	} else {
 		s.runBlocks(0, t.blocks)
 	}
-	if r.bad.Load() {
+}
+
+// endLaunch makes the error of a launch the stream's.
+func (s *Stream) endLaunch(t *task) {
+	if r := &s.run; r.bad.Load() {
 		s.fail(t.label.Place(r.err))
 		r.err = nil
 		r.bad.Store(false)
@@ -196,15 +214,13 @@ func (s *Stream) launch(t *task) {
 func (s *Stream) runBlocks(lo, hi int) {
 	at := lo
 	defer s.caught(&at)
-	for ; at < hi; at++ {
-		if s.run.bad.Load() {
-			return
-		}
+	for ; at < hi && !s.run.bad.Load(); at++ {
 		if err := s.run.prog.Run(&s.run.args, at); err != nil {
 			s.badBlock(at, coded(err))
-			return
+			break
 		}
 	}
+	at = noBlock
 }
 
 // badBlock keeps the error of the first block that failed.

@@ -322,3 +322,34 @@ func TestOperandsAreForgotten(t *testing.T) {
 		})
 	}
 }
+
+// TestKernelEndsItsGoroutine calls runtime.Goexit in kernels, as a failing test
+// does.
+func TestKernelEndsItsGoroutine(t *testing.T) {
+	for _, m := range modes {
+		t.Run(m.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newStream(t, open(t, append([]cpu.Option{cpu.WithWorkers(3), cpu.WithSpin(0)}, m.opts...)...))
+				for _, blocks := range []int{1, 2, 50} {
+					l := call(runtime.Goexit)
+					l.Blocks = blocks
+					ended := make(chan struct{})
+					go func() {
+						defer close(ended)
+						_ = s.Launch(l)
+					}()
+					<-ended
+					err := s.Synchronize(t.Context())
+					require.ErrorIs(t, err, status.ErrRuntimeFail)
+					require.ErrorContains(t, err, "kernel call ended its goroutine in block")
+					var ran atomic.Int64
+					l = call(func() { ran.Add(1) })
+					l.Blocks = 5
+					require.NoError(t, s.Launch(l))
+					require.NoError(t, s.Synchronize(t.Context()))
+					require.EqualValues(t, 5, ran.Load())
+				}
+			})
+		})
+	}
+}

@@ -23,6 +23,9 @@ type Job struct {
 	gen  uint64
 	busy bool
 
+	helped account
+	mine   int64 // blocks of the run that the submitter computed
+
 	_ [64]byte
 	// word is the generation in the high half and the number of blocks that
 	// nobody has claimed in the low half. A compare-and-swap that lowers it
@@ -37,7 +40,7 @@ type Job struct {
 
 // NewJob makes a job of the pool. body computes the blocks [lo, hi) of the
 // current run; it is called from several goroutines at once and must not
-// panic.
+// panic. A body that ends its goroutine loses the rest of its blocks.
 func (p *Pool) NewJob(body func(lo, hi int)) *Job {
 	j := &Job{pool: p, body: body, done: NewParker(), join: p.spin.AtMost(joinSpin)}
 	if p.size > 1 {
@@ -74,14 +77,28 @@ func (j *Job) Run(n int) {
 		j.body(0, n)
 		return
 	}
+	start := time.Now()
+	if j.pool.crowded.Load() && j.pool.crowded.Swap(false) {
+		j.helped.close(start)
+	}
+	if !j.helped.open(start) {
+		j.body(0, n)
+		return
+	}
 	j.gen++
+	j.mine = 0
 	j.total = int64(n)
 	j.left.Store(int64(n))
 	j.word.Store(j.gen<<32 | uint64(n))
 	j.pool.wake(0)
-	for j.claimAndRun(0, false) {
+	defer j.end(start)
+	for {
+		share := j.claimAndRun(0, false)
+		if share == 0 {
+			return
+		}
+		j.mine += share
 	}
-	j.await()
 }
 
 // open reports whether blocks are left to claim.
@@ -89,13 +106,14 @@ func (j *Job) open() bool { return uint32(j.word.Load()) != 0 }
 
 // claimAndRun takes some of the blocks that are left and computes them. Shares
 // shrink towards the end, so that the workers finish together. A helper that
-// comes to a job first wakes the next one while there is more to claim.
-func (j *Job) claimAndRun(helper int, first bool) bool {
+// comes to a job first wakes the next one while there is more to claim. The
+// result is the number of blocks.
+func (j *Job) claimAndRun(helper int, first bool) int64 {
 	for {
 		w := j.word.Load()
 		unclaimed := int64(uint32(w))
 		if unclaimed == 0 {
-			return false
+			return 0
 		}
 		share := max(unclaimed/int64(2*j.pool.size), 1)
 		if !j.word.CompareAndSwap(w, w-uint64(share)) {
@@ -104,17 +122,49 @@ func (j *Job) claimAndRun(helper int, first bool) bool {
 		if first && unclaimed > share {
 			j.pool.wake(helper + 1)
 		}
-		lo := j.total - unclaimed
-		j.body(int(lo), int(lo+share))
-		if j.left.Add(-share) == 0 {
-			j.done.Wake()
-		}
-		return true
+		j.runShare(j.total-unclaimed, share)
+		return share
 	}
 }
 
-// await returns when helpers have finished the blocks that they claimed.
-func (j *Job) await() {
+// runShare computes claimed blocks. They count as done even when the body ends
+// its goroutine (runtime.Goexit, as a failing test does): nobody may wait for
+// them in vain.
+func (j *Job) runShare(lo, share int64) {
+	defer j.finish(share)
+	j.body(int(lo), int(lo+share))
+}
+
+func (j *Job) finish(share int64) {
+	if j.left.Add(-share) == 0 {
+		j.done.Wake()
+	}
+}
+
+// end drops the blocks that nobody has claimed, which are none unless the body
+// ended the submitter's goroutine, and waits for the others.
+func (j *Job) end(start time.Time) {
+	for {
+		w := j.word.Load()
+		unclaimed := uint64(uint32(w))
+		if unclaimed == 0 {
+			break
+		}
+		if j.word.CompareAndSwap(w, w-unclaimed) {
+			j.left.Add(-int64(unclaimed))
+		}
+	}
+	own := time.Since(start)
+	waited := j.await()
+	j.helped.book(start, own, waited, j.mine, j.total)
+}
+
+// await returns when helpers have finished the blocks that they claimed, and how
+// long that took, 0 for a moment.
+func (j *Job) await() time.Duration {
+	if j.left.Load() == 0 {
+		return 0
+	}
 	sp := j.join.Start()
 	for j.left.Load() != 0 {
 		if sp.Next() {
@@ -123,8 +173,9 @@ func (j *Job) await() {
 		j.done.Prepare()
 		if j.left.Load() == 0 {
 			j.done.Cancel()
-			return
+			break
 		}
 		j.done.Sleep()
 	}
+	return sp.Passed()
 }

@@ -10,11 +10,12 @@ import "sync/atomic"
 type Parker struct {
 	parked atomic.Bool
 	token  chan struct{}
-	_      [112]byte // wakers look at parked often: nothing else shares its line
+	waker  int32     // the processor of the last waker, for the owner
+	_      [104]byte // wakers look at parked often: nothing else shares its line
 }
 
 // NewParker returns a parker.
-func NewParker() *Parker { return &Parker{token: make(chan struct{}, 1)} }
+func NewParker() *Parker { return &Parker{token: make(chan struct{}, 1), waker: -1} }
 
 // Prepare announces that the owner is about to sleep.
 func (p *Parker) Prepare() { p.parked.Store(true) }
@@ -33,8 +34,14 @@ func (p *Parker) Sleep() { <-p.token }
 // whether it did.
 func (p *Parker) Wake() bool {
 	if p.parked.Load() && p.parked.CompareAndSwap(true, false) {
+		p.waker = processor()
 		p.token <- struct{}{}
 		return true
 	}
 	return false
 }
+
+// crowded reports whether the owner runs on the processor of its last waker.
+// Then the system had no other processor for it, and a busy wait for more work
+// only keeps from running who would give it.
+func (p *Parker) crowded() bool { return p.waker >= 0 && p.waker == processor() }

@@ -14,6 +14,7 @@ type Pool struct {
 	helpers []*Parker
 	done    sync.WaitGroup
 	closed  atomic.Bool
+	crowded atomic.Bool // a helper found itself on its waker's processor
 
 	mu   sync.Mutex // guards changes of jobs
 	jobs atomic.Pointer[[]*Job]
@@ -31,8 +32,9 @@ func New(size int, spin Spin) *Pool {
 	for range p.size - 1 {
 		p.helpers = append(p.helpers, NewParker())
 	}
+	p.done.Add(len(p.helpers))
 	for i := range p.helpers {
-		p.done.Go(func() { p.help(i) })
+		go p.help(i)
 	}
 	return p
 }
@@ -49,18 +51,29 @@ func (p *Pool) Close() {
 	p.done.Wait()
 }
 
-// help is the loop of helper i.
+// help is the loop of helper i. A body that ended the goroutine gets a new one
+// in its place.
 func (p *Pool) help(i int) {
+	defer func() {
+		if p.closed.Load() {
+			p.done.Done()
+		} else {
+			go p.help(i)
+		}
+	}()
 	debug.SetPanicOnFault(true)
 	me := p.helpers[i]
-	sp := p.spin.StartYielding()
+	sp := p.spin.StartIdle(me)
 	for !p.closed.Load() {
 		if p.serve(i) {
-			sp = p.spin.StartYielding()
+			sp = p.spin.StartIdle(me)
 			continue
 		}
 		if sp.Next() {
 			continue
+		}
+		if sp.Crowded() {
+			p.crowded.Store(true)
 		}
 		me.Prepare()
 		if p.closed.Load() || p.wanted(i) {
@@ -68,7 +81,7 @@ func (p *Pool) help(i int) {
 			continue
 		}
 		me.Sleep()
-		sp = p.spin.StartYielding()
+		sp = p.spin.StartIdle(me)
 	}
 }
 
@@ -76,7 +89,7 @@ func (p *Pool) help(i int) {
 func (p *Pool) serve(i int) bool {
 	worked := false
 	for _, j := range *p.jobs.Load() {
-		for first := true; j.open() && p.allowed(i) && j.claimAndRun(i, first); first = false {
+		for first := true; j.open() && p.allowed(i) && j.claimAndRun(i, first) > 0; first = false {
 			worked = true
 		}
 	}

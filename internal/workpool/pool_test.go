@@ -181,3 +181,45 @@ func TestCloseEndsGoroutines(t *testing.T) {
 	}
 	require.LessOrEqual(t, runtime.NumGoroutine(), before)
 }
+
+// TestBodyEndsItsGoroutine checks that a run ends, and the pool goes on, when
+// blocks call runtime.Goexit on helpers and on the submitter.
+func TestBodyEndsItsGoroutine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := workpool.New(3, workpool.NewSpin(0))
+		defer p.Close()
+		var ran atomic.Int64
+		j := p.NewJob(func(lo, _ int) {
+			ran.Add(1)
+			if lo%5 == 0 {
+				runtime.Goexit()
+			}
+		})
+		defer j.Close()
+		for i := range 20 {
+			j.SetBusy(i%2 == 1)
+			other := p.NewJob(func(_, _ int) {})
+			other.SetBusy(i > 10)
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				j.Run(40)
+			}()
+			<-done
+			other.Close()
+		}
+		require.Positive(t, ran.Load())
+		j.SetBusy(false)
+		full := make(chan struct{})
+		var inside atomic.Int32
+		meet := p.NewJob(func(_, _ int) {
+			if inside.Add(1) == 3 {
+				close(full)
+			}
+			<-full
+		})
+		defer meet.Close()
+		meet.Run(3)
+		require.EqualValues(t, 3, inside.Load(), "all workers are there")
+	})
+}

@@ -41,17 +41,20 @@ type Spinner struct {
 	spin  Spin
 	n     int
 	yield int
+	owner *Parker
 	start time.Time
+
+	crowded bool
 }
 
 // Start begins a busy wait that keeps its processor until the bound.
 func (s Spin) Start() Spinner { return Spinner{spin: s, yield: -1} }
 
-// StartYielding begins a busy wait that offers its processor to other
-// goroutines now and then, ever more rarely. It is for waiting without a
-// purpose of one's own: a goroutine that was just woken must not wait for the
-// end of an idle spin.
-func (s Spin) StartYielding() Spinner { return Spinner{spin: s, yield: 16} }
+// StartIdle begins a busy wait for something to do, before its owner parks. It
+// offers its processor to other goroutines now and then, ever more rarely, for
+// a goroutine that was just woken must not wait for the end of an idle spin; and
+// it ends when the owner shares a processor with its waker.
+func (s Spin) StartIdle(owner *Parker) Spinner { return Spinner{spin: s, yield: 16, owner: owner} }
 
 // Next passes a moment and reports whether to look again; false means that
 // the bound is reached.
@@ -67,8 +70,25 @@ func (s *Spinner) Next() bool {
 	if s.n == s.yield {
 		s.yield *= 4
 		runtime.Gosched()
+		if s.owner.crowded() {
+			s.n, s.crowded = s.spin.iters, true
+			return false
+		}
 	}
 	return true
+}
+
+// Crowded reports whether the wait ended because its owner shares a processor
+// with its waker.
+func (s *Spinner) Crowded() bool { return s.crowded }
+
+// Passed returns how long ago the wait took note of the time, which it does
+// after a microsecond or so; 0 before.
+func (s *Spinner) Passed() time.Duration {
+	if s.start.IsZero() {
+		return 0
+	}
+	return time.Since(s.start)
 }
 
 func (s *Spinner) inTime() bool {

@@ -1,0 +1,79 @@
+package workpool
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestAccount(t *testing.T) {
+	const us, ms = time.Microsecond, time.Millisecond
+	now := time.Unix(1000, 0)
+	var a account
+	require.True(t, a.open(now), "the zero account is open")
+
+	a.book(now, 20*us, 0, 1, 2)
+	require.Equal(t, 20*us, a.balance, "the helper computed as many blocks")
+	a.book(now, 30*us, 10*us, 3, 4)
+	require.Equal(t, 30*us, a.balance, "the helper computed a third of the submitter's blocks")
+	a.book(now, 10*us, 80*us, 1, 2)
+	require.Equal(t, 40*us, a.balance, "blocks of unequal size are not late")
+	a.book(now, 20*us, 0, 0, 2)
+	require.Equal(t, 40*us, a.balance, "helpers computed everything")
+
+	a.book(now, 10*us, 3*ms, 1, 2)
+	require.False(t, a.open(now), "overdrawn")
+	require.False(t, a.open(now.Add(minPause-1)))
+	require.True(t, a.open(now.Add(minPause)))
+
+	for range 100000 {
+		a.book(now, 20*us, 0, 1, 2)
+	}
+	require.Equal(t, maxBalance, a.balance)
+	now = now.Add(minPause)
+	a.book(now, 10*us, 3*ms, 1, 2)
+	require.True(t, a.open(now), "savings bear a late helper now and then")
+}
+
+func TestAccountPauses(t *testing.T) {
+	now := time.Unix(1000, 0)
+	var a account
+	want := minPause
+	for range 10 {
+		a.close(now)
+		require.False(t, a.open(now.Add(want-1)))
+		require.True(t, a.open(now.Add(want)))
+		now = now.Add(want + time.Millisecond)
+		want = min(2*want, maxPause)
+	}
+	now = now.Add(soon * maxPause)
+	a.close(now)
+	require.True(t, a.open(now.Add(minPause)), "trouble after a good time starts small again")
+}
+
+// TestCrowdedOwner looks at a waker on the owner's own processor: there is only
+// one goroutine here.
+func TestCrowdedOwner(t *testing.T) {
+	p := NewParker()
+	require.False(t, p.crowded(), "nobody has woken it")
+	if processor() < 0 {
+		t.Skip("the processor is unknown here")
+	}
+	p.waker = processor()
+	for range 1000 {
+		if p.crowded() {
+			break
+		}
+		p.waker = processor()
+	}
+	require.True(t, p.crowded())
+	sp := NewSpin(time.Hour).StartIdle(p)
+	n := 0
+	for ; sp.Next(); n++ {
+		p.waker = processor()
+	}
+	require.Less(t, n, 100000, "a crowded owner gives up early")
+	p.waker = 1 << 20
+	require.False(t, p.crowded(), "another processor")
+}
