@@ -7,8 +7,6 @@ import (
 	"goatb/status"
 )
 
-func itoa(i int) string { return strconv.Itoa(i) }
-
 // Bind sets the addresses of the next launches. Nothing is done where they are
 // those of the last binding. The operands have Setup's descriptors and enough
 // memory; Bind checks what depends on addresses: outputs that overlap each
@@ -71,25 +69,34 @@ func (r *Runner) address(o *operand) device.Buffer {
 	return device.Buffer{}
 }
 
-// checkOverlaps refuses bindings that would make a kernel read what it has
-// already overwritten.
+// checkOverlaps refuses bindings that would make a kernel read what it or an
+// earlier one has overwritten.
 func (r *Runner) checkOverlaps() error {
+	for i, in := range r.in {
+		if in.Overlaps(r.workspace) {
+			return status.Errorf(status.ErrInvalidTensorAddr, "it overlaps the workspace").On("input " + strconv.Itoa(i))
+		}
+	}
 	for j, o := range r.out {
-		if o.IsNil() {
-			continue
+		if err := r.checkOutput(j, o); err != nil {
+			return err.On("output " + strconv.Itoa(j))
 		}
-		if o.Overlaps(r.workspace) {
-			return status.Errorf(status.ErrInvalidTensorAddr, "it overlaps the workspace").On("output " + itoa(j))
+	}
+	return nil
+}
+
+func (r *Runner) checkOutput(j int, o device.Buffer) *status.OpError {
+	if o.Overlaps(r.workspace) {
+		return status.Errorf(status.ErrInvalidTensorAddr, "it overlaps the workspace")
+	}
+	for i, in := range r.in {
+		if o.Overlaps(in) && !(r.plan.alias[j*len(r.in)+i] && in.Same(o)) {
+			return status.Errorf(status.ErrInvalidTensorAddr, "it overlaps input %d, which the operation still reads; want memory of its own", i)
 		}
-		for i, in := range r.in {
-			if o.Overlaps(in) && !(r.plan.alias[j*len(r.in)+i] && in.Offset() == o.Offset()) {
-				return status.Errorf(status.ErrInvalidTensorAddr, "it overlaps input %d, which the operation still reads; want memory of its own", i).On("output " + itoa(j))
-			}
-		}
-		for i := range j {
-			if o.Overlaps(r.out[i]) {
-				return status.Errorf(status.ErrInvalidTensorAddr, "it overlaps output %d", i).On("output " + itoa(j))
-			}
+	}
+	for i := range j {
+		if o.Overlaps(r.out[i]) {
+			return status.Errorf(status.ErrInvalidTensorAddr, "it overlaps output %d", i)
 		}
 	}
 	return nil

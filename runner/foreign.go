@@ -23,36 +23,51 @@ type EventSlot interface {
 type foreignArgs struct {
 	step    int
 	in, out []device.Tensor
-	// fromInput maps an operand to the input it is, for its host data; -1 else.
-	fromInput []int
-	scratch   device.Buffer
+	// host tells which bytes of which input an operand is, for its host data.
+	host    []hostWindow
+	scratch device.Buffer
 }
 
-func newForeignArgs(p *Plan) []foreignArgs {
+// hostWindow is a window of the host data of an input, of none when input is
+// below 0.
+type hostWindow struct {
+	input     int
+	off, size int64
+}
+
+// foreignArgs makes room for the operands of the foreign nodes.
+func (p *Plan) foreignArgs() []foreignArgs {
 	var list []foreignArgs
 	for i := range p.steps {
 		n := p.steps[i].node
 		if n.Kind != kernelgraph.ForeignNode {
 			continue
 		}
-		f := foreignArgs{step: i, in: make([]device.Tensor, len(n.In)), out: make([]device.Tensor, len(n.Out))}
-		for j, r := range n.In {
-			f.fromInput = append(f.fromInput, -1)
+		f := foreignArgs{step: i, in: p.tensors(n.In), out: p.tensors(n.Out)}
+		for _, r := range n.In {
+			w := hostWindow{input: -1}
 			if r != kernelgraph.Absent {
-				f.in[j].Desc = p.Graph.Tensors[r].Desc
-				if p.Graph.Tensors[r].Kind == kernelgraph.Input {
-					f.fromInput[j] = p.Graph.Tensors[r].Index
+				t := &p.Graph.Tensors[r]
+				if base := &p.Graph.Tensors[t.Base]; base.Kind == kernelgraph.Input {
+					w = hostWindow{base.Index, t.Offset, t.Desc.Bytes()}
 				}
 			}
-		}
-		for j, r := range n.Out {
-			if r != kernelgraph.Absent {
-				f.out[j].Desc = p.Graph.Tensors[r].Desc
-			}
+			f.host = append(f.host, w)
 		}
 		list = append(list, f)
 	}
 	return list
+}
+
+// tensors makes tensors without data.
+func (p *Plan) tensors(refs []kernelgraph.Ref) []device.Tensor {
+	ts := make([]device.Tensor, len(refs))
+	for i, r := range refs {
+		if r != kernelgraph.Absent {
+			ts[i].Desc = p.Graph.Tensors[r].Desc
+		}
+	}
+	return ts
 }
 
 func (r *Runner) bindForeign() {
@@ -73,9 +88,13 @@ func (r *Runner) bindForeign() {
 func (r *Runner) refreshHost(in []device.Tensor) {
 	for x := range r.foreign {
 		f := &r.foreign[x]
-		for j, i := range f.fromInput {
-			if i >= 0 {
-				f.in[j].Host = in[i].Host
+		for j, w := range f.host {
+			if w.input < 0 {
+				continue
+			}
+			f.in[j].Host = nil
+			if h := in[w.input].Host; int64(len(h)) >= w.off+w.size {
+				f.in[j].Host = h[w.off : w.off+w.size : w.off+w.size]
 			}
 		}
 	}

@@ -62,6 +62,7 @@ func (r *Runner) begin(in, out []device.Tensor, workspace device.Buffer) error {
 	e := r.env
 	j := &r.job
 	j.Streams, j.HostRing, j.DeviceRing, j.Copy, j.Events, j.Moved = e.Streams, e.HostRing, e.DeviceRing, e.Copy, e.Events, 0
+	j.Started = false
 	if err := e.Policy.Begin(j); err != nil {
 		e.Policy.Abort(j)
 		return err
@@ -78,7 +79,7 @@ func (r *Runner) moveAll() error {
 			return err
 		}
 	}
-	return nil
+	return r.env.Policy.Flush(&r.job)
 }
 
 func (r *Runner) enqueue(ahead bool) error {
@@ -119,6 +120,7 @@ func (r *Runner) finish(err error) error {
 // kernel is moved right before it.
 func (r *Runner) enqueueSteps(move bool) error {
 	policy := r.env.Policy
+	r.job.Started = true
 	if err := policy.Start(&r.job); err != nil {
 		return err
 	}
@@ -139,6 +141,9 @@ func (r *Runner) enqueueSteps(move bool) error {
 				return err
 			}
 		}
+	}
+	if move {
+		return policy.Flush(&r.job)
 	}
 	return nil
 }

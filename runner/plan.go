@@ -4,7 +4,6 @@ import (
 	"goatb/device"
 	"goatb/kernelgraph"
 	"goatb/status"
-	"goatb/tensor"
 	"goatb/tiling"
 	"goatb/tilingcache"
 )
@@ -16,8 +15,6 @@ const tilingAlign = 512
 type Plan struct {
 	Graph     *kernelgraph.Graph
 	Workspace *kernelgraph.Workspace
-	// In and Out are the descriptors that the plan was made for.
-	In, Out []tensor.Desc
 
 	steps    []step
 	kernels  []kernelStep
@@ -54,10 +51,13 @@ type kernelStep struct {
 	operands []operand
 	scratch  operand
 	label    device.Label
-	// values are the indices of the inputs whose host values the tiling reads.
-	values    []int
+	// values are the host values that the tiling reads.
+	values    []window
 	cacheable bool
 }
+
+// window is part of the host values of an input: n values from the first on.
+type window struct{ input, first, n int }
 
 // source tells whose memory an operand is.
 type source uint8
@@ -80,7 +80,7 @@ type operand struct {
 // main is the operation's stream id, block the bytes of a tiling block and
 // slotBytes the largest tiling that is cached. Errors: ErrOutOfHostMemory when
 // the tilings exceed a block, ErrInvalidTensorAddr when a tiling reads the host
-// values of a tensor that is no input of the operation.
+// values of a tensor that is no part of an input of the operation.
 func NewPlan(g *kernelgraph.Graph, w *kernelgraph.Workspace, root string, main int, block, slotBytes int64) (*Plan, error) {
 	p := &Plan{Graph: g, Workspace: w, opKernels: map[string]int{}, main: -1}
 	for i := range g.Nodes {
@@ -109,13 +109,12 @@ func (p *Plan) addNode(n *kernelgraph.Node, root string, slotBytes int64) error 
 		k.label = device.Label{Op: root, Node: n.Path, Kernel: n.Kernel.Name()}
 		k.cacheable = !n.NoCache && int64(n.TilingSize) <= slotBytes
 		for _, r := range n.Val {
-			t := &p.Graph.Tensors[r]
-			base := &p.Graph.Tensors[t.Base]
-			if base.Kind != kernelgraph.Input || t.Desc.Bytes() != base.Desc.Bytes() {
-				return status.Errorf(status.ErrInvalidTensorAddr, "the tiling of %s reads the values of %s on the host: it must be an input of the operation with host data", n.Path, t.Name)
+			v, err := p.valuesOf(n, r)
+			if err != nil {
+				return err
 			}
-			k.values = append(k.values, base.Index)
-			p.values = addOnce(p.values, base.Index)
+			k.values = append(k.values, v)
+			p.values = addOnce(p.values, v.input)
 		}
 		p.operands += len(k.operands)
 		p.kernels = append(p.kernels, k)
@@ -130,6 +129,17 @@ func (p *Plan) addNode(n *kernelgraph.Node, root string, slotBytes int64) error 
 }
 
 const slotAlign = 64
+
+// valuesOf finds the host values that the tiling of n reads as r.
+func (p *Plan) valuesOf(n *kernelgraph.Node, r kernelgraph.Ref) (window, error) {
+	t := &p.Graph.Tensors[r]
+	base := &p.Graph.Tensors[t.Base]
+	size := base.Desc.DType.Size()
+	if base.Kind != kernelgraph.Input || t.Desc.DType != base.Desc.DType || t.Offset%size != 0 {
+		return window{}, status.Errorf(status.ErrInvalidTensorAddr, "the tiling of %s reads the values of %s on the host: it must be an input of the operation with host data", n.Path, t.Name)
+	}
+	return window{base.Index, int(t.Offset / size), int(t.Desc.Numel())}, nil
+}
 
 func addOnce(list []int, v int) []int {
 	for _, x := range list {
@@ -193,69 +203,18 @@ func (p *Plan) findStreams(main int) {
 }
 
 // findAliases finds the pairs of output and input that a caller may bind to the
-// same memory: nothing reads the input after the output's first write, and the
-// kernel that makes it works in place.
+// same memory.
 func (p *Plan) findAliases() {
 	g := p.Graph
-	nIn := len(g.Inputs)
-	p.alias = make([]bool, nIn*len(g.Outputs))
+	p.alias = make([]bool, len(g.Inputs)*len(g.Outputs))
+	sharing := kernelgraph.NewSharing(g)
 	for j, out := range g.Outputs {
-		if out == kernelgraph.Absent {
-			continue
-		}
 		for i, in := range g.Inputs {
-			if in != kernelgraph.Absent && len(p.streams) == 1 {
-				p.alias[j*nIn+i] = g.Tensors[in].Desc.Bytes() == g.Tensors[out].Desc.Bytes() && p.inPlace(in, out)
+			if in != kernelgraph.Absent && out != kernelgraph.Absent {
+				p.alias[j*len(g.Inputs)+i] = sharing.Allowed(in, out)
 			}
 		}
 	}
-}
-
-func (p *Plan) inPlace(in, out kernelgraph.Ref) bool {
-	written := false
-	for i := range p.steps {
-		n := p.steps[i].node
-		reads, writes := p.uses(n.In, in), p.uses(n.Out, out)
-		switch {
-		case reads && written:
-			return false
-		case reads && writes && n.Kind != kernelgraph.CopyNode && !(n.Kernel != nil && n.Kernel.InPlace()):
-			return false
-		case reads && writes && !p.exactly(n, in, out):
-			return false
-		}
-		written = written || writes
-	}
-	return true
-}
-
-// uses reports whether refs holds a window of base.
-func (p *Plan) uses(refs []kernelgraph.Ref, base kernelgraph.Ref) bool {
-	for _, r := range refs {
-		if r != kernelgraph.Absent && p.Graph.Tensors[r].Base == base {
-			return true
-		}
-	}
-	return false
-}
-
-// exactly reports whether n reads in and writes out through equal windows.
-func (p *Plan) exactly(n *kernelgraph.Node, in, out kernelgraph.Ref) bool {
-	for _, i := range n.In {
-		if i == kernelgraph.Absent || p.Graph.Tensors[i].Base != in {
-			continue
-		}
-		for _, o := range n.Out {
-			if o == kernelgraph.Absent || p.Graph.Tensors[o].Base != out {
-				continue
-			}
-			a, b := &p.Graph.Tensors[i], &p.Graph.Tensors[o]
-			if a.Offset != b.Offset || a.Desc.Bytes() != b.Desc.Bytes() {
-				return false
-			}
-		}
-	}
-	return true
 }
 
 // Kernels returns the number of kernels.

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"slices"
+	"strconv"
 
 	"goatb/device"
 	"goatb/kernel"
@@ -18,9 +19,12 @@ type Runner struct {
 	// operation with equal ones first.
 	Owner any
 
-	plan  *Plan
-	key   Key
-	env   *Env
+	plan *Plan
+	key  Key
+	env  *Env
+	// policy is that of the launch at hand: the context's may change between
+	// its two halves.
+	policy tiling.Policy
 	local *tilingcache.Local
 	job   tiling.Job
 	tally tally
@@ -34,18 +38,19 @@ type Runner struct {
 	current []*tilingcache.Entry
 	skip    []bool
 
-	// values and fresh hold host values by input: those of the last launch and
-	// those being read.
+	// values holds the host values of the last launch by input.
 	values [][]int64
-	fresh  []int64
 
 	in, out   []device.Buffer
 	workspace device.Buffer
 	bound     bool
 	prepared  bool
 
-	fork  device.Event
-	joins []device.Event
+	// fork and joins order the streams of a launch; forked says that the launch
+	// at hand has used them.
+	fork   device.Event
+	joins  []device.Event
+	forked bool
 }
 
 // Plan returns the runner's plan, nil before the first SetPlan.
@@ -84,7 +89,7 @@ func (r *Runner) SetPlan(p *Plan, key Key, env *Env) {
 		r.problems[k] = ks.node.Problem
 		r.problems[k].Values = make([][]int64, len(ks.values))
 	}
-	r.foreign = newForeignArgs(p)
+	r.foreign = p.foreignArgs()
 	r.job = tiling.Job{Slots: p.slots, Bytes: p.bytes, Launches: r.launches, Source: r, Main: p.main}
 }
 
@@ -139,38 +144,28 @@ func (k *Key) matches(in, out []device.Tensor, words []uint64) bool {
 	return true
 }
 
-// readValues reads the host values that tilings depend on and drops the current
-// tilings of kernels whose values changed.
-func (r *Runner) readValues(in []device.Tensor) error {
+// takeValues takes over the host values that tilings depend on and drops the
+// current tilings of kernels whose values changed.
+func (r *Runner) takeValues(values [][]int64) error {
 	for _, i := range r.plan.values {
-		var err error
-		if r.fresh, err = in[i].AppendValues(r.fresh[:0]); err != nil {
-			return inputError(err, i)
+		d := &r.plan.Graph.Tensors[r.plan.Graph.Inputs[i]].Desc
+		if i >= len(values) || int64(len(values[i])) != d.Numel() {
+			return status.Errorf(status.ErrInvalidTensorAddr, "want host data for %s: tilings read its values", d).On("input " + strconv.Itoa(i))
 		}
-		if r.values[i] != nil && slices.Equal(r.fresh, r.values[i]) {
+		if r.values[i] != nil && slices.Equal(values[i], r.values[i]) {
 			continue
 		}
-		r.values[i] = append(r.values[i][:0], r.fresh...)
+		r.values[i] = append(r.values[i][:0], values[i]...)
 		for k := range r.plan.kernels {
-			for v, input := range r.plan.kernels[k].values {
-				if input == i {
-					r.problems[k].Values[v] = r.values[i]
+			for v, w := range r.plan.kernels[k].values {
+				if w.input == i {
+					r.problems[k].Values[v] = r.values[i][w.first : w.first+w.n]
 					r.current[k] = nil
 				}
 			}
 		}
 	}
-	if !r.env.LocalOn {
-		clear(r.current)
-	}
 	return nil
-}
-
-func inputError(err error, i int) error {
-	if e, ok := err.(*status.OpError); ok {
-		return e.On("input " + itoa(i))
-	}
-	return err
 }
 
 // Tiling implements tiling.Source: it looks the tiling of kernel k up, locally,
@@ -189,14 +184,17 @@ func (r *Runner) Tiling(k int) ([]byte, kernel.Grid, error) {
 			return e.Bytes(), e.Grid, nil
 		}
 	}
+	if !r.env.LocalOn || !ks.cacheable {
+		e := r.local.Spare(k, &ks.query, values)
+		err := r.fill(k, e)
+		return e.Bytes(), e.Grid, ks.label.Place(err)
+	}
 	e := r.local.Replace(k, &ks.query, values)
 	if err := r.fill(k, e); err != nil {
 		return nil, kernel.Grid{}, ks.label.Place(err)
 	}
-	if r.env.LocalOn && ks.cacheable {
-		r.local.Keep(e)
-		r.current[k] = e
-	}
+	r.local.Keep(e)
+	r.current[k] = e
 	return e.Bytes(), e.Grid, nil
 }
 
@@ -225,8 +223,10 @@ func (r *Runner) fill(k int, e *tilingcache.Entry) error {
 	return nil
 }
 
-// unbind forgets all addresses, so that an idle runner keeps no memory alive.
+// unbind forgets all addresses, so that an idle runner keeps no memory alive,
+// and its key: whoever takes the runner brings a plan.
 func (r *Runner) unbind() {
+	r.Forget()
 	r.bound = false
 	clear(r.in)
 	clear(r.out)
@@ -264,5 +264,5 @@ func (r *Runner) Close() error {
 // skippable reports whether kernel k is a copy whose operands are bound to the
 // same memory.
 func (r *Runner) skippable(k int) bool {
-	return r.plan.kernels[k].node.Kind == kernelgraph.CopyNode && r.launches[k].Buffers[0] == r.launches[k].Buffers[1]
+	return r.plan.kernels[k].node.Kind == kernelgraph.CopyNode && r.launches[k].Buffers[0].Same(r.launches[k].Buffers[1])
 }

@@ -4,13 +4,15 @@
 // in a tiling block, a source of tilings, streams and rings. The runner calls
 // it in two halves, which may lie in two calls and on two goroutines:
 //
-//	Begin, Move for each kernel     the tilings are computed and set out
-//	Start, Before for each kernel   the kernels are enqueued, then End
+//	Begin, Move for each kernel, Flush         the tilings are computed and set out
+//	Start, Before for each kernel, then End    the kernels are enqueued
 //
-// Only the second half touches the execute streams. A policy that is not Ahead
-// has its two halves interleaved by Execute, kernel by kernel, so that the host
-// tiles kernel i+1 while the device runs kernel i. Abort undoes a launch that
-// failed or was never finished.
+// The first half touches the copy stream and no execute stream, the second half
+// the execute streams and not the copy stream: so one goroutine may do the first
+// half of a launch while another does the second half of the launch before. A
+// policy that is not Ahead has its two halves interleaved by Execute, kernel by
+// kernel, so that the host tiles kernel i+1 while the device runs kernel i.
+// Abort undoes a launch that failed or was never finished.
 //
 // A policy has no state of its own; what a launch needs lies in its Job.
 package tiling

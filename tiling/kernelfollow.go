@@ -32,6 +32,9 @@ func (KernelFollow) Move(j *Job, k int) error {
 	return nil
 }
 
+// Flush has nothing to give back.
+func (KernelFollow) Flush(*Job) error { return nil }
+
 // Start has nothing to do.
 func (KernelFollow) Start(*Job) error { return nil }
 

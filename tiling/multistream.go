@@ -1,6 +1,10 @@
 package tiling
 
-import "goatb/device"
+import (
+	"context"
+
+	"goatb/device"
+)
 
 // MultiStream copies tilings on a stream of their own that runs ahead of the
 // kernels: it records an event after each copy and each kernel waits for its
@@ -28,6 +32,7 @@ func (MultiStream) Begin(j *Job) error {
 		j.pending = make([]device.Event, len(j.Slots))
 	}
 	clear(j.pending)
+	j.lastCopy = nil
 	return j.takeBlocks()
 }
 
@@ -42,9 +47,15 @@ func (MultiStream) Move(j *Job, k int) error {
 		return err
 	}
 	e := j.Events.Next()
+	if err := j.Copy.Record(e); err != nil {
+		return err
+	}
 	j.pending[k], j.lastCopy = e, e
-	return j.Copy.Record(e)
+	return nil
 }
+
+// Flush gives the host block back after the copies.
+func (MultiStream) Flush(j *Job) error { return j.releaseHost(j.Copy) }
 
 // Start has nothing to do.
 func (MultiStream) Start(*Job) error { return nil }
@@ -55,24 +66,28 @@ func (MultiStream) Before(j *Job, k int) error {
 	return j.Streams[j.Slots[k].Stream].Wait(j.pending[k])
 }
 
-// End gives the host block back after the copies and the device block after the
-// kernels.
-func (MultiStream) End(j *Job) error {
-	if err := j.releaseHost(j.Copy); err != nil {
-		return err
-	}
-	return j.releaseDevice(j.Streams[j.Main])
-}
+// End gives the device block back after the kernels.
+func (MultiStream) End(j *Job) error { return j.releaseDevice(j.Streams[j.Main]) }
 
-// Abort gives both blocks back: the main stream first waits for the last copy,
-// so that neither a copy nor a kernel uses the device block once it is free.
+// Abort gives blocks back that the launch still holds. Before the second half
+// only copies may use them, and the copy stream waits for nobody: the host waits
+// for the last copy, in whatever goroutine it is. In the second half the main
+// stream waits for it, so that neither a copy nor a kernel uses the device block
+// once it is free.
 func (MultiStream) Abort(j *Job) {
 	if !j.hostOut && !j.devOut {
+		return
+	}
+	if !j.Started {
+		if j.lastCopy != nil {
+			_ = j.lastCopy.Synchronize(context.Background()) // fails on a closed device, which does no work
+		}
+		j.returnBlocks()
 		return
 	}
 	main := j.Streams[j.Main]
 	if j.lastCopy != nil {
 		_ = main.Wait(j.lastCopy) // fails on a closed stream, which has no work
 	}
-	j.abort(main)
+	j.abort(j.Copy, main)
 }

@@ -22,6 +22,9 @@ func (Overall) Begin(j *Job) error { return j.takeBlocks() }
 // Move puts the tiling of kernel k into the host block.
 func (Overall) Move(j *Job, k int) error { return j.stage(k) }
 
+// Flush has nothing to give back: the copy comes with Start.
+func (Overall) Flush(*Job) error { return nil }
+
 // Start copies the block on the main stream; the runner lets the other streams
 // of the launch wait for it.
 func (Overall) Start(j *Job) error {
@@ -44,4 +47,10 @@ func (Overall) End(j *Job) error {
 }
 
 // Abort gives both blocks back.
-func (Overall) Abort(j *Job) { j.abort(j.Streams[j.Main]) }
+func (Overall) Abort(j *Job) {
+	if !j.Started {
+		j.returnBlocks()
+		return
+	}
+	j.abort(j.Streams[j.Main], j.Streams[j.Main])
+}

@@ -24,6 +24,9 @@ type Policy interface {
 	// Move computes the tiling of kernel k and sends it on its way. It does
 	// not touch the execute streams.
 	Move(j *Job, k int) error
+	// Flush comes after the last Move: what only the first half needs goes
+	// back.
+	Flush(j *Job) error
 	// Start comes before the first kernel is enqueued.
 	Start(j *Job) error
 	// Before completes j.Launches[k] and orders it behind its tiling; the
@@ -31,7 +34,8 @@ type Policy interface {
 	Before(j *Job, k int) error
 	// End closes the launch: ring blocks go back by event.
 	End(j *Job) error
-	// Abort gives back what the launch still holds.
+	// Abort gives back what the launch still holds. It uses streams only where
+	// Job.Started says that some of the launch may be enqueued.
 	Abort(j *Job)
 }
 
@@ -67,6 +71,9 @@ type Job struct {
 	HostRing, DeviceRing *mempool.Ring
 	Copy                 device.Stream
 	Events               *EventRing
+	// Started says that the second half has begun; the runner sets it before
+	// Start and clears it before Begin.
+	Started bool
 	// Moved counts the tiling bytes that the launch moved.
 	Moved int64
 
@@ -127,13 +134,26 @@ func (j *Job) releaseDevice(s device.Stream) error {
 	return j.DeviceRing.Release(j.dev, s)
 }
 
-// abort gives blocks back that the launch still holds: by event, since some of
-// its work may be enqueued already.
-func (j *Job) abort(s device.Stream) {
-	if j.hostOut && j.releaseHost(s) != nil {
-		_ = j.HostRing.Return(j.host) // the stream is closed: nothing uses the block
+// abort gives blocks back that the launch still holds, the host block by an
+// event of `host` and the device block by one of `dev`: some of the launch may
+// be enqueued on them. Where a stream refuses, it is closed and uses nothing.
+func (j *Job) abort(host, dev device.Stream) {
+	if j.hostOut && j.releaseHost(host) != nil {
+		_ = j.HostRing.Return(j.host)
 	}
-	if j.devOut && j.releaseDevice(s) != nil {
+	if j.devOut && j.releaseDevice(dev) != nil {
+		_ = j.DeviceRing.Return(j.dev)
+	}
+}
+
+// returnBlocks gives blocks back that no enqueued work uses.
+func (j *Job) returnBlocks() {
+	if j.hostOut {
+		j.hostOut = false
+		_ = j.HostRing.Return(j.host) // fails when the ring is closed
+	}
+	if j.devOut {
+		j.devOut = false
 		_ = j.DeviceRing.Return(j.dev)
 	}
 }
