@@ -10,7 +10,7 @@ import (
 func aliasOf(c *reference.Input) map[int]int {
 	var p struct {
 		EnAccum    bool
-		KvCacheCfg int
+		KVCacheCfg int
 	}
 	if len(c.Param) > 0 && json.Unmarshal(c.Param, &p) != nil {
 		return nil
@@ -18,7 +18,7 @@ func aliasOf(c *reference.Input) map[int]int {
 	switch {
 	case c.Op == "LinearOperation" && p.EnAccum:
 		return map[int]int{0: 2}
-	case c.Op == "ReshapeAndCacheOperation" && p.KvCacheCfg == 1:
+	case c.Op == "ReshapeAndCacheOperation" && p.KVCacheCfg == 1:
 		return map[int]int{0: 1}
 	case c.Op == "ReshapeAndCacheOperation":
 		return map[int]int{0: 2, 1: 3}

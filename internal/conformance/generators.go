@@ -82,9 +82,9 @@ func linearData(in *inputs, fills []fill) {
 
 // reshapeAndCacheData draws distinct slots in an empty cache.
 func reshapeAndCacheData(in *inputs, _ []fill) {
-	p := decodeParam(in, struct{ CompressType, KvCacheCfg int }{})
+	p := decodeParam(in, struct{ CompressType, KVCacheCfg int }{})
 	caches, slots := []int{2, 3}, 4
-	if p.KvCacheCfg == 1 {
+	if p.KVCacheCfg == 1 {
 		caches, slots = []int{1}, 2
 	}
 	if slots >= len(in.descs) {

@@ -9,8 +9,8 @@ import (
 // attentionParam holds the JSON parameters that decide which operands an
 // attention operation has.
 type attentionParam struct {
-	HeadNum, KvHeadNum                           int64
-	CalcType, MaskType, KvcacheCfg, MlaVHeadSize int
+	HeadNum, KVHeadNum                           int64
+	CalcType, MaskType, KvcacheCfg, MLAVHeadSize int
 	QuantType, CompressType, ScaleType           int
 	BatchRunStatusEnable, HasQuantOffset         bool
 	SeqLen                                       []int64
@@ -108,7 +108,7 @@ func selfAttentionData(in *inputs, _ []fill) {
 
 func encoderData(c *cursor, p *attentionParam, q *tensor.Desc) {
 	c.next(uniform(-1, 1))
-	if p.MlaVHeadSize == 0 {
+	if p.MLAVHeadSize == 0 {
 		c.next(uniform(-1, 1))
 	}
 	if p.MaskType != 0 && p.MaskType != maskCausal {
@@ -151,8 +151,8 @@ func prefixData(c *cursor, p *attentionParam, q *tensor.Desc) {
 func cachedShapes(in *inputs, p *attentionParam) {
 	const layers, batch, maxSeq, width = 4, 3, 10, 8
 	const tokens = batch * 3
-	hidden, kvHidden := p.HeadNum*width, p.KvHeadNum*width
-	if p.KvHeadNum == 0 {
+	hidden, kvHidden := p.HeadNum*width, p.KVHeadNum*width
+	if p.KVHeadNum == 0 {
 		kvHidden = hidden
 	}
 	shapes := []tensor.Shape{
@@ -216,7 +216,7 @@ func pagedAttentionData(in *inputs, _ []fill) {
 		cacheFill = uniform(-6, 6)
 	}
 	k := c.next(cacheFill)
-	if p.MlaVHeadSize == 0 {
+	if p.MLAVHeadSize == 0 {
 		c.next(cacheFill)
 	}
 	if q == nil || k == nil || k.Rank() != 4 {

@@ -48,7 +48,7 @@ func pagedName(p *attention.PagedAttention) string {
 		{p.HasQuantOffset, "offset"},
 		{p.CompressType != attention.PagedCompressNone, p.CompressType.String()},
 		{p.ScaleType != attention.ScaleTOR, p.ScaleType.String()},
-		{p.MlaVHeadSize > 0, "MLA"},
+		{p.MLAVHeadSize > 0, "MLA"},
 		{p.BatchRunStatusEnable, "batchStatus"},
 	} {
 		if x.there {

@@ -60,8 +60,8 @@ func layerGraph(c *Config) (*atb.Op, error) {
 	b.Reshape("v", heads(c.KVHeads), "v_heads")
 	b.AddSpec(cache.DefaultReshapeAndCache(), []string{"k_heads", "v_heads", "k_cache", "v_cache", "slots"}, []string{"k_cache", "v_cache"})
 	paged := attention.DefaultPagedAttention()
-	paged.HeadNum, paged.KvHeadNum = c.Heads, c.KVHeads
-	paged.QkScale = float32(1 / math.Sqrt(float64(d)))
+	paged.HeadNum, paged.KVHeadNum = c.Heads, c.KVHeads
+	paged.QKScale = float32(1 / math.Sqrt(float64(d)))
 	b.AddSpec(paged, []string{"q_heads", "k_cache", "v_cache", "tables", "contexts"}, []string{"att_heads"})
 	b.Reshape("att_heads", flat, "att")
 	b.AddSpec(project(), []string{"att", "wo"}, []string{"o"})

@@ -25,7 +25,7 @@ import (
 //	query           [n, headNum, dk]         f32 f16 bf16, int8 with QuantOffline and QuantOnline
 //	kCache          [blocks, bs, kvHeadNum, dk], in layout BNSD [blocks, kvHeadNum, bs, dk]
 //	                                         as query; int8 with QuantDequantFusion
-//	vCache          as kCache, last size dv; not with MlaVHeadSize
+//	vCache          as kCache, last size dv; not with MLAVHeadSize
 //	blockTables     [b, columns]             int32
 //	contextLens     [b]                      int32, host values
 //	mask            with MaskType            f32 f16 bf16
@@ -54,7 +54,7 @@ import (
 //   - SPEC: sequence i has qSeqLens[i] query rows, one after the other. All see
 //     the whole context but for what the mask hides. Query rows behind the last
 //     sequence are padding and give zeros.
-//   - MlaVHeadSize: a value is the first MlaVHeadSize columns of its key's row;
+//   - MLAVHeadSize: a value is the first MLAVHeadSize columns of its key's row;
 //     kvHeadNum is 1.
 //   - KVHEAD, KVHEAD_ROPE: contextLens, blockTables (and batchRunStatus) have an
 //     entry per sequence and kv head, caches have one head; razorOffset is added
@@ -78,10 +78,10 @@ type PagedAttention struct {
 	HeadNum int `json:"headNum"`
 	// QScale is not used.
 	QScale float32 `json:"qScale"`
-	// QkScale multiplies the raw scores.
-	QkScale float32 `json:"qkScale"`
-	// KvHeadNum is the number of key and value heads; 0 means HeadNum.
-	KvHeadNum int `json:"kvHeadNum"`
+	// QKScale multiplies the raw scores.
+	QKScale float32 `json:"qkScale"`
+	// KVHeadNum is the number of key and value heads; 0 means HeadNum.
+	KVHeadNum int `json:"kvHeadNum"`
 	// MaskType says what the mask's rows are.
 	MaskType PagedMaskType `json:"maskType"`
 	// BatchRunStatusEnable adds the input batchRunStatus.
@@ -100,22 +100,22 @@ type PagedAttention struct {
 	ScaleType ScaleType `json:"scaleType"`
 	// InputLayout is the layout of the caches.
 	InputLayout InputLayout `json:"inputLayout"`
-	// MlaVHeadSize is the size of values that lie in the keys, 0 where there
+	// MLAVHeadSize is the size of values that lie in the keys, 0 where there
 	// is a value cache.
-	MlaVHeadSize int `json:"mlaVHeadSize"`
+	MLAVHeadSize int `json:"mlaVHeadSize"`
 }
 
-// DefaultPagedAttention returns ATB's defaults: QkScale 1, everything else 0.
+// DefaultPagedAttention returns ATB's defaults: QKScale 1, everything else 0.
 // HeadNum must be set.
-func DefaultPagedAttention() PagedAttention { return PagedAttention{QkScale: 1} }
+func DefaultPagedAttention() PagedAttention { return PagedAttention{QKScale: 1} }
 
 var _ operation.ValueChecker = PagedAttention{}
 
-// maxMlaSize is the largest MlaVHeadSize.
+// maxMlaSize is the largest MLAVHeadSize.
 const maxMlaSize = 576
 
 func (p PagedAttention) spec() bool     { return p.CalcType == PagedCalcSpec }
-func (p PagedAttention) mla() bool      { return p.MlaVHeadSize > 0 }
+func (p PagedAttention) mla() bool      { return p.MLAVHeadSize > 0 }
 func (p PagedAttention) compress() bool { return p.CompressType != PagedCompressNone }
 func (p PagedAttention) masked() bool   { return p.MaskType != PagedMaskNone }
 
@@ -130,7 +130,7 @@ func (p PagedAttention) quantOffset() bool {
 }
 
 // kvHeads is the number of key and value heads.
-func (p PagedAttention) kvHeads() int64 { return int64(keyHeads(p.HeadNum, p.KvHeadNum)) }
+func (p PagedAttention) kvHeads() int64 { return int64(keyHeads(p.HeadNum, p.KVHeadNum)) }
 
 // Infer returns the query's descriptor with the values' head size.
 func (p PagedAttention) Infer(q *operation.Query) ([]tensor.Desc, error) {
@@ -146,7 +146,7 @@ func (p PagedAttention) Infer(q *operation.Query) ([]tensor.Desc, error) {
 // valueSize is the size of a value.
 func (p PagedAttention) valueSize(q *operation.Query, x *pagedPorts) int64 {
 	if p.mla() {
-		return int64(p.MlaVHeadSize)
+		return int64(p.MLAVHeadSize)
 	}
 	return q.In[x.value].Dim(3)
 }

@@ -12,19 +12,19 @@ import (
 )
 
 func TestPagedValidate(t *testing.T) {
-	base := PagedAttention{HeadNum: 4, KvHeadNum: 2, QkScale: 1}
-	mla := PagedAttention{HeadNum: 4, KvHeadNum: 1, QkScale: 1, MlaVHeadSize: 512}
+	base := PagedAttention{HeadNum: 4, KVHeadNum: 2, QKScale: 1}
+	mla := PagedAttention{HeadNum: 4, KVHeadNum: 1, QKScale: 1, MLAVHeadSize: 512}
 	for name, c := range map[string]struct {
 		from   PagedAttention
 		change func(*PagedAttention)
 		ok     bool
 	}{
 		"plain":             {base, func(p *PagedAttention) {}, true},
-		"kv heads as heads": {base, func(p *PagedAttention) { p.KvHeadNum = 0 }, true},
+		"kv heads as heads": {base, func(p *PagedAttention) { p.KVHeadNum = 0 }, true},
 		"no heads":          {base, func(p *PagedAttention) { p.HeadNum = 0 }, false},
 		"negative heads":    {base, func(p *PagedAttention) { p.HeadNum = -4 }, false},
-		"negative kv heads": {base, func(p *PagedAttention) { p.KvHeadNum = -1 }, false},
-		"uneven heads":      {base, func(p *PagedAttention) { p.KvHeadNum = 3 }, false},
+		"negative kv heads": {base, func(p *PagedAttention) { p.KVHeadNum = -1 }, false},
+		"uneven heads":      {base, func(p *PagedAttention) { p.KVHeadNum = 3 }, false},
 		"mask range":        {base, func(p *PagedAttention) { p.MaskType = 6 }, false},
 		"mask below":        {base, func(p *PagedAttention) { p.MaskType = -1 }, false},
 		"mask free":         {base, func(p *PagedAttention) { p.MaskType = PagedMaskFree }, true},
@@ -95,10 +95,10 @@ func TestPagedValidate(t *testing.T) {
 		"mla compress":         {mla, func(p *PagedAttention) { p.CompressType = PagedCompressKVHead }, false},
 		"mla logN":             {mla, func(p *PagedAttention) { p.ScaleType = ScaleLogN }, false},
 		"mla bnsd":             {mla, func(p *PagedAttention) { p.InputLayout = LayoutBNSD }, false},
-		"mla kv heads":         {mla, func(p *PagedAttention) { p.KvHeadNum = 2 }, false},
-		"mla kv heads default": {mla, func(p *PagedAttention) { p.KvHeadNum = 0 }, false},
-		"mla size":             {mla, func(p *PagedAttention) { p.MlaVHeadSize = 577 }, false},
-		"mla negative":         {mla, func(p *PagedAttention) { p.MlaVHeadSize = -1 }, false},
+		"mla kv heads":         {mla, func(p *PagedAttention) { p.KVHeadNum = 2 }, false},
+		"mla kv heads default": {mla, func(p *PagedAttention) { p.KVHeadNum = 0 }, false},
+		"mla size":             {mla, func(p *PagedAttention) { p.MLAVHeadSize = 577 }, false},
+		"mla negative":         {mla, func(p *PagedAttention) { p.MLAVHeadSize = -1 }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := c.from
@@ -115,8 +115,8 @@ func TestPagedValidate(t *testing.T) {
 func TestPagedJSON(t *testing.T) {
 	s, err := decodePaged([]byte(`{"headNum":32,"qkScale":0.5,"kvHeadNum":0,"outDataType":27,"quantType":3,"rsv":[0]}`))
 	require.NoError(t, err)
-	assert.Equal(t, PagedAttention{HeadNum: 32, QkScale: 0.5, OutDataType: tensor.BFloat16, QuantType: QuantOnline}, s)
-	assert.Equal(t, float32(1), DefaultPagedAttention().QkScale)
+	assert.Equal(t, PagedAttention{HeadNum: 32, QKScale: 0.5, OutDataType: tensor.BFloat16, QuantType: QuantOnline}, s)
+	assert.Equal(t, float32(1), DefaultPagedAttention().QKScale)
 	for _, text := range []string{`{"qkScale":0.5,"kvHeadNum":2}`, `{"headNum":4,"kvHeadNum":2}`, `{"headNum":4,"qkScale":1}`} {
 		_, err := decodePaged([]byte(text))
 		assert.ErrorIs(t, err, status.ErrInvalidParam, text)
@@ -134,7 +134,7 @@ type pagedChange struct {
 // profile of the mathematics agrees unless native says otherwise.
 func TestPagedSetupRefuses(t *testing.T) {
 	f16, i8, i32, f32 := tensor.Float16, tensor.Int8, tensor.Int32, tensor.Float32
-	plain := PagedAttention{HeadNum: 4, KvHeadNum: 2, QkScale: 1}
+	plain := PagedAttention{HeadNum: 4, KVHeadNum: 2, QKScale: 1}
 	with := func(change func(*PagedAttention)) PagedAttention {
 		p := plain
 		change(&p)
@@ -149,7 +149,7 @@ func TestPagedSetupRefuses(t *testing.T) {
 	rope := with(func(p *PagedAttention) { p.CompressType = PagedCompressKVHeadRope })
 	logN := with(func(p *PagedAttention) { p.ScaleType = ScaleLogN })
 	bnsd := with(func(p *PagedAttention) { p.InputLayout = LayoutBNSD })
-	mla := PagedAttention{HeadNum: 4, KvHeadNum: 1, QkScale: 1, MlaVHeadSize: 8}
+	mla := PagedAttention{HeadNum: 4, KVHeadNum: 1, QKScale: 1, MLAVHeadSize: 8}
 	const none, rank, dim = status.OK, status.ErrInvalidTensorDimNum, status.ErrInvalidTensorDim
 	// The cases' sizes: 4 sequences, 6 columns, 25 blocks of 4, 8 query rows
 	// with SPEC, 6 contexts of 3 tokens by head.
@@ -243,9 +243,9 @@ func pagedOperands(t *testing.T, p PagedAttention, change []pagedChange) (in, ou
 // have.
 func TestPagedLimits(t *testing.T) {
 	plain := func(heads, kvHeads int) PagedAttention {
-		return PagedAttention{HeadNum: heads, KvHeadNum: kvHeads, QkScale: 1}
+		return PagedAttention{HeadNum: heads, KVHeadNum: kvHeads, QKScale: 1}
 	}
-	mla := PagedAttention{HeadNum: 16, KvHeadNum: 1, QkScale: 1, MlaVHeadSize: 512}
+	mla := PagedAttention{HeadNum: 16, KVHeadNum: 1, QKScale: 1, MLAVHeadSize: 512}
 	for _, c := range []struct {
 		name       string
 		spec       PagedAttention
@@ -262,13 +262,13 @@ func TestPagedLimits(t *testing.T) {
 		{"577 values", plain(4, 2), 64, 577, 16, false},
 		{"mla at 256, 16 heads", mla, 576, 512, 256, true},
 		{"mla at 257, 16 heads", mla, 576, 512, 257, false},
-		{"mla at 256, 8 heads", PagedAttention{HeadNum: 8, KvHeadNum: 1, QkScale: 1, MlaVHeadSize: 512}, 576, 512, 256, false},
-		{"mla at 256, spec", PagedAttention{HeadNum: 16, KvHeadNum: 1, QkScale: 1, MlaVHeadSize: 512, CalcType: PagedCalcSpec}, 576, 512, 256, false},
-		{"logN", PagedAttention{HeadNum: 4, KvHeadNum: 2, ScaleType: ScaleLogN}, 128, 128, 128, true},
-		{"logN elements", PagedAttention{HeadNum: 4, KvHeadNum: 2, ScaleType: ScaleLogN}, 128, 128, 144, false},
-		{"logN size", PagedAttention{HeadNum: 4, KvHeadNum: 2, ScaleType: ScaleLogN}, 272, 272, 16, false},
-		{"logN sizes", PagedAttention{HeadNum: 4, KvHeadNum: 2, ScaleType: ScaleLogN}, 128, 64, 16, false},
-		{"head sizes", PagedAttention{HeadNum: 4, KvHeadNum: 2, CompressType: PagedCompressKVHead}, 128, 96, 16, false},
+		{"mla at 256, 8 heads", PagedAttention{HeadNum: 8, KVHeadNum: 1, QKScale: 1, MLAVHeadSize: 512}, 576, 512, 256, false},
+		{"mla at 256, spec", PagedAttention{HeadNum: 16, KVHeadNum: 1, QKScale: 1, MLAVHeadSize: 512, CalcType: PagedCalcSpec}, 576, 512, 256, false},
+		{"logN", PagedAttention{HeadNum: 4, KVHeadNum: 2, ScaleType: ScaleLogN}, 128, 128, 128, true},
+		{"logN elements", PagedAttention{HeadNum: 4, KVHeadNum: 2, ScaleType: ScaleLogN}, 128, 128, 144, false},
+		{"logN size", PagedAttention{HeadNum: 4, KVHeadNum: 2, ScaleType: ScaleLogN}, 272, 272, 16, false},
+		{"logN sizes", PagedAttention{HeadNum: 4, KVHeadNum: 2, ScaleType: ScaleLogN}, 128, 64, 16, false},
+		{"head sizes", PagedAttention{HeadNum: 4, KVHeadNum: 2, CompressType: PagedCompressKVHead}, 128, 96, 16, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			x := newPagedCase(c.spec, tensor.Float16, 1)
@@ -292,9 +292,9 @@ func TestPagedLimits(t *testing.T) {
 
 // Blocked caches pass the board's table and are refused, never misread.
 func TestPagedRefusesBlockedCaches(t *testing.T) {
-	in, out := pagedOperands(t, PagedAttention{HeadNum: 4, KvHeadNum: 2, QkScale: 1}, nil)
+	in, out := pagedOperands(t, PagedAttention{HeadNum: 4, KVHeadNum: 2, QKScale: 1}, nil)
 	in[1].Format, in[2].Format = tensor.FractalNZ, tensor.FractalNZ
-	p := PagedAttention{HeadNum: 4, KvHeadNum: 2, QkScale: 1}
+	p := PagedAttention{HeadNum: 4, KVHeadNum: 2, QKScale: 1}
 	_, err := operation.InferShape(p, operation.Board910B(), in)
 	assert.ErrorIs(t, err, status.ErrInvalidTensorFormat)
 	err = operation.CheckSetup(p, operation.Board910B(), in, out, nil)

@@ -29,7 +29,7 @@ var (
 // sampleCase makes a case over the sample: every sequence has its own copy of
 // the first keys and values.
 func sampleCase(spec PagedAttention, bs int64, contexts ...int64) *pagedCase {
-	spec.HeadNum, spec.KvHeadNum, spec.QkScale = 1, 1, float32(1/math.Sqrt2)
+	spec.HeadNum, spec.KVHeadNum, spec.QKScale = 1, 1, float32(1/math.Sqrt2)
 	c := newPagedCase(spec, tensor.Float32, 1)
 	c.dk, c.dv, c.bs, c.contexts, c.qLens, c.status = 2, 2, bs, contexts, nil, nil
 	c.columns = (3 + bs - 1) / bs
@@ -107,7 +107,7 @@ func TestPagedEmptyContext(t *testing.T) {
 	c = sampleCase(PagedAttention{}, 2, 0, 0).fill()
 	c.want(t, seenOf[0], seenOf[0])
 
-	m := newPagedCase(PagedAttention{HeadNum: 1, KvHeadNum: 1, QkScale: 0.7, MlaVHeadSize: 8}, tensor.Float32, 4)
+	m := newPagedCase(PagedAttention{HeadNum: 1, KVHeadNum: 1, QKScale: 0.7, MLAVHeadSize: 8}, tensor.Float32, 4)
 	m.contexts = []int64{2, 0, 3}
 	m.build().check(t)
 }
@@ -179,7 +179,7 @@ func TestPagedBlockSizes(t *testing.T) {
 
 // Prefill that resumes from the cache gives what a prefill at once gives.
 func TestPagedPrefillResumes(t *testing.T) {
-	spec := PagedAttention{HeadNum: 4, KvHeadNum: 2, QkScale: 0.4, CalcType: PagedCalcSpec, MaskType: PagedMaskNorm}
+	spec := PagedAttention{HeadNum: 4, KVHeadNum: 2, QKScale: 0.4, CalcType: PagedCalcSpec, MaskType: PagedMaskNorm}
 	at := func(context, rows int64) *pagedCase {
 		c := newPagedCase(spec, tensor.Float32, 11)
 		c.bs, c.columns, c.blocks, c.contexts, c.qLens, c.maskColumns = 2, 2, 2, []int64{context}, []int64{rows}, 4
@@ -242,7 +242,7 @@ func TestPagedFiniteMask(t *testing.T) {
 
 func TestPagedHeadSize256(t *testing.T) {
 	for _, layout := range []InputLayout{LayoutBSND, LayoutBNSD} {
-		c := newPagedCase(PagedAttention{HeadNum: 2, KvHeadNum: 1, QkScale: 0.06, InputLayout: layout}, tensor.Float16, 2)
+		c := newPagedCase(PagedAttention{HeadNum: 2, KVHeadNum: 1, QKScale: 0.06, InputLayout: layout}, tensor.Float16, 2)
 		c.dk, c.dv = 256, 256
 		c.build().check(t)
 	}
@@ -250,7 +250,7 @@ func TestPagedHeadSize256(t *testing.T) {
 
 // What ReshapeAndCache writes, block by block, PagedAttention reads.
 func TestPagedReadsWhatReshapeAndCacheWrites(t *testing.T) {
-	c := newPagedCase(PagedAttention{HeadNum: 4, KvHeadNum: 2, QkScale: 0.3}, tensor.Float16, 8)
+	c := newPagedCase(PagedAttention{HeadNum: 4, KVHeadNum: 2, QKScale: 0.3}, tensor.Float16, 8)
 	c.contexts = []int64{7, 24, 1}
 	c.build()
 	var slots []int32
@@ -361,7 +361,7 @@ func TestPagedSkippedSequences(t *testing.T) {
 
 // With contexts by head the statuses may be by sequence.
 func TestPagedStatusBySequence(t *testing.T) {
-	spec := PagedAttention{HeadNum: 4, KvHeadNum: 2, QkScale: 0.3, CompressType: PagedCompressKVHead, BatchRunStatusEnable: true}
+	spec := PagedAttention{HeadNum: 4, KVHeadNum: 2, QKScale: 0.3, CompressType: PagedCompressKVHead, BatchRunStatusEnable: true}
 	byHead := newPagedCase(spec, tensor.Float32, 5)
 	byHead.status = []int64{1, 1, 0, 0, 1, 1}
 	want, _ := byHead.build().run(t)
@@ -403,9 +403,9 @@ func TestPagedProblemsTellCombinationsApart(t *testing.T) {
 			}
 		}
 	}
-	p := PagedAttention{HeadNum: 4, KvHeadNum: 2, QkScale: 0.25}
+	p := PagedAttention{HeadNum: 4, KVHeadNum: 2, QKScale: 0.25}
 	wider := p
-	wider.QkScale = 0.5
+	wider.QKScale = 0.5
 	c, d := newPagedCase(p, tensor.Float32, 1).build(), newPagedCase(wider, tensor.Float32, 1).build()
 	for _, x := range []*pagedCase{c, d, c, d, d, c} {
 		x.check(t)

@@ -47,7 +47,7 @@ func (p PagedAttention) kernelParams() paged.Params {
 		quant = paged.Online
 	}
 	return paged.Params{
-		Scale: p.QkScale, Heads: int64(p.HeadNum), KVHeads: p.kvHeads(), ValueDim: int64(p.MlaVHeadSize),
+		Scale: p.QKScale, Heads: int64(p.HeadNum), KVHeads: p.kvHeads(), ValueDim: int64(p.MLAVHeadSize),
 		Mask: p.maskMode(), Quant: quant, HeadMajor: p.InputLayout == LayoutBNSD, PerHead: p.compress(),
 		QueryLens: p.spec(), RunStatus: p.BatchRunStatusEnable,
 	}

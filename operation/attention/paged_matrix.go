@@ -40,14 +40,14 @@ func pagedProduct() iter.Seq[PagedAttention] {
 				n /= r
 			}
 			p := PagedAttention{
-				HeadNum: 4, KvHeadNum: 2, QkScale: 0.25,
+				HeadNum: 4, KVHeadNum: 2, QKScale: 0.25,
 				MaskType: PagedMaskType(digit[0]), CalcType: PagedCalcType(digit[1]),
 				QuantType: QuantType(digit[2]), HasQuantOffset: digit[3] == 1,
 				CompressType: PagedCompressType(digit[4]), ScaleType: ScaleType(digit[5]),
 				InputLayout: InputLayout(digit[6]), BatchRunStatusEnable: digit[7] == 1,
 			}
 			if digit[8] == 1 {
-				p.KvHeadNum, p.MlaVHeadSize = 1, 8
+				p.KVHeadNum, p.MLAVHeadSize = 1, 8
 			}
 			if p.int8All() {
 				p.OutDataType = tensor.Float16

@@ -39,7 +39,7 @@ func (c *pagedCase) row(out []float64, s, token, position, h int64) {
 	if p.BatchRunStatusEnable && c.status[s] == 0 {
 		return
 	}
-	scale := float64(p.QkScale)
+	scale := float64(p.QKScale)
 	if p.ScaleType == ScaleLogN {
 		scale *= c.values["logN"][s]
 	}

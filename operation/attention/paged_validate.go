@@ -7,7 +7,7 @@ import (
 
 // Validate checks the parameters alone.
 func (p PagedAttention) Validate() error {
-	if err := checkHeads(p.HeadNum, p.KvHeadNum); err != nil {
+	if err := checkHeads(p.HeadNum, p.KVHeadNum); err != nil {
 		return err
 	}
 	for _, e := range [...]struct {
@@ -20,7 +20,7 @@ func (p PagedAttention) Validate() error {
 		{"calcType", int(p.CalcType), int(PagedCalcSpec)},
 		{"scaleType", int(p.ScaleType), int(ScaleLogN)},
 		{"inputLayout", int(p.InputLayout), int(LayoutBNSD)},
-		{"mlaVHeadSize", p.MlaVHeadSize, maxMlaSize},
+		{"mlaVHeadSize", p.MLAVHeadSize, maxMlaSize},
 	} {
 		if err := inRange(e.name, e.v, e.top); err != nil {
 			return err
@@ -29,8 +29,8 @@ func (p PagedAttention) Validate() error {
 	if p.int8All() && p.OutDataType != tensor.Float16 && p.OutDataType != tensor.BFloat16 {
 		return status.Errorf(status.ErrInvalidParam, "outDataType: want f16 or bf16 with quantType %s, got %s", p.QuantType, p.OutDataType)
 	}
-	if p.mla() && p.KvHeadNum != 1 {
-		return status.Errorf(status.ErrInvalidParam, "kvHeadNum: want 1 with mlaVHeadSize, got %d", p.KvHeadNum)
+	if p.mla() && p.KVHeadNum != 1 {
+		return status.Errorf(status.ErrInvalidParam, "kvHeadNum: want 1 with mlaVHeadSize, got %d", p.KVHeadNum)
 	}
 	return p.checkExclusions()
 }

@@ -107,14 +107,14 @@ func TestPagedSplit(t *testing.T) {
 			c.spec.MaskType = PagedMaskNorm
 			c.maskColumns = 2500
 		},
-		"mla": func(c *pagedCase) { c.spec.MlaVHeadSize = 8; c.dk = 12 },
+		"mla": func(c *pagedCase) { c.spec.MLAVHeadSize = 8; c.dk = 12 },
 		"spec": func(c *pagedCase) {
 			c.spec.CalcType, c.spec.MaskType, c.qLens = PagedCalcSpec, PagedMaskSpec, []int64{3}
 		},
 		"bnsd": func(c *pagedCase) { c.spec.InputLayout = LayoutBNSD },
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := PagedAttention{HeadNum: 3, KvHeadNum: 1, QkScale: 0.3}
+			p := PagedAttention{HeadNum: 3, KVHeadNum: 1, QKScale: 0.3}
 			c := newPagedCase(p, tensor.Float32, 9)
 			c.dk, c.bs, c.columns, c.contexts = 8, 128, 20, []int64{2300}
 			c.maskColumns = 2560
@@ -135,7 +135,7 @@ func TestPagedSplit(t *testing.T) {
 
 // The kernel list hangs on descriptors: lengths change nothing.
 func TestPagedPlanIgnoresLengths(t *testing.T) {
-	c := newPagedCase(PagedAttention{HeadNum: 3, KvHeadNum: 1, QkScale: 0.3}, tensor.Float32, 9)
+	c := newPagedCase(PagedAttention{HeadNum: 3, KVHeadNum: 1, QKScale: 0.3}, tensor.Float32, 9)
 	c.bs, c.columns, c.contexts = 128, 20, []int64{2300}
 	c.build()
 	long := c.kernels(t)
@@ -148,7 +148,7 @@ func TestPagedPlanIgnoresLengths(t *testing.T) {
 func TestPagedHeadSizesAndBlocks(t *testing.T) {
 	for _, size := range []struct{ dk, dv int64 }{{8, 8}, {80, 80}, {96, 64}, {100, 100}, {128, 128}, {256, 256}, {1, 3}} {
 		for _, bs := range []int64{1, 3, 16, 512} {
-			c := newPagedCase(PagedAttention{HeadNum: 4, KvHeadNum: 2, QkScale: 0.1}, tensor.Float32, 3)
+			c := newPagedCase(PagedAttention{HeadNum: 4, KVHeadNum: 2, QKScale: 0.1}, tensor.Float32, 3)
 			c.dk, c.dv, c.bs, c.columns = size.dk, size.dv, bs, (24+bs-1)/bs
 			c.build().check(t)
 		}
@@ -171,7 +171,7 @@ func TestPagedMaskShapes(t *testing.T) {
 		{PagedAttention{MaskType: PagedMaskSpec, CalcType: PagedCalcSpec}, []int64{8, 25}},
 	} {
 		p := x.spec
-		p.HeadNum, p.KvHeadNum, p.QkScale = 4, 2, 0.3
+		p.HeadNum, p.KVHeadNum, p.QKScale = 4, 2, 0.3
 		c := newPagedCase(p, tensor.Float32, 3)
 		c.maskShape = x.shape
 		c.build().check(t)

@@ -35,8 +35,8 @@ import (
 //   - PA_ENCODER: q, k, v, [mask], seqLen, [slopes], [logN], [qkDescale,
 //     qkOffset, vDescale, vOffset, [pScale]]: every sequence attends to itself.
 //     q, k and v are [n, heads*d] or [n,heads,d], in layout BNSD [b,heads,s,d].
-//     seqLen is [b], or [2,b]: query lengths and key lengths. With MlaVHeadSize
-//     there is no v: values are the first MlaVHeadSize columns of the keys.
+//     seqLen is [b], or [2,b]: query lengths and key lengths. With MLAVHeadSize
+//     there is no v: values are the first MLAVHeadSize columns of the keys.
 //   - PREFIX_ENCODER: q, kCache, vCache, blockTables, [mask], qSeqLen, kvSeqLen,
 //     [slopes]: caches are [blocks,blockSize,kvHeads,d] or [blocks,blockSize,
 //     kvHeads*d], blockTables [b,columns]; the rows are the last qSeqLen[i] of
@@ -110,7 +110,7 @@ type SelfAttention struct {
 	QuantType            QuantType     `json:"quantType"`
 	OutDataType          tensor.DType  `json:"outDataType"`
 	InputLayout          InputLayout   `json:"inputLayout"`
-	MlaVHeadSize         int           `json:"mlaVHeadSize"`
+	MLAVHeadSize         int           `json:"mlaVHeadSize"`
 	WindowSize           int           `json:"windowSize"`
 	CacheType            CacheType     `json:"cacheType"`
 }

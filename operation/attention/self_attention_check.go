@@ -134,8 +134,8 @@ func (c *selfCheck) headSizes() error {
 	if c.keySize, err = c.headSize(k, joined); err != nil {
 		return err
 	}
-	if c.p.MlaVHeadSize > 0 {
-		c.valueSize = int64(c.p.MlaVHeadSize)
+	if c.p.MLAVHeadSize > 0 {
+		c.valueSize = int64(c.p.MLAVHeadSize)
 		if c.valueSize > c.keySize {
 			return c.BadIn(badDim, k, "want head size at least mlaVHeadSize %d, got %d", c.valueSize, c.keySize)
 		}
@@ -166,7 +166,7 @@ func (c *selfCheck) limitHeads(k, v int) error {
 	if !limited {
 		return nil
 	}
-	mla := c.p.MlaVHeadSize > 0
+	mla := c.p.MLAVHeadSize > 0
 	wide := !mla && c.keySize != c.valueSize
 	if wide {
 		top, _ = c.Limit("wideHeadSize")

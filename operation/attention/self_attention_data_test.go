@@ -61,8 +61,8 @@ func newSelfData(spec SelfAttention, seed uint64) *selfData {
 	if spec.InputLayout == LayoutBNSD {
 		d.dv = d.dk
 	}
-	if spec.MlaVHeadSize > 0 {
-		d.dk, d.dv = 12, int64(spec.MlaVHeadSize)
+	if spec.MLAVHeadSize > 0 {
+		d.dk, d.dv = 12, int64(spec.MLAVHeadSize)
 	}
 	if spec.CalcType == SelfPAEncoder {
 		d.keys = slices.Clone(d.rows)
@@ -168,7 +168,7 @@ func (d *selfData) build() *selfData {
 		d.q = append(d.q, d.draw(d.rows[i]*d.heads()*d.dk))
 		d.k = append(d.k, d.draw(d.keys[i]*d.keyHeads()*d.dk))
 		d.v = append(d.v, d.draw(d.keys[i]*d.keyHeads()*d.dv))
-		if d.spec.MlaVHeadSize > 0 {
+		if d.spec.MLAVHeadSize > 0 {
 			for j := range d.v[i] {
 				row, c := int64(j)/d.dv, int64(j)%d.dv
 				d.v[i][j] = d.k[i][row*d.dk+c]

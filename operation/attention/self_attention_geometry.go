@@ -97,7 +97,7 @@ func (c *selfCheck) tokenKeys(a *attention.Params) error {
 	if a.Slots, err = c.tokens(c.s.key, a.KeyHeads, a.KeySize); err != nil {
 		return err
 	}
-	if c.p.MlaVHeadSize > 0 {
+	if c.p.MLAVHeadSize > 0 {
 		a.Value = a.Key
 		return nil
 	}

@@ -28,7 +28,7 @@ func (c *selfCheck) encoder() error {
 
 func (c *selfCheck) encoderRanks() error {
 	s := &c.s
-	if c.p.MlaVHeadSize > 0 {
+	if c.p.MLAVHeadSize > 0 {
 		if err := firstOf(c.InRank(badSize, s.query, 2, 3, 4), c.InRank(badSize, s.key, 2, 3, 4)); err != nil {
 			return err
 		}

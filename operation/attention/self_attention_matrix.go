@@ -59,7 +59,7 @@ func (c Combination) Spec(headNum, kvHeadNum int) SelfAttention {
 	p.InputLayout, p.QuantType, p.ScaleType = c.InputLayout, c.QuantType, c.ScaleType
 	p.BatchRunStatusEnable = c.BatchStatus
 	if c.Mla {
-		p.MlaVHeadSize = combinationMla
+		p.MLAVHeadSize = combinationMla
 	}
 	if c.MaskType.window() {
 		p.WindowSize = combinationWindow

@@ -11,7 +11,7 @@ const absent = -1
 
 // selfPorts are the positions of the inputs. keyCache and valueCache are what
 // the rows attend to: the caches, or the keys and values of PA_ENCODER, where
-// newKey and newValue are absent. With MlaVHeadSize valueCache is keyCache.
+// newKey and newValue are absent. With MLAVHeadSize valueCache is keyCache.
 type selfPorts struct {
 	query, newKey, newValue, key, value, table           int
 	mask, offset, seqLen, keySeqLen, layer, status       int
@@ -58,8 +58,8 @@ func (p *SelfAttention) ports() selfPorts {
 	s.place(&s.newKey, cached && !p.bypass())
 	s.place(&s.newValue, cached && !p.bypass())
 	s.place(&s.key, true)
-	s.place(&s.value, p.MlaVHeadSize == 0)
-	if p.MlaVHeadSize > 0 {
+	s.place(&s.value, p.MLAVHeadSize == 0)
+	if p.MLAVHeadSize > 0 {
 		s.value = s.key
 	}
 	s.place(&s.table, prefix)
@@ -156,7 +156,7 @@ func (p *SelfAttention) variant() string {
 	switch {
 	case p.CalcType == SelfPrefixEncoder:
 		return name + "PrefixEncoder" + when(p.MaskType.slopes(), "Slopes") + when(p.MaskType == SelfMaskCausal, "CausalMask")
-	case p.CalcType == SelfPAEncoder && p.MlaVHeadSize > 0:
+	case p.CalcType == SelfPAEncoder && p.MLAVHeadSize > 0:
 		return name + "MLA" + when(p.masked(), "Mask") + quant
 	case p.CalcType == SelfPAEncoder && p.InputLayout == LayoutBNSD:
 		return name + "EncoderBNSD"

@@ -53,7 +53,7 @@ func checkSelfRanges(p *SelfAttention) error {
 		inRange("cacheType", int(p.CacheType), int(CacheSWA)),
 		inRange("kernelType", int(p.KernelType), int(KernelHighPrecision)),
 		inRange("isTriuMask", p.IsTriuMask, 1),
-		inRange("mlaVHeadSize", p.MlaVHeadSize, maxMlaVHeadSize),
+		inRange("mlaVHeadSize", p.MLAVHeadSize, maxMlaVHeadSize),
 		refuse(p.WindowSize < 0, "windowSize: want at least 0, got %d", p.WindowSize),
 		refuse(!finite(p.QScale, p.QKScale), "qScale, qkScale: want finite numbers, got %v, %v", p.QScale, p.QKScale),
 		refuse(p.ClampMin != p.ClampMin || p.ClampMax != p.ClampMax, "clampMin, clampMax: got NaN"),
@@ -104,7 +104,7 @@ func checkSelfLayout(p *SelfAttention) error {
 	}
 	if p.CalcType == SelfPAEncoder {
 		return firstOf(
-			refuse(p.MlaVHeadSize != 0, "mlaVHeadSize: want 0 with layout BNSD, got %d", p.MlaVHeadSize),
+			refuse(p.MLAVHeadSize != 0, "mlaVHeadSize: want 0 with layout BNSD, got %d", p.MLAVHeadSize),
 			refuse(p.KernelType == KernelHighPrecision, "kernelType: want DEFAULT with layout BNSD, got %s", p.KernelType),
 			refuse(p.MaskType != SelfMaskNone, "maskType: want none with calcType PA_ENCODER in layout BNSD, got %s", p.MaskType),
 		)
@@ -116,7 +116,7 @@ func checkSelfLayout(p *SelfAttention) error {
 }
 
 func checkSelfMLA(p *SelfAttention) error {
-	if p.MlaVHeadSize == 0 {
+	if p.MLAVHeadSize == 0 {
 		return nil
 	}
 	return firstOf(

@@ -92,7 +92,7 @@ func randomData(c Combination, seed uint64) *selfData {
 		p.WindowSize = []int{1, 2, 7, 40, 500}[rng.IntN(5)]
 	}
 	if c.Mla {
-		p.MlaVHeadSize = []int{1, 5, 64}[rng.IntN(3)]
+		p.MLAVHeadSize = []int{1, 5, 64}[rng.IntN(3)]
 	}
 	if c.CalcType != SelfPrefixEncoder {
 		p.QScale = 0.5 + rng.Float32()
@@ -107,7 +107,7 @@ func randomData(c Combination, seed uint64) *selfData {
 	d.dk = []int64{1, 8, 72, 80, 100, 128}[rng.IntN(6)]
 	d.dv = d.dk
 	if c.Mla {
-		d.dv = int64(p.MlaVHeadSize)
+		d.dv = int64(p.MLAVHeadSize)
 		d.dk = d.dv + rng.Int64N(70)
 	} else if c.InputLayout == LayoutBSND && c.CalcType != SelfPrefixEncoder {
 		d.dv = []int64{1, 16, 33, d.dk}[rng.IntN(4)]

@@ -77,8 +77,8 @@ const (
 type ReshapeAndCache struct {
 	// CompressType tells which tokens each head keeps.
 	CompressType CompressType `json:"compressType"`
-	// KvCacheCfg tells what is written.
-	KvCacheCfg KVCacheConfig `json:"kvCacheCfg"`
+	// KVCacheCfg tells what is written.
+	KVCacheCfg KVCacheConfig `json:"kvCacheCfg"`
 }
 
 // DefaultReshapeAndCache returns ATB's defaults, which are all zero.
@@ -89,10 +89,10 @@ func (p ReshapeAndCache) Validate() error {
 	switch {
 	case p.CompressType < CompressNone || p.CompressType > CompressKVHeadRope:
 		return status.Errorf(status.ErrInvalidParam, "compressType: want 0 to %d, got %d", CompressKVHeadRope, p.CompressType)
-	case p.KvCacheCfg < KeyAndValue || p.KvCacheCfg > KeyAndValueNZ:
-		return status.Errorf(status.ErrInvalidParam, "kvCacheCfg: want 0 to %d, got %d", KeyAndValueNZ, p.KvCacheCfg)
-	case p.CompressType != CompressNone && p.KvCacheCfg != KeyAndValue:
-		return status.Errorf(status.ErrInvalidParam, "compressType %d needs kvCacheCfg 0, got %d", p.CompressType, p.KvCacheCfg)
+	case p.KVCacheCfg < KeyAndValue || p.KVCacheCfg > KeyAndValueNZ:
+		return status.Errorf(status.ErrInvalidParam, "kvCacheCfg: want 0 to %d, got %d", KeyAndValueNZ, p.KVCacheCfg)
+	case p.CompressType != CompressNone && p.KVCacheCfg != KeyAndValue:
+		return status.Errorf(status.ErrInvalidParam, "compressType %d needs kvCacheCfg 0, got %d", p.CompressType, p.KVCacheCfg)
 	}
 	return nil
 }
@@ -105,7 +105,7 @@ type sides struct {
 }
 
 func (p ReshapeAndCache) sides() sides {
-	if p.KvCacheCfg == KeyOnly {
+	if p.KVCacheCfg == KeyOnly {
 		return sides{[]int{0}, []int{1}, 2}
 	}
 	return sides{[]int{0, 1}, []int{2, 3}, 4}
@@ -120,11 +120,11 @@ func (p ReshapeAndCache) Signature() operation.Signature {
 	}
 	const types = " | T=f32,f16,bf16,int8 U=f32,f16,bf16,int8"
 	switch {
-	case p.KvCacheCfg == KeyOnly:
+	case p.KVCacheCfg == KeyOnly:
 		s.Variant += "SISO"
 		s.In, s.Out = operation.Ports("key", "kCache", "slots"), operation.Ports("kCache")
 		s.Native = "T,T,int32->T" + types
-	case p.KvCacheCfg == KeyAndValueNZ:
+	case p.KVCacheCfg == KeyAndValueNZ:
 		s.Variant += "Atlas800A2NZ"
 		s.Native = "T,U,T@fractal_nz,U@fractal_nz,int32->T@fractal_nz,U@fractal_nz" + types
 	case p.CompressType == CompressKVHead:
@@ -178,7 +178,7 @@ func (p ReshapeAndCache) Lower(b *kernelgraph.Builder, q *operation.Query) error
 }
 
 func (p ReshapeAndCache) layout() cache.Layout {
-	if p.KvCacheCfg == KeyAndValueNZ {
+	if p.KVCacheCfg == KeyAndValueNZ {
 		return cache.NZ
 	}
 	return cache.Rows

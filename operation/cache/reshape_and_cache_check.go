@@ -67,7 +67,7 @@ func (p ReshapeAndCache) checkSides(q *operation.Query, x *sides) error {
 		// The axis of the slots and that of the blocks hold the same numbers
 		// in both caches.
 		slots := 1
-		if p.KvCacheCfg == KeyAndValueNZ {
+		if p.KVCacheCfg == KeyAndValueNZ {
 			slots = 2
 		}
 		if c.Dim(0) != keyCache.Dim(0) || c.Dim(slots) != keyCache.Dim(slots) {
@@ -89,7 +89,7 @@ func (p ReshapeAndCache) checkCache(q *operation.Query, s, c *tensor.Desc, in in
 			return q.BadIn(badDim, in, "want heads of %d elements as the key, got %d", key, size)
 		}
 	}
-	if p.KvCacheCfg != KeyAndValueNZ {
+	if p.KVCacheCfg != KeyAndValueNZ {
 		if c.Dim(2) != heads || c.Dim(3) != size {
 			return q.BadIn(badDim, in, "want slots of [%d,%d], got %s", heads, size, c.Shape)
 		}

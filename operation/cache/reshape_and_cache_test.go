@@ -69,7 +69,7 @@ func (x *problem) want(source, cache int) []byte {
 				continue
 			}
 			to := int64(slot)*width + e
-			if x.spec.KvCacheCfg == KeyAndValueNZ {
+			if x.spec.KVCacheCfg == KeyAndValueNZ {
 				bs, l := c.Dim(2), c.Dim(3)
 				to = ((int64(slot)/bs*c.Dim(1)+e/l)*bs+int64(slot)%bs)*l + e%l
 			}
@@ -86,9 +86,9 @@ func TestReshapeAndCache(t *testing.T) {
 	for name, x := range map[string]problem{
 		"f16":       newProblem(ReshapeAndCache{}, []tensor.Desc{tensor.Of(f16, 4, 2, 8), tensor.Of(f16, 4, 2, 8), tensor.Of(f16, 2, 16, 2, 8), tensor.Of(f16, 2, 16, 2, 8)}, slots),
 		"f32 mixed": newProblem(ReshapeAndCache{}, []tensor.Desc{tensor.Of(f32, 4, 2, 5), tensor.Of(i8, 4, 2, 3), tensor.Of(f32, 4, 8, 2, 5), tensor.Of(i8, 4, 8, 2, 3)}, slots),
-		"key only":  newProblem(ReshapeAndCache{KvCacheCfg: KeyOnly}, []tensor.Desc{tensor.Of(bf16, 4, 2, 8), tensor.Of(bf16, 2, 16, 2, 8)}, slots),
-		"nz":        newProblem(ReshapeAndCache{KvCacheCfg: KeyAndValueNZ}, []tensor.Desc{tensor.Of(i8, 4, 2, 32), tensor.Of(bf16, 4, 2, 24), nz(i8, 2, 2, 16, 32), nz(bf16, 2, 3, 16, 16)}, slots),
-		"nz f32":    newProblem(ReshapeAndCache{KvCacheCfg: KeyAndValueNZ}, []tensor.Desc{tensor.Of(f32, 4, 2, 32), tensor.Of(f32, 4, 2, 24), nz(f32, 8, 4, 4, 16), nz(f32, 8, 3, 4, 16)}, slots),
+		"key only":  newProblem(ReshapeAndCache{KVCacheCfg: KeyOnly}, []tensor.Desc{tensor.Of(bf16, 4, 2, 8), tensor.Of(bf16, 2, 16, 2, 8)}, slots),
+		"nz":        newProblem(ReshapeAndCache{KVCacheCfg: KeyAndValueNZ}, []tensor.Desc{tensor.Of(i8, 4, 2, 32), tensor.Of(bf16, 4, 2, 24), nz(i8, 2, 2, 16, 32), nz(bf16, 2, 3, 16, 16)}, slots),
+		"nz f32":    newProblem(ReshapeAndCache{KVCacheCfg: KeyAndValueNZ}, []tensor.Desc{tensor.Of(f32, 4, 2, 32), tensor.Of(f32, 4, 2, 24), nz(f32, 8, 4, 4, 16), nz(f32, 8, 3, 4, 16)}, slots),
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := x.spec.sides()
@@ -149,8 +149,8 @@ func TestCompressed(t *testing.T) {
 
 func TestValidate(t *testing.T) {
 	for _, p := range []ReshapeAndCache{
-		{CompressType: -1}, {CompressType: 3}, {KvCacheCfg: -1}, {KvCacheCfg: 3},
-		{CompressType: CompressKVHead, KvCacheCfg: KeyOnly}, {CompressType: CompressKVHeadRope, KvCacheCfg: KeyAndValueNZ},
+		{CompressType: -1}, {CompressType: 3}, {KVCacheCfg: -1}, {KVCacheCfg: 3},
+		{CompressType: CompressKVHead, KVCacheCfg: KeyOnly}, {CompressType: CompressKVHeadRope, KVCacheCfg: KeyAndValueNZ},
 	} {
 		assert.ErrorIs(t, p.Validate(), status.ErrInvalidParam, "%+v", p)
 	}
@@ -189,11 +189,11 @@ func TestRefused(t *testing.T) {
 		{"block size", ReshapeAndCache{}, with(plain, 3, tensor.Of(f16, 3, 8, 2, 32)), badDim, badDim},
 		{"layout", ReshapeAndCache{}, with(plain, 2, nz(f16, 3, 16, 2, 32)), status.ErrInvalidTensorIniMatch, status.ErrInvalidTensorIniMatch},
 		{"f32", ReshapeAndCache{}, []tensor.Desc{tensor.Of(f32, 4, 2, 32), tensor.Of(f32, 4, 2, 32), tensor.Of(f32, 3, 16, 2, 32), tensor.Of(f32, 3, 16, 2, 32), tensor.Of(i32, 4)}, status.ErrInvalidTensorIniMatch, status.OK},
-		{"nz", ReshapeAndCache{KvCacheCfg: KeyAndValueNZ}, blocked, status.OK, status.OK},
-		{"nz pieces", ReshapeAndCache{KvCacheCfg: KeyAndValueNZ}, with(blocked, 2, nz(f16, 3, 2, 16, 32)), badDim, badDim},
-		{"nz row", ReshapeAndCache{KvCacheCfg: KeyAndValueNZ}, with(blocked, 2, nz(f16, 3, 5, 16, 16)), badDim, badDim},
-		{"nz block size", ReshapeAndCache{KvCacheCfg: KeyAndValueNZ}, with(blocked, 2, nz(f16, 3, 4, 8, 16), 3, nz(f16, 3, 4, 8, 16)), badDim, status.OK},
-		{"nz block sizes", ReshapeAndCache{KvCacheCfg: KeyAndValueNZ}, with(blocked, 3, nz(f16, 3, 4, 32, 16)), badDim, badDim},
+		{"nz", ReshapeAndCache{KVCacheCfg: KeyAndValueNZ}, blocked, status.OK, status.OK},
+		{"nz pieces", ReshapeAndCache{KVCacheCfg: KeyAndValueNZ}, with(blocked, 2, nz(f16, 3, 2, 16, 32)), badDim, badDim},
+		{"nz row", ReshapeAndCache{KVCacheCfg: KeyAndValueNZ}, with(blocked, 2, nz(f16, 3, 5, 16, 16)), badDim, badDim},
+		{"nz block size", ReshapeAndCache{KVCacheCfg: KeyAndValueNZ}, with(blocked, 2, nz(f16, 3, 4, 8, 16), 3, nz(f16, 3, 4, 8, 16)), badDim, status.OK},
+		{"nz block sizes", ReshapeAndCache{KVCacheCfg: KeyAndValueNZ}, with(blocked, 3, nz(f16, 3, 4, 32, 16)), badDim, badDim},
 		{"heads", ReshapeAndCache{CompressType: CompressKVHead}, heads, status.OK, status.OK},
 		{"heads entries", ReshapeAndCache{CompressType: CompressKVHead}, with(heads, 4, tensor.Of(i32, 5)), badDim, badDim},
 		{"heads windows", ReshapeAndCache{CompressType: CompressKVHead}, with(heads, 5, tensor.Of(i32, 5)), badDim, badDim},

@@ -9,11 +9,11 @@ import (
 // reshapeAndCache writes tokens into cache slots; every output starts as the
 // cache that it aliases.
 func reshapeAndCache(c *Input) ([]Tensor, error) {
-	p, err := params(c, struct{ CompressType, KvCacheCfg int }{})
+	p, err := params(c, struct{ CompressType, KVCacheCfg int }{})
 	if err != nil {
 		return nil, err
 	}
-	if p.KvCacheCfg == 1 {
+	if p.KVCacheCfg == 1 {
 		return []Tensor{scatter(&c.In[0], &c.In[1], c.In[2].Ints())}, nil
 	}
 	write := func(t, cache *Tensor) Tensor { return scatter(t, cache, c.In[4].Ints()) }

@@ -50,12 +50,12 @@ func (p *pages) dequantise(scale, offset []float64) {
 
 // pagedParam holds the JSON parameters of PagedAttentionOperation.
 type pagedParam struct {
-	HeadNum, KvHeadNum                                     int64
-	QkScale                                                float32
+	HeadNum, KVHeadNum                                     int64
+	QKScale                                                float32
 	MaskType, QuantType, CompressType, CalcType, ScaleType int
 	InputLayout                                            int
 	BatchRunStatusEnable, HasQuantOffset                   bool
-	MlaVHeadSize                                           int64
+	MLAVHeadSize                                           int64
 }
 
 // pagedCall is a call with its optional operands found.
@@ -83,10 +83,10 @@ func (p *pagedCall) read(c *Input) {
 		return t
 	}
 	p.q = packed(next(), p.HeadNum)
-	cacheHeads := p.KvHeadNum
+	cacheHeads := p.KVHeadNum
 	p.k = pagesOf(next(), cacheHeads, p.InputLayout == 1)
 	p.v = p.k
-	if p.MlaVHeadSize == 0 {
+	if p.MLAVHeadSize == 0 {
 		p.v = pagesOf(next(), cacheHeads, p.InputLayout == 1)
 	}
 	t := next()
@@ -127,8 +127,8 @@ func (p *pagedCall) read(c *Input) {
 		p.logN = next().Floats()
 	}
 	p.width = p.v.width
-	if p.MlaVHeadSize > 0 {
-		p.width = p.MlaVHeadSize
+	if p.MLAVHeadSize > 0 {
+		p.width = p.MLAVHeadSize
 	}
 }
 
@@ -138,10 +138,10 @@ func pagedAttention(c *Input) ([]Tensor, error) {
 	if p.pagedParam, err = params(c, pagedParam{}); err != nil {
 		return nil, err
 	}
-	if p.KvHeadNum == 0 {
-		p.KvHeadNum = p.HeadNum
+	if p.KVHeadNum == 0 {
+		p.KVHeadNum = p.HeadNum
 	}
-	if p.MlaVHeadSize > 0 && p.QuantType != 0 {
+	if p.MLAVHeadSize > 0 && p.QuantType != 0 {
 		return nil, fmt.Errorf("mlaVHeadSize with quantType %d: %w", p.QuantType, ErrNone)
 	}
 	p.read(c)
@@ -170,18 +170,18 @@ func pagedAttention(c *Input) ([]Tensor, error) {
 
 // one does head h of row r of batch b, whose rows begin at first.
 func (p *pagedCall) one(out []float64, b, first, r, rows, h int64) {
-	kh := h / (p.HeadNum / p.KvHeadNum)
+	kh := h / (p.HeadNum / p.KVHeadNum)
 	cacheHead, index := kh, b
 	if p.CompressType != 0 {
 		// Every head of a compressed cache is a batch of its own.
-		cacheHead, index = 0, b*p.KvHeadNum+kh
+		cacheHead, index = 0, b*p.KVHeadNum+kh
 	}
 	n := p.lens[index]
 	if n == 0 || p.running != nil && p.running[index] == 0 {
 		return
 	}
 	table := p.tables[index*p.perTable : (index+1)*p.perTable]
-	scale := float64(p.QkScale)
+	scale := float64(p.QKScale)
 	if p.logN != nil {
 		scale *= p.logN[b]
 	}

@@ -8,13 +8,13 @@ import (
 
 // selfParam holds the JSON parameters of SelfAttentionOperation.
 type selfParam struct {
-	HeadNum, KvHeadNum                int64
-	QScale, QkScale                   float32
+	HeadNum, KVHeadNum                int64
+	QScale, QKScale                   float32
 	CalcType, MaskType, KvcacheCfg    int
 	ClampType                         int
 	ClampMin, ClampMax                float32
 	ScaleType, QuantType, InputLayout int
-	MlaVHeadSize, WindowSize          int64
+	MLAVHeadSize, WindowSize          int64
 	BatchRunStatusEnable              bool
 }
 
@@ -33,12 +33,12 @@ const (
 )
 
 func selfAttention(c *Input) ([]Tensor, error) {
-	p, err := params(c, selfParam{QScale: 1, QkScale: 1})
+	p, err := params(c, selfParam{QScale: 1, QKScale: 1})
 	if err != nil {
 		return nil, err
 	}
-	if p.KvHeadNum == 0 {
-		p.KvHeadNum = p.HeadNum
+	if p.KVHeadNum == 0 {
+		p.KVHeadNum = p.HeadNum
 	}
 	switch {
 	case p.QuantType != 0, p.InputLayout != 0, p.ScaleType != 0, p.MaskType >= 4 && p.MaskType <= 6:
@@ -86,12 +86,12 @@ func (p *selfParam) clamped(s float64) float64 {
 // encoder does every sequence of a packed batch by itself.
 func encoder(c *Input, p selfParam) []Tensor {
 	next := 3
-	q, k := packed(&c.In[0], p.HeadNum), packed(&c.In[1], p.KvHeadNum)
+	q, k := packed(&c.In[0], p.HeadNum), packed(&c.In[1], p.KVHeadNum)
 	v := k
-	if p.MlaVHeadSize > 0 {
-		v.width, next = p.MlaVHeadSize, 2
+	if p.MLAVHeadSize > 0 {
+		v.width, next = p.MLAVHeadSize, 2
 	} else {
-		v = packed(&c.In[2], p.KvHeadNum)
+		v = packed(&c.In[2], p.KVHeadNum)
 	}
 	m, next := p.masked(c, next, p.MaskType != maskNone && p.MaskType != maskCausal)
 	lens := c.In[next].Ints()
@@ -107,7 +107,7 @@ func encoder(c *Input, p selfParam) []Tensor {
 		kv := kvLens[b]
 		for r := range n {
 			for h := range p.HeadNum {
-				kh := h / (p.HeadNum / p.KvHeadNum)
+				kh := h / (p.HeadNum / p.KVHeadNum)
 				attend(o[((qAt+r)*p.HeadNum+h)*v.width:][:v.width], q.row(qAt+r, h), kv,
 					func(j int64) []float64 { return k.row(kvAt+j, kh) },
 					func(j int64) []float64 { return v.row(kvAt+j, kh) },
@@ -115,7 +115,7 @@ func encoder(c *Input, p selfParam) []Tensor {
 						if !p.visible(r+kv-n, j) {
 							return hidden
 						}
-						return p.clamped(dot*float64(p.QkScale)) + m.at(int64(b), h, r, j)
+						return p.clamped(dot*float64(p.QKScale)) + m.at(int64(b), h, r, j)
 					})
 			}
 		}
@@ -155,7 +155,7 @@ func cached(c *Input, p selfParam) []Tensor {
 	q, k, v := packed(&c.In[0], p.HeadNum), kCache.Floats(), vCache.Floats()
 	s := kCache.Desc.Shape
 	batch, maxSeq := s.Dim(-3), s.Dim(-2)
-	kWidth, vWidth := s.Dim(-1)/p.KvHeadNum, vCache.Desc.Dim(-1)/p.KvHeadNum
+	kWidth, vWidth := s.Dim(-1)/p.KVHeadNum, vCache.Desc.Dim(-1)/p.KVHeadNum
 	row := func(b int, t int64) int64 { return (layer*batch+int64(b))*maxSeq + t }
 	out := outputOf(c, p, vWidth)
 	o := out.Floats()
@@ -172,19 +172,19 @@ func cached(c *Input, p selfParam) []Tensor {
 				if !running(b) {
 					continue
 				}
-				kh := h / (p.HeadNum / p.KvHeadNum)
+				kh := h / (p.HeadNum / p.KVHeadNum)
 				attend(o[((first+r)*p.HeadNum+h)*vWidth:][:vWidth], q.row(first+r, h), total[b],
-					func(j int64) []float64 { return k[(row(b, j)*p.KvHeadNum+kh)*kWidth:][:kWidth] },
-					func(j int64) []float64 { return v[(row(b, j)*p.KvHeadNum+kh)*vWidth:][:vWidth] },
+					func(j int64) []float64 { return k[(row(b, j)*p.KVHeadNum+kh)*kWidth:][:kWidth] },
+					func(j int64) []float64 { return v[(row(b, j)*p.KVHeadNum+kh)*vWidth:][:vWidth] },
 					func(dot float64, j int64) float64 {
 						if !p.visible(total[b]-n+r, j) {
 							return hidden
 						}
 						s := p.clamped(dot * float64(p.QScale))
 						if p.CalcType == 0 && !bypass {
-							return (s + m.at(int64(b), h, r, j)) * float64(p.QkScale)
+							return (s + m.at(int64(b), h, r, j)) * float64(p.QKScale)
 						}
-						return s*float64(p.QkScale) + m.at(int64(b), h, r, j)
+						return s*float64(p.QKScale) + m.at(int64(b), h, r, j)
 					})
 			}
 		}
@@ -206,7 +206,7 @@ func prefix(c *Input, p selfParam) []Tensor {
 	_, at := p.masked(c, 4, p.MaskType != maskCausal)
 	qLens, kvLens := c.In[at].Ints(), c.In[at+1].Ints()
 	q := packed(&c.In[0], p.HeadNum)
-	k, v := pagesOf(&c.In[1], p.KvHeadNum, false), pagesOf(&c.In[2], p.KvHeadNum, false)
+	k, v := pagesOf(&c.In[1], p.KVHeadNum, false), pagesOf(&c.In[2], p.KVHeadNum, false)
 	per := c.In[3].Desc.Dim(1)
 	out := outputOf(c, p, v.width)
 	o := out.Floats()
@@ -215,11 +215,11 @@ func prefix(c *Input, p selfParam) []Tensor {
 		table, kv := tables[int64(b)*per:int64(b+1)*per], kvLens[b]
 		for r := range n {
 			for h := range p.HeadNum {
-				kh := h / (p.HeadNum / p.KvHeadNum)
+				kh := h / (p.HeadNum / p.KVHeadNum)
 				attend(o[((first+r)*p.HeadNum+h)*v.width:][:v.width], q.row(first+r, h), kv-n+r+1,
 					func(j int64) []float64 { return k.row(table, j, kh) },
 					func(j int64) []float64 { return v.row(table, j, kh) },
-					func(dot float64, _ int64) float64 { return dot * float64(p.QkScale) })
+					func(dot float64, _ int64) float64 { return dot * float64(p.QKScale) })
 			}
 		}
 		first += n
