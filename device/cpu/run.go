@@ -18,6 +18,7 @@ type runState struct {
 	prog *device.Program
 	args device.Args
 	held Task // inline device: the wait that holds the stream, to report
+	pace pace
 
 	bad   atomic.Bool // a block of the launch has failed
 	mu    sync.Mutex  // guards err and block
@@ -76,9 +77,11 @@ func (s *Stream) offer(head uint64) {
 // await returns the tail of the queue once it is beyond head, or head when the
 // stream is closed and empty.
 func (s *Stream) await(head uint64) uint64 {
+	s.run.pace.rest()
 	sp := s.dev.spin.StartIdle(s.work)
 	for {
 		if t := s.tail.Load(); t != head || s.closing.Load() {
+			s.run.pace.found(sp.Count(), s.syncs.Load())
 			return s.tail.Load()
 		}
 		if sp.Next() {

@@ -40,11 +40,13 @@ type Stream struct {
 	running  bool   // inline device: somebody runs the tasks
 	swept    uint64 // tail at the last sweep
 
-	_    [cacheLine]byte
-	tail atomic.Uint64
-	_    [cacheLine]byte
-	head atomic.Uint64
-	_    [cacheLine]byte
+	_     [cacheLine]byte
+	syncs atomic.Uint64 // host goroutines that waited for the stream, so far
+	_     [cacheLine]byte
+	tail  atomic.Uint64
+	_     [cacheLine]byte
+	head  atomic.Uint64
+	_     [cacheLine]byte
 
 	// attention counts watches, and one for stalled, so that the runner has one
 	// word to look at after each task.
@@ -187,8 +189,9 @@ func (s *Stream) own(e device.Event) (*Event, error) {
 	return ev, nil
 }
 
-// nextSlot returns the next free slot once check, if any, is content; put is held. A full
-// queue waits and asks check again: memory may have been freed meanwhile.
+// nextSlot returns the next free slot once check, if any, is content; put is
+// held. A full queue waits and asks check again: memory may have been freed
+// meanwhile.
 func (s *Stream) nextSlot(check func() error) (*task, error) {
 	for {
 		if s.shut {

@@ -22,6 +22,10 @@ type hostWaiter struct{ ready chan struct{} }
 
 // reach waits until the tasks before `at` are done.
 func (s *Stream) reach(ctx context.Context, at uint64) error {
+	if s.head.Load() >= at {
+		return nil
+	}
+	s.syncs.Add(1)
 	for sp := s.dev.spin.AtMost(hostSpin).Start(); s.head.Load() < at; {
 		if !sp.Next() {
 			return s.sleepUntil(ctx, at)

@@ -10,12 +10,13 @@ import "sync/atomic"
 type Parker struct {
 	parked atomic.Bool
 	token  chan struct{}
-	waker  int32     // the processor of the last waker, for the owner
-	_      [104]byte // wakers look at parked often: nothing else shares its line
+	waker  location // of the last wake-up, until the owner has looked at it
+
+	_ [104]byte // wakers look at parked often: nothing else shares its line
 }
 
 // NewParker returns a parker.
-func NewParker() *Parker { return &Parker{token: make(chan struct{}, 1), waker: -1} }
+func NewParker() *Parker { return &Parker{token: make(chan struct{}, 1), waker: nowhere} }
 
 // Prepare announces that the owner is about to sleep.
 func (p *Parker) Prepare() { p.parked.Store(true) }
@@ -34,14 +35,28 @@ func (p *Parker) Sleep() { <-p.token }
 // whether it did.
 func (p *Parker) Wake() bool {
 	if p.parked.Load() && p.parked.CompareAndSwap(true, false) {
-		p.waker = processor()
+		p.waker = here()
 		p.token <- struct{}{}
 		return true
 	}
 	return false
 }
 
-// crowded reports whether the owner runs on the processor of its last waker.
-// Then the system had no other processor for it, and a busy wait for more work
-// only keeps from running who would give it.
-func (p *Parker) crowded() bool { return p.waker >= 0 && p.waker == processor() }
+// location is where a goroutine runs.
+type location struct{ processor, thread int32 }
+
+var nowhere = location{-1, -1}
+
+// crowded reports whether the owner was woken onto the processor of its waker,
+// by another thread. Then the system had no other processor for it, and a busy
+// wait for more work only keeps from running who would give it. A waker soon
+// moves on, so only the first question after a wake-up can be answered.
+func (p *Parker) crowded() bool {
+	waker := p.waker
+	if waker == nowhere {
+		return false
+	}
+	p.waker = nowhere
+	me := here()
+	return waker.processor == me.processor && waker.thread != me.thread
+}

@@ -82,6 +82,16 @@ func (s *Spinner) Next() bool {
 // with its waker.
 func (s *Spinner) Crowded() bool { return s.crowded }
 
+// Count returns how many moments have passed.
+func (s *Spinner) Count() int { return s.n }
+
+// Pause passes n moments of 10 to 60 ns each.
+func Pause(n int) {
+	for range n {
+		pause()
+	}
+}
+
 // Passed returns how long ago the wait took note of the time, which it does
 // after a microsecond or so; 0 before.
 func (s *Spinner) Passed() time.Duration {
