@@ -8,50 +8,6 @@ import (
 	"goatb/status"
 )
 
-// Side is a part of a context that one goroutine at a time may use.
-type Side uint8
-
-// Sides.
-const (
-	// HostSide is planning, tiling and moving.
-	HostSide Side = 1 << iota
-	// LaunchSide is the execute streams.
-	LaunchSide
-)
-
-// Enter claims sides of the context for the calling operation. Errors:
-// ErrInvalidContextAddr for a nil or closed context, ErrInvalidParam when
-// another goroutine is inside.
-func (c *Context) Enter(s Side) error {
-	if c == nil || c.closed.Load() {
-		return errClosed()
-	}
-	if s&HostSide != 0 && !c.hostBusy.CompareAndSwap(false, true) {
-		return errBusy()
-	}
-	if s&LaunchSide != 0 && !c.launchBusy.CompareAndSwap(false, true) {
-		if s&HostSide != 0 {
-			c.hostBusy.Store(false)
-		}
-		return errBusy()
-	}
-	return nil
-}
-
-func errBusy() error {
-	return status.Errorf(status.ErrInvalidParam, "the context is in use by another goroutine")
-}
-
-// Leave gives claimed sides back.
-func (c *Context) Leave(s Side) {
-	if s&LaunchSide != 0 {
-		c.launchBusy.Store(false)
-	}
-	if s&HostSide != 0 {
-		c.hostBusy.Store(false)
-	}
-}
-
 // Env returns what runners need. It is for the operation package.
 func (c *Context) Env() *runner.Env { return &c.env }
 
@@ -101,16 +57,22 @@ func (c *Context) Workspace(size int64) (device.Buffer, error) { return c.Worksp
 
 // WorkspaceOn returns the context's workspace for operations on stream id
 // `stream`. Growing it gives the old memory back once enqueued work is done
-// with it.
+// with it. Errors: ErrInvalidStream, ErrInvalidWorkspaceSize for a negative
+// size, and those of the device.
 func (c *Context) WorkspaceOn(stream int, size int64) (device.Buffer, error) {
-	if c == nil || c.closed.Load() {
+	if c == nil {
 		return device.Buffer{}, errClosed()
-	}
-	if stream < 0 || stream >= len(c.env.Streams) {
-		return device.Buffer{}, status.Errorf(status.ErrInvalidStream, "workspace: want a stream id below %d, got %d", len(c.env.Streams), stream)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	switch {
+	case c.closed.Load():
+		return device.Buffer{}, errClosed()
+	case stream < 0 || stream >= len(c.env.Streams):
+		return device.Buffer{}, status.Errorf(status.ErrInvalidStream, "workspace: want a stream id below %d, got %d", len(c.env.Streams), stream)
+	case size < 0:
+		return device.Buffer{}, status.Errorf(status.ErrInvalidWorkspaceSize, "workspace: want a size of at least 0, got %d", size)
+	}
 	for len(c.workspaces) <= stream {
 		c.workspaces = append(c.workspaces, device.Buffer{})
 	}
@@ -127,45 +89,4 @@ func (c *Context) WorkspaceOn(stream int, size int64) (device.Buffer, error) {
 		err = c.dev.Free(old)
 	}
 	return b, err
-}
-
-// Close waits for enqueued work and gives everything back: streams, rings,
-// idle runners, workspaces. Operations may be closed before or after it, the
-// device too. Closing twice is legal.
-func (c *Context) Close() error {
-	if c == nil || c.closed.Swap(true) {
-		return nil
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	var errs closeErrors
-	for _, s := range c.own {
-		errs.add(s.Close())
-	}
-	if c.env.Copy != nil {
-		errs.add(c.env.Copy.Close())
-	}
-	errs.add(c.pool.Close())
-	if c.env.Events != nil {
-		errs.add(c.env.Events.Close())
-	}
-	for _, r := range [...]*mempool.Ring{c.env.HostRing, c.env.DeviceRing} {
-		if r != nil {
-			errs.add(r.Close())
-		}
-	}
-	release := func(b device.Buffer, free func(device.Buffer) error) {
-		if b.Live() {
-			errs.add(free(b))
-		}
-	}
-	release(c.hostMem, c.freeHost)
-	release(c.deviceMem, c.freeDev)
-	for _, w := range c.workspaces {
-		release(w, c.dev.Free)
-	}
-	if c.env.Overflow != nil {
-		release(c.env.Overflow.Flag, c.dev.Free)
-	}
-	return errs.join()
 }

@@ -4,6 +4,7 @@ import (
 	stdctx "context"
 	"errors"
 	"log/slog"
+	"reflect"
 	"sync"
 	"sync/atomic"
 
@@ -35,13 +36,15 @@ type Context struct {
 	count   runner.Counters
 	env     runner.Env
 
-	// hostBusy guards planning and moving, launchBusy the execute streams.
-	hostBusy, launchBusy atomic.Bool
-	epoch                atomic.Uint64
-	closed               atomic.Bool
+	// host guards planning and moving, launch the execute streams.
+	host, launch claim
+	epoch        atomic.Uint64
+	closed       atomic.Bool
 
-	// mu guards what Close and Stats share with the owner's calls.
+	// mu guards what Close and Stats share with the owner's calls; left is
+	// signalled when somebody leaves a closed context.
 	mu         sync.Mutex
+	left       *sync.Cond
 	own        []device.Stream
 	hostMem    device.Buffer
 	deviceMem  device.Buffer
@@ -50,25 +53,29 @@ type Context struct {
 	workspaces []device.Buffer
 }
 
+// MaxStreams is the largest number of execute streams.
+const MaxStreams = 1024
+
 // New makes a context on a device. Without options it reads the environment,
 // has one execute stream and checks natively. Errors: ErrInvalidParam for a nil
 // device and for every bad setting, ErrOutOfHostMemory and
 // ErrOutOfDeviceMemory when the rings cannot be reserved.
 func New(dev device.Device, opts ...Option) (*Context, error) {
-	if dev == nil {
+	if v := reflect.ValueOf(dev); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
 		return nil, status.Errorf(status.ErrInvalidParam, "new context: want a device, got nil")
 	}
 	s, cfg, err := gather(opts)
 	if err != nil {
 		return nil, status.Place(err, status.ErrInvalidParam, "new context", "", "")
 	}
-	if s.streams < 1 {
-		return nil, status.Errorf(status.ErrInvalidParam, "new context: want at least 1 stream, got %d", s.streams)
+	if s.streams < 1 || s.streams > MaxStreams {
+		return nil, status.Errorf(status.ErrInvalidParam, "new context: want 1 to %d streams, got %d", MaxStreams, s.streams)
 	}
 	if s.checks != "native" && s.checks != "910b" {
 		return nil, status.Errorf(status.ErrInvalidParam, "new context: want checks native or 910b, got %q", s.checks)
 	}
 	c := &Context{id: uuid.New(), dev: dev, cfg: cfg, checks: s.checks, log: s.logger, pool: runner.NewPool(cfg.RunnerPool)}
+	c.left = sync.NewCond(&c.mu)
 	if err := c.open(s); err != nil {
 		return nil, errors.Join(status.Place(err, status.ErrDeviceFail, "new context", "", ""), c.Close())
 	}
@@ -174,8 +181,13 @@ func (c *Context) SetPolicy(name string) error {
 	return status.Place(c.usePolicy(name), status.ErrDeviceFail, "context", "set policy", "")
 }
 
-// Policy returns the name of the tiling policy.
-func (c *Context) Policy() string { return c.env.Policy.Name() }
+// Policy returns the name of the tiling policy, "" of a nil context.
+func (c *Context) Policy() string {
+	if c == nil {
+		return ""
+	}
+	return c.env.Policy.Name()
+}
 
 // SetStreams replaces the execute streams by the caller's, who keeps them open
 // as long as the context uses them. Operations plan anew at their next Setup.
@@ -200,11 +212,19 @@ func (c *Context) SetStreams(streams ...device.Stream) error {
 	return nil
 }
 
-// Streams returns the number of execute streams.
-func (c *Context) Streams() int { return len(c.env.Streams) }
+// Streams returns the number of execute streams, 0 of a nil context.
+func (c *Context) Streams() int {
+	if c == nil {
+		return 0
+	}
+	return len(c.env.Streams)
+}
 
 // Stream returns execute stream i, or ErrInvalidStream.
 func (c *Context) Stream(i int) (device.Stream, error) {
+	if c == nil {
+		return nil, errClosed()
+	}
 	if i < 0 || i >= len(c.env.Streams) {
 		return nil, status.Errorf(status.ErrInvalidStream, "want a stream id below %d, got %d", len(c.env.Streams), i)
 	}
@@ -233,7 +253,8 @@ func (c *Context) Logger() *slog.Logger { return c.log }
 // Synchronize waits until everything enqueued on the context's streams is done,
 // or ctx is, and returns the first error of the work, which names operation and
 // node. The context is usable after it. When ctx ends first its error is
-// returned and the work goes on.
+// returned, the work goes on, and errors of the work are left for the next
+// Synchronize.
 func (c *Context) Synchronize(ctx stdctx.Context) error {
 	if c == nil || c.closed.Load() {
 		return errClosed()
@@ -246,7 +267,14 @@ func (c *Context) Synchronize(ctx stdctx.Context) error {
 	c.mu.Unlock()
 	var first error
 	for _, s := range streams {
-		if err := s.Synchronize(ctx); first == nil {
+		err := s.Synchronize(ctx)
+		if err != nil && ctx.Err() != nil && errors.Is(err, stdctx.Cause(ctx)) {
+			if first == nil {
+				first = err
+			}
+			break
+		}
+		if first == nil {
 			first = err
 		}
 	}

@@ -1,8 +1,6 @@
 package context
 
 import (
-	"errors"
-
 	"goatb/device"
 	"goatb/mempool"
 	"goatb/tilingcache"
@@ -48,8 +46,11 @@ type Stats struct {
 }
 
 // Stats returns a snapshot. It may be called from any goroutine, also after
-// Close.
+// Close; that of a nil context is zero.
 func (c *Context) Stats() Stats {
+	if c == nil {
+		return Stats{}
+	}
 	n := &c.count
 	s := Stats{
 		Setups: n.Setups.Load(), SetupHits: n.SetupHits.Load(),
@@ -79,14 +80,3 @@ func (c *Context) Stats() Stats {
 	}
 	return s
 }
-
-// closeErrors gathers the errors of a Close that goes on after each.
-type closeErrors []error
-
-func (e *closeErrors) add(err error) {
-	if err != nil {
-		*e = append(*e, err)
-	}
-}
-
-func (e closeErrors) join() error { return errors.Join(e...) }

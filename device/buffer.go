@@ -114,7 +114,46 @@ func (b Buffer) Bytes() []byte {
 	return b.alloc.bytes[b.off : b.off+b.size : b.off+b.size]
 }
 
-// Overlaps reports whether two windows share a byte.
+// Overlaps reports whether two windows share a byte. Memory that was wrapped
+// twice counts as one.
 func (b Buffer) Overlaps(o Buffer) bool {
-	return b.alloc != nil && b.alloc == o.alloc && b.off < o.off+o.size && o.off < b.off+b.size
+	if b.size == 0 || o.size == 0 {
+		return false
+	}
+	x, y, ok := b.starts(o)
+	return ok && x < y+uintptr(o.size) && y < x+uintptr(b.size)
+}
+
+// Same reports whether two windows are the same bytes. Memory that was wrapped
+// twice counts as one.
+func (b Buffer) Same(o Buffer) bool {
+	if b == o {
+		return true
+	}
+	x, y, ok := b.starts(o)
+	return ok && x == y && b.size == o.size
+}
+
+// starts returns where two windows start in one address space: that of their
+// allocation, or the processor's. It reports false when they have none in
+// common.
+func (b Buffer) starts(o Buffer) (x, y uintptr, ok bool) {
+	switch {
+	case b.alloc == nil || o.alloc == nil:
+		return 0, 0, false
+	case b.alloc == o.alloc:
+		return uintptr(b.off), uintptr(o.off), true
+	case b.alloc.bytes == nil || o.alloc.bytes == nil:
+		return 0, 0, false
+	}
+	return b.alloc.address() + uintptr(b.off), o.alloc.address() + uintptr(o.off), true
+}
+
+// Aligned reports whether the window starts at a multiple of `to` in memory,
+// where the processor can address it, else in its allocation.
+func (b Buffer) Aligned(to int64) bool {
+	if b.alloc == nil || b.alloc.bytes == nil {
+		return b.off%to == 0
+	}
+	return (b.alloc.address()+uintptr(b.off))%uintptr(to) == 0
 }

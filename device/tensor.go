@@ -34,6 +34,9 @@ func BytesOf[T Element](s []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*int(unsafe.Sizeof(s[0])))
 }
 
+// address is where addressable memory starts, for comparison only.
+func (a *Allocation) address() uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(a.bytes))) }
+
 // View views bytes as elements of T, without a copy; a tail shorter than an
 // element is left out. The memory must be aligned for T.
 func View[T Element](b []byte) []T {

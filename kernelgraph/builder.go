@@ -1,6 +1,7 @@
 package kernelgraph
 
 import (
+	"slices"
 	"strconv"
 
 	"goatb/kernel"
@@ -89,7 +90,7 @@ func (b *Builder) NameOperands(in, out []string) {
 func (b *Builder) add(t Tensor) Ref {
 	r := Ref(len(b.g.Tensors))
 	if t.Kind != View {
-		t.Base = r
+		t.Base, t.Of = r, r
 	}
 	t.Scope = b.scope
 	b.g.Tensors = append(b.g.Tensors, t)
@@ -133,23 +134,23 @@ func (b *Builder) View(r Ref, d tensor.Desc, offset int64) (Ref, error) {
 	if size == 0 || offset < 0 || offset > whole || size > whole-offset {
 		return Absent, status.Errorf(status.ErrInvalidParam, "view %s at byte %d leaves %s %s", d, offset, base.Name, base.Desc)
 	}
-	return b.add(Tensor{Name: base.Name + "'", Desc: d, Kind: View, Index: base.Index, Base: base.Base, Offset: base.Offset + offset}), nil
+	return b.add(Tensor{Name: base.Name + "'", Desc: d, Kind: View, Index: base.Index, Base: base.Base, Offset: base.Offset + offset, Of: r}), nil
 }
 
 // Kernel adds a kernel call: the first kernel of the table that takes it.
 // Outputs that share memory with inputs in a way that the kernel does not
 // allow go through a temporary. Errors: ErrInvalidParam with every refusal
-// when no kernel takes the call, ErrInvalidGraph when an input has no writer.
+// when no kernel takes the call, ErrInvalidGraph when an input has no writer,
+// ErrInvalidTensorAddr when the tensor of host values is not there.
 func (b *Builder) Kernel(c Call) error {
 	n := Node{Kind: KernelNode, NoCache: c.NoCache}
-	for _, r := range c.In {
-		if r != Absent && !b.written[b.g.Tensors[r].Base] {
-			return status.Errorf(status.ErrInvalidGraph, "%s is read before any node writes it", b.g.Tensors[r].Name)
-		}
+	if err := b.wantWritten(c.In); err != nil {
+		return err
 	}
-	n.In = append([]Ref(nil), c.In...)
-	n.Out = append([]Ref(nil), c.Out...)
-	n.Val = append([]Ref(nil), c.Val...)
+	if slices.Contains(c.Val, Absent) {
+		return status.Errorf(status.ErrInvalidTensorAddr, "the tiling of %s reads the host values of a tensor that is absent", b.name(c.Name))
+	}
+	n.In, n.Out, n.Val = slices.Clone(c.In), slices.Clone(c.Out), slices.Clone(c.Val)
 	n.Problem = kernel.Problem{
 		In: b.descs(c.In), Out: b.descs(c.Out), Val: b.descs(c.Val),
 		Params: c.Params, Machine: b.env.Machine, Options: b.env.Options,
@@ -170,55 +171,28 @@ func (b *Builder) Kernel(c Call) error {
 	return nil
 }
 
-// detoured is an output that is written to a temporary first.
-type detoured struct{ from, to Ref }
-
-// detour replaces the outputs that n may not write in place.
-func (b *Builder) detour(n *Node) []detoured {
-	var copies []detoured
-	for i, out := range n.Out {
-		if out == Absent || !b.clashes(n, out) {
-			continue
-		}
-		tmp := b.Temp("detour", b.Desc(out))
-		copies = append(copies, detoured{tmp, out})
-		n.Out[i] = tmp
-	}
-	return copies
-}
-
-// clashes reports whether writing out would change an input that the kernel
-// still reads.
-func (b *Builder) clashes(n *Node, out Ref) bool {
-	o := &b.g.Tensors[out]
-	for _, in := range n.In {
-		if in == Absent {
-			continue
-		}
-		t := &b.g.Tensors[in]
-		if t.Base != o.Base {
-			continue
-		}
-		exact := t.Offset == o.Offset && t.Desc.Bytes() == o.Desc.Bytes()
-		apart := t.Offset >= o.Offset+o.Desc.Bytes() || o.Offset >= t.Offset+t.Desc.Bytes()
-		if !apart && !(exact && n.Kernel.InPlace()) {
-			return true
-		}
-	}
-	return false
-}
-
 // Copy copies src to dst, which have equal byte sizes. Nothing is added when
 // both are the same tensor, and the copy is left out at run time when both are
 // bound to the same memory: so an operation that updates an input in place
-// copies its input to its output first and then works on the output.
+// copies its input to its output first and then works on the output. Windows
+// that overlap in part are copied through a temporary.
 func (b *Builder) Copy(src, dst Ref) error {
 	s, d := b.Desc(src), b.Desc(dst)
 	if s.Bytes() != d.Bytes() {
 		return status.Errorf(status.ErrInvalidGraph, "copy of %s to %s: sizes differ", s, d)
 	}
-	if from, to := &b.g.Tensors[src], &b.g.Tensors[dst]; from.Base == to.Base && from.Offset == to.Offset {
+	if err := b.wantWritten([]Ref{src}); err != nil {
+		return err
+	}
+	switch from, to := &b.g.Tensors[src], &b.g.Tensors[dst]; {
+	case from.exactly(to):
 		return nil
+	case from.overlaps(to):
+		tmp := b.Temp("detour", s)
+		if err := b.Copy(src, tmp); err != nil {
+			return err
+		}
+		src = tmp
 	}
 	n := Node{Kind: CopyNode, In: []Ref{src}, Out: []Ref{dst}}
 	n.Problem = kernel.Problem{In: b.descs(n.In), Out: b.descs(n.Out), Params: struct{}{}, Machine: b.env.Machine, Options: b.env.Options}
@@ -242,12 +216,20 @@ func (b *Builder) Wait(e any) { b.push(Node{Kind: WaitNode, Event: e}, "wait") }
 // Foreign adds a call of an operation that is not made of kernels and needs
 // the given bytes of scratch memory.
 func (b *Builder) Foreign(op any, in, out []Ref, scratch int64) error {
-	for _, r := range in {
+	if err := b.wantWritten(in); err != nil {
+		return err
+	}
+	b.push(Node{Kind: ForeignNode, Foreign: op, In: in, Out: out, Scratch: scratch}, "foreign")
+	return nil
+}
+
+// wantWritten refuses tensors that hold nothing yet.
+func (b *Builder) wantWritten(refs []Ref) error {
+	for _, r := range refs {
 		if r != Absent && !b.written[b.g.Tensors[r].Base] {
 			return status.Errorf(status.ErrInvalidGraph, "%s is read before any node writes it", b.g.Tensors[r].Name)
 		}
 	}
-	b.push(Node{Kind: ForeignNode, Foreign: op, In: in, Out: out, Scratch: scratch}, "foreign")
 	return nil
 }
 
@@ -273,17 +255,8 @@ func (b *Builder) descs(refs []Ref) []tensor.Desc {
 	return d
 }
 
-// Scope returns the builder of a node inside this operation: an operation of
-// type op named name with the given operands, on the given stream.
-func (b *Builder) Scope(name, op string, in, out []Ref, stream int) *Builder {
-	b.g.Scopes = append(b.g.Scopes, Scope{Name: name, Op: op, Parent: b.scope})
-	s := *b
-	s.in, s.out, s.stream = in, out, stream
-	s.scope = len(b.g.Scopes) - 1
-	s.path = b.name(name)
-	b.g.Streams = max(b.g.Streams, stream+1)
-	return &s
-}
+// Path names the operation's place in the tree, "" for the whole.
+func (b *Builder) Path() string { return b.path }
 
 // Stream returns the id of the stream that the builder adds to.
 func (b *Builder) Stream() int { return b.stream }

@@ -35,9 +35,11 @@ type Tensor struct {
 	// Index is the position among the inputs or the outputs.
 	Index int
 	// Base is the tensor whose memory this is; a tensor that is no view is its
-	// own base. Offset is the window's first byte in it.
+	// own base. Offset is the window's first byte in it. Of is the tensor that a
+	// view was taken of, for other tensors they themselves.
 	Base   Ref
 	Offset int64
+	Of     Ref
 	// Scope is the scope that made the tensor.
 	Scope int
 }

@@ -7,8 +7,8 @@ type Life struct {
 	First, Last int
 }
 
-// Lives returns the life of every temporary of the graph, in order of their
-// Refs: from its first writer to its last reader, views included. A temporary
+// Lives returns the life of every temporary of the graph, in the order of their
+// first use: from its first writer to its last reader, views included. A temporary
 // that nobody reads lives at its writer; one that no node touches is left out.
 //
 // Where the graph uses several streams list order is no order in time. A life
@@ -54,56 +54,4 @@ func (g *Graph) eachUse(n *Node, f func(base Ref)) {
 			}
 		}
 	}
-}
-
-// order answers which nodes happen before which, by vector clocks: clock[i][s]
-// is the number of nodes of stream s that happened before node i or are it.
-type order struct {
-	stream []int
-	clock  [][]int
-}
-
-func newOrder(g *Graph) *order {
-	o := &order{stream: make([]int, len(g.Nodes)), clock: make([][]int, len(g.Nodes))}
-	now := make([][]int, g.Streams)
-	for s := range now {
-		now[s] = make([]int, g.Streams)
-	}
-	recorded := map[any][]int{}
-	for i := range g.Nodes {
-		n := &g.Nodes[i]
-		c := now[n.Stream]
-		if r := recorded[n.Event]; n.Kind == WaitNode && r != nil {
-			for s := range c {
-				c[s] = max(c[s], r[s])
-			}
-		}
-		c[n.Stream]++
-		o.stream[i] = n.Stream
-		o.clock[i] = append([]int(nil), c...)
-		if n.Kind == RecordNode {
-			recorded[n.Event] = o.clock[i]
-		}
-	}
-	return o
-}
-
-// before reports whether node i happens before node j.
-func (o *order) before(i, j int) bool {
-	s := o.stream[i]
-	return o.clock[j][s] >= o.clock[i][s]
-}
-
-// end returns the first node such that every later node of the list happens
-// after all of the uses.
-func (o *order) end(uses []int) int {
-	last := uses[len(uses)-1]
-	for j := len(o.stream) - 1; j > last; j-- {
-		for _, u := range uses {
-			if !o.before(u, j) {
-				return j
-			}
-		}
-	}
-	return last
 }

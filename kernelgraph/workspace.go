@@ -69,11 +69,14 @@ func (g *Graph) PlanWorkspace(p *mempool.Planner, o WorkspaceOptions) (*Workspac
 	if err != nil {
 		return nil, err
 	}
-	for _, l := range w.Lives {
-		w.Offset[l.Ref] += w.Scratch
-	}
 	if w.Arena, err = alignUp(w.Arena, SectionAlign); err != nil {
 		return nil, err
+	}
+	if w.Scratch > math.MaxInt64-w.Arena {
+		return nil, tooLarge(w.Scratch)
+	}
+	for _, l := range w.Lives {
+		w.Offset[l.Ref] += w.Scratch
 	}
 	w.Size = w.Scratch + w.Arena
 	return w, nil

@@ -2,7 +2,9 @@ package operation
 
 import (
 	"fmt"
+	"slices"
 
+	"goatb/status"
 	"goatb/tensor"
 )
 
@@ -19,6 +21,7 @@ type GraphBuilder struct {
 	in, out     []string
 	nodes       []named
 	views       map[string]view
+	viewNames   []string
 	infer       InferShapeFunc
 	err         error
 	sharedNames map[string]string
@@ -40,7 +43,7 @@ type view struct {
 
 // BuildGraph starts a graph with named inputs and outputs.
 func BuildGraph(name string, in, out []string) *GraphBuilder {
-	b := &GraphBuilder{name: name, in: in, out: out, views: map[string]view{}, sharedNames: map[string]string{}}
+	b := &GraphBuilder{name: name, in: slices.Clone(in), out: slices.Clone(out), views: map[string]view{}, sharedNames: map[string]string{}}
 	for _, n := range in {
 		b.declare("input", n)
 	}
@@ -52,7 +55,7 @@ func BuildGraph(name string, in, out []string) *GraphBuilder {
 
 func (b *GraphBuilder) fail(step, format string, args ...any) {
 	if b.err == nil {
-		b.err = badGraph("%s: %s", step, fmt.Sprintf(format, args...))
+		b.err = badGraph("%s: %w", step, fmt.Errorf(format, args...))
 	}
 }
 
@@ -84,6 +87,7 @@ func (b *GraphBuilder) Reshape(of string, f ReshapeFunc, name string) *GraphBuil
 	default:
 		b.declare("view", name)
 		b.views[name] = view{of, f}
+		b.viewNames = append(b.viewNames, name)
 	}
 	return b
 }
@@ -105,12 +109,7 @@ func (b *GraphBuilder) AddNamed(name string, op Operation, in, out []string) *Gr
 		b.fail(step, "want an operation, got nil")
 		return b
 	}
-	for _, n := range out {
-		if _, ok := b.views[n]; ok || n == "" {
-			b.fail(step, "an output wants the name of a tensor, got %q", n)
-		}
-	}
-	b.nodes = append(b.nodes, named{name: name, op: op, in: in, out: out})
+	b.nodes = append(b.nodes, named{name: name, op: op, in: slices.Clone(in), out: slices.Clone(out)})
 	return b
 }
 
@@ -118,7 +117,7 @@ func (b *GraphBuilder) AddNamed(name string, op Operation, in, out []string) *Gr
 func (b *GraphBuilder) AddSpec(s Spec, in, out []string) *GraphBuilder {
 	op, err := New(s)
 	if err != nil {
-		b.fail(fmt.Sprintf("node %d", len(b.nodes)), "%v", err)
+		b.fail(fmt.Sprintf("node %d", len(b.nodes)), "%w", err)
 		return b
 	}
 	return b.Add(op, in, out)
@@ -132,6 +131,14 @@ func (b *GraphBuilder) Chunk(input string, num, index int) *GraphBuilder {
 		return b
 	}
 	n := &b.nodes[len(b.nodes)-1]
+	if !slices.Contains(n.in, input) {
+		b.fail("chunk "+input, "the last node, %s, has no input of that name", b.nodeName(len(b.nodes)-1))
+		return b
+	}
+	if num < 1 || index < 0 || index >= num {
+		b.fail("chunk "+input, "%w", status.Errorf(status.ErrInvalidGraphNodeChunk, "want a part of at least 1, got part %d of %d", index, num))
+		return b
+	}
 	if n.chunk == nil {
 		n.chunk = map[string]Chunk{}
 	}
@@ -144,12 +151,13 @@ func (b *GraphBuilder) Chunk(input string, num, index int) *GraphBuilder {
 // a cycle, and those of NewGraph. After an error the node operations stay the
 // caller's.
 func (b *GraphBuilder) Build() (*Op, error) {
+	b.checkNames()
 	if b.err != nil {
-		return nil, b.err
+		return nil, status.Place(b.err, status.ErrInvalidGraph, b.name, "create", "")
 	}
 	order, err := b.sorted()
 	if err != nil {
-		return nil, err
+		return nil, status.Place(err, status.ErrInvalidGraph, b.name, "create", "")
 	}
 	p := GraphParam{Name: b.name, Inputs: len(b.in), Outputs: len(b.out), InferShape: b.infer}
 	p.names = append(append(p.names, b.in...), b.out...)
@@ -170,6 +178,26 @@ func (b *GraphBuilder) Build() (*Op, error) {
 		p.Nodes = append(p.Nodes, b.node(&b.nodes[i], ids))
 	}
 	return NewGraph(p)
+}
+
+// checkNames refuses views of themselves and names of a view that a node writes.
+func (b *GraphBuilder) checkNames() {
+	for _, name := range b.viewNames {
+		at := name
+		for range len(b.views) + 1 {
+			at = b.views[at].of
+		}
+		if at != "" {
+			b.fail("reshape "+name, "it is a view of itself")
+		}
+	}
+	for i := range b.nodes {
+		for _, n := range b.nodes[i].out {
+			if _, ok := b.views[n]; ok || n == "" {
+				b.fail("node "+b.nodeName(i), "an output wants the name of a tensor, got %q", n)
+			}
+		}
+	}
 }
 
 // base follows views to the tensor.

@@ -15,7 +15,8 @@ func InferShape(s Spec, p *Profile, in []tensor.Desc) ([]tensor.Desc, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.inferShape(s, in)
+	out, err := c.infer(s, in, nil)
+	return out, status.Place(err, status.ErrInvalidParam, sig.Name, StageInfer.String(), "")
 }
 
 // CheckSetup checks input and output descriptors and host values as Setup does.
@@ -61,20 +62,21 @@ func (c *checker) query(stage Stage, in, out []tensor.Desc, values [][]int64) *Q
 	return &Query{Stage: stage, In: in, Out: out, Sig: c.sig, Profile: c.profile, values: values}
 }
 
-func (c *checker) inferShape(s Spec, in []tensor.Desc) ([]tensor.Desc, error) {
+// infer makes the checks of InferShape and infers; low is there inside a Setup.
+func (c *checker) infer(s Spec, in []tensor.Desc, low *lowering) ([]tensor.Desc, error) {
 	q := c.query(StageInfer, in, nil, nil)
-	err := c.inputs(q)
-	if err == nil {
-		err = s.Check(q)
+	q.low = low
+	if err := c.inputs(q); err != nil {
+		return nil, err
 	}
-	if err != nil {
-		return nil, status.Place(err, status.ErrInvalidParam, c.sig.Name, StageInfer.String(), "")
+	if err := s.Check(q); err != nil {
+		return nil, err
 	}
 	out, err := s.Infer(q)
 	if err == nil && len(out) != len(c.sig.Out) {
 		err = status.Errorf(status.ErrInternal, "inferred %d outputs, want %d", len(out), len(c.sig.Out))
 	}
-	return out, status.Place(err, status.ErrInvalidParam, c.sig.Name, StageInfer.String(), "")
+	return out, err
 }
 
 // setup makes the checks of Setup and returns the query that lowering reads.

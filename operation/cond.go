@@ -54,7 +54,7 @@ func (f *If) Check(*Query) error { return nil }
 
 // Infer infers with the chosen branch at Setup and with Then before.
 func (f *If) Infer(q *Query) ([]tensor.Desc, error) {
-	return f.branch(q).inferUnder(q.Profile, q.In)
+	return f.branch(q).inferUnder(q.Profile, q.In, q.low)
 }
 
 func (f *If) branch(q *Query) *Op {
@@ -84,7 +84,7 @@ func (f *If) Lower(b *kernelgraph.Builder, q *Query) error {
 	bq := c.query(StageSetup, q.In, q.Out, q.values)
 	bq.low, bq.from = q.low, q.from
 	if bq.from == nil {
-		bq.from = identity(len(q.In))
+		bq.from = identity(q.In)
 	}
 	if err := c.check(o.spec, bq); err != nil {
 		return err
@@ -96,6 +96,9 @@ func (f *If) Lower(b *kernelgraph.Builder, q *Query) error {
 	}
 	return o.spec.Lower(b.Scope(o.sig.Name, o.sig.Name, in, out, stream), bq)
 }
+
+// Equal reports whether g is the same condition with the same branches.
+func (f *If) Equal(g Spec) bool { return g == Spec(f) }
 
 // conditions evaluates the condition, then those inside the chosen branch. The
 // branches' versions are part of the key: If does not own them, so their
@@ -109,6 +112,9 @@ func (f *If) conditions(words []uint64, outcome map[*If]bool) ([]uint64, error) 
 	o, word := f.Then, uint64(1)
 	if !holds {
 		o, word = f.Else, 0
+	}
+	if o.closed.Load() {
+		return words, status.Errorf(status.ErrInvalidOperationAddr, "the operation of the chosen branch, %s, is closed", o.name)
 	}
 	words = append(words, word, o.version.Load())
 	if c, ok := o.spec.(conditional); ok {

@@ -37,7 +37,10 @@ func (a EventAction) String() string {
 
 // Event orders streams: a record on the producer's stream, a wait on the
 // consumer's, inside one graph or across graphs and contexts. It has no inputs
-// and no outputs. A wait may be enqueued before its record.
+// and no outputs. A wait may be enqueued before its record, but not on the stream
+// that the record will be enqueued on: the streams of a graph are joined at its
+// end, so a record that a later operation makes on the graph's own stream never
+// ends a wait inside the graph.
 //
 // Source: ATB EventOperation. Errors: ErrInvalidParam at create for an unknown
 // action and at Execute for a nil event; ErrDeviceFail when the device refuses.
@@ -73,6 +76,9 @@ func (e Event) Lower(b *kernelgraph.Builder, _ *Query) error {
 	}
 	return nil
 }
+
+// Equal reports whether s is the same action on the same event.
+func (e Event) Equal(s Spec) bool { return s == Spec(e) }
 
 // MarshalJSON writes the action; an event is no data.
 func (e Event) MarshalJSON() ([]byte, error) {

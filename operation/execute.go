@@ -3,6 +3,7 @@ package operation
 import (
 	atbctx "goatb/context"
 	"goatb/device"
+	"goatb/kernelgraph"
 	"goatb/status"
 )
 
@@ -14,15 +15,16 @@ import (
 //
 // Errors: ErrInvalidParam without a successful Setup, ErrInvalidContextAddr for
 // another context than Setup's, ErrInvalidWorkspaceSize, ErrInvalidWorkspaceAddr,
-// ErrInvalidTensorNum, ErrInvalidTensorSize for another descriptor or size,
-// ErrInvalidTensorAddr for missing, freed or overlapping memory. Errors of the
+// ErrInvalidStream, ErrInvalidTensorNum, ErrInvalidTensorSize for another
+// descriptor or size, ErrInvalidTensorAddr for missing, freed or overlapping
+// memory, and what the operation has against new host values. Errors of the
 // device's work come out of Synchronize.
 func (o *Op) Execute(pack VariantPack, workspace device.Buffer, c *atbctx.Context) error {
 	const sides = atbctx.HostSide | atbctx.LaunchSide
 	if err := o.enter(); err != nil {
 		return err
 	}
-	defer o.busy.Store(false)
+	defer o.leave()
 	if err := c.Enter(sides); err != nil {
 		return o.executeError(err)
 	}
@@ -30,7 +32,7 @@ func (o *Op) Execute(pack VariantPack, workspace device.Buffer, c *atbctx.Contex
 	if err := o.checkExecute(&pack, &workspace, c); err != nil {
 		return o.executeError(err)
 	}
-	return o.executeError(o.run.Execute(pack.In, pack.Out, workspace))
+	return o.executeError(o.run.Execute(pack.In, pack.Out, workspace, o.values.byInput))
 }
 
 // PreLaunch is the first half of Execute: it binds addresses, computes the
@@ -41,7 +43,7 @@ func (o *Op) PreLaunch(pack VariantPack, workspace device.Buffer, c *atbctx.Cont
 	if err := o.enter(); err != nil {
 		return err
 	}
-	defer o.busy.Store(false)
+	defer o.leave()
 	if err := c.Enter(atbctx.HostSide); err != nil {
 		return o.executeError(err)
 	}
@@ -49,20 +51,26 @@ func (o *Op) PreLaunch(pack VariantPack, workspace device.Buffer, c *atbctx.Cont
 	if err := o.checkExecute(&pack, &workspace, c); err != nil {
 		return o.executeError(err)
 	}
-	return o.executeError(o.run.PreLaunch(pack.In, pack.Out, workspace))
+	return o.executeError(o.run.PreLaunch(pack.In, pack.Out, workspace, o.values.byInput))
 }
 
-// Launch is the second half of Execute: it enqueues what PreLaunch prepared.
-// Errors: ErrInvalidParam without a PreLaunch before it.
+// Launch is the second half of Execute: it enqueues what PreLaunch prepared. A
+// graph with users' own operations in it needs the whole context: they do both
+// halves then. Errors: ErrInvalidParam without a PreLaunch before it, and when
+// streams or parameters have changed since.
 func (o *Op) Launch(c *atbctx.Context) error {
 	if err := o.enter(); err != nil {
 		return err
 	}
-	defer o.busy.Store(false)
-	if err := c.Enter(atbctx.LaunchSide); err != nil {
+	defer o.leave()
+	sides := atbctx.LaunchSide
+	if o.low != nil && len(o.low.foreign) > 0 {
+		sides |= atbctx.HostSide
+	}
+	if err := c.Enter(sides); err != nil {
 		return o.executeError(err)
 	}
-	defer c.Leave(atbctx.LaunchSide)
+	defer c.Leave(sides)
 	if err := o.checkReady(c); err != nil {
 		return o.executeError(err)
 	}
@@ -80,6 +88,12 @@ func (o *Op) checkReady(c *atbctx.Context) error {
 	if o.c != c {
 		return status.Errorf(status.ErrInvalidContextAddr, "the context is another than setup's")
 	}
+	if streams := o.run.Plan().Graph.Streams; streams > c.Streams() {
+		return status.Errorf(status.ErrInvalidStream, "want stream ids below %d, got %d", c.Streams(), streams-1)
+	}
+	if o.fixedWords(); !o.run.Planned(o.words) {
+		return status.Errorf(status.ErrInvalidParam, "streams or parameters changed since setup: set up again")
+	}
 	return nil
 }
 
@@ -87,9 +101,6 @@ func (o *Op) checkReady(c *atbctx.Context) error {
 func (o *Op) checkExecute(pack *VariantPack, workspace *device.Buffer, c *atbctx.Context) error {
 	if err := o.checkReady(c); err != nil {
 		return err
-	}
-	if !o.run.Planned(c.Epoch(), o.version.Load()) {
-		return status.Errorf(status.ErrInvalidParam, "streams or parameters changed since setup: set up again")
 	}
 	if err := o.checkWorkspace(workspace); err != nil {
 		return err
@@ -110,7 +121,28 @@ func (o *Op) checkExecute(pack *VariantPack, workspace *device.Buffer, c *atbctx
 			return err.On(portName("output", i, o.sig.Out))
 		}
 	}
-	return nil
+	return o.readValues(pack.In)
+}
+
+// readValues reads the host values of a launch. They may differ from Setup's as
+// long as the plan is the same.
+func (o *Op) readValues(in []device.Tensor) error {
+	if len(o.hostPorts) == 0 {
+		return nil
+	}
+	changed := o.values.read(o.hostPorts, in)
+	if e := o.values.err; e != nil {
+		o.values.forget()
+		return e.On(portName("input", o.values.errAt, o.sig.In))
+	}
+	ok, err := o.valuesFit(changed)
+	if err == nil && !ok {
+		err = status.Errorf(status.ErrInvalidParam, "the host values ask for another plan than setup's: set up again")
+	}
+	if err != nil {
+		o.values.forget()
+	}
+	return err
 }
 
 func (o *Op) checkWorkspace(w *device.Buffer) error {
@@ -127,6 +159,9 @@ func (o *Op) checkWorkspace(w *device.Buffer) error {
 	if !w.Live() {
 		return status.Errorf(status.ErrInvalidWorkspaceAddr, "the workspace was freed")
 	}
+	if !w.Aligned(kernelgraph.ScratchAlign) {
+		return status.Errorf(status.ErrInvalidWorkspaceAddr, "want a workspace at a multiple of %d bytes, got offset %d", kernelgraph.ScratchAlign, w.Offset())
+	}
 	*w = w.At(0, o.size)
 	return nil
 }
@@ -140,7 +175,7 @@ func checkTensor(t, setup *device.Tensor, p *Port) *status.OpError {
 		return nil
 	}
 	if t.Data.IsNil() {
-		if p.Host && t.Host != nil {
+		if (p.Host || p.either) && t.Host != nil {
 			return nil
 		}
 		return status.Errorf(status.ErrInvalidTensorAddr, "want data, got none")

@@ -15,7 +15,7 @@ type graph struct {
 	p   GraphParam
 	sig Signature
 	// conds are the nodes with conditions in them.
-	conds []conditional
+	conds []*Op
 }
 
 func (g *graph) tensors() int { return g.p.Inputs + g.p.Outputs + g.p.Internals }
@@ -66,8 +66,20 @@ func (g *graph) nodeName(i int) string {
 	return strconv.Itoa(i) + "_" + n.Op.Name()
 }
 
-// analyse derives what does not change: ports and conditions.
-func (g *graph) analyse() {
+// findConditions finds the nodes with conditions in them: parameters may be
+// updated, but not to those of another type.
+func (g *graph) findConditions() {
+	for i := range g.p.Nodes {
+		if o, ok := g.p.Nodes[i].Op.(*Op); ok {
+			if _, ok := o.spec.(conditional); ok {
+				g.conds = append(g.conds, o)
+			}
+		}
+	}
+}
+
+// ports derives the graph's operands from those of its nodes.
+func (g *graph) ports() {
 	p := &g.p
 	g.sig = Signature{Name: p.Name, In: make([]Port, p.Inputs), Out: make([]Port, p.Outputs)}
 	for id := range p.Inputs + p.Outputs {
@@ -82,20 +94,28 @@ func (g *graph) analyse() {
 	}
 	for i := range p.Nodes {
 		n := &p.Nodes[i]
-		o, ok := n.Op.(*Op)
-		if !ok {
-			continue
-		}
-		if c, ok := o.spec.(conditional); ok {
-			g.conds = append(g.conds, c)
-		}
+		in := portsOf(n.Op)
 		for j, id := range n.In {
 			if id >= 0 && id < p.Inputs {
-				g.sig.In[id].Optional = g.sig.In[id].Optional || o.sig.In[j].Optional
-				g.sig.In[id].Host = g.sig.In[id].Host || o.sig.In[j].Host
+				g.sig.In[id].join(&in[j])
 			}
 		}
 	}
+}
+
+// portsOf returns the inputs of an operation. Those of a user's own, which has
+// no signature to ask, may be absent, and on the device or the host.
+func portsOf(op Operation) []Port {
+	if o, ok := op.(interface{ Signature() Signature }); ok {
+		if in := o.Signature().In; len(in) == op.InputNum() {
+			return in
+		}
+	}
+	in := make([]Port, op.InputNum())
+	for i := range in {
+		in[i] = Port{Optional: true, either: true}
+	}
+	return in
 }
 
 // adopt makes the graph operation the owner of its nodes.
@@ -117,7 +137,10 @@ func (g *graph) close() error {
 
 // Signature describes the graph's operands: an input is optional when some node
 // lets it be, and needs host data when some node reads its values.
-func (g *graph) Signature() Signature { return g.sig }
+func (g *graph) Signature() Signature {
+	g.ports()
+	return g.sig
+}
 
 // Validate has nothing to add: NewGraph validates.
 func (g *graph) Validate() error { return nil }
@@ -128,10 +151,10 @@ func (g *graph) Check(*Query) error { return nil }
 
 // conditions evaluates the conditions of the nodes.
 func (g *graph) conditions(words []uint64, outcome map[*If]bool) ([]uint64, error) {
-	for _, c := range g.conds {
+	for _, o := range g.conds {
 		var err error
-		if words, err = c.conditions(words, outcome); err != nil {
-			return words, err
+		if words, err = o.spec.(conditional).conditions(words, outcome); err != nil {
+			return words, inNode(err, o.name)
 		}
 	}
 	return words, nil
@@ -190,11 +213,11 @@ func (g *graph) walk(q *Query) ([]tensor.Desc, error) {
 	for i := range g.p.Nodes {
 		in, err := g.nodeInputs(i, ds)
 		if err != nil {
-			return nil, err
+			return nil, inNode(err, g.nodeName(i))
 		}
 		out, err := g.inferNode(i, in, q)
 		if err != nil {
-			return nil, err
+			return nil, inNode(err, g.nodeName(i))
 		}
 		for j, id := range g.p.Nodes[i].Out {
 			ds[id] = out[j]
@@ -216,7 +239,7 @@ func (g *graph) nodeInputs(i int, ds []tensor.Desc) ([]tensor.Desc, error) {
 			continue
 		}
 		if err := n.view(j, &in[j]); err != nil {
-			return nil, status.Place(err, status.ErrInvalidGraph, "", "", g.nodeName(i))
+			return nil, err
 		}
 	}
 	return in, nil
@@ -268,7 +291,25 @@ func (g *graph) inferNode(i int, in []tensor.Desc, q *Query) ([]tensor.Desc, err
 	if err == nil && len(out) != len(n.Out) {
 		err = status.Errorf(status.ErrInvalidParam, "inferred %d outputs, want %d", len(out), len(n.Out))
 	}
-	return out, status.Place(err, status.ErrInvalidParam, "", "", g.nodeName(i))
+	return out, err
+}
+
+// inNode names a node of a graph in an error, before the node inside it that the
+// error names already.
+func inNode(err error, node string) error {
+	if err == nil {
+		return nil
+	}
+	e, ok := err.(*status.OpError)
+	if !ok || e.Op != "" {
+		return &status.OpError{Code: status.CodeOf(err), Node: node, Err: err} // of a user's own operation
+	}
+	placed := *e
+	placed.Node = node
+	if e.Node != "" {
+		placed.Node += "/" + e.Node
+	}
+	return &placed
 }
 
 // inferCache holds the last shape inference of a node.
@@ -281,7 +322,7 @@ type inferCache struct {
 // inferCached infers the outputs of an operation inside a graph.
 func (o *Op) inferCached(in []tensor.Desc, q *Query) ([]tensor.Desc, error) {
 	if q.low == nil || !q.low.c.SetupReuse() {
-		return o.inferUnder(q.Profile, in)
+		return o.inferUnder(q.Profile, in, q.low)
 	}
 	n := q.low.c.Counters()
 	n.InferShapes.Add(1)
@@ -292,7 +333,7 @@ func (o *Op) inferCached(in []tensor.Desc, q *Query) ([]tensor.Desc, error) {
 		return c.out, nil
 	}
 	c.version = 0
-	out, err := o.inferUnder(q.Profile, in)
+	out, err := o.inferUnder(q.Profile, in, q.low)
 	if err == nil {
 		*c = inferCache{v, q.Profile, append([]tensor.Desc(nil), in...), out}
 	}

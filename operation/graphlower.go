@@ -20,7 +20,7 @@ func (g *graph) Lower(b *kernelgraph.Builder, q *Query) error {
 	}
 	for i := range g.p.Nodes {
 		if err := w.node(i); err != nil {
-			return status.Place(err, status.ErrInvalidParam, "", "", g.nodeName(i))
+			return inNode(err, g.nodeName(i))
 		}
 	}
 	return nil
@@ -120,37 +120,62 @@ func (w *graphWalk) lower(i int, o *Op, in, out []kernelgraph.Ref, inDescs, outD
 	if err != nil {
 		return err
 	}
-	n := &w.g.p.Nodes[i]
-	values, from := w.nodeValues(n, o)
+	values, from := w.nodeValues(&w.g.p.Nodes[i], o, inDescs)
 	q := c.query(StageSetup, inDescs, outDescs, values)
 	q.low, q.from = w.q.low, from
 	if err := c.check(o.spec, q); err != nil {
-		return status.Place(err, status.ErrInvalidParam, "", "", "")
+		return err
 	}
 	q.low.remember(o.spec, q, from)
 	stream := w.b.Stream()
 	if o.streamSet {
 		stream = o.stream
 	}
-	return o.spec.Lower(w.b.Scope(w.g.nodeName(i), o.sig.Name, in, out, stream), q)
+	specs, foreign := q.low.mark()
+	return w.b.Node(w.g.nodeName(i), o.sig.Name, in, out, stream, func(b *kernelgraph.Builder) error {
+		q.low.forget(specs, foreign)
+		return o.spec.Lower(b, q)
+	})
 }
 
 // nodeValues maps the host values of the graph's inputs to those of a node. A
 // host port that is fed by anything but an input of the graph has none.
-func (w *graphWalk) nodeValues(n *Node, o *Op) (values [][]int64, from []int) {
-	values, from = make([][]int64, len(n.In)), make([]int, len(n.In))
-	for j, id := range n.In {
-		from[j] = -1
-		if id < 0 || id >= w.g.p.Inputs || !o.sig.In[j].Host {
+func (w *graphWalk) nodeValues(n *Node, o *Op, descs []tensor.Desc) (values [][]int64, from []origin) {
+	values, from = make([][]int64, len(n.In)), make([]origin, len(n.In))
+	for j := range n.In {
+		from[j] = none
+		if !o.sig.In[j].Host {
 			continue
 		}
-		values[j], _ = w.q.Values(id)
-		from[j] = id
-		if w.q.from != nil {
-			from[j] = w.q.from[id]
+		own := w.origin(n, j, descs)
+		values[j], from[j] = own.values(w.q.values), own
+		if w.q.from != nil && own.input >= 0 {
+			from[j] = w.q.from[own.input].part(own)
 		}
 	}
 	return values, from
+}
+
+// origin tells which elements of which input of the graph input j of a node is.
+func (w *graphWalk) origin(n *Node, j int, descs []tensor.Desc) origin {
+	id := n.In[j]
+	if id < 0 || id >= w.g.p.Inputs {
+		return none
+	}
+	size := int(descs[j].Numel())
+	o := origin{id, 0, size}
+	if n.Chunk != nil && n.Chunk[j] != (Chunk{}) {
+		o.first = n.Chunk[j].Index * size
+	}
+	return o
+}
+
+// part returns the origin of the elements p of what o is the origin of.
+func (o origin) part(p origin) origin {
+	if o.input < 0 {
+		return none
+	}
+	return origin{o.input, o.first + p.first, p.n}
 }
 
 // foreign adds a user's own operation.
@@ -160,21 +185,22 @@ func (w *graphWalk) foreign(i int, in, out []kernelgraph.Ref, inDescs, outDescs 
 	if low == nil {
 		return status.Errorf(status.ErrInvalidParam, "an operation of a user's own type wants a context to be lowered in")
 	}
-	f := foreignNode{op: n.Op, pack: VariantPack{In: tensorsOf(inDescs), Out: tensorsOf(outDescs)}}
-	for _, id := range n.In {
-		from := -1
-		if id >= 0 && id < w.g.p.Inputs {
-			from = id
-			if w.q.from != nil {
-				from = w.q.from[id]
-			}
-		}
-		f.from = append(f.from, from)
-		if from >= 0 {
-			f.pack.In[len(f.from)-1].Host = low.host[from]
+	stream := w.b.Stream()
+	if s, ok := n.Op.(Streamer); ok {
+		if stream = s.OnStream(stream); stream < 0 {
+			return status.Errorf(status.ErrInvalidStream, "want a stream id of at least 0, got %d", stream)
 		}
 	}
-	size, err := f.setup(low.c)
+	b := w.b.Scope(w.g.nodeName(i), n.Op.Name(), in, out, stream)
+	f := foreignNode{name: b.Path(), op: n.Op, pack: VariantPack{In: tensorsOf(inDescs), Out: tensorsOf(outDescs)}}
+	for j := range n.In {
+		own := w.origin(n, j, inDescs)
+		if own.input >= 0 {
+			own = w.q.from[own.input].part(own)
+		}
+		f.from = append(f.from, own)
+	}
+	size, err := f.setup(low)
 	if err != nil {
 		return err
 	}
@@ -183,5 +209,5 @@ func (w *graphWalk) foreign(i int, in, out []kernelgraph.Ref, inDescs, outDescs 
 	}
 	f.size = size
 	low.foreign = append(low.foreign, f)
-	return w.b.Scope(w.g.nodeName(i), n.Op.Name(), in, out, w.b.Stream()).Foreign(&foreignCall{n.Op, low.c}, in, out, size)
+	return b.Foreign(&foreignCall{n.Op, low.c}, in, out, size)
 }

@@ -1,7 +1,9 @@
 package operation
 
 import (
+	"reflect"
 	"regexp"
+	"slices"
 
 	"goatb/status"
 	"goatb/tensor"
@@ -70,17 +72,34 @@ var graphName = regexp.MustCompile(`^[A-Za-z0-9_]*$`)
 // on. Errors are ErrInvalidGraph, and the node operations stay the caller's:
 // a bad name, a count out of range, a node without operation, a wrong number of
 // ids, an id out of range, a tensor read before it is written, an output or
-// internal tensor that no node writes.
+// internal tensor that no node writes, a node that writes one tensor twice. A
+// wrong number of chunks is ErrInvalidGraphNodeChunk too.
 func NewGraph(p GraphParam) (*Op, error) {
 	if p.Name == "" {
 		p.Name = "GraphOperation"
 	}
+	p.Nodes = cloneNodes(p.Nodes)
 	g := &graph{p: p}
 	if err := g.validate(); err != nil {
 		return nil, status.Place(err, status.ErrInvalidGraph, p.Name, "create", "")
 	}
-	g.analyse()
-	return New(g)
+	g.findConditions()
+	o, err := newOp(g)
+	if err == nil {
+		g.adopt(o)
+	}
+	return o, err
+}
+
+// cloneNodes copies nodes, whose slices the caller may use again.
+func cloneNodes(nodes []Node) []Node {
+	nodes = slices.Clone(nodes)
+	for i := range nodes {
+		n := &nodes[i]
+		n.In, n.Out = slices.Clone(n.In), slices.Clone(n.Out)
+		n.Reshape, n.Chunk = slices.Clone(n.Reshape), slices.Clone(n.Chunk)
+	}
+	return nodes
 }
 
 func badGraph(format string, args ...any) error {
@@ -107,7 +126,7 @@ func (g *graph) validate() error {
 	for i := range p.Inputs {
 		written[i] = true
 	}
-	seen := map[Operation]int{}
+	seen := map[any]int{}
 	for i := range p.Nodes {
 		if err := g.validateNode(i, written, seen); err != nil {
 			return err
@@ -121,24 +140,29 @@ func (g *graph) validate() error {
 	return nil
 }
 
-func (g *graph) validateNode(i int, written []bool, seen map[Operation]int) error {
+func (g *graph) validateNode(i int, written []bool, seen map[any]int) error {
 	n := &g.p.Nodes[i]
 	place := func(err error) error { return status.Place(err, status.ErrInvalidGraph, "", "", g.nodeName(i)) }
 	if isNilOperation(n.Op) {
 		return place(badGraph("the node has no operation"))
 	}
-	if j, ok := seen[n.Op]; ok {
-		return place(badGraph("the operation is node %s already", g.nodeName(j)))
+	if reflect.TypeOf(n.Op).Kind() == reflect.Pointer {
+		if j, ok := seen[n.Op]; ok {
+			return place(badGraph("the operation is node %s already", g.nodeName(j)))
+		}
+		seen[n.Op] = i
 	}
-	seen[n.Op] = i
-	if o, ok := n.Op.(*Op); ok && (o.owner != nil || o.closed) {
+	if o, ok := n.Op.(*Op); ok && (o.owner != nil || o.closed.Load()) {
 		return place(badGraph("the operation is closed or belongs to another graph"))
 	}
 	if len(n.In) != n.Op.InputNum() || len(n.Out) != n.Op.OutputNum() {
 		return place(badGraph("want %d inputs and %d outputs, got %d and %d", n.Op.InputNum(), n.Op.OutputNum(), len(n.In), len(n.Out)))
 	}
-	if (n.Reshape != nil && len(n.Reshape) != len(n.In)) || (n.Chunk != nil && len(n.Chunk) != len(n.In)) {
-		return place(badGraph("want a reshape function and a chunk for each of %d inputs or none, got %d and %d", len(n.In), len(n.Reshape), len(n.Chunk)))
+	if n.Reshape != nil && len(n.Reshape) != len(n.In) {
+		return place(badGraph("want a reshape function for each of %d inputs or none, got %d", len(n.In), len(n.Reshape)))
+	}
+	if n.Chunk != nil && len(n.Chunk) != len(n.In) {
+		return place(status.Errorf(status.ErrInvalidGraphNodeChunk, "want a chunk for each of %d inputs or none, got %d", len(n.In), len(n.Chunk)).Or(status.ErrInvalidGraph))
 	}
 	for _, id := range n.In {
 		if id == Absent {
@@ -151,9 +175,12 @@ func (g *graph) validateNode(i int, written []bool, seen map[Operation]int) erro
 			return place(badGraph("%s is read before any node writes it", g.tensorName(id)))
 		}
 	}
-	for _, id := range n.Out {
+	for j, id := range n.Out {
 		if id < 0 || id >= len(written) {
 			return place(badGraph("output id %d is out of range, the graph has %d tensors", id, len(written)))
+		}
+		if slices.Contains(n.Out[:j], id) {
+			return place(badGraph("it writes %s with two of its outputs", g.tensorName(id)))
 		}
 		written[id] = true
 	}
@@ -164,6 +191,6 @@ func isNilOperation(o Operation) bool {
 	if o == nil {
 		return true
 	}
-	op, ok := o.(*Op)
-	return ok && op == nil
+	v := reflect.ValueOf(o)
+	return v.Kind() == reflect.Pointer && v.IsNil()
 }

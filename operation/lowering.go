@@ -1,6 +1,8 @@
 package operation
 
 import (
+	"slices"
+
 	atbctx "goatb/context"
 	"goatb/device"
 	"goatb/tensor"
@@ -20,12 +22,38 @@ type lowering struct {
 	host [][]byte
 }
 
-// lowered is a spec with its query and, for each of its inputs, the input of
-// the whole operation that it is, or -1.
+// lowered is a spec with its query and the origins of its inputs.
 type lowered struct {
 	spec Spec
 	q    *Query
-	from []int
+	from []origin
+}
+
+// origin tells which elements of which input of the whole operation an input of
+// a node is: n of them from `first` on. Input -1 is none of them.
+type origin struct{ input, first, n int }
+
+// none is the origin of what the operation computes itself.
+var none = origin{input: -1}
+
+// values returns the host values of the origin, nil where there are none.
+func (o origin) values(byInput [][]int64) []int64 {
+	if o.input < 0 || o.input >= len(byInput) || o.first+o.n > len(byInput[o.input]) {
+		return nil
+	}
+	return byInput[o.input][o.first : o.first+o.n : o.first+o.n]
+}
+
+// bytes returns the host data of the origin, elements of `size` bytes.
+func (o origin) bytes(byInput [][]byte, size int64) []byte {
+	if o.input < 0 {
+		return nil
+	}
+	lo, hi := int64(o.first)*size, int64(o.first+o.n)*size
+	if b := byInput[o.input]; int64(len(b)) >= hi {
+		return b[lo:hi:hi]
+	}
+	return nil
 }
 
 func newLowering(c *atbctx.Context, in []device.Tensor) *lowering {
@@ -45,16 +73,17 @@ func tensorsOf(ds []tensor.Desc) []device.Tensor {
 	return ts
 }
 
-func identity(n int) []int {
-	from := make([]int, n)
+// identity is the origins of the whole operation's own inputs.
+func identity(in []tensor.Desc) []origin {
+	from := make([]origin, len(in))
 	for i := range from {
-		from[i] = i
+		from[i] = origin{i, 0, int(in[i].Numel())}
 	}
 	return from
 }
 
 // remember notes a spec that depends on host values.
-func (l *lowering) remember(s Spec, q *Query, from []int) {
+func (l *lowering) remember(s Spec, q *Query, from []origin) {
 	_, checks := s.(ValueChecker)
 	_, dynamic := s.(Dynamic)
 	if l != nil && (checks || dynamic) {
@@ -62,21 +91,30 @@ func (l *lowering) remember(s Spec, q *Query, from []int) {
 	}
 }
 
-// refresh hands new host values to the remembered queries.
-func (l *lowering) refresh(v *hostValues) {
-	for i := range l.specs {
-		s := &l.specs[i]
-		for j, from := range s.from {
-			if from >= 0 && j < len(s.q.values) {
-				s.q.values[j] = v.byInput[from]
-			}
-		}
+// mark returns how much is remembered; forget forgets what came later.
+func (l *lowering) mark() (specs, foreign int) {
+	if l == nil {
+		return 0, 0
+	}
+	return len(l.specs), len(l.foreign)
+}
+
+func (l *lowering) forget(specs, foreign int) {
+	if l != nil {
+		l.specs, l.foreign = l.specs[:specs], l.foreign[:foreign]
 	}
 }
 
-func (l *lowering) checkValues() error {
+// refresh hands new host values to the remembered queries and lets the specs
+// check them.
+func (l *lowering) refresh(byInput [][]int64) error {
 	for i := range l.specs {
 		s := &l.specs[i]
+		for j, from := range s.from {
+			if j < len(s.q.values) && s.q.Sig.In[j].Host {
+				s.q.values[j] = from.values(byInput)
+			}
+		}
 		if v, ok := s.spec.(ValueChecker); ok {
 			if err := v.CheckValues(s.q); err != nil {
 				return err
@@ -100,33 +138,35 @@ func (l *lowering) planKeys(words *[]uint64) error {
 	return nil
 }
 
-// conditional is implemented by specs with conditions in them: conditions
-// evaluates each once, stores its outcome and appends words for it.
+// conditional is implemented by specs with other operations in them: conditions
+// evaluates each condition once, stores its outcome and appends words for it.
 type conditional interface {
 	conditions(words []uint64, outcome map[*If]bool) ([]uint64, error)
 }
 
 // foreignNode is a user's own operation in the tree.
 type foreignNode struct {
+	name string
 	op   Operation
 	pack VariantPack
-	from []int
+	from []origin
 	size int64
 }
 
 // setupForeign sets the users' own operations up again, with the host data at
 // hand, and reports whether they fit the plan.
-func (l *lowering) setupForeign(pack *VariantPack, c *atbctx.Context) (bool, error) {
+func (l *lowering) setupForeign(pack *VariantPack) (bool, error) {
+	if len(l.foreign) == 0 {
+		return true, nil
+	}
+	for i := range pack.In {
+		l.host[i] = pack.In[i].Host
+	}
 	for i := range l.foreign {
 		f := &l.foreign[i]
-		for j, from := range f.from {
-			if from >= 0 {
-				f.pack.In[j].Host = pack.In[from].Host
-			}
-		}
-		size, err := f.setup(c)
+		size, err := f.setup(l)
 		if err != nil {
-			return false, err
+			return false, inNode(err, f.name)
 		}
 		if size > f.size {
 			return false, nil
@@ -135,15 +175,19 @@ func (l *lowering) setupForeign(pack *VariantPack, c *atbctx.Context) (bool, err
 	return true, nil
 }
 
-// setup calls the operation's Setup. The context's host side is free meanwhile:
+// setup calls the operation's Setup. The context's host side is lent meanwhile:
 // the operation may run others inside.
-func (f *foreignNode) setup(c *atbctx.Context) (int64, error) {
-	c.Leave(atbctx.HostSide)
-	size, err := f.op.Setup(f.pack, c)
-	if eerr := c.Enter(atbctx.HostSide); err == nil {
-		err = eerr
+func (f *foreignNode) setup(l *lowering) (size int64, err error) {
+	for j, from := range f.from {
+		f.pack.In[j].Host = from.bytes(l.host, f.pack.In[j].Desc.DType.Size())
 	}
-	return size, err
+	l.c.Lend(atbctx.HostSide)
+	defer func() {
+		if rerr := l.c.Reclaim(atbctx.HostSide); err == nil {
+			err = rerr
+		}
+	}()
+	return f.op.Setup(VariantPack{In: slices.Clone(f.pack.In), Out: slices.Clone(f.pack.Out)}, l.c)
 }
 
 // foreignCall runs a user's own operation as a node.
@@ -152,12 +196,15 @@ type foreignCall struct {
 	c  *atbctx.Context
 }
 
-// Call implements runner.ForeignCall. The context is free meanwhile.
-func (f *foreignCall) Call(in, out []device.Tensor, scratch device.Buffer) error {
-	f.c.Leave(atbctx.HostSide | atbctx.LaunchSide)
-	err := f.op.Execute(VariantPack{In: in, Out: out}, scratch, f.c)
-	if eerr := f.c.Enter(atbctx.HostSide | atbctx.LaunchSide); err == nil {
-		err = eerr
-	}
-	return err
+// Call implements runner.ForeignCall. Both sides of the context are lent
+// meanwhile.
+func (f *foreignCall) Call(in, out []device.Tensor, scratch device.Buffer) (err error) {
+	const sides = atbctx.HostSide | atbctx.LaunchSide
+	f.c.Lend(sides)
+	defer func() {
+		if rerr := f.c.Reclaim(sides); err == nil {
+			err = rerr
+		}
+	}()
+	return f.op.Execute(VariantPack{In: in, Out: out}, scratch, f.c)
 }

@@ -1,6 +1,7 @@
 package operation
 
 import (
+	"errors"
 	"reflect"
 	"sync/atomic"
 
@@ -31,6 +32,14 @@ type Operation interface {
 	Close() error
 }
 
+// Streamer is implemented by users' own operations that can run on several
+// streams. Before its Setup a graph calls OnStream with the id of the stream that
+// it runs on; the result is the id of the stream that the operation will enqueue
+// its work on. Without it that is the graph's.
+type Streamer interface {
+	OnStream(graph int) (stream int)
+}
+
 // VariantPack holds the tensors of one call, in the order of the signature. An
 // absent optional tensor is a zero Tensor.
 type VariantPack struct {
@@ -40,7 +49,7 @@ type VariantPack struct {
 // Op is an operation made from a Spec.
 //
 // An Op is used by one goroutine at a time; a call that overlaps another on the
-// same Op returns ErrInvalidParam. It plans for one context at a time: a Setup
+// same Op, or on the graph that it is a node of, returns ErrInvalidParam. It plans for one context at a time: a Setup
 // with another context moves it there. Its results belong to the caller; the
 // workspace may be used again once the work enqueued with it is done, or at
 // once by operations on the same stream.
@@ -49,13 +58,16 @@ type Op struct {
 	sig     Signature
 	name    string
 	busy    atomic.Bool
-	closed  bool
+	closed  atomic.Bool
 	version atomic.Uint64
 	// owner is the graph operation that this one is a node of.
 	owner *Op
 	// stream is the stream id; unset means the owner's, or 0.
 	stream    int
 	streamSet bool
+
+	// hostPorts are the inputs whose values are read on the host.
+	hostPorts []int
 
 	c       *atbctx.Context
 	profile *Profile
@@ -75,30 +87,43 @@ type Op struct {
 	infer     inferCache
 }
 
-// New makes an operation from its parameters. Errors: ErrInvalidParam for a nil
-// spec and for parameters that Validate refuses.
+// New makes an operation from a copy of its parameters. Errors: ErrInvalidParam
+// for a nil spec, for parameters that Validate refuses, and for those of a graph,
+// which NewGraph makes.
 func New(s Spec) (*Op, error) {
 	if isNil(s) {
 		return nil, status.Errorf(status.ErrInvalidParam, "new operation: want parameters, got nil")
 	}
-	sig := s.Signature()
-	if err := s.Validate(); err != nil {
-		return nil, status.Place(err, status.ErrInvalidParam, sig.Name, "create", "")
-	}
-	o := &Op{spec: s, sig: sig, name: sig.Name}
-	o.version.Store(1)
 	if g, ok := s.(*graph); ok {
-		g.adopt(o)
+		return nil, status.Place(errGraphParams(), status.ErrInvalidParam, g.p.Name, "create", "")
 	}
+	return newOp(cloneSpec(s))
+}
+
+func errGraphParams() error {
+	return status.Errorf(status.ErrInvalidParam, "a graph owns its nodes: want a graph of its own, or new parameters for its nodes")
+}
+
+func newOp(s Spec) (*Op, error) {
+	o := &Op{spec: s}
+	o.refresh()
+	o.name = o.sig.Name
+	if err := s.Validate(); err != nil {
+		return nil, status.Place(err, status.ErrInvalidParam, o.name, "create", "")
+	}
+	o.version.Store(1)
 	return o, nil
 }
 
-func isNil(s Spec) bool {
-	if s == nil {
-		return true
+// refresh derives what depends on the parameters.
+func (o *Op) refresh() {
+	o.sig, o.checks = o.spec.Signature(), nil
+	o.hostPorts = o.hostPorts[:0]
+	for i := range o.sig.In {
+		if o.sig.In[i].Host {
+			o.hostPorts = append(o.hostPorts, i)
+		}
 	}
-	v := reflect.ValueOf(s)
-	return v.Kind() == reflect.Pointer && v.IsNil()
 }
 
 // Name returns the operation's type, or a graph's own name.
@@ -113,51 +138,62 @@ func (o *Op) OutputNum() int { return len(o.sig.Out) }
 // Signature describes the operands.
 func (o *Op) Signature() Signature { return o.sig }
 
-// Params returns the operation's parameters.
-func (o *Op) Params() Spec { return o.spec }
+// Params returns a copy of the operation's parameters.
+func (o *Op) Params() Spec { return cloneSpec(o.spec) }
 
 // Update replaces the parameters; the next Setup plans anew, also of a graph
 // that this operation is a node of. Equal parameters change nothing. Errors:
-// ErrInvalidParam for parameters of another type, of another arity, or that
-// Validate refuses; the old ones stay then.
+// ErrInvalidParam for parameters of another type or of a graph, of another
+// arity where the operation is a node of a graph, or that Validate refuses; the
+// old ones stay then.
 func (o *Op) Update(s Spec) error {
 	if err := o.enter(); err != nil {
 		return err
 	}
-	defer o.busy.Store(false)
+	defer o.leave()
+	return status.Place(o.update(s), status.ErrInvalidParam, o.name, "update", "")
+}
+
+func (o *Op) update(s Spec) error {
 	if isNil(s) || reflect.TypeOf(s) != reflect.TypeOf(o.spec) {
-		return status.Place(status.Errorf(status.ErrInvalidParam, "want parameters of type %T, got %T", o.spec, s), status.ErrInvalidParam, o.name, "update", "")
+		return status.Errorf(status.ErrInvalidParam, "want parameters of type %T, got %T", o.spec, s)
+	}
+	if _, isGraph := s.(*graph); isGraph {
+		return errGraphParams()
 	}
 	if err := s.Validate(); err != nil {
-		return status.Place(err, status.ErrInvalidParam, o.name, "update", "")
+		return err
 	}
-	if reflect.DeepEqual(s, o.spec) {
+	if equalSpecs(s, o.spec) {
 		return nil
 	}
 	sig := s.Signature()
 	if o.owner != nil && (len(sig.In) != len(o.sig.In) || len(sig.Out) != len(o.sig.Out)) {
-		err := status.Errorf(status.ErrInvalidParam, "a node of a graph wants %d inputs and %d outputs, the new parameters have %d and %d", len(o.sig.In), len(o.sig.Out), len(sig.In), len(sig.Out))
-		return status.Place(err, status.ErrInvalidParam, o.name, "update", "")
+		return status.Errorf(status.ErrInvalidParam, "a node of a graph wants %d inputs and %d outputs, the new parameters have %d and %d", len(o.sig.In), len(o.sig.Out), len(sig.In), len(sig.Out))
 	}
-	o.spec, o.sig, o.checks = s, sig, nil
+	o.spec = cloneSpec(s)
 	o.bump()
 	return nil
 }
 
-// bump makes every plan that holds this operation out of date.
+// bump makes every plan that holds this operation out of date, and lets the
+// graphs around it see its new signature.
 func (o *Op) bump() {
 	for ; o != nil; o = o.owner {
+		o.refresh()
 		o.version.Add(1)
 	}
 }
 
 // SetStream puts the operation on a stream of its context, by id. Nodes of a
-// graph that were given no id of their own follow the graph.
+// graph that were given no id of their own follow the graph. The streams of one
+// launch are joined: they begin behind the operation's stream, and what is
+// enqueued on that stream later runs after all of them.
 func (o *Op) SetStream(id int) error {
 	if err := o.enter(); err != nil {
 		return err
 	}
-	defer o.busy.Store(false)
+	defer o.leave()
 	if id < 0 {
 		return status.Place(status.Errorf(status.ErrInvalidStream, "want a stream id of at least 0, got %d", id), status.ErrInvalidStream, o.name, "set stream", "")
 	}
@@ -178,19 +214,36 @@ func (o *Op) Stream() int {
 	return 0
 }
 
-// enter claims the operation for one call.
+// enter claims the operation, and the graphs around it, for one call.
 func (o *Op) enter() error {
 	if o == nil {
 		return status.Errorf(status.ErrInvalidOperationAddr, "the operation is nil")
 	}
-	if !o.busy.CompareAndSwap(false, true) {
-		return status.Errorf(status.ErrInvalidParam, "%s: the operation is in use by another goroutine", o.name)
+	for p := o; p != nil; p = p.owner {
+		if p.busy.CompareAndSwap(false, true) {
+			continue
+		}
+		for q := o; q != p; q = q.owner {
+			q.busy.Store(false)
+		}
+		return o.errBusy()
 	}
-	if o.closed {
-		o.busy.Store(false)
-		return status.Errorf(status.ErrInvalidOperationAddr, "%s: the operation is closed", o.name)
+	if o.closed.Load() {
+		o.leave()
+		return &status.OpError{Code: status.ErrInvalidOperationAddr, Op: o.name, Err: errors.New("the operation is closed")}
 	}
 	return nil
+}
+
+func (o *Op) errBusy() error {
+	return &status.OpError{Code: status.ErrInvalidParam, Op: o.name, Err: errors.New("the operation is in use by another goroutine")}
+}
+
+// leave ends the claim of enter.
+func (o *Op) leave() {
+	for ; o != nil; o = o.owner {
+		o.busy.Store(false)
+	}
 }
 
 // InferShape returns the output descriptors for input descriptors, under the
@@ -208,8 +261,8 @@ func (o *Op) InferShapeUnder(p *Profile, in []tensor.Desc) ([]tensor.Desc, error
 	if err := o.enter(); err != nil {
 		return nil, err
 	}
-	defer o.busy.Store(false)
-	out, err := o.inferUnder(p, in)
+	defer o.leave()
+	out, err := o.inferUnder(p, in, nil)
 	return out, status.Place(err, status.ErrInvalidParam, o.name, StageInfer.String(), "")
 }
 
@@ -225,12 +278,13 @@ func (o *Op) checker(p *Profile) (*checker, error) {
 	return c, err
 }
 
-func (o *Op) inferUnder(p *Profile, in []tensor.Desc) ([]tensor.Desc, error) {
+// inferUnder infers under a profile, inside a Setup with what that knows.
+func (o *Op) inferUnder(p *Profile, in []tensor.Desc, low *lowering) ([]tensor.Desc, error) {
 	c, err := o.checker(p)
 	if err != nil {
 		return nil, err
 	}
-	return c.inferShape(o.spec, in)
+	return c.infer(o.spec, in, low)
 }
 
 // Close gives the runner back to its context's pool, and a graph's nodes with
@@ -241,13 +295,13 @@ func (o *Op) Close() error {
 		return nil
 	}
 	if !o.busy.CompareAndSwap(false, true) {
-		return status.Errorf(status.ErrInvalidParam, "%s: the operation is in use by another goroutine", o.name)
+		return o.errBusy()
 	}
 	defer o.busy.Store(false)
-	if o.closed {
+	if o.closed.Swap(true) {
 		return nil
 	}
-	o.closed, o.ready = true, false
+	o.ready = false
 	err := o.detach()
 	if g, ok := o.spec.(*graph); ok {
 		if gerr := g.close(); err == nil {
@@ -258,14 +312,23 @@ func (o *Op) Close() error {
 	return err
 }
 
-// detach gives the runner back to the pool of the context it came from.
+// detach gives the runner back to the pool of the context it came from, or
+// closes it where no other operation could use it.
 func (o *Op) detach() error {
 	if o.run == nil {
 		return nil
 	}
 	r := o.run
 	o.run, o.ready = nil, false
-	return o.c.Pool().Put(o.poolType(), r)
+	if !o.pooled() || r.Plan() == nil || r.Plan().Kernels() == 0 {
+		return r.Close()
+	}
+	return o.c.Pool().Put(o.sig.Name, r)
 }
 
-func (o *Op) poolType() string { return o.sig.Name }
+// pooled reports whether runners may pass from one operation of the type to
+// another: not those of graphs and conditions, which hold other operations.
+func (o *Op) pooled() bool {
+	_, tree := o.spec.(conditional)
+	return !tree
+}

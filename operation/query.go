@@ -35,7 +35,7 @@ type Query struct {
 	// low gathers what later Setups check again; nil outside a context.
 	low *lowering
 	// from maps inputs to those of the whole operation, nil for itself.
-	from []int
+	from []origin
 }
 
 // Has reports whether input i is there.

@@ -3,7 +3,6 @@ package operation
 import (
 	"log/slog"
 	"reflect"
-	"slices"
 
 	atbctx "goatb/context"
 	"goatb/device"
@@ -27,7 +26,7 @@ func (o *Op) Setup(pack VariantPack, c *atbctx.Context) (int64, error) {
 	if err := o.enter(); err != nil {
 		return 0, err
 	}
-	defer o.busy.Store(false)
+	defer o.leave()
 	if err := c.Enter(atbctx.HostSide); err != nil {
 		return 0, status.Place(err, status.ErrInvalidContextAddr, o.name, StageSetup.String(), "")
 	}
@@ -37,6 +36,7 @@ func (o *Op) Setup(pack VariantPack, c *atbctx.Context) (int64, error) {
 	n.Setups.Add(1)
 	hit, err := o.setup(&pack, c)
 	if err != nil {
+		o.values.forget()
 		return 0, status.Place(err, status.ErrInvalidParam, o.name, StageSetup.String(), "")
 	}
 	if hit {
@@ -59,14 +59,11 @@ func (o *Op) setup(pack *VariantPack, c *atbctx.Context) (hit bool, err error) {
 			return false, err
 		}
 	}
-	changed, err := o.values.read(&o.sig, pack.In)
-	if err != nil {
-		return false, err
-	}
+	changed := o.values.read(o.hostPorts, pack.In)
 	if err := o.evaluate(); err != nil {
 		return false, err
 	}
-	if c.SetupReuse() && o.run != nil && o.low != nil {
+	if c.SetupReuse() && o.run != nil && o.low != nil && o.values.err == nil {
 		ok, err := o.reuse(pack, changed)
 		if ok || err != nil {
 			return ok, err
@@ -106,29 +103,36 @@ func (o *Op) attach(c *atbctx.Context) error {
 // reuse reports whether the last plan still holds; it checks host values that
 // changed.
 func (o *Op) reuse(pack *VariantPack, changed bool) (bool, error) {
-	if changed {
-		o.low.refresh(&o.values)
-	}
-	if err := o.keyWords(o.low); err != nil {
-		return false, err
-	}
-	if !o.run.Matches(pack.In, pack.Out, o.words) {
+	o.fixedWords()
+	if !o.run.Planned(o.words) || !o.run.MatchesDescs(pack.In, pack.Out) {
 		return false, nil
 	}
-	if changed {
-		if err := o.low.checkValues(); err != nil {
-			o.values.forget()
-			return false, err
-		}
+	if ok, err := o.valuesFit(changed); !ok || err != nil {
+		return false, err
 	}
-	return o.low.setupForeign(pack, o.c)
+	return o.low.setupForeign(pack)
 }
 
-// keyWords gathers what the plan depends on besides descriptors.
-func (o *Op) keyWords(low *lowering) error {
+// valuesFit checks host values that changed and reports whether the plan that
+// they ask for is the last one.
+func (o *Op) valuesFit(changed bool) (bool, error) {
+	if !changed {
+		return true, nil
+	}
+	if err := o.low.refresh(o.values.byInput); err != nil {
+		return false, err
+	}
+	if err := o.low.planKeys(&o.words); err != nil {
+		return false, err
+	}
+	return o.run.Matches(o.words), nil
+}
+
+// fixedWords gathers what the plan depends on besides descriptors and host
+// values.
+func (o *Op) fixedWords() {
 	o.words = append(o.words[:0], o.c.Epoch(), o.version.Load(), uint64(o.Stream()))
 	o.words = append(o.words, o.condWords...)
-	return low.planKeys(&o.words)
 }
 
 // plan makes a new plan.
@@ -147,7 +151,8 @@ func (o *Op) plan(pack *VariantPack) error {
 	if err := o.checkHostData(pack.In); err != nil {
 		return err
 	}
-	low.remember(o.spec, q, identity(len(q.In)))
+	q.from = identity(q.In)
+	low.remember(o.spec, q, q.from)
 	g, err := o.lower(q)
 	if err != nil {
 		return err
@@ -165,6 +170,9 @@ func (o *Op) checkHostData(in []device.Tensor) error {
 		if p.Host && !in[i].Desc.Empty() && in[i].Host == nil {
 			return status.Errorf(status.ErrInvalidTensorAddr, "want host data: its values are read on the host").On(portName("input", i, o.sig.In))
 		}
+	}
+	if e := o.values.err; e != nil {
+		return e.On(portName("input", o.values.errAt, o.sig.In))
 	}
 	return nil
 }
@@ -192,7 +200,8 @@ func (o *Op) install(g *kernelgraph.Graph, pack *VariantPack, low *lowering) err
 	if err != nil {
 		return err
 	}
-	if err := o.keyWords(low); err != nil {
+	o.fixedWords()
+	if err := low.planKeys(&o.words); err != nil {
 		return err
 	}
 	o.takeRunner()
@@ -213,8 +222,11 @@ func (o *Op) takeRunner() {
 		o.run.Owner = o.spec
 		return
 	}
-	if _, isGraph := o.spec.(*graph); !isGraph {
-		o.run = o.c.Pool().Take(o.poolType(), func(owner any) bool { return reflect.DeepEqual(owner, o.spec) })
+	if o.pooled() {
+		o.run = o.c.Pool().Take(o.sig.Name, func(owner any) bool {
+			s, ok := owner.(Spec)
+			return ok && reflect.TypeOf(s) == reflect.TypeOf(o.spec) && equalSpecs(s, o.spec)
+		})
 	}
 	n := o.c.Counters()
 	if o.run != nil {
@@ -232,39 +244,3 @@ func descs(ts []device.Tensor) []tensor.Desc {
 	}
 	return d
 }
-
-// hostValues holds the values of the host ports by input, in memory that is
-// reused from Setup to Setup.
-type hostValues struct {
-	byInput [][]int64
-	fresh   []int64
-}
-
-// read reads the host data that is there and reports whether some values differ
-// from those read last.
-func (v *hostValues) read(sig *Signature, in []device.Tensor) (changed bool, err error) {
-	for len(v.byInput) < len(in) {
-		v.byInput = append(v.byInput, nil)
-	}
-	for i := range in {
-		if i >= len(sig.In) || !sig.In[i].Host {
-			continue
-		}
-		t := &in[i]
-		if t.Desc.Empty() || t.Host == nil {
-			v.byInput[i] = nil
-			continue
-		}
-		if v.fresh, err = t.AppendValues(v.fresh[:0]); err != nil {
-			return false, status.Place(err, status.ErrInvalidTensorAddr, "", "", "")
-		}
-		if v.byInput[i] == nil || !slices.Equal(v.fresh, v.byInput[i]) {
-			v.byInput[i] = append(v.byInput[i][:0], v.fresh...)
-			changed = true
-		}
-	}
-	return changed, nil
-}
-
-// forget makes the next read report a change.
-func (v *hostValues) forget() { clear(v.byInput) }

@@ -63,6 +63,16 @@ type Port struct {
 	Optional bool
 	// Host says that the operation reads the operand's values on the host.
 	Host bool
+	// either says that data on the host alone will do: for a user's own
+	// operation, whatever it reads.
+	either bool
+}
+
+// join adds what another reader of the operand allows and wants.
+func (p *Port) join(o *Port) {
+	p.Optional = p.Optional || o.Optional
+	p.Host = p.Host || o.Host
+	p.either = p.either || o.either
 }
 
 // Ports makes ports from names. A name that ends in "?" is optional, one that

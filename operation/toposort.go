@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"goatb/device"
 )
 
 // sorted returns the nodes in execution order: a stable topological order of
@@ -39,28 +41,35 @@ func (b *GraphBuilder) sorted() ([]int, error) {
 	return d.order(b.nodeName)
 }
 
-// orderEvents keeps event operations where the list has them among the nodes of
-// their stream: they have no tensors that could tell.
+// orderEvents keeps nodes without tensors, such as events, where the list has
+// them among the nodes of their stream, and those of one event in the list's
+// order: they have no tensors that could tell.
 func (b *GraphBuilder) orderEvents(d *dependencies) {
-	stream := func(i int) int {
-		if o, ok := b.nodes[i].op.(*Op); ok {
-			return o.Stream()
-		}
-		return 0
-	}
 	for i := range b.nodes {
 		if len(b.nodes[i].in)+len(b.nodes[i].out) > 0 {
 			continue
 		}
 		for j := range b.nodes {
-			switch {
-			case j < i && stream(j) == stream(i):
-				d.add(j, i)
-			case j > i && stream(j) == stream(i):
-				d.add(i, j)
+			if b.stream(i) == b.stream(j) || b.event(i) != nil && b.event(i) == b.event(j) {
+				d.add(min(i, j), max(i, j))
 			}
 		}
 	}
+}
+
+func (b *GraphBuilder) stream(i int) int {
+	o, _ := b.nodes[i].op.(*Op)
+	return o.Stream()
+}
+
+// event returns the event of an event node, nil for other nodes.
+func (b *GraphBuilder) event(i int) device.Event {
+	if o, ok := b.nodes[i].op.(*Op); ok {
+		if e, ok := o.spec.(Event); ok {
+			return e.Event
+		}
+	}
+	return nil
 }
 
 func (b *GraphBuilder) nodeName(i int) string {

@@ -1,6 +1,8 @@
 package runner
 
 import (
+	"errors"
+
 	"goatb/device"
 	"goatb/kernelgraph"
 	"goatb/status"
@@ -108,10 +110,23 @@ func (r *Runner) callForeign(step int) error {
 			if !ok {
 				return status.Errorf(status.ErrInternal, "foreign node %s is a %T", n.Path, n.Foreign)
 			}
-			return status.Place(call.Call(f.in, f.out, f.scratch), status.ErrRuntimeFail, n.Op, "execute", n.Path)
+			return foreignError(call.Call(f.in, f.out, f.scratch), n)
 		}
 	}
 	return nil
+}
+
+// foreignError names the node before the place that a user's own operation gave
+// its error.
+func foreignError(err error, n *kernelgraph.Node) error {
+	if err == nil {
+		return nil
+	}
+	e := &status.OpError{Code: status.ErrRuntimeFail, Node: n.Path, Err: err}
+	if inner, ok := errors.AsType[*status.OpError](err); ok && inner != nil {
+		e.Code = inner.Code
+	}
+	return e
 }
 
 func (r *Runner) event(n *kernelgraph.Node) (device.Event, error) {
@@ -121,8 +136,7 @@ func (r *Runner) event(n *kernelgraph.Node) (device.Event, error) {
 	}
 	e := slot.Event()
 	if e == nil {
-		err := status.Errorf(status.ErrInvalidParam, "the event is nil")
-		return nil, status.Place(err, status.ErrInvalidParam, n.Op, "execute", n.Path)
+		return nil, status.Place(status.Errorf(status.ErrInvalidParam, "the event is nil"), status.ErrInvalidParam, "", "", n.Path)
 	}
 	return e, nil
 }

@@ -6,94 +6,94 @@ import (
 	"goatb/device"
 	"goatb/kernelgraph"
 	"goatb/status"
+	"goatb/tiling"
 )
 
 // Execute binds, tiles, moves and enqueues in one go. It does not wait for the
-// device, except where the policy's ring is full.
-func (r *Runner) Execute(in, out []device.Tensor, workspace device.Buffer) error {
-	if err := r.begin(in, out, workspace); err != nil {
+// device, except where the policy's ring is full. values holds the host values
+// of the inputs whose values the plan reads, by input; the runner keeps a copy.
+func (r *Runner) Execute(in, out []device.Tensor, workspace device.Buffer, values [][]int64) error {
+	if err := r.begin(in, out, workspace, values); err != nil {
 		return err
 	}
-	return r.enqueue(r.env.Policy.Ahead())
+	if !r.policy.Ahead() {
+		return r.finish(r.enqueueSteps(true))
+	}
+	if err := r.moveAll(); err != nil {
+		r.policy.Abort(&r.job)
+		return err
+	}
+	return r.finish(r.enqueueSteps(false))
 }
 
 // PreLaunch does the first half of Execute: it binds, computes every tiling and
 // moves what the policy moves before the launch. It touches no execute stream,
 // so another goroutine may run Launch of another operation meanwhile.
-func (r *Runner) PreLaunch(in, out []device.Tensor, workspace device.Buffer) error {
-	if err := r.begin(in, out, workspace); err != nil {
+func (r *Runner) PreLaunch(in, out []device.Tensor, workspace device.Buffer, values [][]int64) error {
+	if err := r.begin(in, out, workspace, values); err != nil {
 		return err
 	}
 	if err := r.moveAll(); err != nil {
-		r.env.Policy.Abort(&r.job)
+		r.policy.Abort(&r.job)
 		return err
 	}
 	r.prepared = true
 	return nil
 }
 
-// Launch does the second half of Execute. Errors: ErrInvalidParam without a
-// PreLaunch before it.
+// Launch does the second half of Execute, under the policy of the first.
+// Errors: ErrInvalidParam without a PreLaunch before it.
 func (r *Runner) Launch() error {
 	if !r.prepared {
 		return status.Errorf(status.ErrInvalidParam, "launch wants a pre-launch before it")
 	}
 	r.prepared = false
-	return r.enqueuePrepared()
+	return r.finish(r.enqueueSteps(false))
 }
 
 // Discard drops a PreLaunch that was not launched.
 func (r *Runner) Discard() {
 	if r.prepared {
 		r.prepared = false
-		r.env.Policy.Abort(&r.job)
+		r.policy.Abort(&r.job)
 	}
 }
 
-func (r *Runner) begin(in, out []device.Tensor, workspace device.Buffer) error {
+func (r *Runner) begin(in, out []device.Tensor, workspace device.Buffer, values [][]int64) error {
 	r.Discard()
 	if err := r.Bind(in, out, workspace); err != nil {
 		return err
 	}
-	if err := r.readValues(in); err != nil {
+	if err := r.takeValues(values); err != nil {
 		return err
 	}
 	r.refreshHost(in)
-	e := r.env
-	j := &r.job
-	j.Streams, j.HostRing, j.DeviceRing, j.Copy, j.Events, j.Moved = e.Streams, e.HostRing, e.DeviceRing, e.Copy, e.Events, 0
-	j.Started = false
-	if err := e.Policy.Begin(j); err != nil {
-		e.Policy.Abort(j)
+	e, j := r.env, &r.job
+	r.policy, r.forked = e.Policy, false
+	if r.plan.bytes == 0 {
+		r.policy = tiling.KernelFollow{} // nothing to move: an event needs no block of a ring
+	}
+	j.Streams, j.HostRing, j.DeviceRing, j.Copy, j.Events = e.Streams, e.HostRing, e.DeviceRing, e.Copy, e.Events
+	j.Moved, j.Started = 0, false
+	if err := r.policy.Begin(j); err != nil {
+		r.policy.Abort(j)
 		return err
 	}
 	return nil
 }
 
+// moveAll moves every tiling before the first kernel is enqueued.
 func (r *Runner) moveAll() error {
 	for k := range r.launches {
 		if r.skip[k] {
 			continue
 		}
-		if err := r.env.Policy.Move(&r.job, k); err != nil {
+		if err := r.policy.Move(&r.job, k); err != nil {
 			return err
 		}
 	}
-	return r.env.Policy.Flush(&r.job)
+	return r.policy.Flush(&r.job)
 }
-
-func (r *Runner) enqueue(ahead bool) error {
-	if ahead {
-		if err := r.moveAll(); err != nil {
-			r.env.Policy.Abort(&r.job)
-			return err
-		}
-		return r.enqueuePrepared()
-	}
-	return r.finish(r.enqueueSteps(true))
-}
-
-func (r *Runner) enqueuePrepared() error { return r.finish(r.enqueueSteps(false)) }
 
 // finish joins the streams and closes the job, or undoes it on an error.
 func (r *Runner) finish(err error) error {
@@ -102,12 +102,11 @@ func (r *Runner) finish(err error) error {
 	}
 	r.tally.bytes = r.job.Moved
 	r.tally.flush(r.env.Counters)
-	if err != nil {
-		r.env.Policy.Abort(&r.job)
-		return err
+	if err == nil {
+		err = r.policy.End(&r.job)
 	}
-	if err := r.env.Policy.End(&r.job); err != nil {
-		r.env.Policy.Abort(&r.job)
+	if err != nil {
+		r.policy.Abort(&r.job)
 		return err
 	}
 	if r.env.SyncOperation {
@@ -119,9 +118,8 @@ func (r *Runner) finish(err error) error {
 // enqueueSteps enqueues every node in order; with move, the tiling of each
 // kernel is moved right before it.
 func (r *Runner) enqueueSteps(move bool) error {
-	policy := r.env.Policy
 	r.job.Started = true
-	if err := policy.Start(&r.job); err != nil {
+	if err := r.policy.Start(&r.job); err != nil {
 		return err
 	}
 	if err := r.forkStreams(); err != nil {
@@ -137,13 +135,13 @@ func (r *Runner) enqueueSteps(move bool) error {
 			return err
 		}
 		if s.runnerEnd && r.env.SyncRunner {
-			if err := r.env.Streams[s.node.Stream].Synchronize(context.Background()); err != nil {
+			if err := r.job.Streams[s.node.Stream].Synchronize(context.Background()); err != nil {
 				return err
 			}
 		}
 	}
 	if move {
-		return policy.Flush(&r.job)
+		return r.policy.Flush(&r.job)
 	}
 	return nil
 }
@@ -153,17 +151,18 @@ func (r *Runner) enqueueKernel(k int, move bool) error {
 		r.tally.skipped++
 		return nil
 	}
-	policy, l := r.env.Policy, &r.launches[k]
+	l := &r.launches[k]
 	if move {
-		if err := policy.Move(&r.job, k); err != nil {
+		if err := r.policy.Move(&r.job, k); err != nil {
 			return err
 		}
 	}
-	if err := policy.Before(&r.job, k); err != nil {
-		return err
+	if err := r.policy.Before(&r.job, k); err != nil {
+		return l.Label.Place(err)
 	}
-	stream := r.env.Streams[r.plan.slots[k].Stream]
-	if r.env.CompareTiling && policy.UsesRings() {
+	stream := r.job.Streams[r.plan.slots[k].Stream]
+	compare := r.env.CompareTiling && r.policy.UsesRings()
+	if compare {
 		if err := r.compareTiling(k, stream, "before"); err != nil {
 			return err
 		}
@@ -172,17 +171,12 @@ func (r *Runner) enqueueKernel(k int, move bool) error {
 		return l.Label.Place(err)
 	}
 	r.tally.kernels++
-	return r.afterKernel(k, stream)
-}
-
-// afterKernel makes the checks that were asked for; each waits for the stream.
-func (r *Runner) afterKernel(k int, stream device.Stream) error {
 	if r.env.SyncKernel {
 		if err := stream.Synchronize(context.Background()); err != nil {
 			return err
 		}
 	}
-	if r.env.CompareTiling && r.env.Policy.UsesRings() {
+	if compare {
 		if err := r.compareTiling(k, stream, "after"); err != nil {
 			return err
 		}
@@ -194,7 +188,7 @@ func (r *Runner) afterKernel(k int, stream device.Stream) error {
 }
 
 func (r *Runner) enqueueOther(i int, n *kernelgraph.Node) error {
-	stream := r.env.Streams[n.Stream]
+	stream := r.job.Streams[n.Stream]
 	switch n.Kind {
 	case kernelgraph.ForeignNode:
 		return r.callForeign(i)
@@ -203,16 +197,16 @@ func (r *Runner) enqueueOther(i int, n *kernelgraph.Node) error {
 		if err != nil {
 			return err
 		}
-		return status.Place(stream.Record(e), status.ErrDeviceFail, n.Op, "execute", n.Path)
+		return status.Place(stream.Record(e), status.ErrDeviceFail, "", "", n.Path)
 	default:
 		e, err := r.event(n)
 		if err != nil {
 			return err
 		}
 		if err := stream.Wait(e); err != nil {
-			return status.Place(err, status.ErrDeviceFail, n.Op, "execute", n.Path)
+			return status.Place(err, status.ErrDeviceFail, "", "", n.Path)
 		}
-		return status.Place(stream.Reset(e), status.ErrDeviceFail, n.Op, "execute", n.Path)
+		return status.Place(stream.Reset(e), status.ErrDeviceFail, "", "", n.Path)
 	}
 }
 
@@ -225,12 +219,13 @@ func (r *Runner) forkStreams() error {
 	if err := r.makeEvents(); err != nil {
 		return err
 	}
-	if err := r.env.Streams[r.plan.main].Record(r.fork); err != nil {
+	r.forked = true
+	if err := r.job.Streams[r.plan.main].Record(r.fork); err != nil {
 		return err
 	}
 	for _, s := range r.plan.streams {
 		if s != r.plan.main {
-			if err := r.env.Streams[s].Wait(r.fork); err != nil {
+			if err := r.job.Streams[s].Wait(r.fork); err != nil {
 				return err
 			}
 		}
@@ -238,23 +233,26 @@ func (r *Runner) forkStreams() error {
 	return nil
 }
 
-// joinStreams lets the main stream wait for the others.
+// joinStreams lets the main stream wait for the others of a launch that has
+// reached them. A stream that refuses is closed; the others are joined still.
 func (r *Runner) joinStreams() error {
-	if len(r.plan.streams) < 2 || r.fork == nil {
+	if !r.forked {
 		return nil
 	}
+	var first error
 	for i, s := range r.plan.streams {
 		if s == r.plan.main {
 			continue
 		}
-		if err := r.env.Streams[s].Record(r.joins[i]); err != nil {
-			return err
+		err := r.job.Streams[s].Record(r.joins[i])
+		if err == nil {
+			err = r.job.Streams[r.plan.main].Wait(r.joins[i])
 		}
-		if err := r.env.Streams[r.plan.main].Wait(r.joins[i]); err != nil {
-			return err
+		if first == nil {
+			first = err
 		}
 	}
-	return nil
+	return first
 }
 
 func (r *Runner) makeEvents() error {
@@ -278,7 +276,7 @@ func (r *Runner) makeEvents() error {
 func (r *Runner) syncAll() error {
 	var first error
 	for _, s := range r.plan.streams {
-		if err := r.env.Streams[s].Synchronize(context.Background()); first == nil {
+		if err := r.job.Streams[s].Synchronize(context.Background()); first == nil {
 			first = err
 		}
 	}

@@ -12,8 +12,9 @@ import (
 	"goatb/tensor"
 )
 
-// Overflow looks for overflow in every float output of every kernel. Each look
-// waits for the stream: it is for finding faults.
+// Overflow looks for overflow in every float output of every kernel that
+// computes; one that only moves bytes makes none. Each look waits for the
+// stream: it is for finding faults.
 type Overflow struct {
 	Mode overflow.Mode
 	// Stop makes a hit an error of Execute, ErrRuntimeFail.
@@ -39,6 +40,9 @@ func (h OverflowHit) String() string {
 
 func (r *Runner) scanOverflow(k int, stream device.Stream) error {
 	ks := &r.plan.kernels[k]
+	if ks.node.Kernel.Class() == device.Move {
+		return nil
+	}
 	for i, ref := range ks.node.Out {
 		if ref == kernelgraph.Absent {
 			continue

@@ -8,6 +8,7 @@ import (
 	"goatb/kernel"
 	"goatb/kernelgraph"
 	"goatb/status"
+	"goatb/tensor"
 	"goatb/tiling"
 	"goatb/tilingcache"
 )
@@ -25,9 +26,9 @@ type Runner struct {
 	// policy is that of the launch at hand: the context's may change between
 	// its two halves.
 	policy tiling.Policy
-	local *tilingcache.Local
-	job   tiling.Job
-	tally tally
+	local  *tilingcache.Local
+	job    tiling.Job
+	tally  tally
 
 	launches []device.Launch
 	buffers  []device.Buffer
@@ -93,14 +94,29 @@ func (r *Runner) SetPlan(p *Plan, key Key, env *Env) {
 	r.job = tiling.Job{Slots: p.slots, Bytes: p.bytes, Launches: r.launches, Source: r, Main: p.main}
 }
 
-// Matches reports whether the runner's plan was made for this key.
-func (r *Runner) Matches(in, out []device.Tensor, words []uint64) bool {
-	return r.plan != nil && r.key.matches(in, out, words)
+// Matches reports whether the plan was made under exactly these words.
+func (r *Runner) Matches(words []uint64) bool { return r.key.set && slices.Equal(r.key.words, words) }
+
+// Planned reports whether the plan was made under words that begin with these.
+func (r *Runner) Planned(words []uint64) bool {
+	return r.key.set && len(r.key.words) >= len(words) && slices.Equal(r.key.words[:len(words)], words)
 }
 
-// Planned reports whether the plan was made under the first words of a key.
-func (r *Runner) Planned(words ...uint64) bool {
-	return r.plan != nil && len(r.key.words) >= len(words) && slices.Equal(r.key.words[:len(words)], words)
+// MatchesDescs reports whether the plan was made for these descriptors.
+func (r *Runner) MatchesDescs(in, out []device.Tensor) bool {
+	return r.key.set && sameDescs(r.key.in, in) && sameDescs(r.key.out, out)
+}
+
+func sameDescs(descs []tensor.Desc, ts []device.Tensor) bool {
+	if len(descs) != len(ts) {
+		return false
+	}
+	for i := range ts {
+		if ts[i].Desc != descs[i] {
+			return false
+		}
+	}
+	return true
 }
 
 // Forget makes the next Matches fail: the plan is out of date.
@@ -110,7 +126,7 @@ func (r *Runner) Forget() { r.key = Key{} }
 // (stream, configuration, parameters, conditions).
 type Key struct {
 	words   []uint64
-	in, out []device.Tensor
+	in, out []tensor.Desc
 	set     bool
 }
 
@@ -119,29 +135,12 @@ func NewKey(in, out []device.Tensor, words []uint64) Key {
 	return Key{words: slices.Clone(words), in: descsOf(in), out: descsOf(out), set: true}
 }
 
-func descsOf(ts []device.Tensor) []device.Tensor {
-	d := make([]device.Tensor, len(ts))
+func descsOf(ts []device.Tensor) []tensor.Desc {
+	d := make([]tensor.Desc, len(ts))
 	for i := range ts {
-		d[i].Desc = ts[i].Desc
+		d[i] = ts[i].Desc
 	}
 	return d
-}
-
-func (k *Key) matches(in, out []device.Tensor, words []uint64) bool {
-	if !k.set || len(in) != len(k.in) || len(out) != len(k.out) || !slices.Equal(words, k.words) {
-		return false
-	}
-	for i := range in {
-		if in[i].Desc != k.in[i].Desc {
-			return false
-		}
-	}
-	for i := range out {
-		if out[i].Desc != k.out[i].Desc {
-			return false
-		}
-	}
-	return true
 }
 
 // takeValues takes over the host values that tilings depend on and drops the

@@ -1,0 +1,139 @@
+package kernelgraph
+
+import "slices"
+
+// order answers which nodes happen before which, by vector clocks: clock[i][s]
+// is the number of nodes of stream s that happened before node i or are it. A
+// record that comes after a wait for it in the list orders nothing: the wait may
+// end by a record of an earlier launch.
+type order struct {
+	stream []int
+	clock  [][]int
+}
+
+func newOrder(g *Graph) *order {
+	o := &order{stream: make([]int, len(g.Nodes)), clock: make([][]int, len(g.Nodes))}
+	now := make([][]int, g.Streams)
+	for s := range now {
+		now[s] = make([]int, g.Streams)
+	}
+	recorded := map[any][]int{}
+	for i := range g.Nodes {
+		n := &g.Nodes[i]
+		c := now[n.Stream]
+		if n.Kind == WaitNode {
+			for s, t := range recorded[n.Event] {
+				c[s] = max(c[s], t)
+			}
+			delete(recorded, n.Event) // a wait resets its event: the next one waits for another record
+		}
+		c[n.Stream]++
+		o.stream[i] = n.Stream
+		o.clock[i] = slices.Clone(c)
+		if n.Kind == RecordNode {
+			recorded[n.Event] = o.clock[i]
+		}
+	}
+	return o
+}
+
+// before reports whether node i happens before node j.
+func (o *order) before(i, j int) bool {
+	s := o.stream[i]
+	return o.clock[j][s] >= o.clock[i][s]
+}
+
+// end returns the first node such that every later node of the list happens
+// after all of the uses.
+func (o *order) end(uses []int) int {
+	last := uses[len(uses)-1]
+	for j := len(o.stream) - 1; j > last; j-- {
+		for _, u := range uses {
+			if !o.before(u, j) {
+				return j
+			}
+		}
+	}
+	return last
+}
+
+// Sharing tells which outputs a caller may bind to the memory of an input, the
+// whole of both.
+type Sharing struct {
+	g     *Graph
+	order *order
+	// uses lists the nodes that read or write an input, writes those that write
+	// an output, by tensor.
+	uses, writes map[Ref][]int
+}
+
+// NewSharing looks at a graph.
+func NewSharing(g *Graph) *Sharing {
+	s := &Sharing{g: g, order: newOrder(g), uses: map[Ref][]int{}, writes: map[Ref][]int{}}
+	for i := range g.Nodes {
+		n := &g.Nodes[i]
+		g.eachUse(n, func(base Ref) {
+			if g.Tensors[base].Kind == Input {
+				s.uses[base] = append(s.uses[base], i)
+			}
+		})
+		for _, r := range n.Out {
+			if r == Absent {
+				continue
+			}
+			if base := g.Tensors[r].Base; g.Tensors[base].Kind == Output {
+				s.writes[base] = append(s.writes[base], i)
+			}
+		}
+	}
+	return s
+}
+
+// Allowed reports whether output out may be bound to the memory of input in:
+// they have equal sizes, every use of the input happens before the output's
+// first write, and a node that reads the one and writes the other works in
+// place on equal windows, or is a copy.
+func (s *Sharing) Allowed(in, out Ref) bool {
+	if s.g.Tensors[in].Desc.Bytes() != s.g.Tensors[out].Desc.Bytes() {
+		return false
+	}
+	for _, w := range s.writes[out] {
+		for _, u := range s.uses[in] {
+			if u == w && !s.inPlace(&s.g.Nodes[u], in, out) || u != w && !s.order.before(u, w) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// inPlace reports whether a node that uses in and writes out may find both in
+// one memory.
+func (s *Sharing) inPlace(n *Node, in, out Ref) bool {
+	if n.Kind != CopyNode && (n.Kernel == nil || !n.Kernel.InPlace()) {
+		return false
+	}
+	for _, w := range n.Out {
+		if w == Absent {
+			continue
+		}
+		if s.g.Tensors[w].Base == in {
+			return false // it writes both
+		}
+		if s.g.Tensors[w].Base != out {
+			continue
+		}
+		for _, r := range n.In {
+			if r != Absent && s.g.Tensors[r].Base == in && !s.g.sameWindow(r, w) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// sameWindow reports whether two tensors are equal windows of their bases.
+func (g *Graph) sameWindow(a, b Ref) bool {
+	x, y := &g.Tensors[a], &g.Tensors[b]
+	return x.Offset == y.Offset && x.Desc.Bytes() == y.Desc.Bytes()
+}
