@@ -74,8 +74,21 @@ func DefaultConfig() Config {
 // every bad value is an error that names the variable, the value and what is
 // allowed, and all of them are joined in one error, which is ErrInvalidParam.
 func ConfigFromEnv(lookup func(string) (string, bool)) (Config, error) {
-	c := DefaultConfig()
-	c.sources = map[string]string{}
+	if lookup == nil {
+		return DefaultConfig(), status.Errorf(status.ErrInvalidParam, "configuration: want a lookup function, got nil")
+	}
+	c, err := DefaultConfig().over(lookup)
+	if err != nil {
+		return DefaultConfig(), err
+	}
+	return c, nil
+}
+
+// over reads the variables over c.
+func (c Config) over(lookup func(string) (string, bool)) (Config, error) {
+	if c.sources == nil {
+		c.sources = map[string]string{}
+	}
 	var errs []error
 	for i := range variables {
 		if err := c.read(&variables[i], lookup); err != nil {
@@ -85,10 +98,14 @@ func ConfigFromEnv(lookup func(string) (string, bool)) (Config, error) {
 	if err := c.resolvePolicy(lookup); err != nil {
 		errs = append(errs, err)
 	}
-	if len(errs) > 0 {
-		return DefaultConfig(), &status.OpError{Code: status.ErrInvalidParam, Stage: "configuration", Err: errors.Join(errs...)}
+	return c, configError(errs)
+}
+
+func configError(errs []error) error {
+	if len(errs) == 0 {
+		return nil
 	}
-	return c, nil
+	return &status.OpError{Code: status.ErrInvalidParam, Stage: "configuration", Err: errors.Join(errs...)}
 }
 
 // read sets one variable. Two spellings with different values are an error.
@@ -163,6 +180,9 @@ func (c *Config) resolvePolicy(lookup func(string) (string, bool)) error {
 	}
 	from := strings.TrimSuffix(p.describe(), " ")
 	if p.policy() == "" {
+		if c.sources[envPolicy] != "" {
+			from = envPolicy + "=" + c.Policy + " " + from
+		}
 		return fmt.Errorf("%s contradict each other", from)
 	}
 	if c.sources[envPolicy] != "" && c.Policy != p.policy() {
@@ -197,8 +217,5 @@ func (c *Config) Validate() error {
 			errs = append(errs, fmt.Errorf("%s=%q: want %s", v.Name, v.get(c), v.Range))
 		}
 	}
-	if len(errs) > 0 {
-		return &status.OpError{Code: status.ErrInvalidParam, Stage: "configuration", Err: errors.Join(errs...)}
-	}
-	return nil
+	return configError(errs)
 }

@@ -68,12 +68,6 @@ func New(dev device.Device, opts ...Option) (*Context, error) {
 	if err != nil {
 		return nil, status.Place(err, status.ErrInvalidParam, "new context", "", "")
 	}
-	if s.streams < 1 || s.streams > MaxStreams {
-		return nil, status.Errorf(status.ErrInvalidParam, "new context: want 1 to %d streams, got %d", MaxStreams, s.streams)
-	}
-	if s.checks != "native" && s.checks != "910b" {
-		return nil, status.Errorf(status.ErrInvalidParam, "new context: want checks native or 910b, got %q", s.checks)
-	}
 	c := &Context{id: uuid.New(), dev: dev, cfg: cfg, checks: s.checks, log: s.logger, pool: runner.NewPool(cfg.RunnerPool)}
 	c.left = sync.NewCond(&c.mu)
 	if err := c.open(s); err != nil {
@@ -140,6 +134,11 @@ func (c *Context) openRings(s *settings) error {
 	}
 	if c.deviceMem, err = devAlloc(int64(c.cfg.DeviceBlocks) * BlockSize); err != nil {
 		return status.Place(err, status.ErrOutOfDeviceMemory, "", "", "device tiling ring")
+	}
+	for _, m := range [...]device.Buffer{c.hostMem, c.deviceMem} {
+		if !m.Aligned(mempool.SlotAlign) {
+			return status.Errorf(status.ErrInvalidParam, "tiling ring: want memory at a multiple of %d bytes", mempool.SlotAlign)
+		}
 	}
 	if c.env.HostRing, err = mempool.NewRing(c.dev, c.hostMem, c.cfg.HostBlocks, BlockSize); err != nil {
 		return err

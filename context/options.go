@@ -1,8 +1,11 @@
 package context
 
 import (
+	"errors"
 	"log/slog"
+	"maps"
 	"os"
+	"slices"
 
 	"goatb/device"
 	"goatb/kernel"
@@ -26,7 +29,7 @@ type settings struct {
 	hostMem    allocator
 	overflow   *runner.Overflow
 	logger     *slog.Logger
-	err        error
+	errs       []error
 	fullConfig *Config
 }
 
@@ -39,7 +42,8 @@ type allocator struct {
 // Option changes how a Context is made. Options beat the environment.
 type Option func(*settings)
 
-// WithConfig replaces environment and defaults by a whole configuration.
+// WithConfig replaces environment and defaults by a whole configuration; other
+// options still change it, in whatever order they are given.
 func WithConfig(cfg Config) Option { return func(s *settings) { s.fullConfig = &cfg } }
 
 // WithEnv reads variables through lookup instead of os.LookupEnv.
@@ -48,26 +52,14 @@ func WithEnv(lookup func(string) (string, bool)) Option {
 }
 
 // WithVariable sets an ATB_* variable for this context, checked as the
-// environment's values are.
+// environment's values are. The environment's values of other spellings of the
+// variable, and of other variables that name the tiling policy, do not count.
 func WithVariable(name, value string) Option {
 	return func(s *settings) { s.overrides[name] = value }
 }
 
 // WithPolicy names the tiling policy: kernel-follow, overall or multi-stream.
-func WithPolicy(name string) Option {
-	return func(s *settings) {
-		s.overrides[envPolicy] = name
-		delete(s.overrides, envWithTiling)
-		delete(s.overrides, envCopyStream)
-		lookup := s.lookup
-		s.lookup = func(v string) (string, bool) {
-			if v == envWithTiling || v == envCopyStream {
-				return "", false
-			}
-			return lookup(v)
-		}
-	}
-}
+func WithPolicy(name string) Option { return WithVariable(envPolicy, name) }
 
 // WithStreams makes n execute streams; the default is one.
 func WithStreams(n int) Option { return func(s *settings) { s.streams = n } }
@@ -96,7 +88,7 @@ func WithHostTilingAllocator(alloc func(size int64) (device.Buffer, error), free
 
 func (s *settings) setAllocator(to *allocator, what string, alloc func(int64) (device.Buffer, error), free func(device.Buffer) error) {
 	if (alloc == nil) != (free == nil) {
-		s.err = status.Errorf(status.ErrInvalidParam, "%s tiling allocator: want both functions or none, got one", what)
+		s.errs = append(s.errs, status.Errorf(status.ErrInvalidParam, "%s tiling allocator: want both functions or none, got one", what))
 		return
 	}
 	*to = allocator{alloc, free}
@@ -134,32 +126,75 @@ func gather(opts []Option) (*settings, Config, error) {
 			o(s)
 		}
 	}
-	if s.err != nil {
-		return nil, Config{}, s.err
+	cfg, err := s.configure()
+	errs := append(s.problems(), err)
+	for _, set := range s.config {
+		set(&cfg)
 	}
+	errs = append(errs, cfg.Validate())
+	return s, cfg, joinErrors(errs)
+}
+
+// joinErrors joins errors; one alone stays as it is.
+func joinErrors(errs []error) error {
+	errs = slices.DeleteFunc(errs, func(e error) bool { return e == nil })
+	if len(errs) == 1 {
+		return errs[0]
+	}
+	return errors.Join(errs...)
+}
+
+// problems lists what is wrong with the settings besides the configuration.
+func (s *settings) problems() []error {
+	errs := s.errs
 	if s.logger == nil || s.lookup == nil {
-		return nil, Config{}, status.Errorf(status.ErrInvalidParam, "logger and lookup function must not be nil")
+		errs = append(errs, status.Errorf(status.ErrInvalidParam, "want a logger and a lookup function, got nil"))
 	}
-	cfg, err := ConfigFromEnv(func(name string) (string, bool) {
+	if s.streams < 1 || s.streams > MaxStreams {
+		errs = append(errs, status.Errorf(status.ErrInvalidParam, "want 1 to %d streams, got %d", MaxStreams, s.streams))
+	}
+	if s.checks != "native" && s.checks != "910b" {
+		errs = append(errs, status.Errorf(status.ErrInvalidParam, "want checks native or 910b, got %q", s.checks))
+	}
+	if _, err := kernel.ParseFilter(s.filter); err != nil {
+		errs = append(errs, err)
+	}
+	for name := range s.overrides {
+		if !known(name) {
+			errs = append(errs, status.Errorf(status.ErrInvalidParam, "unknown variable %s", name))
+		}
+	}
+	return errs
+}
+
+// configure reads the overrides over the environment or over a whole
+// configuration. An override shadows every variable that says the same thing.
+func (s *settings) configure() (Config, error) {
+	base := DefaultConfig()
+	if s.fullConfig != nil {
+		base = *s.fullConfig
+		base.sources = maps.Clone(base.sources)
+		if s.shadowed(envPolicy) {
+			delete(base.sources, envPolicy)
+		}
+	}
+	return base.over(func(name string) (string, bool) {
 		if v, ok := s.overrides[name]; ok {
 			return v, true
 		}
-		if s.fullConfig != nil {
+		if s.fullConfig != nil || s.lookup == nil || s.shadowed(name) {
 			return "", false
 		}
 		return s.lookup(name)
 	})
-	if err != nil {
-		return nil, Config{}, err
+}
+
+// shadowed reports whether an override says what the variable could say.
+func (s *settings) shadowed(name string) bool {
+	for _, group := range spellings() {
+		if slices.Contains(group, name) && slices.ContainsFunc(group, func(n string) bool { _, ok := s.overrides[n]; return ok }) {
+			return true
+		}
 	}
-	if s.fullConfig != nil {
-		cfg = *s.fullConfig
-	}
-	for _, set := range s.config {
-		set(&cfg)
-	}
-	if _, err := kernel.ParseFilter(s.filter); err != nil {
-		return nil, Config{}, err
-	}
-	return s, cfg, cfg.Validate()
+	return false
 }

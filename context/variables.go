@@ -3,6 +3,7 @@ package context
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strconv"
 
 	"goatb/mempool"
@@ -86,6 +87,21 @@ func (c *Config) Variables() []Variable {
 	return append(list,
 		older(envWithTiling, "1", c.Policy == "kernel-follow", "1: tilings travel with the launch; an older way to name the policy"),
 		older(envCopyStream, "0", c.Policy == "multi-stream", "1: tilings are copied on a stream of their own; an older way to name the policy"))
+}
+
+// spellings lists the variables that say the same thing: the spellings of each,
+// and those that name the policy.
+func spellings() [][]string {
+	groups := [][]string{{envPolicy, envWithTiling, envCopyStream}}
+	for i := range variables {
+		groups = append(groups, append([]string{variables[i].Name}, variables[i].Aliases...))
+	}
+	return groups
+}
+
+// known reports whether there is a variable of that name.
+func known(name string) bool {
+	return slices.ContainsFunc(spellings(), func(g []string) bool { return slices.Contains(g, name) })
 }
 
 func (c *Config) source(name string, changed bool) string {
