@@ -120,7 +120,7 @@ func (c *Context) open(s *settings) error {
 
 // openRings reserves both rings: address space, resident only when touched.
 func (c *Context) openRings(s *settings) error {
-	hostAlloc, devAlloc := c.dev.AllocHost, c.dev.Alloc
+	hostAlloc, devAlloc := c.dev.AllocHost, c.dev.Reserve
 	c.freeHost, c.freeDev = c.dev.Free, c.dev.Free
 	if s.hostMem.alloc != nil {
 		hostAlloc, c.freeHost = s.hostMem.alloc, s.hostMem.free

@@ -14,6 +14,10 @@ type Device interface {
 	// legal and gives an empty buffer. Errors: ErrOutOfDeviceMemory,
 	// ErrInvalidParam for a negative size, ErrDeviceFail once closed.
 	Alloc(size int64) (Buffer, error)
+	// Reserve is Alloc for a large area of which little is used and that little
+	// is scattered, such as a ring: only the parts that are touched become
+	// resident.
+	Reserve(size int64) (Buffer, error)
 	// AllocHost reserves host memory that copies may read and write while the
 	// host goes on (pinned memory on an accelerator), zero filled. Errors as
 	// Alloc, with ErrOutOfHostMemory.
@@ -64,7 +68,9 @@ type Stream interface {
 	// fired. An event that was never recorded, or was reset since, is waited
 	// for until its next record: a wait may be enqueued before its record.
 	Wait(e Event) error
-	// Reset forgets e's records: a later Wait waits for a new one.
+	// Reset forgets e's records, and the one to come that the latest Wait
+	// waits for: a later Wait waits for a new one. So each Wait with a Reset
+	// behind it takes one record, whichever of the two is enqueued first.
 	Reset(e Event) error
 	// Synchronize waits until everything enqueued so far is done, or ctx is
 	// done, and takes the stream's first error. When ctx ends first its error

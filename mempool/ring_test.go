@@ -44,7 +44,7 @@ func TestNewRingRefuses(t *testing.T) {
 		{"freed memory", &fakeDevice{}, device.Whole(freed), 1, 64, "nil or freed"},
 		{"misaligned memory", &fakeDevice{}, mem.At(8, 512), 1, 64, "got offset 8"},
 		{"too small", &fakeDevice{}, mem, 17, 64, "17 blocks of 64 bytes, got 1024"},
-		{"product overflows", &fakeDevice{}, mem, 1 << 40, 1 << 40, "got 1024 bytes"},
+		{"product overflows", &fakeDevice{}, mem, 1 << 30, 1 << 62, "got 1024 bytes"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r, err := NewRing(c.dev, c.mem, c.blocks, c.size)

@@ -54,12 +54,17 @@ func (d *Device) Props() *device.Props { return d.inner.Props() }
 
 // Alloc reserves device memory with guards around it.
 func (d *Device) Alloc(size int64) (device.Buffer, error) {
-	return d.alloc(device.DeviceSpace, size, here())
+	return d.alloc(device.DeviceSpace, size, d.inner.Alloc, here())
+}
+
+// Reserve reserves device memory with guards around it.
+func (d *Device) Reserve(size int64) (device.Buffer, error) {
+	return d.alloc(device.DeviceSpace, size, d.inner.Reserve, here())
 }
 
 // AllocHost reserves host memory with guards around it.
 func (d *Device) AllocHost(size int64) (device.Buffer, error) {
-	return d.alloc(device.HostSpace, size, here())
+	return d.alloc(device.HostSpace, size, d.inner.AllocHost, here())
 }
 
 // Free gives back an allocation. A written guard is an OutOfBounds finding.

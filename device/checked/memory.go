@@ -35,11 +35,7 @@ type allocation struct {
 }
 
 // alloc reserves memory with guards around it.
-func (d *Device) alloc(space device.Space, size int64, made site) (device.Buffer, error) {
-	take := d.inner.Alloc
-	if space == device.HostSpace {
-		take = d.inner.AllocHost
-	}
+func (d *Device) alloc(space device.Space, size int64, take func(int64) (device.Buffer, error), made site) (device.Buffer, error) {
 	a := &allocation{made: made}
 	room := size
 	if size > 0 && d.inner.Props().Addressable && size < math.MaxInt64/2 {

@@ -57,19 +57,24 @@ func (d *Device) Props() *device.Props { return &d.props }
 
 // Alloc reserves device memory.
 func (d *Device) Alloc(size int64) (device.Buffer, error) {
-	return d.alloc(device.DeviceSpace, size)
+	return d.alloc(device.DeviceSpace, size, true)
+}
+
+// Reserve reserves device memory in small pages.
+func (d *Device) Reserve(size int64) (device.Buffer, error) {
+	return d.alloc(device.DeviceSpace, size, false)
 }
 
 // AllocHost reserves host memory.
 func (d *Device) AllocHost(size int64) (device.Buffer, error) {
-	return d.alloc(device.HostSpace, size)
+	return d.alloc(device.HostSpace, size, false)
 }
 
-func (d *Device) alloc(space device.Space, size int64) (device.Buffer, error) {
+func (d *Device) alloc(space device.Space, size int64, huge bool) (device.Buffer, error) {
 	if d.closing.Load() {
 		return device.Buffer{}, errClosed()
 	}
-	return d.mem.alloc(space, size)
+	return d.mem.alloc(space, size, huge)
 }
 
 // Free gives back an allocation once the work enqueued so far is done.

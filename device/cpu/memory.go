@@ -27,7 +27,8 @@ func outOf(space device.Space) status.Code {
 	return status.ErrOutOfDeviceMemory
 }
 
-func (m *memory) alloc(space device.Space, size int64) (device.Buffer, error) {
+// alloc takes memory; huge advises huge pages.
+func (m *memory) alloc(space device.Space, size int64, huge bool) (device.Buffer, error) {
 	if size < 0 {
 		return device.Buffer{}, status.Errorf(status.ErrInvalidParam, "want a size of at least 0 bytes, got %d", size)
 	}
@@ -45,7 +46,7 @@ func (m *memory) alloc(space device.Space, size int64) (device.Buffer, error) {
 			return device.Buffer{}, status.Errorf(outOf(space), "want %d bytes, more than the address space", size)
 		}
 		var err error
-		if r, err = m.regions.take(int(size), space == device.DeviceSpace); err != nil {
+		if r, err = m.regions.take(int(size), huge); err != nil {
 			return device.Buffer{}, status.Errorf(outOf(space), "want %d bytes: %w", size, err)
 		}
 	}

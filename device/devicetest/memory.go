@@ -15,6 +15,7 @@ var memoryChecks = []check{
 	{"sizes and alignment", checkSizes},
 	{"zero filled again after reuse", checkZeroed},
 	{"many small allocations", checkManySmall},
+	{"reserved areas", checkReserved},
 	{"refused sizes", checkRefusedSizes},
 	{"refused frees", checkRefusedFrees},
 }
@@ -72,12 +73,30 @@ func checkManySmall(b *bed) {
 	}
 }
 
+// checkReserved uses both ends of a large area: it is zeroed, freed and counted
+// like any other memory.
+func checkReserved(b *bed) {
+	buf, err := b.dev.Reserve(64 << 20)
+	require.NoError(b, err)
+	mem := buf.Bytes()
+	require.Zero(b, address(mem)%4096)
+	require.Zero(b, mem[0])
+	require.Zero(b, mem[len(mem)-1])
+	mem[0], mem[len(mem)-1] = 1, 2
+	require.NoError(b, b.dev.Free(buf))
+	require.ErrorIs(b, b.dev.Free(buf), status.ErrInvalidParam)
+}
+
 func checkRefusedSizes(b *bed) {
 	_, err := b.dev.Alloc(-1)
+	assert.ErrorIs(b, err, status.ErrInvalidParam)
+	_, err = b.dev.Reserve(-1)
 	assert.ErrorIs(b, err, status.ErrInvalidParam)
 	_, err = b.dev.AllocHost(-1)
 	assert.ErrorIs(b, err, status.ErrInvalidParam)
 	_, err = b.dev.Alloc(math.MaxInt64)
+	assert.ErrorIs(b, err, status.ErrOutOfDeviceMemory)
+	_, err = b.dev.Reserve(math.MaxInt64)
 	assert.ErrorIs(b, err, status.ErrOutOfDeviceMemory)
 	_, err = b.dev.AllocHost(math.MaxInt64)
 	assert.ErrorIs(b, err, status.ErrOutOfHostMemory)
