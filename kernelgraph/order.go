@@ -3,9 +3,12 @@ package kernelgraph
 import "slices"
 
 // order answers which nodes happen before which, by vector clocks: clock[i][s]
-// is the number of nodes of stream s that happened before node i or are it. A
-// record that comes after a wait for it in the list orders nothing: the wait may
-// end by a record of an earlier launch.
+// is the number of nodes of stream s that happened before node i or are it.
+//
+// A wait takes a record away: the latest one before it in the list or, when there
+// is none, the first to come. The latter orders nothing, since the wait may end
+// by a record of an earlier launch, and whether that record is left for a later
+// wait is not known.
 type order struct {
 	stream []int
 	clock  [][]int
@@ -17,20 +20,26 @@ func newOrder(g *Graph) *order {
 	for s := range now {
 		now[s] = make([]int, g.Streams)
 	}
-	recorded := map[any][]int{}
+	recorded, ahead := map[any][]int{}, map[any]int{}
 	for i := range g.Nodes {
 		n := &g.Nodes[i]
 		c := now[n.Stream]
 		if n.Kind == WaitNode {
+			if recorded[n.Event] == nil {
+				ahead[n.Event]++
+			}
 			for s, t := range recorded[n.Event] {
 				c[s] = max(c[s], t)
 			}
-			delete(recorded, n.Event) // a wait resets its event: the next one waits for another record
+			delete(recorded, n.Event)
 		}
 		c[n.Stream]++
 		o.stream[i] = n.Stream
 		o.clock[i] = slices.Clone(c)
-		if n.Kind == RecordNode {
+		switch {
+		case n.Kind == RecordNode && ahead[n.Event] > 0:
+			ahead[n.Event]--
+		case n.Kind == RecordNode:
 			recorded[n.Event] = o.clock[i]
 		}
 	}

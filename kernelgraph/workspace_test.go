@@ -93,7 +93,7 @@ func TestSecondWaitOrdersNothing(t *testing.T) {
 }
 
 // happensBefore is the order of a graph's nodes by its definition: the closure
-// of stream order and of each wait behind the record that it waits for.
+// of stream order and of each wait behind the record that it takes.
 func happensBefore(g *kernelgraph.Graph) [][]bool {
 	n := len(g.Nodes)
 	before := make([][]bool, n)
@@ -106,17 +106,15 @@ func happensBefore(g *kernelgraph.Graph) [][]bool {
 				before[i][j] = true
 			}
 		}
-		if g.Nodes[i].Kind != kernelgraph.WaitNode {
-			continue
-		}
-		for r := i - 1; r >= 0; r-- {
-			if g.Nodes[r].Event != g.Nodes[i].Event {
-				continue
-			}
-			if g.Nodes[r].Kind == kernelgraph.RecordNode {
+	}
+	// Whatever waits and records of earlier launches have left of an event, a
+	// wait is behind the record that it takes in both cases: none left, one left.
+	for _, left := range []bool{false, true} {
+		for i, r := range takes(g, left) {
+			other := takes(g, !left)
+			if r >= 0 && other[i] == r {
 				before[r][i] = true
 			}
-			break // the latest record, unless a wait has reset it
 		}
 	}
 	for k := range n {
@@ -127,6 +125,42 @@ func happensBefore(g *kernelgraph.Graph) [][]bool {
 		}
 	}
 	return before
+}
+
+// takes returns for each wait the record of the graph that it takes, -1 for
+// none, when each event had a record left, or none, at the start.
+func takes(g *kernelgraph.Graph, left bool) map[int]int {
+	type state struct {
+		record int   // the latest that is not taken, -1 for none
+		there  bool  // there is one, maybe of before
+		ahead  []int // waits that take records to come
+	}
+	events := map[any]*state{}
+	out := map[int]int{}
+	for i := range g.Nodes {
+		n := &g.Nodes[i]
+		if n.Kind != kernelgraph.RecordNode && n.Kind != kernelgraph.WaitNode {
+			continue
+		}
+		s := events[n.Event]
+		if s == nil {
+			s = &state{record: -1, there: left}
+			events[n.Event] = s
+		}
+		switch {
+		case n.Kind == kernelgraph.RecordNode && len(s.ahead) > 0:
+			s.ahead = s.ahead[1:] // the wait is earlier in the list: not of interest here
+		case n.Kind == kernelgraph.RecordNode:
+			s.record, s.there = i, true
+		case s.there:
+			out[i] = s.record
+			s.record, s.there = -1, false
+		default:
+			out[i] = -1
+			s.ahead = append(s.ahead, i)
+		}
+	}
+	return out
 }
 
 // randomGraph makes a graph over three streams with events, views, in-place

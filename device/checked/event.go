@@ -21,19 +21,24 @@ type Event struct {
 
 	// Guarded by the device's mu.
 	last *record   // the latest record since the last reset
-	next *record   // what waits enqueued before their record wait for
+	next []*record // what waits enqueued before their record wait for, in turn
+	// taken says that a reset took the last of next away: a wait wants another.
+	taken bool
 	open []*record // enqueued and not settled
 	sum  clock     // of all settled records
 }
 
 // recorded books a record by t; the device's mu is held.
 func (e *Event) recorded(t *task) {
-	r := e.next
-	if r == nil {
-		r = &record{event: e}
-	}
-	e.next = nil
+	r := &record{event: e}
 	e.last = r
+	if len(e.next) > 0 {
+		r, e.next = e.next[0], e.next[1:]
+		e.last = r
+		if len(e.next) > 0 || e.taken {
+			e.last = nil
+		}
+	}
 	r.by, t.fires = t, r
 	e.open = slices.DeleteFunc(e.open, func(r *record) bool { return r.settled })
 	e.open = append(e.open, r)
@@ -45,10 +50,16 @@ func (e *Event) awaited(t *task) {
 		t.waits = e.last
 		return
 	}
-	if e.next == nil {
-		e.next = &record{event: e}
+	if len(e.next) == 0 || e.taken {
+		e.next, e.taken = append(e.next, &record{event: e}), false
 	}
-	t.waits = e.next
+	t.waits = e.next[len(e.next)-1]
+}
+
+// forgotten books a reset; the device's mu is held.
+func (e *Event) forgotten() {
+	e.last = nil
+	e.taken = len(e.next) > 0
 }
 
 // before returns the clock of the records enqueued so far and those of them
@@ -110,7 +121,7 @@ func (e *Event) Close() error {
 	e.dev.mu.Lock()
 	defer e.dev.mu.Unlock()
 	e.dev.events = slices.DeleteFunc(e.dev.events, func(o *Event) bool { return o == e })
-	if r := e.next; r != nil {
+	for _, r := range e.next {
 		r.given = true
 		for _, m := range r.blocking {
 			e.dev.settle(m)

@@ -94,7 +94,7 @@ func (s *Stream) Wait(e device.Event) error {
 
 // Reset forgets e's records.
 func (s *Stream) Reset(e device.Event) error {
-	return s.order(e, s.inner.Reset, func(ev *Event) { ev.last = nil })
+	return s.order(e, s.inner.Reset, (*Event).forgotten)
 }
 
 // order does a call that concerns an event and then books it.

@@ -14,15 +14,16 @@ import (
 // Event is an event of the CPU device; see device.Event for its contract.
 //
 // Every Record gets the next generation when it is enqueued, and every Wait
-// gets the generation that it waits for: the latest one, or the one to come
-// when there is none since the last Reset. So the meaning of a wait is fixed at
+// gets the generation that it waits for: the latest one, or the next one to come
+// that no Reset has taken away when there is none since the last Reset. So the meaning of a wait is fixed at
 // the moment of enqueuing, whatever the streams do later.
 type Event struct {
 	dev *Device
 
 	mu       sync.Mutex
 	recorded uint64   // generations handed out
-	reset    uint64   // recorded at the last Reset
+	waited   uint64   // largest generation that a wait waits for
+	reset    uint64   // largest generation that the last Reset took away
 	pending  []uint64 // generations that have not fired, ascending
 	streams  []streamWait
 	hosts    []hostWait
@@ -78,10 +79,12 @@ func (e *Event) target() (uint64, error) {
 	if err := e.refuse(); err != nil {
 		return 0, err
 	}
+	gen := e.reset + 1
 	if e.recorded > e.reset {
-		return e.recorded, nil
+		gen = e.recorded
 	}
-	return e.recorded + 1, nil
+	e.waited = max(e.waited, gen)
+	return gen, nil
 }
 
 func (e *Event) forget() error {
@@ -90,7 +93,7 @@ func (e *Event) forget() error {
 	if err := e.refuse(); err != nil {
 		return err
 	}
-	e.reset = e.recorded
+	e.reset = max(e.recorded, e.waited)
 	return nil
 }
 

@@ -17,6 +17,7 @@ var orderChecks = []check{
 	{"meaning of a wait is fixed at enqueue", checkFixedTarget},
 	{"reset", checkReset},
 	{"wait then reset again and again", checkWaitReset},
+	{"waits with resets before their records", checkWaitsAhead},
 	{"several waiters", checkSeveralWaiters},
 	{"refused events", checkRefusedEvents},
 }
@@ -139,6 +140,30 @@ func checkWaitReset(b *bed) {
 		s.sync()
 		require.Equal(b, byte(i), x.Bytes()[0])
 	}
+}
+
+// Waits with a reset behind each take the records to come in turn.
+func checkWaitsAhead(b *bed) {
+	s, o, e := b.stream(), b.stream(), b.event()
+	var done atomic.Int64
+	for range 3 {
+		s.wait(e)
+		require.NoError(b, s.Reset(e))
+		s.do(func() { done.Add(1) })
+	}
+	for i := range 3 {
+		b.settle()
+		require.EqualValues(b, i, done.Load())
+		o.record(e)
+		o.sync()
+	}
+	s.sync()
+	require.EqualValues(b, 3, done.Load())
+	s.wait(e)
+	b.settle()
+	require.False(b, s.Query(), "every record is taken")
+	o.record(e)
+	s.sync()
 }
 
 func checkSeveralWaiters(b *bed) {
