@@ -259,7 +259,8 @@ func (c *Context) Synchronize(ctx stdctx.Context) error {
 		return errClosed()
 	}
 	c.mu.Lock()
-	streams := append([]device.Stream(nil), c.env.Streams...)
+	var few [8]device.Stream
+	streams := append(few[:0], c.env.Streams...)
 	if c.env.Copy != nil {
 		streams = append(streams, c.env.Copy)
 	}

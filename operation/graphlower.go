@@ -143,14 +143,13 @@ func (w *graphWalk) lower(i int, o *Op, in, out []kernelgraph.Ref, inDescs, outD
 func (w *graphWalk) nodeValues(n *Node, o *Op, descs []tensor.Desc) (values [][]int64, from []origin) {
 	values, from = make([][]int64, len(n.In)), make([]origin, len(n.In))
 	for j := range n.In {
-		from[j] = none
-		if !o.sig.In[j].Host {
-			continue
-		}
 		own := w.origin(n, j, descs)
-		values[j], from[j] = own.values(w.q.values), own
+		from[j] = own
 		if w.q.from != nil && own.input >= 0 {
 			from[j] = w.q.from[own.input].part(own)
+		}
+		if o.sig.In[j].Host {
+			values[j] = own.values(w.q.values)
 		}
 	}
 	return values, from
