@@ -122,7 +122,7 @@ func TestChecks(t *testing.T) {
 		{"cache", 6, i32(4), status.ErrInvalidTensorDim, "input 6 (tokenOffset): want [3], the batch of the cache, got [4]"},
 		{"cache", 8, i32(1, 1), status.ErrInvalidTensorDimNum, "input 8 (layerId): want rank 1"},
 		{"status", 8, i32(2), status.ErrInvalidTensorDim, "input 8 (batchStatus): want [3], the batch of the cache, got [2]"},
-		{"status", 1, f16(1, 12, 4, 8), status.ErrInvalidTensorDim, "input 1 (key): want rows of 2 heads of 8, got [1,12,4,8]"},
+		{"status", 1, f16(1, 12, 4, 8), status.ErrInvalidTensorDim, "input 0 (query): want rows of 4 heads of 8, got [1,12,4,16]"},
 		{"bypass", 0, f16(3, 5, 5, 16), status.ErrInvalidTensorDim, "input 0 (query): want 4 heads"},
 		{"bypass", 2, f16(2, 3, 2, 9, 16), status.ErrInvalidTensorDim, "input 2 (vCache): want [2,3,2,8,16]"},
 		{"bypass", 3, f16(8), status.ErrInvalidTensorDimNum, "input 3 (attentionMask): want rank 2, 3 or 4"},

@@ -38,7 +38,7 @@ func floatsOf(b []byte, t tensor.DType) []float64 {
 }
 
 func TestSelfAttentionGolden(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join(sharedFile(t, "golden/SelfAttentionOperation"), "*.safetensors"))
+	files, err := filepath.Glob(optest.Shared(t, "golden", "SelfAttentionOperation", "*.safetensors"))
 	require.NoError(t, err)
 	require.Len(t, files, 7)
 	for _, path := range files {

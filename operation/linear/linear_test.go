@@ -204,10 +204,10 @@ func TestModesAgainstFloat64(t *testing.T) {
 		var vals [][]float64
 		for _, d := range c.in {
 			data = append(data, randomFloats(r, d))
-			vals = append(vals, values(d.DType, data[len(data)-1]))
+			vals = append(vals, float64s(t, data[len(data)-1], d.DType))
 		}
 		res := optest.Run(t, optest.Case{Spec: c.l, In: c.in, Data: data})
-		got := values(f32, res.Out[0])
+		got := float64s(t, res.Out[0], f32)
 		for i := range m {
 			for j := range n {
 				p := 0.0
@@ -335,4 +335,12 @@ func TestWorkspaceGrowsWithRows(t *testing.T) {
 	for _, cores := range []int{1, 16, 512} {
 		assert.LessOrEqual(t, need(cores, 4096), int64(cores)*perCore, "%d cores", cores)
 	}
+}
+
+// float64s reads a tensor.
+func float64s(t *testing.T, b []byte, d tensor.DType) []float64 {
+	t.Helper()
+	v, err := tensor.Float64s(b, d)
+	require.NoError(t, err)
+	return v
 }

@@ -122,10 +122,14 @@ func (r row) outcome(t testing.TB, decode Decoder) string {
 // CheckRows checks the outcome of every row of a suite, such as "rope", that
 // holds on the Ascend 910B and is not listed as stale: which stage of create,
 // infer shape and setup fails with which code. It wants at least `least` rows
-// and does not compute.
-func CheckRows(t *testing.T, suite string, decode Decoder, least int) {
+// and does not compute. leftOut lists more rows, by CaseNum, whose text is not
+// what their generator ran.
+func CheckRows(t *testing.T, suite string, decode Decoder, least int, leftOut ...string) {
 	t.Helper()
 	stale := map[string]bool{}
+	for _, c := range leftOut {
+		stale[c] = true
+	}
 	text, err := os.ReadFile(Shared(t, "atb-csv", "stale.tsv"))
 	require.NoError(t, err)
 	for line := range strings.Lines(string(text)) {
@@ -139,7 +143,7 @@ func CheckRows(t *testing.T, suite string, decode Decoder, least int) {
 			continue
 		}
 		n++
-		if got := r.outcome(t, decode); got != r["ExpectedError"] {
+		if got := r.outcome(t, decode); got != strings.Replace(r["ExpectedError"], "S:NO_ERROR", "NO_ERROR", 1) {
 			t.Errorf("%s case %s: want %s, got %s: %v", suite, r["CaseNum"], r["ExpectedError"], got, r)
 		}
 	}
