@@ -59,12 +59,10 @@ func TestExecuteAgain(t *testing.T) {
 				}
 			}
 			b.execute(g, p, ws)
-			assert.Equal(t2(b), []float32{10 * (2*float32(i) + float32(i%7) + float32(i%3))}, b.values(p.Out[0]), "round %d", i)
+			assert.Equal(b, []float32{10 * (2*float32(i) + float32(i%7) + float32(i%3))}, b.values(p.Out[0]), "round %d", i)
 		}
 	})
 }
-
-func t2(b *bed) assert.TestingT { return b.TB }
 
 // An Execute without tensors stands for Setup's.
 func TestExecuteWithSetupsTensors(t *testing.T) {

@@ -185,8 +185,10 @@ func (r *Runner) Tiling(k int) ([]byte, kernel.Grid, error) {
 	}
 	if !r.env.LocalOn || !ks.cacheable {
 		e := r.local.Spare(k, &ks.query, values)
-		err := r.fill(k, e)
-		return e.Bytes(), e.Grid, ks.label.Place(err)
+		if err := r.fill(k, e); err != nil {
+			return nil, kernel.Grid{}, ks.label.Place(err)
+		}
+		return e.Bytes(), e.Grid, nil
 	}
 	e := r.local.Replace(k, &ks.query, values)
 	if err := r.fill(k, e); err != nil {
