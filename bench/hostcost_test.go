@@ -1,0 +1,144 @@
+package bench_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"goatb/atb"
+	"goatb/device"
+	"goatb/device/cpu"
+	"goatb/operation/elementwise"
+	"goatb/tiling"
+)
+
+// operands of the kernels that are compared: two inputs, one output.
+const operands = 3
+
+// round is the number of kernels between two waits: it keeps the queue from
+// filling up, so that no launch waits for room.
+const round = 480
+
+// chain is a graph of additions, each a kernel of two inputs and one output.
+func chain(tb testing.TB, nodes int) *atb.Op {
+	tb.Helper()
+	g := atb.BuildGraph("chain", []string{"t0", "w"}, []string{"y"})
+	for i := range nodes {
+		out := fmt.Sprintf("t%d", i+1)
+		if i == nodes-1 {
+			out = "y"
+		}
+		g.AddSpec(elementwise.Of(elementwise.Add), []string{fmt.Sprintf("t%d", i), "w"}, []string{out})
+	}
+	op, err := g.Build()
+	require.NoError(tb, err)
+	return op
+}
+
+// prepared is a chain that is set up, with its tensors.
+type prepared struct {
+	c    *atb.Context
+	op   *atb.Op
+	pack atb.VariantPack
+	ws   atb.Buffer
+}
+
+func prepare(tb testing.TB, policy string, nodes int) *prepared {
+	tb.Helper()
+	dev, err := cpu.New()
+	require.NoError(tb, err)
+	c, err := atb.NewContext(dev, atb.WithPolicy(policy), atb.WithEnv(func(string) (string, bool) { return "", false }))
+	require.NoError(tb, err)
+	p := &prepared{c: c, op: chain(tb, nodes)}
+	tb.Cleanup(func() {
+		require.NoError(tb, p.op.Close())
+		require.NoError(tb, c.Close())
+		require.NoError(tb, dev.Close())
+	})
+	var ts [operands]atb.Tensor
+	for i := range ts {
+		ts[i], err = atb.FromSlice(c, make([]float32, 8), 8)
+		require.NoError(tb, err)
+	}
+	p.pack = atb.VariantPack{In: ts[:2], Out: ts[2:]}
+	size, err := p.op.Setup(p.pack, c)
+	require.NoError(tb, err)
+	p.ws, err = c.Workspace(size)
+	require.NoError(tb, err)
+	for range 300 { // every ring block has been used
+		require.NoError(tb, p.op.Execute(p.pack, p.ws, c))
+	}
+	require.NoError(tb, c.Synchronize(tb.Context()))
+	return p
+}
+
+// BenchmarkHostCost reports what the host spends: Setup of an unchanged graph,
+// Setup and Execute per kernel, and an empty kernel launched straight on the
+// device with as many operands. The device runs beside the host all the time.
+func BenchmarkHostCost(b *testing.B) {
+	for _, nodes := range []int{1, 12, 96} {
+		b.Run(fmt.Sprintf("call=setup/nodes=%d", nodes), func(b *testing.B) {
+			p := prepare(b, "kernel-follow", nodes)
+			for b.Loop() {
+				if _, err := p.op.Setup(p.pack, p.c); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+	for _, policy := range tiling.Policies() {
+		b.Run("call=setup+execute/nodes=12/policy="+policy.Name(), func(b *testing.B) { executeChain(b, policy.Name()) })
+	}
+	b.Run("call=launch/kernel=empty", launchEmpty)
+}
+
+func executeChain(b *testing.B, policy string) {
+	const nodes = 12
+	p := prepare(b, policy, nodes)
+	b.ReportAllocs()
+	queued := 0
+	for b.Loop() {
+		if _, err := p.op.Setup(p.pack, p.c); err != nil {
+			b.Fatal(err)
+		}
+		if err := p.op.Execute(p.pack, p.ws, p.c); err != nil {
+			b.Fatal(err)
+		}
+		if queued += nodes; queued >= round {
+			b.StopTimer()
+			require.NoError(b, p.c.Synchronize(b.Context()))
+			queued = 0
+			b.StartTimer()
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*nodes), "ns/kernel")
+}
+
+func launchEmpty(b *testing.B) {
+	dev, err := cpu.New()
+	require.NoError(b, err)
+	defer dev.Close()
+	s, err := dev.NewStream()
+	require.NoError(b, err)
+	mem, err := dev.Alloc(4096)
+	require.NoError(b, err)
+	l := &device.Launch{
+		Program: &device.Program{Name: "empty", Run: func(*device.Args, int) error { return nil }},
+		Blocks:  1, Inputs: operands - 1, Inline: make([]byte, 128),
+		Buffers: []device.Buffer{mem.At(0, 32), mem.At(64, 32), mem.At(128, 32)},
+	}
+	queued := 0
+	for b.Loop() {
+		if err := s.Launch(l); err != nil {
+			b.Fatal(err)
+		}
+		if queued++; queued >= round {
+			b.StopTimer()
+			require.NoError(b, s.Synchronize(b.Context()))
+			queued = 0
+			b.StartTimer()
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N), "ns/kernel")
+}
