@@ -1,0 +1,142 @@
+package metamorphic
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"goatb/device/cpu"
+	"goatb/kernel"
+	"goatb/mempool"
+)
+
+// graphs is the number of graphs, shortGraphs that of a short test.
+const (
+	graphs      = 200
+	shortGraphs = 20
+)
+
+var modes = []struct {
+	name string
+	opts []cpu.Option
+}{
+	{"async", []cpu.Option{cpu.WithWorkers(2)}},
+	{"inline", []cpu.Option{cpu.WithInline(), cpu.WithWorkers(2)}},
+}
+
+// trial is a recipe with its data and what should come out.
+type trial struct {
+	*recipe
+	data [3]*dataset
+	want [3][][]byte
+	// again says that a second launch on what the first has left gives the same.
+	again bool
+}
+
+// prepare draws the graph of a seed, two sets of data of one size and one of
+// another, and computes the reference. Graphs whose numbers grow beyond their
+// types say little: then the next sub-seed is drawn.
+func prepare(t *testing.T, seed uint64, m kernel.Machine) *trial {
+	t.Helper()
+	for sub := range uint64(50) {
+		x := &trial{recipe: draw(seed + sub<<32)}
+		x.again = !x.kinds["ReshapeAndCache"]
+		good := len(x.steps) <= 40
+		for i := range x.data {
+			n := int64(2 + seed%3)
+			if i == 2 {
+				n = maxRows
+			}
+			x.data[i] = x.dataset(n, uint64(i))
+			if good {
+				x.want[i] = reference(t, x.recipe, m, x.data[i])
+				good = finite(x.want[i][len(x.outputs):], x.data[i].descs) && finite(x.want[i][:len(x.outputs)], x.outputDescs(n))
+			}
+		}
+		if good {
+			return x
+		}
+	}
+	require.FailNow(t, "no graph with finite numbers", "seed %d", seed)
+	return nil
+}
+
+// try runs a trial in every context of a rig, under each policy, with each set
+// of data, in an order that changes.
+func (r *rig) try(x *trial) error {
+	g, err := x.build(r.events)
+	if err != nil {
+		return fmt.Errorf("%s: %w", x, err)
+	}
+	defer g.Close()
+	if r.fresh != nil {
+		r.fresh()
+	}
+	for i, c := range r.contexts {
+		for p, policy := range policies {
+			if err := c.SetPolicy(policy); err != nil {
+				return err
+			}
+			if r.wrap != nil {
+				r.wrap(c)
+			}
+			for k := range x.data {
+				d := (i + p + k) % len(x.data)
+				if err := r.run(c, g, x, d); err != nil {
+					return fmt.Errorf("%s: %s, %s, data %d: %w", x, policy, r.names[i], d, err)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func TestGraphsGiveTheSameBits(t *testing.T) {
+	n := uint64(graphs)
+	if testing.Short() {
+		n = shortGraphs
+	}
+	for _, mode := range modes {
+		t.Run(mode.name, func(t *testing.T) {
+			t.Parallel()
+			dev := openCPU(t, mode.opts...)
+			r := newRig(t, dev, mempool.SolverTypes)
+			m := kernel.MachineOf(dev.Props())
+			for seed := range n {
+				if r.free(); seed%3 > 0 {
+					r.hold(t, int(seed%3-1)) // one stream, or the other
+				}
+				require.NoError(t, r.try(prepare(t, seed, m)))
+			}
+		})
+	}
+}
+
+// The graphs are what they are meant to be: of many kinds, with views, nodes in
+// place, graphs inside, and events.
+func TestWhatIsDrawn(t *testing.T) {
+	kinds := map[string]int{}
+	var events, views, inPlace, nested int
+	m := kernel.MachineOf(openCPU(t, cpu.WithWorkers(2)).Props())
+	n := uint64(shortGraphs)
+	for seed := range n {
+		x := prepare(t, seed, m)
+		assert.GreaterOrEqual(t, len(x.steps), 8, "%s", x)
+		assert.LessOrEqual(t, len(x.steps), 40, "%s", x)
+		for k := range x.kinds {
+			kinds[k]++
+		}
+		events += min(x.events, 1)
+		views += min(x.views, 1)
+		inPlace += min(x.inPlace, 1)
+		if x.kinds["graph"] {
+			nested++
+		}
+	}
+	assert.GreaterOrEqual(t, len(kinds), 14, "%v", kinds)
+	for what, count := range map[string]int{"events": events, "views": views, "in place": inPlace, "graphs inside": nested} {
+		assert.Greater(t, count, int(n)/2, what)
+	}
+}
