@@ -1,0 +1,3 @@
+// Package faults holds a test for every known fault of ATB and of kindred
+// systems that touches what GoATB has built.
+package faults
