@@ -21,6 +21,7 @@ type decoder struct {
 	want    []int32
 	vocab   int
 	logits  map[string][]float32
+	line    *timeline
 }
 
 // run generates cmd.Steps tokens for every sequence of the batch, which all
@@ -74,7 +75,7 @@ func (d *decoder) prefill(ctx context.Context, prompt []int32) ([]int32, error) 
 				d.rows = append(d.rows, llama.Row{Seq: seq, Token: id})
 				d.want = append(d.want, int32(i))
 			}
-			logits, err := d.s.Forward(ctx, d.rows, d.want)
+			logits, err := d.forward(ctx)
 			if err != nil {
 				return nil, err
 			}
@@ -96,7 +97,7 @@ func (d *decoder) step(ctx context.Context, next []int32) error {
 		d.want = append(d.want, int32(seq))
 	}
 	pos := d.s.Length(0)
-	logits, err := d.s.Forward(ctx, d.rows, d.want)
+	logits, err := d.forward(ctx)
 	if err != nil {
 		return err
 	}
@@ -106,6 +107,16 @@ func (d *decoder) step(ctx context.Context, next []int32) error {
 		next[seq] = d.sampler.Next(row)
 	}
 	return nil
+}
+
+// forward computes the rows and notes the host's time.
+func (d *decoder) forward(ctx context.Context) ([]float32, error) {
+	start := time.Now()
+	logits, err := d.s.Forward(ctx, d.rows, d.want)
+	t := d.s.Timing()
+	d.line.host("Setup", start, t.Setup)
+	d.line.host("Execute", start.Add(t.Setup), t.Execute)
+	return logits, err
 }
 
 // keep stores the logits of sequence 0 at the positions asked for.

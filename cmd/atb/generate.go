@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -18,23 +19,25 @@ import (
 // generateCmd runs a model.
 type generateCmd struct {
 	place
-	Model       string  `help:"Folder with a llama2.c model (*.bin) and its tokenizer (tok*.bin). Without it a small seeded random Llama runs." placeholder:"DIR"`
-	Prompt      string  `help:"Text to go on from." placeholder:"TEXT"`
-	PromptIds   []int32 `help:"Token ids to go on from." placeholder:"ID,..."`
-	Steps       int     `help:"Tokens to generate." default:"64"`
-	Prefill     int     `help:"Prompt tokens per prefill call." default:"64"`
-	Batch       int     `help:"Sequences that run together." default:"1"`
-	BlockSize   int     `help:"Positions in a block of the paged KV cache." default:"16"`
-	Policy      string  `help:"Tiling policy, or all to compare them." default:"all"`
-	Solver      int     `help:"Workspace solver, 0 to 4." default:"4"`
-	Caches      string  `help:"Tiling caches and setup reuse." enum:"on,off" default:"on"`
-	Dtype       string  `help:"Element type of weights and activations." enum:"f32,f16,bf16" default:"f32"`
-	Temperature float64 `help:"Sampling temperature; 0 takes the most likely token." default:"0"`
-	TopP        float64 `help:"Keep the most likely tokens up to this probability." default:"1"`
-	Seed        uint64  `help:"Seed of sampling and of the random model." default:"1"`
-	Ids         bool    `help:"Print the generated ids on one line and nothing else."`
-	Logits      []int   `help:"Positions whose logits to report." placeholder:"POS,..."`
-	JSON        bool    `help:"Print one JSON object." name:"json"`
+	Model       string   `help:"Folder with a llama2.c model (*.bin) and its tokenizer (tok*.bin). Without it a small seeded random Llama runs." placeholder:"DIR"`
+	Prompt      string   `help:"Text to go on from." placeholder:"TEXT"`
+	PromptIds   []int32  `help:"Token ids to go on from." placeholder:"ID,..."`
+	Steps       int      `help:"Tokens to generate." default:"64"`
+	Prefill     int      `help:"Prompt tokens per prefill call." default:"64"`
+	Batch       int      `help:"Sequences that run together." default:"1"`
+	BlockSize   int      `help:"Positions in a block of the paged KV cache." default:"16"`
+	Policy      []string `help:"Tiling policies to run, or all to compare them." default:"all"`
+	Checks      string   `help:"Profile of checks." enum:"native,910b" default:"native"`
+	Solver      int      `help:"Workspace solver, 0 to 4." default:"4"`
+	Caches      string   `help:"Tiling caches and setup reuse." enum:"on,off" default:"on"`
+	Dtype       string   `help:"Element type of weights and activations." enum:"f32,f16,bf16" default:"f32"`
+	Temperature float64  `help:"Sampling temperature; 0 takes the most likely token." default:"0"`
+	TopP        float64  `help:"Keep the most likely tokens up to this probability." default:"1"`
+	Seed        uint64   `help:"Seed of sampling and of the random model." default:"1"`
+	Ids         bool     `help:"Print the generated ids on one line and nothing else."`
+	Logits      []int    `help:"Positions whose logits to report." placeholder:"POS,..."`
+	Trace       string   `help:"Write a timeline for chrome://tracing or Perfetto." placeholder:"FILE"`
+	JSON        bool     `help:"Print one JSON object." name:"json"`
 }
 
 // report is what generate prints as JSON.
@@ -85,7 +88,8 @@ func (g *generateCmd) Run(ctx context.Context, out output) error {
 	if err != nil {
 		return err
 	}
-	dev, err := g.open()
+	line := newTimeline(g.Trace)
+	dev, err := g.open(line.observe()...)
 	if err != nil {
 		return err
 	}
@@ -93,7 +97,7 @@ func (g *generateCmd) Run(ctx context.Context, out output) error {
 	r := report{Schema: 1, Command: "generate", IDsAgree: true}
 	for _, policy := range g.policies() {
 		fmt.Fprintf(out.stderr, "generate: %s, %d steps\n", policy, g.Steps)
-		one, err := g.runPolicy(ctx, dev, policy, w, tok, prompt)
+		one, err := g.runPolicy(ctx, dev, policy, w, tok, prompt, line)
 		if err != nil {
 			return fmt.Errorf("policy %s: %w", policy, err)
 		}
@@ -101,6 +105,9 @@ func (g *generateCmd) Run(ctx context.Context, out output) error {
 	}
 	for i := range r.Runs[1:] {
 		r.IDsAgree = r.IDsAgree && equalIDs(r.Runs[0].IDs, r.Runs[i+1].IDs)
+	}
+	if err := line.write(); err != nil {
+		return err
 	}
 	if err := g.print(out, &r); err != nil {
 		return err
@@ -140,20 +147,32 @@ func (g *generateCmd) validate() error {
 	case g.Temperature < 0 || !(g.TopP > 0 && g.TopP <= 1):
 		return fmt.Errorf("want --temperature of at least 0 and --top-p in (0,1], got %g and %g", g.Temperature, g.TopP)
 	}
-	if g.Policy == "all" {
-		return nil
+	for _, p := range g.Policy {
+		if p == "all" {
+			continue
+		}
+		if _, err := tiling.ByName(p); err != nil {
+			return fmt.Errorf("--policy: %w", err)
+		}
 	}
-	_, err := tiling.ByName(g.Policy)
-	return err
+	return nil
 }
 
 func (g *generateCmd) policies() []string {
-	if g.Policy != "all" {
-		return []string{g.Policy}
-	}
 	var names []string
-	for _, p := range tiling.Policies() {
-		names = append(names, p.Name())
+	add := func(name string) {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	for _, name := range g.Policy {
+		if p, err := tiling.ByName(name); err == nil {
+			add(p.Name())
+			continue
+		}
+		for _, p := range tiling.Policies() {
+			add(p.Name())
+		}
 	}
 	return names
 }
@@ -164,8 +183,20 @@ func randomConfig() llama.Config {
 		Epsilon: 1e-5, RopeBase: 10000, SharedClassifier: true}
 }
 
-// load reads or makes the model and the prompt.
+// load reads or makes the model and the prompt, and checks that the steps fit.
 func (g *generateCmd) load() (*llama.Weights, *llama.Tokenizer, []int32, error) {
+	w, tok, prompt, err := g.read()
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if n := len(prompt) + g.Steps - 1; n > w.Config.MaxSeq {
+		return nil, nil, nil, fmt.Errorf("a prompt of %d tokens and %d steps need %d positions, the model has %d", len(prompt), g.Steps, n, w.Config.MaxSeq)
+	}
+	return w, tok, prompt, nil
+}
+
+// read reads or makes the model and the prompt.
+func (g *generateCmd) read() (*llama.Weights, *llama.Tokenizer, []int32, error) {
 	prompt := []int32{llama.BOS}
 	if len(g.PromptIds) > 0 {
 		prompt = g.PromptIds
@@ -184,19 +215,16 @@ func (g *generateCmd) load() (*llama.Weights, *llama.Tokenizer, []int32, error) 
 	if g.Prompt != "" {
 		prompt = tok.Encode(g.Prompt)
 	}
-	if n := len(prompt) + g.Steps - 1; n > w.Config.MaxSeq {
-		return nil, nil, nil, fmt.Errorf("a prompt of %d tokens and %d steps need %d positions, the model has %d", len(prompt), g.Steps, n, w.Config.MaxSeq)
-	}
 	return w, tok, prompt, nil
 }
 
 // runPolicy runs the model in a context of its own.
-func (g *generateCmd) runPolicy(ctx context.Context, dev *cpu.Device, policy string, w *llama.Weights, tok *llama.Tokenizer, prompt []int32) (*runReport, error) {
+func (g *generateCmd) runPolicy(ctx context.Context, dev *cpu.Device, policy string, w *llama.Weights, tok *llama.Tokenizer, prompt []int32, line *timeline) (*runReport, error) {
 	opts, err := g.options()
 	if err != nil {
 		return nil, err
 	}
-	opts = append(opts, atb.WithPolicy(policy), atb.WithSolver(mempool.SolverType(g.Solver)))
+	opts = append(opts, atb.WithPolicy(policy), atb.WithSolver(mempool.SolverType(g.Solver)), atb.WithChecks(g.Checks))
 	if g.Caches == "off" {
 		opts = append(opts, atb.WithTilingCaches(0), atb.WithSetupReuse(false))
 	}
@@ -219,7 +247,7 @@ func (g *generateCmd) runPolicy(ctx context.Context, dev *cpu.Device, policy str
 		return nil, err
 	}
 	defer s.Close()
-	d := decoder{cmd: g, c: c, s: s, sampler: llama.NewSampler(g.Temperature, g.TopP, g.Seed)}
+	d := decoder{cmd: g, c: c, s: s, line: line, sampler: llama.NewSampler(g.Temperature, g.TopP, g.Seed)}
 	r, err := d.run(ctx, prompt)
 	if err != nil {
 		return nil, err

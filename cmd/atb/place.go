@@ -17,8 +17,7 @@ type place struct {
 }
 
 // open makes the device.
-func (p *place) open() (*cpu.Device, error) {
-	var opts []cpu.Option
+func (p *place) open(opts ...cpu.Option) (*cpu.Device, error) {
 	if p.Workers < 0 {
 		return nil, fmt.Errorf("--workers: want at least 0, got %d", p.Workers)
 	}
