@@ -18,7 +18,7 @@ import (
 
 const (
 	launches   = 10_000
-	queueDepth = 128
+	queueDepth = 256
 	// between is the number of launches from one hold of the stream to the next.
 	between = 500
 )
