@@ -195,7 +195,7 @@ func (s *Session) place(b *batch, rows []Row, want []int32) error {
 			for j := range i {
 				s.seqs[rows[j].Seq].length--
 			}
-			return fmt.Errorf("forward: row %d: sequence %d is full at %d positions", i, r.Seq, q.length)
+			return fmt.Errorf("forward: row %d: sequence %d is full at %d positions", i, r.Seq, s.m.Config.MaxSeq)
 		}
 		if q.length == len(q.table)*s.opt.BlockSize {
 			q.table = append(q.table, s.free[len(s.free)-1])
@@ -279,4 +279,14 @@ func (s *Session) LowerBound() int64 {
 		}
 	}
 	return most
+}
+
+// Rewind drops the last n positions of a sequence; their cache blocks stay with
+// it. Errors: n below 0 or beyond the sequence's length.
+func (s *Session) Rewind(seq, n int) error {
+	if seq < 0 || seq >= len(s.seqs) || n < 0 || n > s.seqs[seq].length {
+		return fmt.Errorf("rewind: want a sequence below %d and at most its length in positions, got sequence %d and %d positions", len(s.seqs), seq, n)
+	}
+	s.seqs[seq].length -= n
+	return nil
 }
