@@ -24,8 +24,8 @@ type Event struct {
 	next []*record // what waits enqueued before their record wait for, in turn
 	// taken says that a reset took the last of next away: a wait wants another.
 	taken bool
-	open []*record // enqueued and not settled
-	sum  clock     // of all settled records
+	open  []*record // enqueued and not settled
+	sum   clock     // of all settled records
 }
 
 // recorded books a record by t; the device's mu is held.
