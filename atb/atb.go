@@ -78,6 +78,30 @@ const (
 // Absent is the tensor id of an optional operand that is not there.
 const Absent = operation.Absent
 
+// Element types; package tensor has the rarer ones.
+const (
+	Float32  = tensor.Float32
+	Float16  = tensor.Float16
+	BFloat16 = tensor.BFloat16
+	Int8     = tensor.Int8
+	Int32    = tensor.Int32
+	Int64    = tensor.Int64
+	Uint32   = tensor.Uint32
+	Bool     = tensor.Bool
+)
+
+// Layouts.
+const (
+	ND        = tensor.ND
+	FractalNZ = tensor.FractalNZ
+)
+
+// Of makes a row-major descriptor.
+func Of(t DType, dims ...int64) Desc { return tensor.Of(t, dims...) }
+
+// ShapeOf makes a shape.
+func ShapeOf(dims ...int64) Shape { return tensor.ShapeOf(dims...) }
+
 // NewContext makes a context on a device.
 func NewContext(dev device.Device, opts ...Option) (*Context, error) { return atbctx.New(dev, opts...) }
 
