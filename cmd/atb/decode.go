@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"runtime"
 	"slices"
 	"strconv"
@@ -13,132 +14,148 @@ import (
 
 // decoder drives one session: it feeds the prompt and then its own tokens.
 type decoder struct {
-	cmd     *generateCmd
-	c       *atb.Context
-	s       *llama.Session
-	sampler *llama.Sampler
-	rows    []llama.Row
-	want    []int32
-	vocab   int
-	logits  map[string][]float32
-	line    *timeline
+	cmd      *generateCmd
+	c        *atb.Context
+	s        *llama.Session
+	sampler  *llama.Sampler
+	progress *progress
+	vocab    int
+
+	rows   []llama.Row
+	want   []int32
+	next   []int32   // last token of each sequence
+	ids    [][]int32 // tokens of each sequence
+	times  []llama.Timing
+	logits map[string][]float32
 }
 
-// run generates cmd.Steps tokens for every sequence of the batch, which all
-// have the same prompt; it reports the first.
+// run generates cmd.Steps tokens for every sequence of the batch.
 func (d *decoder) run(ctx context.Context, prompt []int32) (*runReport, error) {
 	d.logits = map[string][]float32{}
+	d.next = make([]int32, d.cmd.Batch)
 	r := &runReport{}
 	start := time.Now()
-	next, err := d.prefill(ctx, prompt)
+	for seq := range d.next {
+		if err := d.prefill(ctx, seq, prompt); err != nil {
+			return nil, err
+		}
+		d.ids = append(d.ids, append(make([]int32, 0, d.cmd.Steps), d.next[seq]))
+	}
+	r.PrefillNs = time.Since(start).Nanoseconds()
+	d.times = make([]llama.Timing, 0, d.cmd.Steps)
+	n := d.cmd.Steps - 1
+	first, _, err := d.steps(ctx, n/2)
 	if err != nil {
 		return nil, err
 	}
-	r.PrefillNs = time.Since(start).Nanoseconds()
-	ids := [][]int32{}
-	for _, id := range next {
-		ids = append(ids, append(make([]int32, 0, d.cmd.Steps), id))
+	second, allocs, err := d.steps(ctx, n-n/2)
+	if err != nil {
+		return nil, err
 	}
-	steps := make([]llama.Timing, 0, d.cmd.Steps)
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	start = time.Now()
-	for range d.cmd.Steps - 1 {
-		if err := d.step(ctx, next); err != nil {
-			return nil, err
-		}
-		for i, id := range next {
-			ids[i] = append(ids[i], id)
-		}
-		steps = append(steps, d.s.Timing())
+	if n > 0 {
+		r.TokensPerSecond = float64(n*d.cmd.Batch) / (first + second).Seconds()
+		r.AllocsPerStep = float64(allocs) / float64(n-n/2)
 	}
-	elapsed := time.Since(start)
-	runtime.ReadMemStats(&after)
-	if n := len(steps); n > 0 {
-		r.TokensPerSecond = float64(n*len(next)) / elapsed.Seconds()
-		r.AllocsPerStep = float64(after.Mallocs-before.Mallocs) / float64(n)
-	}
-	r.IDs, r.Logits = ids[0], d.logits
-	d.count(r, steps)
+	r.IDs, r.all, r.Logits = d.ids[0], d.ids, d.logits
+	d.count(r)
 	return r, nil
 }
 
-// prefill feeds the prompt of every sequence in pieces and returns the first
-// generated tokens.
-func (d *decoder) prefill(ctx context.Context, prompt []int32) ([]int32, error) {
-	next := make([]int32, d.cmd.Batch)
-	for seq := range next {
-		for at := 0; at < len(prompt); at += d.cmd.Prefill {
-			piece := prompt[at:min(at+d.cmd.Prefill, len(prompt))]
-			d.rows, d.want = d.rows[:0], d.want[:0]
-			for i, id := range piece {
-				d.rows = append(d.rows, llama.Row{Seq: seq, Token: id})
+// prefill feeds the prompt of a sequence in pieces and takes its first token.
+func (d *decoder) prefill(ctx context.Context, seq int, prompt []int32) error {
+	for at := 0; at < len(prompt); at += d.cmd.Prefill {
+		piece := prompt[at:min(at+d.cmd.Prefill, len(prompt))]
+		d.rows, d.want = d.rows[:0], d.want[:0]
+		for i, id := range piece {
+			d.rows = append(d.rows, llama.Row{Seq: seq, Token: id})
+			if i == len(piece)-1 || d.keeps(seq, at+i) {
 				d.want = append(d.want, int32(i))
 			}
-			logits, err := d.forward(ctx)
-			if err != nil {
-				return nil, err
-			}
-			d.vocab = len(logits) / len(piece)
-			for i := range piece {
-				d.keep(seq, at+i, logits[i*d.vocab:(i+1)*d.vocab])
-			}
-			next[seq] = d.sampler.Next(logits[(len(piece)-1)*d.vocab:])
 		}
-	}
-	return next, nil
-}
-
-// step computes one token of every sequence; next goes in and comes out.
-func (d *decoder) step(ctx context.Context, next []int32) error {
-	d.rows, d.want = d.rows[:0], d.want[:0]
-	for seq, id := range next {
-		d.rows = append(d.rows, llama.Row{Seq: seq, Token: id})
-		d.want = append(d.want, int32(seq))
-	}
-	pos := d.s.Length(0)
-	logits, err := d.forward(ctx)
-	if err != nil {
-		return err
-	}
-	for seq := range next {
-		row := logits[seq*d.vocab : (seq+1)*d.vocab]
-		d.keep(seq, pos, row)
-		next[seq] = d.sampler.Next(row)
+		logits, err := d.s.Forward(ctx, d.rows, d.want)
+		if err != nil {
+			return err
+		}
+		for i, row := range d.want {
+			d.keep(seq, at+int(row), logits[i*d.vocab:(i+1)*d.vocab])
+		}
+		if at+len(piece) == len(prompt) {
+			if d.next[seq], err = d.sampler.Next(logits[(len(d.want)-1)*d.vocab:]); err != nil {
+				return fmt.Errorf("position %d: %w", len(prompt)-1, err)
+			}
+		}
+		if d.progress.due() {
+			d.progress.printf("generate: %s: %d of %d tokens of prompt %d of %d", d.c.Policy(), at+len(piece), len(prompt), seq+1, d.cmd.Batch)
+		}
 	}
 	return nil
 }
 
-// forward computes the rows and notes the host's time.
-func (d *decoder) forward(ctx context.Context) ([]float32, error) {
+// steps runs n steps and returns their time and the heap allocations meanwhile.
+func (d *decoder) steps(ctx context.Context, n int) (elapsed time.Duration, allocs uint64, err error) {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
 	start := time.Now()
-	logits, err := d.s.Forward(ctx, d.rows, d.want)
-	t := d.s.Timing()
-	d.line.host("Setup", start, t.Setup)
-	d.line.host("Execute", start.Add(t.Setup), t.Execute)
-	return logits, err
+	for range n {
+		if err := d.step(ctx); err != nil {
+			return 0, 0, err
+		}
+		d.times = append(d.times, d.s.Timing())
+		if d.progress.due() {
+			d.progress.printf("generate: %s: %d of %d steps", d.c.Policy(), len(d.times)+1, d.cmd.Steps)
+		}
+	}
+	elapsed = time.Since(start)
+	runtime.ReadMemStats(&after)
+	return elapsed, after.Mallocs - before.Mallocs, nil
 }
 
-// keep stores the logits of sequence 0 at the positions asked for.
+// step computes one token of every sequence.
+func (d *decoder) step(ctx context.Context) error {
+	d.rows, d.want = d.rows[:0], d.want[:0]
+	for seq, id := range d.next {
+		d.rows = append(d.rows, llama.Row{Seq: seq, Token: id})
+		d.want = append(d.want, int32(seq))
+	}
+	pos := d.s.Length(0)
+	logits, err := d.s.Forward(ctx, d.rows, d.want)
+	if err != nil {
+		return err
+	}
+	for seq := range d.next {
+		row := logits[seq*d.vocab : (seq+1)*d.vocab]
+		d.keep(seq, pos, row)
+		if d.next[seq], err = d.sampler.Next(row); err != nil {
+			return fmt.Errorf("position %d: %w", pos, err)
+		}
+		d.ids[seq] = append(d.ids[seq], d.next[seq])
+	}
+	return nil
+}
+
+// keeps says whether logits are wanted: those of sequence 0 at the positions
+// asked for.
+func (d *decoder) keeps(seq, pos int) bool { return seq == 0 && slices.Contains(d.cmd.Logits, pos) }
+
 func (d *decoder) keep(seq, pos int, logits []float32) {
-	if seq == 0 && slices.Contains(d.cmd.Logits, pos) {
+	if d.keeps(seq, pos) {
 		d.logits[strconv.Itoa(pos)] = slices.Clone(logits)
 	}
 }
 
 // count fills the report from the context's counters and the steps' times.
-func (d *decoder) count(r *runReport, steps []llama.Timing) {
+func (d *decoder) count(r *runReport) {
 	st := d.c.Stats()
 	r.HostTilings, r.SetupHits, r.BytesMoved, r.WorkspaceBytes = st.HostTilings, st.SetupHits, st.BytesMoved, st.WorkspaceBytes
 	r.Cache = cacheReport{st.LocalHits, st.GlobalHits, st.Misses}
 	r.RingStalls = st.HostRing.Stalls + st.DeviceRing.Stalls
 	r.ArenaLowerBound = d.s.LowerBound()
-	if len(steps) == 0 {
-		return
+	if len(d.times) == 0 {
+		d.times = append(d.times, d.s.Timing()) // one token: its prefill is the only step
 	}
 	median := func(f func(llama.Timing) int64) int64 {
-		v := make([]int64, len(steps))
-		for i, t := range steps {
+		v := make([]int64, len(d.times))
+		for i, t := range d.times {
 			v[i] = f(t)
 		}
 		slices.Sort(v)

@@ -1,10 +1,11 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -14,7 +15,7 @@ import (
 
 // envCmd shows the configuration.
 type envCmd struct {
-	Set  []string `help:"Set a variable: NAME=VALUE." placeholder:"VAR=VALUE"`
+	Set  []string `help:"Set a variable: NAME=VALUE. Repeats or takes commas; \\, is a comma in a value." placeholder:"VAR=VALUE"`
 	JSON bool     `help:"Print one JSON object." name:"json"`
 }
 
@@ -26,6 +27,8 @@ type envReport struct {
 	Errors  []string `json:"errors"`
 }
 
+// envVar is one variable: Value is what was set, nil for nothing, Effective
+// what is in force.
 type envVar struct {
 	Name      string  `json:"name"`
 	Value     *string `json:"value"`
@@ -38,38 +41,88 @@ type envVar struct {
 
 // Run prints every variable; bad values are an error that names them all.
 func (e *envCmd) Run(out output) error {
-	overrides := map[string]string{}
-	for _, s := range e.Set {
-		name, value, ok := strings.Cut(s, "=")
-		if !ok || name == "" {
-			return fmt.Errorf("--set %q: want NAME=VALUE", s)
-		}
-		overrides[name] = value
+	set, err := variables(e.Set)
+	if err != nil {
+		return err
 	}
-	lookup := func(name string) (string, bool) {
-		if v, ok := overrides[name]; ok {
-			return v, true
-		}
-		return os.LookupEnv(name)
+	lookup, err := overriding(set)
+	if err != nil {
+		return err
 	}
-	cfg, err := atbctx.ConfigFromEnv(lookup)
+	cfg, cfgErr := atbctx.ConfigFromEnv(lookup)
 	r := envReport{Schema: 1, Command: "env", Vars: []envVar{}, Errors: []string{}}
-	for _, v := range cfg.Variables() {
+	for i, v := range cfg.Variables() {
+		if cfgErr != nil {
+			v = alone(i, lookup)
+		}
 		x := envVar{Name: v.Name, Source: v.Source, Default: v.Default, Range: v.Range, Meaning: v.Meaning, Effective: v.Value}
-		for _, name := range append([]string{v.Name}, v.Aliases...) {
+		for _, name := range spellings(&v) {
 			if s, ok := lookup(name); ok && x.Value == nil {
 				x.Value = &s
 			}
 		}
 		r.Vars = append(r.Vars, x)
 	}
+	if cfgErr != nil {
+		r.Errors = lines(cfgErr)
+	}
+	if err := e.print(out.stdout, &r); err != nil {
+		return err
+	}
+	return cfgErr
+}
+
+// overriding looks variables up in the --set flags and then in the environment.
+// A flag shadows every variable that says the same thing.
+func overriding(set []assignment) (func(string) (string, bool), error) {
+	def := atbctx.DefaultConfig()
+	known := def.Variables()
+	overrides := map[string]string{}
+	var shadowed []string
+	for _, a := range set {
+		i := slices.IndexFunc(known, func(v atbctx.Variable) bool { return slices.Contains(spellings(&v), a.name) })
+		if i < 0 {
+			return nil, fmt.Errorf("--set %s: there is no such variable", a.name)
+		}
+		overrides[a.name] = a.value
+		shadowed = append(shadowed, sameThing(&known[i])...)
+	}
+	return func(name string) (string, bool) {
+		if v, ok := overrides[name]; ok || slices.Contains(shadowed, name) {
+			return v, ok
+		}
+		return os.LookupEnv(name)
+	}, nil
+}
+
+// alone is variable i as it would be without the variables that have nothing to
+// do with it, so that a bad one leaves the others as they are.
+func alone(i int, lookup func(string) (string, bool)) atbctx.Variable {
+	def := atbctx.DefaultConfig()
+	names := sameThing(&def.Variables()[i])
+	cfg, err := atbctx.ConfigFromEnv(func(name string) (string, bool) {
+		if !slices.Contains(names, name) {
+			return "", false
+		}
+		return lookup(name)
+	})
 	if err != nil {
-		r.Errors = lines(err)
+		cfg = def
 	}
-	if perr := e.print(out, &r); perr != nil {
-		return perr
+	return cfg.Variables()[i]
+}
+
+// spellings are the names of a variable.
+func spellings(v *atbctx.Variable) []string { return append([]string{v.Name}, v.Aliases...) }
+
+// sameThing lists the variables that say the same thing as v: its spellings, or
+// all that name the tiling policy.
+func sameThing(v *atbctx.Variable) []string {
+	policy := []string{"ATB_TILING_POLICY", "ATB_LAUNCH_KERNEL_WITH_TILING", "ATB_USE_TILING_COPY_STREAM"}
+	if slices.Contains(policy, v.Name) {
+		return policy
 	}
-	return err
+	return spellings(v)
 }
 
 // lines splits a configuration error into its parts.
@@ -80,16 +133,14 @@ func lines(err error) []string {
 	return strings.Split(err.Error(), "\n")
 }
 
-func (e *envCmd) print(out output, r *envReport) error {
+func (e *envCmd) print(w io.Writer, r *envReport) error {
 	if e.JSON {
-		enc := json.NewEncoder(out.stdout)
-		enc.SetIndent("", "  ")
-		return enc.Encode(r)
+		return writeJSON(w, r)
 	}
-	w := tabwriter.NewWriter(out.stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "NAME\tVALUE\tSOURCE\tDEFAULT\tRANGE\tMEANING")
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "NAME\tVALUE\tSOURCE\tDEFAULT\tRANGE\tMEANING")
 	for _, v := range r.Vars {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", v.Name, v.Effective, v.Source, v.Default, v.Range, v.Meaning)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", v.Name, v.Effective, v.Source, v.Default, v.Range, v.Meaning)
 	}
-	return w.Flush()
+	return t.Flush()
 }

@@ -2,14 +2,14 @@ package main
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
+	"os"
 	"slices"
-	"strconv"
-	"strings"
 
 	"goatb/atb"
 	"goatb/device/cpu"
+	"goatb/device/trace"
 	"goatb/mempool"
 	"goatb/model/llama"
 	"goatb/tensor"
@@ -21,115 +21,77 @@ type generateCmd struct {
 	place
 	Model       string   `help:"Folder with a llama2.c model (*.bin) and its tokenizer (tok*.bin). Without it a small seeded random Llama runs." placeholder:"DIR"`
 	Prompt      string   `help:"Text to go on from." placeholder:"TEXT"`
-	PromptIds   []int32  `help:"Token ids to go on from." placeholder:"ID,..."`
+	PromptIds   []int32  `help:"Token ids to go on from. Repeats or takes commas." placeholder:"ID"`
 	Steps       int      `help:"Tokens to generate." default:"64"`
 	Prefill     int      `help:"Prompt tokens per prefill call." default:"64"`
-	Batch       int      `help:"Sequences that run together." default:"1"`
+	Batch       int      `help:"Sequences that run together, all on the same prompt." default:"1"`
 	BlockSize   int      `help:"Positions in a block of the paged KV cache." default:"16"`
-	Policy      []string `help:"Tiling policies to run, or all to compare them." default:"all"`
-	Checks      string   `help:"Profile of checks." enum:"native,910b" default:"native"`
-	Solver      int      `help:"Workspace solver, 0 to 4." default:"4"`
-	Caches      string   `help:"Tiling caches and setup reuse." enum:"on,off" default:"on"`
-	Dtype       string   `help:"Element type of weights and activations." enum:"f32,f16,bf16" default:"f32"`
+	Policy      []string `help:"Tiling policies to run, or all; several are compared. Repeats or takes commas." default:"all" placeholder:"P"`
+	Solver      *int     `help:"Workspace solver, 0 to 4; the variable's when left out." placeholder:"0..4"`
+	Caches      string   `help:"Tiling caches and setup reuse: on or off." enum:"on,off" default:"on"`
+	Checks      string   `help:"Profile of checks: native or 910b." enum:"native,910b" default:"native"`
+	Dtype       string   `help:"Element type of weights and activations: f32, f16 or bf16." enum:"f32,f16,bf16" default:"f32"`
 	Temperature float64  `help:"Sampling temperature; 0 takes the most likely token." default:"0"`
 	TopP        float64  `help:"Keep the most likely tokens up to this probability." default:"1"`
 	Seed        uint64   `help:"Seed of sampling and of the random model." default:"1"`
 	Ids         bool     `help:"Print the generated ids on one line and nothing else."`
-	Logits      []int    `help:"Positions whose logits to report." placeholder:"POS,..."`
-	Trace       string   `help:"Write a timeline for chrome://tracing or Perfetto." placeholder:"FILE"`
+	Logits      []int    `help:"Positions whose logits to report. Repeats or takes commas." placeholder:"POS"`
+	Trace       string   `help:"Write a timeline for chrome://tracing and ui.perfetto.dev." placeholder:"FILE"`
 	JSON        bool     `help:"Print one JSON object." name:"json"`
 }
 
-// report is what generate prints as JSON.
-type report struct {
-	Schema   int         `json:"schema"`
-	Command  string      `json:"command"`
-	Runs     []runReport `json:"runs"`
-	IDsAgree bool        `json:"ids_agree"`
-}
-
-// runReport is the run of one policy. Times are nanoseconds, sizes bytes.
-type runReport struct {
-	Policy          string               `json:"policy"`
-	Device          string               `json:"device"`
-	DType           string               `json:"dtype"`
-	IDs             []int32              `json:"ids"`
-	Text            string               `json:"text"`
-	TokensPerSecond float64              `json:"tokens_per_s"`
-	PrefillNs       int64                `json:"prefill_ns"`
-	SetupNs         int64                `json:"setup_ns"`
-	ExecuteNs       int64                `json:"execute_ns"`
-	KernelsPerStep  int64                `json:"kernels_per_step"`
-	HostTilings     int64                `json:"host_tilings"`
-	DeviceTilings   int64                `json:"device_tilings"`
-	Cache           cacheReport          `json:"cache"`
-	SetupHits       int64                `json:"setup_hits"`
-	RingStalls      int64                `json:"ring_stalls"`
-	BytesMoved      int64                `json:"bytes_moved"`
-	WorkspaceBytes  int64                `json:"workspace_bytes"`
-	ArenaLowerBound int64                `json:"arena_lower_bound"`
-	AllocsPerStep   float64              `json:"allocs_per_step"`
-	Logits          map[string][]float32 `json:"logits,omitempty"`
-}
-
-// cacheReport counts tiling lookups.
-type cacheReport struct {
-	LocalHits  int64 `json:"local_hits"`
-	GlobalHits int64 `json:"global_hits"`
-	Misses     int64 `json:"misses"`
+// job is what a generate runs under each policy.
+type job struct {
+	w        *llama.Weights
+	tok      *llama.Tokenizer // nil for a random model
+	prompt   []int32
+	progress *progress
 }
 
 // Run runs the model under each policy and prints the report.
-func (g *generateCmd) Run(ctx context.Context, out output) error {
+func (g *generateCmd) Run(ctx context.Context, out output) (err error) {
 	if err := g.validate(); err != nil {
 		return err
 	}
-	w, tok, prompt, err := g.load()
+	j, err := g.load()
 	if err != nil {
 		return err
 	}
-	line := newTimeline(g.Trace)
-	dev, err := g.open(line.observe()...)
-	if err != nil {
-		return err
+	var timeline *os.File
+	if g.Trace != "" {
+		if timeline, err = os.Create(g.Trace); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, timeline.Close()) }()
 	}
-	defer dev.Close()
+	j.progress = newProgress(out.stderr)
 	r := report{Schema: 1, Command: "generate", IDsAgree: true}
+	var recorders []*trace.Recorder
 	for _, policy := range g.policies() {
-		fmt.Fprintf(out.stderr, "generate: %s, %d steps\n", policy, g.Steps)
-		one, err := g.runPolicy(ctx, dev, policy, w, tok, prompt, line)
+		rec := trace.New(policy, 0)
+		recorders = append(recorders, rec)
+		one, err := g.runPolicy(ctx, policy, j, rec)
 		if err != nil {
 			return fmt.Errorf("policy %s: %w", policy, err)
 		}
 		r.Runs = append(r.Runs, *one)
+		r.IDsAgree = r.IDsAgree && r.Runs[0].agrees(one)
 	}
-	for i := range r.Runs[1:] {
-		r.IDsAgree = r.IDsAgree && equalIDs(r.Runs[0].IDs, r.Runs[i+1].IDs)
+	if timeline != nil {
+		if err := trace.Write(timeline, recorders...); err != nil {
+			return fmt.Errorf("--trace: %w", err)
+		}
 	}
-	if err := line.write(); err != nil {
-		return err
-	}
-	if err := g.print(out, &r); err != nil {
+	if err := g.print(out.stdout, &r); err != nil {
 		return err
 	}
 	if !r.IDsAgree {
-		return fmt.Errorf("the policies disagree on the ids: %w", errFailed)
+		return fmt.Errorf("the policies disagree: %w", errFailed)
 	}
 	return nil
 }
 
-func equalIDs(a, b []int32) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i] != b[i] {
-			return false
-		}
-	}
-	return true
-}
-
+// validate checks what can be told before the model is read.
 func (g *generateCmd) validate() error {
 	for _, f := range [...]struct {
 		name string
@@ -139,42 +101,49 @@ func (g *generateCmd) validate() error {
 			return fmt.Errorf("--%s: want at least 1, got %d", f.name, f.v)
 		}
 	}
-	switch {
-	case g.Solver < 0 || g.Solver > int(mempool.Optimal):
-		return fmt.Errorf("--solver: want 0 to %d, got %d", mempool.Optimal, g.Solver)
-	case g.Prompt != "" && len(g.PromptIds) > 0:
-		return fmt.Errorf("--prompt and --prompt-ids exclude each other")
-	case g.Temperature < 0 || !(g.TopP > 0 && g.TopP <= 1):
-		return fmt.Errorf("want --temperature of at least 0 and --top-p in (0,1], got %g and %g", g.Temperature, g.TopP)
+	if err := checkSolver(g.Solver); err != nil {
+		return err
 	}
-	for _, p := range g.Policy {
-		if p == "all" {
-			continue
+	if g.Prompt != "" && len(g.PromptIds) > 0 {
+		return fmt.Errorf("--prompt and --prompt-ids exclude each other")
+	}
+	if g.Prompt != "" && g.Model == "" {
+		return fmt.Errorf("--prompt wants --model: the random model has no tokenizer; use --prompt-ids")
+	}
+	if _, err := llama.NewSampler(g.Temperature, g.TopP, g.Seed); err != nil {
+		return fmt.Errorf("--temperature, --top-p: %w", err)
+	}
+	for _, name := range g.Policy {
+		if _, err := tiling.ByName(name); err != nil && name != "all" {
+			return fmt.Errorf("--policy: %w, or all", err)
 		}
-		if _, err := tiling.ByName(p); err != nil {
-			return fmt.Errorf("--policy: %w", err)
-		}
+	}
+	return g.place.validate()
+}
+
+func checkSolver(s *int) error {
+	if s != nil && (*s < 0 || *s >= mempool.SolverTypes) {
+		return fmt.Errorf("--solver: want 0 to %d, got %d", mempool.SolverTypes-1, *s)
 	}
 	return nil
 }
 
+// policies lists the policies to run, each once.
 func (g *generateCmd) policies() []string {
 	var names []string
-	add := func(name string) {
-		if !slices.Contains(names, name) {
-			names = append(names, name)
-		}
+	for _, p := range tiling.Policies() {
+		names = append(names, p.Name())
 	}
+	if slices.Contains(g.Policy, "all") {
+		return names
+	}
+	var wanted []string
 	for _, name := range g.Policy {
-		if p, err := tiling.ByName(name); err == nil {
-			add(p.Name())
-			continue
-		}
-		for _, p := range tiling.Policies() {
-			add(p.Name())
+		if p, err := tiling.ByName(name); err == nil && !slices.Contains(wanted, p.Name()) {
+			wanted = append(wanted, p.Name())
 		}
 	}
-	return names
+	return wanted
 }
 
 // randomConfig is the shape of the model that runs without --model.
@@ -183,106 +152,110 @@ func randomConfig() llama.Config {
 		Epsilon: 1e-5, RopeBase: 10000, SharedClassifier: true}
 }
 
-// load reads or makes the model and the prompt, and checks that the steps fit.
-func (g *generateCmd) load() (*llama.Weights, *llama.Tokenizer, []int32, error) {
-	w, tok, prompt, err := g.read()
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	if n := len(prompt) + g.Steps - 1; n > w.Config.MaxSeq {
-		return nil, nil, nil, fmt.Errorf("a prompt of %d tokens and %d steps need %d positions, the model has %d", len(prompt), g.Steps, n, w.Config.MaxSeq)
-	}
-	return w, tok, prompt, nil
-}
-
-// read reads or makes the model and the prompt.
-func (g *generateCmd) read() (*llama.Weights, *llama.Tokenizer, []int32, error) {
-	prompt := []int32{llama.BOS}
-	if len(g.PromptIds) > 0 {
-		prompt = g.PromptIds
-	}
+// load reads or makes the model and the prompt.
+func (g *generateCmd) load() (*job, error) {
+	j := &job{prompt: []int32{llama.BOS}}
+	var err error
 	if g.Model == "" {
-		if g.Prompt != "" {
-			return nil, nil, nil, fmt.Errorf("--prompt wants --model: the random model has no tokenizer; use --prompt-ids")
-		}
-		w, err := llama.Random(randomConfig(), g.Seed)
-		return w, nil, prompt, err
+		j.w, err = llama.Random(randomConfig(), g.Seed)
+	} else {
+		j.w, j.tok, err = llama.LoadDir(g.Model)
 	}
-	w, tok, err := llama.LoadDir(g.Model)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, err
+	}
+	if len(g.PromptIds) > 0 {
+		j.prompt = g.PromptIds
 	}
 	if g.Prompt != "" {
-		prompt = tok.Encode(g.Prompt)
+		if j.prompt, err = j.tok.Encode(g.Prompt); err != nil {
+			return nil, fmt.Errorf("--prompt: %w", err)
+		}
 	}
-	return w, tok, prompt, nil
+	c := &j.w.Config
+	for _, id := range j.prompt {
+		if id < 0 || int(id) >= c.Vocab {
+			return nil, fmt.Errorf("--prompt-ids: want ids of 0 to %d, got %d", c.Vocab-1, id)
+		}
+	}
+	computed := len(j.prompt) + g.Steps - 1
+	if g.Steps > c.MaxSeq || computed > c.MaxSeq {
+		return nil, fmt.Errorf("--steps: a prompt of %d tokens leaves room for %d steps in the model's %d positions, got %d",
+			len(j.prompt), max(c.MaxSeq-len(j.prompt)+1, 0), c.MaxSeq, g.Steps)
+	}
+	for _, pos := range g.Logits {
+		if pos < 0 || pos >= computed {
+			return nil, fmt.Errorf("--logits: want positions of 0 to %d, got %d", computed-1, pos)
+		}
+	}
+	return j, nil
 }
 
-// runPolicy runs the model in a context of its own.
-func (g *generateCmd) runPolicy(ctx context.Context, dev *cpu.Device, policy string, w *llama.Weights, tok *llama.Tokenizer, prompt []int32, line *timeline) (*runReport, error) {
+// contextOptions are the options of a policy's context.
+func (g *generateCmd) contextOptions(policy string) ([]atb.Option, error) {
 	opts, err := g.options()
 	if err != nil {
 		return nil, err
 	}
-	opts = append(opts, atb.WithPolicy(policy), atb.WithSolver(mempool.SolverType(g.Solver)), atb.WithChecks(g.Checks))
+	opts = append(opts, atb.WithPolicy(policy), atb.WithChecks(g.Checks))
+	if g.Solver != nil {
+		opts = append(opts, atb.WithSolver(mempool.SolverType(*g.Solver)))
+	}
 	if g.Caches == "off" {
 		opts = append(opts, atb.WithTilingCaches(0), atb.WithSetupReuse(false))
+	}
+	return opts, nil
+}
+
+// runPolicy runs the model on a device and in a context of its own. With a
+// trace, rec records both.
+func (g *generateCmd) runPolicy(ctx context.Context, policy string, j *job, rec *trace.Recorder) (r *runReport, err error) {
+	var devOpts []cpu.Option
+	session := llama.Options{Sequences: g.Batch, BlockSize: g.BlockSize}
+	if g.Trace != "" {
+		devOpts = append(devOpts, cpu.WithObserver(func(t cpu.Task) { rec.Task(trace.Task(t)) }))
+		session.Observe = func(s llama.Span) {
+			rec.Host(trace.Span{Name: s.Op, Category: s.Stage, Start: s.Start, End: s.End, Launches: s.Kernels})
+		}
+	}
+	dev, err := g.open(devOpts...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, dev.Close()) }()
+	opts, err := g.contextOptions(policy)
+	if err != nil {
+		return nil, err
 	}
 	c, err := atb.NewContext(dev, opts...)
 	if err != nil {
 		return nil, err
 	}
-	defer c.Close()
+	defer func() { err = errors.Join(err, c.Close()) }()
 	dtype, err := tensor.ParseDType(g.Dtype)
 	if err != nil {
 		return nil, err
 	}
-	m, err := llama.Upload(c, w, dtype)
+	m, err := llama.Upload(c, j.w, dtype)
 	if err != nil {
 		return nil, err
 	}
-	defer m.Close()
-	s, err := llama.NewSession(c, m, llama.Options{Sequences: g.Batch, BlockSize: g.BlockSize})
+	defer func() { err = errors.Join(err, m.Close()) }()
+	s, err := llama.NewSession(c, m, session)
 	if err != nil {
 		return nil, err
 	}
-	defer s.Close()
-	d := decoder{cmd: g, c: c, s: s, line: line, sampler: llama.NewSampler(g.Temperature, g.TopP, g.Seed)}
-	r, err := d.run(ctx, prompt)
-	if err != nil {
+	defer func() { err = errors.Join(err, s.Close()) }()
+	d := decoder{cmd: g, c: c, s: s, vocab: j.w.Config.Vocab, progress: j.progress}
+	if d.sampler, err = llama.NewSampler(g.Temperature, g.TopP, g.Seed); err != nil {
+		return nil, err
+	}
+	if r, err = d.run(ctx, j.prompt); err != nil {
 		return nil, err
 	}
 	r.Policy, r.Device, r.DType = c.Policy(), dev.Props().Name, g.Dtype
-	if tok != nil {
-		r.Text = tok.Decode(append(append([]int32(nil), prompt...), r.IDs...))
+	if j.tok != nil {
+		r.Text = j.tok.Decode(slices.Concat(j.prompt, r.IDs))
 	}
 	return r, nil
-}
-
-// print prints ids, JSON, or a text with a table.
-func (g *generateCmd) print(out output, r *report) error {
-	if g.Ids {
-		s := make([]string, len(r.Runs[0].IDs))
-		for i, id := range r.Runs[0].IDs {
-			s[i] = strconv.Itoa(int(id))
-		}
-		_, err := fmt.Fprintln(out.stdout, strings.Join(s, " "))
-		return err
-	}
-	if g.JSON {
-		e := json.NewEncoder(out.stdout)
-		e.SetIndent("", "  ")
-		return e.Encode(r)
-	}
-	if t := r.Runs[0].Text; t != "" {
-		fmt.Fprintf(out.stdout, "%s\n\n", t)
-	}
-	fmt.Fprintf(out.stdout, "%-14s %12s %10s %10s %8s %9s %10s %7s\n", "policy", "tokens/s", "setup us", "exec us", "kernels", "tilings", "moved KB", "stalls")
-	for i := range r.Runs {
-		x := &r.Runs[i]
-		fmt.Fprintf(out.stdout, "%-14s %12.0f %10.1f %10.1f %8d %9d %10.1f %7d\n", x.Policy, x.TokensPerSecond, float64(x.SetupNs)/1e3, float64(x.ExecuteNs)/1e3,
-			x.KernelsPerStep, x.HostTilings, float64(x.BytesMoved)/1024, x.RingStalls)
-	}
-	_, err := fmt.Fprintf(out.stdout, "\nids agree: %v; setup and exec are host microseconds per step (median)\n", r.IDsAgree)
-	return err
 }

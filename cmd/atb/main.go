@@ -52,26 +52,27 @@ func main() {
 // exited carries the status of kong's own exits (help) out of the parser.
 type exited int
 
-// run parses and runs one command line and returns the exit status.
+// run parses and runs one command line and returns the exit status. A panic is
+// a fault of the program: it ends the command with a line on standard error.
 func run(ctx context.Context, args []string, out output) (code int) {
 	defer func() {
-		if e, ok := recover().(exited); ok {
+		switch e := recover().(type) {
+		case nil:
+		case exited:
 			code = int(e)
+		default:
+			fmt.Fprintf(out.stderr, "atb: internal error: %v\n", e)
+			code = exitUsage
 		}
 	}()
 	var c cli
 	parser, err := kong.New(&c, kong.Name("atb"),
 		kong.Description("Transformer operations with the programming model of Ascend Transformer Boost."),
-		kong.UsageOnError(), kong.Writers(out.stdout, out.stderr),
+		kong.Writers(out.stdout, out.stderr),
 		kong.Exit(func(code int) { panic(exited(code)) }),
 		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(out))
-	if err != nil {
-		fmt.Fprintln(out.stderr, "atb:", err)
-		return exitUsage
-	}
-	k, err := parser.Parse(args)
 	if err == nil {
-		err = k.Run()
+		err = parseAndRun(parser, args)
 	}
 	switch {
 	case err == nil:
@@ -83,4 +84,15 @@ func run(ctx context.Context, args []string, out output) (code int) {
 		fmt.Fprintln(out.stderr, "atb:", err)
 		return exitUsage
 	}
+}
+
+func parseAndRun(parser *kong.Kong, args []string) error {
+	if len(args) == 0 {
+		args = []string{"--help"}
+	}
+	k, err := parser.Parse(args)
+	if err != nil {
+		return fmt.Errorf("%w; see atb --help", err)
+	}
+	return k.Run()
 }

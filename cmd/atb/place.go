@@ -1,7 +1,9 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
+	"io"
 	"strings"
 
 	"goatb/atb"
@@ -10,16 +12,28 @@ import (
 
 // place are the flags that say where and how a command runs operations.
 type place struct {
-	Device  string   `help:"Device to run on." enum:"cpu" default:"cpu"`
+	Device  string   `help:"Device to run on: cpu." default:"cpu"`
 	Workers int      `help:"Workers of the CPU device; 0 takes all processors." default:"0"`
 	Inline  bool     `help:"Run kernels inside the enqueue call."`
-	Set     []string `help:"Set a variable: NAME=VALUE." placeholder:"VAR=VALUE"`
+	Set     []string `help:"Set a variable: NAME=VALUE. Repeats or takes commas; \\, is a comma in a value." placeholder:"VAR=VALUE"`
+}
+
+// validate checks the flags alone.
+func (p *place) validate() error {
+	if p.Device != "cpu" {
+		return fmt.Errorf("--device %q: only cpu is built into this version", p.Device)
+	}
+	if p.Workers < 0 {
+		return fmt.Errorf("--workers: want at least 0, got %d", p.Workers)
+	}
+	_, err := variables(p.Set)
+	return err
 }
 
 // open makes the device.
 func (p *place) open(opts ...cpu.Option) (*cpu.Device, error) {
-	if p.Workers < 0 {
-		return nil, fmt.Errorf("--workers: want at least 0, got %d", p.Workers)
+	if err := p.validate(); err != nil {
+		return nil, err
 	}
 	if p.Workers > 0 {
 		opts = append(opts, cpu.WithWorkers(p.Workers))
@@ -32,13 +46,35 @@ func (p *place) open(opts ...cpu.Option) (*cpu.Device, error) {
 
 // options turns the --set flags into options of a context.
 func (p *place) options() ([]atb.Option, error) {
+	vars, err := variables(p.Set)
+	if err != nil {
+		return nil, err
+	}
 	var opts []atb.Option
-	for _, s := range p.Set {
+	for _, v := range vars {
+		opts = append(opts, atb.WithVariable(v.name, v.value))
+	}
+	return opts, nil
+}
+
+// assignment is one --set.
+type assignment struct{ name, value string }
+
+func variables(set []string) ([]assignment, error) {
+	var vars []assignment
+	for _, s := range set {
 		name, value, ok := strings.Cut(s, "=")
 		if !ok || name == "" {
 			return nil, fmt.Errorf("--set %q: want NAME=VALUE", s)
 		}
-		opts = append(opts, atb.WithVariable(name, value))
+		vars = append(vars, assignment{name, value})
 	}
-	return opts, nil
+	return vars, nil
+}
+
+// writeJSON writes one object for scripts.
+func writeJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
 }

@@ -1,9 +1,10 @@
 package main
 
 import (
-	"encoding/json"
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"time"
 
@@ -12,13 +13,16 @@ import (
 
 // planCmd plans memory.
 type planCmd struct {
-	Files    []string `arg:"" help:"CSV files: id,lower,upper,size[,...]." type:"existingfile"`
-	Solver   int      `help:"Solver, 0 to 4." default:"4"`
-	Capacity int64    `help:"Largest arena in bytes that is allowed; 0 allows any." default:"0"`
-	Align    int64    `help:"Alignment of offsets in bytes." default:"1"`
-	Offsets  bool     `help:"Print the offset of every buffer."`
-	SVG      string   `help:"Draw the plan of a single file." placeholder:"FILE" name:"svg"`
-	JSON     bool     `help:"Print one JSON object." name:"json"`
+	Files    []string      `arg:"" help:"CSV files: id,lower,upper,size[,...]." name:"file"`
+	Solver   int           `help:"Solver, 0 to 4." default:"4" placeholder:"0..4"`
+	Capacity int64         `help:"Largest arena in bytes that is allowed; 0 allows any." default:"0"`
+	Align    int64         `help:"Alignment of offsets in bytes, a power of two." default:"1"`
+	Nodes    int64         `help:"Most nodes of an exact search; 0 is no bound." default:"0"`
+	Deadline time.Duration `help:"Longest time of an exact search; 0 is no bound." default:"0s"`
+	Threads  int           `help:"Most threads of an exact search; 0 is no bound." default:"0"`
+	Offsets  bool          `help:"Print the offset of every buffer."`
+	SVG      string        `help:"Draw the plan of a single file." placeholder:"FILE" name:"svg"`
+	JSON     bool          `help:"Print one JSON object." name:"json"`
 }
 
 // planReport is what plan prints as JSON.
@@ -55,17 +59,23 @@ type offsetItem struct {
 }
 
 // Run plans every file.
-func (p *planCmd) Run(out output) error {
-	if p.Solver < 0 || p.Solver >= mempool.SolverTypes {
-		return fmt.Errorf("--solver: want 0 to %d, got %d", mempool.SolverTypes-1, p.Solver)
+func (p *planCmd) Run(ctx context.Context, out output) error {
+	if err := p.validate(); err != nil {
+		return err
 	}
-	if p.SVG != "" && len(p.Files) != 1 {
-		return fmt.Errorf("--svg draws one file, got %d", len(p.Files))
+	if p.Nodes > 0 || p.Deadline > 0 || p.Threads > 0 {
+		fmt.Fprintln(out.stderr, "plan: --nodes, --deadline and --threads bound an exact search; the solvers of this version do not search")
 	}
+	progress := newProgress(out.stderr)
 	r := planReport{Schema: 1, Command: "plan"}
-	missed := 0
-	for _, file := range p.Files {
-		fmt.Fprintf(out.stderr, "plan: %s\n", file)
+	missed, invalid := 0, 0
+	for i, file := range p.Files {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if progress.due() {
+			progress.printf("plan: %d of %d files", i, len(p.Files))
+		}
 		one, err := p.plan(file)
 		if err != nil {
 			return fmt.Errorf("%s: %w", file, err)
@@ -73,13 +83,40 @@ func (p *planCmd) Run(out output) error {
 		if p.Capacity > 0 && one.Arena > p.Capacity {
 			missed++
 		}
+		if !one.Valid {
+			invalid++
+		}
 		r.Plans = append(r.Plans, *one)
 	}
-	if err := p.print(out, &r); err != nil {
+	if err := p.print(out.stdout, &r); err != nil {
 		return err
 	}
-	if missed > 0 {
+	switch {
+	case invalid > 0:
+		return fmt.Errorf("%d of %d plans are invalid: %w", invalid, len(r.Plans), errFailed)
+	case missed > 0:
 		return fmt.Errorf("%d of %d plans exceed the capacity of %d bytes: %w", missed, len(r.Plans), p.Capacity, errFailed)
+	}
+	return nil
+}
+
+func (p *planCmd) validate() error {
+	if err := checkSolver(&p.Solver); err != nil {
+		return err
+	}
+	for _, f := range [...]struct {
+		name string
+		v    int64
+	}{{"capacity", p.Capacity}, {"nodes", p.Nodes}, {"deadline", int64(p.Deadline)}, {"threads", int64(p.Threads)}} {
+		if f.v < 0 {
+			return fmt.Errorf("--%s: want at least 0, got %d", f.name, f.v)
+		}
+	}
+	if p.Align < 1 {
+		return fmt.Errorf("--align: want a power of two, got %d", p.Align)
+	}
+	if p.SVG != "" && len(p.Files) != 1 {
+		return fmt.Errorf("--svg draws one file, got %d", len(p.Files))
 	}
 	return nil
 }
@@ -105,7 +142,7 @@ func (p *planCmd) plan(file string) (*onePlan, error) {
 	if res.LowerBound > 0 {
 		one.Ratio = float64(res.Arena) / float64(res.LowerBound)
 	}
-	one.Peak.At = res.PeakAt
+	one.Peak = peakReport{At: res.PeakAt, IDs: []string{}}
 	for _, i := range mempool.Live(t.Items, res.PeakAt) {
 		one.Peak.IDs = append(one.Peak.IDs, t.IDs[i])
 	}
@@ -124,18 +161,16 @@ func (p *planCmd) plan(file string) (*onePlan, error) {
 	return one, errors.Join(mempool.WriteSVG(w, t, res), w.Close())
 }
 
-func (p *planCmd) print(out output, r *planReport) error {
+func (p *planCmd) print(w io.Writer, r *planReport) error {
 	if p.JSON {
-		e := json.NewEncoder(out.stdout)
-		e.SetIndent("", "  ")
-		return e.Encode(r)
+		return writeJSON(w, r)
 	}
 	for i := range r.Plans {
 		x := &r.Plans[i]
-		fmt.Fprintf(out.stdout, "%s: %d buffers, arena %d, lower bound %d, ratio %.4f, optimal %v, by %s in %v; peak at %d with %d live\n",
+		fmt.Fprintf(w, "%s: %d buffers, arena %d, lower bound %d, ratio %.4f, optimal %v, by %s in %v; peak at %d with %d live\n",
 			x.File, x.N, x.Arena, x.LowerBound, x.Ratio, x.Optimal, x.Method, time.Duration(x.TimeNs), x.Peak.At, len(x.Peak.IDs))
 		for _, o := range x.Offsets {
-			fmt.Fprintf(out.stdout, "  %s %d\n", o.ID, o.Offset)
+			fmt.Fprintf(w, "  %s %d\n", o.ID, o.Offset)
 		}
 	}
 	return nil

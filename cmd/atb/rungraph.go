@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"time"
 
@@ -15,88 +16,107 @@ import (
 // runCmd runs a graph file.
 type runCmd struct {
 	place
-	File    string `arg:"" help:"Graph in JSON." type:"existingfile"`
-	Inputs  string `help:"Inputs by name, a .safetensors file." required:"" type:"existingfile"`
-	Outputs string `help:"Where to write the outputs, a .safetensors file." required:""`
-	Policy  string `help:"Tiling policy." default:"kernel-follow"`
-	Checks  string `help:"Profile of checks." enum:"native,910b" default:"native"`
+	File    string `arg:"" help:"Graph in JSON."`
+	Inputs  string `help:"Inputs by name, a .safetensors file." required:"" placeholder:"FILE"`
+	Outputs string `help:"Where to write the outputs, a .safetensors file." required:"" placeholder:"FILE"`
+	Policy  string `help:"Tiling policy; the variable's when left out." placeholder:"NAME"`
+	Checks  string `help:"Profile of checks: native or 910b." enum:"native,910b" default:"native"`
 	Repeat  int    `help:"How often to run." default:"1"`
+	JSON    bool   `help:"Print one JSON object." name:"json"`
+}
+
+// runResult is what run prints as JSON. RunNs is the mean time of one run,
+// from Setup to the end of the device's work.
+type runResult struct {
+	Schema         int      `json:"schema"`
+	Command        string   `json:"command"`
+	Policy         string   `json:"policy"`
+	Device         string   `json:"device"`
+	Repeat         int      `json:"repeat"`
+	RunNs          int64    `json:"run_ns"`
+	WorkspaceBytes int64    `json:"workspace_bytes"`
+	Outputs        []string `json:"outputs"`
 }
 
 // Run reads the inputs, runs the graph and writes the outputs.
-func (r *runCmd) Run(ctx context.Context, out output) error {
+func (r *runCmd) Run(ctx context.Context, out output) (err error) {
 	if r.Repeat < 1 {
 		return fmt.Errorf("--repeat: want at least 1, got %d", r.Repeat)
 	}
-	data, err := os.ReadFile(r.File)
-	if err != nil {
+	if err := r.place.validate(); err != nil {
 		return err
 	}
-	f, err := catalog.ReadGraph(data)
+	f, err := readGraph(r.File)
 	if err != nil {
 		return err
 	}
 	in, err := tensor.OpenSafetensors(r.Inputs)
 	if err != nil {
-		return err
+		return fmt.Errorf("%s: %w", r.Inputs, err)
 	}
-	defer in.Close()
-	dev, err := r.open()
+	defer func() { err = errors.Join(err, in.Close()) }()
+	c, closeAll, err := r.openContext()
 	if err != nil {
 		return err
 	}
-	defer dev.Close()
-	opts, err := r.options()
-	if err != nil {
-		return err
-	}
-	c, err := atb.NewContext(dev, append(opts, atb.WithPolicy(r.Policy), atb.WithChecks(r.Checks), atb.WithStreams(graphStreams))...)
-	if err != nil {
-		return err
-	}
-	defer c.Close()
+	defer func() { err = errors.Join(err, closeAll()) }()
 	op, err := f.Build()
 	if err != nil {
-		return err
+		return fmt.Errorf("%s: %w", r.File, err)
 	}
-	defer op.Close()
-	pack, err := r.pack(c, f, op, in)
+	defer func() { err = errors.Join(err, op.Close()) }()
+	pack, err := r.pack(ctx, c, f, op, in)
 	if err != nil {
 		return err
 	}
-	if err := r.execute(ctx, c, op, pack, out); err != nil {
-		return err
+	res, err := r.execute(ctx, c, op, pack, newProgress(out.stderr))
+	if err != nil {
+		return fmt.Errorf("%s: %w", r.File, err)
 	}
-	return r.write(ctx, c, f, pack)
+	if err := r.write(ctx, c, f, pack); err != nil {
+		return fmt.Errorf("%s: %w", r.Outputs, err)
+	}
+	res.Outputs = f.Outputs
+	return r.print(out.stdout, res)
+}
+
+// openContext makes a device and a context on it, which closeAll closes.
+func (r *runCmd) openContext() (c *atb.Context, closeAll func() error, err error) {
+	opts, err := r.options()
+	if err != nil {
+		return nil, nil, err
+	}
+	opts = append(opts, atb.WithChecks(r.Checks), atb.WithStreams(graphStreams))
+	if r.Policy != "" {
+		opts = append(opts, atb.WithPolicy(r.Policy))
+	}
+	dev, err := r.open()
+	if err != nil {
+		return nil, nil, err
+	}
+	if c, err = atb.NewContext(dev, opts...); err != nil {
+		return nil, nil, errors.Join(err, dev.Close())
+	}
+	return c, func() error { return errors.Join(c.Close(), dev.Close()) }, nil
 }
 
 // pack uploads the inputs and makes room for the outputs. Inputs keep their
-// file's bytes as host data, for operations that read values on the host.
-func (r *runCmd) pack(c *atb.Context, f *catalog.GraphFile, op *atb.Op, in *tensor.File) (atb.VariantPack, error) {
+// file's bytes as host data, for operations that read values on the host. The
+// device frees it all when it closes.
+func (r *runCmd) pack(ctx context.Context, c *atb.Context, f *catalog.GraphFile, op *atb.Op, in *tensor.File) (atb.VariantPack, error) {
 	var pack atb.VariantPack
 	descs := make([]atb.Desc, len(f.Inputs))
 	for i := range f.Inputs {
-		e := in.Entry(f.Inputs[i].Name)
-		if e == nil {
-			return pack, fmt.Errorf("%s has no tensor %q", r.Inputs, f.Inputs[i].Name)
-		}
-		t := atb.Tensor{Desc: e.Desc, Host: e.AlignedData()}
-		if !e.Desc.Empty() {
-			x, err := atb.NewTensor(c, e.Desc)
-			if err != nil {
-				return pack, err
-			}
-			if err := atb.Write(context.Background(), c, &x, t.Host); err != nil {
-				return pack, err
-			}
-			t.Data = x.Data
+		t, err := r.input(ctx, c, &f.Inputs[i], in)
+		if err != nil {
+			return pack, err
 		}
 		descs[i] = t.Desc
 		pack.In = append(pack.In, t)
 	}
 	outs, err := op.InferShape(descs)
 	if err != nil {
-		return pack, err
+		return pack, fmt.Errorf("%s: %w", r.File, err)
 	}
 	for _, d := range outs {
 		x, err := atb.NewTensor(c, d)
@@ -108,27 +128,58 @@ func (r *runCmd) pack(c *atb.Context, f *catalog.GraphFile, op *atb.Op, in *tens
 	return pack, nil
 }
 
-// execute runs the graph as often as asked and reports the time of one run.
-func (r *runCmd) execute(ctx context.Context, c *atb.Context, op *atb.Op, pack atb.VariantPack, out output) error {
+// input uploads one input, which must be what the graph file says of it.
+func (r *runCmd) input(ctx context.Context, c *atb.Context, entry *catalog.InputEntry, in *tensor.File) (atb.Tensor, error) {
+	e := in.Entry(entry.Name)
+	if e == nil {
+		return atb.Tensor{}, fmt.Errorf("%s: there is no tensor %q", r.Inputs, entry.Name)
+	}
+	want, ok, err := entry.Desc()
+	if err != nil {
+		return atb.Tensor{}, fmt.Errorf("%s: %w", r.File, err)
+	}
+	if ok && want != e.Desc {
+		return atb.Tensor{}, fmt.Errorf("%s: tensor %q: the graph wants %s, got %s", r.Inputs, entry.Name, want, e.Desc)
+	}
+	t := atb.Tensor{Desc: e.Desc, Host: e.AlignedData()}
+	if e.Desc.Empty() {
+		return t, nil
+	}
+	x, err := atb.NewTensor(c, e.Desc)
+	if err != nil {
+		return atb.Tensor{}, fmt.Errorf("%s: tensor %q: %w", r.Inputs, entry.Name, err)
+	}
+	t.Data = x.Data
+	return t, atb.Write(ctx, c, &x, t.Host)
+}
+
+// execute runs the graph as often as asked and waits for every stream.
+func (r *runCmd) execute(ctx context.Context, c *atb.Context, op *atb.Op, pack atb.VariantPack, p *progress) (*runResult, error) {
 	start := time.Now()
-	for range r.Repeat {
+	res := &runResult{Schema: 1, Command: "run", Policy: c.Policy(), Device: c.Device().Props().Name, Repeat: r.Repeat}
+	for i := range r.Repeat {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if p.due() {
+			p.printf("run: %d of %d", i, r.Repeat)
+		}
 		size, err := op.Setup(pack, c)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		ws, err := c.Workspace(size)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if err := op.Execute(pack, ws, c); err != nil {
-			return err
+			return nil, err
 		}
+		res.WorkspaceBytes = size
 	}
-	if err := c.Synchronize(ctx); err != nil {
-		return err
-	}
-	fmt.Fprintf(out.stderr, "run: %d times, %v each\n", r.Repeat, time.Since(start)/time.Duration(r.Repeat))
-	return nil
+	err := c.Synchronize(ctx)
+	res.RunNs = time.Since(start).Nanoseconds() / int64(r.Repeat)
+	return res, err
 }
 
 // write reads the outputs back and writes them by name.
@@ -147,4 +198,13 @@ func (r *runCmd) write(ctx context.Context, c *atb.Context, f *catalog.GraphFile
 		return err
 	}
 	return errors.Join(tensor.WriteSafetensors(w, entries, nil), w.Close())
+}
+
+func (r *runCmd) print(w io.Writer, res *runResult) error {
+	if r.JSON {
+		return writeJSON(w, res)
+	}
+	_, err := fmt.Fprintf(w, "ran %d times under %s, %v each, workspace %d bytes; wrote %d tensors to %s\n",
+		res.Repeat, res.Policy, time.Duration(res.RunNs), res.WorkspaceBytes, len(res.Outputs), r.Outputs)
+	return err
 }

@@ -3,102 +3,222 @@ package trace_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"goatb/device"
+	"goatb/device/cpu"
 	"goatb/device/trace"
 )
 
-// strictEvent has every key that an event may have.
-type strictEvent struct {
+// timeline is a trace file as viewers read it.
+type timeline struct {
+	DisplayTimeUnit string `json:"displayTimeUnit"`
+	OtherData       struct {
+		Dropped int64 `json:"dropped"`
+	} `json:"otherData"`
+	TraceEvents []event `json:"traceEvents"`
+}
+
+type event struct {
 	Name string         `json:"name"`
 	Cat  string         `json:"cat"`
 	Ph   string         `json:"ph"`
-	Ts   *float64       `json:"ts"`
+	TS   *float64       `json:"ts"`
 	Dur  *float64       `json:"dur"`
-	PID  *int           `json:"pid"`
-	TID  *int           `json:"tid"`
+	PID  int            `json:"pid"`
+	TID  int            `json:"tid"`
+	ID   int            `json:"id"`
+	BP   string         `json:"bp"`
 	Args map[string]any `json:"args"`
 }
 
-func read(t *testing.T, b []byte) []strictEvent {
+func (e *event) row() string { return fmt.Sprintf("%d/%d", e.PID, e.TID) }
+
+// read reads a trace and checks everything that a viewer relies on: known keys
+// and phases only, every row named once, times of at least 0, slices of a row
+// one after the other or nested, and every arrow with one foot inside a slice
+// and one head at the start of a slice, not before its foot.
+func read(t *testing.T, b []byte) timeline {
 	t.Helper()
-	var f struct {
-		Unit   string        `json:"displayTimeUnit"`
-		Events []strictEvent `json:"traceEvents"`
-	}
+	var tl timeline
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()
-	require.NoError(t, d.Decode(&f))
-	require.Equal(t, "ns", f.Unit)
-	for _, e := range f.Events {
-		require.NotEmpty(t, e.Name)
-		require.NotNil(t, e.Ts)
-		require.NotNil(t, e.PID)
-		require.NotNil(t, e.TID)
+	require.NoError(t, d.Decode(&tl))
+	_, err := d.Token()
+	require.ErrorIs(t, err, io.EOF)
+	rows, slicesOf := map[string]string{}, map[string][]event{}
+	feet, heads := map[int]event{}, map[int]event{}
+	for _, e := range tl.TraceEvents {
+		require.NotNil(t, e.TS, "%v", e)
+		require.GreaterOrEqual(t, *e.TS, 0.0, "%v", e)
 		switch e.Ph {
+		case "M":
+			if e.Name == "thread_name" {
+				require.NotContains(t, rows, e.row())
+				rows[e.row()] = e.Args["name"].(string)
+			}
 		case "X":
 			require.NotNil(t, e.Dur)
 			require.GreaterOrEqual(t, *e.Dur, 0.0)
-			require.GreaterOrEqual(t, *e.Ts, 0.0)
-		case "M":
-			require.Equal(t, "thread_name", e.Name)
-			require.NotEmpty(t, e.Args["name"])
+			slicesOf[e.row()] = append(slicesOf[e.row()], e)
+		case "s":
+			require.NotContains(t, feet, e.ID)
+			feet[e.ID] = e
+		case "f":
+			require.NotContains(t, heads, e.ID)
+			require.Equal(t, "e", e.BP)
+			heads[e.ID] = e
 		default:
-			require.Fail(t, "phase", e.Ph)
+			t.Fatalf("unknown phase in %v", e)
 		}
 	}
-	return f.Events
+	for row, list := range slicesOf {
+		require.Contains(t, rows, row)
+		slices.SortStableFunc(list, func(a, b event) int { return int(min(max(*a.TS-*b.TS, -1), 1)) })
+		for i := 1; i < len(list); i++ {
+			require.GreaterOrEqual(t, *list[i].TS, *list[i-1].TS+*list[i-1].Dur-1e-6, "slices of row %s do not overlap", row)
+		}
+	}
+	require.Len(t, heads, len(feet))
+	for id, foot := range feet {
+		head := heads[id]
+		require.LessOrEqual(t, *foot.TS, *head.TS)
+		require.True(t, slices.ContainsFunc(slicesOf[foot.row()], func(e event) bool { return *e.TS <= *foot.TS && *foot.TS <= *e.TS+*e.Dur }))
+		require.True(t, slices.ContainsFunc(slicesOf[head.row()], func(e event) bool { return *e.TS == *head.TS }))
+	}
+	return tl
 }
 
-func TestTimeline(t *testing.T) {
-	var r trace.Recorder
-	at := func(us int) time.Time { return time.Unix(1000, int64(us)*1000) }
-	r.Add(trace.Span{Row: "stream 1", Name: "k2", Category: "kernel", Start: at(30), End: at(45)})
-	r.Add(trace.Span{Row: "stream 0", Name: "k1", Category: "kernel", Start: at(20), End: at(21), Args: map[string]any{"blocks": 2}})
-	r.Add(trace.Span{Row: "host", Name: "Setup", Category: "host", Start: at(10), End: at(12)})
-	var b bytes.Buffer
-	require.NoError(t, r.Write(&b))
-	events := read(t, b.Bytes())
-	require.Len(t, events, 6)
-	rows := map[int]string{}
-	for _, e := range events[:3] {
-		rows[*e.TID] = e.Args["name"].(string)
+// count counts the events that a predicate likes.
+func (tl *timeline) count(like func(*event) bool) (n int) {
+	for i := range tl.TraceEvents {
+		if like(&tl.TraceEvents[i]) {
+			n++
+		}
 	}
-	require.Equal(t, map[int]string{0: "host", 1: "stream 0", 2: "stream 1"}, rows)
-	var names []string
-	for _, e := range events[3:] {
-		names = append(names, e.Name)
-	}
-	require.Equal(t, []string{"Setup", "k1", "k2"}, names)
-	require.Equal(t, 0.0, *events[3].Ts)
-	require.Equal(t, 10.0, *events[4].Ts)
-	require.Equal(t, 15.0, *events[5].Dur)
-	require.Equal(t, 2.0, events[4].Args["blocks"])
+	return n
 }
 
-func TestEmptyTimeline(t *testing.T) {
-	var r trace.Recorder
+func TestWriteIsExact(t *testing.T) {
+	at := func(ns int) time.Time { return time.Unix(1000, int64(ns)) }
+	r := trace.New("one", 0)
+	r.Host(trace.Span{Name: "add", Category: "execute", Start: at(500), End: at(2500), Launches: 2})
+	r.Host(trace.Span{Category: "wait", Start: at(2500), End: at(9000)})
+	lab := &device.Label{Op: "add", Node: "0", Kernel: "elementwise/add"}
+	r.Task(trace.Task{Kind: "launch", Label: lab, Blocks: 3, Start: at(1500), End: at(4000)})
+	r.Task(trace.Task{Kind: "launch", Start: at(4000), End: at(4001), Blocks: 1, Skipped: true})
+	r.Task(trace.Task{Stream: 1, Kind: "copy", Bytes: 64, Start: at(500), End: at(700)})
 	var b bytes.Buffer
-	require.NoError(t, r.Write(&b))
-	require.Empty(t, read(t, b.Bytes()))
+	require.NoError(t, trace.Write(&b, r))
+	read(t, b.Bytes())
+	require.Equal(t, `{"displayTimeUnit":"ns","otherData":{"dropped":0},"traceEvents":[
+{"name":"process_name","ph":"M","ts":0,"pid":1,"tid":0,"args":{"name":"one"}},
+{"name":"thread_name","ph":"M","ts":0,"pid":1,"tid":0,"args":{"name":"host"}},
+{"name":"thread_name","ph":"M","ts":0,"pid":1,"tid":1,"args":{"name":"stream 0"}},
+{"name":"elementwise/add","cat":"launch","ph":"X","ts":1,"dur":2.5,"pid":1,"tid":1,"args":{"blocks":3,"node":"0","operation":"add"}},
+{"name":"launch","cat":"launch","ph":"X","ts":3.5,"dur":0.001,"pid":1,"tid":1,"args":{"blocks":1,"skipped":true}},
+{"name":"thread_name","ph":"M","ts":0,"pid":1,"tid":2,"args":{"name":"stream 1"}},
+{"name":"copy","cat":"copy","ph":"X","ts":0,"dur":0.2,"pid":1,"tid":2,"args":{"bytes":64}},
+{"name":"execute add","cat":"execute","ph":"X","ts":0,"dur":2,"pid":1,"tid":0},
+{"name":"enqueue","cat":"enqueue","ph":"s","ts":1,"pid":1,"tid":0,"id":1},
+{"name":"enqueue","cat":"enqueue","ph":"f","ts":1,"pid":1,"tid":1,"id":1,"bp":"e"},
+{"name":"wait","cat":"wait","ph":"X","ts":2,"dur":6.5,"pid":1,"tid":0}
+]}
+`, b.String())
 }
 
-func TestManyWriters(t *testing.T) {
-	var r trace.Recorder
-	var wg sync.WaitGroup
-	for range 8 {
-		wg.Go(func() {
-			for range 100 {
-				r.Add(trace.Span{Row: "host", Name: "x", Start: time.Now(), End: time.Now()})
-			}
-		})
-	}
-	wg.Wait()
+func TestEmptyAndFull(t *testing.T) {
 	var b bytes.Buffer
-	require.NoError(t, r.Write(&b))
-	require.Len(t, read(t, b.Bytes()), 801)
+	require.NoError(t, trace.Write(&b))
+	require.Empty(t, read(t, b.Bytes()).TraceEvents)
+	b.Reset()
+	r := trace.New("small", 3)
+	now := time.Unix(5, 0)
+	for i := range 5 {
+		r.Task(trace.Task{Kind: "launch", Start: now.Add(time.Duration(2 * i)), End: now.Add(time.Duration(2*i + 1))})
+	}
+	r.Host(trace.Span{Category: "wait", Start: now, End: now})
+	require.Equal(t, int64(3), r.Dropped())
+	require.NoError(t, trace.Write(&b, r))
+	tl := read(t, b.Bytes())
+	require.Equal(t, int64(3), tl.OtherData.Dropped)
+	require.Equal(t, 3, tl.count(func(e *event) bool { return e.Ph == "X" }))
+}
+
+var errFull = errors.New("full")
+
+// stuck takes n bytes.
+type stuck struct{ n int }
+
+func (s *stuck) Write(b []byte) (int, error) {
+	if s.n -= len(b); s.n < 0 {
+		return 0, errFull
+	}
+	return len(b), nil
+}
+
+func TestWriteReturnsErrors(t *testing.T) {
+	r := trace.New("r", 0)
+	for range 1000 {
+		r.Task(trace.Task{Kind: "wait", Start: time.Unix(1, 0), End: time.Unix(1, 0)})
+	}
+	for _, n := range []int{0, 4096, 20000} {
+		require.ErrorIs(t, trace.Write(&stuck{n}, r), errFull, "%d bytes", n)
+	}
+}
+
+// TestDevice records two streams of a real device that wait for each other.
+func TestDevice(t *testing.T) {
+	for _, opts := range [][]cpu.Option{nil, {cpu.WithInline()}} {
+		r := trace.New("device", 0)
+		dev, err := cpu.New(append(opts, cpu.WithObserver(func(x cpu.Task) { r.Task(trace.Task(x)) }))...)
+		require.NoError(t, err)
+		defer dev.Close()
+		a, err := dev.NewStream()
+		require.NoError(t, err)
+		b, err := dev.NewStream()
+		require.NoError(t, err)
+		e, err := dev.NewEvent()
+		require.NoError(t, err)
+		mem, err := dev.Alloc(128)
+		require.NoError(t, err)
+		var mu sync.Mutex
+		ran := 0
+		prog := &device.Program{Name: "count", Run: func(*device.Args, int) error {
+			mu.Lock()
+			defer mu.Unlock()
+			ran++
+			return nil
+		}}
+		const launches = 20
+		for range launches {
+			start := time.Now()
+			require.NoError(t, a.Launch(&device.Launch{Program: prog, Blocks: 2, Label: &device.Label{Op: "op", Node: "n", Kernel: "count"}, Inline: []byte{1}}))
+			r.Host(trace.Span{Name: "op", Category: "execute", Start: start, End: time.Now(), Launches: 1})
+		}
+		require.NoError(t, a.Record(e))
+		require.NoError(t, b.Wait(e))
+		require.NoError(t, b.Copy(mem.At(0, 64), mem.At(64, 64)))
+		require.NoError(t, b.Synchronize(t.Context()))
+		require.NoError(t, a.Synchronize(t.Context()))
+		require.NoError(t, dev.Close())
+		require.Equal(t, 2*launches, ran)
+		var buf bytes.Buffer
+		require.NoError(t, trace.Write(&buf, r))
+		tl := read(t, buf.Bytes())
+		for what, n := range map[string]int{"count": launches, "record": 1, "wait": 1, "copy": 1, "execute op": launches} {
+			assert.Equal(t, n, tl.count(func(e *event) bool { return e.Ph == "X" && e.Name == what }), what)
+		}
+		assert.Equal(t, launches, tl.count(func(e *event) bool { return e.Ph == "s" }))
+		assert.Equal(t, 3, tl.count(func(e *event) bool { return e.Name == "thread_name" }))
+	}
 }

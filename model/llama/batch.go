@@ -1,6 +1,9 @@
 package llama
 
 import (
+	"fmt"
+	"time"
+
 	"goatb/atb"
 	"goatb/device"
 	"goatb/tensor"
@@ -30,6 +33,9 @@ type batch struct {
 func (s *Session) batch(rows, want int) (*batch, error) {
 	key := shapeKey{rows, want}
 	if b, ok := s.buffers[key]; ok {
+		if !b.staging.Live() {
+			return nil, fmt.Errorf("forward: the device is closed")
+		}
 		return b, nil
 	}
 	b := &batch{contexts: make([]int32, rows), floats: make([]float32, want*s.m.Config.Vocab)}
@@ -40,100 +46,130 @@ func (s *Session) batch(rows, want int) (*batch, error) {
 	return b, nil
 }
 
+// indices are the tensors that a Forward's one copy fills.
+type indices struct{ ids, positions, slots, lengths, want, tables atb.Tensor }
+
 // allocate makes the batch's memory and packs.
 func (b *batch) allocate(s *Session, rows, want int) error {
-	cfg, m := &s.m.Config, s.m
-	total := int64(4 * (4*rows + want + rows*s.blocks))
-	var err error
-	if b.staging, err = m.dev.AllocHost(total); err != nil {
+	ix, err := b.allocateIndices(s, rows, want)
+	if err != nil {
 		return err
 	}
-	s.own = append(s.own, b.staging)
-	if b.onDevice, err = s.c.Alloc(total); err != nil {
-		return err
-	}
-	s.own = append(s.own, b.onDevice)
-	at := int64(0)
-	cut := func(n int, dims ...int64) ([]int32, atb.Tensor) {
-		size := int64(4 * n)
-		host := device.View[int32](b.staging.At(at, size).Bytes())
-		t := atb.Tensor{Desc: tensor.Of(tensor.Int32, dims...), Data: b.onDevice.At(at, size)}
-		at += size
-		return host, t
-	}
-	n := int64(rows)
-	var ids, positions, slots, wanted, tables, lengths atb.Tensor
-	b.ids, ids = cut(rows, n)
-	b.positions, positions = cut(rows, n)
-	b.slots, slots = cut(rows, n)
-	ones, lengths := cut(rows, n)
-	b.want, wanted = cut(want, int64(want))
-	b.tables, tables = cut(rows*s.blocks, n, int64(s.blocks))
-	for i := range ones {
-		ones[i] = 1
-	}
-	lengths.Host = device.BytesOf(ones)
-	tensors := make([]atb.Tensor, 0, 6)
-	for _, x := range [...]struct {
-		t    atb.DType
-		dims []int64
+	cfg, m, n := &s.m.Config, s.m, int64(rows)
+	var x, y, cos, sin, logits atb.Tensor
+	for _, t := range [...]struct {
+		to    *atb.Tensor
+		dtype atb.DType
+		dims  [2]int64
 	}{
-		{m.DType, []int64{n, int64(cfg.Dim)}}, {m.DType, []int64{n, int64(cfg.Dim)}},
-		{m.ropeType, []int64{n, int64(cfg.HeadDim())}}, {m.ropeType, []int64{n, int64(cfg.HeadDim())}},
-		{m.DType, []int64{int64(want), int64(cfg.Vocab)}},
+		{&x, m.DType, [2]int64{n, int64(cfg.Dim)}}, {&y, m.DType, [2]int64{n, int64(cfg.Dim)}},
+		{&cos, m.ropeType, [2]int64{n, int64(cfg.HeadDim())}}, {&sin, m.ropeType, [2]int64{n, int64(cfg.HeadDim())}},
+		{&logits, m.DType, [2]int64{int64(want), int64(cfg.Vocab)}},
 	} {
-		t, err := s.tensor(x.t, x.dims...)
-		if err != nil {
+		if *t.to, err = s.tensor(t.dtype, t.dims[:]...); err != nil {
 			return err
 		}
-		tensors = append(tensors, t)
 	}
-	x, y, cos, sin, logits := tensors[0], tensors[1], tensors[2], tensors[3], tensors[4]
-	if b.logitsHost, err = m.dev.AllocHost(logits.Data.Size()); err != nil {
+	if b.logitsHost, err = s.allocHost(logits.Data.Size()); err != nil {
 		return err
 	}
-	s.own = append(s.own, b.logitsHost)
-	b.embed = atb.VariantPack{In: []atb.Tensor{m.embedding, m.cos, m.sin, ids, positions}, Out: []atb.Tensor{x, cos, sin}}
+	b.embed = atb.VariantPack{In: []atb.Tensor{m.embedding, m.cos, m.sin, ix.ids, ix.positions}, Out: []atb.Tensor{x, cos, sin}}
 	contexts := atb.Host(b.contexts)
 	for i := range m.layers {
 		l := &m.layers[i]
 		b.layers = append(b.layers, atb.VariantPack{
-			In: []atb.Tensor{x, cos, sin, lengths, l.attnNorm, l.wq, l.wk, l.wv, l.wo, l.ffnNorm, l.gateUp, l.down,
-				s.caches[i].k, s.caches[i].v, slots, tables, contexts},
+			In: []atb.Tensor{x, cos, sin, ix.lengths, l.attnNorm, l.wq, l.wk, l.wv, l.wo, l.ffnNorm, l.gateUp, l.down,
+				s.caches[i].k, s.caches[i].v, ix.slots, ix.tables, contexts},
 			Out: []atb.Tensor{y},
 		})
 		x, y = y, x
 	}
-	b.head = atb.VariantPack{In: []atb.Tensor{x, wanted, m.finalNorm, m.classifier}, Out: []atb.Tensor{logits}}
+	b.head = atb.VariantPack{In: []atb.Tensor{x, ix.want, m.finalNorm, m.classifier}, Out: []atb.Tensor{logits}}
 	return nil
+}
+
+// allocateIndices makes the staging memory, its place on the device and the
+// windows of both. Every row is a sequence of length 1 to the rotary embedding.
+func (b *batch) allocateIndices(s *Session, rows, want int) (ix indices, err error) {
+	n := int64(rows)
+	total := 4 * (4*n + int64(want) + n*int64(s.blocks))
+	if b.staging, err = s.allocHost(total); err != nil {
+		return ix, err
+	}
+	if b.onDevice, err = s.c.Alloc(total); err != nil {
+		return ix, err
+	}
+	s.own = append(s.own, b.onDevice)
+	at := int64(0)
+	cut := func(dims ...int64) ([]int32, atb.Tensor) {
+		d := tensor.Of(tensor.Int32, dims...)
+		host := device.View[int32](b.staging.At(at, d.Bytes()).Bytes())
+		t := atb.Tensor{Desc: d, Data: b.onDevice.At(at, d.Bytes())}
+		at += d.Bytes()
+		return host, t
+	}
+	var ones []int32
+	b.ids, ix.ids = cut(n)
+	b.positions, ix.positions = cut(n)
+	b.slots, ix.slots = cut(n)
+	ones, ix.lengths = cut(n)
+	b.want, ix.want = cut(int64(want))
+	b.tables, ix.tables = cut(n, int64(s.blocks))
+	for i := range ones {
+		ones[i] = 1
+	}
+	ix.lengths.Host = device.BytesOf(ones)
+	return ix, nil
 }
 
 // setup sets every operation up and returns the largest workspace.
 func (b *batch) setup(s *Session) (int64, error) {
-	size, err := s.embed.Setup(b.embed, s.c)
+	size, err := s.setup(s.embed, b.embed)
 	if err != nil {
 		return 0, err
 	}
 	for i, op := range s.layers {
-		n, err := op.Setup(b.layers[i], s.c)
+		n, err := s.setup(op, b.layers[i])
 		if err != nil {
 			return 0, err
 		}
 		size = max(size, n)
 	}
-	n, err := s.head.Setup(b.head, s.c)
+	n, err := s.setup(s.head, b.head)
 	return max(size, n), err
+}
+
+// setup is op.Setup with a report to the observer.
+func (s *Session) setup(op *atb.Op, pack atb.VariantPack) (int64, error) {
+	if s.opt.Observe == nil {
+		return op.Setup(pack, s.c)
+	}
+	start := time.Now()
+	n, err := op.Setup(pack, s.c)
+	s.opt.Observe(Span{Stage: "setup", Op: op.Name(), Start: start, End: time.Now()})
+	return n, err
 }
 
 // execute enqueues every operation.
 func (b *batch) execute(s *Session, ws atb.Buffer) error {
-	if err := s.embed.Execute(b.embed, ws, s.c); err != nil {
+	if err := s.execute(s.embed, b.embed, ws); err != nil {
 		return err
 	}
 	for i, op := range s.layers {
-		if err := op.Execute(b.layers[i], ws, s.c); err != nil {
+		if err := s.execute(op, b.layers[i], ws); err != nil {
 			return err
 		}
 	}
-	return s.head.Execute(b.head, ws, s.c)
+	return s.execute(s.head, b.head, ws)
+}
+
+// execute is op.Execute with a report to the observer.
+func (s *Session) execute(op *atb.Op, pack atb.VariantPack, ws atb.Buffer) error {
+	if s.opt.Observe == nil {
+		return op.Execute(pack, ws, s.c)
+	}
+	start, kernels := time.Now(), s.c.Counters().Kernels.Load()
+	err := op.Execute(pack, ws, s.c)
+	s.opt.Observe(Span{Stage: "execute", Op: op.Name(), Start: start, End: time.Now(), Kernels: s.c.Counters().Kernels.Load() - kernels})
+	return err
 }

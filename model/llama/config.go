@@ -1,6 +1,9 @@
 package llama
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
 
 // Config is the shape of a Llama model.
 type Config struct {
@@ -46,5 +49,37 @@ func (c *Config) Validate() error {
 	case !(c.Epsilon > 0) || !(c.RopeBase > 0):
 		return fmt.Errorf("model: want a positive epsilon and rope base, got %g and %g", c.Epsilon, c.RopeBase)
 	}
-	return nil
+	_, err := c.floats()
+	return err
+}
+
+// floats returns the number of float32 in a model file of valid sizes, or an
+// error when a slice cannot hold that many bytes.
+func (c *Config) floats() (int64, error) {
+	parts := [...][3]int{
+		{1, c.Vocab, c.Dim},              // embedding
+		{c.Layers, 2, c.Dim},             // norms
+		{c.Layers, 2 * c.Dim, c.Dim},     // wq, wo
+		{c.Layers, 2 * c.KVDim(), c.Dim}, // wk, wv
+		{c.Layers, 3 * c.Hidden, c.Dim},  // w1, w2, w3
+		{1, 1, c.Dim},                    // final norm
+		{2, c.MaxSeq, c.HeadDim() / 2},   // cosines, sines
+		{1, c.classifierRows(), c.Dim},   // classifier
+	}
+	total := int64(0)
+	for _, p := range parts {
+		if f := float64(total) + float64(p[0])*float64(p[1])*float64(p[2]); f > math.MaxInt/8 {
+			return 0, fmt.Errorf("model: %.3g weights are too many for the address space", f)
+		}
+		total += int64(p[0]) * int64(p[1]) * int64(p[2])
+	}
+	return total, nil
+}
+
+// classifierRows is the number of rows of a classifier of its own.
+func (c *Config) classifierRows() int {
+	if c.SharedClassifier {
+		return 0
+	}
+	return c.Vocab
 }

@@ -2,6 +2,7 @@ package llama
 
 import (
 	"errors"
+	"fmt"
 	"math"
 
 	"goatb/atb"
@@ -21,6 +22,7 @@ type Model struct {
 	layers                           []layerOnDevice
 	dev                              device.Device
 	own                              []device.Buffer
+	closed                           bool
 }
 
 // layerOnDevice are a layer's weights on the device.
@@ -33,6 +35,15 @@ type layerOnDevice struct {
 // Upload copies weights to the context's device, rounded once to the type t:
 // f32, f16 or bf16.
 func Upload(c *atb.Context, w *Weights, t atb.DType) (*Model, error) {
+	if c == nil || w == nil {
+		return nil, fmt.Errorf("upload: want a context and weights, got nil")
+	}
+	if err := w.Config.Validate(); err != nil {
+		return nil, err
+	}
+	if len(w.Layers) != w.Config.Layers {
+		return nil, fmt.Errorf("upload: want weights of %d layers, got %d", w.Config.Layers, len(w.Layers))
+	}
 	m := &Model{Config: w.Config, DType: t, ropeType: t, dev: c.Device()}
 	if t == tensor.Float16 {
 		m.ropeType = tensor.Float32
@@ -105,8 +116,13 @@ func ropeTables(c *Config) (cos, sin []float32) {
 	return cos, sin
 }
 
-// Close frees the weights. Sessions must be closed before.
+// Close frees the weights; work that is enqueued may still use them. Sessions
+// of the model refuse to go on. Closing twice is legal, also after the device.
 func (m *Model) Close() error {
+	if m == nil {
+		return nil
+	}
+	m.closed = true
 	var errs []error
 	for _, b := range m.own {
 		if b.Live() {

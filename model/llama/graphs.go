@@ -12,6 +12,7 @@ import (
 	"goatb/operation/norm"
 	"goatb/operation/rope"
 	"goatb/operation/shape"
+	"goatb/tensor"
 )
 
 // embedGraph looks up embeddings and rotary angles:
@@ -44,9 +45,9 @@ func layerGraph(c *Config) (*atb.Op, error) {
 	d := int64(c.HeadDim())
 	b := atb.BuildGraph("layer", layerInputs[:], []string{"y"})
 	heads := func(n int) func(atb.Shape) atb.Shape {
-		return func(s atb.Shape) atb.Shape { return shapeOf(s.Dim(0), int64(n), d) }
+		return func(s atb.Shape) atb.Shape { return tensor.ShapeOf(s.Dim(0), int64(n), d) }
 	}
-	flat := func(s atb.Shape) atb.Shape { return shapeOf(s.Dim(0), s.Dim(1)*s.Dim(2)) }
+	flat := func(s atb.Shape) atb.Shape { return tensor.ShapeOf(s.Dim(0), s.Dim(1)*s.Dim(2)) }
 	rms := norm.RMS(norm.Plain, c.Epsilon)
 	b.AddSpec(rms, []string{"x", "attn_norm"}, []string{"h"})
 	b.AddSpec(project(), []string{"h", "wq"}, []string{"q"})

@@ -1,6 +1,8 @@
 package llama
 
 import (
+	"cmp"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -10,44 +12,50 @@ import (
 type Sampler struct {
 	temperature, topP float64
 	rng               *rand.Rand
-	order             []int
+	order             []int32
 	probs             []float64
 }
 
 // NewSampler makes a sampler. Temperature 0 takes the most likely token, the
 // smallest id among equals. topP keeps the most likely tokens until their
-// probabilities reach it; the token that reaches it is kept.
-func NewSampler(temperature, topP float64, seed uint64) *Sampler {
-	return &Sampler{temperature: temperature, topP: topP, rng: rand.New(rand.NewPCG(seed, 0x5a))}
+// probabilities reach it; the token that reaches it is kept. Errors: a
+// temperature that is negative or not finite, topP outside (0, 1].
+func NewSampler(temperature, topP float64, seed uint64) (*Sampler, error) {
+	if !(temperature >= 0) || math.IsInf(temperature, 1) {
+		return nil, fmt.Errorf("sampler: want a finite temperature of at least 0, got %g", temperature)
+	}
+	if !(topP > 0 && topP <= 1) {
+		return nil, fmt.Errorf("sampler: want top-p in (0, 1], got %g", topP)
+	}
+	return &Sampler{temperature: temperature, topP: topP, rng: rand.New(rand.NewPCG(seed, 0x5a))}, nil
 }
 
-// Next returns the next token.
-func (s *Sampler) Next(logits []float32) int32 {
+// Next returns the next token. Logits that are not numbers, and infinite ones,
+// are an error: no token follows from them.
+func (s *Sampler) Next(logits []float32) (int32, error) {
+	if len(logits) == 0 {
+		return 0, fmt.Errorf("sampler: want logits, got none")
+	}
 	best := 0
 	for i, v := range logits {
+		if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
+			return 0, fmt.Errorf("sampler: logit %d is %g", i, v)
+		}
 		if v > logits[best] {
 			best = i
 		}
 	}
 	if s.temperature == 0 {
-		return int32(best)
+		return int32(best), nil
 	}
 	s.order, s.probs = s.order[:0], s.probs[:0]
 	var sum float64
 	for i, v := range logits {
 		p := math.Exp(float64(v-logits[best]) / s.temperature)
-		s.order, s.probs = append(s.order, i), append(s.probs, p)
+		s.order, s.probs = append(s.order, int32(i)), append(s.probs, p)
 		sum += p
 	}
-	slices.SortStableFunc(s.order, func(a, b int) int {
-		switch {
-		case s.probs[a] > s.probs[b]:
-			return -1
-		case s.probs[a] < s.probs[b]:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(s.order, func(a, b int32) int { return cmp.Compare(s.probs[b], s.probs[a]) })
 	kept, n := 0.0, 0
 	for n < len(s.order) && (n == 0 || kept < s.topP*sum) {
 		kept += s.probs[s.order[n]]
@@ -56,8 +64,8 @@ func (s *Sampler) Next(logits []float32) int32 {
 	u := s.rng.Float64() * kept
 	for _, i := range s.order[:n] {
 		if u -= s.probs[i]; u < 0 {
-			return int32(i)
+			return i, nil
 		}
 	}
-	return int32(s.order[n-1])
+	return s.order[n-1], nil
 }

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // Ids of the tokens that mark the start and the end of a text.
@@ -22,12 +24,13 @@ const byteTokens = 3
 type Tokenizer struct {
 	pieces []string
 	scores []float32
-	ids    map[string]int
+	ids    map[string]int32
 }
 
 // LoadTokenizer reads a tokenizer in the format of llama2.c: an int32 with the
 // longest token's length, then for each of vocab tokens a float32 score, an
-// int32 length and the bytes.
+// int32 length and the bytes. Bytes after the last token are an error: the
+// tokenizer belongs to another model then.
 func LoadTokenizer(path string, vocab int) (*Tokenizer, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -44,8 +47,9 @@ func parseTokenizer(b []byte, vocab int) (*Tokenizer, error) {
 	if len(b) < 4 {
 		return nil, fmt.Errorf("tokenizer: want 4 bytes for the longest length, got %d", len(b))
 	}
+	longest := int(int32(binary.LittleEndian.Uint32(b)))
 	b = b[4:]
-	t := &Tokenizer{ids: map[string]int{}}
+	t := &Tokenizer{ids: map[string]int32{}}
 	for i := range vocab {
 		if len(b) < 8 {
 			return nil, fmt.Errorf("tokenizer: truncated at token %d of %d", i, vocab)
@@ -53,79 +57,105 @@ func parseTokenizer(b []byte, vocab int) (*Tokenizer, error) {
 		score := math.Float32frombits(binary.LittleEndian.Uint32(b))
 		n := int(int32(binary.LittleEndian.Uint32(b[4:])))
 		b = b[8:]
-		if n < 0 || n > len(b) {
-			return nil, fmt.Errorf("tokenizer: token %d has %d bytes, %d are left", i, n, len(b))
+		switch {
+		case math.IsNaN(float64(score)):
+			return nil, fmt.Errorf("tokenizer: token %d has a score that is no number", i)
+		case n < 0 || n > longest || n > len(b):
+			return nil, fmt.Errorf("tokenizer: token %d has %d bytes, %d are left and the longest has %d", i, n, len(b), longest)
 		}
 		piece := string(b[:n])
 		b = b[n:]
 		t.pieces, t.scores = append(t.pieces, piece), append(t.scores, score)
 		if _, ok := t.ids[piece]; !ok {
-			t.ids[piece] = i
+			t.ids[piece] = int32(i)
 		}
+	}
+	if len(b) != 0 {
+		return nil, fmt.Errorf("tokenizer: %d bytes after the last of %d tokens", len(b), vocab)
 	}
 	return t, nil
 }
 
-// Encode returns the tokens of a text behind a BOS.
-func (t *Tokenizer) Encode(text string) []int32 {
+// Encode returns the tokens of a text behind a BOS. A blank goes before the
+// text; each character starts as its token or, where it has none, as the tokens
+// of its bytes; then the neighbours whose joint token has the best score, the
+// leftmost among equals, are joined until none are left. A byte without a token
+// is an error.
+func (t *Tokenizer) Encode(text string) ([]int32, error) {
 	ids := []int32{BOS}
 	if text == "" {
-		return ids
+		return ids, nil
 	}
-	var parts []int
-	for _, r := range " " + text {
-		if id, ok := t.ids[string(r)]; ok {
-			parts = append(parts, id)
+	text = " " + text
+	for len(text) > 0 {
+		_, size := utf8.DecodeRuneInString(text)
+		char := text[:size]
+		text = text[size:]
+		if id, ok := t.ids[char]; ok {
+			ids = append(ids, id)
 			continue
 		}
-		for _, b := range []byte(string(r)) {
-			parts = append(parts, byteTokens+int(b))
+		for _, b := range []byte(char) {
+			id := byteTokens + int32(b)
+			if int(id) >= len(t.pieces) {
+				return nil, fmt.Errorf("tokenizer: a vocabulary of %d has no token for byte %#02x", len(t.pieces), b)
+			}
+			ids = append(ids, id)
 		}
 	}
-	for t.mergeBest(&parts) {
-	}
-	for _, id := range parts {
-		ids = append(ids, int32(min(id, len(t.pieces)-1)))
-	}
-	return ids
+	return append(ids[:1], t.merge(ids[1:])...), nil
 }
 
-// mergeBest joins the neighbouring pair whose joint token has the best score.
-func (t *Tokenizer) mergeBest(parts *[]int) bool {
-	p := *parts
-	best, at, id := float32(math.Inf(-1)), -1, 0
-	for i := 0; i+1 < len(p); i++ {
-		if p[i] >= len(t.pieces) || p[i+1] >= len(t.pieces) {
-			continue
+// merge joins neighbours, the best score first, in place.
+func (t *Tokenizer) merge(ids []int32) []int32 {
+	// joint[i] is the token of ids[i] and ids[i+1] together, -1 for none.
+	joint := make([]int32, len(ids))
+	look := func(i int) {
+		if i < 0 || i >= len(joint) {
+			return
 		}
-		if j, ok := t.ids[t.pieces[p[i]]+t.pieces[p[i+1]]]; ok && t.scores[j] > best {
-			best, at, id = t.scores[j], i, j
+		joint[i] = -1
+		if i+1 < len(ids) {
+			if id, ok := t.ids[t.pieces[ids[i]]+t.pieces[ids[i+1]]]; ok {
+				joint[i] = id
+			}
 		}
 	}
-	if at < 0 {
-		return false
+	for i := range joint {
+		look(i)
 	}
-	p[at] = id
-	*parts = append(p[:at+1], p[at+2:]...)
-	return true
+	for {
+		best := -1
+		for i, id := range joint {
+			if id >= 0 && (best < 0 || t.scores[id] > t.scores[joint[best]]) {
+				best = i
+			}
+		}
+		if best < 0 {
+			return ids
+		}
+		ids[best] = joint[best]
+		ids, joint = slices.Delete(ids, best+1, best+2), slices.Delete(joint, best+1, best+2)
+		look(best - 1)
+		look(best)
+	}
 }
 
-// Decode returns the text of tokens: BOS and EOS are left out, and so is the
-// blank that begins the first word after a BOS.
+// Decode returns the text of tokens. BOS, EOS and ids outside the vocabulary
+// have none; a token that follows a BOS loses its leading blank, which Encode
+// has put there.
 func (t *Tokenizer) Decode(ids []int32) string {
 	var s strings.Builder
-	first := true
-	for _, id := range ids {
+	for i, id := range ids {
 		if id == BOS || id == EOS || id < 0 || int(id) >= len(t.pieces) {
 			continue
 		}
 		piece := t.pieces[id]
+		if i > 0 && ids[i-1] == BOS {
+			piece = strings.TrimPrefix(piece, " ")
+		}
 		if b, ok := rawByte(piece); ok {
 			piece = string([]byte{b})
-		}
-		if first {
-			piece = strings.TrimPrefix(piece, " ")
-			first = false
 		}
 		s.WriteString(piece)
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"goatb/atb"
-	"goatb/device/cpu"
 	"goatb/mempool"
 	"goatb/model/llama"
 	"goatb/tensor"
@@ -48,31 +47,6 @@ func loadGolden(t testing.TB, dir string) golden {
 	require.NoError(t, json.Unmarshal(b, &g))
 	require.Len(t, g.Steps, 255)
 	return g
-}
-
-// open makes a session over the model of a folder.
-func open(t testing.TB, w *llama.Weights, dtype tensor.DType, o llama.Options, dev *cpu.Device, opts ...atb.Option) *llama.Session {
-	t.Helper()
-	c, err := atb.NewContext(dev, append([]atb.Option{atb.WithEnv(func(string) (string, bool) { return "", false })}, opts...)...)
-	require.NoError(t, err)
-	m, err := llama.Upload(c, w, dtype)
-	require.NoError(t, err)
-	s, err := llama.NewSession(c, m, o)
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		require.NoError(t, s.Close())
-		require.NoError(t, m.Close())
-		require.NoError(t, c.Close())
-	})
-	return s
-}
-
-func newDevice(t testing.TB, opts ...cpu.Option) *cpu.Device {
-	t.Helper()
-	dev, err := cpu.New(opts...)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, dev.Close()) })
-	return dev
 }
 
 // decode feeds the golden tokens in pieces of `prefill` and then one by one, and
@@ -175,46 +149,6 @@ func TestHalfPrecisionFollows(t *testing.T) {
 					require.Equal(t, g.Steps[pos].Argmax, argmax(logits), "position %d", pos)
 				}
 			})
-		})
-	}
-}
-
-// TestSteadyStepsAllocateNothing decodes two sequences of unequal length.
-func TestSteadyStepsAllocateNothing(t *testing.T) {
-	dir := stories(t)
-	w, _, err := llama.LoadDir(dir)
-	require.NoError(t, err)
-	for _, policy := range []string{"kernel-follow", "overall", "multi-stream"} {
-		t.Run("policy="+policy, func(t *testing.T) {
-			dev := newDevice(t)
-			c, err := atb.NewContext(dev, atb.WithPolicy(policy))
-			require.NoError(t, err)
-			defer c.Close()
-			m, err := llama.Upload(c, w, tensor.Float32)
-			require.NoError(t, err)
-			defer m.Close()
-			s, err := llama.NewSession(c, m, llama.Options{Sequences: 2, BlockSize: 16})
-			require.NoError(t, err)
-			defer s.Close()
-			_, err = s.Forward(t.Context(), []llama.Row{{Token: 1}, {Token: 403}, {Token: 407}}, []int32{2})
-			require.NoError(t, err)
-			rows, want := []llama.Row{{Seq: 0, Token: 5}, {Seq: 1, Token: 6}}, []int32{0, 1}
-			ctx := t.Context()
-			step := func() {
-				if _, err := s.Forward(ctx, rows, want); err != nil {
-					t.Error(err)
-				}
-			}
-			for range 140 { // every ring block has its event by then
-				step()
-			}
-			before := c.Stats()
-			const steps = 100
-			require.Zero(t, testing.AllocsPerRun(steps-1, step)) // one more as warm-up
-			after := c.Stats()
-			require.Equal(t, after.Setups-before.Setups, after.SetupHits-before.SetupHits, "every setup is a hit")
-			layers := int64(w.Config.Layers)
-			require.LessOrEqual(t, after.HostTilings-before.HostTilings, steps*layers, "at most one tiling per length-dependent kernel")
 		})
 	}
 }

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"goatb/atb"
+	"goatb/device"
+	"goatb/kernelgraph"
+)
+
+// graphReport is what graph prints as JSON. Sizes are bytes.
+type graphReport struct {
+	Schema     int              `json:"schema"`
+	Command    string           `json:"command"`
+	Operations []operationEntry `json:"operations"`
+	Kernels    []kernelEntry    `json:"kernels"`
+	Plan       planEntry        `json:"plan"`
+}
+
+type operationEntry struct {
+	ID    int             `json:"id"`
+	Op    string          `json:"op"`
+	Param json.RawMessage `json:"param"`
+	In    []string        `json:"in"`
+	Out   []string        `json:"out"`
+}
+
+type kernelEntry struct {
+	ID        int      `json:"id"`
+	Operation string   `json:"operation"`
+	Kernel    string   `json:"kernel"`
+	TilingKey uint64   `json:"tiling_key"`
+	BlockDim  int      `json:"block_dim"`
+	Scratch   int64    `json:"scratch"`
+	Reads     []string `json:"reads"`
+	Writes    []string `json:"writes"`
+}
+
+type planEntry struct {
+	Arena      int64         `json:"arena"`
+	Scratch    int64         `json:"scratch"`
+	LowerBound int64         `json:"lower_bound"`
+	Buffers    []bufferEntry `json:"buffers"`
+}
+
+type bufferEntry struct {
+	ID     string `json:"id"`
+	Size   int64  `json:"size"`
+	First  int    `json:"first"`
+	Last   int    `json:"last"`
+	Offset int64  `json:"offset"`
+}
+
+func reportGraph(op *atb.Op, in []atb.Tensor) (*graphReport, error) {
+	kg, w := op.Graph(), op.Workspace()
+	r := &graphReport{Schema: 1, Command: "graph", Kernels: []kernelEntry{}}
+	var err error
+	if r.Operations, err = operationEntries(op); err != nil {
+		return nil, err
+	}
+	for i := range kg.Nodes {
+		k, err := kernelOf(kg, i, in)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", kg.Nodes[i].Path, err)
+		}
+		r.Kernels = append(r.Kernels, k)
+	}
+	r.Plan = planEntry{Arena: w.Arena, Scratch: w.Scratch, LowerBound: w.LowerBound, Buffers: []bufferEntry{}}
+	for _, l := range w.Lives {
+		x := &kg.Tensors[l.Ref]
+		r.Plan.Buffers = append(r.Plan.Buffers, bufferEntry{x.Name, x.Desc.Bytes(), l.First, l.Last, w.Offset[l.Ref]})
+	}
+	return r, nil
+}
+
+// operationEntries lists the operations that the user put together: the nodes
+// of a graph, or the operation itself.
+func operationEntries(op *atb.Op) ([]operationEntry, error) {
+	param, err := json.Marshal(op.Params())
+	if err != nil {
+		return nil, err
+	}
+	var g struct {
+		Nodes []struct {
+			Op    string          `json:"opType"`
+			Param json.RawMessage `json:"param"`
+			In    []string        `json:"inTensorNames"`
+			Out   []string        `json:"outTensorNames"`
+		} `json:"nodes"`
+	}
+	if err := json.Unmarshal(param, &g); err != nil || g.Nodes == nil {
+		return []operationEntry{{Op: op.Name(), Param: param, In: []string{}, Out: []string{}}}, nil
+	}
+	list := []operationEntry{}
+	for i, n := range g.Nodes {
+		list = append(list, operationEntry{i, n.Op, n.Param, n.In, n.Out})
+	}
+	return list, nil
+}
+
+// kernelOf describes node i; its tiling is computed for the inputs' host values.
+func kernelOf(kg *kernelgraph.Graph, i int, in []atb.Tensor) (kernelEntry, error) {
+	n := &kg.Nodes[i]
+	operation, _, _ := strings.Cut(n.Path, "/")
+	k := kernelEntry{ID: i, Operation: operation, Kernel: n.What(), Scratch: n.Scratch, Reads: present(kg, n.In), Writes: present(kg, n.Out)}
+	if n.Kernel == nil {
+		return k, nil
+	}
+	p := n.Problem
+	p.Values = nil
+	for _, r := range n.Val {
+		base, _ := kg.Base(r)
+		t := &kg.Tensors[base]
+		if t.Kind != kernelgraph.Input || t.Index >= len(in) {
+			return k, fmt.Errorf("host values of %s: want an input of the graph", t.Name)
+		}
+		v, err := in[t.Index].AppendValues(nil)
+		if err != nil {
+			return k, fmt.Errorf("host values of %s: %w", t.Name, err)
+		}
+		p.Values = append(p.Values, v)
+	}
+	tiling := device.BytesOf(make([]uint64, (n.TilingSize+7)/8))
+	grid, err := n.Kernel.Tile(&p, tiling[:n.TilingSize])
+	k.TilingKey, k.BlockDim = grid.Key, grid.Blocks
+	return k, err
+}
+
+// present names the operands that are there.
+func present(kg *kernelgraph.Graph, refs []kernelgraph.Ref) []string {
+	names := []string{}
+	for _, r := range refs {
+		if r != kernelgraph.Absent {
+			names = append(names, kg.Tensors[r].Name)
+		}
+	}
+	return names
+}
