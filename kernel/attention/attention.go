@@ -30,9 +30,7 @@ func run(a *kernel.Args, block int, t *tiling, tail []int64) error {
 	before, n := int64(0), t.items(&w.seq)
 	for item := int64(block); item < t.Items; item += int64(a.Blocks) {
 		for item-before >= n {
-			if index++; index > t.P.Batch {
-				return nil
-			}
+			index++
 			w.seq = readSequence(tail, index)
 			before, n = before+n, t.items(&w.seq)
 		}

@@ -21,6 +21,10 @@ type call struct {
 	// q, k and v hold the rows of each sequence, [rows][heads][size].
 	q, k, v [][]float64
 	mask    []float64
+	// score, when not nil, makes a score of a product.
+	score func(dot float64, i int, h, r, j int64) float64
+	// weigh, when not nil, replaces a probability; top is the row's largest.
+	weigh func(p, top float64, h int64) float64
 
 	problem kernel.Problem
 	in      [][]byte
@@ -331,6 +335,9 @@ func (c *call) reference(i int, r, h int64) []float64 {
 			dot += c.q[i][(r*a.Heads+h)*a.KeySize+x] * c.k[i][(j*a.KeyHeads+kh)*a.KeySize+x]
 		}
 		s[j] = dot * float64(a.QScale) * float64(a.QKScale)
+		if c.score != nil {
+			s[j] = c.score(dot, i, h, r, j)
+		}
 		if c.mask != nil {
 			s[j] += c.mask[r*a.Mask.Cols+j]
 		}
@@ -345,9 +352,13 @@ func (c *call) reference(i int, r, h int64) []float64 {
 		total += s[j]
 	}
 	for j := range s {
+		w := s[j] / total
+		if c.weigh != nil {
+			w = c.weigh(w, 1/total, h)
+		}
 		for x := range out {
 			if s[j] != 0 {
-				out[x] += s[j] / total * c.v[i][(int64(j)*a.KeyHeads+kh)*a.ValueSize+int64(x)]
+				out[x] += w * c.v[i][(int64(j)*a.KeyHeads+kh)*a.ValueSize+int64(x)]
 			}
 		}
 	}

@@ -41,6 +41,14 @@ func TestSupportsRefuses(t *testing.T) {
 		{"mask size", 2, func(c *call) { c.addMaskOf(4, 9); c.a.Mask.Rows++ }},
 		{"blocked mask size", 2, func(c *call) { c.addMaskOf(4, 32); c.a.Mask = Mask{Rows: 4, Cols: 33, Row: 16, Block: 64} }},
 		{"slopes", 2, func(c *call) { c.addMaskOf(4, 9); c.a.Bias = Distance }},
+		{"scales", 2, func(c *call) {
+			c.a.Quant = Offline
+			for _, i := range []int{InQuery, InKey, InValue} {
+				c.problem.In[i].DType = tensor.Int8
+			}
+			c.putFloats(InKeyScale, []float64{1, 1}, tensor.Float32)
+			c.putFloats(InValueScale, []float64{1, 1}, tensor.Float32)
+		}},
 		{"factors", 2, func(c *call) { c.a.Factor, c.a.FactorLen = BatchFactor, 2 }},
 		{"too few factors", 2, func(c *call) {
 			c.a.Factor, c.a.FactorLen = BatchFactor, 1

@@ -63,6 +63,8 @@ func TestTileChecksHostValues(t *testing.T) {
 		t.Run(x.name, func(t *testing.T) {
 			c := base(x.source)
 			require.NoError(t, attend.Supports(&c.problem))
+			unchanged := c.a
+			require.NoError(t, unchanged.CheckValues(c.problem.Values))
 			x.change(c)
 			require.NoError(t, attend.Supports(&c.problem))
 			p := c.problem

@@ -165,7 +165,6 @@ func (t *tiling) cut(tail []int64, most int64, blocks int) {
 			t.Items += t.items(&s)
 		}
 		if t.Items >= 2*int64(blocks) || t.RowTile == 1 || blocks == 1 {
-			t.Items = max(t.Items, 1)
 			return
 		}
 		t.RowTile = (t.RowTile + 1) / 2

@@ -1,0 +1,67 @@
+package attention
+
+import (
+	"fmt"
+	"testing"
+
+	"goatb/kernel"
+	"goatb/tensor"
+)
+
+// BenchmarkAttend times one core: a causal prefill of 512 tokens and a decode
+// over 2048 keys, heads of size 64.
+func BenchmarkAttend(b *testing.B) {
+	for _, dtype := range floatTypes {
+		for _, x := range []struct {
+			name            string
+			heads, keyHeads int64
+			rows, keys      int64
+		}{
+			{"prefill", 8, 8, 512, 512},
+			{"prefill-gqa", 8, 2, 512, 512},
+			{"decode", 8, 8, 1, 2048},
+			{"decode-gqa", 8, 2, 1, 2048},
+			{"decode-short", 8, 8, 1, 16},
+		} {
+			b.Run(fmt.Sprintf("case=%s/dtype=%s", x.name, dtype), func(b *testing.B) {
+				c := newCall(1, dtype, x.heads, x.keyHeads, 64, 64, []int64{x.rows}, []int64{x.keys})
+				c.a.Causal = true
+				c.build(sources[2].layout)
+				p := c.problem
+				p.Machine = kernel.Machine{Cores: 1, L1: 32 << 10}
+				args, g := arguments(b, c, &p)
+				run := attend.Program().Run
+				cost := attend.Program().Cost(args.Tiling, g.Key, g.Blocks)
+				b.ReportAllocs()
+				for b.Loop() {
+					for i := range g.Blocks {
+						if err := run(args, i); err != nil {
+							b.Fatal(err)
+						}
+					}
+				}
+				ns := float64(b.Elapsed().Nanoseconds()) / float64(b.N)
+				b.ReportMetric(float64(cost.Flops)/ns, "GFLOP/s")
+				b.ReportMetric(float64(cost.Bytes)/ns, "GB/s")
+			})
+		}
+	}
+}
+
+// BenchmarkTile times the tiling of a decode step of 32 sequences.
+func BenchmarkTile(b *testing.B) {
+	rows, keys := make([]int64, 32), make([]int64, 32)
+	for i := range rows {
+		rows[i], keys[i] = 1, int64(100+i)
+	}
+	c := newCall(1, tensor.Float16, 8, 8, 64, 64, rows, keys).build(sources[2].layout)
+	p := c.problem
+	p.Machine = kernelMachine
+	dst := make([]byte, attend.TilingSize(&p))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := attend.Tile(&p, dst); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
