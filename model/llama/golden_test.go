@@ -132,20 +132,19 @@ func TestGreedyIsGolden(t *testing.T) {
 	}
 }
 
-// TestHalfPrecisionFollows decodes in f16 and bf16: ids agree up to position 184
-// except where the margin is below the rounding of the logits, which is taken
-// as the relative rounding of the type times the largest logits, about 20, times
-// ten for the error that five layers gather.
+// TestHalfPrecisionFollows decodes in f16 and bf16 up to position 184. f16 gives
+// every id. bf16 logits near 16 lie 1/8 apart: ids may differ where the margin
+// is below twice that, one spacing for each of the two logits.
 func TestHalfPrecisionFollows(t *testing.T) {
 	dir := stories(t)
 	g := loadGolden(t, dir)
 	w, _, err := llama.LoadDir(dir)
 	require.NoError(t, err)
-	for dtype, eps := range map[tensor.DType]float64{tensor.Float16: 0x1p-11, tensor.BFloat16: 0x1p-8} {
+	for dtype, margin := range map[tensor.DType]float64{tensor.Float16: 0, tensor.BFloat16: 0.25} {
 		t.Run(dtype.String(), func(t *testing.T) {
 			s := open(t, w, dtype, llama.Options{Sequences: 1, BlockSize: 16}, newDevice(t))
 			decode(t, s, g, 7, 185, func(pos int, logits []float32) {
-				if g.Steps[pos].Margin > 20*10*eps {
+				if g.Steps[pos].Margin > margin {
 					require.Equal(t, g.Steps[pos].Argmax, argmax(logits), "position %d", pos)
 				}
 			})
