@@ -3,6 +3,7 @@ package faults_test
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"testing"
 
@@ -176,7 +177,7 @@ func TestD11(t *testing.T) {
 		}
 		assert.Equal(t, counting(n), windowed(t, mask, 1, n), "each row sees itself")
 		causal := newBed(t).run(t3Self(attention.SelfPAEncoder, attention.SelfMaskCausal), append(flatRows(n), lengths(n))...)
-		for _, size := range []int{n, n + 1, 1 << 40} {
+		for _, size := range []int{n, n + 1, math.MaxInt} {
 			assert.Equal(t, causal, windowed(t, mask, size, n), "a window of %d is causal", size)
 		}
 	}

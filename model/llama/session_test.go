@@ -3,6 +3,7 @@ package llama_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -232,7 +233,7 @@ func TestNewSessionRefuses(t *testing.T) {
 		"no sequence":    func() (*llama.Session, error) { return llama.NewSession(c, m, llama.Options{BlockSize: 4}) },
 		"no block size":  func() (*llama.Session, error) { return llama.NewSession(c, m, llama.Options{Sequences: 1}) },
 		"huge blocks": func() (*llama.Session, error) {
-			return llama.NewSession(c, m, llama.Options{Sequences: 1, BlockSize: 1 << 31})
+			return llama.NewSession(c, m, llama.Options{Sequences: 1, BlockSize: math.MaxInt})
 		},
 		"too many of them": func() (*llama.Session, error) {
 			return llama.NewSession(c, m, llama.Options{Sequences: 1 << 28, BlockSize: 4})
