@@ -107,6 +107,11 @@ func (o *Op) reuse(pack *VariantPack, changed bool) (bool, error) {
 	if !o.run.Planned(o.words) || !o.run.MatchesDescs(pack.In, pack.Out) {
 		return false, nil
 	}
+	if changed {
+		if err := o.checkHostData(pack.In); err != nil {
+			return false, err
+		}
+	}
 	if ok, err := o.valuesFit(changed); !ok || err != nil {
 		return false, err
 	}
