@@ -112,12 +112,12 @@ func (o *Op) checkExecute(pack *VariantPack, workspace *device.Buffer, c *atbctx
 		return status.Errorf(status.ErrInvalidTensorNum, "want %d inputs and %d outputs, got %d and %d", len(o.in), len(o.out), len(pack.In), len(pack.Out)).Or(status.ErrInvalidParam)
 	}
 	for i := range pack.In {
-		if err := checkTensor(&pack.In[i], &o.in[i], &o.sig.In[i]); err != nil {
+		if err := checkTensor(&pack.In[i], &o.in[i], &o.sig.In[i], o.inBytes[i]); err != nil {
 			return err.On(portName("input", i, o.sig.In))
 		}
 	}
 	for i := range pack.Out {
-		if err := checkTensor(&pack.Out[i], &o.out[i], &o.sig.Out[i]); err != nil {
+		if err := checkTensor(&pack.Out[i], &o.out[i], &o.sig.Out[i], o.outBytes[i]); err != nil {
 			return err.On(portName("output", i, o.sig.Out))
 		}
 	}
@@ -166,8 +166,9 @@ func (o *Op) checkWorkspace(w *device.Buffer) error {
 	return nil
 }
 
-// checkTensor compares a tensor with Setup's and looks at its memory.
-func checkTensor(t, setup *device.Tensor, p *Port) *status.OpError {
+// checkTensor compares a tensor with Setup's, of `want` bytes, and looks at its
+// memory.
+func checkTensor(t, setup *device.Tensor, p *Port, want int64) *status.OpError {
 	if t.Desc != setup.Desc {
 		return status.Errorf(status.ErrInvalidTensorSize, "want setup's %s, got %s", setup.Desc, t.Desc).Or(status.ErrInvalidParam)
 	}
@@ -183,7 +184,7 @@ func checkTensor(t, setup *device.Tensor, p *Port) *status.OpError {
 	if !t.Data.Live() {
 		return status.Errorf(status.ErrInvalidTensorAddr, "its memory was freed")
 	}
-	if want := t.Desc.Bytes(); t.Data.Size() != want {
+	if t.Data.Size() != want {
 		return status.Errorf(status.ErrInvalidTensorSize, "want %d bytes for %s, got %d", want, t.Desc, t.Data.Size()).Or(status.ErrInvalidParam)
 	}
 	if p.Host && t.Host == nil {

@@ -83,8 +83,11 @@ type Op struct {
 	outcome   map[*If]bool
 	condWords []uint64
 	values    hostValues
-	in, out   []device.Tensor
-	infer     inferCache
+	// in and out are the tensors of the last Setup, inBytes and outBytes their
+	// sizes.
+	in, out           []device.Tensor
+	inBytes, outBytes []int64
+	infer             inferCache
 }
 
 // New makes an operation from a copy of its parameters. Errors: ErrInvalidParam

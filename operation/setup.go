@@ -212,6 +212,7 @@ func (o *Op) install(g *kernelgraph.Graph, pack *VariantPack, low *lowering) err
 	o.takeRunner()
 	o.run.SetPlan(p, runner.NewKey(pack.In, pack.Out, o.words), env)
 	o.low, o.size = low, w.Size
+	o.inBytes, o.outBytes = sizes(o.inBytes[:0], pack.In), sizes(o.outBytes[:0], pack.Out)
 	for max := &o.c.Counters().WorkspaceMax; ; {
 		old := max.Load()
 		if old >= w.Size || max.CompareAndSwap(old, w.Size) {
@@ -240,6 +241,14 @@ func (o *Op) takeRunner() {
 	}
 	n.PoolMisses.Add(1)
 	o.run = &runner.Runner{Owner: o.spec}
+}
+
+// sizes appends the byte sizes of descriptors.
+func sizes(dst []int64, ts []device.Tensor) []int64 {
+	for i := range ts {
+		dst = append(dst, ts[i].Desc.Bytes())
+	}
+	return dst
 }
 
 func descs(ts []device.Tensor) []tensor.Desc {
