@@ -38,6 +38,9 @@ type (
 	Op = operation.Op
 	// Operation is what graphs are made of; users' own types may implement it.
 	Operation = operation.Operation
+	// Streamer is what users' operations implement to run on streams of their
+	// choice inside a graph.
+	Streamer = operation.Streamer
 	// Spec is what a parameter struct implements to be an operation.
 	Spec = operation.Spec
 	// VariantPack holds the tensors of one call.
