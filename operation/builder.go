@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"goatb/device"
 	"goatb/status"
 	"goatb/tensor"
 )
@@ -23,6 +24,7 @@ type GraphBuilder struct {
 	views       map[string]view
 	viewNames   []string
 	infer       InferShapeFunc
+	newEvent    func() (device.Event, error)
 	err         error
 	sharedNames map[string]string
 }
@@ -155,7 +157,7 @@ func (b *GraphBuilder) Build() (*Op, error) {
 	if b.err != nil {
 		return nil, status.Place(b.err, status.ErrInvalidGraph, b.name, "create", "")
 	}
-	order, err := b.sorted()
+	deps, order, err := b.sorted()
 	if err != nil {
 		return nil, status.Place(err, status.ErrInvalidGraph, b.name, "create", "")
 	}
@@ -176,6 +178,11 @@ func (b *GraphBuilder) Build() (*Op, error) {
 	p.Internals = len(p.names) - len(b.in) - len(b.out)
 	for _, i := range order {
 		p.Nodes = append(p.Nodes, b.node(&b.nodes[i], ids))
+	}
+	if b.newEvent != nil {
+		if p.Nodes, err = b.withEvents(p.Nodes, deps, order); err != nil {
+			return nil, status.Place(err, status.ErrInvalidGraph, b.name, "create", "")
+		}
 	}
 	return NewGraph(p)
 }

@@ -9,9 +9,9 @@ import (
 	"goatb/device"
 )
 
-// sorted returns the nodes in execution order: a stable topological order of
-// who has to come before whom.
-func (b *GraphBuilder) sorted() ([]int, error) {
+// sorted returns who has to come before whom and the nodes in execution order:
+// a stable topological order of that.
+func (b *GraphBuilder) sorted() (*dependencies, []int, error) {
 	d := newDependencies(len(b.nodes))
 	writers := map[string][]int{}
 	for i := range b.nodes {
@@ -28,7 +28,7 @@ func (b *GraphBuilder) sorted() ([]int, error) {
 			}
 			t := b.base(name)
 			if err := d.read(i, t, writers[t], slices.Contains(b.in, t)); err != nil {
-				return nil, badGraph("%s: %v", b.nodeName(i), err)
+				return nil, nil, badGraph("%s: %v", b.nodeName(i), err)
 			}
 		}
 	}
@@ -38,7 +38,8 @@ func (b *GraphBuilder) sorted() ([]int, error) {
 		}
 	}
 	b.orderEvents(d)
-	return d.order(b.nodeName)
+	order, err := d.order(b.nodeName)
+	return d, order, err
 }
 
 // orderEvents keeps nodes without tensors, such as events, where the list has

@@ -52,7 +52,7 @@ func (g *graphCmd) Run(ctx context.Context, out output) (err error) {
 	if g.Model != "" {
 		return g.showModel(ctx, c, out.stdout)
 	}
-	op, pack, err := loadGraph(g.File)
+	op, pack, err := loadGraph(dev, g.File)
 	if err != nil {
 		return err
 	}

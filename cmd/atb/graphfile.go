@@ -28,13 +28,13 @@ func readGraph(file string) (*catalog.GraphFile, error) {
 }
 
 // loadGraph reads a graph file whose inputs have descriptors, builds it and
-// infers its outputs.
-func loadGraph(file string) (*atb.Op, atb.VariantPack, error) {
+// infers its outputs. The device closes the events that order its streams.
+func loadGraph(dev device.Device, file string) (*atb.Op, atb.VariantPack, error) {
 	f, err := readGraph(file)
 	if err != nil {
 		return nil, atb.VariantPack{}, err
 	}
-	op, err := f.Build()
+	op, err := f.BuildOrdered(dev.NewEvent)
 	if err != nil {
 		return nil, atb.VariantPack{}, fmt.Errorf("%s: %w", file, err)
 	}

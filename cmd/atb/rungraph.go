@@ -60,7 +60,7 @@ func (r *runCmd) Run(ctx context.Context, out output) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, closeAll()) }()
-	op, err := f.Build()
+	op, err := f.BuildOrdered(c.Device().NewEvent)
 	if err != nil {
 		return fmt.Errorf("%s: %w", r.File, err)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -118,6 +119,34 @@ func TestRunWaitsForEveryStream(t *testing.T) {
 	fine(t, "run", graph, "--inputs", in, "--outputs", out, "--repeat", "3")
 	require.Equal(t, want, floatsOf(t, out, "y0"))
 	require.Equal(t, want, floatsOf(t, out, "y1"))
+}
+
+// TestRunOrdersStreams has one chain that changes its stream at every link.
+func TestRunOrdersStreams(t *testing.T) {
+	cleanEnv(t)
+	const length, links = 1 << 16, 31
+	var nodes []string
+	from := "x"
+	for i := range links {
+		to := fmt.Sprintf("t%d", i)
+		if i == links-1 {
+			to = "y"
+		}
+		nodes = append(nodes, fmt.Sprintf(`{"op":"ElewiseOperation","param":{"elewiseType":8},"in":[%q,"one"],"out":[%q],"stream":%d}`, from, to, i%graphStreams))
+		from = to
+	}
+	slices.Reverse(nodes)
+	graph := write(t, "g.json", []byte(`{"name":"zigzag","inputs":["x","one"],"outputs":["y"],"nodes":[`+strings.Join(nodes, ",")+`]}`))
+	x, one, want := make([]float32, length), make([]float32, length), make([]float32, length)
+	for i := range x {
+		x[i], one[i], want[i] = float32(i), 1, float32(i+links)
+	}
+	in := tensors(t, entry("x", tensor.Float32, x, length), entry("one", tensor.Float32, one, length))
+	for _, policy := range allPolicies {
+		out := filepath.Join(t.TempDir(), "out.safetensors")
+		fine(t, "run", graph, "--inputs", in, "--outputs", out, "--repeat", "3", "--policy", policy)
+		require.Equal(t, want, floatsOf(t, out, "y"))
+	}
 }
 
 // TestRunReadsLengths runs a graph whose attention reads lengths on the host

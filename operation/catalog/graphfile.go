@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"goatb/device"
 	"goatb/operation"
 	"goatb/status"
 	"goatb/tensor"
@@ -79,14 +80,19 @@ func strict(data []byte, to any) error {
 	return nil
 }
 
-// Build makes the graph operation. Errors are ErrInvalidGraph and
+// Build makes the graph operation. Nodes of different streams that share a
+// tensor are not ordered: see BuildOrdered. Errors are ErrInvalidGraph and
 // ErrInvalidParam, and name the node.
-func (f *GraphFile) Build() (*operation.Op, error) {
+func (f *GraphFile) Build() (*operation.Op, error) { return f.BuildOrdered(nil) }
+
+// BuildOrdered is Build with events between nodes of different streams that
+// share a tensor; see GraphBuilder.OrderStreams.
+func (f *GraphFile) BuildOrdered(newEvent func() (device.Event, error)) (*operation.Op, error) {
 	in := make([]string, len(f.Inputs))
 	for i := range f.Inputs {
 		in[i] = f.Inputs[i].Name
 	}
-	b := operation.BuildGraph(f.Name, in, f.Outputs)
+	b := operation.BuildGraph(f.Name, in, f.Outputs).OrderStreams(newEvent)
 	var made []*operation.Op
 	fail := func(err error) (*operation.Op, error) {
 		for _, op := range made {
