@@ -90,7 +90,7 @@ func (e Elewise) outDesc(q *operation.Query) (tensor.Desc, error) {
 	case Add, Sub, Mul, RealDiv, LogicalAnd, LogicalOr, Less, Greater, Equal:
 		shape, err := elementwise.Broadcast(d.Shape, q.In[inY].Shape)
 		if err != nil {
-			return d, q.BadIn(status.ErrInvalidTensorDim, inY, "does not broadcast with x: %s and %s", d.Shape, q.In[inY].Shape)
+			return d, q.BadIn(status.ErrInvalidTensorDim, inY, "want a shape that broadcasts with x %s, got %s", d.Shape, q.In[inY].Shape)
 		}
 		d.Shape = shape
 		if e.compares() {
