@@ -190,10 +190,11 @@ func (c *Context) Policy() string {
 
 // SetStreams replaces the execute streams by the caller's, who keeps them open
 // as long as the context uses them. Operations plan anew at their next Setup.
-// Errors: ErrInvalidParam for an empty list, ErrInvalidStream for a nil stream.
+// Errors: ErrInvalidParam for none and for too many, ErrInvalidStream for a nil
+// stream.
 func (c *Context) SetStreams(streams ...device.Stream) error {
-	if len(streams) == 0 {
-		return status.Errorf(status.ErrInvalidParam, "set streams: want at least 1 stream, got none")
+	if len(streams) == 0 || len(streams) > MaxStreams {
+		return status.Errorf(status.ErrInvalidParam, "set streams: want 1 to %d streams, got %d", MaxStreams, len(streams))
 	}
 	for i, s := range streams {
 		if s == nil {

@@ -12,8 +12,9 @@
 //	the host  --Return(b)-->         free: no device work uses the block
 //	a stream  --its event fires-->   free
 //
-// A Take that meets a block of a stream waits for the block's own event and
-// counts a stall; a Take that meets a block of the host fails. So nothing that
+// A Take passes over blocks of the host. One that meets a block of a stream waits
+// for the block's own event and counts a stall; one that finds every block with
+// the host fails. So nothing that
 // a kernel or a copy may still read is ever overwritten, whatever the number of
 // launches in flight.
 //

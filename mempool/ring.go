@@ -101,33 +101,45 @@ func NewRing(d device.Device, mem device.Buffer, blocks int, blockSize int64) (*
 	return &Ring{dev: d, mem: mem, blockSize: blockSize, slots: make([]slot, blocks)}, nil
 }
 
-// Take gives the next block to the caller. When device work still owns it, Take
-// waits until that work is done or ctx is done, and counts the stall; a take
-// that ctx ended leaves the ring as it was. When the host still owns it, no
-// wait could help: the error is ErrOutOfHostMemory or ErrOutOfDeviceMemory by
-// the ring's memory. A closed ring is ErrInvalidParam.
+// Take gives the next block that the host does not own to the caller. When device
+// work still owns it, Take waits until that work is done or ctx is done, and
+// counts the stall; a take that ctx ended leaves the ring as it was. When the
+// host owns every block, no wait could help: the error is ErrOutOfHostMemory or
+// ErrOutOfDeviceMemory by the ring's memory. A closed ring is ErrInvalidParam.
 func (r *Ring) Take(ctx context.Context) (Block, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
 		return Block{}, errClosed("take from")
 	}
-	i := r.next
+	i, ok := r.candidate()
+	if !ok {
+		return Block{}, r.exhausted()
+	}
 	s := &r.slots[i]
-	switch s.owner {
-	case ownedByHost, changingHands:
-		return Block{}, r.exhausted(i)
-	case ownedByStream:
+	if s.owner == ownedByStream {
 		if err := r.await(ctx, i); err != nil {
 			return Block{}, err
 		}
-	default:
+	} else {
 		r.next = (i + 1) % len(r.slots)
 	}
 	s.owner = ownedByHost
 	s.turn++
 	r.taken++
 	return Block{ring: r, buf: r.mem.At(int64(i)*r.blockSize, r.blockSize), index: i, turn: s.turn}, nil
+}
+
+// candidate returns the next slot that the host does not own.
+func (r *Ring) candidate() (int, bool) {
+	i := r.next
+	for range r.slots {
+		if o := r.slots[i].owner; o != ownedByHost && o != changingHands {
+			return i, true
+		}
+		i = (i + 1) % len(r.slots)
+	}
+	return 0, false
 }
 
 // await moves past slot i and waits for its event. It is called with r.mu held
@@ -163,18 +175,12 @@ func errClosed(what string) error {
 	return status.Errorf(status.ErrInvalidParam, "ring: %s a closed ring", what)
 }
 
-func (r *Ring) exhausted(i int) error {
+func (r *Ring) exhausted() error {
 	code := status.ErrOutOfDeviceMemory
 	if r.mem.Space() == device.HostSpace {
 		code = status.ErrOutOfHostMemory
 	}
-	held := 0
-	for k := range r.slots {
-		if o := r.slots[k].owner; o == ownedByHost || o == changingHands {
-			held++
-		}
-	}
-	return status.Errorf(code, "ring: block %d of %d (%d bytes each) is taken and not given back, %d blocks are", i, len(r.slots), r.blockSize, held)
+	return status.Errorf(code, "ring: all %d blocks of %d bytes are taken and not given back", len(r.slots), r.blockSize)
 }
 
 // Release gives the block to s: it is free once the work that s holds so far is

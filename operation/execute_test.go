@@ -11,6 +11,8 @@ import (
 
 	atbctx "goatb/context"
 	"goatb/device"
+	"goatb/kernel"
+	"goatb/kernelgraph"
 	"goatb/operation"
 	"goatb/status"
 )
@@ -221,6 +223,55 @@ func TestTooManyPreparedLaunches(t *testing.T) {
 				assert.Equal(t, []float32{2}, b.values(packs[i].Out[0]))
 			}
 		})
+	}
+}
+
+// A launch that was prepared long ago keeps its block; the others go round it.
+func TestPreparedLaunchIsPassedOver(t *testing.T) {
+	for _, policy := range policies {
+		b := newBed(t, atbctx.WithPolicy(policy))
+		x := b.f32([]float32{3})
+		early, o := b.op(muls(2)), b.op(muls(5))
+		first := b.pack(early, x)
+		require.NoError(t, early.PreLaunch(first, b.setup(early, first), b.c))
+		p := b.pack(o, x)
+		ws := b.setup(o, p)
+		for range 300 {
+			b.execute(o, p, ws)
+		}
+		require.NoError(t, early.Launch(b.c))
+		assert.Equal(t, []float32{6}, b.values(first.Out[0]), policy)
+		assert.Equal(t, []float32{15}, b.values(p.Out[0]), policy)
+	}
+}
+
+// A tiling that panics leaves no block behind.
+func TestTilingPanics(t *testing.T) {
+	for _, policy := range policies {
+		b := newBed(t, atbctx.WithPolicy(policy))
+		panics := true
+		table := kernel.Table{kernel.Define(kernel.Def[struct{}, struct{ N int64 }]{
+			Name: "test/panics",
+			Tile: func(*kernel.Problem, struct{}, *struct{ N int64 }, []int64) (kernel.Grid, error) {
+				if panics {
+					panic("oh")
+				}
+				return kernel.Grid{Blocks: 1}, nil
+			},
+			Run: func(*kernel.Args, int, *struct{ N int64 }, []int64) error { return nil },
+		})}
+		o := b.op(custom{lower: func(g *kernelgraph.Builder) error {
+			return g.Kernel(kernelgraph.Call{Table: table, Params: struct{}{}, Out: []kernelgraph.Ref{g.Out(0)}})
+		}})
+		p := b.pack(o, b.f32([]float32{1}))
+		ws := b.setup(o, p)
+		for range 200 {
+			require.Panics(t, func() { _ = o.Execute(p, ws, b.c) })
+		}
+		panics = false
+		b.execute(o, p, ws)
+		b.sync()
+		assert.Zero(t, b.c.Stats().DeviceRing.InUse, policy)
 	}
 }
 

@@ -186,8 +186,9 @@ func (w *graphWalk) foreign(i int, in, out []kernelgraph.Ref, inDescs, outDescs 
 	}
 	stream := w.b.Stream()
 	if s, ok := n.Op.(Streamer); ok {
-		if stream = s.OnStream(stream); stream < 0 {
-			return status.Errorf(status.ErrInvalidStream, "want a stream id of at least 0, got %d", stream)
+		stream = s.OnStream(stream)
+		if err := checkStream(stream); err != nil {
+			return err
 		}
 	}
 	b := w.b.Scope(w.g.nodeName(i), n.Op.Name(), in, out, stream)

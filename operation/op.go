@@ -197,12 +197,20 @@ func (o *Op) SetStream(id int) error {
 		return err
 	}
 	defer o.leave()
-	if id < 0 {
-		return status.Place(status.Errorf(status.ErrInvalidStream, "want a stream id of at least 0, got %d", id), status.ErrInvalidStream, o.name, "set stream", "")
+	if err := checkStream(id); err != nil {
+		return status.Place(err, status.ErrInvalidStream, o.name, "set stream", "")
 	}
 	if !o.streamSet || o.stream != id {
 		o.stream, o.streamSet = id, true
 		o.bump()
+	}
+	return nil
+}
+
+// checkStream refuses ids that no context has.
+func checkStream(id int) error {
+	if id < 0 || id >= atbctx.MaxStreams {
+		return status.Errorf(status.ErrInvalidStream, "want a stream id of 0 to %d, got %d", atbctx.MaxStreams-1, id)
 	}
 	return nil
 }

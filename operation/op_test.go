@@ -2,6 +2,7 @@ package operation_test
 
 import (
 	"errors"
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -132,7 +133,9 @@ func TestStreamIDs(t *testing.T) {
 	assert.Equal(t, []int{2, 2, 1, 1, 1, 1}, ids(), "ids of their own win")
 	require.NoError(t, nodes[1].SetStream(0))
 	assert.Equal(t, []int{2, 2, 0, 1, 1, 1}, ids(), "0 is an id like others")
-	assert.ErrorIs(t, outer.SetStream(-1), status.ErrInvalidStream)
+	for _, id := range []int{-1, 1024, math.MaxInt} {
+		assert.ErrorIs(t, outer.SetStream(id), status.ErrInvalidStream, "%d", id)
+	}
 	require.NoError(t, outer.Close())
 }
 

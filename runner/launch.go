@@ -51,10 +51,11 @@ func (r *Runner) Launch() error {
 	return r.finish(r.enqueueSteps(false))
 }
 
-// Discard drops a PreLaunch that was not launched.
+// Discard drops a PreLaunch that was not launched, and what a launch that a panic
+// has ended still holds.
 func (r *Runner) Discard() {
-	if r.prepared {
-		r.prepared = false
+	r.prepared = false
+	if r.policy != nil {
 		r.policy.Abort(&r.job)
 	}
 }
