@@ -153,6 +153,7 @@ func (d *selfData) drawShapes(rng *rand.Rand, c Combination) {
 	}
 	d.lead = leads[rng.IntN(len(leads))]
 	d.oneRow = rng.IntN(4) == 0
+	d.maskT = []tensor.DType{tensor.Float32, tensor.Float16, tensor.BFloat16}[rng.IntN(3)]
 	d.side = []int64{2, 5, 31, 300}[rng.IntN(4)]
 	d.perHead = c.MaskType != SelfMaskALiBiCompressLeftAlign && rng.IntN(3) == 0
 	if c.CalcType == SelfPAEncoder && c.InputLayout == LayoutBSND && rng.IntN(2) == 0 {
