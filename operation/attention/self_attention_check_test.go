@@ -28,7 +28,7 @@ var valid = map[string]func() (SelfAttention, []tensor.Desc){
 		return p, []tensor.Desc{f16(12, 64), f16(12, 32), f16(12, 32), f16(256, 256), i32(3), tensor.Of(tensor.Float32, 4)}
 	},
 	"mla": func() (SelfAttention, []tensor.Desc) {
-		p := Combination{CalcType: SelfPAEncoder, Mla: true}.Spec(4, 1)
+		p := Combination{CalcType: SelfPAEncoder, MLA: true}.Spec(4, 1)
 		return p, []tensor.Desc{f16(12, 4, 16), f16(12, 1, 16), i32(2, 3)}
 	},
 	"quant": func() (SelfAttention, []tensor.Desc) {

@@ -15,9 +15,9 @@ type Combination struct {
 	CacheType   CacheType
 	InputLayout InputLayout
 	QuantType   QuantType
-	// Mla says that values are the front of the keys, BatchStatus that
+	// MLA says that values are the front of the keys, BatchStatus that
 	// sequences may be skipped.
-	Mla, BatchStatus bool
+	MLA, BatchStatus bool
 	ScaleType        ScaleType
 }
 
@@ -33,7 +33,7 @@ func (c Combination) String() string {
 	}{
 		{c.CacheType != CacheNorm, "cache=" + c.CacheType.String()},
 		{c.QuantType != QuantNone, c.QuantType.String()},
-		{c.Mla, "MLA"}, {c.BatchStatus, "batchStatus"},
+		{c.MLA, "MLA"}, {c.BatchStatus, "batchStatus"},
 		{c.ScaleType != ScaleTOR, c.ScaleType.String()},
 	} {
 		if x.there {
@@ -43,10 +43,10 @@ func (c Combination) String() string {
 	return strings.Join(parts, " ")
 }
 
-// combinationWindow and combinationMla are the sizes that Spec chooses.
+// combinationWindow and combinationMLA are the sizes that Spec chooses.
 const (
 	combinationWindow = 3
-	combinationMla    = 8
+	combinationMLA    = 8
 )
 
 // Spec returns parameters of the combination over the given heads, with what
@@ -58,8 +58,8 @@ func (c Combination) Spec(headNum, kvHeadNum int) SelfAttention {
 	p.CalcType, p.MaskType, p.KVCacheCfg, p.CacheType = c.CalcType, c.MaskType, c.KVCacheCfg, c.CacheType
 	p.InputLayout, p.QuantType, p.ScaleType = c.InputLayout, c.QuantType, c.ScaleType
 	p.BatchRunStatusEnable = c.BatchStatus
-	if c.Mla {
-		p.MLAVHeadSize = combinationMla
+	if c.MLA {
+		p.MLAVHeadSize = combinationMLA
 	}
 	if c.MaskType.window() {
 		p.WindowSize = combinationWindow

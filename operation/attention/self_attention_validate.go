@@ -7,8 +7,8 @@ import (
 	"goatb/tensor"
 )
 
-// maxMlaVHeadSize is the largest size of a value head that is part of a key.
-const maxMlaVHeadSize = 576
+// maxMLAVHeadSize is the largest size of a value head that is part of a key.
+const maxMLAVHeadSize = 576
 
 // Validate checks the parameters alone.
 func (p SelfAttention) Validate() error {
@@ -53,7 +53,7 @@ func checkSelfRanges(p *SelfAttention) error {
 		inRange("cacheType", int(p.CacheType), int(CacheSWA)),
 		inRange("kernelType", int(p.KernelType), int(KernelHighPrecision)),
 		inRange("isTriuMask", p.IsTriuMask, 1),
-		inRange("mlaVHeadSize", p.MLAVHeadSize, maxMlaVHeadSize),
+		inRange("mlaVHeadSize", p.MLAVHeadSize, maxMLAVHeadSize),
 		refuse(p.WindowSize < 0, "windowSize: want at least 0, got %d", p.WindowSize),
 		refuse(!finite(p.QScale, p.QKScale), "qScale, qkScale: want finite numbers, got %v, %v", p.QScale, p.QKScale),
 		refuse(p.ClampMin != p.ClampMin || p.ClampMax != p.ClampMax, "clampMin, clampMax: got NaN"),

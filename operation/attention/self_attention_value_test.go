@@ -91,7 +91,7 @@ func randomData(c Combination, seed uint64) *selfData {
 	if c.MaskType.window() {
 		p.WindowSize = []int{1, 2, 7, 40, 500}[rng.IntN(5)]
 	}
-	if c.Mla {
+	if c.MLA {
 		p.MLAVHeadSize = []int{1, 5, 64}[rng.IntN(3)]
 	}
 	if c.CalcType != SelfPrefixEncoder {
@@ -99,14 +99,14 @@ func randomData(c Combination, seed uint64) *selfData {
 		if c.MaskType != SelfMaskNone {
 			p.IsTriuMask = rng.IntN(2)
 		}
-		if !c.MaskType.window() && !c.Mla && rng.IntN(2) == 0 {
+		if !c.MaskType.window() && !c.MLA && rng.IntN(2) == 0 {
 			p.ClampType, p.ClampMin, p.ClampMax = ClampMinMax, -0.3, 0.4
 		}
 	}
 	d := newSelfData(p, seed)
 	d.dk = []int64{1, 8, 72, 80, 100, 128}[rng.IntN(6)]
 	d.dv = d.dk
-	if c.Mla {
+	if c.MLA {
 		d.dv = int64(p.MLAVHeadSize)
 		d.dk = d.dv + rng.Int64N(70)
 	} else if c.InputLayout == LayoutBSND && c.CalcType != SelfPrefixEncoder {
