@@ -231,24 +231,47 @@ func (c *Context) Stream(i int) (device.Stream, error) {
 	return c.env.Streams[i], nil
 }
 
-// ID names the context in logs and traces.
-func (c *Context) ID() uuid.UUID { return c.id }
+// ID names the context in logs and traces; it is zero of a nil context.
+func (c *Context) ID() uuid.UUID {
+	if c == nil {
+		return uuid.UUID{}
+	}
+	return c.id
+}
 
-// Device returns the device.
-func (c *Context) Device() device.Device { return c.dev }
+// Device returns the device, nil of a nil context.
+func (c *Context) Device() device.Device {
+	if c == nil {
+		return nil
+	}
+	return c.dev
+}
 
-// Config returns the configuration in force.
+// Config returns the configuration in force, a zero one of a nil context.
 func (c *Context) Config() Config {
+	if c == nil {
+		return Config{}
+	}
 	cfg := c.cfg
 	cfg.Policy = c.Policy()
 	return cfg
 }
 
-// Checks returns the profile of checks: native or 910b.
-func (c *Context) Checks() string { return c.checks }
+// Checks returns the profile of checks: native or 910b, "" of a nil context.
+func (c *Context) Checks() string {
+	if c == nil {
+		return ""
+	}
+	return c.checks
+}
 
-// Logger returns where the context logs to.
-func (c *Context) Logger() *slog.Logger { return c.log }
+// Logger returns where the context logs to; that of a nil context discards.
+func (c *Context) Logger() *slog.Logger {
+	if c == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return c.log
+}
 
 // Synchronize waits until everything enqueued on the context's streams is done,
 // or ctx is, and returns the first error of the work, which names operation and

@@ -129,20 +129,36 @@ func (o *Op) refresh() {
 	}
 }
 
-// Name returns the operation's type, or a graph's own name.
-func (o *Op) Name() string { return o.name }
+// Name returns the operation's type, or a graph's own name; "" of a nil
+// operation.
+func (o *Op) Name() string {
+	if o == nil {
+		return ""
+	}
+	return o.name
+}
 
 // InputNum returns the number of inputs.
-func (o *Op) InputNum() int { return len(o.sig.In) }
+func (o *Op) InputNum() int { return len(o.Signature().In) }
 
 // OutputNum returns the number of outputs.
-func (o *Op) OutputNum() int { return len(o.sig.Out) }
+func (o *Op) OutputNum() int { return len(o.Signature().Out) }
 
-// Signature describes the operands.
-func (o *Op) Signature() Signature { return o.sig }
+// Signature describes the operands; a nil operation has none.
+func (o *Op) Signature() Signature {
+	if o == nil {
+		return Signature{}
+	}
+	return o.sig
+}
 
-// Params returns a copy of the operation's parameters.
-func (o *Op) Params() Spec { return cloneSpec(o.spec) }
+// Params returns a copy of the operation's parameters, nil of a nil operation.
+func (o *Op) Params() Spec {
+	if o == nil {
+		return nil
+	}
+	return cloneSpec(o.spec)
+}
 
 // Update replaces the parameters; the next Setup plans anew, also of a graph
 // that this operation is a node of. Equal parameters change nothing. Errors:
