@@ -84,6 +84,40 @@ func TestBatchesEqualSingleRuns(t *testing.T) {
 	}
 }
 
+// TestLongContextsEqualSingleRuns: attention over a thousand positions, which is
+// worth cutting into parts, gives the same bits alone and beside others, for any
+// number of workers.
+func TestLongContextsEqualSingleRuns(t *testing.T) {
+	cfg := smallConfig()
+	cfg.Dim, cfg.Heads, cfg.KVHeads, cfg.MaxSeq = 64, 2, 1, 1200
+	w, err := llama.Random(cfg, 11)
+	require.NoError(t, err)
+	var want []float32
+	for _, workers := range []int{1, 3} {
+		for _, batch := range []int{1, 4} {
+			s := open(t, w, tensor.Float32, llama.Options{Sequences: batch, BlockSize: 16}, newDevice(t, cpu.WithWorkers(workers)))
+			var rows []llama.Row
+			for seq := range batch {
+				for i := range 1100 / (seq + 1) {
+					rows = append(rows, llama.Row{Seq: seq, Token: int32((i*7 + seq) % cfg.Vocab)})
+				}
+			}
+			for piece := range slices.Chunk(rows, 400) {
+				forward(t, s, piece...)
+			}
+			rows = rows[:0]
+			for seq := range batch {
+				rows = append(rows, llama.Row{Seq: seq, Token: 5})
+			}
+			got := forward(t, s, rows...)[0]
+			if want == nil {
+				want = got
+			}
+			require.Equal(t, want, got, "%d workers, batch of %d", workers, batch)
+		}
+	}
+}
+
 // TestNothingChangesTheLogits runs one text under every policy, solver, block
 // size and prefill length, on streams of their own and inline: bit for bit the
 // same.
