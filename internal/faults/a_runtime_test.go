@@ -244,6 +244,22 @@ func TestA47(t *testing.T) {
 			assert.Equal(t, alone, got[:n], "row 0 of %d, %d workers", batch, workers)
 		}
 	}
+	for _, dtype := range []atb.DType{tensor.Float32, tensor.Float16, tensor.BFloat16} {
+		for _, k := range []int64{64, 1000, 20000} {
+			x, w := normals(rng, 17*k), normals(rng, n*k)
+			for _, p := range []linear.Linear{{TransposeB: true}, {}} {
+				weight := floats(dtype, w, k, n)
+				if p.TransposeB {
+					weight.desc = weight.desc.WithShape(n, k)
+				}
+				alone := newBed(t).run(p, floats(dtype, x[:k], 1, k), weight)
+				for _, batch := range []int64{2, 3, 8, 17} {
+					got := newBed(t).run(p, floats(dtype, x[:batch*k], batch, k), weight)
+					assert.Equal(t, alone, got[:n], "row 0 of %d, %s, k %d, %+v", batch, dtype, k, p)
+				}
+			}
+		}
+	}
 	q := t3Pages(2, 3, 1, 2, 3)
 	assert.Equal(t, newBed(t).run(t3Paged(), t3Pages(2, 3)...), newBed(t).run(t3Paged(), q...)[:2])
 }

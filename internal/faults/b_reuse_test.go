@@ -24,13 +24,15 @@ func TestB01(t *testing.T) {
 			first := c.ws
 			c.execute(c.op, c.pack, first)
 			b.sync()
-			if !first.IsNil() {
-				fill(first, poison)
-			}
+			fill(first, poison)
+			c.refill(in)
+			c.ws = b.areaLike(first)
+			c.execute(c.op, c.pack, c.ws)
+			assert.Equal(t, want, c.images(), "%s, another workspace alone", policy)
 			x := b.on(c.op, in...)
 			x.ws = b.areaLike(first)
 			x.execute(x.op, x.pack, x.ws)
-			assert.Equal(t, want, x.images(), policy)
+			assert.Equal(t, want, x.images(), "%s, everything elsewhere", policy)
 			for _, v := range first.Bytes() {
 				require.Equal(t, byte(poison), v, "the first workspace was touched")
 			}
@@ -202,12 +204,7 @@ func TestB13(t *testing.T) {
 			b := newBed(t, atb.WithPolicy(policy))
 			c := b.ready(s.spec, in...)
 			for range 3 {
-				for i, o := range in {
-					copy(c.pack.In[i].Data.Bytes(), o.data) // some operations update them
-				}
-				for _, y := range c.pack.Out {
-					fill(y.Data, poison)
-				}
+				c.refill(in)
 				c.execute(c.op, c.pack, c.ws)
 				assert.Equal(t, want, c.images(), policy)
 			}

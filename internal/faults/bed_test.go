@@ -224,6 +224,17 @@ func (c *call) images() [][]byte {
 	return all
 }
 
+// refill writes the inputs, which some operations update, and poisons the
+// outputs.
+func (c *call) refill(in []operand) {
+	for i, o := range in {
+		copy(c.pack.In[i].Data.Bytes(), o.data)
+	}
+	for _, y := range c.pack.Out {
+		fill(y.Data, poison)
+	}
+}
+
 // cold runs a call on a context of its own and returns its images.
 func cold(t testing.TB, s atb.Spec, in ...operand) [][]byte {
 	t.Helper()

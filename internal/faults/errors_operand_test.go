@@ -299,10 +299,10 @@ func TestHostValues(t *testing.T) {
 				}
 				p.In[i].Host = ints(values).data
 				_, err := v.op.Setup(p, v.c)
-				v.valueError(err, "setup", bad)
+				v.valueError(err, "setup", i, bad)
 				_, err = v.op.Setup(v.pack, v.c)
 				require.NoError(t, err)
-				v.valueError(v.op.Execute(p, v.ws, v.c), "execute", bad)
+				v.valueError(v.op.Execute(p, v.ws, v.c), "execute", i, bad)
 				v.execute(v.op, v.pack, v.ws)
 				v.sync()
 			}
@@ -319,13 +319,14 @@ func TestHostValues(t *testing.T) {
 	assert.Greater(t, n, 10)
 }
 
-// valueError checks the error of host values; big ones are fine where they mean
-// something, as a status does.
-func (v *victim) valueError(err error, stage string, bad int32) {
+// valueError checks the error of host values of input i.
+func (v *victim) valueError(err error, stage string, i int, bad int32) {
 	v.Helper()
 	require.Error(v, err, "%s: %d", stage, bad)
 	assert.Contains(v, shapeCodes, status.CodeOf(err), "%v", err)
 	assert.True(v, strings.HasPrefix(err.Error(), v.op.Name()+": "+stage+": "), "%v", err)
 	saysWhatIsWanted(v, err)
+	name := v.s.spec.Signature().In[i].Name
+	assert.ErrorContains(v, err, name)
 	assert.ErrorContains(v, err, fmt.Sprint(bad))
 }

@@ -3,6 +3,7 @@ package faults_test
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -83,14 +84,17 @@ func TestF13(t *testing.T) {
 	var accepted [2]atomic.Int64
 	for i, p := range packs {
 		wg.Go(func() {
-			for n := 0; n < 2000 && accepted[i].Load() < 20; n++ {
+			for accepted[i].Load() < 20 && !t.Failed() {
 				_, err := op.Setup(p, b.c)
 				if err == nil {
 					err = op.Execute(p, ws[i], b.c)
 				}
-				if err == nil {
+				switch {
+				case err == nil:
 					accepted[i].Add(1)
-				} else if !errors.Is(err, status.ErrInvalidParam) {
+				case errors.Is(err, status.ErrInvalidParam):
+					runtime.Gosched()
+				default:
 					assert.NoError(t, err)
 				}
 			}
@@ -99,7 +103,6 @@ func TestF13(t *testing.T) {
 	wg.Wait()
 	b.sync()
 	for i, want := range [][]float64{{2, 4}, {10, 14}} {
-		assert.Positive(t, accepted[i].Load())
 		assert.Equal(t, want, valuesOf(packs[i].Out[0]))
 	}
 

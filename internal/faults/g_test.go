@@ -317,5 +317,9 @@ func TestG19(t *testing.T) {
 		for i := range got {
 			require.Equal(t, float64(2*(i%100)), got[i], fmt.Sprint(policy, i))
 		}
+		for collected.Load() == 0 { // what is done lets go of it
+			runtime.GC()
+			runtime.Gosched()
+		}
 	}
 }
