@@ -12,6 +12,14 @@ import (
 
 // build makes the graph operation of a recipe with the given events.
 func (r *recipe) build(events []device.Event) (*operation.Op, error) {
+	if r.named {
+		return r.buildNamed(events)
+	}
+	return r.buildNumbered(events)
+}
+
+// buildNumbered makes the graph from tensor ids, its nodes in the recipe's order.
+func (r *recipe) buildNumbered(events []device.Event) (*operation.Op, error) {
 	ids := make([]int, len(r.values))
 	for i := range ids {
 		ids[i] = -2
@@ -34,13 +42,7 @@ func (r *recipe) build(events []device.Event) (*operation.Op, error) {
 	}
 	for i := range r.steps {
 		s := &r.steps[i]
-		op, err := s.operation(events)
-		if err != nil {
-			return nil, err
-		}
-		if r.depth == 0 {
-			err = op.SetStream(s.stream)
-		}
+		op, err := r.operation(s, events)
 		if err != nil {
 			return nil, err
 		}
@@ -56,14 +58,20 @@ func (r *recipe) build(events []device.Event) (*operation.Op, error) {
 	return operation.NewGraph(p)
 }
 
-func (s *step) operation(events []device.Event) (*operation.Op, error) {
+// operation makes the operation of a node, on its stream.
+func (r *recipe) operation(s *step, events []device.Event) (op *operation.Op, err error) {
 	switch {
 	case s.graph != nil:
-		return s.graph.build(events)
+		op, err = s.graph.build(events)
 	case s.make != nil:
-		return operation.New(s.make())
+		op, err = operation.New(s.make())
+	default:
+		op, err = operation.New(operation.Event{Event: events[s.event], Action: s.action})
 	}
-	return operation.New(operation.Event{Event: events[s.event], Action: s.action})
+	if err == nil && r.depth == 0 {
+		err = op.SetStream(s.stream)
+	}
+	return op, err
 }
 
 // dataset is what a graph is run on: bytes for each input.

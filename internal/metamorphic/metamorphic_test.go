@@ -2,6 +2,8 @@ package metamorphic
 
 import (
 	"fmt"
+	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -37,7 +39,7 @@ type trial struct {
 
 // prepare draws the graph of a seed, two sets of data of one size and one of
 // another, and computes the reference. Graphs whose numbers grow beyond their
-// types say little: then the next sub-seed is drawn.
+// types, or vanish, say little: then the next sub-seed is drawn.
 func prepare(t *testing.T, seed uint64, m kernel.Machine) *trial {
 	t.Helper()
 	for sub := range uint64(50) {
@@ -52,19 +54,20 @@ func prepare(t *testing.T, seed uint64, m kernel.Machine) *trial {
 			x.data[i] = x.dataset(n, uint64(i))
 			if good {
 				x.want[i] = reference(t, x.recipe, m, x.data[i])
-				good = finite(x.want[i][len(x.outputs):], x.data[i].descs) && finite(x.want[i][:len(x.outputs)], x.outputDescs(n))
+				good = telling(x.want[i][len(x.outputs):], x.data[i].descs) && telling(x.want[i][:len(x.outputs)], x.outputDescs(n))
 			}
 		}
 		if good {
 			return x
 		}
 	}
-	require.FailNow(t, "no graph with finite numbers", "seed %d", seed)
+	require.FailNow(t, "no graph with telling numbers", "seed %d", seed)
 	return nil
 }
 
 // try runs a trial in every context of a rig, under each policy, with each set
-// of data, in an order that changes.
+// of data, in an order that changes, twice for each Setup: the second time with
+// other data of the size at other addresses.
 func (r *rig) try(x *trial) error {
 	g, err := x.build(r.events)
 	if err != nil {
@@ -75,7 +78,7 @@ func (r *rig) try(x *trial) error {
 		r.fresh()
 	}
 	for i, c := range r.contexts {
-		for p, policy := range policies {
+		for p, policy := range r.policies {
 			if err := c.SetPolicy(policy); err != nil {
 				return err
 			}
@@ -84,13 +87,25 @@ func (r *rig) try(x *trial) error {
 			}
 			for k := range x.data {
 				d := (i + p + k) % len(x.data)
-				if err := r.run(c, g, x, d); err != nil {
+				if err := r.run(c, g, x, d, true); err != nil {
 					return fmt.Errorf("%s: %s, %s, data %d: %w", x, policy, r.names[i], d, err)
+				}
+				d = sameSize(d)
+				if err := r.run(c, g, x, d, false); err != nil {
+					return fmt.Errorf("%s: %s, %s, data %d without a setup: %w", x, policy, r.names[i], d, err)
 				}
 			}
 		}
 	}
 	return nil
+}
+
+// sameSize is a set of data for the Setup of another one.
+func sameSize(set int) int {
+	if set < 2 {
+		return 1 - set
+	}
+	return set
 }
 
 func TestGraphsGiveTheSameBits(t *testing.T) {
@@ -115,10 +130,10 @@ func TestGraphsGiveTheSameBits(t *testing.T) {
 }
 
 // The graphs are what they are meant to be: of many kinds, with views, nodes in
-// place, graphs inside, and events.
+// place, graphs inside, events, and every other one is built out of order.
 func TestWhatIsDrawn(t *testing.T) {
 	kinds := map[string]int{}
-	var events, views, inPlace, nested int
+	var events, views, inPlace, nested, shuffled int
 	m := kernel.MachineOf(openCPU(t, cpu.WithWorkers(2)).Props())
 	n := uint64(shortGraphs)
 	for seed := range n {
@@ -134,9 +149,13 @@ func TestWhatIsDrawn(t *testing.T) {
 		if x.kinds["graph"] {
 			nested++
 		}
+		if x.named && !slices.IsSorted(x.shuffled(rand.New(rand.NewPCG(x.seed, 3)))) {
+			shuffled++
+		}
 	}
 	assert.GreaterOrEqual(t, len(kinds), 14, "%v", kinds)
 	for what, count := range map[string]int{"events": events, "views": views, "in place": inPlace, "graphs inside": nested} {
 		assert.Greater(t, count, int(n)/2, what)
 	}
+	assert.EqualValues(t, n/2, shuffled, "graphs built from names in another order")
 }

@@ -85,7 +85,9 @@ type step struct {
 // recipe is a random graph before it is built. The same seed gives the same
 // recipe.
 type recipe struct {
-	seed    uint64
+	seed uint64
+	// named recipes are built from names, their nodes shuffled.
+	named   bool
 	rng     *rand.Rand
 	values  []value
 	steps   []step
@@ -103,7 +105,7 @@ type recipe struct {
 // draw makes the recipe of a seed.
 func draw(seed uint64) *recipe {
 	r := newRecipe(rand.New(rand.NewPCG(77, seed)), 0)
-	r.seed = seed
+	r.seed, r.named = seed, seed%2 == 1
 	for range 2 + r.rng.IntN(2) {
 		r.input(rows(tensor.Float32, 1+r.rng.Int64N(2), width), data)
 	}
@@ -415,6 +417,7 @@ func (r *recipe) nest() {
 		return
 	}
 	g := newRecipe(r.rng, r.depth+1)
+	g.named = !r.named
 	first := g.input(r.values[x].size, data)
 	for range 3 + r.rng.IntN(4) {
 		g.grow()
