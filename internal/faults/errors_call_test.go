@@ -3,6 +3,7 @@ package faults_test
 import (
 	stdctx "context"
 	"errors"
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -149,7 +150,7 @@ func TestStreamIDs(t *testing.T) {
 	b := newBed(t, atb.WithStreams(2))
 	c := b.ready(muls(2), f32([]float64{1}, 1))
 	refused(t, c.op.SetStream(-1), status.ErrInvalidStream, "ElewiseOperation", "set stream", "want a stream id of 0 to 1023, got -1")
-	require.ErrorIs(t, c.op.SetStream(1<<40), status.ErrInvalidStream)
+	require.ErrorIs(t, c.op.SetStream(math.MaxInt), status.ErrInvalidStream)
 	for _, id := range []int{2, 1023} {
 		require.NoError(t, c.op.SetStream(id))
 		_, err := c.op.Setup(c.pack, b.c)
