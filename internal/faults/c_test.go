@@ -42,7 +42,7 @@ func TestC01(t *testing.T) {
 			errs <- nil
 		}()
 		rings := policy != "kernel-follow"
-		for rings && b.c.Stats().DeviceRing.Stalls == 0 {
+		for rings && b.c.Stats().DeviceRing.Stalls == 0 && len(errs) == 0 {
 			runtime.Gosched()
 		}
 		if !rings {
@@ -81,6 +81,37 @@ func TestC01AroundAPreparedLaunch(t *testing.T) {
 		assert.InDeltaSlice(t, t3Over[2], first.out(0), tight, policy)
 		c := b.ready(muls(2), f32([]float64{1}, 1))
 		assert.Equal(t, []float64{2}, c.again(), "the block is free again")
+	}
+}
+
+// Only when the host holds every block is a launch refused: no wait could free
+// one.
+func TestC01WithEveryBlockPrepared(t *testing.T) {
+	for _, policy := range policies {
+		b := newBed(t, atb.WithPolicy(policy))
+		var prepared []*call
+		var refused error
+		for i := range 33 {
+			c := b.ready(muls(float32(i)), f32([]float64{1}, 1))
+			if refused = c.op.PreLaunch(c.pack, c.ws, b.c); refused != nil {
+				break
+			}
+			prepared = append(prepared, c)
+		}
+		if policy == "kernel-follow" {
+			require.NoError(t, refused, "no ring, no limit")
+		} else {
+			require.Len(t, prepared, 32)
+			require.ErrorIs(t, refused, status.ErrOutOfDeviceMemory)
+			assert.ErrorContains(t, refused, "ElewiseOperation: execute: ")
+			assert.ErrorContains(t, refused, "32")
+		}
+		for i, c := range prepared {
+			require.NoError(t, c.op.Launch(b.c))
+			assert.Equal(t, []float64{float64(i)}, c.out(0), policy)
+		}
+		c := b.ready(muls(2), f32([]float64{1}, 1))
+		assert.Equal(t, []float64{2}, c.again(), "the blocks are free again")
 	}
 }
 

@@ -279,6 +279,36 @@ func TestG17FindsNothingInOperations(t *testing.T) {
 	}
 }
 
+// Nor does it in a graph on several streams between operations on one: the
+// graph's streams start behind what was enqueued before it, and what comes later
+// waits for all of them.
+func TestG17FindsNothingAroundAGraph(t *testing.T) {
+	for _, policy := range policies {
+		d := checked.New(newDevice(t, cpu.WithWorkers(2)))
+		t.Cleanup(func() { require.NoError(t, d.Close()) })
+		b := bedOn(t, d, atb.WithStreams(2), atb.WithPolicy(policy))
+		beside := b.node(muls(3))
+		require.NoError(t, beside.SetStream(1))
+		graph, err := atb.NewGraph(atb.GraphParam{Name: "Beside", Inputs: 1, Outputs: 2, Nodes: []atb.Node{
+			{Op: b.node(muls(2)), In: []int{0}, Out: []int{1}},
+			{Op: beside, In: []int{0}, Out: []int{2}},
+		}})
+		require.NoError(t, err)
+		b.Cleanup(func() { require.NoError(t, graph.Close()) })
+		before, after := b.op(muls(5)), b.op(add())
+		x := b.on(before, f32([]float64{1, 2}, 2))
+		y := call{bed: b, op: graph, pack: b.pack(graph, x.pack.Out[0])}
+		z := call{bed: b, op: after, pack: b.pack(after, y.pack.Out...)}
+		for range 3 {
+			for _, c := range []*call{x, &y, &z} {
+				c.ws = b.setup(c.op, c.pack)
+				c.execute(c.op, c.pack, c.ws)
+			}
+		}
+		assert.Equal(t, []float64{25, 50}, z.out(0), policy)
+	}
+}
+
 // G19: the collector took memory while a call still used it. A tensor over a
 // slice holds it until the work is done.
 func TestG19(t *testing.T) {
