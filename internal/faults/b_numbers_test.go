@@ -141,6 +141,29 @@ func TestB19(t *testing.T) {
 	}
 }
 
+// One query row over whole tiles: nothing but the offset tells their masks apart.
+func TestB19OfOneRow(t *testing.T) {
+	masked := t3Paged()
+	masked.MaskType = attention.PagedMaskNorm
+	for n := int64(16); n <= 4096; n *= 2 { // sums below 2^24 are exact
+		k, v, tables := pages(16, sequence{rowsOf(repeat(0, n), 1), rowsOf(counting(n), 1)})
+		run := func(mask []float64) []float64 {
+			many := newBed(t).run(t3Self(attention.SelfPAEncoder, attention.SelfMaskNorm), f32([]float64{0}, 1, 1), f32(repeat(0, n), n, 1), f32(counting(n), n, 1),
+				f32(mask, 1, n), operand{desc: tensor.Of(tensor.Int32, 2, 1), data: lengths(1, int32(n)).data, host: true})
+			paged := newBed(t).run(masked, f32([]float64{0}, 1, 1, 1), k, v, tables, lengths(int32(n)), f32(mask, 1, n))
+			return append(many, paged...)
+		}
+		for _, open := range []int64{0, n/2 - 1, n / 2, n - 1} {
+			mask := repeat(-inf, n)
+			mask[open] = 0
+			assert.InDeltaSlice(t, repeat(float64(open), 2), run(mask), 1e-3, "column %d of %d alone", open, n)
+		}
+		mask := repeat(0, n)
+		mask[n-1] = -inf
+		assert.InDeltaSlice(t, repeat(mean(n-1), 2), run(mask), 0.01, "all of %d but the last", n)
+	}
+}
+
 // B21: a mask for all sequences was seen as one for each.
 func TestB21(t *testing.T) {
 	const batch, heads, seq, side = 2, 3, 3, 5
