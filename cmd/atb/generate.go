@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 
@@ -82,7 +83,12 @@ func (g *generateCmd) Run(ctx context.Context, out output) (err error) {
 			return fmt.Errorf("--trace: %w", err)
 		}
 	}
-	if err := g.print(out.stdout, &r); err != nil {
+	return g.finish(out.stdout, &r)
+}
+
+// finish prints the report and fails when the policies disagree.
+func (g *generateCmd) finish(w io.Writer, r *report) error {
+	if err := g.print(w, r); err != nil {
 		return err
 	}
 	if !r.IDsAgree {
@@ -112,6 +118,9 @@ func (g *generateCmd) validate() error {
 	}
 	if _, err := llama.NewSampler(g.Temperature, g.TopP, g.Seed); err != nil {
 		return fmt.Errorf("--temperature, --top-p: %w", err)
+	}
+	if len(g.Policy) == 0 {
+		return fmt.Errorf("--policy: want at least one policy, or all")
 	}
 	for _, name := range g.Policy {
 		if _, err := tiling.ByName(name); err != nil && name != "all" {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -56,17 +57,26 @@ func stories(t *testing.T) golden {
 	return g
 }
 
-// TestGreedyIdsAreGolden decodes 255 steps from BOS: standard output is the ids
-// and nothing else.
+// TestGreedyIdsAreGolden decodes 255 steps from BOS under every policy, alone and
+// all together, with caches and without, each with another solver and block
+// size: standard output is the ids and nothing else.
 func TestGreedyIdsAreGolden(t *testing.T) {
 	cleanEnv(t)
 	g := stories(t)
-	for _, policy := range append(allPolicies, "all") {
-		for _, caches := range []string{"on", "off"} {
-			got := fine(t, "generate", "--model", g.dir, "--steps", "255", "--ids", "--policy", policy, "--caches", caches)
-			require.Equal(t, strings.Join(g.ids, " ")+"\n", got, "%s, caches %s", policy, caches)
+	want := strings.Join(g.ids, " ") + "\n"
+	for i, policy := range allPolicies {
+		for j, caches := range []string{"on", "off"} {
+			for k, block := range []string{"1", "2", "16", "128"} {
+				if testing.Short() && k != i {
+					continue
+				}
+				args := []string{"generate", "--model", g.dir, "--steps", "255", "--ids", "--policy", policy, "--caches", caches,
+					"--block-size", block, "--solver", strconv.Itoa((2*i + j + k) % 5)}
+				require.Equal(t, want, fine(t, args...), "%v", args)
+			}
 		}
 	}
+	require.Equal(t, want, fine(t, "generate", "--model", g.dir, "--steps", "255", "--ids"), "all policies together")
 }
 
 // TestEverySettingIsGolden decodes with every policy, caches on and off, every
@@ -246,6 +256,31 @@ func TestDisagreementIsStatus1(t *testing.T) {
 		"logits of NaN": {all: a.all, Logits: map[string][]float32{"0": {1, float32(math.NaN())}}},
 	} {
 		require.False(t, a.agrees(&b), name)
+	}
+}
+
+// TestVerdict prints reports of policies that agree and disagree in every form:
+// status 1 belongs to the second, which are printed in full too.
+func TestVerdict(t *testing.T) {
+	for _, g := range []generateCmd{{}, {JSON: true}, {Ids: true}} {
+		r := report{Schema: 1, Command: "generate", Runs: []runReport{{Policy: "overall", IDs: []int32{7, 8}}, {Policy: "multi-stream", IDs: []int32{7, 9}}}}
+		var b bytes.Buffer
+		err := g.finish(&b, &r)
+		require.ErrorIs(t, err, errFailed)
+		require.ErrorContains(t, err, "the policies disagree")
+		switch {
+		case g.Ids:
+			require.Equal(t, "7 8\n", b.String())
+		case g.JSON:
+			var got report
+			strictJSON(t, b.String(), &got)
+			require.Equal(t, r.Runs[1].IDs, got.Runs[1].IDs)
+			require.False(t, got.IDsAgree)
+		default:
+			require.Contains(t, b.String(), "the policies disagree\n")
+		}
+		r.IDsAgree = true
+		require.NoError(t, g.finish(&bytes.Buffer{}, &r))
 	}
 }
 

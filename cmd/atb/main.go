@@ -42,8 +42,25 @@ type output struct {
 	stdout, stderr io.Writer
 }
 
+// results is standard output. It keeps the first error, so that results that
+// were lost are an error of the command whatever its printing looks at.
+type results struct {
+	w   io.Writer
+	err error
+}
+
+func (r *results) Write(b []byte) (int, error) {
+	if r.err != nil {
+		return 0, r.err
+	}
+	n, err := r.w.Write(b)
+	r.err = err
+	return n, err
+}
+
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	context.AfterFunc(ctx, stop) // a second interrupt ends the process at once
 	code := run(ctx, os.Args[1:], output{os.Stdout, os.Stderr})
 	stop()
 	os.Exit(code)
@@ -65,6 +82,8 @@ func run(ctx context.Context, args []string, out output) (code int) {
 			code = exitUsage
 		}
 	}()
+	res := &results{w: out.stdout}
+	out.stdout = res
 	var c cli
 	parser, err := kong.New(&c, kong.Name("atb"),
 		kong.Description("Transformer operations with the programming model of Ascend Transformer Boost."),
@@ -73,6 +92,9 @@ func run(ctx context.Context, args []string, out output) (code int) {
 		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(out))
 	if err == nil {
 		err = parseAndRun(parser, args)
+	}
+	if res.err != nil {
+		err = fmt.Errorf("standard output: %w", res.err)
 	}
 	switch {
 	case err == nil:
