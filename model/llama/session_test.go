@@ -342,52 +342,58 @@ func TestSteadySteps(t *testing.T) {
 	w := small(t)
 	w.Config.MaxSeq = 400
 	for _, policy := range policies {
-		t.Run("policy="+policy, func(t *testing.T) {
-			dev := newDevice(t)
-			c := newContext(t, dev, atb.WithPolicy(policy))
-			defer func() { require.NoError(t, c.Close()) }()
-			m, err := llama.Upload(c, w, tensor.Float32)
+		t.Run("model=random/policy="+policy, func(t *testing.T) { steadySteps(t, w, policy) })
+	}
+	for _, policy := range policies {
+		t.Run("model=stories260K/policy="+policy, func(t *testing.T) {
+			w, _, err := llama.LoadDir(stories(t))
 			require.NoError(t, err)
-			defer func() { require.NoError(t, m.Close()) }()
-			s, err := llama.NewSession(c, m, llama.Options{Sequences: 2, BlockSize: 16})
-			require.NoError(t, err)
-			defer func() { require.NoError(t, s.Close()) }()
-			forward(t, s, llama.Row{Token: 1}, llama.Row{Token: 3}, llama.Row{Token: 7})
-			rows, want := []llama.Row{{Seq: 0, Token: 5}, {Seq: 1, Token: 6}}, []int32{0, 1}
-			ctx := t.Context()
-			step := func() {
-				if _, err := s.Forward(ctx, rows, want); err != nil {
-					t.Error(err)
-				}
-			}
-			for range 140 { // every ring block has its event by then
-				step()
-			}
-			const steps = 100
-			steady := func(step func()) atb.Stats {
-				before := c.Stats()
-				require.Zero(t, testing.AllocsPerRun(steps-1, step)) // one more as warm-up
-				after := c.Stats()
-				require.Equal(t, after.Setups-before.Setups, after.SetupHits-before.SetupHits, "every setup is a hit")
-				require.Equal(t, int64(steps*(len(w.Layers)+2)), after.Setups-before.Setups)
-				after.HostTilings -= before.HostTilings
-				return after
-			}
-			grown := steady(step).HostTilings
-			require.LessOrEqual(t, grown, int64(steps*lengthKernels(t, s)*len(w.Layers)), "at most one tiling per length-dependent kernel")
-			require.Positive(t, grown)
-			fixed := steady(func() {
-				if err := s.Rewind(0, 1); err != nil {
-					t.Error(err)
-				}
-				if err := s.Rewind(1, 1); err != nil {
-					t.Error(err)
-				}
-				step()
-			})
-			require.Zero(t, fixed.HostTilings, "no tiling at the lengths of the step before")
+			steadySteps(t, w, policy)
 		})
 	}
+}
+
+func steadySteps(t *testing.T, w *llama.Weights, policy string) {
+	c := newContext(t, newDevice(t), atb.WithPolicy(policy))
+	defer func() { require.NoError(t, c.Close()) }()
+	m, err := llama.Upload(c, w, tensor.Float32)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, m.Close()) }()
+	s, err := llama.NewSession(c, m, llama.Options{Sequences: 2, BlockSize: 16})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, s.Close()) }()
+	forward(t, s, llama.Row{Token: 1}, llama.Row{Token: 3}, llama.Row{Token: 7})
+	rows, want := []llama.Row{{Seq: 0, Token: 5}, {Seq: 1, Token: 6}}, []int32{0, 1}
+	ctx := t.Context()
+	step := func() {
+		if _, err := s.Forward(ctx, rows, want); err != nil {
+			t.Error(err)
+		}
+	}
+	for range 140 { // every ring block has its event by then
+		step()
+	}
+	const steps = 100
+	steady := func(step func()) int64 {
+		before := c.Stats()
+		require.Zero(t, testing.AllocsPerRun(steps-1, step)) // one more as warm-up
+		after := c.Stats()
+		require.Equal(t, after.Setups-before.Setups, after.SetupHits-before.SetupHits, "every setup is a hit")
+		require.Equal(t, int64(steps*(len(w.Layers)+2)), after.Setups-before.Setups)
+		return after.HostTilings - before.HostTilings
+	}
+	grown := steady(step)
+	require.LessOrEqual(t, grown, int64(steps*lengthKernels(t, s)*len(w.Layers)), "at most one tiling per length-dependent kernel")
+	require.Positive(t, grown)
+	fixed := steady(func() {
+		for seq := range 2 {
+			if err := s.Rewind(seq, 1); err != nil {
+				t.Error(err)
+			}
+		}
+		step()
+	})
+	require.Zero(t, fixed, "no tiling at the lengths of the step before")
 }
 
 // lengthKernels counts the kernels of a layer whose tilings read host values

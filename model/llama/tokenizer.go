@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -104,41 +103,6 @@ func (t *Tokenizer) Encode(text string) ([]int32, error) {
 		}
 	}
 	return append(ids[:1], t.merge(ids[1:])...), nil
-}
-
-// merge joins neighbours, the best score first, in place.
-func (t *Tokenizer) merge(ids []int32) []int32 {
-	// joint[i] is the token of ids[i] and ids[i+1] together, -1 for none.
-	joint := make([]int32, len(ids))
-	look := func(i int) {
-		if i < 0 || i >= len(joint) {
-			return
-		}
-		joint[i] = -1
-		if i+1 < len(ids) {
-			if id, ok := t.ids[t.pieces[ids[i]]+t.pieces[ids[i+1]]]; ok {
-				joint[i] = id
-			}
-		}
-	}
-	for i := range joint {
-		look(i)
-	}
-	for {
-		best := -1
-		for i, id := range joint {
-			if id >= 0 && (best < 0 || t.scores[id] > t.scores[joint[best]]) {
-				best = i
-			}
-		}
-		if best < 0 {
-			return ids
-		}
-		ids[best] = joint[best]
-		ids, joint = slices.Delete(ids, best+1, best+2), slices.Delete(joint, best+1, best+2)
-		look(best - 1)
-		look(best)
-	}
 }
 
 // Decode returns the text of tokens. BOS, EOS and ids outside the vocabulary

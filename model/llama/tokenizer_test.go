@@ -68,7 +68,6 @@ func TestEncodeMergesBestFirst(t *testing.T) {
 		assert.Equal(t, c.want, got, "%q", c.text)
 		assert.Equal(t, c.text, tok.Decode(got))
 	}
-	_ = aab
 }
 
 func TestEncodeWantsByteTokens(t *testing.T) {
@@ -180,6 +179,46 @@ func TestEncodeOfARealVocabulary(t *testing.T) {
 		}
 		require.Equal(t, b.String(), tok.Decode(ids))
 	}
+}
+
+// TestEncodeOfLongTexts encodes random text of few letters, where pairs overlap
+// and change much, as the plain merging does; and a text of a million bytes,
+// which merging by search among all pairs would not end.
+func TestEncodeOfLongTexts(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	pieces := []string{" ", "a", "b"}
+	for _, n := range []int{2, 3, 4, 6} {
+		for i := range 1 << n {
+			b := make([]byte, n)
+			for j := range b {
+				b[j] = "ab"[i>>j&1]
+			}
+			pieces = append(pieces, string(b))
+		}
+	}
+	scores := make([]float32, len(pieces))
+	for i := range scores {
+		scores[i] = float32(rng.IntN(20)) // many equals
+	}
+	tok := tokenizerOf(t, pieces, scores)
+	letters := func(n int) string {
+		b := make([]byte, n)
+		for i := range b {
+			b[i] = "ab"[rng.IntN(2)]
+		}
+		return string(b)
+	}
+	for range 200 {
+		text := letters(1 + rng.IntN(60))
+		got, err := tok.Encode(text)
+		require.NoError(t, err)
+		require.Equal(t, plainEncode(tok, text), got, text)
+	}
+	long := letters(1 << 20)
+	got, err := tok.Encode(long)
+	require.NoError(t, err)
+	require.Less(t, len(got), 1<<19)
+	require.Equal(t, long, tok.Decode(got))
 }
 
 func FuzzParseTokenizer(f *testing.F) {
