@@ -175,18 +175,35 @@ func launch(b *testing.B, program *device.Program, tiling []byte, scratch int64)
 	require.NoError(b, err)
 	mem, err := dev.Alloc(256 + scratch)
 	require.NoError(b, err)
-	l := &device.Launch{
+	l := device.Launch{
 		Program: program, Blocks: 1, Inputs: operands - 1, Inline: tiling,
 		Scratch: mem.At(256, scratch),
 		Buffers: []device.Buffer{mem.At(0, 32), mem.At(64, 32), mem.At(128, 32)},
 	}
+	launchOn(b, s, []device.Launch{l})
+}
+
+// launchAll launches a sequence again and again on a device of its own.
+func launchAll(b *testing.B, ls []device.Launch) {
+	dev, err := cpu.New()
+	require.NoError(b, err)
+	defer dev.Close()
+	s, err := dev.NewStream()
+	require.NoError(b, err)
+	launchOn(b, s, ls)
+}
+
+func launchOn(b *testing.B, s device.Stream, ls []device.Launch) {
+	b.ReportAllocs()
 	h := host{sync: func() { require.NoError(b, s.Synchronize(b.Context())) }}
 	for b.Loop() {
 		h.begin()
-		if err := s.Launch(l); err != nil {
-			b.Fatal(err)
+		for i := range ls {
+			if err := s.Launch(&ls[i]); err != nil {
+				b.Fatal(err)
+			}
 		}
-		h.enqueued(1)
+		h.enqueued(len(ls))
 	}
 	h.report(b)
 }

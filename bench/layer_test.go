@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"goatb/atb"
+	"goatb/device"
 	"goatb/device/cpu"
 	"goatb/operation/activation"
 	"goatb/operation/attention"
@@ -103,7 +104,9 @@ func prepareLayer(tb testing.TB, policy string) *prepared {
 }
 
 // BenchmarkLayerCost reports what the host spends on a layer of twelve
-// operations: Setup of the unchanged graph, and Setup and Execute per kernel.
+// operations: Setup of the unchanged graph, Setup and Execute per kernel, and
+// empty kernels of the same operands and tiling bytes launched straight on the
+// device, which Setup and Execute together may cost twice.
 // setup-limit is what Setup may take: 300 ns and 5 ns for each input.
 func BenchmarkLayerCost(b *testing.B) {
 	b.Run("call=setup", func(b *testing.B) {
@@ -122,6 +125,32 @@ func BenchmarkLayerCost(b *testing.B) {
 			executeAll(b, p, len(p.op.Graph().Nodes))
 		})
 	}
+	b.Run("call=launch/kernel=empty", func(b *testing.B) {
+		p := prepareLayer(b, "kernel-follow")
+		launchAll(b, emptyLike(b, p))
+	})
+}
+
+// emptyLike makes a launch of an empty kernel for each kernel of an operation,
+// with as many operands and as many bytes of tiling.
+func emptyLike(tb testing.TB, p *prepared) []device.Launch {
+	tb.Helper()
+	empty := &device.Program{Name: "empty", Run: func(*device.Args, int) error { return nil }}
+	mem, err := p.c.Alloc(1024)
+	require.NoError(tb, err)
+	nodes := p.op.Graph().Nodes
+	ls := make([]device.Launch, len(nodes))
+	for i := range nodes {
+		n := &nodes[i]
+		l := &ls[i]
+		l.Program, l.Blocks, l.Inputs = empty, 1, len(n.In)
+		l.Label = &device.Label{Op: "layer", Node: n.Path, Kernel: empty.Name}
+		l.Inline = make([]byte, n.TilingSize)
+		for j := range len(n.In) + len(n.Out) {
+			l.Buffers = append(l.Buffers, mem.At(int64(j)*64, 64))
+		}
+	}
+	return ls
 }
 
 // TestLayerIsOneOfTwelve keeps the benchmark what it says it is.
