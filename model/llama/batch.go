@@ -1,6 +1,7 @@
 package llama
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -12,9 +13,15 @@ import (
 // shapeKey is a number of rows and of wanted rows.
 type shapeKey struct{ rows, want int }
 
+// maxBatches is the number of shapes whose memory a Session keeps. Prompts of
+// many lengths would fill the device otherwise.
+const maxBatches = 16
+
 // batch holds the memory and the tensor packs of Forwards of one shape, so that
 // a steady step makes nothing anew.
 type batch struct {
+	memory memory
+	used   uint64 // the session's clock at the last use
 	// staging is host memory that one copy brings to onDevice; the slices are
 	// windows of it.
 	staging, onDevice                   device.Buffer
@@ -29,21 +36,45 @@ type batch struct {
 	floats     []float32
 }
 
-// batch returns the batch of a shape.
+// batch returns the batch of a shape. The device must be done with all others:
+// the one that was used least recently makes room for a new one.
 func (s *Session) batch(rows, want int) (*batch, error) {
 	key := shapeKey{rows, want}
-	if b, ok := s.buffers[key]; ok {
+	s.clock++
+	if b, ok := s.batches[key]; ok {
 		if !b.staging.Live() {
 			return nil, fmt.Errorf("forward: the device is closed")
 		}
+		b.used = s.clock
 		return b, nil
 	}
-	b := &batch{contexts: make([]int32, rows), floats: make([]float32, want*s.m.Config.Vocab)}
-	if err := b.allocate(s, rows, want); err != nil {
+	if err := s.makeRoom(); err != nil {
 		return nil, err
 	}
-	s.buffers[key] = b
+	b := &batch{memory: memory{c: s.c, dev: s.memory.dev}, used: s.clock, contexts: make([]int32, rows), floats: make([]float32, want*s.m.Config.Vocab)}
+	if err := b.allocate(s, rows, want); err != nil {
+		return nil, errors.Join(err, b.memory.free())
+	}
+	s.batches[key] = b
 	return b, nil
+}
+
+// makeRoom frees the batch that was used least recently when there are as many
+// as a Session keeps.
+func (s *Session) makeRoom() error {
+	if len(s.batches) < maxBatches {
+		return nil
+	}
+	var oldest shapeKey
+	least := s.clock
+	for key, b := range s.batches {
+		if b.used < least {
+			oldest, least = key, b.used
+		}
+	}
+	b := s.batches[oldest]
+	delete(s.batches, oldest)
+	return b.memory.free()
 }
 
 // indices are the tensors that a Forward's one copy fills.
@@ -66,11 +97,11 @@ func (b *batch) allocate(s *Session, rows, want int) error {
 		{&cos, m.ropeType, [2]int64{n, int64(cfg.HeadDim())}}, {&sin, m.ropeType, [2]int64{n, int64(cfg.HeadDim())}},
 		{&logits, m.DType, [2]int64{int64(want), int64(cfg.Vocab)}},
 	} {
-		if *t.to, err = s.tensor(t.dtype, t.dims[:]...); err != nil {
+		if *t.to, err = b.memory.tensor(t.dtype, t.dims[:]...); err != nil {
 			return err
 		}
 	}
-	if b.logitsHost, err = s.allocHost(logits.Data.Size()); err != nil {
+	if b.logitsHost, err = b.memory.allocHost(logits.Data.Size()); err != nil {
 		return err
 	}
 	b.embed = atb.VariantPack{In: []atb.Tensor{m.embedding, m.cos, m.sin, ix.ids, ix.positions}, Out: []atb.Tensor{x, cos, sin}}
@@ -93,13 +124,12 @@ func (b *batch) allocate(s *Session, rows, want int) error {
 func (b *batch) allocateIndices(s *Session, rows, want int) (ix indices, err error) {
 	n := int64(rows)
 	total := 4 * (4*n + int64(want) + n*int64(s.blocks))
-	if b.staging, err = s.allocHost(total); err != nil {
+	if b.staging, err = b.memory.allocHost(total); err != nil {
 		return ix, err
 	}
-	if b.onDevice, err = s.c.Alloc(total); err != nil {
+	if b.onDevice, err = b.memory.alloc(total); err != nil {
 		return ix, err
 	}
-	s.own = append(s.own, b.onDevice)
 	at := int64(0)
 	cut := func(dims ...int64) ([]int32, atb.Tensor) {
 		d := tensor.Of(tensor.Int32, dims...)

@@ -6,7 +6,6 @@ import (
 	"math"
 
 	"goatb/atb"
-	"goatb/device"
 	"goatb/tensor"
 )
 
@@ -20,8 +19,7 @@ type Model struct {
 	embedding, finalNorm, classifier atb.Tensor
 	cos, sin                         atb.Tensor
 	layers                           []layerOnDevice
-	dev                              device.Device
-	own                              []device.Buffer
+	memory                           memory
 	closed                           bool
 }
 
@@ -44,11 +42,11 @@ func Upload(c *atb.Context, w *Weights, t atb.DType) (*Model, error) {
 	if len(w.Layers) != w.Config.Layers {
 		return nil, fmt.Errorf("upload: want weights of %d layers, got %d", w.Config.Layers, len(w.Layers))
 	}
-	m := &Model{Config: w.Config, DType: t, ropeType: t, dev: c.Device()}
+	m := &Model{Config: w.Config, DType: t, ropeType: t, memory: memory{c: c, dev: c.Device()}}
 	if t == tensor.Float16 {
 		m.ropeType = tensor.Float32
 	}
-	u := uploader{c: c, m: m}
+	u := uploader{m: m}
 	cfg := &w.Config
 	dim, vocab := int64(cfg.Dim), int64(cfg.Vocab)
 	m.embedding = u.put(t, w.Embedding, vocab, dim)
@@ -71,7 +69,6 @@ func Upload(c *atb.Context, w *Weights, t atb.DType) (*Model, error) {
 
 // uploader keeps the first error.
 type uploader struct {
-	c   *atb.Context
 	m   *Model
 	err error
 }
@@ -80,12 +77,8 @@ func (u *uploader) put(t atb.DType, data []float32, dims ...int64) atb.Tensor {
 	if u.err != nil {
 		return atb.Tensor{}
 	}
-	x, err := atb.FromFloats(u.c, t, data, dims...)
-	if err != nil {
-		u.err = err
-		return atb.Tensor{}
-	}
-	u.m.own = append(u.m.own, x.Data)
+	x, err := u.m.memory.floats(t, data, dims...)
+	u.err = err
 	return x
 }
 
@@ -123,12 +116,5 @@ func (m *Model) Close() error {
 		return nil
 	}
 	m.closed = true
-	var errs []error
-	for _, b := range m.own {
-		if b.Live() {
-			errs = append(errs, m.dev.Free(device.Whole(b.Allocation())))
-		}
-	}
-	m.own = nil
-	return errors.Join(errs...)
+	return m.memory.free()
 }

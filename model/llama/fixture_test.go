@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"goatb/atb"
+	"goatb/device"
 	"goatb/device/cpu"
 	"goatb/model/llama"
 	"goatb/tensor"
@@ -26,7 +27,7 @@ func small(t testing.TB) *llama.Weights {
 }
 
 // newContext makes a context that no variable of the environment reaches.
-func newContext(t testing.TB, dev *cpu.Device, opts ...atb.Option) *atb.Context {
+func newContext(t testing.TB, dev device.Device, opts ...atb.Option) *atb.Context {
 	t.Helper()
 	c, err := atb.NewContext(dev, append([]atb.Option{atb.WithEnv(func(string) (string, bool) { return "", false })}, opts...)...)
 	require.NoError(t, err)
@@ -34,7 +35,7 @@ func newContext(t testing.TB, dev *cpu.Device, opts ...atb.Option) *atb.Context 
 }
 
 // open makes a session over the model of a folder.
-func open(t testing.TB, w *llama.Weights, dtype tensor.DType, o llama.Options, dev *cpu.Device, opts ...atb.Option) *llama.Session {
+func open(t testing.TB, w *llama.Weights, dtype tensor.DType, o llama.Options, dev device.Device, opts ...atb.Option) *llama.Session {
 	t.Helper()
 	c := newContext(t, dev, opts...)
 	m, err := llama.Upload(c, w, dtype)

@@ -8,7 +8,6 @@ import (
 
 	"goatb/atb"
 	"goatb/device"
-	"goatb/tensor"
 )
 
 // Options size a Session.
@@ -47,13 +46,14 @@ type Session struct {
 	free        []int32 // cache blocks that no sequence holds
 	seqs        []sequence
 
-	buffers map[shapeKey]*batch
+	memory  memory // of the caches
+	batches map[shapeKey]*batch
 	last    *batch
+	clock   uint64 // counts uses of batches
 	// unfinished says that the device may still work for a Forward that has
 	// returned an error.
 	unfinished bool
 	closed     bool
-	own        []device.Buffer
 	timing     Timing
 }
 
@@ -73,12 +73,12 @@ func NewSession(c *atb.Context, m *Model, o Options) (*Session, error) {
 	switch {
 	case m == nil || m.closed:
 		return nil, fmt.Errorf("session: want an open model")
-	case c == nil || c.Device() != m.dev:
+	case c == nil || c.Device() != m.memory.dev:
 		return nil, fmt.Errorf("session: want a context on the model's device")
 	case o.Sequences < 1 || o.BlockSize < 1:
 		return nil, fmt.Errorf("session: want at least 1 sequence and a block size of at least 1, got %d and %d", o.Sequences, o.BlockSize)
 	}
-	s := &Session{m: m, c: c, opt: o, buffers: map[shapeKey]*batch{}}
+	s := &Session{m: m, c: c, opt: o, memory: memory{c: c, dev: m.memory.dev}, batches: map[shapeKey]*batch{}}
 	s.blocks = 1 + (m.Config.MaxSeq-1)/o.BlockSize
 	if positions := float64(s.blocks) * float64(o.BlockSize) * float64(o.Sequences); positions > math.MaxInt32 {
 		return nil, fmt.Errorf("session: want a cache of at most %d positions, got %.3g: %d sequences of %d blocks of %d",
@@ -108,11 +108,11 @@ func (s *Session) open() error {
 			return err
 		}
 		s.layers = append(s.layers, op)
-		k, err := s.tensor(s.m.DType, int64(total), int64(s.opt.BlockSize), int64(s.m.Config.KVHeads), int64(s.m.Config.HeadDim()))
+		k, err := s.memory.tensor(s.m.DType, int64(total), int64(s.opt.BlockSize), int64(s.m.Config.KVHeads), int64(s.m.Config.HeadDim()))
 		if err != nil {
 			return err
 		}
-		v, err := s.tensor(s.m.DType, k.Desc.Shape.Dims()...)
+		v, err := s.memory.tensor(s.m.DType, k.Desc.Shape.Dims()...)
 		if err != nil {
 			return err
 		}
@@ -126,24 +126,6 @@ func (s *Session) open() error {
 		s.seqs[i].table = make([]int32, 0, s.blocks)
 	}
 	return nil
-}
-
-// tensor allocates a tensor that Close frees.
-func (s *Session) tensor(t atb.DType, dims ...int64) (atb.Tensor, error) {
-	x, err := atb.NewTensor(s.c, tensor.Of(t, dims...))
-	if err == nil {
-		s.own = append(s.own, x.Data)
-	}
-	return x, err
-}
-
-// allocHost reserves host memory that Close frees.
-func (s *Session) allocHost(size int64) (device.Buffer, error) {
-	b, err := s.m.dev.AllocHost(size)
-	if err == nil {
-		s.own = append(s.own, b)
-	}
-	return b, err
 }
 
 // Length returns the number of positions that a sequence holds, 0 for one that
@@ -186,13 +168,11 @@ func (s *Session) Close() error {
 	for _, op := range s.operations() {
 		errs = append(errs, op.Close())
 	}
-	for _, b := range s.own {
-		if b.Live() {
-			errs = append(errs, s.m.dev.Free(device.Whole(b.Allocation())))
-		}
+	for key, b := range s.batches {
+		errs = append(errs, b.memory.free())
+		delete(s.batches, key)
 	}
-	s.own = nil
-	return errors.Join(errs...)
+	return errors.Join(append(errs, s.memory.free())...)
 }
 
 // operations lists all operations.
