@@ -169,7 +169,7 @@ func (o *Op) checkWorkspace(w *device.Buffer) error {
 // checkTensor compares a tensor with Setup's, of `want` bytes, and looks at its
 // memory.
 func checkTensor(t, setup *device.Tensor, p *Port, want int64) *status.OpError {
-	if t.Desc != setup.Desc {
+	if !t.Desc.Same(&setup.Desc) {
 		return status.Errorf(status.ErrInvalidTensorSize, "want setup's %s, got %s", setup.Desc, t.Desc).Or(status.ErrInvalidParam)
 	}
 	if p.Optional && t.Desc.Empty() {

@@ -112,7 +112,7 @@ func sameDescs(descs []tensor.Desc, ts []device.Tensor) bool {
 		return false
 	}
 	for i := range ts {
-		if ts[i].Desc != descs[i] {
+		if !ts[i].Desc.Same(&descs[i]) {
 			return false
 		}
 	}

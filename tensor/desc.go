@@ -50,6 +50,21 @@ func (d *Desc) Empty() bool {
 	return slices.Contains(d.Shape.known(), 0)
 }
 
+// Same reports whether two descriptors are equal, as == does. It looks at no more
+// dimensions than there are: launches ask for every operand.
+func (d *Desc) Same(o *Desc) bool {
+	if d.DType != o.DType || d.Format != o.Format || d.Shape.rank != o.Shape.rank {
+		return false
+	}
+	dims := o.Shape.known()
+	for i, n := range d.Shape.known() {
+		if n != dims[i] {
+			return false
+		}
+	}
+	return true
+}
+
 // WithShape returns d with other dimensions.
 func (d Desc) WithShape(dims ...int64) Desc {
 	d.Shape = ShapeOf(dims...)

@@ -54,6 +54,22 @@ func TestDescIsAValue(t *testing.T) {
 	assert.Equal(t, []int64{2, 3, 3}, []int64{int64(d.Rank()), d.Dim(1), d.Dim(-1)})
 }
 
+// Same must say what == says, for every pair.
+func TestSameIsEquality(t *testing.T) {
+	nz := Of(Float16, 1, 2, 16, 32)
+	nz.Format = FractalNZ
+	list := []Desc{
+		{}, Of(Float32), Of(Float16), Of(Float32, 0), Of(Float32, 2), Of(Float32, 2, 3), Of(Float32, 3, 2), Of(Float32, 2, 3, 1), Of(Float16, 2, 3),
+		Of(Float16, 1, 2, 16, 32), nz, Of(Float32, 1, 1, 1, 1, 1, 1, 1, 1), Of(Float32, 1, 1, 1, 1, 1, 1, 1, 2),
+		Of(Float32, 1, 1, 1, 1, 1, 1, 1, 1, 1), Of(Float32, 1, 1, 1, 1, 1, 1, 1, 1, 2), Of(Float32, 2, 3).WithShape(2),
+	}
+	for i := range list {
+		for j := range list {
+			assert.Equal(t, list[i] == list[j], list[i].Same(&list[j]), "%s and %s", list[i], list[j])
+		}
+	}
+}
+
 func TestCheckDesc(t *testing.T) {
 	for _, tt := range []struct {
 		name string

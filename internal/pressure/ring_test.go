@@ -11,10 +11,10 @@ import (
 )
 
 const (
-	depth = 256
+	depth = 1024
 	// between is the number of launches from one hold to the next: more than a
 	// ring or the queue takes.
-	between = 1000
+	between = 2000
 )
 
 // press launches operations while the stream is held again and again, and
@@ -68,7 +68,7 @@ func TestRing(t *testing.T) {
 // Two contexts of one device, each on its goroutine and with its own stream that
 // stands still: neither waits for the other.
 func TestTwoContexts(t *testing.T) {
-	const launches = 3000
+	const launches = 4000
 	d := newDevice(t, cpu.WithQueueDepth(depth))
 	for i := range policies {
 		var both sync.WaitGroup
