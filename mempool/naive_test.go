@@ -3,7 +3,6 @@ package mempool
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -108,28 +107,6 @@ func lowestAligned(near []Item, size, align int64) int64 {
 		}
 	}
 	return best
-}
-
-// shared returns the path of a folder of /work/shared and skips the test when
-// it is absent.
-func shared(t testing.TB, name string) string {
-	t.Helper()
-	dir, err := os.Getwd()
-	require.NoError(t, err)
-	for {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			path := filepath.Join(dir, "..", "shared", name)
-			if _, err := os.Stat(path); err != nil {
-				t.Skipf("no instances at %s", path)
-			}
-			return path
-		}
-		up := filepath.Dir(dir)
-		if up == dir {
-			t.Skip("no go.mod above the package: cannot find the shared instances")
-		}
-		dir = up
-	}
 }
 
 func readTable(t testing.TB, path string) Table {

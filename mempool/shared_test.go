@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"goatb/internal/refdata"
 )
 
 // The published figures of the eleven hard instances: items, lower bound, and
@@ -29,7 +31,7 @@ var hardInstances = map[string]struct {
 }
 
 func TestPlanHardInstances(t *testing.T) {
-	dir := shared(t, "memplan")
+	dir := refdata.Path(t, "memplan")
 	var p Planner
 	for name, want := range hardInstances {
 		t.Run(name, func(t *testing.T) {
@@ -65,7 +67,7 @@ func largestFirst(t *testing.T, items []Item) float64 {
 }
 
 func TestPlanModels(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join(shared(t, "memplan"), "models", "*.csv"))
+	files, err := filepath.Glob(filepath.Join(refdata.Path(t, "memplan"), "models", "*.csv"))
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
 	var p Planner
@@ -83,7 +85,7 @@ func TestPlanModels(t *testing.T) {
 }
 
 func TestPlanTinyInstances(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join(shared(t, "memplan"), "small", "*.csv"))
+	files, err := filepath.Glob(filepath.Join(refdata.Path(t, "memplan"), "small", "*.csv"))
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
 	var p Planner

@@ -2,13 +2,14 @@ package status
 
 import (
 	"os"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"goatb/internal/refdata"
 )
 
 // atbCodes are ATB's status codes in the order of their numbers.
@@ -62,7 +63,7 @@ func TestCodes(t *testing.T) {
 }
 
 func TestCodesAreThoseOfTheSpecification(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join(sharedDir(t), "spec", "runtime.md"))
+	text, err := os.ReadFile(refdata.Path(t, "spec", "runtime.md"))
 	require.NoError(t, err)
 	rows := regexp.MustCompile(`(?m)^\| (\d+) \| ((?:NO_ERROR|ERROR_[A-Z_]+)) \|`).FindAllStringSubmatch(string(text), -1)
 	require.Len(t, rows, Count)
@@ -71,19 +72,6 @@ func TestCodesAreThoseOfTheSpecification(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, row[2], Code(number).String())
 	}
-}
-
-// sharedDir finds the specifications beside the module and skips without them.
-func sharedDir(t *testing.T) string {
-	t.Helper()
-	root, err := filepath.Abs("..")
-	require.NoError(t, err)
-	require.FileExists(t, filepath.Join(root, "go.mod"))
-	shared := filepath.Join(root, "..", "shared")
-	if _, err := os.Stat(shared); err != nil {
-		t.Skipf("no specifications at %s", shared)
-	}
-	return shared
 }
 
 func TestUnknownCodes(t *testing.T) {

@@ -10,18 +10,14 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"goatb/internal/refdata"
 )
 
 // goldenFiles lists the golden cases beside the module and skips without them.
 func goldenFiles(t *testing.T) []string {
 	t.Helper()
-	root, err := filepath.Abs("..")
-	require.NoError(t, err)
-	require.FileExists(t, filepath.Join(root, "go.mod"))
-	golden := filepath.Join(root, "..", "shared", "golden")
-	if _, err := os.Stat(golden); err != nil {
-		t.Skipf("no golden cases at %s", golden)
-	}
+	golden := refdata.Path(t, "golden")
 	var files []string
 	require.NoError(t, filepath.WalkDir(golden, func(path string, _ fs.DirEntry, err error) error {
 		if filepath.Ext(path) == ".safetensors" {

@@ -14,6 +14,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"goatb/internal/refdata"
 )
 
 var allPolicies = []string{"kernel-follow", "overall", "multi-stream"}
@@ -30,12 +32,9 @@ type golden struct {
 // stories reads the reference data, or skips.
 func stories(t *testing.T) golden {
 	t.Helper()
-	dir, err := filepath.Abs("../../../shared/models/stories260K")
-	require.NoError(t, err)
+	dir := refdata.Path(t, "models", "stories260K")
 	b, err := os.ReadFile(filepath.Join(dir, "golden-greedy-f64.json"))
-	if err != nil {
-		t.Skipf("the shared test data is absent: %v", err)
-	}
+	require.NoError(t, err)
 	var file struct {
 		Steps []struct {
 			Pos    int       `json:"pos"`

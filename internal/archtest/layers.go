@@ -23,6 +23,7 @@ var layers = []row{
 	{level: 1, pattern: "status"},
 	{level: 1, pattern: "tensor", beside: []string{"status"}},
 	{level: 1, pattern: "internal/...", beside: []string{"status", "tensor", "internal/..."}},
+	{level: 1, pattern: "internal/refdata", suite: true},
 
 	{level: 2, pattern: "device"},
 	{level: 2, pattern: "device/cpu", beside: []string{"device"}},

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"goatb/internal/conformance/reference"
+	"goatb/internal/refdata"
 	"goatb/tensor"
 )
 
@@ -23,7 +24,7 @@ var referenced = []string{
 // agrees with every golden case, under the case's class and tolerance, which
 // must be those that classOf gives.
 func TestReferencesMeetGoldenCases(t *testing.T) {
-	dir := filepath.Join(shared(t), "golden")
+	dir := refdata.Path(t, "golden")
 	total := 0
 	for _, op := range referenced {
 		var files []string

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"goatb/internal/conformance/reference"
+	"goatb/internal/refdata"
 	"goatb/tensor"
 )
 
@@ -21,7 +22,7 @@ import (
 func TestSecondCallSeesItsOwnOperands(t *testing.T) {
 	e := runtime(t)
 	n := 0
-	require.NoError(t, filepath.WalkDir(filepath.Join(shared(t), "golden"), func(path string, _ fs.DirEntry, err error) error {
+	require.NoError(t, filepath.WalkDir(refdata.Path(t, "golden"), func(path string, _ fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(path, ".safetensors") {
 			return err
 		}

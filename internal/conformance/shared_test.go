@@ -1,7 +1,6 @@
 package conformance
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -9,30 +8,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	atbctx "goatb/context"
 	"goatb/device/cpu"
+	"goatb/internal/refdata"
+	atbctx "goatb/context"
 )
-
-// shared returns the folder of rows and golden cases beside the module, or
-// skips the test.
-func shared(t *testing.T) string {
-	t.Helper()
-	dir, err := filepath.Abs(".")
-	require.NoError(t, err)
-	for {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			break
-		}
-		parent := filepath.Dir(dir)
-		require.NotEqual(t, parent, dir, "no go.mod above the test")
-		dir = parent
-	}
-	dir = filepath.Join(dir, "..", "shared")
-	if _, err := os.Stat(dir); err != nil {
-		t.Skip("rows and golden cases are not there: " + dir)
-	}
-	return dir
-}
 
 // runtime makes an engine on the CPU device with the checks of the 910B.
 func runtime(t *testing.T) *Runtime {
@@ -65,7 +44,7 @@ func catalogTotals(t *testing.T, e Engine, res *Results) Totals {
 }
 
 func TestGoldenCases(t *testing.T) {
-	dir := shared(t)
+	dir := refdata.Path(t)
 	e := runtime(t)
 	stale, err := ReadStale(filepath.Join(dir, "atb-csv", "stale.tsv"))
 	require.NoError(t, err)
@@ -76,7 +55,7 @@ func TestGoldenCases(t *testing.T) {
 }
 
 func TestRows(t *testing.T) {
-	dir := shared(t)
+	dir := refdata.Path(t)
 	e := runtime(t)
 	stale, err := ReadStale(filepath.Join(dir, "atb-csv", "stale.tsv"))
 	require.NoError(t, err)

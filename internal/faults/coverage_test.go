@@ -12,25 +12,15 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"goatb/internal/refdata"
 )
 
-// knownFaults finds the list beside the module.
+// knownFaults reads the list of faults.
 func knownFaults(t *testing.T) string {
 	t.Helper()
-	dir, err := os.Getwd()
+	text, err := os.ReadFile(refdata.Path(t, "spec", "known-faults.md"))
 	require.NoError(t, err)
-	for {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			break
-		}
-		up := filepath.Dir(dir)
-		require.NotEqual(t, dir, up, "no go.mod above the package")
-		dir = up
-	}
-	text, err := os.ReadFile(filepath.Join(dir, "..", "shared", "spec", "known-faults.md"))
-	if err != nil {
-		t.Skipf("the list of known faults is absent: %v", err)
-	}
 	return string(text)
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"goatb/atb"
+	"goatb/internal/refdata"
 	"goatb/mempool"
 	"goatb/model/llama"
 	"goatb/tensor"
@@ -31,12 +32,7 @@ type golden struct {
 // stories returns the folder of the model, or skips.
 func stories(t testing.TB) string {
 	t.Helper()
-	dir, err := filepath.Abs("../../../shared/models/stories260K")
-	require.NoError(t, err)
-	if _, err := os.Stat(dir); err != nil {
-		t.Skipf("the shared test data is absent: %v", err)
-	}
-	return dir
+	return refdata.Path(t, "models", "stories260K")
 }
 
 func loadGolden(t testing.TB, dir string) golden {

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"goatb/device"
+	"goatb/internal/refdata"
 	"goatb/operation"
 	"goatb/operation/optest"
 	"goatb/tensor"
@@ -38,7 +39,7 @@ func floatsOf(b []byte, t tensor.DType) []float64 {
 }
 
 func TestSelfAttentionGolden(t *testing.T) {
-	files, err := filepath.Glob(optest.Shared(t, "golden", "SelfAttentionOperation", "*.safetensors"))
+	files, err := filepath.Glob(refdata.Path(t, "golden", "SelfAttentionOperation", "*.safetensors"))
 	require.NoError(t, err)
 	require.Len(t, files, 7)
 	for _, path := range files {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"goatb/internal/refdata"
 	"goatb/operation"
 	"goatb/tensor"
 )
@@ -19,7 +20,7 @@ import (
 // tolerance times max(1, |golden|).
 func CheckGoldens(t *testing.T, op string, decode Decoder) {
 	t.Helper()
-	files, err := filepath.Glob(Shared(t, "golden", op, "*.safetensors"))
+	files, err := filepath.Glob(refdata.Path(t, "golden", op, "*.safetensors"))
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
 	for _, path := range files {

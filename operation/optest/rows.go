@@ -3,7 +3,6 @@ package optest
 import (
 	"encoding/csv"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"goatb/internal/refdata"
 	"goatb/operation"
 	"goatb/status"
 	"goatb/tensor"
@@ -18,25 +18,6 @@ import (
 
 // Decoder reads an operation's parameters from JSON.
 type Decoder func(param []byte) (operation.Spec, error)
-
-// Shared returns a path below the folder of reference data that lies beside the
-// module, and skips the test where the folder is absent.
-func Shared(t testing.TB, elem ...string) string {
-	t.Helper()
-	dir, err := os.Getwd()
-	require.NoError(t, err)
-	for ; ; dir = filepath.Dir(dir) {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			break
-		}
-		require.NotEqual(t, dir, filepath.Dir(dir), "no go.mod above the package")
-	}
-	dir = filepath.Join(filepath.Dir(dir), "shared")
-	if _, err := os.Stat(dir); err != nil {
-		t.Skipf("reference data is absent: %v", err)
-	}
-	return filepath.Join(append([]string{dir}, elem...)...)
-}
 
 // row is a row of the reference data, by column name.
 type row map[string]string
@@ -130,7 +111,7 @@ func CheckRows(t *testing.T, suite string, decode Decoder, least int, leftOut ..
 	for _, c := range leftOut {
 		stale[c] = true
 	}
-	text, err := os.ReadFile(Shared(t, "atb-csv", "stale.tsv"))
+	text, err := os.ReadFile(refdata.Path(t, "atb-csv", "stale.tsv"))
 	require.NoError(t, err)
 	for line := range strings.Lines(string(text)) {
 		if f := strings.Split(line, "\t"); f[0] == suite {
@@ -138,7 +119,7 @@ func CheckRows(t *testing.T, suite string, decode Decoder, least int, leftOut ..
 		}
 	}
 	n := 0
-	for _, r := range readRows(t, Shared(t, "atb-csv", suite+".csv")) {
+	for _, r := range readRows(t, refdata.Path(t, "atb-csv", suite+".csv")) {
 		if !r.onBoard() || stale[r["CaseNum"]] {
 			continue
 		}
