@@ -8,9 +8,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	atbctx "goatb/context"
 	"goatb/device/cpu"
 	"goatb/internal/refdata"
-	atbctx "goatb/context"
 )
 
 // runtime makes an engine on the CPU device with the checks of the 910B.
