@@ -1,6 +1,8 @@
 package kernel
 
 import (
+	"slices"
+
 	"goatb/device"
 	"goatb/tensor"
 )
@@ -58,17 +60,5 @@ type Grid struct {
 // a kernel treats them alike.
 func (p *Problem) Same(q *Problem) bool {
 	return p.Params == q.Params && p.Machine == q.Machine && p.Options == q.Options &&
-		sameDescs(p.In, q.In) && sameDescs(p.Out, q.Out) && sameDescs(p.Val, q.Val)
-}
-
-func sameDescs(a, b []tensor.Desc) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i] != b[i] {
-			return false
-		}
-	}
-	return true
+		slices.Equal(p.In, q.In) && slices.Equal(p.Out, q.Out) && slices.Equal(p.Val, q.Val)
 }

@@ -3,6 +3,7 @@ package operation
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"strconv"
 
 	"goatb/status"
@@ -328,7 +329,7 @@ func (o *Op) inferCached(in []tensor.Desc, q *Query) ([]tensor.Desc, error) {
 	n.InferShapes.Add(1)
 	c, v := &o.infer, o.version.Load()
 	_, conditional := o.spec.(conditional)
-	if len(in) > 0 && !conditional && c.version == v && c.profile == q.Profile && sameDescs(c.in, in) {
+	if len(in) > 0 && !conditional && c.version == v && c.profile == q.Profile && slices.Equal(c.in, in) {
 		n.InferHits.Add(1)
 		return c.out, nil
 	}
@@ -338,18 +339,6 @@ func (o *Op) inferCached(in []tensor.Desc, q *Query) ([]tensor.Desc, error) {
 		*c = inferCache{v, q.Profile, append([]tensor.Desc(nil), in...), out}
 	}
 	return out, err
-}
-
-func sameDescs(a, b []tensor.Desc) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i] != b[i] {
-			return false
-		}
-	}
-	return true
 }
 
 // MarshalJSON writes the graph: name, counts and nodes with types, parameters

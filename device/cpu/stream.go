@@ -127,27 +127,13 @@ func (s *Stream) Copy(dst, src device.Buffer) error {
 }
 
 // Record enqueues e.
-func (s *Stream) Record(e device.Event) error {
-	ev, err := s.own(e)
-	if err != nil {
-		return err
-	}
-	s.put.Lock()
-	t, err := s.nextSlot(nil)
-	if err == nil {
-		var gen uint64
-		if gen, err = ev.record(); err == nil {
-			t.kind, t.event, t.gen = recordTask, ev, gen
-			s.enqueue(t)
-			return nil
-		}
-	}
-	s.put.Unlock()
-	return err
-}
+func (s *Stream) Record(e device.Event) error { return s.putEvent(e, recordTask, (*Event).record) }
 
 // Wait makes later work wait for e.
-func (s *Stream) Wait(e device.Event) error {
+func (s *Stream) Wait(e device.Event) error { return s.putEvent(e, waitTask, (*Event).target) }
+
+// putEvent enqueues a record or a wait of the generation of e that gen takes.
+func (s *Stream) putEvent(e device.Event, kind taskKind, gen func(*Event) (uint64, error)) error {
 	ev, err := s.own(e)
 	if err != nil {
 		return err
@@ -155,9 +141,9 @@ func (s *Stream) Wait(e device.Event) error {
 	s.put.Lock()
 	t, err := s.nextSlot(nil)
 	if err == nil {
-		var gen uint64
-		if gen, err = ev.target(); err == nil {
-			t.kind, t.event, t.gen = waitTask, ev, gen
+		var g uint64
+		if g, err = gen(ev); err == nil {
+			t.kind, t.event, t.gen = kind, ev, g
 			s.enqueue(t)
 			return nil
 		}
