@@ -12,35 +12,17 @@ var floatGo = kernel.Define(floatDef("matmul/go", false))
 var accumulateGo = kernel.Define(floatDef("matmul/accumulate", true))
 
 func floatDef(name string, accumulate bool) kernel.Def[Params, tiling] {
-	return kernel.Def[Params, tiling]{
-		Name:    name,
-		Class:   device.Cube,
-		InPlace: accumulate,
-		Supports: func(p *kernel.Problem, a Params) error {
-			if err := wantArity(p); err != nil {
-				return err
-			}
-			if accumulate != (!p.In[Acc].Empty()) {
-				return status.Errorf(status.ErrInvalidParam, "accumulates: %t, got accumulator %s", accumulate, &p.In[Acc])
-			}
-			_, err := planFloat(p, a)
-			return err
-		},
-		Scratch: func(p *kernel.Problem, a Params) int64 {
-			l, err := planFloat(p, a)
-			if err != nil {
-				return 0
-			}
-			return l.scratch()
-		},
-		Tile: func(p *kernel.Problem, a Params, t *tiling, _ []int64) (kernel.Grid, error) {
-			l, err := planFloat(p, a)
-			*t = l.tiling
-			return l.grid, err
-		},
-		Run:  runFloat,
-		Cost: func(t *tiling, _ []int64) (int64, int64) { return t.cost() },
-	}
+	d := productDef(name, func(p *kernel.Problem, a Params) (plan, error) {
+		if err := wantArity(p); err != nil {
+			return plan{}, err
+		}
+		if accumulate != (!p.In[Acc].Empty()) {
+			return plan{}, status.Errorf(status.ErrInvalidParam, "accumulates: %t, got accumulator %s", accumulate, &p.In[Acc])
+		}
+		return planFloat(p, a)
+	}, runFloat)
+	d.InPlace = accumulate
+	return d
 }
 
 // planFloat checks and plans a whole float product.

@@ -8,28 +8,7 @@ import (
 	"goatb/tensor"
 )
 
-var int8Go = kernel.Define(kernel.Def[Params, tiling]{
-	Name:  "matmul/int8",
-	Class: device.Cube,
-	Supports: func(p *kernel.Problem, a Params) error {
-		_, err := planInt8(p, a)
-		return err
-	},
-	Scratch: func(p *kernel.Problem, a Params) int64 {
-		l, err := planInt8(p, a)
-		if err != nil {
-			return 0
-		}
-		return l.scratch()
-	},
-	Tile: func(p *kernel.Problem, a Params, t *tiling, _ []int64) (kernel.Grid, error) {
-		l, err := planInt8(p, a)
-		*t = l.tiling
-		return l.grid, err
-	},
-	Run:  runInt8,
-	Cost: func(t *tiling, _ []int64) (int64, int64) { return t.cost() },
-})
+var int8Go = kernel.Define(productDef("matmul/int8", planInt8, runInt8))
 
 // planInt8 checks and plans a whole int8 product.
 func planInt8(p *kernel.Problem, a Params) (plan, error) {

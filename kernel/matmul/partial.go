@@ -1,7 +1,6 @@
 package matmul
 
 import (
-	"goatb/device"
 	"goatb/kernel"
 	"goatb/status"
 	"goatb/tensor"
@@ -13,28 +12,7 @@ var partialInt8Go = kernel.Define(partialDef("matmul/partial-int8", tensor.Int32
 
 // partialDef defines a kernel that stores the sum of each chunk of K.
 func partialDef(name string, sum tensor.DType, run func(*kernel.Args, int, *tiling, []int64) error) kernel.Def[Params, tiling] {
-	return kernel.Def[Params, tiling]{
-		Name:  name,
-		Class: device.Cube,
-		Supports: func(p *kernel.Problem, a Params) error {
-			_, err := planPartial(p, a, sum)
-			return err
-		},
-		Scratch: func(p *kernel.Problem, a Params) int64 {
-			l, err := planPartial(p, a, sum)
-			if err != nil {
-				return 0
-			}
-			return l.scratch()
-		},
-		Tile: func(p *kernel.Problem, a Params, t *tiling, _ []int64) (kernel.Grid, error) {
-			l, err := planPartial(p, a, sum)
-			*t = l.tiling
-			return l.grid, err
-		},
-		Run:  run,
-		Cost: func(t *tiling, _ []int64) (int64, int64) { return t.cost() },
-	}
+	return productDef(name, func(p *kernel.Problem, a Params) (plan, error) { return planPartial(p, a, sum) }, run)
 }
 
 // planPartial checks and plans the partial sums of a product.

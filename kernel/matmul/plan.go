@@ -1,6 +1,7 @@
 package matmul
 
 import (
+	"goatb/device"
 	"math"
 
 	"goatb/kernel"
@@ -236,3 +237,33 @@ func (t *plan) book() {
 
 // scratch returns the scratch bytes of the launch.
 func (t *plan) scratch() int64 { return int64(t.grid.Blocks) * t.BlockScratch }
+
+// planner checks and plans a product.
+type planner func(p *kernel.Problem, a Params) (plan, error)
+
+// productDef defines a kernel by its plan: what cannot be planned is not
+// supported.
+func productDef(name string, plan planner, run func(*kernel.Args, int, *tiling, []int64) error) kernel.Def[Params, tiling] {
+	return kernel.Def[Params, tiling]{
+		Name:  name,
+		Class: device.Cube,
+		Supports: func(p *kernel.Problem, a Params) error {
+			_, err := plan(p, a)
+			return err
+		},
+		Scratch: func(p *kernel.Problem, a Params) int64 {
+			l, err := plan(p, a)
+			if err != nil {
+				return 0
+			}
+			return l.scratch()
+		},
+		Tile: func(p *kernel.Problem, a Params, t *tiling, _ []int64) (kernel.Grid, error) {
+			l, err := plan(p, a)
+			*t = l.tiling
+			return l.grid, err
+		},
+		Run:  run,
+		Cost: func(t *tiling, _ []int64) (int64, int64) { return t.cost() },
+	}
+}
