@@ -2,6 +2,7 @@ package mempool
 
 import (
 	"slices"
+	"time"
 
 	"goatb/status"
 )
@@ -47,7 +48,24 @@ type Options struct {
 	// Align is the alignment in bytes, a power of two, of items that ask for
 	// none; 0 stands for DefaultAlign.
 	Align int64
+	// Capacity is an arena in bytes that is good enough: Optimal stops at the
+	// first plan that is no larger. 0 asks for the smallest arena. A plan may be
+	// larger than the capacity: compare Arena.
+	Capacity int64
+	// Nodes bounds the exact search of Optimal, in nodes of the search tree. 0
+	// stands for DefaultNodes, or for no bound where there is a Deadline; a
+	// negative number is no bound. Equal bounds give equal plans.
+	Nodes int64
+	// Deadline bounds the time of the exact search; 0 is no bound. The best plan
+	// so far is returned: it may differ from run to run.
+	Deadline time.Duration
+	// Threads is the number of searches at a time. 0 and 1 search in the caller's
+	// goroutine; with more, plans of one problem may differ from run to run.
+	Threads int
 }
+
+// DefaultNodes bounds the exact search of plans that ask for no other bound.
+const DefaultNodes = 1 << 16
 
 // DefaultOptions asks for the best plan, aligned to DefaultAlign.
 func DefaultOptions() Options { return Options{Solver: Optimal, Align: DefaultAlign} }
