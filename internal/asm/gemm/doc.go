@@ -1,0 +1,2 @@
+// Package gemm holds the inner loops of matrix products.
+package gemm

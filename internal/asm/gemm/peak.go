@@ -1,0 +1,32 @@
+package gemm
+
+import "goatb/internal/cpu"
+
+// Peak is a loop of nothing but independent multiply-add instructions. It shows
+// how fast a core can do them: the limit of products on it.
+type Peak struct {
+	// Name is the data type and the width of the registers, as in "f32/512".
+	Name string
+	// Ops counts the multiplications and additions of one turn of the loop.
+	Ops int
+	// Run does n turns, n >= 1. A thousand take about 10 µs.
+	Run func(n int)
+}
+
+// Peaks lists the loops that f allows, the widest last.
+func Peaks(f cpu.Features) (out []Peak) {
+	for _, p := range peaks {
+		if f.Has(p.needs) {
+			out = append(out, p.Peak)
+		}
+	}
+	return out
+}
+
+type peak struct {
+	needs cpu.Features
+	Peak
+}
+
+// peakChains is the number of instructions of one turn.
+const peakChains = 12

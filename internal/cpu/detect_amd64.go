@@ -1,0 +1,24 @@
+//go:build !noasm
+
+package cpu
+
+import "golang.org/x/sys/cpu"
+
+// detect asks the processor and the system.
+func detect() Features {
+	x := &cpu.X86
+	if !x.HasAVX2 || !x.HasFMA || !x.HasF16C {
+		return None
+	}
+	if !x.HasAVX512F || !x.HasAVX512BW || !x.HasAVX512CD || !x.HasAVX512DQ || !x.HasAVX512VL {
+		return AVX2
+	}
+	f := AVX512
+	if x.HasAVX512VNNI {
+		f |= VNNI
+	}
+	if x.HasAVX512BF16 {
+		f |= BF16
+	}
+	return f
+}
