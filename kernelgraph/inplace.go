@@ -19,7 +19,7 @@ type detoured struct{ from, to Ref }
 func (b *Builder) detour(n *Node) []detoured {
 	var copies []detoured
 	for i, out := range n.Out {
-		if out == Absent || !b.clashes(n, out) {
+		if out == Absent || !b.clashes(n, i) {
 			continue
 		}
 		tmp := b.Temp("detour", b.Desc(out))
@@ -29,15 +29,15 @@ func (b *Builder) detour(n *Node) []detoured {
 	return copies
 }
 
-// clashes reports whether writing out would change an input that the kernel
-// still reads.
-func (b *Builder) clashes(n *Node, out Ref) bool {
-	o := &b.g.Tensors[out]
-	for _, in := range n.In {
+// clashes reports whether writing output i would change an input that the
+// kernel still reads.
+func (b *Builder) clashes(n *Node, i int) bool {
+	o := &b.g.Tensors[n.Out[i]]
+	for j, in := range n.In {
 		if in == Absent {
 			continue
 		}
-		if t := &b.g.Tensors[in]; t.overlaps(o) && !(t.exactly(o) && n.Kernel.InPlace()) {
+		if t := &b.g.Tensors[in]; t.overlaps(o) && !(t.exactly(o) && n.Kernel.InPlace(i, j)) {
 			return true
 		}
 	}

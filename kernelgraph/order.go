@@ -119,10 +119,10 @@ func (s *Sharing) Allowed(in, out Ref) bool {
 // inPlace reports whether a node that uses in and writes out may find both in
 // one memory.
 func (s *Sharing) inPlace(n *Node, in, out Ref) bool {
-	if n.Kind != CopyNode && (n.Kernel == nil || !n.Kernel.InPlace()) {
+	if n.Kernel == nil {
 		return false
 	}
-	for _, w := range n.Out {
+	for i, w := range n.Out {
 		if w == Absent {
 			continue
 		}
@@ -132,8 +132,8 @@ func (s *Sharing) inPlace(n *Node, in, out Ref) bool {
 		if s.g.Tensors[w].Base != out {
 			continue
 		}
-		for _, r := range n.In {
-			if r != Absent && s.g.Tensors[r].Base == in && !s.g.sameWindow(r, w) {
+		for j, r := range n.In {
+			if r != Absent && s.g.Tensors[r].Base == in && !(n.Kernel.InPlace(i, j) && s.g.sameWindow(r, w)) {
 				return false
 			}
 		}

@@ -83,6 +83,7 @@ var swigluGrad = kernel.Define(kernel.Def[struct{}, gluTiling]{
 	Name:    "swiglu-grad/go",
 	Class:   device.Vector,
 	InPlace: true,
+	Pairs:   [][2]int{{0, 1}},
 	Supports: func(p *kernel.Problem, _ struct{}) error {
 		if err := wantFloats(p, 2, 1); err != nil {
 			return err

@@ -35,6 +35,7 @@ var scatterGo = kernel.Define(kernel.Def[ScatterParams, scatterTiling]{
 	Name:    "cachescatter/go",
 	Class:   device.Move,
 	InPlace: true,
+	Pairs:   [][2]int{{0, ScatterKeyCache}, {1, ScatterValueCache}},
 	Supports: func(p *kernel.Problem, a ScatterParams) error {
 		var t scatterTiling
 		return t.measure(p, a)

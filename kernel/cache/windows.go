@@ -49,6 +49,7 @@ var windowsGo = kernel.Define(kernel.Def[WindowsParams, windowsTiling]{
 	Name:    "cachewindows/go",
 	Class:   device.Move,
 	InPlace: true,
+	Pairs:   [][2]int{{0, WindowsKeyCache}, {1, WindowsValueCache}},
 	Supports: func(p *kernel.Problem, a WindowsParams) error {
 		var t windowsTiling
 		return t.measure(p, a)

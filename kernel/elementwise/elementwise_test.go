@@ -70,8 +70,10 @@ func run(t *testing.T, table kernel.Table, p kernel.Problem, in [][]byte, inPlac
 			continue
 		}
 		place := inPlace
-		if !k.InPlace() {
-			place = nil
+		for y, x := range inPlace {
+			if !k.InPlace(y, x) {
+				place = nil
+			}
 		}
 		out := kerneltest.Run(t, kerneltest.Case{Kernel: k, Problem: p, In: in, InPlace: place, Workers: workers(&p)})
 		if first == nil {

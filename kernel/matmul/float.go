@@ -21,7 +21,7 @@ func floatDef(name string, accumulate bool) kernel.Def[Params, tiling] {
 		}
 		return planFloat(p, a)
 	}, runFloat)
-	d.InPlace = accumulate
+	d.InPlace, d.Pairs = accumulate, [][2]int{{0, Acc}}
 	return d
 }
 

@@ -28,6 +28,7 @@ func reduceDef(name string, sum tensor.DType, run func(*kernel.Args, int, *reduc
 		Name:    name,
 		Class:   device.Vector,
 		InPlace: true,
+		Pairs:   [][2]int{{0, Acc}},
 		Supports: func(p *kernel.Problem, a Params) error {
 			var t reduceTiling
 			return planReduce(p, a, sum, &t)

@@ -70,6 +70,7 @@ var rms = kernel.Define(kernel.Def[RMSParams, rmsTiling]{
 	Name:     "rmsnorm/go",
 	Class:    device.Vector,
 	InPlace:  true,
+	Pairs:    [][2]int{{0, rmsX}, {1, rmsResidual}},
 	Supports: supportsRMS,
 	Scratch: func(p *kernel.Problem, _ RMSParams) int64 {
 		return scratchFor(p, rmsBuffers, p.In[rmsGamma].Numel())

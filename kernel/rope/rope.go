@@ -54,6 +54,7 @@ var apply = kernel.Define(kernel.Def[Params, tiling]{
 	Name:     "rope/go",
 	Class:    device.Vector,
 	InPlace:  true,
+	Pairs:    [][2]int{{0, opQ}, {1, opK}},
 	Supports: supports,
 	Scratch: func(p *kernel.Problem, r Params) int64 {
 		return int64(max(p.Machine.Cores, 1)) * 4 * bufferElements(r.Head, p.In[opCos].Dim(-1))

@@ -175,6 +175,7 @@ var chunkScale = kernel.Define(kernel.Def[View, partsTiling]{
 	Name:    "softmax-normalise/chunks",
 	Class:   device.Vector,
 	InPlace: true,
+	Pairs:   [][2]int{{0, 0}},
 	Supports: func(p *kernel.Problem, v View) error {
 		return checkParts(p, v, []operandKind{wide, perChunk}, []operandKind{data})
 	},
