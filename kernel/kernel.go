@@ -3,7 +3,6 @@ package kernel
 import (
 	"fmt"
 	"reflect"
-	"slices"
 	"unsafe"
 
 	"goatb/device"
@@ -24,12 +23,8 @@ type Def[P comparable, T any] struct {
 	Name string
 	// Class is the engine that the kernel keeps busy.
 	Class device.Class
-	// InPlace says that an output may be exactly the memory of an input. Pairs
-	// lists the pairs of output and input for which it holds, nil for all: a
-	// kernel that reads an operand for more than the element, or the row, that
-	// it writes must leave that operand out.
+	// InPlace says that an output may be exactly the memory of an input.
 	InPlace bool
-	Pairs   [][2]int
 	// Supports returns why the kernel cannot do p, or nil. A nil Supports
 	// supports everything.
 	Supports func(p *Problem, a P) error
@@ -41,6 +36,13 @@ type Def[P comparable, T any] struct {
 	// Tile fills the zeroed tiling. It checks the host values that it reads:
 	// a value that would lead Run outside its operands is an error.
 	Tile func(p *Problem, a P, t *T, tail []int64) (Grid, error)
+	// TileOn says where Tile may run, and so both places and names the function
+	// of a device tiling; the zero value means OnHost. With OnAICPU the problem
+	// is read back from device memory: it has descriptors, parameters, machine,
+	// options and the values of Problem.Val, and Tile reads nothing else. It
+	// then takes all-zero values too, with which a graph is planned whose
+	// values are not known yet.
+	TileOn Placement
 	// Run computes block `block` of a.Blocks. Blocks run in any order and at
 	// once; a result must not depend on the number of workers unless the
 	// kernel's comment says so.
@@ -55,31 +57,42 @@ type Kernel struct {
 	name     string
 	class    device.Class
 	inPlace  bool
-	pairs    [][2]int
+	tileOn   Placement
 	program  device.Program
 	supports func(p *Problem) error
 	scratch  func(p *Problem) int64
 	tail     func(p *Problem) int
 	tile     func(p *Problem, dst []byte) (Grid, error)
+	params   paramCodec
 	size     int
 }
 
 // Define makes a kernel. It panics when T holds pointers, P is not plain data,
-// or Tile or Run is missing: that is a fault of the program, found when the
-// package is loaded.
+// Tile or Run is missing, or TileOn has a place that does not exist: that is a
+// fault of the program, found when the package is loaded.
 func Define[P comparable, T any](d Def[P, T]) *Kernel {
 	if d.Tile == nil || d.Run == nil {
 		panic(fmt.Sprintf("kernel %s: want a tiling and a compute function", d.Name))
+	}
+	if d.TileOn&^allPlaces != 0 {
+		panic(fmt.Sprintf("kernel %s: want tiling placements of %s, got %s", d.Name, allPlaces, d.TileOn))
 	}
 	mustBePlain(d.Name, reflect.TypeFor[T]())
 	mustBePlain(d.Name, reflect.TypeFor[P]())
 	size := int(unsafe.Sizeof(*new(T)))
 	size = (size + 7) &^ 7
-	k := &Kernel{name: d.Name, class: d.Class, inPlace: d.InPlace, pairs: d.Pairs, size: size}
+	k := &Kernel{name: d.Name, class: d.Class, inPlace: d.InPlace, tileOn: d.TileOn, size: size}
+	if k.tileOn == 0 {
+		k.tileOn = OnHost
+	}
+	k.params = paramCodec{
+		size: int(unsafe.Sizeof(*new(P))), align: int(unsafe.Alignof(*new(P))),
+		encode: encodeParams[P], view: viewParams[P],
+	}
 	k.supports = func(p *Problem) error {
-		a, ok := p.Params.(P)
+		a, ok := paramsOf[P](p)
 		if !ok {
-			return status.Errorf(status.ErrInternal, "want params %T, got %T", *new(P), p.Params)
+			return wrongParams[P](p)
 		}
 		if d.Supports == nil {
 			return nil
@@ -90,17 +103,17 @@ func Define[P comparable, T any](d Def[P, T]) *Kernel {
 		if d.Scratch == nil {
 			return 0
 		}
-		return d.Scratch(p, p.Params.(P))
+		return d.Scratch(p, mustParams[P](p))
 	}
 	k.tail = func(p *Problem) int {
 		if d.Tail == nil {
 			return 0
 		}
-		return d.Tail(p, p.Params.(P))
+		return d.Tail(p, mustParams[P](p))
 	}
 	k.tile = func(p *Problem, dst []byte) (Grid, error) {
 		t, tail := split[T](dst, size)
-		return d.Tile(p, p.Params.(P), t, tail)
+		return d.Tile(p, mustParams[P](p), t, tail)
 	}
 	k.program = device.Program{
 		Name: d.Name,
@@ -146,10 +159,11 @@ func (k *Kernel) Name() string { return k.name }
 // Class returns the engine that the kernel keeps busy.
 func (k *Kernel) Class() device.Class { return k.class }
 
-// InPlace reports whether output `out` may be exactly the memory of input `in`.
-func (k *Kernel) InPlace(out, in int) bool {
-	return k.inPlace && (k.pairs == nil || slices.Contains(k.pairs, [2]int{out, in}))
-}
+// InPlace reports whether an output may be exactly the memory of an input.
+func (k *Kernel) InPlace() bool { return k.inPlace }
+
+// TileOn returns the places where Tile may run.
+func (k *Kernel) TileOn() Placement { return k.tileOn }
 
 // Program returns what a device launches.
 func (k *Kernel) Program() *device.Program { return &k.program }
