@@ -38,7 +38,9 @@ type Problem struct {
 	In, Out []tensor.Desc
 	// Val describes the tensors whose values the tiling reads.
 	Val []tensor.Desc
-	// Params is the kernel's parameter struct: comparable, without pointers.
+	// Params is the kernel's parameter struct: comparable, without pointers; in
+	// a problem that was read back from bytes a view of it, see
+	// Kernel.ViewParams.
 	Params any
 	// Machine and Options say where and how it will run.
 	Machine Machine
