@@ -3,6 +3,7 @@ package kernel
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"unsafe"
 
 	"goatb/device"
@@ -23,8 +24,12 @@ type Def[P comparable, T any] struct {
 	Name string
 	// Class is the engine that the kernel keeps busy.
 	Class device.Class
-	// InPlace says that an output may be exactly the memory of an input.
+	// InPlace says that an output may be exactly the memory of an input. Pairs
+	// lists the pairs of output and input for which it holds, nil for all: a
+	// kernel that reads an operand for more than the element, or the row, that
+	// it writes must leave that operand out.
 	InPlace bool
+	Pairs   [][2]int
 	// Supports returns why the kernel cannot do p, or nil. A nil Supports
 	// supports everything.
 	Supports func(p *Problem, a P) error
@@ -57,6 +62,7 @@ type Kernel struct {
 	name     string
 	class    device.Class
 	inPlace  bool
+	pairs    [][2]int
 	tileOn   Placement
 	program  device.Program
 	supports func(p *Problem) error
@@ -81,7 +87,7 @@ func Define[P comparable, T any](d Def[P, T]) *Kernel {
 	mustBePlain(d.Name, reflect.TypeFor[P]())
 	size := int(unsafe.Sizeof(*new(T)))
 	size = (size + 7) &^ 7
-	k := &Kernel{name: d.Name, class: d.Class, inPlace: d.InPlace, tileOn: d.TileOn, size: size}
+	k := &Kernel{name: d.Name, class: d.Class, inPlace: d.InPlace, pairs: d.Pairs, tileOn: d.TileOn, size: size}
 	if k.tileOn == 0 {
 		k.tileOn = OnHost
 	}
@@ -159,8 +165,10 @@ func (k *Kernel) Name() string { return k.name }
 // Class returns the engine that the kernel keeps busy.
 func (k *Kernel) Class() device.Class { return k.class }
 
-// InPlace reports whether an output may be exactly the memory of an input.
-func (k *Kernel) InPlace() bool { return k.inPlace }
+// InPlace reports whether output `out` may be exactly the memory of input `in`.
+func (k *Kernel) InPlace(out, in int) bool {
+	return k.inPlace && (k.pairs == nil || slices.Contains(k.pairs, [2]int{out, in}))
+}
 
 // TileOn returns the places where Tile may run.
 func (k *Kernel) TileOn() Placement { return k.tileOn }
