@@ -85,6 +85,29 @@ type Stream interface {
 	Close() error
 }
 
+// BatchStream is a stream that takes several kernels in one call at less cost
+// than one by one.
+type BatchStream interface {
+	Stream
+	// LaunchAll is Launch for each of ls in order. It returns how many were
+	// enqueued and the error of the first that was refused.
+	LaunchAll(ls []Launch) (int, error)
+}
+
+// LaunchAll enqueues ls on s in order, in one call where s can. It returns how
+// many were enqueued and the error of the first that was refused.
+func LaunchAll(s Stream, ls []Launch) (int, error) {
+	if b, ok := s.(BatchStream); ok && len(ls) > 1 {
+		return b.LaunchAll(ls)
+	}
+	for i := range ls {
+		if err := s.Launch(&ls[i]); err != nil {
+			return i, err
+		}
+	}
+	return len(ls), nil
+}
+
 // StreamStats counts what a stream has seen.
 type StreamStats struct {
 	// Launches, Copies and CopiedBytes count enqueued work.

@@ -126,20 +126,34 @@ func (r *Runner) enqueueSteps(move bool) error {
 	if err := r.forkStreams(); err != nil {
 		return err
 	}
+	e := r.env
+	r.held = held{}
+	r.together = !r.policy.Fences() && !e.SyncKernel && e.Overflow == nil && !(e.CompareTiling && r.policy.UsesRings())
 	for i := range r.plan.steps {
 		s := &r.plan.steps[i]
-		if s.kernel < 0 {
+		if s.kernel >= 0 {
+			if err := r.enqueueKernel(s.kernel, move); err != nil {
+				return err
+			}
+		} else {
+			if err := r.launchHeld(); err != nil {
+				return err
+			}
 			if err := r.enqueueOther(i, s.node); err != nil {
 				return err
 			}
-		} else if err := r.enqueueKernel(s.kernel, move); err != nil {
-			return err
 		}
-		if s.runnerEnd && r.env.SyncRunner {
+		if s.runnerEnd && e.SyncRunner {
+			if err := r.launchHeld(); err != nil {
+				return err
+			}
 			if err := r.job.Streams[s.node.Stream].Synchronize(context.Background()); err != nil {
 				return err
 			}
 		}
+	}
+	if err := r.launchHeld(); err != nil {
+		return err
 	}
 	if move {
 		return r.policy.Flush(&r.job)
@@ -147,31 +161,39 @@ func (r *Runner) enqueueSteps(move bool) error {
 	return nil
 }
 
+// enqueueKernel moves kernel k's tiling where that is asked for and hands its
+// launch to the held ones. They go to the device at once where something looks
+// at single kernels.
 func (r *Runner) enqueueKernel(k int, move bool) error {
 	if r.skip[k] {
 		r.tally.skipped++
 		return nil
 	}
-	l := &r.launches[k]
 	if move {
-		if err := r.policy.Move(&r.job, k); err != nil {
+		if err := r.move(k); err != nil {
 			return err
 		}
 	}
 	if err := r.policy.Before(&r.job, k); err != nil {
-		return l.Label.Place(err)
+		return r.launches[k].Label.Place(err)
 	}
-	stream := r.job.Streams[r.plan.slots[k].Stream]
+	id := r.plan.slots[k].Stream
+	stream := r.job.Streams[id]
 	compare := r.env.CompareTiling && r.policy.UsesRings()
 	if compare {
 		if err := r.compareTiling(k, stream, "before"); err != nil {
 			return err
 		}
 	}
-	if err := stream.Launch(l); err != nil {
-		return l.Label.Place(err)
+	if err := r.hold(k, id); err != nil {
+		return err
 	}
-	r.tally.kernels++
+	if r.together {
+		return nil
+	}
+	if err := r.launchHeld(); err != nil {
+		return err
+	}
 	if r.env.SyncKernel {
 		if err := stream.Synchronize(context.Background()); err != nil {
 			return err
@@ -186,6 +208,17 @@ func (r *Runner) enqueueKernel(k int, move bool) error {
 		return r.scanOverflow(k, stream)
 	}
 	return nil
+}
+
+// move moves the tiling of kernel k. One that has to be looked up or computed
+// first keeps no launch waiting.
+func (r *Runner) move(k int) error {
+	if r.current[k] == nil {
+		if err := r.launchHeld(); err != nil {
+			return err
+		}
+	}
+	return r.policy.Move(&r.job, k)
 }
 
 func (r *Runner) enqueueOther(i int, n *kernelgraph.Node) error {

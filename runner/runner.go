@@ -38,6 +38,10 @@ type Runner struct {
 	// when it has to be looked up.
 	current []*tilingcache.Entry
 	skip    []bool
+	held    held
+	// together says that the launch at hand may hold kernels back to launch
+	// them together.
+	together bool
 
 	// values holds the host values of the last launch by input.
 	values [][]int64

@@ -17,6 +17,9 @@ func (KernelFollow) UsesCopyStream() bool { return false }
 // Ahead is false: tiling and launching alternate.
 func (KernelFollow) Ahead() bool { return false }
 
+// Fences is false: a launch carries what it needs.
+func (KernelFollow) Fences() bool { return false }
+
 // Begin has nothing to take.
 func (KernelFollow) Begin(*Job) error { return nil }
 

@@ -26,6 +26,9 @@ func (MultiStream) UsesCopyStream() bool { return true }
 // Ahead is false: the copy of kernel k+1 is enqueued while kernel k runs.
 func (MultiStream) Ahead() bool { return false }
 
+// Fences is true: each kernel waits for its copy.
+func (MultiStream) Fences() bool { return true }
+
 // Begin takes a host and a device block.
 func (MultiStream) Begin(j *Job) error {
 	if len(j.pending) != len(j.Slots) {

@@ -16,6 +16,9 @@ func (Overall) UsesCopyStream() bool { return false }
 // Ahead is true: one copy carries all tilings.
 func (Overall) Ahead() bool { return true }
 
+// Fences is false: Start orders all kernels.
+func (Overall) Fences() bool { return false }
+
 // Begin takes a host and a device block.
 func (Overall) Begin(j *Job) error { return j.takeBlocks() }
 

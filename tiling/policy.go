@@ -19,6 +19,9 @@ type Policy interface {
 	UsesCopyStream() bool
 	// Ahead says that every tiling is moved before the first kernel starts.
 	Ahead() bool
+	// Fences says that Before enqueues work on the kernel's stream, so that the
+	// kernels are launched one by one.
+	Fences() bool
 	// Begin opens a launch: it takes what the launch needs from the rings.
 	Begin(j *Job) error
 	// Move computes the tiling of kernel k and sends it on its way. It does
@@ -30,7 +33,8 @@ type Policy interface {
 	// Start comes before the first kernel is enqueued.
 	Start(j *Job) error
 	// Before completes j.Launches[k] and orders it behind its tiling; the
-	// runner enqueues the launch next.
+	// runner enqueues the launch next or, where the policy does not fence,
+	// soon, in order.
 	Before(j *Job, k int) error
 	// End closes the launch: ring blocks go back by event.
 	End(j *Job) error

@@ -55,15 +55,15 @@ func TestByName(t *testing.T) {
 }
 
 func TestWhatPoliciesUse(t *testing.T) {
-	type needs struct{ rings, copyStream, ahead bool }
+	type needs struct{ rings, copyStream, ahead, fences bool }
 	got := map[string]needs{}
 	for _, p := range tiling.Policies() {
-		got[p.Name()] = needs{p.UsesRings(), p.UsesCopyStream(), p.Ahead()}
+		got[p.Name()] = needs{p.UsesRings(), p.UsesCopyStream(), p.Ahead(), p.Fences()}
 	}
 	assert.Equal(t, map[string]needs{
-		"kernel-follow": {false, false, false},
-		"overall":       {true, false, true},
-		"multi-stream":  {true, true, false},
+		"kernel-follow": {false, false, false, false},
+		"overall":       {true, false, true, false},
+		"multi-stream":  {true, true, false, true},
 	}, got)
 }
 

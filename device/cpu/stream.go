@@ -15,9 +15,11 @@ const maxBlocks = workpool.MaxBlocks
 // Stream is a queue of the CPU device; see device.Stream for its contract.
 //
 // The queue is a ring of slots between the enqueuer and the runner. Slots
-// [head, tail) hold tasks that are not done. Only an enqueuer moves tail, under
-// put; only the runner moves head. The runner is the stream's goroutine or, on
-// an inline device, whoever holds running.
+// [head, tail) hold tasks that are not done, slots [tail, next) tasks that are
+// written but not yet shown to the runner: whoever releases put has moved tail
+// up to next. Only an enqueuer moves tail, under put; only the runner moves
+// head. The runner is the stream's goroutine or, on an inline device, whoever
+// holds running.
 type Stream struct {
 	// Read by both sides, never changed.
 	dev   *Device
@@ -32,6 +34,7 @@ type Stream struct {
 	// The enqueuer's side, guarded by put.
 	put      sync.Mutex
 	space    *sync.Cond // signalled when a full queue has drained somewhat
+	next     uint64
 	headSeen uint64
 	operands arena[device.Buffer]
 	tilings  arena[byte]
@@ -91,23 +94,45 @@ func newStream(d *Device, id int) *Stream {
 // Launch enqueues a kernel.
 func (s *Stream) Launch(l *device.Launch) error {
 	s.put.Lock()
-	t, err := s.nextSlot(func() error { return checkLaunch(l) })
-	if err != nil {
+	if err := s.write(l); err != nil {
 		s.put.Unlock()
 		return err
 	}
-	index := s.tail.Load()
+	s.publish()
+	return nil
+}
+
+// LaunchAll enqueues kernels under one lock and shows them to the runner at
+// once.
+func (s *Stream) LaunchAll(ls []device.Launch) (int, error) {
+	s.put.Lock()
+	for i := range ls {
+		if err := s.write(&ls[i]); err != nil {
+			s.publish()
+			return i, err
+		}
+	}
+	s.publish()
+	return len(ls), nil
+}
+
+// write puts a kernel into the next slot; put is held.
+func (s *Stream) write(l *device.Launch) error {
+	t, err := s.nextSlot(func() error { return checkLaunch(l) })
+	if err != nil {
+		return err
+	}
 	t.kind, t.prog, t.blocks, t.key, t.label = launchTask, l.Program, l.Blocks, l.Key, l.Label
 	t.a, t.b, t.inline = l.Scratch, l.Tiling, l.Inline != nil
 	t.bufsAt, t.dataAt = s.operands.next, s.tilings.next
-	t.bufs = s.takeOperands(t, len(l.Buffers), index)
+	t.bufs = s.takeOperands(t, len(l.Buffers))
 	copy(t.bufs, l.Buffers)
 	if t.inline {
-		t.data = s.takeTiling(t, len(l.Inline), index)
+		t.data = s.takeTiling(t, len(l.Inline))
 		copy(t.data, l.Inline)
 	}
 	s.stats.Launches++
-	s.publish(index)
+	s.next++
 	return nil
 }
 
@@ -188,14 +213,18 @@ func (s *Stream) nextSlot(check func() error) (*task, error) {
 				return nil, err
 			}
 		}
-		tail := s.tail.Load()
-		if tail-s.headSeen >= s.depth {
+		if s.next-s.headSeen >= s.depth {
 			s.headSeen = s.head.Load()
 		}
-		if tail-s.headSeen < s.depth {
-			return &s.slots[tail&s.mask].task, nil
+		if s.next-s.headSeen < s.depth {
+			return &s.slots[s.next&s.mask].task, nil
 		}
-		s.stall(tail)
+		if s.next != s.tail.Load() {
+			s.publish()
+			s.put.Lock()
+			continue
+		}
+		s.stall(s.next)
 	}
 }
 
@@ -220,13 +249,14 @@ func (s *Stream) lowMark() uint64 { return s.depth - max(s.depth/4, 1) }
 // enqueue publishes a task that takes nothing from the arenas.
 func (s *Stream) enqueue(t *task) {
 	t.bufsAt, t.dataAt = s.operands.next, s.tilings.next
-	s.publish(s.tail.Load())
+	s.next++
+	s.publish()
 }
 
-// publish makes the slot at index visible to the runner, releases put and sees
-// to it that somebody runs the task.
-func (s *Stream) publish(index uint64) {
-	s.tail.Store(index + 1)
+// publish shows the written slots to the runner, releases put and sees to it
+// that somebody runs the tasks.
+func (s *Stream) publish() {
+	s.tail.Store(s.next)
 	if s.dev.cfg.inline {
 		s.drain()
 		return
@@ -236,7 +266,7 @@ func (s *Stream) publish(index uint64) {
 }
 
 // takeOperands returns room for n buffers.
-func (s *Stream) takeOperands(t *task, n int, index uint64) []device.Buffer {
+func (s *Stream) takeOperands(t *task, n int) []device.Buffer {
 	if n == 0 {
 		return nil
 	}
@@ -244,7 +274,7 @@ func (s *Stream) takeOperands(t *task, n int, index uint64) []device.Buffer {
 	room := (n + operandGrain - 1) &^ (operandGrain - 1)
 	for range 2 {
 		oldest := a.next
-		if from := max(s.headSeen, a.base); from < index {
+		if from := max(s.headSeen, a.base); from < s.next {
 			oldest = s.slots[from&s.mask].bufsAt
 		}
 		if m := a.take(room, oldest); m != nil {
@@ -252,18 +282,18 @@ func (s *Stream) takeOperands(t *task, n int, index uint64) []device.Buffer {
 		}
 		s.headSeen = s.head.Load()
 	}
-	a.grow(make([]device.Buffer, grown(len(a.mem), room, 1024)), index)
+	a.grow(make([]device.Buffer, grown(len(a.mem), room, 1024)), s.next)
 	t.bufsAt = 0
 	return a.take(room, 0)[:n:n]
 }
 
 // takeTiling returns room for n bytes at an aligned address.
-func (s *Stream) takeTiling(t *task, n int, index uint64) []byte {
+func (s *Stream) takeTiling(t *task, n int) []byte {
 	a := &s.tilings
 	room := max(n+tilingAlign-1, tilingAlign) &^ (tilingAlign - 1)
 	for range 2 {
 		oldest := a.next
-		if from := max(s.headSeen, a.base); from < index {
+		if from := max(s.headSeen, a.base); from < s.next {
 			oldest = s.slots[from&s.mask].dataAt
 		}
 		if m := a.take(room, oldest); m != nil {
@@ -271,7 +301,7 @@ func (s *Stream) takeTiling(t *task, n int, index uint64) []byte {
 		}
 		s.headSeen = s.head.Load()
 	}
-	a.grow(alignedBytes(grown(len(a.mem), room, 16<<10)), index)
+	a.grow(alignedBytes(grown(len(a.mem), room, 16<<10)), s.next)
 	t.dataAt = 0
 	return a.take(room, 0)[:n:n]
 }
