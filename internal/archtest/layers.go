@@ -35,10 +35,13 @@ var layers = []row{
 	{level: 3, pattern: "mempool"},
 	{level: 3, pattern: "kernel"},
 
-	{level: 4, pattern: "kernel/*"},
+	{level: 4, pattern: "kernel/*", beside: []string{"kernel/parts"}},
+	{level: 4, pattern: "kernel/parts"},
 	{level: 4, pattern: "kernel/kerneltest", suite: true},
 	{level: 4, pattern: "tilingcache"},
 	{level: 4, pattern: "tiling"},
+	{level: 4, pattern: "tiling/sink", beside: []string{"tiling/sink/*"}},
+	{level: 4, pattern: "tiling/sink/*", beside: []string{"tiling/sink/*"}},
 	{level: 4, pattern: "tiling/tilingtest", beside: []string{"tiling"}, suite: true},
 
 	{level: 5, pattern: "kernelgraph"},
