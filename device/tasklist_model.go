@@ -16,6 +16,16 @@ type ModelDevice interface {
 	Load(l *TaskList) (Model, error)
 }
 
+// LimitsOf asks a device for what lists are checked against.
+func LimitsOf(d ModelDevice) (Limits, error) {
+	update, err := d.Capability(CapTaskUpdate)
+	if err != nil {
+		return Limits{}, err
+	}
+	blocks, err := d.Capability(CapMaxBlocks)
+	return Limits{TaskUpdate: update == 1, MaxBlocks: int(blocks)}, err
+}
+
 // Capability is a question to a device.
 type Capability uint8
 
@@ -87,7 +97,8 @@ type Write struct {
 type TaskState struct {
 	// Blocks and Key are the kernel's parameters, those of the last update once
 	// there was one. Blocks is BlocksPending for a kernel that is tiled on the
-	// device and was not yet.
+	// device and was not yet. For a super kernel Blocks is the largest block dim
+	// of its kernels and Key that of the last of them.
 	Blocks uint32
 	Key    uint64
 	// Runs counts executions of the task.
