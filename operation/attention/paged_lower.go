@@ -2,9 +2,9 @@ package attention
 
 import (
 	"goatb/kernel/paged"
+	"goatb/kernel/parts"
 	"goatb/kernelgraph"
 	"goatb/operation"
-	"goatb/tensor"
 )
 
 // Lower calls one kernel, or two where a long context has to be cut to keep
@@ -28,12 +28,7 @@ func (p PagedAttention) Lower(b *kernelgraph.Builder, q *operation.Query) error 
 	if !paged.Split(params, b.Machine(), query.Dim(0), longest, dv) {
 		return b.Kernel(call)
 	}
-	parts := b.Temp("parts", tensor.Of(tensor.Float32, query.Dim(0), query.Dim(1), paged.NumParts(longest), dv+2))
-	call.Name, call.Table, call.Out = "parts", paged.Parts, []kernelgraph.Ref{parts}
-	if err := b.Kernel(call); err != nil {
-		return err
-	}
-	return b.Kernel(kernelgraph.Call{Name: "merge", Table: paged.Merge, Params: params, In: []kernelgraph.Ref{parts}, Out: []kernelgraph.Ref{b.Out(0)}, Val: call.Val})
+	return inParts(b, call, paged.Parts, parts.Desc(query.Dim(0)*query.Dim(1), parts.Count(longest), dv))
 }
 
 func (p PagedAttention) kernelParams() paged.Params {

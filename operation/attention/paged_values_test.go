@@ -121,7 +121,7 @@ func TestPagedSplit(t *testing.T) {
 			change(c)
 			c.build()
 			var outs [][]byte
-			for cores, want := range map[int]string{1: "paged/go", 2: "pagedparts/go pagedmerge/go", 16: "pagedparts/go pagedmerge/go"} {
+			for cores, want := range map[int]string{1: "paged/go", 2: "pagedparts/go parts/merge", 16: "pagedparts/go parts/merge"} {
 				c.machine = kernel.Machine{Cores: cores, L1: 32 << 10, L2: 1 << 20}
 				require.Equal(t, want, c.kernels(t), "%d cores", cores)
 				c.check(t)

@@ -47,9 +47,11 @@ func (s *selfPorts) hostPorts() (ports [4]int, n int) {
 	return ports, n
 }
 
-// Lower writes the new rows into the caches and attends: two kernels, or one
-// where there is nothing to write. A ring cache is written last, since its new
-// rows may replace keys that older rows still see.
+// Lower writes the new rows into the caches, where there are any, and attends:
+// with one kernel, or two where long keys have to be cut to keep all cores
+// busy. That choice hangs on descriptors alone: growing lengths keep the plan,
+// and both give the same bits. A ring cache is written last, since its new rows
+// may replace keys that older rows still see.
 func (p SelfAttention) Lower(b *kernelgraph.Builder, q *operation.Query) error {
 	c := selfCheck{Query: q, p: &p, s: p.ports()}
 	if err := c.sizes(); err != nil {
@@ -99,10 +101,14 @@ func (c *selfCheck) attend(b *kernelgraph.Builder, a attention.Params) error {
 			in[at] = b.In(port)
 		}
 	}
-	return b.Kernel(kernelgraph.Call{
+	call := kernelgraph.Call{
 		Name: "attend", Table: attention.Attend, Params: a,
 		In: in, Out: []kernelgraph.Ref{b.Out(0)}, Val: c.values(b),
-	})
+	}
+	if !attention.Split(a, b.Machine()) {
+		return b.Kernel(call)
+	}
+	return inParts(b, call, attention.Parts, a.PartsDesc())
 }
 
 // values names the tensors whose host values the kernels read.
