@@ -32,8 +32,12 @@ func (d *Desc) Dim(i int) int64 { return d.Shape.Dim(i) }
 func (d *Desc) Numel() int64 { return d.Shape.Numel() }
 
 // Bytes returns the byte size, 0 when the descriptor has no size: an unknown
-// type, a bad shape, or a product that leaves int64.
+// type, a bad shape, or a product that leaves int64. It is that of the elements,
+// except in layout Panels.
 func (d *Desc) Bytes() int64 {
+	if d.Format == Panels {
+		return d.panelsBytes()
+	}
 	n, size := d.Shape.Numel(), d.DType.Size()
 	if size == 0 || n > math.MaxInt64/size {
 		return 0

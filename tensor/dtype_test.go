@@ -132,6 +132,7 @@ func TestFormats(t *testing.T) {
 		{NCDHW, "ncdhw", 30},
 		{NDC1HWC0, "ndc1hwc0", 32},
 		{FractalZ3D, "fractal_z_3d", 33},
+		{Panels, "panels", -1},
 	} {
 		assert.Equal(t, tt.name, tt.f.String())
 		assert.Equal(t, tt.acl, tt.f.ACL(), tt.name)
@@ -145,7 +146,7 @@ func TestFormats(t *testing.T) {
 		require.NoError(t, json.Unmarshal(text, &back))
 		assert.Equal(t, tt.f, back)
 	}
-	assert.EqualValues(t, 13, numFormats, "the table above covers every layout")
+	assert.EqualValues(t, 14, numFormats, "the table above covers every layout")
 	assert.Equal(t, ND, Format(0))
 
 	assert.Equal(t, "format(77)", Format(77).String())

@@ -9,8 +9,8 @@ import (
 // Format is the layout of a tensor's elements. The zero Format is ND.
 type Format uint8
 
-// Layouts. Operations compute on ND and FractalNZ; the others are labels that
-// operation tables refuse.
+// Layouts. Operations compute on ND, FractalNZ and Panels; the others are labels
+// that operation tables refuse.
 const (
 	// ND is row-major and contiguous.
 	ND Format = iota
@@ -29,6 +29,17 @@ const (
 	NCDHW
 	NDC1HWC0
 	FractalZ3D
+	// Panels is the layout of constant weights [n, k] or [b, n, k] that the
+	// embedded device multiplies with at full speed; ATB does not have it. A
+	// panel holds 32 rows of the matrix, that is 32 columns of the product, with
+	// k running inside: element (r, k) of a matrix lies in panel r/32 at
+	//
+	//	k/s*32*s + r%32*s + k%s        s = PanelStep of the type
+	//
+	// Both r and k are rounded up with zeros. Behind each int8 panel there are 32
+	// int32: 128 times the sum of each of its rows. A tensor of this layout is
+	// longer than its elements and can be neither reshaped nor cut.
+	Panels
 	numFormats
 )
 
@@ -49,6 +60,7 @@ var formatInfo = [numFormats]struct {
 	NCDHW:           {"ncdhw", 30},
 	NDC1HWC0:        {"ndc1hwc0", 32},
 	FractalZ3D:      {"fractal_z_3d", 33},
+	Panels:          {"panels", -1},
 }
 
 // String returns the layout's lower-case name.
@@ -59,7 +71,7 @@ func (f Format) String() string {
 	return formatInfo[f].name
 }
 
-// ACL returns ATB's numeric id of the layout.
+// ACL returns ATB's numeric id of the layout, -1 where it has none.
 func (f Format) ACL() int {
 	if f >= numFormats {
 		return -1

@@ -7,7 +7,7 @@ import "golang.org/x/sys/cpu"
 // detect asks the processor and the system.
 func detect() Features {
 	x := &cpu.X86
-	if !x.HasAVX2 || !x.HasFMA || !x.HasF16C {
+	if !x.HasAVX2 || !x.HasFMA || !x.HasF16C || !x.HasBMI2 {
 		return None
 	}
 	if !x.HasAVX512F || !x.HasAVX512BW || !x.HasAVX512CD || !x.HasAVX512DQ || !x.HasAVX512VL {

@@ -1,7 +1,7 @@
 // Package cpu says which instruction sets the assembly of this module may use.
 //
 // The levels are ordered: None < AVX2 < AVX512. A level promises everything
-// below it. AVX2 means AVX2, FMA and F16C; AVX512 means F, BW, CD, DQ and VL.
+// below it. AVX2 means AVX2, FMA, F16C and BMI2; AVX512 means F, BW, CD, DQ and VL.
 // VNNI and BF16 come on top of AVX512 and are asked for by name.
 //
 // Code asks Active where it chooses a kernel and keeps the answer: a kernel is

@@ -9,7 +9,7 @@ type Features uint32
 const (
 	// None is plain Go.
 	None Features = 0
-	// AVX2 is AVX2 with FMA and F16C: 16 registers of 32 bytes.
+	// AVX2 is AVX2 with FMA, F16C and BMI2: 16 registers of 32 bytes.
 	AVX2 Features = 1 << (iota - 1)
 	avx512
 	vnni

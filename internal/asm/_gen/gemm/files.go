@@ -7,5 +7,9 @@ import "goatb/internal/asm/gen/target"
 func Files() []target.File {
 	return []target.File{
 		{Package: "gemm", Name: "peak", Build: peak},
+		{Package: "gemm", Name: "tile_f32_avx512", Build: tileF32AVX512},
+		{Package: "gemm", Name: "tile_f32_avx2", Build: tileF32AVX2},
+		{Package: "gemm", Name: "transpose_avx512", Build: transposeAVX512},
+		{Package: "gemm", Name: "transpose_avx2", Build: transposeAVX2},
 	}
 }

@@ -1,0 +1,52 @@
+package gemm
+
+import "goatb/internal/cpu"
+
+// PanelColumns is the number of columns of a panel of weights.
+const PanelColumns = 32
+
+// Tile multiplies a packed group of rows with columns of a panel of weights:
+//
+//	c[r][j] = sum over s of a[s][r] * b[s][j]      (+ c[r][j] with add)
+//
+// Each of the steps s takes one 4-byte word of every row and every column: an
+// f32, two bf16 or four int8 along K. a holds steps × rows words, b steps × 32
+// words, of which the tile uses the first Columns; c is f32, or int32 for int8,
+// its rows stride elements apart. The sum of an element starts from 0 and takes
+// the steps in order, whatever the tile's rows: a row gives the same bits in
+// every tile. next is what will be multiplied after b; its cache lines are
+// fetched as b is walked, and it may be any address.
+type Tile func(steps int, a, b, c *byte, stride int, add bool, next *byte)
+
+// Elem is the element type of a set of loops.
+type Elem uint8
+
+// Element types.
+const (
+	F32 Elem = iota
+	BF16
+	Int8
+)
+
+// Step returns the elements of K in a word.
+func (e Elem) Step() int64 { return [...]int64{F32: 1, BF16: 2, Int8: 4}[e] }
+
+// Set is the loops for an element type.
+type Set struct {
+	// Name tells the instructions, as in "avx512-bf16"; Needs are the sets that
+	// have them.
+	Name  string
+	Needs cpu.Features
+	Elem  Elem
+	// Rows holds the tiles of 1, 2, ... rows.
+	Rows []Tile
+	// Columns is the width of a tile: 32, or 16 for half a panel.
+	Columns int64
+	Transpose
+}
+
+// MaxRows is the number of rows of the largest tile.
+func (s *Set) MaxRows() int64 { return int64(len(s.Rows)) }
+
+// Sets lists all sets that the program holds, the fastest first.
+func Sets() []Set { return sets }

@@ -1,0 +1,20 @@
+//go:build amd64 && !noasm
+
+package gemm
+
+import "goatb/internal/cpu"
+
+var sets = []Set{
+	{Name: "avx512", Needs: cpu.AVX512, Elem: F32, Columns: 32, Transpose: turnAVX512, Rows: []Tile{
+		tileF32x1AVX512, tileF32x2AVX512, tileF32x3AVX512, tileF32x4AVX512, tileF32x5AVX512, tileF32x6AVX512, tileF32x7AVX512,
+		tileF32x8AVX512, tileF32x9AVX512, tileF32x10AVX512, tileF32x11AVX512, tileF32x12AVX512, tileF32x13AVX512, tileF32x14AVX512,
+	}},
+	{Name: "avx2", Needs: cpu.AVX2, Elem: F32, Columns: 16, Transpose: turnAVX2, Rows: []Tile{
+		tileF32x1AVX2, tileF32x2AVX2, tileF32x3AVX2, tileF32x4AVX2, tileF32x5AVX2, tileF32x6AVX2,
+	}},
+}
+
+var (
+	turnAVX512 = Transpose{16, transposeAVX512}
+	turnAVX2   = Transpose{8, transposeAVX2}
+)

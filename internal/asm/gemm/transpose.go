@@ -1,0 +1,16 @@
+package gemm
+
+// Transpose turns rows of words into steps of a packed group or panel:
+//
+//	dst[s*dstStride + 4*r] = src[r*srcStride + 4*s] ^ flip, s < words, r < rows
+//
+// Strides are in bytes. A step is stored as Width words whatever the rows: those
+// behind the last row repeat it, and the next step, which is stored later, may
+// lie over them. So dst has room for Width words from its last step on.
+type Transpose struct {
+	// Width is the most rows that Turn takes, and the words that it stores for
+	// each step.
+	Width int64
+	// Turn does it for 1 to Width rows of at least one word.
+	Turn func(words int, dst *byte, dstStride int, src *byte, srcStride int, rows int, flip uint32)
+}
