@@ -162,6 +162,10 @@ func selfSamples() []sample {
 		{"SelfAttention slopes", scaledSelf(pa, attention.SelfMaskALiBiCompress, 0.5), scaledSelf(pa, attention.SelfMaskALiBiCompress, 1), tokens(mask, slopes)},
 		{"SelfAttention decoder", decoder, nil, cached(true)},
 		{"SelfAttention bypass", bypass, scaledBypass(bypass, 2), cached(false)},
+		{"SelfAttention in parts", bypass, scaledBypass(bypass, 2), func(r *rand.Rand, n int64) []operand {
+			slots := 2000 + n
+			return []operand{draw(r, 1, 8), draw(r, 1, 1, slots, 4), draw(r, 1, 1, slots, 4), lengths(int32(slots)), lengths(1), lengths(0)}
+		}},
 		{"SelfAttention prefix", prefix, nil, func(r *rand.Rand, n int64) []operand {
 			return []operand{draw(r, 2, 8), draw(r, 4, n, 1, 4), draw(r, 4, n, 1, 4), below(r, 4, 2, 2), lengths(1, 1), lengths(int32(1+r.Int64N(2*n)), int32(1+r.Int64N(2*n)))}
 		}},

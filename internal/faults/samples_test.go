@@ -44,18 +44,19 @@ func TestSamplesHoldEveryOperation(t *testing.T) {
 }
 
 // Liveness and scratch inside operations are at stake only where an operation
-// is several kernels with a tensor between them.
+// is several kernels with a tensor between them. Five types of operation are
+// there in such a form, each with another reason for it.
 func TestSamplesHoldOperationsOfSeveralKernels(t *testing.T) {
-	several := map[string]bool{}
+	several := map[string][]string{}
 	for _, s := range samples() {
 		c := newBed(t).ready(s.spec, s.in(random(1), 4)...)
 		if len(c.op.Graph().Nodes) > 1 && len(c.op.Workspace().Lives) > 0 {
-			several[s.name] = true
+			name := s.spec.Signature().Name
+			several[name] = append(several[name], s.name)
 		}
 	}
-	assert.GreaterOrEqual(t, len(several), 5, "%v", several)
-	for _, name := range []string{"Softmax in parts", "PagedAttention in parts", "RmsNorm quant"} {
-		assert.True(t, several[name], name)
+	for _, name := range []string{"LinearOperation", "RmsNormOperation", "PagedAttentionOperation", "SoftmaxOperation", "SelfAttentionOperation"} {
+		assert.NotEmpty(t, several[name], "%s; there are %v", name, several)
 	}
 }
 

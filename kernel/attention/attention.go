@@ -9,16 +9,40 @@ import (
 // package number them, one output.
 var Attend = kernel.Table{attend}
 
+// Parts holds the kernels that do the parts of a row's keys apart: inputs and
+// values as Attend, but no quantisation; the output is what PartsDesc
+// describes, for parts.Merge.
+var Parts = kernel.Table{attendParts}
+
 var attend = kernel.Define(kernel.Def[Params, tiling]{
 	Name:     "attention/go",
 	Class:    device.Mix,
 	Supports: supports,
 	Scratch:  scratchBytes,
-	Tail:     func(_ *kernel.Problem, a Params) int { return int(a.Batch+1) * sequenceWords },
-	Tile:     tile,
-	Run:      run,
-	Cost:     func(t *tiling, _ []int64) (flops, bytes int64) { return t.Flops, t.Bytes },
+	Tail:     tail,
+	Tile: func(p *kernel.Problem, a Params, t *tiling, tail []int64) (kernel.Grid, error) {
+		return tile(p, a, t, tail, 0)
+	},
+	Run:  run,
+	Cost: cost,
 })
+
+var attendParts = kernel.Define(kernel.Def[Params, tiling]{
+	Name:     "attention/parts",
+	Class:    device.Mix,
+	Supports: supportParts,
+	Scratch:  scratchBytes,
+	Tail:     tail,
+	Tile: func(p *kernel.Problem, a Params, t *tiling, tail []int64) (kernel.Grid, error) {
+		return tile(p, a, t, tail, p.Out[0].Dim(1))
+	},
+	Run:  run,
+	Cost: cost,
+})
+
+func tail(_ *kernel.Problem, a Params) int { return int(a.Batch+1) * sequenceWords }
+
+func cost(t *tiling, _ []int64) (flops, bytes int64) { return t.Flops, t.Bytes }
 
 // run does the items block, block+Blocks, block+2*Blocks and so on: neighbours
 // are of like length, so the blocks get like shares.

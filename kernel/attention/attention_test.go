@@ -1,6 +1,7 @@
 package attention
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -9,7 +10,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"goatb/kernel"
 	"goatb/kernel/kerneltest"
+	"goatb/kernel/parts"
 	"goatb/tensor"
 )
 
@@ -21,10 +24,25 @@ func tolerance(t tensor.DType) float64 {
 	return map[tensor.DType]float64{tensor.Float32: 1e-5, tensor.Float16: 0x1p-11 + 1e-5, tensor.BFloat16: 0x1p-8 + 1e-5}[t]
 }
 
-// run runs the call under every number of workers.
+// run runs the call under every number of workers, in one kernel and, where
+// that can be, in parts: both have the same bits.
 func (c *call) run(t testing.TB) []byte {
 	t.Helper()
-	return kerneltest.Run(t, kerneltest.Case{Kernel: attend, Problem: c.problem, In: c.in})[0]
+	whole := kerneltest.Run(t, kerneltest.Case{Kernel: attend, Problem: c.problem, In: c.in})[0]
+	if c.a.Quant == NoQuant {
+		require.True(t, bytes.Equal(whole, c.split(t)), "Attend differs from Parts and Merge")
+	}
+	return whole
+}
+
+// split runs Parts and then parts.Merge.
+func (c *call) split(t testing.TB) []byte {
+	t.Helper()
+	p := c.problem
+	p.Out = []tensor.Desc{c.a.PartsDesc()}
+	apart := kerneltest.Run(t, kerneltest.Case{Kernel: attendParts, Problem: p, In: c.in, Keep: true})
+	m := kernel.Problem{In: p.Out, Out: c.problem.Out, Params: struct{}{}}
+	return kerneltest.Run(t, kerneltest.Case{Kernel: parts.Merge[0], Problem: m, In: apart})[0]
 }
 
 // check compares the output with the reference; rows of no sequence are 0.

@@ -67,9 +67,9 @@ func (w *worker) loadBias(r, head, j int64, dst []float32) {
 		w.loadMask(dst, head, r, j)
 		w.hide(dst)
 	case Position:
-		w.positionBias(w.position(r), head, j, dst)
+		w.positionBias(w.seq.position(r), head, j, dst)
 	default:
-		w.distanceBias(w.position(r), head, j, dst)
+		w.distanceBias(w.seq.position(r), head, j, dst)
 	}
 }
 

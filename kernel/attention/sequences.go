@@ -1,6 +1,9 @@
 package attention
 
-import "goatb/status"
+import (
+	"goatb/kernel/parts"
+	"goatb/status"
+)
 
 // sequence is what a tiling tells about one sequence: element offsets of its
 // first rows and how many there are.
@@ -29,6 +32,46 @@ func (s *sequence) write(tail []int64, i int64) {
 	w := tail[i*sequenceWords:][:sequenceWords]
 	w[0], w[1], w[2], w[3], w[4] = s.Query, s.Out, s.Key, s.Value, s.NewRow
 	w[5], w[6], w[7], w[8] = s.Rows, s.Live, s.Keys, s.Index
+}
+
+// position returns the position of query row r among the keys.
+func (s *sequence) position(r int64) int64 { return s.Keys - s.Live + r }
+
+// visible returns the keys [lo, hi) that query row r sees.
+func (s *sequence) visible(a *Params, r int64) (lo, hi int64) {
+	if r >= s.Live {
+		return 0, 0
+	}
+	pos := s.position(r)
+	hi = s.Keys
+	if a.Causal {
+		hi = min(hi, pos+1)
+	}
+	if a.Window > 0 {
+		lo = max(pos-a.Window+1, 0)
+	}
+	return lo, max(hi, lo)
+}
+
+// span returns the keys that any of the query rows from `from` to `to` sees.
+func (s *sequence) span(a *Params, from, to int64) (lo, hi int64) {
+	if from >= s.Live {
+		return 0, 0
+	}
+	lo, _ = s.visible(a, from)
+	_, hi = s.visible(a, min(to, s.Live-1))
+	return lo, hi
+}
+
+// parts returns the first of the parts that any row sees and how many there
+// are.
+func (s *sequence) parts(a *Params) (first, n int64) {
+	lo, hi := s.span(a, 0, s.Live-1)
+	if lo >= hi {
+		return 0, 0
+	}
+	first = lo / parts.Len
+	return first, parts.Count(hi) - first
 }
 
 // lengths are the host values of one sequence.

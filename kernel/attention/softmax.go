@@ -19,7 +19,7 @@ func (w *worker) adjust(r, head, j int64, s []float32) {
 	}
 	switch a.Factor {
 	case RowFactor:
-		scale *= element(w.factors, max(w.position(r), 0), w.t.FactorType)
+		scale *= element(w.factors, max(w.seq.position(r), 0), w.t.FactorType)
 	case BatchFactor:
 		scale *= element(w.factors, w.seq.Index, w.t.FactorType)
 	}
@@ -43,47 +43,61 @@ func (w *worker) adjust(r, head, j int64, s []float32) {
 // weights: exponentials less the largest score so far. What was summed before
 // is brought to that scale.
 func (w *worker) soften(x int, s []float32) {
-	old := w.max[x]
-	if m := vec.Max(s); m > old {
-		w.max[x] = m
-		if w.norm[x] != 0 {
+	most, norm := &w.part.max[x], &w.part.norm[x]
+	if m := vec.Max(s); m > *most {
+		if *norm != 0 {
 			size := int(w.t.P.ValueSize)
-			f := vec.ExpOf(old - m)
-			w.norm[x] *= f
-			sum := w.sum[x*size : (x+1)*size]
-			vec.Scale(sum, sum, f)
+			f := vec.ExpOf(*most - m)
+			// Rounded before the sum below, as the values are.
+			*norm = float32(*norm * f)
+			values := w.part.values[x*size : (x+1)*size]
+			vec.Scale(values, values, f)
 		}
+		*most = m
 	}
-	w.norm[x] += vec.ExpSum(s, s, w.max[x])
+	*norm += vec.ExpSum(s, s, *most)
 }
 
-// quantised does an item whose weights are rounded to int8: it needs the whole
-// row's largest score and norm before it rounds, so it scores twice.
+// quantised does an item whose weights are rounded to int8. It needs the whole
+// row's largest score and norm before it rounds, so it scores twice, and does
+// all keys as one part.
 func (w *worker) quantised() error {
-	if err := w.tiles(measure); err != nil {
-		return err
+	size := int(w.t.P.ValueSize)
+	w.part.clear(w.rows, size)
+	lo, hi := w.span()
+	for _, p := range [...]pass{measure, round} {
+		if err := w.tiles(0, lo, hi, p); err != nil {
+			return err
+		}
 	}
-	return w.tiles(round)
+	for x := range w.rows {
+		o := w.part.values[x*size : (x+1)*size]
+		if w.part.norm[x] == 0 {
+			clear(o)
+		} else {
+			_, head := w.row(x)
+			vec.Scale(o, o, w.outScale(x, head))
+		}
+		w.store(x, o)
+	}
+	return nil
 }
 
 // roundWeights turns the scores of row x into rounded weights.
 func (w *worker) roundWeights(x int, head int64, s []float32) {
-	vec.ExpSum(s, s, w.max[x])
+	vec.ExpSum(s, s, w.part.max[x])
 	if w.t.P.Quant == Online {
 		// The largest exponential of a row is 1.
 		vec.RoundInt8(s, int8Max)
 		return
 	}
-	vec.RoundInt8(s, w.prob[head]/w.norm[x])
+	vec.RoundInt8(s, w.prob[head]/w.part.norm[x])
 }
 
 // outScale is what the sum of row x is multiplied with; its norm is not 0.
 func (w *worker) outScale(x int, head int64) float32 {
-	switch w.t.P.Quant {
-	case Online:
-		return w.valueScale[head] / int8Max / w.norm[x]
-	case Offline:
-		return w.valueScale[head]
+	if w.t.P.Quant == Online {
+		return w.valueScale[head] / int8Max / w.part.norm[x]
 	}
-	return 1 / w.norm[x]
+	return w.valueScale[head]
 }

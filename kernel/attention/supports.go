@@ -9,6 +9,34 @@ import (
 // supports checks that the operands are there, have types that the kernels read
 // and hold every element that the parameters can reach.
 func supports(p *kernel.Problem, a Params) error {
+	if err := supportInputs(p, &a); err != nil {
+		return err
+	}
+	o := &p.Out[0]
+	if n := reach(a.Out, 0, a.Batch, a.Rows, a.Heads, a.ValueSize); !isFloat(o.DType) || n > o.Numel() {
+		return status.Errorf(status.ErrInvalidParam, "want a float output with the %d elements of its rows, got %s", n, o)
+	}
+	return nil
+}
+
+// supportParts checks the operands of a kernel that writes parts.
+func supportParts(p *kernel.Problem, a Params) error {
+	if err := supportInputs(p, &a); err != nil {
+		return err
+	}
+	if a.Quant != NoQuant {
+		return status.Errorf(status.ErrInvalidParam, "weights are rounded with the maximum and the sum of a whole row, so its keys are not done in parts")
+	}
+	if !a.dense() {
+		return status.Errorf(status.ErrInvalidParam, "want output rows side by side, got strides %+v", a.Out)
+	}
+	if want := a.PartsDesc(); p.Out[0] != want {
+		return status.Errorf(status.ErrInvalidParam, "want an output %s, got %s", want, p.Out[0])
+	}
+	return nil
+}
+
+func supportInputs(p *kernel.Problem, a *Params) error {
 	if len(p.In) != NumIn || len(p.Out) != 1 {
 		return status.Errorf(status.ErrInvalidParam, "want %d inputs and 1 output, got %d and %d", NumIn, len(p.In), len(p.Out))
 	}
@@ -20,7 +48,7 @@ func supports(p *kernel.Problem, a Params) error {
 		return status.Errorf(status.ErrInvalidParam, "a ring cache needs a window, got %d", a.Window)
 	}
 	for _, check := range [...]func(*kernel.Problem, *Params) error{supportTypes, supportRows, supportBias, supportFactors} {
-		if err := check(p, &a); err != nil {
+		if err := check(p, a); err != nil {
 			return err
 		}
 	}
@@ -40,9 +68,6 @@ func supportTypes(p *kernel.Problem, a *Params) error {
 		if want := a.Quant != NoQuant; (want && d.DType != tensor.Int8) || (!want && !isFloat(d.DType)) {
 			return status.Errorf(status.ErrInvalidParam, "input %d: want float rows, or int8 ones with quantisation, got %s", i, d)
 		}
-	}
-	if !isFloat(p.Out[0].DType) {
-		return status.Errorf(status.ErrInvalidParam, "want a float output, got %s", p.Out[0])
 	}
 	return nil
 }
@@ -67,7 +92,6 @@ func supportRows(p *kernel.Problem, a *Params) error {
 		reach int64
 	}{
 		{"query", &p.In[InQuery], reach(a.Query, 0, a.Batch, a.Rows, a.Heads, a.KeySize)},
-		{"output", &p.Out[0], reach(a.Out, 0, a.Batch, a.Rows, a.Heads, a.ValueSize)},
 		{"key", &p.In[InKey], reach(a.Key, a.Layers, batch, a.Slots, a.KeyHeads, a.KeySize)},
 		{"value", &p.In[InValue], reach(a.Value, a.Layers, batch, a.Slots, a.KeyHeads, a.ValueSize)},
 	} {

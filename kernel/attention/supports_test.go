@@ -64,3 +64,38 @@ func TestSupportsRefuses(t *testing.T) {
 		})
 	}
 }
+
+// TestPartsRefuse changes a call that can be done in parts.
+func TestPartsRefuse(t *testing.T) {
+	for _, x := range []struct {
+		name   string
+		change func(c *call)
+		text   string
+	}{
+		{"inputs", func(c *call) { c.problem.In = c.problem.In[:3] }, "want 12 inputs and 1 output"},
+		{"output type", func(c *call) { c.problem.Out[0].DType = tensor.Float16 }, "want an output f32[12,1,10]"},
+		{"parts", func(c *call) { c.problem.Out[0] = tensor.Of(tensor.Float32, 12, 2, 10) }, "want an output f32[12,1,10]"},
+		{"more keys", func(c *call) { c.a.Bias, c.a.Mask.Cols, c.a.Slots = NoBias, 0, 0 }, "want an output f32[12,0,10]"},
+		{"gaps", func(c *call) { c.a.Out.Row = 32 }, "want output rows side by side"},
+		{"odd gaps", func(c *call) { c.a.Out.Row = 17 }, "want output rows side by side"},
+		{"quantised", func(c *call) {
+			c.a.Quant = Online
+			for _, i := range []int{InQuery, InKey, InValue} {
+				c.problem.In[i].DType = tensor.Int8
+			}
+			c.putFloats(InKeyScale, []float64{1, 1}, tensor.Float32)
+			c.putFloats(InValueScale, []float64{1, 1}, tensor.Float32)
+		}, "keys are not done in parts"},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			c := newCall(1, tensor.Float32, 2, 1, 8, 8, []int64{2, 1}, []int64{4, 3}).build(sources[2].layout)
+			c.problem.Out[0] = c.a.PartsDesc()
+			require.NoError(t, attendParts.Supports(&c.problem))
+			x.change(c)
+			c.problem.Params = c.a
+			err := attendParts.Supports(&c.problem)
+			require.ErrorIs(t, err, status.ErrInvalidParam)
+			assert.ErrorContains(t, err, x.text)
+		})
+	}
+}

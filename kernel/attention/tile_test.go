@@ -72,6 +72,9 @@ func TestTileChecksHostValues(t *testing.T) {
 			_, err := attend.Tile(&p, make([]byte, attend.TilingSize(&p)))
 			require.ErrorIs(t, err, x.code)
 			assert.ErrorContains(t, err, x.text)
+			p.Out = []tensor.Desc{c.a.PartsDesc()}
+			_, apart := attendParts.Tile(&p, make([]byte, attendParts.TilingSize(&p)))
+			assert.Equal(t, err, apart, "both kernels agree")
 			checked := c.a
 			assert.Equal(t, err, checked.CheckValues(p.Values), "both checks agree")
 		})
@@ -99,11 +102,17 @@ func TestRunChecksBlocks(t *testing.T) {
 // arguments makes the arguments of a launch of the call.
 func arguments(t testing.TB, c *call, p *kernel.Problem) (*device.Args, kernel.Grid) {
 	t.Helper()
+	return argumentsOf(t, attend, c, p)
+}
+
+// argumentsOf makes the arguments of a launch of the call by kernel k.
+func argumentsOf(t testing.TB, k *kernel.Kernel, c *call, p *kernel.Problem) (*device.Args, kernel.Grid) {
+	t.Helper()
 	aligned := func(n int64) []byte { return device.BytesOf(make([]uint64, n/8+1))[:n] }
-	tiling := aligned(int64(attend.TilingSize(p)))
-	g, err := attend.Tile(p, tiling)
+	tiling := aligned(int64(k.TilingSize(p)))
+	g, err := k.Tile(p, tiling)
 	require.NoError(t, err)
-	a := &device.Args{Blocks: g.Blocks, Key: g.Key, Tiling: tiling, Scratch: device.Wrap(aligned(attend.Scratch(p)))}
+	a := &device.Args{Blocks: g.Blocks, Key: g.Key, Tiling: tiling, Scratch: device.Wrap(aligned(k.Scratch(p)))}
 	for _, b := range c.in {
 		if b == nil {
 			a.Buffers = append(a.Buffers, device.Buffer{})
@@ -116,26 +125,30 @@ func arguments(t testing.TB, c *call, p *kernel.Problem) (*device.Args, kernel.G
 }
 
 func TestRunAndTileAllocateNothing(t *testing.T) {
-	for s, src := range sources {
+	for _, src := range sources {
 		c := newCall(1, tensor.Float16, 4, 2, 64, 64, []int64{2, 1}, []int64{40, 38}).build(src.layout)
 		p := c.problem
 		p.Machine = kernelMachine
-		args, g := arguments(t, c, &p)
-		run := attend.Program().Run
-		assert.Zero(t, testing.AllocsPerRun(20, func() {
-			for b := range g.Blocks {
-				if run(args, b) != nil {
-					t.Error("run failed")
+		for _, k := range []*kernel.Kernel{attend, attendParts} {
+			if k == attendParts {
+				p.Out = []tensor.Desc{c.a.PartsDesc()}
+			}
+			args, g := argumentsOf(t, k, c, &p)
+			run := k.Program().Run
+			assert.Zero(t, testing.AllocsPerRun(20, func() {
+				for b := range g.Blocks {
+					if run(args, b) != nil {
+						t.Error("run failed")
+					}
 				}
-			}
-		}), "%s (%d): run", src.name, s)
-		dst := make([]byte, attend.TilingSize(&p))
-		// Boxing the parameters on the way to the typed function is the caller's.
-		assert.LessOrEqual(t, testing.AllocsPerRun(20, func() {
-			if _, err := attend.Tile(&p, dst); err != nil {
-				t.Error(err)
-			}
-		}), 0.0, "%s: tile", src.name)
+			}), "%s: run %s", src.name, k.Name())
+			dst := make([]byte, k.TilingSize(&p))
+			assert.Zero(t, testing.AllocsPerRun(20, func() {
+				if _, err := k.Tile(&p, dst); err != nil {
+					t.Error(err)
+				}
+			}), "%s: tile %s", src.name, k.Name())
+		}
 	}
 }
 

@@ -32,6 +32,9 @@ type tiling struct {
 	Group int64
 	// RowTile rows of query heads share a tile of KeyTile keys.
 	RowTile, KeyTile int64
+	// Parts is the number of parts that a row of Parts' output has room for;
+	// for Attend it is 0 and an item does all parts of its rows.
+	Parts int64
 	// Items is the number of items of all sequences.
 	Items int64
 	// Scratch says where a block's buffers lie.
@@ -44,7 +47,11 @@ type tiling struct {
 
 // scratch lays a block's float32 buffers out; each field is the first element
 // of the buffer of its name, Size that of all.
-type scratch struct{ Query, Key, Value, Score, Sum, Max, Norm, Bias, Size int64 }
+type scratch struct {
+	Query, Key, Value, Score, Bias   int64
+	Part, PartMax, PartNorm          int64
+	Total, TotalMax, TotalNorm, Size int64
+}
 
 // line is the number of float32 in a cache line: buffers start at lines.
 const line = 16
@@ -56,8 +63,9 @@ func layout(a *Params, rows, keys int64) scratch {
 		n  int64
 	}{
 		{&s.Query, rows * a.KeySize}, {&s.Key, keys * a.KeySize}, {&s.Value, keys * a.ValueSize},
-		{&s.Score, rows * keys}, {&s.Sum, rows * a.ValueSize}, {&s.Max, rows}, {&s.Norm, rows},
-		{&s.Bias, keys},
+		{&s.Score, rows * keys}, {&s.Bias, keys},
+		{&s.Part, rows * a.ValueSize}, {&s.PartMax, rows}, {&s.PartNorm, rows},
+		{&s.Total, rows * a.ValueSize}, {&s.TotalMax, rows}, {&s.TotalNorm, rows},
 	} {
 		*b.at = s.Size
 		s.Size += (b.n + line - 1) / line * line
@@ -87,9 +95,10 @@ func scratchBytes(p *kernel.Problem, a Params) int64 {
 	return int64(max(p.Machine.Cores, 1)) * layout(&a, rowTile(&a), keyTile(p.Machine, &a)).Size * floatBytes
 }
 
-// tile writes the sequences to the tail and cuts them into items.
-func tile(p *kernel.Problem, a Params, t *tiling, tail []int64) (kernel.Grid, error) {
-	t.P, t.Group, t.KeyTile = a, a.group(), keyTile(p.Machine, &a)
+// tile writes the sequences to the tail and cuts them into items; apart is the
+// number of parts that are written apart, 0 for none.
+func tile(p *kernel.Problem, a Params, t *tiling, tail []int64, apart int64) (kernel.Grid, error) {
+	t.P, t.Group, t.KeyTile, t.Parts = a, a.group(), keyTile(p.Machine, &a), apart
 	t.QueryType, t.KeyType, t.OutType = p.In[InQuery].DType, p.In[InKey].DType, p.Out[0].DType
 	t.MaskType, t.SlopeType, t.FactorType = p.In[InMask].DType, p.In[InSlopes].DType, p.In[InFactor].DType
 	c, err := newCursor(&t.P, p.Values)
@@ -108,7 +117,7 @@ func tile(p *kernel.Problem, a Params, t *tiling, tail []int64) (kernel.Grid, er
 	rest := c.rest()
 	rest.write(tail, a.Batch)
 	nanos, most := t.weigh(tail)
-	blocks := kernel.BlocksFor(p.Machine, a.Batch*a.Heads*max(most, 1), nanos)
+	blocks := kernel.BlocksFor(p.Machine, a.Batch*a.Heads*max(most, 1)*max(apart, 1), nanos)
 	t.cut(tail, most, blocks)
 	t.Scratch = layout(&a, t.RowTile, t.KeyTile)
 	g := kernel.Grid{Blocks: min(blocks, int(t.Items))}
@@ -154,7 +163,10 @@ func (t *tiling) seen(s *sequence) float64 {
 	return rows * keys
 }
 
-// cut chooses the row tile and counts the items: at least two for every block
+// itemsPerBlock is the number of items per block that evens their work out.
+const itemsPerBlock = 2
+
+// cut chooses the row tile and counts the items: itemsPerBlock for every block
 // where the rows allow it.
 func (t *tiling) cut(tail []int64, most int64, blocks int) {
 	t.RowTile = min(maxRows, max(most*t.Group, 1))
@@ -164,14 +176,23 @@ func (t *tiling) cut(tail []int64, most int64, blocks int) {
 			s := readSequence(tail, i)
 			t.Items += t.items(&s)
 		}
-		if t.Items >= 2*int64(blocks) || t.RowTile == 1 || blocks == 1 {
+		if t.Items >= itemsPerBlock*int64(blocks) || t.RowTile == 1 || blocks == 1 {
 			return
 		}
 		t.RowTile = (t.RowTile + 1) / 2
 	}
 }
 
-// items returns the number of items of a sequence.
+// items returns the number of items of a sequence. Where parts are written
+// apart, rows without any have an item too.
 func (t *tiling) items(s *sequence) int64 {
-	return t.P.KeyHeads * ((s.Rows*t.Group + t.RowTile - 1) / t.RowTile)
+	n := t.P.KeyHeads * t.rowTiles(s)
+	if t.Parts > 0 {
+		_, apart := s.parts(&t.P)
+		n *= max(apart, 1)
+	}
+	return n
 }
+
+// rowTiles returns the number of row tiles of a key head.
+func (t *tiling) rowTiles(s *sequence) int64 { return (s.Rows*t.Group + t.RowTile - 1) / t.RowTile }

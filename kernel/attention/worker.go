@@ -14,15 +14,16 @@ var negInf = float32(math.Inf(-1))
 type worker struct {
 	t    *tiling
 	mask []byte
-	// query, score, sum, max and norm have a row or an element per row of the
-	// item: its query, the scores of the current keys, the weighted values so
-	// far, and the largest score and the sum of exponentials so far.
-	query, score, sum, max, norm []float32
-	key, value                   operand
-	queries, out                 []byte
-	slopes, factors              []byte
-	keyScale, valueScale, prob   []float32
-	bias                         biasRow
+	// query and score have a row per row of the item: its query and the scores
+	// of the current keys. part and total are the sums over the current part
+	// of the keys and over all parts before it.
+	query, score               []float32
+	part, total                sums
+	key, value                 operand
+	queries, out               []byte
+	slopes, factors            []byte
+	keyScale, valueScale, prob []float32
+	bias                       biasRow
 
 	// seq is the item's sequence, keyHead its key head. Its rows are those
 	// numbered first to first+rows-1, row r of query head h of the group being
@@ -33,13 +34,18 @@ type worker struct {
 	rows, keyTile int
 }
 
+// sums are what a softmax sums up, for every row of an item: the weighted
+// values, the largest score and the sum of exponentials.
+type sums struct{ values, max, norm []float32 }
+
 // start places a block's buffers.
 func (w *worker) start(a *kernel.Args, block int, t *tiling) {
 	w.t, w.keyTile = t, int(t.KeyTile)
 	s := &t.Scratch
 	buf := device.View[float32](a.Scratch.Bytes())[int64(block)*s.Size:][:s.Size]
-	w.query, w.score, w.sum = buf[s.Query:s.Key], buf[s.Score:s.Sum], buf[s.Sum:s.Max]
-	w.max, w.norm, w.bias.values = buf[s.Max:s.Norm], buf[s.Norm:s.Bias], buf[s.Bias:s.Size]
+	w.query, w.score, w.bias.values = buf[s.Query:s.Key], buf[s.Score:s.Bias], buf[s.Bias:s.Part]
+	w.part = sums{buf[s.Part:s.PartMax], buf[s.PartMax:s.PartNorm], buf[s.PartNorm:s.Total]}
+	w.total = sums{buf[s.Total:s.TotalMax], buf[s.TotalMax:s.TotalNorm], buf[s.TotalNorm:s.Size]}
 	w.queries, w.out = a.Mem(InQuery), a.Mem(NumIn)
 	w.mask, w.slopes, w.factors = a.Mem(InMask), a.Mem(InSlopes), a.Mem(InFactor)
 	w.keyScale = device.View[float32](a.Mem(InKeyScale))
@@ -50,26 +56,23 @@ func (w *worker) start(a *kernel.Args, block int, t *tiling) {
 	w.value = operand{mem: a.Mem(InValue), fresh: a.Mem(InNewValue), table: table, at: t.P.Value, new: t.P.NewValue, size: t.P.ValueSize, buf: buf[s.Value:s.Score]}
 }
 
-// item does item i of the current sequence.
+// item does item i of the current sequence: key heads change fastest, then row
+// tiles, then parts.
 func (w *worker) item(i int64, key uint64) error {
 	t := w.t
-	w.keyHead, w.first = i%t.P.KeyHeads, i/t.P.KeyHeads*t.RowTile
+	w.keyHead, i = i%t.P.KeyHeads, i/t.P.KeyHeads
+	tiles := t.rowTiles(&w.seq)
+	w.first = i % tiles * t.RowTile
 	w.rows = int(min(t.RowTile, w.seq.Rows*t.Group-w.first))
 	w.key.start, w.value.start = w.seq.Key, w.seq.Value
-	w.reset()
-	var err error
+	w.loadQueries()
 	switch {
-	case key == keySingle:
-		err = w.single()
 	case t.P.Quant != NoQuant:
-		err = w.quantised()
-	default:
-		err = w.tiles(weigh)
+		return w.quantised()
+	case t.Parts > 0:
+		return w.onePart(i/tiles, key)
 	}
-	if err == nil {
-		w.store()
-	}
-	return err
+	return w.allParts(key)
 }
 
 // row returns the query row and the query head of the item's row x.
@@ -78,52 +81,33 @@ func (w *worker) row(x int) (r, head int64) {
 	return n / w.t.Group, w.keyHead*w.t.Group + n%w.t.Group
 }
 
-// reset loads the queries and clears what is summed up.
-func (w *worker) reset() {
+// loadQueries widens the item's query rows.
+func (w *worker) loadQueries() {
 	a := &w.t.P
 	size := int(a.KeySize)
 	for x := range w.rows {
 		r, head := w.row(x)
 		if r >= w.seq.Live {
-			break
+			return
 		}
 		widen(w.query[x*size:(x+1)*size], w.queries, w.seq.Query+r*a.Query.Row+head*a.Query.Head, w.t.QueryType)
 	}
-	clear(w.sum)
-	for x := range w.rows {
-		w.max[x], w.norm[x] = negInf, 0
-	}
 }
 
-// position returns the position of query row r among the keys.
-func (w *worker) position(r int64) int64 { return w.seq.Keys - w.seq.Live + r }
-
-// visible returns the keys [lo, hi) that query row r sees.
-func (w *worker) visible(r int64) (lo, hi int64) {
-	if r >= w.seq.Live {
-		return 0, 0
+// clear forgets everything summed up over n rows of size values.
+func (s *sums) clear(n, size int) {
+	clear(s.values[:n*size])
+	clear(s.norm[:n])
+	for x := range s.max[:n] {
+		s.max[x] = negInf
 	}
-	a, pos := &w.t.P, w.position(r)
-	hi = w.seq.Keys
-	if a.Causal {
-		hi = min(hi, pos+1)
-	}
-	if a.Window > 0 {
-		lo = max(pos-a.Window+1, 0)
-	}
-	return lo, max(hi, lo)
 }
 
 // span returns the keys that any row of the item sees.
 func (w *worker) span() (lo, hi int64) {
 	from, _ := w.row(0)
-	if from >= w.seq.Live {
-		return 0, 0
-	}
 	to, _ := w.row(w.rows - 1)
-	lo, _ = w.visible(from)
-	_, hi = w.visible(min(to, w.seq.Live-1))
-	return lo, hi
+	return w.seq.span(&w.t.P, from, to)
 }
 
 // pass tells what a walk over the keys does with the scores.
@@ -138,10 +122,10 @@ const (
 	round
 )
 
-// tiles walks the tiles of keys.
-func (w *worker) tiles(p pass) error {
-	lo, hi := w.span()
-	for j := lo - lo%w.t.KeyTile; j < hi; j += w.t.KeyTile {
+// tiles walks the keys [lo, hi) in tiles, the first of which begins at key
+// first or a multiple of the tile's size behind it.
+func (w *worker) tiles(first, lo, hi int64, p pass) error {
+	for j := lo - (lo-first)%w.t.KeyTile; j < hi; j += w.t.KeyTile {
 		from, to := max(j, lo), min(j+w.t.KeyTile, hi)
 		if err := w.scores(from, to); err != nil {
 			return err
@@ -172,7 +156,7 @@ func (w *worker) tiles(p pass) error {
 
 // within returns the part of the keys [from, to) that query row r sees.
 func (w *worker) within(r, from, to int64) (lo, hi int64) {
-	lo, hi = w.visible(r)
+	lo, hi = w.seq.visible(&w.t.P, r)
 	return max(lo, from), min(hi, to)
 }
 
@@ -208,18 +192,17 @@ func (w *worker) mix(from, to int64) error {
 		}
 		if lo < hi {
 			at := int(lo - from)
-			vec.MixRows(w.sum[x*size:], size, w.score[x*w.keyTile+at:], w.keyTile, n, v[at*step:], step, int(hi-lo), size)
+			vec.MixRows(w.part.values[x*size:], size, w.score[x*w.keyTile+at:], w.keyTile, n, v[at*step:], step, int(hi-lo), size)
 		}
 		x += n
 	}
 	return nil
 }
 
-// single does an item whose rows belong to one query row.
-func (w *worker) single() error {
-	lo, hi := w.visible(0)
+// single is tiles for an item whose rows belong to one query row.
+func (w *worker) single(first, lo, hi int64) error {
 	size := int(w.t.P.ValueSize)
-	for j := lo - lo%w.t.KeyTile; j < hi; j += w.t.KeyTile {
+	for j := lo - (lo-first)%w.t.KeyTile; j < hi; j += w.t.KeyTile {
 		from, to := max(j, lo), min(j+w.t.KeyTile, hi)
 		if err := w.scores(from, to); err != nil {
 			return err
@@ -234,24 +217,19 @@ func (w *worker) single() error {
 		if err != nil {
 			return err
 		}
-		vec.MixRows(w.sum, size, w.score, w.keyTile, w.rows, v, step, int(to-from), size)
+		vec.MixRows(w.part.values, size, w.score, w.keyTile, w.rows, v, step, int(to-from), size)
 	}
 	return nil
 }
 
-// store divides the sums by their norms and writes them.
-func (w *worker) store() {
-	t, a := w.t, &w.t.P
-	size, width := int(a.ValueSize), t.OutType.Size()
-	for x := range w.rows {
-		r, head := w.row(x)
-		o := w.sum[x*size : (x+1)*size]
-		if w.norm[x] == 0 {
-			clear(o)
-		} else {
-			vec.Scale(o, o, w.outScale(x, head))
-		}
-		at := (w.seq.Out + r*a.Out.Row + head*a.Out.Head) * width
-		kernel.StoreFloats(w.out[at:at+int64(size)*width], o, t.OutType)
-	}
+// outAt returns the element of the output where the item's row x begins.
+func (w *worker) outAt(x int) int64 {
+	r, head := w.row(x)
+	return w.seq.Out + r*w.t.P.Out.Row + head*w.t.P.Out.Head
+}
+
+// store rounds the values of the item's row x and writes them.
+func (w *worker) store(x int, values []float32) {
+	at, width := w.outAt(x), w.t.OutType.Size()
+	kernel.StoreFloats(w.out[at*width:(at+w.t.P.ValueSize)*width], values, w.t.OutType)
 }

@@ -3,6 +3,7 @@ package paged
 import (
 	"goatb/device"
 	"goatb/kernel"
+	"goatb/kernel/parts"
 	"goatb/status"
 	"goatb/tensor"
 )
@@ -12,9 +13,7 @@ import (
 var Attend = kernel.Table{attendGo}
 
 // Parts holds the kernels that do the parts of a context apart: inputs and
-// values as Attend, output f32 [tokens, heads, parts, dv+2] with the weighted
-// values, the largest score and the sum of exponentials of each part. Parts
-// beyond a context are not written.
+// values as Attend, output as parts.Desc describes it for rows of tokens*heads.
 var Parts = kernel.Table{partsGo}
 
 var attendGo = kernel.Define(kernel.Def[Params, tiling]{
@@ -48,8 +47,7 @@ var partsGo = kernel.Define(kernel.Def[Params, tiling]{
 		if err := g.measure(p, a); err != nil {
 			return err
 		}
-		want := tensor.Of(tensor.Float32, g.Tokens, g.Heads, NumParts(g.MaxContext), g.ValueDim+2)
-		if p.Out[0] != want {
+		if want := parts.Desc(g.Tokens*g.Heads, parts.Count(g.MaxContext), g.ValueDim); p.Out[0] != want {
 			return status.Errorf(status.ErrInvalidParam, "want an output %s, got %s", want, p.Out[0])
 		}
 		return nil
@@ -57,7 +55,7 @@ var partsGo = kernel.Define(kernel.Def[Params, tiling]{
 	Scratch: scratchBytes,
 	Tail:    tail,
 	Tile: func(p *kernel.Problem, a Params, t *tiling, tail []int64) (kernel.Grid, error) {
-		return tile(p, a, t, tail, p.Out[0].Dim(2))
+		return tile(p, a, t, tail, p.Out[0].Dim(1))
 	},
 	Run:  run,
 	Cost: func(t *tiling, tail []int64) (flops, bytes int64) { return t.cost(tail) },
@@ -80,7 +78,7 @@ func tail(p *kernel.Problem, a Params) int {
 	return tailWords(p, &g)
 }
 
-func tile(p *kernel.Problem, a Params, t *tiling, tail []int64, parts int64) (kernel.Grid, error) {
+func tile(p *kernel.Problem, a Params, t *tiling, tail []int64, apart int64) (kernel.Grid, error) {
 	if err := t.measure(p, a); err != nil {
 		return kernel.Grid{}, err
 	}
@@ -88,7 +86,7 @@ func tile(p *kernel.Problem, a Params, t *tiling, tail []int64, parts int64) (ke
 	if err != nil {
 		return kernel.Grid{}, err
 	}
-	t.Parts, t.OutType = parts, p.Out[0].DType
+	t.Parts, t.OutType = apart, p.Out[0].DType
 	t.block(most)
 	return t.cut(p.Machine, tail), nil
 }
@@ -100,13 +98,13 @@ func (w *worker) attendAll() error {
 		w.loadQuery()
 	}
 	clear(w.totalSum[:rows])
-	for p := range NumParts(w.context) {
+	for p := range parts.Count(w.context) {
 		if err := w.attend(p); err != nil {
 			return err
 		}
 		for r := range rows {
 			total, part := w.total[r*t.ValueDim:(r+1)*t.ValueDim], w.part[r*t.ValueDim:(r+1)*t.ValueDim]
-			join(total, &w.totalMax[r], &w.totalSum[r], part, w.partMax[r], w.partSum[r])
+			parts.Join(total, &w.totalMax[r], &w.totalSum[r], part, w.partMax[r], w.partSum[r])
 		}
 	}
 	w.store()
@@ -121,7 +119,7 @@ func (w *worker) store() {
 	for h := range w.heads {
 		for r := range w.queryRows {
 			for g := range w.group {
-				normalise(w.total[(row+g)*t.ValueDim:(row+g+1)*t.ValueDim], w.totalSum[row+g])
+				parts.Finish(w.total[(row+g)*t.ValueDim:(row+g+1)*t.ValueDim], w.totalSum[row+g])
 			}
 			at := (w.firstRow+r)*t.Heads + w.queryHead(h, 0)
 			kernel.StoreFloats(out[at*size:(at+w.group)*size], w.total[row*t.ValueDim:(row+w.group)*t.ValueDim], t.OutType)
@@ -130,22 +128,28 @@ func (w *worker) store() {
 	}
 }
 
-// attendPart does one part of an item and writes it apart.
+// attendPart does one part of an item and writes it apart. The item of a row's
+// last part, or the only one of a row without parts, marks the end.
 func (w *worker) attendPart() error {
-	t := w.t
-	w.loadQuery()
-	if err := w.attend(w.partIndex); err != nil {
-		return err
+	t, n := w.t, parts.Count(w.context)
+	if n > 0 {
+		w.loadQuery()
+		if err := w.attend(w.partIndex); err != nil {
+			return err
+		}
 	}
-	out, width := device.View[float32](w.a.Mem(NumInputs)), t.ValueDim+2
+	out := parts.ViewOf(w.a.Mem(NumInputs), t.Parts, t.ValueDim)
 	row := int64(0)
 	for h := range w.heads {
 		for r := range w.queryRows {
 			for g := range w.group {
-				at := ((w.firstRow+r)*t.Heads+w.queryHead(h, g))*t.Parts + w.partIndex
-				o := out[at*width : (at+1)*width]
-				copy(o, w.part[row*t.ValueDim:(row+1)*t.ValueDim])
-				o[t.ValueDim], o[t.ValueDim+1] = w.partMax[row], w.partSum[row]
+				at := (w.firstRow+r)*t.Heads + w.queryHead(h, g)
+				if n > 0 {
+					out.Put(at, w.partIndex, w.part[row*t.ValueDim:(row+1)*t.ValueDim], w.partMax[row], w.partSum[row])
+				}
+				if w.partIndex >= n-1 {
+					out.End(at, n)
+				}
 				row++
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"goatb/device"
 	"goatb/kernel"
 	"goatb/kernel/kerneltest"
+	"goatb/kernel/parts"
 	"goatb/tensor"
 )
 
@@ -155,20 +156,20 @@ func (b *problem) attend(t testing.TB) []byte {
 	return kerneltest.Run(t, kerneltest.Case{Kernel: k, Problem: b.p, In: b.in})[0]
 }
 
-// split runs Parts and then Merge.
+// split runs Parts and then parts.Merge.
 func (b *problem) split(t testing.TB) []byte {
 	t.Helper()
 	p := b.p
 	var g geometry
 	require.NoError(t, g.measure(&p, b.params))
-	p.Out = []tensor.Desc{tensor.Of(tensor.Float32, b.tokens, b.params.Heads, NumParts(g.MaxContext), b.dv+2)}
+	p.Out = []tensor.Desc{parts.Desc(b.tokens*b.params.Heads, parts.Count(g.MaxContext), b.dv)}
 	k, _, err := Parts.Select(&p, kernel.Filter{})
 	require.NoError(t, err)
-	parts := kerneltest.Run(t, kerneltest.Case{Kernel: k, Problem: p, In: b.in, Keep: true})
-	m := kernel.Problem{In: p.Out, Out: b.p.Out, Val: b.p.Val, Values: b.p.Values, Params: b.params}
-	k, _, err = Merge.Select(&m, kernel.Filter{})
+	apart := kerneltest.Run(t, kerneltest.Case{Kernel: k, Problem: p, In: b.in, Keep: true})
+	m := kernel.Problem{In: p.Out, Out: b.p.Out, Params: struct{}{}}
+	k, _, err = parts.Merge.Select(&m, kernel.Filter{})
 	require.NoError(t, err)
-	return kerneltest.Run(t, kerneltest.Case{Kernel: k, Problem: m, In: parts})[0]
+	return kerneltest.Run(t, kerneltest.Case{Kernel: k, Problem: m, In: apart})[0]
 }
 
 // at reads element i of input n.

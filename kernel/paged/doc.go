@@ -4,17 +4,15 @@
 //
 // # Parts
 //
-// A context is walked in parts of PartLen positions. Within a part all scores
+// A context is walked in the parts of package parts. Within a part all scores
 // are computed first, then one softmax with the part's own maximum, then the
-// mix of the value rows. Parts are joined in order with rescaling by their
-// maxima, so no exponential overflows. The cut into parts hangs on positions
-// alone: a row's bits do not depend on the other sequences of a batch, on the
-// block size, on the number of workers, nor on which kernels do the work.
+// mix of the value rows. A row's bits do not depend on the other sequences of
+// a batch, on the block size, on the number of workers, nor on which kernels
+// do the work.
 //
 // Attend does all parts of a row in one kernel. Where there are too few rows
-// and heads to keep the cores busy over a long context, Parts writes every
-// part's maximum, sum and weighted values to a float32 tensor and Merge joins
-// them; both ways give the same bits.
+// and heads to keep the cores busy over a long context, Parts does every part
+// apart and parts.Merge joins them; both ways give the same bits.
 //
 // # Host values and device data
 //

@@ -8,6 +8,7 @@ import (
 
 	"goatb/device"
 	"goatb/kernel"
+	"goatb/kernel/parts"
 	"goatb/status"
 	"goatb/tensor"
 )
@@ -57,24 +58,23 @@ func TestTileRefusesValues(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*setup)
 		text   string
-		merge  bool
 	}{
-		"negative context": {func(s *setup) { s.contexts[1] = -1 }, "sequence 1: want a context length from 0 to", true},
-		"long context":     {func(s *setup) { s.contexts[2] = 13 }, "sequence 2: want a context length from 0 to 12, got 13", false},
+		"negative context": {func(s *setup) { s.contexts[1] = -1 }, "sequence 1: want a context length from 0 to"},
+		"long context":     {func(s *setup) { s.contexts[2] = 13 }, "sequence 2: want a context length from 0 to 12, got 13"},
 		"narrow mask": {func(s *setup) {
 			s.params.Mask, s.maskShape = BySequence, []int64{3, 11}
-		}, "sequence 1: want a context length from 0 to 11, got 12", false},
+		}, "sequence 1: want a context length from 0 to 11, got 12"},
 		"negative query": {func(s *setup) {
 			s.params.QueryLens, s.queryLens = true, []int64{1, -1, 1}
-		}, "sequence 1: want 0 to 2 query rows, got -1", true},
+		}, "sequence 1: want 0 to 2 query rows, got -1"},
 		"too many query rows": {func(s *setup) {
 			s.params.QueryLens, s.queryLens = true, []int64{1, 1, 2}
-		}, "sequence 2: want 0 to 1 query rows, got 2", true},
-		"few mask rows": {func(s *setup) { position(s) }, "sequence 1: 1 query rows in a context of 12", false},
+		}, "sequence 2: want 0 to 1 query rows, got 2"},
+		"few mask rows": {func(s *setup) { position(s) }, "sequence 1: 1 query rows in a context of 12"},
 		"more rows than context": {func(s *setup) {
 			position(s)
 			s.contexts, s.queryLens = []int64{1, 5, 1}, []int64{2, 1, 0}
-		}, "sequence 0: 2 query rows in a context of 1", false},
+		}, "sequence 0: 2 query rows in a context of 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := plain()
@@ -88,11 +88,8 @@ func TestTileRefusesValues(t *testing.T) {
 			}
 			refuse(Attend[0], b.p)
 			p := b.p
-			p.Out = []tensor.Desc{tensor.Of(f32, 3, 4, 1, 10)}
+			p.Out = []tensor.Desc{parts.Desc(12, 1, 8)}
 			refuse(Parts[0], p)
-			if c.merge {
-				refuse(Merge[0], kernel.Problem{In: p.Out, Out: b.p.Out, Val: b.p.Val, Values: b.p.Values, Params: b.params})
-			}
 		})
 	}
 }
@@ -143,52 +140,6 @@ func TestSupportsRefuses(t *testing.T) {
 	}
 }
 
-func TestMergeRefuses(t *testing.T) {
-	for name, change := range map[string]func(*kernel.Problem){
-		"input":  func(p *kernel.Problem) { p.In[0] = tensor.Of(f32, 3, 4, 1, 9) },
-		"type":   func(p *kernel.Problem) { p.In[0].DType = f16 },
-		"output": func(p *kernel.Problem) { p.Out[0] = tensor.Of(f32, 3, 5, 8) },
-		"values": func(p *kernel.Problem) { p.Val = nil },
-	} {
-		t.Run(name, func(t *testing.T) {
-			b := plain().build()
-			p := kernel.Problem{In: []tensor.Desc{tensor.Of(f32, 3, 4, 1, 10)}, Out: b.p.Out, Val: b.p.Val, Params: b.params}
-			require.NoError(t, Merge[0].Supports(&p))
-			change(&p)
-			assert.ErrorIs(t, Merge[0].Supports(&p), status.ErrInvalidParam)
-		})
-	}
-}
-
-// Parts of huge scores join without overflow, an unseen part changes nothing
-// and two unseen ones give zeros.
-func TestJoin(t *testing.T) {
-	total, top, sum := []float32{1}, float32(1000), float32(1)
-	join(total, &top, &sum, []float32{3}, 1000, 1)
-	normalise(total, sum)
-	assert.Equal(t, float32(1000), top)
-	assert.Equal(t, float32(2), sum, "log-sum-exp 1000 + ln 2")
-	assert.Equal(t, float32(2), total[0])
-
-	total, top, sum = []float32{1}, 0, 1
-	join(total, &top, &sum, []float32{3}, 200, 1)
-	normalise(total, sum)
-	assert.Equal(t, []float32{3, 200, 1}, []float32{total[0], top, sum}, "e^200 is beyond float32")
-
-	total, top, sum = []float32{7}, 5, 2
-	join(total, &top, &sum, []float32{9}, 0, 0)
-	assert.Equal(t, []float32{7, 5, 2}, []float32{total[0], top, sum})
-
-	total, top, sum = []float32{7}, 0, 0
-	join(total, &top, &sum, []float32{9}, 4, 3)
-	assert.Equal(t, []float32{9, 4, 3}, []float32{total[0], top, sum})
-
-	total, sum = []float32{7}, 0
-	join(total, &top, &sum, []float32{9}, 0, 0)
-	normalise(total, sum)
-	assert.Equal(t, []float32{0, 0}, []float32{total[0], sum})
-}
-
 // Two kernels are worth it where a long context meets few heads for the cores.
 func TestSplit(t *testing.T) {
 	p := Params{Heads: 8, KVHeads: 1}
@@ -219,5 +170,4 @@ func TestSplit(t *testing.T) {
 func TestCapacityDoesNotOverflow(t *testing.T) {
 	assert.Equal(t, int64(12), Capacity(3, 4))
 	assert.Equal(t, int64(maxContext), Capacity(1<<36, 1<<36))
-	assert.Equal(t, int64(3), NumParts(2*PartLen+1))
 }

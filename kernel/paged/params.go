@@ -2,11 +2,9 @@ package paged
 
 import (
 	"goatb/kernel"
+	"goatb/kernel/parts"
 	"goatb/tensor"
 )
-
-// PartLen is the number of positions in a part.
-const PartLen = 512
 
 // QuantBlock is the number of positions whose probabilities are quantised
 // together.
@@ -106,19 +104,13 @@ func Capacity(columns, blockSize int64) int64 {
 	return columns * blockSize
 }
 
-// NumParts returns the number of parts of a context.
-func NumParts(context int64) int64 { return (context + PartLen - 1) / PartLen }
-
-// splitBytes bounds the tensor between Parts and Merge.
-const splitBytes = 64 << 20
-
-// Split tells whether Parts and Merge suit a problem better than Attend: a
+// Split tells whether Parts and parts.Merge suit a problem better than Attend: a
 // long context, and too few query rows and heads for all cores. maxContext is
 // the longest context that table and mask allow.
 func Split(a Params, m kernel.Machine, tokens, maxContext, valueDim int64) bool {
 	const minParts = 4
-	parts, cores := NumParts(maxContext), int64(max(m.Cores, 1))
-	if parts < minParts || a.KVHeads%cores == 0 {
+	n, cores := parts.Count(maxContext), int64(max(m.Cores, 1))
+	if n < minParts || a.KVHeads%cores == 0 {
 		return false
 	}
 	rows := tokens
@@ -126,6 +118,5 @@ func Split(a Params, m kernel.Machine, tokens, maxContext, valueDim int64) bool 
 		rows = ceil(tokens, max(1, rowsWanted/(a.Heads/a.KVHeads)))
 	}
 	items := rows * a.KVHeads * ceil(a.Heads/a.KVHeads, rowsWanted)
-	width := tokens * a.Heads * 4 * (valueDim + 2)
-	return items < evenShare*cores && parts <= splitBytes/width
+	return items < evenShare*cores && parts.Fits(tokens*a.Heads, n, valueDim)
 }

@@ -6,6 +6,7 @@ import (
 	"goatb/device"
 	"goatb/internal/vec"
 	"goatb/kernel"
+	"goatb/kernel/parts"
 )
 
 func fromBits(v uint64) float32 { return math.Float32frombits(uint32(v)) }
@@ -14,8 +15,8 @@ func fromBits(v uint64) float32 { return math.Float32frombits(uint32(v)) }
 // sees no position has sum 0 and values 0.
 func (w *worker) attend(p int64) error {
 	t := w.t
-	first := p * PartLen
-	n := w.look(first, min(PartLen, w.context-first))
+	first := p * parts.Len
+	n := w.look(first, min(parts.Len, w.context-first))
 	rows := w.rows()
 	if n == 0 {
 		clear(w.part[:rows*t.ValueDim])

@@ -1,6 +1,10 @@
 package paged
 
-import "math"
+import (
+	"math"
+
+	"goatb/kernel/parts"
+)
 
 // reference computes the output in float64, one row after the other.
 func (b *problem) reference() []float64 {
@@ -100,8 +104,8 @@ func (b *problem) weights(scores []float64, h int64) []float64 {
 		sum += w[j]
 	}
 	if b.params.Quant == Offline || b.params.Quant == Online {
-		for from := 0; from < len(scores); from += PartLen {
-			b.quantise(w[from:min(from+PartLen, len(w))], h)
+		for from := 0; from < len(scores); from += parts.Len {
+			b.quantise(w[from:min(from+parts.Len, len(w))], h)
 		}
 	}
 	for j := range w {

@@ -2,6 +2,7 @@ package paged
 
 import (
 	"goatb/kernel"
+	"goatb/kernel/parts"
 	"goatb/tensor"
 )
 
@@ -19,8 +20,8 @@ type tiling struct {
 	HeadRanges, GroupRanges int64
 	// TileRows is the number of cache rows that are loaded at once.
 	TileRows int64
-	// Parts is the number of parts of an output row of Parts; for Attend it
-	// is 0 and an item does all parts of its context.
+	// Parts is the number of parts that a row of Parts' output has room for;
+	// for Attend it is 0 and an item does all parts of its context.
 	Parts int64
 	scratch
 }
@@ -53,10 +54,10 @@ const (
 // scratchOf bounds the scratch of a block for every blocking of g.
 func scratchOf(g *geometry) scratch {
 	width := max(g.KeyDim, g.ValueDim)
-	s := scratch{Rows: min(rowsWanted, g.Tokens*g.Heads), Span: min(PartLen, g.MaxContext)}
+	s := scratch{Rows: min(rowsWanted, g.Tokens*g.Heads), Span: min(parts.Len, g.MaxContext)}
 	heads := min(g.KVHeads, max(1, widthWanted/width))
 	if !g.Key.Direct || !g.Value.Direct {
-		s.Tile = max(min(tileFloats, PartLen*heads*width), heads*width)
+		s.Tile = max(min(tileFloats, parts.Len*heads*width), heads*width)
 	}
 	if g.Quant == Dequant {
 		s.Affine = 2 * heads * (g.KeyDim + g.ValueDim)
@@ -86,14 +87,14 @@ func (t *tiling) setRanges() {
 		t.HeadRanges = 1
 	}
 	t.GroupRanges = ceil(t.Group, t.GroupTile)
-	t.TileRows = max(1, min(tileFloats/(t.HeadTile*max(t.KeyDim, t.ValueDim)), PartLen))
+	t.TileRows = max(1, min(tileFloats/(t.HeadTile*max(t.KeyDim, t.ValueDim)), parts.Len))
 }
 
 // itemsOf returns the number of items of a sequence.
 func (t *tiling) itemsOf(q *sequence) int64 {
 	n := ceil(q.Rows, t.QueryTile) * t.HeadRanges * t.GroupRanges
 	if t.Parts > 0 {
-		n *= NumParts(q.Context)
+		n *= max(parts.Count(q.Context), 1)
 	}
 	return n
 }
@@ -188,7 +189,7 @@ const (
 func (t *tiling) itemNanos(q *sequence) float64 {
 	context := q.Context
 	if t.Parts > 0 {
-		context = min(context, PartLen)
+		context = min(context, parts.Len)
 	}
 	heads := min(t.HeadTile, t.KVHeads)
 	rows := min(t.QueryTile, q.Rows) * heads * t.GroupTile
