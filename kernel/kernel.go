@@ -30,6 +30,10 @@ type Def[P comparable, T any] struct {
 	// it writes must leave that operand out.
 	InPlace bool
 	Pairs   [][2]int
+	// Moves tells which bytes of an input the kernel moves to an output, for a
+	// planner that may lay them over each other; the kernel must then be right
+	// where they are one memory. Nil means none.
+	Moves func(p *Problem, a P, out, in int) Moved
 	// Supports returns why the kernel cannot do p, or nil. A nil Supports
 	// supports everything.
 	Supports func(p *Problem, a P) error
@@ -63,6 +67,7 @@ type Kernel struct {
 	class    device.Class
 	inPlace  bool
 	pairs    [][2]int
+	moves    func(p *Problem, out, in int) Moved
 	tileOn   Placement
 	program  device.Program
 	supports func(p *Problem) error
@@ -120,6 +125,12 @@ func Define[P comparable, T any](d Def[P, T]) *Kernel {
 	k.tile = func(p *Problem, dst []byte) (Grid, error) {
 		t, tail := split[T](dst, size)
 		return d.Tile(p, mustParams[P](p), t, tail)
+	}
+	k.moves = func(p *Problem, out, in int) Moved {
+		if d.Moves == nil {
+			return Moved{}
+		}
+		return d.Moves(p, mustParams[P](p), out, in)
 	}
 	k.program = device.Program{
 		Name: d.Name,

@@ -59,6 +59,10 @@ func (g *Graph) WriteText(w io.Writer, plan *Workspace) error {
 			t := &g.Tensors[l.Ref]
 			fmt.Fprintf(&b, "  %s %s nodes %d..%d at %d\n", t.Name, t.Desc, l.First, l.Last, plan.Offset[l.Ref])
 		}
+		for _, x := range plan.Within {
+			t := &g.Tensors[x.Ref]
+			fmt.Fprintf(&b, "  %s %s in %s at %d\n", t.Name, t.Desc, g.Tensors[x.In].Name, plan.Offset[x.Ref])
+		}
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -90,6 +90,7 @@ func plan(t *testing.T, g *kernelgraph.Graph, o kernelgraph.WorkspaceOptions) *k
 		require.LessOrEqual(t, w.Offset[l.Ref]+n, w.Size)
 	}
 	require.NoError(t, mempool.Validate(items, offsets))
+	require.NoError(t, w.Validate(g))
 	require.Equal(t, w.Size, w.Scratch+w.Arena)
 	return w
 }

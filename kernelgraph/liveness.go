@@ -1,8 +1,11 @@
 package kernelgraph
 
-// Life is the span of nodes, both ends included, during which a temporary's
-// memory belongs to it.
+import "goatb/mempool"
+
+// Life is the span of nodes, both ends included, in which memory is in use: of
+// a temporary, or of all that lie in one piece of memory.
 type Life struct {
+	// Ref is the temporary; of several in one memory the one that is as large.
 	Ref         Ref
 	First, Last int
 }
@@ -11,38 +14,93 @@ type Life struct {
 // first use: from its first writer to its last reader, views included. A temporary
 // that nobody reads lives at its writer; one that no node touches is left out.
 //
-// Where the graph uses several streams list order is no order in time. A life
-// then ends only at a node after which every later node of the list happens
-// after all uses, by stream order or through an event.
+// The span is one in the order of the list. Where the graph uses several
+// streams that is one order of many: temporaries whose spans are apart share
+// memory only when events put all uses of the one before all of the other.
 func (g *Graph) Lives() []Life {
-	at := make([]int, len(g.Tensors))
-	for i := range at {
-		at[i] = -1
-	}
-	var lives []Life
-	uses := map[Ref][]int{}
-	for i := range g.Nodes {
-		g.eachUse(&g.Nodes[i], func(base Ref) {
-			if g.Tensors[base].Kind != Temp {
-				return
-			}
-			if at[base] < 0 {
-				at[base] = len(lives)
-				lives = append(lives, Life{Ref: base, First: i})
-			}
-			lives[at[base]].Last = i
-			if g.Streams > 1 {
-				uses[base] = append(uses[base], i)
-			}
-		})
-	}
-	if g.Streams > 1 {
-		order := newOrder(g)
-		for i := range lives {
-			lives[i].Last = order.end(uses[lives[i].Ref])
-		}
+	u := newUsage(g)
+	lives := make([]Life, len(u.temps))
+	for i, r := range u.temps {
+		uses := u.uses[i]
+		lives[i] = Life{Ref: r, First: uses[0].node, Last: uses[len(uses)-1].node}
 	}
 	return lives
+}
+
+// use is an operand of a node that lies in a temporary: bytes lo to hi-1 of it,
+// the i-th of the node's outputs or inputs.
+type use struct {
+	node, i int
+	lo, hi  int64
+	write   bool
+}
+
+// usage lists the temporaries that nodes touch, in the order of their first
+// use, and their uses in the order of the nodes; a node's reads come before its
+// writes.
+type usage struct {
+	g     *Graph
+	temps []Ref
+	uses  [][]use
+	at    []int // by Ref: position in temps, -1 for none
+	order *mempool.Order
+	// moved holds, by source and target, the first node that moves bytes
+	// between two temporaries.
+	moved map[[2]int]move
+}
+
+// move is a node that moves bytes between temporaries, which are the same bytes
+// when the target starts at byte `at` of the source.
+type move struct {
+	node int
+	at   int64
+}
+
+func newUsage(g *Graph) *usage {
+	u := &usage{g: g, at: make([]int, len(g.Tensors)), order: newOrder(g), moved: map[[2]int]move{}}
+	for i := range u.at {
+		u.at[i] = -1
+	}
+	for i := range g.Nodes {
+		n := &g.Nodes[i]
+		for k, r := range n.In {
+			u.add(r, use{node: i, i: k})
+		}
+		for k, r := range n.Out {
+			u.add(r, use{node: i, i: k, write: true})
+		}
+	}
+	return u
+}
+
+// add notes a use of r's window in its base.
+func (u *usage) add(r Ref, x use) {
+	if r == Absent {
+		return
+	}
+	t := &u.g.Tensors[r]
+	if u.g.Tensors[t.Base].Kind != Temp {
+		return
+	}
+	k := u.at[t.Base]
+	if k < 0 {
+		k = len(u.temps)
+		u.at[t.Base] = k
+		u.temps, u.uses = append(u.temps, t.Base), append(u.uses, nil)
+	}
+	x.lo, x.hi = t.Offset, t.Offset+t.Desc.Bytes()
+	u.uses[k] = append(u.uses[k], x)
+}
+
+// nodes returns the nodes that use temporary k, each once.
+func (u *usage) nodes(k int) []int {
+	var list []int
+	for _, x := range u.uses[k] {
+		if n := len(list); n == 0 || list[n-1] != x.node {
+			list = append(list, x.node)
+		}
+	}
+	return list
 }
 
 // eachUse calls f with the base of every operand of n.

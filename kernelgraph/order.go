@@ -1,76 +1,45 @@
 package kernelgraph
 
-import "slices"
+import "goatb/mempool"
 
-// order answers which nodes happen before which, by vector clocks: clock[i][s]
-// is the number of nodes of stream s that happened before node i or are it.
+// newOrder returns which nodes happen before which.
 //
 // A wait takes a record away: the latest one before it in the list or, when there
 // is none, the first to come. The latter orders nothing, since the wait may end
 // by a record of an earlier launch, and whether that record is left for a later
 // wait is not known.
-type order struct {
-	stream []int
-	clock  [][]int
-}
-
-func newOrder(g *Graph) *order {
-	o := &order{stream: make([]int, len(g.Nodes)), clock: make([][]int, len(g.Nodes))}
-	now := make([][]int, g.Streams)
-	for s := range now {
-		now[s] = make([]int, g.Streams)
-	}
-	recorded, ahead := map[any][]int{}, map[any]int{}
+func newOrder(g *Graph) *mempool.Order {
+	o := mempool.NewOrder(g.Streams)
+	recorded, ahead := map[any]int{}, map[any]int{}
 	for i := range g.Nodes {
 		n := &g.Nodes[i]
-		c := now[n.Stream]
+		var after []int
 		if n.Kind == WaitNode {
-			if recorded[n.Event] == nil {
+			if r, ok := recorded[n.Event]; ok {
+				after = append(after, r)
+			} else {
 				ahead[n.Event]++
-			}
-			for s, t := range recorded[n.Event] {
-				c[s] = max(c[s], t)
 			}
 			delete(recorded, n.Event)
 		}
-		c[n.Stream]++
-		o.stream[i] = n.Stream
-		o.clock[i] = slices.Clone(c)
+		if _, err := o.Add(n.Stream, after...); err != nil {
+			panic(err) // a builder counts the streams that it uses
+		}
 		switch {
 		case n.Kind == RecordNode && ahead[n.Event] > 0:
 			ahead[n.Event]--
 		case n.Kind == RecordNode:
-			recorded[n.Event] = o.clock[i]
+			recorded[n.Event] = i
 		}
 	}
 	return o
-}
-
-// before reports whether node i happens before node j.
-func (o *order) before(i, j int) bool {
-	s := o.stream[i]
-	return o.clock[j][s] >= o.clock[i][s]
-}
-
-// end returns the first node such that every later node of the list happens
-// after all of the uses.
-func (o *order) end(uses []int) int {
-	last := uses[len(uses)-1]
-	for j := len(o.stream) - 1; j > last; j-- {
-		for _, u := range uses {
-			if !o.before(u, j) {
-				return j
-			}
-		}
-	}
-	return last
 }
 
 // Sharing tells which outputs a caller may bind to the memory of an input, the
 // whole of both.
 type Sharing struct {
 	g     *Graph
-	order *order
+	order *mempool.Order
 	// uses lists the nodes that read or write an input, writes those that write
 	// an output, by tensor.
 	uses, writes map[Ref][]int
@@ -108,7 +77,7 @@ func (s *Sharing) Allowed(in, out Ref) bool {
 	}
 	for _, w := range s.writes[out] {
 		for _, u := range s.uses[in] {
-			if u == w && !s.inPlace(&s.g.Nodes[u], in, out) || u != w && !s.order.before(u, w) {
+			if u == w && !s.inPlace(&s.g.Nodes[u], in, out) || u != w && !s.order.Before(u, w) {
 				return false
 			}
 		}

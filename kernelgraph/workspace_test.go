@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"goatb/kernel/move"
 	"goatb/kernelgraph"
 	"goatb/mempool"
 	"goatb/status"
@@ -42,9 +43,18 @@ func TestLivesOnOneStream(t *testing.T) {
 	}, lives(build(t, b)))
 }
 
-// An event of stream 0 that stream 1 waits for ends lives of stream 0 there.
-func TestLivesOverStreams(t *testing.T) {
-	make := func(record, wait bool) map[string][2]int {
+// shares reports whether two temporaries share bytes in the plan of a graph.
+func shares(t *testing.T, g *kernelgraph.Graph, a, b kernelgraph.Ref) bool {
+	t.Helper()
+	w := plan(t, g, kernelgraph.WorkspaceOptions{Solver: mempool.Optimal})
+	x, y := w.Offset[a], w.Offset[b]
+	return x < y+g.Tensors[b].Desc.Bytes() && y < x+g.Tensors[a].Desc.Bytes()
+}
+
+// An event of stream 0 that stream 1 waits for puts a temporary of stream 0
+// before one of stream 1.
+func TestSharingOverStreams(t *testing.T) {
+	make := func(record, wait bool) bool {
 		b := newBuilder([]int64{8}, []int64{8})
 		x, y, z := b.Temp("x", bytes(8)), b.Temp("y", bytes(8)), b.Temp("z", bytes(8))
 		call(t, b, plain, refs{b.In(0)}, refs{x}) // 0
@@ -65,13 +75,13 @@ func TestLivesOverStreams(t *testing.T) {
 		b.SetStream(0)
 		b.Wait("f")                                   // 6
 		call(t, b, plain, refs{y, z}, refs{b.Out(0)}) // 7
-		return lives(build(t, b))
+		g := build(t, b)
+		assert.Equal(t, map[string][2]int{"x": {0, 1}, "y": {1, 7}, "z": {4, 7}}, lives(g))
+		return shares(t, g, x, z)
 	}
-	ordered := map[string][2]int{"x": {0, 1}, "y": {1, 7}, "z": {4, 7}}
-	free := map[string][2]int{"x": {0, 5}, "y": {1, 7}, "z": {4, 7}}
-	assert.Equal(t, ordered, make(true, true))
+	assert.True(t, make(true, true))
 	for _, rw := range [][2]bool{{false, true}, {true, false}, {false, false}} {
-		assert.Equal(t, free, make(rw[0], rw[1]), "record %v, wait %v", rw[0], rw[1])
+		assert.False(t, make(rw[0], rw[1]), "record %v, wait %v", rw[0], rw[1])
 	}
 }
 
@@ -88,8 +98,7 @@ func TestSecondWaitOrdersNothing(t *testing.T) {
 	b.SetStream(2)
 	b.Wait("e")
 	call(t, b, plain, refs{b.In(0)}, refs{z})
-	g := build(t, b)
-	assert.Equal(t, [2]int{0, 5}, lives(g)["x"], "stream 2 may run before x is read")
+	assert.False(t, shares(t, build(t, b), x, z), "stream 2 may run before x is read")
 }
 
 // happensBefore is the order of a graph's nodes by its definition: the closure
@@ -163,6 +172,11 @@ func takes(g *kernelgraph.Graph, left bool) map[int]int {
 	return out
 }
 
+func size(b *kernelgraph.Builder, r kernelgraph.Ref) int64 {
+	d := b.Desc(r)
+	return d.Bytes()
+}
+
 // randomGraph makes a graph over three streams with events, views, in-place
 // nodes and scopes.
 func randomGraph(t *testing.T, rng *rand.Rand) *kernelgraph.Graph {
@@ -172,7 +186,7 @@ func randomGraph(t *testing.T, rng *rand.Rand) *kernelgraph.Graph {
 	builders := []*kernelgraph.Builder{b}
 	for i := range 30 {
 		s := builders[rng.IntN(len(builders))]
-		switch rng.IntN(8) {
+		switch rng.IntN(12) {
 		case 0:
 			s.Record(rng.IntN(2))
 		case 1:
@@ -182,6 +196,27 @@ func randomGraph(t *testing.T, rng *rand.Rand) *kernelgraph.Graph {
 		case 3:
 			r := any()
 			call(t, s, inPlace, refs{r}, refs{r})
+		case 4:
+			from := any()
+			r := s.Temp(fmt.Sprint("t", i), s.Desc(from))
+			require.NoError(t, s.Copy(from, r))
+			written = append(written, r)
+		case 5:
+			x, y := any(), any()
+			r := s.Temp(fmt.Sprint("t", i), bytes(size(s, x)+size(s, y)))
+			require.NoError(t, s.Kernel(kernelgraph.Call{Table: move.Join, Params: move.Axis{}, In: refs{x, y}, Out: refs{r}}))
+			written = append(written, r)
+		case 6:
+			x := any()
+			n := size(s, x)
+			r, q := s.Temp(fmt.Sprint("t", i), bytes(n/2)), s.Temp(fmt.Sprint("u", i), bytes(n-n/2))
+			require.NoError(t, s.Kernel(kernelgraph.Call{Table: move.Split, Params: move.Axis{}, In: refs{x}, Out: refs{r, q}}))
+			written = append(written, r, q)
+		case 7:
+			x := any()
+			r := s.Temp(fmt.Sprint("t", i), s.Desc(x))
+			call(t, s, inPlace, refs{x}, refs{r})
+			written = append(written, r)
 		default:
 			r := s.Temp(fmt.Sprint("t", i), bytes(512*(1+rng.Int64N(8))))
 			call(t, s, kernelOf("test/scratch", true, rng.Int64N(3000)), refs{any(), any()}, refs{r})
@@ -223,11 +258,12 @@ func TestWorkspaceIsSound(t *testing.T) {
 		for solver := range mempool.SolverType(mempool.SolverTypes) {
 			for _, perOp := range []bool{false, true} {
 				w := plan(t, g, kernelgraph.WorkspaceOptions{Solver: solver, PerOperation: perOp})
-				for i, x := range w.Lives {
-					for _, y := range w.Lives[:i] {
+				lives := g.Lives()
+				for i, x := range lives {
+					for _, y := range lives[:i] {
 						ox, oy := w.Offset[x.Ref], w.Offset[y.Ref]
 						shared := ox < oy+g.Tensors[y.Ref].Desc.Bytes() && oy < ox+g.Tensors[x.Ref].Desc.Bytes()
-						require.True(t, !shared || after(x.Ref, y.Ref) || after(y.Ref, x.Ref),
+						require.True(t, !shared || oneMemory(w, x.Ref, y.Ref) || after(x.Ref, y.Ref) || after(y.Ref, x.Ref),
 							"seed %d, solver %s, per operation %v: %s and %s share bytes", seed, solver, perOp, g.Tensors[x.Ref].Name, g.Tensors[y.Ref].Name)
 					}
 				}
@@ -235,6 +271,15 @@ func TestWorkspaceIsSound(t *testing.T) {
 			}
 		}
 	}
+}
+
+// oneMemory reports whether two temporaries lie in one piece of memory.
+func oneMemory(w *kernelgraph.Workspace, a, b kernelgraph.Ref) bool {
+	in := map[kernelgraph.Ref]kernelgraph.Ref{a: a, b: b}
+	for _, x := range w.Within {
+		in[x.Ref] = x.In
+	}
+	return in[a] == in[b]
 }
 
 func checkScratch(t *testing.T, g *kernelgraph.Graph, w *kernelgraph.Workspace) {
@@ -267,8 +312,7 @@ func TestPlansCompare(t *testing.T) {
 		}
 		perOp := plan(t, g, kernelgraph.WorkspaceOptions{Solver: mempool.Optimal, PerOperation: true})
 		assert.LessOrEqual(t, best.LowerBound, perOp.Arena)
-		assert.Equal(t, best.LowerBound, perOp.LowerBound)
-		assert.Equal(t, best.Optimal, best.Arena == best.LowerBound)
+		assert.LessOrEqual(t, perOp.LowerBound, perOp.Arena)
 	}
 }
 

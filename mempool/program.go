@@ -12,9 +12,9 @@ import (
 // Memory has two kinds of sharing. Aliases in Always are one memory whatever
 // the plan: a view and what it is a view of. Those in Maybe are a choice: the
 // result of an operation that can work in place, the parts of a concatenation.
-// The plan takes them where they are legal and do not enlarge the peak, and is
-// made without any of them too; the smaller arena wins, with them where both
-// are equal.
+// One after the other is taken where it is legal, one side holds all of the
+// other, and the peak does not grow. The plan is made with those and without
+// any; the smaller arena wins, with them where both are equal.
 type Program struct {
 	Items  []Item
 	Always []Alias

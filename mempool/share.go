@@ -22,8 +22,8 @@ type sharer struct {
 	load   *loadLine
 }
 
-// take joins the items of an alias if that is legal and good. Blocks that are
-// fixed stay alone.
+// take joins the items of an alias if that is legal and good. One side has to
+// hold the other one in whole, and what is fixed stays alone.
 func (s *sharer) take(a *Alias) bool {
 	ra, pa := s.groups.find(a.In)
 	rb, pb := s.groups.find(a.Item)
@@ -44,6 +44,9 @@ func (s *sharer) take(a *Alias) bool {
 	}
 	both := hull(&one.Item, &two.Item)
 	both.Size = max(lowOne+one.Item.Size, lowTwo+two.Item.Size) - low
+	if both.Size > max(one.Item.Size, two.Item.Size) {
+		return false
+	}
 	return s.load.replace(&one.Item, &two.Item, &both) && s.groups.join(a) == nil
 }
 

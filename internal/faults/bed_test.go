@@ -153,11 +153,13 @@ func descsOf(ts []atb.Tensor) []atb.Desc {
 	return ds
 }
 
-// setup sets up and returns a poisoned workspace of the very size asked for.
+// setup sets up, checks the workspace plan and returns a poisoned workspace of
+// the very size asked for.
 func (b *bed) setup(o *atb.Op, p atb.VariantPack) atb.Buffer {
 	b.Helper()
 	n, err := o.Setup(p, b.c)
 	require.NoError(b, err)
+	require.NoError(b, o.Workspace().Validate(o.Graph()))
 	if n == 0 {
 		return atb.Buffer{}
 	}

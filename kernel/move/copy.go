@@ -23,6 +23,9 @@ var copyBytes = kernel.Define(kernel.Def[struct{}, copyTiling]{
 	Name:    "copy/bytes",
 	Class:   device.Move,
 	InPlace: true,
+	Moves: func(p *kernel.Problem, _ struct{}, _, _ int) kernel.Moved {
+		return kernel.Moved{Bytes: p.In[0].Bytes()}
+	},
 	Supports: func(p *kernel.Problem, _ struct{}) error {
 		if len(p.In) != 1 || len(p.Out) != 1 || p.In[0].Bytes() == 0 || p.In[0].Bytes() != p.Out[0].Bytes() {
 			return status.Errorf(status.ErrInvalidParam, "want one input and one output of the same size, got %v and %v", p.In, p.Out)

@@ -34,6 +34,10 @@ type piecesTiling struct {
 var joinRows = kernel.Define(kernel.Def[Axis, piecesTiling]{
 	Name:  "join/rows",
 	Class: device.Move,
+	Moves: func(p *kernel.Problem, a Axis, _, in int) kernel.Moved {
+		at, bytes := runOf(p.In, a, in)
+		return kernel.Moved{OutAt: at, Bytes: bytes}
+	},
 	Supports: func(p *kernel.Problem, a Axis) error {
 		if len(p.Out) != 1 {
 			return status.Errorf(status.ErrInvalidParam, "want one output, got %d", len(p.Out))
@@ -60,6 +64,10 @@ var joinRows = kernel.Define(kernel.Def[Axis, piecesTiling]{
 var splitRows = kernel.Define(kernel.Def[Axis, piecesTiling]{
 	Name:  "split/rows",
 	Class: device.Move,
+	Moves: func(p *kernel.Problem, a Axis, out, _ int) kernel.Moved {
+		at, bytes := runOf(p.Out, a, out)
+		return kernel.Moved{InAt: at, Bytes: bytes}
+	},
 	Supports: func(p *kernel.Problem, a Axis) error {
 		if len(p.In) != 1 {
 			return status.Errorf(status.ErrInvalidParam, "want one input, got %d", len(p.In))
@@ -82,6 +90,18 @@ var splitRows = kernel.Define(kernel.Def[Axis, piecesTiling]{
 	},
 	Cost: costPieces,
 })
+
+// runOf returns where piece i lies in the whole, when it is one run of bytes
+// there, and its size; else no bytes.
+func runOf(pieces []tensor.Desc, a Axis, i int) (at, bytes int64) {
+	if pieces[i].Shape.Product(0, int(a.Axis)) != 1 {
+		return 0, 0
+	}
+	for k := range pieces[:i] {
+		at += pieces[k].Bytes()
+	}
+	return at, pieces[i].Bytes()
+}
 
 // checkPieces checks that the pieces make up the whole along the axis.
 func checkPieces(whole tensor.Desc, pieces []tensor.Desc, axis int64) error {

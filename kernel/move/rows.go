@@ -13,6 +13,9 @@ func copyRows(dst []byte, dstStride int64, src []byte, srcStride, n, width int64
 	if n <= 0 || width <= 0 {
 		return
 	}
+	if &dst[0] == &src[0] && (n == 1 || dstStride == srcStride) {
+		return // there already: the plan lays one over the other
+	}
 	if dstStride == width && srcStride == width {
 		copy(dst[:n*width], src[:n*width])
 		return

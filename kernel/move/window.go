@@ -40,6 +40,13 @@ var windowRows = kernel.Define(kernel.Def[Box, windowTiling]{
 		}
 		return nil
 	},
+	Moves: func(p *kernel.Problem, a Box, _, _ int) kernel.Moved {
+		var t windowTiling
+		if tileWindow(&p.In[0], &p.Out[0], &a, &t); t.Rows != 1 {
+			return kernel.Moved{}
+		}
+		return kernel.Moved{InAt: t.Offset, Bytes: t.Width}
+	},
 	Tile: func(p *kernel.Problem, a Box, t *windowTiling, _ []int64) (kernel.Grid, error) {
 		tileWindow(&p.In[0], &p.Out[0], &a, t)
 		return chooseCut(p.Machine, t.Rows, t.Width), nil
