@@ -42,6 +42,7 @@ var layers = []row{
 	{level: 4, pattern: "tiling"},
 	{level: 4, pattern: "tiling/sink", beside: []string{"tiling/sink/*"}},
 	{level: 4, pattern: "tiling/sink/*", beside: []string{"tiling/sink/*"}},
+	{level: 4, pattern: "tiling/sink/load", beside: []string{"tiling/sink", "tiling/sink/*"}},
 	{level: 4, pattern: "tiling/tilingtest", beside: []string{"tiling"}, suite: true},
 
 	{level: 5, pattern: "kernelgraph"},

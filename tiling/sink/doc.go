@@ -9,7 +9,7 @@
 //	Split        segments that are captured, between operations tiled on the host
 //	Assign       attached streams, private events, waits for producers of values
 //	PreTile      one tiling on the host, which bounds the workspace
-//	Generate     the task list
+//	Generate     the task list; package load turns it into one of a device
 //	Prepare      form v2 instead: host tilings wired into an execution graph
 //
 // An operation is sunk when its tiling function runs on the device's scalar

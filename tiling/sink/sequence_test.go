@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"goatb/kernel"
+	"goatb/device"
 	"goatb/status"
 	"goatb/tiling/sink/argsformat"
 )
@@ -33,9 +33,9 @@ func TestUpdateForm(t *testing.T) {
 		for range n {
 			want = append(want, Task{Kind: NopTask, Stream: 0, Op: 7})
 		}
-		kernel := tasks[1]
-		kernel.Args, kernel.Updated = "{i0}{i1}{o0}{ws0}{tiling_context.tiling_data}", true
-		want = append(want, kernel,
+		target := tasks[1]
+		target.Args, target.Updated = "{i0}{i1}{o0}{ws0}{tiling_context.tiling_data}", true
+		want = append(want, target,
 			Task{Kind: UpdateTask, Stream: 1, Op: 7, Args: "{tiling_context.tiling_key}{tiling_context.block_dim}", Target: 3 + n},
 			Task{Kind: RecordTask, Stream: 1, Op: 7, Event: 0},
 			tasks[2])
@@ -214,11 +214,22 @@ func TestErrorsOfFormUpdate(t *testing.T) {
 	assert.ErrorContains(t, err, "Paged: gen: layer/paged: SoC profile test: want a prefetch number from 0 to 1024 to sink tilings, got none")
 }
 
+func TestKindOfLaunch(t *testing.T) {
+	for _, sunk := range []bool{false, true} {
+		for _, ffts := range []bool{false, true} {
+			assert.Equal(t, VectorAllKernelTask, KindOf(device.Vector, sunk, ffts))
+			assert.Equal(t, VectorAllKernelTask, KindOf(device.Move, sunk, ffts))
+			assert.Equal(t, AllKernelTask, KindOf(device.Cube, sunk, ffts))
+			assert.Equal(t, sunk && ffts, KindOf(device.Mix, sunk, ffts) == FFTSPlusTask)
+		}
+	}
+	assert.Equal(t, AllKernelTask, KindOf(device.Mix, false, true))
+}
+
 func TestTaskNames(t *testing.T) {
 	assert.Equal(t, "KERNEL ALL_KERNEL VECTOR_ALL_KERNEL FFTS_PLUS SUPER_KERNEL PREPROCESS_KERNEL EVENT_WAIT EVENT_RECORD NOP UPDATE",
 		strings.Join([]string{
 			KernelTask.String(), AllKernelTask.String(), VectorAllKernelTask.String(), FFTSPlusTask.String(), SuperKernelTask.String(),
 			PreprocessTask.String(), WaitTask.String(), RecordTask.String(), NopTask.String(), UpdateTask.String(),
 		}, " "))
-	assert.Equal(t, kernel.OnHost|kernel.OnAICPU, reading(1, 0).Registration.TileOn)
 }

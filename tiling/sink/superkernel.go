@@ -87,7 +87,7 @@ func (k *SuperKernel) Fuse(members []Member) ([]Task, error) {
 			return nil, status.Place(err, status.ErrInvalidParam, k.Name, "gen", m.Op.Name+" ("+m.Op.Type+")")
 		}
 		if tiling != nil {
-			tiling.Op, tiling.Sub = k.Op, m.Op.ID
+			tiling.Op, tiling.InSuper, tiling.Sub = k.Op, true, m.Op.ID
 			out = append(out, *tiling)
 		}
 		launch.Subs = append(launch.Subs, sub)

@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"goatb/kernel"
 	"goatb/status"
 )
 
@@ -131,5 +130,4 @@ func TestFusedWithoutTiling(t *testing.T) {
 		Kind: SuperKernelTask, Op: 9, Args: "{skn3i0}{skn3i1}{skn3o0}{skn3ws0}{skn3t}",
 		Subs: []SubKernel{{Op: 3, Args: kernelArgs, Flag: None, BlockDim: 4, Key: 3}},
 	}}, got)
-	assert.Equal(t, kernel.OnHost, o.Registration.TileOn)
 }

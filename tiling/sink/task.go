@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"goatb/device"
 )
 
 // TaskKind is a sort of task in a compiled list.
@@ -39,6 +41,22 @@ func (k TaskKind) String() string {
 	}[k]
 }
 
+// KindOf is the kind of task that the launch of a kernel becomes. Mixed kernels
+// go the way of FFTS+, on platforms that have it, only where their tiling runs on
+// the device.
+func KindOf(class device.Class, sunk, fftsPlus bool) TaskKind {
+	switch class {
+	case device.Cube:
+		return AllKernelTask
+	case device.Mix:
+		if sunk && fftsPlus {
+			return FFTSPlusTask
+		}
+		return AllKernelTask
+	}
+	return VectorAllKernelTask
+}
+
 // Engine tells which functions a scalar processor loads.
 type Engine uint8
 
@@ -61,14 +79,15 @@ type Task struct {
 	Stream int
 	// Op is the id of the operation.
 	Op int64
-	// Event is that of a wait or record.
+	// Event is that of a wait or record, or whose flag a tiling sets.
 	Event int
 	// Args is the format of the arguments.
 	Args string
-	// Engine, Library and Entry say what a PreprocessTask runs, Sub whose tiling
-	// it is where that is a sub node of a super kernel.
+	// Engine, Library and Entry say what a PreprocessTask runs. In a super kernel
+	// it belongs to sub node Sub and sets the flag of Event.
 	Engine         Engine
 	Library, Entry string
+	InSuper        bool
 	Sub            int64
 	// BlockDim and Key are a kernel's until the first update. Updated says that
 	// there will be one.
