@@ -22,8 +22,9 @@ type Device struct {
 	mem     memory
 	waiters waiterList
 
-	mu      sync.Mutex // guards streams, next and err
+	mu      sync.Mutex // guards streams, models, next and err
 	streams []*Stream
+	models  map[*Model]struct{}
 	next    int
 	err     error
 
@@ -31,6 +32,7 @@ type Device struct {
 	closed   chan struct{}
 	nudges   chan struct{} // tells Close that a stream ended or came to a wait
 	releases atomic.Uint64 // gates opened so far
+	frees    atomic.Uint64 // allocations freed so far
 }
 
 // New opens the device. Errors: ErrInvalidParam for an option out of range.
@@ -83,6 +85,7 @@ func (d *Device) Free(b device.Buffer) error {
 	if err != nil {
 		return err
 	}
+	d.frees.Add(1)
 	old := &retired{mem: &d.mem, region: r, space: b.Space(), size: b.Size()}
 	old.pending.Store(1)
 	d.mu.Lock()
@@ -145,6 +148,7 @@ func (d *Device) Close() error {
 	for _, s := range streams {
 		errs = append(errs, s.Close())
 	}
+	d.unloadModels()
 	if d.pool != nil {
 		d.pool.Close()
 	}

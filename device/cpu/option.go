@@ -26,7 +26,22 @@ type config struct {
 	limit   int64
 	spin    time.Duration
 	observe func(Task)
+
+	prefetch   int
+	taskUpdate bool
+	deadline   time.Duration
 }
+
+// Defaults of what concerns task lists.
+const (
+	// DefaultPrefetch is that of an Ascend 910B.
+	DefaultPrefetch = 8
+	// DefaultDeadline bounds a preprocess task that has no deadline of its own.
+	DefaultDeadline = 30 * time.Second
+)
+
+// maxPrefetch bounds the prefetch depth.
+const maxPrefetch = 1024
 
 const noWorkers = math.MinInt
 
@@ -40,7 +55,8 @@ type Option func(*config)
 func WithWorkers(n int) Option { return func(c *config) { c.workers = n } }
 
 // WithInline makes tasks run inside the call that enqueues them. No goroutine
-// is started.
+// is started, but for preprocess tasks of models: the caller waits for a goroutine
+// that runs them, so that a deadline can end the wait.
 func WithInline() Option { return func(c *config) { c.inline = true } }
 
 // WithQueueDepth sets the number of tasks that a stream holds, 1 to 1048576.
@@ -59,13 +75,26 @@ func WithSpin(d time.Duration) Option { return func(c *config) { c.spin = d } }
 // must be quick and safe for concurrent use.
 func WithObserver(f func(Task)) Option { return func(c *config) { c.observe = f } }
 
+// WithPrefetch sets how many queue entries past an event wait a stream of a
+// model fetches before the wait is over, 0 to 1024 (device.CapPrefetch).
+func WithPrefetch(entries int) Option { return func(c *config) { c.prefetch = entries } }
+
+// WithTaskUpdate says whether task lists may hold update tasks
+// (device.CapTaskUpdate). They may by default.
+func WithTaskUpdate(on bool) Option { return func(c *config) { c.taskUpdate = on } }
+
+// WithDeadline bounds preprocess tasks that have no deadline of their own.
+func WithDeadline(d time.Duration) Option { return func(c *config) { c.deadline = d } }
+
 // Task tells an observer what a stream did.
 type Task struct {
 	// Stream numbers the device's streams from 0 in the order of their making.
 	Stream int
-	// Kind is "launch", "copy", "record" or "wait".
+	// Kind is "launch", "copy", "record", "wait" or "replay", which is an execution
+	// of a model; the model's own tasks are "preprocess", "update" and "nop" too.
 	Kind string
-	// Label is the launch's label, nil when it had none.
+	// Label is the launch's label, nil when it had none. Tasks of a model that
+	// have none get the model's name.
 	Label *device.Label
 	// Start and End bound the task's run; a wait ends when its event has fired.
 	Start, End time.Time
@@ -77,7 +106,8 @@ type Task struct {
 }
 
 func newConfig(opts []Option) (config, error) {
-	c := config{workers: noWorkers, depth: DefaultQueueDepth, limit: math.MaxInt64, spin: workpool.DefaultSpin}
+	c := config{workers: noWorkers, depth: DefaultQueueDepth, limit: math.MaxInt64, spin: workpool.DefaultSpin,
+		prefetch: DefaultPrefetch, taskUpdate: true, deadline: DefaultDeadline}
 	for _, o := range opts {
 		o(&c)
 	}
@@ -95,6 +125,10 @@ func newConfig(opts []Option) (config, error) {
 		return c, status.Errorf(status.ErrInvalidParam, "want a queue depth of 1 to %d, got %d", maxQueueDepth, c.depth)
 	case c.limit < 0:
 		return c, status.Errorf(status.ErrInvalidParam, "want a memory limit of at least 0 bytes, got %d", c.limit)
+	case c.prefetch < 0 || c.prefetch > maxPrefetch:
+		return c, status.Errorf(status.ErrInvalidParam, "want a prefetch depth of 0 to %d, got %d", maxPrefetch, c.prefetch)
+	case c.deadline <= 0:
+		return c, status.Errorf(status.ErrInvalidParam, "want a deadline above 0, got %v", c.deadline)
 	case c.spin < 0:
 		return c, status.Errorf(status.ErrInvalidParam, "want a spin time of at least 0, got %v", c.spin)
 	}

@@ -148,6 +148,8 @@ func (s *Stream) perform(t *task) bool {
 		return t.event.fire(t.gen)
 	case waitTask:
 		s.wait(t)
+	case replayTask:
+		return s.replay(t)
 	}
 	return false
 }
@@ -174,6 +176,8 @@ func (s *Stream) observed(t *task) bool {
 		r.Label, r.Blocks, r.Skipped = t.label, t.blocks, s.failure.Load() != nil
 	case copyTask:
 		r.Bytes, r.Skipped = t.a.Size(), s.failure.Load() != nil
+	case replayTask:
+		r.Label, r.Skipped = t.label, s.failure.Load() != nil
 	}
 	woke := s.perform(t)
 	if s.gate.entered {

@@ -14,9 +14,10 @@ const (
 	copyTask
 	recordTask
 	waitTask
+	replayTask
 )
 
-var taskNames = [...]string{"launch", "copy", "record", "wait"}
+var taskNames = [...]string{"launch", "copy", "record", "wait", "replay"}
 
 // task is one piece of work in a stream's queue. The enqueuer writes it, the
 // runner reads it.
@@ -31,7 +32,8 @@ type task struct {
 	data   []byte          // in the tiling arena
 	a, b   device.Buffer   // scratch and tiling of a launch, dst and src of a copy
 	event  *Event
-	gen    uint64
+	gen    uint64 // of the event, or of the end of a model's execution
+	model  *Model // executed, with `blocks` moves and `key` writes
 
 	bufsAt, dataAt uint64 // positions of the arenas when the task was enqueued
 }
