@@ -191,6 +191,7 @@ func tile(t testing.TB, k *kernel.Kernel, p *kernel.Problem, dst []byte) kernel.
 	require.NoError(t, err, k.Name())
 	require.Equal(t, g1, g2, "%s: tiling is not a function of its problem", k.Name())
 	require.True(t, bytes.Equal(dst, again.payload), "%s: tiling is not a function of its problem", k.Name())
+	tileFromBytes(t, k, p, dst, g1)
 	return g1
 }
 
