@@ -156,6 +156,6 @@ func (w *worker) positionBias(pos, head, j int64, dst []float32) {
 		step = -1
 	}
 	for i := range dst {
-		dst[i] = last + step*float32(j+int64(i)-m.Cols+1)
+		dst[i] = last + float32(step*float32(j+int64(i)-m.Cols+1))
 	}
 }

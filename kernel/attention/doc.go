@@ -16,13 +16,18 @@
 // whose every key has the bias -Inf, gives zeros. Keys that a row does not see
 // are never multiplied into it, so what they hold does not matter.
 //
-// # Tiles
+// # Tiles and parts
 //
 // A block walks items. An item is a tile of query rows of the heads that share
-// a key head; it walks tiles of keys with an online softmax, so memory does not
-// grow with the length of a sequence. Key tiles begin at multiples of a size
-// that depends on the head sizes and the machine's caches alone, and every row
-// does its own sums in the order of keys: its bits depend neither on the number
-// of workers nor on the other rows and sequences of the call, nor on the
-// tiling key.
+// a key head. It walks the parts of package parts that its rows see, and within
+// a part tiles of keys with an online softmax, so memory does not grow with the
+// length of a sequence. Key tiles begin in a part at multiples of a size that
+// depends on the head sizes and the machine's caches alone, every row does its
+// own sums in the order of keys, and every product is rounded before it is
+// added: a row's bits depend neither on the number of workers nor on the other
+// rows and sequences of the call, nor on the tiling key.
+//
+// Attend does all parts of a row in one kernel. With Parts an item is one part,
+// which parts.Merge joins with the others: the same bits by more items. Rounded
+// weights need the sum of the whole row, so quantised attention has no parts.
 package attention

@@ -14,7 +14,8 @@ var negInf = float32(math.Inf(-1))
 // ones. Online takes for each block of QuantBlock positions the scale that
 // makes its largest probability 127; Offline multiplies by a given scale what
 // is relative to the largest score up to and with the block, and leaves the
-// division to the value's scale.
+// division to the value's scale. Products are rounded before they are added, so
+// the sum has the same bits on every processor whose exponentials have.
 func (w *worker) quantise(s []float32, head int64, top float32) float32 {
 	var given float32
 	if w.t.Quant == Offline {
@@ -36,7 +37,7 @@ func (w *worker) quantise(s []float32, head int64, top float32) float32 {
 			continue
 		}
 		shift := vec.ExpOf(ref - top)
-		sum += part * shift
+		sum += float32(part * shift)
 		vec.RoundInt8(b, levels)
 		vec.Scale(b, b, shift*back)
 	}
