@@ -13,6 +13,7 @@
 //   - B, fixes of ATB: 01 03 05 07 09 11 13 15 17 19 21 23 25 27 29 31 35 37 41 43
 //   - C, plan and run: 01 03 05 07 09 11 13 15 17 19 21 23 25
 //   - D, varlen and paged attention: 01 03 05 07 09 11 13 15 17 19 21
+//   - E, memory planners: 01 03 05 07 09 11 13 15 17 19 21 23 25 27 29 31
 //   - F, caches: 01 03 05 07 09 11 13 15 17 19 21
 //   - G, streams and lifetimes: 01 03 07 09 11 13 15 17 19
 //   - H, numbers: 01 03 05 07 09 17 19 21 23
@@ -39,7 +40,7 @@
 //   - A35 A37 B21 C21 C25 as kernel graphs alone: the self attention tests of
 //     operation/attention.
 //   - B41 for each variable alone: the tests of context.
-//   - E, memory planners: the tests of mempool and context, and
+//   - E, memory planners: the tests of mempool, kernelgraph and context, and
 //     internal/metamorphic.
 //
 // # Not yet

@@ -163,6 +163,8 @@ func below8(rng *rand.Rand, dims ...int64) operand {
 
 func add() elementwise.Elewise { return elementwise.Of(elementwise.Add) }
 
+func mul() elementwise.Elewise { return elementwise.Of(elementwise.Mul) }
+
 func muls(by float32) elementwise.Elewise {
 	e := elementwise.Of(elementwise.Muls)
 	e.Muls.VarAttr = by
