@@ -8,14 +8,16 @@ type F16 uint16
 // BF16 is a bfloat16 number as bits: the upper half of a float32.
 type BF16 uint16
 
-// Float32 widens exactly; NaN payloads keep their upper bits.
+// Float32 widens exactly; NaN becomes quiet and keeps its payload.
 func (h F16) Float32() float32 {
 	sign := uint32(h&0x8000) << 16
 	exp := uint32(h>>10) & 0x1f
 	frac := uint32(h & 0x3ff)
 	switch {
+	case exp == 0x1f && frac != 0:
+		return math.Float32frombits(sign | 0x7fc00000 | frac<<13)
 	case exp == 0x1f:
-		return math.Float32frombits(sign | 0x7f800000 | frac<<13)
+		return math.Float32frombits(sign | 0x7f800000)
 	case exp != 0:
 		return math.Float32frombits(sign | (exp+112)<<23 | frac<<13)
 	}

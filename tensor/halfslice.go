@@ -3,12 +3,14 @@ package tensor
 import (
 	"math"
 	"sync"
+
+	"goatb/internal/asm/vecmath"
 )
 
 // The slice conversions below give the same bits as their element functions
 // and convert the first min(len(dst), len(src)) elements, as copy does. They
-// allocate nothing, except that F16ToF32 (256 KiB) and F32ToF16 (4 KiB) build
-// their table at the first call.
+// allocate nothing, except that plain Go's F16ToF32 (256 KiB) and F32ToF16
+// (4 KiB) build their table at the first call.
 
 // f16Values holds every f16 as float32. Reading it is three times as fast as
 // computing, also when the source streams from memory.
@@ -24,6 +26,10 @@ var f16Values = sync.OnceValue(func() *[1 << 16]float32 {
 func F16ToF32(dst []float32, src []F16) {
 	n := min(len(dst), len(src))
 	dst, src = dst[:n], src[:n]
+	done := vecmath.WidenF16(dst, src)
+	if dst, src = dst[done:], src[done:]; len(src) == 0 {
+		return
+	}
 	t := f16Values()
 	for len(src) >= 8 && len(dst) >= 8 {
 		s, d := (*[8]F16)(src), (*[8]float32)(dst)
@@ -69,6 +75,10 @@ var f16Rounds = sync.OnceValue(func() *[512]f16Round {
 func F32ToF16(dst []F16, src []float32) {
 	n := min(len(dst), len(src))
 	dst, src = dst[:n], src[:n]
+	done := vecmath.NarrowF16(dst, src)
+	if dst, src = dst[done:], src[done:]; len(src) == 0 {
+		return
+	}
 	t := f16Rounds()
 	for i, f := range src {
 		b := math.Float32bits(f)
@@ -86,6 +96,10 @@ func F32ToF16(dst []F16, src []float32) {
 func BF16ToF32(dst []float32, src []BF16) {
 	n := min(len(dst), len(src))
 	dst, src = dst[:n], src[:n]
+	done := vecmath.WidenBF16(dst, src)
+	if dst, src = dst[done:], src[done:]; len(src) == 0 {
+		return
+	}
 	for len(src) >= 8 && len(dst) >= 8 {
 		s, d := (*[8]BF16)(src), (*[8]float32)(dst)
 		d[0], d[1], d[2], d[3] = s[0].Float32(), s[1].Float32(), s[2].Float32(), s[3].Float32()
@@ -102,6 +116,10 @@ func BF16ToF32(dst []float32, src []BF16) {
 func F32ToBF16(dst []BF16, src []float32) {
 	n := min(len(dst), len(src))
 	dst, src = dst[:n], src[:n]
+	done := vecmath.NarrowBF16(dst, src)
+	if dst, src = dst[done:], src[done:]; len(src) == 0 {
+		return
+	}
 	for i, f := range src {
 		dst[i] = BF16From(f)
 	}

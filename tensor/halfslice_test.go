@@ -8,9 +8,23 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"goatb/internal/cpu"
 )
 
-func TestWideningSlicesMatchElements(t *testing.T) {
+// eachLevel runs a test in plain Go and with every assembly of this machine.
+func eachLevel(t *testing.T, test func(t *testing.T)) {
+	for _, level := range cpu.Levels(cpu.Detected()) {
+		t.Run("cpu="+level.String(), func(t *testing.T) {
+			defer cpu.Limit(level)()
+			test(t)
+		})
+	}
+}
+
+func TestWideningSlicesMatchElements(t *testing.T) { eachLevel(t, checkWidening) }
+
+func checkWidening(t *testing.T) {
 	f16, bf16 := make([]F16, 1<<16), make([]BF16, 1<<16)
 	for i := range f16 {
 		f16[i], bf16[i] = F16(i), BF16(i)
@@ -26,7 +40,9 @@ func TestWideningSlicesMatchElements(t *testing.T) {
 
 // TestNarrowingSlicesMatchElements covers every cut of both formats and every
 // sign, exponent and rounding position; NaN bits are compared too.
-func TestNarrowingSlicesMatchElements(t *testing.T) {
+func TestNarrowingSlicesMatchElements(t *testing.T) { eachLevel(t, checkNarrowing) }
+
+func checkNarrowing(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	var src []float32
 	nearestF16.cuts(func(x float32) { src = append(src, x) })
@@ -49,7 +65,9 @@ func TestNarrowingSlicesMatchElements(t *testing.T) {
 	}
 }
 
-func TestSliceConversionsConvertTheShorterLength(t *testing.T) {
+func TestSliceConversionsConvertTheShorterLength(t *testing.T) { eachLevel(t, checkShorterLengths) }
+
+func checkShorterLengths(t *testing.T) {
 	const room = 40
 	for n := range room {
 		for _, extra := range []int{-1, 0, 3} {

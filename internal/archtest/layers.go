@@ -21,8 +21,10 @@ type row struct {
 // those of its own level that its row lists in beside.
 var layers = []row{
 	{level: 1, pattern: "status"},
-	{level: 1, pattern: "tensor", beside: []string{"status"}},
-	{level: 1, pattern: "internal/...", beside: []string{"status", "tensor", "internal/..."}},
+	{level: 1, pattern: "internal/cpu"},
+	{level: 1, pattern: "internal/asm/...", beside: []string{"internal/cpu", "internal/asm/..."}},
+	{level: 1, pattern: "tensor", beside: []string{"status", "internal/cpu", "internal/asm/..."}},
+	{level: 1, pattern: "internal/...", beside: []string{"status", "internal/cpu", "internal/asm/...", "tensor", "internal/..."}},
 	{level: 1, pattern: "internal/refdata", suite: true},
 
 	{level: 2, pattern: "device"},

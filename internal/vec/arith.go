@@ -1,9 +1,14 @@
 package vec
 
+import "goatb/internal/asm/vecmath"
+
 // Sub stores a-b in dst, element by element. The three have equal lengths and
 // dst may be a or b.
 func Sub(dst, a, b []float32) {
 	a, b = a[:len(dst)], b[:len(dst)]
+	if vecmath.Binary(vecmath.Sub, dst, a, b) {
+		return
+	}
 	for len(dst) >= 4 && len(a) >= 4 && len(b) >= 4 {
 		dst[0] = a[0] - b[0]
 		dst[1] = a[1] - b[1]
@@ -20,6 +25,9 @@ func Sub(dst, a, b []float32) {
 // dst may be a or b.
 func Div(dst, a, b []float32) {
 	a, b = a[:len(dst)], b[:len(dst)]
+	if vecmath.Binary(vecmath.Div, dst, a, b) {
+		return
+	}
 	for len(dst) >= 4 && len(a) >= 4 && len(b) >= 4 {
 		dst[0] = a[0] / b[0]
 		dst[1] = a[1] / b[1]
@@ -36,6 +44,9 @@ func Div(dst, a, b []float32) {
 // may be a.
 func Neg(dst, a []float32) {
 	a = a[:len(dst)]
+	if vecmath.Unary(vecmath.Neg, dst, a) {
+		return
+	}
 	for i := range dst {
 		dst[i] = -a[i]
 	}
@@ -45,6 +56,9 @@ func Neg(dst, a []float32) {
 // The two have equal lengths and dst may be a.
 func Relu(dst, a []float32) {
 	a = a[:len(dst)]
+	if vecmath.Unary(vecmath.Relu, dst, a) {
+		return
+	}
 	for i := range dst {
 		v := a[i]
 		if v < 0 {
@@ -58,6 +72,9 @@ func Relu(dst, a []float32) {
 // lengths and dst may be a or g.
 func ScaleMul(dst, a []float32, s float32, g []float32) {
 	a, g = a[:len(dst)], g[:len(dst)]
+	if vecmath.ScaleMul(dst, a, s, g) {
+		return
+	}
 	for len(dst) >= 4 && len(a) >= 4 && len(g) >= 4 {
 		dst[0] = a[0] * s * g[0]
 		dst[1] = a[1] * s * g[1]
@@ -74,6 +91,9 @@ func ScaleMul(dst, a []float32, s float32, g []float32) {
 // rounded before the sum. The four have equal lengths and dst may be any.
 func ScaleMulAdd(dst, a []float32, s float32, g, b []float32) {
 	a, g, b = a[:len(dst)], g[:len(dst)], b[:len(dst)]
+	if vecmath.ScaleMulAdd(dst, a, s, g, b) {
+		return
+	}
 	for len(dst) >= 4 && len(a) >= 4 && len(g) >= 4 && len(b) >= 4 {
 		dst[0] = float32(a[0]*s*g[0]) + b[0]
 		dst[1] = float32(a[1]*s*g[1]) + b[1]

@@ -23,7 +23,9 @@ func randomFloats(seed uint64, n int) []float32 {
 	return s
 }
 
-func TestArithmetic(t *testing.T) {
+func TestArithmetic(t *testing.T) { eachLevel(t, checkArithmetic) }
+
+func checkArithmetic(t *testing.T) {
 	for _, n := range sizes {
 		a, b, g := randomFloats(1, n), randomFloats(2, n), randomFloats(3, n)
 		for _, c := range []struct {
@@ -47,7 +49,9 @@ func TestArithmetic(t *testing.T) {
 	}
 }
 
-func TestReluKeepsNaN(t *testing.T) {
+func TestReluKeepsNaN(t *testing.T) { eachLevel(t, checkReluKeepsNaN) }
+
+func checkReluKeepsNaN(t *testing.T) {
 	x := []float32{float32(math.NaN()), float32(math.Inf(-1)), float32(math.Inf(1))}
 	Relu(x, x)
 	assert.True(t, math.IsNaN(float64(x[0])))
@@ -70,7 +74,9 @@ func TestRoundF16(t *testing.T) {
 	}
 }
 
-func TestRoundF16Ties(t *testing.T) {
+func TestRoundF16Ties(t *testing.T) { eachLevel(t, checkRoundF16Ties) }
+
+func checkRoundF16Ties(t *testing.T) {
 	src := []float32{1 + 0x1p-11, 1 + 3*0x1p-11, -1 - 0x1p-11, 65504, 65519.9, 65520, -65520, 0x1p-24, 0x1p-25, 0x1.8p-24, 0x1.8p-25}
 	want := make([]float32, len(src))
 	for i, x := range src {
@@ -80,7 +86,9 @@ func TestRoundF16Ties(t *testing.T) {
 	assert.Equal(t, want, src)
 }
 
-func TestRotate(t *testing.T) {
+func TestRotate(t *testing.T) { eachLevel(t, checkRotate) }
+
+func checkRotate(t *testing.T) {
 	exact := func(x float32) float32 { return x }
 	f16 := func(x float32) float32 { return tensor.F16From(x).Float32() }
 	for _, c := range []struct {
@@ -126,7 +134,9 @@ func roundRef(v, low float64) int8 {
 	return int8(math.RoundToEven(min(max(v, low), 127)))
 }
 
-func TestQuant(t *testing.T) {
+func TestQuant(t *testing.T) { eachLevel(t, checkQuant) }
+
+func checkQuant(t *testing.T) {
 	inf, nan := float32(math.Inf(1)), float32(math.NaN())
 	src := []float32{0, 0.5, 1.5, 2.5, -0.5, -1.5, 126.4, 126.5, 127, 127.5, 300, -126.5, -127.4, -127.5, -128, -128.6, -300, inf, -inf, nan, 1e-40}
 	src = append(src, randomFloats(9, 200)...)
@@ -150,7 +160,9 @@ func TestQuant(t *testing.T) {
 	}
 }
 
-func TestQuantSymmetric(t *testing.T) {
+func TestQuantSymmetric(t *testing.T) { eachLevel(t, checkQuantSymmetric) }
+
+func checkQuantSymmetric(t *testing.T) {
 	got := make([]int8, 4)
 	QuantSymmetric(got, []float32{1, -2, 0.5, float32(math.NaN())}, 2)
 	assert.Equal(t, []int8{64, -127, 32, 0}, got)

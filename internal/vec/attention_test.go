@@ -7,7 +7,9 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-func TestClamp(t *testing.T) {
+func TestClamp(t *testing.T) { eachLevel(t, checkClamp) }
+
+func checkClamp(t *testing.T) {
 	inf, nan := float32(math.Inf(1)), float32(math.NaN())
 	a := []float32{-2, -1, 0.5, 1, 2, inf, -inf, nan}
 	Clamp(a, -1, 1)
@@ -16,7 +18,9 @@ func TestClamp(t *testing.T) {
 	Clamp(nil, 0, 0)
 }
 
-func TestRoundInt8(t *testing.T) {
+func TestRoundInt8(t *testing.T) { eachLevel(t, checkRoundInt8) }
+
+func checkRoundInt8(t *testing.T) {
 	inf, nan := float32(math.Inf(1)), float32(math.NaN())
 	a := []float32{0.25, 0.75, 1.25, -0.25, -0.75, 63.5, 64, -64.25, 1e30, inf, -inf, nan}
 	RoundInt8(a, 2)

@@ -1,10 +1,17 @@
 package vec
 
-import "math"
+import (
+	"math"
+
+	"goatb/internal/asm/vecmath"
+)
 
 // Max returns the largest element of a. NaN elements are passed over; a slice
-// that is empty or all NaN gives -Inf.
+// that is empty or all NaN gives -Inf. Zeros of both signs are equal to it.
 func Max(a []float32) float32 {
+	if top, ok := vecmath.Reduce(vecmath.Max, a); ok {
+		return top
+	}
 	ninf := float32(math.Inf(-1))
 	m0, m1, m2, m3 := ninf, ninf, ninf, ninf
 	for len(a) >= 4 {
@@ -33,6 +40,9 @@ func Max(a []float32) float32 {
 // MaxAbs returns the largest magnitude in a. NaN elements are passed over; a
 // slice that is empty or all NaN gives 0.
 func MaxAbs(a []float32) float32 {
+	if top, ok := vecmath.Reduce(vecmath.MaxAbs, a); ok {
+		return top
+	}
 	var m0, m1, m2, m3 uint32
 	for len(a) >= 4 {
 		m0 = max(m0, magnitude(a[0]))

@@ -1,80 +1,77 @@
 package vec
 
-// lanes is the number of interleaved partial sums of Dot, Sum and SumSquares.
-const lanes = 8
-
-// fold adds the eight partial sums in the package's fixed order.
-func fold(s0, s1, s2, s3, s4, s5, s6, s7 float32) float32 {
-	return ((s0 + s4) + (s2 + s6)) + ((s1 + s5) + (s3 + s7))
-}
+import "goatb/internal/asm/vecmath"
 
 // Dot returns the inner product of a and b, which have equal lengths, in the
 // package's lane order.
 func Dot(a, b []float32) float32 {
 	b = b[:len(a)]
-	var s0, s1, s2, s3, s4, s5, s6, s7 float32
-	for len(a) >= lanes && len(b) >= lanes {
-		s0 += float32(a[0] * b[0])
-		s1 += float32(a[1] * b[1])
-		s2 += float32(a[2] * b[2])
-		s3 += float32(a[3] * b[3])
-		s4 += float32(a[4] * b[4])
-		s5 += float32(a[5] * b[5])
-		s6 += float32(a[6] * b[6])
-		s7 += float32(a[7] * b[7])
-		a, b = a[lanes:], b[lanes:]
-	}
-	s := fold(s0, s1, s2, s3, s4, s5, s6, s7)
-	for i, v := range a {
-		s += float32(v * b[i])
-	}
-	return s
+	var d [1]float32
+	Dots(F32, d[:], a, b, len(b))
+	return d[0]
 }
 
 // Sum returns the sum of a in the package's lane order.
 func Sum(a []float32) float32 {
-	var s0, s1, s2, s3, s4, s5, s6, s7 float32
-	for len(a) >= lanes {
-		s0 += a[0]
-		s1 += a[1]
-		s2 += a[2]
-		s3 += a[3]
-		s4 += a[4]
-		s5 += a[5]
-		s6 += a[6]
-		s7 += a[7]
-		a = a[lanes:]
+	if sum, ok := vecmath.Reduce(vecmath.Sum, a); ok {
+		return sum
 	}
-	s := fold(s0, s1, s2, s3, s4, s5, s6, s7)
-	for _, v := range a {
-		s += v
+	var s [lanes]float32
+	for g := 0; g < min(lanes, len(a)); g += laneGroup {
+		p := (*[laneGroup]float32)(s[g:])
+		i := g
+		for ; i+laneGroup <= len(a); i += lanes {
+			x := (*[laneGroup]float32)(a[i:])
+			p[0], p[1], p[2], p[3] = p[0]+x[0], p[1]+x[1], p[2]+x[2], p[3]+x[3]
+			p[4], p[5], p[6], p[7] = p[4]+x[4], p[5]+x[5], p[6]+x[6], p[7]+x[7]
+		}
+		if i < len(a) {
+			for l, v := range a[i:] {
+				p[l] += v
+			}
+		}
 	}
-	return s
+	return foldLanes(&s, len(a))
 }
 
 // SumSquares returns the sum of the squares of a in the package's lane order.
 func SumSquares(a []float32) float32 { return Dot(a, a) }
 
+const (
+	// lanes is the number of interleaved partial sums.
+	lanes = 64
+	// laneGroup is how many of them plain Go does at a time.
+	laneGroup = 8
+)
+
+// foldLanes adds the partial sums of n elements.
+func foldLanes(s *[lanes]float32, n int) float32 {
+	h := lanes
+	for h >= 2*n && h > 1 {
+		h /= 2
+	}
+	for h /= 2; h > 0; h /= 2 {
+		for l := range h {
+			s[l] += s[l+h]
+		}
+	}
+	return s[0]
+}
+
 // Axpy adds alpha*x to y, element by element; the product is rounded before it
 // is added. x and y have equal lengths.
 func Axpy(alpha float32, x, y []float32) {
-	y = y[:len(x)]
-	for len(x) >= 4 && len(y) >= 4 {
-		y[0] += float32(alpha * x[0])
-		y[1] += float32(alpha * x[1])
-		y[2] += float32(alpha * x[2])
-		y[3] += float32(alpha * x[3])
-		x, y = x[4:], y[4:]
-	}
-	for i, v := range x {
-		y[i] += float32(alpha * v)
-	}
+	weight := [1]float32{alpha}
+	Mix(F32, y[:len(x)], weight[:], x, len(x))
 }
 
 // Add stores a+b in dst, element by element. The three have equal lengths and
 // dst may be a or b.
 func Add(dst, a, b []float32) {
 	a, b = a[:len(dst)], b[:len(dst)]
+	if vecmath.Binary(vecmath.Add, dst, a, b) {
+		return
+	}
 	for len(dst) >= 4 && len(a) >= 4 && len(b) >= 4 {
 		dst[0] = a[0] + b[0]
 		dst[1] = a[1] + b[1]
@@ -91,6 +88,9 @@ func Add(dst, a, b []float32) {
 // dst may be a or b.
 func Mul(dst, a, b []float32) {
 	a, b = a[:len(dst)], b[:len(dst)]
+	if vecmath.Binary(vecmath.Mul, dst, a, b) {
+		return
+	}
 	for len(dst) >= 4 && len(a) >= 4 && len(b) >= 4 {
 		dst[0] = a[0] * b[0]
 		dst[1] = a[1] * b[1]
@@ -107,6 +107,9 @@ func Mul(dst, a, b []float32) {
 // dst may be a.
 func Scale(dst, a []float32, s float32) {
 	a = a[:len(dst)]
+	if vecmath.Scale(dst, a, s) {
+		return
+	}
 	for len(dst) >= 4 && len(a) >= 4 {
 		dst[0] = a[0] * s
 		dst[1] = a[1] * s

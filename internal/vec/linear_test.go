@@ -10,7 +10,7 @@ import (
 )
 
 // lengths cover the empty slice, tails of every unrolling and long rows.
-var lengths = []int{0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 64, 100, 1023, 4096}
+var lengths = []int{0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65, 100, 127, 130, 1023, 4096}
 
 func randoms(r *rand.Rand, n int) []float32 {
 	a := make([]float32, n)
@@ -22,19 +22,21 @@ func randoms(r *rand.Rand, n int) []float32 {
 
 // laneSum adds terms in the order that the package comment promises.
 func laneSum(terms []float32) float32 {
-	var s [8]float32
-	head := len(terms) / 8 * 8
-	for i, v := range terms[:head] {
-		s[i%8] += v
+	var s [64]float32
+	for i, v := range terms {
+		s[i%64] += v
 	}
-	sum := ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]))
-	for _, v := range terms[head:] {
-		sum += v
+	for n := 32; n > 0; n /= 2 {
+		for l := range n {
+			s[l] += s[l+n]
+		}
 	}
-	return sum
+	return s[0]
 }
 
-func TestSumsFollowTheDocumentedOrder(t *testing.T) {
+func TestSumsFollowTheDocumentedOrder(t *testing.T) { eachLevel(t, checkSumsFollowTheDocumentedOrder) }
+
+func checkSumsFollowTheDocumentedOrder(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, n := range lengths {
 		a, b := randoms(r, n), randoms(r, n)
@@ -53,7 +55,9 @@ func TestSumsFollowTheDocumentedOrder(t *testing.T) {
 	}
 }
 
-func TestElementwise(t *testing.T) {
+func TestElementwise(t *testing.T) { eachLevel(t, checkElementwise) }
+
+func checkElementwise(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for _, n := range lengths {
 		a, b := randoms(r, n), randoms(r, n)
@@ -70,7 +74,9 @@ func TestElementwise(t *testing.T) {
 	}
 }
 
-func TestElementwiseInPlace(t *testing.T) {
+func TestElementwiseInPlace(t *testing.T) { eachLevel(t, checkElementwiseInPlace) }
+
+func checkElementwiseInPlace(t *testing.T) {
 	a := []float32{1, 2, 3, 4, 5}
 	Add(a, a, a)
 	assert.Equal(t, []float32{2, 4, 6, 8, 10}, a)
@@ -80,7 +86,9 @@ func TestElementwiseInPlace(t *testing.T) {
 	assert.Equal(t, []float32{2, 8, 18, 32, 50}, a)
 }
 
-func TestExtremes(t *testing.T) {
+func TestExtremes(t *testing.T) { eachLevel(t, checkExtremes) }
+
+func checkExtremes(t *testing.T) {
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))
 	cases := []struct {
 		a      []float32
@@ -120,7 +128,9 @@ func TestDotI8(t *testing.T) {
 	assert.Equal(t, int32(131071*16384), DotI8(a, a), "the largest sum that fits")
 }
 
-func TestShortSecondOperandPanics(t *testing.T) {
+func TestShortSecondOperandPanics(t *testing.T) { eachLevel(t, checkShortSecondOperandPanics) }
+
+func checkShortSecondOperandPanics(t *testing.T) {
 	assert.Panics(t, func() { Dot(make([]float32, 9), make([]float32, 8)) })
 	assert.Panics(t, func() { DotI8(make([]int8, 9), make([]int8, 8)) })
 }

@@ -14,7 +14,9 @@ var pagedShapes = []struct{ rows, cols, d int }{
 	{1, 1, 1}, {1, 8, 3}, {1, 9, 16}, {2, 4, 8}, {2, 7, 5}, {3, 13, 17}, {5, 3, 64}, {4, 16, 128}, {1, 0, 4}, {0, 4, 4},
 }
 
-func TestScoreRows(t *testing.T) {
+func TestScoreRows(t *testing.T) { eachLevel(t, checkScoreRows) }
+
+func checkScoreRows(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 1))
 	for _, s := range pagedShapes {
 		ldd, ldq, ldk := s.cols+2, s.d+1, s.d+3
@@ -30,16 +32,18 @@ func TestScoreRows(t *testing.T) {
 				require.Equal(t, float32(-7), dst[i], "%+v: element %d is outside", s, i)
 				continue
 			}
-			want := float32(0)
-			for c := range s.d {
-				want += float32(q[row*ldq+c] * k[col*ldk+c])
+			products := make([]float32, s.d)
+			for c := range products {
+				products[c] = q[row*ldq+c] * k[col*ldk+c]
 			}
-			require.Equal(t, want, dst[i], "%+v: row %d column %d", s, row, col)
+			require.Equal(t, laneSum(products), dst[i], "%+v: row %d column %d", s, row, col)
 		}
 	}
 }
 
-func TestMixRows(t *testing.T) {
+func TestMixRows(t *testing.T) { eachLevel(t, checkMixRows) }
+
+func checkMixRows(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 2))
 	for _, s := range pagedShapes {
 		lda, ldp, ldv := s.d+2, s.cols+1, s.d+3
@@ -58,7 +62,9 @@ func TestMixRows(t *testing.T) {
 }
 
 // Columns that are mixed in several calls give the bits of one call.
-func TestMixRowsInSteps(t *testing.T) {
+func TestMixRowsInSteps(t *testing.T) { eachLevel(t, checkMixRowsInSteps) }
+
+func checkMixRowsInSteps(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
 	const rows, cols, d = 3, 23, 10
 	p, v := randoms(r, rows*cols), randoms(r, cols*d)
@@ -72,7 +78,9 @@ func TestMixRowsInSteps(t *testing.T) {
 	assert.Equal(t, whole, steps)
 }
 
-func TestScaleMax(t *testing.T) {
+func TestScaleMax(t *testing.T) { eachLevel(t, checkScaleMax) }
+
+func checkScaleMax(t *testing.T) {
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))
 	for _, c := range []struct {
 		s, bias []float32
@@ -102,13 +110,17 @@ func TestScaleMax(t *testing.T) {
 	}
 }
 
-func TestBlend(t *testing.T) {
+func TestBlend(t *testing.T) { eachLevel(t, checkBlend) }
+
+func checkBlend(t *testing.T) {
 	y := []float32{1, 2, -3}
 	Blend(0.5, y, 2, []float32{10, 20, 30})
 	assert.Equal(t, []float32{20.5, 41, 58.5}, y)
 }
 
-func TestInt8Floats(t *testing.T) {
+func TestInt8Floats(t *testing.T) { eachLevel(t, checkInt8Floats) }
+
+func checkInt8Floats(t *testing.T) {
 	src := make([]int8, 256)
 	for i := range src {
 		src[i] = int8(i - 128)

@@ -1,6 +1,10 @@
 package vec
 
-import "math"
+import (
+	"math"
+
+	"goatb/internal/asm/vecmath"
+)
 
 // RotateHalf turns the pairs (x[i], x[i+h]) of a vector of 2h elements by the
 // angles whose cosines and sines are given per element:
@@ -8,6 +12,9 @@ import "math"
 // dst[i+h] = x[i+h]·cos[i+h] + x[i]·sin[i+h]. Every product is rounded before
 // the sum. All have the length of x, which is even; dst may be x.
 func RotateHalf(dst, x, cos, sin []float32) {
+	if vecmath.RotateHalf(dst, x, cos, sin, false) {
+		return
+	}
 	n := len(x)
 	h := n / 2
 	x0, x1 := x[:h], x[h:][:h]
@@ -24,6 +31,9 @@ func RotateHalf(dst, x, cos, sin []float32) {
 // RotatePairs turns the neighbours (x[2i], x[2i+1]) as RotateHalf turns x[i]
 // and x[i+h].
 func RotatePairs(dst, x, cos, sin []float32) {
+	if vecmath.RotatePairs(dst, x, cos, sin, false) {
+		return
+	}
 	n := len(x)
 	dst, cos, sin = dst[:n], cos[:n], sin[:n]
 	for len(x) >= 2 && len(dst) >= 2 && len(cos) >= 2 && len(sin) >= 2 {
@@ -37,6 +47,9 @@ func RotatePairs(dst, x, cos, sin []float32) {
 // RotateHalfF16 is RotateHalf in the arithmetic of f16: the operands are f16
 // numbers, every product and every sum is rounded to one.
 func RotateHalfF16(dst, x, cos, sin []float32) {
+	if vecmath.RotateHalf(dst, x, cos, sin, true) {
+		return
+	}
 	n := len(x)
 	h := n / 2
 	x0, x1 := x[:h], x[h:][:h]
@@ -52,6 +65,9 @@ func RotateHalfF16(dst, x, cos, sin []float32) {
 
 // RotatePairsF16 is RotatePairs in the arithmetic of f16.
 func RotatePairsF16(dst, x, cos, sin []float32) {
+	if vecmath.RotatePairs(dst, x, cos, sin, true) {
+		return
+	}
 	n := len(x)
 	dst, cos, sin = dst[:n], cos[:n], sin[:n]
 	for len(x) >= 2 && len(dst) >= 2 && len(cos) >= 2 && len(sin) >= 2 {
@@ -66,6 +82,9 @@ func RotatePairsF16(dst, x, cos, sin []float32) {
 // beyond the range of f16 it becomes infinite. Finite elements lie within
 // ±2^115. dst is at least as long as src and may be src.
 func RoundF16(dst, src []float32) {
+	if vecmath.Unary(vecmath.RoundF16, dst, src) {
+		return
+	}
 	dst = dst[:len(src)]
 	for i := range src {
 		dst[i] = roundF16(src[i])
@@ -76,6 +95,7 @@ func RoundF16(dst, src []float32) {
 func roundF16(x float32) float32 {
 	const (
 		expMask   = 0x7f800000
+		signBit   = 1 << 31
 		minNormal = 0x38800000 // 2^-14
 		// lift turns the bits of 2^e into those of 1.5·2^(e+13), whose last
 		// place is that of an f16 with exponent e.
@@ -83,6 +103,9 @@ func roundF16(x float32) float32 {
 		// beyond times 2^16, the first power of two beyond f16, is infinite.
 		beyond = 0x1p112
 	)
-	a := math.Float32frombits(max(math.Float32bits(x)&expMask, minNormal) + lift)
-	return (x + a - a) * beyond * (1 / beyond)
+	b := math.Float32bits(x)
+	a := math.Float32frombits(max(b&expMask, minNormal) + lift)
+	y := (x + a - a) * beyond * (1 / beyond)
+	// The sum lost the sign of what it rounded to zero.
+	return math.Float32frombits(math.Float32bits(y) | b&signBit)
 }

@@ -1,15 +1,19 @@
 package vec
 
-import "math"
+import (
+	"math"
 
-// The functions of this file and of gelu.go and trig.go compute in float64 and
-// round once, so they are off by less than 0.6 ulp of float32 over their whole
-// range, subnormal results included. They take element by element the value of
-// src, and dst may be the memory of src; len(dst) is at least len(src).
+	"goatb/internal/asm/vecmath"
+)
+
+// The functions of this file and of gelu.go and trig.go take element by element
+// the value of src, and dst may be the memory of src; len(dst) is at least
+// len(src). The package comment has their errors.
 //
-// Their loops read src[i] anew for every conversion to float64: a conversion
-// from a register would wait for the previous element's result, since the
-// instruction keeps the upper part of its target.
+// Plain Go computes in float64 and rounds once. Its loops read src[i] anew for
+// every conversion to float64: a conversion from a register would wait for the
+// previous element's result, since the instruction keeps the upper part of its
+// target.
 
 const (
 	// expSteps is the number of powers 2^(i/expSteps) in the table.
@@ -70,6 +74,9 @@ func ExpOf(x float32) float32 {
 
 // Exp writes e^src. NaN stays NaN, -Inf gives 0.
 func Exp(dst, src []float32) {
+	if vecmath.Unary(vecmath.Exp, dst, src) {
+		return
+	}
 	dst = dst[:len(src)]
 	for i := range src {
 		if math.Float32bits(src[i])&absBits >= expRangeBits {
@@ -80,16 +87,36 @@ func Exp(dst, src []float32) {
 	}
 }
 
-// ExpSum writes e^(src-max) and returns the sum of the written values, taken
-// before they were rounded and in an order that depends on the length alone.
-// It is the core of a softmax: max is the largest element, so every value lies
-// in 0..1. With max = -Inf (all elements masked) the values and the sum are 0.
-// A NaN element gives a NaN sum.
+// ExpSum writes e^(src-max) and returns the sum of the written values. It is
+// the core of a softmax: max is the largest element, so every value lies in
+// 0..1. With max = -Inf (all elements masked) the values and the sum are 0. A
+// NaN element gives a NaN sum.
+//
+// The difference is rounded to float32 where assembly computes, which adds up to
+// |src-max|·2^-24 to a value's relative error. The sum of every sumStep elements
+// is in the package's lane order, where plain Go adds in float64; these sums are
+// added in float64.
 func ExpSum(dst, src []float32, max float32) float32 {
 	if max == float32(math.Inf(-1)) {
 		max = 0
 	}
-	m := float64(max)
+	var sum float64
+	for len(src) > 0 {
+		n := min(len(src), sumStep)
+		part, ok := vecmath.ExpSum(dst[:n], src[:n], max)
+		if !ok {
+			return float32(expSum(dst, src, float64(max)))
+		}
+		sum += float64(part)
+		dst, src = dst[n:], src[n:]
+	}
+	return float32(sum)
+}
+
+// sumStep is the number of elements whose sum ExpSum takes in float32.
+const sumStep = 1024
+
+func expSum(dst, src []float32, m float64) float64 {
 	var even, odd float64
 	for len(src) >= 2 && len(dst) >= 2 {
 		s, d := (*[2]float32)(src), (*[2]float32)(dst)
@@ -109,7 +136,7 @@ func ExpSum(dst, src []float32, max float32) float32 {
 		dst[0] = float32(a)
 		even += a
 	}
-	return float32(even + odd)
+	return even + odd
 }
 
 // expWide is e^x for every x, where 0 stands for what float32 rounds to 0.
@@ -127,6 +154,9 @@ func expWide(x float64) float64 {
 
 // Sigmoid writes 1/(1+e^-src).
 func Sigmoid(dst, src []float32) {
+	if vecmath.Unary(vecmath.Sigmoid, dst, src) {
+		return
+	}
 	dst = dst[:len(src)]
 	for i := range src {
 		if math.Float32bits(src[i])&absBits >= expRangeBits {
@@ -149,10 +179,18 @@ func sigmoidEdge(x float32) float32 {
 }
 
 // Silu writes src/(1+e^-src), with the limit -0 at -Inf.
-func Silu(dst, src []float32) { Swish(dst, src, 1) }
+func Silu(dst, src []float32) {
+	if vecmath.Unary(vecmath.Silu, dst, src) {
+		return
+	}
+	Swish(dst, src, 1)
+}
 
 // Swish writes src/(1+e^(-scale·src)), with the limits at infinities.
 func Swish(dst, src []float32, scale float32) {
+	if vecmath.Swish(dst, src, scale) {
+		return
+	}
 	dst = dst[:len(src)]
 	c := float64(scale)
 	for i := range src {
@@ -180,6 +218,9 @@ func gateEdge(x, z float64) float32 {
 
 // SwiGLU writes silu(gate)·up. dst may be the memory of gate or of up.
 func SwiGLU(dst, gate, up []float32) {
+	if vecmath.Binary(vecmath.SwiGLU, dst, gate, up) {
+		return
+	}
 	dst, up = dst[:len(gate)], up[:len(gate)]
 	for i := range gate {
 		x := float64(gate[i])
@@ -210,6 +251,9 @@ func SwiGLUGrad(dgate, dup, dy, gate, up []float32) {
 
 // Tanh writes the hyperbolic tangent.
 func Tanh(dst, src []float32) {
+	if vecmath.Unary(vecmath.Tanh, dst, src) {
+		return
+	}
 	dst = dst[:len(src)]
 	for i := range src {
 		if math.Float32bits(src[i])&absBits >= expRangeBits {

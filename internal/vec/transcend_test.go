@@ -13,8 +13,25 @@ type unary struct {
 	name string
 	f    func(dst, src []float32)
 	ref  func(x float64) float64
+	// bound is the largest error of the assembly in ulp, at x more by slack(x).
+	bound float64
+	slack func(x float64) float64
 	// limit bounds |x| of the samples, 0 for all floats.
 	limit float64
+}
+
+// plainBound is the largest error of plain Go in ulp.
+const plainBound = 0.6
+
+// allows returns the largest error that is allowed at x.
+func (u *unary) allows(x float64) float64 {
+	switch {
+	case plain():
+		return plainBound
+	case u.slack != nil && x < 0:
+		return u.bound + u.slack(x)
+	}
+	return u.bound
 }
 
 func swishRef(scale float64) func(float64) float64 {
@@ -26,29 +43,33 @@ func swishRef(scale float64) func(float64) float64 {
 	}
 }
 
+// The bounds are those of the comments of the functions.
 var unaries = []unary{
-	{"exp", Exp, math.Exp, 0},
-	{"sigmoid", Sigmoid, func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }, 0},
-	{"silu", Silu, swishRef(1), 0},
-	{"swish 1.702", func(d, s []float32) { Swish(d, s, 1.702) }, swishRef(float64(float32(1.702))), 0},
-	{"swish -0.5", func(d, s []float32) { Swish(d, s, -0.5) }, swishRef(-0.5), 0},
-	{"tanh", Tanh, math.Tanh, 0},
-	{"gelu tanh", GeluTanh, func(x float64) float64 {
+	{name: "exp", f: Exp, ref: math.Exp, bound: 1.1},
+	{name: "sigmoid", f: Sigmoid, ref: func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }, bound: 2.5},
+	{name: "silu", f: Silu, ref: swishRef(1), bound: 3.2},
+	{name: "swish 1.702", f: func(d, s []float32) { Swish(d, s, 1.702) }, ref: swishRef(float64(float32(1.702))), bound: 3.5},
+	{name: "swish 90", f: func(d, s []float32) { Swish(d, s, 90) }, ref: swishRef(90), bound: 3.5},
+	{name: "swish -0.5", f: func(d, s []float32) { Swish(d, s, -0.5) }, ref: swishRef(-0.5), bound: 0.6},
+	{name: "tanh", f: Tanh, ref: math.Tanh, bound: 2.6},
+	{name: "gelu tanh", f: GeluTanh, ref: func(x float64) float64 {
 		z := 2 * math.Sqrt(2/math.Pi) * (x + 0.044715*x*x*x)
 		if z < -700 {
 			return math.Copysign(0, x)
 		}
 		return x / (1 + math.Exp(-z))
-	}, 0},
-	{"gelu erf", GeluErf, func(x float64) float64 {
+	}, bound: 3.3, slack: func(x float64) float64 {
+		return 1.8 * min(90, max(0, -2*math.Sqrt(2/math.Pi)*(x+0.044715*x*x*x)))
+	}},
+	{name: "gelu erf", f: GeluErf, ref: func(x float64) float64 {
 		if x < -30 {
 			return math.Copysign(0, x)
 		}
 		return x * 0.5 * math.Erfc(-x/math.Sqrt2)
-	}, 0},
-	{"log", Log, math.Log, 0},
-	{"sin", Sin, math.Sin, 1 << 21},
-	{"cos", Cos, math.Cos, 1 << 21},
+	}, bound: 5},
+	{name: "log", f: Log, ref: math.Log, bound: 0.9},
+	{name: "sin", f: Sin, ref: math.Sin, bound: 1.8, limit: 1 << 21},
+	{name: "cos", f: Cos, ref: math.Cos, bound: 2.2, limit: 1 << 21},
 }
 
 // ulps is the distance of got from the exact value in units of the exact
@@ -78,33 +99,39 @@ func ulps(got float32, exact float64) float64 {
 func TestUnaryError(t *testing.T) {
 	const (
 		batch = 4096
-		step  = 1201 // a prime, so that all exponents and low bits occur
+		step  = 2411 // a prime, so that all exponents and low bits occur
 	)
 	src, dst := make([]float32, 0, batch), make([]float32, batch)
 	for _, u := range unaries {
-		t.Run(u.name, func(t *testing.T) {
-			worst, at := 0.0, float32(0)
-			for bits := uint64(0); bits < 1<<32; {
-				src = src[:0]
-				for ; len(src) < batch && bits < 1<<32; bits += step {
-					if x := math.Float32frombits(uint32(bits)); u.limit == 0 || math.Abs(float64(x)) <= u.limit {
-						src = append(src, x)
+		t.Run("f="+u.name, func(t *testing.T) {
+			eachLevel(t, func(t *testing.T) {
+				worst, over, at := 0.0, math.Inf(-1), float32(0)
+				for bits := uint64(0); bits < 1<<32; {
+					src = src[:0]
+					for ; len(src) < batch && bits < 1<<32; bits += step {
+						if x := math.Float32frombits(uint32(bits)); u.limit == 0 || math.Abs(float64(x)) <= u.limit {
+							src = append(src, x)
+						}
+					}
+					u.f(dst, src)
+					for i, x := range src {
+						e := ulps(dst[i], u.ref(float64(x)))
+						worst = max(worst, e)
+						if o := e - u.allows(float64(x)); !(o <= over) {
+							over, at = o, x
+						}
 					}
 				}
-				u.f(dst, src)
-				for i, x := range src {
-					if e := ulps(dst[i], u.ref(float64(x))); !(e <= worst) {
-						worst, at = e, x
-					}
-				}
-			}
-			t.Logf("largest error %.4f ulp at %v", worst, at)
-			assert.Less(t, worst, 0.6, "at %v", at)
+				t.Logf("largest error %.4f ulp", worst)
+				assert.LessOrEqual(t, over, 0.0, "at %v", at)
+			})
 		})
 	}
 }
 
-func TestUnarySpecialValues(t *testing.T) {
+func TestUnarySpecialValues(t *testing.T) { eachLevel(t, checkUnarySpecialValues) }
+
+func checkUnarySpecialValues(t *testing.T) {
 	inf, nan := float32(math.Inf(1)), float32(math.NaN())
 	zero, minus := float32(0), float32(math.Copysign(0, -1))
 	tiny := math.Float32frombits(1)
@@ -132,21 +159,32 @@ func TestUnarySpecialValues(t *testing.T) {
 				assert.True(t, math.IsNaN(float64(src[i])), "%s value %d: got %v", c.name, i, src[i])
 				continue
 			}
+			if src[i] == tiny && want == tiny/2 {
+				continue // a tie between 0 and tiny
+			}
 			assert.Equal(t, want, src[i], "%s value %d", c.name, i)
 		}
 	}
 }
 
-func TestExpOfIsExp(t *testing.T) {
+func TestExpOf(t *testing.T) {
 	for _, x := range []float32{0, 1, -1, 88.7, 88.8, -87.5, -103.9, -104, 104, 1e30, -1e30} {
-		dst := []float32{x}
-		Exp(dst, dst)
-		assert.Equal(t, dst[0], ExpOf(x), "at %v", x)
+		assert.LessOrEqual(t, ulps(ExpOf(x), math.Exp(float64(x))), plainBound, "at %v", x)
 	}
 	assert.True(t, math.IsNaN(float64(ExpOf(float32(math.NaN())))))
 }
 
-func TestExpSum(t *testing.T) {
+// expSumBound is the largest error of e^d in ulp.
+func expSumBound(d float64) float64 {
+	if plain() {
+		return plainBound
+	}
+	return 1.1 + math.Abs(d)
+}
+
+func TestExpSum(t *testing.T) { eachLevel(t, checkExpSum) }
+
+func checkExpSum(t *testing.T) {
 	inf := float32(math.Inf(1))
 	for n := range 40 {
 		src, dst := make([]float32, n), make([]float32, n)
@@ -159,14 +197,17 @@ func TestExpSum(t *testing.T) {
 			sum += math.Exp(float64(x) - float64(largest))
 		}
 		got := ExpSum(dst, src, largest)
-		assert.InDelta(t, sum, got, sum*0x1p-23, "length %d", n)
+		assert.InDelta(t, sum, got, sum*0x1p-22, "length %d", n)
 		for i, x := range src {
-			require.LessOrEqual(t, ulps(dst[i], math.Exp(float64(x)-float64(largest))), 0.6, "length %d element %d", n, i)
+			d := float64(x) - float64(largest)
+			require.LessOrEqual(t, ulps(dst[i], math.Exp(d)), expSumBound(d), "length %d element %d", n, i)
 		}
 	}
 }
 
-func TestExpSumMasked(t *testing.T) {
+func TestExpSumMasked(t *testing.T) { eachLevel(t, checkExpSumMasked) }
+
+func checkExpSumMasked(t *testing.T) {
 	inf := float32(math.Inf(1))
 	row := []float32{-inf, 0, -inf, -200, 1}
 	got := ExpSum(row, row, 1)
@@ -182,20 +223,28 @@ func TestExpSumMasked(t *testing.T) {
 	assert.True(t, math.IsNaN(float64(bad[1])))
 }
 
-func TestSwiGLU(t *testing.T) {
+func TestSwiGLU(t *testing.T) { eachLevel(t, checkSwiGLU) }
+
+func checkSwiGLU(t *testing.T) {
 	gate := []float32{1, -3, 0, 50, -800, 800, float32(math.Inf(1)), float32(math.Inf(-1))}
 	up := []float32{2, 0.5, 9, -1, 3, 3, 2, 2}
 	dst := make([]float32, len(gate))
 	SwiGLU(dst, gate, up)
 	for i := range gate {
 		want := swishRef(1)(float64(gate[i])) * float64(up[i])
-		assert.LessOrEqual(t, ulps(dst[i], want), 0.6, "element %d: got %v, want %v", i, dst[i], want)
+		bound := plainBound
+		if !plain() {
+			bound = 3.7
+		}
+		assert.LessOrEqual(t, ulps(dst[i], want), bound, "element %d: got %v, want %v", i, dst[i], want)
 	}
 	SwiGLU(gate, gate, up)
 	assert.Equal(t, dst, gate, "in place")
 }
 
-func TestSwiGLUGrad(t *testing.T) {
+func TestSwiGLUGrad(t *testing.T) { eachLevel(t, checkSwiGLUGrad) }
+
+func checkSwiGLUGrad(t *testing.T) {
 	gate := []float32{1, -3, 0, 50, -800, 800, 0.001}
 	up := []float32{2, 0.5, 9, -1, 3, 3, -7}
 	dy := []float32{1, -2, 3, 0.25, 5, 6, 1e-3}

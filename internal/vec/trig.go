@@ -1,6 +1,10 @@
 package vec
 
-import "math"
+import (
+	"math"
+
+	"goatb/internal/asm/vecmath"
+)
 
 const (
 	// trigRangeBits is the float32 2^20: up to there the reduction of sin64 is
@@ -14,9 +18,12 @@ const (
 
 // Sin writes the sine of src in radians; infinities give NaN.
 func Sin(dst, src []float32) {
+	if part(vecmath.Sin, dst, src, beyondTrig, math.Sin) {
+		return
+	}
 	dst = dst[:len(src)]
 	for i := range src {
-		if math.Float32bits(src[i])&absBits >= trigRangeBits {
+		if beyondTrig(src[i]) {
 			dst[i] = float32(math.Sin(float64(src[i])))
 			continue
 		}
@@ -28,9 +35,12 @@ func Sin(dst, src []float32) {
 
 // Cos writes the cosine of src in radians; infinities give NaN.
 func Cos(dst, src []float32) {
+	if part(vecmath.Cos, dst, src, beyondTrig, math.Cos) {
+		return
+	}
 	dst = dst[:len(src)]
 	for i := range src {
-		if math.Float32bits(src[i])&absBits >= trigRangeBits {
+		if beyondTrig(src[i]) {
 			dst[i] = float32(math.Cos(float64(src[i])))
 			continue
 		}
@@ -38,6 +48,50 @@ func Cos(dst, src []float32) {
 		h := x*(1/math.Pi) + 0.5 + roundShift
 		dst[i] = float32(sin64(x, 2*(h-roundShift)-1, math.Float64bits(h)<<63))
 	}
+}
+
+// partStep is the number of elements around one where assembly stops that are
+// done in a step of their own.
+const partStep = 16
+
+// part does f by assembly and takes exact for the elements outside f's range. It
+// returns false where there is no assembly. An element's result does not depend
+// on the others.
+func part(f vecmath.PartFunc, dst, src []float32, outside func(x float32) bool, exact func(x float64) float64) bool {
+	dst = dst[:len(src)]
+	for {
+		n, ok := vecmath.Part(f, dst, src)
+		if !ok {
+			return false
+		}
+		if dst, src = dst[n:], src[n:]; len(src) == 0 {
+			return true
+		}
+		var inside, done [partStep]float32
+		n = copy(inside[:], src)
+		for i, x := range inside[:n] {
+			if outside(x) {
+				inside[i] = 1
+			}
+		}
+		vecmath.Part(f, done[:n], inside[:n])
+		for i, x := range src[:n] {
+			if outside(x) {
+				done[i] = float32(exact(float64(x)))
+			}
+		}
+		copy(dst, done[:n])
+		dst, src = dst[n:], src[n:]
+	}
+}
+
+// beyondTrig reports whether package math takes the sine and cosine of x.
+func beyondTrig(x float32) bool { return math.Float32bits(x)&absBits >= trigRangeBits }
+
+// abnormal reports whether x is not a positive, finite, normal number.
+func abnormal(x float32) bool {
+	const minNormal, infinity = 0x00800000, 0x7f800000
+	return math.Float32bits(x)-minNormal >= infinity-minNormal
 }
 
 // sin64 is the sine of x - n·π/2, which lies within π/2, with its sign flipped
@@ -53,6 +107,9 @@ func sin64(x, n float64, sign uint64) float64 {
 
 // Log writes the natural logarithm: -Inf for zeros, NaN below zero.
 func Log(dst, src []float32) {
+	if part(vecmath.Log, dst, src, abnormal, math.Log) {
+		return
+	}
 	const (
 		infBits   = 0x7f800000
 		sqrtHalf  = 0x3fe6a09e667f3bcd

@@ -31,8 +31,13 @@ func TestUnary(t *testing.T) {
 				desc := []tensor.Desc{tensor.Of(d, n)}
 				p := kernel.Problem{In: desc, Out: desc, Params: UnaryParams{Op: UnaryOp(op), Scale: scale}}
 				out := run(t, Unary, p, [][]byte{data}, nil)
-				// The result is off by 0.02 ulp of float32 before it is rounded.
-				requireRounded(t, d, want, decode(d, out[0]), 0.03, fmt.Sprintf("op %d %s", op, d))
+				// Package vec's largest error, 2.6 ulp of float32, is small in
+				// the other types.
+				slack := 0.03
+				if d == tensor.Float32 {
+					slack = 2.1
+				}
+				requireRounded(t, d, want, decode(d, out[0]), slack, fmt.Sprintf("op %d %s", op, d))
 				assert.Equal(t, out, run(t, Unary, p, [][]byte{data}, map[int]int{0: 0}), "in place")
 			}
 		}

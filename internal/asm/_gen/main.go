@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	"goatb/internal/asm/gen/gemm"
+	"goatb/internal/asm/gen/vecmath"
 )
 
 func main() {
@@ -21,6 +22,7 @@ func main() {
 	}
 	for _, f := range slices.Concat(
 		gemm.Files(),
+		vecmath.Files(),
 	) {
 		if err := f.Write(root); err != nil {
 			fmt.Fprintln(os.Stderr, "gen:", err)

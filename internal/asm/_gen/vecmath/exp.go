@@ -1,0 +1,208 @@
+package vecmath
+
+import (
+	"math"
+
+	"github.com/mmcloughlin/avo/build"
+
+	"goatb/internal/asm/gen/target"
+)
+
+// The functions of this file reduce an argument x to n·ln 2 + r with an integer
+// n and |r| <= ln 2/2, and take e^r - 1 from a polynomial: with coefficients
+// rounded to float32 its relative error is below 2^-28.
+
+const (
+	// magic added to a float32 below 2^22 and taken off again rounds it to an
+	// integer, which the low bits of the sum hold.
+	magic = 1.5 * (1 << 23)
+	// widest bounds the arguments of reduce that scale can undo at both widths.
+	widest = 174
+)
+
+var (
+	ln2High = float64(float32(math.Ln2))
+	ln2Low  = math.Ln2 - ln2High
+	// ln2Short has 16 bits, so that products with 8-bit integers are exact.
+	ln2Short = 0x1.62e4p-1
+	expPoly  = []float64{0x1.fffffcp-2, 0x1.555492p-3, 0x1.5558b4p-5, 0x1.1239a0p-7, 0x1.6a4960p-10}
+)
+
+// reduce returns n and e^r - 1 for the arguments x.
+func (v isa) reduce(x vec) (n, e vec) {
+	m := v.set(v.nums.f32(math.Log2E))
+	v.mulAdd(m, x, v.nums.f32(magic))
+	n = v.sub(m, v.nums.f32(magic))
+	r := v.copy(x)
+	v.subMul(r, n, v.nums.f32(ln2High))
+	v.subMul(r, n, v.nums.f32(ln2Low))
+	return n, v.expMinusOne(r)
+}
+
+// reduceProduct is reduce for the arguments a·b, which are not rounded,
+// |a·b| <= 2·widest: n·ln2Short is exact and the difference is rounded once.
+func (v isa) reduceProduct(a, b vec) (n, e vec) {
+	m := v.mul(a, b)
+	v.mulAdd(m, v.set(v.nums.f32(math.Log2E)), v.nums.f32(magic))
+	n = v.sub(m, v.nums.f32(magic))
+	r := v.copy(a)
+	v.c.VFMSUB213PS(v.mul(n, v.nums.f32(ln2Short)), b, r)
+	v.subMul(r, n, v.nums.f32(math.Ln2-ln2Short))
+	return n, v.expMinusOne(r)
+}
+
+// expMinusOne returns e^r - 1 for |r| <= ln 2/2.
+func (v isa) expMinusOne(r vec) vec {
+	e := v.horner(r, expPoly...)
+	v.mulAdd(e, v.mul(r, r), r)
+	return e
+}
+
+// scale returns y·2^n, rounded once, for -252 <= n <= 254.
+func (v isa) scale(y, n vec) vec {
+	if v.wide {
+		d := v.reg()
+		v.c.VSCALEFPS(n, y, d)
+		return d
+	}
+	i := v.toInt(n)
+	h := v.shiftRight(i, 1)
+	return v.mul(v.mul(y, v.power(h)), v.power(v.subInt(i, h)))
+}
+
+// power returns 2^i of integers -126 <= i <= 127.
+func (v isa) power(i vec) vec {
+	return v.addInt(v.shiftLeft(i, 23), v.nums.f32(1))
+}
+
+// scaleNegative is scale where s has its sign bit set; it returns y elsewhere.
+func (v isa) scaleNegative(y, n, s vec) vec {
+	if v.wide {
+		d := v.copy(y)
+		v.c.VSCALEFPS(n, y, v.signs(s), d)
+		return d
+	}
+	return v.scale(y, v.and(n, v.shiftRight(s, 31)))
+}
+
+// onePlus returns 1 + p·2^n for n <= 0 and p near 1. Powers too small to
+// change the sum need not be right.
+func (v isa) onePlus(p, n vec) vec {
+	if v.wide {
+		return v.add(v.scale(p, n), v.nums.f32(1))
+	}
+	n = v.max(v.set(v.nums.f32(-126)), n)
+	return v.add(v.addInt(p, v.shiftLeft(v.toInt(n), 23)), v.nums.f32(1))
+}
+
+// gate returns x/(1+e^-(a·b)) for positive b and |a·b| <= widest; b may be nil
+// for 1.
+func (v isa) gate(x, a, b vec) vec {
+	minus := v.or(a, v.nums.u32(1<<31))
+	var n, e vec
+	if b == nil {
+		n, e = v.reduce(minus)
+	} else {
+		n, e = v.reduceProduct(minus, b)
+	}
+	p := v.add(e, v.nums.f32(1))
+	// With z = a·b the numerator is x on the positive side and x·e^z on the
+	// other, where the power of two comes last so that subnormal results are
+	// rounded once.
+	y := v.div(v.blend(x, v.mul(x, p), a), v.onePlus(p, n))
+	return v.scaleNegative(y, n, a)
+}
+
+// limits holds registers for clamping that keeps NaN.
+type limits struct{ low, high vec }
+
+func (v isa) limits(low, high float64) limits {
+	return limits{v.set(v.nums.f32(low)), v.set(v.nums.f32(high))}
+}
+
+func (l limits) clamp(v isa, x vec) vec { return v.min(l.high, v.max(l.low, x)) }
+
+// unary makes a function of one array; make returns its body.
+func unary(v isa, name, doc string, unroll int, make func() func(x vec) vec) {
+	target.Function(v.c, v.name(name), "func(dst, src *float32, n int)", v.name(name)+" "+doc)
+	dst, src := v.pointer("dst"), v.pointer("src")
+	l := v.begin()
+	body := make()
+	l.each(unroll, func() { l.store(body(l.load(src)), dst) })
+	target.Return(v.c)
+}
+
+// expFile makes e^x and what is made of it.
+func expFile(c *build.Context) {
+	nums := newPool("exp")
+	writeTailMasks(c)
+	both(c, nums, func(v isa) {
+		unary(v, "exp", "writes e^src.", 2, func() func(x vec) vec {
+			ends := v.limits(-104, 89)
+			return func(x vec) vec {
+				n, e := v.reduce(ends.clamp(v, x))
+				return v.scale(v.add(e, v.nums.f32(1)), n)
+			}
+		})
+		unary(v, "sigmoid", "writes 1/(1+e^-src).", 1, func() func(x vec) vec {
+			ends := v.limits(-widest, widest)
+			return func(x vec) vec { return v.gate(v.set(v.nums.f32(1)), ends.clamp(v, x), nil) }
+		})
+		unary(v, "tanh", "writes the hyperbolic tangent of src.", 1, func() func(x vec) vec { return v.tanh })
+		unary(v, "silu", "writes src/(1+e^-src).", 1, v.silu)
+		unary(v, "geluTanh", "writes src/2·(1+tanh(√(2/π)·(src+0.044715·src³))).", 1, v.geluTanh)
+		unary(v, "geluErf", "writes src/2·(1+erf(src/√2)).", 1, v.geluErf)
+		v.swish()
+		v.swiglu()
+		v.expSum()
+	})
+	nums.write(c)
+}
+
+// silu returns the function x/(1+e^-x).
+func (v isa) silu() func(x vec) vec {
+	ends := v.limits(-widest, widest)
+	return func(x vec) vec {
+		x = v.max(ends.low, x)
+		return v.gate(x, v.min(ends.high, x), nil)
+	}
+}
+
+// tanh is m/(m+2) with m = e^2|x| - 1, formed without cancellation, and the
+// sign of x. From 10 on the result is 1.
+func (v isa) tanh(x vec) vec {
+	sign := v.nums.u32(1 << 31)
+	a := v.set(v.nums.f32(10))
+	a = v.min(a, v.and(x, v.nums.u32(math.MaxInt32)))
+	n, e := v.reduce(v.add(a, a))
+	two := v.power(v.toInt(n))
+	m := v.sub(two, v.nums.f32(1))
+	v.addMul(m, two, e)
+	return v.or(v.div(m, v.add(m, v.nums.f32(2))), v.and(x, sign))
+}
+
+// swish makes the silu with a factor in its exponent. low and high are -widest
+// and widest over the factor, which is from 2^-64 to 2^64.
+func (v isa) swish() {
+	target.Function(v.c, v.name("swish"), "func(dst, src *float32, n int, scale, low, high float32)",
+		v.name("swish")+" writes src/(1+e^(-scale·src)); low and high are -174/scale and 174/scale.")
+	dst, src := v.pointer("dst"), v.pointer("src")
+	l := v.begin()
+	factor, low, high := v.param("scale"), v.param("low"), v.param("high")
+	l.each(1, func() {
+		x := v.max(low, l.load(src))
+		l.store(v.gate(x, v.min(high, x), factor), dst)
+	})
+	target.Return(v.c)
+}
+
+// swiglu makes the product of silu(gate) and up.
+func (v isa) swiglu() {
+	target.Function(v.c, v.name("swiglu"), "func(dst, gate, up *float32, n int)",
+		v.name("swiglu")+" writes silu(gate)·up.")
+	dst, gate, up := v.pointer("dst"), v.pointer("gate"), v.pointer("up")
+	l := v.begin()
+	silu := v.silu()
+	l.each(1, func() { l.store(v.mul(silu(l.load(gate)), l.load(up)), dst) })
+	target.Return(v.c)
+}

@@ -1,0 +1,88 @@
+package vecmath
+
+import (
+	"math"
+
+	"github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/operand"
+
+	"goatb/internal/asm/gen/target"
+)
+
+// reduceFile makes sums and maxima. Partial result l of sumLanes covers the
+// elements l, l+sumLanes, ...; then the upper half of the partial results joins
+// the lower half until one is left. So both widths, and plain Go, give the same
+// bits; products are rounded before they are added.
+func reduceFile(c *build.Context) {
+	nums := newPool("reduce")
+	writeTailMasks(c)
+	both(c, nums, func(v isa) {
+		v.reduction("sum", "the sum of a", v.c.VADDPS, 0, func(x vec) vec { return x })
+		v.reduction("largest", "the largest element of a other than NaN, -Inf when there is none", v.c.VMAXPS,
+			math.Inf(-1), func(x vec) vec { return x })
+		v.reduction("largestAbs", "the largest magnitude in a other than NaN, 0 when there is none", v.c.VMAXPS,
+			0, func(x vec) vec { return v.and(x, v.nums.u32(math.MaxInt32)) })
+	})
+	nums.write(c)
+}
+
+// reduction makes a function of one array. join(b, a, d) joins a partial
+// result b into d = join of a and b, where a NaN in a gives b.
+func (v isa) reduction(name, what string, join func(...operand.Op), start float64, f func(x vec) vec) {
+	target.Function(v.c, v.name(name), "func(a *float32, n int) float32", v.name(name)+" returns "+what+", in the order of a reduction.")
+	a := v.pointer("a")
+	l := v.begin()
+	first := v.set(v.nums.f32(start))
+	acc := make([]vec, sumLanes/v.lanes())
+	for i := range acc {
+		acc[i] = v.copy(first)
+	}
+	l.reduce(acc, func(i int) { join(acc[i], f(l.load(a)), acc[i]) }, func(i int) {
+		x := f(l.load(a))
+		if v.wide {
+			join(acc[i], x, l.opmask, acc[i])
+			return
+		}
+		filled := v.reg()
+		v.c.VBLENDVPS(l.mask, x, first, filled)
+		join(acc[i], filled, acc[i])
+	})
+	v.returnFold(acc, join)
+}
+
+// returnFold joins the partial results and returns the last one.
+func (v isa) returnFold(acc []vec, join func(...operand.Op)) {
+	v.c.Store(v.joined(acc, join).AsX(), v.c.ReturnIndex(0))
+	target.Return(v.c)
+}
+
+// joined joins the partial results into lane 0 of the result.
+func (v isa) joined(acc []vec, join func(...operand.Op)) vec {
+	for n := len(acc) / 2; n > 0; n /= 2 {
+		for i := range n {
+			join(acc[i], acc[i+n], acc[i])
+		}
+	}
+	return v.fold(acc[0], join)
+}
+
+// fold joins the lanes of a into lane 0 of the result.
+func (v isa) fold(a vec, join func(...operand.Op)) vec {
+	c := v.c
+	y := a
+	if v.wide {
+		y = c.YMM()
+		c.VEXTRACTF64X4(operand.U8(1), a, y)
+		low := a.AsY()
+		join(low, y, y)
+	}
+	x := c.XMM()
+	c.VEXTRACTF128(operand.U8(1), y, x)
+	join(y.AsX(), x, x)
+	for _, order := range []uint8{0b1110, 0b0001} {
+		upper := c.XMM()
+		c.VPERMILPS(operand.U8(order), x, upper)
+		join(x, upper, x)
+	}
+	return x
+}
