@@ -84,10 +84,10 @@ func (c *Context) open(s *settings) error {
 	c.lower = kernelgraph.Env{
 		Machine: kernel.MachineOf(c.dev.Props()),
 		Options: kernel.Options{ShuffleK: c.cfg.ShuffleK, QuantMinNeg127: c.cfg.QuantMinNeg127},
-		Filter:  filter, Copy: move.Copy,
+		Filter:  filter, Copy: move.Copy, Host: device.HostOf(c.dev),
 	}
 	c.env = runner.Env{
-		Device: c.dev, BlockSize: BlockSize, LocalOn: c.cfg.CacheType&1 != 0, LocalSlots: c.cfg.LocalSlots, SlotBytes: c.cfg.CacheSlotBytes,
+		Device: c.dev, Host: c.lower.Host, BlockSize: BlockSize, LocalOn: c.cfg.CacheType&1 != 0, LocalSlots: c.cfg.LocalSlots, SlotBytes: c.cfg.CacheSlotBytes,
 		SyncKernel: c.cfg.SyncKernel, SyncRunner: c.cfg.SyncRunner, SyncOperation: c.cfg.SyncOperation, CompareTiling: c.cfg.CompareTiling,
 		Overflow: s.overflow, Counters: &c.count,
 	}

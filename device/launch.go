@@ -5,6 +5,8 @@ package device
 type Program struct {
 	// Name is the kernel's name, such as "matmul/go".
 	Name string
+	// Class is the engine that the kernel keeps busy.
+	Class Class
 	// Run computes block `block` of a.Blocks. Blocks may run in any order and
 	// at the same time; Run reads its tiling from a.Tiling() and touches only
 	// the launch's buffers. A panic becomes the stream's error.

@@ -133,7 +133,8 @@ func Define[P comparable, T any](d Def[P, T]) *Kernel {
 		return d.Moves(p, mustParams[P](p), out, in)
 	}
 	k.program = device.Program{
-		Name: d.Name,
+		Name:  d.Name,
+		Class: d.Class,
 		Run: func(a *device.Args, block int) error {
 			t, tail := split[T](a.Tiling, size)
 			return d.Run(a, block, t, tail)

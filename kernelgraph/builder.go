@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 
+	"goatb/device"
 	"goatb/kernel"
 	"goatb/status"
 	"goatb/tensor"
@@ -17,6 +18,8 @@ type Env struct {
 	// Copy is the table of plain copies, for outputs that cannot be written
 	// in place.
 	Copy kernel.Table
+	// Host keeps account of the host's work, nil where nobody does.
+	Host device.Host
 }
 
 // Builder builds the part of a graph that belongs to one operation. In and Out
@@ -143,6 +146,10 @@ func (b *Builder) View(r Ref, d tensor.Desc, offset int64) (Ref, error) {
 // when no kernel takes the call, ErrInvalidGraph when an input has no writer,
 // ErrInvalidTensorAddr when the tensor of host values is not there.
 func (b *Builder) Kernel(c Call) error {
+	if h := b.env.Host; h != nil {
+		h.Begin(device.PlanWork, nil)
+		defer h.End(device.PlanWork)
+	}
 	n := Node{Kind: KernelNode, NoCache: c.NoCache}
 	if err := b.wantWritten(c.In); err != nil {
 		return err

@@ -22,6 +22,7 @@ const SlotAlign = 64
 // Release and Return allocate nothing once each block has been released once.
 type Ring struct {
 	dev       device.Device
+	host      device.Host // nil where nobody keeps account
 	mem       device.Buffer
 	blockSize int64
 
@@ -98,7 +99,7 @@ func NewRing(d device.Device, mem device.Buffer, blocks int, blockSize int64) (*
 	case blockSize > mem.Size()/int64(blocks):
 		return nil, status.Errorf(status.ErrInvalidParam, "ring: want %d blocks of %d bytes, got %d bytes", blocks, blockSize, mem.Size())
 	}
-	return &Ring{dev: d, mem: mem, blockSize: blockSize, slots: make([]slot, blocks)}, nil
+	return &Ring{dev: d, host: device.HostOf(d), mem: mem, blockSize: blockSize, slots: make([]slot, blocks)}, nil
 }
 
 // Take gives the next block that the host does not own to the caller. When device
@@ -153,9 +154,7 @@ func (r *Ring) await(ctx context.Context, i int) error {
 	s.owner = changingHands
 	r.stalls++
 	r.mu.Unlock()
-	start := time.Now()
-	err := s.event.Synchronize(ctx)
-	waited := time.Since(start)
+	waited, err := r.sleep(ctx, s.event)
 	r.mu.Lock()
 	r.nanos += waited.Nanoseconds()
 	if r.closed {
@@ -169,6 +168,27 @@ func (r *Ring) await(ctx context.Context, i int) error {
 		r.next = i
 	}
 	return status.Place(err, status.ErrRuntimeFail, "", "", "ring")
+}
+
+// sleep waits for an event and returns how long.
+func (r *Ring) sleep(ctx context.Context, e device.Event) (time.Duration, error) {
+	now := device.Clock(r.host)
+	if r.host != nil {
+		r.host.Begin(device.RingWork, nil)
+		defer r.host.End(device.RingWork)
+	}
+	start := now()
+	err := e.Synchronize(ctx)
+	return now().Sub(start), err
+}
+
+// fired reports whether the event of a block that a stream owns has fired; asking
+// for statistics costs the host of a simulated device nothing.
+func (r *Ring) fired(e device.Event) bool {
+	if r.host != nil {
+		return r.host.Fired(e)
+	}
+	return e.Query()
 }
 
 func errClosed(what string) error {
@@ -261,7 +281,7 @@ func (r *Ring) Stats() RingStats {
 		case ownedByHost, changingHands:
 			out.InUse++
 		case ownedByStream:
-			if !s.event.Query() {
+			if !r.fired(s.event) {
 				out.InUse++
 			}
 		}

@@ -32,6 +32,10 @@ func (o *Op) Setup(pack VariantPack, c *atbctx.Context) (int64, error) {
 	}
 	defer c.Leave(atbctx.HostSide)
 	o.ready = false
+	if h := c.Env().Host; h != nil {
+		h.Begin(device.SetupWork, nil)
+		defer h.End(device.SetupWork)
+	}
 	n := c.Counters()
 	n.Setups.Add(1)
 	hit, err := o.setup(&pack, c)

@@ -10,6 +10,8 @@ import (
 // Env is what a runner needs of a context. The context owns everything in it.
 type Env struct {
 	Device device.Device
+	// Host keeps account of the host's work, nil where nobody does.
+	Host device.Host
 	// Streams are the execute streams by id.
 	Streams []device.Stream
 	Policy  tiling.Policy

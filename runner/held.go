@@ -27,6 +27,18 @@ func (r *Runner) hold(k, stream int) error {
 	return nil
 }
 
+// launchOne launches kernel k by itself.
+func (r *Runner) launchOne(k, stream int) error {
+	if h := r.env.Host; h != nil {
+		h.Begin(device.LaunchWork, r.launches[k].Program)
+		defer h.End(device.LaunchWork)
+	}
+	if err := r.hold(k, stream); err != nil {
+		return err
+	}
+	return r.launchHeld()
+}
+
 // launchHeld launches what is held.
 func (r *Runner) launchHeld() error {
 	h := r.held

@@ -128,7 +128,7 @@ func (r *Runner) enqueueSteps(move bool) error {
 	}
 	e := r.env
 	r.held = held{}
-	r.together = !r.policy.Fences() && !e.SyncKernel && e.Overflow == nil && !(e.CompareTiling && r.policy.UsesRings())
+	r.together = !r.policy.Fences() && e.Host == nil && !e.SyncKernel && e.Overflow == nil && !(e.CompareTiling && r.policy.UsesRings())
 	for i := range r.plan.steps {
 		s := &r.plan.steps[i]
 		if s.kernel >= 0 {
@@ -185,13 +185,10 @@ func (r *Runner) enqueueKernel(k int, move bool) error {
 			return err
 		}
 	}
-	if err := r.hold(k, id); err != nil {
-		return err
-	}
 	if r.together {
-		return nil
+		return r.hold(k, id)
 	}
-	if err := r.launchHeld(); err != nil {
+	if err := r.launchOne(k, id); err != nil {
 		return err
 	}
 	if r.env.SyncKernel {

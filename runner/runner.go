@@ -174,33 +174,38 @@ func (r *Runner) takeValues(values [][]int64) error {
 // Tiling implements tiling.Source: it looks the tiling of kernel k up, locally,
 // then globally, and computes it when it is nowhere.
 func (r *Runner) Tiling(k int) ([]byte, kernel.Grid, error) {
-	if e := r.current[k]; e != nil {
-		r.tally.localHits++
-		return e.Bytes(), e.Grid, nil
-	}
-	ks := &r.plan.kernels[k]
-	values := r.problems[k].Values
-	if r.env.LocalOn && ks.cacheable {
-		if e := r.local.Find(k, &ks.query, values); e != nil {
-			r.tally.localHits++
-			r.current[k] = e
-			return e.Bytes(), e.Grid, nil
-		}
-	}
-	if !r.env.LocalOn || !ks.cacheable {
-		e := r.local.Spare(k, &ks.query, values)
+	e, held := r.find(k)
+	if !held {
 		if err := r.fill(k, e); err != nil {
-			return nil, kernel.Grid{}, ks.label.Place(err)
+			return nil, kernel.Grid{}, r.plan.kernels[k].label.Place(err)
 		}
-		return e.Bytes(), e.Grid, nil
+		if r.plan.kernels[k].cacheable && r.env.LocalOn {
+			r.local.Keep(e)
+			r.current[k] = e
+		}
 	}
-	e := r.local.Replace(k, &ks.query, values)
-	if err := r.fill(k, e); err != nil {
-		return nil, kernel.Grid{}, ks.label.Place(err)
-	}
-	r.local.Keep(e)
-	r.current[k] = e
 	return e.Bytes(), e.Grid, nil
+}
+
+// find returns the entry that holds the tiling of kernel k, or one to fill.
+func (r *Runner) find(k int) (*tilingcache.Entry, bool) {
+	ks, values := &r.plan.kernels[k], r.problems[k].Values
+	if !r.env.LocalOn || !ks.cacheable {
+		return r.local.Spare(k, &ks.query, values), false
+	}
+	if h := r.env.Host; h != nil {
+		h.Begin(device.LookupWork, ks.node.Kernel.Program())
+		defer h.End(device.LookupWork)
+	}
+	e := r.current[k]
+	if e == nil {
+		if e = r.local.Find(k, &ks.query, values); e == nil {
+			return r.local.Replace(k, &ks.query, values), false
+		}
+		r.current[k] = e
+	}
+	r.tally.localHits++
+	return e, true
 }
 
 // fill completes an entry from the global cache or by tiling.
@@ -217,14 +222,27 @@ func (r *Runner) fill(k int, e *tilingcache.Entry) error {
 	if ks.cacheable && (r.env.LocalOn || global != nil) {
 		r.tally.misses++
 	}
-	var err error
-	if e.Grid, err = ks.node.Kernel.Tile(&r.problems[k], e.Bytes()); err != nil {
+	if err := r.tile(k, e); err != nil {
 		return err
 	}
-	r.tally.tilings++
 	if global != nil {
 		global.Store(ks.node.Op, e)
 	}
+	return nil
+}
+
+// tile computes the tiling of kernel k.
+func (r *Runner) tile(k int, e *tilingcache.Entry) error {
+	kern := r.plan.kernels[k].node.Kernel
+	if h := r.env.Host; h != nil {
+		h.Begin(device.TilingWork, kern.Program())
+		defer h.End(device.TilingWork)
+	}
+	var err error
+	if e.Grid, err = kern.Tile(&r.problems[k], e.Bytes()); err != nil {
+		return err
+	}
+	r.tally.tilings++
 	return nil
 }
 

@@ -222,9 +222,9 @@ func (g *generateCmd) runPolicy(ctx context.Context, policy string, j *job, rec 
 	var devOpts []cpu.Option
 	session := llama.Options{Sequences: g.Batch, BlockSize: g.BlockSize}
 	if g.Trace != "" {
-		devOpts = append(devOpts, cpu.WithObserver(func(t cpu.Task) { rec.Task(trace.Task(t)) }))
+		devOpts = append(devOpts, cpu.WithObserver(rec.Task))
 		session.Observe = func(s llama.Span) {
-			rec.Host(trace.Span{Name: s.Op, Category: s.Stage, Start: s.Start, End: s.End, Launches: s.Kernels})
+			rec.Host(trace.Span{Name: s.Op, Category: s.Stage, Start: s.Start, End: s.End})
 		}
 	}
 	dev, err := g.open(devOpts...)

@@ -324,9 +324,12 @@ func TestGenerateTrace(t *testing.T) {
 		for what, n := range map[string]int64{
 			"stream X launch": 4 * x.KernelsPerStep, "host X wait": 4,
 			"host X setup": 4 * 8, "host X execute": 4 * 8, // embedding, six layers and head
-			"host s enqueue": 4 * 8, "stream f enqueue": 4 * 8,
 		} {
 			require.Equal(t, n, count[fmt.Sprintf("%d %s", pid, what)], "%s of %s", what, x.Policy)
+		}
+		copies := map[string]int64{"kernel-follow": 0, "overall": 4 * 8, "multi-stream": 4 * x.KernelsPerStep}[x.Policy]
+		for _, what := range []string{"host s enqueue", "stream f enqueue"} {
+			require.Equal(t, 4*x.KernelsPerStep+copies, count[fmt.Sprintf("%d %s", pid, what)], "%s of %s", what, x.Policy)
 		}
 		require.Equal(t, x.Policy == "multi-stream", count[fmt.Sprintf("%d stream X wait", pid)] > 0, "kernels wait for copies")
 	}

@@ -52,6 +52,9 @@ func New(d device.Device, opts ...Option) *Device {
 // Props describes the inner device.
 func (d *Device) Props() *device.Props { return d.inner.Props() }
 
+// Host returns the account of the inner device's host.
+func (d *Device) Host() device.Host { return device.HostOf(d.inner) }
+
 // Alloc reserves device memory with guards around it.
 func (d *Device) Alloc(size int64) (device.Buffer, error) {
 	return d.alloc(device.DeviceSpace, size, d.inner.Alloc, here())

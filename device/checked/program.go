@@ -22,7 +22,7 @@ func (s *Stream) watched(l *device.Launch, t *task) *device.Program {
 	var tiling sync.Once
 	var left atomic.Int64
 	left.Store(int64(l.Blocks))
-	return &device.Program{Name: l.Program.Name, Cost: l.Program.Cost, Run: func(a *device.Args, block int) error {
+	return &device.Program{Name: l.Program.Name, Class: l.Program.Class, Cost: l.Program.Cost, Run: func(a *device.Args, block int) error {
 		tiling.Do(func() { seen.Tiling = a.Tiling })
 		if err := run(&seen, block); err != nil {
 			return err

@@ -54,6 +54,9 @@ func New(opts ...Option) (*Device, error) {
 	return d, nil
 }
 
+// Host returns the account of WithHost, nil without it.
+func (d *Device) Host() device.Host { return d.cfg.host }
+
 // Props describes the device.
 func (d *Device) Props() *device.Props { return &d.props }
 

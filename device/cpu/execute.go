@@ -147,8 +147,11 @@ func (l *lane) observe(e *entry, label *device.Label, start time.Time) {
 		return
 	}
 	r := Task{Stream: l.engine.id, Kind: entryNames[e.kind], Label: label, Start: start, End: time.Now()}
-	if e.kind == device.CopyTask {
+	switch e.kind {
+	case device.CopyTask:
 		r.Bytes = e.copy.a.Size()
+	case device.PreprocessTask:
+		r.Engine = "AICPU"
 	}
 	observe(r)
 }

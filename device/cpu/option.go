@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"goatb/device"
+	"goatb/device/trace"
 	"goatb/internal/workpool"
 	"goatb/status"
 )
@@ -26,6 +27,7 @@ type config struct {
 	limit   int64
 	spin    time.Duration
 	observe func(Task)
+	host    device.Host
 
 	prefetch   int
 	taskUpdate bool
@@ -86,24 +88,13 @@ func WithTaskUpdate(on bool) Option { return func(c *config) { c.taskUpdate = on
 // WithDeadline bounds preprocess tasks that have no deadline of their own.
 func WithDeadline(d time.Duration) Option { return func(c *config) { c.deadline = d } }
 
-// Task tells an observer what a stream did.
-type Task struct {
-	// Stream numbers the device's streams from 0 in the order of their making.
-	Stream int
-	// Kind is "launch", "copy", "record", "wait" or "replay", which is an execution
-	// of a model; the model's own tasks are "preprocess", "update" and "nop" too.
-	Kind string
-	// Label is the launch's label, nil when it had none. Tasks of a model that
-	// have none get the model's name.
-	Label *device.Label
-	// Start and End bound the task's run; a wait ends when its event has fired.
-	Start, End time.Time
-	// Bytes is the size of a copy, Blocks the block dim of a launch.
-	Bytes  int64
-	Blocks int
-	// Skipped says that the task did not run because of an earlier error.
-	Skipped bool
-}
+// WithHost makes the device keep account of its host's work: the device.Host that
+// device.HostOf finds. What costs the host time is not batched then.
+func WithHost(h device.Host) Option { return func(c *config) { c.host = h } }
+
+// Task tells an observer what a stream did. Streams are numbered from 0 in the
+// order of their making.
+type Task = trace.Task
 
 func newConfig(opts []Option) (config, error) {
 	c := config{workers: noWorkers, depth: DefaultQueueDepth, limit: math.MaxInt64, spin: workpool.DefaultSpin,

@@ -170,7 +170,7 @@ func (s *Stream) wait(t *task) {
 
 // observed is perform with a report to the device's observer.
 func (s *Stream) observed(t *task) bool {
-	r := Task{Stream: s.id, Kind: taskNames[t.kind], Start: time.Now()}
+	r := Task{Stream: s.id, Kind: taskNames[t.kind], Enqueued: t.enqueued, Start: time.Now()}
 	switch t.kind {
 	case launchTask:
 		r.Label, r.Blocks, r.Skipped = t.label, t.blocks, s.failure.Load() != nil

@@ -3,6 +3,7 @@ package cpu
 import (
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"goatb/device"
 	"goatb/internal/workpool"
@@ -217,7 +218,11 @@ func (s *Stream) nextSlot(check func() error) (*task, error) {
 			s.headSeen = s.head.Load()
 		}
 		if s.next-s.headSeen < s.depth {
-			return &s.slots[s.next&s.mask].task, nil
+			t := &s.slots[s.next&s.mask].task
+			if s.dev.cfg.observe != nil {
+				t.enqueued = time.Now()
+			}
+			return t, nil
 		}
 		if s.next != s.tail.Load() {
 			s.publish()

@@ -235,6 +235,11 @@ func TestObserver(t *testing.T) {
 				require.NoError(t, o.Record(e))
 				require.Error(t, s.Synchronize(t.Context()))
 				require.Len(t, tasks, 6)
+				for i := range tasks {
+					require.False(t, tasks[i].Enqueued.Before(start))
+					require.False(t, tasks[i].Enqueued.After(tasks[i].Start))
+					tasks[i].Enqueued = time.Time{}
+				}
 				ran := start.Add(3 * time.Second)
 				assert.Equal(t, cpu.Task{Kind: "launch", Label: label, Blocks: 1, Start: start, End: ran}, tasks[0])
 				assert.Equal(t, cpu.Task{Kind: "copy", Bytes: 8, Start: ran, End: ran}, tasks[1])

@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"time"
 	"unsafe"
 
 	"goatb/device"
@@ -34,6 +35,8 @@ type task struct {
 	event  *Event
 	gen    uint64 // of the event, or of the end of a model's execution
 	model  *Model // executed, with `blocks` moves and `key` writes
+	// enqueued is when the task got its slot, for observers.
+	enqueued time.Time
 
 	bufsAt, dataAt uint64 // positions of the arenas when the task was enqueued
 }

@@ -1,21 +1,28 @@
 package trace
 
 import (
+	"slices"
 	"sync"
 	"time"
 
 	"goatb/device"
 )
 
-// Task is what a stream did. Its fields are those of cpu.Task, so that one
-// converts to the other.
+// Task is what a stream did.
 type Task struct {
 	// Stream numbers the device's streams from 0.
 	Stream int
-	// Kind is "launch", "copy", "record" or "wait".
+	// Engine names the engine whose row the task belongs to, such as a copy
+	// engine; it is empty for the row of the stream itself.
+	Engine string
+	// Kind is "launch", "copy", "record", "wait" or "replay", which is an execution
+	// of a model; the model's own tasks are "preprocess", "update" and "nop" too.
 	Kind string
-	// Label is the launch's label, nil when it had none.
+	// Label is the launch's label, nil when it had none. Tasks of a model that
+	// have none get the model's name.
 	Label *device.Label
+	// Enqueued is when the host enqueued the task, zero when nobody noted it.
+	Enqueued time.Time
 	// Start and End bound the task's run; a wait ends when its event has fired.
 	Start, End time.Time
 	// Bytes is the size of a copy, Blocks the block dim of a launch.
@@ -31,17 +38,21 @@ type Span struct {
 	// it did, such as "setup".
 	Name, Category string
 	Start, End     time.Time
-	// Stream is where it has enqueued Launches kernels. Spans that enqueue must
-	// be added in the order in which they did.
-	Stream   int
-	Launches int64
 }
 
-// DefaultLimit is the number of tasks and spans that a Recorder keeps unless New
-// is told otherwise: some hundred megabytes of JSON.
+// Sample is the value of a counter from a moment on.
+type Sample struct {
+	Counter string
+	At      time.Time
+	Value   int64
+}
+
+// DefaultLimit is the number of entries that a Recorder keeps unless New is told
+// otherwise: some hundred megabytes of JSON.
 const DefaultLimit = 1 << 20
 
-// Recorder keeps tasks and spans in memory. It may be used from any goroutine.
+// Recorder keeps tasks, spans and samples in memory. It may be used from any
+// goroutine.
 type Recorder struct {
 	name  string
 	limit int
@@ -49,11 +60,12 @@ type Recorder struct {
 	mu      sync.Mutex
 	tasks   []Task
 	spans   []Span
+	samples []Sample
 	dropped int64
 }
 
-// New makes an empty recorder. What comes after `limit` tasks and spans together
-// is counted and dropped; 0 stands for DefaultLimit.
+// New makes an empty recorder. What comes after `limit` entries together is
+// counted and dropped; 0 stands for DefaultLimit.
 func New(name string, limit int) *Recorder {
 	if limit <= 0 {
 		limit = DefaultLimit
@@ -70,7 +82,7 @@ func (r *Recorder) Task(t Task) {
 	}
 }
 
-// Host adds a span of the host.
+// Host adds a span of the host. Spans lie apart or inside each other.
 func (r *Recorder) Host(s Span) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -79,16 +91,46 @@ func (r *Recorder) Host(s Span) {
 	}
 }
 
+// Count adds a sample of a counter.
+func (r *Recorder) Count(s Sample) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.room() {
+		r.samples = append(r.samples, s)
+	}
+}
+
 // room reports whether one more is kept, and counts it when not.
 func (r *Recorder) room() bool {
-	if len(r.tasks)+len(r.spans) < r.limit {
+	if len(r.tasks)+len(r.spans)+len(r.samples) < r.limit {
 		return true
 	}
 	r.dropped++
 	return false
 }
 
-// Dropped returns how many tasks and spans there was no room for.
+// Tasks returns the tasks so far, in the order in which they ended.
+func (r *Recorder) Tasks() []Task {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.tasks)
+}
+
+// Spans returns the spans so far.
+func (r *Recorder) Spans() []Span {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.spans)
+}
+
+// Reset forgets everything.
+func (r *Recorder) Reset() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.tasks, r.spans, r.samples, r.dropped = r.tasks[:0], r.spans[:0], r.samples[:0], 0
+}
+
+// Dropped returns how many entries there was no room for.
 func (r *Recorder) Dropped() int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()

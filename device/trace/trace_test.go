@@ -2,6 +2,7 @@ package trace_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -45,8 +46,9 @@ func (e *event) row() string { return fmt.Sprintf("%d/%d", e.PID, e.TID) }
 
 // read reads a trace and checks everything that a viewer relies on: known keys
 // and phases only, every row named once, times of at least 0, slices of a row
-// one after the other or nested, and every arrow with one foot inside a slice
-// and one head at the start of a slice, not before its foot.
+// one after the other or inside each other, every arrow with one foot inside a
+// slice and one head at the start of a slice, not before its foot, and counters
+// with one number each, in order of time.
 func read(t *testing.T, b []byte) timeline {
 	t.Helper()
 	var tl timeline
@@ -56,7 +58,7 @@ func read(t *testing.T, b []byte) timeline {
 	_, err := d.Token()
 	require.ErrorIs(t, err, io.EOF)
 	rows, slicesOf := map[string]string{}, map[string][]event{}
-	feet, heads := map[int]event{}, map[int]event{}
+	feet, heads, counted := map[int]event{}, map[int]event{}, map[string]float64{}
 	for _, e := range tl.TraceEvents {
 		require.NotNil(t, e.TS, "%v", e)
 		require.GreaterOrEqual(t, *e.TS, 0.0, "%v", e)
@@ -77,26 +79,52 @@ func read(t *testing.T, b []byte) timeline {
 			require.NotContains(t, heads, e.ID)
 			require.Equal(t, "e", e.BP)
 			heads[e.ID] = e
+		case "C":
+			key := fmt.Sprint(e.PID, e.Name)
+			require.Len(t, e.Args, 1)
+			require.IsType(t, 0.0, e.Args["value"])
+			require.GreaterOrEqual(t, *e.TS, counted[key])
+			counted[key] = *e.TS
 		default:
 			t.Fatalf("unknown phase in %v", e)
 		}
 	}
 	for row, list := range slicesOf {
 		require.Contains(t, rows, row)
-		slices.SortStableFunc(list, func(a, b event) int { return int(min(max(*a.TS-*b.TS, -1), 1)) })
-		for i := 1; i < len(list); i++ {
-			require.GreaterOrEqual(t, *list[i].TS, *list[i-1].TS+*list[i-1].Dur-1e-6, "slices of row %s do not overlap", row)
-		}
+		checkNesting(t, row, list)
 	}
 	require.Len(t, heads, len(feet))
 	for id, foot := range feet {
 		head := heads[id]
 		require.LessOrEqual(t, *foot.TS, *head.TS)
-		require.True(t, slices.ContainsFunc(slicesOf[foot.row()], func(e event) bool { return *e.TS <= *foot.TS && *foot.TS <= *e.TS+*e.Dur }))
+		require.True(t, slices.ContainsFunc(slicesOf[foot.row()], func(e event) bool { return *e.TS <= *foot.TS+tick && *foot.TS <= e.end()+tick }))
 		require.True(t, slices.ContainsFunc(slicesOf[head.row()], func(e event) bool { return *e.TS == *head.TS }))
 	}
 	return tl
 }
+
+// tick is less than a nanosecond, in microseconds: the sums of floats are not
+// exact.
+const tick = 1e-4
+
+// checkNesting wants slices apart or inside each other.
+func checkNesting(t *testing.T, row string, list []event) {
+	slices.SortStableFunc(list, func(a, b event) int {
+		return cmp.Or(cmp.Compare(*a.TS, *b.TS), cmp.Compare(*b.Dur, *a.Dur))
+	})
+	var open []event
+	for _, e := range list {
+		for len(open) > 0 && open[len(open)-1].end() <= *e.TS+tick {
+			open = open[:len(open)-1]
+		}
+		if len(open) > 0 {
+			require.LessOrEqual(t, e.end(), open[len(open)-1].end()+tick, "slices of row %s cross: %v", row, e)
+		}
+		open = append(open, e)
+	}
+}
+
+func (e *event) end() float64 { return *e.TS + *e.Dur }
 
 // count counts the events that a predicate likes.
 func (tl *timeline) count(like func(*event) bool) (n int) {
@@ -111,12 +139,16 @@ func (tl *timeline) count(like func(*event) bool) (n int) {
 func TestWriteIsExact(t *testing.T) {
 	at := func(ns int) time.Time { return time.Unix(1000, int64(ns)) }
 	r := trace.New("one", 0)
-	r.Host(trace.Span{Name: "add", Category: "execute", Start: at(500), End: at(2500), Launches: 2})
+	r.Host(trace.Span{Name: "add", Category: "execute", Start: at(500), End: at(2500)})
+	r.Host(trace.Span{Name: "elementwise/add", Category: "launch", Start: at(1000), End: at(1500)})
 	r.Host(trace.Span{Category: "wait", Start: at(2500), End: at(9000)})
 	lab := &device.Label{Op: "add", Node: "0", Kernel: "elementwise/add"}
-	r.Task(trace.Task{Kind: "launch", Label: lab, Blocks: 3, Start: at(1500), End: at(4000)})
+	r.Task(trace.Task{Kind: "launch", Label: lab, Blocks: 3, Enqueued: at(1500), Start: at(1500), End: at(4000)})
 	r.Task(trace.Task{Kind: "launch", Start: at(4000), End: at(4001), Blocks: 1, Skipped: true})
-	r.Task(trace.Task{Stream: 1, Kind: "copy", Bytes: 64, Start: at(500), End: at(700)})
+	r.Task(trace.Task{Stream: 1, Kind: "copy", Bytes: 64, Enqueued: at(600), Start: at(700), End: at(900)})
+	r.Task(trace.Task{Stream: 1, Engine: "copy engine", Kind: "copy", Bytes: 64, Start: at(750), End: at(900)})
+	r.Task(trace.Task{Kind: "wait", Enqueued: at(9500), Start: at(9600), End: at(9700)}) // no call of the host that is recorded
+	r.Count(trace.Sample{Counter: "blocks", At: at(2500), Value: 3})
 	var b bytes.Buffer
 	require.NoError(t, trace.Write(&b, r))
 	read(t, b.Bytes())
@@ -124,14 +156,21 @@ func TestWriteIsExact(t *testing.T) {
 {"name":"process_name","ph":"M","ts":0,"pid":1,"tid":0,"args":{"name":"one"}},
 {"name":"thread_name","ph":"M","ts":0,"pid":1,"tid":0,"args":{"name":"host"}},
 {"name":"thread_name","ph":"M","ts":0,"pid":1,"tid":1,"args":{"name":"stream 0"}},
-{"name":"elementwise/add","cat":"launch","ph":"X","ts":1,"dur":2.5,"pid":1,"tid":1,"args":{"blocks":3,"node":"0","operation":"add"}},
-{"name":"launch","cat":"launch","ph":"X","ts":3.5,"dur":0.001,"pid":1,"tid":1,"args":{"blocks":1,"skipped":true}},
 {"name":"thread_name","ph":"M","ts":0,"pid":1,"tid":2,"args":{"name":"stream 1"}},
-{"name":"copy","cat":"copy","ph":"X","ts":0,"dur":0.2,"pid":1,"tid":2,"args":{"bytes":64}},
+{"name":"thread_name","ph":"M","ts":0,"pid":1,"tid":65536,"args":{"name":"copy engine"}},
 {"name":"execute add","cat":"execute","ph":"X","ts":0,"dur":2,"pid":1,"tid":0},
+{"name":"launch elementwise/add","cat":"launch","ph":"X","ts":0.5,"dur":0.5,"pid":1,"tid":0},
+{"name":"wait","cat":"wait","ph":"X","ts":2,"dur":6.5,"pid":1,"tid":0},
+{"name":"elementwise/add","cat":"launch","ph":"X","ts":1,"dur":2.5,"pid":1,"tid":1,"args":{"blocks":3,"node":"0","operation":"add"}},
 {"name":"enqueue","cat":"enqueue","ph":"s","ts":1,"pid":1,"tid":0,"id":1},
 {"name":"enqueue","cat":"enqueue","ph":"f","ts":1,"pid":1,"tid":1,"id":1,"bp":"e"},
-{"name":"wait","cat":"wait","ph":"X","ts":2,"dur":6.5,"pid":1,"tid":0}
+{"name":"launch","cat":"launch","ph":"X","ts":3.5,"dur":0.001,"pid":1,"tid":1,"args":{"blocks":1,"skipped":true}},
+{"name":"copy","cat":"copy","ph":"X","ts":0.2,"dur":0.2,"pid":1,"tid":2,"args":{"bytes":64}},
+{"name":"enqueue","cat":"enqueue","ph":"s","ts":0.1,"pid":1,"tid":0,"id":2},
+{"name":"enqueue","cat":"enqueue","ph":"f","ts":0.2,"pid":1,"tid":2,"id":2,"bp":"e"},
+{"name":"copy","cat":"copy","ph":"X","ts":0.25,"dur":0.15,"pid":1,"tid":65536,"args":{"bytes":64}},
+{"name":"wait","cat":"wait","ph":"X","ts":9.1,"dur":0.1,"pid":1,"tid":1},
+{"name":"blocks","ph":"C","ts":2,"pid":1,"tid":0,"args":{"value":3}}
 ]}
 `, b.String())
 }
@@ -180,7 +219,7 @@ func TestWriteReturnsErrors(t *testing.T) {
 func TestDevice(t *testing.T) {
 	for _, opts := range [][]cpu.Option{nil, {cpu.WithInline()}} {
 		r := trace.New("device", 0)
-		dev, err := cpu.New(append(opts, cpu.WithObserver(func(x cpu.Task) { r.Task(trace.Task(x)) }))...)
+		dev, err := cpu.New(append(opts, cpu.WithObserver(r.Task))...)
 		require.NoError(t, err)
 		defer dev.Close()
 		a, err := dev.NewStream()
@@ -203,7 +242,7 @@ func TestDevice(t *testing.T) {
 		for range launches {
 			start := time.Now()
 			require.NoError(t, a.Launch(&device.Launch{Program: prog, Blocks: 2, Label: &device.Label{Op: "op", Node: "n", Kernel: "count"}, Inline: []byte{1}}))
-			r.Host(trace.Span{Name: "op", Category: "execute", Start: start, End: time.Now(), Launches: 1})
+			r.Host(trace.Span{Name: "op", Category: "execute", Start: start, End: time.Now()})
 		}
 		require.NoError(t, a.Record(e))
 		require.NoError(t, b.Wait(e))

@@ -5,11 +5,18 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
+	"sort"
 	"time"
 )
 
-// hostRow is the row of the host; stream i has row i+1.
-const hostRow = 0
+// Rows: the host's, then those of the streams in order of their numbers, then
+// those of engines in order of their names.
+const (
+	hostRow     = 0
+	firstStream = 1
+	firstEngine = 1 << 16
+)
 
 // event is one entry of traceEvents. Times are microseconds since the first
 // thing recorded.
@@ -34,7 +41,7 @@ func Write(w io.Writer, recorders ...*Recorder) error {
 	var dropped int64
 	for i, r := range recorders {
 		r.mu.Lock()
-		parts = append(parts, part{pid: i + 1, name: r.name, tasks: r.tasks[:len(r.tasks):len(r.tasks)], spans: r.spans[:len(r.spans):len(r.spans)]})
+		parts = append(parts, part{pid: i + 1, name: r.name, tasks: slices.Clone(r.tasks), spans: slices.Clone(r.spans), samples: slices.Clone(r.samples)})
 		dropped += r.dropped
 		r.mu.Unlock()
 	}
@@ -52,13 +59,17 @@ func Write(w io.Writer, recorders ...*Recorder) error {
 
 // part is what Write takes of one recorder.
 type part struct {
-	pid   int
-	name  string
-	tasks []Task
-	spans []Span
+	pid     int
+	name    string
+	tasks   []Task
+	spans   []Span
+	samples []Sample
+	engines []string
+	// reach is the latest end of the sorted spans up to each.
+	reach []time.Time
 }
 
-// earliest is the first start of all.
+// earliest is the first moment of all.
 func earliest(parts []part) (t time.Time) {
 	see := func(x time.Time) {
 		if t.IsZero() || x.Before(t) {
@@ -66,11 +77,17 @@ func earliest(parts []part) (t time.Time) {
 		}
 	}
 	for i := range parts {
-		for j := range parts[i].tasks {
-			see(parts[i].tasks[j].Start)
+		for _, x := range parts[i].tasks {
+			see(x.Start)
+			if !x.Enqueued.IsZero() {
+				see(x.Enqueued)
+			}
 		}
-		for j := range parts[i].spans {
-			see(parts[i].spans[j].Start)
+		for _, x := range parts[i].spans {
+			see(x.Start)
+		}
+		for _, x := range parts[i].samples {
+			see(x.At)
 		}
 	}
 	return t
@@ -122,26 +139,72 @@ func (w *writer) slice(e event, start, end time.Time) {
 func (w *writer) part(p *part) {
 	w.name(p.pid, hostRow, "process_name", p.name)
 	w.name(p.pid, hostRow, "thread_name", "host")
-	launches := map[int][]*Task{}
-	for i := range p.tasks {
-		t := &p.tasks[i]
-		if _, ok := launches[t.Stream]; !ok {
-			launches[t.Stream] = nil
-			w.name(p.pid, t.Stream+1, "thread_name", fmt.Sprintf("stream %d", t.Stream))
+	p.nameRows(w)
+	slices.SortStableFunc(p.spans, func(a, b Span) int {
+		if c := a.Start.Compare(b.Start); c != 0 {
+			return c
 		}
-		if t.Kind == "launch" {
-			launches[t.Stream] = append(launches[t.Stream], t)
-		}
-		w.task(p.pid, t)
-	}
+		return b.End.Compare(a.End) // the outer one first
+	})
 	for i := range p.spans {
 		s := &p.spans[i]
+		p.reach = append(p.reach, s.End)
+		if i > 0 && p.reach[i-1].After(s.End) {
+			p.reach[i] = p.reach[i-1]
+		}
 		w.slice(event{Name: label(s.Category, s.Name), Cat: s.Category, PID: p.pid, TID: hostRow}, s.Start, s.End)
-		if queue := launches[s.Stream]; s.Launches > 0 && len(queue) > 0 {
-			w.flow(p.pid, s, queue[0])
-			launches[s.Stream] = queue[min(s.Launches, int64(len(queue))):]
+	}
+	for i := range p.tasks {
+		t := &p.tasks[i]
+		w.task(p, t)
+		if from, ok := p.call(t); ok {
+			w.flow(p, t, from)
 		}
 	}
+	for _, s := range p.samples {
+		w.event(event{Name: s.Counter, Phase: "C", TS: w.at(s.At), PID: p.pid, TID: hostRow, Args: map[string]any{"value": s.Value}})
+	}
+}
+
+// nameRows names the rows of streams and engines.
+func (p *part) nameRows(w *writer) {
+	var streams []int
+	for i := range p.tasks {
+		t := &p.tasks[i]
+		if t.Engine == "" {
+			streams = append(streams, t.Stream)
+		} else {
+			p.engines = append(p.engines, t.Engine)
+		}
+	}
+	slices.Sort(streams)
+	for _, s := range slices.Compact(streams) {
+		w.name(p.pid, firstStream+s, "thread_name", fmt.Sprintf("stream %d", s))
+	}
+	slices.Sort(p.engines)
+	p.engines = slices.Compact(p.engines)
+	for i, name := range p.engines {
+		w.name(p.pid, firstEngine+i, "thread_name", name)
+	}
+}
+
+// row is the row of a task.
+func (p *part) row(t *Task) int {
+	if t.Engine == "" {
+		return firstStream + t.Stream
+	}
+	at, _ := slices.BinarySearch(p.engines, t.Engine)
+	return firstEngine + at
+}
+
+// call returns the moment inside a span of the host at which a launch or a copy
+// was enqueued.
+func (p *part) call(t *Task) (time.Time, bool) {
+	if t.Enqueued.IsZero() || t.Start.Before(t.Enqueued) || t.Kind == "record" || t.Kind == "wait" {
+		return time.Time{}, false
+	}
+	after := sort.Search(len(p.spans), func(i int) bool { return p.spans[i].Start.After(t.Enqueued) })
+	return t.Enqueued, after > 0 && !p.reach[after-1].Before(t.Enqueued)
 }
 
 func label(category, name string) string {
@@ -156,17 +219,20 @@ func (w *writer) name(pid, tid int, what, name string) {
 	w.event(event{Name: what, Phase: "M", PID: pid, TID: tid, Args: map[string]any{"name": name}})
 }
 
-func (w *writer) task(pid int, t *Task) {
-	e := event{Name: t.Kind, Cat: t.Kind, PID: pid, TID: t.Stream + 1, Args: map[string]any{}}
-	switch t.Kind {
-	case "launch":
+func (w *writer) task(p *part, t *Task) {
+	e := event{Name: t.Kind, Cat: t.Kind, PID: p.pid, TID: p.row(t), Args: map[string]any{}}
+	switch {
+	case t.Blocks > 0:
 		e.Args["blocks"] = t.Blocks
-		if t.Label != nil {
-			e.Name = t.Label.Kernel
-			e.Args["operation"], e.Args["node"] = t.Label.Op, t.Label.Node
-		}
-	case "copy":
+	case t.Kind == "copy":
 		e.Args["bytes"] = t.Bytes
+	}
+	if t.Label != nil {
+		e.Name = t.Label.Kernel
+		if t.Kind != "launch" {
+			e.Name = label(t.Kind, t.Label.Kernel)
+		}
+		e.Args["operation"], e.Args["node"] = t.Label.Op, t.Label.Node
 	}
 	if t.Skipped {
 		e.Args["skipped"] = true
@@ -174,18 +240,12 @@ func (w *writer) task(pid int, t *Task) {
 	w.slice(e, t.Start, t.End)
 }
 
-// flow draws an arrow from the middle of a host span to the start of a launch.
-// A launch that began before the middle moves the arrow's foot to the span's
-// start.
-func (w *writer) flow(pid int, s *Span, t *Task) {
+// flow draws an arrow from the host's call to the start of its task.
+func (w *writer) flow(p *part, t *Task, from time.Time) {
 	w.flows++
-	from := s.Start.Add(s.End.Sub(s.Start) / 2)
-	if t.Start.Before(from) {
-		from = s.Start
-	}
-	e := event{Name: "enqueue", Cat: "enqueue", PID: pid, ID: w.flows}
+	e := event{Name: "enqueue", Cat: "enqueue", PID: p.pid, ID: w.flows}
 	e.Phase, e.TID, e.TS = "s", hostRow, w.at(from)
 	w.event(e)
-	e.Phase, e.TID, e.TS, e.Bind = "f", t.Stream+1, w.at(t.Start), "e"
+	e.Phase, e.TID, e.TS, e.Bind = "f", p.row(t), w.at(t.Start), "e"
 	w.event(e)
 }

@@ -28,8 +28,9 @@ var layers = []row{
 	{level: 1, pattern: "internal/refdata", suite: true},
 
 	{level: 2, pattern: "device"},
-	{level: 2, pattern: "device/cpu", beside: []string{"device"}},
-	{level: 2, pattern: "device/sim", beside: []string{"device"}},
+	{level: 2, pattern: "device/cpu", beside: []string{"device", "device/trace"}},
+	{level: 2, pattern: "device/sim", beside: []string{"device", "device/cpu", "device/trace", "device/sim/profile"}},
+	{level: 2, pattern: "device/sim/profile"},
 	{level: 2, pattern: "device/checked", beside: []string{"device"}},
 	{level: 2, pattern: "device/trace", beside: []string{"device"}},
 	{level: 2, pattern: "device/devicetest", beside: []string{"device"}, suite: true},

@@ -3,7 +3,6 @@ package llama
 import (
 	"errors"
 	"fmt"
-	"time"
 
 	"goatb/atb"
 	"goatb/device"
@@ -174,9 +173,9 @@ func (s *Session) setup(op *atb.Op, pack atb.VariantPack) (int64, error) {
 	if s.opt.Observe == nil {
 		return op.Setup(pack, s.c)
 	}
-	start := time.Now()
+	start := s.now()
 	n, err := op.Setup(pack, s.c)
-	s.opt.Observe(Span{Stage: "setup", Op: op.Name(), Start: start, End: time.Now()})
+	s.opt.Observe(Span{Stage: "setup", Op: op.Name(), Start: start, End: s.now()})
 	return n, err
 }
 
@@ -198,8 +197,8 @@ func (s *Session) execute(op *atb.Op, pack atb.VariantPack, ws atb.Buffer) error
 	if s.opt.Observe == nil {
 		return op.Execute(pack, ws, s.c)
 	}
-	start, kernels := time.Now(), s.c.Counters().Kernels.Load()
+	start, kernels := s.now(), s.c.Counters().Kernels.Load()
 	err := op.Execute(pack, ws, s.c)
-	s.opt.Observe(Span{Stage: "execute", Op: op.Name(), Start: start, End: time.Now(), Kernels: s.c.Counters().Kernels.Load() - kernels})
+	s.opt.Observe(Span{Stage: "execute", Op: op.Name(), Start: start, End: s.now(), Kernels: s.c.Counters().Kernels.Load() - kernels})
 	return err
 }

@@ -129,7 +129,7 @@ func (s *Session) takeBack(rows []Row) {
 
 // run sets everything up, enqueues it and waits.
 func (s *Session) run(ctx context.Context, b *batch) error {
-	start := time.Now()
+	start := s.now()
 	kernels := s.c.Counters().Kernels.Load()
 	s.last = b
 	size, err := b.setup(s)
@@ -140,7 +140,7 @@ func (s *Session) run(ctx context.Context, b *batch) error {
 	if err != nil {
 		return err
 	}
-	mid := time.Now()
+	mid := s.now()
 	s.unfinished = true
 	if err := s.stream.Copy(b.onDevice, b.staging); err != nil {
 		return err
@@ -151,14 +151,14 @@ func (s *Session) run(ctx context.Context, b *batch) error {
 	if err := s.stream.Copy(b.logitsHost, b.head.Out[0].Data); err != nil {
 		return err
 	}
-	end := time.Now()
+	end := s.now()
 	s.timing = Timing{Setup: mid.Sub(start), Execute: end.Sub(mid), Kernels: s.c.Counters().Kernels.Load() - kernels}
 	if err := s.stream.Synchronize(ctx); err != nil {
 		return err
 	}
 	s.unfinished = false
 	if s.opt.Observe != nil {
-		s.opt.Observe(Span{Stage: "wait", Start: end, End: time.Now()})
+		s.opt.Observe(Span{Stage: "wait", Start: end, End: s.now()})
 	}
 	return nil
 }

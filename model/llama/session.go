@@ -37,6 +37,7 @@ type Session struct {
 	m      *Model
 	c      *atb.Context
 	stream device.Stream
+	now    func() time.Time
 	opt    Options
 	blocks int // per sequence
 
@@ -78,7 +79,7 @@ func NewSession(c *atb.Context, m *Model, o Options) (*Session, error) {
 	case o.Sequences < 1 || o.BlockSize < 1:
 		return nil, fmt.Errorf("session: want at least 1 sequence and a block size of at least 1, got %d and %d", o.Sequences, o.BlockSize)
 	}
-	s := &Session{m: m, c: c, opt: o, memory: memory{c: c, dev: m.memory.dev}, batches: map[shapeKey]*batch{}}
+	s := &Session{m: m, c: c, opt: o, memory: memory{c: c, dev: m.memory.dev}, batches: map[shapeKey]*batch{}, now: device.Clock(device.HostOf(c.Device()))}
 	s.blocks = 1 + (m.Config.MaxSeq-1)/o.BlockSize
 	if positions := float64(s.blocks) * float64(o.BlockSize) * float64(o.Sequences); positions > math.MaxInt32 {
 		return nil, fmt.Errorf("session: want a cache of at most %d positions, got %.3g: %d sequences of %d blocks of %d",

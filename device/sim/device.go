@@ -1,0 +1,144 @@
+package sim
+
+import (
+	"sync"
+
+	"goatb/device"
+	"goatb/device/cpu"
+	"goatb/device/sim/profile"
+	"goatb/device/trace"
+	"goatb/status"
+)
+
+// Device is a simulated accelerator. It implements device.Device.
+type Device struct {
+	inner    *cpu.Device
+	numerics bool
+	rec      *trace.Recorder // nil without
+	props    device.Props
+
+	// work is held while the inner device works and the work is booked, so that
+	// both see one order of calls. It comes before mu.
+	work sync.Mutex
+
+	mu      sync.Mutex // guards everything below
+	booked  *sync.Cond // signalled when something was booked or closed
+	costs   profile.Costs
+	host    hostClock
+	engine  engine
+	cache   cache
+	mem     memory
+	streams int
+	closed  bool
+	spare   []*task
+}
+
+// Option changes how New makes a device.
+type Option func(*Device)
+
+// WithNumerics switches the computing of values; the default is on.
+func WithNumerics(on bool) Option { return func(d *Device) { d.numerics = on } }
+
+// WithRecorder writes a timeline of tasks and of the host's work.
+func WithRecorder(r *trace.Recorder) Option { return func(d *Device) { d.rec = r } }
+
+// New opens a device with the costs of a profile.
+func New(p *profile.Profile, opts ...Option) (*Device, error) {
+	if p == nil {
+		return nil, status.Errorf(status.ErrInvalidParam, "simulated device: want a profile, got nil")
+	}
+	c := p.Costs()
+	inner, err := cpu.New(cpu.WithInline(), cpu.WithWorkers(int(c.Cores)), cpu.WithQueueDepth(int(c.QueueDepth)))
+	if err != nil {
+		return nil, err
+	}
+	d := &Device{inner: inner, numerics: true, costs: c}
+	for _, o := range opts {
+		o(d)
+	}
+	d.booked = sync.NewCond(&d.mu)
+	d.mem.live = map[*device.Allocation]bool{}
+	d.engine.open(d)
+	d.props = device.Props{
+		Name: "sim " + p.Name, Kind: "sim", Cores: int(c.Cores),
+		L1: int64(c.CoreBuffer), L2: int64(c.CoreL1), L3: int64(c.L2Size),
+		QueueDepth: int(c.QueueDepth), Addressable: d.numerics,
+	}
+	return d, nil
+}
+
+// Props describes the device.
+func (d *Device) Props() *device.Props { return &d.props }
+
+// SetProfile replaces the costs. What Props tell stays: the number of cores, the
+// sizes of buffers and the depth of the launch queue. Errors: ErrInvalidParam for
+// nil, while work is under way, and where those differ (Fits).
+func (d *Device) SetProfile(p *profile.Profile) error {
+	if p == nil {
+		return status.Errorf(status.ErrInvalidParam, "simulated device: want a profile, got nil")
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	c := p.Costs()
+	switch {
+	case d.engine.tasks > 0:
+		return status.Errorf(status.ErrInvalidParam, "simulated device: want no work under way while costs change, got %d tasks", d.engine.tasks)
+	case !d.fits(&c):
+		return status.Errorf(status.ErrInvalidParam, "simulated device: want a profile with the cores, buffers and queue depth of the one that it was opened with")
+	}
+	d.costs = c
+	return nil
+}
+
+// Fits reports whether SetProfile can take a profile over.
+func (d *Device) Fits(p *profile.Profile) bool {
+	c := p.Costs()
+	return d.fits(&c)
+}
+
+func (d *Device) fits(c *profile.Costs) bool {
+	p := &d.props
+	return int(c.Cores) == p.Cores && int(c.QueueDepth) == p.QueueDepth &&
+		int64(c.CoreBuffer) == p.L1 && int64(c.CoreL1) == p.L2 && int64(c.L2Size) == p.L3
+}
+
+// NewStream makes a stream.
+func (d *Device) NewStream() (device.Stream, error) {
+	inner, err := d.inner.NewStream()
+	if err != nil {
+		return nil, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	s := &Stream{dev: d, inner: inner, id: d.streams}
+	d.streams++
+	return s, nil
+}
+
+// NewEvent makes an event.
+func (d *Device) NewEvent() (device.Event, error) {
+	inner, err := d.inner.NewEvent()
+	if err != nil {
+		return nil, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.charge("event", "new event", d.costs.EventHost)
+	return &Event{dev: d, inner: inner}, nil
+}
+
+// Close waits for enqueued work, aborts waits that nothing can satisfy any more,
+// and frees everything.
+func (d *Device) Close() error {
+	d.mu.Lock()
+	d.closed = true
+	d.booked.Broadcast()
+	d.mu.Unlock()
+	err := d.inner.Close()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.mem.close()
+	return err
+}
+
+var _ device.Device = (*Device)(nil)

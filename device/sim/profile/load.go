@@ -1,0 +1,132 @@
+package profile
+
+import (
+	"bytes"
+	"embed"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"goatb/status"
+)
+
+//go:embed data/*.json
+var builtin embed.FS
+
+// file is a profile as it is written down. Base names a built-in profile whose
+// parameters hold where the file gives none.
+type file struct {
+	Schema int     `json:"schema"`
+	Name   string  `json:"name"`
+	Base   string  `json:"base,omitempty"`
+	Chip   string  `json:"chip"`
+	About  string  `json:"about"`
+	Params []Param `json:"params"`
+}
+
+// Builtin lists the names of the built-in profiles, the default first.
+func Builtin() []string { return []string{"ascend910b", "ascend910b4", "ascend310p", "gpu"} }
+
+// ByName returns a built-in profile, or reads the file of that name. Errors:
+// ErrInvalidParam for a name that is neither, and those of Parse.
+func ByName(name string) (*Profile, error) {
+	if slices.Contains(Builtin(), name) {
+		b, err := builtin.ReadFile("data/" + name + ".json")
+		if err != nil {
+			return nil, err
+		}
+		return Parse(b)
+	}
+	b, err := os.ReadFile(name)
+	if os.IsNotExist(err) {
+		return nil, status.Errorf(status.ErrInvalidParam, "profile %q: want one of %s, or a file", name, strings.Join(Builtin(), ", "))
+	}
+	if err != nil {
+		return nil, status.Errorf(status.ErrInvalidParam, "profile: %w", err)
+	}
+	p, err := Parse(b)
+	if err != nil {
+		return nil, fmt.Errorf("profile %s: %w", name, err)
+	}
+	return p, nil
+}
+
+// Parse reads a profile: JSON with schema 1, a name, the chip, and a list of
+// parameters with name, unit, value, basis and source. Without "base" it has to
+// be complete. Errors: ErrInvalidParam that lists everything that is wrong.
+func Parse(b []byte) (*Profile, error) {
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	var f file
+	if err := d.Decode(&f); err != nil {
+		return nil, status.Errorf(status.ErrInvalidParam, "profile: %w", err)
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return nil, status.Errorf(status.ErrInvalidParam, "profile: want one JSON object, got more behind it")
+	}
+	p := &Profile{Name: f.Name, Chip: f.Chip, About: f.About, params: make([]Param, len(table))}
+	if f.Base != "" {
+		if !slices.Contains(Builtin(), f.Base) {
+			return nil, status.Errorf(status.ErrInvalidParam, "profile: base: want one of %s, got %q", strings.Join(Builtin(), ", "), f.Base)
+		}
+		base, err := ByName(f.Base)
+		if err != nil {
+			return nil, err
+		}
+		copy(p.params, base.params)
+	}
+	if bad := p.fill(&f); len(bad) > 0 {
+		return nil, status.Errorf(status.ErrInvalidParam, "profile %q: %s", f.Name, strings.Join(bad, "; "))
+	}
+	return p, nil
+}
+
+// fill takes over a file's parameters and lists what is wrong.
+func (p *Profile) fill(f *file) (bad []string) {
+	if f.Schema != 1 {
+		bad = append(bad, fmt.Sprintf("want schema 1, got %d", f.Schema))
+	}
+	if f.Name == "" || f.Chip == "" {
+		bad = append(bad, "want a name and a chip")
+	}
+	seen := map[string]bool{}
+	for _, x := range f.Params {
+		i, err := indexOf(x.Name)
+		if err == nil {
+			err = table[i].accept(&x, seen[x.Name])
+		}
+		if err != nil {
+			bad = append(bad, err.Error())
+			continue
+		}
+		seen[x.Name] = true
+		p.params[i] = x
+	}
+	for i := range table {
+		if p.params[i].Name == "" {
+			bad = append(bad, fmt.Sprintf("%s is missing", table[i].name))
+		}
+	}
+	return bad
+}
+
+// accept checks a parameter of a file.
+func (s *spec) accept(x *Param, again bool) error {
+	bases := []Basis{Vendor, Measured, Derived, Estimate, Given}
+	switch {
+	case again:
+		return fmt.Errorf("%s is there twice", x.Name)
+	case x.Unit != s.unit:
+		return fmt.Errorf("%s: want unit %q, got %q", x.Name, s.unit, x.Unit)
+	case !slices.Contains(bases, x.Basis):
+		return fmt.Errorf("%s: want a basis of %v, got %q", x.Name, bases, x.Basis)
+	case x.Source == "":
+		return fmt.Errorf("%s: want a source", x.Name)
+	case x.Range != [2]float64{} && (x.Range[0] > x.Value || x.Range[1] < x.Value):
+		return fmt.Errorf("%s: %g lies outside its range of %g to %g", x.Name, x.Value, x.Range[0], x.Range[1])
+	}
+	return s.check(x.Value)
+}

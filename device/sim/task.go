@@ -1,0 +1,110 @@
+package sim
+
+import (
+	"time"
+
+	"goatb/device"
+	"goatb/device/trace"
+)
+
+type kind uint8
+
+const (
+	launchTask kind = iota
+	copyTask
+	recordTask
+	waitTask
+)
+
+var kindNames = [...]string{"launch", "copy", "record", "wait"}
+
+// task is one entry of a stream's launch queue.
+type task struct {
+	kind   kind
+	stream *Stream
+	label  *device.Label
+
+	// A launch: the user's program and operands, and what the inner device runs
+	// in its place.
+	program *device.Program
+	stand   device.Program
+	launch  device.Launch // for the inner device, during the call alone
+	bufs    []device.Buffer
+	inputs  int
+	blocks  int
+	// ran says that the launch was not skipped; cost is what it did.
+	ran  bool
+	cost device.Cost
+
+	bytes int64 // of a copy
+	rate  float64
+	mark  *mark // of a record or a wait
+
+	pool  *pool // the units that the task runs on, nil for none
+	units int
+	enq   int64 // when the task became visible to the device
+	start int64
+	end   int64
+}
+
+// newTask takes a task that is not in use; mu is held.
+func (d *Device) newTask(s *Stream, k kind) *task {
+	var t *task
+	if n := len(d.spare); n > 0 {
+		t = d.spare[n-1]
+		d.spare = d.spare[:n-1]
+	} else {
+		t = &task{}
+		t.stand.Run = t.run
+	}
+	t.kind, t.stream = k, s
+	return t
+}
+
+// reuse gives a task back; mu is held.
+func (d *Device) reuse(t *task) {
+	clear(t.bufs)
+	*t = task{stand: device.Program{Run: t.stand.Run}, bufs: t.bufs[:0]}
+	d.spare = append(d.spare, t)
+}
+
+// run is what the inner device runs for a launch: it notes what the launch costs
+// and, with numerics on, runs a block of the kernel.
+func (t *task) run(a *device.Args, block int) error {
+	if block == 0 {
+		t.meet(a)
+	}
+	if !t.stream.dev.numerics {
+		return nil
+	}
+	return t.program.Run(a, block)
+}
+
+// meet asks the kernel for its cost under the tiling that it runs with.
+func (t *task) meet(a *device.Args) {
+	t.ran, t.blocks = true, a.Blocks
+	if t.program.Cost != nil && len(a.Tiling) > 0 {
+		t.cost = t.program.Cost(a.Tiling, a.Key, a.Blocks)
+		return
+	}
+	for _, b := range t.bufs {
+		t.cost.Bytes += b.Size()
+	}
+}
+
+// report tells the recorder about a task that is done.
+func (d *Device) report(t *task) {
+	if d.rec == nil {
+		return
+	}
+	x := trace.Task{
+		Stream: t.stream.id, Kind: kindNames[t.kind], Label: t.label,
+		Enqueued: at(t.enq), Start: at(t.start), End: at(t.end), Bytes: t.bytes, Blocks: t.blocks,
+		Skipped: t.kind == launchTask && !t.ran,
+	}
+	d.rec.Task(x)
+	if t.pool != nil && t.pool.name != "" {
+		x.Engine, x.Enqueued = t.pool.name, time.Time{}
+		d.rec.Task(x)
+	}
+}
