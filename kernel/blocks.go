@@ -1,6 +1,10 @@
 package kernel
 
-import "math"
+import (
+	"math"
+
+	"goatb/internal/cpu"
+)
 
 // MinBlockNanos is the work below which a block is not worth a worker: waking
 // one costs about this much.
@@ -15,6 +19,15 @@ func BlocksFor(m Machine, items int64, nanos float64) int {
 		n = min(n, int64(nanos/MinBlockNanos))
 	}
 	return int(max(n, 1))
+}
+
+// Nanos returns the estimate of a time: that of assembly where this machine has
+// it, otherwise that of plain Go.
+func Nanos(assembly, plain float64) float64 {
+	if cpu.Active().Has(cpu.AVX2) {
+		return assembly
+	}
+	return plain
 }
 
 // Share returns the part [lo, hi) of n items that block `block` of `blocks`

@@ -66,9 +66,9 @@ var unaries = []unary{
 			return math.Copysign(0, x)
 		}
 		return x * 0.5 * math.Erfc(-x/math.Sqrt2)
-	}, bound: 5},
+	}, bound: 5.2},
 	{name: "log", f: Log, ref: math.Log, bound: 0.9},
-	{name: "sin", f: Sin, ref: math.Sin, bound: 1.8, limit: 1 << 21},
+	{name: "sin", f: Sin, ref: math.Sin, bound: 2.2, limit: 1 << 21},
 	{name: "cos", f: Cos, ref: math.Cos, bound: 2.2, limit: 1 << 21},
 }
 

@@ -57,6 +57,9 @@ func benchCases(n int64) map[string]struct {
 		x := []tensor.Desc{d(t, n)}
 		cases["add/"+t.String()] = c{Binary, kernel.Problem{In: []tensor.Desc{x[0], x[0]}, Out: x, Params: BinaryParams{Add}}}
 		cases["muls/"+t.String()] = c{Unary, kernel.Problem{In: x, Out: x, Params: UnaryParams{Op: Muls, Scale: 2}}}
+		cases["gelu/"+t.String()] = c{Unary, kernel.Problem{In: x, Out: x, Params: UnaryParams{Op: GeluErf}}}
+		cases["swiglu/"+t.String()] = c{SwiGLU, kernel.Problem{In: []tensor.Desc{d(t, 2*n)}, Out: x, Params: struct{}{}}}
+		cases["swiglu-grad/"+t.String()] = c{SwiGLUGrad, kernel.Problem{In: []tensor.Desc{d(t, n), d(t, 2*n)}, Out: []tensor.Desc{d(t, 2*n)}, Params: struct{}{}}}
 		cases["cos/"+t.String()] = c{Unary, kernel.Problem{In: x, Out: x, Params: UnaryParams{Op: Cos}}}
 		cases["quant-dynamic/"+t.String()] = c{QuantDynamic, kernel.Problem{In: x, Out: []tensor.Desc{d(tensor.Int8, n), d(tensor.Float32, 1)}, Params: struct{}{}}}
 		cases["mul-rows/"+t.String()] = c{Binary, kernel.Problem{In: []tensor.Desc{d(t, n/64, 64), d(t, n/64, 1)}, Out: []tensor.Desc{d(t, n/64, 64)}, Params: BinaryParams{Mul}}}

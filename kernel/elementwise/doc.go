@@ -1,6 +1,7 @@
 // Package elementwise holds the kernels that compute element by element:
-// functions of one tensor, arithmetic and comparisons of two tensors with
-// broadcasting, conversions of the element type, and quantisation.
+// functions of one tensor, the gated unit SwiGLU with its gradient, arithmetic
+// and comparisons of two tensors with broadcasting, conversions of the element
+// type, and quantisation.
 //
 // Floats are computed in float32 and rounded once; integers wrap. The work is
 // cut into lines of 64 elements that blocks share, and walked in chunks that

@@ -18,16 +18,26 @@ const (
 	Sin
 	Neg
 	Tanh
+	Relu     // max(x, 0)
+	GeluTanh // x/2·(1+tanh(√(2/π)·(x+0.044715·x³)))
+	GeluErf  // x/2·(1+erf(x/√2))
+	Swish    // x·sigmoid(Scale·x)
+	Sigmoid  // 1/(1+e^-x)
+	Log      // natural logarithm
 	numUnary
 )
 
-// unaryNanos is the time of one element on one core.
-var unaryNanos = [numUnary]float64{Muls: 0.5, Cos: 4, Sin: 4, Neg: 0.5, Tanh: 3}
+// unaryNanos is the time of one element on one core, in assembly and in plain
+// Go.
+var unaryNanos = [numUnary][2]float64{
+	Muls: {0.1, 0.5}, Cos: {0.4, 4}, Sin: {0.4, 4}, Neg: {0.1, 0.5}, Tanh: {0.45, 3}, Relu: {0.1, 0.5},
+	GeluTanh: {0.5, 4}, GeluErf: {0.6, 7.5}, Swish: {0.4, 3}, Sigmoid: {0.4, 3}, Log: {0.4, 3},
+}
 
 // UnaryParams selects the function.
 type UnaryParams struct {
 	Op UnaryOp
-	// Scale is the factor of Muls.
+	// Scale is the factor of Muls and that inside Swish.
 	Scale float32
 }
 
@@ -60,7 +70,8 @@ var unaryFloat = kernel.Define(kernel.Def[UnaryParams, unaryTiling]{
 	Scratch: func(p *kernel.Problem, _ UnaryParams) int64 { return scratchFor(p, 1) },
 	Tile: func(p *kernel.Problem, u UnaryParams, t *unaryTiling, _ []int64) (kernel.Grid, error) {
 		*t = unaryTiling{N: p.In[0].Numel(), Scale: u.Scale, Op: u.Op, DType: p.In[0].DType}
-		return kernel.Grid{Blocks: blocksFor(p.Machine, t.N, unaryNanos[u.Op]+floatNanos(t.DType)), Key: uint64(u.Op)}, nil
+		nanos := kernel.Nanos(unaryNanos[u.Op][0], unaryNanos[u.Op][1]) + floatNanos(t.DType)
+		return kernel.Grid{Blocks: blocksFor(p.Machine, t.N, nanos), Key: uint64(u.Op)}, nil
 	},
 	Run: func(a *kernel.Args, block int, t *unaryTiling, _ []int64) error {
 		buf := buffers(a, block, 1)
@@ -88,6 +99,18 @@ func (t *unaryTiling) apply(y, x []float32) {
 		vec.Neg(y, x)
 	case Tanh:
 		vec.Tanh(y, x)
+	case Relu:
+		vec.Relu(y, x)
+	case GeluTanh:
+		vec.GeluTanh(y, x)
+	case GeluErf:
+		vec.GeluErf(y, x)
+	case Swish:
+		vec.Swish(y, x, t.Scale)
+	case Sigmoid:
+		vec.Sigmoid(y, x)
+	case Log:
+		vec.Log(y, x)
 	default:
 		vec.Scale(y, x, t.Scale)
 	}
@@ -98,12 +121,12 @@ func isFloat(t tensor.DType) bool {
 	return t == tensor.Float32 || t == tensor.Float16 || t == tensor.BFloat16
 }
 
-// floatNanos is the time to load and store one element of a float type.
+// floatNanos is the time to widen and to round one element of a float type.
 func floatNanos(t tensor.DType) float64 {
 	if t == tensor.Float32 {
 		return 0
 	}
-	return 2
+	return kernel.Nanos(0.1, 2)
 }
 
 // wantOperands checks the number of operands.

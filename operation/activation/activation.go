@@ -4,7 +4,7 @@ package activation
 
 import (
 	"goatb/kernel"
-	"goatb/kernel/activation"
+	"goatb/kernel/elementwise"
 	"goatb/kernelgraph"
 	"goatb/operation"
 	"goatb/status"
@@ -176,27 +176,27 @@ func (a Activation) Lower(b *kernelgraph.Builder, _ *operation.Query) error {
 func (a Activation) kernel() (kernel.Table, any) {
 	switch a.Type {
 	case SwiGLUForward:
-		return activation.SwiGLU, struct{}{}
+		return elementwise.SwiGLU, struct{}{}
 	case SwiGLUBackward:
-		return activation.SwiGLUGrad, struct{}{}
+		return elementwise.SwiGLUGrad, struct{}{}
 	}
-	p := activation.Params{Scale: fastGeluScale}
+	p := elementwise.UnaryParams{Scale: fastGeluScale}
 	switch a.Type {
 	case Relu:
-		p.Func = activation.Relu
+		p.Op = elementwise.Relu
 	case Gelu:
-		p.Func = activation.GeluTanh
+		p.Op = elementwise.GeluTanh
 		if a.GeluMode == GeluErf {
-			p.Func = activation.GeluErf
+			p.Op = elementwise.GeluErf
 		}
 	case Swish:
-		p.Func, p.Scale = activation.Swish, a.Scale
+		p.Op, p.Scale = elementwise.Swish, a.Scale
 	case Log:
-		p.Func = activation.Log
+		p.Op = elementwise.Log
 	case Sigmoid:
-		p.Func = activation.Sigmoid
+		p.Op = elementwise.Sigmoid
 	default:
-		p.Func = activation.Swish
+		p.Op = elementwise.Swish
 	}
-	return activation.Unary, p
+	return elementwise.Unary, p
 }

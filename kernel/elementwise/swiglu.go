@@ -1,4 +1,4 @@
-package activation
+package elementwise
 
 import (
 	"goatb/device"
@@ -22,19 +22,32 @@ type gluTiling struct {
 	DType              tensor.DType
 }
 
-// gluNanos is the time of one element of a half.
-const gluNanos = 3.5
-
 func (t *gluTiling) set(p *kernel.Problem, half int64, nanos float64) kernel.Grid {
 	y := &p.Out[0]
-	*t = gluTiling{Rows: y.Numel() / y.Dim(-1), Half: half, Pieces: pieces(half), DType: y.DType}
+	*t = gluTiling{Rows: y.Numel() / y.Dim(-1), Half: half, Pieces: (half + chunkElements - 1) / chunkElements, DType: y.DType}
 	return kernel.Grid{Blocks: kernel.BlocksFor(p.Machine, t.Rows*t.Pieces, float64(t.Rows*half)*nanos)}
 }
 
 // piece returns the row, the first element and the length of piece i.
 func (t *gluTiling) piece(i int64) (row, from, n int64) {
-	row, from = i/t.Pieces, i%t.Pieces*pieceElements
-	return row, from, min(pieceElements, t.Half-from)
+	row, from = i/t.Pieces, i%t.Pieces*chunkElements
+	return row, from, min(chunkElements, t.Half-from)
+}
+
+// wantFloats checks the number of operands and that all have one float type.
+func wantFloats(p *kernel.Problem, in, out int) error {
+	if err := wantOperands(p, in, out); err != nil {
+		return err
+	}
+	t := p.In[0].DType
+	for _, descs := range [2][]tensor.Desc{p.In, p.Out} {
+		for i := range descs {
+			if d := &descs[i]; d.DType != t || !isFloat(t) {
+				return status.Errorf(status.ErrInvalidParam, "want f32, f16 or bf16 throughout, got %s and %s", t, d.DType)
+			}
+		}
+	}
+	return nil
 }
 
 // twice checks that wide has the shape of half but for a last dimension twice
@@ -57,15 +70,15 @@ var swiglu = kernel.Define(kernel.Def[struct{}, gluTiling]{
 	},
 	Scratch: func(p *kernel.Problem, _ struct{}) int64 { return scratchFor(p, 2) },
 	Tile: func(p *kernel.Problem, _ struct{}, t *gluTiling, _ []int64) (kernel.Grid, error) {
-		return t.set(p, p.Out[0].Dim(-1), gluNanos+3*transferNanos(p.In[0].DType)), nil
+		return t.set(p, p.Out[0].Dim(-1), kernel.Nanos(0.5, 3.5)+1.5*floatNanos(p.In[0].DType)), nil
 	},
 	Run: func(a *kernel.Args, block int, t *gluTiling, _ []int64) error {
 		buf, src, dst, size := buffers(a, block, 2), a.Mem(0), a.Mem(1), t.DType.Size()
 		lo, hi := kernel.Share(t.Rows*t.Pieces, block, a.Blocks)
 		for i := lo; i < hi; i++ {
 			row, from, n := t.piece(i)
-			gate := kernel.Floats(buf[:pieceElements], src[(row*2*t.Half+from)*size:], t.DType, n)
-			up := kernel.Floats(buf[pieceElements:], src[((row*2+1)*t.Half+from)*size:], t.DType, n)
+			gate := kernel.Floats(buf[:chunkElements], src[(row*2*t.Half+from)*size:], t.DType, n)
+			up := kernel.Floats(buf[chunkElements:], src[((row*2+1)*t.Half+from)*size:], t.DType, n)
 			out := dst[(row*t.Half+from)*size:]
 			y := kernel.Room(buf, out, t.DType, n)
 			vec.SwiGLU(y, gate, up)
@@ -95,7 +108,7 @@ var swigluGrad = kernel.Define(kernel.Def[struct{}, gluTiling]{
 	},
 	Scratch: func(p *kernel.Problem, _ struct{}) int64 { return scratchFor(p, 5) },
 	Tile: func(p *kernel.Problem, _ struct{}, t *gluTiling, _ []int64) (kernel.Grid, error) {
-		return t.set(p, p.In[0].Dim(-1), 2*gluNanos+5*transferNanos(p.In[0].DType)), nil
+		return t.set(p, p.In[0].Dim(-1), 7+2.5*floatNanos(p.In[0].DType)), nil
 	},
 	Run: func(a *kernel.Args, block int, t *gluTiling, _ []int64) error {
 		buf, grad, src, dst, size := buffers(a, block, 5), a.Mem(0), a.Mem(1), a.Mem(2), t.DType.Size()
@@ -103,11 +116,11 @@ var swigluGrad = kernel.Define(kernel.Def[struct{}, gluTiling]{
 		for i := lo; i < hi; i++ {
 			row, from, n := t.piece(i)
 			first, second := (row*2*t.Half+from)*size, ((row*2+1)*t.Half+from)*size
-			dy := kernel.Floats(buf[:pieceElements], grad[(row*t.Half+from)*size:], t.DType, n)
-			gate := kernel.Floats(buf[pieceElements:], src[first:], t.DType, n)
-			up := kernel.Floats(buf[2*pieceElements:], src[second:], t.DType, n)
-			dgate := kernel.Room(buf[3*pieceElements:], dst[first:], t.DType, n)
-			dup := kernel.Room(buf[4*pieceElements:], dst[second:], t.DType, n)
+			dy := kernel.Floats(buf[:chunkElements], grad[(row*t.Half+from)*size:], t.DType, n)
+			gate := kernel.Floats(buf[chunkElements:], src[first:], t.DType, n)
+			up := kernel.Floats(buf[2*chunkElements:], src[second:], t.DType, n)
+			dgate := kernel.Room(buf[3*chunkElements:], dst[first:], t.DType, n)
+			dup := kernel.Room(buf[4*chunkElements:], dst[second:], t.DType, n)
 			vec.SwiGLUGrad(dgate, dup, dy, gate, up)
 			kernel.Flush(dst[first:], dgate, t.DType)
 			kernel.Flush(dst[second:], dup, t.DType)
