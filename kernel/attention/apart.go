@@ -17,7 +17,7 @@ func (w *worker) attendPart(p int64, key uint64) error {
 // allParts does an item and writes its output rows.
 func (w *worker) allParts(key uint64) error {
 	size := int(w.t.P.ValueSize)
-	w.total.clear(w.rows, size)
+	clear(w.total.norm[:w.rows]) // nothing seen yet: Join copies the first part
 	lo, hi := w.span()
 	for p := lo / parts.Len; p < parts.Count(hi); p++ {
 		if err := w.attendPart(p, key); err != nil {
