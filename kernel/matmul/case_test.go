@@ -307,10 +307,10 @@ func (d *data) runSplit(t *testing.T, o kernel.Options) []byte {
 	return kerneltest.Run(t, c)[0]
 }
 
-// runPacked runs Pack and a packed product.
+// runPacked runs Pack and a product with its output.
 func (d *data) runPacked(t *testing.T) []byte {
 	t.Helper()
-	pack := kernel.Problem{In: make([]tensor.Desc, Inputs), Out: []tensor.Desc{packedDesc(d.wb, d.n, d.k)}, Params: d.p}
+	pack := kernel.Problem{In: make([]tensor.Desc, Inputs), Out: []tensor.Desc{d.panels()}, Params: d.p}
 	pack.In[W] = d.problem.In[W]
 	k, _, err := Pack.Select(&pack, kernel.Filter{})
 	require.NoError(t, err, d.String())
@@ -318,11 +318,45 @@ func (d *data) runPacked(t *testing.T) []byte {
 
 	c := d.kernelCase(nil)
 	p := d.p
-	p.Packed = true
+	p.TransB = true
 	c.Problem.Params = p
 	c.Problem.In = append([]tensor.Desc{d.problem.In[X], pack.Out[0]}, d.problem.In[Bias:]...)
 	c.In = append([][]byte{d.in[X], packed[0]}, d.in[Bias:]...)
 	c.Kernel, _, err = Product.Select(&c.Problem, kernel.Filter{})
 	require.NoError(t, err, d.String())
 	return kerneltest.Run(t, c)[0]
+}
+
+// panels describes the packed weights.
+func (d *data) panels() tensor.Desc {
+	desc := tensor.Of(d.x, d.n, d.k)
+	if d.problem.In[W].Rank() > 2 {
+		desc = tensor.Of(d.x, d.wb, d.n, d.k)
+	}
+	desc.Format = tensor.Panels
+	return desc
+}
+
+// packed lays out weights in layout Panels, element by element.
+func (d *data) packed() []byte {
+	desc := d.panels()
+	panel, step := tensor.PanelBytes(d.x, d.k), tensor.PanelStep(d.x)
+	mem := device.BytesOf(make([]uint64, desc.Bytes()/8))
+	panels := ceilDiv(d.n, 32)
+	for b := range d.wb {
+		for r := range d.n {
+			at := (b*panels + r/32) * panel
+			row := d.ws[(b*d.n+r)*d.k:][:d.k]
+			sum := int32(0)
+			for k := range d.k {
+				i := k/step*32*step + r%32*step + k%step
+				copy(mem[at+i*d.x.Size():][:d.x.Size()], encode(d.x, row[k:k+1]))
+				sum += 128 * int32(row[k])
+			}
+			if d.x == tensor.Int8 {
+				device.View[int32](mem[at+panel-128:])[r%32] = sum
+			}
+		}
+	}
+	return mem
 }

@@ -13,11 +13,8 @@ var accumulateGo = kernel.Define(floatDef("matmul/accumulate", true))
 
 func floatDef(name string, accumulate bool) kernel.Def[Params, tiling] {
 	d := productDef(name, func(p *kernel.Problem, a Params) (plan, error) {
-		if err := wantArity(p); err != nil {
+		if err := wantAccumulator(p, accumulate); err != nil {
 			return plan{}, err
-		}
-		if accumulate != (!p.In[Acc].Empty()) {
-			return plan{}, status.Errorf(status.ErrInvalidParam, "accumulates: %t, got accumulator %s", accumulate, &p.In[Acc])
 		}
 		return planFloat(p, a)
 	}, runFloat)
@@ -25,16 +22,20 @@ func floatDef(name string, accumulate bool) kernel.Def[Params, tiling] {
 	return d
 }
 
+// wantAccumulator checks whether there is an accumulator.
+func wantAccumulator(p *kernel.Problem, want bool) error {
+	if err := wantArity(p); err != nil {
+		return err
+	}
+	if want != (!p.In[Acc].Empty()) {
+		return status.Errorf(status.ErrInvalidParam, "accumulates: %t, got accumulator %s", want, &p.In[Acc])
+	}
+	return nil
+}
+
 // planFloat checks and plans a whole float product.
 func planFloat(p *kernel.Problem, a Params) (plan, error) {
-	s, err := shapeOf(p, a)
-	if err != nil {
-		return plan{}, err
-	}
-	if err := s.wantFloats(p, a); err != nil {
-		return plan{}, err
-	}
-	ep, err := floatEpilogue(p, &s)
+	s, ep, err := floatShape(p, a)
 	if err != nil {
 		return plan{}, err
 	}
@@ -43,10 +44,23 @@ func planFloat(p *kernel.Problem, a Params) (plan, error) {
 	return l, nil
 }
 
+// floatShape checks the operands of a whole float product.
+func floatShape(p *kernel.Problem, a Params) (shape, epilogue, error) {
+	s, err := shapeOf(p, a)
+	if err != nil {
+		return s, epilogue{}, err
+	}
+	if err := s.wantFloats(p); err != nil {
+		return s, epilogue{}, err
+	}
+	ep, err := floatEpilogue(p, &s)
+	return s, ep, err
+}
+
 // wantFloats checks the element types of X and W.
-func (s *shape) wantFloats(p *kernel.Problem, a Params) error {
+func (s *shape) wantFloats(p *kernel.Problem) error {
 	x, w := p.In[X].DType, p.In[W].DType
-	if !isFloat(x) || (w != x && !a.Packed) {
+	if !isFloat(x) || w != x {
 		return status.Errorf(status.ErrInvalidParam, "want X and W of one type, f32, f16 or bf16, got %s and %s", x, w)
 	}
 	return nil

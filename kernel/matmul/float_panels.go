@@ -1,7 +1,6 @@
 package matmul
 
 import (
-	"goatb/device"
 	"goatb/internal/vec"
 )
 
@@ -13,7 +12,7 @@ func (w *floatWorker) panels(p *place, acc []float32, ld int64) {
 		ws, stride := w.weightPanels(p, k, n)
 		for i := int64(0); i < p.m; i += t.SubM {
 			m := min(t.SubM, p.m-i)
-			pk := packer{&t.X, w.x, p.b, w.tmp}
+			pk := pairer{&t.X, w.x, p.b, w.tmp}
 			pk.pairs(w.xs, p.i+i, m, k, n)
 			for j := int64(0); j < p.n; j += panelWidth {
 				b := ws[j/panelWidth*stride:][:panelWidth*n]
@@ -30,17 +29,14 @@ func (w *floatWorker) panels(p *place, acc []float32, ld int64) {
 // k on, stride apart.
 func (w *floatWorker) weightPanels(p *place, k, n int64) (panels []float32, stride int64) {
 	t := w.t
-	if t.W.Block == panelWidth {
-		return device.View[float32](w.w[t.W.at(p.b, p.j, k):]), t.W.Lead
-	}
-	pk := packer{&t.W, w.w, p.b, w.tmp}
+	pk := pairer{&t.W, w.w, p.b, w.tmp}
 	pk.quads(w.ws, panelWidth*n, p.j, p.n, k, n)
 	return w.ws, panelWidth * n
 }
 
-// packer packs a part of one matrix of a batch. tmp has room for four runs
+// pairer packs a part of one matrix of a batch for plain Go. tmp has room for four runs
 // along K, or for the rows asked for and a panel more.
-type packer struct {
+type pairer struct {
 	m   *matrix
 	mem []byte
 	b   int64
@@ -49,7 +45,7 @@ type packer struct {
 
 // pairs packs rows [r, r+rows) into panels of two rows, n elements of K from k
 // on, one panel behind the other. A missing last row is zeros.
-func (p *packer) pairs(dst []float32, r, rows, k, n int64) {
+func (p *pairer) pairs(dst []float32, r, rows, k, n int64) {
 	if !p.m.AlongK {
 		p.across(dst, 2*n, 2, r, rows, k, n)
 		return
@@ -63,7 +59,7 @@ func (p *packer) pairs(dst []float32, r, rows, k, n int64) {
 
 // quads packs rows [r, r+rows) into panels of four rows, stride apart. Missing
 // last rows are zeros.
-func (p *packer) quads(dst []float32, stride, r, rows, k, n int64) {
+func (p *pairer) quads(dst []float32, stride, r, rows, k, n int64) {
 	if !p.m.AlongK {
 		p.across(dst, stride, panelWidth, r, rows, k, n)
 		return
@@ -78,7 +74,7 @@ func (p *packer) quads(dst []float32, stride, r, rows, k, n int64) {
 
 // row returns row r, or zeros when it is not below end, in slot i of tmp where
 // it must be converted.
-func (p *packer) row(i, r, end, k, n int64) []float32 {
+func (p *pairer) row(i, r, end, k, n int64) []float32 {
 	buf := p.tmp[i*n : (i+1)*n]
 	if r < end {
 		return p.m.run(buf, p.mem, p.b, r, k, n)
@@ -88,7 +84,7 @@ func (p *packer) row(i, r, end, k, n int64) []float32 {
 }
 
 // across packs a matrix whose rows lie side by side for each k.
-func (p *packer) across(dst []float32, stride, width, r, rows, k, n int64) {
+func (p *pairer) across(dst []float32, stride, width, r, rows, k, n int64) {
 	padded := roundUp(rows, width)
 	line := p.tmp[:padded]
 	clear(line[rows:])

@@ -12,20 +12,26 @@ var int8Go = kernel.Define(productDef("matmul/int8", planInt8, runInt8))
 
 // planInt8 checks and plans a whole int8 product.
 func planInt8(p *kernel.Problem, a Params) (plan, error) {
-	s, err := shapeOf(p, a)
-	if err != nil {
-		return plan{}, err
-	}
-	if err := s.wantInt8(p); err != nil {
-		return plan{}, err
-	}
-	ep, err := int8Epilogue(p, &s)
+	s, ep, err := int8Shape(p, a)
 	if err != nil {
 		return plan{}, err
 	}
 	l := newPlan(p, &s, false)
 	l.Ep = ep
 	return l, nil
+}
+
+// int8Shape checks the operands of a whole int8 product.
+func int8Shape(p *kernel.Problem, a Params) (shape, epilogue, error) {
+	s, err := shapeOf(p, a)
+	if err != nil {
+		return s, epilogue{}, err
+	}
+	if err := s.wantInt8(p); err != nil {
+		return s, epilogue{}, err
+	}
+	ep, err := int8Epilogue(p, &s)
+	return s, ep, err
 }
 
 // wantInt8 checks the element types of X and W.

@@ -6,8 +6,8 @@ import (
 	"goatb/tensor"
 )
 
-// panelWidth is the number of columns in a panel of packed weights, and of the
-// groups that the row variants work in.
+// panelWidth is the number of columns in a panel that plain Go packs, and of the
+// groups that its row variants work in.
 const panelWidth = 4
 
 // matrix locates element (r, k) of a batch of matrices, where r counts rows of
@@ -16,15 +16,17 @@ const panelWidth = 4
 //	along K:          b*Batch + r*Lead + k
 //	along R:          b*Batch + k*Lead + r
 //	blocked along K:  b*Batch + k/Block*Lead + r*Block + k%Block
-//	blocked along R:  b*Batch + r/Block*Lead + k*Block + r%Block
+//	blocked along R:  b*Batch + r/Block*Lead + k/Step*Block*Step + r%Block*Step + k%Step
 //
-// all in elements. Block is 0 for the first two. Pad fields here and in other
-// parts of tilings leave no unnamed bytes, which copies need not keep.
+// all in elements. Block is 0 for the first two and Step at least 1. Pad fields
+// here and in other parts of tilings leave no unnamed bytes, which copies need
+// not keep.
 type matrix struct {
 	Batch, Lead, Block int64
 	AlongK             bool
 	DType              tensor.DType
-	Pad                [6]uint8
+	Step               uint8
+	Pad                [5]uint8
 }
 
 // at returns the byte offset of an element.
@@ -38,7 +40,8 @@ func (m *matrix) at(b, r, k int64) int64 {
 	case m.AlongK:
 		i = k/m.Block*m.Lead + r*m.Block + k%m.Block
 	default:
-		i = r/m.Block*m.Lead + k*m.Block + r%m.Block
+		step := int64(m.Step)
+		i = r/m.Block*m.Lead + k/step*m.Block*step + r%m.Block*step + k%step
 	}
 	return (b*m.Batch + i) * m.DType.Size()
 }
@@ -56,6 +59,12 @@ func (m *matrix) run(buf []float32, mem []byte, b, r, k, n int64) []float32 {
 	buf = buf[:n:n]
 	if m.Block == 0 {
 		kernel.LoadFloats(buf, mem[m.at(b, r, k):], m.DType)
+		return buf
+	}
+	if m.Step > 1 {
+		for i := range buf {
+			kernel.LoadFloats(buf[i:i+1], mem[m.at(b, r+int64(i), k):], m.DType)
+		}
 		return buf
 	}
 	for got := int64(0); got < n; {
@@ -82,14 +91,8 @@ func (m *matrix) row8(buf []int8, mem []byte, b, r, k, n int64) []int8 {
 	}
 	buf = buf[:n:n]
 	if !m.AlongK {
-		step := m.Lead
-		if m.Block != 0 {
-			step = m.Block
-		}
-		o := m.at(b, r, k)
 		for i := range buf {
-			buf[i] = src[o]
-			o += step
+			buf[i] = src[m.at(b, r, k+int64(i))]
 		}
 		return buf
 	}

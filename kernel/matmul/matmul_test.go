@@ -101,25 +101,18 @@ func TestBiasRounding(t *testing.T) {
 	assert.Equal(t, []float64{258}, decode(tensor.BFloat16, d.run(t)), "an f32 bias is added before the only rounding")
 }
 
-// TestPack checks every packed element, the zeros behind the last column too.
+// TestPack checks every byte of packed weights, the padding too.
 func TestPack(t *testing.T) {
-	for _, x := range floats {
-		for _, n := range []int64{1, 4, 67, 130} {
+	for _, x := range append([]tensor.DType{tensor.Int8}, floats...) {
+		for _, n := range []int64{1, 4, 32, 67, 130} {
 			for _, transB := range []bool{false, true} {
-				d := newData(product{x: x, out: x, b: 2, wb: 2, m: 1, n: n, k: 300, p: Params{TransB: transB}}, uint64(n))
-				desc := packedDesc(2, n, 300)
-				p := kernel.Problem{In: make([]tensor.Desc, Inputs), Out: []tensor.Desc{desc}, Params: d.p}
-				p.In[W] = d.problem.In[W]
-				got := decode(tensor.Float32, kerneltest.Run(t, kerneltest.Case{Kernel: packGo, Problem: p, In: [][]byte{nil, d.in[W], nil, nil, nil, nil}})[0])
-				want := make([]float64, desc.Numel())
-				for b := range d.wb {
-					for j := range n {
-						for k := range d.k {
-							want[((b*desc.Dim(1)+j/4)*d.k+k)*4+j%4] = d.ws[(b*n+j)*d.k+k]
-						}
-					}
+				for _, k := range []int64{1, 3, 300, 514} {
+					d := newData(product{x: x, out: x, b: 2, wb: 2, m: 1, n: n, k: k, p: Params{TransB: transB}}, uint64(n))
+					p := kernel.Problem{In: make([]tensor.Desc, Inputs), Out: []tensor.Desc{d.panels()}, Params: d.p}
+					p.In[W] = d.problem.In[W]
+					got := kerneltest.Run(t, kerneltest.Case{Kernel: packPanels, Problem: p, In: [][]byte{nil, d.in[W], nil, nil, nil, nil}})[0]
+					require.True(t, bytes.Equal(d.packed(), got), "%s", d)
 				}
-				require.Equal(t, want, got, "%s", d)
 			}
 		}
 	}
@@ -199,9 +192,7 @@ func TestVariantsGiveEqualBits(t *testing.T) {
 				for _, shuffle := range []bool{false, true} {
 					require.True(t, bytes.Equal(want, d.runSplit(t, kernel.Options{ShuffleK: shuffle})), "%s split, shuffled %t", d, shuffle)
 				}
-				if x != tensor.Int8 {
-					require.True(t, bytes.Equal(want, d.runPacked(t)), "%s packed", d)
-				}
+				require.True(t, bytes.Equal(want, d.runPacked(t)), "%s packed", d)
 			}
 		}
 	}
@@ -275,14 +266,13 @@ func TestChoose(t *testing.T) {
 		require.NoError(t, err)
 		return s
 	}
-	f32, f16 := tensor.Float32, tensor.Float16
+	f32 := tensor.Float32
 	assert.Equal(t, Direct, choose(1, f32, 4, 3, 70000), "one core gains nothing from more items")
 	assert.Equal(t, SplitK, choose(2, f32, 4, 3, 70000))
 	assert.Equal(t, SplitK, choose(16, tensor.Int8, 4, 8, 70000))
 	assert.Equal(t, Direct, choose(2, f32, 4, 3, 3))
 	assert.Equal(t, Direct, choose(2, f32, 1, 4096, 4096))
 	assert.Equal(t, Direct, choose(2, f32, 512, 512, 512))
-	assert.Equal(t, PackFirst, choose(64, f16, 512, 512, 4096), "many cores would each pack the weights")
 }
 
 // TestTilingsHaveNoHiddenBytes checks that equal tilings are equal bytes: Go

@@ -3,7 +3,7 @@ package matmul
 const (
 	// minChunk and maxChunk bound the K-chunks: a panel of minChunk stays in
 	// L1, and maxChunk bounds scratch memory for any K.
-	minChunk = 256
+	minChunk = 512
 	maxChunk = 4096
 	// fewChunks is the number of chunks that long rows are cut into, so that
 	// their partial sums stay small.

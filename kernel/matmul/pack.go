@@ -2,12 +2,15 @@ package matmul
 
 import (
 	"goatb/device"
+	"goatb/internal/asm/gemm"
+	"goatb/internal/cpu"
 	"goatb/kernel"
 	"goatb/status"
 	"goatb/tensor"
 )
 
-var packGo = kernel.Define(kernel.Def[Params, packTiling]{
+// packPanels brings weights to layout Panels.
+var packPanels = kernel.Define(kernel.Def[Params, packTiling]{
 	Name:  "matmul/pack",
 	Class: device.Move,
 	Supports: func(p *kernel.Problem, a Params) error {
@@ -28,20 +31,19 @@ var packGo = kernel.Define(kernel.Def[Params, packTiling]{
 	Run: runPack,
 	Cost: func(t *packTiling, _ []int64) (int64, int64) {
 		n := float64(t.Batch) * float64(t.N) * float64(t.K)
-		return 0, saturate(n * float64(t.W.DType.Size()+4))
+		return 0, saturate(2 * n * float64(t.W.DType.Size()))
 	},
 })
 
-// packTiling plans the packing of weights: items of packColumns columns.
+// packTiling plans the packing of weights: items of one panel.
 type packTiling struct {
 	Batch, N, K int64
 	Chunk       int64
 	W           matrix
-	Groups      int64
+	Panels      int64
+	// Bytes is the size of a panel.
+	Bytes int64
 }
-
-// packColumns is the number of columns that are packed at a time.
-const packColumns = 64
 
 // planPack checks and plans the packing of W, the only operand.
 func planPack(p *kernel.Problem, a Params, t *packTiling) error {
@@ -53,46 +55,94 @@ func planPack(p *kernel.Problem, a Params, t *packTiling) error {
 	}
 	w := &p.In[W]
 	stored := w.Rank() == 4 && w.Format == tensor.FractalNZ && w.Dim(3) == tensor.NZBlock(w.DType)
-	if w.Bytes() == 0 || !isFloat(w.DType) || w.Rank() != 2 && w.Rank() != 3 && !stored {
+	if w.Bytes() == 0 || tensor.PanelStep(w.DType) == 0 || w.Format == tensor.Panels || w.Rank() != 2 && w.Rank() != 3 && !stored {
 		return status.Errorf(status.ErrInvalidParam, "cannot pack %s", w)
 	}
 	var s shape
 	t.Batch, t.K = s.readW(w, a.TransB)
 	t.N, t.W, t.Chunk = s.n, s.w, min(chunkOf(t.K), t.K)
-	t.Groups = ceilDiv(t.N, packColumns)
-	if want := packedDesc(t.Batch, t.N, t.K); p.Out[0] != want {
+	t.Panels = ceilDiv(t.N, gemm.PanelColumns)
+	t.Bytes = tensor.PanelBytes(w.DType, t.K)
+	want := tensor.Of(w.DType, t.N, t.K)
+	if w.Rank() != 2 {
+		want = tensor.Of(w.DType, t.Batch, t.N, t.K)
+	}
+	want.Format = tensor.Panels
+	if want.Bytes() == 0 || p.Out[0] != want {
 		return status.Errorf(status.ErrInvalidParam, "want an output %s, got %s", &want, &p.Out[0])
 	}
 	return nil
 }
 
-// packedDesc describes packed weights.
-func packedDesc(batch, n, k int64) tensor.Desc {
-	return tensor.Of(tensor.Float32, batch, ceilDiv(n, panelWidth), k, panelWidth)
-}
-
 func (t *packTiling) blocks(m kernel.Machine) int {
-	return kernel.BlocksFor(m, t.Batch*t.Groups, float64(t.Batch)*float64(t.N)*float64(t.K)*nanosPerPacked)
+	return kernel.BlocksFor(m, t.Batch*t.Panels, float64(t.Batch)*float64(t.N)*float64(t.K)*nanosPerPacked)
 }
 
-// blockScratch is the room that a packer needs.
-func (t *packTiling) blockScratch() int64 {
-	return 4 * roundUp(max(panelWidth*t.Chunk, packColumns+panelWidth), 16)
-}
+// blockScratch is the room for rows that are converted before they are packed.
+func (t *packTiling) blockScratch() int64 { return 4 * 16 * max(t.Chunk, 4) }
 
 func runPack(a *kernel.Args, block int, t *packTiling, _ []int64) error {
-	dst := device.View[float32](a.Mem(Inputs))
+	dst := a.Mem(Inputs)
+	e := panelEngine(t.W.DType)
 	tmp := device.View[float32](a.Scratch.Bytes()[int64(block)*t.blockScratch():][:t.blockScratch()])
-	panels, stride := ceilDiv(t.N, panelWidth), t.K*panelWidth
-	lo, hi := kernel.Share(t.Batch*t.Groups, block, a.Blocks)
+	lo, hi := kernel.Share(t.Batch*t.Panels, block, a.Blocks)
 	for item := lo; item < hi; item++ {
-		b, j := item/t.Groups, item%t.Groups*packColumns
-		n := min(packColumns, t.N-j)
-		pk := packer{&t.W, a.Mem(W), b, tmp}
+		r := item % t.Panels * gemm.PanelColumns
+		columns := min(gemm.PanelColumns, t.N-r)
+		panel := dst[item*t.Bytes:][:t.Bytes]
+		pk := packer{e: &e, m: &t.W, mem: a.Mem(W), b: item / t.Panels, tmp: tmp}
 		for k := int64(0); k < t.K; k += t.Chunk {
-			o := (b*panels+j/panelWidth)*stride + k*panelWidth
-			pk.quads(dst[o:], stride, j, n, k, min(t.Chunk, t.K-k))
+			n := min(t.Chunk, t.K-k)
+			if t.W.DType == tensor.Float16 {
+				pk.halves(panel[k*2*gemm.PanelColumns:], r, columns, k, n)
+			} else {
+				pk.panel(panel[k/e.step()*4*gemm.PanelColumns:], r, columns, k, n)
+			}
 		}
+		t.pad(panel, columns)
 	}
 	return nil
+}
+
+// panelEngine returns an engine that packs elements of type t, which need not be
+// one that multiplies on this machine.
+func panelEngine(t tensor.DType) engine {
+	set := &gemm.Set{Transpose: gemm.BestTranspose(cpu.Active())}
+	switch t {
+	case tensor.BFloat16:
+		set.Elem = gemm.BF16
+	case tensor.Int8:
+		set.Elem = gemm.Int8
+	}
+	return engine{set: set, word: t}
+}
+
+// halves packs f16 columns of w, which are no words: n elements from k on.
+func (p *packer) halves(dst []byte, r, columns, k, n int64) {
+	src, to := device.View[uint16](p.mem), device.View[uint16](dst)
+	for c := range columns {
+		for i := range n {
+			to[i*gemm.PanelColumns+c] = src[p.m.at(p.b, r+c, k+i)/2]
+		}
+	}
+}
+
+// pad makes the columns behind the last one zeros and adds the sums of int8
+// columns.
+func (t *packTiling) pad(panel []byte, columns int64) {
+	step := tensor.PanelStep(t.W.DType) * t.W.DType.Size()
+	row := gemm.PanelColumns * step
+	end := ceilDiv(t.K, tensor.PanelStep(t.W.DType)) * row
+	if columns < gemm.PanelColumns {
+		for at := int64(0); at < end; at += row {
+			clear(panel[at+columns*step : at+row])
+		}
+	}
+	if t.W.DType == tensor.Int8 {
+		sums := device.View[int32](panel[end:])
+		clear(sums)
+		for i, v := range device.View[int8](panel[:end]) {
+			sums[i/4%gemm.PanelColumns] += 128 * int32(v)
+		}
+	}
 }

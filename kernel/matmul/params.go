@@ -1,6 +1,8 @@
 package matmul
 
 import (
+	"slices"
+
 	"goatb/kernel"
 	"goatb/status"
 	"goatb/tensor"
@@ -12,9 +14,9 @@ const (
 	// two axes are swapped with TransA. For Reduce it is Partial's output.
 	X = iota
 	// W is the right matrix: [n,k] or [b,n,k] with TransB, [k,n] or [b,k,n]
-	// without; a rank 4 tensor of layout FractalNZ is the stored form of these.
-	// One matrix serves every batch of X. For a packed product it is Pack's
-	// output.
+	// without; a rank 4 tensor of layout FractalNZ is the stored form of these,
+	// and one of layout Panels, [n,k] or [b,n,k] with TransB, is Pack's output.
+	// One matrix serves every batch of X.
 	W
 	// Bias is [n] or [b,n]: of a float type for float products, where the
 	// product is rounded to a half-precision bias's type before the addition,
@@ -40,24 +42,25 @@ type Params struct {
 	TransA, TransB bool
 	// EinSum makes the batch the middle axis of X and of the output.
 	EinSum bool
-	// Packed says that W is Pack's output.
-	Packed bool
 }
 
 // Product holds the kernels that compute a product in one step.
-var Product = kernel.Table{floatGo, accumulateGo, int8Go}
+var Product = slices.Concat(
+	engineKernels(false, productOf), engineKernels(false, accumulateOf), engineKernels(true, int8Of),
+	kernel.Table{floatGo, accumulateGo, int8Go},
+)
 
 // Partial holds the kernels that compute the sums of each chunk of K: the
 // output is [chunks, batch, m, n], f32 or, for int8 operands, int32.
-var Partial = kernel.Table{partialGo, partialInt8Go}
+var Partial = slices.Concat(engineKernels(false, partialOf), engineKernels(true, partialOf), kernel.Table{partialGo, partialInt8Go})
 
 // Reduce holds the kernels that add up Partial's output X and finish the
 // product.
 var Reduce = kernel.Table{reduceGo, reduceInt8Go}
 
-// Pack holds the kernels that pack float weights W for a product whose Params
-// say Packed. The output is f32 [batch, (n+3)/4, k, 4].
-var Pack = kernel.Table{packGo}
+// Pack holds the kernels that bring constant weights W to layout Panels: the
+// output has W's type and the shape [n,k] or [b,n,k].
+var Pack = kernel.Table{packPanels}
 
 // isFloat tells the float types that products take.
 func isFloat(t tensor.DType) bool {

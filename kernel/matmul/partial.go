@@ -17,27 +17,36 @@ func partialDef(name string, sum tensor.DType, run func(*kernel.Args, int, *tili
 
 // planPartial checks and plans the partial sums of a product.
 func planPartial(p *kernel.Problem, a Params, sum tensor.DType) (plan, error) {
-	s, err := shapeOf(p, a)
+	s, err := partialShape(p, a, sum)
 	if err != nil {
 		return plan{}, err
-	}
-	if err := wantAbsent(p, Bias, Scale, TokenScale, Acc); err != nil {
-		return plan{}, err
-	}
-	if sum == tensor.Int32 {
-		err = s.wantInt8(p)
-	} else {
-		err = s.wantFloats(p, a)
-	}
-	if err != nil {
-		return plan{}, err
-	}
-	if want := s.partialDesc(sum); want.Bytes() == 0 || p.Out[0] != want {
-		return plan{}, status.Errorf(status.ErrInvalidParam, "want an output %s, got %s", &want, &p.Out[0])
 	}
 	l := newPlan(p, &s, true)
 	l.Ep.Out = sum
 	return l, nil
+}
+
+// partialShape checks the operands of partial sums.
+func partialShape(p *kernel.Problem, a Params, sum tensor.DType) (shape, error) {
+	s, err := shapeOf(p, a)
+	if err != nil {
+		return s, err
+	}
+	if err := wantAbsent(p, Bias, Scale, TokenScale, Acc); err != nil {
+		return s, err
+	}
+	if sum == tensor.Int32 {
+		err = s.wantInt8(p)
+	} else {
+		err = s.wantFloats(p)
+	}
+	if err != nil {
+		return s, err
+	}
+	if want := s.partialDesc(sum); want.Bytes() == 0 || p.Out[0] != want {
+		return s, status.Errorf(status.ErrInvalidParam, "want an output %s, got %s", &want, &p.Out[0])
+	}
+	return s, nil
 }
 
 // partialDesc describes Partial's output: [chunks, batch, m, n].

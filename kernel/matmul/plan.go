@@ -83,7 +83,7 @@ func (t *plan) chooseKey() uint64 {
 	x := 4 * t.M * min(t.span(), math.MaxInt32)
 	few := t.M <= fewRows && x <= maxRowBytes || t.M <= panelWidth && t.wholeX()
 	switch {
-	case !few || t.W.Block == panelWidth:
+	case !few:
 		return keyPanels
 	case t.W.AlongK:
 		return keyRows
@@ -196,11 +196,7 @@ func (t *plan) planPanels(m kernel.Machine, perMAC float64) {
 // tileNanos estimates one item of the panel variant.
 func (t *plan) tileNanos(tileM, tileN int64, perMAC float64) float64 {
 	k := float64(t.span())
-	packed := float64(tileM)
-	if t.W.Block != panelWidth {
-		packed += float64(tileN)
-	}
-	return k * (float64(tileM)*float64(tileN)*perMAC + packed*nanosPerPacked)
+	return k * (float64(tileM)*float64(tileN)*perMAC + float64(tileM+tileN)*nanosPerPacked)
 }
 
 // book sizes the buffers of a block.
@@ -215,9 +211,7 @@ func (t *plan) book() {
 		t.bookInt8(&w)
 	case t.grid.Key == keyPanels:
 		w[bufX] = roundUp(t.SubM, 2) * chunk
-		if t.W.Block != panelWidth {
-			w[bufW] = roundUp(t.TileN, panelWidth) * chunk
-		}
+		w[bufW] = roundUp(t.TileN, panelWidth) * chunk
 		w[bufTmp] = max(panelWidth*chunk, t.TileN+panelWidth, t.SubM+2)
 	default:
 		t.DirectX = t.wholeX()

@@ -14,7 +14,7 @@ import (
 )
 
 func TestChunkDependsOnKAlone(t *testing.T) {
-	for k, want := range map[int64]int64{1: 256, 256: 256, 16384: 256, 16385: 320, 70000: 1152, 262144: 4096, 1 << 40: 4096} {
+	for k, want := range map[int64]int64{1: 512, 512: 512, 32768: 512, 32769: 576, 70000: 1152, 262144: 4096, 1 << 40: 4096} {
 		assert.Equal(t, want, chunkOf(k), "k = %d", k)
 	}
 }

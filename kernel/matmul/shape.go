@@ -56,15 +56,10 @@ func (s *shape) readOperands(p *kernel.Problem, a Params) (xb, wb, wk int64, err
 	}
 	xb = s.readX(x, a)
 	switch wr := w.Rank(); {
-	case a.Packed && wr == 4 && w.DType == tensor.Float32 && w.Dim(3) == panelWidth:
-		n := p.Out[0].Dim(-1)
-		if (n+panelWidth-1)/panelWidth != w.Dim(1) {
-			return 0, 0, 0, status.Errorf(status.ErrInvalidParam, "%s does not hold %d packed columns", w, n)
-		}
-		s.n = n
-		s.w = matrix{Batch: w.Shape.Product(1, 4), Lead: w.Shape.Product(2, 4), Block: panelWidth, DType: tensor.Float32}
-		return xb, w.Dim(0), w.Dim(2), nil
-	case !a.Packed && (wr == 2 || wr == 3 || wr == 4 && w.Format == tensor.FractalNZ && w.Dim(3) == tensor.NZBlock(w.DType)):
+	case w.Format == tensor.Panels && a.TransB:
+		wb, wk = s.readPanels(w)
+		return xb, wb, wk, nil
+	case w.Format != tensor.Panels && (wr == 2 || wr == 3 || wr == 4 && w.Format == tensor.FractalNZ && w.Dim(3) == tensor.NZBlock(w.DType)):
 		wb, wk = s.readW(w, a.TransB)
 		return xb, wb, wk, nil
 	}
@@ -78,7 +73,7 @@ func (s *shape) readX(x *tensor.Desc, a Params) int64 {
 		batch = x.Dim(0)
 	}
 	s.m, s.k = x.Dim(-2), x.Dim(-1)
-	s.x = matrix{AlongK: true, Lead: s.k, DType: x.DType}
+	s.x = matrix{AlongK: true, Lead: s.k, DType: x.DType, Step: 1}
 	switch {
 	case a.EinSum:
 		s.m, batch = x.Dim(0), x.Dim(1)
@@ -96,7 +91,7 @@ func (s *shape) readX(x *tensor.Desc, a Params) int64 {
 
 // readW reads the right matrix and returns its batch and K.
 func (s *shape) readW(w *tensor.Desc, transB bool) (batch, k int64) {
-	s.w = matrix{AlongK: transB, DType: w.DType}
+	s.w = matrix{AlongK: transB, DType: w.DType, Step: 1}
 	batch = 1
 	if w.Rank() > 2 {
 		batch = w.Dim(0)
@@ -118,6 +113,21 @@ func (s *shape) readW(w *tensor.Desc, transB bool) (batch, k int64) {
 	} else {
 		k, s.n = w.Dim(-2), w.Dim(-1)
 		s.w.straighten(s.n, k)
+	}
+	return batch, k
+}
+
+// readPanels reads a right matrix of layout Panels and returns its batch and K.
+func (s *shape) readPanels(w *tensor.Desc) (batch, k int64) {
+	batch, k = 1, w.Dim(-1)
+	if w.Rank() == 3 {
+		batch = w.Dim(0)
+	}
+	s.n = w.Dim(-2)
+	lead := tensor.PanelBytes(w.DType, k) / w.DType.Size()
+	s.w = matrix{
+		Batch: ceilDiv(s.n, tensor.PanelColumns) * lead, Lead: lead, Block: tensor.PanelColumns,
+		DType: w.DType, Step: uint8(tensor.PanelStep(w.DType)),
 	}
 	return batch, k
 }

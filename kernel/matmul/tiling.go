@@ -25,7 +25,8 @@ type tiling struct {
 	// of 64 bytes, and BlockScratch their sum in bytes.
 	Buf          [numBufs]int64
 	BlockScratch int64
-	// Span is the length of the rows of x in bufX.
+	// Span is the length of the rows of x in bufX; an engine walks K in spans,
+	// multiples of Chunk unless there is only one.
 	Span int64
 	// DirectX says that rows of x are read where they lie.
 	DirectX bool
@@ -33,8 +34,11 @@ type tiling struct {
 	Split bool
 	// Rotate makes each block start at another chunk.
 	Rotate bool
-	Pad    [5]uint8
-	Ep     epilogue
+	// DirectOut says that sums are made in the output's memory, and ByPanel that
+	// an item's columns are finished panel by panel: both with an engine.
+	DirectOut, ByPanel bool
+	Pad                [3]uint8
+	Ep                 epilogue
 }
 
 // Buffers of a block, in scratch memory.

@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"goatb/device"
+	"goatb/internal/cpu"
 	"goatb/kernel"
 	"goatb/kernel/move"
 	"goatb/kernelgraph"
@@ -253,56 +255,86 @@ func kernels(g *kernelgraph.Graph) []string {
 	return names
 }
 
+// stages says what the kernels of a graph do, whatever runs them: "matmul",
+// "partial" and "reduce".
+func stages(t *testing.T, g *kernelgraph.Graph) (out []string) {
+	t.Helper()
+	for _, name := range kernels(g) {
+		stage := "matmul"
+		for _, s := range []string{"partial", "reduce"} {
+			if strings.Contains(name, s) {
+				stage = s
+			}
+		}
+		assert.True(t, strings.HasPrefix(name, "matmul/"), name)
+		out = append(out, stage)
+	}
+	return out
+}
+
+// eachLevel runs a test with every instruction set that the machine has.
+func eachLevel(t *testing.T, test func(t *testing.T)) {
+	for _, level := range cpu.Levels(cpu.Detected()) {
+		t.Run(level.String(), func(t *testing.T) {
+			defer cpu.Limit(level)()
+			test(t)
+		})
+	}
+}
+
 // TestShapeChoosesTheKernels crosses from one kernel to two and back: the
 // graphs are independent of each other and the parameters stay.
 func TestShapeChoosesTheKernels(t *testing.T) {
-	r := rand.New(rand.NewPCG(5, 5))
-	l := Linear{TransposeB: true}
-	run := func(k int64, data [][]byte) ([]byte, []string) {
-		res := optest.Run(t, optest.Case{Spec: l, In: []tensor.Desc{of(f32, 4, k), of(f32, 3, k)}, Data: data})
-		return res.Out[0], kernels(res.Graph)
-	}
-	small := [][]byte{randomFloats(r, of(f32, 4, 3)), randomFloats(r, of(f32, 3, 3))}
-	large := [][]byte{randomFloats(r, of(f32, 4, 70000)), randomFloats(r, of(f32, 3, 70000))}
-	first, names := run(3, small)
-	assert.Equal(t, []string{"matmul/go"}, names)
-	_, names = run(70000, large)
-	assert.Equal(t, []string{"matmul/partial", "matmul/reduce"}, names)
-	third, names := run(3, small)
-	assert.Equal(t, []string{"matmul/go"}, names)
-	assert.Equal(t, first, third)
-	assert.Equal(t, Linear{TransposeB: true}, l)
+	eachLevel(t, func(t *testing.T) {
+		r := rand.New(rand.NewPCG(5, 5))
+		l := Linear{TransposeB: true}
+		run := func(k int64, data [][]byte) ([]byte, []string) {
+			m := kernel.Machine{Cores: 8, L1: 32 << 10, L2: 1 << 20}
+			res := optest.Run(t, optest.Case{Spec: l, In: []tensor.Desc{of(f32, 4, k), of(f32, 3, k)}, Data: data, Machine: m})
+			return res.Out[0], stages(t, res.Graph)
+		}
+		small := [][]byte{randomFloats(r, of(f32, 4, 3)), randomFloats(r, of(f32, 3, 3))}
+		large := [][]byte{randomFloats(r, of(f32, 4, 70000)), randomFloats(r, of(f32, 3, 70000))}
+		first, names := run(3, small)
+		assert.Equal(t, []string{"matmul"}, names)
+		_, names = run(70000, large)
+		assert.Equal(t, []string{"partial", "reduce"}, names)
+		third, names := run(3, small)
+		assert.Equal(t, []string{"matmul"}, names)
+		assert.Equal(t, first, third)
+		assert.Equal(t, Linear{TransposeB: true}, l)
+	})
 }
 
 // TestStrategiesGiveEqualBits runs the same products on machines for which
 // other kernels are best.
 func TestStrategiesGiveEqualBits(t *testing.T) {
-	r := rand.New(rand.NewPCG(6, 6))
-	for _, c := range []struct {
-		l    Linear
-		in   []tensor.Desc
-		many []string
-	}{
-		{Linear{TransposeB: true}, []tensor.Desc{of(f32, 4, 20000), of(f32, 3, 20000)}, []string{"matmul/partial", "matmul/reduce"}},
-		{DefaultLinear(), []tensor.Desc{of(bf16, 2, 20000), of(bf16, 6, 20000), of(bf16, 6)}, []string{"matmul/partial", "matmul/reduce"}},
-		{Linear{TransposeB: true, MatmulType: MatmulEinSum}, []tensor.Desc{of(f16, 2, 2, 20000), of(f16, 2, 3, 20000)}, []string{"matmul/partial", "matmul/reduce"}},
-		{Linear{TransposeB: true, OutDataType: bf16, QuantMode: QuantPerToken}, []tensor.Desc{of(i8, 3, 40000), of(i8, 4, 40000), of(f32, 4), of(f32, 3)}, []string{"matmul/partial-int8", "matmul/reduce-int8"}},
-		{Linear{TransposeB: true}, []tensor.Desc{of(f16, 256, 512), of(f16, 256, 512)}, []string{"matmul/pack", "matmul/go"}},
-	} {
-		var data [][]byte
-		for _, d := range c.in {
-			data = append(data, randomFloats(r, d))
+	eachLevel(t, func(t *testing.T) {
+		r := rand.New(rand.NewPCG(6, 6))
+		for _, c := range []struct {
+			l  Linear
+			in []tensor.Desc
+		}{
+			{Linear{TransposeB: true}, []tensor.Desc{of(f32, 4, 60000), of(f32, 3, 60000)}},
+			{DefaultLinear(), []tensor.Desc{of(bf16, 2, 60000), of(bf16, 6, 60000), of(bf16, 6)}},
+			{Linear{TransposeB: true, MatmulType: MatmulEinSum}, []tensor.Desc{of(f16, 2, 2, 60000), of(f16, 2, 3, 60000)}},
+			{Linear{TransposeB: true, OutDataType: bf16, QuantMode: QuantPerToken}, []tensor.Desc{of(i8, 3, 120000), of(i8, 4, 120000), of(f32, 4), of(f32, 3)}},
+		} {
+			var data [][]byte
+			for _, d := range c.in {
+				data = append(data, randomFloats(r, d))
+			}
+			run := func(cores int, o kernel.Options) optest.Result {
+				m := kernel.Machine{Cores: cores, L1: 32 << 10, L2: 1 << 20}
+				return optest.Run(t, optest.Case{Spec: c.l, In: c.in, Data: data, Machine: m, Options: o})
+			}
+			one, many := run(1, kernel.Options{}), run(64, kernel.Options{})
+			assert.Equal(t, []string{"matmul"}, stages(t, one.Graph), "%v", c.in)
+			assert.Equal(t, []string{"partial", "reduce"}, stages(t, many.Graph), "%v", c.in)
+			assert.True(t, bytes.Equal(one.Out[0], many.Out[0]), "%v", c.in)
+			assert.True(t, bytes.Equal(one.Out[0], run(64, kernel.Options{ShuffleK: true}).Out[0]), "%v shuffled", c.in)
 		}
-		run := func(cores int, o kernel.Options) optest.Result {
-			m := kernel.Machine{Cores: cores, L1: 32 << 10, L2: 1 << 20}
-			return optest.Run(t, optest.Case{Spec: c.l, In: c.in, Data: data, Machine: m, Options: o})
-		}
-		one, many := run(1, kernel.Options{}), run(64, kernel.Options{})
-		assert.Len(t, kernels(one.Graph), 1)
-		assert.Equal(t, c.many, kernels(many.Graph))
-		assert.True(t, bytes.Equal(one.Out[0], many.Out[0]), "%v", c.in)
-		assert.True(t, bytes.Equal(one.Out[0], run(64, kernel.Options{ShuffleK: true}).Out[0]), "%v shuffled", c.in)
-	}
+	})
 }
 
 // TestWorkspaceGrowsWithRows checks scratch and temporaries: monotone in the

@@ -58,11 +58,8 @@ func Multiply(b *kernelgraph.Builder, p Product) error {
 	if err != nil {
 		return err
 	}
-	switch strategy {
-	case matmul.SplitK:
+	if strategy == matmul.SplitK {
 		return splitK(b, p, temp)
-	case matmul.PackFirst:
-		return packFirst(b, p, temp)
 	}
 	return b.Kernel(kernelgraph.Call{Name: "matmul", Table: matmul.Product, Params: p.Params, In: p.In[:], Out: []kernelgraph.Ref{p.Out}})
 }
@@ -77,16 +74,4 @@ func splitK(b *kernelgraph.Builder, p Product, temp tensor.Desc) error {
 	}
 	p.In[matmul.X], p.In[matmul.W] = sums, kernelgraph.Absent
 	return b.Kernel(kernelgraph.Call{Name: "reduce", Table: matmul.Reduce, Params: p.Params, In: p.In[:], Out: []kernelgraph.Ref{p.Out}})
-}
-
-// packFirst packs the weight once for all tiles of the product.
-func packFirst(b *kernelgraph.Builder, p Product, temp tensor.Desc) error {
-	packed := b.Temp("packed", temp)
-	weight := operands(kernelgraph.Absent, p.In[matmul.W])
-	err := b.Kernel(kernelgraph.Call{Name: "pack", Table: matmul.Pack, Params: p.Params, In: weight[:], Out: []kernelgraph.Ref{packed}})
-	if err != nil {
-		return err
-	}
-	p.In[matmul.W], p.Params.Packed = packed, true
-	return b.Kernel(kernelgraph.Call{Name: "matmul", Table: matmul.Product, Params: p.Params, In: p.In[:], Out: []kernelgraph.Ref{p.Out}})
 }

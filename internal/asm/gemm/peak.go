@@ -30,3 +30,13 @@ type peak struct {
 
 // peakChains is the number of instructions of one turn.
 const peakChains = 12
+
+// Read returns a loop that reads memory in order and does nothing with it: the
+// limit of products whose weights do not stay in caches. Bytes is a positive
+// multiple of 256. It is nil when f allows none.
+func Read(f cpu.Features) func(p *byte, bytes int) {
+	if !f.Has(cpu.AVX2) {
+		return nil
+	}
+	return readLoop
+}

@@ -14,6 +14,11 @@ func peakFMA256(n int)
 //go:noescape
 func peakFMA512(n int)
 
+// peakDotBF16 does 12 independent 512-bit VDPBF16PS instructions n times.
+//
+//go:noescape
+func peakDotBF16(n int)
+
 // peakDot8 does 12 independent 512-bit VPDPBUSD instructions n times.
 //
 //go:noescape

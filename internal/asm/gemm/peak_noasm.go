@@ -3,3 +3,5 @@
 package gemm
 
 var peaks []peak
+
+var readLoop func(p *byte, bytes int)

@@ -14,9 +14,9 @@ const PanelColumns = 32
 // words, of which the tile uses the first Columns; c is f32, or int32 for int8,
 // its rows stride elements apart. The sum of an element starts from 0 and takes
 // the steps in order, whatever the tile's rows: a row gives the same bits in
-// every tile. next is what will be multiplied after b; its cache lines are
-// fetched as b is walked, and it may be any address.
-type Tile func(steps int, a, b, c *byte, stride int, add bool, next *byte)
+// every tile. next is a part of what will be multiplied after b: cache lines are
+// fetched from that address on, pace bytes further in each step. It may be any.
+type Tile func(steps int, a, b, c *byte, stride int, add bool, next, pace uintptr)
 
 // Elem is the element type of a set of loops.
 type Elem uint8
@@ -43,6 +43,8 @@ type Set struct {
 	// Columns is the width of a tile: 32, or 16 for half a panel.
 	Columns int64
 	Transpose
+	// Dequant is there for sets of int8.
+	Dequant Dequant
 }
 
 // MaxRows is the number of rows of the largest tile.

@@ -5,6 +5,14 @@ package gemm
 import "goatb/internal/cpu"
 
 var sets = []Set{
+	{Name: "avx512-bf16", Needs: cpu.BF16, Elem: BF16, Columns: 32, Transpose: turnAVX512, Rows: []Tile{
+		tileBF16x1AVX512, tileBF16x2AVX512, tileBF16x3AVX512, tileBF16x4AVX512, tileBF16x5AVX512, tileBF16x6AVX512, tileBF16x7AVX512,
+		tileBF16x8AVX512, tileBF16x9AVX512, tileBF16x10AVX512, tileBF16x11AVX512, tileBF16x12AVX512, tileBF16x13AVX512, tileBF16x14AVX512,
+	}},
+	{Name: "avx512-vnni", Needs: cpu.VNNI, Elem: Int8, Columns: 32, Transpose: turnAVX512, Dequant: dequantAVX512, Rows: []Tile{
+		tileI8x1AVX512, tileI8x2AVX512, tileI8x3AVX512, tileI8x4AVX512, tileI8x5AVX512, tileI8x6AVX512, tileI8x7AVX512,
+		tileI8x8AVX512, tileI8x9AVX512, tileI8x10AVX512, tileI8x11AVX512, tileI8x12AVX512, tileI8x13AVX512, tileI8x14AVX512,
+	}},
 	{Name: "avx512", Needs: cpu.AVX512, Elem: F32, Columns: 32, Transpose: turnAVX512, Rows: []Tile{
 		tileF32x1AVX512, tileF32x2AVX512, tileF32x3AVX512, tileF32x4AVX512, tileF32x5AVX512, tileF32x6AVX512, tileF32x7AVX512,
 		tileF32x8AVX512, tileF32x9AVX512, tileF32x10AVX512, tileF32x11AVX512, tileF32x12AVX512, tileF32x13AVX512, tileF32x14AVX512,

@@ -7,29 +7,29 @@ package gemm
 // tileF32x1AVX2 computes a tile of 1 rows and 16 columns; see Tile.
 //
 //go:noescape
-func tileF32x1AVX2(steps int, a *byte, b *byte, c *byte, stride int, add bool, next *byte)
+func tileF32x1AVX2(steps int, a *byte, b *byte, c *byte, stride int, add bool, next uintptr, pace uintptr)
 
 // tileF32x2AVX2 computes a tile of 2 rows and 16 columns; see Tile.
 //
 //go:noescape
-func tileF32x2AVX2(steps int, a *byte, b *byte, c *byte, stride int, add bool, next *byte)
+func tileF32x2AVX2(steps int, a *byte, b *byte, c *byte, stride int, add bool, next uintptr, pace uintptr)
 
 // tileF32x3AVX2 computes a tile of 3 rows and 16 columns; see Tile.
 //
 //go:noescape
-func tileF32x3AVX2(steps int, a *byte, b *byte, c *byte, stride int, add bool, next *byte)
+func tileF32x3AVX2(steps int, a *byte, b *byte, c *byte, stride int, add bool, next uintptr, pace uintptr)
 
 // tileF32x4AVX2 computes a tile of 4 rows and 16 columns; see Tile.
 //
 //go:noescape
-func tileF32x4AVX2(steps int, a *byte, b *byte, c *byte, stride int, add bool, next *byte)
+func tileF32x4AVX2(steps int, a *byte, b *byte, c *byte, stride int, add bool, next uintptr, pace uintptr)
 
 // tileF32x5AVX2 computes a tile of 5 rows and 16 columns; see Tile.
 //
 //go:noescape
-func tileF32x5AVX2(steps int, a *byte, b *byte, c *byte, stride int, add bool, next *byte)
+func tileF32x5AVX2(steps int, a *byte, b *byte, c *byte, stride int, add bool, next uintptr, pace uintptr)
 
 // tileF32x6AVX2 computes a tile of 6 rows and 16 columns; see Tile.
 //
 //go:noescape
-func tileF32x6AVX2(steps int, a *byte, b *byte, c *byte, stride int, add bool, next *byte)
+func tileF32x6AVX2(steps int, a *byte, b *byte, c *byte, stride int, add bool, next uintptr, pace uintptr)

@@ -4,38 +4,43 @@
 
 #include "textflag.h"
 
-// func tileF32x1AVX2(steps int, a *byte, b *byte, c *byte, stride int, add bool, next *byte)
+// func tileF32x1AVX2(steps int, a *byte, b *byte, c *byte, stride int, add bool, next uintptr, pace uintptr)
 // Requires: AVX, FMA3, MMX+
-TEXT ·tileF32x1AVX2(SB), NOSPLIT|NOFRAME, $0-56
+TEXT ·tileF32x1AVX2(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ   a+8(FP), AX
 	MOVQ   b+16(FP), CX
 	MOVQ   next+48(FP), DX
+	MOVQ   pace+56(FP), BX
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
-	MOVQ   steps+0(FP), BX
-	SUBQ   $0x04, BX
+	MOVQ   steps+0(FP), SI
+	SUBQ   $0x04, SI
 	JLT    tail
 
 turn:
 	PREFETCHT1   (DX)
+	ADDQ         BX, DX
 	VMOVUPS      (CX), Y2
 	VMOVUPS      32(CX), Y3
 	VBROADCASTSS (AX), Y4
 	VFMADD231PS  Y4, Y2, Y0
 	VFMADD231PS  Y4, Y3, Y1
-	PREFETCHT1   128(DX)
+	PREFETCHT1   (DX)
+	ADDQ         BX, DX
 	VMOVUPS      128(CX), Y2
 	VMOVUPS      160(CX), Y3
 	VBROADCASTSS 4(AX), Y4
 	VFMADD231PS  Y4, Y2, Y0
 	VFMADD231PS  Y4, Y3, Y1
-	PREFETCHT1   256(DX)
+	PREFETCHT1   (DX)
+	ADDQ         BX, DX
 	VMOVUPS      256(CX), Y2
 	VMOVUPS      288(CX), Y3
 	VBROADCASTSS 8(AX), Y4
 	VFMADD231PS  Y4, Y2, Y0
 	VFMADD231PS  Y4, Y3, Y1
-	PREFETCHT1   384(DX)
+	PREFETCHT1   (DX)
+	ADDQ         BX, DX
 	VMOVUPS      384(CX), Y2
 	VMOVUPS      416(CX), Y3
 	VBROADCASTSS 12(AX), Y4
@@ -43,12 +48,11 @@ turn:
 	VFMADD231PS  Y4, Y3, Y1
 	ADDQ         $0x00000010, AX
 	ADDQ         $0x00000200, CX
-	ADDQ         $0x00000200, DX
-	SUBQ         $0x04, BX
+	SUBQ         $0x04, SI
 	JGE          turn
 
 tail:
-	ADDQ $0x04, BX
+	ADDQ $0x04, SI
 	JZ   sums
 
 single:
@@ -59,8 +63,7 @@ single:
 	VFMADD231PS  Y4, Y3, Y1
 	ADDQ         $0x00000004, AX
 	ADDQ         $0x00000080, CX
-	ADDQ         $0x00000080, DX
-	DECQ         BX
+	DECQ         SI
 	JNZ          single
 
 sums:
@@ -82,22 +85,24 @@ store:
 	VZEROUPPER
 	RET
 
-// func tileF32x2AVX2(steps int, a *byte, b *byte, c *byte, stride int, add bool, next *byte)
+// func tileF32x2AVX2(steps int, a *byte, b *byte, c *byte, stride int, add bool, next uintptr, pace uintptr)
 // Requires: AVX, FMA3, MMX+
-TEXT ·tileF32x2AVX2(SB), NOSPLIT|NOFRAME, $0-56
+TEXT ·tileF32x2AVX2(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ   a+8(FP), AX
 	MOVQ   b+16(FP), CX
 	MOVQ   next+48(FP), DX
+	MOVQ   pace+56(FP), BX
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
-	MOVQ   steps+0(FP), BX
-	SUBQ   $0x04, BX
+	MOVQ   steps+0(FP), SI
+	SUBQ   $0x04, SI
 	JLT    tail
 
 turn:
 	PREFETCHT1   (DX)
+	ADDQ         BX, DX
 	VMOVUPS      (CX), Y4
 	VMOVUPS      32(CX), Y5
 	VBROADCASTSS (AX), Y6
@@ -106,7 +111,8 @@ turn:
 	VBROADCASTSS 4(AX), Y6
 	VFMADD231PS  Y6, Y4, Y2
 	VFMADD231PS  Y6, Y5, Y3
-	PREFETCHT1   128(DX)
+	PREFETCHT1   (DX)
+	ADDQ         BX, DX
 	VMOVUPS      128(CX), Y4
 	VMOVUPS      160(CX), Y5
 	VBROADCASTSS 8(AX), Y6
@@ -115,7 +121,8 @@ turn:
 	VBROADCASTSS 12(AX), Y6
 	VFMADD231PS  Y6, Y4, Y2
 	VFMADD231PS  Y6, Y5, Y3
-	PREFETCHT1   256(DX)
+	PREFETCHT1   (DX)
+	ADDQ         BX, DX
 	VMOVUPS      256(CX), Y4
 	VMOVUPS      288(CX), Y5
 	VBROADCASTSS 16(AX), Y6
@@ -124,7 +131,8 @@ turn:
 	VBROADCASTSS 20(AX), Y6
 	VFMADD231PS  Y6, Y4, Y2
 	VFMADD231PS  Y6, Y5, Y3
-	PREFETCHT1   384(DX)
+	PREFETCHT1   (DX)
+	ADDQ         BX, DX
 	VMOVUPS      384(CX), Y4
 	VMOVUPS      416(CX), Y5
 	VBROADCASTSS 24(AX), Y6
@@ -135,12 +143,11 @@ turn:
 	VFMADD231PS  Y6, Y5, Y3
 	ADDQ         $0x00000020, AX
 	ADDQ         $0x00000200, CX
-	ADDQ         $0x00000200, DX
-	SUBQ         $0x04, BX
+	SUBQ         $0x04, SI
 	JGE          turn
 
 tail:
-	ADDQ $0x04, BX
+	ADDQ $0x04, SI
 	JZ   sums
 
 single:
@@ -154,8 +161,7 @@ single:
 	VFMADD231PS  Y6, Y5, Y3
 	ADDQ         $0x00000008, AX
 	ADDQ         $0x00000080, CX
-	ADDQ         $0x00000080, DX
-	DECQ         BX
+	DECQ         SI
 	JNZ          single
 
 sums:
@@ -183,24 +189,26 @@ store:
 	VZEROUPPER
 	RET
 
-// func tileF32x3AVX2(steps int, a *byte, b *byte, c *byte, stride int, add bool, next *byte)
+// func tileF32x3AVX2(steps int, a *byte, b *byte, c *byte, stride int, add bool, next uintptr, pace uintptr)
 // Requires: AVX, FMA3, MMX+
-TEXT ·tileF32x3AVX2(SB), NOSPLIT|NOFRAME, $0-56
+TEXT ·tileF32x3AVX2(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ   a+8(FP), AX
 	MOVQ   b+16(FP), CX
 	MOVQ   next+48(FP), DX
+	MOVQ   pace+56(FP), BX
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
-	MOVQ   steps+0(FP), BX
-	SUBQ   $0x04, BX
+	MOVQ   steps+0(FP), SI
+	SUBQ   $0x04, SI
 	JLT    tail
 
 turn:
 	PREFETCHT1   (DX)
+	ADDQ         BX, DX
 	VMOVUPS      (CX), Y6
 	VMOVUPS      32(CX), Y7
 	VBROADCASTSS (AX), Y8
@@ -212,7 +220,8 @@ turn:
 	VBROADCASTSS 8(AX), Y8
 	VFMADD231PS  Y8, Y6, Y4
 	VFMADD231PS  Y8, Y7, Y5
-	PREFETCHT1   128(DX)
+	PREFETCHT1   (DX)
+	ADDQ         BX, DX
 	VMOVUPS      128(CX), Y6
 	VMOVUPS      160(CX), Y7
 	VBROADCASTSS 12(AX), Y8
@@ -224,7 +233,8 @@ turn:
 	VBROADCASTSS 20(AX), Y8
 	VFMADD231PS  Y8, Y6, Y4
 	VFMADD231PS  Y8, Y7, Y5
-	PREFETCHT1   256(DX)
+	PREFETCHT1   (DX)
+	ADDQ         BX, DX
 	VMOVUPS      256(CX), Y6
 	VMOVUPS      288(CX), Y7
 	VBROADCASTSS 24(AX), Y8
@@ -236,7 +246,8 @@ turn:
 	VBROADCASTSS 32(AX), Y8
 	VFMADD231PS  Y8, Y6, Y4
 	VFMADD231PS  Y8, Y7, Y5
-	PREFETCHT1   384(DX)
+	PREFETCHT1   (DX)
+	ADDQ         BX, DX
 	VMOVUPS      384(CX), Y6
 	VMOVUPS      416(CX), Y7
 	VBROADCASTSS 36(AX), Y8
@@ -250,12 +261,11 @@ turn:
 	VFMADD231PS  Y8, Y7, Y5
 	ADDQ         $0x00000030, AX
 	ADDQ         $0x00000200, CX
-	ADDQ         $0x00000200, DX
-	SUBQ         $0x04, BX
+	SUBQ         $0x04, SI
 	JGE          turn
 
 tail:
-	ADDQ $0x04, BX
+	ADDQ $0x04, SI
 	JZ   sums
 
 single:
@@ -272,8 +282,7 @@ single:
 	VFMADD231PS  Y8, Y7, Y5
 	ADDQ         $0x0000000c, AX
 	ADDQ         $0x00000080, CX
-	ADDQ         $0x00000080, DX
-	DECQ         BX
+	DECQ         SI
 	JNZ          single
 
 sums:
@@ -307,12 +316,13 @@ store:
 	VZEROUPPER
 	RET
 
-// func tileF32x4AVX2(steps int, a *byte, b *byte, c *byte, stride int, add bool, next *byte)
+// func tileF32x4AVX2(steps int, a *byte, b *byte, c *byte, stride int, add bool, next uintptr, pace uintptr)
 // Requires: AVX, FMA3, MMX+
-TEXT ·tileF32x4AVX2(SB), NOSPLIT|NOFRAME, $0-56
+TEXT ·tileF32x4AVX2(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ   a+8(FP), AX
 	MOVQ   b+16(FP), CX
 	MOVQ   next+48(FP), DX
+	MOVQ   pace+56(FP), BX
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -321,12 +331,13 @@ TEXT ·tileF32x4AVX2(SB), NOSPLIT|NOFRAME, $0-56
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
-	MOVQ   steps+0(FP), BX
-	SUBQ   $0x04, BX
+	MOVQ   steps+0(FP), SI
+	SUBQ   $0x04, SI
 	JLT    tail
 
 turn:
 	PREFETCHT1   (DX)
+	ADDQ         BX, DX
 	VMOVUPS      (CX), Y8
 	VMOVUPS      32(CX), Y9
 	VBROADCASTSS (AX), Y10
@@ -341,7 +352,8 @@ turn:
 	VBROADCASTSS 12(AX), Y10
 	VFMADD231PS  Y10, Y8, Y6
 	VFMADD231PS  Y10, Y9, Y7
-	PREFETCHT1   128(DX)
+	PREFETCHT1   (DX)
+	ADDQ         BX, DX
 	VMOVUPS      128(CX), Y8
 	VMOVUPS      160(CX), Y9
 	VBROADCASTSS 16(AX), Y10
@@ -356,7 +368,8 @@ turn:
 	VBROADCASTSS 28(AX), Y10
 	VFMADD231PS  Y10, Y8, Y6
 	VFMADD231PS  Y10, Y9, Y7
-	PREFETCHT1   256(DX)
+	PREFETCHT1   (DX)
+	ADDQ         BX, DX
 	VMOVUPS      256(CX), Y8
 	VMOVUPS      288(CX), Y9
 	VBROADCASTSS 32(AX), Y10
@@ -371,7 +384,8 @@ turn:
 	VBROADCASTSS 44(AX), Y10
 	VFMADD231PS  Y10, Y8, Y6
 	VFMADD231PS  Y10, Y9, Y7
-	PREFETCHT1   384(DX)
+	PREFETCHT1   (DX)
+	ADDQ         BX, DX
 	VMOVUPS      384(CX), Y8
 	VMOVUPS      416(CX), Y9
 	VBROADCASTSS 48(AX), Y10
@@ -388,12 +402,11 @@ turn:
 	VFMADD231PS  Y10, Y9, Y7
 	ADDQ         $0x00000040, AX
 	ADDQ         $0x00000200, CX
-	ADDQ         $0x00000200, DX
-	SUBQ         $0x04, BX
+	SUBQ         $0x04, SI
 	JGE          turn
 
 tail:
-	ADDQ $0x04, BX
+	ADDQ $0x04, SI
 	JZ   sums
 
 single:
@@ -413,8 +426,7 @@ single:
 	VFMADD231PS  Y10, Y9, Y7
 	ADDQ         $0x00000010, AX
 	ADDQ         $0x00000080, CX
-	ADDQ         $0x00000080, DX
-	DECQ         BX
+	DECQ         SI
 	JNZ          single
 
 sums:
@@ -454,12 +466,13 @@ store:
 	VZEROUPPER
 	RET
 
-// func tileF32x5AVX2(steps int, a *byte, b *byte, c *byte, stride int, add bool, next *byte)
+// func tileF32x5AVX2(steps int, a *byte, b *byte, c *byte, stride int, add bool, next uintptr, pace uintptr)
 // Requires: AVX, FMA3, MMX+
-TEXT ·tileF32x5AVX2(SB), NOSPLIT|NOFRAME, $0-56
+TEXT ·tileF32x5AVX2(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ   a+8(FP), AX
 	MOVQ   b+16(FP), CX
 	MOVQ   next+48(FP), DX
+	MOVQ   pace+56(FP), BX
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -470,12 +483,13 @@ TEXT ·tileF32x5AVX2(SB), NOSPLIT|NOFRAME, $0-56
 	VXORPS Y7, Y7, Y7
 	VXORPS Y8, Y8, Y8
 	VXORPS Y9, Y9, Y9
-	MOVQ   steps+0(FP), BX
-	SUBQ   $0x04, BX
+	MOVQ   steps+0(FP), SI
+	SUBQ   $0x04, SI
 	JLT    tail
 
 turn:
 	PREFETCHT1   (DX)
+	ADDQ         BX, DX
 	VMOVUPS      (CX), Y10
 	VMOVUPS      32(CX), Y11
 	VBROADCASTSS (AX), Y12
@@ -493,7 +507,8 @@ turn:
 	VBROADCASTSS 16(AX), Y12
 	VFMADD231PS  Y12, Y10, Y8
 	VFMADD231PS  Y12, Y11, Y9
-	PREFETCHT1   128(DX)
+	PREFETCHT1   (DX)
+	ADDQ         BX, DX
 	VMOVUPS      128(CX), Y10
 	VMOVUPS      160(CX), Y11
 	VBROADCASTSS 20(AX), Y12
@@ -511,7 +526,8 @@ turn:
 	VBROADCASTSS 36(AX), Y12
 	VFMADD231PS  Y12, Y10, Y8
 	VFMADD231PS  Y12, Y11, Y9
-	PREFETCHT1   256(DX)
+	PREFETCHT1   (DX)
+	ADDQ         BX, DX
 	VMOVUPS      256(CX), Y10
 	VMOVUPS      288(CX), Y11
 	VBROADCASTSS 40(AX), Y12
@@ -529,7 +545,8 @@ turn:
 	VBROADCASTSS 56(AX), Y12
 	VFMADD231PS  Y12, Y10, Y8
 	VFMADD231PS  Y12, Y11, Y9
-	PREFETCHT1   384(DX)
+	PREFETCHT1   (DX)
+	ADDQ         BX, DX
 	VMOVUPS      384(CX), Y10
 	VMOVUPS      416(CX), Y11
 	VBROADCASTSS 60(AX), Y12
@@ -549,12 +566,11 @@ turn:
 	VFMADD231PS  Y12, Y11, Y9
 	ADDQ         $0x00000050, AX
 	ADDQ         $0x00000200, CX
-	ADDQ         $0x00000200, DX
-	SUBQ         $0x04, BX
+	SUBQ         $0x04, SI
 	JGE          turn
 
 tail:
-	ADDQ $0x04, BX
+	ADDQ $0x04, SI
 	JZ   sums
 
 single:
@@ -577,8 +593,7 @@ single:
 	VFMADD231PS  Y12, Y11, Y9
 	ADDQ         $0x00000014, AX
 	ADDQ         $0x00000080, CX
-	ADDQ         $0x00000080, DX
-	DECQ         BX
+	DECQ         SI
 	JNZ          single
 
 sums:
@@ -624,12 +639,13 @@ store:
 	VZEROUPPER
 	RET
 
-// func tileF32x6AVX2(steps int, a *byte, b *byte, c *byte, stride int, add bool, next *byte)
+// func tileF32x6AVX2(steps int, a *byte, b *byte, c *byte, stride int, add bool, next uintptr, pace uintptr)
 // Requires: AVX, FMA3, MMX+
-TEXT ·tileF32x6AVX2(SB), NOSPLIT|NOFRAME, $0-56
+TEXT ·tileF32x6AVX2(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ   a+8(FP), AX
 	MOVQ   b+16(FP), CX
 	MOVQ   next+48(FP), DX
+	MOVQ   pace+56(FP), BX
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -642,12 +658,13 @@ TEXT ·tileF32x6AVX2(SB), NOSPLIT|NOFRAME, $0-56
 	VXORPS Y9, Y9, Y9
 	VXORPS Y10, Y10, Y10
 	VXORPS Y11, Y11, Y11
-	MOVQ   steps+0(FP), BX
-	SUBQ   $0x04, BX
+	MOVQ   steps+0(FP), SI
+	SUBQ   $0x04, SI
 	JLT    tail
 
 turn:
 	PREFETCHT1   (DX)
+	ADDQ         BX, DX
 	VMOVUPS      (CX), Y12
 	VMOVUPS      32(CX), Y13
 	VBROADCASTSS (AX), Y14
@@ -668,7 +685,8 @@ turn:
 	VBROADCASTSS 20(AX), Y14
 	VFMADD231PS  Y14, Y12, Y10
 	VFMADD231PS  Y14, Y13, Y11
-	PREFETCHT1   128(DX)
+	PREFETCHT1   (DX)
+	ADDQ         BX, DX
 	VMOVUPS      128(CX), Y12
 	VMOVUPS      160(CX), Y13
 	VBROADCASTSS 24(AX), Y14
@@ -689,7 +707,8 @@ turn:
 	VBROADCASTSS 44(AX), Y14
 	VFMADD231PS  Y14, Y12, Y10
 	VFMADD231PS  Y14, Y13, Y11
-	PREFETCHT1   256(DX)
+	PREFETCHT1   (DX)
+	ADDQ         BX, DX
 	VMOVUPS      256(CX), Y12
 	VMOVUPS      288(CX), Y13
 	VBROADCASTSS 48(AX), Y14
@@ -710,7 +729,8 @@ turn:
 	VBROADCASTSS 68(AX), Y14
 	VFMADD231PS  Y14, Y12, Y10
 	VFMADD231PS  Y14, Y13, Y11
-	PREFETCHT1   384(DX)
+	PREFETCHT1   (DX)
+	ADDQ         BX, DX
 	VMOVUPS      384(CX), Y12
 	VMOVUPS      416(CX), Y13
 	VBROADCASTSS 72(AX), Y14
@@ -733,12 +753,11 @@ turn:
 	VFMADD231PS  Y14, Y13, Y11
 	ADDQ         $0x00000060, AX
 	ADDQ         $0x00000200, CX
-	ADDQ         $0x00000200, DX
-	SUBQ         $0x04, BX
+	SUBQ         $0x04, SI
 	JGE          turn
 
 tail:
-	ADDQ $0x04, BX
+	ADDQ $0x04, SI
 	JZ   sums
 
 single:
@@ -764,8 +783,7 @@ single:
 	VFMADD231PS  Y14, Y13, Y11
 	ADDQ         $0x00000018, AX
 	ADDQ         $0x00000080, CX
-	ADDQ         $0x00000080, DX
-	DECQ         BX
+	DECQ         SI
 	JNZ          single
 
 sums:

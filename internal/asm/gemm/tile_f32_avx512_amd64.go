@@ -7,69 +7,69 @@ package gemm
 // tileF32x1AVX512 computes a tile of 1 rows and 32 columns; see Tile.
 //
 //go:noescape
-func tileF32x1AVX512(steps int, a *byte, b *byte, c *byte, stride int, add bool, next *byte)
+func tileF32x1AVX512(steps int, a *byte, b *byte, c *byte, stride int, add bool, next uintptr, pace uintptr)
 
 // tileF32x2AVX512 computes a tile of 2 rows and 32 columns; see Tile.
 //
 //go:noescape
-func tileF32x2AVX512(steps int, a *byte, b *byte, c *byte, stride int, add bool, next *byte)
+func tileF32x2AVX512(steps int, a *byte, b *byte, c *byte, stride int, add bool, next uintptr, pace uintptr)
 
 // tileF32x3AVX512 computes a tile of 3 rows and 32 columns; see Tile.
 //
 //go:noescape
-func tileF32x3AVX512(steps int, a *byte, b *byte, c *byte, stride int, add bool, next *byte)
+func tileF32x3AVX512(steps int, a *byte, b *byte, c *byte, stride int, add bool, next uintptr, pace uintptr)
 
 // tileF32x4AVX512 computes a tile of 4 rows and 32 columns; see Tile.
 //
 //go:noescape
-func tileF32x4AVX512(steps int, a *byte, b *byte, c *byte, stride int, add bool, next *byte)
+func tileF32x4AVX512(steps int, a *byte, b *byte, c *byte, stride int, add bool, next uintptr, pace uintptr)
 
 // tileF32x5AVX512 computes a tile of 5 rows and 32 columns; see Tile.
 //
 //go:noescape
-func tileF32x5AVX512(steps int, a *byte, b *byte, c *byte, stride int, add bool, next *byte)
+func tileF32x5AVX512(steps int, a *byte, b *byte, c *byte, stride int, add bool, next uintptr, pace uintptr)
 
 // tileF32x6AVX512 computes a tile of 6 rows and 32 columns; see Tile.
 //
 //go:noescape
-func tileF32x6AVX512(steps int, a *byte, b *byte, c *byte, stride int, add bool, next *byte)
+func tileF32x6AVX512(steps int, a *byte, b *byte, c *byte, stride int, add bool, next uintptr, pace uintptr)
 
 // tileF32x7AVX512 computes a tile of 7 rows and 32 columns; see Tile.
 //
 //go:noescape
-func tileF32x7AVX512(steps int, a *byte, b *byte, c *byte, stride int, add bool, next *byte)
+func tileF32x7AVX512(steps int, a *byte, b *byte, c *byte, stride int, add bool, next uintptr, pace uintptr)
 
 // tileF32x8AVX512 computes a tile of 8 rows and 32 columns; see Tile.
 //
 //go:noescape
-func tileF32x8AVX512(steps int, a *byte, b *byte, c *byte, stride int, add bool, next *byte)
+func tileF32x8AVX512(steps int, a *byte, b *byte, c *byte, stride int, add bool, next uintptr, pace uintptr)
 
 // tileF32x9AVX512 computes a tile of 9 rows and 32 columns; see Tile.
 //
 //go:noescape
-func tileF32x9AVX512(steps int, a *byte, b *byte, c *byte, stride int, add bool, next *byte)
+func tileF32x9AVX512(steps int, a *byte, b *byte, c *byte, stride int, add bool, next uintptr, pace uintptr)
 
 // tileF32x10AVX512 computes a tile of 10 rows and 32 columns; see Tile.
 //
 //go:noescape
-func tileF32x10AVX512(steps int, a *byte, b *byte, c *byte, stride int, add bool, next *byte)
+func tileF32x10AVX512(steps int, a *byte, b *byte, c *byte, stride int, add bool, next uintptr, pace uintptr)
 
 // tileF32x11AVX512 computes a tile of 11 rows and 32 columns; see Tile.
 //
 //go:noescape
-func tileF32x11AVX512(steps int, a *byte, b *byte, c *byte, stride int, add bool, next *byte)
+func tileF32x11AVX512(steps int, a *byte, b *byte, c *byte, stride int, add bool, next uintptr, pace uintptr)
 
 // tileF32x12AVX512 computes a tile of 12 rows and 32 columns; see Tile.
 //
 //go:noescape
-func tileF32x12AVX512(steps int, a *byte, b *byte, c *byte, stride int, add bool, next *byte)
+func tileF32x12AVX512(steps int, a *byte, b *byte, c *byte, stride int, add bool, next uintptr, pace uintptr)
 
 // tileF32x13AVX512 computes a tile of 13 rows and 32 columns; see Tile.
 //
 //go:noescape
-func tileF32x13AVX512(steps int, a *byte, b *byte, c *byte, stride int, add bool, next *byte)
+func tileF32x13AVX512(steps int, a *byte, b *byte, c *byte, stride int, add bool, next uintptr, pace uintptr)
 
 // tileF32x14AVX512 computes a tile of 14 rows and 32 columns; see Tile.
 //
 //go:noescape
-func tileF32x14AVX512(steps int, a *byte, b *byte, c *byte, stride int, add bool, next *byte)
+func tileF32x14AVX512(steps int, a *byte, b *byte, c *byte, stride int, add bool, next uintptr, pace uintptr)

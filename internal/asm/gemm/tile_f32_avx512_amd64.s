@@ -4,42 +4,47 @@
 
 #include "textflag.h"
 
-// func tileF32x1AVX512(steps int, a *byte, b *byte, c *byte, stride int, add bool, next *byte)
+// func tileF32x1AVX512(steps int, a *byte, b *byte, c *byte, stride int, add bool, next uintptr, pace uintptr)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+
-TEXT ·tileF32x1AVX512(SB), NOSPLIT|NOFRAME, $0-56
+TEXT ·tileF32x1AVX512(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ   a+8(FP), AX
 	MOVQ   b+16(FP), CX
 	MOVQ   next+48(FP), DX
+	MOVQ   pace+56(FP), BX
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
-	MOVQ   steps+0(FP), BX
-	SUBQ   $0x04, BX
+	MOVQ   steps+0(FP), SI
+	SUBQ   $0x04, SI
 	JLT    tail
 
 turn:
 	PREFETCHT1   (DX)
 	PREFETCHT1   64(DX)
+	ADDQ         BX, DX
 	VMOVUPS      (CX), Z2
 	VMOVUPS      64(CX), Z3
 	VBROADCASTSS (AX), Z4
 	VFMADD231PS  Z4, Z2, Z0
 	VFMADD231PS  Z4, Z3, Z1
-	PREFETCHT1   128(DX)
-	PREFETCHT1   192(DX)
+	PREFETCHT1   (DX)
+	PREFETCHT1   64(DX)
+	ADDQ         BX, DX
 	VMOVUPS      128(CX), Z2
 	VMOVUPS      192(CX), Z3
 	VBROADCASTSS 4(AX), Z4
 	VFMADD231PS  Z4, Z2, Z0
 	VFMADD231PS  Z4, Z3, Z1
-	PREFETCHT1   256(DX)
-	PREFETCHT1   320(DX)
+	PREFETCHT1   (DX)
+	PREFETCHT1   64(DX)
+	ADDQ         BX, DX
 	VMOVUPS      256(CX), Z2
 	VMOVUPS      320(CX), Z3
 	VBROADCASTSS 8(AX), Z4
 	VFMADD231PS  Z4, Z2, Z0
 	VFMADD231PS  Z4, Z3, Z1
-	PREFETCHT1   384(DX)
-	PREFETCHT1   448(DX)
+	PREFETCHT1   (DX)
+	PREFETCHT1   64(DX)
+	ADDQ         BX, DX
 	VMOVUPS      384(CX), Z2
 	VMOVUPS      448(CX), Z3
 	VBROADCASTSS 12(AX), Z4
@@ -47,12 +52,11 @@ turn:
 	VFMADD231PS  Z4, Z3, Z1
 	ADDQ         $0x00000010, AX
 	ADDQ         $0x00000200, CX
-	ADDQ         $0x00000200, DX
-	SUBQ         $0x04, BX
+	SUBQ         $0x04, SI
 	JGE          turn
 
 tail:
-	ADDQ $0x04, BX
+	ADDQ $0x04, SI
 	JZ   sums
 
 single:
@@ -63,8 +67,7 @@ single:
 	VFMADD231PS  Z4, Z3, Z1
 	ADDQ         $0x00000004, AX
 	ADDQ         $0x00000080, CX
-	ADDQ         $0x00000080, DX
-	DECQ         BX
+	DECQ         SI
 	JNZ          single
 
 sums:
@@ -86,23 +89,25 @@ store:
 	VZEROUPPER
 	RET
 
-// func tileF32x2AVX512(steps int, a *byte, b *byte, c *byte, stride int, add bool, next *byte)
+// func tileF32x2AVX512(steps int, a *byte, b *byte, c *byte, stride int, add bool, next uintptr, pace uintptr)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+
-TEXT ·tileF32x2AVX512(SB), NOSPLIT|NOFRAME, $0-56
+TEXT ·tileF32x2AVX512(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ   a+8(FP), AX
 	MOVQ   b+16(FP), CX
 	MOVQ   next+48(FP), DX
+	MOVQ   pace+56(FP), BX
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
-	MOVQ   steps+0(FP), BX
-	SUBQ   $0x04, BX
+	MOVQ   steps+0(FP), SI
+	SUBQ   $0x04, SI
 	JLT    tail
 
 turn:
 	PREFETCHT1   (DX)
 	PREFETCHT1   64(DX)
+	ADDQ         BX, DX
 	VMOVUPS      (CX), Z4
 	VMOVUPS      64(CX), Z5
 	VBROADCASTSS (AX), Z6
@@ -111,8 +116,9 @@ turn:
 	VBROADCASTSS 4(AX), Z6
 	VFMADD231PS  Z6, Z4, Z2
 	VFMADD231PS  Z6, Z5, Z3
-	PREFETCHT1   128(DX)
-	PREFETCHT1   192(DX)
+	PREFETCHT1   (DX)
+	PREFETCHT1   64(DX)
+	ADDQ         BX, DX
 	VMOVUPS      128(CX), Z4
 	VMOVUPS      192(CX), Z5
 	VBROADCASTSS 8(AX), Z6
@@ -121,8 +127,9 @@ turn:
 	VBROADCASTSS 12(AX), Z6
 	VFMADD231PS  Z6, Z4, Z2
 	VFMADD231PS  Z6, Z5, Z3
-	PREFETCHT1   256(DX)
-	PREFETCHT1   320(DX)
+	PREFETCHT1   (DX)
+	PREFETCHT1   64(DX)
+	ADDQ         BX, DX
 	VMOVUPS      256(CX), Z4
 	VMOVUPS      320(CX), Z5
 	VBROADCASTSS 16(AX), Z6
@@ -131,8 +138,9 @@ turn:
 	VBROADCASTSS 20(AX), Z6
 	VFMADD231PS  Z6, Z4, Z2
 	VFMADD231PS  Z6, Z5, Z3
-	PREFETCHT1   384(DX)
-	PREFETCHT1   448(DX)
+	PREFETCHT1   (DX)
+	PREFETCHT1   64(DX)
+	ADDQ         BX, DX
 	VMOVUPS      384(CX), Z4
 	VMOVUPS      448(CX), Z5
 	VBROADCASTSS 24(AX), Z6
@@ -143,12 +151,11 @@ turn:
 	VFMADD231PS  Z6, Z5, Z3
 	ADDQ         $0x00000020, AX
 	ADDQ         $0x00000200, CX
-	ADDQ         $0x00000200, DX
-	SUBQ         $0x04, BX
+	SUBQ         $0x04, SI
 	JGE          turn
 
 tail:
-	ADDQ $0x04, BX
+	ADDQ $0x04, SI
 	JZ   sums
 
 single:
@@ -162,8 +169,7 @@ single:
 	VFMADD231PS  Z6, Z5, Z3
 	ADDQ         $0x00000008, AX
 	ADDQ         $0x00000080, CX
-	ADDQ         $0x00000080, DX
-	DECQ         BX
+	DECQ         SI
 	JNZ          single
 
 sums:
@@ -191,25 +197,27 @@ store:
 	VZEROUPPER
 	RET
 
-// func tileF32x3AVX512(steps int, a *byte, b *byte, c *byte, stride int, add bool, next *byte)
+// func tileF32x3AVX512(steps int, a *byte, b *byte, c *byte, stride int, add bool, next uintptr, pace uintptr)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+
-TEXT ·tileF32x3AVX512(SB), NOSPLIT|NOFRAME, $0-56
+TEXT ·tileF32x3AVX512(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ   a+8(FP), AX
 	MOVQ   b+16(FP), CX
 	MOVQ   next+48(FP), DX
+	MOVQ   pace+56(FP), BX
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
 	VXORPS Z4, Z4, Z4
 	VXORPS Z5, Z5, Z5
-	MOVQ   steps+0(FP), BX
-	SUBQ   $0x04, BX
+	MOVQ   steps+0(FP), SI
+	SUBQ   $0x04, SI
 	JLT    tail
 
 turn:
 	PREFETCHT1   (DX)
 	PREFETCHT1   64(DX)
+	ADDQ         BX, DX
 	VMOVUPS      (CX), Z6
 	VMOVUPS      64(CX), Z7
 	VBROADCASTSS (AX), Z8
@@ -221,8 +229,9 @@ turn:
 	VBROADCASTSS 8(AX), Z8
 	VFMADD231PS  Z8, Z6, Z4
 	VFMADD231PS  Z8, Z7, Z5
-	PREFETCHT1   128(DX)
-	PREFETCHT1   192(DX)
+	PREFETCHT1   (DX)
+	PREFETCHT1   64(DX)
+	ADDQ         BX, DX
 	VMOVUPS      128(CX), Z6
 	VMOVUPS      192(CX), Z7
 	VBROADCASTSS 12(AX), Z8
@@ -234,8 +243,9 @@ turn:
 	VBROADCASTSS 20(AX), Z8
 	VFMADD231PS  Z8, Z6, Z4
 	VFMADD231PS  Z8, Z7, Z5
-	PREFETCHT1   256(DX)
-	PREFETCHT1   320(DX)
+	PREFETCHT1   (DX)
+	PREFETCHT1   64(DX)
+	ADDQ         BX, DX
 	VMOVUPS      256(CX), Z6
 	VMOVUPS      320(CX), Z7
 	VBROADCASTSS 24(AX), Z8
@@ -247,8 +257,9 @@ turn:
 	VBROADCASTSS 32(AX), Z8
 	VFMADD231PS  Z8, Z6, Z4
 	VFMADD231PS  Z8, Z7, Z5
-	PREFETCHT1   384(DX)
-	PREFETCHT1   448(DX)
+	PREFETCHT1   (DX)
+	PREFETCHT1   64(DX)
+	ADDQ         BX, DX
 	VMOVUPS      384(CX), Z6
 	VMOVUPS      448(CX), Z7
 	VBROADCASTSS 36(AX), Z8
@@ -262,12 +273,11 @@ turn:
 	VFMADD231PS  Z8, Z7, Z5
 	ADDQ         $0x00000030, AX
 	ADDQ         $0x00000200, CX
-	ADDQ         $0x00000200, DX
-	SUBQ         $0x04, BX
+	SUBQ         $0x04, SI
 	JGE          turn
 
 tail:
-	ADDQ $0x04, BX
+	ADDQ $0x04, SI
 	JZ   sums
 
 single:
@@ -284,8 +294,7 @@ single:
 	VFMADD231PS  Z8, Z7, Z5
 	ADDQ         $0x0000000c, AX
 	ADDQ         $0x00000080, CX
-	ADDQ         $0x00000080, DX
-	DECQ         BX
+	DECQ         SI
 	JNZ          single
 
 sums:
@@ -319,12 +328,13 @@ store:
 	VZEROUPPER
 	RET
 
-// func tileF32x4AVX512(steps int, a *byte, b *byte, c *byte, stride int, add bool, next *byte)
+// func tileF32x4AVX512(steps int, a *byte, b *byte, c *byte, stride int, add bool, next uintptr, pace uintptr)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+
-TEXT ·tileF32x4AVX512(SB), NOSPLIT|NOFRAME, $0-56
+TEXT ·tileF32x4AVX512(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ   a+8(FP), AX
 	MOVQ   b+16(FP), CX
 	MOVQ   next+48(FP), DX
+	MOVQ   pace+56(FP), BX
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -333,13 +343,14 @@ TEXT ·tileF32x4AVX512(SB), NOSPLIT|NOFRAME, $0-56
 	VXORPS Z5, Z5, Z5
 	VXORPS Z6, Z6, Z6
 	VXORPS Z7, Z7, Z7
-	MOVQ   steps+0(FP), BX
-	SUBQ   $0x04, BX
+	MOVQ   steps+0(FP), SI
+	SUBQ   $0x04, SI
 	JLT    tail
 
 turn:
 	PREFETCHT1   (DX)
 	PREFETCHT1   64(DX)
+	ADDQ         BX, DX
 	VMOVUPS      (CX), Z8
 	VMOVUPS      64(CX), Z9
 	VBROADCASTSS (AX), Z10
@@ -354,8 +365,9 @@ turn:
 	VBROADCASTSS 12(AX), Z10
 	VFMADD231PS  Z10, Z8, Z6
 	VFMADD231PS  Z10, Z9, Z7
-	PREFETCHT1   128(DX)
-	PREFETCHT1   192(DX)
+	PREFETCHT1   (DX)
+	PREFETCHT1   64(DX)
+	ADDQ         BX, DX
 	VMOVUPS      128(CX), Z8
 	VMOVUPS      192(CX), Z9
 	VBROADCASTSS 16(AX), Z10
@@ -370,8 +382,9 @@ turn:
 	VBROADCASTSS 28(AX), Z10
 	VFMADD231PS  Z10, Z8, Z6
 	VFMADD231PS  Z10, Z9, Z7
-	PREFETCHT1   256(DX)
-	PREFETCHT1   320(DX)
+	PREFETCHT1   (DX)
+	PREFETCHT1   64(DX)
+	ADDQ         BX, DX
 	VMOVUPS      256(CX), Z8
 	VMOVUPS      320(CX), Z9
 	VBROADCASTSS 32(AX), Z10
@@ -386,8 +399,9 @@ turn:
 	VBROADCASTSS 44(AX), Z10
 	VFMADD231PS  Z10, Z8, Z6
 	VFMADD231PS  Z10, Z9, Z7
-	PREFETCHT1   384(DX)
-	PREFETCHT1   448(DX)
+	PREFETCHT1   (DX)
+	PREFETCHT1   64(DX)
+	ADDQ         BX, DX
 	VMOVUPS      384(CX), Z8
 	VMOVUPS      448(CX), Z9
 	VBROADCASTSS 48(AX), Z10
@@ -404,12 +418,11 @@ turn:
 	VFMADD231PS  Z10, Z9, Z7
 	ADDQ         $0x00000040, AX
 	ADDQ         $0x00000200, CX
-	ADDQ         $0x00000200, DX
-	SUBQ         $0x04, BX
+	SUBQ         $0x04, SI
 	JGE          turn
 
 tail:
-	ADDQ $0x04, BX
+	ADDQ $0x04, SI
 	JZ   sums
 
 single:
@@ -429,8 +442,7 @@ single:
 	VFMADD231PS  Z10, Z9, Z7
 	ADDQ         $0x00000010, AX
 	ADDQ         $0x00000080, CX
-	ADDQ         $0x00000080, DX
-	DECQ         BX
+	DECQ         SI
 	JNZ          single
 
 sums:
@@ -470,12 +482,13 @@ store:
 	VZEROUPPER
 	RET
 
-// func tileF32x5AVX512(steps int, a *byte, b *byte, c *byte, stride int, add bool, next *byte)
+// func tileF32x5AVX512(steps int, a *byte, b *byte, c *byte, stride int, add bool, next uintptr, pace uintptr)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+
-TEXT ·tileF32x5AVX512(SB), NOSPLIT|NOFRAME, $0-56
+TEXT ·tileF32x5AVX512(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ   a+8(FP), AX
 	MOVQ   b+16(FP), CX
 	MOVQ   next+48(FP), DX
+	MOVQ   pace+56(FP), BX
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -486,13 +499,14 @@ TEXT ·tileF32x5AVX512(SB), NOSPLIT|NOFRAME, $0-56
 	VXORPS Z7, Z7, Z7
 	VXORPS Z8, Z8, Z8
 	VXORPS Z9, Z9, Z9
-	MOVQ   steps+0(FP), BX
-	SUBQ   $0x04, BX
+	MOVQ   steps+0(FP), SI
+	SUBQ   $0x04, SI
 	JLT    tail
 
 turn:
 	PREFETCHT1   (DX)
 	PREFETCHT1   64(DX)
+	ADDQ         BX, DX
 	VMOVUPS      (CX), Z10
 	VMOVUPS      64(CX), Z11
 	VBROADCASTSS (AX), Z12
@@ -510,8 +524,9 @@ turn:
 	VBROADCASTSS 16(AX), Z12
 	VFMADD231PS  Z12, Z10, Z8
 	VFMADD231PS  Z12, Z11, Z9
-	PREFETCHT1   128(DX)
-	PREFETCHT1   192(DX)
+	PREFETCHT1   (DX)
+	PREFETCHT1   64(DX)
+	ADDQ         BX, DX
 	VMOVUPS      128(CX), Z10
 	VMOVUPS      192(CX), Z11
 	VBROADCASTSS 20(AX), Z12
@@ -529,8 +544,9 @@ turn:
 	VBROADCASTSS 36(AX), Z12
 	VFMADD231PS  Z12, Z10, Z8
 	VFMADD231PS  Z12, Z11, Z9
-	PREFETCHT1   256(DX)
-	PREFETCHT1   320(DX)
+	PREFETCHT1   (DX)
+	PREFETCHT1   64(DX)
+	ADDQ         BX, DX
 	VMOVUPS      256(CX), Z10
 	VMOVUPS      320(CX), Z11
 	VBROADCASTSS 40(AX), Z12
@@ -548,8 +564,9 @@ turn:
 	VBROADCASTSS 56(AX), Z12
 	VFMADD231PS  Z12, Z10, Z8
 	VFMADD231PS  Z12, Z11, Z9
-	PREFETCHT1   384(DX)
-	PREFETCHT1   448(DX)
+	PREFETCHT1   (DX)
+	PREFETCHT1   64(DX)
+	ADDQ         BX, DX
 	VMOVUPS      384(CX), Z10
 	VMOVUPS      448(CX), Z11
 	VBROADCASTSS 60(AX), Z12
@@ -569,12 +586,11 @@ turn:
 	VFMADD231PS  Z12, Z11, Z9
 	ADDQ         $0x00000050, AX
 	ADDQ         $0x00000200, CX
-	ADDQ         $0x00000200, DX
-	SUBQ         $0x04, BX
+	SUBQ         $0x04, SI
 	JGE          turn
 
 tail:
-	ADDQ $0x04, BX
+	ADDQ $0x04, SI
 	JZ   sums
 
 single:
@@ -597,8 +613,7 @@ single:
 	VFMADD231PS  Z12, Z11, Z9
 	ADDQ         $0x00000014, AX
 	ADDQ         $0x00000080, CX
-	ADDQ         $0x00000080, DX
-	DECQ         BX
+	DECQ         SI
 	JNZ          single
 
 sums:
@@ -644,12 +659,13 @@ store:
 	VZEROUPPER
 	RET
 
-// func tileF32x6AVX512(steps int, a *byte, b *byte, c *byte, stride int, add bool, next *byte)
+// func tileF32x6AVX512(steps int, a *byte, b *byte, c *byte, stride int, add bool, next uintptr, pace uintptr)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+
-TEXT ·tileF32x6AVX512(SB), NOSPLIT|NOFRAME, $0-56
+TEXT ·tileF32x6AVX512(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ   a+8(FP), AX
 	MOVQ   b+16(FP), CX
 	MOVQ   next+48(FP), DX
+	MOVQ   pace+56(FP), BX
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -662,13 +678,14 @@ TEXT ·tileF32x6AVX512(SB), NOSPLIT|NOFRAME, $0-56
 	VXORPS Z9, Z9, Z9
 	VXORPS Z10, Z10, Z10
 	VXORPS Z11, Z11, Z11
-	MOVQ   steps+0(FP), BX
-	SUBQ   $0x04, BX
+	MOVQ   steps+0(FP), SI
+	SUBQ   $0x04, SI
 	JLT    tail
 
 turn:
 	PREFETCHT1   (DX)
 	PREFETCHT1   64(DX)
+	ADDQ         BX, DX
 	VMOVUPS      (CX), Z12
 	VMOVUPS      64(CX), Z13
 	VBROADCASTSS (AX), Z14
@@ -689,8 +706,9 @@ turn:
 	VBROADCASTSS 20(AX), Z14
 	VFMADD231PS  Z14, Z12, Z10
 	VFMADD231PS  Z14, Z13, Z11
-	PREFETCHT1   128(DX)
-	PREFETCHT1   192(DX)
+	PREFETCHT1   (DX)
+	PREFETCHT1   64(DX)
+	ADDQ         BX, DX
 	VMOVUPS      128(CX), Z12
 	VMOVUPS      192(CX), Z13
 	VBROADCASTSS 24(AX), Z14
@@ -711,8 +729,9 @@ turn:
 	VBROADCASTSS 44(AX), Z14
 	VFMADD231PS  Z14, Z12, Z10
 	VFMADD231PS  Z14, Z13, Z11
-	PREFETCHT1   256(DX)
-	PREFETCHT1   320(DX)
+	PREFETCHT1   (DX)
+	PREFETCHT1   64(DX)
+	ADDQ         BX, DX
 	VMOVUPS      256(CX), Z12
 	VMOVUPS      320(CX), Z13
 	VBROADCASTSS 48(AX), Z14
@@ -733,8 +752,9 @@ turn:
 	VBROADCASTSS 68(AX), Z14
 	VFMADD231PS  Z14, Z12, Z10
 	VFMADD231PS  Z14, Z13, Z11
-	PREFETCHT1   384(DX)
-	PREFETCHT1   448(DX)
+	PREFETCHT1   (DX)
+	PREFETCHT1   64(DX)
+	ADDQ         BX, DX
 	VMOVUPS      384(CX), Z12
 	VMOVUPS      448(CX), Z13
 	VBROADCASTSS 72(AX), Z14
@@ -757,12 +777,11 @@ turn:
 	VFMADD231PS  Z14, Z13, Z11
 	ADDQ         $0x00000060, AX
 	ADDQ         $0x00000200, CX
-	ADDQ         $0x00000200, DX
-	SUBQ         $0x04, BX
+	SUBQ         $0x04, SI
 	JGE          turn
 
 tail:
-	ADDQ $0x04, BX
+	ADDQ $0x04, SI
 	JZ   sums
 
 single:
@@ -788,8 +807,7 @@ single:
 	VFMADD231PS  Z14, Z13, Z11
 	ADDQ         $0x00000018, AX
 	ADDQ         $0x00000080, CX
-	ADDQ         $0x00000080, DX
-	DECQ         BX
+	DECQ         SI
 	JNZ          single
 
 sums:
@@ -841,12 +859,13 @@ store:
 	VZEROUPPER
 	RET
 
-// func tileF32x7AVX512(steps int, a *byte, b *byte, c *byte, stride int, add bool, next *byte)
+// func tileF32x7AVX512(steps int, a *byte, b *byte, c *byte, stride int, add bool, next uintptr, pace uintptr)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+
-TEXT ·tileF32x7AVX512(SB), NOSPLIT|NOFRAME, $0-56
+TEXT ·tileF32x7AVX512(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ   a+8(FP), AX
 	MOVQ   b+16(FP), CX
 	MOVQ   next+48(FP), DX
+	MOVQ   pace+56(FP), BX
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -861,13 +880,14 @@ TEXT ·tileF32x7AVX512(SB), NOSPLIT|NOFRAME, $0-56
 	VXORPS Z11, Z11, Z11
 	VXORPS Z12, Z12, Z12
 	VXORPS Z13, Z13, Z13
-	MOVQ   steps+0(FP), BX
-	SUBQ   $0x04, BX
+	MOVQ   steps+0(FP), SI
+	SUBQ   $0x04, SI
 	JLT    tail
 
 turn:
 	PREFETCHT1   (DX)
 	PREFETCHT1   64(DX)
+	ADDQ         BX, DX
 	VMOVUPS      (CX), Z14
 	VMOVUPS      64(CX), Z15
 	VBROADCASTSS (AX), Z16
@@ -891,8 +911,9 @@ turn:
 	VBROADCASTSS 24(AX), Z16
 	VFMADD231PS  Z16, Z14, Z12
 	VFMADD231PS  Z16, Z15, Z13
-	PREFETCHT1   128(DX)
-	PREFETCHT1   192(DX)
+	PREFETCHT1   (DX)
+	PREFETCHT1   64(DX)
+	ADDQ         BX, DX
 	VMOVUPS      128(CX), Z14
 	VMOVUPS      192(CX), Z15
 	VBROADCASTSS 28(AX), Z16
@@ -916,8 +937,9 @@ turn:
 	VBROADCASTSS 52(AX), Z16
 	VFMADD231PS  Z16, Z14, Z12
 	VFMADD231PS  Z16, Z15, Z13
-	PREFETCHT1   256(DX)
-	PREFETCHT1   320(DX)
+	PREFETCHT1   (DX)
+	PREFETCHT1   64(DX)
+	ADDQ         BX, DX
 	VMOVUPS      256(CX), Z14
 	VMOVUPS      320(CX), Z15
 	VBROADCASTSS 56(AX), Z16
@@ -941,8 +963,9 @@ turn:
 	VBROADCASTSS 80(AX), Z16
 	VFMADD231PS  Z16, Z14, Z12
 	VFMADD231PS  Z16, Z15, Z13
-	PREFETCHT1   384(DX)
-	PREFETCHT1   448(DX)
+	PREFETCHT1   (DX)
+	PREFETCHT1   64(DX)
+	ADDQ         BX, DX
 	VMOVUPS      384(CX), Z14
 	VMOVUPS      448(CX), Z15
 	VBROADCASTSS 84(AX), Z16
@@ -968,12 +991,11 @@ turn:
 	VFMADD231PS  Z16, Z15, Z13
 	ADDQ         $0x00000070, AX
 	ADDQ         $0x00000200, CX
-	ADDQ         $0x00000200, DX
-	SUBQ         $0x04, BX
+	SUBQ         $0x04, SI
 	JGE          turn
 
 tail:
-	ADDQ $0x04, BX
+	ADDQ $0x04, SI
 	JZ   sums
 
 single:
@@ -1002,8 +1024,7 @@ single:
 	VFMADD231PS  Z16, Z15, Z13
 	ADDQ         $0x0000001c, AX
 	ADDQ         $0x00000080, CX
-	ADDQ         $0x00000080, DX
-	DECQ         BX
+	DECQ         SI
 	JNZ          single
 
 sums:
@@ -1061,12 +1082,13 @@ store:
 	VZEROUPPER
 	RET
 
-// func tileF32x8AVX512(steps int, a *byte, b *byte, c *byte, stride int, add bool, next *byte)
+// func tileF32x8AVX512(steps int, a *byte, b *byte, c *byte, stride int, add bool, next uintptr, pace uintptr)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+
-TEXT ·tileF32x8AVX512(SB), NOSPLIT|NOFRAME, $0-56
+TEXT ·tileF32x8AVX512(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ   a+8(FP), AX
 	MOVQ   b+16(FP), CX
 	MOVQ   next+48(FP), DX
+	MOVQ   pace+56(FP), BX
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -1083,13 +1105,14 @@ TEXT ·tileF32x8AVX512(SB), NOSPLIT|NOFRAME, $0-56
 	VXORPS Z13, Z13, Z13
 	VXORPS Z14, Z14, Z14
 	VXORPS Z15, Z15, Z15
-	MOVQ   steps+0(FP), BX
-	SUBQ   $0x04, BX
+	MOVQ   steps+0(FP), SI
+	SUBQ   $0x04, SI
 	JLT    tail
 
 turn:
 	PREFETCHT1   (DX)
 	PREFETCHT1   64(DX)
+	ADDQ         BX, DX
 	VMOVUPS      (CX), Z16
 	VMOVUPS      64(CX), Z17
 	VBROADCASTSS (AX), Z18
@@ -1116,8 +1139,9 @@ turn:
 	VBROADCASTSS 28(AX), Z18
 	VFMADD231PS  Z18, Z16, Z14
 	VFMADD231PS  Z18, Z17, Z15
-	PREFETCHT1   128(DX)
-	PREFETCHT1   192(DX)
+	PREFETCHT1   (DX)
+	PREFETCHT1   64(DX)
+	ADDQ         BX, DX
 	VMOVUPS      128(CX), Z16
 	VMOVUPS      192(CX), Z17
 	VBROADCASTSS 32(AX), Z18
@@ -1144,8 +1168,9 @@ turn:
 	VBROADCASTSS 60(AX), Z18
 	VFMADD231PS  Z18, Z16, Z14
 	VFMADD231PS  Z18, Z17, Z15
-	PREFETCHT1   256(DX)
-	PREFETCHT1   320(DX)
+	PREFETCHT1   (DX)
+	PREFETCHT1   64(DX)
+	ADDQ         BX, DX
 	VMOVUPS      256(CX), Z16
 	VMOVUPS      320(CX), Z17
 	VBROADCASTSS 64(AX), Z18
@@ -1172,8 +1197,9 @@ turn:
 	VBROADCASTSS 92(AX), Z18
 	VFMADD231PS  Z18, Z16, Z14
 	VFMADD231PS  Z18, Z17, Z15
-	PREFETCHT1   384(DX)
-	PREFETCHT1   448(DX)
+	PREFETCHT1   (DX)
+	PREFETCHT1   64(DX)
+	ADDQ         BX, DX
 	VMOVUPS      384(CX), Z16
 	VMOVUPS      448(CX), Z17
 	VBROADCASTSS 96(AX), Z18
@@ -1202,12 +1228,11 @@ turn:
 	VFMADD231PS  Z18, Z17, Z15
 	ADDQ         $0x00000080, AX
 	ADDQ         $0x00000200, CX
-	ADDQ         $0x00000200, DX
-	SUBQ         $0x04, BX
+	SUBQ         $0x04, SI
 	JGE          turn
 
 tail:
-	ADDQ $0x04, BX
+	ADDQ $0x04, SI
 	JZ   sums
 
 single:
@@ -1239,8 +1264,7 @@ single:
 	VFMADD231PS  Z18, Z17, Z15
 	ADDQ         $0x00000020, AX
 	ADDQ         $0x00000080, CX
-	ADDQ         $0x00000080, DX
-	DECQ         BX
+	DECQ         SI
 	JNZ          single
 
 sums:
@@ -1304,12 +1328,13 @@ store:
 	VZEROUPPER
 	RET
 
-// func tileF32x9AVX512(steps int, a *byte, b *byte, c *byte, stride int, add bool, next *byte)
+// func tileF32x9AVX512(steps int, a *byte, b *byte, c *byte, stride int, add bool, next uintptr, pace uintptr)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+
-TEXT ·tileF32x9AVX512(SB), NOSPLIT|NOFRAME, $0-56
+TEXT ·tileF32x9AVX512(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ   a+8(FP), AX
 	MOVQ   b+16(FP), CX
 	MOVQ   next+48(FP), DX
+	MOVQ   pace+56(FP), BX
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -1328,13 +1353,14 @@ TEXT ·tileF32x9AVX512(SB), NOSPLIT|NOFRAME, $0-56
 	VXORPS Z15, Z15, Z15
 	VXORPS Z16, Z16, Z16
 	VXORPS Z17, Z17, Z17
-	MOVQ   steps+0(FP), BX
-	SUBQ   $0x04, BX
+	MOVQ   steps+0(FP), SI
+	SUBQ   $0x04, SI
 	JLT    tail
 
 turn:
 	PREFETCHT1   (DX)
 	PREFETCHT1   64(DX)
+	ADDQ         BX, DX
 	VMOVUPS      (CX), Z18
 	VMOVUPS      64(CX), Z19
 	VBROADCASTSS (AX), Z20
@@ -1364,8 +1390,9 @@ turn:
 	VBROADCASTSS 32(AX), Z20
 	VFMADD231PS  Z20, Z18, Z16
 	VFMADD231PS  Z20, Z19, Z17
-	PREFETCHT1   128(DX)
-	PREFETCHT1   192(DX)
+	PREFETCHT1   (DX)
+	PREFETCHT1   64(DX)
+	ADDQ         BX, DX
 	VMOVUPS      128(CX), Z18
 	VMOVUPS      192(CX), Z19
 	VBROADCASTSS 36(AX), Z20
@@ -1395,8 +1422,9 @@ turn:
 	VBROADCASTSS 68(AX), Z20
 	VFMADD231PS  Z20, Z18, Z16
 	VFMADD231PS  Z20, Z19, Z17
-	PREFETCHT1   256(DX)
-	PREFETCHT1   320(DX)
+	PREFETCHT1   (DX)
+	PREFETCHT1   64(DX)
+	ADDQ         BX, DX
 	VMOVUPS      256(CX), Z18
 	VMOVUPS      320(CX), Z19
 	VBROADCASTSS 72(AX), Z20
@@ -1426,8 +1454,9 @@ turn:
 	VBROADCASTSS 104(AX), Z20
 	VFMADD231PS  Z20, Z18, Z16
 	VFMADD231PS  Z20, Z19, Z17
-	PREFETCHT1   384(DX)
-	PREFETCHT1   448(DX)
+	PREFETCHT1   (DX)
+	PREFETCHT1   64(DX)
+	ADDQ         BX, DX
 	VMOVUPS      384(CX), Z18
 	VMOVUPS      448(CX), Z19
 	VBROADCASTSS 108(AX), Z20
@@ -1459,12 +1488,11 @@ turn:
 	VFMADD231PS  Z20, Z19, Z17
 	ADDQ         $0x00000090, AX
 	ADDQ         $0x00000200, CX
-	ADDQ         $0x00000200, DX
-	SUBQ         $0x04, BX
+	SUBQ         $0x04, SI
 	JGE          turn
 
 tail:
-	ADDQ $0x04, BX
+	ADDQ $0x04, SI
 	JZ   sums
 
 single:
@@ -1499,8 +1527,7 @@ single:
 	VFMADD231PS  Z20, Z19, Z17
 	ADDQ         $0x00000024, AX
 	ADDQ         $0x00000080, CX
-	ADDQ         $0x00000080, DX
-	DECQ         BX
+	DECQ         SI
 	JNZ          single
 
 sums:
@@ -1570,12 +1597,13 @@ store:
 	VZEROUPPER
 	RET
 
-// func tileF32x10AVX512(steps int, a *byte, b *byte, c *byte, stride int, add bool, next *byte)
+// func tileF32x10AVX512(steps int, a *byte, b *byte, c *byte, stride int, add bool, next uintptr, pace uintptr)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+
-TEXT ·tileF32x10AVX512(SB), NOSPLIT|NOFRAME, $0-56
+TEXT ·tileF32x10AVX512(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ   a+8(FP), AX
 	MOVQ   b+16(FP), CX
 	MOVQ   next+48(FP), DX
+	MOVQ   pace+56(FP), BX
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -1596,13 +1624,14 @@ TEXT ·tileF32x10AVX512(SB), NOSPLIT|NOFRAME, $0-56
 	VXORPS Z17, Z17, Z17
 	VXORPS Z18, Z18, Z18
 	VXORPS Z19, Z19, Z19
-	MOVQ   steps+0(FP), BX
-	SUBQ   $0x04, BX
+	MOVQ   steps+0(FP), SI
+	SUBQ   $0x04, SI
 	JLT    tail
 
 turn:
 	PREFETCHT1   (DX)
 	PREFETCHT1   64(DX)
+	ADDQ         BX, DX
 	VMOVUPS      (CX), Z20
 	VMOVUPS      64(CX), Z21
 	VBROADCASTSS (AX), Z22
@@ -1635,8 +1664,9 @@ turn:
 	VBROADCASTSS 36(AX), Z22
 	VFMADD231PS  Z22, Z20, Z18
 	VFMADD231PS  Z22, Z21, Z19
-	PREFETCHT1   128(DX)
-	PREFETCHT1   192(DX)
+	PREFETCHT1   (DX)
+	PREFETCHT1   64(DX)
+	ADDQ         BX, DX
 	VMOVUPS      128(CX), Z20
 	VMOVUPS      192(CX), Z21
 	VBROADCASTSS 40(AX), Z22
@@ -1669,8 +1699,9 @@ turn:
 	VBROADCASTSS 76(AX), Z22
 	VFMADD231PS  Z22, Z20, Z18
 	VFMADD231PS  Z22, Z21, Z19
-	PREFETCHT1   256(DX)
-	PREFETCHT1   320(DX)
+	PREFETCHT1   (DX)
+	PREFETCHT1   64(DX)
+	ADDQ         BX, DX
 	VMOVUPS      256(CX), Z20
 	VMOVUPS      320(CX), Z21
 	VBROADCASTSS 80(AX), Z22
@@ -1703,8 +1734,9 @@ turn:
 	VBROADCASTSS 116(AX), Z22
 	VFMADD231PS  Z22, Z20, Z18
 	VFMADD231PS  Z22, Z21, Z19
-	PREFETCHT1   384(DX)
-	PREFETCHT1   448(DX)
+	PREFETCHT1   (DX)
+	PREFETCHT1   64(DX)
+	ADDQ         BX, DX
 	VMOVUPS      384(CX), Z20
 	VMOVUPS      448(CX), Z21
 	VBROADCASTSS 120(AX), Z22
@@ -1739,12 +1771,11 @@ turn:
 	VFMADD231PS  Z22, Z21, Z19
 	ADDQ         $0x000000a0, AX
 	ADDQ         $0x00000200, CX
-	ADDQ         $0x00000200, DX
-	SUBQ         $0x04, BX
+	SUBQ         $0x04, SI
 	JGE          turn
 
 tail:
-	ADDQ $0x04, BX
+	ADDQ $0x04, SI
 	JZ   sums
 
 single:
@@ -1782,8 +1813,7 @@ single:
 	VFMADD231PS  Z22, Z21, Z19
 	ADDQ         $0x00000028, AX
 	ADDQ         $0x00000080, CX
-	ADDQ         $0x00000080, DX
-	DECQ         BX
+	DECQ         SI
 	JNZ          single
 
 sums:
@@ -1859,12 +1889,13 @@ store:
 	VZEROUPPER
 	RET
 
-// func tileF32x11AVX512(steps int, a *byte, b *byte, c *byte, stride int, add bool, next *byte)
+// func tileF32x11AVX512(steps int, a *byte, b *byte, c *byte, stride int, add bool, next uintptr, pace uintptr)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+
-TEXT ·tileF32x11AVX512(SB), NOSPLIT|NOFRAME, $0-56
+TEXT ·tileF32x11AVX512(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ   a+8(FP), AX
 	MOVQ   b+16(FP), CX
 	MOVQ   next+48(FP), DX
+	MOVQ   pace+56(FP), BX
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -1887,13 +1918,14 @@ TEXT ·tileF32x11AVX512(SB), NOSPLIT|NOFRAME, $0-56
 	VXORPS Z19, Z19, Z19
 	VXORPS Z20, Z20, Z20
 	VXORPS Z21, Z21, Z21
-	MOVQ   steps+0(FP), BX
-	SUBQ   $0x04, BX
+	MOVQ   steps+0(FP), SI
+	SUBQ   $0x04, SI
 	JLT    tail
 
 turn:
 	PREFETCHT1   (DX)
 	PREFETCHT1   64(DX)
+	ADDQ         BX, DX
 	VMOVUPS      (CX), Z22
 	VMOVUPS      64(CX), Z23
 	VBROADCASTSS (AX), Z24
@@ -1929,8 +1961,9 @@ turn:
 	VBROADCASTSS 40(AX), Z24
 	VFMADD231PS  Z24, Z22, Z20
 	VFMADD231PS  Z24, Z23, Z21
-	PREFETCHT1   128(DX)
-	PREFETCHT1   192(DX)
+	PREFETCHT1   (DX)
+	PREFETCHT1   64(DX)
+	ADDQ         BX, DX
 	VMOVUPS      128(CX), Z22
 	VMOVUPS      192(CX), Z23
 	VBROADCASTSS 44(AX), Z24
@@ -1966,8 +1999,9 @@ turn:
 	VBROADCASTSS 84(AX), Z24
 	VFMADD231PS  Z24, Z22, Z20
 	VFMADD231PS  Z24, Z23, Z21
-	PREFETCHT1   256(DX)
-	PREFETCHT1   320(DX)
+	PREFETCHT1   (DX)
+	PREFETCHT1   64(DX)
+	ADDQ         BX, DX
 	VMOVUPS      256(CX), Z22
 	VMOVUPS      320(CX), Z23
 	VBROADCASTSS 88(AX), Z24
@@ -2003,8 +2037,9 @@ turn:
 	VBROADCASTSS 128(AX), Z24
 	VFMADD231PS  Z24, Z22, Z20
 	VFMADD231PS  Z24, Z23, Z21
-	PREFETCHT1   384(DX)
-	PREFETCHT1   448(DX)
+	PREFETCHT1   (DX)
+	PREFETCHT1   64(DX)
+	ADDQ         BX, DX
 	VMOVUPS      384(CX), Z22
 	VMOVUPS      448(CX), Z23
 	VBROADCASTSS 132(AX), Z24
@@ -2042,12 +2077,11 @@ turn:
 	VFMADD231PS  Z24, Z23, Z21
 	ADDQ         $0x000000b0, AX
 	ADDQ         $0x00000200, CX
-	ADDQ         $0x00000200, DX
-	SUBQ         $0x04, BX
+	SUBQ         $0x04, SI
 	JGE          turn
 
 tail:
-	ADDQ $0x04, BX
+	ADDQ $0x04, SI
 	JZ   sums
 
 single:
@@ -2088,8 +2122,7 @@ single:
 	VFMADD231PS  Z24, Z23, Z21
 	ADDQ         $0x0000002c, AX
 	ADDQ         $0x00000080, CX
-	ADDQ         $0x00000080, DX
-	DECQ         BX
+	DECQ         SI
 	JNZ          single
 
 sums:
@@ -2171,12 +2204,13 @@ store:
 	VZEROUPPER
 	RET
 
-// func tileF32x12AVX512(steps int, a *byte, b *byte, c *byte, stride int, add bool, next *byte)
+// func tileF32x12AVX512(steps int, a *byte, b *byte, c *byte, stride int, add bool, next uintptr, pace uintptr)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+
-TEXT ·tileF32x12AVX512(SB), NOSPLIT|NOFRAME, $0-56
+TEXT ·tileF32x12AVX512(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ   a+8(FP), AX
 	MOVQ   b+16(FP), CX
 	MOVQ   next+48(FP), DX
+	MOVQ   pace+56(FP), BX
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -2201,13 +2235,14 @@ TEXT ·tileF32x12AVX512(SB), NOSPLIT|NOFRAME, $0-56
 	VXORPS Z21, Z21, Z21
 	VXORPS Z22, Z22, Z22
 	VXORPS Z23, Z23, Z23
-	MOVQ   steps+0(FP), BX
-	SUBQ   $0x04, BX
+	MOVQ   steps+0(FP), SI
+	SUBQ   $0x04, SI
 	JLT    tail
 
 turn:
 	PREFETCHT1   (DX)
 	PREFETCHT1   64(DX)
+	ADDQ         BX, DX
 	VMOVUPS      (CX), Z24
 	VMOVUPS      64(CX), Z25
 	VBROADCASTSS (AX), Z26
@@ -2246,8 +2281,9 @@ turn:
 	VBROADCASTSS 44(AX), Z26
 	VFMADD231PS  Z26, Z24, Z22
 	VFMADD231PS  Z26, Z25, Z23
-	PREFETCHT1   128(DX)
-	PREFETCHT1   192(DX)
+	PREFETCHT1   (DX)
+	PREFETCHT1   64(DX)
+	ADDQ         BX, DX
 	VMOVUPS      128(CX), Z24
 	VMOVUPS      192(CX), Z25
 	VBROADCASTSS 48(AX), Z26
@@ -2286,8 +2322,9 @@ turn:
 	VBROADCASTSS 92(AX), Z26
 	VFMADD231PS  Z26, Z24, Z22
 	VFMADD231PS  Z26, Z25, Z23
-	PREFETCHT1   256(DX)
-	PREFETCHT1   320(DX)
+	PREFETCHT1   (DX)
+	PREFETCHT1   64(DX)
+	ADDQ         BX, DX
 	VMOVUPS      256(CX), Z24
 	VMOVUPS      320(CX), Z25
 	VBROADCASTSS 96(AX), Z26
@@ -2326,8 +2363,9 @@ turn:
 	VBROADCASTSS 140(AX), Z26
 	VFMADD231PS  Z26, Z24, Z22
 	VFMADD231PS  Z26, Z25, Z23
-	PREFETCHT1   384(DX)
-	PREFETCHT1   448(DX)
+	PREFETCHT1   (DX)
+	PREFETCHT1   64(DX)
+	ADDQ         BX, DX
 	VMOVUPS      384(CX), Z24
 	VMOVUPS      448(CX), Z25
 	VBROADCASTSS 144(AX), Z26
@@ -2368,12 +2406,11 @@ turn:
 	VFMADD231PS  Z26, Z25, Z23
 	ADDQ         $0x000000c0, AX
 	ADDQ         $0x00000200, CX
-	ADDQ         $0x00000200, DX
-	SUBQ         $0x04, BX
+	SUBQ         $0x04, SI
 	JGE          turn
 
 tail:
-	ADDQ $0x04, BX
+	ADDQ $0x04, SI
 	JZ   sums
 
 single:
@@ -2417,8 +2454,7 @@ single:
 	VFMADD231PS  Z26, Z25, Z23
 	ADDQ         $0x00000030, AX
 	ADDQ         $0x00000080, CX
-	ADDQ         $0x00000080, DX
-	DECQ         BX
+	DECQ         SI
 	JNZ          single
 
 sums:
@@ -2506,12 +2542,13 @@ store:
 	VZEROUPPER
 	RET
 
-// func tileF32x13AVX512(steps int, a *byte, b *byte, c *byte, stride int, add bool, next *byte)
+// func tileF32x13AVX512(steps int, a *byte, b *byte, c *byte, stride int, add bool, next uintptr, pace uintptr)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+
-TEXT ·tileF32x13AVX512(SB), NOSPLIT|NOFRAME, $0-56
+TEXT ·tileF32x13AVX512(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ   a+8(FP), AX
 	MOVQ   b+16(FP), CX
 	MOVQ   next+48(FP), DX
+	MOVQ   pace+56(FP), BX
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -2538,13 +2575,14 @@ TEXT ·tileF32x13AVX512(SB), NOSPLIT|NOFRAME, $0-56
 	VXORPS Z23, Z23, Z23
 	VXORPS Z24, Z24, Z24
 	VXORPS Z25, Z25, Z25
-	MOVQ   steps+0(FP), BX
-	SUBQ   $0x04, BX
+	MOVQ   steps+0(FP), SI
+	SUBQ   $0x04, SI
 	JLT    tail
 
 turn:
 	PREFETCHT1   (DX)
 	PREFETCHT1   64(DX)
+	ADDQ         BX, DX
 	VMOVUPS      (CX), Z26
 	VMOVUPS      64(CX), Z27
 	VBROADCASTSS (AX), Z28
@@ -2586,8 +2624,9 @@ turn:
 	VBROADCASTSS 48(AX), Z28
 	VFMADD231PS  Z28, Z26, Z24
 	VFMADD231PS  Z28, Z27, Z25
-	PREFETCHT1   128(DX)
-	PREFETCHT1   192(DX)
+	PREFETCHT1   (DX)
+	PREFETCHT1   64(DX)
+	ADDQ         BX, DX
 	VMOVUPS      128(CX), Z26
 	VMOVUPS      192(CX), Z27
 	VBROADCASTSS 52(AX), Z28
@@ -2629,8 +2668,9 @@ turn:
 	VBROADCASTSS 100(AX), Z28
 	VFMADD231PS  Z28, Z26, Z24
 	VFMADD231PS  Z28, Z27, Z25
-	PREFETCHT1   256(DX)
-	PREFETCHT1   320(DX)
+	PREFETCHT1   (DX)
+	PREFETCHT1   64(DX)
+	ADDQ         BX, DX
 	VMOVUPS      256(CX), Z26
 	VMOVUPS      320(CX), Z27
 	VBROADCASTSS 104(AX), Z28
@@ -2672,8 +2712,9 @@ turn:
 	VBROADCASTSS 152(AX), Z28
 	VFMADD231PS  Z28, Z26, Z24
 	VFMADD231PS  Z28, Z27, Z25
-	PREFETCHT1   384(DX)
-	PREFETCHT1   448(DX)
+	PREFETCHT1   (DX)
+	PREFETCHT1   64(DX)
+	ADDQ         BX, DX
 	VMOVUPS      384(CX), Z26
 	VMOVUPS      448(CX), Z27
 	VBROADCASTSS 156(AX), Z28
@@ -2717,12 +2758,11 @@ turn:
 	VFMADD231PS  Z28, Z27, Z25
 	ADDQ         $0x000000d0, AX
 	ADDQ         $0x00000200, CX
-	ADDQ         $0x00000200, DX
-	SUBQ         $0x04, BX
+	SUBQ         $0x04, SI
 	JGE          turn
 
 tail:
-	ADDQ $0x04, BX
+	ADDQ $0x04, SI
 	JZ   sums
 
 single:
@@ -2769,8 +2809,7 @@ single:
 	VFMADD231PS  Z28, Z27, Z25
 	ADDQ         $0x00000034, AX
 	ADDQ         $0x00000080, CX
-	ADDQ         $0x00000080, DX
-	DECQ         BX
+	DECQ         SI
 	JNZ          single
 
 sums:
@@ -2864,12 +2903,13 @@ store:
 	VZEROUPPER
 	RET
 
-// func tileF32x14AVX512(steps int, a *byte, b *byte, c *byte, stride int, add bool, next *byte)
+// func tileF32x14AVX512(steps int, a *byte, b *byte, c *byte, stride int, add bool, next uintptr, pace uintptr)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+
-TEXT ·tileF32x14AVX512(SB), NOSPLIT|NOFRAME, $0-56
+TEXT ·tileF32x14AVX512(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ   a+8(FP), AX
 	MOVQ   b+16(FP), CX
 	MOVQ   next+48(FP), DX
+	MOVQ   pace+56(FP), BX
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -2898,13 +2938,14 @@ TEXT ·tileF32x14AVX512(SB), NOSPLIT|NOFRAME, $0-56
 	VXORPS Z25, Z25, Z25
 	VXORPS Z26, Z26, Z26
 	VXORPS Z27, Z27, Z27
-	MOVQ   steps+0(FP), BX
-	SUBQ   $0x04, BX
+	MOVQ   steps+0(FP), SI
+	SUBQ   $0x04, SI
 	JLT    tail
 
 turn:
 	PREFETCHT1   (DX)
 	PREFETCHT1   64(DX)
+	ADDQ         BX, DX
 	VMOVUPS      (CX), Z28
 	VMOVUPS      64(CX), Z29
 	VBROADCASTSS (AX), Z30
@@ -2949,8 +2990,9 @@ turn:
 	VBROADCASTSS 52(AX), Z30
 	VFMADD231PS  Z30, Z28, Z26
 	VFMADD231PS  Z30, Z29, Z27
-	PREFETCHT1   128(DX)
-	PREFETCHT1   192(DX)
+	PREFETCHT1   (DX)
+	PREFETCHT1   64(DX)
+	ADDQ         BX, DX
 	VMOVUPS      128(CX), Z28
 	VMOVUPS      192(CX), Z29
 	VBROADCASTSS 56(AX), Z30
@@ -2995,8 +3037,9 @@ turn:
 	VBROADCASTSS 108(AX), Z30
 	VFMADD231PS  Z30, Z28, Z26
 	VFMADD231PS  Z30, Z29, Z27
-	PREFETCHT1   256(DX)
-	PREFETCHT1   320(DX)
+	PREFETCHT1   (DX)
+	PREFETCHT1   64(DX)
+	ADDQ         BX, DX
 	VMOVUPS      256(CX), Z28
 	VMOVUPS      320(CX), Z29
 	VBROADCASTSS 112(AX), Z30
@@ -3041,8 +3084,9 @@ turn:
 	VBROADCASTSS 164(AX), Z30
 	VFMADD231PS  Z30, Z28, Z26
 	VFMADD231PS  Z30, Z29, Z27
-	PREFETCHT1   384(DX)
-	PREFETCHT1   448(DX)
+	PREFETCHT1   (DX)
+	PREFETCHT1   64(DX)
+	ADDQ         BX, DX
 	VMOVUPS      384(CX), Z28
 	VMOVUPS      448(CX), Z29
 	VBROADCASTSS 168(AX), Z30
@@ -3089,12 +3133,11 @@ turn:
 	VFMADD231PS  Z30, Z29, Z27
 	ADDQ         $0x000000e0, AX
 	ADDQ         $0x00000200, CX
-	ADDQ         $0x00000200, DX
-	SUBQ         $0x04, BX
+	SUBQ         $0x04, SI
 	JGE          turn
 
 tail:
-	ADDQ $0x04, BX
+	ADDQ $0x04, SI
 	JZ   sums
 
 single:
@@ -3144,8 +3187,7 @@ single:
 	VFMADD231PS  Z30, Z29, Z27
 	ADDQ         $0x00000038, AX
 	ADDQ         $0x00000080, CX
-	ADDQ         $0x00000080, DX
-	DECQ         BX
+	DECQ         SI
 	JNZ          single
 
 sums:

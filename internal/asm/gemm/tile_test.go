@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+	"unsafe"
 
 	"github.com/stretchr/testify/require"
 
@@ -28,18 +29,35 @@ type words struct {
 	value []float64
 }
 
-// special are values that a random element takes now and then.
+// special are values that a random element takes now and then. Zero and
+// denormal bf16 are the same to VDPBF16PS.
 var special = []float32{0, float32(math.Copysign(0, -1)), 1e-41, -1e-39, 1e15}
 
-// drawWords fills n words.
-func drawWords(r *rand.Rand, e Elem, n int) words {
+// drawWords fills n words. Int8 elements are those of x, unsigned, or of w.
+func drawWords(r *rand.Rand, e Elem, n int, unsigned bool) words {
 	w := words{guarded: newGuarded(r, 4*n)}
-	for i := range n {
+	for i := range n * int(e.Step()) {
+		if e == Int8 {
+			v := byte(r.Uint32())
+			w.payload[i] = v
+			if unsigned {
+				w.value = append(w.value, float64(v))
+			} else {
+				w.value = append(w.value, float64(int8(v)))
+			}
+			continue
+		}
 		x := float32(r.NormFloat64())
 		if r.IntN(20) == 0 {
 			x = special[r.IntN(len(special))]
 		}
-		binary.LittleEndian.PutUint32(w.payload[4*i:], math.Float32bits(x))
+		if e == BF16 {
+			half := math.Float32bits(x) >> 16
+			binary.LittleEndian.PutUint16(w.payload[2*i:], uint16(half))
+			x = math.Float32frombits(half << 16)
+		} else {
+			binary.LittleEndian.PutUint32(w.payload[4*i:], math.Float32bits(x))
+		}
 		w.value = append(w.value, float64(x))
 	}
 	return w
@@ -51,31 +69,32 @@ func TestTiles(t *testing.T) {
 		r := rand.New(rand.NewPCG(3, 4))
 		for range 300 {
 			rows, steps := 1+r.IntN(int(s.MaxRows())), 1+r.IntN(40)
-			stride := int(s.Columns) + r.IntN(20)
-			a, b := drawWords(r, s.Elem, rows*steps), drawWords(r, s.Elem, 32*steps)
-			c := drawWords(r, F32, (rows-1)*stride+int(s.Columns))
-			add := r.IntN(2) == 0
-			s.Rows[rows-1](steps, &a.payload[0], &b.payload[0], &c.payload[0], stride, add, nil)
+			stride, add := int(s.Columns)+r.IntN(20), r.IntN(2) == 0
+			a, b := drawWords(r, s.Elem, rows*steps, true), drawWords(r, s.Elem, 32*steps, false)
+			c := drawWords(r, F32, (rows-1)*stride+int(s.Columns), false)
+			if s.Elem == Int8 {
+				for i := range c.value {
+					c.value[i] = float64(int32(binary.LittleEndian.Uint32(c.payload[4*i:])))
+				}
+			}
+			s.Rows[rows-1](steps, &a.payload[0], &b.payload[0], &c.payload[0], stride, add, 0, 128)
 			for i := range rows {
 				for j := range stride {
 					at := i*stride + j
 					if j >= int(s.Columns) {
-						if i+1 < rows {
-							require.Equal(t, c.value[at], f32at(c, at), "%s: between the rows", s.Name)
-						}
+						require.True(t, i+1 == rows || c.value[at] == s.sum(c, at), "%s: between the rows", s.Name)
 						continue
 					}
-					want, size := 0.0, 0.0
+					want, size := s.reference(a.value, b.value, rows, i, j)
 					if add {
-						want = c.value[at]
-						size = math.Abs(want)
+						want += c.value[at]
+						size += math.Abs(c.value[at])
 					}
-					for k := range steps {
-						p := a.value[k*rows+i] * b.value[k*32+j]
-						want += p
-						size += math.Abs(p)
+					tolerance := size*float64(steps*int(s.Elem.Step())+2)*0x1p-24 + float64(steps)*0x1p-100
+					if s.Elem == Int8 {
+						want, tolerance = float64(int32(int64(want))), 0
 					}
-					require.InDelta(t, want, f32at(c, at), size*float64(steps+2)*0x1p-24+0x1p-149, "%s: rows %d steps %d add %t at %d,%d", s.Name, rows, steps, add, i, j)
+					require.InDelta(t, want, s.sum(c, at), tolerance, "%s: rows %d steps %d add %t at %d,%d", s.Name, rows, steps, add, i, j)
 				}
 			}
 			a.check(t)
@@ -85,8 +104,26 @@ func TestTiles(t *testing.T) {
 	}
 }
 
-func f32at(w words, i int) float64 {
-	return float64(math.Float32frombits(binary.LittleEndian.Uint32(w.payload[4*i:])))
+// reference sums up one element of a tile, and the sizes of its products.
+func (s *Set) reference(a, b []float64, rows, i, j int) (sum, size float64) {
+	step := int(s.Elem.Step())
+	for k := range len(a) / rows / step {
+		for h := range step {
+			p := a[(k*rows+i)*step+h] * b[(k*32+j)*step+h]
+			sum += p
+			size += math.Abs(p)
+		}
+	}
+	return sum, size
+}
+
+// sum returns a sum of a tile.
+func (s *Set) sum(w words, i int) float64 {
+	bits := binary.LittleEndian.Uint32(w.payload[4*i:])
+	if s.Elem == Int8 {
+		return float64(int32(bits))
+	}
+	return float64(math.Float32frombits(bits))
 }
 
 // TestTilesGiveEqualBits checks that a row's sums do not depend on the tile.
@@ -94,16 +131,16 @@ func TestTilesGiveEqualBits(t *testing.T) {
 	for _, s := range usable() {
 		r := rand.New(rand.NewPCG(5, 6))
 		const steps = 77
-		row, b := drawWords(r, s.Elem, steps), drawWords(r, s.Elem, 32*steps)
+		row, b := drawWords(r, s.Elem, steps, true), drawWords(r, s.Elem, 32*steps, false)
 		var first []byte
 		for rows := 1; rows <= int(s.MaxRows()); rows++ {
 			for at := range rows {
-				a := drawWords(r, s.Elem, rows*steps)
+				a := drawWords(r, s.Elem, rows*steps, true)
 				for k := range steps {
 					copy(a.payload[4*(k*rows+at):][:4], row.payload[4*k:])
 				}
 				c := newGuarded(r, 4*rows*32)
-				s.Rows[rows-1](steps, &a.payload[0], &b.payload[0], &c.payload[0], 32, false, nil)
+				s.Rows[rows-1](steps, &a.payload[0], &b.payload[0], &c.payload[0], 32, false, 0, 64)
 				got := c.payload[4*at*32:][:4*s.Columns]
 				if first == nil {
 					first = got
@@ -123,7 +160,7 @@ func TestTilesSpread(t *testing.T) {
 		r := rand.New(rand.NewPCG(7, 8))
 		for rows := 1; rows <= int(s.MaxRows()); rows++ {
 			const steps = 9
-			a, b := drawWords(r, s.Elem, rows*steps), drawWords(r, s.Elem, 32*steps)
+			a, b := drawWords(r, s.Elem, rows*steps, true), drawWords(r, s.Elem, 32*steps, false)
 			c := newGuarded(r, 4*rows*32)
 			for i := range b.payload { // ones, and one column of infinities
 				b.payload[i] = 0
@@ -139,7 +176,7 @@ func TestTilesSpread(t *testing.T) {
 				a.payload[i] = 0
 			}
 			binary.LittleEndian.PutUint32(a.payload, nans[s.Elem])
-			s.Rows[rows-1](steps, &a.payload[0], &b.payload[0], &c.payload[0], 32, false, nil)
+			s.Rows[rows-1](steps, &a.payload[0], &b.payload[0], &c.payload[0], 32, false, 0, 64)
 			for i := range rows {
 				for j := range int(s.Columns) {
 					got := float64(math.Float32frombits(binary.LittleEndian.Uint32(c.payload[4*(32*i+j):])))
@@ -169,7 +206,7 @@ func BenchmarkTile(b *testing.B) {
 				x, w, c := make([]byte, 4*steps*rows), make([]byte, 128*steps), make([]byte, 4*32*rows)
 				for b.Loop() {
 					for range 100 {
-						s.Rows[rows-1](steps, &x[0], &w[0], &c[0], 32, true, &w[0])
+						s.Rows[rows-1](steps, &x[0], &w[0], &c[0], 32, true, uintptr(unsafe.Pointer(&w[0])), 128)
 					}
 				}
 				ops := 2 * 100 * steps * rows * int(s.Columns*s.Elem.Step())

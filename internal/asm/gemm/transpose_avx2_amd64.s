@@ -107,7 +107,7 @@ tail:
 	JZ           done
 	VMOVD        AX, X0
 	VPBROADCASTD X0, Y0
-	VPCMPGTD     wordNumbers<>+0(SB), Y0, Y0
+	VPCMPGTD     transposeLanes<>+0(SB), Y0, Y0
 	MOVQ         DX, R8
 	VMASKMOVPS   (R8), Y0, Y1
 	LEAQ         (R8)(SI*1), R9
@@ -205,12 +205,12 @@ done:
 	VZEROUPPER
 	RET
 
-DATA wordNumbers<>+0(SB)/4, $0x00000000
-DATA wordNumbers<>+4(SB)/4, $0x00000001
-DATA wordNumbers<>+8(SB)/4, $0x00000002
-DATA wordNumbers<>+12(SB)/4, $0x00000003
-DATA wordNumbers<>+16(SB)/4, $0x00000004
-DATA wordNumbers<>+20(SB)/4, $0x00000005
-DATA wordNumbers<>+24(SB)/4, $0x00000006
-DATA wordNumbers<>+28(SB)/4, $0x00000007
-GLOBL wordNumbers<>(SB), RODATA|NOPTR, $32
+DATA transposeLanes<>+0(SB)/4, $0x00000000
+DATA transposeLanes<>+4(SB)/4, $0x00000001
+DATA transposeLanes<>+8(SB)/4, $0x00000002
+DATA transposeLanes<>+12(SB)/4, $0x00000003
+DATA transposeLanes<>+16(SB)/4, $0x00000004
+DATA transposeLanes<>+20(SB)/4, $0x00000005
+DATA transposeLanes<>+24(SB)/4, $0x00000006
+DATA transposeLanes<>+28(SB)/4, $0x00000007
+GLOBL transposeLanes<>(SB), RODATA|NOPTR, $32

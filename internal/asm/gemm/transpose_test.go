@@ -7,11 +7,13 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"goatb/internal/cpu"
 )
 
 // transposes lists the loops of all levels.
 func transposes() map[string]Transpose {
-	out := map[string]Transpose{}
+	out := map[string]Transpose{"go": BestTranspose(cpu.None)}
 	for _, s := range usable() {
 		out[s.Name] = s.Transpose
 	}

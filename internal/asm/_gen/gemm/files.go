@@ -7,9 +7,14 @@ import "goatb/internal/asm/gen/target"
 func Files() []target.File {
 	return []target.File{
 		{Package: "gemm", Name: "peak", Build: peak},
+		{Package: "gemm", Name: "read", Build: read},
 		{Package: "gemm", Name: "tile_f32_avx512", Build: tileF32AVX512},
 		{Package: "gemm", Name: "tile_f32_avx2", Build: tileF32AVX2},
+		{Package: "gemm", Name: "tile_bf16_avx512", Build: tileBF16AVX512},
+		{Package: "gemm", Name: "tile_i8_avx512", Build: tileI8AVX512},
 		{Package: "gemm", Name: "transpose_avx512", Build: transposeAVX512},
 		{Package: "gemm", Name: "transpose_avx2", Build: transposeAVX2},
+		{Package: "gemm", Name: "dequant_avx512", Build: dequantAVX512},
+		{Package: "gemm", Name: "dequant_avx2", Build: dequantAVX2},
 	}
 }

@@ -166,15 +166,15 @@ func transposeAVX2(c *build.Context) {
 	left := c.XMM()
 	c.VMOVD(t.words.As32(), left)
 	c.VPBROADCASTD(left, mask)
-	c.VPCMPGTD(wordNumbers(c), mask, mask)
+	c.VPCMPGTD(wordNumbers(c, "transposeLanes"), mask, mask)
 	t.storeSome(block(func(m operand.Mem, x reg.VecVirtual) { c.VMASKMOVPS(m, mask, x) }), store)
 	c.Label("done")
 	target.Return(c)
 }
 
 // wordNumbers is a table of the numbers 0 to 7.
-func wordNumbers(c *build.Context) operand.Mem {
-	table := c.StaticGlobal("wordNumbers")
+func wordNumbers(c *build.Context, name string) operand.Mem {
+	table := c.StaticGlobal(name)
 	c.DataAttributes(attr.RODATA | attr.NOPTR)
 	for i := range 8 {
 		c.AppendDatum(operand.U32(i))

@@ -35,6 +35,9 @@ func (f File) Write(root string) error {
 	if err := pass.Compile.Execute(file); err != nil {
 		return fmt.Errorf("%s/%s: %w", f.Package, f.Name, err)
 	}
+	if err := encode(file); err != nil {
+		return fmt.Errorf("%s/%s: %w", f.Package, f.Name, err)
+	}
 	cfg := printer.Config{Name: "internal/asm/_gen", Pkg: f.Package}
 	for ext, p := range map[string]printer.Printer{".s": printer.NewGoAsm(cfg), ".go": printer.NewStubs(cfg)} {
 		text, err := p.Print(file)

@@ -1,0 +1,143 @@
+package matmul
+
+import (
+	"math"
+
+	"goatb/internal/asm/gemm"
+	"goatb/kernel"
+	"goatb/tensor"
+)
+
+// Estimates of an engine on one core, in nanoseconds.
+const (
+	// nanosPerStep is the time of one step of a row in a tile: as many
+	// multiply-add instructions as a core begins in a cycle.
+	nanosPerStep = 0.4
+	// leastSteps is the number of rows below which a step of a tile takes no
+	// less time: its sums wait for each other.
+	leastSteps = 4
+	// nanosPerWord is the price of a word that is packed from memory where it
+	// lies along K, nanosPerOddWord that of any other.
+	nanosPerWord    = 0.12
+	nanosPerOddWord = 1.5
+	// nanosPerNearByte is the price of a byte of weights that stay in L2.
+	nanosPerNearByte = 0.015
+)
+
+const (
+	// maxSweepM bounds the rows of an item, so that packed rows of a chunk stay
+	// in L2; maxSweepN bounds its columns where sums are kept in scratch memory.
+	maxSweepM = 512
+	maxSweepN = 1024
+)
+
+// plan plans a product, or the partial sums of one.
+func (e *engine) plan(p *kernel.Problem, s *shape, split bool) plan {
+	var t plan
+	t.Batch, t.M, t.N, t.K = s.batch, s.m, s.n, s.k
+	t.X, t.W, t.OutBatch, t.OutRow = s.x, s.w, s.outBatch, s.outRow
+	t.Chunk = chunkOf(s.k)
+	t.Split, t.Rotate = split, split && p.Options.ShuffleK
+	t.DirectOut = split || p.Out[0].DType == tensor.Float32 && e.word != tensor.Int8 && p.In[Bias].Empty() && p.In[Acc].Empty()
+	e.cut(&t, p.Machine)
+	t.Items = t.Batch * t.TilesM * t.TilesN * t.chunks()
+	t.grid.Blocks = int(min(int64(t.grid.Blocks), t.Items))
+	e.book(&t, p.Machine)
+	return t
+}
+
+// cut chooses the tiles: of the ways to cut rows and columns that keep the cores
+// busy, the one whose slowest block is done first.
+func (e *engine) cut(t *plan, m kernel.Machine) {
+	others := t.Batch * t.chunks()
+	panels := ceilDiv(t.N, gemm.PanelColumns)
+	total := float64(others) * e.itemNanos(t, t.M, t.N, m)
+	most := min(panels*ceilDiv(t.M, e.set.MaxRows()), math.MaxInt32) * min(others, math.MaxInt32)
+	blocks := int64(kernel.BlocksFor(m, most, total))
+	best := math.Inf(1)
+	fit := l2(m) / 2 / (4 * e.words(min(t.Chunk, t.K)))
+	leastM := ceilDiv(t.M, max(2*e.set.MaxRows(), min(maxSweepM, fit)))
+	for cutM := leastM; ; cutM *= 2 {
+		tileM := ceilDiv(t.M, cutM)
+		leastN := int64(1)
+		if !t.DirectOut {
+			leastN = ceilDiv(t.N, maxSweepN)
+		}
+		cutN := min(max(leastN, ceilDiv(blocks, others*cutM)), panels)
+		tileN := ceilDiv(panels, cutN) * gemm.PanelColumns
+		tilesM, tilesN := ceilDiv(t.M, tileM), ceilDiv(t.N, tileN)
+		items := others * tilesM * tilesN
+		nanos := float64(ceilDiv(items, blocks)) * e.itemNanos(t, tileM, min(tileN, t.N), m)
+		if nanos < best {
+			best = nanos
+			t.TileM, t.TileN, t.TilesM, t.TilesN = tileM, tileN, tilesM, tilesN
+		}
+		if tileM <= e.set.MaxRows() || cutM >= 64*leastM {
+			break
+		}
+	}
+	t.SubM = t.TileM
+	t.nanos, t.grid.Blocks = best, int(blocks)
+}
+
+// itemNanos estimates an item of m rows and n columns.
+func (e *engine) itemNanos(t *plan, m, n int64, mach kernel.Machine) float64 {
+	words := float64(e.words(t.span()))
+	groups := ceilDiv(m, e.set.MaxRows())
+	steps := float64(max(m, leastSteps*groups)) * float64(ceilDiv(n, e.set.Columns))
+	perByte := nanosPerByte
+	if t.weightBatches()*t.N*t.K*t.W.DType.Size() <= l2(mach)/2 {
+		perByte = nanosPerNearByte
+	}
+	memory := float64(n) * float64(t.span()) * float64(t.W.DType.Size()) * perByte
+	nanos := max(words*steps*nanosPerStep, memory) + float64(m)*words*e.wordNanos(&t.X)
+	if !e.isPanels(&t.W) {
+		nanos += float64(n) * words * e.wordNanos(&t.W)
+	}
+	return nanos
+}
+
+// wordNanos estimates the packing of a word of a matrix.
+func (e *engine) wordNanos(m *matrix) float64 {
+	switch {
+	case e.inPlace(m):
+		return nanosPerWord
+	case e.step() == 1 && m.DType == tensor.Float32:
+		return 2 * nanosPerWord
+	case e.step() == 1:
+		return 4 * nanosPerWord
+	}
+	return nanosPerOddWord
+}
+
+// book chooses the span of K whose packed rows stay in L2, and sizes the buffers
+// of a block.
+func (e *engine) book(t *plan, m kernel.Machine) {
+	t.DirectX = t.M == 1 && e.inPlace(&t.X) && e.flip() == 0 && t.K%e.step() == 0
+	t.Span = t.span()
+	if fit := l2(m) / 4 / (4 * t.TileM); e.words(t.Span) > fit && !t.DirectX {
+		t.Span = max(fit*e.step()/t.Chunk, 1) * t.Chunk
+	}
+	t.ByPanel = t.Span >= t.span()
+	chunk, width := min(t.Chunk, t.K), e.set.Width
+	var w [numBufs]int64
+	if !t.DirectX {
+		w[bufX] = t.TileM*e.words(t.Span) + width
+	}
+	if !e.isPanels(&t.W) {
+		w[bufW] = gemm.PanelColumns * e.words(chunk)
+	}
+	if e.word == tensor.Float32 && !(e.inPlace(&t.X) && e.inPlace(&t.W)) {
+		w[bufTmp] = width * max(chunk, 4)
+	}
+	columns := int64(gemm.PanelColumns)
+	if !t.DirectOut && !t.ByPanel {
+		columns = roundUp(t.TileN, gemm.PanelColumns)
+	}
+	if e.word == tensor.Int8 {
+		w[bufPart] = t.excessColumns() + e.words(chunk)
+	}
+	w[bufAcc] = t.TileM * columns
+	w[bufColumn] = finisherRows * columns
+	t.setBuffers(w)
+}

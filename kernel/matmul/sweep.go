@@ -1,0 +1,141 @@
+package matmul
+
+import (
+	"goatb/device"
+	"goatb/internal/asm/gemm"
+	"goatb/kernel"
+	"goatb/tensor"
+)
+
+// sweeper computes the items of one block with an engine. It walks K in spans:
+// the rows of x of a span are packed once, and the panels of w pass by, each in
+// its chunks.
+type sweeper struct {
+	e    *engine
+	t    *tiling
+	x, w []byte
+	// rows holds packed rows of x, panel a packed part of w, acc sums, and tmp
+	// converted elements before they are packed.
+	rows, panel, acc []byte
+	tmp              []float32
+	excess           excess
+	// held tells which rows and which span of K rows holds.
+	held  place
+	words int64
+	out   []byte
+	f     finisher
+}
+
+func (e *engine) run(a *kernel.Args, block int, t *tiling, _ []int64) error {
+	bufs := carve(a, block, t)
+	s := sweeper{
+		e: e, t: t, x: a.Mem(X), w: a.Mem(W), held: place{b: -1}, out: a.Mem(Inputs),
+		rows: device.BytesOf(bufs[bufX]), panel: device.BytesOf(bufs[bufW]), acc: device.BytesOf(bufs[bufAcc]), tmp: bufs[bufTmp],
+		f: finisher{a: a, ep: &t.Ep, buf: bufs[bufColumn]},
+	}
+	if e.word == tensor.Int8 {
+		s.excess = newExcess(bufs[bufPart], t, e)
+	}
+	lo, hi := kernel.Share(t.Items, block, a.Blocks)
+	for i := range hi - lo {
+		p := t.place(t.order(lo, hi, i, block))
+		s.item(&p)
+	}
+	return nil
+}
+
+// item computes one item.
+func (s *sweeper) item(p *place) {
+	for from := p.k0; from < p.k1; from += s.t.Span {
+		to := min(from+s.t.Span, p.k1)
+		s.packRows(p, from, to)
+		for j := int64(0); j < p.n; j += gemm.PanelColumns {
+			for k := from; k < to; k += s.t.Chunk {
+				s.strips(p, j, from, k, min(k+s.t.Chunk, to), to)
+			}
+			if to == p.k1 && s.t.ByPanel {
+				s.finish(p, j, min(gemm.PanelColumns, p.n-j))
+			}
+		}
+	}
+	if !s.t.ByPanel {
+		s.finish(p, 0, p.n)
+	}
+}
+
+// strips multiplies the rows of an item with the elements [k, end) of the panel
+// of its column j; the packed rows begin at K from and the span ends at to.
+func (s *sweeper) strips(p *place, j, from, k, end, to int64) {
+	b, next := s.weights(p, j, from, k, end, to)
+	set, words, first := s.e.set, s.e.words(end-k), (k-from)/s.e.step()
+	groups := ceilDiv(p.m, set.MaxRows())
+	least, larger := p.m/groups, p.m%groups
+	if s.e.word == tensor.Int8 && !s.e.excessKnown(s.t) {
+		s.addExcess(j, b, words, k > p.k0)
+	}
+	pace := uintptr(4 * set.Columns / groups)
+	for h := int64(0); h < min(gemm.PanelColumns, p.n-j); h += set.Columns {
+		sums, stride := s.sums(p, j+h)
+		row := int64(0)
+		for g := range groups {
+			rows := least
+			if g < larger {
+				rows++
+			}
+			a := &s.rows[4*(row*s.words+first*rows)]
+			set.Rows[rows-1](int(words), a, &b[4*h], &sums[4*row*stride], int(stride), k > p.k0, next, pace)
+			row += rows
+			next += uintptr(words) * pace
+		}
+	}
+}
+
+// sums returns the memory of the sums of a strip from column j of an item on,
+// and the distance of its rows in elements.
+func (s *sweeper) sums(p *place, j int64) ([]byte, int64) {
+	t := s.t
+	switch {
+	case t.DirectOut && j+s.e.set.Columns <= p.n:
+		at, stride := t.output(p)
+		return s.out[4*(at+j):], stride
+	case t.DirectOut || t.ByPanel:
+		return s.acc[4*(j%gemm.PanelColumns):], gemm.PanelColumns
+	}
+	return s.acc[4*j:], roundUp(t.TileN, gemm.PanelColumns)
+}
+
+// output returns the output element where an item starts and the distance of
+// its rows.
+func (t *tiling) output(p *place) (at, stride int64) {
+	if t.Split {
+		return ((p.chunk*t.Batch+p.b)*t.M+p.i)*t.N + p.j, t.N
+	}
+	return t.element(p, 0), t.OutRow
+}
+
+// finish stores the sums of columns [j, j+n) of an item that are not in the
+// output yet.
+func (s *sweeper) finish(p *place, j, n int64) {
+	t := s.t
+	if s.e.word == tensor.Int8 {
+		s.finishInts(p, j, n)
+		return
+	}
+	if t.DirectOut {
+		whole := (j + n) / s.e.set.Columns * s.e.set.Columns
+		j, n = whole, j+n-whole
+		if n == 0 {
+			return
+		}
+	}
+	sums, stride := s.sums(p, j)
+	rows := device.View[float32](sums)
+	if t.Split {
+		copyRows(device.View[float32](s.out), t, p, j, n, rows, stride)
+		return
+	}
+	s.f.floatColumns(p.b, p.j+j, n)
+	for r := range p.m {
+		s.f.floats(t.element(p, r)+j, rows[r*stride:r*stride+n])
+	}
+}
