@@ -47,7 +47,11 @@ func (s *Stream) replay(t *task) (woke bool) {
 func (m *Model) refresh(moves, writes int, skipped bool) (err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	defer caughtCopy("write values for the execution", &err)
+	defer func() {
+		if v := recover(); v != nil {
+			err = status.Errorf(status.ErrRuntimeFail, "write values for the execution: %v", v)
+		}
+	}()
 	for _, move := range m.moves.pop(moves) {
 		m.table.refresh(&move)
 	}
@@ -159,7 +163,11 @@ func (l *lane) observe(e *entry, label *device.Label, start time.Time) {
 // observeKernel reports a kernel that is done.
 func (l *lane) observeKernel(e *entry, p *part, word uint64, start time.Time) {
 	if observe := l.m.dev.cfg.observe; observe != nil {
-		observe(Task{Stream: l.engine.id, Kind: taskNames[launchTask], Label: p.label, Start: start, End: time.Now(), Blocks: int(uint32(word))})
+		pending := word>>32 == 0 && e.sunk && (p.flag != nil || e.kind != device.SuperKernelTask)
+		observe(Task{
+			Stream: l.engine.id, Kind: taskNames[launchTask], Label: p.label, Start: start, End: time.Now(),
+			Blocks: int(uint32(word)), Pending: pending,
+		})
 	}
 }
 

@@ -73,7 +73,11 @@ func (p *preprocess) fresh(m *Model) {
 
 // gather shows the function its memory. Memory that is gone is an error.
 func (p *preprocess) gather() (err error) {
-	defer caughtCopy("read the memory of "+p.name, &err)
+	defer func() {
+		if v := recover(); v != nil {
+			err = status.Errorf(status.ErrRuntimeFail, "read the memory of %s: %v", p.name, v)
+		}
+	}()
 	for i := range p.inputs {
 		p.call.args.Inputs[i] = p.inputs[i].Bytes()
 	}
@@ -85,18 +89,15 @@ func (p *preprocess) gather() (err error) {
 
 // publish stores what the function has written.
 func (p *preprocess) publish() (err error) {
-	defer caughtCopy("write the memory of "+p.name, &err)
+	defer func() {
+		if v := recover(); v != nil {
+			err = status.Errorf(status.ErrRuntimeFail, "store what %s has written: %v", p.name, v)
+		}
+	}()
 	for i := range p.outputs {
 		copy(p.outputs[i].Bytes(), p.call.args.Outputs[i])
 	}
 	return nil
-}
-
-// caughtCopy turns a fault into an error. It is deferred directly.
-func caughtCopy(what string, err *error) {
-	if v := recover(); v != nil {
-		*err = status.Errorf(status.ErrRuntimeFail, "%s: %v", what, v)
-	}
 }
 
 // worker is the goroutine of a lane: an AI CPU core where the lane has

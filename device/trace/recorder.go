@@ -30,6 +30,10 @@ type Task struct {
 	Blocks int
 	// Skipped says that the task did not run because of an earlier error.
 	Skipped bool
+	// Pending says that the launch's tiling is computed on the device and had not
+	// reached its entry: it ran with the parameters that it was loaded with. Then
+	// a timeline shows device.BlocksPending in place of Blocks.
+	Pending bool
 }
 
 // Span is a piece of the host's work.

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sort"
 	"time"
+
+	"goatb/device"
 )
 
 // Rows: the host's, then those of the streams in order of their numbers, then
@@ -222,6 +224,8 @@ func (w *writer) name(pid, tid int, what, name string) {
 func (w *writer) task(p *part, t *Task) {
 	e := event{Name: t.Kind, Cat: t.Kind, PID: p.pid, TID: p.row(t), Args: map[string]any{}}
 	switch {
+	case t.Pending:
+		e.Args["blocks"] = fmt.Sprintf("0x%X", device.BlocksPending)
 	case t.Blocks > 0:
 		e.Args["blocks"] = t.Blocks
 	case t.Kind == "copy":
