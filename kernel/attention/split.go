@@ -66,12 +66,12 @@ func (a *Params) PartsDesc() tensor.Desc {
 // the cores have fewer items than even out, and a key head has parts for all of
 // them. What decides hangs on descriptors, so a plan stays while keys grow.
 //
-// Measured with BenchmarkForms on two cores, from four parts on two kernels
-// take 0.5 to 0.9 of one's time for a row of one head, of grouped heads (which
-// one kernel has to cut, so that it loads keys twice) and of three heads; with
-// two or three parts 0.6 to 1.3. Items that are one row each and as many as the
-// cores, or twice as many items, gain nothing. A few keys in a large cache pay
-// for the second kernel, about 2 microseconds.
+// Measured with BenchmarkForms on two cores, two kernels over four parts or more
+// take 0.5 to 0.92 of one kernel's time for a row of one head, of three heads,
+// and of grouped heads, which one kernel has to cut, so that it loads keys
+// twice; over two or three parts they take 0.6 to 1.3 of it. Items that are one
+// row each and as many as the cores, or twice as many items, gain nothing. A few
+// keys in a large cache pay for the second kernel, up to 2 microseconds.
 func Split(a Params, m kernel.Machine) bool {
 	const minParts = 4
 	n, cores := a.maxParts(), int64(max(m.Cores, 1))
