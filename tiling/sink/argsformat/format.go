@@ -52,17 +52,6 @@ func (it Item) appendRest(b []byte, s shape) []byte {
 	return b
 }
 
-// Index returns the first item of a kind at or behind `from`, -1 if there is
-// none. Items of sub nodes do not count.
-func (f Format) Index(k Kind, from int) int {
-	for i := from; i < len(f); i++ {
-		if f[i].AddrType() == k {
-			return i
-		}
-	}
-	return -1
-}
-
 // Last returns the last item of a kind, -1 if there is none. Items of sub nodes
 // do not count.
 func (f Format) Last(k Kind) int {

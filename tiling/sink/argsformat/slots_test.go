@@ -65,11 +65,8 @@ func TestFindingItems(t *testing.T) {
 	f, err := Parse("{i0}{ws0}{skn3ws1}{ws2*}{o0}")
 	require.NoError(t, err)
 	assert.Equal(t, 3, f.Last(Workspace))
-	assert.Equal(t, 1, f.Index(Workspace, 0))
-	assert.Equal(t, 3, f.Index(Workspace, 2))
 	assert.Equal(t, 2, f.Last(SuperKernelSubNode))
 	assert.Equal(t, -1, f.Last(Tiling))
-	assert.Equal(t, -1, f.Index(Input, 1))
 	assert.Equal(t, "{skn5i0}{skn5o0}", Format{f[0], f[4]}.In(5).String())
 	assert.Equal(t, "{tiling_context}{event_addr3*}{ws2*}", Format{Context(WholeContext), Event(3), LogWorkspace(2)}.String())
 }

@@ -66,13 +66,6 @@ func (a *Args) TensorAt(i int) (int64, error) {
 	return HeadBytes + int64(i)*SlotBytes + SlotTensorAt, nil
 }
 
-// DataAddressAt is where the address of the data of read input i lies: the word
-// that an execution refreshes.
-func (a *Args) DataAddressAt(i int) (int64, error) {
-	at, err := a.TensorAt(i)
-	return at + TensorDataAt, err
-}
-
 // Words are the values of the argument words.
 type Words struct {
 	Published
@@ -155,16 +148,6 @@ func (p *Published) part(it argsformat.Item) (Address, error) {
 		return 0, notLaunched(it)
 	}
 	return a, nil
-}
-
-// Address is the address that an item of a kernel's or update's arguments names.
-// Errors are ErrInternal: a context that is not there because its tiling task is
-// not, an unknown part, and any other item.
-func (p *Published) Address(it argsformat.Item) (Address, error) {
-	if it.Kind != argsformat.TilingContext {
-		return 0, status.Errorf(status.ErrInternal, "args format: item %q is no part of a tiling context", it)
-	}
-	return p.part(it)
 }
 
 func notLaunched(it argsformat.Item) error {

@@ -15,10 +15,8 @@
 //
 //	head 20 | a slot of 1392 for each input whose value is read | words of 8
 //
-// The tensors of read inputs lie there, since their data addresses change with
-// every execution: refreshing the one address word is enough, the context stays
-// as it is.
-//
 // An Address in these bytes names one of the windows of memory that the task
-// sees, and a place in it. All numbers are little-endian.
+// sees, and a place in it. A read input has a window of its own, whose memory
+// the device refreshes with every execution: neither context nor arguments
+// change. All numbers are little-endian.
 package image

@@ -1,7 +1,6 @@
 package image
 
 import (
-	"bytes"
 	"errors"
 	"math/rand/v2"
 	"slices"
@@ -50,8 +49,9 @@ func TestTilingFromBytes(t *testing.T) {
 	}
 }
 
-// An input that moved is read where it is now; the context stays as it is.
-func TestRefreshedAddress(t *testing.T) {
+// An input that moved is read where it is now; context and arguments stay as
+// they are.
+func TestMovedInput(t *testing.T) {
 	b := newBed(t, sums, problem(), false, nil)
 	f := functions(t)
 	b.setValues(values)
@@ -59,12 +59,7 @@ func TestRefreshedAddress(t *testing.T) {
 	_, before := b.result()
 	moved := block(16)
 	copy(device.View[int32](moved), []int32{100, 0, 0, 0})
-	b.mem.In = append(b.mem.In, moved)
-	var table IOTable
-	base, err := table.Add(7, b.args)
-	require.NoError(t, err)
-	require.Zero(t, base)
-	require.NoError(t, table.Refresh(b.mem.In[argsWindow], []Address{InputAt(len(b.mem.In)-1, 0), InputAt(valueWindow+1, 0)}))
+	b.mem.In[valueWindow] = moved
 	require.NoError(t, b.run(f))
 	_, after := b.result()
 	assert.Equal(t, before.Key-2+100, after.Key)
@@ -81,43 +76,6 @@ func TestSteadyTilingAllocatesNothing(t *testing.T) {
 			panic("tiling failed")
 		}
 	}))
-}
-
-// The tensors of one table never share a byte.
-func TestOneTableForAllSubNodes(t *testing.T) {
-	var table IOTable
-	var used []bool
-	for op := range int64(3) {
-		b := newBed(t, sums, problem(), op == 1, nil)
-		base, err := table.Add(op, b.args)
-		require.NoError(t, err)
-		assert.Zero(t, base%8)
-		used = append(used, make([]bool, int(table.Size)-len(used))...)
-		for i := base; i < base+b.args.Size(); i++ {
-			require.False(t, used[i])
-			used[i] = true
-		}
-	}
-	require.Len(t, table.Words, 6)
-	buf := make([]byte, table.Size)
-	addresses := make([]Address, 6)
-	for i := range addresses {
-		addresses[i] = InputAt(i, 8)
-	}
-	require.NoError(t, table.Refresh(buf, addresses))
-	for i, w := range table.Words {
-		assert.Equal(t, uint64(addresses[i]), le.Uint64(buf[w.At:]))
-		assert.Equal(t, int64(i/2), w.Op)
-		assert.Equal(t, i%2, w.Input)
-	}
-	before := bytes.Clone(buf)
-	addresses[5] = 0
-	err := table.Refresh(buf, addresses)
-	require.ErrorIs(t, err, status.ErrInvalidTensorAddr)
-	assert.ErrorContains(t, err, "input 1 of operation 2")
-	assert.ErrorIs(t, table.Refresh(buf[1:], addresses), status.ErrInternal)
-	assert.ErrorIs(t, table.Refresh(buf, addresses[1:]), status.ErrInternal)
-	assert.Equal(t, before, buf)
 }
 
 func TestWhatAFunctionSees(t *testing.T) {

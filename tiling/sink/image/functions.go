@@ -59,7 +59,9 @@ const entryName = "RunAicpuRpcSrvLaunch"
 
 // Entry is the function that the device starts for every tiling. Its input 0 is
 // the arguments of the task, and the addresses in them and in the context name
-// its other inputs and its outputs.
+// its other inputs and its outputs. Errors: ErrInvalidParam for arguments that
+// are missing, a nil operation type or context, and a type without function; else
+// those of the tiling function, with the operation's names.
 func (f *Functions) Entry() *device.Function {
 	return &device.Function{Name: entryName, Run: f.run}
 }
@@ -70,7 +72,7 @@ func (f *Functions) run(a *device.CPUArgs) error {
 	}
 	c := f.take()
 	c.scratch.mem = Memory{a.Inputs, a.Outputs}
-	err := f.Run(c, &c.scratch.mem, a.Inputs[0])
+	err := f.invoke(c, a.Inputs[0])
 	f.give(c)
 	return err
 }
@@ -96,12 +98,12 @@ func (f *Functions) give(c *Context) {
 	f.spare = append(f.spare, c)
 }
 
-// Run runs the tiling whose task has the arguments args, in memory m, with c as
-// storage. It checks the arguments, calls the function of the operation's type
+// invoke runs the tiling whose task has the arguments args, in the memory of
+// c.scratch. It checks the arguments, calls the function of the operation's type
 // and, when that succeeds, sets the flag of the arguments, where there is one, to
-// 1. Errors: ErrInvalidParam for arguments that are missing, a nil operation type
-// or context, and a type without function; else those of the function.
-func (f *Functions) Run(c *Context, m *Memory, args []byte) error {
+// 1.
+func (f *Functions) invoke(c *Context, args []byte) error {
+	m := &c.scratch.mem
 	w, err := readWords(args)
 	if err != nil {
 		return err

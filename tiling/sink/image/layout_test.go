@@ -33,9 +33,6 @@ func TestSizes(t *testing.T) {
 		at, err := args.TensorAt(i)
 		require.NoError(t, err)
 		assert.Equal(t, want, at, "absent inputs have no slot")
-		at, err = args.DataAddressAt(i)
-		require.NoError(t, err)
-		assert.Equal(t, want+640, at)
 	}
 	assert.Equal(t, int64(20+2*1392), args.WordsAt())
 	for _, i := range []int{-1, 2} {
@@ -248,27 +245,19 @@ func TestArgsErrors(t *testing.T) {
 		require.ErrorIs(t, err, status.ErrInternal)
 		assert.ErrorContains(t, err, want)
 	}
-	err := b.args.Encode(make([]byte, 8), data, &good)
-	assert.ErrorIs(t, err, status.ErrInternal)
-	err = b.args.Encode(make([]byte, b.args.Size()), data[:1], &good)
-	assert.ErrorContains(t, err, "2 inputs")
-}
-
-func TestPublishedAddresses(t *testing.T) {
-	p := Published{Type: 1, Context: 2, Key: 3, Data: 4, BlockDim: 5}
-	for part, want := range map[argsformat.Part]Address{argsformat.WholeContext: 2, argsformat.TilingKey: 3, argsformat.TilingData: 4, argsformat.BlockDim: 5} {
-		a, err := p.Address(argsformat.Context(part))
-		require.NoError(t, err)
-		assert.Equal(t, want, a)
-		_, err = (&Published{}).Address(argsformat.Context(part))
+	for _, part := range []argsformat.Part{argsformat.TilingKey, argsformat.TilingData, argsformat.BlockDim} {
+		err := encode("{"+argsformat.Context(part).String()+"}", func(w *Words) { w.Published = Published{} })
 		require.ErrorIs(t, err, status.ErrInternal)
 		assert.ErrorContains(t, err, "the tiling task has not been launched")
 	}
-	_, err := p.Address(argsformat.Context(7))
+	unknown := NewArgs(b.spec, argsformat.Format{argsformat.Context(7)}, false)
+	err := unknown.Encode(make([]byte, unknown.Size()), data, &good)
 	require.ErrorIs(t, err, status.ErrInternal)
-	assert.ErrorContains(t, err, "unknown part 7")
-	_, err = p.Address(argsformat.Item{Kind: argsformat.Tiling})
+	assert.ErrorContains(t, err, "unknown part 7 of a tiling context")
+	err = b.args.Encode(make([]byte, 8), data, &good)
 	assert.ErrorIs(t, err, status.ErrInternal)
+	err = b.args.Encode(make([]byte, b.args.Size()), data[:1], &good)
+	assert.ErrorContains(t, err, "2 inputs")
 }
 
 func TestMemory(t *testing.T) {

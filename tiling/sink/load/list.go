@@ -37,7 +37,7 @@ type loader struct {
 // is not registered (ErrInvalidParam), and those of package image and alloc.
 func List(name string, l *sink.List, ops map[int64]*Operation, fns *image.Functions, machine kernel.Machine, alloc func(int64) (device.Buffer, error)) (*Loaded, error) {
 	b := loader{
-		planner: planner{ops: ops, fns: fns, tiled: map[int64]*tiled{}, at: map[*image.IOTable]int64{}},
+		planner: planner{ops: ops, fns: fns, tiled: map[int64]*tiled{}},
 		list:    &device.TaskList{Name: name, Streams: l.Streams, Events: l.Events},
 		entry:   fns.Entry(), kernels: map[int64]int{},
 	}
@@ -66,7 +66,7 @@ func (b *loader) image(out *Loaded, machine kernel.Machine, alloc func(int64) (d
 	mem := make([]byte, b.size)
 	image.PutPlatform(mem, machine)
 	for _, id := range b.order {
-		if err := b.tiled[id].encode(mem, b.at); err != nil {
+		if err := b.tiled[id].encode(mem); err != nil {
 			return b.place(&sink.Task{Op: id}, err)
 		}
 	}
@@ -128,7 +128,7 @@ func (b *loader) preprocess(t *sink.Task) *device.Preprocess {
 	x := b.tiled[tilingOf(t)]
 	p := &device.Preprocess{
 		Function: b.entry, Engine: device.AICPU, Deadline: x.op.Deadline,
-		Inputs:  append([]device.Address{b.absolute(b.at[x.table]+x.argsAt, x.args.Size()), b.absolute(0, image.PlatformBytes)}, x.op.Values...),
+		Inputs:  append([]device.Address{b.absolute(x.argsAt, x.args.Size()), b.absolute(0, image.PlatformBytes)}, x.op.Values...),
 		Outputs: []device.Address{b.absolute(x.context, x.layout.Size)},
 	}
 	if t.Engine == sink.CustomAICPU {

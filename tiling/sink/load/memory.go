@@ -21,12 +21,11 @@ const (
 
 // tiled is a sunk operation with its places in the list's memory.
 type tiled struct {
-	op      *Sunk
-	layout  *image.Layout
-	args    *image.Args
-	context int64 // where the context begins
-	table   *image.IOTable
-	argsAt  int64 // where the arguments begin among those of the table
+	op     *Sunk
+	layout *image.Layout
+	args   *image.Args
+	// context and argsAt are where context and arguments begin.
+	context, argsAt int64
 }
 
 // planner gives memory to the tilings of a list.
@@ -36,14 +35,10 @@ type planner struct {
 	tiled map[int64]*tiled
 	// order lists the keys of tiled in the order of their tasks.
 	order []int64
-	// tables holds one buffer of arguments for each operation or super kernel, in
-	// order; at is where each begins.
-	tables []*image.IOTable
-	at     map[*image.IOTable]int64
-	size   int64
+	size  int64
 }
 
-// align of contexts and of the argument buffers.
+// memoryAlign is the alignment of contexts and arguments.
 const memoryAlign = 512
 
 func (p *planner) take(size int64) int64 {
@@ -52,28 +47,15 @@ func (p *planner) take(size int64) int64 {
 	return at
 }
 
-// plan lays out contexts and arguments of all tiling tasks. Those of the sub
-// nodes of one super kernel share a table.
+// plan lays out contexts and arguments of all tiling tasks.
 func (p *planner) plan(l *sink.List) error {
 	p.take(image.PlatformBytes)
-	byOp := map[int64]*image.IOTable{}
 	for i := range l.Tasks {
-		t := &l.Tasks[i]
-		if t.Kind != sink.PreprocessTask {
-			continue
+		if t := &l.Tasks[i]; t.Kind == sink.PreprocessTask {
+			if err := p.tiling(t); err != nil {
+				return p.place(t, err)
+			}
 		}
-		table := byOp[t.Op]
-		if table == nil {
-			table = &image.IOTable{}
-			byOp[t.Op] = table
-			p.tables = append(p.tables, table)
-		}
-		if err := p.tiling(t, table); err != nil {
-			return p.place(t, err)
-		}
-	}
-	for _, table := range p.tables {
-		p.at[table] = p.take(table.Size)
 	}
 	return nil
 }
@@ -87,7 +69,7 @@ func tilingOf(t *sink.Task) int64 {
 }
 
 // tiling lays out what one tiling task needs.
-func (p *planner) tiling(t *sink.Task, table *image.IOTable) error {
+func (p *planner) tiling(t *sink.Task) error {
 	id := tilingOf(t)
 	o := p.ops[id]
 	if o == nil || o.Sunk == nil {
@@ -100,17 +82,14 @@ func (p *planner) tiling(t *sink.Task, table *image.IOTable) error {
 	if err != nil {
 		return err
 	}
-	x := &tiled{op: o.Sunk, args: image.NewArgs(o.Sunk.Spec, f, t.Engine == sink.CustomAICPU), table: table}
+	x := &tiled{op: o.Sunk, args: image.NewArgs(o.Sunk.Spec, f, t.Engine == sink.CustomAICPU)}
 	if x.layout, err = image.NewLayout(o.Sunk.Spec); err != nil {
 		return err
 	}
 	if err := o.Sunk.check(x.layout); err != nil {
 		return err
 	}
-	x.context = p.take(x.layout.Size)
-	if x.argsAt, err = table.Add(id, x.args); err != nil {
-		return err
-	}
+	x.context, x.argsAt = p.take(x.layout.Size), p.take(x.args.Size())
 	p.tiled[id], p.order = x, append(p.order, id)
 	return nil
 }
@@ -125,7 +104,7 @@ func (p *planner) place(t *sink.Task, err error) error {
 }
 
 // encode writes context and arguments of a tiling to the list's memory.
-func (x *tiled) encode(mem []byte, tables map[*image.IOTable]int64) error {
+func (x *tiled) encode(mem []byte) error {
 	base := image.OutputAt(contextWindow, 0)
 	var read, data []image.Address
 	for i := range x.args.Read {
@@ -144,6 +123,5 @@ func (x *tiled) encode(mem []byte, tables map[*image.IOTable]int64) error {
 	if n := x.op.Log.Bytes(); n > 0 {
 		w.Log, w.LogBytes = image.OutputAt(logWindow, 0), n
 	}
-	at := tables[x.table] + x.argsAt
-	return x.args.Encode(mem[at:at+x.args.Size()], data, &w)
+	return x.args.Encode(mem[x.argsAt:x.argsAt+x.args.Size()], data, &w)
 }
