@@ -29,6 +29,12 @@ func TestReadCSV(t *testing.T) {
 		{"no rows", "id,lower,upper,size\n", Table{}},
 		{"negative and empty lifetimes, empty size", "id,lower,upper,size\na,-7,-3,2\nb,4,4,9\nc,0,1,0\n",
 			Table{IDs: []string{a, b, "c"}, Items: []Item{{Size: 2, First: -7, Last: -4}, {Size: 9, First: 4, Last: 3}, {Size: 0, First: 0, Last: 0}}}},
+		{"alignments", "id,lower,upper,size,alignment\na,0,3,2,64\nb,1,2,5,\n",
+			Table{IDs: []string{a, b}, Items: []Item{{Size: 2, First: 0, Last: 2, Align: 64}, two[1]}}},
+		{"fixed items", "id,lower,upper,size,offset,fixed,align\na,0,3,2,8,1,4\nb,1,2,5,0,0\n",
+			Table{IDs: []string{a, b}, Items: []Item{{Size: 2, First: 0, Last: 2, Fixed: true, Offset: 8, Align: 4}, two[1]}, Offsets: []int64{8, 0}}},
+		{"largest numbers", "id,lower,upper,size\na,-2305843009213693952,2305843009213693952,9223372036854775807\n",
+			Table{IDs: []string{a}, Items: []Item{{Size: 1<<63 - 1, First: -MaxNode, Last: MaxNode - 1}}}},
 		{"quoted id", "id,lower,upper,size\n\"x, \"\"y\"\"\",0,1,1\n", Table{IDs: []string{`x, "y"`}, Items: []Item{{Size: 1}}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -42,6 +48,11 @@ func TestReadCSV(t *testing.T) {
 				assert.ElementsMatch(t, c.want.Offsets, got.Offsets)
 			}
 			var p Planner
+			if c.name == "largest numbers" {
+				_, err := p.Plan(got.Items, Options{Solver: Optimal, Align: 1})
+				require.ErrorIs(t, err, status.ErrOutOfDeviceMemory)
+				return
+			}
 			mustPlan(t, &p, got.Items, Options{Solver: Optimal, Align: 1})
 		})
 	}
@@ -64,6 +75,13 @@ func TestReadCSVRefuses(t *testing.T) {
 		{"backwards", header + "a,5,4,2\n", []string{"line 2", "got 5 and 4"}},
 		{"negative size", header + "a,0,3,-2\n", []string{"line 2", "got -2"}},
 		{"lifetime too far", header + "a,0,9223372036854775807,2\n", []string{"line 2", "2^61"}},
+		{"column twice", "id,lower,upper,size,Lower\na,0,3,2,1\n", []string{"line 1", "want one column lower, got another as column 5"}},
+		{"alignment twice", "id,lower,upper,size,align,alignment\n", []string{"line 1", "want one column alignment"}},
+		{"odd alignment", "id,lower,upper,size,align\na,0,3,2,24\n", []string{"line 2", "power of two", "got 24"}},
+		{"negative alignment", "id,lower,upper,size,align\na,0,3,2,-8\n", []string{"line 2", "got -8"}},
+		{"huge alignment", "id,lower,upper,size,align\na,0,3,2,4294967296\n", []string{"line 2", "at most 1073741824"}},
+		{"fixed nowhere", header[:len(header)-1] + ",fixed\na,0,3,2,,1\n", []string{"line 2", "want an offset for a fixed item"}},
+		{"fixed somehow", header[:len(header)-1] + ",fixed\na,0,3,2,8,yes\nb,0,3,2,8,2\n", []string{"line 2", `fixed: want an integer, got "yes"`, "line 3", "fixed: want 0 or 1, got 2"}},
 		{"bad offset", header + "a,0,3,2,none\n", []string{"line 2", `offset: want an integer, got "none"`}},
 		{"bare quote", header + "a\"b,0,3,2\n", []string{"line 2"}},
 		{"several", header + "\na,5,4,2\nb,0,1,1\n\nc,z,q,1\n", []string{"line 3", "line 6", `lower: want an integer, got "z"`, `upper: want an integer, got "q"`}},
@@ -93,6 +111,14 @@ func TestWriteCSV(t *testing.T) {
 	table.Offsets = []int64{8, 0}
 	assert.Equal(t, table, back)
 
+	table.Items[0].Align, table.Items[1].Fixed = 8, true
+	out.Reset()
+	require.NoError(t, WriteCSV(&out, table, []int64{8, 0}))
+	assert.Equal(t, "id,lower,upper,size,offset,align,fixed\na,-4,3,2,8,8,0\n\"x,y\",3,3,5,0,0,1\n", out.String())
+	back, err = ReadCSV(strings.NewReader(out.String()))
+	require.NoError(t, err)
+	assert.Equal(t, table, back)
+
 	require.ErrorIs(t, WriteCSV(&out, table, []int64{8}), status.ErrInvalidParam)
 	require.ErrorIs(t, WriteCSV(&out, Table{Items: table.Items}, []int64{8, 0}), status.ErrInvalidParam)
 	assert.ErrorIs(t, WriteCSV(failingWriter{}, table, []int64{8, 0}), errDisk)
@@ -107,6 +133,7 @@ func (failingWriter) Write([]byte) (int, error) { return 0, errDisk }
 func FuzzReadCSV(f *testing.F) {
 	f.Add("id,lower,upper,size\na,0,3,2\n")
 	f.Add("id,lower,upper,size,offset\na,-5,3,2,0\nb,1,1,7,x\n")
+	f.Add("id,lower,upper,size,offset,align,fixed\na,-5,3,2,64,64,1\nb,1,1,7,,,\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		table, err := ReadCSV(strings.NewReader(text))
 		if err != nil {
@@ -114,7 +141,11 @@ func FuzzReadCSV(f *testing.F) {
 			return
 		}
 		var out strings.Builder
-		require.NoError(t, WriteCSV(&out, table, make([]int64, len(table.Items))))
+		offsets := make([]int64, len(table.Items))
+		for i := range offsets {
+			offsets[i] = table.Items[i].Offset
+		}
+		require.NoError(t, WriteCSV(&out, table, offsets))
 		back, err := ReadCSV(strings.NewReader(out.String()))
 		require.NoError(t, err, out.String())
 		require.Equal(t, table.Items, back.Items)
