@@ -157,6 +157,13 @@ func forms() map[string]func(t testing.TB) *graph {
 		"update": func(t testing.TB) *graph { return newGraph(t, sink.AllKernelTask) },
 		"vector": func(t testing.TB) *graph { return newGraph(t, sink.VectorAllKernelTask) },
 		"ffts":   func(t testing.TB) *graph { return newGraph(t, sink.FFTSPlusTask) },
+		"custom": func(t testing.TB) *graph {
+			g := newGraph(t, sink.AllKernelTask)
+			g.captured.Ops[1].Custom = true
+			g.captured.Workspaces[1] = []sink.Workspace{{Size: 64}, {Size: 64, Log: true}}
+			g.ops[2].Sunk.Log = device.Address{Type: device.WorkspaceMemory, Off: 128, Size: 64}
+			return g
+		},
 		"super kernel": func(t testing.TB) *graph {
 			g := newGraph(t, sink.KernelTask)
 			for i := 1; i <= 2; i++ {
