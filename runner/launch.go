@@ -16,7 +16,7 @@ func (r *Runner) Execute(in, out []device.Tensor, workspace device.Buffer, value
 	if err := r.begin(in, out, workspace, values); err != nil {
 		return err
 	}
-	if !r.policy.Ahead() {
+	if r.policy.Group() > 0 {
 		return r.finish(r.enqueueSteps(true))
 	}
 	if err := r.moveAll(); err != nil {
@@ -71,6 +71,7 @@ func (r *Runner) begin(in, out []device.Tensor, workspace device.Buffer, values 
 	r.refreshHost(in)
 	e, j := r.env, &r.job
 	r.policy, r.forked = e.Policy, false
+	r.held, r.moved = held{}, 0
 	if r.plan.bytes == 0 {
 		r.policy = tiling.KernelFollow{} // nothing to move: an event needs no block of a ring
 	}
@@ -85,15 +86,37 @@ func (r *Runner) begin(in, out []device.Tensor, workspace device.Buffer, values 
 
 // moveAll moves every tiling before the first kernel is enqueued.
 func (r *Runner) moveAll() error {
-	for k := range r.launches {
+	if err := r.moveGroup(0, len(r.launches)); err != nil {
+		return err
+	}
+	return r.policy.Flush(&r.job)
+}
+
+// moveGroup moves the tilings of kernels from to to-1. One that has to be looked
+// up or computed first keeps no launch waiting.
+func (r *Runner) moveGroup(from, to int) error {
+	first, last := -1, -1
+	for k := from; k < to; k++ {
 		if r.skip[k] {
 			continue
+		}
+		if last = k; first < 0 {
+			first = k
+		}
+		if r.current[k] == nil {
+			if err := r.launchHeld(); err != nil {
+				return err
+			}
 		}
 		if err := r.policy.Move(&r.job, k); err != nil {
 			return err
 		}
 	}
-	return r.policy.Flush(&r.job)
+	r.moved = to
+	if first < 0 {
+		return nil
+	}
+	return r.policy.Send(&r.job, first, last+1)
 }
 
 // finish joins the streams and closes the job, or undoes it on an error.
@@ -116,8 +139,8 @@ func (r *Runner) finish(err error) error {
 	return nil
 }
 
-// enqueueSteps enqueues every node in order; with move, the tiling of each
-// kernel is moved right before it.
+// enqueueSteps enqueues every node in order; with move, the tilings of each group
+// of kernels are moved right before the first of them.
 func (r *Runner) enqueueSteps(move bool) error {
 	r.job.Started = true
 	if err := r.policy.Start(&r.job); err != nil {
@@ -127,7 +150,6 @@ func (r *Runner) enqueueSteps(move bool) error {
 		return err
 	}
 	e := r.env
-	r.held = held{}
 	r.together = !r.policy.Fences() && e.Host == nil && !e.SyncKernel && e.Overflow == nil && !(e.CompareTiling && r.policy.UsesRings())
 	for i := range r.plan.steps {
 		s := &r.plan.steps[i]
@@ -169,8 +191,8 @@ func (r *Runner) enqueueKernel(k int, move bool) error {
 		r.tally.skipped++
 		return nil
 	}
-	if move {
-		if err := r.move(k); err != nil {
+	if move && k >= r.moved {
+		if err := r.moveGroup(k, min(k+r.policy.Group(), len(r.launches))); err != nil {
 			return err
 		}
 	}
@@ -205,17 +227,6 @@ func (r *Runner) enqueueKernel(k int, move bool) error {
 		return r.scanOverflow(k, stream)
 	}
 	return nil
-}
-
-// move moves the tiling of kernel k. One that has to be looked up or computed
-// first keeps no launch waiting.
-func (r *Runner) move(k int) error {
-	if r.current[k] == nil {
-		if err := r.launchHeld(); err != nil {
-			return err
-		}
-	}
-	return r.policy.Move(&r.job, k)
 }
 
 func (r *Runner) enqueueOther(i int, n *kernelgraph.Node) error {

@@ -39,6 +39,8 @@ type Runner struct {
 	current []*tilingcache.Entry
 	skip    []bool
 	held    held
+	// moved is the number of kernels whose tilings are on their way.
+	moved int
 	// together says that the launch at hand may hold kernels back to launch
 	// them together.
 	together bool

@@ -14,8 +14,8 @@ func (KernelFollow) UsesRings() bool { return false }
 // UsesCopyStream is false.
 func (KernelFollow) UsesCopyStream() bool { return false }
 
-// Ahead is false: tiling and launching alternate.
-func (KernelFollow) Ahead() bool { return false }
+// Group is 1: tiling and launching alternate.
+func (KernelFollow) Group() int { return 1 }
 
 // Fences is false: a launch carries what it needs.
 func (KernelFollow) Fences() bool { return false }
@@ -34,6 +34,9 @@ func (KernelFollow) Move(j *Job, k int) error {
 	j.Moved += int64(len(b))
 	return nil
 }
+
+// Send has nothing to send: the tiling is in the launch.
+func (KernelFollow) Send(*Job, int, int) error { return nil }
 
 // Flush has nothing to give back.
 func (KernelFollow) Flush(*Job) error { return nil }

@@ -7,12 +7,16 @@ import (
 )
 
 // MultiStream copies tilings on a stream of their own that runs ahead of the
-// kernels: it records an event after each copy and each kernel waits for its
-// copy's event.
+// kernels: one copy for a group of kernels, an event after each copy, and the
+// first kernel of a group waits for it on its stream.
 type MultiStream struct{}
 
 // CopyEvents is the number of events that order copies before kernels.
 const CopyEvents = 10
+
+// CopyGroup is the number of kernels whose tilings travel in one copy: a copy, its
+// event and the wait cost the host more than the tilings of several kernels.
+const CopyGroup = 16
 
 // Name returns "multi-stream".
 func (MultiStream) Name() string { return "multi-stream" }
@@ -23,37 +27,43 @@ func (MultiStream) UsesRings() bool { return true }
 // UsesCopyStream is true.
 func (MultiStream) UsesCopyStream() bool { return true }
 
-// Ahead is false: the copy of kernel k+1 is enqueued while kernel k runs.
-func (MultiStream) Ahead() bool { return false }
+// Group is CopyGroup: the copy for a group is enqueued while the device runs the
+// one before.
+func (MultiStream) Group() int { return CopyGroup }
 
-// Fences is true: each kernel waits for its copy.
+// Fences is true: kernels wait for their copies.
 func (MultiStream) Fences() bool { return true }
 
 // Begin takes a host and a device block.
 func (MultiStream) Begin(j *Job) error {
-	if len(j.pending) != len(j.Slots) {
-		j.pending = make([]device.Event, len(j.Slots))
+	if len(j.pending) != len(j.Slots) || len(j.waited) != len(j.Streams) {
+		j.pending, j.waited = make([]int, len(j.Slots)), make([]int, len(j.Streams))
 	}
 	clear(j.pending)
-	j.lastCopy = nil
+	clear(j.waited)
+	j.copied = j.copied[:0]
 	return j.takeBlocks()
 }
 
-// Move copies the tiling of kernel k on the copy stream and records its event.
-func (MultiStream) Move(j *Job, k int) error {
-	if err := j.stage(k); err != nil {
-		return err
-	}
-	s := &j.Slots[k]
-	j.Moved += s.Size
-	if err := j.Copy.Copy(j.dev.Buffer().At(s.Offset, s.Size), j.host.Buffer().At(s.Offset, s.Size)); err != nil {
+// Move puts the tiling of kernel k into the host block.
+func (MultiStream) Move(j *Job, k int) error { return j.stage(k) }
+
+// Send copies a group's tilings on the copy stream and records an event.
+func (MultiStream) Send(j *Job, from, to int) error {
+	at, last := j.Slots[from].Offset, &j.Slots[to-1]
+	size := last.Offset + last.Size - at
+	j.Moved += size
+	if err := j.Copy.Copy(j.dev.Buffer().At(at, size), j.host.Buffer().At(at, size)); err != nil {
 		return err
 	}
 	e := j.Events.Next()
 	if err := j.Copy.Record(e); err != nil {
 		return err
 	}
-	j.pending[k], j.lastCopy = e, e
+	j.copied = append(j.copied, e)
+	for k := from; k < to; k++ {
+		j.pending[k] = len(j.copied)
+	}
 	return nil
 }
 
@@ -63,10 +73,16 @@ func (MultiStream) Flush(j *Job) error { return j.releaseHost(j.Copy) }
 // Start has nothing to do.
 func (MultiStream) Start(*Job) error { return nil }
 
-// Before lets kernel k wait for its copy. A record made since then on the same
-// event is a later copy's, so waiting for it is waiting for this one too.
+// Before lets the stream of kernel k wait for the copy, unless it does so already.
+// A record made since then on the same event is a later copy's, so waiting for it
+// is waiting for this one too.
 func (MultiStream) Before(j *Job, k int) error {
-	return j.Streams[j.Slots[k].Stream].Wait(j.pending[k])
+	stream, n := j.Slots[k].Stream, j.pending[k]
+	if j.waited[stream] >= n {
+		return nil
+	}
+	j.waited[stream] = n
+	return j.Streams[stream].Wait(j.copied[n-1])
 }
 
 // End gives the device block back after the kernels.
@@ -82,15 +98,23 @@ func (MultiStream) Abort(j *Job) {
 		return
 	}
 	if !j.Started {
-		if j.lastCopy != nil {
-			_ = j.lastCopy.Synchronize(context.Background()) // fails on a closed device, which does no work
+		if e := j.lastCopy(); e != nil {
+			_ = e.Synchronize(context.Background()) // fails on a closed device, which does no work
 		}
 		j.returnBlocks()
 		return
 	}
 	main := j.Streams[j.Main]
-	if j.lastCopy != nil {
-		_ = main.Wait(j.lastCopy) // fails on a closed stream, which has no work
+	if e := j.lastCopy(); e != nil {
+		_ = main.Wait(e) // fails on a closed stream, which has no work
 	}
 	j.abort(j.Copy, main)
+}
+
+// lastCopy returns the event of the latest copy, nil before the first.
+func (j *Job) lastCopy() device.Event {
+	if n := len(j.copied); n > 0 {
+		return j.copied[n-1]
+	}
+	return nil
 }

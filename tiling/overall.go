@@ -13,8 +13,8 @@ func (Overall) UsesRings() bool { return true }
 // UsesCopyStream is false: the copy goes to the execute stream.
 func (Overall) UsesCopyStream() bool { return false }
 
-// Ahead is true: one copy carries all tilings.
-func (Overall) Ahead() bool { return true }
+// Group is 0: one copy carries all tilings.
+func (Overall) Group() int { return 0 }
 
 // Fences is false: Start orders all kernels.
 func (Overall) Fences() bool { return false }
@@ -24,6 +24,9 @@ func (Overall) Begin(j *Job) error { return j.takeBlocks() }
 
 // Move puts the tiling of kernel k into the host block.
 func (Overall) Move(j *Job, k int) error { return j.stage(k) }
+
+// Send has nothing to send: the copy comes with Start.
+func (Overall) Send(*Job, int, int) error { return nil }
 
 // Flush has nothing to give back: the copy comes with Start.
 func (Overall) Flush(*Job) error { return nil }

@@ -17,17 +17,22 @@ type Policy interface {
 	UsesRings() bool
 	// UsesCopyStream says that a launch needs Job.Copy.
 	UsesCopyStream() bool
-	// Ahead says that every tiling is moved before the first kernel starts.
-	Ahead() bool
+	// Group is the number of kernels whose tilings are moved before the first of
+	// them is enqueued; 0 stands for all of a launch.
+	Group() int
 	// Fences says that Before enqueues work on the kernel's stream, so that the
 	// kernels are launched one by one.
 	Fences() bool
 	// Begin opens a launch: it takes what the launch needs from the rings.
 	Begin(j *Job) error
-	// Move computes the tiling of kernel k and sends it on its way. It does
-	// not touch the execute streams.
+	// Move computes the tiling of kernel k. It does not touch the execute
+	// streams.
 	Move(j *Job, k int) error
-	// Flush comes after the last Move: what only the first half needs goes
+	// Send comes after the Moves of a group and sends their tilings on their way:
+	// those of kernels from to to-1, the first and the last of which were moved.
+	// It does not touch the execute streams.
+	Send(j *Job, from, to int) error
+	// Flush comes after the last Send: what only the first half needs goes
 	// back.
 	Flush(j *Job) error
 	// Start comes before the first kernel is enqueued.
@@ -83,10 +88,11 @@ type Job struct {
 
 	host, dev       mempool.Block
 	hostOut, devOut bool
-	// pending holds the copy event of each kernel and lastCopy the latest of
-	// them, for multi-stream.
-	pending  []device.Event
-	lastCopy device.Event
+	// For multi-stream: pending is the copy that each kernel waits for, by its
+	// number from 1 on, waited the latest copy that each stream waits for, and
+	// copied the events of copies, the latest last.
+	pending, waited []int
+	copied          []device.Event
 }
 
 // setLaunch puts the launch shape of kernel k into its launch.

@@ -55,15 +55,19 @@ func TestByName(t *testing.T) {
 }
 
 func TestWhatPoliciesUse(t *testing.T) {
-	type needs struct{ rings, copyStream, ahead, fences bool }
+	type needs struct {
+		rings, copyStream bool
+		group             int
+		fences            bool
+	}
 	got := map[string]needs{}
 	for _, p := range tiling.Policies() {
-		got[p.Name()] = needs{p.UsesRings(), p.UsesCopyStream(), p.Ahead(), p.Fences()}
+		got[p.Name()] = needs{p.UsesRings(), p.UsesCopyStream(), p.Group(), p.Fences()}
 	}
 	assert.Equal(t, map[string]needs{
-		"kernel-follow": {false, false, false, false},
-		"overall":       {true, false, true, false},
-		"multi-stream":  {true, true, false, true},
+		"kernel-follow": {false, false, 1, false},
+		"overall":       {true, false, 0, false},
+		"multi-stream":  {true, true, tiling.CopyGroup, true},
 	}, got)
 }
 

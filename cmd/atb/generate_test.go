@@ -327,7 +327,7 @@ func TestGenerateTrace(t *testing.T) {
 		} {
 			require.Equal(t, n, count[fmt.Sprintf("%d %s", pid, what)], "%s of %s", what, x.Policy)
 		}
-		copies := map[string]int64{"kernel-follow": 0, "overall": 4 * 8, "multi-stream": 4 * x.KernelsPerStep}[x.Policy]
+		copies := map[string]int64{"kernel-follow": 0, "overall": 4 * 8, "multi-stream": 4 * 8}[x.Policy]
 		for _, what := range []string{"host s enqueue", "stream f enqueue"} {
 			require.Equal(t, 4*x.KernelsPerStep+copies, count[fmt.Sprintf("%d %s", pid, what)], "%s of %s", what, x.Policy)
 		}

@@ -104,7 +104,7 @@ func severalStreams(b *bed) {
 }
 
 func manyKernels(b *bed) {
-	many := make([]int, 40)
+	many := make([]int, 120)
 	for i := range many {
 		many[i] = 64
 	}
@@ -284,7 +284,7 @@ func secondHalf(b *bed) {
 func abortAnywhere(b *bed) {
 	o := b.newOp(sizes)
 	for _, split := range []bool{false, true} {
-		for steps := range 2 + 3*len(sizes) + 4 {
+		for steps := range 2 + 3*len(sizes) + 6 {
 			o.bind(steps)
 			o.partly(steps, split)
 			b.policy.Abort(&o.job)
@@ -306,19 +306,26 @@ func (o *op) partly(steps int, split bool) {
 	move := func(k int) func() error { return func() error { return p.Move(j, k) } }
 	enqueue := func(k int) func() error { return func() error { return o.enqueue(k) } }
 	flush := func() error { return p.Flush(j) }
-	if split || p.Ahead() {
-		for k := range o.sizes {
-			script = append(script, move(k))
-		}
-		script = append(script, flush, o.start)
-		for k := range o.sizes {
-			script = append(script, enqueue(k))
-		}
+	group := p.Group()
+	if split || group == 0 {
+		group = len(o.sizes)
 	} else {
 		script = append(script, o.start)
-		for k := range o.sizes {
-			script = append(script, move(k), enqueue(k))
+	}
+	for from := 0; from < len(o.sizes); from += group {
+		to := min(from+group, len(o.sizes))
+		for k := from; k < to; k++ {
+			script = append(script, move(k))
 		}
+		script = append(script, func() error { return p.Send(j, from, to) })
+		if split || p.Group() == 0 {
+			script = append(script, flush, o.start)
+		}
+		for k := from; k < to; k++ {
+			script = append(script, enqueue(k))
+		}
+	}
+	if !split && p.Group() > 0 {
 		script = append(script, flush)
 	}
 	script = append(script, o.end)

@@ -141,14 +141,31 @@ func (o *op) firstHalf() error {
 	if err := p.Begin(j); err != nil {
 		return err
 	}
-	for k := range o.sizes {
-		if !o.skip[k] {
-			if err := p.Move(j, k); err != nil {
-				return err
-			}
-		}
+	if err := o.move(0, len(o.sizes)); err != nil {
+		return err
 	}
 	return p.Flush(j)
+}
+
+// move moves the tilings of kernels from to to-1 and sends them.
+func (o *op) move(from, to int) error {
+	p, j := o.b.policy, &o.job
+	first, last := -1, -1
+	for k := from; k < to; k++ {
+		if o.skip[k] {
+			continue
+		}
+		if err := p.Move(j, k); err != nil {
+			return err
+		}
+		if last = k; first < 0 {
+			first = k
+		}
+	}
+	if first < 0 {
+		return nil
+	}
+	return p.Send(j, first, last+1)
 }
 
 // secondHalf enqueues the kernels.
@@ -202,11 +219,11 @@ func (o *op) end() error {
 	return o.b.policy.End(&o.job)
 }
 
-// execute runs a whole launch as a runner's Execute does: a policy that is not
-// ahead has its halves interleaved.
+// execute runs a whole launch as a runner's Execute does: a policy that moves
+// groups of kernels has its halves interleaved.
 func (o *op) execute() error {
 	p, j := o.b.policy, &o.job
-	if p.Ahead() {
+	if p.Group() == 0 {
 		if err := o.firstHalf(); err != nil {
 			return err
 		}
@@ -220,8 +237,8 @@ func (o *op) execute() error {
 		return err
 	}
 	for k := range o.sizes {
-		if !o.skip[k] {
-			if err := p.Move(j, k); err != nil {
+		if k%p.Group() == 0 {
+			if err := o.move(k, min(k+p.Group(), len(o.sizes))); err != nil {
 				return err
 			}
 		}

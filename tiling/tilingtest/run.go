@@ -28,7 +28,7 @@ var checks = []check{
 	{"bytes/no kernels", noKernels, false},
 	{"bytes/several streams", severalStreams, false},
 	{"bytes/after another policy", afterAnotherPolicy, false},
-	{"bytes/more kernels than copy events", manyKernels, false},
+	{"bytes/more groups than copy events", manyKernels, false},
 	{"held/execute stream", heldExecuteStream, true},
 	{"held/copy stream", heldCopyStream, true},
 	{"held/other stream", heldOtherStream, true},
