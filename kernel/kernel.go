@@ -52,6 +52,9 @@ type Def[P comparable, T any] struct {
 	// then takes all-zero values too, with which a graph is planned whose
 	// values are not known yet.
 	TileOn Placement
+	// Keys is the number of variants of a kernel whose tiling may run on the
+	// device: Tile chooses a key from 0 to Keys-1. The zero value means 1.
+	Keys int
 	// Run computes block `block` of a.Blocks. Blocks run in any order and at
 	// once; a result must not depend on the number of workers unless the
 	// kernel's comment says so.
@@ -69,6 +72,7 @@ type Kernel struct {
 	pairs    [][2]int
 	moves    func(p *Problem, out, in int) Moved
 	tileOn   Placement
+	keys     int
 	program  device.Program
 	supports func(p *Problem) error
 	scratch  func(p *Problem) int64
@@ -92,7 +96,7 @@ func Define[P comparable, T any](d Def[P, T]) *Kernel {
 	mustBePlain(d.Name, reflect.TypeFor[P]())
 	size := int(unsafe.Sizeof(*new(T)))
 	size = (size + 7) &^ 7
-	k := &Kernel{name: d.Name, class: d.Class, inPlace: d.InPlace, pairs: d.Pairs, tileOn: d.TileOn, size: size}
+	k := &Kernel{name: d.Name, class: d.Class, inPlace: d.InPlace, pairs: d.Pairs, tileOn: d.TileOn, keys: max(d.Keys, 1), size: size}
 	if k.tileOn == 0 {
 		k.tileOn = OnHost
 	}
@@ -184,6 +188,10 @@ func (k *Kernel) InPlace(out, in int) bool {
 
 // TileOn returns the places where Tile may run.
 func (k *Kernel) TileOn() Placement { return k.tileOn }
+
+// Keys returns the number of tiling keys of a kernel whose tiling may run on the
+// device: 0 to Keys-1.
+func (k *Kernel) Keys() int { return k.keys }
 
 // Program returns what a device launches.
 func (k *Kernel) Program() *device.Program { return &k.program }

@@ -17,6 +17,8 @@ var Parts = kernel.Table{attendParts}
 var attend = kernel.Define(kernel.Def[Params, tiling]{
 	Name:     "attention/go",
 	Class:    device.Mix,
+	TileOn:   kernel.OnHost | kernel.OnAICPU,
+	Keys:     numKeys,
 	Supports: supports,
 	Scratch:  scratchBytes,
 	Tail:     tail,
@@ -30,6 +32,8 @@ var attend = kernel.Define(kernel.Def[Params, tiling]{
 var attendParts = kernel.Define(kernel.Def[Params, tiling]{
 	Name:     "attention/parts",
 	Class:    device.Mix,
+	TileOn:   kernel.OnHost | kernel.OnAICPU,
+	Keys:     numKeys,
 	Supports: supportParts,
 	Scratch:  scratchBytes,
 	Tail:     tail,

@@ -10,6 +10,8 @@ const (
 	// sequence, besides those of no sequence.
 	keyGeneral = iota
 	keySingle
+
+	numKeys = iota
 )
 
 const (

@@ -50,6 +50,7 @@ const nanosPerByte = 0.15
 var write = kernel.Define(kernel.Def[WriteParams, writeTiling]{
 	Name:     "attention/write",
 	Class:    device.Move,
+	TileOn:   kernel.OnHost | kernel.OnAICPU,
 	Supports: supportWrite,
 	Tail:     func(_ *kernel.Problem, a WriteParams) int { return int(a.Batch) * sequenceWords },
 	Tile:     tileWrite,

@@ -17,8 +17,10 @@ var Attend = kernel.Table{attendGo}
 var Parts = kernel.Table{partsGo}
 
 var attendGo = kernel.Define(kernel.Def[Params, tiling]{
-	Name:  "paged/go",
-	Class: device.Mix,
+	Name:   "paged/go",
+	Class:  device.Mix,
+	TileOn: kernel.OnHost | kernel.OnAICPU,
+	Keys:   numKeys,
 	Supports: func(p *kernel.Problem, a Params) error {
 		var g geometry
 		if err := g.measure(p, a); err != nil {
@@ -40,8 +42,10 @@ var attendGo = kernel.Define(kernel.Def[Params, tiling]{
 })
 
 var partsGo = kernel.Define(kernel.Def[Params, tiling]{
-	Name:  "pagedparts/go",
-	Class: device.Mix,
+	Name:   "pagedparts/go",
+	Class:  device.Mix,
+	TileOn: kernel.OnHost | kernel.OnAICPU,
+	Keys:   numKeys,
 	Supports: func(p *kernel.Problem, a Params) error {
 		var g geometry
 		if err := g.measure(p, a); err != nil {

@@ -165,6 +165,8 @@ const (
 	keyWiden
 	// keyQuant: as keyWiden, with quantised probabilities.
 	keyQuant
+
+	numKeys = iota
 )
 
 func (t *tiling) key() uint64 {
