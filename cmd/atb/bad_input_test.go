@@ -86,6 +86,9 @@ func badPlans(t *testing.T) []badCase {
 		{"no alignment", []string{"plan", plan, "--align", "0"}, "--align"},
 		{"an odd alignment", []string{"plan", plan, "--align", "3"}, "power of two"},
 		{"a drawing of two plans", []string{"plan", plan, plan, "--svg", "x.svg"}, "--svg draws one file"},
+		{"too many threads", []string{"plan", plan, "--threads", "1000000000"}, "--threads"},
+		{"a table of two plans", []string{"plan", plan, plan, "--csv", "x.csv"}, "--csv writes the plan of one file"},
+		{"a table nowhere", []string{"plan", plan, "--csv", "/nowhere/x.csv"}, "/nowhere/x.csv"},
 		{"a drawing nowhere", []string{"plan", plan, "--svg", "/nowhere/x.svg"}, "/nowhere/x.svg"},
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"time"
 
 	"goatb/mempool"
@@ -13,16 +14,17 @@ import (
 
 // planCmd plans memory.
 type planCmd struct {
-	Files    []string      `arg:"" help:"CSV files: id,lower,upper,size[,...]." name:"file"`
+	Files    []string      `arg:"" help:"CSV files: id,lower,upper,size[,offset,fixed,align,...]." name:"file"`
 	Solver   int           `help:"Solver, 0 to 4." default:"4" placeholder:"0..4"`
-	Capacity int64         `help:"Largest arena in bytes that is allowed; 0 allows any." default:"0"`
-	Align    int64         `help:"Alignment of offsets in bytes, a power of two." default:"1"`
-	Nodes    int64         `help:"Most nodes of an exact search; 0 is no bound." default:"0"`
-	Deadline time.Duration `help:"Longest time of an exact search; 0 is no bound." default:"0s"`
-	Threads  int           `help:"Most threads of an exact search; 0 is no bound." default:"0"`
-	Offsets  bool          `help:"Print the offset of every buffer."`
+	Capacity int64         `help:"Arena in bytes that must not be exceeded, and is good enough; 0 asks for the smallest." default:"0"`
+	Align    int64         `help:"Alignment of offsets in bytes, a power of two, where a row asks for none." default:"1"`
+	Nodes    int64         `help:"Most nodes of the exact search of solver 4; 0 is the planner's own bound, or none with a deadline." default:"0"`
+	Deadline time.Duration `help:"Longest time of the exact search of one file; 0 is no bound. Plans may differ from run to run." default:"0s"`
+	Threads  int           `help:"Searches of solver 4 at a time; with more than one, plans may differ from run to run." default:"1"`
+	Offsets  bool          `help:"Print every buffer with its offset, as CSV."`
+	CSV      string        `help:"Write the plan of a single file as CSV." placeholder:"FILE" name:"csv"`
 	SVG      string        `help:"Draw the plan of a single file." placeholder:"FILE" name:"svg"`
-	JSON     bool          `help:"Print one JSON object." name:"json"`
+	JSON     bool          `help:"Print one JSON object; it has the offsets." name:"json"`
 }
 
 // planReport is what plan prints as JSON.
@@ -45,7 +47,10 @@ type onePlan struct {
 	TimeNs     int64        `json:"time_ns"`
 	Valid      bool         `json:"valid"`
 	Peak       peakReport   `json:"peak"`
-	Offsets    []offsetItem `json:"offsets,omitempty"`
+	Offsets    []offsetItem `json:"offsets"`
+
+	table   mempool.Table
+	offsets []int64
 }
 
 type peakReport struct {
@@ -62,9 +67,6 @@ type offsetItem struct {
 func (p *planCmd) Run(ctx context.Context, out output) error {
 	if err := p.validate(); err != nil {
 		return err
-	}
-	if p.Nodes > 0 || p.Deadline > 0 || p.Threads > 0 {
-		fmt.Fprintln(out.stderr, "plan: --nodes, --deadline and --threads bound an exact search; the solvers of this version do not search")
 	}
 	progress := newProgress(out.stderr)
 	r := planReport{Schema: 1, Command: "plan"}
@@ -107,19 +109,26 @@ func (p *planCmd) validate() error {
 	for _, f := range [...]struct {
 		name string
 		v    int64
-	}{{"capacity", p.Capacity}, {"nodes", p.Nodes}, {"deadline", int64(p.Deadline)}, {"threads", int64(p.Threads)}} {
+	}{{"capacity", p.Capacity}, {"nodes", p.Nodes}, {"deadline", int64(p.Deadline)}} {
 		if f.v < 0 {
 			return fmt.Errorf("--%s: want at least 0, got %d", f.name, f.v)
 		}
 	}
-	if p.Align < 1 {
+	switch {
+	case p.Align < 1:
 		return fmt.Errorf("--align: want a power of two, got %d", p.Align)
-	}
-	if p.SVG != "" && len(p.Files) != 1 {
+	case p.Threads < 0 || p.Threads > planThreadsMax:
+		return fmt.Errorf("--threads: want 0 to %d, got %d", planThreadsMax, p.Threads)
+	case p.SVG != "" && len(p.Files) != 1:
 		return fmt.Errorf("--svg draws one file, got %d", len(p.Files))
+	case p.CSV != "" && len(p.Files) != 1:
+		return fmt.Errorf("--csv writes the plan of one file, got %d", len(p.Files))
 	}
 	return nil
 }
+
+// planThreadsMax bounds --threads.
+const planThreadsMax = 1024
 
 func (p *planCmd) plan(file string) (*onePlan, error) {
 	f, err := os.Open(file)
@@ -133,12 +142,13 @@ func (p *planCmd) plan(file string) (*onePlan, error) {
 	}
 	var planner mempool.Planner
 	start := time.Now()
-	res, err := planner.Plan(t.Items, mempool.Options{Solver: mempool.SolverType(p.Solver), Align: p.Align})
+	res, err := planner.Plan(t.Items, p.options())
 	if err != nil {
 		return nil, err
 	}
 	one := &onePlan{File: file, N: len(t.Items), Arena: res.Arena, LowerBound: res.LowerBound, Ratio: 1, Optimal: res.Optimal,
-		Method: res.Method, Nodes: res.Nodes, TimeNs: time.Since(start).Nanoseconds(), Valid: mempool.Validate(t.Items, res.Offsets) == nil}
+		Method: res.Method, Nodes: res.Nodes, TimeNs: time.Since(start).Nanoseconds(), Valid: p.valid(t.Items, res),
+		Offsets: []offsetItem{}, table: t, offsets: res.Offsets}
 	if res.LowerBound > 0 {
 		one.Ratio = float64(res.Arena) / float64(res.LowerBound)
 	}
@@ -146,19 +156,53 @@ func (p *planCmd) plan(file string) (*onePlan, error) {
 	for _, i := range mempool.Live(t.Items, res.PeakAt) {
 		one.Peak.IDs = append(one.Peak.IDs, t.IDs[i])
 	}
-	if p.Offsets {
-		for i, id := range t.IDs {
-			one.Offsets = append(one.Offsets, offsetItem{id, res.Offsets[i]})
+	for i, id := range t.IDs {
+		one.Offsets = append(one.Offsets, offsetItem{id, res.Offsets[i]})
+	}
+	return one, p.files(one, res)
+}
+
+// valid checks a plan by itself: nothing overlaps, lies aside or leaves the
+// arena.
+func (p *planCmd) valid(items []mempool.Item, res mempool.Result) bool {
+	aligned := slices.Clone(items)
+	for i := range aligned {
+		it := &aligned[i]
+		if it.Align == 0 {
+			it.Align = p.Align
+		}
+		if it.Size > 0 && it.First <= it.Last && res.Offsets[i] > res.Arena-it.Size {
+			return false
 		}
 	}
-	if p.SVG == "" {
-		return one, nil
+	return mempool.Validate(aligned, res.Offsets) == nil
+}
+
+func (p *planCmd) options() mempool.Options {
+	return mempool.Options{Solver: mempool.SolverType(p.Solver), Align: p.Align, Capacity: p.Capacity, Nodes: p.Nodes, Deadline: p.Deadline, Threads: p.Threads}
+}
+
+// files writes the files that are asked for.
+func (p *planCmd) files(one *onePlan, res mempool.Result) error {
+	for _, f := range [...]struct {
+		name  string
+		write func(w io.Writer) error
+	}{
+		{p.CSV, func(w io.Writer) error { return mempool.WriteCSV(w, one.table, res.Offsets) }},
+		{p.SVG, func(w io.Writer) error { return mempool.WriteSVG(w, one.table, res) }},
+	} {
+		if f.name == "" {
+			continue
+		}
+		w, err := os.Create(f.name)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(f.write(w), w.Close()); err != nil {
+			return err
+		}
 	}
-	w, err := os.Create(p.SVG)
-	if err != nil {
-		return nil, err
-	}
-	return one, errors.Join(mempool.WriteSVG(w, t, res), w.Close())
+	return nil
 }
 
 func (p *planCmd) print(w io.Writer, r *planReport) error {
@@ -167,10 +211,13 @@ func (p *planCmd) print(w io.Writer, r *planReport) error {
 	}
 	for i := range r.Plans {
 		x := &r.Plans[i]
-		fmt.Fprintf(w, "%s: %d buffers, arena %d, lower bound %d, ratio %.4f, optimal %v, by %s in %v; peak at %d with %d live\n",
-			x.File, x.N, x.Arena, x.LowerBound, x.Ratio, x.Optimal, x.Method, time.Duration(x.TimeNs), x.Peak.At, len(x.Peak.IDs))
-		for _, o := range x.Offsets {
-			fmt.Fprintf(w, "  %s %d\n", o.ID, o.Offset)
+		fmt.Fprintf(w, "%s: %d buffers, arena %d, lower bound %d, ratio %.4f, optimal %v, by %s in %v; %d nodes searched; peak at %d with %d live\n",
+			x.File, x.N, x.Arena, x.LowerBound, x.Ratio, x.Optimal, x.Method, time.Duration(x.TimeNs), x.Nodes, x.Peak.At, len(x.Peak.IDs))
+		if !p.Offsets {
+			continue
+		}
+		if err := mempool.WriteCSV(w, x.table, x.offsets); err != nil {
+			return err
 		}
 	}
 	return nil
