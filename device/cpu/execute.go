@@ -36,8 +36,10 @@ func (s *Stream) replay(t *task) (woke bool) {
 		}
 	}
 	if m.home != nil {
+		m.walked = m.home
 		m.home.setBusy(true)
 		m.home.drive()
+		m.walked = nil
 	}
 	return false
 }
@@ -92,8 +94,9 @@ func (m *Model) takeTurns() {
 			if l.ended {
 				continue
 			}
-			l.moved = false
+			m.walked, l.moved = l, false
 			l.walk()
+			m.walked = nil
 			moved, open = moved || l.moved, open || !l.ended
 		}
 		if !open {
@@ -108,10 +111,8 @@ func (m *Model) takeTurns() {
 // finish ends an execution on s: all lanes have to come to their end first. It
 // also runs when a task has ended the goroutine.
 func (m *Model) finish(s *Stream, gen uint64) bool {
-	for _, l := range m.lanes {
-		if l == m.home || s.dev.cfg.inline {
-			l.abandon()
-		}
+	if m.walked != nil {
+		m.walked.abandon()
 	}
 	m.awaitOthers()
 	if !s.dev.cfg.inline {

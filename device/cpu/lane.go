@@ -248,14 +248,10 @@ func (l *lane) drive() (kept bool) {
 	}
 }
 
-// abandon ends the walk of a lane, if it is not at its end, because its task has
-// ended the goroutine.
+// abandon ends the walk of a lane whose task has ended the goroutine.
 func (l *lane) abandon() {
-	if l.ended {
-		return
-	}
 	l.ended = true
-	e := &l.entries[min(l.at, len(l.entries)-1)]
+	e := &l.entries[l.at]
 	l.takeFailure(e.label)
 	l.m.fail(e.label.Place(status.Errorf(status.ErrRuntimeFail, "%s task ended its goroutine", e.kind)))
 }

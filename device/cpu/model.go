@@ -47,11 +47,12 @@ type Model struct {
 	written fifo[byte]
 
 	// The executions' side.
-	table table
-	dirty bool // the last execution may have left events set
-	latch atomic.Pointer[failure]
-	left  atomic.Int32     // goroutines that have not done their part
-	done  *workpool.Parker // who waits for them
+	table  table
+	walked *lane // by the goroutine of the replay
+	dirty  bool  // the last execution may have left events set
+	latch  atomic.Pointer[failure]
+	left   atomic.Int32     // goroutines that have not done their part
+	done   *workpool.Parker // who waits for them
 
 	stats modelStats
 }
@@ -135,6 +136,9 @@ func (m *Model) checkLive(r *device.Refresh) error {
 func (m *Model) place(err error) error {
 	return status.Place(err, status.ErrRuntimeFail, m.name, "replay", "")
 }
+
+// Query reports whether every execution enqueued so far is done.
+func (m *Model) Query() bool { return m.ended.Query() }
 
 // States appends the state of each task.
 func (m *Model) States(dst []device.TaskState) []device.TaskState {

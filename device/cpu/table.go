@@ -9,7 +9,7 @@ import (
 // execution will use. Replay checks it.
 type bases struct {
 	of       [device.WorkspaceMemory + 1][]base
-	missing  int             // used and never given an address
+	complete bool            // everything that tasks use has an address
 	absolute []device.Buffer // memory that never moves, one window for each allocation
 }
 
@@ -17,7 +17,6 @@ type bases struct {
 type base struct {
 	buf  device.Buffer
 	need int64 // bytes, -1 where no task uses it
-	set  bool
 }
 
 func newBases(e device.Extents) bases {
@@ -25,9 +24,6 @@ func newBases(e device.Extents) bases {
 	for t := device.InputMemory; t <= device.WorkspaceMemory; t++ {
 		for _, need := range e.Of(t) {
 			b.of[t] = append(b.of[t], base{need: need})
-			if need >= 0 {
-				b.missing++
-			}
 		}
 	}
 	return b
@@ -65,10 +61,10 @@ func (b *bases) check(r *device.Refresh) error {
 			return status.Errorf(status.ErrInvalidTensorSize, "want at least %d bytes for %s %d, got %d", to.need, m.Type, m.Index, m.Buffer.Size())
 		}
 	}
-	if b.missing > 0 {
+	if !b.complete {
 		for t := range b.of {
 			for i := range b.of[t] {
-				if x := &b.of[t][i]; x.need >= 0 && !x.set && moved(r.Moves, device.MemoryType(t), i) == nil {
+				if b.of[t][i].need >= 0 && moved(r.Moves, device.MemoryType(t), i) == nil {
 					return status.Errorf(status.ErrInvalidTensorAddr, "want an address for %s %d, got none", device.MemoryType(t), i)
 				}
 			}
@@ -128,7 +124,7 @@ func (b *bases) checkUnmoved(moves []device.Relocation) error {
 	for t := range b.of {
 		for i := range b.of[t] {
 			x := &b.of[t][i]
-			if x.set && !sound(&x.buf) && moved(moves, device.MemoryType(t), i) == nil {
+			if !sound(&x.buf) && moved(moves, device.MemoryType(t), i) == nil {
 				return status.Errorf(status.ErrInvalidTensorAddr, "want live memory for %s %d, got %s", device.MemoryType(t), i, checkBuffer(x.buf))
 			}
 		}
@@ -144,12 +140,9 @@ func (b *bases) checkUnmoved(moves []device.Relocation) error {
 // move takes over the addresses of checked moves.
 func (b *bases) move(moves []device.Relocation) {
 	for i := range moves {
-		x := b.find(moves[i].Type, moves[i].Index)
-		if !x.set && x.need >= 0 {
-			b.missing--
-		}
-		x.buf, x.set = moves[i].Buffer, true
+		b.find(moves[i].Type, moves[i].Index).buf = moves[i].Buffer
 	}
+	b.complete = true
 }
 
 // table is the device's side of the address table: the bases of the current

@@ -23,6 +23,7 @@ func latchChecks() []listCheck {
 		{"a function in time", listDefaults(), checkInTime},
 		{"a failed function stores nothing", listDefaults(), checkNothingStored},
 		{"every waiter wakes", listDefaults(), checkWaitersWake},
+		{"a failed execution leaves no event", listDefaults(), checkNoEventLeft},
 		{"a kernel fails", listDefaults(), checkListKernelFails},
 		{"first error wins", listDefaults(), checkFirstListError},
 		{"later work of the stream", listDefaults(), checkAfterFailure},
@@ -223,6 +224,35 @@ func checkWaitersWake(b *listBed) {
 			require.Equal(b, round+1, ran[i].Load(), i)
 		}
 	}
+}
+
+// checkNoEventLeft fails an execution whose event was recorded and not waited
+// for: the next one has to wait for a record of its own.
+func checkNoEventLeft(b *listBed) {
+	l := &device.TaskList{Name: "left"}
+	tiling, main := l.Bind("tiling"), l.Bind("main")
+	cause, gate := errors.New("before the wait"), make(chan error, 1)
+	o := b.operation("op")
+	l.Add(device.Task{Kind: device.KernelTask, Stream: main, Kernel: &device.Kernel{Blocks: 1, Program: &device.Program{Name: "test/gate", Run: func(*device.Args, int) error {
+		return <-gate
+	}}}})
+	o.sink(l, main, tiling, 2, input(0), output(0))
+	m, s := b.load(l), b.stream()
+	ended := m.begin(s, moves(b.value(1), b.out()))
+	b.settle()
+	require.Equal(b, int64(1), m.Stats().Updates, "the record behind the update fired")
+	gate <- cause
+	ended()
+	require.ErrorIs(b, s.Synchronize(b.Context()), cause)
+	release := o.held()
+	gate <- nil
+	ended = m.begin(s, nil)
+	b.settle()
+	require.LessOrEqual(b, m.Stats().Kernels, int64(2), "the sunk kernel has to wait")
+	release()
+	ended()
+	s.sync()
+	require.Equal(b, int64(3), m.Stats().Kernels)
 }
 
 // checkListKernelFails fails the main stream while the attached one waits for

@@ -24,6 +24,8 @@ func sunkChecks() []listCheck {
 		{"enough nops never run stale", prefetch(5), checkFresh},
 		{"no prefetch needs no nops", prefetch(0), checkNoPrefetch},
 		{"entries are fetched once", prefetch(9), checkFetchedOnce},
+		{"a wait counts as two entries: inside", prefetch(6), func(b *listBed) { checkWaitWidth(b, true) }},
+		{"a wait counts as two entries: outside", prefetch(5), func(b *listBed) { checkWaitWidth(b, false) }},
 		{"an update before the wait is seen", prefetch(5), checkEarlyUpdate},
 		{"the event is reset", listDefaults(), checkEventReset},
 		{"key not in the table", listDefaults(), checkUnknownKey},
@@ -145,6 +147,36 @@ func checkFetchedOnce(b *listBed) {
 	}}))
 	require.Equal(b, markedWords(loadedKey, loadedKey, loadedBlocks, 8), words(x))
 	require.Equal(b, markedWords(loadedKey, loadedKey, loadedBlocks, 9), words(y), "kernel, wait, reset, 2 nops, kernel: 6 entries behind the first wait")
+}
+
+// checkWaitWidth has a sunk kernel 6 entries behind a first wait: kernel, wait,
+// reset, 2 nops, kernel. It is updated between the first wait and the second.
+func checkWaitWidth(b *listBed, stale bool) {
+	l := &device.TaskList{Name: "two"}
+	main, tiling := l.Bind("main"), l.Bind("tiling")
+	first, second := b.operation("first"), b.operation("second")
+	first.sink(l, main, tiling, 0, input(0), output(0))
+	second.sink(l, main, tiling, 2, input(0), output(1))
+	between := make(chan struct{})
+	l.Tasks[2].Kernel.Program = call(func() { <-between }).Program
+	l.Tasks[3].Update.Binary.Variants[0].Program = l.Tasks[2].Kernel.Program
+	release := first.held()
+	m, s, out := b.load(l), b.stream(), b.out()
+	r := moves(b.value(9), b.out())
+	r.Moves = append(r.Moves, device.Relocation{Type: device.OutputMemory, Index: 1, Buffer: out})
+	ended := m.begin(s, r)
+	b.settle()
+	release()
+	b.settle()
+	require.Equal(b, int64(2), m.Stats().Updates, "the first kernel runs, the second is updated")
+	close(between)
+	ended()
+	s.sync()
+	key, blocks := tiled(9)
+	if stale {
+		key, blocks = loadedKey, loadedBlocks
+	}
+	require.Equal(b, markedWords(key, key, blocks, 9), words(out))
 }
 
 func checkEarlyUpdate(b *listBed) {
