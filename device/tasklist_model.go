@@ -60,6 +60,9 @@ type Model interface {
 	// an unloaded model or an unknown index, ErrInvalidTensorAddr for memory that
 	// is missing or freed, ErrInvalidTensorSize for memory that is too small.
 	Replay(on Stream, r *Refresh) error
+	// Query reports whether every execution enqueued so far is done: then Unload
+	// does not wait.
+	Query() bool
 	// States appends the state of each task, in list order, to dst: what the
 	// queue entries hold now.
 	States(dst []TaskState) []TaskState

@@ -36,7 +36,7 @@ var (
 )
 
 // capable is a device that updates tasks.
-func capable() (bool, error) { return true, nil }
+func capable() (string, error) { return "", nil }
 
 // building is a build in which everything that can be sunk is.
 func building() *Build { return &Build{Option: Choice{true, "graph"}, Capable: capable} }

@@ -14,9 +14,9 @@ type Build struct {
 	// Offline says that the graph is compiled for a device that is not there: it
 	// is then not asked what it can do.
 	Offline bool
-	// Capable asks the device whether it can update queued tasks. It is called at
-	// most once, and only where an answer matters.
-	Capable func() (bool, error)
+	// Capable asks the device why it cannot update queued tasks, "" where it can.
+	// It is called at most once, and only where an answer matters.
+	Capable func() (why string, err error)
 	// Require makes it an error that an operation whose tiling reads values is
 	// tiled on the host.
 	Require bool
@@ -25,7 +25,8 @@ type Build struct {
 // judge is one run of the gates over a graph.
 type judge struct {
 	*Build
-	asked, capable bool
+	asked bool
+	why   string
 }
 
 // Judge runs the gates over the operations of a graph. An operation that misses
@@ -58,6 +59,9 @@ func (b *Build) Judge(ops []Op) ([]Mark, error) {
 // judge decides about one operation: mark, host placement, option, chip,
 // operator, address refresh.
 func (j *judge) judge(o *Op) (Mark, error) {
+	if o.HostOnly != "" {
+		return Mark{Unknown: true, Reason: o.HostOnly}, nil
+	}
 	m := Mark{Depends: o.tilingDepends()}
 	if o.Unknown {
 		m.Gate, m.Reason = UnknownShape, "a shape is not known before the graph runs"
@@ -72,11 +76,11 @@ func (j *judge) judge(o *Op) (Mark, error) {
 	if !j.Option.On {
 		return m.miss(OptionGate, OptionName+" is off ("+j.Option.Level+")"), nil
 	}
-	switch ok, err := j.chip(); {
+	switch why, err := j.chip(); {
 	case err != nil:
 		return m, status.Place(err, status.ErrDeviceFail, o.Type, "gate", o.Name)
-	case !ok:
-		return m.miss(ChipGate, "the device cannot update queued tasks"), nil
+	case why != "":
+		return m.miss(ChipGate, why), nil
 	}
 	if on := o.Registration.TileOn; !on.Has(kernel.OnAICPU) {
 		return m.miss(OperatorGate, "want placement "+kernel.OnAICPU.String()+", got "+on.String()), nil
@@ -94,21 +98,21 @@ func (m Mark) miss(g Gate, reason string) Mark {
 	return m
 }
 
-// chip asks the device once.
-func (j *judge) chip() (bool, error) {
+// chip asks the device once; "" means that it can.
+func (j *judge) chip() (string, error) {
 	if j.Offline {
-		return true, nil
+		return "", nil
 	}
 	if j.asked {
-		return j.capable, nil
+		return j.why, nil
 	}
 	if j.Capable == nil {
-		return false, status.Errorf(status.ErrDeviceFail, "no device to ask whether it updates queued tasks")
+		return "", status.Errorf(status.ErrDeviceFail, "no device to ask whether it updates queued tasks")
 	}
 	var err error
-	j.capable, err = j.Capable()
+	j.why, err = j.Capable()
 	j.asked = err == nil
-	return j.capable, err
+	return j.why, err
 }
 
 // tilingDepends reports whether the tiling reads a connected input that is no

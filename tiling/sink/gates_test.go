@@ -59,7 +59,10 @@ func TestMarkOfPrerequisite(t *testing.T) {
 func TestGatesInOrder(t *testing.T) {
 	asked := 0
 	on := Choice{true, "session"}
-	ask := func(ok bool) func() (bool, error) { return func() (bool, error) { asked++; return ok, nil } }
+	const cannot = "the device cannot update queued tasks"
+	ask := func(why string) func() (string, error) {
+		return func() (string, error) { asked++; return why, nil }
+	}
 	hostOnly := func(o *Op) { o.Registration.TileOn = kernel.OnHost; o.FixedAddresses = true }
 	for _, tt := range []struct {
 		name   string
@@ -68,17 +71,19 @@ func TestGatesInOrder(t *testing.T) {
 		asked  int
 		want   Mark
 	}{
-		{"all pass", Build{Option: on, Capable: ask(true)}, nil, 1, Mark{Depends: true, Sunk: true}},
-		{"option", Build{Option: Choice{false, "graph"}, Capable: ask(false)}, hostOnly, 0,
+		{"all pass", Build{Option: on, Capable: ask("")}, nil, 1, Mark{Depends: true, Sunk: true}},
+		{"option", Build{Option: Choice{false, "graph"}, Capable: ask(cannot)}, hostOnly, 0,
 			Mark{true, false, true, OptionGate, "ge.tiling_schedule_optimize is off (graph)"}},
-		{"chip", Build{Option: on, Capable: ask(false)}, hostOnly, 1, Mark{true, false, true, ChipGate, "the device cannot update queued tasks"}},
-		{"operator", Build{Option: on, Capable: ask(true)}, hostOnly, 1,
+		{"chip", Build{Option: on, Capable: ask(cannot)}, hostOnly, 1, Mark{true, false, true, ChipGate, cannot}},
+		{"operator", Build{Option: on, Capable: ask("")}, hostOnly, 1,
 			Mark{true, false, true, OperatorGate, "want placement TILING_ON_AICPU, got TILING_ON_HOST"}},
-		{"refresh", Build{Option: on, Capable: ask(true)}, func(o *Op) { o.FixedAddresses = true }, 1,
+		{"refresh", Build{Option: on, Capable: ask("")}, func(o *Op) { o.FixedAddresses = true }, 1,
 			Mark{true, false, true, RefreshGate, "its addresses cannot be refreshed"}},
-		{"offline asks no device", Build{Option: on, Offline: true, Capable: ask(false)}, nil, 0, Mark{Depends: true, Sunk: true}},
+		{"offline asks no device", Build{Option: on, Offline: true, Capable: ask(cannot)}, nil, 0, Mark{Depends: true, Sunk: true}},
 		{"offline needs no device", Build{Option: on, Offline: true}, nil, 0, Mark{Depends: true, Sunk: true}},
-		{"unknown shape", Build{Option: on, Capable: ask(true)}, func(o *Op) { o.Unknown = true }, 0,
+		{"no kernel", Build{Option: on, Capable: ask(cannot)}, func(o *Op) { o.HostOnly = "it is a user's own" }, 0,
+			Mark{Unknown: true, Reason: "it is a user's own"}},
+		{"unknown shape", Build{Option: on, Capable: ask("")}, func(o *Op) { o.Unknown = true }, 0,
 			Mark{Depends: true, Gate: UnknownShape, Reason: "a shape is not known before the graph runs"}},
 	} {
 		asked = 0
@@ -105,7 +110,7 @@ func TestGatesInOrder(t *testing.T) {
 func TestTheDeviceIsAskedOnce(t *testing.T) {
 	asked := 0
 	b := building()
-	b.Capable = func() (bool, error) { asked++; return true, nil }
+	b.Capable = func() (string, error) { asked++; return "", nil }
 	_, err := b.Judge([]Op{reading(1, Outside), reading(2, Outside), plain(3)})
 	require.NoError(t, err)
 	assert.Equal(t, 1, asked)
@@ -125,7 +130,7 @@ func TestGateErrors(t *testing.T) {
 		{"no placement on the host", nil, func(o *Op) { o.Registration.TileOn = kernel.OnAICPU }, status.ErrInvalidParam,
 			"Paged: gate: layer/paged: its tiling reads values: want placement TILING_ON_HOST, got TILING_ON_AICPU"},
 		{"no placement on the host, option off", func(b *Build) { b.Option.On = false }, func(o *Op) { o.Registration.TileOn = kernel.OnAICPU }, status.ErrInvalidParam, "want placement TILING_ON_HOST"},
-		{"the device does not answer", func(b *Build) { b.Capable = func() (bool, error) { return true, errAsk } }, nil, status.ErrDeviceFail, "Paged: gate: layer/paged: no answer"},
+		{"the device does not answer", func(b *Build) { b.Capable = func() (string, error) { return "", errAsk } }, nil, status.ErrDeviceFail, "Paged: gate: layer/paged: no answer"},
 		{"no device", func(b *Build) { b.Capable = nil }, nil, status.ErrDeviceFail, "no device to ask"},
 		{"never times out", nil, func(o *Op) { o.NeverTimeout = true }, status.ErrInvalidParam, "Paged: gate: layer/paged: its kernel never times out"},
 		{"no compile information", nil, func(o *Op) { o.CompileInfo = "" }, status.ErrInternal, "Paged: gate: layer/paged: it is sunk and has no compile information"},
@@ -142,7 +147,7 @@ func TestGateErrors(t *testing.T) {
 		assert.ErrorContains(t, err, tt.want, tt.name)
 	}
 	b := building()
-	b.Capable = func() (bool, error) { return true, errAsk }
+	b.Capable = func() (string, error) { return "", errAsk }
 	_, err := b.Judge([]Op{reading(1, Outside)})
 	assert.ErrorIs(t, err, errAsk)
 }

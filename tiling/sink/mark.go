@@ -45,7 +45,8 @@ type Mark struct {
 	// Unknown says that the operation is tiled on the host at every execution, so
 	// that it splits a captured graph.
 	Unknown bool
-	// Gate and Reason tell why an operation that depends is not sunk.
+	// Gate and Reason tell why an operation that depends is not sunk. A node that
+	// is no kernel has a reason and no gate.
 	Gate   Gate
 	Reason string
 }
@@ -64,8 +65,11 @@ func (m Mark) String() string {
 	if s == nil {
 		s = []string{"-"}
 	}
-	if m.Gate != NoGate {
+	switch {
+	case m.Gate != NoGate:
 		s = append(s, "("+m.Gate.String()+": "+m.Reason+")")
+	case m.Reason != "":
+		s = append(s, "("+m.Reason+")")
 	}
 	return strings.Join(s, " ")
 }

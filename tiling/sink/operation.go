@@ -15,6 +15,9 @@ type Op struct {
 	Stream int
 	// Inputs are the connected inputs in order.
 	Inputs []Input
+	// HostOnly says why the node is no kernel, so that the host does it between
+	// captured segments; "" for kernels.
+	HostOnly string
 	// Unknown says that some shape is not known before the graph runs.
 	Unknown bool
 	// Registration is what the operation's kernel declares, nil for none.

@@ -2,6 +2,7 @@ package image
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"goatb/device"
 	"goatb/kernel"
@@ -19,6 +20,8 @@ type Functions struct {
 	// Checked makes it an error when a tiling decides something that does not
 	// reach the launch otherwise than the tiling on the host did.
 	Checked bool
+	// Ran counts the tilings that succeeded; it may be nil.
+	Ran *atomic.Int64
 	// Log is told the workspace of the log before a function of another library
 	// runs. Its failure goes to Warn and stops nothing. Both may be nil.
 	Log  func(workspace []byte) error
@@ -133,6 +136,9 @@ func (f *Functions) invoke(c *Context, args []byte) error {
 		if err := c.checkIgnored(); err != nil {
 			return c.place(err)
 		}
+	}
+	if f.Ran != nil {
+		f.Ran.Add(1)
 	}
 	return notify(m, w.Notify)
 }

@@ -118,7 +118,7 @@ func newGraph(t testing.TB, kind sink.TaskKind) *graph {
 	third, op3 := sunk(t, 3, "third", sink.Outside, input(1), output(1))
 	g.ops[2], g.ops[3] = op2, op3
 	g.captured.Ops = []sink.Op{copying, second, third}
-	build := &sink.Build{Option: sink.Choice{On: true, Level: "session"}, Capable: func() (bool, error) { return true, nil }}
+	build := &sink.Build{Option: sink.Choice{On: true, Level: "session"}, Capable: func() (string, error) { return "", nil }}
 	var err error
 	g.captured.Marks, err = build.Judge(g.captured.Ops)
 	require.NoError(t, err)
