@@ -54,7 +54,8 @@ func (g *Graph) WriteText(w io.Writer, plan *Workspace) error {
 		b.WriteByte('\n')
 	}
 	if plan != nil {
-		fmt.Fprintf(&b, "workspace %d = scratch %d + intermediates %d (lower bound %d, by %s)\n", plan.Size, plan.Scratch, plan.Arena, plan.LowerBound, plan.Method)
+		fmt.Fprintf(&b, "workspace %d = scratch %d + intermediates %d (lower bound %d, by %s)%s\n",
+			plan.Size, plan.Scratch, plan.Arena, plan.LowerBound, plan.Method, g.peak(plan))
 		for _, l := range plan.Lives {
 			t := &g.Tensors[l.Ref]
 			fmt.Fprintf(&b, "  %s %s nodes %d..%d at %d\n", t.Name, t.Desc, l.First, l.Last, plan.Offset[l.Ref])
@@ -66,6 +67,14 @@ func (g *Graph) WriteText(w io.Writer, plan *Workspace) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// peak names the node at which the most memory is live.
+func (g *Graph) peak(plan *Workspace) string {
+	if len(plan.Lives) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", most live at node %d %s", plan.PeakAt, g.Nodes[plan.PeakAt].Path)
 }
 
 // WriteDot writes the graph in the language of Graphviz: a box for each node,

@@ -26,7 +26,7 @@ func TestDumps(t *testing.T) {
 1 inner/record: record() ->  stream 1
 2 wait: wait() -> 
 3 k: test/plain(inner/t, -) -> out0
-workspace 1536 = scratch 512 + intermediates 1024 (lower bound 1024, by largest-first)
+workspace 1536 = scratch 512 + intermediates 1024 (lower bound 1024, by largest-first), most live at node 0 inner/scratchy
   inner/t int8[600] nodes 0..3 at 512
 `, text.String())
 	text.Reset()

@@ -42,7 +42,20 @@ type planEntry struct {
 	Arena      int64         `json:"arena"`
 	Scratch    int64         `json:"scratch"`
 	LowerBound int64         `json:"lower_bound"`
+	Optimal    bool          `json:"optimal"`
+	Method     string        `json:"method"`
+	Nodes      int64         `json:"nodes"`
+	Peak       peakReport    `json:"peak"`
 	Buffers    []bufferEntry `json:"buffers"`
+	Shared     []sharedEntry `json:"shared"`
+}
+
+// sharedEntry is an intermediate that lies in the memory of a buffer.
+type sharedEntry struct {
+	ID     string `json:"id"`
+	In     string `json:"in"`
+	Size   int64  `json:"size"`
+	Offset int64  `json:"offset"`
 }
 
 type bufferEntry struct {
@@ -67,12 +80,26 @@ func reportGraph(op *atb.Op, in []atb.Tensor) (*graphReport, error) {
 		}
 		r.Kernels = append(r.Kernels, k)
 	}
-	r.Plan = planEntry{Arena: w.Arena, Scratch: w.Scratch, LowerBound: w.LowerBound, Buffers: []bufferEntry{}}
+	r.Plan = planEntries(kg, w)
+	return r, nil
+}
+
+// planEntries describes a workspace plan.
+func planEntries(kg *kernelgraph.Graph, w *kernelgraph.Workspace) planEntry {
+	p := planEntry{Arena: w.Arena, Scratch: w.Scratch, LowerBound: w.LowerBound, Optimal: w.Optimal, Method: w.Method, Nodes: w.Nodes,
+		Peak: peakReport{At: int64(w.PeakAt), IDs: []string{}}, Buffers: []bufferEntry{}, Shared: []sharedEntry{}}
 	for _, l := range w.Lives {
 		x := &kg.Tensors[l.Ref]
-		r.Plan.Buffers = append(r.Plan.Buffers, bufferEntry{x.Name, x.Desc.Bytes(), l.First, l.Last, w.Offset[l.Ref]})
+		p.Buffers = append(p.Buffers, bufferEntry{x.Name, x.Desc.Bytes(), l.First, l.Last, w.Offset[l.Ref]})
+		if l.First <= w.PeakAt && w.PeakAt <= l.Last {
+			p.Peak.IDs = append(p.Peak.IDs, x.Name)
+		}
 	}
-	return r, nil
+	for _, s := range w.Within {
+		x := &kg.Tensors[s.Ref]
+		p.Shared = append(p.Shared, sharedEntry{x.Name, kg.Tensors[s.In].Name, x.Desc.Bytes(), w.Offset[s.Ref]})
+	}
+	return p
 }
 
 // operationEntries lists the operations that the user put together: the nodes
