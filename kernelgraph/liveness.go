@@ -61,35 +61,42 @@ func newUsage(g *Graph) *usage {
 	for i := range u.at {
 		u.at[i] = -1
 	}
-	for i := range g.Nodes {
-		n := &g.Nodes[i]
-		for k, r := range n.In {
-			u.add(r, use{node: i, i: k})
+	var counts []int
+	total := 0
+	u.each(func(base Ref, _ use) {
+		if u.at[base] < 0 {
+			u.at[base] = len(u.temps)
+			u.temps, counts = append(u.temps, base), append(counts, 0)
 		}
-		for k, r := range n.Out {
-			u.add(r, use{node: i, i: k, write: true})
-		}
+		counts[u.at[base]]++
+		total++
+	})
+	room := make([]use, total)
+	u.uses = make([][]use, len(u.temps))
+	for k, n := range counts {
+		u.uses[k], room = room[:0:n], room[n:]
 	}
+	u.each(func(base Ref, x use) { u.uses[u.at[base]] = append(u.uses[u.at[base]], x) })
 	return u
 }
 
-// add notes a use of r's window in its base.
-func (u *usage) add(r Ref, x use) {
-	if r == Absent {
-		return
+// each calls f with every operand that lies in a temporary, in the order of the
+// nodes.
+func (u *usage) each(f func(base Ref, x use)) {
+	for i := range u.g.Nodes {
+		n := &u.g.Nodes[i]
+		for side, refs := range [...][]Ref{n.In, n.Out} {
+			for k, r := range refs {
+				if r == Absent {
+					continue
+				}
+				t := &u.g.Tensors[r]
+				if u.g.Tensors[t.Base].Kind == Temp {
+					f(t.Base, use{node: i, i: k, lo: t.Offset, hi: t.Offset + t.Desc.Bytes(), write: side == 1})
+				}
+			}
+		}
 	}
-	t := &u.g.Tensors[r]
-	if u.g.Tensors[t.Base].Kind != Temp {
-		return
-	}
-	k := u.at[t.Base]
-	if k < 0 {
-		k = len(u.temps)
-		u.at[t.Base] = k
-		u.temps, u.uses = append(u.temps, t.Base), append(u.uses, nil)
-	}
-	x.lo, x.hi = t.Offset, t.Offset+t.Desc.Bytes()
-	u.uses[k] = append(u.uses[k], x)
 }
 
 // nodes returns the nodes that use temporary k, each once.

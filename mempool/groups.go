@@ -159,13 +159,18 @@ func (g *groups) low(members []int) int64 {
 
 // blocks returns a block for every group, in the order of their first items.
 func (g *groups) blocks(align int64) ([]Storage, error) {
-	var out []Storage
+	out := make([]Storage, 0, len(g.items))
 	seen := make([]bool, len(g.items))
+	alone := make([]int, len(g.items))
 	for i := range g.items {
 		if seen[i] {
 			continue
 		}
-		m := g.members(i)
+		alone[i] = i
+		m := alone[i : i+1 : i+1]
+		if g.next[i] != int32(i) {
+			m = g.members(i)
+		}
 		for _, k := range m {
 			seen[k] = true
 		}
