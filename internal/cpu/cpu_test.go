@@ -14,7 +14,7 @@ func TestFeaturesContainLowerLevels(t *testing.T) {
 	assert.True(t, None.Has(None))
 	assert.False(t, None.Has(AVX2))
 	for want, f := range map[string]Features{
-		"none": None, "avx2": AVX2, "avx512": AVX512, "avx512+vnni": VNNI, "avx512+bf16": BF16, "avx512+vnni+bf16": all,
+		"none": None, "avx2": AVX2, "avx512": AVX512, "avx512+vnni": VNNI, "avx512+bf16": BF16, "avx512+vnni+bf16": VNNI | BF16, "avx512+vnni+bf16+fastbf16": all,
 	} {
 		assert.Equal(t, want, f.String())
 	}

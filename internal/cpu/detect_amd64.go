@@ -19,6 +19,19 @@ func detect() Features {
 	}
 	if x.HasAVX512BF16 {
 		f |= BF16
+		if b, d, c := vendor(); b != genuineB || d != genuineD || c != genuineC {
+			f |= FastBF16
+		}
 	}
 	return f
 }
+
+// vendor returns the three parts of the processor's vendor.
+func vendor() (b, d, c uint32)
+
+// The vendor "GenuineIntel".
+const (
+	genuineB = 'G' | 'e'<<8 | 'n'<<16 | 'u'<<24
+	genuineD = 'i' | 'n'<<8 | 'e'<<16 | 'I'<<24
+	genuineC = 'n' | 't'<<8 | 'e'<<16 | 'l'<<24
+)

@@ -9,10 +9,21 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"goatb/device"
+	"goatb/internal/cpu"
 	"goatb/kernel"
 	"goatb/kernel/kerneltest"
 	"goatb/tensor"
 )
+
+// eachLevel runs a test with every instruction set that the machine has.
+func eachLevel(t *testing.T, test func(t *testing.T)) {
+	for _, level := range cpu.Levels(cpu.Detected()) {
+		t.Run(level.String(), func(t *testing.T) {
+			defer cpu.Limit(level)()
+			test(t)
+		})
+	}
+}
 
 // product describes a product for tests; zero types mean absent operands.
 type product struct {

@@ -52,8 +52,8 @@ func engineFor(t tensor.DType) *engine {
 
 // refusal tells why the engine cannot run now.
 func (e *engine) refusal() error {
-	if have := cpu.Active(); !have.Has(e.set.Needs) {
-		return status.Errorf(status.ErrInvalidParam, "want a processor with %s, have %s", e.set.Needs, have)
+	if want, have := e.set.Needs|e.set.Wants, cpu.Active(); !have.Has(want) {
+		return status.Errorf(status.ErrInvalidParam, "want a processor with %s, have %s", want, have)
 	}
 	return nil
 }
@@ -78,4 +78,17 @@ func (e *engine) inPlace(m *matrix) bool { return m.DType == e.word && m.AlongK 
 // isPanels reports whether a matrix is made of the engine's own panels.
 func (e *engine) isPanels(m *matrix) bool {
 	return m.DType == e.word && m.Step == uint8(e.step()) && m.Block == gemm.PanelColumns && !m.AlongK
+}
+
+// narrow returns the loops for a matrix in panels of 2-byte elements that are
+// multiplied as f32, nil for any other.
+func (e *engine) narrow(m *matrix) *gemm.Narrow {
+	switch {
+	case e.word != tensor.Float32 || m.AlongK || m.Block != gemm.PanelColumns:
+	case m.DType == tensor.Float16:
+		return &e.set.F16
+	case m.DType == tensor.BFloat16:
+		return &e.set.BF16
+	}
+	return nil
 }

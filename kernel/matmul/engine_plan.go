@@ -56,6 +56,9 @@ func (e *engine) cut(t *plan, m kernel.Machine) {
 	blocks := int64(kernel.BlocksFor(m, most, total))
 	best := math.Inf(1)
 	fit := l2(m) / 2 / (4 * e.words(min(t.Chunk, t.K)))
+	if e.passes(&t.W) {
+		fit /= 4 // weights that need no packing may as well pass more often
+	}
 	leastM := ceilDiv(t.M, max(2*e.set.MaxRows(), min(maxSweepM, fit)))
 	for cutM := leastM; ; cutM *= 2 {
 		tileM := ceilDiv(t.M, cutM)
@@ -91,11 +94,14 @@ func (e *engine) itemNanos(t *plan, m, n int64, mach kernel.Machine) float64 {
 	}
 	memory := float64(n) * float64(t.span()) * float64(t.W.DType.Size()) * perByte
 	nanos := max(words*steps*nanosPerStep, memory) + float64(m)*words*e.wordNanos(&t.X)
-	if !e.isPanels(&t.W) {
+	if !e.passes(&t.W) {
 		nanos += float64(n) * words * e.wordNanos(&t.W)
 	}
 	return nanos
 }
+
+// passes reports whether panels of w are read as they are.
+func (e *engine) passes(w *matrix) bool { return e.isPanels(w) || e.narrow(w) != nil }
 
 // wordNanos estimates the packing of a word of a matrix.
 func (e *engine) wordNanos(m *matrix) float64 {
@@ -122,10 +128,12 @@ func (e *engine) book(t *plan, m kernel.Machine) {
 	chunk, width := min(t.Chunk, t.K), e.set.Width
 	var w [numBufs]int64
 	if !t.DirectX {
-		w[bufX] = t.TileM*e.words(t.Span) + width
+		w[bufX] = t.TileM*(e.words(t.Span)+1) + width
 	}
-	if !e.isPanels(&t.W) {
-		w[bufW] = gemm.PanelColumns * e.words(chunk)
+	narrow := e.narrow(&t.W)
+	t.Narrow = narrow != nil && t.TileM <= int64(len(narrow.Rows))
+	if !e.isPanels(&t.W) && !t.Narrow {
+		w[bufW] = gemm.PanelColumns * roundUp(e.words(chunk), 2)
 	}
 	if e.word == tensor.Float32 && !(e.inPlace(&t.X) && e.inPlace(&t.W)) {
 		w[bufTmp] = width * max(chunk, 4)

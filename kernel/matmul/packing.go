@@ -36,6 +36,9 @@ func (s *sweeper) packRows(p *place, from, to int64) {
 		}
 		row += rows
 	}
+	if t.Narrow { // a panel may have one element more, a zero
+		clear(s.rows[4*s.words*p.m:][:4*p.m])
+	}
 }
 
 // flip is what the words of x are changed by: VPDPBUSD takes one operand
@@ -47,23 +50,38 @@ func (e *engine) flip() uint32 {
 	return 0
 }
 
-// weights returns the elements [k, end) of the panel of column j of an item, and
-// what will be wanted next.
-func (s *sweeper) weights(p *place, j, from, k, end, to int64) (b []byte, next uintptr) {
+// weights is a part of a panel that tiles can multiply with, and the memory that
+// will be wanted next: fetch bytes from next on.
+type weights struct {
+	mem   []byte
+	next  uintptr
+	fetch int64
+}
+
+// weights returns the elements [k, end) of the panel of column j of an item.
+func (s *sweeper) weights(p *place, j, from, k, end, to int64) weights {
 	t := s.t
-	if s.e.isPanels(&t.W) {
-		b = s.w[t.W.at(p.b, p.j+j, k):]
-		switch {
-		case end < to:
-			return b, address(s.w[t.W.at(p.b, p.j+j, end):])
-		case j+gemm.PanelColumns < p.n:
-			return b, address(s.w[t.W.at(p.b, p.j+j+gemm.PanelColumns, from):])
-		}
-		return b, address(b)
+	if !s.e.passes(&t.W) {
+		pk := packer{e: s.e, m: &t.W, mem: s.w, b: p.b, tmp: s.tmp}
+		pk.panel(s.panel, p.j+j, min(gemm.PanelColumns, p.n-j), k, end-k)
+		return weights{s.panel, address(s.panel), 0}
 	}
-	pk := packer{e: s.e, m: &t.W, mem: s.w, b: p.b, tmp: s.tmp}
-	pk.panel(s.panel, p.j+j, min(gemm.PanelColumns, p.n-j), k, end-k)
-	return s.panel, address(s.panel)
+	w := weights{mem: s.w[t.W.at(p.b, p.j+j, k):]}
+	switch {
+	case end < to:
+		w.next = address(s.w[t.W.at(p.b, p.j+j, end):])
+	case j+gemm.PanelColumns < p.n:
+		w.next = address(s.w[t.W.at(p.b, p.j+j+gemm.PanelColumns, from):])
+	}
+	if w.next != 0 {
+		w.fetch = (end - k) * gemm.PanelColumns * t.W.DType.Size()
+	}
+	if narrow := s.e.narrow(&t.W); narrow != nil && !t.Narrow {
+		steps := ceilDiv(end-k, int64(t.W.Step))
+		narrow.Widen(int(steps), &s.panel[0], &w.mem[0])
+		w.mem = s.panel
+	}
+	return w
 }
 
 // address is where memory lies, to fetch it: not to reach it.
@@ -119,11 +137,15 @@ func (p *packer) pack(dst []byte, stride, r, rows, k, n int64) {
 
 // convert packs rows along K that have to be converted to f32 first.
 func (p *packer) convert(dst []byte, stride, r, rows, k, n int64) {
+	if rows == 1 && stride == 4 {
+		copy(device.View[float32](dst)[:n], p.m.run(device.View[float32](dst), p.mem, p.b, r, k, n))
+		return
+	}
 	for i := range rows {
 		copy(p.tmp[i*n:(i+1)*n], p.m.run(p.tmp[i*n:], p.mem, p.b, r+i, k, n))
 	}
 	src := device.BytesOf(p.tmp[:rows*n])
-	p.e.set.Turn(int(n), &dst[0], int(stride), &src[0], int(4*n), int(rows), p.flip)
+	p.e.set.Turn(int(n), &dst[0], int(stride), &src[0], int(4*n), int(rows), 0)
 }
 
 // across packs a matrix whose rows lie side by side for each k, as f32: steps of

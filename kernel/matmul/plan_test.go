@@ -72,24 +72,37 @@ func TestItemsCoverTheOutput(t *testing.T) {
 		s, err := shapeOf(&p, c.p)
 		require.NoError(t, err)
 		for _, split := range []bool{false, true} {
-			l := newPlan(&p, &s, split)
-			seen := make([]int64, c.b*c.m*c.n)
-			for i := range l.Items {
-				q := l.place(i)
-				require.LessOrEqual(t, q.m, l.TileM)
-				require.LessOrEqual(t, q.n, l.TileN)
-				for row := range q.m {
-					for j := range q.n {
-						seen[(q.b*l.M+q.i+row)*l.N+q.j+j] += q.k1 - q.k0
-					}
+			plans := []plan{newPlan(&p, &s, split)}
+			for i := range engines {
+				if engines[i].word == tensor.Float32 {
+					plans = append(plans, engines[i].plan(&p, &s, split))
 				}
 			}
-			for _, n := range seen {
-				require.Equal(t, c.k, n, "%s split %t", c, split)
+			for _, l := range plans {
+				wantCover(t, c, &l)
 			}
-			require.LessOrEqual(t, int64(l.grid.Blocks), l.Items)
 		}
 	}
+}
+
+// wantCover checks that the items of a plan cover every chunk of every output.
+func wantCover(t *testing.T, c product, l *plan) {
+	t.Helper()
+	seen := make([]int64, c.b*c.m*c.n)
+	for i := range l.Items {
+		q := l.place(i)
+		require.LessOrEqual(t, q.m, l.TileM)
+		require.LessOrEqual(t, q.n, l.TileN)
+		for row := range q.m {
+			for j := range q.n {
+				seen[(q.b*l.M+q.i+row)*l.N+q.j+j] += q.k1 - q.k0
+			}
+		}
+	}
+	for _, n := range seen {
+		require.Equal(t, c.k, n, "%s split %t", c, l.Split)
+	}
+	require.LessOrEqual(t, int64(l.grid.Blocks), l.Items)
 }
 
 func TestRotatedOrderTakesEveryItem(t *testing.T) {
@@ -106,25 +119,32 @@ func TestRotatedOrderTakesEveryItem(t *testing.T) {
 
 // TestRandomProducts draws everything at random.
 func TestRandomProducts(t *testing.T) {
-	r := rand.New(rand.NewPCG(31, 32))
-	types := append([]tensor.DType{tensor.Int8}, floats...)
-	for i := range 150 {
-		c := product{
-			x: types[r.IntN(4)], out: floats[r.IntN(3)], b: 1 + r.Int64N(3), m: 1 + r.Int64N(40), n: 1 + r.Int64N(40),
-			k: 1 + int64(math.Exp(r.Float64()*6.5)), p: Params{TransA: r.IntN(2) == 0, TransB: r.IntN(2) == 0}, wb: 1,
+	eachLevel(t, func(t *testing.T) {
+		r := rand.New(rand.NewPCG(31, 32))
+		types := append([]tensor.DType{tensor.Int8}, floats...)
+		for i := range 150 {
+			d := newData(randomProduct(r, types[r.IntN(4)]), uint64(i))
+			d.check(t, d.run(t))
 		}
-		if r.IntN(2) == 0 {
-			c.wb = c.b
-		}
-		if c.x == tensor.Int8 {
-			c.scale = []tensor.DType{tensor.Float32, tensor.Int64}[r.IntN(2)]
-			if r.IntN(2) == 0 {
-				c.bias = tensor.Int32
-			}
-		} else {
-			c.bias = append(floats, tensor.Undefined)[r.IntN(4)]
-		}
-		d := newData(c, uint64(i))
-		d.check(t, d.run(t))
+	})
+}
+
+// randomProduct draws a product of elements of type x.
+func randomProduct(r *rand.Rand, x tensor.DType) product {
+	c := product{
+		x: x, out: floats[r.IntN(3)], b: 1 + r.Int64N(3), m: 1 + r.Int64N(40), n: 1 + r.Int64N(70),
+		k: 1 + int64(math.Exp(r.Float64()*6.5)), p: Params{TransA: r.IntN(2) == 0, TransB: r.IntN(2) == 0}, wb: 1,
 	}
+	if r.IntN(2) == 0 {
+		c.wb = c.b
+	}
+	if c.x == tensor.Int8 {
+		c.scale = []tensor.DType{tensor.Float32, tensor.Int64}[r.IntN(2)]
+		if r.IntN(2) == 0 {
+			c.bias = tensor.Int32
+		}
+	} else {
+		c.bias = append(floats, tensor.Undefined)[r.IntN(4)]
+	}
+	return c
 }

@@ -66,14 +66,19 @@ func (s *sweeper) item(p *place) {
 // strips multiplies the rows of an item with the elements [k, end) of the panel
 // of its column j; the packed rows begin at K from and the span ends at to.
 func (s *sweeper) strips(p *place, j, from, k, end, to int64) {
-	b, next := s.weights(p, j, from, k, end, to)
+	w := s.weights(p, j, from, k, end, to)
 	set, words, first := s.e.set, s.e.words(end-k), (k-from)/s.e.step()
+	tiles, steps, columnBytes := set.Rows, words, int64(4)
+	if s.t.Narrow {
+		narrow := s.e.narrow(&s.t.W)
+		tiles, steps, columnBytes = narrow.Rows, ceilDiv(words, int64(s.t.W.Step)), narrow.StepBytes/gemm.PanelColumns
+	}
+	if s.e.word == tensor.Int8 && !s.e.excessKnown(s.t) {
+		s.addExcess(j, w.mem, words, k > p.k0)
+	}
 	groups := ceilDiv(p.m, set.MaxRows())
 	least, larger := p.m/groups, p.m%groups
-	if s.e.word == tensor.Int8 && !s.e.excessKnown(s.t) {
-		s.addExcess(j, b, words, k > p.k0)
-	}
-	pace := uintptr(4 * set.Columns / groups)
+	pace := w.fetch / (groups * gemm.PanelColumns / set.Columns * steps)
 	for h := int64(0); h < min(gemm.PanelColumns, p.n-j); h += set.Columns {
 		sums, stride := s.sums(p, j+h)
 		row := int64(0)
@@ -83,9 +88,9 @@ func (s *sweeper) strips(p *place, j, from, k, end, to int64) {
 				rows++
 			}
 			a := &s.rows[4*(row*s.words+first*rows)]
-			set.Rows[rows-1](int(words), a, &b[4*h], &sums[4*row*stride], int(stride), k > p.k0, next, pace)
+			tiles[rows-1](int(steps), a, &w.mem[columnBytes*h], &sums[4*row*stride], int(stride), k > p.k0, w.next, uintptr(pace))
 			row += rows
-			next += uintptr(words) * pace
+			w.next += uintptr(steps * pace)
 		}
 	}
 }

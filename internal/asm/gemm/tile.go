@@ -33,18 +33,32 @@ func (e Elem) Step() int64 { return [...]int64{F32: 1, BF16: 2, Int8: 4}[e] }
 
 // Set is the loops for an element type.
 type Set struct {
-	// Name tells the instructions, as in "avx512-bf16"; Needs are the sets that
-	// have them.
+	// Name tells the instructions, as in "avx512-bf16". Needs are the features
+	// without which they do not run, Wants those without which others are better.
 	Name  string
 	Needs cpu.Features
+	Wants cpu.Features
 	Elem  Elem
 	// Rows holds the tiles of 1, 2, ... rows.
 	Rows []Tile
 	// Columns is the width of a tile: 32, or 16 for half a panel.
 	Columns int64
 	Transpose
-	// Dequant is there for sets of int8.
-	Dequant Dequant
+	// F16 and BF16 are there for sets of f32, Dequant for sets of int8.
+	F16, BF16 Narrow
+	Dequant   Dequant
+}
+
+// Narrow is the loops that multiply f32 rows with panels of 2-byte elements, as
+// f32: a tile gives the bits that a tile of f32 gives for the widened panel.
+type Narrow struct {
+	// Rows holds the tiles of 1, 2, ... rows. They count steps of the panel.
+	Rows []Tile
+	// StepBytes is the size of a step of the panel: 32 f16, or 32 pairs of bf16
+	// that are two steps of the rows.
+	StepBytes int64
+	// Widen turns steps of the panel into an f32 panel.
+	Widen func(steps int, dst, src *byte)
 }
 
 // MaxRows is the number of rows of the largest tile.

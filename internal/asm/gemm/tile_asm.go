@@ -5,7 +5,7 @@ package gemm
 import "goatb/internal/cpu"
 
 var sets = []Set{
-	{Name: "avx512-bf16", Needs: cpu.BF16, Elem: BF16, Columns: 32, Transpose: turnAVX512, Rows: []Tile{
+	{Name: "avx512-bf16", Needs: cpu.BF16, Wants: cpu.FastBF16, Elem: BF16, Columns: 32, Transpose: turnAVX512, Rows: []Tile{
 		tileBF16x1AVX512, tileBF16x2AVX512, tileBF16x3AVX512, tileBF16x4AVX512, tileBF16x5AVX512, tileBF16x6AVX512, tileBF16x7AVX512,
 		tileBF16x8AVX512, tileBF16x9AVX512, tileBF16x10AVX512, tileBF16x11AVX512, tileBF16x12AVX512, tileBF16x13AVX512, tileBF16x14AVX512,
 	}},
@@ -13,11 +13,11 @@ var sets = []Set{
 		tileI8x1AVX512, tileI8x2AVX512, tileI8x3AVX512, tileI8x4AVX512, tileI8x5AVX512, tileI8x6AVX512, tileI8x7AVX512,
 		tileI8x8AVX512, tileI8x9AVX512, tileI8x10AVX512, tileI8x11AVX512, tileI8x12AVX512, tileI8x13AVX512, tileI8x14AVX512,
 	}},
-	{Name: "avx512", Needs: cpu.AVX512, Elem: F32, Columns: 32, Transpose: turnAVX512, Rows: []Tile{
+	{Name: "avx512", Needs: cpu.AVX512, Elem: F32, Columns: 32, Transpose: turnAVX512, F16: f16AVX512, BF16: pairsAVX512, Rows: []Tile{
 		tileF32x1AVX512, tileF32x2AVX512, tileF32x3AVX512, tileF32x4AVX512, tileF32x5AVX512, tileF32x6AVX512, tileF32x7AVX512,
 		tileF32x8AVX512, tileF32x9AVX512, tileF32x10AVX512, tileF32x11AVX512, tileF32x12AVX512, tileF32x13AVX512, tileF32x14AVX512,
 	}},
-	{Name: "avx2", Needs: cpu.AVX2, Elem: F32, Columns: 16, Transpose: turnAVX2, Rows: []Tile{
+	{Name: "avx2", Needs: cpu.AVX2, Elem: F32, Columns: 16, Transpose: turnAVX2, F16: f16AVX2, BF16: pairsAVX2, Rows: []Tile{
 		tileF32x1AVX2, tileF32x2AVX2, tileF32x3AVX2, tileF32x4AVX2, tileF32x5AVX2, tileF32x6AVX2,
 	}},
 }
@@ -25,4 +25,19 @@ var sets = []Set{
 var (
 	turnAVX512 = Transpose{16, transposeAVX512}
 	turnAVX2   = Transpose{8, transposeAVX2}
+
+	f16AVX512 = Narrow{StepBytes: 64, Widen: widenF16AVX512, Rows: []Tile{
+		tileF16x1AVX512, tileF16x2AVX512, tileF16x3AVX512, tileF16x4AVX512, tileF16x5AVX512, tileF16x6AVX512, tileF16x7AVX512,
+		tileF16x8AVX512, tileF16x9AVX512, tileF16x10AVX512, tileF16x11AVX512, tileF16x12AVX512, tileF16x13AVX512, tileF16x14AVX512,
+	}}
+	pairsAVX512 = Narrow{StepBytes: 128, Widen: widenBF16AVX512, Rows: []Tile{
+		tilePairsx1AVX512, tilePairsx2AVX512, tilePairsx3AVX512, tilePairsx4AVX512, tilePairsx5AVX512, tilePairsx6AVX512,
+		tilePairsx7AVX512, tilePairsx8AVX512, tilePairsx9AVX512, tilePairsx10AVX512, tilePairsx11AVX512, tilePairsx12AVX512,
+	}}
+	f16AVX2 = Narrow{StepBytes: 64, Widen: widenF16AVX2, Rows: []Tile{
+		tileF16x1AVX2, tileF16x2AVX2, tileF16x3AVX2, tileF16x4AVX2, tileF16x5AVX2, tileF16x6AVX2,
+	}}
+	pairsAVX2 = Narrow{StepBytes: 128, Widen: widenBF16AVX2, Rows: []Tile{
+		tilePairsx1AVX2, tilePairsx2AVX2, tilePairsx3AVX2, tilePairsx4AVX2,
+	}}
 )

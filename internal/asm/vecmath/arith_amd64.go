@@ -4,132 +4,462 @@
 
 package vecmath
 
-// addAVX2 writes a+b.
+// addF32AVX2 writes a+b.
 //
 //go:noescape
-func addAVX2(dst *float32, a *float32, b *float32, n int)
+func addF32AVX2(dst *byte, a *byte, b *byte, n int)
 
-// subAVX2 writes a-b.
+// subF32AVX2 writes a-b.
 //
 //go:noescape
-func subAVX2(dst *float32, a *float32, b *float32, n int)
+func subF32AVX2(dst *byte, a *byte, b *byte, n int)
 
-// mulAVX2 writes a·b.
+// mulF32AVX2 writes a·b.
 //
 //go:noescape
-func mulAVX2(dst *float32, a *float32, b *float32, n int)
+func mulF32AVX2(dst *byte, a *byte, b *byte, n int)
 
-// divAVX2 writes a/b.
+// divF32AVX2 writes a/b.
 //
 //go:noescape
-func divAVX2(dst *float32, a *float32, b *float32, n int)
+func divF32AVX2(dst *byte, a *byte, b *byte, n int)
 
-// negAVX2 writes -src.
+// addScalarF32AVX2 writes src+s.
 //
 //go:noescape
-func negAVX2(dst *float32, src *float32, n int)
+func addScalarF32AVX2(dst *byte, src *byte, n int, s float32)
 
-// reluAVX2 writes the larger of src and 0, and NaN for NaN.
+// subScalarF32AVX2 writes src-s.
 //
 //go:noescape
-func reluAVX2(dst *float32, src *float32, n int)
+func subScalarF32AVX2(dst *byte, src *byte, n int, s float32)
 
-// roundF16AVX2 writes src rounded to f16.
+// scalarSubF32AVX2 writes s-src.
 //
 //go:noescape
-func roundF16AVX2(dst *float32, src *float32, n int)
+func scalarSubF32AVX2(dst *byte, src *byte, n int, s float32)
 
-// scaleAVX2 writes src·a.
+// mulScalarF32AVX2 writes src·s.
 //
 //go:noescape
-func scaleAVX2(dst *float32, src *float32, n int, a float32)
+func mulScalarF32AVX2(dst *byte, src *byte, n int, s float32)
 
-// clampAVX2 writes src limited to a..b, and NaN for NaN.
+// divScalarF32AVX2 writes src/s.
 //
 //go:noescape
-func clampAVX2(dst *float32, src *float32, n int, a float32, b float32)
+func divScalarF32AVX2(dst *byte, src *byte, n int, s float32)
 
-// roundScaledAVX2 writes src·a rounded to an integer, ties to even, and limited to b..c.
+// scalarDivF32AVX2 writes s/src.
 //
 //go:noescape
-func roundScaledAVX2(dst *float32, src *float32, n int, a float32, b float32, c float32)
+func scalarDivF32AVX2(dst *byte, src *byte, n int, s float32)
 
-// scaleMulAVX2 writes (a·s)·gain.
+// scaleMulF32AVX2 writes (a·s)·b, b being float32.
 //
 //go:noescape
-func scaleMulAVX2(dst *float32, a *float32, gain *float32, n int, s float32)
+func scaleMulF32AVX2(dst *byte, a *byte, b *byte, n int, s float32)
+
+// addF16AVX2 writes a+b.
+//
+//go:noescape
+func addF16AVX2(dst *byte, a *byte, b *byte, n int)
+
+// subF16AVX2 writes a-b.
+//
+//go:noescape
+func subF16AVX2(dst *byte, a *byte, b *byte, n int)
+
+// mulF16AVX2 writes a·b.
+//
+//go:noescape
+func mulF16AVX2(dst *byte, a *byte, b *byte, n int)
+
+// divF16AVX2 writes a/b.
+//
+//go:noescape
+func divF16AVX2(dst *byte, a *byte, b *byte, n int)
+
+// addScalarF16AVX2 writes src+s.
+//
+//go:noescape
+func addScalarF16AVX2(dst *byte, src *byte, n int, s float32)
+
+// subScalarF16AVX2 writes src-s.
+//
+//go:noescape
+func subScalarF16AVX2(dst *byte, src *byte, n int, s float32)
+
+// scalarSubF16AVX2 writes s-src.
+//
+//go:noescape
+func scalarSubF16AVX2(dst *byte, src *byte, n int, s float32)
+
+// mulScalarF16AVX2 writes src·s.
+//
+//go:noescape
+func mulScalarF16AVX2(dst *byte, src *byte, n int, s float32)
+
+// divScalarF16AVX2 writes src/s.
+//
+//go:noescape
+func divScalarF16AVX2(dst *byte, src *byte, n int, s float32)
+
+// scalarDivF16AVX2 writes s/src.
+//
+//go:noescape
+func scalarDivF16AVX2(dst *byte, src *byte, n int, s float32)
+
+// scaleMulF16AVX2 writes (a·s)·b, b being float32.
+//
+//go:noescape
+func scaleMulF16AVX2(dst *byte, a *byte, b *byte, n int, s float32)
+
+// scaleToF16AVX2 writes src·s, src being float32.
+//
+//go:noescape
+func scaleToF16AVX2(dst *byte, src *byte, n int, s float32)
+
+// addBF16AVX2 writes a+b.
+//
+//go:noescape
+func addBF16AVX2(dst *byte, a *byte, b *byte, n int)
+
+// subBF16AVX2 writes a-b.
+//
+//go:noescape
+func subBF16AVX2(dst *byte, a *byte, b *byte, n int)
+
+// mulBF16AVX2 writes a·b.
+//
+//go:noescape
+func mulBF16AVX2(dst *byte, a *byte, b *byte, n int)
+
+// divBF16AVX2 writes a/b.
+//
+//go:noescape
+func divBF16AVX2(dst *byte, a *byte, b *byte, n int)
+
+// addScalarBF16AVX2 writes src+s.
+//
+//go:noescape
+func addScalarBF16AVX2(dst *byte, src *byte, n int, s float32)
+
+// subScalarBF16AVX2 writes src-s.
+//
+//go:noescape
+func subScalarBF16AVX2(dst *byte, src *byte, n int, s float32)
+
+// scalarSubBF16AVX2 writes s-src.
+//
+//go:noescape
+func scalarSubBF16AVX2(dst *byte, src *byte, n int, s float32)
+
+// mulScalarBF16AVX2 writes src·s.
+//
+//go:noescape
+func mulScalarBF16AVX2(dst *byte, src *byte, n int, s float32)
+
+// divScalarBF16AVX2 writes src/s.
+//
+//go:noescape
+func divScalarBF16AVX2(dst *byte, src *byte, n int, s float32)
+
+// scalarDivBF16AVX2 writes s/src.
+//
+//go:noescape
+func scalarDivBF16AVX2(dst *byte, src *byte, n int, s float32)
+
+// scaleMulBF16AVX2 writes (a·s)·b, b being float32.
+//
+//go:noescape
+func scaleMulBF16AVX2(dst *byte, a *byte, b *byte, n int, s float32)
+
+// scaleToBF16AVX2 writes src·s, src being float32.
+//
+//go:noescape
+func scaleToBF16AVX2(dst *byte, src *byte, n int, s float32)
+
+// negF32AVX2 writes -src.
+//
+//go:noescape
+func negF32AVX2(dst *byte, src *byte, n int)
+
+// negF16AVX2 writes -src.
+//
+//go:noescape
+func negF16AVX2(dst *byte, src *byte, n int)
+
+// negBF16AVX2 writes -src.
+//
+//go:noescape
+func negBF16AVX2(dst *byte, src *byte, n int)
+
+// reluF32AVX2 writes the larger of src and 0, and NaN for NaN.
+//
+//go:noescape
+func reluF32AVX2(dst *byte, src *byte, n int)
+
+// reluF16AVX2 writes the larger of src and 0, and NaN for NaN.
+//
+//go:noescape
+func reluF16AVX2(dst *byte, src *byte, n int)
+
+// reluBF16AVX2 writes the larger of src and 0, and NaN for NaN.
+//
+//go:noescape
+func reluBF16AVX2(dst *byte, src *byte, n int)
+
+// roundF16F32AVX2 writes src rounded to f16.
+//
+//go:noescape
+func roundF16F32AVX2(dst *byte, src *byte, n int)
+
+// clampF32AVX2 writes src limited to low..high, and NaN for NaN.
+//
+//go:noescape
+func clampF32AVX2(dst *byte, src *byte, n int, low float32, high float32)
+
+// roundScaledF32AVX2 writes src·s rounded to an integer, ties to even, and limited to low..high.
+//
+//go:noescape
+func roundScaledF32AVX2(dst *byte, src *byte, n int, s float32, low float32, high float32)
 
 // scaleMulAddAVX2 writes (a·s)·gain + b.
 //
 //go:noescape
 func scaleMulAddAVX2(dst *float32, a *float32, gain *float32, b *float32, n int, s float32)
 
-// blendAVX2 writes a·y + b·x.
+// blendF32AVX2 writes s·a + t·b.
 //
 //go:noescape
-func blendAVX2(dst *float32, y *float32, x *float32, n int, a float32, b float32)
+func blendF32AVX2(dst *byte, a *byte, b *byte, n int, s float32, t float32)
 
-// addAVX512 writes a+b.
+// addF32AVX512 writes a+b.
 //
 //go:noescape
-func addAVX512(dst *float32, a *float32, b *float32, n int)
+func addF32AVX512(dst *byte, a *byte, b *byte, n int)
 
-// subAVX512 writes a-b.
+// subF32AVX512 writes a-b.
 //
 //go:noescape
-func subAVX512(dst *float32, a *float32, b *float32, n int)
+func subF32AVX512(dst *byte, a *byte, b *byte, n int)
 
-// mulAVX512 writes a·b.
+// mulF32AVX512 writes a·b.
 //
 //go:noescape
-func mulAVX512(dst *float32, a *float32, b *float32, n int)
+func mulF32AVX512(dst *byte, a *byte, b *byte, n int)
 
-// divAVX512 writes a/b.
+// divF32AVX512 writes a/b.
 //
 //go:noescape
-func divAVX512(dst *float32, a *float32, b *float32, n int)
+func divF32AVX512(dst *byte, a *byte, b *byte, n int)
 
-// negAVX512 writes -src.
+// addScalarF32AVX512 writes src+s.
 //
 //go:noescape
-func negAVX512(dst *float32, src *float32, n int)
+func addScalarF32AVX512(dst *byte, src *byte, n int, s float32)
 
-// reluAVX512 writes the larger of src and 0, and NaN for NaN.
+// subScalarF32AVX512 writes src-s.
 //
 //go:noescape
-func reluAVX512(dst *float32, src *float32, n int)
+func subScalarF32AVX512(dst *byte, src *byte, n int, s float32)
 
-// roundF16AVX512 writes src rounded to f16.
+// scalarSubF32AVX512 writes s-src.
 //
 //go:noescape
-func roundF16AVX512(dst *float32, src *float32, n int)
+func scalarSubF32AVX512(dst *byte, src *byte, n int, s float32)
 
-// scaleAVX512 writes src·a.
+// mulScalarF32AVX512 writes src·s.
 //
 //go:noescape
-func scaleAVX512(dst *float32, src *float32, n int, a float32)
+func mulScalarF32AVX512(dst *byte, src *byte, n int, s float32)
 
-// clampAVX512 writes src limited to a..b, and NaN for NaN.
+// divScalarF32AVX512 writes src/s.
 //
 //go:noescape
-func clampAVX512(dst *float32, src *float32, n int, a float32, b float32)
+func divScalarF32AVX512(dst *byte, src *byte, n int, s float32)
 
-// roundScaledAVX512 writes src·a rounded to an integer, ties to even, and limited to b..c.
+// scalarDivF32AVX512 writes s/src.
 //
 //go:noescape
-func roundScaledAVX512(dst *float32, src *float32, n int, a float32, b float32, c float32)
+func scalarDivF32AVX512(dst *byte, src *byte, n int, s float32)
 
-// scaleMulAVX512 writes (a·s)·gain.
+// scaleMulF32AVX512 writes (a·s)·b, b being float32.
 //
 //go:noescape
-func scaleMulAVX512(dst *float32, a *float32, gain *float32, n int, s float32)
+func scaleMulF32AVX512(dst *byte, a *byte, b *byte, n int, s float32)
+
+// addF16AVX512 writes a+b.
+//
+//go:noescape
+func addF16AVX512(dst *byte, a *byte, b *byte, n int)
+
+// subF16AVX512 writes a-b.
+//
+//go:noescape
+func subF16AVX512(dst *byte, a *byte, b *byte, n int)
+
+// mulF16AVX512 writes a·b.
+//
+//go:noescape
+func mulF16AVX512(dst *byte, a *byte, b *byte, n int)
+
+// divF16AVX512 writes a/b.
+//
+//go:noescape
+func divF16AVX512(dst *byte, a *byte, b *byte, n int)
+
+// addScalarF16AVX512 writes src+s.
+//
+//go:noescape
+func addScalarF16AVX512(dst *byte, src *byte, n int, s float32)
+
+// subScalarF16AVX512 writes src-s.
+//
+//go:noescape
+func subScalarF16AVX512(dst *byte, src *byte, n int, s float32)
+
+// scalarSubF16AVX512 writes s-src.
+//
+//go:noescape
+func scalarSubF16AVX512(dst *byte, src *byte, n int, s float32)
+
+// mulScalarF16AVX512 writes src·s.
+//
+//go:noescape
+func mulScalarF16AVX512(dst *byte, src *byte, n int, s float32)
+
+// divScalarF16AVX512 writes src/s.
+//
+//go:noescape
+func divScalarF16AVX512(dst *byte, src *byte, n int, s float32)
+
+// scalarDivF16AVX512 writes s/src.
+//
+//go:noescape
+func scalarDivF16AVX512(dst *byte, src *byte, n int, s float32)
+
+// scaleMulF16AVX512 writes (a·s)·b, b being float32.
+//
+//go:noescape
+func scaleMulF16AVX512(dst *byte, a *byte, b *byte, n int, s float32)
+
+// scaleToF16AVX512 writes src·s, src being float32.
+//
+//go:noescape
+func scaleToF16AVX512(dst *byte, src *byte, n int, s float32)
+
+// addBF16AVX512 writes a+b.
+//
+//go:noescape
+func addBF16AVX512(dst *byte, a *byte, b *byte, n int)
+
+// subBF16AVX512 writes a-b.
+//
+//go:noescape
+func subBF16AVX512(dst *byte, a *byte, b *byte, n int)
+
+// mulBF16AVX512 writes a·b.
+//
+//go:noescape
+func mulBF16AVX512(dst *byte, a *byte, b *byte, n int)
+
+// divBF16AVX512 writes a/b.
+//
+//go:noescape
+func divBF16AVX512(dst *byte, a *byte, b *byte, n int)
+
+// addScalarBF16AVX512 writes src+s.
+//
+//go:noescape
+func addScalarBF16AVX512(dst *byte, src *byte, n int, s float32)
+
+// subScalarBF16AVX512 writes src-s.
+//
+//go:noescape
+func subScalarBF16AVX512(dst *byte, src *byte, n int, s float32)
+
+// scalarSubBF16AVX512 writes s-src.
+//
+//go:noescape
+func scalarSubBF16AVX512(dst *byte, src *byte, n int, s float32)
+
+// mulScalarBF16AVX512 writes src·s.
+//
+//go:noescape
+func mulScalarBF16AVX512(dst *byte, src *byte, n int, s float32)
+
+// divScalarBF16AVX512 writes src/s.
+//
+//go:noescape
+func divScalarBF16AVX512(dst *byte, src *byte, n int, s float32)
+
+// scalarDivBF16AVX512 writes s/src.
+//
+//go:noescape
+func scalarDivBF16AVX512(dst *byte, src *byte, n int, s float32)
+
+// scaleMulBF16AVX512 writes (a·s)·b, b being float32.
+//
+//go:noescape
+func scaleMulBF16AVX512(dst *byte, a *byte, b *byte, n int, s float32)
+
+// scaleToBF16AVX512 writes src·s, src being float32.
+//
+//go:noescape
+func scaleToBF16AVX512(dst *byte, src *byte, n int, s float32)
+
+// negF32AVX512 writes -src.
+//
+//go:noescape
+func negF32AVX512(dst *byte, src *byte, n int)
+
+// negF16AVX512 writes -src.
+//
+//go:noescape
+func negF16AVX512(dst *byte, src *byte, n int)
+
+// negBF16AVX512 writes -src.
+//
+//go:noescape
+func negBF16AVX512(dst *byte, src *byte, n int)
+
+// reluF32AVX512 writes the larger of src and 0, and NaN for NaN.
+//
+//go:noescape
+func reluF32AVX512(dst *byte, src *byte, n int)
+
+// reluF16AVX512 writes the larger of src and 0, and NaN for NaN.
+//
+//go:noescape
+func reluF16AVX512(dst *byte, src *byte, n int)
+
+// reluBF16AVX512 writes the larger of src and 0, and NaN for NaN.
+//
+//go:noescape
+func reluBF16AVX512(dst *byte, src *byte, n int)
+
+// roundF16F32AVX512 writes src rounded to f16.
+//
+//go:noescape
+func roundF16F32AVX512(dst *byte, src *byte, n int)
+
+// clampF32AVX512 writes src limited to low..high, and NaN for NaN.
+//
+//go:noescape
+func clampF32AVX512(dst *byte, src *byte, n int, low float32, high float32)
+
+// roundScaledF32AVX512 writes src·s rounded to an integer, ties to even, and limited to low..high.
+//
+//go:noescape
+func roundScaledF32AVX512(dst *byte, src *byte, n int, s float32, low float32, high float32)
 
 // scaleMulAddAVX512 writes (a·s)·gain + b.
 //
 //go:noescape
 func scaleMulAddAVX512(dst *float32, a *float32, gain *float32, b *float32, n int, s float32)
 
-// blendAVX512 writes a·y + b·x.
+// blendF32AVX512 writes s·a + t·b.
 //
 //go:noescape
-func blendAVX512(dst *float32, y *float32, x *float32, n int, a float32, b float32)
+func blendF32AVX512(dst *byte, a *byte, b *byte, n int, s float32, t float32)

@@ -12,140 +12,28 @@ DATA tailMasks<>+16(SB)/4, $0xffffffff
 DATA tailMasks<>+20(SB)/4, $0xffffffff
 DATA tailMasks<>+24(SB)/4, $0xffffffff
 DATA tailMasks<>+28(SB)/4, $0xffffffff
-DATA tailMasks<>+32(SB)/4, $0xffffffff
-DATA tailMasks<>+36(SB)/4, $0xffffffff
-DATA tailMasks<>+40(SB)/4, $0xffffffff
-DATA tailMasks<>+44(SB)/4, $0xffffffff
-DATA tailMasks<>+48(SB)/4, $0xffffffff
-DATA tailMasks<>+52(SB)/4, $0xffffffff
-DATA tailMasks<>+56(SB)/4, $0xffffffff
-DATA tailMasks<>+60(SB)/4, $0xffffffff
-DATA tailMasks<>+64(SB)/4, $0xffffffff
-DATA tailMasks<>+68(SB)/4, $0xffffffff
-DATA tailMasks<>+72(SB)/4, $0xffffffff
-DATA tailMasks<>+76(SB)/4, $0xffffffff
-DATA tailMasks<>+80(SB)/4, $0xffffffff
-DATA tailMasks<>+84(SB)/4, $0xffffffff
-DATA tailMasks<>+88(SB)/4, $0xffffffff
-DATA tailMasks<>+92(SB)/4, $0xffffffff
-DATA tailMasks<>+96(SB)/4, $0xffffffff
-DATA tailMasks<>+100(SB)/4, $0xffffffff
-DATA tailMasks<>+104(SB)/4, $0xffffffff
-DATA tailMasks<>+108(SB)/4, $0xffffffff
-DATA tailMasks<>+112(SB)/4, $0xffffffff
-DATA tailMasks<>+116(SB)/4, $0xffffffff
-DATA tailMasks<>+120(SB)/4, $0xffffffff
-DATA tailMasks<>+124(SB)/4, $0xffffffff
-DATA tailMasks<>+128(SB)/4, $0xffffffff
-DATA tailMasks<>+132(SB)/4, $0xffffffff
-DATA tailMasks<>+136(SB)/4, $0xffffffff
-DATA tailMasks<>+140(SB)/4, $0xffffffff
-DATA tailMasks<>+144(SB)/4, $0xffffffff
-DATA tailMasks<>+148(SB)/4, $0xffffffff
-DATA tailMasks<>+152(SB)/4, $0xffffffff
-DATA tailMasks<>+156(SB)/4, $0xffffffff
-DATA tailMasks<>+160(SB)/4, $0xffffffff
-DATA tailMasks<>+164(SB)/4, $0xffffffff
-DATA tailMasks<>+168(SB)/4, $0xffffffff
-DATA tailMasks<>+172(SB)/4, $0xffffffff
-DATA tailMasks<>+176(SB)/4, $0xffffffff
-DATA tailMasks<>+180(SB)/4, $0xffffffff
-DATA tailMasks<>+184(SB)/4, $0xffffffff
-DATA tailMasks<>+188(SB)/4, $0xffffffff
-DATA tailMasks<>+192(SB)/4, $0xffffffff
-DATA tailMasks<>+196(SB)/4, $0xffffffff
-DATA tailMasks<>+200(SB)/4, $0xffffffff
-DATA tailMasks<>+204(SB)/4, $0xffffffff
-DATA tailMasks<>+208(SB)/4, $0xffffffff
-DATA tailMasks<>+212(SB)/4, $0xffffffff
-DATA tailMasks<>+216(SB)/4, $0xffffffff
-DATA tailMasks<>+220(SB)/4, $0xffffffff
-DATA tailMasks<>+224(SB)/4, $0xffffffff
-DATA tailMasks<>+228(SB)/4, $0xffffffff
-DATA tailMasks<>+232(SB)/4, $0xffffffff
-DATA tailMasks<>+236(SB)/4, $0xffffffff
-DATA tailMasks<>+240(SB)/4, $0xffffffff
-DATA tailMasks<>+244(SB)/4, $0xffffffff
-DATA tailMasks<>+248(SB)/4, $0xffffffff
-DATA tailMasks<>+252(SB)/4, $0xffffffff
-DATA tailMasks<>+256(SB)/4, $0x00000000
-DATA tailMasks<>+260(SB)/4, $0x00000000
-DATA tailMasks<>+264(SB)/4, $0x00000000
-DATA tailMasks<>+268(SB)/4, $0x00000000
-DATA tailMasks<>+272(SB)/4, $0x00000000
-DATA tailMasks<>+276(SB)/4, $0x00000000
-DATA tailMasks<>+280(SB)/4, $0x00000000
-DATA tailMasks<>+284(SB)/4, $0x00000000
-DATA tailMasks<>+288(SB)/4, $0x00000000
-DATA tailMasks<>+292(SB)/4, $0x00000000
-DATA tailMasks<>+296(SB)/4, $0x00000000
-DATA tailMasks<>+300(SB)/4, $0x00000000
-DATA tailMasks<>+304(SB)/4, $0x00000000
-DATA tailMasks<>+308(SB)/4, $0x00000000
-DATA tailMasks<>+312(SB)/4, $0x00000000
-DATA tailMasks<>+316(SB)/4, $0x00000000
-DATA tailMasks<>+320(SB)/4, $0x00000000
-DATA tailMasks<>+324(SB)/4, $0x00000000
-DATA tailMasks<>+328(SB)/4, $0x00000000
-DATA tailMasks<>+332(SB)/4, $0x00000000
-DATA tailMasks<>+336(SB)/4, $0x00000000
-DATA tailMasks<>+340(SB)/4, $0x00000000
-DATA tailMasks<>+344(SB)/4, $0x00000000
-DATA tailMasks<>+348(SB)/4, $0x00000000
-DATA tailMasks<>+352(SB)/4, $0x00000000
-DATA tailMasks<>+356(SB)/4, $0x00000000
-DATA tailMasks<>+360(SB)/4, $0x00000000
-DATA tailMasks<>+364(SB)/4, $0x00000000
-DATA tailMasks<>+368(SB)/4, $0x00000000
-DATA tailMasks<>+372(SB)/4, $0x00000000
-DATA tailMasks<>+376(SB)/4, $0x00000000
-DATA tailMasks<>+380(SB)/4, $0x00000000
-DATA tailMasks<>+384(SB)/4, $0x00000000
-DATA tailMasks<>+388(SB)/4, $0x00000000
-DATA tailMasks<>+392(SB)/4, $0x00000000
-DATA tailMasks<>+396(SB)/4, $0x00000000
-DATA tailMasks<>+400(SB)/4, $0x00000000
-DATA tailMasks<>+404(SB)/4, $0x00000000
-DATA tailMasks<>+408(SB)/4, $0x00000000
-DATA tailMasks<>+412(SB)/4, $0x00000000
-DATA tailMasks<>+416(SB)/4, $0x00000000
-DATA tailMasks<>+420(SB)/4, $0x00000000
-DATA tailMasks<>+424(SB)/4, $0x00000000
-DATA tailMasks<>+428(SB)/4, $0x00000000
-DATA tailMasks<>+432(SB)/4, $0x00000000
-DATA tailMasks<>+436(SB)/4, $0x00000000
-DATA tailMasks<>+440(SB)/4, $0x00000000
-DATA tailMasks<>+444(SB)/4, $0x00000000
-DATA tailMasks<>+448(SB)/4, $0x00000000
-DATA tailMasks<>+452(SB)/4, $0x00000000
-DATA tailMasks<>+456(SB)/4, $0x00000000
-DATA tailMasks<>+460(SB)/4, $0x00000000
-DATA tailMasks<>+464(SB)/4, $0x00000000
-DATA tailMasks<>+468(SB)/4, $0x00000000
-DATA tailMasks<>+472(SB)/4, $0x00000000
-DATA tailMasks<>+476(SB)/4, $0x00000000
-DATA tailMasks<>+480(SB)/4, $0x00000000
-DATA tailMasks<>+484(SB)/4, $0x00000000
-DATA tailMasks<>+488(SB)/4, $0x00000000
-DATA tailMasks<>+492(SB)/4, $0x00000000
-DATA tailMasks<>+496(SB)/4, $0x00000000
-DATA tailMasks<>+500(SB)/4, $0x00000000
-DATA tailMasks<>+504(SB)/4, $0x00000000
-DATA tailMasks<>+508(SB)/4, $0x00000000
-GLOBL tailMasks<>(SB), RODATA|NOPTR, $512
+DATA tailMasks<>+32(SB)/4, $0x00000000
+DATA tailMasks<>+36(SB)/4, $0x00000000
+DATA tailMasks<>+40(SB)/4, $0x00000000
+DATA tailMasks<>+44(SB)/4, $0x00000000
+DATA tailMasks<>+48(SB)/4, $0x00000000
+DATA tailMasks<>+52(SB)/4, $0x00000000
+DATA tailMasks<>+56(SB)/4, $0x00000000
+DATA tailMasks<>+60(SB)/4, $0x00000000
+GLOBL tailMasks<>(SB), RODATA|NOPTR, $64
 
-// func addAVX2(dst *float32, a *float32, b *float32, n int)
+// func addF32AVX2(dst *byte, a *byte, b *byte, n int)
 // Requires: AVX
-TEXT ·addAVX2(SB), NOSPLIT|NOFRAME, $0-32
+TEXT ·addF32AVX2(SB), NOSPLIT|NOFRAME, $0-32
 	MOVQ dst+0(FP), AX
 	MOVQ a+8(FP), CX
 	MOVQ b+16(FP), DX
 	MOVQ n+24(FP), SI
 	XORQ BX, BX
 	SUBQ $+32, SI
-	JLT  turned4
+	JLT  turned2
 
-turn4:
+turn1:
 	VMOVUPS (CX)(BX*4), Y0
 	VMOVUPS (DX)(BX*4), Y1
 	VADDPS  Y1, Y0, Y0
@@ -164,27 +52,27 @@ turn4:
 	VMOVUPS Y0, 96(AX)(BX*4)
 	ADDQ    $+32, BX
 	SUBQ    $+32, SI
-	JGE     turn4
+	JGE     turn1
 
-turned4:
+turned2:
 	ADDQ $+32, SI
 	SUBQ $+8, SI
-	JLT  turned1
+	JLT  turned4
 
-turn1:
+turn3:
 	VMOVUPS (CX)(BX*4), Y0
 	VMOVUPS (DX)(BX*4), Y1
 	VADDPS  Y1, Y0, Y0
 	VMOVUPS Y0, (AX)(BX*4)
 	ADDQ    $+8, BX
 	SUBQ    $+8, SI
-	JGE     turn1
+	JGE     turn3
 
-turned1:
+turned4:
 	ADDQ       $+8, SI
 	TESTQ      SI, SI
-	JEQ        done
-	LEAQ       tailMasks<>+256(SB), DI
+	JEQ        done5
+	LEAQ       tailMasks<>+32(SB), DI
 	SHLQ       $0x02, SI
 	SUBQ       SI, DI
 	VMOVUPS    (DI), Y0
@@ -193,22 +81,22 @@ turned1:
 	VADDPS     Y2, Y1, Y1
 	VMASKMOVPS Y1, Y0, (AX)(BX*4)
 
-done:
+done5:
 	VZEROUPPER
 	RET
 
-// func subAVX2(dst *float32, a *float32, b *float32, n int)
+// func subF32AVX2(dst *byte, a *byte, b *byte, n int)
 // Requires: AVX
-TEXT ·subAVX2(SB), NOSPLIT|NOFRAME, $0-32
+TEXT ·subF32AVX2(SB), NOSPLIT|NOFRAME, $0-32
 	MOVQ dst+0(FP), AX
 	MOVQ a+8(FP), CX
 	MOVQ b+16(FP), DX
 	MOVQ n+24(FP), SI
 	XORQ BX, BX
 	SUBQ $+32, SI
-	JLT  turned4
+	JLT  turned2
 
-turn4:
+turn1:
 	VMOVUPS (CX)(BX*4), Y0
 	VMOVUPS (DX)(BX*4), Y1
 	VSUBPS  Y1, Y0, Y0
@@ -227,27 +115,27 @@ turn4:
 	VMOVUPS Y0, 96(AX)(BX*4)
 	ADDQ    $+32, BX
 	SUBQ    $+32, SI
-	JGE     turn4
+	JGE     turn1
 
-turned4:
+turned2:
 	ADDQ $+32, SI
 	SUBQ $+8, SI
-	JLT  turned1
+	JLT  turned4
 
-turn1:
+turn3:
 	VMOVUPS (CX)(BX*4), Y0
 	VMOVUPS (DX)(BX*4), Y1
 	VSUBPS  Y1, Y0, Y0
 	VMOVUPS Y0, (AX)(BX*4)
 	ADDQ    $+8, BX
 	SUBQ    $+8, SI
-	JGE     turn1
+	JGE     turn3
 
-turned1:
+turned4:
 	ADDQ       $+8, SI
 	TESTQ      SI, SI
-	JEQ        done
-	LEAQ       tailMasks<>+256(SB), DI
+	JEQ        done5
+	LEAQ       tailMasks<>+32(SB), DI
 	SHLQ       $0x02, SI
 	SUBQ       SI, DI
 	VMOVUPS    (DI), Y0
@@ -256,22 +144,22 @@ turned1:
 	VSUBPS     Y2, Y1, Y1
 	VMASKMOVPS Y1, Y0, (AX)(BX*4)
 
-done:
+done5:
 	VZEROUPPER
 	RET
 
-// func mulAVX2(dst *float32, a *float32, b *float32, n int)
+// func mulF32AVX2(dst *byte, a *byte, b *byte, n int)
 // Requires: AVX
-TEXT ·mulAVX2(SB), NOSPLIT|NOFRAME, $0-32
+TEXT ·mulF32AVX2(SB), NOSPLIT|NOFRAME, $0-32
 	MOVQ dst+0(FP), AX
 	MOVQ a+8(FP), CX
 	MOVQ b+16(FP), DX
 	MOVQ n+24(FP), SI
 	XORQ BX, BX
 	SUBQ $+32, SI
-	JLT  turned4
+	JLT  turned2
 
-turn4:
+turn1:
 	VMOVUPS (CX)(BX*4), Y0
 	VMOVUPS (DX)(BX*4), Y1
 	VMULPS  Y1, Y0, Y0
@@ -290,27 +178,27 @@ turn4:
 	VMOVUPS Y0, 96(AX)(BX*4)
 	ADDQ    $+32, BX
 	SUBQ    $+32, SI
-	JGE     turn4
+	JGE     turn1
 
-turned4:
+turned2:
 	ADDQ $+32, SI
 	SUBQ $+8, SI
-	JLT  turned1
+	JLT  turned4
 
-turn1:
+turn3:
 	VMOVUPS (CX)(BX*4), Y0
 	VMOVUPS (DX)(BX*4), Y1
 	VMULPS  Y1, Y0, Y0
 	VMOVUPS Y0, (AX)(BX*4)
 	ADDQ    $+8, BX
 	SUBQ    $+8, SI
-	JGE     turn1
+	JGE     turn3
 
-turned1:
+turned4:
 	ADDQ       $+8, SI
 	TESTQ      SI, SI
-	JEQ        done
-	LEAQ       tailMasks<>+256(SB), DI
+	JEQ        done5
+	LEAQ       tailMasks<>+32(SB), DI
 	SHLQ       $0x02, SI
 	SUBQ       SI, DI
 	VMOVUPS    (DI), Y0
@@ -319,22 +207,22 @@ turned1:
 	VMULPS     Y2, Y1, Y1
 	VMASKMOVPS Y1, Y0, (AX)(BX*4)
 
-done:
+done5:
 	VZEROUPPER
 	RET
 
-// func divAVX2(dst *float32, a *float32, b *float32, n int)
+// func divF32AVX2(dst *byte, a *byte, b *byte, n int)
 // Requires: AVX
-TEXT ·divAVX2(SB), NOSPLIT|NOFRAME, $0-32
+TEXT ·divF32AVX2(SB), NOSPLIT|NOFRAME, $0-32
 	MOVQ dst+0(FP), AX
 	MOVQ a+8(FP), CX
 	MOVQ b+16(FP), DX
 	MOVQ n+24(FP), SI
 	XORQ BX, BX
 	SUBQ $+32, SI
-	JLT  turned4
+	JLT  turned2
 
-turn4:
+turn1:
 	VMOVUPS (CX)(BX*4), Y0
 	VMOVUPS (DX)(BX*4), Y1
 	VDIVPS  Y1, Y0, Y0
@@ -353,27 +241,27 @@ turn4:
 	VMOVUPS Y0, 96(AX)(BX*4)
 	ADDQ    $+32, BX
 	SUBQ    $+32, SI
-	JGE     turn4
+	JGE     turn1
 
-turned4:
+turned2:
 	ADDQ $+32, SI
 	SUBQ $+8, SI
-	JLT  turned1
+	JLT  turned4
 
-turn1:
+turn3:
 	VMOVUPS (CX)(BX*4), Y0
 	VMOVUPS (DX)(BX*4), Y1
 	VDIVPS  Y1, Y0, Y0
 	VMOVUPS Y0, (AX)(BX*4)
 	ADDQ    $+8, BX
 	SUBQ    $+8, SI
-	JGE     turn1
+	JGE     turn3
 
-turned1:
+turned4:
 	ADDQ       $+8, SI
 	TESTQ      SI, SI
-	JEQ        done
-	LEAQ       tailMasks<>+256(SB), DI
+	JEQ        done5
+	LEAQ       tailMasks<>+32(SB), DI
 	SHLQ       $0x02, SI
 	SUBQ       SI, DI
 	VMOVUPS    (DI), Y0
@@ -382,78 +270,4505 @@ turned1:
 	VDIVPS     Y2, Y1, Y1
 	VMASKMOVPS Y1, Y0, (AX)(BX*4)
 
-done:
+done5:
 	VZEROUPPER
 	RET
 
-// func negAVX2(dst *float32, src *float32, n int)
+// func addScalarF32AVX2(dst *byte, src *byte, n int, s float32)
 // Requires: AVX
-TEXT ·negAVX2(SB), NOSPLIT|NOFRAME, $0-24
+TEXT ·addScalarF32AVX2(SB), NOSPLIT|NOFRAME, $0-28
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         n+16(FP), BX
+	XORQ         DX, DX
+	VBROADCASTSS s+24(FP), Y0
+	SUBQ         $+32, BX
+	JLT          turned2
+
+turn1:
+	VMOVUPS (CX)(DX*4), Y1
+	VADDPS  Y0, Y1, Y1
+	VMOVUPS Y1, (AX)(DX*4)
+	VMOVUPS 32(CX)(DX*4), Y1
+	VADDPS  Y0, Y1, Y1
+	VMOVUPS Y1, 32(AX)(DX*4)
+	VMOVUPS 64(CX)(DX*4), Y1
+	VADDPS  Y0, Y1, Y1
+	VMOVUPS Y1, 64(AX)(DX*4)
+	VMOVUPS 96(CX)(DX*4), Y1
+	VADDPS  Y0, Y1, Y1
+	VMOVUPS Y1, 96(AX)(DX*4)
+	ADDQ    $+32, DX
+	SUBQ    $+32, BX
+	JGE     turn1
+
+turned2:
+	ADDQ $+32, BX
+	SUBQ $+8, BX
+	JLT  turned4
+
+turn3:
+	VMOVUPS (CX)(DX*4), Y1
+	VADDPS  Y0, Y1, Y1
+	VMOVUPS Y1, (AX)(DX*4)
+	ADDQ    $+8, DX
+	SUBQ    $+8, BX
+	JGE     turn3
+
+turned4:
+	ADDQ       $+8, BX
+	TESTQ      BX, BX
+	JEQ        done5
+	LEAQ       tailMasks<>+32(SB), SI
+	SHLQ       $0x02, BX
+	SUBQ       BX, SI
+	VMOVUPS    (SI), Y1
+	VMASKMOVPS (CX)(DX*4), Y1, Y2
+	VADDPS     Y0, Y2, Y0
+	VMASKMOVPS Y0, Y1, (AX)(DX*4)
+
+done5:
+	VZEROUPPER
+	RET
+
+// func subScalarF32AVX2(dst *byte, src *byte, n int, s float32)
+// Requires: AVX
+TEXT ·subScalarF32AVX2(SB), NOSPLIT|NOFRAME, $0-28
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         n+16(FP), BX
+	XORQ         DX, DX
+	VBROADCASTSS s+24(FP), Y0
+	SUBQ         $+32, BX
+	JLT          turned2
+
+turn1:
+	VMOVUPS (CX)(DX*4), Y1
+	VSUBPS  Y0, Y1, Y1
+	VMOVUPS Y1, (AX)(DX*4)
+	VMOVUPS 32(CX)(DX*4), Y1
+	VSUBPS  Y0, Y1, Y1
+	VMOVUPS Y1, 32(AX)(DX*4)
+	VMOVUPS 64(CX)(DX*4), Y1
+	VSUBPS  Y0, Y1, Y1
+	VMOVUPS Y1, 64(AX)(DX*4)
+	VMOVUPS 96(CX)(DX*4), Y1
+	VSUBPS  Y0, Y1, Y1
+	VMOVUPS Y1, 96(AX)(DX*4)
+	ADDQ    $+32, DX
+	SUBQ    $+32, BX
+	JGE     turn1
+
+turned2:
+	ADDQ $+32, BX
+	SUBQ $+8, BX
+	JLT  turned4
+
+turn3:
+	VMOVUPS (CX)(DX*4), Y1
+	VSUBPS  Y0, Y1, Y1
+	VMOVUPS Y1, (AX)(DX*4)
+	ADDQ    $+8, DX
+	SUBQ    $+8, BX
+	JGE     turn3
+
+turned4:
+	ADDQ       $+8, BX
+	TESTQ      BX, BX
+	JEQ        done5
+	LEAQ       tailMasks<>+32(SB), SI
+	SHLQ       $0x02, BX
+	SUBQ       BX, SI
+	VMOVUPS    (SI), Y1
+	VMASKMOVPS (CX)(DX*4), Y1, Y2
+	VSUBPS     Y0, Y2, Y0
+	VMASKMOVPS Y0, Y1, (AX)(DX*4)
+
+done5:
+	VZEROUPPER
+	RET
+
+// func scalarSubF32AVX2(dst *byte, src *byte, n int, s float32)
+// Requires: AVX
+TEXT ·scalarSubF32AVX2(SB), NOSPLIT|NOFRAME, $0-28
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         n+16(FP), BX
+	XORQ         DX, DX
+	VBROADCASTSS s+24(FP), Y0
+	SUBQ         $+32, BX
+	JLT          turned2
+
+turn1:
+	VMOVUPS (CX)(DX*4), Y1
+	VSUBPS  Y1, Y0, Y1
+	VMOVUPS Y1, (AX)(DX*4)
+	VMOVUPS 32(CX)(DX*4), Y1
+	VSUBPS  Y1, Y0, Y1
+	VMOVUPS Y1, 32(AX)(DX*4)
+	VMOVUPS 64(CX)(DX*4), Y1
+	VSUBPS  Y1, Y0, Y1
+	VMOVUPS Y1, 64(AX)(DX*4)
+	VMOVUPS 96(CX)(DX*4), Y1
+	VSUBPS  Y1, Y0, Y1
+	VMOVUPS Y1, 96(AX)(DX*4)
+	ADDQ    $+32, DX
+	SUBQ    $+32, BX
+	JGE     turn1
+
+turned2:
+	ADDQ $+32, BX
+	SUBQ $+8, BX
+	JLT  turned4
+
+turn3:
+	VMOVUPS (CX)(DX*4), Y1
+	VSUBPS  Y1, Y0, Y1
+	VMOVUPS Y1, (AX)(DX*4)
+	ADDQ    $+8, DX
+	SUBQ    $+8, BX
+	JGE     turn3
+
+turned4:
+	ADDQ       $+8, BX
+	TESTQ      BX, BX
+	JEQ        done5
+	LEAQ       tailMasks<>+32(SB), SI
+	SHLQ       $0x02, BX
+	SUBQ       BX, SI
+	VMOVUPS    (SI), Y1
+	VMASKMOVPS (CX)(DX*4), Y1, Y2
+	VSUBPS     Y2, Y0, Y0
+	VMASKMOVPS Y0, Y1, (AX)(DX*4)
+
+done5:
+	VZEROUPPER
+	RET
+
+// func mulScalarF32AVX2(dst *byte, src *byte, n int, s float32)
+// Requires: AVX
+TEXT ·mulScalarF32AVX2(SB), NOSPLIT|NOFRAME, $0-28
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         n+16(FP), BX
+	XORQ         DX, DX
+	VBROADCASTSS s+24(FP), Y0
+	SUBQ         $+32, BX
+	JLT          turned2
+
+turn1:
+	VMOVUPS (CX)(DX*4), Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, (AX)(DX*4)
+	VMOVUPS 32(CX)(DX*4), Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, 32(AX)(DX*4)
+	VMOVUPS 64(CX)(DX*4), Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, 64(AX)(DX*4)
+	VMOVUPS 96(CX)(DX*4), Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, 96(AX)(DX*4)
+	ADDQ    $+32, DX
+	SUBQ    $+32, BX
+	JGE     turn1
+
+turned2:
+	ADDQ $+32, BX
+	SUBQ $+8, BX
+	JLT  turned4
+
+turn3:
+	VMOVUPS (CX)(DX*4), Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, (AX)(DX*4)
+	ADDQ    $+8, DX
+	SUBQ    $+8, BX
+	JGE     turn3
+
+turned4:
+	ADDQ       $+8, BX
+	TESTQ      BX, BX
+	JEQ        done5
+	LEAQ       tailMasks<>+32(SB), SI
+	SHLQ       $0x02, BX
+	SUBQ       BX, SI
+	VMOVUPS    (SI), Y1
+	VMASKMOVPS (CX)(DX*4), Y1, Y2
+	VMULPS     Y0, Y2, Y0
+	VMASKMOVPS Y0, Y1, (AX)(DX*4)
+
+done5:
+	VZEROUPPER
+	RET
+
+// func divScalarF32AVX2(dst *byte, src *byte, n int, s float32)
+// Requires: AVX
+TEXT ·divScalarF32AVX2(SB), NOSPLIT|NOFRAME, $0-28
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         n+16(FP), BX
+	XORQ         DX, DX
+	VBROADCASTSS s+24(FP), Y0
+	SUBQ         $+32, BX
+	JLT          turned2
+
+turn1:
+	VMOVUPS (CX)(DX*4), Y1
+	VDIVPS  Y0, Y1, Y1
+	VMOVUPS Y1, (AX)(DX*4)
+	VMOVUPS 32(CX)(DX*4), Y1
+	VDIVPS  Y0, Y1, Y1
+	VMOVUPS Y1, 32(AX)(DX*4)
+	VMOVUPS 64(CX)(DX*4), Y1
+	VDIVPS  Y0, Y1, Y1
+	VMOVUPS Y1, 64(AX)(DX*4)
+	VMOVUPS 96(CX)(DX*4), Y1
+	VDIVPS  Y0, Y1, Y1
+	VMOVUPS Y1, 96(AX)(DX*4)
+	ADDQ    $+32, DX
+	SUBQ    $+32, BX
+	JGE     turn1
+
+turned2:
+	ADDQ $+32, BX
+	SUBQ $+8, BX
+	JLT  turned4
+
+turn3:
+	VMOVUPS (CX)(DX*4), Y1
+	VDIVPS  Y0, Y1, Y1
+	VMOVUPS Y1, (AX)(DX*4)
+	ADDQ    $+8, DX
+	SUBQ    $+8, BX
+	JGE     turn3
+
+turned4:
+	ADDQ       $+8, BX
+	TESTQ      BX, BX
+	JEQ        done5
+	LEAQ       tailMasks<>+32(SB), SI
+	SHLQ       $0x02, BX
+	SUBQ       BX, SI
+	VMOVUPS    (SI), Y1
+	VMASKMOVPS (CX)(DX*4), Y1, Y2
+	VDIVPS     Y0, Y2, Y0
+	VMASKMOVPS Y0, Y1, (AX)(DX*4)
+
+done5:
+	VZEROUPPER
+	RET
+
+// func scalarDivF32AVX2(dst *byte, src *byte, n int, s float32)
+// Requires: AVX
+TEXT ·scalarDivF32AVX2(SB), NOSPLIT|NOFRAME, $0-28
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         n+16(FP), BX
+	XORQ         DX, DX
+	VBROADCASTSS s+24(FP), Y0
+	SUBQ         $+32, BX
+	JLT          turned2
+
+turn1:
+	VMOVUPS (CX)(DX*4), Y1
+	VDIVPS  Y1, Y0, Y1
+	VMOVUPS Y1, (AX)(DX*4)
+	VMOVUPS 32(CX)(DX*4), Y1
+	VDIVPS  Y1, Y0, Y1
+	VMOVUPS Y1, 32(AX)(DX*4)
+	VMOVUPS 64(CX)(DX*4), Y1
+	VDIVPS  Y1, Y0, Y1
+	VMOVUPS Y1, 64(AX)(DX*4)
+	VMOVUPS 96(CX)(DX*4), Y1
+	VDIVPS  Y1, Y0, Y1
+	VMOVUPS Y1, 96(AX)(DX*4)
+	ADDQ    $+32, DX
+	SUBQ    $+32, BX
+	JGE     turn1
+
+turned2:
+	ADDQ $+32, BX
+	SUBQ $+8, BX
+	JLT  turned4
+
+turn3:
+	VMOVUPS (CX)(DX*4), Y1
+	VDIVPS  Y1, Y0, Y1
+	VMOVUPS Y1, (AX)(DX*4)
+	ADDQ    $+8, DX
+	SUBQ    $+8, BX
+	JGE     turn3
+
+turned4:
+	ADDQ       $+8, BX
+	TESTQ      BX, BX
+	JEQ        done5
+	LEAQ       tailMasks<>+32(SB), SI
+	SHLQ       $0x02, BX
+	SUBQ       BX, SI
+	VMOVUPS    (SI), Y1
+	VMASKMOVPS (CX)(DX*4), Y1, Y2
+	VDIVPS     Y2, Y0, Y0
+	VMASKMOVPS Y0, Y1, (AX)(DX*4)
+
+done5:
+	VZEROUPPER
+	RET
+
+// func scaleMulF32AVX2(dst *byte, a *byte, b *byte, n int, s float32)
+// Requires: AVX
+TEXT ·scaleMulF32AVX2(SB), NOSPLIT|NOFRAME, $0-36
+	MOVQ         dst+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         b+16(FP), DX
+	MOVQ         n+24(FP), SI
+	XORQ         BX, BX
+	VBROADCASTSS s+32(FP), Y0
+	SUBQ         $+32, SI
+	JLT          turned2
+
+turn1:
+	VMOVUPS (CX)(BX*4), Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS (DX)(BX*4), Y2
+	VMULPS  Y2, Y1, Y1
+	VMOVUPS Y1, (AX)(BX*4)
+	VMOVUPS 32(CX)(BX*4), Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS 32(DX)(BX*4), Y2
+	VMULPS  Y2, Y1, Y1
+	VMOVUPS Y1, 32(AX)(BX*4)
+	VMOVUPS 64(CX)(BX*4), Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS 64(DX)(BX*4), Y2
+	VMULPS  Y2, Y1, Y1
+	VMOVUPS Y1, 64(AX)(BX*4)
+	VMOVUPS 96(CX)(BX*4), Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS 96(DX)(BX*4), Y2
+	VMULPS  Y2, Y1, Y1
+	VMOVUPS Y1, 96(AX)(BX*4)
+	ADDQ    $+32, BX
+	SUBQ    $+32, SI
+	JGE     turn1
+
+turned2:
+	ADDQ $+32, SI
+	SUBQ $+8, SI
+	JLT  turned4
+
+turn3:
+	VMOVUPS (CX)(BX*4), Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS (DX)(BX*4), Y2
+	VMULPS  Y2, Y1, Y1
+	VMOVUPS Y1, (AX)(BX*4)
+	ADDQ    $+8, BX
+	SUBQ    $+8, SI
+	JGE     turn3
+
+turned4:
+	ADDQ       $+8, SI
+	TESTQ      SI, SI
+	JEQ        done5
+	LEAQ       tailMasks<>+32(SB), DI
+	SHLQ       $0x02, SI
+	SUBQ       SI, DI
+	VMOVUPS    (DI), Y1
+	VMASKMOVPS (CX)(BX*4), Y1, Y2
+	VMULPS     Y0, Y2, Y0
+	VMASKMOVPS (DX)(BX*4), Y1, Y2
+	VMULPS     Y2, Y0, Y0
+	VMASKMOVPS Y0, Y1, (AX)(BX*4)
+
+done5:
+	VZEROUPPER
+	RET
+
+// func addF16AVX2(dst *byte, a *byte, b *byte, n int)
+// Requires: AVX, F16C
+TEXT ·addF16AVX2(SB), NOSPLIT|NOFRAME, $0-32
+	MOVQ dst+0(FP), AX
+	MOVQ a+8(FP), CX
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), SI
+	XORQ BX, BX
+	SUBQ $+32, SI
+	JLT  turned2
+
+turn1:
+	VCVTPH2PS (CX)(BX*2), Y0
+	VCVTPH2PS (DX)(BX*2), Y1
+	VADDPS    Y1, Y0, Y0
+	VCVTPS2PH $0x00, Y0, (AX)(BX*2)
+	VCVTPH2PS 16(CX)(BX*2), Y0
+	VCVTPH2PS 16(DX)(BX*2), Y1
+	VADDPS    Y1, Y0, Y0
+	VCVTPS2PH $0x00, Y0, 16(AX)(BX*2)
+	VCVTPH2PS 32(CX)(BX*2), Y0
+	VCVTPH2PS 32(DX)(BX*2), Y1
+	VADDPS    Y1, Y0, Y0
+	VCVTPS2PH $0x00, Y0, 32(AX)(BX*2)
+	VCVTPH2PS 48(CX)(BX*2), Y0
+	VCVTPH2PS 48(DX)(BX*2), Y1
+	VADDPS    Y1, Y0, Y0
+	VCVTPS2PH $0x00, Y0, 48(AX)(BX*2)
+	ADDQ      $+32, BX
+	SUBQ      $+32, SI
+	JGE       turn1
+
+turned2:
+	ADDQ $+32, SI
+	SUBQ $+8, SI
+	JLT  turned4
+
+turn3:
+	VCVTPH2PS (CX)(BX*2), Y0
+	VCVTPH2PS (DX)(BX*2), Y1
+	VADDPS    Y1, Y0, Y0
+	VCVTPS2PH $0x00, Y0, (AX)(BX*2)
+	ADDQ      $+8, BX
+	SUBQ      $+8, SI
+	JGE       turn3
+
+turned4:
+	ADDQ    $+8, SI
+	TESTQ   SI, SI
+	JEQ     done5
+	LEAQ    tailMasks<>+32(SB), DI
+	MOVQ    SI, R8
+	SHLQ    $0x02, R8
+	SUBQ    R8, DI
+	VMOVUPS (DI), Y0
+	VPXOR   X0, X0, X0
+	TESTQ   $0x00000001, SI
+	JEQ     piece6
+	MOVQ    SI, DI
+	ANDQ    $0x06, DI
+	ADDQ    BX, DI
+	VPSLLDQ $0x02, X0, X0
+	VPINSRW $0x00, (CX)(DI*2), X0, X0
+
+piece6:
+	TESTQ   $0x00000002, SI
+	JEQ     piece7
+	MOVQ    SI, DI
+	ANDQ    $0x04, DI
+	ADDQ    BX, DI
+	VPSLLDQ $0x04, X0, X0
+	VPINSRD $0x00, (CX)(DI*2), X0, X0
+
+piece7:
+	TESTQ   $0x00000004, SI
+	JEQ     piece8
+	MOVQ    SI, DI
+	ANDQ    $0x00, DI
+	ADDQ    BX, DI
+	VPSLLDQ $0x08, X0, X0
+	VPINSRQ $0x00, (CX)(DI*2), X0, X0
+
+piece8:
+	VCVTPH2PS X0, Y0
+	VPXOR     X1, X1, X1
+	TESTQ     $0x00000001, SI
+	JEQ       piece9
+	MOVQ      SI, CX
+	ANDQ      $0x06, CX
+	ADDQ      BX, CX
+	VPSLLDQ   $0x02, X1, X1
+	VPINSRW   $0x00, (DX)(CX*2), X1, X1
+
+piece9:
+	TESTQ   $0x00000002, SI
+	JEQ     piece10
+	MOVQ    SI, CX
+	ANDQ    $0x04, CX
+	ADDQ    BX, CX
+	VPSLLDQ $0x04, X1, X1
+	VPINSRD $0x00, (DX)(CX*2), X1, X1
+
+piece10:
+	TESTQ   $0x00000004, SI
+	JEQ     piece11
+	MOVQ    SI, CX
+	ANDQ    $0x00, CX
+	ADDQ    BX, CX
+	VPSLLDQ $0x08, X1, X1
+	VPINSRQ $0x00, (DX)(CX*2), X1, X1
+
+piece11:
+	VCVTPH2PS X1, Y1
+	VADDPS    Y1, Y0, Y0
+	VCVTPS2PH $0x00, Y0, X0
+	TESTQ     $0x00000004, SI
+	JEQ       piece12
+	MOVQ      SI, CX
+	ANDQ      $0x00, CX
+	ADDQ      BX, CX
+	VMOVQ     X0, (AX)(CX*2)
+	VPSRLDQ   $0x08, X0, X0
+
+piece12:
+	TESTQ   $0x00000002, SI
+	JEQ     piece13
+	MOVQ    SI, CX
+	ANDQ    $0x04, CX
+	ADDQ    BX, CX
+	VMOVD   X0, (AX)(CX*2)
+	VPSRLDQ $0x04, X0, X0
+
+piece13:
+	TESTQ   $0x00000001, SI
+	JEQ     piece14
+	MOVQ    SI, CX
+	ANDQ    $0x06, CX
+	ADDQ    BX, CX
+	VPEXTRW $0x00, X0, (AX)(CX*2)
+	VPSRLDQ $0x02, X0, X0
+
+piece14:
+done5:
+	VZEROUPPER
+	RET
+
+// func subF16AVX2(dst *byte, a *byte, b *byte, n int)
+// Requires: AVX, F16C
+TEXT ·subF16AVX2(SB), NOSPLIT|NOFRAME, $0-32
+	MOVQ dst+0(FP), AX
+	MOVQ a+8(FP), CX
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), SI
+	XORQ BX, BX
+	SUBQ $+32, SI
+	JLT  turned2
+
+turn1:
+	VCVTPH2PS (CX)(BX*2), Y0
+	VCVTPH2PS (DX)(BX*2), Y1
+	VSUBPS    Y1, Y0, Y0
+	VCVTPS2PH $0x00, Y0, (AX)(BX*2)
+	VCVTPH2PS 16(CX)(BX*2), Y0
+	VCVTPH2PS 16(DX)(BX*2), Y1
+	VSUBPS    Y1, Y0, Y0
+	VCVTPS2PH $0x00, Y0, 16(AX)(BX*2)
+	VCVTPH2PS 32(CX)(BX*2), Y0
+	VCVTPH2PS 32(DX)(BX*2), Y1
+	VSUBPS    Y1, Y0, Y0
+	VCVTPS2PH $0x00, Y0, 32(AX)(BX*2)
+	VCVTPH2PS 48(CX)(BX*2), Y0
+	VCVTPH2PS 48(DX)(BX*2), Y1
+	VSUBPS    Y1, Y0, Y0
+	VCVTPS2PH $0x00, Y0, 48(AX)(BX*2)
+	ADDQ      $+32, BX
+	SUBQ      $+32, SI
+	JGE       turn1
+
+turned2:
+	ADDQ $+32, SI
+	SUBQ $+8, SI
+	JLT  turned4
+
+turn3:
+	VCVTPH2PS (CX)(BX*2), Y0
+	VCVTPH2PS (DX)(BX*2), Y1
+	VSUBPS    Y1, Y0, Y0
+	VCVTPS2PH $0x00, Y0, (AX)(BX*2)
+	ADDQ      $+8, BX
+	SUBQ      $+8, SI
+	JGE       turn3
+
+turned4:
+	ADDQ    $+8, SI
+	TESTQ   SI, SI
+	JEQ     done5
+	LEAQ    tailMasks<>+32(SB), DI
+	MOVQ    SI, R8
+	SHLQ    $0x02, R8
+	SUBQ    R8, DI
+	VMOVUPS (DI), Y0
+	VPXOR   X0, X0, X0
+	TESTQ   $0x00000001, SI
+	JEQ     piece6
+	MOVQ    SI, DI
+	ANDQ    $0x06, DI
+	ADDQ    BX, DI
+	VPSLLDQ $0x02, X0, X0
+	VPINSRW $0x00, (CX)(DI*2), X0, X0
+
+piece6:
+	TESTQ   $0x00000002, SI
+	JEQ     piece7
+	MOVQ    SI, DI
+	ANDQ    $0x04, DI
+	ADDQ    BX, DI
+	VPSLLDQ $0x04, X0, X0
+	VPINSRD $0x00, (CX)(DI*2), X0, X0
+
+piece7:
+	TESTQ   $0x00000004, SI
+	JEQ     piece8
+	MOVQ    SI, DI
+	ANDQ    $0x00, DI
+	ADDQ    BX, DI
+	VPSLLDQ $0x08, X0, X0
+	VPINSRQ $0x00, (CX)(DI*2), X0, X0
+
+piece8:
+	VCVTPH2PS X0, Y0
+	VPXOR     X1, X1, X1
+	TESTQ     $0x00000001, SI
+	JEQ       piece9
+	MOVQ      SI, CX
+	ANDQ      $0x06, CX
+	ADDQ      BX, CX
+	VPSLLDQ   $0x02, X1, X1
+	VPINSRW   $0x00, (DX)(CX*2), X1, X1
+
+piece9:
+	TESTQ   $0x00000002, SI
+	JEQ     piece10
+	MOVQ    SI, CX
+	ANDQ    $0x04, CX
+	ADDQ    BX, CX
+	VPSLLDQ $0x04, X1, X1
+	VPINSRD $0x00, (DX)(CX*2), X1, X1
+
+piece10:
+	TESTQ   $0x00000004, SI
+	JEQ     piece11
+	MOVQ    SI, CX
+	ANDQ    $0x00, CX
+	ADDQ    BX, CX
+	VPSLLDQ $0x08, X1, X1
+	VPINSRQ $0x00, (DX)(CX*2), X1, X1
+
+piece11:
+	VCVTPH2PS X1, Y1
+	VSUBPS    Y1, Y0, Y0
+	VCVTPS2PH $0x00, Y0, X0
+	TESTQ     $0x00000004, SI
+	JEQ       piece12
+	MOVQ      SI, CX
+	ANDQ      $0x00, CX
+	ADDQ      BX, CX
+	VMOVQ     X0, (AX)(CX*2)
+	VPSRLDQ   $0x08, X0, X0
+
+piece12:
+	TESTQ   $0x00000002, SI
+	JEQ     piece13
+	MOVQ    SI, CX
+	ANDQ    $0x04, CX
+	ADDQ    BX, CX
+	VMOVD   X0, (AX)(CX*2)
+	VPSRLDQ $0x04, X0, X0
+
+piece13:
+	TESTQ   $0x00000001, SI
+	JEQ     piece14
+	MOVQ    SI, CX
+	ANDQ    $0x06, CX
+	ADDQ    BX, CX
+	VPEXTRW $0x00, X0, (AX)(CX*2)
+	VPSRLDQ $0x02, X0, X0
+
+piece14:
+done5:
+	VZEROUPPER
+	RET
+
+// func mulF16AVX2(dst *byte, a *byte, b *byte, n int)
+// Requires: AVX, F16C
+TEXT ·mulF16AVX2(SB), NOSPLIT|NOFRAME, $0-32
+	MOVQ dst+0(FP), AX
+	MOVQ a+8(FP), CX
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), SI
+	XORQ BX, BX
+	SUBQ $+32, SI
+	JLT  turned2
+
+turn1:
+	VCVTPH2PS (CX)(BX*2), Y0
+	VCVTPH2PS (DX)(BX*2), Y1
+	VMULPS    Y1, Y0, Y0
+	VCVTPS2PH $0x00, Y0, (AX)(BX*2)
+	VCVTPH2PS 16(CX)(BX*2), Y0
+	VCVTPH2PS 16(DX)(BX*2), Y1
+	VMULPS    Y1, Y0, Y0
+	VCVTPS2PH $0x00, Y0, 16(AX)(BX*2)
+	VCVTPH2PS 32(CX)(BX*2), Y0
+	VCVTPH2PS 32(DX)(BX*2), Y1
+	VMULPS    Y1, Y0, Y0
+	VCVTPS2PH $0x00, Y0, 32(AX)(BX*2)
+	VCVTPH2PS 48(CX)(BX*2), Y0
+	VCVTPH2PS 48(DX)(BX*2), Y1
+	VMULPS    Y1, Y0, Y0
+	VCVTPS2PH $0x00, Y0, 48(AX)(BX*2)
+	ADDQ      $+32, BX
+	SUBQ      $+32, SI
+	JGE       turn1
+
+turned2:
+	ADDQ $+32, SI
+	SUBQ $+8, SI
+	JLT  turned4
+
+turn3:
+	VCVTPH2PS (CX)(BX*2), Y0
+	VCVTPH2PS (DX)(BX*2), Y1
+	VMULPS    Y1, Y0, Y0
+	VCVTPS2PH $0x00, Y0, (AX)(BX*2)
+	ADDQ      $+8, BX
+	SUBQ      $+8, SI
+	JGE       turn3
+
+turned4:
+	ADDQ    $+8, SI
+	TESTQ   SI, SI
+	JEQ     done5
+	LEAQ    tailMasks<>+32(SB), DI
+	MOVQ    SI, R8
+	SHLQ    $0x02, R8
+	SUBQ    R8, DI
+	VMOVUPS (DI), Y0
+	VPXOR   X0, X0, X0
+	TESTQ   $0x00000001, SI
+	JEQ     piece6
+	MOVQ    SI, DI
+	ANDQ    $0x06, DI
+	ADDQ    BX, DI
+	VPSLLDQ $0x02, X0, X0
+	VPINSRW $0x00, (CX)(DI*2), X0, X0
+
+piece6:
+	TESTQ   $0x00000002, SI
+	JEQ     piece7
+	MOVQ    SI, DI
+	ANDQ    $0x04, DI
+	ADDQ    BX, DI
+	VPSLLDQ $0x04, X0, X0
+	VPINSRD $0x00, (CX)(DI*2), X0, X0
+
+piece7:
+	TESTQ   $0x00000004, SI
+	JEQ     piece8
+	MOVQ    SI, DI
+	ANDQ    $0x00, DI
+	ADDQ    BX, DI
+	VPSLLDQ $0x08, X0, X0
+	VPINSRQ $0x00, (CX)(DI*2), X0, X0
+
+piece8:
+	VCVTPH2PS X0, Y0
+	VPXOR     X1, X1, X1
+	TESTQ     $0x00000001, SI
+	JEQ       piece9
+	MOVQ      SI, CX
+	ANDQ      $0x06, CX
+	ADDQ      BX, CX
+	VPSLLDQ   $0x02, X1, X1
+	VPINSRW   $0x00, (DX)(CX*2), X1, X1
+
+piece9:
+	TESTQ   $0x00000002, SI
+	JEQ     piece10
+	MOVQ    SI, CX
+	ANDQ    $0x04, CX
+	ADDQ    BX, CX
+	VPSLLDQ $0x04, X1, X1
+	VPINSRD $0x00, (DX)(CX*2), X1, X1
+
+piece10:
+	TESTQ   $0x00000004, SI
+	JEQ     piece11
+	MOVQ    SI, CX
+	ANDQ    $0x00, CX
+	ADDQ    BX, CX
+	VPSLLDQ $0x08, X1, X1
+	VPINSRQ $0x00, (DX)(CX*2), X1, X1
+
+piece11:
+	VCVTPH2PS X1, Y1
+	VMULPS    Y1, Y0, Y0
+	VCVTPS2PH $0x00, Y0, X0
+	TESTQ     $0x00000004, SI
+	JEQ       piece12
+	MOVQ      SI, CX
+	ANDQ      $0x00, CX
+	ADDQ      BX, CX
+	VMOVQ     X0, (AX)(CX*2)
+	VPSRLDQ   $0x08, X0, X0
+
+piece12:
+	TESTQ   $0x00000002, SI
+	JEQ     piece13
+	MOVQ    SI, CX
+	ANDQ    $0x04, CX
+	ADDQ    BX, CX
+	VMOVD   X0, (AX)(CX*2)
+	VPSRLDQ $0x04, X0, X0
+
+piece13:
+	TESTQ   $0x00000001, SI
+	JEQ     piece14
+	MOVQ    SI, CX
+	ANDQ    $0x06, CX
+	ADDQ    BX, CX
+	VPEXTRW $0x00, X0, (AX)(CX*2)
+	VPSRLDQ $0x02, X0, X0
+
+piece14:
+done5:
+	VZEROUPPER
+	RET
+
+// func divF16AVX2(dst *byte, a *byte, b *byte, n int)
+// Requires: AVX, F16C
+TEXT ·divF16AVX2(SB), NOSPLIT|NOFRAME, $0-32
+	MOVQ dst+0(FP), AX
+	MOVQ a+8(FP), CX
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), SI
+	XORQ BX, BX
+	SUBQ $+32, SI
+	JLT  turned2
+
+turn1:
+	VCVTPH2PS (CX)(BX*2), Y0
+	VCVTPH2PS (DX)(BX*2), Y1
+	VDIVPS    Y1, Y0, Y0
+	VCVTPS2PH $0x00, Y0, (AX)(BX*2)
+	VCVTPH2PS 16(CX)(BX*2), Y0
+	VCVTPH2PS 16(DX)(BX*2), Y1
+	VDIVPS    Y1, Y0, Y0
+	VCVTPS2PH $0x00, Y0, 16(AX)(BX*2)
+	VCVTPH2PS 32(CX)(BX*2), Y0
+	VCVTPH2PS 32(DX)(BX*2), Y1
+	VDIVPS    Y1, Y0, Y0
+	VCVTPS2PH $0x00, Y0, 32(AX)(BX*2)
+	VCVTPH2PS 48(CX)(BX*2), Y0
+	VCVTPH2PS 48(DX)(BX*2), Y1
+	VDIVPS    Y1, Y0, Y0
+	VCVTPS2PH $0x00, Y0, 48(AX)(BX*2)
+	ADDQ      $+32, BX
+	SUBQ      $+32, SI
+	JGE       turn1
+
+turned2:
+	ADDQ $+32, SI
+	SUBQ $+8, SI
+	JLT  turned4
+
+turn3:
+	VCVTPH2PS (CX)(BX*2), Y0
+	VCVTPH2PS (DX)(BX*2), Y1
+	VDIVPS    Y1, Y0, Y0
+	VCVTPS2PH $0x00, Y0, (AX)(BX*2)
+	ADDQ      $+8, BX
+	SUBQ      $+8, SI
+	JGE       turn3
+
+turned4:
+	ADDQ    $+8, SI
+	TESTQ   SI, SI
+	JEQ     done5
+	LEAQ    tailMasks<>+32(SB), DI
+	MOVQ    SI, R8
+	SHLQ    $0x02, R8
+	SUBQ    R8, DI
+	VMOVUPS (DI), Y0
+	VPXOR   X0, X0, X0
+	TESTQ   $0x00000001, SI
+	JEQ     piece6
+	MOVQ    SI, DI
+	ANDQ    $0x06, DI
+	ADDQ    BX, DI
+	VPSLLDQ $0x02, X0, X0
+	VPINSRW $0x00, (CX)(DI*2), X0, X0
+
+piece6:
+	TESTQ   $0x00000002, SI
+	JEQ     piece7
+	MOVQ    SI, DI
+	ANDQ    $0x04, DI
+	ADDQ    BX, DI
+	VPSLLDQ $0x04, X0, X0
+	VPINSRD $0x00, (CX)(DI*2), X0, X0
+
+piece7:
+	TESTQ   $0x00000004, SI
+	JEQ     piece8
+	MOVQ    SI, DI
+	ANDQ    $0x00, DI
+	ADDQ    BX, DI
+	VPSLLDQ $0x08, X0, X0
+	VPINSRQ $0x00, (CX)(DI*2), X0, X0
+
+piece8:
+	VCVTPH2PS X0, Y0
+	VPXOR     X1, X1, X1
+	TESTQ     $0x00000001, SI
+	JEQ       piece9
+	MOVQ      SI, CX
+	ANDQ      $0x06, CX
+	ADDQ      BX, CX
+	VPSLLDQ   $0x02, X1, X1
+	VPINSRW   $0x00, (DX)(CX*2), X1, X1
+
+piece9:
+	TESTQ   $0x00000002, SI
+	JEQ     piece10
+	MOVQ    SI, CX
+	ANDQ    $0x04, CX
+	ADDQ    BX, CX
+	VPSLLDQ $0x04, X1, X1
+	VPINSRD $0x00, (DX)(CX*2), X1, X1
+
+piece10:
+	TESTQ   $0x00000004, SI
+	JEQ     piece11
+	MOVQ    SI, CX
+	ANDQ    $0x00, CX
+	ADDQ    BX, CX
+	VPSLLDQ $0x08, X1, X1
+	VPINSRQ $0x00, (DX)(CX*2), X1, X1
+
+piece11:
+	VCVTPH2PS X1, Y1
+	VDIVPS    Y1, Y0, Y0
+	VCVTPS2PH $0x00, Y0, X0
+	TESTQ     $0x00000004, SI
+	JEQ       piece12
+	MOVQ      SI, CX
+	ANDQ      $0x00, CX
+	ADDQ      BX, CX
+	VMOVQ     X0, (AX)(CX*2)
+	VPSRLDQ   $0x08, X0, X0
+
+piece12:
+	TESTQ   $0x00000002, SI
+	JEQ     piece13
+	MOVQ    SI, CX
+	ANDQ    $0x04, CX
+	ADDQ    BX, CX
+	VMOVD   X0, (AX)(CX*2)
+	VPSRLDQ $0x04, X0, X0
+
+piece13:
+	TESTQ   $0x00000001, SI
+	JEQ     piece14
+	MOVQ    SI, CX
+	ANDQ    $0x06, CX
+	ADDQ    BX, CX
+	VPEXTRW $0x00, X0, (AX)(CX*2)
+	VPSRLDQ $0x02, X0, X0
+
+piece14:
+done5:
+	VZEROUPPER
+	RET
+
+// func addScalarF16AVX2(dst *byte, src *byte, n int, s float32)
+// Requires: AVX, F16C
+TEXT ·addScalarF16AVX2(SB), NOSPLIT|NOFRAME, $0-28
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         n+16(FP), BX
+	XORQ         DX, DX
+	VBROADCASTSS s+24(FP), Y0
+	SUBQ         $+32, BX
+	JLT          turned2
+
+turn1:
+	VCVTPH2PS (CX)(DX*2), Y1
+	VADDPS    Y0, Y1, Y1
+	VCVTPS2PH $0x00, Y1, (AX)(DX*2)
+	VCVTPH2PS 16(CX)(DX*2), Y1
+	VADDPS    Y0, Y1, Y1
+	VCVTPS2PH $0x00, Y1, 16(AX)(DX*2)
+	VCVTPH2PS 32(CX)(DX*2), Y1
+	VADDPS    Y0, Y1, Y1
+	VCVTPS2PH $0x00, Y1, 32(AX)(DX*2)
+	VCVTPH2PS 48(CX)(DX*2), Y1
+	VADDPS    Y0, Y1, Y1
+	VCVTPS2PH $0x00, Y1, 48(AX)(DX*2)
+	ADDQ      $+32, DX
+	SUBQ      $+32, BX
+	JGE       turn1
+
+turned2:
+	ADDQ $+32, BX
+	SUBQ $+8, BX
+	JLT  turned4
+
+turn3:
+	VCVTPH2PS (CX)(DX*2), Y1
+	VADDPS    Y0, Y1, Y1
+	VCVTPS2PH $0x00, Y1, (AX)(DX*2)
+	ADDQ      $+8, DX
+	SUBQ      $+8, BX
+	JGE       turn3
+
+turned4:
+	ADDQ    $+8, BX
+	TESTQ   BX, BX
+	JEQ     done5
+	LEAQ    tailMasks<>+32(SB), SI
+	MOVQ    BX, DI
+	SHLQ    $0x02, DI
+	SUBQ    DI, SI
+	VMOVUPS (SI), Y1
+	VPXOR   X1, X1, X1
+	TESTQ   $0x00000001, BX
+	JEQ     piece6
+	MOVQ    BX, SI
+	ANDQ    $0x06, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x02, X1, X1
+	VPINSRW $0x00, (CX)(SI*2), X1, X1
+
+piece6:
+	TESTQ   $0x00000002, BX
+	JEQ     piece7
+	MOVQ    BX, SI
+	ANDQ    $0x04, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x04, X1, X1
+	VPINSRD $0x00, (CX)(SI*2), X1, X1
+
+piece7:
+	TESTQ   $0x00000004, BX
+	JEQ     piece8
+	MOVQ    BX, SI
+	ANDQ    $0x00, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x08, X1, X1
+	VPINSRQ $0x00, (CX)(SI*2), X1, X1
+
+piece8:
+	VCVTPH2PS X1, Y1
+	VADDPS    Y0, Y1, Y0
+	VCVTPS2PH $0x00, Y0, X0
+	TESTQ     $0x00000004, BX
+	JEQ       piece9
+	MOVQ      BX, CX
+	ANDQ      $0x00, CX
+	ADDQ      DX, CX
+	VMOVQ     X0, (AX)(CX*2)
+	VPSRLDQ   $0x08, X0, X0
+
+piece9:
+	TESTQ   $0x00000002, BX
+	JEQ     piece10
+	MOVQ    BX, CX
+	ANDQ    $0x04, CX
+	ADDQ    DX, CX
+	VMOVD   X0, (AX)(CX*2)
+	VPSRLDQ $0x04, X0, X0
+
+piece10:
+	TESTQ   $0x00000001, BX
+	JEQ     piece11
+	MOVQ    BX, CX
+	ANDQ    $0x06, CX
+	ADDQ    DX, CX
+	VPEXTRW $0x00, X0, (AX)(CX*2)
+	VPSRLDQ $0x02, X0, X0
+
+piece11:
+done5:
+	VZEROUPPER
+	RET
+
+// func subScalarF16AVX2(dst *byte, src *byte, n int, s float32)
+// Requires: AVX, F16C
+TEXT ·subScalarF16AVX2(SB), NOSPLIT|NOFRAME, $0-28
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         n+16(FP), BX
+	XORQ         DX, DX
+	VBROADCASTSS s+24(FP), Y0
+	SUBQ         $+32, BX
+	JLT          turned2
+
+turn1:
+	VCVTPH2PS (CX)(DX*2), Y1
+	VSUBPS    Y0, Y1, Y1
+	VCVTPS2PH $0x00, Y1, (AX)(DX*2)
+	VCVTPH2PS 16(CX)(DX*2), Y1
+	VSUBPS    Y0, Y1, Y1
+	VCVTPS2PH $0x00, Y1, 16(AX)(DX*2)
+	VCVTPH2PS 32(CX)(DX*2), Y1
+	VSUBPS    Y0, Y1, Y1
+	VCVTPS2PH $0x00, Y1, 32(AX)(DX*2)
+	VCVTPH2PS 48(CX)(DX*2), Y1
+	VSUBPS    Y0, Y1, Y1
+	VCVTPS2PH $0x00, Y1, 48(AX)(DX*2)
+	ADDQ      $+32, DX
+	SUBQ      $+32, BX
+	JGE       turn1
+
+turned2:
+	ADDQ $+32, BX
+	SUBQ $+8, BX
+	JLT  turned4
+
+turn3:
+	VCVTPH2PS (CX)(DX*2), Y1
+	VSUBPS    Y0, Y1, Y1
+	VCVTPS2PH $0x00, Y1, (AX)(DX*2)
+	ADDQ      $+8, DX
+	SUBQ      $+8, BX
+	JGE       turn3
+
+turned4:
+	ADDQ    $+8, BX
+	TESTQ   BX, BX
+	JEQ     done5
+	LEAQ    tailMasks<>+32(SB), SI
+	MOVQ    BX, DI
+	SHLQ    $0x02, DI
+	SUBQ    DI, SI
+	VMOVUPS (SI), Y1
+	VPXOR   X1, X1, X1
+	TESTQ   $0x00000001, BX
+	JEQ     piece6
+	MOVQ    BX, SI
+	ANDQ    $0x06, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x02, X1, X1
+	VPINSRW $0x00, (CX)(SI*2), X1, X1
+
+piece6:
+	TESTQ   $0x00000002, BX
+	JEQ     piece7
+	MOVQ    BX, SI
+	ANDQ    $0x04, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x04, X1, X1
+	VPINSRD $0x00, (CX)(SI*2), X1, X1
+
+piece7:
+	TESTQ   $0x00000004, BX
+	JEQ     piece8
+	MOVQ    BX, SI
+	ANDQ    $0x00, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x08, X1, X1
+	VPINSRQ $0x00, (CX)(SI*2), X1, X1
+
+piece8:
+	VCVTPH2PS X1, Y1
+	VSUBPS    Y0, Y1, Y0
+	VCVTPS2PH $0x00, Y0, X0
+	TESTQ     $0x00000004, BX
+	JEQ       piece9
+	MOVQ      BX, CX
+	ANDQ      $0x00, CX
+	ADDQ      DX, CX
+	VMOVQ     X0, (AX)(CX*2)
+	VPSRLDQ   $0x08, X0, X0
+
+piece9:
+	TESTQ   $0x00000002, BX
+	JEQ     piece10
+	MOVQ    BX, CX
+	ANDQ    $0x04, CX
+	ADDQ    DX, CX
+	VMOVD   X0, (AX)(CX*2)
+	VPSRLDQ $0x04, X0, X0
+
+piece10:
+	TESTQ   $0x00000001, BX
+	JEQ     piece11
+	MOVQ    BX, CX
+	ANDQ    $0x06, CX
+	ADDQ    DX, CX
+	VPEXTRW $0x00, X0, (AX)(CX*2)
+	VPSRLDQ $0x02, X0, X0
+
+piece11:
+done5:
+	VZEROUPPER
+	RET
+
+// func scalarSubF16AVX2(dst *byte, src *byte, n int, s float32)
+// Requires: AVX, F16C
+TEXT ·scalarSubF16AVX2(SB), NOSPLIT|NOFRAME, $0-28
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         n+16(FP), BX
+	XORQ         DX, DX
+	VBROADCASTSS s+24(FP), Y0
+	SUBQ         $+32, BX
+	JLT          turned2
+
+turn1:
+	VCVTPH2PS (CX)(DX*2), Y1
+	VSUBPS    Y1, Y0, Y1
+	VCVTPS2PH $0x00, Y1, (AX)(DX*2)
+	VCVTPH2PS 16(CX)(DX*2), Y1
+	VSUBPS    Y1, Y0, Y1
+	VCVTPS2PH $0x00, Y1, 16(AX)(DX*2)
+	VCVTPH2PS 32(CX)(DX*2), Y1
+	VSUBPS    Y1, Y0, Y1
+	VCVTPS2PH $0x00, Y1, 32(AX)(DX*2)
+	VCVTPH2PS 48(CX)(DX*2), Y1
+	VSUBPS    Y1, Y0, Y1
+	VCVTPS2PH $0x00, Y1, 48(AX)(DX*2)
+	ADDQ      $+32, DX
+	SUBQ      $+32, BX
+	JGE       turn1
+
+turned2:
+	ADDQ $+32, BX
+	SUBQ $+8, BX
+	JLT  turned4
+
+turn3:
+	VCVTPH2PS (CX)(DX*2), Y1
+	VSUBPS    Y1, Y0, Y1
+	VCVTPS2PH $0x00, Y1, (AX)(DX*2)
+	ADDQ      $+8, DX
+	SUBQ      $+8, BX
+	JGE       turn3
+
+turned4:
+	ADDQ    $+8, BX
+	TESTQ   BX, BX
+	JEQ     done5
+	LEAQ    tailMasks<>+32(SB), SI
+	MOVQ    BX, DI
+	SHLQ    $0x02, DI
+	SUBQ    DI, SI
+	VMOVUPS (SI), Y1
+	VPXOR   X1, X1, X1
+	TESTQ   $0x00000001, BX
+	JEQ     piece6
+	MOVQ    BX, SI
+	ANDQ    $0x06, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x02, X1, X1
+	VPINSRW $0x00, (CX)(SI*2), X1, X1
+
+piece6:
+	TESTQ   $0x00000002, BX
+	JEQ     piece7
+	MOVQ    BX, SI
+	ANDQ    $0x04, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x04, X1, X1
+	VPINSRD $0x00, (CX)(SI*2), X1, X1
+
+piece7:
+	TESTQ   $0x00000004, BX
+	JEQ     piece8
+	MOVQ    BX, SI
+	ANDQ    $0x00, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x08, X1, X1
+	VPINSRQ $0x00, (CX)(SI*2), X1, X1
+
+piece8:
+	VCVTPH2PS X1, Y1
+	VSUBPS    Y1, Y0, Y0
+	VCVTPS2PH $0x00, Y0, X0
+	TESTQ     $0x00000004, BX
+	JEQ       piece9
+	MOVQ      BX, CX
+	ANDQ      $0x00, CX
+	ADDQ      DX, CX
+	VMOVQ     X0, (AX)(CX*2)
+	VPSRLDQ   $0x08, X0, X0
+
+piece9:
+	TESTQ   $0x00000002, BX
+	JEQ     piece10
+	MOVQ    BX, CX
+	ANDQ    $0x04, CX
+	ADDQ    DX, CX
+	VMOVD   X0, (AX)(CX*2)
+	VPSRLDQ $0x04, X0, X0
+
+piece10:
+	TESTQ   $0x00000001, BX
+	JEQ     piece11
+	MOVQ    BX, CX
+	ANDQ    $0x06, CX
+	ADDQ    DX, CX
+	VPEXTRW $0x00, X0, (AX)(CX*2)
+	VPSRLDQ $0x02, X0, X0
+
+piece11:
+done5:
+	VZEROUPPER
+	RET
+
+// func mulScalarF16AVX2(dst *byte, src *byte, n int, s float32)
+// Requires: AVX, F16C
+TEXT ·mulScalarF16AVX2(SB), NOSPLIT|NOFRAME, $0-28
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         n+16(FP), BX
+	XORQ         DX, DX
+	VBROADCASTSS s+24(FP), Y0
+	SUBQ         $+32, BX
+	JLT          turned2
+
+turn1:
+	VCVTPH2PS (CX)(DX*2), Y1
+	VMULPS    Y0, Y1, Y1
+	VCVTPS2PH $0x00, Y1, (AX)(DX*2)
+	VCVTPH2PS 16(CX)(DX*2), Y1
+	VMULPS    Y0, Y1, Y1
+	VCVTPS2PH $0x00, Y1, 16(AX)(DX*2)
+	VCVTPH2PS 32(CX)(DX*2), Y1
+	VMULPS    Y0, Y1, Y1
+	VCVTPS2PH $0x00, Y1, 32(AX)(DX*2)
+	VCVTPH2PS 48(CX)(DX*2), Y1
+	VMULPS    Y0, Y1, Y1
+	VCVTPS2PH $0x00, Y1, 48(AX)(DX*2)
+	ADDQ      $+32, DX
+	SUBQ      $+32, BX
+	JGE       turn1
+
+turned2:
+	ADDQ $+32, BX
+	SUBQ $+8, BX
+	JLT  turned4
+
+turn3:
+	VCVTPH2PS (CX)(DX*2), Y1
+	VMULPS    Y0, Y1, Y1
+	VCVTPS2PH $0x00, Y1, (AX)(DX*2)
+	ADDQ      $+8, DX
+	SUBQ      $+8, BX
+	JGE       turn3
+
+turned4:
+	ADDQ    $+8, BX
+	TESTQ   BX, BX
+	JEQ     done5
+	LEAQ    tailMasks<>+32(SB), SI
+	MOVQ    BX, DI
+	SHLQ    $0x02, DI
+	SUBQ    DI, SI
+	VMOVUPS (SI), Y1
+	VPXOR   X1, X1, X1
+	TESTQ   $0x00000001, BX
+	JEQ     piece6
+	MOVQ    BX, SI
+	ANDQ    $0x06, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x02, X1, X1
+	VPINSRW $0x00, (CX)(SI*2), X1, X1
+
+piece6:
+	TESTQ   $0x00000002, BX
+	JEQ     piece7
+	MOVQ    BX, SI
+	ANDQ    $0x04, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x04, X1, X1
+	VPINSRD $0x00, (CX)(SI*2), X1, X1
+
+piece7:
+	TESTQ   $0x00000004, BX
+	JEQ     piece8
+	MOVQ    BX, SI
+	ANDQ    $0x00, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x08, X1, X1
+	VPINSRQ $0x00, (CX)(SI*2), X1, X1
+
+piece8:
+	VCVTPH2PS X1, Y1
+	VMULPS    Y0, Y1, Y0
+	VCVTPS2PH $0x00, Y0, X0
+	TESTQ     $0x00000004, BX
+	JEQ       piece9
+	MOVQ      BX, CX
+	ANDQ      $0x00, CX
+	ADDQ      DX, CX
+	VMOVQ     X0, (AX)(CX*2)
+	VPSRLDQ   $0x08, X0, X0
+
+piece9:
+	TESTQ   $0x00000002, BX
+	JEQ     piece10
+	MOVQ    BX, CX
+	ANDQ    $0x04, CX
+	ADDQ    DX, CX
+	VMOVD   X0, (AX)(CX*2)
+	VPSRLDQ $0x04, X0, X0
+
+piece10:
+	TESTQ   $0x00000001, BX
+	JEQ     piece11
+	MOVQ    BX, CX
+	ANDQ    $0x06, CX
+	ADDQ    DX, CX
+	VPEXTRW $0x00, X0, (AX)(CX*2)
+	VPSRLDQ $0x02, X0, X0
+
+piece11:
+done5:
+	VZEROUPPER
+	RET
+
+// func divScalarF16AVX2(dst *byte, src *byte, n int, s float32)
+// Requires: AVX, F16C
+TEXT ·divScalarF16AVX2(SB), NOSPLIT|NOFRAME, $0-28
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         n+16(FP), BX
+	XORQ         DX, DX
+	VBROADCASTSS s+24(FP), Y0
+	SUBQ         $+32, BX
+	JLT          turned2
+
+turn1:
+	VCVTPH2PS (CX)(DX*2), Y1
+	VDIVPS    Y0, Y1, Y1
+	VCVTPS2PH $0x00, Y1, (AX)(DX*2)
+	VCVTPH2PS 16(CX)(DX*2), Y1
+	VDIVPS    Y0, Y1, Y1
+	VCVTPS2PH $0x00, Y1, 16(AX)(DX*2)
+	VCVTPH2PS 32(CX)(DX*2), Y1
+	VDIVPS    Y0, Y1, Y1
+	VCVTPS2PH $0x00, Y1, 32(AX)(DX*2)
+	VCVTPH2PS 48(CX)(DX*2), Y1
+	VDIVPS    Y0, Y1, Y1
+	VCVTPS2PH $0x00, Y1, 48(AX)(DX*2)
+	ADDQ      $+32, DX
+	SUBQ      $+32, BX
+	JGE       turn1
+
+turned2:
+	ADDQ $+32, BX
+	SUBQ $+8, BX
+	JLT  turned4
+
+turn3:
+	VCVTPH2PS (CX)(DX*2), Y1
+	VDIVPS    Y0, Y1, Y1
+	VCVTPS2PH $0x00, Y1, (AX)(DX*2)
+	ADDQ      $+8, DX
+	SUBQ      $+8, BX
+	JGE       turn3
+
+turned4:
+	ADDQ    $+8, BX
+	TESTQ   BX, BX
+	JEQ     done5
+	LEAQ    tailMasks<>+32(SB), SI
+	MOVQ    BX, DI
+	SHLQ    $0x02, DI
+	SUBQ    DI, SI
+	VMOVUPS (SI), Y1
+	VPXOR   X1, X1, X1
+	TESTQ   $0x00000001, BX
+	JEQ     piece6
+	MOVQ    BX, SI
+	ANDQ    $0x06, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x02, X1, X1
+	VPINSRW $0x00, (CX)(SI*2), X1, X1
+
+piece6:
+	TESTQ   $0x00000002, BX
+	JEQ     piece7
+	MOVQ    BX, SI
+	ANDQ    $0x04, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x04, X1, X1
+	VPINSRD $0x00, (CX)(SI*2), X1, X1
+
+piece7:
+	TESTQ   $0x00000004, BX
+	JEQ     piece8
+	MOVQ    BX, SI
+	ANDQ    $0x00, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x08, X1, X1
+	VPINSRQ $0x00, (CX)(SI*2), X1, X1
+
+piece8:
+	VCVTPH2PS X1, Y1
+	VDIVPS    Y0, Y1, Y0
+	VCVTPS2PH $0x00, Y0, X0
+	TESTQ     $0x00000004, BX
+	JEQ       piece9
+	MOVQ      BX, CX
+	ANDQ      $0x00, CX
+	ADDQ      DX, CX
+	VMOVQ     X0, (AX)(CX*2)
+	VPSRLDQ   $0x08, X0, X0
+
+piece9:
+	TESTQ   $0x00000002, BX
+	JEQ     piece10
+	MOVQ    BX, CX
+	ANDQ    $0x04, CX
+	ADDQ    DX, CX
+	VMOVD   X0, (AX)(CX*2)
+	VPSRLDQ $0x04, X0, X0
+
+piece10:
+	TESTQ   $0x00000001, BX
+	JEQ     piece11
+	MOVQ    BX, CX
+	ANDQ    $0x06, CX
+	ADDQ    DX, CX
+	VPEXTRW $0x00, X0, (AX)(CX*2)
+	VPSRLDQ $0x02, X0, X0
+
+piece11:
+done5:
+	VZEROUPPER
+	RET
+
+// func scalarDivF16AVX2(dst *byte, src *byte, n int, s float32)
+// Requires: AVX, F16C
+TEXT ·scalarDivF16AVX2(SB), NOSPLIT|NOFRAME, $0-28
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         n+16(FP), BX
+	XORQ         DX, DX
+	VBROADCASTSS s+24(FP), Y0
+	SUBQ         $+32, BX
+	JLT          turned2
+
+turn1:
+	VCVTPH2PS (CX)(DX*2), Y1
+	VDIVPS    Y1, Y0, Y1
+	VCVTPS2PH $0x00, Y1, (AX)(DX*2)
+	VCVTPH2PS 16(CX)(DX*2), Y1
+	VDIVPS    Y1, Y0, Y1
+	VCVTPS2PH $0x00, Y1, 16(AX)(DX*2)
+	VCVTPH2PS 32(CX)(DX*2), Y1
+	VDIVPS    Y1, Y0, Y1
+	VCVTPS2PH $0x00, Y1, 32(AX)(DX*2)
+	VCVTPH2PS 48(CX)(DX*2), Y1
+	VDIVPS    Y1, Y0, Y1
+	VCVTPS2PH $0x00, Y1, 48(AX)(DX*2)
+	ADDQ      $+32, DX
+	SUBQ      $+32, BX
+	JGE       turn1
+
+turned2:
+	ADDQ $+32, BX
+	SUBQ $+8, BX
+	JLT  turned4
+
+turn3:
+	VCVTPH2PS (CX)(DX*2), Y1
+	VDIVPS    Y1, Y0, Y1
+	VCVTPS2PH $0x00, Y1, (AX)(DX*2)
+	ADDQ      $+8, DX
+	SUBQ      $+8, BX
+	JGE       turn3
+
+turned4:
+	ADDQ    $+8, BX
+	TESTQ   BX, BX
+	JEQ     done5
+	LEAQ    tailMasks<>+32(SB), SI
+	MOVQ    BX, DI
+	SHLQ    $0x02, DI
+	SUBQ    DI, SI
+	VMOVUPS (SI), Y1
+	VPXOR   X1, X1, X1
+	TESTQ   $0x00000001, BX
+	JEQ     piece6
+	MOVQ    BX, SI
+	ANDQ    $0x06, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x02, X1, X1
+	VPINSRW $0x00, (CX)(SI*2), X1, X1
+
+piece6:
+	TESTQ   $0x00000002, BX
+	JEQ     piece7
+	MOVQ    BX, SI
+	ANDQ    $0x04, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x04, X1, X1
+	VPINSRD $0x00, (CX)(SI*2), X1, X1
+
+piece7:
+	TESTQ   $0x00000004, BX
+	JEQ     piece8
+	MOVQ    BX, SI
+	ANDQ    $0x00, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x08, X1, X1
+	VPINSRQ $0x00, (CX)(SI*2), X1, X1
+
+piece8:
+	VCVTPH2PS X1, Y1
+	VDIVPS    Y1, Y0, Y0
+	VCVTPS2PH $0x00, Y0, X0
+	TESTQ     $0x00000004, BX
+	JEQ       piece9
+	MOVQ      BX, CX
+	ANDQ      $0x00, CX
+	ADDQ      DX, CX
+	VMOVQ     X0, (AX)(CX*2)
+	VPSRLDQ   $0x08, X0, X0
+
+piece9:
+	TESTQ   $0x00000002, BX
+	JEQ     piece10
+	MOVQ    BX, CX
+	ANDQ    $0x04, CX
+	ADDQ    DX, CX
+	VMOVD   X0, (AX)(CX*2)
+	VPSRLDQ $0x04, X0, X0
+
+piece10:
+	TESTQ   $0x00000001, BX
+	JEQ     piece11
+	MOVQ    BX, CX
+	ANDQ    $0x06, CX
+	ADDQ    DX, CX
+	VPEXTRW $0x00, X0, (AX)(CX*2)
+	VPSRLDQ $0x02, X0, X0
+
+piece11:
+done5:
+	VZEROUPPER
+	RET
+
+// func scaleMulF16AVX2(dst *byte, a *byte, b *byte, n int, s float32)
+// Requires: AVX, F16C
+TEXT ·scaleMulF16AVX2(SB), NOSPLIT|NOFRAME, $0-36
+	MOVQ         dst+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         b+16(FP), DX
+	MOVQ         n+24(FP), SI
+	XORQ         BX, BX
+	VBROADCASTSS s+32(FP), Y0
+	SUBQ         $+32, SI
+	JLT          turned2
+
+turn1:
+	VCVTPH2PS (CX)(BX*2), Y1
+	VMULPS    Y0, Y1, Y1
+	VMOVUPS   (DX)(BX*4), Y2
+	VMULPS    Y2, Y1, Y1
+	VCVTPS2PH $0x00, Y1, (AX)(BX*2)
+	VCVTPH2PS 16(CX)(BX*2), Y1
+	VMULPS    Y0, Y1, Y1
+	VMOVUPS   32(DX)(BX*4), Y2
+	VMULPS    Y2, Y1, Y1
+	VCVTPS2PH $0x00, Y1, 16(AX)(BX*2)
+	VCVTPH2PS 32(CX)(BX*2), Y1
+	VMULPS    Y0, Y1, Y1
+	VMOVUPS   64(DX)(BX*4), Y2
+	VMULPS    Y2, Y1, Y1
+	VCVTPS2PH $0x00, Y1, 32(AX)(BX*2)
+	VCVTPH2PS 48(CX)(BX*2), Y1
+	VMULPS    Y0, Y1, Y1
+	VMOVUPS   96(DX)(BX*4), Y2
+	VMULPS    Y2, Y1, Y1
+	VCVTPS2PH $0x00, Y1, 48(AX)(BX*2)
+	ADDQ      $+32, BX
+	SUBQ      $+32, SI
+	JGE       turn1
+
+turned2:
+	ADDQ $+32, SI
+	SUBQ $+8, SI
+	JLT  turned4
+
+turn3:
+	VCVTPH2PS (CX)(BX*2), Y1
+	VMULPS    Y0, Y1, Y1
+	VMOVUPS   (DX)(BX*4), Y2
+	VMULPS    Y2, Y1, Y1
+	VCVTPS2PH $0x00, Y1, (AX)(BX*2)
+	ADDQ      $+8, BX
+	SUBQ      $+8, SI
+	JGE       turn3
+
+turned4:
+	ADDQ    $+8, SI
+	TESTQ   SI, SI
+	JEQ     done5
+	LEAQ    tailMasks<>+32(SB), DI
+	MOVQ    SI, R8
+	SHLQ    $0x02, R8
+	SUBQ    R8, DI
+	VMOVUPS (DI), Y1
+	VPXOR   X2, X2, X2
+	TESTQ   $0x00000001, SI
+	JEQ     piece6
+	MOVQ    SI, DI
+	ANDQ    $0x06, DI
+	ADDQ    BX, DI
+	VPSLLDQ $0x02, X2, X2
+	VPINSRW $0x00, (CX)(DI*2), X2, X2
+
+piece6:
+	TESTQ   $0x00000002, SI
+	JEQ     piece7
+	MOVQ    SI, DI
+	ANDQ    $0x04, DI
+	ADDQ    BX, DI
+	VPSLLDQ $0x04, X2, X2
+	VPINSRD $0x00, (CX)(DI*2), X2, X2
+
+piece7:
+	TESTQ   $0x00000004, SI
+	JEQ     piece8
+	MOVQ    SI, DI
+	ANDQ    $0x00, DI
+	ADDQ    BX, DI
+	VPSLLDQ $0x08, X2, X2
+	VPINSRQ $0x00, (CX)(DI*2), X2, X2
+
+piece8:
+	VCVTPH2PS  X2, Y2
+	VMULPS     Y0, Y2, Y0
+	VMASKMOVPS (DX)(BX*4), Y1, Y1
+	VMULPS     Y1, Y0, Y0
+	VCVTPS2PH  $0x00, Y0, X0
+	TESTQ      $0x00000004, SI
+	JEQ        piece9
+	MOVQ       SI, CX
+	ANDQ       $0x00, CX
+	ADDQ       BX, CX
+	VMOVQ      X0, (AX)(CX*2)
+	VPSRLDQ    $0x08, X0, X0
+
+piece9:
+	TESTQ   $0x00000002, SI
+	JEQ     piece10
+	MOVQ    SI, CX
+	ANDQ    $0x04, CX
+	ADDQ    BX, CX
+	VMOVD   X0, (AX)(CX*2)
+	VPSRLDQ $0x04, X0, X0
+
+piece10:
+	TESTQ   $0x00000001, SI
+	JEQ     piece11
+	MOVQ    SI, CX
+	ANDQ    $0x06, CX
+	ADDQ    BX, CX
+	VPEXTRW $0x00, X0, (AX)(CX*2)
+	VPSRLDQ $0x02, X0, X0
+
+piece11:
+done5:
+	VZEROUPPER
+	RET
+
+// func scaleToF16AVX2(dst *byte, src *byte, n int, s float32)
+// Requires: AVX, F16C
+TEXT ·scaleToF16AVX2(SB), NOSPLIT|NOFRAME, $0-28
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         n+16(FP), BX
+	XORQ         DX, DX
+	VBROADCASTSS s+24(FP), Y0
+	SUBQ         $+32, BX
+	JLT          turned2
+
+turn1:
+	VMOVUPS   (CX)(DX*4), Y1
+	VMULPS    Y0, Y1, Y1
+	VCVTPS2PH $0x00, Y1, (AX)(DX*2)
+	VMOVUPS   32(CX)(DX*4), Y1
+	VMULPS    Y0, Y1, Y1
+	VCVTPS2PH $0x00, Y1, 16(AX)(DX*2)
+	VMOVUPS   64(CX)(DX*4), Y1
+	VMULPS    Y0, Y1, Y1
+	VCVTPS2PH $0x00, Y1, 32(AX)(DX*2)
+	VMOVUPS   96(CX)(DX*4), Y1
+	VMULPS    Y0, Y1, Y1
+	VCVTPS2PH $0x00, Y1, 48(AX)(DX*2)
+	ADDQ      $+32, DX
+	SUBQ      $+32, BX
+	JGE       turn1
+
+turned2:
+	ADDQ $+32, BX
+	SUBQ $+8, BX
+	JLT  turned4
+
+turn3:
+	VMOVUPS   (CX)(DX*4), Y1
+	VMULPS    Y0, Y1, Y1
+	VCVTPS2PH $0x00, Y1, (AX)(DX*2)
+	ADDQ      $+8, DX
+	SUBQ      $+8, BX
+	JGE       turn3
+
+turned4:
+	ADDQ       $+8, BX
+	TESTQ      BX, BX
+	JEQ        done5
+	LEAQ       tailMasks<>+32(SB), SI
+	MOVQ       BX, DI
+	SHLQ       $0x02, DI
+	SUBQ       DI, SI
+	VMOVUPS    (SI), Y1
+	VMASKMOVPS (CX)(DX*4), Y1, Y1
+	VMULPS     Y0, Y1, Y0
+	VCVTPS2PH  $0x00, Y0, X0
+	TESTQ      $0x00000004, BX
+	JEQ        piece6
+	MOVQ       BX, CX
+	ANDQ       $0x00, CX
+	ADDQ       DX, CX
+	VMOVQ      X0, (AX)(CX*2)
+	VPSRLDQ    $0x08, X0, X0
+
+piece6:
+	TESTQ   $0x00000002, BX
+	JEQ     piece7
+	MOVQ    BX, CX
+	ANDQ    $0x04, CX
+	ADDQ    DX, CX
+	VMOVD   X0, (AX)(CX*2)
+	VPSRLDQ $0x04, X0, X0
+
+piece7:
+	TESTQ   $0x00000001, BX
+	JEQ     piece8
+	MOVQ    BX, CX
+	ANDQ    $0x06, CX
+	ADDQ    DX, CX
+	VPEXTRW $0x00, X0, (AX)(CX*2)
+	VPSRLDQ $0x02, X0, X0
+
+piece8:
+done5:
+	VZEROUPPER
+	RET
+
+// func addBF16AVX2(dst *byte, a *byte, b *byte, n int)
+// Requires: AVX, AVX2
+TEXT ·addBF16AVX2(SB), NOSPLIT|NOFRAME, $0-32
+	MOVQ dst+0(FP), AX
+	MOVQ a+8(FP), CX
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), SI
+	XORQ BX, BX
+	SUBQ $+32, SI
+	JLT  turned2
+
+turn1:
+	VPMOVZXWD    (CX)(BX*2), Y0
+	VPSLLD       $0x10, Y0, Y0
+	VPMOVZXWD    (DX)(BX*2), Y1
+	VPSLLD       $0x10, Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VANDPS       arithNums<>+0(SB), Y1, Y2
+	VPADDD       arithNums<>+32(SB), Y0, Y3
+	VPADDD       Y2, Y3, Y2
+	VPSRLD       $0x10, Y2, Y2
+	VORPS        arithNums<>+64(SB), Y1, Y1
+	VCMPPS       $0x03, Y0, Y0, Y0
+	VBLENDVPS    Y0, Y1, Y2, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPACKUSDW    X1, X0, X1
+	VMOVDQU      X1, (AX)(BX*2)
+	VPMOVZXWD    16(CX)(BX*2), Y0
+	VPSLLD       $0x10, Y0, Y0
+	VPMOVZXWD    16(DX)(BX*2), Y1
+	VPSLLD       $0x10, Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VANDPS       arithNums<>+0(SB), Y1, Y2
+	VPADDD       arithNums<>+32(SB), Y0, Y3
+	VPADDD       Y2, Y3, Y2
+	VPSRLD       $0x10, Y2, Y2
+	VORPS        arithNums<>+64(SB), Y1, Y1
+	VCMPPS       $0x03, Y0, Y0, Y0
+	VBLENDVPS    Y0, Y1, Y2, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPACKUSDW    X1, X0, X1
+	VMOVDQU      X1, 16(AX)(BX*2)
+	VPMOVZXWD    32(CX)(BX*2), Y0
+	VPSLLD       $0x10, Y0, Y0
+	VPMOVZXWD    32(DX)(BX*2), Y1
+	VPSLLD       $0x10, Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VANDPS       arithNums<>+0(SB), Y1, Y2
+	VPADDD       arithNums<>+32(SB), Y0, Y3
+	VPADDD       Y2, Y3, Y2
+	VPSRLD       $0x10, Y2, Y2
+	VORPS        arithNums<>+64(SB), Y1, Y1
+	VCMPPS       $0x03, Y0, Y0, Y0
+	VBLENDVPS    Y0, Y1, Y2, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPACKUSDW    X1, X0, X1
+	VMOVDQU      X1, 32(AX)(BX*2)
+	VPMOVZXWD    48(CX)(BX*2), Y0
+	VPSLLD       $0x10, Y0, Y0
+	VPMOVZXWD    48(DX)(BX*2), Y1
+	VPSLLD       $0x10, Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VANDPS       arithNums<>+0(SB), Y1, Y2
+	VPADDD       arithNums<>+32(SB), Y0, Y3
+	VPADDD       Y2, Y3, Y2
+	VPSRLD       $0x10, Y2, Y2
+	VORPS        arithNums<>+64(SB), Y1, Y1
+	VCMPPS       $0x03, Y0, Y0, Y0
+	VBLENDVPS    Y0, Y1, Y2, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPACKUSDW    X1, X0, X1
+	VMOVDQU      X1, 48(AX)(BX*2)
+	ADDQ         $+32, BX
+	SUBQ         $+32, SI
+	JGE          turn1
+
+turned2:
+	ADDQ $+32, SI
+	SUBQ $+8, SI
+	JLT  turned4
+
+turn3:
+	VPMOVZXWD    (CX)(BX*2), Y0
+	VPSLLD       $0x10, Y0, Y0
+	VPMOVZXWD    (DX)(BX*2), Y1
+	VPSLLD       $0x10, Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VANDPS       arithNums<>+0(SB), Y1, Y2
+	VPADDD       arithNums<>+32(SB), Y0, Y3
+	VPADDD       Y2, Y3, Y2
+	VPSRLD       $0x10, Y2, Y2
+	VORPS        arithNums<>+64(SB), Y1, Y1
+	VCMPPS       $0x03, Y0, Y0, Y0
+	VBLENDVPS    Y0, Y1, Y2, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPACKUSDW    X1, X0, X1
+	VMOVDQU      X1, (AX)(BX*2)
+	ADDQ         $+8, BX
+	SUBQ         $+8, SI
+	JGE          turn3
+
+turned4:
+	ADDQ    $+8, SI
+	TESTQ   SI, SI
+	JEQ     done5
+	LEAQ    tailMasks<>+32(SB), DI
+	MOVQ    SI, R8
+	SHLQ    $0x02, R8
+	SUBQ    R8, DI
+	VMOVUPS (DI), Y0
+	VPXOR   X0, X0, X0
+	TESTQ   $0x00000001, SI
+	JEQ     piece6
+	MOVQ    SI, DI
+	ANDQ    $0x06, DI
+	ADDQ    BX, DI
+	VPSLLDQ $0x02, X0, X0
+	VPINSRW $0x00, (CX)(DI*2), X0, X0
+
+piece6:
+	TESTQ   $0x00000002, SI
+	JEQ     piece7
+	MOVQ    SI, DI
+	ANDQ    $0x04, DI
+	ADDQ    BX, DI
+	VPSLLDQ $0x04, X0, X0
+	VPINSRD $0x00, (CX)(DI*2), X0, X0
+
+piece7:
+	TESTQ   $0x00000004, SI
+	JEQ     piece8
+	MOVQ    SI, DI
+	ANDQ    $0x00, DI
+	ADDQ    BX, DI
+	VPSLLDQ $0x08, X0, X0
+	VPINSRQ $0x00, (CX)(DI*2), X0, X0
+
+piece8:
+	VPMOVZXWD X0, Y0
+	VPSLLD    $0x10, Y0, Y0
+	VPXOR     X1, X1, X1
+	TESTQ     $0x00000001, SI
+	JEQ       piece9
+	MOVQ      SI, CX
+	ANDQ      $0x06, CX
+	ADDQ      BX, CX
+	VPSLLDQ   $0x02, X1, X1
+	VPINSRW   $0x00, (DX)(CX*2), X1, X1
+
+piece9:
+	TESTQ   $0x00000002, SI
+	JEQ     piece10
+	MOVQ    SI, CX
+	ANDQ    $0x04, CX
+	ADDQ    BX, CX
+	VPSLLDQ $0x04, X1, X1
+	VPINSRD $0x00, (DX)(CX*2), X1, X1
+
+piece10:
+	TESTQ   $0x00000004, SI
+	JEQ     piece11
+	MOVQ    SI, CX
+	ANDQ    $0x00, CX
+	ADDQ    BX, CX
+	VPSLLDQ $0x08, X1, X1
+	VPINSRQ $0x00, (DX)(CX*2), X1, X1
+
+piece11:
+	VPMOVZXWD    X1, Y1
+	VPSLLD       $0x10, Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VANDPS       arithNums<>+0(SB), Y1, Y2
+	VPADDD       arithNums<>+32(SB), Y0, Y3
+	VPADDD       Y2, Y3, Y2
+	VPSRLD       $0x10, Y2, Y2
+	VORPS        arithNums<>+64(SB), Y1, Y1
+	VCMPPS       $0x03, Y0, Y0, Y0
+	VBLENDVPS    Y0, Y1, Y2, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPACKUSDW    X1, X0, X1
+	TESTQ        $0x00000004, SI
+	JEQ          piece12
+	MOVQ         SI, CX
+	ANDQ         $0x00, CX
+	ADDQ         BX, CX
+	VMOVQ        X1, (AX)(CX*2)
+	VPSRLDQ      $0x08, X1, X1
+
+piece12:
+	TESTQ   $0x00000002, SI
+	JEQ     piece13
+	MOVQ    SI, CX
+	ANDQ    $0x04, CX
+	ADDQ    BX, CX
+	VMOVD   X1, (AX)(CX*2)
+	VPSRLDQ $0x04, X1, X1
+
+piece13:
+	TESTQ   $0x00000001, SI
+	JEQ     piece14
+	MOVQ    SI, CX
+	ANDQ    $0x06, CX
+	ADDQ    BX, CX
+	VPEXTRW $0x00, X1, (AX)(CX*2)
+	VPSRLDQ $0x02, X1, X1
+
+piece14:
+done5:
+	VZEROUPPER
+	RET
+
+// func subBF16AVX2(dst *byte, a *byte, b *byte, n int)
+// Requires: AVX, AVX2
+TEXT ·subBF16AVX2(SB), NOSPLIT|NOFRAME, $0-32
+	MOVQ dst+0(FP), AX
+	MOVQ a+8(FP), CX
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), SI
+	XORQ BX, BX
+	SUBQ $+32, SI
+	JLT  turned2
+
+turn1:
+	VPMOVZXWD    (CX)(BX*2), Y0
+	VPSLLD       $0x10, Y0, Y0
+	VPMOVZXWD    (DX)(BX*2), Y1
+	VPSLLD       $0x10, Y1, Y1
+	VSUBPS       Y1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VANDPS       arithNums<>+0(SB), Y1, Y2
+	VPADDD       arithNums<>+32(SB), Y0, Y3
+	VPADDD       Y2, Y3, Y2
+	VPSRLD       $0x10, Y2, Y2
+	VORPS        arithNums<>+64(SB), Y1, Y1
+	VCMPPS       $0x03, Y0, Y0, Y0
+	VBLENDVPS    Y0, Y1, Y2, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPACKUSDW    X1, X0, X1
+	VMOVDQU      X1, (AX)(BX*2)
+	VPMOVZXWD    16(CX)(BX*2), Y0
+	VPSLLD       $0x10, Y0, Y0
+	VPMOVZXWD    16(DX)(BX*2), Y1
+	VPSLLD       $0x10, Y1, Y1
+	VSUBPS       Y1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VANDPS       arithNums<>+0(SB), Y1, Y2
+	VPADDD       arithNums<>+32(SB), Y0, Y3
+	VPADDD       Y2, Y3, Y2
+	VPSRLD       $0x10, Y2, Y2
+	VORPS        arithNums<>+64(SB), Y1, Y1
+	VCMPPS       $0x03, Y0, Y0, Y0
+	VBLENDVPS    Y0, Y1, Y2, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPACKUSDW    X1, X0, X1
+	VMOVDQU      X1, 16(AX)(BX*2)
+	VPMOVZXWD    32(CX)(BX*2), Y0
+	VPSLLD       $0x10, Y0, Y0
+	VPMOVZXWD    32(DX)(BX*2), Y1
+	VPSLLD       $0x10, Y1, Y1
+	VSUBPS       Y1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VANDPS       arithNums<>+0(SB), Y1, Y2
+	VPADDD       arithNums<>+32(SB), Y0, Y3
+	VPADDD       Y2, Y3, Y2
+	VPSRLD       $0x10, Y2, Y2
+	VORPS        arithNums<>+64(SB), Y1, Y1
+	VCMPPS       $0x03, Y0, Y0, Y0
+	VBLENDVPS    Y0, Y1, Y2, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPACKUSDW    X1, X0, X1
+	VMOVDQU      X1, 32(AX)(BX*2)
+	VPMOVZXWD    48(CX)(BX*2), Y0
+	VPSLLD       $0x10, Y0, Y0
+	VPMOVZXWD    48(DX)(BX*2), Y1
+	VPSLLD       $0x10, Y1, Y1
+	VSUBPS       Y1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VANDPS       arithNums<>+0(SB), Y1, Y2
+	VPADDD       arithNums<>+32(SB), Y0, Y3
+	VPADDD       Y2, Y3, Y2
+	VPSRLD       $0x10, Y2, Y2
+	VORPS        arithNums<>+64(SB), Y1, Y1
+	VCMPPS       $0x03, Y0, Y0, Y0
+	VBLENDVPS    Y0, Y1, Y2, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPACKUSDW    X1, X0, X1
+	VMOVDQU      X1, 48(AX)(BX*2)
+	ADDQ         $+32, BX
+	SUBQ         $+32, SI
+	JGE          turn1
+
+turned2:
+	ADDQ $+32, SI
+	SUBQ $+8, SI
+	JLT  turned4
+
+turn3:
+	VPMOVZXWD    (CX)(BX*2), Y0
+	VPSLLD       $0x10, Y0, Y0
+	VPMOVZXWD    (DX)(BX*2), Y1
+	VPSLLD       $0x10, Y1, Y1
+	VSUBPS       Y1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VANDPS       arithNums<>+0(SB), Y1, Y2
+	VPADDD       arithNums<>+32(SB), Y0, Y3
+	VPADDD       Y2, Y3, Y2
+	VPSRLD       $0x10, Y2, Y2
+	VORPS        arithNums<>+64(SB), Y1, Y1
+	VCMPPS       $0x03, Y0, Y0, Y0
+	VBLENDVPS    Y0, Y1, Y2, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPACKUSDW    X1, X0, X1
+	VMOVDQU      X1, (AX)(BX*2)
+	ADDQ         $+8, BX
+	SUBQ         $+8, SI
+	JGE          turn3
+
+turned4:
+	ADDQ    $+8, SI
+	TESTQ   SI, SI
+	JEQ     done5
+	LEAQ    tailMasks<>+32(SB), DI
+	MOVQ    SI, R8
+	SHLQ    $0x02, R8
+	SUBQ    R8, DI
+	VMOVUPS (DI), Y0
+	VPXOR   X0, X0, X0
+	TESTQ   $0x00000001, SI
+	JEQ     piece6
+	MOVQ    SI, DI
+	ANDQ    $0x06, DI
+	ADDQ    BX, DI
+	VPSLLDQ $0x02, X0, X0
+	VPINSRW $0x00, (CX)(DI*2), X0, X0
+
+piece6:
+	TESTQ   $0x00000002, SI
+	JEQ     piece7
+	MOVQ    SI, DI
+	ANDQ    $0x04, DI
+	ADDQ    BX, DI
+	VPSLLDQ $0x04, X0, X0
+	VPINSRD $0x00, (CX)(DI*2), X0, X0
+
+piece7:
+	TESTQ   $0x00000004, SI
+	JEQ     piece8
+	MOVQ    SI, DI
+	ANDQ    $0x00, DI
+	ADDQ    BX, DI
+	VPSLLDQ $0x08, X0, X0
+	VPINSRQ $0x00, (CX)(DI*2), X0, X0
+
+piece8:
+	VPMOVZXWD X0, Y0
+	VPSLLD    $0x10, Y0, Y0
+	VPXOR     X1, X1, X1
+	TESTQ     $0x00000001, SI
+	JEQ       piece9
+	MOVQ      SI, CX
+	ANDQ      $0x06, CX
+	ADDQ      BX, CX
+	VPSLLDQ   $0x02, X1, X1
+	VPINSRW   $0x00, (DX)(CX*2), X1, X1
+
+piece9:
+	TESTQ   $0x00000002, SI
+	JEQ     piece10
+	MOVQ    SI, CX
+	ANDQ    $0x04, CX
+	ADDQ    BX, CX
+	VPSLLDQ $0x04, X1, X1
+	VPINSRD $0x00, (DX)(CX*2), X1, X1
+
+piece10:
+	TESTQ   $0x00000004, SI
+	JEQ     piece11
+	MOVQ    SI, CX
+	ANDQ    $0x00, CX
+	ADDQ    BX, CX
+	VPSLLDQ $0x08, X1, X1
+	VPINSRQ $0x00, (DX)(CX*2), X1, X1
+
+piece11:
+	VPMOVZXWD    X1, Y1
+	VPSLLD       $0x10, Y1, Y1
+	VSUBPS       Y1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VANDPS       arithNums<>+0(SB), Y1, Y2
+	VPADDD       arithNums<>+32(SB), Y0, Y3
+	VPADDD       Y2, Y3, Y2
+	VPSRLD       $0x10, Y2, Y2
+	VORPS        arithNums<>+64(SB), Y1, Y1
+	VCMPPS       $0x03, Y0, Y0, Y0
+	VBLENDVPS    Y0, Y1, Y2, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPACKUSDW    X1, X0, X1
+	TESTQ        $0x00000004, SI
+	JEQ          piece12
+	MOVQ         SI, CX
+	ANDQ         $0x00, CX
+	ADDQ         BX, CX
+	VMOVQ        X1, (AX)(CX*2)
+	VPSRLDQ      $0x08, X1, X1
+
+piece12:
+	TESTQ   $0x00000002, SI
+	JEQ     piece13
+	MOVQ    SI, CX
+	ANDQ    $0x04, CX
+	ADDQ    BX, CX
+	VMOVD   X1, (AX)(CX*2)
+	VPSRLDQ $0x04, X1, X1
+
+piece13:
+	TESTQ   $0x00000001, SI
+	JEQ     piece14
+	MOVQ    SI, CX
+	ANDQ    $0x06, CX
+	ADDQ    BX, CX
+	VPEXTRW $0x00, X1, (AX)(CX*2)
+	VPSRLDQ $0x02, X1, X1
+
+piece14:
+done5:
+	VZEROUPPER
+	RET
+
+// func mulBF16AVX2(dst *byte, a *byte, b *byte, n int)
+// Requires: AVX, AVX2
+TEXT ·mulBF16AVX2(SB), NOSPLIT|NOFRAME, $0-32
+	MOVQ dst+0(FP), AX
+	MOVQ a+8(FP), CX
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), SI
+	XORQ BX, BX
+	SUBQ $+32, SI
+	JLT  turned2
+
+turn1:
+	VPMOVZXWD    (CX)(BX*2), Y0
+	VPSLLD       $0x10, Y0, Y0
+	VPMOVZXWD    (DX)(BX*2), Y1
+	VPSLLD       $0x10, Y1, Y1
+	VMULPS       Y1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VANDPS       arithNums<>+0(SB), Y1, Y2
+	VPADDD       arithNums<>+32(SB), Y0, Y3
+	VPADDD       Y2, Y3, Y2
+	VPSRLD       $0x10, Y2, Y2
+	VORPS        arithNums<>+64(SB), Y1, Y1
+	VCMPPS       $0x03, Y0, Y0, Y0
+	VBLENDVPS    Y0, Y1, Y2, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPACKUSDW    X1, X0, X1
+	VMOVDQU      X1, (AX)(BX*2)
+	VPMOVZXWD    16(CX)(BX*2), Y0
+	VPSLLD       $0x10, Y0, Y0
+	VPMOVZXWD    16(DX)(BX*2), Y1
+	VPSLLD       $0x10, Y1, Y1
+	VMULPS       Y1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VANDPS       arithNums<>+0(SB), Y1, Y2
+	VPADDD       arithNums<>+32(SB), Y0, Y3
+	VPADDD       Y2, Y3, Y2
+	VPSRLD       $0x10, Y2, Y2
+	VORPS        arithNums<>+64(SB), Y1, Y1
+	VCMPPS       $0x03, Y0, Y0, Y0
+	VBLENDVPS    Y0, Y1, Y2, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPACKUSDW    X1, X0, X1
+	VMOVDQU      X1, 16(AX)(BX*2)
+	VPMOVZXWD    32(CX)(BX*2), Y0
+	VPSLLD       $0x10, Y0, Y0
+	VPMOVZXWD    32(DX)(BX*2), Y1
+	VPSLLD       $0x10, Y1, Y1
+	VMULPS       Y1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VANDPS       arithNums<>+0(SB), Y1, Y2
+	VPADDD       arithNums<>+32(SB), Y0, Y3
+	VPADDD       Y2, Y3, Y2
+	VPSRLD       $0x10, Y2, Y2
+	VORPS        arithNums<>+64(SB), Y1, Y1
+	VCMPPS       $0x03, Y0, Y0, Y0
+	VBLENDVPS    Y0, Y1, Y2, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPACKUSDW    X1, X0, X1
+	VMOVDQU      X1, 32(AX)(BX*2)
+	VPMOVZXWD    48(CX)(BX*2), Y0
+	VPSLLD       $0x10, Y0, Y0
+	VPMOVZXWD    48(DX)(BX*2), Y1
+	VPSLLD       $0x10, Y1, Y1
+	VMULPS       Y1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VANDPS       arithNums<>+0(SB), Y1, Y2
+	VPADDD       arithNums<>+32(SB), Y0, Y3
+	VPADDD       Y2, Y3, Y2
+	VPSRLD       $0x10, Y2, Y2
+	VORPS        arithNums<>+64(SB), Y1, Y1
+	VCMPPS       $0x03, Y0, Y0, Y0
+	VBLENDVPS    Y0, Y1, Y2, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPACKUSDW    X1, X0, X1
+	VMOVDQU      X1, 48(AX)(BX*2)
+	ADDQ         $+32, BX
+	SUBQ         $+32, SI
+	JGE          turn1
+
+turned2:
+	ADDQ $+32, SI
+	SUBQ $+8, SI
+	JLT  turned4
+
+turn3:
+	VPMOVZXWD    (CX)(BX*2), Y0
+	VPSLLD       $0x10, Y0, Y0
+	VPMOVZXWD    (DX)(BX*2), Y1
+	VPSLLD       $0x10, Y1, Y1
+	VMULPS       Y1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VANDPS       arithNums<>+0(SB), Y1, Y2
+	VPADDD       arithNums<>+32(SB), Y0, Y3
+	VPADDD       Y2, Y3, Y2
+	VPSRLD       $0x10, Y2, Y2
+	VORPS        arithNums<>+64(SB), Y1, Y1
+	VCMPPS       $0x03, Y0, Y0, Y0
+	VBLENDVPS    Y0, Y1, Y2, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPACKUSDW    X1, X0, X1
+	VMOVDQU      X1, (AX)(BX*2)
+	ADDQ         $+8, BX
+	SUBQ         $+8, SI
+	JGE          turn3
+
+turned4:
+	ADDQ    $+8, SI
+	TESTQ   SI, SI
+	JEQ     done5
+	LEAQ    tailMasks<>+32(SB), DI
+	MOVQ    SI, R8
+	SHLQ    $0x02, R8
+	SUBQ    R8, DI
+	VMOVUPS (DI), Y0
+	VPXOR   X0, X0, X0
+	TESTQ   $0x00000001, SI
+	JEQ     piece6
+	MOVQ    SI, DI
+	ANDQ    $0x06, DI
+	ADDQ    BX, DI
+	VPSLLDQ $0x02, X0, X0
+	VPINSRW $0x00, (CX)(DI*2), X0, X0
+
+piece6:
+	TESTQ   $0x00000002, SI
+	JEQ     piece7
+	MOVQ    SI, DI
+	ANDQ    $0x04, DI
+	ADDQ    BX, DI
+	VPSLLDQ $0x04, X0, X0
+	VPINSRD $0x00, (CX)(DI*2), X0, X0
+
+piece7:
+	TESTQ   $0x00000004, SI
+	JEQ     piece8
+	MOVQ    SI, DI
+	ANDQ    $0x00, DI
+	ADDQ    BX, DI
+	VPSLLDQ $0x08, X0, X0
+	VPINSRQ $0x00, (CX)(DI*2), X0, X0
+
+piece8:
+	VPMOVZXWD X0, Y0
+	VPSLLD    $0x10, Y0, Y0
+	VPXOR     X1, X1, X1
+	TESTQ     $0x00000001, SI
+	JEQ       piece9
+	MOVQ      SI, CX
+	ANDQ      $0x06, CX
+	ADDQ      BX, CX
+	VPSLLDQ   $0x02, X1, X1
+	VPINSRW   $0x00, (DX)(CX*2), X1, X1
+
+piece9:
+	TESTQ   $0x00000002, SI
+	JEQ     piece10
+	MOVQ    SI, CX
+	ANDQ    $0x04, CX
+	ADDQ    BX, CX
+	VPSLLDQ $0x04, X1, X1
+	VPINSRD $0x00, (DX)(CX*2), X1, X1
+
+piece10:
+	TESTQ   $0x00000004, SI
+	JEQ     piece11
+	MOVQ    SI, CX
+	ANDQ    $0x00, CX
+	ADDQ    BX, CX
+	VPSLLDQ $0x08, X1, X1
+	VPINSRQ $0x00, (DX)(CX*2), X1, X1
+
+piece11:
+	VPMOVZXWD    X1, Y1
+	VPSLLD       $0x10, Y1, Y1
+	VMULPS       Y1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VANDPS       arithNums<>+0(SB), Y1, Y2
+	VPADDD       arithNums<>+32(SB), Y0, Y3
+	VPADDD       Y2, Y3, Y2
+	VPSRLD       $0x10, Y2, Y2
+	VORPS        arithNums<>+64(SB), Y1, Y1
+	VCMPPS       $0x03, Y0, Y0, Y0
+	VBLENDVPS    Y0, Y1, Y2, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPACKUSDW    X1, X0, X1
+	TESTQ        $0x00000004, SI
+	JEQ          piece12
+	MOVQ         SI, CX
+	ANDQ         $0x00, CX
+	ADDQ         BX, CX
+	VMOVQ        X1, (AX)(CX*2)
+	VPSRLDQ      $0x08, X1, X1
+
+piece12:
+	TESTQ   $0x00000002, SI
+	JEQ     piece13
+	MOVQ    SI, CX
+	ANDQ    $0x04, CX
+	ADDQ    BX, CX
+	VMOVD   X1, (AX)(CX*2)
+	VPSRLDQ $0x04, X1, X1
+
+piece13:
+	TESTQ   $0x00000001, SI
+	JEQ     piece14
+	MOVQ    SI, CX
+	ANDQ    $0x06, CX
+	ADDQ    BX, CX
+	VPEXTRW $0x00, X1, (AX)(CX*2)
+	VPSRLDQ $0x02, X1, X1
+
+piece14:
+done5:
+	VZEROUPPER
+	RET
+
+// func divBF16AVX2(dst *byte, a *byte, b *byte, n int)
+// Requires: AVX, AVX2
+TEXT ·divBF16AVX2(SB), NOSPLIT|NOFRAME, $0-32
+	MOVQ dst+0(FP), AX
+	MOVQ a+8(FP), CX
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), SI
+	XORQ BX, BX
+	SUBQ $+32, SI
+	JLT  turned2
+
+turn1:
+	VPMOVZXWD    (CX)(BX*2), Y0
+	VPSLLD       $0x10, Y0, Y0
+	VPMOVZXWD    (DX)(BX*2), Y1
+	VPSLLD       $0x10, Y1, Y1
+	VDIVPS       Y1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VANDPS       arithNums<>+0(SB), Y1, Y2
+	VPADDD       arithNums<>+32(SB), Y0, Y3
+	VPADDD       Y2, Y3, Y2
+	VPSRLD       $0x10, Y2, Y2
+	VORPS        arithNums<>+64(SB), Y1, Y1
+	VCMPPS       $0x03, Y0, Y0, Y0
+	VBLENDVPS    Y0, Y1, Y2, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPACKUSDW    X1, X0, X1
+	VMOVDQU      X1, (AX)(BX*2)
+	VPMOVZXWD    16(CX)(BX*2), Y0
+	VPSLLD       $0x10, Y0, Y0
+	VPMOVZXWD    16(DX)(BX*2), Y1
+	VPSLLD       $0x10, Y1, Y1
+	VDIVPS       Y1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VANDPS       arithNums<>+0(SB), Y1, Y2
+	VPADDD       arithNums<>+32(SB), Y0, Y3
+	VPADDD       Y2, Y3, Y2
+	VPSRLD       $0x10, Y2, Y2
+	VORPS        arithNums<>+64(SB), Y1, Y1
+	VCMPPS       $0x03, Y0, Y0, Y0
+	VBLENDVPS    Y0, Y1, Y2, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPACKUSDW    X1, X0, X1
+	VMOVDQU      X1, 16(AX)(BX*2)
+	VPMOVZXWD    32(CX)(BX*2), Y0
+	VPSLLD       $0x10, Y0, Y0
+	VPMOVZXWD    32(DX)(BX*2), Y1
+	VPSLLD       $0x10, Y1, Y1
+	VDIVPS       Y1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VANDPS       arithNums<>+0(SB), Y1, Y2
+	VPADDD       arithNums<>+32(SB), Y0, Y3
+	VPADDD       Y2, Y3, Y2
+	VPSRLD       $0x10, Y2, Y2
+	VORPS        arithNums<>+64(SB), Y1, Y1
+	VCMPPS       $0x03, Y0, Y0, Y0
+	VBLENDVPS    Y0, Y1, Y2, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPACKUSDW    X1, X0, X1
+	VMOVDQU      X1, 32(AX)(BX*2)
+	VPMOVZXWD    48(CX)(BX*2), Y0
+	VPSLLD       $0x10, Y0, Y0
+	VPMOVZXWD    48(DX)(BX*2), Y1
+	VPSLLD       $0x10, Y1, Y1
+	VDIVPS       Y1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VANDPS       arithNums<>+0(SB), Y1, Y2
+	VPADDD       arithNums<>+32(SB), Y0, Y3
+	VPADDD       Y2, Y3, Y2
+	VPSRLD       $0x10, Y2, Y2
+	VORPS        arithNums<>+64(SB), Y1, Y1
+	VCMPPS       $0x03, Y0, Y0, Y0
+	VBLENDVPS    Y0, Y1, Y2, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPACKUSDW    X1, X0, X1
+	VMOVDQU      X1, 48(AX)(BX*2)
+	ADDQ         $+32, BX
+	SUBQ         $+32, SI
+	JGE          turn1
+
+turned2:
+	ADDQ $+32, SI
+	SUBQ $+8, SI
+	JLT  turned4
+
+turn3:
+	VPMOVZXWD    (CX)(BX*2), Y0
+	VPSLLD       $0x10, Y0, Y0
+	VPMOVZXWD    (DX)(BX*2), Y1
+	VPSLLD       $0x10, Y1, Y1
+	VDIVPS       Y1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VANDPS       arithNums<>+0(SB), Y1, Y2
+	VPADDD       arithNums<>+32(SB), Y0, Y3
+	VPADDD       Y2, Y3, Y2
+	VPSRLD       $0x10, Y2, Y2
+	VORPS        arithNums<>+64(SB), Y1, Y1
+	VCMPPS       $0x03, Y0, Y0, Y0
+	VBLENDVPS    Y0, Y1, Y2, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPACKUSDW    X1, X0, X1
+	VMOVDQU      X1, (AX)(BX*2)
+	ADDQ         $+8, BX
+	SUBQ         $+8, SI
+	JGE          turn3
+
+turned4:
+	ADDQ    $+8, SI
+	TESTQ   SI, SI
+	JEQ     done5
+	LEAQ    tailMasks<>+32(SB), DI
+	MOVQ    SI, R8
+	SHLQ    $0x02, R8
+	SUBQ    R8, DI
+	VMOVUPS (DI), Y0
+	VPXOR   X0, X0, X0
+	TESTQ   $0x00000001, SI
+	JEQ     piece6
+	MOVQ    SI, DI
+	ANDQ    $0x06, DI
+	ADDQ    BX, DI
+	VPSLLDQ $0x02, X0, X0
+	VPINSRW $0x00, (CX)(DI*2), X0, X0
+
+piece6:
+	TESTQ   $0x00000002, SI
+	JEQ     piece7
+	MOVQ    SI, DI
+	ANDQ    $0x04, DI
+	ADDQ    BX, DI
+	VPSLLDQ $0x04, X0, X0
+	VPINSRD $0x00, (CX)(DI*2), X0, X0
+
+piece7:
+	TESTQ   $0x00000004, SI
+	JEQ     piece8
+	MOVQ    SI, DI
+	ANDQ    $0x00, DI
+	ADDQ    BX, DI
+	VPSLLDQ $0x08, X0, X0
+	VPINSRQ $0x00, (CX)(DI*2), X0, X0
+
+piece8:
+	VPMOVZXWD X0, Y0
+	VPSLLD    $0x10, Y0, Y0
+	VPXOR     X1, X1, X1
+	TESTQ     $0x00000001, SI
+	JEQ       piece9
+	MOVQ      SI, CX
+	ANDQ      $0x06, CX
+	ADDQ      BX, CX
+	VPSLLDQ   $0x02, X1, X1
+	VPINSRW   $0x00, (DX)(CX*2), X1, X1
+
+piece9:
+	TESTQ   $0x00000002, SI
+	JEQ     piece10
+	MOVQ    SI, CX
+	ANDQ    $0x04, CX
+	ADDQ    BX, CX
+	VPSLLDQ $0x04, X1, X1
+	VPINSRD $0x00, (DX)(CX*2), X1, X1
+
+piece10:
+	TESTQ   $0x00000004, SI
+	JEQ     piece11
+	MOVQ    SI, CX
+	ANDQ    $0x00, CX
+	ADDQ    BX, CX
+	VPSLLDQ $0x08, X1, X1
+	VPINSRQ $0x00, (DX)(CX*2), X1, X1
+
+piece11:
+	VPMOVZXWD    X1, Y1
+	VPSLLD       $0x10, Y1, Y1
+	VDIVPS       Y1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VANDPS       arithNums<>+0(SB), Y1, Y2
+	VPADDD       arithNums<>+32(SB), Y0, Y3
+	VPADDD       Y2, Y3, Y2
+	VPSRLD       $0x10, Y2, Y2
+	VORPS        arithNums<>+64(SB), Y1, Y1
+	VCMPPS       $0x03, Y0, Y0, Y0
+	VBLENDVPS    Y0, Y1, Y2, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPACKUSDW    X1, X0, X1
+	TESTQ        $0x00000004, SI
+	JEQ          piece12
+	MOVQ         SI, CX
+	ANDQ         $0x00, CX
+	ADDQ         BX, CX
+	VMOVQ        X1, (AX)(CX*2)
+	VPSRLDQ      $0x08, X1, X1
+
+piece12:
+	TESTQ   $0x00000002, SI
+	JEQ     piece13
+	MOVQ    SI, CX
+	ANDQ    $0x04, CX
+	ADDQ    BX, CX
+	VMOVD   X1, (AX)(CX*2)
+	VPSRLDQ $0x04, X1, X1
+
+piece13:
+	TESTQ   $0x00000001, SI
+	JEQ     piece14
+	MOVQ    SI, CX
+	ANDQ    $0x06, CX
+	ADDQ    BX, CX
+	VPEXTRW $0x00, X1, (AX)(CX*2)
+	VPSRLDQ $0x02, X1, X1
+
+piece14:
+done5:
+	VZEROUPPER
+	RET
+
+// func addScalarBF16AVX2(dst *byte, src *byte, n int, s float32)
+// Requires: AVX, AVX2
+TEXT ·addScalarBF16AVX2(SB), NOSPLIT|NOFRAME, $0-28
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         n+16(FP), BX
+	XORQ         DX, DX
+	VBROADCASTSS s+24(FP), Y0
+	SUBQ         $+32, BX
+	JLT          turned2
+
+turn1:
+	VPMOVZXWD    (CX)(DX*2), Y1
+	VPSLLD       $0x10, Y1, Y1
+	VADDPS       Y0, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VANDPS       arithNums<>+0(SB), Y2, Y3
+	VPADDD       arithNums<>+32(SB), Y1, Y4
+	VPADDD       Y3, Y4, Y3
+	VPSRLD       $0x10, Y3, Y3
+	VORPS        arithNums<>+64(SB), Y2, Y2
+	VCMPPS       $0x03, Y1, Y1, Y1
+	VBLENDVPS    Y1, Y2, Y3, Y1
+	VEXTRACTI128 $0x01, Y1, X2
+	VPACKUSDW    X2, X1, X2
+	VMOVDQU      X2, (AX)(DX*2)
+	VPMOVZXWD    16(CX)(DX*2), Y1
+	VPSLLD       $0x10, Y1, Y1
+	VADDPS       Y0, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VANDPS       arithNums<>+0(SB), Y2, Y3
+	VPADDD       arithNums<>+32(SB), Y1, Y4
+	VPADDD       Y3, Y4, Y3
+	VPSRLD       $0x10, Y3, Y3
+	VORPS        arithNums<>+64(SB), Y2, Y2
+	VCMPPS       $0x03, Y1, Y1, Y1
+	VBLENDVPS    Y1, Y2, Y3, Y1
+	VEXTRACTI128 $0x01, Y1, X2
+	VPACKUSDW    X2, X1, X2
+	VMOVDQU      X2, 16(AX)(DX*2)
+	VPMOVZXWD    32(CX)(DX*2), Y1
+	VPSLLD       $0x10, Y1, Y1
+	VADDPS       Y0, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VANDPS       arithNums<>+0(SB), Y2, Y3
+	VPADDD       arithNums<>+32(SB), Y1, Y4
+	VPADDD       Y3, Y4, Y3
+	VPSRLD       $0x10, Y3, Y3
+	VORPS        arithNums<>+64(SB), Y2, Y2
+	VCMPPS       $0x03, Y1, Y1, Y1
+	VBLENDVPS    Y1, Y2, Y3, Y1
+	VEXTRACTI128 $0x01, Y1, X2
+	VPACKUSDW    X2, X1, X2
+	VMOVDQU      X2, 32(AX)(DX*2)
+	VPMOVZXWD    48(CX)(DX*2), Y1
+	VPSLLD       $0x10, Y1, Y1
+	VADDPS       Y0, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VANDPS       arithNums<>+0(SB), Y2, Y3
+	VPADDD       arithNums<>+32(SB), Y1, Y4
+	VPADDD       Y3, Y4, Y3
+	VPSRLD       $0x10, Y3, Y3
+	VORPS        arithNums<>+64(SB), Y2, Y2
+	VCMPPS       $0x03, Y1, Y1, Y1
+	VBLENDVPS    Y1, Y2, Y3, Y1
+	VEXTRACTI128 $0x01, Y1, X2
+	VPACKUSDW    X2, X1, X2
+	VMOVDQU      X2, 48(AX)(DX*2)
+	ADDQ         $+32, DX
+	SUBQ         $+32, BX
+	JGE          turn1
+
+turned2:
+	ADDQ $+32, BX
+	SUBQ $+8, BX
+	JLT  turned4
+
+turn3:
+	VPMOVZXWD    (CX)(DX*2), Y1
+	VPSLLD       $0x10, Y1, Y1
+	VADDPS       Y0, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VANDPS       arithNums<>+0(SB), Y2, Y3
+	VPADDD       arithNums<>+32(SB), Y1, Y4
+	VPADDD       Y3, Y4, Y3
+	VPSRLD       $0x10, Y3, Y3
+	VORPS        arithNums<>+64(SB), Y2, Y2
+	VCMPPS       $0x03, Y1, Y1, Y1
+	VBLENDVPS    Y1, Y2, Y3, Y1
+	VEXTRACTI128 $0x01, Y1, X2
+	VPACKUSDW    X2, X1, X2
+	VMOVDQU      X2, (AX)(DX*2)
+	ADDQ         $+8, DX
+	SUBQ         $+8, BX
+	JGE          turn3
+
+turned4:
+	ADDQ    $+8, BX
+	TESTQ   BX, BX
+	JEQ     done5
+	LEAQ    tailMasks<>+32(SB), SI
+	MOVQ    BX, DI
+	SHLQ    $0x02, DI
+	SUBQ    DI, SI
+	VMOVUPS (SI), Y1
+	VPXOR   X1, X1, X1
+	TESTQ   $0x00000001, BX
+	JEQ     piece6
+	MOVQ    BX, SI
+	ANDQ    $0x06, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x02, X1, X1
+	VPINSRW $0x00, (CX)(SI*2), X1, X1
+
+piece6:
+	TESTQ   $0x00000002, BX
+	JEQ     piece7
+	MOVQ    BX, SI
+	ANDQ    $0x04, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x04, X1, X1
+	VPINSRD $0x00, (CX)(SI*2), X1, X1
+
+piece7:
+	TESTQ   $0x00000004, BX
+	JEQ     piece8
+	MOVQ    BX, SI
+	ANDQ    $0x00, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x08, X1, X1
+	VPINSRQ $0x00, (CX)(SI*2), X1, X1
+
+piece8:
+	VPMOVZXWD    X1, Y1
+	VPSLLD       $0x10, Y1, Y1
+	VADDPS       Y0, Y1, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VANDPS       arithNums<>+0(SB), Y1, Y2
+	VPADDD       arithNums<>+32(SB), Y0, Y3
+	VPADDD       Y2, Y3, Y2
+	VPSRLD       $0x10, Y2, Y2
+	VORPS        arithNums<>+64(SB), Y1, Y1
+	VCMPPS       $0x03, Y0, Y0, Y0
+	VBLENDVPS    Y0, Y1, Y2, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPACKUSDW    X1, X0, X1
+	TESTQ        $0x00000004, BX
+	JEQ          piece9
+	MOVQ         BX, CX
+	ANDQ         $0x00, CX
+	ADDQ         DX, CX
+	VMOVQ        X1, (AX)(CX*2)
+	VPSRLDQ      $0x08, X1, X1
+
+piece9:
+	TESTQ   $0x00000002, BX
+	JEQ     piece10
+	MOVQ    BX, CX
+	ANDQ    $0x04, CX
+	ADDQ    DX, CX
+	VMOVD   X1, (AX)(CX*2)
+	VPSRLDQ $0x04, X1, X1
+
+piece10:
+	TESTQ   $0x00000001, BX
+	JEQ     piece11
+	MOVQ    BX, CX
+	ANDQ    $0x06, CX
+	ADDQ    DX, CX
+	VPEXTRW $0x00, X1, (AX)(CX*2)
+	VPSRLDQ $0x02, X1, X1
+
+piece11:
+done5:
+	VZEROUPPER
+	RET
+
+// func subScalarBF16AVX2(dst *byte, src *byte, n int, s float32)
+// Requires: AVX, AVX2
+TEXT ·subScalarBF16AVX2(SB), NOSPLIT|NOFRAME, $0-28
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         n+16(FP), BX
+	XORQ         DX, DX
+	VBROADCASTSS s+24(FP), Y0
+	SUBQ         $+32, BX
+	JLT          turned2
+
+turn1:
+	VPMOVZXWD    (CX)(DX*2), Y1
+	VPSLLD       $0x10, Y1, Y1
+	VSUBPS       Y0, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VANDPS       arithNums<>+0(SB), Y2, Y3
+	VPADDD       arithNums<>+32(SB), Y1, Y4
+	VPADDD       Y3, Y4, Y3
+	VPSRLD       $0x10, Y3, Y3
+	VORPS        arithNums<>+64(SB), Y2, Y2
+	VCMPPS       $0x03, Y1, Y1, Y1
+	VBLENDVPS    Y1, Y2, Y3, Y1
+	VEXTRACTI128 $0x01, Y1, X2
+	VPACKUSDW    X2, X1, X2
+	VMOVDQU      X2, (AX)(DX*2)
+	VPMOVZXWD    16(CX)(DX*2), Y1
+	VPSLLD       $0x10, Y1, Y1
+	VSUBPS       Y0, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VANDPS       arithNums<>+0(SB), Y2, Y3
+	VPADDD       arithNums<>+32(SB), Y1, Y4
+	VPADDD       Y3, Y4, Y3
+	VPSRLD       $0x10, Y3, Y3
+	VORPS        arithNums<>+64(SB), Y2, Y2
+	VCMPPS       $0x03, Y1, Y1, Y1
+	VBLENDVPS    Y1, Y2, Y3, Y1
+	VEXTRACTI128 $0x01, Y1, X2
+	VPACKUSDW    X2, X1, X2
+	VMOVDQU      X2, 16(AX)(DX*2)
+	VPMOVZXWD    32(CX)(DX*2), Y1
+	VPSLLD       $0x10, Y1, Y1
+	VSUBPS       Y0, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VANDPS       arithNums<>+0(SB), Y2, Y3
+	VPADDD       arithNums<>+32(SB), Y1, Y4
+	VPADDD       Y3, Y4, Y3
+	VPSRLD       $0x10, Y3, Y3
+	VORPS        arithNums<>+64(SB), Y2, Y2
+	VCMPPS       $0x03, Y1, Y1, Y1
+	VBLENDVPS    Y1, Y2, Y3, Y1
+	VEXTRACTI128 $0x01, Y1, X2
+	VPACKUSDW    X2, X1, X2
+	VMOVDQU      X2, 32(AX)(DX*2)
+	VPMOVZXWD    48(CX)(DX*2), Y1
+	VPSLLD       $0x10, Y1, Y1
+	VSUBPS       Y0, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VANDPS       arithNums<>+0(SB), Y2, Y3
+	VPADDD       arithNums<>+32(SB), Y1, Y4
+	VPADDD       Y3, Y4, Y3
+	VPSRLD       $0x10, Y3, Y3
+	VORPS        arithNums<>+64(SB), Y2, Y2
+	VCMPPS       $0x03, Y1, Y1, Y1
+	VBLENDVPS    Y1, Y2, Y3, Y1
+	VEXTRACTI128 $0x01, Y1, X2
+	VPACKUSDW    X2, X1, X2
+	VMOVDQU      X2, 48(AX)(DX*2)
+	ADDQ         $+32, DX
+	SUBQ         $+32, BX
+	JGE          turn1
+
+turned2:
+	ADDQ $+32, BX
+	SUBQ $+8, BX
+	JLT  turned4
+
+turn3:
+	VPMOVZXWD    (CX)(DX*2), Y1
+	VPSLLD       $0x10, Y1, Y1
+	VSUBPS       Y0, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VANDPS       arithNums<>+0(SB), Y2, Y3
+	VPADDD       arithNums<>+32(SB), Y1, Y4
+	VPADDD       Y3, Y4, Y3
+	VPSRLD       $0x10, Y3, Y3
+	VORPS        arithNums<>+64(SB), Y2, Y2
+	VCMPPS       $0x03, Y1, Y1, Y1
+	VBLENDVPS    Y1, Y2, Y3, Y1
+	VEXTRACTI128 $0x01, Y1, X2
+	VPACKUSDW    X2, X1, X2
+	VMOVDQU      X2, (AX)(DX*2)
+	ADDQ         $+8, DX
+	SUBQ         $+8, BX
+	JGE          turn3
+
+turned4:
+	ADDQ    $+8, BX
+	TESTQ   BX, BX
+	JEQ     done5
+	LEAQ    tailMasks<>+32(SB), SI
+	MOVQ    BX, DI
+	SHLQ    $0x02, DI
+	SUBQ    DI, SI
+	VMOVUPS (SI), Y1
+	VPXOR   X1, X1, X1
+	TESTQ   $0x00000001, BX
+	JEQ     piece6
+	MOVQ    BX, SI
+	ANDQ    $0x06, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x02, X1, X1
+	VPINSRW $0x00, (CX)(SI*2), X1, X1
+
+piece6:
+	TESTQ   $0x00000002, BX
+	JEQ     piece7
+	MOVQ    BX, SI
+	ANDQ    $0x04, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x04, X1, X1
+	VPINSRD $0x00, (CX)(SI*2), X1, X1
+
+piece7:
+	TESTQ   $0x00000004, BX
+	JEQ     piece8
+	MOVQ    BX, SI
+	ANDQ    $0x00, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x08, X1, X1
+	VPINSRQ $0x00, (CX)(SI*2), X1, X1
+
+piece8:
+	VPMOVZXWD    X1, Y1
+	VPSLLD       $0x10, Y1, Y1
+	VSUBPS       Y0, Y1, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VANDPS       arithNums<>+0(SB), Y1, Y2
+	VPADDD       arithNums<>+32(SB), Y0, Y3
+	VPADDD       Y2, Y3, Y2
+	VPSRLD       $0x10, Y2, Y2
+	VORPS        arithNums<>+64(SB), Y1, Y1
+	VCMPPS       $0x03, Y0, Y0, Y0
+	VBLENDVPS    Y0, Y1, Y2, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPACKUSDW    X1, X0, X1
+	TESTQ        $0x00000004, BX
+	JEQ          piece9
+	MOVQ         BX, CX
+	ANDQ         $0x00, CX
+	ADDQ         DX, CX
+	VMOVQ        X1, (AX)(CX*2)
+	VPSRLDQ      $0x08, X1, X1
+
+piece9:
+	TESTQ   $0x00000002, BX
+	JEQ     piece10
+	MOVQ    BX, CX
+	ANDQ    $0x04, CX
+	ADDQ    DX, CX
+	VMOVD   X1, (AX)(CX*2)
+	VPSRLDQ $0x04, X1, X1
+
+piece10:
+	TESTQ   $0x00000001, BX
+	JEQ     piece11
+	MOVQ    BX, CX
+	ANDQ    $0x06, CX
+	ADDQ    DX, CX
+	VPEXTRW $0x00, X1, (AX)(CX*2)
+	VPSRLDQ $0x02, X1, X1
+
+piece11:
+done5:
+	VZEROUPPER
+	RET
+
+// func scalarSubBF16AVX2(dst *byte, src *byte, n int, s float32)
+// Requires: AVX, AVX2
+TEXT ·scalarSubBF16AVX2(SB), NOSPLIT|NOFRAME, $0-28
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         n+16(FP), BX
+	XORQ         DX, DX
+	VBROADCASTSS s+24(FP), Y0
+	SUBQ         $+32, BX
+	JLT          turned2
+
+turn1:
+	VPMOVZXWD    (CX)(DX*2), Y1
+	VPSLLD       $0x10, Y1, Y1
+	VSUBPS       Y1, Y0, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VANDPS       arithNums<>+0(SB), Y2, Y3
+	VPADDD       arithNums<>+32(SB), Y1, Y4
+	VPADDD       Y3, Y4, Y3
+	VPSRLD       $0x10, Y3, Y3
+	VORPS        arithNums<>+64(SB), Y2, Y2
+	VCMPPS       $0x03, Y1, Y1, Y1
+	VBLENDVPS    Y1, Y2, Y3, Y1
+	VEXTRACTI128 $0x01, Y1, X2
+	VPACKUSDW    X2, X1, X2
+	VMOVDQU      X2, (AX)(DX*2)
+	VPMOVZXWD    16(CX)(DX*2), Y1
+	VPSLLD       $0x10, Y1, Y1
+	VSUBPS       Y1, Y0, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VANDPS       arithNums<>+0(SB), Y2, Y3
+	VPADDD       arithNums<>+32(SB), Y1, Y4
+	VPADDD       Y3, Y4, Y3
+	VPSRLD       $0x10, Y3, Y3
+	VORPS        arithNums<>+64(SB), Y2, Y2
+	VCMPPS       $0x03, Y1, Y1, Y1
+	VBLENDVPS    Y1, Y2, Y3, Y1
+	VEXTRACTI128 $0x01, Y1, X2
+	VPACKUSDW    X2, X1, X2
+	VMOVDQU      X2, 16(AX)(DX*2)
+	VPMOVZXWD    32(CX)(DX*2), Y1
+	VPSLLD       $0x10, Y1, Y1
+	VSUBPS       Y1, Y0, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VANDPS       arithNums<>+0(SB), Y2, Y3
+	VPADDD       arithNums<>+32(SB), Y1, Y4
+	VPADDD       Y3, Y4, Y3
+	VPSRLD       $0x10, Y3, Y3
+	VORPS        arithNums<>+64(SB), Y2, Y2
+	VCMPPS       $0x03, Y1, Y1, Y1
+	VBLENDVPS    Y1, Y2, Y3, Y1
+	VEXTRACTI128 $0x01, Y1, X2
+	VPACKUSDW    X2, X1, X2
+	VMOVDQU      X2, 32(AX)(DX*2)
+	VPMOVZXWD    48(CX)(DX*2), Y1
+	VPSLLD       $0x10, Y1, Y1
+	VSUBPS       Y1, Y0, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VANDPS       arithNums<>+0(SB), Y2, Y3
+	VPADDD       arithNums<>+32(SB), Y1, Y4
+	VPADDD       Y3, Y4, Y3
+	VPSRLD       $0x10, Y3, Y3
+	VORPS        arithNums<>+64(SB), Y2, Y2
+	VCMPPS       $0x03, Y1, Y1, Y1
+	VBLENDVPS    Y1, Y2, Y3, Y1
+	VEXTRACTI128 $0x01, Y1, X2
+	VPACKUSDW    X2, X1, X2
+	VMOVDQU      X2, 48(AX)(DX*2)
+	ADDQ         $+32, DX
+	SUBQ         $+32, BX
+	JGE          turn1
+
+turned2:
+	ADDQ $+32, BX
+	SUBQ $+8, BX
+	JLT  turned4
+
+turn3:
+	VPMOVZXWD    (CX)(DX*2), Y1
+	VPSLLD       $0x10, Y1, Y1
+	VSUBPS       Y1, Y0, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VANDPS       arithNums<>+0(SB), Y2, Y3
+	VPADDD       arithNums<>+32(SB), Y1, Y4
+	VPADDD       Y3, Y4, Y3
+	VPSRLD       $0x10, Y3, Y3
+	VORPS        arithNums<>+64(SB), Y2, Y2
+	VCMPPS       $0x03, Y1, Y1, Y1
+	VBLENDVPS    Y1, Y2, Y3, Y1
+	VEXTRACTI128 $0x01, Y1, X2
+	VPACKUSDW    X2, X1, X2
+	VMOVDQU      X2, (AX)(DX*2)
+	ADDQ         $+8, DX
+	SUBQ         $+8, BX
+	JGE          turn3
+
+turned4:
+	ADDQ    $+8, BX
+	TESTQ   BX, BX
+	JEQ     done5
+	LEAQ    tailMasks<>+32(SB), SI
+	MOVQ    BX, DI
+	SHLQ    $0x02, DI
+	SUBQ    DI, SI
+	VMOVUPS (SI), Y1
+	VPXOR   X1, X1, X1
+	TESTQ   $0x00000001, BX
+	JEQ     piece6
+	MOVQ    BX, SI
+	ANDQ    $0x06, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x02, X1, X1
+	VPINSRW $0x00, (CX)(SI*2), X1, X1
+
+piece6:
+	TESTQ   $0x00000002, BX
+	JEQ     piece7
+	MOVQ    BX, SI
+	ANDQ    $0x04, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x04, X1, X1
+	VPINSRD $0x00, (CX)(SI*2), X1, X1
+
+piece7:
+	TESTQ   $0x00000004, BX
+	JEQ     piece8
+	MOVQ    BX, SI
+	ANDQ    $0x00, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x08, X1, X1
+	VPINSRQ $0x00, (CX)(SI*2), X1, X1
+
+piece8:
+	VPMOVZXWD    X1, Y1
+	VPSLLD       $0x10, Y1, Y1
+	VSUBPS       Y1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VANDPS       arithNums<>+0(SB), Y1, Y2
+	VPADDD       arithNums<>+32(SB), Y0, Y3
+	VPADDD       Y2, Y3, Y2
+	VPSRLD       $0x10, Y2, Y2
+	VORPS        arithNums<>+64(SB), Y1, Y1
+	VCMPPS       $0x03, Y0, Y0, Y0
+	VBLENDVPS    Y0, Y1, Y2, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPACKUSDW    X1, X0, X1
+	TESTQ        $0x00000004, BX
+	JEQ          piece9
+	MOVQ         BX, CX
+	ANDQ         $0x00, CX
+	ADDQ         DX, CX
+	VMOVQ        X1, (AX)(CX*2)
+	VPSRLDQ      $0x08, X1, X1
+
+piece9:
+	TESTQ   $0x00000002, BX
+	JEQ     piece10
+	MOVQ    BX, CX
+	ANDQ    $0x04, CX
+	ADDQ    DX, CX
+	VMOVD   X1, (AX)(CX*2)
+	VPSRLDQ $0x04, X1, X1
+
+piece10:
+	TESTQ   $0x00000001, BX
+	JEQ     piece11
+	MOVQ    BX, CX
+	ANDQ    $0x06, CX
+	ADDQ    DX, CX
+	VPEXTRW $0x00, X1, (AX)(CX*2)
+	VPSRLDQ $0x02, X1, X1
+
+piece11:
+done5:
+	VZEROUPPER
+	RET
+
+// func mulScalarBF16AVX2(dst *byte, src *byte, n int, s float32)
+// Requires: AVX, AVX2
+TEXT ·mulScalarBF16AVX2(SB), NOSPLIT|NOFRAME, $0-28
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         n+16(FP), BX
+	XORQ         DX, DX
+	VBROADCASTSS s+24(FP), Y0
+	SUBQ         $+32, BX
+	JLT          turned2
+
+turn1:
+	VPMOVZXWD    (CX)(DX*2), Y1
+	VPSLLD       $0x10, Y1, Y1
+	VMULPS       Y0, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VANDPS       arithNums<>+0(SB), Y2, Y3
+	VPADDD       arithNums<>+32(SB), Y1, Y4
+	VPADDD       Y3, Y4, Y3
+	VPSRLD       $0x10, Y3, Y3
+	VORPS        arithNums<>+64(SB), Y2, Y2
+	VCMPPS       $0x03, Y1, Y1, Y1
+	VBLENDVPS    Y1, Y2, Y3, Y1
+	VEXTRACTI128 $0x01, Y1, X2
+	VPACKUSDW    X2, X1, X2
+	VMOVDQU      X2, (AX)(DX*2)
+	VPMOVZXWD    16(CX)(DX*2), Y1
+	VPSLLD       $0x10, Y1, Y1
+	VMULPS       Y0, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VANDPS       arithNums<>+0(SB), Y2, Y3
+	VPADDD       arithNums<>+32(SB), Y1, Y4
+	VPADDD       Y3, Y4, Y3
+	VPSRLD       $0x10, Y3, Y3
+	VORPS        arithNums<>+64(SB), Y2, Y2
+	VCMPPS       $0x03, Y1, Y1, Y1
+	VBLENDVPS    Y1, Y2, Y3, Y1
+	VEXTRACTI128 $0x01, Y1, X2
+	VPACKUSDW    X2, X1, X2
+	VMOVDQU      X2, 16(AX)(DX*2)
+	VPMOVZXWD    32(CX)(DX*2), Y1
+	VPSLLD       $0x10, Y1, Y1
+	VMULPS       Y0, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VANDPS       arithNums<>+0(SB), Y2, Y3
+	VPADDD       arithNums<>+32(SB), Y1, Y4
+	VPADDD       Y3, Y4, Y3
+	VPSRLD       $0x10, Y3, Y3
+	VORPS        arithNums<>+64(SB), Y2, Y2
+	VCMPPS       $0x03, Y1, Y1, Y1
+	VBLENDVPS    Y1, Y2, Y3, Y1
+	VEXTRACTI128 $0x01, Y1, X2
+	VPACKUSDW    X2, X1, X2
+	VMOVDQU      X2, 32(AX)(DX*2)
+	VPMOVZXWD    48(CX)(DX*2), Y1
+	VPSLLD       $0x10, Y1, Y1
+	VMULPS       Y0, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VANDPS       arithNums<>+0(SB), Y2, Y3
+	VPADDD       arithNums<>+32(SB), Y1, Y4
+	VPADDD       Y3, Y4, Y3
+	VPSRLD       $0x10, Y3, Y3
+	VORPS        arithNums<>+64(SB), Y2, Y2
+	VCMPPS       $0x03, Y1, Y1, Y1
+	VBLENDVPS    Y1, Y2, Y3, Y1
+	VEXTRACTI128 $0x01, Y1, X2
+	VPACKUSDW    X2, X1, X2
+	VMOVDQU      X2, 48(AX)(DX*2)
+	ADDQ         $+32, DX
+	SUBQ         $+32, BX
+	JGE          turn1
+
+turned2:
+	ADDQ $+32, BX
+	SUBQ $+8, BX
+	JLT  turned4
+
+turn3:
+	VPMOVZXWD    (CX)(DX*2), Y1
+	VPSLLD       $0x10, Y1, Y1
+	VMULPS       Y0, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VANDPS       arithNums<>+0(SB), Y2, Y3
+	VPADDD       arithNums<>+32(SB), Y1, Y4
+	VPADDD       Y3, Y4, Y3
+	VPSRLD       $0x10, Y3, Y3
+	VORPS        arithNums<>+64(SB), Y2, Y2
+	VCMPPS       $0x03, Y1, Y1, Y1
+	VBLENDVPS    Y1, Y2, Y3, Y1
+	VEXTRACTI128 $0x01, Y1, X2
+	VPACKUSDW    X2, X1, X2
+	VMOVDQU      X2, (AX)(DX*2)
+	ADDQ         $+8, DX
+	SUBQ         $+8, BX
+	JGE          turn3
+
+turned4:
+	ADDQ    $+8, BX
+	TESTQ   BX, BX
+	JEQ     done5
+	LEAQ    tailMasks<>+32(SB), SI
+	MOVQ    BX, DI
+	SHLQ    $0x02, DI
+	SUBQ    DI, SI
+	VMOVUPS (SI), Y1
+	VPXOR   X1, X1, X1
+	TESTQ   $0x00000001, BX
+	JEQ     piece6
+	MOVQ    BX, SI
+	ANDQ    $0x06, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x02, X1, X1
+	VPINSRW $0x00, (CX)(SI*2), X1, X1
+
+piece6:
+	TESTQ   $0x00000002, BX
+	JEQ     piece7
+	MOVQ    BX, SI
+	ANDQ    $0x04, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x04, X1, X1
+	VPINSRD $0x00, (CX)(SI*2), X1, X1
+
+piece7:
+	TESTQ   $0x00000004, BX
+	JEQ     piece8
+	MOVQ    BX, SI
+	ANDQ    $0x00, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x08, X1, X1
+	VPINSRQ $0x00, (CX)(SI*2), X1, X1
+
+piece8:
+	VPMOVZXWD    X1, Y1
+	VPSLLD       $0x10, Y1, Y1
+	VMULPS       Y0, Y1, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VANDPS       arithNums<>+0(SB), Y1, Y2
+	VPADDD       arithNums<>+32(SB), Y0, Y3
+	VPADDD       Y2, Y3, Y2
+	VPSRLD       $0x10, Y2, Y2
+	VORPS        arithNums<>+64(SB), Y1, Y1
+	VCMPPS       $0x03, Y0, Y0, Y0
+	VBLENDVPS    Y0, Y1, Y2, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPACKUSDW    X1, X0, X1
+	TESTQ        $0x00000004, BX
+	JEQ          piece9
+	MOVQ         BX, CX
+	ANDQ         $0x00, CX
+	ADDQ         DX, CX
+	VMOVQ        X1, (AX)(CX*2)
+	VPSRLDQ      $0x08, X1, X1
+
+piece9:
+	TESTQ   $0x00000002, BX
+	JEQ     piece10
+	MOVQ    BX, CX
+	ANDQ    $0x04, CX
+	ADDQ    DX, CX
+	VMOVD   X1, (AX)(CX*2)
+	VPSRLDQ $0x04, X1, X1
+
+piece10:
+	TESTQ   $0x00000001, BX
+	JEQ     piece11
+	MOVQ    BX, CX
+	ANDQ    $0x06, CX
+	ADDQ    DX, CX
+	VPEXTRW $0x00, X1, (AX)(CX*2)
+	VPSRLDQ $0x02, X1, X1
+
+piece11:
+done5:
+	VZEROUPPER
+	RET
+
+// func divScalarBF16AVX2(dst *byte, src *byte, n int, s float32)
+// Requires: AVX, AVX2
+TEXT ·divScalarBF16AVX2(SB), NOSPLIT|NOFRAME, $0-28
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         n+16(FP), BX
+	XORQ         DX, DX
+	VBROADCASTSS s+24(FP), Y0
+	SUBQ         $+32, BX
+	JLT          turned2
+
+turn1:
+	VPMOVZXWD    (CX)(DX*2), Y1
+	VPSLLD       $0x10, Y1, Y1
+	VDIVPS       Y0, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VANDPS       arithNums<>+0(SB), Y2, Y3
+	VPADDD       arithNums<>+32(SB), Y1, Y4
+	VPADDD       Y3, Y4, Y3
+	VPSRLD       $0x10, Y3, Y3
+	VORPS        arithNums<>+64(SB), Y2, Y2
+	VCMPPS       $0x03, Y1, Y1, Y1
+	VBLENDVPS    Y1, Y2, Y3, Y1
+	VEXTRACTI128 $0x01, Y1, X2
+	VPACKUSDW    X2, X1, X2
+	VMOVDQU      X2, (AX)(DX*2)
+	VPMOVZXWD    16(CX)(DX*2), Y1
+	VPSLLD       $0x10, Y1, Y1
+	VDIVPS       Y0, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VANDPS       arithNums<>+0(SB), Y2, Y3
+	VPADDD       arithNums<>+32(SB), Y1, Y4
+	VPADDD       Y3, Y4, Y3
+	VPSRLD       $0x10, Y3, Y3
+	VORPS        arithNums<>+64(SB), Y2, Y2
+	VCMPPS       $0x03, Y1, Y1, Y1
+	VBLENDVPS    Y1, Y2, Y3, Y1
+	VEXTRACTI128 $0x01, Y1, X2
+	VPACKUSDW    X2, X1, X2
+	VMOVDQU      X2, 16(AX)(DX*2)
+	VPMOVZXWD    32(CX)(DX*2), Y1
+	VPSLLD       $0x10, Y1, Y1
+	VDIVPS       Y0, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VANDPS       arithNums<>+0(SB), Y2, Y3
+	VPADDD       arithNums<>+32(SB), Y1, Y4
+	VPADDD       Y3, Y4, Y3
+	VPSRLD       $0x10, Y3, Y3
+	VORPS        arithNums<>+64(SB), Y2, Y2
+	VCMPPS       $0x03, Y1, Y1, Y1
+	VBLENDVPS    Y1, Y2, Y3, Y1
+	VEXTRACTI128 $0x01, Y1, X2
+	VPACKUSDW    X2, X1, X2
+	VMOVDQU      X2, 32(AX)(DX*2)
+	VPMOVZXWD    48(CX)(DX*2), Y1
+	VPSLLD       $0x10, Y1, Y1
+	VDIVPS       Y0, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VANDPS       arithNums<>+0(SB), Y2, Y3
+	VPADDD       arithNums<>+32(SB), Y1, Y4
+	VPADDD       Y3, Y4, Y3
+	VPSRLD       $0x10, Y3, Y3
+	VORPS        arithNums<>+64(SB), Y2, Y2
+	VCMPPS       $0x03, Y1, Y1, Y1
+	VBLENDVPS    Y1, Y2, Y3, Y1
+	VEXTRACTI128 $0x01, Y1, X2
+	VPACKUSDW    X2, X1, X2
+	VMOVDQU      X2, 48(AX)(DX*2)
+	ADDQ         $+32, DX
+	SUBQ         $+32, BX
+	JGE          turn1
+
+turned2:
+	ADDQ $+32, BX
+	SUBQ $+8, BX
+	JLT  turned4
+
+turn3:
+	VPMOVZXWD    (CX)(DX*2), Y1
+	VPSLLD       $0x10, Y1, Y1
+	VDIVPS       Y0, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VANDPS       arithNums<>+0(SB), Y2, Y3
+	VPADDD       arithNums<>+32(SB), Y1, Y4
+	VPADDD       Y3, Y4, Y3
+	VPSRLD       $0x10, Y3, Y3
+	VORPS        arithNums<>+64(SB), Y2, Y2
+	VCMPPS       $0x03, Y1, Y1, Y1
+	VBLENDVPS    Y1, Y2, Y3, Y1
+	VEXTRACTI128 $0x01, Y1, X2
+	VPACKUSDW    X2, X1, X2
+	VMOVDQU      X2, (AX)(DX*2)
+	ADDQ         $+8, DX
+	SUBQ         $+8, BX
+	JGE          turn3
+
+turned4:
+	ADDQ    $+8, BX
+	TESTQ   BX, BX
+	JEQ     done5
+	LEAQ    tailMasks<>+32(SB), SI
+	MOVQ    BX, DI
+	SHLQ    $0x02, DI
+	SUBQ    DI, SI
+	VMOVUPS (SI), Y1
+	VPXOR   X1, X1, X1
+	TESTQ   $0x00000001, BX
+	JEQ     piece6
+	MOVQ    BX, SI
+	ANDQ    $0x06, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x02, X1, X1
+	VPINSRW $0x00, (CX)(SI*2), X1, X1
+
+piece6:
+	TESTQ   $0x00000002, BX
+	JEQ     piece7
+	MOVQ    BX, SI
+	ANDQ    $0x04, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x04, X1, X1
+	VPINSRD $0x00, (CX)(SI*2), X1, X1
+
+piece7:
+	TESTQ   $0x00000004, BX
+	JEQ     piece8
+	MOVQ    BX, SI
+	ANDQ    $0x00, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x08, X1, X1
+	VPINSRQ $0x00, (CX)(SI*2), X1, X1
+
+piece8:
+	VPMOVZXWD    X1, Y1
+	VPSLLD       $0x10, Y1, Y1
+	VDIVPS       Y0, Y1, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VANDPS       arithNums<>+0(SB), Y1, Y2
+	VPADDD       arithNums<>+32(SB), Y0, Y3
+	VPADDD       Y2, Y3, Y2
+	VPSRLD       $0x10, Y2, Y2
+	VORPS        arithNums<>+64(SB), Y1, Y1
+	VCMPPS       $0x03, Y0, Y0, Y0
+	VBLENDVPS    Y0, Y1, Y2, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPACKUSDW    X1, X0, X1
+	TESTQ        $0x00000004, BX
+	JEQ          piece9
+	MOVQ         BX, CX
+	ANDQ         $0x00, CX
+	ADDQ         DX, CX
+	VMOVQ        X1, (AX)(CX*2)
+	VPSRLDQ      $0x08, X1, X1
+
+piece9:
+	TESTQ   $0x00000002, BX
+	JEQ     piece10
+	MOVQ    BX, CX
+	ANDQ    $0x04, CX
+	ADDQ    DX, CX
+	VMOVD   X1, (AX)(CX*2)
+	VPSRLDQ $0x04, X1, X1
+
+piece10:
+	TESTQ   $0x00000001, BX
+	JEQ     piece11
+	MOVQ    BX, CX
+	ANDQ    $0x06, CX
+	ADDQ    DX, CX
+	VPEXTRW $0x00, X1, (AX)(CX*2)
+	VPSRLDQ $0x02, X1, X1
+
+piece11:
+done5:
+	VZEROUPPER
+	RET
+
+// func scalarDivBF16AVX2(dst *byte, src *byte, n int, s float32)
+// Requires: AVX, AVX2
+TEXT ·scalarDivBF16AVX2(SB), NOSPLIT|NOFRAME, $0-28
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         n+16(FP), BX
+	XORQ         DX, DX
+	VBROADCASTSS s+24(FP), Y0
+	SUBQ         $+32, BX
+	JLT          turned2
+
+turn1:
+	VPMOVZXWD    (CX)(DX*2), Y1
+	VPSLLD       $0x10, Y1, Y1
+	VDIVPS       Y1, Y0, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VANDPS       arithNums<>+0(SB), Y2, Y3
+	VPADDD       arithNums<>+32(SB), Y1, Y4
+	VPADDD       Y3, Y4, Y3
+	VPSRLD       $0x10, Y3, Y3
+	VORPS        arithNums<>+64(SB), Y2, Y2
+	VCMPPS       $0x03, Y1, Y1, Y1
+	VBLENDVPS    Y1, Y2, Y3, Y1
+	VEXTRACTI128 $0x01, Y1, X2
+	VPACKUSDW    X2, X1, X2
+	VMOVDQU      X2, (AX)(DX*2)
+	VPMOVZXWD    16(CX)(DX*2), Y1
+	VPSLLD       $0x10, Y1, Y1
+	VDIVPS       Y1, Y0, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VANDPS       arithNums<>+0(SB), Y2, Y3
+	VPADDD       arithNums<>+32(SB), Y1, Y4
+	VPADDD       Y3, Y4, Y3
+	VPSRLD       $0x10, Y3, Y3
+	VORPS        arithNums<>+64(SB), Y2, Y2
+	VCMPPS       $0x03, Y1, Y1, Y1
+	VBLENDVPS    Y1, Y2, Y3, Y1
+	VEXTRACTI128 $0x01, Y1, X2
+	VPACKUSDW    X2, X1, X2
+	VMOVDQU      X2, 16(AX)(DX*2)
+	VPMOVZXWD    32(CX)(DX*2), Y1
+	VPSLLD       $0x10, Y1, Y1
+	VDIVPS       Y1, Y0, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VANDPS       arithNums<>+0(SB), Y2, Y3
+	VPADDD       arithNums<>+32(SB), Y1, Y4
+	VPADDD       Y3, Y4, Y3
+	VPSRLD       $0x10, Y3, Y3
+	VORPS        arithNums<>+64(SB), Y2, Y2
+	VCMPPS       $0x03, Y1, Y1, Y1
+	VBLENDVPS    Y1, Y2, Y3, Y1
+	VEXTRACTI128 $0x01, Y1, X2
+	VPACKUSDW    X2, X1, X2
+	VMOVDQU      X2, 32(AX)(DX*2)
+	VPMOVZXWD    48(CX)(DX*2), Y1
+	VPSLLD       $0x10, Y1, Y1
+	VDIVPS       Y1, Y0, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VANDPS       arithNums<>+0(SB), Y2, Y3
+	VPADDD       arithNums<>+32(SB), Y1, Y4
+	VPADDD       Y3, Y4, Y3
+	VPSRLD       $0x10, Y3, Y3
+	VORPS        arithNums<>+64(SB), Y2, Y2
+	VCMPPS       $0x03, Y1, Y1, Y1
+	VBLENDVPS    Y1, Y2, Y3, Y1
+	VEXTRACTI128 $0x01, Y1, X2
+	VPACKUSDW    X2, X1, X2
+	VMOVDQU      X2, 48(AX)(DX*2)
+	ADDQ         $+32, DX
+	SUBQ         $+32, BX
+	JGE          turn1
+
+turned2:
+	ADDQ $+32, BX
+	SUBQ $+8, BX
+	JLT  turned4
+
+turn3:
+	VPMOVZXWD    (CX)(DX*2), Y1
+	VPSLLD       $0x10, Y1, Y1
+	VDIVPS       Y1, Y0, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VANDPS       arithNums<>+0(SB), Y2, Y3
+	VPADDD       arithNums<>+32(SB), Y1, Y4
+	VPADDD       Y3, Y4, Y3
+	VPSRLD       $0x10, Y3, Y3
+	VORPS        arithNums<>+64(SB), Y2, Y2
+	VCMPPS       $0x03, Y1, Y1, Y1
+	VBLENDVPS    Y1, Y2, Y3, Y1
+	VEXTRACTI128 $0x01, Y1, X2
+	VPACKUSDW    X2, X1, X2
+	VMOVDQU      X2, (AX)(DX*2)
+	ADDQ         $+8, DX
+	SUBQ         $+8, BX
+	JGE          turn3
+
+turned4:
+	ADDQ    $+8, BX
+	TESTQ   BX, BX
+	JEQ     done5
+	LEAQ    tailMasks<>+32(SB), SI
+	MOVQ    BX, DI
+	SHLQ    $0x02, DI
+	SUBQ    DI, SI
+	VMOVUPS (SI), Y1
+	VPXOR   X1, X1, X1
+	TESTQ   $0x00000001, BX
+	JEQ     piece6
+	MOVQ    BX, SI
+	ANDQ    $0x06, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x02, X1, X1
+	VPINSRW $0x00, (CX)(SI*2), X1, X1
+
+piece6:
+	TESTQ   $0x00000002, BX
+	JEQ     piece7
+	MOVQ    BX, SI
+	ANDQ    $0x04, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x04, X1, X1
+	VPINSRD $0x00, (CX)(SI*2), X1, X1
+
+piece7:
+	TESTQ   $0x00000004, BX
+	JEQ     piece8
+	MOVQ    BX, SI
+	ANDQ    $0x00, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x08, X1, X1
+	VPINSRQ $0x00, (CX)(SI*2), X1, X1
+
+piece8:
+	VPMOVZXWD    X1, Y1
+	VPSLLD       $0x10, Y1, Y1
+	VDIVPS       Y1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VANDPS       arithNums<>+0(SB), Y1, Y2
+	VPADDD       arithNums<>+32(SB), Y0, Y3
+	VPADDD       Y2, Y3, Y2
+	VPSRLD       $0x10, Y2, Y2
+	VORPS        arithNums<>+64(SB), Y1, Y1
+	VCMPPS       $0x03, Y0, Y0, Y0
+	VBLENDVPS    Y0, Y1, Y2, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPACKUSDW    X1, X0, X1
+	TESTQ        $0x00000004, BX
+	JEQ          piece9
+	MOVQ         BX, CX
+	ANDQ         $0x00, CX
+	ADDQ         DX, CX
+	VMOVQ        X1, (AX)(CX*2)
+	VPSRLDQ      $0x08, X1, X1
+
+piece9:
+	TESTQ   $0x00000002, BX
+	JEQ     piece10
+	MOVQ    BX, CX
+	ANDQ    $0x04, CX
+	ADDQ    DX, CX
+	VMOVD   X1, (AX)(CX*2)
+	VPSRLDQ $0x04, X1, X1
+
+piece10:
+	TESTQ   $0x00000001, BX
+	JEQ     piece11
+	MOVQ    BX, CX
+	ANDQ    $0x06, CX
+	ADDQ    DX, CX
+	VPEXTRW $0x00, X1, (AX)(CX*2)
+	VPSRLDQ $0x02, X1, X1
+
+piece11:
+done5:
+	VZEROUPPER
+	RET
+
+// func scaleMulBF16AVX2(dst *byte, a *byte, b *byte, n int, s float32)
+// Requires: AVX, AVX2
+TEXT ·scaleMulBF16AVX2(SB), NOSPLIT|NOFRAME, $0-36
+	MOVQ         dst+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         b+16(FP), DX
+	MOVQ         n+24(FP), SI
+	XORQ         BX, BX
+	VBROADCASTSS s+32(FP), Y0
+	SUBQ         $+32, SI
+	JLT          turned2
+
+turn1:
+	VPMOVZXWD    (CX)(BX*2), Y1
+	VPSLLD       $0x10, Y1, Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      (DX)(BX*4), Y2
+	VMULPS       Y2, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VANDPS       arithNums<>+0(SB), Y2, Y3
+	VPADDD       arithNums<>+32(SB), Y1, Y4
+	VPADDD       Y3, Y4, Y3
+	VPSRLD       $0x10, Y3, Y3
+	VORPS        arithNums<>+64(SB), Y2, Y2
+	VCMPPS       $0x03, Y1, Y1, Y1
+	VBLENDVPS    Y1, Y2, Y3, Y1
+	VEXTRACTI128 $0x01, Y1, X2
+	VPACKUSDW    X2, X1, X2
+	VMOVDQU      X2, (AX)(BX*2)
+	VPMOVZXWD    16(CX)(BX*2), Y1
+	VPSLLD       $0x10, Y1, Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      32(DX)(BX*4), Y2
+	VMULPS       Y2, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VANDPS       arithNums<>+0(SB), Y2, Y3
+	VPADDD       arithNums<>+32(SB), Y1, Y4
+	VPADDD       Y3, Y4, Y3
+	VPSRLD       $0x10, Y3, Y3
+	VORPS        arithNums<>+64(SB), Y2, Y2
+	VCMPPS       $0x03, Y1, Y1, Y1
+	VBLENDVPS    Y1, Y2, Y3, Y1
+	VEXTRACTI128 $0x01, Y1, X2
+	VPACKUSDW    X2, X1, X2
+	VMOVDQU      X2, 16(AX)(BX*2)
+	VPMOVZXWD    32(CX)(BX*2), Y1
+	VPSLLD       $0x10, Y1, Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      64(DX)(BX*4), Y2
+	VMULPS       Y2, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VANDPS       arithNums<>+0(SB), Y2, Y3
+	VPADDD       arithNums<>+32(SB), Y1, Y4
+	VPADDD       Y3, Y4, Y3
+	VPSRLD       $0x10, Y3, Y3
+	VORPS        arithNums<>+64(SB), Y2, Y2
+	VCMPPS       $0x03, Y1, Y1, Y1
+	VBLENDVPS    Y1, Y2, Y3, Y1
+	VEXTRACTI128 $0x01, Y1, X2
+	VPACKUSDW    X2, X1, X2
+	VMOVDQU      X2, 32(AX)(BX*2)
+	VPMOVZXWD    48(CX)(BX*2), Y1
+	VPSLLD       $0x10, Y1, Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      96(DX)(BX*4), Y2
+	VMULPS       Y2, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VANDPS       arithNums<>+0(SB), Y2, Y3
+	VPADDD       arithNums<>+32(SB), Y1, Y4
+	VPADDD       Y3, Y4, Y3
+	VPSRLD       $0x10, Y3, Y3
+	VORPS        arithNums<>+64(SB), Y2, Y2
+	VCMPPS       $0x03, Y1, Y1, Y1
+	VBLENDVPS    Y1, Y2, Y3, Y1
+	VEXTRACTI128 $0x01, Y1, X2
+	VPACKUSDW    X2, X1, X2
+	VMOVDQU      X2, 48(AX)(BX*2)
+	ADDQ         $+32, BX
+	SUBQ         $+32, SI
+	JGE          turn1
+
+turned2:
+	ADDQ $+32, SI
+	SUBQ $+8, SI
+	JLT  turned4
+
+turn3:
+	VPMOVZXWD    (CX)(BX*2), Y1
+	VPSLLD       $0x10, Y1, Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      (DX)(BX*4), Y2
+	VMULPS       Y2, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VANDPS       arithNums<>+0(SB), Y2, Y3
+	VPADDD       arithNums<>+32(SB), Y1, Y4
+	VPADDD       Y3, Y4, Y3
+	VPSRLD       $0x10, Y3, Y3
+	VORPS        arithNums<>+64(SB), Y2, Y2
+	VCMPPS       $0x03, Y1, Y1, Y1
+	VBLENDVPS    Y1, Y2, Y3, Y1
+	VEXTRACTI128 $0x01, Y1, X2
+	VPACKUSDW    X2, X1, X2
+	VMOVDQU      X2, (AX)(BX*2)
+	ADDQ         $+8, BX
+	SUBQ         $+8, SI
+	JGE          turn3
+
+turned4:
+	ADDQ    $+8, SI
+	TESTQ   SI, SI
+	JEQ     done5
+	LEAQ    tailMasks<>+32(SB), DI
+	MOVQ    SI, R8
+	SHLQ    $0x02, R8
+	SUBQ    R8, DI
+	VMOVUPS (DI), Y1
+	VPXOR   X2, X2, X2
+	TESTQ   $0x00000001, SI
+	JEQ     piece6
+	MOVQ    SI, DI
+	ANDQ    $0x06, DI
+	ADDQ    BX, DI
+	VPSLLDQ $0x02, X2, X2
+	VPINSRW $0x00, (CX)(DI*2), X2, X2
+
+piece6:
+	TESTQ   $0x00000002, SI
+	JEQ     piece7
+	MOVQ    SI, DI
+	ANDQ    $0x04, DI
+	ADDQ    BX, DI
+	VPSLLDQ $0x04, X2, X2
+	VPINSRD $0x00, (CX)(DI*2), X2, X2
+
+piece7:
+	TESTQ   $0x00000004, SI
+	JEQ     piece8
+	MOVQ    SI, DI
+	ANDQ    $0x00, DI
+	ADDQ    BX, DI
+	VPSLLDQ $0x08, X2, X2
+	VPINSRQ $0x00, (CX)(DI*2), X2, X2
+
+piece8:
+	VPMOVZXWD    X2, Y2
+	VPSLLD       $0x10, Y2, Y2
+	VMULPS       Y0, Y2, Y0
+	VMASKMOVPS   (DX)(BX*4), Y1, Y1
+	VMULPS       Y1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VANDPS       arithNums<>+0(SB), Y1, Y2
+	VPADDD       arithNums<>+32(SB), Y0, Y3
+	VPADDD       Y2, Y3, Y2
+	VPSRLD       $0x10, Y2, Y2
+	VORPS        arithNums<>+64(SB), Y1, Y1
+	VCMPPS       $0x03, Y0, Y0, Y0
+	VBLENDVPS    Y0, Y1, Y2, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPACKUSDW    X1, X0, X1
+	TESTQ        $0x00000004, SI
+	JEQ          piece9
+	MOVQ         SI, CX
+	ANDQ         $0x00, CX
+	ADDQ         BX, CX
+	VMOVQ        X1, (AX)(CX*2)
+	VPSRLDQ      $0x08, X1, X1
+
+piece9:
+	TESTQ   $0x00000002, SI
+	JEQ     piece10
+	MOVQ    SI, CX
+	ANDQ    $0x04, CX
+	ADDQ    BX, CX
+	VMOVD   X1, (AX)(CX*2)
+	VPSRLDQ $0x04, X1, X1
+
+piece10:
+	TESTQ   $0x00000001, SI
+	JEQ     piece11
+	MOVQ    SI, CX
+	ANDQ    $0x06, CX
+	ADDQ    BX, CX
+	VPEXTRW $0x00, X1, (AX)(CX*2)
+	VPSRLDQ $0x02, X1, X1
+
+piece11:
+done5:
+	VZEROUPPER
+	RET
+
+// func scaleToBF16AVX2(dst *byte, src *byte, n int, s float32)
+// Requires: AVX, AVX2
+TEXT ·scaleToBF16AVX2(SB), NOSPLIT|NOFRAME, $0-28
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         n+16(FP), BX
+	XORQ         DX, DX
+	VBROADCASTSS s+24(FP), Y0
+	SUBQ         $+32, BX
+	JLT          turned2
+
+turn1:
+	VMOVUPS      (CX)(DX*4), Y1
+	VMULPS       Y0, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VANDPS       arithNums<>+0(SB), Y2, Y3
+	VPADDD       arithNums<>+32(SB), Y1, Y4
+	VPADDD       Y3, Y4, Y3
+	VPSRLD       $0x10, Y3, Y3
+	VORPS        arithNums<>+64(SB), Y2, Y2
+	VCMPPS       $0x03, Y1, Y1, Y1
+	VBLENDVPS    Y1, Y2, Y3, Y1
+	VEXTRACTI128 $0x01, Y1, X2
+	VPACKUSDW    X2, X1, X2
+	VMOVDQU      X2, (AX)(DX*2)
+	VMOVUPS      32(CX)(DX*4), Y1
+	VMULPS       Y0, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VANDPS       arithNums<>+0(SB), Y2, Y3
+	VPADDD       arithNums<>+32(SB), Y1, Y4
+	VPADDD       Y3, Y4, Y3
+	VPSRLD       $0x10, Y3, Y3
+	VORPS        arithNums<>+64(SB), Y2, Y2
+	VCMPPS       $0x03, Y1, Y1, Y1
+	VBLENDVPS    Y1, Y2, Y3, Y1
+	VEXTRACTI128 $0x01, Y1, X2
+	VPACKUSDW    X2, X1, X2
+	VMOVDQU      X2, 16(AX)(DX*2)
+	VMOVUPS      64(CX)(DX*4), Y1
+	VMULPS       Y0, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VANDPS       arithNums<>+0(SB), Y2, Y3
+	VPADDD       arithNums<>+32(SB), Y1, Y4
+	VPADDD       Y3, Y4, Y3
+	VPSRLD       $0x10, Y3, Y3
+	VORPS        arithNums<>+64(SB), Y2, Y2
+	VCMPPS       $0x03, Y1, Y1, Y1
+	VBLENDVPS    Y1, Y2, Y3, Y1
+	VEXTRACTI128 $0x01, Y1, X2
+	VPACKUSDW    X2, X1, X2
+	VMOVDQU      X2, 32(AX)(DX*2)
+	VMOVUPS      96(CX)(DX*4), Y1
+	VMULPS       Y0, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VANDPS       arithNums<>+0(SB), Y2, Y3
+	VPADDD       arithNums<>+32(SB), Y1, Y4
+	VPADDD       Y3, Y4, Y3
+	VPSRLD       $0x10, Y3, Y3
+	VORPS        arithNums<>+64(SB), Y2, Y2
+	VCMPPS       $0x03, Y1, Y1, Y1
+	VBLENDVPS    Y1, Y2, Y3, Y1
+	VEXTRACTI128 $0x01, Y1, X2
+	VPACKUSDW    X2, X1, X2
+	VMOVDQU      X2, 48(AX)(DX*2)
+	ADDQ         $+32, DX
+	SUBQ         $+32, BX
+	JGE          turn1
+
+turned2:
+	ADDQ $+32, BX
+	SUBQ $+8, BX
+	JLT  turned4
+
+turn3:
+	VMOVUPS      (CX)(DX*4), Y1
+	VMULPS       Y0, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VANDPS       arithNums<>+0(SB), Y2, Y3
+	VPADDD       arithNums<>+32(SB), Y1, Y4
+	VPADDD       Y3, Y4, Y3
+	VPSRLD       $0x10, Y3, Y3
+	VORPS        arithNums<>+64(SB), Y2, Y2
+	VCMPPS       $0x03, Y1, Y1, Y1
+	VBLENDVPS    Y1, Y2, Y3, Y1
+	VEXTRACTI128 $0x01, Y1, X2
+	VPACKUSDW    X2, X1, X2
+	VMOVDQU      X2, (AX)(DX*2)
+	ADDQ         $+8, DX
+	SUBQ         $+8, BX
+	JGE          turn3
+
+turned4:
+	ADDQ         $+8, BX
+	TESTQ        BX, BX
+	JEQ          done5
+	LEAQ         tailMasks<>+32(SB), SI
+	MOVQ         BX, DI
+	SHLQ         $0x02, DI
+	SUBQ         DI, SI
+	VMOVUPS      (SI), Y1
+	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	VMULPS       Y0, Y1, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VANDPS       arithNums<>+0(SB), Y1, Y2
+	VPADDD       arithNums<>+32(SB), Y0, Y3
+	VPADDD       Y2, Y3, Y2
+	VPSRLD       $0x10, Y2, Y2
+	VORPS        arithNums<>+64(SB), Y1, Y1
+	VCMPPS       $0x03, Y0, Y0, Y0
+	VBLENDVPS    Y0, Y1, Y2, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPACKUSDW    X1, X0, X1
+	TESTQ        $0x00000004, BX
+	JEQ          piece6
+	MOVQ         BX, CX
+	ANDQ         $0x00, CX
+	ADDQ         DX, CX
+	VMOVQ        X1, (AX)(CX*2)
+	VPSRLDQ      $0x08, X1, X1
+
+piece6:
+	TESTQ   $0x00000002, BX
+	JEQ     piece7
+	MOVQ    BX, CX
+	ANDQ    $0x04, CX
+	ADDQ    DX, CX
+	VMOVD   X1, (AX)(CX*2)
+	VPSRLDQ $0x04, X1, X1
+
+piece7:
+	TESTQ   $0x00000001, BX
+	JEQ     piece8
+	MOVQ    BX, CX
+	ANDQ    $0x06, CX
+	ADDQ    DX, CX
+	VPEXTRW $0x00, X1, (AX)(CX*2)
+	VPSRLDQ $0x02, X1, X1
+
+piece8:
+done5:
+	VZEROUPPER
+	RET
+
+// func negF32AVX2(dst *byte, src *byte, n int)
+// Requires: AVX
+TEXT ·negF32AVX2(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ dst+0(FP), AX
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), BX
 	XORQ DX, DX
 	SUBQ $+32, BX
-	JLT  turned4
-
-turn4:
-	VMOVUPS (CX)(DX*4), Y0
-	VXORPS  arithNums<>+0(SB), Y0, Y0
-	VMOVUPS Y0, (AX)(DX*4)
-	VMOVUPS 32(CX)(DX*4), Y0
-	VXORPS  arithNums<>+0(SB), Y0, Y0
-	VMOVUPS Y0, 32(AX)(DX*4)
-	VMOVUPS 64(CX)(DX*4), Y0
-	VXORPS  arithNums<>+0(SB), Y0, Y0
-	VMOVUPS Y0, 64(AX)(DX*4)
-	VMOVUPS 96(CX)(DX*4), Y0
-	VXORPS  arithNums<>+0(SB), Y0, Y0
-	VMOVUPS Y0, 96(AX)(DX*4)
-	ADDQ    $+32, DX
-	SUBQ    $+32, BX
-	JGE     turn4
-
-turned4:
-	ADDQ $+32, BX
-	SUBQ $+8, BX
-	JLT  turned1
+	JLT  turned2
 
 turn1:
 	VMOVUPS (CX)(DX*4), Y0
-	VXORPS  arithNums<>+0(SB), Y0, Y0
+	VXORPS  arithNums<>+96(SB), Y0, Y0
+	VMOVUPS Y0, (AX)(DX*4)
+	VMOVUPS 32(CX)(DX*4), Y0
+	VXORPS  arithNums<>+96(SB), Y0, Y0
+	VMOVUPS Y0, 32(AX)(DX*4)
+	VMOVUPS 64(CX)(DX*4), Y0
+	VXORPS  arithNums<>+96(SB), Y0, Y0
+	VMOVUPS Y0, 64(AX)(DX*4)
+	VMOVUPS 96(CX)(DX*4), Y0
+	VXORPS  arithNums<>+96(SB), Y0, Y0
+	VMOVUPS Y0, 96(AX)(DX*4)
+	ADDQ    $+32, DX
+	SUBQ    $+32, BX
+	JGE     turn1
+
+turned2:
+	ADDQ $+32, BX
+	SUBQ $+8, BX
+	JLT  turned4
+
+turn3:
+	VMOVUPS (CX)(DX*4), Y0
+	VXORPS  arithNums<>+96(SB), Y0, Y0
 	VMOVUPS Y0, (AX)(DX*4)
 	ADDQ    $+8, DX
 	SUBQ    $+8, BX
-	JGE     turn1
+	JGE     turn3
 
-turned1:
+turned4:
 	ADDQ       $+8, BX
 	TESTQ      BX, BX
-	JEQ        done
-	LEAQ       tailMasks<>+256(SB), SI
+	JEQ        done5
+	LEAQ       tailMasks<>+32(SB), SI
 	SHLQ       $0x02, BX
 	SUBQ       BX, SI
 	VMOVUPS    (SI), Y0
 	VMASKMOVPS (CX)(DX*4), Y0, Y1
-	VXORPS     arithNums<>+0(SB), Y1, Y1
+	VXORPS     arithNums<>+96(SB), Y1, Y1
 	VMASKMOVPS Y1, Y0, (AX)(DX*4)
 
-done:
+done5:
 	VZEROUPPER
 	RET
 
-// func reluAVX2(dst *float32, src *float32, n int)
+// func negF16AVX2(dst *byte, src *byte, n int)
+// Requires: AVX, F16C
+TEXT ·negF16AVX2(SB), NOSPLIT|NOFRAME, $0-24
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ n+16(FP), BX
+	XORQ DX, DX
+	SUBQ $+32, BX
+	JLT  turned2
+
+turn1:
+	VCVTPH2PS (CX)(DX*2), Y0
+	VXORPS    arithNums<>+96(SB), Y0, Y0
+	VCVTPS2PH $0x00, Y0, (AX)(DX*2)
+	VCVTPH2PS 16(CX)(DX*2), Y0
+	VXORPS    arithNums<>+96(SB), Y0, Y0
+	VCVTPS2PH $0x00, Y0, 16(AX)(DX*2)
+	VCVTPH2PS 32(CX)(DX*2), Y0
+	VXORPS    arithNums<>+96(SB), Y0, Y0
+	VCVTPS2PH $0x00, Y0, 32(AX)(DX*2)
+	VCVTPH2PS 48(CX)(DX*2), Y0
+	VXORPS    arithNums<>+96(SB), Y0, Y0
+	VCVTPS2PH $0x00, Y0, 48(AX)(DX*2)
+	ADDQ      $+32, DX
+	SUBQ      $+32, BX
+	JGE       turn1
+
+turned2:
+	ADDQ $+32, BX
+	SUBQ $+8, BX
+	JLT  turned4
+
+turn3:
+	VCVTPH2PS (CX)(DX*2), Y0
+	VXORPS    arithNums<>+96(SB), Y0, Y0
+	VCVTPS2PH $0x00, Y0, (AX)(DX*2)
+	ADDQ      $+8, DX
+	SUBQ      $+8, BX
+	JGE       turn3
+
+turned4:
+	ADDQ    $+8, BX
+	TESTQ   BX, BX
+	JEQ     done5
+	LEAQ    tailMasks<>+32(SB), SI
+	MOVQ    BX, DI
+	SHLQ    $0x02, DI
+	SUBQ    DI, SI
+	VMOVUPS (SI), Y0
+	VPXOR   X0, X0, X0
+	TESTQ   $0x00000001, BX
+	JEQ     piece6
+	MOVQ    BX, SI
+	ANDQ    $0x06, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x02, X0, X0
+	VPINSRW $0x00, (CX)(SI*2), X0, X0
+
+piece6:
+	TESTQ   $0x00000002, BX
+	JEQ     piece7
+	MOVQ    BX, SI
+	ANDQ    $0x04, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x04, X0, X0
+	VPINSRD $0x00, (CX)(SI*2), X0, X0
+
+piece7:
+	TESTQ   $0x00000004, BX
+	JEQ     piece8
+	MOVQ    BX, SI
+	ANDQ    $0x00, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x08, X0, X0
+	VPINSRQ $0x00, (CX)(SI*2), X0, X0
+
+piece8:
+	VCVTPH2PS X0, Y0
+	VXORPS    arithNums<>+96(SB), Y0, Y0
+	VCVTPS2PH $0x00, Y0, X0
+	TESTQ     $0x00000004, BX
+	JEQ       piece9
+	MOVQ      BX, CX
+	ANDQ      $0x00, CX
+	ADDQ      DX, CX
+	VMOVQ     X0, (AX)(CX*2)
+	VPSRLDQ   $0x08, X0, X0
+
+piece9:
+	TESTQ   $0x00000002, BX
+	JEQ     piece10
+	MOVQ    BX, CX
+	ANDQ    $0x04, CX
+	ADDQ    DX, CX
+	VMOVD   X0, (AX)(CX*2)
+	VPSRLDQ $0x04, X0, X0
+
+piece10:
+	TESTQ   $0x00000001, BX
+	JEQ     piece11
+	MOVQ    BX, CX
+	ANDQ    $0x06, CX
+	ADDQ    DX, CX
+	VPEXTRW $0x00, X0, (AX)(CX*2)
+	VPSRLDQ $0x02, X0, X0
+
+piece11:
+done5:
+	VZEROUPPER
+	RET
+
+// func negBF16AVX2(dst *byte, src *byte, n int)
+// Requires: AVX, AVX2
+TEXT ·negBF16AVX2(SB), NOSPLIT|NOFRAME, $0-24
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ n+16(FP), BX
+	XORQ DX, DX
+	SUBQ $+32, BX
+	JLT  turned2
+
+turn1:
+	VPMOVZXWD    (CX)(DX*2), Y0
+	VPSLLD       $0x10, Y0, Y0
+	VXORPS       arithNums<>+96(SB), Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VANDPS       arithNums<>+0(SB), Y1, Y2
+	VPADDD       arithNums<>+32(SB), Y0, Y3
+	VPADDD       Y2, Y3, Y2
+	VPSRLD       $0x10, Y2, Y2
+	VORPS        arithNums<>+64(SB), Y1, Y1
+	VCMPPS       $0x03, Y0, Y0, Y0
+	VBLENDVPS    Y0, Y1, Y2, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPACKUSDW    X1, X0, X1
+	VMOVDQU      X1, (AX)(DX*2)
+	VPMOVZXWD    16(CX)(DX*2), Y0
+	VPSLLD       $0x10, Y0, Y0
+	VXORPS       arithNums<>+96(SB), Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VANDPS       arithNums<>+0(SB), Y1, Y2
+	VPADDD       arithNums<>+32(SB), Y0, Y3
+	VPADDD       Y2, Y3, Y2
+	VPSRLD       $0x10, Y2, Y2
+	VORPS        arithNums<>+64(SB), Y1, Y1
+	VCMPPS       $0x03, Y0, Y0, Y0
+	VBLENDVPS    Y0, Y1, Y2, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPACKUSDW    X1, X0, X1
+	VMOVDQU      X1, 16(AX)(DX*2)
+	VPMOVZXWD    32(CX)(DX*2), Y0
+	VPSLLD       $0x10, Y0, Y0
+	VXORPS       arithNums<>+96(SB), Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VANDPS       arithNums<>+0(SB), Y1, Y2
+	VPADDD       arithNums<>+32(SB), Y0, Y3
+	VPADDD       Y2, Y3, Y2
+	VPSRLD       $0x10, Y2, Y2
+	VORPS        arithNums<>+64(SB), Y1, Y1
+	VCMPPS       $0x03, Y0, Y0, Y0
+	VBLENDVPS    Y0, Y1, Y2, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPACKUSDW    X1, X0, X1
+	VMOVDQU      X1, 32(AX)(DX*2)
+	VPMOVZXWD    48(CX)(DX*2), Y0
+	VPSLLD       $0x10, Y0, Y0
+	VXORPS       arithNums<>+96(SB), Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VANDPS       arithNums<>+0(SB), Y1, Y2
+	VPADDD       arithNums<>+32(SB), Y0, Y3
+	VPADDD       Y2, Y3, Y2
+	VPSRLD       $0x10, Y2, Y2
+	VORPS        arithNums<>+64(SB), Y1, Y1
+	VCMPPS       $0x03, Y0, Y0, Y0
+	VBLENDVPS    Y0, Y1, Y2, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPACKUSDW    X1, X0, X1
+	VMOVDQU      X1, 48(AX)(DX*2)
+	ADDQ         $+32, DX
+	SUBQ         $+32, BX
+	JGE          turn1
+
+turned2:
+	ADDQ $+32, BX
+	SUBQ $+8, BX
+	JLT  turned4
+
+turn3:
+	VPMOVZXWD    (CX)(DX*2), Y0
+	VPSLLD       $0x10, Y0, Y0
+	VXORPS       arithNums<>+96(SB), Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VANDPS       arithNums<>+0(SB), Y1, Y2
+	VPADDD       arithNums<>+32(SB), Y0, Y3
+	VPADDD       Y2, Y3, Y2
+	VPSRLD       $0x10, Y2, Y2
+	VORPS        arithNums<>+64(SB), Y1, Y1
+	VCMPPS       $0x03, Y0, Y0, Y0
+	VBLENDVPS    Y0, Y1, Y2, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPACKUSDW    X1, X0, X1
+	VMOVDQU      X1, (AX)(DX*2)
+	ADDQ         $+8, DX
+	SUBQ         $+8, BX
+	JGE          turn3
+
+turned4:
+	ADDQ    $+8, BX
+	TESTQ   BX, BX
+	JEQ     done5
+	LEAQ    tailMasks<>+32(SB), SI
+	MOVQ    BX, DI
+	SHLQ    $0x02, DI
+	SUBQ    DI, SI
+	VMOVUPS (SI), Y0
+	VPXOR   X0, X0, X0
+	TESTQ   $0x00000001, BX
+	JEQ     piece6
+	MOVQ    BX, SI
+	ANDQ    $0x06, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x02, X0, X0
+	VPINSRW $0x00, (CX)(SI*2), X0, X0
+
+piece6:
+	TESTQ   $0x00000002, BX
+	JEQ     piece7
+	MOVQ    BX, SI
+	ANDQ    $0x04, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x04, X0, X0
+	VPINSRD $0x00, (CX)(SI*2), X0, X0
+
+piece7:
+	TESTQ   $0x00000004, BX
+	JEQ     piece8
+	MOVQ    BX, SI
+	ANDQ    $0x00, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x08, X0, X0
+	VPINSRQ $0x00, (CX)(SI*2), X0, X0
+
+piece8:
+	VPMOVZXWD    X0, Y0
+	VPSLLD       $0x10, Y0, Y0
+	VXORPS       arithNums<>+96(SB), Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VANDPS       arithNums<>+0(SB), Y1, Y2
+	VPADDD       arithNums<>+32(SB), Y0, Y3
+	VPADDD       Y2, Y3, Y2
+	VPSRLD       $0x10, Y2, Y2
+	VORPS        arithNums<>+64(SB), Y1, Y1
+	VCMPPS       $0x03, Y0, Y0, Y0
+	VBLENDVPS    Y0, Y1, Y2, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPACKUSDW    X1, X0, X1
+	TESTQ        $0x00000004, BX
+	JEQ          piece9
+	MOVQ         BX, CX
+	ANDQ         $0x00, CX
+	ADDQ         DX, CX
+	VMOVQ        X1, (AX)(CX*2)
+	VPSRLDQ      $0x08, X1, X1
+
+piece9:
+	TESTQ   $0x00000002, BX
+	JEQ     piece10
+	MOVQ    BX, CX
+	ANDQ    $0x04, CX
+	ADDQ    DX, CX
+	VMOVD   X1, (AX)(CX*2)
+	VPSRLDQ $0x04, X1, X1
+
+piece10:
+	TESTQ   $0x00000001, BX
+	JEQ     piece11
+	MOVQ    BX, CX
+	ANDQ    $0x06, CX
+	ADDQ    DX, CX
+	VPEXTRW $0x00, X1, (AX)(CX*2)
+	VPSRLDQ $0x02, X1, X1
+
+piece11:
+done5:
+	VZEROUPPER
+	RET
+
+// func reluF32AVX2(dst *byte, src *byte, n int)
 // Requires: AVX
-TEXT ·reluAVX2(SB), NOSPLIT|NOFRAME, $0-24
+TEXT ·reluF32AVX2(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ   dst+0(FP), AX
 	MOVQ   src+8(FP), CX
 	MOVQ   n+16(FP), BX
 	XORQ   DX, DX
 	VXORPS Y0, Y0, Y0
 	SUBQ   $+32, BX
-	JLT    turned4
+	JLT    turned2
 
-turn4:
+turn1:
 	VMOVUPS (CX)(DX*4), Y1
 	VMAXPS  Y1, Y0, Y1
 	VMOVUPS Y1, (AX)(DX*4)
@@ -468,26 +4783,26 @@ turn4:
 	VMOVUPS Y1, 96(AX)(DX*4)
 	ADDQ    $+32, DX
 	SUBQ    $+32, BX
-	JGE     turn4
+	JGE     turn1
 
-turned4:
+turned2:
 	ADDQ $+32, BX
 	SUBQ $+8, BX
-	JLT  turned1
+	JLT  turned4
 
-turn1:
+turn3:
 	VMOVUPS (CX)(DX*4), Y1
 	VMAXPS  Y1, Y0, Y1
 	VMOVUPS Y1, (AX)(DX*4)
 	ADDQ    $+8, DX
 	SUBQ    $+8, BX
-	JGE     turn1
+	JGE     turn3
 
-turned1:
+turned4:
 	ADDQ       $+8, BX
 	TESTQ      BX, BX
-	JEQ        done
-	LEAQ       tailMasks<>+256(SB), SI
+	JEQ        done5
+	LEAQ       tailMasks<>+32(SB), SI
 	SHLQ       $0x02, BX
 	SUBQ       BX, SI
 	VMOVUPS    (SI), Y1
@@ -495,21 +4810,310 @@ turned1:
 	VMAXPS     Y2, Y0, Y0
 	VMASKMOVPS Y0, Y1, (AX)(DX*4)
 
-done:
+done5:
 	VZEROUPPER
 	RET
 
-// func roundF16AVX2(dst *float32, src *float32, n int)
+// func reluF16AVX2(dst *byte, src *byte, n int)
 // Requires: AVX, F16C
-TEXT ·roundF16AVX2(SB), NOSPLIT|NOFRAME, $0-24
+TEXT ·reluF16AVX2(SB), NOSPLIT|NOFRAME, $0-24
+	MOVQ   dst+0(FP), AX
+	MOVQ   src+8(FP), CX
+	MOVQ   n+16(FP), BX
+	XORQ   DX, DX
+	VXORPS Y0, Y0, Y0
+	SUBQ   $+32, BX
+	JLT    turned2
+
+turn1:
+	VCVTPH2PS (CX)(DX*2), Y1
+	VMAXPS    Y1, Y0, Y1
+	VCVTPS2PH $0x00, Y1, (AX)(DX*2)
+	VCVTPH2PS 16(CX)(DX*2), Y1
+	VMAXPS    Y1, Y0, Y1
+	VCVTPS2PH $0x00, Y1, 16(AX)(DX*2)
+	VCVTPH2PS 32(CX)(DX*2), Y1
+	VMAXPS    Y1, Y0, Y1
+	VCVTPS2PH $0x00, Y1, 32(AX)(DX*2)
+	VCVTPH2PS 48(CX)(DX*2), Y1
+	VMAXPS    Y1, Y0, Y1
+	VCVTPS2PH $0x00, Y1, 48(AX)(DX*2)
+	ADDQ      $+32, DX
+	SUBQ      $+32, BX
+	JGE       turn1
+
+turned2:
+	ADDQ $+32, BX
+	SUBQ $+8, BX
+	JLT  turned4
+
+turn3:
+	VCVTPH2PS (CX)(DX*2), Y1
+	VMAXPS    Y1, Y0, Y1
+	VCVTPS2PH $0x00, Y1, (AX)(DX*2)
+	ADDQ      $+8, DX
+	SUBQ      $+8, BX
+	JGE       turn3
+
+turned4:
+	ADDQ    $+8, BX
+	TESTQ   BX, BX
+	JEQ     done5
+	LEAQ    tailMasks<>+32(SB), SI
+	MOVQ    BX, DI
+	SHLQ    $0x02, DI
+	SUBQ    DI, SI
+	VMOVUPS (SI), Y1
+	VPXOR   X1, X1, X1
+	TESTQ   $0x00000001, BX
+	JEQ     piece6
+	MOVQ    BX, SI
+	ANDQ    $0x06, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x02, X1, X1
+	VPINSRW $0x00, (CX)(SI*2), X1, X1
+
+piece6:
+	TESTQ   $0x00000002, BX
+	JEQ     piece7
+	MOVQ    BX, SI
+	ANDQ    $0x04, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x04, X1, X1
+	VPINSRD $0x00, (CX)(SI*2), X1, X1
+
+piece7:
+	TESTQ   $0x00000004, BX
+	JEQ     piece8
+	MOVQ    BX, SI
+	ANDQ    $0x00, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x08, X1, X1
+	VPINSRQ $0x00, (CX)(SI*2), X1, X1
+
+piece8:
+	VCVTPH2PS X1, Y1
+	VMAXPS    Y1, Y0, Y0
+	VCVTPS2PH $0x00, Y0, X0
+	TESTQ     $0x00000004, BX
+	JEQ       piece9
+	MOVQ      BX, CX
+	ANDQ      $0x00, CX
+	ADDQ      DX, CX
+	VMOVQ     X0, (AX)(CX*2)
+	VPSRLDQ   $0x08, X0, X0
+
+piece9:
+	TESTQ   $0x00000002, BX
+	JEQ     piece10
+	MOVQ    BX, CX
+	ANDQ    $0x04, CX
+	ADDQ    DX, CX
+	VMOVD   X0, (AX)(CX*2)
+	VPSRLDQ $0x04, X0, X0
+
+piece10:
+	TESTQ   $0x00000001, BX
+	JEQ     piece11
+	MOVQ    BX, CX
+	ANDQ    $0x06, CX
+	ADDQ    DX, CX
+	VPEXTRW $0x00, X0, (AX)(CX*2)
+	VPSRLDQ $0x02, X0, X0
+
+piece11:
+done5:
+	VZEROUPPER
+	RET
+
+// func reluBF16AVX2(dst *byte, src *byte, n int)
+// Requires: AVX, AVX2
+TEXT ·reluBF16AVX2(SB), NOSPLIT|NOFRAME, $0-24
+	MOVQ   dst+0(FP), AX
+	MOVQ   src+8(FP), CX
+	MOVQ   n+16(FP), BX
+	XORQ   DX, DX
+	VXORPS Y0, Y0, Y0
+	SUBQ   $+32, BX
+	JLT    turned2
+
+turn1:
+	VPMOVZXWD    (CX)(DX*2), Y1
+	VPSLLD       $0x10, Y1, Y1
+	VMAXPS       Y1, Y0, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VANDPS       arithNums<>+0(SB), Y2, Y3
+	VPADDD       arithNums<>+32(SB), Y1, Y4
+	VPADDD       Y3, Y4, Y3
+	VPSRLD       $0x10, Y3, Y3
+	VORPS        arithNums<>+64(SB), Y2, Y2
+	VCMPPS       $0x03, Y1, Y1, Y1
+	VBLENDVPS    Y1, Y2, Y3, Y1
+	VEXTRACTI128 $0x01, Y1, X2
+	VPACKUSDW    X2, X1, X2
+	VMOVDQU      X2, (AX)(DX*2)
+	VPMOVZXWD    16(CX)(DX*2), Y1
+	VPSLLD       $0x10, Y1, Y1
+	VMAXPS       Y1, Y0, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VANDPS       arithNums<>+0(SB), Y2, Y3
+	VPADDD       arithNums<>+32(SB), Y1, Y4
+	VPADDD       Y3, Y4, Y3
+	VPSRLD       $0x10, Y3, Y3
+	VORPS        arithNums<>+64(SB), Y2, Y2
+	VCMPPS       $0x03, Y1, Y1, Y1
+	VBLENDVPS    Y1, Y2, Y3, Y1
+	VEXTRACTI128 $0x01, Y1, X2
+	VPACKUSDW    X2, X1, X2
+	VMOVDQU      X2, 16(AX)(DX*2)
+	VPMOVZXWD    32(CX)(DX*2), Y1
+	VPSLLD       $0x10, Y1, Y1
+	VMAXPS       Y1, Y0, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VANDPS       arithNums<>+0(SB), Y2, Y3
+	VPADDD       arithNums<>+32(SB), Y1, Y4
+	VPADDD       Y3, Y4, Y3
+	VPSRLD       $0x10, Y3, Y3
+	VORPS        arithNums<>+64(SB), Y2, Y2
+	VCMPPS       $0x03, Y1, Y1, Y1
+	VBLENDVPS    Y1, Y2, Y3, Y1
+	VEXTRACTI128 $0x01, Y1, X2
+	VPACKUSDW    X2, X1, X2
+	VMOVDQU      X2, 32(AX)(DX*2)
+	VPMOVZXWD    48(CX)(DX*2), Y1
+	VPSLLD       $0x10, Y1, Y1
+	VMAXPS       Y1, Y0, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VANDPS       arithNums<>+0(SB), Y2, Y3
+	VPADDD       arithNums<>+32(SB), Y1, Y4
+	VPADDD       Y3, Y4, Y3
+	VPSRLD       $0x10, Y3, Y3
+	VORPS        arithNums<>+64(SB), Y2, Y2
+	VCMPPS       $0x03, Y1, Y1, Y1
+	VBLENDVPS    Y1, Y2, Y3, Y1
+	VEXTRACTI128 $0x01, Y1, X2
+	VPACKUSDW    X2, X1, X2
+	VMOVDQU      X2, 48(AX)(DX*2)
+	ADDQ         $+32, DX
+	SUBQ         $+32, BX
+	JGE          turn1
+
+turned2:
+	ADDQ $+32, BX
+	SUBQ $+8, BX
+	JLT  turned4
+
+turn3:
+	VPMOVZXWD    (CX)(DX*2), Y1
+	VPSLLD       $0x10, Y1, Y1
+	VMAXPS       Y1, Y0, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VANDPS       arithNums<>+0(SB), Y2, Y3
+	VPADDD       arithNums<>+32(SB), Y1, Y4
+	VPADDD       Y3, Y4, Y3
+	VPSRLD       $0x10, Y3, Y3
+	VORPS        arithNums<>+64(SB), Y2, Y2
+	VCMPPS       $0x03, Y1, Y1, Y1
+	VBLENDVPS    Y1, Y2, Y3, Y1
+	VEXTRACTI128 $0x01, Y1, X2
+	VPACKUSDW    X2, X1, X2
+	VMOVDQU      X2, (AX)(DX*2)
+	ADDQ         $+8, DX
+	SUBQ         $+8, BX
+	JGE          turn3
+
+turned4:
+	ADDQ    $+8, BX
+	TESTQ   BX, BX
+	JEQ     done5
+	LEAQ    tailMasks<>+32(SB), SI
+	MOVQ    BX, DI
+	SHLQ    $0x02, DI
+	SUBQ    DI, SI
+	VMOVUPS (SI), Y1
+	VPXOR   X1, X1, X1
+	TESTQ   $0x00000001, BX
+	JEQ     piece6
+	MOVQ    BX, SI
+	ANDQ    $0x06, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x02, X1, X1
+	VPINSRW $0x00, (CX)(SI*2), X1, X1
+
+piece6:
+	TESTQ   $0x00000002, BX
+	JEQ     piece7
+	MOVQ    BX, SI
+	ANDQ    $0x04, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x04, X1, X1
+	VPINSRD $0x00, (CX)(SI*2), X1, X1
+
+piece7:
+	TESTQ   $0x00000004, BX
+	JEQ     piece8
+	MOVQ    BX, SI
+	ANDQ    $0x00, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x08, X1, X1
+	VPINSRQ $0x00, (CX)(SI*2), X1, X1
+
+piece8:
+	VPMOVZXWD    X1, Y1
+	VPSLLD       $0x10, Y1, Y1
+	VMAXPS       Y1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VANDPS       arithNums<>+0(SB), Y1, Y2
+	VPADDD       arithNums<>+32(SB), Y0, Y3
+	VPADDD       Y2, Y3, Y2
+	VPSRLD       $0x10, Y2, Y2
+	VORPS        arithNums<>+64(SB), Y1, Y1
+	VCMPPS       $0x03, Y0, Y0, Y0
+	VBLENDVPS    Y0, Y1, Y2, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPACKUSDW    X1, X0, X1
+	TESTQ        $0x00000004, BX
+	JEQ          piece9
+	MOVQ         BX, CX
+	ANDQ         $0x00, CX
+	ADDQ         DX, CX
+	VMOVQ        X1, (AX)(CX*2)
+	VPSRLDQ      $0x08, X1, X1
+
+piece9:
+	TESTQ   $0x00000002, BX
+	JEQ     piece10
+	MOVQ    BX, CX
+	ANDQ    $0x04, CX
+	ADDQ    DX, CX
+	VMOVD   X1, (AX)(CX*2)
+	VPSRLDQ $0x04, X1, X1
+
+piece10:
+	TESTQ   $0x00000001, BX
+	JEQ     piece11
+	MOVQ    BX, CX
+	ANDQ    $0x06, CX
+	ADDQ    DX, CX
+	VPEXTRW $0x00, X1, (AX)(CX*2)
+	VPSRLDQ $0x02, X1, X1
+
+piece11:
+done5:
+	VZEROUPPER
+	RET
+
+// func roundF16F32AVX2(dst *byte, src *byte, n int)
+// Requires: AVX, F16C
+TEXT ·roundF16F32AVX2(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ dst+0(FP), AX
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), BX
 	XORQ DX, DX
 	SUBQ $+32, BX
-	JLT  turned4
+	JLT  turned2
 
-turn4:
+turn1:
 	VMOVUPS   (CX)(DX*4), Y0
 	VCVTPS2PH $0x00, Y0, X0
 	VCVTPH2PS X0, Y0
@@ -528,27 +5132,27 @@ turn4:
 	VMOVUPS   Y0, 96(AX)(DX*4)
 	ADDQ      $+32, DX
 	SUBQ      $+32, BX
-	JGE       turn4
+	JGE       turn1
 
-turned4:
+turned2:
 	ADDQ $+32, BX
 	SUBQ $+8, BX
-	JLT  turned1
+	JLT  turned4
 
-turn1:
+turn3:
 	VMOVUPS   (CX)(DX*4), Y0
 	VCVTPS2PH $0x00, Y0, X0
 	VCVTPH2PS X0, Y0
 	VMOVUPS   Y0, (AX)(DX*4)
 	ADDQ      $+8, DX
 	SUBQ      $+8, BX
-	JGE       turn1
+	JGE       turn3
 
-turned1:
+turned4:
 	ADDQ       $+8, BX
 	TESTQ      BX, BX
-	JEQ        done
-	LEAQ       tailMasks<>+256(SB), SI
+	JEQ        done5
+	LEAQ       tailMasks<>+32(SB), SI
 	SHLQ       $0x02, BX
 	SUBQ       BX, SI
 	VMOVUPS    (SI), Y0
@@ -557,80 +5161,23 @@ turned1:
 	VCVTPH2PS  X1, Y1
 	VMASKMOVPS Y1, Y0, (AX)(DX*4)
 
-done:
+done5:
 	VZEROUPPER
 	RET
 
-// func scaleAVX2(dst *float32, src *float32, n int, a float32)
+// func clampF32AVX2(dst *byte, src *byte, n int, low float32, high float32)
 // Requires: AVX
-TEXT ·scaleAVX2(SB), NOSPLIT|NOFRAME, $0-28
+TEXT ·clampF32AVX2(SB), NOSPLIT|NOFRAME, $0-32
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), CX
 	MOVQ         n+16(FP), BX
 	XORQ         DX, DX
-	VBROADCASTSS a+24(FP), Y0
+	VBROADCASTSS low+24(FP), Y0
+	VBROADCASTSS high+28(FP), Y1
 	SUBQ         $+32, BX
-	JLT          turned4
-
-turn4:
-	VMOVUPS (CX)(DX*4), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, (AX)(DX*4)
-	VMOVUPS 32(CX)(DX*4), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, 32(AX)(DX*4)
-	VMOVUPS 64(CX)(DX*4), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, 64(AX)(DX*4)
-	VMOVUPS 96(CX)(DX*4), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, 96(AX)(DX*4)
-	ADDQ    $+32, DX
-	SUBQ    $+32, BX
-	JGE     turn4
-
-turned4:
-	ADDQ $+32, BX
-	SUBQ $+8, BX
-	JLT  turned1
+	JLT          turned2
 
 turn1:
-	VMOVUPS (CX)(DX*4), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, (AX)(DX*4)
-	ADDQ    $+8, DX
-	SUBQ    $+8, BX
-	JGE     turn1
-
-turned1:
-	ADDQ       $+8, BX
-	TESTQ      BX, BX
-	JEQ        done
-	LEAQ       tailMasks<>+256(SB), SI
-	SHLQ       $0x02, BX
-	SUBQ       BX, SI
-	VMOVUPS    (SI), Y1
-	VMASKMOVPS (CX)(DX*4), Y1, Y2
-	VMULPS     Y0, Y2, Y0
-	VMASKMOVPS Y0, Y1, (AX)(DX*4)
-
-done:
-	VZEROUPPER
-	RET
-
-// func clampAVX2(dst *float32, src *float32, n int, a float32, b float32)
-// Requires: AVX
-TEXT ·clampAVX2(SB), NOSPLIT|NOFRAME, $0-32
-	MOVQ         dst+0(FP), AX
-	MOVQ         src+8(FP), CX
-	MOVQ         n+16(FP), BX
-	XORQ         DX, DX
-	VBROADCASTSS a+24(FP), Y0
-	VBROADCASTSS b+28(FP), Y1
-	SUBQ         $+32, BX
-	JLT          turned4
-
-turn4:
 	VMOVUPS (CX)(DX*4), Y2
 	VMAXPS  Y2, Y0, Y2
 	VMINPS  Y2, Y1, Y2
@@ -649,27 +5196,27 @@ turn4:
 	VMOVUPS Y2, 96(AX)(DX*4)
 	ADDQ    $+32, DX
 	SUBQ    $+32, BX
-	JGE     turn4
+	JGE     turn1
 
-turned4:
+turned2:
 	ADDQ $+32, BX
 	SUBQ $+8, BX
-	JLT  turned1
+	JLT  turned4
 
-turn1:
+turn3:
 	VMOVUPS (CX)(DX*4), Y2
 	VMAXPS  Y2, Y0, Y2
 	VMINPS  Y2, Y1, Y2
 	VMOVUPS Y2, (AX)(DX*4)
 	ADDQ    $+8, DX
 	SUBQ    $+8, BX
-	JGE     turn1
+	JGE     turn3
 
-turned1:
+turned4:
 	ADDQ       $+8, BX
 	TESTQ      BX, BX
-	JEQ        done
-	LEAQ       tailMasks<>+256(SB), SI
+	JEQ        done5
+	LEAQ       tailMasks<>+32(SB), SI
 	SHLQ       $0x02, BX
 	SUBQ       BX, SI
 	VMOVUPS    (SI), Y2
@@ -678,24 +5225,24 @@ turned1:
 	VMINPS     Y0, Y1, Y0
 	VMASKMOVPS Y0, Y2, (AX)(DX*4)
 
-done:
+done5:
 	VZEROUPPER
 	RET
 
-// func roundScaledAVX2(dst *float32, src *float32, n int, a float32, b float32, c float32)
+// func roundScaledF32AVX2(dst *byte, src *byte, n int, s float32, low float32, high float32)
 // Requires: AVX
-TEXT ·roundScaledAVX2(SB), NOSPLIT|NOFRAME, $0-36
+TEXT ·roundScaledF32AVX2(SB), NOSPLIT|NOFRAME, $0-36
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), CX
 	MOVQ         n+16(FP), BX
 	XORQ         DX, DX
-	VBROADCASTSS a+24(FP), Y0
-	VBROADCASTSS b+28(FP), Y1
-	VBROADCASTSS c+32(FP), Y2
+	VBROADCASTSS s+24(FP), Y0
+	VBROADCASTSS low+28(FP), Y1
+	VBROADCASTSS high+32(FP), Y2
 	SUBQ         $+32, BX
-	JLT          turned4
+	JLT          turned2
 
-turn4:
+turn1:
 	VMOVUPS  (CX)(DX*4), Y3
 	VMULPS   Y0, Y3, Y3
 	VROUNDPS $0x08, Y3, Y3
@@ -722,14 +5269,14 @@ turn4:
 	VMOVUPS  Y3, 96(AX)(DX*4)
 	ADDQ     $+32, DX
 	SUBQ     $+32, BX
-	JGE      turn4
+	JGE      turn1
 
-turned4:
+turned2:
 	ADDQ $+32, BX
 	SUBQ $+8, BX
-	JLT  turned1
+	JLT  turned4
 
-turn1:
+turn3:
 	VMOVUPS  (CX)(DX*4), Y3
 	VMULPS   Y0, Y3, Y3
 	VROUNDPS $0x08, Y3, Y3
@@ -738,13 +5285,13 @@ turn1:
 	VMOVUPS  Y3, (AX)(DX*4)
 	ADDQ     $+8, DX
 	SUBQ     $+8, BX
-	JGE      turn1
+	JGE      turn3
 
-turned1:
+turned4:
 	ADDQ       $+8, BX
 	TESTQ      BX, BX
-	JEQ        done
-	LEAQ       tailMasks<>+256(SB), SI
+	JEQ        done5
+	LEAQ       tailMasks<>+32(SB), SI
 	SHLQ       $0x02, BX
 	SUBQ       BX, SI
 	VMOVUPS    (SI), Y3
@@ -755,77 +5302,7 @@ turned1:
 	VMINPS     Y0, Y2, Y0
 	VMASKMOVPS Y0, Y3, (AX)(DX*4)
 
-done:
-	VZEROUPPER
-	RET
-
-// func scaleMulAVX2(dst *float32, a *float32, gain *float32, n int, s float32)
-// Requires: AVX
-TEXT ·scaleMulAVX2(SB), NOSPLIT|NOFRAME, $0-36
-	MOVQ         dst+0(FP), AX
-	MOVQ         a+8(FP), CX
-	MOVQ         gain+16(FP), DX
-	MOVQ         n+24(FP), SI
-	XORQ         BX, BX
-	VBROADCASTSS s+32(FP), Y0
-	SUBQ         $+32, SI
-	JLT          turned4
-
-turn4:
-	VMOVUPS (CX)(BX*4), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS (DX)(BX*4), Y2
-	VMULPS  Y2, Y1, Y1
-	VMOVUPS Y1, (AX)(BX*4)
-	VMOVUPS 32(CX)(BX*4), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS 32(DX)(BX*4), Y2
-	VMULPS  Y2, Y1, Y1
-	VMOVUPS Y1, 32(AX)(BX*4)
-	VMOVUPS 64(CX)(BX*4), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS 64(DX)(BX*4), Y2
-	VMULPS  Y2, Y1, Y1
-	VMOVUPS Y1, 64(AX)(BX*4)
-	VMOVUPS 96(CX)(BX*4), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS 96(DX)(BX*4), Y2
-	VMULPS  Y2, Y1, Y1
-	VMOVUPS Y1, 96(AX)(BX*4)
-	ADDQ    $+32, BX
-	SUBQ    $+32, SI
-	JGE     turn4
-
-turned4:
-	ADDQ $+32, SI
-	SUBQ $+8, SI
-	JLT  turned1
-
-turn1:
-	VMOVUPS (CX)(BX*4), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS (DX)(BX*4), Y2
-	VMULPS  Y2, Y1, Y1
-	VMOVUPS Y1, (AX)(BX*4)
-	ADDQ    $+8, BX
-	SUBQ    $+8, SI
-	JGE     turn1
-
-turned1:
-	ADDQ       $+8, SI
-	TESTQ      SI, SI
-	JEQ        done
-	LEAQ       tailMasks<>+256(SB), DI
-	SHLQ       $0x02, SI
-	SUBQ       SI, DI
-	VMOVUPS    (DI), Y1
-	VMASKMOVPS (CX)(BX*4), Y1, Y2
-	VMULPS     Y0, Y2, Y0
-	VMASKMOVPS (DX)(BX*4), Y1, Y2
-	VMULPS     Y2, Y0, Y0
-	VMASKMOVPS Y0, Y1, (AX)(BX*4)
-
-done:
+done5:
 	VZEROUPPER
 	RET
 
@@ -840,9 +5317,9 @@ TEXT ·scaleMulAddAVX2(SB), NOSPLIT|NOFRAME, $0-44
 	XORQ         SI, SI
 	VBROADCASTSS s+40(FP), Y0
 	SUBQ         $+32, DI
-	JLT          turned4
+	JLT          turned2
 
-turn4:
+turn1:
 	VMOVUPS (CX)(SI*4), Y1
 	VMULPS  Y0, Y1, Y1
 	VMOVUPS (DX)(SI*4), Y2
@@ -873,14 +5350,14 @@ turn4:
 	VMOVUPS Y1, 96(AX)(SI*4)
 	ADDQ    $+32, SI
 	SUBQ    $+32, DI
-	JGE     turn4
+	JGE     turn1
 
-turned4:
+turned2:
 	ADDQ $+32, DI
 	SUBQ $+8, DI
-	JLT  turned1
+	JLT  turned4
 
-turn1:
+turn3:
 	VMOVUPS (CX)(SI*4), Y1
 	VMULPS  Y0, Y1, Y1
 	VMOVUPS (DX)(SI*4), Y2
@@ -890,13 +5367,13 @@ turn1:
 	VMOVUPS Y1, (AX)(SI*4)
 	ADDQ    $+8, SI
 	SUBQ    $+8, DI
-	JGE     turn1
+	JGE     turn3
 
-turned1:
+turned4:
 	ADDQ       $+8, DI
 	TESTQ      DI, DI
-	JEQ        done
-	LEAQ       tailMasks<>+256(SB), R8
+	JEQ        done5
+	LEAQ       tailMasks<>+32(SB), R8
 	SHLQ       $0x02, DI
 	SUBQ       DI, R8
 	VMOVUPS    (R8), Y1
@@ -908,24 +5385,24 @@ turned1:
 	VADDPS     Y2, Y0, Y0
 	VMASKMOVPS Y0, Y1, (AX)(SI*4)
 
-done:
+done5:
 	VZEROUPPER
 	RET
 
-// func blendAVX2(dst *float32, y *float32, x *float32, n int, a float32, b float32)
+// func blendF32AVX2(dst *byte, a *byte, b *byte, n int, s float32, t float32)
 // Requires: AVX
-TEXT ·blendAVX2(SB), NOSPLIT|NOFRAME, $0-40
+TEXT ·blendF32AVX2(SB), NOSPLIT|NOFRAME, $0-40
 	MOVQ         dst+0(FP), AX
-	MOVQ         y+8(FP), CX
-	MOVQ         x+16(FP), DX
+	MOVQ         a+8(FP), CX
+	MOVQ         b+16(FP), DX
 	MOVQ         n+24(FP), SI
 	XORQ         BX, BX
-	VBROADCASTSS a+32(FP), Y0
-	VBROADCASTSS b+36(FP), Y1
+	VBROADCASTSS s+32(FP), Y0
+	VBROADCASTSS t+36(FP), Y1
 	SUBQ         $+32, SI
-	JLT          turned4
+	JLT          turned2
 
-turn4:
+turn1:
 	VMOVUPS (CX)(BX*4), Y2
 	VMULPS  Y0, Y2, Y2
 	VMOVUPS (DX)(BX*4), Y3
@@ -952,14 +5429,14 @@ turn4:
 	VMOVUPS Y2, 96(AX)(BX*4)
 	ADDQ    $+32, BX
 	SUBQ    $+32, SI
-	JGE     turn4
+	JGE     turn1
 
-turned4:
+turned2:
 	ADDQ $+32, SI
 	SUBQ $+8, SI
-	JLT  turned1
+	JLT  turned4
 
-turn1:
+turn3:
 	VMOVUPS (CX)(BX*4), Y2
 	VMULPS  Y0, Y2, Y2
 	VMOVUPS (DX)(BX*4), Y3
@@ -968,13 +5445,13 @@ turn1:
 	VMOVUPS Y2, (AX)(BX*4)
 	ADDQ    $+8, BX
 	SUBQ    $+8, SI
-	JGE     turn1
+	JGE     turn3
 
-turned1:
+turned4:
 	ADDQ       $+8, SI
 	TESTQ      SI, SI
-	JEQ        done
-	LEAQ       tailMasks<>+256(SB), DI
+	JEQ        done5
+	LEAQ       tailMasks<>+32(SB), DI
 	SHLQ       $0x02, SI
 	SUBQ       SI, DI
 	VMOVUPS    (DI), Y2
@@ -985,22 +5462,22 @@ turned1:
 	VADDPS     Y1, Y0, Y0
 	VMASKMOVPS Y0, Y2, (AX)(BX*4)
 
-done:
+done5:
 	VZEROUPPER
 	RET
 
-// func addAVX512(dst *float32, a *float32, b *float32, n int)
+// func addF32AVX512(dst *byte, a *byte, b *byte, n int)
 // Requires: AVX, AVX512F
-TEXT ·addAVX512(SB), NOSPLIT|NOFRAME, $0-32
+TEXT ·addF32AVX512(SB), NOSPLIT|NOFRAME, $0-32
 	MOVQ dst+0(FP), AX
 	MOVQ a+8(FP), DX
 	MOVQ b+16(FP), BX
 	MOVQ n+24(FP), CX
 	XORQ SI, SI
 	SUBQ $+64, CX
-	JLT  turned4
+	JLT  turned2
 
-turn4:
+turn1:
 	VMOVUPS (DX)(SI*4), Z0
 	VMOVUPS (BX)(SI*4), Z1
 	VADDPS  Z1, Z0, Z0
@@ -1019,26 +5496,26 @@ turn4:
 	VMOVUPS Z0, 192(AX)(SI*4)
 	ADDQ    $+64, SI
 	SUBQ    $+64, CX
-	JGE     turn4
+	JGE     turn1
 
-turned4:
+turned2:
 	ADDQ $+64, CX
 	SUBQ $+16, CX
-	JLT  turned1
+	JLT  turned4
 
-turn1:
+turn3:
 	VMOVUPS (DX)(SI*4), Z0
 	VMOVUPS (BX)(SI*4), Z1
 	VADDPS  Z1, Z0, Z0
 	VMOVUPS Z0, (AX)(SI*4)
 	ADDQ    $+16, SI
 	SUBQ    $+16, CX
-	JGE     turn1
+	JGE     turn3
 
-turned1:
+turned4:
 	ADDQ      $+16, CX
 	TESTQ     CX, CX
-	JEQ       done
+	JEQ       done5
 	MOVQ      $+1, DI
 	SHLQ      CL, DI
 	DECQ      DI
@@ -1048,22 +5525,22 @@ turned1:
 	VADDPS    Z1, Z0, Z0
 	VMOVUPS   Z0, K1, (AX)(SI*4)
 
-done:
+done5:
 	VZEROUPPER
 	RET
 
-// func subAVX512(dst *float32, a *float32, b *float32, n int)
+// func subF32AVX512(dst *byte, a *byte, b *byte, n int)
 // Requires: AVX, AVX512F
-TEXT ·subAVX512(SB), NOSPLIT|NOFRAME, $0-32
+TEXT ·subF32AVX512(SB), NOSPLIT|NOFRAME, $0-32
 	MOVQ dst+0(FP), AX
 	MOVQ a+8(FP), DX
 	MOVQ b+16(FP), BX
 	MOVQ n+24(FP), CX
 	XORQ SI, SI
 	SUBQ $+64, CX
-	JLT  turned4
+	JLT  turned2
 
-turn4:
+turn1:
 	VMOVUPS (DX)(SI*4), Z0
 	VMOVUPS (BX)(SI*4), Z1
 	VSUBPS  Z1, Z0, Z0
@@ -1082,26 +5559,26 @@ turn4:
 	VMOVUPS Z0, 192(AX)(SI*4)
 	ADDQ    $+64, SI
 	SUBQ    $+64, CX
-	JGE     turn4
+	JGE     turn1
 
-turned4:
+turned2:
 	ADDQ $+64, CX
 	SUBQ $+16, CX
-	JLT  turned1
+	JLT  turned4
 
-turn1:
+turn3:
 	VMOVUPS (DX)(SI*4), Z0
 	VMOVUPS (BX)(SI*4), Z1
 	VSUBPS  Z1, Z0, Z0
 	VMOVUPS Z0, (AX)(SI*4)
 	ADDQ    $+16, SI
 	SUBQ    $+16, CX
-	JGE     turn1
+	JGE     turn3
 
-turned1:
+turned4:
 	ADDQ      $+16, CX
 	TESTQ     CX, CX
-	JEQ       done
+	JEQ       done5
 	MOVQ      $+1, DI
 	SHLQ      CL, DI
 	DECQ      DI
@@ -1111,22 +5588,22 @@ turned1:
 	VSUBPS    Z1, Z0, Z0
 	VMOVUPS   Z0, K1, (AX)(SI*4)
 
-done:
+done5:
 	VZEROUPPER
 	RET
 
-// func mulAVX512(dst *float32, a *float32, b *float32, n int)
+// func mulF32AVX512(dst *byte, a *byte, b *byte, n int)
 // Requires: AVX, AVX512F
-TEXT ·mulAVX512(SB), NOSPLIT|NOFRAME, $0-32
+TEXT ·mulF32AVX512(SB), NOSPLIT|NOFRAME, $0-32
 	MOVQ dst+0(FP), AX
 	MOVQ a+8(FP), DX
 	MOVQ b+16(FP), BX
 	MOVQ n+24(FP), CX
 	XORQ SI, SI
 	SUBQ $+64, CX
-	JLT  turned4
+	JLT  turned2
 
-turn4:
+turn1:
 	VMOVUPS (DX)(SI*4), Z0
 	VMOVUPS (BX)(SI*4), Z1
 	VMULPS  Z1, Z0, Z0
@@ -1145,26 +5622,26 @@ turn4:
 	VMOVUPS Z0, 192(AX)(SI*4)
 	ADDQ    $+64, SI
 	SUBQ    $+64, CX
-	JGE     turn4
+	JGE     turn1
 
-turned4:
+turned2:
 	ADDQ $+64, CX
 	SUBQ $+16, CX
-	JLT  turned1
+	JLT  turned4
 
-turn1:
+turn3:
 	VMOVUPS (DX)(SI*4), Z0
 	VMOVUPS (BX)(SI*4), Z1
 	VMULPS  Z1, Z0, Z0
 	VMOVUPS Z0, (AX)(SI*4)
 	ADDQ    $+16, SI
 	SUBQ    $+16, CX
-	JGE     turn1
+	JGE     turn3
 
-turned1:
+turned4:
 	ADDQ      $+16, CX
 	TESTQ     CX, CX
-	JEQ       done
+	JEQ       done5
 	MOVQ      $+1, DI
 	SHLQ      CL, DI
 	DECQ      DI
@@ -1174,22 +5651,22 @@ turned1:
 	VMULPS    Z1, Z0, Z0
 	VMOVUPS   Z0, K1, (AX)(SI*4)
 
-done:
+done5:
 	VZEROUPPER
 	RET
 
-// func divAVX512(dst *float32, a *float32, b *float32, n int)
+// func divF32AVX512(dst *byte, a *byte, b *byte, n int)
 // Requires: AVX, AVX512F
-TEXT ·divAVX512(SB), NOSPLIT|NOFRAME, $0-32
+TEXT ·divF32AVX512(SB), NOSPLIT|NOFRAME, $0-32
 	MOVQ dst+0(FP), AX
 	MOVQ a+8(FP), DX
 	MOVQ b+16(FP), BX
 	MOVQ n+24(FP), CX
 	XORQ SI, SI
 	SUBQ $+64, CX
-	JLT  turned4
+	JLT  turned2
 
-turn4:
+turn1:
 	VMOVUPS (DX)(SI*4), Z0
 	VMOVUPS (BX)(SI*4), Z1
 	VDIVPS  Z1, Z0, Z0
@@ -1208,26 +5685,26 @@ turn4:
 	VMOVUPS Z0, 192(AX)(SI*4)
 	ADDQ    $+64, SI
 	SUBQ    $+64, CX
-	JGE     turn4
+	JGE     turn1
 
-turned4:
+turned2:
 	ADDQ $+64, CX
 	SUBQ $+16, CX
-	JLT  turned1
+	JLT  turned4
 
-turn1:
+turn3:
 	VMOVUPS (DX)(SI*4), Z0
 	VMOVUPS (BX)(SI*4), Z1
 	VDIVPS  Z1, Z0, Z0
 	VMOVUPS Z0, (AX)(SI*4)
 	ADDQ    $+16, SI
 	SUBQ    $+16, CX
-	JGE     turn1
+	JGE     turn3
 
-turned1:
+turned4:
 	ADDQ      $+16, CX
 	TESTQ     CX, CX
-	JEQ       done
+	JEQ       done5
 	MOVQ      $+1, DI
 	SHLQ      CL, DI
 	DECQ      DI
@@ -1237,78 +5714,2822 @@ turned1:
 	VDIVPS    Z1, Z0, Z0
 	VMOVUPS   Z0, K1, (AX)(SI*4)
 
-done:
+done5:
 	VZEROUPPER
 	RET
 
-// func negAVX512(dst *float32, src *float32, n int)
+// func addScalarF32AVX512(dst *byte, src *byte, n int, s float32)
+// Requires: AVX, AVX512F
+TEXT ·addScalarF32AVX512(SB), NOSPLIT|NOFRAME, $0-28
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), DX
+	MOVQ         n+16(FP), CX
+	XORQ         BX, BX
+	VBROADCASTSS s+24(FP), Z0
+	SUBQ         $+64, CX
+	JLT          turned2
+
+turn1:
+	VMOVUPS (DX)(BX*4), Z1
+	VADDPS  Z0, Z1, Z1
+	VMOVUPS Z1, (AX)(BX*4)
+	VMOVUPS 64(DX)(BX*4), Z1
+	VADDPS  Z0, Z1, Z1
+	VMOVUPS Z1, 64(AX)(BX*4)
+	VMOVUPS 128(DX)(BX*4), Z1
+	VADDPS  Z0, Z1, Z1
+	VMOVUPS Z1, 128(AX)(BX*4)
+	VMOVUPS 192(DX)(BX*4), Z1
+	VADDPS  Z0, Z1, Z1
+	VMOVUPS Z1, 192(AX)(BX*4)
+	ADDQ    $+64, BX
+	SUBQ    $+64, CX
+	JGE     turn1
+
+turned2:
+	ADDQ $+64, CX
+	SUBQ $+16, CX
+	JLT  turned4
+
+turn3:
+	VMOVUPS (DX)(BX*4), Z1
+	VADDPS  Z0, Z1, Z1
+	VMOVUPS Z1, (AX)(BX*4)
+	ADDQ    $+16, BX
+	SUBQ    $+16, CX
+	JGE     turn3
+
+turned4:
+	ADDQ      $+16, CX
+	TESTQ     CX, CX
+	JEQ       done5
+	MOVQ      $+1, SI
+	SHLQ      CL, SI
+	DECQ      SI
+	KMOVW     SI, K1
+	VMOVUPS.Z (DX)(BX*4), K1, Z1
+	VADDPS    Z0, Z1, Z0
+	VMOVUPS   Z0, K1, (AX)(BX*4)
+
+done5:
+	VZEROUPPER
+	RET
+
+// func subScalarF32AVX512(dst *byte, src *byte, n int, s float32)
+// Requires: AVX, AVX512F
+TEXT ·subScalarF32AVX512(SB), NOSPLIT|NOFRAME, $0-28
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), DX
+	MOVQ         n+16(FP), CX
+	XORQ         BX, BX
+	VBROADCASTSS s+24(FP), Z0
+	SUBQ         $+64, CX
+	JLT          turned2
+
+turn1:
+	VMOVUPS (DX)(BX*4), Z1
+	VSUBPS  Z0, Z1, Z1
+	VMOVUPS Z1, (AX)(BX*4)
+	VMOVUPS 64(DX)(BX*4), Z1
+	VSUBPS  Z0, Z1, Z1
+	VMOVUPS Z1, 64(AX)(BX*4)
+	VMOVUPS 128(DX)(BX*4), Z1
+	VSUBPS  Z0, Z1, Z1
+	VMOVUPS Z1, 128(AX)(BX*4)
+	VMOVUPS 192(DX)(BX*4), Z1
+	VSUBPS  Z0, Z1, Z1
+	VMOVUPS Z1, 192(AX)(BX*4)
+	ADDQ    $+64, BX
+	SUBQ    $+64, CX
+	JGE     turn1
+
+turned2:
+	ADDQ $+64, CX
+	SUBQ $+16, CX
+	JLT  turned4
+
+turn3:
+	VMOVUPS (DX)(BX*4), Z1
+	VSUBPS  Z0, Z1, Z1
+	VMOVUPS Z1, (AX)(BX*4)
+	ADDQ    $+16, BX
+	SUBQ    $+16, CX
+	JGE     turn3
+
+turned4:
+	ADDQ      $+16, CX
+	TESTQ     CX, CX
+	JEQ       done5
+	MOVQ      $+1, SI
+	SHLQ      CL, SI
+	DECQ      SI
+	KMOVW     SI, K1
+	VMOVUPS.Z (DX)(BX*4), K1, Z1
+	VSUBPS    Z0, Z1, Z0
+	VMOVUPS   Z0, K1, (AX)(BX*4)
+
+done5:
+	VZEROUPPER
+	RET
+
+// func scalarSubF32AVX512(dst *byte, src *byte, n int, s float32)
+// Requires: AVX, AVX512F
+TEXT ·scalarSubF32AVX512(SB), NOSPLIT|NOFRAME, $0-28
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), DX
+	MOVQ         n+16(FP), CX
+	XORQ         BX, BX
+	VBROADCASTSS s+24(FP), Z0
+	SUBQ         $+64, CX
+	JLT          turned2
+
+turn1:
+	VMOVUPS (DX)(BX*4), Z1
+	VSUBPS  Z1, Z0, Z1
+	VMOVUPS Z1, (AX)(BX*4)
+	VMOVUPS 64(DX)(BX*4), Z1
+	VSUBPS  Z1, Z0, Z1
+	VMOVUPS Z1, 64(AX)(BX*4)
+	VMOVUPS 128(DX)(BX*4), Z1
+	VSUBPS  Z1, Z0, Z1
+	VMOVUPS Z1, 128(AX)(BX*4)
+	VMOVUPS 192(DX)(BX*4), Z1
+	VSUBPS  Z1, Z0, Z1
+	VMOVUPS Z1, 192(AX)(BX*4)
+	ADDQ    $+64, BX
+	SUBQ    $+64, CX
+	JGE     turn1
+
+turned2:
+	ADDQ $+64, CX
+	SUBQ $+16, CX
+	JLT  turned4
+
+turn3:
+	VMOVUPS (DX)(BX*4), Z1
+	VSUBPS  Z1, Z0, Z1
+	VMOVUPS Z1, (AX)(BX*4)
+	ADDQ    $+16, BX
+	SUBQ    $+16, CX
+	JGE     turn3
+
+turned4:
+	ADDQ      $+16, CX
+	TESTQ     CX, CX
+	JEQ       done5
+	MOVQ      $+1, SI
+	SHLQ      CL, SI
+	DECQ      SI
+	KMOVW     SI, K1
+	VMOVUPS.Z (DX)(BX*4), K1, Z1
+	VSUBPS    Z1, Z0, Z0
+	VMOVUPS   Z0, K1, (AX)(BX*4)
+
+done5:
+	VZEROUPPER
+	RET
+
+// func mulScalarF32AVX512(dst *byte, src *byte, n int, s float32)
+// Requires: AVX, AVX512F
+TEXT ·mulScalarF32AVX512(SB), NOSPLIT|NOFRAME, $0-28
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), DX
+	MOVQ         n+16(FP), CX
+	XORQ         BX, BX
+	VBROADCASTSS s+24(FP), Z0
+	SUBQ         $+64, CX
+	JLT          turned2
+
+turn1:
+	VMOVUPS (DX)(BX*4), Z1
+	VMULPS  Z0, Z1, Z1
+	VMOVUPS Z1, (AX)(BX*4)
+	VMOVUPS 64(DX)(BX*4), Z1
+	VMULPS  Z0, Z1, Z1
+	VMOVUPS Z1, 64(AX)(BX*4)
+	VMOVUPS 128(DX)(BX*4), Z1
+	VMULPS  Z0, Z1, Z1
+	VMOVUPS Z1, 128(AX)(BX*4)
+	VMOVUPS 192(DX)(BX*4), Z1
+	VMULPS  Z0, Z1, Z1
+	VMOVUPS Z1, 192(AX)(BX*4)
+	ADDQ    $+64, BX
+	SUBQ    $+64, CX
+	JGE     turn1
+
+turned2:
+	ADDQ $+64, CX
+	SUBQ $+16, CX
+	JLT  turned4
+
+turn3:
+	VMOVUPS (DX)(BX*4), Z1
+	VMULPS  Z0, Z1, Z1
+	VMOVUPS Z1, (AX)(BX*4)
+	ADDQ    $+16, BX
+	SUBQ    $+16, CX
+	JGE     turn3
+
+turned4:
+	ADDQ      $+16, CX
+	TESTQ     CX, CX
+	JEQ       done5
+	MOVQ      $+1, SI
+	SHLQ      CL, SI
+	DECQ      SI
+	KMOVW     SI, K1
+	VMOVUPS.Z (DX)(BX*4), K1, Z1
+	VMULPS    Z0, Z1, Z0
+	VMOVUPS   Z0, K1, (AX)(BX*4)
+
+done5:
+	VZEROUPPER
+	RET
+
+// func divScalarF32AVX512(dst *byte, src *byte, n int, s float32)
+// Requires: AVX, AVX512F
+TEXT ·divScalarF32AVX512(SB), NOSPLIT|NOFRAME, $0-28
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), DX
+	MOVQ         n+16(FP), CX
+	XORQ         BX, BX
+	VBROADCASTSS s+24(FP), Z0
+	SUBQ         $+64, CX
+	JLT          turned2
+
+turn1:
+	VMOVUPS (DX)(BX*4), Z1
+	VDIVPS  Z0, Z1, Z1
+	VMOVUPS Z1, (AX)(BX*4)
+	VMOVUPS 64(DX)(BX*4), Z1
+	VDIVPS  Z0, Z1, Z1
+	VMOVUPS Z1, 64(AX)(BX*4)
+	VMOVUPS 128(DX)(BX*4), Z1
+	VDIVPS  Z0, Z1, Z1
+	VMOVUPS Z1, 128(AX)(BX*4)
+	VMOVUPS 192(DX)(BX*4), Z1
+	VDIVPS  Z0, Z1, Z1
+	VMOVUPS Z1, 192(AX)(BX*4)
+	ADDQ    $+64, BX
+	SUBQ    $+64, CX
+	JGE     turn1
+
+turned2:
+	ADDQ $+64, CX
+	SUBQ $+16, CX
+	JLT  turned4
+
+turn3:
+	VMOVUPS (DX)(BX*4), Z1
+	VDIVPS  Z0, Z1, Z1
+	VMOVUPS Z1, (AX)(BX*4)
+	ADDQ    $+16, BX
+	SUBQ    $+16, CX
+	JGE     turn3
+
+turned4:
+	ADDQ      $+16, CX
+	TESTQ     CX, CX
+	JEQ       done5
+	MOVQ      $+1, SI
+	SHLQ      CL, SI
+	DECQ      SI
+	KMOVW     SI, K1
+	VMOVUPS.Z (DX)(BX*4), K1, Z1
+	VDIVPS    Z0, Z1, Z0
+	VMOVUPS   Z0, K1, (AX)(BX*4)
+
+done5:
+	VZEROUPPER
+	RET
+
+// func scalarDivF32AVX512(dst *byte, src *byte, n int, s float32)
+// Requires: AVX, AVX512F
+TEXT ·scalarDivF32AVX512(SB), NOSPLIT|NOFRAME, $0-28
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), DX
+	MOVQ         n+16(FP), CX
+	XORQ         BX, BX
+	VBROADCASTSS s+24(FP), Z0
+	SUBQ         $+64, CX
+	JLT          turned2
+
+turn1:
+	VMOVUPS (DX)(BX*4), Z1
+	VDIVPS  Z1, Z0, Z1
+	VMOVUPS Z1, (AX)(BX*4)
+	VMOVUPS 64(DX)(BX*4), Z1
+	VDIVPS  Z1, Z0, Z1
+	VMOVUPS Z1, 64(AX)(BX*4)
+	VMOVUPS 128(DX)(BX*4), Z1
+	VDIVPS  Z1, Z0, Z1
+	VMOVUPS Z1, 128(AX)(BX*4)
+	VMOVUPS 192(DX)(BX*4), Z1
+	VDIVPS  Z1, Z0, Z1
+	VMOVUPS Z1, 192(AX)(BX*4)
+	ADDQ    $+64, BX
+	SUBQ    $+64, CX
+	JGE     turn1
+
+turned2:
+	ADDQ $+64, CX
+	SUBQ $+16, CX
+	JLT  turned4
+
+turn3:
+	VMOVUPS (DX)(BX*4), Z1
+	VDIVPS  Z1, Z0, Z1
+	VMOVUPS Z1, (AX)(BX*4)
+	ADDQ    $+16, BX
+	SUBQ    $+16, CX
+	JGE     turn3
+
+turned4:
+	ADDQ      $+16, CX
+	TESTQ     CX, CX
+	JEQ       done5
+	MOVQ      $+1, SI
+	SHLQ      CL, SI
+	DECQ      SI
+	KMOVW     SI, K1
+	VMOVUPS.Z (DX)(BX*4), K1, Z1
+	VDIVPS    Z1, Z0, Z0
+	VMOVUPS   Z0, K1, (AX)(BX*4)
+
+done5:
+	VZEROUPPER
+	RET
+
+// func scaleMulF32AVX512(dst *byte, a *byte, b *byte, n int, s float32)
+// Requires: AVX, AVX512F
+TEXT ·scaleMulF32AVX512(SB), NOSPLIT|NOFRAME, $0-36
+	MOVQ         dst+0(FP), AX
+	MOVQ         a+8(FP), DX
+	MOVQ         b+16(FP), BX
+	MOVQ         n+24(FP), CX
+	XORQ         SI, SI
+	VBROADCASTSS s+32(FP), Z0
+	SUBQ         $+64, CX
+	JLT          turned2
+
+turn1:
+	VMOVUPS (DX)(SI*4), Z1
+	VMULPS  Z0, Z1, Z1
+	VMOVUPS (BX)(SI*4), Z2
+	VMULPS  Z2, Z1, Z1
+	VMOVUPS Z1, (AX)(SI*4)
+	VMOVUPS 64(DX)(SI*4), Z1
+	VMULPS  Z0, Z1, Z1
+	VMOVUPS 64(BX)(SI*4), Z2
+	VMULPS  Z2, Z1, Z1
+	VMOVUPS Z1, 64(AX)(SI*4)
+	VMOVUPS 128(DX)(SI*4), Z1
+	VMULPS  Z0, Z1, Z1
+	VMOVUPS 128(BX)(SI*4), Z2
+	VMULPS  Z2, Z1, Z1
+	VMOVUPS Z1, 128(AX)(SI*4)
+	VMOVUPS 192(DX)(SI*4), Z1
+	VMULPS  Z0, Z1, Z1
+	VMOVUPS 192(BX)(SI*4), Z2
+	VMULPS  Z2, Z1, Z1
+	VMOVUPS Z1, 192(AX)(SI*4)
+	ADDQ    $+64, SI
+	SUBQ    $+64, CX
+	JGE     turn1
+
+turned2:
+	ADDQ $+64, CX
+	SUBQ $+16, CX
+	JLT  turned4
+
+turn3:
+	VMOVUPS (DX)(SI*4), Z1
+	VMULPS  Z0, Z1, Z1
+	VMOVUPS (BX)(SI*4), Z2
+	VMULPS  Z2, Z1, Z1
+	VMOVUPS Z1, (AX)(SI*4)
+	ADDQ    $+16, SI
+	SUBQ    $+16, CX
+	JGE     turn3
+
+turned4:
+	ADDQ      $+16, CX
+	TESTQ     CX, CX
+	JEQ       done5
+	MOVQ      $+1, DI
+	SHLQ      CL, DI
+	DECQ      DI
+	KMOVW     DI, K1
+	VMOVUPS.Z (DX)(SI*4), K1, Z1
+	VMULPS    Z0, Z1, Z0
+	VMOVUPS.Z (BX)(SI*4), K1, Z1
+	VMULPS    Z1, Z0, Z0
+	VMOVUPS   Z0, K1, (AX)(SI*4)
+
+done5:
+	VZEROUPPER
+	RET
+
+// func addF16AVX512(dst *byte, a *byte, b *byte, n int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL
+TEXT ·addF16AVX512(SB), NOSPLIT|NOFRAME, $0-32
+	MOVQ dst+0(FP), AX
+	MOVQ a+8(FP), DX
+	MOVQ b+16(FP), BX
+	MOVQ n+24(FP), CX
+	XORQ SI, SI
+	SUBQ $+64, CX
+	JLT  turned2
+
+turn1:
+	VCVTPH2PS (DX)(SI*2), Z0
+	VCVTPH2PS (BX)(SI*2), Z1
+	VADDPS    Z1, Z0, Z0
+	VCVTPS2PH $0x00, Z0, (AX)(SI*2)
+	VCVTPH2PS 32(DX)(SI*2), Z0
+	VCVTPH2PS 32(BX)(SI*2), Z1
+	VADDPS    Z1, Z0, Z0
+	VCVTPS2PH $0x00, Z0, 32(AX)(SI*2)
+	VCVTPH2PS 64(DX)(SI*2), Z0
+	VCVTPH2PS 64(BX)(SI*2), Z1
+	VADDPS    Z1, Z0, Z0
+	VCVTPS2PH $0x00, Z0, 64(AX)(SI*2)
+	VCVTPH2PS 96(DX)(SI*2), Z0
+	VCVTPH2PS 96(BX)(SI*2), Z1
+	VADDPS    Z1, Z0, Z0
+	VCVTPS2PH $0x00, Z0, 96(AX)(SI*2)
+	ADDQ      $+64, SI
+	SUBQ      $+64, CX
+	JGE       turn1
+
+turned2:
+	ADDQ $+64, CX
+	SUBQ $+16, CX
+	JLT  turned4
+
+turn3:
+	VCVTPH2PS (DX)(SI*2), Z0
+	VCVTPH2PS (BX)(SI*2), Z1
+	VADDPS    Z1, Z0, Z0
+	VCVTPS2PH $0x00, Z0, (AX)(SI*2)
+	ADDQ      $+16, SI
+	SUBQ      $+16, CX
+	JGE       turn3
+
+turned4:
+	ADDQ        $+16, CX
+	TESTQ       CX, CX
+	JEQ         done5
+	MOVQ        $+1, DI
+	SHLQ        CL, DI
+	DECQ        DI
+	KMOVW       DI, K1
+	VMOVDQU16.Z (DX)(SI*2), K1, Y0
+	VCVTPH2PS   Y0, Z0
+	VMOVDQU16.Z (BX)(SI*2), K1, Y1
+	VCVTPH2PS   Y1, Z1
+	VADDPS      Z1, Z0, Z0
+	VCVTPS2PH   $0x00, Z0, Y0
+	VMOVDQU16   Y0, K1, (AX)(SI*2)
+
+done5:
+	VZEROUPPER
+	RET
+
+// func subF16AVX512(dst *byte, a *byte, b *byte, n int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL
+TEXT ·subF16AVX512(SB), NOSPLIT|NOFRAME, $0-32
+	MOVQ dst+0(FP), AX
+	MOVQ a+8(FP), DX
+	MOVQ b+16(FP), BX
+	MOVQ n+24(FP), CX
+	XORQ SI, SI
+	SUBQ $+64, CX
+	JLT  turned2
+
+turn1:
+	VCVTPH2PS (DX)(SI*2), Z0
+	VCVTPH2PS (BX)(SI*2), Z1
+	VSUBPS    Z1, Z0, Z0
+	VCVTPS2PH $0x00, Z0, (AX)(SI*2)
+	VCVTPH2PS 32(DX)(SI*2), Z0
+	VCVTPH2PS 32(BX)(SI*2), Z1
+	VSUBPS    Z1, Z0, Z0
+	VCVTPS2PH $0x00, Z0, 32(AX)(SI*2)
+	VCVTPH2PS 64(DX)(SI*2), Z0
+	VCVTPH2PS 64(BX)(SI*2), Z1
+	VSUBPS    Z1, Z0, Z0
+	VCVTPS2PH $0x00, Z0, 64(AX)(SI*2)
+	VCVTPH2PS 96(DX)(SI*2), Z0
+	VCVTPH2PS 96(BX)(SI*2), Z1
+	VSUBPS    Z1, Z0, Z0
+	VCVTPS2PH $0x00, Z0, 96(AX)(SI*2)
+	ADDQ      $+64, SI
+	SUBQ      $+64, CX
+	JGE       turn1
+
+turned2:
+	ADDQ $+64, CX
+	SUBQ $+16, CX
+	JLT  turned4
+
+turn3:
+	VCVTPH2PS (DX)(SI*2), Z0
+	VCVTPH2PS (BX)(SI*2), Z1
+	VSUBPS    Z1, Z0, Z0
+	VCVTPS2PH $0x00, Z0, (AX)(SI*2)
+	ADDQ      $+16, SI
+	SUBQ      $+16, CX
+	JGE       turn3
+
+turned4:
+	ADDQ        $+16, CX
+	TESTQ       CX, CX
+	JEQ         done5
+	MOVQ        $+1, DI
+	SHLQ        CL, DI
+	DECQ        DI
+	KMOVW       DI, K1
+	VMOVDQU16.Z (DX)(SI*2), K1, Y0
+	VCVTPH2PS   Y0, Z0
+	VMOVDQU16.Z (BX)(SI*2), K1, Y1
+	VCVTPH2PS   Y1, Z1
+	VSUBPS      Z1, Z0, Z0
+	VCVTPS2PH   $0x00, Z0, Y0
+	VMOVDQU16   Y0, K1, (AX)(SI*2)
+
+done5:
+	VZEROUPPER
+	RET
+
+// func mulF16AVX512(dst *byte, a *byte, b *byte, n int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL
+TEXT ·mulF16AVX512(SB), NOSPLIT|NOFRAME, $0-32
+	MOVQ dst+0(FP), AX
+	MOVQ a+8(FP), DX
+	MOVQ b+16(FP), BX
+	MOVQ n+24(FP), CX
+	XORQ SI, SI
+	SUBQ $+64, CX
+	JLT  turned2
+
+turn1:
+	VCVTPH2PS (DX)(SI*2), Z0
+	VCVTPH2PS (BX)(SI*2), Z1
+	VMULPS    Z1, Z0, Z0
+	VCVTPS2PH $0x00, Z0, (AX)(SI*2)
+	VCVTPH2PS 32(DX)(SI*2), Z0
+	VCVTPH2PS 32(BX)(SI*2), Z1
+	VMULPS    Z1, Z0, Z0
+	VCVTPS2PH $0x00, Z0, 32(AX)(SI*2)
+	VCVTPH2PS 64(DX)(SI*2), Z0
+	VCVTPH2PS 64(BX)(SI*2), Z1
+	VMULPS    Z1, Z0, Z0
+	VCVTPS2PH $0x00, Z0, 64(AX)(SI*2)
+	VCVTPH2PS 96(DX)(SI*2), Z0
+	VCVTPH2PS 96(BX)(SI*2), Z1
+	VMULPS    Z1, Z0, Z0
+	VCVTPS2PH $0x00, Z0, 96(AX)(SI*2)
+	ADDQ      $+64, SI
+	SUBQ      $+64, CX
+	JGE       turn1
+
+turned2:
+	ADDQ $+64, CX
+	SUBQ $+16, CX
+	JLT  turned4
+
+turn3:
+	VCVTPH2PS (DX)(SI*2), Z0
+	VCVTPH2PS (BX)(SI*2), Z1
+	VMULPS    Z1, Z0, Z0
+	VCVTPS2PH $0x00, Z0, (AX)(SI*2)
+	ADDQ      $+16, SI
+	SUBQ      $+16, CX
+	JGE       turn3
+
+turned4:
+	ADDQ        $+16, CX
+	TESTQ       CX, CX
+	JEQ         done5
+	MOVQ        $+1, DI
+	SHLQ        CL, DI
+	DECQ        DI
+	KMOVW       DI, K1
+	VMOVDQU16.Z (DX)(SI*2), K1, Y0
+	VCVTPH2PS   Y0, Z0
+	VMOVDQU16.Z (BX)(SI*2), K1, Y1
+	VCVTPH2PS   Y1, Z1
+	VMULPS      Z1, Z0, Z0
+	VCVTPS2PH   $0x00, Z0, Y0
+	VMOVDQU16   Y0, K1, (AX)(SI*2)
+
+done5:
+	VZEROUPPER
+	RET
+
+// func divF16AVX512(dst *byte, a *byte, b *byte, n int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL
+TEXT ·divF16AVX512(SB), NOSPLIT|NOFRAME, $0-32
+	MOVQ dst+0(FP), AX
+	MOVQ a+8(FP), DX
+	MOVQ b+16(FP), BX
+	MOVQ n+24(FP), CX
+	XORQ SI, SI
+	SUBQ $+64, CX
+	JLT  turned2
+
+turn1:
+	VCVTPH2PS (DX)(SI*2), Z0
+	VCVTPH2PS (BX)(SI*2), Z1
+	VDIVPS    Z1, Z0, Z0
+	VCVTPS2PH $0x00, Z0, (AX)(SI*2)
+	VCVTPH2PS 32(DX)(SI*2), Z0
+	VCVTPH2PS 32(BX)(SI*2), Z1
+	VDIVPS    Z1, Z0, Z0
+	VCVTPS2PH $0x00, Z0, 32(AX)(SI*2)
+	VCVTPH2PS 64(DX)(SI*2), Z0
+	VCVTPH2PS 64(BX)(SI*2), Z1
+	VDIVPS    Z1, Z0, Z0
+	VCVTPS2PH $0x00, Z0, 64(AX)(SI*2)
+	VCVTPH2PS 96(DX)(SI*2), Z0
+	VCVTPH2PS 96(BX)(SI*2), Z1
+	VDIVPS    Z1, Z0, Z0
+	VCVTPS2PH $0x00, Z0, 96(AX)(SI*2)
+	ADDQ      $+64, SI
+	SUBQ      $+64, CX
+	JGE       turn1
+
+turned2:
+	ADDQ $+64, CX
+	SUBQ $+16, CX
+	JLT  turned4
+
+turn3:
+	VCVTPH2PS (DX)(SI*2), Z0
+	VCVTPH2PS (BX)(SI*2), Z1
+	VDIVPS    Z1, Z0, Z0
+	VCVTPS2PH $0x00, Z0, (AX)(SI*2)
+	ADDQ      $+16, SI
+	SUBQ      $+16, CX
+	JGE       turn3
+
+turned4:
+	ADDQ        $+16, CX
+	TESTQ       CX, CX
+	JEQ         done5
+	MOVQ        $+1, DI
+	SHLQ        CL, DI
+	DECQ        DI
+	KMOVW       DI, K1
+	VMOVDQU16.Z (DX)(SI*2), K1, Y0
+	VCVTPH2PS   Y0, Z0
+	VMOVDQU16.Z (BX)(SI*2), K1, Y1
+	VCVTPH2PS   Y1, Z1
+	VDIVPS      Z1, Z0, Z0
+	VCVTPS2PH   $0x00, Z0, Y0
+	VMOVDQU16   Y0, K1, (AX)(SI*2)
+
+done5:
+	VZEROUPPER
+	RET
+
+// func addScalarF16AVX512(dst *byte, src *byte, n int, s float32)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL
+TEXT ·addScalarF16AVX512(SB), NOSPLIT|NOFRAME, $0-28
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), DX
+	MOVQ         n+16(FP), CX
+	XORQ         BX, BX
+	VBROADCASTSS s+24(FP), Z0
+	SUBQ         $+64, CX
+	JLT          turned2
+
+turn1:
+	VCVTPH2PS (DX)(BX*2), Z1
+	VADDPS    Z0, Z1, Z1
+	VCVTPS2PH $0x00, Z1, (AX)(BX*2)
+	VCVTPH2PS 32(DX)(BX*2), Z1
+	VADDPS    Z0, Z1, Z1
+	VCVTPS2PH $0x00, Z1, 32(AX)(BX*2)
+	VCVTPH2PS 64(DX)(BX*2), Z1
+	VADDPS    Z0, Z1, Z1
+	VCVTPS2PH $0x00, Z1, 64(AX)(BX*2)
+	VCVTPH2PS 96(DX)(BX*2), Z1
+	VADDPS    Z0, Z1, Z1
+	VCVTPS2PH $0x00, Z1, 96(AX)(BX*2)
+	ADDQ      $+64, BX
+	SUBQ      $+64, CX
+	JGE       turn1
+
+turned2:
+	ADDQ $+64, CX
+	SUBQ $+16, CX
+	JLT  turned4
+
+turn3:
+	VCVTPH2PS (DX)(BX*2), Z1
+	VADDPS    Z0, Z1, Z1
+	VCVTPS2PH $0x00, Z1, (AX)(BX*2)
+	ADDQ      $+16, BX
+	SUBQ      $+16, CX
+	JGE       turn3
+
+turned4:
+	ADDQ        $+16, CX
+	TESTQ       CX, CX
+	JEQ         done5
+	MOVQ        $+1, SI
+	SHLQ        CL, SI
+	DECQ        SI
+	KMOVW       SI, K1
+	VMOVDQU16.Z (DX)(BX*2), K1, Y1
+	VCVTPH2PS   Y1, Z1
+	VADDPS      Z0, Z1, Z0
+	VCVTPS2PH   $0x00, Z0, Y0
+	VMOVDQU16   Y0, K1, (AX)(BX*2)
+
+done5:
+	VZEROUPPER
+	RET
+
+// func subScalarF16AVX512(dst *byte, src *byte, n int, s float32)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL
+TEXT ·subScalarF16AVX512(SB), NOSPLIT|NOFRAME, $0-28
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), DX
+	MOVQ         n+16(FP), CX
+	XORQ         BX, BX
+	VBROADCASTSS s+24(FP), Z0
+	SUBQ         $+64, CX
+	JLT          turned2
+
+turn1:
+	VCVTPH2PS (DX)(BX*2), Z1
+	VSUBPS    Z0, Z1, Z1
+	VCVTPS2PH $0x00, Z1, (AX)(BX*2)
+	VCVTPH2PS 32(DX)(BX*2), Z1
+	VSUBPS    Z0, Z1, Z1
+	VCVTPS2PH $0x00, Z1, 32(AX)(BX*2)
+	VCVTPH2PS 64(DX)(BX*2), Z1
+	VSUBPS    Z0, Z1, Z1
+	VCVTPS2PH $0x00, Z1, 64(AX)(BX*2)
+	VCVTPH2PS 96(DX)(BX*2), Z1
+	VSUBPS    Z0, Z1, Z1
+	VCVTPS2PH $0x00, Z1, 96(AX)(BX*2)
+	ADDQ      $+64, BX
+	SUBQ      $+64, CX
+	JGE       turn1
+
+turned2:
+	ADDQ $+64, CX
+	SUBQ $+16, CX
+	JLT  turned4
+
+turn3:
+	VCVTPH2PS (DX)(BX*2), Z1
+	VSUBPS    Z0, Z1, Z1
+	VCVTPS2PH $0x00, Z1, (AX)(BX*2)
+	ADDQ      $+16, BX
+	SUBQ      $+16, CX
+	JGE       turn3
+
+turned4:
+	ADDQ        $+16, CX
+	TESTQ       CX, CX
+	JEQ         done5
+	MOVQ        $+1, SI
+	SHLQ        CL, SI
+	DECQ        SI
+	KMOVW       SI, K1
+	VMOVDQU16.Z (DX)(BX*2), K1, Y1
+	VCVTPH2PS   Y1, Z1
+	VSUBPS      Z0, Z1, Z0
+	VCVTPS2PH   $0x00, Z0, Y0
+	VMOVDQU16   Y0, K1, (AX)(BX*2)
+
+done5:
+	VZEROUPPER
+	RET
+
+// func scalarSubF16AVX512(dst *byte, src *byte, n int, s float32)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL
+TEXT ·scalarSubF16AVX512(SB), NOSPLIT|NOFRAME, $0-28
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), DX
+	MOVQ         n+16(FP), CX
+	XORQ         BX, BX
+	VBROADCASTSS s+24(FP), Z0
+	SUBQ         $+64, CX
+	JLT          turned2
+
+turn1:
+	VCVTPH2PS (DX)(BX*2), Z1
+	VSUBPS    Z1, Z0, Z1
+	VCVTPS2PH $0x00, Z1, (AX)(BX*2)
+	VCVTPH2PS 32(DX)(BX*2), Z1
+	VSUBPS    Z1, Z0, Z1
+	VCVTPS2PH $0x00, Z1, 32(AX)(BX*2)
+	VCVTPH2PS 64(DX)(BX*2), Z1
+	VSUBPS    Z1, Z0, Z1
+	VCVTPS2PH $0x00, Z1, 64(AX)(BX*2)
+	VCVTPH2PS 96(DX)(BX*2), Z1
+	VSUBPS    Z1, Z0, Z1
+	VCVTPS2PH $0x00, Z1, 96(AX)(BX*2)
+	ADDQ      $+64, BX
+	SUBQ      $+64, CX
+	JGE       turn1
+
+turned2:
+	ADDQ $+64, CX
+	SUBQ $+16, CX
+	JLT  turned4
+
+turn3:
+	VCVTPH2PS (DX)(BX*2), Z1
+	VSUBPS    Z1, Z0, Z1
+	VCVTPS2PH $0x00, Z1, (AX)(BX*2)
+	ADDQ      $+16, BX
+	SUBQ      $+16, CX
+	JGE       turn3
+
+turned4:
+	ADDQ        $+16, CX
+	TESTQ       CX, CX
+	JEQ         done5
+	MOVQ        $+1, SI
+	SHLQ        CL, SI
+	DECQ        SI
+	KMOVW       SI, K1
+	VMOVDQU16.Z (DX)(BX*2), K1, Y1
+	VCVTPH2PS   Y1, Z1
+	VSUBPS      Z1, Z0, Z0
+	VCVTPS2PH   $0x00, Z0, Y0
+	VMOVDQU16   Y0, K1, (AX)(BX*2)
+
+done5:
+	VZEROUPPER
+	RET
+
+// func mulScalarF16AVX512(dst *byte, src *byte, n int, s float32)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL
+TEXT ·mulScalarF16AVX512(SB), NOSPLIT|NOFRAME, $0-28
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), DX
+	MOVQ         n+16(FP), CX
+	XORQ         BX, BX
+	VBROADCASTSS s+24(FP), Z0
+	SUBQ         $+64, CX
+	JLT          turned2
+
+turn1:
+	VCVTPH2PS (DX)(BX*2), Z1
+	VMULPS    Z0, Z1, Z1
+	VCVTPS2PH $0x00, Z1, (AX)(BX*2)
+	VCVTPH2PS 32(DX)(BX*2), Z1
+	VMULPS    Z0, Z1, Z1
+	VCVTPS2PH $0x00, Z1, 32(AX)(BX*2)
+	VCVTPH2PS 64(DX)(BX*2), Z1
+	VMULPS    Z0, Z1, Z1
+	VCVTPS2PH $0x00, Z1, 64(AX)(BX*2)
+	VCVTPH2PS 96(DX)(BX*2), Z1
+	VMULPS    Z0, Z1, Z1
+	VCVTPS2PH $0x00, Z1, 96(AX)(BX*2)
+	ADDQ      $+64, BX
+	SUBQ      $+64, CX
+	JGE       turn1
+
+turned2:
+	ADDQ $+64, CX
+	SUBQ $+16, CX
+	JLT  turned4
+
+turn3:
+	VCVTPH2PS (DX)(BX*2), Z1
+	VMULPS    Z0, Z1, Z1
+	VCVTPS2PH $0x00, Z1, (AX)(BX*2)
+	ADDQ      $+16, BX
+	SUBQ      $+16, CX
+	JGE       turn3
+
+turned4:
+	ADDQ        $+16, CX
+	TESTQ       CX, CX
+	JEQ         done5
+	MOVQ        $+1, SI
+	SHLQ        CL, SI
+	DECQ        SI
+	KMOVW       SI, K1
+	VMOVDQU16.Z (DX)(BX*2), K1, Y1
+	VCVTPH2PS   Y1, Z1
+	VMULPS      Z0, Z1, Z0
+	VCVTPS2PH   $0x00, Z0, Y0
+	VMOVDQU16   Y0, K1, (AX)(BX*2)
+
+done5:
+	VZEROUPPER
+	RET
+
+// func divScalarF16AVX512(dst *byte, src *byte, n int, s float32)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL
+TEXT ·divScalarF16AVX512(SB), NOSPLIT|NOFRAME, $0-28
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), DX
+	MOVQ         n+16(FP), CX
+	XORQ         BX, BX
+	VBROADCASTSS s+24(FP), Z0
+	SUBQ         $+64, CX
+	JLT          turned2
+
+turn1:
+	VCVTPH2PS (DX)(BX*2), Z1
+	VDIVPS    Z0, Z1, Z1
+	VCVTPS2PH $0x00, Z1, (AX)(BX*2)
+	VCVTPH2PS 32(DX)(BX*2), Z1
+	VDIVPS    Z0, Z1, Z1
+	VCVTPS2PH $0x00, Z1, 32(AX)(BX*2)
+	VCVTPH2PS 64(DX)(BX*2), Z1
+	VDIVPS    Z0, Z1, Z1
+	VCVTPS2PH $0x00, Z1, 64(AX)(BX*2)
+	VCVTPH2PS 96(DX)(BX*2), Z1
+	VDIVPS    Z0, Z1, Z1
+	VCVTPS2PH $0x00, Z1, 96(AX)(BX*2)
+	ADDQ      $+64, BX
+	SUBQ      $+64, CX
+	JGE       turn1
+
+turned2:
+	ADDQ $+64, CX
+	SUBQ $+16, CX
+	JLT  turned4
+
+turn3:
+	VCVTPH2PS (DX)(BX*2), Z1
+	VDIVPS    Z0, Z1, Z1
+	VCVTPS2PH $0x00, Z1, (AX)(BX*2)
+	ADDQ      $+16, BX
+	SUBQ      $+16, CX
+	JGE       turn3
+
+turned4:
+	ADDQ        $+16, CX
+	TESTQ       CX, CX
+	JEQ         done5
+	MOVQ        $+1, SI
+	SHLQ        CL, SI
+	DECQ        SI
+	KMOVW       SI, K1
+	VMOVDQU16.Z (DX)(BX*2), K1, Y1
+	VCVTPH2PS   Y1, Z1
+	VDIVPS      Z0, Z1, Z0
+	VCVTPS2PH   $0x00, Z0, Y0
+	VMOVDQU16   Y0, K1, (AX)(BX*2)
+
+done5:
+	VZEROUPPER
+	RET
+
+// func scalarDivF16AVX512(dst *byte, src *byte, n int, s float32)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL
+TEXT ·scalarDivF16AVX512(SB), NOSPLIT|NOFRAME, $0-28
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), DX
+	MOVQ         n+16(FP), CX
+	XORQ         BX, BX
+	VBROADCASTSS s+24(FP), Z0
+	SUBQ         $+64, CX
+	JLT          turned2
+
+turn1:
+	VCVTPH2PS (DX)(BX*2), Z1
+	VDIVPS    Z1, Z0, Z1
+	VCVTPS2PH $0x00, Z1, (AX)(BX*2)
+	VCVTPH2PS 32(DX)(BX*2), Z1
+	VDIVPS    Z1, Z0, Z1
+	VCVTPS2PH $0x00, Z1, 32(AX)(BX*2)
+	VCVTPH2PS 64(DX)(BX*2), Z1
+	VDIVPS    Z1, Z0, Z1
+	VCVTPS2PH $0x00, Z1, 64(AX)(BX*2)
+	VCVTPH2PS 96(DX)(BX*2), Z1
+	VDIVPS    Z1, Z0, Z1
+	VCVTPS2PH $0x00, Z1, 96(AX)(BX*2)
+	ADDQ      $+64, BX
+	SUBQ      $+64, CX
+	JGE       turn1
+
+turned2:
+	ADDQ $+64, CX
+	SUBQ $+16, CX
+	JLT  turned4
+
+turn3:
+	VCVTPH2PS (DX)(BX*2), Z1
+	VDIVPS    Z1, Z0, Z1
+	VCVTPS2PH $0x00, Z1, (AX)(BX*2)
+	ADDQ      $+16, BX
+	SUBQ      $+16, CX
+	JGE       turn3
+
+turned4:
+	ADDQ        $+16, CX
+	TESTQ       CX, CX
+	JEQ         done5
+	MOVQ        $+1, SI
+	SHLQ        CL, SI
+	DECQ        SI
+	KMOVW       SI, K1
+	VMOVDQU16.Z (DX)(BX*2), K1, Y1
+	VCVTPH2PS   Y1, Z1
+	VDIVPS      Z1, Z0, Z0
+	VCVTPS2PH   $0x00, Z0, Y0
+	VMOVDQU16   Y0, K1, (AX)(BX*2)
+
+done5:
+	VZEROUPPER
+	RET
+
+// func scaleMulF16AVX512(dst *byte, a *byte, b *byte, n int, s float32)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL
+TEXT ·scaleMulF16AVX512(SB), NOSPLIT|NOFRAME, $0-36
+	MOVQ         dst+0(FP), AX
+	MOVQ         a+8(FP), DX
+	MOVQ         b+16(FP), BX
+	MOVQ         n+24(FP), CX
+	XORQ         SI, SI
+	VBROADCASTSS s+32(FP), Z0
+	SUBQ         $+64, CX
+	JLT          turned2
+
+turn1:
+	VCVTPH2PS (DX)(SI*2), Z1
+	VMULPS    Z0, Z1, Z1
+	VMOVUPS   (BX)(SI*4), Z2
+	VMULPS    Z2, Z1, Z1
+	VCVTPS2PH $0x00, Z1, (AX)(SI*2)
+	VCVTPH2PS 32(DX)(SI*2), Z1
+	VMULPS    Z0, Z1, Z1
+	VMOVUPS   64(BX)(SI*4), Z2
+	VMULPS    Z2, Z1, Z1
+	VCVTPS2PH $0x00, Z1, 32(AX)(SI*2)
+	VCVTPH2PS 64(DX)(SI*2), Z1
+	VMULPS    Z0, Z1, Z1
+	VMOVUPS   128(BX)(SI*4), Z2
+	VMULPS    Z2, Z1, Z1
+	VCVTPS2PH $0x00, Z1, 64(AX)(SI*2)
+	VCVTPH2PS 96(DX)(SI*2), Z1
+	VMULPS    Z0, Z1, Z1
+	VMOVUPS   192(BX)(SI*4), Z2
+	VMULPS    Z2, Z1, Z1
+	VCVTPS2PH $0x00, Z1, 96(AX)(SI*2)
+	ADDQ      $+64, SI
+	SUBQ      $+64, CX
+	JGE       turn1
+
+turned2:
+	ADDQ $+64, CX
+	SUBQ $+16, CX
+	JLT  turned4
+
+turn3:
+	VCVTPH2PS (DX)(SI*2), Z1
+	VMULPS    Z0, Z1, Z1
+	VMOVUPS   (BX)(SI*4), Z2
+	VMULPS    Z2, Z1, Z1
+	VCVTPS2PH $0x00, Z1, (AX)(SI*2)
+	ADDQ      $+16, SI
+	SUBQ      $+16, CX
+	JGE       turn3
+
+turned4:
+	ADDQ        $+16, CX
+	TESTQ       CX, CX
+	JEQ         done5
+	MOVQ        $+1, DI
+	SHLQ        CL, DI
+	DECQ        DI
+	KMOVW       DI, K1
+	VMOVDQU16.Z (DX)(SI*2), K1, Y1
+	VCVTPH2PS   Y1, Z1
+	VMULPS      Z0, Z1, Z0
+	VMOVUPS.Z   (BX)(SI*4), K1, Z1
+	VMULPS      Z1, Z0, Z0
+	VCVTPS2PH   $0x00, Z0, Y0
+	VMOVDQU16   Y0, K1, (AX)(SI*2)
+
+done5:
+	VZEROUPPER
+	RET
+
+// func scaleToF16AVX512(dst *byte, src *byte, n int, s float32)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL
+TEXT ·scaleToF16AVX512(SB), NOSPLIT|NOFRAME, $0-28
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), DX
+	MOVQ         n+16(FP), CX
+	XORQ         BX, BX
+	VBROADCASTSS s+24(FP), Z0
+	SUBQ         $+64, CX
+	JLT          turned2
+
+turn1:
+	VMOVUPS   (DX)(BX*4), Z1
+	VMULPS    Z0, Z1, Z1
+	VCVTPS2PH $0x00, Z1, (AX)(BX*2)
+	VMOVUPS   64(DX)(BX*4), Z1
+	VMULPS    Z0, Z1, Z1
+	VCVTPS2PH $0x00, Z1, 32(AX)(BX*2)
+	VMOVUPS   128(DX)(BX*4), Z1
+	VMULPS    Z0, Z1, Z1
+	VCVTPS2PH $0x00, Z1, 64(AX)(BX*2)
+	VMOVUPS   192(DX)(BX*4), Z1
+	VMULPS    Z0, Z1, Z1
+	VCVTPS2PH $0x00, Z1, 96(AX)(BX*2)
+	ADDQ      $+64, BX
+	SUBQ      $+64, CX
+	JGE       turn1
+
+turned2:
+	ADDQ $+64, CX
+	SUBQ $+16, CX
+	JLT  turned4
+
+turn3:
+	VMOVUPS   (DX)(BX*4), Z1
+	VMULPS    Z0, Z1, Z1
+	VCVTPS2PH $0x00, Z1, (AX)(BX*2)
+	ADDQ      $+16, BX
+	SUBQ      $+16, CX
+	JGE       turn3
+
+turned4:
+	ADDQ      $+16, CX
+	TESTQ     CX, CX
+	JEQ       done5
+	MOVQ      $+1, SI
+	SHLQ      CL, SI
+	DECQ      SI
+	KMOVW     SI, K1
+	VMOVUPS.Z (DX)(BX*4), K1, Z1
+	VMULPS    Z0, Z1, Z0
+	VCVTPS2PH $0x00, Z0, Y0
+	VMOVDQU16 Y0, K1, (AX)(BX*2)
+
+done5:
+	VZEROUPPER
+	RET
+
+// func addBF16AVX512(dst *byte, a *byte, b *byte, n int)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL
+TEXT ·addBF16AVX512(SB), NOSPLIT|NOFRAME, $0-32
+	MOVQ dst+0(FP), AX
+	MOVQ a+8(FP), DX
+	MOVQ b+16(FP), BX
+	MOVQ n+24(FP), CX
+	XORQ SI, SI
+	SUBQ $+64, CX
+	JLT  turned2
+
+turn1:
+	VPMOVZXWD   (DX)(SI*2), Z0
+	VPSLLD      $0x10, Z0, Z0
+	VPMOVZXWD   (BX)(SI*2), Z7
+	VPSLLD      $0x10, Z7, Z7
+	VADDPS      Z7, Z0, Z0
+	VPSRLD      $0x10, Z0, Z7
+	VANDPS.BCST arithNums<>+0(SB), Z7, Z8
+	VPADDD.BCST arithNums<>+32(SB), Z0, Z9
+	VPADDD      Z8, Z9, Z8
+	VPSRLD      $0x10, Z8, Z8
+	VORPS.BCST  arithNums<>+64(SB), Z7, Z7
+	VCMPPS      $0x03, Z0, Z0, K1
+	VPBLENDMD   Z7, Z8, K1, Z1
+	VPMOVDW     Z1, (AX)(SI*2)
+	VPMOVZXWD   32(DX)(SI*2), Z0
+	VPSLLD      $0x10, Z0, Z0
+	VPMOVZXWD   32(BX)(SI*2), Z7
+	VPSLLD      $0x10, Z7, Z7
+	VADDPS      Z7, Z0, Z0
+	VPSRLD      $0x10, Z0, Z7
+	VANDPS.BCST arithNums<>+0(SB), Z7, Z8
+	VPADDD.BCST arithNums<>+32(SB), Z0, Z9
+	VPADDD      Z8, Z9, Z8
+	VPSRLD      $0x10, Z8, Z8
+	VORPS.BCST  arithNums<>+64(SB), Z7, Z7
+	VCMPPS      $0x03, Z0, Z0, K1
+	VPBLENDMD   Z7, Z8, K1, Z2
+	VPMOVDW     Z2, 32(AX)(SI*2)
+	VPMOVZXWD   64(DX)(SI*2), Z0
+	VPSLLD      $0x10, Z0, Z0
+	VPMOVZXWD   64(BX)(SI*2), Z7
+	VPSLLD      $0x10, Z7, Z7
+	VADDPS      Z7, Z0, Z0
+	VPSRLD      $0x10, Z0, Z7
+	VANDPS.BCST arithNums<>+0(SB), Z7, Z8
+	VPADDD.BCST arithNums<>+32(SB), Z0, Z9
+	VPADDD      Z8, Z9, Z8
+	VPSRLD      $0x10, Z8, Z8
+	VORPS.BCST  arithNums<>+64(SB), Z7, Z7
+	VCMPPS      $0x03, Z0, Z0, K1
+	VPBLENDMD   Z7, Z8, K1, Z3
+	VPMOVDW     Z3, 64(AX)(SI*2)
+	VPMOVZXWD   96(DX)(SI*2), Z0
+	VPSLLD      $0x10, Z0, Z0
+	VPMOVZXWD   96(BX)(SI*2), Z7
+	VPSLLD      $0x10, Z7, Z7
+	VADDPS      Z7, Z0, Z0
+	VPSRLD      $0x10, Z0, Z7
+	VANDPS.BCST arithNums<>+0(SB), Z7, Z8
+	VPADDD.BCST arithNums<>+32(SB), Z0, Z9
+	VPADDD      Z8, Z9, Z8
+	VPSRLD      $0x10, Z8, Z8
+	VORPS.BCST  arithNums<>+64(SB), Z7, Z7
+	VCMPPS      $0x03, Z0, Z0, K1
+	VPBLENDMD   Z7, Z8, K1, Z4
+	VPMOVDW     Z4, 96(AX)(SI*2)
+	ADDQ        $+64, SI
+	SUBQ        $+64, CX
+	JGE         turn1
+
+turned2:
+	ADDQ $+64, CX
+	SUBQ $+16, CX
+	JLT  turned4
+
+turn3:
+	VPMOVZXWD   (DX)(SI*2), Z0
+	VPSLLD      $0x10, Z0, Z0
+	VPMOVZXWD   (BX)(SI*2), Z1
+	VPSLLD      $0x10, Z1, Z1
+	VADDPS      Z1, Z0, Z0
+	VPSRLD      $0x10, Z0, Z1
+	VANDPS.BCST arithNums<>+0(SB), Z1, Z2
+	VPADDD.BCST arithNums<>+32(SB), Z0, Z3
+	VPADDD      Z2, Z3, Z2
+	VPSRLD      $0x10, Z2, Z2
+	VORPS.BCST  arithNums<>+64(SB), Z1, Z1
+	VCMPPS      $0x03, Z0, Z0, K1
+	VPBLENDMD   Z1, Z2, K1, Z5
+	VPMOVDW     Z5, (AX)(SI*2)
+	ADDQ        $+16, SI
+	SUBQ        $+16, CX
+	JGE         turn3
+
+turned4:
+	ADDQ        $+16, CX
+	TESTQ       CX, CX
+	JEQ         done5
+	MOVQ        $+1, DI
+	SHLQ        CL, DI
+	DECQ        DI
+	KMOVW       DI, K1
+	VMOVDQU16.Z (DX)(SI*2), K1, Y0
+	VPMOVZXWD   Y0, Z0
+	VPSLLD      $0x10, Z0, Z0
+	VMOVDQU16.Z (BX)(SI*2), K1, Y1
+	VPMOVZXWD   Y1, Z1
+	VPSLLD      $0x10, Z1, Z1
+	VADDPS      Z1, Z0, Z0
+	VPSRLD      $0x10, Z0, Z1
+	VANDPS.BCST arithNums<>+0(SB), Z1, Z2
+	VPADDD.BCST arithNums<>+32(SB), Z0, Z3
+	VPADDD      Z2, Z3, Z2
+	VPSRLD      $0x10, Z2, Z2
+	VORPS.BCST  arithNums<>+64(SB), Z1, Z1
+	VCMPPS      $0x03, Z0, Z0, K2
+	VPBLENDMD   Z1, Z2, K2, Z6
+	VPMOVDW     Z6, Y0
+	VMOVDQU16   Y0, K1, (AX)(SI*2)
+
+done5:
+	VZEROUPPER
+	RET
+
+// func subBF16AVX512(dst *byte, a *byte, b *byte, n int)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL
+TEXT ·subBF16AVX512(SB), NOSPLIT|NOFRAME, $0-32
+	MOVQ dst+0(FP), AX
+	MOVQ a+8(FP), DX
+	MOVQ b+16(FP), BX
+	MOVQ n+24(FP), CX
+	XORQ SI, SI
+	SUBQ $+64, CX
+	JLT  turned2
+
+turn1:
+	VPMOVZXWD   (DX)(SI*2), Z0
+	VPSLLD      $0x10, Z0, Z0
+	VPMOVZXWD   (BX)(SI*2), Z7
+	VPSLLD      $0x10, Z7, Z7
+	VSUBPS      Z7, Z0, Z0
+	VPSRLD      $0x10, Z0, Z7
+	VANDPS.BCST arithNums<>+0(SB), Z7, Z8
+	VPADDD.BCST arithNums<>+32(SB), Z0, Z9
+	VPADDD      Z8, Z9, Z8
+	VPSRLD      $0x10, Z8, Z8
+	VORPS.BCST  arithNums<>+64(SB), Z7, Z7
+	VCMPPS      $0x03, Z0, Z0, K1
+	VPBLENDMD   Z7, Z8, K1, Z1
+	VPMOVDW     Z1, (AX)(SI*2)
+	VPMOVZXWD   32(DX)(SI*2), Z0
+	VPSLLD      $0x10, Z0, Z0
+	VPMOVZXWD   32(BX)(SI*2), Z7
+	VPSLLD      $0x10, Z7, Z7
+	VSUBPS      Z7, Z0, Z0
+	VPSRLD      $0x10, Z0, Z7
+	VANDPS.BCST arithNums<>+0(SB), Z7, Z8
+	VPADDD.BCST arithNums<>+32(SB), Z0, Z9
+	VPADDD      Z8, Z9, Z8
+	VPSRLD      $0x10, Z8, Z8
+	VORPS.BCST  arithNums<>+64(SB), Z7, Z7
+	VCMPPS      $0x03, Z0, Z0, K1
+	VPBLENDMD   Z7, Z8, K1, Z2
+	VPMOVDW     Z2, 32(AX)(SI*2)
+	VPMOVZXWD   64(DX)(SI*2), Z0
+	VPSLLD      $0x10, Z0, Z0
+	VPMOVZXWD   64(BX)(SI*2), Z7
+	VPSLLD      $0x10, Z7, Z7
+	VSUBPS      Z7, Z0, Z0
+	VPSRLD      $0x10, Z0, Z7
+	VANDPS.BCST arithNums<>+0(SB), Z7, Z8
+	VPADDD.BCST arithNums<>+32(SB), Z0, Z9
+	VPADDD      Z8, Z9, Z8
+	VPSRLD      $0x10, Z8, Z8
+	VORPS.BCST  arithNums<>+64(SB), Z7, Z7
+	VCMPPS      $0x03, Z0, Z0, K1
+	VPBLENDMD   Z7, Z8, K1, Z3
+	VPMOVDW     Z3, 64(AX)(SI*2)
+	VPMOVZXWD   96(DX)(SI*2), Z0
+	VPSLLD      $0x10, Z0, Z0
+	VPMOVZXWD   96(BX)(SI*2), Z7
+	VPSLLD      $0x10, Z7, Z7
+	VSUBPS      Z7, Z0, Z0
+	VPSRLD      $0x10, Z0, Z7
+	VANDPS.BCST arithNums<>+0(SB), Z7, Z8
+	VPADDD.BCST arithNums<>+32(SB), Z0, Z9
+	VPADDD      Z8, Z9, Z8
+	VPSRLD      $0x10, Z8, Z8
+	VORPS.BCST  arithNums<>+64(SB), Z7, Z7
+	VCMPPS      $0x03, Z0, Z0, K1
+	VPBLENDMD   Z7, Z8, K1, Z4
+	VPMOVDW     Z4, 96(AX)(SI*2)
+	ADDQ        $+64, SI
+	SUBQ        $+64, CX
+	JGE         turn1
+
+turned2:
+	ADDQ $+64, CX
+	SUBQ $+16, CX
+	JLT  turned4
+
+turn3:
+	VPMOVZXWD   (DX)(SI*2), Z0
+	VPSLLD      $0x10, Z0, Z0
+	VPMOVZXWD   (BX)(SI*2), Z1
+	VPSLLD      $0x10, Z1, Z1
+	VSUBPS      Z1, Z0, Z0
+	VPSRLD      $0x10, Z0, Z1
+	VANDPS.BCST arithNums<>+0(SB), Z1, Z2
+	VPADDD.BCST arithNums<>+32(SB), Z0, Z3
+	VPADDD      Z2, Z3, Z2
+	VPSRLD      $0x10, Z2, Z2
+	VORPS.BCST  arithNums<>+64(SB), Z1, Z1
+	VCMPPS      $0x03, Z0, Z0, K1
+	VPBLENDMD   Z1, Z2, K1, Z5
+	VPMOVDW     Z5, (AX)(SI*2)
+	ADDQ        $+16, SI
+	SUBQ        $+16, CX
+	JGE         turn3
+
+turned4:
+	ADDQ        $+16, CX
+	TESTQ       CX, CX
+	JEQ         done5
+	MOVQ        $+1, DI
+	SHLQ        CL, DI
+	DECQ        DI
+	KMOVW       DI, K1
+	VMOVDQU16.Z (DX)(SI*2), K1, Y0
+	VPMOVZXWD   Y0, Z0
+	VPSLLD      $0x10, Z0, Z0
+	VMOVDQU16.Z (BX)(SI*2), K1, Y1
+	VPMOVZXWD   Y1, Z1
+	VPSLLD      $0x10, Z1, Z1
+	VSUBPS      Z1, Z0, Z0
+	VPSRLD      $0x10, Z0, Z1
+	VANDPS.BCST arithNums<>+0(SB), Z1, Z2
+	VPADDD.BCST arithNums<>+32(SB), Z0, Z3
+	VPADDD      Z2, Z3, Z2
+	VPSRLD      $0x10, Z2, Z2
+	VORPS.BCST  arithNums<>+64(SB), Z1, Z1
+	VCMPPS      $0x03, Z0, Z0, K2
+	VPBLENDMD   Z1, Z2, K2, Z6
+	VPMOVDW     Z6, Y0
+	VMOVDQU16   Y0, K1, (AX)(SI*2)
+
+done5:
+	VZEROUPPER
+	RET
+
+// func mulBF16AVX512(dst *byte, a *byte, b *byte, n int)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL
+TEXT ·mulBF16AVX512(SB), NOSPLIT|NOFRAME, $0-32
+	MOVQ dst+0(FP), AX
+	MOVQ a+8(FP), DX
+	MOVQ b+16(FP), BX
+	MOVQ n+24(FP), CX
+	XORQ SI, SI
+	SUBQ $+64, CX
+	JLT  turned2
+
+turn1:
+	VPMOVZXWD   (DX)(SI*2), Z0
+	VPSLLD      $0x10, Z0, Z0
+	VPMOVZXWD   (BX)(SI*2), Z7
+	VPSLLD      $0x10, Z7, Z7
+	VMULPS      Z7, Z0, Z0
+	VPSRLD      $0x10, Z0, Z7
+	VANDPS.BCST arithNums<>+0(SB), Z7, Z8
+	VPADDD.BCST arithNums<>+32(SB), Z0, Z9
+	VPADDD      Z8, Z9, Z8
+	VPSRLD      $0x10, Z8, Z8
+	VORPS.BCST  arithNums<>+64(SB), Z7, Z7
+	VCMPPS      $0x03, Z0, Z0, K1
+	VPBLENDMD   Z7, Z8, K1, Z1
+	VPMOVDW     Z1, (AX)(SI*2)
+	VPMOVZXWD   32(DX)(SI*2), Z0
+	VPSLLD      $0x10, Z0, Z0
+	VPMOVZXWD   32(BX)(SI*2), Z7
+	VPSLLD      $0x10, Z7, Z7
+	VMULPS      Z7, Z0, Z0
+	VPSRLD      $0x10, Z0, Z7
+	VANDPS.BCST arithNums<>+0(SB), Z7, Z8
+	VPADDD.BCST arithNums<>+32(SB), Z0, Z9
+	VPADDD      Z8, Z9, Z8
+	VPSRLD      $0x10, Z8, Z8
+	VORPS.BCST  arithNums<>+64(SB), Z7, Z7
+	VCMPPS      $0x03, Z0, Z0, K1
+	VPBLENDMD   Z7, Z8, K1, Z2
+	VPMOVDW     Z2, 32(AX)(SI*2)
+	VPMOVZXWD   64(DX)(SI*2), Z0
+	VPSLLD      $0x10, Z0, Z0
+	VPMOVZXWD   64(BX)(SI*2), Z7
+	VPSLLD      $0x10, Z7, Z7
+	VMULPS      Z7, Z0, Z0
+	VPSRLD      $0x10, Z0, Z7
+	VANDPS.BCST arithNums<>+0(SB), Z7, Z8
+	VPADDD.BCST arithNums<>+32(SB), Z0, Z9
+	VPADDD      Z8, Z9, Z8
+	VPSRLD      $0x10, Z8, Z8
+	VORPS.BCST  arithNums<>+64(SB), Z7, Z7
+	VCMPPS      $0x03, Z0, Z0, K1
+	VPBLENDMD   Z7, Z8, K1, Z3
+	VPMOVDW     Z3, 64(AX)(SI*2)
+	VPMOVZXWD   96(DX)(SI*2), Z0
+	VPSLLD      $0x10, Z0, Z0
+	VPMOVZXWD   96(BX)(SI*2), Z7
+	VPSLLD      $0x10, Z7, Z7
+	VMULPS      Z7, Z0, Z0
+	VPSRLD      $0x10, Z0, Z7
+	VANDPS.BCST arithNums<>+0(SB), Z7, Z8
+	VPADDD.BCST arithNums<>+32(SB), Z0, Z9
+	VPADDD      Z8, Z9, Z8
+	VPSRLD      $0x10, Z8, Z8
+	VORPS.BCST  arithNums<>+64(SB), Z7, Z7
+	VCMPPS      $0x03, Z0, Z0, K1
+	VPBLENDMD   Z7, Z8, K1, Z4
+	VPMOVDW     Z4, 96(AX)(SI*2)
+	ADDQ        $+64, SI
+	SUBQ        $+64, CX
+	JGE         turn1
+
+turned2:
+	ADDQ $+64, CX
+	SUBQ $+16, CX
+	JLT  turned4
+
+turn3:
+	VPMOVZXWD   (DX)(SI*2), Z0
+	VPSLLD      $0x10, Z0, Z0
+	VPMOVZXWD   (BX)(SI*2), Z1
+	VPSLLD      $0x10, Z1, Z1
+	VMULPS      Z1, Z0, Z0
+	VPSRLD      $0x10, Z0, Z1
+	VANDPS.BCST arithNums<>+0(SB), Z1, Z2
+	VPADDD.BCST arithNums<>+32(SB), Z0, Z3
+	VPADDD      Z2, Z3, Z2
+	VPSRLD      $0x10, Z2, Z2
+	VORPS.BCST  arithNums<>+64(SB), Z1, Z1
+	VCMPPS      $0x03, Z0, Z0, K1
+	VPBLENDMD   Z1, Z2, K1, Z5
+	VPMOVDW     Z5, (AX)(SI*2)
+	ADDQ        $+16, SI
+	SUBQ        $+16, CX
+	JGE         turn3
+
+turned4:
+	ADDQ        $+16, CX
+	TESTQ       CX, CX
+	JEQ         done5
+	MOVQ        $+1, DI
+	SHLQ        CL, DI
+	DECQ        DI
+	KMOVW       DI, K1
+	VMOVDQU16.Z (DX)(SI*2), K1, Y0
+	VPMOVZXWD   Y0, Z0
+	VPSLLD      $0x10, Z0, Z0
+	VMOVDQU16.Z (BX)(SI*2), K1, Y1
+	VPMOVZXWD   Y1, Z1
+	VPSLLD      $0x10, Z1, Z1
+	VMULPS      Z1, Z0, Z0
+	VPSRLD      $0x10, Z0, Z1
+	VANDPS.BCST arithNums<>+0(SB), Z1, Z2
+	VPADDD.BCST arithNums<>+32(SB), Z0, Z3
+	VPADDD      Z2, Z3, Z2
+	VPSRLD      $0x10, Z2, Z2
+	VORPS.BCST  arithNums<>+64(SB), Z1, Z1
+	VCMPPS      $0x03, Z0, Z0, K2
+	VPBLENDMD   Z1, Z2, K2, Z6
+	VPMOVDW     Z6, Y0
+	VMOVDQU16   Y0, K1, (AX)(SI*2)
+
+done5:
+	VZEROUPPER
+	RET
+
+// func divBF16AVX512(dst *byte, a *byte, b *byte, n int)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL
+TEXT ·divBF16AVX512(SB), NOSPLIT|NOFRAME, $0-32
+	MOVQ dst+0(FP), AX
+	MOVQ a+8(FP), DX
+	MOVQ b+16(FP), BX
+	MOVQ n+24(FP), CX
+	XORQ SI, SI
+	SUBQ $+64, CX
+	JLT  turned2
+
+turn1:
+	VPMOVZXWD   (DX)(SI*2), Z0
+	VPSLLD      $0x10, Z0, Z0
+	VPMOVZXWD   (BX)(SI*2), Z7
+	VPSLLD      $0x10, Z7, Z7
+	VDIVPS      Z7, Z0, Z0
+	VPSRLD      $0x10, Z0, Z7
+	VANDPS.BCST arithNums<>+0(SB), Z7, Z8
+	VPADDD.BCST arithNums<>+32(SB), Z0, Z9
+	VPADDD      Z8, Z9, Z8
+	VPSRLD      $0x10, Z8, Z8
+	VORPS.BCST  arithNums<>+64(SB), Z7, Z7
+	VCMPPS      $0x03, Z0, Z0, K1
+	VPBLENDMD   Z7, Z8, K1, Z1
+	VPMOVDW     Z1, (AX)(SI*2)
+	VPMOVZXWD   32(DX)(SI*2), Z0
+	VPSLLD      $0x10, Z0, Z0
+	VPMOVZXWD   32(BX)(SI*2), Z7
+	VPSLLD      $0x10, Z7, Z7
+	VDIVPS      Z7, Z0, Z0
+	VPSRLD      $0x10, Z0, Z7
+	VANDPS.BCST arithNums<>+0(SB), Z7, Z8
+	VPADDD.BCST arithNums<>+32(SB), Z0, Z9
+	VPADDD      Z8, Z9, Z8
+	VPSRLD      $0x10, Z8, Z8
+	VORPS.BCST  arithNums<>+64(SB), Z7, Z7
+	VCMPPS      $0x03, Z0, Z0, K1
+	VPBLENDMD   Z7, Z8, K1, Z2
+	VPMOVDW     Z2, 32(AX)(SI*2)
+	VPMOVZXWD   64(DX)(SI*2), Z0
+	VPSLLD      $0x10, Z0, Z0
+	VPMOVZXWD   64(BX)(SI*2), Z7
+	VPSLLD      $0x10, Z7, Z7
+	VDIVPS      Z7, Z0, Z0
+	VPSRLD      $0x10, Z0, Z7
+	VANDPS.BCST arithNums<>+0(SB), Z7, Z8
+	VPADDD.BCST arithNums<>+32(SB), Z0, Z9
+	VPADDD      Z8, Z9, Z8
+	VPSRLD      $0x10, Z8, Z8
+	VORPS.BCST  arithNums<>+64(SB), Z7, Z7
+	VCMPPS      $0x03, Z0, Z0, K1
+	VPBLENDMD   Z7, Z8, K1, Z3
+	VPMOVDW     Z3, 64(AX)(SI*2)
+	VPMOVZXWD   96(DX)(SI*2), Z0
+	VPSLLD      $0x10, Z0, Z0
+	VPMOVZXWD   96(BX)(SI*2), Z7
+	VPSLLD      $0x10, Z7, Z7
+	VDIVPS      Z7, Z0, Z0
+	VPSRLD      $0x10, Z0, Z7
+	VANDPS.BCST arithNums<>+0(SB), Z7, Z8
+	VPADDD.BCST arithNums<>+32(SB), Z0, Z9
+	VPADDD      Z8, Z9, Z8
+	VPSRLD      $0x10, Z8, Z8
+	VORPS.BCST  arithNums<>+64(SB), Z7, Z7
+	VCMPPS      $0x03, Z0, Z0, K1
+	VPBLENDMD   Z7, Z8, K1, Z4
+	VPMOVDW     Z4, 96(AX)(SI*2)
+	ADDQ        $+64, SI
+	SUBQ        $+64, CX
+	JGE         turn1
+
+turned2:
+	ADDQ $+64, CX
+	SUBQ $+16, CX
+	JLT  turned4
+
+turn3:
+	VPMOVZXWD   (DX)(SI*2), Z0
+	VPSLLD      $0x10, Z0, Z0
+	VPMOVZXWD   (BX)(SI*2), Z1
+	VPSLLD      $0x10, Z1, Z1
+	VDIVPS      Z1, Z0, Z0
+	VPSRLD      $0x10, Z0, Z1
+	VANDPS.BCST arithNums<>+0(SB), Z1, Z2
+	VPADDD.BCST arithNums<>+32(SB), Z0, Z3
+	VPADDD      Z2, Z3, Z2
+	VPSRLD      $0x10, Z2, Z2
+	VORPS.BCST  arithNums<>+64(SB), Z1, Z1
+	VCMPPS      $0x03, Z0, Z0, K1
+	VPBLENDMD   Z1, Z2, K1, Z5
+	VPMOVDW     Z5, (AX)(SI*2)
+	ADDQ        $+16, SI
+	SUBQ        $+16, CX
+	JGE         turn3
+
+turned4:
+	ADDQ        $+16, CX
+	TESTQ       CX, CX
+	JEQ         done5
+	MOVQ        $+1, DI
+	SHLQ        CL, DI
+	DECQ        DI
+	KMOVW       DI, K1
+	VMOVDQU16.Z (DX)(SI*2), K1, Y0
+	VPMOVZXWD   Y0, Z0
+	VPSLLD      $0x10, Z0, Z0
+	VMOVDQU16.Z (BX)(SI*2), K1, Y1
+	VPMOVZXWD   Y1, Z1
+	VPSLLD      $0x10, Z1, Z1
+	VDIVPS      Z1, Z0, Z0
+	VPSRLD      $0x10, Z0, Z1
+	VANDPS.BCST arithNums<>+0(SB), Z1, Z2
+	VPADDD.BCST arithNums<>+32(SB), Z0, Z3
+	VPADDD      Z2, Z3, Z2
+	VPSRLD      $0x10, Z2, Z2
+	VORPS.BCST  arithNums<>+64(SB), Z1, Z1
+	VCMPPS      $0x03, Z0, Z0, K2
+	VPBLENDMD   Z1, Z2, K2, Z6
+	VPMOVDW     Z6, Y0
+	VMOVDQU16   Y0, K1, (AX)(SI*2)
+
+done5:
+	VZEROUPPER
+	RET
+
+// func addScalarBF16AVX512(dst *byte, src *byte, n int, s float32)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL
+TEXT ·addScalarBF16AVX512(SB), NOSPLIT|NOFRAME, $0-28
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), DX
+	MOVQ         n+16(FP), CX
+	XORQ         BX, BX
+	VBROADCASTSS s+24(FP), Z0
+	SUBQ         $+64, CX
+	JLT          turned2
+
+turn1:
+	VPMOVZXWD   (DX)(BX*2), Z1
+	VPSLLD      $0x10, Z1, Z1
+	VADDPS      Z0, Z1, Z1
+	VPSRLD      $0x10, Z1, Z8
+	VANDPS.BCST arithNums<>+0(SB), Z8, Z9
+	VPADDD.BCST arithNums<>+32(SB), Z1, Z10
+	VPADDD      Z9, Z10, Z9
+	VPSRLD      $0x10, Z9, Z9
+	VORPS.BCST  arithNums<>+64(SB), Z8, Z8
+	VCMPPS      $0x03, Z1, Z1, K1
+	VPBLENDMD   Z8, Z9, K1, Z2
+	VPMOVDW     Z2, (AX)(BX*2)
+	VPMOVZXWD   32(DX)(BX*2), Z1
+	VPSLLD      $0x10, Z1, Z1
+	VADDPS      Z0, Z1, Z1
+	VPSRLD      $0x10, Z1, Z8
+	VANDPS.BCST arithNums<>+0(SB), Z8, Z9
+	VPADDD.BCST arithNums<>+32(SB), Z1, Z10
+	VPADDD      Z9, Z10, Z9
+	VPSRLD      $0x10, Z9, Z9
+	VORPS.BCST  arithNums<>+64(SB), Z8, Z8
+	VCMPPS      $0x03, Z1, Z1, K1
+	VPBLENDMD   Z8, Z9, K1, Z3
+	VPMOVDW     Z3, 32(AX)(BX*2)
+	VPMOVZXWD   64(DX)(BX*2), Z1
+	VPSLLD      $0x10, Z1, Z1
+	VADDPS      Z0, Z1, Z1
+	VPSRLD      $0x10, Z1, Z8
+	VANDPS.BCST arithNums<>+0(SB), Z8, Z9
+	VPADDD.BCST arithNums<>+32(SB), Z1, Z10
+	VPADDD      Z9, Z10, Z9
+	VPSRLD      $0x10, Z9, Z9
+	VORPS.BCST  arithNums<>+64(SB), Z8, Z8
+	VCMPPS      $0x03, Z1, Z1, K1
+	VPBLENDMD   Z8, Z9, K1, Z4
+	VPMOVDW     Z4, 64(AX)(BX*2)
+	VPMOVZXWD   96(DX)(BX*2), Z1
+	VPSLLD      $0x10, Z1, Z1
+	VADDPS      Z0, Z1, Z1
+	VPSRLD      $0x10, Z1, Z8
+	VANDPS.BCST arithNums<>+0(SB), Z8, Z9
+	VPADDD.BCST arithNums<>+32(SB), Z1, Z10
+	VPADDD      Z9, Z10, Z9
+	VPSRLD      $0x10, Z9, Z9
+	VORPS.BCST  arithNums<>+64(SB), Z8, Z8
+	VCMPPS      $0x03, Z1, Z1, K1
+	VPBLENDMD   Z8, Z9, K1, Z5
+	VPMOVDW     Z5, 96(AX)(BX*2)
+	ADDQ        $+64, BX
+	SUBQ        $+64, CX
+	JGE         turn1
+
+turned2:
+	ADDQ $+64, CX
+	SUBQ $+16, CX
+	JLT  turned4
+
+turn3:
+	VPMOVZXWD   (DX)(BX*2), Z1
+	VPSLLD      $0x10, Z1, Z1
+	VADDPS      Z0, Z1, Z1
+	VPSRLD      $0x10, Z1, Z2
+	VANDPS.BCST arithNums<>+0(SB), Z2, Z3
+	VPADDD.BCST arithNums<>+32(SB), Z1, Z4
+	VPADDD      Z3, Z4, Z3
+	VPSRLD      $0x10, Z3, Z3
+	VORPS.BCST  arithNums<>+64(SB), Z2, Z2
+	VCMPPS      $0x03, Z1, Z1, K1
+	VPBLENDMD   Z2, Z3, K1, Z6
+	VPMOVDW     Z6, (AX)(BX*2)
+	ADDQ        $+16, BX
+	SUBQ        $+16, CX
+	JGE         turn3
+
+turned4:
+	ADDQ        $+16, CX
+	TESTQ       CX, CX
+	JEQ         done5
+	MOVQ        $+1, SI
+	SHLQ        CL, SI
+	DECQ        SI
+	KMOVW       SI, K1
+	VMOVDQU16.Z (DX)(BX*2), K1, Y1
+	VPMOVZXWD   Y1, Z1
+	VPSLLD      $0x10, Z1, Z1
+	VADDPS      Z0, Z1, Z0
+	VPSRLD      $0x10, Z0, Z1
+	VANDPS.BCST arithNums<>+0(SB), Z1, Z2
+	VPADDD.BCST arithNums<>+32(SB), Z0, Z3
+	VPADDD      Z2, Z3, Z2
+	VPSRLD      $0x10, Z2, Z2
+	VORPS.BCST  arithNums<>+64(SB), Z1, Z1
+	VCMPPS      $0x03, Z0, Z0, K2
+	VPBLENDMD   Z1, Z2, K2, Z7
+	VPMOVDW     Z7, Y0
+	VMOVDQU16   Y0, K1, (AX)(BX*2)
+
+done5:
+	VZEROUPPER
+	RET
+
+// func subScalarBF16AVX512(dst *byte, src *byte, n int, s float32)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL
+TEXT ·subScalarBF16AVX512(SB), NOSPLIT|NOFRAME, $0-28
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), DX
+	MOVQ         n+16(FP), CX
+	XORQ         BX, BX
+	VBROADCASTSS s+24(FP), Z0
+	SUBQ         $+64, CX
+	JLT          turned2
+
+turn1:
+	VPMOVZXWD   (DX)(BX*2), Z1
+	VPSLLD      $0x10, Z1, Z1
+	VSUBPS      Z0, Z1, Z1
+	VPSRLD      $0x10, Z1, Z8
+	VANDPS.BCST arithNums<>+0(SB), Z8, Z9
+	VPADDD.BCST arithNums<>+32(SB), Z1, Z10
+	VPADDD      Z9, Z10, Z9
+	VPSRLD      $0x10, Z9, Z9
+	VORPS.BCST  arithNums<>+64(SB), Z8, Z8
+	VCMPPS      $0x03, Z1, Z1, K1
+	VPBLENDMD   Z8, Z9, K1, Z2
+	VPMOVDW     Z2, (AX)(BX*2)
+	VPMOVZXWD   32(DX)(BX*2), Z1
+	VPSLLD      $0x10, Z1, Z1
+	VSUBPS      Z0, Z1, Z1
+	VPSRLD      $0x10, Z1, Z8
+	VANDPS.BCST arithNums<>+0(SB), Z8, Z9
+	VPADDD.BCST arithNums<>+32(SB), Z1, Z10
+	VPADDD      Z9, Z10, Z9
+	VPSRLD      $0x10, Z9, Z9
+	VORPS.BCST  arithNums<>+64(SB), Z8, Z8
+	VCMPPS      $0x03, Z1, Z1, K1
+	VPBLENDMD   Z8, Z9, K1, Z3
+	VPMOVDW     Z3, 32(AX)(BX*2)
+	VPMOVZXWD   64(DX)(BX*2), Z1
+	VPSLLD      $0x10, Z1, Z1
+	VSUBPS      Z0, Z1, Z1
+	VPSRLD      $0x10, Z1, Z8
+	VANDPS.BCST arithNums<>+0(SB), Z8, Z9
+	VPADDD.BCST arithNums<>+32(SB), Z1, Z10
+	VPADDD      Z9, Z10, Z9
+	VPSRLD      $0x10, Z9, Z9
+	VORPS.BCST  arithNums<>+64(SB), Z8, Z8
+	VCMPPS      $0x03, Z1, Z1, K1
+	VPBLENDMD   Z8, Z9, K1, Z4
+	VPMOVDW     Z4, 64(AX)(BX*2)
+	VPMOVZXWD   96(DX)(BX*2), Z1
+	VPSLLD      $0x10, Z1, Z1
+	VSUBPS      Z0, Z1, Z1
+	VPSRLD      $0x10, Z1, Z8
+	VANDPS.BCST arithNums<>+0(SB), Z8, Z9
+	VPADDD.BCST arithNums<>+32(SB), Z1, Z10
+	VPADDD      Z9, Z10, Z9
+	VPSRLD      $0x10, Z9, Z9
+	VORPS.BCST  arithNums<>+64(SB), Z8, Z8
+	VCMPPS      $0x03, Z1, Z1, K1
+	VPBLENDMD   Z8, Z9, K1, Z5
+	VPMOVDW     Z5, 96(AX)(BX*2)
+	ADDQ        $+64, BX
+	SUBQ        $+64, CX
+	JGE         turn1
+
+turned2:
+	ADDQ $+64, CX
+	SUBQ $+16, CX
+	JLT  turned4
+
+turn3:
+	VPMOVZXWD   (DX)(BX*2), Z1
+	VPSLLD      $0x10, Z1, Z1
+	VSUBPS      Z0, Z1, Z1
+	VPSRLD      $0x10, Z1, Z2
+	VANDPS.BCST arithNums<>+0(SB), Z2, Z3
+	VPADDD.BCST arithNums<>+32(SB), Z1, Z4
+	VPADDD      Z3, Z4, Z3
+	VPSRLD      $0x10, Z3, Z3
+	VORPS.BCST  arithNums<>+64(SB), Z2, Z2
+	VCMPPS      $0x03, Z1, Z1, K1
+	VPBLENDMD   Z2, Z3, K1, Z6
+	VPMOVDW     Z6, (AX)(BX*2)
+	ADDQ        $+16, BX
+	SUBQ        $+16, CX
+	JGE         turn3
+
+turned4:
+	ADDQ        $+16, CX
+	TESTQ       CX, CX
+	JEQ         done5
+	MOVQ        $+1, SI
+	SHLQ        CL, SI
+	DECQ        SI
+	KMOVW       SI, K1
+	VMOVDQU16.Z (DX)(BX*2), K1, Y1
+	VPMOVZXWD   Y1, Z1
+	VPSLLD      $0x10, Z1, Z1
+	VSUBPS      Z0, Z1, Z0
+	VPSRLD      $0x10, Z0, Z1
+	VANDPS.BCST arithNums<>+0(SB), Z1, Z2
+	VPADDD.BCST arithNums<>+32(SB), Z0, Z3
+	VPADDD      Z2, Z3, Z2
+	VPSRLD      $0x10, Z2, Z2
+	VORPS.BCST  arithNums<>+64(SB), Z1, Z1
+	VCMPPS      $0x03, Z0, Z0, K2
+	VPBLENDMD   Z1, Z2, K2, Z7
+	VPMOVDW     Z7, Y0
+	VMOVDQU16   Y0, K1, (AX)(BX*2)
+
+done5:
+	VZEROUPPER
+	RET
+
+// func scalarSubBF16AVX512(dst *byte, src *byte, n int, s float32)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL
+TEXT ·scalarSubBF16AVX512(SB), NOSPLIT|NOFRAME, $0-28
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), DX
+	MOVQ         n+16(FP), CX
+	XORQ         BX, BX
+	VBROADCASTSS s+24(FP), Z0
+	SUBQ         $+64, CX
+	JLT          turned2
+
+turn1:
+	VPMOVZXWD   (DX)(BX*2), Z1
+	VPSLLD      $0x10, Z1, Z1
+	VSUBPS      Z1, Z0, Z1
+	VPSRLD      $0x10, Z1, Z8
+	VANDPS.BCST arithNums<>+0(SB), Z8, Z9
+	VPADDD.BCST arithNums<>+32(SB), Z1, Z10
+	VPADDD      Z9, Z10, Z9
+	VPSRLD      $0x10, Z9, Z9
+	VORPS.BCST  arithNums<>+64(SB), Z8, Z8
+	VCMPPS      $0x03, Z1, Z1, K1
+	VPBLENDMD   Z8, Z9, K1, Z2
+	VPMOVDW     Z2, (AX)(BX*2)
+	VPMOVZXWD   32(DX)(BX*2), Z1
+	VPSLLD      $0x10, Z1, Z1
+	VSUBPS      Z1, Z0, Z1
+	VPSRLD      $0x10, Z1, Z8
+	VANDPS.BCST arithNums<>+0(SB), Z8, Z9
+	VPADDD.BCST arithNums<>+32(SB), Z1, Z10
+	VPADDD      Z9, Z10, Z9
+	VPSRLD      $0x10, Z9, Z9
+	VORPS.BCST  arithNums<>+64(SB), Z8, Z8
+	VCMPPS      $0x03, Z1, Z1, K1
+	VPBLENDMD   Z8, Z9, K1, Z3
+	VPMOVDW     Z3, 32(AX)(BX*2)
+	VPMOVZXWD   64(DX)(BX*2), Z1
+	VPSLLD      $0x10, Z1, Z1
+	VSUBPS      Z1, Z0, Z1
+	VPSRLD      $0x10, Z1, Z8
+	VANDPS.BCST arithNums<>+0(SB), Z8, Z9
+	VPADDD.BCST arithNums<>+32(SB), Z1, Z10
+	VPADDD      Z9, Z10, Z9
+	VPSRLD      $0x10, Z9, Z9
+	VORPS.BCST  arithNums<>+64(SB), Z8, Z8
+	VCMPPS      $0x03, Z1, Z1, K1
+	VPBLENDMD   Z8, Z9, K1, Z4
+	VPMOVDW     Z4, 64(AX)(BX*2)
+	VPMOVZXWD   96(DX)(BX*2), Z1
+	VPSLLD      $0x10, Z1, Z1
+	VSUBPS      Z1, Z0, Z1
+	VPSRLD      $0x10, Z1, Z8
+	VANDPS.BCST arithNums<>+0(SB), Z8, Z9
+	VPADDD.BCST arithNums<>+32(SB), Z1, Z10
+	VPADDD      Z9, Z10, Z9
+	VPSRLD      $0x10, Z9, Z9
+	VORPS.BCST  arithNums<>+64(SB), Z8, Z8
+	VCMPPS      $0x03, Z1, Z1, K1
+	VPBLENDMD   Z8, Z9, K1, Z5
+	VPMOVDW     Z5, 96(AX)(BX*2)
+	ADDQ        $+64, BX
+	SUBQ        $+64, CX
+	JGE         turn1
+
+turned2:
+	ADDQ $+64, CX
+	SUBQ $+16, CX
+	JLT  turned4
+
+turn3:
+	VPMOVZXWD   (DX)(BX*2), Z1
+	VPSLLD      $0x10, Z1, Z1
+	VSUBPS      Z1, Z0, Z1
+	VPSRLD      $0x10, Z1, Z2
+	VANDPS.BCST arithNums<>+0(SB), Z2, Z3
+	VPADDD.BCST arithNums<>+32(SB), Z1, Z4
+	VPADDD      Z3, Z4, Z3
+	VPSRLD      $0x10, Z3, Z3
+	VORPS.BCST  arithNums<>+64(SB), Z2, Z2
+	VCMPPS      $0x03, Z1, Z1, K1
+	VPBLENDMD   Z2, Z3, K1, Z6
+	VPMOVDW     Z6, (AX)(BX*2)
+	ADDQ        $+16, BX
+	SUBQ        $+16, CX
+	JGE         turn3
+
+turned4:
+	ADDQ        $+16, CX
+	TESTQ       CX, CX
+	JEQ         done5
+	MOVQ        $+1, SI
+	SHLQ        CL, SI
+	DECQ        SI
+	KMOVW       SI, K1
+	VMOVDQU16.Z (DX)(BX*2), K1, Y1
+	VPMOVZXWD   Y1, Z1
+	VPSLLD      $0x10, Z1, Z1
+	VSUBPS      Z1, Z0, Z0
+	VPSRLD      $0x10, Z0, Z1
+	VANDPS.BCST arithNums<>+0(SB), Z1, Z2
+	VPADDD.BCST arithNums<>+32(SB), Z0, Z3
+	VPADDD      Z2, Z3, Z2
+	VPSRLD      $0x10, Z2, Z2
+	VORPS.BCST  arithNums<>+64(SB), Z1, Z1
+	VCMPPS      $0x03, Z0, Z0, K2
+	VPBLENDMD   Z1, Z2, K2, Z7
+	VPMOVDW     Z7, Y0
+	VMOVDQU16   Y0, K1, (AX)(BX*2)
+
+done5:
+	VZEROUPPER
+	RET
+
+// func mulScalarBF16AVX512(dst *byte, src *byte, n int, s float32)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL
+TEXT ·mulScalarBF16AVX512(SB), NOSPLIT|NOFRAME, $0-28
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), DX
+	MOVQ         n+16(FP), CX
+	XORQ         BX, BX
+	VBROADCASTSS s+24(FP), Z0
+	SUBQ         $+64, CX
+	JLT          turned2
+
+turn1:
+	VPMOVZXWD   (DX)(BX*2), Z1
+	VPSLLD      $0x10, Z1, Z1
+	VMULPS      Z0, Z1, Z1
+	VPSRLD      $0x10, Z1, Z8
+	VANDPS.BCST arithNums<>+0(SB), Z8, Z9
+	VPADDD.BCST arithNums<>+32(SB), Z1, Z10
+	VPADDD      Z9, Z10, Z9
+	VPSRLD      $0x10, Z9, Z9
+	VORPS.BCST  arithNums<>+64(SB), Z8, Z8
+	VCMPPS      $0x03, Z1, Z1, K1
+	VPBLENDMD   Z8, Z9, K1, Z2
+	VPMOVDW     Z2, (AX)(BX*2)
+	VPMOVZXWD   32(DX)(BX*2), Z1
+	VPSLLD      $0x10, Z1, Z1
+	VMULPS      Z0, Z1, Z1
+	VPSRLD      $0x10, Z1, Z8
+	VANDPS.BCST arithNums<>+0(SB), Z8, Z9
+	VPADDD.BCST arithNums<>+32(SB), Z1, Z10
+	VPADDD      Z9, Z10, Z9
+	VPSRLD      $0x10, Z9, Z9
+	VORPS.BCST  arithNums<>+64(SB), Z8, Z8
+	VCMPPS      $0x03, Z1, Z1, K1
+	VPBLENDMD   Z8, Z9, K1, Z3
+	VPMOVDW     Z3, 32(AX)(BX*2)
+	VPMOVZXWD   64(DX)(BX*2), Z1
+	VPSLLD      $0x10, Z1, Z1
+	VMULPS      Z0, Z1, Z1
+	VPSRLD      $0x10, Z1, Z8
+	VANDPS.BCST arithNums<>+0(SB), Z8, Z9
+	VPADDD.BCST arithNums<>+32(SB), Z1, Z10
+	VPADDD      Z9, Z10, Z9
+	VPSRLD      $0x10, Z9, Z9
+	VORPS.BCST  arithNums<>+64(SB), Z8, Z8
+	VCMPPS      $0x03, Z1, Z1, K1
+	VPBLENDMD   Z8, Z9, K1, Z4
+	VPMOVDW     Z4, 64(AX)(BX*2)
+	VPMOVZXWD   96(DX)(BX*2), Z1
+	VPSLLD      $0x10, Z1, Z1
+	VMULPS      Z0, Z1, Z1
+	VPSRLD      $0x10, Z1, Z8
+	VANDPS.BCST arithNums<>+0(SB), Z8, Z9
+	VPADDD.BCST arithNums<>+32(SB), Z1, Z10
+	VPADDD      Z9, Z10, Z9
+	VPSRLD      $0x10, Z9, Z9
+	VORPS.BCST  arithNums<>+64(SB), Z8, Z8
+	VCMPPS      $0x03, Z1, Z1, K1
+	VPBLENDMD   Z8, Z9, K1, Z5
+	VPMOVDW     Z5, 96(AX)(BX*2)
+	ADDQ        $+64, BX
+	SUBQ        $+64, CX
+	JGE         turn1
+
+turned2:
+	ADDQ $+64, CX
+	SUBQ $+16, CX
+	JLT  turned4
+
+turn3:
+	VPMOVZXWD   (DX)(BX*2), Z1
+	VPSLLD      $0x10, Z1, Z1
+	VMULPS      Z0, Z1, Z1
+	VPSRLD      $0x10, Z1, Z2
+	VANDPS.BCST arithNums<>+0(SB), Z2, Z3
+	VPADDD.BCST arithNums<>+32(SB), Z1, Z4
+	VPADDD      Z3, Z4, Z3
+	VPSRLD      $0x10, Z3, Z3
+	VORPS.BCST  arithNums<>+64(SB), Z2, Z2
+	VCMPPS      $0x03, Z1, Z1, K1
+	VPBLENDMD   Z2, Z3, K1, Z6
+	VPMOVDW     Z6, (AX)(BX*2)
+	ADDQ        $+16, BX
+	SUBQ        $+16, CX
+	JGE         turn3
+
+turned4:
+	ADDQ        $+16, CX
+	TESTQ       CX, CX
+	JEQ         done5
+	MOVQ        $+1, SI
+	SHLQ        CL, SI
+	DECQ        SI
+	KMOVW       SI, K1
+	VMOVDQU16.Z (DX)(BX*2), K1, Y1
+	VPMOVZXWD   Y1, Z1
+	VPSLLD      $0x10, Z1, Z1
+	VMULPS      Z0, Z1, Z0
+	VPSRLD      $0x10, Z0, Z1
+	VANDPS.BCST arithNums<>+0(SB), Z1, Z2
+	VPADDD.BCST arithNums<>+32(SB), Z0, Z3
+	VPADDD      Z2, Z3, Z2
+	VPSRLD      $0x10, Z2, Z2
+	VORPS.BCST  arithNums<>+64(SB), Z1, Z1
+	VCMPPS      $0x03, Z0, Z0, K2
+	VPBLENDMD   Z1, Z2, K2, Z7
+	VPMOVDW     Z7, Y0
+	VMOVDQU16   Y0, K1, (AX)(BX*2)
+
+done5:
+	VZEROUPPER
+	RET
+
+// func divScalarBF16AVX512(dst *byte, src *byte, n int, s float32)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL
+TEXT ·divScalarBF16AVX512(SB), NOSPLIT|NOFRAME, $0-28
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), DX
+	MOVQ         n+16(FP), CX
+	XORQ         BX, BX
+	VBROADCASTSS s+24(FP), Z0
+	SUBQ         $+64, CX
+	JLT          turned2
+
+turn1:
+	VPMOVZXWD   (DX)(BX*2), Z1
+	VPSLLD      $0x10, Z1, Z1
+	VDIVPS      Z0, Z1, Z1
+	VPSRLD      $0x10, Z1, Z8
+	VANDPS.BCST arithNums<>+0(SB), Z8, Z9
+	VPADDD.BCST arithNums<>+32(SB), Z1, Z10
+	VPADDD      Z9, Z10, Z9
+	VPSRLD      $0x10, Z9, Z9
+	VORPS.BCST  arithNums<>+64(SB), Z8, Z8
+	VCMPPS      $0x03, Z1, Z1, K1
+	VPBLENDMD   Z8, Z9, K1, Z2
+	VPMOVDW     Z2, (AX)(BX*2)
+	VPMOVZXWD   32(DX)(BX*2), Z1
+	VPSLLD      $0x10, Z1, Z1
+	VDIVPS      Z0, Z1, Z1
+	VPSRLD      $0x10, Z1, Z8
+	VANDPS.BCST arithNums<>+0(SB), Z8, Z9
+	VPADDD.BCST arithNums<>+32(SB), Z1, Z10
+	VPADDD      Z9, Z10, Z9
+	VPSRLD      $0x10, Z9, Z9
+	VORPS.BCST  arithNums<>+64(SB), Z8, Z8
+	VCMPPS      $0x03, Z1, Z1, K1
+	VPBLENDMD   Z8, Z9, K1, Z3
+	VPMOVDW     Z3, 32(AX)(BX*2)
+	VPMOVZXWD   64(DX)(BX*2), Z1
+	VPSLLD      $0x10, Z1, Z1
+	VDIVPS      Z0, Z1, Z1
+	VPSRLD      $0x10, Z1, Z8
+	VANDPS.BCST arithNums<>+0(SB), Z8, Z9
+	VPADDD.BCST arithNums<>+32(SB), Z1, Z10
+	VPADDD      Z9, Z10, Z9
+	VPSRLD      $0x10, Z9, Z9
+	VORPS.BCST  arithNums<>+64(SB), Z8, Z8
+	VCMPPS      $0x03, Z1, Z1, K1
+	VPBLENDMD   Z8, Z9, K1, Z4
+	VPMOVDW     Z4, 64(AX)(BX*2)
+	VPMOVZXWD   96(DX)(BX*2), Z1
+	VPSLLD      $0x10, Z1, Z1
+	VDIVPS      Z0, Z1, Z1
+	VPSRLD      $0x10, Z1, Z8
+	VANDPS.BCST arithNums<>+0(SB), Z8, Z9
+	VPADDD.BCST arithNums<>+32(SB), Z1, Z10
+	VPADDD      Z9, Z10, Z9
+	VPSRLD      $0x10, Z9, Z9
+	VORPS.BCST  arithNums<>+64(SB), Z8, Z8
+	VCMPPS      $0x03, Z1, Z1, K1
+	VPBLENDMD   Z8, Z9, K1, Z5
+	VPMOVDW     Z5, 96(AX)(BX*2)
+	ADDQ        $+64, BX
+	SUBQ        $+64, CX
+	JGE         turn1
+
+turned2:
+	ADDQ $+64, CX
+	SUBQ $+16, CX
+	JLT  turned4
+
+turn3:
+	VPMOVZXWD   (DX)(BX*2), Z1
+	VPSLLD      $0x10, Z1, Z1
+	VDIVPS      Z0, Z1, Z1
+	VPSRLD      $0x10, Z1, Z2
+	VANDPS.BCST arithNums<>+0(SB), Z2, Z3
+	VPADDD.BCST arithNums<>+32(SB), Z1, Z4
+	VPADDD      Z3, Z4, Z3
+	VPSRLD      $0x10, Z3, Z3
+	VORPS.BCST  arithNums<>+64(SB), Z2, Z2
+	VCMPPS      $0x03, Z1, Z1, K1
+	VPBLENDMD   Z2, Z3, K1, Z6
+	VPMOVDW     Z6, (AX)(BX*2)
+	ADDQ        $+16, BX
+	SUBQ        $+16, CX
+	JGE         turn3
+
+turned4:
+	ADDQ        $+16, CX
+	TESTQ       CX, CX
+	JEQ         done5
+	MOVQ        $+1, SI
+	SHLQ        CL, SI
+	DECQ        SI
+	KMOVW       SI, K1
+	VMOVDQU16.Z (DX)(BX*2), K1, Y1
+	VPMOVZXWD   Y1, Z1
+	VPSLLD      $0x10, Z1, Z1
+	VDIVPS      Z0, Z1, Z0
+	VPSRLD      $0x10, Z0, Z1
+	VANDPS.BCST arithNums<>+0(SB), Z1, Z2
+	VPADDD.BCST arithNums<>+32(SB), Z0, Z3
+	VPADDD      Z2, Z3, Z2
+	VPSRLD      $0x10, Z2, Z2
+	VORPS.BCST  arithNums<>+64(SB), Z1, Z1
+	VCMPPS      $0x03, Z0, Z0, K2
+	VPBLENDMD   Z1, Z2, K2, Z7
+	VPMOVDW     Z7, Y0
+	VMOVDQU16   Y0, K1, (AX)(BX*2)
+
+done5:
+	VZEROUPPER
+	RET
+
+// func scalarDivBF16AVX512(dst *byte, src *byte, n int, s float32)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL
+TEXT ·scalarDivBF16AVX512(SB), NOSPLIT|NOFRAME, $0-28
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), DX
+	MOVQ         n+16(FP), CX
+	XORQ         BX, BX
+	VBROADCASTSS s+24(FP), Z0
+	SUBQ         $+64, CX
+	JLT          turned2
+
+turn1:
+	VPMOVZXWD   (DX)(BX*2), Z1
+	VPSLLD      $0x10, Z1, Z1
+	VDIVPS      Z1, Z0, Z1
+	VPSRLD      $0x10, Z1, Z8
+	VANDPS.BCST arithNums<>+0(SB), Z8, Z9
+	VPADDD.BCST arithNums<>+32(SB), Z1, Z10
+	VPADDD      Z9, Z10, Z9
+	VPSRLD      $0x10, Z9, Z9
+	VORPS.BCST  arithNums<>+64(SB), Z8, Z8
+	VCMPPS      $0x03, Z1, Z1, K1
+	VPBLENDMD   Z8, Z9, K1, Z2
+	VPMOVDW     Z2, (AX)(BX*2)
+	VPMOVZXWD   32(DX)(BX*2), Z1
+	VPSLLD      $0x10, Z1, Z1
+	VDIVPS      Z1, Z0, Z1
+	VPSRLD      $0x10, Z1, Z8
+	VANDPS.BCST arithNums<>+0(SB), Z8, Z9
+	VPADDD.BCST arithNums<>+32(SB), Z1, Z10
+	VPADDD      Z9, Z10, Z9
+	VPSRLD      $0x10, Z9, Z9
+	VORPS.BCST  arithNums<>+64(SB), Z8, Z8
+	VCMPPS      $0x03, Z1, Z1, K1
+	VPBLENDMD   Z8, Z9, K1, Z3
+	VPMOVDW     Z3, 32(AX)(BX*2)
+	VPMOVZXWD   64(DX)(BX*2), Z1
+	VPSLLD      $0x10, Z1, Z1
+	VDIVPS      Z1, Z0, Z1
+	VPSRLD      $0x10, Z1, Z8
+	VANDPS.BCST arithNums<>+0(SB), Z8, Z9
+	VPADDD.BCST arithNums<>+32(SB), Z1, Z10
+	VPADDD      Z9, Z10, Z9
+	VPSRLD      $0x10, Z9, Z9
+	VORPS.BCST  arithNums<>+64(SB), Z8, Z8
+	VCMPPS      $0x03, Z1, Z1, K1
+	VPBLENDMD   Z8, Z9, K1, Z4
+	VPMOVDW     Z4, 64(AX)(BX*2)
+	VPMOVZXWD   96(DX)(BX*2), Z1
+	VPSLLD      $0x10, Z1, Z1
+	VDIVPS      Z1, Z0, Z1
+	VPSRLD      $0x10, Z1, Z8
+	VANDPS.BCST arithNums<>+0(SB), Z8, Z9
+	VPADDD.BCST arithNums<>+32(SB), Z1, Z10
+	VPADDD      Z9, Z10, Z9
+	VPSRLD      $0x10, Z9, Z9
+	VORPS.BCST  arithNums<>+64(SB), Z8, Z8
+	VCMPPS      $0x03, Z1, Z1, K1
+	VPBLENDMD   Z8, Z9, K1, Z5
+	VPMOVDW     Z5, 96(AX)(BX*2)
+	ADDQ        $+64, BX
+	SUBQ        $+64, CX
+	JGE         turn1
+
+turned2:
+	ADDQ $+64, CX
+	SUBQ $+16, CX
+	JLT  turned4
+
+turn3:
+	VPMOVZXWD   (DX)(BX*2), Z1
+	VPSLLD      $0x10, Z1, Z1
+	VDIVPS      Z1, Z0, Z1
+	VPSRLD      $0x10, Z1, Z2
+	VANDPS.BCST arithNums<>+0(SB), Z2, Z3
+	VPADDD.BCST arithNums<>+32(SB), Z1, Z4
+	VPADDD      Z3, Z4, Z3
+	VPSRLD      $0x10, Z3, Z3
+	VORPS.BCST  arithNums<>+64(SB), Z2, Z2
+	VCMPPS      $0x03, Z1, Z1, K1
+	VPBLENDMD   Z2, Z3, K1, Z6
+	VPMOVDW     Z6, (AX)(BX*2)
+	ADDQ        $+16, BX
+	SUBQ        $+16, CX
+	JGE         turn3
+
+turned4:
+	ADDQ        $+16, CX
+	TESTQ       CX, CX
+	JEQ         done5
+	MOVQ        $+1, SI
+	SHLQ        CL, SI
+	DECQ        SI
+	KMOVW       SI, K1
+	VMOVDQU16.Z (DX)(BX*2), K1, Y1
+	VPMOVZXWD   Y1, Z1
+	VPSLLD      $0x10, Z1, Z1
+	VDIVPS      Z1, Z0, Z0
+	VPSRLD      $0x10, Z0, Z1
+	VANDPS.BCST arithNums<>+0(SB), Z1, Z2
+	VPADDD.BCST arithNums<>+32(SB), Z0, Z3
+	VPADDD      Z2, Z3, Z2
+	VPSRLD      $0x10, Z2, Z2
+	VORPS.BCST  arithNums<>+64(SB), Z1, Z1
+	VCMPPS      $0x03, Z0, Z0, K2
+	VPBLENDMD   Z1, Z2, K2, Z7
+	VPMOVDW     Z7, Y0
+	VMOVDQU16   Y0, K1, (AX)(BX*2)
+
+done5:
+	VZEROUPPER
+	RET
+
+// func scaleMulBF16AVX512(dst *byte, a *byte, b *byte, n int, s float32)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL
+TEXT ·scaleMulBF16AVX512(SB), NOSPLIT|NOFRAME, $0-36
+	MOVQ         dst+0(FP), AX
+	MOVQ         a+8(FP), DX
+	MOVQ         b+16(FP), BX
+	MOVQ         n+24(FP), CX
+	XORQ         SI, SI
+	VBROADCASTSS s+32(FP), Z0
+	SUBQ         $+64, CX
+	JLT          turned2
+
+turn1:
+	VPMOVZXWD   (DX)(SI*2), Z1
+	VPSLLD      $0x10, Z1, Z1
+	VMULPS      Z0, Z1, Z1
+	VMOVUPS     (BX)(SI*4), Z8
+	VMULPS      Z8, Z1, Z1
+	VPSRLD      $0x10, Z1, Z8
+	VANDPS.BCST arithNums<>+0(SB), Z8, Z9
+	VPADDD.BCST arithNums<>+32(SB), Z1, Z10
+	VPADDD      Z9, Z10, Z9
+	VPSRLD      $0x10, Z9, Z9
+	VORPS.BCST  arithNums<>+64(SB), Z8, Z8
+	VCMPPS      $0x03, Z1, Z1, K1
+	VPBLENDMD   Z8, Z9, K1, Z2
+	VPMOVDW     Z2, (AX)(SI*2)
+	VPMOVZXWD   32(DX)(SI*2), Z1
+	VPSLLD      $0x10, Z1, Z1
+	VMULPS      Z0, Z1, Z1
+	VMOVUPS     64(BX)(SI*4), Z8
+	VMULPS      Z8, Z1, Z1
+	VPSRLD      $0x10, Z1, Z8
+	VANDPS.BCST arithNums<>+0(SB), Z8, Z9
+	VPADDD.BCST arithNums<>+32(SB), Z1, Z10
+	VPADDD      Z9, Z10, Z9
+	VPSRLD      $0x10, Z9, Z9
+	VORPS.BCST  arithNums<>+64(SB), Z8, Z8
+	VCMPPS      $0x03, Z1, Z1, K1
+	VPBLENDMD   Z8, Z9, K1, Z3
+	VPMOVDW     Z3, 32(AX)(SI*2)
+	VPMOVZXWD   64(DX)(SI*2), Z1
+	VPSLLD      $0x10, Z1, Z1
+	VMULPS      Z0, Z1, Z1
+	VMOVUPS     128(BX)(SI*4), Z8
+	VMULPS      Z8, Z1, Z1
+	VPSRLD      $0x10, Z1, Z8
+	VANDPS.BCST arithNums<>+0(SB), Z8, Z9
+	VPADDD.BCST arithNums<>+32(SB), Z1, Z10
+	VPADDD      Z9, Z10, Z9
+	VPSRLD      $0x10, Z9, Z9
+	VORPS.BCST  arithNums<>+64(SB), Z8, Z8
+	VCMPPS      $0x03, Z1, Z1, K1
+	VPBLENDMD   Z8, Z9, K1, Z4
+	VPMOVDW     Z4, 64(AX)(SI*2)
+	VPMOVZXWD   96(DX)(SI*2), Z1
+	VPSLLD      $0x10, Z1, Z1
+	VMULPS      Z0, Z1, Z1
+	VMOVUPS     192(BX)(SI*4), Z8
+	VMULPS      Z8, Z1, Z1
+	VPSRLD      $0x10, Z1, Z8
+	VANDPS.BCST arithNums<>+0(SB), Z8, Z9
+	VPADDD.BCST arithNums<>+32(SB), Z1, Z10
+	VPADDD      Z9, Z10, Z9
+	VPSRLD      $0x10, Z9, Z9
+	VORPS.BCST  arithNums<>+64(SB), Z8, Z8
+	VCMPPS      $0x03, Z1, Z1, K1
+	VPBLENDMD   Z8, Z9, K1, Z5
+	VPMOVDW     Z5, 96(AX)(SI*2)
+	ADDQ        $+64, SI
+	SUBQ        $+64, CX
+	JGE         turn1
+
+turned2:
+	ADDQ $+64, CX
+	SUBQ $+16, CX
+	JLT  turned4
+
+turn3:
+	VPMOVZXWD   (DX)(SI*2), Z1
+	VPSLLD      $0x10, Z1, Z1
+	VMULPS      Z0, Z1, Z1
+	VMOVUPS     (BX)(SI*4), Z2
+	VMULPS      Z2, Z1, Z1
+	VPSRLD      $0x10, Z1, Z2
+	VANDPS.BCST arithNums<>+0(SB), Z2, Z3
+	VPADDD.BCST arithNums<>+32(SB), Z1, Z4
+	VPADDD      Z3, Z4, Z3
+	VPSRLD      $0x10, Z3, Z3
+	VORPS.BCST  arithNums<>+64(SB), Z2, Z2
+	VCMPPS      $0x03, Z1, Z1, K1
+	VPBLENDMD   Z2, Z3, K1, Z6
+	VPMOVDW     Z6, (AX)(SI*2)
+	ADDQ        $+16, SI
+	SUBQ        $+16, CX
+	JGE         turn3
+
+turned4:
+	ADDQ        $+16, CX
+	TESTQ       CX, CX
+	JEQ         done5
+	MOVQ        $+1, DI
+	SHLQ        CL, DI
+	DECQ        DI
+	KMOVW       DI, K1
+	VMOVDQU16.Z (DX)(SI*2), K1, Y1
+	VPMOVZXWD   Y1, Z1
+	VPSLLD      $0x10, Z1, Z1
+	VMULPS      Z0, Z1, Z0
+	VMOVUPS.Z   (BX)(SI*4), K1, Z1
+	VMULPS      Z1, Z0, Z0
+	VPSRLD      $0x10, Z0, Z1
+	VANDPS.BCST arithNums<>+0(SB), Z1, Z2
+	VPADDD.BCST arithNums<>+32(SB), Z0, Z3
+	VPADDD      Z2, Z3, Z2
+	VPSRLD      $0x10, Z2, Z2
+	VORPS.BCST  arithNums<>+64(SB), Z1, Z1
+	VCMPPS      $0x03, Z0, Z0, K2
+	VPBLENDMD   Z1, Z2, K2, Z7
+	VPMOVDW     Z7, Y0
+	VMOVDQU16   Y0, K1, (AX)(SI*2)
+
+done5:
+	VZEROUPPER
+	RET
+
+// func scaleToBF16AVX512(dst *byte, src *byte, n int, s float32)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL
+TEXT ·scaleToBF16AVX512(SB), NOSPLIT|NOFRAME, $0-28
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), DX
+	MOVQ         n+16(FP), CX
+	XORQ         BX, BX
+	VBROADCASTSS s+24(FP), Z0
+	SUBQ         $+64, CX
+	JLT          turned2
+
+turn1:
+	VMOVUPS     (DX)(BX*4), Z1
+	VMULPS      Z0, Z1, Z1
+	VPSRLD      $0x10, Z1, Z8
+	VANDPS.BCST arithNums<>+0(SB), Z8, Z9
+	VPADDD.BCST arithNums<>+32(SB), Z1, Z10
+	VPADDD      Z9, Z10, Z9
+	VPSRLD      $0x10, Z9, Z9
+	VORPS.BCST  arithNums<>+64(SB), Z8, Z8
+	VCMPPS      $0x03, Z1, Z1, K1
+	VPBLENDMD   Z8, Z9, K1, Z2
+	VPMOVDW     Z2, (AX)(BX*2)
+	VMOVUPS     64(DX)(BX*4), Z1
+	VMULPS      Z0, Z1, Z1
+	VPSRLD      $0x10, Z1, Z8
+	VANDPS.BCST arithNums<>+0(SB), Z8, Z9
+	VPADDD.BCST arithNums<>+32(SB), Z1, Z10
+	VPADDD      Z9, Z10, Z9
+	VPSRLD      $0x10, Z9, Z9
+	VORPS.BCST  arithNums<>+64(SB), Z8, Z8
+	VCMPPS      $0x03, Z1, Z1, K1
+	VPBLENDMD   Z8, Z9, K1, Z3
+	VPMOVDW     Z3, 32(AX)(BX*2)
+	VMOVUPS     128(DX)(BX*4), Z1
+	VMULPS      Z0, Z1, Z1
+	VPSRLD      $0x10, Z1, Z8
+	VANDPS.BCST arithNums<>+0(SB), Z8, Z9
+	VPADDD.BCST arithNums<>+32(SB), Z1, Z10
+	VPADDD      Z9, Z10, Z9
+	VPSRLD      $0x10, Z9, Z9
+	VORPS.BCST  arithNums<>+64(SB), Z8, Z8
+	VCMPPS      $0x03, Z1, Z1, K1
+	VPBLENDMD   Z8, Z9, K1, Z4
+	VPMOVDW     Z4, 64(AX)(BX*2)
+	VMOVUPS     192(DX)(BX*4), Z1
+	VMULPS      Z0, Z1, Z1
+	VPSRLD      $0x10, Z1, Z8
+	VANDPS.BCST arithNums<>+0(SB), Z8, Z9
+	VPADDD.BCST arithNums<>+32(SB), Z1, Z10
+	VPADDD      Z9, Z10, Z9
+	VPSRLD      $0x10, Z9, Z9
+	VORPS.BCST  arithNums<>+64(SB), Z8, Z8
+	VCMPPS      $0x03, Z1, Z1, K1
+	VPBLENDMD   Z8, Z9, K1, Z5
+	VPMOVDW     Z5, 96(AX)(BX*2)
+	ADDQ        $+64, BX
+	SUBQ        $+64, CX
+	JGE         turn1
+
+turned2:
+	ADDQ $+64, CX
+	SUBQ $+16, CX
+	JLT  turned4
+
+turn3:
+	VMOVUPS     (DX)(BX*4), Z1
+	VMULPS      Z0, Z1, Z1
+	VPSRLD      $0x10, Z1, Z2
+	VANDPS.BCST arithNums<>+0(SB), Z2, Z3
+	VPADDD.BCST arithNums<>+32(SB), Z1, Z4
+	VPADDD      Z3, Z4, Z3
+	VPSRLD      $0x10, Z3, Z3
+	VORPS.BCST  arithNums<>+64(SB), Z2, Z2
+	VCMPPS      $0x03, Z1, Z1, K1
+	VPBLENDMD   Z2, Z3, K1, Z6
+	VPMOVDW     Z6, (AX)(BX*2)
+	ADDQ        $+16, BX
+	SUBQ        $+16, CX
+	JGE         turn3
+
+turned4:
+	ADDQ        $+16, CX
+	TESTQ       CX, CX
+	JEQ         done5
+	MOVQ        $+1, SI
+	SHLQ        CL, SI
+	DECQ        SI
+	KMOVW       SI, K1
+	VMOVUPS.Z   (DX)(BX*4), K1, Z1
+	VMULPS      Z0, Z1, Z0
+	VPSRLD      $0x10, Z0, Z1
+	VANDPS.BCST arithNums<>+0(SB), Z1, Z2
+	VPADDD.BCST arithNums<>+32(SB), Z0, Z3
+	VPADDD      Z2, Z3, Z2
+	VPSRLD      $0x10, Z2, Z2
+	VORPS.BCST  arithNums<>+64(SB), Z1, Z1
+	VCMPPS      $0x03, Z0, Z0, K2
+	VPBLENDMD   Z1, Z2, K2, Z7
+	VPMOVDW     Z7, Y0
+	VMOVDQU16   Y0, K1, (AX)(BX*2)
+
+done5:
+	VZEROUPPER
+	RET
+
+// func negF32AVX512(dst *byte, src *byte, n int)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·negAVX512(SB), NOSPLIT|NOFRAME, $0-24
+TEXT ·negF32AVX512(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ dst+0(FP), AX
 	MOVQ src+8(FP), DX
 	MOVQ n+16(FP), CX
 	XORQ BX, BX
 	SUBQ $+64, CX
-	JLT  turned4
-
-turn4:
-	VMOVUPS     (DX)(BX*4), Z0
-	VXORPS.BCST arithNums<>+0(SB), Z0, Z0
-	VMOVUPS     Z0, (AX)(BX*4)
-	VMOVUPS     64(DX)(BX*4), Z0
-	VXORPS.BCST arithNums<>+0(SB), Z0, Z0
-	VMOVUPS     Z0, 64(AX)(BX*4)
-	VMOVUPS     128(DX)(BX*4), Z0
-	VXORPS.BCST arithNums<>+0(SB), Z0, Z0
-	VMOVUPS     Z0, 128(AX)(BX*4)
-	VMOVUPS     192(DX)(BX*4), Z0
-	VXORPS.BCST arithNums<>+0(SB), Z0, Z0
-	VMOVUPS     Z0, 192(AX)(BX*4)
-	ADDQ        $+64, BX
-	SUBQ        $+64, CX
-	JGE         turn4
-
-turned4:
-	ADDQ $+64, CX
-	SUBQ $+16, CX
-	JLT  turned1
+	JLT  turned2
 
 turn1:
 	VMOVUPS     (DX)(BX*4), Z0
-	VXORPS.BCST arithNums<>+0(SB), Z0, Z0
+	VXORPS.BCST arithNums<>+96(SB), Z0, Z0
+	VMOVUPS     Z0, (AX)(BX*4)
+	VMOVUPS     64(DX)(BX*4), Z0
+	VXORPS.BCST arithNums<>+96(SB), Z0, Z0
+	VMOVUPS     Z0, 64(AX)(BX*4)
+	VMOVUPS     128(DX)(BX*4), Z0
+	VXORPS.BCST arithNums<>+96(SB), Z0, Z0
+	VMOVUPS     Z0, 128(AX)(BX*4)
+	VMOVUPS     192(DX)(BX*4), Z0
+	VXORPS.BCST arithNums<>+96(SB), Z0, Z0
+	VMOVUPS     Z0, 192(AX)(BX*4)
+	ADDQ        $+64, BX
+	SUBQ        $+64, CX
+	JGE         turn1
+
+turned2:
+	ADDQ $+64, CX
+	SUBQ $+16, CX
+	JLT  turned4
+
+turn3:
+	VMOVUPS     (DX)(BX*4), Z0
+	VXORPS.BCST arithNums<>+96(SB), Z0, Z0
 	VMOVUPS     Z0, (AX)(BX*4)
 	ADDQ        $+16, BX
 	SUBQ        $+16, CX
-	JGE         turn1
+	JGE         turn3
 
-turned1:
+turned4:
 	ADDQ        $+16, CX
 	TESTQ       CX, CX
-	JEQ         done
+	JEQ         done5
 	MOVQ        $+1, SI
 	SHLQ        CL, SI
 	DECQ        SI
 	KMOVW       SI, K1
 	VMOVUPS.Z   (DX)(BX*4), K1, Z0
-	VXORPS.BCST arithNums<>+0(SB), Z0, Z0
+	VXORPS.BCST arithNums<>+96(SB), Z0, Z0
 	VMOVUPS     Z0, K1, (AX)(BX*4)
 
-done:
+done5:
 	VZEROUPPER
 	RET
 
-// func reluAVX512(dst *float32, src *float32, n int)
+// func negF16AVX512(dst *byte, src *byte, n int)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL
+TEXT ·negF16AVX512(SB), NOSPLIT|NOFRAME, $0-24
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), DX
+	MOVQ n+16(FP), CX
+	XORQ BX, BX
+	SUBQ $+64, CX
+	JLT  turned2
+
+turn1:
+	VCVTPH2PS   (DX)(BX*2), Z0
+	VXORPS.BCST arithNums<>+96(SB), Z0, Z0
+	VCVTPS2PH   $0x00, Z0, (AX)(BX*2)
+	VCVTPH2PS   32(DX)(BX*2), Z0
+	VXORPS.BCST arithNums<>+96(SB), Z0, Z0
+	VCVTPS2PH   $0x00, Z0, 32(AX)(BX*2)
+	VCVTPH2PS   64(DX)(BX*2), Z0
+	VXORPS.BCST arithNums<>+96(SB), Z0, Z0
+	VCVTPS2PH   $0x00, Z0, 64(AX)(BX*2)
+	VCVTPH2PS   96(DX)(BX*2), Z0
+	VXORPS.BCST arithNums<>+96(SB), Z0, Z0
+	VCVTPS2PH   $0x00, Z0, 96(AX)(BX*2)
+	ADDQ        $+64, BX
+	SUBQ        $+64, CX
+	JGE         turn1
+
+turned2:
+	ADDQ $+64, CX
+	SUBQ $+16, CX
+	JLT  turned4
+
+turn3:
+	VCVTPH2PS   (DX)(BX*2), Z0
+	VXORPS.BCST arithNums<>+96(SB), Z0, Z0
+	VCVTPS2PH   $0x00, Z0, (AX)(BX*2)
+	ADDQ        $+16, BX
+	SUBQ        $+16, CX
+	JGE         turn3
+
+turned4:
+	ADDQ        $+16, CX
+	TESTQ       CX, CX
+	JEQ         done5
+	MOVQ        $+1, SI
+	SHLQ        CL, SI
+	DECQ        SI
+	KMOVW       SI, K1
+	VMOVDQU16.Z (DX)(BX*2), K1, Y0
+	VCVTPH2PS   Y0, Z0
+	VXORPS.BCST arithNums<>+96(SB), Z0, Z0
+	VCVTPS2PH   $0x00, Z0, Y0
+	VMOVDQU16   Y0, K1, (AX)(BX*2)
+
+done5:
+	VZEROUPPER
+	RET
+
+// func negBF16AVX512(dst *byte, src *byte, n int)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL
+TEXT ·negBF16AVX512(SB), NOSPLIT|NOFRAME, $0-24
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), DX
+	MOVQ n+16(FP), CX
+	XORQ BX, BX
+	SUBQ $+64, CX
+	JLT  turned2
+
+turn1:
+	VPMOVZXWD   (DX)(BX*2), Z0
+	VPSLLD      $0x10, Z0, Z0
+	VXORPS.BCST arithNums<>+96(SB), Z0, Z0
+	VPSRLD      $0x10, Z0, Z7
+	VANDPS.BCST arithNums<>+0(SB), Z7, Z8
+	VPADDD.BCST arithNums<>+32(SB), Z0, Z9
+	VPADDD      Z8, Z9, Z8
+	VPSRLD      $0x10, Z8, Z8
+	VORPS.BCST  arithNums<>+64(SB), Z7, Z7
+	VCMPPS      $0x03, Z0, Z0, K1
+	VPBLENDMD   Z7, Z8, K1, Z1
+	VPMOVDW     Z1, (AX)(BX*2)
+	VPMOVZXWD   32(DX)(BX*2), Z0
+	VPSLLD      $0x10, Z0, Z0
+	VXORPS.BCST arithNums<>+96(SB), Z0, Z0
+	VPSRLD      $0x10, Z0, Z7
+	VANDPS.BCST arithNums<>+0(SB), Z7, Z8
+	VPADDD.BCST arithNums<>+32(SB), Z0, Z9
+	VPADDD      Z8, Z9, Z8
+	VPSRLD      $0x10, Z8, Z8
+	VORPS.BCST  arithNums<>+64(SB), Z7, Z7
+	VCMPPS      $0x03, Z0, Z0, K1
+	VPBLENDMD   Z7, Z8, K1, Z2
+	VPMOVDW     Z2, 32(AX)(BX*2)
+	VPMOVZXWD   64(DX)(BX*2), Z0
+	VPSLLD      $0x10, Z0, Z0
+	VXORPS.BCST arithNums<>+96(SB), Z0, Z0
+	VPSRLD      $0x10, Z0, Z7
+	VANDPS.BCST arithNums<>+0(SB), Z7, Z8
+	VPADDD.BCST arithNums<>+32(SB), Z0, Z9
+	VPADDD      Z8, Z9, Z8
+	VPSRLD      $0x10, Z8, Z8
+	VORPS.BCST  arithNums<>+64(SB), Z7, Z7
+	VCMPPS      $0x03, Z0, Z0, K1
+	VPBLENDMD   Z7, Z8, K1, Z3
+	VPMOVDW     Z3, 64(AX)(BX*2)
+	VPMOVZXWD   96(DX)(BX*2), Z0
+	VPSLLD      $0x10, Z0, Z0
+	VXORPS.BCST arithNums<>+96(SB), Z0, Z0
+	VPSRLD      $0x10, Z0, Z7
+	VANDPS.BCST arithNums<>+0(SB), Z7, Z8
+	VPADDD.BCST arithNums<>+32(SB), Z0, Z9
+	VPADDD      Z8, Z9, Z8
+	VPSRLD      $0x10, Z8, Z8
+	VORPS.BCST  arithNums<>+64(SB), Z7, Z7
+	VCMPPS      $0x03, Z0, Z0, K1
+	VPBLENDMD   Z7, Z8, K1, Z4
+	VPMOVDW     Z4, 96(AX)(BX*2)
+	ADDQ        $+64, BX
+	SUBQ        $+64, CX
+	JGE         turn1
+
+turned2:
+	ADDQ $+64, CX
+	SUBQ $+16, CX
+	JLT  turned4
+
+turn3:
+	VPMOVZXWD   (DX)(BX*2), Z0
+	VPSLLD      $0x10, Z0, Z0
+	VXORPS.BCST arithNums<>+96(SB), Z0, Z0
+	VPSRLD      $0x10, Z0, Z1
+	VANDPS.BCST arithNums<>+0(SB), Z1, Z2
+	VPADDD.BCST arithNums<>+32(SB), Z0, Z3
+	VPADDD      Z2, Z3, Z2
+	VPSRLD      $0x10, Z2, Z2
+	VORPS.BCST  arithNums<>+64(SB), Z1, Z1
+	VCMPPS      $0x03, Z0, Z0, K1
+	VPBLENDMD   Z1, Z2, K1, Z5
+	VPMOVDW     Z5, (AX)(BX*2)
+	ADDQ        $+16, BX
+	SUBQ        $+16, CX
+	JGE         turn3
+
+turned4:
+	ADDQ        $+16, CX
+	TESTQ       CX, CX
+	JEQ         done5
+	MOVQ        $+1, SI
+	SHLQ        CL, SI
+	DECQ        SI
+	KMOVW       SI, K1
+	VMOVDQU16.Z (DX)(BX*2), K1, Y0
+	VPMOVZXWD   Y0, Z0
+	VPSLLD      $0x10, Z0, Z0
+	VXORPS.BCST arithNums<>+96(SB), Z0, Z0
+	VPSRLD      $0x10, Z0, Z1
+	VANDPS.BCST arithNums<>+0(SB), Z1, Z2
+	VPADDD.BCST arithNums<>+32(SB), Z0, Z3
+	VPADDD      Z2, Z3, Z2
+	VPSRLD      $0x10, Z2, Z2
+	VORPS.BCST  arithNums<>+64(SB), Z1, Z1
+	VCMPPS      $0x03, Z0, Z0, K2
+	VPBLENDMD   Z1, Z2, K2, Z6
+	VPMOVDW     Z6, Y0
+	VMOVDQU16   Y0, K1, (AX)(BX*2)
+
+done5:
+	VZEROUPPER
+	RET
+
+// func reluF32AVX512(dst *byte, src *byte, n int)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·reluAVX512(SB), NOSPLIT|NOFRAME, $0-24
+TEXT ·reluF32AVX512(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ   dst+0(FP), AX
 	MOVQ   src+8(FP), DX
 	MOVQ   n+16(FP), CX
 	XORQ   BX, BX
 	VXORPS Z0, Z0, Z0
 	SUBQ   $+64, CX
-	JLT    turned4
+	JLT    turned2
 
-turn4:
+turn1:
 	VMOVUPS (DX)(BX*4), Z1
 	VMAXPS  Z1, Z0, Z1
 	VMOVUPS Z1, (AX)(BX*4)
@@ -1323,25 +8544,25 @@ turn4:
 	VMOVUPS Z1, 192(AX)(BX*4)
 	ADDQ    $+64, BX
 	SUBQ    $+64, CX
-	JGE     turn4
+	JGE     turn1
 
-turned4:
+turned2:
 	ADDQ $+64, CX
 	SUBQ $+16, CX
-	JLT  turned1
+	JLT  turned4
 
-turn1:
+turn3:
 	VMOVUPS (DX)(BX*4), Z1
 	VMAXPS  Z1, Z0, Z1
 	VMOVUPS Z1, (AX)(BX*4)
 	ADDQ    $+16, BX
 	SUBQ    $+16, CX
-	JGE     turn1
+	JGE     turn3
 
-turned1:
+turned4:
 	ADDQ      $+16, CX
 	TESTQ     CX, CX
-	JEQ       done
+	JEQ       done5
 	MOVQ      $+1, SI
 	SHLQ      CL, SI
 	DECQ      SI
@@ -1350,21 +8571,193 @@ turned1:
 	VMAXPS    Z1, Z0, Z0
 	VMOVUPS   Z0, K1, (AX)(BX*4)
 
-done:
+done5:
 	VZEROUPPER
 	RET
 
-// func roundF16AVX512(dst *float32, src *float32, n int)
+// func reluF16AVX512(dst *byte, src *byte, n int)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL
+TEXT ·reluF16AVX512(SB), NOSPLIT|NOFRAME, $0-24
+	MOVQ   dst+0(FP), AX
+	MOVQ   src+8(FP), DX
+	MOVQ   n+16(FP), CX
+	XORQ   BX, BX
+	VXORPS Z0, Z0, Z0
+	SUBQ   $+64, CX
+	JLT    turned2
+
+turn1:
+	VCVTPH2PS (DX)(BX*2), Z1
+	VMAXPS    Z1, Z0, Z1
+	VCVTPS2PH $0x00, Z1, (AX)(BX*2)
+	VCVTPH2PS 32(DX)(BX*2), Z1
+	VMAXPS    Z1, Z0, Z1
+	VCVTPS2PH $0x00, Z1, 32(AX)(BX*2)
+	VCVTPH2PS 64(DX)(BX*2), Z1
+	VMAXPS    Z1, Z0, Z1
+	VCVTPS2PH $0x00, Z1, 64(AX)(BX*2)
+	VCVTPH2PS 96(DX)(BX*2), Z1
+	VMAXPS    Z1, Z0, Z1
+	VCVTPS2PH $0x00, Z1, 96(AX)(BX*2)
+	ADDQ      $+64, BX
+	SUBQ      $+64, CX
+	JGE       turn1
+
+turned2:
+	ADDQ $+64, CX
+	SUBQ $+16, CX
+	JLT  turned4
+
+turn3:
+	VCVTPH2PS (DX)(BX*2), Z1
+	VMAXPS    Z1, Z0, Z1
+	VCVTPS2PH $0x00, Z1, (AX)(BX*2)
+	ADDQ      $+16, BX
+	SUBQ      $+16, CX
+	JGE       turn3
+
+turned4:
+	ADDQ        $+16, CX
+	TESTQ       CX, CX
+	JEQ         done5
+	MOVQ        $+1, SI
+	SHLQ        CL, SI
+	DECQ        SI
+	KMOVW       SI, K1
+	VMOVDQU16.Z (DX)(BX*2), K1, Y1
+	VCVTPH2PS   Y1, Z1
+	VMAXPS      Z1, Z0, Z0
+	VCVTPS2PH   $0x00, Z0, Y0
+	VMOVDQU16   Y0, K1, (AX)(BX*2)
+
+done5:
+	VZEROUPPER
+	RET
+
+// func reluBF16AVX512(dst *byte, src *byte, n int)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL
+TEXT ·reluBF16AVX512(SB), NOSPLIT|NOFRAME, $0-24
+	MOVQ   dst+0(FP), AX
+	MOVQ   src+8(FP), DX
+	MOVQ   n+16(FP), CX
+	XORQ   BX, BX
+	VXORPS Z0, Z0, Z0
+	SUBQ   $+64, CX
+	JLT    turned2
+
+turn1:
+	VPMOVZXWD   (DX)(BX*2), Z1
+	VPSLLD      $0x10, Z1, Z1
+	VMAXPS      Z1, Z0, Z1
+	VPSRLD      $0x10, Z1, Z8
+	VANDPS.BCST arithNums<>+0(SB), Z8, Z9
+	VPADDD.BCST arithNums<>+32(SB), Z1, Z10
+	VPADDD      Z9, Z10, Z9
+	VPSRLD      $0x10, Z9, Z9
+	VORPS.BCST  arithNums<>+64(SB), Z8, Z8
+	VCMPPS      $0x03, Z1, Z1, K1
+	VPBLENDMD   Z8, Z9, K1, Z2
+	VPMOVDW     Z2, (AX)(BX*2)
+	VPMOVZXWD   32(DX)(BX*2), Z1
+	VPSLLD      $0x10, Z1, Z1
+	VMAXPS      Z1, Z0, Z1
+	VPSRLD      $0x10, Z1, Z8
+	VANDPS.BCST arithNums<>+0(SB), Z8, Z9
+	VPADDD.BCST arithNums<>+32(SB), Z1, Z10
+	VPADDD      Z9, Z10, Z9
+	VPSRLD      $0x10, Z9, Z9
+	VORPS.BCST  arithNums<>+64(SB), Z8, Z8
+	VCMPPS      $0x03, Z1, Z1, K1
+	VPBLENDMD   Z8, Z9, K1, Z3
+	VPMOVDW     Z3, 32(AX)(BX*2)
+	VPMOVZXWD   64(DX)(BX*2), Z1
+	VPSLLD      $0x10, Z1, Z1
+	VMAXPS      Z1, Z0, Z1
+	VPSRLD      $0x10, Z1, Z8
+	VANDPS.BCST arithNums<>+0(SB), Z8, Z9
+	VPADDD.BCST arithNums<>+32(SB), Z1, Z10
+	VPADDD      Z9, Z10, Z9
+	VPSRLD      $0x10, Z9, Z9
+	VORPS.BCST  arithNums<>+64(SB), Z8, Z8
+	VCMPPS      $0x03, Z1, Z1, K1
+	VPBLENDMD   Z8, Z9, K1, Z4
+	VPMOVDW     Z4, 64(AX)(BX*2)
+	VPMOVZXWD   96(DX)(BX*2), Z1
+	VPSLLD      $0x10, Z1, Z1
+	VMAXPS      Z1, Z0, Z1
+	VPSRLD      $0x10, Z1, Z8
+	VANDPS.BCST arithNums<>+0(SB), Z8, Z9
+	VPADDD.BCST arithNums<>+32(SB), Z1, Z10
+	VPADDD      Z9, Z10, Z9
+	VPSRLD      $0x10, Z9, Z9
+	VORPS.BCST  arithNums<>+64(SB), Z8, Z8
+	VCMPPS      $0x03, Z1, Z1, K1
+	VPBLENDMD   Z8, Z9, K1, Z5
+	VPMOVDW     Z5, 96(AX)(BX*2)
+	ADDQ        $+64, BX
+	SUBQ        $+64, CX
+	JGE         turn1
+
+turned2:
+	ADDQ $+64, CX
+	SUBQ $+16, CX
+	JLT  turned4
+
+turn3:
+	VPMOVZXWD   (DX)(BX*2), Z1
+	VPSLLD      $0x10, Z1, Z1
+	VMAXPS      Z1, Z0, Z1
+	VPSRLD      $0x10, Z1, Z2
+	VANDPS.BCST arithNums<>+0(SB), Z2, Z3
+	VPADDD.BCST arithNums<>+32(SB), Z1, Z4
+	VPADDD      Z3, Z4, Z3
+	VPSRLD      $0x10, Z3, Z3
+	VORPS.BCST  arithNums<>+64(SB), Z2, Z2
+	VCMPPS      $0x03, Z1, Z1, K1
+	VPBLENDMD   Z2, Z3, K1, Z6
+	VPMOVDW     Z6, (AX)(BX*2)
+	ADDQ        $+16, BX
+	SUBQ        $+16, CX
+	JGE         turn3
+
+turned4:
+	ADDQ        $+16, CX
+	TESTQ       CX, CX
+	JEQ         done5
+	MOVQ        $+1, SI
+	SHLQ        CL, SI
+	DECQ        SI
+	KMOVW       SI, K1
+	VMOVDQU16.Z (DX)(BX*2), K1, Y1
+	VPMOVZXWD   Y1, Z1
+	VPSLLD      $0x10, Z1, Z1
+	VMAXPS      Z1, Z0, Z0
+	VPSRLD      $0x10, Z0, Z1
+	VANDPS.BCST arithNums<>+0(SB), Z1, Z2
+	VPADDD.BCST arithNums<>+32(SB), Z0, Z3
+	VPADDD      Z2, Z3, Z2
+	VPSRLD      $0x10, Z2, Z2
+	VORPS.BCST  arithNums<>+64(SB), Z1, Z1
+	VCMPPS      $0x03, Z0, Z0, K2
+	VPBLENDMD   Z1, Z2, K2, Z7
+	VPMOVDW     Z7, Y0
+	VMOVDQU16   Y0, K1, (AX)(BX*2)
+
+done5:
+	VZEROUPPER
+	RET
+
+// func roundF16F32AVX512(dst *byte, src *byte, n int)
 // Requires: AVX, AVX512F
-TEXT ·roundF16AVX512(SB), NOSPLIT|NOFRAME, $0-24
+TEXT ·roundF16F32AVX512(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ dst+0(FP), AX
 	MOVQ src+8(FP), DX
 	MOVQ n+16(FP), CX
 	XORQ BX, BX
 	SUBQ $+64, CX
-	JLT  turned4
+	JLT  turned2
 
-turn4:
+turn1:
 	VMOVUPS   (DX)(BX*4), Z0
 	VCVTPS2PH $0x00, Z0, Y0
 	VCVTPH2PS Y0, Z0
@@ -1383,26 +8776,26 @@ turn4:
 	VMOVUPS   Z0, 192(AX)(BX*4)
 	ADDQ      $+64, BX
 	SUBQ      $+64, CX
-	JGE       turn4
+	JGE       turn1
 
-turned4:
+turned2:
 	ADDQ $+64, CX
 	SUBQ $+16, CX
-	JLT  turned1
+	JLT  turned4
 
-turn1:
+turn3:
 	VMOVUPS   (DX)(BX*4), Z0
 	VCVTPS2PH $0x00, Z0, Y0
 	VCVTPH2PS Y0, Z0
 	VMOVUPS   Z0, (AX)(BX*4)
 	ADDQ      $+16, BX
 	SUBQ      $+16, CX
-	JGE       turn1
+	JGE       turn3
 
-turned1:
+turned4:
 	ADDQ      $+16, CX
 	TESTQ     CX, CX
-	JEQ       done
+	JEQ       done5
 	MOVQ      $+1, SI
 	SHLQ      CL, SI
 	DECQ      SI
@@ -1412,80 +8805,23 @@ turned1:
 	VCVTPH2PS Y0, Z0
 	VMOVUPS   Z0, K1, (AX)(BX*4)
 
-done:
+done5:
 	VZEROUPPER
 	RET
 
-// func scaleAVX512(dst *float32, src *float32, n int, a float32)
+// func clampF32AVX512(dst *byte, src *byte, n int, low float32, high float32)
 // Requires: AVX, AVX512F
-TEXT ·scaleAVX512(SB), NOSPLIT|NOFRAME, $0-28
+TEXT ·clampF32AVX512(SB), NOSPLIT|NOFRAME, $0-32
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), DX
 	MOVQ         n+16(FP), CX
 	XORQ         BX, BX
-	VBROADCASTSS a+24(FP), Z0
+	VBROADCASTSS low+24(FP), Z0
+	VBROADCASTSS high+28(FP), Z1
 	SUBQ         $+64, CX
-	JLT          turned4
-
-turn4:
-	VMOVUPS (DX)(BX*4), Z1
-	VMULPS  Z0, Z1, Z1
-	VMOVUPS Z1, (AX)(BX*4)
-	VMOVUPS 64(DX)(BX*4), Z1
-	VMULPS  Z0, Z1, Z1
-	VMOVUPS Z1, 64(AX)(BX*4)
-	VMOVUPS 128(DX)(BX*4), Z1
-	VMULPS  Z0, Z1, Z1
-	VMOVUPS Z1, 128(AX)(BX*4)
-	VMOVUPS 192(DX)(BX*4), Z1
-	VMULPS  Z0, Z1, Z1
-	VMOVUPS Z1, 192(AX)(BX*4)
-	ADDQ    $+64, BX
-	SUBQ    $+64, CX
-	JGE     turn4
-
-turned4:
-	ADDQ $+64, CX
-	SUBQ $+16, CX
-	JLT  turned1
+	JLT          turned2
 
 turn1:
-	VMOVUPS (DX)(BX*4), Z1
-	VMULPS  Z0, Z1, Z1
-	VMOVUPS Z1, (AX)(BX*4)
-	ADDQ    $+16, BX
-	SUBQ    $+16, CX
-	JGE     turn1
-
-turned1:
-	ADDQ      $+16, CX
-	TESTQ     CX, CX
-	JEQ       done
-	MOVQ      $+1, SI
-	SHLQ      CL, SI
-	DECQ      SI
-	KMOVW     SI, K1
-	VMOVUPS.Z (DX)(BX*4), K1, Z1
-	VMULPS    Z0, Z1, Z0
-	VMOVUPS   Z0, K1, (AX)(BX*4)
-
-done:
-	VZEROUPPER
-	RET
-
-// func clampAVX512(dst *float32, src *float32, n int, a float32, b float32)
-// Requires: AVX, AVX512F
-TEXT ·clampAVX512(SB), NOSPLIT|NOFRAME, $0-32
-	MOVQ         dst+0(FP), AX
-	MOVQ         src+8(FP), DX
-	MOVQ         n+16(FP), CX
-	XORQ         BX, BX
-	VBROADCASTSS a+24(FP), Z0
-	VBROADCASTSS b+28(FP), Z1
-	SUBQ         $+64, CX
-	JLT          turned4
-
-turn4:
 	VMOVUPS (DX)(BX*4), Z2
 	VMAXPS  Z2, Z0, Z2
 	VMINPS  Z2, Z1, Z2
@@ -1504,26 +8840,26 @@ turn4:
 	VMOVUPS Z2, 192(AX)(BX*4)
 	ADDQ    $+64, BX
 	SUBQ    $+64, CX
-	JGE     turn4
+	JGE     turn1
 
-turned4:
+turned2:
 	ADDQ $+64, CX
 	SUBQ $+16, CX
-	JLT  turned1
+	JLT  turned4
 
-turn1:
+turn3:
 	VMOVUPS (DX)(BX*4), Z2
 	VMAXPS  Z2, Z0, Z2
 	VMINPS  Z2, Z1, Z2
 	VMOVUPS Z2, (AX)(BX*4)
 	ADDQ    $+16, BX
 	SUBQ    $+16, CX
-	JGE     turn1
+	JGE     turn3
 
-turned1:
+turned4:
 	ADDQ      $+16, CX
 	TESTQ     CX, CX
-	JEQ       done
+	JEQ       done5
 	MOVQ      $+1, SI
 	SHLQ      CL, SI
 	DECQ      SI
@@ -1533,24 +8869,24 @@ turned1:
 	VMINPS    Z0, Z1, Z0
 	VMOVUPS   Z0, K1, (AX)(BX*4)
 
-done:
+done5:
 	VZEROUPPER
 	RET
 
-// func roundScaledAVX512(dst *float32, src *float32, n int, a float32, b float32, c float32)
+// func roundScaledF32AVX512(dst *byte, src *byte, n int, s float32, low float32, high float32)
 // Requires: AVX, AVX512F
-TEXT ·roundScaledAVX512(SB), NOSPLIT|NOFRAME, $0-36
+TEXT ·roundScaledF32AVX512(SB), NOSPLIT|NOFRAME, $0-36
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), DX
 	MOVQ         n+16(FP), CX
 	XORQ         BX, BX
-	VBROADCASTSS a+24(FP), Z0
-	VBROADCASTSS b+28(FP), Z1
-	VBROADCASTSS c+32(FP), Z2
+	VBROADCASTSS s+24(FP), Z0
+	VBROADCASTSS low+28(FP), Z1
+	VBROADCASTSS high+32(FP), Z2
 	SUBQ         $+64, CX
-	JLT          turned4
+	JLT          turned2
 
-turn4:
+turn1:
 	VMOVUPS     (DX)(BX*4), Z3
 	VMULPS      Z0, Z3, Z3
 	VRNDSCALEPS $0x08, Z3, Z3
@@ -1577,14 +8913,14 @@ turn4:
 	VMOVUPS     Z3, 192(AX)(BX*4)
 	ADDQ        $+64, BX
 	SUBQ        $+64, CX
-	JGE         turn4
+	JGE         turn1
 
-turned4:
+turned2:
 	ADDQ $+64, CX
 	SUBQ $+16, CX
-	JLT  turned1
+	JLT  turned4
 
-turn1:
+turn3:
 	VMOVUPS     (DX)(BX*4), Z3
 	VMULPS      Z0, Z3, Z3
 	VRNDSCALEPS $0x08, Z3, Z3
@@ -1593,12 +8929,12 @@ turn1:
 	VMOVUPS     Z3, (AX)(BX*4)
 	ADDQ        $+16, BX
 	SUBQ        $+16, CX
-	JGE         turn1
+	JGE         turn3
 
-turned1:
+turned4:
 	ADDQ        $+16, CX
 	TESTQ       CX, CX
-	JEQ         done
+	JEQ         done5
 	MOVQ        $+1, SI
 	SHLQ        CL, SI
 	DECQ        SI
@@ -1610,77 +8946,7 @@ turned1:
 	VMINPS      Z0, Z2, Z0
 	VMOVUPS     Z0, K1, (AX)(BX*4)
 
-done:
-	VZEROUPPER
-	RET
-
-// func scaleMulAVX512(dst *float32, a *float32, gain *float32, n int, s float32)
-// Requires: AVX, AVX512F
-TEXT ·scaleMulAVX512(SB), NOSPLIT|NOFRAME, $0-36
-	MOVQ         dst+0(FP), AX
-	MOVQ         a+8(FP), DX
-	MOVQ         gain+16(FP), BX
-	MOVQ         n+24(FP), CX
-	XORQ         SI, SI
-	VBROADCASTSS s+32(FP), Z0
-	SUBQ         $+64, CX
-	JLT          turned4
-
-turn4:
-	VMOVUPS (DX)(SI*4), Z1
-	VMULPS  Z0, Z1, Z1
-	VMOVUPS (BX)(SI*4), Z2
-	VMULPS  Z2, Z1, Z1
-	VMOVUPS Z1, (AX)(SI*4)
-	VMOVUPS 64(DX)(SI*4), Z1
-	VMULPS  Z0, Z1, Z1
-	VMOVUPS 64(BX)(SI*4), Z2
-	VMULPS  Z2, Z1, Z1
-	VMOVUPS Z1, 64(AX)(SI*4)
-	VMOVUPS 128(DX)(SI*4), Z1
-	VMULPS  Z0, Z1, Z1
-	VMOVUPS 128(BX)(SI*4), Z2
-	VMULPS  Z2, Z1, Z1
-	VMOVUPS Z1, 128(AX)(SI*4)
-	VMOVUPS 192(DX)(SI*4), Z1
-	VMULPS  Z0, Z1, Z1
-	VMOVUPS 192(BX)(SI*4), Z2
-	VMULPS  Z2, Z1, Z1
-	VMOVUPS Z1, 192(AX)(SI*4)
-	ADDQ    $+64, SI
-	SUBQ    $+64, CX
-	JGE     turn4
-
-turned4:
-	ADDQ $+64, CX
-	SUBQ $+16, CX
-	JLT  turned1
-
-turn1:
-	VMOVUPS (DX)(SI*4), Z1
-	VMULPS  Z0, Z1, Z1
-	VMOVUPS (BX)(SI*4), Z2
-	VMULPS  Z2, Z1, Z1
-	VMOVUPS Z1, (AX)(SI*4)
-	ADDQ    $+16, SI
-	SUBQ    $+16, CX
-	JGE     turn1
-
-turned1:
-	ADDQ      $+16, CX
-	TESTQ     CX, CX
-	JEQ       done
-	MOVQ      $+1, DI
-	SHLQ      CL, DI
-	DECQ      DI
-	KMOVW     DI, K1
-	VMOVUPS.Z (DX)(SI*4), K1, Z1
-	VMULPS    Z0, Z1, Z0
-	VMOVUPS.Z (BX)(SI*4), K1, Z1
-	VMULPS    Z1, Z0, Z0
-	VMOVUPS   Z0, K1, (AX)(SI*4)
-
-done:
+done5:
 	VZEROUPPER
 	RET
 
@@ -1695,9 +8961,9 @@ TEXT ·scaleMulAddAVX512(SB), NOSPLIT|NOFRAME, $0-44
 	XORQ         DI, DI
 	VBROADCASTSS s+40(FP), Z0
 	SUBQ         $+64, CX
-	JLT          turned4
+	JLT          turned2
 
-turn4:
+turn1:
 	VMOVUPS (DX)(DI*4), Z1
 	VMULPS  Z0, Z1, Z1
 	VMOVUPS (BX)(DI*4), Z2
@@ -1728,14 +8994,14 @@ turn4:
 	VMOVUPS Z1, 192(AX)(DI*4)
 	ADDQ    $+64, DI
 	SUBQ    $+64, CX
-	JGE     turn4
+	JGE     turn1
 
-turned4:
+turned2:
 	ADDQ $+64, CX
 	SUBQ $+16, CX
-	JLT  turned1
+	JLT  turned4
 
-turn1:
+turn3:
 	VMOVUPS (DX)(DI*4), Z1
 	VMULPS  Z0, Z1, Z1
 	VMOVUPS (BX)(DI*4), Z2
@@ -1745,12 +9011,12 @@ turn1:
 	VMOVUPS Z1, (AX)(DI*4)
 	ADDQ    $+16, DI
 	SUBQ    $+16, CX
-	JGE     turn1
+	JGE     turn3
 
-turned1:
+turned4:
 	ADDQ      $+16, CX
 	TESTQ     CX, CX
-	JEQ       done
+	JEQ       done5
 	MOVQ      $+1, R8
 	SHLQ      CL, R8
 	DECQ      R8
@@ -1763,24 +9029,24 @@ turned1:
 	VADDPS    Z1, Z0, Z0
 	VMOVUPS   Z0, K1, (AX)(DI*4)
 
-done:
+done5:
 	VZEROUPPER
 	RET
 
-// func blendAVX512(dst *float32, y *float32, x *float32, n int, a float32, b float32)
+// func blendF32AVX512(dst *byte, a *byte, b *byte, n int, s float32, t float32)
 // Requires: AVX, AVX512F
-TEXT ·blendAVX512(SB), NOSPLIT|NOFRAME, $0-40
+TEXT ·blendF32AVX512(SB), NOSPLIT|NOFRAME, $0-40
 	MOVQ         dst+0(FP), AX
-	MOVQ         y+8(FP), DX
-	MOVQ         x+16(FP), BX
+	MOVQ         a+8(FP), DX
+	MOVQ         b+16(FP), BX
 	MOVQ         n+24(FP), CX
 	XORQ         SI, SI
-	VBROADCASTSS a+32(FP), Z0
-	VBROADCASTSS b+36(FP), Z1
+	VBROADCASTSS s+32(FP), Z0
+	VBROADCASTSS t+36(FP), Z1
 	SUBQ         $+64, CX
-	JLT          turned4
+	JLT          turned2
 
-turn4:
+turn1:
 	VMOVUPS (DX)(SI*4), Z2
 	VMULPS  Z0, Z2, Z2
 	VMOVUPS (BX)(SI*4), Z3
@@ -1807,14 +9073,14 @@ turn4:
 	VMOVUPS Z2, 192(AX)(SI*4)
 	ADDQ    $+64, SI
 	SUBQ    $+64, CX
-	JGE     turn4
+	JGE     turn1
 
-turned4:
+turned2:
 	ADDQ $+64, CX
 	SUBQ $+16, CX
-	JLT  turned1
+	JLT  turned4
 
-turn1:
+turn3:
 	VMOVUPS (DX)(SI*4), Z2
 	VMULPS  Z0, Z2, Z2
 	VMOVUPS (BX)(SI*4), Z3
@@ -1823,12 +9089,12 @@ turn1:
 	VMOVUPS Z2, (AX)(SI*4)
 	ADDQ    $+16, SI
 	SUBQ    $+16, CX
-	JGE     turn1
+	JGE     turn3
 
-turned1:
+turned4:
 	ADDQ      $+16, CX
 	TESTQ     CX, CX
-	JEQ       done
+	JEQ       done5
 	MOVQ      $+1, DI
 	SHLQ      CL, DI
 	DECQ      DI
@@ -1840,16 +9106,40 @@ turned1:
 	VADDPS    Z1, Z0, Z0
 	VMOVUPS   Z0, K1, (AX)(SI*4)
 
-done:
+done5:
 	VZEROUPPER
 	RET
 
-DATA arithNums<>+0(SB)/4, $0x80000000
-DATA arithNums<>+4(SB)/4, $0x80000000
-DATA arithNums<>+8(SB)/4, $0x80000000
-DATA arithNums<>+12(SB)/4, $0x80000000
-DATA arithNums<>+16(SB)/4, $0x80000000
-DATA arithNums<>+20(SB)/4, $0x80000000
-DATA arithNums<>+24(SB)/4, $0x80000000
-DATA arithNums<>+28(SB)/4, $0x80000000
-GLOBL arithNums<>(SB), RODATA|NOPTR, $32
+DATA arithNums<>+0(SB)/4, $0x00000001
+DATA arithNums<>+4(SB)/4, $0x00000001
+DATA arithNums<>+8(SB)/4, $0x00000001
+DATA arithNums<>+12(SB)/4, $0x00000001
+DATA arithNums<>+16(SB)/4, $0x00000001
+DATA arithNums<>+20(SB)/4, $0x00000001
+DATA arithNums<>+24(SB)/4, $0x00000001
+DATA arithNums<>+28(SB)/4, $0x00000001
+DATA arithNums<>+32(SB)/4, $0x00007fff
+DATA arithNums<>+36(SB)/4, $0x00007fff
+DATA arithNums<>+40(SB)/4, $0x00007fff
+DATA arithNums<>+44(SB)/4, $0x00007fff
+DATA arithNums<>+48(SB)/4, $0x00007fff
+DATA arithNums<>+52(SB)/4, $0x00007fff
+DATA arithNums<>+56(SB)/4, $0x00007fff
+DATA arithNums<>+60(SB)/4, $0x00007fff
+DATA arithNums<>+64(SB)/4, $0x00000040
+DATA arithNums<>+68(SB)/4, $0x00000040
+DATA arithNums<>+72(SB)/4, $0x00000040
+DATA arithNums<>+76(SB)/4, $0x00000040
+DATA arithNums<>+80(SB)/4, $0x00000040
+DATA arithNums<>+84(SB)/4, $0x00000040
+DATA arithNums<>+88(SB)/4, $0x00000040
+DATA arithNums<>+92(SB)/4, $0x00000040
+DATA arithNums<>+96(SB)/4, $0x80000000
+DATA arithNums<>+100(SB)/4, $0x80000000
+DATA arithNums<>+104(SB)/4, $0x80000000
+DATA arithNums<>+108(SB)/4, $0x80000000
+DATA arithNums<>+112(SB)/4, $0x80000000
+DATA arithNums<>+116(SB)/4, $0x80000000
+DATA arithNums<>+120(SB)/4, $0x80000000
+DATA arithNums<>+124(SB)/4, $0x80000000
+GLOBL arithNums<>(SB), RODATA|NOPTR, $128

@@ -7,49 +7,49 @@ package vecmath
 // widenF16AVX2 widens src.
 //
 //go:noescape
-func widenF16AVX2(dst *float32, src *uint16, n int)
+func widenF16AVX2(dst *byte, src *byte, n int)
 
 // widenBF16AVX2 widens src.
 //
 //go:noescape
-func widenBF16AVX2(dst *float32, src *uint16, n int)
+func widenBF16AVX2(dst *byte, src *byte, n int)
 
 // widenI8AVX2 widens src.
 //
 //go:noescape
-func widenI8AVX2(dst *float32, src *int8, n int)
+func widenI8AVX2(dst *byte, src *byte, n int)
 
 // narrowF16AVX2 rounds src to nearest even.
 //
 //go:noescape
-func narrowF16AVX2(dst *uint16, src *float32, n int)
+func narrowF16AVX2(dst *byte, src *byte, n int)
 
 // narrowBF16AVX2 rounds src to nearest even.
 //
 //go:noescape
-func narrowBF16AVX2(dst *uint16, src *float32, n int)
+func narrowBF16AVX2(dst *byte, src *byte, n int)
 
 // widenF16AVX512 widens src.
 //
 //go:noescape
-func widenF16AVX512(dst *float32, src *uint16, n int)
+func widenF16AVX512(dst *byte, src *byte, n int)
 
 // widenBF16AVX512 widens src.
 //
 //go:noescape
-func widenBF16AVX512(dst *float32, src *uint16, n int)
+func widenBF16AVX512(dst *byte, src *byte, n int)
 
 // widenI8AVX512 widens src.
 //
 //go:noescape
-func widenI8AVX512(dst *float32, src *int8, n int)
+func widenI8AVX512(dst *byte, src *byte, n int)
 
 // narrowF16AVX512 rounds src to nearest even.
 //
 //go:noescape
-func narrowF16AVX512(dst *uint16, src *float32, n int)
+func narrowF16AVX512(dst *byte, src *byte, n int)
 
 // narrowBF16AVX512 rounds src to nearest even.
 //
 //go:noescape
-func narrowBF16AVX512(dst *uint16, src *float32, n int)
+func narrowBF16AVX512(dst *byte, src *byte, n int)

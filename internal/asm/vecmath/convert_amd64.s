@@ -4,7 +4,25 @@
 
 #include "textflag.h"
 
-// func widenF16AVX2(dst *float32, src *uint16, n int)
+DATA tailMasks<>+0(SB)/4, $0xffffffff
+DATA tailMasks<>+4(SB)/4, $0xffffffff
+DATA tailMasks<>+8(SB)/4, $0xffffffff
+DATA tailMasks<>+12(SB)/4, $0xffffffff
+DATA tailMasks<>+16(SB)/4, $0xffffffff
+DATA tailMasks<>+20(SB)/4, $0xffffffff
+DATA tailMasks<>+24(SB)/4, $0xffffffff
+DATA tailMasks<>+28(SB)/4, $0xffffffff
+DATA tailMasks<>+32(SB)/4, $0x00000000
+DATA tailMasks<>+36(SB)/4, $0x00000000
+DATA tailMasks<>+40(SB)/4, $0x00000000
+DATA tailMasks<>+44(SB)/4, $0x00000000
+DATA tailMasks<>+48(SB)/4, $0x00000000
+DATA tailMasks<>+52(SB)/4, $0x00000000
+DATA tailMasks<>+56(SB)/4, $0x00000000
+DATA tailMasks<>+60(SB)/4, $0x00000000
+GLOBL tailMasks<>(SB), RODATA|NOPTR, $64
+
+// func widenF16AVX2(dst *byte, src *byte, n int)
 // Requires: AVX, F16C
 TEXT ·widenF16AVX2(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ dst+0(FP), AX
@@ -12,9 +30,9 @@ TEXT ·widenF16AVX2(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ n+16(FP), BX
 	XORQ DX, DX
 	SUBQ $+32, BX
-	JLT  turned4
+	JLT  turned2
 
-turn4:
+turn1:
 	VCVTPH2PS (CX)(DX*2), Y0
 	VMOVUPS   Y0, (AX)(DX*4)
 	VCVTPH2PS 16(CX)(DX*2), Y0
@@ -25,28 +43,64 @@ turn4:
 	VMOVUPS   Y0, 96(AX)(DX*4)
 	ADDQ      $+32, DX
 	SUBQ      $+32, BX
-	JGE       turn4
-
-turned4:
-	ADDQ $+32, BX
-	SUBQ $+16, BX
-	JLT  turned2
-
-turn2:
-	VCVTPH2PS (CX)(DX*2), Y0
-	VMOVUPS   Y0, (AX)(DX*4)
-	VCVTPH2PS 16(CX)(DX*2), Y0
-	VMOVUPS   Y0, 32(AX)(DX*4)
-	ADDQ      $+16, DX
-	SUBQ      $+16, BX
-	JGE       turn2
+	JGE       turn1
 
 turned2:
-	ADDQ $+16, BX
+	ADDQ $+32, BX
+	SUBQ $+8, BX
+	JLT  turned4
+
+turn3:
+	VCVTPH2PS (CX)(DX*2), Y0
+	VMOVUPS   Y0, (AX)(DX*4)
+	ADDQ      $+8, DX
+	SUBQ      $+8, BX
+	JGE       turn3
+
+turned4:
+	ADDQ    $+8, BX
+	TESTQ   BX, BX
+	JEQ     done5
+	LEAQ    tailMasks<>+32(SB), SI
+	MOVQ    BX, DI
+	SHLQ    $0x02, DI
+	SUBQ    DI, SI
+	VMOVUPS (SI), Y0
+	VPXOR   X1, X1, X1
+	TESTQ   $0x00000001, BX
+	JEQ     piece6
+	MOVQ    BX, SI
+	ANDQ    $0x06, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x02, X1, X1
+	VPINSRW $0x00, (CX)(SI*2), X1, X1
+
+piece6:
+	TESTQ   $0x00000002, BX
+	JEQ     piece7
+	MOVQ    BX, SI
+	ANDQ    $0x04, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x04, X1, X1
+	VPINSRD $0x00, (CX)(SI*2), X1, X1
+
+piece7:
+	TESTQ   $0x00000004, BX
+	JEQ     piece8
+	ANDQ    $0x00, BX
+	ADDQ    DX, BX
+	VPSLLDQ $0x08, X1, X1
+	VPINSRQ $0x00, (CX)(BX*2), X1, X1
+
+piece8:
+	VCVTPH2PS  X1, Y1
+	VMASKMOVPS Y1, Y0, (AX)(DX*4)
+
+done5:
 	VZEROUPPER
 	RET
 
-// func widenBF16AVX2(dst *float32, src *uint16, n int)
+// func widenBF16AVX2(dst *byte, src *byte, n int)
 // Requires: AVX, AVX2
 TEXT ·widenBF16AVX2(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ dst+0(FP), AX
@@ -54,9 +108,9 @@ TEXT ·widenBF16AVX2(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ n+16(FP), BX
 	XORQ DX, DX
 	SUBQ $+32, BX
-	JLT  turned4
+	JLT  turned2
 
-turn4:
+turn1:
 	VPMOVZXWD (CX)(DX*2), Y0
 	VPSLLD    $0x10, Y0, Y0
 	VMOVUPS   Y0, (AX)(DX*4)
@@ -71,30 +125,66 @@ turn4:
 	VMOVUPS   Y0, 96(AX)(DX*4)
 	ADDQ      $+32, DX
 	SUBQ      $+32, BX
-	JGE       turn4
+	JGE       turn1
 
-turned4:
+turned2:
 	ADDQ $+32, BX
-	SUBQ $+16, BX
-	JLT  turned2
+	SUBQ $+8, BX
+	JLT  turned4
 
-turn2:
+turn3:
 	VPMOVZXWD (CX)(DX*2), Y0
 	VPSLLD    $0x10, Y0, Y0
 	VMOVUPS   Y0, (AX)(DX*4)
-	VPMOVZXWD 16(CX)(DX*2), Y0
-	VPSLLD    $0x10, Y0, Y0
-	VMOVUPS   Y0, 32(AX)(DX*4)
-	ADDQ      $+16, DX
-	SUBQ      $+16, BX
-	JGE       turn2
+	ADDQ      $+8, DX
+	SUBQ      $+8, BX
+	JGE       turn3
 
-turned2:
-	ADDQ $+16, BX
+turned4:
+	ADDQ    $+8, BX
+	TESTQ   BX, BX
+	JEQ     done5
+	LEAQ    tailMasks<>+32(SB), SI
+	MOVQ    BX, DI
+	SHLQ    $0x02, DI
+	SUBQ    DI, SI
+	VMOVUPS (SI), Y0
+	VPXOR   X1, X1, X1
+	TESTQ   $0x00000001, BX
+	JEQ     piece6
+	MOVQ    BX, SI
+	ANDQ    $0x06, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x02, X1, X1
+	VPINSRW $0x00, (CX)(SI*2), X1, X1
+
+piece6:
+	TESTQ   $0x00000002, BX
+	JEQ     piece7
+	MOVQ    BX, SI
+	ANDQ    $0x04, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x04, X1, X1
+	VPINSRD $0x00, (CX)(SI*2), X1, X1
+
+piece7:
+	TESTQ   $0x00000004, BX
+	JEQ     piece8
+	ANDQ    $0x00, BX
+	ADDQ    DX, BX
+	VPSLLDQ $0x08, X1, X1
+	VPINSRQ $0x00, (CX)(BX*2), X1, X1
+
+piece8:
+	VPMOVZXWD  X1, Y1
+	VPSLLD     $0x10, Y1, Y1
+	VMASKMOVPS Y1, Y0, (AX)(DX*4)
+
+done5:
 	VZEROUPPER
 	RET
 
-// func widenI8AVX2(dst *float32, src *int8, n int)
+// func widenI8AVX2(dst *byte, src *byte, n int)
 // Requires: AVX, AVX2
 TEXT ·widenI8AVX2(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ dst+0(FP), AX
@@ -102,9 +192,9 @@ TEXT ·widenI8AVX2(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ n+16(FP), BX
 	XORQ DX, DX
 	SUBQ $+32, BX
-	JLT  turned4
+	JLT  turned2
 
-turn4:
+turn1:
 	VPMOVSXBD (CX)(DX*1), Y0
 	VCVTDQ2PS Y0, Y0
 	VMOVUPS   Y0, (AX)(DX*4)
@@ -119,30 +209,66 @@ turn4:
 	VMOVUPS   Y0, 96(AX)(DX*4)
 	ADDQ      $+32, DX
 	SUBQ      $+32, BX
-	JGE       turn4
+	JGE       turn1
 
-turned4:
+turned2:
 	ADDQ $+32, BX
-	SUBQ $+16, BX
-	JLT  turned2
+	SUBQ $+8, BX
+	JLT  turned4
 
-turn2:
+turn3:
 	VPMOVSXBD (CX)(DX*1), Y0
 	VCVTDQ2PS Y0, Y0
 	VMOVUPS   Y0, (AX)(DX*4)
-	VPMOVSXBD 8(CX)(DX*1), Y0
-	VCVTDQ2PS Y0, Y0
-	VMOVUPS   Y0, 32(AX)(DX*4)
-	ADDQ      $+16, DX
-	SUBQ      $+16, BX
-	JGE       turn2
+	ADDQ      $+8, DX
+	SUBQ      $+8, BX
+	JGE       turn3
 
-turned2:
-	ADDQ $+16, BX
+turned4:
+	ADDQ    $+8, BX
+	TESTQ   BX, BX
+	JEQ     done5
+	LEAQ    tailMasks<>+32(SB), SI
+	MOVQ    BX, DI
+	SHLQ    $0x02, DI
+	SUBQ    DI, SI
+	VMOVUPS (SI), Y0
+	VPXOR   X1, X1, X1
+	TESTQ   $0x00000001, BX
+	JEQ     piece6
+	MOVQ    BX, SI
+	ANDQ    $0x06, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x01, X1, X1
+	VPINSRB $0x00, (CX)(SI*1), X1, X1
+
+piece6:
+	TESTQ   $0x00000002, BX
+	JEQ     piece7
+	MOVQ    BX, SI
+	ANDQ    $0x04, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x02, X1, X1
+	VPINSRW $0x00, (CX)(SI*1), X1, X1
+
+piece7:
+	TESTQ   $0x00000004, BX
+	JEQ     piece8
+	ANDQ    $0x00, BX
+	ADDQ    DX, BX
+	VPSLLDQ $0x04, X1, X1
+	VPINSRD $0x00, (CX)(BX*1), X1, X1
+
+piece8:
+	VPMOVSXBD  X1, Y1
+	VCVTDQ2PS  Y1, Y1
+	VMASKMOVPS Y1, Y0, (AX)(DX*4)
+
+done5:
 	VZEROUPPER
 	RET
 
-// func narrowF16AVX2(dst *uint16, src *float32, n int)
+// func narrowF16AVX2(dst *byte, src *byte, n int)
 // Requires: AVX, F16C
 TEXT ·narrowF16AVX2(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ dst+0(FP), AX
@@ -150,9 +276,9 @@ TEXT ·narrowF16AVX2(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ n+16(FP), BX
 	XORQ DX, DX
 	SUBQ $+32, BX
-	JLT  turned4
+	JLT  turned2
 
-turn4:
+turn1:
 	VMOVUPS   (CX)(DX*4), Y0
 	VCVTPS2PH $0x00, Y0, (AX)(DX*2)
 	VMOVUPS   32(CX)(DX*4), Y0
@@ -163,28 +289,63 @@ turn4:
 	VCVTPS2PH $0x00, Y0, 48(AX)(DX*2)
 	ADDQ      $+32, DX
 	SUBQ      $+32, BX
-	JGE       turn4
-
-turned4:
-	ADDQ $+32, BX
-	SUBQ $+16, BX
-	JLT  turned2
-
-turn2:
-	VMOVUPS   (CX)(DX*4), Y0
-	VCVTPS2PH $0x00, Y0, (AX)(DX*2)
-	VMOVUPS   32(CX)(DX*4), Y0
-	VCVTPS2PH $0x00, Y0, 16(AX)(DX*2)
-	ADDQ      $+16, DX
-	SUBQ      $+16, BX
-	JGE       turn2
+	JGE       turn1
 
 turned2:
-	ADDQ $+16, BX
+	ADDQ $+32, BX
+	SUBQ $+8, BX
+	JLT  turned4
+
+turn3:
+	VMOVUPS   (CX)(DX*4), Y0
+	VCVTPS2PH $0x00, Y0, (AX)(DX*2)
+	ADDQ      $+8, DX
+	SUBQ      $+8, BX
+	JGE       turn3
+
+turned4:
+	ADDQ       $+8, BX
+	TESTQ      BX, BX
+	JEQ        done5
+	LEAQ       tailMasks<>+32(SB), SI
+	MOVQ       BX, DI
+	SHLQ       $0x02, DI
+	SUBQ       DI, SI
+	VMOVUPS    (SI), Y0
+	VMASKMOVPS (CX)(DX*4), Y0, Y0
+	VCVTPS2PH  $0x00, Y0, X0
+	TESTQ      $0x00000004, BX
+	JEQ        piece6
+	MOVQ       BX, CX
+	ANDQ       $0x00, CX
+	ADDQ       DX, CX
+	VMOVQ      X0, (AX)(CX*2)
+	VPSRLDQ    $0x08, X0, X0
+
+piece6:
+	TESTQ   $0x00000002, BX
+	JEQ     piece7
+	MOVQ    BX, CX
+	ANDQ    $0x04, CX
+	ADDQ    DX, CX
+	VMOVD   X0, (AX)(CX*2)
+	VPSRLDQ $0x04, X0, X0
+
+piece7:
+	TESTQ   $0x00000001, BX
+	JEQ     piece8
+	MOVQ    BX, CX
+	ANDQ    $0x06, CX
+	ADDQ    DX, CX
+	VPEXTRW $0x00, X0, (AX)(CX*2)
+	VPSRLDQ $0x02, X0, X0
+
+piece8:
+done5:
 	VZEROUPPER
 	RET
 
-// func narrowBF16AVX2(dst *uint16, src *float32, n int)
+// func narrowBF16AVX2(dst *byte, src *byte, n int)
 // Requires: AVX, AVX2
 TEXT ·narrowBF16AVX2(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ dst+0(FP), AX
@@ -192,9 +353,9 @@ TEXT ·narrowBF16AVX2(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ n+16(FP), BX
 	XORQ DX, DX
 	SUBQ $+32, BX
-	JLT  turned4
+	JLT  turned2
 
-turn4:
+turn1:
 	VMOVUPS      (CX)(DX*4), Y0
 	VPSRLD       $0x10, Y0, Y1
 	VANDPS       convertNums<>+0(SB), Y1, Y2
@@ -245,14 +406,14 @@ turn4:
 	VMOVDQU      X1, 48(AX)(DX*2)
 	ADDQ         $+32, DX
 	SUBQ         $+32, BX
-	JGE          turn4
+	JGE          turn1
 
-turned4:
+turned2:
 	ADDQ $+32, BX
-	SUBQ $+16, BX
-	JLT  turned2
+	SUBQ $+8, BX
+	JLT  turned4
 
-turn2:
+turn3:
 	VMOVUPS      (CX)(DX*4), Y0
 	VPSRLD       $0x10, Y0, Y1
 	VANDPS       convertNums<>+0(SB), Y1, Y2
@@ -265,7 +426,20 @@ turn2:
 	VEXTRACTI128 $0x01, Y0, X1
 	VPACKUSDW    X1, X0, X1
 	VMOVDQU      X1, (AX)(DX*2)
-	VMOVUPS      32(CX)(DX*4), Y0
+	ADDQ         $+8, DX
+	SUBQ         $+8, BX
+	JGE          turn3
+
+turned4:
+	ADDQ         $+8, BX
+	TESTQ        BX, BX
+	JEQ          done5
+	LEAQ         tailMasks<>+32(SB), SI
+	MOVQ         BX, DI
+	SHLQ         $0x02, DI
+	SUBQ         DI, SI
+	VMOVUPS      (SI), Y0
+	VMASKMOVPS   (CX)(DX*4), Y0, Y0
 	VPSRLD       $0x10, Y0, Y1
 	VANDPS       convertNums<>+0(SB), Y1, Y2
 	VPADDD       convertNums<>+32(SB), Y0, Y3
@@ -276,178 +450,265 @@ turn2:
 	VBLENDVPS    Y0, Y1, Y2, Y0
 	VEXTRACTI128 $0x01, Y0, X1
 	VPACKUSDW    X1, X0, X1
-	VMOVDQU      X1, 16(AX)(DX*2)
-	ADDQ         $+16, DX
-	SUBQ         $+16, BX
-	JGE          turn2
+	TESTQ        $0x00000004, BX
+	JEQ          piece6
+	MOVQ         BX, CX
+	ANDQ         $0x00, CX
+	ADDQ         DX, CX
+	VMOVQ        X1, (AX)(CX*2)
+	VPSRLDQ      $0x08, X1, X1
 
-turned2:
-	ADDQ $+16, BX
+piece6:
+	TESTQ   $0x00000002, BX
+	JEQ     piece7
+	MOVQ    BX, CX
+	ANDQ    $0x04, CX
+	ADDQ    DX, CX
+	VMOVD   X1, (AX)(CX*2)
+	VPSRLDQ $0x04, X1, X1
+
+piece7:
+	TESTQ   $0x00000001, BX
+	JEQ     piece8
+	MOVQ    BX, CX
+	ANDQ    $0x06, CX
+	ADDQ    DX, CX
+	VPEXTRW $0x00, X1, (AX)(CX*2)
+	VPSRLDQ $0x02, X1, X1
+
+piece8:
+done5:
 	VZEROUPPER
 	RET
 
-// func widenF16AVX512(dst *float32, src *uint16, n int)
-// Requires: AVX, AVX512F
+// func widenF16AVX512(dst *byte, src *byte, n int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL
 TEXT ·widenF16AVX512(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ dst+0(FP), AX
-	MOVQ src+8(FP), CX
-	MOVQ n+16(FP), BX
-	XORQ DX, DX
-	SUBQ $+32, BX
+	MOVQ src+8(FP), DX
+	MOVQ n+16(FP), CX
+	XORQ BX, BX
+	SUBQ $+64, CX
 	JLT  turned2
 
-turn2:
-	VCVTPH2PS (CX)(DX*2), Z0
-	VMOVUPS   Z0, (AX)(DX*4)
-	VCVTPH2PS 32(CX)(DX*2), Z0
-	VMOVUPS   Z0, 64(AX)(DX*4)
-	ADDQ      $+32, DX
-	SUBQ      $+32, BX
-	JGE       turn2
-
-turned2:
-	ADDQ $+32, BX
-	SUBQ $+16, BX
-	JLT  turned1
-
 turn1:
-	VCVTPH2PS (CX)(DX*2), Z0
-	VMOVUPS   Z0, (AX)(DX*4)
-	ADDQ      $+16, DX
-	SUBQ      $+16, BX
+	VCVTPH2PS (DX)(BX*2), Z0
+	VMOVUPS   Z0, (AX)(BX*4)
+	VCVTPH2PS 32(DX)(BX*2), Z0
+	VMOVUPS   Z0, 64(AX)(BX*4)
+	VCVTPH2PS 64(DX)(BX*2), Z0
+	VMOVUPS   Z0, 128(AX)(BX*4)
+	VCVTPH2PS 96(DX)(BX*2), Z0
+	VMOVUPS   Z0, 192(AX)(BX*4)
+	ADDQ      $+64, BX
+	SUBQ      $+64, CX
 	JGE       turn1
 
-turned1:
-	ADDQ $+16, BX
+turned2:
+	ADDQ $+64, CX
+	SUBQ $+16, CX
+	JLT  turned4
+
+turn3:
+	VCVTPH2PS (DX)(BX*2), Z0
+	VMOVUPS   Z0, (AX)(BX*4)
+	ADDQ      $+16, BX
+	SUBQ      $+16, CX
+	JGE       turn3
+
+turned4:
+	ADDQ        $+16, CX
+	TESTQ       CX, CX
+	JEQ         done5
+	MOVQ        $+1, SI
+	SHLQ        CL, SI
+	DECQ        SI
+	KMOVW       SI, K1
+	VMOVDQU16.Z (DX)(BX*2), K1, Y0
+	VCVTPH2PS   Y0, Z0
+	VMOVUPS     Z0, K1, (AX)(BX*4)
+
+done5:
 	VZEROUPPER
 	RET
 
-// func widenBF16AVX512(dst *float32, src *uint16, n int)
-// Requires: AVX, AVX512F
+// func widenBF16AVX512(dst *byte, src *byte, n int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL
 TEXT ·widenBF16AVX512(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ dst+0(FP), AX
-	MOVQ src+8(FP), CX
-	MOVQ n+16(FP), BX
-	XORQ DX, DX
-	SUBQ $+32, BX
+	MOVQ src+8(FP), DX
+	MOVQ n+16(FP), CX
+	XORQ BX, BX
+	SUBQ $+64, CX
 	JLT  turned2
 
-turn2:
-	VPMOVZXWD (CX)(DX*2), Z0
-	VPSLLD    $0x10, Z0, Z0
-	VMOVUPS   Z0, (AX)(DX*4)
-	VPMOVZXWD 32(CX)(DX*2), Z0
-	VPSLLD    $0x10, Z0, Z0
-	VMOVUPS   Z0, 64(AX)(DX*4)
-	ADDQ      $+32, DX
-	SUBQ      $+32, BX
-	JGE       turn2
-
-turned2:
-	ADDQ $+32, BX
-	SUBQ $+16, BX
-	JLT  turned1
-
 turn1:
-	VPMOVZXWD (CX)(DX*2), Z0
+	VPMOVZXWD (DX)(BX*2), Z0
 	VPSLLD    $0x10, Z0, Z0
-	VMOVUPS   Z0, (AX)(DX*4)
-	ADDQ      $+16, DX
-	SUBQ      $+16, BX
+	VMOVUPS   Z0, (AX)(BX*4)
+	VPMOVZXWD 32(DX)(BX*2), Z0
+	VPSLLD    $0x10, Z0, Z0
+	VMOVUPS   Z0, 64(AX)(BX*4)
+	VPMOVZXWD 64(DX)(BX*2), Z0
+	VPSLLD    $0x10, Z0, Z0
+	VMOVUPS   Z0, 128(AX)(BX*4)
+	VPMOVZXWD 96(DX)(BX*2), Z0
+	VPSLLD    $0x10, Z0, Z0
+	VMOVUPS   Z0, 192(AX)(BX*4)
+	ADDQ      $+64, BX
+	SUBQ      $+64, CX
 	JGE       turn1
 
-turned1:
-	ADDQ $+16, BX
+turned2:
+	ADDQ $+64, CX
+	SUBQ $+16, CX
+	JLT  turned4
+
+turn3:
+	VPMOVZXWD (DX)(BX*2), Z0
+	VPSLLD    $0x10, Z0, Z0
+	VMOVUPS   Z0, (AX)(BX*4)
+	ADDQ      $+16, BX
+	SUBQ      $+16, CX
+	JGE       turn3
+
+turned4:
+	ADDQ        $+16, CX
+	TESTQ       CX, CX
+	JEQ         done5
+	MOVQ        $+1, SI
+	SHLQ        CL, SI
+	DECQ        SI
+	KMOVW       SI, K1
+	VMOVDQU16.Z (DX)(BX*2), K1, Y0
+	VPMOVZXWD   Y0, Z0
+	VPSLLD      $0x10, Z0, Z0
+	VMOVUPS     Z0, K1, (AX)(BX*4)
+
+done5:
 	VZEROUPPER
 	RET
 
-// func widenI8AVX512(dst *float32, src *int8, n int)
-// Requires: AVX, AVX512F
+// func widenI8AVX512(dst *byte, src *byte, n int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL
 TEXT ·widenI8AVX512(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ dst+0(FP), AX
-	MOVQ src+8(FP), CX
-	MOVQ n+16(FP), BX
-	XORQ DX, DX
-	SUBQ $+32, BX
+	MOVQ src+8(FP), DX
+	MOVQ n+16(FP), CX
+	XORQ BX, BX
+	SUBQ $+64, CX
 	JLT  turned2
 
-turn2:
-	VPMOVSXBD (CX)(DX*1), Z0
-	VCVTDQ2PS Z0, Z0
-	VMOVUPS   Z0, (AX)(DX*4)
-	VPMOVSXBD 16(CX)(DX*1), Z0
-	VCVTDQ2PS Z0, Z0
-	VMOVUPS   Z0, 64(AX)(DX*4)
-	ADDQ      $+32, DX
-	SUBQ      $+32, BX
-	JGE       turn2
-
-turned2:
-	ADDQ $+32, BX
-	SUBQ $+16, BX
-	JLT  turned1
-
 turn1:
-	VPMOVSXBD (CX)(DX*1), Z0
+	VPMOVSXBD (DX)(BX*1), Z0
 	VCVTDQ2PS Z0, Z0
-	VMOVUPS   Z0, (AX)(DX*4)
-	ADDQ      $+16, DX
-	SUBQ      $+16, BX
+	VMOVUPS   Z0, (AX)(BX*4)
+	VPMOVSXBD 16(DX)(BX*1), Z0
+	VCVTDQ2PS Z0, Z0
+	VMOVUPS   Z0, 64(AX)(BX*4)
+	VPMOVSXBD 32(DX)(BX*1), Z0
+	VCVTDQ2PS Z0, Z0
+	VMOVUPS   Z0, 128(AX)(BX*4)
+	VPMOVSXBD 48(DX)(BX*1), Z0
+	VCVTDQ2PS Z0, Z0
+	VMOVUPS   Z0, 192(AX)(BX*4)
+	ADDQ      $+64, BX
+	SUBQ      $+64, CX
 	JGE       turn1
 
-turned1:
-	ADDQ $+16, BX
+turned2:
+	ADDQ $+64, CX
+	SUBQ $+16, CX
+	JLT  turned4
+
+turn3:
+	VPMOVSXBD (DX)(BX*1), Z0
+	VCVTDQ2PS Z0, Z0
+	VMOVUPS   Z0, (AX)(BX*4)
+	ADDQ      $+16, BX
+	SUBQ      $+16, CX
+	JGE       turn3
+
+turned4:
+	ADDQ       $+16, CX
+	TESTQ      CX, CX
+	JEQ        done5
+	MOVQ       $+1, SI
+	SHLQ       CL, SI
+	DECQ       SI
+	KMOVW      SI, K1
+	VMOVDQU8.Z (DX)(BX*1), K1, X0
+	VPMOVSXBD  X0, Z0
+	VCVTDQ2PS  Z0, Z0
+	VMOVUPS    Z0, K1, (AX)(BX*4)
+
+done5:
 	VZEROUPPER
 	RET
 
-// func narrowF16AVX512(dst *uint16, src *float32, n int)
-// Requires: AVX, AVX512F
+// func narrowF16AVX512(dst *byte, src *byte, n int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL
 TEXT ·narrowF16AVX512(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ dst+0(FP), AX
-	MOVQ src+8(FP), CX
-	MOVQ n+16(FP), BX
-	XORQ DX, DX
-	SUBQ $+32, BX
+	MOVQ src+8(FP), DX
+	MOVQ n+16(FP), CX
+	XORQ BX, BX
+	SUBQ $+64, CX
 	JLT  turned2
 
-turn2:
-	VMOVUPS   (CX)(DX*4), Z0
-	VCVTPS2PH $0x00, Z0, (AX)(DX*2)
-	VMOVUPS   64(CX)(DX*4), Z0
-	VCVTPS2PH $0x00, Z0, 32(AX)(DX*2)
-	ADDQ      $+32, DX
-	SUBQ      $+32, BX
-	JGE       turn2
-
-turned2:
-	ADDQ $+32, BX
-	SUBQ $+16, BX
-	JLT  turned1
-
 turn1:
-	VMOVUPS   (CX)(DX*4), Z0
-	VCVTPS2PH $0x00, Z0, (AX)(DX*2)
-	ADDQ      $+16, DX
-	SUBQ      $+16, BX
+	VMOVUPS   (DX)(BX*4), Z0
+	VCVTPS2PH $0x00, Z0, (AX)(BX*2)
+	VMOVUPS   64(DX)(BX*4), Z0
+	VCVTPS2PH $0x00, Z0, 32(AX)(BX*2)
+	VMOVUPS   128(DX)(BX*4), Z0
+	VCVTPS2PH $0x00, Z0, 64(AX)(BX*2)
+	VMOVUPS   192(DX)(BX*4), Z0
+	VCVTPS2PH $0x00, Z0, 96(AX)(BX*2)
+	ADDQ      $+64, BX
+	SUBQ      $+64, CX
 	JGE       turn1
 
-turned1:
-	ADDQ $+16, BX
+turned2:
+	ADDQ $+64, CX
+	SUBQ $+16, CX
+	JLT  turned4
+
+turn3:
+	VMOVUPS   (DX)(BX*4), Z0
+	VCVTPS2PH $0x00, Z0, (AX)(BX*2)
+	ADDQ      $+16, BX
+	SUBQ      $+16, CX
+	JGE       turn3
+
+turned4:
+	ADDQ      $+16, CX
+	TESTQ     CX, CX
+	JEQ       done5
+	MOVQ      $+1, SI
+	SHLQ      CL, SI
+	DECQ      SI
+	KMOVW     SI, K1
+	VMOVUPS.Z (DX)(BX*4), K1, Z0
+	VCVTPS2PH $0x00, Z0, Y0
+	VMOVDQU16 Y0, K1, (AX)(BX*2)
+
+done5:
 	VZEROUPPER
 	RET
 
-// func narrowBF16AVX512(dst *uint16, src *float32, n int)
-// Requires: AVX, AVX512DQ, AVX512F
+// func narrowBF16AVX512(dst *byte, src *byte, n int)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL
 TEXT ·narrowBF16AVX512(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ dst+0(FP), AX
-	MOVQ src+8(FP), CX
-	MOVQ n+16(FP), BX
-	XORQ DX, DX
-	SUBQ $+32, BX
+	MOVQ src+8(FP), DX
+	MOVQ n+16(FP), CX
+	XORQ BX, BX
+	SUBQ $+64, CX
 	JLT  turned2
 
-turn2:
-	VMOVUPS     (CX)(DX*4), Z0
+turn1:
+	VMOVUPS     (DX)(BX*4), Z0
 	VPSRLD      $0x10, Z0, Z1
 	VANDPS.BCST convertNums<>+0(SB), Z1, Z2
 	VPADDD.BCST convertNums<>+32(SB), Z0, Z3
@@ -456,8 +717,8 @@ turn2:
 	VORPS.BCST  convertNums<>+64(SB), Z1, Z1
 	VCMPPS      $0x03, Z0, Z0, K1
 	VPBLENDMD   Z1, Z2, K1, Z4
-	VPMOVDW     Z4, (AX)(DX*2)
-	VMOVUPS     64(CX)(DX*4), Z0
+	VPMOVDW     Z4, (AX)(BX*2)
+	VMOVUPS     64(DX)(BX*4), Z0
 	VPSRLD      $0x10, Z0, Z1
 	VANDPS.BCST convertNums<>+0(SB), Z1, Z2
 	VPADDD.BCST convertNums<>+32(SB), Z0, Z3
@@ -466,18 +727,8 @@ turn2:
 	VORPS.BCST  convertNums<>+64(SB), Z1, Z1
 	VCMPPS      $0x03, Z0, Z0, K1
 	VPBLENDMD   Z1, Z2, K1, Z5
-	VPMOVDW     Z5, 32(AX)(DX*2)
-	ADDQ        $+32, DX
-	SUBQ        $+32, BX
-	JGE         turn2
-
-turned2:
-	ADDQ $+32, BX
-	SUBQ $+16, BX
-	JLT  turned1
-
-turn1:
-	VMOVUPS     (CX)(DX*4), Z0
+	VPMOVDW     Z5, 32(AX)(BX*2)
+	VMOVUPS     128(DX)(BX*4), Z0
 	VPSRLD      $0x10, Z0, Z1
 	VANDPS.BCST convertNums<>+0(SB), Z1, Z2
 	VPADDD.BCST convertNums<>+32(SB), Z0, Z3
@@ -486,13 +737,62 @@ turn1:
 	VORPS.BCST  convertNums<>+64(SB), Z1, Z1
 	VCMPPS      $0x03, Z0, Z0, K1
 	VPBLENDMD   Z1, Z2, K1, Z6
-	VPMOVDW     Z6, (AX)(DX*2)
-	ADDQ        $+16, DX
-	SUBQ        $+16, BX
+	VPMOVDW     Z6, 64(AX)(BX*2)
+	VMOVUPS     192(DX)(BX*4), Z0
+	VPSRLD      $0x10, Z0, Z1
+	VANDPS.BCST convertNums<>+0(SB), Z1, Z2
+	VPADDD.BCST convertNums<>+32(SB), Z0, Z3
+	VPADDD      Z2, Z3, Z2
+	VPSRLD      $0x10, Z2, Z2
+	VORPS.BCST  convertNums<>+64(SB), Z1, Z1
+	VCMPPS      $0x03, Z0, Z0, K1
+	VPBLENDMD   Z1, Z2, K1, Z7
+	VPMOVDW     Z7, 96(AX)(BX*2)
+	ADDQ        $+64, BX
+	SUBQ        $+64, CX
 	JGE         turn1
 
-turned1:
-	ADDQ $+16, BX
+turned2:
+	ADDQ $+64, CX
+	SUBQ $+16, CX
+	JLT  turned4
+
+turn3:
+	VMOVUPS     (DX)(BX*4), Z0
+	VPSRLD      $0x10, Z0, Z1
+	VANDPS.BCST convertNums<>+0(SB), Z1, Z2
+	VPADDD.BCST convertNums<>+32(SB), Z0, Z3
+	VPADDD      Z2, Z3, Z2
+	VPSRLD      $0x10, Z2, Z2
+	VORPS.BCST  convertNums<>+64(SB), Z1, Z1
+	VCMPPS      $0x03, Z0, Z0, K1
+	VPBLENDMD   Z1, Z2, K1, Z8
+	VPMOVDW     Z8, (AX)(BX*2)
+	ADDQ        $+16, BX
+	SUBQ        $+16, CX
+	JGE         turn3
+
+turned4:
+	ADDQ        $+16, CX
+	TESTQ       CX, CX
+	JEQ         done5
+	MOVQ        $+1, SI
+	SHLQ        CL, SI
+	DECQ        SI
+	KMOVW       SI, K1
+	VMOVUPS.Z   (DX)(BX*4), K1, Z0
+	VPSRLD      $0x10, Z0, Z1
+	VANDPS.BCST convertNums<>+0(SB), Z1, Z2
+	VPADDD.BCST convertNums<>+32(SB), Z0, Z3
+	VPADDD      Z2, Z3, Z2
+	VPSRLD      $0x10, Z2, Z2
+	VORPS.BCST  convertNums<>+64(SB), Z1, Z1
+	VCMPPS      $0x03, Z0, Z0, K2
+	VPBLENDMD   Z1, Z2, K2, Z9
+	VPMOVDW     Z9, Y0
+	VMOVDQU16   Y0, K1, (AX)(BX*2)
+
+done5:
 	VZEROUPPER
 	RET
 

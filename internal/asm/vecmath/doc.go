@@ -2,28 +2,33 @@
 // arithmetic, sums, products with rows, conversions and quantisation.
 //
 // Every function exists for AVX2 with FMA and F16C and for AVX-512, and gives
-// the same bits at both. A function whose first result is false, or that says
-// it did 0 elements, did nothing: there is no assembly for this machine or
-// these operands, and the caller computes in plain Go; package internal/vec
-// does so. Slices in one call have equal lengths unless the comment says
-// otherwise. An output may be exactly the memory of an input of the same
-// element type, and overlaps nothing else.
+// the same bits at both. Elements are float32, or f16 or bf16 as uint16, which
+// are computed in float32 and rounded once to nearest even.
+//
+// A function that returns false, or that says that it did 0 elements, did
+// nothing: there is no assembly for this machine or these operands, and the
+// caller computes in plain Go; package internal/vec does so. Slices in one call
+// have equal lengths unless the comment says otherwise. An output may be
+// exactly the memory of an input of the same element type, and overlaps nothing
+// else.
 package vecmath
 
 // Func names a function of one array.
 type Func uint8
 
-// Functions of one array; internal/vec says what they compute.
+// Functions of one array; internal/vec says what they compute. RoundF16 and Exp
+// exist for float32 only.
 const (
 	Neg Func = iota
 	Relu
-	RoundF16
-	Exp
 	Sigmoid
 	Tanh
 	Silu
 	GeluTanh
 	GeluErf
+	RoundF16
+	Exp
+	numFuncs
 )
 
 // Func2 names a function of two arrays.
@@ -36,9 +41,24 @@ const (
 	Mul                 // a·b
 	Div                 // a/b
 	SwiGLU              // silu(a)·b
+	numFuncs2
 )
 
-// PartFunc names a function of one array that is not computed for all
+// ScalarFunc names a function of an array and a number.
+type ScalarFunc uint8
+
+// Functions of an array x and a number s.
+const (
+	AddScalar ScalarFunc = iota // x+s
+	SubScalar                   // x-s
+	ScalarSub                   // s-x
+	MulScalar                   // x·s
+	DivScalar                   // x/s
+	ScalarDiv                   // s/x
+	numScalarFuncs
+)
+
+// PartFunc names a function of one float32 array that is not computed for all
 // arguments.
 type PartFunc uint8
 
@@ -47,6 +67,7 @@ const (
 	Sin PartFunc = iota // |x| < 2^20
 	Cos                 // |x| < 2^20
 	Log                 // positive, finite, normal
+	numPartFuncs
 )
 
 // Reduction names a function of one array whose result is one number.
@@ -54,22 +75,44 @@ type Reduction uint8
 
 // Reductions.
 const (
-	Sum    Reduction = iota
-	Max              // of the elements other than NaN, -Inf when there are none
-	MaxAbs           // largest magnitude other than NaN, 0 when there is none
+	Sum Reduction = iota
+	SumSquares
+	Max    // of the elements other than NaN, -Inf when there are none
+	MaxAbs // largest magnitude other than NaN, 0 when there is none
+	numReductions
 )
 
-// Element is an element type of the rows of Dots and Mix, F16 and BF16 being
-// uint16.
+// Rotation names a rotation of pairs: a and b become a·cos - b·sin and
+// b·cos + a·sin, every product rounded before the sum.
+type Rotation uint8
+
+// Rotations: of pairs half a vector apart and of neighbours; with steps, every
+// product and sum is rounded to f16, for float32 and f16 only.
+const (
+	Halves Rotation = iota
+	Pairs
+	HalvesSteps
+	PairsSteps
+	numRotations
+)
+
+// Element is the element type of an array.
 type Element uint8
 
-// Element types.
+// Element types; F16 and BF16 are uint16. Rows of Dots and Mix may be I8.
 const (
 	F32 Element = iota
 	F16
 	BF16
 	I8
+	numFloats = I8
 )
 
 // Row holds the Go types of Element.
 type Row interface{ float32 | uint16 | int8 }
+
+// widest is the largest magnitude of the exponents that the gates take.
+const widest = 174
+
+// SwishScale reports whether Swish takes a scale.
+func SwishScale(scale float32) bool { return scale >= 0x1p-64 && scale <= 0x1p64 }

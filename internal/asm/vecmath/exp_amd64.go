@@ -4,92 +4,252 @@
 
 package vecmath
 
-// expAVX2 writes e^src.
+// expF32AVX2 writes e^src.
 //
 //go:noescape
-func expAVX2(dst *float32, src *float32, n int)
+func expF32AVX2(dst *byte, src *byte, n int)
 
-// sigmoidAVX2 writes 1/(1+e^-src).
+// sigmoidF32AVX2 writes 1/(1+e^-src).
 //
 //go:noescape
-func sigmoidAVX2(dst *float32, src *float32, n int)
+func sigmoidF32AVX2(dst *byte, src *byte, n int)
 
-// tanhAVX2 writes the hyperbolic tangent of src.
+// sigmoidF16AVX2 writes 1/(1+e^-src).
 //
 //go:noescape
-func tanhAVX2(dst *float32, src *float32, n int)
+func sigmoidF16AVX2(dst *byte, src *byte, n int)
 
-// siluAVX2 writes src/(1+e^-src).
+// sigmoidBF16AVX2 writes 1/(1+e^-src).
 //
 //go:noescape
-func siluAVX2(dst *float32, src *float32, n int)
+func sigmoidBF16AVX2(dst *byte, src *byte, n int)
 
-// geluTanhAVX2 writes src/2·(1+tanh(√(2/π)·(src+0.044715·src³))).
+// tanhF32AVX2 writes the hyperbolic tangent of src.
 //
 //go:noescape
-func geluTanhAVX2(dst *float32, src *float32, n int)
+func tanhF32AVX2(dst *byte, src *byte, n int)
 
-// geluErfAVX2 writes src/2·(1+erf(src/√2)).
+// tanhF16AVX2 writes the hyperbolic tangent of src.
 //
 //go:noescape
-func geluErfAVX2(dst *float32, src *float32, n int)
+func tanhF16AVX2(dst *byte, src *byte, n int)
 
-// swishAVX2 writes src/(1+e^(-scale·src)); low and high are -174/scale and 174/scale.
+// tanhBF16AVX2 writes the hyperbolic tangent of src.
 //
 //go:noescape
-func swishAVX2(dst *float32, src *float32, n int, scale float32, low float32, high float32)
+func tanhBF16AVX2(dst *byte, src *byte, n int)
 
-// swigluAVX2 writes silu(gate)·up.
+// siluF32AVX2 writes src/(1+e^-src).
 //
 //go:noescape
-func swigluAVX2(dst *float32, gate *float32, up *float32, n int)
+func siluF32AVX2(dst *byte, src *byte, n int)
 
-// expSumAVX2 writes e^(src-max) and returns the sum of what it wrote, in the order of a reduction.
+// siluF16AVX2 writes src/(1+e^-src).
 //
 //go:noescape
-func expSumAVX2(dst *float32, src *float32, n int, max float32) float32
+func siluF16AVX2(dst *byte, src *byte, n int)
 
-// expAVX512 writes e^src.
+// siluBF16AVX2 writes src/(1+e^-src).
 //
 //go:noescape
-func expAVX512(dst *float32, src *float32, n int)
+func siluBF16AVX2(dst *byte, src *byte, n int)
 
-// sigmoidAVX512 writes 1/(1+e^-src).
+// geluTanhF32AVX2 writes src/2·(1+tanh(√(2/π)·(src+0.044715·src³))).
 //
 //go:noescape
-func sigmoidAVX512(dst *float32, src *float32, n int)
+func geluTanhF32AVX2(dst *byte, src *byte, n int)
 
-// tanhAVX512 writes the hyperbolic tangent of src.
+// geluTanhF16AVX2 writes src/2·(1+tanh(√(2/π)·(src+0.044715·src³))).
 //
 //go:noescape
-func tanhAVX512(dst *float32, src *float32, n int)
+func geluTanhF16AVX2(dst *byte, src *byte, n int)
 
-// siluAVX512 writes src/(1+e^-src).
+// geluTanhBF16AVX2 writes src/2·(1+tanh(√(2/π)·(src+0.044715·src³))).
 //
 //go:noescape
-func siluAVX512(dst *float32, src *float32, n int)
+func geluTanhBF16AVX2(dst *byte, src *byte, n int)
 
-// geluTanhAVX512 writes src/2·(1+tanh(√(2/π)·(src+0.044715·src³))).
+// geluErfF32AVX2 writes src/2·(1+erf(src/√2)).
 //
 //go:noescape
-func geluTanhAVX512(dst *float32, src *float32, n int)
+func geluErfF32AVX2(dst *byte, src *byte, n int)
 
-// geluErfAVX512 writes src/2·(1+erf(src/√2)).
+// geluErfF16AVX2 writes src/2·(1+erf(src/√2)).
 //
 //go:noescape
-func geluErfAVX512(dst *float32, src *float32, n int)
+func geluErfF16AVX2(dst *byte, src *byte, n int)
 
-// swishAVX512 writes src/(1+e^(-scale·src)); low and high are -174/scale and 174/scale.
+// geluErfBF16AVX2 writes src/2·(1+erf(src/√2)).
 //
 //go:noescape
-func swishAVX512(dst *float32, src *float32, n int, scale float32, low float32, high float32)
+func geluErfBF16AVX2(dst *byte, src *byte, n int)
 
-// swigluAVX512 writes silu(gate)·up.
+// swishF32AVX2 writes src/(1+e^(-scale·src)) for scales from 2^-64 to 2^64; low and high are -174/scale and 174/scale.
 //
 //go:noescape
-func swigluAVX512(dst *float32, gate *float32, up *float32, n int)
+func swishF32AVX2(dst *byte, src *byte, n int, scale float32, low float32, high float32)
 
-// expSumAVX512 writes e^(src-max) and returns the sum of what it wrote, in the order of a reduction.
+// swigluF32AVX2 writes silu(a)·b.
 //
 //go:noescape
-func expSumAVX512(dst *float32, src *float32, n int, max float32) float32
+func swigluF32AVX2(dst *byte, a *byte, b *byte, n int)
+
+// expSumF32AVX2 writes e^(src-max) and returns the sum of what it wrote, in the order of a reduction.
+//
+//go:noescape
+func expSumF32AVX2(dst *float32, src *byte, n int, max float32) float32
+
+// swishF16AVX2 writes src/(1+e^(-scale·src)) for scales from 2^-64 to 2^64; low and high are -174/scale and 174/scale.
+//
+//go:noescape
+func swishF16AVX2(dst *byte, src *byte, n int, scale float32, low float32, high float32)
+
+// swigluF16AVX2 writes silu(a)·b.
+//
+//go:noescape
+func swigluF16AVX2(dst *byte, a *byte, b *byte, n int)
+
+// expSumF16AVX2 writes e^(src-max) and returns the sum of what it wrote, in the order of a reduction.
+//
+//go:noescape
+func expSumF16AVX2(dst *float32, src *byte, n int, max float32) float32
+
+// swishBF16AVX2 writes src/(1+e^(-scale·src)) for scales from 2^-64 to 2^64; low and high are -174/scale and 174/scale.
+//
+//go:noescape
+func swishBF16AVX2(dst *byte, src *byte, n int, scale float32, low float32, high float32)
+
+// swigluBF16AVX2 writes silu(a)·b.
+//
+//go:noescape
+func swigluBF16AVX2(dst *byte, a *byte, b *byte, n int)
+
+// expSumBF16AVX2 writes e^(src-max) and returns the sum of what it wrote, in the order of a reduction.
+//
+//go:noescape
+func expSumBF16AVX2(dst *float32, src *byte, n int, max float32) float32
+
+// expF32AVX512 writes e^src.
+//
+//go:noescape
+func expF32AVX512(dst *byte, src *byte, n int)
+
+// sigmoidF32AVX512 writes 1/(1+e^-src).
+//
+//go:noescape
+func sigmoidF32AVX512(dst *byte, src *byte, n int)
+
+// sigmoidF16AVX512 writes 1/(1+e^-src).
+//
+//go:noescape
+func sigmoidF16AVX512(dst *byte, src *byte, n int)
+
+// sigmoidBF16AVX512 writes 1/(1+e^-src).
+//
+//go:noescape
+func sigmoidBF16AVX512(dst *byte, src *byte, n int)
+
+// tanhF32AVX512 writes the hyperbolic tangent of src.
+//
+//go:noescape
+func tanhF32AVX512(dst *byte, src *byte, n int)
+
+// tanhF16AVX512 writes the hyperbolic tangent of src.
+//
+//go:noescape
+func tanhF16AVX512(dst *byte, src *byte, n int)
+
+// tanhBF16AVX512 writes the hyperbolic tangent of src.
+//
+//go:noescape
+func tanhBF16AVX512(dst *byte, src *byte, n int)
+
+// siluF32AVX512 writes src/(1+e^-src).
+//
+//go:noescape
+func siluF32AVX512(dst *byte, src *byte, n int)
+
+// siluF16AVX512 writes src/(1+e^-src).
+//
+//go:noescape
+func siluF16AVX512(dst *byte, src *byte, n int)
+
+// siluBF16AVX512 writes src/(1+e^-src).
+//
+//go:noescape
+func siluBF16AVX512(dst *byte, src *byte, n int)
+
+// geluTanhF32AVX512 writes src/2·(1+tanh(√(2/π)·(src+0.044715·src³))).
+//
+//go:noescape
+func geluTanhF32AVX512(dst *byte, src *byte, n int)
+
+// geluTanhF16AVX512 writes src/2·(1+tanh(√(2/π)·(src+0.044715·src³))).
+//
+//go:noescape
+func geluTanhF16AVX512(dst *byte, src *byte, n int)
+
+// geluTanhBF16AVX512 writes src/2·(1+tanh(√(2/π)·(src+0.044715·src³))).
+//
+//go:noescape
+func geluTanhBF16AVX512(dst *byte, src *byte, n int)
+
+// geluErfF32AVX512 writes src/2·(1+erf(src/√2)).
+//
+//go:noescape
+func geluErfF32AVX512(dst *byte, src *byte, n int)
+
+// geluErfF16AVX512 writes src/2·(1+erf(src/√2)).
+//
+//go:noescape
+func geluErfF16AVX512(dst *byte, src *byte, n int)
+
+// geluErfBF16AVX512 writes src/2·(1+erf(src/√2)).
+//
+//go:noescape
+func geluErfBF16AVX512(dst *byte, src *byte, n int)
+
+// swishF32AVX512 writes src/(1+e^(-scale·src)) for scales from 2^-64 to 2^64; low and high are -174/scale and 174/scale.
+//
+//go:noescape
+func swishF32AVX512(dst *byte, src *byte, n int, scale float32, low float32, high float32)
+
+// swigluF32AVX512 writes silu(a)·b.
+//
+//go:noescape
+func swigluF32AVX512(dst *byte, a *byte, b *byte, n int)
+
+// expSumF32AVX512 writes e^(src-max) and returns the sum of what it wrote, in the order of a reduction.
+//
+//go:noescape
+func expSumF32AVX512(dst *float32, src *byte, n int, max float32) float32
+
+// swishF16AVX512 writes src/(1+e^(-scale·src)) for scales from 2^-64 to 2^64; low and high are -174/scale and 174/scale.
+//
+//go:noescape
+func swishF16AVX512(dst *byte, src *byte, n int, scale float32, low float32, high float32)
+
+// swigluF16AVX512 writes silu(a)·b.
+//
+//go:noescape
+func swigluF16AVX512(dst *byte, a *byte, b *byte, n int)
+
+// expSumF16AVX512 writes e^(src-max) and returns the sum of what it wrote, in the order of a reduction.
+//
+//go:noescape
+func expSumF16AVX512(dst *float32, src *byte, n int, max float32) float32
+
+// swishBF16AVX512 writes src/(1+e^(-scale·src)) for scales from 2^-64 to 2^64; low and high are -174/scale and 174/scale.
+//
+//go:noescape
+func swishBF16AVX512(dst *byte, src *byte, n int, scale float32, low float32, high float32)
+
+// swigluBF16AVX512 writes silu(a)·b.
+//
+//go:noescape
+func swigluBF16AVX512(dst *byte, a *byte, b *byte, n int)
+
+// expSumBF16AVX512 writes e^(src-max) and returns the sum of what it wrote, in the order of a reduction.
+//
+//go:noescape
+func expSumBF16AVX512(dst *float32, src *byte, n int, max float32) float32

@@ -12,131 +12,19 @@ DATA tailMasks<>+16(SB)/4, $0xffffffff
 DATA tailMasks<>+20(SB)/4, $0xffffffff
 DATA tailMasks<>+24(SB)/4, $0xffffffff
 DATA tailMasks<>+28(SB)/4, $0xffffffff
-DATA tailMasks<>+32(SB)/4, $0xffffffff
-DATA tailMasks<>+36(SB)/4, $0xffffffff
-DATA tailMasks<>+40(SB)/4, $0xffffffff
-DATA tailMasks<>+44(SB)/4, $0xffffffff
-DATA tailMasks<>+48(SB)/4, $0xffffffff
-DATA tailMasks<>+52(SB)/4, $0xffffffff
-DATA tailMasks<>+56(SB)/4, $0xffffffff
-DATA tailMasks<>+60(SB)/4, $0xffffffff
-DATA tailMasks<>+64(SB)/4, $0xffffffff
-DATA tailMasks<>+68(SB)/4, $0xffffffff
-DATA tailMasks<>+72(SB)/4, $0xffffffff
-DATA tailMasks<>+76(SB)/4, $0xffffffff
-DATA tailMasks<>+80(SB)/4, $0xffffffff
-DATA tailMasks<>+84(SB)/4, $0xffffffff
-DATA tailMasks<>+88(SB)/4, $0xffffffff
-DATA tailMasks<>+92(SB)/4, $0xffffffff
-DATA tailMasks<>+96(SB)/4, $0xffffffff
-DATA tailMasks<>+100(SB)/4, $0xffffffff
-DATA tailMasks<>+104(SB)/4, $0xffffffff
-DATA tailMasks<>+108(SB)/4, $0xffffffff
-DATA tailMasks<>+112(SB)/4, $0xffffffff
-DATA tailMasks<>+116(SB)/4, $0xffffffff
-DATA tailMasks<>+120(SB)/4, $0xffffffff
-DATA tailMasks<>+124(SB)/4, $0xffffffff
-DATA tailMasks<>+128(SB)/4, $0xffffffff
-DATA tailMasks<>+132(SB)/4, $0xffffffff
-DATA tailMasks<>+136(SB)/4, $0xffffffff
-DATA tailMasks<>+140(SB)/4, $0xffffffff
-DATA tailMasks<>+144(SB)/4, $0xffffffff
-DATA tailMasks<>+148(SB)/4, $0xffffffff
-DATA tailMasks<>+152(SB)/4, $0xffffffff
-DATA tailMasks<>+156(SB)/4, $0xffffffff
-DATA tailMasks<>+160(SB)/4, $0xffffffff
-DATA tailMasks<>+164(SB)/4, $0xffffffff
-DATA tailMasks<>+168(SB)/4, $0xffffffff
-DATA tailMasks<>+172(SB)/4, $0xffffffff
-DATA tailMasks<>+176(SB)/4, $0xffffffff
-DATA tailMasks<>+180(SB)/4, $0xffffffff
-DATA tailMasks<>+184(SB)/4, $0xffffffff
-DATA tailMasks<>+188(SB)/4, $0xffffffff
-DATA tailMasks<>+192(SB)/4, $0xffffffff
-DATA tailMasks<>+196(SB)/4, $0xffffffff
-DATA tailMasks<>+200(SB)/4, $0xffffffff
-DATA tailMasks<>+204(SB)/4, $0xffffffff
-DATA tailMasks<>+208(SB)/4, $0xffffffff
-DATA tailMasks<>+212(SB)/4, $0xffffffff
-DATA tailMasks<>+216(SB)/4, $0xffffffff
-DATA tailMasks<>+220(SB)/4, $0xffffffff
-DATA tailMasks<>+224(SB)/4, $0xffffffff
-DATA tailMasks<>+228(SB)/4, $0xffffffff
-DATA tailMasks<>+232(SB)/4, $0xffffffff
-DATA tailMasks<>+236(SB)/4, $0xffffffff
-DATA tailMasks<>+240(SB)/4, $0xffffffff
-DATA tailMasks<>+244(SB)/4, $0xffffffff
-DATA tailMasks<>+248(SB)/4, $0xffffffff
-DATA tailMasks<>+252(SB)/4, $0xffffffff
-DATA tailMasks<>+256(SB)/4, $0x00000000
-DATA tailMasks<>+260(SB)/4, $0x00000000
-DATA tailMasks<>+264(SB)/4, $0x00000000
-DATA tailMasks<>+268(SB)/4, $0x00000000
-DATA tailMasks<>+272(SB)/4, $0x00000000
-DATA tailMasks<>+276(SB)/4, $0x00000000
-DATA tailMasks<>+280(SB)/4, $0x00000000
-DATA tailMasks<>+284(SB)/4, $0x00000000
-DATA tailMasks<>+288(SB)/4, $0x00000000
-DATA tailMasks<>+292(SB)/4, $0x00000000
-DATA tailMasks<>+296(SB)/4, $0x00000000
-DATA tailMasks<>+300(SB)/4, $0x00000000
-DATA tailMasks<>+304(SB)/4, $0x00000000
-DATA tailMasks<>+308(SB)/4, $0x00000000
-DATA tailMasks<>+312(SB)/4, $0x00000000
-DATA tailMasks<>+316(SB)/4, $0x00000000
-DATA tailMasks<>+320(SB)/4, $0x00000000
-DATA tailMasks<>+324(SB)/4, $0x00000000
-DATA tailMasks<>+328(SB)/4, $0x00000000
-DATA tailMasks<>+332(SB)/4, $0x00000000
-DATA tailMasks<>+336(SB)/4, $0x00000000
-DATA tailMasks<>+340(SB)/4, $0x00000000
-DATA tailMasks<>+344(SB)/4, $0x00000000
-DATA tailMasks<>+348(SB)/4, $0x00000000
-DATA tailMasks<>+352(SB)/4, $0x00000000
-DATA tailMasks<>+356(SB)/4, $0x00000000
-DATA tailMasks<>+360(SB)/4, $0x00000000
-DATA tailMasks<>+364(SB)/4, $0x00000000
-DATA tailMasks<>+368(SB)/4, $0x00000000
-DATA tailMasks<>+372(SB)/4, $0x00000000
-DATA tailMasks<>+376(SB)/4, $0x00000000
-DATA tailMasks<>+380(SB)/4, $0x00000000
-DATA tailMasks<>+384(SB)/4, $0x00000000
-DATA tailMasks<>+388(SB)/4, $0x00000000
-DATA tailMasks<>+392(SB)/4, $0x00000000
-DATA tailMasks<>+396(SB)/4, $0x00000000
-DATA tailMasks<>+400(SB)/4, $0x00000000
-DATA tailMasks<>+404(SB)/4, $0x00000000
-DATA tailMasks<>+408(SB)/4, $0x00000000
-DATA tailMasks<>+412(SB)/4, $0x00000000
-DATA tailMasks<>+416(SB)/4, $0x00000000
-DATA tailMasks<>+420(SB)/4, $0x00000000
-DATA tailMasks<>+424(SB)/4, $0x00000000
-DATA tailMasks<>+428(SB)/4, $0x00000000
-DATA tailMasks<>+432(SB)/4, $0x00000000
-DATA tailMasks<>+436(SB)/4, $0x00000000
-DATA tailMasks<>+440(SB)/4, $0x00000000
-DATA tailMasks<>+444(SB)/4, $0x00000000
-DATA tailMasks<>+448(SB)/4, $0x00000000
-DATA tailMasks<>+452(SB)/4, $0x00000000
-DATA tailMasks<>+456(SB)/4, $0x00000000
-DATA tailMasks<>+460(SB)/4, $0x00000000
-DATA tailMasks<>+464(SB)/4, $0x00000000
-DATA tailMasks<>+468(SB)/4, $0x00000000
-DATA tailMasks<>+472(SB)/4, $0x00000000
-DATA tailMasks<>+476(SB)/4, $0x00000000
-DATA tailMasks<>+480(SB)/4, $0x00000000
-DATA tailMasks<>+484(SB)/4, $0x00000000
-DATA tailMasks<>+488(SB)/4, $0x00000000
-DATA tailMasks<>+492(SB)/4, $0x00000000
-DATA tailMasks<>+496(SB)/4, $0x00000000
-DATA tailMasks<>+500(SB)/4, $0x00000000
-DATA tailMasks<>+504(SB)/4, $0x00000000
-DATA tailMasks<>+508(SB)/4, $0x00000000
-GLOBL tailMasks<>(SB), RODATA|NOPTR, $512
+DATA tailMasks<>+32(SB)/4, $0x00000000
+DATA tailMasks<>+36(SB)/4, $0x00000000
+DATA tailMasks<>+40(SB)/4, $0x00000000
+DATA tailMasks<>+44(SB)/4, $0x00000000
+DATA tailMasks<>+48(SB)/4, $0x00000000
+DATA tailMasks<>+52(SB)/4, $0x00000000
+DATA tailMasks<>+56(SB)/4, $0x00000000
+DATA tailMasks<>+60(SB)/4, $0x00000000
+GLOBL tailMasks<>(SB), RODATA|NOPTR, $64
 
-// func expAVX2(dst *float32, src *float32, n int)
+// func expF32AVX2(dst *byte, src *byte, n int)
 // Requires: AVX, AVX2, FMA3
-TEXT ·expAVX2(SB), NOSPLIT|NOFRAME, $0-24
+TEXT ·expF32AVX2(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), CX
 	MOVQ         n+16(FP), BX
@@ -146,7 +34,7 @@ TEXT ·expAVX2(SB), NOSPLIT|NOFRAME, $0-24
 	SUBQ         $+16, BX
 	JLT          turned2
 
-turn2:
+turn1:
 	VMOVUPS      (CX)(DX*4), Y2
 	VMAXPS       Y2, Y0, Y2
 	VMINPS       Y2, Y1, Y2
@@ -203,14 +91,14 @@ turn2:
 	VMOVUPS      Y2, 32(AX)(DX*4)
 	ADDQ         $+16, DX
 	SUBQ         $+16, BX
-	JGE          turn2
+	JGE          turn1
 
 turned2:
 	ADDQ $+16, BX
 	SUBQ $+8, BX
-	JLT  turned1
+	JLT  turned4
 
-turn1:
+turn3:
 	VMOVUPS      (CX)(DX*4), Y2
 	VMAXPS       Y2, Y0, Y2
 	VMINPS       Y2, Y1, Y2
@@ -240,13 +128,13 @@ turn1:
 	VMOVUPS      Y2, (AX)(DX*4)
 	ADDQ         $+8, DX
 	SUBQ         $+8, BX
-	JGE          turn1
+	JGE          turn3
 
-turned1:
+turned4:
 	ADDQ         $+8, BX
 	TESTQ        BX, BX
-	JEQ          done
-	LEAQ         tailMasks<>+256(SB), SI
+	JEQ          done5
+	LEAQ         tailMasks<>+32(SB), SI
 	SHLQ         $0x02, BX
 	SUBQ         BX, SI
 	VMOVUPS      (SI), Y2
@@ -278,13 +166,13 @@ turned1:
 	VMULPS       Y1, Y0, Y0
 	VMASKMOVPS   Y0, Y2, (AX)(DX*4)
 
-done:
+done5:
 	VZEROUPPER
 	RET
 
-// func sigmoidAVX2(dst *float32, src *float32, n int)
+// func sigmoidF32AVX2(dst *byte, src *byte, n int)
 // Requires: AVX, AVX2, FMA3
-TEXT ·sigmoidAVX2(SB), NOSPLIT|NOFRAME, $0-24
+TEXT ·sigmoidF32AVX2(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), CX
 	MOVQ         n+16(FP), BX
@@ -292,7 +180,7 @@ TEXT ·sigmoidAVX2(SB), NOSPLIT|NOFRAME, $0-24
 	VBROADCASTSS expNums<>+384(SB), Y0
 	VBROADCASTSS expNums<>+416(SB), Y1
 	SUBQ         $+8, BX
-	JLT          turned1
+	JLT          turned2
 
 turn1:
 	VMOVUPS      (CX)(DX*4), Y2
@@ -339,11 +227,11 @@ turn1:
 	SUBQ         $+8, BX
 	JGE          turn1
 
-turned1:
+turned2:
 	ADDQ         $+8, BX
 	TESTQ        BX, BX
-	JEQ          done
-	LEAQ         tailMasks<>+256(SB), SI
+	JEQ          done3
+	LEAQ         tailMasks<>+32(SB), SI
 	SHLQ         $0x02, BX
 	SUBQ         BX, SI
 	VMOVUPS      (SI), Y2
@@ -388,24 +276,375 @@ turned1:
 	VMULPS       Y0, Y1, Y0
 	VMASKMOVPS   Y0, Y2, (AX)(DX*4)
 
-done:
+done3:
 	VZEROUPPER
 	RET
 
-// func tanhAVX2(dst *float32, src *float32, n int)
+// func sigmoidF16AVX2(dst *byte, src *byte, n int)
+// Requires: AVX, AVX2, F16C, FMA3
+TEXT ·sigmoidF16AVX2(SB), NOSPLIT|NOFRAME, $0-24
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         n+16(FP), BX
+	XORQ         DX, DX
+	VBROADCASTSS expNums<>+384(SB), Y0
+	VBROADCASTSS expNums<>+416(SB), Y1
+	SUBQ         $+8, BX
+	JLT          turned2
+
+turn1:
+	VCVTPH2PS    (CX)(DX*2), Y2
+	VBROADCASTSS expNums<>+352(SB), Y3
+	VMAXPS       Y2, Y0, Y2
+	VMINPS       Y2, Y1, Y2
+	VORPS        expNums<>+448(SB), Y2, Y4
+	VBROADCASTSS expNums<>+64(SB), Y5
+	VFMADD213PS  expNums<>+96(SB), Y4, Y5
+	VSUBPS       expNums<>+96(SB), Y5, Y5
+	VMOVUPS      Y4, Y4
+	VFNMADD231PS expNums<>+128(SB), Y5, Y4
+	VFNMADD231PS expNums<>+160(SB), Y5, Y4
+	VBROADCASTSS expNums<>+192(SB), Y6
+	VFMADD213PS  expNums<>+224(SB), Y4, Y6
+	VFMADD213PS  expNums<>+256(SB), Y4, Y6
+	VFMADD213PS  expNums<>+288(SB), Y4, Y6
+	VFMADD213PS  expNums<>+320(SB), Y4, Y6
+	VMULPS       Y4, Y4, Y7
+	VFMADD213PS  Y4, Y7, Y6
+	VADDPS       expNums<>+352(SB), Y6, Y4
+	VMULPS       Y4, Y3, Y6
+	VBLENDVPS    Y2, Y6, Y3, Y3
+	VBROADCASTSS expNums<>+480(SB), Y6
+	VMAXPS       Y5, Y6, Y6
+	VCVTPS2DQ    Y6, Y6
+	VPSLLD       $0x17, Y6, Y6
+	VPADDD       Y6, Y4, Y4
+	VADDPS       expNums<>+352(SB), Y4, Y4
+	VDIVPS       Y4, Y3, Y3
+	VPSRAD       $0x1f, Y2, Y2
+	VANDPS       Y2, Y5, Y2
+	VCVTPS2DQ    Y2, Y2
+	VPSRAD       $0x01, Y2, Y4
+	VPSLLD       $0x17, Y4, Y5
+	VPADDD       expNums<>+352(SB), Y5, Y5
+	VMULPS       Y5, Y3, Y3
+	VPSUBD       Y4, Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       expNums<>+352(SB), Y2, Y2
+	VMULPS       Y2, Y3, Y2
+	VCVTPS2PH    $0x00, Y2, (AX)(DX*2)
+	ADDQ         $+8, DX
+	SUBQ         $+8, BX
+	JGE          turn1
+
+turned2:
+	ADDQ    $+8, BX
+	TESTQ   BX, BX
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), SI
+	MOVQ    BX, DI
+	SHLQ    $0x02, DI
+	SUBQ    DI, SI
+	VMOVUPS (SI), Y2
+	VPXOR   X2, X2, X2
+	TESTQ   $0x00000001, BX
+	JEQ     piece4
+	MOVQ    BX, SI
+	ANDQ    $0x06, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x02, X2, X2
+	VPINSRW $0x00, (CX)(SI*2), X2, X2
+
+piece4:
+	TESTQ   $0x00000002, BX
+	JEQ     piece5
+	MOVQ    BX, SI
+	ANDQ    $0x04, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x04, X2, X2
+	VPINSRD $0x00, (CX)(SI*2), X2, X2
+
+piece5:
+	TESTQ   $0x00000004, BX
+	JEQ     piece6
+	MOVQ    BX, SI
+	ANDQ    $0x00, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x08, X2, X2
+	VPINSRQ $0x00, (CX)(SI*2), X2, X2
+
+piece6:
+	VCVTPH2PS    X2, Y2
+	VBROADCASTSS expNums<>+352(SB), Y3
+	VMAXPS       Y2, Y0, Y0
+	VMINPS       Y0, Y1, Y0
+	VORPS        expNums<>+448(SB), Y0, Y1
+	VBROADCASTSS expNums<>+64(SB), Y2
+	VFMADD213PS  expNums<>+96(SB), Y1, Y2
+	VSUBPS       expNums<>+96(SB), Y2, Y2
+	VMOVUPS      Y1, Y1
+	VFNMADD231PS expNums<>+128(SB), Y2, Y1
+	VFNMADD231PS expNums<>+160(SB), Y2, Y1
+	VBROADCASTSS expNums<>+192(SB), Y4
+	VFMADD213PS  expNums<>+224(SB), Y1, Y4
+	VFMADD213PS  expNums<>+256(SB), Y1, Y4
+	VFMADD213PS  expNums<>+288(SB), Y1, Y4
+	VFMADD213PS  expNums<>+320(SB), Y1, Y4
+	VMULPS       Y1, Y1, Y5
+	VFMADD213PS  Y1, Y5, Y4
+	VADDPS       expNums<>+352(SB), Y4, Y1
+	VMULPS       Y1, Y3, Y4
+	VBLENDVPS    Y0, Y4, Y3, Y3
+	VBROADCASTSS expNums<>+480(SB), Y4
+	VMAXPS       Y2, Y4, Y4
+	VCVTPS2DQ    Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       Y4, Y1, Y1
+	VADDPS       expNums<>+352(SB), Y1, Y1
+	VDIVPS       Y1, Y3, Y1
+	VPSRAD       $0x1f, Y0, Y0
+	VANDPS       Y0, Y2, Y0
+	VCVTPS2DQ    Y0, Y0
+	VPSRAD       $0x01, Y0, Y2
+	VPSLLD       $0x17, Y2, Y3
+	VPADDD       expNums<>+352(SB), Y3, Y3
+	VMULPS       Y3, Y1, Y1
+	VPSUBD       Y2, Y0, Y0
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       expNums<>+352(SB), Y0, Y0
+	VMULPS       Y0, Y1, Y0
+	VCVTPS2PH    $0x00, Y0, X0
+	TESTQ        $0x00000004, BX
+	JEQ          piece7
+	MOVQ         BX, CX
+	ANDQ         $0x00, CX
+	ADDQ         DX, CX
+	VMOVQ        X0, (AX)(CX*2)
+	VPSRLDQ      $0x08, X0, X0
+
+piece7:
+	TESTQ   $0x00000002, BX
+	JEQ     piece8
+	MOVQ    BX, CX
+	ANDQ    $0x04, CX
+	ADDQ    DX, CX
+	VMOVD   X0, (AX)(CX*2)
+	VPSRLDQ $0x04, X0, X0
+
+piece8:
+	TESTQ   $0x00000001, BX
+	JEQ     piece9
+	MOVQ    BX, CX
+	ANDQ    $0x06, CX
+	ADDQ    DX, CX
+	VPEXTRW $0x00, X0, (AX)(CX*2)
+	VPSRLDQ $0x02, X0, X0
+
+piece9:
+done3:
+	VZEROUPPER
+	RET
+
+// func sigmoidBF16AVX2(dst *byte, src *byte, n int)
 // Requires: AVX, AVX2, FMA3
-TEXT ·tanhAVX2(SB), NOSPLIT|NOFRAME, $0-24
+TEXT ·sigmoidBF16AVX2(SB), NOSPLIT|NOFRAME, $0-24
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         n+16(FP), BX
+	XORQ         DX, DX
+	VBROADCASTSS expNums<>+384(SB), Y0
+	VBROADCASTSS expNums<>+416(SB), Y1
+	SUBQ         $+8, BX
+	JLT          turned2
+
+turn1:
+	VPMOVZXWD    (CX)(DX*2), Y2
+	VPSLLD       $0x10, Y2, Y2
+	VBROADCASTSS expNums<>+352(SB), Y3
+	VMAXPS       Y2, Y0, Y2
+	VMINPS       Y2, Y1, Y2
+	VORPS        expNums<>+448(SB), Y2, Y4
+	VBROADCASTSS expNums<>+64(SB), Y5
+	VFMADD213PS  expNums<>+96(SB), Y4, Y5
+	VSUBPS       expNums<>+96(SB), Y5, Y5
+	VMOVUPS      Y4, Y4
+	VFNMADD231PS expNums<>+128(SB), Y5, Y4
+	VFNMADD231PS expNums<>+160(SB), Y5, Y4
+	VBROADCASTSS expNums<>+192(SB), Y6
+	VFMADD213PS  expNums<>+224(SB), Y4, Y6
+	VFMADD213PS  expNums<>+256(SB), Y4, Y6
+	VFMADD213PS  expNums<>+288(SB), Y4, Y6
+	VFMADD213PS  expNums<>+320(SB), Y4, Y6
+	VMULPS       Y4, Y4, Y7
+	VFMADD213PS  Y4, Y7, Y6
+	VADDPS       expNums<>+352(SB), Y6, Y4
+	VMULPS       Y4, Y3, Y6
+	VBLENDVPS    Y2, Y6, Y3, Y3
+	VBROADCASTSS expNums<>+480(SB), Y6
+	VMAXPS       Y5, Y6, Y6
+	VCVTPS2DQ    Y6, Y6
+	VPSLLD       $0x17, Y6, Y6
+	VPADDD       Y6, Y4, Y4
+	VADDPS       expNums<>+352(SB), Y4, Y4
+	VDIVPS       Y4, Y3, Y3
+	VPSRAD       $0x1f, Y2, Y2
+	VANDPS       Y2, Y5, Y2
+	VCVTPS2DQ    Y2, Y2
+	VPSRAD       $0x01, Y2, Y4
+	VPSLLD       $0x17, Y4, Y5
+	VPADDD       expNums<>+352(SB), Y5, Y5
+	VMULPS       Y5, Y3, Y3
+	VPSUBD       Y4, Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       expNums<>+352(SB), Y2, Y2
+	VMULPS       Y2, Y3, Y2
+	VPSRLD       $0x10, Y2, Y3
+	VANDPS       expNums<>+512(SB), Y3, Y4
+	VPADDD       expNums<>+544(SB), Y2, Y5
+	VPADDD       Y4, Y5, Y4
+	VPSRLD       $0x10, Y4, Y4
+	VORPS        expNums<>+576(SB), Y3, Y3
+	VCMPPS       $0x03, Y2, Y2, Y2
+	VBLENDVPS    Y2, Y3, Y4, Y2
+	VEXTRACTI128 $0x01, Y2, X3
+	VPACKUSDW    X3, X2, X3
+	VMOVDQU      X3, (AX)(DX*2)
+	ADDQ         $+8, DX
+	SUBQ         $+8, BX
+	JGE          turn1
+
+turned2:
+	ADDQ    $+8, BX
+	TESTQ   BX, BX
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), SI
+	MOVQ    BX, DI
+	SHLQ    $0x02, DI
+	SUBQ    DI, SI
+	VMOVUPS (SI), Y2
+	VPXOR   X2, X2, X2
+	TESTQ   $0x00000001, BX
+	JEQ     piece4
+	MOVQ    BX, SI
+	ANDQ    $0x06, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x02, X2, X2
+	VPINSRW $0x00, (CX)(SI*2), X2, X2
+
+piece4:
+	TESTQ   $0x00000002, BX
+	JEQ     piece5
+	MOVQ    BX, SI
+	ANDQ    $0x04, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x04, X2, X2
+	VPINSRD $0x00, (CX)(SI*2), X2, X2
+
+piece5:
+	TESTQ   $0x00000004, BX
+	JEQ     piece6
+	MOVQ    BX, SI
+	ANDQ    $0x00, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x08, X2, X2
+	VPINSRQ $0x00, (CX)(SI*2), X2, X2
+
+piece6:
+	VPMOVZXWD    X2, Y2
+	VPSLLD       $0x10, Y2, Y2
+	VBROADCASTSS expNums<>+352(SB), Y3
+	VMAXPS       Y2, Y0, Y0
+	VMINPS       Y0, Y1, Y0
+	VORPS        expNums<>+448(SB), Y0, Y1
+	VBROADCASTSS expNums<>+64(SB), Y2
+	VFMADD213PS  expNums<>+96(SB), Y1, Y2
+	VSUBPS       expNums<>+96(SB), Y2, Y2
+	VMOVUPS      Y1, Y1
+	VFNMADD231PS expNums<>+128(SB), Y2, Y1
+	VFNMADD231PS expNums<>+160(SB), Y2, Y1
+	VBROADCASTSS expNums<>+192(SB), Y4
+	VFMADD213PS  expNums<>+224(SB), Y1, Y4
+	VFMADD213PS  expNums<>+256(SB), Y1, Y4
+	VFMADD213PS  expNums<>+288(SB), Y1, Y4
+	VFMADD213PS  expNums<>+320(SB), Y1, Y4
+	VMULPS       Y1, Y1, Y5
+	VFMADD213PS  Y1, Y5, Y4
+	VADDPS       expNums<>+352(SB), Y4, Y1
+	VMULPS       Y1, Y3, Y4
+	VBLENDVPS    Y0, Y4, Y3, Y3
+	VBROADCASTSS expNums<>+480(SB), Y4
+	VMAXPS       Y2, Y4, Y4
+	VCVTPS2DQ    Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       Y4, Y1, Y1
+	VADDPS       expNums<>+352(SB), Y1, Y1
+	VDIVPS       Y1, Y3, Y1
+	VPSRAD       $0x1f, Y0, Y0
+	VANDPS       Y0, Y2, Y0
+	VCVTPS2DQ    Y0, Y0
+	VPSRAD       $0x01, Y0, Y2
+	VPSLLD       $0x17, Y2, Y3
+	VPADDD       expNums<>+352(SB), Y3, Y3
+	VMULPS       Y3, Y1, Y1
+	VPSUBD       Y2, Y0, Y0
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       expNums<>+352(SB), Y0, Y0
+	VMULPS       Y0, Y1, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VANDPS       expNums<>+512(SB), Y1, Y2
+	VPADDD       expNums<>+544(SB), Y0, Y3
+	VPADDD       Y2, Y3, Y2
+	VPSRLD       $0x10, Y2, Y2
+	VORPS        expNums<>+576(SB), Y1, Y1
+	VCMPPS       $0x03, Y0, Y0, Y0
+	VBLENDVPS    Y0, Y1, Y2, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPACKUSDW    X1, X0, X1
+	TESTQ        $0x00000004, BX
+	JEQ          piece7
+	MOVQ         BX, CX
+	ANDQ         $0x00, CX
+	ADDQ         DX, CX
+	VMOVQ        X1, (AX)(CX*2)
+	VPSRLDQ      $0x08, X1, X1
+
+piece7:
+	TESTQ   $0x00000002, BX
+	JEQ     piece8
+	MOVQ    BX, CX
+	ANDQ    $0x04, CX
+	ADDQ    DX, CX
+	VMOVD   X1, (AX)(CX*2)
+	VPSRLDQ $0x04, X1, X1
+
+piece8:
+	TESTQ   $0x00000001, BX
+	JEQ     piece9
+	MOVQ    BX, CX
+	ANDQ    $0x06, CX
+	ADDQ    DX, CX
+	VPEXTRW $0x00, X1, (AX)(CX*2)
+	VPSRLDQ $0x02, X1, X1
+
+piece9:
+done3:
+	VZEROUPPER
+	RET
+
+// func tanhF32AVX2(dst *byte, src *byte, n int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·tanhF32AVX2(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ dst+0(FP), AX
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), BX
 	XORQ DX, DX
 	SUBQ $+8, BX
-	JLT  turned1
+	JLT  turned2
 
 turn1:
 	VMOVUPS      (CX)(DX*4), Y0
-	VBROADCASTSS expNums<>+512(SB), Y1
-	VANDPS       expNums<>+544(SB), Y0, Y2
+	VBROADCASTSS expNums<>+608(SB), Y1
+	VANDPS       expNums<>+640(SB), Y0, Y2
 	VMINPS       Y2, Y1, Y1
 	VADDPS       Y1, Y1, Y1
 	VBROADCASTSS expNums<>+64(SB), Y2
@@ -426,7 +665,7 @@ turn1:
 	VPADDD       expNums<>+352(SB), Y1, Y1
 	VSUBPS       expNums<>+352(SB), Y1, Y2
 	VFMADD231PS  Y3, Y1, Y2
-	VADDPS       expNums<>+576(SB), Y2, Y1
+	VADDPS       expNums<>+672(SB), Y2, Y1
 	VDIVPS       Y1, Y2, Y1
 	VANDPS       expNums<>+448(SB), Y0, Y0
 	VORPS        Y0, Y1, Y0
@@ -435,17 +674,17 @@ turn1:
 	SUBQ         $+8, BX
 	JGE          turn1
 
-turned1:
+turned2:
 	ADDQ         $+8, BX
 	TESTQ        BX, BX
-	JEQ          done
-	LEAQ         tailMasks<>+256(SB), SI
+	JEQ          done3
+	LEAQ         tailMasks<>+32(SB), SI
 	SHLQ         $0x02, BX
 	SUBQ         BX, SI
 	VMOVUPS      (SI), Y0
 	VMASKMOVPS   (CX)(DX*4), Y0, Y1
-	VBROADCASTSS expNums<>+512(SB), Y2
-	VANDPS       expNums<>+544(SB), Y1, Y3
+	VBROADCASTSS expNums<>+608(SB), Y2
+	VANDPS       expNums<>+640(SB), Y1, Y3
 	VMINPS       Y3, Y2, Y2
 	VADDPS       Y2, Y2, Y2
 	VBROADCASTSS expNums<>+64(SB), Y3
@@ -466,19 +705,318 @@ turned1:
 	VPADDD       expNums<>+352(SB), Y2, Y2
 	VSUBPS       expNums<>+352(SB), Y2, Y3
 	VFMADD231PS  Y4, Y2, Y3
-	VADDPS       expNums<>+576(SB), Y3, Y2
+	VADDPS       expNums<>+672(SB), Y3, Y2
 	VDIVPS       Y2, Y3, Y2
 	VANDPS       expNums<>+448(SB), Y1, Y1
 	VORPS        Y1, Y2, Y1
 	VMASKMOVPS   Y1, Y0, (AX)(DX*4)
 
-done:
+done3:
 	VZEROUPPER
 	RET
 
-// func siluAVX2(dst *float32, src *float32, n int)
+// func tanhF16AVX2(dst *byte, src *byte, n int)
+// Requires: AVX, AVX2, F16C, FMA3
+TEXT ·tanhF16AVX2(SB), NOSPLIT|NOFRAME, $0-24
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ n+16(FP), BX
+	XORQ DX, DX
+	SUBQ $+8, BX
+	JLT  turned2
+
+turn1:
+	VCVTPH2PS    (CX)(DX*2), Y0
+	VBROADCASTSS expNums<>+608(SB), Y1
+	VANDPS       expNums<>+640(SB), Y0, Y2
+	VMINPS       Y2, Y1, Y1
+	VADDPS       Y1, Y1, Y1
+	VBROADCASTSS expNums<>+64(SB), Y2
+	VFMADD213PS  expNums<>+96(SB), Y1, Y2
+	VSUBPS       expNums<>+96(SB), Y2, Y2
+	VMOVUPS      Y1, Y1
+	VFNMADD231PS expNums<>+128(SB), Y2, Y1
+	VFNMADD231PS expNums<>+160(SB), Y2, Y1
+	VBROADCASTSS expNums<>+192(SB), Y3
+	VFMADD213PS  expNums<>+224(SB), Y1, Y3
+	VFMADD213PS  expNums<>+256(SB), Y1, Y3
+	VFMADD213PS  expNums<>+288(SB), Y1, Y3
+	VFMADD213PS  expNums<>+320(SB), Y1, Y3
+	VMULPS       Y1, Y1, Y4
+	VFMADD213PS  Y1, Y4, Y3
+	VCVTPS2DQ    Y2, Y1
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       expNums<>+352(SB), Y1, Y1
+	VSUBPS       expNums<>+352(SB), Y1, Y2
+	VFMADD231PS  Y3, Y1, Y2
+	VADDPS       expNums<>+672(SB), Y2, Y1
+	VDIVPS       Y1, Y2, Y1
+	VANDPS       expNums<>+448(SB), Y0, Y0
+	VORPS        Y0, Y1, Y0
+	VCVTPS2PH    $0x00, Y0, (AX)(DX*2)
+	ADDQ         $+8, DX
+	SUBQ         $+8, BX
+	JGE          turn1
+
+turned2:
+	ADDQ    $+8, BX
+	TESTQ   BX, BX
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), SI
+	MOVQ    BX, DI
+	SHLQ    $0x02, DI
+	SUBQ    DI, SI
+	VMOVUPS (SI), Y0
+	VPXOR   X0, X0, X0
+	TESTQ   $0x00000001, BX
+	JEQ     piece4
+	MOVQ    BX, SI
+	ANDQ    $0x06, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x02, X0, X0
+	VPINSRW $0x00, (CX)(SI*2), X0, X0
+
+piece4:
+	TESTQ   $0x00000002, BX
+	JEQ     piece5
+	MOVQ    BX, SI
+	ANDQ    $0x04, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x04, X0, X0
+	VPINSRD $0x00, (CX)(SI*2), X0, X0
+
+piece5:
+	TESTQ   $0x00000004, BX
+	JEQ     piece6
+	MOVQ    BX, SI
+	ANDQ    $0x00, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x08, X0, X0
+	VPINSRQ $0x00, (CX)(SI*2), X0, X0
+
+piece6:
+	VCVTPH2PS    X0, Y0
+	VBROADCASTSS expNums<>+608(SB), Y1
+	VANDPS       expNums<>+640(SB), Y0, Y2
+	VMINPS       Y2, Y1, Y1
+	VADDPS       Y1, Y1, Y1
+	VBROADCASTSS expNums<>+64(SB), Y2
+	VFMADD213PS  expNums<>+96(SB), Y1, Y2
+	VSUBPS       expNums<>+96(SB), Y2, Y2
+	VMOVUPS      Y1, Y1
+	VFNMADD231PS expNums<>+128(SB), Y2, Y1
+	VFNMADD231PS expNums<>+160(SB), Y2, Y1
+	VBROADCASTSS expNums<>+192(SB), Y3
+	VFMADD213PS  expNums<>+224(SB), Y1, Y3
+	VFMADD213PS  expNums<>+256(SB), Y1, Y3
+	VFMADD213PS  expNums<>+288(SB), Y1, Y3
+	VFMADD213PS  expNums<>+320(SB), Y1, Y3
+	VMULPS       Y1, Y1, Y4
+	VFMADD213PS  Y1, Y4, Y3
+	VCVTPS2DQ    Y2, Y1
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       expNums<>+352(SB), Y1, Y1
+	VSUBPS       expNums<>+352(SB), Y1, Y2
+	VFMADD231PS  Y3, Y1, Y2
+	VADDPS       expNums<>+672(SB), Y2, Y1
+	VDIVPS       Y1, Y2, Y1
+	VANDPS       expNums<>+448(SB), Y0, Y0
+	VORPS        Y0, Y1, Y0
+	VCVTPS2PH    $0x00, Y0, X0
+	TESTQ        $0x00000004, BX
+	JEQ          piece7
+	MOVQ         BX, CX
+	ANDQ         $0x00, CX
+	ADDQ         DX, CX
+	VMOVQ        X0, (AX)(CX*2)
+	VPSRLDQ      $0x08, X0, X0
+
+piece7:
+	TESTQ   $0x00000002, BX
+	JEQ     piece8
+	MOVQ    BX, CX
+	ANDQ    $0x04, CX
+	ADDQ    DX, CX
+	VMOVD   X0, (AX)(CX*2)
+	VPSRLDQ $0x04, X0, X0
+
+piece8:
+	TESTQ   $0x00000001, BX
+	JEQ     piece9
+	MOVQ    BX, CX
+	ANDQ    $0x06, CX
+	ADDQ    DX, CX
+	VPEXTRW $0x00, X0, (AX)(CX*2)
+	VPSRLDQ $0x02, X0, X0
+
+piece9:
+done3:
+	VZEROUPPER
+	RET
+
+// func tanhBF16AVX2(dst *byte, src *byte, n int)
 // Requires: AVX, AVX2, FMA3
-TEXT ·siluAVX2(SB), NOSPLIT|NOFRAME, $0-24
+TEXT ·tanhBF16AVX2(SB), NOSPLIT|NOFRAME, $0-24
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ n+16(FP), BX
+	XORQ DX, DX
+	SUBQ $+8, BX
+	JLT  turned2
+
+turn1:
+	VPMOVZXWD    (CX)(DX*2), Y0
+	VPSLLD       $0x10, Y0, Y0
+	VBROADCASTSS expNums<>+608(SB), Y1
+	VANDPS       expNums<>+640(SB), Y0, Y2
+	VMINPS       Y2, Y1, Y1
+	VADDPS       Y1, Y1, Y1
+	VBROADCASTSS expNums<>+64(SB), Y2
+	VFMADD213PS  expNums<>+96(SB), Y1, Y2
+	VSUBPS       expNums<>+96(SB), Y2, Y2
+	VMOVUPS      Y1, Y1
+	VFNMADD231PS expNums<>+128(SB), Y2, Y1
+	VFNMADD231PS expNums<>+160(SB), Y2, Y1
+	VBROADCASTSS expNums<>+192(SB), Y3
+	VFMADD213PS  expNums<>+224(SB), Y1, Y3
+	VFMADD213PS  expNums<>+256(SB), Y1, Y3
+	VFMADD213PS  expNums<>+288(SB), Y1, Y3
+	VFMADD213PS  expNums<>+320(SB), Y1, Y3
+	VMULPS       Y1, Y1, Y4
+	VFMADD213PS  Y1, Y4, Y3
+	VCVTPS2DQ    Y2, Y1
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       expNums<>+352(SB), Y1, Y1
+	VSUBPS       expNums<>+352(SB), Y1, Y2
+	VFMADD231PS  Y3, Y1, Y2
+	VADDPS       expNums<>+672(SB), Y2, Y1
+	VDIVPS       Y1, Y2, Y1
+	VANDPS       expNums<>+448(SB), Y0, Y0
+	VORPS        Y0, Y1, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VANDPS       expNums<>+512(SB), Y1, Y2
+	VPADDD       expNums<>+544(SB), Y0, Y3
+	VPADDD       Y2, Y3, Y2
+	VPSRLD       $0x10, Y2, Y2
+	VORPS        expNums<>+576(SB), Y1, Y1
+	VCMPPS       $0x03, Y0, Y0, Y0
+	VBLENDVPS    Y0, Y1, Y2, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPACKUSDW    X1, X0, X1
+	VMOVDQU      X1, (AX)(DX*2)
+	ADDQ         $+8, DX
+	SUBQ         $+8, BX
+	JGE          turn1
+
+turned2:
+	ADDQ    $+8, BX
+	TESTQ   BX, BX
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), SI
+	MOVQ    BX, DI
+	SHLQ    $0x02, DI
+	SUBQ    DI, SI
+	VMOVUPS (SI), Y0
+	VPXOR   X0, X0, X0
+	TESTQ   $0x00000001, BX
+	JEQ     piece4
+	MOVQ    BX, SI
+	ANDQ    $0x06, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x02, X0, X0
+	VPINSRW $0x00, (CX)(SI*2), X0, X0
+
+piece4:
+	TESTQ   $0x00000002, BX
+	JEQ     piece5
+	MOVQ    BX, SI
+	ANDQ    $0x04, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x04, X0, X0
+	VPINSRD $0x00, (CX)(SI*2), X0, X0
+
+piece5:
+	TESTQ   $0x00000004, BX
+	JEQ     piece6
+	MOVQ    BX, SI
+	ANDQ    $0x00, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x08, X0, X0
+	VPINSRQ $0x00, (CX)(SI*2), X0, X0
+
+piece6:
+	VPMOVZXWD    X0, Y0
+	VPSLLD       $0x10, Y0, Y0
+	VBROADCASTSS expNums<>+608(SB), Y1
+	VANDPS       expNums<>+640(SB), Y0, Y2
+	VMINPS       Y2, Y1, Y1
+	VADDPS       Y1, Y1, Y1
+	VBROADCASTSS expNums<>+64(SB), Y2
+	VFMADD213PS  expNums<>+96(SB), Y1, Y2
+	VSUBPS       expNums<>+96(SB), Y2, Y2
+	VMOVUPS      Y1, Y1
+	VFNMADD231PS expNums<>+128(SB), Y2, Y1
+	VFNMADD231PS expNums<>+160(SB), Y2, Y1
+	VBROADCASTSS expNums<>+192(SB), Y3
+	VFMADD213PS  expNums<>+224(SB), Y1, Y3
+	VFMADD213PS  expNums<>+256(SB), Y1, Y3
+	VFMADD213PS  expNums<>+288(SB), Y1, Y3
+	VFMADD213PS  expNums<>+320(SB), Y1, Y3
+	VMULPS       Y1, Y1, Y4
+	VFMADD213PS  Y1, Y4, Y3
+	VCVTPS2DQ    Y2, Y1
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       expNums<>+352(SB), Y1, Y1
+	VSUBPS       expNums<>+352(SB), Y1, Y2
+	VFMADD231PS  Y3, Y1, Y2
+	VADDPS       expNums<>+672(SB), Y2, Y1
+	VDIVPS       Y1, Y2, Y1
+	VANDPS       expNums<>+448(SB), Y0, Y0
+	VORPS        Y0, Y1, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VANDPS       expNums<>+512(SB), Y1, Y2
+	VPADDD       expNums<>+544(SB), Y0, Y3
+	VPADDD       Y2, Y3, Y2
+	VPSRLD       $0x10, Y2, Y2
+	VORPS        expNums<>+576(SB), Y1, Y1
+	VCMPPS       $0x03, Y0, Y0, Y0
+	VBLENDVPS    Y0, Y1, Y2, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPACKUSDW    X1, X0, X1
+	TESTQ        $0x00000004, BX
+	JEQ          piece7
+	MOVQ         BX, CX
+	ANDQ         $0x00, CX
+	ADDQ         DX, CX
+	VMOVQ        X1, (AX)(CX*2)
+	VPSRLDQ      $0x08, X1, X1
+
+piece7:
+	TESTQ   $0x00000002, BX
+	JEQ     piece8
+	MOVQ    BX, CX
+	ANDQ    $0x04, CX
+	ADDQ    DX, CX
+	VMOVD   X1, (AX)(CX*2)
+	VPSRLDQ $0x04, X1, X1
+
+piece8:
+	TESTQ   $0x00000001, BX
+	JEQ     piece9
+	MOVQ    BX, CX
+	ANDQ    $0x06, CX
+	ADDQ    DX, CX
+	VPEXTRW $0x00, X1, (AX)(CX*2)
+	VPSRLDQ $0x02, X1, X1
+
+piece9:
+done3:
+	VZEROUPPER
+	RET
+
+// func siluF32AVX2(dst *byte, src *byte, n int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·siluF32AVX2(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), CX
 	MOVQ         n+16(FP), BX
@@ -486,7 +1024,7 @@ TEXT ·siluAVX2(SB), NOSPLIT|NOFRAME, $0-24
 	VBROADCASTSS expNums<>+384(SB), Y0
 	VBROADCASTSS expNums<>+416(SB), Y1
 	SUBQ         $+8, BX
-	JLT          turned1
+	JLT          turned2
 
 turn1:
 	VMOVUPS      (CX)(DX*4), Y2
@@ -532,11 +1070,11 @@ turn1:
 	SUBQ         $+8, BX
 	JGE          turn1
 
-turned1:
+turned2:
 	ADDQ         $+8, BX
 	TESTQ        BX, BX
-	JEQ          done
-	LEAQ         tailMasks<>+256(SB), SI
+	JEQ          done3
+	LEAQ         tailMasks<>+32(SB), SI
 	SHLQ         $0x02, BX
 	SUBQ         BX, SI
 	VMOVUPS      (SI), Y2
@@ -580,22 +1118,369 @@ turned1:
 	VMULPS       Y1, Y0, Y0
 	VMASKMOVPS   Y0, Y2, (AX)(DX*4)
 
-done:
+done3:
 	VZEROUPPER
 	RET
 
-// func geluTanhAVX2(dst *float32, src *float32, n int)
-// Requires: AVX, AVX2, FMA3
-TEXT ·geluTanhAVX2(SB), NOSPLIT|NOFRAME, $0-24
+// func siluF16AVX2(dst *byte, src *byte, n int)
+// Requires: AVX, AVX2, F16C, FMA3
+TEXT ·siluF16AVX2(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), CX
 	MOVQ         n+16(FP), BX
 	XORQ         DX, DX
-	VBROADCASTSS expNums<>+608(SB), Y0
-	VBROADCASTSS expNums<>+640(SB), Y1
-	VBROADCASTSS expNums<>+672(SB), Y2
+	VBROADCASTSS expNums<>+384(SB), Y0
+	VBROADCASTSS expNums<>+416(SB), Y1
 	SUBQ         $+8, BX
-	JLT          turned1
+	JLT          turned2
+
+turn1:
+	VCVTPH2PS    (CX)(DX*2), Y2
+	VMAXPS       Y2, Y0, Y2
+	VMINPS       Y2, Y1, Y3
+	VORPS        expNums<>+448(SB), Y3, Y4
+	VBROADCASTSS expNums<>+64(SB), Y5
+	VFMADD213PS  expNums<>+96(SB), Y4, Y5
+	VSUBPS       expNums<>+96(SB), Y5, Y5
+	VMOVUPS      Y4, Y4
+	VFNMADD231PS expNums<>+128(SB), Y5, Y4
+	VFNMADD231PS expNums<>+160(SB), Y5, Y4
+	VBROADCASTSS expNums<>+192(SB), Y6
+	VFMADD213PS  expNums<>+224(SB), Y4, Y6
+	VFMADD213PS  expNums<>+256(SB), Y4, Y6
+	VFMADD213PS  expNums<>+288(SB), Y4, Y6
+	VFMADD213PS  expNums<>+320(SB), Y4, Y6
+	VMULPS       Y4, Y4, Y7
+	VFMADD213PS  Y4, Y7, Y6
+	VADDPS       expNums<>+352(SB), Y6, Y4
+	VMULPS       Y4, Y2, Y6
+	VBLENDVPS    Y3, Y6, Y2, Y2
+	VBROADCASTSS expNums<>+480(SB), Y6
+	VMAXPS       Y5, Y6, Y6
+	VCVTPS2DQ    Y6, Y6
+	VPSLLD       $0x17, Y6, Y6
+	VPADDD       Y6, Y4, Y4
+	VADDPS       expNums<>+352(SB), Y4, Y4
+	VDIVPS       Y4, Y2, Y2
+	VPSRAD       $0x1f, Y3, Y3
+	VANDPS       Y3, Y5, Y3
+	VCVTPS2DQ    Y3, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSLLD       $0x17, Y4, Y5
+	VPADDD       expNums<>+352(SB), Y5, Y5
+	VMULPS       Y5, Y2, Y2
+	VPSUBD       Y4, Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       expNums<>+352(SB), Y3, Y3
+	VMULPS       Y3, Y2, Y2
+	VCVTPS2PH    $0x00, Y2, (AX)(DX*2)
+	ADDQ         $+8, DX
+	SUBQ         $+8, BX
+	JGE          turn1
+
+turned2:
+	ADDQ    $+8, BX
+	TESTQ   BX, BX
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), SI
+	MOVQ    BX, DI
+	SHLQ    $0x02, DI
+	SUBQ    DI, SI
+	VMOVUPS (SI), Y2
+	VPXOR   X2, X2, X2
+	TESTQ   $0x00000001, BX
+	JEQ     piece4
+	MOVQ    BX, SI
+	ANDQ    $0x06, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x02, X2, X2
+	VPINSRW $0x00, (CX)(SI*2), X2, X2
+
+piece4:
+	TESTQ   $0x00000002, BX
+	JEQ     piece5
+	MOVQ    BX, SI
+	ANDQ    $0x04, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x04, X2, X2
+	VPINSRD $0x00, (CX)(SI*2), X2, X2
+
+piece5:
+	TESTQ   $0x00000004, BX
+	JEQ     piece6
+	MOVQ    BX, SI
+	ANDQ    $0x00, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x08, X2, X2
+	VPINSRQ $0x00, (CX)(SI*2), X2, X2
+
+piece6:
+	VCVTPH2PS    X2, Y2
+	VMAXPS       Y2, Y0, Y0
+	VMINPS       Y0, Y1, Y1
+	VORPS        expNums<>+448(SB), Y1, Y2
+	VBROADCASTSS expNums<>+64(SB), Y3
+	VFMADD213PS  expNums<>+96(SB), Y2, Y3
+	VSUBPS       expNums<>+96(SB), Y3, Y3
+	VMOVUPS      Y2, Y2
+	VFNMADD231PS expNums<>+128(SB), Y3, Y2
+	VFNMADD231PS expNums<>+160(SB), Y3, Y2
+	VBROADCASTSS expNums<>+192(SB), Y4
+	VFMADD213PS  expNums<>+224(SB), Y2, Y4
+	VFMADD213PS  expNums<>+256(SB), Y2, Y4
+	VFMADD213PS  expNums<>+288(SB), Y2, Y4
+	VFMADD213PS  expNums<>+320(SB), Y2, Y4
+	VMULPS       Y2, Y2, Y5
+	VFMADD213PS  Y2, Y5, Y4
+	VADDPS       expNums<>+352(SB), Y4, Y2
+	VMULPS       Y2, Y0, Y4
+	VBLENDVPS    Y1, Y4, Y0, Y0
+	VBROADCASTSS expNums<>+480(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VCVTPS2DQ    Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       Y4, Y2, Y2
+	VADDPS       expNums<>+352(SB), Y2, Y2
+	VDIVPS       Y2, Y0, Y0
+	VPSRAD       $0x1f, Y1, Y1
+	VANDPS       Y1, Y3, Y1
+	VCVTPS2DQ    Y1, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSLLD       $0x17, Y2, Y3
+	VPADDD       expNums<>+352(SB), Y3, Y3
+	VMULPS       Y3, Y0, Y0
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       expNums<>+352(SB), Y1, Y1
+	VMULPS       Y1, Y0, Y0
+	VCVTPS2PH    $0x00, Y0, X0
+	TESTQ        $0x00000004, BX
+	JEQ          piece7
+	MOVQ         BX, CX
+	ANDQ         $0x00, CX
+	ADDQ         DX, CX
+	VMOVQ        X0, (AX)(CX*2)
+	VPSRLDQ      $0x08, X0, X0
+
+piece7:
+	TESTQ   $0x00000002, BX
+	JEQ     piece8
+	MOVQ    BX, CX
+	ANDQ    $0x04, CX
+	ADDQ    DX, CX
+	VMOVD   X0, (AX)(CX*2)
+	VPSRLDQ $0x04, X0, X0
+
+piece8:
+	TESTQ   $0x00000001, BX
+	JEQ     piece9
+	MOVQ    BX, CX
+	ANDQ    $0x06, CX
+	ADDQ    DX, CX
+	VPEXTRW $0x00, X0, (AX)(CX*2)
+	VPSRLDQ $0x02, X0, X0
+
+piece9:
+done3:
+	VZEROUPPER
+	RET
+
+// func siluBF16AVX2(dst *byte, src *byte, n int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·siluBF16AVX2(SB), NOSPLIT|NOFRAME, $0-24
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         n+16(FP), BX
+	XORQ         DX, DX
+	VBROADCASTSS expNums<>+384(SB), Y0
+	VBROADCASTSS expNums<>+416(SB), Y1
+	SUBQ         $+8, BX
+	JLT          turned2
+
+turn1:
+	VPMOVZXWD    (CX)(DX*2), Y2
+	VPSLLD       $0x10, Y2, Y2
+	VMAXPS       Y2, Y0, Y2
+	VMINPS       Y2, Y1, Y3
+	VORPS        expNums<>+448(SB), Y3, Y4
+	VBROADCASTSS expNums<>+64(SB), Y5
+	VFMADD213PS  expNums<>+96(SB), Y4, Y5
+	VSUBPS       expNums<>+96(SB), Y5, Y5
+	VMOVUPS      Y4, Y4
+	VFNMADD231PS expNums<>+128(SB), Y5, Y4
+	VFNMADD231PS expNums<>+160(SB), Y5, Y4
+	VBROADCASTSS expNums<>+192(SB), Y6
+	VFMADD213PS  expNums<>+224(SB), Y4, Y6
+	VFMADD213PS  expNums<>+256(SB), Y4, Y6
+	VFMADD213PS  expNums<>+288(SB), Y4, Y6
+	VFMADD213PS  expNums<>+320(SB), Y4, Y6
+	VMULPS       Y4, Y4, Y7
+	VFMADD213PS  Y4, Y7, Y6
+	VADDPS       expNums<>+352(SB), Y6, Y4
+	VMULPS       Y4, Y2, Y6
+	VBLENDVPS    Y3, Y6, Y2, Y2
+	VBROADCASTSS expNums<>+480(SB), Y6
+	VMAXPS       Y5, Y6, Y6
+	VCVTPS2DQ    Y6, Y6
+	VPSLLD       $0x17, Y6, Y6
+	VPADDD       Y6, Y4, Y4
+	VADDPS       expNums<>+352(SB), Y4, Y4
+	VDIVPS       Y4, Y2, Y2
+	VPSRAD       $0x1f, Y3, Y3
+	VANDPS       Y3, Y5, Y3
+	VCVTPS2DQ    Y3, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSLLD       $0x17, Y4, Y5
+	VPADDD       expNums<>+352(SB), Y5, Y5
+	VMULPS       Y5, Y2, Y2
+	VPSUBD       Y4, Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       expNums<>+352(SB), Y3, Y3
+	VMULPS       Y3, Y2, Y2
+	VPSRLD       $0x10, Y2, Y3
+	VANDPS       expNums<>+512(SB), Y3, Y4
+	VPADDD       expNums<>+544(SB), Y2, Y5
+	VPADDD       Y4, Y5, Y4
+	VPSRLD       $0x10, Y4, Y4
+	VORPS        expNums<>+576(SB), Y3, Y3
+	VCMPPS       $0x03, Y2, Y2, Y2
+	VBLENDVPS    Y2, Y3, Y4, Y2
+	VEXTRACTI128 $0x01, Y2, X3
+	VPACKUSDW    X3, X2, X3
+	VMOVDQU      X3, (AX)(DX*2)
+	ADDQ         $+8, DX
+	SUBQ         $+8, BX
+	JGE          turn1
+
+turned2:
+	ADDQ    $+8, BX
+	TESTQ   BX, BX
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), SI
+	MOVQ    BX, DI
+	SHLQ    $0x02, DI
+	SUBQ    DI, SI
+	VMOVUPS (SI), Y2
+	VPXOR   X2, X2, X2
+	TESTQ   $0x00000001, BX
+	JEQ     piece4
+	MOVQ    BX, SI
+	ANDQ    $0x06, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x02, X2, X2
+	VPINSRW $0x00, (CX)(SI*2), X2, X2
+
+piece4:
+	TESTQ   $0x00000002, BX
+	JEQ     piece5
+	MOVQ    BX, SI
+	ANDQ    $0x04, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x04, X2, X2
+	VPINSRD $0x00, (CX)(SI*2), X2, X2
+
+piece5:
+	TESTQ   $0x00000004, BX
+	JEQ     piece6
+	MOVQ    BX, SI
+	ANDQ    $0x00, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x08, X2, X2
+	VPINSRQ $0x00, (CX)(SI*2), X2, X2
+
+piece6:
+	VPMOVZXWD    X2, Y2
+	VPSLLD       $0x10, Y2, Y2
+	VMAXPS       Y2, Y0, Y0
+	VMINPS       Y0, Y1, Y1
+	VORPS        expNums<>+448(SB), Y1, Y2
+	VBROADCASTSS expNums<>+64(SB), Y3
+	VFMADD213PS  expNums<>+96(SB), Y2, Y3
+	VSUBPS       expNums<>+96(SB), Y3, Y3
+	VMOVUPS      Y2, Y2
+	VFNMADD231PS expNums<>+128(SB), Y3, Y2
+	VFNMADD231PS expNums<>+160(SB), Y3, Y2
+	VBROADCASTSS expNums<>+192(SB), Y4
+	VFMADD213PS  expNums<>+224(SB), Y2, Y4
+	VFMADD213PS  expNums<>+256(SB), Y2, Y4
+	VFMADD213PS  expNums<>+288(SB), Y2, Y4
+	VFMADD213PS  expNums<>+320(SB), Y2, Y4
+	VMULPS       Y2, Y2, Y5
+	VFMADD213PS  Y2, Y5, Y4
+	VADDPS       expNums<>+352(SB), Y4, Y2
+	VMULPS       Y2, Y0, Y4
+	VBLENDVPS    Y1, Y4, Y0, Y0
+	VBROADCASTSS expNums<>+480(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VCVTPS2DQ    Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       Y4, Y2, Y2
+	VADDPS       expNums<>+352(SB), Y2, Y2
+	VDIVPS       Y2, Y0, Y0
+	VPSRAD       $0x1f, Y1, Y1
+	VANDPS       Y1, Y3, Y1
+	VCVTPS2DQ    Y1, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSLLD       $0x17, Y2, Y3
+	VPADDD       expNums<>+352(SB), Y3, Y3
+	VMULPS       Y3, Y0, Y0
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       expNums<>+352(SB), Y1, Y1
+	VMULPS       Y1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VANDPS       expNums<>+512(SB), Y1, Y2
+	VPADDD       expNums<>+544(SB), Y0, Y3
+	VPADDD       Y2, Y3, Y2
+	VPSRLD       $0x10, Y2, Y2
+	VORPS        expNums<>+576(SB), Y1, Y1
+	VCMPPS       $0x03, Y0, Y0, Y0
+	VBLENDVPS    Y0, Y1, Y2, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPACKUSDW    X1, X0, X1
+	TESTQ        $0x00000004, BX
+	JEQ          piece7
+	MOVQ         BX, CX
+	ANDQ         $0x00, CX
+	ADDQ         DX, CX
+	VMOVQ        X1, (AX)(CX*2)
+	VPSRLDQ      $0x08, X1, X1
+
+piece7:
+	TESTQ   $0x00000002, BX
+	JEQ     piece8
+	MOVQ    BX, CX
+	ANDQ    $0x04, CX
+	ADDQ    DX, CX
+	VMOVD   X1, (AX)(CX*2)
+	VPSRLDQ $0x04, X1, X1
+
+piece8:
+	TESTQ   $0x00000001, BX
+	JEQ     piece9
+	MOVQ    BX, CX
+	ANDQ    $0x06, CX
+	ADDQ    DX, CX
+	VPEXTRW $0x00, X1, (AX)(CX*2)
+	VPSRLDQ $0x02, X1, X1
+
+piece9:
+done3:
+	VZEROUPPER
+	RET
+
+// func geluTanhF32AVX2(dst *byte, src *byte, n int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·geluTanhF32AVX2(SB), NOSPLIT|NOFRAME, $0-24
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         n+16(FP), BX
+	XORQ         DX, DX
+	VBROADCASTSS expNums<>+704(SB), Y0
+	VBROADCASTSS expNums<>+736(SB), Y1
+	VBROADCASTSS expNums<>+768(SB), Y2
+	SUBQ         $+8, BX
+	JLT          turned2
 
 turn1:
 	VMOVUPS      (CX)(DX*4), Y3
@@ -603,16 +1488,16 @@ turn1:
 	VMINPS       Y3, Y1, Y4
 	VMOVUPS      Y2, Y5
 	VMULPS       Y4, Y4, Y6
-	VFMADD231PS  expNums<>+704(SB), Y6, Y5
+	VFMADD231PS  expNums<>+800(SB), Y6, Y5
 	VORPS        expNums<>+448(SB), Y4, Y6
 	VMULPS       Y5, Y6, Y7
 	VBROADCASTSS expNums<>+64(SB), Y8
 	VFMADD213PS  expNums<>+96(SB), Y8, Y7
 	VSUBPS       expNums<>+96(SB), Y7, Y7
 	VMOVUPS      Y6, Y6
-	VMULPS       expNums<>+736(SB), Y7, Y8
+	VMULPS       expNums<>+832(SB), Y7, Y8
 	VFMSUB213PS  Y8, Y5, Y6
-	VFNMADD231PS expNums<>+768(SB), Y7, Y6
+	VFNMADD231PS expNums<>+864(SB), Y7, Y6
 	VBROADCASTSS expNums<>+192(SB), Y5
 	VFMADD213PS  expNums<>+224(SB), Y6, Y5
 	VFMADD213PS  expNums<>+256(SB), Y6, Y5
@@ -646,11 +1531,11 @@ turn1:
 	SUBQ         $+8, BX
 	JGE          turn1
 
-turned1:
+turned2:
 	ADDQ         $+8, BX
 	TESTQ        BX, BX
-	JEQ          done
-	LEAQ         tailMasks<>+256(SB), SI
+	JEQ          done3
+	LEAQ         tailMasks<>+32(SB), SI
 	SHLQ         $0x02, BX
 	SUBQ         BX, SI
 	VMOVUPS      (SI), Y3
@@ -659,16 +1544,16 @@ turned1:
 	VMINPS       Y0, Y1, Y1
 	VMOVUPS      Y2, Y2
 	VMULPS       Y1, Y1, Y4
-	VFMADD231PS  expNums<>+704(SB), Y4, Y2
+	VFMADD231PS  expNums<>+800(SB), Y4, Y2
 	VORPS        expNums<>+448(SB), Y1, Y4
 	VMULPS       Y2, Y4, Y5
 	VBROADCASTSS expNums<>+64(SB), Y6
 	VFMADD213PS  expNums<>+96(SB), Y6, Y5
 	VSUBPS       expNums<>+96(SB), Y5, Y5
 	VMOVUPS      Y4, Y4
-	VMULPS       expNums<>+736(SB), Y5, Y6
+	VMULPS       expNums<>+832(SB), Y5, Y6
 	VFMSUB213PS  Y6, Y2, Y4
-	VFNMADD231PS expNums<>+768(SB), Y5, Y4
+	VFNMADD231PS expNums<>+864(SB), Y5, Y4
 	VBROADCASTSS expNums<>+192(SB), Y2
 	VFMADD213PS  expNums<>+224(SB), Y4, Y2
 	VFMADD213PS  expNums<>+256(SB), Y4, Y2
@@ -699,35 +1584,401 @@ turned1:
 	VMULPS       Y1, Y0, Y0
 	VMASKMOVPS   Y0, Y3, (AX)(DX*4)
 
-done:
+done3:
 	VZEROUPPER
 	RET
 
-// func geluErfAVX2(dst *float32, src *float32, n int)
-// Requires: AVX, AVX2, FMA3
-TEXT ·geluErfAVX2(SB), NOSPLIT|NOFRAME, $0-24
+// func geluTanhF16AVX2(dst *byte, src *byte, n int)
+// Requires: AVX, AVX2, F16C, FMA3
+TEXT ·geluTanhF16AVX2(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), CX
 	MOVQ         n+16(FP), BX
 	XORQ         DX, DX
-	VBROADCASTSS expNums<>+800(SB), Y0
+	VBROADCASTSS expNums<>+704(SB), Y0
+	VBROADCASTSS expNums<>+736(SB), Y1
+	VBROADCASTSS expNums<>+768(SB), Y2
+	SUBQ         $+8, BX
+	JLT          turned2
+
+turn1:
+	VCVTPH2PS    (CX)(DX*2), Y3
+	VMAXPS       Y3, Y0, Y3
+	VMINPS       Y3, Y1, Y4
+	VMOVUPS      Y2, Y5
+	VMULPS       Y4, Y4, Y6
+	VFMADD231PS  expNums<>+800(SB), Y6, Y5
+	VORPS        expNums<>+448(SB), Y4, Y6
+	VMULPS       Y5, Y6, Y7
+	VBROADCASTSS expNums<>+64(SB), Y8
+	VFMADD213PS  expNums<>+96(SB), Y8, Y7
+	VSUBPS       expNums<>+96(SB), Y7, Y7
+	VMOVUPS      Y6, Y6
+	VMULPS       expNums<>+832(SB), Y7, Y8
+	VFMSUB213PS  Y8, Y5, Y6
+	VFNMADD231PS expNums<>+864(SB), Y7, Y6
+	VBROADCASTSS expNums<>+192(SB), Y5
+	VFMADD213PS  expNums<>+224(SB), Y6, Y5
+	VFMADD213PS  expNums<>+256(SB), Y6, Y5
+	VFMADD213PS  expNums<>+288(SB), Y6, Y5
+	VFMADD213PS  expNums<>+320(SB), Y6, Y5
+	VMULPS       Y6, Y6, Y8
+	VFMADD213PS  Y6, Y8, Y5
+	VADDPS       expNums<>+352(SB), Y5, Y5
+	VMULPS       Y5, Y3, Y6
+	VBLENDVPS    Y4, Y6, Y3, Y3
+	VBROADCASTSS expNums<>+480(SB), Y6
+	VMAXPS       Y7, Y6, Y6
+	VCVTPS2DQ    Y6, Y6
+	VPSLLD       $0x17, Y6, Y6
+	VPADDD       Y6, Y5, Y5
+	VADDPS       expNums<>+352(SB), Y5, Y5
+	VDIVPS       Y5, Y3, Y3
+	VPSRAD       $0x1f, Y4, Y4
+	VANDPS       Y4, Y7, Y4
+	VCVTPS2DQ    Y4, Y4
+	VPSRAD       $0x01, Y4, Y5
+	VPSLLD       $0x17, Y5, Y6
+	VPADDD       expNums<>+352(SB), Y6, Y6
+	VMULPS       Y6, Y3, Y3
+	VPSUBD       Y5, Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       expNums<>+352(SB), Y4, Y4
+	VMULPS       Y4, Y3, Y3
+	VCVTPS2PH    $0x00, Y3, (AX)(DX*2)
+	ADDQ         $+8, DX
+	SUBQ         $+8, BX
+	JGE          turn1
+
+turned2:
+	ADDQ    $+8, BX
+	TESTQ   BX, BX
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), SI
+	MOVQ    BX, DI
+	SHLQ    $0x02, DI
+	SUBQ    DI, SI
+	VMOVUPS (SI), Y3
+	VPXOR   X3, X3, X3
+	TESTQ   $0x00000001, BX
+	JEQ     piece4
+	MOVQ    BX, SI
+	ANDQ    $0x06, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x02, X3, X3
+	VPINSRW $0x00, (CX)(SI*2), X3, X3
+
+piece4:
+	TESTQ   $0x00000002, BX
+	JEQ     piece5
+	MOVQ    BX, SI
+	ANDQ    $0x04, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x04, X3, X3
+	VPINSRD $0x00, (CX)(SI*2), X3, X3
+
+piece5:
+	TESTQ   $0x00000004, BX
+	JEQ     piece6
+	MOVQ    BX, SI
+	ANDQ    $0x00, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x08, X3, X3
+	VPINSRQ $0x00, (CX)(SI*2), X3, X3
+
+piece6:
+	VCVTPH2PS    X3, Y3
+	VMAXPS       Y3, Y0, Y0
+	VMINPS       Y0, Y1, Y1
+	VMOVUPS      Y2, Y2
+	VMULPS       Y1, Y1, Y3
+	VFMADD231PS  expNums<>+800(SB), Y3, Y2
+	VORPS        expNums<>+448(SB), Y1, Y3
+	VMULPS       Y2, Y3, Y4
+	VBROADCASTSS expNums<>+64(SB), Y5
+	VFMADD213PS  expNums<>+96(SB), Y5, Y4
+	VSUBPS       expNums<>+96(SB), Y4, Y4
+	VMOVUPS      Y3, Y3
+	VMULPS       expNums<>+832(SB), Y4, Y5
+	VFMSUB213PS  Y5, Y2, Y3
+	VFNMADD231PS expNums<>+864(SB), Y4, Y3
+	VBROADCASTSS expNums<>+192(SB), Y2
+	VFMADD213PS  expNums<>+224(SB), Y3, Y2
+	VFMADD213PS  expNums<>+256(SB), Y3, Y2
+	VFMADD213PS  expNums<>+288(SB), Y3, Y2
+	VFMADD213PS  expNums<>+320(SB), Y3, Y2
+	VMULPS       Y3, Y3, Y5
+	VFMADD213PS  Y3, Y5, Y2
+	VADDPS       expNums<>+352(SB), Y2, Y2
+	VMULPS       Y2, Y0, Y3
+	VBLENDVPS    Y1, Y3, Y0, Y0
+	VBROADCASTSS expNums<>+480(SB), Y3
+	VMAXPS       Y4, Y3, Y3
+	VCVTPS2DQ    Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       Y3, Y2, Y2
+	VADDPS       expNums<>+352(SB), Y2, Y2
+	VDIVPS       Y2, Y0, Y0
+	VPSRAD       $0x1f, Y1, Y1
+	VANDPS       Y1, Y4, Y1
+	VCVTPS2DQ    Y1, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSLLD       $0x17, Y2, Y3
+	VPADDD       expNums<>+352(SB), Y3, Y3
+	VMULPS       Y3, Y0, Y0
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       expNums<>+352(SB), Y1, Y1
+	VMULPS       Y1, Y0, Y0
+	VCVTPS2PH    $0x00, Y0, X0
+	TESTQ        $0x00000004, BX
+	JEQ          piece7
+	MOVQ         BX, CX
+	ANDQ         $0x00, CX
+	ADDQ         DX, CX
+	VMOVQ        X0, (AX)(CX*2)
+	VPSRLDQ      $0x08, X0, X0
+
+piece7:
+	TESTQ   $0x00000002, BX
+	JEQ     piece8
+	MOVQ    BX, CX
+	ANDQ    $0x04, CX
+	ADDQ    DX, CX
+	VMOVD   X0, (AX)(CX*2)
+	VPSRLDQ $0x04, X0, X0
+
+piece8:
+	TESTQ   $0x00000001, BX
+	JEQ     piece9
+	MOVQ    BX, CX
+	ANDQ    $0x06, CX
+	ADDQ    DX, CX
+	VPEXTRW $0x00, X0, (AX)(CX*2)
+	VPSRLDQ $0x02, X0, X0
+
+piece9:
+done3:
+	VZEROUPPER
+	RET
+
+// func geluTanhBF16AVX2(dst *byte, src *byte, n int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·geluTanhBF16AVX2(SB), NOSPLIT|NOFRAME, $0-24
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         n+16(FP), BX
+	XORQ         DX, DX
+	VBROADCASTSS expNums<>+704(SB), Y0
+	VBROADCASTSS expNums<>+736(SB), Y1
+	VBROADCASTSS expNums<>+768(SB), Y2
+	SUBQ         $+8, BX
+	JLT          turned2
+
+turn1:
+	VPMOVZXWD    (CX)(DX*2), Y3
+	VPSLLD       $0x10, Y3, Y3
+	VMAXPS       Y3, Y0, Y3
+	VMINPS       Y3, Y1, Y4
+	VMOVUPS      Y2, Y5
+	VMULPS       Y4, Y4, Y6
+	VFMADD231PS  expNums<>+800(SB), Y6, Y5
+	VORPS        expNums<>+448(SB), Y4, Y6
+	VMULPS       Y5, Y6, Y7
+	VBROADCASTSS expNums<>+64(SB), Y8
+	VFMADD213PS  expNums<>+96(SB), Y8, Y7
+	VSUBPS       expNums<>+96(SB), Y7, Y7
+	VMOVUPS      Y6, Y6
+	VMULPS       expNums<>+832(SB), Y7, Y8
+	VFMSUB213PS  Y8, Y5, Y6
+	VFNMADD231PS expNums<>+864(SB), Y7, Y6
+	VBROADCASTSS expNums<>+192(SB), Y5
+	VFMADD213PS  expNums<>+224(SB), Y6, Y5
+	VFMADD213PS  expNums<>+256(SB), Y6, Y5
+	VFMADD213PS  expNums<>+288(SB), Y6, Y5
+	VFMADD213PS  expNums<>+320(SB), Y6, Y5
+	VMULPS       Y6, Y6, Y8
+	VFMADD213PS  Y6, Y8, Y5
+	VADDPS       expNums<>+352(SB), Y5, Y5
+	VMULPS       Y5, Y3, Y6
+	VBLENDVPS    Y4, Y6, Y3, Y3
+	VBROADCASTSS expNums<>+480(SB), Y6
+	VMAXPS       Y7, Y6, Y6
+	VCVTPS2DQ    Y6, Y6
+	VPSLLD       $0x17, Y6, Y6
+	VPADDD       Y6, Y5, Y5
+	VADDPS       expNums<>+352(SB), Y5, Y5
+	VDIVPS       Y5, Y3, Y3
+	VPSRAD       $0x1f, Y4, Y4
+	VANDPS       Y4, Y7, Y4
+	VCVTPS2DQ    Y4, Y4
+	VPSRAD       $0x01, Y4, Y5
+	VPSLLD       $0x17, Y5, Y6
+	VPADDD       expNums<>+352(SB), Y6, Y6
+	VMULPS       Y6, Y3, Y3
+	VPSUBD       Y5, Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       expNums<>+352(SB), Y4, Y4
+	VMULPS       Y4, Y3, Y3
+	VPSRLD       $0x10, Y3, Y4
+	VANDPS       expNums<>+512(SB), Y4, Y5
+	VPADDD       expNums<>+544(SB), Y3, Y6
+	VPADDD       Y5, Y6, Y5
+	VPSRLD       $0x10, Y5, Y5
+	VORPS        expNums<>+576(SB), Y4, Y4
+	VCMPPS       $0x03, Y3, Y3, Y3
+	VBLENDVPS    Y3, Y4, Y5, Y3
+	VEXTRACTI128 $0x01, Y3, X4
+	VPACKUSDW    X4, X3, X4
+	VMOVDQU      X4, (AX)(DX*2)
+	ADDQ         $+8, DX
+	SUBQ         $+8, BX
+	JGE          turn1
+
+turned2:
+	ADDQ    $+8, BX
+	TESTQ   BX, BX
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), SI
+	MOVQ    BX, DI
+	SHLQ    $0x02, DI
+	SUBQ    DI, SI
+	VMOVUPS (SI), Y3
+	VPXOR   X3, X3, X3
+	TESTQ   $0x00000001, BX
+	JEQ     piece4
+	MOVQ    BX, SI
+	ANDQ    $0x06, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x02, X3, X3
+	VPINSRW $0x00, (CX)(SI*2), X3, X3
+
+piece4:
+	TESTQ   $0x00000002, BX
+	JEQ     piece5
+	MOVQ    BX, SI
+	ANDQ    $0x04, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x04, X3, X3
+	VPINSRD $0x00, (CX)(SI*2), X3, X3
+
+piece5:
+	TESTQ   $0x00000004, BX
+	JEQ     piece6
+	MOVQ    BX, SI
+	ANDQ    $0x00, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x08, X3, X3
+	VPINSRQ $0x00, (CX)(SI*2), X3, X3
+
+piece6:
+	VPMOVZXWD    X3, Y3
+	VPSLLD       $0x10, Y3, Y3
+	VMAXPS       Y3, Y0, Y0
+	VMINPS       Y0, Y1, Y1
+	VMOVUPS      Y2, Y2
+	VMULPS       Y1, Y1, Y3
+	VFMADD231PS  expNums<>+800(SB), Y3, Y2
+	VORPS        expNums<>+448(SB), Y1, Y3
+	VMULPS       Y2, Y3, Y4
+	VBROADCASTSS expNums<>+64(SB), Y5
+	VFMADD213PS  expNums<>+96(SB), Y5, Y4
+	VSUBPS       expNums<>+96(SB), Y4, Y4
+	VMOVUPS      Y3, Y3
+	VMULPS       expNums<>+832(SB), Y4, Y5
+	VFMSUB213PS  Y5, Y2, Y3
+	VFNMADD231PS expNums<>+864(SB), Y4, Y3
+	VBROADCASTSS expNums<>+192(SB), Y2
+	VFMADD213PS  expNums<>+224(SB), Y3, Y2
+	VFMADD213PS  expNums<>+256(SB), Y3, Y2
+	VFMADD213PS  expNums<>+288(SB), Y3, Y2
+	VFMADD213PS  expNums<>+320(SB), Y3, Y2
+	VMULPS       Y3, Y3, Y5
+	VFMADD213PS  Y3, Y5, Y2
+	VADDPS       expNums<>+352(SB), Y2, Y2
+	VMULPS       Y2, Y0, Y3
+	VBLENDVPS    Y1, Y3, Y0, Y0
+	VBROADCASTSS expNums<>+480(SB), Y3
+	VMAXPS       Y4, Y3, Y3
+	VCVTPS2DQ    Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       Y3, Y2, Y2
+	VADDPS       expNums<>+352(SB), Y2, Y2
+	VDIVPS       Y2, Y0, Y0
+	VPSRAD       $0x1f, Y1, Y1
+	VANDPS       Y1, Y4, Y1
+	VCVTPS2DQ    Y1, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSLLD       $0x17, Y2, Y3
+	VPADDD       expNums<>+352(SB), Y3, Y3
+	VMULPS       Y3, Y0, Y0
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       expNums<>+352(SB), Y1, Y1
+	VMULPS       Y1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VANDPS       expNums<>+512(SB), Y1, Y2
+	VPADDD       expNums<>+544(SB), Y0, Y3
+	VPADDD       Y2, Y3, Y2
+	VPSRLD       $0x10, Y2, Y2
+	VORPS        expNums<>+576(SB), Y1, Y1
+	VCMPPS       $0x03, Y0, Y0, Y0
+	VBLENDVPS    Y0, Y1, Y2, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPACKUSDW    X1, X0, X1
+	TESTQ        $0x00000004, BX
+	JEQ          piece7
+	MOVQ         BX, CX
+	ANDQ         $0x00, CX
+	ADDQ         DX, CX
+	VMOVQ        X1, (AX)(CX*2)
+	VPSRLDQ      $0x08, X1, X1
+
+piece7:
+	TESTQ   $0x00000002, BX
+	JEQ     piece8
+	MOVQ    BX, CX
+	ANDQ    $0x04, CX
+	ADDQ    DX, CX
+	VMOVD   X1, (AX)(CX*2)
+	VPSRLDQ $0x04, X1, X1
+
+piece8:
+	TESTQ   $0x00000001, BX
+	JEQ     piece9
+	MOVQ    BX, CX
+	ANDQ    $0x06, CX
+	ADDQ    DX, CX
+	VPEXTRW $0x00, X1, (AX)(CX*2)
+	VPSRLDQ $0x02, X1, X1
+
+piece9:
+done3:
+	VZEROUPPER
+	RET
+
+// func geluErfF32AVX2(dst *byte, src *byte, n int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·geluErfF32AVX2(SB), NOSPLIT|NOFRAME, $0-24
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         n+16(FP), BX
+	XORQ         DX, DX
+	VBROADCASTSS expNums<>+896(SB), Y0
 	VBROADCASTSS expNums<>+448(SB), Y1
 	VBROADCASTSS expNums<>+352(SB), Y2
 	SUBQ         $+8, BX
-	JLT          turned1
+	JLT          turned2
 
 turn1:
 	VMOVUPS      (CX)(DX*4), Y3
-	VANDPS       expNums<>+544(SB), Y3, Y4
+	VANDPS       expNums<>+640(SB), Y3, Y4
 	VMINPS       Y4, Y0, Y4
-	VADDPS       expNums<>+576(SB), Y4, Y5
+	VADDPS       expNums<>+672(SB), Y4, Y5
 	VDIVPS       Y5, Y2, Y5
 	VMOVUPS      Y2, Y6
-	VFNMADD231PS expNums<>+832(SB), Y5, Y6
-	VBROADCASTSS expNums<>+864(SB), Y7
-	VFMADD213PS  expNums<>+896(SB), Y6, Y7
-	VFMADD213PS  expNums<>+928(SB), Y6, Y7
-	VFMADD213PS  expNums<>+960(SB), Y6, Y7
+	VFNMADD231PS expNums<>+928(SB), Y5, Y6
+	VBROADCASTSS expNums<>+960(SB), Y7
 	VFMADD213PS  expNums<>+992(SB), Y6, Y7
 	VFMADD213PS  expNums<>+1024(SB), Y6, Y7
 	VFMADD213PS  expNums<>+1056(SB), Y6, Y7
@@ -735,17 +1986,20 @@ turn1:
 	VFMADD213PS  expNums<>+1120(SB), Y6, Y7
 	VFMADD213PS  expNums<>+1152(SB), Y6, Y7
 	VFMADD213PS  expNums<>+1184(SB), Y6, Y7
+	VFMADD213PS  expNums<>+1216(SB), Y6, Y7
+	VFMADD213PS  expNums<>+1248(SB), Y6, Y7
+	VFMADD213PS  expNums<>+1280(SB), Y6, Y7
 	VMULPS       Y7, Y5, Y5
 	VMULPS       Y5, Y4, Y5
-	VMULPS       expNums<>+1216(SB), Y4, Y6
+	VMULPS       expNums<>+1312(SB), Y4, Y6
 	VMULPS       Y4, Y6, Y7
 	VBROADCASTSS expNums<>+64(SB), Y8
 	VFMADD213PS  expNums<>+96(SB), Y8, Y7
 	VSUBPS       expNums<>+96(SB), Y7, Y7
 	VMOVUPS      Y6, Y6
-	VMULPS       expNums<>+736(SB), Y7, Y8
+	VMULPS       expNums<>+832(SB), Y7, Y8
 	VFMSUB213PS  Y8, Y4, Y6
-	VFNMADD231PS expNums<>+768(SB), Y7, Y6
+	VFNMADD231PS expNums<>+864(SB), Y7, Y6
 	VBROADCASTSS expNums<>+192(SB), Y4
 	VFMADD213PS  expNums<>+224(SB), Y6, Y4
 	VFMADD213PS  expNums<>+256(SB), Y6, Y4
@@ -770,25 +2024,22 @@ turn1:
 	SUBQ         $+8, BX
 	JGE          turn1
 
-turned1:
+turned2:
 	ADDQ         $+8, BX
 	TESTQ        BX, BX
-	JEQ          done
-	LEAQ         tailMasks<>+256(SB), SI
+	JEQ          done3
+	LEAQ         tailMasks<>+32(SB), SI
 	SHLQ         $0x02, BX
 	SUBQ         BX, SI
 	VMOVUPS      (SI), Y3
 	VMASKMOVPS   (CX)(DX*4), Y3, Y4
-	VANDPS       expNums<>+544(SB), Y4, Y5
+	VANDPS       expNums<>+640(SB), Y4, Y5
 	VMINPS       Y5, Y0, Y0
-	VADDPS       expNums<>+576(SB), Y0, Y5
+	VADDPS       expNums<>+672(SB), Y0, Y5
 	VDIVPS       Y5, Y2, Y5
 	VMOVUPS      Y2, Y2
-	VFNMADD231PS expNums<>+832(SB), Y5, Y2
-	VBROADCASTSS expNums<>+864(SB), Y6
-	VFMADD213PS  expNums<>+896(SB), Y2, Y6
-	VFMADD213PS  expNums<>+928(SB), Y2, Y6
-	VFMADD213PS  expNums<>+960(SB), Y2, Y6
+	VFNMADD231PS expNums<>+928(SB), Y5, Y2
+	VBROADCASTSS expNums<>+960(SB), Y6
 	VFMADD213PS  expNums<>+992(SB), Y2, Y6
 	VFMADD213PS  expNums<>+1024(SB), Y2, Y6
 	VFMADD213PS  expNums<>+1056(SB), Y2, Y6
@@ -796,17 +2047,20 @@ turned1:
 	VFMADD213PS  expNums<>+1120(SB), Y2, Y6
 	VFMADD213PS  expNums<>+1152(SB), Y2, Y6
 	VFMADD213PS  expNums<>+1184(SB), Y2, Y6
+	VFMADD213PS  expNums<>+1216(SB), Y2, Y6
+	VFMADD213PS  expNums<>+1248(SB), Y2, Y6
+	VFMADD213PS  expNums<>+1280(SB), Y2, Y6
 	VMULPS       Y6, Y5, Y2
 	VMULPS       Y2, Y0, Y2
-	VMULPS       expNums<>+1216(SB), Y0, Y5
+	VMULPS       expNums<>+1312(SB), Y0, Y5
 	VMULPS       Y0, Y5, Y6
 	VBROADCASTSS expNums<>+64(SB), Y7
 	VFMADD213PS  expNums<>+96(SB), Y7, Y6
 	VSUBPS       expNums<>+96(SB), Y6, Y6
 	VMOVUPS      Y5, Y5
-	VMULPS       expNums<>+736(SB), Y6, Y7
+	VMULPS       expNums<>+832(SB), Y6, Y7
 	VFMSUB213PS  Y7, Y0, Y5
-	VFNMADD231PS expNums<>+768(SB), Y6, Y5
+	VFNMADD231PS expNums<>+864(SB), Y6, Y5
 	VBROADCASTSS expNums<>+192(SB), Y0
 	VFMADD213PS  expNums<>+224(SB), Y5, Y0
 	VFMADD213PS  expNums<>+256(SB), Y5, Y0
@@ -828,13 +2082,402 @@ turned1:
 	VSUBPS       Y1, Y0, Y0
 	VMASKMOVPS   Y0, Y3, (AX)(DX*4)
 
-done:
+done3:
 	VZEROUPPER
 	RET
 
-// func swishAVX2(dst *float32, src *float32, n int, scale float32, low float32, high float32)
+// func geluErfF16AVX2(dst *byte, src *byte, n int)
+// Requires: AVX, AVX2, F16C, FMA3
+TEXT ·geluErfF16AVX2(SB), NOSPLIT|NOFRAME, $0-24
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         n+16(FP), BX
+	XORQ         DX, DX
+	VBROADCASTSS expNums<>+896(SB), Y0
+	VBROADCASTSS expNums<>+448(SB), Y1
+	VBROADCASTSS expNums<>+352(SB), Y2
+	SUBQ         $+8, BX
+	JLT          turned2
+
+turn1:
+	VCVTPH2PS    (CX)(DX*2), Y3
+	VANDPS       expNums<>+640(SB), Y3, Y4
+	VMINPS       Y4, Y0, Y4
+	VADDPS       expNums<>+672(SB), Y4, Y5
+	VDIVPS       Y5, Y2, Y5
+	VMOVUPS      Y2, Y6
+	VFNMADD231PS expNums<>+928(SB), Y5, Y6
+	VBROADCASTSS expNums<>+960(SB), Y7
+	VFMADD213PS  expNums<>+992(SB), Y6, Y7
+	VFMADD213PS  expNums<>+1024(SB), Y6, Y7
+	VFMADD213PS  expNums<>+1056(SB), Y6, Y7
+	VFMADD213PS  expNums<>+1088(SB), Y6, Y7
+	VFMADD213PS  expNums<>+1120(SB), Y6, Y7
+	VFMADD213PS  expNums<>+1152(SB), Y6, Y7
+	VFMADD213PS  expNums<>+1184(SB), Y6, Y7
+	VFMADD213PS  expNums<>+1216(SB), Y6, Y7
+	VFMADD213PS  expNums<>+1248(SB), Y6, Y7
+	VFMADD213PS  expNums<>+1280(SB), Y6, Y7
+	VMULPS       Y7, Y5, Y5
+	VMULPS       Y5, Y4, Y5
+	VMULPS       expNums<>+1312(SB), Y4, Y6
+	VMULPS       Y4, Y6, Y7
+	VBROADCASTSS expNums<>+64(SB), Y8
+	VFMADD213PS  expNums<>+96(SB), Y8, Y7
+	VSUBPS       expNums<>+96(SB), Y7, Y7
+	VMOVUPS      Y6, Y6
+	VMULPS       expNums<>+832(SB), Y7, Y8
+	VFMSUB213PS  Y8, Y4, Y6
+	VFNMADD231PS expNums<>+864(SB), Y7, Y6
+	VBROADCASTSS expNums<>+192(SB), Y4
+	VFMADD213PS  expNums<>+224(SB), Y6, Y4
+	VFMADD213PS  expNums<>+256(SB), Y6, Y4
+	VFMADD213PS  expNums<>+288(SB), Y6, Y4
+	VFMADD213PS  expNums<>+320(SB), Y6, Y4
+	VMULPS       Y6, Y6, Y8
+	VFMADD213PS  Y6, Y8, Y4
+	VFMADD231PS  Y4, Y5, Y5
+	VMAXPS       Y3, Y1, Y3
+	VCVTPS2DQ    Y7, Y4
+	VPSRAD       $0x01, Y4, Y6
+	VPSLLD       $0x17, Y6, Y7
+	VPADDD       expNums<>+352(SB), Y7, Y7
+	VMULPS       Y7, Y5, Y5
+	VPSUBD       Y6, Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       expNums<>+352(SB), Y4, Y4
+	VMULPS       Y4, Y5, Y4
+	VSUBPS       Y4, Y3, Y3
+	VCVTPS2PH    $0x00, Y3, (AX)(DX*2)
+	ADDQ         $+8, DX
+	SUBQ         $+8, BX
+	JGE          turn1
+
+turned2:
+	ADDQ    $+8, BX
+	TESTQ   BX, BX
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), SI
+	MOVQ    BX, DI
+	SHLQ    $0x02, DI
+	SUBQ    DI, SI
+	VMOVUPS (SI), Y3
+	VPXOR   X3, X3, X3
+	TESTQ   $0x00000001, BX
+	JEQ     piece4
+	MOVQ    BX, SI
+	ANDQ    $0x06, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x02, X3, X3
+	VPINSRW $0x00, (CX)(SI*2), X3, X3
+
+piece4:
+	TESTQ   $0x00000002, BX
+	JEQ     piece5
+	MOVQ    BX, SI
+	ANDQ    $0x04, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x04, X3, X3
+	VPINSRD $0x00, (CX)(SI*2), X3, X3
+
+piece5:
+	TESTQ   $0x00000004, BX
+	JEQ     piece6
+	MOVQ    BX, SI
+	ANDQ    $0x00, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x08, X3, X3
+	VPINSRQ $0x00, (CX)(SI*2), X3, X3
+
+piece6:
+	VCVTPH2PS    X3, Y3
+	VANDPS       expNums<>+640(SB), Y3, Y4
+	VMINPS       Y4, Y0, Y0
+	VADDPS       expNums<>+672(SB), Y0, Y4
+	VDIVPS       Y4, Y2, Y4
+	VMOVUPS      Y2, Y2
+	VFNMADD231PS expNums<>+928(SB), Y4, Y2
+	VBROADCASTSS expNums<>+960(SB), Y5
+	VFMADD213PS  expNums<>+992(SB), Y2, Y5
+	VFMADD213PS  expNums<>+1024(SB), Y2, Y5
+	VFMADD213PS  expNums<>+1056(SB), Y2, Y5
+	VFMADD213PS  expNums<>+1088(SB), Y2, Y5
+	VFMADD213PS  expNums<>+1120(SB), Y2, Y5
+	VFMADD213PS  expNums<>+1152(SB), Y2, Y5
+	VFMADD213PS  expNums<>+1184(SB), Y2, Y5
+	VFMADD213PS  expNums<>+1216(SB), Y2, Y5
+	VFMADD213PS  expNums<>+1248(SB), Y2, Y5
+	VFMADD213PS  expNums<>+1280(SB), Y2, Y5
+	VMULPS       Y5, Y4, Y2
+	VMULPS       Y2, Y0, Y2
+	VMULPS       expNums<>+1312(SB), Y0, Y4
+	VMULPS       Y0, Y4, Y5
+	VBROADCASTSS expNums<>+64(SB), Y6
+	VFMADD213PS  expNums<>+96(SB), Y6, Y5
+	VSUBPS       expNums<>+96(SB), Y5, Y5
+	VMOVUPS      Y4, Y4
+	VMULPS       expNums<>+832(SB), Y5, Y6
+	VFMSUB213PS  Y6, Y0, Y4
+	VFNMADD231PS expNums<>+864(SB), Y5, Y4
+	VBROADCASTSS expNums<>+192(SB), Y0
+	VFMADD213PS  expNums<>+224(SB), Y4, Y0
+	VFMADD213PS  expNums<>+256(SB), Y4, Y0
+	VFMADD213PS  expNums<>+288(SB), Y4, Y0
+	VFMADD213PS  expNums<>+320(SB), Y4, Y0
+	VMULPS       Y4, Y4, Y6
+	VFMADD213PS  Y4, Y6, Y0
+	VFMADD231PS  Y0, Y2, Y2
+	VMAXPS       Y3, Y1, Y0
+	VCVTPS2DQ    Y5, Y1
+	VPSRAD       $0x01, Y1, Y3
+	VPSLLD       $0x17, Y3, Y4
+	VPADDD       expNums<>+352(SB), Y4, Y4
+	VMULPS       Y4, Y2, Y2
+	VPSUBD       Y3, Y1, Y1
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       expNums<>+352(SB), Y1, Y1
+	VMULPS       Y1, Y2, Y1
+	VSUBPS       Y1, Y0, Y0
+	VCVTPS2PH    $0x00, Y0, X0
+	TESTQ        $0x00000004, BX
+	JEQ          piece7
+	MOVQ         BX, CX
+	ANDQ         $0x00, CX
+	ADDQ         DX, CX
+	VMOVQ        X0, (AX)(CX*2)
+	VPSRLDQ      $0x08, X0, X0
+
+piece7:
+	TESTQ   $0x00000002, BX
+	JEQ     piece8
+	MOVQ    BX, CX
+	ANDQ    $0x04, CX
+	ADDQ    DX, CX
+	VMOVD   X0, (AX)(CX*2)
+	VPSRLDQ $0x04, X0, X0
+
+piece8:
+	TESTQ   $0x00000001, BX
+	JEQ     piece9
+	MOVQ    BX, CX
+	ANDQ    $0x06, CX
+	ADDQ    DX, CX
+	VPEXTRW $0x00, X0, (AX)(CX*2)
+	VPSRLDQ $0x02, X0, X0
+
+piece9:
+done3:
+	VZEROUPPER
+	RET
+
+// func geluErfBF16AVX2(dst *byte, src *byte, n int)
 // Requires: AVX, AVX2, FMA3
-TEXT ·swishAVX2(SB), NOSPLIT|NOFRAME, $0-36
+TEXT ·geluErfBF16AVX2(SB), NOSPLIT|NOFRAME, $0-24
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         n+16(FP), BX
+	XORQ         DX, DX
+	VBROADCASTSS expNums<>+896(SB), Y0
+	VBROADCASTSS expNums<>+448(SB), Y1
+	VBROADCASTSS expNums<>+352(SB), Y2
+	SUBQ         $+8, BX
+	JLT          turned2
+
+turn1:
+	VPMOVZXWD    (CX)(DX*2), Y3
+	VPSLLD       $0x10, Y3, Y3
+	VANDPS       expNums<>+640(SB), Y3, Y4
+	VMINPS       Y4, Y0, Y4
+	VADDPS       expNums<>+672(SB), Y4, Y5
+	VDIVPS       Y5, Y2, Y5
+	VMOVUPS      Y2, Y6
+	VFNMADD231PS expNums<>+928(SB), Y5, Y6
+	VBROADCASTSS expNums<>+960(SB), Y7
+	VFMADD213PS  expNums<>+992(SB), Y6, Y7
+	VFMADD213PS  expNums<>+1024(SB), Y6, Y7
+	VFMADD213PS  expNums<>+1056(SB), Y6, Y7
+	VFMADD213PS  expNums<>+1088(SB), Y6, Y7
+	VFMADD213PS  expNums<>+1120(SB), Y6, Y7
+	VFMADD213PS  expNums<>+1152(SB), Y6, Y7
+	VFMADD213PS  expNums<>+1184(SB), Y6, Y7
+	VFMADD213PS  expNums<>+1216(SB), Y6, Y7
+	VFMADD213PS  expNums<>+1248(SB), Y6, Y7
+	VFMADD213PS  expNums<>+1280(SB), Y6, Y7
+	VMULPS       Y7, Y5, Y5
+	VMULPS       Y5, Y4, Y5
+	VMULPS       expNums<>+1312(SB), Y4, Y6
+	VMULPS       Y4, Y6, Y7
+	VBROADCASTSS expNums<>+64(SB), Y8
+	VFMADD213PS  expNums<>+96(SB), Y8, Y7
+	VSUBPS       expNums<>+96(SB), Y7, Y7
+	VMOVUPS      Y6, Y6
+	VMULPS       expNums<>+832(SB), Y7, Y8
+	VFMSUB213PS  Y8, Y4, Y6
+	VFNMADD231PS expNums<>+864(SB), Y7, Y6
+	VBROADCASTSS expNums<>+192(SB), Y4
+	VFMADD213PS  expNums<>+224(SB), Y6, Y4
+	VFMADD213PS  expNums<>+256(SB), Y6, Y4
+	VFMADD213PS  expNums<>+288(SB), Y6, Y4
+	VFMADD213PS  expNums<>+320(SB), Y6, Y4
+	VMULPS       Y6, Y6, Y8
+	VFMADD213PS  Y6, Y8, Y4
+	VFMADD231PS  Y4, Y5, Y5
+	VMAXPS       Y3, Y1, Y3
+	VCVTPS2DQ    Y7, Y4
+	VPSRAD       $0x01, Y4, Y6
+	VPSLLD       $0x17, Y6, Y7
+	VPADDD       expNums<>+352(SB), Y7, Y7
+	VMULPS       Y7, Y5, Y5
+	VPSUBD       Y6, Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       expNums<>+352(SB), Y4, Y4
+	VMULPS       Y4, Y5, Y4
+	VSUBPS       Y4, Y3, Y3
+	VPSRLD       $0x10, Y3, Y4
+	VANDPS       expNums<>+512(SB), Y4, Y5
+	VPADDD       expNums<>+544(SB), Y3, Y6
+	VPADDD       Y5, Y6, Y5
+	VPSRLD       $0x10, Y5, Y5
+	VORPS        expNums<>+576(SB), Y4, Y4
+	VCMPPS       $0x03, Y3, Y3, Y3
+	VBLENDVPS    Y3, Y4, Y5, Y3
+	VEXTRACTI128 $0x01, Y3, X4
+	VPACKUSDW    X4, X3, X4
+	VMOVDQU      X4, (AX)(DX*2)
+	ADDQ         $+8, DX
+	SUBQ         $+8, BX
+	JGE          turn1
+
+turned2:
+	ADDQ    $+8, BX
+	TESTQ   BX, BX
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), SI
+	MOVQ    BX, DI
+	SHLQ    $0x02, DI
+	SUBQ    DI, SI
+	VMOVUPS (SI), Y3
+	VPXOR   X3, X3, X3
+	TESTQ   $0x00000001, BX
+	JEQ     piece4
+	MOVQ    BX, SI
+	ANDQ    $0x06, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x02, X3, X3
+	VPINSRW $0x00, (CX)(SI*2), X3, X3
+
+piece4:
+	TESTQ   $0x00000002, BX
+	JEQ     piece5
+	MOVQ    BX, SI
+	ANDQ    $0x04, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x04, X3, X3
+	VPINSRD $0x00, (CX)(SI*2), X3, X3
+
+piece5:
+	TESTQ   $0x00000004, BX
+	JEQ     piece6
+	MOVQ    BX, SI
+	ANDQ    $0x00, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x08, X3, X3
+	VPINSRQ $0x00, (CX)(SI*2), X3, X3
+
+piece6:
+	VPMOVZXWD    X3, Y3
+	VPSLLD       $0x10, Y3, Y3
+	VANDPS       expNums<>+640(SB), Y3, Y4
+	VMINPS       Y4, Y0, Y0
+	VADDPS       expNums<>+672(SB), Y0, Y4
+	VDIVPS       Y4, Y2, Y4
+	VMOVUPS      Y2, Y2
+	VFNMADD231PS expNums<>+928(SB), Y4, Y2
+	VBROADCASTSS expNums<>+960(SB), Y5
+	VFMADD213PS  expNums<>+992(SB), Y2, Y5
+	VFMADD213PS  expNums<>+1024(SB), Y2, Y5
+	VFMADD213PS  expNums<>+1056(SB), Y2, Y5
+	VFMADD213PS  expNums<>+1088(SB), Y2, Y5
+	VFMADD213PS  expNums<>+1120(SB), Y2, Y5
+	VFMADD213PS  expNums<>+1152(SB), Y2, Y5
+	VFMADD213PS  expNums<>+1184(SB), Y2, Y5
+	VFMADD213PS  expNums<>+1216(SB), Y2, Y5
+	VFMADD213PS  expNums<>+1248(SB), Y2, Y5
+	VFMADD213PS  expNums<>+1280(SB), Y2, Y5
+	VMULPS       Y5, Y4, Y2
+	VMULPS       Y2, Y0, Y2
+	VMULPS       expNums<>+1312(SB), Y0, Y4
+	VMULPS       Y0, Y4, Y5
+	VBROADCASTSS expNums<>+64(SB), Y6
+	VFMADD213PS  expNums<>+96(SB), Y6, Y5
+	VSUBPS       expNums<>+96(SB), Y5, Y5
+	VMOVUPS      Y4, Y4
+	VMULPS       expNums<>+832(SB), Y5, Y6
+	VFMSUB213PS  Y6, Y0, Y4
+	VFNMADD231PS expNums<>+864(SB), Y5, Y4
+	VBROADCASTSS expNums<>+192(SB), Y0
+	VFMADD213PS  expNums<>+224(SB), Y4, Y0
+	VFMADD213PS  expNums<>+256(SB), Y4, Y0
+	VFMADD213PS  expNums<>+288(SB), Y4, Y0
+	VFMADD213PS  expNums<>+320(SB), Y4, Y0
+	VMULPS       Y4, Y4, Y6
+	VFMADD213PS  Y4, Y6, Y0
+	VFMADD231PS  Y0, Y2, Y2
+	VMAXPS       Y3, Y1, Y0
+	VCVTPS2DQ    Y5, Y1
+	VPSRAD       $0x01, Y1, Y3
+	VPSLLD       $0x17, Y3, Y4
+	VPADDD       expNums<>+352(SB), Y4, Y4
+	VMULPS       Y4, Y2, Y2
+	VPSUBD       Y3, Y1, Y1
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       expNums<>+352(SB), Y1, Y1
+	VMULPS       Y1, Y2, Y1
+	VSUBPS       Y1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VANDPS       expNums<>+512(SB), Y1, Y2
+	VPADDD       expNums<>+544(SB), Y0, Y3
+	VPADDD       Y2, Y3, Y2
+	VPSRLD       $0x10, Y2, Y2
+	VORPS        expNums<>+576(SB), Y1, Y1
+	VCMPPS       $0x03, Y0, Y0, Y0
+	VBLENDVPS    Y0, Y1, Y2, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPACKUSDW    X1, X0, X1
+	TESTQ        $0x00000004, BX
+	JEQ          piece7
+	MOVQ         BX, CX
+	ANDQ         $0x00, CX
+	ADDQ         DX, CX
+	VMOVQ        X1, (AX)(CX*2)
+	VPSRLDQ      $0x08, X1, X1
+
+piece7:
+	TESTQ   $0x00000002, BX
+	JEQ     piece8
+	MOVQ    BX, CX
+	ANDQ    $0x04, CX
+	ADDQ    DX, CX
+	VMOVD   X1, (AX)(CX*2)
+	VPSRLDQ $0x04, X1, X1
+
+piece8:
+	TESTQ   $0x00000001, BX
+	JEQ     piece9
+	MOVQ    BX, CX
+	ANDQ    $0x06, CX
+	ADDQ    DX, CX
+	VPEXTRW $0x00, X1, (AX)(CX*2)
+	VPSRLDQ $0x02, X1, X1
+
+piece9:
+done3:
+	VZEROUPPER
+	RET
+
+// func swishF32AVX2(dst *byte, src *byte, n int, scale float32, low float32, high float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·swishF32AVX2(SB), NOSPLIT|NOFRAME, $0-36
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), CX
 	MOVQ         n+16(FP), BX
@@ -843,7 +2486,7 @@ TEXT ·swishAVX2(SB), NOSPLIT|NOFRAME, $0-36
 	VBROADCASTSS low+28(FP), Y1
 	VBROADCASTSS high+32(FP), Y2
 	SUBQ         $+8, BX
-	JLT          turned1
+	JLT          turned2
 
 turn1:
 	VMOVUPS      (CX)(DX*4), Y3
@@ -855,9 +2498,9 @@ turn1:
 	VFMADD213PS  expNums<>+96(SB), Y7, Y6
 	VSUBPS       expNums<>+96(SB), Y6, Y6
 	VMOVUPS      Y5, Y5
-	VMULPS       expNums<>+736(SB), Y6, Y7
+	VMULPS       expNums<>+832(SB), Y6, Y7
 	VFMSUB213PS  Y7, Y0, Y5
-	VFNMADD231PS expNums<>+768(SB), Y6, Y5
+	VFNMADD231PS expNums<>+864(SB), Y6, Y5
 	VBROADCASTSS expNums<>+192(SB), Y7
 	VFMADD213PS  expNums<>+224(SB), Y5, Y7
 	VFMADD213PS  expNums<>+256(SB), Y5, Y7
@@ -891,11 +2534,11 @@ turn1:
 	SUBQ         $+8, BX
 	JGE          turn1
 
-turned1:
+turned2:
 	ADDQ         $+8, BX
 	TESTQ        BX, BX
-	JEQ          done
-	LEAQ         tailMasks<>+256(SB), SI
+	JEQ          done3
+	LEAQ         tailMasks<>+32(SB), SI
 	SHLQ         $0x02, BX
 	SUBQ         BX, SI
 	VMOVUPS      (SI), Y3
@@ -908,9 +2551,9 @@ turned1:
 	VFMADD213PS  expNums<>+96(SB), Y6, Y5
 	VSUBPS       expNums<>+96(SB), Y5, Y5
 	VMOVUPS      Y4, Y4
-	VMULPS       expNums<>+736(SB), Y5, Y6
+	VMULPS       expNums<>+832(SB), Y5, Y6
 	VFMSUB213PS  Y6, Y0, Y4
-	VFNMADD231PS expNums<>+768(SB), Y5, Y4
+	VFNMADD231PS expNums<>+864(SB), Y5, Y4
 	VBROADCASTSS expNums<>+192(SB), Y0
 	VFMADD213PS  expNums<>+224(SB), Y4, Y0
 	VFMADD213PS  expNums<>+256(SB), Y4, Y0
@@ -941,22 +2584,22 @@ turned1:
 	VMULPS       Y1, Y0, Y0
 	VMASKMOVPS   Y0, Y3, (AX)(DX*4)
 
-done:
+done3:
 	VZEROUPPER
 	RET
 
-// func swigluAVX2(dst *float32, gate *float32, up *float32, n int)
+// func swigluF32AVX2(dst *byte, a *byte, b *byte, n int)
 // Requires: AVX, AVX2, FMA3
-TEXT ·swigluAVX2(SB), NOSPLIT|NOFRAME, $0-32
+TEXT ·swigluF32AVX2(SB), NOSPLIT|NOFRAME, $0-32
 	MOVQ         dst+0(FP), AX
-	MOVQ         gate+8(FP), CX
-	MOVQ         up+16(FP), DX
+	MOVQ         a+8(FP), CX
+	MOVQ         b+16(FP), DX
 	MOVQ         n+24(FP), SI
 	XORQ         BX, BX
 	VBROADCASTSS expNums<>+384(SB), Y0
 	VBROADCASTSS expNums<>+416(SB), Y1
 	SUBQ         $+8, SI
-	JLT          turned1
+	JLT          turned2
 
 turn1:
 	VMOVUPS      (CX)(BX*4), Y2
@@ -1004,11 +2647,11 @@ turn1:
 	SUBQ         $+8, SI
 	JGE          turn1
 
-turned1:
+turned2:
 	ADDQ         $+8, SI
 	TESTQ        SI, SI
-	JEQ          done
-	LEAQ         tailMasks<>+256(SB), DI
+	JEQ          done3
+	LEAQ         tailMasks<>+32(SB), DI
 	SHLQ         $0x02, SI
 	SUBQ         SI, DI
 	VMOVUPS      (DI), Y2
@@ -1054,13 +2697,13 @@ turned1:
 	VMULPS       Y1, Y0, Y0
 	VMASKMOVPS   Y0, Y2, (AX)(BX*4)
 
-done:
+done3:
 	VZEROUPPER
 	RET
 
-// func expSumAVX2(dst *float32, src *float32, n int, max float32) float32
+// func expSumF32AVX2(dst *float32, src *byte, n int, max float32) float32
 // Requires: AVX, AVX2, FMA3, SSE
-TEXT ·expSumAVX2(SB), NOSPLIT|NOFRAME, $0-36
+TEXT ·expSumF32AVX2(SB), NOSPLIT|NOFRAME, $0-36
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), CX
 	MOVQ         n+16(FP), BX
@@ -1077,9 +2720,9 @@ TEXT ·expSumAVX2(SB), NOSPLIT|NOFRAME, $0-36
 	VXORPS       Y9, Y9, Y9
 	VXORPS       Y10, Y10, Y10
 	SUBQ         $+64, BX
-	JLT          turned8
+	JLT          turned2
 
-turn8:
+turn1:
 	VMOVUPS      (CX)(DX*4), Y11
 	VSUBPS       Y0, Y11, Y11
 	VMAXPS       Y11, Y1, Y11
@@ -1314,14 +2957,12 @@ turn8:
 	VADDPS       Y11, Y10, Y10
 	ADDQ         $+64, DX
 	SUBQ         $+64, BX
-	JGE          turn8
+	JGE          turn1
 
-turned8:
+turned2:
 	ADDQ         $+64, BX
-	TESTQ        BX, BX
-	JLE          done
 	CMPQ         BX, $+8
-	JLT          short0
+	JLT          short4
 	VMOVUPS      (CX)(DX*4), Y11
 	VSUBPS       Y0, Y11, Y11
 	VMAXPS       Y11, Y1, Y11
@@ -1353,10 +2994,8 @@ turned8:
 	VADDPS       Y11, Y3, Y3
 	ADDQ         $+8, DX
 	SUBQ         $+8, BX
-	TESTQ        BX, BX
-	JLE          done
 	CMPQ         BX, $+8
-	JLT          short1
+	JLT          short5
 	VMOVUPS      (CX)(DX*4), Y11
 	VSUBPS       Y0, Y11, Y11
 	VMAXPS       Y11, Y1, Y11
@@ -1388,10 +3027,8 @@ turned8:
 	VADDPS       Y11, Y4, Y4
 	ADDQ         $+8, DX
 	SUBQ         $+8, BX
-	TESTQ        BX, BX
-	JLE          done
 	CMPQ         BX, $+8
-	JLT          short2
+	JLT          short6
 	VMOVUPS      (CX)(DX*4), Y11
 	VSUBPS       Y0, Y11, Y11
 	VMAXPS       Y11, Y1, Y11
@@ -1423,10 +3060,8 @@ turned8:
 	VADDPS       Y11, Y5, Y5
 	ADDQ         $+8, DX
 	SUBQ         $+8, BX
-	TESTQ        BX, BX
-	JLE          done
 	CMPQ         BX, $+8
-	JLT          short3
+	JLT          short7
 	VMOVUPS      (CX)(DX*4), Y11
 	VSUBPS       Y0, Y11, Y11
 	VMAXPS       Y11, Y1, Y11
@@ -1458,10 +3093,8 @@ turned8:
 	VADDPS       Y11, Y6, Y6
 	ADDQ         $+8, DX
 	SUBQ         $+8, BX
-	TESTQ        BX, BX
-	JLE          done
 	CMPQ         BX, $+8
-	JLT          short4
+	JLT          short8
 	VMOVUPS      (CX)(DX*4), Y11
 	VSUBPS       Y0, Y11, Y11
 	VMAXPS       Y11, Y1, Y11
@@ -1493,10 +3126,8 @@ turned8:
 	VADDPS       Y11, Y7, Y7
 	ADDQ         $+8, DX
 	SUBQ         $+8, BX
-	TESTQ        BX, BX
-	JLE          done
 	CMPQ         BX, $+8
-	JLT          short5
+	JLT          short9
 	VMOVUPS      (CX)(DX*4), Y11
 	VSUBPS       Y0, Y11, Y11
 	VMAXPS       Y11, Y1, Y11
@@ -1528,10 +3159,8 @@ turned8:
 	VADDPS       Y11, Y8, Y8
 	ADDQ         $+8, DX
 	SUBQ         $+8, BX
-	TESTQ        BX, BX
-	JLE          done
 	CMPQ         BX, $+8
-	JLT          short6
+	JLT          short10
 	VMOVUPS      (CX)(DX*4), Y11
 	VSUBPS       Y0, Y11, Y11
 	VMAXPS       Y11, Y1, Y11
@@ -1563,45 +3192,44 @@ turned8:
 	VADDPS       Y11, Y9, Y9
 	ADDQ         $+8, DX
 	SUBQ         $+8, BX
-	TESTQ        BX, BX
-	JLE          done
 	CMPQ         BX, $+8
-	JLT          short7
+	JLT          short11
 	VMOVUPS      (CX)(DX*4), Y11
-	VSUBPS       Y0, Y11, Y0
-	VMAXPS       Y0, Y1, Y0
-	VMINPS       Y0, Y2, Y0
-	VBROADCASTSS expNums<>+64(SB), Y1
-	VFMADD213PS  expNums<>+96(SB), Y0, Y1
-	VSUBPS       expNums<>+96(SB), Y1, Y1
-	VMOVUPS      Y0, Y0
-	VFNMADD231PS expNums<>+128(SB), Y1, Y0
-	VFNMADD231PS expNums<>+160(SB), Y1, Y0
-	VBROADCASTSS expNums<>+192(SB), Y2
-	VFMADD213PS  expNums<>+224(SB), Y0, Y2
-	VFMADD213PS  expNums<>+256(SB), Y0, Y2
-	VFMADD213PS  expNums<>+288(SB), Y0, Y2
-	VFMADD213PS  expNums<>+320(SB), Y0, Y2
-	VMULPS       Y0, Y0, Y11
-	VFMADD213PS  Y0, Y11, Y2
-	VADDPS       expNums<>+352(SB), Y2, Y0
-	VCVTPS2DQ    Y1, Y1
-	VPSRAD       $0x01, Y1, Y2
-	VPSLLD       $0x17, Y2, Y11
-	VPADDD       expNums<>+352(SB), Y11, Y11
-	VMULPS       Y11, Y0, Y0
-	VPSUBD       Y2, Y1, Y1
-	VPSLLD       $0x17, Y1, Y1
-	VPADDD       expNums<>+352(SB), Y1, Y1
-	VMULPS       Y1, Y0, Y0
-	VMOVUPS      Y0, (AX)(DX*4)
-	VADDPS       Y0, Y10, Y10
+	VSUBPS       Y0, Y11, Y11
+	VMAXPS       Y11, Y1, Y11
+	VMINPS       Y11, Y2, Y11
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y11, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y11, Y11
+	VFNMADD231PS expNums<>+128(SB), Y12, Y11
+	VFNMADD231PS expNums<>+160(SB), Y12, Y11
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y11, Y13
+	VFMADD213PS  expNums<>+256(SB), Y11, Y13
+	VFMADD213PS  expNums<>+288(SB), Y11, Y13
+	VFMADD213PS  expNums<>+320(SB), Y11, Y13
+	VMULPS       Y11, Y11, Y14
+	VFMADD213PS  Y11, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y11
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y11, Y11
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VMOVUPS      Y11, (AX)(DX*4)
+	VADDPS       Y11, Y10, Y10
 	ADDQ         $+8, DX
 	SUBQ         $+8, BX
-	JMP          done
 
-short0:
-	LEAQ         tailMasks<>+256(SB), SI
+short4:
+	TESTQ        BX, BX
+	JEQ          done3
+	LEAQ         tailMasks<>+32(SB), SI
 	SHLQ         $0x02, BX
 	SUBQ         BX, SI
 	VMOVUPS      (SI), Y11
@@ -1635,10 +3263,12 @@ short0:
 	VMASKMOVPS   Y0, Y11, (AX)(DX*4)
 	VANDPS       Y11, Y0, Y0
 	VADDPS       Y0, Y3, Y3
-	JMP          done
+	JMP          done3
 
-short1:
-	LEAQ         tailMasks<>+256(SB), SI
+short5:
+	TESTQ        BX, BX
+	JEQ          done3
+	LEAQ         tailMasks<>+32(SB), SI
 	SHLQ         $0x02, BX
 	SUBQ         BX, SI
 	VMOVUPS      (SI), Y11
@@ -1672,10 +3302,12 @@ short1:
 	VMASKMOVPS   Y0, Y11, (AX)(DX*4)
 	VANDPS       Y11, Y0, Y0
 	VADDPS       Y0, Y4, Y4
-	JMP          done
+	JMP          done3
 
-short2:
-	LEAQ         tailMasks<>+256(SB), SI
+short6:
+	TESTQ        BX, BX
+	JEQ          done3
+	LEAQ         tailMasks<>+32(SB), SI
 	SHLQ         $0x02, BX
 	SUBQ         BX, SI
 	VMOVUPS      (SI), Y11
@@ -1709,10 +3341,12 @@ short2:
 	VMASKMOVPS   Y0, Y11, (AX)(DX*4)
 	VANDPS       Y11, Y0, Y0
 	VADDPS       Y0, Y5, Y5
-	JMP          done
+	JMP          done3
 
-short3:
-	LEAQ         tailMasks<>+256(SB), SI
+short7:
+	TESTQ        BX, BX
+	JEQ          done3
+	LEAQ         tailMasks<>+32(SB), SI
 	SHLQ         $0x02, BX
 	SUBQ         BX, SI
 	VMOVUPS      (SI), Y11
@@ -1746,10 +3380,12 @@ short3:
 	VMASKMOVPS   Y0, Y11, (AX)(DX*4)
 	VANDPS       Y11, Y0, Y0
 	VADDPS       Y0, Y6, Y6
-	JMP          done
+	JMP          done3
 
-short4:
-	LEAQ         tailMasks<>+256(SB), SI
+short8:
+	TESTQ        BX, BX
+	JEQ          done3
+	LEAQ         tailMasks<>+32(SB), SI
 	SHLQ         $0x02, BX
 	SUBQ         BX, SI
 	VMOVUPS      (SI), Y11
@@ -1783,10 +3419,12 @@ short4:
 	VMASKMOVPS   Y0, Y11, (AX)(DX*4)
 	VANDPS       Y11, Y0, Y0
 	VADDPS       Y0, Y7, Y7
-	JMP          done
+	JMP          done3
 
-short5:
-	LEAQ         tailMasks<>+256(SB), SI
+short9:
+	TESTQ        BX, BX
+	JEQ          done3
+	LEAQ         tailMasks<>+32(SB), SI
 	SHLQ         $0x02, BX
 	SUBQ         BX, SI
 	VMOVUPS      (SI), Y11
@@ -1820,10 +3458,12 @@ short5:
 	VMASKMOVPS   Y0, Y11, (AX)(DX*4)
 	VANDPS       Y11, Y0, Y0
 	VADDPS       Y0, Y8, Y8
-	JMP          done
+	JMP          done3
 
-short6:
-	LEAQ         tailMasks<>+256(SB), SI
+short10:
+	TESTQ        BX, BX
+	JEQ          done3
+	LEAQ         tailMasks<>+32(SB), SI
 	SHLQ         $0x02, BX
 	SUBQ         BX, SI
 	VMOVUPS      (SI), Y11
@@ -1857,10 +3497,12 @@ short6:
 	VMASKMOVPS   Y0, Y11, (AX)(DX*4)
 	VANDPS       Y11, Y0, Y0
 	VADDPS       Y0, Y9, Y9
-	JMP          done
+	JMP          done3
 
-short7:
-	LEAQ         tailMasks<>+256(SB), SI
+short11:
+	TESTQ        BX, BX
+	JEQ          done3
+	LEAQ         tailMasks<>+32(SB), SI
 	SHLQ         $0x02, BX
 	SUBQ         BX, SI
 	VMOVUPS      (SI), Y11
@@ -1895,7 +3537,7 @@ short7:
 	VANDPS       Y11, Y0, Y0
 	VADDPS       Y0, Y10, Y10
 
-done:
+done3:
 	VADDPS       Y3, Y7, Y3
 	VADDPS       Y4, Y8, Y4
 	VADDPS       Y5, Y9, Y5
@@ -1913,9 +3555,2961 @@ done:
 	VZEROUPPER
 	RET
 
-// func expAVX512(dst *float32, src *float32, n int)
+// func swishF16AVX2(dst *byte, src *byte, n int, scale float32, low float32, high float32)
+// Requires: AVX, AVX2, F16C, FMA3
+TEXT ·swishF16AVX2(SB), NOSPLIT|NOFRAME, $0-36
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         n+16(FP), BX
+	XORQ         DX, DX
+	VBROADCASTSS scale+24(FP), Y0
+	VBROADCASTSS low+28(FP), Y1
+	VBROADCASTSS high+32(FP), Y2
+	SUBQ         $+8, BX
+	JLT          turned2
+
+turn1:
+	VCVTPH2PS    (CX)(DX*2), Y3
+	VMAXPS       Y3, Y1, Y3
+	VMINPS       Y3, Y2, Y4
+	VORPS        expNums<>+448(SB), Y4, Y5
+	VMULPS       Y0, Y5, Y6
+	VBROADCASTSS expNums<>+64(SB), Y7
+	VFMADD213PS  expNums<>+96(SB), Y7, Y6
+	VSUBPS       expNums<>+96(SB), Y6, Y6
+	VMOVUPS      Y5, Y5
+	VMULPS       expNums<>+832(SB), Y6, Y7
+	VFMSUB213PS  Y7, Y0, Y5
+	VFNMADD231PS expNums<>+864(SB), Y6, Y5
+	VBROADCASTSS expNums<>+192(SB), Y7
+	VFMADD213PS  expNums<>+224(SB), Y5, Y7
+	VFMADD213PS  expNums<>+256(SB), Y5, Y7
+	VFMADD213PS  expNums<>+288(SB), Y5, Y7
+	VFMADD213PS  expNums<>+320(SB), Y5, Y7
+	VMULPS       Y5, Y5, Y8
+	VFMADD213PS  Y5, Y8, Y7
+	VADDPS       expNums<>+352(SB), Y7, Y5
+	VMULPS       Y5, Y3, Y7
+	VBLENDVPS    Y4, Y7, Y3, Y3
+	VBROADCASTSS expNums<>+480(SB), Y7
+	VMAXPS       Y6, Y7, Y7
+	VCVTPS2DQ    Y7, Y7
+	VPSLLD       $0x17, Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VADDPS       expNums<>+352(SB), Y5, Y5
+	VDIVPS       Y5, Y3, Y3
+	VPSRAD       $0x1f, Y4, Y4
+	VANDPS       Y4, Y6, Y4
+	VCVTPS2DQ    Y4, Y4
+	VPSRAD       $0x01, Y4, Y5
+	VPSLLD       $0x17, Y5, Y6
+	VPADDD       expNums<>+352(SB), Y6, Y6
+	VMULPS       Y6, Y3, Y3
+	VPSUBD       Y5, Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       expNums<>+352(SB), Y4, Y4
+	VMULPS       Y4, Y3, Y3
+	VCVTPS2PH    $0x00, Y3, (AX)(DX*2)
+	ADDQ         $+8, DX
+	SUBQ         $+8, BX
+	JGE          turn1
+
+turned2:
+	ADDQ    $+8, BX
+	TESTQ   BX, BX
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), SI
+	MOVQ    BX, DI
+	SHLQ    $0x02, DI
+	SUBQ    DI, SI
+	VMOVUPS (SI), Y3
+	VPXOR   X3, X3, X3
+	TESTQ   $0x00000001, BX
+	JEQ     piece4
+	MOVQ    BX, SI
+	ANDQ    $0x06, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x02, X3, X3
+	VPINSRW $0x00, (CX)(SI*2), X3, X3
+
+piece4:
+	TESTQ   $0x00000002, BX
+	JEQ     piece5
+	MOVQ    BX, SI
+	ANDQ    $0x04, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x04, X3, X3
+	VPINSRD $0x00, (CX)(SI*2), X3, X3
+
+piece5:
+	TESTQ   $0x00000004, BX
+	JEQ     piece6
+	MOVQ    BX, SI
+	ANDQ    $0x00, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x08, X3, X3
+	VPINSRQ $0x00, (CX)(SI*2), X3, X3
+
+piece6:
+	VCVTPH2PS    X3, Y3
+	VMAXPS       Y3, Y1, Y1
+	VMINPS       Y1, Y2, Y2
+	VORPS        expNums<>+448(SB), Y2, Y3
+	VMULPS       Y0, Y3, Y4
+	VBROADCASTSS expNums<>+64(SB), Y5
+	VFMADD213PS  expNums<>+96(SB), Y5, Y4
+	VSUBPS       expNums<>+96(SB), Y4, Y4
+	VMOVUPS      Y3, Y3
+	VMULPS       expNums<>+832(SB), Y4, Y5
+	VFMSUB213PS  Y5, Y0, Y3
+	VFNMADD231PS expNums<>+864(SB), Y4, Y3
+	VBROADCASTSS expNums<>+192(SB), Y0
+	VFMADD213PS  expNums<>+224(SB), Y3, Y0
+	VFMADD213PS  expNums<>+256(SB), Y3, Y0
+	VFMADD213PS  expNums<>+288(SB), Y3, Y0
+	VFMADD213PS  expNums<>+320(SB), Y3, Y0
+	VMULPS       Y3, Y3, Y5
+	VFMADD213PS  Y3, Y5, Y0
+	VADDPS       expNums<>+352(SB), Y0, Y0
+	VMULPS       Y0, Y1, Y3
+	VBLENDVPS    Y2, Y3, Y1, Y1
+	VBROADCASTSS expNums<>+480(SB), Y3
+	VMAXPS       Y4, Y3, Y3
+	VCVTPS2DQ    Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       Y3, Y0, Y0
+	VADDPS       expNums<>+352(SB), Y0, Y0
+	VDIVPS       Y0, Y1, Y0
+	VPSRAD       $0x1f, Y2, Y1
+	VANDPS       Y1, Y4, Y1
+	VCVTPS2DQ    Y1, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSLLD       $0x17, Y2, Y3
+	VPADDD       expNums<>+352(SB), Y3, Y3
+	VMULPS       Y3, Y0, Y0
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       expNums<>+352(SB), Y1, Y1
+	VMULPS       Y1, Y0, Y0
+	VCVTPS2PH    $0x00, Y0, X0
+	TESTQ        $0x00000004, BX
+	JEQ          piece7
+	MOVQ         BX, CX
+	ANDQ         $0x00, CX
+	ADDQ         DX, CX
+	VMOVQ        X0, (AX)(CX*2)
+	VPSRLDQ      $0x08, X0, X0
+
+piece7:
+	TESTQ   $0x00000002, BX
+	JEQ     piece8
+	MOVQ    BX, CX
+	ANDQ    $0x04, CX
+	ADDQ    DX, CX
+	VMOVD   X0, (AX)(CX*2)
+	VPSRLDQ $0x04, X0, X0
+
+piece8:
+	TESTQ   $0x00000001, BX
+	JEQ     piece9
+	MOVQ    BX, CX
+	ANDQ    $0x06, CX
+	ADDQ    DX, CX
+	VPEXTRW $0x00, X0, (AX)(CX*2)
+	VPSRLDQ $0x02, X0, X0
+
+piece9:
+done3:
+	VZEROUPPER
+	RET
+
+// func swigluF16AVX2(dst *byte, a *byte, b *byte, n int)
+// Requires: AVX, AVX2, F16C, FMA3
+TEXT ·swigluF16AVX2(SB), NOSPLIT|NOFRAME, $0-32
+	MOVQ         dst+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         b+16(FP), DX
+	MOVQ         n+24(FP), SI
+	XORQ         BX, BX
+	VBROADCASTSS expNums<>+384(SB), Y0
+	VBROADCASTSS expNums<>+416(SB), Y1
+	SUBQ         $+8, SI
+	JLT          turned2
+
+turn1:
+	VCVTPH2PS    (CX)(BX*2), Y2
+	VMAXPS       Y2, Y0, Y2
+	VMINPS       Y2, Y1, Y3
+	VORPS        expNums<>+448(SB), Y3, Y4
+	VBROADCASTSS expNums<>+64(SB), Y5
+	VFMADD213PS  expNums<>+96(SB), Y4, Y5
+	VSUBPS       expNums<>+96(SB), Y5, Y5
+	VMOVUPS      Y4, Y4
+	VFNMADD231PS expNums<>+128(SB), Y5, Y4
+	VFNMADD231PS expNums<>+160(SB), Y5, Y4
+	VBROADCASTSS expNums<>+192(SB), Y6
+	VFMADD213PS  expNums<>+224(SB), Y4, Y6
+	VFMADD213PS  expNums<>+256(SB), Y4, Y6
+	VFMADD213PS  expNums<>+288(SB), Y4, Y6
+	VFMADD213PS  expNums<>+320(SB), Y4, Y6
+	VMULPS       Y4, Y4, Y7
+	VFMADD213PS  Y4, Y7, Y6
+	VADDPS       expNums<>+352(SB), Y6, Y4
+	VMULPS       Y4, Y2, Y6
+	VBLENDVPS    Y3, Y6, Y2, Y2
+	VBROADCASTSS expNums<>+480(SB), Y6
+	VMAXPS       Y5, Y6, Y6
+	VCVTPS2DQ    Y6, Y6
+	VPSLLD       $0x17, Y6, Y6
+	VPADDD       Y6, Y4, Y4
+	VADDPS       expNums<>+352(SB), Y4, Y4
+	VDIVPS       Y4, Y2, Y2
+	VPSRAD       $0x1f, Y3, Y3
+	VANDPS       Y3, Y5, Y3
+	VCVTPS2DQ    Y3, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSLLD       $0x17, Y4, Y5
+	VPADDD       expNums<>+352(SB), Y5, Y5
+	VMULPS       Y5, Y2, Y2
+	VPSUBD       Y4, Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       expNums<>+352(SB), Y3, Y3
+	VMULPS       Y3, Y2, Y2
+	VCVTPH2PS    (DX)(BX*2), Y3
+	VMULPS       Y3, Y2, Y2
+	VCVTPS2PH    $0x00, Y2, (AX)(BX*2)
+	ADDQ         $+8, BX
+	SUBQ         $+8, SI
+	JGE          turn1
+
+turned2:
+	ADDQ    $+8, SI
+	TESTQ   SI, SI
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), DI
+	MOVQ    SI, R8
+	SHLQ    $0x02, R8
+	SUBQ    R8, DI
+	VMOVUPS (DI), Y2
+	VPXOR   X2, X2, X2
+	TESTQ   $0x00000001, SI
+	JEQ     piece4
+	MOVQ    SI, DI
+	ANDQ    $0x06, DI
+	ADDQ    BX, DI
+	VPSLLDQ $0x02, X2, X2
+	VPINSRW $0x00, (CX)(DI*2), X2, X2
+
+piece4:
+	TESTQ   $0x00000002, SI
+	JEQ     piece5
+	MOVQ    SI, DI
+	ANDQ    $0x04, DI
+	ADDQ    BX, DI
+	VPSLLDQ $0x04, X2, X2
+	VPINSRD $0x00, (CX)(DI*2), X2, X2
+
+piece5:
+	TESTQ   $0x00000004, SI
+	JEQ     piece6
+	MOVQ    SI, DI
+	ANDQ    $0x00, DI
+	ADDQ    BX, DI
+	VPSLLDQ $0x08, X2, X2
+	VPINSRQ $0x00, (CX)(DI*2), X2, X2
+
+piece6:
+	VCVTPH2PS    X2, Y2
+	VMAXPS       Y2, Y0, Y0
+	VMINPS       Y0, Y1, Y1
+	VORPS        expNums<>+448(SB), Y1, Y2
+	VBROADCASTSS expNums<>+64(SB), Y3
+	VFMADD213PS  expNums<>+96(SB), Y2, Y3
+	VSUBPS       expNums<>+96(SB), Y3, Y3
+	VMOVUPS      Y2, Y2
+	VFNMADD231PS expNums<>+128(SB), Y3, Y2
+	VFNMADD231PS expNums<>+160(SB), Y3, Y2
+	VBROADCASTSS expNums<>+192(SB), Y4
+	VFMADD213PS  expNums<>+224(SB), Y2, Y4
+	VFMADD213PS  expNums<>+256(SB), Y2, Y4
+	VFMADD213PS  expNums<>+288(SB), Y2, Y4
+	VFMADD213PS  expNums<>+320(SB), Y2, Y4
+	VMULPS       Y2, Y2, Y5
+	VFMADD213PS  Y2, Y5, Y4
+	VADDPS       expNums<>+352(SB), Y4, Y2
+	VMULPS       Y2, Y0, Y4
+	VBLENDVPS    Y1, Y4, Y0, Y0
+	VBROADCASTSS expNums<>+480(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VCVTPS2DQ    Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       Y4, Y2, Y2
+	VADDPS       expNums<>+352(SB), Y2, Y2
+	VDIVPS       Y2, Y0, Y0
+	VPSRAD       $0x1f, Y1, Y1
+	VANDPS       Y1, Y3, Y1
+	VCVTPS2DQ    Y1, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSLLD       $0x17, Y2, Y3
+	VPADDD       expNums<>+352(SB), Y3, Y3
+	VMULPS       Y3, Y0, Y0
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       expNums<>+352(SB), Y1, Y1
+	VMULPS       Y1, Y0, Y0
+	VPXOR        X1, X1, X1
+	TESTQ        $0x00000001, SI
+	JEQ          piece7
+	MOVQ         SI, CX
+	ANDQ         $0x06, CX
+	ADDQ         BX, CX
+	VPSLLDQ      $0x02, X1, X1
+	VPINSRW      $0x00, (DX)(CX*2), X1, X1
+
+piece7:
+	TESTQ   $0x00000002, SI
+	JEQ     piece8
+	MOVQ    SI, CX
+	ANDQ    $0x04, CX
+	ADDQ    BX, CX
+	VPSLLDQ $0x04, X1, X1
+	VPINSRD $0x00, (DX)(CX*2), X1, X1
+
+piece8:
+	TESTQ   $0x00000004, SI
+	JEQ     piece9
+	MOVQ    SI, CX
+	ANDQ    $0x00, CX
+	ADDQ    BX, CX
+	VPSLLDQ $0x08, X1, X1
+	VPINSRQ $0x00, (DX)(CX*2), X1, X1
+
+piece9:
+	VCVTPH2PS X1, Y1
+	VMULPS    Y1, Y0, Y0
+	VCVTPS2PH $0x00, Y0, X0
+	TESTQ     $0x00000004, SI
+	JEQ       piece10
+	MOVQ      SI, CX
+	ANDQ      $0x00, CX
+	ADDQ      BX, CX
+	VMOVQ     X0, (AX)(CX*2)
+	VPSRLDQ   $0x08, X0, X0
+
+piece10:
+	TESTQ   $0x00000002, SI
+	JEQ     piece11
+	MOVQ    SI, CX
+	ANDQ    $0x04, CX
+	ADDQ    BX, CX
+	VMOVD   X0, (AX)(CX*2)
+	VPSRLDQ $0x04, X0, X0
+
+piece11:
+	TESTQ   $0x00000001, SI
+	JEQ     piece12
+	MOVQ    SI, CX
+	ANDQ    $0x06, CX
+	ADDQ    BX, CX
+	VPEXTRW $0x00, X0, (AX)(CX*2)
+	VPSRLDQ $0x02, X0, X0
+
+piece12:
+done3:
+	VZEROUPPER
+	RET
+
+// func expSumF16AVX2(dst *float32, src *byte, n int, max float32) float32
+// Requires: AVX, AVX2, F16C, FMA3, SSE
+TEXT ·expSumF16AVX2(SB), NOSPLIT|NOFRAME, $0-36
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         n+16(FP), BX
+	XORQ         DX, DX
+	VBROADCASTSS max+24(FP), Y0
+	VBROADCASTSS expNums<>+0(SB), Y1
+	VBROADCASTSS expNums<>+32(SB), Y2
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
+	VXORPS       Y5, Y5, Y5
+	VXORPS       Y6, Y6, Y6
+	VXORPS       Y7, Y7, Y7
+	VXORPS       Y8, Y8, Y8
+	VXORPS       Y9, Y9, Y9
+	VXORPS       Y10, Y10, Y10
+	SUBQ         $+64, BX
+	JLT          turned2
+
+turn1:
+	VCVTPH2PS    (CX)(DX*2), Y11
+	VSUBPS       Y0, Y11, Y11
+	VMAXPS       Y11, Y1, Y11
+	VMINPS       Y11, Y2, Y11
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y11, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y11, Y11
+	VFNMADD231PS expNums<>+128(SB), Y12, Y11
+	VFNMADD231PS expNums<>+160(SB), Y12, Y11
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y11, Y13
+	VFMADD213PS  expNums<>+256(SB), Y11, Y13
+	VFMADD213PS  expNums<>+288(SB), Y11, Y13
+	VFMADD213PS  expNums<>+320(SB), Y11, Y13
+	VMULPS       Y11, Y11, Y14
+	VFMADD213PS  Y11, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y11
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y11, Y11
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VMOVUPS      Y11, (AX)(DX*4)
+	VADDPS       Y11, Y3, Y3
+	VCVTPH2PS    16(CX)(DX*2), Y11
+	VSUBPS       Y0, Y11, Y11
+	VMAXPS       Y11, Y1, Y11
+	VMINPS       Y11, Y2, Y11
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y11, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y11, Y11
+	VFNMADD231PS expNums<>+128(SB), Y12, Y11
+	VFNMADD231PS expNums<>+160(SB), Y12, Y11
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y11, Y13
+	VFMADD213PS  expNums<>+256(SB), Y11, Y13
+	VFMADD213PS  expNums<>+288(SB), Y11, Y13
+	VFMADD213PS  expNums<>+320(SB), Y11, Y13
+	VMULPS       Y11, Y11, Y14
+	VFMADD213PS  Y11, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y11
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y11, Y11
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VMOVUPS      Y11, 32(AX)(DX*4)
+	VADDPS       Y11, Y4, Y4
+	VCVTPH2PS    32(CX)(DX*2), Y11
+	VSUBPS       Y0, Y11, Y11
+	VMAXPS       Y11, Y1, Y11
+	VMINPS       Y11, Y2, Y11
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y11, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y11, Y11
+	VFNMADD231PS expNums<>+128(SB), Y12, Y11
+	VFNMADD231PS expNums<>+160(SB), Y12, Y11
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y11, Y13
+	VFMADD213PS  expNums<>+256(SB), Y11, Y13
+	VFMADD213PS  expNums<>+288(SB), Y11, Y13
+	VFMADD213PS  expNums<>+320(SB), Y11, Y13
+	VMULPS       Y11, Y11, Y14
+	VFMADD213PS  Y11, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y11
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y11, Y11
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VMOVUPS      Y11, 64(AX)(DX*4)
+	VADDPS       Y11, Y5, Y5
+	VCVTPH2PS    48(CX)(DX*2), Y11
+	VSUBPS       Y0, Y11, Y11
+	VMAXPS       Y11, Y1, Y11
+	VMINPS       Y11, Y2, Y11
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y11, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y11, Y11
+	VFNMADD231PS expNums<>+128(SB), Y12, Y11
+	VFNMADD231PS expNums<>+160(SB), Y12, Y11
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y11, Y13
+	VFMADD213PS  expNums<>+256(SB), Y11, Y13
+	VFMADD213PS  expNums<>+288(SB), Y11, Y13
+	VFMADD213PS  expNums<>+320(SB), Y11, Y13
+	VMULPS       Y11, Y11, Y14
+	VFMADD213PS  Y11, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y11
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y11, Y11
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VMOVUPS      Y11, 96(AX)(DX*4)
+	VADDPS       Y11, Y6, Y6
+	VCVTPH2PS    64(CX)(DX*2), Y11
+	VSUBPS       Y0, Y11, Y11
+	VMAXPS       Y11, Y1, Y11
+	VMINPS       Y11, Y2, Y11
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y11, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y11, Y11
+	VFNMADD231PS expNums<>+128(SB), Y12, Y11
+	VFNMADD231PS expNums<>+160(SB), Y12, Y11
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y11, Y13
+	VFMADD213PS  expNums<>+256(SB), Y11, Y13
+	VFMADD213PS  expNums<>+288(SB), Y11, Y13
+	VFMADD213PS  expNums<>+320(SB), Y11, Y13
+	VMULPS       Y11, Y11, Y14
+	VFMADD213PS  Y11, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y11
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y11, Y11
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VMOVUPS      Y11, 128(AX)(DX*4)
+	VADDPS       Y11, Y7, Y7
+	VCVTPH2PS    80(CX)(DX*2), Y11
+	VSUBPS       Y0, Y11, Y11
+	VMAXPS       Y11, Y1, Y11
+	VMINPS       Y11, Y2, Y11
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y11, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y11, Y11
+	VFNMADD231PS expNums<>+128(SB), Y12, Y11
+	VFNMADD231PS expNums<>+160(SB), Y12, Y11
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y11, Y13
+	VFMADD213PS  expNums<>+256(SB), Y11, Y13
+	VFMADD213PS  expNums<>+288(SB), Y11, Y13
+	VFMADD213PS  expNums<>+320(SB), Y11, Y13
+	VMULPS       Y11, Y11, Y14
+	VFMADD213PS  Y11, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y11
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y11, Y11
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VMOVUPS      Y11, 160(AX)(DX*4)
+	VADDPS       Y11, Y8, Y8
+	VCVTPH2PS    96(CX)(DX*2), Y11
+	VSUBPS       Y0, Y11, Y11
+	VMAXPS       Y11, Y1, Y11
+	VMINPS       Y11, Y2, Y11
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y11, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y11, Y11
+	VFNMADD231PS expNums<>+128(SB), Y12, Y11
+	VFNMADD231PS expNums<>+160(SB), Y12, Y11
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y11, Y13
+	VFMADD213PS  expNums<>+256(SB), Y11, Y13
+	VFMADD213PS  expNums<>+288(SB), Y11, Y13
+	VFMADD213PS  expNums<>+320(SB), Y11, Y13
+	VMULPS       Y11, Y11, Y14
+	VFMADD213PS  Y11, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y11
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y11, Y11
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VMOVUPS      Y11, 192(AX)(DX*4)
+	VADDPS       Y11, Y9, Y9
+	VCVTPH2PS    112(CX)(DX*2), Y11
+	VSUBPS       Y0, Y11, Y11
+	VMAXPS       Y11, Y1, Y11
+	VMINPS       Y11, Y2, Y11
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y11, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y11, Y11
+	VFNMADD231PS expNums<>+128(SB), Y12, Y11
+	VFNMADD231PS expNums<>+160(SB), Y12, Y11
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y11, Y13
+	VFMADD213PS  expNums<>+256(SB), Y11, Y13
+	VFMADD213PS  expNums<>+288(SB), Y11, Y13
+	VFMADD213PS  expNums<>+320(SB), Y11, Y13
+	VMULPS       Y11, Y11, Y14
+	VFMADD213PS  Y11, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y11
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y11, Y11
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VMOVUPS      Y11, 224(AX)(DX*4)
+	VADDPS       Y11, Y10, Y10
+	ADDQ         $+64, DX
+	SUBQ         $+64, BX
+	JGE          turn1
+
+turned2:
+	ADDQ         $+64, BX
+	CMPQ         BX, $+8
+	JLT          short4
+	VCVTPH2PS    (CX)(DX*2), Y11
+	VSUBPS       Y0, Y11, Y11
+	VMAXPS       Y11, Y1, Y11
+	VMINPS       Y11, Y2, Y11
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y11, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y11, Y11
+	VFNMADD231PS expNums<>+128(SB), Y12, Y11
+	VFNMADD231PS expNums<>+160(SB), Y12, Y11
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y11, Y13
+	VFMADD213PS  expNums<>+256(SB), Y11, Y13
+	VFMADD213PS  expNums<>+288(SB), Y11, Y13
+	VFMADD213PS  expNums<>+320(SB), Y11, Y13
+	VMULPS       Y11, Y11, Y14
+	VFMADD213PS  Y11, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y11
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y11, Y11
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VMOVUPS      Y11, (AX)(DX*4)
+	VADDPS       Y11, Y3, Y3
+	ADDQ         $+8, DX
+	SUBQ         $+8, BX
+	CMPQ         BX, $+8
+	JLT          short5
+	VCVTPH2PS    (CX)(DX*2), Y11
+	VSUBPS       Y0, Y11, Y11
+	VMAXPS       Y11, Y1, Y11
+	VMINPS       Y11, Y2, Y11
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y11, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y11, Y11
+	VFNMADD231PS expNums<>+128(SB), Y12, Y11
+	VFNMADD231PS expNums<>+160(SB), Y12, Y11
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y11, Y13
+	VFMADD213PS  expNums<>+256(SB), Y11, Y13
+	VFMADD213PS  expNums<>+288(SB), Y11, Y13
+	VFMADD213PS  expNums<>+320(SB), Y11, Y13
+	VMULPS       Y11, Y11, Y14
+	VFMADD213PS  Y11, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y11
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y11, Y11
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VMOVUPS      Y11, (AX)(DX*4)
+	VADDPS       Y11, Y4, Y4
+	ADDQ         $+8, DX
+	SUBQ         $+8, BX
+	CMPQ         BX, $+8
+	JLT          short6
+	VCVTPH2PS    (CX)(DX*2), Y11
+	VSUBPS       Y0, Y11, Y11
+	VMAXPS       Y11, Y1, Y11
+	VMINPS       Y11, Y2, Y11
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y11, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y11, Y11
+	VFNMADD231PS expNums<>+128(SB), Y12, Y11
+	VFNMADD231PS expNums<>+160(SB), Y12, Y11
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y11, Y13
+	VFMADD213PS  expNums<>+256(SB), Y11, Y13
+	VFMADD213PS  expNums<>+288(SB), Y11, Y13
+	VFMADD213PS  expNums<>+320(SB), Y11, Y13
+	VMULPS       Y11, Y11, Y14
+	VFMADD213PS  Y11, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y11
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y11, Y11
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VMOVUPS      Y11, (AX)(DX*4)
+	VADDPS       Y11, Y5, Y5
+	ADDQ         $+8, DX
+	SUBQ         $+8, BX
+	CMPQ         BX, $+8
+	JLT          short7
+	VCVTPH2PS    (CX)(DX*2), Y11
+	VSUBPS       Y0, Y11, Y11
+	VMAXPS       Y11, Y1, Y11
+	VMINPS       Y11, Y2, Y11
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y11, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y11, Y11
+	VFNMADD231PS expNums<>+128(SB), Y12, Y11
+	VFNMADD231PS expNums<>+160(SB), Y12, Y11
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y11, Y13
+	VFMADD213PS  expNums<>+256(SB), Y11, Y13
+	VFMADD213PS  expNums<>+288(SB), Y11, Y13
+	VFMADD213PS  expNums<>+320(SB), Y11, Y13
+	VMULPS       Y11, Y11, Y14
+	VFMADD213PS  Y11, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y11
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y11, Y11
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VMOVUPS      Y11, (AX)(DX*4)
+	VADDPS       Y11, Y6, Y6
+	ADDQ         $+8, DX
+	SUBQ         $+8, BX
+	CMPQ         BX, $+8
+	JLT          short8
+	VCVTPH2PS    (CX)(DX*2), Y11
+	VSUBPS       Y0, Y11, Y11
+	VMAXPS       Y11, Y1, Y11
+	VMINPS       Y11, Y2, Y11
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y11, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y11, Y11
+	VFNMADD231PS expNums<>+128(SB), Y12, Y11
+	VFNMADD231PS expNums<>+160(SB), Y12, Y11
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y11, Y13
+	VFMADD213PS  expNums<>+256(SB), Y11, Y13
+	VFMADD213PS  expNums<>+288(SB), Y11, Y13
+	VFMADD213PS  expNums<>+320(SB), Y11, Y13
+	VMULPS       Y11, Y11, Y14
+	VFMADD213PS  Y11, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y11
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y11, Y11
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VMOVUPS      Y11, (AX)(DX*4)
+	VADDPS       Y11, Y7, Y7
+	ADDQ         $+8, DX
+	SUBQ         $+8, BX
+	CMPQ         BX, $+8
+	JLT          short9
+	VCVTPH2PS    (CX)(DX*2), Y11
+	VSUBPS       Y0, Y11, Y11
+	VMAXPS       Y11, Y1, Y11
+	VMINPS       Y11, Y2, Y11
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y11, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y11, Y11
+	VFNMADD231PS expNums<>+128(SB), Y12, Y11
+	VFNMADD231PS expNums<>+160(SB), Y12, Y11
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y11, Y13
+	VFMADD213PS  expNums<>+256(SB), Y11, Y13
+	VFMADD213PS  expNums<>+288(SB), Y11, Y13
+	VFMADD213PS  expNums<>+320(SB), Y11, Y13
+	VMULPS       Y11, Y11, Y14
+	VFMADD213PS  Y11, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y11
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y11, Y11
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VMOVUPS      Y11, (AX)(DX*4)
+	VADDPS       Y11, Y8, Y8
+	ADDQ         $+8, DX
+	SUBQ         $+8, BX
+	CMPQ         BX, $+8
+	JLT          short10
+	VCVTPH2PS    (CX)(DX*2), Y11
+	VSUBPS       Y0, Y11, Y11
+	VMAXPS       Y11, Y1, Y11
+	VMINPS       Y11, Y2, Y11
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y11, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y11, Y11
+	VFNMADD231PS expNums<>+128(SB), Y12, Y11
+	VFNMADD231PS expNums<>+160(SB), Y12, Y11
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y11, Y13
+	VFMADD213PS  expNums<>+256(SB), Y11, Y13
+	VFMADD213PS  expNums<>+288(SB), Y11, Y13
+	VFMADD213PS  expNums<>+320(SB), Y11, Y13
+	VMULPS       Y11, Y11, Y14
+	VFMADD213PS  Y11, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y11
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y11, Y11
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VMOVUPS      Y11, (AX)(DX*4)
+	VADDPS       Y11, Y9, Y9
+	ADDQ         $+8, DX
+	SUBQ         $+8, BX
+	CMPQ         BX, $+8
+	JLT          short11
+	VCVTPH2PS    (CX)(DX*2), Y11
+	VSUBPS       Y0, Y11, Y11
+	VMAXPS       Y11, Y1, Y11
+	VMINPS       Y11, Y2, Y11
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y11, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y11, Y11
+	VFNMADD231PS expNums<>+128(SB), Y12, Y11
+	VFNMADD231PS expNums<>+160(SB), Y12, Y11
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y11, Y13
+	VFMADD213PS  expNums<>+256(SB), Y11, Y13
+	VFMADD213PS  expNums<>+288(SB), Y11, Y13
+	VFMADD213PS  expNums<>+320(SB), Y11, Y13
+	VMULPS       Y11, Y11, Y14
+	VFMADD213PS  Y11, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y11
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y11, Y11
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VMOVUPS      Y11, (AX)(DX*4)
+	VADDPS       Y11, Y10, Y10
+	ADDQ         $+8, DX
+	SUBQ         $+8, BX
+
+short4:
+	TESTQ   BX, BX
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), SI
+	MOVQ    BX, DI
+	SHLQ    $0x02, DI
+	SUBQ    DI, SI
+	VMOVUPS (SI), Y11
+	VPXOR   X12, X12, X12
+	TESTQ   $0x00000001, BX
+	JEQ     piece12
+	MOVQ    BX, SI
+	ANDQ    $0x06, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x02, X12, X12
+	VPINSRW $0x00, (CX)(SI*2), X12, X12
+
+piece12:
+	TESTQ   $0x00000002, BX
+	JEQ     piece13
+	MOVQ    BX, SI
+	ANDQ    $0x04, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x04, X12, X12
+	VPINSRD $0x00, (CX)(SI*2), X12, X12
+
+piece13:
+	TESTQ   $0x00000004, BX
+	JEQ     piece14
+	ANDQ    $0x00, BX
+	ADDQ    DX, BX
+	VPSLLDQ $0x08, X12, X12
+	VPINSRQ $0x00, (CX)(BX*2), X12, X12
+
+piece14:
+	VCVTPH2PS    X12, Y12
+	VSUBPS       Y0, Y12, Y0
+	VMAXPS       Y0, Y1, Y0
+	VMINPS       Y0, Y2, Y0
+	VBROADCASTSS expNums<>+64(SB), Y1
+	VFMADD213PS  expNums<>+96(SB), Y0, Y1
+	VSUBPS       expNums<>+96(SB), Y1, Y1
+	VMOVUPS      Y0, Y0
+	VFNMADD231PS expNums<>+128(SB), Y1, Y0
+	VFNMADD231PS expNums<>+160(SB), Y1, Y0
+	VBROADCASTSS expNums<>+192(SB), Y2
+	VFMADD213PS  expNums<>+224(SB), Y0, Y2
+	VFMADD213PS  expNums<>+256(SB), Y0, Y2
+	VFMADD213PS  expNums<>+288(SB), Y0, Y2
+	VFMADD213PS  expNums<>+320(SB), Y0, Y2
+	VMULPS       Y0, Y0, Y12
+	VFMADD213PS  Y0, Y12, Y2
+	VADDPS       expNums<>+352(SB), Y2, Y0
+	VCVTPS2DQ    Y1, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSLLD       $0x17, Y2, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y0, Y0
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       expNums<>+352(SB), Y1, Y1
+	VMULPS       Y1, Y0, Y0
+	VMASKMOVPS   Y0, Y11, (AX)(DX*4)
+	VANDPS       Y11, Y0, Y0
+	VADDPS       Y0, Y3, Y3
+	JMP          done3
+
+short5:
+	TESTQ   BX, BX
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), SI
+	MOVQ    BX, DI
+	SHLQ    $0x02, DI
+	SUBQ    DI, SI
+	VMOVUPS (SI), Y11
+	VPXOR   X12, X12, X12
+	TESTQ   $0x00000001, BX
+	JEQ     piece15
+	MOVQ    BX, SI
+	ANDQ    $0x06, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x02, X12, X12
+	VPINSRW $0x00, (CX)(SI*2), X12, X12
+
+piece15:
+	TESTQ   $0x00000002, BX
+	JEQ     piece16
+	MOVQ    BX, SI
+	ANDQ    $0x04, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x04, X12, X12
+	VPINSRD $0x00, (CX)(SI*2), X12, X12
+
+piece16:
+	TESTQ   $0x00000004, BX
+	JEQ     piece17
+	ANDQ    $0x00, BX
+	ADDQ    DX, BX
+	VPSLLDQ $0x08, X12, X12
+	VPINSRQ $0x00, (CX)(BX*2), X12, X12
+
+piece17:
+	VCVTPH2PS    X12, Y12
+	VSUBPS       Y0, Y12, Y0
+	VMAXPS       Y0, Y1, Y0
+	VMINPS       Y0, Y2, Y0
+	VBROADCASTSS expNums<>+64(SB), Y1
+	VFMADD213PS  expNums<>+96(SB), Y0, Y1
+	VSUBPS       expNums<>+96(SB), Y1, Y1
+	VMOVUPS      Y0, Y0
+	VFNMADD231PS expNums<>+128(SB), Y1, Y0
+	VFNMADD231PS expNums<>+160(SB), Y1, Y0
+	VBROADCASTSS expNums<>+192(SB), Y2
+	VFMADD213PS  expNums<>+224(SB), Y0, Y2
+	VFMADD213PS  expNums<>+256(SB), Y0, Y2
+	VFMADD213PS  expNums<>+288(SB), Y0, Y2
+	VFMADD213PS  expNums<>+320(SB), Y0, Y2
+	VMULPS       Y0, Y0, Y12
+	VFMADD213PS  Y0, Y12, Y2
+	VADDPS       expNums<>+352(SB), Y2, Y0
+	VCVTPS2DQ    Y1, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSLLD       $0x17, Y2, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y0, Y0
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       expNums<>+352(SB), Y1, Y1
+	VMULPS       Y1, Y0, Y0
+	VMASKMOVPS   Y0, Y11, (AX)(DX*4)
+	VANDPS       Y11, Y0, Y0
+	VADDPS       Y0, Y4, Y4
+	JMP          done3
+
+short6:
+	TESTQ   BX, BX
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), SI
+	MOVQ    BX, DI
+	SHLQ    $0x02, DI
+	SUBQ    DI, SI
+	VMOVUPS (SI), Y11
+	VPXOR   X12, X12, X12
+	TESTQ   $0x00000001, BX
+	JEQ     piece18
+	MOVQ    BX, SI
+	ANDQ    $0x06, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x02, X12, X12
+	VPINSRW $0x00, (CX)(SI*2), X12, X12
+
+piece18:
+	TESTQ   $0x00000002, BX
+	JEQ     piece19
+	MOVQ    BX, SI
+	ANDQ    $0x04, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x04, X12, X12
+	VPINSRD $0x00, (CX)(SI*2), X12, X12
+
+piece19:
+	TESTQ   $0x00000004, BX
+	JEQ     piece20
+	ANDQ    $0x00, BX
+	ADDQ    DX, BX
+	VPSLLDQ $0x08, X12, X12
+	VPINSRQ $0x00, (CX)(BX*2), X12, X12
+
+piece20:
+	VCVTPH2PS    X12, Y12
+	VSUBPS       Y0, Y12, Y0
+	VMAXPS       Y0, Y1, Y0
+	VMINPS       Y0, Y2, Y0
+	VBROADCASTSS expNums<>+64(SB), Y1
+	VFMADD213PS  expNums<>+96(SB), Y0, Y1
+	VSUBPS       expNums<>+96(SB), Y1, Y1
+	VMOVUPS      Y0, Y0
+	VFNMADD231PS expNums<>+128(SB), Y1, Y0
+	VFNMADD231PS expNums<>+160(SB), Y1, Y0
+	VBROADCASTSS expNums<>+192(SB), Y2
+	VFMADD213PS  expNums<>+224(SB), Y0, Y2
+	VFMADD213PS  expNums<>+256(SB), Y0, Y2
+	VFMADD213PS  expNums<>+288(SB), Y0, Y2
+	VFMADD213PS  expNums<>+320(SB), Y0, Y2
+	VMULPS       Y0, Y0, Y12
+	VFMADD213PS  Y0, Y12, Y2
+	VADDPS       expNums<>+352(SB), Y2, Y0
+	VCVTPS2DQ    Y1, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSLLD       $0x17, Y2, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y0, Y0
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       expNums<>+352(SB), Y1, Y1
+	VMULPS       Y1, Y0, Y0
+	VMASKMOVPS   Y0, Y11, (AX)(DX*4)
+	VANDPS       Y11, Y0, Y0
+	VADDPS       Y0, Y5, Y5
+	JMP          done3
+
+short7:
+	TESTQ   BX, BX
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), SI
+	MOVQ    BX, DI
+	SHLQ    $0x02, DI
+	SUBQ    DI, SI
+	VMOVUPS (SI), Y11
+	VPXOR   X12, X12, X12
+	TESTQ   $0x00000001, BX
+	JEQ     piece21
+	MOVQ    BX, SI
+	ANDQ    $0x06, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x02, X12, X12
+	VPINSRW $0x00, (CX)(SI*2), X12, X12
+
+piece21:
+	TESTQ   $0x00000002, BX
+	JEQ     piece22
+	MOVQ    BX, SI
+	ANDQ    $0x04, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x04, X12, X12
+	VPINSRD $0x00, (CX)(SI*2), X12, X12
+
+piece22:
+	TESTQ   $0x00000004, BX
+	JEQ     piece23
+	ANDQ    $0x00, BX
+	ADDQ    DX, BX
+	VPSLLDQ $0x08, X12, X12
+	VPINSRQ $0x00, (CX)(BX*2), X12, X12
+
+piece23:
+	VCVTPH2PS    X12, Y12
+	VSUBPS       Y0, Y12, Y0
+	VMAXPS       Y0, Y1, Y0
+	VMINPS       Y0, Y2, Y0
+	VBROADCASTSS expNums<>+64(SB), Y1
+	VFMADD213PS  expNums<>+96(SB), Y0, Y1
+	VSUBPS       expNums<>+96(SB), Y1, Y1
+	VMOVUPS      Y0, Y0
+	VFNMADD231PS expNums<>+128(SB), Y1, Y0
+	VFNMADD231PS expNums<>+160(SB), Y1, Y0
+	VBROADCASTSS expNums<>+192(SB), Y2
+	VFMADD213PS  expNums<>+224(SB), Y0, Y2
+	VFMADD213PS  expNums<>+256(SB), Y0, Y2
+	VFMADD213PS  expNums<>+288(SB), Y0, Y2
+	VFMADD213PS  expNums<>+320(SB), Y0, Y2
+	VMULPS       Y0, Y0, Y12
+	VFMADD213PS  Y0, Y12, Y2
+	VADDPS       expNums<>+352(SB), Y2, Y0
+	VCVTPS2DQ    Y1, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSLLD       $0x17, Y2, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y0, Y0
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       expNums<>+352(SB), Y1, Y1
+	VMULPS       Y1, Y0, Y0
+	VMASKMOVPS   Y0, Y11, (AX)(DX*4)
+	VANDPS       Y11, Y0, Y0
+	VADDPS       Y0, Y6, Y6
+	JMP          done3
+
+short8:
+	TESTQ   BX, BX
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), SI
+	MOVQ    BX, DI
+	SHLQ    $0x02, DI
+	SUBQ    DI, SI
+	VMOVUPS (SI), Y11
+	VPXOR   X12, X12, X12
+	TESTQ   $0x00000001, BX
+	JEQ     piece24
+	MOVQ    BX, SI
+	ANDQ    $0x06, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x02, X12, X12
+	VPINSRW $0x00, (CX)(SI*2), X12, X12
+
+piece24:
+	TESTQ   $0x00000002, BX
+	JEQ     piece25
+	MOVQ    BX, SI
+	ANDQ    $0x04, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x04, X12, X12
+	VPINSRD $0x00, (CX)(SI*2), X12, X12
+
+piece25:
+	TESTQ   $0x00000004, BX
+	JEQ     piece26
+	ANDQ    $0x00, BX
+	ADDQ    DX, BX
+	VPSLLDQ $0x08, X12, X12
+	VPINSRQ $0x00, (CX)(BX*2), X12, X12
+
+piece26:
+	VCVTPH2PS    X12, Y12
+	VSUBPS       Y0, Y12, Y0
+	VMAXPS       Y0, Y1, Y0
+	VMINPS       Y0, Y2, Y0
+	VBROADCASTSS expNums<>+64(SB), Y1
+	VFMADD213PS  expNums<>+96(SB), Y0, Y1
+	VSUBPS       expNums<>+96(SB), Y1, Y1
+	VMOVUPS      Y0, Y0
+	VFNMADD231PS expNums<>+128(SB), Y1, Y0
+	VFNMADD231PS expNums<>+160(SB), Y1, Y0
+	VBROADCASTSS expNums<>+192(SB), Y2
+	VFMADD213PS  expNums<>+224(SB), Y0, Y2
+	VFMADD213PS  expNums<>+256(SB), Y0, Y2
+	VFMADD213PS  expNums<>+288(SB), Y0, Y2
+	VFMADD213PS  expNums<>+320(SB), Y0, Y2
+	VMULPS       Y0, Y0, Y12
+	VFMADD213PS  Y0, Y12, Y2
+	VADDPS       expNums<>+352(SB), Y2, Y0
+	VCVTPS2DQ    Y1, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSLLD       $0x17, Y2, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y0, Y0
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       expNums<>+352(SB), Y1, Y1
+	VMULPS       Y1, Y0, Y0
+	VMASKMOVPS   Y0, Y11, (AX)(DX*4)
+	VANDPS       Y11, Y0, Y0
+	VADDPS       Y0, Y7, Y7
+	JMP          done3
+
+short9:
+	TESTQ   BX, BX
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), SI
+	MOVQ    BX, DI
+	SHLQ    $0x02, DI
+	SUBQ    DI, SI
+	VMOVUPS (SI), Y11
+	VPXOR   X12, X12, X12
+	TESTQ   $0x00000001, BX
+	JEQ     piece27
+	MOVQ    BX, SI
+	ANDQ    $0x06, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x02, X12, X12
+	VPINSRW $0x00, (CX)(SI*2), X12, X12
+
+piece27:
+	TESTQ   $0x00000002, BX
+	JEQ     piece28
+	MOVQ    BX, SI
+	ANDQ    $0x04, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x04, X12, X12
+	VPINSRD $0x00, (CX)(SI*2), X12, X12
+
+piece28:
+	TESTQ   $0x00000004, BX
+	JEQ     piece29
+	ANDQ    $0x00, BX
+	ADDQ    DX, BX
+	VPSLLDQ $0x08, X12, X12
+	VPINSRQ $0x00, (CX)(BX*2), X12, X12
+
+piece29:
+	VCVTPH2PS    X12, Y12
+	VSUBPS       Y0, Y12, Y0
+	VMAXPS       Y0, Y1, Y0
+	VMINPS       Y0, Y2, Y0
+	VBROADCASTSS expNums<>+64(SB), Y1
+	VFMADD213PS  expNums<>+96(SB), Y0, Y1
+	VSUBPS       expNums<>+96(SB), Y1, Y1
+	VMOVUPS      Y0, Y0
+	VFNMADD231PS expNums<>+128(SB), Y1, Y0
+	VFNMADD231PS expNums<>+160(SB), Y1, Y0
+	VBROADCASTSS expNums<>+192(SB), Y2
+	VFMADD213PS  expNums<>+224(SB), Y0, Y2
+	VFMADD213PS  expNums<>+256(SB), Y0, Y2
+	VFMADD213PS  expNums<>+288(SB), Y0, Y2
+	VFMADD213PS  expNums<>+320(SB), Y0, Y2
+	VMULPS       Y0, Y0, Y12
+	VFMADD213PS  Y0, Y12, Y2
+	VADDPS       expNums<>+352(SB), Y2, Y0
+	VCVTPS2DQ    Y1, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSLLD       $0x17, Y2, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y0, Y0
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       expNums<>+352(SB), Y1, Y1
+	VMULPS       Y1, Y0, Y0
+	VMASKMOVPS   Y0, Y11, (AX)(DX*4)
+	VANDPS       Y11, Y0, Y0
+	VADDPS       Y0, Y8, Y8
+	JMP          done3
+
+short10:
+	TESTQ   BX, BX
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), SI
+	MOVQ    BX, DI
+	SHLQ    $0x02, DI
+	SUBQ    DI, SI
+	VMOVUPS (SI), Y11
+	VPXOR   X12, X12, X12
+	TESTQ   $0x00000001, BX
+	JEQ     piece30
+	MOVQ    BX, SI
+	ANDQ    $0x06, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x02, X12, X12
+	VPINSRW $0x00, (CX)(SI*2), X12, X12
+
+piece30:
+	TESTQ   $0x00000002, BX
+	JEQ     piece31
+	MOVQ    BX, SI
+	ANDQ    $0x04, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x04, X12, X12
+	VPINSRD $0x00, (CX)(SI*2), X12, X12
+
+piece31:
+	TESTQ   $0x00000004, BX
+	JEQ     piece32
+	ANDQ    $0x00, BX
+	ADDQ    DX, BX
+	VPSLLDQ $0x08, X12, X12
+	VPINSRQ $0x00, (CX)(BX*2), X12, X12
+
+piece32:
+	VCVTPH2PS    X12, Y12
+	VSUBPS       Y0, Y12, Y0
+	VMAXPS       Y0, Y1, Y0
+	VMINPS       Y0, Y2, Y0
+	VBROADCASTSS expNums<>+64(SB), Y1
+	VFMADD213PS  expNums<>+96(SB), Y0, Y1
+	VSUBPS       expNums<>+96(SB), Y1, Y1
+	VMOVUPS      Y0, Y0
+	VFNMADD231PS expNums<>+128(SB), Y1, Y0
+	VFNMADD231PS expNums<>+160(SB), Y1, Y0
+	VBROADCASTSS expNums<>+192(SB), Y2
+	VFMADD213PS  expNums<>+224(SB), Y0, Y2
+	VFMADD213PS  expNums<>+256(SB), Y0, Y2
+	VFMADD213PS  expNums<>+288(SB), Y0, Y2
+	VFMADD213PS  expNums<>+320(SB), Y0, Y2
+	VMULPS       Y0, Y0, Y12
+	VFMADD213PS  Y0, Y12, Y2
+	VADDPS       expNums<>+352(SB), Y2, Y0
+	VCVTPS2DQ    Y1, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSLLD       $0x17, Y2, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y0, Y0
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       expNums<>+352(SB), Y1, Y1
+	VMULPS       Y1, Y0, Y0
+	VMASKMOVPS   Y0, Y11, (AX)(DX*4)
+	VANDPS       Y11, Y0, Y0
+	VADDPS       Y0, Y9, Y9
+	JMP          done3
+
+short11:
+	TESTQ   BX, BX
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), SI
+	MOVQ    BX, DI
+	SHLQ    $0x02, DI
+	SUBQ    DI, SI
+	VMOVUPS (SI), Y11
+	VPXOR   X12, X12, X12
+	TESTQ   $0x00000001, BX
+	JEQ     piece33
+	MOVQ    BX, SI
+	ANDQ    $0x06, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x02, X12, X12
+	VPINSRW $0x00, (CX)(SI*2), X12, X12
+
+piece33:
+	TESTQ   $0x00000002, BX
+	JEQ     piece34
+	MOVQ    BX, SI
+	ANDQ    $0x04, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x04, X12, X12
+	VPINSRD $0x00, (CX)(SI*2), X12, X12
+
+piece34:
+	TESTQ   $0x00000004, BX
+	JEQ     piece35
+	ANDQ    $0x00, BX
+	ADDQ    DX, BX
+	VPSLLDQ $0x08, X12, X12
+	VPINSRQ $0x00, (CX)(BX*2), X12, X12
+
+piece35:
+	VCVTPH2PS    X12, Y12
+	VSUBPS       Y0, Y12, Y0
+	VMAXPS       Y0, Y1, Y0
+	VMINPS       Y0, Y2, Y0
+	VBROADCASTSS expNums<>+64(SB), Y1
+	VFMADD213PS  expNums<>+96(SB), Y0, Y1
+	VSUBPS       expNums<>+96(SB), Y1, Y1
+	VMOVUPS      Y0, Y0
+	VFNMADD231PS expNums<>+128(SB), Y1, Y0
+	VFNMADD231PS expNums<>+160(SB), Y1, Y0
+	VBROADCASTSS expNums<>+192(SB), Y2
+	VFMADD213PS  expNums<>+224(SB), Y0, Y2
+	VFMADD213PS  expNums<>+256(SB), Y0, Y2
+	VFMADD213PS  expNums<>+288(SB), Y0, Y2
+	VFMADD213PS  expNums<>+320(SB), Y0, Y2
+	VMULPS       Y0, Y0, Y12
+	VFMADD213PS  Y0, Y12, Y2
+	VADDPS       expNums<>+352(SB), Y2, Y0
+	VCVTPS2DQ    Y1, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSLLD       $0x17, Y2, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y0, Y0
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       expNums<>+352(SB), Y1, Y1
+	VMULPS       Y1, Y0, Y0
+	VMASKMOVPS   Y0, Y11, (AX)(DX*4)
+	VANDPS       Y11, Y0, Y0
+	VADDPS       Y0, Y10, Y10
+
+done3:
+	VADDPS       Y3, Y7, Y3
+	VADDPS       Y4, Y8, Y4
+	VADDPS       Y5, Y9, Y5
+	VADDPS       Y6, Y10, Y6
+	VADDPS       Y3, Y5, Y3
+	VADDPS       Y4, Y6, Y4
+	VADDPS       Y3, Y4, Y3
+	VEXTRACTF128 $0x01, Y3, X0
+	VADDPS       X3, X0, X0
+	VPERMILPS    $0x0e, X0, X1
+	VADDPS       X0, X1, X0
+	VPERMILPS    $0x01, X0, X1
+	VADDPS       X0, X1, X0
+	MOVSS        X0, ret+32(FP)
+	VZEROUPPER
+	RET
+
+// func swishBF16AVX2(dst *byte, src *byte, n int, scale float32, low float32, high float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·swishBF16AVX2(SB), NOSPLIT|NOFRAME, $0-36
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         n+16(FP), BX
+	XORQ         DX, DX
+	VBROADCASTSS scale+24(FP), Y0
+	VBROADCASTSS low+28(FP), Y1
+	VBROADCASTSS high+32(FP), Y2
+	SUBQ         $+8, BX
+	JLT          turned2
+
+turn1:
+	VPMOVZXWD    (CX)(DX*2), Y3
+	VPSLLD       $0x10, Y3, Y3
+	VMAXPS       Y3, Y1, Y3
+	VMINPS       Y3, Y2, Y4
+	VORPS        expNums<>+448(SB), Y4, Y5
+	VMULPS       Y0, Y5, Y6
+	VBROADCASTSS expNums<>+64(SB), Y7
+	VFMADD213PS  expNums<>+96(SB), Y7, Y6
+	VSUBPS       expNums<>+96(SB), Y6, Y6
+	VMOVUPS      Y5, Y5
+	VMULPS       expNums<>+832(SB), Y6, Y7
+	VFMSUB213PS  Y7, Y0, Y5
+	VFNMADD231PS expNums<>+864(SB), Y6, Y5
+	VBROADCASTSS expNums<>+192(SB), Y7
+	VFMADD213PS  expNums<>+224(SB), Y5, Y7
+	VFMADD213PS  expNums<>+256(SB), Y5, Y7
+	VFMADD213PS  expNums<>+288(SB), Y5, Y7
+	VFMADD213PS  expNums<>+320(SB), Y5, Y7
+	VMULPS       Y5, Y5, Y8
+	VFMADD213PS  Y5, Y8, Y7
+	VADDPS       expNums<>+352(SB), Y7, Y5
+	VMULPS       Y5, Y3, Y7
+	VBLENDVPS    Y4, Y7, Y3, Y3
+	VBROADCASTSS expNums<>+480(SB), Y7
+	VMAXPS       Y6, Y7, Y7
+	VCVTPS2DQ    Y7, Y7
+	VPSLLD       $0x17, Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VADDPS       expNums<>+352(SB), Y5, Y5
+	VDIVPS       Y5, Y3, Y3
+	VPSRAD       $0x1f, Y4, Y4
+	VANDPS       Y4, Y6, Y4
+	VCVTPS2DQ    Y4, Y4
+	VPSRAD       $0x01, Y4, Y5
+	VPSLLD       $0x17, Y5, Y6
+	VPADDD       expNums<>+352(SB), Y6, Y6
+	VMULPS       Y6, Y3, Y3
+	VPSUBD       Y5, Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       expNums<>+352(SB), Y4, Y4
+	VMULPS       Y4, Y3, Y3
+	VPSRLD       $0x10, Y3, Y4
+	VANDPS       expNums<>+512(SB), Y4, Y5
+	VPADDD       expNums<>+544(SB), Y3, Y6
+	VPADDD       Y5, Y6, Y5
+	VPSRLD       $0x10, Y5, Y5
+	VORPS        expNums<>+576(SB), Y4, Y4
+	VCMPPS       $0x03, Y3, Y3, Y3
+	VBLENDVPS    Y3, Y4, Y5, Y3
+	VEXTRACTI128 $0x01, Y3, X4
+	VPACKUSDW    X4, X3, X4
+	VMOVDQU      X4, (AX)(DX*2)
+	ADDQ         $+8, DX
+	SUBQ         $+8, BX
+	JGE          turn1
+
+turned2:
+	ADDQ    $+8, BX
+	TESTQ   BX, BX
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), SI
+	MOVQ    BX, DI
+	SHLQ    $0x02, DI
+	SUBQ    DI, SI
+	VMOVUPS (SI), Y3
+	VPXOR   X3, X3, X3
+	TESTQ   $0x00000001, BX
+	JEQ     piece4
+	MOVQ    BX, SI
+	ANDQ    $0x06, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x02, X3, X3
+	VPINSRW $0x00, (CX)(SI*2), X3, X3
+
+piece4:
+	TESTQ   $0x00000002, BX
+	JEQ     piece5
+	MOVQ    BX, SI
+	ANDQ    $0x04, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x04, X3, X3
+	VPINSRD $0x00, (CX)(SI*2), X3, X3
+
+piece5:
+	TESTQ   $0x00000004, BX
+	JEQ     piece6
+	MOVQ    BX, SI
+	ANDQ    $0x00, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x08, X3, X3
+	VPINSRQ $0x00, (CX)(SI*2), X3, X3
+
+piece6:
+	VPMOVZXWD    X3, Y3
+	VPSLLD       $0x10, Y3, Y3
+	VMAXPS       Y3, Y1, Y1
+	VMINPS       Y1, Y2, Y2
+	VORPS        expNums<>+448(SB), Y2, Y3
+	VMULPS       Y0, Y3, Y4
+	VBROADCASTSS expNums<>+64(SB), Y5
+	VFMADD213PS  expNums<>+96(SB), Y5, Y4
+	VSUBPS       expNums<>+96(SB), Y4, Y4
+	VMOVUPS      Y3, Y3
+	VMULPS       expNums<>+832(SB), Y4, Y5
+	VFMSUB213PS  Y5, Y0, Y3
+	VFNMADD231PS expNums<>+864(SB), Y4, Y3
+	VBROADCASTSS expNums<>+192(SB), Y0
+	VFMADD213PS  expNums<>+224(SB), Y3, Y0
+	VFMADD213PS  expNums<>+256(SB), Y3, Y0
+	VFMADD213PS  expNums<>+288(SB), Y3, Y0
+	VFMADD213PS  expNums<>+320(SB), Y3, Y0
+	VMULPS       Y3, Y3, Y5
+	VFMADD213PS  Y3, Y5, Y0
+	VADDPS       expNums<>+352(SB), Y0, Y0
+	VMULPS       Y0, Y1, Y3
+	VBLENDVPS    Y2, Y3, Y1, Y1
+	VBROADCASTSS expNums<>+480(SB), Y3
+	VMAXPS       Y4, Y3, Y3
+	VCVTPS2DQ    Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       Y3, Y0, Y0
+	VADDPS       expNums<>+352(SB), Y0, Y0
+	VDIVPS       Y0, Y1, Y0
+	VPSRAD       $0x1f, Y2, Y1
+	VANDPS       Y1, Y4, Y1
+	VCVTPS2DQ    Y1, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSLLD       $0x17, Y2, Y3
+	VPADDD       expNums<>+352(SB), Y3, Y3
+	VMULPS       Y3, Y0, Y0
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       expNums<>+352(SB), Y1, Y1
+	VMULPS       Y1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VANDPS       expNums<>+512(SB), Y1, Y2
+	VPADDD       expNums<>+544(SB), Y0, Y3
+	VPADDD       Y2, Y3, Y2
+	VPSRLD       $0x10, Y2, Y2
+	VORPS        expNums<>+576(SB), Y1, Y1
+	VCMPPS       $0x03, Y0, Y0, Y0
+	VBLENDVPS    Y0, Y1, Y2, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPACKUSDW    X1, X0, X1
+	TESTQ        $0x00000004, BX
+	JEQ          piece7
+	MOVQ         BX, CX
+	ANDQ         $0x00, CX
+	ADDQ         DX, CX
+	VMOVQ        X1, (AX)(CX*2)
+	VPSRLDQ      $0x08, X1, X1
+
+piece7:
+	TESTQ   $0x00000002, BX
+	JEQ     piece8
+	MOVQ    BX, CX
+	ANDQ    $0x04, CX
+	ADDQ    DX, CX
+	VMOVD   X1, (AX)(CX*2)
+	VPSRLDQ $0x04, X1, X1
+
+piece8:
+	TESTQ   $0x00000001, BX
+	JEQ     piece9
+	MOVQ    BX, CX
+	ANDQ    $0x06, CX
+	ADDQ    DX, CX
+	VPEXTRW $0x00, X1, (AX)(CX*2)
+	VPSRLDQ $0x02, X1, X1
+
+piece9:
+done3:
+	VZEROUPPER
+	RET
+
+// func swigluBF16AVX2(dst *byte, a *byte, b *byte, n int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·swigluBF16AVX2(SB), NOSPLIT|NOFRAME, $0-32
+	MOVQ         dst+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         b+16(FP), DX
+	MOVQ         n+24(FP), SI
+	XORQ         BX, BX
+	VBROADCASTSS expNums<>+384(SB), Y0
+	VBROADCASTSS expNums<>+416(SB), Y1
+	SUBQ         $+8, SI
+	JLT          turned2
+
+turn1:
+	VPMOVZXWD    (CX)(BX*2), Y2
+	VPSLLD       $0x10, Y2, Y2
+	VMAXPS       Y2, Y0, Y2
+	VMINPS       Y2, Y1, Y3
+	VORPS        expNums<>+448(SB), Y3, Y4
+	VBROADCASTSS expNums<>+64(SB), Y5
+	VFMADD213PS  expNums<>+96(SB), Y4, Y5
+	VSUBPS       expNums<>+96(SB), Y5, Y5
+	VMOVUPS      Y4, Y4
+	VFNMADD231PS expNums<>+128(SB), Y5, Y4
+	VFNMADD231PS expNums<>+160(SB), Y5, Y4
+	VBROADCASTSS expNums<>+192(SB), Y6
+	VFMADD213PS  expNums<>+224(SB), Y4, Y6
+	VFMADD213PS  expNums<>+256(SB), Y4, Y6
+	VFMADD213PS  expNums<>+288(SB), Y4, Y6
+	VFMADD213PS  expNums<>+320(SB), Y4, Y6
+	VMULPS       Y4, Y4, Y7
+	VFMADD213PS  Y4, Y7, Y6
+	VADDPS       expNums<>+352(SB), Y6, Y4
+	VMULPS       Y4, Y2, Y6
+	VBLENDVPS    Y3, Y6, Y2, Y2
+	VBROADCASTSS expNums<>+480(SB), Y6
+	VMAXPS       Y5, Y6, Y6
+	VCVTPS2DQ    Y6, Y6
+	VPSLLD       $0x17, Y6, Y6
+	VPADDD       Y6, Y4, Y4
+	VADDPS       expNums<>+352(SB), Y4, Y4
+	VDIVPS       Y4, Y2, Y2
+	VPSRAD       $0x1f, Y3, Y3
+	VANDPS       Y3, Y5, Y3
+	VCVTPS2DQ    Y3, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSLLD       $0x17, Y4, Y5
+	VPADDD       expNums<>+352(SB), Y5, Y5
+	VMULPS       Y5, Y2, Y2
+	VPSUBD       Y4, Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       expNums<>+352(SB), Y3, Y3
+	VMULPS       Y3, Y2, Y2
+	VPMOVZXWD    (DX)(BX*2), Y3
+	VPSLLD       $0x10, Y3, Y3
+	VMULPS       Y3, Y2, Y2
+	VPSRLD       $0x10, Y2, Y3
+	VANDPS       expNums<>+512(SB), Y3, Y4
+	VPADDD       expNums<>+544(SB), Y2, Y5
+	VPADDD       Y4, Y5, Y4
+	VPSRLD       $0x10, Y4, Y4
+	VORPS        expNums<>+576(SB), Y3, Y3
+	VCMPPS       $0x03, Y2, Y2, Y2
+	VBLENDVPS    Y2, Y3, Y4, Y2
+	VEXTRACTI128 $0x01, Y2, X3
+	VPACKUSDW    X3, X2, X3
+	VMOVDQU      X3, (AX)(BX*2)
+	ADDQ         $+8, BX
+	SUBQ         $+8, SI
+	JGE          turn1
+
+turned2:
+	ADDQ    $+8, SI
+	TESTQ   SI, SI
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), DI
+	MOVQ    SI, R8
+	SHLQ    $0x02, R8
+	SUBQ    R8, DI
+	VMOVUPS (DI), Y2
+	VPXOR   X2, X2, X2
+	TESTQ   $0x00000001, SI
+	JEQ     piece4
+	MOVQ    SI, DI
+	ANDQ    $0x06, DI
+	ADDQ    BX, DI
+	VPSLLDQ $0x02, X2, X2
+	VPINSRW $0x00, (CX)(DI*2), X2, X2
+
+piece4:
+	TESTQ   $0x00000002, SI
+	JEQ     piece5
+	MOVQ    SI, DI
+	ANDQ    $0x04, DI
+	ADDQ    BX, DI
+	VPSLLDQ $0x04, X2, X2
+	VPINSRD $0x00, (CX)(DI*2), X2, X2
+
+piece5:
+	TESTQ   $0x00000004, SI
+	JEQ     piece6
+	MOVQ    SI, DI
+	ANDQ    $0x00, DI
+	ADDQ    BX, DI
+	VPSLLDQ $0x08, X2, X2
+	VPINSRQ $0x00, (CX)(DI*2), X2, X2
+
+piece6:
+	VPMOVZXWD    X2, Y2
+	VPSLLD       $0x10, Y2, Y2
+	VMAXPS       Y2, Y0, Y0
+	VMINPS       Y0, Y1, Y1
+	VORPS        expNums<>+448(SB), Y1, Y2
+	VBROADCASTSS expNums<>+64(SB), Y3
+	VFMADD213PS  expNums<>+96(SB), Y2, Y3
+	VSUBPS       expNums<>+96(SB), Y3, Y3
+	VMOVUPS      Y2, Y2
+	VFNMADD231PS expNums<>+128(SB), Y3, Y2
+	VFNMADD231PS expNums<>+160(SB), Y3, Y2
+	VBROADCASTSS expNums<>+192(SB), Y4
+	VFMADD213PS  expNums<>+224(SB), Y2, Y4
+	VFMADD213PS  expNums<>+256(SB), Y2, Y4
+	VFMADD213PS  expNums<>+288(SB), Y2, Y4
+	VFMADD213PS  expNums<>+320(SB), Y2, Y4
+	VMULPS       Y2, Y2, Y5
+	VFMADD213PS  Y2, Y5, Y4
+	VADDPS       expNums<>+352(SB), Y4, Y2
+	VMULPS       Y2, Y0, Y4
+	VBLENDVPS    Y1, Y4, Y0, Y0
+	VBROADCASTSS expNums<>+480(SB), Y4
+	VMAXPS       Y3, Y4, Y4
+	VCVTPS2DQ    Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       Y4, Y2, Y2
+	VADDPS       expNums<>+352(SB), Y2, Y2
+	VDIVPS       Y2, Y0, Y0
+	VPSRAD       $0x1f, Y1, Y1
+	VANDPS       Y1, Y3, Y1
+	VCVTPS2DQ    Y1, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSLLD       $0x17, Y2, Y3
+	VPADDD       expNums<>+352(SB), Y3, Y3
+	VMULPS       Y3, Y0, Y0
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       expNums<>+352(SB), Y1, Y1
+	VMULPS       Y1, Y0, Y0
+	VPXOR        X1, X1, X1
+	TESTQ        $0x00000001, SI
+	JEQ          piece7
+	MOVQ         SI, CX
+	ANDQ         $0x06, CX
+	ADDQ         BX, CX
+	VPSLLDQ      $0x02, X1, X1
+	VPINSRW      $0x00, (DX)(CX*2), X1, X1
+
+piece7:
+	TESTQ   $0x00000002, SI
+	JEQ     piece8
+	MOVQ    SI, CX
+	ANDQ    $0x04, CX
+	ADDQ    BX, CX
+	VPSLLDQ $0x04, X1, X1
+	VPINSRD $0x00, (DX)(CX*2), X1, X1
+
+piece8:
+	TESTQ   $0x00000004, SI
+	JEQ     piece9
+	MOVQ    SI, CX
+	ANDQ    $0x00, CX
+	ADDQ    BX, CX
+	VPSLLDQ $0x08, X1, X1
+	VPINSRQ $0x00, (DX)(CX*2), X1, X1
+
+piece9:
+	VPMOVZXWD    X1, Y1
+	VPSLLD       $0x10, Y1, Y1
+	VMULPS       Y1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VANDPS       expNums<>+512(SB), Y1, Y2
+	VPADDD       expNums<>+544(SB), Y0, Y3
+	VPADDD       Y2, Y3, Y2
+	VPSRLD       $0x10, Y2, Y2
+	VORPS        expNums<>+576(SB), Y1, Y1
+	VCMPPS       $0x03, Y0, Y0, Y0
+	VBLENDVPS    Y0, Y1, Y2, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPACKUSDW    X1, X0, X1
+	TESTQ        $0x00000004, SI
+	JEQ          piece10
+	MOVQ         SI, CX
+	ANDQ         $0x00, CX
+	ADDQ         BX, CX
+	VMOVQ        X1, (AX)(CX*2)
+	VPSRLDQ      $0x08, X1, X1
+
+piece10:
+	TESTQ   $0x00000002, SI
+	JEQ     piece11
+	MOVQ    SI, CX
+	ANDQ    $0x04, CX
+	ADDQ    BX, CX
+	VMOVD   X1, (AX)(CX*2)
+	VPSRLDQ $0x04, X1, X1
+
+piece11:
+	TESTQ   $0x00000001, SI
+	JEQ     piece12
+	MOVQ    SI, CX
+	ANDQ    $0x06, CX
+	ADDQ    BX, CX
+	VPEXTRW $0x00, X1, (AX)(CX*2)
+	VPSRLDQ $0x02, X1, X1
+
+piece12:
+done3:
+	VZEROUPPER
+	RET
+
+// func expSumBF16AVX2(dst *float32, src *byte, n int, max float32) float32
+// Requires: AVX, AVX2, FMA3, SSE
+TEXT ·expSumBF16AVX2(SB), NOSPLIT|NOFRAME, $0-36
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         n+16(FP), BX
+	XORQ         DX, DX
+	VBROADCASTSS max+24(FP), Y0
+	VBROADCASTSS expNums<>+0(SB), Y1
+	VBROADCASTSS expNums<>+32(SB), Y2
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
+	VXORPS       Y5, Y5, Y5
+	VXORPS       Y6, Y6, Y6
+	VXORPS       Y7, Y7, Y7
+	VXORPS       Y8, Y8, Y8
+	VXORPS       Y9, Y9, Y9
+	VXORPS       Y10, Y10, Y10
+	SUBQ         $+64, BX
+	JLT          turned2
+
+turn1:
+	VPMOVZXWD    (CX)(DX*2), Y11
+	VPSLLD       $0x10, Y11, Y11
+	VSUBPS       Y0, Y11, Y11
+	VMAXPS       Y11, Y1, Y11
+	VMINPS       Y11, Y2, Y11
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y11, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y11, Y11
+	VFNMADD231PS expNums<>+128(SB), Y12, Y11
+	VFNMADD231PS expNums<>+160(SB), Y12, Y11
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y11, Y13
+	VFMADD213PS  expNums<>+256(SB), Y11, Y13
+	VFMADD213PS  expNums<>+288(SB), Y11, Y13
+	VFMADD213PS  expNums<>+320(SB), Y11, Y13
+	VMULPS       Y11, Y11, Y14
+	VFMADD213PS  Y11, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y11
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y11, Y11
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VMOVUPS      Y11, (AX)(DX*4)
+	VADDPS       Y11, Y3, Y3
+	VPMOVZXWD    16(CX)(DX*2), Y11
+	VPSLLD       $0x10, Y11, Y11
+	VSUBPS       Y0, Y11, Y11
+	VMAXPS       Y11, Y1, Y11
+	VMINPS       Y11, Y2, Y11
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y11, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y11, Y11
+	VFNMADD231PS expNums<>+128(SB), Y12, Y11
+	VFNMADD231PS expNums<>+160(SB), Y12, Y11
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y11, Y13
+	VFMADD213PS  expNums<>+256(SB), Y11, Y13
+	VFMADD213PS  expNums<>+288(SB), Y11, Y13
+	VFMADD213PS  expNums<>+320(SB), Y11, Y13
+	VMULPS       Y11, Y11, Y14
+	VFMADD213PS  Y11, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y11
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y11, Y11
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VMOVUPS      Y11, 32(AX)(DX*4)
+	VADDPS       Y11, Y4, Y4
+	VPMOVZXWD    32(CX)(DX*2), Y11
+	VPSLLD       $0x10, Y11, Y11
+	VSUBPS       Y0, Y11, Y11
+	VMAXPS       Y11, Y1, Y11
+	VMINPS       Y11, Y2, Y11
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y11, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y11, Y11
+	VFNMADD231PS expNums<>+128(SB), Y12, Y11
+	VFNMADD231PS expNums<>+160(SB), Y12, Y11
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y11, Y13
+	VFMADD213PS  expNums<>+256(SB), Y11, Y13
+	VFMADD213PS  expNums<>+288(SB), Y11, Y13
+	VFMADD213PS  expNums<>+320(SB), Y11, Y13
+	VMULPS       Y11, Y11, Y14
+	VFMADD213PS  Y11, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y11
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y11, Y11
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VMOVUPS      Y11, 64(AX)(DX*4)
+	VADDPS       Y11, Y5, Y5
+	VPMOVZXWD    48(CX)(DX*2), Y11
+	VPSLLD       $0x10, Y11, Y11
+	VSUBPS       Y0, Y11, Y11
+	VMAXPS       Y11, Y1, Y11
+	VMINPS       Y11, Y2, Y11
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y11, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y11, Y11
+	VFNMADD231PS expNums<>+128(SB), Y12, Y11
+	VFNMADD231PS expNums<>+160(SB), Y12, Y11
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y11, Y13
+	VFMADD213PS  expNums<>+256(SB), Y11, Y13
+	VFMADD213PS  expNums<>+288(SB), Y11, Y13
+	VFMADD213PS  expNums<>+320(SB), Y11, Y13
+	VMULPS       Y11, Y11, Y14
+	VFMADD213PS  Y11, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y11
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y11, Y11
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VMOVUPS      Y11, 96(AX)(DX*4)
+	VADDPS       Y11, Y6, Y6
+	VPMOVZXWD    64(CX)(DX*2), Y11
+	VPSLLD       $0x10, Y11, Y11
+	VSUBPS       Y0, Y11, Y11
+	VMAXPS       Y11, Y1, Y11
+	VMINPS       Y11, Y2, Y11
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y11, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y11, Y11
+	VFNMADD231PS expNums<>+128(SB), Y12, Y11
+	VFNMADD231PS expNums<>+160(SB), Y12, Y11
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y11, Y13
+	VFMADD213PS  expNums<>+256(SB), Y11, Y13
+	VFMADD213PS  expNums<>+288(SB), Y11, Y13
+	VFMADD213PS  expNums<>+320(SB), Y11, Y13
+	VMULPS       Y11, Y11, Y14
+	VFMADD213PS  Y11, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y11
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y11, Y11
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VMOVUPS      Y11, 128(AX)(DX*4)
+	VADDPS       Y11, Y7, Y7
+	VPMOVZXWD    80(CX)(DX*2), Y11
+	VPSLLD       $0x10, Y11, Y11
+	VSUBPS       Y0, Y11, Y11
+	VMAXPS       Y11, Y1, Y11
+	VMINPS       Y11, Y2, Y11
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y11, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y11, Y11
+	VFNMADD231PS expNums<>+128(SB), Y12, Y11
+	VFNMADD231PS expNums<>+160(SB), Y12, Y11
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y11, Y13
+	VFMADD213PS  expNums<>+256(SB), Y11, Y13
+	VFMADD213PS  expNums<>+288(SB), Y11, Y13
+	VFMADD213PS  expNums<>+320(SB), Y11, Y13
+	VMULPS       Y11, Y11, Y14
+	VFMADD213PS  Y11, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y11
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y11, Y11
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VMOVUPS      Y11, 160(AX)(DX*4)
+	VADDPS       Y11, Y8, Y8
+	VPMOVZXWD    96(CX)(DX*2), Y11
+	VPSLLD       $0x10, Y11, Y11
+	VSUBPS       Y0, Y11, Y11
+	VMAXPS       Y11, Y1, Y11
+	VMINPS       Y11, Y2, Y11
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y11, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y11, Y11
+	VFNMADD231PS expNums<>+128(SB), Y12, Y11
+	VFNMADD231PS expNums<>+160(SB), Y12, Y11
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y11, Y13
+	VFMADD213PS  expNums<>+256(SB), Y11, Y13
+	VFMADD213PS  expNums<>+288(SB), Y11, Y13
+	VFMADD213PS  expNums<>+320(SB), Y11, Y13
+	VMULPS       Y11, Y11, Y14
+	VFMADD213PS  Y11, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y11
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y11, Y11
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VMOVUPS      Y11, 192(AX)(DX*4)
+	VADDPS       Y11, Y9, Y9
+	VPMOVZXWD    112(CX)(DX*2), Y11
+	VPSLLD       $0x10, Y11, Y11
+	VSUBPS       Y0, Y11, Y11
+	VMAXPS       Y11, Y1, Y11
+	VMINPS       Y11, Y2, Y11
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y11, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y11, Y11
+	VFNMADD231PS expNums<>+128(SB), Y12, Y11
+	VFNMADD231PS expNums<>+160(SB), Y12, Y11
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y11, Y13
+	VFMADD213PS  expNums<>+256(SB), Y11, Y13
+	VFMADD213PS  expNums<>+288(SB), Y11, Y13
+	VFMADD213PS  expNums<>+320(SB), Y11, Y13
+	VMULPS       Y11, Y11, Y14
+	VFMADD213PS  Y11, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y11
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y11, Y11
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VMOVUPS      Y11, 224(AX)(DX*4)
+	VADDPS       Y11, Y10, Y10
+	ADDQ         $+64, DX
+	SUBQ         $+64, BX
+	JGE          turn1
+
+turned2:
+	ADDQ         $+64, BX
+	CMPQ         BX, $+8
+	JLT          short4
+	VPMOVZXWD    (CX)(DX*2), Y11
+	VPSLLD       $0x10, Y11, Y11
+	VSUBPS       Y0, Y11, Y11
+	VMAXPS       Y11, Y1, Y11
+	VMINPS       Y11, Y2, Y11
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y11, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y11, Y11
+	VFNMADD231PS expNums<>+128(SB), Y12, Y11
+	VFNMADD231PS expNums<>+160(SB), Y12, Y11
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y11, Y13
+	VFMADD213PS  expNums<>+256(SB), Y11, Y13
+	VFMADD213PS  expNums<>+288(SB), Y11, Y13
+	VFMADD213PS  expNums<>+320(SB), Y11, Y13
+	VMULPS       Y11, Y11, Y14
+	VFMADD213PS  Y11, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y11
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y11, Y11
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VMOVUPS      Y11, (AX)(DX*4)
+	VADDPS       Y11, Y3, Y3
+	ADDQ         $+8, DX
+	SUBQ         $+8, BX
+	CMPQ         BX, $+8
+	JLT          short5
+	VPMOVZXWD    (CX)(DX*2), Y11
+	VPSLLD       $0x10, Y11, Y11
+	VSUBPS       Y0, Y11, Y11
+	VMAXPS       Y11, Y1, Y11
+	VMINPS       Y11, Y2, Y11
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y11, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y11, Y11
+	VFNMADD231PS expNums<>+128(SB), Y12, Y11
+	VFNMADD231PS expNums<>+160(SB), Y12, Y11
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y11, Y13
+	VFMADD213PS  expNums<>+256(SB), Y11, Y13
+	VFMADD213PS  expNums<>+288(SB), Y11, Y13
+	VFMADD213PS  expNums<>+320(SB), Y11, Y13
+	VMULPS       Y11, Y11, Y14
+	VFMADD213PS  Y11, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y11
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y11, Y11
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VMOVUPS      Y11, (AX)(DX*4)
+	VADDPS       Y11, Y4, Y4
+	ADDQ         $+8, DX
+	SUBQ         $+8, BX
+	CMPQ         BX, $+8
+	JLT          short6
+	VPMOVZXWD    (CX)(DX*2), Y11
+	VPSLLD       $0x10, Y11, Y11
+	VSUBPS       Y0, Y11, Y11
+	VMAXPS       Y11, Y1, Y11
+	VMINPS       Y11, Y2, Y11
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y11, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y11, Y11
+	VFNMADD231PS expNums<>+128(SB), Y12, Y11
+	VFNMADD231PS expNums<>+160(SB), Y12, Y11
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y11, Y13
+	VFMADD213PS  expNums<>+256(SB), Y11, Y13
+	VFMADD213PS  expNums<>+288(SB), Y11, Y13
+	VFMADD213PS  expNums<>+320(SB), Y11, Y13
+	VMULPS       Y11, Y11, Y14
+	VFMADD213PS  Y11, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y11
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y11, Y11
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VMOVUPS      Y11, (AX)(DX*4)
+	VADDPS       Y11, Y5, Y5
+	ADDQ         $+8, DX
+	SUBQ         $+8, BX
+	CMPQ         BX, $+8
+	JLT          short7
+	VPMOVZXWD    (CX)(DX*2), Y11
+	VPSLLD       $0x10, Y11, Y11
+	VSUBPS       Y0, Y11, Y11
+	VMAXPS       Y11, Y1, Y11
+	VMINPS       Y11, Y2, Y11
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y11, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y11, Y11
+	VFNMADD231PS expNums<>+128(SB), Y12, Y11
+	VFNMADD231PS expNums<>+160(SB), Y12, Y11
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y11, Y13
+	VFMADD213PS  expNums<>+256(SB), Y11, Y13
+	VFMADD213PS  expNums<>+288(SB), Y11, Y13
+	VFMADD213PS  expNums<>+320(SB), Y11, Y13
+	VMULPS       Y11, Y11, Y14
+	VFMADD213PS  Y11, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y11
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y11, Y11
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VMOVUPS      Y11, (AX)(DX*4)
+	VADDPS       Y11, Y6, Y6
+	ADDQ         $+8, DX
+	SUBQ         $+8, BX
+	CMPQ         BX, $+8
+	JLT          short8
+	VPMOVZXWD    (CX)(DX*2), Y11
+	VPSLLD       $0x10, Y11, Y11
+	VSUBPS       Y0, Y11, Y11
+	VMAXPS       Y11, Y1, Y11
+	VMINPS       Y11, Y2, Y11
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y11, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y11, Y11
+	VFNMADD231PS expNums<>+128(SB), Y12, Y11
+	VFNMADD231PS expNums<>+160(SB), Y12, Y11
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y11, Y13
+	VFMADD213PS  expNums<>+256(SB), Y11, Y13
+	VFMADD213PS  expNums<>+288(SB), Y11, Y13
+	VFMADD213PS  expNums<>+320(SB), Y11, Y13
+	VMULPS       Y11, Y11, Y14
+	VFMADD213PS  Y11, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y11
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y11, Y11
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VMOVUPS      Y11, (AX)(DX*4)
+	VADDPS       Y11, Y7, Y7
+	ADDQ         $+8, DX
+	SUBQ         $+8, BX
+	CMPQ         BX, $+8
+	JLT          short9
+	VPMOVZXWD    (CX)(DX*2), Y11
+	VPSLLD       $0x10, Y11, Y11
+	VSUBPS       Y0, Y11, Y11
+	VMAXPS       Y11, Y1, Y11
+	VMINPS       Y11, Y2, Y11
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y11, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y11, Y11
+	VFNMADD231PS expNums<>+128(SB), Y12, Y11
+	VFNMADD231PS expNums<>+160(SB), Y12, Y11
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y11, Y13
+	VFMADD213PS  expNums<>+256(SB), Y11, Y13
+	VFMADD213PS  expNums<>+288(SB), Y11, Y13
+	VFMADD213PS  expNums<>+320(SB), Y11, Y13
+	VMULPS       Y11, Y11, Y14
+	VFMADD213PS  Y11, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y11
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y11, Y11
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VMOVUPS      Y11, (AX)(DX*4)
+	VADDPS       Y11, Y8, Y8
+	ADDQ         $+8, DX
+	SUBQ         $+8, BX
+	CMPQ         BX, $+8
+	JLT          short10
+	VPMOVZXWD    (CX)(DX*2), Y11
+	VPSLLD       $0x10, Y11, Y11
+	VSUBPS       Y0, Y11, Y11
+	VMAXPS       Y11, Y1, Y11
+	VMINPS       Y11, Y2, Y11
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y11, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y11, Y11
+	VFNMADD231PS expNums<>+128(SB), Y12, Y11
+	VFNMADD231PS expNums<>+160(SB), Y12, Y11
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y11, Y13
+	VFMADD213PS  expNums<>+256(SB), Y11, Y13
+	VFMADD213PS  expNums<>+288(SB), Y11, Y13
+	VFMADD213PS  expNums<>+320(SB), Y11, Y13
+	VMULPS       Y11, Y11, Y14
+	VFMADD213PS  Y11, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y11
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y11, Y11
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VMOVUPS      Y11, (AX)(DX*4)
+	VADDPS       Y11, Y9, Y9
+	ADDQ         $+8, DX
+	SUBQ         $+8, BX
+	CMPQ         BX, $+8
+	JLT          short11
+	VPMOVZXWD    (CX)(DX*2), Y11
+	VPSLLD       $0x10, Y11, Y11
+	VSUBPS       Y0, Y11, Y11
+	VMAXPS       Y11, Y1, Y11
+	VMINPS       Y11, Y2, Y11
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y11, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y11, Y11
+	VFNMADD231PS expNums<>+128(SB), Y12, Y11
+	VFNMADD231PS expNums<>+160(SB), Y12, Y11
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y11, Y13
+	VFMADD213PS  expNums<>+256(SB), Y11, Y13
+	VFMADD213PS  expNums<>+288(SB), Y11, Y13
+	VFMADD213PS  expNums<>+320(SB), Y11, Y13
+	VMULPS       Y11, Y11, Y14
+	VFMADD213PS  Y11, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y11
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y11, Y11
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VMOVUPS      Y11, (AX)(DX*4)
+	VADDPS       Y11, Y10, Y10
+	ADDQ         $+8, DX
+	SUBQ         $+8, BX
+
+short4:
+	TESTQ   BX, BX
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), SI
+	MOVQ    BX, DI
+	SHLQ    $0x02, DI
+	SUBQ    DI, SI
+	VMOVUPS (SI), Y11
+	VPXOR   X12, X12, X12
+	TESTQ   $0x00000001, BX
+	JEQ     piece12
+	MOVQ    BX, SI
+	ANDQ    $0x06, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x02, X12, X12
+	VPINSRW $0x00, (CX)(SI*2), X12, X12
+
+piece12:
+	TESTQ   $0x00000002, BX
+	JEQ     piece13
+	MOVQ    BX, SI
+	ANDQ    $0x04, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x04, X12, X12
+	VPINSRD $0x00, (CX)(SI*2), X12, X12
+
+piece13:
+	TESTQ   $0x00000004, BX
+	JEQ     piece14
+	ANDQ    $0x00, BX
+	ADDQ    DX, BX
+	VPSLLDQ $0x08, X12, X12
+	VPINSRQ $0x00, (CX)(BX*2), X12, X12
+
+piece14:
+	VPMOVZXWD    X12, Y12
+	VPSLLD       $0x10, Y12, Y12
+	VSUBPS       Y0, Y12, Y0
+	VMAXPS       Y0, Y1, Y0
+	VMINPS       Y0, Y2, Y0
+	VBROADCASTSS expNums<>+64(SB), Y1
+	VFMADD213PS  expNums<>+96(SB), Y0, Y1
+	VSUBPS       expNums<>+96(SB), Y1, Y1
+	VMOVUPS      Y0, Y0
+	VFNMADD231PS expNums<>+128(SB), Y1, Y0
+	VFNMADD231PS expNums<>+160(SB), Y1, Y0
+	VBROADCASTSS expNums<>+192(SB), Y2
+	VFMADD213PS  expNums<>+224(SB), Y0, Y2
+	VFMADD213PS  expNums<>+256(SB), Y0, Y2
+	VFMADD213PS  expNums<>+288(SB), Y0, Y2
+	VFMADD213PS  expNums<>+320(SB), Y0, Y2
+	VMULPS       Y0, Y0, Y12
+	VFMADD213PS  Y0, Y12, Y2
+	VADDPS       expNums<>+352(SB), Y2, Y0
+	VCVTPS2DQ    Y1, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSLLD       $0x17, Y2, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y0, Y0
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       expNums<>+352(SB), Y1, Y1
+	VMULPS       Y1, Y0, Y0
+	VMASKMOVPS   Y0, Y11, (AX)(DX*4)
+	VANDPS       Y11, Y0, Y0
+	VADDPS       Y0, Y3, Y3
+	JMP          done3
+
+short5:
+	TESTQ   BX, BX
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), SI
+	MOVQ    BX, DI
+	SHLQ    $0x02, DI
+	SUBQ    DI, SI
+	VMOVUPS (SI), Y11
+	VPXOR   X12, X12, X12
+	TESTQ   $0x00000001, BX
+	JEQ     piece15
+	MOVQ    BX, SI
+	ANDQ    $0x06, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x02, X12, X12
+	VPINSRW $0x00, (CX)(SI*2), X12, X12
+
+piece15:
+	TESTQ   $0x00000002, BX
+	JEQ     piece16
+	MOVQ    BX, SI
+	ANDQ    $0x04, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x04, X12, X12
+	VPINSRD $0x00, (CX)(SI*2), X12, X12
+
+piece16:
+	TESTQ   $0x00000004, BX
+	JEQ     piece17
+	ANDQ    $0x00, BX
+	ADDQ    DX, BX
+	VPSLLDQ $0x08, X12, X12
+	VPINSRQ $0x00, (CX)(BX*2), X12, X12
+
+piece17:
+	VPMOVZXWD    X12, Y12
+	VPSLLD       $0x10, Y12, Y12
+	VSUBPS       Y0, Y12, Y0
+	VMAXPS       Y0, Y1, Y0
+	VMINPS       Y0, Y2, Y0
+	VBROADCASTSS expNums<>+64(SB), Y1
+	VFMADD213PS  expNums<>+96(SB), Y0, Y1
+	VSUBPS       expNums<>+96(SB), Y1, Y1
+	VMOVUPS      Y0, Y0
+	VFNMADD231PS expNums<>+128(SB), Y1, Y0
+	VFNMADD231PS expNums<>+160(SB), Y1, Y0
+	VBROADCASTSS expNums<>+192(SB), Y2
+	VFMADD213PS  expNums<>+224(SB), Y0, Y2
+	VFMADD213PS  expNums<>+256(SB), Y0, Y2
+	VFMADD213PS  expNums<>+288(SB), Y0, Y2
+	VFMADD213PS  expNums<>+320(SB), Y0, Y2
+	VMULPS       Y0, Y0, Y12
+	VFMADD213PS  Y0, Y12, Y2
+	VADDPS       expNums<>+352(SB), Y2, Y0
+	VCVTPS2DQ    Y1, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSLLD       $0x17, Y2, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y0, Y0
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       expNums<>+352(SB), Y1, Y1
+	VMULPS       Y1, Y0, Y0
+	VMASKMOVPS   Y0, Y11, (AX)(DX*4)
+	VANDPS       Y11, Y0, Y0
+	VADDPS       Y0, Y4, Y4
+	JMP          done3
+
+short6:
+	TESTQ   BX, BX
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), SI
+	MOVQ    BX, DI
+	SHLQ    $0x02, DI
+	SUBQ    DI, SI
+	VMOVUPS (SI), Y11
+	VPXOR   X12, X12, X12
+	TESTQ   $0x00000001, BX
+	JEQ     piece18
+	MOVQ    BX, SI
+	ANDQ    $0x06, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x02, X12, X12
+	VPINSRW $0x00, (CX)(SI*2), X12, X12
+
+piece18:
+	TESTQ   $0x00000002, BX
+	JEQ     piece19
+	MOVQ    BX, SI
+	ANDQ    $0x04, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x04, X12, X12
+	VPINSRD $0x00, (CX)(SI*2), X12, X12
+
+piece19:
+	TESTQ   $0x00000004, BX
+	JEQ     piece20
+	ANDQ    $0x00, BX
+	ADDQ    DX, BX
+	VPSLLDQ $0x08, X12, X12
+	VPINSRQ $0x00, (CX)(BX*2), X12, X12
+
+piece20:
+	VPMOVZXWD    X12, Y12
+	VPSLLD       $0x10, Y12, Y12
+	VSUBPS       Y0, Y12, Y0
+	VMAXPS       Y0, Y1, Y0
+	VMINPS       Y0, Y2, Y0
+	VBROADCASTSS expNums<>+64(SB), Y1
+	VFMADD213PS  expNums<>+96(SB), Y0, Y1
+	VSUBPS       expNums<>+96(SB), Y1, Y1
+	VMOVUPS      Y0, Y0
+	VFNMADD231PS expNums<>+128(SB), Y1, Y0
+	VFNMADD231PS expNums<>+160(SB), Y1, Y0
+	VBROADCASTSS expNums<>+192(SB), Y2
+	VFMADD213PS  expNums<>+224(SB), Y0, Y2
+	VFMADD213PS  expNums<>+256(SB), Y0, Y2
+	VFMADD213PS  expNums<>+288(SB), Y0, Y2
+	VFMADD213PS  expNums<>+320(SB), Y0, Y2
+	VMULPS       Y0, Y0, Y12
+	VFMADD213PS  Y0, Y12, Y2
+	VADDPS       expNums<>+352(SB), Y2, Y0
+	VCVTPS2DQ    Y1, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSLLD       $0x17, Y2, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y0, Y0
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       expNums<>+352(SB), Y1, Y1
+	VMULPS       Y1, Y0, Y0
+	VMASKMOVPS   Y0, Y11, (AX)(DX*4)
+	VANDPS       Y11, Y0, Y0
+	VADDPS       Y0, Y5, Y5
+	JMP          done3
+
+short7:
+	TESTQ   BX, BX
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), SI
+	MOVQ    BX, DI
+	SHLQ    $0x02, DI
+	SUBQ    DI, SI
+	VMOVUPS (SI), Y11
+	VPXOR   X12, X12, X12
+	TESTQ   $0x00000001, BX
+	JEQ     piece21
+	MOVQ    BX, SI
+	ANDQ    $0x06, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x02, X12, X12
+	VPINSRW $0x00, (CX)(SI*2), X12, X12
+
+piece21:
+	TESTQ   $0x00000002, BX
+	JEQ     piece22
+	MOVQ    BX, SI
+	ANDQ    $0x04, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x04, X12, X12
+	VPINSRD $0x00, (CX)(SI*2), X12, X12
+
+piece22:
+	TESTQ   $0x00000004, BX
+	JEQ     piece23
+	ANDQ    $0x00, BX
+	ADDQ    DX, BX
+	VPSLLDQ $0x08, X12, X12
+	VPINSRQ $0x00, (CX)(BX*2), X12, X12
+
+piece23:
+	VPMOVZXWD    X12, Y12
+	VPSLLD       $0x10, Y12, Y12
+	VSUBPS       Y0, Y12, Y0
+	VMAXPS       Y0, Y1, Y0
+	VMINPS       Y0, Y2, Y0
+	VBROADCASTSS expNums<>+64(SB), Y1
+	VFMADD213PS  expNums<>+96(SB), Y0, Y1
+	VSUBPS       expNums<>+96(SB), Y1, Y1
+	VMOVUPS      Y0, Y0
+	VFNMADD231PS expNums<>+128(SB), Y1, Y0
+	VFNMADD231PS expNums<>+160(SB), Y1, Y0
+	VBROADCASTSS expNums<>+192(SB), Y2
+	VFMADD213PS  expNums<>+224(SB), Y0, Y2
+	VFMADD213PS  expNums<>+256(SB), Y0, Y2
+	VFMADD213PS  expNums<>+288(SB), Y0, Y2
+	VFMADD213PS  expNums<>+320(SB), Y0, Y2
+	VMULPS       Y0, Y0, Y12
+	VFMADD213PS  Y0, Y12, Y2
+	VADDPS       expNums<>+352(SB), Y2, Y0
+	VCVTPS2DQ    Y1, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSLLD       $0x17, Y2, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y0, Y0
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       expNums<>+352(SB), Y1, Y1
+	VMULPS       Y1, Y0, Y0
+	VMASKMOVPS   Y0, Y11, (AX)(DX*4)
+	VANDPS       Y11, Y0, Y0
+	VADDPS       Y0, Y6, Y6
+	JMP          done3
+
+short8:
+	TESTQ   BX, BX
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), SI
+	MOVQ    BX, DI
+	SHLQ    $0x02, DI
+	SUBQ    DI, SI
+	VMOVUPS (SI), Y11
+	VPXOR   X12, X12, X12
+	TESTQ   $0x00000001, BX
+	JEQ     piece24
+	MOVQ    BX, SI
+	ANDQ    $0x06, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x02, X12, X12
+	VPINSRW $0x00, (CX)(SI*2), X12, X12
+
+piece24:
+	TESTQ   $0x00000002, BX
+	JEQ     piece25
+	MOVQ    BX, SI
+	ANDQ    $0x04, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x04, X12, X12
+	VPINSRD $0x00, (CX)(SI*2), X12, X12
+
+piece25:
+	TESTQ   $0x00000004, BX
+	JEQ     piece26
+	ANDQ    $0x00, BX
+	ADDQ    DX, BX
+	VPSLLDQ $0x08, X12, X12
+	VPINSRQ $0x00, (CX)(BX*2), X12, X12
+
+piece26:
+	VPMOVZXWD    X12, Y12
+	VPSLLD       $0x10, Y12, Y12
+	VSUBPS       Y0, Y12, Y0
+	VMAXPS       Y0, Y1, Y0
+	VMINPS       Y0, Y2, Y0
+	VBROADCASTSS expNums<>+64(SB), Y1
+	VFMADD213PS  expNums<>+96(SB), Y0, Y1
+	VSUBPS       expNums<>+96(SB), Y1, Y1
+	VMOVUPS      Y0, Y0
+	VFNMADD231PS expNums<>+128(SB), Y1, Y0
+	VFNMADD231PS expNums<>+160(SB), Y1, Y0
+	VBROADCASTSS expNums<>+192(SB), Y2
+	VFMADD213PS  expNums<>+224(SB), Y0, Y2
+	VFMADD213PS  expNums<>+256(SB), Y0, Y2
+	VFMADD213PS  expNums<>+288(SB), Y0, Y2
+	VFMADD213PS  expNums<>+320(SB), Y0, Y2
+	VMULPS       Y0, Y0, Y12
+	VFMADD213PS  Y0, Y12, Y2
+	VADDPS       expNums<>+352(SB), Y2, Y0
+	VCVTPS2DQ    Y1, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSLLD       $0x17, Y2, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y0, Y0
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       expNums<>+352(SB), Y1, Y1
+	VMULPS       Y1, Y0, Y0
+	VMASKMOVPS   Y0, Y11, (AX)(DX*4)
+	VANDPS       Y11, Y0, Y0
+	VADDPS       Y0, Y7, Y7
+	JMP          done3
+
+short9:
+	TESTQ   BX, BX
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), SI
+	MOVQ    BX, DI
+	SHLQ    $0x02, DI
+	SUBQ    DI, SI
+	VMOVUPS (SI), Y11
+	VPXOR   X12, X12, X12
+	TESTQ   $0x00000001, BX
+	JEQ     piece27
+	MOVQ    BX, SI
+	ANDQ    $0x06, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x02, X12, X12
+	VPINSRW $0x00, (CX)(SI*2), X12, X12
+
+piece27:
+	TESTQ   $0x00000002, BX
+	JEQ     piece28
+	MOVQ    BX, SI
+	ANDQ    $0x04, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x04, X12, X12
+	VPINSRD $0x00, (CX)(SI*2), X12, X12
+
+piece28:
+	TESTQ   $0x00000004, BX
+	JEQ     piece29
+	ANDQ    $0x00, BX
+	ADDQ    DX, BX
+	VPSLLDQ $0x08, X12, X12
+	VPINSRQ $0x00, (CX)(BX*2), X12, X12
+
+piece29:
+	VPMOVZXWD    X12, Y12
+	VPSLLD       $0x10, Y12, Y12
+	VSUBPS       Y0, Y12, Y0
+	VMAXPS       Y0, Y1, Y0
+	VMINPS       Y0, Y2, Y0
+	VBROADCASTSS expNums<>+64(SB), Y1
+	VFMADD213PS  expNums<>+96(SB), Y0, Y1
+	VSUBPS       expNums<>+96(SB), Y1, Y1
+	VMOVUPS      Y0, Y0
+	VFNMADD231PS expNums<>+128(SB), Y1, Y0
+	VFNMADD231PS expNums<>+160(SB), Y1, Y0
+	VBROADCASTSS expNums<>+192(SB), Y2
+	VFMADD213PS  expNums<>+224(SB), Y0, Y2
+	VFMADD213PS  expNums<>+256(SB), Y0, Y2
+	VFMADD213PS  expNums<>+288(SB), Y0, Y2
+	VFMADD213PS  expNums<>+320(SB), Y0, Y2
+	VMULPS       Y0, Y0, Y12
+	VFMADD213PS  Y0, Y12, Y2
+	VADDPS       expNums<>+352(SB), Y2, Y0
+	VCVTPS2DQ    Y1, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSLLD       $0x17, Y2, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y0, Y0
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       expNums<>+352(SB), Y1, Y1
+	VMULPS       Y1, Y0, Y0
+	VMASKMOVPS   Y0, Y11, (AX)(DX*4)
+	VANDPS       Y11, Y0, Y0
+	VADDPS       Y0, Y8, Y8
+	JMP          done3
+
+short10:
+	TESTQ   BX, BX
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), SI
+	MOVQ    BX, DI
+	SHLQ    $0x02, DI
+	SUBQ    DI, SI
+	VMOVUPS (SI), Y11
+	VPXOR   X12, X12, X12
+	TESTQ   $0x00000001, BX
+	JEQ     piece30
+	MOVQ    BX, SI
+	ANDQ    $0x06, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x02, X12, X12
+	VPINSRW $0x00, (CX)(SI*2), X12, X12
+
+piece30:
+	TESTQ   $0x00000002, BX
+	JEQ     piece31
+	MOVQ    BX, SI
+	ANDQ    $0x04, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x04, X12, X12
+	VPINSRD $0x00, (CX)(SI*2), X12, X12
+
+piece31:
+	TESTQ   $0x00000004, BX
+	JEQ     piece32
+	ANDQ    $0x00, BX
+	ADDQ    DX, BX
+	VPSLLDQ $0x08, X12, X12
+	VPINSRQ $0x00, (CX)(BX*2), X12, X12
+
+piece32:
+	VPMOVZXWD    X12, Y12
+	VPSLLD       $0x10, Y12, Y12
+	VSUBPS       Y0, Y12, Y0
+	VMAXPS       Y0, Y1, Y0
+	VMINPS       Y0, Y2, Y0
+	VBROADCASTSS expNums<>+64(SB), Y1
+	VFMADD213PS  expNums<>+96(SB), Y0, Y1
+	VSUBPS       expNums<>+96(SB), Y1, Y1
+	VMOVUPS      Y0, Y0
+	VFNMADD231PS expNums<>+128(SB), Y1, Y0
+	VFNMADD231PS expNums<>+160(SB), Y1, Y0
+	VBROADCASTSS expNums<>+192(SB), Y2
+	VFMADD213PS  expNums<>+224(SB), Y0, Y2
+	VFMADD213PS  expNums<>+256(SB), Y0, Y2
+	VFMADD213PS  expNums<>+288(SB), Y0, Y2
+	VFMADD213PS  expNums<>+320(SB), Y0, Y2
+	VMULPS       Y0, Y0, Y12
+	VFMADD213PS  Y0, Y12, Y2
+	VADDPS       expNums<>+352(SB), Y2, Y0
+	VCVTPS2DQ    Y1, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSLLD       $0x17, Y2, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y0, Y0
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       expNums<>+352(SB), Y1, Y1
+	VMULPS       Y1, Y0, Y0
+	VMASKMOVPS   Y0, Y11, (AX)(DX*4)
+	VANDPS       Y11, Y0, Y0
+	VADDPS       Y0, Y9, Y9
+	JMP          done3
+
+short11:
+	TESTQ   BX, BX
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), SI
+	MOVQ    BX, DI
+	SHLQ    $0x02, DI
+	SUBQ    DI, SI
+	VMOVUPS (SI), Y11
+	VPXOR   X12, X12, X12
+	TESTQ   $0x00000001, BX
+	JEQ     piece33
+	MOVQ    BX, SI
+	ANDQ    $0x06, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x02, X12, X12
+	VPINSRW $0x00, (CX)(SI*2), X12, X12
+
+piece33:
+	TESTQ   $0x00000002, BX
+	JEQ     piece34
+	MOVQ    BX, SI
+	ANDQ    $0x04, SI
+	ADDQ    DX, SI
+	VPSLLDQ $0x04, X12, X12
+	VPINSRD $0x00, (CX)(SI*2), X12, X12
+
+piece34:
+	TESTQ   $0x00000004, BX
+	JEQ     piece35
+	ANDQ    $0x00, BX
+	ADDQ    DX, BX
+	VPSLLDQ $0x08, X12, X12
+	VPINSRQ $0x00, (CX)(BX*2), X12, X12
+
+piece35:
+	VPMOVZXWD    X12, Y12
+	VPSLLD       $0x10, Y12, Y12
+	VSUBPS       Y0, Y12, Y0
+	VMAXPS       Y0, Y1, Y0
+	VMINPS       Y0, Y2, Y0
+	VBROADCASTSS expNums<>+64(SB), Y1
+	VFMADD213PS  expNums<>+96(SB), Y0, Y1
+	VSUBPS       expNums<>+96(SB), Y1, Y1
+	VMOVUPS      Y0, Y0
+	VFNMADD231PS expNums<>+128(SB), Y1, Y0
+	VFNMADD231PS expNums<>+160(SB), Y1, Y0
+	VBROADCASTSS expNums<>+192(SB), Y2
+	VFMADD213PS  expNums<>+224(SB), Y0, Y2
+	VFMADD213PS  expNums<>+256(SB), Y0, Y2
+	VFMADD213PS  expNums<>+288(SB), Y0, Y2
+	VFMADD213PS  expNums<>+320(SB), Y0, Y2
+	VMULPS       Y0, Y0, Y12
+	VFMADD213PS  Y0, Y12, Y2
+	VADDPS       expNums<>+352(SB), Y2, Y0
+	VCVTPS2DQ    Y1, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSLLD       $0x17, Y2, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y0, Y0
+	VPSUBD       Y2, Y1, Y1
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       expNums<>+352(SB), Y1, Y1
+	VMULPS       Y1, Y0, Y0
+	VMASKMOVPS   Y0, Y11, (AX)(DX*4)
+	VANDPS       Y11, Y0, Y0
+	VADDPS       Y0, Y10, Y10
+
+done3:
+	VADDPS       Y3, Y7, Y3
+	VADDPS       Y4, Y8, Y4
+	VADDPS       Y5, Y9, Y5
+	VADDPS       Y6, Y10, Y6
+	VADDPS       Y3, Y5, Y3
+	VADDPS       Y4, Y6, Y4
+	VADDPS       Y3, Y4, Y3
+	VEXTRACTF128 $0x01, Y3, X0
+	VADDPS       X3, X0, X0
+	VPERMILPS    $0x0e, X0, X1
+	VADDPS       X0, X1, X0
+	VPERMILPS    $0x01, X0, X1
+	VADDPS       X0, X1, X0
+	MOVSS        X0, ret+32(FP)
+	VZEROUPPER
+	RET
+
+// func expF32AVX512(dst *byte, src *byte, n int)
 // Requires: AVX, AVX512F
-TEXT ·expAVX512(SB), NOSPLIT|NOFRAME, $0-24
+TEXT ·expF32AVX512(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), DX
 	MOVQ         n+16(FP), CX
@@ -1925,7 +6519,7 @@ TEXT ·expAVX512(SB), NOSPLIT|NOFRAME, $0-24
 	SUBQ         $+32, CX
 	JLT          turned2
 
-turn2:
+turn1:
 	VMOVUPS           (DX)(BX*4), Z2
 	VMAXPS            Z2, Z0, Z2
 	VMINPS            Z2, Z1, Z2
@@ -1966,14 +6560,14 @@ turn2:
 	VMOVUPS           Z2, 64(AX)(BX*4)
 	ADDQ              $+32, BX
 	SUBQ              $+32, CX
-	JGE               turn2
+	JGE               turn1
 
 turned2:
 	ADDQ $+32, CX
 	SUBQ $+16, CX
-	JLT  turned1
+	JLT  turned4
 
-turn1:
+turn3:
 	VMOVUPS           (DX)(BX*4), Z2
 	VMAXPS            Z2, Z0, Z2
 	VMINPS            Z2, Z1, Z2
@@ -1995,12 +6589,12 @@ turn1:
 	VMOVUPS           Z2, (AX)(BX*4)
 	ADDQ              $+16, BX
 	SUBQ              $+16, CX
-	JGE               turn1
+	JGE               turn3
 
-turned1:
+turned4:
 	ADDQ              $+16, CX
 	TESTQ             CX, CX
-	JEQ               done
+	JEQ               done5
 	MOVQ              $+1, SI
 	SHLQ              CL, SI
 	DECQ              SI
@@ -2025,13 +6619,13 @@ turned1:
 	VSCALEFPS         Z1, Z0, Z0
 	VMOVUPS           Z0, K1, (AX)(BX*4)
 
-done:
+done5:
 	VZEROUPPER
 	RET
 
-// func sigmoidAVX512(dst *float32, src *float32, n int)
+// func sigmoidF32AVX512(dst *byte, src *byte, n int)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·sigmoidAVX512(SB), NOSPLIT|NOFRAME, $0-24
+TEXT ·sigmoidF32AVX512(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), DX
 	MOVQ         n+16(FP), CX
@@ -2039,7 +6633,7 @@ TEXT ·sigmoidAVX512(SB), NOSPLIT|NOFRAME, $0-24
 	VBROADCASTSS expNums<>+384(SB), Z0
 	VBROADCASTSS expNums<>+416(SB), Z1
 	SUBQ         $+16, CX
-	JLT          turned1
+	JLT          turned2
 
 turn1:
 	VMOVUPS           (DX)(BX*4), Z2
@@ -2075,10 +6669,10 @@ turn1:
 	SUBQ              $+16, CX
 	JGE               turn1
 
-turned1:
+turned2:
 	ADDQ              $+16, CX
 	TESTQ             CX, CX
-	JEQ               done
+	JEQ               done3
 	MOVQ              $+1, SI
 	SHLQ              CL, SI
 	DECQ              SI
@@ -2113,24 +6707,222 @@ turned1:
 	VSCALEFPS         Z2, Z1, K2, Z3
 	VMOVUPS           Z3, K1, (AX)(BX*4)
 
-done:
+done3:
 	VZEROUPPER
 	RET
 
-// func tanhAVX512(dst *float32, src *float32, n int)
+// func sigmoidF16AVX512(dst *byte, src *byte, n int)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL
+TEXT ·sigmoidF16AVX512(SB), NOSPLIT|NOFRAME, $0-24
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), DX
+	MOVQ         n+16(FP), CX
+	XORQ         BX, BX
+	VBROADCASTSS expNums<>+384(SB), Z0
+	VBROADCASTSS expNums<>+416(SB), Z1
+	SUBQ         $+16, CX
+	JLT          turned2
+
+turn1:
+	VCVTPH2PS         (DX)(BX*2), Z2
+	VBROADCASTSS      expNums<>+352(SB), Z3
+	VMAXPS            Z2, Z0, Z2
+	VMINPS            Z2, Z1, Z2
+	VORPS.BCST        expNums<>+448(SB), Z2, Z6
+	VBROADCASTSS      expNums<>+64(SB), Z7
+	VFMADD213PS.BCST  expNums<>+96(SB), Z6, Z7
+	VSUBPS.BCST       expNums<>+96(SB), Z7, Z7
+	VMOVUPS           Z6, Z6
+	VFNMADD231PS.BCST expNums<>+128(SB), Z7, Z6
+	VFNMADD231PS.BCST expNums<>+160(SB), Z7, Z6
+	VBROADCASTSS      expNums<>+192(SB), Z8
+	VFMADD213PS.BCST  expNums<>+224(SB), Z6, Z8
+	VFMADD213PS.BCST  expNums<>+256(SB), Z6, Z8
+	VFMADD213PS.BCST  expNums<>+288(SB), Z6, Z8
+	VFMADD213PS.BCST  expNums<>+320(SB), Z6, Z8
+	VMULPS            Z6, Z6, Z9
+	VFMADD213PS       Z6, Z9, Z8
+	VADDPS.BCST       expNums<>+352(SB), Z8, Z6
+	VMULPS            Z6, Z3, Z8
+	VPMOVD2M          Z2, K1
+	VBLENDMPS         Z8, Z3, K1, Z4
+	VSCALEFPS         Z7, Z6, Z3
+	VADDPS.BCST       expNums<>+352(SB), Z3, Z3
+	VDIVPS            Z3, Z4, Z3
+	VMOVUPS           Z3, Z6
+	VPMOVD2M          Z2, K1
+	VSCALEFPS         Z7, Z3, K1, Z6
+	VCVTPS2PH         $0x00, Z6, (AX)(BX*2)
+	ADDQ              $+16, BX
+	SUBQ              $+16, CX
+	JGE               turn1
+
+turned2:
+	ADDQ              $+16, CX
+	TESTQ             CX, CX
+	JEQ               done3
+	MOVQ              $+1, SI
+	SHLQ              CL, SI
+	DECQ              SI
+	KMOVW             SI, K1
+	VMOVDQU16.Z       (DX)(BX*2), K1, Y2
+	VCVTPH2PS         Y2, Z2
+	VBROADCASTSS      expNums<>+352(SB), Z3
+	VMAXPS            Z2, Z0, Z0
+	VMINPS            Z0, Z1, Z0
+	VORPS.BCST        expNums<>+448(SB), Z0, Z1
+	VBROADCASTSS      expNums<>+64(SB), Z2
+	VFMADD213PS.BCST  expNums<>+96(SB), Z1, Z2
+	VSUBPS.BCST       expNums<>+96(SB), Z2, Z2
+	VMOVUPS           Z1, Z1
+	VFNMADD231PS.BCST expNums<>+128(SB), Z2, Z1
+	VFNMADD231PS.BCST expNums<>+160(SB), Z2, Z1
+	VBROADCASTSS      expNums<>+192(SB), Z4
+	VFMADD213PS.BCST  expNums<>+224(SB), Z1, Z4
+	VFMADD213PS.BCST  expNums<>+256(SB), Z1, Z4
+	VFMADD213PS.BCST  expNums<>+288(SB), Z1, Z4
+	VFMADD213PS.BCST  expNums<>+320(SB), Z1, Z4
+	VMULPS            Z1, Z1, Z6
+	VFMADD213PS       Z1, Z6, Z4
+	VADDPS.BCST       expNums<>+352(SB), Z4, Z1
+	VMULPS            Z1, Z3, Z4
+	VPMOVD2M          Z0, K2
+	VBLENDMPS         Z4, Z3, K2, Z5
+	VSCALEFPS         Z2, Z1, Z1
+	VADDPS.BCST       expNums<>+352(SB), Z1, Z1
+	VDIVPS            Z1, Z5, Z1
+	VMOVUPS           Z1, Z3
+	VPMOVD2M          Z0, K2
+	VSCALEFPS         Z2, Z1, K2, Z3
+	VCVTPS2PH         $0x00, Z3, Y0
+	VMOVDQU16         Y0, K1, (AX)(BX*2)
+
+done3:
+	VZEROUPPER
+	RET
+
+// func sigmoidBF16AVX512(dst *byte, src *byte, n int)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL
+TEXT ·sigmoidBF16AVX512(SB), NOSPLIT|NOFRAME, $0-24
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), DX
+	MOVQ         n+16(FP), CX
+	XORQ         BX, BX
+	VBROADCASTSS expNums<>+384(SB), Z0
+	VBROADCASTSS expNums<>+416(SB), Z1
+	SUBQ         $+16, CX
+	JLT          turned2
+
+turn1:
+	VPMOVZXWD         (DX)(BX*2), Z2
+	VPSLLD            $0x10, Z2, Z2
+	VBROADCASTSS      expNums<>+352(SB), Z7
+	VMAXPS            Z2, Z0, Z2
+	VMINPS            Z2, Z1, Z2
+	VORPS.BCST        expNums<>+448(SB), Z2, Z8
+	VBROADCASTSS      expNums<>+64(SB), Z9
+	VFMADD213PS.BCST  expNums<>+96(SB), Z8, Z9
+	VSUBPS.BCST       expNums<>+96(SB), Z9, Z9
+	VMOVUPS           Z8, Z8
+	VFNMADD231PS.BCST expNums<>+128(SB), Z9, Z8
+	VFNMADD231PS.BCST expNums<>+160(SB), Z9, Z8
+	VBROADCASTSS      expNums<>+192(SB), Z10
+	VFMADD213PS.BCST  expNums<>+224(SB), Z8, Z10
+	VFMADD213PS.BCST  expNums<>+256(SB), Z8, Z10
+	VFMADD213PS.BCST  expNums<>+288(SB), Z8, Z10
+	VFMADD213PS.BCST  expNums<>+320(SB), Z8, Z10
+	VMULPS            Z8, Z8, Z11
+	VFMADD213PS       Z8, Z11, Z10
+	VADDPS.BCST       expNums<>+352(SB), Z10, Z8
+	VMULPS            Z8, Z7, Z10
+	VPMOVD2M          Z2, K1
+	VBLENDMPS         Z10, Z7, K1, Z3
+	VSCALEFPS         Z9, Z8, Z7
+	VADDPS.BCST       expNums<>+352(SB), Z7, Z7
+	VDIVPS            Z7, Z3, Z7
+	VMOVUPS           Z7, Z8
+	VPMOVD2M          Z2, K1
+	VSCALEFPS         Z9, Z7, K1, Z8
+	VPSRLD            $0x10, Z8, Z2
+	VANDPS.BCST       expNums<>+512(SB), Z2, Z7
+	VPADDD.BCST       expNums<>+544(SB), Z8, Z9
+	VPADDD            Z7, Z9, Z7
+	VPSRLD            $0x10, Z7, Z7
+	VORPS.BCST        expNums<>+576(SB), Z2, Z2
+	VCMPPS            $0x03, Z8, Z8, K1
+	VPBLENDMD         Z2, Z7, K1, Z4
+	VPMOVDW           Z4, (AX)(BX*2)
+	ADDQ              $+16, BX
+	SUBQ              $+16, CX
+	JGE               turn1
+
+turned2:
+	ADDQ              $+16, CX
+	TESTQ             CX, CX
+	JEQ               done3
+	MOVQ              $+1, SI
+	SHLQ              CL, SI
+	DECQ              SI
+	KMOVW             SI, K1
+	VMOVDQU16.Z       (DX)(BX*2), K1, Y2
+	VPMOVZXWD         Y2, Z2
+	VPSLLD            $0x10, Z2, Z2
+	VBROADCASTSS      expNums<>+352(SB), Z3
+	VMAXPS            Z2, Z0, Z0
+	VMINPS            Z0, Z1, Z0
+	VORPS.BCST        expNums<>+448(SB), Z0, Z1
+	VBROADCASTSS      expNums<>+64(SB), Z2
+	VFMADD213PS.BCST  expNums<>+96(SB), Z1, Z2
+	VSUBPS.BCST       expNums<>+96(SB), Z2, Z2
+	VMOVUPS           Z1, Z1
+	VFNMADD231PS.BCST expNums<>+128(SB), Z2, Z1
+	VFNMADD231PS.BCST expNums<>+160(SB), Z2, Z1
+	VBROADCASTSS      expNums<>+192(SB), Z4
+	VFMADD213PS.BCST  expNums<>+224(SB), Z1, Z4
+	VFMADD213PS.BCST  expNums<>+256(SB), Z1, Z4
+	VFMADD213PS.BCST  expNums<>+288(SB), Z1, Z4
+	VFMADD213PS.BCST  expNums<>+320(SB), Z1, Z4
+	VMULPS            Z1, Z1, Z7
+	VFMADD213PS       Z1, Z7, Z4
+	VADDPS.BCST       expNums<>+352(SB), Z4, Z1
+	VMULPS            Z1, Z3, Z4
+	VPMOVD2M          Z0, K2
+	VBLENDMPS         Z4, Z3, K2, Z5
+	VSCALEFPS         Z2, Z1, Z1
+	VADDPS.BCST       expNums<>+352(SB), Z1, Z1
+	VDIVPS            Z1, Z5, Z1
+	VMOVUPS           Z1, Z3
+	VPMOVD2M          Z0, K2
+	VSCALEFPS         Z2, Z1, K2, Z3
+	VPSRLD            $0x10, Z3, Z0
+	VANDPS.BCST       expNums<>+512(SB), Z0, Z1
+	VPADDD.BCST       expNums<>+544(SB), Z3, Z2
+	VPADDD            Z1, Z2, Z1
+	VPSRLD            $0x10, Z1, Z1
+	VORPS.BCST        expNums<>+576(SB), Z0, Z0
+	VCMPPS            $0x03, Z3, Z3, K2
+	VPBLENDMD         Z0, Z1, K2, Z6
+	VPMOVDW           Z6, Y0
+	VMOVDQU16         Y0, K1, (AX)(BX*2)
+
+done3:
+	VZEROUPPER
+	RET
+
+// func tanhF32AVX512(dst *byte, src *byte, n int)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·tanhAVX512(SB), NOSPLIT|NOFRAME, $0-24
+TEXT ·tanhF32AVX512(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ dst+0(FP), AX
 	MOVQ src+8(FP), DX
 	MOVQ n+16(FP), CX
 	XORQ BX, BX
 	SUBQ $+16, CX
-	JLT  turned1
+	JLT  turned2
 
 turn1:
 	VMOVUPS           (DX)(BX*4), Z0
-	VBROADCASTSS      expNums<>+512(SB), Z1
-	VANDPS.BCST       expNums<>+544(SB), Z0, Z2
+	VBROADCASTSS      expNums<>+608(SB), Z1
+	VANDPS.BCST       expNums<>+640(SB), Z0, Z2
 	VMINPS            Z2, Z1, Z1
 	VADDPS            Z1, Z1, Z1
 	VBROADCASTSS      expNums<>+64(SB), Z2
@@ -2151,7 +6943,7 @@ turn1:
 	VPADDD.BCST       expNums<>+352(SB), Z1, Z1
 	VSUBPS.BCST       expNums<>+352(SB), Z1, Z2
 	VFMADD231PS       Z3, Z1, Z2
-	VADDPS.BCST       expNums<>+576(SB), Z2, Z1
+	VADDPS.BCST       expNums<>+672(SB), Z2, Z1
 	VDIVPS            Z1, Z2, Z1
 	VANDPS.BCST       expNums<>+448(SB), Z0, Z0
 	VORPS             Z0, Z1, Z0
@@ -2160,17 +6952,17 @@ turn1:
 	SUBQ              $+16, CX
 	JGE               turn1
 
-turned1:
+turned2:
 	ADDQ              $+16, CX
 	TESTQ             CX, CX
-	JEQ               done
+	JEQ               done3
 	MOVQ              $+1, SI
 	SHLQ              CL, SI
 	DECQ              SI
 	KMOVW             SI, K1
 	VMOVUPS.Z         (DX)(BX*4), K1, Z0
-	VBROADCASTSS      expNums<>+512(SB), Z1
-	VANDPS.BCST       expNums<>+544(SB), Z0, Z2
+	VBROADCASTSS      expNums<>+608(SB), Z1
+	VANDPS.BCST       expNums<>+640(SB), Z0, Z2
 	VMINPS            Z2, Z1, Z1
 	VADDPS            Z1, Z1, Z1
 	VBROADCASTSS      expNums<>+64(SB), Z2
@@ -2191,19 +6983,209 @@ turned1:
 	VPADDD.BCST       expNums<>+352(SB), Z1, Z1
 	VSUBPS.BCST       expNums<>+352(SB), Z1, Z2
 	VFMADD231PS       Z3, Z1, Z2
-	VADDPS.BCST       expNums<>+576(SB), Z2, Z1
+	VADDPS.BCST       expNums<>+672(SB), Z2, Z1
 	VDIVPS            Z1, Z2, Z1
 	VANDPS.BCST       expNums<>+448(SB), Z0, Z0
 	VORPS             Z0, Z1, Z0
 	VMOVUPS           Z0, K1, (AX)(BX*4)
 
-done:
+done3:
 	VZEROUPPER
 	RET
 
-// func siluAVX512(dst *float32, src *float32, n int)
+// func tanhF16AVX512(dst *byte, src *byte, n int)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL
+TEXT ·tanhF16AVX512(SB), NOSPLIT|NOFRAME, $0-24
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), DX
+	MOVQ n+16(FP), CX
+	XORQ BX, BX
+	SUBQ $+16, CX
+	JLT  turned2
+
+turn1:
+	VCVTPH2PS         (DX)(BX*2), Z0
+	VBROADCASTSS      expNums<>+608(SB), Z1
+	VANDPS.BCST       expNums<>+640(SB), Z0, Z2
+	VMINPS            Z2, Z1, Z1
+	VADDPS            Z1, Z1, Z1
+	VBROADCASTSS      expNums<>+64(SB), Z2
+	VFMADD213PS.BCST  expNums<>+96(SB), Z1, Z2
+	VSUBPS.BCST       expNums<>+96(SB), Z2, Z2
+	VMOVUPS           Z1, Z1
+	VFNMADD231PS.BCST expNums<>+128(SB), Z2, Z1
+	VFNMADD231PS.BCST expNums<>+160(SB), Z2, Z1
+	VBROADCASTSS      expNums<>+192(SB), Z3
+	VFMADD213PS.BCST  expNums<>+224(SB), Z1, Z3
+	VFMADD213PS.BCST  expNums<>+256(SB), Z1, Z3
+	VFMADD213PS.BCST  expNums<>+288(SB), Z1, Z3
+	VFMADD213PS.BCST  expNums<>+320(SB), Z1, Z3
+	VMULPS            Z1, Z1, Z4
+	VFMADD213PS       Z1, Z4, Z3
+	VCVTPS2DQ         Z2, Z1
+	VPSLLD            $0x17, Z1, Z1
+	VPADDD.BCST       expNums<>+352(SB), Z1, Z1
+	VSUBPS.BCST       expNums<>+352(SB), Z1, Z2
+	VFMADD231PS       Z3, Z1, Z2
+	VADDPS.BCST       expNums<>+672(SB), Z2, Z1
+	VDIVPS            Z1, Z2, Z1
+	VANDPS.BCST       expNums<>+448(SB), Z0, Z0
+	VORPS             Z0, Z1, Z0
+	VCVTPS2PH         $0x00, Z0, (AX)(BX*2)
+	ADDQ              $+16, BX
+	SUBQ              $+16, CX
+	JGE               turn1
+
+turned2:
+	ADDQ              $+16, CX
+	TESTQ             CX, CX
+	JEQ               done3
+	MOVQ              $+1, SI
+	SHLQ              CL, SI
+	DECQ              SI
+	KMOVW             SI, K1
+	VMOVDQU16.Z       (DX)(BX*2), K1, Y0
+	VCVTPH2PS         Y0, Z0
+	VBROADCASTSS      expNums<>+608(SB), Z1
+	VANDPS.BCST       expNums<>+640(SB), Z0, Z2
+	VMINPS            Z2, Z1, Z1
+	VADDPS            Z1, Z1, Z1
+	VBROADCASTSS      expNums<>+64(SB), Z2
+	VFMADD213PS.BCST  expNums<>+96(SB), Z1, Z2
+	VSUBPS.BCST       expNums<>+96(SB), Z2, Z2
+	VMOVUPS           Z1, Z1
+	VFNMADD231PS.BCST expNums<>+128(SB), Z2, Z1
+	VFNMADD231PS.BCST expNums<>+160(SB), Z2, Z1
+	VBROADCASTSS      expNums<>+192(SB), Z3
+	VFMADD213PS.BCST  expNums<>+224(SB), Z1, Z3
+	VFMADD213PS.BCST  expNums<>+256(SB), Z1, Z3
+	VFMADD213PS.BCST  expNums<>+288(SB), Z1, Z3
+	VFMADD213PS.BCST  expNums<>+320(SB), Z1, Z3
+	VMULPS            Z1, Z1, Z4
+	VFMADD213PS       Z1, Z4, Z3
+	VCVTPS2DQ         Z2, Z1
+	VPSLLD            $0x17, Z1, Z1
+	VPADDD.BCST       expNums<>+352(SB), Z1, Z1
+	VSUBPS.BCST       expNums<>+352(SB), Z1, Z2
+	VFMADD231PS       Z3, Z1, Z2
+	VADDPS.BCST       expNums<>+672(SB), Z2, Z1
+	VDIVPS            Z1, Z2, Z1
+	VANDPS.BCST       expNums<>+448(SB), Z0, Z0
+	VORPS             Z0, Z1, Z0
+	VCVTPS2PH         $0x00, Z0, Y0
+	VMOVDQU16         Y0, K1, (AX)(BX*2)
+
+done3:
+	VZEROUPPER
+	RET
+
+// func tanhBF16AVX512(dst *byte, src *byte, n int)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL
+TEXT ·tanhBF16AVX512(SB), NOSPLIT|NOFRAME, $0-24
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), DX
+	MOVQ n+16(FP), CX
+	XORQ BX, BX
+	SUBQ $+16, CX
+	JLT  turned2
+
+turn1:
+	VPMOVZXWD         (DX)(BX*2), Z0
+	VPSLLD            $0x10, Z0, Z0
+	VBROADCASTSS      expNums<>+608(SB), Z3
+	VANDPS.BCST       expNums<>+640(SB), Z0, Z4
+	VMINPS            Z4, Z3, Z3
+	VADDPS            Z3, Z3, Z3
+	VBROADCASTSS      expNums<>+64(SB), Z4
+	VFMADD213PS.BCST  expNums<>+96(SB), Z3, Z4
+	VSUBPS.BCST       expNums<>+96(SB), Z4, Z4
+	VMOVUPS           Z3, Z3
+	VFNMADD231PS.BCST expNums<>+128(SB), Z4, Z3
+	VFNMADD231PS.BCST expNums<>+160(SB), Z4, Z3
+	VBROADCASTSS      expNums<>+192(SB), Z5
+	VFMADD213PS.BCST  expNums<>+224(SB), Z3, Z5
+	VFMADD213PS.BCST  expNums<>+256(SB), Z3, Z5
+	VFMADD213PS.BCST  expNums<>+288(SB), Z3, Z5
+	VFMADD213PS.BCST  expNums<>+320(SB), Z3, Z5
+	VMULPS            Z3, Z3, Z6
+	VFMADD213PS       Z3, Z6, Z5
+	VCVTPS2DQ         Z4, Z3
+	VPSLLD            $0x17, Z3, Z3
+	VPADDD.BCST       expNums<>+352(SB), Z3, Z3
+	VSUBPS.BCST       expNums<>+352(SB), Z3, Z4
+	VFMADD231PS       Z5, Z3, Z4
+	VADDPS.BCST       expNums<>+672(SB), Z4, Z3
+	VDIVPS            Z3, Z4, Z3
+	VANDPS.BCST       expNums<>+448(SB), Z0, Z0
+	VORPS             Z0, Z3, Z0
+	VPSRLD            $0x10, Z0, Z3
+	VANDPS.BCST       expNums<>+512(SB), Z3, Z4
+	VPADDD.BCST       expNums<>+544(SB), Z0, Z5
+	VPADDD            Z4, Z5, Z4
+	VPSRLD            $0x10, Z4, Z4
+	VORPS.BCST        expNums<>+576(SB), Z3, Z3
+	VCMPPS            $0x03, Z0, Z0, K1
+	VPBLENDMD         Z3, Z4, K1, Z1
+	VPMOVDW           Z1, (AX)(BX*2)
+	ADDQ              $+16, BX
+	SUBQ              $+16, CX
+	JGE               turn1
+
+turned2:
+	ADDQ              $+16, CX
+	TESTQ             CX, CX
+	JEQ               done3
+	MOVQ              $+1, SI
+	SHLQ              CL, SI
+	DECQ              SI
+	KMOVW             SI, K1
+	VMOVDQU16.Z       (DX)(BX*2), K1, Y0
+	VPMOVZXWD         Y0, Z0
+	VPSLLD            $0x10, Z0, Z0
+	VBROADCASTSS      expNums<>+608(SB), Z1
+	VANDPS.BCST       expNums<>+640(SB), Z0, Z3
+	VMINPS            Z3, Z1, Z1
+	VADDPS            Z1, Z1, Z1
+	VBROADCASTSS      expNums<>+64(SB), Z3
+	VFMADD213PS.BCST  expNums<>+96(SB), Z1, Z3
+	VSUBPS.BCST       expNums<>+96(SB), Z3, Z3
+	VMOVUPS           Z1, Z1
+	VFNMADD231PS.BCST expNums<>+128(SB), Z3, Z1
+	VFNMADD231PS.BCST expNums<>+160(SB), Z3, Z1
+	VBROADCASTSS      expNums<>+192(SB), Z4
+	VFMADD213PS.BCST  expNums<>+224(SB), Z1, Z4
+	VFMADD213PS.BCST  expNums<>+256(SB), Z1, Z4
+	VFMADD213PS.BCST  expNums<>+288(SB), Z1, Z4
+	VFMADD213PS.BCST  expNums<>+320(SB), Z1, Z4
+	VMULPS            Z1, Z1, Z5
+	VFMADD213PS       Z1, Z5, Z4
+	VCVTPS2DQ         Z3, Z1
+	VPSLLD            $0x17, Z1, Z1
+	VPADDD.BCST       expNums<>+352(SB), Z1, Z1
+	VSUBPS.BCST       expNums<>+352(SB), Z1, Z3
+	VFMADD231PS       Z4, Z1, Z3
+	VADDPS.BCST       expNums<>+672(SB), Z3, Z1
+	VDIVPS            Z1, Z3, Z1
+	VANDPS.BCST       expNums<>+448(SB), Z0, Z0
+	VORPS             Z0, Z1, Z0
+	VPSRLD            $0x10, Z0, Z1
+	VANDPS.BCST       expNums<>+512(SB), Z1, Z3
+	VPADDD.BCST       expNums<>+544(SB), Z0, Z4
+	VPADDD            Z3, Z4, Z3
+	VPSRLD            $0x10, Z3, Z3
+	VORPS.BCST        expNums<>+576(SB), Z1, Z1
+	VCMPPS            $0x03, Z0, Z0, K2
+	VPBLENDMD         Z1, Z3, K2, Z2
+	VPMOVDW           Z2, Y0
+	VMOVDQU16         Y0, K1, (AX)(BX*2)
+
+done3:
+	VZEROUPPER
+	RET
+
+// func siluF32AVX512(dst *byte, src *byte, n int)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·siluAVX512(SB), NOSPLIT|NOFRAME, $0-24
+TEXT ·siluF32AVX512(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), DX
 	MOVQ         n+16(FP), CX
@@ -2211,7 +7193,7 @@ TEXT ·siluAVX512(SB), NOSPLIT|NOFRAME, $0-24
 	VBROADCASTSS expNums<>+384(SB), Z0
 	VBROADCASTSS expNums<>+416(SB), Z1
 	SUBQ         $+16, CX
-	JLT          turned1
+	JLT          turned2
 
 turn1:
 	VMOVUPS           (DX)(BX*4), Z2
@@ -2246,10 +7228,10 @@ turn1:
 	SUBQ              $+16, CX
 	JGE               turn1
 
-turned1:
+turned2:
 	ADDQ              $+16, CX
 	TESTQ             CX, CX
-	JEQ               done
+	JEQ               done3
 	MOVQ              $+1, SI
 	SHLQ              CL, SI
 	DECQ              SI
@@ -2283,22 +7265,216 @@ turned1:
 	VSCALEFPS         Z3, Z0, K2, Z2
 	VMOVUPS           Z2, K1, (AX)(BX*4)
 
-done:
+done3:
 	VZEROUPPER
 	RET
 
-// func geluTanhAVX512(dst *float32, src *float32, n int)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·geluTanhAVX512(SB), NOSPLIT|NOFRAME, $0-24
+// func siluF16AVX512(dst *byte, src *byte, n int)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL
+TEXT ·siluF16AVX512(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), DX
 	MOVQ         n+16(FP), CX
 	XORQ         BX, BX
-	VBROADCASTSS expNums<>+608(SB), Z0
-	VBROADCASTSS expNums<>+640(SB), Z1
-	VBROADCASTSS expNums<>+672(SB), Z2
+	VBROADCASTSS expNums<>+384(SB), Z0
+	VBROADCASTSS expNums<>+416(SB), Z1
 	SUBQ         $+16, CX
-	JLT          turned1
+	JLT          turned2
+
+turn1:
+	VCVTPH2PS         (DX)(BX*2), Z2
+	VMAXPS            Z2, Z0, Z2
+	VMINPS            Z2, Z1, Z5
+	VORPS.BCST        expNums<>+448(SB), Z5, Z6
+	VBROADCASTSS      expNums<>+64(SB), Z7
+	VFMADD213PS.BCST  expNums<>+96(SB), Z6, Z7
+	VSUBPS.BCST       expNums<>+96(SB), Z7, Z7
+	VMOVUPS           Z6, Z6
+	VFNMADD231PS.BCST expNums<>+128(SB), Z7, Z6
+	VFNMADD231PS.BCST expNums<>+160(SB), Z7, Z6
+	VBROADCASTSS      expNums<>+192(SB), Z8
+	VFMADD213PS.BCST  expNums<>+224(SB), Z6, Z8
+	VFMADD213PS.BCST  expNums<>+256(SB), Z6, Z8
+	VFMADD213PS.BCST  expNums<>+288(SB), Z6, Z8
+	VFMADD213PS.BCST  expNums<>+320(SB), Z6, Z8
+	VMULPS            Z6, Z6, Z9
+	VFMADD213PS       Z6, Z9, Z8
+	VADDPS.BCST       expNums<>+352(SB), Z8, Z6
+	VMULPS            Z6, Z2, Z8
+	VPMOVD2M          Z5, K1
+	VBLENDMPS         Z8, Z2, K1, Z3
+	VSCALEFPS         Z7, Z6, Z2
+	VADDPS.BCST       expNums<>+352(SB), Z2, Z2
+	VDIVPS            Z2, Z3, Z2
+	VMOVUPS           Z2, Z6
+	VPMOVD2M          Z5, K1
+	VSCALEFPS         Z7, Z2, K1, Z6
+	VCVTPS2PH         $0x00, Z6, (AX)(BX*2)
+	ADDQ              $+16, BX
+	SUBQ              $+16, CX
+	JGE               turn1
+
+turned2:
+	ADDQ              $+16, CX
+	TESTQ             CX, CX
+	JEQ               done3
+	MOVQ              $+1, SI
+	SHLQ              CL, SI
+	DECQ              SI
+	KMOVW             SI, K1
+	VMOVDQU16.Z       (DX)(BX*2), K1, Y2
+	VCVTPH2PS         Y2, Z2
+	VMAXPS            Z2, Z0, Z0
+	VMINPS            Z0, Z1, Z1
+	VORPS.BCST        expNums<>+448(SB), Z1, Z2
+	VBROADCASTSS      expNums<>+64(SB), Z3
+	VFMADD213PS.BCST  expNums<>+96(SB), Z2, Z3
+	VSUBPS.BCST       expNums<>+96(SB), Z3, Z3
+	VMOVUPS           Z2, Z2
+	VFNMADD231PS.BCST expNums<>+128(SB), Z3, Z2
+	VFNMADD231PS.BCST expNums<>+160(SB), Z3, Z2
+	VBROADCASTSS      expNums<>+192(SB), Z5
+	VFMADD213PS.BCST  expNums<>+224(SB), Z2, Z5
+	VFMADD213PS.BCST  expNums<>+256(SB), Z2, Z5
+	VFMADD213PS.BCST  expNums<>+288(SB), Z2, Z5
+	VFMADD213PS.BCST  expNums<>+320(SB), Z2, Z5
+	VMULPS            Z2, Z2, Z6
+	VFMADD213PS       Z2, Z6, Z5
+	VADDPS.BCST       expNums<>+352(SB), Z5, Z2
+	VMULPS            Z2, Z0, Z5
+	VPMOVD2M          Z1, K2
+	VBLENDMPS         Z5, Z0, K2, Z4
+	VSCALEFPS         Z3, Z2, Z0
+	VADDPS.BCST       expNums<>+352(SB), Z0, Z0
+	VDIVPS            Z0, Z4, Z0
+	VMOVUPS           Z0, Z2
+	VPMOVD2M          Z1, K2
+	VSCALEFPS         Z3, Z0, K2, Z2
+	VCVTPS2PH         $0x00, Z2, Y0
+	VMOVDQU16         Y0, K1, (AX)(BX*2)
+
+done3:
+	VZEROUPPER
+	RET
+
+// func siluBF16AVX512(dst *byte, src *byte, n int)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL
+TEXT ·siluBF16AVX512(SB), NOSPLIT|NOFRAME, $0-24
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), DX
+	MOVQ         n+16(FP), CX
+	XORQ         BX, BX
+	VBROADCASTSS expNums<>+384(SB), Z0
+	VBROADCASTSS expNums<>+416(SB), Z1
+	SUBQ         $+16, CX
+	JLT          turned2
+
+turn1:
+	VPMOVZXWD         (DX)(BX*2), Z2
+	VPSLLD            $0x10, Z2, Z2
+	VMAXPS            Z2, Z0, Z2
+	VMINPS            Z2, Z1, Z7
+	VORPS.BCST        expNums<>+448(SB), Z7, Z8
+	VBROADCASTSS      expNums<>+64(SB), Z9
+	VFMADD213PS.BCST  expNums<>+96(SB), Z8, Z9
+	VSUBPS.BCST       expNums<>+96(SB), Z9, Z9
+	VMOVUPS           Z8, Z8
+	VFNMADD231PS.BCST expNums<>+128(SB), Z9, Z8
+	VFNMADD231PS.BCST expNums<>+160(SB), Z9, Z8
+	VBROADCASTSS      expNums<>+192(SB), Z10
+	VFMADD213PS.BCST  expNums<>+224(SB), Z8, Z10
+	VFMADD213PS.BCST  expNums<>+256(SB), Z8, Z10
+	VFMADD213PS.BCST  expNums<>+288(SB), Z8, Z10
+	VFMADD213PS.BCST  expNums<>+320(SB), Z8, Z10
+	VMULPS            Z8, Z8, Z11
+	VFMADD213PS       Z8, Z11, Z10
+	VADDPS.BCST       expNums<>+352(SB), Z10, Z8
+	VMULPS            Z8, Z2, Z10
+	VPMOVD2M          Z7, K1
+	VBLENDMPS         Z10, Z2, K1, Z3
+	VSCALEFPS         Z9, Z8, Z2
+	VADDPS.BCST       expNums<>+352(SB), Z2, Z2
+	VDIVPS            Z2, Z3, Z2
+	VMOVUPS           Z2, Z8
+	VPMOVD2M          Z7, K1
+	VSCALEFPS         Z9, Z2, K1, Z8
+	VPSRLD            $0x10, Z8, Z2
+	VANDPS.BCST       expNums<>+512(SB), Z2, Z7
+	VPADDD.BCST       expNums<>+544(SB), Z8, Z9
+	VPADDD            Z7, Z9, Z7
+	VPSRLD            $0x10, Z7, Z7
+	VORPS.BCST        expNums<>+576(SB), Z2, Z2
+	VCMPPS            $0x03, Z8, Z8, K1
+	VPBLENDMD         Z2, Z7, K1, Z4
+	VPMOVDW           Z4, (AX)(BX*2)
+	ADDQ              $+16, BX
+	SUBQ              $+16, CX
+	JGE               turn1
+
+turned2:
+	ADDQ              $+16, CX
+	TESTQ             CX, CX
+	JEQ               done3
+	MOVQ              $+1, SI
+	SHLQ              CL, SI
+	DECQ              SI
+	KMOVW             SI, K1
+	VMOVDQU16.Z       (DX)(BX*2), K1, Y2
+	VPMOVZXWD         Y2, Z2
+	VPSLLD            $0x10, Z2, Z2
+	VMAXPS            Z2, Z0, Z0
+	VMINPS            Z0, Z1, Z1
+	VORPS.BCST        expNums<>+448(SB), Z1, Z2
+	VBROADCASTSS      expNums<>+64(SB), Z3
+	VFMADD213PS.BCST  expNums<>+96(SB), Z2, Z3
+	VSUBPS.BCST       expNums<>+96(SB), Z3, Z3
+	VMOVUPS           Z2, Z2
+	VFNMADD231PS.BCST expNums<>+128(SB), Z3, Z2
+	VFNMADD231PS.BCST expNums<>+160(SB), Z3, Z2
+	VBROADCASTSS      expNums<>+192(SB), Z4
+	VFMADD213PS.BCST  expNums<>+224(SB), Z2, Z4
+	VFMADD213PS.BCST  expNums<>+256(SB), Z2, Z4
+	VFMADD213PS.BCST  expNums<>+288(SB), Z2, Z4
+	VFMADD213PS.BCST  expNums<>+320(SB), Z2, Z4
+	VMULPS            Z2, Z2, Z7
+	VFMADD213PS       Z2, Z7, Z4
+	VADDPS.BCST       expNums<>+352(SB), Z4, Z2
+	VMULPS            Z2, Z0, Z4
+	VPMOVD2M          Z1, K2
+	VBLENDMPS         Z4, Z0, K2, Z5
+	VSCALEFPS         Z3, Z2, Z0
+	VADDPS.BCST       expNums<>+352(SB), Z0, Z0
+	VDIVPS            Z0, Z5, Z0
+	VMOVUPS           Z0, Z2
+	VPMOVD2M          Z1, K2
+	VSCALEFPS         Z3, Z0, K2, Z2
+	VPSRLD            $0x10, Z2, Z0
+	VANDPS.BCST       expNums<>+512(SB), Z0, Z1
+	VPADDD.BCST       expNums<>+544(SB), Z2, Z3
+	VPADDD            Z1, Z3, Z1
+	VPSRLD            $0x10, Z1, Z1
+	VORPS.BCST        expNums<>+576(SB), Z0, Z0
+	VCMPPS            $0x03, Z2, Z2, K2
+	VPBLENDMD         Z0, Z1, K2, Z6
+	VPMOVDW           Z6, Y0
+	VMOVDQU16         Y0, K1, (AX)(BX*2)
+
+done3:
+	VZEROUPPER
+	RET
+
+// func geluTanhF32AVX512(dst *byte, src *byte, n int)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·geluTanhF32AVX512(SB), NOSPLIT|NOFRAME, $0-24
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), DX
+	MOVQ         n+16(FP), CX
+	XORQ         BX, BX
+	VBROADCASTSS expNums<>+704(SB), Z0
+	VBROADCASTSS expNums<>+736(SB), Z1
+	VBROADCASTSS expNums<>+768(SB), Z2
+	SUBQ         $+16, CX
+	JLT          turned2
 
 turn1:
 	VMOVUPS           (DX)(BX*4), Z3
@@ -2306,16 +7482,16 @@ turn1:
 	VMINPS            Z3, Z1, Z6
 	VMOVUPS           Z2, Z7
 	VMULPS            Z6, Z6, Z8
-	VFMADD231PS.BCST  expNums<>+704(SB), Z8, Z7
+	VFMADD231PS.BCST  expNums<>+800(SB), Z8, Z7
 	VORPS.BCST        expNums<>+448(SB), Z6, Z8
 	VMULPS            Z7, Z8, Z9
 	VBROADCASTSS      expNums<>+64(SB), Z10
 	VFMADD213PS.BCST  expNums<>+96(SB), Z10, Z9
 	VSUBPS.BCST       expNums<>+96(SB), Z9, Z9
 	VMOVUPS           Z8, Z8
-	VMULPS.BCST       expNums<>+736(SB), Z9, Z10
+	VMULPS.BCST       expNums<>+832(SB), Z9, Z10
 	VFMSUB213PS       Z10, Z7, Z8
-	VFNMADD231PS.BCST expNums<>+768(SB), Z9, Z8
+	VFNMADD231PS.BCST expNums<>+864(SB), Z9, Z8
 	VBROADCASTSS      expNums<>+192(SB), Z7
 	VFMADD213PS.BCST  expNums<>+224(SB), Z8, Z7
 	VFMADD213PS.BCST  expNums<>+256(SB), Z8, Z7
@@ -2338,10 +7514,10 @@ turn1:
 	SUBQ              $+16, CX
 	JGE               turn1
 
-turned1:
+turned2:
 	ADDQ              $+16, CX
 	TESTQ             CX, CX
-	JEQ               done
+	JEQ               done3
 	MOVQ              $+1, SI
 	SHLQ              CL, SI
 	DECQ              SI
@@ -2351,16 +7527,16 @@ turned1:
 	VMINPS            Z0, Z1, Z1
 	VMOVUPS           Z2, Z2
 	VMULPS            Z1, Z1, Z3
-	VFMADD231PS.BCST  expNums<>+704(SB), Z3, Z2
+	VFMADD231PS.BCST  expNums<>+800(SB), Z3, Z2
 	VORPS.BCST        expNums<>+448(SB), Z1, Z3
 	VMULPS            Z2, Z3, Z4
 	VBROADCASTSS      expNums<>+64(SB), Z6
 	VFMADD213PS.BCST  expNums<>+96(SB), Z6, Z4
 	VSUBPS.BCST       expNums<>+96(SB), Z4, Z4
 	VMOVUPS           Z3, Z3
-	VMULPS.BCST       expNums<>+736(SB), Z4, Z6
+	VMULPS.BCST       expNums<>+832(SB), Z4, Z6
 	VFMSUB213PS       Z6, Z2, Z3
-	VFNMADD231PS.BCST expNums<>+768(SB), Z4, Z3
+	VFNMADD231PS.BCST expNums<>+864(SB), Z4, Z3
 	VBROADCASTSS      expNums<>+192(SB), Z2
 	VFMADD213PS.BCST  expNums<>+224(SB), Z3, Z2
 	VFMADD213PS.BCST  expNums<>+256(SB), Z3, Z2
@@ -2380,35 +7556,248 @@ turned1:
 	VSCALEFPS         Z4, Z0, K2, Z2
 	VMOVUPS           Z2, K1, (AX)(BX*4)
 
-done:
+done3:
 	VZEROUPPER
 	RET
 
-// func geluErfAVX512(dst *float32, src *float32, n int)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·geluErfAVX512(SB), NOSPLIT|NOFRAME, $0-24
+// func geluTanhF16AVX512(dst *byte, src *byte, n int)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL
+TEXT ·geluTanhF16AVX512(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), DX
 	MOVQ         n+16(FP), CX
 	XORQ         BX, BX
-	VBROADCASTSS expNums<>+800(SB), Z0
+	VBROADCASTSS expNums<>+704(SB), Z0
+	VBROADCASTSS expNums<>+736(SB), Z1
+	VBROADCASTSS expNums<>+768(SB), Z2
+	SUBQ         $+16, CX
+	JLT          turned2
+
+turn1:
+	VCVTPH2PS         (DX)(BX*2), Z3
+	VMAXPS            Z3, Z0, Z3
+	VMINPS            Z3, Z1, Z6
+	VMOVUPS           Z2, Z7
+	VMULPS            Z6, Z6, Z8
+	VFMADD231PS.BCST  expNums<>+800(SB), Z8, Z7
+	VORPS.BCST        expNums<>+448(SB), Z6, Z8
+	VMULPS            Z7, Z8, Z9
+	VBROADCASTSS      expNums<>+64(SB), Z10
+	VFMADD213PS.BCST  expNums<>+96(SB), Z10, Z9
+	VSUBPS.BCST       expNums<>+96(SB), Z9, Z9
+	VMOVUPS           Z8, Z8
+	VMULPS.BCST       expNums<>+832(SB), Z9, Z10
+	VFMSUB213PS       Z10, Z7, Z8
+	VFNMADD231PS.BCST expNums<>+864(SB), Z9, Z8
+	VBROADCASTSS      expNums<>+192(SB), Z7
+	VFMADD213PS.BCST  expNums<>+224(SB), Z8, Z7
+	VFMADD213PS.BCST  expNums<>+256(SB), Z8, Z7
+	VFMADD213PS.BCST  expNums<>+288(SB), Z8, Z7
+	VFMADD213PS.BCST  expNums<>+320(SB), Z8, Z7
+	VMULPS            Z8, Z8, Z10
+	VFMADD213PS       Z8, Z10, Z7
+	VADDPS.BCST       expNums<>+352(SB), Z7, Z7
+	VMULPS            Z7, Z3, Z8
+	VPMOVD2M          Z6, K1
+	VBLENDMPS         Z8, Z3, K1, Z4
+	VSCALEFPS         Z9, Z7, Z3
+	VADDPS.BCST       expNums<>+352(SB), Z3, Z3
+	VDIVPS            Z3, Z4, Z3
+	VMOVUPS           Z3, Z7
+	VPMOVD2M          Z6, K1
+	VSCALEFPS         Z9, Z3, K1, Z7
+	VCVTPS2PH         $0x00, Z7, (AX)(BX*2)
+	ADDQ              $+16, BX
+	SUBQ              $+16, CX
+	JGE               turn1
+
+turned2:
+	ADDQ              $+16, CX
+	TESTQ             CX, CX
+	JEQ               done3
+	MOVQ              $+1, SI
+	SHLQ              CL, SI
+	DECQ              SI
+	KMOVW             SI, K1
+	VMOVDQU16.Z       (DX)(BX*2), K1, Y3
+	VCVTPH2PS         Y3, Z3
+	VMAXPS            Z3, Z0, Z0
+	VMINPS            Z0, Z1, Z1
+	VMOVUPS           Z2, Z2
+	VMULPS            Z1, Z1, Z3
+	VFMADD231PS.BCST  expNums<>+800(SB), Z3, Z2
+	VORPS.BCST        expNums<>+448(SB), Z1, Z3
+	VMULPS            Z2, Z3, Z4
+	VBROADCASTSS      expNums<>+64(SB), Z6
+	VFMADD213PS.BCST  expNums<>+96(SB), Z6, Z4
+	VSUBPS.BCST       expNums<>+96(SB), Z4, Z4
+	VMOVUPS           Z3, Z3
+	VMULPS.BCST       expNums<>+832(SB), Z4, Z6
+	VFMSUB213PS       Z6, Z2, Z3
+	VFNMADD231PS.BCST expNums<>+864(SB), Z4, Z3
+	VBROADCASTSS      expNums<>+192(SB), Z2
+	VFMADD213PS.BCST  expNums<>+224(SB), Z3, Z2
+	VFMADD213PS.BCST  expNums<>+256(SB), Z3, Z2
+	VFMADD213PS.BCST  expNums<>+288(SB), Z3, Z2
+	VFMADD213PS.BCST  expNums<>+320(SB), Z3, Z2
+	VMULPS            Z3, Z3, Z6
+	VFMADD213PS       Z3, Z6, Z2
+	VADDPS.BCST       expNums<>+352(SB), Z2, Z2
+	VMULPS            Z2, Z0, Z3
+	VPMOVD2M          Z1, K2
+	VBLENDMPS         Z3, Z0, K2, Z5
+	VSCALEFPS         Z4, Z2, Z0
+	VADDPS.BCST       expNums<>+352(SB), Z0, Z0
+	VDIVPS            Z0, Z5, Z0
+	VMOVUPS           Z0, Z2
+	VPMOVD2M          Z1, K2
+	VSCALEFPS         Z4, Z0, K2, Z2
+	VCVTPS2PH         $0x00, Z2, Y0
+	VMOVDQU16         Y0, K1, (AX)(BX*2)
+
+done3:
+	VZEROUPPER
+	RET
+
+// func geluTanhBF16AVX512(dst *byte, src *byte, n int)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL
+TEXT ·geluTanhBF16AVX512(SB), NOSPLIT|NOFRAME, $0-24
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), DX
+	MOVQ         n+16(FP), CX
+	XORQ         BX, BX
+	VBROADCASTSS expNums<>+704(SB), Z0
+	VBROADCASTSS expNums<>+736(SB), Z1
+	VBROADCASTSS expNums<>+768(SB), Z2
+	SUBQ         $+16, CX
+	JLT          turned2
+
+turn1:
+	VPMOVZXWD         (DX)(BX*2), Z3
+	VPSLLD            $0x10, Z3, Z3
+	VMAXPS            Z3, Z0, Z3
+	VMINPS            Z3, Z1, Z8
+	VMOVUPS           Z2, Z9
+	VMULPS            Z8, Z8, Z10
+	VFMADD231PS.BCST  expNums<>+800(SB), Z10, Z9
+	VORPS.BCST        expNums<>+448(SB), Z8, Z10
+	VMULPS            Z9, Z10, Z11
+	VBROADCASTSS      expNums<>+64(SB), Z12
+	VFMADD213PS.BCST  expNums<>+96(SB), Z12, Z11
+	VSUBPS.BCST       expNums<>+96(SB), Z11, Z11
+	VMOVUPS           Z10, Z10
+	VMULPS.BCST       expNums<>+832(SB), Z11, Z12
+	VFMSUB213PS       Z12, Z9, Z10
+	VFNMADD231PS.BCST expNums<>+864(SB), Z11, Z10
+	VBROADCASTSS      expNums<>+192(SB), Z9
+	VFMADD213PS.BCST  expNums<>+224(SB), Z10, Z9
+	VFMADD213PS.BCST  expNums<>+256(SB), Z10, Z9
+	VFMADD213PS.BCST  expNums<>+288(SB), Z10, Z9
+	VFMADD213PS.BCST  expNums<>+320(SB), Z10, Z9
+	VMULPS            Z10, Z10, Z12
+	VFMADD213PS       Z10, Z12, Z9
+	VADDPS.BCST       expNums<>+352(SB), Z9, Z9
+	VMULPS            Z9, Z3, Z10
+	VPMOVD2M          Z8, K1
+	VBLENDMPS         Z10, Z3, K1, Z4
+	VSCALEFPS         Z11, Z9, Z3
+	VADDPS.BCST       expNums<>+352(SB), Z3, Z3
+	VDIVPS            Z3, Z4, Z3
+	VMOVUPS           Z3, Z9
+	VPMOVD2M          Z8, K1
+	VSCALEFPS         Z11, Z3, K1, Z9
+	VPSRLD            $0x10, Z9, Z3
+	VANDPS.BCST       expNums<>+512(SB), Z3, Z8
+	VPADDD.BCST       expNums<>+544(SB), Z9, Z10
+	VPADDD            Z8, Z10, Z8
+	VPSRLD            $0x10, Z8, Z8
+	VORPS.BCST        expNums<>+576(SB), Z3, Z3
+	VCMPPS            $0x03, Z9, Z9, K1
+	VPBLENDMD         Z3, Z8, K1, Z5
+	VPMOVDW           Z5, (AX)(BX*2)
+	ADDQ              $+16, BX
+	SUBQ              $+16, CX
+	JGE               turn1
+
+turned2:
+	ADDQ              $+16, CX
+	TESTQ             CX, CX
+	JEQ               done3
+	MOVQ              $+1, SI
+	SHLQ              CL, SI
+	DECQ              SI
+	KMOVW             SI, K1
+	VMOVDQU16.Z       (DX)(BX*2), K1, Y3
+	VPMOVZXWD         Y3, Z3
+	VPSLLD            $0x10, Z3, Z3
+	VMAXPS            Z3, Z0, Z0
+	VMINPS            Z0, Z1, Z1
+	VMOVUPS           Z2, Z2
+	VMULPS            Z1, Z1, Z3
+	VFMADD231PS.BCST  expNums<>+800(SB), Z3, Z2
+	VORPS.BCST        expNums<>+448(SB), Z1, Z3
+	VMULPS            Z2, Z3, Z4
+	VBROADCASTSS      expNums<>+64(SB), Z5
+	VFMADD213PS.BCST  expNums<>+96(SB), Z5, Z4
+	VSUBPS.BCST       expNums<>+96(SB), Z4, Z4
+	VMOVUPS           Z3, Z3
+	VMULPS.BCST       expNums<>+832(SB), Z4, Z5
+	VFMSUB213PS       Z5, Z2, Z3
+	VFNMADD231PS.BCST expNums<>+864(SB), Z4, Z3
+	VBROADCASTSS      expNums<>+192(SB), Z2
+	VFMADD213PS.BCST  expNums<>+224(SB), Z3, Z2
+	VFMADD213PS.BCST  expNums<>+256(SB), Z3, Z2
+	VFMADD213PS.BCST  expNums<>+288(SB), Z3, Z2
+	VFMADD213PS.BCST  expNums<>+320(SB), Z3, Z2
+	VMULPS            Z3, Z3, Z5
+	VFMADD213PS       Z3, Z5, Z2
+	VADDPS.BCST       expNums<>+352(SB), Z2, Z2
+	VMULPS            Z2, Z0, Z3
+	VPMOVD2M          Z1, K2
+	VBLENDMPS         Z3, Z0, K2, Z6
+	VSCALEFPS         Z4, Z2, Z0
+	VADDPS.BCST       expNums<>+352(SB), Z0, Z0
+	VDIVPS            Z0, Z6, Z0
+	VMOVUPS           Z0, Z2
+	VPMOVD2M          Z1, K2
+	VSCALEFPS         Z4, Z0, K2, Z2
+	VPSRLD            $0x10, Z2, Z0
+	VANDPS.BCST       expNums<>+512(SB), Z0, Z1
+	VPADDD.BCST       expNums<>+544(SB), Z2, Z3
+	VPADDD            Z1, Z3, Z1
+	VPSRLD            $0x10, Z1, Z1
+	VORPS.BCST        expNums<>+576(SB), Z0, Z0
+	VCMPPS            $0x03, Z2, Z2, K2
+	VPBLENDMD         Z0, Z1, K2, Z7
+	VPMOVDW           Z7, Y0
+	VMOVDQU16         Y0, K1, (AX)(BX*2)
+
+done3:
+	VZEROUPPER
+	RET
+
+// func geluErfF32AVX512(dst *byte, src *byte, n int)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·geluErfF32AVX512(SB), NOSPLIT|NOFRAME, $0-24
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), DX
+	MOVQ         n+16(FP), CX
+	XORQ         BX, BX
+	VBROADCASTSS expNums<>+896(SB), Z0
 	VBROADCASTSS expNums<>+448(SB), Z1
 	VBROADCASTSS expNums<>+352(SB), Z2
 	SUBQ         $+16, CX
-	JLT          turned1
+	JLT          turned2
 
 turn1:
 	VMOVUPS           (DX)(BX*4), Z3
-	VANDPS.BCST       expNums<>+544(SB), Z3, Z4
+	VANDPS.BCST       expNums<>+640(SB), Z3, Z4
 	VMINPS            Z4, Z0, Z4
-	VADDPS.BCST       expNums<>+576(SB), Z4, Z5
+	VADDPS.BCST       expNums<>+672(SB), Z4, Z5
 	VDIVPS            Z5, Z2, Z5
 	VMOVUPS           Z2, Z6
-	VFNMADD231PS.BCST expNums<>+832(SB), Z5, Z6
-	VBROADCASTSS      expNums<>+864(SB), Z7
-	VFMADD213PS.BCST  expNums<>+896(SB), Z6, Z7
-	VFMADD213PS.BCST  expNums<>+928(SB), Z6, Z7
-	VFMADD213PS.BCST  expNums<>+960(SB), Z6, Z7
+	VFNMADD231PS.BCST expNums<>+928(SB), Z5, Z6
+	VBROADCASTSS      expNums<>+960(SB), Z7
 	VFMADD213PS.BCST  expNums<>+992(SB), Z6, Z7
 	VFMADD213PS.BCST  expNums<>+1024(SB), Z6, Z7
 	VFMADD213PS.BCST  expNums<>+1056(SB), Z6, Z7
@@ -2416,17 +7805,20 @@ turn1:
 	VFMADD213PS.BCST  expNums<>+1120(SB), Z6, Z7
 	VFMADD213PS.BCST  expNums<>+1152(SB), Z6, Z7
 	VFMADD213PS.BCST  expNums<>+1184(SB), Z6, Z7
+	VFMADD213PS.BCST  expNums<>+1216(SB), Z6, Z7
+	VFMADD213PS.BCST  expNums<>+1248(SB), Z6, Z7
+	VFMADD213PS.BCST  expNums<>+1280(SB), Z6, Z7
 	VMULPS            Z7, Z5, Z5
 	VMULPS            Z5, Z4, Z5
-	VMULPS.BCST       expNums<>+1216(SB), Z4, Z6
+	VMULPS.BCST       expNums<>+1312(SB), Z4, Z6
 	VMULPS            Z4, Z6, Z7
 	VBROADCASTSS      expNums<>+64(SB), Z8
 	VFMADD213PS.BCST  expNums<>+96(SB), Z8, Z7
 	VSUBPS.BCST       expNums<>+96(SB), Z7, Z7
 	VMOVUPS           Z6, Z6
-	VMULPS.BCST       expNums<>+736(SB), Z7, Z8
+	VMULPS.BCST       expNums<>+832(SB), Z7, Z8
 	VFMSUB213PS       Z8, Z4, Z6
-	VFNMADD231PS.BCST expNums<>+768(SB), Z7, Z6
+	VFNMADD231PS.BCST expNums<>+864(SB), Z7, Z6
 	VBROADCASTSS      expNums<>+192(SB), Z4
 	VFMADD213PS.BCST  expNums<>+224(SB), Z6, Z4
 	VFMADD213PS.BCST  expNums<>+256(SB), Z6, Z4
@@ -2443,25 +7835,22 @@ turn1:
 	SUBQ              $+16, CX
 	JGE               turn1
 
-turned1:
+turned2:
 	ADDQ              $+16, CX
 	TESTQ             CX, CX
-	JEQ               done
+	JEQ               done3
 	MOVQ              $+1, SI
 	SHLQ              CL, SI
 	DECQ              SI
 	KMOVW             SI, K1
 	VMOVUPS.Z         (DX)(BX*4), K1, Z3
-	VANDPS.BCST       expNums<>+544(SB), Z3, Z4
+	VANDPS.BCST       expNums<>+640(SB), Z3, Z4
 	VMINPS            Z4, Z0, Z0
-	VADDPS.BCST       expNums<>+576(SB), Z0, Z4
+	VADDPS.BCST       expNums<>+672(SB), Z0, Z4
 	VDIVPS            Z4, Z2, Z4
 	VMOVUPS           Z2, Z2
-	VFNMADD231PS.BCST expNums<>+832(SB), Z4, Z2
-	VBROADCASTSS      expNums<>+864(SB), Z5
-	VFMADD213PS.BCST  expNums<>+896(SB), Z2, Z5
-	VFMADD213PS.BCST  expNums<>+928(SB), Z2, Z5
-	VFMADD213PS.BCST  expNums<>+960(SB), Z2, Z5
+	VFNMADD231PS.BCST expNums<>+928(SB), Z4, Z2
+	VBROADCASTSS      expNums<>+960(SB), Z5
 	VFMADD213PS.BCST  expNums<>+992(SB), Z2, Z5
 	VFMADD213PS.BCST  expNums<>+1024(SB), Z2, Z5
 	VFMADD213PS.BCST  expNums<>+1056(SB), Z2, Z5
@@ -2469,17 +7858,20 @@ turned1:
 	VFMADD213PS.BCST  expNums<>+1120(SB), Z2, Z5
 	VFMADD213PS.BCST  expNums<>+1152(SB), Z2, Z5
 	VFMADD213PS.BCST  expNums<>+1184(SB), Z2, Z5
+	VFMADD213PS.BCST  expNums<>+1216(SB), Z2, Z5
+	VFMADD213PS.BCST  expNums<>+1248(SB), Z2, Z5
+	VFMADD213PS.BCST  expNums<>+1280(SB), Z2, Z5
 	VMULPS            Z5, Z4, Z2
 	VMULPS            Z2, Z0, Z2
-	VMULPS.BCST       expNums<>+1216(SB), Z0, Z4
+	VMULPS.BCST       expNums<>+1312(SB), Z0, Z4
 	VMULPS            Z0, Z4, Z5
 	VBROADCASTSS      expNums<>+64(SB), Z6
 	VFMADD213PS.BCST  expNums<>+96(SB), Z6, Z5
 	VSUBPS.BCST       expNums<>+96(SB), Z5, Z5
 	VMOVUPS           Z4, Z4
-	VMULPS.BCST       expNums<>+736(SB), Z5, Z6
+	VMULPS.BCST       expNums<>+832(SB), Z5, Z6
 	VFMSUB213PS       Z6, Z0, Z4
-	VFNMADD231PS.BCST expNums<>+768(SB), Z5, Z4
+	VFNMADD231PS.BCST expNums<>+864(SB), Z5, Z4
 	VBROADCASTSS      expNums<>+192(SB), Z0
 	VFMADD213PS.BCST  expNums<>+224(SB), Z4, Z0
 	VFMADD213PS.BCST  expNums<>+256(SB), Z4, Z0
@@ -2493,13 +7885,261 @@ turned1:
 	VSUBPS            Z1, Z0, Z0
 	VMOVUPS           Z0, K1, (AX)(BX*4)
 
-done:
+done3:
 	VZEROUPPER
 	RET
 
-// func swishAVX512(dst *float32, src *float32, n int, scale float32, low float32, high float32)
+// func geluErfF16AVX512(dst *byte, src *byte, n int)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL
+TEXT ·geluErfF16AVX512(SB), NOSPLIT|NOFRAME, $0-24
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), DX
+	MOVQ         n+16(FP), CX
+	XORQ         BX, BX
+	VBROADCASTSS expNums<>+896(SB), Z0
+	VBROADCASTSS expNums<>+448(SB), Z1
+	VBROADCASTSS expNums<>+352(SB), Z2
+	SUBQ         $+16, CX
+	JLT          turned2
+
+turn1:
+	VCVTPH2PS         (DX)(BX*2), Z3
+	VANDPS.BCST       expNums<>+640(SB), Z3, Z4
+	VMINPS            Z4, Z0, Z4
+	VADDPS.BCST       expNums<>+672(SB), Z4, Z5
+	VDIVPS            Z5, Z2, Z5
+	VMOVUPS           Z2, Z6
+	VFNMADD231PS.BCST expNums<>+928(SB), Z5, Z6
+	VBROADCASTSS      expNums<>+960(SB), Z7
+	VFMADD213PS.BCST  expNums<>+992(SB), Z6, Z7
+	VFMADD213PS.BCST  expNums<>+1024(SB), Z6, Z7
+	VFMADD213PS.BCST  expNums<>+1056(SB), Z6, Z7
+	VFMADD213PS.BCST  expNums<>+1088(SB), Z6, Z7
+	VFMADD213PS.BCST  expNums<>+1120(SB), Z6, Z7
+	VFMADD213PS.BCST  expNums<>+1152(SB), Z6, Z7
+	VFMADD213PS.BCST  expNums<>+1184(SB), Z6, Z7
+	VFMADD213PS.BCST  expNums<>+1216(SB), Z6, Z7
+	VFMADD213PS.BCST  expNums<>+1248(SB), Z6, Z7
+	VFMADD213PS.BCST  expNums<>+1280(SB), Z6, Z7
+	VMULPS            Z7, Z5, Z5
+	VMULPS            Z5, Z4, Z5
+	VMULPS.BCST       expNums<>+1312(SB), Z4, Z6
+	VMULPS            Z4, Z6, Z7
+	VBROADCASTSS      expNums<>+64(SB), Z8
+	VFMADD213PS.BCST  expNums<>+96(SB), Z8, Z7
+	VSUBPS.BCST       expNums<>+96(SB), Z7, Z7
+	VMOVUPS           Z6, Z6
+	VMULPS.BCST       expNums<>+832(SB), Z7, Z8
+	VFMSUB213PS       Z8, Z4, Z6
+	VFNMADD231PS.BCST expNums<>+864(SB), Z7, Z6
+	VBROADCASTSS      expNums<>+192(SB), Z4
+	VFMADD213PS.BCST  expNums<>+224(SB), Z6, Z4
+	VFMADD213PS.BCST  expNums<>+256(SB), Z6, Z4
+	VFMADD213PS.BCST  expNums<>+288(SB), Z6, Z4
+	VFMADD213PS.BCST  expNums<>+320(SB), Z6, Z4
+	VMULPS            Z6, Z6, Z8
+	VFMADD213PS       Z6, Z8, Z4
+	VFMADD231PS       Z4, Z5, Z5
+	VMAXPS            Z3, Z1, Z3
+	VSCALEFPS         Z7, Z5, Z4
+	VSUBPS            Z4, Z3, Z3
+	VCVTPS2PH         $0x00, Z3, (AX)(BX*2)
+	ADDQ              $+16, BX
+	SUBQ              $+16, CX
+	JGE               turn1
+
+turned2:
+	ADDQ              $+16, CX
+	TESTQ             CX, CX
+	JEQ               done3
+	MOVQ              $+1, SI
+	SHLQ              CL, SI
+	DECQ              SI
+	KMOVW             SI, K1
+	VMOVDQU16.Z       (DX)(BX*2), K1, Y3
+	VCVTPH2PS         Y3, Z3
+	VANDPS.BCST       expNums<>+640(SB), Z3, Z4
+	VMINPS            Z4, Z0, Z0
+	VADDPS.BCST       expNums<>+672(SB), Z0, Z4
+	VDIVPS            Z4, Z2, Z4
+	VMOVUPS           Z2, Z2
+	VFNMADD231PS.BCST expNums<>+928(SB), Z4, Z2
+	VBROADCASTSS      expNums<>+960(SB), Z5
+	VFMADD213PS.BCST  expNums<>+992(SB), Z2, Z5
+	VFMADD213PS.BCST  expNums<>+1024(SB), Z2, Z5
+	VFMADD213PS.BCST  expNums<>+1056(SB), Z2, Z5
+	VFMADD213PS.BCST  expNums<>+1088(SB), Z2, Z5
+	VFMADD213PS.BCST  expNums<>+1120(SB), Z2, Z5
+	VFMADD213PS.BCST  expNums<>+1152(SB), Z2, Z5
+	VFMADD213PS.BCST  expNums<>+1184(SB), Z2, Z5
+	VFMADD213PS.BCST  expNums<>+1216(SB), Z2, Z5
+	VFMADD213PS.BCST  expNums<>+1248(SB), Z2, Z5
+	VFMADD213PS.BCST  expNums<>+1280(SB), Z2, Z5
+	VMULPS            Z5, Z4, Z2
+	VMULPS            Z2, Z0, Z2
+	VMULPS.BCST       expNums<>+1312(SB), Z0, Z4
+	VMULPS            Z0, Z4, Z5
+	VBROADCASTSS      expNums<>+64(SB), Z6
+	VFMADD213PS.BCST  expNums<>+96(SB), Z6, Z5
+	VSUBPS.BCST       expNums<>+96(SB), Z5, Z5
+	VMOVUPS           Z4, Z4
+	VMULPS.BCST       expNums<>+832(SB), Z5, Z6
+	VFMSUB213PS       Z6, Z0, Z4
+	VFNMADD231PS.BCST expNums<>+864(SB), Z5, Z4
+	VBROADCASTSS      expNums<>+192(SB), Z0
+	VFMADD213PS.BCST  expNums<>+224(SB), Z4, Z0
+	VFMADD213PS.BCST  expNums<>+256(SB), Z4, Z0
+	VFMADD213PS.BCST  expNums<>+288(SB), Z4, Z0
+	VFMADD213PS.BCST  expNums<>+320(SB), Z4, Z0
+	VMULPS            Z4, Z4, Z6
+	VFMADD213PS       Z4, Z6, Z0
+	VFMADD231PS       Z0, Z2, Z2
+	VMAXPS            Z3, Z1, Z0
+	VSCALEFPS         Z5, Z2, Z1
+	VSUBPS            Z1, Z0, Z0
+	VCVTPS2PH         $0x00, Z0, Y0
+	VMOVDQU16         Y0, K1, (AX)(BX*2)
+
+done3:
+	VZEROUPPER
+	RET
+
+// func geluErfBF16AVX512(dst *byte, src *byte, n int)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL
+TEXT ·geluErfBF16AVX512(SB), NOSPLIT|NOFRAME, $0-24
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), DX
+	MOVQ         n+16(FP), CX
+	XORQ         BX, BX
+	VBROADCASTSS expNums<>+896(SB), Z0
+	VBROADCASTSS expNums<>+448(SB), Z1
+	VBROADCASTSS expNums<>+352(SB), Z2
+	SUBQ         $+16, CX
+	JLT          turned2
+
+turn1:
+	VPMOVZXWD         (DX)(BX*2), Z3
+	VPSLLD            $0x10, Z3, Z3
+	VANDPS.BCST       expNums<>+640(SB), Z3, Z6
+	VMINPS            Z6, Z0, Z6
+	VADDPS.BCST       expNums<>+672(SB), Z6, Z7
+	VDIVPS            Z7, Z2, Z7
+	VMOVUPS           Z2, Z8
+	VFNMADD231PS.BCST expNums<>+928(SB), Z7, Z8
+	VBROADCASTSS      expNums<>+960(SB), Z9
+	VFMADD213PS.BCST  expNums<>+992(SB), Z8, Z9
+	VFMADD213PS.BCST  expNums<>+1024(SB), Z8, Z9
+	VFMADD213PS.BCST  expNums<>+1056(SB), Z8, Z9
+	VFMADD213PS.BCST  expNums<>+1088(SB), Z8, Z9
+	VFMADD213PS.BCST  expNums<>+1120(SB), Z8, Z9
+	VFMADD213PS.BCST  expNums<>+1152(SB), Z8, Z9
+	VFMADD213PS.BCST  expNums<>+1184(SB), Z8, Z9
+	VFMADD213PS.BCST  expNums<>+1216(SB), Z8, Z9
+	VFMADD213PS.BCST  expNums<>+1248(SB), Z8, Z9
+	VFMADD213PS.BCST  expNums<>+1280(SB), Z8, Z9
+	VMULPS            Z9, Z7, Z7
+	VMULPS            Z7, Z6, Z7
+	VMULPS.BCST       expNums<>+1312(SB), Z6, Z8
+	VMULPS            Z6, Z8, Z9
+	VBROADCASTSS      expNums<>+64(SB), Z10
+	VFMADD213PS.BCST  expNums<>+96(SB), Z10, Z9
+	VSUBPS.BCST       expNums<>+96(SB), Z9, Z9
+	VMOVUPS           Z8, Z8
+	VMULPS.BCST       expNums<>+832(SB), Z9, Z10
+	VFMSUB213PS       Z10, Z6, Z8
+	VFNMADD231PS.BCST expNums<>+864(SB), Z9, Z8
+	VBROADCASTSS      expNums<>+192(SB), Z6
+	VFMADD213PS.BCST  expNums<>+224(SB), Z8, Z6
+	VFMADD213PS.BCST  expNums<>+256(SB), Z8, Z6
+	VFMADD213PS.BCST  expNums<>+288(SB), Z8, Z6
+	VFMADD213PS.BCST  expNums<>+320(SB), Z8, Z6
+	VMULPS            Z8, Z8, Z10
+	VFMADD213PS       Z8, Z10, Z6
+	VFMADD231PS       Z6, Z7, Z7
+	VMAXPS            Z3, Z1, Z3
+	VSCALEFPS         Z9, Z7, Z6
+	VSUBPS            Z6, Z3, Z3
+	VPSRLD            $0x10, Z3, Z6
+	VANDPS.BCST       expNums<>+512(SB), Z6, Z7
+	VPADDD.BCST       expNums<>+544(SB), Z3, Z8
+	VPADDD            Z7, Z8, Z7
+	VPSRLD            $0x10, Z7, Z7
+	VORPS.BCST        expNums<>+576(SB), Z6, Z6
+	VCMPPS            $0x03, Z3, Z3, K1
+	VPBLENDMD         Z6, Z7, K1, Z4
+	VPMOVDW           Z4, (AX)(BX*2)
+	ADDQ              $+16, BX
+	SUBQ              $+16, CX
+	JGE               turn1
+
+turned2:
+	ADDQ              $+16, CX
+	TESTQ             CX, CX
+	JEQ               done3
+	MOVQ              $+1, SI
+	SHLQ              CL, SI
+	DECQ              SI
+	KMOVW             SI, K1
+	VMOVDQU16.Z       (DX)(BX*2), K1, Y3
+	VPMOVZXWD         Y3, Z3
+	VPSLLD            $0x10, Z3, Z3
+	VANDPS.BCST       expNums<>+640(SB), Z3, Z4
+	VMINPS            Z4, Z0, Z0
+	VADDPS.BCST       expNums<>+672(SB), Z0, Z4
+	VDIVPS            Z4, Z2, Z4
+	VMOVUPS           Z2, Z2
+	VFNMADD231PS.BCST expNums<>+928(SB), Z4, Z2
+	VBROADCASTSS      expNums<>+960(SB), Z6
+	VFMADD213PS.BCST  expNums<>+992(SB), Z2, Z6
+	VFMADD213PS.BCST  expNums<>+1024(SB), Z2, Z6
+	VFMADD213PS.BCST  expNums<>+1056(SB), Z2, Z6
+	VFMADD213PS.BCST  expNums<>+1088(SB), Z2, Z6
+	VFMADD213PS.BCST  expNums<>+1120(SB), Z2, Z6
+	VFMADD213PS.BCST  expNums<>+1152(SB), Z2, Z6
+	VFMADD213PS.BCST  expNums<>+1184(SB), Z2, Z6
+	VFMADD213PS.BCST  expNums<>+1216(SB), Z2, Z6
+	VFMADD213PS.BCST  expNums<>+1248(SB), Z2, Z6
+	VFMADD213PS.BCST  expNums<>+1280(SB), Z2, Z6
+	VMULPS            Z6, Z4, Z2
+	VMULPS            Z2, Z0, Z2
+	VMULPS.BCST       expNums<>+1312(SB), Z0, Z4
+	VMULPS            Z0, Z4, Z6
+	VBROADCASTSS      expNums<>+64(SB), Z7
+	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z6
+	VSUBPS.BCST       expNums<>+96(SB), Z6, Z6
+	VMOVUPS           Z4, Z4
+	VMULPS.BCST       expNums<>+832(SB), Z6, Z7
+	VFMSUB213PS       Z7, Z0, Z4
+	VFNMADD231PS.BCST expNums<>+864(SB), Z6, Z4
+	VBROADCASTSS      expNums<>+192(SB), Z0
+	VFMADD213PS.BCST  expNums<>+224(SB), Z4, Z0
+	VFMADD213PS.BCST  expNums<>+256(SB), Z4, Z0
+	VFMADD213PS.BCST  expNums<>+288(SB), Z4, Z0
+	VFMADD213PS.BCST  expNums<>+320(SB), Z4, Z0
+	VMULPS            Z4, Z4, Z7
+	VFMADD213PS       Z4, Z7, Z0
+	VFMADD231PS       Z0, Z2, Z2
+	VMAXPS            Z3, Z1, Z0
+	VSCALEFPS         Z6, Z2, Z1
+	VSUBPS            Z1, Z0, Z0
+	VPSRLD            $0x10, Z0, Z1
+	VANDPS.BCST       expNums<>+512(SB), Z1, Z2
+	VPADDD.BCST       expNums<>+544(SB), Z0, Z3
+	VPADDD            Z2, Z3, Z2
+	VPSRLD            $0x10, Z2, Z2
+	VORPS.BCST        expNums<>+576(SB), Z1, Z1
+	VCMPPS            $0x03, Z0, Z0, K2
+	VPBLENDMD         Z1, Z2, K2, Z5
+	VPMOVDW           Z5, Y0
+	VMOVDQU16         Y0, K1, (AX)(BX*2)
+
+done3:
+	VZEROUPPER
+	RET
+
+// func swishF32AVX512(dst *byte, src *byte, n int, scale float32, low float32, high float32)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·swishAVX512(SB), NOSPLIT|NOFRAME, $0-36
+TEXT ·swishF32AVX512(SB), NOSPLIT|NOFRAME, $0-36
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), DX
 	MOVQ         n+16(FP), CX
@@ -2508,7 +8148,7 @@ TEXT ·swishAVX512(SB), NOSPLIT|NOFRAME, $0-36
 	VBROADCASTSS low+28(FP), Z1
 	VBROADCASTSS high+32(FP), Z2
 	SUBQ         $+16, CX
-	JLT          turned1
+	JLT          turned2
 
 turn1:
 	VMOVUPS           (DX)(BX*4), Z3
@@ -2520,9 +8160,9 @@ turn1:
 	VFMADD213PS.BCST  expNums<>+96(SB), Z9, Z8
 	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
 	VMOVUPS           Z7, Z7
-	VMULPS.BCST       expNums<>+736(SB), Z8, Z9
+	VMULPS.BCST       expNums<>+832(SB), Z8, Z9
 	VFMSUB213PS       Z9, Z0, Z7
-	VFNMADD231PS.BCST expNums<>+768(SB), Z8, Z7
+	VFNMADD231PS.BCST expNums<>+864(SB), Z8, Z7
 	VBROADCASTSS      expNums<>+192(SB), Z9
 	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z9
 	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
@@ -2545,10 +8185,10 @@ turn1:
 	SUBQ              $+16, CX
 	JGE               turn1
 
-turned1:
+turned2:
 	ADDQ              $+16, CX
 	TESTQ             CX, CX
-	JEQ               done
+	JEQ               done3
 	MOVQ              $+1, SI
 	SHLQ              CL, SI
 	DECQ              SI
@@ -2562,9 +8202,9 @@ turned1:
 	VFMADD213PS.BCST  expNums<>+96(SB), Z6, Z4
 	VSUBPS.BCST       expNums<>+96(SB), Z4, Z4
 	VMOVUPS           Z3, Z3
-	VMULPS.BCST       expNums<>+736(SB), Z4, Z6
+	VMULPS.BCST       expNums<>+832(SB), Z4, Z6
 	VFMSUB213PS       Z6, Z0, Z3
-	VFNMADD231PS.BCST expNums<>+768(SB), Z4, Z3
+	VFNMADD231PS.BCST expNums<>+864(SB), Z4, Z3
 	VBROADCASTSS      expNums<>+192(SB), Z0
 	VFMADD213PS.BCST  expNums<>+224(SB), Z3, Z0
 	VFMADD213PS.BCST  expNums<>+256(SB), Z3, Z0
@@ -2584,22 +8224,22 @@ turned1:
 	VSCALEFPS         Z4, Z0, K2, Z1
 	VMOVUPS           Z1, K1, (AX)(BX*4)
 
-done:
+done3:
 	VZEROUPPER
 	RET
 
-// func swigluAVX512(dst *float32, gate *float32, up *float32, n int)
+// func swigluF32AVX512(dst *byte, a *byte, b *byte, n int)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·swigluAVX512(SB), NOSPLIT|NOFRAME, $0-32
+TEXT ·swigluF32AVX512(SB), NOSPLIT|NOFRAME, $0-32
 	MOVQ         dst+0(FP), AX
-	MOVQ         gate+8(FP), DX
-	MOVQ         up+16(FP), BX
+	MOVQ         a+8(FP), DX
+	MOVQ         b+16(FP), BX
 	MOVQ         n+24(FP), CX
 	XORQ         SI, SI
 	VBROADCASTSS expNums<>+384(SB), Z0
 	VBROADCASTSS expNums<>+416(SB), Z1
 	SUBQ         $+16, CX
-	JLT          turned1
+	JLT          turned2
 
 turn1:
 	VMOVUPS           (DX)(SI*4), Z2
@@ -2636,10 +8276,10 @@ turn1:
 	SUBQ              $+16, CX
 	JGE               turn1
 
-turned1:
+turned2:
 	ADDQ              $+16, CX
 	TESTQ             CX, CX
-	JEQ               done
+	JEQ               done3
 	MOVQ              $+1, DI
 	SHLQ              CL, DI
 	DECQ              DI
@@ -2675,13 +8315,13 @@ turned1:
 	VMULPS            Z0, Z2, Z0
 	VMOVUPS           Z0, K1, (AX)(SI*4)
 
-done:
+done3:
 	VZEROUPPER
 	RET
 
-// func expSumAVX512(dst *float32, src *float32, n int, max float32) float32
+// func expSumF32AVX512(dst *float32, src *byte, n int, max float32) float32
 // Requires: AVX, AVX512DQ, AVX512F, SSE
-TEXT ·expSumAVX512(SB), NOSPLIT|NOFRAME, $0-36
+TEXT ·expSumF32AVX512(SB), NOSPLIT|NOFRAME, $0-36
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), DX
 	MOVQ         n+16(FP), CX
@@ -2694,9 +8334,9 @@ TEXT ·expSumAVX512(SB), NOSPLIT|NOFRAME, $0-36
 	VXORPS       Z5, Z5, Z5
 	VXORPS       Z6, Z6, Z6
 	SUBQ         $+64, CX
-	JLT          turned4
+	JLT          turned2
 
-turn4:
+turn1:
 	VMOVUPS           (DX)(BX*4), Z7
 	VSUBPS            Z0, Z7, Z7
 	VMAXPS            Z7, Z1, Z7
@@ -2783,14 +8423,12 @@ turn4:
 	VADDPS            Z7, Z6, Z6
 	ADDQ              $+64, BX
 	SUBQ              $+64, CX
-	JGE               turn4
+	JGE               turn1
 
-turned4:
+turned2:
 	ADDQ              $+64, CX
-	TESTQ             CX, CX
-	JLE               done
 	CMPQ              CX, $+16
-	JLT               short0
+	JLT               short4
 	VMOVUPS           (DX)(BX*4), Z7
 	VSUBPS            Z0, Z7, Z7
 	VMAXPS            Z7, Z1, Z7
@@ -2814,10 +8452,8 @@ turned4:
 	VADDPS            Z7, Z3, Z3
 	ADDQ              $+16, BX
 	SUBQ              $+16, CX
-	TESTQ             CX, CX
-	JLE               done
 	CMPQ              CX, $+16
-	JLT               short1
+	JLT               short5
 	VMOVUPS           (DX)(BX*4), Z7
 	VSUBPS            Z0, Z7, Z7
 	VMAXPS            Z7, Z1, Z7
@@ -2841,10 +8477,8 @@ turned4:
 	VADDPS            Z7, Z4, Z4
 	ADDQ              $+16, BX
 	SUBQ              $+16, CX
-	TESTQ             CX, CX
-	JLE               done
 	CMPQ              CX, $+16
-	JLT               short2
+	JLT               short6
 	VMOVUPS           (DX)(BX*4), Z7
 	VSUBPS            Z0, Z7, Z7
 	VMAXPS            Z7, Z1, Z7
@@ -2868,36 +8502,35 @@ turned4:
 	VADDPS            Z7, Z5, Z5
 	ADDQ              $+16, BX
 	SUBQ              $+16, CX
-	TESTQ             CX, CX
-	JLE               done
 	CMPQ              CX, $+16
-	JLT               short3
+	JLT               short7
 	VMOVUPS           (DX)(BX*4), Z7
-	VSUBPS            Z0, Z7, Z0
-	VMAXPS            Z0, Z1, Z0
-	VMINPS            Z0, Z2, Z0
-	VBROADCASTSS      expNums<>+64(SB), Z1
-	VFMADD213PS.BCST  expNums<>+96(SB), Z0, Z1
-	VSUBPS.BCST       expNums<>+96(SB), Z1, Z1
-	VMOVUPS           Z0, Z0
-	VFNMADD231PS.BCST expNums<>+128(SB), Z1, Z0
-	VFNMADD231PS.BCST expNums<>+160(SB), Z1, Z0
-	VBROADCASTSS      expNums<>+192(SB), Z2
-	VFMADD213PS.BCST  expNums<>+224(SB), Z0, Z2
-	VFMADD213PS.BCST  expNums<>+256(SB), Z0, Z2
-	VFMADD213PS.BCST  expNums<>+288(SB), Z0, Z2
-	VFMADD213PS.BCST  expNums<>+320(SB), Z0, Z2
-	VMULPS            Z0, Z0, Z7
-	VFMADD213PS       Z0, Z7, Z2
-	VADDPS.BCST       expNums<>+352(SB), Z2, Z0
-	VSCALEFPS         Z1, Z0, Z0
-	VMOVUPS           Z0, (AX)(BX*4)
-	VADDPS            Z0, Z6, Z6
+	VSUBPS            Z0, Z7, Z7
+	VMAXPS            Z7, Z1, Z7
+	VMINPS            Z7, Z2, Z7
+	VBROADCASTSS      expNums<>+64(SB), Z8
+	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z8
+	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
+	VMOVUPS           Z7, Z7
+	VFNMADD231PS.BCST expNums<>+128(SB), Z8, Z7
+	VFNMADD231PS.BCST expNums<>+160(SB), Z8, Z7
+	VBROADCASTSS      expNums<>+192(SB), Z9
+	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
+	VMULPS            Z7, Z7, Z10
+	VFMADD213PS       Z7, Z10, Z9
+	VADDPS.BCST       expNums<>+352(SB), Z9, Z7
+	VSCALEFPS         Z8, Z7, Z7
+	VMOVUPS           Z7, (AX)(BX*4)
+	VADDPS            Z7, Z6, Z6
 	ADDQ              $+16, BX
 	SUBQ              $+16, CX
-	JMP               done
 
-short0:
+short4:
+	TESTQ             CX, CX
+	JEQ               done3
 	MOVQ              $+1, SI
 	SHLQ              CL, SI
 	DECQ              SI
@@ -2923,9 +8556,11 @@ short0:
 	VSCALEFPS         Z1, Z0, Z0
 	VMOVUPS           Z0, K1, (AX)(BX*4)
 	VADDPS            Z0, Z3, K1, Z3
-	JMP               done
+	JMP               done3
 
-short1:
+short5:
+	TESTQ             CX, CX
+	JEQ               done3
 	MOVQ              $+1, SI
 	SHLQ              CL, SI
 	DECQ              SI
@@ -2951,9 +8586,11 @@ short1:
 	VSCALEFPS         Z1, Z0, Z0
 	VMOVUPS           Z0, K1, (AX)(BX*4)
 	VADDPS            Z0, Z4, K1, Z4
-	JMP               done
+	JMP               done3
 
-short2:
+short6:
+	TESTQ             CX, CX
+	JEQ               done3
 	MOVQ              $+1, SI
 	SHLQ              CL, SI
 	DECQ              SI
@@ -2979,9 +8616,11 @@ short2:
 	VSCALEFPS         Z1, Z0, Z0
 	VMOVUPS           Z0, K1, (AX)(BX*4)
 	VADDPS            Z0, Z5, K1, Z5
-	JMP               done
+	JMP               done3
 
-short3:
+short7:
+	TESTQ             CX, CX
+	JEQ               done3
 	MOVQ              $+1, SI
 	SHLQ              CL, SI
 	DECQ              SI
@@ -3008,7 +8647,1127 @@ short3:
 	VMOVUPS           Z0, K1, (AX)(BX*4)
 	VADDPS            Z0, Z6, K1, Z6
 
-done:
+done3:
+	VADDPS        Z3, Z5, Z3
+	VADDPS        Z4, Z6, Z4
+	VADDPS        Z3, Z4, Z3
+	VEXTRACTF64X4 $0x01, Z3, Y0
+	VADDPS        Y3, Y0, Y0
+	VEXTRACTF128  $0x01, Y0, X1
+	VADDPS        X0, X1, X1
+	VPERMILPS     $0x0e, X1, X0
+	VADDPS        X1, X0, X1
+	VPERMILPS     $0x01, X1, X0
+	VADDPS        X1, X0, X1
+	MOVSS         X1, ret+32(FP)
+	VZEROUPPER
+	RET
+
+// func swishF16AVX512(dst *byte, src *byte, n int, scale float32, low float32, high float32)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL
+TEXT ·swishF16AVX512(SB), NOSPLIT|NOFRAME, $0-36
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), DX
+	MOVQ         n+16(FP), CX
+	XORQ         BX, BX
+	VBROADCASTSS scale+24(FP), Z0
+	VBROADCASTSS low+28(FP), Z1
+	VBROADCASTSS high+32(FP), Z2
+	SUBQ         $+16, CX
+	JLT          turned2
+
+turn1:
+	VCVTPH2PS         (DX)(BX*2), Z3
+	VMAXPS            Z3, Z1, Z3
+	VMINPS            Z3, Z2, Z6
+	VORPS.BCST        expNums<>+448(SB), Z6, Z7
+	VMULPS            Z0, Z7, Z8
+	VBROADCASTSS      expNums<>+64(SB), Z9
+	VFMADD213PS.BCST  expNums<>+96(SB), Z9, Z8
+	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
+	VMOVUPS           Z7, Z7
+	VMULPS.BCST       expNums<>+832(SB), Z8, Z9
+	VFMSUB213PS       Z9, Z0, Z7
+	VFNMADD231PS.BCST expNums<>+864(SB), Z8, Z7
+	VBROADCASTSS      expNums<>+192(SB), Z9
+	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
+	VMULPS            Z7, Z7, Z10
+	VFMADD213PS       Z7, Z10, Z9
+	VADDPS.BCST       expNums<>+352(SB), Z9, Z7
+	VMULPS            Z7, Z3, Z9
+	VPMOVD2M          Z6, K1
+	VBLENDMPS         Z9, Z3, K1, Z4
+	VSCALEFPS         Z8, Z7, Z3
+	VADDPS.BCST       expNums<>+352(SB), Z3, Z3
+	VDIVPS            Z3, Z4, Z3
+	VMOVUPS           Z3, Z7
+	VPMOVD2M          Z6, K1
+	VSCALEFPS         Z8, Z3, K1, Z7
+	VCVTPS2PH         $0x00, Z7, (AX)(BX*2)
+	ADDQ              $+16, BX
+	SUBQ              $+16, CX
+	JGE               turn1
+
+turned2:
+	ADDQ              $+16, CX
+	TESTQ             CX, CX
+	JEQ               done3
+	MOVQ              $+1, SI
+	SHLQ              CL, SI
+	DECQ              SI
+	KMOVW             SI, K1
+	VMOVDQU16.Z       (DX)(BX*2), K1, Y3
+	VCVTPH2PS         Y3, Z3
+	VMAXPS            Z3, Z1, Z1
+	VMINPS            Z1, Z2, Z2
+	VORPS.BCST        expNums<>+448(SB), Z2, Z3
+	VMULPS            Z0, Z3, Z4
+	VBROADCASTSS      expNums<>+64(SB), Z6
+	VFMADD213PS.BCST  expNums<>+96(SB), Z6, Z4
+	VSUBPS.BCST       expNums<>+96(SB), Z4, Z4
+	VMOVUPS           Z3, Z3
+	VMULPS.BCST       expNums<>+832(SB), Z4, Z6
+	VFMSUB213PS       Z6, Z0, Z3
+	VFNMADD231PS.BCST expNums<>+864(SB), Z4, Z3
+	VBROADCASTSS      expNums<>+192(SB), Z0
+	VFMADD213PS.BCST  expNums<>+224(SB), Z3, Z0
+	VFMADD213PS.BCST  expNums<>+256(SB), Z3, Z0
+	VFMADD213PS.BCST  expNums<>+288(SB), Z3, Z0
+	VFMADD213PS.BCST  expNums<>+320(SB), Z3, Z0
+	VMULPS            Z3, Z3, Z6
+	VFMADD213PS       Z3, Z6, Z0
+	VADDPS.BCST       expNums<>+352(SB), Z0, Z0
+	VMULPS            Z0, Z1, Z3
+	VPMOVD2M          Z2, K2
+	VBLENDMPS         Z3, Z1, K2, Z5
+	VSCALEFPS         Z4, Z0, Z0
+	VADDPS.BCST       expNums<>+352(SB), Z0, Z0
+	VDIVPS            Z0, Z5, Z0
+	VMOVUPS           Z0, Z1
+	VPMOVD2M          Z2, K2
+	VSCALEFPS         Z4, Z0, K2, Z1
+	VCVTPS2PH         $0x00, Z1, Y0
+	VMOVDQU16         Y0, K1, (AX)(BX*2)
+
+done3:
+	VZEROUPPER
+	RET
+
+// func swigluF16AVX512(dst *byte, a *byte, b *byte, n int)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL
+TEXT ·swigluF16AVX512(SB), NOSPLIT|NOFRAME, $0-32
+	MOVQ         dst+0(FP), AX
+	MOVQ         a+8(FP), DX
+	MOVQ         b+16(FP), BX
+	MOVQ         n+24(FP), CX
+	XORQ         SI, SI
+	VBROADCASTSS expNums<>+384(SB), Z0
+	VBROADCASTSS expNums<>+416(SB), Z1
+	SUBQ         $+16, CX
+	JLT          turned2
+
+turn1:
+	VCVTPH2PS         (DX)(SI*2), Z2
+	VMAXPS            Z2, Z0, Z2
+	VMINPS            Z2, Z1, Z5
+	VORPS.BCST        expNums<>+448(SB), Z5, Z6
+	VBROADCASTSS      expNums<>+64(SB), Z7
+	VFMADD213PS.BCST  expNums<>+96(SB), Z6, Z7
+	VSUBPS.BCST       expNums<>+96(SB), Z7, Z7
+	VMOVUPS           Z6, Z6
+	VFNMADD231PS.BCST expNums<>+128(SB), Z7, Z6
+	VFNMADD231PS.BCST expNums<>+160(SB), Z7, Z6
+	VBROADCASTSS      expNums<>+192(SB), Z8
+	VFMADD213PS.BCST  expNums<>+224(SB), Z6, Z8
+	VFMADD213PS.BCST  expNums<>+256(SB), Z6, Z8
+	VFMADD213PS.BCST  expNums<>+288(SB), Z6, Z8
+	VFMADD213PS.BCST  expNums<>+320(SB), Z6, Z8
+	VMULPS            Z6, Z6, Z9
+	VFMADD213PS       Z6, Z9, Z8
+	VADDPS.BCST       expNums<>+352(SB), Z8, Z6
+	VMULPS            Z6, Z2, Z8
+	VPMOVD2M          Z5, K1
+	VBLENDMPS         Z8, Z2, K1, Z3
+	VSCALEFPS         Z7, Z6, Z2
+	VADDPS.BCST       expNums<>+352(SB), Z2, Z2
+	VDIVPS            Z2, Z3, Z2
+	VMOVUPS           Z2, Z6
+	VPMOVD2M          Z5, K1
+	VSCALEFPS         Z7, Z2, K1, Z6
+	VCVTPH2PS         (BX)(SI*2), Z2
+	VMULPS            Z2, Z6, Z2
+	VCVTPS2PH         $0x00, Z2, (AX)(SI*2)
+	ADDQ              $+16, SI
+	SUBQ              $+16, CX
+	JGE               turn1
+
+turned2:
+	ADDQ              $+16, CX
+	TESTQ             CX, CX
+	JEQ               done3
+	MOVQ              $+1, DI
+	SHLQ              CL, DI
+	DECQ              DI
+	KMOVW             DI, K1
+	VMOVDQU16.Z       (DX)(SI*2), K1, Y2
+	VCVTPH2PS         Y2, Z2
+	VMAXPS            Z2, Z0, Z0
+	VMINPS            Z0, Z1, Z1
+	VORPS.BCST        expNums<>+448(SB), Z1, Z2
+	VBROADCASTSS      expNums<>+64(SB), Z3
+	VFMADD213PS.BCST  expNums<>+96(SB), Z2, Z3
+	VSUBPS.BCST       expNums<>+96(SB), Z3, Z3
+	VMOVUPS           Z2, Z2
+	VFNMADD231PS.BCST expNums<>+128(SB), Z3, Z2
+	VFNMADD231PS.BCST expNums<>+160(SB), Z3, Z2
+	VBROADCASTSS      expNums<>+192(SB), Z5
+	VFMADD213PS.BCST  expNums<>+224(SB), Z2, Z5
+	VFMADD213PS.BCST  expNums<>+256(SB), Z2, Z5
+	VFMADD213PS.BCST  expNums<>+288(SB), Z2, Z5
+	VFMADD213PS.BCST  expNums<>+320(SB), Z2, Z5
+	VMULPS            Z2, Z2, Z6
+	VFMADD213PS       Z2, Z6, Z5
+	VADDPS.BCST       expNums<>+352(SB), Z5, Z2
+	VMULPS            Z2, Z0, Z5
+	VPMOVD2M          Z1, K2
+	VBLENDMPS         Z5, Z0, K2, Z4
+	VSCALEFPS         Z3, Z2, Z0
+	VADDPS.BCST       expNums<>+352(SB), Z0, Z0
+	VDIVPS            Z0, Z4, Z0
+	VMOVUPS           Z0, Z2
+	VPMOVD2M          Z1, K2
+	VSCALEFPS         Z3, Z0, K2, Z2
+	VMOVDQU16.Z       (BX)(SI*2), K1, Y0
+	VCVTPH2PS         Y0, Z0
+	VMULPS            Z0, Z2, Z0
+	VCVTPS2PH         $0x00, Z0, Y0
+	VMOVDQU16         Y0, K1, (AX)(SI*2)
+
+done3:
+	VZEROUPPER
+	RET
+
+// func expSumF16AVX512(dst *float32, src *byte, n int, max float32) float32
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, SSE
+TEXT ·expSumF16AVX512(SB), NOSPLIT|NOFRAME, $0-36
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), DX
+	MOVQ         n+16(FP), CX
+	XORQ         BX, BX
+	VBROADCASTSS max+24(FP), Z0
+	VBROADCASTSS expNums<>+0(SB), Z1
+	VBROADCASTSS expNums<>+32(SB), Z2
+	VXORPS       Z3, Z3, Z3
+	VXORPS       Z4, Z4, Z4
+	VXORPS       Z5, Z5, Z5
+	VXORPS       Z6, Z6, Z6
+	SUBQ         $+64, CX
+	JLT          turned2
+
+turn1:
+	VCVTPH2PS         (DX)(BX*2), Z7
+	VSUBPS            Z0, Z7, Z7
+	VMAXPS            Z7, Z1, Z7
+	VMINPS            Z7, Z2, Z7
+	VBROADCASTSS      expNums<>+64(SB), Z8
+	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z8
+	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
+	VMOVUPS           Z7, Z7
+	VFNMADD231PS.BCST expNums<>+128(SB), Z8, Z7
+	VFNMADD231PS.BCST expNums<>+160(SB), Z8, Z7
+	VBROADCASTSS      expNums<>+192(SB), Z9
+	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
+	VMULPS            Z7, Z7, Z10
+	VFMADD213PS       Z7, Z10, Z9
+	VADDPS.BCST       expNums<>+352(SB), Z9, Z7
+	VSCALEFPS         Z8, Z7, Z7
+	VMOVUPS           Z7, (AX)(BX*4)
+	VADDPS            Z7, Z3, Z3
+	VCVTPH2PS         32(DX)(BX*2), Z7
+	VSUBPS            Z0, Z7, Z7
+	VMAXPS            Z7, Z1, Z7
+	VMINPS            Z7, Z2, Z7
+	VBROADCASTSS      expNums<>+64(SB), Z8
+	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z8
+	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
+	VMOVUPS           Z7, Z7
+	VFNMADD231PS.BCST expNums<>+128(SB), Z8, Z7
+	VFNMADD231PS.BCST expNums<>+160(SB), Z8, Z7
+	VBROADCASTSS      expNums<>+192(SB), Z9
+	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
+	VMULPS            Z7, Z7, Z10
+	VFMADD213PS       Z7, Z10, Z9
+	VADDPS.BCST       expNums<>+352(SB), Z9, Z7
+	VSCALEFPS         Z8, Z7, Z7
+	VMOVUPS           Z7, 64(AX)(BX*4)
+	VADDPS            Z7, Z4, Z4
+	VCVTPH2PS         64(DX)(BX*2), Z7
+	VSUBPS            Z0, Z7, Z7
+	VMAXPS            Z7, Z1, Z7
+	VMINPS            Z7, Z2, Z7
+	VBROADCASTSS      expNums<>+64(SB), Z8
+	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z8
+	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
+	VMOVUPS           Z7, Z7
+	VFNMADD231PS.BCST expNums<>+128(SB), Z8, Z7
+	VFNMADD231PS.BCST expNums<>+160(SB), Z8, Z7
+	VBROADCASTSS      expNums<>+192(SB), Z9
+	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
+	VMULPS            Z7, Z7, Z10
+	VFMADD213PS       Z7, Z10, Z9
+	VADDPS.BCST       expNums<>+352(SB), Z9, Z7
+	VSCALEFPS         Z8, Z7, Z7
+	VMOVUPS           Z7, 128(AX)(BX*4)
+	VADDPS            Z7, Z5, Z5
+	VCVTPH2PS         96(DX)(BX*2), Z7
+	VSUBPS            Z0, Z7, Z7
+	VMAXPS            Z7, Z1, Z7
+	VMINPS            Z7, Z2, Z7
+	VBROADCASTSS      expNums<>+64(SB), Z8
+	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z8
+	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
+	VMOVUPS           Z7, Z7
+	VFNMADD231PS.BCST expNums<>+128(SB), Z8, Z7
+	VFNMADD231PS.BCST expNums<>+160(SB), Z8, Z7
+	VBROADCASTSS      expNums<>+192(SB), Z9
+	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
+	VMULPS            Z7, Z7, Z10
+	VFMADD213PS       Z7, Z10, Z9
+	VADDPS.BCST       expNums<>+352(SB), Z9, Z7
+	VSCALEFPS         Z8, Z7, Z7
+	VMOVUPS           Z7, 192(AX)(BX*4)
+	VADDPS            Z7, Z6, Z6
+	ADDQ              $+64, BX
+	SUBQ              $+64, CX
+	JGE               turn1
+
+turned2:
+	ADDQ              $+64, CX
+	CMPQ              CX, $+16
+	JLT               short4
+	VCVTPH2PS         (DX)(BX*2), Z7
+	VSUBPS            Z0, Z7, Z7
+	VMAXPS            Z7, Z1, Z7
+	VMINPS            Z7, Z2, Z7
+	VBROADCASTSS      expNums<>+64(SB), Z8
+	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z8
+	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
+	VMOVUPS           Z7, Z7
+	VFNMADD231PS.BCST expNums<>+128(SB), Z8, Z7
+	VFNMADD231PS.BCST expNums<>+160(SB), Z8, Z7
+	VBROADCASTSS      expNums<>+192(SB), Z9
+	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
+	VMULPS            Z7, Z7, Z10
+	VFMADD213PS       Z7, Z10, Z9
+	VADDPS.BCST       expNums<>+352(SB), Z9, Z7
+	VSCALEFPS         Z8, Z7, Z7
+	VMOVUPS           Z7, (AX)(BX*4)
+	VADDPS            Z7, Z3, Z3
+	ADDQ              $+16, BX
+	SUBQ              $+16, CX
+	CMPQ              CX, $+16
+	JLT               short5
+	VCVTPH2PS         (DX)(BX*2), Z7
+	VSUBPS            Z0, Z7, Z7
+	VMAXPS            Z7, Z1, Z7
+	VMINPS            Z7, Z2, Z7
+	VBROADCASTSS      expNums<>+64(SB), Z8
+	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z8
+	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
+	VMOVUPS           Z7, Z7
+	VFNMADD231PS.BCST expNums<>+128(SB), Z8, Z7
+	VFNMADD231PS.BCST expNums<>+160(SB), Z8, Z7
+	VBROADCASTSS      expNums<>+192(SB), Z9
+	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
+	VMULPS            Z7, Z7, Z10
+	VFMADD213PS       Z7, Z10, Z9
+	VADDPS.BCST       expNums<>+352(SB), Z9, Z7
+	VSCALEFPS         Z8, Z7, Z7
+	VMOVUPS           Z7, (AX)(BX*4)
+	VADDPS            Z7, Z4, Z4
+	ADDQ              $+16, BX
+	SUBQ              $+16, CX
+	CMPQ              CX, $+16
+	JLT               short6
+	VCVTPH2PS         (DX)(BX*2), Z7
+	VSUBPS            Z0, Z7, Z7
+	VMAXPS            Z7, Z1, Z7
+	VMINPS            Z7, Z2, Z7
+	VBROADCASTSS      expNums<>+64(SB), Z8
+	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z8
+	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
+	VMOVUPS           Z7, Z7
+	VFNMADD231PS.BCST expNums<>+128(SB), Z8, Z7
+	VFNMADD231PS.BCST expNums<>+160(SB), Z8, Z7
+	VBROADCASTSS      expNums<>+192(SB), Z9
+	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
+	VMULPS            Z7, Z7, Z10
+	VFMADD213PS       Z7, Z10, Z9
+	VADDPS.BCST       expNums<>+352(SB), Z9, Z7
+	VSCALEFPS         Z8, Z7, Z7
+	VMOVUPS           Z7, (AX)(BX*4)
+	VADDPS            Z7, Z5, Z5
+	ADDQ              $+16, BX
+	SUBQ              $+16, CX
+	CMPQ              CX, $+16
+	JLT               short7
+	VCVTPH2PS         (DX)(BX*2), Z7
+	VSUBPS            Z0, Z7, Z7
+	VMAXPS            Z7, Z1, Z7
+	VMINPS            Z7, Z2, Z7
+	VBROADCASTSS      expNums<>+64(SB), Z8
+	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z8
+	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
+	VMOVUPS           Z7, Z7
+	VFNMADD231PS.BCST expNums<>+128(SB), Z8, Z7
+	VFNMADD231PS.BCST expNums<>+160(SB), Z8, Z7
+	VBROADCASTSS      expNums<>+192(SB), Z9
+	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
+	VMULPS            Z7, Z7, Z10
+	VFMADD213PS       Z7, Z10, Z9
+	VADDPS.BCST       expNums<>+352(SB), Z9, Z7
+	VSCALEFPS         Z8, Z7, Z7
+	VMOVUPS           Z7, (AX)(BX*4)
+	VADDPS            Z7, Z6, Z6
+	ADDQ              $+16, BX
+	SUBQ              $+16, CX
+
+short4:
+	TESTQ             CX, CX
+	JEQ               done3
+	MOVQ              $+1, SI
+	SHLQ              CL, SI
+	DECQ              SI
+	KMOVW             SI, K1
+	VMOVDQU16.Z       (DX)(BX*2), K1, Y7
+	VCVTPH2PS         Y7, Z7
+	VSUBPS            Z0, Z7, Z0
+	VMAXPS            Z0, Z1, Z0
+	VMINPS            Z0, Z2, Z0
+	VBROADCASTSS      expNums<>+64(SB), Z1
+	VFMADD213PS.BCST  expNums<>+96(SB), Z0, Z1
+	VSUBPS.BCST       expNums<>+96(SB), Z1, Z1
+	VMOVUPS           Z0, Z0
+	VFNMADD231PS.BCST expNums<>+128(SB), Z1, Z0
+	VFNMADD231PS.BCST expNums<>+160(SB), Z1, Z0
+	VBROADCASTSS      expNums<>+192(SB), Z2
+	VFMADD213PS.BCST  expNums<>+224(SB), Z0, Z2
+	VFMADD213PS.BCST  expNums<>+256(SB), Z0, Z2
+	VFMADD213PS.BCST  expNums<>+288(SB), Z0, Z2
+	VFMADD213PS.BCST  expNums<>+320(SB), Z0, Z2
+	VMULPS            Z0, Z0, Z7
+	VFMADD213PS       Z0, Z7, Z2
+	VADDPS.BCST       expNums<>+352(SB), Z2, Z0
+	VSCALEFPS         Z1, Z0, Z0
+	VMOVUPS           Z0, K1, (AX)(BX*4)
+	VADDPS            Z0, Z3, K1, Z3
+	JMP               done3
+
+short5:
+	TESTQ             CX, CX
+	JEQ               done3
+	MOVQ              $+1, SI
+	SHLQ              CL, SI
+	DECQ              SI
+	KMOVW             SI, K1
+	VMOVDQU16.Z       (DX)(BX*2), K1, Y7
+	VCVTPH2PS         Y7, Z7
+	VSUBPS            Z0, Z7, Z0
+	VMAXPS            Z0, Z1, Z0
+	VMINPS            Z0, Z2, Z0
+	VBROADCASTSS      expNums<>+64(SB), Z1
+	VFMADD213PS.BCST  expNums<>+96(SB), Z0, Z1
+	VSUBPS.BCST       expNums<>+96(SB), Z1, Z1
+	VMOVUPS           Z0, Z0
+	VFNMADD231PS.BCST expNums<>+128(SB), Z1, Z0
+	VFNMADD231PS.BCST expNums<>+160(SB), Z1, Z0
+	VBROADCASTSS      expNums<>+192(SB), Z2
+	VFMADD213PS.BCST  expNums<>+224(SB), Z0, Z2
+	VFMADD213PS.BCST  expNums<>+256(SB), Z0, Z2
+	VFMADD213PS.BCST  expNums<>+288(SB), Z0, Z2
+	VFMADD213PS.BCST  expNums<>+320(SB), Z0, Z2
+	VMULPS            Z0, Z0, Z7
+	VFMADD213PS       Z0, Z7, Z2
+	VADDPS.BCST       expNums<>+352(SB), Z2, Z0
+	VSCALEFPS         Z1, Z0, Z0
+	VMOVUPS           Z0, K1, (AX)(BX*4)
+	VADDPS            Z0, Z4, K1, Z4
+	JMP               done3
+
+short6:
+	TESTQ             CX, CX
+	JEQ               done3
+	MOVQ              $+1, SI
+	SHLQ              CL, SI
+	DECQ              SI
+	KMOVW             SI, K1
+	VMOVDQU16.Z       (DX)(BX*2), K1, Y7
+	VCVTPH2PS         Y7, Z7
+	VSUBPS            Z0, Z7, Z0
+	VMAXPS            Z0, Z1, Z0
+	VMINPS            Z0, Z2, Z0
+	VBROADCASTSS      expNums<>+64(SB), Z1
+	VFMADD213PS.BCST  expNums<>+96(SB), Z0, Z1
+	VSUBPS.BCST       expNums<>+96(SB), Z1, Z1
+	VMOVUPS           Z0, Z0
+	VFNMADD231PS.BCST expNums<>+128(SB), Z1, Z0
+	VFNMADD231PS.BCST expNums<>+160(SB), Z1, Z0
+	VBROADCASTSS      expNums<>+192(SB), Z2
+	VFMADD213PS.BCST  expNums<>+224(SB), Z0, Z2
+	VFMADD213PS.BCST  expNums<>+256(SB), Z0, Z2
+	VFMADD213PS.BCST  expNums<>+288(SB), Z0, Z2
+	VFMADD213PS.BCST  expNums<>+320(SB), Z0, Z2
+	VMULPS            Z0, Z0, Z7
+	VFMADD213PS       Z0, Z7, Z2
+	VADDPS.BCST       expNums<>+352(SB), Z2, Z0
+	VSCALEFPS         Z1, Z0, Z0
+	VMOVUPS           Z0, K1, (AX)(BX*4)
+	VADDPS            Z0, Z5, K1, Z5
+	JMP               done3
+
+short7:
+	TESTQ             CX, CX
+	JEQ               done3
+	MOVQ              $+1, SI
+	SHLQ              CL, SI
+	DECQ              SI
+	KMOVW             SI, K1
+	VMOVDQU16.Z       (DX)(BX*2), K1, Y7
+	VCVTPH2PS         Y7, Z7
+	VSUBPS            Z0, Z7, Z0
+	VMAXPS            Z0, Z1, Z0
+	VMINPS            Z0, Z2, Z0
+	VBROADCASTSS      expNums<>+64(SB), Z1
+	VFMADD213PS.BCST  expNums<>+96(SB), Z0, Z1
+	VSUBPS.BCST       expNums<>+96(SB), Z1, Z1
+	VMOVUPS           Z0, Z0
+	VFNMADD231PS.BCST expNums<>+128(SB), Z1, Z0
+	VFNMADD231PS.BCST expNums<>+160(SB), Z1, Z0
+	VBROADCASTSS      expNums<>+192(SB), Z2
+	VFMADD213PS.BCST  expNums<>+224(SB), Z0, Z2
+	VFMADD213PS.BCST  expNums<>+256(SB), Z0, Z2
+	VFMADD213PS.BCST  expNums<>+288(SB), Z0, Z2
+	VFMADD213PS.BCST  expNums<>+320(SB), Z0, Z2
+	VMULPS            Z0, Z0, Z7
+	VFMADD213PS       Z0, Z7, Z2
+	VADDPS.BCST       expNums<>+352(SB), Z2, Z0
+	VSCALEFPS         Z1, Z0, Z0
+	VMOVUPS           Z0, K1, (AX)(BX*4)
+	VADDPS            Z0, Z6, K1, Z6
+
+done3:
+	VADDPS        Z3, Z5, Z3
+	VADDPS        Z4, Z6, Z4
+	VADDPS        Z3, Z4, Z3
+	VEXTRACTF64X4 $0x01, Z3, Y0
+	VADDPS        Y3, Y0, Y0
+	VEXTRACTF128  $0x01, Y0, X1
+	VADDPS        X0, X1, X1
+	VPERMILPS     $0x0e, X1, X0
+	VADDPS        X1, X0, X1
+	VPERMILPS     $0x01, X1, X0
+	VADDPS        X1, X0, X1
+	MOVSS         X1, ret+32(FP)
+	VZEROUPPER
+	RET
+
+// func swishBF16AVX512(dst *byte, src *byte, n int, scale float32, low float32, high float32)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL
+TEXT ·swishBF16AVX512(SB), NOSPLIT|NOFRAME, $0-36
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), DX
+	MOVQ         n+16(FP), CX
+	XORQ         BX, BX
+	VBROADCASTSS scale+24(FP), Z0
+	VBROADCASTSS low+28(FP), Z1
+	VBROADCASTSS high+32(FP), Z2
+	SUBQ         $+16, CX
+	JLT          turned2
+
+turn1:
+	VPMOVZXWD         (DX)(BX*2), Z3
+	VPSLLD            $0x10, Z3, Z3
+	VMAXPS            Z3, Z1, Z3
+	VMINPS            Z3, Z2, Z8
+	VORPS.BCST        expNums<>+448(SB), Z8, Z9
+	VMULPS            Z0, Z9, Z10
+	VBROADCASTSS      expNums<>+64(SB), Z11
+	VFMADD213PS.BCST  expNums<>+96(SB), Z11, Z10
+	VSUBPS.BCST       expNums<>+96(SB), Z10, Z10
+	VMOVUPS           Z9, Z9
+	VMULPS.BCST       expNums<>+832(SB), Z10, Z11
+	VFMSUB213PS       Z11, Z0, Z9
+	VFNMADD231PS.BCST expNums<>+864(SB), Z10, Z9
+	VBROADCASTSS      expNums<>+192(SB), Z11
+	VFMADD213PS.BCST  expNums<>+224(SB), Z9, Z11
+	VFMADD213PS.BCST  expNums<>+256(SB), Z9, Z11
+	VFMADD213PS.BCST  expNums<>+288(SB), Z9, Z11
+	VFMADD213PS.BCST  expNums<>+320(SB), Z9, Z11
+	VMULPS            Z9, Z9, Z12
+	VFMADD213PS       Z9, Z12, Z11
+	VADDPS.BCST       expNums<>+352(SB), Z11, Z9
+	VMULPS            Z9, Z3, Z11
+	VPMOVD2M          Z8, K1
+	VBLENDMPS         Z11, Z3, K1, Z4
+	VSCALEFPS         Z10, Z9, Z3
+	VADDPS.BCST       expNums<>+352(SB), Z3, Z3
+	VDIVPS            Z3, Z4, Z3
+	VMOVUPS           Z3, Z9
+	VPMOVD2M          Z8, K1
+	VSCALEFPS         Z10, Z3, K1, Z9
+	VPSRLD            $0x10, Z9, Z3
+	VANDPS.BCST       expNums<>+512(SB), Z3, Z8
+	VPADDD.BCST       expNums<>+544(SB), Z9, Z10
+	VPADDD            Z8, Z10, Z8
+	VPSRLD            $0x10, Z8, Z8
+	VORPS.BCST        expNums<>+576(SB), Z3, Z3
+	VCMPPS            $0x03, Z9, Z9, K1
+	VPBLENDMD         Z3, Z8, K1, Z5
+	VPMOVDW           Z5, (AX)(BX*2)
+	ADDQ              $+16, BX
+	SUBQ              $+16, CX
+	JGE               turn1
+
+turned2:
+	ADDQ              $+16, CX
+	TESTQ             CX, CX
+	JEQ               done3
+	MOVQ              $+1, SI
+	SHLQ              CL, SI
+	DECQ              SI
+	KMOVW             SI, K1
+	VMOVDQU16.Z       (DX)(BX*2), K1, Y3
+	VPMOVZXWD         Y3, Z3
+	VPSLLD            $0x10, Z3, Z3
+	VMAXPS            Z3, Z1, Z1
+	VMINPS            Z1, Z2, Z2
+	VORPS.BCST        expNums<>+448(SB), Z2, Z3
+	VMULPS            Z0, Z3, Z4
+	VBROADCASTSS      expNums<>+64(SB), Z5
+	VFMADD213PS.BCST  expNums<>+96(SB), Z5, Z4
+	VSUBPS.BCST       expNums<>+96(SB), Z4, Z4
+	VMOVUPS           Z3, Z3
+	VMULPS.BCST       expNums<>+832(SB), Z4, Z5
+	VFMSUB213PS       Z5, Z0, Z3
+	VFNMADD231PS.BCST expNums<>+864(SB), Z4, Z3
+	VBROADCASTSS      expNums<>+192(SB), Z0
+	VFMADD213PS.BCST  expNums<>+224(SB), Z3, Z0
+	VFMADD213PS.BCST  expNums<>+256(SB), Z3, Z0
+	VFMADD213PS.BCST  expNums<>+288(SB), Z3, Z0
+	VFMADD213PS.BCST  expNums<>+320(SB), Z3, Z0
+	VMULPS            Z3, Z3, Z5
+	VFMADD213PS       Z3, Z5, Z0
+	VADDPS.BCST       expNums<>+352(SB), Z0, Z0
+	VMULPS            Z0, Z1, Z3
+	VPMOVD2M          Z2, K2
+	VBLENDMPS         Z3, Z1, K2, Z6
+	VSCALEFPS         Z4, Z0, Z0
+	VADDPS.BCST       expNums<>+352(SB), Z0, Z0
+	VDIVPS            Z0, Z6, Z0
+	VMOVUPS           Z0, Z1
+	VPMOVD2M          Z2, K2
+	VSCALEFPS         Z4, Z0, K2, Z1
+	VPSRLD            $0x10, Z1, Z0
+	VANDPS.BCST       expNums<>+512(SB), Z0, Z2
+	VPADDD.BCST       expNums<>+544(SB), Z1, Z3
+	VPADDD            Z2, Z3, Z2
+	VPSRLD            $0x10, Z2, Z2
+	VORPS.BCST        expNums<>+576(SB), Z0, Z0
+	VCMPPS            $0x03, Z1, Z1, K2
+	VPBLENDMD         Z0, Z2, K2, Z7
+	VPMOVDW           Z7, Y0
+	VMOVDQU16         Y0, K1, (AX)(BX*2)
+
+done3:
+	VZEROUPPER
+	RET
+
+// func swigluBF16AVX512(dst *byte, a *byte, b *byte, n int)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL
+TEXT ·swigluBF16AVX512(SB), NOSPLIT|NOFRAME, $0-32
+	MOVQ         dst+0(FP), AX
+	MOVQ         a+8(FP), DX
+	MOVQ         b+16(FP), BX
+	MOVQ         n+24(FP), CX
+	XORQ         SI, SI
+	VBROADCASTSS expNums<>+384(SB), Z0
+	VBROADCASTSS expNums<>+416(SB), Z1
+	SUBQ         $+16, CX
+	JLT          turned2
+
+turn1:
+	VPMOVZXWD         (DX)(SI*2), Z2
+	VPSLLD            $0x10, Z2, Z2
+	VMAXPS            Z2, Z0, Z2
+	VMINPS            Z2, Z1, Z7
+	VORPS.BCST        expNums<>+448(SB), Z7, Z8
+	VBROADCASTSS      expNums<>+64(SB), Z9
+	VFMADD213PS.BCST  expNums<>+96(SB), Z8, Z9
+	VSUBPS.BCST       expNums<>+96(SB), Z9, Z9
+	VMOVUPS           Z8, Z8
+	VFNMADD231PS.BCST expNums<>+128(SB), Z9, Z8
+	VFNMADD231PS.BCST expNums<>+160(SB), Z9, Z8
+	VBROADCASTSS      expNums<>+192(SB), Z10
+	VFMADD213PS.BCST  expNums<>+224(SB), Z8, Z10
+	VFMADD213PS.BCST  expNums<>+256(SB), Z8, Z10
+	VFMADD213PS.BCST  expNums<>+288(SB), Z8, Z10
+	VFMADD213PS.BCST  expNums<>+320(SB), Z8, Z10
+	VMULPS            Z8, Z8, Z11
+	VFMADD213PS       Z8, Z11, Z10
+	VADDPS.BCST       expNums<>+352(SB), Z10, Z8
+	VMULPS            Z8, Z2, Z10
+	VPMOVD2M          Z7, K1
+	VBLENDMPS         Z10, Z2, K1, Z3
+	VSCALEFPS         Z9, Z8, Z2
+	VADDPS.BCST       expNums<>+352(SB), Z2, Z2
+	VDIVPS            Z2, Z3, Z2
+	VMOVUPS           Z2, Z8
+	VPMOVD2M          Z7, K1
+	VSCALEFPS         Z9, Z2, K1, Z8
+	VPMOVZXWD         (BX)(SI*2), Z2
+	VPSLLD            $0x10, Z2, Z2
+	VMULPS            Z2, Z8, Z2
+	VPSRLD            $0x10, Z2, Z7
+	VANDPS.BCST       expNums<>+512(SB), Z7, Z8
+	VPADDD.BCST       expNums<>+544(SB), Z2, Z9
+	VPADDD            Z8, Z9, Z8
+	VPSRLD            $0x10, Z8, Z8
+	VORPS.BCST        expNums<>+576(SB), Z7, Z7
+	VCMPPS            $0x03, Z2, Z2, K1
+	VPBLENDMD         Z7, Z8, K1, Z4
+	VPMOVDW           Z4, (AX)(SI*2)
+	ADDQ              $+16, SI
+	SUBQ              $+16, CX
+	JGE               turn1
+
+turned2:
+	ADDQ              $+16, CX
+	TESTQ             CX, CX
+	JEQ               done3
+	MOVQ              $+1, DI
+	SHLQ              CL, DI
+	DECQ              DI
+	KMOVW             DI, K1
+	VMOVDQU16.Z       (DX)(SI*2), K1, Y2
+	VPMOVZXWD         Y2, Z2
+	VPSLLD            $0x10, Z2, Z2
+	VMAXPS            Z2, Z0, Z0
+	VMINPS            Z0, Z1, Z1
+	VORPS.BCST        expNums<>+448(SB), Z1, Z2
+	VBROADCASTSS      expNums<>+64(SB), Z3
+	VFMADD213PS.BCST  expNums<>+96(SB), Z2, Z3
+	VSUBPS.BCST       expNums<>+96(SB), Z3, Z3
+	VMOVUPS           Z2, Z2
+	VFNMADD231PS.BCST expNums<>+128(SB), Z3, Z2
+	VFNMADD231PS.BCST expNums<>+160(SB), Z3, Z2
+	VBROADCASTSS      expNums<>+192(SB), Z4
+	VFMADD213PS.BCST  expNums<>+224(SB), Z2, Z4
+	VFMADD213PS.BCST  expNums<>+256(SB), Z2, Z4
+	VFMADD213PS.BCST  expNums<>+288(SB), Z2, Z4
+	VFMADD213PS.BCST  expNums<>+320(SB), Z2, Z4
+	VMULPS            Z2, Z2, Z7
+	VFMADD213PS       Z2, Z7, Z4
+	VADDPS.BCST       expNums<>+352(SB), Z4, Z2
+	VMULPS            Z2, Z0, Z4
+	VPMOVD2M          Z1, K2
+	VBLENDMPS         Z4, Z0, K2, Z5
+	VSCALEFPS         Z3, Z2, Z0
+	VADDPS.BCST       expNums<>+352(SB), Z0, Z0
+	VDIVPS            Z0, Z5, Z0
+	VMOVUPS           Z0, Z2
+	VPMOVD2M          Z1, K2
+	VSCALEFPS         Z3, Z0, K2, Z2
+	VMOVDQU16.Z       (BX)(SI*2), K1, Y0
+	VPMOVZXWD         Y0, Z0
+	VPSLLD            $0x10, Z0, Z0
+	VMULPS            Z0, Z2, Z0
+	VPSRLD            $0x10, Z0, Z1
+	VANDPS.BCST       expNums<>+512(SB), Z1, Z2
+	VPADDD.BCST       expNums<>+544(SB), Z0, Z3
+	VPADDD            Z2, Z3, Z2
+	VPSRLD            $0x10, Z2, Z2
+	VORPS.BCST        expNums<>+576(SB), Z1, Z1
+	VCMPPS            $0x03, Z0, Z0, K2
+	VPBLENDMD         Z1, Z2, K2, Z6
+	VPMOVDW           Z6, Y0
+	VMOVDQU16         Y0, K1, (AX)(SI*2)
+
+done3:
+	VZEROUPPER
+	RET
+
+// func expSumBF16AVX512(dst *float32, src *byte, n int, max float32) float32
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, SSE
+TEXT ·expSumBF16AVX512(SB), NOSPLIT|NOFRAME, $0-36
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), DX
+	MOVQ         n+16(FP), CX
+	XORQ         BX, BX
+	VBROADCASTSS max+24(FP), Z0
+	VBROADCASTSS expNums<>+0(SB), Z1
+	VBROADCASTSS expNums<>+32(SB), Z2
+	VXORPS       Z3, Z3, Z3
+	VXORPS       Z4, Z4, Z4
+	VXORPS       Z5, Z5, Z5
+	VXORPS       Z6, Z6, Z6
+	SUBQ         $+64, CX
+	JLT          turned2
+
+turn1:
+	VPMOVZXWD         (DX)(BX*2), Z7
+	VPSLLD            $0x10, Z7, Z7
+	VSUBPS            Z0, Z7, Z7
+	VMAXPS            Z7, Z1, Z7
+	VMINPS            Z7, Z2, Z7
+	VBROADCASTSS      expNums<>+64(SB), Z8
+	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z8
+	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
+	VMOVUPS           Z7, Z7
+	VFNMADD231PS.BCST expNums<>+128(SB), Z8, Z7
+	VFNMADD231PS.BCST expNums<>+160(SB), Z8, Z7
+	VBROADCASTSS      expNums<>+192(SB), Z9
+	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
+	VMULPS            Z7, Z7, Z10
+	VFMADD213PS       Z7, Z10, Z9
+	VADDPS.BCST       expNums<>+352(SB), Z9, Z7
+	VSCALEFPS         Z8, Z7, Z7
+	VMOVUPS           Z7, (AX)(BX*4)
+	VADDPS            Z7, Z3, Z3
+	VPMOVZXWD         32(DX)(BX*2), Z7
+	VPSLLD            $0x10, Z7, Z7
+	VSUBPS            Z0, Z7, Z7
+	VMAXPS            Z7, Z1, Z7
+	VMINPS            Z7, Z2, Z7
+	VBROADCASTSS      expNums<>+64(SB), Z8
+	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z8
+	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
+	VMOVUPS           Z7, Z7
+	VFNMADD231PS.BCST expNums<>+128(SB), Z8, Z7
+	VFNMADD231PS.BCST expNums<>+160(SB), Z8, Z7
+	VBROADCASTSS      expNums<>+192(SB), Z9
+	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
+	VMULPS            Z7, Z7, Z10
+	VFMADD213PS       Z7, Z10, Z9
+	VADDPS.BCST       expNums<>+352(SB), Z9, Z7
+	VSCALEFPS         Z8, Z7, Z7
+	VMOVUPS           Z7, 64(AX)(BX*4)
+	VADDPS            Z7, Z4, Z4
+	VPMOVZXWD         64(DX)(BX*2), Z7
+	VPSLLD            $0x10, Z7, Z7
+	VSUBPS            Z0, Z7, Z7
+	VMAXPS            Z7, Z1, Z7
+	VMINPS            Z7, Z2, Z7
+	VBROADCASTSS      expNums<>+64(SB), Z8
+	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z8
+	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
+	VMOVUPS           Z7, Z7
+	VFNMADD231PS.BCST expNums<>+128(SB), Z8, Z7
+	VFNMADD231PS.BCST expNums<>+160(SB), Z8, Z7
+	VBROADCASTSS      expNums<>+192(SB), Z9
+	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
+	VMULPS            Z7, Z7, Z10
+	VFMADD213PS       Z7, Z10, Z9
+	VADDPS.BCST       expNums<>+352(SB), Z9, Z7
+	VSCALEFPS         Z8, Z7, Z7
+	VMOVUPS           Z7, 128(AX)(BX*4)
+	VADDPS            Z7, Z5, Z5
+	VPMOVZXWD         96(DX)(BX*2), Z7
+	VPSLLD            $0x10, Z7, Z7
+	VSUBPS            Z0, Z7, Z7
+	VMAXPS            Z7, Z1, Z7
+	VMINPS            Z7, Z2, Z7
+	VBROADCASTSS      expNums<>+64(SB), Z8
+	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z8
+	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
+	VMOVUPS           Z7, Z7
+	VFNMADD231PS.BCST expNums<>+128(SB), Z8, Z7
+	VFNMADD231PS.BCST expNums<>+160(SB), Z8, Z7
+	VBROADCASTSS      expNums<>+192(SB), Z9
+	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
+	VMULPS            Z7, Z7, Z10
+	VFMADD213PS       Z7, Z10, Z9
+	VADDPS.BCST       expNums<>+352(SB), Z9, Z7
+	VSCALEFPS         Z8, Z7, Z7
+	VMOVUPS           Z7, 192(AX)(BX*4)
+	VADDPS            Z7, Z6, Z6
+	ADDQ              $+64, BX
+	SUBQ              $+64, CX
+	JGE               turn1
+
+turned2:
+	ADDQ              $+64, CX
+	CMPQ              CX, $+16
+	JLT               short4
+	VPMOVZXWD         (DX)(BX*2), Z7
+	VPSLLD            $0x10, Z7, Z7
+	VSUBPS            Z0, Z7, Z7
+	VMAXPS            Z7, Z1, Z7
+	VMINPS            Z7, Z2, Z7
+	VBROADCASTSS      expNums<>+64(SB), Z8
+	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z8
+	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
+	VMOVUPS           Z7, Z7
+	VFNMADD231PS.BCST expNums<>+128(SB), Z8, Z7
+	VFNMADD231PS.BCST expNums<>+160(SB), Z8, Z7
+	VBROADCASTSS      expNums<>+192(SB), Z9
+	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
+	VMULPS            Z7, Z7, Z10
+	VFMADD213PS       Z7, Z10, Z9
+	VADDPS.BCST       expNums<>+352(SB), Z9, Z7
+	VSCALEFPS         Z8, Z7, Z7
+	VMOVUPS           Z7, (AX)(BX*4)
+	VADDPS            Z7, Z3, Z3
+	ADDQ              $+16, BX
+	SUBQ              $+16, CX
+	CMPQ              CX, $+16
+	JLT               short5
+	VPMOVZXWD         (DX)(BX*2), Z7
+	VPSLLD            $0x10, Z7, Z7
+	VSUBPS            Z0, Z7, Z7
+	VMAXPS            Z7, Z1, Z7
+	VMINPS            Z7, Z2, Z7
+	VBROADCASTSS      expNums<>+64(SB), Z8
+	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z8
+	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
+	VMOVUPS           Z7, Z7
+	VFNMADD231PS.BCST expNums<>+128(SB), Z8, Z7
+	VFNMADD231PS.BCST expNums<>+160(SB), Z8, Z7
+	VBROADCASTSS      expNums<>+192(SB), Z9
+	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
+	VMULPS            Z7, Z7, Z10
+	VFMADD213PS       Z7, Z10, Z9
+	VADDPS.BCST       expNums<>+352(SB), Z9, Z7
+	VSCALEFPS         Z8, Z7, Z7
+	VMOVUPS           Z7, (AX)(BX*4)
+	VADDPS            Z7, Z4, Z4
+	ADDQ              $+16, BX
+	SUBQ              $+16, CX
+	CMPQ              CX, $+16
+	JLT               short6
+	VPMOVZXWD         (DX)(BX*2), Z7
+	VPSLLD            $0x10, Z7, Z7
+	VSUBPS            Z0, Z7, Z7
+	VMAXPS            Z7, Z1, Z7
+	VMINPS            Z7, Z2, Z7
+	VBROADCASTSS      expNums<>+64(SB), Z8
+	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z8
+	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
+	VMOVUPS           Z7, Z7
+	VFNMADD231PS.BCST expNums<>+128(SB), Z8, Z7
+	VFNMADD231PS.BCST expNums<>+160(SB), Z8, Z7
+	VBROADCASTSS      expNums<>+192(SB), Z9
+	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
+	VMULPS            Z7, Z7, Z10
+	VFMADD213PS       Z7, Z10, Z9
+	VADDPS.BCST       expNums<>+352(SB), Z9, Z7
+	VSCALEFPS         Z8, Z7, Z7
+	VMOVUPS           Z7, (AX)(BX*4)
+	VADDPS            Z7, Z5, Z5
+	ADDQ              $+16, BX
+	SUBQ              $+16, CX
+	CMPQ              CX, $+16
+	JLT               short7
+	VPMOVZXWD         (DX)(BX*2), Z7
+	VPSLLD            $0x10, Z7, Z7
+	VSUBPS            Z0, Z7, Z7
+	VMAXPS            Z7, Z1, Z7
+	VMINPS            Z7, Z2, Z7
+	VBROADCASTSS      expNums<>+64(SB), Z8
+	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z8
+	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
+	VMOVUPS           Z7, Z7
+	VFNMADD231PS.BCST expNums<>+128(SB), Z8, Z7
+	VFNMADD231PS.BCST expNums<>+160(SB), Z8, Z7
+	VBROADCASTSS      expNums<>+192(SB), Z9
+	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
+	VMULPS            Z7, Z7, Z10
+	VFMADD213PS       Z7, Z10, Z9
+	VADDPS.BCST       expNums<>+352(SB), Z9, Z7
+	VSCALEFPS         Z8, Z7, Z7
+	VMOVUPS           Z7, (AX)(BX*4)
+	VADDPS            Z7, Z6, Z6
+	ADDQ              $+16, BX
+	SUBQ              $+16, CX
+
+short4:
+	TESTQ             CX, CX
+	JEQ               done3
+	MOVQ              $+1, SI
+	SHLQ              CL, SI
+	DECQ              SI
+	KMOVW             SI, K1
+	VMOVDQU16.Z       (DX)(BX*2), K1, Y7
+	VPMOVZXWD         Y7, Z7
+	VPSLLD            $0x10, Z7, Z7
+	VSUBPS            Z0, Z7, Z0
+	VMAXPS            Z0, Z1, Z0
+	VMINPS            Z0, Z2, Z0
+	VBROADCASTSS      expNums<>+64(SB), Z1
+	VFMADD213PS.BCST  expNums<>+96(SB), Z0, Z1
+	VSUBPS.BCST       expNums<>+96(SB), Z1, Z1
+	VMOVUPS           Z0, Z0
+	VFNMADD231PS.BCST expNums<>+128(SB), Z1, Z0
+	VFNMADD231PS.BCST expNums<>+160(SB), Z1, Z0
+	VBROADCASTSS      expNums<>+192(SB), Z2
+	VFMADD213PS.BCST  expNums<>+224(SB), Z0, Z2
+	VFMADD213PS.BCST  expNums<>+256(SB), Z0, Z2
+	VFMADD213PS.BCST  expNums<>+288(SB), Z0, Z2
+	VFMADD213PS.BCST  expNums<>+320(SB), Z0, Z2
+	VMULPS            Z0, Z0, Z7
+	VFMADD213PS       Z0, Z7, Z2
+	VADDPS.BCST       expNums<>+352(SB), Z2, Z0
+	VSCALEFPS         Z1, Z0, Z0
+	VMOVUPS           Z0, K1, (AX)(BX*4)
+	VADDPS            Z0, Z3, K1, Z3
+	JMP               done3
+
+short5:
+	TESTQ             CX, CX
+	JEQ               done3
+	MOVQ              $+1, SI
+	SHLQ              CL, SI
+	DECQ              SI
+	KMOVW             SI, K1
+	VMOVDQU16.Z       (DX)(BX*2), K1, Y7
+	VPMOVZXWD         Y7, Z7
+	VPSLLD            $0x10, Z7, Z7
+	VSUBPS            Z0, Z7, Z0
+	VMAXPS            Z0, Z1, Z0
+	VMINPS            Z0, Z2, Z0
+	VBROADCASTSS      expNums<>+64(SB), Z1
+	VFMADD213PS.BCST  expNums<>+96(SB), Z0, Z1
+	VSUBPS.BCST       expNums<>+96(SB), Z1, Z1
+	VMOVUPS           Z0, Z0
+	VFNMADD231PS.BCST expNums<>+128(SB), Z1, Z0
+	VFNMADD231PS.BCST expNums<>+160(SB), Z1, Z0
+	VBROADCASTSS      expNums<>+192(SB), Z2
+	VFMADD213PS.BCST  expNums<>+224(SB), Z0, Z2
+	VFMADD213PS.BCST  expNums<>+256(SB), Z0, Z2
+	VFMADD213PS.BCST  expNums<>+288(SB), Z0, Z2
+	VFMADD213PS.BCST  expNums<>+320(SB), Z0, Z2
+	VMULPS            Z0, Z0, Z7
+	VFMADD213PS       Z0, Z7, Z2
+	VADDPS.BCST       expNums<>+352(SB), Z2, Z0
+	VSCALEFPS         Z1, Z0, Z0
+	VMOVUPS           Z0, K1, (AX)(BX*4)
+	VADDPS            Z0, Z4, K1, Z4
+	JMP               done3
+
+short6:
+	TESTQ             CX, CX
+	JEQ               done3
+	MOVQ              $+1, SI
+	SHLQ              CL, SI
+	DECQ              SI
+	KMOVW             SI, K1
+	VMOVDQU16.Z       (DX)(BX*2), K1, Y7
+	VPMOVZXWD         Y7, Z7
+	VPSLLD            $0x10, Z7, Z7
+	VSUBPS            Z0, Z7, Z0
+	VMAXPS            Z0, Z1, Z0
+	VMINPS            Z0, Z2, Z0
+	VBROADCASTSS      expNums<>+64(SB), Z1
+	VFMADD213PS.BCST  expNums<>+96(SB), Z0, Z1
+	VSUBPS.BCST       expNums<>+96(SB), Z1, Z1
+	VMOVUPS           Z0, Z0
+	VFNMADD231PS.BCST expNums<>+128(SB), Z1, Z0
+	VFNMADD231PS.BCST expNums<>+160(SB), Z1, Z0
+	VBROADCASTSS      expNums<>+192(SB), Z2
+	VFMADD213PS.BCST  expNums<>+224(SB), Z0, Z2
+	VFMADD213PS.BCST  expNums<>+256(SB), Z0, Z2
+	VFMADD213PS.BCST  expNums<>+288(SB), Z0, Z2
+	VFMADD213PS.BCST  expNums<>+320(SB), Z0, Z2
+	VMULPS            Z0, Z0, Z7
+	VFMADD213PS       Z0, Z7, Z2
+	VADDPS.BCST       expNums<>+352(SB), Z2, Z0
+	VSCALEFPS         Z1, Z0, Z0
+	VMOVUPS           Z0, K1, (AX)(BX*4)
+	VADDPS            Z0, Z5, K1, Z5
+	JMP               done3
+
+short7:
+	TESTQ             CX, CX
+	JEQ               done3
+	MOVQ              $+1, SI
+	SHLQ              CL, SI
+	DECQ              SI
+	KMOVW             SI, K1
+	VMOVDQU16.Z       (DX)(BX*2), K1, Y7
+	VPMOVZXWD         Y7, Z7
+	VPSLLD            $0x10, Z7, Z7
+	VSUBPS            Z0, Z7, Z0
+	VMAXPS            Z0, Z1, Z0
+	VMINPS            Z0, Z2, Z0
+	VBROADCASTSS      expNums<>+64(SB), Z1
+	VFMADD213PS.BCST  expNums<>+96(SB), Z0, Z1
+	VSUBPS.BCST       expNums<>+96(SB), Z1, Z1
+	VMOVUPS           Z0, Z0
+	VFNMADD231PS.BCST expNums<>+128(SB), Z1, Z0
+	VFNMADD231PS.BCST expNums<>+160(SB), Z1, Z0
+	VBROADCASTSS      expNums<>+192(SB), Z2
+	VFMADD213PS.BCST  expNums<>+224(SB), Z0, Z2
+	VFMADD213PS.BCST  expNums<>+256(SB), Z0, Z2
+	VFMADD213PS.BCST  expNums<>+288(SB), Z0, Z2
+	VFMADD213PS.BCST  expNums<>+320(SB), Z0, Z2
+	VMULPS            Z0, Z0, Z7
+	VFMADD213PS       Z0, Z7, Z2
+	VADDPS.BCST       expNums<>+352(SB), Z2, Z0
+	VSCALEFPS         Z1, Z0, Z0
+	VMOVUPS           Z0, K1, (AX)(BX*4)
+	VADDPS            Z0, Z6, K1, Z6
+
+done3:
 	VADDPS        Z3, Z5, Z3
 	VADDPS        Z4, Z6, Z4
 	VADDPS        Z3, Z4, Z3
@@ -3152,188 +9911,212 @@ DATA expNums<>+496(SB)/4, $0xc2fc0000
 DATA expNums<>+500(SB)/4, $0xc2fc0000
 DATA expNums<>+504(SB)/4, $0xc2fc0000
 DATA expNums<>+508(SB)/4, $0xc2fc0000
-DATA expNums<>+512(SB)/4, $0x41200000
-DATA expNums<>+516(SB)/4, $0x41200000
-DATA expNums<>+520(SB)/4, $0x41200000
-DATA expNums<>+524(SB)/4, $0x41200000
-DATA expNums<>+528(SB)/4, $0x41200000
-DATA expNums<>+532(SB)/4, $0x41200000
-DATA expNums<>+536(SB)/4, $0x41200000
-DATA expNums<>+540(SB)/4, $0x41200000
-DATA expNums<>+544(SB)/4, $0x7fffffff
-DATA expNums<>+548(SB)/4, $0x7fffffff
-DATA expNums<>+552(SB)/4, $0x7fffffff
-DATA expNums<>+556(SB)/4, $0x7fffffff
-DATA expNums<>+560(SB)/4, $0x7fffffff
-DATA expNums<>+564(SB)/4, $0x7fffffff
-DATA expNums<>+568(SB)/4, $0x7fffffff
-DATA expNums<>+572(SB)/4, $0x7fffffff
-DATA expNums<>+576(SB)/4, $0x40000000
-DATA expNums<>+580(SB)/4, $0x40000000
-DATA expNums<>+584(SB)/4, $0x40000000
-DATA expNums<>+588(SB)/4, $0x40000000
-DATA expNums<>+592(SB)/4, $0x40000000
-DATA expNums<>+596(SB)/4, $0x40000000
-DATA expNums<>+600(SB)/4, $0x40000000
-DATA expNums<>+604(SB)/4, $0x40000000
-DATA expNums<>+608(SB)/4, $0xc14e0000
-DATA expNums<>+612(SB)/4, $0xc14e0000
-DATA expNums<>+616(SB)/4, $0xc14e0000
-DATA expNums<>+620(SB)/4, $0xc14e0000
-DATA expNums<>+624(SB)/4, $0xc14e0000
-DATA expNums<>+628(SB)/4, $0xc14e0000
-DATA expNums<>+632(SB)/4, $0xc14e0000
-DATA expNums<>+636(SB)/4, $0xc14e0000
-DATA expNums<>+640(SB)/4, $0x414e0000
-DATA expNums<>+644(SB)/4, $0x414e0000
-DATA expNums<>+648(SB)/4, $0x414e0000
-DATA expNums<>+652(SB)/4, $0x414e0000
-DATA expNums<>+656(SB)/4, $0x414e0000
-DATA expNums<>+660(SB)/4, $0x414e0000
-DATA expNums<>+664(SB)/4, $0x414e0000
-DATA expNums<>+668(SB)/4, $0x414e0000
-DATA expNums<>+672(SB)/4, $0x3fcc422a
-DATA expNums<>+676(SB)/4, $0x3fcc422a
-DATA expNums<>+680(SB)/4, $0x3fcc422a
-DATA expNums<>+684(SB)/4, $0x3fcc422a
-DATA expNums<>+688(SB)/4, $0x3fcc422a
-DATA expNums<>+692(SB)/4, $0x3fcc422a
-DATA expNums<>+696(SB)/4, $0x3fcc422a
-DATA expNums<>+700(SB)/4, $0x3fcc422a
-DATA expNums<>+704(SB)/4, $0x3d922279
-DATA expNums<>+708(SB)/4, $0x3d922279
-DATA expNums<>+712(SB)/4, $0x3d922279
-DATA expNums<>+716(SB)/4, $0x3d922279
-DATA expNums<>+720(SB)/4, $0x3d922279
-DATA expNums<>+724(SB)/4, $0x3d922279
-DATA expNums<>+728(SB)/4, $0x3d922279
-DATA expNums<>+732(SB)/4, $0x3d922279
-DATA expNums<>+736(SB)/4, $0x3f317200
-DATA expNums<>+740(SB)/4, $0x3f317200
-DATA expNums<>+744(SB)/4, $0x3f317200
-DATA expNums<>+748(SB)/4, $0x3f317200
-DATA expNums<>+752(SB)/4, $0x3f317200
-DATA expNums<>+756(SB)/4, $0x3f317200
-DATA expNums<>+760(SB)/4, $0x3f317200
-DATA expNums<>+764(SB)/4, $0x3f317200
-DATA expNums<>+768(SB)/4, $0x35bfbe8e
-DATA expNums<>+772(SB)/4, $0x35bfbe8e
-DATA expNums<>+776(SB)/4, $0x35bfbe8e
-DATA expNums<>+780(SB)/4, $0x35bfbe8e
-DATA expNums<>+784(SB)/4, $0x35bfbe8e
-DATA expNums<>+788(SB)/4, $0x35bfbe8e
-DATA expNums<>+792(SB)/4, $0x35bfbe8e
-DATA expNums<>+796(SB)/4, $0x35bfbe8e
-DATA expNums<>+800(SB)/4, $0x41800000
-DATA expNums<>+804(SB)/4, $0x41800000
-DATA expNums<>+808(SB)/4, $0x41800000
-DATA expNums<>+812(SB)/4, $0x41800000
-DATA expNums<>+816(SB)/4, $0x41800000
-DATA expNums<>+820(SB)/4, $0x41800000
-DATA expNums<>+824(SB)/4, $0x41800000
-DATA expNums<>+828(SB)/4, $0x41800000
-DATA expNums<>+832(SB)/4, $0x40800000
-DATA expNums<>+836(SB)/4, $0x40800000
-DATA expNums<>+840(SB)/4, $0x40800000
-DATA expNums<>+844(SB)/4, $0x40800000
-DATA expNums<>+848(SB)/4, $0x40800000
-DATA expNums<>+852(SB)/4, $0x40800000
-DATA expNums<>+856(SB)/4, $0x40800000
-DATA expNums<>+860(SB)/4, $0x40800000
-DATA expNums<>+864(SB)/4, $0xb8997f75
-DATA expNums<>+868(SB)/4, $0xb8997f75
-DATA expNums<>+872(SB)/4, $0xb8997f75
-DATA expNums<>+876(SB)/4, $0xb8997f75
-DATA expNums<>+880(SB)/4, $0xb8997f75
-DATA expNums<>+884(SB)/4, $0xb8997f75
-DATA expNums<>+888(SB)/4, $0xb8997f75
-DATA expNums<>+892(SB)/4, $0xb8997f75
-DATA expNums<>+896(SB)/4, $0x382451ba
-DATA expNums<>+900(SB)/4, $0x382451ba
-DATA expNums<>+904(SB)/4, $0x382451ba
-DATA expNums<>+908(SB)/4, $0x382451ba
-DATA expNums<>+912(SB)/4, $0x382451ba
-DATA expNums<>+916(SB)/4, $0x382451ba
-DATA expNums<>+920(SB)/4, $0x382451ba
-DATA expNums<>+924(SB)/4, $0x382451ba
-DATA expNums<>+928(SB)/4, $0x3a3d9ee1
-DATA expNums<>+932(SB)/4, $0x3a3d9ee1
-DATA expNums<>+936(SB)/4, $0x3a3d9ee1
-DATA expNums<>+940(SB)/4, $0x3a3d9ee1
-DATA expNums<>+944(SB)/4, $0x3a3d9ee1
-DATA expNums<>+948(SB)/4, $0x3a3d9ee1
-DATA expNums<>+952(SB)/4, $0x3a3d9ee1
-DATA expNums<>+956(SB)/4, $0x3a3d9ee1
-DATA expNums<>+960(SB)/4, $0x3a6458de
-DATA expNums<>+964(SB)/4, $0x3a6458de
-DATA expNums<>+968(SB)/4, $0x3a6458de
-DATA expNums<>+972(SB)/4, $0x3a6458de
-DATA expNums<>+976(SB)/4, $0x3a6458de
-DATA expNums<>+980(SB)/4, $0x3a6458de
-DATA expNums<>+984(SB)/4, $0x3a6458de
-DATA expNums<>+988(SB)/4, $0x3a6458de
-DATA expNums<>+992(SB)/4, $0xbaf81b96
-DATA expNums<>+996(SB)/4, $0xbaf81b96
-DATA expNums<>+1000(SB)/4, $0xbaf81b96
-DATA expNums<>+1004(SB)/4, $0xbaf81b96
-DATA expNums<>+1008(SB)/4, $0xbaf81b96
-DATA expNums<>+1012(SB)/4, $0xbaf81b96
-DATA expNums<>+1016(SB)/4, $0xbaf81b96
-DATA expNums<>+1020(SB)/4, $0xbaf81b96
-DATA expNums<>+1024(SB)/4, $0xbbdcfd7a
-DATA expNums<>+1028(SB)/4, $0xbbdcfd7a
-DATA expNums<>+1032(SB)/4, $0xbbdcfd7a
-DATA expNums<>+1036(SB)/4, $0xbbdcfd7a
-DATA expNums<>+1040(SB)/4, $0xbbdcfd7a
-DATA expNums<>+1044(SB)/4, $0xbbdcfd7a
-DATA expNums<>+1048(SB)/4, $0xbbdcfd7a
-DATA expNums<>+1052(SB)/4, $0xbbdcfd7a
-DATA expNums<>+1056(SB)/4, $0xb9fcb4ae
-DATA expNums<>+1060(SB)/4, $0xb9fcb4ae
-DATA expNums<>+1064(SB)/4, $0xb9fcb4ae
-DATA expNums<>+1068(SB)/4, $0xb9fcb4ae
-DATA expNums<>+1072(SB)/4, $0xb9fcb4ae
-DATA expNums<>+1076(SB)/4, $0xb9fcb4ae
-DATA expNums<>+1080(SB)/4, $0xb9fcb4ae
-DATA expNums<>+1084(SB)/4, $0xb9fcb4ae
-DATA expNums<>+1088(SB)/4, $0x3d16677d
-DATA expNums<>+1092(SB)/4, $0x3d16677d
-DATA expNums<>+1096(SB)/4, $0x3d16677d
-DATA expNums<>+1100(SB)/4, $0x3d16677d
-DATA expNums<>+1104(SB)/4, $0x3d16677d
-DATA expNums<>+1108(SB)/4, $0x3d16677d
-DATA expNums<>+1112(SB)/4, $0x3d16677d
-DATA expNums<>+1116(SB)/4, $0x3d16677d
-DATA expNums<>+1120(SB)/4, $0x3cebea61
-DATA expNums<>+1124(SB)/4, $0x3cebea61
-DATA expNums<>+1128(SB)/4, $0x3cebea61
-DATA expNums<>+1132(SB)/4, $0x3cebea61
-DATA expNums<>+1136(SB)/4, $0x3cebea61
-DATA expNums<>+1140(SB)/4, $0x3cebea61
-DATA expNums<>+1144(SB)/4, $0x3cebea61
-DATA expNums<>+1148(SB)/4, $0x3cebea61
-DATA expNums<>+1152(SB)/4, $0xbea9add7
-DATA expNums<>+1156(SB)/4, $0xbea9add7
-DATA expNums<>+1160(SB)/4, $0xbea9add7
-DATA expNums<>+1164(SB)/4, $0xbea9add7
-DATA expNums<>+1168(SB)/4, $0xbea9add7
-DATA expNums<>+1172(SB)/4, $0xbea9add7
-DATA expNums<>+1176(SB)/4, $0xbea9add7
-DATA expNums<>+1180(SB)/4, $0xbea9add7
-DATA expNums<>+1184(SB)/4, $0x3f2c22ee
-DATA expNums<>+1188(SB)/4, $0x3f2c22ee
-DATA expNums<>+1192(SB)/4, $0x3f2c22ee
-DATA expNums<>+1196(SB)/4, $0x3f2c22ee
-DATA expNums<>+1200(SB)/4, $0x3f2c22ee
-DATA expNums<>+1204(SB)/4, $0x3f2c22ee
-DATA expNums<>+1208(SB)/4, $0x3f2c22ee
-DATA expNums<>+1212(SB)/4, $0x3f2c22ee
-DATA expNums<>+1216(SB)/4, $0xbf000000
-DATA expNums<>+1220(SB)/4, $0xbf000000
-DATA expNums<>+1224(SB)/4, $0xbf000000
-DATA expNums<>+1228(SB)/4, $0xbf000000
-DATA expNums<>+1232(SB)/4, $0xbf000000
-DATA expNums<>+1236(SB)/4, $0xbf000000
-DATA expNums<>+1240(SB)/4, $0xbf000000
-DATA expNums<>+1244(SB)/4, $0xbf000000
-GLOBL expNums<>(SB), RODATA|NOPTR, $1248
+DATA expNums<>+512(SB)/4, $0x00000001
+DATA expNums<>+516(SB)/4, $0x00000001
+DATA expNums<>+520(SB)/4, $0x00000001
+DATA expNums<>+524(SB)/4, $0x00000001
+DATA expNums<>+528(SB)/4, $0x00000001
+DATA expNums<>+532(SB)/4, $0x00000001
+DATA expNums<>+536(SB)/4, $0x00000001
+DATA expNums<>+540(SB)/4, $0x00000001
+DATA expNums<>+544(SB)/4, $0x00007fff
+DATA expNums<>+548(SB)/4, $0x00007fff
+DATA expNums<>+552(SB)/4, $0x00007fff
+DATA expNums<>+556(SB)/4, $0x00007fff
+DATA expNums<>+560(SB)/4, $0x00007fff
+DATA expNums<>+564(SB)/4, $0x00007fff
+DATA expNums<>+568(SB)/4, $0x00007fff
+DATA expNums<>+572(SB)/4, $0x00007fff
+DATA expNums<>+576(SB)/4, $0x00000040
+DATA expNums<>+580(SB)/4, $0x00000040
+DATA expNums<>+584(SB)/4, $0x00000040
+DATA expNums<>+588(SB)/4, $0x00000040
+DATA expNums<>+592(SB)/4, $0x00000040
+DATA expNums<>+596(SB)/4, $0x00000040
+DATA expNums<>+600(SB)/4, $0x00000040
+DATA expNums<>+604(SB)/4, $0x00000040
+DATA expNums<>+608(SB)/4, $0x41200000
+DATA expNums<>+612(SB)/4, $0x41200000
+DATA expNums<>+616(SB)/4, $0x41200000
+DATA expNums<>+620(SB)/4, $0x41200000
+DATA expNums<>+624(SB)/4, $0x41200000
+DATA expNums<>+628(SB)/4, $0x41200000
+DATA expNums<>+632(SB)/4, $0x41200000
+DATA expNums<>+636(SB)/4, $0x41200000
+DATA expNums<>+640(SB)/4, $0x7fffffff
+DATA expNums<>+644(SB)/4, $0x7fffffff
+DATA expNums<>+648(SB)/4, $0x7fffffff
+DATA expNums<>+652(SB)/4, $0x7fffffff
+DATA expNums<>+656(SB)/4, $0x7fffffff
+DATA expNums<>+660(SB)/4, $0x7fffffff
+DATA expNums<>+664(SB)/4, $0x7fffffff
+DATA expNums<>+668(SB)/4, $0x7fffffff
+DATA expNums<>+672(SB)/4, $0x40000000
+DATA expNums<>+676(SB)/4, $0x40000000
+DATA expNums<>+680(SB)/4, $0x40000000
+DATA expNums<>+684(SB)/4, $0x40000000
+DATA expNums<>+688(SB)/4, $0x40000000
+DATA expNums<>+692(SB)/4, $0x40000000
+DATA expNums<>+696(SB)/4, $0x40000000
+DATA expNums<>+700(SB)/4, $0x40000000
+DATA expNums<>+704(SB)/4, $0xc14e0000
+DATA expNums<>+708(SB)/4, $0xc14e0000
+DATA expNums<>+712(SB)/4, $0xc14e0000
+DATA expNums<>+716(SB)/4, $0xc14e0000
+DATA expNums<>+720(SB)/4, $0xc14e0000
+DATA expNums<>+724(SB)/4, $0xc14e0000
+DATA expNums<>+728(SB)/4, $0xc14e0000
+DATA expNums<>+732(SB)/4, $0xc14e0000
+DATA expNums<>+736(SB)/4, $0x414e0000
+DATA expNums<>+740(SB)/4, $0x414e0000
+DATA expNums<>+744(SB)/4, $0x414e0000
+DATA expNums<>+748(SB)/4, $0x414e0000
+DATA expNums<>+752(SB)/4, $0x414e0000
+DATA expNums<>+756(SB)/4, $0x414e0000
+DATA expNums<>+760(SB)/4, $0x414e0000
+DATA expNums<>+764(SB)/4, $0x414e0000
+DATA expNums<>+768(SB)/4, $0x3fcc422a
+DATA expNums<>+772(SB)/4, $0x3fcc422a
+DATA expNums<>+776(SB)/4, $0x3fcc422a
+DATA expNums<>+780(SB)/4, $0x3fcc422a
+DATA expNums<>+784(SB)/4, $0x3fcc422a
+DATA expNums<>+788(SB)/4, $0x3fcc422a
+DATA expNums<>+792(SB)/4, $0x3fcc422a
+DATA expNums<>+796(SB)/4, $0x3fcc422a
+DATA expNums<>+800(SB)/4, $0x3d922279
+DATA expNums<>+804(SB)/4, $0x3d922279
+DATA expNums<>+808(SB)/4, $0x3d922279
+DATA expNums<>+812(SB)/4, $0x3d922279
+DATA expNums<>+816(SB)/4, $0x3d922279
+DATA expNums<>+820(SB)/4, $0x3d922279
+DATA expNums<>+824(SB)/4, $0x3d922279
+DATA expNums<>+828(SB)/4, $0x3d922279
+DATA expNums<>+832(SB)/4, $0x3f317200
+DATA expNums<>+836(SB)/4, $0x3f317200
+DATA expNums<>+840(SB)/4, $0x3f317200
+DATA expNums<>+844(SB)/4, $0x3f317200
+DATA expNums<>+848(SB)/4, $0x3f317200
+DATA expNums<>+852(SB)/4, $0x3f317200
+DATA expNums<>+856(SB)/4, $0x3f317200
+DATA expNums<>+860(SB)/4, $0x3f317200
+DATA expNums<>+864(SB)/4, $0x35bfbe8e
+DATA expNums<>+868(SB)/4, $0x35bfbe8e
+DATA expNums<>+872(SB)/4, $0x35bfbe8e
+DATA expNums<>+876(SB)/4, $0x35bfbe8e
+DATA expNums<>+880(SB)/4, $0x35bfbe8e
+DATA expNums<>+884(SB)/4, $0x35bfbe8e
+DATA expNums<>+888(SB)/4, $0x35bfbe8e
+DATA expNums<>+892(SB)/4, $0x35bfbe8e
+DATA expNums<>+896(SB)/4, $0x41800000
+DATA expNums<>+900(SB)/4, $0x41800000
+DATA expNums<>+904(SB)/4, $0x41800000
+DATA expNums<>+908(SB)/4, $0x41800000
+DATA expNums<>+912(SB)/4, $0x41800000
+DATA expNums<>+916(SB)/4, $0x41800000
+DATA expNums<>+920(SB)/4, $0x41800000
+DATA expNums<>+924(SB)/4, $0x41800000
+DATA expNums<>+928(SB)/4, $0x40800000
+DATA expNums<>+932(SB)/4, $0x40800000
+DATA expNums<>+936(SB)/4, $0x40800000
+DATA expNums<>+940(SB)/4, $0x40800000
+DATA expNums<>+944(SB)/4, $0x40800000
+DATA expNums<>+948(SB)/4, $0x40800000
+DATA expNums<>+952(SB)/4, $0x40800000
+DATA expNums<>+956(SB)/4, $0x40800000
+DATA expNums<>+960(SB)/4, $0xb8997f75
+DATA expNums<>+964(SB)/4, $0xb8997f75
+DATA expNums<>+968(SB)/4, $0xb8997f75
+DATA expNums<>+972(SB)/4, $0xb8997f75
+DATA expNums<>+976(SB)/4, $0xb8997f75
+DATA expNums<>+980(SB)/4, $0xb8997f75
+DATA expNums<>+984(SB)/4, $0xb8997f75
+DATA expNums<>+988(SB)/4, $0xb8997f75
+DATA expNums<>+992(SB)/4, $0x382451ba
+DATA expNums<>+996(SB)/4, $0x382451ba
+DATA expNums<>+1000(SB)/4, $0x382451ba
+DATA expNums<>+1004(SB)/4, $0x382451ba
+DATA expNums<>+1008(SB)/4, $0x382451ba
+DATA expNums<>+1012(SB)/4, $0x382451ba
+DATA expNums<>+1016(SB)/4, $0x382451ba
+DATA expNums<>+1020(SB)/4, $0x382451ba
+DATA expNums<>+1024(SB)/4, $0x3a3d9ee1
+DATA expNums<>+1028(SB)/4, $0x3a3d9ee1
+DATA expNums<>+1032(SB)/4, $0x3a3d9ee1
+DATA expNums<>+1036(SB)/4, $0x3a3d9ee1
+DATA expNums<>+1040(SB)/4, $0x3a3d9ee1
+DATA expNums<>+1044(SB)/4, $0x3a3d9ee1
+DATA expNums<>+1048(SB)/4, $0x3a3d9ee1
+DATA expNums<>+1052(SB)/4, $0x3a3d9ee1
+DATA expNums<>+1056(SB)/4, $0x3a6458de
+DATA expNums<>+1060(SB)/4, $0x3a6458de
+DATA expNums<>+1064(SB)/4, $0x3a6458de
+DATA expNums<>+1068(SB)/4, $0x3a6458de
+DATA expNums<>+1072(SB)/4, $0x3a6458de
+DATA expNums<>+1076(SB)/4, $0x3a6458de
+DATA expNums<>+1080(SB)/4, $0x3a6458de
+DATA expNums<>+1084(SB)/4, $0x3a6458de
+DATA expNums<>+1088(SB)/4, $0xbaf81b96
+DATA expNums<>+1092(SB)/4, $0xbaf81b96
+DATA expNums<>+1096(SB)/4, $0xbaf81b96
+DATA expNums<>+1100(SB)/4, $0xbaf81b96
+DATA expNums<>+1104(SB)/4, $0xbaf81b96
+DATA expNums<>+1108(SB)/4, $0xbaf81b96
+DATA expNums<>+1112(SB)/4, $0xbaf81b96
+DATA expNums<>+1116(SB)/4, $0xbaf81b96
+DATA expNums<>+1120(SB)/4, $0xbbdcfd7a
+DATA expNums<>+1124(SB)/4, $0xbbdcfd7a
+DATA expNums<>+1128(SB)/4, $0xbbdcfd7a
+DATA expNums<>+1132(SB)/4, $0xbbdcfd7a
+DATA expNums<>+1136(SB)/4, $0xbbdcfd7a
+DATA expNums<>+1140(SB)/4, $0xbbdcfd7a
+DATA expNums<>+1144(SB)/4, $0xbbdcfd7a
+DATA expNums<>+1148(SB)/4, $0xbbdcfd7a
+DATA expNums<>+1152(SB)/4, $0xb9fcb4ae
+DATA expNums<>+1156(SB)/4, $0xb9fcb4ae
+DATA expNums<>+1160(SB)/4, $0xb9fcb4ae
+DATA expNums<>+1164(SB)/4, $0xb9fcb4ae
+DATA expNums<>+1168(SB)/4, $0xb9fcb4ae
+DATA expNums<>+1172(SB)/4, $0xb9fcb4ae
+DATA expNums<>+1176(SB)/4, $0xb9fcb4ae
+DATA expNums<>+1180(SB)/4, $0xb9fcb4ae
+DATA expNums<>+1184(SB)/4, $0x3d16677d
+DATA expNums<>+1188(SB)/4, $0x3d16677d
+DATA expNums<>+1192(SB)/4, $0x3d16677d
+DATA expNums<>+1196(SB)/4, $0x3d16677d
+DATA expNums<>+1200(SB)/4, $0x3d16677d
+DATA expNums<>+1204(SB)/4, $0x3d16677d
+DATA expNums<>+1208(SB)/4, $0x3d16677d
+DATA expNums<>+1212(SB)/4, $0x3d16677d
+DATA expNums<>+1216(SB)/4, $0x3cebea61
+DATA expNums<>+1220(SB)/4, $0x3cebea61
+DATA expNums<>+1224(SB)/4, $0x3cebea61
+DATA expNums<>+1228(SB)/4, $0x3cebea61
+DATA expNums<>+1232(SB)/4, $0x3cebea61
+DATA expNums<>+1236(SB)/4, $0x3cebea61
+DATA expNums<>+1240(SB)/4, $0x3cebea61
+DATA expNums<>+1244(SB)/4, $0x3cebea61
+DATA expNums<>+1248(SB)/4, $0xbea9add7
+DATA expNums<>+1252(SB)/4, $0xbea9add7
+DATA expNums<>+1256(SB)/4, $0xbea9add7
+DATA expNums<>+1260(SB)/4, $0xbea9add7
+DATA expNums<>+1264(SB)/4, $0xbea9add7
+DATA expNums<>+1268(SB)/4, $0xbea9add7
+DATA expNums<>+1272(SB)/4, $0xbea9add7
+DATA expNums<>+1276(SB)/4, $0xbea9add7
+DATA expNums<>+1280(SB)/4, $0x3f2c22ee
+DATA expNums<>+1284(SB)/4, $0x3f2c22ee
+DATA expNums<>+1288(SB)/4, $0x3f2c22ee
+DATA expNums<>+1292(SB)/4, $0x3f2c22ee
+DATA expNums<>+1296(SB)/4, $0x3f2c22ee
+DATA expNums<>+1300(SB)/4, $0x3f2c22ee
+DATA expNums<>+1304(SB)/4, $0x3f2c22ee
+DATA expNums<>+1308(SB)/4, $0x3f2c22ee
+DATA expNums<>+1312(SB)/4, $0xbf000000
+DATA expNums<>+1316(SB)/4, $0xbf000000
+DATA expNums<>+1320(SB)/4, $0xbf000000
+DATA expNums<>+1324(SB)/4, $0xbf000000
+DATA expNums<>+1328(SB)/4, $0xbf000000
+DATA expNums<>+1332(SB)/4, $0xbf000000
+DATA expNums<>+1336(SB)/4, $0xbf000000
+DATA expNums<>+1340(SB)/4, $0xbf000000
+GLOBL expNums<>(SB), RODATA|NOPTR, $1344

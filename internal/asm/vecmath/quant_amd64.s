@@ -18,7 +18,7 @@ TEXT ·quantMulAVX2(SB), NOSPLIT|NOFRAME, $0-48
 	SUBQ         $+16, BX
 	JLT          turned2
 
-turn2:
+turn1:
 	VMOVUPS      (CX)(DX*4), Y4
 	VEXTRACTF128 $0x01, Y4, X5
 	VCVTPS2PD    X4, Y4
@@ -63,7 +63,7 @@ turn2:
 	VMOVQ        X4, 8(AX)(DX*1)
 	ADDQ         $+16, DX
 	SUBQ         $+16, BX
-	JGE          turn2
+	JGE          turn1
 
 turned2:
 	ADDQ $+16, BX
@@ -84,7 +84,7 @@ TEXT ·quantShareAVX2(SB), NOSPLIT|NOFRAME, $0-32
 	SUBQ         $+16, BX
 	JLT          turned2
 
-turn2:
+turn1:
 	VMOVUPS      (CX)(DX*4), Y4
 	VEXTRACTF128 $0x01, Y4, X5
 	VCVTPS2PD    X4, Y4
@@ -133,7 +133,7 @@ turn2:
 	VMOVQ        X4, 8(AX)(DX*1)
 	ADDQ         $+16, DX
 	SUBQ         $+16, BX
-	JGE          turn2
+	JGE          turn1
 
 turned2:
 	ADDQ $+16, BX
@@ -154,7 +154,7 @@ TEXT ·quantDivAVX2(SB), NOSPLIT|NOFRAME, $0-56
 	SUBQ         $+16, DI
 	JLT          turned2
 
-turn2:
+turn1:
 	VMOVUPS      (DX)(SI*4), Y2
 	VBROADCASTSS quantNums<>+128(SB), Y3
 	VANDPS       quantNums<>+160(SB), Y2, Y2
@@ -225,7 +225,7 @@ turn2:
 	VMOVQ        X3, 8(AX)(SI*1)
 	ADDQ         $+16, SI
 	SUBQ         $+16, DI
-	JGE          turn2
+	JGE          turn1
 
 turned2:
 	ADDQ $+16, DI
@@ -247,7 +247,7 @@ TEXT ·quantMulAVX512(SB), NOSPLIT|NOFRAME, $0-48
 	VBROADCASTSD low+40(FP), Z2
 	VBROADCASTSD quantNums<>+0(SB), Z3
 	SUBQ         $+16, BX
-	JLT          turned1
+	JLT          turned2
 
 turn1:
 	VMOVUPS       (CX)(DX*4), Z4
@@ -270,7 +270,7 @@ turn1:
 	SUBQ          $+16, BX
 	JGE           turn1
 
-turned1:
+turned2:
 	ADDQ $+16, BX
 	VZEROUPPER
 	RET
@@ -287,7 +287,7 @@ TEXT ·quantShareAVX512(SB), NOSPLIT|NOFRAME, $0-32
 	VBROADCASTSD quantNums<>+0(SB), Z2
 	VBROADCASTSD quantNums<>+64(SB), Z3
 	SUBQ         $+16, BX
-	JLT          turned1
+	JLT          turned2
 
 turn1:
 	VMOVUPS       (CX)(DX*4), Z4
@@ -312,7 +312,7 @@ turn1:
 	SUBQ          $+16, BX
 	JGE           turn1
 
-turned1:
+turned2:
 	ADDQ $+16, BX
 	VZEROUPPER
 	RET
@@ -329,7 +329,7 @@ TEXT ·quantDivAVX512(SB), NOSPLIT|NOFRAME, $0-56
 	VBROADCASTSS low+40(FP), Z0
 	VBROADCASTSS quantNums<>+96(SB), Z1
 	SUBQ         $+16, DI
-	JLT          turned1
+	JLT          turned2
 
 turn1:
 	VMOVUPS      (DX)(SI*4), Z2
@@ -365,7 +365,7 @@ turn1:
 	SUBQ         $+16, DI
 	JGE          turn1
 
-turned1:
+turned2:
 	ADDQ $+16, DI
 
 stop:

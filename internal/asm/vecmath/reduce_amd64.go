@@ -4,32 +4,122 @@
 
 package vecmath
 
-// sumAVX2 returns the sum of a, in the order of a reduction.
+// sumF32AVX2 returns the sum of a, in the order of a reduction.
 //
 //go:noescape
-func sumAVX2(a *float32, n int) float32
+func sumF32AVX2(a *byte, n int) float32
 
-// largestAVX2 returns the largest element of a other than NaN, -Inf when there is none, in the order of a reduction.
+// sumSquaresF32AVX2 returns the sum of the squares of a, in the order of a reduction.
 //
 //go:noescape
-func largestAVX2(a *float32, n int) float32
+func sumSquaresF32AVX2(a *byte, n int) float32
 
-// largestAbsAVX2 returns the largest magnitude in a other than NaN, 0 when there is none, in the order of a reduction.
+// largestF32AVX2 returns the largest element of a other than NaN, -Inf when there is none, in the order of a reduction.
 //
 //go:noescape
-func largestAbsAVX2(a *float32, n int) float32
+func largestF32AVX2(a *byte, n int) float32
 
-// sumAVX512 returns the sum of a, in the order of a reduction.
+// largestAbsF32AVX2 returns the largest magnitude in a other than NaN, 0 when there is none, in the order of a reduction.
 //
 //go:noescape
-func sumAVX512(a *float32, n int) float32
+func largestAbsF32AVX2(a *byte, n int) float32
 
-// largestAVX512 returns the largest element of a other than NaN, -Inf when there is none, in the order of a reduction.
+// sumF16AVX2 returns the sum of a, in the order of a reduction.
 //
 //go:noescape
-func largestAVX512(a *float32, n int) float32
+func sumF16AVX2(a *byte, n int) float32
 
-// largestAbsAVX512 returns the largest magnitude in a other than NaN, 0 when there is none, in the order of a reduction.
+// sumSquaresF16AVX2 returns the sum of the squares of a, in the order of a reduction.
 //
 //go:noescape
-func largestAbsAVX512(a *float32, n int) float32
+func sumSquaresF16AVX2(a *byte, n int) float32
+
+// largestF16AVX2 returns the largest element of a other than NaN, -Inf when there is none, in the order of a reduction.
+//
+//go:noescape
+func largestF16AVX2(a *byte, n int) float32
+
+// largestAbsF16AVX2 returns the largest magnitude in a other than NaN, 0 when there is none, in the order of a reduction.
+//
+//go:noescape
+func largestAbsF16AVX2(a *byte, n int) float32
+
+// sumBF16AVX2 returns the sum of a, in the order of a reduction.
+//
+//go:noescape
+func sumBF16AVX2(a *byte, n int) float32
+
+// sumSquaresBF16AVX2 returns the sum of the squares of a, in the order of a reduction.
+//
+//go:noescape
+func sumSquaresBF16AVX2(a *byte, n int) float32
+
+// largestBF16AVX2 returns the largest element of a other than NaN, -Inf when there is none, in the order of a reduction.
+//
+//go:noescape
+func largestBF16AVX2(a *byte, n int) float32
+
+// largestAbsBF16AVX2 returns the largest magnitude in a other than NaN, 0 when there is none, in the order of a reduction.
+//
+//go:noescape
+func largestAbsBF16AVX2(a *byte, n int) float32
+
+// sumF32AVX512 returns the sum of a, in the order of a reduction.
+//
+//go:noescape
+func sumF32AVX512(a *byte, n int) float32
+
+// sumSquaresF32AVX512 returns the sum of the squares of a, in the order of a reduction.
+//
+//go:noescape
+func sumSquaresF32AVX512(a *byte, n int) float32
+
+// largestF32AVX512 returns the largest element of a other than NaN, -Inf when there is none, in the order of a reduction.
+//
+//go:noescape
+func largestF32AVX512(a *byte, n int) float32
+
+// largestAbsF32AVX512 returns the largest magnitude in a other than NaN, 0 when there is none, in the order of a reduction.
+//
+//go:noescape
+func largestAbsF32AVX512(a *byte, n int) float32
+
+// sumF16AVX512 returns the sum of a, in the order of a reduction.
+//
+//go:noescape
+func sumF16AVX512(a *byte, n int) float32
+
+// sumSquaresF16AVX512 returns the sum of the squares of a, in the order of a reduction.
+//
+//go:noescape
+func sumSquaresF16AVX512(a *byte, n int) float32
+
+// largestF16AVX512 returns the largest element of a other than NaN, -Inf when there is none, in the order of a reduction.
+//
+//go:noescape
+func largestF16AVX512(a *byte, n int) float32
+
+// largestAbsF16AVX512 returns the largest magnitude in a other than NaN, 0 when there is none, in the order of a reduction.
+//
+//go:noescape
+func largestAbsF16AVX512(a *byte, n int) float32
+
+// sumBF16AVX512 returns the sum of a, in the order of a reduction.
+//
+//go:noescape
+func sumBF16AVX512(a *byte, n int) float32
+
+// sumSquaresBF16AVX512 returns the sum of the squares of a, in the order of a reduction.
+//
+//go:noescape
+func sumSquaresBF16AVX512(a *byte, n int) float32
+
+// largestBF16AVX512 returns the largest element of a other than NaN, -Inf when there is none, in the order of a reduction.
+//
+//go:noescape
+func largestBF16AVX512(a *byte, n int) float32
+
+// largestAbsBF16AVX512 returns the largest magnitude in a other than NaN, 0 when there is none, in the order of a reduction.
+//
+//go:noescape
+func largestAbsBF16AVX512(a *byte, n int) float32

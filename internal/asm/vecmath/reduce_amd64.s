@@ -12,131 +12,19 @@ DATA tailMasks<>+16(SB)/4, $0xffffffff
 DATA tailMasks<>+20(SB)/4, $0xffffffff
 DATA tailMasks<>+24(SB)/4, $0xffffffff
 DATA tailMasks<>+28(SB)/4, $0xffffffff
-DATA tailMasks<>+32(SB)/4, $0xffffffff
-DATA tailMasks<>+36(SB)/4, $0xffffffff
-DATA tailMasks<>+40(SB)/4, $0xffffffff
-DATA tailMasks<>+44(SB)/4, $0xffffffff
-DATA tailMasks<>+48(SB)/4, $0xffffffff
-DATA tailMasks<>+52(SB)/4, $0xffffffff
-DATA tailMasks<>+56(SB)/4, $0xffffffff
-DATA tailMasks<>+60(SB)/4, $0xffffffff
-DATA tailMasks<>+64(SB)/4, $0xffffffff
-DATA tailMasks<>+68(SB)/4, $0xffffffff
-DATA tailMasks<>+72(SB)/4, $0xffffffff
-DATA tailMasks<>+76(SB)/4, $0xffffffff
-DATA tailMasks<>+80(SB)/4, $0xffffffff
-DATA tailMasks<>+84(SB)/4, $0xffffffff
-DATA tailMasks<>+88(SB)/4, $0xffffffff
-DATA tailMasks<>+92(SB)/4, $0xffffffff
-DATA tailMasks<>+96(SB)/4, $0xffffffff
-DATA tailMasks<>+100(SB)/4, $0xffffffff
-DATA tailMasks<>+104(SB)/4, $0xffffffff
-DATA tailMasks<>+108(SB)/4, $0xffffffff
-DATA tailMasks<>+112(SB)/4, $0xffffffff
-DATA tailMasks<>+116(SB)/4, $0xffffffff
-DATA tailMasks<>+120(SB)/4, $0xffffffff
-DATA tailMasks<>+124(SB)/4, $0xffffffff
-DATA tailMasks<>+128(SB)/4, $0xffffffff
-DATA tailMasks<>+132(SB)/4, $0xffffffff
-DATA tailMasks<>+136(SB)/4, $0xffffffff
-DATA tailMasks<>+140(SB)/4, $0xffffffff
-DATA tailMasks<>+144(SB)/4, $0xffffffff
-DATA tailMasks<>+148(SB)/4, $0xffffffff
-DATA tailMasks<>+152(SB)/4, $0xffffffff
-DATA tailMasks<>+156(SB)/4, $0xffffffff
-DATA tailMasks<>+160(SB)/4, $0xffffffff
-DATA tailMasks<>+164(SB)/4, $0xffffffff
-DATA tailMasks<>+168(SB)/4, $0xffffffff
-DATA tailMasks<>+172(SB)/4, $0xffffffff
-DATA tailMasks<>+176(SB)/4, $0xffffffff
-DATA tailMasks<>+180(SB)/4, $0xffffffff
-DATA tailMasks<>+184(SB)/4, $0xffffffff
-DATA tailMasks<>+188(SB)/4, $0xffffffff
-DATA tailMasks<>+192(SB)/4, $0xffffffff
-DATA tailMasks<>+196(SB)/4, $0xffffffff
-DATA tailMasks<>+200(SB)/4, $0xffffffff
-DATA tailMasks<>+204(SB)/4, $0xffffffff
-DATA tailMasks<>+208(SB)/4, $0xffffffff
-DATA tailMasks<>+212(SB)/4, $0xffffffff
-DATA tailMasks<>+216(SB)/4, $0xffffffff
-DATA tailMasks<>+220(SB)/4, $0xffffffff
-DATA tailMasks<>+224(SB)/4, $0xffffffff
-DATA tailMasks<>+228(SB)/4, $0xffffffff
-DATA tailMasks<>+232(SB)/4, $0xffffffff
-DATA tailMasks<>+236(SB)/4, $0xffffffff
-DATA tailMasks<>+240(SB)/4, $0xffffffff
-DATA tailMasks<>+244(SB)/4, $0xffffffff
-DATA tailMasks<>+248(SB)/4, $0xffffffff
-DATA tailMasks<>+252(SB)/4, $0xffffffff
-DATA tailMasks<>+256(SB)/4, $0x00000000
-DATA tailMasks<>+260(SB)/4, $0x00000000
-DATA tailMasks<>+264(SB)/4, $0x00000000
-DATA tailMasks<>+268(SB)/4, $0x00000000
-DATA tailMasks<>+272(SB)/4, $0x00000000
-DATA tailMasks<>+276(SB)/4, $0x00000000
-DATA tailMasks<>+280(SB)/4, $0x00000000
-DATA tailMasks<>+284(SB)/4, $0x00000000
-DATA tailMasks<>+288(SB)/4, $0x00000000
-DATA tailMasks<>+292(SB)/4, $0x00000000
-DATA tailMasks<>+296(SB)/4, $0x00000000
-DATA tailMasks<>+300(SB)/4, $0x00000000
-DATA tailMasks<>+304(SB)/4, $0x00000000
-DATA tailMasks<>+308(SB)/4, $0x00000000
-DATA tailMasks<>+312(SB)/4, $0x00000000
-DATA tailMasks<>+316(SB)/4, $0x00000000
-DATA tailMasks<>+320(SB)/4, $0x00000000
-DATA tailMasks<>+324(SB)/4, $0x00000000
-DATA tailMasks<>+328(SB)/4, $0x00000000
-DATA tailMasks<>+332(SB)/4, $0x00000000
-DATA tailMasks<>+336(SB)/4, $0x00000000
-DATA tailMasks<>+340(SB)/4, $0x00000000
-DATA tailMasks<>+344(SB)/4, $0x00000000
-DATA tailMasks<>+348(SB)/4, $0x00000000
-DATA tailMasks<>+352(SB)/4, $0x00000000
-DATA tailMasks<>+356(SB)/4, $0x00000000
-DATA tailMasks<>+360(SB)/4, $0x00000000
-DATA tailMasks<>+364(SB)/4, $0x00000000
-DATA tailMasks<>+368(SB)/4, $0x00000000
-DATA tailMasks<>+372(SB)/4, $0x00000000
-DATA tailMasks<>+376(SB)/4, $0x00000000
-DATA tailMasks<>+380(SB)/4, $0x00000000
-DATA tailMasks<>+384(SB)/4, $0x00000000
-DATA tailMasks<>+388(SB)/4, $0x00000000
-DATA tailMasks<>+392(SB)/4, $0x00000000
-DATA tailMasks<>+396(SB)/4, $0x00000000
-DATA tailMasks<>+400(SB)/4, $0x00000000
-DATA tailMasks<>+404(SB)/4, $0x00000000
-DATA tailMasks<>+408(SB)/4, $0x00000000
-DATA tailMasks<>+412(SB)/4, $0x00000000
-DATA tailMasks<>+416(SB)/4, $0x00000000
-DATA tailMasks<>+420(SB)/4, $0x00000000
-DATA tailMasks<>+424(SB)/4, $0x00000000
-DATA tailMasks<>+428(SB)/4, $0x00000000
-DATA tailMasks<>+432(SB)/4, $0x00000000
-DATA tailMasks<>+436(SB)/4, $0x00000000
-DATA tailMasks<>+440(SB)/4, $0x00000000
-DATA tailMasks<>+444(SB)/4, $0x00000000
-DATA tailMasks<>+448(SB)/4, $0x00000000
-DATA tailMasks<>+452(SB)/4, $0x00000000
-DATA tailMasks<>+456(SB)/4, $0x00000000
-DATA tailMasks<>+460(SB)/4, $0x00000000
-DATA tailMasks<>+464(SB)/4, $0x00000000
-DATA tailMasks<>+468(SB)/4, $0x00000000
-DATA tailMasks<>+472(SB)/4, $0x00000000
-DATA tailMasks<>+476(SB)/4, $0x00000000
-DATA tailMasks<>+480(SB)/4, $0x00000000
-DATA tailMasks<>+484(SB)/4, $0x00000000
-DATA tailMasks<>+488(SB)/4, $0x00000000
-DATA tailMasks<>+492(SB)/4, $0x00000000
-DATA tailMasks<>+496(SB)/4, $0x00000000
-DATA tailMasks<>+500(SB)/4, $0x00000000
-DATA tailMasks<>+504(SB)/4, $0x00000000
-DATA tailMasks<>+508(SB)/4, $0x00000000
-GLOBL tailMasks<>(SB), RODATA|NOPTR, $512
+DATA tailMasks<>+32(SB)/4, $0x00000000
+DATA tailMasks<>+36(SB)/4, $0x00000000
+DATA tailMasks<>+40(SB)/4, $0x00000000
+DATA tailMasks<>+44(SB)/4, $0x00000000
+DATA tailMasks<>+48(SB)/4, $0x00000000
+DATA tailMasks<>+52(SB)/4, $0x00000000
+DATA tailMasks<>+56(SB)/4, $0x00000000
+DATA tailMasks<>+60(SB)/4, $0x00000000
+GLOBL tailMasks<>(SB), RODATA|NOPTR, $64
 
-// func sumAVX2(a *float32, n int) float32
+// func sumF32AVX2(a *byte, n int) float32
 // Requires: AVX, SSE
-TEXT ·sumAVX2(SB), NOSPLIT|NOFRAME, $0-20
+TEXT ·sumF32AVX2(SB), NOSPLIT|NOFRAME, $0-20
 	MOVQ         a+0(FP), AX
 	MOVQ         n+8(FP), DX
 	XORQ         CX, CX
@@ -150,9 +38,9 @@ TEXT ·sumAVX2(SB), NOSPLIT|NOFRAME, $0-20
 	VMOVUPS      Y0, Y7
 	VMOVUPS      Y0, Y8
 	SUBQ         $+64, DX
-	JLT          turned8
+	JLT          turned2
 
-turn8:
+turn1:
 	VMOVUPS (AX)(CX*4), Y9
 	VADDPS  Y1, Y9, Y1
 	VMOVUPS 32(AX)(CX*4), Y9
@@ -171,148 +59,147 @@ turn8:
 	VADDPS  Y8, Y9, Y8
 	ADDQ    $+64, CX
 	SUBQ    $+64, DX
-	JGE     turn8
+	JGE     turn1
 
-turned8:
+turned2:
 	ADDQ    $+64, DX
-	TESTQ   DX, DX
-	JLE     done
 	CMPQ    DX, $+8
-	JLT     short0
+	JLT     short4
 	VMOVUPS (AX)(CX*4), Y9
 	VADDPS  Y1, Y9, Y1
 	ADDQ    $+8, CX
 	SUBQ    $+8, DX
-	TESTQ   DX, DX
-	JLE     done
 	CMPQ    DX, $+8
-	JLT     short1
+	JLT     short5
 	VMOVUPS (AX)(CX*4), Y9
 	VADDPS  Y2, Y9, Y2
 	ADDQ    $+8, CX
 	SUBQ    $+8, DX
-	TESTQ   DX, DX
-	JLE     done
 	CMPQ    DX, $+8
-	JLT     short2
+	JLT     short6
 	VMOVUPS (AX)(CX*4), Y9
 	VADDPS  Y3, Y9, Y3
 	ADDQ    $+8, CX
 	SUBQ    $+8, DX
-	TESTQ   DX, DX
-	JLE     done
 	CMPQ    DX, $+8
-	JLT     short3
+	JLT     short7
 	VMOVUPS (AX)(CX*4), Y9
 	VADDPS  Y4, Y9, Y4
 	ADDQ    $+8, CX
 	SUBQ    $+8, DX
-	TESTQ   DX, DX
-	JLE     done
 	CMPQ    DX, $+8
-	JLT     short4
+	JLT     short8
 	VMOVUPS (AX)(CX*4), Y9
 	VADDPS  Y5, Y9, Y5
 	ADDQ    $+8, CX
 	SUBQ    $+8, DX
-	TESTQ   DX, DX
-	JLE     done
 	CMPQ    DX, $+8
-	JLT     short5
+	JLT     short9
 	VMOVUPS (AX)(CX*4), Y9
 	VADDPS  Y6, Y9, Y6
 	ADDQ    $+8, CX
 	SUBQ    $+8, DX
-	TESTQ   DX, DX
-	JLE     done
 	CMPQ    DX, $+8
-	JLT     short6
+	JLT     short10
 	VMOVUPS (AX)(CX*4), Y9
 	VADDPS  Y7, Y9, Y7
 	ADDQ    $+8, CX
 	SUBQ    $+8, DX
-	TESTQ   DX, DX
-	JLE     done
 	CMPQ    DX, $+8
-	JLT     short7
-	VMOVUPS (AX)(CX*4), Y0
-	VADDPS  Y8, Y0, Y8
+	JLT     short11
+	VMOVUPS (AX)(CX*4), Y9
+	VADDPS  Y8, Y9, Y8
 	ADDQ    $+8, CX
 	SUBQ    $+8, DX
-	JMP     done
 
-short0:
-	LEAQ       tailMasks<>+256(SB), BX
+short4:
+	TESTQ      DX, DX
+	JEQ        done3
+	LEAQ       tailMasks<>+32(SB), BX
 	SHLQ       $0x02, DX
 	SUBQ       DX, BX
 	VMOVUPS    (BX), Y9
 	VMASKMOVPS (AX)(CX*4), Y9, Y10
 	VBLENDVPS  Y9, Y10, Y0, Y0
 	VADDPS     Y1, Y0, Y1
-	JMP        done
+	JMP        done3
 
-short1:
-	LEAQ       tailMasks<>+256(SB), BX
+short5:
+	TESTQ      DX, DX
+	JEQ        done3
+	LEAQ       tailMasks<>+32(SB), BX
 	SHLQ       $0x02, DX
 	SUBQ       DX, BX
 	VMOVUPS    (BX), Y9
 	VMASKMOVPS (AX)(CX*4), Y9, Y10
 	VBLENDVPS  Y9, Y10, Y0, Y0
 	VADDPS     Y2, Y0, Y2
-	JMP        done
+	JMP        done3
 
-short2:
-	LEAQ       tailMasks<>+256(SB), BX
+short6:
+	TESTQ      DX, DX
+	JEQ        done3
+	LEAQ       tailMasks<>+32(SB), BX
 	SHLQ       $0x02, DX
 	SUBQ       DX, BX
 	VMOVUPS    (BX), Y9
 	VMASKMOVPS (AX)(CX*4), Y9, Y10
 	VBLENDVPS  Y9, Y10, Y0, Y0
 	VADDPS     Y3, Y0, Y3
-	JMP        done
+	JMP        done3
 
-short3:
-	LEAQ       tailMasks<>+256(SB), BX
+short7:
+	TESTQ      DX, DX
+	JEQ        done3
+	LEAQ       tailMasks<>+32(SB), BX
 	SHLQ       $0x02, DX
 	SUBQ       DX, BX
 	VMOVUPS    (BX), Y9
 	VMASKMOVPS (AX)(CX*4), Y9, Y10
 	VBLENDVPS  Y9, Y10, Y0, Y0
 	VADDPS     Y4, Y0, Y4
-	JMP        done
+	JMP        done3
 
-short4:
-	LEAQ       tailMasks<>+256(SB), BX
+short8:
+	TESTQ      DX, DX
+	JEQ        done3
+	LEAQ       tailMasks<>+32(SB), BX
 	SHLQ       $0x02, DX
 	SUBQ       DX, BX
 	VMOVUPS    (BX), Y9
 	VMASKMOVPS (AX)(CX*4), Y9, Y10
 	VBLENDVPS  Y9, Y10, Y0, Y0
 	VADDPS     Y5, Y0, Y5
-	JMP        done
+	JMP        done3
 
-short5:
-	LEAQ       tailMasks<>+256(SB), BX
+short9:
+	TESTQ      DX, DX
+	JEQ        done3
+	LEAQ       tailMasks<>+32(SB), BX
 	SHLQ       $0x02, DX
 	SUBQ       DX, BX
 	VMOVUPS    (BX), Y9
 	VMASKMOVPS (AX)(CX*4), Y9, Y10
 	VBLENDVPS  Y9, Y10, Y0, Y0
 	VADDPS     Y6, Y0, Y6
-	JMP        done
+	JMP        done3
 
-short6:
-	LEAQ       tailMasks<>+256(SB), BX
+short10:
+	TESTQ      DX, DX
+	JEQ        done3
+	LEAQ       tailMasks<>+32(SB), BX
 	SHLQ       $0x02, DX
 	SUBQ       DX, BX
 	VMOVUPS    (BX), Y9
 	VMASKMOVPS (AX)(CX*4), Y9, Y10
 	VBLENDVPS  Y9, Y10, Y0, Y0
 	VADDPS     Y7, Y0, Y7
-	JMP        done
+	JMP        done3
 
-short7:
-	LEAQ       tailMasks<>+256(SB), BX
+short11:
+	TESTQ      DX, DX
+	JEQ        done3
+	LEAQ       tailMasks<>+32(SB), BX
 	SHLQ       $0x02, DX
 	SUBQ       DX, BX
 	VMOVUPS    (BX), Y9
@@ -320,7 +207,7 @@ short7:
 	VBLENDVPS  Y9, Y10, Y0, Y0
 	VADDPS     Y8, Y0, Y8
 
-done:
+done3:
 	VADDPS       Y1, Y5, Y1
 	VADDPS       Y2, Y6, Y2
 	VADDPS       Y3, Y7, Y3
@@ -338,213 +225,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func largestAVX2(a *float32, n int) float32
+// func sumSquaresF32AVX2(a *byte, n int) float32
 // Requires: AVX, SSE
-TEXT ·largestAVX2(SB), NOSPLIT|NOFRAME, $0-20
-	MOVQ         a+0(FP), AX
-	MOVQ         n+8(FP), DX
-	XORQ         CX, CX
-	VBROADCASTSS reduceNums<>+32(SB), Y0
-	VMOVUPS      Y0, Y1
-	VMOVUPS      Y0, Y2
-	VMOVUPS      Y0, Y3
-	VMOVUPS      Y0, Y4
-	VMOVUPS      Y0, Y5
-	VMOVUPS      Y0, Y6
-	VMOVUPS      Y0, Y7
-	VMOVUPS      Y0, Y8
-	SUBQ         $+64, DX
-	JLT          turned8
-
-turn8:
-	VMOVUPS (AX)(CX*4), Y9
-	VMAXPS  Y1, Y9, Y1
-	VMOVUPS 32(AX)(CX*4), Y9
-	VMAXPS  Y2, Y9, Y2
-	VMOVUPS 64(AX)(CX*4), Y9
-	VMAXPS  Y3, Y9, Y3
-	VMOVUPS 96(AX)(CX*4), Y9
-	VMAXPS  Y4, Y9, Y4
-	VMOVUPS 128(AX)(CX*4), Y9
-	VMAXPS  Y5, Y9, Y5
-	VMOVUPS 160(AX)(CX*4), Y9
-	VMAXPS  Y6, Y9, Y6
-	VMOVUPS 192(AX)(CX*4), Y9
-	VMAXPS  Y7, Y9, Y7
-	VMOVUPS 224(AX)(CX*4), Y9
-	VMAXPS  Y8, Y9, Y8
-	ADDQ    $+64, CX
-	SUBQ    $+64, DX
-	JGE     turn8
-
-turned8:
-	ADDQ    $+64, DX
-	TESTQ   DX, DX
-	JLE     done
-	CMPQ    DX, $+8
-	JLT     short0
-	VMOVUPS (AX)(CX*4), Y9
-	VMAXPS  Y1, Y9, Y1
-	ADDQ    $+8, CX
-	SUBQ    $+8, DX
-	TESTQ   DX, DX
-	JLE     done
-	CMPQ    DX, $+8
-	JLT     short1
-	VMOVUPS (AX)(CX*4), Y9
-	VMAXPS  Y2, Y9, Y2
-	ADDQ    $+8, CX
-	SUBQ    $+8, DX
-	TESTQ   DX, DX
-	JLE     done
-	CMPQ    DX, $+8
-	JLT     short2
-	VMOVUPS (AX)(CX*4), Y9
-	VMAXPS  Y3, Y9, Y3
-	ADDQ    $+8, CX
-	SUBQ    $+8, DX
-	TESTQ   DX, DX
-	JLE     done
-	CMPQ    DX, $+8
-	JLT     short3
-	VMOVUPS (AX)(CX*4), Y9
-	VMAXPS  Y4, Y9, Y4
-	ADDQ    $+8, CX
-	SUBQ    $+8, DX
-	TESTQ   DX, DX
-	JLE     done
-	CMPQ    DX, $+8
-	JLT     short4
-	VMOVUPS (AX)(CX*4), Y9
-	VMAXPS  Y5, Y9, Y5
-	ADDQ    $+8, CX
-	SUBQ    $+8, DX
-	TESTQ   DX, DX
-	JLE     done
-	CMPQ    DX, $+8
-	JLT     short5
-	VMOVUPS (AX)(CX*4), Y9
-	VMAXPS  Y6, Y9, Y6
-	ADDQ    $+8, CX
-	SUBQ    $+8, DX
-	TESTQ   DX, DX
-	JLE     done
-	CMPQ    DX, $+8
-	JLT     short6
-	VMOVUPS (AX)(CX*4), Y9
-	VMAXPS  Y7, Y9, Y7
-	ADDQ    $+8, CX
-	SUBQ    $+8, DX
-	TESTQ   DX, DX
-	JLE     done
-	CMPQ    DX, $+8
-	JLT     short7
-	VMOVUPS (AX)(CX*4), Y0
-	VMAXPS  Y8, Y0, Y8
-	ADDQ    $+8, CX
-	SUBQ    $+8, DX
-	JMP     done
-
-short0:
-	LEAQ       tailMasks<>+256(SB), BX
-	SHLQ       $0x02, DX
-	SUBQ       DX, BX
-	VMOVUPS    (BX), Y9
-	VMASKMOVPS (AX)(CX*4), Y9, Y10
-	VBLENDVPS  Y9, Y10, Y0, Y0
-	VMAXPS     Y1, Y0, Y1
-	JMP        done
-
-short1:
-	LEAQ       tailMasks<>+256(SB), BX
-	SHLQ       $0x02, DX
-	SUBQ       DX, BX
-	VMOVUPS    (BX), Y9
-	VMASKMOVPS (AX)(CX*4), Y9, Y10
-	VBLENDVPS  Y9, Y10, Y0, Y0
-	VMAXPS     Y2, Y0, Y2
-	JMP        done
-
-short2:
-	LEAQ       tailMasks<>+256(SB), BX
-	SHLQ       $0x02, DX
-	SUBQ       DX, BX
-	VMOVUPS    (BX), Y9
-	VMASKMOVPS (AX)(CX*4), Y9, Y10
-	VBLENDVPS  Y9, Y10, Y0, Y0
-	VMAXPS     Y3, Y0, Y3
-	JMP        done
-
-short3:
-	LEAQ       tailMasks<>+256(SB), BX
-	SHLQ       $0x02, DX
-	SUBQ       DX, BX
-	VMOVUPS    (BX), Y9
-	VMASKMOVPS (AX)(CX*4), Y9, Y10
-	VBLENDVPS  Y9, Y10, Y0, Y0
-	VMAXPS     Y4, Y0, Y4
-	JMP        done
-
-short4:
-	LEAQ       tailMasks<>+256(SB), BX
-	SHLQ       $0x02, DX
-	SUBQ       DX, BX
-	VMOVUPS    (BX), Y9
-	VMASKMOVPS (AX)(CX*4), Y9, Y10
-	VBLENDVPS  Y9, Y10, Y0, Y0
-	VMAXPS     Y5, Y0, Y5
-	JMP        done
-
-short5:
-	LEAQ       tailMasks<>+256(SB), BX
-	SHLQ       $0x02, DX
-	SUBQ       DX, BX
-	VMOVUPS    (BX), Y9
-	VMASKMOVPS (AX)(CX*4), Y9, Y10
-	VBLENDVPS  Y9, Y10, Y0, Y0
-	VMAXPS     Y6, Y0, Y6
-	JMP        done
-
-short6:
-	LEAQ       tailMasks<>+256(SB), BX
-	SHLQ       $0x02, DX
-	SUBQ       DX, BX
-	VMOVUPS    (BX), Y9
-	VMASKMOVPS (AX)(CX*4), Y9, Y10
-	VBLENDVPS  Y9, Y10, Y0, Y0
-	VMAXPS     Y7, Y0, Y7
-	JMP        done
-
-short7:
-	LEAQ       tailMasks<>+256(SB), BX
-	SHLQ       $0x02, DX
-	SUBQ       DX, BX
-	VMOVUPS    (BX), Y9
-	VMASKMOVPS (AX)(CX*4), Y9, Y10
-	VBLENDVPS  Y9, Y10, Y0, Y0
-	VMAXPS     Y8, Y0, Y8
-
-done:
-	VMAXPS       Y1, Y5, Y1
-	VMAXPS       Y2, Y6, Y2
-	VMAXPS       Y3, Y7, Y3
-	VMAXPS       Y4, Y8, Y4
-	VMAXPS       Y1, Y3, Y1
-	VMAXPS       Y2, Y4, Y2
-	VMAXPS       Y1, Y2, Y1
-	VEXTRACTF128 $0x01, Y1, X0
-	VMAXPS       X1, X0, X0
-	VPERMILPS    $0x0e, X0, X1
-	VMAXPS       X0, X1, X0
-	VPERMILPS    $0x01, X0, X1
-	VMAXPS       X0, X1, X0
-	MOVSS        X0, ret+16(FP)
-	VZEROUPPER
-	RET
-
-// func largestAbsAVX2(a *float32, n int) float32
-// Requires: AVX, SSE
-TEXT ·largestAbsAVX2(SB), NOSPLIT|NOFRAME, $0-20
+TEXT ·sumSquaresF32AVX2(SB), NOSPLIT|NOFRAME, $0-20
 	MOVQ         a+0(FP), AX
 	MOVQ         n+8(FP), DX
 	XORQ         CX, CX
@@ -558,9 +241,439 @@ TEXT ·largestAbsAVX2(SB), NOSPLIT|NOFRAME, $0-20
 	VMOVUPS      Y0, Y7
 	VMOVUPS      Y0, Y8
 	SUBQ         $+64, DX
-	JLT          turned8
+	JLT          turned2
 
-turn8:
+turn1:
+	VMOVUPS (AX)(CX*4), Y9
+	VMULPS  Y9, Y9, Y9
+	VADDPS  Y1, Y9, Y1
+	VMOVUPS 32(AX)(CX*4), Y9
+	VMULPS  Y9, Y9, Y9
+	VADDPS  Y2, Y9, Y2
+	VMOVUPS 64(AX)(CX*4), Y9
+	VMULPS  Y9, Y9, Y9
+	VADDPS  Y3, Y9, Y3
+	VMOVUPS 96(AX)(CX*4), Y9
+	VMULPS  Y9, Y9, Y9
+	VADDPS  Y4, Y9, Y4
+	VMOVUPS 128(AX)(CX*4), Y9
+	VMULPS  Y9, Y9, Y9
+	VADDPS  Y5, Y9, Y5
+	VMOVUPS 160(AX)(CX*4), Y9
+	VMULPS  Y9, Y9, Y9
+	VADDPS  Y6, Y9, Y6
+	VMOVUPS 192(AX)(CX*4), Y9
+	VMULPS  Y9, Y9, Y9
+	VADDPS  Y7, Y9, Y7
+	VMOVUPS 224(AX)(CX*4), Y9
+	VMULPS  Y9, Y9, Y9
+	VADDPS  Y8, Y9, Y8
+	ADDQ    $+64, CX
+	SUBQ    $+64, DX
+	JGE     turn1
+
+turned2:
+	ADDQ    $+64, DX
+	CMPQ    DX, $+8
+	JLT     short4
+	VMOVUPS (AX)(CX*4), Y9
+	VMULPS  Y9, Y9, Y9
+	VADDPS  Y1, Y9, Y1
+	ADDQ    $+8, CX
+	SUBQ    $+8, DX
+	CMPQ    DX, $+8
+	JLT     short5
+	VMOVUPS (AX)(CX*4), Y9
+	VMULPS  Y9, Y9, Y9
+	VADDPS  Y2, Y9, Y2
+	ADDQ    $+8, CX
+	SUBQ    $+8, DX
+	CMPQ    DX, $+8
+	JLT     short6
+	VMOVUPS (AX)(CX*4), Y9
+	VMULPS  Y9, Y9, Y9
+	VADDPS  Y3, Y9, Y3
+	ADDQ    $+8, CX
+	SUBQ    $+8, DX
+	CMPQ    DX, $+8
+	JLT     short7
+	VMOVUPS (AX)(CX*4), Y9
+	VMULPS  Y9, Y9, Y9
+	VADDPS  Y4, Y9, Y4
+	ADDQ    $+8, CX
+	SUBQ    $+8, DX
+	CMPQ    DX, $+8
+	JLT     short8
+	VMOVUPS (AX)(CX*4), Y9
+	VMULPS  Y9, Y9, Y9
+	VADDPS  Y5, Y9, Y5
+	ADDQ    $+8, CX
+	SUBQ    $+8, DX
+	CMPQ    DX, $+8
+	JLT     short9
+	VMOVUPS (AX)(CX*4), Y9
+	VMULPS  Y9, Y9, Y9
+	VADDPS  Y6, Y9, Y6
+	ADDQ    $+8, CX
+	SUBQ    $+8, DX
+	CMPQ    DX, $+8
+	JLT     short10
+	VMOVUPS (AX)(CX*4), Y9
+	VMULPS  Y9, Y9, Y9
+	VADDPS  Y7, Y9, Y7
+	ADDQ    $+8, CX
+	SUBQ    $+8, DX
+	CMPQ    DX, $+8
+	JLT     short11
+	VMOVUPS (AX)(CX*4), Y9
+	VMULPS  Y9, Y9, Y9
+	VADDPS  Y8, Y9, Y8
+	ADDQ    $+8, CX
+	SUBQ    $+8, DX
+
+short4:
+	TESTQ      DX, DX
+	JEQ        done3
+	LEAQ       tailMasks<>+32(SB), BX
+	SHLQ       $0x02, DX
+	SUBQ       DX, BX
+	VMOVUPS    (BX), Y9
+	VMASKMOVPS (AX)(CX*4), Y9, Y10
+	VMULPS     Y10, Y10, Y10
+	VBLENDVPS  Y9, Y10, Y0, Y0
+	VADDPS     Y1, Y0, Y1
+	JMP        done3
+
+short5:
+	TESTQ      DX, DX
+	JEQ        done3
+	LEAQ       tailMasks<>+32(SB), BX
+	SHLQ       $0x02, DX
+	SUBQ       DX, BX
+	VMOVUPS    (BX), Y9
+	VMASKMOVPS (AX)(CX*4), Y9, Y10
+	VMULPS     Y10, Y10, Y10
+	VBLENDVPS  Y9, Y10, Y0, Y0
+	VADDPS     Y2, Y0, Y2
+	JMP        done3
+
+short6:
+	TESTQ      DX, DX
+	JEQ        done3
+	LEAQ       tailMasks<>+32(SB), BX
+	SHLQ       $0x02, DX
+	SUBQ       DX, BX
+	VMOVUPS    (BX), Y9
+	VMASKMOVPS (AX)(CX*4), Y9, Y10
+	VMULPS     Y10, Y10, Y10
+	VBLENDVPS  Y9, Y10, Y0, Y0
+	VADDPS     Y3, Y0, Y3
+	JMP        done3
+
+short7:
+	TESTQ      DX, DX
+	JEQ        done3
+	LEAQ       tailMasks<>+32(SB), BX
+	SHLQ       $0x02, DX
+	SUBQ       DX, BX
+	VMOVUPS    (BX), Y9
+	VMASKMOVPS (AX)(CX*4), Y9, Y10
+	VMULPS     Y10, Y10, Y10
+	VBLENDVPS  Y9, Y10, Y0, Y0
+	VADDPS     Y4, Y0, Y4
+	JMP        done3
+
+short8:
+	TESTQ      DX, DX
+	JEQ        done3
+	LEAQ       tailMasks<>+32(SB), BX
+	SHLQ       $0x02, DX
+	SUBQ       DX, BX
+	VMOVUPS    (BX), Y9
+	VMASKMOVPS (AX)(CX*4), Y9, Y10
+	VMULPS     Y10, Y10, Y10
+	VBLENDVPS  Y9, Y10, Y0, Y0
+	VADDPS     Y5, Y0, Y5
+	JMP        done3
+
+short9:
+	TESTQ      DX, DX
+	JEQ        done3
+	LEAQ       tailMasks<>+32(SB), BX
+	SHLQ       $0x02, DX
+	SUBQ       DX, BX
+	VMOVUPS    (BX), Y9
+	VMASKMOVPS (AX)(CX*4), Y9, Y10
+	VMULPS     Y10, Y10, Y10
+	VBLENDVPS  Y9, Y10, Y0, Y0
+	VADDPS     Y6, Y0, Y6
+	JMP        done3
+
+short10:
+	TESTQ      DX, DX
+	JEQ        done3
+	LEAQ       tailMasks<>+32(SB), BX
+	SHLQ       $0x02, DX
+	SUBQ       DX, BX
+	VMOVUPS    (BX), Y9
+	VMASKMOVPS (AX)(CX*4), Y9, Y10
+	VMULPS     Y10, Y10, Y10
+	VBLENDVPS  Y9, Y10, Y0, Y0
+	VADDPS     Y7, Y0, Y7
+	JMP        done3
+
+short11:
+	TESTQ      DX, DX
+	JEQ        done3
+	LEAQ       tailMasks<>+32(SB), BX
+	SHLQ       $0x02, DX
+	SUBQ       DX, BX
+	VMOVUPS    (BX), Y9
+	VMASKMOVPS (AX)(CX*4), Y9, Y10
+	VMULPS     Y10, Y10, Y10
+	VBLENDVPS  Y9, Y10, Y0, Y0
+	VADDPS     Y8, Y0, Y8
+
+done3:
+	VADDPS       Y1, Y5, Y1
+	VADDPS       Y2, Y6, Y2
+	VADDPS       Y3, Y7, Y3
+	VADDPS       Y4, Y8, Y4
+	VADDPS       Y1, Y3, Y1
+	VADDPS       Y2, Y4, Y2
+	VADDPS       Y1, Y2, Y1
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPS       X1, X0, X0
+	VPERMILPS    $0x0e, X0, X1
+	VADDPS       X0, X1, X0
+	VPERMILPS    $0x01, X0, X1
+	VADDPS       X0, X1, X0
+	MOVSS        X0, ret+16(FP)
+	VZEROUPPER
+	RET
+
+// func largestF32AVX2(a *byte, n int) float32
+// Requires: AVX, SSE
+TEXT ·largestF32AVX2(SB), NOSPLIT|NOFRAME, $0-20
+	MOVQ         a+0(FP), AX
+	MOVQ         n+8(FP), DX
+	XORQ         CX, CX
+	VBROADCASTSS reduceNums<>+32(SB), Y0
+	VMOVUPS      Y0, Y1
+	VMOVUPS      Y0, Y2
+	VMOVUPS      Y0, Y3
+	VMOVUPS      Y0, Y4
+	VMOVUPS      Y0, Y5
+	VMOVUPS      Y0, Y6
+	VMOVUPS      Y0, Y7
+	VMOVUPS      Y0, Y8
+	SUBQ         $+64, DX
+	JLT          turned2
+
+turn1:
+	VMOVUPS (AX)(CX*4), Y9
+	VMAXPS  Y1, Y9, Y1
+	VMOVUPS 32(AX)(CX*4), Y9
+	VMAXPS  Y2, Y9, Y2
+	VMOVUPS 64(AX)(CX*4), Y9
+	VMAXPS  Y3, Y9, Y3
+	VMOVUPS 96(AX)(CX*4), Y9
+	VMAXPS  Y4, Y9, Y4
+	VMOVUPS 128(AX)(CX*4), Y9
+	VMAXPS  Y5, Y9, Y5
+	VMOVUPS 160(AX)(CX*4), Y9
+	VMAXPS  Y6, Y9, Y6
+	VMOVUPS 192(AX)(CX*4), Y9
+	VMAXPS  Y7, Y9, Y7
+	VMOVUPS 224(AX)(CX*4), Y9
+	VMAXPS  Y8, Y9, Y8
+	ADDQ    $+64, CX
+	SUBQ    $+64, DX
+	JGE     turn1
+
+turned2:
+	ADDQ    $+64, DX
+	CMPQ    DX, $+8
+	JLT     short4
+	VMOVUPS (AX)(CX*4), Y9
+	VMAXPS  Y1, Y9, Y1
+	ADDQ    $+8, CX
+	SUBQ    $+8, DX
+	CMPQ    DX, $+8
+	JLT     short5
+	VMOVUPS (AX)(CX*4), Y9
+	VMAXPS  Y2, Y9, Y2
+	ADDQ    $+8, CX
+	SUBQ    $+8, DX
+	CMPQ    DX, $+8
+	JLT     short6
+	VMOVUPS (AX)(CX*4), Y9
+	VMAXPS  Y3, Y9, Y3
+	ADDQ    $+8, CX
+	SUBQ    $+8, DX
+	CMPQ    DX, $+8
+	JLT     short7
+	VMOVUPS (AX)(CX*4), Y9
+	VMAXPS  Y4, Y9, Y4
+	ADDQ    $+8, CX
+	SUBQ    $+8, DX
+	CMPQ    DX, $+8
+	JLT     short8
+	VMOVUPS (AX)(CX*4), Y9
+	VMAXPS  Y5, Y9, Y5
+	ADDQ    $+8, CX
+	SUBQ    $+8, DX
+	CMPQ    DX, $+8
+	JLT     short9
+	VMOVUPS (AX)(CX*4), Y9
+	VMAXPS  Y6, Y9, Y6
+	ADDQ    $+8, CX
+	SUBQ    $+8, DX
+	CMPQ    DX, $+8
+	JLT     short10
+	VMOVUPS (AX)(CX*4), Y9
+	VMAXPS  Y7, Y9, Y7
+	ADDQ    $+8, CX
+	SUBQ    $+8, DX
+	CMPQ    DX, $+8
+	JLT     short11
+	VMOVUPS (AX)(CX*4), Y9
+	VMAXPS  Y8, Y9, Y8
+	ADDQ    $+8, CX
+	SUBQ    $+8, DX
+
+short4:
+	TESTQ      DX, DX
+	JEQ        done3
+	LEAQ       tailMasks<>+32(SB), BX
+	SHLQ       $0x02, DX
+	SUBQ       DX, BX
+	VMOVUPS    (BX), Y9
+	VMASKMOVPS (AX)(CX*4), Y9, Y10
+	VBLENDVPS  Y9, Y10, Y0, Y0
+	VMAXPS     Y1, Y0, Y1
+	JMP        done3
+
+short5:
+	TESTQ      DX, DX
+	JEQ        done3
+	LEAQ       tailMasks<>+32(SB), BX
+	SHLQ       $0x02, DX
+	SUBQ       DX, BX
+	VMOVUPS    (BX), Y9
+	VMASKMOVPS (AX)(CX*4), Y9, Y10
+	VBLENDVPS  Y9, Y10, Y0, Y0
+	VMAXPS     Y2, Y0, Y2
+	JMP        done3
+
+short6:
+	TESTQ      DX, DX
+	JEQ        done3
+	LEAQ       tailMasks<>+32(SB), BX
+	SHLQ       $0x02, DX
+	SUBQ       DX, BX
+	VMOVUPS    (BX), Y9
+	VMASKMOVPS (AX)(CX*4), Y9, Y10
+	VBLENDVPS  Y9, Y10, Y0, Y0
+	VMAXPS     Y3, Y0, Y3
+	JMP        done3
+
+short7:
+	TESTQ      DX, DX
+	JEQ        done3
+	LEAQ       tailMasks<>+32(SB), BX
+	SHLQ       $0x02, DX
+	SUBQ       DX, BX
+	VMOVUPS    (BX), Y9
+	VMASKMOVPS (AX)(CX*4), Y9, Y10
+	VBLENDVPS  Y9, Y10, Y0, Y0
+	VMAXPS     Y4, Y0, Y4
+	JMP        done3
+
+short8:
+	TESTQ      DX, DX
+	JEQ        done3
+	LEAQ       tailMasks<>+32(SB), BX
+	SHLQ       $0x02, DX
+	SUBQ       DX, BX
+	VMOVUPS    (BX), Y9
+	VMASKMOVPS (AX)(CX*4), Y9, Y10
+	VBLENDVPS  Y9, Y10, Y0, Y0
+	VMAXPS     Y5, Y0, Y5
+	JMP        done3
+
+short9:
+	TESTQ      DX, DX
+	JEQ        done3
+	LEAQ       tailMasks<>+32(SB), BX
+	SHLQ       $0x02, DX
+	SUBQ       DX, BX
+	VMOVUPS    (BX), Y9
+	VMASKMOVPS (AX)(CX*4), Y9, Y10
+	VBLENDVPS  Y9, Y10, Y0, Y0
+	VMAXPS     Y6, Y0, Y6
+	JMP        done3
+
+short10:
+	TESTQ      DX, DX
+	JEQ        done3
+	LEAQ       tailMasks<>+32(SB), BX
+	SHLQ       $0x02, DX
+	SUBQ       DX, BX
+	VMOVUPS    (BX), Y9
+	VMASKMOVPS (AX)(CX*4), Y9, Y10
+	VBLENDVPS  Y9, Y10, Y0, Y0
+	VMAXPS     Y7, Y0, Y7
+	JMP        done3
+
+short11:
+	TESTQ      DX, DX
+	JEQ        done3
+	LEAQ       tailMasks<>+32(SB), BX
+	SHLQ       $0x02, DX
+	SUBQ       DX, BX
+	VMOVUPS    (BX), Y9
+	VMASKMOVPS (AX)(CX*4), Y9, Y10
+	VBLENDVPS  Y9, Y10, Y0, Y0
+	VMAXPS     Y8, Y0, Y8
+
+done3:
+	VMAXPS       Y1, Y5, Y1
+	VMAXPS       Y2, Y6, Y2
+	VMAXPS       Y3, Y7, Y3
+	VMAXPS       Y4, Y8, Y4
+	VMAXPS       Y1, Y3, Y1
+	VMAXPS       Y2, Y4, Y2
+	VMAXPS       Y1, Y2, Y1
+	VEXTRACTF128 $0x01, Y1, X0
+	VMAXPS       X1, X0, X0
+	VPERMILPS    $0x0e, X0, X1
+	VMAXPS       X0, X1, X0
+	VPERMILPS    $0x01, X0, X1
+	VMAXPS       X0, X1, X0
+	MOVSS        X0, ret+16(FP)
+	VZEROUPPER
+	RET
+
+// func largestAbsF32AVX2(a *byte, n int) float32
+// Requires: AVX, SSE
+TEXT ·largestAbsF32AVX2(SB), NOSPLIT|NOFRAME, $0-20
+	MOVQ         a+0(FP), AX
+	MOVQ         n+8(FP), DX
+	XORQ         CX, CX
+	VBROADCASTSS reduceNums<>+0(SB), Y0
+	VMOVUPS      Y0, Y1
+	VMOVUPS      Y0, Y2
+	VMOVUPS      Y0, Y3
+	VMOVUPS      Y0, Y4
+	VMOVUPS      Y0, Y5
+	VMOVUPS      Y0, Y6
+	VMOVUPS      Y0, Y7
+	VMOVUPS      Y0, Y8
+	SUBQ         $+64, DX
+	JLT          turned2
+
+turn1:
 	VMOVUPS (AX)(CX*4), Y9
 	VANDPS  reduceNums<>+64(SB), Y9, Y9
 	VMAXPS  Y1, Y9, Y1
@@ -587,86 +700,71 @@ turn8:
 	VMAXPS  Y8, Y9, Y8
 	ADDQ    $+64, CX
 	SUBQ    $+64, DX
-	JGE     turn8
+	JGE     turn1
 
-turned8:
+turned2:
 	ADDQ    $+64, DX
-	TESTQ   DX, DX
-	JLE     done
 	CMPQ    DX, $+8
-	JLT     short0
+	JLT     short4
 	VMOVUPS (AX)(CX*4), Y9
 	VANDPS  reduceNums<>+64(SB), Y9, Y9
 	VMAXPS  Y1, Y9, Y1
 	ADDQ    $+8, CX
 	SUBQ    $+8, DX
-	TESTQ   DX, DX
-	JLE     done
 	CMPQ    DX, $+8
-	JLT     short1
+	JLT     short5
 	VMOVUPS (AX)(CX*4), Y9
 	VANDPS  reduceNums<>+64(SB), Y9, Y9
 	VMAXPS  Y2, Y9, Y2
 	ADDQ    $+8, CX
 	SUBQ    $+8, DX
-	TESTQ   DX, DX
-	JLE     done
 	CMPQ    DX, $+8
-	JLT     short2
+	JLT     short6
 	VMOVUPS (AX)(CX*4), Y9
 	VANDPS  reduceNums<>+64(SB), Y9, Y9
 	VMAXPS  Y3, Y9, Y3
 	ADDQ    $+8, CX
 	SUBQ    $+8, DX
-	TESTQ   DX, DX
-	JLE     done
 	CMPQ    DX, $+8
-	JLT     short3
+	JLT     short7
 	VMOVUPS (AX)(CX*4), Y9
 	VANDPS  reduceNums<>+64(SB), Y9, Y9
 	VMAXPS  Y4, Y9, Y4
 	ADDQ    $+8, CX
 	SUBQ    $+8, DX
-	TESTQ   DX, DX
-	JLE     done
 	CMPQ    DX, $+8
-	JLT     short4
+	JLT     short8
 	VMOVUPS (AX)(CX*4), Y9
 	VANDPS  reduceNums<>+64(SB), Y9, Y9
 	VMAXPS  Y5, Y9, Y5
 	ADDQ    $+8, CX
 	SUBQ    $+8, DX
-	TESTQ   DX, DX
-	JLE     done
 	CMPQ    DX, $+8
-	JLT     short5
+	JLT     short9
 	VMOVUPS (AX)(CX*4), Y9
 	VANDPS  reduceNums<>+64(SB), Y9, Y9
 	VMAXPS  Y6, Y9, Y6
 	ADDQ    $+8, CX
 	SUBQ    $+8, DX
-	TESTQ   DX, DX
-	JLE     done
 	CMPQ    DX, $+8
-	JLT     short6
+	JLT     short10
 	VMOVUPS (AX)(CX*4), Y9
 	VANDPS  reduceNums<>+64(SB), Y9, Y9
 	VMAXPS  Y7, Y9, Y7
 	ADDQ    $+8, CX
 	SUBQ    $+8, DX
-	TESTQ   DX, DX
-	JLE     done
 	CMPQ    DX, $+8
-	JLT     short7
-	VMOVUPS (AX)(CX*4), Y0
-	VANDPS  reduceNums<>+64(SB), Y0, Y0
-	VMAXPS  Y8, Y0, Y8
+	JLT     short11
+	VMOVUPS (AX)(CX*4), Y9
+	VANDPS  reduceNums<>+64(SB), Y9, Y9
+	VMAXPS  Y8, Y9, Y8
 	ADDQ    $+8, CX
 	SUBQ    $+8, DX
-	JMP     done
 
-short0:
-	LEAQ       tailMasks<>+256(SB), BX
+short4:
+	TESTQ      DX, DX
+	JEQ        done3
+	LEAQ       tailMasks<>+32(SB), BX
 	SHLQ       $0x02, DX
 	SUBQ       DX, BX
 	VMOVUPS    (BX), Y9
@@ -674,10 +772,12 @@ short0:
 	VANDPS     reduceNums<>+64(SB), Y10, Y10
 	VBLENDVPS  Y9, Y10, Y0, Y0
 	VMAXPS     Y1, Y0, Y1
-	JMP        done
+	JMP        done3
 
-short1:
-	LEAQ       tailMasks<>+256(SB), BX
+short5:
+	TESTQ      DX, DX
+	JEQ        done3
+	LEAQ       tailMasks<>+32(SB), BX
 	SHLQ       $0x02, DX
 	SUBQ       DX, BX
 	VMOVUPS    (BX), Y9
@@ -685,10 +785,12 @@ short1:
 	VANDPS     reduceNums<>+64(SB), Y10, Y10
 	VBLENDVPS  Y9, Y10, Y0, Y0
 	VMAXPS     Y2, Y0, Y2
-	JMP        done
+	JMP        done3
 
-short2:
-	LEAQ       tailMasks<>+256(SB), BX
+short6:
+	TESTQ      DX, DX
+	JEQ        done3
+	LEAQ       tailMasks<>+32(SB), BX
 	SHLQ       $0x02, DX
 	SUBQ       DX, BX
 	VMOVUPS    (BX), Y9
@@ -696,10 +798,12 @@ short2:
 	VANDPS     reduceNums<>+64(SB), Y10, Y10
 	VBLENDVPS  Y9, Y10, Y0, Y0
 	VMAXPS     Y3, Y0, Y3
-	JMP        done
+	JMP        done3
 
-short3:
-	LEAQ       tailMasks<>+256(SB), BX
+short7:
+	TESTQ      DX, DX
+	JEQ        done3
+	LEAQ       tailMasks<>+32(SB), BX
 	SHLQ       $0x02, DX
 	SUBQ       DX, BX
 	VMOVUPS    (BX), Y9
@@ -707,10 +811,12 @@ short3:
 	VANDPS     reduceNums<>+64(SB), Y10, Y10
 	VBLENDVPS  Y9, Y10, Y0, Y0
 	VMAXPS     Y4, Y0, Y4
-	JMP        done
+	JMP        done3
 
-short4:
-	LEAQ       tailMasks<>+256(SB), BX
+short8:
+	TESTQ      DX, DX
+	JEQ        done3
+	LEAQ       tailMasks<>+32(SB), BX
 	SHLQ       $0x02, DX
 	SUBQ       DX, BX
 	VMOVUPS    (BX), Y9
@@ -718,10 +824,12 @@ short4:
 	VANDPS     reduceNums<>+64(SB), Y10, Y10
 	VBLENDVPS  Y9, Y10, Y0, Y0
 	VMAXPS     Y5, Y0, Y5
-	JMP        done
+	JMP        done3
 
-short5:
-	LEAQ       tailMasks<>+256(SB), BX
+short9:
+	TESTQ      DX, DX
+	JEQ        done3
+	LEAQ       tailMasks<>+32(SB), BX
 	SHLQ       $0x02, DX
 	SUBQ       DX, BX
 	VMOVUPS    (BX), Y9
@@ -729,10 +837,12 @@ short5:
 	VANDPS     reduceNums<>+64(SB), Y10, Y10
 	VBLENDVPS  Y9, Y10, Y0, Y0
 	VMAXPS     Y6, Y0, Y6
-	JMP        done
+	JMP        done3
 
-short6:
-	LEAQ       tailMasks<>+256(SB), BX
+short10:
+	TESTQ      DX, DX
+	JEQ        done3
+	LEAQ       tailMasks<>+32(SB), BX
 	SHLQ       $0x02, DX
 	SUBQ       DX, BX
 	VMOVUPS    (BX), Y9
@@ -740,10 +850,12 @@ short6:
 	VANDPS     reduceNums<>+64(SB), Y10, Y10
 	VBLENDVPS  Y9, Y10, Y0, Y0
 	VMAXPS     Y7, Y0, Y7
-	JMP        done
+	JMP        done3
 
-short7:
-	LEAQ       tailMasks<>+256(SB), BX
+short11:
+	TESTQ      DX, DX
+	JEQ        done3
+	LEAQ       tailMasks<>+32(SB), BX
 	SHLQ       $0x02, DX
 	SUBQ       DX, BX
 	VMOVUPS    (BX), Y9
@@ -752,7 +864,7 @@ short7:
 	VBLENDVPS  Y9, Y10, Y0, Y0
 	VMAXPS     Y8, Y0, Y8
 
-done:
+done3:
 	VMAXPS       Y1, Y5, Y1
 	VMAXPS       Y2, Y6, Y2
 	VMAXPS       Y3, Y7, Y3
@@ -770,9 +882,3617 @@ done:
 	VZEROUPPER
 	RET
 
-// func sumAVX512(a *float32, n int) float32
+// func sumF16AVX2(a *byte, n int) float32
+// Requires: AVX, F16C, SSE
+TEXT ·sumF16AVX2(SB), NOSPLIT|NOFRAME, $0-20
+	MOVQ         a+0(FP), AX
+	MOVQ         n+8(FP), DX
+	XORQ         CX, CX
+	VBROADCASTSS reduceNums<>+0(SB), Y0
+	VMOVUPS      Y0, Y1
+	VMOVUPS      Y0, Y2
+	VMOVUPS      Y0, Y3
+	VMOVUPS      Y0, Y4
+	VMOVUPS      Y0, Y5
+	VMOVUPS      Y0, Y6
+	VMOVUPS      Y0, Y7
+	VMOVUPS      Y0, Y8
+	SUBQ         $+64, DX
+	JLT          turned2
+
+turn1:
+	VCVTPH2PS (AX)(CX*2), Y9
+	VADDPS    Y1, Y9, Y1
+	VCVTPH2PS 16(AX)(CX*2), Y9
+	VADDPS    Y2, Y9, Y2
+	VCVTPH2PS 32(AX)(CX*2), Y9
+	VADDPS    Y3, Y9, Y3
+	VCVTPH2PS 48(AX)(CX*2), Y9
+	VADDPS    Y4, Y9, Y4
+	VCVTPH2PS 64(AX)(CX*2), Y9
+	VADDPS    Y5, Y9, Y5
+	VCVTPH2PS 80(AX)(CX*2), Y9
+	VADDPS    Y6, Y9, Y6
+	VCVTPH2PS 96(AX)(CX*2), Y9
+	VADDPS    Y7, Y9, Y7
+	VCVTPH2PS 112(AX)(CX*2), Y9
+	VADDPS    Y8, Y9, Y8
+	ADDQ      $+64, CX
+	SUBQ      $+64, DX
+	JGE       turn1
+
+turned2:
+	ADDQ      $+64, DX
+	CMPQ      DX, $+8
+	JLT       short4
+	VCVTPH2PS (AX)(CX*2), Y9
+	VADDPS    Y1, Y9, Y1
+	ADDQ      $+8, CX
+	SUBQ      $+8, DX
+	CMPQ      DX, $+8
+	JLT       short5
+	VCVTPH2PS (AX)(CX*2), Y9
+	VADDPS    Y2, Y9, Y2
+	ADDQ      $+8, CX
+	SUBQ      $+8, DX
+	CMPQ      DX, $+8
+	JLT       short6
+	VCVTPH2PS (AX)(CX*2), Y9
+	VADDPS    Y3, Y9, Y3
+	ADDQ      $+8, CX
+	SUBQ      $+8, DX
+	CMPQ      DX, $+8
+	JLT       short7
+	VCVTPH2PS (AX)(CX*2), Y9
+	VADDPS    Y4, Y9, Y4
+	ADDQ      $+8, CX
+	SUBQ      $+8, DX
+	CMPQ      DX, $+8
+	JLT       short8
+	VCVTPH2PS (AX)(CX*2), Y9
+	VADDPS    Y5, Y9, Y5
+	ADDQ      $+8, CX
+	SUBQ      $+8, DX
+	CMPQ      DX, $+8
+	JLT       short9
+	VCVTPH2PS (AX)(CX*2), Y9
+	VADDPS    Y6, Y9, Y6
+	ADDQ      $+8, CX
+	SUBQ      $+8, DX
+	CMPQ      DX, $+8
+	JLT       short10
+	VCVTPH2PS (AX)(CX*2), Y9
+	VADDPS    Y7, Y9, Y7
+	ADDQ      $+8, CX
+	SUBQ      $+8, DX
+	CMPQ      DX, $+8
+	JLT       short11
+	VCVTPH2PS (AX)(CX*2), Y9
+	VADDPS    Y8, Y9, Y8
+	ADDQ      $+8, CX
+	SUBQ      $+8, DX
+
+short4:
+	TESTQ   DX, DX
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), BX
+	MOVQ    DX, SI
+	SHLQ    $0x02, SI
+	SUBQ    SI, BX
+	VMOVUPS (BX), Y9
+	VPXOR   X10, X10, X10
+	TESTQ   $0x00000001, DX
+	JEQ     piece12
+	MOVQ    DX, BX
+	ANDQ    $0x06, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x02, X10, X10
+	VPINSRW $0x00, (AX)(BX*2), X10, X10
+
+piece12:
+	TESTQ   $0x00000002, DX
+	JEQ     piece13
+	MOVQ    DX, BX
+	ANDQ    $0x04, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x04, X10, X10
+	VPINSRD $0x00, (AX)(BX*2), X10, X10
+
+piece13:
+	TESTQ   $0x00000004, DX
+	JEQ     piece14
+	ANDQ    $0x00, DX
+	ADDQ    CX, DX
+	VPSLLDQ $0x08, X10, X10
+	VPINSRQ $0x00, (AX)(DX*2), X10, X10
+
+piece14:
+	VCVTPH2PS X10, Y10
+	VBLENDVPS Y9, Y10, Y0, Y0
+	VADDPS    Y1, Y0, Y1
+	JMP       done3
+
+short5:
+	TESTQ   DX, DX
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), BX
+	MOVQ    DX, SI
+	SHLQ    $0x02, SI
+	SUBQ    SI, BX
+	VMOVUPS (BX), Y9
+	VPXOR   X10, X10, X10
+	TESTQ   $0x00000001, DX
+	JEQ     piece15
+	MOVQ    DX, BX
+	ANDQ    $0x06, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x02, X10, X10
+	VPINSRW $0x00, (AX)(BX*2), X10, X10
+
+piece15:
+	TESTQ   $0x00000002, DX
+	JEQ     piece16
+	MOVQ    DX, BX
+	ANDQ    $0x04, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x04, X10, X10
+	VPINSRD $0x00, (AX)(BX*2), X10, X10
+
+piece16:
+	TESTQ   $0x00000004, DX
+	JEQ     piece17
+	ANDQ    $0x00, DX
+	ADDQ    CX, DX
+	VPSLLDQ $0x08, X10, X10
+	VPINSRQ $0x00, (AX)(DX*2), X10, X10
+
+piece17:
+	VCVTPH2PS X10, Y10
+	VBLENDVPS Y9, Y10, Y0, Y0
+	VADDPS    Y2, Y0, Y2
+	JMP       done3
+
+short6:
+	TESTQ   DX, DX
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), BX
+	MOVQ    DX, SI
+	SHLQ    $0x02, SI
+	SUBQ    SI, BX
+	VMOVUPS (BX), Y9
+	VPXOR   X10, X10, X10
+	TESTQ   $0x00000001, DX
+	JEQ     piece18
+	MOVQ    DX, BX
+	ANDQ    $0x06, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x02, X10, X10
+	VPINSRW $0x00, (AX)(BX*2), X10, X10
+
+piece18:
+	TESTQ   $0x00000002, DX
+	JEQ     piece19
+	MOVQ    DX, BX
+	ANDQ    $0x04, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x04, X10, X10
+	VPINSRD $0x00, (AX)(BX*2), X10, X10
+
+piece19:
+	TESTQ   $0x00000004, DX
+	JEQ     piece20
+	ANDQ    $0x00, DX
+	ADDQ    CX, DX
+	VPSLLDQ $0x08, X10, X10
+	VPINSRQ $0x00, (AX)(DX*2), X10, X10
+
+piece20:
+	VCVTPH2PS X10, Y10
+	VBLENDVPS Y9, Y10, Y0, Y0
+	VADDPS    Y3, Y0, Y3
+	JMP       done3
+
+short7:
+	TESTQ   DX, DX
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), BX
+	MOVQ    DX, SI
+	SHLQ    $0x02, SI
+	SUBQ    SI, BX
+	VMOVUPS (BX), Y9
+	VPXOR   X10, X10, X10
+	TESTQ   $0x00000001, DX
+	JEQ     piece21
+	MOVQ    DX, BX
+	ANDQ    $0x06, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x02, X10, X10
+	VPINSRW $0x00, (AX)(BX*2), X10, X10
+
+piece21:
+	TESTQ   $0x00000002, DX
+	JEQ     piece22
+	MOVQ    DX, BX
+	ANDQ    $0x04, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x04, X10, X10
+	VPINSRD $0x00, (AX)(BX*2), X10, X10
+
+piece22:
+	TESTQ   $0x00000004, DX
+	JEQ     piece23
+	ANDQ    $0x00, DX
+	ADDQ    CX, DX
+	VPSLLDQ $0x08, X10, X10
+	VPINSRQ $0x00, (AX)(DX*2), X10, X10
+
+piece23:
+	VCVTPH2PS X10, Y10
+	VBLENDVPS Y9, Y10, Y0, Y0
+	VADDPS    Y4, Y0, Y4
+	JMP       done3
+
+short8:
+	TESTQ   DX, DX
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), BX
+	MOVQ    DX, SI
+	SHLQ    $0x02, SI
+	SUBQ    SI, BX
+	VMOVUPS (BX), Y9
+	VPXOR   X10, X10, X10
+	TESTQ   $0x00000001, DX
+	JEQ     piece24
+	MOVQ    DX, BX
+	ANDQ    $0x06, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x02, X10, X10
+	VPINSRW $0x00, (AX)(BX*2), X10, X10
+
+piece24:
+	TESTQ   $0x00000002, DX
+	JEQ     piece25
+	MOVQ    DX, BX
+	ANDQ    $0x04, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x04, X10, X10
+	VPINSRD $0x00, (AX)(BX*2), X10, X10
+
+piece25:
+	TESTQ   $0x00000004, DX
+	JEQ     piece26
+	ANDQ    $0x00, DX
+	ADDQ    CX, DX
+	VPSLLDQ $0x08, X10, X10
+	VPINSRQ $0x00, (AX)(DX*2), X10, X10
+
+piece26:
+	VCVTPH2PS X10, Y10
+	VBLENDVPS Y9, Y10, Y0, Y0
+	VADDPS    Y5, Y0, Y5
+	JMP       done3
+
+short9:
+	TESTQ   DX, DX
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), BX
+	MOVQ    DX, SI
+	SHLQ    $0x02, SI
+	SUBQ    SI, BX
+	VMOVUPS (BX), Y9
+	VPXOR   X10, X10, X10
+	TESTQ   $0x00000001, DX
+	JEQ     piece27
+	MOVQ    DX, BX
+	ANDQ    $0x06, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x02, X10, X10
+	VPINSRW $0x00, (AX)(BX*2), X10, X10
+
+piece27:
+	TESTQ   $0x00000002, DX
+	JEQ     piece28
+	MOVQ    DX, BX
+	ANDQ    $0x04, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x04, X10, X10
+	VPINSRD $0x00, (AX)(BX*2), X10, X10
+
+piece28:
+	TESTQ   $0x00000004, DX
+	JEQ     piece29
+	ANDQ    $0x00, DX
+	ADDQ    CX, DX
+	VPSLLDQ $0x08, X10, X10
+	VPINSRQ $0x00, (AX)(DX*2), X10, X10
+
+piece29:
+	VCVTPH2PS X10, Y10
+	VBLENDVPS Y9, Y10, Y0, Y0
+	VADDPS    Y6, Y0, Y6
+	JMP       done3
+
+short10:
+	TESTQ   DX, DX
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), BX
+	MOVQ    DX, SI
+	SHLQ    $0x02, SI
+	SUBQ    SI, BX
+	VMOVUPS (BX), Y9
+	VPXOR   X10, X10, X10
+	TESTQ   $0x00000001, DX
+	JEQ     piece30
+	MOVQ    DX, BX
+	ANDQ    $0x06, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x02, X10, X10
+	VPINSRW $0x00, (AX)(BX*2), X10, X10
+
+piece30:
+	TESTQ   $0x00000002, DX
+	JEQ     piece31
+	MOVQ    DX, BX
+	ANDQ    $0x04, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x04, X10, X10
+	VPINSRD $0x00, (AX)(BX*2), X10, X10
+
+piece31:
+	TESTQ   $0x00000004, DX
+	JEQ     piece32
+	ANDQ    $0x00, DX
+	ADDQ    CX, DX
+	VPSLLDQ $0x08, X10, X10
+	VPINSRQ $0x00, (AX)(DX*2), X10, X10
+
+piece32:
+	VCVTPH2PS X10, Y10
+	VBLENDVPS Y9, Y10, Y0, Y0
+	VADDPS    Y7, Y0, Y7
+	JMP       done3
+
+short11:
+	TESTQ   DX, DX
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), BX
+	MOVQ    DX, SI
+	SHLQ    $0x02, SI
+	SUBQ    SI, BX
+	VMOVUPS (BX), Y9
+	VPXOR   X10, X10, X10
+	TESTQ   $0x00000001, DX
+	JEQ     piece33
+	MOVQ    DX, BX
+	ANDQ    $0x06, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x02, X10, X10
+	VPINSRW $0x00, (AX)(BX*2), X10, X10
+
+piece33:
+	TESTQ   $0x00000002, DX
+	JEQ     piece34
+	MOVQ    DX, BX
+	ANDQ    $0x04, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x04, X10, X10
+	VPINSRD $0x00, (AX)(BX*2), X10, X10
+
+piece34:
+	TESTQ   $0x00000004, DX
+	JEQ     piece35
+	ANDQ    $0x00, DX
+	ADDQ    CX, DX
+	VPSLLDQ $0x08, X10, X10
+	VPINSRQ $0x00, (AX)(DX*2), X10, X10
+
+piece35:
+	VCVTPH2PS X10, Y10
+	VBLENDVPS Y9, Y10, Y0, Y0
+	VADDPS    Y8, Y0, Y8
+
+done3:
+	VADDPS       Y1, Y5, Y1
+	VADDPS       Y2, Y6, Y2
+	VADDPS       Y3, Y7, Y3
+	VADDPS       Y4, Y8, Y4
+	VADDPS       Y1, Y3, Y1
+	VADDPS       Y2, Y4, Y2
+	VADDPS       Y1, Y2, Y1
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPS       X1, X0, X0
+	VPERMILPS    $0x0e, X0, X1
+	VADDPS       X0, X1, X0
+	VPERMILPS    $0x01, X0, X1
+	VADDPS       X0, X1, X0
+	MOVSS        X0, ret+16(FP)
+	VZEROUPPER
+	RET
+
+// func sumSquaresF16AVX2(a *byte, n int) float32
+// Requires: AVX, F16C, SSE
+TEXT ·sumSquaresF16AVX2(SB), NOSPLIT|NOFRAME, $0-20
+	MOVQ         a+0(FP), AX
+	MOVQ         n+8(FP), DX
+	XORQ         CX, CX
+	VBROADCASTSS reduceNums<>+0(SB), Y0
+	VMOVUPS      Y0, Y1
+	VMOVUPS      Y0, Y2
+	VMOVUPS      Y0, Y3
+	VMOVUPS      Y0, Y4
+	VMOVUPS      Y0, Y5
+	VMOVUPS      Y0, Y6
+	VMOVUPS      Y0, Y7
+	VMOVUPS      Y0, Y8
+	SUBQ         $+64, DX
+	JLT          turned2
+
+turn1:
+	VCVTPH2PS (AX)(CX*2), Y9
+	VMULPS    Y9, Y9, Y9
+	VADDPS    Y1, Y9, Y1
+	VCVTPH2PS 16(AX)(CX*2), Y9
+	VMULPS    Y9, Y9, Y9
+	VADDPS    Y2, Y9, Y2
+	VCVTPH2PS 32(AX)(CX*2), Y9
+	VMULPS    Y9, Y9, Y9
+	VADDPS    Y3, Y9, Y3
+	VCVTPH2PS 48(AX)(CX*2), Y9
+	VMULPS    Y9, Y9, Y9
+	VADDPS    Y4, Y9, Y4
+	VCVTPH2PS 64(AX)(CX*2), Y9
+	VMULPS    Y9, Y9, Y9
+	VADDPS    Y5, Y9, Y5
+	VCVTPH2PS 80(AX)(CX*2), Y9
+	VMULPS    Y9, Y9, Y9
+	VADDPS    Y6, Y9, Y6
+	VCVTPH2PS 96(AX)(CX*2), Y9
+	VMULPS    Y9, Y9, Y9
+	VADDPS    Y7, Y9, Y7
+	VCVTPH2PS 112(AX)(CX*2), Y9
+	VMULPS    Y9, Y9, Y9
+	VADDPS    Y8, Y9, Y8
+	ADDQ      $+64, CX
+	SUBQ      $+64, DX
+	JGE       turn1
+
+turned2:
+	ADDQ      $+64, DX
+	CMPQ      DX, $+8
+	JLT       short4
+	VCVTPH2PS (AX)(CX*2), Y9
+	VMULPS    Y9, Y9, Y9
+	VADDPS    Y1, Y9, Y1
+	ADDQ      $+8, CX
+	SUBQ      $+8, DX
+	CMPQ      DX, $+8
+	JLT       short5
+	VCVTPH2PS (AX)(CX*2), Y9
+	VMULPS    Y9, Y9, Y9
+	VADDPS    Y2, Y9, Y2
+	ADDQ      $+8, CX
+	SUBQ      $+8, DX
+	CMPQ      DX, $+8
+	JLT       short6
+	VCVTPH2PS (AX)(CX*2), Y9
+	VMULPS    Y9, Y9, Y9
+	VADDPS    Y3, Y9, Y3
+	ADDQ      $+8, CX
+	SUBQ      $+8, DX
+	CMPQ      DX, $+8
+	JLT       short7
+	VCVTPH2PS (AX)(CX*2), Y9
+	VMULPS    Y9, Y9, Y9
+	VADDPS    Y4, Y9, Y4
+	ADDQ      $+8, CX
+	SUBQ      $+8, DX
+	CMPQ      DX, $+8
+	JLT       short8
+	VCVTPH2PS (AX)(CX*2), Y9
+	VMULPS    Y9, Y9, Y9
+	VADDPS    Y5, Y9, Y5
+	ADDQ      $+8, CX
+	SUBQ      $+8, DX
+	CMPQ      DX, $+8
+	JLT       short9
+	VCVTPH2PS (AX)(CX*2), Y9
+	VMULPS    Y9, Y9, Y9
+	VADDPS    Y6, Y9, Y6
+	ADDQ      $+8, CX
+	SUBQ      $+8, DX
+	CMPQ      DX, $+8
+	JLT       short10
+	VCVTPH2PS (AX)(CX*2), Y9
+	VMULPS    Y9, Y9, Y9
+	VADDPS    Y7, Y9, Y7
+	ADDQ      $+8, CX
+	SUBQ      $+8, DX
+	CMPQ      DX, $+8
+	JLT       short11
+	VCVTPH2PS (AX)(CX*2), Y9
+	VMULPS    Y9, Y9, Y9
+	VADDPS    Y8, Y9, Y8
+	ADDQ      $+8, CX
+	SUBQ      $+8, DX
+
+short4:
+	TESTQ   DX, DX
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), BX
+	MOVQ    DX, SI
+	SHLQ    $0x02, SI
+	SUBQ    SI, BX
+	VMOVUPS (BX), Y9
+	VPXOR   X10, X10, X10
+	TESTQ   $0x00000001, DX
+	JEQ     piece12
+	MOVQ    DX, BX
+	ANDQ    $0x06, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x02, X10, X10
+	VPINSRW $0x00, (AX)(BX*2), X10, X10
+
+piece12:
+	TESTQ   $0x00000002, DX
+	JEQ     piece13
+	MOVQ    DX, BX
+	ANDQ    $0x04, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x04, X10, X10
+	VPINSRD $0x00, (AX)(BX*2), X10, X10
+
+piece13:
+	TESTQ   $0x00000004, DX
+	JEQ     piece14
+	ANDQ    $0x00, DX
+	ADDQ    CX, DX
+	VPSLLDQ $0x08, X10, X10
+	VPINSRQ $0x00, (AX)(DX*2), X10, X10
+
+piece14:
+	VCVTPH2PS X10, Y10
+	VMULPS    Y10, Y10, Y10
+	VBLENDVPS Y9, Y10, Y0, Y0
+	VADDPS    Y1, Y0, Y1
+	JMP       done3
+
+short5:
+	TESTQ   DX, DX
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), BX
+	MOVQ    DX, SI
+	SHLQ    $0x02, SI
+	SUBQ    SI, BX
+	VMOVUPS (BX), Y9
+	VPXOR   X10, X10, X10
+	TESTQ   $0x00000001, DX
+	JEQ     piece15
+	MOVQ    DX, BX
+	ANDQ    $0x06, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x02, X10, X10
+	VPINSRW $0x00, (AX)(BX*2), X10, X10
+
+piece15:
+	TESTQ   $0x00000002, DX
+	JEQ     piece16
+	MOVQ    DX, BX
+	ANDQ    $0x04, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x04, X10, X10
+	VPINSRD $0x00, (AX)(BX*2), X10, X10
+
+piece16:
+	TESTQ   $0x00000004, DX
+	JEQ     piece17
+	ANDQ    $0x00, DX
+	ADDQ    CX, DX
+	VPSLLDQ $0x08, X10, X10
+	VPINSRQ $0x00, (AX)(DX*2), X10, X10
+
+piece17:
+	VCVTPH2PS X10, Y10
+	VMULPS    Y10, Y10, Y10
+	VBLENDVPS Y9, Y10, Y0, Y0
+	VADDPS    Y2, Y0, Y2
+	JMP       done3
+
+short6:
+	TESTQ   DX, DX
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), BX
+	MOVQ    DX, SI
+	SHLQ    $0x02, SI
+	SUBQ    SI, BX
+	VMOVUPS (BX), Y9
+	VPXOR   X10, X10, X10
+	TESTQ   $0x00000001, DX
+	JEQ     piece18
+	MOVQ    DX, BX
+	ANDQ    $0x06, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x02, X10, X10
+	VPINSRW $0x00, (AX)(BX*2), X10, X10
+
+piece18:
+	TESTQ   $0x00000002, DX
+	JEQ     piece19
+	MOVQ    DX, BX
+	ANDQ    $0x04, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x04, X10, X10
+	VPINSRD $0x00, (AX)(BX*2), X10, X10
+
+piece19:
+	TESTQ   $0x00000004, DX
+	JEQ     piece20
+	ANDQ    $0x00, DX
+	ADDQ    CX, DX
+	VPSLLDQ $0x08, X10, X10
+	VPINSRQ $0x00, (AX)(DX*2), X10, X10
+
+piece20:
+	VCVTPH2PS X10, Y10
+	VMULPS    Y10, Y10, Y10
+	VBLENDVPS Y9, Y10, Y0, Y0
+	VADDPS    Y3, Y0, Y3
+	JMP       done3
+
+short7:
+	TESTQ   DX, DX
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), BX
+	MOVQ    DX, SI
+	SHLQ    $0x02, SI
+	SUBQ    SI, BX
+	VMOVUPS (BX), Y9
+	VPXOR   X10, X10, X10
+	TESTQ   $0x00000001, DX
+	JEQ     piece21
+	MOVQ    DX, BX
+	ANDQ    $0x06, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x02, X10, X10
+	VPINSRW $0x00, (AX)(BX*2), X10, X10
+
+piece21:
+	TESTQ   $0x00000002, DX
+	JEQ     piece22
+	MOVQ    DX, BX
+	ANDQ    $0x04, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x04, X10, X10
+	VPINSRD $0x00, (AX)(BX*2), X10, X10
+
+piece22:
+	TESTQ   $0x00000004, DX
+	JEQ     piece23
+	ANDQ    $0x00, DX
+	ADDQ    CX, DX
+	VPSLLDQ $0x08, X10, X10
+	VPINSRQ $0x00, (AX)(DX*2), X10, X10
+
+piece23:
+	VCVTPH2PS X10, Y10
+	VMULPS    Y10, Y10, Y10
+	VBLENDVPS Y9, Y10, Y0, Y0
+	VADDPS    Y4, Y0, Y4
+	JMP       done3
+
+short8:
+	TESTQ   DX, DX
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), BX
+	MOVQ    DX, SI
+	SHLQ    $0x02, SI
+	SUBQ    SI, BX
+	VMOVUPS (BX), Y9
+	VPXOR   X10, X10, X10
+	TESTQ   $0x00000001, DX
+	JEQ     piece24
+	MOVQ    DX, BX
+	ANDQ    $0x06, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x02, X10, X10
+	VPINSRW $0x00, (AX)(BX*2), X10, X10
+
+piece24:
+	TESTQ   $0x00000002, DX
+	JEQ     piece25
+	MOVQ    DX, BX
+	ANDQ    $0x04, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x04, X10, X10
+	VPINSRD $0x00, (AX)(BX*2), X10, X10
+
+piece25:
+	TESTQ   $0x00000004, DX
+	JEQ     piece26
+	ANDQ    $0x00, DX
+	ADDQ    CX, DX
+	VPSLLDQ $0x08, X10, X10
+	VPINSRQ $0x00, (AX)(DX*2), X10, X10
+
+piece26:
+	VCVTPH2PS X10, Y10
+	VMULPS    Y10, Y10, Y10
+	VBLENDVPS Y9, Y10, Y0, Y0
+	VADDPS    Y5, Y0, Y5
+	JMP       done3
+
+short9:
+	TESTQ   DX, DX
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), BX
+	MOVQ    DX, SI
+	SHLQ    $0x02, SI
+	SUBQ    SI, BX
+	VMOVUPS (BX), Y9
+	VPXOR   X10, X10, X10
+	TESTQ   $0x00000001, DX
+	JEQ     piece27
+	MOVQ    DX, BX
+	ANDQ    $0x06, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x02, X10, X10
+	VPINSRW $0x00, (AX)(BX*2), X10, X10
+
+piece27:
+	TESTQ   $0x00000002, DX
+	JEQ     piece28
+	MOVQ    DX, BX
+	ANDQ    $0x04, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x04, X10, X10
+	VPINSRD $0x00, (AX)(BX*2), X10, X10
+
+piece28:
+	TESTQ   $0x00000004, DX
+	JEQ     piece29
+	ANDQ    $0x00, DX
+	ADDQ    CX, DX
+	VPSLLDQ $0x08, X10, X10
+	VPINSRQ $0x00, (AX)(DX*2), X10, X10
+
+piece29:
+	VCVTPH2PS X10, Y10
+	VMULPS    Y10, Y10, Y10
+	VBLENDVPS Y9, Y10, Y0, Y0
+	VADDPS    Y6, Y0, Y6
+	JMP       done3
+
+short10:
+	TESTQ   DX, DX
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), BX
+	MOVQ    DX, SI
+	SHLQ    $0x02, SI
+	SUBQ    SI, BX
+	VMOVUPS (BX), Y9
+	VPXOR   X10, X10, X10
+	TESTQ   $0x00000001, DX
+	JEQ     piece30
+	MOVQ    DX, BX
+	ANDQ    $0x06, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x02, X10, X10
+	VPINSRW $0x00, (AX)(BX*2), X10, X10
+
+piece30:
+	TESTQ   $0x00000002, DX
+	JEQ     piece31
+	MOVQ    DX, BX
+	ANDQ    $0x04, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x04, X10, X10
+	VPINSRD $0x00, (AX)(BX*2), X10, X10
+
+piece31:
+	TESTQ   $0x00000004, DX
+	JEQ     piece32
+	ANDQ    $0x00, DX
+	ADDQ    CX, DX
+	VPSLLDQ $0x08, X10, X10
+	VPINSRQ $0x00, (AX)(DX*2), X10, X10
+
+piece32:
+	VCVTPH2PS X10, Y10
+	VMULPS    Y10, Y10, Y10
+	VBLENDVPS Y9, Y10, Y0, Y0
+	VADDPS    Y7, Y0, Y7
+	JMP       done3
+
+short11:
+	TESTQ   DX, DX
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), BX
+	MOVQ    DX, SI
+	SHLQ    $0x02, SI
+	SUBQ    SI, BX
+	VMOVUPS (BX), Y9
+	VPXOR   X10, X10, X10
+	TESTQ   $0x00000001, DX
+	JEQ     piece33
+	MOVQ    DX, BX
+	ANDQ    $0x06, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x02, X10, X10
+	VPINSRW $0x00, (AX)(BX*2), X10, X10
+
+piece33:
+	TESTQ   $0x00000002, DX
+	JEQ     piece34
+	MOVQ    DX, BX
+	ANDQ    $0x04, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x04, X10, X10
+	VPINSRD $0x00, (AX)(BX*2), X10, X10
+
+piece34:
+	TESTQ   $0x00000004, DX
+	JEQ     piece35
+	ANDQ    $0x00, DX
+	ADDQ    CX, DX
+	VPSLLDQ $0x08, X10, X10
+	VPINSRQ $0x00, (AX)(DX*2), X10, X10
+
+piece35:
+	VCVTPH2PS X10, Y10
+	VMULPS    Y10, Y10, Y10
+	VBLENDVPS Y9, Y10, Y0, Y0
+	VADDPS    Y8, Y0, Y8
+
+done3:
+	VADDPS       Y1, Y5, Y1
+	VADDPS       Y2, Y6, Y2
+	VADDPS       Y3, Y7, Y3
+	VADDPS       Y4, Y8, Y4
+	VADDPS       Y1, Y3, Y1
+	VADDPS       Y2, Y4, Y2
+	VADDPS       Y1, Y2, Y1
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPS       X1, X0, X0
+	VPERMILPS    $0x0e, X0, X1
+	VADDPS       X0, X1, X0
+	VPERMILPS    $0x01, X0, X1
+	VADDPS       X0, X1, X0
+	MOVSS        X0, ret+16(FP)
+	VZEROUPPER
+	RET
+
+// func largestF16AVX2(a *byte, n int) float32
+// Requires: AVX, F16C, SSE
+TEXT ·largestF16AVX2(SB), NOSPLIT|NOFRAME, $0-20
+	MOVQ         a+0(FP), AX
+	MOVQ         n+8(FP), DX
+	XORQ         CX, CX
+	VBROADCASTSS reduceNums<>+32(SB), Y0
+	VMOVUPS      Y0, Y1
+	VMOVUPS      Y0, Y2
+	VMOVUPS      Y0, Y3
+	VMOVUPS      Y0, Y4
+	VMOVUPS      Y0, Y5
+	VMOVUPS      Y0, Y6
+	VMOVUPS      Y0, Y7
+	VMOVUPS      Y0, Y8
+	SUBQ         $+64, DX
+	JLT          turned2
+
+turn1:
+	VCVTPH2PS (AX)(CX*2), Y9
+	VMAXPS    Y1, Y9, Y1
+	VCVTPH2PS 16(AX)(CX*2), Y9
+	VMAXPS    Y2, Y9, Y2
+	VCVTPH2PS 32(AX)(CX*2), Y9
+	VMAXPS    Y3, Y9, Y3
+	VCVTPH2PS 48(AX)(CX*2), Y9
+	VMAXPS    Y4, Y9, Y4
+	VCVTPH2PS 64(AX)(CX*2), Y9
+	VMAXPS    Y5, Y9, Y5
+	VCVTPH2PS 80(AX)(CX*2), Y9
+	VMAXPS    Y6, Y9, Y6
+	VCVTPH2PS 96(AX)(CX*2), Y9
+	VMAXPS    Y7, Y9, Y7
+	VCVTPH2PS 112(AX)(CX*2), Y9
+	VMAXPS    Y8, Y9, Y8
+	ADDQ      $+64, CX
+	SUBQ      $+64, DX
+	JGE       turn1
+
+turned2:
+	ADDQ      $+64, DX
+	CMPQ      DX, $+8
+	JLT       short4
+	VCVTPH2PS (AX)(CX*2), Y9
+	VMAXPS    Y1, Y9, Y1
+	ADDQ      $+8, CX
+	SUBQ      $+8, DX
+	CMPQ      DX, $+8
+	JLT       short5
+	VCVTPH2PS (AX)(CX*2), Y9
+	VMAXPS    Y2, Y9, Y2
+	ADDQ      $+8, CX
+	SUBQ      $+8, DX
+	CMPQ      DX, $+8
+	JLT       short6
+	VCVTPH2PS (AX)(CX*2), Y9
+	VMAXPS    Y3, Y9, Y3
+	ADDQ      $+8, CX
+	SUBQ      $+8, DX
+	CMPQ      DX, $+8
+	JLT       short7
+	VCVTPH2PS (AX)(CX*2), Y9
+	VMAXPS    Y4, Y9, Y4
+	ADDQ      $+8, CX
+	SUBQ      $+8, DX
+	CMPQ      DX, $+8
+	JLT       short8
+	VCVTPH2PS (AX)(CX*2), Y9
+	VMAXPS    Y5, Y9, Y5
+	ADDQ      $+8, CX
+	SUBQ      $+8, DX
+	CMPQ      DX, $+8
+	JLT       short9
+	VCVTPH2PS (AX)(CX*2), Y9
+	VMAXPS    Y6, Y9, Y6
+	ADDQ      $+8, CX
+	SUBQ      $+8, DX
+	CMPQ      DX, $+8
+	JLT       short10
+	VCVTPH2PS (AX)(CX*2), Y9
+	VMAXPS    Y7, Y9, Y7
+	ADDQ      $+8, CX
+	SUBQ      $+8, DX
+	CMPQ      DX, $+8
+	JLT       short11
+	VCVTPH2PS (AX)(CX*2), Y9
+	VMAXPS    Y8, Y9, Y8
+	ADDQ      $+8, CX
+	SUBQ      $+8, DX
+
+short4:
+	TESTQ   DX, DX
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), BX
+	MOVQ    DX, SI
+	SHLQ    $0x02, SI
+	SUBQ    SI, BX
+	VMOVUPS (BX), Y9
+	VPXOR   X10, X10, X10
+	TESTQ   $0x00000001, DX
+	JEQ     piece12
+	MOVQ    DX, BX
+	ANDQ    $0x06, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x02, X10, X10
+	VPINSRW $0x00, (AX)(BX*2), X10, X10
+
+piece12:
+	TESTQ   $0x00000002, DX
+	JEQ     piece13
+	MOVQ    DX, BX
+	ANDQ    $0x04, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x04, X10, X10
+	VPINSRD $0x00, (AX)(BX*2), X10, X10
+
+piece13:
+	TESTQ   $0x00000004, DX
+	JEQ     piece14
+	ANDQ    $0x00, DX
+	ADDQ    CX, DX
+	VPSLLDQ $0x08, X10, X10
+	VPINSRQ $0x00, (AX)(DX*2), X10, X10
+
+piece14:
+	VCVTPH2PS X10, Y10
+	VBLENDVPS Y9, Y10, Y0, Y0
+	VMAXPS    Y1, Y0, Y1
+	JMP       done3
+
+short5:
+	TESTQ   DX, DX
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), BX
+	MOVQ    DX, SI
+	SHLQ    $0x02, SI
+	SUBQ    SI, BX
+	VMOVUPS (BX), Y9
+	VPXOR   X10, X10, X10
+	TESTQ   $0x00000001, DX
+	JEQ     piece15
+	MOVQ    DX, BX
+	ANDQ    $0x06, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x02, X10, X10
+	VPINSRW $0x00, (AX)(BX*2), X10, X10
+
+piece15:
+	TESTQ   $0x00000002, DX
+	JEQ     piece16
+	MOVQ    DX, BX
+	ANDQ    $0x04, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x04, X10, X10
+	VPINSRD $0x00, (AX)(BX*2), X10, X10
+
+piece16:
+	TESTQ   $0x00000004, DX
+	JEQ     piece17
+	ANDQ    $0x00, DX
+	ADDQ    CX, DX
+	VPSLLDQ $0x08, X10, X10
+	VPINSRQ $0x00, (AX)(DX*2), X10, X10
+
+piece17:
+	VCVTPH2PS X10, Y10
+	VBLENDVPS Y9, Y10, Y0, Y0
+	VMAXPS    Y2, Y0, Y2
+	JMP       done3
+
+short6:
+	TESTQ   DX, DX
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), BX
+	MOVQ    DX, SI
+	SHLQ    $0x02, SI
+	SUBQ    SI, BX
+	VMOVUPS (BX), Y9
+	VPXOR   X10, X10, X10
+	TESTQ   $0x00000001, DX
+	JEQ     piece18
+	MOVQ    DX, BX
+	ANDQ    $0x06, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x02, X10, X10
+	VPINSRW $0x00, (AX)(BX*2), X10, X10
+
+piece18:
+	TESTQ   $0x00000002, DX
+	JEQ     piece19
+	MOVQ    DX, BX
+	ANDQ    $0x04, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x04, X10, X10
+	VPINSRD $0x00, (AX)(BX*2), X10, X10
+
+piece19:
+	TESTQ   $0x00000004, DX
+	JEQ     piece20
+	ANDQ    $0x00, DX
+	ADDQ    CX, DX
+	VPSLLDQ $0x08, X10, X10
+	VPINSRQ $0x00, (AX)(DX*2), X10, X10
+
+piece20:
+	VCVTPH2PS X10, Y10
+	VBLENDVPS Y9, Y10, Y0, Y0
+	VMAXPS    Y3, Y0, Y3
+	JMP       done3
+
+short7:
+	TESTQ   DX, DX
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), BX
+	MOVQ    DX, SI
+	SHLQ    $0x02, SI
+	SUBQ    SI, BX
+	VMOVUPS (BX), Y9
+	VPXOR   X10, X10, X10
+	TESTQ   $0x00000001, DX
+	JEQ     piece21
+	MOVQ    DX, BX
+	ANDQ    $0x06, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x02, X10, X10
+	VPINSRW $0x00, (AX)(BX*2), X10, X10
+
+piece21:
+	TESTQ   $0x00000002, DX
+	JEQ     piece22
+	MOVQ    DX, BX
+	ANDQ    $0x04, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x04, X10, X10
+	VPINSRD $0x00, (AX)(BX*2), X10, X10
+
+piece22:
+	TESTQ   $0x00000004, DX
+	JEQ     piece23
+	ANDQ    $0x00, DX
+	ADDQ    CX, DX
+	VPSLLDQ $0x08, X10, X10
+	VPINSRQ $0x00, (AX)(DX*2), X10, X10
+
+piece23:
+	VCVTPH2PS X10, Y10
+	VBLENDVPS Y9, Y10, Y0, Y0
+	VMAXPS    Y4, Y0, Y4
+	JMP       done3
+
+short8:
+	TESTQ   DX, DX
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), BX
+	MOVQ    DX, SI
+	SHLQ    $0x02, SI
+	SUBQ    SI, BX
+	VMOVUPS (BX), Y9
+	VPXOR   X10, X10, X10
+	TESTQ   $0x00000001, DX
+	JEQ     piece24
+	MOVQ    DX, BX
+	ANDQ    $0x06, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x02, X10, X10
+	VPINSRW $0x00, (AX)(BX*2), X10, X10
+
+piece24:
+	TESTQ   $0x00000002, DX
+	JEQ     piece25
+	MOVQ    DX, BX
+	ANDQ    $0x04, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x04, X10, X10
+	VPINSRD $0x00, (AX)(BX*2), X10, X10
+
+piece25:
+	TESTQ   $0x00000004, DX
+	JEQ     piece26
+	ANDQ    $0x00, DX
+	ADDQ    CX, DX
+	VPSLLDQ $0x08, X10, X10
+	VPINSRQ $0x00, (AX)(DX*2), X10, X10
+
+piece26:
+	VCVTPH2PS X10, Y10
+	VBLENDVPS Y9, Y10, Y0, Y0
+	VMAXPS    Y5, Y0, Y5
+	JMP       done3
+
+short9:
+	TESTQ   DX, DX
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), BX
+	MOVQ    DX, SI
+	SHLQ    $0x02, SI
+	SUBQ    SI, BX
+	VMOVUPS (BX), Y9
+	VPXOR   X10, X10, X10
+	TESTQ   $0x00000001, DX
+	JEQ     piece27
+	MOVQ    DX, BX
+	ANDQ    $0x06, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x02, X10, X10
+	VPINSRW $0x00, (AX)(BX*2), X10, X10
+
+piece27:
+	TESTQ   $0x00000002, DX
+	JEQ     piece28
+	MOVQ    DX, BX
+	ANDQ    $0x04, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x04, X10, X10
+	VPINSRD $0x00, (AX)(BX*2), X10, X10
+
+piece28:
+	TESTQ   $0x00000004, DX
+	JEQ     piece29
+	ANDQ    $0x00, DX
+	ADDQ    CX, DX
+	VPSLLDQ $0x08, X10, X10
+	VPINSRQ $0x00, (AX)(DX*2), X10, X10
+
+piece29:
+	VCVTPH2PS X10, Y10
+	VBLENDVPS Y9, Y10, Y0, Y0
+	VMAXPS    Y6, Y0, Y6
+	JMP       done3
+
+short10:
+	TESTQ   DX, DX
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), BX
+	MOVQ    DX, SI
+	SHLQ    $0x02, SI
+	SUBQ    SI, BX
+	VMOVUPS (BX), Y9
+	VPXOR   X10, X10, X10
+	TESTQ   $0x00000001, DX
+	JEQ     piece30
+	MOVQ    DX, BX
+	ANDQ    $0x06, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x02, X10, X10
+	VPINSRW $0x00, (AX)(BX*2), X10, X10
+
+piece30:
+	TESTQ   $0x00000002, DX
+	JEQ     piece31
+	MOVQ    DX, BX
+	ANDQ    $0x04, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x04, X10, X10
+	VPINSRD $0x00, (AX)(BX*2), X10, X10
+
+piece31:
+	TESTQ   $0x00000004, DX
+	JEQ     piece32
+	ANDQ    $0x00, DX
+	ADDQ    CX, DX
+	VPSLLDQ $0x08, X10, X10
+	VPINSRQ $0x00, (AX)(DX*2), X10, X10
+
+piece32:
+	VCVTPH2PS X10, Y10
+	VBLENDVPS Y9, Y10, Y0, Y0
+	VMAXPS    Y7, Y0, Y7
+	JMP       done3
+
+short11:
+	TESTQ   DX, DX
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), BX
+	MOVQ    DX, SI
+	SHLQ    $0x02, SI
+	SUBQ    SI, BX
+	VMOVUPS (BX), Y9
+	VPXOR   X10, X10, X10
+	TESTQ   $0x00000001, DX
+	JEQ     piece33
+	MOVQ    DX, BX
+	ANDQ    $0x06, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x02, X10, X10
+	VPINSRW $0x00, (AX)(BX*2), X10, X10
+
+piece33:
+	TESTQ   $0x00000002, DX
+	JEQ     piece34
+	MOVQ    DX, BX
+	ANDQ    $0x04, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x04, X10, X10
+	VPINSRD $0x00, (AX)(BX*2), X10, X10
+
+piece34:
+	TESTQ   $0x00000004, DX
+	JEQ     piece35
+	ANDQ    $0x00, DX
+	ADDQ    CX, DX
+	VPSLLDQ $0x08, X10, X10
+	VPINSRQ $0x00, (AX)(DX*2), X10, X10
+
+piece35:
+	VCVTPH2PS X10, Y10
+	VBLENDVPS Y9, Y10, Y0, Y0
+	VMAXPS    Y8, Y0, Y8
+
+done3:
+	VMAXPS       Y1, Y5, Y1
+	VMAXPS       Y2, Y6, Y2
+	VMAXPS       Y3, Y7, Y3
+	VMAXPS       Y4, Y8, Y4
+	VMAXPS       Y1, Y3, Y1
+	VMAXPS       Y2, Y4, Y2
+	VMAXPS       Y1, Y2, Y1
+	VEXTRACTF128 $0x01, Y1, X0
+	VMAXPS       X1, X0, X0
+	VPERMILPS    $0x0e, X0, X1
+	VMAXPS       X0, X1, X0
+	VPERMILPS    $0x01, X0, X1
+	VMAXPS       X0, X1, X0
+	MOVSS        X0, ret+16(FP)
+	VZEROUPPER
+	RET
+
+// func largestAbsF16AVX2(a *byte, n int) float32
+// Requires: AVX, F16C, SSE
+TEXT ·largestAbsF16AVX2(SB), NOSPLIT|NOFRAME, $0-20
+	MOVQ         a+0(FP), AX
+	MOVQ         n+8(FP), DX
+	XORQ         CX, CX
+	VBROADCASTSS reduceNums<>+0(SB), Y0
+	VMOVUPS      Y0, Y1
+	VMOVUPS      Y0, Y2
+	VMOVUPS      Y0, Y3
+	VMOVUPS      Y0, Y4
+	VMOVUPS      Y0, Y5
+	VMOVUPS      Y0, Y6
+	VMOVUPS      Y0, Y7
+	VMOVUPS      Y0, Y8
+	SUBQ         $+64, DX
+	JLT          turned2
+
+turn1:
+	VCVTPH2PS (AX)(CX*2), Y9
+	VANDPS    reduceNums<>+64(SB), Y9, Y9
+	VMAXPS    Y1, Y9, Y1
+	VCVTPH2PS 16(AX)(CX*2), Y9
+	VANDPS    reduceNums<>+64(SB), Y9, Y9
+	VMAXPS    Y2, Y9, Y2
+	VCVTPH2PS 32(AX)(CX*2), Y9
+	VANDPS    reduceNums<>+64(SB), Y9, Y9
+	VMAXPS    Y3, Y9, Y3
+	VCVTPH2PS 48(AX)(CX*2), Y9
+	VANDPS    reduceNums<>+64(SB), Y9, Y9
+	VMAXPS    Y4, Y9, Y4
+	VCVTPH2PS 64(AX)(CX*2), Y9
+	VANDPS    reduceNums<>+64(SB), Y9, Y9
+	VMAXPS    Y5, Y9, Y5
+	VCVTPH2PS 80(AX)(CX*2), Y9
+	VANDPS    reduceNums<>+64(SB), Y9, Y9
+	VMAXPS    Y6, Y9, Y6
+	VCVTPH2PS 96(AX)(CX*2), Y9
+	VANDPS    reduceNums<>+64(SB), Y9, Y9
+	VMAXPS    Y7, Y9, Y7
+	VCVTPH2PS 112(AX)(CX*2), Y9
+	VANDPS    reduceNums<>+64(SB), Y9, Y9
+	VMAXPS    Y8, Y9, Y8
+	ADDQ      $+64, CX
+	SUBQ      $+64, DX
+	JGE       turn1
+
+turned2:
+	ADDQ      $+64, DX
+	CMPQ      DX, $+8
+	JLT       short4
+	VCVTPH2PS (AX)(CX*2), Y9
+	VANDPS    reduceNums<>+64(SB), Y9, Y9
+	VMAXPS    Y1, Y9, Y1
+	ADDQ      $+8, CX
+	SUBQ      $+8, DX
+	CMPQ      DX, $+8
+	JLT       short5
+	VCVTPH2PS (AX)(CX*2), Y9
+	VANDPS    reduceNums<>+64(SB), Y9, Y9
+	VMAXPS    Y2, Y9, Y2
+	ADDQ      $+8, CX
+	SUBQ      $+8, DX
+	CMPQ      DX, $+8
+	JLT       short6
+	VCVTPH2PS (AX)(CX*2), Y9
+	VANDPS    reduceNums<>+64(SB), Y9, Y9
+	VMAXPS    Y3, Y9, Y3
+	ADDQ      $+8, CX
+	SUBQ      $+8, DX
+	CMPQ      DX, $+8
+	JLT       short7
+	VCVTPH2PS (AX)(CX*2), Y9
+	VANDPS    reduceNums<>+64(SB), Y9, Y9
+	VMAXPS    Y4, Y9, Y4
+	ADDQ      $+8, CX
+	SUBQ      $+8, DX
+	CMPQ      DX, $+8
+	JLT       short8
+	VCVTPH2PS (AX)(CX*2), Y9
+	VANDPS    reduceNums<>+64(SB), Y9, Y9
+	VMAXPS    Y5, Y9, Y5
+	ADDQ      $+8, CX
+	SUBQ      $+8, DX
+	CMPQ      DX, $+8
+	JLT       short9
+	VCVTPH2PS (AX)(CX*2), Y9
+	VANDPS    reduceNums<>+64(SB), Y9, Y9
+	VMAXPS    Y6, Y9, Y6
+	ADDQ      $+8, CX
+	SUBQ      $+8, DX
+	CMPQ      DX, $+8
+	JLT       short10
+	VCVTPH2PS (AX)(CX*2), Y9
+	VANDPS    reduceNums<>+64(SB), Y9, Y9
+	VMAXPS    Y7, Y9, Y7
+	ADDQ      $+8, CX
+	SUBQ      $+8, DX
+	CMPQ      DX, $+8
+	JLT       short11
+	VCVTPH2PS (AX)(CX*2), Y9
+	VANDPS    reduceNums<>+64(SB), Y9, Y9
+	VMAXPS    Y8, Y9, Y8
+	ADDQ      $+8, CX
+	SUBQ      $+8, DX
+
+short4:
+	TESTQ   DX, DX
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), BX
+	MOVQ    DX, SI
+	SHLQ    $0x02, SI
+	SUBQ    SI, BX
+	VMOVUPS (BX), Y9
+	VPXOR   X10, X10, X10
+	TESTQ   $0x00000001, DX
+	JEQ     piece12
+	MOVQ    DX, BX
+	ANDQ    $0x06, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x02, X10, X10
+	VPINSRW $0x00, (AX)(BX*2), X10, X10
+
+piece12:
+	TESTQ   $0x00000002, DX
+	JEQ     piece13
+	MOVQ    DX, BX
+	ANDQ    $0x04, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x04, X10, X10
+	VPINSRD $0x00, (AX)(BX*2), X10, X10
+
+piece13:
+	TESTQ   $0x00000004, DX
+	JEQ     piece14
+	ANDQ    $0x00, DX
+	ADDQ    CX, DX
+	VPSLLDQ $0x08, X10, X10
+	VPINSRQ $0x00, (AX)(DX*2), X10, X10
+
+piece14:
+	VCVTPH2PS X10, Y10
+	VANDPS    reduceNums<>+64(SB), Y10, Y10
+	VBLENDVPS Y9, Y10, Y0, Y0
+	VMAXPS    Y1, Y0, Y1
+	JMP       done3
+
+short5:
+	TESTQ   DX, DX
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), BX
+	MOVQ    DX, SI
+	SHLQ    $0x02, SI
+	SUBQ    SI, BX
+	VMOVUPS (BX), Y9
+	VPXOR   X10, X10, X10
+	TESTQ   $0x00000001, DX
+	JEQ     piece15
+	MOVQ    DX, BX
+	ANDQ    $0x06, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x02, X10, X10
+	VPINSRW $0x00, (AX)(BX*2), X10, X10
+
+piece15:
+	TESTQ   $0x00000002, DX
+	JEQ     piece16
+	MOVQ    DX, BX
+	ANDQ    $0x04, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x04, X10, X10
+	VPINSRD $0x00, (AX)(BX*2), X10, X10
+
+piece16:
+	TESTQ   $0x00000004, DX
+	JEQ     piece17
+	ANDQ    $0x00, DX
+	ADDQ    CX, DX
+	VPSLLDQ $0x08, X10, X10
+	VPINSRQ $0x00, (AX)(DX*2), X10, X10
+
+piece17:
+	VCVTPH2PS X10, Y10
+	VANDPS    reduceNums<>+64(SB), Y10, Y10
+	VBLENDVPS Y9, Y10, Y0, Y0
+	VMAXPS    Y2, Y0, Y2
+	JMP       done3
+
+short6:
+	TESTQ   DX, DX
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), BX
+	MOVQ    DX, SI
+	SHLQ    $0x02, SI
+	SUBQ    SI, BX
+	VMOVUPS (BX), Y9
+	VPXOR   X10, X10, X10
+	TESTQ   $0x00000001, DX
+	JEQ     piece18
+	MOVQ    DX, BX
+	ANDQ    $0x06, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x02, X10, X10
+	VPINSRW $0x00, (AX)(BX*2), X10, X10
+
+piece18:
+	TESTQ   $0x00000002, DX
+	JEQ     piece19
+	MOVQ    DX, BX
+	ANDQ    $0x04, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x04, X10, X10
+	VPINSRD $0x00, (AX)(BX*2), X10, X10
+
+piece19:
+	TESTQ   $0x00000004, DX
+	JEQ     piece20
+	ANDQ    $0x00, DX
+	ADDQ    CX, DX
+	VPSLLDQ $0x08, X10, X10
+	VPINSRQ $0x00, (AX)(DX*2), X10, X10
+
+piece20:
+	VCVTPH2PS X10, Y10
+	VANDPS    reduceNums<>+64(SB), Y10, Y10
+	VBLENDVPS Y9, Y10, Y0, Y0
+	VMAXPS    Y3, Y0, Y3
+	JMP       done3
+
+short7:
+	TESTQ   DX, DX
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), BX
+	MOVQ    DX, SI
+	SHLQ    $0x02, SI
+	SUBQ    SI, BX
+	VMOVUPS (BX), Y9
+	VPXOR   X10, X10, X10
+	TESTQ   $0x00000001, DX
+	JEQ     piece21
+	MOVQ    DX, BX
+	ANDQ    $0x06, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x02, X10, X10
+	VPINSRW $0x00, (AX)(BX*2), X10, X10
+
+piece21:
+	TESTQ   $0x00000002, DX
+	JEQ     piece22
+	MOVQ    DX, BX
+	ANDQ    $0x04, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x04, X10, X10
+	VPINSRD $0x00, (AX)(BX*2), X10, X10
+
+piece22:
+	TESTQ   $0x00000004, DX
+	JEQ     piece23
+	ANDQ    $0x00, DX
+	ADDQ    CX, DX
+	VPSLLDQ $0x08, X10, X10
+	VPINSRQ $0x00, (AX)(DX*2), X10, X10
+
+piece23:
+	VCVTPH2PS X10, Y10
+	VANDPS    reduceNums<>+64(SB), Y10, Y10
+	VBLENDVPS Y9, Y10, Y0, Y0
+	VMAXPS    Y4, Y0, Y4
+	JMP       done3
+
+short8:
+	TESTQ   DX, DX
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), BX
+	MOVQ    DX, SI
+	SHLQ    $0x02, SI
+	SUBQ    SI, BX
+	VMOVUPS (BX), Y9
+	VPXOR   X10, X10, X10
+	TESTQ   $0x00000001, DX
+	JEQ     piece24
+	MOVQ    DX, BX
+	ANDQ    $0x06, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x02, X10, X10
+	VPINSRW $0x00, (AX)(BX*2), X10, X10
+
+piece24:
+	TESTQ   $0x00000002, DX
+	JEQ     piece25
+	MOVQ    DX, BX
+	ANDQ    $0x04, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x04, X10, X10
+	VPINSRD $0x00, (AX)(BX*2), X10, X10
+
+piece25:
+	TESTQ   $0x00000004, DX
+	JEQ     piece26
+	ANDQ    $0x00, DX
+	ADDQ    CX, DX
+	VPSLLDQ $0x08, X10, X10
+	VPINSRQ $0x00, (AX)(DX*2), X10, X10
+
+piece26:
+	VCVTPH2PS X10, Y10
+	VANDPS    reduceNums<>+64(SB), Y10, Y10
+	VBLENDVPS Y9, Y10, Y0, Y0
+	VMAXPS    Y5, Y0, Y5
+	JMP       done3
+
+short9:
+	TESTQ   DX, DX
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), BX
+	MOVQ    DX, SI
+	SHLQ    $0x02, SI
+	SUBQ    SI, BX
+	VMOVUPS (BX), Y9
+	VPXOR   X10, X10, X10
+	TESTQ   $0x00000001, DX
+	JEQ     piece27
+	MOVQ    DX, BX
+	ANDQ    $0x06, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x02, X10, X10
+	VPINSRW $0x00, (AX)(BX*2), X10, X10
+
+piece27:
+	TESTQ   $0x00000002, DX
+	JEQ     piece28
+	MOVQ    DX, BX
+	ANDQ    $0x04, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x04, X10, X10
+	VPINSRD $0x00, (AX)(BX*2), X10, X10
+
+piece28:
+	TESTQ   $0x00000004, DX
+	JEQ     piece29
+	ANDQ    $0x00, DX
+	ADDQ    CX, DX
+	VPSLLDQ $0x08, X10, X10
+	VPINSRQ $0x00, (AX)(DX*2), X10, X10
+
+piece29:
+	VCVTPH2PS X10, Y10
+	VANDPS    reduceNums<>+64(SB), Y10, Y10
+	VBLENDVPS Y9, Y10, Y0, Y0
+	VMAXPS    Y6, Y0, Y6
+	JMP       done3
+
+short10:
+	TESTQ   DX, DX
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), BX
+	MOVQ    DX, SI
+	SHLQ    $0x02, SI
+	SUBQ    SI, BX
+	VMOVUPS (BX), Y9
+	VPXOR   X10, X10, X10
+	TESTQ   $0x00000001, DX
+	JEQ     piece30
+	MOVQ    DX, BX
+	ANDQ    $0x06, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x02, X10, X10
+	VPINSRW $0x00, (AX)(BX*2), X10, X10
+
+piece30:
+	TESTQ   $0x00000002, DX
+	JEQ     piece31
+	MOVQ    DX, BX
+	ANDQ    $0x04, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x04, X10, X10
+	VPINSRD $0x00, (AX)(BX*2), X10, X10
+
+piece31:
+	TESTQ   $0x00000004, DX
+	JEQ     piece32
+	ANDQ    $0x00, DX
+	ADDQ    CX, DX
+	VPSLLDQ $0x08, X10, X10
+	VPINSRQ $0x00, (AX)(DX*2), X10, X10
+
+piece32:
+	VCVTPH2PS X10, Y10
+	VANDPS    reduceNums<>+64(SB), Y10, Y10
+	VBLENDVPS Y9, Y10, Y0, Y0
+	VMAXPS    Y7, Y0, Y7
+	JMP       done3
+
+short11:
+	TESTQ   DX, DX
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), BX
+	MOVQ    DX, SI
+	SHLQ    $0x02, SI
+	SUBQ    SI, BX
+	VMOVUPS (BX), Y9
+	VPXOR   X10, X10, X10
+	TESTQ   $0x00000001, DX
+	JEQ     piece33
+	MOVQ    DX, BX
+	ANDQ    $0x06, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x02, X10, X10
+	VPINSRW $0x00, (AX)(BX*2), X10, X10
+
+piece33:
+	TESTQ   $0x00000002, DX
+	JEQ     piece34
+	MOVQ    DX, BX
+	ANDQ    $0x04, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x04, X10, X10
+	VPINSRD $0x00, (AX)(BX*2), X10, X10
+
+piece34:
+	TESTQ   $0x00000004, DX
+	JEQ     piece35
+	ANDQ    $0x00, DX
+	ADDQ    CX, DX
+	VPSLLDQ $0x08, X10, X10
+	VPINSRQ $0x00, (AX)(DX*2), X10, X10
+
+piece35:
+	VCVTPH2PS X10, Y10
+	VANDPS    reduceNums<>+64(SB), Y10, Y10
+	VBLENDVPS Y9, Y10, Y0, Y0
+	VMAXPS    Y8, Y0, Y8
+
+done3:
+	VMAXPS       Y1, Y5, Y1
+	VMAXPS       Y2, Y6, Y2
+	VMAXPS       Y3, Y7, Y3
+	VMAXPS       Y4, Y8, Y4
+	VMAXPS       Y1, Y3, Y1
+	VMAXPS       Y2, Y4, Y2
+	VMAXPS       Y1, Y2, Y1
+	VEXTRACTF128 $0x01, Y1, X0
+	VMAXPS       X1, X0, X0
+	VPERMILPS    $0x0e, X0, X1
+	VMAXPS       X0, X1, X0
+	VPERMILPS    $0x01, X0, X1
+	VMAXPS       X0, X1, X0
+	MOVSS        X0, ret+16(FP)
+	VZEROUPPER
+	RET
+
+// func sumBF16AVX2(a *byte, n int) float32
+// Requires: AVX, AVX2, SSE
+TEXT ·sumBF16AVX2(SB), NOSPLIT|NOFRAME, $0-20
+	MOVQ         a+0(FP), AX
+	MOVQ         n+8(FP), DX
+	XORQ         CX, CX
+	VBROADCASTSS reduceNums<>+0(SB), Y0
+	VMOVUPS      Y0, Y1
+	VMOVUPS      Y0, Y2
+	VMOVUPS      Y0, Y3
+	VMOVUPS      Y0, Y4
+	VMOVUPS      Y0, Y5
+	VMOVUPS      Y0, Y6
+	VMOVUPS      Y0, Y7
+	VMOVUPS      Y0, Y8
+	SUBQ         $+64, DX
+	JLT          turned2
+
+turn1:
+	VPMOVZXWD (AX)(CX*2), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VADDPS    Y1, Y9, Y1
+	VPMOVZXWD 16(AX)(CX*2), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VADDPS    Y2, Y9, Y2
+	VPMOVZXWD 32(AX)(CX*2), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VADDPS    Y3, Y9, Y3
+	VPMOVZXWD 48(AX)(CX*2), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VADDPS    Y4, Y9, Y4
+	VPMOVZXWD 64(AX)(CX*2), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VADDPS    Y5, Y9, Y5
+	VPMOVZXWD 80(AX)(CX*2), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VADDPS    Y6, Y9, Y6
+	VPMOVZXWD 96(AX)(CX*2), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VADDPS    Y7, Y9, Y7
+	VPMOVZXWD 112(AX)(CX*2), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VADDPS    Y8, Y9, Y8
+	ADDQ      $+64, CX
+	SUBQ      $+64, DX
+	JGE       turn1
+
+turned2:
+	ADDQ      $+64, DX
+	CMPQ      DX, $+8
+	JLT       short4
+	VPMOVZXWD (AX)(CX*2), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VADDPS    Y1, Y9, Y1
+	ADDQ      $+8, CX
+	SUBQ      $+8, DX
+	CMPQ      DX, $+8
+	JLT       short5
+	VPMOVZXWD (AX)(CX*2), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VADDPS    Y2, Y9, Y2
+	ADDQ      $+8, CX
+	SUBQ      $+8, DX
+	CMPQ      DX, $+8
+	JLT       short6
+	VPMOVZXWD (AX)(CX*2), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VADDPS    Y3, Y9, Y3
+	ADDQ      $+8, CX
+	SUBQ      $+8, DX
+	CMPQ      DX, $+8
+	JLT       short7
+	VPMOVZXWD (AX)(CX*2), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VADDPS    Y4, Y9, Y4
+	ADDQ      $+8, CX
+	SUBQ      $+8, DX
+	CMPQ      DX, $+8
+	JLT       short8
+	VPMOVZXWD (AX)(CX*2), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VADDPS    Y5, Y9, Y5
+	ADDQ      $+8, CX
+	SUBQ      $+8, DX
+	CMPQ      DX, $+8
+	JLT       short9
+	VPMOVZXWD (AX)(CX*2), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VADDPS    Y6, Y9, Y6
+	ADDQ      $+8, CX
+	SUBQ      $+8, DX
+	CMPQ      DX, $+8
+	JLT       short10
+	VPMOVZXWD (AX)(CX*2), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VADDPS    Y7, Y9, Y7
+	ADDQ      $+8, CX
+	SUBQ      $+8, DX
+	CMPQ      DX, $+8
+	JLT       short11
+	VPMOVZXWD (AX)(CX*2), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VADDPS    Y8, Y9, Y8
+	ADDQ      $+8, CX
+	SUBQ      $+8, DX
+
+short4:
+	TESTQ   DX, DX
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), BX
+	MOVQ    DX, SI
+	SHLQ    $0x02, SI
+	SUBQ    SI, BX
+	VMOVUPS (BX), Y9
+	VPXOR   X10, X10, X10
+	TESTQ   $0x00000001, DX
+	JEQ     piece12
+	MOVQ    DX, BX
+	ANDQ    $0x06, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x02, X10, X10
+	VPINSRW $0x00, (AX)(BX*2), X10, X10
+
+piece12:
+	TESTQ   $0x00000002, DX
+	JEQ     piece13
+	MOVQ    DX, BX
+	ANDQ    $0x04, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x04, X10, X10
+	VPINSRD $0x00, (AX)(BX*2), X10, X10
+
+piece13:
+	TESTQ   $0x00000004, DX
+	JEQ     piece14
+	ANDQ    $0x00, DX
+	ADDQ    CX, DX
+	VPSLLDQ $0x08, X10, X10
+	VPINSRQ $0x00, (AX)(DX*2), X10, X10
+
+piece14:
+	VPMOVZXWD X10, Y10
+	VPSLLD    $0x10, Y10, Y10
+	VBLENDVPS Y9, Y10, Y0, Y0
+	VADDPS    Y1, Y0, Y1
+	JMP       done3
+
+short5:
+	TESTQ   DX, DX
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), BX
+	MOVQ    DX, SI
+	SHLQ    $0x02, SI
+	SUBQ    SI, BX
+	VMOVUPS (BX), Y9
+	VPXOR   X10, X10, X10
+	TESTQ   $0x00000001, DX
+	JEQ     piece15
+	MOVQ    DX, BX
+	ANDQ    $0x06, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x02, X10, X10
+	VPINSRW $0x00, (AX)(BX*2), X10, X10
+
+piece15:
+	TESTQ   $0x00000002, DX
+	JEQ     piece16
+	MOVQ    DX, BX
+	ANDQ    $0x04, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x04, X10, X10
+	VPINSRD $0x00, (AX)(BX*2), X10, X10
+
+piece16:
+	TESTQ   $0x00000004, DX
+	JEQ     piece17
+	ANDQ    $0x00, DX
+	ADDQ    CX, DX
+	VPSLLDQ $0x08, X10, X10
+	VPINSRQ $0x00, (AX)(DX*2), X10, X10
+
+piece17:
+	VPMOVZXWD X10, Y10
+	VPSLLD    $0x10, Y10, Y10
+	VBLENDVPS Y9, Y10, Y0, Y0
+	VADDPS    Y2, Y0, Y2
+	JMP       done3
+
+short6:
+	TESTQ   DX, DX
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), BX
+	MOVQ    DX, SI
+	SHLQ    $0x02, SI
+	SUBQ    SI, BX
+	VMOVUPS (BX), Y9
+	VPXOR   X10, X10, X10
+	TESTQ   $0x00000001, DX
+	JEQ     piece18
+	MOVQ    DX, BX
+	ANDQ    $0x06, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x02, X10, X10
+	VPINSRW $0x00, (AX)(BX*2), X10, X10
+
+piece18:
+	TESTQ   $0x00000002, DX
+	JEQ     piece19
+	MOVQ    DX, BX
+	ANDQ    $0x04, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x04, X10, X10
+	VPINSRD $0x00, (AX)(BX*2), X10, X10
+
+piece19:
+	TESTQ   $0x00000004, DX
+	JEQ     piece20
+	ANDQ    $0x00, DX
+	ADDQ    CX, DX
+	VPSLLDQ $0x08, X10, X10
+	VPINSRQ $0x00, (AX)(DX*2), X10, X10
+
+piece20:
+	VPMOVZXWD X10, Y10
+	VPSLLD    $0x10, Y10, Y10
+	VBLENDVPS Y9, Y10, Y0, Y0
+	VADDPS    Y3, Y0, Y3
+	JMP       done3
+
+short7:
+	TESTQ   DX, DX
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), BX
+	MOVQ    DX, SI
+	SHLQ    $0x02, SI
+	SUBQ    SI, BX
+	VMOVUPS (BX), Y9
+	VPXOR   X10, X10, X10
+	TESTQ   $0x00000001, DX
+	JEQ     piece21
+	MOVQ    DX, BX
+	ANDQ    $0x06, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x02, X10, X10
+	VPINSRW $0x00, (AX)(BX*2), X10, X10
+
+piece21:
+	TESTQ   $0x00000002, DX
+	JEQ     piece22
+	MOVQ    DX, BX
+	ANDQ    $0x04, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x04, X10, X10
+	VPINSRD $0x00, (AX)(BX*2), X10, X10
+
+piece22:
+	TESTQ   $0x00000004, DX
+	JEQ     piece23
+	ANDQ    $0x00, DX
+	ADDQ    CX, DX
+	VPSLLDQ $0x08, X10, X10
+	VPINSRQ $0x00, (AX)(DX*2), X10, X10
+
+piece23:
+	VPMOVZXWD X10, Y10
+	VPSLLD    $0x10, Y10, Y10
+	VBLENDVPS Y9, Y10, Y0, Y0
+	VADDPS    Y4, Y0, Y4
+	JMP       done3
+
+short8:
+	TESTQ   DX, DX
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), BX
+	MOVQ    DX, SI
+	SHLQ    $0x02, SI
+	SUBQ    SI, BX
+	VMOVUPS (BX), Y9
+	VPXOR   X10, X10, X10
+	TESTQ   $0x00000001, DX
+	JEQ     piece24
+	MOVQ    DX, BX
+	ANDQ    $0x06, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x02, X10, X10
+	VPINSRW $0x00, (AX)(BX*2), X10, X10
+
+piece24:
+	TESTQ   $0x00000002, DX
+	JEQ     piece25
+	MOVQ    DX, BX
+	ANDQ    $0x04, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x04, X10, X10
+	VPINSRD $0x00, (AX)(BX*2), X10, X10
+
+piece25:
+	TESTQ   $0x00000004, DX
+	JEQ     piece26
+	ANDQ    $0x00, DX
+	ADDQ    CX, DX
+	VPSLLDQ $0x08, X10, X10
+	VPINSRQ $0x00, (AX)(DX*2), X10, X10
+
+piece26:
+	VPMOVZXWD X10, Y10
+	VPSLLD    $0x10, Y10, Y10
+	VBLENDVPS Y9, Y10, Y0, Y0
+	VADDPS    Y5, Y0, Y5
+	JMP       done3
+
+short9:
+	TESTQ   DX, DX
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), BX
+	MOVQ    DX, SI
+	SHLQ    $0x02, SI
+	SUBQ    SI, BX
+	VMOVUPS (BX), Y9
+	VPXOR   X10, X10, X10
+	TESTQ   $0x00000001, DX
+	JEQ     piece27
+	MOVQ    DX, BX
+	ANDQ    $0x06, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x02, X10, X10
+	VPINSRW $0x00, (AX)(BX*2), X10, X10
+
+piece27:
+	TESTQ   $0x00000002, DX
+	JEQ     piece28
+	MOVQ    DX, BX
+	ANDQ    $0x04, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x04, X10, X10
+	VPINSRD $0x00, (AX)(BX*2), X10, X10
+
+piece28:
+	TESTQ   $0x00000004, DX
+	JEQ     piece29
+	ANDQ    $0x00, DX
+	ADDQ    CX, DX
+	VPSLLDQ $0x08, X10, X10
+	VPINSRQ $0x00, (AX)(DX*2), X10, X10
+
+piece29:
+	VPMOVZXWD X10, Y10
+	VPSLLD    $0x10, Y10, Y10
+	VBLENDVPS Y9, Y10, Y0, Y0
+	VADDPS    Y6, Y0, Y6
+	JMP       done3
+
+short10:
+	TESTQ   DX, DX
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), BX
+	MOVQ    DX, SI
+	SHLQ    $0x02, SI
+	SUBQ    SI, BX
+	VMOVUPS (BX), Y9
+	VPXOR   X10, X10, X10
+	TESTQ   $0x00000001, DX
+	JEQ     piece30
+	MOVQ    DX, BX
+	ANDQ    $0x06, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x02, X10, X10
+	VPINSRW $0x00, (AX)(BX*2), X10, X10
+
+piece30:
+	TESTQ   $0x00000002, DX
+	JEQ     piece31
+	MOVQ    DX, BX
+	ANDQ    $0x04, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x04, X10, X10
+	VPINSRD $0x00, (AX)(BX*2), X10, X10
+
+piece31:
+	TESTQ   $0x00000004, DX
+	JEQ     piece32
+	ANDQ    $0x00, DX
+	ADDQ    CX, DX
+	VPSLLDQ $0x08, X10, X10
+	VPINSRQ $0x00, (AX)(DX*2), X10, X10
+
+piece32:
+	VPMOVZXWD X10, Y10
+	VPSLLD    $0x10, Y10, Y10
+	VBLENDVPS Y9, Y10, Y0, Y0
+	VADDPS    Y7, Y0, Y7
+	JMP       done3
+
+short11:
+	TESTQ   DX, DX
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), BX
+	MOVQ    DX, SI
+	SHLQ    $0x02, SI
+	SUBQ    SI, BX
+	VMOVUPS (BX), Y9
+	VPXOR   X10, X10, X10
+	TESTQ   $0x00000001, DX
+	JEQ     piece33
+	MOVQ    DX, BX
+	ANDQ    $0x06, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x02, X10, X10
+	VPINSRW $0x00, (AX)(BX*2), X10, X10
+
+piece33:
+	TESTQ   $0x00000002, DX
+	JEQ     piece34
+	MOVQ    DX, BX
+	ANDQ    $0x04, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x04, X10, X10
+	VPINSRD $0x00, (AX)(BX*2), X10, X10
+
+piece34:
+	TESTQ   $0x00000004, DX
+	JEQ     piece35
+	ANDQ    $0x00, DX
+	ADDQ    CX, DX
+	VPSLLDQ $0x08, X10, X10
+	VPINSRQ $0x00, (AX)(DX*2), X10, X10
+
+piece35:
+	VPMOVZXWD X10, Y10
+	VPSLLD    $0x10, Y10, Y10
+	VBLENDVPS Y9, Y10, Y0, Y0
+	VADDPS    Y8, Y0, Y8
+
+done3:
+	VADDPS       Y1, Y5, Y1
+	VADDPS       Y2, Y6, Y2
+	VADDPS       Y3, Y7, Y3
+	VADDPS       Y4, Y8, Y4
+	VADDPS       Y1, Y3, Y1
+	VADDPS       Y2, Y4, Y2
+	VADDPS       Y1, Y2, Y1
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPS       X1, X0, X0
+	VPERMILPS    $0x0e, X0, X1
+	VADDPS       X0, X1, X0
+	VPERMILPS    $0x01, X0, X1
+	VADDPS       X0, X1, X0
+	MOVSS        X0, ret+16(FP)
+	VZEROUPPER
+	RET
+
+// func sumSquaresBF16AVX2(a *byte, n int) float32
+// Requires: AVX, AVX2, SSE
+TEXT ·sumSquaresBF16AVX2(SB), NOSPLIT|NOFRAME, $0-20
+	MOVQ         a+0(FP), AX
+	MOVQ         n+8(FP), DX
+	XORQ         CX, CX
+	VBROADCASTSS reduceNums<>+0(SB), Y0
+	VMOVUPS      Y0, Y1
+	VMOVUPS      Y0, Y2
+	VMOVUPS      Y0, Y3
+	VMOVUPS      Y0, Y4
+	VMOVUPS      Y0, Y5
+	VMOVUPS      Y0, Y6
+	VMOVUPS      Y0, Y7
+	VMOVUPS      Y0, Y8
+	SUBQ         $+64, DX
+	JLT          turned2
+
+turn1:
+	VPMOVZXWD (AX)(CX*2), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VMULPS    Y9, Y9, Y9
+	VADDPS    Y1, Y9, Y1
+	VPMOVZXWD 16(AX)(CX*2), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VMULPS    Y9, Y9, Y9
+	VADDPS    Y2, Y9, Y2
+	VPMOVZXWD 32(AX)(CX*2), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VMULPS    Y9, Y9, Y9
+	VADDPS    Y3, Y9, Y3
+	VPMOVZXWD 48(AX)(CX*2), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VMULPS    Y9, Y9, Y9
+	VADDPS    Y4, Y9, Y4
+	VPMOVZXWD 64(AX)(CX*2), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VMULPS    Y9, Y9, Y9
+	VADDPS    Y5, Y9, Y5
+	VPMOVZXWD 80(AX)(CX*2), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VMULPS    Y9, Y9, Y9
+	VADDPS    Y6, Y9, Y6
+	VPMOVZXWD 96(AX)(CX*2), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VMULPS    Y9, Y9, Y9
+	VADDPS    Y7, Y9, Y7
+	VPMOVZXWD 112(AX)(CX*2), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VMULPS    Y9, Y9, Y9
+	VADDPS    Y8, Y9, Y8
+	ADDQ      $+64, CX
+	SUBQ      $+64, DX
+	JGE       turn1
+
+turned2:
+	ADDQ      $+64, DX
+	CMPQ      DX, $+8
+	JLT       short4
+	VPMOVZXWD (AX)(CX*2), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VMULPS    Y9, Y9, Y9
+	VADDPS    Y1, Y9, Y1
+	ADDQ      $+8, CX
+	SUBQ      $+8, DX
+	CMPQ      DX, $+8
+	JLT       short5
+	VPMOVZXWD (AX)(CX*2), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VMULPS    Y9, Y9, Y9
+	VADDPS    Y2, Y9, Y2
+	ADDQ      $+8, CX
+	SUBQ      $+8, DX
+	CMPQ      DX, $+8
+	JLT       short6
+	VPMOVZXWD (AX)(CX*2), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VMULPS    Y9, Y9, Y9
+	VADDPS    Y3, Y9, Y3
+	ADDQ      $+8, CX
+	SUBQ      $+8, DX
+	CMPQ      DX, $+8
+	JLT       short7
+	VPMOVZXWD (AX)(CX*2), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VMULPS    Y9, Y9, Y9
+	VADDPS    Y4, Y9, Y4
+	ADDQ      $+8, CX
+	SUBQ      $+8, DX
+	CMPQ      DX, $+8
+	JLT       short8
+	VPMOVZXWD (AX)(CX*2), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VMULPS    Y9, Y9, Y9
+	VADDPS    Y5, Y9, Y5
+	ADDQ      $+8, CX
+	SUBQ      $+8, DX
+	CMPQ      DX, $+8
+	JLT       short9
+	VPMOVZXWD (AX)(CX*2), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VMULPS    Y9, Y9, Y9
+	VADDPS    Y6, Y9, Y6
+	ADDQ      $+8, CX
+	SUBQ      $+8, DX
+	CMPQ      DX, $+8
+	JLT       short10
+	VPMOVZXWD (AX)(CX*2), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VMULPS    Y9, Y9, Y9
+	VADDPS    Y7, Y9, Y7
+	ADDQ      $+8, CX
+	SUBQ      $+8, DX
+	CMPQ      DX, $+8
+	JLT       short11
+	VPMOVZXWD (AX)(CX*2), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VMULPS    Y9, Y9, Y9
+	VADDPS    Y8, Y9, Y8
+	ADDQ      $+8, CX
+	SUBQ      $+8, DX
+
+short4:
+	TESTQ   DX, DX
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), BX
+	MOVQ    DX, SI
+	SHLQ    $0x02, SI
+	SUBQ    SI, BX
+	VMOVUPS (BX), Y9
+	VPXOR   X10, X10, X10
+	TESTQ   $0x00000001, DX
+	JEQ     piece12
+	MOVQ    DX, BX
+	ANDQ    $0x06, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x02, X10, X10
+	VPINSRW $0x00, (AX)(BX*2), X10, X10
+
+piece12:
+	TESTQ   $0x00000002, DX
+	JEQ     piece13
+	MOVQ    DX, BX
+	ANDQ    $0x04, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x04, X10, X10
+	VPINSRD $0x00, (AX)(BX*2), X10, X10
+
+piece13:
+	TESTQ   $0x00000004, DX
+	JEQ     piece14
+	ANDQ    $0x00, DX
+	ADDQ    CX, DX
+	VPSLLDQ $0x08, X10, X10
+	VPINSRQ $0x00, (AX)(DX*2), X10, X10
+
+piece14:
+	VPMOVZXWD X10, Y10
+	VPSLLD    $0x10, Y10, Y10
+	VMULPS    Y10, Y10, Y10
+	VBLENDVPS Y9, Y10, Y0, Y0
+	VADDPS    Y1, Y0, Y1
+	JMP       done3
+
+short5:
+	TESTQ   DX, DX
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), BX
+	MOVQ    DX, SI
+	SHLQ    $0x02, SI
+	SUBQ    SI, BX
+	VMOVUPS (BX), Y9
+	VPXOR   X10, X10, X10
+	TESTQ   $0x00000001, DX
+	JEQ     piece15
+	MOVQ    DX, BX
+	ANDQ    $0x06, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x02, X10, X10
+	VPINSRW $0x00, (AX)(BX*2), X10, X10
+
+piece15:
+	TESTQ   $0x00000002, DX
+	JEQ     piece16
+	MOVQ    DX, BX
+	ANDQ    $0x04, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x04, X10, X10
+	VPINSRD $0x00, (AX)(BX*2), X10, X10
+
+piece16:
+	TESTQ   $0x00000004, DX
+	JEQ     piece17
+	ANDQ    $0x00, DX
+	ADDQ    CX, DX
+	VPSLLDQ $0x08, X10, X10
+	VPINSRQ $0x00, (AX)(DX*2), X10, X10
+
+piece17:
+	VPMOVZXWD X10, Y10
+	VPSLLD    $0x10, Y10, Y10
+	VMULPS    Y10, Y10, Y10
+	VBLENDVPS Y9, Y10, Y0, Y0
+	VADDPS    Y2, Y0, Y2
+	JMP       done3
+
+short6:
+	TESTQ   DX, DX
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), BX
+	MOVQ    DX, SI
+	SHLQ    $0x02, SI
+	SUBQ    SI, BX
+	VMOVUPS (BX), Y9
+	VPXOR   X10, X10, X10
+	TESTQ   $0x00000001, DX
+	JEQ     piece18
+	MOVQ    DX, BX
+	ANDQ    $0x06, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x02, X10, X10
+	VPINSRW $0x00, (AX)(BX*2), X10, X10
+
+piece18:
+	TESTQ   $0x00000002, DX
+	JEQ     piece19
+	MOVQ    DX, BX
+	ANDQ    $0x04, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x04, X10, X10
+	VPINSRD $0x00, (AX)(BX*2), X10, X10
+
+piece19:
+	TESTQ   $0x00000004, DX
+	JEQ     piece20
+	ANDQ    $0x00, DX
+	ADDQ    CX, DX
+	VPSLLDQ $0x08, X10, X10
+	VPINSRQ $0x00, (AX)(DX*2), X10, X10
+
+piece20:
+	VPMOVZXWD X10, Y10
+	VPSLLD    $0x10, Y10, Y10
+	VMULPS    Y10, Y10, Y10
+	VBLENDVPS Y9, Y10, Y0, Y0
+	VADDPS    Y3, Y0, Y3
+	JMP       done3
+
+short7:
+	TESTQ   DX, DX
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), BX
+	MOVQ    DX, SI
+	SHLQ    $0x02, SI
+	SUBQ    SI, BX
+	VMOVUPS (BX), Y9
+	VPXOR   X10, X10, X10
+	TESTQ   $0x00000001, DX
+	JEQ     piece21
+	MOVQ    DX, BX
+	ANDQ    $0x06, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x02, X10, X10
+	VPINSRW $0x00, (AX)(BX*2), X10, X10
+
+piece21:
+	TESTQ   $0x00000002, DX
+	JEQ     piece22
+	MOVQ    DX, BX
+	ANDQ    $0x04, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x04, X10, X10
+	VPINSRD $0x00, (AX)(BX*2), X10, X10
+
+piece22:
+	TESTQ   $0x00000004, DX
+	JEQ     piece23
+	ANDQ    $0x00, DX
+	ADDQ    CX, DX
+	VPSLLDQ $0x08, X10, X10
+	VPINSRQ $0x00, (AX)(DX*2), X10, X10
+
+piece23:
+	VPMOVZXWD X10, Y10
+	VPSLLD    $0x10, Y10, Y10
+	VMULPS    Y10, Y10, Y10
+	VBLENDVPS Y9, Y10, Y0, Y0
+	VADDPS    Y4, Y0, Y4
+	JMP       done3
+
+short8:
+	TESTQ   DX, DX
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), BX
+	MOVQ    DX, SI
+	SHLQ    $0x02, SI
+	SUBQ    SI, BX
+	VMOVUPS (BX), Y9
+	VPXOR   X10, X10, X10
+	TESTQ   $0x00000001, DX
+	JEQ     piece24
+	MOVQ    DX, BX
+	ANDQ    $0x06, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x02, X10, X10
+	VPINSRW $0x00, (AX)(BX*2), X10, X10
+
+piece24:
+	TESTQ   $0x00000002, DX
+	JEQ     piece25
+	MOVQ    DX, BX
+	ANDQ    $0x04, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x04, X10, X10
+	VPINSRD $0x00, (AX)(BX*2), X10, X10
+
+piece25:
+	TESTQ   $0x00000004, DX
+	JEQ     piece26
+	ANDQ    $0x00, DX
+	ADDQ    CX, DX
+	VPSLLDQ $0x08, X10, X10
+	VPINSRQ $0x00, (AX)(DX*2), X10, X10
+
+piece26:
+	VPMOVZXWD X10, Y10
+	VPSLLD    $0x10, Y10, Y10
+	VMULPS    Y10, Y10, Y10
+	VBLENDVPS Y9, Y10, Y0, Y0
+	VADDPS    Y5, Y0, Y5
+	JMP       done3
+
+short9:
+	TESTQ   DX, DX
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), BX
+	MOVQ    DX, SI
+	SHLQ    $0x02, SI
+	SUBQ    SI, BX
+	VMOVUPS (BX), Y9
+	VPXOR   X10, X10, X10
+	TESTQ   $0x00000001, DX
+	JEQ     piece27
+	MOVQ    DX, BX
+	ANDQ    $0x06, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x02, X10, X10
+	VPINSRW $0x00, (AX)(BX*2), X10, X10
+
+piece27:
+	TESTQ   $0x00000002, DX
+	JEQ     piece28
+	MOVQ    DX, BX
+	ANDQ    $0x04, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x04, X10, X10
+	VPINSRD $0x00, (AX)(BX*2), X10, X10
+
+piece28:
+	TESTQ   $0x00000004, DX
+	JEQ     piece29
+	ANDQ    $0x00, DX
+	ADDQ    CX, DX
+	VPSLLDQ $0x08, X10, X10
+	VPINSRQ $0x00, (AX)(DX*2), X10, X10
+
+piece29:
+	VPMOVZXWD X10, Y10
+	VPSLLD    $0x10, Y10, Y10
+	VMULPS    Y10, Y10, Y10
+	VBLENDVPS Y9, Y10, Y0, Y0
+	VADDPS    Y6, Y0, Y6
+	JMP       done3
+
+short10:
+	TESTQ   DX, DX
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), BX
+	MOVQ    DX, SI
+	SHLQ    $0x02, SI
+	SUBQ    SI, BX
+	VMOVUPS (BX), Y9
+	VPXOR   X10, X10, X10
+	TESTQ   $0x00000001, DX
+	JEQ     piece30
+	MOVQ    DX, BX
+	ANDQ    $0x06, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x02, X10, X10
+	VPINSRW $0x00, (AX)(BX*2), X10, X10
+
+piece30:
+	TESTQ   $0x00000002, DX
+	JEQ     piece31
+	MOVQ    DX, BX
+	ANDQ    $0x04, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x04, X10, X10
+	VPINSRD $0x00, (AX)(BX*2), X10, X10
+
+piece31:
+	TESTQ   $0x00000004, DX
+	JEQ     piece32
+	ANDQ    $0x00, DX
+	ADDQ    CX, DX
+	VPSLLDQ $0x08, X10, X10
+	VPINSRQ $0x00, (AX)(DX*2), X10, X10
+
+piece32:
+	VPMOVZXWD X10, Y10
+	VPSLLD    $0x10, Y10, Y10
+	VMULPS    Y10, Y10, Y10
+	VBLENDVPS Y9, Y10, Y0, Y0
+	VADDPS    Y7, Y0, Y7
+	JMP       done3
+
+short11:
+	TESTQ   DX, DX
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), BX
+	MOVQ    DX, SI
+	SHLQ    $0x02, SI
+	SUBQ    SI, BX
+	VMOVUPS (BX), Y9
+	VPXOR   X10, X10, X10
+	TESTQ   $0x00000001, DX
+	JEQ     piece33
+	MOVQ    DX, BX
+	ANDQ    $0x06, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x02, X10, X10
+	VPINSRW $0x00, (AX)(BX*2), X10, X10
+
+piece33:
+	TESTQ   $0x00000002, DX
+	JEQ     piece34
+	MOVQ    DX, BX
+	ANDQ    $0x04, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x04, X10, X10
+	VPINSRD $0x00, (AX)(BX*2), X10, X10
+
+piece34:
+	TESTQ   $0x00000004, DX
+	JEQ     piece35
+	ANDQ    $0x00, DX
+	ADDQ    CX, DX
+	VPSLLDQ $0x08, X10, X10
+	VPINSRQ $0x00, (AX)(DX*2), X10, X10
+
+piece35:
+	VPMOVZXWD X10, Y10
+	VPSLLD    $0x10, Y10, Y10
+	VMULPS    Y10, Y10, Y10
+	VBLENDVPS Y9, Y10, Y0, Y0
+	VADDPS    Y8, Y0, Y8
+
+done3:
+	VADDPS       Y1, Y5, Y1
+	VADDPS       Y2, Y6, Y2
+	VADDPS       Y3, Y7, Y3
+	VADDPS       Y4, Y8, Y4
+	VADDPS       Y1, Y3, Y1
+	VADDPS       Y2, Y4, Y2
+	VADDPS       Y1, Y2, Y1
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPS       X1, X0, X0
+	VPERMILPS    $0x0e, X0, X1
+	VADDPS       X0, X1, X0
+	VPERMILPS    $0x01, X0, X1
+	VADDPS       X0, X1, X0
+	MOVSS        X0, ret+16(FP)
+	VZEROUPPER
+	RET
+
+// func largestBF16AVX2(a *byte, n int) float32
+// Requires: AVX, AVX2, SSE
+TEXT ·largestBF16AVX2(SB), NOSPLIT|NOFRAME, $0-20
+	MOVQ         a+0(FP), AX
+	MOVQ         n+8(FP), DX
+	XORQ         CX, CX
+	VBROADCASTSS reduceNums<>+32(SB), Y0
+	VMOVUPS      Y0, Y1
+	VMOVUPS      Y0, Y2
+	VMOVUPS      Y0, Y3
+	VMOVUPS      Y0, Y4
+	VMOVUPS      Y0, Y5
+	VMOVUPS      Y0, Y6
+	VMOVUPS      Y0, Y7
+	VMOVUPS      Y0, Y8
+	SUBQ         $+64, DX
+	JLT          turned2
+
+turn1:
+	VPMOVZXWD (AX)(CX*2), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VMAXPS    Y1, Y9, Y1
+	VPMOVZXWD 16(AX)(CX*2), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VMAXPS    Y2, Y9, Y2
+	VPMOVZXWD 32(AX)(CX*2), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VMAXPS    Y3, Y9, Y3
+	VPMOVZXWD 48(AX)(CX*2), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VMAXPS    Y4, Y9, Y4
+	VPMOVZXWD 64(AX)(CX*2), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VMAXPS    Y5, Y9, Y5
+	VPMOVZXWD 80(AX)(CX*2), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VMAXPS    Y6, Y9, Y6
+	VPMOVZXWD 96(AX)(CX*2), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VMAXPS    Y7, Y9, Y7
+	VPMOVZXWD 112(AX)(CX*2), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VMAXPS    Y8, Y9, Y8
+	ADDQ      $+64, CX
+	SUBQ      $+64, DX
+	JGE       turn1
+
+turned2:
+	ADDQ      $+64, DX
+	CMPQ      DX, $+8
+	JLT       short4
+	VPMOVZXWD (AX)(CX*2), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VMAXPS    Y1, Y9, Y1
+	ADDQ      $+8, CX
+	SUBQ      $+8, DX
+	CMPQ      DX, $+8
+	JLT       short5
+	VPMOVZXWD (AX)(CX*2), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VMAXPS    Y2, Y9, Y2
+	ADDQ      $+8, CX
+	SUBQ      $+8, DX
+	CMPQ      DX, $+8
+	JLT       short6
+	VPMOVZXWD (AX)(CX*2), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VMAXPS    Y3, Y9, Y3
+	ADDQ      $+8, CX
+	SUBQ      $+8, DX
+	CMPQ      DX, $+8
+	JLT       short7
+	VPMOVZXWD (AX)(CX*2), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VMAXPS    Y4, Y9, Y4
+	ADDQ      $+8, CX
+	SUBQ      $+8, DX
+	CMPQ      DX, $+8
+	JLT       short8
+	VPMOVZXWD (AX)(CX*2), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VMAXPS    Y5, Y9, Y5
+	ADDQ      $+8, CX
+	SUBQ      $+8, DX
+	CMPQ      DX, $+8
+	JLT       short9
+	VPMOVZXWD (AX)(CX*2), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VMAXPS    Y6, Y9, Y6
+	ADDQ      $+8, CX
+	SUBQ      $+8, DX
+	CMPQ      DX, $+8
+	JLT       short10
+	VPMOVZXWD (AX)(CX*2), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VMAXPS    Y7, Y9, Y7
+	ADDQ      $+8, CX
+	SUBQ      $+8, DX
+	CMPQ      DX, $+8
+	JLT       short11
+	VPMOVZXWD (AX)(CX*2), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VMAXPS    Y8, Y9, Y8
+	ADDQ      $+8, CX
+	SUBQ      $+8, DX
+
+short4:
+	TESTQ   DX, DX
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), BX
+	MOVQ    DX, SI
+	SHLQ    $0x02, SI
+	SUBQ    SI, BX
+	VMOVUPS (BX), Y9
+	VPXOR   X10, X10, X10
+	TESTQ   $0x00000001, DX
+	JEQ     piece12
+	MOVQ    DX, BX
+	ANDQ    $0x06, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x02, X10, X10
+	VPINSRW $0x00, (AX)(BX*2), X10, X10
+
+piece12:
+	TESTQ   $0x00000002, DX
+	JEQ     piece13
+	MOVQ    DX, BX
+	ANDQ    $0x04, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x04, X10, X10
+	VPINSRD $0x00, (AX)(BX*2), X10, X10
+
+piece13:
+	TESTQ   $0x00000004, DX
+	JEQ     piece14
+	ANDQ    $0x00, DX
+	ADDQ    CX, DX
+	VPSLLDQ $0x08, X10, X10
+	VPINSRQ $0x00, (AX)(DX*2), X10, X10
+
+piece14:
+	VPMOVZXWD X10, Y10
+	VPSLLD    $0x10, Y10, Y10
+	VBLENDVPS Y9, Y10, Y0, Y0
+	VMAXPS    Y1, Y0, Y1
+	JMP       done3
+
+short5:
+	TESTQ   DX, DX
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), BX
+	MOVQ    DX, SI
+	SHLQ    $0x02, SI
+	SUBQ    SI, BX
+	VMOVUPS (BX), Y9
+	VPXOR   X10, X10, X10
+	TESTQ   $0x00000001, DX
+	JEQ     piece15
+	MOVQ    DX, BX
+	ANDQ    $0x06, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x02, X10, X10
+	VPINSRW $0x00, (AX)(BX*2), X10, X10
+
+piece15:
+	TESTQ   $0x00000002, DX
+	JEQ     piece16
+	MOVQ    DX, BX
+	ANDQ    $0x04, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x04, X10, X10
+	VPINSRD $0x00, (AX)(BX*2), X10, X10
+
+piece16:
+	TESTQ   $0x00000004, DX
+	JEQ     piece17
+	ANDQ    $0x00, DX
+	ADDQ    CX, DX
+	VPSLLDQ $0x08, X10, X10
+	VPINSRQ $0x00, (AX)(DX*2), X10, X10
+
+piece17:
+	VPMOVZXWD X10, Y10
+	VPSLLD    $0x10, Y10, Y10
+	VBLENDVPS Y9, Y10, Y0, Y0
+	VMAXPS    Y2, Y0, Y2
+	JMP       done3
+
+short6:
+	TESTQ   DX, DX
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), BX
+	MOVQ    DX, SI
+	SHLQ    $0x02, SI
+	SUBQ    SI, BX
+	VMOVUPS (BX), Y9
+	VPXOR   X10, X10, X10
+	TESTQ   $0x00000001, DX
+	JEQ     piece18
+	MOVQ    DX, BX
+	ANDQ    $0x06, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x02, X10, X10
+	VPINSRW $0x00, (AX)(BX*2), X10, X10
+
+piece18:
+	TESTQ   $0x00000002, DX
+	JEQ     piece19
+	MOVQ    DX, BX
+	ANDQ    $0x04, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x04, X10, X10
+	VPINSRD $0x00, (AX)(BX*2), X10, X10
+
+piece19:
+	TESTQ   $0x00000004, DX
+	JEQ     piece20
+	ANDQ    $0x00, DX
+	ADDQ    CX, DX
+	VPSLLDQ $0x08, X10, X10
+	VPINSRQ $0x00, (AX)(DX*2), X10, X10
+
+piece20:
+	VPMOVZXWD X10, Y10
+	VPSLLD    $0x10, Y10, Y10
+	VBLENDVPS Y9, Y10, Y0, Y0
+	VMAXPS    Y3, Y0, Y3
+	JMP       done3
+
+short7:
+	TESTQ   DX, DX
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), BX
+	MOVQ    DX, SI
+	SHLQ    $0x02, SI
+	SUBQ    SI, BX
+	VMOVUPS (BX), Y9
+	VPXOR   X10, X10, X10
+	TESTQ   $0x00000001, DX
+	JEQ     piece21
+	MOVQ    DX, BX
+	ANDQ    $0x06, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x02, X10, X10
+	VPINSRW $0x00, (AX)(BX*2), X10, X10
+
+piece21:
+	TESTQ   $0x00000002, DX
+	JEQ     piece22
+	MOVQ    DX, BX
+	ANDQ    $0x04, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x04, X10, X10
+	VPINSRD $0x00, (AX)(BX*2), X10, X10
+
+piece22:
+	TESTQ   $0x00000004, DX
+	JEQ     piece23
+	ANDQ    $0x00, DX
+	ADDQ    CX, DX
+	VPSLLDQ $0x08, X10, X10
+	VPINSRQ $0x00, (AX)(DX*2), X10, X10
+
+piece23:
+	VPMOVZXWD X10, Y10
+	VPSLLD    $0x10, Y10, Y10
+	VBLENDVPS Y9, Y10, Y0, Y0
+	VMAXPS    Y4, Y0, Y4
+	JMP       done3
+
+short8:
+	TESTQ   DX, DX
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), BX
+	MOVQ    DX, SI
+	SHLQ    $0x02, SI
+	SUBQ    SI, BX
+	VMOVUPS (BX), Y9
+	VPXOR   X10, X10, X10
+	TESTQ   $0x00000001, DX
+	JEQ     piece24
+	MOVQ    DX, BX
+	ANDQ    $0x06, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x02, X10, X10
+	VPINSRW $0x00, (AX)(BX*2), X10, X10
+
+piece24:
+	TESTQ   $0x00000002, DX
+	JEQ     piece25
+	MOVQ    DX, BX
+	ANDQ    $0x04, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x04, X10, X10
+	VPINSRD $0x00, (AX)(BX*2), X10, X10
+
+piece25:
+	TESTQ   $0x00000004, DX
+	JEQ     piece26
+	ANDQ    $0x00, DX
+	ADDQ    CX, DX
+	VPSLLDQ $0x08, X10, X10
+	VPINSRQ $0x00, (AX)(DX*2), X10, X10
+
+piece26:
+	VPMOVZXWD X10, Y10
+	VPSLLD    $0x10, Y10, Y10
+	VBLENDVPS Y9, Y10, Y0, Y0
+	VMAXPS    Y5, Y0, Y5
+	JMP       done3
+
+short9:
+	TESTQ   DX, DX
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), BX
+	MOVQ    DX, SI
+	SHLQ    $0x02, SI
+	SUBQ    SI, BX
+	VMOVUPS (BX), Y9
+	VPXOR   X10, X10, X10
+	TESTQ   $0x00000001, DX
+	JEQ     piece27
+	MOVQ    DX, BX
+	ANDQ    $0x06, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x02, X10, X10
+	VPINSRW $0x00, (AX)(BX*2), X10, X10
+
+piece27:
+	TESTQ   $0x00000002, DX
+	JEQ     piece28
+	MOVQ    DX, BX
+	ANDQ    $0x04, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x04, X10, X10
+	VPINSRD $0x00, (AX)(BX*2), X10, X10
+
+piece28:
+	TESTQ   $0x00000004, DX
+	JEQ     piece29
+	ANDQ    $0x00, DX
+	ADDQ    CX, DX
+	VPSLLDQ $0x08, X10, X10
+	VPINSRQ $0x00, (AX)(DX*2), X10, X10
+
+piece29:
+	VPMOVZXWD X10, Y10
+	VPSLLD    $0x10, Y10, Y10
+	VBLENDVPS Y9, Y10, Y0, Y0
+	VMAXPS    Y6, Y0, Y6
+	JMP       done3
+
+short10:
+	TESTQ   DX, DX
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), BX
+	MOVQ    DX, SI
+	SHLQ    $0x02, SI
+	SUBQ    SI, BX
+	VMOVUPS (BX), Y9
+	VPXOR   X10, X10, X10
+	TESTQ   $0x00000001, DX
+	JEQ     piece30
+	MOVQ    DX, BX
+	ANDQ    $0x06, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x02, X10, X10
+	VPINSRW $0x00, (AX)(BX*2), X10, X10
+
+piece30:
+	TESTQ   $0x00000002, DX
+	JEQ     piece31
+	MOVQ    DX, BX
+	ANDQ    $0x04, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x04, X10, X10
+	VPINSRD $0x00, (AX)(BX*2), X10, X10
+
+piece31:
+	TESTQ   $0x00000004, DX
+	JEQ     piece32
+	ANDQ    $0x00, DX
+	ADDQ    CX, DX
+	VPSLLDQ $0x08, X10, X10
+	VPINSRQ $0x00, (AX)(DX*2), X10, X10
+
+piece32:
+	VPMOVZXWD X10, Y10
+	VPSLLD    $0x10, Y10, Y10
+	VBLENDVPS Y9, Y10, Y0, Y0
+	VMAXPS    Y7, Y0, Y7
+	JMP       done3
+
+short11:
+	TESTQ   DX, DX
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), BX
+	MOVQ    DX, SI
+	SHLQ    $0x02, SI
+	SUBQ    SI, BX
+	VMOVUPS (BX), Y9
+	VPXOR   X10, X10, X10
+	TESTQ   $0x00000001, DX
+	JEQ     piece33
+	MOVQ    DX, BX
+	ANDQ    $0x06, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x02, X10, X10
+	VPINSRW $0x00, (AX)(BX*2), X10, X10
+
+piece33:
+	TESTQ   $0x00000002, DX
+	JEQ     piece34
+	MOVQ    DX, BX
+	ANDQ    $0x04, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x04, X10, X10
+	VPINSRD $0x00, (AX)(BX*2), X10, X10
+
+piece34:
+	TESTQ   $0x00000004, DX
+	JEQ     piece35
+	ANDQ    $0x00, DX
+	ADDQ    CX, DX
+	VPSLLDQ $0x08, X10, X10
+	VPINSRQ $0x00, (AX)(DX*2), X10, X10
+
+piece35:
+	VPMOVZXWD X10, Y10
+	VPSLLD    $0x10, Y10, Y10
+	VBLENDVPS Y9, Y10, Y0, Y0
+	VMAXPS    Y8, Y0, Y8
+
+done3:
+	VMAXPS       Y1, Y5, Y1
+	VMAXPS       Y2, Y6, Y2
+	VMAXPS       Y3, Y7, Y3
+	VMAXPS       Y4, Y8, Y4
+	VMAXPS       Y1, Y3, Y1
+	VMAXPS       Y2, Y4, Y2
+	VMAXPS       Y1, Y2, Y1
+	VEXTRACTF128 $0x01, Y1, X0
+	VMAXPS       X1, X0, X0
+	VPERMILPS    $0x0e, X0, X1
+	VMAXPS       X0, X1, X0
+	VPERMILPS    $0x01, X0, X1
+	VMAXPS       X0, X1, X0
+	MOVSS        X0, ret+16(FP)
+	VZEROUPPER
+	RET
+
+// func largestAbsBF16AVX2(a *byte, n int) float32
+// Requires: AVX, AVX2, SSE
+TEXT ·largestAbsBF16AVX2(SB), NOSPLIT|NOFRAME, $0-20
+	MOVQ         a+0(FP), AX
+	MOVQ         n+8(FP), DX
+	XORQ         CX, CX
+	VBROADCASTSS reduceNums<>+0(SB), Y0
+	VMOVUPS      Y0, Y1
+	VMOVUPS      Y0, Y2
+	VMOVUPS      Y0, Y3
+	VMOVUPS      Y0, Y4
+	VMOVUPS      Y0, Y5
+	VMOVUPS      Y0, Y6
+	VMOVUPS      Y0, Y7
+	VMOVUPS      Y0, Y8
+	SUBQ         $+64, DX
+	JLT          turned2
+
+turn1:
+	VPMOVZXWD (AX)(CX*2), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VANDPS    reduceNums<>+64(SB), Y9, Y9
+	VMAXPS    Y1, Y9, Y1
+	VPMOVZXWD 16(AX)(CX*2), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VANDPS    reduceNums<>+64(SB), Y9, Y9
+	VMAXPS    Y2, Y9, Y2
+	VPMOVZXWD 32(AX)(CX*2), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VANDPS    reduceNums<>+64(SB), Y9, Y9
+	VMAXPS    Y3, Y9, Y3
+	VPMOVZXWD 48(AX)(CX*2), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VANDPS    reduceNums<>+64(SB), Y9, Y9
+	VMAXPS    Y4, Y9, Y4
+	VPMOVZXWD 64(AX)(CX*2), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VANDPS    reduceNums<>+64(SB), Y9, Y9
+	VMAXPS    Y5, Y9, Y5
+	VPMOVZXWD 80(AX)(CX*2), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VANDPS    reduceNums<>+64(SB), Y9, Y9
+	VMAXPS    Y6, Y9, Y6
+	VPMOVZXWD 96(AX)(CX*2), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VANDPS    reduceNums<>+64(SB), Y9, Y9
+	VMAXPS    Y7, Y9, Y7
+	VPMOVZXWD 112(AX)(CX*2), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VANDPS    reduceNums<>+64(SB), Y9, Y9
+	VMAXPS    Y8, Y9, Y8
+	ADDQ      $+64, CX
+	SUBQ      $+64, DX
+	JGE       turn1
+
+turned2:
+	ADDQ      $+64, DX
+	CMPQ      DX, $+8
+	JLT       short4
+	VPMOVZXWD (AX)(CX*2), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VANDPS    reduceNums<>+64(SB), Y9, Y9
+	VMAXPS    Y1, Y9, Y1
+	ADDQ      $+8, CX
+	SUBQ      $+8, DX
+	CMPQ      DX, $+8
+	JLT       short5
+	VPMOVZXWD (AX)(CX*2), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VANDPS    reduceNums<>+64(SB), Y9, Y9
+	VMAXPS    Y2, Y9, Y2
+	ADDQ      $+8, CX
+	SUBQ      $+8, DX
+	CMPQ      DX, $+8
+	JLT       short6
+	VPMOVZXWD (AX)(CX*2), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VANDPS    reduceNums<>+64(SB), Y9, Y9
+	VMAXPS    Y3, Y9, Y3
+	ADDQ      $+8, CX
+	SUBQ      $+8, DX
+	CMPQ      DX, $+8
+	JLT       short7
+	VPMOVZXWD (AX)(CX*2), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VANDPS    reduceNums<>+64(SB), Y9, Y9
+	VMAXPS    Y4, Y9, Y4
+	ADDQ      $+8, CX
+	SUBQ      $+8, DX
+	CMPQ      DX, $+8
+	JLT       short8
+	VPMOVZXWD (AX)(CX*2), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VANDPS    reduceNums<>+64(SB), Y9, Y9
+	VMAXPS    Y5, Y9, Y5
+	ADDQ      $+8, CX
+	SUBQ      $+8, DX
+	CMPQ      DX, $+8
+	JLT       short9
+	VPMOVZXWD (AX)(CX*2), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VANDPS    reduceNums<>+64(SB), Y9, Y9
+	VMAXPS    Y6, Y9, Y6
+	ADDQ      $+8, CX
+	SUBQ      $+8, DX
+	CMPQ      DX, $+8
+	JLT       short10
+	VPMOVZXWD (AX)(CX*2), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VANDPS    reduceNums<>+64(SB), Y9, Y9
+	VMAXPS    Y7, Y9, Y7
+	ADDQ      $+8, CX
+	SUBQ      $+8, DX
+	CMPQ      DX, $+8
+	JLT       short11
+	VPMOVZXWD (AX)(CX*2), Y9
+	VPSLLD    $0x10, Y9, Y9
+	VANDPS    reduceNums<>+64(SB), Y9, Y9
+	VMAXPS    Y8, Y9, Y8
+	ADDQ      $+8, CX
+	SUBQ      $+8, DX
+
+short4:
+	TESTQ   DX, DX
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), BX
+	MOVQ    DX, SI
+	SHLQ    $0x02, SI
+	SUBQ    SI, BX
+	VMOVUPS (BX), Y9
+	VPXOR   X10, X10, X10
+	TESTQ   $0x00000001, DX
+	JEQ     piece12
+	MOVQ    DX, BX
+	ANDQ    $0x06, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x02, X10, X10
+	VPINSRW $0x00, (AX)(BX*2), X10, X10
+
+piece12:
+	TESTQ   $0x00000002, DX
+	JEQ     piece13
+	MOVQ    DX, BX
+	ANDQ    $0x04, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x04, X10, X10
+	VPINSRD $0x00, (AX)(BX*2), X10, X10
+
+piece13:
+	TESTQ   $0x00000004, DX
+	JEQ     piece14
+	ANDQ    $0x00, DX
+	ADDQ    CX, DX
+	VPSLLDQ $0x08, X10, X10
+	VPINSRQ $0x00, (AX)(DX*2), X10, X10
+
+piece14:
+	VPMOVZXWD X10, Y10
+	VPSLLD    $0x10, Y10, Y10
+	VANDPS    reduceNums<>+64(SB), Y10, Y10
+	VBLENDVPS Y9, Y10, Y0, Y0
+	VMAXPS    Y1, Y0, Y1
+	JMP       done3
+
+short5:
+	TESTQ   DX, DX
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), BX
+	MOVQ    DX, SI
+	SHLQ    $0x02, SI
+	SUBQ    SI, BX
+	VMOVUPS (BX), Y9
+	VPXOR   X10, X10, X10
+	TESTQ   $0x00000001, DX
+	JEQ     piece15
+	MOVQ    DX, BX
+	ANDQ    $0x06, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x02, X10, X10
+	VPINSRW $0x00, (AX)(BX*2), X10, X10
+
+piece15:
+	TESTQ   $0x00000002, DX
+	JEQ     piece16
+	MOVQ    DX, BX
+	ANDQ    $0x04, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x04, X10, X10
+	VPINSRD $0x00, (AX)(BX*2), X10, X10
+
+piece16:
+	TESTQ   $0x00000004, DX
+	JEQ     piece17
+	ANDQ    $0x00, DX
+	ADDQ    CX, DX
+	VPSLLDQ $0x08, X10, X10
+	VPINSRQ $0x00, (AX)(DX*2), X10, X10
+
+piece17:
+	VPMOVZXWD X10, Y10
+	VPSLLD    $0x10, Y10, Y10
+	VANDPS    reduceNums<>+64(SB), Y10, Y10
+	VBLENDVPS Y9, Y10, Y0, Y0
+	VMAXPS    Y2, Y0, Y2
+	JMP       done3
+
+short6:
+	TESTQ   DX, DX
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), BX
+	MOVQ    DX, SI
+	SHLQ    $0x02, SI
+	SUBQ    SI, BX
+	VMOVUPS (BX), Y9
+	VPXOR   X10, X10, X10
+	TESTQ   $0x00000001, DX
+	JEQ     piece18
+	MOVQ    DX, BX
+	ANDQ    $0x06, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x02, X10, X10
+	VPINSRW $0x00, (AX)(BX*2), X10, X10
+
+piece18:
+	TESTQ   $0x00000002, DX
+	JEQ     piece19
+	MOVQ    DX, BX
+	ANDQ    $0x04, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x04, X10, X10
+	VPINSRD $0x00, (AX)(BX*2), X10, X10
+
+piece19:
+	TESTQ   $0x00000004, DX
+	JEQ     piece20
+	ANDQ    $0x00, DX
+	ADDQ    CX, DX
+	VPSLLDQ $0x08, X10, X10
+	VPINSRQ $0x00, (AX)(DX*2), X10, X10
+
+piece20:
+	VPMOVZXWD X10, Y10
+	VPSLLD    $0x10, Y10, Y10
+	VANDPS    reduceNums<>+64(SB), Y10, Y10
+	VBLENDVPS Y9, Y10, Y0, Y0
+	VMAXPS    Y3, Y0, Y3
+	JMP       done3
+
+short7:
+	TESTQ   DX, DX
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), BX
+	MOVQ    DX, SI
+	SHLQ    $0x02, SI
+	SUBQ    SI, BX
+	VMOVUPS (BX), Y9
+	VPXOR   X10, X10, X10
+	TESTQ   $0x00000001, DX
+	JEQ     piece21
+	MOVQ    DX, BX
+	ANDQ    $0x06, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x02, X10, X10
+	VPINSRW $0x00, (AX)(BX*2), X10, X10
+
+piece21:
+	TESTQ   $0x00000002, DX
+	JEQ     piece22
+	MOVQ    DX, BX
+	ANDQ    $0x04, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x04, X10, X10
+	VPINSRD $0x00, (AX)(BX*2), X10, X10
+
+piece22:
+	TESTQ   $0x00000004, DX
+	JEQ     piece23
+	ANDQ    $0x00, DX
+	ADDQ    CX, DX
+	VPSLLDQ $0x08, X10, X10
+	VPINSRQ $0x00, (AX)(DX*2), X10, X10
+
+piece23:
+	VPMOVZXWD X10, Y10
+	VPSLLD    $0x10, Y10, Y10
+	VANDPS    reduceNums<>+64(SB), Y10, Y10
+	VBLENDVPS Y9, Y10, Y0, Y0
+	VMAXPS    Y4, Y0, Y4
+	JMP       done3
+
+short8:
+	TESTQ   DX, DX
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), BX
+	MOVQ    DX, SI
+	SHLQ    $0x02, SI
+	SUBQ    SI, BX
+	VMOVUPS (BX), Y9
+	VPXOR   X10, X10, X10
+	TESTQ   $0x00000001, DX
+	JEQ     piece24
+	MOVQ    DX, BX
+	ANDQ    $0x06, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x02, X10, X10
+	VPINSRW $0x00, (AX)(BX*2), X10, X10
+
+piece24:
+	TESTQ   $0x00000002, DX
+	JEQ     piece25
+	MOVQ    DX, BX
+	ANDQ    $0x04, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x04, X10, X10
+	VPINSRD $0x00, (AX)(BX*2), X10, X10
+
+piece25:
+	TESTQ   $0x00000004, DX
+	JEQ     piece26
+	ANDQ    $0x00, DX
+	ADDQ    CX, DX
+	VPSLLDQ $0x08, X10, X10
+	VPINSRQ $0x00, (AX)(DX*2), X10, X10
+
+piece26:
+	VPMOVZXWD X10, Y10
+	VPSLLD    $0x10, Y10, Y10
+	VANDPS    reduceNums<>+64(SB), Y10, Y10
+	VBLENDVPS Y9, Y10, Y0, Y0
+	VMAXPS    Y5, Y0, Y5
+	JMP       done3
+
+short9:
+	TESTQ   DX, DX
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), BX
+	MOVQ    DX, SI
+	SHLQ    $0x02, SI
+	SUBQ    SI, BX
+	VMOVUPS (BX), Y9
+	VPXOR   X10, X10, X10
+	TESTQ   $0x00000001, DX
+	JEQ     piece27
+	MOVQ    DX, BX
+	ANDQ    $0x06, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x02, X10, X10
+	VPINSRW $0x00, (AX)(BX*2), X10, X10
+
+piece27:
+	TESTQ   $0x00000002, DX
+	JEQ     piece28
+	MOVQ    DX, BX
+	ANDQ    $0x04, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x04, X10, X10
+	VPINSRD $0x00, (AX)(BX*2), X10, X10
+
+piece28:
+	TESTQ   $0x00000004, DX
+	JEQ     piece29
+	ANDQ    $0x00, DX
+	ADDQ    CX, DX
+	VPSLLDQ $0x08, X10, X10
+	VPINSRQ $0x00, (AX)(DX*2), X10, X10
+
+piece29:
+	VPMOVZXWD X10, Y10
+	VPSLLD    $0x10, Y10, Y10
+	VANDPS    reduceNums<>+64(SB), Y10, Y10
+	VBLENDVPS Y9, Y10, Y0, Y0
+	VMAXPS    Y6, Y0, Y6
+	JMP       done3
+
+short10:
+	TESTQ   DX, DX
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), BX
+	MOVQ    DX, SI
+	SHLQ    $0x02, SI
+	SUBQ    SI, BX
+	VMOVUPS (BX), Y9
+	VPXOR   X10, X10, X10
+	TESTQ   $0x00000001, DX
+	JEQ     piece30
+	MOVQ    DX, BX
+	ANDQ    $0x06, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x02, X10, X10
+	VPINSRW $0x00, (AX)(BX*2), X10, X10
+
+piece30:
+	TESTQ   $0x00000002, DX
+	JEQ     piece31
+	MOVQ    DX, BX
+	ANDQ    $0x04, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x04, X10, X10
+	VPINSRD $0x00, (AX)(BX*2), X10, X10
+
+piece31:
+	TESTQ   $0x00000004, DX
+	JEQ     piece32
+	ANDQ    $0x00, DX
+	ADDQ    CX, DX
+	VPSLLDQ $0x08, X10, X10
+	VPINSRQ $0x00, (AX)(DX*2), X10, X10
+
+piece32:
+	VPMOVZXWD X10, Y10
+	VPSLLD    $0x10, Y10, Y10
+	VANDPS    reduceNums<>+64(SB), Y10, Y10
+	VBLENDVPS Y9, Y10, Y0, Y0
+	VMAXPS    Y7, Y0, Y7
+	JMP       done3
+
+short11:
+	TESTQ   DX, DX
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), BX
+	MOVQ    DX, SI
+	SHLQ    $0x02, SI
+	SUBQ    SI, BX
+	VMOVUPS (BX), Y9
+	VPXOR   X10, X10, X10
+	TESTQ   $0x00000001, DX
+	JEQ     piece33
+	MOVQ    DX, BX
+	ANDQ    $0x06, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x02, X10, X10
+	VPINSRW $0x00, (AX)(BX*2), X10, X10
+
+piece33:
+	TESTQ   $0x00000002, DX
+	JEQ     piece34
+	MOVQ    DX, BX
+	ANDQ    $0x04, BX
+	ADDQ    CX, BX
+	VPSLLDQ $0x04, X10, X10
+	VPINSRD $0x00, (AX)(BX*2), X10, X10
+
+piece34:
+	TESTQ   $0x00000004, DX
+	JEQ     piece35
+	ANDQ    $0x00, DX
+	ADDQ    CX, DX
+	VPSLLDQ $0x08, X10, X10
+	VPINSRQ $0x00, (AX)(DX*2), X10, X10
+
+piece35:
+	VPMOVZXWD X10, Y10
+	VPSLLD    $0x10, Y10, Y10
+	VANDPS    reduceNums<>+64(SB), Y10, Y10
+	VBLENDVPS Y9, Y10, Y0, Y0
+	VMAXPS    Y8, Y0, Y8
+
+done3:
+	VMAXPS       Y1, Y5, Y1
+	VMAXPS       Y2, Y6, Y2
+	VMAXPS       Y3, Y7, Y3
+	VMAXPS       Y4, Y8, Y4
+	VMAXPS       Y1, Y3, Y1
+	VMAXPS       Y2, Y4, Y2
+	VMAXPS       Y1, Y2, Y1
+	VEXTRACTF128 $0x01, Y1, X0
+	VMAXPS       X1, X0, X0
+	VPERMILPS    $0x0e, X0, X1
+	VMAXPS       X0, X1, X0
+	VPERMILPS    $0x01, X0, X1
+	VMAXPS       X0, X1, X0
+	MOVSS        X0, ret+16(FP)
+	VZEROUPPER
+	RET
+
+// func sumF32AVX512(a *byte, n int) float32
 // Requires: AVX, AVX512F, SSE
-TEXT ·sumAVX512(SB), NOSPLIT|NOFRAME, $0-20
+TEXT ·sumF32AVX512(SB), NOSPLIT|NOFRAME, $0-20
 	MOVQ         a+0(FP), AX
 	MOVQ         n+8(FP), CX
 	XORQ         DX, DX
@@ -782,9 +4502,9 @@ TEXT ·sumAVX512(SB), NOSPLIT|NOFRAME, $0-20
 	VMOVUPS      Z0, Z3
 	VMOVUPS      Z0, Z0
 	SUBQ         $+64, CX
-	JLT          turned4
+	JLT          turned2
 
-turn4:
+turn1:
 	VMOVUPS (AX)(DX*4), Z4
 	VADDPS  Z1, Z4, Z1
 	VMOVUPS 64(AX)(DX*4), Z4
@@ -795,72 +4515,71 @@ turn4:
 	VADDPS  Z0, Z4, Z0
 	ADDQ    $+64, DX
 	SUBQ    $+64, CX
-	JGE     turn4
+	JGE     turn1
 
-turned4:
+turned2:
 	ADDQ    $+64, CX
-	TESTQ   CX, CX
-	JLE     done
 	CMPQ    CX, $+16
-	JLT     short0
+	JLT     short4
 	VMOVUPS (AX)(DX*4), Z4
 	VADDPS  Z1, Z4, Z1
 	ADDQ    $+16, DX
 	SUBQ    $+16, CX
-	TESTQ   CX, CX
-	JLE     done
 	CMPQ    CX, $+16
-	JLT     short1
+	JLT     short5
 	VMOVUPS (AX)(DX*4), Z4
 	VADDPS  Z2, Z4, Z2
 	ADDQ    $+16, DX
 	SUBQ    $+16, CX
-	TESTQ   CX, CX
-	JLE     done
 	CMPQ    CX, $+16
-	JLT     short2
+	JLT     short6
 	VMOVUPS (AX)(DX*4), Z4
 	VADDPS  Z3, Z4, Z3
 	ADDQ    $+16, DX
 	SUBQ    $+16, CX
-	TESTQ   CX, CX
-	JLE     done
 	CMPQ    CX, $+16
-	JLT     short3
+	JLT     short7
 	VMOVUPS (AX)(DX*4), Z4
 	VADDPS  Z0, Z4, Z0
 	ADDQ    $+16, DX
 	SUBQ    $+16, CX
-	JMP     done
 
-short0:
+short4:
+	TESTQ     CX, CX
+	JEQ       done3
 	MOVQ      $+1, BX
 	SHLQ      CL, BX
 	DECQ      BX
 	KMOVW     BX, K1
 	VMOVUPS.Z (AX)(DX*4), K1, Z4
 	VADDPS    Z1, Z4, K1, Z1
-	JMP       done
+	JMP       done3
 
-short1:
+short5:
+	TESTQ     CX, CX
+	JEQ       done3
 	MOVQ      $+1, BX
 	SHLQ      CL, BX
 	DECQ      BX
 	KMOVW     BX, K1
 	VMOVUPS.Z (AX)(DX*4), K1, Z4
 	VADDPS    Z2, Z4, K1, Z2
-	JMP       done
+	JMP       done3
 
-short2:
+short6:
+	TESTQ     CX, CX
+	JEQ       done3
 	MOVQ      $+1, BX
 	SHLQ      CL, BX
 	DECQ      BX
 	KMOVW     BX, K1
 	VMOVUPS.Z (AX)(DX*4), K1, Z4
 	VADDPS    Z3, Z4, K1, Z3
-	JMP       done
+	JMP       done3
 
-short3:
+short7:
+	TESTQ     CX, CX
+	JEQ       done3
 	MOVQ      $+1, BX
 	SHLQ      CL, BX
 	DECQ      BX
@@ -868,7 +4587,7 @@ short3:
 	VMOVUPS.Z (AX)(DX*4), K1, Z4
 	VADDPS    Z0, Z4, K1, Z0
 
-done:
+done3:
 	VADDPS        Z1, Z3, Z1
 	VADDPS        Z2, Z0, Z2
 	VADDPS        Z1, Z2, Z1
@@ -884,9 +4603,134 @@ done:
 	VZEROUPPER
 	RET
 
-// func largestAVX512(a *float32, n int) float32
+// func sumSquaresF32AVX512(a *byte, n int) float32
 // Requires: AVX, AVX512F, SSE
-TEXT ·largestAVX512(SB), NOSPLIT|NOFRAME, $0-20
+TEXT ·sumSquaresF32AVX512(SB), NOSPLIT|NOFRAME, $0-20
+	MOVQ         a+0(FP), AX
+	MOVQ         n+8(FP), CX
+	XORQ         DX, DX
+	VBROADCASTSS reduceNums<>+0(SB), Z0
+	VMOVUPS      Z0, Z1
+	VMOVUPS      Z0, Z2
+	VMOVUPS      Z0, Z3
+	VMOVUPS      Z0, Z0
+	SUBQ         $+64, CX
+	JLT          turned2
+
+turn1:
+	VMOVUPS (AX)(DX*4), Z4
+	VMULPS  Z4, Z4, Z4
+	VADDPS  Z1, Z4, Z1
+	VMOVUPS 64(AX)(DX*4), Z4
+	VMULPS  Z4, Z4, Z4
+	VADDPS  Z2, Z4, Z2
+	VMOVUPS 128(AX)(DX*4), Z4
+	VMULPS  Z4, Z4, Z4
+	VADDPS  Z3, Z4, Z3
+	VMOVUPS 192(AX)(DX*4), Z4
+	VMULPS  Z4, Z4, Z4
+	VADDPS  Z0, Z4, Z0
+	ADDQ    $+64, DX
+	SUBQ    $+64, CX
+	JGE     turn1
+
+turned2:
+	ADDQ    $+64, CX
+	CMPQ    CX, $+16
+	JLT     short4
+	VMOVUPS (AX)(DX*4), Z4
+	VMULPS  Z4, Z4, Z4
+	VADDPS  Z1, Z4, Z1
+	ADDQ    $+16, DX
+	SUBQ    $+16, CX
+	CMPQ    CX, $+16
+	JLT     short5
+	VMOVUPS (AX)(DX*4), Z4
+	VMULPS  Z4, Z4, Z4
+	VADDPS  Z2, Z4, Z2
+	ADDQ    $+16, DX
+	SUBQ    $+16, CX
+	CMPQ    CX, $+16
+	JLT     short6
+	VMOVUPS (AX)(DX*4), Z4
+	VMULPS  Z4, Z4, Z4
+	VADDPS  Z3, Z4, Z3
+	ADDQ    $+16, DX
+	SUBQ    $+16, CX
+	CMPQ    CX, $+16
+	JLT     short7
+	VMOVUPS (AX)(DX*4), Z4
+	VMULPS  Z4, Z4, Z4
+	VADDPS  Z0, Z4, Z0
+	ADDQ    $+16, DX
+	SUBQ    $+16, CX
+
+short4:
+	TESTQ     CX, CX
+	JEQ       done3
+	MOVQ      $+1, BX
+	SHLQ      CL, BX
+	DECQ      BX
+	KMOVW     BX, K1
+	VMOVUPS.Z (AX)(DX*4), K1, Z4
+	VMULPS    Z4, Z4, Z4
+	VADDPS    Z1, Z4, K1, Z1
+	JMP       done3
+
+short5:
+	TESTQ     CX, CX
+	JEQ       done3
+	MOVQ      $+1, BX
+	SHLQ      CL, BX
+	DECQ      BX
+	KMOVW     BX, K1
+	VMOVUPS.Z (AX)(DX*4), K1, Z4
+	VMULPS    Z4, Z4, Z4
+	VADDPS    Z2, Z4, K1, Z2
+	JMP       done3
+
+short6:
+	TESTQ     CX, CX
+	JEQ       done3
+	MOVQ      $+1, BX
+	SHLQ      CL, BX
+	DECQ      BX
+	KMOVW     BX, K1
+	VMOVUPS.Z (AX)(DX*4), K1, Z4
+	VMULPS    Z4, Z4, Z4
+	VADDPS    Z3, Z4, K1, Z3
+	JMP       done3
+
+short7:
+	TESTQ     CX, CX
+	JEQ       done3
+	MOVQ      $+1, BX
+	SHLQ      CL, BX
+	DECQ      BX
+	KMOVW     BX, K1
+	VMOVUPS.Z (AX)(DX*4), K1, Z4
+	VMULPS    Z4, Z4, Z4
+	VADDPS    Z0, Z4, K1, Z0
+
+done3:
+	VADDPS        Z1, Z3, Z1
+	VADDPS        Z2, Z0, Z2
+	VADDPS        Z1, Z2, Z1
+	VEXTRACTF64X4 $0x01, Z1, Y0
+	VADDPS        Y1, Y0, Y0
+	VEXTRACTF128  $0x01, Y0, X1
+	VADDPS        X0, X1, X1
+	VPERMILPS     $0x0e, X1, X0
+	VADDPS        X1, X0, X1
+	VPERMILPS     $0x01, X1, X0
+	VADDPS        X1, X0, X1
+	MOVSS         X1, ret+16(FP)
+	VZEROUPPER
+	RET
+
+// func largestF32AVX512(a *byte, n int) float32
+// Requires: AVX, AVX512F, SSE
+TEXT ·largestF32AVX512(SB), NOSPLIT|NOFRAME, $0-20
 	MOVQ         a+0(FP), AX
 	MOVQ         n+8(FP), CX
 	XORQ         DX, DX
@@ -896,9 +4740,9 @@ TEXT ·largestAVX512(SB), NOSPLIT|NOFRAME, $0-20
 	VMOVUPS      Z0, Z3
 	VMOVUPS      Z0, Z0
 	SUBQ         $+64, CX
-	JLT          turned4
+	JLT          turned2
 
-turn4:
+turn1:
 	VMOVUPS (AX)(DX*4), Z4
 	VMAXPS  Z1, Z4, Z1
 	VMOVUPS 64(AX)(DX*4), Z4
@@ -909,72 +4753,71 @@ turn4:
 	VMAXPS  Z0, Z4, Z0
 	ADDQ    $+64, DX
 	SUBQ    $+64, CX
-	JGE     turn4
+	JGE     turn1
 
-turned4:
+turned2:
 	ADDQ    $+64, CX
-	TESTQ   CX, CX
-	JLE     done
 	CMPQ    CX, $+16
-	JLT     short0
+	JLT     short4
 	VMOVUPS (AX)(DX*4), Z4
 	VMAXPS  Z1, Z4, Z1
 	ADDQ    $+16, DX
 	SUBQ    $+16, CX
-	TESTQ   CX, CX
-	JLE     done
 	CMPQ    CX, $+16
-	JLT     short1
+	JLT     short5
 	VMOVUPS (AX)(DX*4), Z4
 	VMAXPS  Z2, Z4, Z2
 	ADDQ    $+16, DX
 	SUBQ    $+16, CX
-	TESTQ   CX, CX
-	JLE     done
 	CMPQ    CX, $+16
-	JLT     short2
+	JLT     short6
 	VMOVUPS (AX)(DX*4), Z4
 	VMAXPS  Z3, Z4, Z3
 	ADDQ    $+16, DX
 	SUBQ    $+16, CX
-	TESTQ   CX, CX
-	JLE     done
 	CMPQ    CX, $+16
-	JLT     short3
+	JLT     short7
 	VMOVUPS (AX)(DX*4), Z4
 	VMAXPS  Z0, Z4, Z0
 	ADDQ    $+16, DX
 	SUBQ    $+16, CX
-	JMP     done
 
-short0:
+short4:
+	TESTQ     CX, CX
+	JEQ       done3
 	MOVQ      $+1, BX
 	SHLQ      CL, BX
 	DECQ      BX
 	KMOVW     BX, K1
 	VMOVUPS.Z (AX)(DX*4), K1, Z4
 	VMAXPS    Z1, Z4, K1, Z1
-	JMP       done
+	JMP       done3
 
-short1:
+short5:
+	TESTQ     CX, CX
+	JEQ       done3
 	MOVQ      $+1, BX
 	SHLQ      CL, BX
 	DECQ      BX
 	KMOVW     BX, K1
 	VMOVUPS.Z (AX)(DX*4), K1, Z4
 	VMAXPS    Z2, Z4, K1, Z2
-	JMP       done
+	JMP       done3
 
-short2:
+short6:
+	TESTQ     CX, CX
+	JEQ       done3
 	MOVQ      $+1, BX
 	SHLQ      CL, BX
 	DECQ      BX
 	KMOVW     BX, K1
 	VMOVUPS.Z (AX)(DX*4), K1, Z4
 	VMAXPS    Z3, Z4, K1, Z3
-	JMP       done
+	JMP       done3
 
-short3:
+short7:
+	TESTQ     CX, CX
+	JEQ       done3
 	MOVQ      $+1, BX
 	SHLQ      CL, BX
 	DECQ      BX
@@ -982,7 +4825,7 @@ short3:
 	VMOVUPS.Z (AX)(DX*4), K1, Z4
 	VMAXPS    Z0, Z4, K1, Z0
 
-done:
+done3:
 	VMAXPS        Z1, Z3, Z1
 	VMAXPS        Z2, Z0, Z2
 	VMAXPS        Z1, Z2, Z1
@@ -998,9 +4841,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func largestAbsAVX512(a *float32, n int) float32
+// func largestAbsF32AVX512(a *byte, n int) float32
 // Requires: AVX, AVX512DQ, AVX512F, SSE
-TEXT ·largestAbsAVX512(SB), NOSPLIT|NOFRAME, $0-20
+TEXT ·largestAbsF32AVX512(SB), NOSPLIT|NOFRAME, $0-20
 	MOVQ         a+0(FP), AX
 	MOVQ         n+8(FP), CX
 	XORQ         DX, DX
@@ -1010,9 +4853,9 @@ TEXT ·largestAbsAVX512(SB), NOSPLIT|NOFRAME, $0-20
 	VMOVUPS      Z0, Z3
 	VMOVUPS      Z0, Z0
 	SUBQ         $+64, CX
-	JLT          turned4
+	JLT          turned2
 
-turn4:
+turn1:
 	VMOVUPS     (AX)(DX*4), Z4
 	VANDPS.BCST reduceNums<>+64(SB), Z4, Z4
 	VMAXPS      Z1, Z4, Z1
@@ -1027,49 +4870,42 @@ turn4:
 	VMAXPS      Z0, Z4, Z0
 	ADDQ        $+64, DX
 	SUBQ        $+64, CX
-	JGE         turn4
+	JGE         turn1
 
-turned4:
+turned2:
 	ADDQ        $+64, CX
-	TESTQ       CX, CX
-	JLE         done
 	CMPQ        CX, $+16
-	JLT         short0
+	JLT         short4
 	VMOVUPS     (AX)(DX*4), Z4
 	VANDPS.BCST reduceNums<>+64(SB), Z4, Z4
 	VMAXPS      Z1, Z4, Z1
 	ADDQ        $+16, DX
 	SUBQ        $+16, CX
-	TESTQ       CX, CX
-	JLE         done
 	CMPQ        CX, $+16
-	JLT         short1
+	JLT         short5
 	VMOVUPS     (AX)(DX*4), Z4
 	VANDPS.BCST reduceNums<>+64(SB), Z4, Z4
 	VMAXPS      Z2, Z4, Z2
 	ADDQ        $+16, DX
 	SUBQ        $+16, CX
-	TESTQ       CX, CX
-	JLE         done
 	CMPQ        CX, $+16
-	JLT         short2
+	JLT         short6
 	VMOVUPS     (AX)(DX*4), Z4
 	VANDPS.BCST reduceNums<>+64(SB), Z4, Z4
 	VMAXPS      Z3, Z4, Z3
 	ADDQ        $+16, DX
 	SUBQ        $+16, CX
-	TESTQ       CX, CX
-	JLE         done
 	CMPQ        CX, $+16
-	JLT         short3
+	JLT         short7
 	VMOVUPS     (AX)(DX*4), Z4
 	VANDPS.BCST reduceNums<>+64(SB), Z4, Z4
 	VMAXPS      Z0, Z4, Z0
 	ADDQ        $+16, DX
 	SUBQ        $+16, CX
-	JMP         done
 
-short0:
+short4:
+	TESTQ       CX, CX
+	JEQ         done3
 	MOVQ        $+1, BX
 	SHLQ        CL, BX
 	DECQ        BX
@@ -1077,9 +4913,11 @@ short0:
 	VMOVUPS.Z   (AX)(DX*4), K1, Z4
 	VANDPS.BCST reduceNums<>+64(SB), Z4, Z4
 	VMAXPS      Z1, Z4, K1, Z1
-	JMP         done
+	JMP         done3
 
-short1:
+short5:
+	TESTQ       CX, CX
+	JEQ         done3
 	MOVQ        $+1, BX
 	SHLQ        CL, BX
 	DECQ        BX
@@ -1087,9 +4925,11 @@ short1:
 	VMOVUPS.Z   (AX)(DX*4), K1, Z4
 	VANDPS.BCST reduceNums<>+64(SB), Z4, Z4
 	VMAXPS      Z2, Z4, K1, Z2
-	JMP         done
+	JMP         done3
 
-short2:
+short6:
+	TESTQ       CX, CX
+	JEQ         done3
 	MOVQ        $+1, BX
 	SHLQ        CL, BX
 	DECQ        BX
@@ -1097,9 +4937,11 @@ short2:
 	VMOVUPS.Z   (AX)(DX*4), K1, Z4
 	VANDPS.BCST reduceNums<>+64(SB), Z4, Z4
 	VMAXPS      Z3, Z4, K1, Z3
-	JMP         done
+	JMP         done3
 
-short3:
+short7:
+	TESTQ       CX, CX
+	JEQ         done3
 	MOVQ        $+1, BX
 	SHLQ        CL, BX
 	DECQ        BX
@@ -1108,7 +4950,1039 @@ short3:
 	VANDPS.BCST reduceNums<>+64(SB), Z4, Z4
 	VMAXPS      Z0, Z4, K1, Z0
 
-done:
+done3:
+	VMAXPS        Z1, Z3, Z1
+	VMAXPS        Z2, Z0, Z2
+	VMAXPS        Z1, Z2, Z1
+	VEXTRACTF64X4 $0x01, Z1, Y0
+	VMAXPS        Y1, Y0, Y0
+	VEXTRACTF128  $0x01, Y0, X1
+	VMAXPS        X0, X1, X1
+	VPERMILPS     $0x0e, X1, X0
+	VMAXPS        X1, X0, X1
+	VPERMILPS     $0x01, X1, X0
+	VMAXPS        X1, X0, X1
+	MOVSS         X1, ret+16(FP)
+	VZEROUPPER
+	RET
+
+// func sumF16AVX512(a *byte, n int) float32
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, SSE
+TEXT ·sumF16AVX512(SB), NOSPLIT|NOFRAME, $0-20
+	MOVQ         a+0(FP), AX
+	MOVQ         n+8(FP), CX
+	XORQ         DX, DX
+	VBROADCASTSS reduceNums<>+0(SB), Z0
+	VMOVUPS      Z0, Z1
+	VMOVUPS      Z0, Z2
+	VMOVUPS      Z0, Z3
+	VMOVUPS      Z0, Z0
+	SUBQ         $+64, CX
+	JLT          turned2
+
+turn1:
+	VCVTPH2PS (AX)(DX*2), Z4
+	VADDPS    Z1, Z4, Z1
+	VCVTPH2PS 32(AX)(DX*2), Z4
+	VADDPS    Z2, Z4, Z2
+	VCVTPH2PS 64(AX)(DX*2), Z4
+	VADDPS    Z3, Z4, Z3
+	VCVTPH2PS 96(AX)(DX*2), Z4
+	VADDPS    Z0, Z4, Z0
+	ADDQ      $+64, DX
+	SUBQ      $+64, CX
+	JGE       turn1
+
+turned2:
+	ADDQ      $+64, CX
+	CMPQ      CX, $+16
+	JLT       short4
+	VCVTPH2PS (AX)(DX*2), Z4
+	VADDPS    Z1, Z4, Z1
+	ADDQ      $+16, DX
+	SUBQ      $+16, CX
+	CMPQ      CX, $+16
+	JLT       short5
+	VCVTPH2PS (AX)(DX*2), Z4
+	VADDPS    Z2, Z4, Z2
+	ADDQ      $+16, DX
+	SUBQ      $+16, CX
+	CMPQ      CX, $+16
+	JLT       short6
+	VCVTPH2PS (AX)(DX*2), Z4
+	VADDPS    Z3, Z4, Z3
+	ADDQ      $+16, DX
+	SUBQ      $+16, CX
+	CMPQ      CX, $+16
+	JLT       short7
+	VCVTPH2PS (AX)(DX*2), Z4
+	VADDPS    Z0, Z4, Z0
+	ADDQ      $+16, DX
+	SUBQ      $+16, CX
+
+short4:
+	TESTQ       CX, CX
+	JEQ         done3
+	MOVQ        $+1, BX
+	SHLQ        CL, BX
+	DECQ        BX
+	KMOVW       BX, K1
+	VMOVDQU16.Z (AX)(DX*2), K1, Y4
+	VCVTPH2PS   Y4, Z4
+	VADDPS      Z1, Z4, K1, Z1
+	JMP         done3
+
+short5:
+	TESTQ       CX, CX
+	JEQ         done3
+	MOVQ        $+1, BX
+	SHLQ        CL, BX
+	DECQ        BX
+	KMOVW       BX, K1
+	VMOVDQU16.Z (AX)(DX*2), K1, Y4
+	VCVTPH2PS   Y4, Z4
+	VADDPS      Z2, Z4, K1, Z2
+	JMP         done3
+
+short6:
+	TESTQ       CX, CX
+	JEQ         done3
+	MOVQ        $+1, BX
+	SHLQ        CL, BX
+	DECQ        BX
+	KMOVW       BX, K1
+	VMOVDQU16.Z (AX)(DX*2), K1, Y4
+	VCVTPH2PS   Y4, Z4
+	VADDPS      Z3, Z4, K1, Z3
+	JMP         done3
+
+short7:
+	TESTQ       CX, CX
+	JEQ         done3
+	MOVQ        $+1, BX
+	SHLQ        CL, BX
+	DECQ        BX
+	KMOVW       BX, K1
+	VMOVDQU16.Z (AX)(DX*2), K1, Y4
+	VCVTPH2PS   Y4, Z4
+	VADDPS      Z0, Z4, K1, Z0
+
+done3:
+	VADDPS        Z1, Z3, Z1
+	VADDPS        Z2, Z0, Z2
+	VADDPS        Z1, Z2, Z1
+	VEXTRACTF64X4 $0x01, Z1, Y0
+	VADDPS        Y1, Y0, Y0
+	VEXTRACTF128  $0x01, Y0, X1
+	VADDPS        X0, X1, X1
+	VPERMILPS     $0x0e, X1, X0
+	VADDPS        X1, X0, X1
+	VPERMILPS     $0x01, X1, X0
+	VADDPS        X1, X0, X1
+	MOVSS         X1, ret+16(FP)
+	VZEROUPPER
+	RET
+
+// func sumSquaresF16AVX512(a *byte, n int) float32
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, SSE
+TEXT ·sumSquaresF16AVX512(SB), NOSPLIT|NOFRAME, $0-20
+	MOVQ         a+0(FP), AX
+	MOVQ         n+8(FP), CX
+	XORQ         DX, DX
+	VBROADCASTSS reduceNums<>+0(SB), Z0
+	VMOVUPS      Z0, Z1
+	VMOVUPS      Z0, Z2
+	VMOVUPS      Z0, Z3
+	VMOVUPS      Z0, Z0
+	SUBQ         $+64, CX
+	JLT          turned2
+
+turn1:
+	VCVTPH2PS (AX)(DX*2), Z4
+	VMULPS    Z4, Z4, Z4
+	VADDPS    Z1, Z4, Z1
+	VCVTPH2PS 32(AX)(DX*2), Z4
+	VMULPS    Z4, Z4, Z4
+	VADDPS    Z2, Z4, Z2
+	VCVTPH2PS 64(AX)(DX*2), Z4
+	VMULPS    Z4, Z4, Z4
+	VADDPS    Z3, Z4, Z3
+	VCVTPH2PS 96(AX)(DX*2), Z4
+	VMULPS    Z4, Z4, Z4
+	VADDPS    Z0, Z4, Z0
+	ADDQ      $+64, DX
+	SUBQ      $+64, CX
+	JGE       turn1
+
+turned2:
+	ADDQ      $+64, CX
+	CMPQ      CX, $+16
+	JLT       short4
+	VCVTPH2PS (AX)(DX*2), Z4
+	VMULPS    Z4, Z4, Z4
+	VADDPS    Z1, Z4, Z1
+	ADDQ      $+16, DX
+	SUBQ      $+16, CX
+	CMPQ      CX, $+16
+	JLT       short5
+	VCVTPH2PS (AX)(DX*2), Z4
+	VMULPS    Z4, Z4, Z4
+	VADDPS    Z2, Z4, Z2
+	ADDQ      $+16, DX
+	SUBQ      $+16, CX
+	CMPQ      CX, $+16
+	JLT       short6
+	VCVTPH2PS (AX)(DX*2), Z4
+	VMULPS    Z4, Z4, Z4
+	VADDPS    Z3, Z4, Z3
+	ADDQ      $+16, DX
+	SUBQ      $+16, CX
+	CMPQ      CX, $+16
+	JLT       short7
+	VCVTPH2PS (AX)(DX*2), Z4
+	VMULPS    Z4, Z4, Z4
+	VADDPS    Z0, Z4, Z0
+	ADDQ      $+16, DX
+	SUBQ      $+16, CX
+
+short4:
+	TESTQ       CX, CX
+	JEQ         done3
+	MOVQ        $+1, BX
+	SHLQ        CL, BX
+	DECQ        BX
+	KMOVW       BX, K1
+	VMOVDQU16.Z (AX)(DX*2), K1, Y4
+	VCVTPH2PS   Y4, Z4
+	VMULPS      Z4, Z4, Z4
+	VADDPS      Z1, Z4, K1, Z1
+	JMP         done3
+
+short5:
+	TESTQ       CX, CX
+	JEQ         done3
+	MOVQ        $+1, BX
+	SHLQ        CL, BX
+	DECQ        BX
+	KMOVW       BX, K1
+	VMOVDQU16.Z (AX)(DX*2), K1, Y4
+	VCVTPH2PS   Y4, Z4
+	VMULPS      Z4, Z4, Z4
+	VADDPS      Z2, Z4, K1, Z2
+	JMP         done3
+
+short6:
+	TESTQ       CX, CX
+	JEQ         done3
+	MOVQ        $+1, BX
+	SHLQ        CL, BX
+	DECQ        BX
+	KMOVW       BX, K1
+	VMOVDQU16.Z (AX)(DX*2), K1, Y4
+	VCVTPH2PS   Y4, Z4
+	VMULPS      Z4, Z4, Z4
+	VADDPS      Z3, Z4, K1, Z3
+	JMP         done3
+
+short7:
+	TESTQ       CX, CX
+	JEQ         done3
+	MOVQ        $+1, BX
+	SHLQ        CL, BX
+	DECQ        BX
+	KMOVW       BX, K1
+	VMOVDQU16.Z (AX)(DX*2), K1, Y4
+	VCVTPH2PS   Y4, Z4
+	VMULPS      Z4, Z4, Z4
+	VADDPS      Z0, Z4, K1, Z0
+
+done3:
+	VADDPS        Z1, Z3, Z1
+	VADDPS        Z2, Z0, Z2
+	VADDPS        Z1, Z2, Z1
+	VEXTRACTF64X4 $0x01, Z1, Y0
+	VADDPS        Y1, Y0, Y0
+	VEXTRACTF128  $0x01, Y0, X1
+	VADDPS        X0, X1, X1
+	VPERMILPS     $0x0e, X1, X0
+	VADDPS        X1, X0, X1
+	VPERMILPS     $0x01, X1, X0
+	VADDPS        X1, X0, X1
+	MOVSS         X1, ret+16(FP)
+	VZEROUPPER
+	RET
+
+// func largestF16AVX512(a *byte, n int) float32
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, SSE
+TEXT ·largestF16AVX512(SB), NOSPLIT|NOFRAME, $0-20
+	MOVQ         a+0(FP), AX
+	MOVQ         n+8(FP), CX
+	XORQ         DX, DX
+	VBROADCASTSS reduceNums<>+32(SB), Z0
+	VMOVUPS      Z0, Z1
+	VMOVUPS      Z0, Z2
+	VMOVUPS      Z0, Z3
+	VMOVUPS      Z0, Z0
+	SUBQ         $+64, CX
+	JLT          turned2
+
+turn1:
+	VCVTPH2PS (AX)(DX*2), Z4
+	VMAXPS    Z1, Z4, Z1
+	VCVTPH2PS 32(AX)(DX*2), Z4
+	VMAXPS    Z2, Z4, Z2
+	VCVTPH2PS 64(AX)(DX*2), Z4
+	VMAXPS    Z3, Z4, Z3
+	VCVTPH2PS 96(AX)(DX*2), Z4
+	VMAXPS    Z0, Z4, Z0
+	ADDQ      $+64, DX
+	SUBQ      $+64, CX
+	JGE       turn1
+
+turned2:
+	ADDQ      $+64, CX
+	CMPQ      CX, $+16
+	JLT       short4
+	VCVTPH2PS (AX)(DX*2), Z4
+	VMAXPS    Z1, Z4, Z1
+	ADDQ      $+16, DX
+	SUBQ      $+16, CX
+	CMPQ      CX, $+16
+	JLT       short5
+	VCVTPH2PS (AX)(DX*2), Z4
+	VMAXPS    Z2, Z4, Z2
+	ADDQ      $+16, DX
+	SUBQ      $+16, CX
+	CMPQ      CX, $+16
+	JLT       short6
+	VCVTPH2PS (AX)(DX*2), Z4
+	VMAXPS    Z3, Z4, Z3
+	ADDQ      $+16, DX
+	SUBQ      $+16, CX
+	CMPQ      CX, $+16
+	JLT       short7
+	VCVTPH2PS (AX)(DX*2), Z4
+	VMAXPS    Z0, Z4, Z0
+	ADDQ      $+16, DX
+	SUBQ      $+16, CX
+
+short4:
+	TESTQ       CX, CX
+	JEQ         done3
+	MOVQ        $+1, BX
+	SHLQ        CL, BX
+	DECQ        BX
+	KMOVW       BX, K1
+	VMOVDQU16.Z (AX)(DX*2), K1, Y4
+	VCVTPH2PS   Y4, Z4
+	VMAXPS      Z1, Z4, K1, Z1
+	JMP         done3
+
+short5:
+	TESTQ       CX, CX
+	JEQ         done3
+	MOVQ        $+1, BX
+	SHLQ        CL, BX
+	DECQ        BX
+	KMOVW       BX, K1
+	VMOVDQU16.Z (AX)(DX*2), K1, Y4
+	VCVTPH2PS   Y4, Z4
+	VMAXPS      Z2, Z4, K1, Z2
+	JMP         done3
+
+short6:
+	TESTQ       CX, CX
+	JEQ         done3
+	MOVQ        $+1, BX
+	SHLQ        CL, BX
+	DECQ        BX
+	KMOVW       BX, K1
+	VMOVDQU16.Z (AX)(DX*2), K1, Y4
+	VCVTPH2PS   Y4, Z4
+	VMAXPS      Z3, Z4, K1, Z3
+	JMP         done3
+
+short7:
+	TESTQ       CX, CX
+	JEQ         done3
+	MOVQ        $+1, BX
+	SHLQ        CL, BX
+	DECQ        BX
+	KMOVW       BX, K1
+	VMOVDQU16.Z (AX)(DX*2), K1, Y4
+	VCVTPH2PS   Y4, Z4
+	VMAXPS      Z0, Z4, K1, Z0
+
+done3:
+	VMAXPS        Z1, Z3, Z1
+	VMAXPS        Z2, Z0, Z2
+	VMAXPS        Z1, Z2, Z1
+	VEXTRACTF64X4 $0x01, Z1, Y0
+	VMAXPS        Y1, Y0, Y0
+	VEXTRACTF128  $0x01, Y0, X1
+	VMAXPS        X0, X1, X1
+	VPERMILPS     $0x0e, X1, X0
+	VMAXPS        X1, X0, X1
+	VPERMILPS     $0x01, X1, X0
+	VMAXPS        X1, X0, X1
+	MOVSS         X1, ret+16(FP)
+	VZEROUPPER
+	RET
+
+// func largestAbsF16AVX512(a *byte, n int) float32
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, SSE
+TEXT ·largestAbsF16AVX512(SB), NOSPLIT|NOFRAME, $0-20
+	MOVQ         a+0(FP), AX
+	MOVQ         n+8(FP), CX
+	XORQ         DX, DX
+	VBROADCASTSS reduceNums<>+0(SB), Z0
+	VMOVUPS      Z0, Z1
+	VMOVUPS      Z0, Z2
+	VMOVUPS      Z0, Z3
+	VMOVUPS      Z0, Z0
+	SUBQ         $+64, CX
+	JLT          turned2
+
+turn1:
+	VCVTPH2PS   (AX)(DX*2), Z4
+	VANDPS.BCST reduceNums<>+64(SB), Z4, Z4
+	VMAXPS      Z1, Z4, Z1
+	VCVTPH2PS   32(AX)(DX*2), Z4
+	VANDPS.BCST reduceNums<>+64(SB), Z4, Z4
+	VMAXPS      Z2, Z4, Z2
+	VCVTPH2PS   64(AX)(DX*2), Z4
+	VANDPS.BCST reduceNums<>+64(SB), Z4, Z4
+	VMAXPS      Z3, Z4, Z3
+	VCVTPH2PS   96(AX)(DX*2), Z4
+	VANDPS.BCST reduceNums<>+64(SB), Z4, Z4
+	VMAXPS      Z0, Z4, Z0
+	ADDQ        $+64, DX
+	SUBQ        $+64, CX
+	JGE         turn1
+
+turned2:
+	ADDQ        $+64, CX
+	CMPQ        CX, $+16
+	JLT         short4
+	VCVTPH2PS   (AX)(DX*2), Z4
+	VANDPS.BCST reduceNums<>+64(SB), Z4, Z4
+	VMAXPS      Z1, Z4, Z1
+	ADDQ        $+16, DX
+	SUBQ        $+16, CX
+	CMPQ        CX, $+16
+	JLT         short5
+	VCVTPH2PS   (AX)(DX*2), Z4
+	VANDPS.BCST reduceNums<>+64(SB), Z4, Z4
+	VMAXPS      Z2, Z4, Z2
+	ADDQ        $+16, DX
+	SUBQ        $+16, CX
+	CMPQ        CX, $+16
+	JLT         short6
+	VCVTPH2PS   (AX)(DX*2), Z4
+	VANDPS.BCST reduceNums<>+64(SB), Z4, Z4
+	VMAXPS      Z3, Z4, Z3
+	ADDQ        $+16, DX
+	SUBQ        $+16, CX
+	CMPQ        CX, $+16
+	JLT         short7
+	VCVTPH2PS   (AX)(DX*2), Z4
+	VANDPS.BCST reduceNums<>+64(SB), Z4, Z4
+	VMAXPS      Z0, Z4, Z0
+	ADDQ        $+16, DX
+	SUBQ        $+16, CX
+
+short4:
+	TESTQ       CX, CX
+	JEQ         done3
+	MOVQ        $+1, BX
+	SHLQ        CL, BX
+	DECQ        BX
+	KMOVW       BX, K1
+	VMOVDQU16.Z (AX)(DX*2), K1, Y4
+	VCVTPH2PS   Y4, Z4
+	VANDPS.BCST reduceNums<>+64(SB), Z4, Z4
+	VMAXPS      Z1, Z4, K1, Z1
+	JMP         done3
+
+short5:
+	TESTQ       CX, CX
+	JEQ         done3
+	MOVQ        $+1, BX
+	SHLQ        CL, BX
+	DECQ        BX
+	KMOVW       BX, K1
+	VMOVDQU16.Z (AX)(DX*2), K1, Y4
+	VCVTPH2PS   Y4, Z4
+	VANDPS.BCST reduceNums<>+64(SB), Z4, Z4
+	VMAXPS      Z2, Z4, K1, Z2
+	JMP         done3
+
+short6:
+	TESTQ       CX, CX
+	JEQ         done3
+	MOVQ        $+1, BX
+	SHLQ        CL, BX
+	DECQ        BX
+	KMOVW       BX, K1
+	VMOVDQU16.Z (AX)(DX*2), K1, Y4
+	VCVTPH2PS   Y4, Z4
+	VANDPS.BCST reduceNums<>+64(SB), Z4, Z4
+	VMAXPS      Z3, Z4, K1, Z3
+	JMP         done3
+
+short7:
+	TESTQ       CX, CX
+	JEQ         done3
+	MOVQ        $+1, BX
+	SHLQ        CL, BX
+	DECQ        BX
+	KMOVW       BX, K1
+	VMOVDQU16.Z (AX)(DX*2), K1, Y4
+	VCVTPH2PS   Y4, Z4
+	VANDPS.BCST reduceNums<>+64(SB), Z4, Z4
+	VMAXPS      Z0, Z4, K1, Z0
+
+done3:
+	VMAXPS        Z1, Z3, Z1
+	VMAXPS        Z2, Z0, Z2
+	VMAXPS        Z1, Z2, Z1
+	VEXTRACTF64X4 $0x01, Z1, Y0
+	VMAXPS        Y1, Y0, Y0
+	VEXTRACTF128  $0x01, Y0, X1
+	VMAXPS        X0, X1, X1
+	VPERMILPS     $0x0e, X1, X0
+	VMAXPS        X1, X0, X1
+	VPERMILPS     $0x01, X1, X0
+	VMAXPS        X1, X0, X1
+	MOVSS         X1, ret+16(FP)
+	VZEROUPPER
+	RET
+
+// func sumBF16AVX512(a *byte, n int) float32
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, SSE
+TEXT ·sumBF16AVX512(SB), NOSPLIT|NOFRAME, $0-20
+	MOVQ         a+0(FP), AX
+	MOVQ         n+8(FP), CX
+	XORQ         DX, DX
+	VBROADCASTSS reduceNums<>+0(SB), Z0
+	VMOVUPS      Z0, Z1
+	VMOVUPS      Z0, Z2
+	VMOVUPS      Z0, Z3
+	VMOVUPS      Z0, Z0
+	SUBQ         $+64, CX
+	JLT          turned2
+
+turn1:
+	VPMOVZXWD (AX)(DX*2), Z4
+	VPSLLD    $0x10, Z4, Z4
+	VADDPS    Z1, Z4, Z1
+	VPMOVZXWD 32(AX)(DX*2), Z4
+	VPSLLD    $0x10, Z4, Z4
+	VADDPS    Z2, Z4, Z2
+	VPMOVZXWD 64(AX)(DX*2), Z4
+	VPSLLD    $0x10, Z4, Z4
+	VADDPS    Z3, Z4, Z3
+	VPMOVZXWD 96(AX)(DX*2), Z4
+	VPSLLD    $0x10, Z4, Z4
+	VADDPS    Z0, Z4, Z0
+	ADDQ      $+64, DX
+	SUBQ      $+64, CX
+	JGE       turn1
+
+turned2:
+	ADDQ      $+64, CX
+	CMPQ      CX, $+16
+	JLT       short4
+	VPMOVZXWD (AX)(DX*2), Z4
+	VPSLLD    $0x10, Z4, Z4
+	VADDPS    Z1, Z4, Z1
+	ADDQ      $+16, DX
+	SUBQ      $+16, CX
+	CMPQ      CX, $+16
+	JLT       short5
+	VPMOVZXWD (AX)(DX*2), Z4
+	VPSLLD    $0x10, Z4, Z4
+	VADDPS    Z2, Z4, Z2
+	ADDQ      $+16, DX
+	SUBQ      $+16, CX
+	CMPQ      CX, $+16
+	JLT       short6
+	VPMOVZXWD (AX)(DX*2), Z4
+	VPSLLD    $0x10, Z4, Z4
+	VADDPS    Z3, Z4, Z3
+	ADDQ      $+16, DX
+	SUBQ      $+16, CX
+	CMPQ      CX, $+16
+	JLT       short7
+	VPMOVZXWD (AX)(DX*2), Z4
+	VPSLLD    $0x10, Z4, Z4
+	VADDPS    Z0, Z4, Z0
+	ADDQ      $+16, DX
+	SUBQ      $+16, CX
+
+short4:
+	TESTQ       CX, CX
+	JEQ         done3
+	MOVQ        $+1, BX
+	SHLQ        CL, BX
+	DECQ        BX
+	KMOVW       BX, K1
+	VMOVDQU16.Z (AX)(DX*2), K1, Y4
+	VPMOVZXWD   Y4, Z4
+	VPSLLD      $0x10, Z4, Z4
+	VADDPS      Z1, Z4, K1, Z1
+	JMP         done3
+
+short5:
+	TESTQ       CX, CX
+	JEQ         done3
+	MOVQ        $+1, BX
+	SHLQ        CL, BX
+	DECQ        BX
+	KMOVW       BX, K1
+	VMOVDQU16.Z (AX)(DX*2), K1, Y4
+	VPMOVZXWD   Y4, Z4
+	VPSLLD      $0x10, Z4, Z4
+	VADDPS      Z2, Z4, K1, Z2
+	JMP         done3
+
+short6:
+	TESTQ       CX, CX
+	JEQ         done3
+	MOVQ        $+1, BX
+	SHLQ        CL, BX
+	DECQ        BX
+	KMOVW       BX, K1
+	VMOVDQU16.Z (AX)(DX*2), K1, Y4
+	VPMOVZXWD   Y4, Z4
+	VPSLLD      $0x10, Z4, Z4
+	VADDPS      Z3, Z4, K1, Z3
+	JMP         done3
+
+short7:
+	TESTQ       CX, CX
+	JEQ         done3
+	MOVQ        $+1, BX
+	SHLQ        CL, BX
+	DECQ        BX
+	KMOVW       BX, K1
+	VMOVDQU16.Z (AX)(DX*2), K1, Y4
+	VPMOVZXWD   Y4, Z4
+	VPSLLD      $0x10, Z4, Z4
+	VADDPS      Z0, Z4, K1, Z0
+
+done3:
+	VADDPS        Z1, Z3, Z1
+	VADDPS        Z2, Z0, Z2
+	VADDPS        Z1, Z2, Z1
+	VEXTRACTF64X4 $0x01, Z1, Y0
+	VADDPS        Y1, Y0, Y0
+	VEXTRACTF128  $0x01, Y0, X1
+	VADDPS        X0, X1, X1
+	VPERMILPS     $0x0e, X1, X0
+	VADDPS        X1, X0, X1
+	VPERMILPS     $0x01, X1, X0
+	VADDPS        X1, X0, X1
+	MOVSS         X1, ret+16(FP)
+	VZEROUPPER
+	RET
+
+// func sumSquaresBF16AVX512(a *byte, n int) float32
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, SSE
+TEXT ·sumSquaresBF16AVX512(SB), NOSPLIT|NOFRAME, $0-20
+	MOVQ         a+0(FP), AX
+	MOVQ         n+8(FP), CX
+	XORQ         DX, DX
+	VBROADCASTSS reduceNums<>+0(SB), Z0
+	VMOVUPS      Z0, Z1
+	VMOVUPS      Z0, Z2
+	VMOVUPS      Z0, Z3
+	VMOVUPS      Z0, Z0
+	SUBQ         $+64, CX
+	JLT          turned2
+
+turn1:
+	VPMOVZXWD (AX)(DX*2), Z4
+	VPSLLD    $0x10, Z4, Z4
+	VMULPS    Z4, Z4, Z4
+	VADDPS    Z1, Z4, Z1
+	VPMOVZXWD 32(AX)(DX*2), Z4
+	VPSLLD    $0x10, Z4, Z4
+	VMULPS    Z4, Z4, Z4
+	VADDPS    Z2, Z4, Z2
+	VPMOVZXWD 64(AX)(DX*2), Z4
+	VPSLLD    $0x10, Z4, Z4
+	VMULPS    Z4, Z4, Z4
+	VADDPS    Z3, Z4, Z3
+	VPMOVZXWD 96(AX)(DX*2), Z4
+	VPSLLD    $0x10, Z4, Z4
+	VMULPS    Z4, Z4, Z4
+	VADDPS    Z0, Z4, Z0
+	ADDQ      $+64, DX
+	SUBQ      $+64, CX
+	JGE       turn1
+
+turned2:
+	ADDQ      $+64, CX
+	CMPQ      CX, $+16
+	JLT       short4
+	VPMOVZXWD (AX)(DX*2), Z4
+	VPSLLD    $0x10, Z4, Z4
+	VMULPS    Z4, Z4, Z4
+	VADDPS    Z1, Z4, Z1
+	ADDQ      $+16, DX
+	SUBQ      $+16, CX
+	CMPQ      CX, $+16
+	JLT       short5
+	VPMOVZXWD (AX)(DX*2), Z4
+	VPSLLD    $0x10, Z4, Z4
+	VMULPS    Z4, Z4, Z4
+	VADDPS    Z2, Z4, Z2
+	ADDQ      $+16, DX
+	SUBQ      $+16, CX
+	CMPQ      CX, $+16
+	JLT       short6
+	VPMOVZXWD (AX)(DX*2), Z4
+	VPSLLD    $0x10, Z4, Z4
+	VMULPS    Z4, Z4, Z4
+	VADDPS    Z3, Z4, Z3
+	ADDQ      $+16, DX
+	SUBQ      $+16, CX
+	CMPQ      CX, $+16
+	JLT       short7
+	VPMOVZXWD (AX)(DX*2), Z4
+	VPSLLD    $0x10, Z4, Z4
+	VMULPS    Z4, Z4, Z4
+	VADDPS    Z0, Z4, Z0
+	ADDQ      $+16, DX
+	SUBQ      $+16, CX
+
+short4:
+	TESTQ       CX, CX
+	JEQ         done3
+	MOVQ        $+1, BX
+	SHLQ        CL, BX
+	DECQ        BX
+	KMOVW       BX, K1
+	VMOVDQU16.Z (AX)(DX*2), K1, Y4
+	VPMOVZXWD   Y4, Z4
+	VPSLLD      $0x10, Z4, Z4
+	VMULPS      Z4, Z4, Z4
+	VADDPS      Z1, Z4, K1, Z1
+	JMP         done3
+
+short5:
+	TESTQ       CX, CX
+	JEQ         done3
+	MOVQ        $+1, BX
+	SHLQ        CL, BX
+	DECQ        BX
+	KMOVW       BX, K1
+	VMOVDQU16.Z (AX)(DX*2), K1, Y4
+	VPMOVZXWD   Y4, Z4
+	VPSLLD      $0x10, Z4, Z4
+	VMULPS      Z4, Z4, Z4
+	VADDPS      Z2, Z4, K1, Z2
+	JMP         done3
+
+short6:
+	TESTQ       CX, CX
+	JEQ         done3
+	MOVQ        $+1, BX
+	SHLQ        CL, BX
+	DECQ        BX
+	KMOVW       BX, K1
+	VMOVDQU16.Z (AX)(DX*2), K1, Y4
+	VPMOVZXWD   Y4, Z4
+	VPSLLD      $0x10, Z4, Z4
+	VMULPS      Z4, Z4, Z4
+	VADDPS      Z3, Z4, K1, Z3
+	JMP         done3
+
+short7:
+	TESTQ       CX, CX
+	JEQ         done3
+	MOVQ        $+1, BX
+	SHLQ        CL, BX
+	DECQ        BX
+	KMOVW       BX, K1
+	VMOVDQU16.Z (AX)(DX*2), K1, Y4
+	VPMOVZXWD   Y4, Z4
+	VPSLLD      $0x10, Z4, Z4
+	VMULPS      Z4, Z4, Z4
+	VADDPS      Z0, Z4, K1, Z0
+
+done3:
+	VADDPS        Z1, Z3, Z1
+	VADDPS        Z2, Z0, Z2
+	VADDPS        Z1, Z2, Z1
+	VEXTRACTF64X4 $0x01, Z1, Y0
+	VADDPS        Y1, Y0, Y0
+	VEXTRACTF128  $0x01, Y0, X1
+	VADDPS        X0, X1, X1
+	VPERMILPS     $0x0e, X1, X0
+	VADDPS        X1, X0, X1
+	VPERMILPS     $0x01, X1, X0
+	VADDPS        X1, X0, X1
+	MOVSS         X1, ret+16(FP)
+	VZEROUPPER
+	RET
+
+// func largestBF16AVX512(a *byte, n int) float32
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, SSE
+TEXT ·largestBF16AVX512(SB), NOSPLIT|NOFRAME, $0-20
+	MOVQ         a+0(FP), AX
+	MOVQ         n+8(FP), CX
+	XORQ         DX, DX
+	VBROADCASTSS reduceNums<>+32(SB), Z0
+	VMOVUPS      Z0, Z1
+	VMOVUPS      Z0, Z2
+	VMOVUPS      Z0, Z3
+	VMOVUPS      Z0, Z0
+	SUBQ         $+64, CX
+	JLT          turned2
+
+turn1:
+	VPMOVZXWD (AX)(DX*2), Z4
+	VPSLLD    $0x10, Z4, Z4
+	VMAXPS    Z1, Z4, Z1
+	VPMOVZXWD 32(AX)(DX*2), Z4
+	VPSLLD    $0x10, Z4, Z4
+	VMAXPS    Z2, Z4, Z2
+	VPMOVZXWD 64(AX)(DX*2), Z4
+	VPSLLD    $0x10, Z4, Z4
+	VMAXPS    Z3, Z4, Z3
+	VPMOVZXWD 96(AX)(DX*2), Z4
+	VPSLLD    $0x10, Z4, Z4
+	VMAXPS    Z0, Z4, Z0
+	ADDQ      $+64, DX
+	SUBQ      $+64, CX
+	JGE       turn1
+
+turned2:
+	ADDQ      $+64, CX
+	CMPQ      CX, $+16
+	JLT       short4
+	VPMOVZXWD (AX)(DX*2), Z4
+	VPSLLD    $0x10, Z4, Z4
+	VMAXPS    Z1, Z4, Z1
+	ADDQ      $+16, DX
+	SUBQ      $+16, CX
+	CMPQ      CX, $+16
+	JLT       short5
+	VPMOVZXWD (AX)(DX*2), Z4
+	VPSLLD    $0x10, Z4, Z4
+	VMAXPS    Z2, Z4, Z2
+	ADDQ      $+16, DX
+	SUBQ      $+16, CX
+	CMPQ      CX, $+16
+	JLT       short6
+	VPMOVZXWD (AX)(DX*2), Z4
+	VPSLLD    $0x10, Z4, Z4
+	VMAXPS    Z3, Z4, Z3
+	ADDQ      $+16, DX
+	SUBQ      $+16, CX
+	CMPQ      CX, $+16
+	JLT       short7
+	VPMOVZXWD (AX)(DX*2), Z4
+	VPSLLD    $0x10, Z4, Z4
+	VMAXPS    Z0, Z4, Z0
+	ADDQ      $+16, DX
+	SUBQ      $+16, CX
+
+short4:
+	TESTQ       CX, CX
+	JEQ         done3
+	MOVQ        $+1, BX
+	SHLQ        CL, BX
+	DECQ        BX
+	KMOVW       BX, K1
+	VMOVDQU16.Z (AX)(DX*2), K1, Y4
+	VPMOVZXWD   Y4, Z4
+	VPSLLD      $0x10, Z4, Z4
+	VMAXPS      Z1, Z4, K1, Z1
+	JMP         done3
+
+short5:
+	TESTQ       CX, CX
+	JEQ         done3
+	MOVQ        $+1, BX
+	SHLQ        CL, BX
+	DECQ        BX
+	KMOVW       BX, K1
+	VMOVDQU16.Z (AX)(DX*2), K1, Y4
+	VPMOVZXWD   Y4, Z4
+	VPSLLD      $0x10, Z4, Z4
+	VMAXPS      Z2, Z4, K1, Z2
+	JMP         done3
+
+short6:
+	TESTQ       CX, CX
+	JEQ         done3
+	MOVQ        $+1, BX
+	SHLQ        CL, BX
+	DECQ        BX
+	KMOVW       BX, K1
+	VMOVDQU16.Z (AX)(DX*2), K1, Y4
+	VPMOVZXWD   Y4, Z4
+	VPSLLD      $0x10, Z4, Z4
+	VMAXPS      Z3, Z4, K1, Z3
+	JMP         done3
+
+short7:
+	TESTQ       CX, CX
+	JEQ         done3
+	MOVQ        $+1, BX
+	SHLQ        CL, BX
+	DECQ        BX
+	KMOVW       BX, K1
+	VMOVDQU16.Z (AX)(DX*2), K1, Y4
+	VPMOVZXWD   Y4, Z4
+	VPSLLD      $0x10, Z4, Z4
+	VMAXPS      Z0, Z4, K1, Z0
+
+done3:
+	VMAXPS        Z1, Z3, Z1
+	VMAXPS        Z2, Z0, Z2
+	VMAXPS        Z1, Z2, Z1
+	VEXTRACTF64X4 $0x01, Z1, Y0
+	VMAXPS        Y1, Y0, Y0
+	VEXTRACTF128  $0x01, Y0, X1
+	VMAXPS        X0, X1, X1
+	VPERMILPS     $0x0e, X1, X0
+	VMAXPS        X1, X0, X1
+	VPERMILPS     $0x01, X1, X0
+	VMAXPS        X1, X0, X1
+	MOVSS         X1, ret+16(FP)
+	VZEROUPPER
+	RET
+
+// func largestAbsBF16AVX512(a *byte, n int) float32
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, SSE
+TEXT ·largestAbsBF16AVX512(SB), NOSPLIT|NOFRAME, $0-20
+	MOVQ         a+0(FP), AX
+	MOVQ         n+8(FP), CX
+	XORQ         DX, DX
+	VBROADCASTSS reduceNums<>+0(SB), Z0
+	VMOVUPS      Z0, Z1
+	VMOVUPS      Z0, Z2
+	VMOVUPS      Z0, Z3
+	VMOVUPS      Z0, Z0
+	SUBQ         $+64, CX
+	JLT          turned2
+
+turn1:
+	VPMOVZXWD   (AX)(DX*2), Z4
+	VPSLLD      $0x10, Z4, Z4
+	VANDPS.BCST reduceNums<>+64(SB), Z4, Z4
+	VMAXPS      Z1, Z4, Z1
+	VPMOVZXWD   32(AX)(DX*2), Z4
+	VPSLLD      $0x10, Z4, Z4
+	VANDPS.BCST reduceNums<>+64(SB), Z4, Z4
+	VMAXPS      Z2, Z4, Z2
+	VPMOVZXWD   64(AX)(DX*2), Z4
+	VPSLLD      $0x10, Z4, Z4
+	VANDPS.BCST reduceNums<>+64(SB), Z4, Z4
+	VMAXPS      Z3, Z4, Z3
+	VPMOVZXWD   96(AX)(DX*2), Z4
+	VPSLLD      $0x10, Z4, Z4
+	VANDPS.BCST reduceNums<>+64(SB), Z4, Z4
+	VMAXPS      Z0, Z4, Z0
+	ADDQ        $+64, DX
+	SUBQ        $+64, CX
+	JGE         turn1
+
+turned2:
+	ADDQ        $+64, CX
+	CMPQ        CX, $+16
+	JLT         short4
+	VPMOVZXWD   (AX)(DX*2), Z4
+	VPSLLD      $0x10, Z4, Z4
+	VANDPS.BCST reduceNums<>+64(SB), Z4, Z4
+	VMAXPS      Z1, Z4, Z1
+	ADDQ        $+16, DX
+	SUBQ        $+16, CX
+	CMPQ        CX, $+16
+	JLT         short5
+	VPMOVZXWD   (AX)(DX*2), Z4
+	VPSLLD      $0x10, Z4, Z4
+	VANDPS.BCST reduceNums<>+64(SB), Z4, Z4
+	VMAXPS      Z2, Z4, Z2
+	ADDQ        $+16, DX
+	SUBQ        $+16, CX
+	CMPQ        CX, $+16
+	JLT         short6
+	VPMOVZXWD   (AX)(DX*2), Z4
+	VPSLLD      $0x10, Z4, Z4
+	VANDPS.BCST reduceNums<>+64(SB), Z4, Z4
+	VMAXPS      Z3, Z4, Z3
+	ADDQ        $+16, DX
+	SUBQ        $+16, CX
+	CMPQ        CX, $+16
+	JLT         short7
+	VPMOVZXWD   (AX)(DX*2), Z4
+	VPSLLD      $0x10, Z4, Z4
+	VANDPS.BCST reduceNums<>+64(SB), Z4, Z4
+	VMAXPS      Z0, Z4, Z0
+	ADDQ        $+16, DX
+	SUBQ        $+16, CX
+
+short4:
+	TESTQ       CX, CX
+	JEQ         done3
+	MOVQ        $+1, BX
+	SHLQ        CL, BX
+	DECQ        BX
+	KMOVW       BX, K1
+	VMOVDQU16.Z (AX)(DX*2), K1, Y4
+	VPMOVZXWD   Y4, Z4
+	VPSLLD      $0x10, Z4, Z4
+	VANDPS.BCST reduceNums<>+64(SB), Z4, Z4
+	VMAXPS      Z1, Z4, K1, Z1
+	JMP         done3
+
+short5:
+	TESTQ       CX, CX
+	JEQ         done3
+	MOVQ        $+1, BX
+	SHLQ        CL, BX
+	DECQ        BX
+	KMOVW       BX, K1
+	VMOVDQU16.Z (AX)(DX*2), K1, Y4
+	VPMOVZXWD   Y4, Z4
+	VPSLLD      $0x10, Z4, Z4
+	VANDPS.BCST reduceNums<>+64(SB), Z4, Z4
+	VMAXPS      Z2, Z4, K1, Z2
+	JMP         done3
+
+short6:
+	TESTQ       CX, CX
+	JEQ         done3
+	MOVQ        $+1, BX
+	SHLQ        CL, BX
+	DECQ        BX
+	KMOVW       BX, K1
+	VMOVDQU16.Z (AX)(DX*2), K1, Y4
+	VPMOVZXWD   Y4, Z4
+	VPSLLD      $0x10, Z4, Z4
+	VANDPS.BCST reduceNums<>+64(SB), Z4, Z4
+	VMAXPS      Z3, Z4, K1, Z3
+	JMP         done3
+
+short7:
+	TESTQ       CX, CX
+	JEQ         done3
+	MOVQ        $+1, BX
+	SHLQ        CL, BX
+	DECQ        BX
+	KMOVW       BX, K1
+	VMOVDQU16.Z (AX)(DX*2), K1, Y4
+	VPMOVZXWD   Y4, Z4
+	VPSLLD      $0x10, Z4, Z4
+	VANDPS.BCST reduceNums<>+64(SB), Z4, Z4
+	VMAXPS      Z0, Z4, K1, Z0
+
+done3:
 	VMAXPS        Z1, Z3, Z1
 	VMAXPS        Z2, Z0, Z2
 	VMAXPS        Z1, Z2, Z1

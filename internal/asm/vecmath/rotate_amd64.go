@@ -4,42 +4,102 @@
 
 package vecmath
 
-// rotateHalfAVX2 turns the n pairs x[i], x[i+n].
+// rotateHalfF32AVX2 turns the n pairs x[i], x[i+n].
 //
 //go:noescape
-func rotateHalfAVX2(dst *float32, x *float32, cos *float32, sin *float32, n int)
+func rotateHalfF32AVX2(dst *byte, x *byte, cos *float32, sin *float32, n int)
 
-// rotateHalfF16AVX2 turns the n pairs x[i], x[i+n]. Every product and sum is rounded to f16.
+// rotatePairsF32AVX2 turns the pairs of neighbours among n elements.
 //
 //go:noescape
-func rotateHalfF16AVX2(dst *float32, x *float32, cos *float32, sin *float32, n int)
+func rotatePairsF32AVX2(dst *byte, x *byte, cos *float32, sin *float32, n int)
 
-// rotatePairsAVX2 turns the pairs of neighbours among n elements.
+// rotateHalfF16AVX2 turns the n pairs x[i], x[i+n].
 //
 //go:noescape
-func rotatePairsAVX2(dst *float32, x *float32, cos *float32, sin *float32, n int)
+func rotateHalfF16AVX2(dst *byte, x *byte, cos *float32, sin *float32, n int)
 
-// rotatePairsF16AVX2 turns the pairs of neighbours among n elements. Every product and sum is rounded to f16.
+// rotatePairsF16AVX2 turns the pairs of neighbours among n elements.
 //
 //go:noescape
-func rotatePairsF16AVX2(dst *float32, x *float32, cos *float32, sin *float32, n int)
+func rotatePairsF16AVX2(dst *byte, x *byte, cos *float32, sin *float32, n int)
 
-// rotateHalfAVX512 turns the n pairs x[i], x[i+n].
+// rotateHalfBF16AVX2 turns the n pairs x[i], x[i+n].
 //
 //go:noescape
-func rotateHalfAVX512(dst *float32, x *float32, cos *float32, sin *float32, n int)
+func rotateHalfBF16AVX2(dst *byte, x *byte, cos *float32, sin *float32, n int)
 
-// rotateHalfF16AVX512 turns the n pairs x[i], x[i+n]. Every product and sum is rounded to f16.
+// rotatePairsBF16AVX2 turns the pairs of neighbours among n elements.
 //
 //go:noescape
-func rotateHalfF16AVX512(dst *float32, x *float32, cos *float32, sin *float32, n int)
+func rotatePairsBF16AVX2(dst *byte, x *byte, cos *float32, sin *float32, n int)
 
-// rotatePairsAVX512 turns the pairs of neighbours among n elements.
+// rotateHalfStepsF32AVX2 turns the n pairs x[i], x[i+n]. Every product and sum is rounded to f16.
 //
 //go:noescape
-func rotatePairsAVX512(dst *float32, x *float32, cos *float32, sin *float32, n int)
+func rotateHalfStepsF32AVX2(dst *byte, x *byte, cos *float32, sin *float32, n int)
 
-// rotatePairsF16AVX512 turns the pairs of neighbours among n elements. Every product and sum is rounded to f16.
+// rotatePairsStepsF32AVX2 turns the pairs of neighbours among n elements. Every product and sum is rounded to f16.
 //
 //go:noescape
-func rotatePairsF16AVX512(dst *float32, x *float32, cos *float32, sin *float32, n int)
+func rotatePairsStepsF32AVX2(dst *byte, x *byte, cos *float32, sin *float32, n int)
+
+// rotateHalfStepsF16AVX2 turns the n pairs x[i], x[i+n]. Every product and sum is rounded to f16.
+//
+//go:noescape
+func rotateHalfStepsF16AVX2(dst *byte, x *byte, cos *float32, sin *float32, n int)
+
+// rotatePairsStepsF16AVX2 turns the pairs of neighbours among n elements. Every product and sum is rounded to f16.
+//
+//go:noescape
+func rotatePairsStepsF16AVX2(dst *byte, x *byte, cos *float32, sin *float32, n int)
+
+// rotateHalfF32AVX512 turns the n pairs x[i], x[i+n].
+//
+//go:noescape
+func rotateHalfF32AVX512(dst *byte, x *byte, cos *float32, sin *float32, n int)
+
+// rotatePairsF32AVX512 turns the pairs of neighbours among n elements.
+//
+//go:noescape
+func rotatePairsF32AVX512(dst *byte, x *byte, cos *float32, sin *float32, n int)
+
+// rotateHalfF16AVX512 turns the n pairs x[i], x[i+n].
+//
+//go:noescape
+func rotateHalfF16AVX512(dst *byte, x *byte, cos *float32, sin *float32, n int)
+
+// rotatePairsF16AVX512 turns the pairs of neighbours among n elements.
+//
+//go:noescape
+func rotatePairsF16AVX512(dst *byte, x *byte, cos *float32, sin *float32, n int)
+
+// rotateHalfBF16AVX512 turns the n pairs x[i], x[i+n].
+//
+//go:noescape
+func rotateHalfBF16AVX512(dst *byte, x *byte, cos *float32, sin *float32, n int)
+
+// rotatePairsBF16AVX512 turns the pairs of neighbours among n elements.
+//
+//go:noescape
+func rotatePairsBF16AVX512(dst *byte, x *byte, cos *float32, sin *float32, n int)
+
+// rotateHalfStepsF32AVX512 turns the n pairs x[i], x[i+n]. Every product and sum is rounded to f16.
+//
+//go:noescape
+func rotateHalfStepsF32AVX512(dst *byte, x *byte, cos *float32, sin *float32, n int)
+
+// rotatePairsStepsF32AVX512 turns the pairs of neighbours among n elements. Every product and sum is rounded to f16.
+//
+//go:noescape
+func rotatePairsStepsF32AVX512(dst *byte, x *byte, cos *float32, sin *float32, n int)
+
+// rotateHalfStepsF16AVX512 turns the n pairs x[i], x[i+n]. Every product and sum is rounded to f16.
+//
+//go:noescape
+func rotateHalfStepsF16AVX512(dst *byte, x *byte, cos *float32, sin *float32, n int)
+
+// rotatePairsStepsF16AVX512 turns the pairs of neighbours among n elements. Every product and sum is rounded to f16.
+//
+//go:noescape
+func rotatePairsStepsF16AVX512(dst *byte, x *byte, cos *float32, sin *float32, n int)

@@ -12,131 +12,19 @@ DATA tailMasks<>+16(SB)/4, $0xffffffff
 DATA tailMasks<>+20(SB)/4, $0xffffffff
 DATA tailMasks<>+24(SB)/4, $0xffffffff
 DATA tailMasks<>+28(SB)/4, $0xffffffff
-DATA tailMasks<>+32(SB)/4, $0xffffffff
-DATA tailMasks<>+36(SB)/4, $0xffffffff
-DATA tailMasks<>+40(SB)/4, $0xffffffff
-DATA tailMasks<>+44(SB)/4, $0xffffffff
-DATA tailMasks<>+48(SB)/4, $0xffffffff
-DATA tailMasks<>+52(SB)/4, $0xffffffff
-DATA tailMasks<>+56(SB)/4, $0xffffffff
-DATA tailMasks<>+60(SB)/4, $0xffffffff
-DATA tailMasks<>+64(SB)/4, $0xffffffff
-DATA tailMasks<>+68(SB)/4, $0xffffffff
-DATA tailMasks<>+72(SB)/4, $0xffffffff
-DATA tailMasks<>+76(SB)/4, $0xffffffff
-DATA tailMasks<>+80(SB)/4, $0xffffffff
-DATA tailMasks<>+84(SB)/4, $0xffffffff
-DATA tailMasks<>+88(SB)/4, $0xffffffff
-DATA tailMasks<>+92(SB)/4, $0xffffffff
-DATA tailMasks<>+96(SB)/4, $0xffffffff
-DATA tailMasks<>+100(SB)/4, $0xffffffff
-DATA tailMasks<>+104(SB)/4, $0xffffffff
-DATA tailMasks<>+108(SB)/4, $0xffffffff
-DATA tailMasks<>+112(SB)/4, $0xffffffff
-DATA tailMasks<>+116(SB)/4, $0xffffffff
-DATA tailMasks<>+120(SB)/4, $0xffffffff
-DATA tailMasks<>+124(SB)/4, $0xffffffff
-DATA tailMasks<>+128(SB)/4, $0xffffffff
-DATA tailMasks<>+132(SB)/4, $0xffffffff
-DATA tailMasks<>+136(SB)/4, $0xffffffff
-DATA tailMasks<>+140(SB)/4, $0xffffffff
-DATA tailMasks<>+144(SB)/4, $0xffffffff
-DATA tailMasks<>+148(SB)/4, $0xffffffff
-DATA tailMasks<>+152(SB)/4, $0xffffffff
-DATA tailMasks<>+156(SB)/4, $0xffffffff
-DATA tailMasks<>+160(SB)/4, $0xffffffff
-DATA tailMasks<>+164(SB)/4, $0xffffffff
-DATA tailMasks<>+168(SB)/4, $0xffffffff
-DATA tailMasks<>+172(SB)/4, $0xffffffff
-DATA tailMasks<>+176(SB)/4, $0xffffffff
-DATA tailMasks<>+180(SB)/4, $0xffffffff
-DATA tailMasks<>+184(SB)/4, $0xffffffff
-DATA tailMasks<>+188(SB)/4, $0xffffffff
-DATA tailMasks<>+192(SB)/4, $0xffffffff
-DATA tailMasks<>+196(SB)/4, $0xffffffff
-DATA tailMasks<>+200(SB)/4, $0xffffffff
-DATA tailMasks<>+204(SB)/4, $0xffffffff
-DATA tailMasks<>+208(SB)/4, $0xffffffff
-DATA tailMasks<>+212(SB)/4, $0xffffffff
-DATA tailMasks<>+216(SB)/4, $0xffffffff
-DATA tailMasks<>+220(SB)/4, $0xffffffff
-DATA tailMasks<>+224(SB)/4, $0xffffffff
-DATA tailMasks<>+228(SB)/4, $0xffffffff
-DATA tailMasks<>+232(SB)/4, $0xffffffff
-DATA tailMasks<>+236(SB)/4, $0xffffffff
-DATA tailMasks<>+240(SB)/4, $0xffffffff
-DATA tailMasks<>+244(SB)/4, $0xffffffff
-DATA tailMasks<>+248(SB)/4, $0xffffffff
-DATA tailMasks<>+252(SB)/4, $0xffffffff
-DATA tailMasks<>+256(SB)/4, $0x00000000
-DATA tailMasks<>+260(SB)/4, $0x00000000
-DATA tailMasks<>+264(SB)/4, $0x00000000
-DATA tailMasks<>+268(SB)/4, $0x00000000
-DATA tailMasks<>+272(SB)/4, $0x00000000
-DATA tailMasks<>+276(SB)/4, $0x00000000
-DATA tailMasks<>+280(SB)/4, $0x00000000
-DATA tailMasks<>+284(SB)/4, $0x00000000
-DATA tailMasks<>+288(SB)/4, $0x00000000
-DATA tailMasks<>+292(SB)/4, $0x00000000
-DATA tailMasks<>+296(SB)/4, $0x00000000
-DATA tailMasks<>+300(SB)/4, $0x00000000
-DATA tailMasks<>+304(SB)/4, $0x00000000
-DATA tailMasks<>+308(SB)/4, $0x00000000
-DATA tailMasks<>+312(SB)/4, $0x00000000
-DATA tailMasks<>+316(SB)/4, $0x00000000
-DATA tailMasks<>+320(SB)/4, $0x00000000
-DATA tailMasks<>+324(SB)/4, $0x00000000
-DATA tailMasks<>+328(SB)/4, $0x00000000
-DATA tailMasks<>+332(SB)/4, $0x00000000
-DATA tailMasks<>+336(SB)/4, $0x00000000
-DATA tailMasks<>+340(SB)/4, $0x00000000
-DATA tailMasks<>+344(SB)/4, $0x00000000
-DATA tailMasks<>+348(SB)/4, $0x00000000
-DATA tailMasks<>+352(SB)/4, $0x00000000
-DATA tailMasks<>+356(SB)/4, $0x00000000
-DATA tailMasks<>+360(SB)/4, $0x00000000
-DATA tailMasks<>+364(SB)/4, $0x00000000
-DATA tailMasks<>+368(SB)/4, $0x00000000
-DATA tailMasks<>+372(SB)/4, $0x00000000
-DATA tailMasks<>+376(SB)/4, $0x00000000
-DATA tailMasks<>+380(SB)/4, $0x00000000
-DATA tailMasks<>+384(SB)/4, $0x00000000
-DATA tailMasks<>+388(SB)/4, $0x00000000
-DATA tailMasks<>+392(SB)/4, $0x00000000
-DATA tailMasks<>+396(SB)/4, $0x00000000
-DATA tailMasks<>+400(SB)/4, $0x00000000
-DATA tailMasks<>+404(SB)/4, $0x00000000
-DATA tailMasks<>+408(SB)/4, $0x00000000
-DATA tailMasks<>+412(SB)/4, $0x00000000
-DATA tailMasks<>+416(SB)/4, $0x00000000
-DATA tailMasks<>+420(SB)/4, $0x00000000
-DATA tailMasks<>+424(SB)/4, $0x00000000
-DATA tailMasks<>+428(SB)/4, $0x00000000
-DATA tailMasks<>+432(SB)/4, $0x00000000
-DATA tailMasks<>+436(SB)/4, $0x00000000
-DATA tailMasks<>+440(SB)/4, $0x00000000
-DATA tailMasks<>+444(SB)/4, $0x00000000
-DATA tailMasks<>+448(SB)/4, $0x00000000
-DATA tailMasks<>+452(SB)/4, $0x00000000
-DATA tailMasks<>+456(SB)/4, $0x00000000
-DATA tailMasks<>+460(SB)/4, $0x00000000
-DATA tailMasks<>+464(SB)/4, $0x00000000
-DATA tailMasks<>+468(SB)/4, $0x00000000
-DATA tailMasks<>+472(SB)/4, $0x00000000
-DATA tailMasks<>+476(SB)/4, $0x00000000
-DATA tailMasks<>+480(SB)/4, $0x00000000
-DATA tailMasks<>+484(SB)/4, $0x00000000
-DATA tailMasks<>+488(SB)/4, $0x00000000
-DATA tailMasks<>+492(SB)/4, $0x00000000
-DATA tailMasks<>+496(SB)/4, $0x00000000
-DATA tailMasks<>+500(SB)/4, $0x00000000
-DATA tailMasks<>+504(SB)/4, $0x00000000
-DATA tailMasks<>+508(SB)/4, $0x00000000
-GLOBL tailMasks<>(SB), RODATA|NOPTR, $512
+DATA tailMasks<>+32(SB)/4, $0x00000000
+DATA tailMasks<>+36(SB)/4, $0x00000000
+DATA tailMasks<>+40(SB)/4, $0x00000000
+DATA tailMasks<>+44(SB)/4, $0x00000000
+DATA tailMasks<>+48(SB)/4, $0x00000000
+DATA tailMasks<>+52(SB)/4, $0x00000000
+DATA tailMasks<>+56(SB)/4, $0x00000000
+DATA tailMasks<>+60(SB)/4, $0x00000000
+GLOBL tailMasks<>(SB), RODATA|NOPTR, $64
 
-// func rotateHalfAVX2(dst *float32, x *float32, cos *float32, sin *float32, n int)
+// func rotateHalfF32AVX2(dst *byte, x *byte, cos *float32, sin *float32, n int)
 // Requires: AVX
-TEXT ·rotateHalfAVX2(SB), NOSPLIT|NOFRAME, $0-40
+TEXT ·rotateHalfF32AVX2(SB), NOSPLIT|NOFRAME, $0-40
 	MOVQ dst+0(FP), AX
 	MOVQ x+8(FP), CX
 	MOVQ cos+16(FP), DX
@@ -150,7 +38,7 @@ TEXT ·rotateHalfAVX2(SB), NOSPLIT|NOFRAME, $0-40
 	SUBQ $+16, DI
 	JLT  turned2
 
-turn2:
+turn1:
 	VMOVUPS (CX)(SI*4), Y0
 	VMOVUPS (R9)(SI*4), Y1
 	VMOVUPS (DX)(SI*4), Y2
@@ -181,14 +69,14 @@ turn2:
 	VMOVUPS Y0, 32(R8)(SI*4)
 	ADDQ    $+16, SI
 	SUBQ    $+16, DI
-	JGE     turn2
+	JGE     turn1
 
 turned2:
 	ADDQ $+16, DI
 	SUBQ $+8, DI
-	JLT  turned1
+	JLT  turned4
 
-turn1:
+turn3:
 	VMOVUPS (CX)(SI*4), Y0
 	VMOVUPS (R9)(SI*4), Y1
 	VMOVUPS (DX)(SI*4), Y2
@@ -205,13 +93,13 @@ turn1:
 	VMOVUPS Y0, (R8)(SI*4)
 	ADDQ    $+8, SI
 	SUBQ    $+8, DI
-	JGE     turn1
+	JGE     turn3
 
-turned1:
+turned4:
 	ADDQ       $+8, DI
 	TESTQ      DI, DI
-	JEQ        done
-	LEAQ       tailMasks<>+256(SB), R12
+	JEQ        done5
+	LEAQ       tailMasks<>+32(SB), R12
 	SHLQ       $0x02, DI
 	SUBQ       DI, R12
 	VMOVUPS    (R12), Y0
@@ -230,13 +118,903 @@ turned1:
 	VMASKMOVPS Y3, Y0, (AX)(SI*4)
 	VMASKMOVPS Y1, Y0, (R8)(SI*4)
 
-done:
+done5:
 	VZEROUPPER
 	RET
 
-// func rotateHalfF16AVX2(dst *float32, x *float32, cos *float32, sin *float32, n int)
+// func rotatePairsF32AVX2(dst *byte, x *byte, cos *float32, sin *float32, n int)
+// Requires: AVX
+TEXT ·rotatePairsF32AVX2(SB), NOSPLIT|NOFRAME, $0-40
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         cos+16(FP), DX
+	MOVQ         sin+24(FP), BX
+	MOVQ         n+32(FP), DI
+	XORQ         SI, SI
+	VBROADCASTSD rotateNums<>+0(SB), Y0
+	SUBQ         $+16, DI
+	JLT          turned2
+
+turn1:
+	VMOVUPS   (CX)(SI*4), Y1
+	VPERMILPS $0xb1, Y1, Y2
+	VMOVUPS   (BX)(SI*4), Y3
+	VMULPS    Y3, Y2, Y2
+	VXORPS    Y0, Y2, Y2
+	VMOVUPS   (DX)(SI*4), Y3
+	VMULPS    Y3, Y1, Y1
+	VADDPS    Y2, Y1, Y1
+	VMOVUPS   Y1, (AX)(SI*4)
+	VMOVUPS   32(CX)(SI*4), Y1
+	VPERMILPS $0xb1, Y1, Y2
+	VMOVUPS   32(BX)(SI*4), Y3
+	VMULPS    Y3, Y2, Y2
+	VXORPS    Y0, Y2, Y2
+	VMOVUPS   32(DX)(SI*4), Y3
+	VMULPS    Y3, Y1, Y1
+	VADDPS    Y2, Y1, Y1
+	VMOVUPS   Y1, 32(AX)(SI*4)
+	ADDQ      $+16, SI
+	SUBQ      $+16, DI
+	JGE       turn1
+
+turned2:
+	ADDQ $+16, DI
+	SUBQ $+8, DI
+	JLT  turned4
+
+turn3:
+	VMOVUPS   (CX)(SI*4), Y1
+	VPERMILPS $0xb1, Y1, Y2
+	VMOVUPS   (BX)(SI*4), Y3
+	VMULPS    Y3, Y2, Y2
+	VXORPS    Y0, Y2, Y2
+	VMOVUPS   (DX)(SI*4), Y3
+	VMULPS    Y3, Y1, Y1
+	VADDPS    Y2, Y1, Y1
+	VMOVUPS   Y1, (AX)(SI*4)
+	ADDQ      $+8, SI
+	SUBQ      $+8, DI
+	JGE       turn3
+
+turned4:
+	ADDQ       $+8, DI
+	TESTQ      DI, DI
+	JEQ        done5
+	LEAQ       tailMasks<>+32(SB), R8
+	SHLQ       $0x02, DI
+	SUBQ       DI, R8
+	VMOVUPS    (R8), Y1
+	VMASKMOVPS (CX)(SI*4), Y1, Y2
+	VPERMILPS  $0xb1, Y2, Y3
+	VMASKMOVPS (BX)(SI*4), Y1, Y4
+	VMULPS     Y4, Y3, Y3
+	VXORPS     Y0, Y3, Y0
+	VMASKMOVPS (DX)(SI*4), Y1, Y3
+	VMULPS     Y3, Y2, Y2
+	VADDPS     Y0, Y2, Y0
+	VMASKMOVPS Y0, Y1, (AX)(SI*4)
+
+done5:
+	VZEROUPPER
+	RET
+
+// func rotateHalfF16AVX2(dst *byte, x *byte, cos *float32, sin *float32, n int)
 // Requires: AVX, F16C
 TEXT ·rotateHalfF16AVX2(SB), NOSPLIT|NOFRAME, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ cos+16(FP), DX
+	MOVQ sin+24(FP), BX
+	MOVQ n+32(FP), DI
+	XORQ SI, SI
+	LEAQ (AX)(DI*2), R8
+	LEAQ (CX)(DI*2), R9
+	LEAQ (DX)(DI*4), R10
+	LEAQ (BX)(DI*4), R11
+	SUBQ $+16, DI
+	JLT  turned2
+
+turn1:
+	VCVTPH2PS (CX)(SI*2), Y0
+	VCVTPH2PS (R9)(SI*2), Y1
+	VMOVUPS   (DX)(SI*4), Y2
+	VMULPS    Y2, Y0, Y2
+	VMOVUPS   (BX)(SI*4), Y3
+	VMULPS    Y3, Y1, Y3
+	VSUBPS    Y3, Y2, Y2
+	VMOVUPS   (R10)(SI*4), Y3
+	VMULPS    Y3, Y1, Y1
+	VMOVUPS   (R11)(SI*4), Y3
+	VMULPS    Y3, Y0, Y0
+	VADDPS    Y0, Y1, Y0
+	VCVTPS2PH $0x00, Y2, (AX)(SI*2)
+	VCVTPS2PH $0x00, Y0, (R8)(SI*2)
+	VCVTPH2PS 16(CX)(SI*2), Y0
+	VCVTPH2PS 16(R9)(SI*2), Y1
+	VMOVUPS   32(DX)(SI*4), Y2
+	VMULPS    Y2, Y0, Y2
+	VMOVUPS   32(BX)(SI*4), Y3
+	VMULPS    Y3, Y1, Y3
+	VSUBPS    Y3, Y2, Y2
+	VMOVUPS   32(R10)(SI*4), Y3
+	VMULPS    Y3, Y1, Y1
+	VMOVUPS   32(R11)(SI*4), Y3
+	VMULPS    Y3, Y0, Y0
+	VADDPS    Y0, Y1, Y0
+	VCVTPS2PH $0x00, Y2, 16(AX)(SI*2)
+	VCVTPS2PH $0x00, Y0, 16(R8)(SI*2)
+	ADDQ      $+16, SI
+	SUBQ      $+16, DI
+	JGE       turn1
+
+turned2:
+	ADDQ $+16, DI
+	SUBQ $+8, DI
+	JLT  turned4
+
+turn3:
+	VCVTPH2PS (CX)(SI*2), Y0
+	VCVTPH2PS (R9)(SI*2), Y1
+	VMOVUPS   (DX)(SI*4), Y2
+	VMULPS    Y2, Y0, Y2
+	VMOVUPS   (BX)(SI*4), Y3
+	VMULPS    Y3, Y1, Y3
+	VSUBPS    Y3, Y2, Y2
+	VMOVUPS   (R10)(SI*4), Y3
+	VMULPS    Y3, Y1, Y1
+	VMOVUPS   (R11)(SI*4), Y3
+	VMULPS    Y3, Y0, Y0
+	VADDPS    Y0, Y1, Y0
+	VCVTPS2PH $0x00, Y2, (AX)(SI*2)
+	VCVTPS2PH $0x00, Y0, (R8)(SI*2)
+	ADDQ      $+8, SI
+	SUBQ      $+8, DI
+	JGE       turn3
+
+turned4:
+	ADDQ    $+8, DI
+	TESTQ   DI, DI
+	JEQ     done5
+	LEAQ    tailMasks<>+32(SB), R12
+	MOVQ    DI, R13
+	SHLQ    $0x02, R13
+	SUBQ    R13, R12
+	VMOVUPS (R12), Y0
+	VPXOR   X1, X1, X1
+	TESTQ   $0x00000001, DI
+	JEQ     piece6
+	MOVQ    DI, R12
+	ANDQ    $0x06, R12
+	ADDQ    SI, R12
+	VPSLLDQ $0x02, X1, X1
+	VPINSRW $0x00, (CX)(R12*2), X1, X1
+
+piece6:
+	TESTQ   $0x00000002, DI
+	JEQ     piece7
+	MOVQ    DI, R12
+	ANDQ    $0x04, R12
+	ADDQ    SI, R12
+	VPSLLDQ $0x04, X1, X1
+	VPINSRD $0x00, (CX)(R12*2), X1, X1
+
+piece7:
+	TESTQ   $0x00000004, DI
+	JEQ     piece8
+	MOVQ    DI, R12
+	ANDQ    $0x00, R12
+	ADDQ    SI, R12
+	VPSLLDQ $0x08, X1, X1
+	VPINSRQ $0x00, (CX)(R12*2), X1, X1
+
+piece8:
+	VCVTPH2PS X1, Y1
+	VPXOR     X2, X2, X2
+	TESTQ     $0x00000001, DI
+	JEQ       piece9
+	MOVQ      DI, CX
+	ANDQ      $0x06, CX
+	ADDQ      SI, CX
+	VPSLLDQ   $0x02, X2, X2
+	VPINSRW   $0x00, (R9)(CX*2), X2, X2
+
+piece9:
+	TESTQ   $0x00000002, DI
+	JEQ     piece10
+	MOVQ    DI, CX
+	ANDQ    $0x04, CX
+	ADDQ    SI, CX
+	VPSLLDQ $0x04, X2, X2
+	VPINSRD $0x00, (R9)(CX*2), X2, X2
+
+piece10:
+	TESTQ   $0x00000004, DI
+	JEQ     piece11
+	MOVQ    DI, CX
+	ANDQ    $0x00, CX
+	ADDQ    SI, CX
+	VPSLLDQ $0x08, X2, X2
+	VPINSRQ $0x00, (R9)(CX*2), X2, X2
+
+piece11:
+	VCVTPH2PS  X2, Y2
+	VMASKMOVPS (DX)(SI*4), Y0, Y3
+	VMULPS     Y3, Y1, Y3
+	VMASKMOVPS (BX)(SI*4), Y0, Y4
+	VMULPS     Y4, Y2, Y4
+	VSUBPS     Y4, Y3, Y3
+	VMASKMOVPS (R10)(SI*4), Y0, Y4
+	VMULPS     Y4, Y2, Y2
+	VMASKMOVPS (R11)(SI*4), Y0, Y0
+	VMULPS     Y0, Y1, Y0
+	VADDPS     Y0, Y2, Y0
+	VCVTPS2PH  $0x00, Y3, X1
+	TESTQ      $0x00000004, DI
+	JEQ        piece12
+	MOVQ       DI, CX
+	ANDQ       $0x00, CX
+	ADDQ       SI, CX
+	VMOVQ      X1, (AX)(CX*2)
+	VPSRLDQ    $0x08, X1, X1
+
+piece12:
+	TESTQ   $0x00000002, DI
+	JEQ     piece13
+	MOVQ    DI, CX
+	ANDQ    $0x04, CX
+	ADDQ    SI, CX
+	VMOVD   X1, (AX)(CX*2)
+	VPSRLDQ $0x04, X1, X1
+
+piece13:
+	TESTQ   $0x00000001, DI
+	JEQ     piece14
+	MOVQ    DI, CX
+	ANDQ    $0x06, CX
+	ADDQ    SI, CX
+	VPEXTRW $0x00, X1, (AX)(CX*2)
+	VPSRLDQ $0x02, X1, X1
+
+piece14:
+	VCVTPS2PH $0x00, Y0, X0
+	TESTQ     $0x00000004, DI
+	JEQ       piece15
+	MOVQ      DI, AX
+	ANDQ      $0x00, AX
+	ADDQ      SI, AX
+	VMOVQ     X0, (R8)(AX*2)
+	VPSRLDQ   $0x08, X0, X0
+
+piece15:
+	TESTQ   $0x00000002, DI
+	JEQ     piece16
+	MOVQ    DI, AX
+	ANDQ    $0x04, AX
+	ADDQ    SI, AX
+	VMOVD   X0, (R8)(AX*2)
+	VPSRLDQ $0x04, X0, X0
+
+piece16:
+	TESTQ   $0x00000001, DI
+	JEQ     piece17
+	MOVQ    DI, AX
+	ANDQ    $0x06, AX
+	ADDQ    SI, AX
+	VPEXTRW $0x00, X0, (R8)(AX*2)
+	VPSRLDQ $0x02, X0, X0
+
+piece17:
+done5:
+	VZEROUPPER
+	RET
+
+// func rotatePairsF16AVX2(dst *byte, x *byte, cos *float32, sin *float32, n int)
+// Requires: AVX, F16C
+TEXT ·rotatePairsF16AVX2(SB), NOSPLIT|NOFRAME, $0-40
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         cos+16(FP), DX
+	MOVQ         sin+24(FP), BX
+	MOVQ         n+32(FP), DI
+	XORQ         SI, SI
+	VBROADCASTSD rotateNums<>+0(SB), Y0
+	SUBQ         $+16, DI
+	JLT          turned2
+
+turn1:
+	VCVTPH2PS (CX)(SI*2), Y1
+	VPERMILPS $0xb1, Y1, Y2
+	VMOVUPS   (BX)(SI*4), Y3
+	VMULPS    Y3, Y2, Y2
+	VXORPS    Y0, Y2, Y2
+	VMOVUPS   (DX)(SI*4), Y3
+	VMULPS    Y3, Y1, Y1
+	VADDPS    Y2, Y1, Y1
+	VCVTPS2PH $0x00, Y1, (AX)(SI*2)
+	VCVTPH2PS 16(CX)(SI*2), Y1
+	VPERMILPS $0xb1, Y1, Y2
+	VMOVUPS   32(BX)(SI*4), Y3
+	VMULPS    Y3, Y2, Y2
+	VXORPS    Y0, Y2, Y2
+	VMOVUPS   32(DX)(SI*4), Y3
+	VMULPS    Y3, Y1, Y1
+	VADDPS    Y2, Y1, Y1
+	VCVTPS2PH $0x00, Y1, 16(AX)(SI*2)
+	ADDQ      $+16, SI
+	SUBQ      $+16, DI
+	JGE       turn1
+
+turned2:
+	ADDQ $+16, DI
+	SUBQ $+8, DI
+	JLT  turned4
+
+turn3:
+	VCVTPH2PS (CX)(SI*2), Y1
+	VPERMILPS $0xb1, Y1, Y2
+	VMOVUPS   (BX)(SI*4), Y3
+	VMULPS    Y3, Y2, Y2
+	VXORPS    Y0, Y2, Y2
+	VMOVUPS   (DX)(SI*4), Y3
+	VMULPS    Y3, Y1, Y1
+	VADDPS    Y2, Y1, Y1
+	VCVTPS2PH $0x00, Y1, (AX)(SI*2)
+	ADDQ      $+8, SI
+	SUBQ      $+8, DI
+	JGE       turn3
+
+turned4:
+	ADDQ    $+8, DI
+	TESTQ   DI, DI
+	JEQ     done5
+	LEAQ    tailMasks<>+32(SB), R8
+	MOVQ    DI, R9
+	SHLQ    $0x02, R9
+	SUBQ    R9, R8
+	VMOVUPS (R8), Y1
+	VPXOR   X2, X2, X2
+	TESTQ   $0x00000001, DI
+	JEQ     piece6
+	MOVQ    DI, R8
+	ANDQ    $0x06, R8
+	ADDQ    SI, R8
+	VPSLLDQ $0x02, X2, X2
+	VPINSRW $0x00, (CX)(R8*2), X2, X2
+
+piece6:
+	TESTQ   $0x00000002, DI
+	JEQ     piece7
+	MOVQ    DI, R8
+	ANDQ    $0x04, R8
+	ADDQ    SI, R8
+	VPSLLDQ $0x04, X2, X2
+	VPINSRD $0x00, (CX)(R8*2), X2, X2
+
+piece7:
+	TESTQ   $0x00000004, DI
+	JEQ     piece8
+	MOVQ    DI, R8
+	ANDQ    $0x00, R8
+	ADDQ    SI, R8
+	VPSLLDQ $0x08, X2, X2
+	VPINSRQ $0x00, (CX)(R8*2), X2, X2
+
+piece8:
+	VCVTPH2PS  X2, Y2
+	VPERMILPS  $0xb1, Y2, Y3
+	VMASKMOVPS (BX)(SI*4), Y1, Y4
+	VMULPS     Y4, Y3, Y3
+	VXORPS     Y0, Y3, Y0
+	VMASKMOVPS (DX)(SI*4), Y1, Y1
+	VMULPS     Y1, Y2, Y1
+	VADDPS     Y0, Y1, Y0
+	VCVTPS2PH  $0x00, Y0, X0
+	TESTQ      $0x00000004, DI
+	JEQ        piece9
+	MOVQ       DI, CX
+	ANDQ       $0x00, CX
+	ADDQ       SI, CX
+	VMOVQ      X0, (AX)(CX*2)
+	VPSRLDQ    $0x08, X0, X0
+
+piece9:
+	TESTQ   $0x00000002, DI
+	JEQ     piece10
+	MOVQ    DI, CX
+	ANDQ    $0x04, CX
+	ADDQ    SI, CX
+	VMOVD   X0, (AX)(CX*2)
+	VPSRLDQ $0x04, X0, X0
+
+piece10:
+	TESTQ   $0x00000001, DI
+	JEQ     piece11
+	MOVQ    DI, CX
+	ANDQ    $0x06, CX
+	ADDQ    SI, CX
+	VPEXTRW $0x00, X0, (AX)(CX*2)
+	VPSRLDQ $0x02, X0, X0
+
+piece11:
+done5:
+	VZEROUPPER
+	RET
+
+// func rotateHalfBF16AVX2(dst *byte, x *byte, cos *float32, sin *float32, n int)
+// Requires: AVX, AVX2
+TEXT ·rotateHalfBF16AVX2(SB), NOSPLIT|NOFRAME, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ cos+16(FP), DX
+	MOVQ sin+24(FP), BX
+	MOVQ n+32(FP), DI
+	XORQ SI, SI
+	LEAQ (AX)(DI*2), R8
+	LEAQ (CX)(DI*2), R9
+	LEAQ (DX)(DI*4), R10
+	LEAQ (BX)(DI*4), R11
+	SUBQ $+16, DI
+	JLT  turned2
+
+turn1:
+	VPMOVZXWD    (CX)(SI*2), Y0
+	VPSLLD       $0x10, Y0, Y0
+	VPMOVZXWD    (R9)(SI*2), Y1
+	VPSLLD       $0x10, Y1, Y1
+	VMOVUPS      (DX)(SI*4), Y2
+	VMULPS       Y2, Y0, Y2
+	VMOVUPS      (BX)(SI*4), Y3
+	VMULPS       Y3, Y1, Y3
+	VSUBPS       Y3, Y2, Y2
+	VMOVUPS      (R10)(SI*4), Y3
+	VMULPS       Y3, Y1, Y1
+	VMOVUPS      (R11)(SI*4), Y3
+	VMULPS       Y3, Y0, Y0
+	VADDPS       Y0, Y1, Y0
+	VPSRLD       $0x10, Y2, Y1
+	VANDPS       rotateNums<>+32(SB), Y1, Y3
+	VPADDD       rotateNums<>+64(SB), Y2, Y4
+	VPADDD       Y3, Y4, Y3
+	VPSRLD       $0x10, Y3, Y3
+	VORPS        rotateNums<>+96(SB), Y1, Y1
+	VCMPPS       $0x03, Y2, Y2, Y2
+	VBLENDVPS    Y2, Y1, Y3, Y2
+	VEXTRACTI128 $0x01, Y2, X1
+	VPACKUSDW    X1, X2, X1
+	VMOVDQU      X1, (AX)(SI*2)
+	VPSRLD       $0x10, Y0, Y1
+	VANDPS       rotateNums<>+32(SB), Y1, Y2
+	VPADDD       rotateNums<>+64(SB), Y0, Y3
+	VPADDD       Y2, Y3, Y2
+	VPSRLD       $0x10, Y2, Y2
+	VORPS        rotateNums<>+96(SB), Y1, Y1
+	VCMPPS       $0x03, Y0, Y0, Y0
+	VBLENDVPS    Y0, Y1, Y2, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPACKUSDW    X1, X0, X1
+	VMOVDQU      X1, (R8)(SI*2)
+	VPMOVZXWD    16(CX)(SI*2), Y0
+	VPSLLD       $0x10, Y0, Y0
+	VPMOVZXWD    16(R9)(SI*2), Y1
+	VPSLLD       $0x10, Y1, Y1
+	VMOVUPS      32(DX)(SI*4), Y2
+	VMULPS       Y2, Y0, Y2
+	VMOVUPS      32(BX)(SI*4), Y3
+	VMULPS       Y3, Y1, Y3
+	VSUBPS       Y3, Y2, Y2
+	VMOVUPS      32(R10)(SI*4), Y3
+	VMULPS       Y3, Y1, Y1
+	VMOVUPS      32(R11)(SI*4), Y3
+	VMULPS       Y3, Y0, Y0
+	VADDPS       Y0, Y1, Y0
+	VPSRLD       $0x10, Y2, Y1
+	VANDPS       rotateNums<>+32(SB), Y1, Y3
+	VPADDD       rotateNums<>+64(SB), Y2, Y4
+	VPADDD       Y3, Y4, Y3
+	VPSRLD       $0x10, Y3, Y3
+	VORPS        rotateNums<>+96(SB), Y1, Y1
+	VCMPPS       $0x03, Y2, Y2, Y2
+	VBLENDVPS    Y2, Y1, Y3, Y2
+	VEXTRACTI128 $0x01, Y2, X1
+	VPACKUSDW    X1, X2, X1
+	VMOVDQU      X1, 16(AX)(SI*2)
+	VPSRLD       $0x10, Y0, Y1
+	VANDPS       rotateNums<>+32(SB), Y1, Y2
+	VPADDD       rotateNums<>+64(SB), Y0, Y3
+	VPADDD       Y2, Y3, Y2
+	VPSRLD       $0x10, Y2, Y2
+	VORPS        rotateNums<>+96(SB), Y1, Y1
+	VCMPPS       $0x03, Y0, Y0, Y0
+	VBLENDVPS    Y0, Y1, Y2, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPACKUSDW    X1, X0, X1
+	VMOVDQU      X1, 16(R8)(SI*2)
+	ADDQ         $+16, SI
+	SUBQ         $+16, DI
+	JGE          turn1
+
+turned2:
+	ADDQ $+16, DI
+	SUBQ $+8, DI
+	JLT  turned4
+
+turn3:
+	VPMOVZXWD    (CX)(SI*2), Y0
+	VPSLLD       $0x10, Y0, Y0
+	VPMOVZXWD    (R9)(SI*2), Y1
+	VPSLLD       $0x10, Y1, Y1
+	VMOVUPS      (DX)(SI*4), Y2
+	VMULPS       Y2, Y0, Y2
+	VMOVUPS      (BX)(SI*4), Y3
+	VMULPS       Y3, Y1, Y3
+	VSUBPS       Y3, Y2, Y2
+	VMOVUPS      (R10)(SI*4), Y3
+	VMULPS       Y3, Y1, Y1
+	VMOVUPS      (R11)(SI*4), Y3
+	VMULPS       Y3, Y0, Y0
+	VADDPS       Y0, Y1, Y0
+	VPSRLD       $0x10, Y2, Y1
+	VANDPS       rotateNums<>+32(SB), Y1, Y3
+	VPADDD       rotateNums<>+64(SB), Y2, Y4
+	VPADDD       Y3, Y4, Y3
+	VPSRLD       $0x10, Y3, Y3
+	VORPS        rotateNums<>+96(SB), Y1, Y1
+	VCMPPS       $0x03, Y2, Y2, Y2
+	VBLENDVPS    Y2, Y1, Y3, Y2
+	VEXTRACTI128 $0x01, Y2, X1
+	VPACKUSDW    X1, X2, X1
+	VMOVDQU      X1, (AX)(SI*2)
+	VPSRLD       $0x10, Y0, Y1
+	VANDPS       rotateNums<>+32(SB), Y1, Y2
+	VPADDD       rotateNums<>+64(SB), Y0, Y3
+	VPADDD       Y2, Y3, Y2
+	VPSRLD       $0x10, Y2, Y2
+	VORPS        rotateNums<>+96(SB), Y1, Y1
+	VCMPPS       $0x03, Y0, Y0, Y0
+	VBLENDVPS    Y0, Y1, Y2, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPACKUSDW    X1, X0, X1
+	VMOVDQU      X1, (R8)(SI*2)
+	ADDQ         $+8, SI
+	SUBQ         $+8, DI
+	JGE          turn3
+
+turned4:
+	ADDQ    $+8, DI
+	TESTQ   DI, DI
+	JEQ     done5
+	LEAQ    tailMasks<>+32(SB), R12
+	MOVQ    DI, R13
+	SHLQ    $0x02, R13
+	SUBQ    R13, R12
+	VMOVUPS (R12), Y0
+	VPXOR   X1, X1, X1
+	TESTQ   $0x00000001, DI
+	JEQ     piece6
+	MOVQ    DI, R12
+	ANDQ    $0x06, R12
+	ADDQ    SI, R12
+	VPSLLDQ $0x02, X1, X1
+	VPINSRW $0x00, (CX)(R12*2), X1, X1
+
+piece6:
+	TESTQ   $0x00000002, DI
+	JEQ     piece7
+	MOVQ    DI, R12
+	ANDQ    $0x04, R12
+	ADDQ    SI, R12
+	VPSLLDQ $0x04, X1, X1
+	VPINSRD $0x00, (CX)(R12*2), X1, X1
+
+piece7:
+	TESTQ   $0x00000004, DI
+	JEQ     piece8
+	MOVQ    DI, R12
+	ANDQ    $0x00, R12
+	ADDQ    SI, R12
+	VPSLLDQ $0x08, X1, X1
+	VPINSRQ $0x00, (CX)(R12*2), X1, X1
+
+piece8:
+	VPMOVZXWD X1, Y1
+	VPSLLD    $0x10, Y1, Y1
+	VPXOR     X2, X2, X2
+	TESTQ     $0x00000001, DI
+	JEQ       piece9
+	MOVQ      DI, CX
+	ANDQ      $0x06, CX
+	ADDQ      SI, CX
+	VPSLLDQ   $0x02, X2, X2
+	VPINSRW   $0x00, (R9)(CX*2), X2, X2
+
+piece9:
+	TESTQ   $0x00000002, DI
+	JEQ     piece10
+	MOVQ    DI, CX
+	ANDQ    $0x04, CX
+	ADDQ    SI, CX
+	VPSLLDQ $0x04, X2, X2
+	VPINSRD $0x00, (R9)(CX*2), X2, X2
+
+piece10:
+	TESTQ   $0x00000004, DI
+	JEQ     piece11
+	MOVQ    DI, CX
+	ANDQ    $0x00, CX
+	ADDQ    SI, CX
+	VPSLLDQ $0x08, X2, X2
+	VPINSRQ $0x00, (R9)(CX*2), X2, X2
+
+piece11:
+	VPMOVZXWD    X2, Y2
+	VPSLLD       $0x10, Y2, Y2
+	VMASKMOVPS   (DX)(SI*4), Y0, Y3
+	VMULPS       Y3, Y1, Y3
+	VMASKMOVPS   (BX)(SI*4), Y0, Y4
+	VMULPS       Y4, Y2, Y4
+	VSUBPS       Y4, Y3, Y3
+	VMASKMOVPS   (R10)(SI*4), Y0, Y4
+	VMULPS       Y4, Y2, Y2
+	VMASKMOVPS   (R11)(SI*4), Y0, Y0
+	VMULPS       Y0, Y1, Y0
+	VADDPS       Y0, Y2, Y0
+	VPSRLD       $0x10, Y3, Y1
+	VANDPS       rotateNums<>+32(SB), Y1, Y2
+	VPADDD       rotateNums<>+64(SB), Y3, Y4
+	VPADDD       Y2, Y4, Y2
+	VPSRLD       $0x10, Y2, Y2
+	VORPS        rotateNums<>+96(SB), Y1, Y1
+	VCMPPS       $0x03, Y3, Y3, Y3
+	VBLENDVPS    Y3, Y1, Y2, Y3
+	VEXTRACTI128 $0x01, Y3, X1
+	VPACKUSDW    X1, X3, X1
+	TESTQ        $0x00000004, DI
+	JEQ          piece12
+	MOVQ         DI, CX
+	ANDQ         $0x00, CX
+	ADDQ         SI, CX
+	VMOVQ        X1, (AX)(CX*2)
+	VPSRLDQ      $0x08, X1, X1
+
+piece12:
+	TESTQ   $0x00000002, DI
+	JEQ     piece13
+	MOVQ    DI, CX
+	ANDQ    $0x04, CX
+	ADDQ    SI, CX
+	VMOVD   X1, (AX)(CX*2)
+	VPSRLDQ $0x04, X1, X1
+
+piece13:
+	TESTQ   $0x00000001, DI
+	JEQ     piece14
+	MOVQ    DI, CX
+	ANDQ    $0x06, CX
+	ADDQ    SI, CX
+	VPEXTRW $0x00, X1, (AX)(CX*2)
+	VPSRLDQ $0x02, X1, X1
+
+piece14:
+	VPSRLD       $0x10, Y0, Y1
+	VANDPS       rotateNums<>+32(SB), Y1, Y2
+	VPADDD       rotateNums<>+64(SB), Y0, Y3
+	VPADDD       Y2, Y3, Y2
+	VPSRLD       $0x10, Y2, Y2
+	VORPS        rotateNums<>+96(SB), Y1, Y1
+	VCMPPS       $0x03, Y0, Y0, Y0
+	VBLENDVPS    Y0, Y1, Y2, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPACKUSDW    X1, X0, X1
+	TESTQ        $0x00000004, DI
+	JEQ          piece15
+	MOVQ         DI, AX
+	ANDQ         $0x00, AX
+	ADDQ         SI, AX
+	VMOVQ        X1, (R8)(AX*2)
+	VPSRLDQ      $0x08, X1, X1
+
+piece15:
+	TESTQ   $0x00000002, DI
+	JEQ     piece16
+	MOVQ    DI, AX
+	ANDQ    $0x04, AX
+	ADDQ    SI, AX
+	VMOVD   X1, (R8)(AX*2)
+	VPSRLDQ $0x04, X1, X1
+
+piece16:
+	TESTQ   $0x00000001, DI
+	JEQ     piece17
+	MOVQ    DI, AX
+	ANDQ    $0x06, AX
+	ADDQ    SI, AX
+	VPEXTRW $0x00, X1, (R8)(AX*2)
+	VPSRLDQ $0x02, X1, X1
+
+piece17:
+done5:
+	VZEROUPPER
+	RET
+
+// func rotatePairsBF16AVX2(dst *byte, x *byte, cos *float32, sin *float32, n int)
+// Requires: AVX, AVX2
+TEXT ·rotatePairsBF16AVX2(SB), NOSPLIT|NOFRAME, $0-40
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         cos+16(FP), DX
+	MOVQ         sin+24(FP), BX
+	MOVQ         n+32(FP), DI
+	XORQ         SI, SI
+	VBROADCASTSD rotateNums<>+0(SB), Y0
+	SUBQ         $+16, DI
+	JLT          turned2
+
+turn1:
+	VPMOVZXWD    (CX)(SI*2), Y1
+	VPSLLD       $0x10, Y1, Y1
+	VPERMILPS    $0xb1, Y1, Y2
+	VMOVUPS      (BX)(SI*4), Y3
+	VMULPS       Y3, Y2, Y2
+	VXORPS       Y0, Y2, Y2
+	VMOVUPS      (DX)(SI*4), Y3
+	VMULPS       Y3, Y1, Y1
+	VADDPS       Y2, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VANDPS       rotateNums<>+32(SB), Y2, Y3
+	VPADDD       rotateNums<>+64(SB), Y1, Y4
+	VPADDD       Y3, Y4, Y3
+	VPSRLD       $0x10, Y3, Y3
+	VORPS        rotateNums<>+96(SB), Y2, Y2
+	VCMPPS       $0x03, Y1, Y1, Y1
+	VBLENDVPS    Y1, Y2, Y3, Y1
+	VEXTRACTI128 $0x01, Y1, X2
+	VPACKUSDW    X2, X1, X2
+	VMOVDQU      X2, (AX)(SI*2)
+	VPMOVZXWD    16(CX)(SI*2), Y1
+	VPSLLD       $0x10, Y1, Y1
+	VPERMILPS    $0xb1, Y1, Y2
+	VMOVUPS      32(BX)(SI*4), Y3
+	VMULPS       Y3, Y2, Y2
+	VXORPS       Y0, Y2, Y2
+	VMOVUPS      32(DX)(SI*4), Y3
+	VMULPS       Y3, Y1, Y1
+	VADDPS       Y2, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VANDPS       rotateNums<>+32(SB), Y2, Y3
+	VPADDD       rotateNums<>+64(SB), Y1, Y4
+	VPADDD       Y3, Y4, Y3
+	VPSRLD       $0x10, Y3, Y3
+	VORPS        rotateNums<>+96(SB), Y2, Y2
+	VCMPPS       $0x03, Y1, Y1, Y1
+	VBLENDVPS    Y1, Y2, Y3, Y1
+	VEXTRACTI128 $0x01, Y1, X2
+	VPACKUSDW    X2, X1, X2
+	VMOVDQU      X2, 16(AX)(SI*2)
+	ADDQ         $+16, SI
+	SUBQ         $+16, DI
+	JGE          turn1
+
+turned2:
+	ADDQ $+16, DI
+	SUBQ $+8, DI
+	JLT  turned4
+
+turn3:
+	VPMOVZXWD    (CX)(SI*2), Y1
+	VPSLLD       $0x10, Y1, Y1
+	VPERMILPS    $0xb1, Y1, Y2
+	VMOVUPS      (BX)(SI*4), Y3
+	VMULPS       Y3, Y2, Y2
+	VXORPS       Y0, Y2, Y2
+	VMOVUPS      (DX)(SI*4), Y3
+	VMULPS       Y3, Y1, Y1
+	VADDPS       Y2, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VANDPS       rotateNums<>+32(SB), Y2, Y3
+	VPADDD       rotateNums<>+64(SB), Y1, Y4
+	VPADDD       Y3, Y4, Y3
+	VPSRLD       $0x10, Y3, Y3
+	VORPS        rotateNums<>+96(SB), Y2, Y2
+	VCMPPS       $0x03, Y1, Y1, Y1
+	VBLENDVPS    Y1, Y2, Y3, Y1
+	VEXTRACTI128 $0x01, Y1, X2
+	VPACKUSDW    X2, X1, X2
+	VMOVDQU      X2, (AX)(SI*2)
+	ADDQ         $+8, SI
+	SUBQ         $+8, DI
+	JGE          turn3
+
+turned4:
+	ADDQ    $+8, DI
+	TESTQ   DI, DI
+	JEQ     done5
+	LEAQ    tailMasks<>+32(SB), R8
+	MOVQ    DI, R9
+	SHLQ    $0x02, R9
+	SUBQ    R9, R8
+	VMOVUPS (R8), Y1
+	VPXOR   X2, X2, X2
+	TESTQ   $0x00000001, DI
+	JEQ     piece6
+	MOVQ    DI, R8
+	ANDQ    $0x06, R8
+	ADDQ    SI, R8
+	VPSLLDQ $0x02, X2, X2
+	VPINSRW $0x00, (CX)(R8*2), X2, X2
+
+piece6:
+	TESTQ   $0x00000002, DI
+	JEQ     piece7
+	MOVQ    DI, R8
+	ANDQ    $0x04, R8
+	ADDQ    SI, R8
+	VPSLLDQ $0x04, X2, X2
+	VPINSRD $0x00, (CX)(R8*2), X2, X2
+
+piece7:
+	TESTQ   $0x00000004, DI
+	JEQ     piece8
+	MOVQ    DI, R8
+	ANDQ    $0x00, R8
+	ADDQ    SI, R8
+	VPSLLDQ $0x08, X2, X2
+	VPINSRQ $0x00, (CX)(R8*2), X2, X2
+
+piece8:
+	VPMOVZXWD    X2, Y2
+	VPSLLD       $0x10, Y2, Y2
+	VPERMILPS    $0xb1, Y2, Y3
+	VMASKMOVPS   (BX)(SI*4), Y1, Y4
+	VMULPS       Y4, Y3, Y3
+	VXORPS       Y0, Y3, Y0
+	VMASKMOVPS   (DX)(SI*4), Y1, Y1
+	VMULPS       Y1, Y2, Y1
+	VADDPS       Y0, Y1, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VANDPS       rotateNums<>+32(SB), Y1, Y2
+	VPADDD       rotateNums<>+64(SB), Y0, Y3
+	VPADDD       Y2, Y3, Y2
+	VPSRLD       $0x10, Y2, Y2
+	VORPS        rotateNums<>+96(SB), Y1, Y1
+	VCMPPS       $0x03, Y0, Y0, Y0
+	VBLENDVPS    Y0, Y1, Y2, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPACKUSDW    X1, X0, X1
+	TESTQ        $0x00000004, DI
+	JEQ          piece9
+	MOVQ         DI, CX
+	ANDQ         $0x00, CX
+	ADDQ         SI, CX
+	VMOVQ        X1, (AX)(CX*2)
+	VPSRLDQ      $0x08, X1, X1
+
+piece9:
+	TESTQ   $0x00000002, DI
+	JEQ     piece10
+	MOVQ    DI, CX
+	ANDQ    $0x04, CX
+	ADDQ    SI, CX
+	VMOVD   X1, (AX)(CX*2)
+	VPSRLDQ $0x04, X1, X1
+
+piece10:
+	TESTQ   $0x00000001, DI
+	JEQ     piece11
+	MOVQ    DI, CX
+	ANDQ    $0x06, CX
+	ADDQ    SI, CX
+	VPEXTRW $0x00, X1, (AX)(CX*2)
+	VPSRLDQ $0x02, X1, X1
+
+piece11:
+done5:
+	VZEROUPPER
+	RET
+
+// func rotateHalfStepsF32AVX2(dst *byte, x *byte, cos *float32, sin *float32, n int)
+// Requires: AVX, F16C
+TEXT ·rotateHalfStepsF32AVX2(SB), NOSPLIT|NOFRAME, $0-40
 	MOVQ dst+0(FP), AX
 	MOVQ x+8(FP), CX
 	MOVQ cos+16(FP), DX
@@ -250,7 +1028,7 @@ TEXT ·rotateHalfF16AVX2(SB), NOSPLIT|NOFRAME, $0-40
 	SUBQ $+16, DI
 	JLT  turned2
 
-turn2:
+turn1:
 	VMOVUPS   (CX)(SI*4), Y0
 	VMOVUPS   (R9)(SI*4), Y1
 	VMOVUPS   (DX)(SI*4), Y2
@@ -305,14 +1083,14 @@ turn2:
 	VMOVUPS   Y0, 32(R8)(SI*4)
 	ADDQ      $+16, SI
 	SUBQ      $+16, DI
-	JGE       turn2
+	JGE       turn1
 
 turned2:
 	ADDQ $+16, DI
 	SUBQ $+8, DI
-	JLT  turned1
+	JLT  turned4
 
-turn1:
+turn3:
 	VMOVUPS   (CX)(SI*4), Y0
 	VMOVUPS   (R9)(SI*4), Y1
 	VMOVUPS   (DX)(SI*4), Y2
@@ -341,13 +1119,13 @@ turn1:
 	VMOVUPS   Y0, (R8)(SI*4)
 	ADDQ      $+8, SI
 	SUBQ      $+8, DI
-	JGE       turn1
+	JGE       turn3
 
-turned1:
+turned4:
 	ADDQ       $+8, DI
 	TESTQ      DI, DI
-	JEQ        done
-	LEAQ       tailMasks<>+256(SB), R12
+	JEQ        done5
+	LEAQ       tailMasks<>+32(SB), R12
 	SHLQ       $0x02, DI
 	SUBQ       DI, R12
 	VMOVUPS    (R12), Y0
@@ -378,90 +1156,13 @@ turned1:
 	VCVTPH2PS  X1, Y1
 	VMASKMOVPS Y1, Y0, (R8)(SI*4)
 
-done:
+done5:
 	VZEROUPPER
 	RET
 
-// func rotatePairsAVX2(dst *float32, x *float32, cos *float32, sin *float32, n int)
-// Requires: AVX
-TEXT ·rotatePairsAVX2(SB), NOSPLIT|NOFRAME, $0-40
-	MOVQ         dst+0(FP), AX
-	MOVQ         x+8(FP), CX
-	MOVQ         cos+16(FP), DX
-	MOVQ         sin+24(FP), BX
-	MOVQ         n+32(FP), DI
-	XORQ         SI, SI
-	VBROADCASTSD rotateNums<>+0(SB), Y0
-	SUBQ         $+16, DI
-	JLT          turned2
-
-turn2:
-	VMOVUPS   (CX)(SI*4), Y1
-	VPERMILPS $0xb1, Y1, Y2
-	VMOVUPS   (BX)(SI*4), Y3
-	VMULPS    Y3, Y2, Y2
-	VXORPS    Y0, Y2, Y2
-	VMOVUPS   (DX)(SI*4), Y3
-	VMULPS    Y3, Y1, Y1
-	VADDPS    Y2, Y1, Y1
-	VMOVUPS   Y1, (AX)(SI*4)
-	VMOVUPS   32(CX)(SI*4), Y1
-	VPERMILPS $0xb1, Y1, Y2
-	VMOVUPS   32(BX)(SI*4), Y3
-	VMULPS    Y3, Y2, Y2
-	VXORPS    Y0, Y2, Y2
-	VMOVUPS   32(DX)(SI*4), Y3
-	VMULPS    Y3, Y1, Y1
-	VADDPS    Y2, Y1, Y1
-	VMOVUPS   Y1, 32(AX)(SI*4)
-	ADDQ      $+16, SI
-	SUBQ      $+16, DI
-	JGE       turn2
-
-turned2:
-	ADDQ $+16, DI
-	SUBQ $+8, DI
-	JLT  turned1
-
-turn1:
-	VMOVUPS   (CX)(SI*4), Y1
-	VPERMILPS $0xb1, Y1, Y2
-	VMOVUPS   (BX)(SI*4), Y3
-	VMULPS    Y3, Y2, Y2
-	VXORPS    Y0, Y2, Y2
-	VMOVUPS   (DX)(SI*4), Y3
-	VMULPS    Y3, Y1, Y1
-	VADDPS    Y2, Y1, Y1
-	VMOVUPS   Y1, (AX)(SI*4)
-	ADDQ      $+8, SI
-	SUBQ      $+8, DI
-	JGE       turn1
-
-turned1:
-	ADDQ       $+8, DI
-	TESTQ      DI, DI
-	JEQ        done
-	LEAQ       tailMasks<>+256(SB), R8
-	SHLQ       $0x02, DI
-	SUBQ       DI, R8
-	VMOVUPS    (R8), Y1
-	VMASKMOVPS (CX)(SI*4), Y1, Y2
-	VPERMILPS  $0xb1, Y2, Y3
-	VMASKMOVPS (BX)(SI*4), Y1, Y4
-	VMULPS     Y4, Y3, Y3
-	VXORPS     Y0, Y3, Y0
-	VMASKMOVPS (DX)(SI*4), Y1, Y3
-	VMULPS     Y3, Y2, Y2
-	VADDPS     Y0, Y2, Y0
-	VMASKMOVPS Y0, Y1, (AX)(SI*4)
-
-done:
-	VZEROUPPER
-	RET
-
-// func rotatePairsF16AVX2(dst *float32, x *float32, cos *float32, sin *float32, n int)
+// func rotatePairsStepsF32AVX2(dst *byte, x *byte, cos *float32, sin *float32, n int)
 // Requires: AVX, F16C
-TEXT ·rotatePairsF16AVX2(SB), NOSPLIT|NOFRAME, $0-40
+TEXT ·rotatePairsStepsF32AVX2(SB), NOSPLIT|NOFRAME, $0-40
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), CX
 	MOVQ         cos+16(FP), DX
@@ -472,7 +1173,7 @@ TEXT ·rotatePairsF16AVX2(SB), NOSPLIT|NOFRAME, $0-40
 	SUBQ         $+16, DI
 	JLT          turned2
 
-turn2:
+turn1:
 	VMOVUPS   (CX)(SI*4), Y1
 	VPERMILPS $0xb1, Y1, Y2
 	VMOVUPS   (BX)(SI*4), Y3
@@ -505,14 +1206,14 @@ turn2:
 	VMOVUPS   Y1, 32(AX)(SI*4)
 	ADDQ      $+16, SI
 	SUBQ      $+16, DI
-	JGE       turn2
+	JGE       turn1
 
 turned2:
 	ADDQ $+16, DI
 	SUBQ $+8, DI
-	JLT  turned1
+	JLT  turned4
 
-turn1:
+turn3:
 	VMOVUPS   (CX)(SI*4), Y1
 	VPERMILPS $0xb1, Y1, Y2
 	VMOVUPS   (BX)(SI*4), Y3
@@ -530,13 +1231,13 @@ turn1:
 	VMOVUPS   Y1, (AX)(SI*4)
 	ADDQ      $+8, SI
 	SUBQ      $+8, DI
-	JGE       turn1
+	JGE       turn3
 
-turned1:
+turned4:
 	ADDQ       $+8, DI
 	TESTQ      DI, DI
-	JEQ        done
-	LEAQ       tailMasks<>+256(SB), R8
+	JEQ        done5
+	LEAQ       tailMasks<>+32(SB), R8
 	SHLQ       $0x02, DI
 	SUBQ       DI, R8
 	VMOVUPS    (R8), Y1
@@ -556,13 +1257,427 @@ turned1:
 	VCVTPH2PS  X0, Y0
 	VMASKMOVPS Y0, Y1, (AX)(SI*4)
 
-done:
+done5:
 	VZEROUPPER
 	RET
 
-// func rotateHalfAVX512(dst *float32, x *float32, cos *float32, sin *float32, n int)
+// func rotateHalfStepsF16AVX2(dst *byte, x *byte, cos *float32, sin *float32, n int)
+// Requires: AVX, F16C
+TEXT ·rotateHalfStepsF16AVX2(SB), NOSPLIT|NOFRAME, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ cos+16(FP), DX
+	MOVQ sin+24(FP), BX
+	MOVQ n+32(FP), DI
+	XORQ SI, SI
+	LEAQ (AX)(DI*2), R8
+	LEAQ (CX)(DI*2), R9
+	LEAQ (DX)(DI*4), R10
+	LEAQ (BX)(DI*4), R11
+	SUBQ $+16, DI
+	JLT  turned2
+
+turn1:
+	VCVTPH2PS (CX)(SI*2), Y0
+	VCVTPH2PS (R9)(SI*2), Y1
+	VMOVUPS   (DX)(SI*4), Y2
+	VMULPS    Y2, Y0, Y2
+	VCVTPS2PH $0x00, Y2, X2
+	VCVTPH2PS X2, Y2
+	VMOVUPS   (BX)(SI*4), Y3
+	VMULPS    Y3, Y1, Y3
+	VCVTPS2PH $0x00, Y3, X3
+	VCVTPH2PS X3, Y3
+	VSUBPS    Y3, Y2, Y2
+	VMOVUPS   (R10)(SI*4), Y3
+	VMULPS    Y3, Y1, Y1
+	VCVTPS2PH $0x00, Y1, X1
+	VCVTPH2PS X1, Y1
+	VMOVUPS   (R11)(SI*4), Y3
+	VMULPS    Y3, Y0, Y0
+	VCVTPS2PH $0x00, Y0, X0
+	VCVTPH2PS X0, Y0
+	VADDPS    Y0, Y1, Y0
+	VCVTPS2PH $0x00, Y2, X1
+	VCVTPH2PS X1, Y1
+	VCVTPS2PH $0x00, Y1, (AX)(SI*2)
+	VCVTPS2PH $0x00, Y0, X0
+	VCVTPH2PS X0, Y0
+	VCVTPS2PH $0x00, Y0, (R8)(SI*2)
+	VCVTPH2PS 16(CX)(SI*2), Y0
+	VCVTPH2PS 16(R9)(SI*2), Y1
+	VMOVUPS   32(DX)(SI*4), Y2
+	VMULPS    Y2, Y0, Y2
+	VCVTPS2PH $0x00, Y2, X2
+	VCVTPH2PS X2, Y2
+	VMOVUPS   32(BX)(SI*4), Y3
+	VMULPS    Y3, Y1, Y3
+	VCVTPS2PH $0x00, Y3, X3
+	VCVTPH2PS X3, Y3
+	VSUBPS    Y3, Y2, Y2
+	VMOVUPS   32(R10)(SI*4), Y3
+	VMULPS    Y3, Y1, Y1
+	VCVTPS2PH $0x00, Y1, X1
+	VCVTPH2PS X1, Y1
+	VMOVUPS   32(R11)(SI*4), Y3
+	VMULPS    Y3, Y0, Y0
+	VCVTPS2PH $0x00, Y0, X0
+	VCVTPH2PS X0, Y0
+	VADDPS    Y0, Y1, Y0
+	VCVTPS2PH $0x00, Y2, X1
+	VCVTPH2PS X1, Y1
+	VCVTPS2PH $0x00, Y1, 16(AX)(SI*2)
+	VCVTPS2PH $0x00, Y0, X0
+	VCVTPH2PS X0, Y0
+	VCVTPS2PH $0x00, Y0, 16(R8)(SI*2)
+	ADDQ      $+16, SI
+	SUBQ      $+16, DI
+	JGE       turn1
+
+turned2:
+	ADDQ $+16, DI
+	SUBQ $+8, DI
+	JLT  turned4
+
+turn3:
+	VCVTPH2PS (CX)(SI*2), Y0
+	VCVTPH2PS (R9)(SI*2), Y1
+	VMOVUPS   (DX)(SI*4), Y2
+	VMULPS    Y2, Y0, Y2
+	VCVTPS2PH $0x00, Y2, X2
+	VCVTPH2PS X2, Y2
+	VMOVUPS   (BX)(SI*4), Y3
+	VMULPS    Y3, Y1, Y3
+	VCVTPS2PH $0x00, Y3, X3
+	VCVTPH2PS X3, Y3
+	VSUBPS    Y3, Y2, Y2
+	VMOVUPS   (R10)(SI*4), Y3
+	VMULPS    Y3, Y1, Y1
+	VCVTPS2PH $0x00, Y1, X1
+	VCVTPH2PS X1, Y1
+	VMOVUPS   (R11)(SI*4), Y3
+	VMULPS    Y3, Y0, Y0
+	VCVTPS2PH $0x00, Y0, X0
+	VCVTPH2PS X0, Y0
+	VADDPS    Y0, Y1, Y0
+	VCVTPS2PH $0x00, Y2, X1
+	VCVTPH2PS X1, Y1
+	VCVTPS2PH $0x00, Y1, (AX)(SI*2)
+	VCVTPS2PH $0x00, Y0, X0
+	VCVTPH2PS X0, Y0
+	VCVTPS2PH $0x00, Y0, (R8)(SI*2)
+	ADDQ      $+8, SI
+	SUBQ      $+8, DI
+	JGE       turn3
+
+turned4:
+	ADDQ    $+8, DI
+	TESTQ   DI, DI
+	JEQ     done5
+	LEAQ    tailMasks<>+32(SB), R12
+	MOVQ    DI, R13
+	SHLQ    $0x02, R13
+	SUBQ    R13, R12
+	VMOVUPS (R12), Y0
+	VPXOR   X1, X1, X1
+	TESTQ   $0x00000001, DI
+	JEQ     piece6
+	MOVQ    DI, R12
+	ANDQ    $0x06, R12
+	ADDQ    SI, R12
+	VPSLLDQ $0x02, X1, X1
+	VPINSRW $0x00, (CX)(R12*2), X1, X1
+
+piece6:
+	TESTQ   $0x00000002, DI
+	JEQ     piece7
+	MOVQ    DI, R12
+	ANDQ    $0x04, R12
+	ADDQ    SI, R12
+	VPSLLDQ $0x04, X1, X1
+	VPINSRD $0x00, (CX)(R12*2), X1, X1
+
+piece7:
+	TESTQ   $0x00000004, DI
+	JEQ     piece8
+	MOVQ    DI, R12
+	ANDQ    $0x00, R12
+	ADDQ    SI, R12
+	VPSLLDQ $0x08, X1, X1
+	VPINSRQ $0x00, (CX)(R12*2), X1, X1
+
+piece8:
+	VCVTPH2PS X1, Y1
+	VPXOR     X2, X2, X2
+	TESTQ     $0x00000001, DI
+	JEQ       piece9
+	MOVQ      DI, CX
+	ANDQ      $0x06, CX
+	ADDQ      SI, CX
+	VPSLLDQ   $0x02, X2, X2
+	VPINSRW   $0x00, (R9)(CX*2), X2, X2
+
+piece9:
+	TESTQ   $0x00000002, DI
+	JEQ     piece10
+	MOVQ    DI, CX
+	ANDQ    $0x04, CX
+	ADDQ    SI, CX
+	VPSLLDQ $0x04, X2, X2
+	VPINSRD $0x00, (R9)(CX*2), X2, X2
+
+piece10:
+	TESTQ   $0x00000004, DI
+	JEQ     piece11
+	MOVQ    DI, CX
+	ANDQ    $0x00, CX
+	ADDQ    SI, CX
+	VPSLLDQ $0x08, X2, X2
+	VPINSRQ $0x00, (R9)(CX*2), X2, X2
+
+piece11:
+	VCVTPH2PS  X2, Y2
+	VMASKMOVPS (DX)(SI*4), Y0, Y3
+	VMULPS     Y3, Y1, Y3
+	VCVTPS2PH  $0x00, Y3, X3
+	VCVTPH2PS  X3, Y3
+	VMASKMOVPS (BX)(SI*4), Y0, Y4
+	VMULPS     Y4, Y2, Y4
+	VCVTPS2PH  $0x00, Y4, X4
+	VCVTPH2PS  X4, Y4
+	VSUBPS     Y4, Y3, Y3
+	VMASKMOVPS (R10)(SI*4), Y0, Y4
+	VMULPS     Y4, Y2, Y2
+	VCVTPS2PH  $0x00, Y2, X2
+	VCVTPH2PS  X2, Y2
+	VMASKMOVPS (R11)(SI*4), Y0, Y0
+	VMULPS     Y0, Y1, Y0
+	VCVTPS2PH  $0x00, Y0, X0
+	VCVTPH2PS  X0, Y0
+	VADDPS     Y0, Y2, Y0
+	VCVTPS2PH  $0x00, Y3, X1
+	VCVTPH2PS  X1, Y1
+	VCVTPS2PH  $0x00, Y1, X1
+	TESTQ      $0x00000004, DI
+	JEQ        piece12
+	MOVQ       DI, CX
+	ANDQ       $0x00, CX
+	ADDQ       SI, CX
+	VMOVQ      X1, (AX)(CX*2)
+	VPSRLDQ    $0x08, X1, X1
+
+piece12:
+	TESTQ   $0x00000002, DI
+	JEQ     piece13
+	MOVQ    DI, CX
+	ANDQ    $0x04, CX
+	ADDQ    SI, CX
+	VMOVD   X1, (AX)(CX*2)
+	VPSRLDQ $0x04, X1, X1
+
+piece13:
+	TESTQ   $0x00000001, DI
+	JEQ     piece14
+	MOVQ    DI, CX
+	ANDQ    $0x06, CX
+	ADDQ    SI, CX
+	VPEXTRW $0x00, X1, (AX)(CX*2)
+	VPSRLDQ $0x02, X1, X1
+
+piece14:
+	VCVTPS2PH $0x00, Y0, X0
+	VCVTPH2PS X0, Y0
+	VCVTPS2PH $0x00, Y0, X0
+	TESTQ     $0x00000004, DI
+	JEQ       piece15
+	MOVQ      DI, AX
+	ANDQ      $0x00, AX
+	ADDQ      SI, AX
+	VMOVQ     X0, (R8)(AX*2)
+	VPSRLDQ   $0x08, X0, X0
+
+piece15:
+	TESTQ   $0x00000002, DI
+	JEQ     piece16
+	MOVQ    DI, AX
+	ANDQ    $0x04, AX
+	ADDQ    SI, AX
+	VMOVD   X0, (R8)(AX*2)
+	VPSRLDQ $0x04, X0, X0
+
+piece16:
+	TESTQ   $0x00000001, DI
+	JEQ     piece17
+	MOVQ    DI, AX
+	ANDQ    $0x06, AX
+	ADDQ    SI, AX
+	VPEXTRW $0x00, X0, (R8)(AX*2)
+	VPSRLDQ $0x02, X0, X0
+
+piece17:
+done5:
+	VZEROUPPER
+	RET
+
+// func rotatePairsStepsF16AVX2(dst *byte, x *byte, cos *float32, sin *float32, n int)
+// Requires: AVX, F16C
+TEXT ·rotatePairsStepsF16AVX2(SB), NOSPLIT|NOFRAME, $0-40
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         cos+16(FP), DX
+	MOVQ         sin+24(FP), BX
+	MOVQ         n+32(FP), DI
+	XORQ         SI, SI
+	VBROADCASTSD rotateNums<>+0(SB), Y0
+	SUBQ         $+16, DI
+	JLT          turned2
+
+turn1:
+	VCVTPH2PS (CX)(SI*2), Y1
+	VPERMILPS $0xb1, Y1, Y2
+	VMOVUPS   (BX)(SI*4), Y3
+	VMULPS    Y3, Y2, Y2
+	VCVTPS2PH $0x00, Y2, X2
+	VCVTPH2PS X2, Y2
+	VXORPS    Y0, Y2, Y2
+	VMOVUPS   (DX)(SI*4), Y3
+	VMULPS    Y3, Y1, Y1
+	VCVTPS2PH $0x00, Y1, X1
+	VCVTPH2PS X1, Y1
+	VADDPS    Y2, Y1, Y1
+	VCVTPS2PH $0x00, Y1, X1
+	VCVTPH2PS X1, Y1
+	VCVTPS2PH $0x00, Y1, (AX)(SI*2)
+	VCVTPH2PS 16(CX)(SI*2), Y1
+	VPERMILPS $0xb1, Y1, Y2
+	VMOVUPS   32(BX)(SI*4), Y3
+	VMULPS    Y3, Y2, Y2
+	VCVTPS2PH $0x00, Y2, X2
+	VCVTPH2PS X2, Y2
+	VXORPS    Y0, Y2, Y2
+	VMOVUPS   32(DX)(SI*4), Y3
+	VMULPS    Y3, Y1, Y1
+	VCVTPS2PH $0x00, Y1, X1
+	VCVTPH2PS X1, Y1
+	VADDPS    Y2, Y1, Y1
+	VCVTPS2PH $0x00, Y1, X1
+	VCVTPH2PS X1, Y1
+	VCVTPS2PH $0x00, Y1, 16(AX)(SI*2)
+	ADDQ      $+16, SI
+	SUBQ      $+16, DI
+	JGE       turn1
+
+turned2:
+	ADDQ $+16, DI
+	SUBQ $+8, DI
+	JLT  turned4
+
+turn3:
+	VCVTPH2PS (CX)(SI*2), Y1
+	VPERMILPS $0xb1, Y1, Y2
+	VMOVUPS   (BX)(SI*4), Y3
+	VMULPS    Y3, Y2, Y2
+	VCVTPS2PH $0x00, Y2, X2
+	VCVTPH2PS X2, Y2
+	VXORPS    Y0, Y2, Y2
+	VMOVUPS   (DX)(SI*4), Y3
+	VMULPS    Y3, Y1, Y1
+	VCVTPS2PH $0x00, Y1, X1
+	VCVTPH2PS X1, Y1
+	VADDPS    Y2, Y1, Y1
+	VCVTPS2PH $0x00, Y1, X1
+	VCVTPH2PS X1, Y1
+	VCVTPS2PH $0x00, Y1, (AX)(SI*2)
+	ADDQ      $+8, SI
+	SUBQ      $+8, DI
+	JGE       turn3
+
+turned4:
+	ADDQ    $+8, DI
+	TESTQ   DI, DI
+	JEQ     done5
+	LEAQ    tailMasks<>+32(SB), R8
+	MOVQ    DI, R9
+	SHLQ    $0x02, R9
+	SUBQ    R9, R8
+	VMOVUPS (R8), Y1
+	VPXOR   X2, X2, X2
+	TESTQ   $0x00000001, DI
+	JEQ     piece6
+	MOVQ    DI, R8
+	ANDQ    $0x06, R8
+	ADDQ    SI, R8
+	VPSLLDQ $0x02, X2, X2
+	VPINSRW $0x00, (CX)(R8*2), X2, X2
+
+piece6:
+	TESTQ   $0x00000002, DI
+	JEQ     piece7
+	MOVQ    DI, R8
+	ANDQ    $0x04, R8
+	ADDQ    SI, R8
+	VPSLLDQ $0x04, X2, X2
+	VPINSRD $0x00, (CX)(R8*2), X2, X2
+
+piece7:
+	TESTQ   $0x00000004, DI
+	JEQ     piece8
+	MOVQ    DI, R8
+	ANDQ    $0x00, R8
+	ADDQ    SI, R8
+	VPSLLDQ $0x08, X2, X2
+	VPINSRQ $0x00, (CX)(R8*2), X2, X2
+
+piece8:
+	VCVTPH2PS  X2, Y2
+	VPERMILPS  $0xb1, Y2, Y3
+	VMASKMOVPS (BX)(SI*4), Y1, Y4
+	VMULPS     Y4, Y3, Y3
+	VCVTPS2PH  $0x00, Y3, X3
+	VCVTPH2PS  X3, Y3
+	VXORPS     Y0, Y3, Y0
+	VMASKMOVPS (DX)(SI*4), Y1, Y1
+	VMULPS     Y1, Y2, Y1
+	VCVTPS2PH  $0x00, Y1, X1
+	VCVTPH2PS  X1, Y1
+	VADDPS     Y0, Y1, Y0
+	VCVTPS2PH  $0x00, Y0, X0
+	VCVTPH2PS  X0, Y0
+	VCVTPS2PH  $0x00, Y0, X0
+	TESTQ      $0x00000004, DI
+	JEQ        piece9
+	MOVQ       DI, CX
+	ANDQ       $0x00, CX
+	ADDQ       SI, CX
+	VMOVQ      X0, (AX)(CX*2)
+	VPSRLDQ    $0x08, X0, X0
+
+piece9:
+	TESTQ   $0x00000002, DI
+	JEQ     piece10
+	MOVQ    DI, CX
+	ANDQ    $0x04, CX
+	ADDQ    SI, CX
+	VMOVD   X0, (AX)(CX*2)
+	VPSRLDQ $0x04, X0, X0
+
+piece10:
+	TESTQ   $0x00000001, DI
+	JEQ     piece11
+	MOVQ    DI, CX
+	ANDQ    $0x06, CX
+	ADDQ    SI, CX
+	VPEXTRW $0x00, X0, (AX)(CX*2)
+	VPSRLDQ $0x02, X0, X0
+
+piece11:
+done5:
+	VZEROUPPER
+	RET
+
+// func rotateHalfF32AVX512(dst *byte, x *byte, cos *float32, sin *float32, n int)
 // Requires: AVX, AVX512F
-TEXT ·rotateHalfAVX512(SB), NOSPLIT|NOFRAME, $0-40
+TEXT ·rotateHalfF32AVX512(SB), NOSPLIT|NOFRAME, $0-40
 	MOVQ dst+0(FP), AX
 	MOVQ x+8(FP), DX
 	MOVQ cos+16(FP), BX
@@ -576,7 +1691,7 @@ TEXT ·rotateHalfAVX512(SB), NOSPLIT|NOFRAME, $0-40
 	SUBQ $+32, CX
 	JLT  turned2
 
-turn2:
+turn1:
 	VMOVUPS (DX)(DI*4), Z0
 	VMOVUPS (R9)(DI*4), Z1
 	VMOVUPS (BX)(DI*4), Z2
@@ -607,14 +1722,14 @@ turn2:
 	VMOVUPS Z0, 64(R8)(DI*4)
 	ADDQ    $+32, DI
 	SUBQ    $+32, CX
-	JGE     turn2
+	JGE     turn1
 
 turned2:
 	ADDQ $+32, CX
 	SUBQ $+16, CX
-	JLT  turned1
+	JLT  turned4
 
-turn1:
+turn3:
 	VMOVUPS (DX)(DI*4), Z0
 	VMOVUPS (R9)(DI*4), Z1
 	VMOVUPS (BX)(DI*4), Z2
@@ -631,12 +1746,12 @@ turn1:
 	VMOVUPS Z0, (R8)(DI*4)
 	ADDQ    $+16, DI
 	SUBQ    $+16, CX
-	JGE     turn1
+	JGE     turn3
 
-turned1:
+turned4:
 	ADDQ      $+16, CX
 	TESTQ     CX, CX
-	JEQ       done
+	JEQ       done5
 	MOVQ      $+1, R12
 	SHLQ      CL, R12
 	DECQ      R12
@@ -656,13 +1771,564 @@ turned1:
 	VMOVUPS   Z2, K1, (AX)(DI*4)
 	VMOVUPS   Z0, K1, (R8)(DI*4)
 
-done:
+done5:
 	VZEROUPPER
 	RET
 
-// func rotateHalfF16AVX512(dst *float32, x *float32, cos *float32, sin *float32, n int)
-// Requires: AVX, AVX512F
+// func rotatePairsF32AVX512(dst *byte, x *byte, cos *float32, sin *float32, n int)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·rotatePairsF32AVX512(SB), NOSPLIT|NOFRAME, $0-40
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         cos+16(FP), BX
+	MOVQ         sin+24(FP), SI
+	MOVQ         n+32(FP), CX
+	XORQ         DI, DI
+	VBROADCASTSD rotateNums<>+0(SB), Z0
+	SUBQ         $+32, CX
+	JLT          turned2
+
+turn1:
+	VMOVUPS   (DX)(DI*4), Z1
+	VPERMILPS $0xb1, Z1, Z2
+	VMOVUPS   (SI)(DI*4), Z3
+	VMULPS    Z3, Z2, Z2
+	VXORPS    Z0, Z2, Z2
+	VMOVUPS   (BX)(DI*4), Z3
+	VMULPS    Z3, Z1, Z1
+	VADDPS    Z2, Z1, Z1
+	VMOVUPS   Z1, (AX)(DI*4)
+	VMOVUPS   64(DX)(DI*4), Z1
+	VPERMILPS $0xb1, Z1, Z2
+	VMOVUPS   64(SI)(DI*4), Z3
+	VMULPS    Z3, Z2, Z2
+	VXORPS    Z0, Z2, Z2
+	VMOVUPS   64(BX)(DI*4), Z3
+	VMULPS    Z3, Z1, Z1
+	VADDPS    Z2, Z1, Z1
+	VMOVUPS   Z1, 64(AX)(DI*4)
+	ADDQ      $+32, DI
+	SUBQ      $+32, CX
+	JGE       turn1
+
+turned2:
+	ADDQ $+32, CX
+	SUBQ $+16, CX
+	JLT  turned4
+
+turn3:
+	VMOVUPS   (DX)(DI*4), Z1
+	VPERMILPS $0xb1, Z1, Z2
+	VMOVUPS   (SI)(DI*4), Z3
+	VMULPS    Z3, Z2, Z2
+	VXORPS    Z0, Z2, Z2
+	VMOVUPS   (BX)(DI*4), Z3
+	VMULPS    Z3, Z1, Z1
+	VADDPS    Z2, Z1, Z1
+	VMOVUPS   Z1, (AX)(DI*4)
+	ADDQ      $+16, DI
+	SUBQ      $+16, CX
+	JGE       turn3
+
+turned4:
+	ADDQ      $+16, CX
+	TESTQ     CX, CX
+	JEQ       done5
+	MOVQ      $+1, R8
+	SHLQ      CL, R8
+	DECQ      R8
+	KMOVW     R8, K1
+	VMOVUPS.Z (DX)(DI*4), K1, Z1
+	VPERMILPS $0xb1, Z1, Z2
+	VMOVUPS.Z (SI)(DI*4), K1, Z3
+	VMULPS    Z3, Z2, Z2
+	VXORPS    Z0, Z2, Z0
+	VMOVUPS.Z (BX)(DI*4), K1, Z2
+	VMULPS    Z2, Z1, Z1
+	VADDPS    Z0, Z1, Z0
+	VMOVUPS   Z0, K1, (AX)(DI*4)
+
+done5:
+	VZEROUPPER
+	RET
+
+// func rotateHalfF16AVX512(dst *byte, x *byte, cos *float32, sin *float32, n int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL
 TEXT ·rotateHalfF16AVX512(SB), NOSPLIT|NOFRAME, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ cos+16(FP), BX
+	MOVQ sin+24(FP), SI
+	MOVQ n+32(FP), CX
+	XORQ DI, DI
+	LEAQ (AX)(CX*2), R8
+	LEAQ (DX)(CX*2), R9
+	LEAQ (BX)(CX*4), R10
+	LEAQ (SI)(CX*4), R11
+	SUBQ $+32, CX
+	JLT  turned2
+
+turn1:
+	VCVTPH2PS (DX)(DI*2), Z0
+	VCVTPH2PS (R9)(DI*2), Z1
+	VMOVUPS   (BX)(DI*4), Z2
+	VMULPS    Z2, Z0, Z2
+	VMOVUPS   (SI)(DI*4), Z3
+	VMULPS    Z3, Z1, Z3
+	VSUBPS    Z3, Z2, Z2
+	VMOVUPS   (R10)(DI*4), Z3
+	VMULPS    Z3, Z1, Z1
+	VMOVUPS   (R11)(DI*4), Z3
+	VMULPS    Z3, Z0, Z0
+	VADDPS    Z0, Z1, Z0
+	VCVTPS2PH $0x00, Z2, (AX)(DI*2)
+	VCVTPS2PH $0x00, Z0, (R8)(DI*2)
+	VCVTPH2PS 32(DX)(DI*2), Z0
+	VCVTPH2PS 32(R9)(DI*2), Z1
+	VMOVUPS   64(BX)(DI*4), Z2
+	VMULPS    Z2, Z0, Z2
+	VMOVUPS   64(SI)(DI*4), Z3
+	VMULPS    Z3, Z1, Z3
+	VSUBPS    Z3, Z2, Z2
+	VMOVUPS   64(R10)(DI*4), Z3
+	VMULPS    Z3, Z1, Z1
+	VMOVUPS   64(R11)(DI*4), Z3
+	VMULPS    Z3, Z0, Z0
+	VADDPS    Z0, Z1, Z0
+	VCVTPS2PH $0x00, Z2, 32(AX)(DI*2)
+	VCVTPS2PH $0x00, Z0, 32(R8)(DI*2)
+	ADDQ      $+32, DI
+	SUBQ      $+32, CX
+	JGE       turn1
+
+turned2:
+	ADDQ $+32, CX
+	SUBQ $+16, CX
+	JLT  turned4
+
+turn3:
+	VCVTPH2PS (DX)(DI*2), Z0
+	VCVTPH2PS (R9)(DI*2), Z1
+	VMOVUPS   (BX)(DI*4), Z2
+	VMULPS    Z2, Z0, Z2
+	VMOVUPS   (SI)(DI*4), Z3
+	VMULPS    Z3, Z1, Z3
+	VSUBPS    Z3, Z2, Z2
+	VMOVUPS   (R10)(DI*4), Z3
+	VMULPS    Z3, Z1, Z1
+	VMOVUPS   (R11)(DI*4), Z3
+	VMULPS    Z3, Z0, Z0
+	VADDPS    Z0, Z1, Z0
+	VCVTPS2PH $0x00, Z2, (AX)(DI*2)
+	VCVTPS2PH $0x00, Z0, (R8)(DI*2)
+	ADDQ      $+16, DI
+	SUBQ      $+16, CX
+	JGE       turn3
+
+turned4:
+	ADDQ        $+16, CX
+	TESTQ       CX, CX
+	JEQ         done5
+	MOVQ        $+1, R12
+	SHLQ        CL, R12
+	DECQ        R12
+	KMOVW       R12, K1
+	VMOVDQU16.Z (DX)(DI*2), K1, Y0
+	VCVTPH2PS   Y0, Z0
+	VMOVDQU16.Z (R9)(DI*2), K1, Y1
+	VCVTPH2PS   Y1, Z1
+	VMOVUPS.Z   (BX)(DI*4), K1, Z2
+	VMULPS      Z2, Z0, Z2
+	VMOVUPS.Z   (SI)(DI*4), K1, Z3
+	VMULPS      Z3, Z1, Z3
+	VSUBPS      Z3, Z2, Z2
+	VMOVUPS.Z   (R10)(DI*4), K1, Z3
+	VMULPS      Z3, Z1, Z1
+	VMOVUPS.Z   (R11)(DI*4), K1, Z3
+	VMULPS      Z3, Z0, Z0
+	VADDPS      Z0, Z1, Z0
+	VCVTPS2PH   $0x00, Z2, Y1
+	VMOVDQU16   Y1, K1, (AX)(DI*2)
+	VCVTPS2PH   $0x00, Z0, Y0
+	VMOVDQU16   Y0, K1, (R8)(DI*2)
+
+done5:
+	VZEROUPPER
+	RET
+
+// func rotatePairsF16AVX512(dst *byte, x *byte, cos *float32, sin *float32, n int)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL
+TEXT ·rotatePairsF16AVX512(SB), NOSPLIT|NOFRAME, $0-40
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         cos+16(FP), BX
+	MOVQ         sin+24(FP), SI
+	MOVQ         n+32(FP), CX
+	XORQ         DI, DI
+	VBROADCASTSD rotateNums<>+0(SB), Z0
+	SUBQ         $+32, CX
+	JLT          turned2
+
+turn1:
+	VCVTPH2PS (DX)(DI*2), Z1
+	VPERMILPS $0xb1, Z1, Z2
+	VMOVUPS   (SI)(DI*4), Z3
+	VMULPS    Z3, Z2, Z2
+	VXORPS    Z0, Z2, Z2
+	VMOVUPS   (BX)(DI*4), Z3
+	VMULPS    Z3, Z1, Z1
+	VADDPS    Z2, Z1, Z1
+	VCVTPS2PH $0x00, Z1, (AX)(DI*2)
+	VCVTPH2PS 32(DX)(DI*2), Z1
+	VPERMILPS $0xb1, Z1, Z2
+	VMOVUPS   64(SI)(DI*4), Z3
+	VMULPS    Z3, Z2, Z2
+	VXORPS    Z0, Z2, Z2
+	VMOVUPS   64(BX)(DI*4), Z3
+	VMULPS    Z3, Z1, Z1
+	VADDPS    Z2, Z1, Z1
+	VCVTPS2PH $0x00, Z1, 32(AX)(DI*2)
+	ADDQ      $+32, DI
+	SUBQ      $+32, CX
+	JGE       turn1
+
+turned2:
+	ADDQ $+32, CX
+	SUBQ $+16, CX
+	JLT  turned4
+
+turn3:
+	VCVTPH2PS (DX)(DI*2), Z1
+	VPERMILPS $0xb1, Z1, Z2
+	VMOVUPS   (SI)(DI*4), Z3
+	VMULPS    Z3, Z2, Z2
+	VXORPS    Z0, Z2, Z2
+	VMOVUPS   (BX)(DI*4), Z3
+	VMULPS    Z3, Z1, Z1
+	VADDPS    Z2, Z1, Z1
+	VCVTPS2PH $0x00, Z1, (AX)(DI*2)
+	ADDQ      $+16, DI
+	SUBQ      $+16, CX
+	JGE       turn3
+
+turned4:
+	ADDQ        $+16, CX
+	TESTQ       CX, CX
+	JEQ         done5
+	MOVQ        $+1, R8
+	SHLQ        CL, R8
+	DECQ        R8
+	KMOVW       R8, K1
+	VMOVDQU16.Z (DX)(DI*2), K1, Y1
+	VCVTPH2PS   Y1, Z1
+	VPERMILPS   $0xb1, Z1, Z2
+	VMOVUPS.Z   (SI)(DI*4), K1, Z3
+	VMULPS      Z3, Z2, Z2
+	VXORPS      Z0, Z2, Z0
+	VMOVUPS.Z   (BX)(DI*4), K1, Z2
+	VMULPS      Z2, Z1, Z1
+	VADDPS      Z0, Z1, Z0
+	VCVTPS2PH   $0x00, Z0, Y0
+	VMOVDQU16   Y0, K1, (AX)(DI*2)
+
+done5:
+	VZEROUPPER
+	RET
+
+// func rotateHalfBF16AVX512(dst *byte, x *byte, cos *float32, sin *float32, n int)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL
+TEXT ·rotateHalfBF16AVX512(SB), NOSPLIT|NOFRAME, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ cos+16(FP), BX
+	MOVQ sin+24(FP), SI
+	MOVQ n+32(FP), CX
+	XORQ DI, DI
+	LEAQ (AX)(CX*2), R8
+	LEAQ (DX)(CX*2), R9
+	LEAQ (BX)(CX*4), R10
+	LEAQ (SI)(CX*4), R11
+	SUBQ $+32, CX
+	JLT  turned2
+
+turn1:
+	VPMOVZXWD   (DX)(DI*2), Z0
+	VPSLLD      $0x10, Z0, Z0
+	VPMOVZXWD   (R9)(DI*2), Z9
+	VPSLLD      $0x10, Z9, Z9
+	VMOVUPS     (BX)(DI*4), Z10
+	VMULPS      Z10, Z0, Z10
+	VMOVUPS     (SI)(DI*4), Z11
+	VMULPS      Z11, Z9, Z11
+	VSUBPS      Z11, Z10, Z10
+	VMOVUPS     (R10)(DI*4), Z11
+	VMULPS      Z11, Z9, Z9
+	VMOVUPS     (R11)(DI*4), Z11
+	VMULPS      Z11, Z0, Z0
+	VADDPS      Z0, Z9, Z0
+	VPSRLD      $0x10, Z10, Z9
+	VANDPS.BCST rotateNums<>+32(SB), Z9, Z11
+	VPADDD.BCST rotateNums<>+64(SB), Z10, Z12
+	VPADDD      Z11, Z12, Z11
+	VPSRLD      $0x10, Z11, Z11
+	VORPS.BCST  rotateNums<>+96(SB), Z9, Z9
+	VCMPPS      $0x03, Z10, Z10, K1
+	VPBLENDMD   Z9, Z11, K1, Z1
+	VPMOVDW     Z1, (AX)(DI*2)
+	VPSRLD      $0x10, Z0, Z9
+	VANDPS.BCST rotateNums<>+32(SB), Z9, Z10
+	VPADDD.BCST rotateNums<>+64(SB), Z0, Z11
+	VPADDD      Z10, Z11, Z10
+	VPSRLD      $0x10, Z10, Z10
+	VORPS.BCST  rotateNums<>+96(SB), Z9, Z9
+	VCMPPS      $0x03, Z0, Z0, K1
+	VPBLENDMD   Z9, Z10, K1, Z2
+	VPMOVDW     Z2, (R8)(DI*2)
+	VPMOVZXWD   32(DX)(DI*2), Z0
+	VPSLLD      $0x10, Z0, Z0
+	VPMOVZXWD   32(R9)(DI*2), Z9
+	VPSLLD      $0x10, Z9, Z9
+	VMOVUPS     64(BX)(DI*4), Z10
+	VMULPS      Z10, Z0, Z10
+	VMOVUPS     64(SI)(DI*4), Z11
+	VMULPS      Z11, Z9, Z11
+	VSUBPS      Z11, Z10, Z10
+	VMOVUPS     64(R10)(DI*4), Z11
+	VMULPS      Z11, Z9, Z9
+	VMOVUPS     64(R11)(DI*4), Z11
+	VMULPS      Z11, Z0, Z0
+	VADDPS      Z0, Z9, Z0
+	VPSRLD      $0x10, Z10, Z9
+	VANDPS.BCST rotateNums<>+32(SB), Z9, Z11
+	VPADDD.BCST rotateNums<>+64(SB), Z10, Z12
+	VPADDD      Z11, Z12, Z11
+	VPSRLD      $0x10, Z11, Z11
+	VORPS.BCST  rotateNums<>+96(SB), Z9, Z9
+	VCMPPS      $0x03, Z10, Z10, K1
+	VPBLENDMD   Z9, Z11, K1, Z3
+	VPMOVDW     Z3, 32(AX)(DI*2)
+	VPSRLD      $0x10, Z0, Z9
+	VANDPS.BCST rotateNums<>+32(SB), Z9, Z10
+	VPADDD.BCST rotateNums<>+64(SB), Z0, Z11
+	VPADDD      Z10, Z11, Z10
+	VPSRLD      $0x10, Z10, Z10
+	VORPS.BCST  rotateNums<>+96(SB), Z9, Z9
+	VCMPPS      $0x03, Z0, Z0, K1
+	VPBLENDMD   Z9, Z10, K1, Z4
+	VPMOVDW     Z4, 32(R8)(DI*2)
+	ADDQ        $+32, DI
+	SUBQ        $+32, CX
+	JGE         turn1
+
+turned2:
+	ADDQ $+32, CX
+	SUBQ $+16, CX
+	JLT  turned4
+
+turn3:
+	VPMOVZXWD   (DX)(DI*2), Z0
+	VPSLLD      $0x10, Z0, Z0
+	VPMOVZXWD   (R9)(DI*2), Z1
+	VPSLLD      $0x10, Z1, Z1
+	VMOVUPS     (BX)(DI*4), Z2
+	VMULPS      Z2, Z0, Z2
+	VMOVUPS     (SI)(DI*4), Z3
+	VMULPS      Z3, Z1, Z3
+	VSUBPS      Z3, Z2, Z2
+	VMOVUPS     (R10)(DI*4), Z3
+	VMULPS      Z3, Z1, Z1
+	VMOVUPS     (R11)(DI*4), Z3
+	VMULPS      Z3, Z0, Z0
+	VADDPS      Z0, Z1, Z0
+	VPSRLD      $0x10, Z2, Z1
+	VANDPS.BCST rotateNums<>+32(SB), Z1, Z3
+	VPADDD.BCST rotateNums<>+64(SB), Z2, Z4
+	VPADDD      Z3, Z4, Z3
+	VPSRLD      $0x10, Z3, Z3
+	VORPS.BCST  rotateNums<>+96(SB), Z1, Z1
+	VCMPPS      $0x03, Z2, Z2, K1
+	VPBLENDMD   Z1, Z3, K1, Z5
+	VPMOVDW     Z5, (AX)(DI*2)
+	VPSRLD      $0x10, Z0, Z1
+	VANDPS.BCST rotateNums<>+32(SB), Z1, Z2
+	VPADDD.BCST rotateNums<>+64(SB), Z0, Z3
+	VPADDD      Z2, Z3, Z2
+	VPSRLD      $0x10, Z2, Z2
+	VORPS.BCST  rotateNums<>+96(SB), Z1, Z1
+	VCMPPS      $0x03, Z0, Z0, K1
+	VPBLENDMD   Z1, Z2, K1, Z6
+	VPMOVDW     Z6, (R8)(DI*2)
+	ADDQ        $+16, DI
+	SUBQ        $+16, CX
+	JGE         turn3
+
+turned4:
+	ADDQ        $+16, CX
+	TESTQ       CX, CX
+	JEQ         done5
+	MOVQ        $+1, R12
+	SHLQ        CL, R12
+	DECQ        R12
+	KMOVW       R12, K1
+	VMOVDQU16.Z (DX)(DI*2), K1, Y0
+	VPMOVZXWD   Y0, Z0
+	VPSLLD      $0x10, Z0, Z0
+	VMOVDQU16.Z (R9)(DI*2), K1, Y1
+	VPMOVZXWD   Y1, Z1
+	VPSLLD      $0x10, Z1, Z1
+	VMOVUPS.Z   (BX)(DI*4), K1, Z2
+	VMULPS      Z2, Z0, Z2
+	VMOVUPS.Z   (SI)(DI*4), K1, Z3
+	VMULPS      Z3, Z1, Z3
+	VSUBPS      Z3, Z2, Z2
+	VMOVUPS.Z   (R10)(DI*4), K1, Z3
+	VMULPS      Z3, Z1, Z1
+	VMOVUPS.Z   (R11)(DI*4), K1, Z3
+	VMULPS      Z3, Z0, Z0
+	VADDPS      Z0, Z1, Z0
+	VPSRLD      $0x10, Z2, Z1
+	VANDPS.BCST rotateNums<>+32(SB), Z1, Z3
+	VPADDD.BCST rotateNums<>+64(SB), Z2, Z4
+	VPADDD      Z3, Z4, Z3
+	VPSRLD      $0x10, Z3, Z3
+	VORPS.BCST  rotateNums<>+96(SB), Z1, Z1
+	VCMPPS      $0x03, Z2, Z2, K2
+	VPBLENDMD   Z1, Z3, K2, Z7
+	VPMOVDW     Z7, Y1
+	VMOVDQU16   Y1, K1, (AX)(DI*2)
+	VPSRLD      $0x10, Z0, Z1
+	VANDPS.BCST rotateNums<>+32(SB), Z1, Z2
+	VPADDD.BCST rotateNums<>+64(SB), Z0, Z3
+	VPADDD      Z2, Z3, Z2
+	VPSRLD      $0x10, Z2, Z2
+	VORPS.BCST  rotateNums<>+96(SB), Z1, Z1
+	VCMPPS      $0x03, Z0, Z0, K2
+	VPBLENDMD   Z1, Z2, K2, Z8
+	VPMOVDW     Z8, Y0
+	VMOVDQU16   Y0, K1, (R8)(DI*2)
+
+done5:
+	VZEROUPPER
+	RET
+
+// func rotatePairsBF16AVX512(dst *byte, x *byte, cos *float32, sin *float32, n int)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL
+TEXT ·rotatePairsBF16AVX512(SB), NOSPLIT|NOFRAME, $0-40
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         cos+16(FP), BX
+	MOVQ         sin+24(FP), SI
+	MOVQ         n+32(FP), CX
+	XORQ         DI, DI
+	VBROADCASTSD rotateNums<>+0(SB), Z0
+	SUBQ         $+32, CX
+	JLT          turned2
+
+turn1:
+	VPMOVZXWD   (DX)(DI*2), Z1
+	VPSLLD      $0x10, Z1, Z1
+	VPERMILPS   $0xb1, Z1, Z6
+	VMOVUPS     (SI)(DI*4), Z7
+	VMULPS      Z7, Z6, Z6
+	VXORPS      Z0, Z6, Z6
+	VMOVUPS     (BX)(DI*4), Z7
+	VMULPS      Z7, Z1, Z1
+	VADDPS      Z6, Z1, Z1
+	VPSRLD      $0x10, Z1, Z6
+	VANDPS.BCST rotateNums<>+32(SB), Z6, Z7
+	VPADDD.BCST rotateNums<>+64(SB), Z1, Z8
+	VPADDD      Z7, Z8, Z7
+	VPSRLD      $0x10, Z7, Z7
+	VORPS.BCST  rotateNums<>+96(SB), Z6, Z6
+	VCMPPS      $0x03, Z1, Z1, K1
+	VPBLENDMD   Z6, Z7, K1, Z2
+	VPMOVDW     Z2, (AX)(DI*2)
+	VPMOVZXWD   32(DX)(DI*2), Z1
+	VPSLLD      $0x10, Z1, Z1
+	VPERMILPS   $0xb1, Z1, Z6
+	VMOVUPS     64(SI)(DI*4), Z7
+	VMULPS      Z7, Z6, Z6
+	VXORPS      Z0, Z6, Z6
+	VMOVUPS     64(BX)(DI*4), Z7
+	VMULPS      Z7, Z1, Z1
+	VADDPS      Z6, Z1, Z1
+	VPSRLD      $0x10, Z1, Z6
+	VANDPS.BCST rotateNums<>+32(SB), Z6, Z7
+	VPADDD.BCST rotateNums<>+64(SB), Z1, Z8
+	VPADDD      Z7, Z8, Z7
+	VPSRLD      $0x10, Z7, Z7
+	VORPS.BCST  rotateNums<>+96(SB), Z6, Z6
+	VCMPPS      $0x03, Z1, Z1, K1
+	VPBLENDMD   Z6, Z7, K1, Z3
+	VPMOVDW     Z3, 32(AX)(DI*2)
+	ADDQ        $+32, DI
+	SUBQ        $+32, CX
+	JGE         turn1
+
+turned2:
+	ADDQ $+32, CX
+	SUBQ $+16, CX
+	JLT  turned4
+
+turn3:
+	VPMOVZXWD   (DX)(DI*2), Z1
+	VPSLLD      $0x10, Z1, Z1
+	VPERMILPS   $0xb1, Z1, Z2
+	VMOVUPS     (SI)(DI*4), Z3
+	VMULPS      Z3, Z2, Z2
+	VXORPS      Z0, Z2, Z2
+	VMOVUPS     (BX)(DI*4), Z3
+	VMULPS      Z3, Z1, Z1
+	VADDPS      Z2, Z1, Z1
+	VPSRLD      $0x10, Z1, Z2
+	VANDPS.BCST rotateNums<>+32(SB), Z2, Z3
+	VPADDD.BCST rotateNums<>+64(SB), Z1, Z6
+	VPADDD      Z3, Z6, Z3
+	VPSRLD      $0x10, Z3, Z3
+	VORPS.BCST  rotateNums<>+96(SB), Z2, Z2
+	VCMPPS      $0x03, Z1, Z1, K1
+	VPBLENDMD   Z2, Z3, K1, Z4
+	VPMOVDW     Z4, (AX)(DI*2)
+	ADDQ        $+16, DI
+	SUBQ        $+16, CX
+	JGE         turn3
+
+turned4:
+	ADDQ        $+16, CX
+	TESTQ       CX, CX
+	JEQ         done5
+	MOVQ        $+1, R8
+	SHLQ        CL, R8
+	DECQ        R8
+	KMOVW       R8, K1
+	VMOVDQU16.Z (DX)(DI*2), K1, Y1
+	VPMOVZXWD   Y1, Z1
+	VPSLLD      $0x10, Z1, Z1
+	VPERMILPS   $0xb1, Z1, Z2
+	VMOVUPS.Z   (SI)(DI*4), K1, Z3
+	VMULPS      Z3, Z2, Z2
+	VXORPS      Z0, Z2, Z0
+	VMOVUPS.Z   (BX)(DI*4), K1, Z2
+	VMULPS      Z2, Z1, Z1
+	VADDPS      Z0, Z1, Z0
+	VPSRLD      $0x10, Z0, Z1
+	VANDPS.BCST rotateNums<>+32(SB), Z1, Z2
+	VPADDD.BCST rotateNums<>+64(SB), Z0, Z3
+	VPADDD      Z2, Z3, Z2
+	VPSRLD      $0x10, Z2, Z2
+	VORPS.BCST  rotateNums<>+96(SB), Z1, Z1
+	VCMPPS      $0x03, Z0, Z0, K2
+	VPBLENDMD   Z1, Z2, K2, Z5
+	VPMOVDW     Z5, Y0
+	VMOVDQU16   Y0, K1, (AX)(DI*2)
+
+done5:
+	VZEROUPPER
+	RET
+
+// func rotateHalfStepsF32AVX512(dst *byte, x *byte, cos *float32, sin *float32, n int)
+// Requires: AVX, AVX512F
+TEXT ·rotateHalfStepsF32AVX512(SB), NOSPLIT|NOFRAME, $0-40
 	MOVQ dst+0(FP), AX
 	MOVQ x+8(FP), DX
 	MOVQ cos+16(FP), BX
@@ -676,7 +2342,7 @@ TEXT ·rotateHalfF16AVX512(SB), NOSPLIT|NOFRAME, $0-40
 	SUBQ $+32, CX
 	JLT  turned2
 
-turn2:
+turn1:
 	VMOVUPS   (DX)(DI*4), Z0
 	VMOVUPS   (R9)(DI*4), Z1
 	VMOVUPS   (BX)(DI*4), Z2
@@ -731,14 +2397,14 @@ turn2:
 	VMOVUPS   Z0, 64(R8)(DI*4)
 	ADDQ      $+32, DI
 	SUBQ      $+32, CX
-	JGE       turn2
+	JGE       turn1
 
 turned2:
 	ADDQ $+32, CX
 	SUBQ $+16, CX
-	JLT  turned1
+	JLT  turned4
 
-turn1:
+turn3:
 	VMOVUPS   (DX)(DI*4), Z0
 	VMOVUPS   (R9)(DI*4), Z1
 	VMOVUPS   (BX)(DI*4), Z2
@@ -767,12 +2433,12 @@ turn1:
 	VMOVUPS   Z0, (R8)(DI*4)
 	ADDQ      $+16, DI
 	SUBQ      $+16, CX
-	JGE       turn1
+	JGE       turn3
 
-turned1:
+turned4:
 	ADDQ      $+16, CX
 	TESTQ     CX, CX
-	JEQ       done
+	JEQ       done5
 	MOVQ      $+1, R12
 	SHLQ      CL, R12
 	DECQ      R12
@@ -804,13 +2470,13 @@ turned1:
 	VCVTPH2PS Y0, Z0
 	VMOVUPS   Z0, K1, (R8)(DI*4)
 
-done:
+done5:
 	VZEROUPPER
 	RET
 
-// func rotatePairsAVX512(dst *float32, x *float32, cos *float32, sin *float32, n int)
+// func rotatePairsStepsF32AVX512(dst *byte, x *byte, cos *float32, sin *float32, n int)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·rotatePairsAVX512(SB), NOSPLIT|NOFRAME, $0-40
+TEXT ·rotatePairsStepsF32AVX512(SB), NOSPLIT|NOFRAME, $0-40
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), DX
 	MOVQ         cos+16(FP), BX
@@ -820,85 +2486,8 @@ TEXT ·rotatePairsAVX512(SB), NOSPLIT|NOFRAME, $0-40
 	VBROADCASTSD rotateNums<>+0(SB), Z0
 	SUBQ         $+32, CX
 	JLT          turned2
-
-turn2:
-	VMOVUPS   (DX)(DI*4), Z1
-	VPERMILPS $0xb1, Z1, Z2
-	VMOVUPS   (SI)(DI*4), Z3
-	VMULPS    Z3, Z2, Z2
-	VXORPS    Z0, Z2, Z2
-	VMOVUPS   (BX)(DI*4), Z3
-	VMULPS    Z3, Z1, Z1
-	VADDPS    Z2, Z1, Z1
-	VMOVUPS   Z1, (AX)(DI*4)
-	VMOVUPS   64(DX)(DI*4), Z1
-	VPERMILPS $0xb1, Z1, Z2
-	VMOVUPS   64(SI)(DI*4), Z3
-	VMULPS    Z3, Z2, Z2
-	VXORPS    Z0, Z2, Z2
-	VMOVUPS   64(BX)(DI*4), Z3
-	VMULPS    Z3, Z1, Z1
-	VADDPS    Z2, Z1, Z1
-	VMOVUPS   Z1, 64(AX)(DI*4)
-	ADDQ      $+32, DI
-	SUBQ      $+32, CX
-	JGE       turn2
-
-turned2:
-	ADDQ $+32, CX
-	SUBQ $+16, CX
-	JLT  turned1
 
 turn1:
-	VMOVUPS   (DX)(DI*4), Z1
-	VPERMILPS $0xb1, Z1, Z2
-	VMOVUPS   (SI)(DI*4), Z3
-	VMULPS    Z3, Z2, Z2
-	VXORPS    Z0, Z2, Z2
-	VMOVUPS   (BX)(DI*4), Z3
-	VMULPS    Z3, Z1, Z1
-	VADDPS    Z2, Z1, Z1
-	VMOVUPS   Z1, (AX)(DI*4)
-	ADDQ      $+16, DI
-	SUBQ      $+16, CX
-	JGE       turn1
-
-turned1:
-	ADDQ      $+16, CX
-	TESTQ     CX, CX
-	JEQ       done
-	MOVQ      $+1, R8
-	SHLQ      CL, R8
-	DECQ      R8
-	KMOVW     R8, K1
-	VMOVUPS.Z (DX)(DI*4), K1, Z1
-	VPERMILPS $0xb1, Z1, Z2
-	VMOVUPS.Z (SI)(DI*4), K1, Z3
-	VMULPS    Z3, Z2, Z2
-	VXORPS    Z0, Z2, Z0
-	VMOVUPS.Z (BX)(DI*4), K1, Z2
-	VMULPS    Z2, Z1, Z1
-	VADDPS    Z0, Z1, Z0
-	VMOVUPS   Z0, K1, (AX)(DI*4)
-
-done:
-	VZEROUPPER
-	RET
-
-// func rotatePairsF16AVX512(dst *float32, x *float32, cos *float32, sin *float32, n int)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·rotatePairsF16AVX512(SB), NOSPLIT|NOFRAME, $0-40
-	MOVQ         dst+0(FP), AX
-	MOVQ         x+8(FP), DX
-	MOVQ         cos+16(FP), BX
-	MOVQ         sin+24(FP), SI
-	MOVQ         n+32(FP), CX
-	XORQ         DI, DI
-	VBROADCASTSD rotateNums<>+0(SB), Z0
-	SUBQ         $+32, CX
-	JLT          turned2
-
-turn2:
 	VMOVUPS   (DX)(DI*4), Z1
 	VPERMILPS $0xb1, Z1, Z2
 	VMOVUPS   (SI)(DI*4), Z3
@@ -931,14 +2520,14 @@ turn2:
 	VMOVUPS   Z1, 64(AX)(DI*4)
 	ADDQ      $+32, DI
 	SUBQ      $+32, CX
-	JGE       turn2
+	JGE       turn1
 
 turned2:
 	ADDQ $+32, CX
 	SUBQ $+16, CX
-	JLT  turned1
+	JLT  turned4
 
-turn1:
+turn3:
 	VMOVUPS   (DX)(DI*4), Z1
 	VPERMILPS $0xb1, Z1, Z2
 	VMOVUPS   (SI)(DI*4), Z3
@@ -956,12 +2545,12 @@ turn1:
 	VMOVUPS   Z1, (AX)(DI*4)
 	ADDQ      $+16, DI
 	SUBQ      $+16, CX
-	JGE       turn1
+	JGE       turn3
 
-turned1:
+turned4:
 	ADDQ      $+16, CX
 	TESTQ     CX, CX
-	JEQ       done
+	JEQ       done5
 	MOVQ      $+1, R8
 	SHLQ      CL, R8
 	DECQ      R8
@@ -982,7 +2571,262 @@ turned1:
 	VCVTPH2PS Y0, Z0
 	VMOVUPS   Z0, K1, (AX)(DI*4)
 
-done:
+done5:
+	VZEROUPPER
+	RET
+
+// func rotateHalfStepsF16AVX512(dst *byte, x *byte, cos *float32, sin *float32, n int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL
+TEXT ·rotateHalfStepsF16AVX512(SB), NOSPLIT|NOFRAME, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ cos+16(FP), BX
+	MOVQ sin+24(FP), SI
+	MOVQ n+32(FP), CX
+	XORQ DI, DI
+	LEAQ (AX)(CX*2), R8
+	LEAQ (DX)(CX*2), R9
+	LEAQ (BX)(CX*4), R10
+	LEAQ (SI)(CX*4), R11
+	SUBQ $+32, CX
+	JLT  turned2
+
+turn1:
+	VCVTPH2PS (DX)(DI*2), Z0
+	VCVTPH2PS (R9)(DI*2), Z1
+	VMOVUPS   (BX)(DI*4), Z2
+	VMULPS    Z2, Z0, Z2
+	VCVTPS2PH $0x00, Z2, Y2
+	VCVTPH2PS Y2, Z2
+	VMOVUPS   (SI)(DI*4), Z3
+	VMULPS    Z3, Z1, Z3
+	VCVTPS2PH $0x00, Z3, Y3
+	VCVTPH2PS Y3, Z3
+	VSUBPS    Z3, Z2, Z2
+	VMOVUPS   (R10)(DI*4), Z3
+	VMULPS    Z3, Z1, Z1
+	VCVTPS2PH $0x00, Z1, Y1
+	VCVTPH2PS Y1, Z1
+	VMOVUPS   (R11)(DI*4), Z3
+	VMULPS    Z3, Z0, Z0
+	VCVTPS2PH $0x00, Z0, Y0
+	VCVTPH2PS Y0, Z0
+	VADDPS    Z0, Z1, Z0
+	VCVTPS2PH $0x00, Z2, Y1
+	VCVTPH2PS Y1, Z1
+	VCVTPS2PH $0x00, Z1, (AX)(DI*2)
+	VCVTPS2PH $0x00, Z0, Y0
+	VCVTPH2PS Y0, Z0
+	VCVTPS2PH $0x00, Z0, (R8)(DI*2)
+	VCVTPH2PS 32(DX)(DI*2), Z0
+	VCVTPH2PS 32(R9)(DI*2), Z1
+	VMOVUPS   64(BX)(DI*4), Z2
+	VMULPS    Z2, Z0, Z2
+	VCVTPS2PH $0x00, Z2, Y2
+	VCVTPH2PS Y2, Z2
+	VMOVUPS   64(SI)(DI*4), Z3
+	VMULPS    Z3, Z1, Z3
+	VCVTPS2PH $0x00, Z3, Y3
+	VCVTPH2PS Y3, Z3
+	VSUBPS    Z3, Z2, Z2
+	VMOVUPS   64(R10)(DI*4), Z3
+	VMULPS    Z3, Z1, Z1
+	VCVTPS2PH $0x00, Z1, Y1
+	VCVTPH2PS Y1, Z1
+	VMOVUPS   64(R11)(DI*4), Z3
+	VMULPS    Z3, Z0, Z0
+	VCVTPS2PH $0x00, Z0, Y0
+	VCVTPH2PS Y0, Z0
+	VADDPS    Z0, Z1, Z0
+	VCVTPS2PH $0x00, Z2, Y1
+	VCVTPH2PS Y1, Z1
+	VCVTPS2PH $0x00, Z1, 32(AX)(DI*2)
+	VCVTPS2PH $0x00, Z0, Y0
+	VCVTPH2PS Y0, Z0
+	VCVTPS2PH $0x00, Z0, 32(R8)(DI*2)
+	ADDQ      $+32, DI
+	SUBQ      $+32, CX
+	JGE       turn1
+
+turned2:
+	ADDQ $+32, CX
+	SUBQ $+16, CX
+	JLT  turned4
+
+turn3:
+	VCVTPH2PS (DX)(DI*2), Z0
+	VCVTPH2PS (R9)(DI*2), Z1
+	VMOVUPS   (BX)(DI*4), Z2
+	VMULPS    Z2, Z0, Z2
+	VCVTPS2PH $0x00, Z2, Y2
+	VCVTPH2PS Y2, Z2
+	VMOVUPS   (SI)(DI*4), Z3
+	VMULPS    Z3, Z1, Z3
+	VCVTPS2PH $0x00, Z3, Y3
+	VCVTPH2PS Y3, Z3
+	VSUBPS    Z3, Z2, Z2
+	VMOVUPS   (R10)(DI*4), Z3
+	VMULPS    Z3, Z1, Z1
+	VCVTPS2PH $0x00, Z1, Y1
+	VCVTPH2PS Y1, Z1
+	VMOVUPS   (R11)(DI*4), Z3
+	VMULPS    Z3, Z0, Z0
+	VCVTPS2PH $0x00, Z0, Y0
+	VCVTPH2PS Y0, Z0
+	VADDPS    Z0, Z1, Z0
+	VCVTPS2PH $0x00, Z2, Y1
+	VCVTPH2PS Y1, Z1
+	VCVTPS2PH $0x00, Z1, (AX)(DI*2)
+	VCVTPS2PH $0x00, Z0, Y0
+	VCVTPH2PS Y0, Z0
+	VCVTPS2PH $0x00, Z0, (R8)(DI*2)
+	ADDQ      $+16, DI
+	SUBQ      $+16, CX
+	JGE       turn3
+
+turned4:
+	ADDQ        $+16, CX
+	TESTQ       CX, CX
+	JEQ         done5
+	MOVQ        $+1, R12
+	SHLQ        CL, R12
+	DECQ        R12
+	KMOVW       R12, K1
+	VMOVDQU16.Z (DX)(DI*2), K1, Y0
+	VCVTPH2PS   Y0, Z0
+	VMOVDQU16.Z (R9)(DI*2), K1, Y1
+	VCVTPH2PS   Y1, Z1
+	VMOVUPS.Z   (BX)(DI*4), K1, Z2
+	VMULPS      Z2, Z0, Z2
+	VCVTPS2PH   $0x00, Z2, Y2
+	VCVTPH2PS   Y2, Z2
+	VMOVUPS.Z   (SI)(DI*4), K1, Z3
+	VMULPS      Z3, Z1, Z3
+	VCVTPS2PH   $0x00, Z3, Y3
+	VCVTPH2PS   Y3, Z3
+	VSUBPS      Z3, Z2, Z2
+	VMOVUPS.Z   (R10)(DI*4), K1, Z3
+	VMULPS      Z3, Z1, Z1
+	VCVTPS2PH   $0x00, Z1, Y1
+	VCVTPH2PS   Y1, Z1
+	VMOVUPS.Z   (R11)(DI*4), K1, Z3
+	VMULPS      Z3, Z0, Z0
+	VCVTPS2PH   $0x00, Z0, Y0
+	VCVTPH2PS   Y0, Z0
+	VADDPS      Z0, Z1, Z0
+	VCVTPS2PH   $0x00, Z2, Y1
+	VCVTPH2PS   Y1, Z1
+	VCVTPS2PH   $0x00, Z1, Y1
+	VMOVDQU16   Y1, K1, (AX)(DI*2)
+	VCVTPS2PH   $0x00, Z0, Y0
+	VCVTPH2PS   Y0, Z0
+	VCVTPS2PH   $0x00, Z0, Y0
+	VMOVDQU16   Y0, K1, (R8)(DI*2)
+
+done5:
+	VZEROUPPER
+	RET
+
+// func rotatePairsStepsF16AVX512(dst *byte, x *byte, cos *float32, sin *float32, n int)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL
+TEXT ·rotatePairsStepsF16AVX512(SB), NOSPLIT|NOFRAME, $0-40
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), DX
+	MOVQ         cos+16(FP), BX
+	MOVQ         sin+24(FP), SI
+	MOVQ         n+32(FP), CX
+	XORQ         DI, DI
+	VBROADCASTSD rotateNums<>+0(SB), Z0
+	SUBQ         $+32, CX
+	JLT          turned2
+
+turn1:
+	VCVTPH2PS (DX)(DI*2), Z1
+	VPERMILPS $0xb1, Z1, Z2
+	VMOVUPS   (SI)(DI*4), Z3
+	VMULPS    Z3, Z2, Z2
+	VCVTPS2PH $0x00, Z2, Y2
+	VCVTPH2PS Y2, Z2
+	VXORPS    Z0, Z2, Z2
+	VMOVUPS   (BX)(DI*4), Z3
+	VMULPS    Z3, Z1, Z1
+	VCVTPS2PH $0x00, Z1, Y1
+	VCVTPH2PS Y1, Z1
+	VADDPS    Z2, Z1, Z1
+	VCVTPS2PH $0x00, Z1, Y1
+	VCVTPH2PS Y1, Z1
+	VCVTPS2PH $0x00, Z1, (AX)(DI*2)
+	VCVTPH2PS 32(DX)(DI*2), Z1
+	VPERMILPS $0xb1, Z1, Z2
+	VMOVUPS   64(SI)(DI*4), Z3
+	VMULPS    Z3, Z2, Z2
+	VCVTPS2PH $0x00, Z2, Y2
+	VCVTPH2PS Y2, Z2
+	VXORPS    Z0, Z2, Z2
+	VMOVUPS   64(BX)(DI*4), Z3
+	VMULPS    Z3, Z1, Z1
+	VCVTPS2PH $0x00, Z1, Y1
+	VCVTPH2PS Y1, Z1
+	VADDPS    Z2, Z1, Z1
+	VCVTPS2PH $0x00, Z1, Y1
+	VCVTPH2PS Y1, Z1
+	VCVTPS2PH $0x00, Z1, 32(AX)(DI*2)
+	ADDQ      $+32, DI
+	SUBQ      $+32, CX
+	JGE       turn1
+
+turned2:
+	ADDQ $+32, CX
+	SUBQ $+16, CX
+	JLT  turned4
+
+turn3:
+	VCVTPH2PS (DX)(DI*2), Z1
+	VPERMILPS $0xb1, Z1, Z2
+	VMOVUPS   (SI)(DI*4), Z3
+	VMULPS    Z3, Z2, Z2
+	VCVTPS2PH $0x00, Z2, Y2
+	VCVTPH2PS Y2, Z2
+	VXORPS    Z0, Z2, Z2
+	VMOVUPS   (BX)(DI*4), Z3
+	VMULPS    Z3, Z1, Z1
+	VCVTPS2PH $0x00, Z1, Y1
+	VCVTPH2PS Y1, Z1
+	VADDPS    Z2, Z1, Z1
+	VCVTPS2PH $0x00, Z1, Y1
+	VCVTPH2PS Y1, Z1
+	VCVTPS2PH $0x00, Z1, (AX)(DI*2)
+	ADDQ      $+16, DI
+	SUBQ      $+16, CX
+	JGE       turn3
+
+turned4:
+	ADDQ        $+16, CX
+	TESTQ       CX, CX
+	JEQ         done5
+	MOVQ        $+1, R8
+	SHLQ        CL, R8
+	DECQ        R8
+	KMOVW       R8, K1
+	VMOVDQU16.Z (DX)(DI*2), K1, Y1
+	VCVTPH2PS   Y1, Z1
+	VPERMILPS   $0xb1, Z1, Z2
+	VMOVUPS.Z   (SI)(DI*4), K1, Z3
+	VMULPS      Z3, Z2, Z2
+	VCVTPS2PH   $0x00, Z2, Y2
+	VCVTPH2PS   Y2, Z2
+	VXORPS      Z0, Z2, Z0
+	VMOVUPS.Z   (BX)(DI*4), K1, Z2
+	VMULPS      Z2, Z1, Z1
+	VCVTPS2PH   $0x00, Z1, Y1
+	VCVTPH2PS   Y1, Z1
+	VADDPS      Z0, Z1, Z0
+	VCVTPS2PH   $0x00, Z0, Y0
+	VCVTPH2PS   Y0, Z0
+	VCVTPS2PH   $0x00, Z0, Y0
+	VMOVDQU16   Y0, K1, (AX)(DI*2)
+
+done5:
 	VZEROUPPER
 	RET
 
@@ -990,4 +2834,28 @@ DATA rotateNums<>+0(SB)/8, $0x0000000080000000
 DATA rotateNums<>+8(SB)/8, $0x0000000080000000
 DATA rotateNums<>+16(SB)/8, $0x0000000080000000
 DATA rotateNums<>+24(SB)/8, $0x0000000080000000
-GLOBL rotateNums<>(SB), RODATA|NOPTR, $32
+DATA rotateNums<>+32(SB)/4, $0x00000001
+DATA rotateNums<>+36(SB)/4, $0x00000001
+DATA rotateNums<>+40(SB)/4, $0x00000001
+DATA rotateNums<>+44(SB)/4, $0x00000001
+DATA rotateNums<>+48(SB)/4, $0x00000001
+DATA rotateNums<>+52(SB)/4, $0x00000001
+DATA rotateNums<>+56(SB)/4, $0x00000001
+DATA rotateNums<>+60(SB)/4, $0x00000001
+DATA rotateNums<>+64(SB)/4, $0x00007fff
+DATA rotateNums<>+68(SB)/4, $0x00007fff
+DATA rotateNums<>+72(SB)/4, $0x00007fff
+DATA rotateNums<>+76(SB)/4, $0x00007fff
+DATA rotateNums<>+80(SB)/4, $0x00007fff
+DATA rotateNums<>+84(SB)/4, $0x00007fff
+DATA rotateNums<>+88(SB)/4, $0x00007fff
+DATA rotateNums<>+92(SB)/4, $0x00007fff
+DATA rotateNums<>+96(SB)/4, $0x00000040
+DATA rotateNums<>+100(SB)/4, $0x00000040
+DATA rotateNums<>+104(SB)/4, $0x00000040
+DATA rotateNums<>+108(SB)/4, $0x00000040
+DATA rotateNums<>+112(SB)/4, $0x00000040
+DATA rotateNums<>+116(SB)/4, $0x00000040
+DATA rotateNums<>+120(SB)/4, $0x00000040
+DATA rotateNums<>+124(SB)/4, $0x00000040
+GLOBL rotateNums<>(SB), RODATA|NOPTR, $128

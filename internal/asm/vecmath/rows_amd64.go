@@ -8,86 +8,86 @@ package vecmath
 // in the order of a reduction.
 //
 //go:noescape
-func dotsF32AVX2(dst *float32, x *float32, rows *float32, n int, count int, stride int)
+func dotsF32AVX2(dst *float32, x *float32, rows *byte, n int, count int, stride int)
 
 // mixF32AVX2 adds count rows of n elements, stride bytes apart, each times its weight, to acc, one after the other.
 //
 //go:noescape
-func mixF32AVX2(acc *float32, weights *float32, rows *float32, n int, count int, stride int)
+func mixF32AVX2(acc *float32, weights *float32, rows *byte, n int, count int, stride int)
 
 // dotsF16AVX2 writes the inner product of x with each of count rows of n elements, stride bytes apart,
 // in the order of a reduction.
 //
 //go:noescape
-func dotsF16AVX2(dst *float32, x *float32, rows *uint16, n int, count int, stride int)
+func dotsF16AVX2(dst *float32, x *float32, rows *byte, n int, count int, stride int)
 
 // mixF16AVX2 adds count rows of n elements, stride bytes apart, each times its weight, to acc, one after the other.
 //
 //go:noescape
-func mixF16AVX2(acc *float32, weights *float32, rows *uint16, n int, count int, stride int)
+func mixF16AVX2(acc *float32, weights *float32, rows *byte, n int, count int, stride int)
 
 // dotsBF16AVX2 writes the inner product of x with each of count rows of n elements, stride bytes apart,
 // in the order of a reduction.
 //
 //go:noescape
-func dotsBF16AVX2(dst *float32, x *float32, rows *uint16, n int, count int, stride int)
+func dotsBF16AVX2(dst *float32, x *float32, rows *byte, n int, count int, stride int)
 
 // mixBF16AVX2 adds count rows of n elements, stride bytes apart, each times its weight, to acc, one after the other.
 //
 //go:noescape
-func mixBF16AVX2(acc *float32, weights *float32, rows *uint16, n int, count int, stride int)
+func mixBF16AVX2(acc *float32, weights *float32, rows *byte, n int, count int, stride int)
 
 // dotsI8AVX2 writes the inner product of x with each of count rows of n elements, stride bytes apart,
 // in the order of a reduction.
 //
 //go:noescape
-func dotsI8AVX2(dst *float32, x *float32, rows *int8, n int, count int, stride int)
+func dotsI8AVX2(dst *float32, x *float32, rows *byte, n int, count int, stride int)
 
 // mixI8AVX2 adds count rows of n elements, stride bytes apart, each times its weight, to acc, one after the other.
 //
 //go:noescape
-func mixI8AVX2(acc *float32, weights *float32, rows *int8, n int, count int, stride int)
+func mixI8AVX2(acc *float32, weights *float32, rows *byte, n int, count int, stride int)
 
 // dotsF32AVX512 writes the inner product of x with each of count rows of n elements, stride bytes apart,
 // in the order of a reduction.
 //
 //go:noescape
-func dotsF32AVX512(dst *float32, x *float32, rows *float32, n int, count int, stride int)
+func dotsF32AVX512(dst *float32, x *float32, rows *byte, n int, count int, stride int)
 
 // mixF32AVX512 adds count rows of n elements, stride bytes apart, each times its weight, to acc, one after the other.
 //
 //go:noescape
-func mixF32AVX512(acc *float32, weights *float32, rows *float32, n int, count int, stride int)
+func mixF32AVX512(acc *float32, weights *float32, rows *byte, n int, count int, stride int)
 
 // dotsF16AVX512 writes the inner product of x with each of count rows of n elements, stride bytes apart,
 // in the order of a reduction.
 //
 //go:noescape
-func dotsF16AVX512(dst *float32, x *float32, rows *uint16, n int, count int, stride int)
+func dotsF16AVX512(dst *float32, x *float32, rows *byte, n int, count int, stride int)
 
 // mixF16AVX512 adds count rows of n elements, stride bytes apart, each times its weight, to acc, one after the other.
 //
 //go:noescape
-func mixF16AVX512(acc *float32, weights *float32, rows *uint16, n int, count int, stride int)
+func mixF16AVX512(acc *float32, weights *float32, rows *byte, n int, count int, stride int)
 
 // dotsBF16AVX512 writes the inner product of x with each of count rows of n elements, stride bytes apart,
 // in the order of a reduction.
 //
 //go:noescape
-func dotsBF16AVX512(dst *float32, x *float32, rows *uint16, n int, count int, stride int)
+func dotsBF16AVX512(dst *float32, x *float32, rows *byte, n int, count int, stride int)
 
 // mixBF16AVX512 adds count rows of n elements, stride bytes apart, each times its weight, to acc, one after the other.
 //
 //go:noescape
-func mixBF16AVX512(acc *float32, weights *float32, rows *uint16, n int, count int, stride int)
+func mixBF16AVX512(acc *float32, weights *float32, rows *byte, n int, count int, stride int)
 
 // dotsI8AVX512 writes the inner product of x with each of count rows of n elements, stride bytes apart,
 // in the order of a reduction.
 //
 //go:noescape
-func dotsI8AVX512(dst *float32, x *float32, rows *int8, n int, count int, stride int)
+func dotsI8AVX512(dst *float32, x *float32, rows *byte, n int, count int, stride int)
 
 // mixI8AVX512 adds count rows of n elements, stride bytes apart, each times its weight, to acc, one after the other.
 //
 //go:noescape
-func mixI8AVX512(acc *float32, weights *float32, rows *int8, n int, count int, stride int)
+func mixI8AVX512(acc *float32, weights *float32, rows *byte, n int, count int, stride int)

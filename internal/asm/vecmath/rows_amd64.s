@@ -12,163 +12,17 @@ DATA tailMasks<>+16(SB)/4, $0xffffffff
 DATA tailMasks<>+20(SB)/4, $0xffffffff
 DATA tailMasks<>+24(SB)/4, $0xffffffff
 DATA tailMasks<>+28(SB)/4, $0xffffffff
-DATA tailMasks<>+32(SB)/4, $0xffffffff
-DATA tailMasks<>+36(SB)/4, $0xffffffff
-DATA tailMasks<>+40(SB)/4, $0xffffffff
-DATA tailMasks<>+44(SB)/4, $0xffffffff
-DATA tailMasks<>+48(SB)/4, $0xffffffff
-DATA tailMasks<>+52(SB)/4, $0xffffffff
-DATA tailMasks<>+56(SB)/4, $0xffffffff
-DATA tailMasks<>+60(SB)/4, $0xffffffff
-DATA tailMasks<>+64(SB)/4, $0xffffffff
-DATA tailMasks<>+68(SB)/4, $0xffffffff
-DATA tailMasks<>+72(SB)/4, $0xffffffff
-DATA tailMasks<>+76(SB)/4, $0xffffffff
-DATA tailMasks<>+80(SB)/4, $0xffffffff
-DATA tailMasks<>+84(SB)/4, $0xffffffff
-DATA tailMasks<>+88(SB)/4, $0xffffffff
-DATA tailMasks<>+92(SB)/4, $0xffffffff
-DATA tailMasks<>+96(SB)/4, $0xffffffff
-DATA tailMasks<>+100(SB)/4, $0xffffffff
-DATA tailMasks<>+104(SB)/4, $0xffffffff
-DATA tailMasks<>+108(SB)/4, $0xffffffff
-DATA tailMasks<>+112(SB)/4, $0xffffffff
-DATA tailMasks<>+116(SB)/4, $0xffffffff
-DATA tailMasks<>+120(SB)/4, $0xffffffff
-DATA tailMasks<>+124(SB)/4, $0xffffffff
-DATA tailMasks<>+128(SB)/4, $0xffffffff
-DATA tailMasks<>+132(SB)/4, $0xffffffff
-DATA tailMasks<>+136(SB)/4, $0xffffffff
-DATA tailMasks<>+140(SB)/4, $0xffffffff
-DATA tailMasks<>+144(SB)/4, $0xffffffff
-DATA tailMasks<>+148(SB)/4, $0xffffffff
-DATA tailMasks<>+152(SB)/4, $0xffffffff
-DATA tailMasks<>+156(SB)/4, $0xffffffff
-DATA tailMasks<>+160(SB)/4, $0xffffffff
-DATA tailMasks<>+164(SB)/4, $0xffffffff
-DATA tailMasks<>+168(SB)/4, $0xffffffff
-DATA tailMasks<>+172(SB)/4, $0xffffffff
-DATA tailMasks<>+176(SB)/4, $0xffffffff
-DATA tailMasks<>+180(SB)/4, $0xffffffff
-DATA tailMasks<>+184(SB)/4, $0xffffffff
-DATA tailMasks<>+188(SB)/4, $0xffffffff
-DATA tailMasks<>+192(SB)/4, $0xffffffff
-DATA tailMasks<>+196(SB)/4, $0xffffffff
-DATA tailMasks<>+200(SB)/4, $0xffffffff
-DATA tailMasks<>+204(SB)/4, $0xffffffff
-DATA tailMasks<>+208(SB)/4, $0xffffffff
-DATA tailMasks<>+212(SB)/4, $0xffffffff
-DATA tailMasks<>+216(SB)/4, $0xffffffff
-DATA tailMasks<>+220(SB)/4, $0xffffffff
-DATA tailMasks<>+224(SB)/4, $0xffffffff
-DATA tailMasks<>+228(SB)/4, $0xffffffff
-DATA tailMasks<>+232(SB)/4, $0xffffffff
-DATA tailMasks<>+236(SB)/4, $0xffffffff
-DATA tailMasks<>+240(SB)/4, $0xffffffff
-DATA tailMasks<>+244(SB)/4, $0xffffffff
-DATA tailMasks<>+248(SB)/4, $0xffffffff
-DATA tailMasks<>+252(SB)/4, $0xffffffff
-DATA tailMasks<>+256(SB)/4, $0x00000000
-DATA tailMasks<>+260(SB)/4, $0x00000000
-DATA tailMasks<>+264(SB)/4, $0x00000000
-DATA tailMasks<>+268(SB)/4, $0x00000000
-DATA tailMasks<>+272(SB)/4, $0x00000000
-DATA tailMasks<>+276(SB)/4, $0x00000000
-DATA tailMasks<>+280(SB)/4, $0x00000000
-DATA tailMasks<>+284(SB)/4, $0x00000000
-DATA tailMasks<>+288(SB)/4, $0x00000000
-DATA tailMasks<>+292(SB)/4, $0x00000000
-DATA tailMasks<>+296(SB)/4, $0x00000000
-DATA tailMasks<>+300(SB)/4, $0x00000000
-DATA tailMasks<>+304(SB)/4, $0x00000000
-DATA tailMasks<>+308(SB)/4, $0x00000000
-DATA tailMasks<>+312(SB)/4, $0x00000000
-DATA tailMasks<>+316(SB)/4, $0x00000000
-DATA tailMasks<>+320(SB)/4, $0x00000000
-DATA tailMasks<>+324(SB)/4, $0x00000000
-DATA tailMasks<>+328(SB)/4, $0x00000000
-DATA tailMasks<>+332(SB)/4, $0x00000000
-DATA tailMasks<>+336(SB)/4, $0x00000000
-DATA tailMasks<>+340(SB)/4, $0x00000000
-DATA tailMasks<>+344(SB)/4, $0x00000000
-DATA tailMasks<>+348(SB)/4, $0x00000000
-DATA tailMasks<>+352(SB)/4, $0x00000000
-DATA tailMasks<>+356(SB)/4, $0x00000000
-DATA tailMasks<>+360(SB)/4, $0x00000000
-DATA tailMasks<>+364(SB)/4, $0x00000000
-DATA tailMasks<>+368(SB)/4, $0x00000000
-DATA tailMasks<>+372(SB)/4, $0x00000000
-DATA tailMasks<>+376(SB)/4, $0x00000000
-DATA tailMasks<>+380(SB)/4, $0x00000000
-DATA tailMasks<>+384(SB)/4, $0x00000000
-DATA tailMasks<>+388(SB)/4, $0x00000000
-DATA tailMasks<>+392(SB)/4, $0x00000000
-DATA tailMasks<>+396(SB)/4, $0x00000000
-DATA tailMasks<>+400(SB)/4, $0x00000000
-DATA tailMasks<>+404(SB)/4, $0x00000000
-DATA tailMasks<>+408(SB)/4, $0x00000000
-DATA tailMasks<>+412(SB)/4, $0x00000000
-DATA tailMasks<>+416(SB)/4, $0x00000000
-DATA tailMasks<>+420(SB)/4, $0x00000000
-DATA tailMasks<>+424(SB)/4, $0x00000000
-DATA tailMasks<>+428(SB)/4, $0x00000000
-DATA tailMasks<>+432(SB)/4, $0x00000000
-DATA tailMasks<>+436(SB)/4, $0x00000000
-DATA tailMasks<>+440(SB)/4, $0x00000000
-DATA tailMasks<>+444(SB)/4, $0x00000000
-DATA tailMasks<>+448(SB)/4, $0x00000000
-DATA tailMasks<>+452(SB)/4, $0x00000000
-DATA tailMasks<>+456(SB)/4, $0x00000000
-DATA tailMasks<>+460(SB)/4, $0x00000000
-DATA tailMasks<>+464(SB)/4, $0x00000000
-DATA tailMasks<>+468(SB)/4, $0x00000000
-DATA tailMasks<>+472(SB)/4, $0x00000000
-DATA tailMasks<>+476(SB)/4, $0x00000000
-DATA tailMasks<>+480(SB)/4, $0x00000000
-DATA tailMasks<>+484(SB)/4, $0x00000000
-DATA tailMasks<>+488(SB)/4, $0x00000000
-DATA tailMasks<>+492(SB)/4, $0x00000000
-DATA tailMasks<>+496(SB)/4, $0x00000000
-DATA tailMasks<>+500(SB)/4, $0x00000000
-DATA tailMasks<>+504(SB)/4, $0x00000000
-DATA tailMasks<>+508(SB)/4, $0x00000000
-GLOBL tailMasks<>(SB), RODATA|NOPTR, $512
+DATA tailMasks<>+32(SB)/4, $0x00000000
+DATA tailMasks<>+36(SB)/4, $0x00000000
+DATA tailMasks<>+40(SB)/4, $0x00000000
+DATA tailMasks<>+44(SB)/4, $0x00000000
+DATA tailMasks<>+48(SB)/4, $0x00000000
+DATA tailMasks<>+52(SB)/4, $0x00000000
+DATA tailMasks<>+56(SB)/4, $0x00000000
+DATA tailMasks<>+60(SB)/4, $0x00000000
+GLOBL tailMasks<>(SB), RODATA|NOPTR, $64
 
-DATA shiftBytes<>+0(SB)/1, $0x00
-DATA shiftBytes<>+1(SB)/1, $0x01
-DATA shiftBytes<>+2(SB)/1, $0x02
-DATA shiftBytes<>+3(SB)/1, $0x03
-DATA shiftBytes<>+4(SB)/1, $0x04
-DATA shiftBytes<>+5(SB)/1, $0x05
-DATA shiftBytes<>+6(SB)/1, $0x06
-DATA shiftBytes<>+7(SB)/1, $0x07
-DATA shiftBytes<>+8(SB)/1, $0x08
-DATA shiftBytes<>+9(SB)/1, $0x09
-DATA shiftBytes<>+10(SB)/1, $0x0a
-DATA shiftBytes<>+11(SB)/1, $0x0b
-DATA shiftBytes<>+12(SB)/1, $0x0c
-DATA shiftBytes<>+13(SB)/1, $0x0d
-DATA shiftBytes<>+14(SB)/1, $0x0e
-DATA shiftBytes<>+15(SB)/1, $0x0f
-DATA shiftBytes<>+16(SB)/1, $0x80
-DATA shiftBytes<>+17(SB)/1, $0x80
-DATA shiftBytes<>+18(SB)/1, $0x80
-DATA shiftBytes<>+19(SB)/1, $0x80
-DATA shiftBytes<>+20(SB)/1, $0x80
-DATA shiftBytes<>+21(SB)/1, $0x80
-DATA shiftBytes<>+22(SB)/1, $0x80
-DATA shiftBytes<>+23(SB)/1, $0x80
-DATA shiftBytes<>+24(SB)/1, $0x80
-DATA shiftBytes<>+25(SB)/1, $0x80
-DATA shiftBytes<>+26(SB)/1, $0x80
-DATA shiftBytes<>+27(SB)/1, $0x80
-DATA shiftBytes<>+28(SB)/1, $0x80
-DATA shiftBytes<>+29(SB)/1, $0x80
-DATA shiftBytes<>+30(SB)/1, $0x80
-DATA shiftBytes<>+31(SB)/1, $0x80
-GLOBL shiftBytes<>(SB), RODATA|NOPTR, $32
-
-// func dotsF32AVX2(dst *float32, x *float32, rows *float32, n int, count int, stride int)
+// func dotsF32AVX2(dst *float32, x *float32, rows *byte, n int, count int, stride int)
 // Requires: AVX
 TEXT ·dotsF32AVX2(SB), NOSPLIT|NOFRAME, $0-48
 	MOVQ dst+0(FP), AX
@@ -190,9 +44,9 @@ row:
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 	SUBQ   $+64, R9
-	JLT    turned8
+	JLT    turned2
 
-turn8:
+turn1:
 	VMOVUPS (CX)(DI*4), Y8
 	VMOVUPS (DX)(DI*4), Y9
 	VMULPS  Y9, Y8, Y8
@@ -227,94 +81,79 @@ turn8:
 	VADDPS  Y8, Y7, Y7
 	ADDQ    $+64, DI
 	SUBQ    $+64, R9
-	JGE     turn8
+	JGE     turn1
 
-turned8:
+turned2:
 	ADDQ    $+64, R9
-	TESTQ   R9, R9
-	JLE     done
 	CMPQ    R9, $+8
-	JLT     short0
+	JLT     short4
 	VMOVUPS (CX)(DI*4), Y8
 	VMOVUPS (DX)(DI*4), Y9
 	VMULPS  Y9, Y8, Y8
 	VADDPS  Y8, Y0, Y0
 	ADDQ    $+8, DI
 	SUBQ    $+8, R9
-	TESTQ   R9, R9
-	JLE     done
 	CMPQ    R9, $+8
-	JLT     short1
+	JLT     short5
 	VMOVUPS (CX)(DI*4), Y8
 	VMOVUPS (DX)(DI*4), Y9
 	VMULPS  Y9, Y8, Y8
 	VADDPS  Y8, Y1, Y1
 	ADDQ    $+8, DI
 	SUBQ    $+8, R9
-	TESTQ   R9, R9
-	JLE     done
 	CMPQ    R9, $+8
-	JLT     short2
+	JLT     short6
 	VMOVUPS (CX)(DI*4), Y8
 	VMOVUPS (DX)(DI*4), Y9
 	VMULPS  Y9, Y8, Y8
 	VADDPS  Y8, Y2, Y2
 	ADDQ    $+8, DI
 	SUBQ    $+8, R9
-	TESTQ   R9, R9
-	JLE     done
 	CMPQ    R9, $+8
-	JLT     short3
+	JLT     short7
 	VMOVUPS (CX)(DI*4), Y8
 	VMOVUPS (DX)(DI*4), Y9
 	VMULPS  Y9, Y8, Y8
 	VADDPS  Y8, Y3, Y3
 	ADDQ    $+8, DI
 	SUBQ    $+8, R9
-	TESTQ   R9, R9
-	JLE     done
 	CMPQ    R9, $+8
-	JLT     short4
+	JLT     short8
 	VMOVUPS (CX)(DI*4), Y8
 	VMOVUPS (DX)(DI*4), Y9
 	VMULPS  Y9, Y8, Y8
 	VADDPS  Y8, Y4, Y4
 	ADDQ    $+8, DI
 	SUBQ    $+8, R9
-	TESTQ   R9, R9
-	JLE     done
 	CMPQ    R9, $+8
-	JLT     short5
+	JLT     short9
 	VMOVUPS (CX)(DI*4), Y8
 	VMOVUPS (DX)(DI*4), Y9
 	VMULPS  Y9, Y8, Y8
 	VADDPS  Y8, Y5, Y5
 	ADDQ    $+8, DI
 	SUBQ    $+8, R9
-	TESTQ   R9, R9
-	JLE     done
 	CMPQ    R9, $+8
-	JLT     short6
+	JLT     short10
 	VMOVUPS (CX)(DI*4), Y8
 	VMOVUPS (DX)(DI*4), Y9
 	VMULPS  Y9, Y8, Y8
 	VADDPS  Y8, Y6, Y6
 	ADDQ    $+8, DI
 	SUBQ    $+8, R9
-	TESTQ   R9, R9
-	JLE     done
 	CMPQ    R9, $+8
-	JLT     short7
+	JLT     short11
 	VMOVUPS (CX)(DI*4), Y8
 	VMOVUPS (DX)(DI*4), Y9
 	VMULPS  Y9, Y8, Y8
 	VADDPS  Y8, Y7, Y7
 	ADDQ    $+8, DI
 	SUBQ    $+8, R9
-	JMP     done
 
-short0:
-	LEAQ       tailMasks<>+256(SB), R10
+short4:
+	TESTQ      R9, R9
+	JEQ        done3
+	LEAQ       tailMasks<>+32(SB), R10
 	SHLQ       $0x02, R9
 	SUBQ       R9, R10
 	VMOVUPS    (R10), Y8
@@ -322,10 +161,12 @@ short0:
 	VMASKMOVPS (DX)(DI*4), Y8, Y8
 	VMULPS     Y8, Y9, Y8
 	VADDPS     Y8, Y0, Y0
-	JMP        done
+	JMP        done3
 
-short1:
-	LEAQ       tailMasks<>+256(SB), R10
+short5:
+	TESTQ      R9, R9
+	JEQ        done3
+	LEAQ       tailMasks<>+32(SB), R10
 	SHLQ       $0x02, R9
 	SUBQ       R9, R10
 	VMOVUPS    (R10), Y8
@@ -333,10 +174,12 @@ short1:
 	VMASKMOVPS (DX)(DI*4), Y8, Y8
 	VMULPS     Y8, Y9, Y8
 	VADDPS     Y8, Y1, Y1
-	JMP        done
+	JMP        done3
 
-short2:
-	LEAQ       tailMasks<>+256(SB), R10
+short6:
+	TESTQ      R9, R9
+	JEQ        done3
+	LEAQ       tailMasks<>+32(SB), R10
 	SHLQ       $0x02, R9
 	SUBQ       R9, R10
 	VMOVUPS    (R10), Y8
@@ -344,10 +187,12 @@ short2:
 	VMASKMOVPS (DX)(DI*4), Y8, Y8
 	VMULPS     Y8, Y9, Y8
 	VADDPS     Y8, Y2, Y2
-	JMP        done
+	JMP        done3
 
-short3:
-	LEAQ       tailMasks<>+256(SB), R10
+short7:
+	TESTQ      R9, R9
+	JEQ        done3
+	LEAQ       tailMasks<>+32(SB), R10
 	SHLQ       $0x02, R9
 	SUBQ       R9, R10
 	VMOVUPS    (R10), Y8
@@ -355,10 +200,12 @@ short3:
 	VMASKMOVPS (DX)(DI*4), Y8, Y8
 	VMULPS     Y8, Y9, Y8
 	VADDPS     Y8, Y3, Y3
-	JMP        done
+	JMP        done3
 
-short4:
-	LEAQ       tailMasks<>+256(SB), R10
+short8:
+	TESTQ      R9, R9
+	JEQ        done3
+	LEAQ       tailMasks<>+32(SB), R10
 	SHLQ       $0x02, R9
 	SUBQ       R9, R10
 	VMOVUPS    (R10), Y8
@@ -366,10 +213,12 @@ short4:
 	VMASKMOVPS (DX)(DI*4), Y8, Y8
 	VMULPS     Y8, Y9, Y8
 	VADDPS     Y8, Y4, Y4
-	JMP        done
+	JMP        done3
 
-short5:
-	LEAQ       tailMasks<>+256(SB), R10
+short9:
+	TESTQ      R9, R9
+	JEQ        done3
+	LEAQ       tailMasks<>+32(SB), R10
 	SHLQ       $0x02, R9
 	SUBQ       R9, R10
 	VMOVUPS    (R10), Y8
@@ -377,10 +226,12 @@ short5:
 	VMASKMOVPS (DX)(DI*4), Y8, Y8
 	VMULPS     Y8, Y9, Y8
 	VADDPS     Y8, Y5, Y5
-	JMP        done
+	JMP        done3
 
-short6:
-	LEAQ       tailMasks<>+256(SB), R10
+short10:
+	TESTQ      R9, R9
+	JEQ        done3
+	LEAQ       tailMasks<>+32(SB), R10
 	SHLQ       $0x02, R9
 	SUBQ       R9, R10
 	VMOVUPS    (R10), Y8
@@ -388,10 +239,12 @@ short6:
 	VMASKMOVPS (DX)(DI*4), Y8, Y8
 	VMULPS     Y8, Y9, Y8
 	VADDPS     Y8, Y6, Y6
-	JMP        done
+	JMP        done3
 
-short7:
-	LEAQ       tailMasks<>+256(SB), R10
+short11:
+	TESTQ      R9, R9
+	JEQ        done3
+	LEAQ       tailMasks<>+32(SB), R10
 	SHLQ       $0x02, R9
 	SUBQ       R9, R10
 	VMOVUPS    (R10), Y8
@@ -400,7 +253,7 @@ short7:
 	VMULPS     Y8, Y9, Y8
 	VADDPS     Y8, Y7, Y7
 
-done:
+done3:
 	VADDPS       Y0, Y4, Y0
 	VADDPS       Y1, Y5, Y1
 	VADDPS       Y2, Y6, Y2
@@ -422,7 +275,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func mixF32AVX2(acc *float32, weights *float32, rows *float32, n int, count int, stride int)
+// func mixF32AVX2(acc *float32, weights *float32, rows *byte, n int, count int, stride int)
 // Requires: AVX
 TEXT ·mixF32AVX2(SB), NOSPLIT|NOFRAME, $0-48
 	MOVQ acc+0(FP), AX
@@ -433,9 +286,9 @@ TEXT ·mixF32AVX2(SB), NOSPLIT|NOFRAME, $0-48
 	MOVQ n+24(FP), R8
 	XORQ DI, DI
 	SUBQ $+64, R8
-	JLT  turned8
+	JLT  turned2
 
-turn8:
+turn1:
 	VMOVUPS (AX)(DI*4), Y0
 	VMOVUPS 32(AX)(DI*4), Y1
 	VMOVUPS 64(AX)(DI*4), Y2
@@ -488,14 +341,14 @@ wide:
 	VMOVUPS      Y7, 224(AX)(DI*4)
 	ADDQ         $+64, DI
 	SUBQ         $+64, R8
-	JGE          turn8
+	JGE          turn1
 
-turned8:
+turned2:
 	ADDQ $+64, R8
 	SUBQ $+8, R8
-	JLT  turned1
+	JLT  turned4
 
-turn1:
+turn3:
 	VMOVUPS (AX)(DI*4), Y0
 	MOVQ    DX, R9
 	MOVQ    CX, R10
@@ -513,13 +366,13 @@ narrow:
 	VMOVUPS      Y0, (AX)(DI*4)
 	ADDQ         $+8, DI
 	SUBQ         $+8, R8
-	JGE          turn1
+	JGE          turn3
 
-turned1:
+turned4:
 	ADDQ       $+8, R8
 	TESTQ      R8, R8
-	JEQ        done
-	LEAQ       tailMasks<>+256(SB), R9
+	JEQ        done5
+	LEAQ       tailMasks<>+32(SB), R9
 	SHLQ       $0x02, R8
 	SUBQ       R8, R9
 	VMOVUPS    (R9), Y0
@@ -537,11 +390,11 @@ last:
 	JNE          last
 	VMASKMOVPS   Y1, Y0, (AX)(DI*4)
 
-done:
+done5:
 	VZEROUPPER
 	RET
 
-// func dotsF16AVX2(dst *float32, x *float32, rows *uint16, n int, count int, stride int)
+// func dotsF16AVX2(dst *float32, x *float32, rows *byte, n int, count int, stride int)
 // Requires: AVX, F16C
 TEXT ·dotsF16AVX2(SB), NOSPLIT|NOFRAME, $0-48
 	MOVQ dst+0(FP), AX
@@ -563,9 +416,9 @@ row:
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 	SUBQ   $+64, R9
-	JLT    turned8
+	JLT    turned2
 
-turn8:
+turn1:
 	VMOVUPS   (CX)(DI*4), Y8
 	VCVTPH2PS (DX)(DI*2), Y9
 	VMULPS    Y9, Y8, Y8
@@ -600,236 +453,403 @@ turn8:
 	VADDPS    Y8, Y7, Y7
 	ADDQ      $+64, DI
 	SUBQ      $+64, R9
-	JGE       turn8
+	JGE       turn1
 
-turned8:
+turned2:
 	ADDQ      $+64, R9
-	TESTQ     R9, R9
-	JLE       done
 	CMPQ      R9, $+8
-	JLT       short0
+	JLT       short4
 	VMOVUPS   (CX)(DI*4), Y8
 	VCVTPH2PS (DX)(DI*2), Y9
 	VMULPS    Y9, Y8, Y8
 	VADDPS    Y8, Y0, Y0
 	ADDQ      $+8, DI
 	SUBQ      $+8, R9
-	TESTQ     R9, R9
-	JLE       done
 	CMPQ      R9, $+8
-	JLT       short1
+	JLT       short5
 	VMOVUPS   (CX)(DI*4), Y8
 	VCVTPH2PS (DX)(DI*2), Y9
 	VMULPS    Y9, Y8, Y8
 	VADDPS    Y8, Y1, Y1
 	ADDQ      $+8, DI
 	SUBQ      $+8, R9
-	TESTQ     R9, R9
-	JLE       done
 	CMPQ      R9, $+8
-	JLT       short2
+	JLT       short6
 	VMOVUPS   (CX)(DI*4), Y8
 	VCVTPH2PS (DX)(DI*2), Y9
 	VMULPS    Y9, Y8, Y8
 	VADDPS    Y8, Y2, Y2
 	ADDQ      $+8, DI
 	SUBQ      $+8, R9
-	TESTQ     R9, R9
-	JLE       done
 	CMPQ      R9, $+8
-	JLT       short3
+	JLT       short7
 	VMOVUPS   (CX)(DI*4), Y8
 	VCVTPH2PS (DX)(DI*2), Y9
 	VMULPS    Y9, Y8, Y8
 	VADDPS    Y8, Y3, Y3
 	ADDQ      $+8, DI
 	SUBQ      $+8, R9
-	TESTQ     R9, R9
-	JLE       done
 	CMPQ      R9, $+8
-	JLT       short4
+	JLT       short8
 	VMOVUPS   (CX)(DI*4), Y8
 	VCVTPH2PS (DX)(DI*2), Y9
 	VMULPS    Y9, Y8, Y8
 	VADDPS    Y8, Y4, Y4
 	ADDQ      $+8, DI
 	SUBQ      $+8, R9
-	TESTQ     R9, R9
-	JLE       done
 	CMPQ      R9, $+8
-	JLT       short5
+	JLT       short9
 	VMOVUPS   (CX)(DI*4), Y8
 	VCVTPH2PS (DX)(DI*2), Y9
 	VMULPS    Y9, Y8, Y8
 	VADDPS    Y8, Y5, Y5
 	ADDQ      $+8, DI
 	SUBQ      $+8, R9
-	TESTQ     R9, R9
-	JLE       done
 	CMPQ      R9, $+8
-	JLT       short6
+	JLT       short10
 	VMOVUPS   (CX)(DI*4), Y8
 	VCVTPH2PS (DX)(DI*2), Y9
 	VMULPS    Y9, Y8, Y8
 	VADDPS    Y8, Y6, Y6
 	ADDQ      $+8, DI
 	SUBQ      $+8, R9
-	TESTQ     R9, R9
-	JLE       done
 	CMPQ      R9, $+8
-	JLT       short7
+	JLT       short11
 	VMOVUPS   (CX)(DI*4), Y8
 	VCVTPH2PS (DX)(DI*2), Y9
 	VMULPS    Y9, Y8, Y8
 	VADDPS    Y8, Y7, Y7
 	ADDQ      $+8, DI
 	SUBQ      $+8, R9
-	JMP       done
-
-short0:
-	LEAQ       tailMasks<>+256(SB), R10
-	MOVQ       R9, R11
-	SHLQ       $0x02, R11
-	SUBQ       R11, R10
-	VMOVUPS    (R10), Y8
-	VMASKMOVPS (CX)(DI*4), Y8, Y8
-	LEAQ       (DI)(R9*1), DI
-	VMOVDQU    -16(DX)(DI*2), X9
-	LEAQ       shiftBytes<>+16(SB), DI
-	ADDQ       R9, R9
-	SUBQ       R9, DI
-	VPSHUFB    (DI), X9, X9
-	VCVTPH2PS  X9, Y9
-	VMULPS     Y9, Y8, Y8
-	VADDPS     Y8, Y0, Y0
-	JMP        done
-
-short1:
-	LEAQ       tailMasks<>+256(SB), R10
-	MOVQ       R9, R11
-	SHLQ       $0x02, R11
-	SUBQ       R11, R10
-	VMOVUPS    (R10), Y8
-	VMASKMOVPS (CX)(DI*4), Y8, Y8
-	LEAQ       (DI)(R9*1), DI
-	VMOVDQU    -16(DX)(DI*2), X9
-	LEAQ       shiftBytes<>+16(SB), DI
-	ADDQ       R9, R9
-	SUBQ       R9, DI
-	VPSHUFB    (DI), X9, X9
-	VCVTPH2PS  X9, Y9
-	VMULPS     Y9, Y8, Y8
-	VADDPS     Y8, Y1, Y1
-	JMP        done
-
-short2:
-	LEAQ       tailMasks<>+256(SB), R10
-	MOVQ       R9, R11
-	SHLQ       $0x02, R11
-	SUBQ       R11, R10
-	VMOVUPS    (R10), Y8
-	VMASKMOVPS (CX)(DI*4), Y8, Y8
-	LEAQ       (DI)(R9*1), DI
-	VMOVDQU    -16(DX)(DI*2), X9
-	LEAQ       shiftBytes<>+16(SB), DI
-	ADDQ       R9, R9
-	SUBQ       R9, DI
-	VPSHUFB    (DI), X9, X9
-	VCVTPH2PS  X9, Y9
-	VMULPS     Y9, Y8, Y8
-	VADDPS     Y8, Y2, Y2
-	JMP        done
-
-short3:
-	LEAQ       tailMasks<>+256(SB), R10
-	MOVQ       R9, R11
-	SHLQ       $0x02, R11
-	SUBQ       R11, R10
-	VMOVUPS    (R10), Y8
-	VMASKMOVPS (CX)(DI*4), Y8, Y8
-	LEAQ       (DI)(R9*1), DI
-	VMOVDQU    -16(DX)(DI*2), X9
-	LEAQ       shiftBytes<>+16(SB), DI
-	ADDQ       R9, R9
-	SUBQ       R9, DI
-	VPSHUFB    (DI), X9, X9
-	VCVTPH2PS  X9, Y9
-	VMULPS     Y9, Y8, Y8
-	VADDPS     Y8, Y3, Y3
-	JMP        done
 
 short4:
-	LEAQ       tailMasks<>+256(SB), R10
+	TESTQ      R9, R9
+	JEQ        done3
+	LEAQ       tailMasks<>+32(SB), R10
 	MOVQ       R9, R11
 	SHLQ       $0x02, R11
 	SUBQ       R11, R10
 	VMOVUPS    (R10), Y8
 	VMASKMOVPS (CX)(DI*4), Y8, Y8
-	LEAQ       (DI)(R9*1), DI
-	VMOVDQU    -16(DX)(DI*2), X9
-	LEAQ       shiftBytes<>+16(SB), DI
-	ADDQ       R9, R9
-	SUBQ       R9, DI
-	VPSHUFB    (DI), X9, X9
-	VCVTPH2PS  X9, Y9
-	VMULPS     Y9, Y8, Y8
-	VADDPS     Y8, Y4, Y4
-	JMP        done
+	VPXOR      X9, X9, X9
+	TESTQ      $0x00000001, R9
+	JEQ        piece12
+	MOVQ       R9, R10
+	ANDQ       $0x06, R10
+	ADDQ       DI, R10
+	VPSLLDQ    $0x02, X9, X9
+	VPINSRW    $0x00, (DX)(R10*2), X9, X9
+
+piece12:
+	TESTQ   $0x00000002, R9
+	JEQ     piece13
+	MOVQ    R9, R10
+	ANDQ    $0x04, R10
+	ADDQ    DI, R10
+	VPSLLDQ $0x04, X9, X9
+	VPINSRD $0x00, (DX)(R10*2), X9, X9
+
+piece13:
+	TESTQ   $0x00000004, R9
+	JEQ     piece14
+	ANDQ    $0x00, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x08, X9, X9
+	VPINSRQ $0x00, (DX)(R9*2), X9, X9
+
+piece14:
+	VCVTPH2PS X9, Y9
+	VMULPS    Y9, Y8, Y8
+	VADDPS    Y8, Y0, Y0
+	JMP       done3
 
 short5:
-	LEAQ       tailMasks<>+256(SB), R10
+	TESTQ      R9, R9
+	JEQ        done3
+	LEAQ       tailMasks<>+32(SB), R10
 	MOVQ       R9, R11
 	SHLQ       $0x02, R11
 	SUBQ       R11, R10
 	VMOVUPS    (R10), Y8
 	VMASKMOVPS (CX)(DI*4), Y8, Y8
-	LEAQ       (DI)(R9*1), DI
-	VMOVDQU    -16(DX)(DI*2), X9
-	LEAQ       shiftBytes<>+16(SB), DI
-	ADDQ       R9, R9
-	SUBQ       R9, DI
-	VPSHUFB    (DI), X9, X9
-	VCVTPH2PS  X9, Y9
-	VMULPS     Y9, Y8, Y8
-	VADDPS     Y8, Y5, Y5
-	JMP        done
+	VPXOR      X9, X9, X9
+	TESTQ      $0x00000001, R9
+	JEQ        piece15
+	MOVQ       R9, R10
+	ANDQ       $0x06, R10
+	ADDQ       DI, R10
+	VPSLLDQ    $0x02, X9, X9
+	VPINSRW    $0x00, (DX)(R10*2), X9, X9
+
+piece15:
+	TESTQ   $0x00000002, R9
+	JEQ     piece16
+	MOVQ    R9, R10
+	ANDQ    $0x04, R10
+	ADDQ    DI, R10
+	VPSLLDQ $0x04, X9, X9
+	VPINSRD $0x00, (DX)(R10*2), X9, X9
+
+piece16:
+	TESTQ   $0x00000004, R9
+	JEQ     piece17
+	ANDQ    $0x00, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x08, X9, X9
+	VPINSRQ $0x00, (DX)(R9*2), X9, X9
+
+piece17:
+	VCVTPH2PS X9, Y9
+	VMULPS    Y9, Y8, Y8
+	VADDPS    Y8, Y1, Y1
+	JMP       done3
 
 short6:
-	LEAQ       tailMasks<>+256(SB), R10
+	TESTQ      R9, R9
+	JEQ        done3
+	LEAQ       tailMasks<>+32(SB), R10
 	MOVQ       R9, R11
 	SHLQ       $0x02, R11
 	SUBQ       R11, R10
 	VMOVUPS    (R10), Y8
 	VMASKMOVPS (CX)(DI*4), Y8, Y8
-	LEAQ       (DI)(R9*1), DI
-	VMOVDQU    -16(DX)(DI*2), X9
-	LEAQ       shiftBytes<>+16(SB), DI
-	ADDQ       R9, R9
-	SUBQ       R9, DI
-	VPSHUFB    (DI), X9, X9
-	VCVTPH2PS  X9, Y9
-	VMULPS     Y9, Y8, Y8
-	VADDPS     Y8, Y6, Y6
-	JMP        done
+	VPXOR      X9, X9, X9
+	TESTQ      $0x00000001, R9
+	JEQ        piece18
+	MOVQ       R9, R10
+	ANDQ       $0x06, R10
+	ADDQ       DI, R10
+	VPSLLDQ    $0x02, X9, X9
+	VPINSRW    $0x00, (DX)(R10*2), X9, X9
+
+piece18:
+	TESTQ   $0x00000002, R9
+	JEQ     piece19
+	MOVQ    R9, R10
+	ANDQ    $0x04, R10
+	ADDQ    DI, R10
+	VPSLLDQ $0x04, X9, X9
+	VPINSRD $0x00, (DX)(R10*2), X9, X9
+
+piece19:
+	TESTQ   $0x00000004, R9
+	JEQ     piece20
+	ANDQ    $0x00, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x08, X9, X9
+	VPINSRQ $0x00, (DX)(R9*2), X9, X9
+
+piece20:
+	VCVTPH2PS X9, Y9
+	VMULPS    Y9, Y8, Y8
+	VADDPS    Y8, Y2, Y2
+	JMP       done3
 
 short7:
-	LEAQ       tailMasks<>+256(SB), R10
+	TESTQ      R9, R9
+	JEQ        done3
+	LEAQ       tailMasks<>+32(SB), R10
 	MOVQ       R9, R11
 	SHLQ       $0x02, R11
 	SUBQ       R11, R10
 	VMOVUPS    (R10), Y8
 	VMASKMOVPS (CX)(DI*4), Y8, Y8
-	LEAQ       (DI)(R9*1), DI
-	VMOVDQU    -16(DX)(DI*2), X9
-	LEAQ       shiftBytes<>+16(SB), DI
-	ADDQ       R9, R9
-	SUBQ       R9, DI
-	VPSHUFB    (DI), X9, X9
-	VCVTPH2PS  X9, Y9
-	VMULPS     Y9, Y8, Y8
-	VADDPS     Y8, Y7, Y7
+	VPXOR      X9, X9, X9
+	TESTQ      $0x00000001, R9
+	JEQ        piece21
+	MOVQ       R9, R10
+	ANDQ       $0x06, R10
+	ADDQ       DI, R10
+	VPSLLDQ    $0x02, X9, X9
+	VPINSRW    $0x00, (DX)(R10*2), X9, X9
 
-done:
+piece21:
+	TESTQ   $0x00000002, R9
+	JEQ     piece22
+	MOVQ    R9, R10
+	ANDQ    $0x04, R10
+	ADDQ    DI, R10
+	VPSLLDQ $0x04, X9, X9
+	VPINSRD $0x00, (DX)(R10*2), X9, X9
+
+piece22:
+	TESTQ   $0x00000004, R9
+	JEQ     piece23
+	ANDQ    $0x00, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x08, X9, X9
+	VPINSRQ $0x00, (DX)(R9*2), X9, X9
+
+piece23:
+	VCVTPH2PS X9, Y9
+	VMULPS    Y9, Y8, Y8
+	VADDPS    Y8, Y3, Y3
+	JMP       done3
+
+short8:
+	TESTQ      R9, R9
+	JEQ        done3
+	LEAQ       tailMasks<>+32(SB), R10
+	MOVQ       R9, R11
+	SHLQ       $0x02, R11
+	SUBQ       R11, R10
+	VMOVUPS    (R10), Y8
+	VMASKMOVPS (CX)(DI*4), Y8, Y8
+	VPXOR      X9, X9, X9
+	TESTQ      $0x00000001, R9
+	JEQ        piece24
+	MOVQ       R9, R10
+	ANDQ       $0x06, R10
+	ADDQ       DI, R10
+	VPSLLDQ    $0x02, X9, X9
+	VPINSRW    $0x00, (DX)(R10*2), X9, X9
+
+piece24:
+	TESTQ   $0x00000002, R9
+	JEQ     piece25
+	MOVQ    R9, R10
+	ANDQ    $0x04, R10
+	ADDQ    DI, R10
+	VPSLLDQ $0x04, X9, X9
+	VPINSRD $0x00, (DX)(R10*2), X9, X9
+
+piece25:
+	TESTQ   $0x00000004, R9
+	JEQ     piece26
+	ANDQ    $0x00, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x08, X9, X9
+	VPINSRQ $0x00, (DX)(R9*2), X9, X9
+
+piece26:
+	VCVTPH2PS X9, Y9
+	VMULPS    Y9, Y8, Y8
+	VADDPS    Y8, Y4, Y4
+	JMP       done3
+
+short9:
+	TESTQ      R9, R9
+	JEQ        done3
+	LEAQ       tailMasks<>+32(SB), R10
+	MOVQ       R9, R11
+	SHLQ       $0x02, R11
+	SUBQ       R11, R10
+	VMOVUPS    (R10), Y8
+	VMASKMOVPS (CX)(DI*4), Y8, Y8
+	VPXOR      X9, X9, X9
+	TESTQ      $0x00000001, R9
+	JEQ        piece27
+	MOVQ       R9, R10
+	ANDQ       $0x06, R10
+	ADDQ       DI, R10
+	VPSLLDQ    $0x02, X9, X9
+	VPINSRW    $0x00, (DX)(R10*2), X9, X9
+
+piece27:
+	TESTQ   $0x00000002, R9
+	JEQ     piece28
+	MOVQ    R9, R10
+	ANDQ    $0x04, R10
+	ADDQ    DI, R10
+	VPSLLDQ $0x04, X9, X9
+	VPINSRD $0x00, (DX)(R10*2), X9, X9
+
+piece28:
+	TESTQ   $0x00000004, R9
+	JEQ     piece29
+	ANDQ    $0x00, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x08, X9, X9
+	VPINSRQ $0x00, (DX)(R9*2), X9, X9
+
+piece29:
+	VCVTPH2PS X9, Y9
+	VMULPS    Y9, Y8, Y8
+	VADDPS    Y8, Y5, Y5
+	JMP       done3
+
+short10:
+	TESTQ      R9, R9
+	JEQ        done3
+	LEAQ       tailMasks<>+32(SB), R10
+	MOVQ       R9, R11
+	SHLQ       $0x02, R11
+	SUBQ       R11, R10
+	VMOVUPS    (R10), Y8
+	VMASKMOVPS (CX)(DI*4), Y8, Y8
+	VPXOR      X9, X9, X9
+	TESTQ      $0x00000001, R9
+	JEQ        piece30
+	MOVQ       R9, R10
+	ANDQ       $0x06, R10
+	ADDQ       DI, R10
+	VPSLLDQ    $0x02, X9, X9
+	VPINSRW    $0x00, (DX)(R10*2), X9, X9
+
+piece30:
+	TESTQ   $0x00000002, R9
+	JEQ     piece31
+	MOVQ    R9, R10
+	ANDQ    $0x04, R10
+	ADDQ    DI, R10
+	VPSLLDQ $0x04, X9, X9
+	VPINSRD $0x00, (DX)(R10*2), X9, X9
+
+piece31:
+	TESTQ   $0x00000004, R9
+	JEQ     piece32
+	ANDQ    $0x00, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x08, X9, X9
+	VPINSRQ $0x00, (DX)(R9*2), X9, X9
+
+piece32:
+	VCVTPH2PS X9, Y9
+	VMULPS    Y9, Y8, Y8
+	VADDPS    Y8, Y6, Y6
+	JMP       done3
+
+short11:
+	TESTQ      R9, R9
+	JEQ        done3
+	LEAQ       tailMasks<>+32(SB), R10
+	MOVQ       R9, R11
+	SHLQ       $0x02, R11
+	SUBQ       R11, R10
+	VMOVUPS    (R10), Y8
+	VMASKMOVPS (CX)(DI*4), Y8, Y8
+	VPXOR      X9, X9, X9
+	TESTQ      $0x00000001, R9
+	JEQ        piece33
+	MOVQ       R9, R10
+	ANDQ       $0x06, R10
+	ADDQ       DI, R10
+	VPSLLDQ    $0x02, X9, X9
+	VPINSRW    $0x00, (DX)(R10*2), X9, X9
+
+piece33:
+	TESTQ   $0x00000002, R9
+	JEQ     piece34
+	MOVQ    R9, R10
+	ANDQ    $0x04, R10
+	ADDQ    DI, R10
+	VPSLLDQ $0x04, X9, X9
+	VPINSRD $0x00, (DX)(R10*2), X9, X9
+
+piece34:
+	TESTQ   $0x00000004, R9
+	JEQ     piece35
+	ANDQ    $0x00, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x08, X9, X9
+	VPINSRQ $0x00, (DX)(R9*2), X9, X9
+
+piece35:
+	VCVTPH2PS X9, Y9
+	VMULPS    Y9, Y8, Y8
+	VADDPS    Y8, Y7, Y7
+
+done3:
 	VADDPS       Y0, Y4, Y0
 	VADDPS       Y1, Y5, Y1
 	VADDPS       Y2, Y6, Y2
@@ -851,7 +871,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func mixF16AVX2(acc *float32, weights *float32, rows *uint16, n int, count int, stride int)
+// func mixF16AVX2(acc *float32, weights *float32, rows *byte, n int, count int, stride int)
 // Requires: AVX, F16C
 TEXT ·mixF16AVX2(SB), NOSPLIT|NOFRAME, $0-48
 	MOVQ acc+0(FP), AX
@@ -862,9 +882,9 @@ TEXT ·mixF16AVX2(SB), NOSPLIT|NOFRAME, $0-48
 	MOVQ n+24(FP), R8
 	XORQ DI, DI
 	SUBQ $+64, R8
-	JLT  turned8
+	JLT  turned2
 
-turn8:
+turn1:
 	VMOVUPS (AX)(DI*4), Y0
 	VMOVUPS 32(AX)(DI*4), Y1
 	VMOVUPS 64(AX)(DI*4), Y2
@@ -917,14 +937,14 @@ wide:
 	VMOVUPS      Y7, 224(AX)(DI*4)
 	ADDQ         $+64, DI
 	SUBQ         $+64, R8
-	JGE          turn8
+	JGE          turn1
 
-turned8:
+turned2:
 	ADDQ $+64, R8
 	SUBQ $+8, R8
-	JLT  turned1
+	JLT  turned4
 
-turn1:
+turn3:
 	VMOVUPS (AX)(DI*4), Y0
 	MOVQ    DX, R9
 	MOVQ    CX, R10
@@ -942,13 +962,13 @@ narrow:
 	VMOVUPS      Y0, (AX)(DI*4)
 	ADDQ         $+8, DI
 	SUBQ         $+8, R8
-	JGE          turn1
+	JGE          turn3
 
-turned1:
+turned4:
 	ADDQ       $+8, R8
 	TESTQ      R8, R8
-	JEQ        done
-	LEAQ       tailMasks<>+256(SB), R9
+	JEQ        done5
+	LEAQ       tailMasks<>+32(SB), R9
 	MOVQ       R8, R10
 	SHLQ       $0x02, R10
 	SUBQ       R10, R9
@@ -958,27 +978,48 @@ turned1:
 
 last:
 	VBROADCASTSS (CX), Y2
-	LEAQ         (DI)(R8*1), R9
-	VMOVDQU      -16(DX)(R9*2), X3
-	LEAQ         shiftBytes<>+16(SB), R9
-	MOVQ         R8, R10
-	ADDQ         R10, R10
-	SUBQ         R10, R9
-	VPSHUFB      (R9), X3, X3
-	VCVTPH2PS    X3, Y3
-	VMULPS       Y2, Y3, Y2
-	VADDPS       Y2, Y1, Y1
-	ADDQ         SI, DX
-	ADDQ         $+4, CX
-	DECQ         BX
-	JNE          last
-	VMASKMOVPS   Y1, Y0, (AX)(DI*4)
+	VPXOR        X3, X3, X3
+	TESTQ        $0x00000001, R8
+	JEQ          piece6
+	MOVQ         R8, R9
+	ANDQ         $0x06, R9
+	ADDQ         DI, R9
+	VPSLLDQ      $0x02, X3, X3
+	VPINSRW      $0x00, (DX)(R9*2), X3, X3
 
-done:
+piece6:
+	TESTQ   $0x00000002, R8
+	JEQ     piece7
+	MOVQ    R8, R9
+	ANDQ    $0x04, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x04, X3, X3
+	VPINSRD $0x00, (DX)(R9*2), X3, X3
+
+piece7:
+	TESTQ   $0x00000004, R8
+	JEQ     piece8
+	MOVQ    R8, R9
+	ANDQ    $0x00, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x08, X3, X3
+	VPINSRQ $0x00, (DX)(R9*2), X3, X3
+
+piece8:
+	VCVTPH2PS  X3, Y3
+	VMULPS     Y2, Y3, Y2
+	VADDPS     Y2, Y1, Y1
+	ADDQ       SI, DX
+	ADDQ       $+4, CX
+	DECQ       BX
+	JNE        last
+	VMASKMOVPS Y1, Y0, (AX)(DI*4)
+
+done5:
 	VZEROUPPER
 	RET
 
-// func dotsBF16AVX2(dst *float32, x *float32, rows *uint16, n int, count int, stride int)
+// func dotsBF16AVX2(dst *float32, x *float32, rows *byte, n int, count int, stride int)
 // Requires: AVX, AVX2
 TEXT ·dotsBF16AVX2(SB), NOSPLIT|NOFRAME, $0-48
 	MOVQ dst+0(FP), AX
@@ -1000,9 +1041,9 @@ row:
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 	SUBQ   $+64, R9
-	JLT    turned8
+	JLT    turned2
 
-turn8:
+turn1:
 	VMOVUPS   (CX)(DI*4), Y8
 	VPMOVZXWD (DX)(DI*2), Y9
 	VPSLLD    $0x10, Y9, Y9
@@ -1045,14 +1086,12 @@ turn8:
 	VADDPS    Y8, Y7, Y7
 	ADDQ      $+64, DI
 	SUBQ      $+64, R9
-	JGE       turn8
+	JGE       turn1
 
-turned8:
+turned2:
 	ADDQ      $+64, R9
-	TESTQ     R9, R9
-	JLE       done
 	CMPQ      R9, $+8
-	JLT       short0
+	JLT       short4
 	VMOVUPS   (CX)(DI*4), Y8
 	VPMOVZXWD (DX)(DI*2), Y9
 	VPSLLD    $0x10, Y9, Y9
@@ -1060,10 +1099,8 @@ turned8:
 	VADDPS    Y8, Y0, Y0
 	ADDQ      $+8, DI
 	SUBQ      $+8, R9
-	TESTQ     R9, R9
-	JLE       done
 	CMPQ      R9, $+8
-	JLT       short1
+	JLT       short5
 	VMOVUPS   (CX)(DI*4), Y8
 	VPMOVZXWD (DX)(DI*2), Y9
 	VPSLLD    $0x10, Y9, Y9
@@ -1071,10 +1108,8 @@ turned8:
 	VADDPS    Y8, Y1, Y1
 	ADDQ      $+8, DI
 	SUBQ      $+8, R9
-	TESTQ     R9, R9
-	JLE       done
 	CMPQ      R9, $+8
-	JLT       short2
+	JLT       short6
 	VMOVUPS   (CX)(DI*4), Y8
 	VPMOVZXWD (DX)(DI*2), Y9
 	VPSLLD    $0x10, Y9, Y9
@@ -1082,10 +1117,8 @@ turned8:
 	VADDPS    Y8, Y2, Y2
 	ADDQ      $+8, DI
 	SUBQ      $+8, R9
-	TESTQ     R9, R9
-	JLE       done
 	CMPQ      R9, $+8
-	JLT       short3
+	JLT       short7
 	VMOVUPS   (CX)(DI*4), Y8
 	VPMOVZXWD (DX)(DI*2), Y9
 	VPSLLD    $0x10, Y9, Y9
@@ -1093,10 +1126,8 @@ turned8:
 	VADDPS    Y8, Y3, Y3
 	ADDQ      $+8, DI
 	SUBQ      $+8, R9
-	TESTQ     R9, R9
-	JLE       done
 	CMPQ      R9, $+8
-	JLT       short4
+	JLT       short8
 	VMOVUPS   (CX)(DI*4), Y8
 	VPMOVZXWD (DX)(DI*2), Y9
 	VPSLLD    $0x10, Y9, Y9
@@ -1104,10 +1135,8 @@ turned8:
 	VADDPS    Y8, Y4, Y4
 	ADDQ      $+8, DI
 	SUBQ      $+8, R9
-	TESTQ     R9, R9
-	JLE       done
 	CMPQ      R9, $+8
-	JLT       short5
+	JLT       short9
 	VMOVUPS   (CX)(DI*4), Y8
 	VPMOVZXWD (DX)(DI*2), Y9
 	VPSLLD    $0x10, Y9, Y9
@@ -1115,10 +1144,8 @@ turned8:
 	VADDPS    Y8, Y5, Y5
 	ADDQ      $+8, DI
 	SUBQ      $+8, R9
-	TESTQ     R9, R9
-	JLE       done
 	CMPQ      R9, $+8
-	JLT       short6
+	JLT       short10
 	VMOVUPS   (CX)(DI*4), Y8
 	VPMOVZXWD (DX)(DI*2), Y9
 	VPSLLD    $0x10, Y9, Y9
@@ -1126,10 +1153,8 @@ turned8:
 	VADDPS    Y8, Y6, Y6
 	ADDQ      $+8, DI
 	SUBQ      $+8, R9
-	TESTQ     R9, R9
-	JLE       done
 	CMPQ      R9, $+8
-	JLT       short7
+	JLT       short11
 	VMOVUPS   (CX)(DI*4), Y8
 	VPMOVZXWD (DX)(DI*2), Y9
 	VPSLLD    $0x10, Y9, Y9
@@ -1137,160 +1162,343 @@ turned8:
 	VADDPS    Y8, Y7, Y7
 	ADDQ      $+8, DI
 	SUBQ      $+8, R9
-	JMP       done
-
-short0:
-	LEAQ       tailMasks<>+256(SB), R10
-	MOVQ       R9, R11
-	SHLQ       $0x02, R11
-	SUBQ       R11, R10
-	VMOVUPS    (R10), Y8
-	VMASKMOVPS (CX)(DI*4), Y8, Y8
-	LEAQ       (DI)(R9*1), DI
-	VMOVDQU    -16(DX)(DI*2), X9
-	LEAQ       shiftBytes<>+16(SB), DI
-	ADDQ       R9, R9
-	SUBQ       R9, DI
-	VPSHUFB    (DI), X9, X9
-	VPMOVZXWD  X9, Y9
-	VPSLLD     $0x10, Y9, Y9
-	VMULPS     Y9, Y8, Y8
-	VADDPS     Y8, Y0, Y0
-	JMP        done
-
-short1:
-	LEAQ       tailMasks<>+256(SB), R10
-	MOVQ       R9, R11
-	SHLQ       $0x02, R11
-	SUBQ       R11, R10
-	VMOVUPS    (R10), Y8
-	VMASKMOVPS (CX)(DI*4), Y8, Y8
-	LEAQ       (DI)(R9*1), DI
-	VMOVDQU    -16(DX)(DI*2), X9
-	LEAQ       shiftBytes<>+16(SB), DI
-	ADDQ       R9, R9
-	SUBQ       R9, DI
-	VPSHUFB    (DI), X9, X9
-	VPMOVZXWD  X9, Y9
-	VPSLLD     $0x10, Y9, Y9
-	VMULPS     Y9, Y8, Y8
-	VADDPS     Y8, Y1, Y1
-	JMP        done
-
-short2:
-	LEAQ       tailMasks<>+256(SB), R10
-	MOVQ       R9, R11
-	SHLQ       $0x02, R11
-	SUBQ       R11, R10
-	VMOVUPS    (R10), Y8
-	VMASKMOVPS (CX)(DI*4), Y8, Y8
-	LEAQ       (DI)(R9*1), DI
-	VMOVDQU    -16(DX)(DI*2), X9
-	LEAQ       shiftBytes<>+16(SB), DI
-	ADDQ       R9, R9
-	SUBQ       R9, DI
-	VPSHUFB    (DI), X9, X9
-	VPMOVZXWD  X9, Y9
-	VPSLLD     $0x10, Y9, Y9
-	VMULPS     Y9, Y8, Y8
-	VADDPS     Y8, Y2, Y2
-	JMP        done
-
-short3:
-	LEAQ       tailMasks<>+256(SB), R10
-	MOVQ       R9, R11
-	SHLQ       $0x02, R11
-	SUBQ       R11, R10
-	VMOVUPS    (R10), Y8
-	VMASKMOVPS (CX)(DI*4), Y8, Y8
-	LEAQ       (DI)(R9*1), DI
-	VMOVDQU    -16(DX)(DI*2), X9
-	LEAQ       shiftBytes<>+16(SB), DI
-	ADDQ       R9, R9
-	SUBQ       R9, DI
-	VPSHUFB    (DI), X9, X9
-	VPMOVZXWD  X9, Y9
-	VPSLLD     $0x10, Y9, Y9
-	VMULPS     Y9, Y8, Y8
-	VADDPS     Y8, Y3, Y3
-	JMP        done
 
 short4:
-	LEAQ       tailMasks<>+256(SB), R10
+	TESTQ      R9, R9
+	JEQ        done3
+	LEAQ       tailMasks<>+32(SB), R10
 	MOVQ       R9, R11
 	SHLQ       $0x02, R11
 	SUBQ       R11, R10
 	VMOVUPS    (R10), Y8
 	VMASKMOVPS (CX)(DI*4), Y8, Y8
-	LEAQ       (DI)(R9*1), DI
-	VMOVDQU    -16(DX)(DI*2), X9
-	LEAQ       shiftBytes<>+16(SB), DI
-	ADDQ       R9, R9
-	SUBQ       R9, DI
-	VPSHUFB    (DI), X9, X9
-	VPMOVZXWD  X9, Y9
-	VPSLLD     $0x10, Y9, Y9
-	VMULPS     Y9, Y8, Y8
-	VADDPS     Y8, Y4, Y4
-	JMP        done
+	VPXOR      X9, X9, X9
+	TESTQ      $0x00000001, R9
+	JEQ        piece12
+	MOVQ       R9, R10
+	ANDQ       $0x06, R10
+	ADDQ       DI, R10
+	VPSLLDQ    $0x02, X9, X9
+	VPINSRW    $0x00, (DX)(R10*2), X9, X9
+
+piece12:
+	TESTQ   $0x00000002, R9
+	JEQ     piece13
+	MOVQ    R9, R10
+	ANDQ    $0x04, R10
+	ADDQ    DI, R10
+	VPSLLDQ $0x04, X9, X9
+	VPINSRD $0x00, (DX)(R10*2), X9, X9
+
+piece13:
+	TESTQ   $0x00000004, R9
+	JEQ     piece14
+	ANDQ    $0x00, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x08, X9, X9
+	VPINSRQ $0x00, (DX)(R9*2), X9, X9
+
+piece14:
+	VPMOVZXWD X9, Y9
+	VPSLLD    $0x10, Y9, Y9
+	VMULPS    Y9, Y8, Y8
+	VADDPS    Y8, Y0, Y0
+	JMP       done3
 
 short5:
-	LEAQ       tailMasks<>+256(SB), R10
+	TESTQ      R9, R9
+	JEQ        done3
+	LEAQ       tailMasks<>+32(SB), R10
 	MOVQ       R9, R11
 	SHLQ       $0x02, R11
 	SUBQ       R11, R10
 	VMOVUPS    (R10), Y8
 	VMASKMOVPS (CX)(DI*4), Y8, Y8
-	LEAQ       (DI)(R9*1), DI
-	VMOVDQU    -16(DX)(DI*2), X9
-	LEAQ       shiftBytes<>+16(SB), DI
-	ADDQ       R9, R9
-	SUBQ       R9, DI
-	VPSHUFB    (DI), X9, X9
-	VPMOVZXWD  X9, Y9
-	VPSLLD     $0x10, Y9, Y9
-	VMULPS     Y9, Y8, Y8
-	VADDPS     Y8, Y5, Y5
-	JMP        done
+	VPXOR      X9, X9, X9
+	TESTQ      $0x00000001, R9
+	JEQ        piece15
+	MOVQ       R9, R10
+	ANDQ       $0x06, R10
+	ADDQ       DI, R10
+	VPSLLDQ    $0x02, X9, X9
+	VPINSRW    $0x00, (DX)(R10*2), X9, X9
+
+piece15:
+	TESTQ   $0x00000002, R9
+	JEQ     piece16
+	MOVQ    R9, R10
+	ANDQ    $0x04, R10
+	ADDQ    DI, R10
+	VPSLLDQ $0x04, X9, X9
+	VPINSRD $0x00, (DX)(R10*2), X9, X9
+
+piece16:
+	TESTQ   $0x00000004, R9
+	JEQ     piece17
+	ANDQ    $0x00, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x08, X9, X9
+	VPINSRQ $0x00, (DX)(R9*2), X9, X9
+
+piece17:
+	VPMOVZXWD X9, Y9
+	VPSLLD    $0x10, Y9, Y9
+	VMULPS    Y9, Y8, Y8
+	VADDPS    Y8, Y1, Y1
+	JMP       done3
 
 short6:
-	LEAQ       tailMasks<>+256(SB), R10
+	TESTQ      R9, R9
+	JEQ        done3
+	LEAQ       tailMasks<>+32(SB), R10
 	MOVQ       R9, R11
 	SHLQ       $0x02, R11
 	SUBQ       R11, R10
 	VMOVUPS    (R10), Y8
 	VMASKMOVPS (CX)(DI*4), Y8, Y8
-	LEAQ       (DI)(R9*1), DI
-	VMOVDQU    -16(DX)(DI*2), X9
-	LEAQ       shiftBytes<>+16(SB), DI
-	ADDQ       R9, R9
-	SUBQ       R9, DI
-	VPSHUFB    (DI), X9, X9
-	VPMOVZXWD  X9, Y9
-	VPSLLD     $0x10, Y9, Y9
-	VMULPS     Y9, Y8, Y8
-	VADDPS     Y8, Y6, Y6
-	JMP        done
+	VPXOR      X9, X9, X9
+	TESTQ      $0x00000001, R9
+	JEQ        piece18
+	MOVQ       R9, R10
+	ANDQ       $0x06, R10
+	ADDQ       DI, R10
+	VPSLLDQ    $0x02, X9, X9
+	VPINSRW    $0x00, (DX)(R10*2), X9, X9
+
+piece18:
+	TESTQ   $0x00000002, R9
+	JEQ     piece19
+	MOVQ    R9, R10
+	ANDQ    $0x04, R10
+	ADDQ    DI, R10
+	VPSLLDQ $0x04, X9, X9
+	VPINSRD $0x00, (DX)(R10*2), X9, X9
+
+piece19:
+	TESTQ   $0x00000004, R9
+	JEQ     piece20
+	ANDQ    $0x00, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x08, X9, X9
+	VPINSRQ $0x00, (DX)(R9*2), X9, X9
+
+piece20:
+	VPMOVZXWD X9, Y9
+	VPSLLD    $0x10, Y9, Y9
+	VMULPS    Y9, Y8, Y8
+	VADDPS    Y8, Y2, Y2
+	JMP       done3
 
 short7:
-	LEAQ       tailMasks<>+256(SB), R10
+	TESTQ      R9, R9
+	JEQ        done3
+	LEAQ       tailMasks<>+32(SB), R10
 	MOVQ       R9, R11
 	SHLQ       $0x02, R11
 	SUBQ       R11, R10
 	VMOVUPS    (R10), Y8
 	VMASKMOVPS (CX)(DI*4), Y8, Y8
-	LEAQ       (DI)(R9*1), DI
-	VMOVDQU    -16(DX)(DI*2), X9
-	LEAQ       shiftBytes<>+16(SB), DI
-	ADDQ       R9, R9
-	SUBQ       R9, DI
-	VPSHUFB    (DI), X9, X9
-	VPMOVZXWD  X9, Y9
-	VPSLLD     $0x10, Y9, Y9
-	VMULPS     Y9, Y8, Y8
-	VADDPS     Y8, Y7, Y7
+	VPXOR      X9, X9, X9
+	TESTQ      $0x00000001, R9
+	JEQ        piece21
+	MOVQ       R9, R10
+	ANDQ       $0x06, R10
+	ADDQ       DI, R10
+	VPSLLDQ    $0x02, X9, X9
+	VPINSRW    $0x00, (DX)(R10*2), X9, X9
 
-done:
+piece21:
+	TESTQ   $0x00000002, R9
+	JEQ     piece22
+	MOVQ    R9, R10
+	ANDQ    $0x04, R10
+	ADDQ    DI, R10
+	VPSLLDQ $0x04, X9, X9
+	VPINSRD $0x00, (DX)(R10*2), X9, X9
+
+piece22:
+	TESTQ   $0x00000004, R9
+	JEQ     piece23
+	ANDQ    $0x00, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x08, X9, X9
+	VPINSRQ $0x00, (DX)(R9*2), X9, X9
+
+piece23:
+	VPMOVZXWD X9, Y9
+	VPSLLD    $0x10, Y9, Y9
+	VMULPS    Y9, Y8, Y8
+	VADDPS    Y8, Y3, Y3
+	JMP       done3
+
+short8:
+	TESTQ      R9, R9
+	JEQ        done3
+	LEAQ       tailMasks<>+32(SB), R10
+	MOVQ       R9, R11
+	SHLQ       $0x02, R11
+	SUBQ       R11, R10
+	VMOVUPS    (R10), Y8
+	VMASKMOVPS (CX)(DI*4), Y8, Y8
+	VPXOR      X9, X9, X9
+	TESTQ      $0x00000001, R9
+	JEQ        piece24
+	MOVQ       R9, R10
+	ANDQ       $0x06, R10
+	ADDQ       DI, R10
+	VPSLLDQ    $0x02, X9, X9
+	VPINSRW    $0x00, (DX)(R10*2), X9, X9
+
+piece24:
+	TESTQ   $0x00000002, R9
+	JEQ     piece25
+	MOVQ    R9, R10
+	ANDQ    $0x04, R10
+	ADDQ    DI, R10
+	VPSLLDQ $0x04, X9, X9
+	VPINSRD $0x00, (DX)(R10*2), X9, X9
+
+piece25:
+	TESTQ   $0x00000004, R9
+	JEQ     piece26
+	ANDQ    $0x00, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x08, X9, X9
+	VPINSRQ $0x00, (DX)(R9*2), X9, X9
+
+piece26:
+	VPMOVZXWD X9, Y9
+	VPSLLD    $0x10, Y9, Y9
+	VMULPS    Y9, Y8, Y8
+	VADDPS    Y8, Y4, Y4
+	JMP       done3
+
+short9:
+	TESTQ      R9, R9
+	JEQ        done3
+	LEAQ       tailMasks<>+32(SB), R10
+	MOVQ       R9, R11
+	SHLQ       $0x02, R11
+	SUBQ       R11, R10
+	VMOVUPS    (R10), Y8
+	VMASKMOVPS (CX)(DI*4), Y8, Y8
+	VPXOR      X9, X9, X9
+	TESTQ      $0x00000001, R9
+	JEQ        piece27
+	MOVQ       R9, R10
+	ANDQ       $0x06, R10
+	ADDQ       DI, R10
+	VPSLLDQ    $0x02, X9, X9
+	VPINSRW    $0x00, (DX)(R10*2), X9, X9
+
+piece27:
+	TESTQ   $0x00000002, R9
+	JEQ     piece28
+	MOVQ    R9, R10
+	ANDQ    $0x04, R10
+	ADDQ    DI, R10
+	VPSLLDQ $0x04, X9, X9
+	VPINSRD $0x00, (DX)(R10*2), X9, X9
+
+piece28:
+	TESTQ   $0x00000004, R9
+	JEQ     piece29
+	ANDQ    $0x00, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x08, X9, X9
+	VPINSRQ $0x00, (DX)(R9*2), X9, X9
+
+piece29:
+	VPMOVZXWD X9, Y9
+	VPSLLD    $0x10, Y9, Y9
+	VMULPS    Y9, Y8, Y8
+	VADDPS    Y8, Y5, Y5
+	JMP       done3
+
+short10:
+	TESTQ      R9, R9
+	JEQ        done3
+	LEAQ       tailMasks<>+32(SB), R10
+	MOVQ       R9, R11
+	SHLQ       $0x02, R11
+	SUBQ       R11, R10
+	VMOVUPS    (R10), Y8
+	VMASKMOVPS (CX)(DI*4), Y8, Y8
+	VPXOR      X9, X9, X9
+	TESTQ      $0x00000001, R9
+	JEQ        piece30
+	MOVQ       R9, R10
+	ANDQ       $0x06, R10
+	ADDQ       DI, R10
+	VPSLLDQ    $0x02, X9, X9
+	VPINSRW    $0x00, (DX)(R10*2), X9, X9
+
+piece30:
+	TESTQ   $0x00000002, R9
+	JEQ     piece31
+	MOVQ    R9, R10
+	ANDQ    $0x04, R10
+	ADDQ    DI, R10
+	VPSLLDQ $0x04, X9, X9
+	VPINSRD $0x00, (DX)(R10*2), X9, X9
+
+piece31:
+	TESTQ   $0x00000004, R9
+	JEQ     piece32
+	ANDQ    $0x00, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x08, X9, X9
+	VPINSRQ $0x00, (DX)(R9*2), X9, X9
+
+piece32:
+	VPMOVZXWD X9, Y9
+	VPSLLD    $0x10, Y9, Y9
+	VMULPS    Y9, Y8, Y8
+	VADDPS    Y8, Y6, Y6
+	JMP       done3
+
+short11:
+	TESTQ      R9, R9
+	JEQ        done3
+	LEAQ       tailMasks<>+32(SB), R10
+	MOVQ       R9, R11
+	SHLQ       $0x02, R11
+	SUBQ       R11, R10
+	VMOVUPS    (R10), Y8
+	VMASKMOVPS (CX)(DI*4), Y8, Y8
+	VPXOR      X9, X9, X9
+	TESTQ      $0x00000001, R9
+	JEQ        piece33
+	MOVQ       R9, R10
+	ANDQ       $0x06, R10
+	ADDQ       DI, R10
+	VPSLLDQ    $0x02, X9, X9
+	VPINSRW    $0x00, (DX)(R10*2), X9, X9
+
+piece33:
+	TESTQ   $0x00000002, R9
+	JEQ     piece34
+	MOVQ    R9, R10
+	ANDQ    $0x04, R10
+	ADDQ    DI, R10
+	VPSLLDQ $0x04, X9, X9
+	VPINSRD $0x00, (DX)(R10*2), X9, X9
+
+piece34:
+	TESTQ   $0x00000004, R9
+	JEQ     piece35
+	ANDQ    $0x00, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x08, X9, X9
+	VPINSRQ $0x00, (DX)(R9*2), X9, X9
+
+piece35:
+	VPMOVZXWD X9, Y9
+	VPSLLD    $0x10, Y9, Y9
+	VMULPS    Y9, Y8, Y8
+	VADDPS    Y8, Y7, Y7
+
+done3:
 	VADDPS       Y0, Y4, Y0
 	VADDPS       Y1, Y5, Y1
 	VADDPS       Y2, Y6, Y2
@@ -1312,7 +1520,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func mixBF16AVX2(acc *float32, weights *float32, rows *uint16, n int, count int, stride int)
+// func mixBF16AVX2(acc *float32, weights *float32, rows *byte, n int, count int, stride int)
 // Requires: AVX, AVX2
 TEXT ·mixBF16AVX2(SB), NOSPLIT|NOFRAME, $0-48
 	MOVQ acc+0(FP), AX
@@ -1323,9 +1531,9 @@ TEXT ·mixBF16AVX2(SB), NOSPLIT|NOFRAME, $0-48
 	MOVQ n+24(FP), R8
 	XORQ DI, DI
 	SUBQ $+64, R8
-	JLT  turned8
+	JLT  turned2
 
-turn8:
+turn1:
 	VMOVUPS (AX)(DI*4), Y0
 	VMOVUPS 32(AX)(DI*4), Y1
 	VMOVUPS 64(AX)(DI*4), Y2
@@ -1386,14 +1594,14 @@ wide:
 	VMOVUPS      Y7, 224(AX)(DI*4)
 	ADDQ         $+64, DI
 	SUBQ         $+64, R8
-	JGE          turn8
+	JGE          turn1
 
-turned8:
+turned2:
 	ADDQ $+64, R8
 	SUBQ $+8, R8
-	JLT  turned1
+	JLT  turned4
 
-turn1:
+turn3:
 	VMOVUPS (AX)(DI*4), Y0
 	MOVQ    DX, R9
 	MOVQ    CX, R10
@@ -1412,13 +1620,13 @@ narrow:
 	VMOVUPS      Y0, (AX)(DI*4)
 	ADDQ         $+8, DI
 	SUBQ         $+8, R8
-	JGE          turn1
+	JGE          turn3
 
-turned1:
+turned4:
 	ADDQ       $+8, R8
 	TESTQ      R8, R8
-	JEQ        done
-	LEAQ       tailMasks<>+256(SB), R9
+	JEQ        done5
+	LEAQ       tailMasks<>+32(SB), R9
 	MOVQ       R8, R10
 	SHLQ       $0x02, R10
 	SUBQ       R10, R9
@@ -1428,28 +1636,49 @@ turned1:
 
 last:
 	VBROADCASTSS (CX), Y2
-	LEAQ         (DI)(R8*1), R9
-	VMOVDQU      -16(DX)(R9*2), X3
-	LEAQ         shiftBytes<>+16(SB), R9
-	MOVQ         R8, R10
-	ADDQ         R10, R10
-	SUBQ         R10, R9
-	VPSHUFB      (R9), X3, X3
-	VPMOVZXWD    X3, Y3
-	VPSLLD       $0x10, Y3, Y3
-	VMULPS       Y2, Y3, Y2
-	VADDPS       Y2, Y1, Y1
-	ADDQ         SI, DX
-	ADDQ         $+4, CX
-	DECQ         BX
-	JNE          last
-	VMASKMOVPS   Y1, Y0, (AX)(DI*4)
+	VPXOR        X3, X3, X3
+	TESTQ        $0x00000001, R8
+	JEQ          piece6
+	MOVQ         R8, R9
+	ANDQ         $0x06, R9
+	ADDQ         DI, R9
+	VPSLLDQ      $0x02, X3, X3
+	VPINSRW      $0x00, (DX)(R9*2), X3, X3
 
-done:
+piece6:
+	TESTQ   $0x00000002, R8
+	JEQ     piece7
+	MOVQ    R8, R9
+	ANDQ    $0x04, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x04, X3, X3
+	VPINSRD $0x00, (DX)(R9*2), X3, X3
+
+piece7:
+	TESTQ   $0x00000004, R8
+	JEQ     piece8
+	MOVQ    R8, R9
+	ANDQ    $0x00, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x08, X3, X3
+	VPINSRQ $0x00, (DX)(R9*2), X3, X3
+
+piece8:
+	VPMOVZXWD  X3, Y3
+	VPSLLD     $0x10, Y3, Y3
+	VMULPS     Y2, Y3, Y2
+	VADDPS     Y2, Y1, Y1
+	ADDQ       SI, DX
+	ADDQ       $+4, CX
+	DECQ       BX
+	JNE        last
+	VMASKMOVPS Y1, Y0, (AX)(DI*4)
+
+done5:
 	VZEROUPPER
 	RET
 
-// func dotsI8AVX2(dst *float32, x *float32, rows *int8, n int, count int, stride int)
+// func dotsI8AVX2(dst *float32, x *float32, rows *byte, n int, count int, stride int)
 // Requires: AVX, AVX2
 TEXT ·dotsI8AVX2(SB), NOSPLIT|NOFRAME, $0-48
 	MOVQ dst+0(FP), AX
@@ -1471,9 +1700,9 @@ row:
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 	SUBQ   $+64, R9
-	JLT    turned8
+	JLT    turned2
 
-turn8:
+turn1:
 	VMOVUPS   (CX)(DI*4), Y8
 	VPMOVSXBD (DX)(DI*1), Y9
 	VCVTDQ2PS Y9, Y9
@@ -1516,14 +1745,12 @@ turn8:
 	VADDPS    Y8, Y7, Y7
 	ADDQ      $+64, DI
 	SUBQ      $+64, R9
-	JGE       turn8
+	JGE       turn1
 
-turned8:
+turned2:
 	ADDQ      $+64, R9
-	TESTQ     R9, R9
-	JLE       done
 	CMPQ      R9, $+8
-	JLT       short0
+	JLT       short4
 	VMOVUPS   (CX)(DI*4), Y8
 	VPMOVSXBD (DX)(DI*1), Y9
 	VCVTDQ2PS Y9, Y9
@@ -1531,10 +1758,8 @@ turned8:
 	VADDPS    Y8, Y0, Y0
 	ADDQ      $+8, DI
 	SUBQ      $+8, R9
-	TESTQ     R9, R9
-	JLE       done
 	CMPQ      R9, $+8
-	JLT       short1
+	JLT       short5
 	VMOVUPS   (CX)(DI*4), Y8
 	VPMOVSXBD (DX)(DI*1), Y9
 	VCVTDQ2PS Y9, Y9
@@ -1542,10 +1767,8 @@ turned8:
 	VADDPS    Y8, Y1, Y1
 	ADDQ      $+8, DI
 	SUBQ      $+8, R9
-	TESTQ     R9, R9
-	JLE       done
 	CMPQ      R9, $+8
-	JLT       short2
+	JLT       short6
 	VMOVUPS   (CX)(DI*4), Y8
 	VPMOVSXBD (DX)(DI*1), Y9
 	VCVTDQ2PS Y9, Y9
@@ -1553,10 +1776,8 @@ turned8:
 	VADDPS    Y8, Y2, Y2
 	ADDQ      $+8, DI
 	SUBQ      $+8, R9
-	TESTQ     R9, R9
-	JLE       done
 	CMPQ      R9, $+8
-	JLT       short3
+	JLT       short7
 	VMOVUPS   (CX)(DI*4), Y8
 	VPMOVSXBD (DX)(DI*1), Y9
 	VCVTDQ2PS Y9, Y9
@@ -1564,10 +1785,8 @@ turned8:
 	VADDPS    Y8, Y3, Y3
 	ADDQ      $+8, DI
 	SUBQ      $+8, R9
-	TESTQ     R9, R9
-	JLE       done
 	CMPQ      R9, $+8
-	JLT       short4
+	JLT       short8
 	VMOVUPS   (CX)(DI*4), Y8
 	VPMOVSXBD (DX)(DI*1), Y9
 	VCVTDQ2PS Y9, Y9
@@ -1575,10 +1794,8 @@ turned8:
 	VADDPS    Y8, Y4, Y4
 	ADDQ      $+8, DI
 	SUBQ      $+8, R9
-	TESTQ     R9, R9
-	JLE       done
 	CMPQ      R9, $+8
-	JLT       short5
+	JLT       short9
 	VMOVUPS   (CX)(DI*4), Y8
 	VPMOVSXBD (DX)(DI*1), Y9
 	VCVTDQ2PS Y9, Y9
@@ -1586,10 +1803,8 @@ turned8:
 	VADDPS    Y8, Y5, Y5
 	ADDQ      $+8, DI
 	SUBQ      $+8, R9
-	TESTQ     R9, R9
-	JLE       done
 	CMPQ      R9, $+8
-	JLT       short6
+	JLT       short10
 	VMOVUPS   (CX)(DI*4), Y8
 	VPMOVSXBD (DX)(DI*1), Y9
 	VCVTDQ2PS Y9, Y9
@@ -1597,10 +1812,8 @@ turned8:
 	VADDPS    Y8, Y6, Y6
 	ADDQ      $+8, DI
 	SUBQ      $+8, R9
-	TESTQ     R9, R9
-	JLE       done
 	CMPQ      R9, $+8
-	JLT       short7
+	JLT       short11
 	VMOVUPS   (CX)(DI*4), Y8
 	VPMOVSXBD (DX)(DI*1), Y9
 	VCVTDQ2PS Y9, Y9
@@ -1608,152 +1821,343 @@ turned8:
 	VADDPS    Y8, Y7, Y7
 	ADDQ      $+8, DI
 	SUBQ      $+8, R9
-	JMP       done
-
-short0:
-	LEAQ       tailMasks<>+256(SB), R10
-	MOVQ       R9, R11
-	SHLQ       $0x02, R11
-	SUBQ       R11, R10
-	VMOVUPS    (R10), Y8
-	VMASKMOVPS (CX)(DI*4), Y8, Y8
-	LEAQ       (DI)(R9*1), DI
-	VMOVQ      -8(DX)(DI*1), X9
-	LEAQ       shiftBytes<>+8(SB), DI
-	SUBQ       R9, DI
-	VPSHUFB    (DI), X9, X9
-	VPMOVSXBD  X9, Y9
-	VCVTDQ2PS  Y9, Y9
-	VMULPS     Y9, Y8, Y8
-	VADDPS     Y8, Y0, Y0
-	JMP        done
-
-short1:
-	LEAQ       tailMasks<>+256(SB), R10
-	MOVQ       R9, R11
-	SHLQ       $0x02, R11
-	SUBQ       R11, R10
-	VMOVUPS    (R10), Y8
-	VMASKMOVPS (CX)(DI*4), Y8, Y8
-	LEAQ       (DI)(R9*1), DI
-	VMOVQ      -8(DX)(DI*1), X9
-	LEAQ       shiftBytes<>+8(SB), DI
-	SUBQ       R9, DI
-	VPSHUFB    (DI), X9, X9
-	VPMOVSXBD  X9, Y9
-	VCVTDQ2PS  Y9, Y9
-	VMULPS     Y9, Y8, Y8
-	VADDPS     Y8, Y1, Y1
-	JMP        done
-
-short2:
-	LEAQ       tailMasks<>+256(SB), R10
-	MOVQ       R9, R11
-	SHLQ       $0x02, R11
-	SUBQ       R11, R10
-	VMOVUPS    (R10), Y8
-	VMASKMOVPS (CX)(DI*4), Y8, Y8
-	LEAQ       (DI)(R9*1), DI
-	VMOVQ      -8(DX)(DI*1), X9
-	LEAQ       shiftBytes<>+8(SB), DI
-	SUBQ       R9, DI
-	VPSHUFB    (DI), X9, X9
-	VPMOVSXBD  X9, Y9
-	VCVTDQ2PS  Y9, Y9
-	VMULPS     Y9, Y8, Y8
-	VADDPS     Y8, Y2, Y2
-	JMP        done
-
-short3:
-	LEAQ       tailMasks<>+256(SB), R10
-	MOVQ       R9, R11
-	SHLQ       $0x02, R11
-	SUBQ       R11, R10
-	VMOVUPS    (R10), Y8
-	VMASKMOVPS (CX)(DI*4), Y8, Y8
-	LEAQ       (DI)(R9*1), DI
-	VMOVQ      -8(DX)(DI*1), X9
-	LEAQ       shiftBytes<>+8(SB), DI
-	SUBQ       R9, DI
-	VPSHUFB    (DI), X9, X9
-	VPMOVSXBD  X9, Y9
-	VCVTDQ2PS  Y9, Y9
-	VMULPS     Y9, Y8, Y8
-	VADDPS     Y8, Y3, Y3
-	JMP        done
 
 short4:
-	LEAQ       tailMasks<>+256(SB), R10
+	TESTQ      R9, R9
+	JEQ        done3
+	LEAQ       tailMasks<>+32(SB), R10
 	MOVQ       R9, R11
 	SHLQ       $0x02, R11
 	SUBQ       R11, R10
 	VMOVUPS    (R10), Y8
 	VMASKMOVPS (CX)(DI*4), Y8, Y8
-	LEAQ       (DI)(R9*1), DI
-	VMOVQ      -8(DX)(DI*1), X9
-	LEAQ       shiftBytes<>+8(SB), DI
-	SUBQ       R9, DI
-	VPSHUFB    (DI), X9, X9
-	VPMOVSXBD  X9, Y9
-	VCVTDQ2PS  Y9, Y9
-	VMULPS     Y9, Y8, Y8
-	VADDPS     Y8, Y4, Y4
-	JMP        done
+	VPXOR      X9, X9, X9
+	TESTQ      $0x00000001, R9
+	JEQ        piece12
+	MOVQ       R9, R10
+	ANDQ       $0x06, R10
+	ADDQ       DI, R10
+	VPSLLDQ    $0x01, X9, X9
+	VPINSRB    $0x00, (DX)(R10*1), X9, X9
+
+piece12:
+	TESTQ   $0x00000002, R9
+	JEQ     piece13
+	MOVQ    R9, R10
+	ANDQ    $0x04, R10
+	ADDQ    DI, R10
+	VPSLLDQ $0x02, X9, X9
+	VPINSRW $0x00, (DX)(R10*1), X9, X9
+
+piece13:
+	TESTQ   $0x00000004, R9
+	JEQ     piece14
+	ANDQ    $0x00, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x04, X9, X9
+	VPINSRD $0x00, (DX)(R9*1), X9, X9
+
+piece14:
+	VPMOVSXBD X9, Y9
+	VCVTDQ2PS Y9, Y9
+	VMULPS    Y9, Y8, Y8
+	VADDPS    Y8, Y0, Y0
+	JMP       done3
 
 short5:
-	LEAQ       tailMasks<>+256(SB), R10
+	TESTQ      R9, R9
+	JEQ        done3
+	LEAQ       tailMasks<>+32(SB), R10
 	MOVQ       R9, R11
 	SHLQ       $0x02, R11
 	SUBQ       R11, R10
 	VMOVUPS    (R10), Y8
 	VMASKMOVPS (CX)(DI*4), Y8, Y8
-	LEAQ       (DI)(R9*1), DI
-	VMOVQ      -8(DX)(DI*1), X9
-	LEAQ       shiftBytes<>+8(SB), DI
-	SUBQ       R9, DI
-	VPSHUFB    (DI), X9, X9
-	VPMOVSXBD  X9, Y9
-	VCVTDQ2PS  Y9, Y9
-	VMULPS     Y9, Y8, Y8
-	VADDPS     Y8, Y5, Y5
-	JMP        done
+	VPXOR      X9, X9, X9
+	TESTQ      $0x00000001, R9
+	JEQ        piece15
+	MOVQ       R9, R10
+	ANDQ       $0x06, R10
+	ADDQ       DI, R10
+	VPSLLDQ    $0x01, X9, X9
+	VPINSRB    $0x00, (DX)(R10*1), X9, X9
+
+piece15:
+	TESTQ   $0x00000002, R9
+	JEQ     piece16
+	MOVQ    R9, R10
+	ANDQ    $0x04, R10
+	ADDQ    DI, R10
+	VPSLLDQ $0x02, X9, X9
+	VPINSRW $0x00, (DX)(R10*1), X9, X9
+
+piece16:
+	TESTQ   $0x00000004, R9
+	JEQ     piece17
+	ANDQ    $0x00, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x04, X9, X9
+	VPINSRD $0x00, (DX)(R9*1), X9, X9
+
+piece17:
+	VPMOVSXBD X9, Y9
+	VCVTDQ2PS Y9, Y9
+	VMULPS    Y9, Y8, Y8
+	VADDPS    Y8, Y1, Y1
+	JMP       done3
 
 short6:
-	LEAQ       tailMasks<>+256(SB), R10
+	TESTQ      R9, R9
+	JEQ        done3
+	LEAQ       tailMasks<>+32(SB), R10
 	MOVQ       R9, R11
 	SHLQ       $0x02, R11
 	SUBQ       R11, R10
 	VMOVUPS    (R10), Y8
 	VMASKMOVPS (CX)(DI*4), Y8, Y8
-	LEAQ       (DI)(R9*1), DI
-	VMOVQ      -8(DX)(DI*1), X9
-	LEAQ       shiftBytes<>+8(SB), DI
-	SUBQ       R9, DI
-	VPSHUFB    (DI), X9, X9
-	VPMOVSXBD  X9, Y9
-	VCVTDQ2PS  Y9, Y9
-	VMULPS     Y9, Y8, Y8
-	VADDPS     Y8, Y6, Y6
-	JMP        done
+	VPXOR      X9, X9, X9
+	TESTQ      $0x00000001, R9
+	JEQ        piece18
+	MOVQ       R9, R10
+	ANDQ       $0x06, R10
+	ADDQ       DI, R10
+	VPSLLDQ    $0x01, X9, X9
+	VPINSRB    $0x00, (DX)(R10*1), X9, X9
+
+piece18:
+	TESTQ   $0x00000002, R9
+	JEQ     piece19
+	MOVQ    R9, R10
+	ANDQ    $0x04, R10
+	ADDQ    DI, R10
+	VPSLLDQ $0x02, X9, X9
+	VPINSRW $0x00, (DX)(R10*1), X9, X9
+
+piece19:
+	TESTQ   $0x00000004, R9
+	JEQ     piece20
+	ANDQ    $0x00, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x04, X9, X9
+	VPINSRD $0x00, (DX)(R9*1), X9, X9
+
+piece20:
+	VPMOVSXBD X9, Y9
+	VCVTDQ2PS Y9, Y9
+	VMULPS    Y9, Y8, Y8
+	VADDPS    Y8, Y2, Y2
+	JMP       done3
 
 short7:
-	LEAQ       tailMasks<>+256(SB), R10
+	TESTQ      R9, R9
+	JEQ        done3
+	LEAQ       tailMasks<>+32(SB), R10
 	MOVQ       R9, R11
 	SHLQ       $0x02, R11
 	SUBQ       R11, R10
 	VMOVUPS    (R10), Y8
 	VMASKMOVPS (CX)(DI*4), Y8, Y8
-	LEAQ       (DI)(R9*1), DI
-	VMOVQ      -8(DX)(DI*1), X9
-	LEAQ       shiftBytes<>+8(SB), DI
-	SUBQ       R9, DI
-	VPSHUFB    (DI), X9, X9
-	VPMOVSXBD  X9, Y9
-	VCVTDQ2PS  Y9, Y9
-	VMULPS     Y9, Y8, Y8
-	VADDPS     Y8, Y7, Y7
+	VPXOR      X9, X9, X9
+	TESTQ      $0x00000001, R9
+	JEQ        piece21
+	MOVQ       R9, R10
+	ANDQ       $0x06, R10
+	ADDQ       DI, R10
+	VPSLLDQ    $0x01, X9, X9
+	VPINSRB    $0x00, (DX)(R10*1), X9, X9
 
-done:
+piece21:
+	TESTQ   $0x00000002, R9
+	JEQ     piece22
+	MOVQ    R9, R10
+	ANDQ    $0x04, R10
+	ADDQ    DI, R10
+	VPSLLDQ $0x02, X9, X9
+	VPINSRW $0x00, (DX)(R10*1), X9, X9
+
+piece22:
+	TESTQ   $0x00000004, R9
+	JEQ     piece23
+	ANDQ    $0x00, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x04, X9, X9
+	VPINSRD $0x00, (DX)(R9*1), X9, X9
+
+piece23:
+	VPMOVSXBD X9, Y9
+	VCVTDQ2PS Y9, Y9
+	VMULPS    Y9, Y8, Y8
+	VADDPS    Y8, Y3, Y3
+	JMP       done3
+
+short8:
+	TESTQ      R9, R9
+	JEQ        done3
+	LEAQ       tailMasks<>+32(SB), R10
+	MOVQ       R9, R11
+	SHLQ       $0x02, R11
+	SUBQ       R11, R10
+	VMOVUPS    (R10), Y8
+	VMASKMOVPS (CX)(DI*4), Y8, Y8
+	VPXOR      X9, X9, X9
+	TESTQ      $0x00000001, R9
+	JEQ        piece24
+	MOVQ       R9, R10
+	ANDQ       $0x06, R10
+	ADDQ       DI, R10
+	VPSLLDQ    $0x01, X9, X9
+	VPINSRB    $0x00, (DX)(R10*1), X9, X9
+
+piece24:
+	TESTQ   $0x00000002, R9
+	JEQ     piece25
+	MOVQ    R9, R10
+	ANDQ    $0x04, R10
+	ADDQ    DI, R10
+	VPSLLDQ $0x02, X9, X9
+	VPINSRW $0x00, (DX)(R10*1), X9, X9
+
+piece25:
+	TESTQ   $0x00000004, R9
+	JEQ     piece26
+	ANDQ    $0x00, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x04, X9, X9
+	VPINSRD $0x00, (DX)(R9*1), X9, X9
+
+piece26:
+	VPMOVSXBD X9, Y9
+	VCVTDQ2PS Y9, Y9
+	VMULPS    Y9, Y8, Y8
+	VADDPS    Y8, Y4, Y4
+	JMP       done3
+
+short9:
+	TESTQ      R9, R9
+	JEQ        done3
+	LEAQ       tailMasks<>+32(SB), R10
+	MOVQ       R9, R11
+	SHLQ       $0x02, R11
+	SUBQ       R11, R10
+	VMOVUPS    (R10), Y8
+	VMASKMOVPS (CX)(DI*4), Y8, Y8
+	VPXOR      X9, X9, X9
+	TESTQ      $0x00000001, R9
+	JEQ        piece27
+	MOVQ       R9, R10
+	ANDQ       $0x06, R10
+	ADDQ       DI, R10
+	VPSLLDQ    $0x01, X9, X9
+	VPINSRB    $0x00, (DX)(R10*1), X9, X9
+
+piece27:
+	TESTQ   $0x00000002, R9
+	JEQ     piece28
+	MOVQ    R9, R10
+	ANDQ    $0x04, R10
+	ADDQ    DI, R10
+	VPSLLDQ $0x02, X9, X9
+	VPINSRW $0x00, (DX)(R10*1), X9, X9
+
+piece28:
+	TESTQ   $0x00000004, R9
+	JEQ     piece29
+	ANDQ    $0x00, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x04, X9, X9
+	VPINSRD $0x00, (DX)(R9*1), X9, X9
+
+piece29:
+	VPMOVSXBD X9, Y9
+	VCVTDQ2PS Y9, Y9
+	VMULPS    Y9, Y8, Y8
+	VADDPS    Y8, Y5, Y5
+	JMP       done3
+
+short10:
+	TESTQ      R9, R9
+	JEQ        done3
+	LEAQ       tailMasks<>+32(SB), R10
+	MOVQ       R9, R11
+	SHLQ       $0x02, R11
+	SUBQ       R11, R10
+	VMOVUPS    (R10), Y8
+	VMASKMOVPS (CX)(DI*4), Y8, Y8
+	VPXOR      X9, X9, X9
+	TESTQ      $0x00000001, R9
+	JEQ        piece30
+	MOVQ       R9, R10
+	ANDQ       $0x06, R10
+	ADDQ       DI, R10
+	VPSLLDQ    $0x01, X9, X9
+	VPINSRB    $0x00, (DX)(R10*1), X9, X9
+
+piece30:
+	TESTQ   $0x00000002, R9
+	JEQ     piece31
+	MOVQ    R9, R10
+	ANDQ    $0x04, R10
+	ADDQ    DI, R10
+	VPSLLDQ $0x02, X9, X9
+	VPINSRW $0x00, (DX)(R10*1), X9, X9
+
+piece31:
+	TESTQ   $0x00000004, R9
+	JEQ     piece32
+	ANDQ    $0x00, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x04, X9, X9
+	VPINSRD $0x00, (DX)(R9*1), X9, X9
+
+piece32:
+	VPMOVSXBD X9, Y9
+	VCVTDQ2PS Y9, Y9
+	VMULPS    Y9, Y8, Y8
+	VADDPS    Y8, Y6, Y6
+	JMP       done3
+
+short11:
+	TESTQ      R9, R9
+	JEQ        done3
+	LEAQ       tailMasks<>+32(SB), R10
+	MOVQ       R9, R11
+	SHLQ       $0x02, R11
+	SUBQ       R11, R10
+	VMOVUPS    (R10), Y8
+	VMASKMOVPS (CX)(DI*4), Y8, Y8
+	VPXOR      X9, X9, X9
+	TESTQ      $0x00000001, R9
+	JEQ        piece33
+	MOVQ       R9, R10
+	ANDQ       $0x06, R10
+	ADDQ       DI, R10
+	VPSLLDQ    $0x01, X9, X9
+	VPINSRB    $0x00, (DX)(R10*1), X9, X9
+
+piece33:
+	TESTQ   $0x00000002, R9
+	JEQ     piece34
+	MOVQ    R9, R10
+	ANDQ    $0x04, R10
+	ADDQ    DI, R10
+	VPSLLDQ $0x02, X9, X9
+	VPINSRW $0x00, (DX)(R10*1), X9, X9
+
+piece34:
+	TESTQ   $0x00000004, R9
+	JEQ     piece35
+	ANDQ    $0x00, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x04, X9, X9
+	VPINSRD $0x00, (DX)(R9*1), X9, X9
+
+piece35:
+	VPMOVSXBD X9, Y9
+	VCVTDQ2PS Y9, Y9
+	VMULPS    Y9, Y8, Y8
+	VADDPS    Y8, Y7, Y7
+
+done3:
 	VADDPS       Y0, Y4, Y0
 	VADDPS       Y1, Y5, Y1
 	VADDPS       Y2, Y6, Y2
@@ -1775,7 +2179,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func mixI8AVX2(acc *float32, weights *float32, rows *int8, n int, count int, stride int)
+// func mixI8AVX2(acc *float32, weights *float32, rows *byte, n int, count int, stride int)
 // Requires: AVX, AVX2
 TEXT ·mixI8AVX2(SB), NOSPLIT|NOFRAME, $0-48
 	MOVQ acc+0(FP), AX
@@ -1786,9 +2190,9 @@ TEXT ·mixI8AVX2(SB), NOSPLIT|NOFRAME, $0-48
 	MOVQ n+24(FP), R8
 	XORQ DI, DI
 	SUBQ $+64, R8
-	JLT  turned8
+	JLT  turned2
 
-turn8:
+turn1:
 	VMOVUPS (AX)(DI*4), Y0
 	VMOVUPS 32(AX)(DI*4), Y1
 	VMOVUPS 64(AX)(DI*4), Y2
@@ -1849,14 +2253,14 @@ wide:
 	VMOVUPS      Y7, 224(AX)(DI*4)
 	ADDQ         $+64, DI
 	SUBQ         $+64, R8
-	JGE          turn8
+	JGE          turn1
 
-turned8:
+turned2:
 	ADDQ $+64, R8
 	SUBQ $+8, R8
-	JLT  turned1
+	JLT  turned4
 
-turn1:
+turn3:
 	VMOVUPS (AX)(DI*4), Y0
 	MOVQ    DX, R9
 	MOVQ    CX, R10
@@ -1875,13 +2279,13 @@ narrow:
 	VMOVUPS      Y0, (AX)(DI*4)
 	ADDQ         $+8, DI
 	SUBQ         $+8, R8
-	JGE          turn1
+	JGE          turn3
 
-turned1:
+turned4:
 	ADDQ       $+8, R8
 	TESTQ      R8, R8
-	JEQ        done
-	LEAQ       tailMasks<>+256(SB), R9
+	JEQ        done5
+	LEAQ       tailMasks<>+32(SB), R9
 	MOVQ       R8, R10
 	SHLQ       $0x02, R10
 	SUBQ       R10, R9
@@ -1891,27 +2295,49 @@ turned1:
 
 last:
 	VBROADCASTSS (CX), Y2
-	LEAQ         (DI)(R8*1), R9
-	VMOVQ        -8(DX)(R9*1), X3
-	LEAQ         shiftBytes<>+8(SB), R9
-	MOVQ         R8, R10
-	SUBQ         R10, R9
-	VPSHUFB      (R9), X3, X3
-	VPMOVSXBD    X3, Y3
-	VCVTDQ2PS    Y3, Y3
-	VMULPS       Y2, Y3, Y2
-	VADDPS       Y2, Y1, Y1
-	ADDQ         SI, DX
-	ADDQ         $+4, CX
-	DECQ         BX
-	JNE          last
-	VMASKMOVPS   Y1, Y0, (AX)(DI*4)
+	VPXOR        X3, X3, X3
+	TESTQ        $0x00000001, R8
+	JEQ          piece6
+	MOVQ         R8, R9
+	ANDQ         $0x06, R9
+	ADDQ         DI, R9
+	VPSLLDQ      $0x01, X3, X3
+	VPINSRB      $0x00, (DX)(R9*1), X3, X3
 
-done:
+piece6:
+	TESTQ   $0x00000002, R8
+	JEQ     piece7
+	MOVQ    R8, R9
+	ANDQ    $0x04, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x02, X3, X3
+	VPINSRW $0x00, (DX)(R9*1), X3, X3
+
+piece7:
+	TESTQ   $0x00000004, R8
+	JEQ     piece8
+	MOVQ    R8, R9
+	ANDQ    $0x00, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x04, X3, X3
+	VPINSRD $0x00, (DX)(R9*1), X3, X3
+
+piece8:
+	VPMOVSXBD  X3, Y3
+	VCVTDQ2PS  Y3, Y3
+	VMULPS     Y2, Y3, Y2
+	VADDPS     Y2, Y1, Y1
+	ADDQ       SI, DX
+	ADDQ       $+4, CX
+	DECQ       BX
+	JNE        last
+	VMASKMOVPS Y1, Y0, (AX)(DI*4)
+
+done5:
 	VZEROUPPER
 	RET
 
-// func dotsF32AVX512(dst *float32, x *float32, rows *float32, n int, count int, stride int)
+// func dotsF32AVX512(dst *float32, x *float32, rows *byte, n int, count int, stride int)
 // Requires: AVX, AVX512DQ, AVX512F
 TEXT ·dotsF32AVX512(SB), NOSPLIT|NOFRAME, $0-48
 	MOVQ dst+0(FP), AX
@@ -1929,9 +2355,9 @@ row:
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
 	SUBQ   $+64, CX
-	JLT    turned4
+	JLT    turned2
 
-turn4:
+turn1:
 	VMOVUPS (DX)(R8*4), Z4
 	VMOVUPS (BX)(R8*4), Z5
 	VMULPS  Z5, Z4, Z4
@@ -1950,53 +2376,46 @@ turn4:
 	VADDPS  Z4, Z3, Z3
 	ADDQ    $+64, R8
 	SUBQ    $+64, CX
-	JGE     turn4
+	JGE     turn1
 
-turned4:
+turned2:
 	ADDQ    $+64, CX
-	TESTQ   CX, CX
-	JLE     done
 	CMPQ    CX, $+16
-	JLT     short0
+	JLT     short4
 	VMOVUPS (DX)(R8*4), Z4
 	VMOVUPS (BX)(R8*4), Z5
 	VMULPS  Z5, Z4, Z4
 	VADDPS  Z4, Z0, Z0
 	ADDQ    $+16, R8
 	SUBQ    $+16, CX
-	TESTQ   CX, CX
-	JLE     done
 	CMPQ    CX, $+16
-	JLT     short1
+	JLT     short5
 	VMOVUPS (DX)(R8*4), Z4
 	VMOVUPS (BX)(R8*4), Z5
 	VMULPS  Z5, Z4, Z4
 	VADDPS  Z4, Z1, Z1
 	ADDQ    $+16, R8
 	SUBQ    $+16, CX
-	TESTQ   CX, CX
-	JLE     done
 	CMPQ    CX, $+16
-	JLT     short2
+	JLT     short6
 	VMOVUPS (DX)(R8*4), Z4
 	VMOVUPS (BX)(R8*4), Z5
 	VMULPS  Z5, Z4, Z4
 	VADDPS  Z4, Z2, Z2
 	ADDQ    $+16, R8
 	SUBQ    $+16, CX
-	TESTQ   CX, CX
-	JLE     done
 	CMPQ    CX, $+16
-	JLT     short3
+	JLT     short7
 	VMOVUPS (DX)(R8*4), Z4
 	VMOVUPS (BX)(R8*4), Z5
 	VMULPS  Z5, Z4, Z4
 	VADDPS  Z4, Z3, Z3
 	ADDQ    $+16, R8
 	SUBQ    $+16, CX
-	JMP     done
 
-short0:
+short4:
+	TESTQ     CX, CX
+	JEQ       done3
 	MOVQ      $+1, R10
 	SHLQ      CL, R10
 	DECQ      R10
@@ -2005,9 +2424,11 @@ short0:
 	VMOVUPS.Z (BX)(R8*4), K1, Z5
 	VMULPS    Z5, Z4, Z4
 	VADDPS    Z4, Z0, Z0
-	JMP       done
+	JMP       done3
 
-short1:
+short5:
+	TESTQ     CX, CX
+	JEQ       done3
 	MOVQ      $+1, R10
 	SHLQ      CL, R10
 	DECQ      R10
@@ -2016,9 +2437,11 @@ short1:
 	VMOVUPS.Z (BX)(R8*4), K1, Z5
 	VMULPS    Z5, Z4, Z4
 	VADDPS    Z4, Z1, Z1
-	JMP       done
+	JMP       done3
 
-short2:
+short6:
+	TESTQ     CX, CX
+	JEQ       done3
 	MOVQ      $+1, R10
 	SHLQ      CL, R10
 	DECQ      R10
@@ -2027,9 +2450,11 @@ short2:
 	VMOVUPS.Z (BX)(R8*4), K1, Z5
 	VMULPS    Z5, Z4, Z4
 	VADDPS    Z4, Z2, Z2
-	JMP       done
+	JMP       done3
 
-short3:
+short7:
+	TESTQ     CX, CX
+	JEQ       done3
 	MOVQ      $+1, R10
 	SHLQ      CL, R10
 	DECQ      R10
@@ -2039,7 +2464,7 @@ short3:
 	VMULPS    Z5, Z4, Z4
 	VADDPS    Z4, Z3, Z3
 
-done:
+done3:
 	VADDPS        Z0, Z2, Z0
 	VADDPS        Z1, Z3, Z1
 	VADDPS        Z0, Z1, Z0
@@ -2059,7 +2484,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func mixF32AVX512(acc *float32, weights *float32, rows *float32, n int, count int, stride int)
+// func mixF32AVX512(acc *float32, weights *float32, rows *byte, n int, count int, stride int)
 // Requires: AVX, AVX512F
 TEXT ·mixF32AVX512(SB), NOSPLIT|NOFRAME, $0-48
 	MOVQ acc+0(FP), AX
@@ -2070,9 +2495,9 @@ TEXT ·mixF32AVX512(SB), NOSPLIT|NOFRAME, $0-48
 	MOVQ n+24(FP), CX
 	XORQ R8, R8
 	SUBQ $+64, CX
-	JLT  turned4
+	JLT  turned2
 
-turn4:
+turn1:
 	VMOVUPS (AX)(R8*4), Z0
 	VMOVUPS 64(AX)(R8*4), Z1
 	VMOVUPS 128(AX)(R8*4), Z2
@@ -2105,14 +2530,14 @@ wide:
 	VMOVUPS      Z3, 192(AX)(R8*4)
 	ADDQ         $+64, R8
 	SUBQ         $+64, CX
-	JGE          turn4
+	JGE          turn1
 
-turned4:
+turned2:
 	ADDQ $+64, CX
 	SUBQ $+16, CX
-	JLT  turned1
+	JLT  turned4
 
-turn1:
+turn3:
 	VMOVUPS (AX)(R8*4), Z0
 	MOVQ    BX, R9
 	MOVQ    DX, R10
@@ -2130,12 +2555,12 @@ narrow:
 	VMOVUPS      Z0, (AX)(R8*4)
 	ADDQ         $+16, R8
 	SUBQ         $+16, CX
-	JGE          turn1
+	JGE          turn3
 
-turned1:
+turned4:
 	ADDQ      $+16, CX
 	TESTQ     CX, CX
-	JEQ       done
+	JEQ       done5
 	MOVQ      $+1, R9
 	SHLQ      CL, R9
 	DECQ      R9
@@ -2155,11 +2580,11 @@ last:
 	JNE          last
 	VMOVUPS      Z0, K1, (AX)(R8*4)
 
-done:
+done5:
 	VZEROUPPER
 	RET
 
-// func dotsF16AVX512(dst *float32, x *float32, rows *uint16, n int, count int, stride int)
+// func dotsF16AVX512(dst *float32, x *float32, rows *byte, n int, count int, stride int)
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL
 TEXT ·dotsF16AVX512(SB), NOSPLIT|NOFRAME, $0-48
 	MOVQ dst+0(FP), AX
@@ -2177,9 +2602,9 @@ row:
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
 	SUBQ   $+64, CX
-	JLT    turned4
+	JLT    turned2
 
-turn4:
+turn1:
 	VMOVUPS   (DX)(R8*4), Z4
 	VCVTPH2PS (BX)(R8*2), Z5
 	VMULPS    Z5, Z4, Z4
@@ -2198,53 +2623,46 @@ turn4:
 	VADDPS    Z4, Z3, Z3
 	ADDQ      $+64, R8
 	SUBQ      $+64, CX
-	JGE       turn4
+	JGE       turn1
 
-turned4:
+turned2:
 	ADDQ      $+64, CX
-	TESTQ     CX, CX
-	JLE       done
 	CMPQ      CX, $+16
-	JLT       short0
+	JLT       short4
 	VMOVUPS   (DX)(R8*4), Z4
 	VCVTPH2PS (BX)(R8*2), Z5
 	VMULPS    Z5, Z4, Z4
 	VADDPS    Z4, Z0, Z0
 	ADDQ      $+16, R8
 	SUBQ      $+16, CX
-	TESTQ     CX, CX
-	JLE       done
 	CMPQ      CX, $+16
-	JLT       short1
+	JLT       short5
 	VMOVUPS   (DX)(R8*4), Z4
 	VCVTPH2PS (BX)(R8*2), Z5
 	VMULPS    Z5, Z4, Z4
 	VADDPS    Z4, Z1, Z1
 	ADDQ      $+16, R8
 	SUBQ      $+16, CX
-	TESTQ     CX, CX
-	JLE       done
 	CMPQ      CX, $+16
-	JLT       short2
+	JLT       short6
 	VMOVUPS   (DX)(R8*4), Z4
 	VCVTPH2PS (BX)(R8*2), Z5
 	VMULPS    Z5, Z4, Z4
 	VADDPS    Z4, Z2, Z2
 	ADDQ      $+16, R8
 	SUBQ      $+16, CX
-	TESTQ     CX, CX
-	JLE       done
 	CMPQ      CX, $+16
-	JLT       short3
+	JLT       short7
 	VMOVUPS   (DX)(R8*4), Z4
 	VCVTPH2PS (BX)(R8*2), Z5
 	VMULPS    Z5, Z4, Z4
 	VADDPS    Z4, Z3, Z3
 	ADDQ      $+16, R8
 	SUBQ      $+16, CX
-	JMP       done
 
-short0:
+short4:
+	TESTQ       CX, CX
+	JEQ         done3
 	MOVQ        $+1, R10
 	SHLQ        CL, R10
 	DECQ        R10
@@ -2254,9 +2672,11 @@ short0:
 	VCVTPH2PS   Y5, Z5
 	VMULPS      Z5, Z4, Z4
 	VADDPS      Z4, Z0, Z0
-	JMP         done
+	JMP         done3
 
-short1:
+short5:
+	TESTQ       CX, CX
+	JEQ         done3
 	MOVQ        $+1, R10
 	SHLQ        CL, R10
 	DECQ        R10
@@ -2266,9 +2686,11 @@ short1:
 	VCVTPH2PS   Y5, Z5
 	VMULPS      Z5, Z4, Z4
 	VADDPS      Z4, Z1, Z1
-	JMP         done
+	JMP         done3
 
-short2:
+short6:
+	TESTQ       CX, CX
+	JEQ         done3
 	MOVQ        $+1, R10
 	SHLQ        CL, R10
 	DECQ        R10
@@ -2278,9 +2700,11 @@ short2:
 	VCVTPH2PS   Y5, Z5
 	VMULPS      Z5, Z4, Z4
 	VADDPS      Z4, Z2, Z2
-	JMP         done
+	JMP         done3
 
-short3:
+short7:
+	TESTQ       CX, CX
+	JEQ         done3
 	MOVQ        $+1, R10
 	SHLQ        CL, R10
 	DECQ        R10
@@ -2291,7 +2715,7 @@ short3:
 	VMULPS      Z5, Z4, Z4
 	VADDPS      Z4, Z3, Z3
 
-done:
+done3:
 	VADDPS        Z0, Z2, Z0
 	VADDPS        Z1, Z3, Z1
 	VADDPS        Z0, Z1, Z0
@@ -2311,7 +2735,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func mixF16AVX512(acc *float32, weights *float32, rows *uint16, n int, count int, stride int)
+// func mixF16AVX512(acc *float32, weights *float32, rows *byte, n int, count int, stride int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VL
 TEXT ·mixF16AVX512(SB), NOSPLIT|NOFRAME, $0-48
 	MOVQ acc+0(FP), AX
@@ -2322,9 +2746,9 @@ TEXT ·mixF16AVX512(SB), NOSPLIT|NOFRAME, $0-48
 	MOVQ n+24(FP), CX
 	XORQ R8, R8
 	SUBQ $+64, CX
-	JLT  turned4
+	JLT  turned2
 
-turn4:
+turn1:
 	VMOVUPS (AX)(R8*4), Z0
 	VMOVUPS 64(AX)(R8*4), Z1
 	VMOVUPS 128(AX)(R8*4), Z2
@@ -2357,14 +2781,14 @@ wide:
 	VMOVUPS      Z3, 192(AX)(R8*4)
 	ADDQ         $+64, R8
 	SUBQ         $+64, CX
-	JGE          turn4
+	JGE          turn1
 
-turned4:
+turned2:
 	ADDQ $+64, CX
 	SUBQ $+16, CX
-	JLT  turned1
+	JLT  turned4
 
-turn1:
+turn3:
 	VMOVUPS (AX)(R8*4), Z0
 	MOVQ    BX, R9
 	MOVQ    DX, R10
@@ -2382,12 +2806,12 @@ narrow:
 	VMOVUPS      Z0, (AX)(R8*4)
 	ADDQ         $+16, R8
 	SUBQ         $+16, CX
-	JGE          turn1
+	JGE          turn3
 
-turned1:
+turned4:
 	ADDQ      $+16, CX
 	TESTQ     CX, CX
-	JEQ       done
+	JEQ       done5
 	MOVQ      $+1, R9
 	SHLQ      CL, R9
 	DECQ      R9
@@ -2408,11 +2832,11 @@ last:
 	JNE          last
 	VMOVUPS      Z0, K1, (AX)(R8*4)
 
-done:
+done5:
 	VZEROUPPER
 	RET
 
-// func dotsBF16AVX512(dst *float32, x *float32, rows *uint16, n int, count int, stride int)
+// func dotsBF16AVX512(dst *float32, x *float32, rows *byte, n int, count int, stride int)
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL
 TEXT ·dotsBF16AVX512(SB), NOSPLIT|NOFRAME, $0-48
 	MOVQ dst+0(FP), AX
@@ -2430,9 +2854,9 @@ row:
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
 	SUBQ   $+64, CX
-	JLT    turned4
+	JLT    turned2
 
-turn4:
+turn1:
 	VMOVUPS   (DX)(R8*4), Z4
 	VPMOVZXWD (BX)(R8*2), Z5
 	VPSLLD    $0x10, Z5, Z5
@@ -2455,14 +2879,12 @@ turn4:
 	VADDPS    Z4, Z3, Z3
 	ADDQ      $+64, R8
 	SUBQ      $+64, CX
-	JGE       turn4
+	JGE       turn1
 
-turned4:
+turned2:
 	ADDQ      $+64, CX
-	TESTQ     CX, CX
-	JLE       done
 	CMPQ      CX, $+16
-	JLT       short0
+	JLT       short4
 	VMOVUPS   (DX)(R8*4), Z4
 	VPMOVZXWD (BX)(R8*2), Z5
 	VPSLLD    $0x10, Z5, Z5
@@ -2470,10 +2892,8 @@ turned4:
 	VADDPS    Z4, Z0, Z0
 	ADDQ      $+16, R8
 	SUBQ      $+16, CX
-	TESTQ     CX, CX
-	JLE       done
 	CMPQ      CX, $+16
-	JLT       short1
+	JLT       short5
 	VMOVUPS   (DX)(R8*4), Z4
 	VPMOVZXWD (BX)(R8*2), Z5
 	VPSLLD    $0x10, Z5, Z5
@@ -2481,10 +2901,8 @@ turned4:
 	VADDPS    Z4, Z1, Z1
 	ADDQ      $+16, R8
 	SUBQ      $+16, CX
-	TESTQ     CX, CX
-	JLE       done
 	CMPQ      CX, $+16
-	JLT       short2
+	JLT       short6
 	VMOVUPS   (DX)(R8*4), Z4
 	VPMOVZXWD (BX)(R8*2), Z5
 	VPSLLD    $0x10, Z5, Z5
@@ -2492,10 +2910,8 @@ turned4:
 	VADDPS    Z4, Z2, Z2
 	ADDQ      $+16, R8
 	SUBQ      $+16, CX
-	TESTQ     CX, CX
-	JLE       done
 	CMPQ      CX, $+16
-	JLT       short3
+	JLT       short7
 	VMOVUPS   (DX)(R8*4), Z4
 	VPMOVZXWD (BX)(R8*2), Z5
 	VPSLLD    $0x10, Z5, Z5
@@ -2503,9 +2919,10 @@ turned4:
 	VADDPS    Z4, Z3, Z3
 	ADDQ      $+16, R8
 	SUBQ      $+16, CX
-	JMP       done
 
-short0:
+short4:
+	TESTQ       CX, CX
+	JEQ         done3
 	MOVQ        $+1, R10
 	SHLQ        CL, R10
 	DECQ        R10
@@ -2516,9 +2933,11 @@ short0:
 	VPSLLD      $0x10, Z5, Z5
 	VMULPS      Z5, Z4, Z4
 	VADDPS      Z4, Z0, Z0
-	JMP         done
+	JMP         done3
 
-short1:
+short5:
+	TESTQ       CX, CX
+	JEQ         done3
 	MOVQ        $+1, R10
 	SHLQ        CL, R10
 	DECQ        R10
@@ -2529,9 +2948,11 @@ short1:
 	VPSLLD      $0x10, Z5, Z5
 	VMULPS      Z5, Z4, Z4
 	VADDPS      Z4, Z1, Z1
-	JMP         done
+	JMP         done3
 
-short2:
+short6:
+	TESTQ       CX, CX
+	JEQ         done3
 	MOVQ        $+1, R10
 	SHLQ        CL, R10
 	DECQ        R10
@@ -2542,9 +2963,11 @@ short2:
 	VPSLLD      $0x10, Z5, Z5
 	VMULPS      Z5, Z4, Z4
 	VADDPS      Z4, Z2, Z2
-	JMP         done
+	JMP         done3
 
-short3:
+short7:
+	TESTQ       CX, CX
+	JEQ         done3
 	MOVQ        $+1, R10
 	SHLQ        CL, R10
 	DECQ        R10
@@ -2556,7 +2979,7 @@ short3:
 	VMULPS      Z5, Z4, Z4
 	VADDPS      Z4, Z3, Z3
 
-done:
+done3:
 	VADDPS        Z0, Z2, Z0
 	VADDPS        Z1, Z3, Z1
 	VADDPS        Z0, Z1, Z0
@@ -2576,7 +2999,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func mixBF16AVX512(acc *float32, weights *float32, rows *uint16, n int, count int, stride int)
+// func mixBF16AVX512(acc *float32, weights *float32, rows *byte, n int, count int, stride int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VL
 TEXT ·mixBF16AVX512(SB), NOSPLIT|NOFRAME, $0-48
 	MOVQ acc+0(FP), AX
@@ -2587,9 +3010,9 @@ TEXT ·mixBF16AVX512(SB), NOSPLIT|NOFRAME, $0-48
 	MOVQ n+24(FP), CX
 	XORQ R8, R8
 	SUBQ $+64, CX
-	JLT  turned4
+	JLT  turned2
 
-turn4:
+turn1:
 	VMOVUPS (AX)(R8*4), Z0
 	VMOVUPS 64(AX)(R8*4), Z1
 	VMOVUPS 128(AX)(R8*4), Z2
@@ -2626,14 +3049,14 @@ wide:
 	VMOVUPS      Z3, 192(AX)(R8*4)
 	ADDQ         $+64, R8
 	SUBQ         $+64, CX
-	JGE          turn4
+	JGE          turn1
 
-turned4:
+turned2:
 	ADDQ $+64, CX
 	SUBQ $+16, CX
-	JLT  turned1
+	JLT  turned4
 
-turn1:
+turn3:
 	VMOVUPS (AX)(R8*4), Z0
 	MOVQ    BX, R9
 	MOVQ    DX, R10
@@ -2652,12 +3075,12 @@ narrow:
 	VMOVUPS      Z0, (AX)(R8*4)
 	ADDQ         $+16, R8
 	SUBQ         $+16, CX
-	JGE          turn1
+	JGE          turn3
 
-turned1:
+turned4:
 	ADDQ      $+16, CX
 	TESTQ     CX, CX
-	JEQ       done
+	JEQ       done5
 	MOVQ      $+1, R9
 	SHLQ      CL, R9
 	DECQ      R9
@@ -2679,11 +3102,11 @@ last:
 	JNE          last
 	VMOVUPS      Z0, K1, (AX)(R8*4)
 
-done:
+done5:
 	VZEROUPPER
 	RET
 
-// func dotsI8AVX512(dst *float32, x *float32, rows *int8, n int, count int, stride int)
+// func dotsI8AVX512(dst *float32, x *float32, rows *byte, n int, count int, stride int)
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL
 TEXT ·dotsI8AVX512(SB), NOSPLIT|NOFRAME, $0-48
 	MOVQ dst+0(FP), AX
@@ -2701,9 +3124,9 @@ row:
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
 	SUBQ   $+64, CX
-	JLT    turned4
+	JLT    turned2
 
-turn4:
+turn1:
 	VMOVUPS   (DX)(R8*4), Z4
 	VPMOVSXBD (BX)(R8*1), Z5
 	VCVTDQ2PS Z5, Z5
@@ -2726,14 +3149,12 @@ turn4:
 	VADDPS    Z4, Z3, Z3
 	ADDQ      $+64, R8
 	SUBQ      $+64, CX
-	JGE       turn4
+	JGE       turn1
 
-turned4:
+turned2:
 	ADDQ      $+64, CX
-	TESTQ     CX, CX
-	JLE       done
 	CMPQ      CX, $+16
-	JLT       short0
+	JLT       short4
 	VMOVUPS   (DX)(R8*4), Z4
 	VPMOVSXBD (BX)(R8*1), Z5
 	VCVTDQ2PS Z5, Z5
@@ -2741,10 +3162,8 @@ turned4:
 	VADDPS    Z4, Z0, Z0
 	ADDQ      $+16, R8
 	SUBQ      $+16, CX
-	TESTQ     CX, CX
-	JLE       done
 	CMPQ      CX, $+16
-	JLT       short1
+	JLT       short5
 	VMOVUPS   (DX)(R8*4), Z4
 	VPMOVSXBD (BX)(R8*1), Z5
 	VCVTDQ2PS Z5, Z5
@@ -2752,10 +3171,8 @@ turned4:
 	VADDPS    Z4, Z1, Z1
 	ADDQ      $+16, R8
 	SUBQ      $+16, CX
-	TESTQ     CX, CX
-	JLE       done
 	CMPQ      CX, $+16
-	JLT       short2
+	JLT       short6
 	VMOVUPS   (DX)(R8*4), Z4
 	VPMOVSXBD (BX)(R8*1), Z5
 	VCVTDQ2PS Z5, Z5
@@ -2763,10 +3180,8 @@ turned4:
 	VADDPS    Z4, Z2, Z2
 	ADDQ      $+16, R8
 	SUBQ      $+16, CX
-	TESTQ     CX, CX
-	JLE       done
 	CMPQ      CX, $+16
-	JLT       short3
+	JLT       short7
 	VMOVUPS   (DX)(R8*4), Z4
 	VPMOVSXBD (BX)(R8*1), Z5
 	VCVTDQ2PS Z5, Z5
@@ -2774,9 +3189,10 @@ turned4:
 	VADDPS    Z4, Z3, Z3
 	ADDQ      $+16, R8
 	SUBQ      $+16, CX
-	JMP       done
 
-short0:
+short4:
+	TESTQ      CX, CX
+	JEQ        done3
 	MOVQ       $+1, R10
 	SHLQ       CL, R10
 	DECQ       R10
@@ -2787,9 +3203,11 @@ short0:
 	VCVTDQ2PS  Z5, Z5
 	VMULPS     Z5, Z4, Z4
 	VADDPS     Z4, Z0, Z0
-	JMP        done
+	JMP        done3
 
-short1:
+short5:
+	TESTQ      CX, CX
+	JEQ        done3
 	MOVQ       $+1, R10
 	SHLQ       CL, R10
 	DECQ       R10
@@ -2800,9 +3218,11 @@ short1:
 	VCVTDQ2PS  Z5, Z5
 	VMULPS     Z5, Z4, Z4
 	VADDPS     Z4, Z1, Z1
-	JMP        done
+	JMP        done3
 
-short2:
+short6:
+	TESTQ      CX, CX
+	JEQ        done3
 	MOVQ       $+1, R10
 	SHLQ       CL, R10
 	DECQ       R10
@@ -2813,9 +3233,11 @@ short2:
 	VCVTDQ2PS  Z5, Z5
 	VMULPS     Z5, Z4, Z4
 	VADDPS     Z4, Z2, Z2
-	JMP        done
+	JMP        done3
 
-short3:
+short7:
+	TESTQ      CX, CX
+	JEQ        done3
 	MOVQ       $+1, R10
 	SHLQ       CL, R10
 	DECQ       R10
@@ -2827,7 +3249,7 @@ short3:
 	VMULPS     Z5, Z4, Z4
 	VADDPS     Z4, Z3, Z3
 
-done:
+done3:
 	VADDPS        Z0, Z2, Z0
 	VADDPS        Z1, Z3, Z1
 	VADDPS        Z0, Z1, Z0
@@ -2847,7 +3269,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func mixI8AVX512(acc *float32, weights *float32, rows *int8, n int, count int, stride int)
+// func mixI8AVX512(acc *float32, weights *float32, rows *byte, n int, count int, stride int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VL
 TEXT ·mixI8AVX512(SB), NOSPLIT|NOFRAME, $0-48
 	MOVQ acc+0(FP), AX
@@ -2858,9 +3280,9 @@ TEXT ·mixI8AVX512(SB), NOSPLIT|NOFRAME, $0-48
 	MOVQ n+24(FP), CX
 	XORQ R8, R8
 	SUBQ $+64, CX
-	JLT  turned4
+	JLT  turned2
 
-turn4:
+turn1:
 	VMOVUPS (AX)(R8*4), Z0
 	VMOVUPS 64(AX)(R8*4), Z1
 	VMOVUPS 128(AX)(R8*4), Z2
@@ -2897,14 +3319,14 @@ wide:
 	VMOVUPS      Z3, 192(AX)(R8*4)
 	ADDQ         $+64, R8
 	SUBQ         $+64, CX
-	JGE          turn4
+	JGE          turn1
 
-turned4:
+turned2:
 	ADDQ $+64, CX
 	SUBQ $+16, CX
-	JLT  turned1
+	JLT  turned4
 
-turn1:
+turn3:
 	VMOVUPS (AX)(R8*4), Z0
 	MOVQ    BX, R9
 	MOVQ    DX, R10
@@ -2923,12 +3345,12 @@ narrow:
 	VMOVUPS      Z0, (AX)(R8*4)
 	ADDQ         $+16, R8
 	SUBQ         $+16, CX
-	JGE          turn1
+	JGE          turn3
 
-turned1:
+turned4:
 	ADDQ      $+16, CX
 	TESTQ     CX, CX
-	JEQ       done
+	JEQ       done5
 	MOVQ      $+1, R9
 	SHLQ      CL, R9
 	DECQ      R9
@@ -2950,6 +3372,6 @@ last:
 	JNE          last
 	VMOVUPS      Z0, K1, (AX)(R8*4)
 
-done:
+done5:
 	VZEROUPPER
 	RET

@@ -12,127 +12,15 @@ DATA tailMasks<>+16(SB)/4, $0xffffffff
 DATA tailMasks<>+20(SB)/4, $0xffffffff
 DATA tailMasks<>+24(SB)/4, $0xffffffff
 DATA tailMasks<>+28(SB)/4, $0xffffffff
-DATA tailMasks<>+32(SB)/4, $0xffffffff
-DATA tailMasks<>+36(SB)/4, $0xffffffff
-DATA tailMasks<>+40(SB)/4, $0xffffffff
-DATA tailMasks<>+44(SB)/4, $0xffffffff
-DATA tailMasks<>+48(SB)/4, $0xffffffff
-DATA tailMasks<>+52(SB)/4, $0xffffffff
-DATA tailMasks<>+56(SB)/4, $0xffffffff
-DATA tailMasks<>+60(SB)/4, $0xffffffff
-DATA tailMasks<>+64(SB)/4, $0xffffffff
-DATA tailMasks<>+68(SB)/4, $0xffffffff
-DATA tailMasks<>+72(SB)/4, $0xffffffff
-DATA tailMasks<>+76(SB)/4, $0xffffffff
-DATA tailMasks<>+80(SB)/4, $0xffffffff
-DATA tailMasks<>+84(SB)/4, $0xffffffff
-DATA tailMasks<>+88(SB)/4, $0xffffffff
-DATA tailMasks<>+92(SB)/4, $0xffffffff
-DATA tailMasks<>+96(SB)/4, $0xffffffff
-DATA tailMasks<>+100(SB)/4, $0xffffffff
-DATA tailMasks<>+104(SB)/4, $0xffffffff
-DATA tailMasks<>+108(SB)/4, $0xffffffff
-DATA tailMasks<>+112(SB)/4, $0xffffffff
-DATA tailMasks<>+116(SB)/4, $0xffffffff
-DATA tailMasks<>+120(SB)/4, $0xffffffff
-DATA tailMasks<>+124(SB)/4, $0xffffffff
-DATA tailMasks<>+128(SB)/4, $0xffffffff
-DATA tailMasks<>+132(SB)/4, $0xffffffff
-DATA tailMasks<>+136(SB)/4, $0xffffffff
-DATA tailMasks<>+140(SB)/4, $0xffffffff
-DATA tailMasks<>+144(SB)/4, $0xffffffff
-DATA tailMasks<>+148(SB)/4, $0xffffffff
-DATA tailMasks<>+152(SB)/4, $0xffffffff
-DATA tailMasks<>+156(SB)/4, $0xffffffff
-DATA tailMasks<>+160(SB)/4, $0xffffffff
-DATA tailMasks<>+164(SB)/4, $0xffffffff
-DATA tailMasks<>+168(SB)/4, $0xffffffff
-DATA tailMasks<>+172(SB)/4, $0xffffffff
-DATA tailMasks<>+176(SB)/4, $0xffffffff
-DATA tailMasks<>+180(SB)/4, $0xffffffff
-DATA tailMasks<>+184(SB)/4, $0xffffffff
-DATA tailMasks<>+188(SB)/4, $0xffffffff
-DATA tailMasks<>+192(SB)/4, $0xffffffff
-DATA tailMasks<>+196(SB)/4, $0xffffffff
-DATA tailMasks<>+200(SB)/4, $0xffffffff
-DATA tailMasks<>+204(SB)/4, $0xffffffff
-DATA tailMasks<>+208(SB)/4, $0xffffffff
-DATA tailMasks<>+212(SB)/4, $0xffffffff
-DATA tailMasks<>+216(SB)/4, $0xffffffff
-DATA tailMasks<>+220(SB)/4, $0xffffffff
-DATA tailMasks<>+224(SB)/4, $0xffffffff
-DATA tailMasks<>+228(SB)/4, $0xffffffff
-DATA tailMasks<>+232(SB)/4, $0xffffffff
-DATA tailMasks<>+236(SB)/4, $0xffffffff
-DATA tailMasks<>+240(SB)/4, $0xffffffff
-DATA tailMasks<>+244(SB)/4, $0xffffffff
-DATA tailMasks<>+248(SB)/4, $0xffffffff
-DATA tailMasks<>+252(SB)/4, $0xffffffff
-DATA tailMasks<>+256(SB)/4, $0x00000000
-DATA tailMasks<>+260(SB)/4, $0x00000000
-DATA tailMasks<>+264(SB)/4, $0x00000000
-DATA tailMasks<>+268(SB)/4, $0x00000000
-DATA tailMasks<>+272(SB)/4, $0x00000000
-DATA tailMasks<>+276(SB)/4, $0x00000000
-DATA tailMasks<>+280(SB)/4, $0x00000000
-DATA tailMasks<>+284(SB)/4, $0x00000000
-DATA tailMasks<>+288(SB)/4, $0x00000000
-DATA tailMasks<>+292(SB)/4, $0x00000000
-DATA tailMasks<>+296(SB)/4, $0x00000000
-DATA tailMasks<>+300(SB)/4, $0x00000000
-DATA tailMasks<>+304(SB)/4, $0x00000000
-DATA tailMasks<>+308(SB)/4, $0x00000000
-DATA tailMasks<>+312(SB)/4, $0x00000000
-DATA tailMasks<>+316(SB)/4, $0x00000000
-DATA tailMasks<>+320(SB)/4, $0x00000000
-DATA tailMasks<>+324(SB)/4, $0x00000000
-DATA tailMasks<>+328(SB)/4, $0x00000000
-DATA tailMasks<>+332(SB)/4, $0x00000000
-DATA tailMasks<>+336(SB)/4, $0x00000000
-DATA tailMasks<>+340(SB)/4, $0x00000000
-DATA tailMasks<>+344(SB)/4, $0x00000000
-DATA tailMasks<>+348(SB)/4, $0x00000000
-DATA tailMasks<>+352(SB)/4, $0x00000000
-DATA tailMasks<>+356(SB)/4, $0x00000000
-DATA tailMasks<>+360(SB)/4, $0x00000000
-DATA tailMasks<>+364(SB)/4, $0x00000000
-DATA tailMasks<>+368(SB)/4, $0x00000000
-DATA tailMasks<>+372(SB)/4, $0x00000000
-DATA tailMasks<>+376(SB)/4, $0x00000000
-DATA tailMasks<>+380(SB)/4, $0x00000000
-DATA tailMasks<>+384(SB)/4, $0x00000000
-DATA tailMasks<>+388(SB)/4, $0x00000000
-DATA tailMasks<>+392(SB)/4, $0x00000000
-DATA tailMasks<>+396(SB)/4, $0x00000000
-DATA tailMasks<>+400(SB)/4, $0x00000000
-DATA tailMasks<>+404(SB)/4, $0x00000000
-DATA tailMasks<>+408(SB)/4, $0x00000000
-DATA tailMasks<>+412(SB)/4, $0x00000000
-DATA tailMasks<>+416(SB)/4, $0x00000000
-DATA tailMasks<>+420(SB)/4, $0x00000000
-DATA tailMasks<>+424(SB)/4, $0x00000000
-DATA tailMasks<>+428(SB)/4, $0x00000000
-DATA tailMasks<>+432(SB)/4, $0x00000000
-DATA tailMasks<>+436(SB)/4, $0x00000000
-DATA tailMasks<>+440(SB)/4, $0x00000000
-DATA tailMasks<>+444(SB)/4, $0x00000000
-DATA tailMasks<>+448(SB)/4, $0x00000000
-DATA tailMasks<>+452(SB)/4, $0x00000000
-DATA tailMasks<>+456(SB)/4, $0x00000000
-DATA tailMasks<>+460(SB)/4, $0x00000000
-DATA tailMasks<>+464(SB)/4, $0x00000000
-DATA tailMasks<>+468(SB)/4, $0x00000000
-DATA tailMasks<>+472(SB)/4, $0x00000000
-DATA tailMasks<>+476(SB)/4, $0x00000000
-DATA tailMasks<>+480(SB)/4, $0x00000000
-DATA tailMasks<>+484(SB)/4, $0x00000000
-DATA tailMasks<>+488(SB)/4, $0x00000000
-DATA tailMasks<>+492(SB)/4, $0x00000000
-DATA tailMasks<>+496(SB)/4, $0x00000000
-DATA tailMasks<>+500(SB)/4, $0x00000000
-DATA tailMasks<>+504(SB)/4, $0x00000000
-DATA tailMasks<>+508(SB)/4, $0x00000000
-GLOBL tailMasks<>(SB), RODATA|NOPTR, $512
+DATA tailMasks<>+32(SB)/4, $0x00000000
+DATA tailMasks<>+36(SB)/4, $0x00000000
+DATA tailMasks<>+40(SB)/4, $0x00000000
+DATA tailMasks<>+44(SB)/4, $0x00000000
+DATA tailMasks<>+48(SB)/4, $0x00000000
+DATA tailMasks<>+52(SB)/4, $0x00000000
+DATA tailMasks<>+56(SB)/4, $0x00000000
+DATA tailMasks<>+60(SB)/4, $0x00000000
+GLOBL tailMasks<>(SB), RODATA|NOPTR, $64
 
 // func sinAVX2(dst *float32, src *float32, n int) int
 // Requires: AVX, AVX2, FMA3
@@ -142,7 +30,7 @@ TEXT ·sinAVX2(SB), NOSPLIT|NOFRAME, $0-32
 	MOVQ n+16(FP), BX
 	XORQ DX, DX
 	SUBQ $+8, BX
-	JLT  turned1
+	JLT  turned2
 
 turn1:
 	VMOVUPS      (CX)(DX*4), Y0
@@ -173,11 +61,11 @@ turn1:
 	SUBQ         $+8, BX
 	JGE          turn1
 
-turned1:
+turned2:
 	ADDQ         $+8, BX
 	TESTQ        BX, BX
-	JEQ          done
-	LEAQ         tailMasks<>+256(SB), SI
+	JEQ          done3
+	LEAQ         tailMasks<>+32(SB), SI
 	MOVQ         BX, DI
 	SHLQ         $0x02, DI
 	SUBQ         DI, SI
@@ -210,7 +98,7 @@ turned1:
 	JNE          stop
 	VMASKMOVPS   Y1, Y0, (AX)(DX*4)
 
-done:
+done3:
 	ADDQ BX, DX
 
 stop:
@@ -226,7 +114,7 @@ TEXT ·cosAVX2(SB), NOSPLIT|NOFRAME, $0-32
 	MOVQ n+16(FP), BX
 	XORQ DX, DX
 	SUBQ $+8, BX
-	JLT  turned1
+	JLT  turned2
 
 turn1:
 	VMOVUPS      (CX)(DX*4), Y0
@@ -259,11 +147,11 @@ turn1:
 	SUBQ         $+8, BX
 	JGE          turn1
 
-turned1:
+turned2:
 	ADDQ         $+8, BX
 	TESTQ        BX, BX
-	JEQ          done
-	LEAQ         tailMasks<>+256(SB), SI
+	JEQ          done3
+	LEAQ         tailMasks<>+32(SB), SI
 	MOVQ         BX, DI
 	SHLQ         $0x02, DI
 	SUBQ         DI, SI
@@ -298,7 +186,7 @@ turned1:
 	JNE          stop
 	VMASKMOVPS   Y1, Y0, (AX)(DX*4)
 
-done:
+done3:
 	ADDQ BX, DX
 
 stop:
@@ -314,7 +202,7 @@ TEXT ·logAVX2(SB), NOSPLIT|NOFRAME, $0-32
 	MOVQ n+16(FP), BX
 	XORQ DX, DX
 	SUBQ $+8, BX
-	JLT  turned1
+	JLT  turned2
 
 turn1:
 	VMOVUPS      (CX)(DX*4), Y0
@@ -353,11 +241,11 @@ turn1:
 	SUBQ         $+8, BX
 	JGE          turn1
 
-turned1:
+turned2:
 	ADDQ         $+8, BX
 	TESTQ        BX, BX
-	JEQ          done
-	LEAQ         tailMasks<>+256(SB), SI
+	JEQ          done3
+	LEAQ         tailMasks<>+32(SB), SI
 	MOVQ         BX, DI
 	SHLQ         $0x02, DI
 	SUBQ         DI, SI
@@ -398,7 +286,7 @@ turned1:
 	JNE          stop
 	VMASKMOVPS   Y1, Y0, (AX)(DX*4)
 
-done:
+done3:
 	ADDQ BX, DX
 
 stop:
@@ -414,7 +302,7 @@ TEXT ·sinAVX512(SB), NOSPLIT|NOFRAME, $0-32
 	MOVQ n+16(FP), SI
 	XORQ BX, BX
 	SUBQ $+16, SI
-	JLT  turned1
+	JLT  turned2
 
 turn1:
 	VMOVUPS           (DX)(BX*4), Z0
@@ -446,10 +334,10 @@ turn1:
 	SUBQ              $+16, SI
 	JGE               turn1
 
-turned1:
+turned2:
 	ADDQ              $+16, SI
 	TESTQ             SI, SI
-	JEQ               done
+	JEQ               done3
 	MOVQ              SI, CX
 	MOVQ              $+1, DI
 	SHLQ              CL, DI
@@ -485,7 +373,7 @@ turned1:
 	JNE               stop
 	VMOVUPS           Z0, K1, (AX)(BX*4)
 
-done:
+done3:
 	ADDQ SI, BX
 
 stop:
@@ -501,7 +389,7 @@ TEXT ·cosAVX512(SB), NOSPLIT|NOFRAME, $0-32
 	MOVQ n+16(FP), SI
 	XORQ BX, BX
 	SUBQ $+16, SI
-	JLT  turned1
+	JLT  turned2
 
 turn1:
 	VMOVUPS           (DX)(BX*4), Z0
@@ -535,10 +423,10 @@ turn1:
 	SUBQ              $+16, SI
 	JGE               turn1
 
-turned1:
+turned2:
 	ADDQ              $+16, SI
 	TESTQ             SI, SI
-	JEQ               done
+	JEQ               done3
 	MOVQ              SI, CX
 	MOVQ              $+1, DI
 	SHLQ              CL, DI
@@ -576,7 +464,7 @@ turned1:
 	JNE               stop
 	VMOVUPS           Z0, K1, (AX)(BX*4)
 
-done:
+done3:
 	ADDQ SI, BX
 
 stop:
@@ -592,7 +480,7 @@ TEXT ·logAVX512(SB), NOSPLIT|NOFRAME, $0-32
 	MOVQ n+16(FP), SI
 	XORQ BX, BX
 	SUBQ $+16, SI
-	JLT  turned1
+	JLT  turned2
 
 turn1:
 	VMOVUPS          (DX)(BX*4), Z0
@@ -632,10 +520,10 @@ turn1:
 	SUBQ             $+16, SI
 	JGE              turn1
 
-turned1:
+turned2:
 	ADDQ             $+16, SI
 	TESTQ            SI, SI
-	JEQ              done
+	JEQ              done3
 	MOVQ             SI, CX
 	MOVQ             $+1, DI
 	SHLQ             CL, DI
@@ -679,7 +567,7 @@ turned1:
 	JNE              stop
 	VMOVUPS          Z0, K1, (AX)(BX*4)
 
-done:
+done3:
 	ADDQ SI, BX
 
 stop:

@@ -12,6 +12,8 @@ func Files() []target.File {
 		{Package: "gemm", Name: "tile_f32_avx2", Build: tileF32AVX2},
 		{Package: "gemm", Name: "tile_bf16_avx512", Build: tileBF16AVX512},
 		{Package: "gemm", Name: "tile_i8_avx512", Build: tileI8AVX512},
+		{Package: "gemm", Name: "narrow_avx512", Build: narrowAVX512},
+		{Package: "gemm", Name: "narrow_avx2", Build: narrowAVX2},
 		{Package: "gemm", Name: "transpose_avx512", Build: transposeAVX512},
 		{Package: "gemm", Name: "transpose_avx2", Build: transposeAVX2},
 		{Package: "gemm", Name: "dequant_avx512", Build: dequantAVX512},

@@ -13,7 +13,7 @@ import (
 const (
 	// lineBytes is the size of a cache line.
 	lineBytes = 64
-	// panelBytes is the size of one step of a weight panel: 32 words.
+	// panelBytes is the size of one step of a panel of words.
 	panelBytes = 128
 	// unroll is the number of steps of one turn of a tile's loop.
 	unroll = 4
@@ -31,6 +31,7 @@ type tile struct {
 	bytes   int // size of a register
 	reg     func() reg.VecVirtual
 	step    int // bytes of a step of the packed rows
+	panel   int // bytes of a step of the panel
 	a, b    operand.Mem
 	next    operand.Mem
 	pace    reg.Register
@@ -62,7 +63,7 @@ func (t *tile) loop(step func(u int)) {
 	c.JLT(operand.LabelRef("tail"))
 	c.Label("turn")
 	for u := range unroll {
-		for line := 0; line < t.vectors*t.bytes; line += lineBytes {
+		for line := 0; line < t.vectors*t.bytes*t.panel/panelBytes; line += lineBytes {
 			c.PREFETCHT1(t.next.Offset(line))
 		}
 		c.ADDQ(t.pace, t.next.Base)
@@ -83,7 +84,7 @@ func (t *tile) loop(step func(u int)) {
 
 func (t *tile) advance(steps int) {
 	t.c.ADDQ(operand.U32(steps*t.step), t.a.Base)
-	t.c.ADDQ(operand.U32(steps*panelBytes), t.b.Base)
+	t.c.ADDQ(operand.U32(steps*t.panel), t.b.Base)
 }
 
 // finish stores the sums, or adds them to what is there.

@@ -32,7 +32,7 @@ func tileI8AVX512(c *build.Context) {
 // register of columns.
 func tiles512(c *build.Context, name string, multiply func(x, b, acc reg.VecVirtual), add adder) {
 	for rows := 1; rows <= 14; rows++ {
-		t := tile{c: c, rows: rows, vectors: 2, bytes: 64, reg: c.ZMM, step: 4 * rows}
+		t := tile{c: c, rows: rows, vectors: 2, bytes: 64, reg: c.ZMM, step: 4 * rows, panel: panelBytes}
 		t.begin(fmt.Sprintf(name, rows))
 		t.loop(func(u int) {
 			b := registers(c.ZMM, 2)
@@ -54,20 +54,14 @@ func tiles512(c *build.Context, name string, multiply func(x, b, acc reg.VecVirt
 // tileF32AVX2 makes tiles of 1 to 6 rows and half a panel: 16 columns.
 func tileF32AVX2(c *build.Context) {
 	for rows := 1; rows <= 6; rows++ {
-		t := tile{c: c, rows: rows, vectors: 2, bytes: 32, reg: c.YMM, step: 4 * rows}
+		t := tile{c: c, rows: rows, vectors: 2, bytes: 32, reg: c.YMM, step: 4 * rows, panel: panelBytes}
 		t.begin(fmt.Sprintf("tileF32x%dAVX2", rows))
 		t.loop(func(u int) {
 			b := registers(c.YMM, 2)
 			for v := range b {
 				c.VMOVUPS(t.b.Offset(u*panelBytes+32*v), b[v])
 			}
-			for r := range rows {
-				x := c.YMM()
-				c.VBROADCASTSS(t.a.Offset(u*t.step+4*r), x)
-				for v := range b {
-					c.VFMADD231PS(x, b[v], t.acc[r][v])
-				}
-			}
+			t.multiplyRow(b, u*t.step)
 		})
 		t.finish(c.VADDPS)
 	}

@@ -17,25 +17,30 @@ func arithFile(c *build.Context) {
 	nums := newPool("arith")
 	writeTailMasks(c)
 	both(c, nums, func(v isa) {
-		v.binary("add", "a+b", v.add)
-		v.binary("sub", "a-b", v.sub)
-		v.binary("mul", "a·b", v.mul)
-		v.binary("div", "a/b", v.div)
-		unary(v, "neg", "writes -src.", arithUnroll, func() func(x vec) vec {
+		for _, e := range floats {
+			v.binary("add", "a+b", e, v.add)
+			v.binary("sub", "a-b", e, v.sub)
+			v.binary("mul", "a·b", e, v.mul)
+			v.binary("div", "a/b", e, v.div)
+			v.scalar("addScalar", "src+s", e, func(x, s vec) vec { return v.add(x, s) })
+			v.scalar("subScalar", "src-s", e, func(x, s vec) vec { return v.sub(x, s) })
+			v.scalar("scalarSub", "s-src", e, func(x, s vec) vec { return v.sub(s, x) })
+			v.scalar("mulScalar", "src·s", e, func(x, s vec) vec { return v.mul(x, s) })
+			v.scalar("divScalar", "src/s", e, func(x, s vec) vec { return v.div(x, s) })
+			v.scalar("scalarDiv", "s/src", e, func(x, s vec) vec { return v.div(s, x) })
+			v.scaleMul(e)
+			v.scaleTo(e)
+		}
+		v.unary("neg", "-src", floats, arithUnroll, func() func(x vec) vec {
 			return func(x vec) vec { return v.xor(x, v.nums.u32(1<<31)) }
 		})
-		unary(v, "relu", "writes the larger of src and 0, and NaN for NaN.", arithUnroll, func() func(x vec) vec {
+		v.unary("relu", "the larger of src and 0, and NaN for NaN", floats, arithUnroll, func() func(x vec) vec {
 			zero := v.zero()
 			return func(x vec) vec { return v.max(zero, x) }
 		})
-		unary(v, "roundF16", "writes src rounded to f16.", arithUnroll, func() func(x vec) vec { return v.roundF16 })
-		v.unaryWith("scale", "src·a", []string{"a"}, func(p []vec, x vec) vec { return v.mul(x, p[0]) })
-		v.unaryWith("clamp", "src limited to a..b, and NaN for NaN", []string{"a", "b"}, func(p []vec, x vec) vec {
-			return limits{p[0], p[1]}.clamp(v, x)
-		})
-		v.unaryWith("roundScaled", "src·a rounded to an integer, ties to even, and limited to b..c", []string{"a", "b", "c"},
-			func(p []vec, x vec) vec { return limits{p[1], p[2]}.clamp(v, v.round(v.mul(x, p[0]))) })
-		v.scaleMul()
+		v.unary("roundF16", "src rounded to f16", floats[:1], arithUnroll, func() func(x vec) vec { return v.roundF16 })
+		v.clamp()
+		v.roundScaled()
 		v.scaleMulAdd()
 		v.blendArrays()
 	})
@@ -43,29 +48,17 @@ func arithFile(c *build.Context) {
 }
 
 // binary makes a function of two arrays.
-func (v isa) binary(name, what string, f func(a vec, b operand.Op) vec) {
-	target.Function(v.c, v.name(name), "func(dst, a, b *float32, n int)", v.name(name)+" writes "+what+".")
-	dst, a, b := v.pointer("dst"), v.pointer("a"), v.pointer("b")
-	l := v.begin()
-	l.each(arithUnroll, func() { l.store(f(l.load(a), l.load(b)), dst) })
-	target.Return(v.c)
+func (v isa) binary(name, what string, e element, f func(a vec, b operand.Op) vec) {
+	v.array(name+e.name, "writes "+what, signature{second: true}, func(l *loop, p pointers) {
+		l.each(arithUnroll, func() { l.store(f(l.load(p.src, e), l.load(p.b, e)), p.dst, e) })
+	})
 }
 
-// unaryWith makes a function of one array with float parameters.
-func (v isa) unaryWith(name, what string, params []string, f func(p []vec, x vec) vec) {
-	sig := "func(dst, src *float32, n int"
-	for _, p := range params {
-		sig += ", " + p + " float32"
-	}
-	target.Function(v.c, v.name(name), sig+")", v.name(name)+" writes "+what+".")
-	dst, src := v.pointer("dst"), v.pointer("src")
-	l := v.begin()
-	var values []vec
-	for _, p := range params {
-		values = append(values, v.param(p))
-	}
-	l.each(arithUnroll, func() { l.store(f(values, l.load(src)), dst) })
-	target.Return(v.c)
+// scalar makes a function of an array and a number.
+func (v isa) scalar(name, what string, e element, f func(x, s vec) vec) {
+	v.array(name+e.name, "writes "+what, signature{scalars: []string{"s"}}, func(l *loop, p pointers) {
+		l.each(arithUnroll, func() { l.store(f(l.load(p.src, e), p.scalars[0]), p.dst, e) })
+	})
 }
 
 // roundF16 rounds to f16, to nearest even, and widens again.
@@ -76,14 +69,41 @@ func (v isa) roundF16(x vec) vec {
 	return d
 }
 
-func (v isa) scaleMul() {
-	target.Function(v.c, v.name("scaleMul"), "func(dst, a, gain *float32, n int, s float32)",
-		v.name("scaleMul")+" writes (a·s)·gain.")
-	dst, a, gain := v.pointer("dst"), v.pointer("a"), v.pointer("gain")
-	l := v.begin()
-	s := v.param("s")
-	l.each(arithUnroll, func() { l.store(v.mul(v.mul(l.load(a), s), l.load(gain)), dst) })
-	target.Return(v.c)
+func (v isa) clamp() {
+	v.array("clampF32", "writes src limited to low..high, and NaN for NaN", signature{scalars: []string{"low", "high"}}, func(l *loop, p pointers) {
+		ends := limits{p.scalars[0], p.scalars[1]}
+		l.each(arithUnroll, func() { l.store(ends.clamp(v, l.load(p.src, f32)), p.dst, f32) })
+	})
+}
+
+func (v isa) roundScaled() {
+	what := "writes src·s rounded to an integer, ties to even, and limited to low..high"
+	v.array("roundScaledF32", what, signature{scalars: []string{"s", "low", "high"}}, func(l *loop, p pointers) {
+		ends := limits{p.scalars[1], p.scalars[2]}
+		l.each(arithUnroll, func() {
+			l.store(ends.clamp(v, v.round(v.mul(l.load(p.src, f32), p.scalars[0]))), p.dst, f32)
+		})
+	})
+}
+
+// scaleMul makes the last pass of a normalisation: dst and a have type e, the
+// gain b is float32.
+func (v isa) scaleMul(e element) {
+	v.array("scaleMul"+e.name, "writes (a·s)·b, b being float32", signature{second: true, scalars: []string{"s"}}, func(l *loop, p pointers) {
+		l.each(arithUnroll, func() {
+			l.store(v.mul(v.mul(l.load(p.src, e), p.scalars[0]), l.load(p.b, f32)), p.dst, e)
+		})
+	})
+}
+
+// scaleTo makes the last pass of a softmax: src is float32, dst has type e.
+func (v isa) scaleTo(e element) {
+	if e == f32 {
+		return // mulScalar
+	}
+	v.array("scaleTo"+e.name, "writes src·s, src being float32", signature{scalars: []string{"s"}}, func(l *loop, p pointers) {
+		l.each(arithUnroll, func() { l.store(v.mul(l.load(p.src, f32), p.scalars[0]), p.dst, e) })
+	})
 }
 
 func (v isa) scaleMulAdd() {
@@ -92,16 +112,16 @@ func (v isa) scaleMulAdd() {
 	dst, a, gain, b := v.pointer("dst"), v.pointer("a"), v.pointer("gain"), v.pointer("b")
 	l := v.begin()
 	s := v.param("s")
-	l.each(arithUnroll, func() { l.store(v.add(v.mul(v.mul(l.load(a), s), l.load(gain)), l.load(b)), dst) })
+	l.each(arithUnroll, func() {
+		l.store(v.add(v.mul(v.mul(l.load(a, f32), s), l.load(gain, f32)), l.load(b, f32)), dst, f32)
+	})
 	target.Return(v.c)
 }
 
 func (v isa) blendArrays() {
-	target.Function(v.c, v.name("blend"), "func(dst, y, x *float32, n int, a, b float32)",
-		v.name("blend")+" writes a·y + b·x.")
-	dst, y, x := v.pointer("dst"), v.pointer("y"), v.pointer("x")
-	l := v.begin()
-	a, b := v.param("a"), v.param("b")
-	l.each(arithUnroll, func() { l.store(v.add(v.mul(l.load(y), a), v.mul(l.load(x), b)), dst) })
-	target.Return(v.c)
+	v.array("blendF32", "writes s·a + t·b", signature{second: true, scalars: []string{"s", "t"}}, func(l *loop, p pointers) {
+		l.each(arithUnroll, func() {
+			l.store(v.add(v.mul(l.load(p.src, f32), p.scalars[0]), v.mul(l.load(p.b, f32), p.scalars[1])), p.dst, f32)
+		})
+	})
 }

@@ -4,8 +4,6 @@ import (
 	"math"
 
 	"github.com/mmcloughlin/avo/build"
-
-	"goatb/internal/asm/gen/target"
 )
 
 // The functions of this file reduce an argument x to n·ln 2 + r with an integer
@@ -122,14 +120,15 @@ func (v isa) limits(low, high float64) limits {
 
 func (l limits) clamp(v isa, x vec) vec { return v.min(l.high, v.max(l.low, x)) }
 
-// unary makes a function of one array; make returns its body.
-func unary(v isa, name, doc string, unroll int, make func() func(x vec) vec) {
-	target.Function(v.c, v.name(name), "func(dst, src *float32, n int)", v.name(name)+" "+doc)
-	dst, src := v.pointer("dst"), v.pointer("src")
-	l := v.begin()
-	body := make()
-	l.each(unroll, func() { l.store(body(l.load(src)), dst) })
-	target.Return(v.c)
+// unary makes a function of one array for element types; make returns its body
+// and may load constants before the loop.
+func (v isa) unary(name, what string, types []element, unroll int, make func() func(x vec) vec) {
+	for _, e := range types {
+		v.array(name+e.name, "writes "+what, signature{}, func(l *loop, p pointers) {
+			f := make()
+			l.each(unroll, func() { l.store(f(l.load(p.src, e)), p.dst, e) })
+		})
+	}
 }
 
 // expFile makes e^x and what is made of it.
@@ -137,26 +136,32 @@ func expFile(c *build.Context) {
 	nums := newPool("exp")
 	writeTailMasks(c)
 	both(c, nums, func(v isa) {
-		unary(v, "exp", "writes e^src.", 2, func() func(x vec) vec {
-			ends := v.limits(-104, 89)
-			return func(x vec) vec {
-				n, e := v.reduce(ends.clamp(v, x))
-				return v.scale(v.add(e, v.nums.f32(1)), n)
-			}
-		})
-		unary(v, "sigmoid", "writes 1/(1+e^-src).", 1, func() func(x vec) vec {
-			ends := v.limits(-widest, widest)
-			return func(x vec) vec { return v.gate(v.set(v.nums.f32(1)), ends.clamp(v, x), nil) }
-		})
-		unary(v, "tanh", "writes the hyperbolic tangent of src.", 1, func() func(x vec) vec { return v.tanh })
-		unary(v, "silu", "writes src/(1+e^-src).", 1, v.silu)
-		unary(v, "geluTanh", "writes src/2·(1+tanh(√(2/π)·(src+0.044715·src³))).", 1, v.geluTanh)
-		unary(v, "geluErf", "writes src/2·(1+erf(src/√2)).", 1, v.geluErf)
-		v.swish()
-		v.swiglu()
-		v.expSum()
+		v.unary("exp", "e^src", floats[:1], 2, v.exp)
+		v.unary("sigmoid", "1/(1+e^-src)", floats, 1, v.sigmoid)
+		v.unary("tanh", "the hyperbolic tangent of src", floats, 1, func() func(x vec) vec { return v.tanh })
+		v.unary("silu", "src/(1+e^-src)", floats, 1, v.silu)
+		v.unary("geluTanh", "src/2·(1+tanh(√(2/π)·(src+0.044715·src³)))", floats, 1, v.geluTanh)
+		v.unary("geluErf", "src/2·(1+erf(src/√2))", floats, 1, v.geluErf)
+		for _, e := range floats {
+			v.swish(e)
+			v.swiglu(e)
+			v.expSum(e)
+		}
 	})
 	nums.write(c)
+}
+
+func (v isa) exp() func(x vec) vec {
+	ends := v.limits(-104, 89)
+	return func(x vec) vec {
+		n, e := v.reduce(ends.clamp(v, x))
+		return v.scale(v.add(e, v.nums.f32(1)), n)
+	}
+}
+
+func (v isa) sigmoid() func(x vec) vec {
+	ends := v.limits(-widest, widest)
+	return func(x vec) vec { return v.gate(v.set(v.nums.f32(1)), ends.clamp(v, x), nil) }
 }
 
 // silu returns the function x/(1+e^-x).
@@ -181,28 +186,22 @@ func (v isa) tanh(x vec) vec {
 	return v.or(v.div(m, v.add(m, v.nums.f32(2))), v.and(x, sign))
 }
 
-// swish makes the silu with a factor in its exponent. low and high are -widest
-// and widest over the factor, which is from 2^-64 to 2^64.
-func (v isa) swish() {
-	target.Function(v.c, v.name("swish"), "func(dst, src *float32, n int, scale, low, high float32)",
-		v.name("swish")+" writes src/(1+e^(-scale·src)); low and high are -174/scale and 174/scale.")
-	dst, src := v.pointer("dst"), v.pointer("src")
-	l := v.begin()
-	factor, low, high := v.param("scale"), v.param("low"), v.param("high")
-	l.each(1, func() {
-		x := v.max(low, l.load(src))
-		l.store(v.gate(x, v.min(high, x), factor), dst)
+// swish makes the silu with a factor in its exponent.
+func (v isa) swish(e element) {
+	what := "writes src/(1+e^(-scale·src)) for scales from 2^-64 to 2^64; low and high are -174/scale and 174/scale"
+	v.array("swish"+e.name, what, signature{scalars: []string{"scale", "low", "high"}}, func(l *loop, p pointers) {
+		factor, low, high := p.scalars[0], p.scalars[1], p.scalars[2]
+		l.each(1, func() {
+			x := v.max(low, l.load(p.src, e))
+			l.store(v.gate(x, v.min(high, x), factor), p.dst, e)
+		})
 	})
-	target.Return(v.c)
 }
 
-// swiglu makes the product of silu(gate) and up.
-func (v isa) swiglu() {
-	target.Function(v.c, v.name("swiglu"), "func(dst, gate, up *float32, n int)",
-		v.name("swiglu")+" writes silu(gate)·up.")
-	dst, gate, up := v.pointer("dst"), v.pointer("gate"), v.pointer("up")
-	l := v.begin()
-	silu := v.silu()
-	l.each(1, func() { l.store(v.mul(silu(l.load(gate)), l.load(up)), dst) })
-	target.Return(v.c)
+// swiglu makes the product of silu(a) and b.
+func (v isa) swiglu(e element) {
+	v.array("swiglu"+e.name, "writes silu(a)·b", signature{second: true}, func(l *loop, p pointers) {
+		silu := v.silu()
+		l.each(1, func() { l.store(v.mul(silu(l.load(p.src, e)), l.load(p.b, e)), p.dst, e) })
+	})
 }

@@ -6,22 +6,20 @@ import "goatb/internal/asm/gen/target"
 const sumLanes = 64
 
 // expSum makes the core of a softmax.
-func (v isa) expSum() {
-	target.Function(v.c, v.name("expSum"), "func(dst, src *float32, n int, max float32) float32",
-		v.name("expSum")+" writes e^(src-max) and returns the sum of what it wrote, in the order of a reduction.")
+func (v isa) expSum(e element) {
+	name := v.name("expSum" + e.name)
+	target.Function(v.c, name, "func(dst *float32, src *byte, n int, max float32) float32",
+		name+" writes e^(src-max) and returns the sum of what it wrote, in the order of a reduction.")
 	dst, src := v.pointer("dst"), v.pointer("src")
 	l := v.begin()
-	top, ends := v.param("max"), v.limits(-104, 89)
+	top, exp := v.param("max"), v.exp()
 	acc := v.partials()
 	step := func() vec {
-		x := v.sub(l.load(src), top)
-		n, e := v.reduce(ends.clamp(v, x))
-		y := v.scale(v.add(e, v.nums.f32(1)), n)
-		l.store(y, dst)
+		y := exp(v.sub(l.load(src, e), top))
+		l.store(y, dst, f32)
 		return y
 	}
-	add := func(i int) { v.c.VADDPS(step(), acc[i], acc[i]) }
-	l.reduce(acc, add, func(i int) {
+	l.reduce(acc, func(i int) { v.c.VADDPS(step(), acc[i], acc[i]) }, func(i int) {
 		y := step()
 		if v.wide {
 			v.c.VADDPS(y, acc[i], l.opmask, acc[i])

@@ -125,7 +125,8 @@ func (v isa) xor(a vec, b operand.Op) vec { return v.into(v.c.VXORPS, v.c.VXORPS
 func (v isa) addInt(a vec, b operand.Op) vec { return v.into(v.c.VPADDD, v.c.VPADDD_BCST, b, a) }
 func (v isa) subInt(a vec, b operand.Op) vec { return v.into(v.c.VPSUBD, v.c.VPSUBD_BCST, b, a) }
 
-// shiftLeft and shiftRight shift 32-bit integers; shiftRight keeps the sign.
+// shiftLeft, shiftRight, which keeps the sign, and unsignedShiftRight shift
+// 32-bit integers.
 func (v isa) shiftLeft(a vec, n int) vec {
 	d := v.reg()
 	v.c.VPSLLD(operand.U8(n), a, d)
@@ -135,6 +136,12 @@ func (v isa) shiftLeft(a vec, n int) vec {
 func (v isa) shiftRight(a vec, n int) vec {
 	d := v.reg()
 	v.c.VPSRAD(operand.U8(n), a, d)
+	return d
+}
+
+func (v isa) unsignedShiftRight(a vec, n int) vec {
+	d := v.reg()
+	v.c.VPSRLD(operand.U8(n), a, d)
 	return d
 }
 

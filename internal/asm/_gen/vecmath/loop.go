@@ -5,20 +5,24 @@ import (
 
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
+
+	"goatb/internal/asm/gen/target"
 )
 
-// loop walks arrays of 32-bit elements a register at a time; the last, short
-// step masks its loads and stores, and reads zeros beyond the end.
+// loop walks arrays a register of float32 at a time; the last, short step masks
+// its loads and stores, and reads zeros beyond the end.
 type loop struct {
 	isa
 	// index counts the elements done, left those to do; off is the offset of
 	// the step within a turn.
 	index, left reg.GPVirtual
 	off         int
-	// masked says that this is the last step; mask is its mask.
+	// masked says that this is the last step; opmask or mask is its mask.
 	masked bool
 	opmask reg.OpmaskVirtual
 	mask   vec
+	// labels counts the labels of this function.
+	labels int
 }
 
 // pointer loads a pointer parameter.
@@ -33,6 +37,49 @@ func (v isa) begin() *loop {
 	l := &loop{isa: v, index: v.c.GP64(), left: v.pointer("n")}
 	v.c.XORQ(l.index, l.index)
 	return l
+}
+
+// signature says what an array function has beside dst, src and n.
+type signature struct {
+	// second is a second input, b; src is called a then.
+	second bool
+	// scalars are float32 parameters.
+	scalars []string
+}
+
+// pointers are the parameters of an array function.
+type pointers struct {
+	dst, src, b reg.GPVirtual
+	scalars     []vec
+}
+
+// array makes a function of arrays, whose pointers are bytes whatever the
+// elements are. The body does all of the loop.
+func (v isa) array(name, what string, s signature, body func(l *loop, p pointers)) {
+	sig, src := "func(dst, src *byte, n int", "src"
+	if s.second {
+		sig, src = "func(dst, a, b *byte, n int", "a"
+	}
+	for _, p := range s.scalars {
+		sig += ", " + p + " float32"
+	}
+	target.Function(v.c, v.name(name), sig+")", v.name(name)+" "+what+".")
+	p := pointers{dst: v.pointer("dst"), src: v.pointer(src)}
+	if s.second {
+		p.b = v.pointer("b")
+	}
+	l := v.begin()
+	for _, scalar := range s.scalars {
+		p.scalars = append(p.scalars, v.param(scalar))
+	}
+	body(l, p)
+	target.Return(v.c)
+}
+
+// label returns a new name for a label.
+func (l *loop) label(name string) string {
+	l.labels++
+	return fmt.Sprintf("%s%d", name, l.labels)
 }
 
 // each does body for all elements, unroll registers in a turn.
@@ -58,7 +105,7 @@ func (l *loop) turns(unroll int, body func()) {
 // once does body once for each of as many turns as there are.
 func (l *loop) once(unroll int, body func()) {
 	c, step := l.c, unroll*l.lanes()
-	start, end := fmt.Sprintf("turn%d", unroll), fmt.Sprintf("turned%d", unroll)
+	start, end := l.label("turn"), l.label("turned")
 	c.SUBQ(operand.I32(step), l.left)
 	c.JLT(operand.LabelRef(end))
 	c.Label(start)
@@ -72,40 +119,41 @@ func (l *loop) once(unroll int, body func()) {
 
 // tail does body for the fewer than lanes elements that are left.
 func (l *loop) tail(body func()) {
+	done := l.label("done")
 	l.c.TESTQ(l.left, l.left)
-	l.c.JEQ(operand.LabelRef("done"))
+	l.c.JEQ(operand.LabelRef(done))
+	l.short(body)
+	l.c.Label(done)
+}
+
+// short does body with the mask of the elements that are left.
+func (l *loop) short(body func()) {
 	l.setMask()
 	l.masked = true
 	body()
 	l.masked = false
-	l.c.Label("done")
 }
 
 // setMask makes the mask of the elements that are left.
 func (l *loop) setMask() {
+	c := l.c
 	if l.wide {
-		l.opmask = l.c.K()
-		bits := l.c.GP64()
-		l.c.MOVQ(l.left, reg.RCX)
-		l.c.MOVQ(operand.I32(1), bits)
-		l.c.SHLQ(reg.CL, bits)
-		l.c.DECQ(bits)
-		l.c.KMOVW(bits.As32(), l.opmask)
+		l.opmask = c.K()
+		bits := c.GP64()
+		c.MOVQ(l.left, reg.RCX)
+		c.MOVQ(operand.I32(1), bits)
+		c.SHLQ(reg.CL, bits)
+		c.DECQ(bits)
+		c.KMOVW(bits.As32(), l.opmask)
 		return
 	}
-	l.mask = l.tailMask(0)
-}
-
-// tailMask loads the AVX2 mask of the elements from first on.
-func (l *loop) tailMask(first int) vec {
-	at, m := l.c.GP64(), l.reg()
-	l.c.LEAQ(operand.NewDataAddr(operand.NewStaticSymbol(tailName), 4*(tailLanes+first)), at)
-	back := l.c.GP64()
-	l.c.MOVQ(l.left, back)
-	l.c.SHLQ(operand.U8(2), back)
-	l.c.SUBQ(back, at)
-	l.c.VMOVUPS(operand.Mem{Base: at}, m)
-	return m
+	at, back := c.GP64(), c.GP64()
+	l.mask = l.reg()
+	c.LEAQ(operand.NewDataAddr(operand.NewStaticSymbol(tailName), 4*tailLanes), at)
+	c.MOVQ(l.left, back)
+	c.SHLQ(operand.U8(2), back)
+	c.SUBQ(back, at)
+	c.VMOVUPS(operand.Mem{Base: at}, l.mask)
 }
 
 // at is the place of the step in an array of elements of the given size.
@@ -113,61 +161,32 @@ func (l *loop) at(p reg.Register, size uint8) operand.Mem {
 	return operand.Mem{Base: p, Index: l.index, Scale: size, Disp: l.off * int(size)}
 }
 
-// load reads a register of 32-bit elements.
-func (l *loop) load(p reg.Register) vec {
-	d := l.reg()
-	switch {
-	case !l.masked:
-		l.c.VMOVUPS(l.at(p, 4), d)
-	case l.wide:
-		l.c.VMOVUPS_Z(l.at(p, 4), l.opmask, d)
-	default:
-		l.c.VMASKMOVPS(l.at(p, 4), l.mask, d)
-	}
-	return d
-}
-
-// store writes a register of 32-bit elements.
-func (l *loop) store(a vec, p reg.Register) {
-	switch {
-	case !l.masked:
-		l.c.VMOVUPS(a, l.at(p, 4))
-	case l.wide:
-		l.c.VMOVUPS(a, l.opmask, l.at(p, 4))
-	default:
-		l.c.VMASKMOVPS(a, l.mask, l.at(p, 4))
-	}
-}
-
 // reduce does step(i) for the registers of every sumLanes elements, and last(i)
 // with a mask for what is left.
 func (l *loop) reduce(acc []vec, step, last func(i int)) {
-	i := 0
+	c, i := l.c, 0
 	l.turns(len(acc), func() {
 		step(i % len(acc))
 		i++
 	})
+	done := l.label("done")
+	short := make([]string, len(acc))
 	for i := range acc {
-		l.c.TESTQ(l.left, l.left)
-		l.c.JLE(operand.LabelRef("done"))
-		short := fmt.Sprintf("short%d", i)
-		l.c.CMPQ(l.left, operand.I32(l.lanes()))
-		l.c.JLT(operand.LabelRef(short))
+		short[i] = l.label("short")
+		c.CMPQ(l.left, operand.I32(l.lanes()))
+		c.JLT(operand.LabelRef(short[i]))
 		step(i)
-		l.c.ADDQ(operand.I32(l.lanes()), l.index)
-		l.c.SUBQ(operand.I32(l.lanes()), l.left)
+		c.ADDQ(operand.I32(l.lanes()), l.index)
+		c.SUBQ(operand.I32(l.lanes()), l.left)
 	}
-	// A full last register leaves nothing here.
-	l.c.JMP(operand.LabelRef("done"))
 	for i := range acc {
-		l.c.Label(fmt.Sprintf("short%d", i))
-		l.setMask()
-		l.masked = true
-		last(i)
-		l.masked = false
+		c.Label(short[i])
+		c.TESTQ(l.left, l.left)
+		c.JEQ(operand.LabelRef(done))
+		l.short(func() { last(i) })
 		if i < len(acc)-1 {
-			l.c.JMP(operand.LabelRef("done"))
+			c.JMP(operand.LabelRef(done))
 		}
 	}
-	l.c.Label("done")
+	c.Label(done)
 }

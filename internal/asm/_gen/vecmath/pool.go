@@ -68,7 +68,7 @@ func (p *pool) write(c *build.Context) {
 // then as many of zeros.
 const (
 	tailName  = "tailMasks"
-	tailLanes = 64
+	tailLanes = 8
 )
 
 func writeTailMasks(c *build.Context) {

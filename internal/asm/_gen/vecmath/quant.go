@@ -88,7 +88,7 @@ func (v isa) quantMul() {
 	high := v.reg()
 	v.c.VBROADCASTSD(v.nums.f64(quantMax).Mem, high)
 	l.turns(16/v.lanes(), func() {
-		x := v.doubles(l.load(src))
+		x := v.doubles(l.load(src, f32))
 		for i := range x {
 			v.c.VMULPD(scale, x[i], x[i])
 			v.c.VADDPD(offset, x[i], x[i])
@@ -111,7 +111,7 @@ func (v isa) quantShare() {
 	v.c.VBROADCASTSD(v.nums.f64(quantMax).Mem, high)
 	v.c.VBROADCASTSD(v.nums.f64(1.5*(1<<(52-40))).Mem, grid)
 	l.turns(16/v.lanes(), func() {
-		x := v.doubles(l.load(src))
+		x := v.doubles(l.load(src, f32))
 		for i := range x {
 			v.c.VMULPD(share, x[i], x[i])
 			v.c.VADDPD(grid, x[i], x[i])
@@ -137,11 +137,11 @@ func (v isa) quantDiv() {
 	l.once(16/v.lanes(), func() {
 		for i := range 16 / v.lanes() {
 			l.off = i * v.lanes()
-			v.stopBelow(l.load(scales))
+			v.stopBelow(l.load(scales, f32))
 		}
 		for i := range 16 / v.lanes() {
 			l.off = i * v.lanes()
-			l.storeBytes(limits{low, high}.clamp(v, v.quotient(l.load(src), l.load(scales), l.load(offsets))), dst)
+			l.storeBytes(limits{low, high}.clamp(v, v.quotient(l.load(src, f32), l.load(scales, f32), l.load(offsets, f32))), dst)
 		}
 		l.off = 0
 	})

@@ -17,19 +17,23 @@ func reduceFile(c *build.Context) {
 	nums := newPool("reduce")
 	writeTailMasks(c)
 	both(c, nums, func(v isa) {
-		v.reduction("sum", "the sum of a", v.c.VADDPS, 0, func(x vec) vec { return x })
-		v.reduction("largest", "the largest element of a other than NaN, -Inf when there is none", v.c.VMAXPS,
-			math.Inf(-1), func(x vec) vec { return x })
-		v.reduction("largestAbs", "the largest magnitude in a other than NaN, 0 when there is none", v.c.VMAXPS,
-			0, func(x vec) vec { return v.and(x, v.nums.u32(math.MaxInt32)) })
+		for _, e := range floats {
+			v.reduction("sum", "the sum of a", e, v.c.VADDPS, 0, func(x vec) vec { return x })
+			v.reduction("sumSquares", "the sum of the squares of a", e, v.c.VADDPS, 0, func(x vec) vec { return v.mul(x, x) })
+			v.reduction("largest", "the largest element of a other than NaN, -Inf when there is none", e, v.c.VMAXPS,
+				math.Inf(-1), func(x vec) vec { return x })
+			v.reduction("largestAbs", "the largest magnitude in a other than NaN, 0 when there is none", e, v.c.VMAXPS,
+				0, func(x vec) vec { return v.and(x, v.nums.u32(math.MaxInt32)) })
+		}
 	})
 	nums.write(c)
 }
 
 // reduction makes a function of one array. join(b, a, d) joins a partial
 // result b into d = join of a and b, where a NaN in a gives b.
-func (v isa) reduction(name, what string, join func(...operand.Op), start float64, f func(x vec) vec) {
-	target.Function(v.c, v.name(name), "func(a *float32, n int) float32", v.name(name)+" returns "+what+", in the order of a reduction.")
+func (v isa) reduction(name, what string, e element, join func(...operand.Op), start float64, f func(x vec) vec) {
+	name = v.name(name + e.name)
+	target.Function(v.c, name, "func(a *byte, n int) float32", name+" returns "+what+", in the order of a reduction.")
 	a := v.pointer("a")
 	l := v.begin()
 	first := v.set(v.nums.f32(start))
@@ -37,8 +41,8 @@ func (v isa) reduction(name, what string, join func(...operand.Op), start float6
 	for i := range acc {
 		acc[i] = v.copy(first)
 	}
-	l.reduce(acc, func(i int) { join(acc[i], f(l.load(a)), acc[i]) }, func(i int) {
-		x := f(l.load(a))
+	l.reduce(acc, func(i int) { join(acc[i], f(l.load(a, e)), acc[i]) }, func(i int) {
+		x := f(l.load(a, e))
 		if v.wide {
 			join(acc[i], x, l.opmask, acc[i])
 			return

@@ -34,7 +34,7 @@ func (v isa) partial(name, what string, make func() func(x vec) (ok, y vec)) {
 	l := v.begin()
 	f := make()
 	l.each(1, func() {
-		ok, y := f(l.load(src))
+		ok, y := f(l.load(src, f32))
 		good := c.GP32()
 		all := 1<<v.lanes() - 1
 		if v.wide {
@@ -57,7 +57,7 @@ func (v isa) partial(name, what string, make func() func(x vec) (ok, y vec)) {
 		}
 		c.CMPL(good, operand.U32(all))
 		c.JNE(operand.LabelRef("stop"))
-		l.store(y, dst)
+		l.store(y, dst, f32)
 	})
 	// The tail leaves index where it began.
 	c.ADDQ(l.left, l.index)

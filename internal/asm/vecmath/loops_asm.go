@@ -1,0 +1,182 @@
+//go:build amd64 && !noasm
+
+package vecmath
+
+import "unsafe"
+
+// start returns the address of a slice.
+func start[T any](s []T) *byte { return (*byte)(unsafe.Pointer(unsafe.SliceData(s))) }
+
+// Unary writes f(src) to dst.
+func Unary[T Row](f Func, e Element, dst, src []T) bool {
+	w := active()
+	if w == none {
+		return false
+	}
+	loop := unaryLoops[w][e][f]
+	if loop == nil {
+		return false
+	}
+	loop(start(dst[:len(src)]), start(src), len(src))
+	return true
+}
+
+// Binary writes f(a, b) to dst.
+func Binary[T Row](f Func2, e Element, dst, a, b []T) bool {
+	w, n := active(), len(a)
+	if w == none {
+		return false
+	}
+	binaryLoops[w][e][f](start(dst[:n]), start(a), start(b[:n]), n)
+	return true
+}
+
+// Scalar writes f(src, s) to dst.
+func Scalar[T Row](f ScalarFunc, e Element, dst, src []T, s float32) bool {
+	w, n := active(), len(src)
+	if w == none {
+		return false
+	}
+	scalarLoops[w][e][f](start(dst[:n]), start(src), n, s)
+	return true
+}
+
+// Part writes f(src) to dst and returns the number of elements that it did. It
+// stops before 8 or 16 elements one of which is out of f's range.
+func Part(f PartFunc, dst, src []float32) (done int, ok bool) {
+	w, n := active(), len(src)
+	if w == none {
+		return 0, false
+	}
+	return partLoops[w][f](unsafe.SliceData(dst[:n]), unsafe.SliceData(src), n), true
+}
+
+// Swish writes src/(1+e^(-scale·src)), for scales that SwishScale allows.
+func Swish[T Row](e Element, dst, src []T, scale float32) bool {
+	w, n := active(), len(src)
+	if w == none || !SwishScale(scale) {
+		return false
+	}
+	high := widest / scale
+	swishLoops[w][e](start(dst[:n]), start(src), n, scale, -high, high)
+	return true
+}
+
+// Reduce returns f(a). Sums are in the order of internal/vec.
+func Reduce[T Row](f Reduction, e Element, a []T) (r float32, ok bool) {
+	w := active()
+	if w == none {
+		return 0, false
+	}
+	return reduceLoops[w][e][f](start(a), len(a)), true
+}
+
+// ExpSum writes e^(src-max), the difference rounded to float32, and returns
+// the sum of what it wrote in the order of internal/vec.
+func ExpSum[T Row](e Element, dst []float32, src []T, max float32) (sum float32, ok bool) {
+	w, n := active(), len(src)
+	if w == none {
+		return 0, false
+	}
+	return expSumLoops[w][e](unsafe.SliceData(dst[:n]), start(src), n, max), true
+}
+
+// ScaleTo writes src·s as elements of type e.
+func ScaleTo[T Row](e Element, dst []T, src []float32, s float32) bool {
+	w, n := active(), len(src)
+	if w == none {
+		return false
+	}
+	scaleToLoops[w][e](start(dst[:n]), start(src), n, s)
+	return true
+}
+
+// ScaleMul writes (a·s)·gain; dst and a have type e.
+func ScaleMul[T Row](e Element, dst, a []T, s float32, gain []float32) bool {
+	w, n := active(), len(a)
+	if w == none {
+		return false
+	}
+	scaleMulLoops[w][e](start(dst[:n]), start(a), start(gain[:n]), n, s)
+	return true
+}
+
+// ScaleMulAdd writes (a·s)·gain + b; every product is rounded before the sum.
+func ScaleMulAdd(dst, a []float32, s float32, gain, b []float32) bool {
+	n := len(a)
+	d, x, g, y := unsafe.SliceData(dst[:n]), unsafe.SliceData(a), unsafe.SliceData(gain[:n]), unsafe.SliceData(b[:n])
+	switch active() {
+	case avx512:
+		scaleMulAddAVX512(d, x, g, y, n, s)
+	case avx2:
+		scaleMulAddAVX2(d, x, g, y, n, s)
+	default:
+		return false
+	}
+	return true
+}
+
+// Blend writes a·y + b·x; every product is rounded before the sum.
+func Blend(dst []float32, a float32, y []float32, b float32, x []float32) bool {
+	n := len(y)
+	d, p, q := start(dst[:n]), start(y), start(x[:n])
+	switch active() {
+	case avx512:
+		blendF32AVX512(d, p, q, n, a, b)
+	case avx2:
+		blendF32AVX2(d, p, q, n, a, b)
+	default:
+		return false
+	}
+	return true
+}
+
+// Clamp writes src limited to low..high; NaN stays NaN.
+func Clamp(dst, src []float32, low, high float32) bool {
+	n := len(src)
+	d, s := start(dst[:n]), start(src)
+	switch active() {
+	case avx512:
+		clampF32AVX512(d, s, n, low, high)
+	case avx2:
+		clampF32AVX2(d, s, n, low, high)
+	default:
+		return false
+	}
+	return true
+}
+
+// RoundScaled writes src·scale rounded to an integer, ties to even, and limited
+// to low..high; NaN stays NaN.
+func RoundScaled(dst, src []float32, scale, low, high float32) bool {
+	n := len(src)
+	d, s := start(dst[:n]), start(src)
+	switch active() {
+	case avx512:
+		roundScaledF32AVX512(d, s, n, scale, low, high)
+	case avx2:
+		roundScaledF32AVX2(d, s, n, scale, low, high)
+	default:
+		return false
+	}
+	return true
+}
+
+// Rotate turns the pairs of the vector x, whose length is even, by the angles
+// whose cosines and sines are given per element.
+func Rotate[T Row](r Rotation, e Element, dst, x []T, cos, sin []float32) bool {
+	w, n := active(), len(x)
+	if w == none {
+		return false
+	}
+	loop := rotateLoops[w][e][r]
+	if loop == nil {
+		return false
+	}
+	c, s := unsafe.SliceData(cos[:n]), unsafe.SliceData(sin[:n])
+	if r == Halves || r == HalvesSteps {
+		n /= 2
+	}
+	loop(start(dst[:len(x)]), start(x), c, s, n)
+	return true
+}
