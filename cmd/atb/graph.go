@@ -127,7 +127,7 @@ func (g *graphCmd) show(w io.Writer, op *atb.Op, in []atb.Tensor) error {
 // planTable turns a workspace plan into what the drawing reads.
 func planTable(kg *kernelgraph.Graph, w *kernelgraph.Workspace) (mempool.Table, mempool.Result) {
 	var t mempool.Table
-	r := mempool.Result{Arena: w.Arena, LowerBound: w.LowerBound, Method: w.Method, Optimal: w.Optimal}
+	r := mempool.Result{Arena: w.Arena, LowerBound: w.LowerBound, Method: w.Method, Optimal: w.Optimal, PeakAt: int64(w.PeakAt)}
 	for _, l := range w.Lives {
 		x := &kg.Tensors[l.Ref]
 		t.IDs = append(t.IDs, x.Name)
