@@ -248,6 +248,9 @@ func (g *graph) nodeInputs(i int, ds []tensor.Desc) ([]tensor.Desc, error) {
 
 // view applies the reshape function and the chunk of input j to d.
 func (n *Node) view(j int, d *tensor.Desc) error {
+	if d.Format == tensor.Panels && (n.Reshape != nil && n.Reshape[j] != nil || n.Chunk != nil && n.Chunk[j] != (Chunk{})) {
+		return status.Errorf(status.ErrGraphNodeReshapeFail, "input %d is %s: that layout can be neither reshaped nor cut", j, d)
+	}
 	if n.Reshape != nil && n.Reshape[j] != nil {
 		s, err := callReshape(n.Reshape[j], d.Shape)
 		if err != nil {

@@ -56,6 +56,9 @@ func (l Linear) Check(q *operation.Query) error {
 	if err := q.OutShape(status.ErrInvalidTensorDimNum, status.ErrInvalidTensorDim, 0, l.outShape(q, &s)); err != nil {
 		return err
 	}
+	if q.In[weightIn].Format == tensor.Panels && !l.TransposeB {
+		return q.BadIn(status.ErrInvalidParam, weightIn, "want transposeB beside a weight in layout %s, got %s", tensor.Panels, &q.In[weightIn])
+	}
 	return l.checkFloatLayout(q)
 }
 

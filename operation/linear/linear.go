@@ -50,6 +50,11 @@ const (
 // of the matrix [rows, cols], c being tensor.NZBlock of its type. The output has
 // x's shape with the last two axes m and n ([m,b,n] with MatmulEinSum).
 //
+// A constant weight is best packed once, with PackWeight or the operation Pack: a
+// weight of layout Panels has shape [n,k] or [b,n,k] and goes with TransposeB.
+// Products with it give the same bits and cost neither time for packing nor
+// memory besides the weight's own; that layout is of profile native only.
+//
 // Element types: f32, f16 and bf16 with sums in f32 and one rounding to x's
 // type; before a bias of a half-precision type is added, the product is rounded
 // to that type. Int8 products have exact int32 sums and OutDataType's type. A
@@ -63,7 +68,8 @@ const (
 // stored weight; then, for bias, acc and scales in turn, ErrInvalidTensorDimNum
 // for the rank and ErrInvalidTensorDim for batch and lengths. Setup repeats them
 // and gives the same codes for the output. Profile 910b takes f32 operands with
-// TransposeB and without TransposeA only: ErrInvalidParam at Setup.
+// TransposeB and without TransposeA only: ErrInvalidParam at Setup. So is a
+// weight of layout Panels without TransposeB.
 //
 // Source: ATB operation Linear.
 type Linear struct {
@@ -142,38 +148,44 @@ func (l Linear) Validate() error {
 // Signature lists the operands of the mode.
 func (l Linear) Signature() operation.Signature {
 	s := operation.Signature{Name: "LinearOperation", Out: operation.Ports("output")}
-	const mm = "LinearOperationMatmul"
+	const mm, floats = "LinearOperationMatmul", " | T=f32,f16,bf16"
 	out := l.OutDataType.String()
 	switch {
 	case l.perToken():
 		s.In = operation.Ports("x", "weight", "scale", "tokenScale")
 		s.Variant = mm + "DequantPerToken" + l.outName() + "Atlas800IA2"
-		s.Native = "int8,int8,f32,f32->" + out + " ; int8,int8@fractal_nz,f32,f32->" + out
+		s.Native = weights("int8,", "int8", ",f32,f32->"+out)
 	case l.quantised() && l.HasBias:
 		s.In = operation.Ports("x", "weight", "bias", "scale")
 		s.Variant = mm + "DequantWithBias" + l.outName() + "Atlas800IA2"
-		s.Native = "int8,int8,int32,S->" + out + " ; int8,int8@fractal_nz,int32,S->" + out + " | S=f32,int64,uint64"
+		s.Native = weights("int8,", "int8", ",int32,S->"+out) + " | S=f32,int64,uint64"
 	case l.quantised():
 		s.In = operation.Ports("x", "weight", "scale")
 		s.Variant = mm + "Dequant" + l.outName() + "Atlas800IA2"
-		s.Native = "int8,int8,S->" + out + " ; int8,int8@fractal_nz,S->" + out + " | S=f32,int64,uint64"
+		s.Native = weights("int8,", "int8", ",S->"+out) + " | S=f32,int64,uint64"
 	case l.EnAccum:
 		s.In = operation.Ports("x", "weight", "acc")
 		s.Variant = mm + "Accum"
-		s.Native = "T,T,f32->f32 ; T,T@fractal_nz,f32->f32 | T=f32,f16,bf16"
+		s.Native = weights("T,", "T", ",f32->f32") + floats
 	case l.HasBias:
 		s.In = operation.Ports("x", "weight", "bias")
 		s.Variant = mm + "WithBiasAtlas800IA2"
-		s.Native = "T,T,T->T ; T,T@fractal_nz,T->T ; T,T,f32->T ; T,T@fractal_nz,f32->T | T=f32,f16,bf16"
+		s.Native = weights("T,", "T", ",T->T") + " ; " + weights("T,", "T", ",f32->T") + floats
 	default:
 		s.In = operation.Ports("x", "weight")
 		s.Variant = mm + "Atlas800IA2"
 		if l.einSum() {
 			s.Variant = mm + "EinSum"
 		}
-		s.Native = "T,T->T ; T,T@fractal_nz->T | T=f32,f16,bf16"
+		s.Native = weights("T,", "T", "->T") + floats
 	}
 	return s
+}
+
+// weights lists a combination for each layout that a weight of a type may have.
+func weights(before, weight, after string) string {
+	row := before + weight
+	return row + after + " ; " + row + "@fractal_nz" + after + " ; " + row + "@panels" + after
 }
 
 // outName is OutDataType in the names of profile tables.
