@@ -33,6 +33,7 @@ type Device struct {
 	reads      []*hostRead
 	streams    []*Stream // not closed
 	events     []*Event  // not closed
+	loaded     []*Model  // not unloaded
 	closed     atomic.Bool
 }
 
@@ -154,6 +155,9 @@ func (d *Device) leaks() []error {
 	}
 	for _, e := range d.events {
 		add("event was not closed,", &e.made)
+	}
+	for _, m := range d.loaded {
+		add("model "+m.list.Name+" was not unloaded,", &m.made.made)
 	}
 	return found
 }

@@ -24,8 +24,15 @@
 //     an input without being the same window (computing in place is fine).
 //   - Reuse: host memory was rewritten while an enqueued copy still had to read
 //     it.
-//   - Leak: allocations, streams and events that nobody freed or closed, with
-//     the stacks of their creation, if WithLeaks asks for them.
+//   - Stale: a kernel of a task list that may run with the parameters of before
+//     its update, because its stream fetches it at a wait that the update is not
+//     ordered before (device.CapPrefetch): more nops are needed between the two.
+//   - Leak: allocations, streams, events and models that nobody freed, closed or
+//     unloaded, with the stacks of their creation, if WithLeaks asks for them.
+//
+// Task lists are watched like what streams are given one by one: each execution
+// counts as the tasks that the device takes from the list, so a race between two
+// streams of a list, or with work outside it, is found at the Replay.
 //
 // Orders are taken from what the program enqueues, not from what happened to
 // run first: a missing event is found even when the timing was lucky. The layer

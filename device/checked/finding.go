@@ -17,6 +17,7 @@ const (
 	Overlap      Kind = "overlap"
 	Reuse        Kind = "reuse"
 	Leak         Kind = "leak"
+	Stale        Kind = "stale prefetch"
 )
 
 // Finding is one case of misuse. It is immutable.

@@ -21,6 +21,9 @@ type task struct {
 	uses   []access
 	waits  *record
 	fires  *record
+	// fetches are updates that come too late for kernels behind this wait unless
+	// they are done when the wait is reached.
+	fetches []fetched
 }
 
 // record is one record of an event, made when it is enqueued or when a wait
@@ -43,6 +46,8 @@ type model struct {
 	pending []*task
 	marks   []*mark
 	found   []error
+	// of is the stream that findings are reported to, nil for the model's own.
+	of *model
 }
 
 // mark is the clock of a stream after one of its tasks.
@@ -93,6 +98,9 @@ func (d *Device) settle(m *model) {
 					r.blocking = append(r.blocking, m)
 					break
 				}
+				for _, f := range t.fetches {
+					m.checkFetch(t, f)
+				}
 				m.clock = m.clock.join(r.clock)
 			}
 			m.pending = m.pending[1:]
@@ -128,6 +136,9 @@ const maxFindings = 20
 
 // report keeps a finding for the stream's next Synchronize.
 func (m *model) report(err error) {
+	if m.of != nil {
+		m = m.of
+	}
 	if len(m.found) < maxFindings {
 		m.found = append(m.found, err)
 	}

@@ -9,6 +9,7 @@ const DefaultGrace = 10 * time.Second
 type config struct {
 	grace time.Duration
 	leaks bool
+	stale bool
 }
 
 // Option changes how New makes a layer.
@@ -19,6 +20,11 @@ type Option func(*config)
 // reported together with the context's error.
 func WithGrace(d time.Duration) Option { return func(c *config) { c.grace = d } }
 
-// WithLeaks makes Close return a Leak finding for each allocation, stream and
-// event that was not freed or closed before.
+// WithStale lets kernels of task lists run with the parameters of before their
+// update: there are no Stale findings, and no Race between a kernel and its
+// update.
+func WithStale() Option { return func(c *config) { c.stale = true } }
+
+// WithLeaks makes Close return a Leak finding for each allocation, stream,
+// event and model that was not freed, closed or unloaded before.
 func WithLeaks() Option { return func(c *config) { c.leaks = true } }
