@@ -51,6 +51,11 @@ type Props struct {
 	QueueDepth int
 	// Addressable says that Buffer.Bytes works: kernels written in Go can run.
 	Addressable bool
+	// Accelerator says that the device stands for a machine of its own, not for
+	// the processor that the program runs on: a kernel shares a product or a
+	// context out among all cores by itself, and what the processor can do says
+	// nothing about its time.
+	Accelerator bool
 }
 
 // Stream is an ordered queue of work on a device.

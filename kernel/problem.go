@@ -13,11 +13,14 @@ type Machine struct {
 	Cores int
 	// L1, L2 and L3 are cache sizes in bytes, L1 and L2 per core.
 	L1, L2, L3 int64
+	// Accelerator is as in device.Props: nothing is cut into several kernels for
+	// want of blocks, and no kernel is chosen for this processor's sake.
+	Accelerator bool
 }
 
 // MachineOf returns the machine that a device's properties describe.
 func MachineOf(p *device.Props) Machine {
-	return Machine{Cores: max(p.Cores, 1), L1: p.L1, L2: p.L2, L3: p.L3}
+	return Machine{Cores: max(p.Cores, 1), L1: p.L1, L2: p.L2, L3: p.L3, Accelerator: p.Accelerator}
 }
 
 // Options are the switches of the configuration that change tilings. It is

@@ -76,7 +76,7 @@ func Split(a Params, m kernel.Machine) bool {
 	const minParts = 4
 	n, cores := a.maxParts(), int64(max(m.Cores, 1))
 	items, whole := a.decodeItems()
-	if whole && items%cores == 0 {
+	if m.Accelerator || whole && items%cores == 0 {
 		return false
 	}
 	return cores > 1 && n >= minParts && items > 0 && items < itemsPerBlock*cores &&

@@ -34,11 +34,11 @@ func Choose(p *kernel.Problem, a Params) (Strategy, tensor.Desc, error) {
 		return Direct, tensor.Desc{}, err
 	}
 	d := s.partialDesc(sumType(s.x.DType))
-	if d.Dim(0) == 1 || d.Bytes() == 0 || d.Bytes() > maxPartialBytes {
+	if p.Machine.Accelerator || d.Dim(0) == 1 || d.Bytes() == 0 || d.Bytes() > maxPartialBytes {
 		return Direct, tensor.Desc{}, nil
 	}
 	plan := newPlan
-	if e := engineFor(s.x.DType); e != nil {
+	if e := engineFor(s.x.DType, p.Machine); e != nil {
 		plan = e.plan
 	}
 	direct, split := plan(p, &s, false), plan(p, &s, true)

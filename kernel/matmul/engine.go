@@ -5,6 +5,7 @@ import (
 
 	"goatb/internal/asm/gemm"
 	"goatb/internal/cpu"
+	"goatb/kernel"
 	"goatb/status"
 	"goatb/tensor"
 )
@@ -39,19 +40,22 @@ func makeEngines() (out []engine) {
 	return out
 }
 
-// engineFor returns the engine that multiplies elements of type t now, nil when
-// plain Go does.
-func engineFor(t tensor.DType) *engine {
+// engineFor returns the engine that multiplies elements of type t on a machine
+// now, nil when plain Go does.
+func engineFor(t tensor.DType, m kernel.Machine) *engine {
 	for i := range engines {
-		if e := &engines[i]; slices.Contains(e.types, t) && e.refusal() == nil {
+		if e := &engines[i]; slices.Contains(e.types, t) && e.refusal(m) == nil {
 			return e
 		}
 	}
 	return nil
 }
 
-// refusal tells why the engine cannot run now.
-func (e *engine) refusal() error {
+// refusal tells why the engine cannot run now, or is not for a machine.
+func (e *engine) refusal(m kernel.Machine) error {
+	if m.Accelerator {
+		return status.Errorf(status.ErrInvalidParam, "want this processor, have an accelerator")
+	}
 	if want, have := e.set.Needs|e.set.Wants, cpu.Active(); !have.Has(want) {
 		return status.Errorf(status.ErrInvalidParam, "want a processor with %s, have %s", want, have)
 	}

@@ -110,7 +110,7 @@ func Capacity(columns, blockSize int64) int64 {
 func Split(a Params, m kernel.Machine, tokens, maxContext, valueDim int64) bool {
 	const minParts = 4
 	n, cores := parts.Count(maxContext), int64(max(m.Cores, 1))
-	if n < minParts || a.KVHeads%cores == 0 {
+	if m.Accelerator || n < minParts || a.KVHeads%cores == 0 {
 		return false
 	}
 	rows := tokens

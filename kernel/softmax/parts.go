@@ -27,7 +27,7 @@ var (
 // otherwise.
 func Parts(m kernel.Machine, v View) (int64, bool) {
 	n := chunks(v.Length)
-	return n, v.Inner == 1 && v.Outer < int64(m.Cores) && v.Outer*n >= 2*int64(m.Cores) && n >= 4
+	return n, !m.Accelerator && v.Inner == 1 && v.Outer < int64(m.Cores) && v.Outer*n >= 2*int64(m.Cores) && n >= 4
 }
 
 // partsTiling is the plan of the three launches.

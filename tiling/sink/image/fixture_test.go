@@ -69,7 +69,7 @@ func problem() *kernel.Problem {
 		Val:     []tensor.Desc{tensor.Of(tensor.Int32, 4), tensor.Of(tensor.Int64, 2, 1)},
 		Out:     []tensor.Desc{nz},
 		Params:  params{N: 5, Scale: 0.5, Flag: true},
-		Machine: kernel.Machine{Cores: 6, L1: 1 << 15, L2: 1 << 20, L3: 1 << 25},
+		Machine: kernel.Machine{Cores: 6, L1: 1 << 15, L2: 1 << 20, L3: 1 << 25, Accelerator: true},
 		Options: kernel.Options{QuantMinNeg127: true},
 	}
 }
