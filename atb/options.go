@@ -2,6 +2,7 @@ package atb
 
 import (
 	"log/slog"
+	"time"
 
 	atbctx "goatb/context"
 	"goatb/device"
@@ -20,8 +21,28 @@ func WithEnv(lookup func(string) (string, bool)) Option { return atbctx.WithEnv(
 // WithVariable sets an ATB_* variable for one context.
 func WithVariable(name, value string) Option { return atbctx.WithVariable(name, value) }
 
-// WithPolicy names the tiling policy: kernel-follow, overall or multi-stream.
+// WithPolicy names the tiling policy: kernel-follow, overall, multi-stream or
+// device-sink.
 func WithPolicy(name string) Option { return atbctx.WithPolicy(name) }
+
+// WithSinkForm chooses how device-sink makes graphs: update, ffts, superkernel or
+// v2.
+func WithSinkForm(name string) Option { return atbctx.WithSinkForm(name) }
+
+// WithTilingScheduleOptimize sets ge.tiling_schedule_optimize for the session.
+func WithTilingScheduleOptimize(value string) Option {
+	return atbctx.WithTilingScheduleOptimize(value)
+}
+
+// WithSoc names the chip that device-sink makes task lists for.
+func WithSoc(chip string) Option { return atbctx.WithSoc(chip) }
+
+// WithRequireSink makes it an error that device-sink leaves a tiling which reads
+// values on the host.
+func WithRequireSink() Option { return atbctx.WithRequireSink() }
+
+// WithSinkDeadline bounds a run of a tiling function on the device.
+func WithSinkDeadline(d time.Duration) Option { return atbctx.WithSinkDeadline(d) }
 
 // WithStreams makes n execute streams.
 func WithStreams(n int) Option { return atbctx.WithStreams(n) }

@@ -29,6 +29,7 @@ func (c *Context) Close() error {
 		errs.add(copies.Close())
 	}
 	errs.add(c.pool.Close())
+	errs.add(c.env.Sinking.Retired.Close())
 	if events != nil {
 		errs.add(events.Close())
 	}

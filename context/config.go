@@ -8,6 +8,7 @@ import (
 
 	"goatb/mempool"
 	"goatb/status"
+	"goatb/tiling/sink"
 )
 
 // Config is the configuration of a Context. DefaultConfig gives the defaults;
@@ -15,6 +16,14 @@ import (
 type Config struct {
 	// Policy names the tiling policy.
 	Policy string
+	// SinkForm is how device-sink makes graphs: update, ffts, superkernel or v2.
+	// SinkOption is the session's value of ge.tiling_schedule_optimize: "", 0 or 1.
+	// SinkSoc is the chip that task lists are made for. RequireSink makes it an
+	// error that a tiling which reads values stays on the host. SinkDeadline bounds
+	// a tiling function on the device, in milliseconds; 0 is the device's default.
+	SinkForm, SinkOption, SinkSoc string
+	RequireSink                   bool
+	SinkDeadline                  int
 	// CacheType selects the tiling cache levels: 0 none, 1 local, 2 global,
 	// 3 both. LocalSlots and GlobalSlots are entries per kernel.
 	CacheType               int
@@ -63,7 +72,7 @@ const (
 // DefaultConfig returns the configuration of an empty environment.
 func DefaultConfig() Config {
 	return Config{
-		Policy: "kernel-follow", CacheType: 3, LocalSlots: 1, GlobalSlots: 5, CacheSlotBytes: 10240,
+		Policy: "kernel-follow", SinkForm: sink.UpdateForm.String(), SinkSoc: "910B", CacheType: 3, LocalSlots: 1, GlobalSlots: 5, CacheSlotBytes: 10240,
 		SetupReuse: true, RunnerPool: 64, HostBlocks: MinHostBlocks, DeviceBlocks: MinDeviceBlocks,
 		Solver: mempool.Optimal, WorkspaceGlobal: true, ShuffleK: true, CommID: "127.0.0.1:10067",
 	}
@@ -216,6 +225,9 @@ func (c *Config) Validate() error {
 		if v := &variables[i]; !v.set(&probe, v.get(c)) {
 			errs = append(errs, fmt.Errorf("%s=%q: want %s", v.Name, v.get(c), v.Range))
 		}
+	}
+	if c.RequireSink && c.SinkForm == sink.V2Form.String() {
+		errs = append(errs, fmt.Errorf("%s=1 and %s=%s contradict each other: form v2 computes tilings on the host", envRequireSink, envSinkForm, c.SinkForm))
 	}
 	return configError(errs)
 }

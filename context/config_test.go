@@ -49,7 +49,7 @@ const (
 
 // rows are the variables of the specification: default, good values, bad ones.
 var rows = []struct{ name, def, good, bad string }{
-	{"ATB_TILING_POLICY", "kernel-follow", "overall multi-stream kernel-follow", "|Overall|device-sink| overall|0"},
+	{"ATB_TILING_POLICY", "kernel-follow", "overall multi-stream kernel-follow device-sink", "|Overall|sink| overall|0"},
 	{"ATB_OPSRUNNER_KERNEL_CACHE_TYPE", "3", "0 1 2 3", notInts + "|4"},
 	{"ATB_OPSRUNNER_KERNEL_CACHE_LOCAL_COUNT", "1", "1 2 1024", notInts + "|0|1025"},
 	{"ATB_OPSRUNNER_KERNEL_CACHE_GLOBAL_COUNT", "5", "1 2 1024", notInts + "|0|1025"},

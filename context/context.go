@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -19,6 +20,7 @@ import (
 	"goatb/status"
 	"goatb/tensor"
 	"goatb/tiling"
+	"goatb/tiling/sink"
 	"goatb/tilingcache"
 )
 
@@ -91,6 +93,9 @@ func (c *Context) open(s *settings) error {
 		SyncKernel: c.cfg.SyncKernel, SyncRunner: c.cfg.SyncRunner, SyncOperation: c.cfg.SyncOperation, CompareTiling: c.cfg.CompareTiling,
 		Overflow: s.overflow, Counters: &c.count,
 	}
+	if err := c.openSinking(); err != nil {
+		return err
+	}
 	if c.cfg.CacheType&2 != 0 {
 		c.env.Global = s.global
 		if c.env.Global == nil {
@@ -116,6 +121,19 @@ func (c *Context) open(s *settings) error {
 		}
 	}
 	return c.usePolicy(c.cfg.Policy)
+}
+
+// openSinking prepares what device-sink captures with.
+func (c *Context) openSinking() error {
+	s := &c.env.Sinking
+	s.Option, s.Require = c.cfg.SinkOption, c.cfg.RequireSink
+	s.Deadline = time.Duration(c.cfg.SinkDeadline) * time.Millisecond
+	var err error
+	if s.Form, err = sink.ParseForm(c.cfg.SinkForm); err != nil {
+		return err
+	}
+	s.Soc, err = sink.ProfileOf(c.cfg.SinkSoc)
+	return err
 }
 
 // openRings reserves both rings: address space, resident only when touched.

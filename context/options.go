@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"time"
 
 	"goatb/device"
 	"goatb/kernel"
@@ -13,6 +14,7 @@ import (
 	"goatb/mempool"
 	"goatb/runner"
 	"goatb/status"
+	"goatb/tiling/sink"
 	"goatb/tilingcache"
 )
 
@@ -58,8 +60,41 @@ func WithVariable(name, value string) Option {
 	return func(s *settings) { s.overrides[name] = value }
 }
 
-// WithPolicy names the tiling policy: kernel-follow, overall or multi-stream.
+// WithPolicy names the tiling policy: kernel-follow, overall, multi-stream or
+// device-sink.
 func WithPolicy(name string) Option { return WithVariable(envPolicy, name) }
+
+// WithSinkForm chooses how device-sink makes graphs: update, the default, ffts,
+// superkernel or v2.
+func WithSinkForm(name string) Option { return WithVariable(envSinkForm, name) }
+
+// WithTilingScheduleOptimize sets ge.tiling_schedule_optimize for the session:
+// "", "0" or "1". A graph's own value is nearer.
+func WithTilingScheduleOptimize(value string) Option {
+	return func(s *settings) {
+		if _, err := sink.ParseSetting(value); err != nil {
+			s.errs = append(s.errs, err)
+			return
+		}
+		s.overrides[envSinkOption] = value
+	}
+}
+
+// WithSoc names the chip that device-sink makes task lists for, such as 910B3; see
+// sink.ProfileOf.
+func WithSoc(chip string) Option { return WithVariable(envSinkSoc, chip) }
+
+// WithRequireSink makes it an error of Execute that device-sink leaves a tiling
+// which reads values on the host.
+func WithRequireSink() Option { return WithVariable(envRequireSink, "1") }
+
+// WithSinkDeadline bounds a run of a tiling function on the device, rounded up to
+// milliseconds; 0 is the device's default.
+func WithSinkDeadline(d time.Duration) Option {
+	return func(s *settings) {
+		s.config = append(s.config, func(c *Config) { c.SinkDeadline = int((d + time.Millisecond - 1) / time.Millisecond) })
+	}
+}
 
 // WithStreams makes n execute streams; the default is one.
 func WithStreams(n int) Option { return func(s *settings) { s.streams = n } }

@@ -3,6 +3,7 @@ package context
 import (
 	"goatb/device"
 	"goatb/mempool"
+	"goatb/runner"
 	"goatb/tilingcache"
 )
 
@@ -21,8 +22,14 @@ type Stats struct {
 	// Executes counts launches of operations, Kernels kernels enqueued,
 	// SkippedCopies copies left out since both ends were the same memory.
 	Executes, Kernels, SkippedCopies int64
-	// HostTilings counts tilings computed on the host.
-	HostTilings int64
+	// HostTilings counts tilings computed on the host, DeviceTilings those that
+	// the device computed for policy device-sink.
+	HostTilings, DeviceTilings int64
+	// Captures counts graphs that device-sink captured, Replays launches that
+	// replayed one. Fallbacks counts tilings that were to leave the host and did
+	// not, with each capture; FallbackReasons says which and why.
+	Captures, Replays, Fallbacks int64
+	FallbackReasons              []runner.Fallback
 	// LocalHits, GlobalHits and Misses count tiling lookups.
 	LocalHits, GlobalHits, Misses int64
 	// Global describes the global tiling cache, which contexts may share.
@@ -58,8 +65,10 @@ func (c *Context) Stats() Stats {
 		PoolHits: n.PoolHits.Load(), PoolMisses: n.PoolMisses.Load(), PoolIdle: c.pool.Idle(),
 		Executes: n.Executes.Load(), Kernels: n.Kernels.Load(), SkippedCopies: n.SkippedCopies.Load(),
 		HostTilings: n.Tilings.Load(), LocalHits: n.LocalHits.Load(), GlobalHits: n.GlobalHits.Load(), Misses: n.CacheMisses.Load(),
+		DeviceTilings: n.DeviceTilings.Load(), Captures: n.Captures.Load(), Replays: n.Replays.Load(),
 		BytesMoved: n.TilingBytes.Load(), WorkspaceMax: n.WorkspaceMax.Load(), Overflows: n.Overflows.Load(),
 	}
+	s.Fallbacks, s.FallbackReasons = c.env.Sinking.Fallbacks.List()
 	if c.env.Global != nil {
 		s.Global = c.env.Global.Stats()
 	}

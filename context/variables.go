@@ -8,12 +8,18 @@ import (
 
 	"goatb/mempool"
 	"goatb/tiling"
+	"goatb/tiling/sink"
 )
 
 const (
 	envPolicy     = "ATB_TILING_POLICY"
 	envWithTiling = "ATB_LAUNCH_KERNEL_WITH_TILING"
 	envCopyStream = "ATB_USE_TILING_COPY_STREAM"
+
+	envSinkForm    = "ATB_DEVICE_SINK_FORM"
+	envSinkOption  = "ATB_TILING_SCHEDULE_OPTIMIZE"
+	envSinkSoc     = "ATB_DEVICE_SINK_SOC"
+	envRequireSink = "ATB_DEVICE_SINK_REQUIRE"
 )
 
 // Variable describes one environment variable.
@@ -38,8 +44,16 @@ type variable struct {
 
 // variables is the one list of what the environment can set.
 var variables = []variable{
-	{Variable{Name: envPolicy, Range: "overall, multi-stream, kernel-follow or kernel", Meaning: "how tilings reach the device"},
+	{Variable{Name: envPolicy, Range: "overall, multi-stream, kernel-follow, kernel or device-sink", Meaning: "how tilings reach the device"},
 		setPolicy, func(c *Config) string { return c.Policy }},
+	{Variable{Name: envSinkForm, Range: "update, ffts, superkernel or v2", Meaning: "how device-sink makes graphs"},
+		setSinkForm, func(c *Config) string { return c.SinkForm }},
+	{Variable{Name: envSinkOption, Range: `"", 0 or 1`, Meaning: "ge.tiling_schedule_optimize of the session: 1 tiles on the device what can be, which policy device-sink asks for by itself; 0 does not"},
+		setSinkOption, func(c *Config) string { return c.SinkOption }},
+	{Variable{Name: envSinkSoc, Range: "an Ascend chip, such as 910B3 or 310P", Meaning: "the chip that task lists of device-sink are made for"},
+		setSinkSoc, func(c *Config) string { return c.SinkSoc }},
+	boolVar(envRequireSink, "it is an error that device-sink leaves a tiling that reads values on the host", func(c *Config) *bool { return &c.RequireSink }),
+	intVar("ATB_DEVICE_SINK_DEADLINE_MS", 0, 1<<30, "time that a tiling may take on the device, 0 is the device's default", func(c *Config) *int { return &c.SinkDeadline }),
 	intVar("ATB_OPSRUNNER_KERNEL_CACHE_TYPE", 0, 3, "tiling cache levels: 0 none, 1 local, 2 global, 3 both", func(c *Config) *int { return &c.CacheType }),
 	intVar("ATB_OPSRUNNER_KERNEL_CACHE_LOCAL_COUNT", 1, 1024, "local tiling slots per kernel", func(c *Config) *int { return &c.LocalSlots }),
 	withAlias(intVar("ATB_OPSRUNNER_KERNEL_CACHE_GLOBAL_COUNT", 1, 1024, "global tiling slots per kernel of an operation type", func(c *Config) *int { return &c.GlobalSlots }), "ATB_OPSRUNNER_KERNEL_CACHE_GLOABL_COUNT"),
@@ -118,6 +132,30 @@ func setPolicy(c *Config, s string) bool {
 	p, err := tiling.ByName(s)
 	if err == nil {
 		c.Policy = p.Name()
+	}
+	return err == nil
+}
+
+func setSinkForm(c *Config, s string) bool {
+	f, err := sink.ParseForm(s)
+	if err == nil {
+		c.SinkForm = f.String()
+	}
+	return err == nil
+}
+
+func setSinkOption(c *Config, s string) bool {
+	_, err := sink.ParseSetting(s)
+	if err == nil {
+		c.SinkOption = s
+	}
+	return err == nil
+}
+
+func setSinkSoc(c *Config, s string) bool {
+	_, err := sink.ProfileOf(s)
+	if err == nil {
+		c.SinkSoc = s
 	}
 	return err == nil
 }

@@ -10,6 +10,7 @@ import (
 	"goatb/runner"
 	"goatb/status"
 	"goatb/tensor"
+	"goatb/tiling/sink"
 )
 
 // Operation is what graphs are made of. *Op implements it; a user's own type
@@ -65,6 +66,8 @@ type Op struct {
 	// stream is the stream id; unset means the owner's, or 0.
 	stream    int
 	streamSet bool
+	// option is sink.OptionName.
+	option sink.Setting
 
 	// hostPorts are the inputs whose values are read on the host.
 	hostPorts []int

@@ -209,6 +209,7 @@ func (o *Op) install(g *kernelgraph.Graph, pack *VariantPack, low *lowering) err
 	if err != nil {
 		return err
 	}
+	p.Option = o.option.String()
 	o.fixedWords()
 	if err := low.planKeys(&o.words); err != nil {
 		return err

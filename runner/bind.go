@@ -23,7 +23,9 @@ func (r *Runner) Bind(in, out []device.Tensor, workspace device.Buffer) error {
 	for i := range out {
 		r.out[i] = out[i].Data
 	}
-	r.workspace = workspace
+	r.workspace, r.memory.Workspace = workspace, workspace
+	r.version++
+	r.memory.Version = r.version
 	if err := r.checkOverlaps(); err != nil {
 		return err
 	}

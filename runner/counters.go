@@ -17,11 +17,14 @@ type Counters struct {
 	SkippedCopies         atomic.Int64
 	Overflows             atomic.Int64
 	WorkspaceMax          atomic.Int64
+	// Captures counts graphs that were captured, Replays launches that replayed
+	// one, DeviceTilings the tilings that the device computed.
+	Captures, Replays, DeviceTilings atomic.Int64
 }
 
 // tally gathers the counts of one launch without atomics.
 type tally struct {
-	kernels, tilings, localHits, globalHits, misses, bytes, skipped int64
+	kernels, tilings, localHits, globalHits, misses, bytes, skipped, replays int64
 }
 
 // flush adds the tally to the counters and clears it.
@@ -32,7 +35,7 @@ func (t *tally) flush(c *Counters) {
 	for _, x := range [...]struct {
 		to *atomic.Int64
 		n  int64
-	}{{&c.Tilings, t.tilings}, {&c.LocalHits, t.localHits}, {&c.GlobalHits, t.globalHits}, {&c.CacheMisses, t.misses}, {&c.SkippedCopies, t.skipped}} {
+	}{{&c.Tilings, t.tilings}, {&c.LocalHits, t.localHits}, {&c.GlobalHits, t.globalHits}, {&c.CacheMisses, t.misses}, {&c.SkippedCopies, t.skipped}, {&c.Replays, t.replays}} {
 		if x.n != 0 {
 			x.to.Add(x.n)
 		}

@@ -35,6 +35,8 @@ type Env struct {
 	CompareTiling bool
 	// Overflow looks for overflow after each kernel, nil when that is off.
 	Overflow *Overflow
+	// Sinking says how launches are captured.
+	Sinking Sinking
 	// Counters takes the counts of every launch.
 	Counters *Counters
 }

@@ -16,6 +16,10 @@ func (r *Runner) Execute(in, out []device.Tensor, workspace device.Buffer, value
 	if err := r.begin(in, out, workspace, values); err != nil {
 		return err
 	}
+	if r.replays() {
+		r.hostData(in, false)
+		return r.finish(r.replay(true))
+	}
 	if r.policy.Group() > 0 {
 		return r.finish(r.enqueueSteps(true))
 	}
@@ -33,7 +37,12 @@ func (r *Runner) PreLaunch(in, out []device.Tensor, workspace device.Buffer, val
 	if err := r.begin(in, out, workspace, values); err != nil {
 		return err
 	}
-	if err := r.moveAll(); err != nil {
+	moveAll := r.moveAll
+	if r.replays() {
+		r.hostData(in, true)
+		moveAll = r.moveHosted
+	}
+	if err := moveAll(); err != nil {
 		r.policy.Abort(&r.job)
 		return err
 	}
@@ -48,6 +57,9 @@ func (r *Runner) Launch() error {
 		return status.Errorf(status.ErrInvalidParam, "launch wants a pre-launch before it")
 	}
 	r.prepared = false
+	if r.replays() {
+		return r.finish(r.replay(false))
+	}
 	return r.finish(r.enqueueSteps(false))
 }
 
@@ -65,14 +77,14 @@ func (r *Runner) begin(in, out []device.Tensor, workspace device.Buffer, values 
 	if err := r.Bind(in, out, workspace); err != nil {
 		return err
 	}
-	if err := r.takeValues(values); err != nil {
+	e, j := r.env, &r.job
+	if err := r.choose(e.Policy, values); err != nil {
 		return err
 	}
 	r.refreshHost(in)
-	e, j := r.env, &r.job
-	r.policy, r.forked = e.Policy, false
+	r.forked = false
 	r.held, r.moved = held{}, 0
-	if r.plan.bytes == 0 {
+	if r.plan.bytes == 0 && r.policy.UsesRings() {
 		r.policy = tiling.KernelFollow{} // nothing to move: an event needs no block of a ring
 	}
 	j.Streams, j.HostRing, j.DeviceRing, j.Copy, j.Events = e.Streams, e.HostRing, e.DeviceRing, e.Copy, e.Events
@@ -80,6 +92,30 @@ func (r *Runner) begin(in, out []device.Tensor, workspace device.Buffer, values 
 	if err := r.policy.Begin(j); err != nil {
 		r.policy.Abort(j)
 		return err
+	}
+	return nil
+}
+
+// choose takes the policy of the launch at hand, with what it captures, and the
+// host values that tilings on the host read.
+func (r *Runner) choose(p tiling.Policy, values [][]int64) error {
+	r.policy = p
+	if !p.Captures() {
+		return r.takeValues(values)
+	}
+	fits := r.fits()
+	if !fits || r.captured.hosted {
+		if err := r.takeValues(values); err != nil {
+			return err
+		}
+	}
+	if !fits {
+		if err := r.capture(); err != nil {
+			return err
+		}
+	}
+	if w := r.captured.wired; w != nil {
+		r.policy = w
 	}
 	return nil
 }
@@ -103,7 +139,7 @@ func (r *Runner) moveGroup(from, to int) error {
 		if last = k; first < 0 {
 			first = k
 		}
-		if r.current[k] == nil {
+		if r.current[k] == nil && !r.constant(k) {
 			if err := r.launchHeld(); err != nil {
 				return err
 			}
@@ -262,6 +298,11 @@ func (r *Runner) forkStreams() error {
 		return err
 	}
 	r.forked = true
+	return r.fan()
+}
+
+// fan lets every other stream of the plan wait for the main one.
+func (r *Runner) fan() error {
 	if err := r.job.Streams[r.plan.main].Record(r.fork); err != nil {
 		return err
 	}
@@ -281,6 +322,11 @@ func (r *Runner) joinStreams() error {
 	if !r.forked {
 		return nil
 	}
+	return r.join()
+}
+
+// join lets the main stream wait for every other one of the plan.
+func (r *Runner) join() error {
 	var first error
 	for i, s := range r.plan.streams {
 		if s == r.plan.main {

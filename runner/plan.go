@@ -15,7 +15,10 @@ const tilingAlign = 512
 type Plan struct {
 	Graph     *kernelgraph.Graph
 	Workspace *kernelgraph.Workspace
+	// Option is the graph's value of sink.OptionName.
+	Option string
 
+	root     string
 	steps    []step
 	kernels  []kernelStep
 	slots    []tiling.Slot
@@ -82,7 +85,7 @@ type operand struct {
 // the tilings exceed a block, ErrInvalidTensorAddr when a tiling reads the host
 // values of a tensor that is no part of an input of the operation.
 func NewPlan(g *kernelgraph.Graph, w *kernelgraph.Workspace, root string, main int, block, slotBytes int64) (*Plan, error) {
-	p := &Plan{Graph: g, Workspace: w, opKernels: map[string]int{}, main: -1}
+	p := &Plan{Graph: g, Workspace: w, opKernels: map[string]int{}, root: root, main: -1}
 	for i := range g.Nodes {
 		if err := p.addNode(&g.Nodes[i], root, slotBytes); err != nil {
 			return nil, err

@@ -10,6 +10,7 @@ import (
 	"goatb/status"
 	"goatb/tensor"
 	"goatb/tiling"
+	"goatb/tiling/sink/capture"
 	"goatb/tilingcache"
 )
 
@@ -51,7 +52,14 @@ type Runner struct {
 	in, out   []device.Buffer
 	workspace device.Buffer
 	bound     bool
-	prepared  bool
+	// version counts bindings.
+	version uint64
+	// captured is what launches share under a policy that captures, memory the
+	// memory of a replay, and kept host data of inputs for a later launch.
+	captured captured
+	memory   capture.Bound
+	kept     [][]byte
+	prepared bool
 
 	// fork and joins order the streams of a launch; forked says that the launch
 	// at hand has used them.
@@ -67,6 +75,7 @@ func (r *Runner) Plan() *Plan { return r.plan }
 // stays: its entries carry their own keys.
 func (r *Runner) SetPlan(p *Plan, key Key, env *Env) {
 	r.Discard()
+	r.retire()
 	r.plan, r.key, r.env = p, key, env
 	n := len(p.kernels)
 	if r.local == nil {
@@ -85,6 +94,8 @@ func (r *Runner) SetPlan(p *Plan, key Key, env *Env) {
 	r.skip = make([]bool, n)
 	r.values = make([][]int64, len(p.Graph.Inputs))
 	r.in, r.out = make([]device.Buffer, len(p.Graph.Inputs)), make([]device.Buffer, len(p.Graph.Outputs))
+	r.memory = capture.Bound{In: r.in, Out: r.out, Host: make([][]byte, len(r.in))}
+	r.kept = make([][]byte, len(r.in))
 	r.bound = false
 	at := 0
 	for k := range p.kernels {
@@ -256,7 +267,9 @@ func (r *Runner) unbind() {
 	clear(r.in)
 	clear(r.out)
 	clear(r.buffers)
-	r.workspace = device.Buffer{}
+	clear(r.memory.Host)
+	r.workspace, r.memory.Workspace = device.Buffer{}, device.Buffer{}
+	r.retire()
 	for k := range r.launches {
 		r.launches[k].Scratch, r.launches[k].Tiling = device.Buffer{}, device.Buffer{}
 	}
@@ -274,6 +287,7 @@ func (r *Runner) unbind() {
 // Close gives the runner's events back. The runner must not be used again.
 func (r *Runner) Close() error {
 	r.Discard()
+	r.retire()
 	var err error
 	for _, e := range append(r.joins, r.fork) {
 		if e != nil {

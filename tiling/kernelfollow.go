@@ -20,6 +20,9 @@ func (KernelFollow) Group() int { return 1 }
 // Fences is false: a launch carries what it needs.
 func (KernelFollow) Fences() bool { return false }
 
+// Captures is false: every launch is enqueued kernel by kernel.
+func (KernelFollow) Captures() bool { return false }
+
 // Begin has nothing to take.
 func (KernelFollow) Begin(*Job) error { return nil }
 

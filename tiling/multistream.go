@@ -34,6 +34,9 @@ func (MultiStream) Group() int { return CopyGroup }
 // Fences is true: kernels wait for their copies.
 func (MultiStream) Fences() bool { return true }
 
+// Captures is false: every launch is enqueued kernel by kernel.
+func (MultiStream) Captures() bool { return false }
+
 // Begin takes a host and a device block.
 func (MultiStream) Begin(j *Job) error {
 	if len(j.pending) != len(j.Slots) || len(j.waited) != len(j.Streams) {

@@ -19,6 +19,9 @@ func (Overall) Group() int { return 0 }
 // Fences is false: Start orders all kernels.
 func (Overall) Fences() bool { return false }
 
+// Captures is false: every launch is enqueued kernel by kernel.
+func (Overall) Captures() bool { return false }
+
 // Begin takes a host and a device block.
 func (Overall) Begin(j *Job) error { return j.takeBlocks() }
 

@@ -23,6 +23,9 @@ type Policy interface {
 	// Fences says that Before enqueues work on the kernel's stream, so that the
 	// kernels are launched one by one.
 	Fences() bool
+	// Captures says that a launch is captured as a task list and replayed, where
+	// that is possible; the rest of the policy serves the kernels that are not.
+	Captures() bool
 	// Begin opens a launch: it takes what the launch needs from the rings.
 	Begin(j *Job) error
 	// Move computes the tiling of kernel k. It does not touch the execute
@@ -169,7 +172,7 @@ func (j *Job) returnBlocks() {
 }
 
 // Policies lists the policies, the default first.
-func Policies() []Policy { return []Policy{KernelFollow{}, Overall{}, MultiStream{}} }
+func Policies() []Policy { return []Policy{KernelFollow{}, Overall{}, MultiStream{}, DeviceSink{}} }
 
 // ByName returns the policy with the name; "kernel" is accepted for
 // kernel-follow.

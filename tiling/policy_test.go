@@ -38,13 +38,13 @@ func TestTranscripts(t *testing.T) {
 
 func TestByName(t *testing.T) {
 	for name, want := range map[string]string{
-		"overall": "overall", "multi-stream": "multi-stream", "kernel-follow": "kernel-follow", "kernel": "kernel-follow",
+		"overall": "overall", "multi-stream": "multi-stream", "kernel-follow": "kernel-follow", "kernel": "kernel-follow", "device-sink": "device-sink",
 	} {
 		p, err := tiling.ByName(name)
 		require.NoError(t, err)
 		assert.Equal(t, want, p.Name())
 	}
-	for _, name := range []string{"", "Overall", " overall", "device-sink", "kernel-follow,overall"} {
+	for _, name := range []string{"", "Overall", " overall", "sink", "kernel-follow,overall"} {
 		_, err := tiling.ByName(name)
 		require.Error(t, err, "%q", name)
 		for _, p := range tiling.Policies() {
@@ -58,16 +58,17 @@ func TestWhatPoliciesUse(t *testing.T) {
 	type needs struct {
 		rings, copyStream bool
 		group             int
-		fences            bool
+		fences, captures  bool
 	}
 	got := map[string]needs{}
 	for _, p := range tiling.Policies() {
-		got[p.Name()] = needs{p.UsesRings(), p.UsesCopyStream(), p.Group(), p.Fences()}
+		got[p.Name()] = needs{p.UsesRings(), p.UsesCopyStream(), p.Group(), p.Fences(), p.Captures()}
 	}
 	assert.Equal(t, map[string]needs{
-		"kernel-follow": {false, false, 1, false},
-		"overall":       {true, false, 0, false},
-		"multi-stream":  {true, true, tiling.CopyGroup, true},
+		"kernel-follow": {false, false, 1, false, false},
+		"overall":       {true, false, 0, false, false},
+		"multi-stream":  {true, true, tiling.CopyGroup, true, false},
+		"device-sink":   {false, false, 1, false, true},
 	}, got)
 }
 

@@ -35,7 +35,8 @@ var layers = []row{
 	{level: 2, pattern: "device/trace", beside: []string{"device"}},
 	{level: 2, pattern: "device/devicetest", beside: []string{"device"}, suite: true},
 
-	{level: 3, pattern: "mempool"},
+	{level: 3, pattern: "mempool", beside: []string{"mempool/optimal"}},
+	{level: 3, pattern: "mempool/optimal"},
 	{level: 3, pattern: "kernel"},
 
 	{level: 4, pattern: "kernel/*", beside: []string{"kernel/parts"}},
@@ -46,6 +47,7 @@ var layers = []row{
 	{level: 4, pattern: "tiling/sink", beside: []string{"tiling/sink/*"}},
 	{level: 4, pattern: "tiling/sink/*", beside: []string{"tiling/sink/*"}},
 	{level: 4, pattern: "tiling/sink/load", beside: []string{"tiling/sink", "tiling/sink/*"}},
+	{level: 4, pattern: "tiling/sink/capture", beside: []string{"tiling/sink", "tiling/sink/*", "tiling/sink/load"}},
 	{level: 4, pattern: "tiling/tilingtest", beside: []string{"tiling"}, suite: true},
 
 	{level: 5, pattern: "kernelgraph"},

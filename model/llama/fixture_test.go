@@ -37,7 +37,12 @@ func newContext(t testing.TB, dev device.Device, opts ...atb.Option) *atb.Contex
 // open makes a session over the model of a folder.
 func open(t testing.TB, w *llama.Weights, dtype tensor.DType, o llama.Options, dev device.Device, opts ...atb.Option) *llama.Session {
 	t.Helper()
-	c := newContext(t, dev, opts...)
+	return openOn(t, newContext(t, dev, opts...), w, dtype, o)
+}
+
+// openOn makes a session on a context, which is closed with it.
+func openOn(t testing.TB, c *atb.Context, w *llama.Weights, dtype tensor.DType, o llama.Options) *llama.Session {
+	t.Helper()
 	m, err := llama.Upload(c, w, dtype)
 	require.NoError(t, err)
 	s, err := llama.NewSession(c, m, o)

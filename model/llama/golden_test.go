@@ -95,7 +95,7 @@ func TestGreedyIsGolden(t *testing.T) {
 		block, prefill int
 	}
 	var settings []setting
-	for _, policy := range []string{"kernel-follow", "overall", "multi-stream"} {
+	for _, policy := range []string{"kernel-follow", "overall", "multi-stream", "device-sink"} {
 		for _, caches := range []bool{true, false} {
 			settings = append(settings, setting{policy, caches, mempool.Optimal, 16, 1})
 		}

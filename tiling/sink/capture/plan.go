@@ -1,0 +1,143 @@
+package capture
+
+import (
+	"strconv"
+
+	"goatb/tiling/sink"
+)
+
+// Plan is a graph that is judged and cut into segments. It is immutable and knows
+// no device.
+type Plan struct {
+	Settings Settings
+	Nodes    []Node
+	Ops      []sink.Op
+	Marks    []sink.Mark
+	// Segments cover all nodes in order.
+	Segments []Segment
+	// HostTilings counts the tilings that were computed on the host.
+	HostTilings int64
+	// Wired is the execution graph of form v2, nil in other forms, and Before the
+	// tilings that its constants hold, by node.
+	Wired  *sink.Prepared
+	Before []*sink.Before
+}
+
+// Segment is a run of nodes. List is nil for a node that the host does.
+type Segment struct {
+	sink.Segment
+	List *sink.List
+
+	ops []sink.Op
+}
+
+// New judges the nodes and generates the lists. Errors: those of
+// sink.Build.Judge, of the tilings on the host, and of the generator; all name the
+// operation.
+func New(nodes []Node, s Settings) (*Plan, error) {
+	p := &Plan{Settings: s, Nodes: nodes, Ops: make([]sink.Op, len(nodes)), Before: make([]*sink.Before, len(nodes))}
+	for i := range nodes {
+		var err error
+		if p.Ops[i], err = nodes[i].op(i); err != nil {
+			return nil, err
+		}
+	}
+	if s.Form == sink.V2Form {
+		return p, p.wire()
+	}
+	var err error
+	if p.Marks, err = s.Build.Judge(p.Ops); err != nil {
+		return nil, err
+	}
+	for _, seg := range sink.Split(p.Ops, p.Marks) {
+		part := Segment{Segment: seg}
+		if !seg.Host {
+			if err := p.generate(&part, len(p.Segments)); err != nil {
+				return nil, err
+			}
+		}
+		p.Segments = append(p.Segments, part)
+	}
+	return p, nil
+}
+
+// pretile computes the tiling of a kernel on the host.
+func (p *Plan) pretile(i int) error {
+	n := &p.Nodes[i]
+	b, err := sink.PreTile(&p.Ops[i], n.Kernel, n.Problem, nil)
+	if err != nil {
+		return err
+	}
+	p.Before[i] = b
+	p.HostTilings++
+	return nil
+}
+
+// generate makes the list of a captured segment, which is the n-th.
+func (p *Plan) generate(seg *Segment, n int) error {
+	marks := p.Marks[seg.First : seg.Last+1]
+	c := sink.Captured{Ops: seg.Segment.Ops(p.Ops), Marks: marks}
+	if p.Settings.Form == sink.SuperKernelForm {
+		c.Supers = p.fuse(c.Ops, n)
+	}
+	for i := range c.Ops {
+		at := seg.First + i
+		if err := p.pretile(at); err != nil {
+			return err
+		}
+		c.Tasks = append(c.Tasks, []sink.Task{p.Nodes[at].task(&c.Ops[i], &marks[i], p.Settings.Form, p.Before[at])})
+		c.Workspaces = append(c.Workspaces, p.Before[at].Plan(&c.Ops[i]))
+	}
+	a, err := sink.Assign(c.Ops, marks, p.Settings.Streams, p.Settings.Main)
+	if err != nil {
+		return err
+	}
+	seg.ops = c.Ops
+	seg.List, err = sink.Generate(&c, a, &p.Settings.Soc, &p.Settings.Machine)
+	return err
+}
+
+// fuse puts kernels that follow each other on a stream into the scope of one
+// super kernel. Ids of super kernels follow those of the nodes.
+func (p *Plan) fuse(ops []sink.Op, segment int) []sink.SuperKernel {
+	var out []sink.SuperKernel
+	for i := range ops {
+		if n := len(out); n == 0 || out[n-1].Stream != ops[i].Stream {
+			out = append(out, sink.SuperKernel{
+				Op: superID(p, segment, n), Name: "superkernel" + strconv.Itoa(segment) + "_" + strconv.Itoa(n), Stream: ops[i].Stream,
+			})
+		}
+		ops[i].Fusion.Scope = out[len(out)-1].Name
+	}
+	return out
+}
+
+// superID numbers the super kernels of a graph: there are fewer than nodes in
+// each segment.
+func superID(p *Plan, segment, n int) int64 {
+	return int64(len(p.Nodes))*int64(segment+1) + int64(n)
+}
+
+// wire makes the execution graph of form v2. Nodes that are no kernels are
+// outside of it.
+func (p *Plan) wire() error {
+	var ops []sink.Op
+	var before []*sink.Before
+	var marks []sink.Mark
+	for i := range p.Ops {
+		o := &p.Ops[i]
+		if o.HostOnly != "" {
+			p.Marks = append(p.Marks, sink.Mark{Unknown: true, Reason: o.HostOnly})
+			continue
+		}
+		if err := p.pretile(i); err != nil {
+			return err
+		}
+		m := sink.Mark{Depends: len(o.Inputs) > 0}
+		p.Marks = append(p.Marks, m)
+		ops, marks, before = append(ops, *o), append(marks, m), append(before, p.Before[i])
+	}
+	var err error
+	p.Wired, err = sink.Prepare(ops, marks, before)
+	return err
+}
