@@ -26,8 +26,7 @@ var f16Values = sync.OnceValue(func() *[1 << 16]float32 {
 func F16ToF32(dst []float32, src []F16) {
 	n := min(len(dst), len(src))
 	dst, src = dst[:n], src[:n]
-	done := vecmath.WidenF16(dst, src)
-	if dst, src = dst[done:], src[done:]; len(src) == 0 {
+	if vecmath.WidenF16(dst, src) {
 		return
 	}
 	t := f16Values()
@@ -75,8 +74,7 @@ var f16Rounds = sync.OnceValue(func() *[512]f16Round {
 func F32ToF16(dst []F16, src []float32) {
 	n := min(len(dst), len(src))
 	dst, src = dst[:n], src[:n]
-	done := vecmath.NarrowF16(dst, src)
-	if dst, src = dst[done:], src[done:]; len(src) == 0 {
+	if vecmath.NarrowF16(dst, src) {
 		return
 	}
 	t := f16Rounds()
@@ -96,8 +94,7 @@ func F32ToF16(dst []F16, src []float32) {
 func BF16ToF32(dst []float32, src []BF16) {
 	n := min(len(dst), len(src))
 	dst, src = dst[:n], src[:n]
-	done := vecmath.WidenBF16(dst, src)
-	if dst, src = dst[done:], src[done:]; len(src) == 0 {
+	if vecmath.WidenBF16(dst, src) {
 		return
 	}
 	for len(src) >= 8 && len(dst) >= 8 {
@@ -116,8 +113,7 @@ func BF16ToF32(dst []float32, src []BF16) {
 func F32ToBF16(dst []BF16, src []float32) {
 	n := min(len(dst), len(src))
 	dst, src = dst[:n], src[:n]
-	done := vecmath.NarrowBF16(dst, src)
-	if dst, src = dst[done:], src[done:]; len(src) == 0 {
+	if vecmath.NarrowBF16(dst, src) {
 		return
 	}
 	for i, f := range src {

@@ -6,7 +6,7 @@ import "goatb/internal/asm/vecmath"
 // dst may be a or b.
 func Sub(dst, a, b []float32) {
 	a, b = a[:len(dst)], b[:len(dst)]
-	if vecmath.Binary(vecmath.Sub, dst, a, b) {
+	if vecmath.Binary(vecmath.Sub, F32, dst, a, b) {
 		return
 	}
 	for len(dst) >= 4 && len(a) >= 4 && len(b) >= 4 {
@@ -25,7 +25,7 @@ func Sub(dst, a, b []float32) {
 // dst may be a or b.
 func Div(dst, a, b []float32) {
 	a, b = a[:len(dst)], b[:len(dst)]
-	if vecmath.Binary(vecmath.Div, dst, a, b) {
+	if vecmath.Binary(vecmath.Div, F32, dst, a, b) {
 		return
 	}
 	for len(dst) >= 4 && len(a) >= 4 && len(b) >= 4 {
@@ -44,7 +44,7 @@ func Div(dst, a, b []float32) {
 // may be a.
 func Neg(dst, a []float32) {
 	a = a[:len(dst)]
-	if vecmath.Unary(vecmath.Neg, dst, a) {
+	if vecmath.Unary(vecmath.Neg, F32, dst, a) {
 		return
 	}
 	for i := range dst {
@@ -56,7 +56,7 @@ func Neg(dst, a []float32) {
 // The two have equal lengths and dst may be a.
 func Relu(dst, a []float32) {
 	a = a[:len(dst)]
-	if vecmath.Unary(vecmath.Relu, dst, a) {
+	if vecmath.Unary(vecmath.Relu, F32, dst, a) {
 		return
 	}
 	for i := range dst {
@@ -72,7 +72,7 @@ func Relu(dst, a []float32) {
 // lengths and dst may be a or g.
 func ScaleMul(dst, a []float32, s float32, g []float32) {
 	a, g = a[:len(dst)], g[:len(dst)]
-	if vecmath.ScaleMul(dst, a, s, g) {
+	if vecmath.ScaleMul(F32, dst, a, s, g) {
 		return
 	}
 	for len(dst) >= 4 && len(a) >= 4 && len(g) >= 4 {

@@ -1,7 +1,8 @@
 // Package vec holds the inner loops of kernels: small functions over slices.
 // Where package internal/asm/vecmath has a loop for this machine it is used,
 // otherwise plain Go that the compiler turns into tight code. None of them
-// allocates. Assembly does a call in one piece that cannot be preempted, so
+// allocates, but the compiler keeps arrays that are passed to them on the heap.
+// Assembly does a call in one piece that cannot be preempted, so
 // slices of more than about 100 000 elements are the caller's to cut.
 //
 // # Order of summation

@@ -9,7 +9,7 @@ import (
 // Max returns the largest element of a. NaN elements are passed over; a slice
 // that is empty or all NaN gives -Inf. Zeros of both signs are equal to it.
 func Max(a []float32) float32 {
-	if top, ok := vecmath.Reduce(vecmath.Max, a); ok {
+	if top, ok := vecmath.Reduce(vecmath.Max, F32, a); ok {
 		return top
 	}
 	ninf := float32(math.Inf(-1))
@@ -40,7 +40,7 @@ func Max(a []float32) float32 {
 // MaxAbs returns the largest magnitude in a. NaN elements are passed over; a
 // slice that is empty or all NaN gives 0.
 func MaxAbs(a []float32) float32 {
-	if top, ok := vecmath.Reduce(vecmath.MaxAbs, a); ok {
+	if top, ok := vecmath.Reduce(vecmath.MaxAbs, F32, a); ok {
 		return top
 	}
 	var m0, m1, m2, m3 uint32

@@ -9,7 +9,7 @@ import (
 // GeluTanh writes the tanh form of the Gaussian error linear unit,
 // x/2·(1+tanh(√(2/π)·(x+0.044715·x³))), with the limit -0 at -Inf.
 func GeluTanh(dst, src []float32) {
-	if vecmath.Unary(vecmath.GeluTanh, dst, src) {
+	if vecmath.Unary(vecmath.GeluTanh, F32, dst, src) {
 		return
 	}
 	// 1+tanh(u) = 2/(1+e^-2u).
@@ -48,7 +48,7 @@ var tailPoly = [...]float64{
 // GeluErf writes the exact Gaussian error linear unit, x/2·(1+erf(x/√2)), with
 // the limit -0 at -Inf. Negative arguments keep their relative accuracy.
 func GeluErf(dst, src []float32) {
-	if vecmath.Unary(vecmath.GeluErf, dst, src) {
+	if vecmath.Unary(vecmath.GeluErf, F32, dst, src) {
 		return
 	}
 	dst = dst[:len(src)]

@@ -13,7 +13,7 @@ func Dot(a, b []float32) float32 {
 
 // Sum returns the sum of a in the package's lane order.
 func Sum(a []float32) float32 {
-	if sum, ok := vecmath.Reduce(vecmath.Sum, a); ok {
+	if sum, ok := vecmath.Reduce(vecmath.Sum, F32, a); ok {
 		return sum
 	}
 	var s [lanes]float32
@@ -35,7 +35,12 @@ func Sum(a []float32) float32 {
 }
 
 // SumSquares returns the sum of the squares of a in the package's lane order.
-func SumSquares(a []float32) float32 { return Dot(a, a) }
+func SumSquares(a []float32) float32 {
+	if sum, ok := vecmath.Reduce(vecmath.SumSquares, F32, a); ok {
+		return sum
+	}
+	return dot(F32, a, a)
+}
 
 const (
 	// lanes is the number of interleaved partial sums.
@@ -69,7 +74,7 @@ func Axpy(alpha float32, x, y []float32) {
 // dst may be a or b.
 func Add(dst, a, b []float32) {
 	a, b = a[:len(dst)], b[:len(dst)]
-	if vecmath.Binary(vecmath.Add, dst, a, b) {
+	if vecmath.Binary(vecmath.Add, F32, dst, a, b) {
 		return
 	}
 	for len(dst) >= 4 && len(a) >= 4 && len(b) >= 4 {
@@ -88,7 +93,7 @@ func Add(dst, a, b []float32) {
 // dst may be a or b.
 func Mul(dst, a, b []float32) {
 	a, b = a[:len(dst)], b[:len(dst)]
-	if vecmath.Binary(vecmath.Mul, dst, a, b) {
+	if vecmath.Binary(vecmath.Mul, F32, dst, a, b) {
 		return
 	}
 	for len(dst) >= 4 && len(a) >= 4 && len(b) >= 4 {
@@ -107,7 +112,7 @@ func Mul(dst, a, b []float32) {
 // dst may be a.
 func Scale(dst, a []float32, s float32) {
 	a = a[:len(dst)]
-	if vecmath.Scale(dst, a, s) {
+	if vecmath.Scalar(vecmath.MulScalar, F32, dst, a, s) {
 		return
 	}
 	for len(dst) >= 4 && len(a) >= 4 {

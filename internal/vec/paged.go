@@ -55,7 +55,10 @@ func Blend(a float32, y []float32, b float32, x []float32) {
 // Int8Floats widens len(dst) elements of src.
 func Int8Floats(dst []float32, src []int8) {
 	src = src[:len(dst)]
-	for i := vecmath.WidenI8(dst, src); i < len(src); i++ {
-		dst[i] = float32(src[i])
+	if vecmath.WidenI8(dst, src) {
+		return
+	}
+	for i, v := range src {
+		dst[i] = float32(v)
 	}
 }

@@ -74,7 +74,7 @@ func ExpOf(x float32) float32 {
 
 // Exp writes e^src. NaN stays NaN, -Inf gives 0.
 func Exp(dst, src []float32) {
-	if vecmath.Unary(vecmath.Exp, dst, src) {
+	if vecmath.Unary(vecmath.Exp, F32, dst, src) {
 		return
 	}
 	dst = dst[:len(src)]
@@ -97,26 +97,51 @@ func Exp(dst, src []float32) {
 // is in the package's lane order, where plain Go adds in float64; these sums are
 // added in float64.
 func ExpSum(dst, src []float32, max float32) float32 {
+	if sum, ok := expSumSteps(F32, dst, src, max); ok {
+		return sum
+	}
+	return expSum(dst, src, max)
+}
+
+// ExpSumHalves is ExpSum for f16 or bf16 numbers as bits.
+func ExpSumHalves(e Element, dst []float32, src []uint16, max float32) float32 {
+	dst = dst[:len(src)]
+	if sum, ok := expSumSteps(e, dst, src, max); ok {
+		return sum
+	}
+	for i, h := range src {
+		dst[i] = widen(e, h)
+	}
+	return expSum(dst, dst, max)
+}
+
+// expSumSteps is ExpSum in assembly, sumStep elements at a time.
+func expSumSteps[T vecmath.Row](e Element, dst []float32, src []T, max float32) (sum float32, ok bool) {
 	if max == float32(math.Inf(-1)) {
 		max = 0
 	}
-	var sum float64
+	var total float64
 	for len(src) > 0 {
 		n := min(len(src), sumStep)
-		part, ok := vecmath.ExpSum(dst[:n], src[:n], max)
+		part, ok := vecmath.ExpSum(e, dst[:n], src[:n], max)
 		if !ok {
-			return float32(expSum(dst, src, float64(max)))
+			return 0, false
 		}
-		sum += float64(part)
+		total += float64(part)
 		dst, src = dst[n:], src[n:]
 	}
-	return float32(sum)
+	return float32(total), true
 }
 
 // sumStep is the number of elements whose sum ExpSum takes in float32.
 const sumStep = 1024
 
-func expSum(dst, src []float32, m float64) float64 {
+// expSum is ExpSum in plain Go.
+func expSum(dst, src []float32, max float32) float32 {
+	if max == float32(math.Inf(-1)) {
+		max = 0
+	}
+	m := float64(max)
 	var even, odd float64
 	for len(src) >= 2 && len(dst) >= 2 {
 		s, d := (*[2]float32)(src), (*[2]float32)(dst)
@@ -136,7 +161,7 @@ func expSum(dst, src []float32, m float64) float64 {
 		dst[0] = float32(a)
 		even += a
 	}
-	return even + odd
+	return float32(even + odd)
 }
 
 // expWide is e^x for every x, where 0 stands for what float32 rounds to 0.
@@ -154,7 +179,7 @@ func expWide(x float64) float64 {
 
 // Sigmoid writes 1/(1+e^-src).
 func Sigmoid(dst, src []float32) {
-	if vecmath.Unary(vecmath.Sigmoid, dst, src) {
+	if vecmath.Unary(vecmath.Sigmoid, F32, dst, src) {
 		return
 	}
 	dst = dst[:len(src)]
@@ -180,7 +205,7 @@ func sigmoidEdge(x float32) float32 {
 
 // Silu writes src/(1+e^-src), with the limit -0 at -Inf.
 func Silu(dst, src []float32) {
-	if vecmath.Unary(vecmath.Silu, dst, src) {
+	if vecmath.Unary(vecmath.Silu, F32, dst, src) {
 		return
 	}
 	Swish(dst, src, 1)
@@ -188,7 +213,7 @@ func Silu(dst, src []float32) {
 
 // Swish writes src/(1+e^(-scale·src)), with the limits at infinities.
 func Swish(dst, src []float32, scale float32) {
-	if vecmath.Swish(dst, src, scale) {
+	if vecmath.Swish(F32, dst, src, scale) {
 		return
 	}
 	dst = dst[:len(src)]
@@ -218,7 +243,7 @@ func gateEdge(x, z float64) float32 {
 
 // SwiGLU writes silu(gate)·up. dst may be the memory of gate or of up.
 func SwiGLU(dst, gate, up []float32) {
-	if vecmath.Binary(vecmath.SwiGLU, dst, gate, up) {
+	if vecmath.Binary(vecmath.SwiGLU, F32, dst, gate, up) {
 		return
 	}
 	dst, up = dst[:len(gate)], up[:len(gate)]
@@ -251,7 +276,7 @@ func SwiGLUGrad(dgate, dup, dy, gate, up []float32) {
 
 // Tanh writes the hyperbolic tangent.
 func Tanh(dst, src []float32) {
-	if vecmath.Unary(vecmath.Tanh, dst, src) {
+	if vecmath.Unary(vecmath.Tanh, F32, dst, src) {
 		return
 	}
 	dst = dst[:len(src)]

@@ -2,7 +2,6 @@ package cache
 
 import (
 	"bytes"
-	"fmt"
 	"math/rand/v2"
 	"testing"
 
@@ -201,54 +200,4 @@ func TestOffsetsAreInt64(t *testing.T) {
 	var nz target
 	require.NoError(t, nz.fill(&tensor.Desc{DType: f16, Shape: tensor.ShapeOf(1<<14, 512, 128, 16)}, NZ, 64*128))
 	assert.Equal(t, int64(1<<13)*512*128*32+3*32, nz.offset(1<<20+3))
-}
-
-func TestScatterAllocatesNothing(t *testing.T) {
-	c := scatterCase{Rows, tensor.Of(f16, 2, 2, 8), tensor.Of(f16, 2, 2, 8), tensor.Of(f16, 3, 4, 2, 8), tensor.Of(f16, 3, 4, 2, 8), []int32{0, 1}}
-	p, in := c.problem()
-	p.Machine.Cores = 1
-	a := device.Args{Tiling: device.BytesOf(make([]uint64, Scatter[0].TilingSize(&p)/8)), Blocks: 1}
-	for _, b := range append(in, in[3:]...) {
-		a.Buffers = append(a.Buffers, device.Wrap(b))
-	}
-	assert.Zero(t, testing.AllocsPerRun(20, func() {
-		if _, err := Scatter[0].Tile(&p, a.Tiling); err != nil {
-			t.Fatal(err)
-		}
-		if err := Scatter[0].Program().Run(&a, 0); err != nil {
-			t.Fatal(err)
-		}
-	}))
-}
-
-// BenchmarkScatter measures rows of 8 heads of width 128.
-func BenchmarkScatter(b *testing.B) {
-	for _, n := range []int64{1, 8, 512} {
-		for _, layout := range []Layout{Rows, NZ} {
-			b.Run(fmt.Sprintf("rows=%d/layout=%d", n, layout), func(b *testing.B) {
-				c := scatterCase{layout, tensor.Of(f16, n, 8, 128), tensor.Of(f16, n, 8, 128), tensor.Of(f16, 8, 128, 8, 128), tensor.Of(f16, 8, 128, 8, 128), nil}
-				if layout == NZ {
-					c.keyCache, c.valCache = tensor.Of(f16, 8, 64, 128, 16), tensor.Of(f16, 8, 64, 128, 16)
-				}
-				for i := range n {
-					c.slots = append(c.slots, int32(i*331%1024))
-				}
-				p, in := c.problem()
-				p.Machine.Cores = 1
-				a := device.Args{Tiling: device.BytesOf(make([]uint64, Scatter[0].TilingSize(&p)/8)), Blocks: 1}
-				for _, x := range append(in, in[3:]...) {
-					a.Buffers = append(a.Buffers, device.Wrap(x))
-				}
-				if _, err := Scatter[0].Tile(&p, a.Tiling); err != nil {
-					b.Fatal(err)
-				}
-				b.SetBytes(2 * n * 8 * 128 * 2)
-				for b.Loop() {
-					if err := Scatter[0].Program().Run(&a, 0); err != nil {
-						b.Fatal(err)
-					}
-				}
-			})
-		}
-	}
 }

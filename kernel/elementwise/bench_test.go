@@ -1,97 +1,127 @@
 package elementwise
 
 import (
-	"fmt"
-	"maps"
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
-	"goatb/device"
 	"goatb/kernel"
+	"goatb/kernel/kerneltest"
 	"goatb/tensor"
 )
 
-// launch prepares one block of a kernel on plain memory.
-func launch(t testing.TB, table kernel.Table, p kernel.Problem) func() {
-	p.Machine = kernel.Machine{Cores: 1, L1: 32 << 10, L2: 1 << 20, L3: 32 << 20}
-	k, _, err := table.Select(&p, kernel.Filter{})
-	require.NoError(t, err)
-	var a device.Args
-	for _, descs := range [][]tensor.Desc{p.In, p.Out} {
-		for i := range descs {
-			b := device.BytesOf(make([]uint64, (descs[i].Bytes()+7)/8))
-			for j := range b {
-				b[j] = 0x3c
-			}
-			a.Buffers = append(a.Buffers, device.Wrap(b[:descs[i].Bytes()]))
-		}
-	}
-	a.Scratch = device.Wrap(device.BytesOf(make([]uint64, (k.Scratch(&p)+7)/8)))
-	a.Tiling = device.BytesOf(make([]uint64, k.TilingSize(&p)/8))
-	g, err := k.Tile(&p, a.Tiling)
-	require.NoError(t, err)
-	a.Key, a.Blocks = g.Key, g.Blocks
-	run := k.Program().Run
-	return func() {
-		if err := run(&a, 0); err != nil {
-			t.Error(err)
-		}
-	}
+// benchCase is a launch with about n elements.
+type benchCase struct {
+	name  string
+	table kernel.Table
+	make  func(n int64) kernel.Problem
 }
 
-// benchCases are launches by name.
-func benchCases(n int64) map[string]struct {
-	table kernel.Table
-	p     kernel.Problem
-} {
-	type c = struct {
-		table kernel.Table
-		p     kernel.Problem
-	}
-	d := tensor.Of
-	cases := map[string]c{}
-	for _, t := range floatTypes {
-		x := []tensor.Desc{d(t, n)}
-		cases["add/"+t.String()] = c{Binary, kernel.Problem{In: []tensor.Desc{x[0], x[0]}, Out: x, Params: BinaryParams{Add}}}
-		cases["muls/"+t.String()] = c{Unary, kernel.Problem{In: x, Out: x, Params: UnaryParams{Op: Muls, Scale: 2}}}
-		cases["gelu/"+t.String()] = c{Unary, kernel.Problem{In: x, Out: x, Params: UnaryParams{Op: GeluErf}}}
-		cases["swiglu/"+t.String()] = c{SwiGLU, kernel.Problem{In: []tensor.Desc{d(t, 2*n)}, Out: x, Params: struct{}{}}}
-		cases["swiglu-grad/"+t.String()] = c{SwiGLUGrad, kernel.Problem{In: []tensor.Desc{d(t, n), d(t, 2*n)}, Out: []tensor.Desc{d(t, 2*n)}, Params: struct{}{}}}
-		cases["cos/"+t.String()] = c{Unary, kernel.Problem{In: x, Out: x, Params: UnaryParams{Op: Cos}}}
-		cases["quant-dynamic/"+t.String()] = c{QuantDynamic, kernel.Problem{In: x, Out: []tensor.Desc{d(tensor.Int8, n), d(tensor.Float32, 1)}, Params: struct{}{}}}
-		cases["mul-rows/"+t.String()] = c{Binary, kernel.Problem{In: []tensor.Desc{d(t, n/64, 64), d(t, n/64, 1)}, Out: []tensor.Desc{d(t, n/64, 64)}, Params: BinaryParams{Mul}}}
-	}
-	cases["div-pairs/bf16"] = c{Binary, kernel.Problem{In: []tensor.Desc{d(tensor.BFloat16, n/2, 2), d(tensor.BFloat16, n/2, 1)}, Out: []tensor.Desc{d(tensor.BFloat16, n/2, 2)}, Params: BinaryParams{Div}}}
-	cases["cast/int32-int64"] = c{Cast, kernel.Problem{In: []tensor.Desc{d(tensor.Int32, n)}, Out: []tensor.Desc{d(tensor.Int64, n)}, Params: struct{}{}}}
-	cases["cast/f32-bf16"] = c{Cast, kernel.Problem{In: []tensor.Desc{d(tensor.Float32, n)}, Out: []tensor.Desc{d(tensor.BFloat16, n)}, Params: struct{}{}}}
-	cases["less/int64"] = c{Compare, kernel.Problem{In: []tensor.Desc{d(tensor.Int64, n), d(tensor.Int64, 1)}, Out: []tensor.Desc{d(tensor.Int8, n)}, Params: CompareParams{Less}}}
-	return cases
+// oneOperand is a case with one input and one output.
+func oneOperand(name string, table kernel.Table, from, to tensor.DType, params any) benchCase {
+	return benchCase{name, table, func(n int64) kernel.Problem {
+		return kernel.Problem{In: []tensor.Desc{tensor.Of(from, n)}, Out: []tensor.Desc{tensor.Of(to, n)}, Params: params}
+	}}
+}
+
+// rowLength is the length of rows in benchmarks.
+const rowLength = 4096
+
+// twoOperands is a case with rows and a second operand whose shape second
+// returns.
+func twoOperands(name string, table kernel.Table, from, to tensor.DType, params any, second func(rows int64) []int64) benchCase {
+	return benchCase{name, table, func(n int64) kernel.Problem {
+		rows := max(n/rowLength, 1)
+		return kernel.Problem{
+			In:  []tensor.Desc{tensor.Of(from, rows, rowLength), tensor.Of(from, second(rows)...)},
+			Out: []tensor.Desc{tensor.Of(to, rows, rowLength)}, Params: params,
+		}
+	}}
+}
+
+// Shapes of second operands.
+func likeFirst(rows int64) []int64 { return []int64{rows, rowLength} }
+func perRow(rows int64) []int64    { return []int64{rows, 1} }
+func oneRow(int64) []int64         { return []int64{rowLength} }
+
+var benchCases = []benchCase{
+	twoOperands("add/f32", Binary, tensor.Float32, tensor.Float32, BinaryParams{Add}, likeFirst),
+	twoOperands("add/f16", Binary, tensor.Float16, tensor.Float16, BinaryParams{Add}, likeFirst),
+	twoOperands("add/bf16", Binary, tensor.BFloat16, tensor.BFloat16, BinaryParams{Add}, likeFirst),
+	twoOperands("div/f32", Binary, tensor.Float32, tensor.Float32, BinaryParams{Div}, likeFirst),
+	twoOperands("mul-per-row/f32", Binary, tensor.Float32, tensor.Float32, BinaryParams{Mul}, perRow),
+	twoOperands("add-bias/f16", Binary, tensor.Float16, tensor.Float16, BinaryParams{Add}, oneRow),
+	twoOperands("add/int8", Binary, tensor.Int8, tensor.Int8, BinaryParams{Add}, likeFirst),
+	twoOperands("mul/int32", Binary, tensor.Int32, tensor.Int32, BinaryParams{Mul}, likeFirst),
+	twoOperands("mul/int64", Binary, tensor.Int64, tensor.Int64, BinaryParams{Mul}, likeFirst),
+	twoOperands("less/f32", Compare, tensor.Float32, tensor.Int8, CompareParams{Less}, likeFirst),
+	twoOperands("equal/int64", Compare, tensor.Int64, tensor.Int8, CompareParams{Equal}, likeFirst),
+	twoOperands("and/int8", Logic, tensor.Int8, tensor.Int8, LogicParams{And}, likeFirst),
+	oneOperand("muls/f32", Unary, tensor.Float32, tensor.Float32, UnaryParams{Op: Muls, Scale: 2}),
+	oneOperand("relu/f16", Unary, tensor.Float16, tensor.Float16, UnaryParams{Op: Relu}),
+	oneOperand("tanh/f32", Unary, tensor.Float32, tensor.Float32, UnaryParams{Op: Tanh}),
+	oneOperand("cos/f32", Unary, tensor.Float32, tensor.Float32, UnaryParams{Op: Cos}),
+	oneOperand("log/f32", Unary, tensor.Float32, tensor.Float32, UnaryParams{Op: Log}),
+	oneOperand("swish/f32", Unary, tensor.Float32, tensor.Float32, UnaryParams{Op: Swish, Scale: 1}),
+	oneOperand("swish/f16", Unary, tensor.Float16, tensor.Float16, UnaryParams{Op: Swish, Scale: 1}),
+	oneOperand("sigmoid/f32", Unary, tensor.Float32, tensor.Float32, UnaryParams{Op: Sigmoid}),
+	oneOperand("gelu-tanh/f32", Unary, tensor.Float32, tensor.Float32, UnaryParams{Op: GeluTanh}),
+	oneOperand("gelu-tanh/bf16", Unary, tensor.BFloat16, tensor.BFloat16, UnaryParams{Op: GeluTanh}),
+	oneOperand("gelu-erf/f32", Unary, tensor.Float32, tensor.Float32, UnaryParams{Op: GeluErf}),
+	oneOperand("gelu-erf/bf16", Unary, tensor.BFloat16, tensor.BFloat16, UnaryParams{Op: GeluErf}),
+	swigluCase("swiglu/f32", tensor.Float32),
+	swigluCase("swiglu/f16", tensor.Float16),
+	{"swiglu-grad/f32", SwiGLUGrad, func(n int64) kernel.Problem {
+		wide := tensor.Of(tensor.Float32, max(n/rowLength, 1), 2*rowLength)
+		return kernel.Problem{In: []tensor.Desc{tensor.Of(tensor.Float32, wide.Dim(0), rowLength), wide}, Out: []tensor.Desc{wide}, Params: struct{}{}}
+	}},
+	oneOperand("cast/f32-f16", Cast, tensor.Float32, tensor.Float16, struct{}{}),
+	oneOperand("cast/f16-f32", Cast, tensor.Float16, tensor.Float32, struct{}{}),
+	oneOperand("cast/f32-bf16", Cast, tensor.Float32, tensor.BFloat16, struct{}{}),
+	oneOperand("cast/bf16-f32", Cast, tensor.BFloat16, tensor.Float32, struct{}{}),
+	oneOperand("cast/f16-bf16", Cast, tensor.Float16, tensor.BFloat16, struct{}{}),
+	oneOperand("cast/int32-int64", Cast, tensor.Int32, tensor.Int64, struct{}{}),
+	oneOperand("cast/f32-int32", Cast, tensor.Float32, tensor.Int32, struct{}{}),
+	oneOperand("cast/int8-f16", Cast, tensor.Int8, tensor.Float16, struct{}{}),
+	oneOperand("quantize-mul/f32", QuantMul, tensor.Float32, tensor.Int8, QuantMulParams{Scale: 3}),
+	oneOperand("quantize-mul/f16", QuantMul, tensor.Float16, tensor.Int8, QuantMulParams{Scale: 3}),
+	quantDivCase("quantize-div/f16", tensor.Float16),
+	{"quantize-dynamic/f16", QuantDynamic, func(n int64) kernel.Problem {
+		rows := max(n/rowLength, 1)
+		return kernel.Problem{In: []tensor.Desc{tensor.Of(tensor.Float16, rows, rowLength)},
+			Out: []tensor.Desc{tensor.Of(tensor.Int8, rows, rowLength), tensor.Of(tensor.Float32, rows)}, Params: struct{}{}}
+	}},
+	{"dequantize/f16", Dequantize, func(n int64) kernel.Problem {
+		rows := max(n/rowLength, 1)
+		return kernel.Problem{In: []tensor.Desc{tensor.Of(tensor.Int8, rows, rowLength), tensor.Of(tensor.Float16, rowLength), tensor.Of(tensor.Int8, rowLength)},
+			Out: []tensor.Desc{tensor.Of(tensor.Float16, rows, rowLength)}, Params: struct{}{}}
+	}},
+}
+
+func swigluCase(name string, t tensor.DType) benchCase {
+	return benchCase{name, SwiGLU, func(n int64) kernel.Problem {
+		rows := max(n/rowLength, 1)
+		return kernel.Problem{In: []tensor.Desc{tensor.Of(t, rows, 2*rowLength)}, Out: []tensor.Desc{tensor.Of(t, rows, rowLength)}, Params: struct{}{}}
+	}}
+}
+
+func quantDivCase(name string, t tensor.DType) benchCase {
+	return benchCase{name, QuantDiv, func(n int64) kernel.Problem {
+		rows := max(n/rowLength, 1)
+		return kernel.Problem{In: []tensor.Desc{tensor.Of(t, rows, rowLength), tensor.Of(t, rowLength), tensor.Of(tensor.Int8, rowLength)},
+			Out: []tensor.Desc{tensor.Of(tensor.Int8, rows, rowLength)}, Params: struct{}{}}
+	}}
 }
 
 func TestRunsDoNotAllocate(t *testing.T) {
-	for name, c := range benchCases(2048) {
-		assert.Zero(t, testing.AllocsPerRun(10, launch(t, c.table, c.p)), name)
+	for _, c := range benchCases {
+		assert.Zero(t, testing.AllocsPerRun(10, kerneltest.Launch(t, c.table, c.make(2048), nil)), c.name)
 	}
 }
 
-func BenchmarkElementwise(b *testing.B) {
-	for _, n := range []int64{64, 4096, 1 << 18} {
-		cases := benchCases(n)
-		for _, name := range slices.Sorted(maps.Keys(cases)) {
-			c := cases[name]
-			b.Run(fmt.Sprintf("f=%s/n=%d", name, n), func(b *testing.B) {
-				run, bytes := launch(b, c.table, c.p), c.p.Out[0].Bytes()
-				for i := range c.p.In {
-					bytes += c.p.In[i].Bytes()
-				}
-				b.SetBytes(bytes)
-				for b.Loop() {
-					run()
-				}
-			})
-		}
+// BenchmarkBandwidth reports bytes moved by one core beside a copy.
+func BenchmarkBandwidth(b *testing.B) {
+	for _, c := range benchCases {
+		kerneltest.Bandwidths(b, c.name, c.table, c.make)
 	}
 }

@@ -2,7 +2,7 @@ package elementwise
 
 import (
 	"goatb/device"
-	"goatb/internal/vec"
+	"goatb/internal/vec/floats"
 	"goatb/kernel"
 	"goatb/status"
 	"goatb/tensor"
@@ -50,18 +50,15 @@ var binaryFloat = kernel.Define(kernel.Def[BinaryParams, binaryTiling]{
 	},
 	Scratch: func(p *kernel.Problem, _ BinaryParams) int64 { return scratchFor(p, floatPair) },
 	Tile: func(p *kernel.Problem, b BinaryParams, t *binaryTiling, _ []int64) (kernel.Grid, error) {
-		return t.set(p, b, 0.5+1.5*floatNanos(p.In[0].DType))
+		return t.set(p, b, kernel.Nanos(0.15, 0.5)+1.5*floatNanos(p.In[0].DType))
 	},
 	Run: func(a *kernel.Args, block int, t *binaryTiling, _ []int64) error {
 		buf := buffers(a, block, floatPair)
-		dst, size := a.Mem(2), t.DType.Size()
 		lo, hi := span(t.N, block, a.Blocks)
-		for ; lo < hi; lo += chunkElements {
-			n := min(chunkElements, hi-lo)
-			x, y := fetchPair(&t.Layout, buf, a.Mem(0), a.Mem(1), t.DType, lo, n)
-			z := kernel.Room(buf, dst[lo*size:], t.DType, n)
-			t.apply(z, x, y)
-			kernel.Flush(dst[lo*size:], z, t.DType)
+		if t.Layout.longRuns() {
+			t.runs(a, lo, hi, buf)
+		} else {
+			t.chunks(a, lo, hi, buf)
 		}
 		return nil
 	},
@@ -101,16 +98,48 @@ func (t *binaryTiling) set(p *kernel.Problem, b BinaryParams, nanos float64) (ke
 	return kernel.Grid{Blocks: blocksFor(p.Machine, t.N, nanos), Key: uint64(b.Op)}, nil
 }
 
-func (t *binaryTiling) apply(z, x, y []float32) {
-	switch t.Op {
-	case Add:
-		vec.Add(z, x, y)
-	case Sub:
-		vec.Sub(z, x, y)
-	case Mul:
-		vec.Mul(z, x, y)
-	default:
-		vec.Div(z, x, y)
+// binaryForms are the forms of a function: of two arrays, of an array and a
+// number behind it, and of a number and an array behind it.
+var binaryForms = [numBinary]struct {
+	arrays        floats.Func2
+	number, array floats.ScalarFunc
+}{
+	Add: {floats.Plus, floats.AddScalar, floats.AddScalar},
+	Sub: {floats.Minus, floats.SubScalar, floats.ScalarSub},
+	Mul: {floats.Times, floats.MulScalar, floats.MulScalar},
+	Div: {floats.Over, floats.DivScalar, floats.ScalarDiv},
+}
+
+// runs does the outputs [lo, hi) run by run: over a run an operand is an array
+// or one number.
+func (t *binaryTiling) runs(a *kernel.Args, lo, hi int64, buf []float32) {
+	e, size, f := elementOf(t.DType), t.DType.Size(), binaryForms[t.Op]
+	x, y, z := a.Mem(0), a.Mem(1), a.Mem(2)
+	for w := t.Layout.walker(lo); lo < hi; {
+		n, offX, offY := min(w.left(), hi-lo, pieceElements), w.offset(0)*size, w.offset(1)*size
+		out, bytes := z[lo*size:(lo+n)*size], n*size
+		switch {
+		case w.repeats(0):
+			floats.Scalar(f.array, e, out, y[offY:offY+bytes], floats.At(e, x[offX:], 0), buf)
+		case w.repeats(1):
+			floats.Scalar(f.number, e, out, x[offX:offX+bytes], floats.At(e, y[offY:], 0), buf)
+		default:
+			floats.Binary(f.arrays, e, out, x[offX:offX+bytes], y[offY:offY+bytes], buf)
+		}
+		w.move(n)
+		lo += n
+	}
+}
+
+// chunks does the outputs [lo, hi) on copies of the operands.
+func (t *binaryTiling) chunks(a *kernel.Args, lo, hi int64, buf []float32) {
+	dst, size := a.Mem(2), t.DType.Size()
+	for ; lo < hi; lo += chunkElements {
+		n := min(chunkElements, hi-lo)
+		x, y := fetchPair(&t.Layout, buf, a.Mem(0), a.Mem(1), t.DType, lo, n)
+		z := kernel.Room(buf, dst[lo*size:], t.DType, n)
+		floats.Binary(binaryForms[t.Op].arrays, floats.F32, device.BytesOf(z), device.BytesOf(x), device.BytesOf(y), nil)
+		kernel.Flush(dst[lo*size:], z, t.DType)
 	}
 }
 

@@ -23,8 +23,8 @@ func TestBinaryFloat(t *testing.T) {
 		for op, ref := range refs {
 			for i, c := range broadcastCases {
 				out, a, b := tensor.Of(d, c.out...), tensor.Of(d, c.a...), tensor.Of(d, c.b...)
-				dataA, x := floats(uint64(i), d, a.Numel(), 3)
-				dataB, y := floats(uint64(i)+50, d, b.Numel(), 2)
+				dataA, x := normals(uint64(i), d, a.Numel(), 3)
+				dataB, y := normals(uint64(i)+50, d, b.Numel(), 2)
 				want := make([]float64, out.Numel())
 				for j := range want {
 					want[j] = ref(x[element(out.Shape, a.Shape, int64(j))], y[element(out.Shape, b.Shape, int64(j))])
@@ -91,8 +91,8 @@ func TestCompare(t *testing.T) {
 			out, a, b := tensor.Of(tensor.Int8, c.out...), tensor.Of(d, c.a...), tensor.Of(d, c.b...)
 			var dataA, dataB []byte
 			if d.IsFloat() {
-				dataA, _ = floats(uint64(i), d, a.Numel(), 1)
-				dataB, _ = floats(uint64(i)+3, d, b.Numel(), 1)
+				dataA, _ = normals(uint64(i), d, a.Numel(), 1)
+				dataB, _ = normals(uint64(i)+3, d, b.Numel(), 1)
 			} else {
 				dataA, dataB = ints(uint64(i), d, a.Numel()), ints(uint64(i)+3, d, b.Numel())
 			}

@@ -34,7 +34,7 @@ func castInput(d tensor.DType, seed uint64, n int64) []byte {
 		}
 		return b
 	case d.IsFloat():
-		b, _ := floats(seed, d, n, 300)
+		b, _ := normals(seed, d, n, 300)
 		copy(b, tensor.FromFloat64s(d, extremes)[:min(int(d.Size())*len(extremes), len(b))])
 		return b
 	}
@@ -91,7 +91,7 @@ func quantRef(v, low float64) byte {
 func TestQuantMul(t *testing.T) {
 	for _, d := range floatTypes {
 		for i, n := range lengths {
-			data, x := floats(uint64(i), d, n, 100)
+			data, x := normals(uint64(i), d, n, 100)
 			for _, neg127 := range []bool{false, true} {
 				p := kernel.Problem{
 					In: []tensor.Desc{tensor.Of(d, n)}, Out: []tensor.Desc{tensor.Of(tensor.Int8, n)},
@@ -117,8 +117,8 @@ func TestQuantDivAndDequantize(t *testing.T) {
 				continue
 			}
 			x, per := tensor.Of(d, c.out...), tensor.Of(d, c.b...)
-			data, v := floats(uint64(i), d, x.Numel(), 60)
-			dataS, s := floats(uint64(i)+1, d, per.Numel(), 1)
+			data, v := normals(uint64(i), d, x.Numel(), 60)
+			dataS, s := normals(uint64(i)+1, d, per.Numel(), 1)
 			for j := range s {
 				s[j] = math.Abs(s[j]) + 0.1
 			}
@@ -165,7 +165,7 @@ func TestQuantDynamic(t *testing.T) {
 			width := x.Dim(-1)
 			rows := x.Numel() / width
 			r := make([]float64, x.Numel())
-			_, v := floats(uint64(i), d, x.Numel(), 4)
+			_, v := normals(uint64(i), d, x.Numel(), 4)
 			for j := range r {
 				if !math.IsInf(v[j], 0) {
 					r[j] = v[j]

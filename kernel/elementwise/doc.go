@@ -4,8 +4,9 @@
 // type, and quantisation.
 //
 // Floats are computed in float32 and rounded once; integers wrap. The work is
-// cut into lines of 64 elements that blocks share, and walked in chunks that
-// stay in the first-level cache. Results never depend on the number of blocks.
+// cut into lines of 64 elements that blocks share, and walked in pieces, or in
+// chunks that stay in the first-level cache. Results never depend on the number
+// of blocks.
 //
 // # Broadcasting
 //
@@ -23,8 +24,12 @@ import (
 const (
 	// lineElements is the share that blocks divide: at least a cache line.
 	lineElements = 64
-	// chunkElements is what is loaded, computed and stored at a time.
+	// chunkElements is what is loaded, computed and stored at a time where
+	// operands are copied or converted first.
 	chunkElements = 1024
+	// pieceElements is what is done in a call where they are not: some
+	// microseconds.
+	pieceElements = 16 << 10
 )
 
 // blocksFor chooses the block dim for n elements of nanos each.

@@ -44,7 +44,7 @@ var quantDynamic = kernel.Define(kernel.Def[struct{}, dynamicTiling]{
 	Tile: func(p *kernel.Problem, _ struct{}, t *dynamicTiling, _ []int64) (kernel.Grid, error) {
 		x := &p.In[0]
 		*t = dynamicTiling{Rows: x.Numel() / x.Dim(-1), Width: x.Dim(-1), DType: x.DType}
-		nanos := float64(x.Numel()) * (2 + floatNanos(x.DType)/2)
+		nanos := float64(x.Numel()) * (kernel.Nanos(0.35, 2) + floatNanos(x.DType)/2)
 		return kernel.Grid{Blocks: kernel.BlocksFor(p.Machine, t.Rows, nanos)}, nil
 	},
 	Run: func(a *kernel.Args, block int, t *dynamicTiling, _ []int64) error {

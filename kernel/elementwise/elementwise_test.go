@@ -23,8 +23,8 @@ var intTypes = []tensor.DType{
 // special are values that every float kernel meets in its first elements.
 var special = []float64{0, math.Copysign(0, -1), 1, -1, math.Inf(1), math.Inf(-1), math.NaN(), 1e-42, -1e-7, 6e-8}
 
-// floats gives n values that type t holds exactly.
-func floats(seed uint64, t tensor.DType, n int64, spread float64) ([]byte, []float64) {
+// normals gives n values that type t holds exactly.
+func normals(seed uint64, t tensor.DType, n int64, spread float64) ([]byte, []float64) {
 	r := rand.New(rand.NewPCG(seed, uint64(n)))
 	v := make([]float64, n)
 	for i := range v {

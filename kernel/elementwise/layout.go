@@ -127,6 +127,64 @@ func (l *layout) join(n int64, steps *[maxOperands]int64, operands int) bool {
 	return true
 }
 
+// minRun is the length of runs from which on they are not copied.
+const minRun = 32
+
+// longRuns reports whether the operands can be walked in runs over which at
+// least one of two is an array.
+func (l *layout) longRuns() bool {
+	last := l.Rank - 1
+	return l.Dims[last] >= minRun && (l.Strides[0][last] != 0 || l.Strides[1][last] != 0)
+}
+
+// walker walks the operands of a layout in runs of outputs: within a run the
+// offset of an operand grows with the output's or stays.
+type walker struct {
+	l   *layout
+	at  [tensor.MaxRank]int64
+	off [maxOperands]int64
+}
+
+// walker starts at output lo.
+func (l *layout) walker(lo int64) walker {
+	w := walker{l: l}
+	for d := l.Rank - 1; d >= 0; d-- {
+		w.at[d] = lo % l.Dims[d]
+		lo /= l.Dims[d]
+		for i := range w.off {
+			w.off[i] += w.at[d] * l.Strides[i][d]
+		}
+	}
+	return w
+}
+
+// left is the number of outputs to the end of the run.
+func (w *walker) left() int64 { return w.l.Dims[w.l.Rank-1] - w.at[w.l.Rank-1] }
+
+// offset is where operand i is, in elements.
+func (w *walker) offset(i int) int64 { return w.off[i] }
+
+// repeats reports whether operand i is one element over a run.
+func (w *walker) repeats(i int) bool { return w.l.Strides[i][w.l.Rank-1] == 0 }
+
+// move goes on by n outputs, at most left.
+func (w *walker) move(n int64) {
+	last := w.l.Rank - 1
+	if w.at[last]+n < w.l.Dims[last] {
+		w.at[last] += n
+		for i := range w.off {
+			w.off[i] += n * w.l.Strides[i][last]
+		}
+		return
+	}
+	at := w.at
+	for i := range w.off {
+		at = w.at
+		w.off[i] += w.l.nextRow(&w.l.Strides[i], &at)
+	}
+	w.at = at
+}
+
 // word is an element seen as bits, or a number.
 type word interface {
 	~int8 | ~int16 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~float32
@@ -188,9 +246,11 @@ func (l *layout) nextRow(steps, at *[tensor.MaxRank]int64) int64 {
 	return move
 }
 
+// repeat fills dst with v.
 func repeat[T word](dst []T, v T) []T {
-	for i := range dst {
-		dst[i] = v
+	dst[0] = v
+	for n := 1; n < len(dst); n *= 2 {
+		copy(dst[n:], dst[:n])
 	}
 	return dst
 }

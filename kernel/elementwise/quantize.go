@@ -44,7 +44,7 @@ var quantMul = kernel.Define(kernel.Def[QuantMulParams, quantMulTiling]{
 	Scratch: func(p *kernel.Problem, _ QuantMulParams) int64 { return scratchFor(p, 1) },
 	Tile: func(p *kernel.Problem, q QuantMulParams, t *quantMulTiling, _ []int64) (kernel.Grid, error) {
 		*t = quantMulTiling{N: p.In[0].Numel(), Scale: q.Scale, Offset: q.Offset, Low: lowest(p.Options), DType: p.In[0].DType}
-		return kernel.Grid{Blocks: blocksFor(p.Machine, t.N, 1+floatNanos(t.DType)/2)}, nil
+		return kernel.Grid{Blocks: blocksFor(p.Machine, t.N, kernel.Nanos(0.25, 1)+floatNanos(t.DType)/2)}, nil
 	},
 	Run: func(a *kernel.Args, block int, t *quantMulTiling, _ []int64) error {
 		buf, dst := buffers(a, block, 1), device.View[int8](a.Mem(1))
@@ -95,7 +95,7 @@ var quantDiv = kernel.Define(kernel.Def[struct{}, quantDivTiling]{
 	Tile: func(p *kernel.Problem, _ struct{}, t *quantDivTiling, _ []int64) (kernel.Grid, error) {
 		*t = quantDivTiling{N: p.In[0].Numel(), X: p.In[0].DType, Scale: p.In[1].DType, Offset: !p.In[2].Empty(), Low: lowest(p.Options)}
 		t.Layout.set(p.Out[0].Shape, p.In[0].Shape, p.In[1].Shape, offsetShape(p))
-		return kernel.Grid{Blocks: blocksFor(p.Machine, t.N, 3+floatNanos(t.X)/2)}, nil
+		return kernel.Grid{Blocks: blocksFor(p.Machine, t.N, kernel.Nanos(0.6, 3)+floatNanos(t.X)/2)}, nil
 	},
 	Run: func(a *kernel.Args, block int, t *quantDivTiling, _ []int64) error {
 		buf, dst := buffers(a, block, quantDivBuffers), device.View[int8](a.Mem(3))
@@ -130,7 +130,7 @@ func fetchOffset(l *layout, buf, half []float32, mem []byte, there bool, lo, n i
 		return buf[:n]
 	}
 	o := fetch(l, 2, device.View[int8](device.BytesOf(half)), device.View[int8](mem), lo, n)
-	convert(buf[:n], o)
+	vec.Int8Floats(buf[:n], o)
 	return buf[:n]
 }
 
@@ -163,7 +163,7 @@ var dequantize = kernel.Define(kernel.Def[struct{}, dequantTiling]{
 	Tile: func(p *kernel.Problem, _ struct{}, t *dequantTiling, _ []int64) (kernel.Grid, error) {
 		*t = dequantTiling{N: p.In[0].Numel(), Scale: p.In[1].DType, Offset: !p.In[2].Empty()}
 		t.Layout.set(p.Out[0].Shape, p.In[0].Shape, p.In[1].Shape, offsetShape(p))
-		return kernel.Grid{Blocks: blocksFor(p.Machine, t.N, 2+floatNanos(t.Scale))}, nil
+		return kernel.Grid{Blocks: blocksFor(p.Machine, t.N, kernel.Nanos(0.4, 2)+floatNanos(t.Scale))}, nil
 	},
 	Run: func(a *kernel.Args, block int, t *dequantTiling, _ []int64) error {
 		buf, dst, size := buffers(a, block, quantDivBuffers), a.Mem(3), t.Scale.Size()
@@ -172,14 +172,14 @@ var dequantize = kernel.Define(kernel.Def[struct{}, dequantTiling]{
 		for ; lo < hi; lo += chunkElements {
 			n := min(chunkElements, hi-lo)
 			x := buf[:n]
-			convert(x, src[lo:lo+n])
+			vec.Int8Floats(x, src[lo:lo+n])
 			s := fetchFloats(&t.Layout, 1, buf[chunkElements:], half, a.Mem(1), t.Scale, lo, n)
 			if t.Offset {
 				vec.Sub(x, x, fetchOffset(&t.Layout, buf[2*chunkElements:], half, a.Mem(2), true, lo, n))
 			}
 			vec.Mul(x, x, s)
 			if t.Scale == tensor.Float16 {
-				saturate(x, maxF16)
+				vec.Clamp(x, -maxF16, maxF16)
 			}
 			kernel.StoreFloats(dst[lo*size:], x, t.Scale)
 		}
@@ -192,14 +192,3 @@ var dequantize = kernel.Define(kernel.Def[struct{}, dequantTiling]{
 
 // maxF16 is the largest finite f16.
 const maxF16 = 65504
-
-// saturate limits the magnitudes in x; NaN stays NaN.
-func saturate(x []float32, limit float32) {
-	for i, v := range x {
-		if v > limit {
-			x[i] = limit
-		} else if v < -limit {
-			x[i] = -limit
-		}
-	}
-}

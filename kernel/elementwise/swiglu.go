@@ -3,6 +3,7 @@ package elementwise
 import (
 	"goatb/device"
 	"goatb/internal/vec"
+	"goatb/internal/vec/floats"
 	"goatb/kernel"
 	"goatb/status"
 	"goatb/tensor"
@@ -68,21 +69,17 @@ var swiglu = kernel.Define(kernel.Def[struct{}, gluTiling]{
 		}
 		return twice(&p.In[0], &p.Out[0])
 	},
-	Scratch: func(p *kernel.Problem, _ struct{}) int64 { return scratchFor(p, 2) },
+	Scratch: func(p *kernel.Problem, _ struct{}) int64 { return scratchFor(p, 1) },
 	Tile: func(p *kernel.Problem, _ struct{}, t *gluTiling, _ []int64) (kernel.Grid, error) {
 		return t.set(p, p.Out[0].Dim(-1), kernel.Nanos(0.5, 3.5)+1.5*floatNanos(p.In[0].DType)), nil
 	},
 	Run: func(a *kernel.Args, block int, t *gluTiling, _ []int64) error {
-		buf, src, dst, size := buffers(a, block, 2), a.Mem(0), a.Mem(1), t.DType.Size()
+		buf, src, dst, size := buffers(a, block, 1), a.Mem(0), a.Mem(1), t.DType.Size()
 		lo, hi := kernel.Share(t.Rows*t.Pieces, block, a.Blocks)
 		for i := lo; i < hi; i++ {
 			row, from, n := t.piece(i)
-			gate := kernel.Floats(buf[:chunkElements], src[(row*2*t.Half+from)*size:], t.DType, n)
-			up := kernel.Floats(buf[chunkElements:], src[((row*2+1)*t.Half+from)*size:], t.DType, n)
-			out := dst[(row*t.Half+from)*size:]
-			y := kernel.Room(buf, out, t.DType, n)
-			vec.SwiGLU(y, gate, up)
-			kernel.Flush(out, y, t.DType)
+			gate, up := src[(row*2*t.Half+from)*size:], src[((row*2+1)*t.Half+from)*size:]
+			floats.Binary(floats.SwiGLU, elementOf(t.DType), dst[(row*t.Half+from)*size:][:n*size], gate[:n*size], up[:n*size], buf)
 		}
 		return nil
 	},

@@ -23,7 +23,7 @@ func TestSwiGLU(t *testing.T) {
 	for _, d := range floatTypes {
 		for i, s := range halves {
 			rows, h := s[0], s[1]
-			data, x := floats(uint64(i), d, rows*2*h, 4)
+			data, x := normals(uint64(i), d, rows*2*h, 4)
 			want := make([]float64, rows*h)
 			for j := range want {
 				r, c := int64(j)/h, int64(j)%h
@@ -43,8 +43,8 @@ func TestSwiGLUGrad(t *testing.T) {
 	for _, d := range floatTypes {
 		for i, s := range halves {
 			rows, h := s[0], s[1]
-			data, x := floats(uint64(i), d, rows*2*h, 4)
-			grad, dy := floats(uint64(i)+20, d, rows*h, 4)
+			data, x := normals(uint64(i), d, rows*2*h, 4)
+			grad, dy := normals(uint64(i)+20, d, rows*h, 4)
 			want := make([]float64, rows*2*h)
 			for j := range dy {
 				r, c := int64(j)/h, int64(j)%h

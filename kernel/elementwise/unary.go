@@ -2,7 +2,7 @@ package elementwise
 
 import (
 	"goatb/device"
-	"goatb/internal/vec"
+	"goatb/internal/vec/floats"
 	"goatb/kernel"
 	"goatb/status"
 	"goatb/tensor"
@@ -77,43 +77,37 @@ var unaryFloat = kernel.Define(kernel.Def[UnaryParams, unaryTiling]{
 		buf := buffers(a, block, 1)
 		src, dst, size := a.Mem(0), a.Mem(1), t.DType.Size()
 		lo, hi := span(t.N, block, a.Blocks)
-		for ; lo < hi; lo += chunkElements {
-			n := min(chunkElements, hi-lo)
-			x := kernel.Floats(buf, src[lo*size:], t.DType, n)
-			y := kernel.Room(buf, dst[lo*size:], t.DType, n)
-			t.apply(y, x)
-			kernel.Flush(dst[lo*size:], y, t.DType)
+		for ; lo < hi; lo += pieceElements {
+			to := min(lo+pieceElements, hi) * size
+			t.apply(dst[lo*size:to], src[lo*size:to], buf)
 		}
 		return nil
 	},
 	Cost: func(t *unaryTiling, _ []int64) (flops, bytes int64) { return t.N, 2 * t.N * t.DType.Size() },
 })
 
-func (t *unaryTiling) apply(y, x []float32) {
+// unaryFuncs are the functions without a scale.
+var unaryFuncs = [numUnary]floats.Func{
+	Cos: floats.Cos, Sin: floats.Sin, Neg: floats.Neg, Tanh: floats.Tanh, Relu: floats.Relu,
+	GeluTanh: floats.GeluTanh, GeluErf: floats.GeluErf, Sigmoid: floats.Sigmoid, Log: floats.Log,
+}
+
+func (t *unaryTiling) apply(y, x []byte, buf []float32) {
+	e := elementOf(t.DType)
 	switch t.Op {
-	case Cos:
-		vec.Cos(y, x)
-	case Sin:
-		vec.Sin(y, x)
-	case Neg:
-		vec.Neg(y, x)
-	case Tanh:
-		vec.Tanh(y, x)
-	case Relu:
-		vec.Relu(y, x)
-	case GeluTanh:
-		vec.GeluTanh(y, x)
-	case GeluErf:
-		vec.GeluErf(y, x)
+	case Muls:
+		floats.Scalar(floats.MulScalar, e, y, x, t.Scale, buf)
 	case Swish:
-		vec.Swish(y, x, t.Scale)
-	case Sigmoid:
-		vec.Sigmoid(y, x)
-	case Log:
-		vec.Log(y, x)
+		floats.Swish(e, y, x, t.Scale, buf)
 	default:
-		vec.Scale(y, x, t.Scale)
+		floats.Unary(unaryFuncs[t.Op], e, y, x, buf)
 	}
+}
+
+// elementOf is the element type of a float type.
+func elementOf(t tensor.DType) floats.Element {
+	e, _ := floats.Of(t)
+	return e
 }
 
 // isFloat reports whether the kernels compute with t as a float.

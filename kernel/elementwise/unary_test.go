@@ -59,7 +59,7 @@ func TestUnary(t *testing.T) {
 	for _, d := range floatTypes {
 		for op, ref := range unaryRefs {
 			for i, n := range lengths {
-				data, x := floats(uint64(i), d, n, 5)
+				data, x := normals(uint64(i), d, n, 5)
 				want := make([]float64, n)
 				for j := range x {
 					want[j] = ref(x[j])

@@ -5,76 +5,48 @@ import (
 
 	"goatb/device"
 	"goatb/kernel"
+	"goatb/kernel/kerneltest"
 	"goatb/tensor"
 )
 
-// benchmark runs one block over the whole problem.
-func benchmark(b *testing.B, k *kernel.Kernel, p kernel.Problem, in ...[]byte) {
-	p.Machine = kernel.Machine{Cores: 1}
-	if err := k.Supports(&p); err != nil {
-		b.Fatal(err)
-	}
-	a := kernel.Args{Tiling: make([]byte, k.TilingSize(&p)), Blocks: 1}
-	g, err := k.Tile(&p, a.Tiling)
-	if err != nil {
-		b.Fatal(err)
-	}
-	a.Key = g.Key
-	for _, m := range in {
-		a.Buffers = append(a.Buffers, device.Wrap(m))
-	}
-	bytes := int64(0)
-	for i := range p.Out {
-		bytes += p.Out[i].Bytes()
-		a.Buffers = append(a.Buffers, device.Wrap(make([]byte, p.Out[i].Bytes())))
-	}
-	b.SetBytes(bytes)
-	for b.Loop() {
-		if err := k.Program().Run(&a, 0); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-func BenchmarkTranspose(b *testing.B) {
-	for _, dt := range []tensor.DType{tensor.Int8, tensor.Float16, tensor.Float32, tensor.Int64} {
-		for _, n := range []int64{64, 1024, 4096} {
-			d, o := tensor.Of(dt, 1024, n), tensor.Of(dt, n, 1024)
-			b.Run(d.String(), func(b *testing.B) {
-				benchmark(b, transposeTiles, problem(Perm{[8]int8{1, 0}}, []tensor.Desc{o}, d), make([]byte, d.Bytes()))
-			})
-		}
-	}
-}
-
-func BenchmarkTransposeHeads(b *testing.B) {
-	d, o := tensor.Of(tensor.Float16, 512, 32, 128), tensor.Of(tensor.Float16, 32, 512, 128)
-	benchmark(b, transposeRows, problem(Perm{[8]int8{1, 0, 2}}, []tensor.Desc{o}, d), make([]byte, d.Bytes()))
-}
-
-func BenchmarkCopy(b *testing.B) {
-	d := tensor.Of(tensor.Float16, 1024, 1024)
-	benchmark(b, copyBytes, problem(struct{}{}, []tensor.Desc{d}, d), make([]byte, d.Bytes()))
-}
-
-func BenchmarkJoin(b *testing.B) {
-	for _, n := range []int64{1, 64} {
-		d, o := tensor.Of(tensor.Float16, 65536/n, n), tensor.Of(tensor.Float16, 65536/n, 2*n)
-		b.Run(d.String(), func(b *testing.B) {
-			benchmark(b, joinRows, problem(Axis{1}, []tensor.Desc{o}, d, d), make([]byte, d.Bytes()), make([]byte, d.Bytes()))
+// BenchmarkBandwidth reports bytes moved by one core beside a copy.
+func BenchmarkBandwidth(b *testing.B) {
+	for _, t := range []tensor.DType{tensor.Int8, tensor.Float16, tensor.Float32, tensor.Int64} {
+		kerneltest.Bandwidths(b, "transpose/"+t.String(), Transpose, func(n int64) kernel.Problem {
+			rows := max(n/1024/64*64, 64)
+			return problem(Perm{[8]int8{1, 0}}, []tensor.Desc{tensor.Of(t, 1024, rows)}, tensor.Of(t, rows, 1024))
 		})
 	}
+	kerneltest.Bandwidths(b, "transpose-heads/f16", Transpose, func(n int64) kernel.Problem {
+		tokens := max(n/4096, 1)
+		return problem(Perm{[8]int8{1, 0, 2}}, []tensor.Desc{tensor.Of(tensor.Float16, 32, tokens, 128)}, tensor.Of(tensor.Float16, tokens, 32, 128))
+	})
+	kerneltest.Bandwidths(b, "copy", Copy, func(n int64) kernel.Problem {
+		return problem(struct{}{}, []tensor.Desc{tensor.Of(tensor.Float16, n)}, tensor.Of(tensor.Float16, n))
+	})
+	kerneltest.Bandwidths(b, "join/f16", Join, func(n int64) kernel.Problem {
+		half := tensor.Of(tensor.Float16, max(n/256, 1), 128)
+		return problem(Axis{1}, []tensor.Desc{tensor.Of(tensor.Float16, half.Dim(0), 256)}, half, half)
+	})
+	kerneltest.Bandwidths(b, "split/f16", Split, func(n int64) kernel.Problem {
+		half := tensor.Of(tensor.Float16, max(n/256, 1), 128)
+		return problem(Axis{1}, []tensor.Desc{half, half}, tensor.Of(tensor.Float16, half.Dim(0), 256))
+	})
 }
 
+// BenchmarkGather reports rows that are chosen in no order.
 func BenchmarkGather(b *testing.B) {
-	for _, n := range []int64{1, 64, 4096} {
-		x, idx, o := tensor.Of(tensor.Float16, 1000, n), tensor.Of(tensor.Int32, 512), tensor.Of(tensor.Float16, 512, n)
-		picks := make([]int32, 512)
+	for _, width := range []int64{1, 64, 4096} {
+		const bytes = kerneltest.CacheBytes
+		rows := bytes / 4 / width
+		x, idx := tensor.Of(tensor.Float16, rows, width), tensor.Of(tensor.Int32, rows)
+		picks := make([]int32, rows)
 		for i := range picks {
-			picks[i] = int32(i * 7 % 1000)
+			picks[i] = int32(int64(i) * 7919 % rows)
 		}
-		b.Run(x.String(), func(b *testing.B) {
-			benchmark(b, gatherRows, problem(Pick{}, []tensor.Desc{o}, x, idx), make([]byte, x.Bytes()), device.BytesOf(picks))
+		b.Run("k=gather/"+x.String(), func(b *testing.B) {
+			run := kerneltest.Launch(b, Gather, problem(Pick{}, []tensor.Desc{x}, x, idx), map[int][]byte{1: device.BytesOf(picks)})
+			kerneltest.Bandwidth(b, 2*x.Bytes()+idx.Bytes(), run)
 		})
 	}
 }

@@ -1,7 +1,6 @@
 package norm
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -9,7 +8,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"goatb/device"
 	"goatb/kernel"
 	"goatb/kernel/kerneltest"
 	"goatb/tensor"
@@ -285,63 +283,5 @@ func TestRMSRefuses(t *testing.T) {
 		require.NoError(t, rms.Supports(&p))
 		spoil(&p)
 		assert.Error(t, rms.Supports(&p), name)
-	}
-}
-
-// launch prepares one block of RMS on plain memory.
-func launch(t testing.TB, c *rmsCase) (func(), int64) {
-	p := c.problem()
-	p.Machine = kernel.Machine{Cores: 1}
-	in, _ := c.inputs(&p, 2)
-	a := device.Args{Scratch: device.Wrap(device.BytesOf(make([]uint64, (rms.Scratch(&p)+7)/8)))}
-	bytes := int64(0)
-	for i := range p.In {
-		bytes += p.In[i].Bytes()
-		if in[i] == nil {
-			a.Buffers = append(a.Buffers, device.Buffer{})
-			continue
-		}
-		a.Buffers = append(a.Buffers, device.Wrap(in[i]))
-	}
-	for i := range p.Out {
-		bytes += p.Out[i].Bytes()
-		if p.Out[i].Empty() {
-			a.Buffers = append(a.Buffers, device.Buffer{})
-			continue
-		}
-		a.Buffers = append(a.Buffers, device.Wrap(device.BytesOf(make([]uint64, p.Out[i].Bytes()/2+1))))
-	}
-	a.Tiling = device.BytesOf(make([]uint64, rms.TilingSize(&p)/8))
-	g, err := rms.Tile(&p, a.Tiling)
-	require.NoError(t, err)
-	a.Blocks = g.Blocks
-	return func() {
-		if err := rms.Program().Run(&a, 0); err != nil {
-			t.Error(err)
-		}
-	}, bytes
-}
-
-func TestRMSDoesNotAllocate(t *testing.T) {
-	for _, d := range floatTypes {
-		run, _ := launch(t, &rmsCase{x: d, gamma: d, y: d, rows: 3, width: 100, residual: true, bias: true, beta: true, sum: true, std: true})
-		assert.Zero(t, testing.AllocsPerRun(10, run), "%s", d)
-	}
-}
-
-func BenchmarkRMS(b *testing.B) {
-	for _, d := range floatTypes {
-		for _, s := range [][2]int64{{1, 64}, {1, 4096}, {64, 4096}} {
-			for _, residual := range []bool{false, true} {
-				c := &rmsCase{params: RMSParams{Eps: 1e-5}, x: d, gamma: d, y: d, rows: s[0], width: s[1], residual: residual, sum: residual}
-				b.Run(fmt.Sprintf("dtype=%s/rows=%d/width=%d/residual=%v", d, s[0], s[1], residual), func(b *testing.B) {
-					run, bytes := launch(b, c)
-					b.SetBytes(bytes)
-					for b.Loop() {
-						run()
-					}
-				})
-			}
-		}
 	}
 }

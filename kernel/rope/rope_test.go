@@ -1,7 +1,6 @@
 package rope
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -9,7 +8,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"goatb/device"
 	"goatb/kernel"
 	"goatb/kernel/kerneltest"
 	"goatb/tensor"
@@ -191,57 +189,5 @@ func TestRefusals(t *testing.T) {
 		require.NoError(t, apply.Supports(&p))
 		spoil(&p)
 		assert.Error(t, apply.Supports(&p), name)
-	}
-}
-
-// launch prepares one block on plain memory.
-func launch(t testing.TB, c *ropeCase) (func(), int64) {
-	p := c.problem()
-	p.Machine = kernel.Machine{Cores: 1}
-	in, _ := c.inputs()
-	a := device.Args{Scratch: device.Wrap(device.BytesOf(make([]uint64, (apply.Scratch(&p)+7)/8)))}
-	bytes := int64(0)
-	for _, b := range in {
-		a.Buffers = append(a.Buffers, device.Wrap(b))
-		bytes += int64(len(b))
-	}
-	for i := range p.Out {
-		a.Buffers = append(a.Buffers, device.Wrap(device.BytesOf(make([]uint64, p.Out[i].Bytes()/8+1))))
-		bytes += p.Out[i].Bytes()
-	}
-	a.Tiling = device.BytesOf(make([]uint64, apply.TilingSize(&p)/8))
-	g, err := apply.Tile(&p, a.Tiling)
-	require.NoError(t, err)
-	a.Blocks = g.Blocks
-	return func() {
-		if err := apply.Program().Run(&a, 0); err != nil {
-			t.Error(err)
-		}
-	}, bytes
-}
-
-func TestRunDoesNotAllocate(t *testing.T) {
-	for _, d := range []tensor.DType{tensor.Float32, tensor.Float16, tensor.BFloat16} {
-		for _, coeff := range []int64{2, 4, 64} {
-			run, _ := launch(t, &ropeCase{x: d, angle: d, tokens: 3, headsQ: 4, headsK: 2, head: 64, width: 64, coef: coeff})
-			assert.Zero(t, testing.AllocsPerRun(10, run), "%s %d", d, coeff)
-		}
-	}
-}
-
-func BenchmarkApply(b *testing.B) {
-	for _, d := range []tensor.DType{tensor.Float32, tensor.Float16, tensor.BFloat16} {
-		for _, tokens := range []int64{1, 256} {
-			for _, coeff := range []int64{2, 128} {
-				c := &ropeCase{x: d, angle: d, tokens: tokens, headsQ: 32, headsK: 8, head: 128, width: 128, coef: coeff}
-				b.Run(fmt.Sprintf("dtype=%s/tokens=%d/coeff=%d", d, tokens, coeff), func(b *testing.B) {
-					run, bytes := launch(b, c)
-					b.SetBytes(bytes)
-					for b.Loop() {
-						run()
-					}
-				})
-			}
-		}
 	}
 }

@@ -67,7 +67,6 @@ const (
 	Sin PartFunc = iota // |x| < 2^20
 	Cos                 // |x| < 2^20
 	Log                 // positive, finite, normal
-	numPartFuncs
 )
 
 // Reduction names a function of one array whose result is one number.

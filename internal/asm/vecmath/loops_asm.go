@@ -45,10 +45,22 @@ func Scalar[T Row](f ScalarFunc, e Element, dst, src []T, s float32) bool {
 // stops before 8 or 16 elements one of which is out of f's range.
 func Part(f PartFunc, dst, src []float32) (done int, ok bool) {
 	w, n := active(), len(src)
-	if w == none {
+	d, s := unsafe.SliceData(dst[:n]), unsafe.SliceData(src)
+	switch {
+	case w == none:
 		return 0, false
+	case f == Sin && w == avx512:
+		return sinAVX512(d, s, n), true
+	case f == Sin:
+		return sinAVX2(d, s, n), true
+	case f == Cos && w == avx512:
+		return cosAVX512(d, s, n), true
+	case f == Cos:
+		return cosAVX2(d, s, n), true
+	case w == avx512:
+		return logAVX512(d, s, n), true
 	}
-	return partLoops[w][f](unsafe.SliceData(dst[:n]), unsafe.SliceData(src), n), true
+	return logAVX2(d, s, n), true
 }
 
 // Swish writes src/(1+e^(-scale·src)), for scales that SwishScale allows.

@@ -97,8 +97,3 @@ var rotateLoops = [widths][numFloats][numRotations]func(dst, x *byte, cos, sin *
 	{rotateHalfF16AVX512, rotatePairsF16AVX512, rotateHalfStepsF16AVX512, rotatePairsStepsF16AVX512},
 	{rotateHalfBF16AVX512, rotatePairsBF16AVX512},
 }}
-
-var partLoops = [widths][numPartFuncs]func(dst, src *float32, n int) int{
-	{sinAVX2, cosAVX2, logAVX2},
-	{sinAVX512, cosAVX512, logAVX512},
-}

@@ -1,0 +1,118 @@
+package floats
+
+import (
+	"goatb/internal/asm/vecmath"
+	"goatb/internal/vec"
+)
+
+// Func2 names a function of two arrays.
+type Func2 = vecmath.Func2
+
+// Functions of two arrays.
+const (
+	Plus   = vecmath.Add
+	Minus  = vecmath.Sub
+	Times  = vecmath.Mul
+	Over   = vecmath.Div
+	SwiGLU = vecmath.SwiGLU // silu(a)·b
+)
+
+// plain2 are the functions on float32.
+var plain2 = [...]func(dst, a, b []float32){Plus: vec.Add, Minus: vec.Sub, Times: vec.Mul, Over: vec.Div, SwiGLU: vec.SwiGLU}
+
+// Binary stores f(a, b).
+func Binary(f Func2, e Element, dst, a, b []byte, buf []float32) {
+	if e == F32 {
+		plain2[f](view[float32](dst), view[float32](a), view[float32](b))
+		return
+	}
+	d, x, y := view[uint16](dst), view[uint16](a), view[uint16](b)
+	if vecmath.Binary(f, e, d, x, y) {
+		return
+	}
+	for len(x) > 0 {
+		u, v := widen(e, buf, x), widen(e, buf[step:], y)
+		plain2[f](u, u, v)
+		narrow(e, d, u)
+		d, x, y = d[len(u):], x[len(u):], y[len(u):]
+	}
+}
+
+// ScaleMul stores (a·s)·gain; dst and a have type e.
+func ScaleMul(e Element, dst, a []byte, s float32, gain, buf []float32) {
+	if e == F32 {
+		vec.ScaleMul(view[float32](dst), view[float32](a), s, gain)
+		return
+	}
+	d, x := view[uint16](dst), view[uint16](a)
+	if vecmath.ScaleMul(e, d, x, s, gain) {
+		return
+	}
+	for len(x) > 0 {
+		u := widen(e, buf, x)
+		vec.ScaleMul(u, u, s, gain[:len(u)])
+		narrow(e, d, u)
+		d, x, gain = d[len(u):], x[len(u):], gain[len(u):]
+	}
+}
+
+// ScaleTo stores src·s as elements of type e.
+func ScaleTo(e Element, dst []byte, src []float32, s float32, buf []float32) {
+	if e == F32 {
+		vec.Scale(view[float32](dst), src, s)
+		return
+	}
+	d := view[uint16](dst)
+	if vecmath.ScaleTo(e, d, src, s) {
+		return
+	}
+	for len(src) > 0 {
+		u := buf[:min(step, len(src))]
+		vec.Scale(u, src[:len(u)], s)
+		narrow(e, d, u)
+		d, src = d[len(u):], src[len(u):]
+	}
+}
+
+// Rotation names a rotation of pairs.
+type Rotation = vecmath.Rotation
+
+// Rotations: of pairs half a vector apart and of neighbours; with steps, which
+// is for f16, every product and sum is rounded to f16.
+const (
+	Halves      = vecmath.Halves
+	Pairs       = vecmath.Pairs
+	HalvesSteps = vecmath.HalvesSteps
+	PairsSteps  = vecmath.PairsSteps
+)
+
+// Rotate turns the pairs of the vector x, whose length is even, by the angles
+// whose cosines and sines are given per element; see package vec. buf
+// has room for x.
+func Rotate(r Rotation, e Element, dst, x []byte, cos, sin, buf []float32) {
+	if e == F32 {
+		rotate(r, view[float32](dst), view[float32](x), cos, sin)
+		return
+	}
+	d, s := view[uint16](dst), view[uint16](x)
+	if vecmath.Rotate(r, e, d, s, cos, sin) {
+		return
+	}
+	buf = buf[:len(s)]
+	Widen(e, buf, x)
+	rotate(r, buf, buf, cos, sin)
+	narrow(e, d, buf)
+}
+
+func rotate(r Rotation, dst, x, cos, sin []float32) {
+	switch r {
+	case Halves:
+		vec.RotateHalf(dst, x, cos, sin)
+	case Pairs:
+		vec.RotatePairs(dst, x, cos, sin)
+	case HalvesSteps:
+		vec.RotateHalfF16(dst, x, cos, sin)
+	default:
+		vec.RotatePairsF16(dst, x, cos, sin)
+	}
+}

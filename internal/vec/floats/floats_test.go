@@ -1,0 +1,253 @@
+package floats
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"goatb/internal/cpu"
+	"goatb/internal/vec"
+	"goatb/tensor"
+)
+
+var types = []Element{F32, F16, BF16}
+
+func sizeOf(e Element) int {
+	if e == F32 {
+		return 4
+	}
+	return 2
+}
+
+// array is n elements at an odd place between canaries, with their values.
+type array struct {
+	e      Element
+	whole  []byte
+	at, n  int
+	values []float32
+}
+
+const (
+	margin = 64
+	canary = 0xa5
+)
+
+func newArray(e Element, n, shift int) *array {
+	size := sizeOf(e)
+	a := &array{e: e, whole: make([]byte, n*size+2*margin), at: margin/2 + shift*size, n: n, values: make([]float32, n)}
+	for i := range a.whole {
+		a.whole[i] = canary
+	}
+	return a
+}
+
+func (a *array) bytes() []byte {
+	size := a.n * sizeOf(a.e)
+	return a.whole[a.at:][:size:size]
+}
+
+// fill sets random values that the type holds, special ones among them.
+func (a *array) fill(r *rand.Rand) *array {
+	specials := []float32{float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1)), 0, float32(math.Copysign(0, -1)), 6e-8, -1e-40, 65504, -3e38}
+	for i := range a.values {
+		if a.values[i] = float32(r.NormFloat64()) * 2; r.IntN(20) == 0 {
+			a.values[i] = specials[r.IntN(len(specials))]
+		}
+	}
+	copy(a.bytes(), encode(a.e, a.values))
+	Widen(a.e, a.values, a.bytes())
+	return a
+}
+
+// encode rounds x to type e.
+func encode(e Element, x []float32) []byte {
+	b := make([]byte, len(x)*sizeOf(e))
+	switch e {
+	case F16:
+		tensor.F32ToF16(view[tensor.F16](b), x)
+	case BF16:
+		tensor.F32ToBF16(view[tensor.BF16](b), x)
+	default:
+		copy(view[float32](b), x)
+	}
+	return b
+}
+
+// require checks that the array holds want, rounded, and that nothing around
+// it changed. Any NaN is the same.
+func (a *array) require(t *testing.T, want []float32, what string) {
+	t.Helper()
+	for i, b := range a.whole {
+		if (i < a.at || i >= a.at+len(a.bytes())) && b != canary {
+			require.FailNow(t, "memory around an array was written", "%s: byte %d", what, i-a.at)
+		}
+	}
+	rounded, got := make([]float32, a.n), make([]float32, a.n)
+	Widen(a.e, rounded, encode(a.e, want))
+	Widen(a.e, got, a.bytes())
+	for i := range got {
+		same := math.Float32bits(rounded[i]) == math.Float32bits(got[i]) || rounded[i] != rounded[i] && got[i] != got[i]
+		require.True(t, same, "%s: element %d of %d: want %v, got %v", what, i, a.n, rounded[i], got[i])
+	}
+}
+
+// sizes are the lengths of a test: tails of every kind, and some steps.
+func sizes() []int {
+	s := []int{255, 256, 257, 700}
+	for n := range 100 {
+		s = append(s, n)
+	}
+	return s
+}
+
+// each runs a test for every level, type and size.
+func each(t *testing.T, test func(t *testing.T, r *rand.Rand, e Element, n int, what string)) {
+	for _, level := range cpu.Levels(cpu.Detected()) {
+		t.Run("cpu="+level.String(), func(t *testing.T) {
+			defer cpu.Limit(level)()
+			r := rand.New(rand.NewPCG(1, 2))
+			for _, e := range types {
+				for _, n := range sizes() {
+					test(t, r, e, n, fmt.Sprintf("type %d, n=%d", e, n))
+				}
+			}
+		})
+	}
+}
+
+// TestUnary compares with the functions of package vec on float32.
+func TestUnary(t *testing.T) {
+	buf := make([]float32, BufferElements)
+	each(t, func(t *testing.T, r *rand.Rand, e Element, n int, what string) {
+		x, want := newArray(e, n, n%7).fill(r), make([]float32, n)
+		for f := range numFuncs {
+			y := newArray(e, n, n%5)
+			plain[f](want, x.values)
+			Unary(f, e, y.bytes(), x.bytes(), buf)
+			y.require(t, want, fmt.Sprintf("function %d, %s", f, what))
+		}
+		for _, scale := range []float32{1.702, -1} {
+			y := newArray(e, n, n%3)
+			vec.Swish(want, x.values, scale)
+			Swish(e, y.bytes(), x.bytes(), scale, buf)
+			y.require(t, want, "swish, "+what)
+		}
+		plain[Tanh](want, x.values)
+		Unary(Tanh, e, x.bytes(), x.bytes(), buf)
+		x.require(t, want, "in place, "+what)
+	})
+}
+
+func TestScalar(t *testing.T) {
+	buf := make([]float32, BufferElements)
+	refs := map[ScalarFunc]func(x, s float32) float32{
+		AddScalar: func(x, s float32) float32 { return x + s }, SubScalar: func(x, s float32) float32 { return x - s },
+		ScalarSub: func(x, s float32) float32 { return s - x }, MulScalar: func(x, s float32) float32 { return x * s },
+		DivScalar: func(x, s float32) float32 { return x / s }, ScalarDiv: func(x, s float32) float32 { return s / x },
+	}
+	each(t, func(t *testing.T, r *rand.Rand, e Element, n int, what string) {
+		x, want := newArray(e, n, n%7).fill(r), make([]float32, n)
+		for f, ref := range refs {
+			for i, v := range x.values {
+				want[i] = ref(v, -1.7)
+			}
+			y := newArray(e, n, n%5)
+			Scalar(f, e, y.bytes(), x.bytes(), -1.7, buf)
+			y.require(t, want, fmt.Sprintf("function %d, %s", f, what))
+		}
+	})
+}
+
+func TestBinary(t *testing.T) {
+	buf := make([]float32, BufferElements)
+	each(t, func(t *testing.T, r *rand.Rand, e Element, n int, what string) {
+		a, b, want := newArray(e, n, n%7).fill(r), newArray(e, n, n%3).fill(r), make([]float32, n)
+		for f := range plain2 {
+			y := newArray(e, n, n%5)
+			plain2[f](want, a.values, b.values)
+			Binary(Func2(f), e, y.bytes(), a.bytes(), b.bytes(), buf)
+			y.require(t, want, fmt.Sprintf("function %d, %s", f, what))
+		}
+		sum := newArray(F32, n, n%5)
+		vec.Add(want, a.values, b.values)
+		Add(e, view[float32](sum.bytes()), a.bytes(), b.bytes(), buf)
+		sum.require(t, want, "sum as f32, "+what)
+
+		y := newArray(e, n, n%5)
+		vec.ScaleMul(want, a.values, 0.3, b.values)
+		ScaleMul(e, y.bytes(), a.bytes(), 0.3, b.values, buf)
+		y.require(t, want, "scale mul, "+what)
+		y = newArray(e, n, n%5)
+		vec.Scale(want, a.values, 0.3)
+		ScaleTo(e, y.bytes(), a.values, 0.3, buf)
+		y.require(t, want, "scale to, "+what)
+	})
+}
+
+func TestRotate(t *testing.T) {
+	each(t, func(t *testing.T, r *rand.Rand, e Element, n int, what string) {
+		n &^= 1
+		x, c, s := newArray(e, n, n%7).fill(r), newArray(e, n, 0).fill(r), newArray(e, n, 0).fill(r)
+		want, buf := make([]float32, n), make([]float32, n)
+		for k := Halves; k <= PairsSteps; k++ {
+			if k >= HalvesSteps {
+				if e == BF16 {
+					continue
+				}
+				// Plain Go rounds operands within ±2^115.
+				vec.Clamp(x.values, -60000, 60000)
+				vec.Clamp(c.values, -60000, 60000)
+				vec.Clamp(s.values, -60000, 60000)
+				vec.RoundF16(x.values, x.values)
+				copy(x.bytes(), encode(e, x.values))
+			}
+			y := newArray(e, n, n%5)
+			rotate(k, want, x.values, c.values, s.values)
+			Rotate(k, e, y.bytes(), x.bytes(), c.values, s.values, buf)
+			y.require(t, want, fmt.Sprintf("rotation %d, %s", k, what))
+		}
+	})
+}
+
+func TestReductions(t *testing.T) {
+	each(t, func(t *testing.T, r *rand.Rand, e Element, n int, what string) {
+		x, buf := newArray(e, n, n%7).fill(r), make([]float32, max(n, BufferElements))
+		require.Equal(t, vec.Max(x.values), Max(e, x.bytes(), buf), what)
+		require.Equal(t, vec.MaxAbs(x.values), MaxAbs(e, x.bytes(), buf), what)
+		for i := range x.values {
+			x.values[i] = float32(r.NormFloat64())
+		}
+		copy(x.bytes(), encode(e, x.values))
+		Widen(e, x.values, x.bytes())
+		require.Equal(t, vec.SumSquares(x.values), SumSquares(e, x.bytes(), buf), what)
+
+		y, want := newArray(F32, n, n%5), make([]float32, n)
+		top := vec.Max(x.values)
+		require.Equal(t, vec.ExpSum(want, x.values, top), ExpSum(e, view[float32](y.bytes()), x.bytes(), top), what)
+		y.require(t, want, "exp sum, "+what)
+	})
+}
+
+func TestNothingAllocates(t *testing.T) {
+	each(t, func(t *testing.T, r *rand.Rand, e Element, n int, what string) {
+		if n != 700 {
+			return
+		}
+		x, buf := newArray(e, n, 1).fill(r), make([]float32, n)
+		b := x.bytes()
+		require.Zero(t, testing.AllocsPerRun(5, func() {
+			Unary(Silu, e, b, b, buf)
+			Unary(Cos, e, b, b, buf)
+			Swish(e, b, b, 2, buf)
+			Scalar(AddScalar, e, b, b, Max(e, b, buf)+MaxAbs(e, b, buf), buf)
+			Binary(SwiGLU, e, b, b, b, buf)
+			ScaleMul(e, b, b, SumSquares(e, b, buf), x.values, buf)
+			ScaleTo(e, b, x.values, ExpSum(e, x.values, b, 1), buf)
+			Rotate(Pairs, e, b, b, x.values, x.values, buf)
+			Add(e, x.values, b, b, buf)
+		}), what)
+	})
+}

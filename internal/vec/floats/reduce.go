@@ -1,0 +1,64 @@
+package floats
+
+import (
+	"goatb/internal/asm/vecmath"
+	"goatb/internal/vec"
+)
+
+// SumSquares returns the sum of the squares of a in the lane order of package
+// vec. buf has room for a.
+func SumSquares(e Element, a []byte, buf []float32) float32 {
+	if e == F32 {
+		return vec.SumSquares(view[float32](a))
+	}
+	x := view[uint16](a)
+	if sum, ok := vecmath.Reduce(vecmath.SumSquares, e, x); ok {
+		return sum
+	}
+	Widen(e, buf[:len(x)], a)
+	return vec.SumSquares(buf[:len(x)])
+}
+
+// Max returns the largest element of a, -Inf without one; NaN are passed over.
+func Max(e Element, a []byte, buf []float32) float32 {
+	if e == F32 {
+		return vec.Max(view[float32](a))
+	}
+	x := view[uint16](a)
+	if top, ok := vecmath.Reduce(vecmath.Max, e, x); ok {
+		return top
+	}
+	top := vec.Max(nil)
+	for len(x) > 0 {
+		u := widen(e, buf, x)
+		top = max(top, vec.Max(u))
+		x = x[len(u):]
+	}
+	return top
+}
+
+// MaxAbs returns the largest magnitude in a, 0 without one; NaN are passed over.
+func MaxAbs(e Element, a []byte, buf []float32) float32 {
+	if e == F32 {
+		return vec.MaxAbs(view[float32](a))
+	}
+	x := view[uint16](a)
+	if top, ok := vecmath.Reduce(vecmath.MaxAbs, e, x); ok {
+		return top
+	}
+	top := float32(0)
+	for len(x) > 0 {
+		u := widen(e, buf, x)
+		top = max(top, vec.MaxAbs(u))
+		x = x[len(u):]
+	}
+	return top
+}
+
+// ExpSum stores e^(src-max) as float32 and returns the sum; see package vec.
+func ExpSum(e Element, dst []float32, src []byte, max float32) float32 {
+	if e == F32 {
+		return vec.ExpSum(dst, view[float32](src), max)
+	}
+	return vec.ExpSumHalves(e, dst, view[uint16](src), max)
+}
