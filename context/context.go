@@ -206,6 +206,10 @@ func (c *Context) Policy() string {
 	return c.env.Policy.Name()
 }
 
+// Captures reports whether the tiling policy captures launches and replays them;
+// a nil context captures nothing.
+func (c *Context) Captures() bool { return c != nil && c.env.Policy.Captures() }
+
 // SetStreams replaces the execute streams by the caller's, who keeps them open
 // as long as the context uses them. Operations plan anew at their next Setup.
 // Errors: ErrInvalidParam for none and for too many, ErrInvalidStream for a nil

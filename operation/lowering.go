@@ -1,6 +1,7 @@
 package operation
 
 import (
+	"reflect"
 	"slices"
 
 	atbctx "goatb/context"
@@ -86,9 +87,25 @@ func identity(in []tensor.Desc) []origin {
 func (l *lowering) remember(s Spec, q *Query, from []origin) {
 	_, checks := s.(ValueChecker)
 	_, dynamic := s.(Dynamic)
-	if l != nil && (checks || dynamic) {
+	if l != nil && (checks || dynamic) && !l.repeats(s, q, from) {
 		l.specs = append(l.specs, lowered{s, q, from})
 	}
+}
+
+// repeats reports whether the same is remembered already: an equal spec with equal
+// tensors and the same host values, such as those of every layer of a model.
+func (l *lowering) repeats(s Spec, q *Query, from []origin) bool {
+	return slices.ContainsFunc(l.specs, func(o lowered) bool {
+		if reflect.TypeOf(o.spec) != reflect.TypeOf(s) || !slices.Equal(o.q.In, q.In) || !slices.Equal(o.q.Out, q.Out) {
+			return false
+		}
+		for j := range from {
+			if q.Sig.In[j].Host && o.from[j] != from[j] {
+				return false
+			}
+		}
+		return o.q.Profile == q.Profile && equalSpecs(o.spec, s)
+	})
 }
 
 // mark returns how much is remembered; forget forgets what came later.

@@ -88,7 +88,9 @@ type Op struct {
 	values    hostValues
 	// in and out are the tensors of the last Setup, inBytes and outBytes their
 	// sizes.
-	in, out           []device.Tensor
+	in, out []device.Tensor
+	// again says that the runner is bound to in and out.
+	again             bool
 	inBytes, outBytes []int64
 	infer             inferCache
 }

@@ -53,8 +53,22 @@ func (o *Op) Setup(pack VariantPack, c *atbctx.Context) (int64, error) {
 
 // keepTensors remembers the tensors for an Execute without any.
 func (o *Op) keepTensors(pack *VariantPack) {
+	o.again = o.again && sameMemory(o.in, pack.In) && sameMemory(o.out, pack.Out)
 	o.in = append(o.in[:0], pack.In...)
 	o.out = append(o.out[:0], pack.Out...)
+}
+
+// sameMemory reports whether tensors lie where others did.
+func sameMemory(a, b []device.Tensor) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i].Data != b[i].Data || (a[i].Host == nil) != (b[i].Host == nil) {
+			return false
+		}
+	}
+	return true
 }
 
 func (o *Op) setup(pack *VariantPack, c *atbctx.Context) (hit bool, err error) {
@@ -215,6 +229,7 @@ func (o *Op) install(g *kernelgraph.Graph, pack *VariantPack, low *lowering) err
 		return err
 	}
 	o.takeRunner()
+	o.again = false
 	o.run.SetPlan(p, runner.NewKey(pack.In, pack.Out, o.words), env)
 	o.low, o.size = low, w.Size
 	o.inBytes, o.outBytes = sizes(o.inBytes[:0], pack.In), sizes(o.outBytes[:0], pack.Out)

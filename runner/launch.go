@@ -77,6 +77,11 @@ func (r *Runner) begin(in, out []device.Tensor, workspace device.Buffer, values 
 	if err := r.Bind(in, out, workspace); err != nil {
 		return err
 	}
+	return r.open(in, values)
+}
+
+// open opens a launch with the bound addresses.
+func (r *Runner) open(in []device.Tensor, values [][]int64) error {
 	e, j := r.env, &r.job
 	if err := r.choose(e.Policy, values); err != nil {
 		return err

@@ -3,6 +3,7 @@ package llama
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"goatb/atb"
 	"goatb/device"
@@ -27,9 +28,9 @@ type batch struct {
 	ids, positions, slots, want, tables []int32
 	// contexts is read on the host.
 	contexts []int32
-	embed    atb.VariantPack
-	layers   []atb.VariantPack
-	head     atb.VariantPack
+	// packs has a pack for each stage.
+	packs  []atb.VariantPack
+	logits atb.Tensor
 	// logitsHost receives the logits, floats is them widened.
 	logitsHost device.Buffer
 	floats     []float32
@@ -96,6 +97,9 @@ func (b *batch) allocate(s *Session, rows, want int) error {
 		{&cos, m.ropeType, [2]int64{n, int64(cfg.HeadDim())}}, {&sin, m.ropeType, [2]int64{n, int64(cfg.HeadDim())}},
 		{&logits, m.DType, [2]int64{int64(want), int64(cfg.Vocab)}},
 	} {
+		if s.opt.Whole && t.to != &logits {
+			continue // the step's own graph plans it
+		}
 		if *t.to, err = b.memory.tensor(t.dtype, t.dims[:]...); err != nil {
 			return err
 		}
@@ -103,19 +107,32 @@ func (b *batch) allocate(s *Session, rows, want int) error {
 	if b.logitsHost, err = b.memory.allocHost(logits.Data.Size()); err != nil {
 		return err
 	}
-	b.embed = atb.VariantPack{In: []atb.Tensor{m.embedding, m.cos, m.sin, ix.ids, ix.positions}, Out: []atb.Tensor{x, cos, sin}}
-	contexts := atb.Host(b.contexts)
+	embed := []atb.Tensor{m.embedding, m.cos, m.sin, ix.ids, ix.positions}
+	state := []atb.Tensor{ix.slots, ix.tables, atb.Host(b.contexts)}
+	head := []atb.Tensor{ix.want, m.finalNorm, m.classifier}
+	b.logits = logits
+	if s.opt.Whole {
+		in := slices.Concat(embed, []atb.Tensor{ix.lengths}, state, head)
+		for i := range m.layers {
+			in = append(in, s.weights(i)...)
+		}
+		b.packs = []atb.VariantPack{{In: in, Out: []atb.Tensor{logits}}}
+		return nil
+	}
+	b.packs = []atb.VariantPack{{In: embed, Out: []atb.Tensor{x, cos, sin}}}
 	for i := range m.layers {
-		l := &m.layers[i]
-		b.layers = append(b.layers, atb.VariantPack{
-			In: []atb.Tensor{x, cos, sin, ix.lengths, l.attnNorm, l.wq, l.wk, l.wv, l.wo, l.ffnNorm, l.gateUp, l.down,
-				s.caches[i].k, s.caches[i].v, ix.slots, ix.tables, contexts},
-			Out: []atb.Tensor{y},
-		})
+		in := slices.Concat([]atb.Tensor{x, cos, sin, ix.lengths}, state, s.weights(i))
+		b.packs = append(b.packs, atb.VariantPack{In: in, Out: []atb.Tensor{y}})
 		x, y = y, x
 	}
-	b.head = atb.VariantPack{In: []atb.Tensor{x, ix.want, m.finalNorm, m.classifier}, Out: []atb.Tensor{logits}}
+	b.packs = append(b.packs, atb.VariantPack{In: append([]atb.Tensor{x}, head...), Out: []atb.Tensor{logits}})
 	return nil
+}
+
+// weights are the inputs of a layer that stay the same: its weights and cache.
+func (s *Session) weights(i int) []atb.Tensor {
+	l, c := &s.m.layers[i], &s.caches[i]
+	return []atb.Tensor{l.attnNorm, l.wq, l.wk, l.wv, l.wo, l.ffnNorm, l.gateUp, l.down, c.k, c.v}
 }
 
 // allocateIndices makes the staging memory, its place on the device and the
@@ -153,19 +170,15 @@ func (b *batch) allocateIndices(s *Session, rows, want int) (ix indices, err err
 
 // setup sets every operation up and returns the largest workspace.
 func (b *batch) setup(s *Session) (int64, error) {
-	size, err := s.setup(s.embed, b.embed)
-	if err != nil {
-		return 0, err
-	}
-	for i, op := range s.layers {
-		n, err := s.setup(op, b.layers[i])
+	size := int64(0)
+	for i, op := range s.stages {
+		n, err := s.setup(op, b.packs[i])
 		if err != nil {
 			return 0, err
 		}
 		size = max(size, n)
 	}
-	n, err := s.setup(s.head, b.head)
-	return max(size, n), err
+	return size, nil
 }
 
 // setup is op.Setup with a report to the observer.
@@ -181,19 +194,17 @@ func (s *Session) setup(op *atb.Op, pack atb.VariantPack) (int64, error) {
 
 // execute enqueues every operation.
 func (b *batch) execute(s *Session, ws atb.Buffer) error {
-	if err := s.execute(s.embed, b.embed, ws); err != nil {
-		return err
-	}
-	for i, op := range s.layers {
-		if err := s.execute(op, b.layers[i], ws); err != nil {
+	for _, op := range s.stages {
+		if err := s.execute(op, ws); err != nil {
 			return err
 		}
 	}
-	return s.execute(s.head, b.head, ws)
+	return nil
 }
 
-// execute is op.Execute with a report to the observer.
-func (s *Session) execute(op *atb.Op, pack atb.VariantPack, ws atb.Buffer) error {
+// execute is op.Execute of the tensors of setup, with a report to the observer.
+func (s *Session) execute(op *atb.Op, ws atb.Buffer) error {
+	var pack atb.VariantPack
 	if s.opt.Observe == nil {
 		return op.Execute(pack, ws, s.c)
 	}

@@ -148,7 +148,7 @@ func (s *Session) run(ctx context.Context, b *batch) error {
 	if err := b.execute(s, ws); err != nil {
 		return err
 	}
-	if err := s.stream.Copy(b.logitsHost, b.head.Out[0].Data); err != nil {
+	if err := s.stream.Copy(b.logitsHost, b.logits.Data); err != nil {
 		return err
 	}
 	end := s.now()

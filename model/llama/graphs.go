@@ -2,6 +2,8 @@ package llama
 
 import (
 	"math"
+	"slices"
+	"strconv"
 
 	"goatb/atb"
 	"goatb/operation/activation"
@@ -29,10 +31,13 @@ func embedGraph() (*atb.Op, error) {
 
 // layerInputs are the inputs of a layer graph, in order.
 var layerInputs = [...]string{
-	"x", "cos", "sin", "lengths",
+	"x", "cos", "sin", "lengths", "slots", "tables", "contexts",
 	"attn_norm", "wq", "wk", "wv", "wo", "ffn_norm", "gate_up", "down",
-	"k_cache", "v_cache", "slots", "tables", "contexts",
+	"k_cache", "v_cache",
 }
+
+// firstWeight is the first input of a layer that is the layer's own.
+const firstWeight = 7
 
 // layerGraph is one transformer layer over a paged cache. Each of its n rows is
 // a query of its own: row i attends to the first contexts[i] positions of the
@@ -88,6 +93,47 @@ func headGraph(c *Config) (*atb.Op, error) {
 	b.AddSpec(shape.DefaultGather(), []string{"x", "rows"}, []string{"last"})
 	b.AddSpec(rms, []string{"last", "final_norm"}, []string{"h"})
 	b.AddSpec(project(), []string{"h", "classifier"}, []string{"logits"})
+	return b.Build()
+}
+
+// stepGraph is a whole step:
+//
+//	inputs   those of embed, lengths, slots, tables, contexts, those of head but x,
+//	         then for each layer its weights and caches
+//	outputs  logits [m, vocab]
+func stepGraph(c *Config) (*atb.Op, error) {
+	embed := []string{"table", "cosines", "sines", "ids", "positions"}
+	state := []string{"lengths", "slots", "tables", "contexts"}
+	head := []string{"rows", "final_norm", "classifier"}
+	in := slices.Concat(embed, state, head)
+	own := make([][]string, c.Layers)
+	for i := range own {
+		for _, name := range layerInputs[firstWeight:] {
+			own[i] = append(own[i], name+strconv.Itoa(i))
+		}
+		in = append(in, own[i]...)
+	}
+	b := atb.BuildGraph("step", in, []string{"logits"})
+	add := func(name string, op *atb.Op, err error, in, out []string) error {
+		if err == nil {
+			b.AddNamed(name, op, in, out)
+		}
+		return err
+	}
+	op, err := embedGraph()
+	err = add("embed", op, err, embed, []string{"x0", "cos", "sin"})
+	for i := 0; i < c.Layers && err == nil; i++ {
+		op, err = layerGraph(c)
+		x, y := "x"+strconv.Itoa(i), "x"+strconv.Itoa(i+1)
+		err = add("layer"+strconv.Itoa(i), op, err, slices.Concat([]string{x, "cos", "sin"}, state, own[i]), []string{y})
+	}
+	if err != nil {
+		return nil, err
+	}
+	if op, err = headGraph(c); err != nil {
+		return nil, err
+	}
+	b.AddNamed("head", op, append([]string{"x" + strconv.Itoa(c.Layers)}, head...), []string{"logits"})
 	return b.Build()
 }
 

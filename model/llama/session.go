@@ -16,6 +16,10 @@ type Options struct {
 	Sequences int
 	// BlockSize is the number of positions in a block of the KV cache.
 	BlockSize int
+	// Whole makes one graph of a step instead of one for embeddings, each layer and
+	// head. A context whose policy captures launches asks for it by itself: a step
+	// is one replay then.
+	Whole bool
 	// Observe, when not nil, is told what the host did, from the goroutine that
 	// calls Forward.
 	Observe func(Span)
@@ -41,11 +45,12 @@ type Session struct {
 	opt    Options
 	blocks int // per sequence
 
-	embed, head *atb.Op
-	layers      []*atb.Op
-	caches      []kvCache
-	free        []int32 // cache blocks that no sequence holds
-	seqs        []sequence
+	// stages are the operations of a step in order: embeddings, layers and head,
+	// or the one graph of a whole step.
+	stages []*atb.Op
+	caches []kvCache
+	free   []int32 // cache blocks that no sequence holds
+	seqs   []sequence
 
 	memory  memory // of the caches
 	batches map[shapeKey]*batch
@@ -96,19 +101,12 @@ func (s *Session) open() error {
 	if s.stream, err = s.c.Stream(0); err != nil {
 		return err
 	}
-	if s.embed, err = embedGraph(); err != nil {
-		return err
-	}
-	if s.head, err = headGraph(&s.m.Config); err != nil {
+	s.opt.Whole = s.opt.Whole || s.c.Captures()
+	if err := s.makeStages(); err != nil {
 		return err
 	}
 	total := s.blocks * s.opt.Sequences
 	for range s.m.layers {
-		op, err := layerGraph(&s.m.Config)
-		if err != nil {
-			return err
-		}
-		s.layers = append(s.layers, op)
 		k, err := s.memory.tensor(s.m.DType, int64(total), int64(s.opt.BlockSize), int64(s.m.Config.KVHeads), int64(s.m.Config.HeadDim()))
 		if err != nil {
 			return err
@@ -127,6 +125,28 @@ func (s *Session) open() error {
 		s.seqs[i].table = make([]int32, 0, s.blocks)
 	}
 	return nil
+}
+
+// makeStages makes the operations.
+func (s *Session) makeStages() error {
+	cfg := &s.m.Config
+	if s.opt.Whole {
+		op, err := stepGraph(cfg)
+		s.stages = []*atb.Op{op}
+		return err
+	}
+	add := func(op *atb.Op, err error) error {
+		s.stages = append(s.stages, op)
+		return err
+	}
+	err := add(embedGraph())
+	for i := 0; i < cfg.Layers && err == nil; i++ {
+		err = add(layerGraph(cfg))
+	}
+	if err != nil {
+		return err
+	}
+	return add(headGraph(cfg))
 }
 
 // Length returns the number of positions that a sequence holds, 0 for one that
@@ -166,7 +186,7 @@ func (s *Session) Close() error {
 	}
 	s.closed = true
 	var errs []error
-	for _, op := range s.operations() {
+	for _, op := range s.stages {
 		errs = append(errs, op.Close())
 	}
 	for key, b := range s.batches {
@@ -176,29 +196,29 @@ func (s *Session) Close() error {
 	return errors.Join(append(errs, s.memory.free())...)
 }
 
-// operations lists all operations.
-func (s *Session) operations() []*atb.Op {
-	return append([]*atb.Op{s.embed, s.head}, s.layers...)
-}
-
-// Layer returns the operation of a layer and the inputs of its last Setup, for
-// tools that show graphs. Before the first Forward there are no inputs, and for
-// a layer that there is not there is no operation.
+// Layer returns the operation that computes a layer, which is the whole step's
+// where that is one graph, and the inputs of its last Setup, for tools that show
+// graphs. Before the first Forward there are no inputs, and for a layer that there
+// is not there is no operation.
 func (s *Session) Layer(i int) (*atb.Op, []atb.Tensor) {
+	at := i + 1
+	if s.opt.Whole {
+		at = 0
+	}
 	switch {
-	case i < 0 || i >= len(s.layers):
+	case i < 0 || i >= s.m.Config.Layers || at >= len(s.stages):
 		return nil, nil
 	case s.last == nil:
-		return s.layers[i], nil
+		return s.stages[at], nil
 	}
-	return s.layers[i], s.last.layers[i].In
+	return s.stages[at], s.last.packs[at].In
 }
 
 // LowerBound is the largest lower bound of the intermediates' arena among the
 // operations that are set up, in bytes.
 func (s *Session) LowerBound() int64 {
 	var most int64
-	for _, op := range s.operations() {
+	for _, op := range s.stages {
 		if w := op.Workspace(); w != nil {
 			most = max(most, w.LowerBound)
 		}
