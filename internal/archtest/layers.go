@@ -66,9 +66,10 @@ var layers = []row{
 
 	{level: 10, pattern: "model/*"},
 	{level: 10, pattern: "bench", beside: []string{"model/*"}},
+	{level: 10, pattern: "bench/roofline"},
 	{level: 10, pattern: "internal/conformance", beside: []string{"model/*", "internal/conformance/..."}},
 	{level: 10, pattern: "internal/conformance/...", beside: []string{"internal/conformance/..."}},
-	{level: 10, pattern: "cmd/...", beside: []string{"model/*", "bench", "internal/conformance", "cmd/..."}},
+	{level: 10, pattern: "cmd/...", beside: []string{"model/*", "bench", "bench/roofline", "internal/conformance", "cmd/..."}},
 	{level: 10, pattern: "examples/*", beside: []string{"model/*"}},
 }
 

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"runtime"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"goatb/bench/roofline"
+)
+
+// rooflineCmd measures the machine and the operations on it.
+type rooflineCmd struct {
+	Threads []int         `help:"Numbers of threads to measure with. Repeats or takes commas." default:"1,2"`
+	Time    time.Duration `help:"Time for each case." default:"200ms"`
+	Case    string        `help:"Only cases whose name contains this." placeholder:"SUBSTRING"`
+	JSON    bool          `help:"Print one JSON object." name:"json"`
+}
+
+// rooflineReport is what roofline prints as JSON. Rates are in GFLOP/s (Gop/s
+// for integers) and GB/s.
+type rooflineReport struct {
+	Schema  int                   `json:"schema"`
+	Command string                `json:"command"`
+	Machine string                `json:"machine"`
+	Peaks   map[string]limitReport `json:"peaks"`
+	Kernels []kernelReport        `json:"kernels"`
+}
+
+// limitReport holds the limits of a number of threads.
+type limitReport struct {
+	FMA  map[string]float64 `json:"fma"`
+	Read float64            `json:"read_gbytes_per_s"`
+}
+
+// kernelReport is one case. Fraction is the time that the limit allows divided
+// by the time taken.
+type kernelReport struct {
+	Name     string  `json:"name"`
+	Shape    string  `json:"shape"`
+	DType    string  `json:"dtype"`
+	Threads  int     `json:"threads"`
+	TimeNS   int64   `json:"time_ns"`
+	GFlops   float64 `json:"gflops"`
+	GBytes   float64 `json:"gbytes_per_s"`
+	Fraction float64 `json:"fraction"`
+	Limit    string  `json:"limit"`
+}
+
+// Run measures and prints.
+func (r *rooflineCmd) Run(ctx context.Context, out output) error {
+	for _, n := range r.Threads {
+		if n < 1 || n > runtime.NumCPU() {
+			return fmt.Errorf("--threads: want 1 to %d processors, got %d", runtime.NumCPU(), n)
+		}
+	}
+	if r.Time <= 0 {
+		return fmt.Errorf("--time: want more than 0, got %v", r.Time)
+	}
+	cases := slices.DeleteFunc(roofline.Cases(), func(c roofline.Case) bool { return !strings.Contains(c.Name, r.Case) })
+	if len(cases) == 0 {
+		return fmt.Errorf("--case: no case has %q in its name", r.Case)
+	}
+	rep := rooflineReport{Schema: 1, Command: "roofline", Machine: roofline.Machine(), Peaks: map[string]limitReport{}}
+	mem := make([]byte, roofline.BeyondCaches)
+	for i := range mem {
+		mem[i] = 1
+	}
+	for _, n := range r.Threads {
+		l := roofline.MeasureLimits(n, mem)
+		rep.Peaks[fmt.Sprint(n)] = limitReport{FMA: l.Peaks, Read: l.Read}
+		for i := range cases {
+			fmt.Fprintf(out.stderr, "\r%d threads: %d of %d cases", n, i+1, len(cases))
+			row, err := roofline.Measure(ctx, &cases[i], &l, r.Time)
+			if err != nil {
+				return err
+			}
+			rep.Kernels = append(rep.Kernels, kernelReport{
+				row.Name, row.Shape, row.DType, row.Threads, row.Time.Nanoseconds(), row.GFlops, row.GBytes, row.Fraction, row.Limit,
+			})
+		}
+		fmt.Fprintln(out.stderr)
+	}
+	if r.JSON {
+		return writeJSON(out.stdout, &rep)
+	}
+	return rep.print(out.stdout)
+}
+
+func (r *rooflineReport) print(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, r.Machine)
+	for _, n := range slices.Sorted(maps.Keys(r.Peaks)) {
+		p := r.Peaks[n]
+		fmt.Fprintf(t, "threads %s\tread %.1f GB/s", n, p.Read)
+		for _, name := range slices.Sorted(maps.Keys(p.FMA)) {
+			fmt.Fprintf(t, "\t%s %.0f GFLOP/s", name, p.FMA[name])
+		}
+		fmt.Fprintln(t)
+	}
+	fmt.Fprintln(t, "\nname\tshape\tdtype\tthreads\ttime\tGFLOP/s\tGB/s\tfraction\tlimit")
+	for i := range r.Kernels {
+		k := &r.Kernels[i]
+		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%v\t%.1f\t%.1f\t%.2f\t%s\n", k.Name, k.Shape, k.DType, k.Threads,
+			time.Duration(k.TimeNS).Round(100*time.Nanosecond), k.GFlops, k.GBytes, k.Fraction, k.Limit)
+	}
+	return t.Flush()
+}
