@@ -25,11 +25,11 @@ type rooflineCmd struct {
 // rooflineReport is what roofline prints as JSON. Rates are in GFLOP/s (Gop/s
 // for integers) and GB/s.
 type rooflineReport struct {
-	Schema  int                   `json:"schema"`
-	Command string                `json:"command"`
-	Machine string                `json:"machine"`
+	Schema  int                    `json:"schema"`
+	Command string                 `json:"command"`
+	Machine string                 `json:"machine"`
 	Peaks   map[string]limitReport `json:"peaks"`
-	Kernels []kernelReport        `json:"kernels"`
+	Kernels []kernelReport         `json:"kernels"`
 }
 
 // limitReport holds the limits of a number of threads.
