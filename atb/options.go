@@ -4,6 +4,8 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/google/uuid"
+
 	atbctx "goatb/context"
 	"goatb/device"
 	"goatb/kernel/overflow"
@@ -83,6 +85,9 @@ func WithSetupReuse(on bool) Option { return atbctx.WithSetupReuse(on) }
 func WithOverflowCheck(mode overflow.Mode, stop bool, report func(runner.OverflowHit)) Option {
 	return atbctx.WithOverflowCheck(mode, stop, report)
 }
+
+// WithID gives the context its name in logs and timelines.
+func WithID(id uuid.UUID) Option { return atbctx.WithID(id) }
 
 // WithLogger logs plans and refusals.
 func WithLogger(l *slog.Logger) Option { return atbctx.WithLogger(l) }

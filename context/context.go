@@ -70,7 +70,7 @@ func New(dev device.Device, opts ...Option) (*Context, error) {
 	if err != nil {
 		return nil, status.Place(err, status.ErrInvalidParam, "new context", "", "")
 	}
-	c := &Context{id: uuid.New(), dev: dev, cfg: cfg, checks: s.checks, log: s.logger, pool: runner.NewPool(cfg.RunnerPool)}
+	c := &Context{id: s.id, dev: dev, cfg: cfg, checks: s.checks, log: s.logger, pool: runner.NewPool(cfg.RunnerPool)}
 	c.left = sync.NewCond(&c.mu)
 	if err := c.open(s); err != nil {
 		return nil, errors.Join(status.Place(err, status.ErrDeviceFail, "new context", "", ""), c.Close())

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/google/uuid"
+
 	"goatb/device"
 	"goatb/kernel"
 	"goatb/kernel/overflow"
@@ -31,6 +33,7 @@ type settings struct {
 	hostMem    allocator
 	overflow   *runner.Overflow
 	logger     *slog.Logger
+	id         uuid.UUID
 	errs       []error
 	fullConfig *Config
 }
@@ -151,11 +154,15 @@ func WithOverflowCheck(mode overflow.Mode, stop bool, report func(runner.Overflo
 	return func(s *settings) { s.overflow = &runner.Overflow{Mode: mode, Stop: stop, Report: report} }
 }
 
+// WithID gives the context its name in logs and timelines; the default is a new
+// one.
+func WithID(id uuid.UUID) Option { return func(s *settings) { s.id = id } }
+
 // WithLogger logs plans, refusals and errors; the default discards.
 func WithLogger(l *slog.Logger) Option { return func(s *settings) { s.logger = l } }
 
 func gather(opts []Option) (*settings, Config, error) {
-	s := &settings{lookup: os.LookupEnv, overrides: map[string]string{}, streams: 1, checks: "native", logger: slog.New(slog.DiscardHandler)}
+	s := &settings{id: uuid.New(), lookup: os.LookupEnv, overrides: map[string]string{}, streams: 1, checks: "native", logger: slog.New(slog.DiscardHandler)}
 	for _, o := range opts {
 		if o != nil {
 			o(s)

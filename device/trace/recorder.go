@@ -127,6 +127,23 @@ func (r *Recorder) Spans() []Span {
 	return slices.Clone(r.spans)
 }
 
+// Mark is a point in a recorder's entries.
+type Mark struct{ tasks, spans int }
+
+// Mark returns the point behind the last entry.
+func (r *Recorder) Mark() Mark {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return Mark{len(r.tasks), len(r.spans)}
+}
+
+// Since returns the tasks and spans from a mark on. Reset makes marks void.
+func (r *Recorder) Since(m Mark) ([]Task, []Span) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.tasks[min(m.tasks, len(r.tasks)):]), slices.Clone(r.spans[min(m.spans, len(r.spans)):])
+}
+
 // Reset forgets everything.
 func (r *Recorder) Reset() {
 	r.mu.Lock()

@@ -65,11 +65,12 @@ var layers = []row{
 	{level: 9, pattern: "atb"},
 
 	{level: 10, pattern: "model/*"},
-	{level: 10, pattern: "bench", beside: []string{"model/*"}},
+	{level: 10, pattern: "bench/compare", beside: []string{"model/*"}},
 	{level: 10, pattern: "bench/roofline"},
+	{level: 10, pattern: "bench", beside: []string{"model/*", "bench/compare"}},
 	{level: 10, pattern: "internal/conformance", beside: []string{"model/*", "internal/conformance/..."}},
 	{level: 10, pattern: "internal/conformance/...", beside: []string{"internal/conformance/..."}},
-	{level: 10, pattern: "cmd/...", beside: []string{"model/*", "bench", "bench/roofline", "internal/conformance", "cmd/..."}},
+	{level: 10, pattern: "cmd/...", beside: []string{"model/*", "bench", "bench/compare", "bench/roofline", "internal/conformance", "cmd/..."}},
 	{level: 10, pattern: "examples/*", beside: []string{"model/*"}},
 }
 

@@ -1,0 +1,201 @@
+package compare
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"goatb/atb"
+	"goatb/kernelgraph"
+)
+
+// Run compares. Errors: a configuration that cannot be, ctx's, and those of the
+// operations and the device.
+func Run(ctx context.Context, cfg Config) (*Result, error) {
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	r := newResult(&cfg)
+	for _, policy := range cfg.Policies {
+		if err := r.add(ctx, &cfg, policy); err != nil {
+			return nil, err
+		}
+	}
+	for i := range r.Policies {
+		r.Policies[i].Ratio = float64(r.Policies[i].StepNs) / float64(r.Policies[0].StepNs)
+	}
+	if cfg.Sensitivity {
+		r.conclude()
+	}
+	return r, nil
+}
+
+func newResult(cfg *Config) *Result {
+	r := &Result{
+		ID: cfg.id("").String(), Profile: "cpu", Model: cfg.Shape.Name, Parallel: cfg.Shape.Parallel, DType: cfg.DType.String(),
+		Batch: cfg.Load.Batch, Context: cfg.Load.Context, Prompt: max(cfg.Load.Prompt, 1), Steps: cfg.Load.Steps,
+		Numerics: cfg.Numerics || cfg.Profile == nil, Caches: !cfg.NoCaches, Policies: []Policy{},
+	}
+	if cfg.Profile == nil {
+		return r
+	}
+	r.Profile = cfg.Profile.Name
+	for _, p := range cfg.Profile.Params() {
+		r.Costs = append(r.Costs, Cost{p.Name, p.Unit, p.Value, string(p.Basis), p.Source})
+	}
+	if cfg.Sensitivity {
+		for _, name := range cfg.Profile.Estimates() {
+			for _, f := range factors {
+				r.Sensitivity = append(r.Sensitivity, Sensitivity{Param: name, Factor: f, StepNs: map[string]int64{}})
+			}
+		}
+	}
+	return r
+}
+
+// factors are those of sensitivities.
+var factors = [...]float64{0.5, 2}
+
+// add measures a policy.
+func (r *Result) add(ctx context.Context, cfg *Config, policy string) (err error) {
+	if cfg.Progress != nil {
+		cfg.Progress(policy)
+	}
+	b, err := open(cfg, policy, cfg.Profile)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, b.close()) }()
+	steps, before, err := b.run(ctx, cfg.Load.Steps)
+	if err != nil {
+		return fmt.Errorf("policy %s: %w", policy, err)
+	}
+	r.Device = b.dev.Props().Name
+	r.Policies = append(r.Policies, outcome(b, steps, before))
+	if len(r.Policies) == 1 {
+		r.Memory = memoryOf(b)
+	}
+	if cfg.Timeline {
+		r.Recorders = append(r.Recorders, b.rec)
+	}
+	for i := range r.Sensitivity {
+		x := &r.Sensitivity[i]
+		if cfg.Progress != nil {
+			cfg.Progress(fmt.Sprintf("%s with %s x %g", policy, x.Param, x.Factor))
+		}
+		if x.StepNs[b.c.Policy()], err = b.changed(ctx, x.Param, x.Factor); err != nil {
+			return fmt.Errorf("policy %s, %s x %g: %w", policy, x.Param, x.Factor, err)
+		}
+	}
+	return nil
+}
+
+// outcome sums steps up.
+func outcome(b *bed, steps []measured, before atb.Stats) Policy {
+	m, after := median(steps), b.c.Stats()
+	p := Policy{
+		Policy: b.c.Policy(), StepNs: m.step, HostBusyNs: m.host, DeviceBusyNs: m.device, Idle: m.idle,
+		BytesMoved:  after.BytesMoved - before.BytesMoved,
+		RingStalls:  after.HostRing.Stalls + after.DeviceRing.Stalls - before.HostRing.Stalls - before.DeviceRing.Stalls,
+		Kernels:     after.Kernels - before.Kernels,
+		HostTilings: after.HostTilings - before.HostTilings,
+		Cache: Cache{
+			LocalHits: after.LocalHits - before.LocalHits, GlobalHits: after.GlobalHits - before.GlobalHits, Misses: after.Misses - before.Misses,
+		},
+		SetupHits: after.SetupHits - before.SetupHits, WorkspaceBytes: after.WorkspaceBytes,
+	}
+	for _, s := range after.Streams {
+		p.QueueDepthMax = max(p.QueueDepthMax, s.DepthMax)
+	}
+	return p
+}
+
+// median is the step in the middle by length.
+func median(steps []measured) measured {
+	s := slices.Clone(steps)
+	slices.SortStableFunc(s, func(a, b measured) int { return cmp.Compare(a.step, b.step) })
+	return s[len(s)/2]
+}
+
+// changed measures a step with one parameter multiplied.
+func (b *bed) changed(ctx context.Context, param string, factor float64) (ns int64, err error) {
+	p, err := b.cfg.Profile.Scaled(param, factor)
+	if err != nil {
+		return 0, err
+	}
+	x := b
+	if b.sim.Fits(p) {
+		if err := b.sim.SetProfile(p); err != nil {
+			return 0, err
+		}
+		defer func() { err = errors.Join(err, b.sim.SetProfile(b.cfg.Profile)) }()
+	} else {
+		if x, err = open(b.cfg, b.c.Policy(), p); err != nil {
+			return 0, err
+		}
+		defer func() { err = errors.Join(err, x.close()) }()
+	}
+	steps, err := x.lengths(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return median(steps).step, nil
+}
+
+// lengths measures a step that is like the first one measured, and two more.
+func (b *bed) lengths(ctx context.Context) ([]measured, error) {
+	list := make([]measured, 0, sensitivitySteps)
+	b.s.Rewind()
+	for i := range b.warm + min(sensitivitySteps, b.cfg.Load.Steps) {
+		b.rec.Reset()
+		start := b.now()
+		if err := b.step(ctx); err != nil {
+			return nil, err
+		}
+		if i >= b.warm {
+			list = append(list, measured{step: b.now().Sub(start).Nanoseconds()})
+		}
+	}
+	return list, nil
+}
+
+// sensitivitySteps is the number of steps of which a sensitivity is the median.
+const sensitivitySteps = 3
+
+// conclude compares every two policies under all changes.
+func (r *Result) conclude() {
+	for i := range r.Policies {
+		for j := range r.Policies[:i] {
+			fast, slow := &r.Policies[j], &r.Policies[i]
+			if slow.StepNs < fast.StepNs {
+				fast, slow = slow, fast
+			}
+			c := Conclusion{Faster: fast.Policy, Slower: slow.Policy, Ratio: float64(slow.StepNs) / float64(fast.StepNs)}
+			for _, s := range r.Sensitivity {
+				if s.StepNs[slow.Policy] < s.StepNs[fast.Policy] {
+					c.Fails = append(c.Fails, fmt.Sprintf("%s x %g", s.Param, s.Factor))
+				}
+			}
+			c.Solid = len(c.Fails) == 0
+			r.Conclusions = append(r.Conclusions, c)
+		}
+	}
+}
+
+// memoryOf describes the workspace of the first layer.
+func memoryOf(b *bed) Memory {
+	op := b.s.Operations()[1]
+	g, w := op.Graph(), op.Workspace()
+	m := Memory{Operation: op.Name(), Nodes: len(g.Nodes), Scratch: w.Scratch, Arena: w.Arena, LowerBound: w.LowerBound, Buffers: []Buffer{}}
+	for _, l := range w.Lives {
+		m.Buffers = append(m.Buffers, bufferOf(g, w, l))
+	}
+	return m
+}
+
+func bufferOf(g *kernelgraph.Graph, w *kernelgraph.Workspace, l kernelgraph.Life) Buffer {
+	x := &g.Tensors[l.Ref]
+	return Buffer{Name: x.Name, Size: x.Desc.Bytes(), First: l.First, Last: l.Last, Offset: w.Offset[l.Ref]}
+}
