@@ -31,7 +31,8 @@ type layerOnDevice struct {
 }
 
 // Upload copies weights to the context's device, rounded once to the type t:
-// f32, f16 or bf16.
+// f32, f16 or bf16. Matrices are packed for products, see linear.PackWeight; a
+// classifier that shares its values with the embedding has a copy of its own.
 func Upload(c *atb.Context, w *Weights, t atb.DType) (*Model, error) {
 	if c == nil || w == nil {
 		return nil, fmt.Errorf("upload: want a context and weights, got nil")
@@ -51,10 +52,7 @@ func Upload(c *atb.Context, w *Weights, t atb.DType) (*Model, error) {
 	dim, vocab := int64(cfg.Dim), int64(cfg.Vocab)
 	m.embedding = u.put(t, w.Embedding, vocab, dim)
 	m.finalNorm = u.put(t, w.FinalNorm, dim)
-	m.classifier = m.embedding
-	if !cfg.SharedClassifier {
-		m.classifier = u.put(t, w.Classifier, vocab, dim)
-	}
+	m.classifier = u.weight(t, w.Classifier, vocab, dim)
 	for i := range w.Layers {
 		m.layers = append(m.layers, u.layer(t, cfg, &w.Layers[i]))
 	}
@@ -82,14 +80,24 @@ func (u *uploader) put(t atb.DType, data []float32, dims ...int64) atb.Tensor {
 	return x
 }
 
+// weight uploads a matrix that rows are multiplied with: packed, where the
+// context's checks know packed weights.
+func (u *uploader) weight(t atb.DType, data []float32, dims ...int64) atb.Tensor {
+	x := u.put(t, data, dims...)
+	if u.err == nil && u.m.memory.c.Checks() == "native" {
+		x, u.err = u.m.memory.packed(x)
+	}
+	return x
+}
+
 // layer uploads a layer; w1 and w3 are stacked, since one product computes both.
 func (u *uploader) layer(t atb.DType, c *Config, l *LayerWeights) layerOnDevice {
 	dim, kv, hidden := int64(c.Dim), int64(c.KVDim()), int64(c.Hidden)
 	gateUp := append(append(make([]float32, 0, 2*len(l.W1)), l.W1...), l.W3...)
 	return layerOnDevice{
 		attnNorm: u.put(t, l.AttnNorm, dim), ffnNorm: u.put(t, l.FFNNorm, dim),
-		wq: u.put(t, l.WQ, dim, dim), wk: u.put(t, l.WK, kv, dim), wv: u.put(t, l.WV, kv, dim), wo: u.put(t, l.WO, dim, dim),
-		gateUp: u.put(t, gateUp, 2*hidden, dim), down: u.put(t, l.W2, dim, hidden),
+		wq: u.weight(t, l.WQ, dim, dim), wk: u.weight(t, l.WK, kv, dim), wv: u.weight(t, l.WV, kv, dim), wo: u.weight(t, l.WO, dim, dim),
+		gateUp: u.weight(t, gateUp, 2*hidden, dim), down: u.weight(t, l.W2, dim, hidden),
 	}
 }
 

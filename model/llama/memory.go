@@ -1,10 +1,13 @@
 package llama
 
 import (
+	"context"
 	"errors"
+	"slices"
 
 	"goatb/atb"
 	"goatb/device"
+	"goatb/operation/linear"
 	"goatb/tensor"
 )
 
@@ -30,6 +33,17 @@ func (m *memory) floats(t atb.DType, data []float32, dims ...int64) (atb.Tensor,
 		m.own = append(m.own, x.Data)
 	}
 	return x, err
+}
+
+// packed packs a weight [n, k] and frees the tensor that it came from.
+func (m *memory) packed(x atb.Tensor) (atb.Tensor, error) {
+	p, err := linear.PackWeight(context.Background(), m.c, x, true)
+	if err != nil {
+		return p, err
+	}
+	m.own = append(m.own, p.Data)
+	m.own = slices.DeleteFunc(m.own, func(b device.Buffer) bool { return b.Allocation() == x.Data.Allocation() })
+	return p, m.dev.Free(device.Whole(x.Data.Allocation()))
 }
 
 func (m *memory) alloc(size int64) (device.Buffer, error) {
