@@ -188,3 +188,15 @@ func TestValidateFindsWrongPlans(t *testing.T) {
 		assert.ErrorContains(t, bad.Validate(g), c.want)
 	}
 }
+
+// Whatever the graph, the plan holds what is read, and is planned alike twice.
+func FuzzWorkspace(f *testing.F) {
+	f.Add(uint64(1))
+	f.Fuzz(func(t *testing.T, seed uint64) {
+		g := randomGraph(t, rand.New(rand.NewPCG(4, seed)))
+		for _, perOp := range []bool{false, true} {
+			o := kernelgraph.WorkspaceOptions{Solver: mempool.Optimal, PerOperation: perOp}
+			require.Equal(t, plan(t, g, o), plan(t, g, o))
+		}
+	})
+}
