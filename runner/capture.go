@@ -26,6 +26,8 @@ type captured struct {
 	plan  *capture.Plan
 	graph *capture.Graph
 	wired *tiling.Wired
+	// pairs are the events inside the graph.
+	pairs pairs
 	// steps is the step of each node of the plan.
 	steps []int
 	// hosted says that some kernel is tiled on the host at every launch.
@@ -76,10 +78,13 @@ func (r *Runner) capture() error {
 
 // decide chooses between form v2, a captured graph, and neither.
 func (r *Runner) decide(c *captured) error {
+	var err error
+	if c.pairs, err = r.findPairs(); err != nil {
+		return err
+	}
 	var models device.ModelDevice
 	if r.env.Sinking.Form != sink.V2Form {
-		why := r.hostOnly()
-		var err error
+		why := r.hostOnly(&c.pairs)
 		if models, err = device.Models(r.env.Device); why == "" && err != nil {
 			why = "the device " + r.env.Device.Props().Name + " does not run task lists"
 		}
@@ -136,7 +141,12 @@ func (r *Runner) nodes(c *captured) []capture.Node {
 		s := &r.plan.steps[i]
 		if s.kernel < 0 {
 			label := &device.Label{Op: r.plan.root, Node: s.node.Path, Kernel: s.node.What()}
-			nodes = append(nodes, capture.Node{Label: label, HostOnly: otherReason(s)})
+			n := capture.Node{Label: label, Stream: r.plan.streamIndex(s.node.Stream)}
+			if n.Pair = c.pairs.of[i]; n.Pair == 0 {
+				n.HostOnly = otherReason(s)
+			}
+			n.Waits = s.node.Kind == kernelgraph.WaitNode
+			nodes = append(nodes, n)
 		} else if !c.skipped[s.kernel] {
 			nodes = append(nodes, r.node(s))
 		} else {

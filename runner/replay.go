@@ -75,6 +75,9 @@ func (r *Runner) replay(move bool) error {
 	}
 	r.tally.skipped += c.copies
 	r.tally.replays++
+	if err := r.settlePairs(); err != nil {
+		return err
+	}
 	return r.scatter()
 }
 

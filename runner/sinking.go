@@ -71,7 +71,7 @@ func incapable(d device.ModelDevice, soc *sink.Profile, f sink.Form) (string, er
 
 // hostOnly tells why no part of the launches of a plan can be captured, "" where
 // some may be.
-func (r *Runner) hostOnly() string {
+func (r *Runner) hostOnly(p *pairs) string {
 	e := r.env
 	switch {
 	case e.SyncKernel || e.SyncRunner || e.Overflow != nil:
@@ -80,7 +80,7 @@ func (r *Runner) hostOnly() string {
 		return ""
 	}
 	for i := range r.plan.steps {
-		if s := &r.plan.steps[i]; s.kernel < 0 {
+		if s := &r.plan.steps[i]; s.kernel < 0 && p.of[i] == 0 {
 			return s.node.Path + ": " + otherReason(s) + " in a graph on several streams"
 		}
 	}

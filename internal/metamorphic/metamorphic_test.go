@@ -12,6 +12,7 @@ import (
 	"goatb/device/cpu"
 	"goatb/kernel"
 	"goatb/mempool"
+	"goatb/tiling/sink"
 )
 
 // graphs is the number of graphs, shortGraphs that of a short test.
@@ -74,6 +75,11 @@ func (r *rig) try(x *trial) error {
 		return fmt.Errorf("%s: %w", x, err)
 	}
 	defer g.Close()
+	if x.seed%4 == 3 { // tilings that read values stay on the host and split the graph
+		if err := g.SetOption(sink.OptionName, "0"); err != nil {
+			return err
+		}
+	}
 	if r.fresh != nil {
 		r.fresh()
 	}
@@ -98,6 +104,22 @@ func (r *rig) try(x *trial) error {
 		}
 	}
 	return nil
+}
+
+// sank checks that device-sink did what it is for in every form: graphs were
+// captured, replayed with and without tilings on the device, and left to the host.
+func (r *rig) sank(t *testing.T) {
+	for i, c := range r.contexts {
+		s := c.Stats()
+		assert.Positive(t, s.Captures, r.names[i])
+		if c.Config().SinkForm == sink.V2Form.String() {
+			assert.Zero(t, s.Replays, r.names[i])
+			continue
+		}
+		assert.Greater(t, s.Replays, s.Captures, r.names[i])
+		assert.Positive(t, s.DeviceTilings, r.names[i])
+		assert.Positive(t, s.Fallbacks, r.names[i])
+	}
 }
 
 // sameSize is a set of data for the Setup of another one.
@@ -125,6 +147,7 @@ func TestGraphsGiveTheSameBits(t *testing.T) {
 				}
 				require.NoError(t, r.try(prepare(t, seed, m)))
 			}
+			r.sank(t)
 		})
 	}
 }

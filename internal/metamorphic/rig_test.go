@@ -17,6 +17,7 @@ import (
 	"goatb/mempool"
 	"goatb/operation"
 	"goatb/tensor"
+	"goatb/tiling/sink"
 )
 
 const (
@@ -25,7 +26,7 @@ const (
 	arenaSize = 8 << 20
 )
 
-var policies = []string{"kernel-follow", "overall", "multi-stream"}
+var policies = []string{"kernel-follow", "overall", "multi-stream", "device-sink"}
 
 // rig is a device with a context for each setting.
 type rig struct {
@@ -48,7 +49,8 @@ type rig struct {
 }
 
 // newRig makes contexts with the tiling caches and setup reuse on and off, for
-// every solver, with one plan for the tree or one for each operation.
+// every solver, with one plan for the tree or one for each operation; the forms of
+// device-sink take turns.
 func newRig(t *testing.T, dev device.Device, solvers int) *rig {
 	t.Helper()
 	r := &rig{dev: dev, policies: policies}
@@ -70,14 +72,15 @@ func newRig(t *testing.T, dev device.Device, solvers int) *rig {
 			if caches {
 				levels, global = 3, "1"
 			}
+			form := sink.Forms()[len(r.contexts)%len(sink.Forms())].String()
 			c, err := atbctx.New(dev, atbctx.WithEnv(func(string) (string, bool) { return "", false }), atbctx.WithStreams(2),
 				atbctx.WithSolver(mempool.SolverType(solver)), atbctx.WithTilingCaches(levels), atbctx.WithSetupReuse(caches),
-				atbctx.WithVariable("ATB_WORKSPACE_MEM_ALLOC_GLOBAL", global),
+				atbctx.WithSinkForm(form), atbctx.WithVariable("ATB_WORKSPACE_MEM_ALLOC_GLOBAL", global),
 				atbctx.WithHostTilingAllocator(host, keep), atbctx.WithTilingAllocator(device, keep))
 			require.NoError(t, err)
 			t.Cleanup(func() { require.NoError(t, c.Close()) })
 			r.contexts = append(r.contexts, c)
-			r.names = append(r.names, fmt.Sprintf("solver %s, caches %v, global plan %s", mempool.SolverType(solver), caches, global))
+			r.names = append(r.names, fmt.Sprintf("solver %s, caches %v, global plan %s, form %s", mempool.SolverType(solver), caches, global, form))
 		}
 	}
 	for range 3 {

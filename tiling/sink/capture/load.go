@@ -106,6 +106,7 @@ func (l *loading) segment(i int) error {
 			return err
 		}
 		ops[int64(j)] = o
+		x.kernels += int64(len(o.Kernels))
 		if l.Marks[j].Sunk {
 			l.reads(x, &l.Nodes[j])
 		}
@@ -123,7 +124,6 @@ func (l *loading) segment(i int) error {
 	if x.model, err = l.dev.Load(made.List); err != nil {
 		return err
 	}
-	x.kernels = int64(seg.Last - seg.First + 1)
 	x.start()
 	return nil
 }
@@ -150,6 +150,9 @@ func (l *loading) reads(x *part, n *Node) {
 // operation is what the tasks of node i become.
 func (l *loading) operation(i int) (*load.Operation, error) {
 	n, b := &l.Nodes[i], l.Before[i]
+	if n.Kernel == nil {
+		return &load.Operation{Label: n.Label}, nil
+	}
 	o := &load.Operation{Label: n.Label, Kernels: []device.Kernel{{
 		Program: n.Kernel.Program(), Blocks: int(b.BlockDim), Key: b.Key,
 		Operands: n.Operands, Inputs: n.Inputs, Scratch: n.Scratch, Inline: b.Data,

@@ -26,6 +26,11 @@ type Node struct {
 	Scratch  device.Address
 	// Values are where the values of Problem.Val lie in the host data of inputs.
 	Values []Value
+	// Pair is the number, from 1, of the pair of record and wait that the node is
+	// part of, 0 for kernels. Waits says which of the two; then of the fields above
+	// only Label and Stream count. Records stand before their waits.
+	Pair  int
+	Waits bool
 	// HostOnly says why the node is no kernel; then the host does it between
 	// segments, and of the other fields only Label counts.
 	HostOnly string
@@ -60,7 +65,7 @@ type Settings struct {
 // values the tiling reads: they come from outside the graph.
 func (n *Node) op(id int) (sink.Op, error) {
 	o := sink.Op{ID: int64(id), Name: n.Label.Node, Type: n.Label.Kernel, Stream: n.Stream, HostOnly: n.HostOnly}
-	if n.HostOnly != "" {
+	if n.Kernel == nil {
 		return o, nil
 	}
 	p := n.Problem

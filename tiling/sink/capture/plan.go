@@ -27,8 +27,6 @@ type Plan struct {
 type Segment struct {
 	sink.Segment
 	List *sink.List
-
-	ops []sink.Op
 }
 
 // New judges the nodes and generates the lists. Errors: those of
@@ -80,29 +78,69 @@ func (p *Plan) generate(seg *Segment, n int) error {
 	if p.Settings.Form == sink.SuperKernelForm {
 		c.Supers = p.fuse(c.Ops, n)
 	}
-	for i := range c.Ops {
-		at := seg.First + i
-		if err := p.pretile(at); err != nil {
-			return err
-		}
-		c.Tasks = append(c.Tasks, []sink.Task{p.Nodes[at].task(&c.Ops[i], &marks[i], p.Settings.Form, p.Before[at])})
-		c.Workspaces = append(c.Workspaces, p.Before[at].Plan(&c.Ops[i]))
-	}
 	a, err := sink.Assign(c.Ops, marks, p.Settings.Streams, p.Settings.Main)
 	if err != nil {
 		return err
 	}
-	seg.ops = c.Ops
+	events := p.events(&seg.Segment, a)
+	for i := range c.Ops {
+		n := &p.Nodes[seg.First+i]
+		if n.Kernel == nil {
+			c.Tasks, c.Workspaces = append(c.Tasks, n.eventTask(c.Ops[i].ID, events)), append(c.Workspaces, nil)
+			continue
+		}
+		if err := p.pretile(seg.First + i); err != nil {
+			return err
+		}
+		b := p.Before[seg.First+i]
+		c.Tasks = append(c.Tasks, []sink.Task{n.task(&c.Ops[i], &marks[i], p.Settings.Form, b)})
+		c.Workspaces = append(c.Workspaces, b.Plan(&c.Ops[i]))
+	}
 	seg.List, err = sink.Generate(&c, a, &p.Settings.Soc, &p.Settings.Machine)
 	return err
+}
+
+// events gives the pairs that lie in a segment as a whole their events, behind
+// those of an assignment. Others order nothing: segments run one after the other.
+func (p *Plan) events(seg *sink.Segment, a *sink.Assignment) map[int]int {
+	parts := map[int]int{}
+	for i := seg.First; i <= seg.Last; i++ {
+		parts[p.Nodes[i].Pair]++
+	}
+	events := map[int]int{}
+	for i := seg.First; i <= seg.Last; i++ {
+		if n := &p.Nodes[i]; n.Pair > 0 && !n.Waits && parts[n.Pair] == 2 {
+			events[n.Pair] = a.Events
+			a.Events++
+		}
+	}
+	return events
+}
+
+// eventTask is the record or wait of a pair.
+func (n *Node) eventTask(op int64, events map[int]int) []sink.Task {
+	e, inside := events[n.Pair]
+	switch {
+	case !inside:
+		return nil
+	case n.Waits:
+		return []sink.Task{{Kind: sink.WaitTask, Stream: n.Stream, Op: op, Event: e}}
+	}
+	return []sink.Task{{Kind: sink.RecordTask, Stream: n.Stream, Op: op, Event: e}}
 }
 
 // fuse puts kernels that follow each other on a stream into the scope of one
 // super kernel. Ids of super kernels follow those of the nodes.
 func (p *Plan) fuse(ops []sink.Op, segment int) []sink.SuperKernel {
 	var out []sink.SuperKernel
+	fresh := true
 	for i := range ops {
-		if n := len(out); n == 0 || out[n-1].Stream != ops[i].Stream {
+		if ops[i].CompileInfo == "" { // no kernel
+			fresh = true
+			continue
+		}
+		if n := len(out); fresh || out[n-1].Stream != ops[i].Stream {
+			fresh = false
 			out = append(out, sink.SuperKernel{
 				Op: superID(p, segment, n), Name: "superkernel" + strconv.Itoa(segment) + "_" + strconv.Itoa(n), Stream: ops[i].Stream,
 			})
@@ -126,7 +164,7 @@ func (p *Plan) wire() error {
 	var marks []sink.Mark
 	for i := range p.Ops {
 		o := &p.Ops[i]
-		if o.HostOnly != "" {
+		if p.Nodes[i].Kernel == nil {
 			p.Marks = append(p.Marks, sink.Mark{Unknown: true, Reason: o.HostOnly})
 			continue
 		}
