@@ -118,6 +118,11 @@ type worker struct {
 	timer   *time.Timer
 }
 
+// turnSpin is how long a worker that has done its turn looks for the next one
+// before it sleeps. It is short: the processor is wanted for blocks of kernels
+// while the rest of an execution runs.
+const turnSpin = 5 * time.Microsecond
+
 const (
 	workerRuns  = 1
 	workerRun   = 2
@@ -163,7 +168,7 @@ func (l *lane) work(number, turn uint64) {
 	}()
 	debug.SetPanicOnFault(true)
 	for {
-		awaitParked(l.m.dev.spin, l.sleep, func() bool { return w.turns.Load() != turn || w.closing.Load() })
+		awaitParked(l.m.dev.spin.AtMost(turnSpin), l.sleep, func() bool { return w.turns.Load() != turn || w.closing.Load() })
 		if w.turns.Load() == turn {
 			over = true
 			return
