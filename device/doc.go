@@ -15,6 +15,21 @@
 // though its event records still fire, until Synchronize takes the first error
 // and returns it. After that the stream is usable again.
 //
+// # Task lists
+//
+// A TaskList is a graph captured as data: streams, events and tasks, among them
+// functions of the AI CPU (PreprocessTask) and patches of queued kernels
+// (UpdateTask). A ModelDevice loads it, and each Model.Replay is one call of the
+// host, after which the device walks the list by itself. Capture makes a list of
+// what is enqueued on streams.
+//
+// A kernel that is tiled on the device takes part in two streams: on the
+// attached one a tiling function computes tiling data, tiling key and block dim
+// from input data, an update patches the kernel's entry, and a record lets the
+// main stream go on, which waits, passes some nops, and runs the kernel. The nops
+// keep the entry out of the window that the device fetches at the wait
+// (CapPrefetch): what is fetched runs as it was.
+//
 // # Concurrency
 //
 // A Device and an Event may be used from any goroutine. A Stream takes work

@@ -27,8 +27,24 @@
 // it are done. Programs must not keep slices of Buffer.Bytes beyond that. A
 // kernel that touches memory that is gone gets an error, not a crash.
 //
+// # Models
+//
+// A model is a loaded task list. Each of its streams is a lane. An execution is
+// one task of the stream that it was enqueued on, whose goroutine walks the first
+// lane that has no preprocess tasks; every other lane has a worker, a goroutine
+// that lives as long as the model. A function of a preprocess task runs on its
+// lane's worker, an AI CPU core so to speak. When it runs beyond its deadline
+// (WithDeadline) the execution fails and the lane gets another worker. The old one
+// cannot be ended: it stays until its function returns, which then finds nothing
+// that it could still change.
+//
+// Updates are seen as an accelerator sees them: a stream that reaches an event wait
+// fetches the next entries (WithPrefetch), and what is fetched runs as it was. An
+// event wait is one entry here and counts as two.
+//
 // # Waits without end
 //
 // A Wait for a record that nobody enqueues holds its stream until Close of the
-// device, or of the event, aborts it with an error.
+// device, or of the event, aborts it with an error. In a task list no wait is
+// without end: Load refuses such a list, and an error ends all waits.
 package cpu

@@ -9,6 +9,9 @@
 //		})
 //	}
 //
+// RunTaskLists checks the part of a device.ModelDevice that runs task lists, on
+// devices with the properties that each check asks for.
+//
 // The subtests run in bubbles of testing/synctest, so that "nothing more
 // happens" can be checked without waiting. So the function given to Run has to
 // open the device itself, its goroutines have to be started by its own calls,
