@@ -100,7 +100,7 @@ func outcome(b *bed, steps []measured, before atb.Stats) Policy {
 		BytesMoved:  after.BytesMoved - before.BytesMoved,
 		RingStalls:  after.HostRing.Stalls + after.DeviceRing.Stalls - before.HostRing.Stalls - before.DeviceRing.Stalls,
 		Kernels:     after.Kernels - before.Kernels,
-		HostTilings: after.HostTilings - before.HostTilings,
+		HostTilings: after.HostTilings - before.HostTilings, DeviceTilings: after.DeviceTilings - before.DeviceTilings,
 		Cache: Cache{
 			LocalHits: after.LocalHits - before.LocalHits, GlobalHits: after.GlobalHits - before.GlobalHits, Misses: after.Misses - before.Misses,
 		},
@@ -186,7 +186,7 @@ func (r *Result) conclude() {
 
 // memoryOf describes the workspace of the first layer.
 func memoryOf(b *bed) Memory {
-	op := b.s.Operations()[1]
+	op := b.s.Layer()
 	g, w := op.Graph(), op.Workspace()
 	m := Memory{Operation: op.Name(), Nodes: len(g.Nodes), Scratch: w.Scratch, Arena: w.Arena, LowerBound: w.LowerBound, Buffers: []Buffer{}}
 	for _, l := range w.Lives {

@@ -33,10 +33,15 @@ func (d *Device) duration(t *task) int64 {
 	c := &d.costs
 	switch t.kind {
 	case launchTask:
+		t.launched()
 		if !t.ran {
 			return 0
 		}
-		return round(d.kernelTime(t))
+		ns := d.kernelTime(t)
+		if t.listed != nil && t.sub > t.listed.first {
+			ns -= c.Fixed[groupOf(t.program)] // one launch for all kernels of a super kernel
+		}
+		return round(ns)
 	case copyTask:
 		for _, b := range t.bufs {
 			d.cache.write(b, int64(c.L2Size))
@@ -44,8 +49,27 @@ func (d *Device) duration(t *task) int64 {
 		return round(c.CopyLatency + float64(t.bytes)/t.rate)
 	case recordTask:
 		return round(c.RecordDev)
+	case preprocessTask:
+		return round(c.AICPUDispatch + float64(c.AICPUFactor*c.Tiling[t.listed.group]))
+	case updateTask:
+		return round(c.TaskPatch)
+	case nopTask:
+		return round(c.TaskGap)
 	default:
 		return round(c.WaitDev)
+	}
+}
+
+// launched completes a task of a list by what its kernel did.
+func (t *task) launched() {
+	if t.listed == nil {
+		return
+	}
+	r := &t.exec.runs[t.sub]
+	t.program, t.ran, t.blocks, t.inputs, t.cost = r.program, r.ran, r.blocks, r.inputs, r.cost
+	t.bufs = t.bufs[:0]
+	for i := range t.exec.model.operands[t.sub] {
+		t.bufs = append(t.bufs, t.exec.memory.at(&t.exec.model.operands[t.sub][i]))
 	}
 }
 
@@ -120,17 +144,25 @@ func level(bufs []device.Buffer, bytes int64) int64 {
 
 // route returns the engine that copies and its bytes per nanosecond.
 func (d *Device) route(dst, src device.Buffer) (*pool, float64) {
-	c, e := &d.costs, &d.engine
-	if dst.Space() == src.Space() && dst.Space() == device.DeviceSpace {
-		return &e.across, c.Memory * c.MemoryShare / 2
-	}
-	rate := c.CopyPinned
+	pinned := true
 	for _, b := range [...]device.Buffer{dst, src} {
 		if _, own := d.mem.live[b.Allocation()]; !own && b.Space() == device.HostSpace {
-			rate = c.CopyPageable
+			pinned = false
 		}
 	}
-	if dst.Space() == device.DeviceSpace {
+	return d.routeBetween(dst.Space(), src.Space(), pinned)
+}
+
+func (d *Device) routeBetween(dst, src device.Space, pinned bool) (*pool, float64) {
+	c, e := &d.costs, &d.engine
+	rate := c.CopyPageable
+	if pinned {
+		rate = c.CopyPinned
+	}
+	switch {
+	case dst == device.DeviceSpace && src == device.DeviceSpace:
+		return &e.across, c.Memory * c.MemoryShare / 2
+	case dst == device.DeviceSpace:
 		return &e.up, rate
 	}
 	return &e.down, rate

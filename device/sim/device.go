@@ -2,6 +2,7 @@ package sim
 
 import (
 	"sync"
+	"time"
 
 	"goatb/device"
 	"goatb/device/cpu"
@@ -15,6 +16,7 @@ type Device struct {
 	inner    *cpu.Device
 	numerics bool
 	rec      *trace.Recorder // nil without
+	deadline time.Duration
 	props    device.Props
 
 	// work is held while the inner device works and the work is booked, so that
@@ -42,19 +44,25 @@ func WithNumerics(on bool) Option { return func(d *Device) { d.numerics = on } }
 // WithRecorder writes a timeline of tasks and of the host's work.
 func WithRecorder(r *trace.Recorder) Option { return func(d *Device) { d.rec = r } }
 
+// WithDeadline bounds preprocess tasks that have no deadline of their own, in real
+// time.
+func WithDeadline(d time.Duration) Option { return func(x *Device) { x.deadline = d } }
+
 // New opens a device with the costs of a profile.
 func New(p *profile.Profile, opts ...Option) (*Device, error) {
 	if p == nil {
 		return nil, status.Errorf(status.ErrInvalidParam, "simulated device: want a profile, got nil")
 	}
 	c := p.Costs()
-	inner, err := cpu.New(cpu.WithInline(), cpu.WithWorkers(int(c.Cores)), cpu.WithQueueDepth(int(c.QueueDepth)))
-	if err != nil {
-		return nil, err
-	}
-	d := &Device{inner: inner, numerics: true, costs: c}
+	d := &Device{numerics: true, costs: c, deadline: cpu.DefaultDeadline}
 	for _, o := range opts {
 		o(d)
+	}
+	var err error
+	d.inner, err = cpu.New(cpu.WithInline(), cpu.WithWorkers(int(c.Cores)), cpu.WithQueueDepth(int(c.QueueDepth)),
+		cpu.WithPrefetch(int(c.Prefetch)), cpu.WithTaskUpdate(c.TaskUpdate > 0), cpu.WithDeadline(d.deadline))
+	if err != nil {
+		return nil, err
 	}
 	d.booked = sync.NewCond(&d.mu)
 	d.mem.live = map[*device.Allocation]bool{}

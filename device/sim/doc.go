@@ -15,7 +15,7 @@
 // # Numerics
 //
 // With numerics on kernels compute real values, so a model says what it says on
-// the CPU device. With numerics off no kernel runs, and device memory above 1 MiB
+// the CPU device. With numerics off no kernel runs, and device memory above 16 MiB
 // is a size without bytes: models of any size can be timed. Areas from Reserve,
 // host memory and small buffers are real in both modes, so tilings travel as
 // they always do, and host code can fill indices.

@@ -1,5 +1,7 @@
 package sim
 
+import "goatb/device"
+
 // engine simulates the device: streams whose head tasks become ready, begin on
 // the units that they need, and end. Moments are handled in order of time, those
 // of one time in the order in which they were planned. The owner's mu guards it.
@@ -14,6 +16,7 @@ type engine struct {
 	up     pool // copies to the device
 	down   pool // copies to the host
 	across pool // copies inside the device
+	aicpus pool
 }
 
 // moment is something that will happen to the head task of a stream.
@@ -28,17 +31,21 @@ type moment struct {
 // become ready.
 type pool struct {
 	name  string // its row in timelines, "" for none
+	total int
 	free  int
 	queue []*task
 }
 
 func (e *engine) open(d *Device) {
 	e.dev = d
-	e.cores.free = int(d.costs.Cores)
-	e.up = pool{name: "copy engine to device", free: 1}
-	e.down = pool{name: "copy engine to host", free: 1}
-	e.across = pool{name: "copy engine on device", free: 1}
+	e.cores = newPool("", int(d.costs.Cores))
+	e.up = newPool("copy engine to device", 1)
+	e.down = newPool("copy engine to host", 1)
+	e.across = newPool("copy engine on device", 1)
+	e.aicpus = newPool("AICPU", int(d.costs.AICPUs))
 }
+
+func newPool(name string, units int) pool { return pool{name: name, total: units, free: units} }
 
 // advance lets everything happen that happens up to a moment.
 func (e *engine) advance(limit int64) {
@@ -80,7 +87,12 @@ func (e *engine) consider(s *Stream) {
 	when := max(e.now, s.last, t.enq)
 	switch t.kind {
 	case launchTask:
-		when = max(when, t.enq+round(c.LaunchToStart), s.last+round(c.TaskGap), s.fetched()+round(c.TaskFetch))
+		when = max(when, s.last+round(c.TaskGap), s.fetched()+round(c.TaskFetch))
+		if t.listed == nil {
+			when = max(when, t.enq+round(c.LaunchToStart))
+		}
+	case replayTask:
+		when = max(when, t.enq+round(c.LaunchToStart))
 	case waitTask:
 		if !t.mark.fired {
 			t.mark.waiting = append(t.mark.waiting, s)
@@ -93,6 +105,10 @@ func (e *engine) consider(s *Stream) {
 
 // ready begins a task, or queues it for the units that it needs.
 func (e *engine) ready(t *task) {
+	if t.kind == replayTask {
+		e.replayed(t)
+		return
+	}
 	p := t.pool
 	if p == nil {
 		e.begin(t)
@@ -110,11 +126,18 @@ func (e *engine) ready(t *task) {
 func (e *engine) begin(t *task) {
 	t.start = e.now
 	t.stream.began(e.now, int(e.dev.costs.Prefetch))
+	if l := t.listed; l != nil && l.kind == device.SuperKernelTask {
+		e.poll(t)
+		return
+	}
 	e.plan(e.now+e.dev.duration(t), t.stream, true)
 }
 
 // finish ends a task and lets others go on.
 func (e *engine) finish(t *task) {
+	if e.onward(t) {
+		return
+	}
 	s := t.stream
 	t.end, s.last = e.now, e.now
 	s.done++
@@ -126,6 +149,12 @@ func (e *engine) finish(t *task) {
 	}
 	if t.kind == recordTask {
 		e.fire(t.mark)
+	}
+	switch {
+	case t.listed != nil:
+		t.exec.finished(e, t)
+	case t.exec != nil:
+		t.exec.over(e)
 	}
 	e.dev.reuse(t)
 	if s.length() > 0 {
@@ -151,7 +180,10 @@ func (e *engine) fire(m *mark) {
 	for _, s := range m.waiting {
 		e.consider(s)
 	}
-	m.waiting = nil
+	for _, t := range m.polling {
+		e.plan(e.now+e.dev.duration(t), t.stream, true)
+	}
+	m.waiting, m.polling = nil, nil
 }
 
 // plan adds a moment.

@@ -27,6 +27,7 @@ type mark struct {
 	fired   bool
 	at      int64     // when
 	waiting []*Stream // streams whose head waits for it
+	polling []*task   // super kernels that poll it
 }
 
 // mark returns the mark of a generation.

@@ -8,7 +8,7 @@ import (
 )
 
 // smallBytes bounds the device memory that has bytes when numerics are off.
-const smallBytes = 1 << 20
+const smallBytes = 16 << 20
 
 // memory books the device's memory. The bytes, where there are any, are the
 // inner device's.

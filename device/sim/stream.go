@@ -14,6 +14,7 @@ type Stream struct {
 	dev   *Device
 	inner device.Stream
 	id    int
+	lane  bool // of a model: it has no inner stream
 
 	// Guarded by the device's mu.
 	queue  []*task // from at on
@@ -226,6 +227,13 @@ func (s *Stream) own(e device.Event) (*Event, error) {
 // enter waits for room in the launch queue, takes a task and the device's work
 // lock, which the caller unlocks.
 func (s *Stream) enter(k kind) *task {
+	t := s.room(k)
+	s.dev.work.Lock()
+	return t
+}
+
+// room waits for room in the launch queue and takes a task.
+func (s *Stream) room(k kind) *task {
 	d := s.dev
 	d.mu.Lock()
 	stalled := false
@@ -245,7 +253,6 @@ func (s *Stream) enter(k kind) *task {
 	}
 	t := d.newTask(s, k)
 	d.mu.Unlock()
-	d.work.Lock()
 	return t
 }
 

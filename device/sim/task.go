@@ -14,9 +14,14 @@ const (
 	copyTask
 	recordTask
 	waitTask
+	replayTask
+	// Kinds of tasks in lists alone.
+	preprocessTask
+	updateTask
+	nopTask
 )
 
-var kindNames = [...]string{"launch", "copy", "record", "wait"}
+var kindNames = [...]string{"launch", "copy", "record", "wait", "replay", "preprocess", "update", "nop"}
 
 // task is one entry of a stream's launch queue.
 type task struct {
@@ -39,6 +44,10 @@ type task struct {
 	bytes int64 // of a copy
 	rate  float64
 	mark  *mark // of a record or a wait
+
+	exec   *execution // of a replay, and of a task of a list
+	listed *listed    // a task of a list
+	sub    int        // the kernel of the model that runs
 
 	pool  *pool // the units that the task runs on, nil for none
 	units int
@@ -83,24 +92,34 @@ func (t *task) run(a *device.Args, block int) error {
 // meet asks the kernel for its cost under the tiling that it runs with.
 func (t *task) meet(a *device.Args) {
 	t.ran, t.blocks = true, a.Blocks
-	if t.program.Cost != nil && len(a.Tiling) > 0 {
-		t.cost = t.program.Cost(a.Tiling, a.Key, a.Blocks)
-		return
+	t.cost = costOf(t.program, a)
+	if t.cost == (device.Cost{}) {
+		for _, b := range t.bufs {
+			t.cost.Bytes += b.Size()
+		}
 	}
-	for _, b := range t.bufs {
-		t.cost.Bytes += b.Size()
+}
+
+// costOf asks a program for the cost of a launch, zero where it does not know.
+func costOf(p *device.Program, a *device.Args) device.Cost {
+	if p.Cost == nil || len(a.Tiling) == 0 {
+		return device.Cost{}
 	}
+	return p.Cost(a.Tiling, a.Key, a.Blocks)
 }
 
 // report tells the recorder about a task that is done.
 func (d *Device) report(t *task) {
-	if d.rec == nil {
+	if d.rec == nil || t.kind == nopTask {
 		return
 	}
 	x := trace.Task{
 		Stream: t.stream.id, Kind: kindNames[t.kind], Label: t.label,
 		Enqueued: at(t.enq), Start: at(t.start), End: at(t.end), Bytes: t.bytes, Blocks: t.blocks,
 		Skipped: t.kind == launchTask && !t.ran,
+	}
+	if t.listed != nil && len(t.exec.runs) > 0 && t.kind == launchTask {
+		x.Blocks = t.exec.runs[t.listed.first].blocks
 	}
 	d.rec.Task(x)
 	if t.pool != nil && t.pool.name != "" {

@@ -4,7 +4,7 @@
 // at all on a simulated device without numerics. What a step enqueues is what a
 // real model of the shape does.
 //
-// A layer is one graph operation:
+// A layer is one graph operation, or part of one of the whole step (Load.Whole):
 //
 //	norm, qkv product, split, [norms of queries and keys], rope, cache write,
 //	attention, out product, add + norm, gate-up product, swiglu, down product, add

@@ -1,7 +1,6 @@
 package decoder
 
 import (
-	"fmt"
 	"math"
 
 	"goatb/atb"
@@ -219,66 +218,36 @@ func (g *layerBuilder) latent() {
 	g.flat("att_heads", "att")
 }
 
-// embedGraph looks up embeddings and rotary angles.
-func embedGraph() (*atb.Op, error) {
-	b := atb.BuildGraph("embed", []string{"table", "cosines", "sines", "ids", "positions"}, []string{"x", "cos", "sin"})
-	b.AddSpec(shape.DefaultGather(), []string{"table", "ids"}, []string{"x"})
+// embedInputs and headInputs are the inputs of the two ends of a step.
+var (
+	embedInputs = []string{"table", "cosines", "sines", "ids", "positions"}
+	headInputs  = []string{"last", "gamma", "classifier"}
+)
+
+// addEmbed looks up embeddings and rotary angles.
+func addEmbed(b *atb.GraphBuilder, x string) {
+	b.AddSpec(shape.DefaultGather(), []string{"table", "ids"}, []string{x})
 	b.AddSpec(shape.DefaultGather(), []string{"cosines", "positions"}, []string{"cos"})
 	b.AddSpec(shape.DefaultGather(), []string{"sines", "positions"}, []string{"sin"})
-	return b.Build()
 }
 
-// headGraph computes the logits of chosen rows.
-func (s *Shape) headGraph() (*atb.Op, error) {
-	b := atb.BuildGraph("head", []string{"x", "last", "gamma", "classifier"}, []string{"logits"})
-	b.AddSpec(shape.DefaultGather(), []string{"x", "last"}, []string{"rows"})
+// addHead computes the logits of chosen rows.
+func (s *Shape) addHead(b *atb.GraphBuilder, x string) {
+	b.AddSpec(shape.DefaultGather(), []string{x, "last"}, []string{"rows"})
 	b.AddSpec(norm.RMS(norm.Plain, float32(s.Epsilon)), []string{"rows", "gamma"}, []string{"h"})
 	p := linear.DefaultLinear()
 	p.HasBias = false
 	b.AddSpec(p, []string{"h", "classifier"}, []string{"logits"})
+}
+
+func embedGraph() (*atb.Op, error) {
+	b := atb.BuildGraph("embed", embedInputs, []string{"x", "cos", "sin"})
+	addEmbed(b, "x")
 	return b.Build()
 }
 
-// wholeGraph is all layers in one operation, each a graph of its own.
-func (s *Shape) wholeGraph(tokens, prompt int) (*atb.Op, error) {
-	b := atb.BuildGraph("layers", s.wholeInputs(tokens), []string{"y"})
-	x := "x"
-	for l := range s.Layers {
-		op, err := s.layerGraph(l, tokens, prompt)
-		if err != nil {
-			return nil, err
-		}
-		in, out := []string{x}, []string{fmt.Sprintf("x%d", l+1)}
-		if l == s.Layers-1 {
-			out[0] = "y"
-		}
-		for _, name := range s.layerInputs(l, tokens)[1:] {
-			in = append(in, s.wholeName(name, l))
-		}
-		b.Add(op, in, out)
-		x = out[0]
-	}
+func (s *Shape) headGraph() (*atb.Op, error) {
+	b := atb.BuildGraph("head", append([]string{"x"}, headInputs...), []string{"logits"})
+	s.addHead(b, "x")
 	return b.Build()
-}
-
-// wholeInputs are the inputs of wholeGraph: x, what layers share, and the weights
-// and caches of each.
-func (s *Shape) wholeInputs(tokens int) []string {
-	names := append([]string{"x"}, shared...)
-	for l := range s.Layers {
-		for _, name := range s.layerInputs(l, tokens)[1+len(shared):] {
-			names = append(names, s.wholeName(name, l))
-		}
-	}
-	return names
-}
-
-// wholeName is the name of a layer's input in wholeGraph.
-func (s *Shape) wholeName(name string, layer int) string {
-	for _, n := range shared {
-		if n == name {
-			return name
-		}
-	}
-	return fmt.Sprintf("%s.%d", name, layer)
 }

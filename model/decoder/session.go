@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"goatb/atb"
@@ -22,7 +23,9 @@ type Load struct {
 	Prompt int
 	// Steps is the number of steps that the caches have room for.
 	Steps int
-	// Whole makes one operation of all layers instead of one of each.
+	// Whole makes one operation of a step, or as few as their inputs allow, instead
+	// of one for the embedding, each layer and the head. A policy that captures
+	// graphs gets that anyway.
 	Whole bool
 	// FixedLengths keeps the lengths at Context+1 in every step.
 	FixedLengths bool
@@ -122,6 +125,7 @@ func NewSession(c *atb.Context, s Shape, l Load, t atb.DType) (*Session, error) 
 	if err := errors.Join(s.Validate(), l.Validate()); err != nil {
 		return nil, err
 	}
+	l.Whole = l.Whole || c.Captures()
 	x := &Session{shape: s, load: l, c: c, now: device.Clock(device.HostOf(c.Device()))}
 	if err := x.open(t); err != nil {
 		return nil, errors.Join(err, x.Close())
@@ -136,9 +140,12 @@ func (s *Session) open(t atb.DType) error {
 	}
 	m := maker{s: s, t: t}
 	m.indices()
-	m.embed()
-	m.layers()
-	m.head()
+	m.tensors()
+	if s.load.Whole {
+		m.pieces()
+	} else {
+		m.operations()
+	}
 	return m.err
 }
 
@@ -234,6 +241,14 @@ func (s *Session) Operations() []*atb.Op {
 	return ops
 }
 
+// Layer returns the operation that computes the first layer.
+func (s *Session) Layer() *atb.Op {
+	if s.load.Whole {
+		return s.calls[0].op
+	}
+	return s.calls[1].op
+}
+
 // Close closes the operations and frees the memory. Closing twice is legal, also
 // after the device.
 func (s *Session) Close() error {
@@ -258,9 +273,11 @@ type maker struct {
 	s   *Session
 	t   atb.DType
 	err error
-
-	x, cos, sin, lengths, gamma, headGamma, ids, places, slots, tables, last, contexts atb.Tensor
-	table                                                                              atb.Tensor
+	// byName holds the tensors that operations have in common, by the names of
+	// their inputs, y the other end of a layer, own the tensors of each layer.
+	byName map[string]atb.Tensor
+	y      atb.Tensor
+	own    [][]atb.Tensor
 }
 
 // reserve takes memory and remembers it.
@@ -293,10 +310,20 @@ func (m *maker) add(op *atb.Op, err error, in, out []atb.Tensor) {
 	m.s.calls = append(m.s.calls, call{op, atb.VariantPack{In: in, Out: out}})
 }
 
+// named returns the tensors of inputs that operations have in common.
+func (m *maker) named(names ...string) []atb.Tensor {
+	list := make([]atb.Tensor, len(names))
+	for i, n := range names {
+		list[i] = m.byName[n]
+	}
+	return list
+}
+
 // indices makes the staging memory, its place on the device, and what never
 // changes in it.
 func (m *maker) indices() {
 	s, l := m.s, &m.s.load
+	m.byName = map[string]atb.Tensor{}
 	rows, columns := int64(l.rows()), int64(l.columns())
 	total := 4 * (4*rows + int64(l.Batch) + int64(l.Batch)*columns)
 	s.staging = m.reserve(s.c.Device().AllocHost, total)
@@ -305,20 +332,16 @@ func (m *maker) indices() {
 		return
 	}
 	at := int64(0)
-	cut := func(dims ...int64) ([]int32, atb.Tensor) {
+	cut := func(name string, dims ...int64) []int32 {
 		d := tensor.Of(tensor.Int32, dims...)
 		host := device.View[int32](s.staging.At(at, d.Bytes()).Bytes())
-		t := atb.Tensor{Desc: d, Data: s.onDevice.At(at, d.Bytes())}
+		m.byName[name] = atb.Tensor{Desc: d, Data: s.onDevice.At(at, d.Bytes())}
 		at += d.Bytes()
-		return host, t
+		return host
 	}
-	var ones, tables, last []int32
-	_, m.ids = cut(rows)
-	s.positions, m.places = cut(rows)
-	s.slots, m.slots = cut(rows)
-	ones, m.lengths = cut(rows)
-	last, m.last = cut(int64(l.Batch))
-	tables, m.tables = cut(int64(l.Batch), columns)
+	cut("ids", rows)
+	s.positions, s.slots = cut("positions", rows), cut("slots", rows)
+	ones, last, tables := cut("lengths", rows), cut("last", int64(l.Batch)), cut("tables", int64(l.Batch), columns)
 	for i := range ones {
 		ones[i] = 1
 	}
@@ -328,50 +351,41 @@ func (m *maker) indices() {
 	for i := range tables {
 		tables[i] = int32(i)
 	}
-	m.lengths.Host = device.BytesOf(ones)
+	lengths := m.byName["lengths"]
+	lengths.Host = device.BytesOf(ones)
+	m.byName["lengths"] = lengths
 	s.contexts = make([]int32, l.Batch)
-	m.contexts = atb.Host(s.contexts)
+	m.byName["contexts"] = atb.Host(s.contexts)
 }
 
-// embed makes the embedding, its tables, and what its results lie in.
-func (m *maker) embed() {
-	s := &m.s.shape
-	rows, d := int64(m.s.load.rows()), int64(s.ropeDim())
-	m.table = m.tensor(m.t, int64(s.Vocab), int64(s.Hidden))
-	positions := int64(m.s.load.positions())
-	cosines, sines := m.tensor(m.t, positions, d), m.tensor(m.t, positions, d)
-	m.x, m.cos, m.sin = m.tensor(m.t, rows, int64(s.Hidden)), m.tensor(m.t, rows, d), m.tensor(m.t, rows, d)
-	m.gamma = m.tensor(m.t, int64(s.Hidden))
-	head := int64(s.HeadDim)
+// tensors makes all other memory.
+func (m *maker) tensors() {
+	s, l := &m.s.shape, &m.s.load
+	rows, d, hidden, batch := int64(l.rows()), int64(s.ropeDim()), int64(s.Hidden), int64(l.Batch)
+	positions, head := int64(l.positions()), int64(s.HeadDim)
 	if s.Latent.Rank > 0 {
 		head = int64(s.Latent.Rank)
 	}
-	m.headGamma = m.tensor(m.t, head)
-	op, err := embedGraph()
-	m.add(op, err, []atb.Tensor{m.table, cosines, sines, m.ids, m.places}, []atb.Tensor{m.x, m.cos, m.sin})
-}
-
-// layers makes the layers' weights, caches and operations.
-func (m *maker) layers() {
-	s, l := &m.s.shape, &m.s.load
-	y := m.tensor(m.t, m.x.Desc.Shape.Dims()...)
-	common := []atb.Tensor{m.cos, m.sin, m.lengths, m.gamma, m.headGamma, m.slots, m.tables, m.contexts, m.tensor(m.t, maskSide, maskSide)}
-	whole := append([]atb.Tensor{m.x}, common...)
+	for _, x := range [...]struct {
+		name string
+		dims []int64
+	}{
+		{"table", []int64{int64(s.Vocab), hidden}}, {"cosines", []int64{positions, d}}, {"sines", []int64{positions, d}},
+		{"gamma", []int64{hidden}}, {"head_gamma", []int64{head}}, {"mask", []int64{maskSide, maskSide}},
+		{"logits", []int64{batch, int64(s.Vocab)}}, {"x", []int64{rows, hidden}}, {"cos", []int64{rows, d}}, {"sin", []int64{rows, d}},
+	} {
+		m.byName[x.name] = m.tensor(m.t, x.dims...)
+	}
+	m.y = m.tensor(m.t, rows, hidden)
+	m.byName["classifier"] = m.byName["table"]
+	if !s.Tied {
+		m.byName["classifier"] = m.tensor(m.t, int64(s.Vocab), hidden)
+	}
 	for i := range s.Layers {
-		own := m.layerTensors(i)
-		if l.Whole {
-			whole = append(whole, own...)
-			continue
-		}
-		op, err := s.layerGraph(i, l.rows(), l.prompt())
-		m.add(op, err, append(append([]atb.Tensor{m.x}, common...), own...), []atb.Tensor{y})
-		m.x, y = y, m.x
+		m.own = append(m.own, m.layerTensors(i))
 	}
-	if l.Whole {
-		op, err := s.wholeGraph(l.rows(), l.prompt())
-		m.add(op, err, whole, []atb.Tensor{y})
-		m.x = y
-	}
+	m.s.logits = m.byName["logits"]
+	m.s.chosen = m.reserve(m.s.c.Device().AllocHost, min(4*batch, m.s.logits.Desc.Bytes()))
 }
 
 // layerTensors makes the weights and caches of a layer.
@@ -391,15 +405,33 @@ func (m *maker) layerTensors(layer int) []atb.Tensor {
 	return own
 }
 
-// head makes the head and what comes back to the host.
-func (m *maker) head() {
-	s, batch := &m.s.shape, int64(m.s.load.Batch)
-	classifier := m.table
-	if !s.Tied {
-		classifier = m.tensor(m.t, int64(s.Vocab), int64(s.Hidden))
+// operations makes one operation for the embedding, each layer and the head.
+func (m *maker) operations() {
+	s, l := &m.s.shape, &m.s.load
+	x, y := m.byName["x"], m.y
+	op, err := embedGraph()
+	m.add(op, err, m.named(embedInputs...), m.named("x", "cos", "sin"))
+	for i := range s.Layers {
+		op, err := s.layerGraph(i, l.rows(), l.prompt())
+		m.add(op, err, slices.Concat([]atb.Tensor{x}, m.named(shared...), m.own[i]), []atb.Tensor{y})
+		x, y = y, x
 	}
-	m.s.logits = m.tensor(m.t, batch, int64(s.Vocab))
-	m.s.chosen = m.reserve(m.s.c.Device().AllocHost, min(4*batch, m.s.logits.Desc.Bytes()))
-	op, err := s.headGraph()
-	m.add(op, err, []atb.Tensor{m.x, m.last, m.gamma, classifier}, []atb.Tensor{m.s.logits})
+	op, err = s.headGraph()
+	m.add(op, err, append([]atb.Tensor{x}, m.named(headInputs...)...), m.named("logits"))
+}
+
+// pieces makes as few operations as there can be.
+func (m *maker) pieces() {
+	x, y := m.byName["x"], m.y
+	for _, p := range m.s.shape.pieces(m.s.load.rows(), m.s.load.prompt()) {
+		m.byName["x"], m.byName["y"] = x, y
+		var own []atb.Tensor
+		for l := p.from; l < p.to; l++ {
+			own = append(own, m.own[l]...)
+		}
+		names := p.inputs()
+		op, err := p.graph()
+		m.add(op, err, append(m.named(names[:len(names)-len(own)]...), own...), m.named(p.outputs()...))
+		x, y = y, x
+	}
 }

@@ -1,7 +1,9 @@
 package decoder
 
 import (
+	"hash/fnv"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -55,42 +57,54 @@ func inline(t *testing.T) device.Device {
 	return d
 }
 
-// fill gives every weight and table random values.
-func (s *Session) fill() {
-	random := func(x *atb.Tensor, seed uint64, scale float32) {
-		rng := rand.New(rand.NewPCG(seed, 3))
+// fill gives every weight and table random values, by its name.
+func (s *Session) fill(t *testing.T) {
+	random := func(x *atb.Tensor, name string) {
+		scale := map[string]float32{"table": 1, "cosines": 0.7, "sines": 0.7, "gamma": 1, "head_gamma": 1}[name]
+		if scale == 0 {
+			scale = 0.2
+		}
+		h := fnv.New64()
+		_, err := h.Write([]byte(name))
+		require.NoError(t, err)
+		rng := rand.New(rand.NewPCG(h.Sum64(), 3))
 		for i, f := 0, device.View[float32](x.Data.Bytes()); i < len(f); i++ {
 			f[i] = float32(rng.NormFloat64()) * scale
 		}
 	}
-	n := uint64(1)
-	for i := range s.calls {
-		in := s.calls[i].pack.In
-		first := 0
-		switch i {
-		case 0:
-			random(&in[0], 1000, 1)
-			// The tables have one row for each position, in whatever number.
-			random(&in[1], 1001, 0.7)
-			random(&in[2], 1002, 0.7)
-			continue
-		case len(s.calls) - 1:
-			random(&in[2], 1003, 1)
-			if !s.shape.Tied {
-				random(&in[3], 1004, 0.2)
+	for name, x := range s.inputs() {
+		random(x, name)
+	}
+}
+
+// inputs are the weights and tables by name, those of layers with their numbers.
+func (s *Session) inputs() map[string]*atb.Tensor {
+	out := map[string]*atb.Tensor{}
+	note := func(c *call, names []string, layer int) {
+		for i, n := range names {
+			x := &c.pack.In[i]
+			switch {
+			case x.Desc.DType != tensor.Float32 || x.Desc.Rank() == 4 || n == "x" || n == "cos" || n == "sin" || n == "mask" || n == "classifier" && s.shape.Tied:
+				continue
+			case layer >= 0 && !slices.Contains(shared, n):
+				n = numbered(n, layer)
 			}
-			continue
-		}
-		random(&in[5], 1005, 0.1)
-		first = 1 + len(shared)
-		for k := first; k < len(in); k++ {
-			if in[k].Desc.Rank() == 4 {
-				continue // a cache
-			}
-			random(&in[k], n, 0.2)
-			n++
+			out[n] = x
 		}
 	}
+	rows, prompt := s.load.rows(), s.load.prompt()
+	if s.load.Whole {
+		for i, p := range s.shape.pieces(rows, prompt) {
+			note(&s.calls[i], p.inputs(), -1)
+		}
+		return out
+	}
+	note(&s.calls[0], embedInputs, -1)
+	for l := range s.shape.Layers {
+		note(&s.calls[1+l], s.shape.layerInputs(l, rows), l)
+	}
+	note(&s.calls[len(s.calls)-1], append([]string{"x"}, headInputs...), -1)
+	return out
 }
 
 func (s *Session) result(t *testing.T) []float32 {
@@ -108,10 +122,10 @@ func TestPromptEqualsDecoding(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := shapeOf(t, name)
 			whole := session(t, inline(t), s, Load{Batch: 2, Prompt: n, Steps: 1})
-			whole.fill()
+			whole.fill(t)
 			require.NoError(t, whole.Step(t.Context()))
 			each := session(t, inline(t), s, Load{Batch: 2, Steps: n})
-			each.fill()
+			each.fill(t)
 			for range n {
 				require.NoError(t, each.Step(t.Context()))
 			}
@@ -132,14 +146,30 @@ func TestWholeModelIsOneOperation(t *testing.T) {
 		layers := session(t, inline(t), s, Load{Batch: 3, Context: 4, Steps: 2})
 		whole := session(t, inline(t), s, Load{Batch: 3, Context: 4, Steps: 2, Whole: true})
 		require.Len(t, layers.Operations(), s.Layers+2)
-		require.Len(t, whole.Operations(), 3)
+		require.Len(t, whole.Operations(), 1)
 		for _, x := range []*Session{layers, whole} {
-			x.fill()
+			x.fill(t)
 			require.NoError(t, x.Step(t.Context()))
 			require.NoError(t, x.Step(t.Context()))
 		}
 		require.Equal(t, layers.result(t), whole.result(t), name)
 	}
+}
+
+// TestManyLayersAreSeveralOperations when one cannot have all inputs.
+func TestManyLayersAreSeveralOperations(t *testing.T) {
+	s := shapeOf(t, "dense")
+	s.Layers = 90
+	layers := session(t, inline(t), s, Load{Batch: 1, Context: 1, Steps: 1})
+	whole := session(t, inline(t), s, Load{Batch: 1, Context: 1, Steps: 1, Whole: true})
+	require.Len(t, whole.Operations(), 3)
+	for _, x := range []*Session{layers, whole} {
+		x.fill(t)
+		require.NoError(t, x.Step(t.Context()))
+	}
+	require.NotZero(t, whole.result(t)[0])
+	require.Equal(t, layers.result(t), whole.result(t))
+	require.NotNil(t, whole.Layer().Workspace())
 }
 
 // TestKernelsOfALayer is what the simulated device sees of a step.

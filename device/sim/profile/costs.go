@@ -34,7 +34,7 @@ type Costs struct {
 
 	RecordHost, WaitHost, RecordDev, WaitDev      float64
 	EventHost, QueryHost, SyncHost, AllocHost     float64
-	ReplayHost, ReplayNodeDev, TaskUpdateHost     float64
+	ReplayHost, TaskUpdate                        float64
 	SetupHost, PlanHost, LookupHost               float64
 	Tiling, Fixed                                 [Groups]float64
 	AICPUs, AICPUDispatch, AICPUFactor, TaskPatch float64

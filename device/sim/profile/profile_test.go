@@ -41,7 +41,7 @@ func TestSourcedValues(t *testing.T) {
 		"ascend910b": {
 			"launch_host": 5.2, "op_wrapper_host": 2.5, "launch_args_per_kib": 0.2, "launch_to_start": 6, "task_gap": 0.2, "copy_host": 6.5, "copy_latency": 9,
 			"copy_bw_pageable": 7.6, "copy_bw_pinned": 25, "event_record_host": 7.1, "event_wait_host": 4.8, "event_record_dev": 0.5, "event_wait_dev": 0.8,
-			"stream_sync": 9, "graph_replay_host": 20, "graph_task_update_host": 14, "tiling_host_vector": 4, "tiling_host_norm": 8, "tiling_host_matmul": 12,
+			"stream_sync": 9, "graph_replay_host": 20, "tiling_host_vector": 4, "tiling_host_norm": 8, "tiling_host_matmul": 12,
 			"tiling_host_attention": 30, "kernel_cache_hit_host": 0.3, "aicpu_count": 6, "aicpu_dispatch": 8, "aicpu_factor": 2.5, "task_patch": 1,
 			"kernel_fixed_vector": 1.2, "kernel_fixed_matmul": 2.5, "kernel_fixed_attention": 8, "cube_peak": 354, "cube_eff": 0.72, "mem_bw": 1600, "mem_eff": 0.82,
 			"l2_size": 192, "l2_read_bw": 4880, "l2_write_bw": 3820, "cores": 24, "prefetch": 8,
@@ -49,7 +49,7 @@ func TestSourcedValues(t *testing.T) {
 		"ascend910b4": {"launch_host": 5.2, "cube_peak": 246, "mem_bw": 800, "cores": 20, "l2_size": 96},
 		"ascend310p": {
 			"launch_host": 7.5, "op_wrapper_host": 3.5, "launch_to_start": 8, "task_gap": 0.5, "copy_host": 9, "copy_latency": 12, "copy_bw_pinned": 12,
-			"event_record_host": 9, "event_wait_host": 6, "stream_sync": 12, "graph_replay_host": 30, "graph_task_update_host": 20, "tiling_host_attention": 36,
+			"event_record_host": 9, "event_wait_host": 6, "stream_sync": 12, "graph_replay_host": 30, "tiling_host_attention": 36,
 			"aicpu_count": 7, "aicpu_dispatch": 12, "aicpu_factor": 4, "task_patch": 1.5, "kernel_fixed_vector": 3, "kernel_fixed_matmul": 5, "kernel_fixed_attention": 15,
 			"cube_peak": 70.8, "cube_eff": 0.6, "mem_bw": 204, "mem_eff": 0.8, "l2_size": 16, "cores": 8, "prefetch": 10,
 		},
