@@ -146,7 +146,8 @@ func loadedVariant() string {
 // SetThreads sets the number of threads.
 func (g *GGML) SetThreads(n int) { g.setThreads(g.backend, int32(n)) }
 
-// Product is y[m,n] = x[m,k] w[n,k]^T for several weights w, ready to run.
+// Product is y[m,n] = x[m,k] w[n,k]^T for several weights w, ready to run in
+// turn.
 type Product struct {
 	g       *GGML
 	ctx     uintptr
@@ -156,19 +157,21 @@ type Product struct {
 	graphs  []uintptr
 	out     []uintptr
 	m, n, k int
+	next    int
 }
 
-// NewProduct makes a product for each weight, converted to dtype. Weights of
-// four bits are repacked into the layout that the library likes best.
-func (g *GGML) NewProduct(dtype GGMLType, weights [][]float32, m, n, k int) (*Product, error) {
+// NewProduct makes products with so many copies of the weight w[n,k], converted
+// to dtype. Weights of four bits are repacked into the layout that the library
+// likes best.
+func (g *GGML) NewProduct(dtype GGMLType, w []float32, copies, m, n, k int) (*Product, error) {
 	f := &g.fn
 	p := &Product{g: g, m: m, n: n, k: k}
 	const room = 1 << 20
-	p.ctx = f.init(ggmlParams{memSize: uintptr(len(weights)+2) * room, noAlloc: true})
-	wctx := f.init(ggmlParams{memSize: uintptr(len(weights)+2) * 1024, noAlloc: true})
+	p.ctx = f.init(ggmlParams{memSize: uintptr(copies+2) * room, noAlloc: true})
+	wctx := f.init(ggmlParams{memSize: uintptr(copies+2) * 1024, noAlloc: true})
 	p.weights = wctx
 	var ws []uintptr
-	for range weights {
+	for range copies {
 		ws = append(ws, f.tensor(wctx, int32(dtype), int64(k), int64(n)))
 	}
 	var buf uintptr
@@ -188,15 +191,15 @@ func (g *GGML) NewProduct(dtype GGMLType, weights [][]float32, m, n, k int) (*Pr
 	}
 	p.bufs = append(p.bufs, f.alloc(p.ctx, g.backend))
 	size := int(f.rowSize(int32(dtype), int64(k))) * n
-	packed := make([]byte, size)
-	for i, w := range weights {
-		if got := f.quantize(int32(dtype), ptr(w), ptr(packed), 0, int64(n), int64(k), nil); int(got) != size && dtype != GGMLF32 {
+	src := ptr(w)
+	if dtype != GGMLF32 {
+		packed := make([]byte, size)
+		if got := f.quantize(int32(dtype), ptr(w), ptr(packed), 0, int64(n), int64(k), nil); int(got) != size {
 			return nil, fmt.Errorf("ggml: quantised %d bytes, want %d", got, size)
 		}
-		src := ptr(packed)
-		if dtype == GGMLF32 {
-			src = ptr(w)
-		}
+		src = ptr(packed)
+	}
+	for i := range ws {
 		f.set(ws[i], src, 0, uintptr(size))
 	}
 	return p, nil
@@ -205,8 +208,11 @@ func (g *GGML) NewProduct(dtype GGMLType, weights [][]float32, m, n, k int) (*Pr
 // SetInput sets x.
 func (p *Product) SetInput(x []float32) { p.g.fn.set(p.x, ptr(x), 0, uintptr(4*len(x))) }
 
-// Run computes with weight i.
-func (p *Product) Run(i int) { p.g.fn.compute(p.g.backend, p.graphs[i]) }
+// Run computes with the next weight.
+func (p *Product) Run() {
+	p.g.fn.compute(p.g.backend, p.graphs[p.next])
+	p.next = (p.next + 1) % len(p.graphs)
+}
 
 // Output returns y of weight i.
 func (p *Product) Output(i int) []float32 {
