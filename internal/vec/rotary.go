@@ -12,7 +12,7 @@ import (
 // dst[i+h] = x[i+h]·cos[i+h] + x[i]·sin[i+h]. Every product is rounded before
 // the sum. All have the length of x, which is even; dst may be x.
 func RotateHalf(dst, x, cos, sin []float32) {
-	if vecmath.Rotate(vecmath.Halves, F32, dst, x, cos, sin) {
+	if vecmath.Rotate(vecmath.Halves, F32, dst, x, 1, len(x), cos[:len(x)], sin) {
 		return
 	}
 	n := len(x)
@@ -31,7 +31,7 @@ func RotateHalf(dst, x, cos, sin []float32) {
 // RotatePairs turns the neighbours (x[2i], x[2i+1]) as RotateHalf turns x[i]
 // and x[i+h].
 func RotatePairs(dst, x, cos, sin []float32) {
-	if vecmath.Rotate(vecmath.Pairs, F32, dst, x, cos, sin) {
+	if vecmath.Rotate(vecmath.Pairs, F32, dst, x, 1, len(x), cos[:len(x)], sin) {
 		return
 	}
 	n := len(x)
@@ -47,7 +47,7 @@ func RotatePairs(dst, x, cos, sin []float32) {
 // RotateHalfF16 is RotateHalf in the arithmetic of f16: the operands are f16
 // numbers, every product and every sum is rounded to one.
 func RotateHalfF16(dst, x, cos, sin []float32) {
-	if vecmath.Rotate(vecmath.HalvesSteps, F32, dst, x, cos, sin) {
+	if vecmath.Rotate(vecmath.HalvesSteps, F32, dst, x, 1, len(x), cos[:len(x)], sin) {
 		return
 	}
 	n := len(x)
@@ -65,7 +65,7 @@ func RotateHalfF16(dst, x, cos, sin []float32) {
 
 // RotatePairsF16 is RotatePairs in the arithmetic of f16.
 func RotatePairsF16(dst, x, cos, sin []float32) {
-	if vecmath.Rotate(vecmath.PairsSteps, F32, dst, x, cos, sin) {
+	if vecmath.Rotate(vecmath.PairsSteps, F32, dst, x, 1, len(x), cos[:len(x)], sin) {
 		return
 	}
 	n := len(x)

@@ -19,7 +19,7 @@ func transferNanos(t tensor.DType) float64 {
 	if t == tensor.Float32 {
 		return 0.1
 	}
-	return 1
+	return kernel.Nanos(0.1, 1)
 }
 
 // rowBuffers cuts a block's scratch into buffers of one row of float32.

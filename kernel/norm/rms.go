@@ -5,6 +5,7 @@ import (
 
 	"goatb/device"
 	"goatb/internal/vec"
+	"goatb/internal/vec/floats"
 	"goatb/kernel"
 	"goatb/status"
 	"goatb/tensor"
@@ -78,7 +79,7 @@ var rms = kernel.Define(kernel.Def[RMSParams, rmsTiling]{
 	Tile: func(p *kernel.Problem, r RMSParams, t *rmsTiling, _ []int64) (kernel.Grid, error) {
 		width := p.In[rmsGamma].Numel()
 		*t = rmsTiling{Rows: p.In[rmsX].Numel() / width, Width: width, Eps: r.Eps, OnePlus: r.OnePlus, HalfSteps: r.HalfSteps}
-		nanos := 0.7
+		nanos := kernel.Nanos(0.1, 0.7)
 		for i := range t.DTypes {
 			if d := rmsDesc(p, i); !d.Empty() {
 				t.DTypes[i] = d.DType
@@ -164,57 +165,105 @@ func (t *rmsTiling) rows(a *kernel.Args, buf rowBuffers, lo, hi int64) {
 	if ops[rmsBeta].there() {
 		beta = ops[rmsBeta].load(buf.row(rmsBufBeta), 0, t.Width)
 	}
-	rstd := device.View[float32](ops[rmsRstd].mem)
-	row := buf.row(rmsBufRow)
+	n := norm{t: t, ops: ops, buf: buf, gamma: gamma, bias: bias, beta: beta, rstd: device.View[float32](ops[rmsRstd].mem)}
+	direct := bias == nil && beta == nil && !t.HalfSteps && !ops[rmsResidual].there() && !ops[rmsSum].there() &&
+		t.DTypes[rmsX] == t.DTypes[rmsY]
 	for i := lo; i < hi; i++ {
-		s := ops[rmsX].load(row, i, t.Width)
-		if bias != nil {
-			vec.Add(row, s, bias)
-			s = row
+		if direct {
+			n.direct(i)
+		} else {
+			n.row(i)
 		}
-		if ops[rmsResidual].there() {
-			vec.Add(row, s, ops[rmsResidual].load(buf.row(rmsBufResidual), i, t.Width))
-			s = row
-		}
-		if ops[rmsSum].there() {
-			kernel.StoreFloats(ops[rmsSum].at(i, t.Width), s, ops[rmsSum].dtype)
-		}
-		r := reciprocalRMS(s, t.Eps)
-		if rstd != nil {
-			rstd[i] = r
-		}
-		out := ops[rmsY].at(i, t.Width)
-		y := kernel.Room(row, out, ops[rmsY].dtype, t.Width)
-		t.scale(y, s, r, gamma, beta)
-		kernel.Flush(out, y, ops[rmsY].dtype)
 	}
 }
 
-// scale writes s·r·gamma (+ beta).
-func (t *rmsTiling) scale(y, s []float32, r float32, gamma, beta []float32) {
-	switch {
-	case t.HalfSteps:
-		vec.Scale(y, s, r)
-		vec.RoundF16(y, y)
-		vec.Mul(y, y, gamma)
-	case beta != nil:
-		vec.ScaleMulAdd(y, s, r, gamma, beta)
-	default:
-		vec.ScaleMul(y, s, r, gamma)
-	}
+// norm is a launch of a block with what its rows share.
+type norm struct {
+	t                 *rmsTiling
+	ops               [rmsOperands]operand
+	buf               rowBuffers
+	gamma, bias, beta []float32
+	rstd              []float32
 }
 
-// reciprocalRMS is 1/√(mean(s²)+eps). A sum of squares beyond float32 is taken
-// again in float64.
-func reciprocalRMS(s []float32, eps float32) float32 {
-	sum := float64(vec.SumSquares(s))
+// direct does a row that is scaled by nothing but gamma, without a copy.
+func (n *norm) direct(i int64) {
+	e, _ := floats.Of(n.t.DTypes[rmsX])
+	x, row := n.ops[rmsX].at(i, n.t.Width), n.buf.row(rmsBufRow)
+	sum := float64(floats.SumSquares(e, x, row))
 	if math.IsInf(sum, 1) {
-		sum = 0
-		for _, v := range s {
-			sum += float64(v) * float64(v)
-		}
+		sum = wideSquares(n.ops[rmsX].load(row, i, n.t.Width))
 	}
-	return float32(1 / math.Sqrt(sum/float64(len(s))+float64(eps)))
+	floats.ScaleMul(e, n.ops[rmsY].at(i, n.t.Width), x, n.reciprocal(sum, i), n.gamma, row)
+}
+
+// row does a row in float32.
+func (n *norm) row(i int64) {
+	t, width, row := n.t, n.t.Width, n.buf.row(rmsBufRow)
+	s := n.sum(row, i)
+	if sum := &n.ops[rmsSum]; sum.there() {
+		kernel.StoreFloats(sum.at(i, width), s, sum.dtype)
+	}
+	squares := float64(vec.SumSquares(s))
+	if math.IsInf(squares, 1) {
+		squares = wideSquares(s)
+	}
+	r, out := n.reciprocal(squares, i), n.ops[rmsY].at(i, width)
+	if e, _ := floats.Of(t.DTypes[rmsY]); n.beta == nil && !t.HalfSteps {
+		floats.ScaleMulTo(e, out, s, r, n.gamma, n.buf.row(rmsBufResidual))
+		return
+	}
+	y := kernel.Room(row, out, t.DTypes[rmsY], width)
+	t.scale(y, s, r, n.gamma, n.beta)
+	kernel.Flush(out, y, t.DTypes[rmsY])
+}
+
+// sum returns x + bias + residual, in row where it is not x itself.
+func (n *norm) sum(row []float32, i int64) []float32 {
+	x, residual, width := &n.ops[rmsX], &n.ops[rmsResidual], n.t.Width
+	if n.bias == nil && residual.there() && residual.dtype == x.dtype {
+		e, _ := floats.Of(x.dtype)
+		floats.Add(e, row, x.at(i, width), residual.at(i, width), n.buf.row(rmsBufResidual))
+		return row
+	}
+	s := x.load(row, i, width)
+	if n.bias != nil {
+		vec.Add(row, s, n.bias)
+		s = row
+	}
+	if residual.there() {
+		vec.Add(row, s, residual.load(n.buf.row(rmsBufResidual), i, width))
+		s = row
+	}
+	return s
+}
+
+// reciprocal is 1/√(mean(s²)+eps) of row i, whose squares have the given sum.
+func (n *norm) reciprocal(sum float64, i int64) float32 {
+	r := float32(1 / math.Sqrt(sum/float64(n.t.Width)+float64(n.t.Eps)))
+	if n.rstd != nil {
+		n.rstd[i] = r
+	}
+	return r
+}
+
+// scale writes s·r·gamma + beta, or in steps.
+func (t *rmsTiling) scale(y, s []float32, r float32, gamma, beta []float32) {
+	if !t.HalfSteps {
+		vec.ScaleMulAdd(y, s, r, gamma, beta)
+		return
+	}
+	vec.Scale(y, s, r)
+	vec.RoundF16(y, y)
+	vec.Mul(y, y, gamma)
+}
+
+// wideSquares is a sum of squares beyond float32.
+func wideSquares(s []float32) (sum float64) {
+	for _, v := range s {
+		sum += float64(v) * float64(v)
+	}
+	return sum
 }
 
 func addOne(dst, src []float32) []float32 {

@@ -2,7 +2,7 @@ package rope
 
 import (
 	"goatb/device"
-	"goatb/internal/vec"
+	"goatb/internal/vec/floats"
 	"goatb/kernel"
 	"goatb/status"
 	"goatb/tensor"
@@ -83,11 +83,11 @@ func (t *tiling) units() int64 { return t.Tokens * (t.Heads[0] + t.Heads[1]) }
 func (t *tiling) nanos() float64 {
 	switch {
 	case t.Steps:
-		return 5
+		return kernel.Nanos(0.4, 5)
 	case t.DType == tensor.Float32:
-		return 0.8
+		return kernel.Nanos(0.15, 0.8)
 	}
-	return 2.5
+	return kernel.Nanos(0.3, 2.5)
 }
 
 func isFloat(t tensor.DType) bool {
@@ -144,36 +144,35 @@ func run(a *kernel.Args, block int, t *tiling, _ []int64) error {
 	return nil
 }
 
-// turn turns the heads [from, to) of src by one token's angles.
+// turn turns the heads [from, to) of src by one token's angles, group by group.
 func (t *tiling) turn(dst, src []byte, buf, cos, sin []float32, from, to int64) {
-	bytes, turned := t.Head*t.DType.Size(), t.Width*t.DType.Size()
-	for i := from; i < to; i++ {
-		in, out := src[i*bytes:(i+1)*bytes], dst[i*bytes:(i+1)*bytes]
-		x := kernel.Floats(buf, in, t.DType, t.Width)
-		y := kernel.Room(buf, out, t.DType, t.Width)
-		t.rotate(y, x, cos, sin)
-		kernel.Flush(out, y, t.DType)
-		if t.Head > t.Width {
-			copy(out[turned:], in[turned:])
+	if from == to {
+		return
+	}
+	e, _ := floats.Of(t.DType)
+	size, head := t.DType.Size(), t.Head*t.DType.Size()
+	in, out := src[from*head:to*head], dst[from*head:to*head]
+	rotation, group := t.rotation()
+	for g := int64(0); g < t.Width; g += group {
+		floats.Rotate(rotation, e, out[g*size:], in[g*size:], int(to-from), int(t.Head), cos[g:g+group], sin[g:g+group], buf)
+	}
+	if turned := t.Width * size; turned < head {
+		for at := turned; at < int64(len(in)); at += head {
+			copy(out[at:at+head-turned], in[at:at+head-turned])
 		}
 	}
 }
 
-// rotate turns one head group by group.
-func (t *tiling) rotate(y, x, cos, sin []float32) {
+// rotation returns how pairs are turned, and by how many elements at a time:
+// neighbours need no groups.
+func (t *tiling) rotation() (r floats.Rotation, group int64) {
 	switch {
 	case t.Group == 2 && t.Steps:
-		vec.RotatePairsF16(y, x, cos, sin)
+		return floats.PairsSteps, t.Width
 	case t.Group == 2:
-		vec.RotatePairs(y, x, cos, sin)
-	default:
-		turn := vec.RotateHalf
-		if t.Steps {
-			turn = vec.RotateHalfF16
-		}
-		for g := int64(0); g < t.Width; g += t.Group {
-			e := g + t.Group
-			turn(y[g:e], x[g:e], cos[g:e], sin[g:e])
-		}
+		return floats.Pairs, t.Width
+	case t.Steps:
+		return floats.HalvesSteps, t.Group
 	}
+	return floats.Halves, t.Group
 }

@@ -2,6 +2,7 @@ package softmax
 
 import (
 	"goatb/device"
+	"goatb/internal/vec/floats"
 	"goatb/kernel"
 	"goatb/tensor"
 )
@@ -53,7 +54,7 @@ func group(v View) int64 {
 
 func columnBlocks(p *kernel.Problem, v View) int {
 	g := group(v)
-	return kernel.BlocksFor(p.Machine, v.Outer*((v.Inner+g-1)/g), float64(p.In[0].Numel())*nanosPerElement)
+	return kernel.BlocksFor(p.Machine, v.Outer*((v.Inner+g-1)/g), float64(p.In[0].Numel())*(nanosPerElement()+1))
 }
 
 // runColumns does n columns that start at dst and src.
@@ -73,7 +74,7 @@ func runColumns(dst, src []byte, buf []float32, t *tiling, n int64) {
 	}
 	for c := range n {
 		row := turned[c*t.Pitch:][:t.Length]
-		finish(row, row)
+		finish(floats.F32, device.BytesOf(row), device.BytesOf(row), row)
 	}
 	line = buf[:maxGroup][:n]
 	for r := range t.Length {

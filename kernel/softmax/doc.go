@@ -8,6 +8,8 @@
 // wherever it lies and however many workers there are.
 package softmax
 
+import "goatb/kernel"
+
 // Chunk is the number of elements of a partial sum.
 const Chunk = 8192
 
@@ -16,7 +18,7 @@ const Chunk = 8192
 type View struct{ Outer, Length, Inner int64 }
 
 // nanosPerElement estimates one core's time for an element.
-const nanosPerElement = 4
+func nanosPerElement() float64 { return kernel.Nanos(0.5, 4) }
 
 // chunks returns the number of partial sums of a slice.
 func chunks(length int64) int64 { return (length + Chunk - 1) / Chunk }

@@ -4,7 +4,7 @@ import (
 	"math"
 
 	"goatb/device"
-	"goatb/internal/vec"
+	"goatb/internal/vec/floats"
 	"goatb/kernel"
 	"goatb/status"
 	"goatb/tensor"
@@ -121,8 +121,9 @@ var chunkMax = kernel.Define(kernel.Def[View, partsTiling]{
 	Run: func(a *kernel.Args, block int, t *partsTiling, _ []int64) error {
 		out := device.View[float32](a.Mem(1))
 		lo, hi := kernel.Share(t.Outer*t.Chunks, block, a.Blocks)
+		e, _ := floats.Of(t.DType)
 		for i := lo; i < hi; i++ {
-			out[i] = vec.Max(t.load(a, block, i))
+			out[i] = floats.Max(e, t.chunk(a.Mem(0), i), t.buffer(a, block))
 		}
 		return nil
 	},
@@ -131,16 +132,19 @@ var chunkMax = kernel.Define(kernel.Def[View, partsTiling]{
 	},
 })
 
-// load returns chunk i of operand 0 as float32, in the block's scratch unless
-// it is float32 already.
-func (t *partsTiling) load(a *kernel.Args, block int, i int64) []float32 {
+// chunk returns chunk i of the softmax's own input or output.
+func (t *partsTiling) chunk(mem []byte, i int64) []byte {
 	row, from, to := t.span(i)
 	size := t.DType.Size()
-	var buf []float32
-	if t.DType != tensor.Float32 {
-		buf = device.View[float32](a.Scratch.Bytes())[block*Chunk:][:Chunk]
+	return mem[(row*t.Length+from)*size : (row*t.Length+to)*size]
+}
+
+// buffer returns the block's scratch for 16-bit data.
+func (t *partsTiling) buffer(a *kernel.Args, block int) []float32 {
+	if t.DType == tensor.Float32 {
+		return nil
 	}
-	return kernel.Floats(buf, a.Mem(0)[(row*t.Length+from)*size:], t.DType, to-from)
+	return device.View[float32](a.Scratch.Bytes())[block*Chunk:][:Chunk]
 }
 
 var chunkExp = kernel.Define(kernel.Def[View, partsTiling]{
@@ -149,12 +153,12 @@ var chunkExp = kernel.Define(kernel.Def[View, partsTiling]{
 	Supports: func(p *kernel.Problem, v View) error {
 		return checkParts(p, v, []operandKind{data, perChunk}, []operandKind{wide, perChunk})
 	},
-	Scratch: func(p *kernel.Problem, v View) int64 { return scratchParts(p, v, p.In[0].DType) },
 	Tile: func(p *kernel.Problem, v View, t *partsTiling, _ []int64) (kernel.Grid, error) {
 		return tileParts(p, v, t, p.In[0].DType)
 	},
 	Run: func(a *kernel.Args, block int, t *partsTiling, _ []int64) error {
 		maxes, exps, sums := device.View[float32](a.Mem(1)), device.View[float32](a.Mem(2)), device.View[float32](a.Mem(3))
+		e, _ := floats.Of(t.DType)
 		lo, hi := kernel.Share(t.Outer*t.Chunks, block, a.Blocks)
 		for i := lo; i < hi; i++ {
 			row, from, to := t.span(i)
@@ -162,7 +166,7 @@ var chunkExp = kernel.Define(kernel.Def[View, partsTiling]{
 			for _, m := range maxes[row*t.Chunks : (row+1)*t.Chunks] {
 				top = max(top, m)
 			}
-			sums[i] = vec.ExpSum(exps[row*t.Length+from:row*t.Length+to], t.load(a, block, i), top)
+			sums[i] = floats.ExpSum(e, exps[row*t.Length+from:row*t.Length+to], t.chunk(a.Mem(0), i), top)
 		}
 		return nil
 	},
@@ -186,21 +190,14 @@ var chunkScale = kernel.Define(kernel.Def[View, partsTiling]{
 	Run: func(a *kernel.Args, block int, t *partsTiling, _ []int64) error {
 		exps, sums := device.View[float32](a.Mem(0)), device.View[float32](a.Mem(1))
 		lo, hi := kernel.Share(t.Outer*t.Chunks, block, a.Blocks)
-		size := t.DType.Size()
+		e, _ := floats.Of(t.DType)
 		for i := lo; i < hi; i++ {
 			row, from, to := t.span(i)
 			var sum float32
 			for _, s := range sums[row*t.Chunks : (row+1)*t.Chunks] {
 				sum += s
 			}
-			src, dst := exps[row*t.Length+from:row*t.Length+to], a.Mem(2)[(row*t.Length+from)*size:]
-			if t.DType == tensor.Float32 {
-				normalise(device.View[float32](dst)[:to-from], src, sum)
-				continue
-			}
-			buf := device.View[float32](a.Scratch.Bytes())[block*Chunk:][:to-from]
-			normalise(buf, src, sum)
-			kernel.StoreFloats(dst, buf, t.DType)
+			normalise(e, t.chunk(a.Mem(2), i), exps[row*t.Length+from:row*t.Length+to], sum, t.buffer(a, block))
 		}
 		return nil
 	},

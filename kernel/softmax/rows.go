@@ -1,8 +1,10 @@
 package softmax
 
 import (
+	"math"
+
 	"goatb/device"
-	"goatb/internal/vec"
+	"goatb/internal/vec/floats"
 	"goatb/kernel"
 	"goatb/status"
 	"goatb/tensor"
@@ -48,24 +50,36 @@ func (v *View) fits(n int64) error {
 	return nil
 }
 
-// finish turns row, a slice of the operand in float32, into its softmax.
-func finish(dst, row []float32) {
-	max := vec.Max(row)
-	var sum float32
-	for at := 0; at < len(row); at += Chunk {
-		end := min(at+Chunk, len(row))
-		sum += vec.ExpSum(dst[at:end], row[at:end], max)
+// finish writes the softmax of src to dst, both of type e; exps has room for a
+// slice and is dst itself for float32.
+func finish(e floats.Element, dst, src []byte, exps []float32) {
+	size := int64(4)
+	if e != floats.F32 {
+		size = 2
 	}
-	normalise(dst, dst, sum)
+	length := int64(len(src)) / size
+	top := float32(math.Inf(-1))
+	for at := int64(0); at < length; at += Chunk {
+		top = max(top, floats.Max(e, src[at*size:min(at+Chunk, length)*size], exps))
+	}
+	var sum float32
+	for at := int64(0); at < length; at += Chunk {
+		end := min(at+Chunk, length)
+		sum += floats.ExpSum(e, exps[at:end], src[at*size:end*size], top)
+	}
+	for at := int64(0); at < length; at += Chunk {
+		end := min(at+Chunk, length)
+		normalise(e, dst[at*size:end*size], exps[at:end], sum, exps[at:])
+	}
 }
 
 // normalise divides by the sum; a sum of 0 means that all elements are -Inf.
-func normalise(dst, src []float32, sum float32) {
+func normalise(e floats.Element, dst []byte, src []float32, sum float32, buf []float32) {
 	if sum == 0 {
 		clear(dst)
 		return
 	}
-	vec.Scale(dst, src, 1/sum)
+	floats.ScaleTo(e, dst, src, 1/sum, buf)
 }
 
 // rows does slices that are contiguous.
@@ -95,17 +109,15 @@ var rows = kernel.Define(kernel.Def[View, tiling]{
 	},
 	Run: func(a *kernel.Args, block int, t *tiling, _ []int64) error {
 		lo, hi := kernel.Share(t.Outer, block, a.Blocks)
+		e, _ := floats.Of(t.DType)
 		size := t.Length * t.DType.Size()
 		for r := lo; r < hi; r++ {
 			src, dst := a.Mem(0)[r*size:(r+1)*size], a.Mem(1)[r*size:(r+1)*size]
-			if t.DType == tensor.Float32 {
-				finish(device.View[float32](dst), device.View[float32](src))
-				continue
+			exps := device.View[float32](dst)
+			if t.DType != tensor.Float32 {
+				exps = device.View[float32](a.Scratch.Bytes())[int64(block)*t.Pitch:][:t.Length]
 			}
-			buf := device.View[float32](a.Scratch.Bytes())[int64(block)*t.Pitch:][:t.Length]
-			kernel.LoadFloats(buf, src, t.DType)
-			finish(buf, buf)
-			kernel.StoreFloats(dst, buf, t.DType)
+			finish(e, dst, src, exps)
 		}
 		return nil
 	},
@@ -113,7 +125,7 @@ var rows = kernel.Define(kernel.Def[View, tiling]{
 })
 
 func rowBlocks(p *kernel.Problem, v View) int {
-	return kernel.BlocksFor(p.Machine, v.Outer, float64(p.In[0].Numel())*nanosPerElement)
+	return kernel.BlocksFor(p.Machine, v.Outer, float64(p.In[0].Numel())*nanosPerElement())
 }
 
 // pitch rounds a row up to whole cache lines, an odd number of them, so that

@@ -119,6 +119,11 @@ func scaleMulF16AVX2(dst *byte, a *byte, b *byte, n int, s float32)
 //go:noescape
 func scaleToF16AVX2(dst *byte, src *byte, n int, s float32)
 
+// scaleMulToF16AVX2 writes (a·s)·b, a and b being float32.
+//
+//go:noescape
+func scaleMulToF16AVX2(dst *byte, a *byte, b *byte, n int, s float32)
+
 // addBF16AVX2 writes a+b.
 //
 //go:noescape
@@ -178,6 +183,11 @@ func scaleMulBF16AVX2(dst *byte, a *byte, b *byte, n int, s float32)
 //
 //go:noescape
 func scaleToBF16AVX2(dst *byte, src *byte, n int, s float32)
+
+// scaleMulToBF16AVX2 writes (a·s)·b, a and b being float32.
+//
+//go:noescape
+func scaleMulToBF16AVX2(dst *byte, a *byte, b *byte, n int, s float32)
 
 // negF32AVX2 writes -src.
 //
@@ -349,6 +359,11 @@ func scaleMulF16AVX512(dst *byte, a *byte, b *byte, n int, s float32)
 //go:noescape
 func scaleToF16AVX512(dst *byte, src *byte, n int, s float32)
 
+// scaleMulToF16AVX512 writes (a·s)·b, a and b being float32.
+//
+//go:noescape
+func scaleMulToF16AVX512(dst *byte, a *byte, b *byte, n int, s float32)
+
 // addBF16AVX512 writes a+b.
 //
 //go:noescape
@@ -408,6 +423,11 @@ func scaleMulBF16AVX512(dst *byte, a *byte, b *byte, n int, s float32)
 //
 //go:noescape
 func scaleToBF16AVX512(dst *byte, src *byte, n int, s float32)
+
+// scaleMulToBF16AVX512 writes (a·s)·b, a and b being float32.
+//
+//go:noescape
+func scaleMulToBF16AVX512(dst *byte, a *byte, b *byte, n int, s float32)
 
 // negF32AVX512 writes -src.
 //

@@ -22,6 +22,24 @@ DATA tailMasks<>+56(SB)/4, $0x00000000
 DATA tailMasks<>+60(SB)/4, $0x00000000
 GLOBL tailMasks<>(SB), RODATA|NOPTR, $64
 
+DATA oddWords<>+0(SB)/2, $0x0001
+DATA oddWords<>+2(SB)/2, $0x0003
+DATA oddWords<>+4(SB)/2, $0x0005
+DATA oddWords<>+6(SB)/2, $0x0007
+DATA oddWords<>+8(SB)/2, $0x0009
+DATA oddWords<>+10(SB)/2, $0x000b
+DATA oddWords<>+12(SB)/2, $0x000d
+DATA oddWords<>+14(SB)/2, $0x000f
+DATA oddWords<>+16(SB)/2, $0x0011
+DATA oddWords<>+18(SB)/2, $0x0013
+DATA oddWords<>+20(SB)/2, $0x0015
+DATA oddWords<>+22(SB)/2, $0x0017
+DATA oddWords<>+24(SB)/2, $0x0019
+DATA oddWords<>+26(SB)/2, $0x001b
+DATA oddWords<>+28(SB)/2, $0x001d
+DATA oddWords<>+30(SB)/2, $0x001f
+GLOBL oddWords<>(SB), RODATA|NOPTR, $32
+
 // func addF32AVX2(dst *byte, a *byte, b *byte, n int)
 // Requires: AVX
 TEXT ·addF32AVX2(SB), NOSPLIT|NOFRAME, $0-32
@@ -2151,6 +2169,103 @@ done5:
 	VZEROUPPER
 	RET
 
+// func scaleMulToF16AVX2(dst *byte, a *byte, b *byte, n int, s float32)
+// Requires: AVX, F16C
+TEXT ·scaleMulToF16AVX2(SB), NOSPLIT|NOFRAME, $0-36
+	MOVQ         dst+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         b+16(FP), DX
+	MOVQ         n+24(FP), SI
+	XORQ         BX, BX
+	VBROADCASTSS s+32(FP), Y0
+	SUBQ         $+32, SI
+	JLT          turned2
+
+turn1:
+	VMOVUPS   (CX)(BX*4), Y1
+	VMULPS    Y0, Y1, Y1
+	VMOVUPS   (DX)(BX*4), Y2
+	VMULPS    Y2, Y1, Y1
+	VCVTPS2PH $0x00, Y1, (AX)(BX*2)
+	VMOVUPS   32(CX)(BX*4), Y1
+	VMULPS    Y0, Y1, Y1
+	VMOVUPS   32(DX)(BX*4), Y2
+	VMULPS    Y2, Y1, Y1
+	VCVTPS2PH $0x00, Y1, 16(AX)(BX*2)
+	VMOVUPS   64(CX)(BX*4), Y1
+	VMULPS    Y0, Y1, Y1
+	VMOVUPS   64(DX)(BX*4), Y2
+	VMULPS    Y2, Y1, Y1
+	VCVTPS2PH $0x00, Y1, 32(AX)(BX*2)
+	VMOVUPS   96(CX)(BX*4), Y1
+	VMULPS    Y0, Y1, Y1
+	VMOVUPS   96(DX)(BX*4), Y2
+	VMULPS    Y2, Y1, Y1
+	VCVTPS2PH $0x00, Y1, 48(AX)(BX*2)
+	ADDQ      $+32, BX
+	SUBQ      $+32, SI
+	JGE       turn1
+
+turned2:
+	ADDQ $+32, SI
+	SUBQ $+8, SI
+	JLT  turned4
+
+turn3:
+	VMOVUPS   (CX)(BX*4), Y1
+	VMULPS    Y0, Y1, Y1
+	VMOVUPS   (DX)(BX*4), Y2
+	VMULPS    Y2, Y1, Y1
+	VCVTPS2PH $0x00, Y1, (AX)(BX*2)
+	ADDQ      $+8, BX
+	SUBQ      $+8, SI
+	JGE       turn3
+
+turned4:
+	ADDQ       $+8, SI
+	TESTQ      SI, SI
+	JEQ        done5
+	LEAQ       tailMasks<>+32(SB), DI
+	MOVQ       SI, R8
+	SHLQ       $0x02, R8
+	SUBQ       R8, DI
+	VMOVUPS    (DI), Y1
+	VMASKMOVPS (CX)(BX*4), Y1, Y2
+	VMULPS     Y0, Y2, Y0
+	VMASKMOVPS (DX)(BX*4), Y1, Y1
+	VMULPS     Y1, Y0, Y0
+	VCVTPS2PH  $0x00, Y0, X0
+	TESTQ      $0x00000004, SI
+	JEQ        piece6
+	MOVQ       SI, CX
+	ANDQ       $0x00, CX
+	ADDQ       BX, CX
+	VMOVQ      X0, (AX)(CX*2)
+	VPSRLDQ    $0x08, X0, X0
+
+piece6:
+	TESTQ   $0x00000002, SI
+	JEQ     piece7
+	MOVQ    SI, CX
+	ANDQ    $0x04, CX
+	ADDQ    BX, CX
+	VMOVD   X0, (AX)(CX*2)
+	VPSRLDQ $0x04, X0, X0
+
+piece7:
+	TESTQ   $0x00000001, SI
+	JEQ     piece8
+	MOVQ    SI, CX
+	ANDQ    $0x06, CX
+	ADDQ    BX, CX
+	VPEXTRW $0x00, X0, (AX)(CX*2)
+	VPSRLDQ $0x02, X0, X0
+
+piece8:
+done5:
+	VZEROUPPER
+	RET
+
 // func addBF16AVX2(dst *byte, a *byte, b *byte, n int)
 // Requires: AVX, AVX2
 TEXT ·addBF16AVX2(SB), NOSPLIT|NOFRAME, $0-32
@@ -2169,64 +2284,60 @@ turn1:
 	VPSLLD       $0x10, Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VPSRLD       $0x10, Y0, Y1
-	VANDPS       arithNums<>+0(SB), Y1, Y2
-	VPADDD       arithNums<>+32(SB), Y0, Y3
-	VPADDD       Y2, Y3, Y2
-	VPSRLD       $0x10, Y2, Y2
-	VORPS        arithNums<>+64(SB), Y1, Y1
-	VCMPPS       $0x03, Y0, Y0, Y0
-	VBLENDVPS    Y0, Y1, Y2, Y0
-	VEXTRACTI128 $0x01, Y0, X1
-	VPACKUSDW    X1, X0, X1
-	VMOVDQU      X1, (AX)(BX*2)
+	VANDPS       arithNums<>+0(SB), Y1, Y1
+	VPADDD       arithNums<>+32(SB), Y1, Y2
+	VCMPPS       $0x03, Y0, Y0, Y1
+	VPANDN       Y2, Y1, Y1
+	VPADDD       Y1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VEXTRACTI128 $0x01, Y1, X0
+	VPACKUSDW    X0, X1, X0
+	VMOVDQU      X0, (AX)(BX*2)
 	VPMOVZXWD    16(CX)(BX*2), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VPMOVZXWD    16(DX)(BX*2), Y1
 	VPSLLD       $0x10, Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VPSRLD       $0x10, Y0, Y1
-	VANDPS       arithNums<>+0(SB), Y1, Y2
-	VPADDD       arithNums<>+32(SB), Y0, Y3
-	VPADDD       Y2, Y3, Y2
-	VPSRLD       $0x10, Y2, Y2
-	VORPS        arithNums<>+64(SB), Y1, Y1
-	VCMPPS       $0x03, Y0, Y0, Y0
-	VBLENDVPS    Y0, Y1, Y2, Y0
-	VEXTRACTI128 $0x01, Y0, X1
-	VPACKUSDW    X1, X0, X1
-	VMOVDQU      X1, 16(AX)(BX*2)
+	VANDPS       arithNums<>+0(SB), Y1, Y1
+	VPADDD       arithNums<>+32(SB), Y1, Y2
+	VCMPPS       $0x03, Y0, Y0, Y1
+	VPANDN       Y2, Y1, Y1
+	VPADDD       Y1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VEXTRACTI128 $0x01, Y1, X0
+	VPACKUSDW    X0, X1, X0
+	VMOVDQU      X0, 16(AX)(BX*2)
 	VPMOVZXWD    32(CX)(BX*2), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VPMOVZXWD    32(DX)(BX*2), Y1
 	VPSLLD       $0x10, Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VPSRLD       $0x10, Y0, Y1
-	VANDPS       arithNums<>+0(SB), Y1, Y2
-	VPADDD       arithNums<>+32(SB), Y0, Y3
-	VPADDD       Y2, Y3, Y2
-	VPSRLD       $0x10, Y2, Y2
-	VORPS        arithNums<>+64(SB), Y1, Y1
-	VCMPPS       $0x03, Y0, Y0, Y0
-	VBLENDVPS    Y0, Y1, Y2, Y0
-	VEXTRACTI128 $0x01, Y0, X1
-	VPACKUSDW    X1, X0, X1
-	VMOVDQU      X1, 32(AX)(BX*2)
+	VANDPS       arithNums<>+0(SB), Y1, Y1
+	VPADDD       arithNums<>+32(SB), Y1, Y2
+	VCMPPS       $0x03, Y0, Y0, Y1
+	VPANDN       Y2, Y1, Y1
+	VPADDD       Y1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VEXTRACTI128 $0x01, Y1, X0
+	VPACKUSDW    X0, X1, X0
+	VMOVDQU      X0, 32(AX)(BX*2)
 	VPMOVZXWD    48(CX)(BX*2), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VPMOVZXWD    48(DX)(BX*2), Y1
 	VPSLLD       $0x10, Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VPSRLD       $0x10, Y0, Y1
-	VANDPS       arithNums<>+0(SB), Y1, Y2
-	VPADDD       arithNums<>+32(SB), Y0, Y3
-	VPADDD       Y2, Y3, Y2
-	VPSRLD       $0x10, Y2, Y2
-	VORPS        arithNums<>+64(SB), Y1, Y1
-	VCMPPS       $0x03, Y0, Y0, Y0
-	VBLENDVPS    Y0, Y1, Y2, Y0
-	VEXTRACTI128 $0x01, Y0, X1
-	VPACKUSDW    X1, X0, X1
-	VMOVDQU      X1, 48(AX)(BX*2)
+	VANDPS       arithNums<>+0(SB), Y1, Y1
+	VPADDD       arithNums<>+32(SB), Y1, Y2
+	VCMPPS       $0x03, Y0, Y0, Y1
+	VPANDN       Y2, Y1, Y1
+	VPADDD       Y1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VEXTRACTI128 $0x01, Y1, X0
+	VPACKUSDW    X0, X1, X0
+	VMOVDQU      X0, 48(AX)(BX*2)
 	ADDQ         $+32, BX
 	SUBQ         $+32, SI
 	JGE          turn1
@@ -2243,16 +2354,15 @@ turn3:
 	VPSLLD       $0x10, Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VPSRLD       $0x10, Y0, Y1
-	VANDPS       arithNums<>+0(SB), Y1, Y2
-	VPADDD       arithNums<>+32(SB), Y0, Y3
-	VPADDD       Y2, Y3, Y2
-	VPSRLD       $0x10, Y2, Y2
-	VORPS        arithNums<>+64(SB), Y1, Y1
-	VCMPPS       $0x03, Y0, Y0, Y0
-	VBLENDVPS    Y0, Y1, Y2, Y0
-	VEXTRACTI128 $0x01, Y0, X1
-	VPACKUSDW    X1, X0, X1
-	VMOVDQU      X1, (AX)(BX*2)
+	VANDPS       arithNums<>+0(SB), Y1, Y1
+	VPADDD       arithNums<>+32(SB), Y1, Y2
+	VCMPPS       $0x03, Y0, Y0, Y1
+	VPANDN       Y2, Y1, Y1
+	VPADDD       Y1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VEXTRACTI128 $0x01, Y1, X0
+	VPACKUSDW    X0, X1, X0
+	VMOVDQU      X0, (AX)(BX*2)
 	ADDQ         $+8, BX
 	SUBQ         $+8, SI
 	JGE          turn3
@@ -2328,22 +2438,21 @@ piece11:
 	VPSLLD       $0x10, Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VPSRLD       $0x10, Y0, Y1
-	VANDPS       arithNums<>+0(SB), Y1, Y2
-	VPADDD       arithNums<>+32(SB), Y0, Y3
-	VPADDD       Y2, Y3, Y2
-	VPSRLD       $0x10, Y2, Y2
-	VORPS        arithNums<>+64(SB), Y1, Y1
-	VCMPPS       $0x03, Y0, Y0, Y0
-	VBLENDVPS    Y0, Y1, Y2, Y0
-	VEXTRACTI128 $0x01, Y0, X1
-	VPACKUSDW    X1, X0, X1
+	VANDPS       arithNums<>+0(SB), Y1, Y1
+	VPADDD       arithNums<>+32(SB), Y1, Y2
+	VCMPPS       $0x03, Y0, Y0, Y1
+	VPANDN       Y2, Y1, Y1
+	VPADDD       Y1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VEXTRACTI128 $0x01, Y1, X0
+	VPACKUSDW    X0, X1, X0
 	TESTQ        $0x00000004, SI
 	JEQ          piece12
 	MOVQ         SI, CX
 	ANDQ         $0x00, CX
 	ADDQ         BX, CX
-	VMOVQ        X1, (AX)(CX*2)
-	VPSRLDQ      $0x08, X1, X1
+	VMOVQ        X0, (AX)(CX*2)
+	VPSRLDQ      $0x08, X0, X0
 
 piece12:
 	TESTQ   $0x00000002, SI
@@ -2351,8 +2460,8 @@ piece12:
 	MOVQ    SI, CX
 	ANDQ    $0x04, CX
 	ADDQ    BX, CX
-	VMOVD   X1, (AX)(CX*2)
-	VPSRLDQ $0x04, X1, X1
+	VMOVD   X0, (AX)(CX*2)
+	VPSRLDQ $0x04, X0, X0
 
 piece13:
 	TESTQ   $0x00000001, SI
@@ -2360,8 +2469,8 @@ piece13:
 	MOVQ    SI, CX
 	ANDQ    $0x06, CX
 	ADDQ    BX, CX
-	VPEXTRW $0x00, X1, (AX)(CX*2)
-	VPSRLDQ $0x02, X1, X1
+	VPEXTRW $0x00, X0, (AX)(CX*2)
+	VPSRLDQ $0x02, X0, X0
 
 piece14:
 done5:
@@ -2386,64 +2495,60 @@ turn1:
 	VPSLLD       $0x10, Y1, Y1
 	VSUBPS       Y1, Y0, Y0
 	VPSRLD       $0x10, Y0, Y1
-	VANDPS       arithNums<>+0(SB), Y1, Y2
-	VPADDD       arithNums<>+32(SB), Y0, Y3
-	VPADDD       Y2, Y3, Y2
-	VPSRLD       $0x10, Y2, Y2
-	VORPS        arithNums<>+64(SB), Y1, Y1
-	VCMPPS       $0x03, Y0, Y0, Y0
-	VBLENDVPS    Y0, Y1, Y2, Y0
-	VEXTRACTI128 $0x01, Y0, X1
-	VPACKUSDW    X1, X0, X1
-	VMOVDQU      X1, (AX)(BX*2)
+	VANDPS       arithNums<>+0(SB), Y1, Y1
+	VPADDD       arithNums<>+32(SB), Y1, Y2
+	VCMPPS       $0x03, Y0, Y0, Y1
+	VPANDN       Y2, Y1, Y1
+	VPADDD       Y1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VEXTRACTI128 $0x01, Y1, X0
+	VPACKUSDW    X0, X1, X0
+	VMOVDQU      X0, (AX)(BX*2)
 	VPMOVZXWD    16(CX)(BX*2), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VPMOVZXWD    16(DX)(BX*2), Y1
 	VPSLLD       $0x10, Y1, Y1
 	VSUBPS       Y1, Y0, Y0
 	VPSRLD       $0x10, Y0, Y1
-	VANDPS       arithNums<>+0(SB), Y1, Y2
-	VPADDD       arithNums<>+32(SB), Y0, Y3
-	VPADDD       Y2, Y3, Y2
-	VPSRLD       $0x10, Y2, Y2
-	VORPS        arithNums<>+64(SB), Y1, Y1
-	VCMPPS       $0x03, Y0, Y0, Y0
-	VBLENDVPS    Y0, Y1, Y2, Y0
-	VEXTRACTI128 $0x01, Y0, X1
-	VPACKUSDW    X1, X0, X1
-	VMOVDQU      X1, 16(AX)(BX*2)
+	VANDPS       arithNums<>+0(SB), Y1, Y1
+	VPADDD       arithNums<>+32(SB), Y1, Y2
+	VCMPPS       $0x03, Y0, Y0, Y1
+	VPANDN       Y2, Y1, Y1
+	VPADDD       Y1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VEXTRACTI128 $0x01, Y1, X0
+	VPACKUSDW    X0, X1, X0
+	VMOVDQU      X0, 16(AX)(BX*2)
 	VPMOVZXWD    32(CX)(BX*2), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VPMOVZXWD    32(DX)(BX*2), Y1
 	VPSLLD       $0x10, Y1, Y1
 	VSUBPS       Y1, Y0, Y0
 	VPSRLD       $0x10, Y0, Y1
-	VANDPS       arithNums<>+0(SB), Y1, Y2
-	VPADDD       arithNums<>+32(SB), Y0, Y3
-	VPADDD       Y2, Y3, Y2
-	VPSRLD       $0x10, Y2, Y2
-	VORPS        arithNums<>+64(SB), Y1, Y1
-	VCMPPS       $0x03, Y0, Y0, Y0
-	VBLENDVPS    Y0, Y1, Y2, Y0
-	VEXTRACTI128 $0x01, Y0, X1
-	VPACKUSDW    X1, X0, X1
-	VMOVDQU      X1, 32(AX)(BX*2)
+	VANDPS       arithNums<>+0(SB), Y1, Y1
+	VPADDD       arithNums<>+32(SB), Y1, Y2
+	VCMPPS       $0x03, Y0, Y0, Y1
+	VPANDN       Y2, Y1, Y1
+	VPADDD       Y1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VEXTRACTI128 $0x01, Y1, X0
+	VPACKUSDW    X0, X1, X0
+	VMOVDQU      X0, 32(AX)(BX*2)
 	VPMOVZXWD    48(CX)(BX*2), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VPMOVZXWD    48(DX)(BX*2), Y1
 	VPSLLD       $0x10, Y1, Y1
 	VSUBPS       Y1, Y0, Y0
 	VPSRLD       $0x10, Y0, Y1
-	VANDPS       arithNums<>+0(SB), Y1, Y2
-	VPADDD       arithNums<>+32(SB), Y0, Y3
-	VPADDD       Y2, Y3, Y2
-	VPSRLD       $0x10, Y2, Y2
-	VORPS        arithNums<>+64(SB), Y1, Y1
-	VCMPPS       $0x03, Y0, Y0, Y0
-	VBLENDVPS    Y0, Y1, Y2, Y0
-	VEXTRACTI128 $0x01, Y0, X1
-	VPACKUSDW    X1, X0, X1
-	VMOVDQU      X1, 48(AX)(BX*2)
+	VANDPS       arithNums<>+0(SB), Y1, Y1
+	VPADDD       arithNums<>+32(SB), Y1, Y2
+	VCMPPS       $0x03, Y0, Y0, Y1
+	VPANDN       Y2, Y1, Y1
+	VPADDD       Y1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VEXTRACTI128 $0x01, Y1, X0
+	VPACKUSDW    X0, X1, X0
+	VMOVDQU      X0, 48(AX)(BX*2)
 	ADDQ         $+32, BX
 	SUBQ         $+32, SI
 	JGE          turn1
@@ -2460,16 +2565,15 @@ turn3:
 	VPSLLD       $0x10, Y1, Y1
 	VSUBPS       Y1, Y0, Y0
 	VPSRLD       $0x10, Y0, Y1
-	VANDPS       arithNums<>+0(SB), Y1, Y2
-	VPADDD       arithNums<>+32(SB), Y0, Y3
-	VPADDD       Y2, Y3, Y2
-	VPSRLD       $0x10, Y2, Y2
-	VORPS        arithNums<>+64(SB), Y1, Y1
-	VCMPPS       $0x03, Y0, Y0, Y0
-	VBLENDVPS    Y0, Y1, Y2, Y0
-	VEXTRACTI128 $0x01, Y0, X1
-	VPACKUSDW    X1, X0, X1
-	VMOVDQU      X1, (AX)(BX*2)
+	VANDPS       arithNums<>+0(SB), Y1, Y1
+	VPADDD       arithNums<>+32(SB), Y1, Y2
+	VCMPPS       $0x03, Y0, Y0, Y1
+	VPANDN       Y2, Y1, Y1
+	VPADDD       Y1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VEXTRACTI128 $0x01, Y1, X0
+	VPACKUSDW    X0, X1, X0
+	VMOVDQU      X0, (AX)(BX*2)
 	ADDQ         $+8, BX
 	SUBQ         $+8, SI
 	JGE          turn3
@@ -2545,22 +2649,21 @@ piece11:
 	VPSLLD       $0x10, Y1, Y1
 	VSUBPS       Y1, Y0, Y0
 	VPSRLD       $0x10, Y0, Y1
-	VANDPS       arithNums<>+0(SB), Y1, Y2
-	VPADDD       arithNums<>+32(SB), Y0, Y3
-	VPADDD       Y2, Y3, Y2
-	VPSRLD       $0x10, Y2, Y2
-	VORPS        arithNums<>+64(SB), Y1, Y1
-	VCMPPS       $0x03, Y0, Y0, Y0
-	VBLENDVPS    Y0, Y1, Y2, Y0
-	VEXTRACTI128 $0x01, Y0, X1
-	VPACKUSDW    X1, X0, X1
+	VANDPS       arithNums<>+0(SB), Y1, Y1
+	VPADDD       arithNums<>+32(SB), Y1, Y2
+	VCMPPS       $0x03, Y0, Y0, Y1
+	VPANDN       Y2, Y1, Y1
+	VPADDD       Y1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VEXTRACTI128 $0x01, Y1, X0
+	VPACKUSDW    X0, X1, X0
 	TESTQ        $0x00000004, SI
 	JEQ          piece12
 	MOVQ         SI, CX
 	ANDQ         $0x00, CX
 	ADDQ         BX, CX
-	VMOVQ        X1, (AX)(CX*2)
-	VPSRLDQ      $0x08, X1, X1
+	VMOVQ        X0, (AX)(CX*2)
+	VPSRLDQ      $0x08, X0, X0
 
 piece12:
 	TESTQ   $0x00000002, SI
@@ -2568,8 +2671,8 @@ piece12:
 	MOVQ    SI, CX
 	ANDQ    $0x04, CX
 	ADDQ    BX, CX
-	VMOVD   X1, (AX)(CX*2)
-	VPSRLDQ $0x04, X1, X1
+	VMOVD   X0, (AX)(CX*2)
+	VPSRLDQ $0x04, X0, X0
 
 piece13:
 	TESTQ   $0x00000001, SI
@@ -2577,8 +2680,8 @@ piece13:
 	MOVQ    SI, CX
 	ANDQ    $0x06, CX
 	ADDQ    BX, CX
-	VPEXTRW $0x00, X1, (AX)(CX*2)
-	VPSRLDQ $0x02, X1, X1
+	VPEXTRW $0x00, X0, (AX)(CX*2)
+	VPSRLDQ $0x02, X0, X0
 
 piece14:
 done5:
@@ -2603,64 +2706,60 @@ turn1:
 	VPSLLD       $0x10, Y1, Y1
 	VMULPS       Y1, Y0, Y0
 	VPSRLD       $0x10, Y0, Y1
-	VANDPS       arithNums<>+0(SB), Y1, Y2
-	VPADDD       arithNums<>+32(SB), Y0, Y3
-	VPADDD       Y2, Y3, Y2
-	VPSRLD       $0x10, Y2, Y2
-	VORPS        arithNums<>+64(SB), Y1, Y1
-	VCMPPS       $0x03, Y0, Y0, Y0
-	VBLENDVPS    Y0, Y1, Y2, Y0
-	VEXTRACTI128 $0x01, Y0, X1
-	VPACKUSDW    X1, X0, X1
-	VMOVDQU      X1, (AX)(BX*2)
+	VANDPS       arithNums<>+0(SB), Y1, Y1
+	VPADDD       arithNums<>+32(SB), Y1, Y2
+	VCMPPS       $0x03, Y0, Y0, Y1
+	VPANDN       Y2, Y1, Y1
+	VPADDD       Y1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VEXTRACTI128 $0x01, Y1, X0
+	VPACKUSDW    X0, X1, X0
+	VMOVDQU      X0, (AX)(BX*2)
 	VPMOVZXWD    16(CX)(BX*2), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VPMOVZXWD    16(DX)(BX*2), Y1
 	VPSLLD       $0x10, Y1, Y1
 	VMULPS       Y1, Y0, Y0
 	VPSRLD       $0x10, Y0, Y1
-	VANDPS       arithNums<>+0(SB), Y1, Y2
-	VPADDD       arithNums<>+32(SB), Y0, Y3
-	VPADDD       Y2, Y3, Y2
-	VPSRLD       $0x10, Y2, Y2
-	VORPS        arithNums<>+64(SB), Y1, Y1
-	VCMPPS       $0x03, Y0, Y0, Y0
-	VBLENDVPS    Y0, Y1, Y2, Y0
-	VEXTRACTI128 $0x01, Y0, X1
-	VPACKUSDW    X1, X0, X1
-	VMOVDQU      X1, 16(AX)(BX*2)
+	VANDPS       arithNums<>+0(SB), Y1, Y1
+	VPADDD       arithNums<>+32(SB), Y1, Y2
+	VCMPPS       $0x03, Y0, Y0, Y1
+	VPANDN       Y2, Y1, Y1
+	VPADDD       Y1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VEXTRACTI128 $0x01, Y1, X0
+	VPACKUSDW    X0, X1, X0
+	VMOVDQU      X0, 16(AX)(BX*2)
 	VPMOVZXWD    32(CX)(BX*2), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VPMOVZXWD    32(DX)(BX*2), Y1
 	VPSLLD       $0x10, Y1, Y1
 	VMULPS       Y1, Y0, Y0
 	VPSRLD       $0x10, Y0, Y1
-	VANDPS       arithNums<>+0(SB), Y1, Y2
-	VPADDD       arithNums<>+32(SB), Y0, Y3
-	VPADDD       Y2, Y3, Y2
-	VPSRLD       $0x10, Y2, Y2
-	VORPS        arithNums<>+64(SB), Y1, Y1
-	VCMPPS       $0x03, Y0, Y0, Y0
-	VBLENDVPS    Y0, Y1, Y2, Y0
-	VEXTRACTI128 $0x01, Y0, X1
-	VPACKUSDW    X1, X0, X1
-	VMOVDQU      X1, 32(AX)(BX*2)
+	VANDPS       arithNums<>+0(SB), Y1, Y1
+	VPADDD       arithNums<>+32(SB), Y1, Y2
+	VCMPPS       $0x03, Y0, Y0, Y1
+	VPANDN       Y2, Y1, Y1
+	VPADDD       Y1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VEXTRACTI128 $0x01, Y1, X0
+	VPACKUSDW    X0, X1, X0
+	VMOVDQU      X0, 32(AX)(BX*2)
 	VPMOVZXWD    48(CX)(BX*2), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VPMOVZXWD    48(DX)(BX*2), Y1
 	VPSLLD       $0x10, Y1, Y1
 	VMULPS       Y1, Y0, Y0
 	VPSRLD       $0x10, Y0, Y1
-	VANDPS       arithNums<>+0(SB), Y1, Y2
-	VPADDD       arithNums<>+32(SB), Y0, Y3
-	VPADDD       Y2, Y3, Y2
-	VPSRLD       $0x10, Y2, Y2
-	VORPS        arithNums<>+64(SB), Y1, Y1
-	VCMPPS       $0x03, Y0, Y0, Y0
-	VBLENDVPS    Y0, Y1, Y2, Y0
-	VEXTRACTI128 $0x01, Y0, X1
-	VPACKUSDW    X1, X0, X1
-	VMOVDQU      X1, 48(AX)(BX*2)
+	VANDPS       arithNums<>+0(SB), Y1, Y1
+	VPADDD       arithNums<>+32(SB), Y1, Y2
+	VCMPPS       $0x03, Y0, Y0, Y1
+	VPANDN       Y2, Y1, Y1
+	VPADDD       Y1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VEXTRACTI128 $0x01, Y1, X0
+	VPACKUSDW    X0, X1, X0
+	VMOVDQU      X0, 48(AX)(BX*2)
 	ADDQ         $+32, BX
 	SUBQ         $+32, SI
 	JGE          turn1
@@ -2677,16 +2776,15 @@ turn3:
 	VPSLLD       $0x10, Y1, Y1
 	VMULPS       Y1, Y0, Y0
 	VPSRLD       $0x10, Y0, Y1
-	VANDPS       arithNums<>+0(SB), Y1, Y2
-	VPADDD       arithNums<>+32(SB), Y0, Y3
-	VPADDD       Y2, Y3, Y2
-	VPSRLD       $0x10, Y2, Y2
-	VORPS        arithNums<>+64(SB), Y1, Y1
-	VCMPPS       $0x03, Y0, Y0, Y0
-	VBLENDVPS    Y0, Y1, Y2, Y0
-	VEXTRACTI128 $0x01, Y0, X1
-	VPACKUSDW    X1, X0, X1
-	VMOVDQU      X1, (AX)(BX*2)
+	VANDPS       arithNums<>+0(SB), Y1, Y1
+	VPADDD       arithNums<>+32(SB), Y1, Y2
+	VCMPPS       $0x03, Y0, Y0, Y1
+	VPANDN       Y2, Y1, Y1
+	VPADDD       Y1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VEXTRACTI128 $0x01, Y1, X0
+	VPACKUSDW    X0, X1, X0
+	VMOVDQU      X0, (AX)(BX*2)
 	ADDQ         $+8, BX
 	SUBQ         $+8, SI
 	JGE          turn3
@@ -2762,22 +2860,21 @@ piece11:
 	VPSLLD       $0x10, Y1, Y1
 	VMULPS       Y1, Y0, Y0
 	VPSRLD       $0x10, Y0, Y1
-	VANDPS       arithNums<>+0(SB), Y1, Y2
-	VPADDD       arithNums<>+32(SB), Y0, Y3
-	VPADDD       Y2, Y3, Y2
-	VPSRLD       $0x10, Y2, Y2
-	VORPS        arithNums<>+64(SB), Y1, Y1
-	VCMPPS       $0x03, Y0, Y0, Y0
-	VBLENDVPS    Y0, Y1, Y2, Y0
-	VEXTRACTI128 $0x01, Y0, X1
-	VPACKUSDW    X1, X0, X1
+	VANDPS       arithNums<>+0(SB), Y1, Y1
+	VPADDD       arithNums<>+32(SB), Y1, Y2
+	VCMPPS       $0x03, Y0, Y0, Y1
+	VPANDN       Y2, Y1, Y1
+	VPADDD       Y1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VEXTRACTI128 $0x01, Y1, X0
+	VPACKUSDW    X0, X1, X0
 	TESTQ        $0x00000004, SI
 	JEQ          piece12
 	MOVQ         SI, CX
 	ANDQ         $0x00, CX
 	ADDQ         BX, CX
-	VMOVQ        X1, (AX)(CX*2)
-	VPSRLDQ      $0x08, X1, X1
+	VMOVQ        X0, (AX)(CX*2)
+	VPSRLDQ      $0x08, X0, X0
 
 piece12:
 	TESTQ   $0x00000002, SI
@@ -2785,8 +2882,8 @@ piece12:
 	MOVQ    SI, CX
 	ANDQ    $0x04, CX
 	ADDQ    BX, CX
-	VMOVD   X1, (AX)(CX*2)
-	VPSRLDQ $0x04, X1, X1
+	VMOVD   X0, (AX)(CX*2)
+	VPSRLDQ $0x04, X0, X0
 
 piece13:
 	TESTQ   $0x00000001, SI
@@ -2794,8 +2891,8 @@ piece13:
 	MOVQ    SI, CX
 	ANDQ    $0x06, CX
 	ADDQ    BX, CX
-	VPEXTRW $0x00, X1, (AX)(CX*2)
-	VPSRLDQ $0x02, X1, X1
+	VPEXTRW $0x00, X0, (AX)(CX*2)
+	VPSRLDQ $0x02, X0, X0
 
 piece14:
 done5:
@@ -2820,64 +2917,60 @@ turn1:
 	VPSLLD       $0x10, Y1, Y1
 	VDIVPS       Y1, Y0, Y0
 	VPSRLD       $0x10, Y0, Y1
-	VANDPS       arithNums<>+0(SB), Y1, Y2
-	VPADDD       arithNums<>+32(SB), Y0, Y3
-	VPADDD       Y2, Y3, Y2
-	VPSRLD       $0x10, Y2, Y2
-	VORPS        arithNums<>+64(SB), Y1, Y1
-	VCMPPS       $0x03, Y0, Y0, Y0
-	VBLENDVPS    Y0, Y1, Y2, Y0
-	VEXTRACTI128 $0x01, Y0, X1
-	VPACKUSDW    X1, X0, X1
-	VMOVDQU      X1, (AX)(BX*2)
+	VANDPS       arithNums<>+0(SB), Y1, Y1
+	VPADDD       arithNums<>+32(SB), Y1, Y2
+	VCMPPS       $0x03, Y0, Y0, Y1
+	VPANDN       Y2, Y1, Y1
+	VPADDD       Y1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VEXTRACTI128 $0x01, Y1, X0
+	VPACKUSDW    X0, X1, X0
+	VMOVDQU      X0, (AX)(BX*2)
 	VPMOVZXWD    16(CX)(BX*2), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VPMOVZXWD    16(DX)(BX*2), Y1
 	VPSLLD       $0x10, Y1, Y1
 	VDIVPS       Y1, Y0, Y0
 	VPSRLD       $0x10, Y0, Y1
-	VANDPS       arithNums<>+0(SB), Y1, Y2
-	VPADDD       arithNums<>+32(SB), Y0, Y3
-	VPADDD       Y2, Y3, Y2
-	VPSRLD       $0x10, Y2, Y2
-	VORPS        arithNums<>+64(SB), Y1, Y1
-	VCMPPS       $0x03, Y0, Y0, Y0
-	VBLENDVPS    Y0, Y1, Y2, Y0
-	VEXTRACTI128 $0x01, Y0, X1
-	VPACKUSDW    X1, X0, X1
-	VMOVDQU      X1, 16(AX)(BX*2)
+	VANDPS       arithNums<>+0(SB), Y1, Y1
+	VPADDD       arithNums<>+32(SB), Y1, Y2
+	VCMPPS       $0x03, Y0, Y0, Y1
+	VPANDN       Y2, Y1, Y1
+	VPADDD       Y1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VEXTRACTI128 $0x01, Y1, X0
+	VPACKUSDW    X0, X1, X0
+	VMOVDQU      X0, 16(AX)(BX*2)
 	VPMOVZXWD    32(CX)(BX*2), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VPMOVZXWD    32(DX)(BX*2), Y1
 	VPSLLD       $0x10, Y1, Y1
 	VDIVPS       Y1, Y0, Y0
 	VPSRLD       $0x10, Y0, Y1
-	VANDPS       arithNums<>+0(SB), Y1, Y2
-	VPADDD       arithNums<>+32(SB), Y0, Y3
-	VPADDD       Y2, Y3, Y2
-	VPSRLD       $0x10, Y2, Y2
-	VORPS        arithNums<>+64(SB), Y1, Y1
-	VCMPPS       $0x03, Y0, Y0, Y0
-	VBLENDVPS    Y0, Y1, Y2, Y0
-	VEXTRACTI128 $0x01, Y0, X1
-	VPACKUSDW    X1, X0, X1
-	VMOVDQU      X1, 32(AX)(BX*2)
+	VANDPS       arithNums<>+0(SB), Y1, Y1
+	VPADDD       arithNums<>+32(SB), Y1, Y2
+	VCMPPS       $0x03, Y0, Y0, Y1
+	VPANDN       Y2, Y1, Y1
+	VPADDD       Y1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VEXTRACTI128 $0x01, Y1, X0
+	VPACKUSDW    X0, X1, X0
+	VMOVDQU      X0, 32(AX)(BX*2)
 	VPMOVZXWD    48(CX)(BX*2), Y0
 	VPSLLD       $0x10, Y0, Y0
 	VPMOVZXWD    48(DX)(BX*2), Y1
 	VPSLLD       $0x10, Y1, Y1
 	VDIVPS       Y1, Y0, Y0
 	VPSRLD       $0x10, Y0, Y1
-	VANDPS       arithNums<>+0(SB), Y1, Y2
-	VPADDD       arithNums<>+32(SB), Y0, Y3
-	VPADDD       Y2, Y3, Y2
-	VPSRLD       $0x10, Y2, Y2
-	VORPS        arithNums<>+64(SB), Y1, Y1
-	VCMPPS       $0x03, Y0, Y0, Y0
-	VBLENDVPS    Y0, Y1, Y2, Y0
-	VEXTRACTI128 $0x01, Y0, X1
-	VPACKUSDW    X1, X0, X1
-	VMOVDQU      X1, 48(AX)(BX*2)
+	VANDPS       arithNums<>+0(SB), Y1, Y1
+	VPADDD       arithNums<>+32(SB), Y1, Y2
+	VCMPPS       $0x03, Y0, Y0, Y1
+	VPANDN       Y2, Y1, Y1
+	VPADDD       Y1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VEXTRACTI128 $0x01, Y1, X0
+	VPACKUSDW    X0, X1, X0
+	VMOVDQU      X0, 48(AX)(BX*2)
 	ADDQ         $+32, BX
 	SUBQ         $+32, SI
 	JGE          turn1
@@ -2894,16 +2987,15 @@ turn3:
 	VPSLLD       $0x10, Y1, Y1
 	VDIVPS       Y1, Y0, Y0
 	VPSRLD       $0x10, Y0, Y1
-	VANDPS       arithNums<>+0(SB), Y1, Y2
-	VPADDD       arithNums<>+32(SB), Y0, Y3
-	VPADDD       Y2, Y3, Y2
-	VPSRLD       $0x10, Y2, Y2
-	VORPS        arithNums<>+64(SB), Y1, Y1
-	VCMPPS       $0x03, Y0, Y0, Y0
-	VBLENDVPS    Y0, Y1, Y2, Y0
-	VEXTRACTI128 $0x01, Y0, X1
-	VPACKUSDW    X1, X0, X1
-	VMOVDQU      X1, (AX)(BX*2)
+	VANDPS       arithNums<>+0(SB), Y1, Y1
+	VPADDD       arithNums<>+32(SB), Y1, Y2
+	VCMPPS       $0x03, Y0, Y0, Y1
+	VPANDN       Y2, Y1, Y1
+	VPADDD       Y1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VEXTRACTI128 $0x01, Y1, X0
+	VPACKUSDW    X0, X1, X0
+	VMOVDQU      X0, (AX)(BX*2)
 	ADDQ         $+8, BX
 	SUBQ         $+8, SI
 	JGE          turn3
@@ -2979,22 +3071,21 @@ piece11:
 	VPSLLD       $0x10, Y1, Y1
 	VDIVPS       Y1, Y0, Y0
 	VPSRLD       $0x10, Y0, Y1
-	VANDPS       arithNums<>+0(SB), Y1, Y2
-	VPADDD       arithNums<>+32(SB), Y0, Y3
-	VPADDD       Y2, Y3, Y2
-	VPSRLD       $0x10, Y2, Y2
-	VORPS        arithNums<>+64(SB), Y1, Y1
-	VCMPPS       $0x03, Y0, Y0, Y0
-	VBLENDVPS    Y0, Y1, Y2, Y0
-	VEXTRACTI128 $0x01, Y0, X1
-	VPACKUSDW    X1, X0, X1
+	VANDPS       arithNums<>+0(SB), Y1, Y1
+	VPADDD       arithNums<>+32(SB), Y1, Y2
+	VCMPPS       $0x03, Y0, Y0, Y1
+	VPANDN       Y2, Y1, Y1
+	VPADDD       Y1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VEXTRACTI128 $0x01, Y1, X0
+	VPACKUSDW    X0, X1, X0
 	TESTQ        $0x00000004, SI
 	JEQ          piece12
 	MOVQ         SI, CX
 	ANDQ         $0x00, CX
 	ADDQ         BX, CX
-	VMOVQ        X1, (AX)(CX*2)
-	VPSRLDQ      $0x08, X1, X1
+	VMOVQ        X0, (AX)(CX*2)
+	VPSRLDQ      $0x08, X0, X0
 
 piece12:
 	TESTQ   $0x00000002, SI
@@ -3002,8 +3093,8 @@ piece12:
 	MOVQ    SI, CX
 	ANDQ    $0x04, CX
 	ADDQ    BX, CX
-	VMOVD   X1, (AX)(CX*2)
-	VPSRLDQ $0x04, X1, X1
+	VMOVD   X0, (AX)(CX*2)
+	VPSRLDQ $0x04, X0, X0
 
 piece13:
 	TESTQ   $0x00000001, SI
@@ -3011,8 +3102,8 @@ piece13:
 	MOVQ    SI, CX
 	ANDQ    $0x06, CX
 	ADDQ    BX, CX
-	VPEXTRW $0x00, X1, (AX)(CX*2)
-	VPSRLDQ $0x02, X1, X1
+	VPEXTRW $0x00, X0, (AX)(CX*2)
+	VPSRLDQ $0x02, X0, X0
 
 piece14:
 done5:
@@ -3035,58 +3126,54 @@ turn1:
 	VPSLLD       $0x10, Y1, Y1
 	VADDPS       Y0, Y1, Y1
 	VPSRLD       $0x10, Y1, Y2
-	VANDPS       arithNums<>+0(SB), Y2, Y3
-	VPADDD       arithNums<>+32(SB), Y1, Y4
-	VPADDD       Y3, Y4, Y3
-	VPSRLD       $0x10, Y3, Y3
-	VORPS        arithNums<>+64(SB), Y2, Y2
-	VCMPPS       $0x03, Y1, Y1, Y1
-	VBLENDVPS    Y1, Y2, Y3, Y1
-	VEXTRACTI128 $0x01, Y1, X2
-	VPACKUSDW    X2, X1, X2
-	VMOVDQU      X2, (AX)(DX*2)
+	VANDPS       arithNums<>+0(SB), Y2, Y2
+	VPADDD       arithNums<>+32(SB), Y2, Y3
+	VCMPPS       $0x03, Y1, Y1, Y2
+	VPANDN       Y3, Y2, Y2
+	VPADDD       Y2, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VEXTRACTI128 $0x01, Y2, X1
+	VPACKUSDW    X1, X2, X1
+	VMOVDQU      X1, (AX)(DX*2)
 	VPMOVZXWD    16(CX)(DX*2), Y1
 	VPSLLD       $0x10, Y1, Y1
 	VADDPS       Y0, Y1, Y1
 	VPSRLD       $0x10, Y1, Y2
-	VANDPS       arithNums<>+0(SB), Y2, Y3
-	VPADDD       arithNums<>+32(SB), Y1, Y4
-	VPADDD       Y3, Y4, Y3
-	VPSRLD       $0x10, Y3, Y3
-	VORPS        arithNums<>+64(SB), Y2, Y2
-	VCMPPS       $0x03, Y1, Y1, Y1
-	VBLENDVPS    Y1, Y2, Y3, Y1
-	VEXTRACTI128 $0x01, Y1, X2
-	VPACKUSDW    X2, X1, X2
-	VMOVDQU      X2, 16(AX)(DX*2)
+	VANDPS       arithNums<>+0(SB), Y2, Y2
+	VPADDD       arithNums<>+32(SB), Y2, Y3
+	VCMPPS       $0x03, Y1, Y1, Y2
+	VPANDN       Y3, Y2, Y2
+	VPADDD       Y2, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VEXTRACTI128 $0x01, Y2, X1
+	VPACKUSDW    X1, X2, X1
+	VMOVDQU      X1, 16(AX)(DX*2)
 	VPMOVZXWD    32(CX)(DX*2), Y1
 	VPSLLD       $0x10, Y1, Y1
 	VADDPS       Y0, Y1, Y1
 	VPSRLD       $0x10, Y1, Y2
-	VANDPS       arithNums<>+0(SB), Y2, Y3
-	VPADDD       arithNums<>+32(SB), Y1, Y4
-	VPADDD       Y3, Y4, Y3
-	VPSRLD       $0x10, Y3, Y3
-	VORPS        arithNums<>+64(SB), Y2, Y2
-	VCMPPS       $0x03, Y1, Y1, Y1
-	VBLENDVPS    Y1, Y2, Y3, Y1
-	VEXTRACTI128 $0x01, Y1, X2
-	VPACKUSDW    X2, X1, X2
-	VMOVDQU      X2, 32(AX)(DX*2)
+	VANDPS       arithNums<>+0(SB), Y2, Y2
+	VPADDD       arithNums<>+32(SB), Y2, Y3
+	VCMPPS       $0x03, Y1, Y1, Y2
+	VPANDN       Y3, Y2, Y2
+	VPADDD       Y2, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VEXTRACTI128 $0x01, Y2, X1
+	VPACKUSDW    X1, X2, X1
+	VMOVDQU      X1, 32(AX)(DX*2)
 	VPMOVZXWD    48(CX)(DX*2), Y1
 	VPSLLD       $0x10, Y1, Y1
 	VADDPS       Y0, Y1, Y1
 	VPSRLD       $0x10, Y1, Y2
-	VANDPS       arithNums<>+0(SB), Y2, Y3
-	VPADDD       arithNums<>+32(SB), Y1, Y4
-	VPADDD       Y3, Y4, Y3
-	VPSRLD       $0x10, Y3, Y3
-	VORPS        arithNums<>+64(SB), Y2, Y2
-	VCMPPS       $0x03, Y1, Y1, Y1
-	VBLENDVPS    Y1, Y2, Y3, Y1
-	VEXTRACTI128 $0x01, Y1, X2
-	VPACKUSDW    X2, X1, X2
-	VMOVDQU      X2, 48(AX)(DX*2)
+	VANDPS       arithNums<>+0(SB), Y2, Y2
+	VPADDD       arithNums<>+32(SB), Y2, Y3
+	VCMPPS       $0x03, Y1, Y1, Y2
+	VPANDN       Y3, Y2, Y2
+	VPADDD       Y2, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VEXTRACTI128 $0x01, Y2, X1
+	VPACKUSDW    X1, X2, X1
+	VMOVDQU      X1, 48(AX)(DX*2)
 	ADDQ         $+32, DX
 	SUBQ         $+32, BX
 	JGE          turn1
@@ -3101,16 +3188,15 @@ turn3:
 	VPSLLD       $0x10, Y1, Y1
 	VADDPS       Y0, Y1, Y1
 	VPSRLD       $0x10, Y1, Y2
-	VANDPS       arithNums<>+0(SB), Y2, Y3
-	VPADDD       arithNums<>+32(SB), Y1, Y4
-	VPADDD       Y3, Y4, Y3
-	VPSRLD       $0x10, Y3, Y3
-	VORPS        arithNums<>+64(SB), Y2, Y2
-	VCMPPS       $0x03, Y1, Y1, Y1
-	VBLENDVPS    Y1, Y2, Y3, Y1
-	VEXTRACTI128 $0x01, Y1, X2
-	VPACKUSDW    X2, X1, X2
-	VMOVDQU      X2, (AX)(DX*2)
+	VANDPS       arithNums<>+0(SB), Y2, Y2
+	VPADDD       arithNums<>+32(SB), Y2, Y3
+	VCMPPS       $0x03, Y1, Y1, Y2
+	VPANDN       Y3, Y2, Y2
+	VPADDD       Y2, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VEXTRACTI128 $0x01, Y2, X1
+	VPACKUSDW    X1, X2, X1
+	VMOVDQU      X1, (AX)(DX*2)
 	ADDQ         $+8, DX
 	SUBQ         $+8, BX
 	JGE          turn3
@@ -3156,22 +3242,21 @@ piece8:
 	VPSLLD       $0x10, Y1, Y1
 	VADDPS       Y0, Y1, Y0
 	VPSRLD       $0x10, Y0, Y1
-	VANDPS       arithNums<>+0(SB), Y1, Y2
-	VPADDD       arithNums<>+32(SB), Y0, Y3
-	VPADDD       Y2, Y3, Y2
-	VPSRLD       $0x10, Y2, Y2
-	VORPS        arithNums<>+64(SB), Y1, Y1
-	VCMPPS       $0x03, Y0, Y0, Y0
-	VBLENDVPS    Y0, Y1, Y2, Y0
-	VEXTRACTI128 $0x01, Y0, X1
-	VPACKUSDW    X1, X0, X1
+	VANDPS       arithNums<>+0(SB), Y1, Y1
+	VPADDD       arithNums<>+32(SB), Y1, Y2
+	VCMPPS       $0x03, Y0, Y0, Y1
+	VPANDN       Y2, Y1, Y1
+	VPADDD       Y1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VEXTRACTI128 $0x01, Y1, X0
+	VPACKUSDW    X0, X1, X0
 	TESTQ        $0x00000004, BX
 	JEQ          piece9
 	MOVQ         BX, CX
 	ANDQ         $0x00, CX
 	ADDQ         DX, CX
-	VMOVQ        X1, (AX)(CX*2)
-	VPSRLDQ      $0x08, X1, X1
+	VMOVQ        X0, (AX)(CX*2)
+	VPSRLDQ      $0x08, X0, X0
 
 piece9:
 	TESTQ   $0x00000002, BX
@@ -3179,8 +3264,8 @@ piece9:
 	MOVQ    BX, CX
 	ANDQ    $0x04, CX
 	ADDQ    DX, CX
-	VMOVD   X1, (AX)(CX*2)
-	VPSRLDQ $0x04, X1, X1
+	VMOVD   X0, (AX)(CX*2)
+	VPSRLDQ $0x04, X0, X0
 
 piece10:
 	TESTQ   $0x00000001, BX
@@ -3188,8 +3273,8 @@ piece10:
 	MOVQ    BX, CX
 	ANDQ    $0x06, CX
 	ADDQ    DX, CX
-	VPEXTRW $0x00, X1, (AX)(CX*2)
-	VPSRLDQ $0x02, X1, X1
+	VPEXTRW $0x00, X0, (AX)(CX*2)
+	VPSRLDQ $0x02, X0, X0
 
 piece11:
 done5:
@@ -3212,58 +3297,54 @@ turn1:
 	VPSLLD       $0x10, Y1, Y1
 	VSUBPS       Y0, Y1, Y1
 	VPSRLD       $0x10, Y1, Y2
-	VANDPS       arithNums<>+0(SB), Y2, Y3
-	VPADDD       arithNums<>+32(SB), Y1, Y4
-	VPADDD       Y3, Y4, Y3
-	VPSRLD       $0x10, Y3, Y3
-	VORPS        arithNums<>+64(SB), Y2, Y2
-	VCMPPS       $0x03, Y1, Y1, Y1
-	VBLENDVPS    Y1, Y2, Y3, Y1
-	VEXTRACTI128 $0x01, Y1, X2
-	VPACKUSDW    X2, X1, X2
-	VMOVDQU      X2, (AX)(DX*2)
+	VANDPS       arithNums<>+0(SB), Y2, Y2
+	VPADDD       arithNums<>+32(SB), Y2, Y3
+	VCMPPS       $0x03, Y1, Y1, Y2
+	VPANDN       Y3, Y2, Y2
+	VPADDD       Y2, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VEXTRACTI128 $0x01, Y2, X1
+	VPACKUSDW    X1, X2, X1
+	VMOVDQU      X1, (AX)(DX*2)
 	VPMOVZXWD    16(CX)(DX*2), Y1
 	VPSLLD       $0x10, Y1, Y1
 	VSUBPS       Y0, Y1, Y1
 	VPSRLD       $0x10, Y1, Y2
-	VANDPS       arithNums<>+0(SB), Y2, Y3
-	VPADDD       arithNums<>+32(SB), Y1, Y4
-	VPADDD       Y3, Y4, Y3
-	VPSRLD       $0x10, Y3, Y3
-	VORPS        arithNums<>+64(SB), Y2, Y2
-	VCMPPS       $0x03, Y1, Y1, Y1
-	VBLENDVPS    Y1, Y2, Y3, Y1
-	VEXTRACTI128 $0x01, Y1, X2
-	VPACKUSDW    X2, X1, X2
-	VMOVDQU      X2, 16(AX)(DX*2)
+	VANDPS       arithNums<>+0(SB), Y2, Y2
+	VPADDD       arithNums<>+32(SB), Y2, Y3
+	VCMPPS       $0x03, Y1, Y1, Y2
+	VPANDN       Y3, Y2, Y2
+	VPADDD       Y2, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VEXTRACTI128 $0x01, Y2, X1
+	VPACKUSDW    X1, X2, X1
+	VMOVDQU      X1, 16(AX)(DX*2)
 	VPMOVZXWD    32(CX)(DX*2), Y1
 	VPSLLD       $0x10, Y1, Y1
 	VSUBPS       Y0, Y1, Y1
 	VPSRLD       $0x10, Y1, Y2
-	VANDPS       arithNums<>+0(SB), Y2, Y3
-	VPADDD       arithNums<>+32(SB), Y1, Y4
-	VPADDD       Y3, Y4, Y3
-	VPSRLD       $0x10, Y3, Y3
-	VORPS        arithNums<>+64(SB), Y2, Y2
-	VCMPPS       $0x03, Y1, Y1, Y1
-	VBLENDVPS    Y1, Y2, Y3, Y1
-	VEXTRACTI128 $0x01, Y1, X2
-	VPACKUSDW    X2, X1, X2
-	VMOVDQU      X2, 32(AX)(DX*2)
+	VANDPS       arithNums<>+0(SB), Y2, Y2
+	VPADDD       arithNums<>+32(SB), Y2, Y3
+	VCMPPS       $0x03, Y1, Y1, Y2
+	VPANDN       Y3, Y2, Y2
+	VPADDD       Y2, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VEXTRACTI128 $0x01, Y2, X1
+	VPACKUSDW    X1, X2, X1
+	VMOVDQU      X1, 32(AX)(DX*2)
 	VPMOVZXWD    48(CX)(DX*2), Y1
 	VPSLLD       $0x10, Y1, Y1
 	VSUBPS       Y0, Y1, Y1
 	VPSRLD       $0x10, Y1, Y2
-	VANDPS       arithNums<>+0(SB), Y2, Y3
-	VPADDD       arithNums<>+32(SB), Y1, Y4
-	VPADDD       Y3, Y4, Y3
-	VPSRLD       $0x10, Y3, Y3
-	VORPS        arithNums<>+64(SB), Y2, Y2
-	VCMPPS       $0x03, Y1, Y1, Y1
-	VBLENDVPS    Y1, Y2, Y3, Y1
-	VEXTRACTI128 $0x01, Y1, X2
-	VPACKUSDW    X2, X1, X2
-	VMOVDQU      X2, 48(AX)(DX*2)
+	VANDPS       arithNums<>+0(SB), Y2, Y2
+	VPADDD       arithNums<>+32(SB), Y2, Y3
+	VCMPPS       $0x03, Y1, Y1, Y2
+	VPANDN       Y3, Y2, Y2
+	VPADDD       Y2, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VEXTRACTI128 $0x01, Y2, X1
+	VPACKUSDW    X1, X2, X1
+	VMOVDQU      X1, 48(AX)(DX*2)
 	ADDQ         $+32, DX
 	SUBQ         $+32, BX
 	JGE          turn1
@@ -3278,16 +3359,15 @@ turn3:
 	VPSLLD       $0x10, Y1, Y1
 	VSUBPS       Y0, Y1, Y1
 	VPSRLD       $0x10, Y1, Y2
-	VANDPS       arithNums<>+0(SB), Y2, Y3
-	VPADDD       arithNums<>+32(SB), Y1, Y4
-	VPADDD       Y3, Y4, Y3
-	VPSRLD       $0x10, Y3, Y3
-	VORPS        arithNums<>+64(SB), Y2, Y2
-	VCMPPS       $0x03, Y1, Y1, Y1
-	VBLENDVPS    Y1, Y2, Y3, Y1
-	VEXTRACTI128 $0x01, Y1, X2
-	VPACKUSDW    X2, X1, X2
-	VMOVDQU      X2, (AX)(DX*2)
+	VANDPS       arithNums<>+0(SB), Y2, Y2
+	VPADDD       arithNums<>+32(SB), Y2, Y3
+	VCMPPS       $0x03, Y1, Y1, Y2
+	VPANDN       Y3, Y2, Y2
+	VPADDD       Y2, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VEXTRACTI128 $0x01, Y2, X1
+	VPACKUSDW    X1, X2, X1
+	VMOVDQU      X1, (AX)(DX*2)
 	ADDQ         $+8, DX
 	SUBQ         $+8, BX
 	JGE          turn3
@@ -3333,22 +3413,21 @@ piece8:
 	VPSLLD       $0x10, Y1, Y1
 	VSUBPS       Y0, Y1, Y0
 	VPSRLD       $0x10, Y0, Y1
-	VANDPS       arithNums<>+0(SB), Y1, Y2
-	VPADDD       arithNums<>+32(SB), Y0, Y3
-	VPADDD       Y2, Y3, Y2
-	VPSRLD       $0x10, Y2, Y2
-	VORPS        arithNums<>+64(SB), Y1, Y1
-	VCMPPS       $0x03, Y0, Y0, Y0
-	VBLENDVPS    Y0, Y1, Y2, Y0
-	VEXTRACTI128 $0x01, Y0, X1
-	VPACKUSDW    X1, X0, X1
+	VANDPS       arithNums<>+0(SB), Y1, Y1
+	VPADDD       arithNums<>+32(SB), Y1, Y2
+	VCMPPS       $0x03, Y0, Y0, Y1
+	VPANDN       Y2, Y1, Y1
+	VPADDD       Y1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VEXTRACTI128 $0x01, Y1, X0
+	VPACKUSDW    X0, X1, X0
 	TESTQ        $0x00000004, BX
 	JEQ          piece9
 	MOVQ         BX, CX
 	ANDQ         $0x00, CX
 	ADDQ         DX, CX
-	VMOVQ        X1, (AX)(CX*2)
-	VPSRLDQ      $0x08, X1, X1
+	VMOVQ        X0, (AX)(CX*2)
+	VPSRLDQ      $0x08, X0, X0
 
 piece9:
 	TESTQ   $0x00000002, BX
@@ -3356,8 +3435,8 @@ piece9:
 	MOVQ    BX, CX
 	ANDQ    $0x04, CX
 	ADDQ    DX, CX
-	VMOVD   X1, (AX)(CX*2)
-	VPSRLDQ $0x04, X1, X1
+	VMOVD   X0, (AX)(CX*2)
+	VPSRLDQ $0x04, X0, X0
 
 piece10:
 	TESTQ   $0x00000001, BX
@@ -3365,8 +3444,8 @@ piece10:
 	MOVQ    BX, CX
 	ANDQ    $0x06, CX
 	ADDQ    DX, CX
-	VPEXTRW $0x00, X1, (AX)(CX*2)
-	VPSRLDQ $0x02, X1, X1
+	VPEXTRW $0x00, X0, (AX)(CX*2)
+	VPSRLDQ $0x02, X0, X0
 
 piece11:
 done5:
@@ -3389,58 +3468,54 @@ turn1:
 	VPSLLD       $0x10, Y1, Y1
 	VSUBPS       Y1, Y0, Y1
 	VPSRLD       $0x10, Y1, Y2
-	VANDPS       arithNums<>+0(SB), Y2, Y3
-	VPADDD       arithNums<>+32(SB), Y1, Y4
-	VPADDD       Y3, Y4, Y3
-	VPSRLD       $0x10, Y3, Y3
-	VORPS        arithNums<>+64(SB), Y2, Y2
-	VCMPPS       $0x03, Y1, Y1, Y1
-	VBLENDVPS    Y1, Y2, Y3, Y1
-	VEXTRACTI128 $0x01, Y1, X2
-	VPACKUSDW    X2, X1, X2
-	VMOVDQU      X2, (AX)(DX*2)
+	VANDPS       arithNums<>+0(SB), Y2, Y2
+	VPADDD       arithNums<>+32(SB), Y2, Y3
+	VCMPPS       $0x03, Y1, Y1, Y2
+	VPANDN       Y3, Y2, Y2
+	VPADDD       Y2, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VEXTRACTI128 $0x01, Y2, X1
+	VPACKUSDW    X1, X2, X1
+	VMOVDQU      X1, (AX)(DX*2)
 	VPMOVZXWD    16(CX)(DX*2), Y1
 	VPSLLD       $0x10, Y1, Y1
 	VSUBPS       Y1, Y0, Y1
 	VPSRLD       $0x10, Y1, Y2
-	VANDPS       arithNums<>+0(SB), Y2, Y3
-	VPADDD       arithNums<>+32(SB), Y1, Y4
-	VPADDD       Y3, Y4, Y3
-	VPSRLD       $0x10, Y3, Y3
-	VORPS        arithNums<>+64(SB), Y2, Y2
-	VCMPPS       $0x03, Y1, Y1, Y1
-	VBLENDVPS    Y1, Y2, Y3, Y1
-	VEXTRACTI128 $0x01, Y1, X2
-	VPACKUSDW    X2, X1, X2
-	VMOVDQU      X2, 16(AX)(DX*2)
+	VANDPS       arithNums<>+0(SB), Y2, Y2
+	VPADDD       arithNums<>+32(SB), Y2, Y3
+	VCMPPS       $0x03, Y1, Y1, Y2
+	VPANDN       Y3, Y2, Y2
+	VPADDD       Y2, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VEXTRACTI128 $0x01, Y2, X1
+	VPACKUSDW    X1, X2, X1
+	VMOVDQU      X1, 16(AX)(DX*2)
 	VPMOVZXWD    32(CX)(DX*2), Y1
 	VPSLLD       $0x10, Y1, Y1
 	VSUBPS       Y1, Y0, Y1
 	VPSRLD       $0x10, Y1, Y2
-	VANDPS       arithNums<>+0(SB), Y2, Y3
-	VPADDD       arithNums<>+32(SB), Y1, Y4
-	VPADDD       Y3, Y4, Y3
-	VPSRLD       $0x10, Y3, Y3
-	VORPS        arithNums<>+64(SB), Y2, Y2
-	VCMPPS       $0x03, Y1, Y1, Y1
-	VBLENDVPS    Y1, Y2, Y3, Y1
-	VEXTRACTI128 $0x01, Y1, X2
-	VPACKUSDW    X2, X1, X2
-	VMOVDQU      X2, 32(AX)(DX*2)
+	VANDPS       arithNums<>+0(SB), Y2, Y2
+	VPADDD       arithNums<>+32(SB), Y2, Y3
+	VCMPPS       $0x03, Y1, Y1, Y2
+	VPANDN       Y3, Y2, Y2
+	VPADDD       Y2, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VEXTRACTI128 $0x01, Y2, X1
+	VPACKUSDW    X1, X2, X1
+	VMOVDQU      X1, 32(AX)(DX*2)
 	VPMOVZXWD    48(CX)(DX*2), Y1
 	VPSLLD       $0x10, Y1, Y1
 	VSUBPS       Y1, Y0, Y1
 	VPSRLD       $0x10, Y1, Y2
-	VANDPS       arithNums<>+0(SB), Y2, Y3
-	VPADDD       arithNums<>+32(SB), Y1, Y4
-	VPADDD       Y3, Y4, Y3
-	VPSRLD       $0x10, Y3, Y3
-	VORPS        arithNums<>+64(SB), Y2, Y2
-	VCMPPS       $0x03, Y1, Y1, Y1
-	VBLENDVPS    Y1, Y2, Y3, Y1
-	VEXTRACTI128 $0x01, Y1, X2
-	VPACKUSDW    X2, X1, X2
-	VMOVDQU      X2, 48(AX)(DX*2)
+	VANDPS       arithNums<>+0(SB), Y2, Y2
+	VPADDD       arithNums<>+32(SB), Y2, Y3
+	VCMPPS       $0x03, Y1, Y1, Y2
+	VPANDN       Y3, Y2, Y2
+	VPADDD       Y2, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VEXTRACTI128 $0x01, Y2, X1
+	VPACKUSDW    X1, X2, X1
+	VMOVDQU      X1, 48(AX)(DX*2)
 	ADDQ         $+32, DX
 	SUBQ         $+32, BX
 	JGE          turn1
@@ -3455,16 +3530,15 @@ turn3:
 	VPSLLD       $0x10, Y1, Y1
 	VSUBPS       Y1, Y0, Y1
 	VPSRLD       $0x10, Y1, Y2
-	VANDPS       arithNums<>+0(SB), Y2, Y3
-	VPADDD       arithNums<>+32(SB), Y1, Y4
-	VPADDD       Y3, Y4, Y3
-	VPSRLD       $0x10, Y3, Y3
-	VORPS        arithNums<>+64(SB), Y2, Y2
-	VCMPPS       $0x03, Y1, Y1, Y1
-	VBLENDVPS    Y1, Y2, Y3, Y1
-	VEXTRACTI128 $0x01, Y1, X2
-	VPACKUSDW    X2, X1, X2
-	VMOVDQU      X2, (AX)(DX*2)
+	VANDPS       arithNums<>+0(SB), Y2, Y2
+	VPADDD       arithNums<>+32(SB), Y2, Y3
+	VCMPPS       $0x03, Y1, Y1, Y2
+	VPANDN       Y3, Y2, Y2
+	VPADDD       Y2, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VEXTRACTI128 $0x01, Y2, X1
+	VPACKUSDW    X1, X2, X1
+	VMOVDQU      X1, (AX)(DX*2)
 	ADDQ         $+8, DX
 	SUBQ         $+8, BX
 	JGE          turn3
@@ -3510,22 +3584,21 @@ piece8:
 	VPSLLD       $0x10, Y1, Y1
 	VSUBPS       Y1, Y0, Y0
 	VPSRLD       $0x10, Y0, Y1
-	VANDPS       arithNums<>+0(SB), Y1, Y2
-	VPADDD       arithNums<>+32(SB), Y0, Y3
-	VPADDD       Y2, Y3, Y2
-	VPSRLD       $0x10, Y2, Y2
-	VORPS        arithNums<>+64(SB), Y1, Y1
-	VCMPPS       $0x03, Y0, Y0, Y0
-	VBLENDVPS    Y0, Y1, Y2, Y0
-	VEXTRACTI128 $0x01, Y0, X1
-	VPACKUSDW    X1, X0, X1
+	VANDPS       arithNums<>+0(SB), Y1, Y1
+	VPADDD       arithNums<>+32(SB), Y1, Y2
+	VCMPPS       $0x03, Y0, Y0, Y1
+	VPANDN       Y2, Y1, Y1
+	VPADDD       Y1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VEXTRACTI128 $0x01, Y1, X0
+	VPACKUSDW    X0, X1, X0
 	TESTQ        $0x00000004, BX
 	JEQ          piece9
 	MOVQ         BX, CX
 	ANDQ         $0x00, CX
 	ADDQ         DX, CX
-	VMOVQ        X1, (AX)(CX*2)
-	VPSRLDQ      $0x08, X1, X1
+	VMOVQ        X0, (AX)(CX*2)
+	VPSRLDQ      $0x08, X0, X0
 
 piece9:
 	TESTQ   $0x00000002, BX
@@ -3533,8 +3606,8 @@ piece9:
 	MOVQ    BX, CX
 	ANDQ    $0x04, CX
 	ADDQ    DX, CX
-	VMOVD   X1, (AX)(CX*2)
-	VPSRLDQ $0x04, X1, X1
+	VMOVD   X0, (AX)(CX*2)
+	VPSRLDQ $0x04, X0, X0
 
 piece10:
 	TESTQ   $0x00000001, BX
@@ -3542,8 +3615,8 @@ piece10:
 	MOVQ    BX, CX
 	ANDQ    $0x06, CX
 	ADDQ    DX, CX
-	VPEXTRW $0x00, X1, (AX)(CX*2)
-	VPSRLDQ $0x02, X1, X1
+	VPEXTRW $0x00, X0, (AX)(CX*2)
+	VPSRLDQ $0x02, X0, X0
 
 piece11:
 done5:
@@ -3566,58 +3639,54 @@ turn1:
 	VPSLLD       $0x10, Y1, Y1
 	VMULPS       Y0, Y1, Y1
 	VPSRLD       $0x10, Y1, Y2
-	VANDPS       arithNums<>+0(SB), Y2, Y3
-	VPADDD       arithNums<>+32(SB), Y1, Y4
-	VPADDD       Y3, Y4, Y3
-	VPSRLD       $0x10, Y3, Y3
-	VORPS        arithNums<>+64(SB), Y2, Y2
-	VCMPPS       $0x03, Y1, Y1, Y1
-	VBLENDVPS    Y1, Y2, Y3, Y1
-	VEXTRACTI128 $0x01, Y1, X2
-	VPACKUSDW    X2, X1, X2
-	VMOVDQU      X2, (AX)(DX*2)
+	VANDPS       arithNums<>+0(SB), Y2, Y2
+	VPADDD       arithNums<>+32(SB), Y2, Y3
+	VCMPPS       $0x03, Y1, Y1, Y2
+	VPANDN       Y3, Y2, Y2
+	VPADDD       Y2, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VEXTRACTI128 $0x01, Y2, X1
+	VPACKUSDW    X1, X2, X1
+	VMOVDQU      X1, (AX)(DX*2)
 	VPMOVZXWD    16(CX)(DX*2), Y1
 	VPSLLD       $0x10, Y1, Y1
 	VMULPS       Y0, Y1, Y1
 	VPSRLD       $0x10, Y1, Y2
-	VANDPS       arithNums<>+0(SB), Y2, Y3
-	VPADDD       arithNums<>+32(SB), Y1, Y4
-	VPADDD       Y3, Y4, Y3
-	VPSRLD       $0x10, Y3, Y3
-	VORPS        arithNums<>+64(SB), Y2, Y2
-	VCMPPS       $0x03, Y1, Y1, Y1
-	VBLENDVPS    Y1, Y2, Y3, Y1
-	VEXTRACTI128 $0x01, Y1, X2
-	VPACKUSDW    X2, X1, X2
-	VMOVDQU      X2, 16(AX)(DX*2)
+	VANDPS       arithNums<>+0(SB), Y2, Y2
+	VPADDD       arithNums<>+32(SB), Y2, Y3
+	VCMPPS       $0x03, Y1, Y1, Y2
+	VPANDN       Y3, Y2, Y2
+	VPADDD       Y2, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VEXTRACTI128 $0x01, Y2, X1
+	VPACKUSDW    X1, X2, X1
+	VMOVDQU      X1, 16(AX)(DX*2)
 	VPMOVZXWD    32(CX)(DX*2), Y1
 	VPSLLD       $0x10, Y1, Y1
 	VMULPS       Y0, Y1, Y1
 	VPSRLD       $0x10, Y1, Y2
-	VANDPS       arithNums<>+0(SB), Y2, Y3
-	VPADDD       arithNums<>+32(SB), Y1, Y4
-	VPADDD       Y3, Y4, Y3
-	VPSRLD       $0x10, Y3, Y3
-	VORPS        arithNums<>+64(SB), Y2, Y2
-	VCMPPS       $0x03, Y1, Y1, Y1
-	VBLENDVPS    Y1, Y2, Y3, Y1
-	VEXTRACTI128 $0x01, Y1, X2
-	VPACKUSDW    X2, X1, X2
-	VMOVDQU      X2, 32(AX)(DX*2)
+	VANDPS       arithNums<>+0(SB), Y2, Y2
+	VPADDD       arithNums<>+32(SB), Y2, Y3
+	VCMPPS       $0x03, Y1, Y1, Y2
+	VPANDN       Y3, Y2, Y2
+	VPADDD       Y2, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VEXTRACTI128 $0x01, Y2, X1
+	VPACKUSDW    X1, X2, X1
+	VMOVDQU      X1, 32(AX)(DX*2)
 	VPMOVZXWD    48(CX)(DX*2), Y1
 	VPSLLD       $0x10, Y1, Y1
 	VMULPS       Y0, Y1, Y1
 	VPSRLD       $0x10, Y1, Y2
-	VANDPS       arithNums<>+0(SB), Y2, Y3
-	VPADDD       arithNums<>+32(SB), Y1, Y4
-	VPADDD       Y3, Y4, Y3
-	VPSRLD       $0x10, Y3, Y3
-	VORPS        arithNums<>+64(SB), Y2, Y2
-	VCMPPS       $0x03, Y1, Y1, Y1
-	VBLENDVPS    Y1, Y2, Y3, Y1
-	VEXTRACTI128 $0x01, Y1, X2
-	VPACKUSDW    X2, X1, X2
-	VMOVDQU      X2, 48(AX)(DX*2)
+	VANDPS       arithNums<>+0(SB), Y2, Y2
+	VPADDD       arithNums<>+32(SB), Y2, Y3
+	VCMPPS       $0x03, Y1, Y1, Y2
+	VPANDN       Y3, Y2, Y2
+	VPADDD       Y2, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VEXTRACTI128 $0x01, Y2, X1
+	VPACKUSDW    X1, X2, X1
+	VMOVDQU      X1, 48(AX)(DX*2)
 	ADDQ         $+32, DX
 	SUBQ         $+32, BX
 	JGE          turn1
@@ -3632,16 +3701,15 @@ turn3:
 	VPSLLD       $0x10, Y1, Y1
 	VMULPS       Y0, Y1, Y1
 	VPSRLD       $0x10, Y1, Y2
-	VANDPS       arithNums<>+0(SB), Y2, Y3
-	VPADDD       arithNums<>+32(SB), Y1, Y4
-	VPADDD       Y3, Y4, Y3
-	VPSRLD       $0x10, Y3, Y3
-	VORPS        arithNums<>+64(SB), Y2, Y2
-	VCMPPS       $0x03, Y1, Y1, Y1
-	VBLENDVPS    Y1, Y2, Y3, Y1
-	VEXTRACTI128 $0x01, Y1, X2
-	VPACKUSDW    X2, X1, X2
-	VMOVDQU      X2, (AX)(DX*2)
+	VANDPS       arithNums<>+0(SB), Y2, Y2
+	VPADDD       arithNums<>+32(SB), Y2, Y3
+	VCMPPS       $0x03, Y1, Y1, Y2
+	VPANDN       Y3, Y2, Y2
+	VPADDD       Y2, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VEXTRACTI128 $0x01, Y2, X1
+	VPACKUSDW    X1, X2, X1
+	VMOVDQU      X1, (AX)(DX*2)
 	ADDQ         $+8, DX
 	SUBQ         $+8, BX
 	JGE          turn3
@@ -3687,22 +3755,21 @@ piece8:
 	VPSLLD       $0x10, Y1, Y1
 	VMULPS       Y0, Y1, Y0
 	VPSRLD       $0x10, Y0, Y1
-	VANDPS       arithNums<>+0(SB), Y1, Y2
-	VPADDD       arithNums<>+32(SB), Y0, Y3
-	VPADDD       Y2, Y3, Y2
-	VPSRLD       $0x10, Y2, Y2
-	VORPS        arithNums<>+64(SB), Y1, Y1
-	VCMPPS       $0x03, Y0, Y0, Y0
-	VBLENDVPS    Y0, Y1, Y2, Y0
-	VEXTRACTI128 $0x01, Y0, X1
-	VPACKUSDW    X1, X0, X1
+	VANDPS       arithNums<>+0(SB), Y1, Y1
+	VPADDD       arithNums<>+32(SB), Y1, Y2
+	VCMPPS       $0x03, Y0, Y0, Y1
+	VPANDN       Y2, Y1, Y1
+	VPADDD       Y1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VEXTRACTI128 $0x01, Y1, X0
+	VPACKUSDW    X0, X1, X0
 	TESTQ        $0x00000004, BX
 	JEQ          piece9
 	MOVQ         BX, CX
 	ANDQ         $0x00, CX
 	ADDQ         DX, CX
-	VMOVQ        X1, (AX)(CX*2)
-	VPSRLDQ      $0x08, X1, X1
+	VMOVQ        X0, (AX)(CX*2)
+	VPSRLDQ      $0x08, X0, X0
 
 piece9:
 	TESTQ   $0x00000002, BX
@@ -3710,8 +3777,8 @@ piece9:
 	MOVQ    BX, CX
 	ANDQ    $0x04, CX
 	ADDQ    DX, CX
-	VMOVD   X1, (AX)(CX*2)
-	VPSRLDQ $0x04, X1, X1
+	VMOVD   X0, (AX)(CX*2)
+	VPSRLDQ $0x04, X0, X0
 
 piece10:
 	TESTQ   $0x00000001, BX
@@ -3719,8 +3786,8 @@ piece10:
 	MOVQ    BX, CX
 	ANDQ    $0x06, CX
 	ADDQ    DX, CX
-	VPEXTRW $0x00, X1, (AX)(CX*2)
-	VPSRLDQ $0x02, X1, X1
+	VPEXTRW $0x00, X0, (AX)(CX*2)
+	VPSRLDQ $0x02, X0, X0
 
 piece11:
 done5:
@@ -3743,58 +3810,54 @@ turn1:
 	VPSLLD       $0x10, Y1, Y1
 	VDIVPS       Y0, Y1, Y1
 	VPSRLD       $0x10, Y1, Y2
-	VANDPS       arithNums<>+0(SB), Y2, Y3
-	VPADDD       arithNums<>+32(SB), Y1, Y4
-	VPADDD       Y3, Y4, Y3
-	VPSRLD       $0x10, Y3, Y3
-	VORPS        arithNums<>+64(SB), Y2, Y2
-	VCMPPS       $0x03, Y1, Y1, Y1
-	VBLENDVPS    Y1, Y2, Y3, Y1
-	VEXTRACTI128 $0x01, Y1, X2
-	VPACKUSDW    X2, X1, X2
-	VMOVDQU      X2, (AX)(DX*2)
+	VANDPS       arithNums<>+0(SB), Y2, Y2
+	VPADDD       arithNums<>+32(SB), Y2, Y3
+	VCMPPS       $0x03, Y1, Y1, Y2
+	VPANDN       Y3, Y2, Y2
+	VPADDD       Y2, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VEXTRACTI128 $0x01, Y2, X1
+	VPACKUSDW    X1, X2, X1
+	VMOVDQU      X1, (AX)(DX*2)
 	VPMOVZXWD    16(CX)(DX*2), Y1
 	VPSLLD       $0x10, Y1, Y1
 	VDIVPS       Y0, Y1, Y1
 	VPSRLD       $0x10, Y1, Y2
-	VANDPS       arithNums<>+0(SB), Y2, Y3
-	VPADDD       arithNums<>+32(SB), Y1, Y4
-	VPADDD       Y3, Y4, Y3
-	VPSRLD       $0x10, Y3, Y3
-	VORPS        arithNums<>+64(SB), Y2, Y2
-	VCMPPS       $0x03, Y1, Y1, Y1
-	VBLENDVPS    Y1, Y2, Y3, Y1
-	VEXTRACTI128 $0x01, Y1, X2
-	VPACKUSDW    X2, X1, X2
-	VMOVDQU      X2, 16(AX)(DX*2)
+	VANDPS       arithNums<>+0(SB), Y2, Y2
+	VPADDD       arithNums<>+32(SB), Y2, Y3
+	VCMPPS       $0x03, Y1, Y1, Y2
+	VPANDN       Y3, Y2, Y2
+	VPADDD       Y2, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VEXTRACTI128 $0x01, Y2, X1
+	VPACKUSDW    X1, X2, X1
+	VMOVDQU      X1, 16(AX)(DX*2)
 	VPMOVZXWD    32(CX)(DX*2), Y1
 	VPSLLD       $0x10, Y1, Y1
 	VDIVPS       Y0, Y1, Y1
 	VPSRLD       $0x10, Y1, Y2
-	VANDPS       arithNums<>+0(SB), Y2, Y3
-	VPADDD       arithNums<>+32(SB), Y1, Y4
-	VPADDD       Y3, Y4, Y3
-	VPSRLD       $0x10, Y3, Y3
-	VORPS        arithNums<>+64(SB), Y2, Y2
-	VCMPPS       $0x03, Y1, Y1, Y1
-	VBLENDVPS    Y1, Y2, Y3, Y1
-	VEXTRACTI128 $0x01, Y1, X2
-	VPACKUSDW    X2, X1, X2
-	VMOVDQU      X2, 32(AX)(DX*2)
+	VANDPS       arithNums<>+0(SB), Y2, Y2
+	VPADDD       arithNums<>+32(SB), Y2, Y3
+	VCMPPS       $0x03, Y1, Y1, Y2
+	VPANDN       Y3, Y2, Y2
+	VPADDD       Y2, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VEXTRACTI128 $0x01, Y2, X1
+	VPACKUSDW    X1, X2, X1
+	VMOVDQU      X1, 32(AX)(DX*2)
 	VPMOVZXWD    48(CX)(DX*2), Y1
 	VPSLLD       $0x10, Y1, Y1
 	VDIVPS       Y0, Y1, Y1
 	VPSRLD       $0x10, Y1, Y2
-	VANDPS       arithNums<>+0(SB), Y2, Y3
-	VPADDD       arithNums<>+32(SB), Y1, Y4
-	VPADDD       Y3, Y4, Y3
-	VPSRLD       $0x10, Y3, Y3
-	VORPS        arithNums<>+64(SB), Y2, Y2
-	VCMPPS       $0x03, Y1, Y1, Y1
-	VBLENDVPS    Y1, Y2, Y3, Y1
-	VEXTRACTI128 $0x01, Y1, X2
-	VPACKUSDW    X2, X1, X2
-	VMOVDQU      X2, 48(AX)(DX*2)
+	VANDPS       arithNums<>+0(SB), Y2, Y2
+	VPADDD       arithNums<>+32(SB), Y2, Y3
+	VCMPPS       $0x03, Y1, Y1, Y2
+	VPANDN       Y3, Y2, Y2
+	VPADDD       Y2, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VEXTRACTI128 $0x01, Y2, X1
+	VPACKUSDW    X1, X2, X1
+	VMOVDQU      X1, 48(AX)(DX*2)
 	ADDQ         $+32, DX
 	SUBQ         $+32, BX
 	JGE          turn1
@@ -3809,16 +3872,15 @@ turn3:
 	VPSLLD       $0x10, Y1, Y1
 	VDIVPS       Y0, Y1, Y1
 	VPSRLD       $0x10, Y1, Y2
-	VANDPS       arithNums<>+0(SB), Y2, Y3
-	VPADDD       arithNums<>+32(SB), Y1, Y4
-	VPADDD       Y3, Y4, Y3
-	VPSRLD       $0x10, Y3, Y3
-	VORPS        arithNums<>+64(SB), Y2, Y2
-	VCMPPS       $0x03, Y1, Y1, Y1
-	VBLENDVPS    Y1, Y2, Y3, Y1
-	VEXTRACTI128 $0x01, Y1, X2
-	VPACKUSDW    X2, X1, X2
-	VMOVDQU      X2, (AX)(DX*2)
+	VANDPS       arithNums<>+0(SB), Y2, Y2
+	VPADDD       arithNums<>+32(SB), Y2, Y3
+	VCMPPS       $0x03, Y1, Y1, Y2
+	VPANDN       Y3, Y2, Y2
+	VPADDD       Y2, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VEXTRACTI128 $0x01, Y2, X1
+	VPACKUSDW    X1, X2, X1
+	VMOVDQU      X1, (AX)(DX*2)
 	ADDQ         $+8, DX
 	SUBQ         $+8, BX
 	JGE          turn3
@@ -3864,22 +3926,21 @@ piece8:
 	VPSLLD       $0x10, Y1, Y1
 	VDIVPS       Y0, Y1, Y0
 	VPSRLD       $0x10, Y0, Y1
-	VANDPS       arithNums<>+0(SB), Y1, Y2
-	VPADDD       arithNums<>+32(SB), Y0, Y3
-	VPADDD       Y2, Y3, Y2
-	VPSRLD       $0x10, Y2, Y2
-	VORPS        arithNums<>+64(SB), Y1, Y1
-	VCMPPS       $0x03, Y0, Y0, Y0
-	VBLENDVPS    Y0, Y1, Y2, Y0
-	VEXTRACTI128 $0x01, Y0, X1
-	VPACKUSDW    X1, X0, X1
+	VANDPS       arithNums<>+0(SB), Y1, Y1
+	VPADDD       arithNums<>+32(SB), Y1, Y2
+	VCMPPS       $0x03, Y0, Y0, Y1
+	VPANDN       Y2, Y1, Y1
+	VPADDD       Y1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VEXTRACTI128 $0x01, Y1, X0
+	VPACKUSDW    X0, X1, X0
 	TESTQ        $0x00000004, BX
 	JEQ          piece9
 	MOVQ         BX, CX
 	ANDQ         $0x00, CX
 	ADDQ         DX, CX
-	VMOVQ        X1, (AX)(CX*2)
-	VPSRLDQ      $0x08, X1, X1
+	VMOVQ        X0, (AX)(CX*2)
+	VPSRLDQ      $0x08, X0, X0
 
 piece9:
 	TESTQ   $0x00000002, BX
@@ -3887,8 +3948,8 @@ piece9:
 	MOVQ    BX, CX
 	ANDQ    $0x04, CX
 	ADDQ    DX, CX
-	VMOVD   X1, (AX)(CX*2)
-	VPSRLDQ $0x04, X1, X1
+	VMOVD   X0, (AX)(CX*2)
+	VPSRLDQ $0x04, X0, X0
 
 piece10:
 	TESTQ   $0x00000001, BX
@@ -3896,8 +3957,8 @@ piece10:
 	MOVQ    BX, CX
 	ANDQ    $0x06, CX
 	ADDQ    DX, CX
-	VPEXTRW $0x00, X1, (AX)(CX*2)
-	VPSRLDQ $0x02, X1, X1
+	VPEXTRW $0x00, X0, (AX)(CX*2)
+	VPSRLDQ $0x02, X0, X0
 
 piece11:
 done5:
@@ -3920,58 +3981,54 @@ turn1:
 	VPSLLD       $0x10, Y1, Y1
 	VDIVPS       Y1, Y0, Y1
 	VPSRLD       $0x10, Y1, Y2
-	VANDPS       arithNums<>+0(SB), Y2, Y3
-	VPADDD       arithNums<>+32(SB), Y1, Y4
-	VPADDD       Y3, Y4, Y3
-	VPSRLD       $0x10, Y3, Y3
-	VORPS        arithNums<>+64(SB), Y2, Y2
-	VCMPPS       $0x03, Y1, Y1, Y1
-	VBLENDVPS    Y1, Y2, Y3, Y1
-	VEXTRACTI128 $0x01, Y1, X2
-	VPACKUSDW    X2, X1, X2
-	VMOVDQU      X2, (AX)(DX*2)
+	VANDPS       arithNums<>+0(SB), Y2, Y2
+	VPADDD       arithNums<>+32(SB), Y2, Y3
+	VCMPPS       $0x03, Y1, Y1, Y2
+	VPANDN       Y3, Y2, Y2
+	VPADDD       Y2, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VEXTRACTI128 $0x01, Y2, X1
+	VPACKUSDW    X1, X2, X1
+	VMOVDQU      X1, (AX)(DX*2)
 	VPMOVZXWD    16(CX)(DX*2), Y1
 	VPSLLD       $0x10, Y1, Y1
 	VDIVPS       Y1, Y0, Y1
 	VPSRLD       $0x10, Y1, Y2
-	VANDPS       arithNums<>+0(SB), Y2, Y3
-	VPADDD       arithNums<>+32(SB), Y1, Y4
-	VPADDD       Y3, Y4, Y3
-	VPSRLD       $0x10, Y3, Y3
-	VORPS        arithNums<>+64(SB), Y2, Y2
-	VCMPPS       $0x03, Y1, Y1, Y1
-	VBLENDVPS    Y1, Y2, Y3, Y1
-	VEXTRACTI128 $0x01, Y1, X2
-	VPACKUSDW    X2, X1, X2
-	VMOVDQU      X2, 16(AX)(DX*2)
+	VANDPS       arithNums<>+0(SB), Y2, Y2
+	VPADDD       arithNums<>+32(SB), Y2, Y3
+	VCMPPS       $0x03, Y1, Y1, Y2
+	VPANDN       Y3, Y2, Y2
+	VPADDD       Y2, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VEXTRACTI128 $0x01, Y2, X1
+	VPACKUSDW    X1, X2, X1
+	VMOVDQU      X1, 16(AX)(DX*2)
 	VPMOVZXWD    32(CX)(DX*2), Y1
 	VPSLLD       $0x10, Y1, Y1
 	VDIVPS       Y1, Y0, Y1
 	VPSRLD       $0x10, Y1, Y2
-	VANDPS       arithNums<>+0(SB), Y2, Y3
-	VPADDD       arithNums<>+32(SB), Y1, Y4
-	VPADDD       Y3, Y4, Y3
-	VPSRLD       $0x10, Y3, Y3
-	VORPS        arithNums<>+64(SB), Y2, Y2
-	VCMPPS       $0x03, Y1, Y1, Y1
-	VBLENDVPS    Y1, Y2, Y3, Y1
-	VEXTRACTI128 $0x01, Y1, X2
-	VPACKUSDW    X2, X1, X2
-	VMOVDQU      X2, 32(AX)(DX*2)
+	VANDPS       arithNums<>+0(SB), Y2, Y2
+	VPADDD       arithNums<>+32(SB), Y2, Y3
+	VCMPPS       $0x03, Y1, Y1, Y2
+	VPANDN       Y3, Y2, Y2
+	VPADDD       Y2, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VEXTRACTI128 $0x01, Y2, X1
+	VPACKUSDW    X1, X2, X1
+	VMOVDQU      X1, 32(AX)(DX*2)
 	VPMOVZXWD    48(CX)(DX*2), Y1
 	VPSLLD       $0x10, Y1, Y1
 	VDIVPS       Y1, Y0, Y1
 	VPSRLD       $0x10, Y1, Y2
-	VANDPS       arithNums<>+0(SB), Y2, Y3
-	VPADDD       arithNums<>+32(SB), Y1, Y4
-	VPADDD       Y3, Y4, Y3
-	VPSRLD       $0x10, Y3, Y3
-	VORPS        arithNums<>+64(SB), Y2, Y2
-	VCMPPS       $0x03, Y1, Y1, Y1
-	VBLENDVPS    Y1, Y2, Y3, Y1
-	VEXTRACTI128 $0x01, Y1, X2
-	VPACKUSDW    X2, X1, X2
-	VMOVDQU      X2, 48(AX)(DX*2)
+	VANDPS       arithNums<>+0(SB), Y2, Y2
+	VPADDD       arithNums<>+32(SB), Y2, Y3
+	VCMPPS       $0x03, Y1, Y1, Y2
+	VPANDN       Y3, Y2, Y2
+	VPADDD       Y2, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VEXTRACTI128 $0x01, Y2, X1
+	VPACKUSDW    X1, X2, X1
+	VMOVDQU      X1, 48(AX)(DX*2)
 	ADDQ         $+32, DX
 	SUBQ         $+32, BX
 	JGE          turn1
@@ -3986,16 +4043,15 @@ turn3:
 	VPSLLD       $0x10, Y1, Y1
 	VDIVPS       Y1, Y0, Y1
 	VPSRLD       $0x10, Y1, Y2
-	VANDPS       arithNums<>+0(SB), Y2, Y3
-	VPADDD       arithNums<>+32(SB), Y1, Y4
-	VPADDD       Y3, Y4, Y3
-	VPSRLD       $0x10, Y3, Y3
-	VORPS        arithNums<>+64(SB), Y2, Y2
-	VCMPPS       $0x03, Y1, Y1, Y1
-	VBLENDVPS    Y1, Y2, Y3, Y1
-	VEXTRACTI128 $0x01, Y1, X2
-	VPACKUSDW    X2, X1, X2
-	VMOVDQU      X2, (AX)(DX*2)
+	VANDPS       arithNums<>+0(SB), Y2, Y2
+	VPADDD       arithNums<>+32(SB), Y2, Y3
+	VCMPPS       $0x03, Y1, Y1, Y2
+	VPANDN       Y3, Y2, Y2
+	VPADDD       Y2, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VEXTRACTI128 $0x01, Y2, X1
+	VPACKUSDW    X1, X2, X1
+	VMOVDQU      X1, (AX)(DX*2)
 	ADDQ         $+8, DX
 	SUBQ         $+8, BX
 	JGE          turn3
@@ -4041,22 +4097,21 @@ piece8:
 	VPSLLD       $0x10, Y1, Y1
 	VDIVPS       Y1, Y0, Y0
 	VPSRLD       $0x10, Y0, Y1
-	VANDPS       arithNums<>+0(SB), Y1, Y2
-	VPADDD       arithNums<>+32(SB), Y0, Y3
-	VPADDD       Y2, Y3, Y2
-	VPSRLD       $0x10, Y2, Y2
-	VORPS        arithNums<>+64(SB), Y1, Y1
-	VCMPPS       $0x03, Y0, Y0, Y0
-	VBLENDVPS    Y0, Y1, Y2, Y0
-	VEXTRACTI128 $0x01, Y0, X1
-	VPACKUSDW    X1, X0, X1
+	VANDPS       arithNums<>+0(SB), Y1, Y1
+	VPADDD       arithNums<>+32(SB), Y1, Y2
+	VCMPPS       $0x03, Y0, Y0, Y1
+	VPANDN       Y2, Y1, Y1
+	VPADDD       Y1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VEXTRACTI128 $0x01, Y1, X0
+	VPACKUSDW    X0, X1, X0
 	TESTQ        $0x00000004, BX
 	JEQ          piece9
 	MOVQ         BX, CX
 	ANDQ         $0x00, CX
 	ADDQ         DX, CX
-	VMOVQ        X1, (AX)(CX*2)
-	VPSRLDQ      $0x08, X1, X1
+	VMOVQ        X0, (AX)(CX*2)
+	VPSRLDQ      $0x08, X0, X0
 
 piece9:
 	TESTQ   $0x00000002, BX
@@ -4064,8 +4119,8 @@ piece9:
 	MOVQ    BX, CX
 	ANDQ    $0x04, CX
 	ADDQ    DX, CX
-	VMOVD   X1, (AX)(CX*2)
-	VPSRLDQ $0x04, X1, X1
+	VMOVD   X0, (AX)(CX*2)
+	VPSRLDQ $0x04, X0, X0
 
 piece10:
 	TESTQ   $0x00000001, BX
@@ -4073,8 +4128,8 @@ piece10:
 	MOVQ    BX, CX
 	ANDQ    $0x06, CX
 	ADDQ    DX, CX
-	VPEXTRW $0x00, X1, (AX)(CX*2)
-	VPSRLDQ $0x02, X1, X1
+	VPEXTRW $0x00, X0, (AX)(CX*2)
+	VPSRLDQ $0x02, X0, X0
 
 piece11:
 done5:
@@ -4100,64 +4155,60 @@ turn1:
 	VMOVUPS      (DX)(BX*4), Y2
 	VMULPS       Y2, Y1, Y1
 	VPSRLD       $0x10, Y1, Y2
-	VANDPS       arithNums<>+0(SB), Y2, Y3
-	VPADDD       arithNums<>+32(SB), Y1, Y4
-	VPADDD       Y3, Y4, Y3
-	VPSRLD       $0x10, Y3, Y3
-	VORPS        arithNums<>+64(SB), Y2, Y2
-	VCMPPS       $0x03, Y1, Y1, Y1
-	VBLENDVPS    Y1, Y2, Y3, Y1
-	VEXTRACTI128 $0x01, Y1, X2
-	VPACKUSDW    X2, X1, X2
-	VMOVDQU      X2, (AX)(BX*2)
+	VANDPS       arithNums<>+0(SB), Y2, Y2
+	VPADDD       arithNums<>+32(SB), Y2, Y3
+	VCMPPS       $0x03, Y1, Y1, Y2
+	VPANDN       Y3, Y2, Y2
+	VPADDD       Y2, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VEXTRACTI128 $0x01, Y2, X1
+	VPACKUSDW    X1, X2, X1
+	VMOVDQU      X1, (AX)(BX*2)
 	VPMOVZXWD    16(CX)(BX*2), Y1
 	VPSLLD       $0x10, Y1, Y1
 	VMULPS       Y0, Y1, Y1
 	VMOVUPS      32(DX)(BX*4), Y2
 	VMULPS       Y2, Y1, Y1
 	VPSRLD       $0x10, Y1, Y2
-	VANDPS       arithNums<>+0(SB), Y2, Y3
-	VPADDD       arithNums<>+32(SB), Y1, Y4
-	VPADDD       Y3, Y4, Y3
-	VPSRLD       $0x10, Y3, Y3
-	VORPS        arithNums<>+64(SB), Y2, Y2
-	VCMPPS       $0x03, Y1, Y1, Y1
-	VBLENDVPS    Y1, Y2, Y3, Y1
-	VEXTRACTI128 $0x01, Y1, X2
-	VPACKUSDW    X2, X1, X2
-	VMOVDQU      X2, 16(AX)(BX*2)
+	VANDPS       arithNums<>+0(SB), Y2, Y2
+	VPADDD       arithNums<>+32(SB), Y2, Y3
+	VCMPPS       $0x03, Y1, Y1, Y2
+	VPANDN       Y3, Y2, Y2
+	VPADDD       Y2, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VEXTRACTI128 $0x01, Y2, X1
+	VPACKUSDW    X1, X2, X1
+	VMOVDQU      X1, 16(AX)(BX*2)
 	VPMOVZXWD    32(CX)(BX*2), Y1
 	VPSLLD       $0x10, Y1, Y1
 	VMULPS       Y0, Y1, Y1
 	VMOVUPS      64(DX)(BX*4), Y2
 	VMULPS       Y2, Y1, Y1
 	VPSRLD       $0x10, Y1, Y2
-	VANDPS       arithNums<>+0(SB), Y2, Y3
-	VPADDD       arithNums<>+32(SB), Y1, Y4
-	VPADDD       Y3, Y4, Y3
-	VPSRLD       $0x10, Y3, Y3
-	VORPS        arithNums<>+64(SB), Y2, Y2
-	VCMPPS       $0x03, Y1, Y1, Y1
-	VBLENDVPS    Y1, Y2, Y3, Y1
-	VEXTRACTI128 $0x01, Y1, X2
-	VPACKUSDW    X2, X1, X2
-	VMOVDQU      X2, 32(AX)(BX*2)
+	VANDPS       arithNums<>+0(SB), Y2, Y2
+	VPADDD       arithNums<>+32(SB), Y2, Y3
+	VCMPPS       $0x03, Y1, Y1, Y2
+	VPANDN       Y3, Y2, Y2
+	VPADDD       Y2, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VEXTRACTI128 $0x01, Y2, X1
+	VPACKUSDW    X1, X2, X1
+	VMOVDQU      X1, 32(AX)(BX*2)
 	VPMOVZXWD    48(CX)(BX*2), Y1
 	VPSLLD       $0x10, Y1, Y1
 	VMULPS       Y0, Y1, Y1
 	VMOVUPS      96(DX)(BX*4), Y2
 	VMULPS       Y2, Y1, Y1
 	VPSRLD       $0x10, Y1, Y2
-	VANDPS       arithNums<>+0(SB), Y2, Y3
-	VPADDD       arithNums<>+32(SB), Y1, Y4
-	VPADDD       Y3, Y4, Y3
-	VPSRLD       $0x10, Y3, Y3
-	VORPS        arithNums<>+64(SB), Y2, Y2
-	VCMPPS       $0x03, Y1, Y1, Y1
-	VBLENDVPS    Y1, Y2, Y3, Y1
-	VEXTRACTI128 $0x01, Y1, X2
-	VPACKUSDW    X2, X1, X2
-	VMOVDQU      X2, 48(AX)(BX*2)
+	VANDPS       arithNums<>+0(SB), Y2, Y2
+	VPADDD       arithNums<>+32(SB), Y2, Y3
+	VCMPPS       $0x03, Y1, Y1, Y2
+	VPANDN       Y3, Y2, Y2
+	VPADDD       Y2, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VEXTRACTI128 $0x01, Y2, X1
+	VPACKUSDW    X1, X2, X1
+	VMOVDQU      X1, 48(AX)(BX*2)
 	ADDQ         $+32, BX
 	SUBQ         $+32, SI
 	JGE          turn1
@@ -4174,16 +4225,15 @@ turn3:
 	VMOVUPS      (DX)(BX*4), Y2
 	VMULPS       Y2, Y1, Y1
 	VPSRLD       $0x10, Y1, Y2
-	VANDPS       arithNums<>+0(SB), Y2, Y3
-	VPADDD       arithNums<>+32(SB), Y1, Y4
-	VPADDD       Y3, Y4, Y3
-	VPSRLD       $0x10, Y3, Y3
-	VORPS        arithNums<>+64(SB), Y2, Y2
-	VCMPPS       $0x03, Y1, Y1, Y1
-	VBLENDVPS    Y1, Y2, Y3, Y1
-	VEXTRACTI128 $0x01, Y1, X2
-	VPACKUSDW    X2, X1, X2
-	VMOVDQU      X2, (AX)(BX*2)
+	VANDPS       arithNums<>+0(SB), Y2, Y2
+	VPADDD       arithNums<>+32(SB), Y2, Y3
+	VCMPPS       $0x03, Y1, Y1, Y2
+	VPANDN       Y3, Y2, Y2
+	VPADDD       Y2, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VEXTRACTI128 $0x01, Y2, X1
+	VPACKUSDW    X1, X2, X1
+	VMOVDQU      X1, (AX)(BX*2)
 	ADDQ         $+8, BX
 	SUBQ         $+8, SI
 	JGE          turn3
@@ -4231,22 +4281,21 @@ piece8:
 	VMASKMOVPS   (DX)(BX*4), Y1, Y1
 	VMULPS       Y1, Y0, Y0
 	VPSRLD       $0x10, Y0, Y1
-	VANDPS       arithNums<>+0(SB), Y1, Y2
-	VPADDD       arithNums<>+32(SB), Y0, Y3
-	VPADDD       Y2, Y3, Y2
-	VPSRLD       $0x10, Y2, Y2
-	VORPS        arithNums<>+64(SB), Y1, Y1
-	VCMPPS       $0x03, Y0, Y0, Y0
-	VBLENDVPS    Y0, Y1, Y2, Y0
-	VEXTRACTI128 $0x01, Y0, X1
-	VPACKUSDW    X1, X0, X1
+	VANDPS       arithNums<>+0(SB), Y1, Y1
+	VPADDD       arithNums<>+32(SB), Y1, Y2
+	VCMPPS       $0x03, Y0, Y0, Y1
+	VPANDN       Y2, Y1, Y1
+	VPADDD       Y1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VEXTRACTI128 $0x01, Y1, X0
+	VPACKUSDW    X0, X1, X0
 	TESTQ        $0x00000004, SI
 	JEQ          piece9
 	MOVQ         SI, CX
 	ANDQ         $0x00, CX
 	ADDQ         BX, CX
-	VMOVQ        X1, (AX)(CX*2)
-	VPSRLDQ      $0x08, X1, X1
+	VMOVQ        X0, (AX)(CX*2)
+	VPSRLDQ      $0x08, X0, X0
 
 piece9:
 	TESTQ   $0x00000002, SI
@@ -4254,8 +4303,8 @@ piece9:
 	MOVQ    SI, CX
 	ANDQ    $0x04, CX
 	ADDQ    BX, CX
-	VMOVD   X1, (AX)(CX*2)
-	VPSRLDQ $0x04, X1, X1
+	VMOVD   X0, (AX)(CX*2)
+	VPSRLDQ $0x04, X0, X0
 
 piece10:
 	TESTQ   $0x00000001, SI
@@ -4263,8 +4312,8 @@ piece10:
 	MOVQ    SI, CX
 	ANDQ    $0x06, CX
 	ADDQ    BX, CX
-	VPEXTRW $0x00, X1, (AX)(CX*2)
-	VPSRLDQ $0x02, X1, X1
+	VPEXTRW $0x00, X0, (AX)(CX*2)
+	VPSRLDQ $0x02, X0, X0
 
 piece11:
 done5:
@@ -4286,55 +4335,51 @@ turn1:
 	VMOVUPS      (CX)(DX*4), Y1
 	VMULPS       Y0, Y1, Y1
 	VPSRLD       $0x10, Y1, Y2
-	VANDPS       arithNums<>+0(SB), Y2, Y3
-	VPADDD       arithNums<>+32(SB), Y1, Y4
-	VPADDD       Y3, Y4, Y3
-	VPSRLD       $0x10, Y3, Y3
-	VORPS        arithNums<>+64(SB), Y2, Y2
-	VCMPPS       $0x03, Y1, Y1, Y1
-	VBLENDVPS    Y1, Y2, Y3, Y1
-	VEXTRACTI128 $0x01, Y1, X2
-	VPACKUSDW    X2, X1, X2
-	VMOVDQU      X2, (AX)(DX*2)
+	VANDPS       arithNums<>+0(SB), Y2, Y2
+	VPADDD       arithNums<>+32(SB), Y2, Y3
+	VCMPPS       $0x03, Y1, Y1, Y2
+	VPANDN       Y3, Y2, Y2
+	VPADDD       Y2, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VEXTRACTI128 $0x01, Y2, X1
+	VPACKUSDW    X1, X2, X1
+	VMOVDQU      X1, (AX)(DX*2)
 	VMOVUPS      32(CX)(DX*4), Y1
 	VMULPS       Y0, Y1, Y1
 	VPSRLD       $0x10, Y1, Y2
-	VANDPS       arithNums<>+0(SB), Y2, Y3
-	VPADDD       arithNums<>+32(SB), Y1, Y4
-	VPADDD       Y3, Y4, Y3
-	VPSRLD       $0x10, Y3, Y3
-	VORPS        arithNums<>+64(SB), Y2, Y2
-	VCMPPS       $0x03, Y1, Y1, Y1
-	VBLENDVPS    Y1, Y2, Y3, Y1
-	VEXTRACTI128 $0x01, Y1, X2
-	VPACKUSDW    X2, X1, X2
-	VMOVDQU      X2, 16(AX)(DX*2)
+	VANDPS       arithNums<>+0(SB), Y2, Y2
+	VPADDD       arithNums<>+32(SB), Y2, Y3
+	VCMPPS       $0x03, Y1, Y1, Y2
+	VPANDN       Y3, Y2, Y2
+	VPADDD       Y2, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VEXTRACTI128 $0x01, Y2, X1
+	VPACKUSDW    X1, X2, X1
+	VMOVDQU      X1, 16(AX)(DX*2)
 	VMOVUPS      64(CX)(DX*4), Y1
 	VMULPS       Y0, Y1, Y1
 	VPSRLD       $0x10, Y1, Y2
-	VANDPS       arithNums<>+0(SB), Y2, Y3
-	VPADDD       arithNums<>+32(SB), Y1, Y4
-	VPADDD       Y3, Y4, Y3
-	VPSRLD       $0x10, Y3, Y3
-	VORPS        arithNums<>+64(SB), Y2, Y2
-	VCMPPS       $0x03, Y1, Y1, Y1
-	VBLENDVPS    Y1, Y2, Y3, Y1
-	VEXTRACTI128 $0x01, Y1, X2
-	VPACKUSDW    X2, X1, X2
-	VMOVDQU      X2, 32(AX)(DX*2)
+	VANDPS       arithNums<>+0(SB), Y2, Y2
+	VPADDD       arithNums<>+32(SB), Y2, Y3
+	VCMPPS       $0x03, Y1, Y1, Y2
+	VPANDN       Y3, Y2, Y2
+	VPADDD       Y2, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VEXTRACTI128 $0x01, Y2, X1
+	VPACKUSDW    X1, X2, X1
+	VMOVDQU      X1, 32(AX)(DX*2)
 	VMOVUPS      96(CX)(DX*4), Y1
 	VMULPS       Y0, Y1, Y1
 	VPSRLD       $0x10, Y1, Y2
-	VANDPS       arithNums<>+0(SB), Y2, Y3
-	VPADDD       arithNums<>+32(SB), Y1, Y4
-	VPADDD       Y3, Y4, Y3
-	VPSRLD       $0x10, Y3, Y3
-	VORPS        arithNums<>+64(SB), Y2, Y2
-	VCMPPS       $0x03, Y1, Y1, Y1
-	VBLENDVPS    Y1, Y2, Y3, Y1
-	VEXTRACTI128 $0x01, Y1, X2
-	VPACKUSDW    X2, X1, X2
-	VMOVDQU      X2, 48(AX)(DX*2)
+	VANDPS       arithNums<>+0(SB), Y2, Y2
+	VPADDD       arithNums<>+32(SB), Y2, Y3
+	VCMPPS       $0x03, Y1, Y1, Y2
+	VPANDN       Y3, Y2, Y2
+	VPADDD       Y2, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VEXTRACTI128 $0x01, Y2, X1
+	VPACKUSDW    X1, X2, X1
+	VMOVDQU      X1, 48(AX)(DX*2)
 	ADDQ         $+32, DX
 	SUBQ         $+32, BX
 	JGE          turn1
@@ -4348,16 +4393,15 @@ turn3:
 	VMOVUPS      (CX)(DX*4), Y1
 	VMULPS       Y0, Y1, Y1
 	VPSRLD       $0x10, Y1, Y2
-	VANDPS       arithNums<>+0(SB), Y2, Y3
-	VPADDD       arithNums<>+32(SB), Y1, Y4
-	VPADDD       Y3, Y4, Y3
-	VPSRLD       $0x10, Y3, Y3
-	VORPS        arithNums<>+64(SB), Y2, Y2
-	VCMPPS       $0x03, Y1, Y1, Y1
-	VBLENDVPS    Y1, Y2, Y3, Y1
-	VEXTRACTI128 $0x01, Y1, X2
-	VPACKUSDW    X2, X1, X2
-	VMOVDQU      X2, (AX)(DX*2)
+	VANDPS       arithNums<>+0(SB), Y2, Y2
+	VPADDD       arithNums<>+32(SB), Y2, Y3
+	VCMPPS       $0x03, Y1, Y1, Y2
+	VPANDN       Y3, Y2, Y2
+	VPADDD       Y2, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VEXTRACTI128 $0x01, Y2, X1
+	VPACKUSDW    X1, X2, X1
+	VMOVDQU      X1, (AX)(DX*2)
 	ADDQ         $+8, DX
 	SUBQ         $+8, BX
 	JGE          turn3
@@ -4374,22 +4418,21 @@ turned4:
 	VMASKMOVPS   (CX)(DX*4), Y1, Y1
 	VMULPS       Y0, Y1, Y0
 	VPSRLD       $0x10, Y0, Y1
-	VANDPS       arithNums<>+0(SB), Y1, Y2
-	VPADDD       arithNums<>+32(SB), Y0, Y3
-	VPADDD       Y2, Y3, Y2
-	VPSRLD       $0x10, Y2, Y2
-	VORPS        arithNums<>+64(SB), Y1, Y1
-	VCMPPS       $0x03, Y0, Y0, Y0
-	VBLENDVPS    Y0, Y1, Y2, Y0
-	VEXTRACTI128 $0x01, Y0, X1
-	VPACKUSDW    X1, X0, X1
+	VANDPS       arithNums<>+0(SB), Y1, Y1
+	VPADDD       arithNums<>+32(SB), Y1, Y2
+	VCMPPS       $0x03, Y0, Y0, Y1
+	VPANDN       Y2, Y1, Y1
+	VPADDD       Y1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VEXTRACTI128 $0x01, Y1, X0
+	VPACKUSDW    X0, X1, X0
 	TESTQ        $0x00000004, BX
 	JEQ          piece6
 	MOVQ         BX, CX
 	ANDQ         $0x00, CX
 	ADDQ         DX, CX
-	VMOVQ        X1, (AX)(CX*2)
-	VPSRLDQ      $0x08, X1, X1
+	VMOVQ        X0, (AX)(CX*2)
+	VPSRLDQ      $0x08, X0, X0
 
 piece6:
 	TESTQ   $0x00000002, BX
@@ -4397,8 +4440,8 @@ piece6:
 	MOVQ    BX, CX
 	ANDQ    $0x04, CX
 	ADDQ    DX, CX
-	VMOVD   X1, (AX)(CX*2)
-	VPSRLDQ $0x04, X1, X1
+	VMOVD   X0, (AX)(CX*2)
+	VPSRLDQ $0x04, X0, X0
 
 piece7:
 	TESTQ   $0x00000001, BX
@@ -4406,8 +4449,158 @@ piece7:
 	MOVQ    BX, CX
 	ANDQ    $0x06, CX
 	ADDQ    DX, CX
-	VPEXTRW $0x00, X1, (AX)(CX*2)
-	VPSRLDQ $0x02, X1, X1
+	VPEXTRW $0x00, X0, (AX)(CX*2)
+	VPSRLDQ $0x02, X0, X0
+
+piece8:
+done5:
+	VZEROUPPER
+	RET
+
+// func scaleMulToBF16AVX2(dst *byte, a *byte, b *byte, n int, s float32)
+// Requires: AVX, AVX2
+TEXT ·scaleMulToBF16AVX2(SB), NOSPLIT|NOFRAME, $0-36
+	MOVQ         dst+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         b+16(FP), DX
+	MOVQ         n+24(FP), SI
+	XORQ         BX, BX
+	VBROADCASTSS s+32(FP), Y0
+	SUBQ         $+32, SI
+	JLT          turned2
+
+turn1:
+	VMOVUPS      (CX)(BX*4), Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      (DX)(BX*4), Y2
+	VMULPS       Y2, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VANDPS       arithNums<>+0(SB), Y2, Y2
+	VPADDD       arithNums<>+32(SB), Y2, Y3
+	VCMPPS       $0x03, Y1, Y1, Y2
+	VPANDN       Y3, Y2, Y2
+	VPADDD       Y2, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VEXTRACTI128 $0x01, Y2, X1
+	VPACKUSDW    X1, X2, X1
+	VMOVDQU      X1, (AX)(BX*2)
+	VMOVUPS      32(CX)(BX*4), Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      32(DX)(BX*4), Y2
+	VMULPS       Y2, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VANDPS       arithNums<>+0(SB), Y2, Y2
+	VPADDD       arithNums<>+32(SB), Y2, Y3
+	VCMPPS       $0x03, Y1, Y1, Y2
+	VPANDN       Y3, Y2, Y2
+	VPADDD       Y2, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VEXTRACTI128 $0x01, Y2, X1
+	VPACKUSDW    X1, X2, X1
+	VMOVDQU      X1, 16(AX)(BX*2)
+	VMOVUPS      64(CX)(BX*4), Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      64(DX)(BX*4), Y2
+	VMULPS       Y2, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VANDPS       arithNums<>+0(SB), Y2, Y2
+	VPADDD       arithNums<>+32(SB), Y2, Y3
+	VCMPPS       $0x03, Y1, Y1, Y2
+	VPANDN       Y3, Y2, Y2
+	VPADDD       Y2, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VEXTRACTI128 $0x01, Y2, X1
+	VPACKUSDW    X1, X2, X1
+	VMOVDQU      X1, 32(AX)(BX*2)
+	VMOVUPS      96(CX)(BX*4), Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      96(DX)(BX*4), Y2
+	VMULPS       Y2, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VANDPS       arithNums<>+0(SB), Y2, Y2
+	VPADDD       arithNums<>+32(SB), Y2, Y3
+	VCMPPS       $0x03, Y1, Y1, Y2
+	VPANDN       Y3, Y2, Y2
+	VPADDD       Y2, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VEXTRACTI128 $0x01, Y2, X1
+	VPACKUSDW    X1, X2, X1
+	VMOVDQU      X1, 48(AX)(BX*2)
+	ADDQ         $+32, BX
+	SUBQ         $+32, SI
+	JGE          turn1
+
+turned2:
+	ADDQ $+32, SI
+	SUBQ $+8, SI
+	JLT  turned4
+
+turn3:
+	VMOVUPS      (CX)(BX*4), Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      (DX)(BX*4), Y2
+	VMULPS       Y2, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VANDPS       arithNums<>+0(SB), Y2, Y2
+	VPADDD       arithNums<>+32(SB), Y2, Y3
+	VCMPPS       $0x03, Y1, Y1, Y2
+	VPANDN       Y3, Y2, Y2
+	VPADDD       Y2, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VEXTRACTI128 $0x01, Y2, X1
+	VPACKUSDW    X1, X2, X1
+	VMOVDQU      X1, (AX)(BX*2)
+	ADDQ         $+8, BX
+	SUBQ         $+8, SI
+	JGE          turn3
+
+turned4:
+	ADDQ         $+8, SI
+	TESTQ        SI, SI
+	JEQ          done5
+	LEAQ         tailMasks<>+32(SB), DI
+	MOVQ         SI, R8
+	SHLQ         $0x02, R8
+	SUBQ         R8, DI
+	VMOVUPS      (DI), Y1
+	VMASKMOVPS   (CX)(BX*4), Y1, Y2
+	VMULPS       Y0, Y2, Y0
+	VMASKMOVPS   (DX)(BX*4), Y1, Y1
+	VMULPS       Y1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VANDPS       arithNums<>+0(SB), Y1, Y1
+	VPADDD       arithNums<>+32(SB), Y1, Y2
+	VCMPPS       $0x03, Y0, Y0, Y1
+	VPANDN       Y2, Y1, Y1
+	VPADDD       Y1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VEXTRACTI128 $0x01, Y1, X0
+	VPACKUSDW    X0, X1, X0
+	TESTQ        $0x00000004, SI
+	JEQ          piece6
+	MOVQ         SI, CX
+	ANDQ         $0x00, CX
+	ADDQ         BX, CX
+	VMOVQ        X0, (AX)(CX*2)
+	VPSRLDQ      $0x08, X0, X0
+
+piece6:
+	TESTQ   $0x00000002, SI
+	JEQ     piece7
+	MOVQ    SI, CX
+	ANDQ    $0x04, CX
+	ADDQ    BX, CX
+	VMOVD   X0, (AX)(CX*2)
+	VPSRLDQ $0x04, X0, X0
+
+piece7:
+	TESTQ   $0x00000001, SI
+	JEQ     piece8
+	MOVQ    SI, CX
+	ANDQ    $0x06, CX
+	ADDQ    BX, CX
+	VPEXTRW $0x00, X0, (AX)(CX*2)
+	VPSRLDQ $0x02, X0, X0
 
 piece8:
 done5:
@@ -4426,16 +4619,16 @@ TEXT ·negF32AVX2(SB), NOSPLIT|NOFRAME, $0-24
 
 turn1:
 	VMOVUPS (CX)(DX*4), Y0
-	VXORPS  arithNums<>+96(SB), Y0, Y0
+	VXORPS  arithNums<>+64(SB), Y0, Y0
 	VMOVUPS Y0, (AX)(DX*4)
 	VMOVUPS 32(CX)(DX*4), Y0
-	VXORPS  arithNums<>+96(SB), Y0, Y0
+	VXORPS  arithNums<>+64(SB), Y0, Y0
 	VMOVUPS Y0, 32(AX)(DX*4)
 	VMOVUPS 64(CX)(DX*4), Y0
-	VXORPS  arithNums<>+96(SB), Y0, Y0
+	VXORPS  arithNums<>+64(SB), Y0, Y0
 	VMOVUPS Y0, 64(AX)(DX*4)
 	VMOVUPS 96(CX)(DX*4), Y0
-	VXORPS  arithNums<>+96(SB), Y0, Y0
+	VXORPS  arithNums<>+64(SB), Y0, Y0
 	VMOVUPS Y0, 96(AX)(DX*4)
 	ADDQ    $+32, DX
 	SUBQ    $+32, BX
@@ -4448,7 +4641,7 @@ turned2:
 
 turn3:
 	VMOVUPS (CX)(DX*4), Y0
-	VXORPS  arithNums<>+96(SB), Y0, Y0
+	VXORPS  arithNums<>+64(SB), Y0, Y0
 	VMOVUPS Y0, (AX)(DX*4)
 	ADDQ    $+8, DX
 	SUBQ    $+8, BX
@@ -4463,7 +4656,7 @@ turned4:
 	SUBQ       BX, SI
 	VMOVUPS    (SI), Y0
 	VMASKMOVPS (CX)(DX*4), Y0, Y1
-	VXORPS     arithNums<>+96(SB), Y1, Y1
+	VXORPS     arithNums<>+64(SB), Y1, Y1
 	VMASKMOVPS Y1, Y0, (AX)(DX*4)
 
 done5:
@@ -4482,16 +4675,16 @@ TEXT ·negF16AVX2(SB), NOSPLIT|NOFRAME, $0-24
 
 turn1:
 	VCVTPH2PS (CX)(DX*2), Y0
-	VXORPS    arithNums<>+96(SB), Y0, Y0
+	VXORPS    arithNums<>+64(SB), Y0, Y0
 	VCVTPS2PH $0x00, Y0, (AX)(DX*2)
 	VCVTPH2PS 16(CX)(DX*2), Y0
-	VXORPS    arithNums<>+96(SB), Y0, Y0
+	VXORPS    arithNums<>+64(SB), Y0, Y0
 	VCVTPS2PH $0x00, Y0, 16(AX)(DX*2)
 	VCVTPH2PS 32(CX)(DX*2), Y0
-	VXORPS    arithNums<>+96(SB), Y0, Y0
+	VXORPS    arithNums<>+64(SB), Y0, Y0
 	VCVTPS2PH $0x00, Y0, 32(AX)(DX*2)
 	VCVTPH2PS 48(CX)(DX*2), Y0
-	VXORPS    arithNums<>+96(SB), Y0, Y0
+	VXORPS    arithNums<>+64(SB), Y0, Y0
 	VCVTPS2PH $0x00, Y0, 48(AX)(DX*2)
 	ADDQ      $+32, DX
 	SUBQ      $+32, BX
@@ -4504,7 +4697,7 @@ turned2:
 
 turn3:
 	VCVTPH2PS (CX)(DX*2), Y0
-	VXORPS    arithNums<>+96(SB), Y0, Y0
+	VXORPS    arithNums<>+64(SB), Y0, Y0
 	VCVTPS2PH $0x00, Y0, (AX)(DX*2)
 	ADDQ      $+8, DX
 	SUBQ      $+8, BX
@@ -4548,7 +4741,7 @@ piece7:
 
 piece8:
 	VCVTPH2PS X0, Y0
-	VXORPS    arithNums<>+96(SB), Y0, Y0
+	VXORPS    arithNums<>+64(SB), Y0, Y0
 	VCVTPS2PH $0x00, Y0, X0
 	TESTQ     $0x00000004, BX
 	JEQ       piece9
@@ -4594,60 +4787,56 @@ TEXT ·negBF16AVX2(SB), NOSPLIT|NOFRAME, $0-24
 turn1:
 	VPMOVZXWD    (CX)(DX*2), Y0
 	VPSLLD       $0x10, Y0, Y0
-	VXORPS       arithNums<>+96(SB), Y0, Y0
+	VXORPS       arithNums<>+64(SB), Y0, Y0
 	VPSRLD       $0x10, Y0, Y1
-	VANDPS       arithNums<>+0(SB), Y1, Y2
-	VPADDD       arithNums<>+32(SB), Y0, Y3
-	VPADDD       Y2, Y3, Y2
-	VPSRLD       $0x10, Y2, Y2
-	VORPS        arithNums<>+64(SB), Y1, Y1
-	VCMPPS       $0x03, Y0, Y0, Y0
-	VBLENDVPS    Y0, Y1, Y2, Y0
-	VEXTRACTI128 $0x01, Y0, X1
-	VPACKUSDW    X1, X0, X1
-	VMOVDQU      X1, (AX)(DX*2)
+	VANDPS       arithNums<>+0(SB), Y1, Y1
+	VPADDD       arithNums<>+32(SB), Y1, Y2
+	VCMPPS       $0x03, Y0, Y0, Y1
+	VPANDN       Y2, Y1, Y1
+	VPADDD       Y1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VEXTRACTI128 $0x01, Y1, X0
+	VPACKUSDW    X0, X1, X0
+	VMOVDQU      X0, (AX)(DX*2)
 	VPMOVZXWD    16(CX)(DX*2), Y0
 	VPSLLD       $0x10, Y0, Y0
-	VXORPS       arithNums<>+96(SB), Y0, Y0
+	VXORPS       arithNums<>+64(SB), Y0, Y0
 	VPSRLD       $0x10, Y0, Y1
-	VANDPS       arithNums<>+0(SB), Y1, Y2
-	VPADDD       arithNums<>+32(SB), Y0, Y3
-	VPADDD       Y2, Y3, Y2
-	VPSRLD       $0x10, Y2, Y2
-	VORPS        arithNums<>+64(SB), Y1, Y1
-	VCMPPS       $0x03, Y0, Y0, Y0
-	VBLENDVPS    Y0, Y1, Y2, Y0
-	VEXTRACTI128 $0x01, Y0, X1
-	VPACKUSDW    X1, X0, X1
-	VMOVDQU      X1, 16(AX)(DX*2)
+	VANDPS       arithNums<>+0(SB), Y1, Y1
+	VPADDD       arithNums<>+32(SB), Y1, Y2
+	VCMPPS       $0x03, Y0, Y0, Y1
+	VPANDN       Y2, Y1, Y1
+	VPADDD       Y1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VEXTRACTI128 $0x01, Y1, X0
+	VPACKUSDW    X0, X1, X0
+	VMOVDQU      X0, 16(AX)(DX*2)
 	VPMOVZXWD    32(CX)(DX*2), Y0
 	VPSLLD       $0x10, Y0, Y0
-	VXORPS       arithNums<>+96(SB), Y0, Y0
+	VXORPS       arithNums<>+64(SB), Y0, Y0
 	VPSRLD       $0x10, Y0, Y1
-	VANDPS       arithNums<>+0(SB), Y1, Y2
-	VPADDD       arithNums<>+32(SB), Y0, Y3
-	VPADDD       Y2, Y3, Y2
-	VPSRLD       $0x10, Y2, Y2
-	VORPS        arithNums<>+64(SB), Y1, Y1
-	VCMPPS       $0x03, Y0, Y0, Y0
-	VBLENDVPS    Y0, Y1, Y2, Y0
-	VEXTRACTI128 $0x01, Y0, X1
-	VPACKUSDW    X1, X0, X1
-	VMOVDQU      X1, 32(AX)(DX*2)
+	VANDPS       arithNums<>+0(SB), Y1, Y1
+	VPADDD       arithNums<>+32(SB), Y1, Y2
+	VCMPPS       $0x03, Y0, Y0, Y1
+	VPANDN       Y2, Y1, Y1
+	VPADDD       Y1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VEXTRACTI128 $0x01, Y1, X0
+	VPACKUSDW    X0, X1, X0
+	VMOVDQU      X0, 32(AX)(DX*2)
 	VPMOVZXWD    48(CX)(DX*2), Y0
 	VPSLLD       $0x10, Y0, Y0
-	VXORPS       arithNums<>+96(SB), Y0, Y0
+	VXORPS       arithNums<>+64(SB), Y0, Y0
 	VPSRLD       $0x10, Y0, Y1
-	VANDPS       arithNums<>+0(SB), Y1, Y2
-	VPADDD       arithNums<>+32(SB), Y0, Y3
-	VPADDD       Y2, Y3, Y2
-	VPSRLD       $0x10, Y2, Y2
-	VORPS        arithNums<>+64(SB), Y1, Y1
-	VCMPPS       $0x03, Y0, Y0, Y0
-	VBLENDVPS    Y0, Y1, Y2, Y0
-	VEXTRACTI128 $0x01, Y0, X1
-	VPACKUSDW    X1, X0, X1
-	VMOVDQU      X1, 48(AX)(DX*2)
+	VANDPS       arithNums<>+0(SB), Y1, Y1
+	VPADDD       arithNums<>+32(SB), Y1, Y2
+	VCMPPS       $0x03, Y0, Y0, Y1
+	VPANDN       Y2, Y1, Y1
+	VPADDD       Y1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VEXTRACTI128 $0x01, Y1, X0
+	VPACKUSDW    X0, X1, X0
+	VMOVDQU      X0, 48(AX)(DX*2)
 	ADDQ         $+32, DX
 	SUBQ         $+32, BX
 	JGE          turn1
@@ -4660,18 +4849,17 @@ turned2:
 turn3:
 	VPMOVZXWD    (CX)(DX*2), Y0
 	VPSLLD       $0x10, Y0, Y0
-	VXORPS       arithNums<>+96(SB), Y0, Y0
+	VXORPS       arithNums<>+64(SB), Y0, Y0
 	VPSRLD       $0x10, Y0, Y1
-	VANDPS       arithNums<>+0(SB), Y1, Y2
-	VPADDD       arithNums<>+32(SB), Y0, Y3
-	VPADDD       Y2, Y3, Y2
-	VPSRLD       $0x10, Y2, Y2
-	VORPS        arithNums<>+64(SB), Y1, Y1
-	VCMPPS       $0x03, Y0, Y0, Y0
-	VBLENDVPS    Y0, Y1, Y2, Y0
-	VEXTRACTI128 $0x01, Y0, X1
-	VPACKUSDW    X1, X0, X1
-	VMOVDQU      X1, (AX)(DX*2)
+	VANDPS       arithNums<>+0(SB), Y1, Y1
+	VPADDD       arithNums<>+32(SB), Y1, Y2
+	VCMPPS       $0x03, Y0, Y0, Y1
+	VPANDN       Y2, Y1, Y1
+	VPADDD       Y1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VEXTRACTI128 $0x01, Y1, X0
+	VPACKUSDW    X0, X1, X0
+	VMOVDQU      X0, (AX)(DX*2)
 	ADDQ         $+8, DX
 	SUBQ         $+8, BX
 	JGE          turn3
@@ -4715,24 +4903,23 @@ piece7:
 piece8:
 	VPMOVZXWD    X0, Y0
 	VPSLLD       $0x10, Y0, Y0
-	VXORPS       arithNums<>+96(SB), Y0, Y0
+	VXORPS       arithNums<>+64(SB), Y0, Y0
 	VPSRLD       $0x10, Y0, Y1
-	VANDPS       arithNums<>+0(SB), Y1, Y2
-	VPADDD       arithNums<>+32(SB), Y0, Y3
-	VPADDD       Y2, Y3, Y2
-	VPSRLD       $0x10, Y2, Y2
-	VORPS        arithNums<>+64(SB), Y1, Y1
-	VCMPPS       $0x03, Y0, Y0, Y0
-	VBLENDVPS    Y0, Y1, Y2, Y0
-	VEXTRACTI128 $0x01, Y0, X1
-	VPACKUSDW    X1, X0, X1
+	VANDPS       arithNums<>+0(SB), Y1, Y1
+	VPADDD       arithNums<>+32(SB), Y1, Y2
+	VCMPPS       $0x03, Y0, Y0, Y1
+	VPANDN       Y2, Y1, Y1
+	VPADDD       Y1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VEXTRACTI128 $0x01, Y1, X0
+	VPACKUSDW    X0, X1, X0
 	TESTQ        $0x00000004, BX
 	JEQ          piece9
 	MOVQ         BX, CX
 	ANDQ         $0x00, CX
 	ADDQ         DX, CX
-	VMOVQ        X1, (AX)(CX*2)
-	VPSRLDQ      $0x08, X1, X1
+	VMOVQ        X0, (AX)(CX*2)
+	VPSRLDQ      $0x08, X0, X0
 
 piece9:
 	TESTQ   $0x00000002, BX
@@ -4740,8 +4927,8 @@ piece9:
 	MOVQ    BX, CX
 	ANDQ    $0x04, CX
 	ADDQ    DX, CX
-	VMOVD   X1, (AX)(CX*2)
-	VPSRLDQ $0x04, X1, X1
+	VMOVD   X0, (AX)(CX*2)
+	VPSRLDQ $0x04, X0, X0
 
 piece10:
 	TESTQ   $0x00000001, BX
@@ -4749,8 +4936,8 @@ piece10:
 	MOVQ    BX, CX
 	ANDQ    $0x06, CX
 	ADDQ    DX, CX
-	VPEXTRW $0x00, X1, (AX)(CX*2)
-	VPSRLDQ $0x02, X1, X1
+	VPEXTRW $0x00, X0, (AX)(CX*2)
+	VPSRLDQ $0x02, X0, X0
 
 piece11:
 done5:
@@ -4942,58 +5129,54 @@ turn1:
 	VPSLLD       $0x10, Y1, Y1
 	VMAXPS       Y1, Y0, Y1
 	VPSRLD       $0x10, Y1, Y2
-	VANDPS       arithNums<>+0(SB), Y2, Y3
-	VPADDD       arithNums<>+32(SB), Y1, Y4
-	VPADDD       Y3, Y4, Y3
-	VPSRLD       $0x10, Y3, Y3
-	VORPS        arithNums<>+64(SB), Y2, Y2
-	VCMPPS       $0x03, Y1, Y1, Y1
-	VBLENDVPS    Y1, Y2, Y3, Y1
-	VEXTRACTI128 $0x01, Y1, X2
-	VPACKUSDW    X2, X1, X2
-	VMOVDQU      X2, (AX)(DX*2)
+	VANDPS       arithNums<>+0(SB), Y2, Y2
+	VPADDD       arithNums<>+32(SB), Y2, Y3
+	VCMPPS       $0x03, Y1, Y1, Y2
+	VPANDN       Y3, Y2, Y2
+	VPADDD       Y2, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VEXTRACTI128 $0x01, Y2, X1
+	VPACKUSDW    X1, X2, X1
+	VMOVDQU      X1, (AX)(DX*2)
 	VPMOVZXWD    16(CX)(DX*2), Y1
 	VPSLLD       $0x10, Y1, Y1
 	VMAXPS       Y1, Y0, Y1
 	VPSRLD       $0x10, Y1, Y2
-	VANDPS       arithNums<>+0(SB), Y2, Y3
-	VPADDD       arithNums<>+32(SB), Y1, Y4
-	VPADDD       Y3, Y4, Y3
-	VPSRLD       $0x10, Y3, Y3
-	VORPS        arithNums<>+64(SB), Y2, Y2
-	VCMPPS       $0x03, Y1, Y1, Y1
-	VBLENDVPS    Y1, Y2, Y3, Y1
-	VEXTRACTI128 $0x01, Y1, X2
-	VPACKUSDW    X2, X1, X2
-	VMOVDQU      X2, 16(AX)(DX*2)
+	VANDPS       arithNums<>+0(SB), Y2, Y2
+	VPADDD       arithNums<>+32(SB), Y2, Y3
+	VCMPPS       $0x03, Y1, Y1, Y2
+	VPANDN       Y3, Y2, Y2
+	VPADDD       Y2, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VEXTRACTI128 $0x01, Y2, X1
+	VPACKUSDW    X1, X2, X1
+	VMOVDQU      X1, 16(AX)(DX*2)
 	VPMOVZXWD    32(CX)(DX*2), Y1
 	VPSLLD       $0x10, Y1, Y1
 	VMAXPS       Y1, Y0, Y1
 	VPSRLD       $0x10, Y1, Y2
-	VANDPS       arithNums<>+0(SB), Y2, Y3
-	VPADDD       arithNums<>+32(SB), Y1, Y4
-	VPADDD       Y3, Y4, Y3
-	VPSRLD       $0x10, Y3, Y3
-	VORPS        arithNums<>+64(SB), Y2, Y2
-	VCMPPS       $0x03, Y1, Y1, Y1
-	VBLENDVPS    Y1, Y2, Y3, Y1
-	VEXTRACTI128 $0x01, Y1, X2
-	VPACKUSDW    X2, X1, X2
-	VMOVDQU      X2, 32(AX)(DX*2)
+	VANDPS       arithNums<>+0(SB), Y2, Y2
+	VPADDD       arithNums<>+32(SB), Y2, Y3
+	VCMPPS       $0x03, Y1, Y1, Y2
+	VPANDN       Y3, Y2, Y2
+	VPADDD       Y2, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VEXTRACTI128 $0x01, Y2, X1
+	VPACKUSDW    X1, X2, X1
+	VMOVDQU      X1, 32(AX)(DX*2)
 	VPMOVZXWD    48(CX)(DX*2), Y1
 	VPSLLD       $0x10, Y1, Y1
 	VMAXPS       Y1, Y0, Y1
 	VPSRLD       $0x10, Y1, Y2
-	VANDPS       arithNums<>+0(SB), Y2, Y3
-	VPADDD       arithNums<>+32(SB), Y1, Y4
-	VPADDD       Y3, Y4, Y3
-	VPSRLD       $0x10, Y3, Y3
-	VORPS        arithNums<>+64(SB), Y2, Y2
-	VCMPPS       $0x03, Y1, Y1, Y1
-	VBLENDVPS    Y1, Y2, Y3, Y1
-	VEXTRACTI128 $0x01, Y1, X2
-	VPACKUSDW    X2, X1, X2
-	VMOVDQU      X2, 48(AX)(DX*2)
+	VANDPS       arithNums<>+0(SB), Y2, Y2
+	VPADDD       arithNums<>+32(SB), Y2, Y3
+	VCMPPS       $0x03, Y1, Y1, Y2
+	VPANDN       Y3, Y2, Y2
+	VPADDD       Y2, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VEXTRACTI128 $0x01, Y2, X1
+	VPACKUSDW    X1, X2, X1
+	VMOVDQU      X1, 48(AX)(DX*2)
 	ADDQ         $+32, DX
 	SUBQ         $+32, BX
 	JGE          turn1
@@ -5008,16 +5191,15 @@ turn3:
 	VPSLLD       $0x10, Y1, Y1
 	VMAXPS       Y1, Y0, Y1
 	VPSRLD       $0x10, Y1, Y2
-	VANDPS       arithNums<>+0(SB), Y2, Y3
-	VPADDD       arithNums<>+32(SB), Y1, Y4
-	VPADDD       Y3, Y4, Y3
-	VPSRLD       $0x10, Y3, Y3
-	VORPS        arithNums<>+64(SB), Y2, Y2
-	VCMPPS       $0x03, Y1, Y1, Y1
-	VBLENDVPS    Y1, Y2, Y3, Y1
-	VEXTRACTI128 $0x01, Y1, X2
-	VPACKUSDW    X2, X1, X2
-	VMOVDQU      X2, (AX)(DX*2)
+	VANDPS       arithNums<>+0(SB), Y2, Y2
+	VPADDD       arithNums<>+32(SB), Y2, Y3
+	VCMPPS       $0x03, Y1, Y1, Y2
+	VPANDN       Y3, Y2, Y2
+	VPADDD       Y2, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VEXTRACTI128 $0x01, Y2, X1
+	VPACKUSDW    X1, X2, X1
+	VMOVDQU      X1, (AX)(DX*2)
 	ADDQ         $+8, DX
 	SUBQ         $+8, BX
 	JGE          turn3
@@ -5063,22 +5245,21 @@ piece8:
 	VPSLLD       $0x10, Y1, Y1
 	VMAXPS       Y1, Y0, Y0
 	VPSRLD       $0x10, Y0, Y1
-	VANDPS       arithNums<>+0(SB), Y1, Y2
-	VPADDD       arithNums<>+32(SB), Y0, Y3
-	VPADDD       Y2, Y3, Y2
-	VPSRLD       $0x10, Y2, Y2
-	VORPS        arithNums<>+64(SB), Y1, Y1
-	VCMPPS       $0x03, Y0, Y0, Y0
-	VBLENDVPS    Y0, Y1, Y2, Y0
-	VEXTRACTI128 $0x01, Y0, X1
-	VPACKUSDW    X1, X0, X1
+	VANDPS       arithNums<>+0(SB), Y1, Y1
+	VPADDD       arithNums<>+32(SB), Y1, Y2
+	VCMPPS       $0x03, Y0, Y0, Y1
+	VPANDN       Y2, Y1, Y1
+	VPADDD       Y1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VEXTRACTI128 $0x01, Y1, X0
+	VPACKUSDW    X0, X1, X0
 	TESTQ        $0x00000004, BX
 	JEQ          piece9
 	MOVQ         BX, CX
 	ANDQ         $0x00, CX
 	ADDQ         DX, CX
-	VMOVQ        X1, (AX)(CX*2)
-	VPSRLDQ      $0x08, X1, X1
+	VMOVQ        X0, (AX)(CX*2)
+	VPSRLDQ      $0x08, X0, X0
 
 piece9:
 	TESTQ   $0x00000002, BX
@@ -5086,8 +5267,8 @@ piece9:
 	MOVQ    BX, CX
 	ANDQ    $0x04, CX
 	ADDQ    DX, CX
-	VMOVD   X1, (AX)(CX*2)
-	VPSRLDQ $0x04, X1, X1
+	VMOVD   X0, (AX)(CX*2)
+	VPSRLDQ $0x04, X0, X0
 
 piece10:
 	TESTQ   $0x00000001, BX
@@ -5095,8 +5276,8 @@ piece10:
 	MOVQ    BX, CX
 	ANDQ    $0x06, CX
 	ADDQ    DX, CX
-	VPEXTRW $0x00, X1, (AX)(CX*2)
-	VPSRLDQ $0x02, X1, X1
+	VPEXTRW $0x00, X0, (AX)(CX*2)
+	VPSRLDQ $0x02, X0, X0
 
 piece11:
 done5:
@@ -6878,8 +7059,79 @@ done5:
 	VZEROUPPER
 	RET
 
+// func scaleMulToF16AVX512(dst *byte, a *byte, b *byte, n int, s float32)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL
+TEXT ·scaleMulToF16AVX512(SB), NOSPLIT|NOFRAME, $0-36
+	MOVQ         dst+0(FP), AX
+	MOVQ         a+8(FP), DX
+	MOVQ         b+16(FP), BX
+	MOVQ         n+24(FP), CX
+	XORQ         SI, SI
+	VBROADCASTSS s+32(FP), Z0
+	SUBQ         $+64, CX
+	JLT          turned2
+
+turn1:
+	VMOVUPS   (DX)(SI*4), Z1
+	VMULPS    Z0, Z1, Z1
+	VMOVUPS   (BX)(SI*4), Z2
+	VMULPS    Z2, Z1, Z1
+	VCVTPS2PH $0x00, Z1, (AX)(SI*2)
+	VMOVUPS   64(DX)(SI*4), Z1
+	VMULPS    Z0, Z1, Z1
+	VMOVUPS   64(BX)(SI*4), Z2
+	VMULPS    Z2, Z1, Z1
+	VCVTPS2PH $0x00, Z1, 32(AX)(SI*2)
+	VMOVUPS   128(DX)(SI*4), Z1
+	VMULPS    Z0, Z1, Z1
+	VMOVUPS   128(BX)(SI*4), Z2
+	VMULPS    Z2, Z1, Z1
+	VCVTPS2PH $0x00, Z1, 64(AX)(SI*2)
+	VMOVUPS   192(DX)(SI*4), Z1
+	VMULPS    Z0, Z1, Z1
+	VMOVUPS   192(BX)(SI*4), Z2
+	VMULPS    Z2, Z1, Z1
+	VCVTPS2PH $0x00, Z1, 96(AX)(SI*2)
+	ADDQ      $+64, SI
+	SUBQ      $+64, CX
+	JGE       turn1
+
+turned2:
+	ADDQ $+64, CX
+	SUBQ $+16, CX
+	JLT  turned4
+
+turn3:
+	VMOVUPS   (DX)(SI*4), Z1
+	VMULPS    Z0, Z1, Z1
+	VMOVUPS   (BX)(SI*4), Z2
+	VMULPS    Z2, Z1, Z1
+	VCVTPS2PH $0x00, Z1, (AX)(SI*2)
+	ADDQ      $+16, SI
+	SUBQ      $+16, CX
+	JGE       turn3
+
+turned4:
+	ADDQ      $+16, CX
+	TESTQ     CX, CX
+	JEQ       done5
+	MOVQ      $+1, DI
+	SHLQ      CL, DI
+	DECQ      DI
+	KMOVW     DI, K1
+	VMOVUPS.Z (DX)(SI*4), K1, Z1
+	VMULPS    Z0, Z1, Z0
+	VMOVUPS.Z (BX)(SI*4), K1, Z1
+	VMULPS    Z1, Z0, Z0
+	VCVTPS2PH $0x00, Z0, Y0
+	VMOVDQU16 Y0, K1, (AX)(SI*2)
+
+done5:
+	VZEROUPPER
+	RET
+
 // func addBF16AVX512(dst *byte, a *byte, b *byte, n int)
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL
 TEXT ·addBF16AVX512(SB), NOSPLIT|NOFRAME, $0-32
 	MOVQ dst+0(FP), AX
 	MOVQ a+8(FP), DX
@@ -6890,65 +7142,61 @@ TEXT ·addBF16AVX512(SB), NOSPLIT|NOFRAME, $0-32
 	JLT  turned2
 
 turn1:
-	VPMOVZXWD   (DX)(SI*2), Z0
-	VPSLLD      $0x10, Z0, Z0
-	VPMOVZXWD   (BX)(SI*2), Z7
-	VPSLLD      $0x10, Z7, Z7
-	VADDPS      Z7, Z0, Z0
-	VPSRLD      $0x10, Z0, Z7
-	VANDPS.BCST arithNums<>+0(SB), Z7, Z8
-	VPADDD.BCST arithNums<>+32(SB), Z0, Z9
-	VPADDD      Z8, Z9, Z8
-	VPSRLD      $0x10, Z8, Z8
-	VORPS.BCST  arithNums<>+64(SB), Z7, Z7
-	VCMPPS      $0x03, Z0, Z0, K1
-	VPBLENDMD   Z7, Z8, K1, Z1
-	VPMOVDW     Z1, (AX)(SI*2)
-	VPMOVZXWD   32(DX)(SI*2), Z0
-	VPSLLD      $0x10, Z0, Z0
-	VPMOVZXWD   32(BX)(SI*2), Z7
-	VPSLLD      $0x10, Z7, Z7
-	VADDPS      Z7, Z0, Z0
-	VPSRLD      $0x10, Z0, Z7
-	VANDPS.BCST arithNums<>+0(SB), Z7, Z8
-	VPADDD.BCST arithNums<>+32(SB), Z0, Z9
-	VPADDD      Z8, Z9, Z8
-	VPSRLD      $0x10, Z8, Z8
-	VORPS.BCST  arithNums<>+64(SB), Z7, Z7
-	VCMPPS      $0x03, Z0, Z0, K1
-	VPBLENDMD   Z7, Z8, K1, Z2
-	VPMOVDW     Z2, 32(AX)(SI*2)
-	VPMOVZXWD   64(DX)(SI*2), Z0
-	VPSLLD      $0x10, Z0, Z0
-	VPMOVZXWD   64(BX)(SI*2), Z7
-	VPSLLD      $0x10, Z7, Z7
-	VADDPS      Z7, Z0, Z0
-	VPSRLD      $0x10, Z0, Z7
-	VANDPS.BCST arithNums<>+0(SB), Z7, Z8
-	VPADDD.BCST arithNums<>+32(SB), Z0, Z9
-	VPADDD      Z8, Z9, Z8
-	VPSRLD      $0x10, Z8, Z8
-	VORPS.BCST  arithNums<>+64(SB), Z7, Z7
-	VCMPPS      $0x03, Z0, Z0, K1
-	VPBLENDMD   Z7, Z8, K1, Z3
-	VPMOVDW     Z3, 64(AX)(SI*2)
-	VPMOVZXWD   96(DX)(SI*2), Z0
-	VPSLLD      $0x10, Z0, Z0
-	VPMOVZXWD   96(BX)(SI*2), Z7
-	VPSLLD      $0x10, Z7, Z7
-	VADDPS      Z7, Z0, Z0
-	VPSRLD      $0x10, Z0, Z7
-	VANDPS.BCST arithNums<>+0(SB), Z7, Z8
-	VPADDD.BCST arithNums<>+32(SB), Z0, Z9
-	VPADDD      Z8, Z9, Z8
-	VPSRLD      $0x10, Z8, Z8
-	VORPS.BCST  arithNums<>+64(SB), Z7, Z7
-	VCMPPS      $0x03, Z0, Z0, K1
-	VPBLENDMD   Z7, Z8, K1, Z4
-	VPMOVDW     Z4, 96(AX)(SI*2)
-	ADDQ        $+64, SI
-	SUBQ        $+64, CX
-	JGE         turn1
+	VPMOVZXWD     (DX)(SI*2), Z0
+	VPSLLD        $0x10, Z0, Z0
+	VPMOVZXWD     (BX)(SI*2), Z2
+	VPSLLD        $0x10, Z2, Z2
+	VADDPS        Z2, Z0, Z0
+	VMOVUPS       Z0, Z2
+	VCMPPS        $0x07, Z0, Z0, K1
+	VPTESTMD.BCST arithNums<>+96(SB), Z0, K1, K2
+	VPADDD.BCST   arithNums<>+32(SB), Z2, K1, Z2
+	VPSUBD.BCST   arithNums<>+128(SB), Z2, K2, Z2
+	VMOVDQU       oddWords<>+0(SB), Y1
+	VPERMW        Z2, Z1, Z2
+	VMOVDQU       Y2, (AX)(SI*2)
+	VPMOVZXWD     32(DX)(SI*2), Z0
+	VPSLLD        $0x10, Z0, Z0
+	VPMOVZXWD     32(BX)(SI*2), Z2
+	VPSLLD        $0x10, Z2, Z2
+	VADDPS        Z2, Z0, Z0
+	VMOVUPS       Z0, Z2
+	VCMPPS        $0x07, Z0, Z0, K1
+	VPTESTMD.BCST arithNums<>+96(SB), Z0, K1, K2
+	VPADDD.BCST   arithNums<>+32(SB), Z2, K1, Z2
+	VPSUBD.BCST   arithNums<>+128(SB), Z2, K2, Z2
+	VMOVDQU       oddWords<>+0(SB), Y1
+	VPERMW        Z2, Z1, Z2
+	VMOVDQU       Y2, 32(AX)(SI*2)
+	VPMOVZXWD     64(DX)(SI*2), Z0
+	VPSLLD        $0x10, Z0, Z0
+	VPMOVZXWD     64(BX)(SI*2), Z2
+	VPSLLD        $0x10, Z2, Z2
+	VADDPS        Z2, Z0, Z0
+	VMOVUPS       Z0, Z2
+	VCMPPS        $0x07, Z0, Z0, K1
+	VPTESTMD.BCST arithNums<>+96(SB), Z0, K1, K2
+	VPADDD.BCST   arithNums<>+32(SB), Z2, K1, Z2
+	VPSUBD.BCST   arithNums<>+128(SB), Z2, K2, Z2
+	VMOVDQU       oddWords<>+0(SB), Y1
+	VPERMW        Z2, Z1, Z2
+	VMOVDQU       Y2, 64(AX)(SI*2)
+	VPMOVZXWD     96(DX)(SI*2), Z0
+	VPSLLD        $0x10, Z0, Z0
+	VPMOVZXWD     96(BX)(SI*2), Z2
+	VPSLLD        $0x10, Z2, Z2
+	VADDPS        Z2, Z0, Z0
+	VMOVUPS       Z0, Z2
+	VCMPPS        $0x07, Z0, Z0, K1
+	VPTESTMD.BCST arithNums<>+96(SB), Z0, K1, K2
+	VPADDD.BCST   arithNums<>+32(SB), Z2, K1, Z2
+	VPSUBD.BCST   arithNums<>+128(SB), Z2, K2, Z2
+	VMOVDQU       oddWords<>+0(SB), Y1
+	VPERMW        Z2, Z1, Z2
+	VMOVDQU       Y2, 96(AX)(SI*2)
+	ADDQ          $+64, SI
+	SUBQ          $+64, CX
+	JGE           turn1
 
 turned2:
 	ADDQ $+64, CX
@@ -6956,56 +7204,53 @@ turned2:
 	JLT  turned4
 
 turn3:
-	VPMOVZXWD   (DX)(SI*2), Z0
-	VPSLLD      $0x10, Z0, Z0
-	VPMOVZXWD   (BX)(SI*2), Z1
-	VPSLLD      $0x10, Z1, Z1
-	VADDPS      Z1, Z0, Z0
-	VPSRLD      $0x10, Z0, Z1
-	VANDPS.BCST arithNums<>+0(SB), Z1, Z2
-	VPADDD.BCST arithNums<>+32(SB), Z0, Z3
-	VPADDD      Z2, Z3, Z2
-	VPSRLD      $0x10, Z2, Z2
-	VORPS.BCST  arithNums<>+64(SB), Z1, Z1
-	VCMPPS      $0x03, Z0, Z0, K1
-	VPBLENDMD   Z1, Z2, K1, Z5
-	VPMOVDW     Z5, (AX)(SI*2)
-	ADDQ        $+16, SI
-	SUBQ        $+16, CX
-	JGE         turn3
+	VPMOVZXWD     (DX)(SI*2), Z0
+	VPSLLD        $0x10, Z0, Z0
+	VPMOVZXWD     (BX)(SI*2), Z2
+	VPSLLD        $0x10, Z2, Z2
+	VADDPS        Z2, Z0, Z0
+	VMOVUPS       Z0, Z2
+	VCMPPS        $0x07, Z0, Z0, K1
+	VPTESTMD.BCST arithNums<>+96(SB), Z0, K1, K2
+	VPADDD.BCST   arithNums<>+32(SB), Z2, K1, Z2
+	VPSUBD.BCST   arithNums<>+128(SB), Z2, K2, Z2
+	VMOVDQU       oddWords<>+0(SB), Y1
+	VPERMW        Z2, Z1, Z2
+	VMOVDQU       Y2, (AX)(SI*2)
+	ADDQ          $+16, SI
+	SUBQ          $+16, CX
+	JGE           turn3
 
 turned4:
-	ADDQ        $+16, CX
-	TESTQ       CX, CX
-	JEQ         done5
-	MOVQ        $+1, DI
-	SHLQ        CL, DI
-	DECQ        DI
-	KMOVW       DI, K1
-	VMOVDQU16.Z (DX)(SI*2), K1, Y0
-	VPMOVZXWD   Y0, Z0
-	VPSLLD      $0x10, Z0, Z0
-	VMOVDQU16.Z (BX)(SI*2), K1, Y1
-	VPMOVZXWD   Y1, Z1
-	VPSLLD      $0x10, Z1, Z1
-	VADDPS      Z1, Z0, Z0
-	VPSRLD      $0x10, Z0, Z1
-	VANDPS.BCST arithNums<>+0(SB), Z1, Z2
-	VPADDD.BCST arithNums<>+32(SB), Z0, Z3
-	VPADDD      Z2, Z3, Z2
-	VPSRLD      $0x10, Z2, Z2
-	VORPS.BCST  arithNums<>+64(SB), Z1, Z1
-	VCMPPS      $0x03, Z0, Z0, K2
-	VPBLENDMD   Z1, Z2, K2, Z6
-	VPMOVDW     Z6, Y0
-	VMOVDQU16   Y0, K1, (AX)(SI*2)
+	ADDQ          $+16, CX
+	TESTQ         CX, CX
+	JEQ           done5
+	MOVQ          $+1, DI
+	SHLQ          CL, DI
+	DECQ          DI
+	KMOVW         DI, K1
+	VMOVDQU16.Z   (DX)(SI*2), K1, Y0
+	VPMOVZXWD     Y0, Z0
+	VPSLLD        $0x10, Z0, Z0
+	VMOVDQU16.Z   (BX)(SI*2), K1, Y1
+	VPMOVZXWD     Y1, Z2
+	VPSLLD        $0x10, Z2, Z2
+	VADDPS        Z2, Z0, Z0
+	VMOVUPS       Z0, Z2
+	VCMPPS        $0x07, Z0, Z0, K2
+	VPTESTMD.BCST arithNums<>+96(SB), Z0, K2, K3
+	VPADDD.BCST   arithNums<>+32(SB), Z2, K2, Z2
+	VPSUBD.BCST   arithNums<>+128(SB), Z2, K3, Z2
+	VMOVDQU       oddWords<>+0(SB), Y1
+	VPERMW        Z2, Z1, Z2
+	VMOVDQU16     Y2, K1, (AX)(SI*2)
 
 done5:
 	VZEROUPPER
 	RET
 
 // func subBF16AVX512(dst *byte, a *byte, b *byte, n int)
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL
 TEXT ·subBF16AVX512(SB), NOSPLIT|NOFRAME, $0-32
 	MOVQ dst+0(FP), AX
 	MOVQ a+8(FP), DX
@@ -7016,65 +7261,61 @@ TEXT ·subBF16AVX512(SB), NOSPLIT|NOFRAME, $0-32
 	JLT  turned2
 
 turn1:
-	VPMOVZXWD   (DX)(SI*2), Z0
-	VPSLLD      $0x10, Z0, Z0
-	VPMOVZXWD   (BX)(SI*2), Z7
-	VPSLLD      $0x10, Z7, Z7
-	VSUBPS      Z7, Z0, Z0
-	VPSRLD      $0x10, Z0, Z7
-	VANDPS.BCST arithNums<>+0(SB), Z7, Z8
-	VPADDD.BCST arithNums<>+32(SB), Z0, Z9
-	VPADDD      Z8, Z9, Z8
-	VPSRLD      $0x10, Z8, Z8
-	VORPS.BCST  arithNums<>+64(SB), Z7, Z7
-	VCMPPS      $0x03, Z0, Z0, K1
-	VPBLENDMD   Z7, Z8, K1, Z1
-	VPMOVDW     Z1, (AX)(SI*2)
-	VPMOVZXWD   32(DX)(SI*2), Z0
-	VPSLLD      $0x10, Z0, Z0
-	VPMOVZXWD   32(BX)(SI*2), Z7
-	VPSLLD      $0x10, Z7, Z7
-	VSUBPS      Z7, Z0, Z0
-	VPSRLD      $0x10, Z0, Z7
-	VANDPS.BCST arithNums<>+0(SB), Z7, Z8
-	VPADDD.BCST arithNums<>+32(SB), Z0, Z9
-	VPADDD      Z8, Z9, Z8
-	VPSRLD      $0x10, Z8, Z8
-	VORPS.BCST  arithNums<>+64(SB), Z7, Z7
-	VCMPPS      $0x03, Z0, Z0, K1
-	VPBLENDMD   Z7, Z8, K1, Z2
-	VPMOVDW     Z2, 32(AX)(SI*2)
-	VPMOVZXWD   64(DX)(SI*2), Z0
-	VPSLLD      $0x10, Z0, Z0
-	VPMOVZXWD   64(BX)(SI*2), Z7
-	VPSLLD      $0x10, Z7, Z7
-	VSUBPS      Z7, Z0, Z0
-	VPSRLD      $0x10, Z0, Z7
-	VANDPS.BCST arithNums<>+0(SB), Z7, Z8
-	VPADDD.BCST arithNums<>+32(SB), Z0, Z9
-	VPADDD      Z8, Z9, Z8
-	VPSRLD      $0x10, Z8, Z8
-	VORPS.BCST  arithNums<>+64(SB), Z7, Z7
-	VCMPPS      $0x03, Z0, Z0, K1
-	VPBLENDMD   Z7, Z8, K1, Z3
-	VPMOVDW     Z3, 64(AX)(SI*2)
-	VPMOVZXWD   96(DX)(SI*2), Z0
-	VPSLLD      $0x10, Z0, Z0
-	VPMOVZXWD   96(BX)(SI*2), Z7
-	VPSLLD      $0x10, Z7, Z7
-	VSUBPS      Z7, Z0, Z0
-	VPSRLD      $0x10, Z0, Z7
-	VANDPS.BCST arithNums<>+0(SB), Z7, Z8
-	VPADDD.BCST arithNums<>+32(SB), Z0, Z9
-	VPADDD      Z8, Z9, Z8
-	VPSRLD      $0x10, Z8, Z8
-	VORPS.BCST  arithNums<>+64(SB), Z7, Z7
-	VCMPPS      $0x03, Z0, Z0, K1
-	VPBLENDMD   Z7, Z8, K1, Z4
-	VPMOVDW     Z4, 96(AX)(SI*2)
-	ADDQ        $+64, SI
-	SUBQ        $+64, CX
-	JGE         turn1
+	VPMOVZXWD     (DX)(SI*2), Z0
+	VPSLLD        $0x10, Z0, Z0
+	VPMOVZXWD     (BX)(SI*2), Z2
+	VPSLLD        $0x10, Z2, Z2
+	VSUBPS        Z2, Z0, Z0
+	VMOVUPS       Z0, Z2
+	VCMPPS        $0x07, Z0, Z0, K1
+	VPTESTMD.BCST arithNums<>+96(SB), Z0, K1, K2
+	VPADDD.BCST   arithNums<>+32(SB), Z2, K1, Z2
+	VPSUBD.BCST   arithNums<>+128(SB), Z2, K2, Z2
+	VMOVDQU       oddWords<>+0(SB), Y1
+	VPERMW        Z2, Z1, Z2
+	VMOVDQU       Y2, (AX)(SI*2)
+	VPMOVZXWD     32(DX)(SI*2), Z0
+	VPSLLD        $0x10, Z0, Z0
+	VPMOVZXWD     32(BX)(SI*2), Z2
+	VPSLLD        $0x10, Z2, Z2
+	VSUBPS        Z2, Z0, Z0
+	VMOVUPS       Z0, Z2
+	VCMPPS        $0x07, Z0, Z0, K1
+	VPTESTMD.BCST arithNums<>+96(SB), Z0, K1, K2
+	VPADDD.BCST   arithNums<>+32(SB), Z2, K1, Z2
+	VPSUBD.BCST   arithNums<>+128(SB), Z2, K2, Z2
+	VMOVDQU       oddWords<>+0(SB), Y1
+	VPERMW        Z2, Z1, Z2
+	VMOVDQU       Y2, 32(AX)(SI*2)
+	VPMOVZXWD     64(DX)(SI*2), Z0
+	VPSLLD        $0x10, Z0, Z0
+	VPMOVZXWD     64(BX)(SI*2), Z2
+	VPSLLD        $0x10, Z2, Z2
+	VSUBPS        Z2, Z0, Z0
+	VMOVUPS       Z0, Z2
+	VCMPPS        $0x07, Z0, Z0, K1
+	VPTESTMD.BCST arithNums<>+96(SB), Z0, K1, K2
+	VPADDD.BCST   arithNums<>+32(SB), Z2, K1, Z2
+	VPSUBD.BCST   arithNums<>+128(SB), Z2, K2, Z2
+	VMOVDQU       oddWords<>+0(SB), Y1
+	VPERMW        Z2, Z1, Z2
+	VMOVDQU       Y2, 64(AX)(SI*2)
+	VPMOVZXWD     96(DX)(SI*2), Z0
+	VPSLLD        $0x10, Z0, Z0
+	VPMOVZXWD     96(BX)(SI*2), Z2
+	VPSLLD        $0x10, Z2, Z2
+	VSUBPS        Z2, Z0, Z0
+	VMOVUPS       Z0, Z2
+	VCMPPS        $0x07, Z0, Z0, K1
+	VPTESTMD.BCST arithNums<>+96(SB), Z0, K1, K2
+	VPADDD.BCST   arithNums<>+32(SB), Z2, K1, Z2
+	VPSUBD.BCST   arithNums<>+128(SB), Z2, K2, Z2
+	VMOVDQU       oddWords<>+0(SB), Y1
+	VPERMW        Z2, Z1, Z2
+	VMOVDQU       Y2, 96(AX)(SI*2)
+	ADDQ          $+64, SI
+	SUBQ          $+64, CX
+	JGE           turn1
 
 turned2:
 	ADDQ $+64, CX
@@ -7082,56 +7323,53 @@ turned2:
 	JLT  turned4
 
 turn3:
-	VPMOVZXWD   (DX)(SI*2), Z0
-	VPSLLD      $0x10, Z0, Z0
-	VPMOVZXWD   (BX)(SI*2), Z1
-	VPSLLD      $0x10, Z1, Z1
-	VSUBPS      Z1, Z0, Z0
-	VPSRLD      $0x10, Z0, Z1
-	VANDPS.BCST arithNums<>+0(SB), Z1, Z2
-	VPADDD.BCST arithNums<>+32(SB), Z0, Z3
-	VPADDD      Z2, Z3, Z2
-	VPSRLD      $0x10, Z2, Z2
-	VORPS.BCST  arithNums<>+64(SB), Z1, Z1
-	VCMPPS      $0x03, Z0, Z0, K1
-	VPBLENDMD   Z1, Z2, K1, Z5
-	VPMOVDW     Z5, (AX)(SI*2)
-	ADDQ        $+16, SI
-	SUBQ        $+16, CX
-	JGE         turn3
+	VPMOVZXWD     (DX)(SI*2), Z0
+	VPSLLD        $0x10, Z0, Z0
+	VPMOVZXWD     (BX)(SI*2), Z2
+	VPSLLD        $0x10, Z2, Z2
+	VSUBPS        Z2, Z0, Z0
+	VMOVUPS       Z0, Z2
+	VCMPPS        $0x07, Z0, Z0, K1
+	VPTESTMD.BCST arithNums<>+96(SB), Z0, K1, K2
+	VPADDD.BCST   arithNums<>+32(SB), Z2, K1, Z2
+	VPSUBD.BCST   arithNums<>+128(SB), Z2, K2, Z2
+	VMOVDQU       oddWords<>+0(SB), Y1
+	VPERMW        Z2, Z1, Z2
+	VMOVDQU       Y2, (AX)(SI*2)
+	ADDQ          $+16, SI
+	SUBQ          $+16, CX
+	JGE           turn3
 
 turned4:
-	ADDQ        $+16, CX
-	TESTQ       CX, CX
-	JEQ         done5
-	MOVQ        $+1, DI
-	SHLQ        CL, DI
-	DECQ        DI
-	KMOVW       DI, K1
-	VMOVDQU16.Z (DX)(SI*2), K1, Y0
-	VPMOVZXWD   Y0, Z0
-	VPSLLD      $0x10, Z0, Z0
-	VMOVDQU16.Z (BX)(SI*2), K1, Y1
-	VPMOVZXWD   Y1, Z1
-	VPSLLD      $0x10, Z1, Z1
-	VSUBPS      Z1, Z0, Z0
-	VPSRLD      $0x10, Z0, Z1
-	VANDPS.BCST arithNums<>+0(SB), Z1, Z2
-	VPADDD.BCST arithNums<>+32(SB), Z0, Z3
-	VPADDD      Z2, Z3, Z2
-	VPSRLD      $0x10, Z2, Z2
-	VORPS.BCST  arithNums<>+64(SB), Z1, Z1
-	VCMPPS      $0x03, Z0, Z0, K2
-	VPBLENDMD   Z1, Z2, K2, Z6
-	VPMOVDW     Z6, Y0
-	VMOVDQU16   Y0, K1, (AX)(SI*2)
+	ADDQ          $+16, CX
+	TESTQ         CX, CX
+	JEQ           done5
+	MOVQ          $+1, DI
+	SHLQ          CL, DI
+	DECQ          DI
+	KMOVW         DI, K1
+	VMOVDQU16.Z   (DX)(SI*2), K1, Y0
+	VPMOVZXWD     Y0, Z0
+	VPSLLD        $0x10, Z0, Z0
+	VMOVDQU16.Z   (BX)(SI*2), K1, Y1
+	VPMOVZXWD     Y1, Z2
+	VPSLLD        $0x10, Z2, Z2
+	VSUBPS        Z2, Z0, Z0
+	VMOVUPS       Z0, Z2
+	VCMPPS        $0x07, Z0, Z0, K2
+	VPTESTMD.BCST arithNums<>+96(SB), Z0, K2, K3
+	VPADDD.BCST   arithNums<>+32(SB), Z2, K2, Z2
+	VPSUBD.BCST   arithNums<>+128(SB), Z2, K3, Z2
+	VMOVDQU       oddWords<>+0(SB), Y1
+	VPERMW        Z2, Z1, Z2
+	VMOVDQU16     Y2, K1, (AX)(SI*2)
 
 done5:
 	VZEROUPPER
 	RET
 
 // func mulBF16AVX512(dst *byte, a *byte, b *byte, n int)
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL
 TEXT ·mulBF16AVX512(SB), NOSPLIT|NOFRAME, $0-32
 	MOVQ dst+0(FP), AX
 	MOVQ a+8(FP), DX
@@ -7142,65 +7380,61 @@ TEXT ·mulBF16AVX512(SB), NOSPLIT|NOFRAME, $0-32
 	JLT  turned2
 
 turn1:
-	VPMOVZXWD   (DX)(SI*2), Z0
-	VPSLLD      $0x10, Z0, Z0
-	VPMOVZXWD   (BX)(SI*2), Z7
-	VPSLLD      $0x10, Z7, Z7
-	VMULPS      Z7, Z0, Z0
-	VPSRLD      $0x10, Z0, Z7
-	VANDPS.BCST arithNums<>+0(SB), Z7, Z8
-	VPADDD.BCST arithNums<>+32(SB), Z0, Z9
-	VPADDD      Z8, Z9, Z8
-	VPSRLD      $0x10, Z8, Z8
-	VORPS.BCST  arithNums<>+64(SB), Z7, Z7
-	VCMPPS      $0x03, Z0, Z0, K1
-	VPBLENDMD   Z7, Z8, K1, Z1
-	VPMOVDW     Z1, (AX)(SI*2)
-	VPMOVZXWD   32(DX)(SI*2), Z0
-	VPSLLD      $0x10, Z0, Z0
-	VPMOVZXWD   32(BX)(SI*2), Z7
-	VPSLLD      $0x10, Z7, Z7
-	VMULPS      Z7, Z0, Z0
-	VPSRLD      $0x10, Z0, Z7
-	VANDPS.BCST arithNums<>+0(SB), Z7, Z8
-	VPADDD.BCST arithNums<>+32(SB), Z0, Z9
-	VPADDD      Z8, Z9, Z8
-	VPSRLD      $0x10, Z8, Z8
-	VORPS.BCST  arithNums<>+64(SB), Z7, Z7
-	VCMPPS      $0x03, Z0, Z0, K1
-	VPBLENDMD   Z7, Z8, K1, Z2
-	VPMOVDW     Z2, 32(AX)(SI*2)
-	VPMOVZXWD   64(DX)(SI*2), Z0
-	VPSLLD      $0x10, Z0, Z0
-	VPMOVZXWD   64(BX)(SI*2), Z7
-	VPSLLD      $0x10, Z7, Z7
-	VMULPS      Z7, Z0, Z0
-	VPSRLD      $0x10, Z0, Z7
-	VANDPS.BCST arithNums<>+0(SB), Z7, Z8
-	VPADDD.BCST arithNums<>+32(SB), Z0, Z9
-	VPADDD      Z8, Z9, Z8
-	VPSRLD      $0x10, Z8, Z8
-	VORPS.BCST  arithNums<>+64(SB), Z7, Z7
-	VCMPPS      $0x03, Z0, Z0, K1
-	VPBLENDMD   Z7, Z8, K1, Z3
-	VPMOVDW     Z3, 64(AX)(SI*2)
-	VPMOVZXWD   96(DX)(SI*2), Z0
-	VPSLLD      $0x10, Z0, Z0
-	VPMOVZXWD   96(BX)(SI*2), Z7
-	VPSLLD      $0x10, Z7, Z7
-	VMULPS      Z7, Z0, Z0
-	VPSRLD      $0x10, Z0, Z7
-	VANDPS.BCST arithNums<>+0(SB), Z7, Z8
-	VPADDD.BCST arithNums<>+32(SB), Z0, Z9
-	VPADDD      Z8, Z9, Z8
-	VPSRLD      $0x10, Z8, Z8
-	VORPS.BCST  arithNums<>+64(SB), Z7, Z7
-	VCMPPS      $0x03, Z0, Z0, K1
-	VPBLENDMD   Z7, Z8, K1, Z4
-	VPMOVDW     Z4, 96(AX)(SI*2)
-	ADDQ        $+64, SI
-	SUBQ        $+64, CX
-	JGE         turn1
+	VPMOVZXWD     (DX)(SI*2), Z0
+	VPSLLD        $0x10, Z0, Z0
+	VPMOVZXWD     (BX)(SI*2), Z2
+	VPSLLD        $0x10, Z2, Z2
+	VMULPS        Z2, Z0, Z0
+	VMOVUPS       Z0, Z2
+	VCMPPS        $0x07, Z0, Z0, K1
+	VPTESTMD.BCST arithNums<>+96(SB), Z0, K1, K2
+	VPADDD.BCST   arithNums<>+32(SB), Z2, K1, Z2
+	VPSUBD.BCST   arithNums<>+128(SB), Z2, K2, Z2
+	VMOVDQU       oddWords<>+0(SB), Y1
+	VPERMW        Z2, Z1, Z2
+	VMOVDQU       Y2, (AX)(SI*2)
+	VPMOVZXWD     32(DX)(SI*2), Z0
+	VPSLLD        $0x10, Z0, Z0
+	VPMOVZXWD     32(BX)(SI*2), Z2
+	VPSLLD        $0x10, Z2, Z2
+	VMULPS        Z2, Z0, Z0
+	VMOVUPS       Z0, Z2
+	VCMPPS        $0x07, Z0, Z0, K1
+	VPTESTMD.BCST arithNums<>+96(SB), Z0, K1, K2
+	VPADDD.BCST   arithNums<>+32(SB), Z2, K1, Z2
+	VPSUBD.BCST   arithNums<>+128(SB), Z2, K2, Z2
+	VMOVDQU       oddWords<>+0(SB), Y1
+	VPERMW        Z2, Z1, Z2
+	VMOVDQU       Y2, 32(AX)(SI*2)
+	VPMOVZXWD     64(DX)(SI*2), Z0
+	VPSLLD        $0x10, Z0, Z0
+	VPMOVZXWD     64(BX)(SI*2), Z2
+	VPSLLD        $0x10, Z2, Z2
+	VMULPS        Z2, Z0, Z0
+	VMOVUPS       Z0, Z2
+	VCMPPS        $0x07, Z0, Z0, K1
+	VPTESTMD.BCST arithNums<>+96(SB), Z0, K1, K2
+	VPADDD.BCST   arithNums<>+32(SB), Z2, K1, Z2
+	VPSUBD.BCST   arithNums<>+128(SB), Z2, K2, Z2
+	VMOVDQU       oddWords<>+0(SB), Y1
+	VPERMW        Z2, Z1, Z2
+	VMOVDQU       Y2, 64(AX)(SI*2)
+	VPMOVZXWD     96(DX)(SI*2), Z0
+	VPSLLD        $0x10, Z0, Z0
+	VPMOVZXWD     96(BX)(SI*2), Z2
+	VPSLLD        $0x10, Z2, Z2
+	VMULPS        Z2, Z0, Z0
+	VMOVUPS       Z0, Z2
+	VCMPPS        $0x07, Z0, Z0, K1
+	VPTESTMD.BCST arithNums<>+96(SB), Z0, K1, K2
+	VPADDD.BCST   arithNums<>+32(SB), Z2, K1, Z2
+	VPSUBD.BCST   arithNums<>+128(SB), Z2, K2, Z2
+	VMOVDQU       oddWords<>+0(SB), Y1
+	VPERMW        Z2, Z1, Z2
+	VMOVDQU       Y2, 96(AX)(SI*2)
+	ADDQ          $+64, SI
+	SUBQ          $+64, CX
+	JGE           turn1
 
 turned2:
 	ADDQ $+64, CX
@@ -7208,56 +7442,53 @@ turned2:
 	JLT  turned4
 
 turn3:
-	VPMOVZXWD   (DX)(SI*2), Z0
-	VPSLLD      $0x10, Z0, Z0
-	VPMOVZXWD   (BX)(SI*2), Z1
-	VPSLLD      $0x10, Z1, Z1
-	VMULPS      Z1, Z0, Z0
-	VPSRLD      $0x10, Z0, Z1
-	VANDPS.BCST arithNums<>+0(SB), Z1, Z2
-	VPADDD.BCST arithNums<>+32(SB), Z0, Z3
-	VPADDD      Z2, Z3, Z2
-	VPSRLD      $0x10, Z2, Z2
-	VORPS.BCST  arithNums<>+64(SB), Z1, Z1
-	VCMPPS      $0x03, Z0, Z0, K1
-	VPBLENDMD   Z1, Z2, K1, Z5
-	VPMOVDW     Z5, (AX)(SI*2)
-	ADDQ        $+16, SI
-	SUBQ        $+16, CX
-	JGE         turn3
+	VPMOVZXWD     (DX)(SI*2), Z0
+	VPSLLD        $0x10, Z0, Z0
+	VPMOVZXWD     (BX)(SI*2), Z2
+	VPSLLD        $0x10, Z2, Z2
+	VMULPS        Z2, Z0, Z0
+	VMOVUPS       Z0, Z2
+	VCMPPS        $0x07, Z0, Z0, K1
+	VPTESTMD.BCST arithNums<>+96(SB), Z0, K1, K2
+	VPADDD.BCST   arithNums<>+32(SB), Z2, K1, Z2
+	VPSUBD.BCST   arithNums<>+128(SB), Z2, K2, Z2
+	VMOVDQU       oddWords<>+0(SB), Y1
+	VPERMW        Z2, Z1, Z2
+	VMOVDQU       Y2, (AX)(SI*2)
+	ADDQ          $+16, SI
+	SUBQ          $+16, CX
+	JGE           turn3
 
 turned4:
-	ADDQ        $+16, CX
-	TESTQ       CX, CX
-	JEQ         done5
-	MOVQ        $+1, DI
-	SHLQ        CL, DI
-	DECQ        DI
-	KMOVW       DI, K1
-	VMOVDQU16.Z (DX)(SI*2), K1, Y0
-	VPMOVZXWD   Y0, Z0
-	VPSLLD      $0x10, Z0, Z0
-	VMOVDQU16.Z (BX)(SI*2), K1, Y1
-	VPMOVZXWD   Y1, Z1
-	VPSLLD      $0x10, Z1, Z1
-	VMULPS      Z1, Z0, Z0
-	VPSRLD      $0x10, Z0, Z1
-	VANDPS.BCST arithNums<>+0(SB), Z1, Z2
-	VPADDD.BCST arithNums<>+32(SB), Z0, Z3
-	VPADDD      Z2, Z3, Z2
-	VPSRLD      $0x10, Z2, Z2
-	VORPS.BCST  arithNums<>+64(SB), Z1, Z1
-	VCMPPS      $0x03, Z0, Z0, K2
-	VPBLENDMD   Z1, Z2, K2, Z6
-	VPMOVDW     Z6, Y0
-	VMOVDQU16   Y0, K1, (AX)(SI*2)
+	ADDQ          $+16, CX
+	TESTQ         CX, CX
+	JEQ           done5
+	MOVQ          $+1, DI
+	SHLQ          CL, DI
+	DECQ          DI
+	KMOVW         DI, K1
+	VMOVDQU16.Z   (DX)(SI*2), K1, Y0
+	VPMOVZXWD     Y0, Z0
+	VPSLLD        $0x10, Z0, Z0
+	VMOVDQU16.Z   (BX)(SI*2), K1, Y1
+	VPMOVZXWD     Y1, Z2
+	VPSLLD        $0x10, Z2, Z2
+	VMULPS        Z2, Z0, Z0
+	VMOVUPS       Z0, Z2
+	VCMPPS        $0x07, Z0, Z0, K2
+	VPTESTMD.BCST arithNums<>+96(SB), Z0, K2, K3
+	VPADDD.BCST   arithNums<>+32(SB), Z2, K2, Z2
+	VPSUBD.BCST   arithNums<>+128(SB), Z2, K3, Z2
+	VMOVDQU       oddWords<>+0(SB), Y1
+	VPERMW        Z2, Z1, Z2
+	VMOVDQU16     Y2, K1, (AX)(SI*2)
 
 done5:
 	VZEROUPPER
 	RET
 
 // func divBF16AVX512(dst *byte, a *byte, b *byte, n int)
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL
 TEXT ·divBF16AVX512(SB), NOSPLIT|NOFRAME, $0-32
 	MOVQ dst+0(FP), AX
 	MOVQ a+8(FP), DX
@@ -7268,65 +7499,61 @@ TEXT ·divBF16AVX512(SB), NOSPLIT|NOFRAME, $0-32
 	JLT  turned2
 
 turn1:
-	VPMOVZXWD   (DX)(SI*2), Z0
-	VPSLLD      $0x10, Z0, Z0
-	VPMOVZXWD   (BX)(SI*2), Z7
-	VPSLLD      $0x10, Z7, Z7
-	VDIVPS      Z7, Z0, Z0
-	VPSRLD      $0x10, Z0, Z7
-	VANDPS.BCST arithNums<>+0(SB), Z7, Z8
-	VPADDD.BCST arithNums<>+32(SB), Z0, Z9
-	VPADDD      Z8, Z9, Z8
-	VPSRLD      $0x10, Z8, Z8
-	VORPS.BCST  arithNums<>+64(SB), Z7, Z7
-	VCMPPS      $0x03, Z0, Z0, K1
-	VPBLENDMD   Z7, Z8, K1, Z1
-	VPMOVDW     Z1, (AX)(SI*2)
-	VPMOVZXWD   32(DX)(SI*2), Z0
-	VPSLLD      $0x10, Z0, Z0
-	VPMOVZXWD   32(BX)(SI*2), Z7
-	VPSLLD      $0x10, Z7, Z7
-	VDIVPS      Z7, Z0, Z0
-	VPSRLD      $0x10, Z0, Z7
-	VANDPS.BCST arithNums<>+0(SB), Z7, Z8
-	VPADDD.BCST arithNums<>+32(SB), Z0, Z9
-	VPADDD      Z8, Z9, Z8
-	VPSRLD      $0x10, Z8, Z8
-	VORPS.BCST  arithNums<>+64(SB), Z7, Z7
-	VCMPPS      $0x03, Z0, Z0, K1
-	VPBLENDMD   Z7, Z8, K1, Z2
-	VPMOVDW     Z2, 32(AX)(SI*2)
-	VPMOVZXWD   64(DX)(SI*2), Z0
-	VPSLLD      $0x10, Z0, Z0
-	VPMOVZXWD   64(BX)(SI*2), Z7
-	VPSLLD      $0x10, Z7, Z7
-	VDIVPS      Z7, Z0, Z0
-	VPSRLD      $0x10, Z0, Z7
-	VANDPS.BCST arithNums<>+0(SB), Z7, Z8
-	VPADDD.BCST arithNums<>+32(SB), Z0, Z9
-	VPADDD      Z8, Z9, Z8
-	VPSRLD      $0x10, Z8, Z8
-	VORPS.BCST  arithNums<>+64(SB), Z7, Z7
-	VCMPPS      $0x03, Z0, Z0, K1
-	VPBLENDMD   Z7, Z8, K1, Z3
-	VPMOVDW     Z3, 64(AX)(SI*2)
-	VPMOVZXWD   96(DX)(SI*2), Z0
-	VPSLLD      $0x10, Z0, Z0
-	VPMOVZXWD   96(BX)(SI*2), Z7
-	VPSLLD      $0x10, Z7, Z7
-	VDIVPS      Z7, Z0, Z0
-	VPSRLD      $0x10, Z0, Z7
-	VANDPS.BCST arithNums<>+0(SB), Z7, Z8
-	VPADDD.BCST arithNums<>+32(SB), Z0, Z9
-	VPADDD      Z8, Z9, Z8
-	VPSRLD      $0x10, Z8, Z8
-	VORPS.BCST  arithNums<>+64(SB), Z7, Z7
-	VCMPPS      $0x03, Z0, Z0, K1
-	VPBLENDMD   Z7, Z8, K1, Z4
-	VPMOVDW     Z4, 96(AX)(SI*2)
-	ADDQ        $+64, SI
-	SUBQ        $+64, CX
-	JGE         turn1
+	VPMOVZXWD     (DX)(SI*2), Z0
+	VPSLLD        $0x10, Z0, Z0
+	VPMOVZXWD     (BX)(SI*2), Z2
+	VPSLLD        $0x10, Z2, Z2
+	VDIVPS        Z2, Z0, Z0
+	VMOVUPS       Z0, Z2
+	VCMPPS        $0x07, Z0, Z0, K1
+	VPTESTMD.BCST arithNums<>+96(SB), Z0, K1, K2
+	VPADDD.BCST   arithNums<>+32(SB), Z2, K1, Z2
+	VPSUBD.BCST   arithNums<>+128(SB), Z2, K2, Z2
+	VMOVDQU       oddWords<>+0(SB), Y1
+	VPERMW        Z2, Z1, Z2
+	VMOVDQU       Y2, (AX)(SI*2)
+	VPMOVZXWD     32(DX)(SI*2), Z0
+	VPSLLD        $0x10, Z0, Z0
+	VPMOVZXWD     32(BX)(SI*2), Z2
+	VPSLLD        $0x10, Z2, Z2
+	VDIVPS        Z2, Z0, Z0
+	VMOVUPS       Z0, Z2
+	VCMPPS        $0x07, Z0, Z0, K1
+	VPTESTMD.BCST arithNums<>+96(SB), Z0, K1, K2
+	VPADDD.BCST   arithNums<>+32(SB), Z2, K1, Z2
+	VPSUBD.BCST   arithNums<>+128(SB), Z2, K2, Z2
+	VMOVDQU       oddWords<>+0(SB), Y1
+	VPERMW        Z2, Z1, Z2
+	VMOVDQU       Y2, 32(AX)(SI*2)
+	VPMOVZXWD     64(DX)(SI*2), Z0
+	VPSLLD        $0x10, Z0, Z0
+	VPMOVZXWD     64(BX)(SI*2), Z2
+	VPSLLD        $0x10, Z2, Z2
+	VDIVPS        Z2, Z0, Z0
+	VMOVUPS       Z0, Z2
+	VCMPPS        $0x07, Z0, Z0, K1
+	VPTESTMD.BCST arithNums<>+96(SB), Z0, K1, K2
+	VPADDD.BCST   arithNums<>+32(SB), Z2, K1, Z2
+	VPSUBD.BCST   arithNums<>+128(SB), Z2, K2, Z2
+	VMOVDQU       oddWords<>+0(SB), Y1
+	VPERMW        Z2, Z1, Z2
+	VMOVDQU       Y2, 64(AX)(SI*2)
+	VPMOVZXWD     96(DX)(SI*2), Z0
+	VPSLLD        $0x10, Z0, Z0
+	VPMOVZXWD     96(BX)(SI*2), Z2
+	VPSLLD        $0x10, Z2, Z2
+	VDIVPS        Z2, Z0, Z0
+	VMOVUPS       Z0, Z2
+	VCMPPS        $0x07, Z0, Z0, K1
+	VPTESTMD.BCST arithNums<>+96(SB), Z0, K1, K2
+	VPADDD.BCST   arithNums<>+32(SB), Z2, K1, Z2
+	VPSUBD.BCST   arithNums<>+128(SB), Z2, K2, Z2
+	VMOVDQU       oddWords<>+0(SB), Y1
+	VPERMW        Z2, Z1, Z2
+	VMOVDQU       Y2, 96(AX)(SI*2)
+	ADDQ          $+64, SI
+	SUBQ          $+64, CX
+	JGE           turn1
 
 turned2:
 	ADDQ $+64, CX
@@ -7334,56 +7561,53 @@ turned2:
 	JLT  turned4
 
 turn3:
-	VPMOVZXWD   (DX)(SI*2), Z0
-	VPSLLD      $0x10, Z0, Z0
-	VPMOVZXWD   (BX)(SI*2), Z1
-	VPSLLD      $0x10, Z1, Z1
-	VDIVPS      Z1, Z0, Z0
-	VPSRLD      $0x10, Z0, Z1
-	VANDPS.BCST arithNums<>+0(SB), Z1, Z2
-	VPADDD.BCST arithNums<>+32(SB), Z0, Z3
-	VPADDD      Z2, Z3, Z2
-	VPSRLD      $0x10, Z2, Z2
-	VORPS.BCST  arithNums<>+64(SB), Z1, Z1
-	VCMPPS      $0x03, Z0, Z0, K1
-	VPBLENDMD   Z1, Z2, K1, Z5
-	VPMOVDW     Z5, (AX)(SI*2)
-	ADDQ        $+16, SI
-	SUBQ        $+16, CX
-	JGE         turn3
+	VPMOVZXWD     (DX)(SI*2), Z0
+	VPSLLD        $0x10, Z0, Z0
+	VPMOVZXWD     (BX)(SI*2), Z2
+	VPSLLD        $0x10, Z2, Z2
+	VDIVPS        Z2, Z0, Z0
+	VMOVUPS       Z0, Z2
+	VCMPPS        $0x07, Z0, Z0, K1
+	VPTESTMD.BCST arithNums<>+96(SB), Z0, K1, K2
+	VPADDD.BCST   arithNums<>+32(SB), Z2, K1, Z2
+	VPSUBD.BCST   arithNums<>+128(SB), Z2, K2, Z2
+	VMOVDQU       oddWords<>+0(SB), Y1
+	VPERMW        Z2, Z1, Z2
+	VMOVDQU       Y2, (AX)(SI*2)
+	ADDQ          $+16, SI
+	SUBQ          $+16, CX
+	JGE           turn3
 
 turned4:
-	ADDQ        $+16, CX
-	TESTQ       CX, CX
-	JEQ         done5
-	MOVQ        $+1, DI
-	SHLQ        CL, DI
-	DECQ        DI
-	KMOVW       DI, K1
-	VMOVDQU16.Z (DX)(SI*2), K1, Y0
-	VPMOVZXWD   Y0, Z0
-	VPSLLD      $0x10, Z0, Z0
-	VMOVDQU16.Z (BX)(SI*2), K1, Y1
-	VPMOVZXWD   Y1, Z1
-	VPSLLD      $0x10, Z1, Z1
-	VDIVPS      Z1, Z0, Z0
-	VPSRLD      $0x10, Z0, Z1
-	VANDPS.BCST arithNums<>+0(SB), Z1, Z2
-	VPADDD.BCST arithNums<>+32(SB), Z0, Z3
-	VPADDD      Z2, Z3, Z2
-	VPSRLD      $0x10, Z2, Z2
-	VORPS.BCST  arithNums<>+64(SB), Z1, Z1
-	VCMPPS      $0x03, Z0, Z0, K2
-	VPBLENDMD   Z1, Z2, K2, Z6
-	VPMOVDW     Z6, Y0
-	VMOVDQU16   Y0, K1, (AX)(SI*2)
+	ADDQ          $+16, CX
+	TESTQ         CX, CX
+	JEQ           done5
+	MOVQ          $+1, DI
+	SHLQ          CL, DI
+	DECQ          DI
+	KMOVW         DI, K1
+	VMOVDQU16.Z   (DX)(SI*2), K1, Y0
+	VPMOVZXWD     Y0, Z0
+	VPSLLD        $0x10, Z0, Z0
+	VMOVDQU16.Z   (BX)(SI*2), K1, Y1
+	VPMOVZXWD     Y1, Z2
+	VPSLLD        $0x10, Z2, Z2
+	VDIVPS        Z2, Z0, Z0
+	VMOVUPS       Z0, Z2
+	VCMPPS        $0x07, Z0, Z0, K2
+	VPTESTMD.BCST arithNums<>+96(SB), Z0, K2, K3
+	VPADDD.BCST   arithNums<>+32(SB), Z2, K2, Z2
+	VPSUBD.BCST   arithNums<>+128(SB), Z2, K3, Z2
+	VMOVDQU       oddWords<>+0(SB), Y1
+	VPERMW        Z2, Z1, Z2
+	VMOVDQU16     Y2, K1, (AX)(SI*2)
 
 done5:
 	VZEROUPPER
 	RET
 
 // func addScalarBF16AVX512(dst *byte, src *byte, n int, s float32)
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL
 TEXT ·addScalarBF16AVX512(SB), NOSPLIT|NOFRAME, $0-28
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), DX
@@ -7394,57 +7618,53 @@ TEXT ·addScalarBF16AVX512(SB), NOSPLIT|NOFRAME, $0-28
 	JLT          turned2
 
 turn1:
-	VPMOVZXWD   (DX)(BX*2), Z1
-	VPSLLD      $0x10, Z1, Z1
-	VADDPS      Z0, Z1, Z1
-	VPSRLD      $0x10, Z1, Z8
-	VANDPS.BCST arithNums<>+0(SB), Z8, Z9
-	VPADDD.BCST arithNums<>+32(SB), Z1, Z10
-	VPADDD      Z9, Z10, Z9
-	VPSRLD      $0x10, Z9, Z9
-	VORPS.BCST  arithNums<>+64(SB), Z8, Z8
-	VCMPPS      $0x03, Z1, Z1, K1
-	VPBLENDMD   Z8, Z9, K1, Z2
-	VPMOVDW     Z2, (AX)(BX*2)
-	VPMOVZXWD   32(DX)(BX*2), Z1
-	VPSLLD      $0x10, Z1, Z1
-	VADDPS      Z0, Z1, Z1
-	VPSRLD      $0x10, Z1, Z8
-	VANDPS.BCST arithNums<>+0(SB), Z8, Z9
-	VPADDD.BCST arithNums<>+32(SB), Z1, Z10
-	VPADDD      Z9, Z10, Z9
-	VPSRLD      $0x10, Z9, Z9
-	VORPS.BCST  arithNums<>+64(SB), Z8, Z8
-	VCMPPS      $0x03, Z1, Z1, K1
-	VPBLENDMD   Z8, Z9, K1, Z3
-	VPMOVDW     Z3, 32(AX)(BX*2)
-	VPMOVZXWD   64(DX)(BX*2), Z1
-	VPSLLD      $0x10, Z1, Z1
-	VADDPS      Z0, Z1, Z1
-	VPSRLD      $0x10, Z1, Z8
-	VANDPS.BCST arithNums<>+0(SB), Z8, Z9
-	VPADDD.BCST arithNums<>+32(SB), Z1, Z10
-	VPADDD      Z9, Z10, Z9
-	VPSRLD      $0x10, Z9, Z9
-	VORPS.BCST  arithNums<>+64(SB), Z8, Z8
-	VCMPPS      $0x03, Z1, Z1, K1
-	VPBLENDMD   Z8, Z9, K1, Z4
-	VPMOVDW     Z4, 64(AX)(BX*2)
-	VPMOVZXWD   96(DX)(BX*2), Z1
-	VPSLLD      $0x10, Z1, Z1
-	VADDPS      Z0, Z1, Z1
-	VPSRLD      $0x10, Z1, Z8
-	VANDPS.BCST arithNums<>+0(SB), Z8, Z9
-	VPADDD.BCST arithNums<>+32(SB), Z1, Z10
-	VPADDD      Z9, Z10, Z9
-	VPSRLD      $0x10, Z9, Z9
-	VORPS.BCST  arithNums<>+64(SB), Z8, Z8
-	VCMPPS      $0x03, Z1, Z1, K1
-	VPBLENDMD   Z8, Z9, K1, Z5
-	VPMOVDW     Z5, 96(AX)(BX*2)
-	ADDQ        $+64, BX
-	SUBQ        $+64, CX
-	JGE         turn1
+	VPMOVZXWD     (DX)(BX*2), Z1
+	VPSLLD        $0x10, Z1, Z1
+	VADDPS        Z0, Z1, Z1
+	VMOVUPS       Z1, Z3
+	VCMPPS        $0x07, Z1, Z1, K1
+	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
+	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
+	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
+	VMOVDQU       oddWords<>+0(SB), Y2
+	VPERMW        Z3, Z2, Z3
+	VMOVDQU       Y3, (AX)(BX*2)
+	VPMOVZXWD     32(DX)(BX*2), Z1
+	VPSLLD        $0x10, Z1, Z1
+	VADDPS        Z0, Z1, Z1
+	VMOVUPS       Z1, Z3
+	VCMPPS        $0x07, Z1, Z1, K1
+	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
+	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
+	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
+	VMOVDQU       oddWords<>+0(SB), Y2
+	VPERMW        Z3, Z2, Z3
+	VMOVDQU       Y3, 32(AX)(BX*2)
+	VPMOVZXWD     64(DX)(BX*2), Z1
+	VPSLLD        $0x10, Z1, Z1
+	VADDPS        Z0, Z1, Z1
+	VMOVUPS       Z1, Z3
+	VCMPPS        $0x07, Z1, Z1, K1
+	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
+	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
+	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
+	VMOVDQU       oddWords<>+0(SB), Y2
+	VPERMW        Z3, Z2, Z3
+	VMOVDQU       Y3, 64(AX)(BX*2)
+	VPMOVZXWD     96(DX)(BX*2), Z1
+	VPSLLD        $0x10, Z1, Z1
+	VADDPS        Z0, Z1, Z1
+	VMOVUPS       Z1, Z3
+	VCMPPS        $0x07, Z1, Z1, K1
+	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
+	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
+	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
+	VMOVDQU       oddWords<>+0(SB), Y2
+	VPERMW        Z3, Z2, Z3
+	VMOVDQU       Y3, 96(AX)(BX*2)
+	ADDQ          $+64, BX
+	SUBQ          $+64, CX
+	JGE           turn1
 
 turned2:
 	ADDQ $+64, CX
@@ -7452,51 +7672,48 @@ turned2:
 	JLT  turned4
 
 turn3:
-	VPMOVZXWD   (DX)(BX*2), Z1
-	VPSLLD      $0x10, Z1, Z1
-	VADDPS      Z0, Z1, Z1
-	VPSRLD      $0x10, Z1, Z2
-	VANDPS.BCST arithNums<>+0(SB), Z2, Z3
-	VPADDD.BCST arithNums<>+32(SB), Z1, Z4
-	VPADDD      Z3, Z4, Z3
-	VPSRLD      $0x10, Z3, Z3
-	VORPS.BCST  arithNums<>+64(SB), Z2, Z2
-	VCMPPS      $0x03, Z1, Z1, K1
-	VPBLENDMD   Z2, Z3, K1, Z6
-	VPMOVDW     Z6, (AX)(BX*2)
-	ADDQ        $+16, BX
-	SUBQ        $+16, CX
-	JGE         turn3
+	VPMOVZXWD     (DX)(BX*2), Z1
+	VPSLLD        $0x10, Z1, Z1
+	VADDPS        Z0, Z1, Z1
+	VMOVUPS       Z1, Z3
+	VCMPPS        $0x07, Z1, Z1, K1
+	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
+	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
+	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
+	VMOVDQU       oddWords<>+0(SB), Y2
+	VPERMW        Z3, Z2, Z3
+	VMOVDQU       Y3, (AX)(BX*2)
+	ADDQ          $+16, BX
+	SUBQ          $+16, CX
+	JGE           turn3
 
 turned4:
-	ADDQ        $+16, CX
-	TESTQ       CX, CX
-	JEQ         done5
-	MOVQ        $+1, SI
-	SHLQ        CL, SI
-	DECQ        SI
-	KMOVW       SI, K1
-	VMOVDQU16.Z (DX)(BX*2), K1, Y1
-	VPMOVZXWD   Y1, Z1
-	VPSLLD      $0x10, Z1, Z1
-	VADDPS      Z0, Z1, Z0
-	VPSRLD      $0x10, Z0, Z1
-	VANDPS.BCST arithNums<>+0(SB), Z1, Z2
-	VPADDD.BCST arithNums<>+32(SB), Z0, Z3
-	VPADDD      Z2, Z3, Z2
-	VPSRLD      $0x10, Z2, Z2
-	VORPS.BCST  arithNums<>+64(SB), Z1, Z1
-	VCMPPS      $0x03, Z0, Z0, K2
-	VPBLENDMD   Z1, Z2, K2, Z7
-	VPMOVDW     Z7, Y0
-	VMOVDQU16   Y0, K1, (AX)(BX*2)
+	ADDQ          $+16, CX
+	TESTQ         CX, CX
+	JEQ           done5
+	MOVQ          $+1, SI
+	SHLQ          CL, SI
+	DECQ          SI
+	KMOVW         SI, K1
+	VMOVDQU16.Z   (DX)(BX*2), K1, Y1
+	VPMOVZXWD     Y1, Z1
+	VPSLLD        $0x10, Z1, Z1
+	VADDPS        Z0, Z1, Z0
+	VMOVUPS       Z0, Z1
+	VCMPPS        $0x07, Z0, Z0, K2
+	VPTESTMD.BCST arithNums<>+96(SB), Z0, K2, K3
+	VPADDD.BCST   arithNums<>+32(SB), Z1, K2, Z1
+	VPSUBD.BCST   arithNums<>+128(SB), Z1, K3, Z1
+	VMOVDQU       oddWords<>+0(SB), Y2
+	VPERMW        Z1, Z2, Z1
+	VMOVDQU16     Y1, K1, (AX)(BX*2)
 
 done5:
 	VZEROUPPER
 	RET
 
 // func subScalarBF16AVX512(dst *byte, src *byte, n int, s float32)
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL
 TEXT ·subScalarBF16AVX512(SB), NOSPLIT|NOFRAME, $0-28
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), DX
@@ -7507,57 +7724,53 @@ TEXT ·subScalarBF16AVX512(SB), NOSPLIT|NOFRAME, $0-28
 	JLT          turned2
 
 turn1:
-	VPMOVZXWD   (DX)(BX*2), Z1
-	VPSLLD      $0x10, Z1, Z1
-	VSUBPS      Z0, Z1, Z1
-	VPSRLD      $0x10, Z1, Z8
-	VANDPS.BCST arithNums<>+0(SB), Z8, Z9
-	VPADDD.BCST arithNums<>+32(SB), Z1, Z10
-	VPADDD      Z9, Z10, Z9
-	VPSRLD      $0x10, Z9, Z9
-	VORPS.BCST  arithNums<>+64(SB), Z8, Z8
-	VCMPPS      $0x03, Z1, Z1, K1
-	VPBLENDMD   Z8, Z9, K1, Z2
-	VPMOVDW     Z2, (AX)(BX*2)
-	VPMOVZXWD   32(DX)(BX*2), Z1
-	VPSLLD      $0x10, Z1, Z1
-	VSUBPS      Z0, Z1, Z1
-	VPSRLD      $0x10, Z1, Z8
-	VANDPS.BCST arithNums<>+0(SB), Z8, Z9
-	VPADDD.BCST arithNums<>+32(SB), Z1, Z10
-	VPADDD      Z9, Z10, Z9
-	VPSRLD      $0x10, Z9, Z9
-	VORPS.BCST  arithNums<>+64(SB), Z8, Z8
-	VCMPPS      $0x03, Z1, Z1, K1
-	VPBLENDMD   Z8, Z9, K1, Z3
-	VPMOVDW     Z3, 32(AX)(BX*2)
-	VPMOVZXWD   64(DX)(BX*2), Z1
-	VPSLLD      $0x10, Z1, Z1
-	VSUBPS      Z0, Z1, Z1
-	VPSRLD      $0x10, Z1, Z8
-	VANDPS.BCST arithNums<>+0(SB), Z8, Z9
-	VPADDD.BCST arithNums<>+32(SB), Z1, Z10
-	VPADDD      Z9, Z10, Z9
-	VPSRLD      $0x10, Z9, Z9
-	VORPS.BCST  arithNums<>+64(SB), Z8, Z8
-	VCMPPS      $0x03, Z1, Z1, K1
-	VPBLENDMD   Z8, Z9, K1, Z4
-	VPMOVDW     Z4, 64(AX)(BX*2)
-	VPMOVZXWD   96(DX)(BX*2), Z1
-	VPSLLD      $0x10, Z1, Z1
-	VSUBPS      Z0, Z1, Z1
-	VPSRLD      $0x10, Z1, Z8
-	VANDPS.BCST arithNums<>+0(SB), Z8, Z9
-	VPADDD.BCST arithNums<>+32(SB), Z1, Z10
-	VPADDD      Z9, Z10, Z9
-	VPSRLD      $0x10, Z9, Z9
-	VORPS.BCST  arithNums<>+64(SB), Z8, Z8
-	VCMPPS      $0x03, Z1, Z1, K1
-	VPBLENDMD   Z8, Z9, K1, Z5
-	VPMOVDW     Z5, 96(AX)(BX*2)
-	ADDQ        $+64, BX
-	SUBQ        $+64, CX
-	JGE         turn1
+	VPMOVZXWD     (DX)(BX*2), Z1
+	VPSLLD        $0x10, Z1, Z1
+	VSUBPS        Z0, Z1, Z1
+	VMOVUPS       Z1, Z3
+	VCMPPS        $0x07, Z1, Z1, K1
+	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
+	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
+	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
+	VMOVDQU       oddWords<>+0(SB), Y2
+	VPERMW        Z3, Z2, Z3
+	VMOVDQU       Y3, (AX)(BX*2)
+	VPMOVZXWD     32(DX)(BX*2), Z1
+	VPSLLD        $0x10, Z1, Z1
+	VSUBPS        Z0, Z1, Z1
+	VMOVUPS       Z1, Z3
+	VCMPPS        $0x07, Z1, Z1, K1
+	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
+	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
+	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
+	VMOVDQU       oddWords<>+0(SB), Y2
+	VPERMW        Z3, Z2, Z3
+	VMOVDQU       Y3, 32(AX)(BX*2)
+	VPMOVZXWD     64(DX)(BX*2), Z1
+	VPSLLD        $0x10, Z1, Z1
+	VSUBPS        Z0, Z1, Z1
+	VMOVUPS       Z1, Z3
+	VCMPPS        $0x07, Z1, Z1, K1
+	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
+	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
+	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
+	VMOVDQU       oddWords<>+0(SB), Y2
+	VPERMW        Z3, Z2, Z3
+	VMOVDQU       Y3, 64(AX)(BX*2)
+	VPMOVZXWD     96(DX)(BX*2), Z1
+	VPSLLD        $0x10, Z1, Z1
+	VSUBPS        Z0, Z1, Z1
+	VMOVUPS       Z1, Z3
+	VCMPPS        $0x07, Z1, Z1, K1
+	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
+	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
+	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
+	VMOVDQU       oddWords<>+0(SB), Y2
+	VPERMW        Z3, Z2, Z3
+	VMOVDQU       Y3, 96(AX)(BX*2)
+	ADDQ          $+64, BX
+	SUBQ          $+64, CX
+	JGE           turn1
 
 turned2:
 	ADDQ $+64, CX
@@ -7565,51 +7778,48 @@ turned2:
 	JLT  turned4
 
 turn3:
-	VPMOVZXWD   (DX)(BX*2), Z1
-	VPSLLD      $0x10, Z1, Z1
-	VSUBPS      Z0, Z1, Z1
-	VPSRLD      $0x10, Z1, Z2
-	VANDPS.BCST arithNums<>+0(SB), Z2, Z3
-	VPADDD.BCST arithNums<>+32(SB), Z1, Z4
-	VPADDD      Z3, Z4, Z3
-	VPSRLD      $0x10, Z3, Z3
-	VORPS.BCST  arithNums<>+64(SB), Z2, Z2
-	VCMPPS      $0x03, Z1, Z1, K1
-	VPBLENDMD   Z2, Z3, K1, Z6
-	VPMOVDW     Z6, (AX)(BX*2)
-	ADDQ        $+16, BX
-	SUBQ        $+16, CX
-	JGE         turn3
+	VPMOVZXWD     (DX)(BX*2), Z1
+	VPSLLD        $0x10, Z1, Z1
+	VSUBPS        Z0, Z1, Z1
+	VMOVUPS       Z1, Z3
+	VCMPPS        $0x07, Z1, Z1, K1
+	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
+	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
+	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
+	VMOVDQU       oddWords<>+0(SB), Y2
+	VPERMW        Z3, Z2, Z3
+	VMOVDQU       Y3, (AX)(BX*2)
+	ADDQ          $+16, BX
+	SUBQ          $+16, CX
+	JGE           turn3
 
 turned4:
-	ADDQ        $+16, CX
-	TESTQ       CX, CX
-	JEQ         done5
-	MOVQ        $+1, SI
-	SHLQ        CL, SI
-	DECQ        SI
-	KMOVW       SI, K1
-	VMOVDQU16.Z (DX)(BX*2), K1, Y1
-	VPMOVZXWD   Y1, Z1
-	VPSLLD      $0x10, Z1, Z1
-	VSUBPS      Z0, Z1, Z0
-	VPSRLD      $0x10, Z0, Z1
-	VANDPS.BCST arithNums<>+0(SB), Z1, Z2
-	VPADDD.BCST arithNums<>+32(SB), Z0, Z3
-	VPADDD      Z2, Z3, Z2
-	VPSRLD      $0x10, Z2, Z2
-	VORPS.BCST  arithNums<>+64(SB), Z1, Z1
-	VCMPPS      $0x03, Z0, Z0, K2
-	VPBLENDMD   Z1, Z2, K2, Z7
-	VPMOVDW     Z7, Y0
-	VMOVDQU16   Y0, K1, (AX)(BX*2)
+	ADDQ          $+16, CX
+	TESTQ         CX, CX
+	JEQ           done5
+	MOVQ          $+1, SI
+	SHLQ          CL, SI
+	DECQ          SI
+	KMOVW         SI, K1
+	VMOVDQU16.Z   (DX)(BX*2), K1, Y1
+	VPMOVZXWD     Y1, Z1
+	VPSLLD        $0x10, Z1, Z1
+	VSUBPS        Z0, Z1, Z0
+	VMOVUPS       Z0, Z1
+	VCMPPS        $0x07, Z0, Z0, K2
+	VPTESTMD.BCST arithNums<>+96(SB), Z0, K2, K3
+	VPADDD.BCST   arithNums<>+32(SB), Z1, K2, Z1
+	VPSUBD.BCST   arithNums<>+128(SB), Z1, K3, Z1
+	VMOVDQU       oddWords<>+0(SB), Y2
+	VPERMW        Z1, Z2, Z1
+	VMOVDQU16     Y1, K1, (AX)(BX*2)
 
 done5:
 	VZEROUPPER
 	RET
 
 // func scalarSubBF16AVX512(dst *byte, src *byte, n int, s float32)
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL
 TEXT ·scalarSubBF16AVX512(SB), NOSPLIT|NOFRAME, $0-28
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), DX
@@ -7620,57 +7830,53 @@ TEXT ·scalarSubBF16AVX512(SB), NOSPLIT|NOFRAME, $0-28
 	JLT          turned2
 
 turn1:
-	VPMOVZXWD   (DX)(BX*2), Z1
-	VPSLLD      $0x10, Z1, Z1
-	VSUBPS      Z1, Z0, Z1
-	VPSRLD      $0x10, Z1, Z8
-	VANDPS.BCST arithNums<>+0(SB), Z8, Z9
-	VPADDD.BCST arithNums<>+32(SB), Z1, Z10
-	VPADDD      Z9, Z10, Z9
-	VPSRLD      $0x10, Z9, Z9
-	VORPS.BCST  arithNums<>+64(SB), Z8, Z8
-	VCMPPS      $0x03, Z1, Z1, K1
-	VPBLENDMD   Z8, Z9, K1, Z2
-	VPMOVDW     Z2, (AX)(BX*2)
-	VPMOVZXWD   32(DX)(BX*2), Z1
-	VPSLLD      $0x10, Z1, Z1
-	VSUBPS      Z1, Z0, Z1
-	VPSRLD      $0x10, Z1, Z8
-	VANDPS.BCST arithNums<>+0(SB), Z8, Z9
-	VPADDD.BCST arithNums<>+32(SB), Z1, Z10
-	VPADDD      Z9, Z10, Z9
-	VPSRLD      $0x10, Z9, Z9
-	VORPS.BCST  arithNums<>+64(SB), Z8, Z8
-	VCMPPS      $0x03, Z1, Z1, K1
-	VPBLENDMD   Z8, Z9, K1, Z3
-	VPMOVDW     Z3, 32(AX)(BX*2)
-	VPMOVZXWD   64(DX)(BX*2), Z1
-	VPSLLD      $0x10, Z1, Z1
-	VSUBPS      Z1, Z0, Z1
-	VPSRLD      $0x10, Z1, Z8
-	VANDPS.BCST arithNums<>+0(SB), Z8, Z9
-	VPADDD.BCST arithNums<>+32(SB), Z1, Z10
-	VPADDD      Z9, Z10, Z9
-	VPSRLD      $0x10, Z9, Z9
-	VORPS.BCST  arithNums<>+64(SB), Z8, Z8
-	VCMPPS      $0x03, Z1, Z1, K1
-	VPBLENDMD   Z8, Z9, K1, Z4
-	VPMOVDW     Z4, 64(AX)(BX*2)
-	VPMOVZXWD   96(DX)(BX*2), Z1
-	VPSLLD      $0x10, Z1, Z1
-	VSUBPS      Z1, Z0, Z1
-	VPSRLD      $0x10, Z1, Z8
-	VANDPS.BCST arithNums<>+0(SB), Z8, Z9
-	VPADDD.BCST arithNums<>+32(SB), Z1, Z10
-	VPADDD      Z9, Z10, Z9
-	VPSRLD      $0x10, Z9, Z9
-	VORPS.BCST  arithNums<>+64(SB), Z8, Z8
-	VCMPPS      $0x03, Z1, Z1, K1
-	VPBLENDMD   Z8, Z9, K1, Z5
-	VPMOVDW     Z5, 96(AX)(BX*2)
-	ADDQ        $+64, BX
-	SUBQ        $+64, CX
-	JGE         turn1
+	VPMOVZXWD     (DX)(BX*2), Z1
+	VPSLLD        $0x10, Z1, Z1
+	VSUBPS        Z1, Z0, Z1
+	VMOVUPS       Z1, Z3
+	VCMPPS        $0x07, Z1, Z1, K1
+	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
+	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
+	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
+	VMOVDQU       oddWords<>+0(SB), Y2
+	VPERMW        Z3, Z2, Z3
+	VMOVDQU       Y3, (AX)(BX*2)
+	VPMOVZXWD     32(DX)(BX*2), Z1
+	VPSLLD        $0x10, Z1, Z1
+	VSUBPS        Z1, Z0, Z1
+	VMOVUPS       Z1, Z3
+	VCMPPS        $0x07, Z1, Z1, K1
+	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
+	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
+	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
+	VMOVDQU       oddWords<>+0(SB), Y2
+	VPERMW        Z3, Z2, Z3
+	VMOVDQU       Y3, 32(AX)(BX*2)
+	VPMOVZXWD     64(DX)(BX*2), Z1
+	VPSLLD        $0x10, Z1, Z1
+	VSUBPS        Z1, Z0, Z1
+	VMOVUPS       Z1, Z3
+	VCMPPS        $0x07, Z1, Z1, K1
+	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
+	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
+	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
+	VMOVDQU       oddWords<>+0(SB), Y2
+	VPERMW        Z3, Z2, Z3
+	VMOVDQU       Y3, 64(AX)(BX*2)
+	VPMOVZXWD     96(DX)(BX*2), Z1
+	VPSLLD        $0x10, Z1, Z1
+	VSUBPS        Z1, Z0, Z1
+	VMOVUPS       Z1, Z3
+	VCMPPS        $0x07, Z1, Z1, K1
+	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
+	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
+	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
+	VMOVDQU       oddWords<>+0(SB), Y2
+	VPERMW        Z3, Z2, Z3
+	VMOVDQU       Y3, 96(AX)(BX*2)
+	ADDQ          $+64, BX
+	SUBQ          $+64, CX
+	JGE           turn1
 
 turned2:
 	ADDQ $+64, CX
@@ -7678,51 +7884,48 @@ turned2:
 	JLT  turned4
 
 turn3:
-	VPMOVZXWD   (DX)(BX*2), Z1
-	VPSLLD      $0x10, Z1, Z1
-	VSUBPS      Z1, Z0, Z1
-	VPSRLD      $0x10, Z1, Z2
-	VANDPS.BCST arithNums<>+0(SB), Z2, Z3
-	VPADDD.BCST arithNums<>+32(SB), Z1, Z4
-	VPADDD      Z3, Z4, Z3
-	VPSRLD      $0x10, Z3, Z3
-	VORPS.BCST  arithNums<>+64(SB), Z2, Z2
-	VCMPPS      $0x03, Z1, Z1, K1
-	VPBLENDMD   Z2, Z3, K1, Z6
-	VPMOVDW     Z6, (AX)(BX*2)
-	ADDQ        $+16, BX
-	SUBQ        $+16, CX
-	JGE         turn3
+	VPMOVZXWD     (DX)(BX*2), Z1
+	VPSLLD        $0x10, Z1, Z1
+	VSUBPS        Z1, Z0, Z1
+	VMOVUPS       Z1, Z3
+	VCMPPS        $0x07, Z1, Z1, K1
+	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
+	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
+	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
+	VMOVDQU       oddWords<>+0(SB), Y2
+	VPERMW        Z3, Z2, Z3
+	VMOVDQU       Y3, (AX)(BX*2)
+	ADDQ          $+16, BX
+	SUBQ          $+16, CX
+	JGE           turn3
 
 turned4:
-	ADDQ        $+16, CX
-	TESTQ       CX, CX
-	JEQ         done5
-	MOVQ        $+1, SI
-	SHLQ        CL, SI
-	DECQ        SI
-	KMOVW       SI, K1
-	VMOVDQU16.Z (DX)(BX*2), K1, Y1
-	VPMOVZXWD   Y1, Z1
-	VPSLLD      $0x10, Z1, Z1
-	VSUBPS      Z1, Z0, Z0
-	VPSRLD      $0x10, Z0, Z1
-	VANDPS.BCST arithNums<>+0(SB), Z1, Z2
-	VPADDD.BCST arithNums<>+32(SB), Z0, Z3
-	VPADDD      Z2, Z3, Z2
-	VPSRLD      $0x10, Z2, Z2
-	VORPS.BCST  arithNums<>+64(SB), Z1, Z1
-	VCMPPS      $0x03, Z0, Z0, K2
-	VPBLENDMD   Z1, Z2, K2, Z7
-	VPMOVDW     Z7, Y0
-	VMOVDQU16   Y0, K1, (AX)(BX*2)
+	ADDQ          $+16, CX
+	TESTQ         CX, CX
+	JEQ           done5
+	MOVQ          $+1, SI
+	SHLQ          CL, SI
+	DECQ          SI
+	KMOVW         SI, K1
+	VMOVDQU16.Z   (DX)(BX*2), K1, Y1
+	VPMOVZXWD     Y1, Z1
+	VPSLLD        $0x10, Z1, Z1
+	VSUBPS        Z1, Z0, Z0
+	VMOVUPS       Z0, Z1
+	VCMPPS        $0x07, Z0, Z0, K2
+	VPTESTMD.BCST arithNums<>+96(SB), Z0, K2, K3
+	VPADDD.BCST   arithNums<>+32(SB), Z1, K2, Z1
+	VPSUBD.BCST   arithNums<>+128(SB), Z1, K3, Z1
+	VMOVDQU       oddWords<>+0(SB), Y2
+	VPERMW        Z1, Z2, Z1
+	VMOVDQU16     Y1, K1, (AX)(BX*2)
 
 done5:
 	VZEROUPPER
 	RET
 
 // func mulScalarBF16AVX512(dst *byte, src *byte, n int, s float32)
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL
 TEXT ·mulScalarBF16AVX512(SB), NOSPLIT|NOFRAME, $0-28
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), DX
@@ -7733,57 +7936,53 @@ TEXT ·mulScalarBF16AVX512(SB), NOSPLIT|NOFRAME, $0-28
 	JLT          turned2
 
 turn1:
-	VPMOVZXWD   (DX)(BX*2), Z1
-	VPSLLD      $0x10, Z1, Z1
-	VMULPS      Z0, Z1, Z1
-	VPSRLD      $0x10, Z1, Z8
-	VANDPS.BCST arithNums<>+0(SB), Z8, Z9
-	VPADDD.BCST arithNums<>+32(SB), Z1, Z10
-	VPADDD      Z9, Z10, Z9
-	VPSRLD      $0x10, Z9, Z9
-	VORPS.BCST  arithNums<>+64(SB), Z8, Z8
-	VCMPPS      $0x03, Z1, Z1, K1
-	VPBLENDMD   Z8, Z9, K1, Z2
-	VPMOVDW     Z2, (AX)(BX*2)
-	VPMOVZXWD   32(DX)(BX*2), Z1
-	VPSLLD      $0x10, Z1, Z1
-	VMULPS      Z0, Z1, Z1
-	VPSRLD      $0x10, Z1, Z8
-	VANDPS.BCST arithNums<>+0(SB), Z8, Z9
-	VPADDD.BCST arithNums<>+32(SB), Z1, Z10
-	VPADDD      Z9, Z10, Z9
-	VPSRLD      $0x10, Z9, Z9
-	VORPS.BCST  arithNums<>+64(SB), Z8, Z8
-	VCMPPS      $0x03, Z1, Z1, K1
-	VPBLENDMD   Z8, Z9, K1, Z3
-	VPMOVDW     Z3, 32(AX)(BX*2)
-	VPMOVZXWD   64(DX)(BX*2), Z1
-	VPSLLD      $0x10, Z1, Z1
-	VMULPS      Z0, Z1, Z1
-	VPSRLD      $0x10, Z1, Z8
-	VANDPS.BCST arithNums<>+0(SB), Z8, Z9
-	VPADDD.BCST arithNums<>+32(SB), Z1, Z10
-	VPADDD      Z9, Z10, Z9
-	VPSRLD      $0x10, Z9, Z9
-	VORPS.BCST  arithNums<>+64(SB), Z8, Z8
-	VCMPPS      $0x03, Z1, Z1, K1
-	VPBLENDMD   Z8, Z9, K1, Z4
-	VPMOVDW     Z4, 64(AX)(BX*2)
-	VPMOVZXWD   96(DX)(BX*2), Z1
-	VPSLLD      $0x10, Z1, Z1
-	VMULPS      Z0, Z1, Z1
-	VPSRLD      $0x10, Z1, Z8
-	VANDPS.BCST arithNums<>+0(SB), Z8, Z9
-	VPADDD.BCST arithNums<>+32(SB), Z1, Z10
-	VPADDD      Z9, Z10, Z9
-	VPSRLD      $0x10, Z9, Z9
-	VORPS.BCST  arithNums<>+64(SB), Z8, Z8
-	VCMPPS      $0x03, Z1, Z1, K1
-	VPBLENDMD   Z8, Z9, K1, Z5
-	VPMOVDW     Z5, 96(AX)(BX*2)
-	ADDQ        $+64, BX
-	SUBQ        $+64, CX
-	JGE         turn1
+	VPMOVZXWD     (DX)(BX*2), Z1
+	VPSLLD        $0x10, Z1, Z1
+	VMULPS        Z0, Z1, Z1
+	VMOVUPS       Z1, Z3
+	VCMPPS        $0x07, Z1, Z1, K1
+	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
+	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
+	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
+	VMOVDQU       oddWords<>+0(SB), Y2
+	VPERMW        Z3, Z2, Z3
+	VMOVDQU       Y3, (AX)(BX*2)
+	VPMOVZXWD     32(DX)(BX*2), Z1
+	VPSLLD        $0x10, Z1, Z1
+	VMULPS        Z0, Z1, Z1
+	VMOVUPS       Z1, Z3
+	VCMPPS        $0x07, Z1, Z1, K1
+	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
+	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
+	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
+	VMOVDQU       oddWords<>+0(SB), Y2
+	VPERMW        Z3, Z2, Z3
+	VMOVDQU       Y3, 32(AX)(BX*2)
+	VPMOVZXWD     64(DX)(BX*2), Z1
+	VPSLLD        $0x10, Z1, Z1
+	VMULPS        Z0, Z1, Z1
+	VMOVUPS       Z1, Z3
+	VCMPPS        $0x07, Z1, Z1, K1
+	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
+	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
+	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
+	VMOVDQU       oddWords<>+0(SB), Y2
+	VPERMW        Z3, Z2, Z3
+	VMOVDQU       Y3, 64(AX)(BX*2)
+	VPMOVZXWD     96(DX)(BX*2), Z1
+	VPSLLD        $0x10, Z1, Z1
+	VMULPS        Z0, Z1, Z1
+	VMOVUPS       Z1, Z3
+	VCMPPS        $0x07, Z1, Z1, K1
+	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
+	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
+	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
+	VMOVDQU       oddWords<>+0(SB), Y2
+	VPERMW        Z3, Z2, Z3
+	VMOVDQU       Y3, 96(AX)(BX*2)
+	ADDQ          $+64, BX
+	SUBQ          $+64, CX
+	JGE           turn1
 
 turned2:
 	ADDQ $+64, CX
@@ -7791,51 +7990,48 @@ turned2:
 	JLT  turned4
 
 turn3:
-	VPMOVZXWD   (DX)(BX*2), Z1
-	VPSLLD      $0x10, Z1, Z1
-	VMULPS      Z0, Z1, Z1
-	VPSRLD      $0x10, Z1, Z2
-	VANDPS.BCST arithNums<>+0(SB), Z2, Z3
-	VPADDD.BCST arithNums<>+32(SB), Z1, Z4
-	VPADDD      Z3, Z4, Z3
-	VPSRLD      $0x10, Z3, Z3
-	VORPS.BCST  arithNums<>+64(SB), Z2, Z2
-	VCMPPS      $0x03, Z1, Z1, K1
-	VPBLENDMD   Z2, Z3, K1, Z6
-	VPMOVDW     Z6, (AX)(BX*2)
-	ADDQ        $+16, BX
-	SUBQ        $+16, CX
-	JGE         turn3
+	VPMOVZXWD     (DX)(BX*2), Z1
+	VPSLLD        $0x10, Z1, Z1
+	VMULPS        Z0, Z1, Z1
+	VMOVUPS       Z1, Z3
+	VCMPPS        $0x07, Z1, Z1, K1
+	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
+	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
+	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
+	VMOVDQU       oddWords<>+0(SB), Y2
+	VPERMW        Z3, Z2, Z3
+	VMOVDQU       Y3, (AX)(BX*2)
+	ADDQ          $+16, BX
+	SUBQ          $+16, CX
+	JGE           turn3
 
 turned4:
-	ADDQ        $+16, CX
-	TESTQ       CX, CX
-	JEQ         done5
-	MOVQ        $+1, SI
-	SHLQ        CL, SI
-	DECQ        SI
-	KMOVW       SI, K1
-	VMOVDQU16.Z (DX)(BX*2), K1, Y1
-	VPMOVZXWD   Y1, Z1
-	VPSLLD      $0x10, Z1, Z1
-	VMULPS      Z0, Z1, Z0
-	VPSRLD      $0x10, Z0, Z1
-	VANDPS.BCST arithNums<>+0(SB), Z1, Z2
-	VPADDD.BCST arithNums<>+32(SB), Z0, Z3
-	VPADDD      Z2, Z3, Z2
-	VPSRLD      $0x10, Z2, Z2
-	VORPS.BCST  arithNums<>+64(SB), Z1, Z1
-	VCMPPS      $0x03, Z0, Z0, K2
-	VPBLENDMD   Z1, Z2, K2, Z7
-	VPMOVDW     Z7, Y0
-	VMOVDQU16   Y0, K1, (AX)(BX*2)
+	ADDQ          $+16, CX
+	TESTQ         CX, CX
+	JEQ           done5
+	MOVQ          $+1, SI
+	SHLQ          CL, SI
+	DECQ          SI
+	KMOVW         SI, K1
+	VMOVDQU16.Z   (DX)(BX*2), K1, Y1
+	VPMOVZXWD     Y1, Z1
+	VPSLLD        $0x10, Z1, Z1
+	VMULPS        Z0, Z1, Z0
+	VMOVUPS       Z0, Z1
+	VCMPPS        $0x07, Z0, Z0, K2
+	VPTESTMD.BCST arithNums<>+96(SB), Z0, K2, K3
+	VPADDD.BCST   arithNums<>+32(SB), Z1, K2, Z1
+	VPSUBD.BCST   arithNums<>+128(SB), Z1, K3, Z1
+	VMOVDQU       oddWords<>+0(SB), Y2
+	VPERMW        Z1, Z2, Z1
+	VMOVDQU16     Y1, K1, (AX)(BX*2)
 
 done5:
 	VZEROUPPER
 	RET
 
 // func divScalarBF16AVX512(dst *byte, src *byte, n int, s float32)
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL
 TEXT ·divScalarBF16AVX512(SB), NOSPLIT|NOFRAME, $0-28
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), DX
@@ -7846,57 +8042,53 @@ TEXT ·divScalarBF16AVX512(SB), NOSPLIT|NOFRAME, $0-28
 	JLT          turned2
 
 turn1:
-	VPMOVZXWD   (DX)(BX*2), Z1
-	VPSLLD      $0x10, Z1, Z1
-	VDIVPS      Z0, Z1, Z1
-	VPSRLD      $0x10, Z1, Z8
-	VANDPS.BCST arithNums<>+0(SB), Z8, Z9
-	VPADDD.BCST arithNums<>+32(SB), Z1, Z10
-	VPADDD      Z9, Z10, Z9
-	VPSRLD      $0x10, Z9, Z9
-	VORPS.BCST  arithNums<>+64(SB), Z8, Z8
-	VCMPPS      $0x03, Z1, Z1, K1
-	VPBLENDMD   Z8, Z9, K1, Z2
-	VPMOVDW     Z2, (AX)(BX*2)
-	VPMOVZXWD   32(DX)(BX*2), Z1
-	VPSLLD      $0x10, Z1, Z1
-	VDIVPS      Z0, Z1, Z1
-	VPSRLD      $0x10, Z1, Z8
-	VANDPS.BCST arithNums<>+0(SB), Z8, Z9
-	VPADDD.BCST arithNums<>+32(SB), Z1, Z10
-	VPADDD      Z9, Z10, Z9
-	VPSRLD      $0x10, Z9, Z9
-	VORPS.BCST  arithNums<>+64(SB), Z8, Z8
-	VCMPPS      $0x03, Z1, Z1, K1
-	VPBLENDMD   Z8, Z9, K1, Z3
-	VPMOVDW     Z3, 32(AX)(BX*2)
-	VPMOVZXWD   64(DX)(BX*2), Z1
-	VPSLLD      $0x10, Z1, Z1
-	VDIVPS      Z0, Z1, Z1
-	VPSRLD      $0x10, Z1, Z8
-	VANDPS.BCST arithNums<>+0(SB), Z8, Z9
-	VPADDD.BCST arithNums<>+32(SB), Z1, Z10
-	VPADDD      Z9, Z10, Z9
-	VPSRLD      $0x10, Z9, Z9
-	VORPS.BCST  arithNums<>+64(SB), Z8, Z8
-	VCMPPS      $0x03, Z1, Z1, K1
-	VPBLENDMD   Z8, Z9, K1, Z4
-	VPMOVDW     Z4, 64(AX)(BX*2)
-	VPMOVZXWD   96(DX)(BX*2), Z1
-	VPSLLD      $0x10, Z1, Z1
-	VDIVPS      Z0, Z1, Z1
-	VPSRLD      $0x10, Z1, Z8
-	VANDPS.BCST arithNums<>+0(SB), Z8, Z9
-	VPADDD.BCST arithNums<>+32(SB), Z1, Z10
-	VPADDD      Z9, Z10, Z9
-	VPSRLD      $0x10, Z9, Z9
-	VORPS.BCST  arithNums<>+64(SB), Z8, Z8
-	VCMPPS      $0x03, Z1, Z1, K1
-	VPBLENDMD   Z8, Z9, K1, Z5
-	VPMOVDW     Z5, 96(AX)(BX*2)
-	ADDQ        $+64, BX
-	SUBQ        $+64, CX
-	JGE         turn1
+	VPMOVZXWD     (DX)(BX*2), Z1
+	VPSLLD        $0x10, Z1, Z1
+	VDIVPS        Z0, Z1, Z1
+	VMOVUPS       Z1, Z3
+	VCMPPS        $0x07, Z1, Z1, K1
+	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
+	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
+	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
+	VMOVDQU       oddWords<>+0(SB), Y2
+	VPERMW        Z3, Z2, Z3
+	VMOVDQU       Y3, (AX)(BX*2)
+	VPMOVZXWD     32(DX)(BX*2), Z1
+	VPSLLD        $0x10, Z1, Z1
+	VDIVPS        Z0, Z1, Z1
+	VMOVUPS       Z1, Z3
+	VCMPPS        $0x07, Z1, Z1, K1
+	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
+	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
+	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
+	VMOVDQU       oddWords<>+0(SB), Y2
+	VPERMW        Z3, Z2, Z3
+	VMOVDQU       Y3, 32(AX)(BX*2)
+	VPMOVZXWD     64(DX)(BX*2), Z1
+	VPSLLD        $0x10, Z1, Z1
+	VDIVPS        Z0, Z1, Z1
+	VMOVUPS       Z1, Z3
+	VCMPPS        $0x07, Z1, Z1, K1
+	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
+	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
+	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
+	VMOVDQU       oddWords<>+0(SB), Y2
+	VPERMW        Z3, Z2, Z3
+	VMOVDQU       Y3, 64(AX)(BX*2)
+	VPMOVZXWD     96(DX)(BX*2), Z1
+	VPSLLD        $0x10, Z1, Z1
+	VDIVPS        Z0, Z1, Z1
+	VMOVUPS       Z1, Z3
+	VCMPPS        $0x07, Z1, Z1, K1
+	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
+	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
+	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
+	VMOVDQU       oddWords<>+0(SB), Y2
+	VPERMW        Z3, Z2, Z3
+	VMOVDQU       Y3, 96(AX)(BX*2)
+	ADDQ          $+64, BX
+	SUBQ          $+64, CX
+	JGE           turn1
 
 turned2:
 	ADDQ $+64, CX
@@ -7904,51 +8096,48 @@ turned2:
 	JLT  turned4
 
 turn3:
-	VPMOVZXWD   (DX)(BX*2), Z1
-	VPSLLD      $0x10, Z1, Z1
-	VDIVPS      Z0, Z1, Z1
-	VPSRLD      $0x10, Z1, Z2
-	VANDPS.BCST arithNums<>+0(SB), Z2, Z3
-	VPADDD.BCST arithNums<>+32(SB), Z1, Z4
-	VPADDD      Z3, Z4, Z3
-	VPSRLD      $0x10, Z3, Z3
-	VORPS.BCST  arithNums<>+64(SB), Z2, Z2
-	VCMPPS      $0x03, Z1, Z1, K1
-	VPBLENDMD   Z2, Z3, K1, Z6
-	VPMOVDW     Z6, (AX)(BX*2)
-	ADDQ        $+16, BX
-	SUBQ        $+16, CX
-	JGE         turn3
+	VPMOVZXWD     (DX)(BX*2), Z1
+	VPSLLD        $0x10, Z1, Z1
+	VDIVPS        Z0, Z1, Z1
+	VMOVUPS       Z1, Z3
+	VCMPPS        $0x07, Z1, Z1, K1
+	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
+	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
+	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
+	VMOVDQU       oddWords<>+0(SB), Y2
+	VPERMW        Z3, Z2, Z3
+	VMOVDQU       Y3, (AX)(BX*2)
+	ADDQ          $+16, BX
+	SUBQ          $+16, CX
+	JGE           turn3
 
 turned4:
-	ADDQ        $+16, CX
-	TESTQ       CX, CX
-	JEQ         done5
-	MOVQ        $+1, SI
-	SHLQ        CL, SI
-	DECQ        SI
-	KMOVW       SI, K1
-	VMOVDQU16.Z (DX)(BX*2), K1, Y1
-	VPMOVZXWD   Y1, Z1
-	VPSLLD      $0x10, Z1, Z1
-	VDIVPS      Z0, Z1, Z0
-	VPSRLD      $0x10, Z0, Z1
-	VANDPS.BCST arithNums<>+0(SB), Z1, Z2
-	VPADDD.BCST arithNums<>+32(SB), Z0, Z3
-	VPADDD      Z2, Z3, Z2
-	VPSRLD      $0x10, Z2, Z2
-	VORPS.BCST  arithNums<>+64(SB), Z1, Z1
-	VCMPPS      $0x03, Z0, Z0, K2
-	VPBLENDMD   Z1, Z2, K2, Z7
-	VPMOVDW     Z7, Y0
-	VMOVDQU16   Y0, K1, (AX)(BX*2)
+	ADDQ          $+16, CX
+	TESTQ         CX, CX
+	JEQ           done5
+	MOVQ          $+1, SI
+	SHLQ          CL, SI
+	DECQ          SI
+	KMOVW         SI, K1
+	VMOVDQU16.Z   (DX)(BX*2), K1, Y1
+	VPMOVZXWD     Y1, Z1
+	VPSLLD        $0x10, Z1, Z1
+	VDIVPS        Z0, Z1, Z0
+	VMOVUPS       Z0, Z1
+	VCMPPS        $0x07, Z0, Z0, K2
+	VPTESTMD.BCST arithNums<>+96(SB), Z0, K2, K3
+	VPADDD.BCST   arithNums<>+32(SB), Z1, K2, Z1
+	VPSUBD.BCST   arithNums<>+128(SB), Z1, K3, Z1
+	VMOVDQU       oddWords<>+0(SB), Y2
+	VPERMW        Z1, Z2, Z1
+	VMOVDQU16     Y1, K1, (AX)(BX*2)
 
 done5:
 	VZEROUPPER
 	RET
 
 // func scalarDivBF16AVX512(dst *byte, src *byte, n int, s float32)
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL
 TEXT ·scalarDivBF16AVX512(SB), NOSPLIT|NOFRAME, $0-28
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), DX
@@ -7959,57 +8148,53 @@ TEXT ·scalarDivBF16AVX512(SB), NOSPLIT|NOFRAME, $0-28
 	JLT          turned2
 
 turn1:
-	VPMOVZXWD   (DX)(BX*2), Z1
-	VPSLLD      $0x10, Z1, Z1
-	VDIVPS      Z1, Z0, Z1
-	VPSRLD      $0x10, Z1, Z8
-	VANDPS.BCST arithNums<>+0(SB), Z8, Z9
-	VPADDD.BCST arithNums<>+32(SB), Z1, Z10
-	VPADDD      Z9, Z10, Z9
-	VPSRLD      $0x10, Z9, Z9
-	VORPS.BCST  arithNums<>+64(SB), Z8, Z8
-	VCMPPS      $0x03, Z1, Z1, K1
-	VPBLENDMD   Z8, Z9, K1, Z2
-	VPMOVDW     Z2, (AX)(BX*2)
-	VPMOVZXWD   32(DX)(BX*2), Z1
-	VPSLLD      $0x10, Z1, Z1
-	VDIVPS      Z1, Z0, Z1
-	VPSRLD      $0x10, Z1, Z8
-	VANDPS.BCST arithNums<>+0(SB), Z8, Z9
-	VPADDD.BCST arithNums<>+32(SB), Z1, Z10
-	VPADDD      Z9, Z10, Z9
-	VPSRLD      $0x10, Z9, Z9
-	VORPS.BCST  arithNums<>+64(SB), Z8, Z8
-	VCMPPS      $0x03, Z1, Z1, K1
-	VPBLENDMD   Z8, Z9, K1, Z3
-	VPMOVDW     Z3, 32(AX)(BX*2)
-	VPMOVZXWD   64(DX)(BX*2), Z1
-	VPSLLD      $0x10, Z1, Z1
-	VDIVPS      Z1, Z0, Z1
-	VPSRLD      $0x10, Z1, Z8
-	VANDPS.BCST arithNums<>+0(SB), Z8, Z9
-	VPADDD.BCST arithNums<>+32(SB), Z1, Z10
-	VPADDD      Z9, Z10, Z9
-	VPSRLD      $0x10, Z9, Z9
-	VORPS.BCST  arithNums<>+64(SB), Z8, Z8
-	VCMPPS      $0x03, Z1, Z1, K1
-	VPBLENDMD   Z8, Z9, K1, Z4
-	VPMOVDW     Z4, 64(AX)(BX*2)
-	VPMOVZXWD   96(DX)(BX*2), Z1
-	VPSLLD      $0x10, Z1, Z1
-	VDIVPS      Z1, Z0, Z1
-	VPSRLD      $0x10, Z1, Z8
-	VANDPS.BCST arithNums<>+0(SB), Z8, Z9
-	VPADDD.BCST arithNums<>+32(SB), Z1, Z10
-	VPADDD      Z9, Z10, Z9
-	VPSRLD      $0x10, Z9, Z9
-	VORPS.BCST  arithNums<>+64(SB), Z8, Z8
-	VCMPPS      $0x03, Z1, Z1, K1
-	VPBLENDMD   Z8, Z9, K1, Z5
-	VPMOVDW     Z5, 96(AX)(BX*2)
-	ADDQ        $+64, BX
-	SUBQ        $+64, CX
-	JGE         turn1
+	VPMOVZXWD     (DX)(BX*2), Z1
+	VPSLLD        $0x10, Z1, Z1
+	VDIVPS        Z1, Z0, Z1
+	VMOVUPS       Z1, Z3
+	VCMPPS        $0x07, Z1, Z1, K1
+	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
+	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
+	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
+	VMOVDQU       oddWords<>+0(SB), Y2
+	VPERMW        Z3, Z2, Z3
+	VMOVDQU       Y3, (AX)(BX*2)
+	VPMOVZXWD     32(DX)(BX*2), Z1
+	VPSLLD        $0x10, Z1, Z1
+	VDIVPS        Z1, Z0, Z1
+	VMOVUPS       Z1, Z3
+	VCMPPS        $0x07, Z1, Z1, K1
+	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
+	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
+	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
+	VMOVDQU       oddWords<>+0(SB), Y2
+	VPERMW        Z3, Z2, Z3
+	VMOVDQU       Y3, 32(AX)(BX*2)
+	VPMOVZXWD     64(DX)(BX*2), Z1
+	VPSLLD        $0x10, Z1, Z1
+	VDIVPS        Z1, Z0, Z1
+	VMOVUPS       Z1, Z3
+	VCMPPS        $0x07, Z1, Z1, K1
+	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
+	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
+	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
+	VMOVDQU       oddWords<>+0(SB), Y2
+	VPERMW        Z3, Z2, Z3
+	VMOVDQU       Y3, 64(AX)(BX*2)
+	VPMOVZXWD     96(DX)(BX*2), Z1
+	VPSLLD        $0x10, Z1, Z1
+	VDIVPS        Z1, Z0, Z1
+	VMOVUPS       Z1, Z3
+	VCMPPS        $0x07, Z1, Z1, K1
+	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
+	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
+	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
+	VMOVDQU       oddWords<>+0(SB), Y2
+	VPERMW        Z3, Z2, Z3
+	VMOVDQU       Y3, 96(AX)(BX*2)
+	ADDQ          $+64, BX
+	SUBQ          $+64, CX
+	JGE           turn1
 
 turned2:
 	ADDQ $+64, CX
@@ -8017,51 +8202,48 @@ turned2:
 	JLT  turned4
 
 turn3:
-	VPMOVZXWD   (DX)(BX*2), Z1
-	VPSLLD      $0x10, Z1, Z1
-	VDIVPS      Z1, Z0, Z1
-	VPSRLD      $0x10, Z1, Z2
-	VANDPS.BCST arithNums<>+0(SB), Z2, Z3
-	VPADDD.BCST arithNums<>+32(SB), Z1, Z4
-	VPADDD      Z3, Z4, Z3
-	VPSRLD      $0x10, Z3, Z3
-	VORPS.BCST  arithNums<>+64(SB), Z2, Z2
-	VCMPPS      $0x03, Z1, Z1, K1
-	VPBLENDMD   Z2, Z3, K1, Z6
-	VPMOVDW     Z6, (AX)(BX*2)
-	ADDQ        $+16, BX
-	SUBQ        $+16, CX
-	JGE         turn3
+	VPMOVZXWD     (DX)(BX*2), Z1
+	VPSLLD        $0x10, Z1, Z1
+	VDIVPS        Z1, Z0, Z1
+	VMOVUPS       Z1, Z3
+	VCMPPS        $0x07, Z1, Z1, K1
+	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
+	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
+	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
+	VMOVDQU       oddWords<>+0(SB), Y2
+	VPERMW        Z3, Z2, Z3
+	VMOVDQU       Y3, (AX)(BX*2)
+	ADDQ          $+16, BX
+	SUBQ          $+16, CX
+	JGE           turn3
 
 turned4:
-	ADDQ        $+16, CX
-	TESTQ       CX, CX
-	JEQ         done5
-	MOVQ        $+1, SI
-	SHLQ        CL, SI
-	DECQ        SI
-	KMOVW       SI, K1
-	VMOVDQU16.Z (DX)(BX*2), K1, Y1
-	VPMOVZXWD   Y1, Z1
-	VPSLLD      $0x10, Z1, Z1
-	VDIVPS      Z1, Z0, Z0
-	VPSRLD      $0x10, Z0, Z1
-	VANDPS.BCST arithNums<>+0(SB), Z1, Z2
-	VPADDD.BCST arithNums<>+32(SB), Z0, Z3
-	VPADDD      Z2, Z3, Z2
-	VPSRLD      $0x10, Z2, Z2
-	VORPS.BCST  arithNums<>+64(SB), Z1, Z1
-	VCMPPS      $0x03, Z0, Z0, K2
-	VPBLENDMD   Z1, Z2, K2, Z7
-	VPMOVDW     Z7, Y0
-	VMOVDQU16   Y0, K1, (AX)(BX*2)
+	ADDQ          $+16, CX
+	TESTQ         CX, CX
+	JEQ           done5
+	MOVQ          $+1, SI
+	SHLQ          CL, SI
+	DECQ          SI
+	KMOVW         SI, K1
+	VMOVDQU16.Z   (DX)(BX*2), K1, Y1
+	VPMOVZXWD     Y1, Z1
+	VPSLLD        $0x10, Z1, Z1
+	VDIVPS        Z1, Z0, Z0
+	VMOVUPS       Z0, Z1
+	VCMPPS        $0x07, Z0, Z0, K2
+	VPTESTMD.BCST arithNums<>+96(SB), Z0, K2, K3
+	VPADDD.BCST   arithNums<>+32(SB), Z1, K2, Z1
+	VPSUBD.BCST   arithNums<>+128(SB), Z1, K3, Z1
+	VMOVDQU       oddWords<>+0(SB), Y2
+	VPERMW        Z1, Z2, Z1
+	VMOVDQU16     Y1, K1, (AX)(BX*2)
 
 done5:
 	VZEROUPPER
 	RET
 
 // func scaleMulBF16AVX512(dst *byte, a *byte, b *byte, n int, s float32)
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL
 TEXT ·scaleMulBF16AVX512(SB), NOSPLIT|NOFRAME, $0-36
 	MOVQ         dst+0(FP), AX
 	MOVQ         a+8(FP), DX
@@ -8073,65 +8255,61 @@ TEXT ·scaleMulBF16AVX512(SB), NOSPLIT|NOFRAME, $0-36
 	JLT          turned2
 
 turn1:
-	VPMOVZXWD   (DX)(SI*2), Z1
-	VPSLLD      $0x10, Z1, Z1
-	VMULPS      Z0, Z1, Z1
-	VMOVUPS     (BX)(SI*4), Z8
-	VMULPS      Z8, Z1, Z1
-	VPSRLD      $0x10, Z1, Z8
-	VANDPS.BCST arithNums<>+0(SB), Z8, Z9
-	VPADDD.BCST arithNums<>+32(SB), Z1, Z10
-	VPADDD      Z9, Z10, Z9
-	VPSRLD      $0x10, Z9, Z9
-	VORPS.BCST  arithNums<>+64(SB), Z8, Z8
-	VCMPPS      $0x03, Z1, Z1, K1
-	VPBLENDMD   Z8, Z9, K1, Z2
-	VPMOVDW     Z2, (AX)(SI*2)
-	VPMOVZXWD   32(DX)(SI*2), Z1
-	VPSLLD      $0x10, Z1, Z1
-	VMULPS      Z0, Z1, Z1
-	VMOVUPS     64(BX)(SI*4), Z8
-	VMULPS      Z8, Z1, Z1
-	VPSRLD      $0x10, Z1, Z8
-	VANDPS.BCST arithNums<>+0(SB), Z8, Z9
-	VPADDD.BCST arithNums<>+32(SB), Z1, Z10
-	VPADDD      Z9, Z10, Z9
-	VPSRLD      $0x10, Z9, Z9
-	VORPS.BCST  arithNums<>+64(SB), Z8, Z8
-	VCMPPS      $0x03, Z1, Z1, K1
-	VPBLENDMD   Z8, Z9, K1, Z3
-	VPMOVDW     Z3, 32(AX)(SI*2)
-	VPMOVZXWD   64(DX)(SI*2), Z1
-	VPSLLD      $0x10, Z1, Z1
-	VMULPS      Z0, Z1, Z1
-	VMOVUPS     128(BX)(SI*4), Z8
-	VMULPS      Z8, Z1, Z1
-	VPSRLD      $0x10, Z1, Z8
-	VANDPS.BCST arithNums<>+0(SB), Z8, Z9
-	VPADDD.BCST arithNums<>+32(SB), Z1, Z10
-	VPADDD      Z9, Z10, Z9
-	VPSRLD      $0x10, Z9, Z9
-	VORPS.BCST  arithNums<>+64(SB), Z8, Z8
-	VCMPPS      $0x03, Z1, Z1, K1
-	VPBLENDMD   Z8, Z9, K1, Z4
-	VPMOVDW     Z4, 64(AX)(SI*2)
-	VPMOVZXWD   96(DX)(SI*2), Z1
-	VPSLLD      $0x10, Z1, Z1
-	VMULPS      Z0, Z1, Z1
-	VMOVUPS     192(BX)(SI*4), Z8
-	VMULPS      Z8, Z1, Z1
-	VPSRLD      $0x10, Z1, Z8
-	VANDPS.BCST arithNums<>+0(SB), Z8, Z9
-	VPADDD.BCST arithNums<>+32(SB), Z1, Z10
-	VPADDD      Z9, Z10, Z9
-	VPSRLD      $0x10, Z9, Z9
-	VORPS.BCST  arithNums<>+64(SB), Z8, Z8
-	VCMPPS      $0x03, Z1, Z1, K1
-	VPBLENDMD   Z8, Z9, K1, Z5
-	VPMOVDW     Z5, 96(AX)(SI*2)
-	ADDQ        $+64, SI
-	SUBQ        $+64, CX
-	JGE         turn1
+	VPMOVZXWD     (DX)(SI*2), Z1
+	VPSLLD        $0x10, Z1, Z1
+	VMULPS        Z0, Z1, Z1
+	VMOVUPS       (BX)(SI*4), Z3
+	VMULPS        Z3, Z1, Z1
+	VMOVUPS       Z1, Z3
+	VCMPPS        $0x07, Z1, Z1, K1
+	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
+	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
+	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
+	VMOVDQU       oddWords<>+0(SB), Y2
+	VPERMW        Z3, Z2, Z3
+	VMOVDQU       Y3, (AX)(SI*2)
+	VPMOVZXWD     32(DX)(SI*2), Z1
+	VPSLLD        $0x10, Z1, Z1
+	VMULPS        Z0, Z1, Z1
+	VMOVUPS       64(BX)(SI*4), Z3
+	VMULPS        Z3, Z1, Z1
+	VMOVUPS       Z1, Z3
+	VCMPPS        $0x07, Z1, Z1, K1
+	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
+	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
+	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
+	VMOVDQU       oddWords<>+0(SB), Y2
+	VPERMW        Z3, Z2, Z3
+	VMOVDQU       Y3, 32(AX)(SI*2)
+	VPMOVZXWD     64(DX)(SI*2), Z1
+	VPSLLD        $0x10, Z1, Z1
+	VMULPS        Z0, Z1, Z1
+	VMOVUPS       128(BX)(SI*4), Z3
+	VMULPS        Z3, Z1, Z1
+	VMOVUPS       Z1, Z3
+	VCMPPS        $0x07, Z1, Z1, K1
+	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
+	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
+	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
+	VMOVDQU       oddWords<>+0(SB), Y2
+	VPERMW        Z3, Z2, Z3
+	VMOVDQU       Y3, 64(AX)(SI*2)
+	VPMOVZXWD     96(DX)(SI*2), Z1
+	VPSLLD        $0x10, Z1, Z1
+	VMULPS        Z0, Z1, Z1
+	VMOVUPS       192(BX)(SI*4), Z3
+	VMULPS        Z3, Z1, Z1
+	VMOVUPS       Z1, Z3
+	VCMPPS        $0x07, Z1, Z1, K1
+	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
+	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
+	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
+	VMOVDQU       oddWords<>+0(SB), Y2
+	VPERMW        Z3, Z2, Z3
+	VMOVDQU       Y3, 96(AX)(SI*2)
+	ADDQ          $+64, SI
+	SUBQ          $+64, CX
+	JGE           turn1
 
 turned2:
 	ADDQ $+64, CX
@@ -8139,55 +8317,52 @@ turned2:
 	JLT  turned4
 
 turn3:
-	VPMOVZXWD   (DX)(SI*2), Z1
-	VPSLLD      $0x10, Z1, Z1
-	VMULPS      Z0, Z1, Z1
-	VMOVUPS     (BX)(SI*4), Z2
-	VMULPS      Z2, Z1, Z1
-	VPSRLD      $0x10, Z1, Z2
-	VANDPS.BCST arithNums<>+0(SB), Z2, Z3
-	VPADDD.BCST arithNums<>+32(SB), Z1, Z4
-	VPADDD      Z3, Z4, Z3
-	VPSRLD      $0x10, Z3, Z3
-	VORPS.BCST  arithNums<>+64(SB), Z2, Z2
-	VCMPPS      $0x03, Z1, Z1, K1
-	VPBLENDMD   Z2, Z3, K1, Z6
-	VPMOVDW     Z6, (AX)(SI*2)
-	ADDQ        $+16, SI
-	SUBQ        $+16, CX
-	JGE         turn3
+	VPMOVZXWD     (DX)(SI*2), Z1
+	VPSLLD        $0x10, Z1, Z1
+	VMULPS        Z0, Z1, Z1
+	VMOVUPS       (BX)(SI*4), Z3
+	VMULPS        Z3, Z1, Z1
+	VMOVUPS       Z1, Z3
+	VCMPPS        $0x07, Z1, Z1, K1
+	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
+	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
+	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
+	VMOVDQU       oddWords<>+0(SB), Y2
+	VPERMW        Z3, Z2, Z3
+	VMOVDQU       Y3, (AX)(SI*2)
+	ADDQ          $+16, SI
+	SUBQ          $+16, CX
+	JGE           turn3
 
 turned4:
-	ADDQ        $+16, CX
-	TESTQ       CX, CX
-	JEQ         done5
-	MOVQ        $+1, DI
-	SHLQ        CL, DI
-	DECQ        DI
-	KMOVW       DI, K1
-	VMOVDQU16.Z (DX)(SI*2), K1, Y1
-	VPMOVZXWD   Y1, Z1
-	VPSLLD      $0x10, Z1, Z1
-	VMULPS      Z0, Z1, Z0
-	VMOVUPS.Z   (BX)(SI*4), K1, Z1
-	VMULPS      Z1, Z0, Z0
-	VPSRLD      $0x10, Z0, Z1
-	VANDPS.BCST arithNums<>+0(SB), Z1, Z2
-	VPADDD.BCST arithNums<>+32(SB), Z0, Z3
-	VPADDD      Z2, Z3, Z2
-	VPSRLD      $0x10, Z2, Z2
-	VORPS.BCST  arithNums<>+64(SB), Z1, Z1
-	VCMPPS      $0x03, Z0, Z0, K2
-	VPBLENDMD   Z1, Z2, K2, Z7
-	VPMOVDW     Z7, Y0
-	VMOVDQU16   Y0, K1, (AX)(SI*2)
+	ADDQ          $+16, CX
+	TESTQ         CX, CX
+	JEQ           done5
+	MOVQ          $+1, DI
+	SHLQ          CL, DI
+	DECQ          DI
+	KMOVW         DI, K1
+	VMOVDQU16.Z   (DX)(SI*2), K1, Y1
+	VPMOVZXWD     Y1, Z1
+	VPSLLD        $0x10, Z1, Z1
+	VMULPS        Z0, Z1, Z0
+	VMOVUPS.Z     (BX)(SI*4), K1, Z1
+	VMULPS        Z1, Z0, Z0
+	VMOVUPS       Z0, Z1
+	VCMPPS        $0x07, Z0, Z0, K2
+	VPTESTMD.BCST arithNums<>+96(SB), Z0, K2, K3
+	VPADDD.BCST   arithNums<>+32(SB), Z1, K2, Z1
+	VPSUBD.BCST   arithNums<>+128(SB), Z1, K3, Z1
+	VMOVDQU       oddWords<>+0(SB), Y2
+	VPERMW        Z1, Z2, Z1
+	VMOVDQU16     Y1, K1, (AX)(SI*2)
 
 done5:
 	VZEROUPPER
 	RET
 
 // func scaleToBF16AVX512(dst *byte, src *byte, n int, s float32)
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL
 TEXT ·scaleToBF16AVX512(SB), NOSPLIT|NOFRAME, $0-28
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), DX
@@ -8198,53 +8373,49 @@ TEXT ·scaleToBF16AVX512(SB), NOSPLIT|NOFRAME, $0-28
 	JLT          turned2
 
 turn1:
-	VMOVUPS     (DX)(BX*4), Z1
-	VMULPS      Z0, Z1, Z1
-	VPSRLD      $0x10, Z1, Z8
-	VANDPS.BCST arithNums<>+0(SB), Z8, Z9
-	VPADDD.BCST arithNums<>+32(SB), Z1, Z10
-	VPADDD      Z9, Z10, Z9
-	VPSRLD      $0x10, Z9, Z9
-	VORPS.BCST  arithNums<>+64(SB), Z8, Z8
-	VCMPPS      $0x03, Z1, Z1, K1
-	VPBLENDMD   Z8, Z9, K1, Z2
-	VPMOVDW     Z2, (AX)(BX*2)
-	VMOVUPS     64(DX)(BX*4), Z1
-	VMULPS      Z0, Z1, Z1
-	VPSRLD      $0x10, Z1, Z8
-	VANDPS.BCST arithNums<>+0(SB), Z8, Z9
-	VPADDD.BCST arithNums<>+32(SB), Z1, Z10
-	VPADDD      Z9, Z10, Z9
-	VPSRLD      $0x10, Z9, Z9
-	VORPS.BCST  arithNums<>+64(SB), Z8, Z8
-	VCMPPS      $0x03, Z1, Z1, K1
-	VPBLENDMD   Z8, Z9, K1, Z3
-	VPMOVDW     Z3, 32(AX)(BX*2)
-	VMOVUPS     128(DX)(BX*4), Z1
-	VMULPS      Z0, Z1, Z1
-	VPSRLD      $0x10, Z1, Z8
-	VANDPS.BCST arithNums<>+0(SB), Z8, Z9
-	VPADDD.BCST arithNums<>+32(SB), Z1, Z10
-	VPADDD      Z9, Z10, Z9
-	VPSRLD      $0x10, Z9, Z9
-	VORPS.BCST  arithNums<>+64(SB), Z8, Z8
-	VCMPPS      $0x03, Z1, Z1, K1
-	VPBLENDMD   Z8, Z9, K1, Z4
-	VPMOVDW     Z4, 64(AX)(BX*2)
-	VMOVUPS     192(DX)(BX*4), Z1
-	VMULPS      Z0, Z1, Z1
-	VPSRLD      $0x10, Z1, Z8
-	VANDPS.BCST arithNums<>+0(SB), Z8, Z9
-	VPADDD.BCST arithNums<>+32(SB), Z1, Z10
-	VPADDD      Z9, Z10, Z9
-	VPSRLD      $0x10, Z9, Z9
-	VORPS.BCST  arithNums<>+64(SB), Z8, Z8
-	VCMPPS      $0x03, Z1, Z1, K1
-	VPBLENDMD   Z8, Z9, K1, Z5
-	VPMOVDW     Z5, 96(AX)(BX*2)
-	ADDQ        $+64, BX
-	SUBQ        $+64, CX
-	JGE         turn1
+	VMOVUPS       (DX)(BX*4), Z1
+	VMULPS        Z0, Z1, Z1
+	VMOVUPS       Z1, Z3
+	VCMPPS        $0x07, Z1, Z1, K1
+	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
+	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
+	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
+	VMOVDQU       oddWords<>+0(SB), Y2
+	VPERMW        Z3, Z2, Z3
+	VMOVDQU       Y3, (AX)(BX*2)
+	VMOVUPS       64(DX)(BX*4), Z1
+	VMULPS        Z0, Z1, Z1
+	VMOVUPS       Z1, Z3
+	VCMPPS        $0x07, Z1, Z1, K1
+	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
+	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
+	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
+	VMOVDQU       oddWords<>+0(SB), Y2
+	VPERMW        Z3, Z2, Z3
+	VMOVDQU       Y3, 32(AX)(BX*2)
+	VMOVUPS       128(DX)(BX*4), Z1
+	VMULPS        Z0, Z1, Z1
+	VMOVUPS       Z1, Z3
+	VCMPPS        $0x07, Z1, Z1, K1
+	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
+	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
+	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
+	VMOVDQU       oddWords<>+0(SB), Y2
+	VPERMW        Z3, Z2, Z3
+	VMOVDQU       Y3, 64(AX)(BX*2)
+	VMOVUPS       192(DX)(BX*4), Z1
+	VMULPS        Z0, Z1, Z1
+	VMOVUPS       Z1, Z3
+	VCMPPS        $0x07, Z1, Z1, K1
+	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
+	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
+	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
+	VMOVDQU       oddWords<>+0(SB), Y2
+	VPERMW        Z3, Z2, Z3
+	VMOVDQU       Y3, 96(AX)(BX*2)
+	ADDQ          $+64, BX
+	SUBQ          $+64, CX
+	JGE           turn1
 
 turned2:
 	ADDQ $+64, CX
@@ -8252,41 +8423,150 @@ turned2:
 	JLT  turned4
 
 turn3:
-	VMOVUPS     (DX)(BX*4), Z1
-	VMULPS      Z0, Z1, Z1
-	VPSRLD      $0x10, Z1, Z2
-	VANDPS.BCST arithNums<>+0(SB), Z2, Z3
-	VPADDD.BCST arithNums<>+32(SB), Z1, Z4
-	VPADDD      Z3, Z4, Z3
-	VPSRLD      $0x10, Z3, Z3
-	VORPS.BCST  arithNums<>+64(SB), Z2, Z2
-	VCMPPS      $0x03, Z1, Z1, K1
-	VPBLENDMD   Z2, Z3, K1, Z6
-	VPMOVDW     Z6, (AX)(BX*2)
-	ADDQ        $+16, BX
-	SUBQ        $+16, CX
-	JGE         turn3
+	VMOVUPS       (DX)(BX*4), Z1
+	VMULPS        Z0, Z1, Z1
+	VMOVUPS       Z1, Z3
+	VCMPPS        $0x07, Z1, Z1, K1
+	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
+	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
+	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
+	VMOVDQU       oddWords<>+0(SB), Y2
+	VPERMW        Z3, Z2, Z3
+	VMOVDQU       Y3, (AX)(BX*2)
+	ADDQ          $+16, BX
+	SUBQ          $+16, CX
+	JGE           turn3
 
 turned4:
-	ADDQ        $+16, CX
-	TESTQ       CX, CX
-	JEQ         done5
-	MOVQ        $+1, SI
-	SHLQ        CL, SI
-	DECQ        SI
-	KMOVW       SI, K1
-	VMOVUPS.Z   (DX)(BX*4), K1, Z1
-	VMULPS      Z0, Z1, Z0
-	VPSRLD      $0x10, Z0, Z1
-	VANDPS.BCST arithNums<>+0(SB), Z1, Z2
-	VPADDD.BCST arithNums<>+32(SB), Z0, Z3
-	VPADDD      Z2, Z3, Z2
-	VPSRLD      $0x10, Z2, Z2
-	VORPS.BCST  arithNums<>+64(SB), Z1, Z1
-	VCMPPS      $0x03, Z0, Z0, K2
-	VPBLENDMD   Z1, Z2, K2, Z7
-	VPMOVDW     Z7, Y0
-	VMOVDQU16   Y0, K1, (AX)(BX*2)
+	ADDQ          $+16, CX
+	TESTQ         CX, CX
+	JEQ           done5
+	MOVQ          $+1, SI
+	SHLQ          CL, SI
+	DECQ          SI
+	KMOVW         SI, K1
+	VMOVUPS.Z     (DX)(BX*4), K1, Z1
+	VMULPS        Z0, Z1, Z0
+	VMOVUPS       Z0, Z1
+	VCMPPS        $0x07, Z0, Z0, K2
+	VPTESTMD.BCST arithNums<>+96(SB), Z0, K2, K3
+	VPADDD.BCST   arithNums<>+32(SB), Z1, K2, Z1
+	VPSUBD.BCST   arithNums<>+128(SB), Z1, K3, Z1
+	VMOVDQU       oddWords<>+0(SB), Y2
+	VPERMW        Z1, Z2, Z1
+	VMOVDQU16     Y1, K1, (AX)(BX*2)
+
+done5:
+	VZEROUPPER
+	RET
+
+// func scaleMulToBF16AVX512(dst *byte, a *byte, b *byte, n int, s float32)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL
+TEXT ·scaleMulToBF16AVX512(SB), NOSPLIT|NOFRAME, $0-36
+	MOVQ         dst+0(FP), AX
+	MOVQ         a+8(FP), DX
+	MOVQ         b+16(FP), BX
+	MOVQ         n+24(FP), CX
+	XORQ         SI, SI
+	VBROADCASTSS s+32(FP), Z0
+	SUBQ         $+64, CX
+	JLT          turned2
+
+turn1:
+	VMOVUPS       (DX)(SI*4), Z1
+	VMULPS        Z0, Z1, Z1
+	VMOVUPS       (BX)(SI*4), Z3
+	VMULPS        Z3, Z1, Z1
+	VMOVUPS       Z1, Z3
+	VCMPPS        $0x07, Z1, Z1, K1
+	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
+	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
+	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
+	VMOVDQU       oddWords<>+0(SB), Y2
+	VPERMW        Z3, Z2, Z3
+	VMOVDQU       Y3, (AX)(SI*2)
+	VMOVUPS       64(DX)(SI*4), Z1
+	VMULPS        Z0, Z1, Z1
+	VMOVUPS       64(BX)(SI*4), Z3
+	VMULPS        Z3, Z1, Z1
+	VMOVUPS       Z1, Z3
+	VCMPPS        $0x07, Z1, Z1, K1
+	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
+	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
+	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
+	VMOVDQU       oddWords<>+0(SB), Y2
+	VPERMW        Z3, Z2, Z3
+	VMOVDQU       Y3, 32(AX)(SI*2)
+	VMOVUPS       128(DX)(SI*4), Z1
+	VMULPS        Z0, Z1, Z1
+	VMOVUPS       128(BX)(SI*4), Z3
+	VMULPS        Z3, Z1, Z1
+	VMOVUPS       Z1, Z3
+	VCMPPS        $0x07, Z1, Z1, K1
+	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
+	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
+	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
+	VMOVDQU       oddWords<>+0(SB), Y2
+	VPERMW        Z3, Z2, Z3
+	VMOVDQU       Y3, 64(AX)(SI*2)
+	VMOVUPS       192(DX)(SI*4), Z1
+	VMULPS        Z0, Z1, Z1
+	VMOVUPS       192(BX)(SI*4), Z3
+	VMULPS        Z3, Z1, Z1
+	VMOVUPS       Z1, Z3
+	VCMPPS        $0x07, Z1, Z1, K1
+	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
+	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
+	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
+	VMOVDQU       oddWords<>+0(SB), Y2
+	VPERMW        Z3, Z2, Z3
+	VMOVDQU       Y3, 96(AX)(SI*2)
+	ADDQ          $+64, SI
+	SUBQ          $+64, CX
+	JGE           turn1
+
+turned2:
+	ADDQ $+64, CX
+	SUBQ $+16, CX
+	JLT  turned4
+
+turn3:
+	VMOVUPS       (DX)(SI*4), Z1
+	VMULPS        Z0, Z1, Z1
+	VMOVUPS       (BX)(SI*4), Z3
+	VMULPS        Z3, Z1, Z1
+	VMOVUPS       Z1, Z3
+	VCMPPS        $0x07, Z1, Z1, K1
+	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
+	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
+	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
+	VMOVDQU       oddWords<>+0(SB), Y2
+	VPERMW        Z3, Z2, Z3
+	VMOVDQU       Y3, (AX)(SI*2)
+	ADDQ          $+16, SI
+	SUBQ          $+16, CX
+	JGE           turn3
+
+turned4:
+	ADDQ          $+16, CX
+	TESTQ         CX, CX
+	JEQ           done5
+	MOVQ          $+1, DI
+	SHLQ          CL, DI
+	DECQ          DI
+	KMOVW         DI, K1
+	VMOVUPS.Z     (DX)(SI*4), K1, Z1
+	VMULPS        Z0, Z1, Z0
+	VMOVUPS.Z     (BX)(SI*4), K1, Z1
+	VMULPS        Z1, Z0, Z0
+	VMOVUPS       Z0, Z1
+	VCMPPS        $0x07, Z0, Z0, K2
+	VPTESTMD.BCST arithNums<>+96(SB), Z0, K2, K3
+	VPADDD.BCST   arithNums<>+32(SB), Z1, K2, Z1
+	VPSUBD.BCST   arithNums<>+128(SB), Z1, K3, Z1
+	VMOVDQU       oddWords<>+0(SB), Y2
+	VPERMW        Z1, Z2, Z1
+	VMOVDQU16     Y1, K1, (AX)(SI*2)
 
 done5:
 	VZEROUPPER
@@ -8304,16 +8584,16 @@ TEXT ·negF32AVX512(SB), NOSPLIT|NOFRAME, $0-24
 
 turn1:
 	VMOVUPS     (DX)(BX*4), Z0
-	VXORPS.BCST arithNums<>+96(SB), Z0, Z0
+	VXORPS.BCST arithNums<>+64(SB), Z0, Z0
 	VMOVUPS     Z0, (AX)(BX*4)
 	VMOVUPS     64(DX)(BX*4), Z0
-	VXORPS.BCST arithNums<>+96(SB), Z0, Z0
+	VXORPS.BCST arithNums<>+64(SB), Z0, Z0
 	VMOVUPS     Z0, 64(AX)(BX*4)
 	VMOVUPS     128(DX)(BX*4), Z0
-	VXORPS.BCST arithNums<>+96(SB), Z0, Z0
+	VXORPS.BCST arithNums<>+64(SB), Z0, Z0
 	VMOVUPS     Z0, 128(AX)(BX*4)
 	VMOVUPS     192(DX)(BX*4), Z0
-	VXORPS.BCST arithNums<>+96(SB), Z0, Z0
+	VXORPS.BCST arithNums<>+64(SB), Z0, Z0
 	VMOVUPS     Z0, 192(AX)(BX*4)
 	ADDQ        $+64, BX
 	SUBQ        $+64, CX
@@ -8326,7 +8606,7 @@ turned2:
 
 turn3:
 	VMOVUPS     (DX)(BX*4), Z0
-	VXORPS.BCST arithNums<>+96(SB), Z0, Z0
+	VXORPS.BCST arithNums<>+64(SB), Z0, Z0
 	VMOVUPS     Z0, (AX)(BX*4)
 	ADDQ        $+16, BX
 	SUBQ        $+16, CX
@@ -8341,7 +8621,7 @@ turned4:
 	DECQ        SI
 	KMOVW       SI, K1
 	VMOVUPS.Z   (DX)(BX*4), K1, Z0
-	VXORPS.BCST arithNums<>+96(SB), Z0, Z0
+	VXORPS.BCST arithNums<>+64(SB), Z0, Z0
 	VMOVUPS     Z0, K1, (AX)(BX*4)
 
 done5:
@@ -8360,16 +8640,16 @@ TEXT ·negF16AVX512(SB), NOSPLIT|NOFRAME, $0-24
 
 turn1:
 	VCVTPH2PS   (DX)(BX*2), Z0
-	VXORPS.BCST arithNums<>+96(SB), Z0, Z0
+	VXORPS.BCST arithNums<>+64(SB), Z0, Z0
 	VCVTPS2PH   $0x00, Z0, (AX)(BX*2)
 	VCVTPH2PS   32(DX)(BX*2), Z0
-	VXORPS.BCST arithNums<>+96(SB), Z0, Z0
+	VXORPS.BCST arithNums<>+64(SB), Z0, Z0
 	VCVTPS2PH   $0x00, Z0, 32(AX)(BX*2)
 	VCVTPH2PS   64(DX)(BX*2), Z0
-	VXORPS.BCST arithNums<>+96(SB), Z0, Z0
+	VXORPS.BCST arithNums<>+64(SB), Z0, Z0
 	VCVTPS2PH   $0x00, Z0, 64(AX)(BX*2)
 	VCVTPH2PS   96(DX)(BX*2), Z0
-	VXORPS.BCST arithNums<>+96(SB), Z0, Z0
+	VXORPS.BCST arithNums<>+64(SB), Z0, Z0
 	VCVTPS2PH   $0x00, Z0, 96(AX)(BX*2)
 	ADDQ        $+64, BX
 	SUBQ        $+64, CX
@@ -8382,7 +8662,7 @@ turned2:
 
 turn3:
 	VCVTPH2PS   (DX)(BX*2), Z0
-	VXORPS.BCST arithNums<>+96(SB), Z0, Z0
+	VXORPS.BCST arithNums<>+64(SB), Z0, Z0
 	VCVTPS2PH   $0x00, Z0, (AX)(BX*2)
 	ADDQ        $+16, BX
 	SUBQ        $+16, CX
@@ -8398,7 +8678,7 @@ turned4:
 	KMOVW       SI, K1
 	VMOVDQU16.Z (DX)(BX*2), K1, Y0
 	VCVTPH2PS   Y0, Z0
-	VXORPS.BCST arithNums<>+96(SB), Z0, Z0
+	VXORPS.BCST arithNums<>+64(SB), Z0, Z0
 	VCVTPS2PH   $0x00, Z0, Y0
 	VMOVDQU16   Y0, K1, (AX)(BX*2)
 
@@ -8417,57 +8697,53 @@ TEXT ·negBF16AVX512(SB), NOSPLIT|NOFRAME, $0-24
 	JLT  turned2
 
 turn1:
-	VPMOVZXWD   (DX)(BX*2), Z0
-	VPSLLD      $0x10, Z0, Z0
-	VXORPS.BCST arithNums<>+96(SB), Z0, Z0
-	VPSRLD      $0x10, Z0, Z7
-	VANDPS.BCST arithNums<>+0(SB), Z7, Z8
-	VPADDD.BCST arithNums<>+32(SB), Z0, Z9
-	VPADDD      Z8, Z9, Z8
-	VPSRLD      $0x10, Z8, Z8
-	VORPS.BCST  arithNums<>+64(SB), Z7, Z7
-	VCMPPS      $0x03, Z0, Z0, K1
-	VPBLENDMD   Z7, Z8, K1, Z1
-	VPMOVDW     Z1, (AX)(BX*2)
-	VPMOVZXWD   32(DX)(BX*2), Z0
-	VPSLLD      $0x10, Z0, Z0
-	VXORPS.BCST arithNums<>+96(SB), Z0, Z0
-	VPSRLD      $0x10, Z0, Z7
-	VANDPS.BCST arithNums<>+0(SB), Z7, Z8
-	VPADDD.BCST arithNums<>+32(SB), Z0, Z9
-	VPADDD      Z8, Z9, Z8
-	VPSRLD      $0x10, Z8, Z8
-	VORPS.BCST  arithNums<>+64(SB), Z7, Z7
-	VCMPPS      $0x03, Z0, Z0, K1
-	VPBLENDMD   Z7, Z8, K1, Z2
-	VPMOVDW     Z2, 32(AX)(BX*2)
-	VPMOVZXWD   64(DX)(BX*2), Z0
-	VPSLLD      $0x10, Z0, Z0
-	VXORPS.BCST arithNums<>+96(SB), Z0, Z0
-	VPSRLD      $0x10, Z0, Z7
-	VANDPS.BCST arithNums<>+0(SB), Z7, Z8
-	VPADDD.BCST arithNums<>+32(SB), Z0, Z9
-	VPADDD      Z8, Z9, Z8
-	VPSRLD      $0x10, Z8, Z8
-	VORPS.BCST  arithNums<>+64(SB), Z7, Z7
-	VCMPPS      $0x03, Z0, Z0, K1
-	VPBLENDMD   Z7, Z8, K1, Z3
-	VPMOVDW     Z3, 64(AX)(BX*2)
-	VPMOVZXWD   96(DX)(BX*2), Z0
-	VPSLLD      $0x10, Z0, Z0
-	VXORPS.BCST arithNums<>+96(SB), Z0, Z0
-	VPSRLD      $0x10, Z0, Z7
-	VANDPS.BCST arithNums<>+0(SB), Z7, Z8
-	VPADDD.BCST arithNums<>+32(SB), Z0, Z9
-	VPADDD      Z8, Z9, Z8
-	VPSRLD      $0x10, Z8, Z8
-	VORPS.BCST  arithNums<>+64(SB), Z7, Z7
-	VCMPPS      $0x03, Z0, Z0, K1
-	VPBLENDMD   Z7, Z8, K1, Z4
-	VPMOVDW     Z4, 96(AX)(BX*2)
-	ADDQ        $+64, BX
-	SUBQ        $+64, CX
-	JGE         turn1
+	VPMOVZXWD     (DX)(BX*2), Z0
+	VPSLLD        $0x10, Z0, Z0
+	VXORPS.BCST   arithNums<>+64(SB), Z0, Z0
+	VMOVUPS       Z0, Z2
+	VCMPPS        $0x07, Z0, Z0, K1
+	VPTESTMD.BCST arithNums<>+96(SB), Z0, K1, K2
+	VPADDD.BCST   arithNums<>+32(SB), Z2, K1, Z2
+	VPSUBD.BCST   arithNums<>+128(SB), Z2, K2, Z2
+	VMOVDQU       oddWords<>+0(SB), Y1
+	VPERMW        Z2, Z1, Z2
+	VMOVDQU       Y2, (AX)(BX*2)
+	VPMOVZXWD     32(DX)(BX*2), Z0
+	VPSLLD        $0x10, Z0, Z0
+	VXORPS.BCST   arithNums<>+64(SB), Z0, Z0
+	VMOVUPS       Z0, Z2
+	VCMPPS        $0x07, Z0, Z0, K1
+	VPTESTMD.BCST arithNums<>+96(SB), Z0, K1, K2
+	VPADDD.BCST   arithNums<>+32(SB), Z2, K1, Z2
+	VPSUBD.BCST   arithNums<>+128(SB), Z2, K2, Z2
+	VMOVDQU       oddWords<>+0(SB), Y1
+	VPERMW        Z2, Z1, Z2
+	VMOVDQU       Y2, 32(AX)(BX*2)
+	VPMOVZXWD     64(DX)(BX*2), Z0
+	VPSLLD        $0x10, Z0, Z0
+	VXORPS.BCST   arithNums<>+64(SB), Z0, Z0
+	VMOVUPS       Z0, Z2
+	VCMPPS        $0x07, Z0, Z0, K1
+	VPTESTMD.BCST arithNums<>+96(SB), Z0, K1, K2
+	VPADDD.BCST   arithNums<>+32(SB), Z2, K1, Z2
+	VPSUBD.BCST   arithNums<>+128(SB), Z2, K2, Z2
+	VMOVDQU       oddWords<>+0(SB), Y1
+	VPERMW        Z2, Z1, Z2
+	VMOVDQU       Y2, 64(AX)(BX*2)
+	VPMOVZXWD     96(DX)(BX*2), Z0
+	VPSLLD        $0x10, Z0, Z0
+	VXORPS.BCST   arithNums<>+64(SB), Z0, Z0
+	VMOVUPS       Z0, Z2
+	VCMPPS        $0x07, Z0, Z0, K1
+	VPTESTMD.BCST arithNums<>+96(SB), Z0, K1, K2
+	VPADDD.BCST   arithNums<>+32(SB), Z2, K1, Z2
+	VPSUBD.BCST   arithNums<>+128(SB), Z2, K2, Z2
+	VMOVDQU       oddWords<>+0(SB), Y1
+	VPERMW        Z2, Z1, Z2
+	VMOVDQU       Y2, 96(AX)(BX*2)
+	ADDQ          $+64, BX
+	SUBQ          $+64, CX
+	JGE           turn1
 
 turned2:
 	ADDQ $+64, CX
@@ -8475,44 +8751,41 @@ turned2:
 	JLT  turned4
 
 turn3:
-	VPMOVZXWD   (DX)(BX*2), Z0
-	VPSLLD      $0x10, Z0, Z0
-	VXORPS.BCST arithNums<>+96(SB), Z0, Z0
-	VPSRLD      $0x10, Z0, Z1
-	VANDPS.BCST arithNums<>+0(SB), Z1, Z2
-	VPADDD.BCST arithNums<>+32(SB), Z0, Z3
-	VPADDD      Z2, Z3, Z2
-	VPSRLD      $0x10, Z2, Z2
-	VORPS.BCST  arithNums<>+64(SB), Z1, Z1
-	VCMPPS      $0x03, Z0, Z0, K1
-	VPBLENDMD   Z1, Z2, K1, Z5
-	VPMOVDW     Z5, (AX)(BX*2)
-	ADDQ        $+16, BX
-	SUBQ        $+16, CX
-	JGE         turn3
+	VPMOVZXWD     (DX)(BX*2), Z0
+	VPSLLD        $0x10, Z0, Z0
+	VXORPS.BCST   arithNums<>+64(SB), Z0, Z0
+	VMOVUPS       Z0, Z2
+	VCMPPS        $0x07, Z0, Z0, K1
+	VPTESTMD.BCST arithNums<>+96(SB), Z0, K1, K2
+	VPADDD.BCST   arithNums<>+32(SB), Z2, K1, Z2
+	VPSUBD.BCST   arithNums<>+128(SB), Z2, K2, Z2
+	VMOVDQU       oddWords<>+0(SB), Y1
+	VPERMW        Z2, Z1, Z2
+	VMOVDQU       Y2, (AX)(BX*2)
+	ADDQ          $+16, BX
+	SUBQ          $+16, CX
+	JGE           turn3
 
 turned4:
-	ADDQ        $+16, CX
-	TESTQ       CX, CX
-	JEQ         done5
-	MOVQ        $+1, SI
-	SHLQ        CL, SI
-	DECQ        SI
-	KMOVW       SI, K1
-	VMOVDQU16.Z (DX)(BX*2), K1, Y0
-	VPMOVZXWD   Y0, Z0
-	VPSLLD      $0x10, Z0, Z0
-	VXORPS.BCST arithNums<>+96(SB), Z0, Z0
-	VPSRLD      $0x10, Z0, Z1
-	VANDPS.BCST arithNums<>+0(SB), Z1, Z2
-	VPADDD.BCST arithNums<>+32(SB), Z0, Z3
-	VPADDD      Z2, Z3, Z2
-	VPSRLD      $0x10, Z2, Z2
-	VORPS.BCST  arithNums<>+64(SB), Z1, Z1
-	VCMPPS      $0x03, Z0, Z0, K2
-	VPBLENDMD   Z1, Z2, K2, Z6
-	VPMOVDW     Z6, Y0
-	VMOVDQU16   Y0, K1, (AX)(BX*2)
+	ADDQ          $+16, CX
+	TESTQ         CX, CX
+	JEQ           done5
+	MOVQ          $+1, SI
+	SHLQ          CL, SI
+	DECQ          SI
+	KMOVW         SI, K1
+	VMOVDQU16.Z   (DX)(BX*2), K1, Y0
+	VPMOVZXWD     Y0, Z0
+	VPSLLD        $0x10, Z0, Z0
+	VXORPS.BCST   arithNums<>+64(SB), Z0, Z0
+	VMOVUPS       Z0, Z2
+	VCMPPS        $0x07, Z0, Z0, K2
+	VPTESTMD.BCST arithNums<>+96(SB), Z0, K2, K3
+	VPADDD.BCST   arithNums<>+32(SB), Z2, K2, Z2
+	VPSUBD.BCST   arithNums<>+128(SB), Z2, K3, Z2
+	VMOVDQU       oddWords<>+0(SB), Y1
+	VPERMW        Z2, Z1, Z2
+	VMOVDQU16     Y2, K1, (AX)(BX*2)
 
 done5:
 	VZEROUPPER
@@ -8646,57 +8919,53 @@ TEXT ·reluBF16AVX512(SB), NOSPLIT|NOFRAME, $0-24
 	JLT    turned2
 
 turn1:
-	VPMOVZXWD   (DX)(BX*2), Z1
-	VPSLLD      $0x10, Z1, Z1
-	VMAXPS      Z1, Z0, Z1
-	VPSRLD      $0x10, Z1, Z8
-	VANDPS.BCST arithNums<>+0(SB), Z8, Z9
-	VPADDD.BCST arithNums<>+32(SB), Z1, Z10
-	VPADDD      Z9, Z10, Z9
-	VPSRLD      $0x10, Z9, Z9
-	VORPS.BCST  arithNums<>+64(SB), Z8, Z8
-	VCMPPS      $0x03, Z1, Z1, K1
-	VPBLENDMD   Z8, Z9, K1, Z2
-	VPMOVDW     Z2, (AX)(BX*2)
-	VPMOVZXWD   32(DX)(BX*2), Z1
-	VPSLLD      $0x10, Z1, Z1
-	VMAXPS      Z1, Z0, Z1
-	VPSRLD      $0x10, Z1, Z8
-	VANDPS.BCST arithNums<>+0(SB), Z8, Z9
-	VPADDD.BCST arithNums<>+32(SB), Z1, Z10
-	VPADDD      Z9, Z10, Z9
-	VPSRLD      $0x10, Z9, Z9
-	VORPS.BCST  arithNums<>+64(SB), Z8, Z8
-	VCMPPS      $0x03, Z1, Z1, K1
-	VPBLENDMD   Z8, Z9, K1, Z3
-	VPMOVDW     Z3, 32(AX)(BX*2)
-	VPMOVZXWD   64(DX)(BX*2), Z1
-	VPSLLD      $0x10, Z1, Z1
-	VMAXPS      Z1, Z0, Z1
-	VPSRLD      $0x10, Z1, Z8
-	VANDPS.BCST arithNums<>+0(SB), Z8, Z9
-	VPADDD.BCST arithNums<>+32(SB), Z1, Z10
-	VPADDD      Z9, Z10, Z9
-	VPSRLD      $0x10, Z9, Z9
-	VORPS.BCST  arithNums<>+64(SB), Z8, Z8
-	VCMPPS      $0x03, Z1, Z1, K1
-	VPBLENDMD   Z8, Z9, K1, Z4
-	VPMOVDW     Z4, 64(AX)(BX*2)
-	VPMOVZXWD   96(DX)(BX*2), Z1
-	VPSLLD      $0x10, Z1, Z1
-	VMAXPS      Z1, Z0, Z1
-	VPSRLD      $0x10, Z1, Z8
-	VANDPS.BCST arithNums<>+0(SB), Z8, Z9
-	VPADDD.BCST arithNums<>+32(SB), Z1, Z10
-	VPADDD      Z9, Z10, Z9
-	VPSRLD      $0x10, Z9, Z9
-	VORPS.BCST  arithNums<>+64(SB), Z8, Z8
-	VCMPPS      $0x03, Z1, Z1, K1
-	VPBLENDMD   Z8, Z9, K1, Z5
-	VPMOVDW     Z5, 96(AX)(BX*2)
-	ADDQ        $+64, BX
-	SUBQ        $+64, CX
-	JGE         turn1
+	VPMOVZXWD     (DX)(BX*2), Z1
+	VPSLLD        $0x10, Z1, Z1
+	VMAXPS        Z1, Z0, Z1
+	VMOVUPS       Z1, Z3
+	VCMPPS        $0x07, Z1, Z1, K1
+	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
+	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
+	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
+	VMOVDQU       oddWords<>+0(SB), Y2
+	VPERMW        Z3, Z2, Z3
+	VMOVDQU       Y3, (AX)(BX*2)
+	VPMOVZXWD     32(DX)(BX*2), Z1
+	VPSLLD        $0x10, Z1, Z1
+	VMAXPS        Z1, Z0, Z1
+	VMOVUPS       Z1, Z3
+	VCMPPS        $0x07, Z1, Z1, K1
+	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
+	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
+	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
+	VMOVDQU       oddWords<>+0(SB), Y2
+	VPERMW        Z3, Z2, Z3
+	VMOVDQU       Y3, 32(AX)(BX*2)
+	VPMOVZXWD     64(DX)(BX*2), Z1
+	VPSLLD        $0x10, Z1, Z1
+	VMAXPS        Z1, Z0, Z1
+	VMOVUPS       Z1, Z3
+	VCMPPS        $0x07, Z1, Z1, K1
+	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
+	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
+	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
+	VMOVDQU       oddWords<>+0(SB), Y2
+	VPERMW        Z3, Z2, Z3
+	VMOVDQU       Y3, 64(AX)(BX*2)
+	VPMOVZXWD     96(DX)(BX*2), Z1
+	VPSLLD        $0x10, Z1, Z1
+	VMAXPS        Z1, Z0, Z1
+	VMOVUPS       Z1, Z3
+	VCMPPS        $0x07, Z1, Z1, K1
+	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
+	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
+	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
+	VMOVDQU       oddWords<>+0(SB), Y2
+	VPERMW        Z3, Z2, Z3
+	VMOVDQU       Y3, 96(AX)(BX*2)
+	ADDQ          $+64, BX
+	SUBQ          $+64, CX
+	JGE           turn1
 
 turned2:
 	ADDQ $+64, CX
@@ -8704,44 +8973,41 @@ turned2:
 	JLT  turned4
 
 turn3:
-	VPMOVZXWD   (DX)(BX*2), Z1
-	VPSLLD      $0x10, Z1, Z1
-	VMAXPS      Z1, Z0, Z1
-	VPSRLD      $0x10, Z1, Z2
-	VANDPS.BCST arithNums<>+0(SB), Z2, Z3
-	VPADDD.BCST arithNums<>+32(SB), Z1, Z4
-	VPADDD      Z3, Z4, Z3
-	VPSRLD      $0x10, Z3, Z3
-	VORPS.BCST  arithNums<>+64(SB), Z2, Z2
-	VCMPPS      $0x03, Z1, Z1, K1
-	VPBLENDMD   Z2, Z3, K1, Z6
-	VPMOVDW     Z6, (AX)(BX*2)
-	ADDQ        $+16, BX
-	SUBQ        $+16, CX
-	JGE         turn3
+	VPMOVZXWD     (DX)(BX*2), Z1
+	VPSLLD        $0x10, Z1, Z1
+	VMAXPS        Z1, Z0, Z1
+	VMOVUPS       Z1, Z3
+	VCMPPS        $0x07, Z1, Z1, K1
+	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
+	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
+	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
+	VMOVDQU       oddWords<>+0(SB), Y2
+	VPERMW        Z3, Z2, Z3
+	VMOVDQU       Y3, (AX)(BX*2)
+	ADDQ          $+16, BX
+	SUBQ          $+16, CX
+	JGE           turn3
 
 turned4:
-	ADDQ        $+16, CX
-	TESTQ       CX, CX
-	JEQ         done5
-	MOVQ        $+1, SI
-	SHLQ        CL, SI
-	DECQ        SI
-	KMOVW       SI, K1
-	VMOVDQU16.Z (DX)(BX*2), K1, Y1
-	VPMOVZXWD   Y1, Z1
-	VPSLLD      $0x10, Z1, Z1
-	VMAXPS      Z1, Z0, Z0
-	VPSRLD      $0x10, Z0, Z1
-	VANDPS.BCST arithNums<>+0(SB), Z1, Z2
-	VPADDD.BCST arithNums<>+32(SB), Z0, Z3
-	VPADDD      Z2, Z3, Z2
-	VPSRLD      $0x10, Z2, Z2
-	VORPS.BCST  arithNums<>+64(SB), Z1, Z1
-	VCMPPS      $0x03, Z0, Z0, K2
-	VPBLENDMD   Z1, Z2, K2, Z7
-	VPMOVDW     Z7, Y0
-	VMOVDQU16   Y0, K1, (AX)(BX*2)
+	ADDQ          $+16, CX
+	TESTQ         CX, CX
+	JEQ           done5
+	MOVQ          $+1, SI
+	SHLQ          CL, SI
+	DECQ          SI
+	KMOVW         SI, K1
+	VMOVDQU16.Z   (DX)(BX*2), K1, Y1
+	VPMOVZXWD     Y1, Z1
+	VPSLLD        $0x10, Z1, Z1
+	VMAXPS        Z1, Z0, Z0
+	VMOVUPS       Z0, Z1
+	VCMPPS        $0x07, Z0, Z0, K2
+	VPTESTMD.BCST arithNums<>+96(SB), Z0, K2, K3
+	VPADDD.BCST   arithNums<>+32(SB), Z1, K2, Z1
+	VPSUBD.BCST   arithNums<>+128(SB), Z1, K3, Z1
+	VMOVDQU       oddWords<>+0(SB), Y2
+	VPERMW        Z1, Z2, Z1
+	VMOVDQU16     Y1, K1, (AX)(BX*2)
 
 done5:
 	VZEROUPPER
@@ -9126,20 +9392,28 @@ DATA arithNums<>+48(SB)/4, $0x00007fff
 DATA arithNums<>+52(SB)/4, $0x00007fff
 DATA arithNums<>+56(SB)/4, $0x00007fff
 DATA arithNums<>+60(SB)/4, $0x00007fff
-DATA arithNums<>+64(SB)/4, $0x00000040
-DATA arithNums<>+68(SB)/4, $0x00000040
-DATA arithNums<>+72(SB)/4, $0x00000040
-DATA arithNums<>+76(SB)/4, $0x00000040
-DATA arithNums<>+80(SB)/4, $0x00000040
-DATA arithNums<>+84(SB)/4, $0x00000040
-DATA arithNums<>+88(SB)/4, $0x00000040
-DATA arithNums<>+92(SB)/4, $0x00000040
-DATA arithNums<>+96(SB)/4, $0x80000000
-DATA arithNums<>+100(SB)/4, $0x80000000
-DATA arithNums<>+104(SB)/4, $0x80000000
-DATA arithNums<>+108(SB)/4, $0x80000000
-DATA arithNums<>+112(SB)/4, $0x80000000
-DATA arithNums<>+116(SB)/4, $0x80000000
-DATA arithNums<>+120(SB)/4, $0x80000000
-DATA arithNums<>+124(SB)/4, $0x80000000
-GLOBL arithNums<>(SB), RODATA|NOPTR, $128
+DATA arithNums<>+64(SB)/4, $0x80000000
+DATA arithNums<>+68(SB)/4, $0x80000000
+DATA arithNums<>+72(SB)/4, $0x80000000
+DATA arithNums<>+76(SB)/4, $0x80000000
+DATA arithNums<>+80(SB)/4, $0x80000000
+DATA arithNums<>+84(SB)/4, $0x80000000
+DATA arithNums<>+88(SB)/4, $0x80000000
+DATA arithNums<>+92(SB)/4, $0x80000000
+DATA arithNums<>+96(SB)/4, $0x00010000
+DATA arithNums<>+100(SB)/4, $0x00010000
+DATA arithNums<>+104(SB)/4, $0x00010000
+DATA arithNums<>+108(SB)/4, $0x00010000
+DATA arithNums<>+112(SB)/4, $0x00010000
+DATA arithNums<>+116(SB)/4, $0x00010000
+DATA arithNums<>+120(SB)/4, $0x00010000
+DATA arithNums<>+124(SB)/4, $0x00010000
+DATA arithNums<>+128(SB)/4, $0xffffffff
+DATA arithNums<>+132(SB)/4, $0xffffffff
+DATA arithNums<>+136(SB)/4, $0xffffffff
+DATA arithNums<>+140(SB)/4, $0xffffffff
+DATA arithNums<>+144(SB)/4, $0xffffffff
+DATA arithNums<>+148(SB)/4, $0xffffffff
+DATA arithNums<>+152(SB)/4, $0xffffffff
+DATA arithNums<>+156(SB)/4, $0xffffffff
+GLOBL arithNums<>(SB), RODATA|NOPTR, $160

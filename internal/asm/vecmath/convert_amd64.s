@@ -22,6 +22,24 @@ DATA tailMasks<>+56(SB)/4, $0x00000000
 DATA tailMasks<>+60(SB)/4, $0x00000000
 GLOBL tailMasks<>(SB), RODATA|NOPTR, $64
 
+DATA oddWords<>+0(SB)/2, $0x0001
+DATA oddWords<>+2(SB)/2, $0x0003
+DATA oddWords<>+4(SB)/2, $0x0005
+DATA oddWords<>+6(SB)/2, $0x0007
+DATA oddWords<>+8(SB)/2, $0x0009
+DATA oddWords<>+10(SB)/2, $0x000b
+DATA oddWords<>+12(SB)/2, $0x000d
+DATA oddWords<>+14(SB)/2, $0x000f
+DATA oddWords<>+16(SB)/2, $0x0011
+DATA oddWords<>+18(SB)/2, $0x0013
+DATA oddWords<>+20(SB)/2, $0x0015
+DATA oddWords<>+22(SB)/2, $0x0017
+DATA oddWords<>+24(SB)/2, $0x0019
+DATA oddWords<>+26(SB)/2, $0x001b
+DATA oddWords<>+28(SB)/2, $0x001d
+DATA oddWords<>+30(SB)/2, $0x001f
+GLOBL oddWords<>(SB), RODATA|NOPTR, $32
+
 // func widenF16AVX2(dst *byte, src *byte, n int)
 // Requires: AVX, F16C
 TEXT ·widenF16AVX2(SB), NOSPLIT|NOFRAME, $0-24
@@ -348,61 +366,62 @@ done5:
 // func narrowBF16AVX2(dst *byte, src *byte, n int)
 // Requires: AVX, AVX2
 TEXT ·narrowBF16AVX2(SB), NOSPLIT|NOFRAME, $0-24
-	MOVQ dst+0(FP), AX
-	MOVQ src+8(FP), CX
-	MOVQ n+16(FP), BX
-	XORQ DX, DX
-	SUBQ $+32, BX
-	JLT  turned2
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         n+16(FP), BX
+	XORQ         DX, DX
+	VBROADCASTSS convertNums<>+0(SB), Y0
+	SUBQ         $+32, BX
+	JLT          turned2
 
 turn1:
-	VMOVUPS      (CX)(DX*4), Y0
-	VPSRLD       $0x10, Y0, Y1
-	VANDPS       convertNums<>+0(SB), Y1, Y2
-	VPADDD       convertNums<>+32(SB), Y0, Y3
-	VPADDD       Y2, Y3, Y2
-	VPSRLD       $0x10, Y2, Y2
-	VORPS        convertNums<>+64(SB), Y1, Y1
-	VCMPPS       $0x03, Y0, Y0, Y0
-	VBLENDVPS    Y0, Y1, Y2, Y0
-	VEXTRACTI128 $0x01, Y0, X1
-	VPACKUSDW    X1, X0, X1
+	VMOVUPS      (CX)(DX*4), Y1
+	VMULPS       Y0, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VANDPS       convertNums<>+32(SB), Y2, Y2
+	VPADDD       convertNums<>+64(SB), Y2, Y3
+	VCMPPS       $0x03, Y1, Y1, Y2
+	VPANDN       Y3, Y2, Y2
+	VPADDD       Y2, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VEXTRACTI128 $0x01, Y2, X1
+	VPACKUSDW    X1, X2, X1
 	VMOVDQU      X1, (AX)(DX*2)
-	VMOVUPS      32(CX)(DX*4), Y0
-	VPSRLD       $0x10, Y0, Y1
-	VANDPS       convertNums<>+0(SB), Y1, Y2
-	VPADDD       convertNums<>+32(SB), Y0, Y3
-	VPADDD       Y2, Y3, Y2
-	VPSRLD       $0x10, Y2, Y2
-	VORPS        convertNums<>+64(SB), Y1, Y1
-	VCMPPS       $0x03, Y0, Y0, Y0
-	VBLENDVPS    Y0, Y1, Y2, Y0
-	VEXTRACTI128 $0x01, Y0, X1
-	VPACKUSDW    X1, X0, X1
+	VMOVUPS      32(CX)(DX*4), Y1
+	VMULPS       Y0, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VANDPS       convertNums<>+32(SB), Y2, Y2
+	VPADDD       convertNums<>+64(SB), Y2, Y3
+	VCMPPS       $0x03, Y1, Y1, Y2
+	VPANDN       Y3, Y2, Y2
+	VPADDD       Y2, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VEXTRACTI128 $0x01, Y2, X1
+	VPACKUSDW    X1, X2, X1
 	VMOVDQU      X1, 16(AX)(DX*2)
-	VMOVUPS      64(CX)(DX*4), Y0
-	VPSRLD       $0x10, Y0, Y1
-	VANDPS       convertNums<>+0(SB), Y1, Y2
-	VPADDD       convertNums<>+32(SB), Y0, Y3
-	VPADDD       Y2, Y3, Y2
-	VPSRLD       $0x10, Y2, Y2
-	VORPS        convertNums<>+64(SB), Y1, Y1
-	VCMPPS       $0x03, Y0, Y0, Y0
-	VBLENDVPS    Y0, Y1, Y2, Y0
-	VEXTRACTI128 $0x01, Y0, X1
-	VPACKUSDW    X1, X0, X1
+	VMOVUPS      64(CX)(DX*4), Y1
+	VMULPS       Y0, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VANDPS       convertNums<>+32(SB), Y2, Y2
+	VPADDD       convertNums<>+64(SB), Y2, Y3
+	VCMPPS       $0x03, Y1, Y1, Y2
+	VPANDN       Y3, Y2, Y2
+	VPADDD       Y2, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VEXTRACTI128 $0x01, Y2, X1
+	VPACKUSDW    X1, X2, X1
 	VMOVDQU      X1, 32(AX)(DX*2)
-	VMOVUPS      96(CX)(DX*4), Y0
-	VPSRLD       $0x10, Y0, Y1
-	VANDPS       convertNums<>+0(SB), Y1, Y2
-	VPADDD       convertNums<>+32(SB), Y0, Y3
-	VPADDD       Y2, Y3, Y2
-	VPSRLD       $0x10, Y2, Y2
-	VORPS        convertNums<>+64(SB), Y1, Y1
-	VCMPPS       $0x03, Y0, Y0, Y0
-	VBLENDVPS    Y0, Y1, Y2, Y0
-	VEXTRACTI128 $0x01, Y0, X1
-	VPACKUSDW    X1, X0, X1
+	VMOVUPS      96(CX)(DX*4), Y1
+	VMULPS       Y0, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VANDPS       convertNums<>+32(SB), Y2, Y2
+	VPADDD       convertNums<>+64(SB), Y2, Y3
+	VCMPPS       $0x03, Y1, Y1, Y2
+	VPANDN       Y3, Y2, Y2
+	VPADDD       Y2, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VEXTRACTI128 $0x01, Y2, X1
+	VPACKUSDW    X1, X2, X1
 	VMOVDQU      X1, 48(AX)(DX*2)
 	ADDQ         $+32, DX
 	SUBQ         $+32, BX
@@ -414,17 +433,17 @@ turned2:
 	JLT  turned4
 
 turn3:
-	VMOVUPS      (CX)(DX*4), Y0
-	VPSRLD       $0x10, Y0, Y1
-	VANDPS       convertNums<>+0(SB), Y1, Y2
-	VPADDD       convertNums<>+32(SB), Y0, Y3
-	VPADDD       Y2, Y3, Y2
-	VPSRLD       $0x10, Y2, Y2
-	VORPS        convertNums<>+64(SB), Y1, Y1
-	VCMPPS       $0x03, Y0, Y0, Y0
-	VBLENDVPS    Y0, Y1, Y2, Y0
-	VEXTRACTI128 $0x01, Y0, X1
-	VPACKUSDW    X1, X0, X1
+	VMOVUPS      (CX)(DX*4), Y1
+	VMULPS       Y0, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VANDPS       convertNums<>+32(SB), Y2, Y2
+	VPADDD       convertNums<>+64(SB), Y2, Y3
+	VCMPPS       $0x03, Y1, Y1, Y2
+	VPANDN       Y3, Y2, Y2
+	VPADDD       Y2, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VEXTRACTI128 $0x01, Y2, X1
+	VPACKUSDW    X1, X2, X1
 	VMOVDQU      X1, (AX)(DX*2)
 	ADDQ         $+8, DX
 	SUBQ         $+8, BX
@@ -438,25 +457,25 @@ turned4:
 	MOVQ         BX, DI
 	SHLQ         $0x02, DI
 	SUBQ         DI, SI
-	VMOVUPS      (SI), Y0
-	VMASKMOVPS   (CX)(DX*4), Y0, Y0
+	VMOVUPS      (SI), Y1
+	VMASKMOVPS   (CX)(DX*4), Y1, Y1
+	VMULPS       Y0, Y1, Y0
 	VPSRLD       $0x10, Y0, Y1
-	VANDPS       convertNums<>+0(SB), Y1, Y2
-	VPADDD       convertNums<>+32(SB), Y0, Y3
-	VPADDD       Y2, Y3, Y2
-	VPSRLD       $0x10, Y2, Y2
-	VORPS        convertNums<>+64(SB), Y1, Y1
-	VCMPPS       $0x03, Y0, Y0, Y0
-	VBLENDVPS    Y0, Y1, Y2, Y0
-	VEXTRACTI128 $0x01, Y0, X1
-	VPACKUSDW    X1, X0, X1
+	VANDPS       convertNums<>+32(SB), Y1, Y1
+	VPADDD       convertNums<>+64(SB), Y1, Y2
+	VCMPPS       $0x03, Y0, Y0, Y1
+	VPANDN       Y2, Y1, Y1
+	VPADDD       Y1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VEXTRACTI128 $0x01, Y1, X0
+	VPACKUSDW    X0, X1, X0
 	TESTQ        $0x00000004, BX
 	JEQ          piece6
 	MOVQ         BX, CX
 	ANDQ         $0x00, CX
 	ADDQ         DX, CX
-	VMOVQ        X1, (AX)(CX*2)
-	VPSRLDQ      $0x08, X1, X1
+	VMOVQ        X0, (AX)(CX*2)
+	VPSRLDQ      $0x08, X0, X0
 
 piece6:
 	TESTQ   $0x00000002, BX
@@ -464,8 +483,8 @@ piece6:
 	MOVQ    BX, CX
 	ANDQ    $0x04, CX
 	ADDQ    DX, CX
-	VMOVD   X1, (AX)(CX*2)
-	VPSRLDQ $0x04, X1, X1
+	VMOVD   X0, (AX)(CX*2)
+	VPSRLDQ $0x04, X0, X0
 
 piece7:
 	TESTQ   $0x00000001, BX
@@ -473,8 +492,8 @@ piece7:
 	MOVQ    BX, CX
 	ANDQ    $0x06, CX
 	ADDQ    DX, CX
-	VPEXTRW $0x00, X1, (AX)(CX*2)
-	VPSRLDQ $0x02, X1, X1
+	VPEXTRW $0x00, X0, (AX)(CX*2)
+	VPSRLDQ $0x02, X0, X0
 
 piece8:
 done5:
@@ -698,59 +717,60 @@ done5:
 	RET
 
 // func narrowBF16AVX512(dst *byte, src *byte, n int)
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL
 TEXT ·narrowBF16AVX512(SB), NOSPLIT|NOFRAME, $0-24
-	MOVQ dst+0(FP), AX
-	MOVQ src+8(FP), DX
-	MOVQ n+16(FP), CX
-	XORQ BX, BX
-	SUBQ $+64, CX
-	JLT  turned2
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), DX
+	MOVQ         n+16(FP), CX
+	XORQ         BX, BX
+	VBROADCASTSS convertNums<>+0(SB), Z0
+	SUBQ         $+64, CX
+	JLT          turned2
 
 turn1:
-	VMOVUPS     (DX)(BX*4), Z0
-	VPSRLD      $0x10, Z0, Z1
-	VANDPS.BCST convertNums<>+0(SB), Z1, Z2
-	VPADDD.BCST convertNums<>+32(SB), Z0, Z3
-	VPADDD      Z2, Z3, Z2
-	VPSRLD      $0x10, Z2, Z2
-	VORPS.BCST  convertNums<>+64(SB), Z1, Z1
-	VCMPPS      $0x03, Z0, Z0, K1
-	VPBLENDMD   Z1, Z2, K1, Z4
-	VPMOVDW     Z4, (AX)(BX*2)
-	VMOVUPS     64(DX)(BX*4), Z0
-	VPSRLD      $0x10, Z0, Z1
-	VANDPS.BCST convertNums<>+0(SB), Z1, Z2
-	VPADDD.BCST convertNums<>+32(SB), Z0, Z3
-	VPADDD      Z2, Z3, Z2
-	VPSRLD      $0x10, Z2, Z2
-	VORPS.BCST  convertNums<>+64(SB), Z1, Z1
-	VCMPPS      $0x03, Z0, Z0, K1
-	VPBLENDMD   Z1, Z2, K1, Z5
-	VPMOVDW     Z5, 32(AX)(BX*2)
-	VMOVUPS     128(DX)(BX*4), Z0
-	VPSRLD      $0x10, Z0, Z1
-	VANDPS.BCST convertNums<>+0(SB), Z1, Z2
-	VPADDD.BCST convertNums<>+32(SB), Z0, Z3
-	VPADDD      Z2, Z3, Z2
-	VPSRLD      $0x10, Z2, Z2
-	VORPS.BCST  convertNums<>+64(SB), Z1, Z1
-	VCMPPS      $0x03, Z0, Z0, K1
-	VPBLENDMD   Z1, Z2, K1, Z6
-	VPMOVDW     Z6, 64(AX)(BX*2)
-	VMOVUPS     192(DX)(BX*4), Z0
-	VPSRLD      $0x10, Z0, Z1
-	VANDPS.BCST convertNums<>+0(SB), Z1, Z2
-	VPADDD.BCST convertNums<>+32(SB), Z0, Z3
-	VPADDD      Z2, Z3, Z2
-	VPSRLD      $0x10, Z2, Z2
-	VORPS.BCST  convertNums<>+64(SB), Z1, Z1
-	VCMPPS      $0x03, Z0, Z0, K1
-	VPBLENDMD   Z1, Z2, K1, Z7
-	VPMOVDW     Z7, 96(AX)(BX*2)
-	ADDQ        $+64, BX
-	SUBQ        $+64, CX
-	JGE         turn1
+	VMOVUPS       (DX)(BX*4), Z1
+	VMULPS        Z0, Z1, Z1
+	VMOVUPS       Z1, Z3
+	VCMPPS        $0x07, Z1, Z1, K1
+	VPTESTMD.BCST convertNums<>+96(SB), Z1, K1, K2
+	VPADDD.BCST   convertNums<>+64(SB), Z3, K1, Z3
+	VPSUBD.BCST   convertNums<>+128(SB), Z3, K2, Z3
+	VMOVDQU       oddWords<>+0(SB), Y2
+	VPERMW        Z3, Z2, Z3
+	VMOVDQU       Y3, (AX)(BX*2)
+	VMOVUPS       64(DX)(BX*4), Z1
+	VMULPS        Z0, Z1, Z1
+	VMOVUPS       Z1, Z3
+	VCMPPS        $0x07, Z1, Z1, K1
+	VPTESTMD.BCST convertNums<>+96(SB), Z1, K1, K2
+	VPADDD.BCST   convertNums<>+64(SB), Z3, K1, Z3
+	VPSUBD.BCST   convertNums<>+128(SB), Z3, K2, Z3
+	VMOVDQU       oddWords<>+0(SB), Y2
+	VPERMW        Z3, Z2, Z3
+	VMOVDQU       Y3, 32(AX)(BX*2)
+	VMOVUPS       128(DX)(BX*4), Z1
+	VMULPS        Z0, Z1, Z1
+	VMOVUPS       Z1, Z3
+	VCMPPS        $0x07, Z1, Z1, K1
+	VPTESTMD.BCST convertNums<>+96(SB), Z1, K1, K2
+	VPADDD.BCST   convertNums<>+64(SB), Z3, K1, Z3
+	VPSUBD.BCST   convertNums<>+128(SB), Z3, K2, Z3
+	VMOVDQU       oddWords<>+0(SB), Y2
+	VPERMW        Z3, Z2, Z3
+	VMOVDQU       Y3, 64(AX)(BX*2)
+	VMOVUPS       192(DX)(BX*4), Z1
+	VMULPS        Z0, Z1, Z1
+	VMOVUPS       Z1, Z3
+	VCMPPS        $0x07, Z1, Z1, K1
+	VPTESTMD.BCST convertNums<>+96(SB), Z1, K1, K2
+	VPADDD.BCST   convertNums<>+64(SB), Z3, K1, Z3
+	VPSUBD.BCST   convertNums<>+128(SB), Z3, K2, Z3
+	VMOVDQU       oddWords<>+0(SB), Y2
+	VPERMW        Z3, Z2, Z3
+	VMOVDQU       Y3, 96(AX)(BX*2)
+	ADDQ          $+64, BX
+	SUBQ          $+64, CX
+	JGE           turn1
 
 turned2:
 	ADDQ $+64, CX
@@ -758,66 +778,81 @@ turned2:
 	JLT  turned4
 
 turn3:
-	VMOVUPS     (DX)(BX*4), Z0
-	VPSRLD      $0x10, Z0, Z1
-	VANDPS.BCST convertNums<>+0(SB), Z1, Z2
-	VPADDD.BCST convertNums<>+32(SB), Z0, Z3
-	VPADDD      Z2, Z3, Z2
-	VPSRLD      $0x10, Z2, Z2
-	VORPS.BCST  convertNums<>+64(SB), Z1, Z1
-	VCMPPS      $0x03, Z0, Z0, K1
-	VPBLENDMD   Z1, Z2, K1, Z8
-	VPMOVDW     Z8, (AX)(BX*2)
-	ADDQ        $+16, BX
-	SUBQ        $+16, CX
-	JGE         turn3
+	VMOVUPS       (DX)(BX*4), Z1
+	VMULPS        Z0, Z1, Z1
+	VMOVUPS       Z1, Z3
+	VCMPPS        $0x07, Z1, Z1, K1
+	VPTESTMD.BCST convertNums<>+96(SB), Z1, K1, K2
+	VPADDD.BCST   convertNums<>+64(SB), Z3, K1, Z3
+	VPSUBD.BCST   convertNums<>+128(SB), Z3, K2, Z3
+	VMOVDQU       oddWords<>+0(SB), Y2
+	VPERMW        Z3, Z2, Z3
+	VMOVDQU       Y3, (AX)(BX*2)
+	ADDQ          $+16, BX
+	SUBQ          $+16, CX
+	JGE           turn3
 
 turned4:
-	ADDQ        $+16, CX
-	TESTQ       CX, CX
-	JEQ         done5
-	MOVQ        $+1, SI
-	SHLQ        CL, SI
-	DECQ        SI
-	KMOVW       SI, K1
-	VMOVUPS.Z   (DX)(BX*4), K1, Z0
-	VPSRLD      $0x10, Z0, Z1
-	VANDPS.BCST convertNums<>+0(SB), Z1, Z2
-	VPADDD.BCST convertNums<>+32(SB), Z0, Z3
-	VPADDD      Z2, Z3, Z2
-	VPSRLD      $0x10, Z2, Z2
-	VORPS.BCST  convertNums<>+64(SB), Z1, Z1
-	VCMPPS      $0x03, Z0, Z0, K2
-	VPBLENDMD   Z1, Z2, K2, Z9
-	VPMOVDW     Z9, Y0
-	VMOVDQU16   Y0, K1, (AX)(BX*2)
+	ADDQ          $+16, CX
+	TESTQ         CX, CX
+	JEQ           done5
+	MOVQ          $+1, SI
+	SHLQ          CL, SI
+	DECQ          SI
+	KMOVW         SI, K1
+	VMOVUPS.Z     (DX)(BX*4), K1, Z1
+	VMULPS        Z0, Z1, Z0
+	VMOVUPS       Z0, Z1
+	VCMPPS        $0x07, Z0, Z0, K2
+	VPTESTMD.BCST convertNums<>+96(SB), Z0, K2, K3
+	VPADDD.BCST   convertNums<>+64(SB), Z1, K2, Z1
+	VPSUBD.BCST   convertNums<>+128(SB), Z1, K3, Z1
+	VMOVDQU       oddWords<>+0(SB), Y2
+	VPERMW        Z1, Z2, Z1
+	VMOVDQU16     Y1, K1, (AX)(BX*2)
 
 done5:
 	VZEROUPPER
 	RET
 
-DATA convertNums<>+0(SB)/4, $0x00000001
-DATA convertNums<>+4(SB)/4, $0x00000001
-DATA convertNums<>+8(SB)/4, $0x00000001
-DATA convertNums<>+12(SB)/4, $0x00000001
-DATA convertNums<>+16(SB)/4, $0x00000001
-DATA convertNums<>+20(SB)/4, $0x00000001
-DATA convertNums<>+24(SB)/4, $0x00000001
-DATA convertNums<>+28(SB)/4, $0x00000001
-DATA convertNums<>+32(SB)/4, $0x00007fff
-DATA convertNums<>+36(SB)/4, $0x00007fff
-DATA convertNums<>+40(SB)/4, $0x00007fff
-DATA convertNums<>+44(SB)/4, $0x00007fff
-DATA convertNums<>+48(SB)/4, $0x00007fff
-DATA convertNums<>+52(SB)/4, $0x00007fff
-DATA convertNums<>+56(SB)/4, $0x00007fff
-DATA convertNums<>+60(SB)/4, $0x00007fff
-DATA convertNums<>+64(SB)/4, $0x00000040
-DATA convertNums<>+68(SB)/4, $0x00000040
-DATA convertNums<>+72(SB)/4, $0x00000040
-DATA convertNums<>+76(SB)/4, $0x00000040
-DATA convertNums<>+80(SB)/4, $0x00000040
-DATA convertNums<>+84(SB)/4, $0x00000040
-DATA convertNums<>+88(SB)/4, $0x00000040
-DATA convertNums<>+92(SB)/4, $0x00000040
-GLOBL convertNums<>(SB), RODATA|NOPTR, $96
+DATA convertNums<>+0(SB)/4, $0x3f800000
+DATA convertNums<>+4(SB)/4, $0x3f800000
+DATA convertNums<>+8(SB)/4, $0x3f800000
+DATA convertNums<>+12(SB)/4, $0x3f800000
+DATA convertNums<>+16(SB)/4, $0x3f800000
+DATA convertNums<>+20(SB)/4, $0x3f800000
+DATA convertNums<>+24(SB)/4, $0x3f800000
+DATA convertNums<>+28(SB)/4, $0x3f800000
+DATA convertNums<>+32(SB)/4, $0x00000001
+DATA convertNums<>+36(SB)/4, $0x00000001
+DATA convertNums<>+40(SB)/4, $0x00000001
+DATA convertNums<>+44(SB)/4, $0x00000001
+DATA convertNums<>+48(SB)/4, $0x00000001
+DATA convertNums<>+52(SB)/4, $0x00000001
+DATA convertNums<>+56(SB)/4, $0x00000001
+DATA convertNums<>+60(SB)/4, $0x00000001
+DATA convertNums<>+64(SB)/4, $0x00007fff
+DATA convertNums<>+68(SB)/4, $0x00007fff
+DATA convertNums<>+72(SB)/4, $0x00007fff
+DATA convertNums<>+76(SB)/4, $0x00007fff
+DATA convertNums<>+80(SB)/4, $0x00007fff
+DATA convertNums<>+84(SB)/4, $0x00007fff
+DATA convertNums<>+88(SB)/4, $0x00007fff
+DATA convertNums<>+92(SB)/4, $0x00007fff
+DATA convertNums<>+96(SB)/4, $0x00010000
+DATA convertNums<>+100(SB)/4, $0x00010000
+DATA convertNums<>+104(SB)/4, $0x00010000
+DATA convertNums<>+108(SB)/4, $0x00010000
+DATA convertNums<>+112(SB)/4, $0x00010000
+DATA convertNums<>+116(SB)/4, $0x00010000
+DATA convertNums<>+120(SB)/4, $0x00010000
+DATA convertNums<>+124(SB)/4, $0x00010000
+DATA convertNums<>+128(SB)/4, $0xffffffff
+DATA convertNums<>+132(SB)/4, $0xffffffff
+DATA convertNums<>+136(SB)/4, $0xffffffff
+DATA convertNums<>+140(SB)/4, $0xffffffff
+DATA convertNums<>+144(SB)/4, $0xffffffff
+DATA convertNums<>+148(SB)/4, $0xffffffff
+DATA convertNums<>+152(SB)/4, $0xffffffff
+DATA convertNums<>+156(SB)/4, $0xffffffff
+GLOBL convertNums<>(SB), RODATA|NOPTR, $160

@@ -22,6 +22,24 @@ DATA tailMasks<>+56(SB)/4, $0x00000000
 DATA tailMasks<>+60(SB)/4, $0x00000000
 GLOBL tailMasks<>(SB), RODATA|NOPTR, $64
 
+DATA oddWords<>+0(SB)/2, $0x0001
+DATA oddWords<>+2(SB)/2, $0x0003
+DATA oddWords<>+4(SB)/2, $0x0005
+DATA oddWords<>+6(SB)/2, $0x0007
+DATA oddWords<>+8(SB)/2, $0x0009
+DATA oddWords<>+10(SB)/2, $0x000b
+DATA oddWords<>+12(SB)/2, $0x000d
+DATA oddWords<>+14(SB)/2, $0x000f
+DATA oddWords<>+16(SB)/2, $0x0011
+DATA oddWords<>+18(SB)/2, $0x0013
+DATA oddWords<>+20(SB)/2, $0x0015
+DATA oddWords<>+22(SB)/2, $0x0017
+DATA oddWords<>+24(SB)/2, $0x0019
+DATA oddWords<>+26(SB)/2, $0x001b
+DATA oddWords<>+28(SB)/2, $0x001d
+DATA oddWords<>+30(SB)/2, $0x001f
+GLOBL oddWords<>(SB), RODATA|NOPTR, $32
+
 // func expF32AVX2(dst *byte, src *byte, n int)
 // Requires: AVX, AVX2, FMA3
 TEXT ·expF32AVX2(SB), NOSPLIT|NOFRAME, $0-24
@@ -499,16 +517,15 @@ turn1:
 	VPADDD       expNums<>+352(SB), Y2, Y2
 	VMULPS       Y2, Y3, Y2
 	VPSRLD       $0x10, Y2, Y3
-	VANDPS       expNums<>+512(SB), Y3, Y4
-	VPADDD       expNums<>+544(SB), Y2, Y5
-	VPADDD       Y4, Y5, Y4
-	VPSRLD       $0x10, Y4, Y4
-	VORPS        expNums<>+576(SB), Y3, Y3
-	VCMPPS       $0x03, Y2, Y2, Y2
-	VBLENDVPS    Y2, Y3, Y4, Y2
-	VEXTRACTI128 $0x01, Y2, X3
-	VPACKUSDW    X3, X2, X3
-	VMOVDQU      X3, (AX)(DX*2)
+	VANDPS       expNums<>+512(SB), Y3, Y3
+	VPADDD       expNums<>+544(SB), Y3, Y4
+	VCMPPS       $0x03, Y2, Y2, Y3
+	VPANDN       Y4, Y3, Y3
+	VPADDD       Y3, Y2, Y2
+	VPSRLD       $0x10, Y2, Y3
+	VEXTRACTI128 $0x01, Y3, X2
+	VPACKUSDW    X2, X3, X2
+	VMOVDQU      X2, (AX)(DX*2)
 	ADDQ         $+8, DX
 	SUBQ         $+8, BX
 	JGE          turn1
@@ -591,22 +608,21 @@ piece6:
 	VPADDD       expNums<>+352(SB), Y0, Y0
 	VMULPS       Y0, Y1, Y0
 	VPSRLD       $0x10, Y0, Y1
-	VANDPS       expNums<>+512(SB), Y1, Y2
-	VPADDD       expNums<>+544(SB), Y0, Y3
-	VPADDD       Y2, Y3, Y2
-	VPSRLD       $0x10, Y2, Y2
-	VORPS        expNums<>+576(SB), Y1, Y1
-	VCMPPS       $0x03, Y0, Y0, Y0
-	VBLENDVPS    Y0, Y1, Y2, Y0
-	VEXTRACTI128 $0x01, Y0, X1
-	VPACKUSDW    X1, X0, X1
+	VANDPS       expNums<>+512(SB), Y1, Y1
+	VPADDD       expNums<>+544(SB), Y1, Y2
+	VCMPPS       $0x03, Y0, Y0, Y1
+	VPANDN       Y2, Y1, Y1
+	VPADDD       Y1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VEXTRACTI128 $0x01, Y1, X0
+	VPACKUSDW    X0, X1, X0
 	TESTQ        $0x00000004, BX
 	JEQ          piece7
 	MOVQ         BX, CX
 	ANDQ         $0x00, CX
 	ADDQ         DX, CX
-	VMOVQ        X1, (AX)(CX*2)
-	VPSRLDQ      $0x08, X1, X1
+	VMOVQ        X0, (AX)(CX*2)
+	VPSRLDQ      $0x08, X0, X0
 
 piece7:
 	TESTQ   $0x00000002, BX
@@ -614,8 +630,8 @@ piece7:
 	MOVQ    BX, CX
 	ANDQ    $0x04, CX
 	ADDQ    DX, CX
-	VMOVD   X1, (AX)(CX*2)
-	VPSRLDQ $0x04, X1, X1
+	VMOVD   X0, (AX)(CX*2)
+	VPSRLDQ $0x04, X0, X0
 
 piece8:
 	TESTQ   $0x00000001, BX
@@ -623,8 +639,8 @@ piece8:
 	MOVQ    BX, CX
 	ANDQ    $0x06, CX
 	ADDQ    DX, CX
-	VPEXTRW $0x00, X1, (AX)(CX*2)
-	VPSRLDQ $0x02, X1, X1
+	VPEXTRW $0x00, X0, (AX)(CX*2)
+	VPSRLDQ $0x02, X0, X0
 
 piece9:
 done3:
@@ -643,8 +659,8 @@ TEXT ·tanhF32AVX2(SB), NOSPLIT|NOFRAME, $0-24
 
 turn1:
 	VMOVUPS      (CX)(DX*4), Y0
-	VBROADCASTSS expNums<>+608(SB), Y1
-	VANDPS       expNums<>+640(SB), Y0, Y2
+	VBROADCASTSS expNums<>+576(SB), Y1
+	VANDPS       expNums<>+608(SB), Y0, Y2
 	VMINPS       Y2, Y1, Y1
 	VADDPS       Y1, Y1, Y1
 	VBROADCASTSS expNums<>+64(SB), Y2
@@ -665,7 +681,7 @@ turn1:
 	VPADDD       expNums<>+352(SB), Y1, Y1
 	VSUBPS       expNums<>+352(SB), Y1, Y2
 	VFMADD231PS  Y3, Y1, Y2
-	VADDPS       expNums<>+672(SB), Y2, Y1
+	VADDPS       expNums<>+640(SB), Y2, Y1
 	VDIVPS       Y1, Y2, Y1
 	VANDPS       expNums<>+448(SB), Y0, Y0
 	VORPS        Y0, Y1, Y0
@@ -683,8 +699,8 @@ turned2:
 	SUBQ         BX, SI
 	VMOVUPS      (SI), Y0
 	VMASKMOVPS   (CX)(DX*4), Y0, Y1
-	VBROADCASTSS expNums<>+608(SB), Y2
-	VANDPS       expNums<>+640(SB), Y1, Y3
+	VBROADCASTSS expNums<>+576(SB), Y2
+	VANDPS       expNums<>+608(SB), Y1, Y3
 	VMINPS       Y3, Y2, Y2
 	VADDPS       Y2, Y2, Y2
 	VBROADCASTSS expNums<>+64(SB), Y3
@@ -705,7 +721,7 @@ turned2:
 	VPADDD       expNums<>+352(SB), Y2, Y2
 	VSUBPS       expNums<>+352(SB), Y2, Y3
 	VFMADD231PS  Y4, Y2, Y3
-	VADDPS       expNums<>+672(SB), Y3, Y2
+	VADDPS       expNums<>+640(SB), Y3, Y2
 	VDIVPS       Y2, Y3, Y2
 	VANDPS       expNums<>+448(SB), Y1, Y1
 	VORPS        Y1, Y2, Y1
@@ -727,8 +743,8 @@ TEXT ·tanhF16AVX2(SB), NOSPLIT|NOFRAME, $0-24
 
 turn1:
 	VCVTPH2PS    (CX)(DX*2), Y0
-	VBROADCASTSS expNums<>+608(SB), Y1
-	VANDPS       expNums<>+640(SB), Y0, Y2
+	VBROADCASTSS expNums<>+576(SB), Y1
+	VANDPS       expNums<>+608(SB), Y0, Y2
 	VMINPS       Y2, Y1, Y1
 	VADDPS       Y1, Y1, Y1
 	VBROADCASTSS expNums<>+64(SB), Y2
@@ -749,7 +765,7 @@ turn1:
 	VPADDD       expNums<>+352(SB), Y1, Y1
 	VSUBPS       expNums<>+352(SB), Y1, Y2
 	VFMADD231PS  Y3, Y1, Y2
-	VADDPS       expNums<>+672(SB), Y2, Y1
+	VADDPS       expNums<>+640(SB), Y2, Y1
 	VDIVPS       Y1, Y2, Y1
 	VANDPS       expNums<>+448(SB), Y0, Y0
 	VORPS        Y0, Y1, Y0
@@ -796,8 +812,8 @@ piece5:
 
 piece6:
 	VCVTPH2PS    X0, Y0
-	VBROADCASTSS expNums<>+608(SB), Y1
-	VANDPS       expNums<>+640(SB), Y0, Y2
+	VBROADCASTSS expNums<>+576(SB), Y1
+	VANDPS       expNums<>+608(SB), Y0, Y2
 	VMINPS       Y2, Y1, Y1
 	VADDPS       Y1, Y1, Y1
 	VBROADCASTSS expNums<>+64(SB), Y2
@@ -818,7 +834,7 @@ piece6:
 	VPADDD       expNums<>+352(SB), Y1, Y1
 	VSUBPS       expNums<>+352(SB), Y1, Y2
 	VFMADD231PS  Y3, Y1, Y2
-	VADDPS       expNums<>+672(SB), Y2, Y1
+	VADDPS       expNums<>+640(SB), Y2, Y1
 	VDIVPS       Y1, Y2, Y1
 	VANDPS       expNums<>+448(SB), Y0, Y0
 	VORPS        Y0, Y1, Y0
@@ -867,8 +883,8 @@ TEXT ·tanhBF16AVX2(SB), NOSPLIT|NOFRAME, $0-24
 turn1:
 	VPMOVZXWD    (CX)(DX*2), Y0
 	VPSLLD       $0x10, Y0, Y0
-	VBROADCASTSS expNums<>+608(SB), Y1
-	VANDPS       expNums<>+640(SB), Y0, Y2
+	VBROADCASTSS expNums<>+576(SB), Y1
+	VANDPS       expNums<>+608(SB), Y0, Y2
 	VMINPS       Y2, Y1, Y1
 	VADDPS       Y1, Y1, Y1
 	VBROADCASTSS expNums<>+64(SB), Y2
@@ -889,21 +905,20 @@ turn1:
 	VPADDD       expNums<>+352(SB), Y1, Y1
 	VSUBPS       expNums<>+352(SB), Y1, Y2
 	VFMADD231PS  Y3, Y1, Y2
-	VADDPS       expNums<>+672(SB), Y2, Y1
+	VADDPS       expNums<>+640(SB), Y2, Y1
 	VDIVPS       Y1, Y2, Y1
 	VANDPS       expNums<>+448(SB), Y0, Y0
 	VORPS        Y0, Y1, Y0
 	VPSRLD       $0x10, Y0, Y1
-	VANDPS       expNums<>+512(SB), Y1, Y2
-	VPADDD       expNums<>+544(SB), Y0, Y3
-	VPADDD       Y2, Y3, Y2
-	VPSRLD       $0x10, Y2, Y2
-	VORPS        expNums<>+576(SB), Y1, Y1
-	VCMPPS       $0x03, Y0, Y0, Y0
-	VBLENDVPS    Y0, Y1, Y2, Y0
-	VEXTRACTI128 $0x01, Y0, X1
-	VPACKUSDW    X1, X0, X1
-	VMOVDQU      X1, (AX)(DX*2)
+	VANDPS       expNums<>+512(SB), Y1, Y1
+	VPADDD       expNums<>+544(SB), Y1, Y2
+	VCMPPS       $0x03, Y0, Y0, Y1
+	VPANDN       Y2, Y1, Y1
+	VPADDD       Y1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VEXTRACTI128 $0x01, Y1, X0
+	VPACKUSDW    X0, X1, X0
+	VMOVDQU      X0, (AX)(DX*2)
 	ADDQ         $+8, DX
 	SUBQ         $+8, BX
 	JGE          turn1
@@ -947,8 +962,8 @@ piece5:
 piece6:
 	VPMOVZXWD    X0, Y0
 	VPSLLD       $0x10, Y0, Y0
-	VBROADCASTSS expNums<>+608(SB), Y1
-	VANDPS       expNums<>+640(SB), Y0, Y2
+	VBROADCASTSS expNums<>+576(SB), Y1
+	VANDPS       expNums<>+608(SB), Y0, Y2
 	VMINPS       Y2, Y1, Y1
 	VADDPS       Y1, Y1, Y1
 	VBROADCASTSS expNums<>+64(SB), Y2
@@ -969,27 +984,26 @@ piece6:
 	VPADDD       expNums<>+352(SB), Y1, Y1
 	VSUBPS       expNums<>+352(SB), Y1, Y2
 	VFMADD231PS  Y3, Y1, Y2
-	VADDPS       expNums<>+672(SB), Y2, Y1
+	VADDPS       expNums<>+640(SB), Y2, Y1
 	VDIVPS       Y1, Y2, Y1
 	VANDPS       expNums<>+448(SB), Y0, Y0
 	VORPS        Y0, Y1, Y0
 	VPSRLD       $0x10, Y0, Y1
-	VANDPS       expNums<>+512(SB), Y1, Y2
-	VPADDD       expNums<>+544(SB), Y0, Y3
-	VPADDD       Y2, Y3, Y2
-	VPSRLD       $0x10, Y2, Y2
-	VORPS        expNums<>+576(SB), Y1, Y1
-	VCMPPS       $0x03, Y0, Y0, Y0
-	VBLENDVPS    Y0, Y1, Y2, Y0
-	VEXTRACTI128 $0x01, Y0, X1
-	VPACKUSDW    X1, X0, X1
+	VANDPS       expNums<>+512(SB), Y1, Y1
+	VPADDD       expNums<>+544(SB), Y1, Y2
+	VCMPPS       $0x03, Y0, Y0, Y1
+	VPANDN       Y2, Y1, Y1
+	VPADDD       Y1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VEXTRACTI128 $0x01, Y1, X0
+	VPACKUSDW    X0, X1, X0
 	TESTQ        $0x00000004, BX
 	JEQ          piece7
 	MOVQ         BX, CX
 	ANDQ         $0x00, CX
 	ADDQ         DX, CX
-	VMOVQ        X1, (AX)(CX*2)
-	VPSRLDQ      $0x08, X1, X1
+	VMOVQ        X0, (AX)(CX*2)
+	VPSRLDQ      $0x08, X0, X0
 
 piece7:
 	TESTQ   $0x00000002, BX
@@ -997,8 +1011,8 @@ piece7:
 	MOVQ    BX, CX
 	ANDQ    $0x04, CX
 	ADDQ    DX, CX
-	VMOVD   X1, (AX)(CX*2)
-	VPSRLDQ $0x04, X1, X1
+	VMOVD   X0, (AX)(CX*2)
+	VPSRLDQ $0x04, X0, X0
 
 piece8:
 	TESTQ   $0x00000001, BX
@@ -1006,8 +1020,8 @@ piece8:
 	MOVQ    BX, CX
 	ANDQ    $0x06, CX
 	ADDQ    DX, CX
-	VPEXTRW $0x00, X1, (AX)(CX*2)
-	VPSRLDQ $0x02, X1, X1
+	VPEXTRW $0x00, X0, (AX)(CX*2)
+	VPSRLDQ $0x02, X0, X0
 
 piece9:
 done3:
@@ -1338,16 +1352,15 @@ turn1:
 	VPADDD       expNums<>+352(SB), Y3, Y3
 	VMULPS       Y3, Y2, Y2
 	VPSRLD       $0x10, Y2, Y3
-	VANDPS       expNums<>+512(SB), Y3, Y4
-	VPADDD       expNums<>+544(SB), Y2, Y5
-	VPADDD       Y4, Y5, Y4
-	VPSRLD       $0x10, Y4, Y4
-	VORPS        expNums<>+576(SB), Y3, Y3
-	VCMPPS       $0x03, Y2, Y2, Y2
-	VBLENDVPS    Y2, Y3, Y4, Y2
-	VEXTRACTI128 $0x01, Y2, X3
-	VPACKUSDW    X3, X2, X3
-	VMOVDQU      X3, (AX)(DX*2)
+	VANDPS       expNums<>+512(SB), Y3, Y3
+	VPADDD       expNums<>+544(SB), Y3, Y4
+	VCMPPS       $0x03, Y2, Y2, Y3
+	VPANDN       Y4, Y3, Y3
+	VPADDD       Y3, Y2, Y2
+	VPSRLD       $0x10, Y2, Y3
+	VEXTRACTI128 $0x01, Y3, X2
+	VPACKUSDW    X2, X3, X2
+	VMOVDQU      X2, (AX)(DX*2)
 	ADDQ         $+8, DX
 	SUBQ         $+8, BX
 	JGE          turn1
@@ -1429,22 +1442,21 @@ piece6:
 	VPADDD       expNums<>+352(SB), Y1, Y1
 	VMULPS       Y1, Y0, Y0
 	VPSRLD       $0x10, Y0, Y1
-	VANDPS       expNums<>+512(SB), Y1, Y2
-	VPADDD       expNums<>+544(SB), Y0, Y3
-	VPADDD       Y2, Y3, Y2
-	VPSRLD       $0x10, Y2, Y2
-	VORPS        expNums<>+576(SB), Y1, Y1
-	VCMPPS       $0x03, Y0, Y0, Y0
-	VBLENDVPS    Y0, Y1, Y2, Y0
-	VEXTRACTI128 $0x01, Y0, X1
-	VPACKUSDW    X1, X0, X1
+	VANDPS       expNums<>+512(SB), Y1, Y1
+	VPADDD       expNums<>+544(SB), Y1, Y2
+	VCMPPS       $0x03, Y0, Y0, Y1
+	VPANDN       Y2, Y1, Y1
+	VPADDD       Y1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VEXTRACTI128 $0x01, Y1, X0
+	VPACKUSDW    X0, X1, X0
 	TESTQ        $0x00000004, BX
 	JEQ          piece7
 	MOVQ         BX, CX
 	ANDQ         $0x00, CX
 	ADDQ         DX, CX
-	VMOVQ        X1, (AX)(CX*2)
-	VPSRLDQ      $0x08, X1, X1
+	VMOVQ        X0, (AX)(CX*2)
+	VPSRLDQ      $0x08, X0, X0
 
 piece7:
 	TESTQ   $0x00000002, BX
@@ -1452,8 +1464,8 @@ piece7:
 	MOVQ    BX, CX
 	ANDQ    $0x04, CX
 	ADDQ    DX, CX
-	VMOVD   X1, (AX)(CX*2)
-	VPSRLDQ $0x04, X1, X1
+	VMOVD   X0, (AX)(CX*2)
+	VPSRLDQ $0x04, X0, X0
 
 piece8:
 	TESTQ   $0x00000001, BX
@@ -1461,8 +1473,8 @@ piece8:
 	MOVQ    BX, CX
 	ANDQ    $0x06, CX
 	ADDQ    DX, CX
-	VPEXTRW $0x00, X1, (AX)(CX*2)
-	VPSRLDQ $0x02, X1, X1
+	VPEXTRW $0x00, X0, (AX)(CX*2)
+	VPSRLDQ $0x02, X0, X0
 
 piece9:
 done3:
@@ -1476,9 +1488,9 @@ TEXT ·geluTanhF32AVX2(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ         src+8(FP), CX
 	MOVQ         n+16(FP), BX
 	XORQ         DX, DX
-	VBROADCASTSS expNums<>+704(SB), Y0
-	VBROADCASTSS expNums<>+736(SB), Y1
-	VBROADCASTSS expNums<>+768(SB), Y2
+	VBROADCASTSS expNums<>+672(SB), Y0
+	VBROADCASTSS expNums<>+704(SB), Y1
+	VBROADCASTSS expNums<>+736(SB), Y2
 	SUBQ         $+8, BX
 	JLT          turned2
 
@@ -1488,16 +1500,16 @@ turn1:
 	VMINPS       Y3, Y1, Y4
 	VMOVUPS      Y2, Y5
 	VMULPS       Y4, Y4, Y6
-	VFMADD231PS  expNums<>+800(SB), Y6, Y5
+	VFMADD231PS  expNums<>+768(SB), Y6, Y5
 	VORPS        expNums<>+448(SB), Y4, Y6
 	VMULPS       Y5, Y6, Y7
 	VBROADCASTSS expNums<>+64(SB), Y8
 	VFMADD213PS  expNums<>+96(SB), Y8, Y7
 	VSUBPS       expNums<>+96(SB), Y7, Y7
 	VMOVUPS      Y6, Y6
-	VMULPS       expNums<>+832(SB), Y7, Y8
+	VMULPS       expNums<>+800(SB), Y7, Y8
 	VFMSUB213PS  Y8, Y5, Y6
-	VFNMADD231PS expNums<>+864(SB), Y7, Y6
+	VFNMADD231PS expNums<>+832(SB), Y7, Y6
 	VBROADCASTSS expNums<>+192(SB), Y5
 	VFMADD213PS  expNums<>+224(SB), Y6, Y5
 	VFMADD213PS  expNums<>+256(SB), Y6, Y5
@@ -1544,16 +1556,16 @@ turned2:
 	VMINPS       Y0, Y1, Y1
 	VMOVUPS      Y2, Y2
 	VMULPS       Y1, Y1, Y4
-	VFMADD231PS  expNums<>+800(SB), Y4, Y2
+	VFMADD231PS  expNums<>+768(SB), Y4, Y2
 	VORPS        expNums<>+448(SB), Y1, Y4
 	VMULPS       Y2, Y4, Y5
 	VBROADCASTSS expNums<>+64(SB), Y6
 	VFMADD213PS  expNums<>+96(SB), Y6, Y5
 	VSUBPS       expNums<>+96(SB), Y5, Y5
 	VMOVUPS      Y4, Y4
-	VMULPS       expNums<>+832(SB), Y5, Y6
+	VMULPS       expNums<>+800(SB), Y5, Y6
 	VFMSUB213PS  Y6, Y2, Y4
-	VFNMADD231PS expNums<>+864(SB), Y5, Y4
+	VFNMADD231PS expNums<>+832(SB), Y5, Y4
 	VBROADCASTSS expNums<>+192(SB), Y2
 	VFMADD213PS  expNums<>+224(SB), Y4, Y2
 	VFMADD213PS  expNums<>+256(SB), Y4, Y2
@@ -1595,9 +1607,9 @@ TEXT ·geluTanhF16AVX2(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ         src+8(FP), CX
 	MOVQ         n+16(FP), BX
 	XORQ         DX, DX
-	VBROADCASTSS expNums<>+704(SB), Y0
-	VBROADCASTSS expNums<>+736(SB), Y1
-	VBROADCASTSS expNums<>+768(SB), Y2
+	VBROADCASTSS expNums<>+672(SB), Y0
+	VBROADCASTSS expNums<>+704(SB), Y1
+	VBROADCASTSS expNums<>+736(SB), Y2
 	SUBQ         $+8, BX
 	JLT          turned2
 
@@ -1607,16 +1619,16 @@ turn1:
 	VMINPS       Y3, Y1, Y4
 	VMOVUPS      Y2, Y5
 	VMULPS       Y4, Y4, Y6
-	VFMADD231PS  expNums<>+800(SB), Y6, Y5
+	VFMADD231PS  expNums<>+768(SB), Y6, Y5
 	VORPS        expNums<>+448(SB), Y4, Y6
 	VMULPS       Y5, Y6, Y7
 	VBROADCASTSS expNums<>+64(SB), Y8
 	VFMADD213PS  expNums<>+96(SB), Y8, Y7
 	VSUBPS       expNums<>+96(SB), Y7, Y7
 	VMOVUPS      Y6, Y6
-	VMULPS       expNums<>+832(SB), Y7, Y8
+	VMULPS       expNums<>+800(SB), Y7, Y8
 	VFMSUB213PS  Y8, Y5, Y6
-	VFNMADD231PS expNums<>+864(SB), Y7, Y6
+	VFNMADD231PS expNums<>+832(SB), Y7, Y6
 	VBROADCASTSS expNums<>+192(SB), Y5
 	VFMADD213PS  expNums<>+224(SB), Y6, Y5
 	VFMADD213PS  expNums<>+256(SB), Y6, Y5
@@ -1692,16 +1704,16 @@ piece6:
 	VMINPS       Y0, Y1, Y1
 	VMOVUPS      Y2, Y2
 	VMULPS       Y1, Y1, Y3
-	VFMADD231PS  expNums<>+800(SB), Y3, Y2
+	VFMADD231PS  expNums<>+768(SB), Y3, Y2
 	VORPS        expNums<>+448(SB), Y1, Y3
 	VMULPS       Y2, Y3, Y4
 	VBROADCASTSS expNums<>+64(SB), Y5
 	VFMADD213PS  expNums<>+96(SB), Y5, Y4
 	VSUBPS       expNums<>+96(SB), Y4, Y4
 	VMOVUPS      Y3, Y3
-	VMULPS       expNums<>+832(SB), Y4, Y5
+	VMULPS       expNums<>+800(SB), Y4, Y5
 	VFMSUB213PS  Y5, Y2, Y3
-	VFNMADD231PS expNums<>+864(SB), Y4, Y3
+	VFNMADD231PS expNums<>+832(SB), Y4, Y3
 	VBROADCASTSS expNums<>+192(SB), Y2
 	VFMADD213PS  expNums<>+224(SB), Y3, Y2
 	VFMADD213PS  expNums<>+256(SB), Y3, Y2
@@ -1769,9 +1781,9 @@ TEXT ·geluTanhBF16AVX2(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ         src+8(FP), CX
 	MOVQ         n+16(FP), BX
 	XORQ         DX, DX
-	VBROADCASTSS expNums<>+704(SB), Y0
-	VBROADCASTSS expNums<>+736(SB), Y1
-	VBROADCASTSS expNums<>+768(SB), Y2
+	VBROADCASTSS expNums<>+672(SB), Y0
+	VBROADCASTSS expNums<>+704(SB), Y1
+	VBROADCASTSS expNums<>+736(SB), Y2
 	SUBQ         $+8, BX
 	JLT          turned2
 
@@ -1782,16 +1794,16 @@ turn1:
 	VMINPS       Y3, Y1, Y4
 	VMOVUPS      Y2, Y5
 	VMULPS       Y4, Y4, Y6
-	VFMADD231PS  expNums<>+800(SB), Y6, Y5
+	VFMADD231PS  expNums<>+768(SB), Y6, Y5
 	VORPS        expNums<>+448(SB), Y4, Y6
 	VMULPS       Y5, Y6, Y7
 	VBROADCASTSS expNums<>+64(SB), Y8
 	VFMADD213PS  expNums<>+96(SB), Y8, Y7
 	VSUBPS       expNums<>+96(SB), Y7, Y7
 	VMOVUPS      Y6, Y6
-	VMULPS       expNums<>+832(SB), Y7, Y8
+	VMULPS       expNums<>+800(SB), Y7, Y8
 	VFMSUB213PS  Y8, Y5, Y6
-	VFNMADD231PS expNums<>+864(SB), Y7, Y6
+	VFNMADD231PS expNums<>+832(SB), Y7, Y6
 	VBROADCASTSS expNums<>+192(SB), Y5
 	VFMADD213PS  expNums<>+224(SB), Y6, Y5
 	VFMADD213PS  expNums<>+256(SB), Y6, Y5
@@ -1821,16 +1833,15 @@ turn1:
 	VPADDD       expNums<>+352(SB), Y4, Y4
 	VMULPS       Y4, Y3, Y3
 	VPSRLD       $0x10, Y3, Y4
-	VANDPS       expNums<>+512(SB), Y4, Y5
-	VPADDD       expNums<>+544(SB), Y3, Y6
-	VPADDD       Y5, Y6, Y5
-	VPSRLD       $0x10, Y5, Y5
-	VORPS        expNums<>+576(SB), Y4, Y4
-	VCMPPS       $0x03, Y3, Y3, Y3
-	VBLENDVPS    Y3, Y4, Y5, Y3
-	VEXTRACTI128 $0x01, Y3, X4
-	VPACKUSDW    X4, X3, X4
-	VMOVDQU      X4, (AX)(DX*2)
+	VANDPS       expNums<>+512(SB), Y4, Y4
+	VPADDD       expNums<>+544(SB), Y4, Y5
+	VCMPPS       $0x03, Y3, Y3, Y4
+	VPANDN       Y5, Y4, Y4
+	VPADDD       Y4, Y3, Y3
+	VPSRLD       $0x10, Y3, Y4
+	VEXTRACTI128 $0x01, Y4, X3
+	VPACKUSDW    X3, X4, X3
+	VMOVDQU      X3, (AX)(DX*2)
 	ADDQ         $+8, DX
 	SUBQ         $+8, BX
 	JGE          turn1
@@ -1878,16 +1889,16 @@ piece6:
 	VMINPS       Y0, Y1, Y1
 	VMOVUPS      Y2, Y2
 	VMULPS       Y1, Y1, Y3
-	VFMADD231PS  expNums<>+800(SB), Y3, Y2
+	VFMADD231PS  expNums<>+768(SB), Y3, Y2
 	VORPS        expNums<>+448(SB), Y1, Y3
 	VMULPS       Y2, Y3, Y4
 	VBROADCASTSS expNums<>+64(SB), Y5
 	VFMADD213PS  expNums<>+96(SB), Y5, Y4
 	VSUBPS       expNums<>+96(SB), Y4, Y4
 	VMOVUPS      Y3, Y3
-	VMULPS       expNums<>+832(SB), Y4, Y5
+	VMULPS       expNums<>+800(SB), Y4, Y5
 	VFMSUB213PS  Y5, Y2, Y3
-	VFNMADD231PS expNums<>+864(SB), Y4, Y3
+	VFNMADD231PS expNums<>+832(SB), Y4, Y3
 	VBROADCASTSS expNums<>+192(SB), Y2
 	VFMADD213PS  expNums<>+224(SB), Y3, Y2
 	VFMADD213PS  expNums<>+256(SB), Y3, Y2
@@ -1917,22 +1928,21 @@ piece6:
 	VPADDD       expNums<>+352(SB), Y1, Y1
 	VMULPS       Y1, Y0, Y0
 	VPSRLD       $0x10, Y0, Y1
-	VANDPS       expNums<>+512(SB), Y1, Y2
-	VPADDD       expNums<>+544(SB), Y0, Y3
-	VPADDD       Y2, Y3, Y2
-	VPSRLD       $0x10, Y2, Y2
-	VORPS        expNums<>+576(SB), Y1, Y1
-	VCMPPS       $0x03, Y0, Y0, Y0
-	VBLENDVPS    Y0, Y1, Y2, Y0
-	VEXTRACTI128 $0x01, Y0, X1
-	VPACKUSDW    X1, X0, X1
+	VANDPS       expNums<>+512(SB), Y1, Y1
+	VPADDD       expNums<>+544(SB), Y1, Y2
+	VCMPPS       $0x03, Y0, Y0, Y1
+	VPANDN       Y2, Y1, Y1
+	VPADDD       Y1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VEXTRACTI128 $0x01, Y1, X0
+	VPACKUSDW    X0, X1, X0
 	TESTQ        $0x00000004, BX
 	JEQ          piece7
 	MOVQ         BX, CX
 	ANDQ         $0x00, CX
 	ADDQ         DX, CX
-	VMOVQ        X1, (AX)(CX*2)
-	VPSRLDQ      $0x08, X1, X1
+	VMOVQ        X0, (AX)(CX*2)
+	VPSRLDQ      $0x08, X0, X0
 
 piece7:
 	TESTQ   $0x00000002, BX
@@ -1940,8 +1950,8 @@ piece7:
 	MOVQ    BX, CX
 	ANDQ    $0x04, CX
 	ADDQ    DX, CX
-	VMOVD   X1, (AX)(CX*2)
-	VPSRLDQ $0x04, X1, X1
+	VMOVD   X0, (AX)(CX*2)
+	VPSRLDQ $0x04, X0, X0
 
 piece8:
 	TESTQ   $0x00000001, BX
@@ -1949,8 +1959,8 @@ piece8:
 	MOVQ    BX, CX
 	ANDQ    $0x06, CX
 	ADDQ    DX, CX
-	VPEXTRW $0x00, X1, (AX)(CX*2)
-	VPSRLDQ $0x02, X1, X1
+	VPEXTRW $0x00, X0, (AX)(CX*2)
+	VPSRLDQ $0x02, X0, X0
 
 piece9:
 done3:
@@ -1964,7 +1974,7 @@ TEXT ·geluErfF32AVX2(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ         src+8(FP), CX
 	MOVQ         n+16(FP), BX
 	XORQ         DX, DX
-	VBROADCASTSS expNums<>+896(SB), Y0
+	VBROADCASTSS expNums<>+864(SB), Y0
 	VBROADCASTSS expNums<>+448(SB), Y1
 	VBROADCASTSS expNums<>+352(SB), Y2
 	SUBQ         $+8, BX
@@ -1972,13 +1982,14 @@ TEXT ·geluErfF32AVX2(SB), NOSPLIT|NOFRAME, $0-24
 
 turn1:
 	VMOVUPS      (CX)(DX*4), Y3
-	VANDPS       expNums<>+640(SB), Y3, Y4
+	VANDPS       expNums<>+608(SB), Y3, Y4
 	VMINPS       Y4, Y0, Y4
-	VADDPS       expNums<>+672(SB), Y4, Y5
+	VADDPS       expNums<>+640(SB), Y4, Y5
 	VDIVPS       Y5, Y2, Y5
 	VMOVUPS      Y2, Y6
-	VFNMADD231PS expNums<>+928(SB), Y5, Y6
-	VBROADCASTSS expNums<>+960(SB), Y7
+	VFNMADD231PS expNums<>+896(SB), Y5, Y6
+	VBROADCASTSS expNums<>+928(SB), Y7
+	VFMADD213PS  expNums<>+960(SB), Y6, Y7
 	VFMADD213PS  expNums<>+992(SB), Y6, Y7
 	VFMADD213PS  expNums<>+1024(SB), Y6, Y7
 	VFMADD213PS  expNums<>+1056(SB), Y6, Y7
@@ -1988,18 +1999,17 @@ turn1:
 	VFMADD213PS  expNums<>+1184(SB), Y6, Y7
 	VFMADD213PS  expNums<>+1216(SB), Y6, Y7
 	VFMADD213PS  expNums<>+1248(SB), Y6, Y7
-	VFMADD213PS  expNums<>+1280(SB), Y6, Y7
 	VMULPS       Y7, Y5, Y5
 	VMULPS       Y5, Y4, Y5
-	VMULPS       expNums<>+1312(SB), Y4, Y6
+	VMULPS       expNums<>+1280(SB), Y4, Y6
 	VMULPS       Y4, Y6, Y7
 	VBROADCASTSS expNums<>+64(SB), Y8
 	VFMADD213PS  expNums<>+96(SB), Y8, Y7
 	VSUBPS       expNums<>+96(SB), Y7, Y7
 	VMOVUPS      Y6, Y6
-	VMULPS       expNums<>+832(SB), Y7, Y8
+	VMULPS       expNums<>+800(SB), Y7, Y8
 	VFMSUB213PS  Y8, Y4, Y6
-	VFNMADD231PS expNums<>+864(SB), Y7, Y6
+	VFNMADD231PS expNums<>+832(SB), Y7, Y6
 	VBROADCASTSS expNums<>+192(SB), Y4
 	VFMADD213PS  expNums<>+224(SB), Y6, Y4
 	VFMADD213PS  expNums<>+256(SB), Y6, Y4
@@ -2033,13 +2043,14 @@ turned2:
 	SUBQ         BX, SI
 	VMOVUPS      (SI), Y3
 	VMASKMOVPS   (CX)(DX*4), Y3, Y4
-	VANDPS       expNums<>+640(SB), Y4, Y5
+	VANDPS       expNums<>+608(SB), Y4, Y5
 	VMINPS       Y5, Y0, Y0
-	VADDPS       expNums<>+672(SB), Y0, Y5
+	VADDPS       expNums<>+640(SB), Y0, Y5
 	VDIVPS       Y5, Y2, Y5
 	VMOVUPS      Y2, Y2
-	VFNMADD231PS expNums<>+928(SB), Y5, Y2
-	VBROADCASTSS expNums<>+960(SB), Y6
+	VFNMADD231PS expNums<>+896(SB), Y5, Y2
+	VBROADCASTSS expNums<>+928(SB), Y6
+	VFMADD213PS  expNums<>+960(SB), Y2, Y6
 	VFMADD213PS  expNums<>+992(SB), Y2, Y6
 	VFMADD213PS  expNums<>+1024(SB), Y2, Y6
 	VFMADD213PS  expNums<>+1056(SB), Y2, Y6
@@ -2049,18 +2060,17 @@ turned2:
 	VFMADD213PS  expNums<>+1184(SB), Y2, Y6
 	VFMADD213PS  expNums<>+1216(SB), Y2, Y6
 	VFMADD213PS  expNums<>+1248(SB), Y2, Y6
-	VFMADD213PS  expNums<>+1280(SB), Y2, Y6
 	VMULPS       Y6, Y5, Y2
 	VMULPS       Y2, Y0, Y2
-	VMULPS       expNums<>+1312(SB), Y0, Y5
+	VMULPS       expNums<>+1280(SB), Y0, Y5
 	VMULPS       Y0, Y5, Y6
 	VBROADCASTSS expNums<>+64(SB), Y7
 	VFMADD213PS  expNums<>+96(SB), Y7, Y6
 	VSUBPS       expNums<>+96(SB), Y6, Y6
 	VMOVUPS      Y5, Y5
-	VMULPS       expNums<>+832(SB), Y6, Y7
+	VMULPS       expNums<>+800(SB), Y6, Y7
 	VFMSUB213PS  Y7, Y0, Y5
-	VFNMADD231PS expNums<>+864(SB), Y6, Y5
+	VFNMADD231PS expNums<>+832(SB), Y6, Y5
 	VBROADCASTSS expNums<>+192(SB), Y0
 	VFMADD213PS  expNums<>+224(SB), Y5, Y0
 	VFMADD213PS  expNums<>+256(SB), Y5, Y0
@@ -2093,7 +2103,7 @@ TEXT ·geluErfF16AVX2(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ         src+8(FP), CX
 	MOVQ         n+16(FP), BX
 	XORQ         DX, DX
-	VBROADCASTSS expNums<>+896(SB), Y0
+	VBROADCASTSS expNums<>+864(SB), Y0
 	VBROADCASTSS expNums<>+448(SB), Y1
 	VBROADCASTSS expNums<>+352(SB), Y2
 	SUBQ         $+8, BX
@@ -2101,13 +2111,14 @@ TEXT ·geluErfF16AVX2(SB), NOSPLIT|NOFRAME, $0-24
 
 turn1:
 	VCVTPH2PS    (CX)(DX*2), Y3
-	VANDPS       expNums<>+640(SB), Y3, Y4
+	VANDPS       expNums<>+608(SB), Y3, Y4
 	VMINPS       Y4, Y0, Y4
-	VADDPS       expNums<>+672(SB), Y4, Y5
+	VADDPS       expNums<>+640(SB), Y4, Y5
 	VDIVPS       Y5, Y2, Y5
 	VMOVUPS      Y2, Y6
-	VFNMADD231PS expNums<>+928(SB), Y5, Y6
-	VBROADCASTSS expNums<>+960(SB), Y7
+	VFNMADD231PS expNums<>+896(SB), Y5, Y6
+	VBROADCASTSS expNums<>+928(SB), Y7
+	VFMADD213PS  expNums<>+960(SB), Y6, Y7
 	VFMADD213PS  expNums<>+992(SB), Y6, Y7
 	VFMADD213PS  expNums<>+1024(SB), Y6, Y7
 	VFMADD213PS  expNums<>+1056(SB), Y6, Y7
@@ -2117,18 +2128,17 @@ turn1:
 	VFMADD213PS  expNums<>+1184(SB), Y6, Y7
 	VFMADD213PS  expNums<>+1216(SB), Y6, Y7
 	VFMADD213PS  expNums<>+1248(SB), Y6, Y7
-	VFMADD213PS  expNums<>+1280(SB), Y6, Y7
 	VMULPS       Y7, Y5, Y5
 	VMULPS       Y5, Y4, Y5
-	VMULPS       expNums<>+1312(SB), Y4, Y6
+	VMULPS       expNums<>+1280(SB), Y4, Y6
 	VMULPS       Y4, Y6, Y7
 	VBROADCASTSS expNums<>+64(SB), Y8
 	VFMADD213PS  expNums<>+96(SB), Y8, Y7
 	VSUBPS       expNums<>+96(SB), Y7, Y7
 	VMOVUPS      Y6, Y6
-	VMULPS       expNums<>+832(SB), Y7, Y8
+	VMULPS       expNums<>+800(SB), Y7, Y8
 	VFMSUB213PS  Y8, Y4, Y6
-	VFNMADD231PS expNums<>+864(SB), Y7, Y6
+	VFNMADD231PS expNums<>+832(SB), Y7, Y6
 	VBROADCASTSS expNums<>+192(SB), Y4
 	VFMADD213PS  expNums<>+224(SB), Y6, Y4
 	VFMADD213PS  expNums<>+256(SB), Y6, Y4
@@ -2191,13 +2201,14 @@ piece5:
 
 piece6:
 	VCVTPH2PS    X3, Y3
-	VANDPS       expNums<>+640(SB), Y3, Y4
+	VANDPS       expNums<>+608(SB), Y3, Y4
 	VMINPS       Y4, Y0, Y0
-	VADDPS       expNums<>+672(SB), Y0, Y4
+	VADDPS       expNums<>+640(SB), Y0, Y4
 	VDIVPS       Y4, Y2, Y4
 	VMOVUPS      Y2, Y2
-	VFNMADD231PS expNums<>+928(SB), Y4, Y2
-	VBROADCASTSS expNums<>+960(SB), Y5
+	VFNMADD231PS expNums<>+896(SB), Y4, Y2
+	VBROADCASTSS expNums<>+928(SB), Y5
+	VFMADD213PS  expNums<>+960(SB), Y2, Y5
 	VFMADD213PS  expNums<>+992(SB), Y2, Y5
 	VFMADD213PS  expNums<>+1024(SB), Y2, Y5
 	VFMADD213PS  expNums<>+1056(SB), Y2, Y5
@@ -2207,18 +2218,17 @@ piece6:
 	VFMADD213PS  expNums<>+1184(SB), Y2, Y5
 	VFMADD213PS  expNums<>+1216(SB), Y2, Y5
 	VFMADD213PS  expNums<>+1248(SB), Y2, Y5
-	VFMADD213PS  expNums<>+1280(SB), Y2, Y5
 	VMULPS       Y5, Y4, Y2
 	VMULPS       Y2, Y0, Y2
-	VMULPS       expNums<>+1312(SB), Y0, Y4
+	VMULPS       expNums<>+1280(SB), Y0, Y4
 	VMULPS       Y0, Y4, Y5
 	VBROADCASTSS expNums<>+64(SB), Y6
 	VFMADD213PS  expNums<>+96(SB), Y6, Y5
 	VSUBPS       expNums<>+96(SB), Y5, Y5
 	VMOVUPS      Y4, Y4
-	VMULPS       expNums<>+832(SB), Y5, Y6
+	VMULPS       expNums<>+800(SB), Y5, Y6
 	VFMSUB213PS  Y6, Y0, Y4
-	VFNMADD231PS expNums<>+864(SB), Y5, Y4
+	VFNMADD231PS expNums<>+832(SB), Y5, Y4
 	VBROADCASTSS expNums<>+192(SB), Y0
 	VFMADD213PS  expNums<>+224(SB), Y4, Y0
 	VFMADD213PS  expNums<>+256(SB), Y4, Y0
@@ -2277,7 +2287,7 @@ TEXT ·geluErfBF16AVX2(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ         src+8(FP), CX
 	MOVQ         n+16(FP), BX
 	XORQ         DX, DX
-	VBROADCASTSS expNums<>+896(SB), Y0
+	VBROADCASTSS expNums<>+864(SB), Y0
 	VBROADCASTSS expNums<>+448(SB), Y1
 	VBROADCASTSS expNums<>+352(SB), Y2
 	SUBQ         $+8, BX
@@ -2286,13 +2296,14 @@ TEXT ·geluErfBF16AVX2(SB), NOSPLIT|NOFRAME, $0-24
 turn1:
 	VPMOVZXWD    (CX)(DX*2), Y3
 	VPSLLD       $0x10, Y3, Y3
-	VANDPS       expNums<>+640(SB), Y3, Y4
+	VANDPS       expNums<>+608(SB), Y3, Y4
 	VMINPS       Y4, Y0, Y4
-	VADDPS       expNums<>+672(SB), Y4, Y5
+	VADDPS       expNums<>+640(SB), Y4, Y5
 	VDIVPS       Y5, Y2, Y5
 	VMOVUPS      Y2, Y6
-	VFNMADD231PS expNums<>+928(SB), Y5, Y6
-	VBROADCASTSS expNums<>+960(SB), Y7
+	VFNMADD231PS expNums<>+896(SB), Y5, Y6
+	VBROADCASTSS expNums<>+928(SB), Y7
+	VFMADD213PS  expNums<>+960(SB), Y6, Y7
 	VFMADD213PS  expNums<>+992(SB), Y6, Y7
 	VFMADD213PS  expNums<>+1024(SB), Y6, Y7
 	VFMADD213PS  expNums<>+1056(SB), Y6, Y7
@@ -2302,18 +2313,17 @@ turn1:
 	VFMADD213PS  expNums<>+1184(SB), Y6, Y7
 	VFMADD213PS  expNums<>+1216(SB), Y6, Y7
 	VFMADD213PS  expNums<>+1248(SB), Y6, Y7
-	VFMADD213PS  expNums<>+1280(SB), Y6, Y7
 	VMULPS       Y7, Y5, Y5
 	VMULPS       Y5, Y4, Y5
-	VMULPS       expNums<>+1312(SB), Y4, Y6
+	VMULPS       expNums<>+1280(SB), Y4, Y6
 	VMULPS       Y4, Y6, Y7
 	VBROADCASTSS expNums<>+64(SB), Y8
 	VFMADD213PS  expNums<>+96(SB), Y8, Y7
 	VSUBPS       expNums<>+96(SB), Y7, Y7
 	VMOVUPS      Y6, Y6
-	VMULPS       expNums<>+832(SB), Y7, Y8
+	VMULPS       expNums<>+800(SB), Y7, Y8
 	VFMSUB213PS  Y8, Y4, Y6
-	VFNMADD231PS expNums<>+864(SB), Y7, Y6
+	VFNMADD231PS expNums<>+832(SB), Y7, Y6
 	VBROADCASTSS expNums<>+192(SB), Y4
 	VFMADD213PS  expNums<>+224(SB), Y6, Y4
 	VFMADD213PS  expNums<>+256(SB), Y6, Y4
@@ -2334,16 +2344,15 @@ turn1:
 	VMULPS       Y4, Y5, Y4
 	VSUBPS       Y4, Y3, Y3
 	VPSRLD       $0x10, Y3, Y4
-	VANDPS       expNums<>+512(SB), Y4, Y5
-	VPADDD       expNums<>+544(SB), Y3, Y6
-	VPADDD       Y5, Y6, Y5
-	VPSRLD       $0x10, Y5, Y5
-	VORPS        expNums<>+576(SB), Y4, Y4
-	VCMPPS       $0x03, Y3, Y3, Y3
-	VBLENDVPS    Y3, Y4, Y5, Y3
-	VEXTRACTI128 $0x01, Y3, X4
-	VPACKUSDW    X4, X3, X4
-	VMOVDQU      X4, (AX)(DX*2)
+	VANDPS       expNums<>+512(SB), Y4, Y4
+	VPADDD       expNums<>+544(SB), Y4, Y5
+	VCMPPS       $0x03, Y3, Y3, Y4
+	VPANDN       Y5, Y4, Y4
+	VPADDD       Y4, Y3, Y3
+	VPSRLD       $0x10, Y3, Y4
+	VEXTRACTI128 $0x01, Y4, X3
+	VPACKUSDW    X3, X4, X3
+	VMOVDQU      X3, (AX)(DX*2)
 	ADDQ         $+8, DX
 	SUBQ         $+8, BX
 	JGE          turn1
@@ -2387,13 +2396,14 @@ piece5:
 piece6:
 	VPMOVZXWD    X3, Y3
 	VPSLLD       $0x10, Y3, Y3
-	VANDPS       expNums<>+640(SB), Y3, Y4
+	VANDPS       expNums<>+608(SB), Y3, Y4
 	VMINPS       Y4, Y0, Y0
-	VADDPS       expNums<>+672(SB), Y0, Y4
+	VADDPS       expNums<>+640(SB), Y0, Y4
 	VDIVPS       Y4, Y2, Y4
 	VMOVUPS      Y2, Y2
-	VFNMADD231PS expNums<>+928(SB), Y4, Y2
-	VBROADCASTSS expNums<>+960(SB), Y5
+	VFNMADD231PS expNums<>+896(SB), Y4, Y2
+	VBROADCASTSS expNums<>+928(SB), Y5
+	VFMADD213PS  expNums<>+960(SB), Y2, Y5
 	VFMADD213PS  expNums<>+992(SB), Y2, Y5
 	VFMADD213PS  expNums<>+1024(SB), Y2, Y5
 	VFMADD213PS  expNums<>+1056(SB), Y2, Y5
@@ -2403,18 +2413,17 @@ piece6:
 	VFMADD213PS  expNums<>+1184(SB), Y2, Y5
 	VFMADD213PS  expNums<>+1216(SB), Y2, Y5
 	VFMADD213PS  expNums<>+1248(SB), Y2, Y5
-	VFMADD213PS  expNums<>+1280(SB), Y2, Y5
 	VMULPS       Y5, Y4, Y2
 	VMULPS       Y2, Y0, Y2
-	VMULPS       expNums<>+1312(SB), Y0, Y4
+	VMULPS       expNums<>+1280(SB), Y0, Y4
 	VMULPS       Y0, Y4, Y5
 	VBROADCASTSS expNums<>+64(SB), Y6
 	VFMADD213PS  expNums<>+96(SB), Y6, Y5
 	VSUBPS       expNums<>+96(SB), Y5, Y5
 	VMOVUPS      Y4, Y4
-	VMULPS       expNums<>+832(SB), Y5, Y6
+	VMULPS       expNums<>+800(SB), Y5, Y6
 	VFMSUB213PS  Y6, Y0, Y4
-	VFNMADD231PS expNums<>+864(SB), Y5, Y4
+	VFNMADD231PS expNums<>+832(SB), Y5, Y4
 	VBROADCASTSS expNums<>+192(SB), Y0
 	VFMADD213PS  expNums<>+224(SB), Y4, Y0
 	VFMADD213PS  expNums<>+256(SB), Y4, Y0
@@ -2435,22 +2444,21 @@ piece6:
 	VMULPS       Y1, Y2, Y1
 	VSUBPS       Y1, Y0, Y0
 	VPSRLD       $0x10, Y0, Y1
-	VANDPS       expNums<>+512(SB), Y1, Y2
-	VPADDD       expNums<>+544(SB), Y0, Y3
-	VPADDD       Y2, Y3, Y2
-	VPSRLD       $0x10, Y2, Y2
-	VORPS        expNums<>+576(SB), Y1, Y1
-	VCMPPS       $0x03, Y0, Y0, Y0
-	VBLENDVPS    Y0, Y1, Y2, Y0
-	VEXTRACTI128 $0x01, Y0, X1
-	VPACKUSDW    X1, X0, X1
+	VANDPS       expNums<>+512(SB), Y1, Y1
+	VPADDD       expNums<>+544(SB), Y1, Y2
+	VCMPPS       $0x03, Y0, Y0, Y1
+	VPANDN       Y2, Y1, Y1
+	VPADDD       Y1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VEXTRACTI128 $0x01, Y1, X0
+	VPACKUSDW    X0, X1, X0
 	TESTQ        $0x00000004, BX
 	JEQ          piece7
 	MOVQ         BX, CX
 	ANDQ         $0x00, CX
 	ADDQ         DX, CX
-	VMOVQ        X1, (AX)(CX*2)
-	VPSRLDQ      $0x08, X1, X1
+	VMOVQ        X0, (AX)(CX*2)
+	VPSRLDQ      $0x08, X0, X0
 
 piece7:
 	TESTQ   $0x00000002, BX
@@ -2458,8 +2466,8 @@ piece7:
 	MOVQ    BX, CX
 	ANDQ    $0x04, CX
 	ADDQ    DX, CX
-	VMOVD   X1, (AX)(CX*2)
-	VPSRLDQ $0x04, X1, X1
+	VMOVD   X0, (AX)(CX*2)
+	VPSRLDQ $0x04, X0, X0
 
 piece8:
 	TESTQ   $0x00000001, BX
@@ -2467,8 +2475,8 @@ piece8:
 	MOVQ    BX, CX
 	ANDQ    $0x06, CX
 	ADDQ    DX, CX
-	VPEXTRW $0x00, X1, (AX)(CX*2)
-	VPSRLDQ $0x02, X1, X1
+	VPEXTRW $0x00, X0, (AX)(CX*2)
+	VPSRLDQ $0x02, X0, X0
 
 piece9:
 done3:
@@ -2498,9 +2506,9 @@ turn1:
 	VFMADD213PS  expNums<>+96(SB), Y7, Y6
 	VSUBPS       expNums<>+96(SB), Y6, Y6
 	VMOVUPS      Y5, Y5
-	VMULPS       expNums<>+832(SB), Y6, Y7
+	VMULPS       expNums<>+800(SB), Y6, Y7
 	VFMSUB213PS  Y7, Y0, Y5
-	VFNMADD231PS expNums<>+864(SB), Y6, Y5
+	VFNMADD231PS expNums<>+832(SB), Y6, Y5
 	VBROADCASTSS expNums<>+192(SB), Y7
 	VFMADD213PS  expNums<>+224(SB), Y5, Y7
 	VFMADD213PS  expNums<>+256(SB), Y5, Y7
@@ -2551,9 +2559,9 @@ turned2:
 	VFMADD213PS  expNums<>+96(SB), Y6, Y5
 	VSUBPS       expNums<>+96(SB), Y5, Y5
 	VMOVUPS      Y4, Y4
-	VMULPS       expNums<>+832(SB), Y5, Y6
+	VMULPS       expNums<>+800(SB), Y5, Y6
 	VFMSUB213PS  Y6, Y0, Y4
-	VFNMADD231PS expNums<>+864(SB), Y5, Y4
+	VFNMADD231PS expNums<>+832(SB), Y5, Y4
 	VBROADCASTSS expNums<>+192(SB), Y0
 	VFMADD213PS  expNums<>+224(SB), Y4, Y0
 	VFMADD213PS  expNums<>+256(SB), Y4, Y0
@@ -3578,9 +3586,9 @@ turn1:
 	VFMADD213PS  expNums<>+96(SB), Y7, Y6
 	VSUBPS       expNums<>+96(SB), Y6, Y6
 	VMOVUPS      Y5, Y5
-	VMULPS       expNums<>+832(SB), Y6, Y7
+	VMULPS       expNums<>+800(SB), Y6, Y7
 	VFMSUB213PS  Y7, Y0, Y5
-	VFNMADD231PS expNums<>+864(SB), Y6, Y5
+	VFNMADD231PS expNums<>+832(SB), Y6, Y5
 	VBROADCASTSS expNums<>+192(SB), Y7
 	VFMADD213PS  expNums<>+224(SB), Y5, Y7
 	VFMADD213PS  expNums<>+256(SB), Y5, Y7
@@ -3660,9 +3668,9 @@ piece6:
 	VFMADD213PS  expNums<>+96(SB), Y5, Y4
 	VSUBPS       expNums<>+96(SB), Y4, Y4
 	VMOVUPS      Y3, Y3
-	VMULPS       expNums<>+832(SB), Y4, Y5
+	VMULPS       expNums<>+800(SB), Y4, Y5
 	VFMSUB213PS  Y5, Y0, Y3
-	VFNMADD231PS expNums<>+864(SB), Y4, Y3
+	VFNMADD231PS expNums<>+832(SB), Y4, Y3
 	VBROADCASTSS expNums<>+192(SB), Y0
 	VFMADD213PS  expNums<>+224(SB), Y3, Y0
 	VFMADD213PS  expNums<>+256(SB), Y3, Y0
@@ -5021,9 +5029,9 @@ turn1:
 	VFMADD213PS  expNums<>+96(SB), Y7, Y6
 	VSUBPS       expNums<>+96(SB), Y6, Y6
 	VMOVUPS      Y5, Y5
-	VMULPS       expNums<>+832(SB), Y6, Y7
+	VMULPS       expNums<>+800(SB), Y6, Y7
 	VFMSUB213PS  Y7, Y0, Y5
-	VFNMADD231PS expNums<>+864(SB), Y6, Y5
+	VFNMADD231PS expNums<>+832(SB), Y6, Y5
 	VBROADCASTSS expNums<>+192(SB), Y7
 	VFMADD213PS  expNums<>+224(SB), Y5, Y7
 	VFMADD213PS  expNums<>+256(SB), Y5, Y7
@@ -5053,16 +5061,15 @@ turn1:
 	VPADDD       expNums<>+352(SB), Y4, Y4
 	VMULPS       Y4, Y3, Y3
 	VPSRLD       $0x10, Y3, Y4
-	VANDPS       expNums<>+512(SB), Y4, Y5
-	VPADDD       expNums<>+544(SB), Y3, Y6
-	VPADDD       Y5, Y6, Y5
-	VPSRLD       $0x10, Y5, Y5
-	VORPS        expNums<>+576(SB), Y4, Y4
-	VCMPPS       $0x03, Y3, Y3, Y3
-	VBLENDVPS    Y3, Y4, Y5, Y3
-	VEXTRACTI128 $0x01, Y3, X4
-	VPACKUSDW    X4, X3, X4
-	VMOVDQU      X4, (AX)(DX*2)
+	VANDPS       expNums<>+512(SB), Y4, Y4
+	VPADDD       expNums<>+544(SB), Y4, Y5
+	VCMPPS       $0x03, Y3, Y3, Y4
+	VPANDN       Y5, Y4, Y4
+	VPADDD       Y4, Y3, Y3
+	VPSRLD       $0x10, Y3, Y4
+	VEXTRACTI128 $0x01, Y4, X3
+	VPACKUSDW    X3, X4, X3
+	VMOVDQU      X3, (AX)(DX*2)
 	ADDQ         $+8, DX
 	SUBQ         $+8, BX
 	JGE          turn1
@@ -5114,9 +5121,9 @@ piece6:
 	VFMADD213PS  expNums<>+96(SB), Y5, Y4
 	VSUBPS       expNums<>+96(SB), Y4, Y4
 	VMOVUPS      Y3, Y3
-	VMULPS       expNums<>+832(SB), Y4, Y5
+	VMULPS       expNums<>+800(SB), Y4, Y5
 	VFMSUB213PS  Y5, Y0, Y3
-	VFNMADD231PS expNums<>+864(SB), Y4, Y3
+	VFNMADD231PS expNums<>+832(SB), Y4, Y3
 	VBROADCASTSS expNums<>+192(SB), Y0
 	VFMADD213PS  expNums<>+224(SB), Y3, Y0
 	VFMADD213PS  expNums<>+256(SB), Y3, Y0
@@ -5146,22 +5153,21 @@ piece6:
 	VPADDD       expNums<>+352(SB), Y1, Y1
 	VMULPS       Y1, Y0, Y0
 	VPSRLD       $0x10, Y0, Y1
-	VANDPS       expNums<>+512(SB), Y1, Y2
-	VPADDD       expNums<>+544(SB), Y0, Y3
-	VPADDD       Y2, Y3, Y2
-	VPSRLD       $0x10, Y2, Y2
-	VORPS        expNums<>+576(SB), Y1, Y1
-	VCMPPS       $0x03, Y0, Y0, Y0
-	VBLENDVPS    Y0, Y1, Y2, Y0
-	VEXTRACTI128 $0x01, Y0, X1
-	VPACKUSDW    X1, X0, X1
+	VANDPS       expNums<>+512(SB), Y1, Y1
+	VPADDD       expNums<>+544(SB), Y1, Y2
+	VCMPPS       $0x03, Y0, Y0, Y1
+	VPANDN       Y2, Y1, Y1
+	VPADDD       Y1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VEXTRACTI128 $0x01, Y1, X0
+	VPACKUSDW    X0, X1, X0
 	TESTQ        $0x00000004, BX
 	JEQ          piece7
 	MOVQ         BX, CX
 	ANDQ         $0x00, CX
 	ADDQ         DX, CX
-	VMOVQ        X1, (AX)(CX*2)
-	VPSRLDQ      $0x08, X1, X1
+	VMOVQ        X0, (AX)(CX*2)
+	VPSRLDQ      $0x08, X0, X0
 
 piece7:
 	TESTQ   $0x00000002, BX
@@ -5169,8 +5175,8 @@ piece7:
 	MOVQ    BX, CX
 	ANDQ    $0x04, CX
 	ADDQ    DX, CX
-	VMOVD   X1, (AX)(CX*2)
-	VPSRLDQ $0x04, X1, X1
+	VMOVD   X0, (AX)(CX*2)
+	VPSRLDQ $0x04, X0, X0
 
 piece8:
 	TESTQ   $0x00000001, BX
@@ -5178,8 +5184,8 @@ piece8:
 	MOVQ    BX, CX
 	ANDQ    $0x06, CX
 	ADDQ    DX, CX
-	VPEXTRW $0x00, X1, (AX)(CX*2)
-	VPSRLDQ $0x02, X1, X1
+	VPEXTRW $0x00, X0, (AX)(CX*2)
+	VPSRLDQ $0x02, X0, X0
 
 piece9:
 done3:
@@ -5243,16 +5249,15 @@ turn1:
 	VPSLLD       $0x10, Y3, Y3
 	VMULPS       Y3, Y2, Y2
 	VPSRLD       $0x10, Y2, Y3
-	VANDPS       expNums<>+512(SB), Y3, Y4
-	VPADDD       expNums<>+544(SB), Y2, Y5
-	VPADDD       Y4, Y5, Y4
-	VPSRLD       $0x10, Y4, Y4
-	VORPS        expNums<>+576(SB), Y3, Y3
-	VCMPPS       $0x03, Y2, Y2, Y2
-	VBLENDVPS    Y2, Y3, Y4, Y2
-	VEXTRACTI128 $0x01, Y2, X3
-	VPACKUSDW    X3, X2, X3
-	VMOVDQU      X3, (AX)(BX*2)
+	VANDPS       expNums<>+512(SB), Y3, Y3
+	VPADDD       expNums<>+544(SB), Y3, Y4
+	VCMPPS       $0x03, Y2, Y2, Y3
+	VPANDN       Y4, Y3, Y3
+	VPADDD       Y3, Y2, Y2
+	VPSRLD       $0x10, Y2, Y3
+	VEXTRACTI128 $0x01, Y3, X2
+	VPACKUSDW    X2, X3, X2
+	VMOVDQU      X2, (AX)(BX*2)
 	ADDQ         $+8, BX
 	SUBQ         $+8, SI
 	JGE          turn1
@@ -5365,22 +5370,21 @@ piece9:
 	VPSLLD       $0x10, Y1, Y1
 	VMULPS       Y1, Y0, Y0
 	VPSRLD       $0x10, Y0, Y1
-	VANDPS       expNums<>+512(SB), Y1, Y2
-	VPADDD       expNums<>+544(SB), Y0, Y3
-	VPADDD       Y2, Y3, Y2
-	VPSRLD       $0x10, Y2, Y2
-	VORPS        expNums<>+576(SB), Y1, Y1
-	VCMPPS       $0x03, Y0, Y0, Y0
-	VBLENDVPS    Y0, Y1, Y2, Y0
-	VEXTRACTI128 $0x01, Y0, X1
-	VPACKUSDW    X1, X0, X1
+	VANDPS       expNums<>+512(SB), Y1, Y1
+	VPADDD       expNums<>+544(SB), Y1, Y2
+	VCMPPS       $0x03, Y0, Y0, Y1
+	VPANDN       Y2, Y1, Y1
+	VPADDD       Y1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VEXTRACTI128 $0x01, Y1, X0
+	VPACKUSDW    X0, X1, X0
 	TESTQ        $0x00000004, SI
 	JEQ          piece10
 	MOVQ         SI, CX
 	ANDQ         $0x00, CX
 	ADDQ         BX, CX
-	VMOVQ        X1, (AX)(CX*2)
-	VPSRLDQ      $0x08, X1, X1
+	VMOVQ        X0, (AX)(CX*2)
+	VPSRLDQ      $0x08, X0, X0
 
 piece10:
 	TESTQ   $0x00000002, SI
@@ -5388,8 +5392,8 @@ piece10:
 	MOVQ    SI, CX
 	ANDQ    $0x04, CX
 	ADDQ    BX, CX
-	VMOVD   X1, (AX)(CX*2)
-	VPSRLDQ $0x04, X1, X1
+	VMOVD   X0, (AX)(CX*2)
+	VPSRLDQ $0x04, X0, X0
 
 piece11:
 	TESTQ   $0x00000001, SI
@@ -5397,8 +5401,8 @@ piece11:
 	MOVQ    SI, CX
 	ANDQ    $0x06, CX
 	ADDQ    BX, CX
-	VPEXTRW $0x00, X1, (AX)(CX*2)
-	VPSRLDQ $0x02, X1, X1
+	VPEXTRW $0x00, X0, (AX)(CX*2)
+	VPSRLDQ $0x02, X0, X0
 
 piece12:
 done3:
@@ -6816,42 +6820,41 @@ TEXT ·sigmoidBF16AVX512(SB), NOSPLIT|NOFRAME, $0-24
 turn1:
 	VPMOVZXWD         (DX)(BX*2), Z2
 	VPSLLD            $0x10, Z2, Z2
-	VBROADCASTSS      expNums<>+352(SB), Z7
+	VBROADCASTSS      expNums<>+352(SB), Z6
 	VMAXPS            Z2, Z0, Z2
 	VMINPS            Z2, Z1, Z2
-	VORPS.BCST        expNums<>+448(SB), Z2, Z8
-	VBROADCASTSS      expNums<>+64(SB), Z9
-	VFMADD213PS.BCST  expNums<>+96(SB), Z8, Z9
-	VSUBPS.BCST       expNums<>+96(SB), Z9, Z9
-	VMOVUPS           Z8, Z8
-	VFNMADD231PS.BCST expNums<>+128(SB), Z9, Z8
-	VFNMADD231PS.BCST expNums<>+160(SB), Z9, Z8
-	VBROADCASTSS      expNums<>+192(SB), Z10
-	VFMADD213PS.BCST  expNums<>+224(SB), Z8, Z10
-	VFMADD213PS.BCST  expNums<>+256(SB), Z8, Z10
-	VFMADD213PS.BCST  expNums<>+288(SB), Z8, Z10
-	VFMADD213PS.BCST  expNums<>+320(SB), Z8, Z10
-	VMULPS            Z8, Z8, Z11
-	VFMADD213PS       Z8, Z11, Z10
-	VADDPS.BCST       expNums<>+352(SB), Z10, Z8
-	VMULPS            Z8, Z7, Z10
+	VORPS.BCST        expNums<>+448(SB), Z2, Z7
+	VBROADCASTSS      expNums<>+64(SB), Z8
+	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z8
+	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
+	VMOVUPS           Z7, Z7
+	VFNMADD231PS.BCST expNums<>+128(SB), Z8, Z7
+	VFNMADD231PS.BCST expNums<>+160(SB), Z8, Z7
+	VBROADCASTSS      expNums<>+192(SB), Z9
+	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
+	VMULPS            Z7, Z7, Z10
+	VFMADD213PS       Z7, Z10, Z9
+	VADDPS.BCST       expNums<>+352(SB), Z9, Z7
+	VMULPS            Z7, Z6, Z9
 	VPMOVD2M          Z2, K1
-	VBLENDMPS         Z10, Z7, K1, Z3
-	VSCALEFPS         Z9, Z8, Z7
-	VADDPS.BCST       expNums<>+352(SB), Z7, Z7
-	VDIVPS            Z7, Z3, Z7
-	VMOVUPS           Z7, Z8
+	VBLENDMPS         Z9, Z6, K1, Z3
+	VSCALEFPS         Z8, Z7, Z6
+	VADDPS.BCST       expNums<>+352(SB), Z6, Z6
+	VDIVPS            Z6, Z3, Z6
+	VMOVUPS           Z6, Z7
 	VPMOVD2M          Z2, K1
-	VSCALEFPS         Z9, Z7, K1, Z8
-	VPSRLD            $0x10, Z8, Z2
-	VANDPS.BCST       expNums<>+512(SB), Z2, Z7
-	VPADDD.BCST       expNums<>+544(SB), Z8, Z9
-	VPADDD            Z7, Z9, Z7
-	VPSRLD            $0x10, Z7, Z7
-	VORPS.BCST        expNums<>+576(SB), Z2, Z2
-	VCMPPS            $0x03, Z8, Z8, K1
-	VPBLENDMD         Z2, Z7, K1, Z4
-	VPMOVDW           Z4, (AX)(BX*2)
+	VSCALEFPS         Z8, Z6, K1, Z7
+	VMOVUPS           Z7, Z2
+	VCMPPS            $0x07, Z7, Z7, K1
+	VPTESTMD.BCST     expNums<>+1312(SB), Z7, K1, K2
+	VPADDD.BCST       expNums<>+544(SB), Z2, K1, Z2
+	VPSUBD.BCST       expNums<>+1344(SB), Z2, K2, Z2
+	VMOVDQU           oddWords<>+0(SB), Y4
+	VPERMW            Z2, Z4, Z2
+	VMOVDQU           Y2, (AX)(BX*2)
 	ADDQ              $+16, BX
 	SUBQ              $+16, CX
 	JGE               turn1
@@ -6877,32 +6880,30 @@ turned2:
 	VMOVUPS           Z1, Z1
 	VFNMADD231PS.BCST expNums<>+128(SB), Z2, Z1
 	VFNMADD231PS.BCST expNums<>+160(SB), Z2, Z1
-	VBROADCASTSS      expNums<>+192(SB), Z4
-	VFMADD213PS.BCST  expNums<>+224(SB), Z1, Z4
-	VFMADD213PS.BCST  expNums<>+256(SB), Z1, Z4
-	VFMADD213PS.BCST  expNums<>+288(SB), Z1, Z4
-	VFMADD213PS.BCST  expNums<>+320(SB), Z1, Z4
+	VBROADCASTSS      expNums<>+192(SB), Z6
+	VFMADD213PS.BCST  expNums<>+224(SB), Z1, Z6
+	VFMADD213PS.BCST  expNums<>+256(SB), Z1, Z6
+	VFMADD213PS.BCST  expNums<>+288(SB), Z1, Z6
+	VFMADD213PS.BCST  expNums<>+320(SB), Z1, Z6
 	VMULPS            Z1, Z1, Z7
-	VFMADD213PS       Z1, Z7, Z4
-	VADDPS.BCST       expNums<>+352(SB), Z4, Z1
-	VMULPS            Z1, Z3, Z4
+	VFMADD213PS       Z1, Z7, Z6
+	VADDPS.BCST       expNums<>+352(SB), Z6, Z1
+	VMULPS            Z1, Z3, Z6
 	VPMOVD2M          Z0, K2
-	VBLENDMPS         Z4, Z3, K2, Z5
+	VBLENDMPS         Z6, Z3, K2, Z5
 	VSCALEFPS         Z2, Z1, Z1
 	VADDPS.BCST       expNums<>+352(SB), Z1, Z1
 	VDIVPS            Z1, Z5, Z1
 	VMOVUPS           Z1, Z3
 	VPMOVD2M          Z0, K2
 	VSCALEFPS         Z2, Z1, K2, Z3
-	VPSRLD            $0x10, Z3, Z0
-	VANDPS.BCST       expNums<>+512(SB), Z0, Z1
-	VPADDD.BCST       expNums<>+544(SB), Z3, Z2
-	VPADDD            Z1, Z2, Z1
-	VPSRLD            $0x10, Z1, Z1
-	VORPS.BCST        expNums<>+576(SB), Z0, Z0
-	VCMPPS            $0x03, Z3, Z3, K2
-	VPBLENDMD         Z0, Z1, K2, Z6
-	VPMOVDW           Z6, Y0
+	VMOVUPS           Z3, Z0
+	VCMPPS            $0x07, Z3, Z3, K2
+	VPTESTMD.BCST     expNums<>+1312(SB), Z3, K2, K3
+	VPADDD.BCST       expNums<>+544(SB), Z0, K2, Z0
+	VPSUBD.BCST       expNums<>+1344(SB), Z0, K3, Z0
+	VMOVDQU           oddWords<>+0(SB), Y4
+	VPERMW            Z0, Z4, Z0
 	VMOVDQU16         Y0, K1, (AX)(BX*2)
 
 done3:
@@ -6921,8 +6922,8 @@ TEXT ·tanhF32AVX512(SB), NOSPLIT|NOFRAME, $0-24
 
 turn1:
 	VMOVUPS           (DX)(BX*4), Z0
-	VBROADCASTSS      expNums<>+608(SB), Z1
-	VANDPS.BCST       expNums<>+640(SB), Z0, Z2
+	VBROADCASTSS      expNums<>+576(SB), Z1
+	VANDPS.BCST       expNums<>+608(SB), Z0, Z2
 	VMINPS            Z2, Z1, Z1
 	VADDPS            Z1, Z1, Z1
 	VBROADCASTSS      expNums<>+64(SB), Z2
@@ -6943,7 +6944,7 @@ turn1:
 	VPADDD.BCST       expNums<>+352(SB), Z1, Z1
 	VSUBPS.BCST       expNums<>+352(SB), Z1, Z2
 	VFMADD231PS       Z3, Z1, Z2
-	VADDPS.BCST       expNums<>+672(SB), Z2, Z1
+	VADDPS.BCST       expNums<>+640(SB), Z2, Z1
 	VDIVPS            Z1, Z2, Z1
 	VANDPS.BCST       expNums<>+448(SB), Z0, Z0
 	VORPS             Z0, Z1, Z0
@@ -6961,8 +6962,8 @@ turned2:
 	DECQ              SI
 	KMOVW             SI, K1
 	VMOVUPS.Z         (DX)(BX*4), K1, Z0
-	VBROADCASTSS      expNums<>+608(SB), Z1
-	VANDPS.BCST       expNums<>+640(SB), Z0, Z2
+	VBROADCASTSS      expNums<>+576(SB), Z1
+	VANDPS.BCST       expNums<>+608(SB), Z0, Z2
 	VMINPS            Z2, Z1, Z1
 	VADDPS            Z1, Z1, Z1
 	VBROADCASTSS      expNums<>+64(SB), Z2
@@ -6983,7 +6984,7 @@ turned2:
 	VPADDD.BCST       expNums<>+352(SB), Z1, Z1
 	VSUBPS.BCST       expNums<>+352(SB), Z1, Z2
 	VFMADD231PS       Z3, Z1, Z2
-	VADDPS.BCST       expNums<>+672(SB), Z2, Z1
+	VADDPS.BCST       expNums<>+640(SB), Z2, Z1
 	VDIVPS            Z1, Z2, Z1
 	VANDPS.BCST       expNums<>+448(SB), Z0, Z0
 	VORPS             Z0, Z1, Z0
@@ -7005,8 +7006,8 @@ TEXT ·tanhF16AVX512(SB), NOSPLIT|NOFRAME, $0-24
 
 turn1:
 	VCVTPH2PS         (DX)(BX*2), Z0
-	VBROADCASTSS      expNums<>+608(SB), Z1
-	VANDPS.BCST       expNums<>+640(SB), Z0, Z2
+	VBROADCASTSS      expNums<>+576(SB), Z1
+	VANDPS.BCST       expNums<>+608(SB), Z0, Z2
 	VMINPS            Z2, Z1, Z1
 	VADDPS            Z1, Z1, Z1
 	VBROADCASTSS      expNums<>+64(SB), Z2
@@ -7027,7 +7028,7 @@ turn1:
 	VPADDD.BCST       expNums<>+352(SB), Z1, Z1
 	VSUBPS.BCST       expNums<>+352(SB), Z1, Z2
 	VFMADD231PS       Z3, Z1, Z2
-	VADDPS.BCST       expNums<>+672(SB), Z2, Z1
+	VADDPS.BCST       expNums<>+640(SB), Z2, Z1
 	VDIVPS            Z1, Z2, Z1
 	VANDPS.BCST       expNums<>+448(SB), Z0, Z0
 	VORPS             Z0, Z1, Z0
@@ -7046,8 +7047,8 @@ turned2:
 	KMOVW             SI, K1
 	VMOVDQU16.Z       (DX)(BX*2), K1, Y0
 	VCVTPH2PS         Y0, Z0
-	VBROADCASTSS      expNums<>+608(SB), Z1
-	VANDPS.BCST       expNums<>+640(SB), Z0, Z2
+	VBROADCASTSS      expNums<>+576(SB), Z1
+	VANDPS.BCST       expNums<>+608(SB), Z0, Z2
 	VMINPS            Z2, Z1, Z1
 	VADDPS            Z1, Z1, Z1
 	VBROADCASTSS      expNums<>+64(SB), Z2
@@ -7068,7 +7069,7 @@ turned2:
 	VPADDD.BCST       expNums<>+352(SB), Z1, Z1
 	VSUBPS.BCST       expNums<>+352(SB), Z1, Z2
 	VFMADD231PS       Z3, Z1, Z2
-	VADDPS.BCST       expNums<>+672(SB), Z2, Z1
+	VADDPS.BCST       expNums<>+640(SB), Z2, Z1
 	VDIVPS            Z1, Z2, Z1
 	VANDPS.BCST       expNums<>+448(SB), Z0, Z0
 	VORPS             Z0, Z1, Z0
@@ -7092,41 +7093,40 @@ TEXT ·tanhBF16AVX512(SB), NOSPLIT|NOFRAME, $0-24
 turn1:
 	VPMOVZXWD         (DX)(BX*2), Z0
 	VPSLLD            $0x10, Z0, Z0
-	VBROADCASTSS      expNums<>+608(SB), Z3
-	VANDPS.BCST       expNums<>+640(SB), Z0, Z4
-	VMINPS            Z4, Z3, Z3
-	VADDPS            Z3, Z3, Z3
-	VBROADCASTSS      expNums<>+64(SB), Z4
-	VFMADD213PS.BCST  expNums<>+96(SB), Z3, Z4
-	VSUBPS.BCST       expNums<>+96(SB), Z4, Z4
-	VMOVUPS           Z3, Z3
-	VFNMADD231PS.BCST expNums<>+128(SB), Z4, Z3
-	VFNMADD231PS.BCST expNums<>+160(SB), Z4, Z3
-	VBROADCASTSS      expNums<>+192(SB), Z5
-	VFMADD213PS.BCST  expNums<>+224(SB), Z3, Z5
-	VFMADD213PS.BCST  expNums<>+256(SB), Z3, Z5
-	VFMADD213PS.BCST  expNums<>+288(SB), Z3, Z5
-	VFMADD213PS.BCST  expNums<>+320(SB), Z3, Z5
-	VMULPS            Z3, Z3, Z6
-	VFMADD213PS       Z3, Z6, Z5
-	VCVTPS2DQ         Z4, Z3
-	VPSLLD            $0x17, Z3, Z3
-	VPADDD.BCST       expNums<>+352(SB), Z3, Z3
-	VSUBPS.BCST       expNums<>+352(SB), Z3, Z4
-	VFMADD231PS       Z5, Z3, Z4
-	VADDPS.BCST       expNums<>+672(SB), Z4, Z3
-	VDIVPS            Z3, Z4, Z3
+	VBROADCASTSS      expNums<>+576(SB), Z2
+	VANDPS.BCST       expNums<>+608(SB), Z0, Z3
+	VMINPS            Z3, Z2, Z2
+	VADDPS            Z2, Z2, Z2
+	VBROADCASTSS      expNums<>+64(SB), Z3
+	VFMADD213PS.BCST  expNums<>+96(SB), Z2, Z3
+	VSUBPS.BCST       expNums<>+96(SB), Z3, Z3
+	VMOVUPS           Z2, Z2
+	VFNMADD231PS.BCST expNums<>+128(SB), Z3, Z2
+	VFNMADD231PS.BCST expNums<>+160(SB), Z3, Z2
+	VBROADCASTSS      expNums<>+192(SB), Z4
+	VFMADD213PS.BCST  expNums<>+224(SB), Z2, Z4
+	VFMADD213PS.BCST  expNums<>+256(SB), Z2, Z4
+	VFMADD213PS.BCST  expNums<>+288(SB), Z2, Z4
+	VFMADD213PS.BCST  expNums<>+320(SB), Z2, Z4
+	VMULPS            Z2, Z2, Z5
+	VFMADD213PS       Z2, Z5, Z4
+	VCVTPS2DQ         Z3, Z2
+	VPSLLD            $0x17, Z2, Z2
+	VPADDD.BCST       expNums<>+352(SB), Z2, Z2
+	VSUBPS.BCST       expNums<>+352(SB), Z2, Z3
+	VFMADD231PS       Z4, Z2, Z3
+	VADDPS.BCST       expNums<>+640(SB), Z3, Z2
+	VDIVPS            Z2, Z3, Z2
 	VANDPS.BCST       expNums<>+448(SB), Z0, Z0
-	VORPS             Z0, Z3, Z0
-	VPSRLD            $0x10, Z0, Z3
-	VANDPS.BCST       expNums<>+512(SB), Z3, Z4
-	VPADDD.BCST       expNums<>+544(SB), Z0, Z5
-	VPADDD            Z4, Z5, Z4
-	VPSRLD            $0x10, Z4, Z4
-	VORPS.BCST        expNums<>+576(SB), Z3, Z3
-	VCMPPS            $0x03, Z0, Z0, K1
-	VPBLENDMD         Z3, Z4, K1, Z1
-	VPMOVDW           Z1, (AX)(BX*2)
+	VORPS             Z0, Z2, Z0
+	VMOVUPS           Z0, Z2
+	VCMPPS            $0x07, Z0, Z0, K1
+	VPTESTMD.BCST     expNums<>+1312(SB), Z0, K1, K2
+	VPADDD.BCST       expNums<>+544(SB), Z2, K1, Z2
+	VPSUBD.BCST       expNums<>+1344(SB), Z2, K2, Z2
+	VMOVDQU           oddWords<>+0(SB), Y1
+	VPERMW            Z2, Z1, Z2
+	VMOVDQU           Y2, (AX)(BX*2)
 	ADDQ              $+16, BX
 	SUBQ              $+16, CX
 	JGE               turn1
@@ -7142,42 +7142,40 @@ turned2:
 	VMOVDQU16.Z       (DX)(BX*2), K1, Y0
 	VPMOVZXWD         Y0, Z0
 	VPSLLD            $0x10, Z0, Z0
-	VBROADCASTSS      expNums<>+608(SB), Z1
-	VANDPS.BCST       expNums<>+640(SB), Z0, Z3
-	VMINPS            Z3, Z1, Z1
-	VADDPS            Z1, Z1, Z1
+	VBROADCASTSS      expNums<>+576(SB), Z2
+	VANDPS.BCST       expNums<>+608(SB), Z0, Z3
+	VMINPS            Z3, Z2, Z2
+	VADDPS            Z2, Z2, Z2
 	VBROADCASTSS      expNums<>+64(SB), Z3
-	VFMADD213PS.BCST  expNums<>+96(SB), Z1, Z3
+	VFMADD213PS.BCST  expNums<>+96(SB), Z2, Z3
 	VSUBPS.BCST       expNums<>+96(SB), Z3, Z3
-	VMOVUPS           Z1, Z1
-	VFNMADD231PS.BCST expNums<>+128(SB), Z3, Z1
-	VFNMADD231PS.BCST expNums<>+160(SB), Z3, Z1
+	VMOVUPS           Z2, Z2
+	VFNMADD231PS.BCST expNums<>+128(SB), Z3, Z2
+	VFNMADD231PS.BCST expNums<>+160(SB), Z3, Z2
 	VBROADCASTSS      expNums<>+192(SB), Z4
-	VFMADD213PS.BCST  expNums<>+224(SB), Z1, Z4
-	VFMADD213PS.BCST  expNums<>+256(SB), Z1, Z4
-	VFMADD213PS.BCST  expNums<>+288(SB), Z1, Z4
-	VFMADD213PS.BCST  expNums<>+320(SB), Z1, Z4
-	VMULPS            Z1, Z1, Z5
-	VFMADD213PS       Z1, Z5, Z4
-	VCVTPS2DQ         Z3, Z1
-	VPSLLD            $0x17, Z1, Z1
-	VPADDD.BCST       expNums<>+352(SB), Z1, Z1
-	VSUBPS.BCST       expNums<>+352(SB), Z1, Z3
-	VFMADD231PS       Z4, Z1, Z3
-	VADDPS.BCST       expNums<>+672(SB), Z3, Z1
-	VDIVPS            Z1, Z3, Z1
+	VFMADD213PS.BCST  expNums<>+224(SB), Z2, Z4
+	VFMADD213PS.BCST  expNums<>+256(SB), Z2, Z4
+	VFMADD213PS.BCST  expNums<>+288(SB), Z2, Z4
+	VFMADD213PS.BCST  expNums<>+320(SB), Z2, Z4
+	VMULPS            Z2, Z2, Z5
+	VFMADD213PS       Z2, Z5, Z4
+	VCVTPS2DQ         Z3, Z2
+	VPSLLD            $0x17, Z2, Z2
+	VPADDD.BCST       expNums<>+352(SB), Z2, Z2
+	VSUBPS.BCST       expNums<>+352(SB), Z2, Z3
+	VFMADD231PS       Z4, Z2, Z3
+	VADDPS.BCST       expNums<>+640(SB), Z3, Z2
+	VDIVPS            Z2, Z3, Z2
 	VANDPS.BCST       expNums<>+448(SB), Z0, Z0
-	VORPS             Z0, Z1, Z0
-	VPSRLD            $0x10, Z0, Z1
-	VANDPS.BCST       expNums<>+512(SB), Z1, Z3
-	VPADDD.BCST       expNums<>+544(SB), Z0, Z4
-	VPADDD            Z3, Z4, Z3
-	VPSRLD            $0x10, Z3, Z3
-	VORPS.BCST        expNums<>+576(SB), Z1, Z1
-	VCMPPS            $0x03, Z0, Z0, K2
-	VPBLENDMD         Z1, Z3, K2, Z2
-	VPMOVDW           Z2, Y0
-	VMOVDQU16         Y0, K1, (AX)(BX*2)
+	VORPS             Z0, Z2, Z0
+	VMOVUPS           Z0, Z2
+	VCMPPS            $0x07, Z0, Z0, K2
+	VPTESTMD.BCST     expNums<>+1312(SB), Z0, K2, K3
+	VPADDD.BCST       expNums<>+544(SB), Z2, K2, Z2
+	VPSUBD.BCST       expNums<>+1344(SB), Z2, K3, Z2
+	VMOVDQU           oddWords<>+0(SB), Y1
+	VPERMW            Z2, Z1, Z2
+	VMOVDQU16         Y2, K1, (AX)(BX*2)
 
 done3:
 	VZEROUPPER
@@ -7373,40 +7371,39 @@ turn1:
 	VPMOVZXWD         (DX)(BX*2), Z2
 	VPSLLD            $0x10, Z2, Z2
 	VMAXPS            Z2, Z0, Z2
-	VMINPS            Z2, Z1, Z7
-	VORPS.BCST        expNums<>+448(SB), Z7, Z8
-	VBROADCASTSS      expNums<>+64(SB), Z9
-	VFMADD213PS.BCST  expNums<>+96(SB), Z8, Z9
-	VSUBPS.BCST       expNums<>+96(SB), Z9, Z9
-	VMOVUPS           Z8, Z8
-	VFNMADD231PS.BCST expNums<>+128(SB), Z9, Z8
-	VFNMADD231PS.BCST expNums<>+160(SB), Z9, Z8
-	VBROADCASTSS      expNums<>+192(SB), Z10
-	VFMADD213PS.BCST  expNums<>+224(SB), Z8, Z10
-	VFMADD213PS.BCST  expNums<>+256(SB), Z8, Z10
-	VFMADD213PS.BCST  expNums<>+288(SB), Z8, Z10
-	VFMADD213PS.BCST  expNums<>+320(SB), Z8, Z10
-	VMULPS            Z8, Z8, Z11
-	VFMADD213PS       Z8, Z11, Z10
-	VADDPS.BCST       expNums<>+352(SB), Z10, Z8
-	VMULPS            Z8, Z2, Z10
-	VPMOVD2M          Z7, K1
-	VBLENDMPS         Z10, Z2, K1, Z3
-	VSCALEFPS         Z9, Z8, Z2
+	VMINPS            Z2, Z1, Z6
+	VORPS.BCST        expNums<>+448(SB), Z6, Z7
+	VBROADCASTSS      expNums<>+64(SB), Z8
+	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z8
+	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
+	VMOVUPS           Z7, Z7
+	VFNMADD231PS.BCST expNums<>+128(SB), Z8, Z7
+	VFNMADD231PS.BCST expNums<>+160(SB), Z8, Z7
+	VBROADCASTSS      expNums<>+192(SB), Z9
+	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
+	VMULPS            Z7, Z7, Z10
+	VFMADD213PS       Z7, Z10, Z9
+	VADDPS.BCST       expNums<>+352(SB), Z9, Z7
+	VMULPS            Z7, Z2, Z9
+	VPMOVD2M          Z6, K1
+	VBLENDMPS         Z9, Z2, K1, Z3
+	VSCALEFPS         Z8, Z7, Z2
 	VADDPS.BCST       expNums<>+352(SB), Z2, Z2
 	VDIVPS            Z2, Z3, Z2
-	VMOVUPS           Z2, Z8
-	VPMOVD2M          Z7, K1
-	VSCALEFPS         Z9, Z2, K1, Z8
-	VPSRLD            $0x10, Z8, Z2
-	VANDPS.BCST       expNums<>+512(SB), Z2, Z7
-	VPADDD.BCST       expNums<>+544(SB), Z8, Z9
-	VPADDD            Z7, Z9, Z7
-	VPSRLD            $0x10, Z7, Z7
-	VORPS.BCST        expNums<>+576(SB), Z2, Z2
-	VCMPPS            $0x03, Z8, Z8, K1
-	VPBLENDMD         Z2, Z7, K1, Z4
-	VPMOVDW           Z4, (AX)(BX*2)
+	VMOVUPS           Z2, Z7
+	VPMOVD2M          Z6, K1
+	VSCALEFPS         Z8, Z2, K1, Z7
+	VMOVUPS           Z7, Z2
+	VCMPPS            $0x07, Z7, Z7, K1
+	VPTESTMD.BCST     expNums<>+1312(SB), Z7, K1, K2
+	VPADDD.BCST       expNums<>+544(SB), Z2, K1, Z2
+	VPSUBD.BCST       expNums<>+1344(SB), Z2, K2, Z2
+	VMOVDQU           oddWords<>+0(SB), Y4
+	VPERMW            Z2, Z4, Z2
+	VMOVDQU           Y2, (AX)(BX*2)
 	ADDQ              $+16, BX
 	SUBQ              $+16, CX
 	JGE               turn1
@@ -7431,32 +7428,30 @@ turned2:
 	VMOVUPS           Z2, Z2
 	VFNMADD231PS.BCST expNums<>+128(SB), Z3, Z2
 	VFNMADD231PS.BCST expNums<>+160(SB), Z3, Z2
-	VBROADCASTSS      expNums<>+192(SB), Z4
-	VFMADD213PS.BCST  expNums<>+224(SB), Z2, Z4
-	VFMADD213PS.BCST  expNums<>+256(SB), Z2, Z4
-	VFMADD213PS.BCST  expNums<>+288(SB), Z2, Z4
-	VFMADD213PS.BCST  expNums<>+320(SB), Z2, Z4
+	VBROADCASTSS      expNums<>+192(SB), Z6
+	VFMADD213PS.BCST  expNums<>+224(SB), Z2, Z6
+	VFMADD213PS.BCST  expNums<>+256(SB), Z2, Z6
+	VFMADD213PS.BCST  expNums<>+288(SB), Z2, Z6
+	VFMADD213PS.BCST  expNums<>+320(SB), Z2, Z6
 	VMULPS            Z2, Z2, Z7
-	VFMADD213PS       Z2, Z7, Z4
-	VADDPS.BCST       expNums<>+352(SB), Z4, Z2
-	VMULPS            Z2, Z0, Z4
+	VFMADD213PS       Z2, Z7, Z6
+	VADDPS.BCST       expNums<>+352(SB), Z6, Z2
+	VMULPS            Z2, Z0, Z6
 	VPMOVD2M          Z1, K2
-	VBLENDMPS         Z4, Z0, K2, Z5
+	VBLENDMPS         Z6, Z0, K2, Z5
 	VSCALEFPS         Z3, Z2, Z0
 	VADDPS.BCST       expNums<>+352(SB), Z0, Z0
 	VDIVPS            Z0, Z5, Z0
 	VMOVUPS           Z0, Z2
 	VPMOVD2M          Z1, K2
 	VSCALEFPS         Z3, Z0, K2, Z2
-	VPSRLD            $0x10, Z2, Z0
-	VANDPS.BCST       expNums<>+512(SB), Z0, Z1
-	VPADDD.BCST       expNums<>+544(SB), Z2, Z3
-	VPADDD            Z1, Z3, Z1
-	VPSRLD            $0x10, Z1, Z1
-	VORPS.BCST        expNums<>+576(SB), Z0, Z0
-	VCMPPS            $0x03, Z2, Z2, K2
-	VPBLENDMD         Z0, Z1, K2, Z6
-	VPMOVDW           Z6, Y0
+	VMOVUPS           Z2, Z0
+	VCMPPS            $0x07, Z2, Z2, K2
+	VPTESTMD.BCST     expNums<>+1312(SB), Z2, K2, K3
+	VPADDD.BCST       expNums<>+544(SB), Z0, K2, Z0
+	VPSUBD.BCST       expNums<>+1344(SB), Z0, K3, Z0
+	VMOVDQU           oddWords<>+0(SB), Y4
+	VPERMW            Z0, Z4, Z0
 	VMOVDQU16         Y0, K1, (AX)(BX*2)
 
 done3:
@@ -7470,9 +7465,9 @@ TEXT ·geluTanhF32AVX512(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ         src+8(FP), DX
 	MOVQ         n+16(FP), CX
 	XORQ         BX, BX
-	VBROADCASTSS expNums<>+704(SB), Z0
-	VBROADCASTSS expNums<>+736(SB), Z1
-	VBROADCASTSS expNums<>+768(SB), Z2
+	VBROADCASTSS expNums<>+672(SB), Z0
+	VBROADCASTSS expNums<>+704(SB), Z1
+	VBROADCASTSS expNums<>+736(SB), Z2
 	SUBQ         $+16, CX
 	JLT          turned2
 
@@ -7482,16 +7477,16 @@ turn1:
 	VMINPS            Z3, Z1, Z6
 	VMOVUPS           Z2, Z7
 	VMULPS            Z6, Z6, Z8
-	VFMADD231PS.BCST  expNums<>+800(SB), Z8, Z7
+	VFMADD231PS.BCST  expNums<>+768(SB), Z8, Z7
 	VORPS.BCST        expNums<>+448(SB), Z6, Z8
 	VMULPS            Z7, Z8, Z9
 	VBROADCASTSS      expNums<>+64(SB), Z10
 	VFMADD213PS.BCST  expNums<>+96(SB), Z10, Z9
 	VSUBPS.BCST       expNums<>+96(SB), Z9, Z9
 	VMOVUPS           Z8, Z8
-	VMULPS.BCST       expNums<>+832(SB), Z9, Z10
+	VMULPS.BCST       expNums<>+800(SB), Z9, Z10
 	VFMSUB213PS       Z10, Z7, Z8
-	VFNMADD231PS.BCST expNums<>+864(SB), Z9, Z8
+	VFNMADD231PS.BCST expNums<>+832(SB), Z9, Z8
 	VBROADCASTSS      expNums<>+192(SB), Z7
 	VFMADD213PS.BCST  expNums<>+224(SB), Z8, Z7
 	VFMADD213PS.BCST  expNums<>+256(SB), Z8, Z7
@@ -7527,16 +7522,16 @@ turned2:
 	VMINPS            Z0, Z1, Z1
 	VMOVUPS           Z2, Z2
 	VMULPS            Z1, Z1, Z3
-	VFMADD231PS.BCST  expNums<>+800(SB), Z3, Z2
+	VFMADD231PS.BCST  expNums<>+768(SB), Z3, Z2
 	VORPS.BCST        expNums<>+448(SB), Z1, Z3
 	VMULPS            Z2, Z3, Z4
 	VBROADCASTSS      expNums<>+64(SB), Z6
 	VFMADD213PS.BCST  expNums<>+96(SB), Z6, Z4
 	VSUBPS.BCST       expNums<>+96(SB), Z4, Z4
 	VMOVUPS           Z3, Z3
-	VMULPS.BCST       expNums<>+832(SB), Z4, Z6
+	VMULPS.BCST       expNums<>+800(SB), Z4, Z6
 	VFMSUB213PS       Z6, Z2, Z3
-	VFNMADD231PS.BCST expNums<>+864(SB), Z4, Z3
+	VFNMADD231PS.BCST expNums<>+832(SB), Z4, Z3
 	VBROADCASTSS      expNums<>+192(SB), Z2
 	VFMADD213PS.BCST  expNums<>+224(SB), Z3, Z2
 	VFMADD213PS.BCST  expNums<>+256(SB), Z3, Z2
@@ -7567,9 +7562,9 @@ TEXT ·geluTanhF16AVX512(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ         src+8(FP), DX
 	MOVQ         n+16(FP), CX
 	XORQ         BX, BX
-	VBROADCASTSS expNums<>+704(SB), Z0
-	VBROADCASTSS expNums<>+736(SB), Z1
-	VBROADCASTSS expNums<>+768(SB), Z2
+	VBROADCASTSS expNums<>+672(SB), Z0
+	VBROADCASTSS expNums<>+704(SB), Z1
+	VBROADCASTSS expNums<>+736(SB), Z2
 	SUBQ         $+16, CX
 	JLT          turned2
 
@@ -7579,16 +7574,16 @@ turn1:
 	VMINPS            Z3, Z1, Z6
 	VMOVUPS           Z2, Z7
 	VMULPS            Z6, Z6, Z8
-	VFMADD231PS.BCST  expNums<>+800(SB), Z8, Z7
+	VFMADD231PS.BCST  expNums<>+768(SB), Z8, Z7
 	VORPS.BCST        expNums<>+448(SB), Z6, Z8
 	VMULPS            Z7, Z8, Z9
 	VBROADCASTSS      expNums<>+64(SB), Z10
 	VFMADD213PS.BCST  expNums<>+96(SB), Z10, Z9
 	VSUBPS.BCST       expNums<>+96(SB), Z9, Z9
 	VMOVUPS           Z8, Z8
-	VMULPS.BCST       expNums<>+832(SB), Z9, Z10
+	VMULPS.BCST       expNums<>+800(SB), Z9, Z10
 	VFMSUB213PS       Z10, Z7, Z8
-	VFNMADD231PS.BCST expNums<>+864(SB), Z9, Z8
+	VFNMADD231PS.BCST expNums<>+832(SB), Z9, Z8
 	VBROADCASTSS      expNums<>+192(SB), Z7
 	VFMADD213PS.BCST  expNums<>+224(SB), Z8, Z7
 	VFMADD213PS.BCST  expNums<>+256(SB), Z8, Z7
@@ -7625,16 +7620,16 @@ turned2:
 	VMINPS            Z0, Z1, Z1
 	VMOVUPS           Z2, Z2
 	VMULPS            Z1, Z1, Z3
-	VFMADD231PS.BCST  expNums<>+800(SB), Z3, Z2
+	VFMADD231PS.BCST  expNums<>+768(SB), Z3, Z2
 	VORPS.BCST        expNums<>+448(SB), Z1, Z3
 	VMULPS            Z2, Z3, Z4
 	VBROADCASTSS      expNums<>+64(SB), Z6
 	VFMADD213PS.BCST  expNums<>+96(SB), Z6, Z4
 	VSUBPS.BCST       expNums<>+96(SB), Z4, Z4
 	VMOVUPS           Z3, Z3
-	VMULPS.BCST       expNums<>+832(SB), Z4, Z6
+	VMULPS.BCST       expNums<>+800(SB), Z4, Z6
 	VFMSUB213PS       Z6, Z2, Z3
-	VFNMADD231PS.BCST expNums<>+864(SB), Z4, Z3
+	VFNMADD231PS.BCST expNums<>+832(SB), Z4, Z3
 	VBROADCASTSS      expNums<>+192(SB), Z2
 	VFMADD213PS.BCST  expNums<>+224(SB), Z3, Z2
 	VFMADD213PS.BCST  expNums<>+256(SB), Z3, Z2
@@ -7666,9 +7661,9 @@ TEXT ·geluTanhBF16AVX512(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ         src+8(FP), DX
 	MOVQ         n+16(FP), CX
 	XORQ         BX, BX
-	VBROADCASTSS expNums<>+704(SB), Z0
-	VBROADCASTSS expNums<>+736(SB), Z1
-	VBROADCASTSS expNums<>+768(SB), Z2
+	VBROADCASTSS expNums<>+672(SB), Z0
+	VBROADCASTSS expNums<>+704(SB), Z1
+	VBROADCASTSS expNums<>+736(SB), Z2
 	SUBQ         $+16, CX
 	JLT          turned2
 
@@ -7676,45 +7671,44 @@ turn1:
 	VPMOVZXWD         (DX)(BX*2), Z3
 	VPSLLD            $0x10, Z3, Z3
 	VMAXPS            Z3, Z0, Z3
-	VMINPS            Z3, Z1, Z8
-	VMOVUPS           Z2, Z9
-	VMULPS            Z8, Z8, Z10
-	VFMADD231PS.BCST  expNums<>+800(SB), Z10, Z9
-	VORPS.BCST        expNums<>+448(SB), Z8, Z10
-	VMULPS            Z9, Z10, Z11
-	VBROADCASTSS      expNums<>+64(SB), Z12
-	VFMADD213PS.BCST  expNums<>+96(SB), Z12, Z11
-	VSUBPS.BCST       expNums<>+96(SB), Z11, Z11
-	VMOVUPS           Z10, Z10
-	VMULPS.BCST       expNums<>+832(SB), Z11, Z12
-	VFMSUB213PS       Z12, Z9, Z10
-	VFNMADD231PS.BCST expNums<>+864(SB), Z11, Z10
-	VBROADCASTSS      expNums<>+192(SB), Z9
-	VFMADD213PS.BCST  expNums<>+224(SB), Z10, Z9
-	VFMADD213PS.BCST  expNums<>+256(SB), Z10, Z9
-	VFMADD213PS.BCST  expNums<>+288(SB), Z10, Z9
-	VFMADD213PS.BCST  expNums<>+320(SB), Z10, Z9
-	VMULPS            Z10, Z10, Z12
-	VFMADD213PS       Z10, Z12, Z9
-	VADDPS.BCST       expNums<>+352(SB), Z9, Z9
-	VMULPS            Z9, Z3, Z10
-	VPMOVD2M          Z8, K1
-	VBLENDMPS         Z10, Z3, K1, Z4
-	VSCALEFPS         Z11, Z9, Z3
+	VMINPS            Z3, Z1, Z7
+	VMOVUPS           Z2, Z8
+	VMULPS            Z7, Z7, Z9
+	VFMADD231PS.BCST  expNums<>+768(SB), Z9, Z8
+	VORPS.BCST        expNums<>+448(SB), Z7, Z9
+	VMULPS            Z8, Z9, Z10
+	VBROADCASTSS      expNums<>+64(SB), Z11
+	VFMADD213PS.BCST  expNums<>+96(SB), Z11, Z10
+	VSUBPS.BCST       expNums<>+96(SB), Z10, Z10
+	VMOVUPS           Z9, Z9
+	VMULPS.BCST       expNums<>+800(SB), Z10, Z11
+	VFMSUB213PS       Z11, Z8, Z9
+	VFNMADD231PS.BCST expNums<>+832(SB), Z10, Z9
+	VBROADCASTSS      expNums<>+192(SB), Z8
+	VFMADD213PS.BCST  expNums<>+224(SB), Z9, Z8
+	VFMADD213PS.BCST  expNums<>+256(SB), Z9, Z8
+	VFMADD213PS.BCST  expNums<>+288(SB), Z9, Z8
+	VFMADD213PS.BCST  expNums<>+320(SB), Z9, Z8
+	VMULPS            Z9, Z9, Z11
+	VFMADD213PS       Z9, Z11, Z8
+	VADDPS.BCST       expNums<>+352(SB), Z8, Z8
+	VMULPS            Z8, Z3, Z9
+	VPMOVD2M          Z7, K1
+	VBLENDMPS         Z9, Z3, K1, Z4
+	VSCALEFPS         Z10, Z8, Z3
 	VADDPS.BCST       expNums<>+352(SB), Z3, Z3
 	VDIVPS            Z3, Z4, Z3
-	VMOVUPS           Z3, Z9
-	VPMOVD2M          Z8, K1
-	VSCALEFPS         Z11, Z3, K1, Z9
-	VPSRLD            $0x10, Z9, Z3
-	VANDPS.BCST       expNums<>+512(SB), Z3, Z8
-	VPADDD.BCST       expNums<>+544(SB), Z9, Z10
-	VPADDD            Z8, Z10, Z8
-	VPSRLD            $0x10, Z8, Z8
-	VORPS.BCST        expNums<>+576(SB), Z3, Z3
-	VCMPPS            $0x03, Z9, Z9, K1
-	VPBLENDMD         Z3, Z8, K1, Z5
-	VPMOVDW           Z5, (AX)(BX*2)
+	VMOVUPS           Z3, Z8
+	VPMOVD2M          Z7, K1
+	VSCALEFPS         Z10, Z3, K1, Z8
+	VMOVUPS           Z8, Z3
+	VCMPPS            $0x07, Z8, Z8, K1
+	VPTESTMD.BCST     expNums<>+1312(SB), Z8, K1, K2
+	VPADDD.BCST       expNums<>+544(SB), Z3, K1, Z3
+	VPSUBD.BCST       expNums<>+1344(SB), Z3, K2, Z3
+	VMOVDQU           oddWords<>+0(SB), Y5
+	VPERMW            Z3, Z5, Z3
+	VMOVDQU           Y3, (AX)(BX*2)
 	ADDQ              $+16, BX
 	SUBQ              $+16, CX
 	JGE               turn1
@@ -7734,23 +7728,23 @@ turned2:
 	VMINPS            Z0, Z1, Z1
 	VMOVUPS           Z2, Z2
 	VMULPS            Z1, Z1, Z3
-	VFMADD231PS.BCST  expNums<>+800(SB), Z3, Z2
+	VFMADD231PS.BCST  expNums<>+768(SB), Z3, Z2
 	VORPS.BCST        expNums<>+448(SB), Z1, Z3
 	VMULPS            Z2, Z3, Z4
-	VBROADCASTSS      expNums<>+64(SB), Z5
-	VFMADD213PS.BCST  expNums<>+96(SB), Z5, Z4
+	VBROADCASTSS      expNums<>+64(SB), Z7
+	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z4
 	VSUBPS.BCST       expNums<>+96(SB), Z4, Z4
 	VMOVUPS           Z3, Z3
-	VMULPS.BCST       expNums<>+832(SB), Z4, Z5
-	VFMSUB213PS       Z5, Z2, Z3
-	VFNMADD231PS.BCST expNums<>+864(SB), Z4, Z3
+	VMULPS.BCST       expNums<>+800(SB), Z4, Z7
+	VFMSUB213PS       Z7, Z2, Z3
+	VFNMADD231PS.BCST expNums<>+832(SB), Z4, Z3
 	VBROADCASTSS      expNums<>+192(SB), Z2
 	VFMADD213PS.BCST  expNums<>+224(SB), Z3, Z2
 	VFMADD213PS.BCST  expNums<>+256(SB), Z3, Z2
 	VFMADD213PS.BCST  expNums<>+288(SB), Z3, Z2
 	VFMADD213PS.BCST  expNums<>+320(SB), Z3, Z2
-	VMULPS            Z3, Z3, Z5
-	VFMADD213PS       Z3, Z5, Z2
+	VMULPS            Z3, Z3, Z7
+	VFMADD213PS       Z3, Z7, Z2
 	VADDPS.BCST       expNums<>+352(SB), Z2, Z2
 	VMULPS            Z2, Z0, Z3
 	VPMOVD2M          Z1, K2
@@ -7761,15 +7755,13 @@ turned2:
 	VMOVUPS           Z0, Z2
 	VPMOVD2M          Z1, K2
 	VSCALEFPS         Z4, Z0, K2, Z2
-	VPSRLD            $0x10, Z2, Z0
-	VANDPS.BCST       expNums<>+512(SB), Z0, Z1
-	VPADDD.BCST       expNums<>+544(SB), Z2, Z3
-	VPADDD            Z1, Z3, Z1
-	VPSRLD            $0x10, Z1, Z1
-	VORPS.BCST        expNums<>+576(SB), Z0, Z0
-	VCMPPS            $0x03, Z2, Z2, K2
-	VPBLENDMD         Z0, Z1, K2, Z7
-	VPMOVDW           Z7, Y0
+	VMOVUPS           Z2, Z0
+	VCMPPS            $0x07, Z2, Z2, K2
+	VPTESTMD.BCST     expNums<>+1312(SB), Z2, K2, K3
+	VPADDD.BCST       expNums<>+544(SB), Z0, K2, Z0
+	VPSUBD.BCST       expNums<>+1344(SB), Z0, K3, Z0
+	VMOVDQU           oddWords<>+0(SB), Y5
+	VPERMW            Z0, Z5, Z0
 	VMOVDQU16         Y0, K1, (AX)(BX*2)
 
 done3:
@@ -7783,7 +7775,7 @@ TEXT ·geluErfF32AVX512(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ         src+8(FP), DX
 	MOVQ         n+16(FP), CX
 	XORQ         BX, BX
-	VBROADCASTSS expNums<>+896(SB), Z0
+	VBROADCASTSS expNums<>+864(SB), Z0
 	VBROADCASTSS expNums<>+448(SB), Z1
 	VBROADCASTSS expNums<>+352(SB), Z2
 	SUBQ         $+16, CX
@@ -7791,13 +7783,14 @@ TEXT ·geluErfF32AVX512(SB), NOSPLIT|NOFRAME, $0-24
 
 turn1:
 	VMOVUPS           (DX)(BX*4), Z3
-	VANDPS.BCST       expNums<>+640(SB), Z3, Z4
+	VANDPS.BCST       expNums<>+608(SB), Z3, Z4
 	VMINPS            Z4, Z0, Z4
-	VADDPS.BCST       expNums<>+672(SB), Z4, Z5
+	VADDPS.BCST       expNums<>+640(SB), Z4, Z5
 	VDIVPS            Z5, Z2, Z5
 	VMOVUPS           Z2, Z6
-	VFNMADD231PS.BCST expNums<>+928(SB), Z5, Z6
-	VBROADCASTSS      expNums<>+960(SB), Z7
+	VFNMADD231PS.BCST expNums<>+896(SB), Z5, Z6
+	VBROADCASTSS      expNums<>+928(SB), Z7
+	VFMADD213PS.BCST  expNums<>+960(SB), Z6, Z7
 	VFMADD213PS.BCST  expNums<>+992(SB), Z6, Z7
 	VFMADD213PS.BCST  expNums<>+1024(SB), Z6, Z7
 	VFMADD213PS.BCST  expNums<>+1056(SB), Z6, Z7
@@ -7807,18 +7800,17 @@ turn1:
 	VFMADD213PS.BCST  expNums<>+1184(SB), Z6, Z7
 	VFMADD213PS.BCST  expNums<>+1216(SB), Z6, Z7
 	VFMADD213PS.BCST  expNums<>+1248(SB), Z6, Z7
-	VFMADD213PS.BCST  expNums<>+1280(SB), Z6, Z7
 	VMULPS            Z7, Z5, Z5
 	VMULPS            Z5, Z4, Z5
-	VMULPS.BCST       expNums<>+1312(SB), Z4, Z6
+	VMULPS.BCST       expNums<>+1280(SB), Z4, Z6
 	VMULPS            Z4, Z6, Z7
 	VBROADCASTSS      expNums<>+64(SB), Z8
 	VFMADD213PS.BCST  expNums<>+96(SB), Z8, Z7
 	VSUBPS.BCST       expNums<>+96(SB), Z7, Z7
 	VMOVUPS           Z6, Z6
-	VMULPS.BCST       expNums<>+832(SB), Z7, Z8
+	VMULPS.BCST       expNums<>+800(SB), Z7, Z8
 	VFMSUB213PS       Z8, Z4, Z6
-	VFNMADD231PS.BCST expNums<>+864(SB), Z7, Z6
+	VFNMADD231PS.BCST expNums<>+832(SB), Z7, Z6
 	VBROADCASTSS      expNums<>+192(SB), Z4
 	VFMADD213PS.BCST  expNums<>+224(SB), Z6, Z4
 	VFMADD213PS.BCST  expNums<>+256(SB), Z6, Z4
@@ -7844,13 +7836,14 @@ turned2:
 	DECQ              SI
 	KMOVW             SI, K1
 	VMOVUPS.Z         (DX)(BX*4), K1, Z3
-	VANDPS.BCST       expNums<>+640(SB), Z3, Z4
+	VANDPS.BCST       expNums<>+608(SB), Z3, Z4
 	VMINPS            Z4, Z0, Z0
-	VADDPS.BCST       expNums<>+672(SB), Z0, Z4
+	VADDPS.BCST       expNums<>+640(SB), Z0, Z4
 	VDIVPS            Z4, Z2, Z4
 	VMOVUPS           Z2, Z2
-	VFNMADD231PS.BCST expNums<>+928(SB), Z4, Z2
-	VBROADCASTSS      expNums<>+960(SB), Z5
+	VFNMADD231PS.BCST expNums<>+896(SB), Z4, Z2
+	VBROADCASTSS      expNums<>+928(SB), Z5
+	VFMADD213PS.BCST  expNums<>+960(SB), Z2, Z5
 	VFMADD213PS.BCST  expNums<>+992(SB), Z2, Z5
 	VFMADD213PS.BCST  expNums<>+1024(SB), Z2, Z5
 	VFMADD213PS.BCST  expNums<>+1056(SB), Z2, Z5
@@ -7860,18 +7853,17 @@ turned2:
 	VFMADD213PS.BCST  expNums<>+1184(SB), Z2, Z5
 	VFMADD213PS.BCST  expNums<>+1216(SB), Z2, Z5
 	VFMADD213PS.BCST  expNums<>+1248(SB), Z2, Z5
-	VFMADD213PS.BCST  expNums<>+1280(SB), Z2, Z5
 	VMULPS            Z5, Z4, Z2
 	VMULPS            Z2, Z0, Z2
-	VMULPS.BCST       expNums<>+1312(SB), Z0, Z4
+	VMULPS.BCST       expNums<>+1280(SB), Z0, Z4
 	VMULPS            Z0, Z4, Z5
 	VBROADCASTSS      expNums<>+64(SB), Z6
 	VFMADD213PS.BCST  expNums<>+96(SB), Z6, Z5
 	VSUBPS.BCST       expNums<>+96(SB), Z5, Z5
 	VMOVUPS           Z4, Z4
-	VMULPS.BCST       expNums<>+832(SB), Z5, Z6
+	VMULPS.BCST       expNums<>+800(SB), Z5, Z6
 	VFMSUB213PS       Z6, Z0, Z4
-	VFNMADD231PS.BCST expNums<>+864(SB), Z5, Z4
+	VFNMADD231PS.BCST expNums<>+832(SB), Z5, Z4
 	VBROADCASTSS      expNums<>+192(SB), Z0
 	VFMADD213PS.BCST  expNums<>+224(SB), Z4, Z0
 	VFMADD213PS.BCST  expNums<>+256(SB), Z4, Z0
@@ -7896,7 +7888,7 @@ TEXT ·geluErfF16AVX512(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ         src+8(FP), DX
 	MOVQ         n+16(FP), CX
 	XORQ         BX, BX
-	VBROADCASTSS expNums<>+896(SB), Z0
+	VBROADCASTSS expNums<>+864(SB), Z0
 	VBROADCASTSS expNums<>+448(SB), Z1
 	VBROADCASTSS expNums<>+352(SB), Z2
 	SUBQ         $+16, CX
@@ -7904,13 +7896,14 @@ TEXT ·geluErfF16AVX512(SB), NOSPLIT|NOFRAME, $0-24
 
 turn1:
 	VCVTPH2PS         (DX)(BX*2), Z3
-	VANDPS.BCST       expNums<>+640(SB), Z3, Z4
+	VANDPS.BCST       expNums<>+608(SB), Z3, Z4
 	VMINPS            Z4, Z0, Z4
-	VADDPS.BCST       expNums<>+672(SB), Z4, Z5
+	VADDPS.BCST       expNums<>+640(SB), Z4, Z5
 	VDIVPS            Z5, Z2, Z5
 	VMOVUPS           Z2, Z6
-	VFNMADD231PS.BCST expNums<>+928(SB), Z5, Z6
-	VBROADCASTSS      expNums<>+960(SB), Z7
+	VFNMADD231PS.BCST expNums<>+896(SB), Z5, Z6
+	VBROADCASTSS      expNums<>+928(SB), Z7
+	VFMADD213PS.BCST  expNums<>+960(SB), Z6, Z7
 	VFMADD213PS.BCST  expNums<>+992(SB), Z6, Z7
 	VFMADD213PS.BCST  expNums<>+1024(SB), Z6, Z7
 	VFMADD213PS.BCST  expNums<>+1056(SB), Z6, Z7
@@ -7920,18 +7913,17 @@ turn1:
 	VFMADD213PS.BCST  expNums<>+1184(SB), Z6, Z7
 	VFMADD213PS.BCST  expNums<>+1216(SB), Z6, Z7
 	VFMADD213PS.BCST  expNums<>+1248(SB), Z6, Z7
-	VFMADD213PS.BCST  expNums<>+1280(SB), Z6, Z7
 	VMULPS            Z7, Z5, Z5
 	VMULPS            Z5, Z4, Z5
-	VMULPS.BCST       expNums<>+1312(SB), Z4, Z6
+	VMULPS.BCST       expNums<>+1280(SB), Z4, Z6
 	VMULPS            Z4, Z6, Z7
 	VBROADCASTSS      expNums<>+64(SB), Z8
 	VFMADD213PS.BCST  expNums<>+96(SB), Z8, Z7
 	VSUBPS.BCST       expNums<>+96(SB), Z7, Z7
 	VMOVUPS           Z6, Z6
-	VMULPS.BCST       expNums<>+832(SB), Z7, Z8
+	VMULPS.BCST       expNums<>+800(SB), Z7, Z8
 	VFMSUB213PS       Z8, Z4, Z6
-	VFNMADD231PS.BCST expNums<>+864(SB), Z7, Z6
+	VFNMADD231PS.BCST expNums<>+832(SB), Z7, Z6
 	VBROADCASTSS      expNums<>+192(SB), Z4
 	VFMADD213PS.BCST  expNums<>+224(SB), Z6, Z4
 	VFMADD213PS.BCST  expNums<>+256(SB), Z6, Z4
@@ -7958,13 +7950,14 @@ turned2:
 	KMOVW             SI, K1
 	VMOVDQU16.Z       (DX)(BX*2), K1, Y3
 	VCVTPH2PS         Y3, Z3
-	VANDPS.BCST       expNums<>+640(SB), Z3, Z4
+	VANDPS.BCST       expNums<>+608(SB), Z3, Z4
 	VMINPS            Z4, Z0, Z0
-	VADDPS.BCST       expNums<>+672(SB), Z0, Z4
+	VADDPS.BCST       expNums<>+640(SB), Z0, Z4
 	VDIVPS            Z4, Z2, Z4
 	VMOVUPS           Z2, Z2
-	VFNMADD231PS.BCST expNums<>+928(SB), Z4, Z2
-	VBROADCASTSS      expNums<>+960(SB), Z5
+	VFNMADD231PS.BCST expNums<>+896(SB), Z4, Z2
+	VBROADCASTSS      expNums<>+928(SB), Z5
+	VFMADD213PS.BCST  expNums<>+960(SB), Z2, Z5
 	VFMADD213PS.BCST  expNums<>+992(SB), Z2, Z5
 	VFMADD213PS.BCST  expNums<>+1024(SB), Z2, Z5
 	VFMADD213PS.BCST  expNums<>+1056(SB), Z2, Z5
@@ -7974,18 +7967,17 @@ turned2:
 	VFMADD213PS.BCST  expNums<>+1184(SB), Z2, Z5
 	VFMADD213PS.BCST  expNums<>+1216(SB), Z2, Z5
 	VFMADD213PS.BCST  expNums<>+1248(SB), Z2, Z5
-	VFMADD213PS.BCST  expNums<>+1280(SB), Z2, Z5
 	VMULPS            Z5, Z4, Z2
 	VMULPS            Z2, Z0, Z2
-	VMULPS.BCST       expNums<>+1312(SB), Z0, Z4
+	VMULPS.BCST       expNums<>+1280(SB), Z0, Z4
 	VMULPS            Z0, Z4, Z5
 	VBROADCASTSS      expNums<>+64(SB), Z6
 	VFMADD213PS.BCST  expNums<>+96(SB), Z6, Z5
 	VSUBPS.BCST       expNums<>+96(SB), Z5, Z5
 	VMOVUPS           Z4, Z4
-	VMULPS.BCST       expNums<>+832(SB), Z5, Z6
+	VMULPS.BCST       expNums<>+800(SB), Z5, Z6
 	VFMSUB213PS       Z6, Z0, Z4
-	VFNMADD231PS.BCST expNums<>+864(SB), Z5, Z4
+	VFNMADD231PS.BCST expNums<>+832(SB), Z5, Z4
 	VBROADCASTSS      expNums<>+192(SB), Z0
 	VFMADD213PS.BCST  expNums<>+224(SB), Z4, Z0
 	VFMADD213PS.BCST  expNums<>+256(SB), Z4, Z0
@@ -8011,7 +8003,7 @@ TEXT ·geluErfBF16AVX512(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ         src+8(FP), DX
 	MOVQ         n+16(FP), CX
 	XORQ         BX, BX
-	VBROADCASTSS expNums<>+896(SB), Z0
+	VBROADCASTSS expNums<>+864(SB), Z0
 	VBROADCASTSS expNums<>+448(SB), Z1
 	VBROADCASTSS expNums<>+352(SB), Z2
 	SUBQ         $+16, CX
@@ -8020,54 +8012,53 @@ TEXT ·geluErfBF16AVX512(SB), NOSPLIT|NOFRAME, $0-24
 turn1:
 	VPMOVZXWD         (DX)(BX*2), Z3
 	VPSLLD            $0x10, Z3, Z3
-	VANDPS.BCST       expNums<>+640(SB), Z3, Z6
-	VMINPS            Z6, Z0, Z6
-	VADDPS.BCST       expNums<>+672(SB), Z6, Z7
-	VDIVPS            Z7, Z2, Z7
-	VMOVUPS           Z2, Z8
-	VFNMADD231PS.BCST expNums<>+928(SB), Z7, Z8
-	VBROADCASTSS      expNums<>+960(SB), Z9
-	VFMADD213PS.BCST  expNums<>+992(SB), Z8, Z9
-	VFMADD213PS.BCST  expNums<>+1024(SB), Z8, Z9
-	VFMADD213PS.BCST  expNums<>+1056(SB), Z8, Z9
-	VFMADD213PS.BCST  expNums<>+1088(SB), Z8, Z9
-	VFMADD213PS.BCST  expNums<>+1120(SB), Z8, Z9
-	VFMADD213PS.BCST  expNums<>+1152(SB), Z8, Z9
-	VFMADD213PS.BCST  expNums<>+1184(SB), Z8, Z9
-	VFMADD213PS.BCST  expNums<>+1216(SB), Z8, Z9
-	VFMADD213PS.BCST  expNums<>+1248(SB), Z8, Z9
-	VFMADD213PS.BCST  expNums<>+1280(SB), Z8, Z9
-	VMULPS            Z9, Z7, Z7
-	VMULPS            Z7, Z6, Z7
-	VMULPS.BCST       expNums<>+1312(SB), Z6, Z8
-	VMULPS            Z6, Z8, Z9
-	VBROADCASTSS      expNums<>+64(SB), Z10
-	VFMADD213PS.BCST  expNums<>+96(SB), Z10, Z9
-	VSUBPS.BCST       expNums<>+96(SB), Z9, Z9
-	VMOVUPS           Z8, Z8
-	VMULPS.BCST       expNums<>+832(SB), Z9, Z10
-	VFMSUB213PS       Z10, Z6, Z8
-	VFNMADD231PS.BCST expNums<>+864(SB), Z9, Z8
-	VBROADCASTSS      expNums<>+192(SB), Z6
-	VFMADD213PS.BCST  expNums<>+224(SB), Z8, Z6
-	VFMADD213PS.BCST  expNums<>+256(SB), Z8, Z6
-	VFMADD213PS.BCST  expNums<>+288(SB), Z8, Z6
-	VFMADD213PS.BCST  expNums<>+320(SB), Z8, Z6
-	VMULPS            Z8, Z8, Z10
-	VFMADD213PS       Z8, Z10, Z6
-	VFMADD231PS       Z6, Z7, Z7
+	VANDPS.BCST       expNums<>+608(SB), Z3, Z5
+	VMINPS            Z5, Z0, Z5
+	VADDPS.BCST       expNums<>+640(SB), Z5, Z6
+	VDIVPS            Z6, Z2, Z6
+	VMOVUPS           Z2, Z7
+	VFNMADD231PS.BCST expNums<>+896(SB), Z6, Z7
+	VBROADCASTSS      expNums<>+928(SB), Z8
+	VFMADD213PS.BCST  expNums<>+960(SB), Z7, Z8
+	VFMADD213PS.BCST  expNums<>+992(SB), Z7, Z8
+	VFMADD213PS.BCST  expNums<>+1024(SB), Z7, Z8
+	VFMADD213PS.BCST  expNums<>+1056(SB), Z7, Z8
+	VFMADD213PS.BCST  expNums<>+1088(SB), Z7, Z8
+	VFMADD213PS.BCST  expNums<>+1120(SB), Z7, Z8
+	VFMADD213PS.BCST  expNums<>+1152(SB), Z7, Z8
+	VFMADD213PS.BCST  expNums<>+1184(SB), Z7, Z8
+	VFMADD213PS.BCST  expNums<>+1216(SB), Z7, Z8
+	VFMADD213PS.BCST  expNums<>+1248(SB), Z7, Z8
+	VMULPS            Z8, Z6, Z6
+	VMULPS            Z6, Z5, Z6
+	VMULPS.BCST       expNums<>+1280(SB), Z5, Z7
+	VMULPS            Z5, Z7, Z8
+	VBROADCASTSS      expNums<>+64(SB), Z9
+	VFMADD213PS.BCST  expNums<>+96(SB), Z9, Z8
+	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
+	VMOVUPS           Z7, Z7
+	VMULPS.BCST       expNums<>+800(SB), Z8, Z9
+	VFMSUB213PS       Z9, Z5, Z7
+	VFNMADD231PS.BCST expNums<>+832(SB), Z8, Z7
+	VBROADCASTSS      expNums<>+192(SB), Z5
+	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z5
+	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z5
+	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z5
+	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z5
+	VMULPS            Z7, Z7, Z9
+	VFMADD213PS       Z7, Z9, Z5
+	VFMADD231PS       Z5, Z6, Z6
 	VMAXPS            Z3, Z1, Z3
-	VSCALEFPS         Z9, Z7, Z6
-	VSUBPS            Z6, Z3, Z3
-	VPSRLD            $0x10, Z3, Z6
-	VANDPS.BCST       expNums<>+512(SB), Z6, Z7
-	VPADDD.BCST       expNums<>+544(SB), Z3, Z8
-	VPADDD            Z7, Z8, Z7
-	VPSRLD            $0x10, Z7, Z7
-	VORPS.BCST        expNums<>+576(SB), Z6, Z6
-	VCMPPS            $0x03, Z3, Z3, K1
-	VPBLENDMD         Z6, Z7, K1, Z4
-	VPMOVDW           Z4, (AX)(BX*2)
+	VSCALEFPS         Z8, Z6, Z5
+	VSUBPS            Z5, Z3, Z3
+	VMOVUPS           Z3, Z5
+	VCMPPS            $0x07, Z3, Z3, K1
+	VPTESTMD.BCST     expNums<>+1312(SB), Z3, K1, K2
+	VPADDD.BCST       expNums<>+544(SB), Z5, K1, Z5
+	VPSUBD.BCST       expNums<>+1344(SB), Z5, K2, Z5
+	VMOVDQU           oddWords<>+0(SB), Y4
+	VPERMW            Z5, Z4, Z5
+	VMOVDQU           Y5, (AX)(BX*2)
 	ADDQ              $+16, BX
 	SUBQ              $+16, CX
 	JGE               turn1
@@ -8083,13 +8074,14 @@ turned2:
 	VMOVDQU16.Z       (DX)(BX*2), K1, Y3
 	VPMOVZXWD         Y3, Z3
 	VPSLLD            $0x10, Z3, Z3
-	VANDPS.BCST       expNums<>+640(SB), Z3, Z4
-	VMINPS            Z4, Z0, Z0
-	VADDPS.BCST       expNums<>+672(SB), Z0, Z4
-	VDIVPS            Z4, Z2, Z4
+	VANDPS.BCST       expNums<>+608(SB), Z3, Z5
+	VMINPS            Z5, Z0, Z0
+	VADDPS.BCST       expNums<>+640(SB), Z0, Z5
+	VDIVPS            Z5, Z2, Z5
 	VMOVUPS           Z2, Z2
-	VFNMADD231PS.BCST expNums<>+928(SB), Z4, Z2
-	VBROADCASTSS      expNums<>+960(SB), Z6
+	VFNMADD231PS.BCST expNums<>+896(SB), Z5, Z2
+	VBROADCASTSS      expNums<>+928(SB), Z6
+	VFMADD213PS.BCST  expNums<>+960(SB), Z2, Z6
 	VFMADD213PS.BCST  expNums<>+992(SB), Z2, Z6
 	VFMADD213PS.BCST  expNums<>+1024(SB), Z2, Z6
 	VFMADD213PS.BCST  expNums<>+1056(SB), Z2, Z6
@@ -8099,39 +8091,36 @@ turned2:
 	VFMADD213PS.BCST  expNums<>+1184(SB), Z2, Z6
 	VFMADD213PS.BCST  expNums<>+1216(SB), Z2, Z6
 	VFMADD213PS.BCST  expNums<>+1248(SB), Z2, Z6
-	VFMADD213PS.BCST  expNums<>+1280(SB), Z2, Z6
-	VMULPS            Z6, Z4, Z2
+	VMULPS            Z6, Z5, Z2
 	VMULPS            Z2, Z0, Z2
-	VMULPS.BCST       expNums<>+1312(SB), Z0, Z4
-	VMULPS            Z0, Z4, Z6
+	VMULPS.BCST       expNums<>+1280(SB), Z0, Z5
+	VMULPS            Z0, Z5, Z6
 	VBROADCASTSS      expNums<>+64(SB), Z7
 	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z6
 	VSUBPS.BCST       expNums<>+96(SB), Z6, Z6
-	VMOVUPS           Z4, Z4
-	VMULPS.BCST       expNums<>+832(SB), Z6, Z7
-	VFMSUB213PS       Z7, Z0, Z4
-	VFNMADD231PS.BCST expNums<>+864(SB), Z6, Z4
+	VMOVUPS           Z5, Z5
+	VMULPS.BCST       expNums<>+800(SB), Z6, Z7
+	VFMSUB213PS       Z7, Z0, Z5
+	VFNMADD231PS.BCST expNums<>+832(SB), Z6, Z5
 	VBROADCASTSS      expNums<>+192(SB), Z0
-	VFMADD213PS.BCST  expNums<>+224(SB), Z4, Z0
-	VFMADD213PS.BCST  expNums<>+256(SB), Z4, Z0
-	VFMADD213PS.BCST  expNums<>+288(SB), Z4, Z0
-	VFMADD213PS.BCST  expNums<>+320(SB), Z4, Z0
-	VMULPS            Z4, Z4, Z7
-	VFMADD213PS       Z4, Z7, Z0
+	VFMADD213PS.BCST  expNums<>+224(SB), Z5, Z0
+	VFMADD213PS.BCST  expNums<>+256(SB), Z5, Z0
+	VFMADD213PS.BCST  expNums<>+288(SB), Z5, Z0
+	VFMADD213PS.BCST  expNums<>+320(SB), Z5, Z0
+	VMULPS            Z5, Z5, Z7
+	VFMADD213PS       Z5, Z7, Z0
 	VFMADD231PS       Z0, Z2, Z2
 	VMAXPS            Z3, Z1, Z0
 	VSCALEFPS         Z6, Z2, Z1
 	VSUBPS            Z1, Z0, Z0
-	VPSRLD            $0x10, Z0, Z1
-	VANDPS.BCST       expNums<>+512(SB), Z1, Z2
-	VPADDD.BCST       expNums<>+544(SB), Z0, Z3
-	VPADDD            Z2, Z3, Z2
-	VPSRLD            $0x10, Z2, Z2
-	VORPS.BCST        expNums<>+576(SB), Z1, Z1
-	VCMPPS            $0x03, Z0, Z0, K2
-	VPBLENDMD         Z1, Z2, K2, Z5
-	VPMOVDW           Z5, Y0
-	VMOVDQU16         Y0, K1, (AX)(BX*2)
+	VMOVUPS           Z0, Z1
+	VCMPPS            $0x07, Z0, Z0, K2
+	VPTESTMD.BCST     expNums<>+1312(SB), Z0, K2, K3
+	VPADDD.BCST       expNums<>+544(SB), Z1, K2, Z1
+	VPSUBD.BCST       expNums<>+1344(SB), Z1, K3, Z1
+	VMOVDQU           oddWords<>+0(SB), Y4
+	VPERMW            Z1, Z4, Z1
+	VMOVDQU16         Y1, K1, (AX)(BX*2)
 
 done3:
 	VZEROUPPER
@@ -8160,9 +8149,9 @@ turn1:
 	VFMADD213PS.BCST  expNums<>+96(SB), Z9, Z8
 	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
 	VMOVUPS           Z7, Z7
-	VMULPS.BCST       expNums<>+832(SB), Z8, Z9
+	VMULPS.BCST       expNums<>+800(SB), Z8, Z9
 	VFMSUB213PS       Z9, Z0, Z7
-	VFNMADD231PS.BCST expNums<>+864(SB), Z8, Z7
+	VFNMADD231PS.BCST expNums<>+832(SB), Z8, Z7
 	VBROADCASTSS      expNums<>+192(SB), Z9
 	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z9
 	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
@@ -8202,9 +8191,9 @@ turned2:
 	VFMADD213PS.BCST  expNums<>+96(SB), Z6, Z4
 	VSUBPS.BCST       expNums<>+96(SB), Z4, Z4
 	VMOVUPS           Z3, Z3
-	VMULPS.BCST       expNums<>+832(SB), Z4, Z6
+	VMULPS.BCST       expNums<>+800(SB), Z4, Z6
 	VFMSUB213PS       Z6, Z0, Z3
-	VFNMADD231PS.BCST expNums<>+864(SB), Z4, Z3
+	VFNMADD231PS.BCST expNums<>+832(SB), Z4, Z3
 	VBROADCASTSS      expNums<>+192(SB), Z0
 	VFMADD213PS.BCST  expNums<>+224(SB), Z3, Z0
 	VFMADD213PS.BCST  expNums<>+256(SB), Z3, Z0
@@ -8686,9 +8675,9 @@ turn1:
 	VFMADD213PS.BCST  expNums<>+96(SB), Z9, Z8
 	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
 	VMOVUPS           Z7, Z7
-	VMULPS.BCST       expNums<>+832(SB), Z8, Z9
+	VMULPS.BCST       expNums<>+800(SB), Z8, Z9
 	VFMSUB213PS       Z9, Z0, Z7
-	VFNMADD231PS.BCST expNums<>+864(SB), Z8, Z7
+	VFNMADD231PS.BCST expNums<>+832(SB), Z8, Z7
 	VBROADCASTSS      expNums<>+192(SB), Z9
 	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z9
 	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
@@ -8729,9 +8718,9 @@ turned2:
 	VFMADD213PS.BCST  expNums<>+96(SB), Z6, Z4
 	VSUBPS.BCST       expNums<>+96(SB), Z4, Z4
 	VMOVUPS           Z3, Z3
-	VMULPS.BCST       expNums<>+832(SB), Z4, Z6
+	VMULPS.BCST       expNums<>+800(SB), Z4, Z6
 	VFMSUB213PS       Z6, Z0, Z3
-	VFNMADD231PS.BCST expNums<>+864(SB), Z4, Z3
+	VFNMADD231PS.BCST expNums<>+832(SB), Z4, Z3
 	VBROADCASTSS      expNums<>+192(SB), Z0
 	VFMADD213PS.BCST  expNums<>+224(SB), Z3, Z0
 	VFMADD213PS.BCST  expNums<>+256(SB), Z3, Z0
@@ -9215,42 +9204,41 @@ turn1:
 	VPMOVZXWD         (DX)(BX*2), Z3
 	VPSLLD            $0x10, Z3, Z3
 	VMAXPS            Z3, Z1, Z3
-	VMINPS            Z3, Z2, Z8
-	VORPS.BCST        expNums<>+448(SB), Z8, Z9
-	VMULPS            Z0, Z9, Z10
-	VBROADCASTSS      expNums<>+64(SB), Z11
-	VFMADD213PS.BCST  expNums<>+96(SB), Z11, Z10
-	VSUBPS.BCST       expNums<>+96(SB), Z10, Z10
-	VMOVUPS           Z9, Z9
-	VMULPS.BCST       expNums<>+832(SB), Z10, Z11
-	VFMSUB213PS       Z11, Z0, Z9
-	VFNMADD231PS.BCST expNums<>+864(SB), Z10, Z9
-	VBROADCASTSS      expNums<>+192(SB), Z11
-	VFMADD213PS.BCST  expNums<>+224(SB), Z9, Z11
-	VFMADD213PS.BCST  expNums<>+256(SB), Z9, Z11
-	VFMADD213PS.BCST  expNums<>+288(SB), Z9, Z11
-	VFMADD213PS.BCST  expNums<>+320(SB), Z9, Z11
-	VMULPS            Z9, Z9, Z12
-	VFMADD213PS       Z9, Z12, Z11
-	VADDPS.BCST       expNums<>+352(SB), Z11, Z9
-	VMULPS            Z9, Z3, Z11
-	VPMOVD2M          Z8, K1
-	VBLENDMPS         Z11, Z3, K1, Z4
-	VSCALEFPS         Z10, Z9, Z3
+	VMINPS            Z3, Z2, Z7
+	VORPS.BCST        expNums<>+448(SB), Z7, Z8
+	VMULPS            Z0, Z8, Z9
+	VBROADCASTSS      expNums<>+64(SB), Z10
+	VFMADD213PS.BCST  expNums<>+96(SB), Z10, Z9
+	VSUBPS.BCST       expNums<>+96(SB), Z9, Z9
+	VMOVUPS           Z8, Z8
+	VMULPS.BCST       expNums<>+800(SB), Z9, Z10
+	VFMSUB213PS       Z10, Z0, Z8
+	VFNMADD231PS.BCST expNums<>+832(SB), Z9, Z8
+	VBROADCASTSS      expNums<>+192(SB), Z10
+	VFMADD213PS.BCST  expNums<>+224(SB), Z8, Z10
+	VFMADD213PS.BCST  expNums<>+256(SB), Z8, Z10
+	VFMADD213PS.BCST  expNums<>+288(SB), Z8, Z10
+	VFMADD213PS.BCST  expNums<>+320(SB), Z8, Z10
+	VMULPS            Z8, Z8, Z11
+	VFMADD213PS       Z8, Z11, Z10
+	VADDPS.BCST       expNums<>+352(SB), Z10, Z8
+	VMULPS            Z8, Z3, Z10
+	VPMOVD2M          Z7, K1
+	VBLENDMPS         Z10, Z3, K1, Z4
+	VSCALEFPS         Z9, Z8, Z3
 	VADDPS.BCST       expNums<>+352(SB), Z3, Z3
 	VDIVPS            Z3, Z4, Z3
-	VMOVUPS           Z3, Z9
-	VPMOVD2M          Z8, K1
-	VSCALEFPS         Z10, Z3, K1, Z9
-	VPSRLD            $0x10, Z9, Z3
-	VANDPS.BCST       expNums<>+512(SB), Z3, Z8
-	VPADDD.BCST       expNums<>+544(SB), Z9, Z10
-	VPADDD            Z8, Z10, Z8
-	VPSRLD            $0x10, Z8, Z8
-	VORPS.BCST        expNums<>+576(SB), Z3, Z3
-	VCMPPS            $0x03, Z9, Z9, K1
-	VPBLENDMD         Z3, Z8, K1, Z5
-	VPMOVDW           Z5, (AX)(BX*2)
+	VMOVUPS           Z3, Z8
+	VPMOVD2M          Z7, K1
+	VSCALEFPS         Z9, Z3, K1, Z8
+	VMOVUPS           Z8, Z3
+	VCMPPS            $0x07, Z8, Z8, K1
+	VPTESTMD.BCST     expNums<>+1312(SB), Z8, K1, K2
+	VPADDD.BCST       expNums<>+544(SB), Z3, K1, Z3
+	VPSUBD.BCST       expNums<>+1344(SB), Z3, K2, Z3
+	VMOVDQU           oddWords<>+0(SB), Y5
+	VPERMW            Z3, Z5, Z3
+	VMOVDQU           Y3, (AX)(BX*2)
 	ADDQ              $+16, BX
 	SUBQ              $+16, CX
 	JGE               turn1
@@ -9270,20 +9258,20 @@ turned2:
 	VMINPS            Z1, Z2, Z2
 	VORPS.BCST        expNums<>+448(SB), Z2, Z3
 	VMULPS            Z0, Z3, Z4
-	VBROADCASTSS      expNums<>+64(SB), Z5
-	VFMADD213PS.BCST  expNums<>+96(SB), Z5, Z4
+	VBROADCASTSS      expNums<>+64(SB), Z7
+	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z4
 	VSUBPS.BCST       expNums<>+96(SB), Z4, Z4
 	VMOVUPS           Z3, Z3
-	VMULPS.BCST       expNums<>+832(SB), Z4, Z5
-	VFMSUB213PS       Z5, Z0, Z3
-	VFNMADD231PS.BCST expNums<>+864(SB), Z4, Z3
+	VMULPS.BCST       expNums<>+800(SB), Z4, Z7
+	VFMSUB213PS       Z7, Z0, Z3
+	VFNMADD231PS.BCST expNums<>+832(SB), Z4, Z3
 	VBROADCASTSS      expNums<>+192(SB), Z0
 	VFMADD213PS.BCST  expNums<>+224(SB), Z3, Z0
 	VFMADD213PS.BCST  expNums<>+256(SB), Z3, Z0
 	VFMADD213PS.BCST  expNums<>+288(SB), Z3, Z0
 	VFMADD213PS.BCST  expNums<>+320(SB), Z3, Z0
-	VMULPS            Z3, Z3, Z5
-	VFMADD213PS       Z3, Z5, Z0
+	VMULPS            Z3, Z3, Z7
+	VFMADD213PS       Z3, Z7, Z0
 	VADDPS.BCST       expNums<>+352(SB), Z0, Z0
 	VMULPS            Z0, Z1, Z3
 	VPMOVD2M          Z2, K2
@@ -9294,15 +9282,13 @@ turned2:
 	VMOVUPS           Z0, Z1
 	VPMOVD2M          Z2, K2
 	VSCALEFPS         Z4, Z0, K2, Z1
-	VPSRLD            $0x10, Z1, Z0
-	VANDPS.BCST       expNums<>+512(SB), Z0, Z2
-	VPADDD.BCST       expNums<>+544(SB), Z1, Z3
-	VPADDD            Z2, Z3, Z2
-	VPSRLD            $0x10, Z2, Z2
-	VORPS.BCST        expNums<>+576(SB), Z0, Z0
-	VCMPPS            $0x03, Z1, Z1, K2
-	VPBLENDMD         Z0, Z2, K2, Z7
-	VPMOVDW           Z7, Y0
+	VMOVUPS           Z1, Z0
+	VCMPPS            $0x07, Z1, Z1, K2
+	VPTESTMD.BCST     expNums<>+1312(SB), Z1, K2, K3
+	VPADDD.BCST       expNums<>+544(SB), Z0, K2, Z0
+	VPSUBD.BCST       expNums<>+1344(SB), Z0, K3, Z0
+	VMOVDQU           oddWords<>+0(SB), Y5
+	VPERMW            Z0, Z5, Z0
 	VMOVDQU16         Y0, K1, (AX)(BX*2)
 
 done3:
@@ -9326,43 +9312,42 @@ turn1:
 	VPMOVZXWD         (DX)(SI*2), Z2
 	VPSLLD            $0x10, Z2, Z2
 	VMAXPS            Z2, Z0, Z2
-	VMINPS            Z2, Z1, Z7
-	VORPS.BCST        expNums<>+448(SB), Z7, Z8
-	VBROADCASTSS      expNums<>+64(SB), Z9
-	VFMADD213PS.BCST  expNums<>+96(SB), Z8, Z9
-	VSUBPS.BCST       expNums<>+96(SB), Z9, Z9
-	VMOVUPS           Z8, Z8
-	VFNMADD231PS.BCST expNums<>+128(SB), Z9, Z8
-	VFNMADD231PS.BCST expNums<>+160(SB), Z9, Z8
-	VBROADCASTSS      expNums<>+192(SB), Z10
-	VFMADD213PS.BCST  expNums<>+224(SB), Z8, Z10
-	VFMADD213PS.BCST  expNums<>+256(SB), Z8, Z10
-	VFMADD213PS.BCST  expNums<>+288(SB), Z8, Z10
-	VFMADD213PS.BCST  expNums<>+320(SB), Z8, Z10
-	VMULPS            Z8, Z8, Z11
-	VFMADD213PS       Z8, Z11, Z10
-	VADDPS.BCST       expNums<>+352(SB), Z10, Z8
-	VMULPS            Z8, Z2, Z10
-	VPMOVD2M          Z7, K1
-	VBLENDMPS         Z10, Z2, K1, Z3
-	VSCALEFPS         Z9, Z8, Z2
+	VMINPS            Z2, Z1, Z6
+	VORPS.BCST        expNums<>+448(SB), Z6, Z7
+	VBROADCASTSS      expNums<>+64(SB), Z8
+	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z8
+	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
+	VMOVUPS           Z7, Z7
+	VFNMADD231PS.BCST expNums<>+128(SB), Z8, Z7
+	VFNMADD231PS.BCST expNums<>+160(SB), Z8, Z7
+	VBROADCASTSS      expNums<>+192(SB), Z9
+	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
+	VMULPS            Z7, Z7, Z10
+	VFMADD213PS       Z7, Z10, Z9
+	VADDPS.BCST       expNums<>+352(SB), Z9, Z7
+	VMULPS            Z7, Z2, Z9
+	VPMOVD2M          Z6, K1
+	VBLENDMPS         Z9, Z2, K1, Z3
+	VSCALEFPS         Z8, Z7, Z2
 	VADDPS.BCST       expNums<>+352(SB), Z2, Z2
 	VDIVPS            Z2, Z3, Z2
-	VMOVUPS           Z2, Z8
-	VPMOVD2M          Z7, K1
-	VSCALEFPS         Z9, Z2, K1, Z8
+	VMOVUPS           Z2, Z7
+	VPMOVD2M          Z6, K1
+	VSCALEFPS         Z8, Z2, K1, Z7
 	VPMOVZXWD         (BX)(SI*2), Z2
 	VPSLLD            $0x10, Z2, Z2
-	VMULPS            Z2, Z8, Z2
-	VPSRLD            $0x10, Z2, Z7
-	VANDPS.BCST       expNums<>+512(SB), Z7, Z8
-	VPADDD.BCST       expNums<>+544(SB), Z2, Z9
-	VPADDD            Z8, Z9, Z8
-	VPSRLD            $0x10, Z8, Z8
-	VORPS.BCST        expNums<>+576(SB), Z7, Z7
-	VCMPPS            $0x03, Z2, Z2, K1
-	VPBLENDMD         Z7, Z8, K1, Z4
-	VPMOVDW           Z4, (AX)(SI*2)
+	VMULPS            Z2, Z7, Z2
+	VMOVUPS           Z2, Z6
+	VCMPPS            $0x07, Z2, Z2, K1
+	VPTESTMD.BCST     expNums<>+1312(SB), Z2, K1, K2
+	VPADDD.BCST       expNums<>+544(SB), Z6, K1, Z6
+	VPSUBD.BCST       expNums<>+1344(SB), Z6, K2, Z6
+	VMOVDQU           oddWords<>+0(SB), Y4
+	VPERMW            Z6, Z4, Z6
+	VMOVDQU           Y6, (AX)(SI*2)
 	ADDQ              $+16, SI
 	SUBQ              $+16, CX
 	JGE               turn1
@@ -9387,17 +9372,17 @@ turned2:
 	VMOVUPS           Z2, Z2
 	VFNMADD231PS.BCST expNums<>+128(SB), Z3, Z2
 	VFNMADD231PS.BCST expNums<>+160(SB), Z3, Z2
-	VBROADCASTSS      expNums<>+192(SB), Z4
-	VFMADD213PS.BCST  expNums<>+224(SB), Z2, Z4
-	VFMADD213PS.BCST  expNums<>+256(SB), Z2, Z4
-	VFMADD213PS.BCST  expNums<>+288(SB), Z2, Z4
-	VFMADD213PS.BCST  expNums<>+320(SB), Z2, Z4
+	VBROADCASTSS      expNums<>+192(SB), Z6
+	VFMADD213PS.BCST  expNums<>+224(SB), Z2, Z6
+	VFMADD213PS.BCST  expNums<>+256(SB), Z2, Z6
+	VFMADD213PS.BCST  expNums<>+288(SB), Z2, Z6
+	VFMADD213PS.BCST  expNums<>+320(SB), Z2, Z6
 	VMULPS            Z2, Z2, Z7
-	VFMADD213PS       Z2, Z7, Z4
-	VADDPS.BCST       expNums<>+352(SB), Z4, Z2
-	VMULPS            Z2, Z0, Z4
+	VFMADD213PS       Z2, Z7, Z6
+	VADDPS.BCST       expNums<>+352(SB), Z6, Z2
+	VMULPS            Z2, Z0, Z6
 	VPMOVD2M          Z1, K2
-	VBLENDMPS         Z4, Z0, K2, Z5
+	VBLENDMPS         Z6, Z0, K2, Z5
 	VSCALEFPS         Z3, Z2, Z0
 	VADDPS.BCST       expNums<>+352(SB), Z0, Z0
 	VDIVPS            Z0, Z5, Z0
@@ -9408,16 +9393,14 @@ turned2:
 	VPMOVZXWD         Y0, Z0
 	VPSLLD            $0x10, Z0, Z0
 	VMULPS            Z0, Z2, Z0
-	VPSRLD            $0x10, Z0, Z1
-	VANDPS.BCST       expNums<>+512(SB), Z1, Z2
-	VPADDD.BCST       expNums<>+544(SB), Z0, Z3
-	VPADDD            Z2, Z3, Z2
-	VPSRLD            $0x10, Z2, Z2
-	VORPS.BCST        expNums<>+576(SB), Z1, Z1
-	VCMPPS            $0x03, Z0, Z0, K2
-	VPBLENDMD         Z1, Z2, K2, Z6
-	VPMOVDW           Z6, Y0
-	VMOVDQU16         Y0, K1, (AX)(SI*2)
+	VMOVUPS           Z0, Z1
+	VCMPPS            $0x07, Z0, Z0, K2
+	VPTESTMD.BCST     expNums<>+1312(SB), Z0, K2, K3
+	VPADDD.BCST       expNums<>+544(SB), Z1, K2, Z1
+	VPSUBD.BCST       expNums<>+1344(SB), Z1, K3, Z1
+	VMOVDQU           oddWords<>+0(SB), Y4
+	VPERMW            Z1, Z4, Z1
+	VMOVDQU16         Y1, K1, (AX)(SI*2)
 
 done3:
 	VZEROUPPER
@@ -9927,196 +9910,204 @@ DATA expNums<>+560(SB)/4, $0x00007fff
 DATA expNums<>+564(SB)/4, $0x00007fff
 DATA expNums<>+568(SB)/4, $0x00007fff
 DATA expNums<>+572(SB)/4, $0x00007fff
-DATA expNums<>+576(SB)/4, $0x00000040
-DATA expNums<>+580(SB)/4, $0x00000040
-DATA expNums<>+584(SB)/4, $0x00000040
-DATA expNums<>+588(SB)/4, $0x00000040
-DATA expNums<>+592(SB)/4, $0x00000040
-DATA expNums<>+596(SB)/4, $0x00000040
-DATA expNums<>+600(SB)/4, $0x00000040
-DATA expNums<>+604(SB)/4, $0x00000040
-DATA expNums<>+608(SB)/4, $0x41200000
-DATA expNums<>+612(SB)/4, $0x41200000
-DATA expNums<>+616(SB)/4, $0x41200000
-DATA expNums<>+620(SB)/4, $0x41200000
-DATA expNums<>+624(SB)/4, $0x41200000
-DATA expNums<>+628(SB)/4, $0x41200000
-DATA expNums<>+632(SB)/4, $0x41200000
-DATA expNums<>+636(SB)/4, $0x41200000
-DATA expNums<>+640(SB)/4, $0x7fffffff
-DATA expNums<>+644(SB)/4, $0x7fffffff
-DATA expNums<>+648(SB)/4, $0x7fffffff
-DATA expNums<>+652(SB)/4, $0x7fffffff
-DATA expNums<>+656(SB)/4, $0x7fffffff
-DATA expNums<>+660(SB)/4, $0x7fffffff
-DATA expNums<>+664(SB)/4, $0x7fffffff
-DATA expNums<>+668(SB)/4, $0x7fffffff
-DATA expNums<>+672(SB)/4, $0x40000000
-DATA expNums<>+676(SB)/4, $0x40000000
-DATA expNums<>+680(SB)/4, $0x40000000
-DATA expNums<>+684(SB)/4, $0x40000000
-DATA expNums<>+688(SB)/4, $0x40000000
-DATA expNums<>+692(SB)/4, $0x40000000
-DATA expNums<>+696(SB)/4, $0x40000000
-DATA expNums<>+700(SB)/4, $0x40000000
-DATA expNums<>+704(SB)/4, $0xc14e0000
-DATA expNums<>+708(SB)/4, $0xc14e0000
-DATA expNums<>+712(SB)/4, $0xc14e0000
-DATA expNums<>+716(SB)/4, $0xc14e0000
-DATA expNums<>+720(SB)/4, $0xc14e0000
-DATA expNums<>+724(SB)/4, $0xc14e0000
-DATA expNums<>+728(SB)/4, $0xc14e0000
-DATA expNums<>+732(SB)/4, $0xc14e0000
-DATA expNums<>+736(SB)/4, $0x414e0000
-DATA expNums<>+740(SB)/4, $0x414e0000
-DATA expNums<>+744(SB)/4, $0x414e0000
-DATA expNums<>+748(SB)/4, $0x414e0000
-DATA expNums<>+752(SB)/4, $0x414e0000
-DATA expNums<>+756(SB)/4, $0x414e0000
-DATA expNums<>+760(SB)/4, $0x414e0000
-DATA expNums<>+764(SB)/4, $0x414e0000
-DATA expNums<>+768(SB)/4, $0x3fcc422a
-DATA expNums<>+772(SB)/4, $0x3fcc422a
-DATA expNums<>+776(SB)/4, $0x3fcc422a
-DATA expNums<>+780(SB)/4, $0x3fcc422a
-DATA expNums<>+784(SB)/4, $0x3fcc422a
-DATA expNums<>+788(SB)/4, $0x3fcc422a
-DATA expNums<>+792(SB)/4, $0x3fcc422a
-DATA expNums<>+796(SB)/4, $0x3fcc422a
-DATA expNums<>+800(SB)/4, $0x3d922279
-DATA expNums<>+804(SB)/4, $0x3d922279
-DATA expNums<>+808(SB)/4, $0x3d922279
-DATA expNums<>+812(SB)/4, $0x3d922279
-DATA expNums<>+816(SB)/4, $0x3d922279
-DATA expNums<>+820(SB)/4, $0x3d922279
-DATA expNums<>+824(SB)/4, $0x3d922279
-DATA expNums<>+828(SB)/4, $0x3d922279
-DATA expNums<>+832(SB)/4, $0x3f317200
-DATA expNums<>+836(SB)/4, $0x3f317200
-DATA expNums<>+840(SB)/4, $0x3f317200
-DATA expNums<>+844(SB)/4, $0x3f317200
-DATA expNums<>+848(SB)/4, $0x3f317200
-DATA expNums<>+852(SB)/4, $0x3f317200
-DATA expNums<>+856(SB)/4, $0x3f317200
-DATA expNums<>+860(SB)/4, $0x3f317200
-DATA expNums<>+864(SB)/4, $0x35bfbe8e
-DATA expNums<>+868(SB)/4, $0x35bfbe8e
-DATA expNums<>+872(SB)/4, $0x35bfbe8e
-DATA expNums<>+876(SB)/4, $0x35bfbe8e
-DATA expNums<>+880(SB)/4, $0x35bfbe8e
-DATA expNums<>+884(SB)/4, $0x35bfbe8e
-DATA expNums<>+888(SB)/4, $0x35bfbe8e
-DATA expNums<>+892(SB)/4, $0x35bfbe8e
-DATA expNums<>+896(SB)/4, $0x41800000
-DATA expNums<>+900(SB)/4, $0x41800000
-DATA expNums<>+904(SB)/4, $0x41800000
-DATA expNums<>+908(SB)/4, $0x41800000
-DATA expNums<>+912(SB)/4, $0x41800000
-DATA expNums<>+916(SB)/4, $0x41800000
-DATA expNums<>+920(SB)/4, $0x41800000
-DATA expNums<>+924(SB)/4, $0x41800000
-DATA expNums<>+928(SB)/4, $0x40800000
-DATA expNums<>+932(SB)/4, $0x40800000
-DATA expNums<>+936(SB)/4, $0x40800000
-DATA expNums<>+940(SB)/4, $0x40800000
-DATA expNums<>+944(SB)/4, $0x40800000
-DATA expNums<>+948(SB)/4, $0x40800000
-DATA expNums<>+952(SB)/4, $0x40800000
-DATA expNums<>+956(SB)/4, $0x40800000
-DATA expNums<>+960(SB)/4, $0xb8997f75
-DATA expNums<>+964(SB)/4, $0xb8997f75
-DATA expNums<>+968(SB)/4, $0xb8997f75
-DATA expNums<>+972(SB)/4, $0xb8997f75
-DATA expNums<>+976(SB)/4, $0xb8997f75
-DATA expNums<>+980(SB)/4, $0xb8997f75
-DATA expNums<>+984(SB)/4, $0xb8997f75
-DATA expNums<>+988(SB)/4, $0xb8997f75
-DATA expNums<>+992(SB)/4, $0x382451ba
-DATA expNums<>+996(SB)/4, $0x382451ba
-DATA expNums<>+1000(SB)/4, $0x382451ba
-DATA expNums<>+1004(SB)/4, $0x382451ba
-DATA expNums<>+1008(SB)/4, $0x382451ba
-DATA expNums<>+1012(SB)/4, $0x382451ba
-DATA expNums<>+1016(SB)/4, $0x382451ba
-DATA expNums<>+1020(SB)/4, $0x382451ba
-DATA expNums<>+1024(SB)/4, $0x3a3d9ee1
-DATA expNums<>+1028(SB)/4, $0x3a3d9ee1
-DATA expNums<>+1032(SB)/4, $0x3a3d9ee1
-DATA expNums<>+1036(SB)/4, $0x3a3d9ee1
-DATA expNums<>+1040(SB)/4, $0x3a3d9ee1
-DATA expNums<>+1044(SB)/4, $0x3a3d9ee1
-DATA expNums<>+1048(SB)/4, $0x3a3d9ee1
-DATA expNums<>+1052(SB)/4, $0x3a3d9ee1
-DATA expNums<>+1056(SB)/4, $0x3a6458de
-DATA expNums<>+1060(SB)/4, $0x3a6458de
-DATA expNums<>+1064(SB)/4, $0x3a6458de
-DATA expNums<>+1068(SB)/4, $0x3a6458de
-DATA expNums<>+1072(SB)/4, $0x3a6458de
-DATA expNums<>+1076(SB)/4, $0x3a6458de
-DATA expNums<>+1080(SB)/4, $0x3a6458de
-DATA expNums<>+1084(SB)/4, $0x3a6458de
-DATA expNums<>+1088(SB)/4, $0xbaf81b96
-DATA expNums<>+1092(SB)/4, $0xbaf81b96
-DATA expNums<>+1096(SB)/4, $0xbaf81b96
-DATA expNums<>+1100(SB)/4, $0xbaf81b96
-DATA expNums<>+1104(SB)/4, $0xbaf81b96
-DATA expNums<>+1108(SB)/4, $0xbaf81b96
-DATA expNums<>+1112(SB)/4, $0xbaf81b96
-DATA expNums<>+1116(SB)/4, $0xbaf81b96
-DATA expNums<>+1120(SB)/4, $0xbbdcfd7a
-DATA expNums<>+1124(SB)/4, $0xbbdcfd7a
-DATA expNums<>+1128(SB)/4, $0xbbdcfd7a
-DATA expNums<>+1132(SB)/4, $0xbbdcfd7a
-DATA expNums<>+1136(SB)/4, $0xbbdcfd7a
-DATA expNums<>+1140(SB)/4, $0xbbdcfd7a
-DATA expNums<>+1144(SB)/4, $0xbbdcfd7a
-DATA expNums<>+1148(SB)/4, $0xbbdcfd7a
-DATA expNums<>+1152(SB)/4, $0xb9fcb4ae
-DATA expNums<>+1156(SB)/4, $0xb9fcb4ae
-DATA expNums<>+1160(SB)/4, $0xb9fcb4ae
-DATA expNums<>+1164(SB)/4, $0xb9fcb4ae
-DATA expNums<>+1168(SB)/4, $0xb9fcb4ae
-DATA expNums<>+1172(SB)/4, $0xb9fcb4ae
-DATA expNums<>+1176(SB)/4, $0xb9fcb4ae
-DATA expNums<>+1180(SB)/4, $0xb9fcb4ae
-DATA expNums<>+1184(SB)/4, $0x3d16677d
-DATA expNums<>+1188(SB)/4, $0x3d16677d
-DATA expNums<>+1192(SB)/4, $0x3d16677d
-DATA expNums<>+1196(SB)/4, $0x3d16677d
-DATA expNums<>+1200(SB)/4, $0x3d16677d
-DATA expNums<>+1204(SB)/4, $0x3d16677d
-DATA expNums<>+1208(SB)/4, $0x3d16677d
-DATA expNums<>+1212(SB)/4, $0x3d16677d
-DATA expNums<>+1216(SB)/4, $0x3cebea61
-DATA expNums<>+1220(SB)/4, $0x3cebea61
-DATA expNums<>+1224(SB)/4, $0x3cebea61
-DATA expNums<>+1228(SB)/4, $0x3cebea61
-DATA expNums<>+1232(SB)/4, $0x3cebea61
-DATA expNums<>+1236(SB)/4, $0x3cebea61
-DATA expNums<>+1240(SB)/4, $0x3cebea61
-DATA expNums<>+1244(SB)/4, $0x3cebea61
-DATA expNums<>+1248(SB)/4, $0xbea9add7
-DATA expNums<>+1252(SB)/4, $0xbea9add7
-DATA expNums<>+1256(SB)/4, $0xbea9add7
-DATA expNums<>+1260(SB)/4, $0xbea9add7
-DATA expNums<>+1264(SB)/4, $0xbea9add7
-DATA expNums<>+1268(SB)/4, $0xbea9add7
-DATA expNums<>+1272(SB)/4, $0xbea9add7
-DATA expNums<>+1276(SB)/4, $0xbea9add7
-DATA expNums<>+1280(SB)/4, $0x3f2c22ee
-DATA expNums<>+1284(SB)/4, $0x3f2c22ee
-DATA expNums<>+1288(SB)/4, $0x3f2c22ee
-DATA expNums<>+1292(SB)/4, $0x3f2c22ee
-DATA expNums<>+1296(SB)/4, $0x3f2c22ee
-DATA expNums<>+1300(SB)/4, $0x3f2c22ee
-DATA expNums<>+1304(SB)/4, $0x3f2c22ee
-DATA expNums<>+1308(SB)/4, $0x3f2c22ee
-DATA expNums<>+1312(SB)/4, $0xbf000000
-DATA expNums<>+1316(SB)/4, $0xbf000000
-DATA expNums<>+1320(SB)/4, $0xbf000000
-DATA expNums<>+1324(SB)/4, $0xbf000000
-DATA expNums<>+1328(SB)/4, $0xbf000000
-DATA expNums<>+1332(SB)/4, $0xbf000000
-DATA expNums<>+1336(SB)/4, $0xbf000000
-DATA expNums<>+1340(SB)/4, $0xbf000000
-GLOBL expNums<>(SB), RODATA|NOPTR, $1344
+DATA expNums<>+576(SB)/4, $0x41200000
+DATA expNums<>+580(SB)/4, $0x41200000
+DATA expNums<>+584(SB)/4, $0x41200000
+DATA expNums<>+588(SB)/4, $0x41200000
+DATA expNums<>+592(SB)/4, $0x41200000
+DATA expNums<>+596(SB)/4, $0x41200000
+DATA expNums<>+600(SB)/4, $0x41200000
+DATA expNums<>+604(SB)/4, $0x41200000
+DATA expNums<>+608(SB)/4, $0x7fffffff
+DATA expNums<>+612(SB)/4, $0x7fffffff
+DATA expNums<>+616(SB)/4, $0x7fffffff
+DATA expNums<>+620(SB)/4, $0x7fffffff
+DATA expNums<>+624(SB)/4, $0x7fffffff
+DATA expNums<>+628(SB)/4, $0x7fffffff
+DATA expNums<>+632(SB)/4, $0x7fffffff
+DATA expNums<>+636(SB)/4, $0x7fffffff
+DATA expNums<>+640(SB)/4, $0x40000000
+DATA expNums<>+644(SB)/4, $0x40000000
+DATA expNums<>+648(SB)/4, $0x40000000
+DATA expNums<>+652(SB)/4, $0x40000000
+DATA expNums<>+656(SB)/4, $0x40000000
+DATA expNums<>+660(SB)/4, $0x40000000
+DATA expNums<>+664(SB)/4, $0x40000000
+DATA expNums<>+668(SB)/4, $0x40000000
+DATA expNums<>+672(SB)/4, $0xc14e0000
+DATA expNums<>+676(SB)/4, $0xc14e0000
+DATA expNums<>+680(SB)/4, $0xc14e0000
+DATA expNums<>+684(SB)/4, $0xc14e0000
+DATA expNums<>+688(SB)/4, $0xc14e0000
+DATA expNums<>+692(SB)/4, $0xc14e0000
+DATA expNums<>+696(SB)/4, $0xc14e0000
+DATA expNums<>+700(SB)/4, $0xc14e0000
+DATA expNums<>+704(SB)/4, $0x414e0000
+DATA expNums<>+708(SB)/4, $0x414e0000
+DATA expNums<>+712(SB)/4, $0x414e0000
+DATA expNums<>+716(SB)/4, $0x414e0000
+DATA expNums<>+720(SB)/4, $0x414e0000
+DATA expNums<>+724(SB)/4, $0x414e0000
+DATA expNums<>+728(SB)/4, $0x414e0000
+DATA expNums<>+732(SB)/4, $0x414e0000
+DATA expNums<>+736(SB)/4, $0x3fcc422a
+DATA expNums<>+740(SB)/4, $0x3fcc422a
+DATA expNums<>+744(SB)/4, $0x3fcc422a
+DATA expNums<>+748(SB)/4, $0x3fcc422a
+DATA expNums<>+752(SB)/4, $0x3fcc422a
+DATA expNums<>+756(SB)/4, $0x3fcc422a
+DATA expNums<>+760(SB)/4, $0x3fcc422a
+DATA expNums<>+764(SB)/4, $0x3fcc422a
+DATA expNums<>+768(SB)/4, $0x3d922279
+DATA expNums<>+772(SB)/4, $0x3d922279
+DATA expNums<>+776(SB)/4, $0x3d922279
+DATA expNums<>+780(SB)/4, $0x3d922279
+DATA expNums<>+784(SB)/4, $0x3d922279
+DATA expNums<>+788(SB)/4, $0x3d922279
+DATA expNums<>+792(SB)/4, $0x3d922279
+DATA expNums<>+796(SB)/4, $0x3d922279
+DATA expNums<>+800(SB)/4, $0x3f317200
+DATA expNums<>+804(SB)/4, $0x3f317200
+DATA expNums<>+808(SB)/4, $0x3f317200
+DATA expNums<>+812(SB)/4, $0x3f317200
+DATA expNums<>+816(SB)/4, $0x3f317200
+DATA expNums<>+820(SB)/4, $0x3f317200
+DATA expNums<>+824(SB)/4, $0x3f317200
+DATA expNums<>+828(SB)/4, $0x3f317200
+DATA expNums<>+832(SB)/4, $0x35bfbe8e
+DATA expNums<>+836(SB)/4, $0x35bfbe8e
+DATA expNums<>+840(SB)/4, $0x35bfbe8e
+DATA expNums<>+844(SB)/4, $0x35bfbe8e
+DATA expNums<>+848(SB)/4, $0x35bfbe8e
+DATA expNums<>+852(SB)/4, $0x35bfbe8e
+DATA expNums<>+856(SB)/4, $0x35bfbe8e
+DATA expNums<>+860(SB)/4, $0x35bfbe8e
+DATA expNums<>+864(SB)/4, $0x41800000
+DATA expNums<>+868(SB)/4, $0x41800000
+DATA expNums<>+872(SB)/4, $0x41800000
+DATA expNums<>+876(SB)/4, $0x41800000
+DATA expNums<>+880(SB)/4, $0x41800000
+DATA expNums<>+884(SB)/4, $0x41800000
+DATA expNums<>+888(SB)/4, $0x41800000
+DATA expNums<>+892(SB)/4, $0x41800000
+DATA expNums<>+896(SB)/4, $0x40800000
+DATA expNums<>+900(SB)/4, $0x40800000
+DATA expNums<>+904(SB)/4, $0x40800000
+DATA expNums<>+908(SB)/4, $0x40800000
+DATA expNums<>+912(SB)/4, $0x40800000
+DATA expNums<>+916(SB)/4, $0x40800000
+DATA expNums<>+920(SB)/4, $0x40800000
+DATA expNums<>+924(SB)/4, $0x40800000
+DATA expNums<>+928(SB)/4, $0xb8997f75
+DATA expNums<>+932(SB)/4, $0xb8997f75
+DATA expNums<>+936(SB)/4, $0xb8997f75
+DATA expNums<>+940(SB)/4, $0xb8997f75
+DATA expNums<>+944(SB)/4, $0xb8997f75
+DATA expNums<>+948(SB)/4, $0xb8997f75
+DATA expNums<>+952(SB)/4, $0xb8997f75
+DATA expNums<>+956(SB)/4, $0xb8997f75
+DATA expNums<>+960(SB)/4, $0x382451ba
+DATA expNums<>+964(SB)/4, $0x382451ba
+DATA expNums<>+968(SB)/4, $0x382451ba
+DATA expNums<>+972(SB)/4, $0x382451ba
+DATA expNums<>+976(SB)/4, $0x382451ba
+DATA expNums<>+980(SB)/4, $0x382451ba
+DATA expNums<>+984(SB)/4, $0x382451ba
+DATA expNums<>+988(SB)/4, $0x382451ba
+DATA expNums<>+992(SB)/4, $0x3a3d9ee1
+DATA expNums<>+996(SB)/4, $0x3a3d9ee1
+DATA expNums<>+1000(SB)/4, $0x3a3d9ee1
+DATA expNums<>+1004(SB)/4, $0x3a3d9ee1
+DATA expNums<>+1008(SB)/4, $0x3a3d9ee1
+DATA expNums<>+1012(SB)/4, $0x3a3d9ee1
+DATA expNums<>+1016(SB)/4, $0x3a3d9ee1
+DATA expNums<>+1020(SB)/4, $0x3a3d9ee1
+DATA expNums<>+1024(SB)/4, $0x3a6458de
+DATA expNums<>+1028(SB)/4, $0x3a6458de
+DATA expNums<>+1032(SB)/4, $0x3a6458de
+DATA expNums<>+1036(SB)/4, $0x3a6458de
+DATA expNums<>+1040(SB)/4, $0x3a6458de
+DATA expNums<>+1044(SB)/4, $0x3a6458de
+DATA expNums<>+1048(SB)/4, $0x3a6458de
+DATA expNums<>+1052(SB)/4, $0x3a6458de
+DATA expNums<>+1056(SB)/4, $0xbaf81b96
+DATA expNums<>+1060(SB)/4, $0xbaf81b96
+DATA expNums<>+1064(SB)/4, $0xbaf81b96
+DATA expNums<>+1068(SB)/4, $0xbaf81b96
+DATA expNums<>+1072(SB)/4, $0xbaf81b96
+DATA expNums<>+1076(SB)/4, $0xbaf81b96
+DATA expNums<>+1080(SB)/4, $0xbaf81b96
+DATA expNums<>+1084(SB)/4, $0xbaf81b96
+DATA expNums<>+1088(SB)/4, $0xbbdcfd7a
+DATA expNums<>+1092(SB)/4, $0xbbdcfd7a
+DATA expNums<>+1096(SB)/4, $0xbbdcfd7a
+DATA expNums<>+1100(SB)/4, $0xbbdcfd7a
+DATA expNums<>+1104(SB)/4, $0xbbdcfd7a
+DATA expNums<>+1108(SB)/4, $0xbbdcfd7a
+DATA expNums<>+1112(SB)/4, $0xbbdcfd7a
+DATA expNums<>+1116(SB)/4, $0xbbdcfd7a
+DATA expNums<>+1120(SB)/4, $0xb9fcb4ae
+DATA expNums<>+1124(SB)/4, $0xb9fcb4ae
+DATA expNums<>+1128(SB)/4, $0xb9fcb4ae
+DATA expNums<>+1132(SB)/4, $0xb9fcb4ae
+DATA expNums<>+1136(SB)/4, $0xb9fcb4ae
+DATA expNums<>+1140(SB)/4, $0xb9fcb4ae
+DATA expNums<>+1144(SB)/4, $0xb9fcb4ae
+DATA expNums<>+1148(SB)/4, $0xb9fcb4ae
+DATA expNums<>+1152(SB)/4, $0x3d16677d
+DATA expNums<>+1156(SB)/4, $0x3d16677d
+DATA expNums<>+1160(SB)/4, $0x3d16677d
+DATA expNums<>+1164(SB)/4, $0x3d16677d
+DATA expNums<>+1168(SB)/4, $0x3d16677d
+DATA expNums<>+1172(SB)/4, $0x3d16677d
+DATA expNums<>+1176(SB)/4, $0x3d16677d
+DATA expNums<>+1180(SB)/4, $0x3d16677d
+DATA expNums<>+1184(SB)/4, $0x3cebea61
+DATA expNums<>+1188(SB)/4, $0x3cebea61
+DATA expNums<>+1192(SB)/4, $0x3cebea61
+DATA expNums<>+1196(SB)/4, $0x3cebea61
+DATA expNums<>+1200(SB)/4, $0x3cebea61
+DATA expNums<>+1204(SB)/4, $0x3cebea61
+DATA expNums<>+1208(SB)/4, $0x3cebea61
+DATA expNums<>+1212(SB)/4, $0x3cebea61
+DATA expNums<>+1216(SB)/4, $0xbea9add7
+DATA expNums<>+1220(SB)/4, $0xbea9add7
+DATA expNums<>+1224(SB)/4, $0xbea9add7
+DATA expNums<>+1228(SB)/4, $0xbea9add7
+DATA expNums<>+1232(SB)/4, $0xbea9add7
+DATA expNums<>+1236(SB)/4, $0xbea9add7
+DATA expNums<>+1240(SB)/4, $0xbea9add7
+DATA expNums<>+1244(SB)/4, $0xbea9add7
+DATA expNums<>+1248(SB)/4, $0x3f2c22ee
+DATA expNums<>+1252(SB)/4, $0x3f2c22ee
+DATA expNums<>+1256(SB)/4, $0x3f2c22ee
+DATA expNums<>+1260(SB)/4, $0x3f2c22ee
+DATA expNums<>+1264(SB)/4, $0x3f2c22ee
+DATA expNums<>+1268(SB)/4, $0x3f2c22ee
+DATA expNums<>+1272(SB)/4, $0x3f2c22ee
+DATA expNums<>+1276(SB)/4, $0x3f2c22ee
+DATA expNums<>+1280(SB)/4, $0xbf000000
+DATA expNums<>+1284(SB)/4, $0xbf000000
+DATA expNums<>+1288(SB)/4, $0xbf000000
+DATA expNums<>+1292(SB)/4, $0xbf000000
+DATA expNums<>+1296(SB)/4, $0xbf000000
+DATA expNums<>+1300(SB)/4, $0xbf000000
+DATA expNums<>+1304(SB)/4, $0xbf000000
+DATA expNums<>+1308(SB)/4, $0xbf000000
+DATA expNums<>+1312(SB)/4, $0x00010000
+DATA expNums<>+1316(SB)/4, $0x00010000
+DATA expNums<>+1320(SB)/4, $0x00010000
+DATA expNums<>+1324(SB)/4, $0x00010000
+DATA expNums<>+1328(SB)/4, $0x00010000
+DATA expNums<>+1332(SB)/4, $0x00010000
+DATA expNums<>+1336(SB)/4, $0x00010000
+DATA expNums<>+1340(SB)/4, $0x00010000
+DATA expNums<>+1344(SB)/4, $0xffffffff
+DATA expNums<>+1348(SB)/4, $0xffffffff
+DATA expNums<>+1352(SB)/4, $0xffffffff
+DATA expNums<>+1356(SB)/4, $0xffffffff
+DATA expNums<>+1360(SB)/4, $0xffffffff
+DATA expNums<>+1364(SB)/4, $0xffffffff
+DATA expNums<>+1368(SB)/4, $0xffffffff
+DATA expNums<>+1372(SB)/4, $0xffffffff
+GLOBL expNums<>(SB), RODATA|NOPTR, $1376

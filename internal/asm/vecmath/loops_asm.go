@@ -113,6 +113,16 @@ func ScaleMul[T Row](e Element, dst, a []T, s float32, gain []float32) bool {
 	return true
 }
 
+// ScaleMulTo writes (a·s)·gain as elements of type e.
+func ScaleMulTo[T Row](e Element, dst []T, a []float32, s float32, gain []float32) bool {
+	w, n := active(), len(a)
+	if w == none {
+		return false
+	}
+	scaleMulToLoops[w][e](start(dst[:n]), start(a), start(gain[:n]), n, s)
+	return true
+}
+
 // ScaleMulAdd writes (a·s)·gain + b; every product is rounded before the sum.
 func ScaleMulAdd(dst, a []float32, s float32, gain, b []float32) bool {
 	n := len(a)
@@ -174,10 +184,11 @@ func RoundScaled(dst, src []float32, scale, low, high float32) bool {
 	return true
 }
 
-// Rotate turns the pairs of the vector x, whose length is even, by the angles
-// whose cosines and sines are given per element.
-func Rotate[T Row](r Rotation, e Element, dst, x []T, cos, sin []float32) bool {
-	w, n := active(), len(x)
+// Rotate turns the pairs of count vectors of x, stride elements apart, by the
+// angles whose cosines and sines are given for each element of a vector; their
+// number is even.
+func Rotate[T Row](r Rotation, e Element, dst, x []T, count, stride int, cos, sin []float32) bool {
+	w, n := active(), len(cos)
 	if w == none {
 		return false
 	}
@@ -185,10 +196,14 @@ func Rotate[T Row](r Rotation, e Element, dst, x []T, cos, sin []float32) bool {
 	if loop == nil {
 		return false
 	}
-	c, s := unsafe.SliceData(cos[:n]), unsafe.SliceData(sin[:n])
+	if count == 0 || n == 0 {
+		return true
+	}
+	reach := (count-1)*stride + n
+	d, p := start(dst[:reach]), start(x[:reach])
 	if r == Halves || r == HalvesSteps {
 		n /= 2
 	}
-	loop(start(dst[:len(x)]), start(x), c, s, n)
+	loop(d, p, unsafe.SliceData(cos), unsafe.SliceData(sin[:len(cos)]), n, count, stride*int(unsafe.Sizeof(*new(T))))
 	return true
 }

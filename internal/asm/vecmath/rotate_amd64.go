@@ -5,101 +5,121 @@
 package vecmath
 
 // rotateHalfF32AVX2 turns the n pairs x[i], x[i+n].
+// in count vectors stride bytes apart.
 //
 //go:noescape
-func rotateHalfF32AVX2(dst *byte, x *byte, cos *float32, sin *float32, n int)
+func rotateHalfF32AVX2(dst *byte, x *byte, cos *float32, sin *float32, n int, count int, stride int)
 
 // rotatePairsF32AVX2 turns the pairs of neighbours among n elements.
+// in count vectors stride bytes apart.
 //
 //go:noescape
-func rotatePairsF32AVX2(dst *byte, x *byte, cos *float32, sin *float32, n int)
+func rotatePairsF32AVX2(dst *byte, x *byte, cos *float32, sin *float32, n int, count int, stride int)
 
 // rotateHalfF16AVX2 turns the n pairs x[i], x[i+n].
+// in count vectors stride bytes apart.
 //
 //go:noescape
-func rotateHalfF16AVX2(dst *byte, x *byte, cos *float32, sin *float32, n int)
+func rotateHalfF16AVX2(dst *byte, x *byte, cos *float32, sin *float32, n int, count int, stride int)
 
 // rotatePairsF16AVX2 turns the pairs of neighbours among n elements.
+// in count vectors stride bytes apart.
 //
 //go:noescape
-func rotatePairsF16AVX2(dst *byte, x *byte, cos *float32, sin *float32, n int)
+func rotatePairsF16AVX2(dst *byte, x *byte, cos *float32, sin *float32, n int, count int, stride int)
 
 // rotateHalfBF16AVX2 turns the n pairs x[i], x[i+n].
+// in count vectors stride bytes apart.
 //
 //go:noescape
-func rotateHalfBF16AVX2(dst *byte, x *byte, cos *float32, sin *float32, n int)
+func rotateHalfBF16AVX2(dst *byte, x *byte, cos *float32, sin *float32, n int, count int, stride int)
 
 // rotatePairsBF16AVX2 turns the pairs of neighbours among n elements.
+// in count vectors stride bytes apart.
 //
 //go:noescape
-func rotatePairsBF16AVX2(dst *byte, x *byte, cos *float32, sin *float32, n int)
+func rotatePairsBF16AVX2(dst *byte, x *byte, cos *float32, sin *float32, n int, count int, stride int)
 
 // rotateHalfStepsF32AVX2 turns the n pairs x[i], x[i+n]. Every product and sum is rounded to f16.
+// in count vectors stride bytes apart.
 //
 //go:noescape
-func rotateHalfStepsF32AVX2(dst *byte, x *byte, cos *float32, sin *float32, n int)
+func rotateHalfStepsF32AVX2(dst *byte, x *byte, cos *float32, sin *float32, n int, count int, stride int)
 
 // rotatePairsStepsF32AVX2 turns the pairs of neighbours among n elements. Every product and sum is rounded to f16.
+// in count vectors stride bytes apart.
 //
 //go:noescape
-func rotatePairsStepsF32AVX2(dst *byte, x *byte, cos *float32, sin *float32, n int)
+func rotatePairsStepsF32AVX2(dst *byte, x *byte, cos *float32, sin *float32, n int, count int, stride int)
 
 // rotateHalfStepsF16AVX2 turns the n pairs x[i], x[i+n]. Every product and sum is rounded to f16.
+// in count vectors stride bytes apart.
 //
 //go:noescape
-func rotateHalfStepsF16AVX2(dst *byte, x *byte, cos *float32, sin *float32, n int)
+func rotateHalfStepsF16AVX2(dst *byte, x *byte, cos *float32, sin *float32, n int, count int, stride int)
 
 // rotatePairsStepsF16AVX2 turns the pairs of neighbours among n elements. Every product and sum is rounded to f16.
+// in count vectors stride bytes apart.
 //
 //go:noescape
-func rotatePairsStepsF16AVX2(dst *byte, x *byte, cos *float32, sin *float32, n int)
+func rotatePairsStepsF16AVX2(dst *byte, x *byte, cos *float32, sin *float32, n int, count int, stride int)
 
 // rotateHalfF32AVX512 turns the n pairs x[i], x[i+n].
+// in count vectors stride bytes apart.
 //
 //go:noescape
-func rotateHalfF32AVX512(dst *byte, x *byte, cos *float32, sin *float32, n int)
+func rotateHalfF32AVX512(dst *byte, x *byte, cos *float32, sin *float32, n int, count int, stride int)
 
 // rotatePairsF32AVX512 turns the pairs of neighbours among n elements.
+// in count vectors stride bytes apart.
 //
 //go:noescape
-func rotatePairsF32AVX512(dst *byte, x *byte, cos *float32, sin *float32, n int)
+func rotatePairsF32AVX512(dst *byte, x *byte, cos *float32, sin *float32, n int, count int, stride int)
 
 // rotateHalfF16AVX512 turns the n pairs x[i], x[i+n].
+// in count vectors stride bytes apart.
 //
 //go:noescape
-func rotateHalfF16AVX512(dst *byte, x *byte, cos *float32, sin *float32, n int)
+func rotateHalfF16AVX512(dst *byte, x *byte, cos *float32, sin *float32, n int, count int, stride int)
 
 // rotatePairsF16AVX512 turns the pairs of neighbours among n elements.
+// in count vectors stride bytes apart.
 //
 //go:noescape
-func rotatePairsF16AVX512(dst *byte, x *byte, cos *float32, sin *float32, n int)
+func rotatePairsF16AVX512(dst *byte, x *byte, cos *float32, sin *float32, n int, count int, stride int)
 
 // rotateHalfBF16AVX512 turns the n pairs x[i], x[i+n].
+// in count vectors stride bytes apart.
 //
 //go:noescape
-func rotateHalfBF16AVX512(dst *byte, x *byte, cos *float32, sin *float32, n int)
+func rotateHalfBF16AVX512(dst *byte, x *byte, cos *float32, sin *float32, n int, count int, stride int)
 
 // rotatePairsBF16AVX512 turns the pairs of neighbours among n elements.
+// in count vectors stride bytes apart.
 //
 //go:noescape
-func rotatePairsBF16AVX512(dst *byte, x *byte, cos *float32, sin *float32, n int)
+func rotatePairsBF16AVX512(dst *byte, x *byte, cos *float32, sin *float32, n int, count int, stride int)
 
 // rotateHalfStepsF32AVX512 turns the n pairs x[i], x[i+n]. Every product and sum is rounded to f16.
+// in count vectors stride bytes apart.
 //
 //go:noescape
-func rotateHalfStepsF32AVX512(dst *byte, x *byte, cos *float32, sin *float32, n int)
+func rotateHalfStepsF32AVX512(dst *byte, x *byte, cos *float32, sin *float32, n int, count int, stride int)
 
 // rotatePairsStepsF32AVX512 turns the pairs of neighbours among n elements. Every product and sum is rounded to f16.
+// in count vectors stride bytes apart.
 //
 //go:noescape
-func rotatePairsStepsF32AVX512(dst *byte, x *byte, cos *float32, sin *float32, n int)
+func rotatePairsStepsF32AVX512(dst *byte, x *byte, cos *float32, sin *float32, n int, count int, stride int)
 
 // rotateHalfStepsF16AVX512 turns the n pairs x[i], x[i+n]. Every product and sum is rounded to f16.
+// in count vectors stride bytes apart.
 //
 //go:noescape
-func rotateHalfStepsF16AVX512(dst *byte, x *byte, cos *float32, sin *float32, n int)
+func rotateHalfStepsF16AVX512(dst *byte, x *byte, cos *float32, sin *float32, n int, count int, stride int)
 
 // rotatePairsStepsF16AVX512 turns the pairs of neighbours among n elements. Every product and sum is rounded to f16.
+// in count vectors stride bytes apart.
 //
 //go:noescape
-func rotatePairsStepsF16AVX512(dst *byte, x *byte, cos *float32, sin *float32, n int)
+func rotatePairsStepsF16AVX512(dst *byte, x *byte, cos *float32, sin *float32, n int, count int, stride int)

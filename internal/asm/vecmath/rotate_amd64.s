@@ -22,1435 +22,1505 @@ DATA tailMasks<>+56(SB)/4, $0x00000000
 DATA tailMasks<>+60(SB)/4, $0x00000000
 GLOBL tailMasks<>(SB), RODATA|NOPTR, $64
 
-// func rotateHalfF32AVX2(dst *byte, x *byte, cos *float32, sin *float32, n int)
+DATA oddWords<>+0(SB)/2, $0x0001
+DATA oddWords<>+2(SB)/2, $0x0003
+DATA oddWords<>+4(SB)/2, $0x0005
+DATA oddWords<>+6(SB)/2, $0x0007
+DATA oddWords<>+8(SB)/2, $0x0009
+DATA oddWords<>+10(SB)/2, $0x000b
+DATA oddWords<>+12(SB)/2, $0x000d
+DATA oddWords<>+14(SB)/2, $0x000f
+DATA oddWords<>+16(SB)/2, $0x0011
+DATA oddWords<>+18(SB)/2, $0x0013
+DATA oddWords<>+20(SB)/2, $0x0015
+DATA oddWords<>+22(SB)/2, $0x0017
+DATA oddWords<>+24(SB)/2, $0x0019
+DATA oddWords<>+26(SB)/2, $0x001b
+DATA oddWords<>+28(SB)/2, $0x001d
+DATA oddWords<>+30(SB)/2, $0x001f
+GLOBL oddWords<>(SB), RODATA|NOPTR, $32
+
+// func rotateHalfF32AVX2(dst *byte, x *byte, cos *float32, sin *float32, n int, count int, stride int)
 // Requires: AVX
-TEXT ·rotateHalfF32AVX2(SB), NOSPLIT|NOFRAME, $0-40
+TEXT ·rotateHalfF32AVX2(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), AX
 	MOVQ x+8(FP), CX
 	MOVQ cos+16(FP), DX
 	MOVQ sin+24(FP), BX
+	MOVQ count+40(FP), SI
 	MOVQ n+32(FP), DI
-	XORQ SI, SI
-	LEAQ (AX)(DI*4), R8
-	LEAQ (CX)(DI*4), R9
-	LEAQ (DX)(DI*4), R10
-	LEAQ (BX)(DI*4), R11
-	SUBQ $+16, DI
+
+vector:
+	MOVQ DI, R9
+	XORQ R8, R8
+	LEAQ (AX)(R9*4), R10
+	LEAQ (CX)(R9*4), R11
+	LEAQ (DX)(R9*4), R12
+	LEAQ (BX)(R9*4), R13
+	SUBQ $+16, R9
 	JLT  turned2
 
 turn1:
-	VMOVUPS (CX)(SI*4), Y0
-	VMOVUPS (R9)(SI*4), Y1
-	VMOVUPS (DX)(SI*4), Y2
+	VMOVUPS (CX)(R8*4), Y0
+	VMOVUPS (R11)(R8*4), Y1
+	VMOVUPS (DX)(R8*4), Y2
 	VMULPS  Y2, Y0, Y2
-	VMOVUPS (BX)(SI*4), Y3
+	VMOVUPS (BX)(R8*4), Y3
 	VMULPS  Y3, Y1, Y3
 	VSUBPS  Y3, Y2, Y2
-	VMOVUPS (R10)(SI*4), Y3
+	VMOVUPS (R12)(R8*4), Y3
 	VMULPS  Y3, Y1, Y1
-	VMOVUPS (R11)(SI*4), Y3
+	VMOVUPS (R13)(R8*4), Y3
 	VMULPS  Y3, Y0, Y0
 	VADDPS  Y0, Y1, Y0
-	VMOVUPS Y2, (AX)(SI*4)
-	VMOVUPS Y0, (R8)(SI*4)
-	VMOVUPS 32(CX)(SI*4), Y0
-	VMOVUPS 32(R9)(SI*4), Y1
-	VMOVUPS 32(DX)(SI*4), Y2
+	VMOVUPS Y2, (AX)(R8*4)
+	VMOVUPS Y0, (R10)(R8*4)
+	VMOVUPS 32(CX)(R8*4), Y0
+	VMOVUPS 32(R11)(R8*4), Y1
+	VMOVUPS 32(DX)(R8*4), Y2
 	VMULPS  Y2, Y0, Y2
-	VMOVUPS 32(BX)(SI*4), Y3
+	VMOVUPS 32(BX)(R8*4), Y3
 	VMULPS  Y3, Y1, Y3
 	VSUBPS  Y3, Y2, Y2
-	VMOVUPS 32(R10)(SI*4), Y3
+	VMOVUPS 32(R12)(R8*4), Y3
 	VMULPS  Y3, Y1, Y1
-	VMOVUPS 32(R11)(SI*4), Y3
+	VMOVUPS 32(R13)(R8*4), Y3
 	VMULPS  Y3, Y0, Y0
 	VADDPS  Y0, Y1, Y0
-	VMOVUPS Y2, 32(AX)(SI*4)
-	VMOVUPS Y0, 32(R8)(SI*4)
-	ADDQ    $+16, SI
-	SUBQ    $+16, DI
+	VMOVUPS Y2, 32(AX)(R8*4)
+	VMOVUPS Y0, 32(R10)(R8*4)
+	ADDQ    $+16, R8
+	SUBQ    $+16, R9
 	JGE     turn1
 
 turned2:
-	ADDQ $+16, DI
-	SUBQ $+8, DI
+	ADDQ $+16, R9
+	SUBQ $+8, R9
 	JLT  turned4
 
 turn3:
-	VMOVUPS (CX)(SI*4), Y0
-	VMOVUPS (R9)(SI*4), Y1
-	VMOVUPS (DX)(SI*4), Y2
+	VMOVUPS (CX)(R8*4), Y0
+	VMOVUPS (R11)(R8*4), Y1
+	VMOVUPS (DX)(R8*4), Y2
 	VMULPS  Y2, Y0, Y2
-	VMOVUPS (BX)(SI*4), Y3
+	VMOVUPS (BX)(R8*4), Y3
 	VMULPS  Y3, Y1, Y3
 	VSUBPS  Y3, Y2, Y2
-	VMOVUPS (R10)(SI*4), Y3
+	VMOVUPS (R12)(R8*4), Y3
 	VMULPS  Y3, Y1, Y1
-	VMOVUPS (R11)(SI*4), Y3
+	VMOVUPS (R13)(R8*4), Y3
 	VMULPS  Y3, Y0, Y0
 	VADDPS  Y0, Y1, Y0
-	VMOVUPS Y2, (AX)(SI*4)
-	VMOVUPS Y0, (R8)(SI*4)
-	ADDQ    $+8, SI
-	SUBQ    $+8, DI
+	VMOVUPS Y2, (AX)(R8*4)
+	VMOVUPS Y0, (R10)(R8*4)
+	ADDQ    $+8, R8
+	SUBQ    $+8, R9
 	JGE     turn3
 
 turned4:
-	ADDQ       $+8, DI
-	TESTQ      DI, DI
+	ADDQ       $+8, R9
+	TESTQ      R9, R9
 	JEQ        done5
-	LEAQ       tailMasks<>+32(SB), R12
-	SHLQ       $0x02, DI
-	SUBQ       DI, R12
-	VMOVUPS    (R12), Y0
-	VMASKMOVPS (CX)(SI*4), Y0, Y1
-	VMASKMOVPS (R9)(SI*4), Y0, Y2
-	VMASKMOVPS (DX)(SI*4), Y0, Y3
+	LEAQ       tailMasks<>+32(SB), R14
+	SHLQ       $0x02, R9
+	SUBQ       R9, R14
+	VMOVUPS    (R14), Y0
+	VMASKMOVPS (CX)(R8*4), Y0, Y1
+	VMASKMOVPS (R11)(R8*4), Y0, Y2
+	VMASKMOVPS (DX)(R8*4), Y0, Y3
 	VMULPS     Y3, Y1, Y3
-	VMASKMOVPS (BX)(SI*4), Y0, Y4
+	VMASKMOVPS (BX)(R8*4), Y0, Y4
 	VMULPS     Y4, Y2, Y4
 	VSUBPS     Y4, Y3, Y3
-	VMASKMOVPS (R10)(SI*4), Y0, Y4
+	VMASKMOVPS (R12)(R8*4), Y0, Y4
 	VMULPS     Y4, Y2, Y2
-	VMASKMOVPS (R11)(SI*4), Y0, Y4
+	VMASKMOVPS (R13)(R8*4), Y0, Y4
 	VMULPS     Y4, Y1, Y1
 	VADDPS     Y1, Y2, Y1
-	VMASKMOVPS Y3, Y0, (AX)(SI*4)
-	VMASKMOVPS Y1, Y0, (R8)(SI*4)
+	VMASKMOVPS Y3, Y0, (AX)(R8*4)
+	VMASKMOVPS Y1, Y0, (R10)(R8*4)
 
 done5:
+	ADDQ stride+48(FP), AX
+	ADDQ stride+48(FP), CX
+	DECQ SI
+	JNE  vector
 	VZEROUPPER
 	RET
 
-// func rotatePairsF32AVX2(dst *byte, x *byte, cos *float32, sin *float32, n int)
+// func rotatePairsF32AVX2(dst *byte, x *byte, cos *float32, sin *float32, n int, count int, stride int)
 // Requires: AVX
-TEXT ·rotatePairsF32AVX2(SB), NOSPLIT|NOFRAME, $0-40
-	MOVQ         dst+0(FP), AX
-	MOVQ         x+8(FP), CX
-	MOVQ         cos+16(FP), DX
-	MOVQ         sin+24(FP), BX
-	MOVQ         n+32(FP), DI
-	XORQ         SI, SI
-	VBROADCASTSD rotateNums<>+0(SB), Y0
-	SUBQ         $+16, DI
-	JLT          turned2
-
-turn1:
-	VMOVUPS   (CX)(SI*4), Y1
-	VPERMILPS $0xb1, Y1, Y2
-	VMOVUPS   (BX)(SI*4), Y3
-	VMULPS    Y3, Y2, Y2
-	VXORPS    Y0, Y2, Y2
-	VMOVUPS   (DX)(SI*4), Y3
-	VMULPS    Y3, Y1, Y1
-	VADDPS    Y2, Y1, Y1
-	VMOVUPS   Y1, (AX)(SI*4)
-	VMOVUPS   32(CX)(SI*4), Y1
-	VPERMILPS $0xb1, Y1, Y2
-	VMOVUPS   32(BX)(SI*4), Y3
-	VMULPS    Y3, Y2, Y2
-	VXORPS    Y0, Y2, Y2
-	VMOVUPS   32(DX)(SI*4), Y3
-	VMULPS    Y3, Y1, Y1
-	VADDPS    Y2, Y1, Y1
-	VMOVUPS   Y1, 32(AX)(SI*4)
-	ADDQ      $+16, SI
-	SUBQ      $+16, DI
-	JGE       turn1
-
-turned2:
-	ADDQ $+16, DI
-	SUBQ $+8, DI
-	JLT  turned4
-
-turn3:
-	VMOVUPS   (CX)(SI*4), Y1
-	VPERMILPS $0xb1, Y1, Y2
-	VMOVUPS   (BX)(SI*4), Y3
-	VMULPS    Y3, Y2, Y2
-	VXORPS    Y0, Y2, Y2
-	VMOVUPS   (DX)(SI*4), Y3
-	VMULPS    Y3, Y1, Y1
-	VADDPS    Y2, Y1, Y1
-	VMOVUPS   Y1, (AX)(SI*4)
-	ADDQ      $+8, SI
-	SUBQ      $+8, DI
-	JGE       turn3
-
-turned4:
-	ADDQ       $+8, DI
-	TESTQ      DI, DI
-	JEQ        done5
-	LEAQ       tailMasks<>+32(SB), R8
-	SHLQ       $0x02, DI
-	SUBQ       DI, R8
-	VMOVUPS    (R8), Y1
-	VMASKMOVPS (CX)(SI*4), Y1, Y2
-	VPERMILPS  $0xb1, Y2, Y3
-	VMASKMOVPS (BX)(SI*4), Y1, Y4
-	VMULPS     Y4, Y3, Y3
-	VXORPS     Y0, Y3, Y0
-	VMASKMOVPS (DX)(SI*4), Y1, Y3
-	VMULPS     Y3, Y2, Y2
-	VADDPS     Y0, Y2, Y0
-	VMASKMOVPS Y0, Y1, (AX)(SI*4)
-
-done5:
-	VZEROUPPER
-	RET
-
-// func rotateHalfF16AVX2(dst *byte, x *byte, cos *float32, sin *float32, n int)
-// Requires: AVX, F16C
-TEXT ·rotateHalfF16AVX2(SB), NOSPLIT|NOFRAME, $0-40
+TEXT ·rotatePairsF32AVX2(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), AX
 	MOVQ x+8(FP), CX
 	MOVQ cos+16(FP), DX
 	MOVQ sin+24(FP), BX
+	MOVQ count+40(FP), SI
 	MOVQ n+32(FP), DI
-	XORQ SI, SI
-	LEAQ (AX)(DI*2), R8
-	LEAQ (CX)(DI*2), R9
-	LEAQ (DX)(DI*4), R10
-	LEAQ (BX)(DI*4), R11
-	SUBQ $+16, DI
-	JLT  turned2
+
+vector:
+	MOVQ         DI, R9
+	XORQ         R8, R8
+	VBROADCASTSD rotateNums<>+0(SB), Y0
+	SUBQ         $+16, R9
+	JLT          turned2
 
 turn1:
-	VCVTPH2PS (CX)(SI*2), Y0
-	VCVTPH2PS (R9)(SI*2), Y1
-	VMOVUPS   (DX)(SI*4), Y2
-	VMULPS    Y2, Y0, Y2
-	VMOVUPS   (BX)(SI*4), Y3
-	VMULPS    Y3, Y1, Y3
-	VSUBPS    Y3, Y2, Y2
-	VMOVUPS   (R10)(SI*4), Y3
+	VMOVUPS   (CX)(R8*4), Y1
+	VPERMILPS $0xb1, Y1, Y2
+	VMOVUPS   (BX)(R8*4), Y3
+	VMULPS    Y3, Y2, Y2
+	VXORPS    Y0, Y2, Y2
+	VMOVUPS   (DX)(R8*4), Y3
 	VMULPS    Y3, Y1, Y1
-	VMOVUPS   (R11)(SI*4), Y3
-	VMULPS    Y3, Y0, Y0
-	VADDPS    Y0, Y1, Y0
-	VCVTPS2PH $0x00, Y2, (AX)(SI*2)
-	VCVTPS2PH $0x00, Y0, (R8)(SI*2)
-	VCVTPH2PS 16(CX)(SI*2), Y0
-	VCVTPH2PS 16(R9)(SI*2), Y1
-	VMOVUPS   32(DX)(SI*4), Y2
-	VMULPS    Y2, Y0, Y2
-	VMOVUPS   32(BX)(SI*4), Y3
-	VMULPS    Y3, Y1, Y3
-	VSUBPS    Y3, Y2, Y2
-	VMOVUPS   32(R10)(SI*4), Y3
+	VADDPS    Y2, Y1, Y1
+	VMOVUPS   Y1, (AX)(R8*4)
+	VMOVUPS   32(CX)(R8*4), Y1
+	VPERMILPS $0xb1, Y1, Y2
+	VMOVUPS   32(BX)(R8*4), Y3
+	VMULPS    Y3, Y2, Y2
+	VXORPS    Y0, Y2, Y2
+	VMOVUPS   32(DX)(R8*4), Y3
 	VMULPS    Y3, Y1, Y1
-	VMOVUPS   32(R11)(SI*4), Y3
-	VMULPS    Y3, Y0, Y0
-	VADDPS    Y0, Y1, Y0
-	VCVTPS2PH $0x00, Y2, 16(AX)(SI*2)
-	VCVTPS2PH $0x00, Y0, 16(R8)(SI*2)
-	ADDQ      $+16, SI
-	SUBQ      $+16, DI
+	VADDPS    Y2, Y1, Y1
+	VMOVUPS   Y1, 32(AX)(R8*4)
+	ADDQ      $+16, R8
+	SUBQ      $+16, R9
 	JGE       turn1
 
 turned2:
-	ADDQ $+16, DI
-	SUBQ $+8, DI
+	ADDQ $+16, R9
+	SUBQ $+8, R9
 	JLT  turned4
 
 turn3:
-	VCVTPH2PS (CX)(SI*2), Y0
-	VCVTPH2PS (R9)(SI*2), Y1
-	VMOVUPS   (DX)(SI*4), Y2
-	VMULPS    Y2, Y0, Y2
-	VMOVUPS   (BX)(SI*4), Y3
-	VMULPS    Y3, Y1, Y3
-	VSUBPS    Y3, Y2, Y2
-	VMOVUPS   (R10)(SI*4), Y3
+	VMOVUPS   (CX)(R8*4), Y1
+	VPERMILPS $0xb1, Y1, Y2
+	VMOVUPS   (BX)(R8*4), Y3
+	VMULPS    Y3, Y2, Y2
+	VXORPS    Y0, Y2, Y2
+	VMOVUPS   (DX)(R8*4), Y3
 	VMULPS    Y3, Y1, Y1
-	VMOVUPS   (R11)(SI*4), Y3
-	VMULPS    Y3, Y0, Y0
-	VADDPS    Y0, Y1, Y0
-	VCVTPS2PH $0x00, Y2, (AX)(SI*2)
-	VCVTPS2PH $0x00, Y0, (R8)(SI*2)
-	ADDQ      $+8, SI
-	SUBQ      $+8, DI
+	VADDPS    Y2, Y1, Y1
+	VMOVUPS   Y1, (AX)(R8*4)
+	ADDQ      $+8, R8
+	SUBQ      $+8, R9
 	JGE       turn3
 
 turned4:
-	ADDQ    $+8, DI
-	TESTQ   DI, DI
+	ADDQ       $+8, R9
+	TESTQ      R9, R9
+	JEQ        done5
+	LEAQ       tailMasks<>+32(SB), R10
+	SHLQ       $0x02, R9
+	SUBQ       R9, R10
+	VMOVUPS    (R10), Y1
+	VMASKMOVPS (CX)(R8*4), Y1, Y2
+	VPERMILPS  $0xb1, Y2, Y3
+	VMASKMOVPS (BX)(R8*4), Y1, Y4
+	VMULPS     Y4, Y3, Y3
+	VXORPS     Y0, Y3, Y0
+	VMASKMOVPS (DX)(R8*4), Y1, Y3
+	VMULPS     Y3, Y2, Y2
+	VADDPS     Y0, Y2, Y0
+	VMASKMOVPS Y0, Y1, (AX)(R8*4)
+
+done5:
+	ADDQ stride+48(FP), AX
+	ADDQ stride+48(FP), CX
+	DECQ SI
+	JNE  vector
+	VZEROUPPER
+	RET
+
+// func rotateHalfF16AVX2(dst *byte, x *byte, cos *float32, sin *float32, n int, count int, stride int)
+// Requires: AVX, F16C
+TEXT ·rotateHalfF16AVX2(SB), NOSPLIT|NOFRAME, $0-56
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ cos+16(FP), DX
+	MOVQ sin+24(FP), BX
+	MOVQ count+40(FP), SI
+	MOVQ n+32(FP), DI
+
+vector:
+	MOVQ DI, R9
+	XORQ R8, R8
+	LEAQ (AX)(R9*2), R10
+	LEAQ (CX)(R9*2), R11
+	LEAQ (DX)(R9*4), R12
+	LEAQ (BX)(R9*4), R13
+	SUBQ $+16, R9
+	JLT  turned2
+
+turn1:
+	VCVTPH2PS (CX)(R8*2), Y0
+	VCVTPH2PS (R11)(R8*2), Y1
+	VMOVUPS   (DX)(R8*4), Y2
+	VMULPS    Y2, Y0, Y2
+	VMOVUPS   (BX)(R8*4), Y3
+	VMULPS    Y3, Y1, Y3
+	VSUBPS    Y3, Y2, Y2
+	VMOVUPS   (R12)(R8*4), Y3
+	VMULPS    Y3, Y1, Y1
+	VMOVUPS   (R13)(R8*4), Y3
+	VMULPS    Y3, Y0, Y0
+	VADDPS    Y0, Y1, Y0
+	VCVTPS2PH $0x00, Y2, (AX)(R8*2)
+	VCVTPS2PH $0x00, Y0, (R10)(R8*2)
+	VCVTPH2PS 16(CX)(R8*2), Y0
+	VCVTPH2PS 16(R11)(R8*2), Y1
+	VMOVUPS   32(DX)(R8*4), Y2
+	VMULPS    Y2, Y0, Y2
+	VMOVUPS   32(BX)(R8*4), Y3
+	VMULPS    Y3, Y1, Y3
+	VSUBPS    Y3, Y2, Y2
+	VMOVUPS   32(R12)(R8*4), Y3
+	VMULPS    Y3, Y1, Y1
+	VMOVUPS   32(R13)(R8*4), Y3
+	VMULPS    Y3, Y0, Y0
+	VADDPS    Y0, Y1, Y0
+	VCVTPS2PH $0x00, Y2, 16(AX)(R8*2)
+	VCVTPS2PH $0x00, Y0, 16(R10)(R8*2)
+	ADDQ      $+16, R8
+	SUBQ      $+16, R9
+	JGE       turn1
+
+turned2:
+	ADDQ $+16, R9
+	SUBQ $+8, R9
+	JLT  turned4
+
+turn3:
+	VCVTPH2PS (CX)(R8*2), Y0
+	VCVTPH2PS (R11)(R8*2), Y1
+	VMOVUPS   (DX)(R8*4), Y2
+	VMULPS    Y2, Y0, Y2
+	VMOVUPS   (BX)(R8*4), Y3
+	VMULPS    Y3, Y1, Y3
+	VSUBPS    Y3, Y2, Y2
+	VMOVUPS   (R12)(R8*4), Y3
+	VMULPS    Y3, Y1, Y1
+	VMOVUPS   (R13)(R8*4), Y3
+	VMULPS    Y3, Y0, Y0
+	VADDPS    Y0, Y1, Y0
+	VCVTPS2PH $0x00, Y2, (AX)(R8*2)
+	VCVTPS2PH $0x00, Y0, (R10)(R8*2)
+	ADDQ      $+8, R8
+	SUBQ      $+8, R9
+	JGE       turn3
+
+turned4:
+	ADDQ    $+8, R9
+	TESTQ   R9, R9
 	JEQ     done5
-	LEAQ    tailMasks<>+32(SB), R12
-	MOVQ    DI, R13
-	SHLQ    $0x02, R13
-	SUBQ    R13, R12
-	VMOVUPS (R12), Y0
+	LEAQ    tailMasks<>+32(SB), R14
+	MOVQ    R9, R15
+	SHLQ    $0x02, R15
+	SUBQ    R15, R14
+	VMOVUPS (R14), Y0
 	VPXOR   X1, X1, X1
-	TESTQ   $0x00000001, DI
+	TESTQ   $0x00000001, R9
 	JEQ     piece6
-	MOVQ    DI, R12
-	ANDQ    $0x06, R12
-	ADDQ    SI, R12
+	MOVQ    R9, R14
+	ANDQ    $0x06, R14
+	ADDQ    R8, R14
 	VPSLLDQ $0x02, X1, X1
-	VPINSRW $0x00, (CX)(R12*2), X1, X1
+	VPINSRW $0x00, (CX)(R14*2), X1, X1
 
 piece6:
-	TESTQ   $0x00000002, DI
+	TESTQ   $0x00000002, R9
 	JEQ     piece7
-	MOVQ    DI, R12
-	ANDQ    $0x04, R12
-	ADDQ    SI, R12
+	MOVQ    R9, R14
+	ANDQ    $0x04, R14
+	ADDQ    R8, R14
 	VPSLLDQ $0x04, X1, X1
-	VPINSRD $0x00, (CX)(R12*2), X1, X1
+	VPINSRD $0x00, (CX)(R14*2), X1, X1
 
 piece7:
-	TESTQ   $0x00000004, DI
+	TESTQ   $0x00000004, R9
 	JEQ     piece8
-	MOVQ    DI, R12
-	ANDQ    $0x00, R12
-	ADDQ    SI, R12
+	MOVQ    R9, R14
+	ANDQ    $0x00, R14
+	ADDQ    R8, R14
 	VPSLLDQ $0x08, X1, X1
-	VPINSRQ $0x00, (CX)(R12*2), X1, X1
+	VPINSRQ $0x00, (CX)(R14*2), X1, X1
 
 piece8:
 	VCVTPH2PS X1, Y1
 	VPXOR     X2, X2, X2
-	TESTQ     $0x00000001, DI
+	TESTQ     $0x00000001, R9
 	JEQ       piece9
-	MOVQ      DI, CX
-	ANDQ      $0x06, CX
-	ADDQ      SI, CX
+	MOVQ      R9, R14
+	ANDQ      $0x06, R14
+	ADDQ      R8, R14
 	VPSLLDQ   $0x02, X2, X2
-	VPINSRW   $0x00, (R9)(CX*2), X2, X2
+	VPINSRW   $0x00, (R11)(R14*2), X2, X2
 
 piece9:
-	TESTQ   $0x00000002, DI
+	TESTQ   $0x00000002, R9
 	JEQ     piece10
-	MOVQ    DI, CX
-	ANDQ    $0x04, CX
-	ADDQ    SI, CX
+	MOVQ    R9, R14
+	ANDQ    $0x04, R14
+	ADDQ    R8, R14
 	VPSLLDQ $0x04, X2, X2
-	VPINSRD $0x00, (R9)(CX*2), X2, X2
+	VPINSRD $0x00, (R11)(R14*2), X2, X2
 
 piece10:
-	TESTQ   $0x00000004, DI
+	TESTQ   $0x00000004, R9
 	JEQ     piece11
-	MOVQ    DI, CX
-	ANDQ    $0x00, CX
-	ADDQ    SI, CX
+	MOVQ    R9, R14
+	ANDQ    $0x00, R14
+	ADDQ    R8, R14
 	VPSLLDQ $0x08, X2, X2
-	VPINSRQ $0x00, (R9)(CX*2), X2, X2
+	VPINSRQ $0x00, (R11)(R14*2), X2, X2
 
 piece11:
 	VCVTPH2PS  X2, Y2
-	VMASKMOVPS (DX)(SI*4), Y0, Y3
+	VMASKMOVPS (DX)(R8*4), Y0, Y3
 	VMULPS     Y3, Y1, Y3
-	VMASKMOVPS (BX)(SI*4), Y0, Y4
+	VMASKMOVPS (BX)(R8*4), Y0, Y4
 	VMULPS     Y4, Y2, Y4
 	VSUBPS     Y4, Y3, Y3
-	VMASKMOVPS (R10)(SI*4), Y0, Y4
+	VMASKMOVPS (R12)(R8*4), Y0, Y4
 	VMULPS     Y4, Y2, Y2
-	VMASKMOVPS (R11)(SI*4), Y0, Y0
+	VMASKMOVPS (R13)(R8*4), Y0, Y0
 	VMULPS     Y0, Y1, Y0
 	VADDPS     Y0, Y2, Y0
 	VCVTPS2PH  $0x00, Y3, X1
-	TESTQ      $0x00000004, DI
+	TESTQ      $0x00000004, R9
 	JEQ        piece12
-	MOVQ       DI, CX
-	ANDQ       $0x00, CX
-	ADDQ       SI, CX
-	VMOVQ      X1, (AX)(CX*2)
+	MOVQ       R9, R11
+	ANDQ       $0x00, R11
+	ADDQ       R8, R11
+	VMOVQ      X1, (AX)(R11*2)
 	VPSRLDQ    $0x08, X1, X1
 
 piece12:
-	TESTQ   $0x00000002, DI
+	TESTQ   $0x00000002, R9
 	JEQ     piece13
-	MOVQ    DI, CX
-	ANDQ    $0x04, CX
-	ADDQ    SI, CX
-	VMOVD   X1, (AX)(CX*2)
+	MOVQ    R9, R11
+	ANDQ    $0x04, R11
+	ADDQ    R8, R11
+	VMOVD   X1, (AX)(R11*2)
 	VPSRLDQ $0x04, X1, X1
 
 piece13:
-	TESTQ   $0x00000001, DI
+	TESTQ   $0x00000001, R9
 	JEQ     piece14
-	MOVQ    DI, CX
-	ANDQ    $0x06, CX
-	ADDQ    SI, CX
-	VPEXTRW $0x00, X1, (AX)(CX*2)
+	MOVQ    R9, R11
+	ANDQ    $0x06, R11
+	ADDQ    R8, R11
+	VPEXTRW $0x00, X1, (AX)(R11*2)
 	VPSRLDQ $0x02, X1, X1
 
 piece14:
 	VCVTPS2PH $0x00, Y0, X0
-	TESTQ     $0x00000004, DI
+	TESTQ     $0x00000004, R9
 	JEQ       piece15
-	MOVQ      DI, AX
-	ANDQ      $0x00, AX
-	ADDQ      SI, AX
-	VMOVQ     X0, (R8)(AX*2)
+	MOVQ      R9, R11
+	ANDQ      $0x00, R11
+	ADDQ      R8, R11
+	VMOVQ     X0, (R10)(R11*2)
 	VPSRLDQ   $0x08, X0, X0
 
 piece15:
-	TESTQ   $0x00000002, DI
+	TESTQ   $0x00000002, R9
 	JEQ     piece16
-	MOVQ    DI, AX
-	ANDQ    $0x04, AX
-	ADDQ    SI, AX
-	VMOVD   X0, (R8)(AX*2)
+	MOVQ    R9, R11
+	ANDQ    $0x04, R11
+	ADDQ    R8, R11
+	VMOVD   X0, (R10)(R11*2)
 	VPSRLDQ $0x04, X0, X0
 
 piece16:
-	TESTQ   $0x00000001, DI
+	TESTQ   $0x00000001, R9
 	JEQ     piece17
-	MOVQ    DI, AX
-	ANDQ    $0x06, AX
-	ADDQ    SI, AX
-	VPEXTRW $0x00, X0, (R8)(AX*2)
+	ANDQ    $0x06, R9
+	ADDQ    R8, R9
+	VPEXTRW $0x00, X0, (R10)(R9*2)
 	VPSRLDQ $0x02, X0, X0
 
 piece17:
 done5:
+	ADDQ stride+48(FP), AX
+	ADDQ stride+48(FP), CX
+	DECQ SI
+	JNE  vector
 	VZEROUPPER
 	RET
 
-// func rotatePairsF16AVX2(dst *byte, x *byte, cos *float32, sin *float32, n int)
+// func rotatePairsF16AVX2(dst *byte, x *byte, cos *float32, sin *float32, n int, count int, stride int)
 // Requires: AVX, F16C
-TEXT ·rotatePairsF16AVX2(SB), NOSPLIT|NOFRAME, $0-40
-	MOVQ         dst+0(FP), AX
-	MOVQ         x+8(FP), CX
-	MOVQ         cos+16(FP), DX
-	MOVQ         sin+24(FP), BX
-	MOVQ         n+32(FP), DI
-	XORQ         SI, SI
-	VBROADCASTSD rotateNums<>+0(SB), Y0
-	SUBQ         $+16, DI
-	JLT          turned2
-
-turn1:
-	VCVTPH2PS (CX)(SI*2), Y1
-	VPERMILPS $0xb1, Y1, Y2
-	VMOVUPS   (BX)(SI*4), Y3
-	VMULPS    Y3, Y2, Y2
-	VXORPS    Y0, Y2, Y2
-	VMOVUPS   (DX)(SI*4), Y3
-	VMULPS    Y3, Y1, Y1
-	VADDPS    Y2, Y1, Y1
-	VCVTPS2PH $0x00, Y1, (AX)(SI*2)
-	VCVTPH2PS 16(CX)(SI*2), Y1
-	VPERMILPS $0xb1, Y1, Y2
-	VMOVUPS   32(BX)(SI*4), Y3
-	VMULPS    Y3, Y2, Y2
-	VXORPS    Y0, Y2, Y2
-	VMOVUPS   32(DX)(SI*4), Y3
-	VMULPS    Y3, Y1, Y1
-	VADDPS    Y2, Y1, Y1
-	VCVTPS2PH $0x00, Y1, 16(AX)(SI*2)
-	ADDQ      $+16, SI
-	SUBQ      $+16, DI
-	JGE       turn1
-
-turned2:
-	ADDQ $+16, DI
-	SUBQ $+8, DI
-	JLT  turned4
-
-turn3:
-	VCVTPH2PS (CX)(SI*2), Y1
-	VPERMILPS $0xb1, Y1, Y2
-	VMOVUPS   (BX)(SI*4), Y3
-	VMULPS    Y3, Y2, Y2
-	VXORPS    Y0, Y2, Y2
-	VMOVUPS   (DX)(SI*4), Y3
-	VMULPS    Y3, Y1, Y1
-	VADDPS    Y2, Y1, Y1
-	VCVTPS2PH $0x00, Y1, (AX)(SI*2)
-	ADDQ      $+8, SI
-	SUBQ      $+8, DI
-	JGE       turn3
-
-turned4:
-	ADDQ    $+8, DI
-	TESTQ   DI, DI
-	JEQ     done5
-	LEAQ    tailMasks<>+32(SB), R8
-	MOVQ    DI, R9
-	SHLQ    $0x02, R9
-	SUBQ    R9, R8
-	VMOVUPS (R8), Y1
-	VPXOR   X2, X2, X2
-	TESTQ   $0x00000001, DI
-	JEQ     piece6
-	MOVQ    DI, R8
-	ANDQ    $0x06, R8
-	ADDQ    SI, R8
-	VPSLLDQ $0x02, X2, X2
-	VPINSRW $0x00, (CX)(R8*2), X2, X2
-
-piece6:
-	TESTQ   $0x00000002, DI
-	JEQ     piece7
-	MOVQ    DI, R8
-	ANDQ    $0x04, R8
-	ADDQ    SI, R8
-	VPSLLDQ $0x04, X2, X2
-	VPINSRD $0x00, (CX)(R8*2), X2, X2
-
-piece7:
-	TESTQ   $0x00000004, DI
-	JEQ     piece8
-	MOVQ    DI, R8
-	ANDQ    $0x00, R8
-	ADDQ    SI, R8
-	VPSLLDQ $0x08, X2, X2
-	VPINSRQ $0x00, (CX)(R8*2), X2, X2
-
-piece8:
-	VCVTPH2PS  X2, Y2
-	VPERMILPS  $0xb1, Y2, Y3
-	VMASKMOVPS (BX)(SI*4), Y1, Y4
-	VMULPS     Y4, Y3, Y3
-	VXORPS     Y0, Y3, Y0
-	VMASKMOVPS (DX)(SI*4), Y1, Y1
-	VMULPS     Y1, Y2, Y1
-	VADDPS     Y0, Y1, Y0
-	VCVTPS2PH  $0x00, Y0, X0
-	TESTQ      $0x00000004, DI
-	JEQ        piece9
-	MOVQ       DI, CX
-	ANDQ       $0x00, CX
-	ADDQ       SI, CX
-	VMOVQ      X0, (AX)(CX*2)
-	VPSRLDQ    $0x08, X0, X0
-
-piece9:
-	TESTQ   $0x00000002, DI
-	JEQ     piece10
-	MOVQ    DI, CX
-	ANDQ    $0x04, CX
-	ADDQ    SI, CX
-	VMOVD   X0, (AX)(CX*2)
-	VPSRLDQ $0x04, X0, X0
-
-piece10:
-	TESTQ   $0x00000001, DI
-	JEQ     piece11
-	MOVQ    DI, CX
-	ANDQ    $0x06, CX
-	ADDQ    SI, CX
-	VPEXTRW $0x00, X0, (AX)(CX*2)
-	VPSRLDQ $0x02, X0, X0
-
-piece11:
-done5:
-	VZEROUPPER
-	RET
-
-// func rotateHalfBF16AVX2(dst *byte, x *byte, cos *float32, sin *float32, n int)
-// Requires: AVX, AVX2
-TEXT ·rotateHalfBF16AVX2(SB), NOSPLIT|NOFRAME, $0-40
+TEXT ·rotatePairsF16AVX2(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), AX
 	MOVQ x+8(FP), CX
 	MOVQ cos+16(FP), DX
 	MOVQ sin+24(FP), BX
+	MOVQ count+40(FP), SI
 	MOVQ n+32(FP), DI
-	XORQ SI, SI
-	LEAQ (AX)(DI*2), R8
-	LEAQ (CX)(DI*2), R9
-	LEAQ (DX)(DI*4), R10
-	LEAQ (BX)(DI*4), R11
-	SUBQ $+16, DI
-	JLT  turned2
+
+vector:
+	MOVQ         DI, R9
+	XORQ         R8, R8
+	VBROADCASTSD rotateNums<>+0(SB), Y0
+	SUBQ         $+16, R9
+	JLT          turned2
 
 turn1:
-	VPMOVZXWD    (CX)(SI*2), Y0
-	VPSLLD       $0x10, Y0, Y0
-	VPMOVZXWD    (R9)(SI*2), Y1
-	VPSLLD       $0x10, Y1, Y1
-	VMOVUPS      (DX)(SI*4), Y2
-	VMULPS       Y2, Y0, Y2
-	VMOVUPS      (BX)(SI*4), Y3
-	VMULPS       Y3, Y1, Y3
-	VSUBPS       Y3, Y2, Y2
-	VMOVUPS      (R10)(SI*4), Y3
-	VMULPS       Y3, Y1, Y1
-	VMOVUPS      (R11)(SI*4), Y3
-	VMULPS       Y3, Y0, Y0
-	VADDPS       Y0, Y1, Y0
-	VPSRLD       $0x10, Y2, Y1
-	VANDPS       rotateNums<>+32(SB), Y1, Y3
-	VPADDD       rotateNums<>+64(SB), Y2, Y4
-	VPADDD       Y3, Y4, Y3
-	VPSRLD       $0x10, Y3, Y3
-	VORPS        rotateNums<>+96(SB), Y1, Y1
-	VCMPPS       $0x03, Y2, Y2, Y2
-	VBLENDVPS    Y2, Y1, Y3, Y2
-	VEXTRACTI128 $0x01, Y2, X1
-	VPACKUSDW    X1, X2, X1
-	VMOVDQU      X1, (AX)(SI*2)
-	VPSRLD       $0x10, Y0, Y1
-	VANDPS       rotateNums<>+32(SB), Y1, Y2
-	VPADDD       rotateNums<>+64(SB), Y0, Y3
-	VPADDD       Y2, Y3, Y2
-	VPSRLD       $0x10, Y2, Y2
-	VORPS        rotateNums<>+96(SB), Y1, Y1
-	VCMPPS       $0x03, Y0, Y0, Y0
-	VBLENDVPS    Y0, Y1, Y2, Y0
-	VEXTRACTI128 $0x01, Y0, X1
-	VPACKUSDW    X1, X0, X1
-	VMOVDQU      X1, (R8)(SI*2)
-	VPMOVZXWD    16(CX)(SI*2), Y0
-	VPSLLD       $0x10, Y0, Y0
-	VPMOVZXWD    16(R9)(SI*2), Y1
-	VPSLLD       $0x10, Y1, Y1
-	VMOVUPS      32(DX)(SI*4), Y2
-	VMULPS       Y2, Y0, Y2
-	VMOVUPS      32(BX)(SI*4), Y3
-	VMULPS       Y3, Y1, Y3
-	VSUBPS       Y3, Y2, Y2
-	VMOVUPS      32(R10)(SI*4), Y3
-	VMULPS       Y3, Y1, Y1
-	VMOVUPS      32(R11)(SI*4), Y3
-	VMULPS       Y3, Y0, Y0
-	VADDPS       Y0, Y1, Y0
-	VPSRLD       $0x10, Y2, Y1
-	VANDPS       rotateNums<>+32(SB), Y1, Y3
-	VPADDD       rotateNums<>+64(SB), Y2, Y4
-	VPADDD       Y3, Y4, Y3
-	VPSRLD       $0x10, Y3, Y3
-	VORPS        rotateNums<>+96(SB), Y1, Y1
-	VCMPPS       $0x03, Y2, Y2, Y2
-	VBLENDVPS    Y2, Y1, Y3, Y2
-	VEXTRACTI128 $0x01, Y2, X1
-	VPACKUSDW    X1, X2, X1
-	VMOVDQU      X1, 16(AX)(SI*2)
-	VPSRLD       $0x10, Y0, Y1
-	VANDPS       rotateNums<>+32(SB), Y1, Y2
-	VPADDD       rotateNums<>+64(SB), Y0, Y3
-	VPADDD       Y2, Y3, Y2
-	VPSRLD       $0x10, Y2, Y2
-	VORPS        rotateNums<>+96(SB), Y1, Y1
-	VCMPPS       $0x03, Y0, Y0, Y0
-	VBLENDVPS    Y0, Y1, Y2, Y0
-	VEXTRACTI128 $0x01, Y0, X1
-	VPACKUSDW    X1, X0, X1
-	VMOVDQU      X1, 16(R8)(SI*2)
-	ADDQ         $+16, SI
-	SUBQ         $+16, DI
-	JGE          turn1
+	VCVTPH2PS (CX)(R8*2), Y1
+	VPERMILPS $0xb1, Y1, Y2
+	VMOVUPS   (BX)(R8*4), Y3
+	VMULPS    Y3, Y2, Y2
+	VXORPS    Y0, Y2, Y2
+	VMOVUPS   (DX)(R8*4), Y3
+	VMULPS    Y3, Y1, Y1
+	VADDPS    Y2, Y1, Y1
+	VCVTPS2PH $0x00, Y1, (AX)(R8*2)
+	VCVTPH2PS 16(CX)(R8*2), Y1
+	VPERMILPS $0xb1, Y1, Y2
+	VMOVUPS   32(BX)(R8*4), Y3
+	VMULPS    Y3, Y2, Y2
+	VXORPS    Y0, Y2, Y2
+	VMOVUPS   32(DX)(R8*4), Y3
+	VMULPS    Y3, Y1, Y1
+	VADDPS    Y2, Y1, Y1
+	VCVTPS2PH $0x00, Y1, 16(AX)(R8*2)
+	ADDQ      $+16, R8
+	SUBQ      $+16, R9
+	JGE       turn1
 
 turned2:
-	ADDQ $+16, DI
-	SUBQ $+8, DI
+	ADDQ $+16, R9
+	SUBQ $+8, R9
 	JLT  turned4
 
 turn3:
-	VPMOVZXWD    (CX)(SI*2), Y0
+	VCVTPH2PS (CX)(R8*2), Y1
+	VPERMILPS $0xb1, Y1, Y2
+	VMOVUPS   (BX)(R8*4), Y3
+	VMULPS    Y3, Y2, Y2
+	VXORPS    Y0, Y2, Y2
+	VMOVUPS   (DX)(R8*4), Y3
+	VMULPS    Y3, Y1, Y1
+	VADDPS    Y2, Y1, Y1
+	VCVTPS2PH $0x00, Y1, (AX)(R8*2)
+	ADDQ      $+8, R8
+	SUBQ      $+8, R9
+	JGE       turn3
+
+turned4:
+	ADDQ    $+8, R9
+	TESTQ   R9, R9
+	JEQ     done5
+	LEAQ    tailMasks<>+32(SB), R10
+	MOVQ    R9, R11
+	SHLQ    $0x02, R11
+	SUBQ    R11, R10
+	VMOVUPS (R10), Y1
+	VPXOR   X2, X2, X2
+	TESTQ   $0x00000001, R9
+	JEQ     piece6
+	MOVQ    R9, R10
+	ANDQ    $0x06, R10
+	ADDQ    R8, R10
+	VPSLLDQ $0x02, X2, X2
+	VPINSRW $0x00, (CX)(R10*2), X2, X2
+
+piece6:
+	TESTQ   $0x00000002, R9
+	JEQ     piece7
+	MOVQ    R9, R10
+	ANDQ    $0x04, R10
+	ADDQ    R8, R10
+	VPSLLDQ $0x04, X2, X2
+	VPINSRD $0x00, (CX)(R10*2), X2, X2
+
+piece7:
+	TESTQ   $0x00000004, R9
+	JEQ     piece8
+	MOVQ    R9, R10
+	ANDQ    $0x00, R10
+	ADDQ    R8, R10
+	VPSLLDQ $0x08, X2, X2
+	VPINSRQ $0x00, (CX)(R10*2), X2, X2
+
+piece8:
+	VCVTPH2PS  X2, Y2
+	VPERMILPS  $0xb1, Y2, Y3
+	VMASKMOVPS (BX)(R8*4), Y1, Y4
+	VMULPS     Y4, Y3, Y3
+	VXORPS     Y0, Y3, Y0
+	VMASKMOVPS (DX)(R8*4), Y1, Y1
+	VMULPS     Y1, Y2, Y1
+	VADDPS     Y0, Y1, Y0
+	VCVTPS2PH  $0x00, Y0, X0
+	TESTQ      $0x00000004, R9
+	JEQ        piece9
+	MOVQ       R9, R10
+	ANDQ       $0x00, R10
+	ADDQ       R8, R10
+	VMOVQ      X0, (AX)(R10*2)
+	VPSRLDQ    $0x08, X0, X0
+
+piece9:
+	TESTQ   $0x00000002, R9
+	JEQ     piece10
+	MOVQ    R9, R10
+	ANDQ    $0x04, R10
+	ADDQ    R8, R10
+	VMOVD   X0, (AX)(R10*2)
+	VPSRLDQ $0x04, X0, X0
+
+piece10:
+	TESTQ   $0x00000001, R9
+	JEQ     piece11
+	ANDQ    $0x06, R9
+	ADDQ    R8, R9
+	VPEXTRW $0x00, X0, (AX)(R9*2)
+	VPSRLDQ $0x02, X0, X0
+
+piece11:
+done5:
+	ADDQ stride+48(FP), AX
+	ADDQ stride+48(FP), CX
+	DECQ SI
+	JNE  vector
+	VZEROUPPER
+	RET
+
+// func rotateHalfBF16AVX2(dst *byte, x *byte, cos *float32, sin *float32, n int, count int, stride int)
+// Requires: AVX, AVX2
+TEXT ·rotateHalfBF16AVX2(SB), NOSPLIT|NOFRAME, $0-56
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ cos+16(FP), DX
+	MOVQ sin+24(FP), BX
+	MOVQ count+40(FP), SI
+	MOVQ n+32(FP), DI
+
+vector:
+	MOVQ DI, R9
+	XORQ R8, R8
+	LEAQ (AX)(R9*2), R10
+	LEAQ (CX)(R9*2), R11
+	LEAQ (DX)(R9*4), R12
+	LEAQ (BX)(R9*4), R13
+	SUBQ $+16, R9
+	JLT  turned2
+
+turn1:
+	VPMOVZXWD    (CX)(R8*2), Y0
 	VPSLLD       $0x10, Y0, Y0
-	VPMOVZXWD    (R9)(SI*2), Y1
+	VPMOVZXWD    (R11)(R8*2), Y1
 	VPSLLD       $0x10, Y1, Y1
-	VMOVUPS      (DX)(SI*4), Y2
+	VMOVUPS      (DX)(R8*4), Y2
 	VMULPS       Y2, Y0, Y2
-	VMOVUPS      (BX)(SI*4), Y3
+	VMOVUPS      (BX)(R8*4), Y3
 	VMULPS       Y3, Y1, Y3
 	VSUBPS       Y3, Y2, Y2
-	VMOVUPS      (R10)(SI*4), Y3
+	VMOVUPS      (R12)(R8*4), Y3
 	VMULPS       Y3, Y1, Y1
-	VMOVUPS      (R11)(SI*4), Y3
+	VMOVUPS      (R13)(R8*4), Y3
 	VMULPS       Y3, Y0, Y0
 	VADDPS       Y0, Y1, Y0
 	VPSRLD       $0x10, Y2, Y1
-	VANDPS       rotateNums<>+32(SB), Y1, Y3
-	VPADDD       rotateNums<>+64(SB), Y2, Y4
-	VPADDD       Y3, Y4, Y3
-	VPSRLD       $0x10, Y3, Y3
-	VORPS        rotateNums<>+96(SB), Y1, Y1
-	VCMPPS       $0x03, Y2, Y2, Y2
-	VBLENDVPS    Y2, Y1, Y3, Y2
+	VANDPS       rotateNums<>+32(SB), Y1, Y1
+	VPADDD       rotateNums<>+64(SB), Y1, Y3
+	VCMPPS       $0x03, Y2, Y2, Y1
+	VPANDN       Y3, Y1, Y1
+	VPADDD       Y1, Y2, Y1
+	VPSRLD       $0x10, Y1, Y2
 	VEXTRACTI128 $0x01, Y2, X1
 	VPACKUSDW    X1, X2, X1
-	VMOVDQU      X1, (AX)(SI*2)
+	VMOVDQU      X1, (AX)(R8*2)
 	VPSRLD       $0x10, Y0, Y1
-	VANDPS       rotateNums<>+32(SB), Y1, Y2
-	VPADDD       rotateNums<>+64(SB), Y0, Y3
-	VPADDD       Y2, Y3, Y2
-	VPSRLD       $0x10, Y2, Y2
-	VORPS        rotateNums<>+96(SB), Y1, Y1
-	VCMPPS       $0x03, Y0, Y0, Y0
-	VBLENDVPS    Y0, Y1, Y2, Y0
-	VEXTRACTI128 $0x01, Y0, X1
-	VPACKUSDW    X1, X0, X1
-	VMOVDQU      X1, (R8)(SI*2)
-	ADDQ         $+8, SI
-	SUBQ         $+8, DI
+	VANDPS       rotateNums<>+32(SB), Y1, Y1
+	VPADDD       rotateNums<>+64(SB), Y1, Y2
+	VCMPPS       $0x03, Y0, Y0, Y1
+	VPANDN       Y2, Y1, Y1
+	VPADDD       Y1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VEXTRACTI128 $0x01, Y1, X0
+	VPACKUSDW    X0, X1, X0
+	VMOVDQU      X0, (R10)(R8*2)
+	VPMOVZXWD    16(CX)(R8*2), Y0
+	VPSLLD       $0x10, Y0, Y0
+	VPMOVZXWD    16(R11)(R8*2), Y1
+	VPSLLD       $0x10, Y1, Y1
+	VMOVUPS      32(DX)(R8*4), Y2
+	VMULPS       Y2, Y0, Y2
+	VMOVUPS      32(BX)(R8*4), Y3
+	VMULPS       Y3, Y1, Y3
+	VSUBPS       Y3, Y2, Y2
+	VMOVUPS      32(R12)(R8*4), Y3
+	VMULPS       Y3, Y1, Y1
+	VMOVUPS      32(R13)(R8*4), Y3
+	VMULPS       Y3, Y0, Y0
+	VADDPS       Y0, Y1, Y0
+	VPSRLD       $0x10, Y2, Y1
+	VANDPS       rotateNums<>+32(SB), Y1, Y1
+	VPADDD       rotateNums<>+64(SB), Y1, Y3
+	VCMPPS       $0x03, Y2, Y2, Y1
+	VPANDN       Y3, Y1, Y1
+	VPADDD       Y1, Y2, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VEXTRACTI128 $0x01, Y2, X1
+	VPACKUSDW    X1, X2, X1
+	VMOVDQU      X1, 16(AX)(R8*2)
+	VPSRLD       $0x10, Y0, Y1
+	VANDPS       rotateNums<>+32(SB), Y1, Y1
+	VPADDD       rotateNums<>+64(SB), Y1, Y2
+	VCMPPS       $0x03, Y0, Y0, Y1
+	VPANDN       Y2, Y1, Y1
+	VPADDD       Y1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VEXTRACTI128 $0x01, Y1, X0
+	VPACKUSDW    X0, X1, X0
+	VMOVDQU      X0, 16(R10)(R8*2)
+	ADDQ         $+16, R8
+	SUBQ         $+16, R9
+	JGE          turn1
+
+turned2:
+	ADDQ $+16, R9
+	SUBQ $+8, R9
+	JLT  turned4
+
+turn3:
+	VPMOVZXWD    (CX)(R8*2), Y0
+	VPSLLD       $0x10, Y0, Y0
+	VPMOVZXWD    (R11)(R8*2), Y1
+	VPSLLD       $0x10, Y1, Y1
+	VMOVUPS      (DX)(R8*4), Y2
+	VMULPS       Y2, Y0, Y2
+	VMOVUPS      (BX)(R8*4), Y3
+	VMULPS       Y3, Y1, Y3
+	VSUBPS       Y3, Y2, Y2
+	VMOVUPS      (R12)(R8*4), Y3
+	VMULPS       Y3, Y1, Y1
+	VMOVUPS      (R13)(R8*4), Y3
+	VMULPS       Y3, Y0, Y0
+	VADDPS       Y0, Y1, Y0
+	VPSRLD       $0x10, Y2, Y1
+	VANDPS       rotateNums<>+32(SB), Y1, Y1
+	VPADDD       rotateNums<>+64(SB), Y1, Y3
+	VCMPPS       $0x03, Y2, Y2, Y1
+	VPANDN       Y3, Y1, Y1
+	VPADDD       Y1, Y2, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VEXTRACTI128 $0x01, Y2, X1
+	VPACKUSDW    X1, X2, X1
+	VMOVDQU      X1, (AX)(R8*2)
+	VPSRLD       $0x10, Y0, Y1
+	VANDPS       rotateNums<>+32(SB), Y1, Y1
+	VPADDD       rotateNums<>+64(SB), Y1, Y2
+	VCMPPS       $0x03, Y0, Y0, Y1
+	VPANDN       Y2, Y1, Y1
+	VPADDD       Y1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VEXTRACTI128 $0x01, Y1, X0
+	VPACKUSDW    X0, X1, X0
+	VMOVDQU      X0, (R10)(R8*2)
+	ADDQ         $+8, R8
+	SUBQ         $+8, R9
 	JGE          turn3
 
 turned4:
-	ADDQ    $+8, DI
-	TESTQ   DI, DI
+	ADDQ    $+8, R9
+	TESTQ   R9, R9
 	JEQ     done5
-	LEAQ    tailMasks<>+32(SB), R12
-	MOVQ    DI, R13
-	SHLQ    $0x02, R13
-	SUBQ    R13, R12
-	VMOVUPS (R12), Y0
+	LEAQ    tailMasks<>+32(SB), R14
+	MOVQ    R9, R15
+	SHLQ    $0x02, R15
+	SUBQ    R15, R14
+	VMOVUPS (R14), Y0
 	VPXOR   X1, X1, X1
-	TESTQ   $0x00000001, DI
+	TESTQ   $0x00000001, R9
 	JEQ     piece6
-	MOVQ    DI, R12
-	ANDQ    $0x06, R12
-	ADDQ    SI, R12
+	MOVQ    R9, R14
+	ANDQ    $0x06, R14
+	ADDQ    R8, R14
 	VPSLLDQ $0x02, X1, X1
-	VPINSRW $0x00, (CX)(R12*2), X1, X1
+	VPINSRW $0x00, (CX)(R14*2), X1, X1
 
 piece6:
-	TESTQ   $0x00000002, DI
+	TESTQ   $0x00000002, R9
 	JEQ     piece7
-	MOVQ    DI, R12
-	ANDQ    $0x04, R12
-	ADDQ    SI, R12
+	MOVQ    R9, R14
+	ANDQ    $0x04, R14
+	ADDQ    R8, R14
 	VPSLLDQ $0x04, X1, X1
-	VPINSRD $0x00, (CX)(R12*2), X1, X1
+	VPINSRD $0x00, (CX)(R14*2), X1, X1
 
 piece7:
-	TESTQ   $0x00000004, DI
+	TESTQ   $0x00000004, R9
 	JEQ     piece8
-	MOVQ    DI, R12
-	ANDQ    $0x00, R12
-	ADDQ    SI, R12
+	MOVQ    R9, R14
+	ANDQ    $0x00, R14
+	ADDQ    R8, R14
 	VPSLLDQ $0x08, X1, X1
-	VPINSRQ $0x00, (CX)(R12*2), X1, X1
+	VPINSRQ $0x00, (CX)(R14*2), X1, X1
 
 piece8:
 	VPMOVZXWD X1, Y1
 	VPSLLD    $0x10, Y1, Y1
 	VPXOR     X2, X2, X2
-	TESTQ     $0x00000001, DI
+	TESTQ     $0x00000001, R9
 	JEQ       piece9
-	MOVQ      DI, CX
-	ANDQ      $0x06, CX
-	ADDQ      SI, CX
+	MOVQ      R9, R14
+	ANDQ      $0x06, R14
+	ADDQ      R8, R14
 	VPSLLDQ   $0x02, X2, X2
-	VPINSRW   $0x00, (R9)(CX*2), X2, X2
+	VPINSRW   $0x00, (R11)(R14*2), X2, X2
 
 piece9:
-	TESTQ   $0x00000002, DI
+	TESTQ   $0x00000002, R9
 	JEQ     piece10
-	MOVQ    DI, CX
-	ANDQ    $0x04, CX
-	ADDQ    SI, CX
+	MOVQ    R9, R14
+	ANDQ    $0x04, R14
+	ADDQ    R8, R14
 	VPSLLDQ $0x04, X2, X2
-	VPINSRD $0x00, (R9)(CX*2), X2, X2
+	VPINSRD $0x00, (R11)(R14*2), X2, X2
 
 piece10:
-	TESTQ   $0x00000004, DI
+	TESTQ   $0x00000004, R9
 	JEQ     piece11
-	MOVQ    DI, CX
-	ANDQ    $0x00, CX
-	ADDQ    SI, CX
+	MOVQ    R9, R14
+	ANDQ    $0x00, R14
+	ADDQ    R8, R14
 	VPSLLDQ $0x08, X2, X2
-	VPINSRQ $0x00, (R9)(CX*2), X2, X2
+	VPINSRQ $0x00, (R11)(R14*2), X2, X2
 
 piece11:
 	VPMOVZXWD    X2, Y2
 	VPSLLD       $0x10, Y2, Y2
-	VMASKMOVPS   (DX)(SI*4), Y0, Y3
+	VMASKMOVPS   (DX)(R8*4), Y0, Y3
 	VMULPS       Y3, Y1, Y3
-	VMASKMOVPS   (BX)(SI*4), Y0, Y4
+	VMASKMOVPS   (BX)(R8*4), Y0, Y4
 	VMULPS       Y4, Y2, Y4
 	VSUBPS       Y4, Y3, Y3
-	VMASKMOVPS   (R10)(SI*4), Y0, Y4
+	VMASKMOVPS   (R12)(R8*4), Y0, Y4
 	VMULPS       Y4, Y2, Y2
-	VMASKMOVPS   (R11)(SI*4), Y0, Y0
+	VMASKMOVPS   (R13)(R8*4), Y0, Y0
 	VMULPS       Y0, Y1, Y0
 	VADDPS       Y0, Y2, Y0
 	VPSRLD       $0x10, Y3, Y1
-	VANDPS       rotateNums<>+32(SB), Y1, Y2
-	VPADDD       rotateNums<>+64(SB), Y3, Y4
-	VPADDD       Y2, Y4, Y2
-	VPSRLD       $0x10, Y2, Y2
-	VORPS        rotateNums<>+96(SB), Y1, Y1
-	VCMPPS       $0x03, Y3, Y3, Y3
-	VBLENDVPS    Y3, Y1, Y2, Y3
-	VEXTRACTI128 $0x01, Y3, X1
-	VPACKUSDW    X1, X3, X1
-	TESTQ        $0x00000004, DI
+	VANDPS       rotateNums<>+32(SB), Y1, Y1
+	VPADDD       rotateNums<>+64(SB), Y1, Y2
+	VCMPPS       $0x03, Y3, Y3, Y1
+	VPANDN       Y2, Y1, Y1
+	VPADDD       Y1, Y3, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VEXTRACTI128 $0x01, Y2, X1
+	VPACKUSDW    X1, X2, X1
+	TESTQ        $0x00000004, R9
 	JEQ          piece12
-	MOVQ         DI, CX
-	ANDQ         $0x00, CX
-	ADDQ         SI, CX
-	VMOVQ        X1, (AX)(CX*2)
+	MOVQ         R9, R11
+	ANDQ         $0x00, R11
+	ADDQ         R8, R11
+	VMOVQ        X1, (AX)(R11*2)
 	VPSRLDQ      $0x08, X1, X1
 
 piece12:
-	TESTQ   $0x00000002, DI
+	TESTQ   $0x00000002, R9
 	JEQ     piece13
-	MOVQ    DI, CX
-	ANDQ    $0x04, CX
-	ADDQ    SI, CX
-	VMOVD   X1, (AX)(CX*2)
+	MOVQ    R9, R11
+	ANDQ    $0x04, R11
+	ADDQ    R8, R11
+	VMOVD   X1, (AX)(R11*2)
 	VPSRLDQ $0x04, X1, X1
 
 piece13:
-	TESTQ   $0x00000001, DI
+	TESTQ   $0x00000001, R9
 	JEQ     piece14
-	MOVQ    DI, CX
-	ANDQ    $0x06, CX
-	ADDQ    SI, CX
-	VPEXTRW $0x00, X1, (AX)(CX*2)
+	MOVQ    R9, R11
+	ANDQ    $0x06, R11
+	ADDQ    R8, R11
+	VPEXTRW $0x00, X1, (AX)(R11*2)
 	VPSRLDQ $0x02, X1, X1
 
 piece14:
 	VPSRLD       $0x10, Y0, Y1
-	VANDPS       rotateNums<>+32(SB), Y1, Y2
-	VPADDD       rotateNums<>+64(SB), Y0, Y3
-	VPADDD       Y2, Y3, Y2
-	VPSRLD       $0x10, Y2, Y2
-	VORPS        rotateNums<>+96(SB), Y1, Y1
-	VCMPPS       $0x03, Y0, Y0, Y0
-	VBLENDVPS    Y0, Y1, Y2, Y0
-	VEXTRACTI128 $0x01, Y0, X1
-	VPACKUSDW    X1, X0, X1
-	TESTQ        $0x00000004, DI
+	VANDPS       rotateNums<>+32(SB), Y1, Y1
+	VPADDD       rotateNums<>+64(SB), Y1, Y2
+	VCMPPS       $0x03, Y0, Y0, Y1
+	VPANDN       Y2, Y1, Y1
+	VPADDD       Y1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VEXTRACTI128 $0x01, Y1, X0
+	VPACKUSDW    X0, X1, X0
+	TESTQ        $0x00000004, R9
 	JEQ          piece15
-	MOVQ         DI, AX
-	ANDQ         $0x00, AX
-	ADDQ         SI, AX
-	VMOVQ        X1, (R8)(AX*2)
-	VPSRLDQ      $0x08, X1, X1
+	MOVQ         R9, R11
+	ANDQ         $0x00, R11
+	ADDQ         R8, R11
+	VMOVQ        X0, (R10)(R11*2)
+	VPSRLDQ      $0x08, X0, X0
 
 piece15:
-	TESTQ   $0x00000002, DI
+	TESTQ   $0x00000002, R9
 	JEQ     piece16
-	MOVQ    DI, AX
-	ANDQ    $0x04, AX
-	ADDQ    SI, AX
-	VMOVD   X1, (R8)(AX*2)
-	VPSRLDQ $0x04, X1, X1
+	MOVQ    R9, R11
+	ANDQ    $0x04, R11
+	ADDQ    R8, R11
+	VMOVD   X0, (R10)(R11*2)
+	VPSRLDQ $0x04, X0, X0
 
 piece16:
-	TESTQ   $0x00000001, DI
+	TESTQ   $0x00000001, R9
 	JEQ     piece17
-	MOVQ    DI, AX
-	ANDQ    $0x06, AX
-	ADDQ    SI, AX
-	VPEXTRW $0x00, X1, (R8)(AX*2)
-	VPSRLDQ $0x02, X1, X1
+	ANDQ    $0x06, R9
+	ADDQ    R8, R9
+	VPEXTRW $0x00, X0, (R10)(R9*2)
+	VPSRLDQ $0x02, X0, X0
 
 piece17:
 done5:
+	ADDQ stride+48(FP), AX
+	ADDQ stride+48(FP), CX
+	DECQ SI
+	JNE  vector
 	VZEROUPPER
 	RET
 
-// func rotatePairsBF16AVX2(dst *byte, x *byte, cos *float32, sin *float32, n int)
+// func rotatePairsBF16AVX2(dst *byte, x *byte, cos *float32, sin *float32, n int, count int, stride int)
 // Requires: AVX, AVX2
-TEXT ·rotatePairsBF16AVX2(SB), NOSPLIT|NOFRAME, $0-40
-	MOVQ         dst+0(FP), AX
-	MOVQ         x+8(FP), CX
-	MOVQ         cos+16(FP), DX
-	MOVQ         sin+24(FP), BX
-	MOVQ         n+32(FP), DI
-	XORQ         SI, SI
+TEXT ·rotatePairsBF16AVX2(SB), NOSPLIT|NOFRAME, $0-56
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ cos+16(FP), DX
+	MOVQ sin+24(FP), BX
+	MOVQ count+40(FP), SI
+	MOVQ n+32(FP), DI
+
+vector:
+	MOVQ         DI, R9
+	XORQ         R8, R8
 	VBROADCASTSD rotateNums<>+0(SB), Y0
-	SUBQ         $+16, DI
+	SUBQ         $+16, R9
 	JLT          turned2
 
 turn1:
-	VPMOVZXWD    (CX)(SI*2), Y1
+	VPMOVZXWD    (CX)(R8*2), Y1
 	VPSLLD       $0x10, Y1, Y1
 	VPERMILPS    $0xb1, Y1, Y2
-	VMOVUPS      (BX)(SI*4), Y3
+	VMOVUPS      (BX)(R8*4), Y3
 	VMULPS       Y3, Y2, Y2
 	VXORPS       Y0, Y2, Y2
-	VMOVUPS      (DX)(SI*4), Y3
+	VMOVUPS      (DX)(R8*4), Y3
 	VMULPS       Y3, Y1, Y1
 	VADDPS       Y2, Y1, Y1
 	VPSRLD       $0x10, Y1, Y2
-	VANDPS       rotateNums<>+32(SB), Y2, Y3
-	VPADDD       rotateNums<>+64(SB), Y1, Y4
-	VPADDD       Y3, Y4, Y3
-	VPSRLD       $0x10, Y3, Y3
-	VORPS        rotateNums<>+96(SB), Y2, Y2
-	VCMPPS       $0x03, Y1, Y1, Y1
-	VBLENDVPS    Y1, Y2, Y3, Y1
-	VEXTRACTI128 $0x01, Y1, X2
-	VPACKUSDW    X2, X1, X2
-	VMOVDQU      X2, (AX)(SI*2)
-	VPMOVZXWD    16(CX)(SI*2), Y1
+	VANDPS       rotateNums<>+32(SB), Y2, Y2
+	VPADDD       rotateNums<>+64(SB), Y2, Y3
+	VCMPPS       $0x03, Y1, Y1, Y2
+	VPANDN       Y3, Y2, Y2
+	VPADDD       Y2, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VEXTRACTI128 $0x01, Y2, X1
+	VPACKUSDW    X1, X2, X1
+	VMOVDQU      X1, (AX)(R8*2)
+	VPMOVZXWD    16(CX)(R8*2), Y1
 	VPSLLD       $0x10, Y1, Y1
 	VPERMILPS    $0xb1, Y1, Y2
-	VMOVUPS      32(BX)(SI*4), Y3
+	VMOVUPS      32(BX)(R8*4), Y3
 	VMULPS       Y3, Y2, Y2
 	VXORPS       Y0, Y2, Y2
-	VMOVUPS      32(DX)(SI*4), Y3
+	VMOVUPS      32(DX)(R8*4), Y3
 	VMULPS       Y3, Y1, Y1
 	VADDPS       Y2, Y1, Y1
 	VPSRLD       $0x10, Y1, Y2
-	VANDPS       rotateNums<>+32(SB), Y2, Y3
-	VPADDD       rotateNums<>+64(SB), Y1, Y4
-	VPADDD       Y3, Y4, Y3
-	VPSRLD       $0x10, Y3, Y3
-	VORPS        rotateNums<>+96(SB), Y2, Y2
-	VCMPPS       $0x03, Y1, Y1, Y1
-	VBLENDVPS    Y1, Y2, Y3, Y1
-	VEXTRACTI128 $0x01, Y1, X2
-	VPACKUSDW    X2, X1, X2
-	VMOVDQU      X2, 16(AX)(SI*2)
-	ADDQ         $+16, SI
-	SUBQ         $+16, DI
+	VANDPS       rotateNums<>+32(SB), Y2, Y2
+	VPADDD       rotateNums<>+64(SB), Y2, Y3
+	VCMPPS       $0x03, Y1, Y1, Y2
+	VPANDN       Y3, Y2, Y2
+	VPADDD       Y2, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VEXTRACTI128 $0x01, Y2, X1
+	VPACKUSDW    X1, X2, X1
+	VMOVDQU      X1, 16(AX)(R8*2)
+	ADDQ         $+16, R8
+	SUBQ         $+16, R9
 	JGE          turn1
 
 turned2:
-	ADDQ $+16, DI
-	SUBQ $+8, DI
+	ADDQ $+16, R9
+	SUBQ $+8, R9
 	JLT  turned4
 
 turn3:
-	VPMOVZXWD    (CX)(SI*2), Y1
+	VPMOVZXWD    (CX)(R8*2), Y1
 	VPSLLD       $0x10, Y1, Y1
 	VPERMILPS    $0xb1, Y1, Y2
-	VMOVUPS      (BX)(SI*4), Y3
+	VMOVUPS      (BX)(R8*4), Y3
 	VMULPS       Y3, Y2, Y2
 	VXORPS       Y0, Y2, Y2
-	VMOVUPS      (DX)(SI*4), Y3
+	VMOVUPS      (DX)(R8*4), Y3
 	VMULPS       Y3, Y1, Y1
 	VADDPS       Y2, Y1, Y1
 	VPSRLD       $0x10, Y1, Y2
-	VANDPS       rotateNums<>+32(SB), Y2, Y3
-	VPADDD       rotateNums<>+64(SB), Y1, Y4
-	VPADDD       Y3, Y4, Y3
-	VPSRLD       $0x10, Y3, Y3
-	VORPS        rotateNums<>+96(SB), Y2, Y2
-	VCMPPS       $0x03, Y1, Y1, Y1
-	VBLENDVPS    Y1, Y2, Y3, Y1
-	VEXTRACTI128 $0x01, Y1, X2
-	VPACKUSDW    X2, X1, X2
-	VMOVDQU      X2, (AX)(SI*2)
-	ADDQ         $+8, SI
-	SUBQ         $+8, DI
+	VANDPS       rotateNums<>+32(SB), Y2, Y2
+	VPADDD       rotateNums<>+64(SB), Y2, Y3
+	VCMPPS       $0x03, Y1, Y1, Y2
+	VPANDN       Y3, Y2, Y2
+	VPADDD       Y2, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VEXTRACTI128 $0x01, Y2, X1
+	VPACKUSDW    X1, X2, X1
+	VMOVDQU      X1, (AX)(R8*2)
+	ADDQ         $+8, R8
+	SUBQ         $+8, R9
 	JGE          turn3
 
 turned4:
-	ADDQ    $+8, DI
-	TESTQ   DI, DI
+	ADDQ    $+8, R9
+	TESTQ   R9, R9
 	JEQ     done5
-	LEAQ    tailMasks<>+32(SB), R8
-	MOVQ    DI, R9
-	SHLQ    $0x02, R9
-	SUBQ    R9, R8
-	VMOVUPS (R8), Y1
+	LEAQ    tailMasks<>+32(SB), R10
+	MOVQ    R9, R11
+	SHLQ    $0x02, R11
+	SUBQ    R11, R10
+	VMOVUPS (R10), Y1
 	VPXOR   X2, X2, X2
-	TESTQ   $0x00000001, DI
+	TESTQ   $0x00000001, R9
 	JEQ     piece6
-	MOVQ    DI, R8
-	ANDQ    $0x06, R8
-	ADDQ    SI, R8
+	MOVQ    R9, R10
+	ANDQ    $0x06, R10
+	ADDQ    R8, R10
 	VPSLLDQ $0x02, X2, X2
-	VPINSRW $0x00, (CX)(R8*2), X2, X2
+	VPINSRW $0x00, (CX)(R10*2), X2, X2
 
 piece6:
-	TESTQ   $0x00000002, DI
+	TESTQ   $0x00000002, R9
 	JEQ     piece7
-	MOVQ    DI, R8
-	ANDQ    $0x04, R8
-	ADDQ    SI, R8
+	MOVQ    R9, R10
+	ANDQ    $0x04, R10
+	ADDQ    R8, R10
 	VPSLLDQ $0x04, X2, X2
-	VPINSRD $0x00, (CX)(R8*2), X2, X2
+	VPINSRD $0x00, (CX)(R10*2), X2, X2
 
 piece7:
-	TESTQ   $0x00000004, DI
+	TESTQ   $0x00000004, R9
 	JEQ     piece8
-	MOVQ    DI, R8
-	ANDQ    $0x00, R8
-	ADDQ    SI, R8
+	MOVQ    R9, R10
+	ANDQ    $0x00, R10
+	ADDQ    R8, R10
 	VPSLLDQ $0x08, X2, X2
-	VPINSRQ $0x00, (CX)(R8*2), X2, X2
+	VPINSRQ $0x00, (CX)(R10*2), X2, X2
 
 piece8:
 	VPMOVZXWD    X2, Y2
 	VPSLLD       $0x10, Y2, Y2
 	VPERMILPS    $0xb1, Y2, Y3
-	VMASKMOVPS   (BX)(SI*4), Y1, Y4
+	VMASKMOVPS   (BX)(R8*4), Y1, Y4
 	VMULPS       Y4, Y3, Y3
 	VXORPS       Y0, Y3, Y0
-	VMASKMOVPS   (DX)(SI*4), Y1, Y1
+	VMASKMOVPS   (DX)(R8*4), Y1, Y1
 	VMULPS       Y1, Y2, Y1
 	VADDPS       Y0, Y1, Y0
 	VPSRLD       $0x10, Y0, Y1
-	VANDPS       rotateNums<>+32(SB), Y1, Y2
-	VPADDD       rotateNums<>+64(SB), Y0, Y3
-	VPADDD       Y2, Y3, Y2
-	VPSRLD       $0x10, Y2, Y2
-	VORPS        rotateNums<>+96(SB), Y1, Y1
-	VCMPPS       $0x03, Y0, Y0, Y0
-	VBLENDVPS    Y0, Y1, Y2, Y0
-	VEXTRACTI128 $0x01, Y0, X1
-	VPACKUSDW    X1, X0, X1
-	TESTQ        $0x00000004, DI
+	VANDPS       rotateNums<>+32(SB), Y1, Y1
+	VPADDD       rotateNums<>+64(SB), Y1, Y2
+	VCMPPS       $0x03, Y0, Y0, Y1
+	VPANDN       Y2, Y1, Y1
+	VPADDD       Y1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VEXTRACTI128 $0x01, Y1, X0
+	VPACKUSDW    X0, X1, X0
+	TESTQ        $0x00000004, R9
 	JEQ          piece9
-	MOVQ         DI, CX
-	ANDQ         $0x00, CX
-	ADDQ         SI, CX
-	VMOVQ        X1, (AX)(CX*2)
-	VPSRLDQ      $0x08, X1, X1
+	MOVQ         R9, R10
+	ANDQ         $0x00, R10
+	ADDQ         R8, R10
+	VMOVQ        X0, (AX)(R10*2)
+	VPSRLDQ      $0x08, X0, X0
 
 piece9:
-	TESTQ   $0x00000002, DI
+	TESTQ   $0x00000002, R9
 	JEQ     piece10
-	MOVQ    DI, CX
-	ANDQ    $0x04, CX
-	ADDQ    SI, CX
-	VMOVD   X1, (AX)(CX*2)
-	VPSRLDQ $0x04, X1, X1
+	MOVQ    R9, R10
+	ANDQ    $0x04, R10
+	ADDQ    R8, R10
+	VMOVD   X0, (AX)(R10*2)
+	VPSRLDQ $0x04, X0, X0
 
 piece10:
-	TESTQ   $0x00000001, DI
+	TESTQ   $0x00000001, R9
 	JEQ     piece11
-	MOVQ    DI, CX
-	ANDQ    $0x06, CX
-	ADDQ    SI, CX
-	VPEXTRW $0x00, X1, (AX)(CX*2)
-	VPSRLDQ $0x02, X1, X1
+	ANDQ    $0x06, R9
+	ADDQ    R8, R9
+	VPEXTRW $0x00, X0, (AX)(R9*2)
+	VPSRLDQ $0x02, X0, X0
 
 piece11:
 done5:
+	ADDQ stride+48(FP), AX
+	ADDQ stride+48(FP), CX
+	DECQ SI
+	JNE  vector
 	VZEROUPPER
 	RET
 
-// func rotateHalfStepsF32AVX2(dst *byte, x *byte, cos *float32, sin *float32, n int)
+// func rotateHalfStepsF32AVX2(dst *byte, x *byte, cos *float32, sin *float32, n int, count int, stride int)
 // Requires: AVX, F16C
-TEXT ·rotateHalfStepsF32AVX2(SB), NOSPLIT|NOFRAME, $0-40
+TEXT ·rotateHalfStepsF32AVX2(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), AX
 	MOVQ x+8(FP), CX
 	MOVQ cos+16(FP), DX
 	MOVQ sin+24(FP), BX
+	MOVQ count+40(FP), SI
 	MOVQ n+32(FP), DI
-	XORQ SI, SI
-	LEAQ (AX)(DI*4), R8
-	LEAQ (CX)(DI*4), R9
-	LEAQ (DX)(DI*4), R10
-	LEAQ (BX)(DI*4), R11
-	SUBQ $+16, DI
+
+vector:
+	MOVQ DI, R9
+	XORQ R8, R8
+	LEAQ (AX)(R9*4), R10
+	LEAQ (CX)(R9*4), R11
+	LEAQ (DX)(R9*4), R12
+	LEAQ (BX)(R9*4), R13
+	SUBQ $+16, R9
 	JLT  turned2
 
 turn1:
-	VMOVUPS   (CX)(SI*4), Y0
-	VMOVUPS   (R9)(SI*4), Y1
-	VMOVUPS   (DX)(SI*4), Y2
+	VMOVUPS   (CX)(R8*4), Y0
+	VMOVUPS   (R11)(R8*4), Y1
+	VMOVUPS   (DX)(R8*4), Y2
 	VMULPS    Y2, Y0, Y2
 	VCVTPS2PH $0x00, Y2, X2
 	VCVTPH2PS X2, Y2
-	VMOVUPS   (BX)(SI*4), Y3
+	VMOVUPS   (BX)(R8*4), Y3
 	VMULPS    Y3, Y1, Y3
 	VCVTPS2PH $0x00, Y3, X3
 	VCVTPH2PS X3, Y3
 	VSUBPS    Y3, Y2, Y2
-	VMOVUPS   (R10)(SI*4), Y3
+	VMOVUPS   (R12)(R8*4), Y3
 	VMULPS    Y3, Y1, Y1
 	VCVTPS2PH $0x00, Y1, X1
 	VCVTPH2PS X1, Y1
-	VMOVUPS   (R11)(SI*4), Y3
+	VMOVUPS   (R13)(R8*4), Y3
 	VMULPS    Y3, Y0, Y0
 	VCVTPS2PH $0x00, Y0, X0
 	VCVTPH2PS X0, Y0
 	VADDPS    Y0, Y1, Y0
 	VCVTPS2PH $0x00, Y2, X1
 	VCVTPH2PS X1, Y1
-	VMOVUPS   Y1, (AX)(SI*4)
+	VMOVUPS   Y1, (AX)(R8*4)
 	VCVTPS2PH $0x00, Y0, X0
 	VCVTPH2PS X0, Y0
-	VMOVUPS   Y0, (R8)(SI*4)
-	VMOVUPS   32(CX)(SI*4), Y0
-	VMOVUPS   32(R9)(SI*4), Y1
-	VMOVUPS   32(DX)(SI*4), Y2
+	VMOVUPS   Y0, (R10)(R8*4)
+	VMOVUPS   32(CX)(R8*4), Y0
+	VMOVUPS   32(R11)(R8*4), Y1
+	VMOVUPS   32(DX)(R8*4), Y2
 	VMULPS    Y2, Y0, Y2
 	VCVTPS2PH $0x00, Y2, X2
 	VCVTPH2PS X2, Y2
-	VMOVUPS   32(BX)(SI*4), Y3
+	VMOVUPS   32(BX)(R8*4), Y3
 	VMULPS    Y3, Y1, Y3
 	VCVTPS2PH $0x00, Y3, X3
 	VCVTPH2PS X3, Y3
 	VSUBPS    Y3, Y2, Y2
-	VMOVUPS   32(R10)(SI*4), Y3
+	VMOVUPS   32(R12)(R8*4), Y3
 	VMULPS    Y3, Y1, Y1
 	VCVTPS2PH $0x00, Y1, X1
 	VCVTPH2PS X1, Y1
-	VMOVUPS   32(R11)(SI*4), Y3
+	VMOVUPS   32(R13)(R8*4), Y3
 	VMULPS    Y3, Y0, Y0
 	VCVTPS2PH $0x00, Y0, X0
 	VCVTPH2PS X0, Y0
 	VADDPS    Y0, Y1, Y0
 	VCVTPS2PH $0x00, Y2, X1
 	VCVTPH2PS X1, Y1
-	VMOVUPS   Y1, 32(AX)(SI*4)
+	VMOVUPS   Y1, 32(AX)(R8*4)
 	VCVTPS2PH $0x00, Y0, X0
 	VCVTPH2PS X0, Y0
-	VMOVUPS   Y0, 32(R8)(SI*4)
-	ADDQ      $+16, SI
-	SUBQ      $+16, DI
+	VMOVUPS   Y0, 32(R10)(R8*4)
+	ADDQ      $+16, R8
+	SUBQ      $+16, R9
 	JGE       turn1
 
 turned2:
-	ADDQ $+16, DI
-	SUBQ $+8, DI
+	ADDQ $+16, R9
+	SUBQ $+8, R9
 	JLT  turned4
 
 turn3:
-	VMOVUPS   (CX)(SI*4), Y0
-	VMOVUPS   (R9)(SI*4), Y1
-	VMOVUPS   (DX)(SI*4), Y2
+	VMOVUPS   (CX)(R8*4), Y0
+	VMOVUPS   (R11)(R8*4), Y1
+	VMOVUPS   (DX)(R8*4), Y2
 	VMULPS    Y2, Y0, Y2
 	VCVTPS2PH $0x00, Y2, X2
 	VCVTPH2PS X2, Y2
-	VMOVUPS   (BX)(SI*4), Y3
+	VMOVUPS   (BX)(R8*4), Y3
 	VMULPS    Y3, Y1, Y3
 	VCVTPS2PH $0x00, Y3, X3
 	VCVTPH2PS X3, Y3
 	VSUBPS    Y3, Y2, Y2
-	VMOVUPS   (R10)(SI*4), Y3
+	VMOVUPS   (R12)(R8*4), Y3
 	VMULPS    Y3, Y1, Y1
 	VCVTPS2PH $0x00, Y1, X1
 	VCVTPH2PS X1, Y1
-	VMOVUPS   (R11)(SI*4), Y3
+	VMOVUPS   (R13)(R8*4), Y3
 	VMULPS    Y3, Y0, Y0
 	VCVTPS2PH $0x00, Y0, X0
 	VCVTPH2PS X0, Y0
 	VADDPS    Y0, Y1, Y0
 	VCVTPS2PH $0x00, Y2, X1
 	VCVTPH2PS X1, Y1
-	VMOVUPS   Y1, (AX)(SI*4)
+	VMOVUPS   Y1, (AX)(R8*4)
 	VCVTPS2PH $0x00, Y0, X0
 	VCVTPH2PS X0, Y0
-	VMOVUPS   Y0, (R8)(SI*4)
-	ADDQ      $+8, SI
-	SUBQ      $+8, DI
+	VMOVUPS   Y0, (R10)(R8*4)
+	ADDQ      $+8, R8
+	SUBQ      $+8, R9
 	JGE       turn3
 
 turned4:
-	ADDQ       $+8, DI
-	TESTQ      DI, DI
+	ADDQ       $+8, R9
+	TESTQ      R9, R9
 	JEQ        done5
-	LEAQ       tailMasks<>+32(SB), R12
-	SHLQ       $0x02, DI
-	SUBQ       DI, R12
-	VMOVUPS    (R12), Y0
-	VMASKMOVPS (CX)(SI*4), Y0, Y1
-	VMASKMOVPS (R9)(SI*4), Y0, Y2
-	VMASKMOVPS (DX)(SI*4), Y0, Y3
+	LEAQ       tailMasks<>+32(SB), R14
+	SHLQ       $0x02, R9
+	SUBQ       R9, R14
+	VMOVUPS    (R14), Y0
+	VMASKMOVPS (CX)(R8*4), Y0, Y1
+	VMASKMOVPS (R11)(R8*4), Y0, Y2
+	VMASKMOVPS (DX)(R8*4), Y0, Y3
 	VMULPS     Y3, Y1, Y3
 	VCVTPS2PH  $0x00, Y3, X3
 	VCVTPH2PS  X3, Y3
-	VMASKMOVPS (BX)(SI*4), Y0, Y4
+	VMASKMOVPS (BX)(R8*4), Y0, Y4
 	VMULPS     Y4, Y2, Y4
 	VCVTPS2PH  $0x00, Y4, X4
 	VCVTPH2PS  X4, Y4
 	VSUBPS     Y4, Y3, Y3
-	VMASKMOVPS (R10)(SI*4), Y0, Y4
+	VMASKMOVPS (R12)(R8*4), Y0, Y4
 	VMULPS     Y4, Y2, Y2
 	VCVTPS2PH  $0x00, Y2, X2
 	VCVTPH2PS  X2, Y2
-	VMASKMOVPS (R11)(SI*4), Y0, Y4
+	VMASKMOVPS (R13)(R8*4), Y0, Y4
 	VMULPS     Y4, Y1, Y1
 	VCVTPS2PH  $0x00, Y1, X1
 	VCVTPH2PS  X1, Y1
 	VADDPS     Y1, Y2, Y1
 	VCVTPS2PH  $0x00, Y3, X2
 	VCVTPH2PS  X2, Y2
-	VMASKMOVPS Y2, Y0, (AX)(SI*4)
+	VMASKMOVPS Y2, Y0, (AX)(R8*4)
 	VCVTPS2PH  $0x00, Y1, X1
 	VCVTPH2PS  X1, Y1
-	VMASKMOVPS Y1, Y0, (R8)(SI*4)
+	VMASKMOVPS Y1, Y0, (R10)(R8*4)
 
 done5:
+	ADDQ stride+48(FP), AX
+	ADDQ stride+48(FP), CX
+	DECQ SI
+	JNE  vector
 	VZEROUPPER
 	RET
 
-// func rotatePairsStepsF32AVX2(dst *byte, x *byte, cos *float32, sin *float32, n int)
+// func rotatePairsStepsF32AVX2(dst *byte, x *byte, cos *float32, sin *float32, n int, count int, stride int)
 // Requires: AVX, F16C
-TEXT ·rotatePairsStepsF32AVX2(SB), NOSPLIT|NOFRAME, $0-40
-	MOVQ         dst+0(FP), AX
-	MOVQ         x+8(FP), CX
-	MOVQ         cos+16(FP), DX
-	MOVQ         sin+24(FP), BX
-	MOVQ         n+32(FP), DI
-	XORQ         SI, SI
+TEXT ·rotatePairsStepsF32AVX2(SB), NOSPLIT|NOFRAME, $0-56
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ cos+16(FP), DX
+	MOVQ sin+24(FP), BX
+	MOVQ count+40(FP), SI
+	MOVQ n+32(FP), DI
+
+vector:
+	MOVQ         DI, R9
+	XORQ         R8, R8
 	VBROADCASTSD rotateNums<>+0(SB), Y0
-	SUBQ         $+16, DI
+	SUBQ         $+16, R9
 	JLT          turned2
 
 turn1:
-	VMOVUPS   (CX)(SI*4), Y1
+	VMOVUPS   (CX)(R8*4), Y1
 	VPERMILPS $0xb1, Y1, Y2
-	VMOVUPS   (BX)(SI*4), Y3
+	VMOVUPS   (BX)(R8*4), Y3
 	VMULPS    Y3, Y2, Y2
 	VCVTPS2PH $0x00, Y2, X2
 	VCVTPH2PS X2, Y2
 	VXORPS    Y0, Y2, Y2
-	VMOVUPS   (DX)(SI*4), Y3
+	VMOVUPS   (DX)(R8*4), Y3
 	VMULPS    Y3, Y1, Y1
 	VCVTPS2PH $0x00, Y1, X1
 	VCVTPH2PS X1, Y1
 	VADDPS    Y2, Y1, Y1
 	VCVTPS2PH $0x00, Y1, X1
 	VCVTPH2PS X1, Y1
-	VMOVUPS   Y1, (AX)(SI*4)
-	VMOVUPS   32(CX)(SI*4), Y1
+	VMOVUPS   Y1, (AX)(R8*4)
+	VMOVUPS   32(CX)(R8*4), Y1
 	VPERMILPS $0xb1, Y1, Y2
-	VMOVUPS   32(BX)(SI*4), Y3
+	VMOVUPS   32(BX)(R8*4), Y3
 	VMULPS    Y3, Y2, Y2
 	VCVTPS2PH $0x00, Y2, X2
 	VCVTPH2PS X2, Y2
 	VXORPS    Y0, Y2, Y2
-	VMOVUPS   32(DX)(SI*4), Y3
+	VMOVUPS   32(DX)(R8*4), Y3
 	VMULPS    Y3, Y1, Y1
 	VCVTPS2PH $0x00, Y1, X1
 	VCVTPH2PS X1, Y1
 	VADDPS    Y2, Y1, Y1
 	VCVTPS2PH $0x00, Y1, X1
 	VCVTPH2PS X1, Y1
-	VMOVUPS   Y1, 32(AX)(SI*4)
-	ADDQ      $+16, SI
-	SUBQ      $+16, DI
+	VMOVUPS   Y1, 32(AX)(R8*4)
+	ADDQ      $+16, R8
+	SUBQ      $+16, R9
 	JGE       turn1
 
 turned2:
-	ADDQ $+16, DI
-	SUBQ $+8, DI
+	ADDQ $+16, R9
+	SUBQ $+8, R9
 	JLT  turned4
 
 turn3:
-	VMOVUPS   (CX)(SI*4), Y1
+	VMOVUPS   (CX)(R8*4), Y1
 	VPERMILPS $0xb1, Y1, Y2
-	VMOVUPS   (BX)(SI*4), Y3
+	VMOVUPS   (BX)(R8*4), Y3
 	VMULPS    Y3, Y2, Y2
 	VCVTPS2PH $0x00, Y2, X2
 	VCVTPH2PS X2, Y2
 	VXORPS    Y0, Y2, Y2
-	VMOVUPS   (DX)(SI*4), Y3
+	VMOVUPS   (DX)(R8*4), Y3
 	VMULPS    Y3, Y1, Y1
 	VCVTPS2PH $0x00, Y1, X1
 	VCVTPH2PS X1, Y1
 	VADDPS    Y2, Y1, Y1
 	VCVTPS2PH $0x00, Y1, X1
 	VCVTPH2PS X1, Y1
-	VMOVUPS   Y1, (AX)(SI*4)
-	ADDQ      $+8, SI
-	SUBQ      $+8, DI
+	VMOVUPS   Y1, (AX)(R8*4)
+	ADDQ      $+8, R8
+	SUBQ      $+8, R9
 	JGE       turn3
 
 turned4:
-	ADDQ       $+8, DI
-	TESTQ      DI, DI
+	ADDQ       $+8, R9
+	TESTQ      R9, R9
 	JEQ        done5
-	LEAQ       tailMasks<>+32(SB), R8
-	SHLQ       $0x02, DI
-	SUBQ       DI, R8
-	VMOVUPS    (R8), Y1
-	VMASKMOVPS (CX)(SI*4), Y1, Y2
+	LEAQ       tailMasks<>+32(SB), R10
+	SHLQ       $0x02, R9
+	SUBQ       R9, R10
+	VMOVUPS    (R10), Y1
+	VMASKMOVPS (CX)(R8*4), Y1, Y2
 	VPERMILPS  $0xb1, Y2, Y3
-	VMASKMOVPS (BX)(SI*4), Y1, Y4
+	VMASKMOVPS (BX)(R8*4), Y1, Y4
 	VMULPS     Y4, Y3, Y3
 	VCVTPS2PH  $0x00, Y3, X3
 	VCVTPH2PS  X3, Y3
 	VXORPS     Y0, Y3, Y0
-	VMASKMOVPS (DX)(SI*4), Y1, Y3
+	VMASKMOVPS (DX)(R8*4), Y1, Y3
 	VMULPS     Y3, Y2, Y2
 	VCVTPS2PH  $0x00, Y2, X2
 	VCVTPH2PS  X2, Y2
 	VADDPS     Y0, Y2, Y0
 	VCVTPS2PH  $0x00, Y0, X0
 	VCVTPH2PS  X0, Y0
-	VMASKMOVPS Y0, Y1, (AX)(SI*4)
+	VMASKMOVPS Y0, Y1, (AX)(R8*4)
 
 done5:
+	ADDQ stride+48(FP), AX
+	ADDQ stride+48(FP), CX
+	DECQ SI
+	JNE  vector
 	VZEROUPPER
 	RET
 
-// func rotateHalfStepsF16AVX2(dst *byte, x *byte, cos *float32, sin *float32, n int)
+// func rotateHalfStepsF16AVX2(dst *byte, x *byte, cos *float32, sin *float32, n int, count int, stride int)
 // Requires: AVX, F16C
-TEXT ·rotateHalfStepsF16AVX2(SB), NOSPLIT|NOFRAME, $0-40
+TEXT ·rotateHalfStepsF16AVX2(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), AX
 	MOVQ x+8(FP), CX
 	MOVQ cos+16(FP), DX
 	MOVQ sin+24(FP), BX
+	MOVQ count+40(FP), SI
 	MOVQ n+32(FP), DI
-	XORQ SI, SI
-	LEAQ (AX)(DI*2), R8
-	LEAQ (CX)(DI*2), R9
-	LEAQ (DX)(DI*4), R10
-	LEAQ (BX)(DI*4), R11
-	SUBQ $+16, DI
+
+vector:
+	MOVQ DI, R9
+	XORQ R8, R8
+	LEAQ (AX)(R9*2), R10
+	LEAQ (CX)(R9*2), R11
+	LEAQ (DX)(R9*4), R12
+	LEAQ (BX)(R9*4), R13
+	SUBQ $+16, R9
 	JLT  turned2
 
 turn1:
-	VCVTPH2PS (CX)(SI*2), Y0
-	VCVTPH2PS (R9)(SI*2), Y1
-	VMOVUPS   (DX)(SI*4), Y2
+	VCVTPH2PS (CX)(R8*2), Y0
+	VCVTPH2PS (R11)(R8*2), Y1
+	VMOVUPS   (DX)(R8*4), Y2
 	VMULPS    Y2, Y0, Y2
 	VCVTPS2PH $0x00, Y2, X2
 	VCVTPH2PS X2, Y2
-	VMOVUPS   (BX)(SI*4), Y3
+	VMOVUPS   (BX)(R8*4), Y3
 	VMULPS    Y3, Y1, Y3
 	VCVTPS2PH $0x00, Y3, X3
 	VCVTPH2PS X3, Y3
 	VSUBPS    Y3, Y2, Y2
-	VMOVUPS   (R10)(SI*4), Y3
+	VMOVUPS   (R12)(R8*4), Y3
 	VMULPS    Y3, Y1, Y1
 	VCVTPS2PH $0x00, Y1, X1
 	VCVTPH2PS X1, Y1
-	VMOVUPS   (R11)(SI*4), Y3
+	VMOVUPS   (R13)(R8*4), Y3
 	VMULPS    Y3, Y0, Y0
 	VCVTPS2PH $0x00, Y0, X0
 	VCVTPH2PS X0, Y0
 	VADDPS    Y0, Y1, Y0
 	VCVTPS2PH $0x00, Y2, X1
 	VCVTPH2PS X1, Y1
-	VCVTPS2PH $0x00, Y1, (AX)(SI*2)
+	VCVTPS2PH $0x00, Y1, (AX)(R8*2)
 	VCVTPS2PH $0x00, Y0, X0
 	VCVTPH2PS X0, Y0
-	VCVTPS2PH $0x00, Y0, (R8)(SI*2)
-	VCVTPH2PS 16(CX)(SI*2), Y0
-	VCVTPH2PS 16(R9)(SI*2), Y1
-	VMOVUPS   32(DX)(SI*4), Y2
+	VCVTPS2PH $0x00, Y0, (R10)(R8*2)
+	VCVTPH2PS 16(CX)(R8*2), Y0
+	VCVTPH2PS 16(R11)(R8*2), Y1
+	VMOVUPS   32(DX)(R8*4), Y2
 	VMULPS    Y2, Y0, Y2
 	VCVTPS2PH $0x00, Y2, X2
 	VCVTPH2PS X2, Y2
-	VMOVUPS   32(BX)(SI*4), Y3
+	VMOVUPS   32(BX)(R8*4), Y3
 	VMULPS    Y3, Y1, Y3
 	VCVTPS2PH $0x00, Y3, X3
 	VCVTPH2PS X3, Y3
 	VSUBPS    Y3, Y2, Y2
-	VMOVUPS   32(R10)(SI*4), Y3
+	VMOVUPS   32(R12)(R8*4), Y3
 	VMULPS    Y3, Y1, Y1
 	VCVTPS2PH $0x00, Y1, X1
 	VCVTPH2PS X1, Y1
-	VMOVUPS   32(R11)(SI*4), Y3
+	VMOVUPS   32(R13)(R8*4), Y3
 	VMULPS    Y3, Y0, Y0
 	VCVTPS2PH $0x00, Y0, X0
 	VCVTPH2PS X0, Y0
 	VADDPS    Y0, Y1, Y0
 	VCVTPS2PH $0x00, Y2, X1
 	VCVTPH2PS X1, Y1
-	VCVTPS2PH $0x00, Y1, 16(AX)(SI*2)
+	VCVTPS2PH $0x00, Y1, 16(AX)(R8*2)
 	VCVTPS2PH $0x00, Y0, X0
 	VCVTPH2PS X0, Y0
-	VCVTPS2PH $0x00, Y0, 16(R8)(SI*2)
-	ADDQ      $+16, SI
-	SUBQ      $+16, DI
+	VCVTPS2PH $0x00, Y0, 16(R10)(R8*2)
+	ADDQ      $+16, R8
+	SUBQ      $+16, R9
 	JGE       turn1
 
 turned2:
-	ADDQ $+16, DI
-	SUBQ $+8, DI
+	ADDQ $+16, R9
+	SUBQ $+8, R9
 	JLT  turned4
 
 turn3:
-	VCVTPH2PS (CX)(SI*2), Y0
-	VCVTPH2PS (R9)(SI*2), Y1
-	VMOVUPS   (DX)(SI*4), Y2
+	VCVTPH2PS (CX)(R8*2), Y0
+	VCVTPH2PS (R11)(R8*2), Y1
+	VMOVUPS   (DX)(R8*4), Y2
 	VMULPS    Y2, Y0, Y2
 	VCVTPS2PH $0x00, Y2, X2
 	VCVTPH2PS X2, Y2
-	VMOVUPS   (BX)(SI*4), Y3
+	VMOVUPS   (BX)(R8*4), Y3
 	VMULPS    Y3, Y1, Y3
 	VCVTPS2PH $0x00, Y3, X3
 	VCVTPH2PS X3, Y3
 	VSUBPS    Y3, Y2, Y2
-	VMOVUPS   (R10)(SI*4), Y3
+	VMOVUPS   (R12)(R8*4), Y3
 	VMULPS    Y3, Y1, Y1
 	VCVTPS2PH $0x00, Y1, X1
 	VCVTPH2PS X1, Y1
-	VMOVUPS   (R11)(SI*4), Y3
+	VMOVUPS   (R13)(R8*4), Y3
 	VMULPS    Y3, Y0, Y0
 	VCVTPS2PH $0x00, Y0, X0
 	VCVTPH2PS X0, Y0
 	VADDPS    Y0, Y1, Y0
 	VCVTPS2PH $0x00, Y2, X1
 	VCVTPH2PS X1, Y1
-	VCVTPS2PH $0x00, Y1, (AX)(SI*2)
+	VCVTPS2PH $0x00, Y1, (AX)(R8*2)
 	VCVTPS2PH $0x00, Y0, X0
 	VCVTPH2PS X0, Y0
-	VCVTPS2PH $0x00, Y0, (R8)(SI*2)
-	ADDQ      $+8, SI
-	SUBQ      $+8, DI
+	VCVTPS2PH $0x00, Y0, (R10)(R8*2)
+	ADDQ      $+8, R8
+	SUBQ      $+8, R9
 	JGE       turn3
 
 turned4:
-	ADDQ    $+8, DI
-	TESTQ   DI, DI
+	ADDQ    $+8, R9
+	TESTQ   R9, R9
 	JEQ     done5
-	LEAQ    tailMasks<>+32(SB), R12
-	MOVQ    DI, R13
-	SHLQ    $0x02, R13
-	SUBQ    R13, R12
-	VMOVUPS (R12), Y0
+	LEAQ    tailMasks<>+32(SB), R14
+	MOVQ    R9, R15
+	SHLQ    $0x02, R15
+	SUBQ    R15, R14
+	VMOVUPS (R14), Y0
 	VPXOR   X1, X1, X1
-	TESTQ   $0x00000001, DI
+	TESTQ   $0x00000001, R9
 	JEQ     piece6
-	MOVQ    DI, R12
-	ANDQ    $0x06, R12
-	ADDQ    SI, R12
+	MOVQ    R9, R14
+	ANDQ    $0x06, R14
+	ADDQ    R8, R14
 	VPSLLDQ $0x02, X1, X1
-	VPINSRW $0x00, (CX)(R12*2), X1, X1
+	VPINSRW $0x00, (CX)(R14*2), X1, X1
 
 piece6:
-	TESTQ   $0x00000002, DI
+	TESTQ   $0x00000002, R9
 	JEQ     piece7
-	MOVQ    DI, R12
-	ANDQ    $0x04, R12
-	ADDQ    SI, R12
+	MOVQ    R9, R14
+	ANDQ    $0x04, R14
+	ADDQ    R8, R14
 	VPSLLDQ $0x04, X1, X1
-	VPINSRD $0x00, (CX)(R12*2), X1, X1
+	VPINSRD $0x00, (CX)(R14*2), X1, X1
 
 piece7:
-	TESTQ   $0x00000004, DI
+	TESTQ   $0x00000004, R9
 	JEQ     piece8
-	MOVQ    DI, R12
-	ANDQ    $0x00, R12
-	ADDQ    SI, R12
+	MOVQ    R9, R14
+	ANDQ    $0x00, R14
+	ADDQ    R8, R14
 	VPSLLDQ $0x08, X1, X1
-	VPINSRQ $0x00, (CX)(R12*2), X1, X1
+	VPINSRQ $0x00, (CX)(R14*2), X1, X1
 
 piece8:
 	VCVTPH2PS X1, Y1
 	VPXOR     X2, X2, X2
-	TESTQ     $0x00000001, DI
+	TESTQ     $0x00000001, R9
 	JEQ       piece9
-	MOVQ      DI, CX
-	ANDQ      $0x06, CX
-	ADDQ      SI, CX
+	MOVQ      R9, R14
+	ANDQ      $0x06, R14
+	ADDQ      R8, R14
 	VPSLLDQ   $0x02, X2, X2
-	VPINSRW   $0x00, (R9)(CX*2), X2, X2
+	VPINSRW   $0x00, (R11)(R14*2), X2, X2
 
 piece9:
-	TESTQ   $0x00000002, DI
+	TESTQ   $0x00000002, R9
 	JEQ     piece10
-	MOVQ    DI, CX
-	ANDQ    $0x04, CX
-	ADDQ    SI, CX
+	MOVQ    R9, R14
+	ANDQ    $0x04, R14
+	ADDQ    R8, R14
 	VPSLLDQ $0x04, X2, X2
-	VPINSRD $0x00, (R9)(CX*2), X2, X2
+	VPINSRD $0x00, (R11)(R14*2), X2, X2
 
 piece10:
-	TESTQ   $0x00000004, DI
+	TESTQ   $0x00000004, R9
 	JEQ     piece11
-	MOVQ    DI, CX
-	ANDQ    $0x00, CX
-	ADDQ    SI, CX
+	MOVQ    R9, R14
+	ANDQ    $0x00, R14
+	ADDQ    R8, R14
 	VPSLLDQ $0x08, X2, X2
-	VPINSRQ $0x00, (R9)(CX*2), X2, X2
+	VPINSRQ $0x00, (R11)(R14*2), X2, X2
 
 piece11:
 	VCVTPH2PS  X2, Y2
-	VMASKMOVPS (DX)(SI*4), Y0, Y3
+	VMASKMOVPS (DX)(R8*4), Y0, Y3
 	VMULPS     Y3, Y1, Y3
 	VCVTPS2PH  $0x00, Y3, X3
 	VCVTPH2PS  X3, Y3
-	VMASKMOVPS (BX)(SI*4), Y0, Y4
+	VMASKMOVPS (BX)(R8*4), Y0, Y4
 	VMULPS     Y4, Y2, Y4
 	VCVTPS2PH  $0x00, Y4, X4
 	VCVTPH2PS  X4, Y4
 	VSUBPS     Y4, Y3, Y3
-	VMASKMOVPS (R10)(SI*4), Y0, Y4
+	VMASKMOVPS (R12)(R8*4), Y0, Y4
 	VMULPS     Y4, Y2, Y2
 	VCVTPS2PH  $0x00, Y2, X2
 	VCVTPH2PS  X2, Y2
-	VMASKMOVPS (R11)(SI*4), Y0, Y0
+	VMASKMOVPS (R13)(R8*4), Y0, Y0
 	VMULPS     Y0, Y1, Y0
 	VCVTPS2PH  $0x00, Y0, X0
 	VCVTPH2PS  X0, Y0
@@ -1458,185 +1528,192 @@ piece11:
 	VCVTPS2PH  $0x00, Y3, X1
 	VCVTPH2PS  X1, Y1
 	VCVTPS2PH  $0x00, Y1, X1
-	TESTQ      $0x00000004, DI
+	TESTQ      $0x00000004, R9
 	JEQ        piece12
-	MOVQ       DI, CX
-	ANDQ       $0x00, CX
-	ADDQ       SI, CX
-	VMOVQ      X1, (AX)(CX*2)
+	MOVQ       R9, R11
+	ANDQ       $0x00, R11
+	ADDQ       R8, R11
+	VMOVQ      X1, (AX)(R11*2)
 	VPSRLDQ    $0x08, X1, X1
 
 piece12:
-	TESTQ   $0x00000002, DI
+	TESTQ   $0x00000002, R9
 	JEQ     piece13
-	MOVQ    DI, CX
-	ANDQ    $0x04, CX
-	ADDQ    SI, CX
-	VMOVD   X1, (AX)(CX*2)
+	MOVQ    R9, R11
+	ANDQ    $0x04, R11
+	ADDQ    R8, R11
+	VMOVD   X1, (AX)(R11*2)
 	VPSRLDQ $0x04, X1, X1
 
 piece13:
-	TESTQ   $0x00000001, DI
+	TESTQ   $0x00000001, R9
 	JEQ     piece14
-	MOVQ    DI, CX
-	ANDQ    $0x06, CX
-	ADDQ    SI, CX
-	VPEXTRW $0x00, X1, (AX)(CX*2)
+	MOVQ    R9, R11
+	ANDQ    $0x06, R11
+	ADDQ    R8, R11
+	VPEXTRW $0x00, X1, (AX)(R11*2)
 	VPSRLDQ $0x02, X1, X1
 
 piece14:
 	VCVTPS2PH $0x00, Y0, X0
 	VCVTPH2PS X0, Y0
 	VCVTPS2PH $0x00, Y0, X0
-	TESTQ     $0x00000004, DI
+	TESTQ     $0x00000004, R9
 	JEQ       piece15
-	MOVQ      DI, AX
-	ANDQ      $0x00, AX
-	ADDQ      SI, AX
-	VMOVQ     X0, (R8)(AX*2)
+	MOVQ      R9, R11
+	ANDQ      $0x00, R11
+	ADDQ      R8, R11
+	VMOVQ     X0, (R10)(R11*2)
 	VPSRLDQ   $0x08, X0, X0
 
 piece15:
-	TESTQ   $0x00000002, DI
+	TESTQ   $0x00000002, R9
 	JEQ     piece16
-	MOVQ    DI, AX
-	ANDQ    $0x04, AX
-	ADDQ    SI, AX
-	VMOVD   X0, (R8)(AX*2)
+	MOVQ    R9, R11
+	ANDQ    $0x04, R11
+	ADDQ    R8, R11
+	VMOVD   X0, (R10)(R11*2)
 	VPSRLDQ $0x04, X0, X0
 
 piece16:
-	TESTQ   $0x00000001, DI
+	TESTQ   $0x00000001, R9
 	JEQ     piece17
-	MOVQ    DI, AX
-	ANDQ    $0x06, AX
-	ADDQ    SI, AX
-	VPEXTRW $0x00, X0, (R8)(AX*2)
+	ANDQ    $0x06, R9
+	ADDQ    R8, R9
+	VPEXTRW $0x00, X0, (R10)(R9*2)
 	VPSRLDQ $0x02, X0, X0
 
 piece17:
 done5:
+	ADDQ stride+48(FP), AX
+	ADDQ stride+48(FP), CX
+	DECQ SI
+	JNE  vector
 	VZEROUPPER
 	RET
 
-// func rotatePairsStepsF16AVX2(dst *byte, x *byte, cos *float32, sin *float32, n int)
+// func rotatePairsStepsF16AVX2(dst *byte, x *byte, cos *float32, sin *float32, n int, count int, stride int)
 // Requires: AVX, F16C
-TEXT ·rotatePairsStepsF16AVX2(SB), NOSPLIT|NOFRAME, $0-40
-	MOVQ         dst+0(FP), AX
-	MOVQ         x+8(FP), CX
-	MOVQ         cos+16(FP), DX
-	MOVQ         sin+24(FP), BX
-	MOVQ         n+32(FP), DI
-	XORQ         SI, SI
+TEXT ·rotatePairsStepsF16AVX2(SB), NOSPLIT|NOFRAME, $0-56
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ cos+16(FP), DX
+	MOVQ sin+24(FP), BX
+	MOVQ count+40(FP), SI
+	MOVQ n+32(FP), DI
+
+vector:
+	MOVQ         DI, R9
+	XORQ         R8, R8
 	VBROADCASTSD rotateNums<>+0(SB), Y0
-	SUBQ         $+16, DI
+	SUBQ         $+16, R9
 	JLT          turned2
 
 turn1:
-	VCVTPH2PS (CX)(SI*2), Y1
+	VCVTPH2PS (CX)(R8*2), Y1
 	VPERMILPS $0xb1, Y1, Y2
-	VMOVUPS   (BX)(SI*4), Y3
+	VMOVUPS   (BX)(R8*4), Y3
 	VMULPS    Y3, Y2, Y2
 	VCVTPS2PH $0x00, Y2, X2
 	VCVTPH2PS X2, Y2
 	VXORPS    Y0, Y2, Y2
-	VMOVUPS   (DX)(SI*4), Y3
+	VMOVUPS   (DX)(R8*4), Y3
 	VMULPS    Y3, Y1, Y1
 	VCVTPS2PH $0x00, Y1, X1
 	VCVTPH2PS X1, Y1
 	VADDPS    Y2, Y1, Y1
 	VCVTPS2PH $0x00, Y1, X1
 	VCVTPH2PS X1, Y1
-	VCVTPS2PH $0x00, Y1, (AX)(SI*2)
-	VCVTPH2PS 16(CX)(SI*2), Y1
+	VCVTPS2PH $0x00, Y1, (AX)(R8*2)
+	VCVTPH2PS 16(CX)(R8*2), Y1
 	VPERMILPS $0xb1, Y1, Y2
-	VMOVUPS   32(BX)(SI*4), Y3
+	VMOVUPS   32(BX)(R8*4), Y3
 	VMULPS    Y3, Y2, Y2
 	VCVTPS2PH $0x00, Y2, X2
 	VCVTPH2PS X2, Y2
 	VXORPS    Y0, Y2, Y2
-	VMOVUPS   32(DX)(SI*4), Y3
+	VMOVUPS   32(DX)(R8*4), Y3
 	VMULPS    Y3, Y1, Y1
 	VCVTPS2PH $0x00, Y1, X1
 	VCVTPH2PS X1, Y1
 	VADDPS    Y2, Y1, Y1
 	VCVTPS2PH $0x00, Y1, X1
 	VCVTPH2PS X1, Y1
-	VCVTPS2PH $0x00, Y1, 16(AX)(SI*2)
-	ADDQ      $+16, SI
-	SUBQ      $+16, DI
+	VCVTPS2PH $0x00, Y1, 16(AX)(R8*2)
+	ADDQ      $+16, R8
+	SUBQ      $+16, R9
 	JGE       turn1
 
 turned2:
-	ADDQ $+16, DI
-	SUBQ $+8, DI
+	ADDQ $+16, R9
+	SUBQ $+8, R9
 	JLT  turned4
 
 turn3:
-	VCVTPH2PS (CX)(SI*2), Y1
+	VCVTPH2PS (CX)(R8*2), Y1
 	VPERMILPS $0xb1, Y1, Y2
-	VMOVUPS   (BX)(SI*4), Y3
+	VMOVUPS   (BX)(R8*4), Y3
 	VMULPS    Y3, Y2, Y2
 	VCVTPS2PH $0x00, Y2, X2
 	VCVTPH2PS X2, Y2
 	VXORPS    Y0, Y2, Y2
-	VMOVUPS   (DX)(SI*4), Y3
+	VMOVUPS   (DX)(R8*4), Y3
 	VMULPS    Y3, Y1, Y1
 	VCVTPS2PH $0x00, Y1, X1
 	VCVTPH2PS X1, Y1
 	VADDPS    Y2, Y1, Y1
 	VCVTPS2PH $0x00, Y1, X1
 	VCVTPH2PS X1, Y1
-	VCVTPS2PH $0x00, Y1, (AX)(SI*2)
-	ADDQ      $+8, SI
-	SUBQ      $+8, DI
+	VCVTPS2PH $0x00, Y1, (AX)(R8*2)
+	ADDQ      $+8, R8
+	SUBQ      $+8, R9
 	JGE       turn3
 
 turned4:
-	ADDQ    $+8, DI
-	TESTQ   DI, DI
+	ADDQ    $+8, R9
+	TESTQ   R9, R9
 	JEQ     done5
-	LEAQ    tailMasks<>+32(SB), R8
-	MOVQ    DI, R9
-	SHLQ    $0x02, R9
-	SUBQ    R9, R8
-	VMOVUPS (R8), Y1
+	LEAQ    tailMasks<>+32(SB), R10
+	MOVQ    R9, R11
+	SHLQ    $0x02, R11
+	SUBQ    R11, R10
+	VMOVUPS (R10), Y1
 	VPXOR   X2, X2, X2
-	TESTQ   $0x00000001, DI
+	TESTQ   $0x00000001, R9
 	JEQ     piece6
-	MOVQ    DI, R8
-	ANDQ    $0x06, R8
-	ADDQ    SI, R8
+	MOVQ    R9, R10
+	ANDQ    $0x06, R10
+	ADDQ    R8, R10
 	VPSLLDQ $0x02, X2, X2
-	VPINSRW $0x00, (CX)(R8*2), X2, X2
+	VPINSRW $0x00, (CX)(R10*2), X2, X2
 
 piece6:
-	TESTQ   $0x00000002, DI
+	TESTQ   $0x00000002, R9
 	JEQ     piece7
-	MOVQ    DI, R8
-	ANDQ    $0x04, R8
-	ADDQ    SI, R8
+	MOVQ    R9, R10
+	ANDQ    $0x04, R10
+	ADDQ    R8, R10
 	VPSLLDQ $0x04, X2, X2
-	VPINSRD $0x00, (CX)(R8*2), X2, X2
+	VPINSRD $0x00, (CX)(R10*2), X2, X2
 
 piece7:
-	TESTQ   $0x00000004, DI
+	TESTQ   $0x00000004, R9
 	JEQ     piece8
-	MOVQ    DI, R8
-	ANDQ    $0x00, R8
-	ADDQ    SI, R8
+	MOVQ    R9, R10
+	ANDQ    $0x00, R10
+	ADDQ    R8, R10
 	VPSLLDQ $0x08, X2, X2
-	VPINSRQ $0x00, (CX)(R8*2), X2, X2
+	VPINSRQ $0x00, (CX)(R10*2), X2, X2
 
 piece8:
 	VCVTPH2PS  X2, Y2
 	VPERMILPS  $0xb1, Y2, Y3
-	VMASKMOVPS (BX)(SI*4), Y1, Y4
+	VMASKMOVPS (BX)(R8*4), Y1, Y4
 	VMULPS     Y4, Y3, Y3
 	VCVTPS2PH  $0x00, Y3, X3
 	VCVTPH2PS  X3, Y3
 	VXORPS     Y0, Y3, Y0
-	VMASKMOVPS (DX)(SI*4), Y1, Y1
+	VMASKMOVPS (DX)(R8*4), Y1, Y1
 	VMULPS     Y1, Y2, Y1
 	VCVTPS2PH  $0x00, Y1, X1
 	VCVTPH2PS  X1, Y1
@@ -1644,83 +1721,90 @@ piece8:
 	VCVTPS2PH  $0x00, Y0, X0
 	VCVTPH2PS  X0, Y0
 	VCVTPS2PH  $0x00, Y0, X0
-	TESTQ      $0x00000004, DI
+	TESTQ      $0x00000004, R9
 	JEQ        piece9
-	MOVQ       DI, CX
-	ANDQ       $0x00, CX
-	ADDQ       SI, CX
-	VMOVQ      X0, (AX)(CX*2)
+	MOVQ       R9, R10
+	ANDQ       $0x00, R10
+	ADDQ       R8, R10
+	VMOVQ      X0, (AX)(R10*2)
 	VPSRLDQ    $0x08, X0, X0
 
 piece9:
-	TESTQ   $0x00000002, DI
+	TESTQ   $0x00000002, R9
 	JEQ     piece10
-	MOVQ    DI, CX
-	ANDQ    $0x04, CX
-	ADDQ    SI, CX
-	VMOVD   X0, (AX)(CX*2)
+	MOVQ    R9, R10
+	ANDQ    $0x04, R10
+	ADDQ    R8, R10
+	VMOVD   X0, (AX)(R10*2)
 	VPSRLDQ $0x04, X0, X0
 
 piece10:
-	TESTQ   $0x00000001, DI
+	TESTQ   $0x00000001, R9
 	JEQ     piece11
-	MOVQ    DI, CX
-	ANDQ    $0x06, CX
-	ADDQ    SI, CX
-	VPEXTRW $0x00, X0, (AX)(CX*2)
+	ANDQ    $0x06, R9
+	ADDQ    R8, R9
+	VPEXTRW $0x00, X0, (AX)(R9*2)
 	VPSRLDQ $0x02, X0, X0
 
 piece11:
 done5:
+	ADDQ stride+48(FP), AX
+	ADDQ stride+48(FP), CX
+	DECQ SI
+	JNE  vector
 	VZEROUPPER
 	RET
 
-// func rotateHalfF32AVX512(dst *byte, x *byte, cos *float32, sin *float32, n int)
+// func rotateHalfF32AVX512(dst *byte, x *byte, cos *float32, sin *float32, n int, count int, stride int)
 // Requires: AVX, AVX512F
-TEXT ·rotateHalfF32AVX512(SB), NOSPLIT|NOFRAME, $0-40
+TEXT ·rotateHalfF32AVX512(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), AX
 	MOVQ x+8(FP), DX
 	MOVQ cos+16(FP), BX
 	MOVQ sin+24(FP), SI
-	MOVQ n+32(FP), CX
-	XORQ DI, DI
-	LEAQ (AX)(CX*4), R8
-	LEAQ (DX)(CX*4), R9
-	LEAQ (BX)(CX*4), R10
-	LEAQ (SI)(CX*4), R11
+	MOVQ count+40(FP), DI
+	MOVQ n+32(FP), R8
+
+vector:
+	MOVQ R8, CX
+	XORQ R9, R9
+	LEAQ (AX)(CX*4), R10
+	LEAQ (DX)(CX*4), R11
+	LEAQ (BX)(CX*4), R12
+	LEAQ (SI)(CX*4), R13
 	SUBQ $+32, CX
 	JLT  turned2
 
 turn1:
-	VMOVUPS (DX)(DI*4), Z0
-	VMOVUPS (R9)(DI*4), Z1
-	VMOVUPS (BX)(DI*4), Z2
+	VMOVUPS (DX)(R9*4), Z0
+	VMOVUPS (R11)(R9*4), Z1
+	VMOVUPS (BX)(R9*4), Z2
 	VMULPS  Z2, Z0, Z2
-	VMOVUPS (SI)(DI*4), Z3
+	VMOVUPS (SI)(R9*4), Z3
 	VMULPS  Z3, Z1, Z3
 	VSUBPS  Z3, Z2, Z2
-	VMOVUPS (R10)(DI*4), Z3
+	VMOVUPS (R12)(R9*4), Z3
 	VMULPS  Z3, Z1, Z1
-	VMOVUPS (R11)(DI*4), Z3
+	VMOVUPS (R13)(R9*4), Z3
 	VMULPS  Z3, Z0, Z0
 	VADDPS  Z0, Z1, Z0
-	VMOVUPS Z2, (AX)(DI*4)
-	VMOVUPS Z0, (R8)(DI*4)
-	VMOVUPS 64(DX)(DI*4), Z0
-	VMOVUPS 64(R9)(DI*4), Z1
-	VMOVUPS 64(BX)(DI*4), Z2
+	VMOVUPS Z2, (AX)(R9*4)
+	VMOVUPS Z0, (R10)(R9*4)
+	VMOVUPS 64(DX)(R9*4), Z0
+	VMOVUPS 64(R11)(R9*4), Z1
+	VMOVUPS 64(BX)(R9*4), Z2
 	VMULPS  Z2, Z0, Z2
-	VMOVUPS 64(SI)(DI*4), Z3
+	VMOVUPS 64(SI)(R9*4), Z3
 	VMULPS  Z3, Z1, Z3
 	VSUBPS  Z3, Z2, Z2
-	VMOVUPS 64(R10)(DI*4), Z3
+	VMOVUPS 64(R12)(R9*4), Z3
 	VMULPS  Z3, Z1, Z1
-	VMOVUPS 64(R11)(DI*4), Z3
+	VMOVUPS 64(R13)(R9*4), Z3
 	VMULPS  Z3, Z0, Z0
 	VADDPS  Z0, Z1, Z0
-	VMOVUPS Z2, 64(AX)(DI*4)
-	VMOVUPS Z0, 64(R8)(DI*4)
-	ADDQ    $+32, DI
+	VMOVUPS Z2, 64(AX)(R9*4)
+	VMOVUPS Z0, 64(R10)(R9*4)
+	ADDQ    $+32, R9
 	SUBQ    $+32, CX
 	JGE     turn1
 
@@ -1730,21 +1814,21 @@ turned2:
 	JLT  turned4
 
 turn3:
-	VMOVUPS (DX)(DI*4), Z0
-	VMOVUPS (R9)(DI*4), Z1
-	VMOVUPS (BX)(DI*4), Z2
+	VMOVUPS (DX)(R9*4), Z0
+	VMOVUPS (R11)(R9*4), Z1
+	VMOVUPS (BX)(R9*4), Z2
 	VMULPS  Z2, Z0, Z2
-	VMOVUPS (SI)(DI*4), Z3
+	VMOVUPS (SI)(R9*4), Z3
 	VMULPS  Z3, Z1, Z3
 	VSUBPS  Z3, Z2, Z2
-	VMOVUPS (R10)(DI*4), Z3
+	VMOVUPS (R12)(R9*4), Z3
 	VMULPS  Z3, Z1, Z1
-	VMOVUPS (R11)(DI*4), Z3
+	VMOVUPS (R13)(R9*4), Z3
 	VMULPS  Z3, Z0, Z0
 	VADDPS  Z0, Z1, Z0
-	VMOVUPS Z2, (AX)(DI*4)
-	VMOVUPS Z0, (R8)(DI*4)
-	ADDQ    $+16, DI
+	VMOVUPS Z2, (AX)(R9*4)
+	VMOVUPS Z0, (R10)(R9*4)
+	ADDQ    $+16, R9
 	SUBQ    $+16, CX
 	JGE     turn3
 
@@ -1752,62 +1836,70 @@ turned4:
 	ADDQ      $+16, CX
 	TESTQ     CX, CX
 	JEQ       done5
-	MOVQ      $+1, R12
-	SHLQ      CL, R12
-	DECQ      R12
-	KMOVW     R12, K1
-	VMOVUPS.Z (DX)(DI*4), K1, Z0
-	VMOVUPS.Z (R9)(DI*4), K1, Z1
-	VMOVUPS.Z (BX)(DI*4), K1, Z2
+	MOVQ      $+1, R14
+	SHLQ      CL, R14
+	DECQ      R14
+	KMOVW     R14, K1
+	VMOVUPS.Z (DX)(R9*4), K1, Z0
+	VMOVUPS.Z (R11)(R9*4), K1, Z1
+	VMOVUPS.Z (BX)(R9*4), K1, Z2
 	VMULPS    Z2, Z0, Z2
-	VMOVUPS.Z (SI)(DI*4), K1, Z3
+	VMOVUPS.Z (SI)(R9*4), K1, Z3
 	VMULPS    Z3, Z1, Z3
 	VSUBPS    Z3, Z2, Z2
-	VMOVUPS.Z (R10)(DI*4), K1, Z3
+	VMOVUPS.Z (R12)(R9*4), K1, Z3
 	VMULPS    Z3, Z1, Z1
-	VMOVUPS.Z (R11)(DI*4), K1, Z3
+	VMOVUPS.Z (R13)(R9*4), K1, Z3
 	VMULPS    Z3, Z0, Z0
 	VADDPS    Z0, Z1, Z0
-	VMOVUPS   Z2, K1, (AX)(DI*4)
-	VMOVUPS   Z0, K1, (R8)(DI*4)
+	VMOVUPS   Z2, K1, (AX)(R9*4)
+	VMOVUPS   Z0, K1, (R10)(R9*4)
 
 done5:
+	ADDQ stride+48(FP), AX
+	ADDQ stride+48(FP), DX
+	DECQ DI
+	JNE  vector
 	VZEROUPPER
 	RET
 
-// func rotatePairsF32AVX512(dst *byte, x *byte, cos *float32, sin *float32, n int)
+// func rotatePairsF32AVX512(dst *byte, x *byte, cos *float32, sin *float32, n int, count int, stride int)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·rotatePairsF32AVX512(SB), NOSPLIT|NOFRAME, $0-40
-	MOVQ         dst+0(FP), AX
-	MOVQ         x+8(FP), DX
-	MOVQ         cos+16(FP), BX
-	MOVQ         sin+24(FP), SI
-	MOVQ         n+32(FP), CX
-	XORQ         DI, DI
+TEXT ·rotatePairsF32AVX512(SB), NOSPLIT|NOFRAME, $0-56
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ cos+16(FP), BX
+	MOVQ sin+24(FP), SI
+	MOVQ count+40(FP), DI
+	MOVQ n+32(FP), R8
+
+vector:
+	MOVQ         R8, CX
+	XORQ         R9, R9
 	VBROADCASTSD rotateNums<>+0(SB), Z0
 	SUBQ         $+32, CX
 	JLT          turned2
 
 turn1:
-	VMOVUPS   (DX)(DI*4), Z1
+	VMOVUPS   (DX)(R9*4), Z1
 	VPERMILPS $0xb1, Z1, Z2
-	VMOVUPS   (SI)(DI*4), Z3
+	VMOVUPS   (SI)(R9*4), Z3
 	VMULPS    Z3, Z2, Z2
 	VXORPS    Z0, Z2, Z2
-	VMOVUPS   (BX)(DI*4), Z3
+	VMOVUPS   (BX)(R9*4), Z3
 	VMULPS    Z3, Z1, Z1
 	VADDPS    Z2, Z1, Z1
-	VMOVUPS   Z1, (AX)(DI*4)
-	VMOVUPS   64(DX)(DI*4), Z1
+	VMOVUPS   Z1, (AX)(R9*4)
+	VMOVUPS   64(DX)(R9*4), Z1
 	VPERMILPS $0xb1, Z1, Z2
-	VMOVUPS   64(SI)(DI*4), Z3
+	VMOVUPS   64(SI)(R9*4), Z3
 	VMULPS    Z3, Z2, Z2
 	VXORPS    Z0, Z2, Z2
-	VMOVUPS   64(BX)(DI*4), Z3
+	VMOVUPS   64(BX)(R9*4), Z3
 	VMULPS    Z3, Z1, Z1
 	VADDPS    Z2, Z1, Z1
-	VMOVUPS   Z1, 64(AX)(DI*4)
-	ADDQ      $+32, DI
+	VMOVUPS   Z1, 64(AX)(R9*4)
+	ADDQ      $+32, R9
 	SUBQ      $+32, CX
 	JGE       turn1
 
@@ -1817,16 +1909,16 @@ turned2:
 	JLT  turned4
 
 turn3:
-	VMOVUPS   (DX)(DI*4), Z1
+	VMOVUPS   (DX)(R9*4), Z1
 	VPERMILPS $0xb1, Z1, Z2
-	VMOVUPS   (SI)(DI*4), Z3
+	VMOVUPS   (SI)(R9*4), Z3
 	VMULPS    Z3, Z2, Z2
 	VXORPS    Z0, Z2, Z2
-	VMOVUPS   (BX)(DI*4), Z3
+	VMOVUPS   (BX)(R9*4), Z3
 	VMULPS    Z3, Z1, Z1
 	VADDPS    Z2, Z1, Z1
-	VMOVUPS   Z1, (AX)(DI*4)
-	ADDQ      $+16, DI
+	VMOVUPS   Z1, (AX)(R9*4)
+	ADDQ      $+16, R9
 	SUBQ      $+16, CX
 	JGE       turn3
 
@@ -1834,70 +1926,78 @@ turned4:
 	ADDQ      $+16, CX
 	TESTQ     CX, CX
 	JEQ       done5
-	MOVQ      $+1, R8
-	SHLQ      CL, R8
-	DECQ      R8
-	KMOVW     R8, K1
-	VMOVUPS.Z (DX)(DI*4), K1, Z1
+	MOVQ      $+1, R10
+	SHLQ      CL, R10
+	DECQ      R10
+	KMOVW     R10, K1
+	VMOVUPS.Z (DX)(R9*4), K1, Z1
 	VPERMILPS $0xb1, Z1, Z2
-	VMOVUPS.Z (SI)(DI*4), K1, Z3
+	VMOVUPS.Z (SI)(R9*4), K1, Z3
 	VMULPS    Z3, Z2, Z2
 	VXORPS    Z0, Z2, Z0
-	VMOVUPS.Z (BX)(DI*4), K1, Z2
+	VMOVUPS.Z (BX)(R9*4), K1, Z2
 	VMULPS    Z2, Z1, Z1
 	VADDPS    Z0, Z1, Z0
-	VMOVUPS   Z0, K1, (AX)(DI*4)
+	VMOVUPS   Z0, K1, (AX)(R9*4)
 
 done5:
+	ADDQ stride+48(FP), AX
+	ADDQ stride+48(FP), DX
+	DECQ DI
+	JNE  vector
 	VZEROUPPER
 	RET
 
-// func rotateHalfF16AVX512(dst *byte, x *byte, cos *float32, sin *float32, n int)
+// func rotateHalfF16AVX512(dst *byte, x *byte, cos *float32, sin *float32, n int, count int, stride int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VL
-TEXT ·rotateHalfF16AVX512(SB), NOSPLIT|NOFRAME, $0-40
+TEXT ·rotateHalfF16AVX512(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), AX
 	MOVQ x+8(FP), DX
 	MOVQ cos+16(FP), BX
 	MOVQ sin+24(FP), SI
-	MOVQ n+32(FP), CX
-	XORQ DI, DI
-	LEAQ (AX)(CX*2), R8
-	LEAQ (DX)(CX*2), R9
-	LEAQ (BX)(CX*4), R10
-	LEAQ (SI)(CX*4), R11
+	MOVQ count+40(FP), DI
+	MOVQ n+32(FP), R8
+
+vector:
+	MOVQ R8, CX
+	XORQ R9, R9
+	LEAQ (AX)(CX*2), R10
+	LEAQ (DX)(CX*2), R11
+	LEAQ (BX)(CX*4), R12
+	LEAQ (SI)(CX*4), R13
 	SUBQ $+32, CX
 	JLT  turned2
 
 turn1:
-	VCVTPH2PS (DX)(DI*2), Z0
-	VCVTPH2PS (R9)(DI*2), Z1
-	VMOVUPS   (BX)(DI*4), Z2
+	VCVTPH2PS (DX)(R9*2), Z0
+	VCVTPH2PS (R11)(R9*2), Z1
+	VMOVUPS   (BX)(R9*4), Z2
 	VMULPS    Z2, Z0, Z2
-	VMOVUPS   (SI)(DI*4), Z3
+	VMOVUPS   (SI)(R9*4), Z3
 	VMULPS    Z3, Z1, Z3
 	VSUBPS    Z3, Z2, Z2
-	VMOVUPS   (R10)(DI*4), Z3
+	VMOVUPS   (R12)(R9*4), Z3
 	VMULPS    Z3, Z1, Z1
-	VMOVUPS   (R11)(DI*4), Z3
+	VMOVUPS   (R13)(R9*4), Z3
 	VMULPS    Z3, Z0, Z0
 	VADDPS    Z0, Z1, Z0
-	VCVTPS2PH $0x00, Z2, (AX)(DI*2)
-	VCVTPS2PH $0x00, Z0, (R8)(DI*2)
-	VCVTPH2PS 32(DX)(DI*2), Z0
-	VCVTPH2PS 32(R9)(DI*2), Z1
-	VMOVUPS   64(BX)(DI*4), Z2
+	VCVTPS2PH $0x00, Z2, (AX)(R9*2)
+	VCVTPS2PH $0x00, Z0, (R10)(R9*2)
+	VCVTPH2PS 32(DX)(R9*2), Z0
+	VCVTPH2PS 32(R11)(R9*2), Z1
+	VMOVUPS   64(BX)(R9*4), Z2
 	VMULPS    Z2, Z0, Z2
-	VMOVUPS   64(SI)(DI*4), Z3
+	VMOVUPS   64(SI)(R9*4), Z3
 	VMULPS    Z3, Z1, Z3
 	VSUBPS    Z3, Z2, Z2
-	VMOVUPS   64(R10)(DI*4), Z3
+	VMOVUPS   64(R12)(R9*4), Z3
 	VMULPS    Z3, Z1, Z1
-	VMOVUPS   64(R11)(DI*4), Z3
+	VMOVUPS   64(R13)(R9*4), Z3
 	VMULPS    Z3, Z0, Z0
 	VADDPS    Z0, Z1, Z0
-	VCVTPS2PH $0x00, Z2, 32(AX)(DI*2)
-	VCVTPS2PH $0x00, Z0, 32(R8)(DI*2)
-	ADDQ      $+32, DI
+	VCVTPS2PH $0x00, Z2, 32(AX)(R9*2)
+	VCVTPS2PH $0x00, Z0, 32(R10)(R9*2)
+	ADDQ      $+32, R9
 	SUBQ      $+32, CX
 	JGE       turn1
 
@@ -1907,21 +2007,21 @@ turned2:
 	JLT  turned4
 
 turn3:
-	VCVTPH2PS (DX)(DI*2), Z0
-	VCVTPH2PS (R9)(DI*2), Z1
-	VMOVUPS   (BX)(DI*4), Z2
+	VCVTPH2PS (DX)(R9*2), Z0
+	VCVTPH2PS (R11)(R9*2), Z1
+	VMOVUPS   (BX)(R9*4), Z2
 	VMULPS    Z2, Z0, Z2
-	VMOVUPS   (SI)(DI*4), Z3
+	VMOVUPS   (SI)(R9*4), Z3
 	VMULPS    Z3, Z1, Z3
 	VSUBPS    Z3, Z2, Z2
-	VMOVUPS   (R10)(DI*4), Z3
+	VMOVUPS   (R12)(R9*4), Z3
 	VMULPS    Z3, Z1, Z1
-	VMOVUPS   (R11)(DI*4), Z3
+	VMOVUPS   (R13)(R9*4), Z3
 	VMULPS    Z3, Z0, Z0
 	VADDPS    Z0, Z1, Z0
-	VCVTPS2PH $0x00, Z2, (AX)(DI*2)
-	VCVTPS2PH $0x00, Z0, (R8)(DI*2)
-	ADDQ      $+16, DI
+	VCVTPS2PH $0x00, Z2, (AX)(R9*2)
+	VCVTPS2PH $0x00, Z0, (R10)(R9*2)
+	ADDQ      $+16, R9
 	SUBQ      $+16, CX
 	JGE       turn3
 
@@ -1929,66 +2029,74 @@ turned4:
 	ADDQ        $+16, CX
 	TESTQ       CX, CX
 	JEQ         done5
-	MOVQ        $+1, R12
-	SHLQ        CL, R12
-	DECQ        R12
-	KMOVW       R12, K1
-	VMOVDQU16.Z (DX)(DI*2), K1, Y0
+	MOVQ        $+1, R14
+	SHLQ        CL, R14
+	DECQ        R14
+	KMOVW       R14, K1
+	VMOVDQU16.Z (DX)(R9*2), K1, Y0
 	VCVTPH2PS   Y0, Z0
-	VMOVDQU16.Z (R9)(DI*2), K1, Y1
+	VMOVDQU16.Z (R11)(R9*2), K1, Y1
 	VCVTPH2PS   Y1, Z1
-	VMOVUPS.Z   (BX)(DI*4), K1, Z2
+	VMOVUPS.Z   (BX)(R9*4), K1, Z2
 	VMULPS      Z2, Z0, Z2
-	VMOVUPS.Z   (SI)(DI*4), K1, Z3
+	VMOVUPS.Z   (SI)(R9*4), K1, Z3
 	VMULPS      Z3, Z1, Z3
 	VSUBPS      Z3, Z2, Z2
-	VMOVUPS.Z   (R10)(DI*4), K1, Z3
+	VMOVUPS.Z   (R12)(R9*4), K1, Z3
 	VMULPS      Z3, Z1, Z1
-	VMOVUPS.Z   (R11)(DI*4), K1, Z3
+	VMOVUPS.Z   (R13)(R9*4), K1, Z3
 	VMULPS      Z3, Z0, Z0
 	VADDPS      Z0, Z1, Z0
 	VCVTPS2PH   $0x00, Z2, Y1
-	VMOVDQU16   Y1, K1, (AX)(DI*2)
+	VMOVDQU16   Y1, K1, (AX)(R9*2)
 	VCVTPS2PH   $0x00, Z0, Y0
-	VMOVDQU16   Y0, K1, (R8)(DI*2)
+	VMOVDQU16   Y0, K1, (R10)(R9*2)
 
 done5:
+	ADDQ stride+48(FP), AX
+	ADDQ stride+48(FP), DX
+	DECQ DI
+	JNE  vector
 	VZEROUPPER
 	RET
 
-// func rotatePairsF16AVX512(dst *byte, x *byte, cos *float32, sin *float32, n int)
+// func rotatePairsF16AVX512(dst *byte, x *byte, cos *float32, sin *float32, n int, count int, stride int)
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL
-TEXT ·rotatePairsF16AVX512(SB), NOSPLIT|NOFRAME, $0-40
-	MOVQ         dst+0(FP), AX
-	MOVQ         x+8(FP), DX
-	MOVQ         cos+16(FP), BX
-	MOVQ         sin+24(FP), SI
-	MOVQ         n+32(FP), CX
-	XORQ         DI, DI
+TEXT ·rotatePairsF16AVX512(SB), NOSPLIT|NOFRAME, $0-56
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ cos+16(FP), BX
+	MOVQ sin+24(FP), SI
+	MOVQ count+40(FP), DI
+	MOVQ n+32(FP), R8
+
+vector:
+	MOVQ         R8, CX
+	XORQ         R9, R9
 	VBROADCASTSD rotateNums<>+0(SB), Z0
 	SUBQ         $+32, CX
 	JLT          turned2
 
 turn1:
-	VCVTPH2PS (DX)(DI*2), Z1
+	VCVTPH2PS (DX)(R9*2), Z1
 	VPERMILPS $0xb1, Z1, Z2
-	VMOVUPS   (SI)(DI*4), Z3
+	VMOVUPS   (SI)(R9*4), Z3
 	VMULPS    Z3, Z2, Z2
 	VXORPS    Z0, Z2, Z2
-	VMOVUPS   (BX)(DI*4), Z3
+	VMOVUPS   (BX)(R9*4), Z3
 	VMULPS    Z3, Z1, Z1
 	VADDPS    Z2, Z1, Z1
-	VCVTPS2PH $0x00, Z1, (AX)(DI*2)
-	VCVTPH2PS 32(DX)(DI*2), Z1
+	VCVTPS2PH $0x00, Z1, (AX)(R9*2)
+	VCVTPH2PS 32(DX)(R9*2), Z1
 	VPERMILPS $0xb1, Z1, Z2
-	VMOVUPS   64(SI)(DI*4), Z3
+	VMOVUPS   64(SI)(R9*4), Z3
 	VMULPS    Z3, Z2, Z2
 	VXORPS    Z0, Z2, Z2
-	VMOVUPS   64(BX)(DI*4), Z3
+	VMOVUPS   64(BX)(R9*4), Z3
 	VMULPS    Z3, Z1, Z1
 	VADDPS    Z2, Z1, Z1
-	VCVTPS2PH $0x00, Z1, 32(AX)(DI*2)
-	ADDQ      $+32, DI
+	VCVTPS2PH $0x00, Z1, 32(AX)(R9*2)
+	ADDQ      $+32, R9
 	SUBQ      $+32, CX
 	JGE       turn1
 
@@ -1998,16 +2106,16 @@ turned2:
 	JLT  turned4
 
 turn3:
-	VCVTPH2PS (DX)(DI*2), Z1
+	VCVTPH2PS (DX)(R9*2), Z1
 	VPERMILPS $0xb1, Z1, Z2
-	VMOVUPS   (SI)(DI*4), Z3
+	VMOVUPS   (SI)(R9*4), Z3
 	VMULPS    Z3, Z2, Z2
 	VXORPS    Z0, Z2, Z2
-	VMOVUPS   (BX)(DI*4), Z3
+	VMOVUPS   (BX)(R9*4), Z3
 	VMULPS    Z3, Z1, Z1
 	VADDPS    Z2, Z1, Z1
-	VCVTPS2PH $0x00, Z1, (AX)(DI*2)
-	ADDQ      $+16, DI
+	VCVTPS2PH $0x00, Z1, (AX)(R9*2)
+	ADDQ      $+16, R9
 	SUBQ      $+16, CX
 	JGE       turn3
 
@@ -2015,110 +2123,114 @@ turned4:
 	ADDQ        $+16, CX
 	TESTQ       CX, CX
 	JEQ         done5
-	MOVQ        $+1, R8
-	SHLQ        CL, R8
-	DECQ        R8
-	KMOVW       R8, K1
-	VMOVDQU16.Z (DX)(DI*2), K1, Y1
+	MOVQ        $+1, R10
+	SHLQ        CL, R10
+	DECQ        R10
+	KMOVW       R10, K1
+	VMOVDQU16.Z (DX)(R9*2), K1, Y1
 	VCVTPH2PS   Y1, Z1
 	VPERMILPS   $0xb1, Z1, Z2
-	VMOVUPS.Z   (SI)(DI*4), K1, Z3
+	VMOVUPS.Z   (SI)(R9*4), K1, Z3
 	VMULPS      Z3, Z2, Z2
 	VXORPS      Z0, Z2, Z0
-	VMOVUPS.Z   (BX)(DI*4), K1, Z2
+	VMOVUPS.Z   (BX)(R9*4), K1, Z2
 	VMULPS      Z2, Z1, Z1
 	VADDPS      Z0, Z1, Z0
 	VCVTPS2PH   $0x00, Z0, Y0
-	VMOVDQU16   Y0, K1, (AX)(DI*2)
+	VMOVDQU16   Y0, K1, (AX)(R9*2)
 
 done5:
+	ADDQ stride+48(FP), AX
+	ADDQ stride+48(FP), DX
+	DECQ DI
+	JNE  vector
 	VZEROUPPER
 	RET
 
-// func rotateHalfBF16AVX512(dst *byte, x *byte, cos *float32, sin *float32, n int)
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL
-TEXT ·rotateHalfBF16AVX512(SB), NOSPLIT|NOFRAME, $0-40
+// func rotateHalfBF16AVX512(dst *byte, x *byte, cos *float32, sin *float32, n int, count int, stride int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL
+TEXT ·rotateHalfBF16AVX512(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), AX
 	MOVQ x+8(FP), DX
 	MOVQ cos+16(FP), BX
 	MOVQ sin+24(FP), SI
-	MOVQ n+32(FP), CX
-	XORQ DI, DI
-	LEAQ (AX)(CX*2), R8
-	LEAQ (DX)(CX*2), R9
-	LEAQ (BX)(CX*4), R10
-	LEAQ (SI)(CX*4), R11
+	MOVQ count+40(FP), DI
+	MOVQ n+32(FP), R8
+
+vector:
+	MOVQ R8, CX
+	XORQ R9, R9
+	LEAQ (AX)(CX*2), R10
+	LEAQ (DX)(CX*2), R11
+	LEAQ (BX)(CX*4), R12
+	LEAQ (SI)(CX*4), R13
 	SUBQ $+32, CX
 	JLT  turned2
 
 turn1:
-	VPMOVZXWD   (DX)(DI*2), Z0
-	VPSLLD      $0x10, Z0, Z0
-	VPMOVZXWD   (R9)(DI*2), Z9
-	VPSLLD      $0x10, Z9, Z9
-	VMOVUPS     (BX)(DI*4), Z10
-	VMULPS      Z10, Z0, Z10
-	VMOVUPS     (SI)(DI*4), Z11
-	VMULPS      Z11, Z9, Z11
-	VSUBPS      Z11, Z10, Z10
-	VMOVUPS     (R10)(DI*4), Z11
-	VMULPS      Z11, Z9, Z9
-	VMOVUPS     (R11)(DI*4), Z11
-	VMULPS      Z11, Z0, Z0
-	VADDPS      Z0, Z9, Z0
-	VPSRLD      $0x10, Z10, Z9
-	VANDPS.BCST rotateNums<>+32(SB), Z9, Z11
-	VPADDD.BCST rotateNums<>+64(SB), Z10, Z12
-	VPADDD      Z11, Z12, Z11
-	VPSRLD      $0x10, Z11, Z11
-	VORPS.BCST  rotateNums<>+96(SB), Z9, Z9
-	VCMPPS      $0x03, Z10, Z10, K1
-	VPBLENDMD   Z9, Z11, K1, Z1
-	VPMOVDW     Z1, (AX)(DI*2)
-	VPSRLD      $0x10, Z0, Z9
-	VANDPS.BCST rotateNums<>+32(SB), Z9, Z10
-	VPADDD.BCST rotateNums<>+64(SB), Z0, Z11
-	VPADDD      Z10, Z11, Z10
-	VPSRLD      $0x10, Z10, Z10
-	VORPS.BCST  rotateNums<>+96(SB), Z9, Z9
-	VCMPPS      $0x03, Z0, Z0, K1
-	VPBLENDMD   Z9, Z10, K1, Z2
-	VPMOVDW     Z2, (R8)(DI*2)
-	VPMOVZXWD   32(DX)(DI*2), Z0
-	VPSLLD      $0x10, Z0, Z0
-	VPMOVZXWD   32(R9)(DI*2), Z9
-	VPSLLD      $0x10, Z9, Z9
-	VMOVUPS     64(BX)(DI*4), Z10
-	VMULPS      Z10, Z0, Z10
-	VMOVUPS     64(SI)(DI*4), Z11
-	VMULPS      Z11, Z9, Z11
-	VSUBPS      Z11, Z10, Z10
-	VMOVUPS     64(R10)(DI*4), Z11
-	VMULPS      Z11, Z9, Z9
-	VMOVUPS     64(R11)(DI*4), Z11
-	VMULPS      Z11, Z0, Z0
-	VADDPS      Z0, Z9, Z0
-	VPSRLD      $0x10, Z10, Z9
-	VANDPS.BCST rotateNums<>+32(SB), Z9, Z11
-	VPADDD.BCST rotateNums<>+64(SB), Z10, Z12
-	VPADDD      Z11, Z12, Z11
-	VPSRLD      $0x10, Z11, Z11
-	VORPS.BCST  rotateNums<>+96(SB), Z9, Z9
-	VCMPPS      $0x03, Z10, Z10, K1
-	VPBLENDMD   Z9, Z11, K1, Z3
-	VPMOVDW     Z3, 32(AX)(DI*2)
-	VPSRLD      $0x10, Z0, Z9
-	VANDPS.BCST rotateNums<>+32(SB), Z9, Z10
-	VPADDD.BCST rotateNums<>+64(SB), Z0, Z11
-	VPADDD      Z10, Z11, Z10
-	VPSRLD      $0x10, Z10, Z10
-	VORPS.BCST  rotateNums<>+96(SB), Z9, Z9
-	VCMPPS      $0x03, Z0, Z0, K1
-	VPBLENDMD   Z9, Z10, K1, Z4
-	VPMOVDW     Z4, 32(R8)(DI*2)
-	ADDQ        $+32, DI
-	SUBQ        $+32, CX
-	JGE         turn1
+	VPMOVZXWD     (DX)(R9*2), Z0
+	VPSLLD        $0x10, Z0, Z0
+	VPMOVZXWD     (R11)(R9*2), Z2
+	VPSLLD        $0x10, Z2, Z2
+	VMOVUPS       (BX)(R9*4), Z3
+	VMULPS        Z3, Z0, Z3
+	VMOVUPS       (SI)(R9*4), Z4
+	VMULPS        Z4, Z2, Z4
+	VSUBPS        Z4, Z3, Z3
+	VMOVUPS       (R12)(R9*4), Z4
+	VMULPS        Z4, Z2, Z2
+	VMOVUPS       (R13)(R9*4), Z4
+	VMULPS        Z4, Z0, Z0
+	VADDPS        Z0, Z2, Z0
+	VMOVUPS       Z3, Z2
+	VCMPPS        $0x07, Z3, Z3, K1
+	VPTESTMD.BCST rotateNums<>+96(SB), Z3, K1, K2
+	VPADDD.BCST   rotateNums<>+64(SB), Z2, K1, Z2
+	VPSUBD.BCST   rotateNums<>+128(SB), Z2, K2, Z2
+	VMOVDQU       oddWords<>+0(SB), Y1
+	VPERMW        Z2, Z1, Z2
+	VMOVDQU       Y2, (AX)(R9*2)
+	VMOVUPS       Z0, Z2
+	VCMPPS        $0x07, Z0, Z0, K1
+	VPTESTMD.BCST rotateNums<>+96(SB), Z0, K1, K2
+	VPADDD.BCST   rotateNums<>+64(SB), Z2, K1, Z2
+	VPSUBD.BCST   rotateNums<>+128(SB), Z2, K2, Z2
+	VMOVDQU       oddWords<>+0(SB), Y1
+	VPERMW        Z2, Z1, Z2
+	VMOVDQU       Y2, (R10)(R9*2)
+	VPMOVZXWD     32(DX)(R9*2), Z0
+	VPSLLD        $0x10, Z0, Z0
+	VPMOVZXWD     32(R11)(R9*2), Z2
+	VPSLLD        $0x10, Z2, Z2
+	VMOVUPS       64(BX)(R9*4), Z3
+	VMULPS        Z3, Z0, Z3
+	VMOVUPS       64(SI)(R9*4), Z4
+	VMULPS        Z4, Z2, Z4
+	VSUBPS        Z4, Z3, Z3
+	VMOVUPS       64(R12)(R9*4), Z4
+	VMULPS        Z4, Z2, Z2
+	VMOVUPS       64(R13)(R9*4), Z4
+	VMULPS        Z4, Z0, Z0
+	VADDPS        Z0, Z2, Z0
+	VMOVUPS       Z3, Z2
+	VCMPPS        $0x07, Z3, Z3, K1
+	VPTESTMD.BCST rotateNums<>+96(SB), Z3, K1, K2
+	VPADDD.BCST   rotateNums<>+64(SB), Z2, K1, Z2
+	VPSUBD.BCST   rotateNums<>+128(SB), Z2, K2, Z2
+	VMOVDQU       oddWords<>+0(SB), Y1
+	VPERMW        Z2, Z1, Z2
+	VMOVDQU       Y2, 32(AX)(R9*2)
+	VMOVUPS       Z0, Z2
+	VCMPPS        $0x07, Z0, Z0, K1
+	VPTESTMD.BCST rotateNums<>+96(SB), Z0, K1, K2
+	VPADDD.BCST   rotateNums<>+64(SB), Z2, K1, Z2
+	VPSUBD.BCST   rotateNums<>+128(SB), Z2, K2, Z2
+	VMOVDQU       oddWords<>+0(SB), Y1
+	VPERMW        Z2, Z1, Z2
+	VMOVDQU       Y2, 32(R10)(R9*2)
+	ADDQ          $+32, R9
+	SUBQ          $+32, CX
+	JGE           turn1
 
 turned2:
 	ADDQ $+32, CX
@@ -2126,144 +2238,144 @@ turned2:
 	JLT  turned4
 
 turn3:
-	VPMOVZXWD   (DX)(DI*2), Z0
-	VPSLLD      $0x10, Z0, Z0
-	VPMOVZXWD   (R9)(DI*2), Z1
-	VPSLLD      $0x10, Z1, Z1
-	VMOVUPS     (BX)(DI*4), Z2
-	VMULPS      Z2, Z0, Z2
-	VMOVUPS     (SI)(DI*4), Z3
-	VMULPS      Z3, Z1, Z3
-	VSUBPS      Z3, Z2, Z2
-	VMOVUPS     (R10)(DI*4), Z3
-	VMULPS      Z3, Z1, Z1
-	VMOVUPS     (R11)(DI*4), Z3
-	VMULPS      Z3, Z0, Z0
-	VADDPS      Z0, Z1, Z0
-	VPSRLD      $0x10, Z2, Z1
-	VANDPS.BCST rotateNums<>+32(SB), Z1, Z3
-	VPADDD.BCST rotateNums<>+64(SB), Z2, Z4
-	VPADDD      Z3, Z4, Z3
-	VPSRLD      $0x10, Z3, Z3
-	VORPS.BCST  rotateNums<>+96(SB), Z1, Z1
-	VCMPPS      $0x03, Z2, Z2, K1
-	VPBLENDMD   Z1, Z3, K1, Z5
-	VPMOVDW     Z5, (AX)(DI*2)
-	VPSRLD      $0x10, Z0, Z1
-	VANDPS.BCST rotateNums<>+32(SB), Z1, Z2
-	VPADDD.BCST rotateNums<>+64(SB), Z0, Z3
-	VPADDD      Z2, Z3, Z2
-	VPSRLD      $0x10, Z2, Z2
-	VORPS.BCST  rotateNums<>+96(SB), Z1, Z1
-	VCMPPS      $0x03, Z0, Z0, K1
-	VPBLENDMD   Z1, Z2, K1, Z6
-	VPMOVDW     Z6, (R8)(DI*2)
-	ADDQ        $+16, DI
-	SUBQ        $+16, CX
-	JGE         turn3
+	VPMOVZXWD     (DX)(R9*2), Z0
+	VPSLLD        $0x10, Z0, Z0
+	VPMOVZXWD     (R11)(R9*2), Z2
+	VPSLLD        $0x10, Z2, Z2
+	VMOVUPS       (BX)(R9*4), Z3
+	VMULPS        Z3, Z0, Z3
+	VMOVUPS       (SI)(R9*4), Z4
+	VMULPS        Z4, Z2, Z4
+	VSUBPS        Z4, Z3, Z3
+	VMOVUPS       (R12)(R9*4), Z4
+	VMULPS        Z4, Z2, Z2
+	VMOVUPS       (R13)(R9*4), Z4
+	VMULPS        Z4, Z0, Z0
+	VADDPS        Z0, Z2, Z0
+	VMOVUPS       Z3, Z2
+	VCMPPS        $0x07, Z3, Z3, K1
+	VPTESTMD.BCST rotateNums<>+96(SB), Z3, K1, K2
+	VPADDD.BCST   rotateNums<>+64(SB), Z2, K1, Z2
+	VPSUBD.BCST   rotateNums<>+128(SB), Z2, K2, Z2
+	VMOVDQU       oddWords<>+0(SB), Y1
+	VPERMW        Z2, Z1, Z2
+	VMOVDQU       Y2, (AX)(R9*2)
+	VMOVUPS       Z0, Z2
+	VCMPPS        $0x07, Z0, Z0, K1
+	VPTESTMD.BCST rotateNums<>+96(SB), Z0, K1, K2
+	VPADDD.BCST   rotateNums<>+64(SB), Z2, K1, Z2
+	VPSUBD.BCST   rotateNums<>+128(SB), Z2, K2, Z2
+	VMOVDQU       oddWords<>+0(SB), Y1
+	VPERMW        Z2, Z1, Z2
+	VMOVDQU       Y2, (R10)(R9*2)
+	ADDQ          $+16, R9
+	SUBQ          $+16, CX
+	JGE           turn3
 
 turned4:
-	ADDQ        $+16, CX
-	TESTQ       CX, CX
-	JEQ         done5
-	MOVQ        $+1, R12
-	SHLQ        CL, R12
-	DECQ        R12
-	KMOVW       R12, K1
-	VMOVDQU16.Z (DX)(DI*2), K1, Y0
-	VPMOVZXWD   Y0, Z0
-	VPSLLD      $0x10, Z0, Z0
-	VMOVDQU16.Z (R9)(DI*2), K1, Y1
-	VPMOVZXWD   Y1, Z1
-	VPSLLD      $0x10, Z1, Z1
-	VMOVUPS.Z   (BX)(DI*4), K1, Z2
-	VMULPS      Z2, Z0, Z2
-	VMOVUPS.Z   (SI)(DI*4), K1, Z3
-	VMULPS      Z3, Z1, Z3
-	VSUBPS      Z3, Z2, Z2
-	VMOVUPS.Z   (R10)(DI*4), K1, Z3
-	VMULPS      Z3, Z1, Z1
-	VMOVUPS.Z   (R11)(DI*4), K1, Z3
-	VMULPS      Z3, Z0, Z0
-	VADDPS      Z0, Z1, Z0
-	VPSRLD      $0x10, Z2, Z1
-	VANDPS.BCST rotateNums<>+32(SB), Z1, Z3
-	VPADDD.BCST rotateNums<>+64(SB), Z2, Z4
-	VPADDD      Z3, Z4, Z3
-	VPSRLD      $0x10, Z3, Z3
-	VORPS.BCST  rotateNums<>+96(SB), Z1, Z1
-	VCMPPS      $0x03, Z2, Z2, K2
-	VPBLENDMD   Z1, Z3, K2, Z7
-	VPMOVDW     Z7, Y1
-	VMOVDQU16   Y1, K1, (AX)(DI*2)
-	VPSRLD      $0x10, Z0, Z1
-	VANDPS.BCST rotateNums<>+32(SB), Z1, Z2
-	VPADDD.BCST rotateNums<>+64(SB), Z0, Z3
-	VPADDD      Z2, Z3, Z2
-	VPSRLD      $0x10, Z2, Z2
-	VORPS.BCST  rotateNums<>+96(SB), Z1, Z1
-	VCMPPS      $0x03, Z0, Z0, K2
-	VPBLENDMD   Z1, Z2, K2, Z8
-	VPMOVDW     Z8, Y0
-	VMOVDQU16   Y0, K1, (R8)(DI*2)
+	ADDQ          $+16, CX
+	TESTQ         CX, CX
+	JEQ           done5
+	MOVQ          $+1, R14
+	SHLQ          CL, R14
+	DECQ          R14
+	KMOVW         R14, K1
+	VMOVDQU16.Z   (DX)(R9*2), K1, Y0
+	VPMOVZXWD     Y0, Z0
+	VPSLLD        $0x10, Z0, Z0
+	VMOVDQU16.Z   (R11)(R9*2), K1, Y1
+	VPMOVZXWD     Y1, Z2
+	VPSLLD        $0x10, Z2, Z2
+	VMOVUPS.Z     (BX)(R9*4), K1, Z3
+	VMULPS        Z3, Z0, Z3
+	VMOVUPS.Z     (SI)(R9*4), K1, Z4
+	VMULPS        Z4, Z2, Z4
+	VSUBPS        Z4, Z3, Z3
+	VMOVUPS.Z     (R12)(R9*4), K1, Z4
+	VMULPS        Z4, Z2, Z2
+	VMOVUPS.Z     (R13)(R9*4), K1, Z4
+	VMULPS        Z4, Z0, Z0
+	VADDPS        Z0, Z2, Z0
+	VMOVUPS       Z3, Z2
+	VCMPPS        $0x07, Z3, Z3, K2
+	VPTESTMD.BCST rotateNums<>+96(SB), Z3, K2, K3
+	VPADDD.BCST   rotateNums<>+64(SB), Z2, K2, Z2
+	VPSUBD.BCST   rotateNums<>+128(SB), Z2, K3, Z2
+	VMOVDQU       oddWords<>+0(SB), Y1
+	VPERMW        Z2, Z1, Z2
+	VMOVDQU16     Y2, K1, (AX)(R9*2)
+	VMOVUPS       Z0, Z2
+	VCMPPS        $0x07, Z0, Z0, K2
+	VPTESTMD.BCST rotateNums<>+96(SB), Z0, K2, K3
+	VPADDD.BCST   rotateNums<>+64(SB), Z2, K2, Z2
+	VPSUBD.BCST   rotateNums<>+128(SB), Z2, K3, Z2
+	VMOVDQU       oddWords<>+0(SB), Y1
+	VPERMW        Z2, Z1, Z2
+	VMOVDQU16     Y2, K1, (R10)(R9*2)
 
 done5:
+	ADDQ stride+48(FP), AX
+	ADDQ stride+48(FP), DX
+	DECQ DI
+	JNE  vector
 	VZEROUPPER
 	RET
 
-// func rotatePairsBF16AVX512(dst *byte, x *byte, cos *float32, sin *float32, n int)
+// func rotatePairsBF16AVX512(dst *byte, x *byte, cos *float32, sin *float32, n int, count int, stride int)
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL
-TEXT ·rotatePairsBF16AVX512(SB), NOSPLIT|NOFRAME, $0-40
-	MOVQ         dst+0(FP), AX
-	MOVQ         x+8(FP), DX
-	MOVQ         cos+16(FP), BX
-	MOVQ         sin+24(FP), SI
-	MOVQ         n+32(FP), CX
-	XORQ         DI, DI
+TEXT ·rotatePairsBF16AVX512(SB), NOSPLIT|NOFRAME, $0-56
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ cos+16(FP), BX
+	MOVQ sin+24(FP), SI
+	MOVQ count+40(FP), DI
+	MOVQ n+32(FP), R8
+
+vector:
+	MOVQ         R8, CX
+	XORQ         R9, R9
 	VBROADCASTSD rotateNums<>+0(SB), Z0
 	SUBQ         $+32, CX
 	JLT          turned2
 
 turn1:
-	VPMOVZXWD   (DX)(DI*2), Z1
-	VPSLLD      $0x10, Z1, Z1
-	VPERMILPS   $0xb1, Z1, Z6
-	VMOVUPS     (SI)(DI*4), Z7
-	VMULPS      Z7, Z6, Z6
-	VXORPS      Z0, Z6, Z6
-	VMOVUPS     (BX)(DI*4), Z7
-	VMULPS      Z7, Z1, Z1
-	VADDPS      Z6, Z1, Z1
-	VPSRLD      $0x10, Z1, Z6
-	VANDPS.BCST rotateNums<>+32(SB), Z6, Z7
-	VPADDD.BCST rotateNums<>+64(SB), Z1, Z8
-	VPADDD      Z7, Z8, Z7
-	VPSRLD      $0x10, Z7, Z7
-	VORPS.BCST  rotateNums<>+96(SB), Z6, Z6
-	VCMPPS      $0x03, Z1, Z1, K1
-	VPBLENDMD   Z6, Z7, K1, Z2
-	VPMOVDW     Z2, (AX)(DI*2)
-	VPMOVZXWD   32(DX)(DI*2), Z1
-	VPSLLD      $0x10, Z1, Z1
-	VPERMILPS   $0xb1, Z1, Z6
-	VMOVUPS     64(SI)(DI*4), Z7
-	VMULPS      Z7, Z6, Z6
-	VXORPS      Z0, Z6, Z6
-	VMOVUPS     64(BX)(DI*4), Z7
-	VMULPS      Z7, Z1, Z1
-	VADDPS      Z6, Z1, Z1
-	VPSRLD      $0x10, Z1, Z6
-	VANDPS.BCST rotateNums<>+32(SB), Z6, Z7
-	VPADDD.BCST rotateNums<>+64(SB), Z1, Z8
-	VPADDD      Z7, Z8, Z7
-	VPSRLD      $0x10, Z7, Z7
-	VORPS.BCST  rotateNums<>+96(SB), Z6, Z6
-	VCMPPS      $0x03, Z1, Z1, K1
-	VPBLENDMD   Z6, Z7, K1, Z3
-	VPMOVDW     Z3, 32(AX)(DI*2)
-	ADDQ        $+32, DI
-	SUBQ        $+32, CX
-	JGE         turn1
+	VPMOVZXWD     (DX)(R9*2), Z1
+	VPSLLD        $0x10, Z1, Z1
+	VPERMILPS     $0xb1, Z1, Z3
+	VMOVUPS       (SI)(R9*4), Z4
+	VMULPS        Z4, Z3, Z3
+	VXORPS        Z0, Z3, Z3
+	VMOVUPS       (BX)(R9*4), Z4
+	VMULPS        Z4, Z1, Z1
+	VADDPS        Z3, Z1, Z1
+	VMOVUPS       Z1, Z3
+	VCMPPS        $0x07, Z1, Z1, K1
+	VPTESTMD.BCST rotateNums<>+96(SB), Z1, K1, K2
+	VPADDD.BCST   rotateNums<>+64(SB), Z3, K1, Z3
+	VPSUBD.BCST   rotateNums<>+128(SB), Z3, K2, Z3
+	VMOVDQU       oddWords<>+0(SB), Y2
+	VPERMW        Z3, Z2, Z3
+	VMOVDQU       Y3, (AX)(R9*2)
+	VPMOVZXWD     32(DX)(R9*2), Z1
+	VPSLLD        $0x10, Z1, Z1
+	VPERMILPS     $0xb1, Z1, Z3
+	VMOVUPS       64(SI)(R9*4), Z4
+	VMULPS        Z4, Z3, Z3
+	VXORPS        Z0, Z3, Z3
+	VMOVUPS       64(BX)(R9*4), Z4
+	VMULPS        Z4, Z1, Z1
+	VADDPS        Z3, Z1, Z1
+	VMOVUPS       Z1, Z3
+	VCMPPS        $0x07, Z1, Z1, K1
+	VPTESTMD.BCST rotateNums<>+96(SB), Z1, K1, K2
+	VPADDD.BCST   rotateNums<>+64(SB), Z3, K1, Z3
+	VPSUBD.BCST   rotateNums<>+128(SB), Z3, K2, Z3
+	VMOVDQU       oddWords<>+0(SB), Y2
+	VPERMW        Z3, Z2, Z3
+	VMOVDQU       Y3, 32(AX)(R9*2)
+	ADDQ          $+32, R9
+	SUBQ          $+32, CX
+	JGE           turn1
 
 turned2:
 	ADDQ $+32, CX
@@ -2271,131 +2383,136 @@ turned2:
 	JLT  turned4
 
 turn3:
-	VPMOVZXWD   (DX)(DI*2), Z1
-	VPSLLD      $0x10, Z1, Z1
-	VPERMILPS   $0xb1, Z1, Z2
-	VMOVUPS     (SI)(DI*4), Z3
-	VMULPS      Z3, Z2, Z2
-	VXORPS      Z0, Z2, Z2
-	VMOVUPS     (BX)(DI*4), Z3
-	VMULPS      Z3, Z1, Z1
-	VADDPS      Z2, Z1, Z1
-	VPSRLD      $0x10, Z1, Z2
-	VANDPS.BCST rotateNums<>+32(SB), Z2, Z3
-	VPADDD.BCST rotateNums<>+64(SB), Z1, Z6
-	VPADDD      Z3, Z6, Z3
-	VPSRLD      $0x10, Z3, Z3
-	VORPS.BCST  rotateNums<>+96(SB), Z2, Z2
-	VCMPPS      $0x03, Z1, Z1, K1
-	VPBLENDMD   Z2, Z3, K1, Z4
-	VPMOVDW     Z4, (AX)(DI*2)
-	ADDQ        $+16, DI
-	SUBQ        $+16, CX
-	JGE         turn3
+	VPMOVZXWD     (DX)(R9*2), Z1
+	VPSLLD        $0x10, Z1, Z1
+	VPERMILPS     $0xb1, Z1, Z3
+	VMOVUPS       (SI)(R9*4), Z4
+	VMULPS        Z4, Z3, Z3
+	VXORPS        Z0, Z3, Z3
+	VMOVUPS       (BX)(R9*4), Z4
+	VMULPS        Z4, Z1, Z1
+	VADDPS        Z3, Z1, Z1
+	VMOVUPS       Z1, Z3
+	VCMPPS        $0x07, Z1, Z1, K1
+	VPTESTMD.BCST rotateNums<>+96(SB), Z1, K1, K2
+	VPADDD.BCST   rotateNums<>+64(SB), Z3, K1, Z3
+	VPSUBD.BCST   rotateNums<>+128(SB), Z3, K2, Z3
+	VMOVDQU       oddWords<>+0(SB), Y2
+	VPERMW        Z3, Z2, Z3
+	VMOVDQU       Y3, (AX)(R9*2)
+	ADDQ          $+16, R9
+	SUBQ          $+16, CX
+	JGE           turn3
 
 turned4:
-	ADDQ        $+16, CX
-	TESTQ       CX, CX
-	JEQ         done5
-	MOVQ        $+1, R8
-	SHLQ        CL, R8
-	DECQ        R8
-	KMOVW       R8, K1
-	VMOVDQU16.Z (DX)(DI*2), K1, Y1
-	VPMOVZXWD   Y1, Z1
-	VPSLLD      $0x10, Z1, Z1
-	VPERMILPS   $0xb1, Z1, Z2
-	VMOVUPS.Z   (SI)(DI*4), K1, Z3
-	VMULPS      Z3, Z2, Z2
-	VXORPS      Z0, Z2, Z0
-	VMOVUPS.Z   (BX)(DI*4), K1, Z2
-	VMULPS      Z2, Z1, Z1
-	VADDPS      Z0, Z1, Z0
-	VPSRLD      $0x10, Z0, Z1
-	VANDPS.BCST rotateNums<>+32(SB), Z1, Z2
-	VPADDD.BCST rotateNums<>+64(SB), Z0, Z3
-	VPADDD      Z2, Z3, Z2
-	VPSRLD      $0x10, Z2, Z2
-	VORPS.BCST  rotateNums<>+96(SB), Z1, Z1
-	VCMPPS      $0x03, Z0, Z0, K2
-	VPBLENDMD   Z1, Z2, K2, Z5
-	VPMOVDW     Z5, Y0
-	VMOVDQU16   Y0, K1, (AX)(DI*2)
+	ADDQ          $+16, CX
+	TESTQ         CX, CX
+	JEQ           done5
+	MOVQ          $+1, R10
+	SHLQ          CL, R10
+	DECQ          R10
+	KMOVW         R10, K1
+	VMOVDQU16.Z   (DX)(R9*2), K1, Y1
+	VPMOVZXWD     Y1, Z1
+	VPSLLD        $0x10, Z1, Z1
+	VPERMILPS     $0xb1, Z1, Z3
+	VMOVUPS.Z     (SI)(R9*4), K1, Z4
+	VMULPS        Z4, Z3, Z3
+	VXORPS        Z0, Z3, Z0
+	VMOVUPS.Z     (BX)(R9*4), K1, Z3
+	VMULPS        Z3, Z1, Z1
+	VADDPS        Z0, Z1, Z0
+	VMOVUPS       Z0, Z1
+	VCMPPS        $0x07, Z0, Z0, K2
+	VPTESTMD.BCST rotateNums<>+96(SB), Z0, K2, K3
+	VPADDD.BCST   rotateNums<>+64(SB), Z1, K2, Z1
+	VPSUBD.BCST   rotateNums<>+128(SB), Z1, K3, Z1
+	VMOVDQU       oddWords<>+0(SB), Y2
+	VPERMW        Z1, Z2, Z1
+	VMOVDQU16     Y1, K1, (AX)(R9*2)
 
 done5:
+	ADDQ stride+48(FP), AX
+	ADDQ stride+48(FP), DX
+	DECQ DI
+	JNE  vector
 	VZEROUPPER
 	RET
 
-// func rotateHalfStepsF32AVX512(dst *byte, x *byte, cos *float32, sin *float32, n int)
+// func rotateHalfStepsF32AVX512(dst *byte, x *byte, cos *float32, sin *float32, n int, count int, stride int)
 // Requires: AVX, AVX512F
-TEXT ·rotateHalfStepsF32AVX512(SB), NOSPLIT|NOFRAME, $0-40
+TEXT ·rotateHalfStepsF32AVX512(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), AX
 	MOVQ x+8(FP), DX
 	MOVQ cos+16(FP), BX
 	MOVQ sin+24(FP), SI
-	MOVQ n+32(FP), CX
-	XORQ DI, DI
-	LEAQ (AX)(CX*4), R8
-	LEAQ (DX)(CX*4), R9
-	LEAQ (BX)(CX*4), R10
-	LEAQ (SI)(CX*4), R11
+	MOVQ count+40(FP), DI
+	MOVQ n+32(FP), R8
+
+vector:
+	MOVQ R8, CX
+	XORQ R9, R9
+	LEAQ (AX)(CX*4), R10
+	LEAQ (DX)(CX*4), R11
+	LEAQ (BX)(CX*4), R12
+	LEAQ (SI)(CX*4), R13
 	SUBQ $+32, CX
 	JLT  turned2
 
 turn1:
-	VMOVUPS   (DX)(DI*4), Z0
-	VMOVUPS   (R9)(DI*4), Z1
-	VMOVUPS   (BX)(DI*4), Z2
+	VMOVUPS   (DX)(R9*4), Z0
+	VMOVUPS   (R11)(R9*4), Z1
+	VMOVUPS   (BX)(R9*4), Z2
 	VMULPS    Z2, Z0, Z2
 	VCVTPS2PH $0x00, Z2, Y2
 	VCVTPH2PS Y2, Z2
-	VMOVUPS   (SI)(DI*4), Z3
+	VMOVUPS   (SI)(R9*4), Z3
 	VMULPS    Z3, Z1, Z3
 	VCVTPS2PH $0x00, Z3, Y3
 	VCVTPH2PS Y3, Z3
 	VSUBPS    Z3, Z2, Z2
-	VMOVUPS   (R10)(DI*4), Z3
+	VMOVUPS   (R12)(R9*4), Z3
 	VMULPS    Z3, Z1, Z1
 	VCVTPS2PH $0x00, Z1, Y1
 	VCVTPH2PS Y1, Z1
-	VMOVUPS   (R11)(DI*4), Z3
+	VMOVUPS   (R13)(R9*4), Z3
 	VMULPS    Z3, Z0, Z0
 	VCVTPS2PH $0x00, Z0, Y0
 	VCVTPH2PS Y0, Z0
 	VADDPS    Z0, Z1, Z0
 	VCVTPS2PH $0x00, Z2, Y1
 	VCVTPH2PS Y1, Z1
-	VMOVUPS   Z1, (AX)(DI*4)
+	VMOVUPS   Z1, (AX)(R9*4)
 	VCVTPS2PH $0x00, Z0, Y0
 	VCVTPH2PS Y0, Z0
-	VMOVUPS   Z0, (R8)(DI*4)
-	VMOVUPS   64(DX)(DI*4), Z0
-	VMOVUPS   64(R9)(DI*4), Z1
-	VMOVUPS   64(BX)(DI*4), Z2
+	VMOVUPS   Z0, (R10)(R9*4)
+	VMOVUPS   64(DX)(R9*4), Z0
+	VMOVUPS   64(R11)(R9*4), Z1
+	VMOVUPS   64(BX)(R9*4), Z2
 	VMULPS    Z2, Z0, Z2
 	VCVTPS2PH $0x00, Z2, Y2
 	VCVTPH2PS Y2, Z2
-	VMOVUPS   64(SI)(DI*4), Z3
+	VMOVUPS   64(SI)(R9*4), Z3
 	VMULPS    Z3, Z1, Z3
 	VCVTPS2PH $0x00, Z3, Y3
 	VCVTPH2PS Y3, Z3
 	VSUBPS    Z3, Z2, Z2
-	VMOVUPS   64(R10)(DI*4), Z3
+	VMOVUPS   64(R12)(R9*4), Z3
 	VMULPS    Z3, Z1, Z1
 	VCVTPS2PH $0x00, Z1, Y1
 	VCVTPH2PS Y1, Z1
-	VMOVUPS   64(R11)(DI*4), Z3
+	VMOVUPS   64(R13)(R9*4), Z3
 	VMULPS    Z3, Z0, Z0
 	VCVTPS2PH $0x00, Z0, Y0
 	VCVTPH2PS Y0, Z0
 	VADDPS    Z0, Z1, Z0
 	VCVTPS2PH $0x00, Z2, Y1
 	VCVTPH2PS Y1, Z1
-	VMOVUPS   Z1, 64(AX)(DI*4)
+	VMOVUPS   Z1, 64(AX)(R9*4)
 	VCVTPS2PH $0x00, Z0, Y0
 	VCVTPH2PS Y0, Z0
-	VMOVUPS   Z0, 64(R8)(DI*4)
-	ADDQ      $+32, DI
+	VMOVUPS   Z0, 64(R10)(R9*4)
+	ADDQ      $+32, R9
 	SUBQ      $+32, CX
 	JGE       turn1
 
@@ -2405,33 +2522,33 @@ turned2:
 	JLT  turned4
 
 turn3:
-	VMOVUPS   (DX)(DI*4), Z0
-	VMOVUPS   (R9)(DI*4), Z1
-	VMOVUPS   (BX)(DI*4), Z2
+	VMOVUPS   (DX)(R9*4), Z0
+	VMOVUPS   (R11)(R9*4), Z1
+	VMOVUPS   (BX)(R9*4), Z2
 	VMULPS    Z2, Z0, Z2
 	VCVTPS2PH $0x00, Z2, Y2
 	VCVTPH2PS Y2, Z2
-	VMOVUPS   (SI)(DI*4), Z3
+	VMOVUPS   (SI)(R9*4), Z3
 	VMULPS    Z3, Z1, Z3
 	VCVTPS2PH $0x00, Z3, Y3
 	VCVTPH2PS Y3, Z3
 	VSUBPS    Z3, Z2, Z2
-	VMOVUPS   (R10)(DI*4), Z3
+	VMOVUPS   (R12)(R9*4), Z3
 	VMULPS    Z3, Z1, Z1
 	VCVTPS2PH $0x00, Z1, Y1
 	VCVTPH2PS Y1, Z1
-	VMOVUPS   (R11)(DI*4), Z3
+	VMOVUPS   (R13)(R9*4), Z3
 	VMULPS    Z3, Z0, Z0
 	VCVTPS2PH $0x00, Z0, Y0
 	VCVTPH2PS Y0, Z0
 	VADDPS    Z0, Z1, Z0
 	VCVTPS2PH $0x00, Z2, Y1
 	VCVTPH2PS Y1, Z1
-	VMOVUPS   Z1, (AX)(DI*4)
+	VMOVUPS   Z1, (AX)(R9*4)
 	VCVTPS2PH $0x00, Z0, Y0
 	VCVTPH2PS Y0, Z0
-	VMOVUPS   Z0, (R8)(DI*4)
-	ADDQ      $+16, DI
+	VMOVUPS   Z0, (R10)(R9*4)
+	ADDQ      $+16, R9
 	SUBQ      $+16, CX
 	JGE       turn3
 
@@ -2439,86 +2556,94 @@ turned4:
 	ADDQ      $+16, CX
 	TESTQ     CX, CX
 	JEQ       done5
-	MOVQ      $+1, R12
-	SHLQ      CL, R12
-	DECQ      R12
-	KMOVW     R12, K1
-	VMOVUPS.Z (DX)(DI*4), K1, Z0
-	VMOVUPS.Z (R9)(DI*4), K1, Z1
-	VMOVUPS.Z (BX)(DI*4), K1, Z2
+	MOVQ      $+1, R14
+	SHLQ      CL, R14
+	DECQ      R14
+	KMOVW     R14, K1
+	VMOVUPS.Z (DX)(R9*4), K1, Z0
+	VMOVUPS.Z (R11)(R9*4), K1, Z1
+	VMOVUPS.Z (BX)(R9*4), K1, Z2
 	VMULPS    Z2, Z0, Z2
 	VCVTPS2PH $0x00, Z2, Y2
 	VCVTPH2PS Y2, Z2
-	VMOVUPS.Z (SI)(DI*4), K1, Z3
+	VMOVUPS.Z (SI)(R9*4), K1, Z3
 	VMULPS    Z3, Z1, Z3
 	VCVTPS2PH $0x00, Z3, Y3
 	VCVTPH2PS Y3, Z3
 	VSUBPS    Z3, Z2, Z2
-	VMOVUPS.Z (R10)(DI*4), K1, Z3
+	VMOVUPS.Z (R12)(R9*4), K1, Z3
 	VMULPS    Z3, Z1, Z1
 	VCVTPS2PH $0x00, Z1, Y1
 	VCVTPH2PS Y1, Z1
-	VMOVUPS.Z (R11)(DI*4), K1, Z3
+	VMOVUPS.Z (R13)(R9*4), K1, Z3
 	VMULPS    Z3, Z0, Z0
 	VCVTPS2PH $0x00, Z0, Y0
 	VCVTPH2PS Y0, Z0
 	VADDPS    Z0, Z1, Z0
 	VCVTPS2PH $0x00, Z2, Y1
 	VCVTPH2PS Y1, Z1
-	VMOVUPS   Z1, K1, (AX)(DI*4)
+	VMOVUPS   Z1, K1, (AX)(R9*4)
 	VCVTPS2PH $0x00, Z0, Y0
 	VCVTPH2PS Y0, Z0
-	VMOVUPS   Z0, K1, (R8)(DI*4)
+	VMOVUPS   Z0, K1, (R10)(R9*4)
 
 done5:
+	ADDQ stride+48(FP), AX
+	ADDQ stride+48(FP), DX
+	DECQ DI
+	JNE  vector
 	VZEROUPPER
 	RET
 
-// func rotatePairsStepsF32AVX512(dst *byte, x *byte, cos *float32, sin *float32, n int)
+// func rotatePairsStepsF32AVX512(dst *byte, x *byte, cos *float32, sin *float32, n int, count int, stride int)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·rotatePairsStepsF32AVX512(SB), NOSPLIT|NOFRAME, $0-40
-	MOVQ         dst+0(FP), AX
-	MOVQ         x+8(FP), DX
-	MOVQ         cos+16(FP), BX
-	MOVQ         sin+24(FP), SI
-	MOVQ         n+32(FP), CX
-	XORQ         DI, DI
+TEXT ·rotatePairsStepsF32AVX512(SB), NOSPLIT|NOFRAME, $0-56
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ cos+16(FP), BX
+	MOVQ sin+24(FP), SI
+	MOVQ count+40(FP), DI
+	MOVQ n+32(FP), R8
+
+vector:
+	MOVQ         R8, CX
+	XORQ         R9, R9
 	VBROADCASTSD rotateNums<>+0(SB), Z0
 	SUBQ         $+32, CX
 	JLT          turned2
 
 turn1:
-	VMOVUPS   (DX)(DI*4), Z1
+	VMOVUPS   (DX)(R9*4), Z1
 	VPERMILPS $0xb1, Z1, Z2
-	VMOVUPS   (SI)(DI*4), Z3
+	VMOVUPS   (SI)(R9*4), Z3
 	VMULPS    Z3, Z2, Z2
 	VCVTPS2PH $0x00, Z2, Y2
 	VCVTPH2PS Y2, Z2
 	VXORPS    Z0, Z2, Z2
-	VMOVUPS   (BX)(DI*4), Z3
+	VMOVUPS   (BX)(R9*4), Z3
 	VMULPS    Z3, Z1, Z1
 	VCVTPS2PH $0x00, Z1, Y1
 	VCVTPH2PS Y1, Z1
 	VADDPS    Z2, Z1, Z1
 	VCVTPS2PH $0x00, Z1, Y1
 	VCVTPH2PS Y1, Z1
-	VMOVUPS   Z1, (AX)(DI*4)
-	VMOVUPS   64(DX)(DI*4), Z1
+	VMOVUPS   Z1, (AX)(R9*4)
+	VMOVUPS   64(DX)(R9*4), Z1
 	VPERMILPS $0xb1, Z1, Z2
-	VMOVUPS   64(SI)(DI*4), Z3
+	VMOVUPS   64(SI)(R9*4), Z3
 	VMULPS    Z3, Z2, Z2
 	VCVTPS2PH $0x00, Z2, Y2
 	VCVTPH2PS Y2, Z2
 	VXORPS    Z0, Z2, Z2
-	VMOVUPS   64(BX)(DI*4), Z3
+	VMOVUPS   64(BX)(R9*4), Z3
 	VMULPS    Z3, Z1, Z1
 	VCVTPS2PH $0x00, Z1, Y1
 	VCVTPH2PS Y1, Z1
 	VADDPS    Z2, Z1, Z1
 	VCVTPS2PH $0x00, Z1, Y1
 	VCVTPH2PS Y1, Z1
-	VMOVUPS   Z1, 64(AX)(DI*4)
-	ADDQ      $+32, DI
+	VMOVUPS   Z1, 64(AX)(R9*4)
+	ADDQ      $+32, R9
 	SUBQ      $+32, CX
 	JGE       turn1
 
@@ -2528,22 +2653,22 @@ turned2:
 	JLT  turned4
 
 turn3:
-	VMOVUPS   (DX)(DI*4), Z1
+	VMOVUPS   (DX)(R9*4), Z1
 	VPERMILPS $0xb1, Z1, Z2
-	VMOVUPS   (SI)(DI*4), Z3
+	VMOVUPS   (SI)(R9*4), Z3
 	VMULPS    Z3, Z2, Z2
 	VCVTPS2PH $0x00, Z2, Y2
 	VCVTPH2PS Y2, Z2
 	VXORPS    Z0, Z2, Z2
-	VMOVUPS   (BX)(DI*4), Z3
+	VMOVUPS   (BX)(R9*4), Z3
 	VMULPS    Z3, Z1, Z1
 	VCVTPS2PH $0x00, Z1, Y1
 	VCVTPH2PS Y1, Z1
 	VADDPS    Z2, Z1, Z1
 	VCVTPS2PH $0x00, Z1, Y1
 	VCVTPH2PS Y1, Z1
-	VMOVUPS   Z1, (AX)(DI*4)
-	ADDQ      $+16, DI
+	VMOVUPS   Z1, (AX)(R9*4)
+	ADDQ      $+16, R9
 	SUBQ      $+16, CX
 	JGE       turn3
 
@@ -2551,100 +2676,108 @@ turned4:
 	ADDQ      $+16, CX
 	TESTQ     CX, CX
 	JEQ       done5
-	MOVQ      $+1, R8
-	SHLQ      CL, R8
-	DECQ      R8
-	KMOVW     R8, K1
-	VMOVUPS.Z (DX)(DI*4), K1, Z1
+	MOVQ      $+1, R10
+	SHLQ      CL, R10
+	DECQ      R10
+	KMOVW     R10, K1
+	VMOVUPS.Z (DX)(R9*4), K1, Z1
 	VPERMILPS $0xb1, Z1, Z2
-	VMOVUPS.Z (SI)(DI*4), K1, Z3
+	VMOVUPS.Z (SI)(R9*4), K1, Z3
 	VMULPS    Z3, Z2, Z2
 	VCVTPS2PH $0x00, Z2, Y2
 	VCVTPH2PS Y2, Z2
 	VXORPS    Z0, Z2, Z0
-	VMOVUPS.Z (BX)(DI*4), K1, Z2
+	VMOVUPS.Z (BX)(R9*4), K1, Z2
 	VMULPS    Z2, Z1, Z1
 	VCVTPS2PH $0x00, Z1, Y1
 	VCVTPH2PS Y1, Z1
 	VADDPS    Z0, Z1, Z0
 	VCVTPS2PH $0x00, Z0, Y0
 	VCVTPH2PS Y0, Z0
-	VMOVUPS   Z0, K1, (AX)(DI*4)
+	VMOVUPS   Z0, K1, (AX)(R9*4)
 
 done5:
+	ADDQ stride+48(FP), AX
+	ADDQ stride+48(FP), DX
+	DECQ DI
+	JNE  vector
 	VZEROUPPER
 	RET
 
-// func rotateHalfStepsF16AVX512(dst *byte, x *byte, cos *float32, sin *float32, n int)
+// func rotateHalfStepsF16AVX512(dst *byte, x *byte, cos *float32, sin *float32, n int, count int, stride int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VL
-TEXT ·rotateHalfStepsF16AVX512(SB), NOSPLIT|NOFRAME, $0-40
+TEXT ·rotateHalfStepsF16AVX512(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), AX
 	MOVQ x+8(FP), DX
 	MOVQ cos+16(FP), BX
 	MOVQ sin+24(FP), SI
-	MOVQ n+32(FP), CX
-	XORQ DI, DI
-	LEAQ (AX)(CX*2), R8
-	LEAQ (DX)(CX*2), R9
-	LEAQ (BX)(CX*4), R10
-	LEAQ (SI)(CX*4), R11
+	MOVQ count+40(FP), DI
+	MOVQ n+32(FP), R8
+
+vector:
+	MOVQ R8, CX
+	XORQ R9, R9
+	LEAQ (AX)(CX*2), R10
+	LEAQ (DX)(CX*2), R11
+	LEAQ (BX)(CX*4), R12
+	LEAQ (SI)(CX*4), R13
 	SUBQ $+32, CX
 	JLT  turned2
 
 turn1:
-	VCVTPH2PS (DX)(DI*2), Z0
-	VCVTPH2PS (R9)(DI*2), Z1
-	VMOVUPS   (BX)(DI*4), Z2
+	VCVTPH2PS (DX)(R9*2), Z0
+	VCVTPH2PS (R11)(R9*2), Z1
+	VMOVUPS   (BX)(R9*4), Z2
 	VMULPS    Z2, Z0, Z2
 	VCVTPS2PH $0x00, Z2, Y2
 	VCVTPH2PS Y2, Z2
-	VMOVUPS   (SI)(DI*4), Z3
+	VMOVUPS   (SI)(R9*4), Z3
 	VMULPS    Z3, Z1, Z3
 	VCVTPS2PH $0x00, Z3, Y3
 	VCVTPH2PS Y3, Z3
 	VSUBPS    Z3, Z2, Z2
-	VMOVUPS   (R10)(DI*4), Z3
+	VMOVUPS   (R12)(R9*4), Z3
 	VMULPS    Z3, Z1, Z1
 	VCVTPS2PH $0x00, Z1, Y1
 	VCVTPH2PS Y1, Z1
-	VMOVUPS   (R11)(DI*4), Z3
+	VMOVUPS   (R13)(R9*4), Z3
 	VMULPS    Z3, Z0, Z0
 	VCVTPS2PH $0x00, Z0, Y0
 	VCVTPH2PS Y0, Z0
 	VADDPS    Z0, Z1, Z0
 	VCVTPS2PH $0x00, Z2, Y1
 	VCVTPH2PS Y1, Z1
-	VCVTPS2PH $0x00, Z1, (AX)(DI*2)
+	VCVTPS2PH $0x00, Z1, (AX)(R9*2)
 	VCVTPS2PH $0x00, Z0, Y0
 	VCVTPH2PS Y0, Z0
-	VCVTPS2PH $0x00, Z0, (R8)(DI*2)
-	VCVTPH2PS 32(DX)(DI*2), Z0
-	VCVTPH2PS 32(R9)(DI*2), Z1
-	VMOVUPS   64(BX)(DI*4), Z2
+	VCVTPS2PH $0x00, Z0, (R10)(R9*2)
+	VCVTPH2PS 32(DX)(R9*2), Z0
+	VCVTPH2PS 32(R11)(R9*2), Z1
+	VMOVUPS   64(BX)(R9*4), Z2
 	VMULPS    Z2, Z0, Z2
 	VCVTPS2PH $0x00, Z2, Y2
 	VCVTPH2PS Y2, Z2
-	VMOVUPS   64(SI)(DI*4), Z3
+	VMOVUPS   64(SI)(R9*4), Z3
 	VMULPS    Z3, Z1, Z3
 	VCVTPS2PH $0x00, Z3, Y3
 	VCVTPH2PS Y3, Z3
 	VSUBPS    Z3, Z2, Z2
-	VMOVUPS   64(R10)(DI*4), Z3
+	VMOVUPS   64(R12)(R9*4), Z3
 	VMULPS    Z3, Z1, Z1
 	VCVTPS2PH $0x00, Z1, Y1
 	VCVTPH2PS Y1, Z1
-	VMOVUPS   64(R11)(DI*4), Z3
+	VMOVUPS   64(R13)(R9*4), Z3
 	VMULPS    Z3, Z0, Z0
 	VCVTPS2PH $0x00, Z0, Y0
 	VCVTPH2PS Y0, Z0
 	VADDPS    Z0, Z1, Z0
 	VCVTPS2PH $0x00, Z2, Y1
 	VCVTPH2PS Y1, Z1
-	VCVTPS2PH $0x00, Z1, 32(AX)(DI*2)
+	VCVTPS2PH $0x00, Z1, 32(AX)(R9*2)
 	VCVTPS2PH $0x00, Z0, Y0
 	VCVTPH2PS Y0, Z0
-	VCVTPS2PH $0x00, Z0, 32(R8)(DI*2)
-	ADDQ      $+32, DI
+	VCVTPS2PH $0x00, Z0, 32(R10)(R9*2)
+	ADDQ      $+32, R9
 	SUBQ      $+32, CX
 	JGE       turn1
 
@@ -2654,33 +2787,33 @@ turned2:
 	JLT  turned4
 
 turn3:
-	VCVTPH2PS (DX)(DI*2), Z0
-	VCVTPH2PS (R9)(DI*2), Z1
-	VMOVUPS   (BX)(DI*4), Z2
+	VCVTPH2PS (DX)(R9*2), Z0
+	VCVTPH2PS (R11)(R9*2), Z1
+	VMOVUPS   (BX)(R9*4), Z2
 	VMULPS    Z2, Z0, Z2
 	VCVTPS2PH $0x00, Z2, Y2
 	VCVTPH2PS Y2, Z2
-	VMOVUPS   (SI)(DI*4), Z3
+	VMOVUPS   (SI)(R9*4), Z3
 	VMULPS    Z3, Z1, Z3
 	VCVTPS2PH $0x00, Z3, Y3
 	VCVTPH2PS Y3, Z3
 	VSUBPS    Z3, Z2, Z2
-	VMOVUPS   (R10)(DI*4), Z3
+	VMOVUPS   (R12)(R9*4), Z3
 	VMULPS    Z3, Z1, Z1
 	VCVTPS2PH $0x00, Z1, Y1
 	VCVTPH2PS Y1, Z1
-	VMOVUPS   (R11)(DI*4), Z3
+	VMOVUPS   (R13)(R9*4), Z3
 	VMULPS    Z3, Z0, Z0
 	VCVTPS2PH $0x00, Z0, Y0
 	VCVTPH2PS Y0, Z0
 	VADDPS    Z0, Z1, Z0
 	VCVTPS2PH $0x00, Z2, Y1
 	VCVTPH2PS Y1, Z1
-	VCVTPS2PH $0x00, Z1, (AX)(DI*2)
+	VCVTPS2PH $0x00, Z1, (AX)(R9*2)
 	VCVTPS2PH $0x00, Z0, Y0
 	VCVTPH2PS Y0, Z0
-	VCVTPS2PH $0x00, Z0, (R8)(DI*2)
-	ADDQ      $+16, DI
+	VCVTPS2PH $0x00, Z0, (R10)(R9*2)
+	ADDQ      $+16, R9
 	SUBQ      $+16, CX
 	JGE       turn3
 
@@ -2688,28 +2821,28 @@ turned4:
 	ADDQ        $+16, CX
 	TESTQ       CX, CX
 	JEQ         done5
-	MOVQ        $+1, R12
-	SHLQ        CL, R12
-	DECQ        R12
-	KMOVW       R12, K1
-	VMOVDQU16.Z (DX)(DI*2), K1, Y0
+	MOVQ        $+1, R14
+	SHLQ        CL, R14
+	DECQ        R14
+	KMOVW       R14, K1
+	VMOVDQU16.Z (DX)(R9*2), K1, Y0
 	VCVTPH2PS   Y0, Z0
-	VMOVDQU16.Z (R9)(DI*2), K1, Y1
+	VMOVDQU16.Z (R11)(R9*2), K1, Y1
 	VCVTPH2PS   Y1, Z1
-	VMOVUPS.Z   (BX)(DI*4), K1, Z2
+	VMOVUPS.Z   (BX)(R9*4), K1, Z2
 	VMULPS      Z2, Z0, Z2
 	VCVTPS2PH   $0x00, Z2, Y2
 	VCVTPH2PS   Y2, Z2
-	VMOVUPS.Z   (SI)(DI*4), K1, Z3
+	VMOVUPS.Z   (SI)(R9*4), K1, Z3
 	VMULPS      Z3, Z1, Z3
 	VCVTPS2PH   $0x00, Z3, Y3
 	VCVTPH2PS   Y3, Z3
 	VSUBPS      Z3, Z2, Z2
-	VMOVUPS.Z   (R10)(DI*4), K1, Z3
+	VMOVUPS.Z   (R12)(R9*4), K1, Z3
 	VMULPS      Z3, Z1, Z1
 	VCVTPS2PH   $0x00, Z1, Y1
 	VCVTPH2PS   Y1, Z1
-	VMOVUPS.Z   (R11)(DI*4), K1, Z3
+	VMOVUPS.Z   (R13)(R9*4), K1, Z3
 	VMULPS      Z3, Z0, Z0
 	VCVTPS2PH   $0x00, Z0, Y0
 	VCVTPH2PS   Y0, Z0
@@ -2717,61 +2850,69 @@ turned4:
 	VCVTPS2PH   $0x00, Z2, Y1
 	VCVTPH2PS   Y1, Z1
 	VCVTPS2PH   $0x00, Z1, Y1
-	VMOVDQU16   Y1, K1, (AX)(DI*2)
+	VMOVDQU16   Y1, K1, (AX)(R9*2)
 	VCVTPS2PH   $0x00, Z0, Y0
 	VCVTPH2PS   Y0, Z0
 	VCVTPS2PH   $0x00, Z0, Y0
-	VMOVDQU16   Y0, K1, (R8)(DI*2)
+	VMOVDQU16   Y0, K1, (R10)(R9*2)
 
 done5:
+	ADDQ stride+48(FP), AX
+	ADDQ stride+48(FP), DX
+	DECQ DI
+	JNE  vector
 	VZEROUPPER
 	RET
 
-// func rotatePairsStepsF16AVX512(dst *byte, x *byte, cos *float32, sin *float32, n int)
+// func rotatePairsStepsF16AVX512(dst *byte, x *byte, cos *float32, sin *float32, n int, count int, stride int)
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL
-TEXT ·rotatePairsStepsF16AVX512(SB), NOSPLIT|NOFRAME, $0-40
-	MOVQ         dst+0(FP), AX
-	MOVQ         x+8(FP), DX
-	MOVQ         cos+16(FP), BX
-	MOVQ         sin+24(FP), SI
-	MOVQ         n+32(FP), CX
-	XORQ         DI, DI
+TEXT ·rotatePairsStepsF16AVX512(SB), NOSPLIT|NOFRAME, $0-56
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), DX
+	MOVQ cos+16(FP), BX
+	MOVQ sin+24(FP), SI
+	MOVQ count+40(FP), DI
+	MOVQ n+32(FP), R8
+
+vector:
+	MOVQ         R8, CX
+	XORQ         R9, R9
 	VBROADCASTSD rotateNums<>+0(SB), Z0
 	SUBQ         $+32, CX
 	JLT          turned2
 
 turn1:
-	VCVTPH2PS (DX)(DI*2), Z1
+	VCVTPH2PS (DX)(R9*2), Z1
 	VPERMILPS $0xb1, Z1, Z2
-	VMOVUPS   (SI)(DI*4), Z3
+	VMOVUPS   (SI)(R9*4), Z3
 	VMULPS    Z3, Z2, Z2
 	VCVTPS2PH $0x00, Z2, Y2
 	VCVTPH2PS Y2, Z2
 	VXORPS    Z0, Z2, Z2
-	VMOVUPS   (BX)(DI*4), Z3
+	VMOVUPS   (BX)(R9*4), Z3
 	VMULPS    Z3, Z1, Z1
 	VCVTPS2PH $0x00, Z1, Y1
 	VCVTPH2PS Y1, Z1
 	VADDPS    Z2, Z1, Z1
 	VCVTPS2PH $0x00, Z1, Y1
 	VCVTPH2PS Y1, Z1
-	VCVTPS2PH $0x00, Z1, (AX)(DI*2)
-	VCVTPH2PS 32(DX)(DI*2), Z1
+	VCVTPS2PH $0x00, Z1, (AX)(R9*2)
+	VCVTPH2PS 32(DX)(R9*2), Z1
 	VPERMILPS $0xb1, Z1, Z2
-	VMOVUPS   64(SI)(DI*4), Z3
+	VMOVUPS   64(SI)(R9*4), Z3
 	VMULPS    Z3, Z2, Z2
 	VCVTPS2PH $0x00, Z2, Y2
 	VCVTPH2PS Y2, Z2
 	VXORPS    Z0, Z2, Z2
-	VMOVUPS   64(BX)(DI*4), Z3
+	VMOVUPS   64(BX)(R9*4), Z3
 	VMULPS    Z3, Z1, Z1
 	VCVTPS2PH $0x00, Z1, Y1
 	VCVTPH2PS Y1, Z1
 	VADDPS    Z2, Z1, Z1
 	VCVTPS2PH $0x00, Z1, Y1
 	VCVTPH2PS Y1, Z1
-	VCVTPS2PH $0x00, Z1, 32(AX)(DI*2)
-	ADDQ      $+32, DI
+	VCVTPS2PH $0x00, Z1, 32(AX)(R9*2)
+	ADDQ      $+32, R9
 	SUBQ      $+32, CX
 	JGE       turn1
 
@@ -2781,22 +2922,22 @@ turned2:
 	JLT  turned4
 
 turn3:
-	VCVTPH2PS (DX)(DI*2), Z1
+	VCVTPH2PS (DX)(R9*2), Z1
 	VPERMILPS $0xb1, Z1, Z2
-	VMOVUPS   (SI)(DI*4), Z3
+	VMOVUPS   (SI)(R9*4), Z3
 	VMULPS    Z3, Z2, Z2
 	VCVTPS2PH $0x00, Z2, Y2
 	VCVTPH2PS Y2, Z2
 	VXORPS    Z0, Z2, Z2
-	VMOVUPS   (BX)(DI*4), Z3
+	VMOVUPS   (BX)(R9*4), Z3
 	VMULPS    Z3, Z1, Z1
 	VCVTPS2PH $0x00, Z1, Y1
 	VCVTPH2PS Y1, Z1
 	VADDPS    Z2, Z1, Z1
 	VCVTPS2PH $0x00, Z1, Y1
 	VCVTPH2PS Y1, Z1
-	VCVTPS2PH $0x00, Z1, (AX)(DI*2)
-	ADDQ      $+16, DI
+	VCVTPS2PH $0x00, Z1, (AX)(R9*2)
+	ADDQ      $+16, R9
 	SUBQ      $+16, CX
 	JGE       turn3
 
@@ -2804,19 +2945,19 @@ turned4:
 	ADDQ        $+16, CX
 	TESTQ       CX, CX
 	JEQ         done5
-	MOVQ        $+1, R8
-	SHLQ        CL, R8
-	DECQ        R8
-	KMOVW       R8, K1
-	VMOVDQU16.Z (DX)(DI*2), K1, Y1
+	MOVQ        $+1, R10
+	SHLQ        CL, R10
+	DECQ        R10
+	KMOVW       R10, K1
+	VMOVDQU16.Z (DX)(R9*2), K1, Y1
 	VCVTPH2PS   Y1, Z1
 	VPERMILPS   $0xb1, Z1, Z2
-	VMOVUPS.Z   (SI)(DI*4), K1, Z3
+	VMOVUPS.Z   (SI)(R9*4), K1, Z3
 	VMULPS      Z3, Z2, Z2
 	VCVTPS2PH   $0x00, Z2, Y2
 	VCVTPH2PS   Y2, Z2
 	VXORPS      Z0, Z2, Z0
-	VMOVUPS.Z   (BX)(DI*4), K1, Z2
+	VMOVUPS.Z   (BX)(R9*4), K1, Z2
 	VMULPS      Z2, Z1, Z1
 	VCVTPS2PH   $0x00, Z1, Y1
 	VCVTPH2PS   Y1, Z1
@@ -2824,9 +2965,13 @@ turned4:
 	VCVTPS2PH   $0x00, Z0, Y0
 	VCVTPH2PS   Y0, Z0
 	VCVTPS2PH   $0x00, Z0, Y0
-	VMOVDQU16   Y0, K1, (AX)(DI*2)
+	VMOVDQU16   Y0, K1, (AX)(R9*2)
 
 done5:
+	ADDQ stride+48(FP), AX
+	ADDQ stride+48(FP), DX
+	DECQ DI
+	JNE  vector
 	VZEROUPPER
 	RET
 
@@ -2850,12 +2995,20 @@ DATA rotateNums<>+80(SB)/4, $0x00007fff
 DATA rotateNums<>+84(SB)/4, $0x00007fff
 DATA rotateNums<>+88(SB)/4, $0x00007fff
 DATA rotateNums<>+92(SB)/4, $0x00007fff
-DATA rotateNums<>+96(SB)/4, $0x00000040
-DATA rotateNums<>+100(SB)/4, $0x00000040
-DATA rotateNums<>+104(SB)/4, $0x00000040
-DATA rotateNums<>+108(SB)/4, $0x00000040
-DATA rotateNums<>+112(SB)/4, $0x00000040
-DATA rotateNums<>+116(SB)/4, $0x00000040
-DATA rotateNums<>+120(SB)/4, $0x00000040
-DATA rotateNums<>+124(SB)/4, $0x00000040
-GLOBL rotateNums<>(SB), RODATA|NOPTR, $128
+DATA rotateNums<>+96(SB)/4, $0x00010000
+DATA rotateNums<>+100(SB)/4, $0x00010000
+DATA rotateNums<>+104(SB)/4, $0x00010000
+DATA rotateNums<>+108(SB)/4, $0x00010000
+DATA rotateNums<>+112(SB)/4, $0x00010000
+DATA rotateNums<>+116(SB)/4, $0x00010000
+DATA rotateNums<>+120(SB)/4, $0x00010000
+DATA rotateNums<>+124(SB)/4, $0x00010000
+DATA rotateNums<>+128(SB)/4, $0xffffffff
+DATA rotateNums<>+132(SB)/4, $0xffffffff
+DATA rotateNums<>+136(SB)/4, $0xffffffff
+DATA rotateNums<>+140(SB)/4, $0xffffffff
+DATA rotateNums<>+144(SB)/4, $0xffffffff
+DATA rotateNums<>+148(SB)/4, $0xffffffff
+DATA rotateNums<>+152(SB)/4, $0xffffffff
+DATA rotateNums<>+156(SB)/4, $0xffffffff
+GLOBL rotateNums<>(SB), RODATA|NOPTR, $160

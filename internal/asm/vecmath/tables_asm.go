@@ -88,7 +88,12 @@ var scaleMulLoops = [widths][numFloats]func(dst, a, b *byte, n int, s float32){
 	{scaleMulF32AVX512, scaleMulF16AVX512, scaleMulBF16AVX512},
 }
 
-var rotateLoops = [widths][numFloats][numRotations]func(dst, x *byte, cos, sin *float32, n int){{
+var scaleMulToLoops = [widths][numFloats]func(dst, a, b *byte, n int, s float32){
+	{scaleMulF32AVX2, scaleMulToF16AVX2, scaleMulToBF16AVX2},
+	{scaleMulF32AVX512, scaleMulToF16AVX512, scaleMulToBF16AVX512},
+}
+
+var rotateLoops = [widths][numFloats][numRotations]func(dst, x *byte, cos, sin *float32, n, count, stride int){{
 	{rotateHalfF32AVX2, rotatePairsF32AVX2, rotateHalfStepsF32AVX2, rotatePairsStepsF32AVX2},
 	{rotateHalfF16AVX2, rotatePairsF16AVX2, rotateHalfStepsF16AVX2, rotatePairsStepsF16AVX2},
 	{rotateHalfBF16AVX2, rotatePairsBF16AVX2},

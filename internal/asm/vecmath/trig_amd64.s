@@ -22,6 +22,24 @@ DATA tailMasks<>+56(SB)/4, $0x00000000
 DATA tailMasks<>+60(SB)/4, $0x00000000
 GLOBL tailMasks<>(SB), RODATA|NOPTR, $64
 
+DATA oddWords<>+0(SB)/2, $0x0001
+DATA oddWords<>+2(SB)/2, $0x0003
+DATA oddWords<>+4(SB)/2, $0x0005
+DATA oddWords<>+6(SB)/2, $0x0007
+DATA oddWords<>+8(SB)/2, $0x0009
+DATA oddWords<>+10(SB)/2, $0x000b
+DATA oddWords<>+12(SB)/2, $0x000d
+DATA oddWords<>+14(SB)/2, $0x000f
+DATA oddWords<>+16(SB)/2, $0x0011
+DATA oddWords<>+18(SB)/2, $0x0013
+DATA oddWords<>+20(SB)/2, $0x0015
+DATA oddWords<>+22(SB)/2, $0x0017
+DATA oddWords<>+24(SB)/2, $0x0019
+DATA oddWords<>+26(SB)/2, $0x001b
+DATA oddWords<>+28(SB)/2, $0x001d
+DATA oddWords<>+30(SB)/2, $0x001f
+GLOBL oddWords<>(SB), RODATA|NOPTR, $32
+
 // func sinAVX2(dst *float32, src *float32, n int) int
 // Requires: AVX, AVX2, FMA3
 TEXT ·sinAVX2(SB), NOSPLIT|NOFRAME, $0-32

@@ -31,7 +31,8 @@ func Binary(f Func2, e Element, dst, a, b []byte, buf []float32) {
 		return
 	}
 	for len(x) > 0 {
-		u, v := widen(e, buf, x), widen(e, buf[step:], y)
+		u := widen(e, buf, x)
+		v := widen(e, buf[len(u):], y)
 		plain2[f](u, u, v)
 		narrow(e, d, u)
 		d, x, y = d[len(u):], x[len(u):], y[len(u):]
@@ -53,6 +54,24 @@ func ScaleMul(e Element, dst, a []byte, s float32, gain, buf []float32) {
 		vec.ScaleMul(u, u, s, gain[:len(u)])
 		narrow(e, d, u)
 		d, x, gain = d[len(u):], x[len(u):], gain[len(u):]
+	}
+}
+
+// ScaleMulTo stores (a·s)·gain as elements of type e.
+func ScaleMulTo(e Element, dst []byte, a []float32, s float32, gain, buf []float32) {
+	if e == F32 {
+		vec.ScaleMul(view[float32](dst), a, s, gain)
+		return
+	}
+	d := view[uint16](dst)
+	if vecmath.ScaleMulTo(e, d, a, s, gain) {
+		return
+	}
+	for len(a) > 0 {
+		u := buf[:min(step, len(a))]
+		vec.ScaleMul(u, a[:len(u)], s, gain[:len(u)])
+		narrow(e, d, u)
+		d, a, gain = d[len(u):], a[len(u):], gain[len(u):]
 	}
 }
 
@@ -86,22 +105,30 @@ const (
 	PairsSteps  = vecmath.PairsSteps
 )
 
-// Rotate turns the pairs of the vector x, whose length is even, by the angles
-// whose cosines and sines are given per element; see package vec. buf
-// has room for x.
-func Rotate(r Rotation, e Element, dst, x []byte, cos, sin, buf []float32) {
+// Rotate turns the pairs of count vectors of x, stride elements apart, by the
+// angles whose cosines and sines are given for each element of a vector; their
+// number is even. See package vec. buf has room for a vector.
+func Rotate(r Rotation, e Element, dst, x []byte, count, stride int, cos, sin, buf []float32) {
 	if e == F32 {
-		rotate(r, view[float32](dst), view[float32](x), cos, sin)
+		d, s := view[float32](dst), view[float32](x)
+		if vecmath.Rotate(r, e, d, s, count, stride, cos, sin) {
+			return
+		}
+		for i := range count {
+			rotate(r, d[i*stride:][:len(cos)], s[i*stride:][:len(cos)], cos, sin)
+		}
 		return
 	}
 	d, s := view[uint16](dst), view[uint16](x)
-	if vecmath.Rotate(r, e, d, s, cos, sin) {
+	if vecmath.Rotate(r, e, d, s, count, stride, cos, sin) {
 		return
 	}
-	buf = buf[:len(s)]
-	Widen(e, buf, x)
-	rotate(r, buf, buf, cos, sin)
-	narrow(e, d, buf)
+	buf = buf[:len(cos)]
+	for i := range count {
+		Widen(e, buf, bytesOf(s[i*stride:][:len(cos)]))
+		rotate(r, buf, buf, cos, sin)
+		narrow(e, d[i*stride:], buf)
+	}
 }
 
 func rotate(r Rotation, dst, x, cos, sin []float32) {

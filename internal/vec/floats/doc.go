@@ -6,7 +6,8 @@
 //
 // Arrays hold whole elements, aligned to their size. An output may be exactly
 // the memory of an input of its type. The last parameter, buf, is memory for
-// plain Go: BufferElements elements where the comment does not say otherwise.
+// plain Go where the comment does not say otherwise: of BufferElements elements,
+// or twice as many as an array has.
 package floats
 
 import (

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -181,6 +182,9 @@ func TestBinary(t *testing.T) {
 		ScaleMul(e, y.bytes(), a.bytes(), 0.3, b.values, buf)
 		y.require(t, want, "scale mul, "+what)
 		y = newArray(e, n, n%5)
+		ScaleMulTo(e, y.bytes(), a.values, 0.3, b.values, buf)
+		y.require(t, want, "scale mul to, "+what)
+		y = newArray(e, n, n%5)
 		vec.Scale(want, a.values, 0.3)
 		ScaleTo(e, y.bytes(), a.values, 0.3, buf)
 		y.require(t, want, "scale to, "+what)
@@ -206,10 +210,27 @@ func TestRotate(t *testing.T) {
 			}
 			y := newArray(e, n, n%5)
 			rotate(k, want, x.values, c.values, s.values)
-			Rotate(k, e, y.bytes(), x.bytes(), c.values, s.values, buf)
+			Rotate(k, e, y.bytes(), x.bytes(), 1, n, c.values, s.values, buf)
 			y.require(t, want, fmt.Sprintf("rotation %d, %s", k, what))
+			checkVectors(t, k, x, c.values, s.values, buf, what)
 		}
 	})
+}
+
+// checkVectors turns several short vectors with a gap between them.
+func checkVectors(t *testing.T, k Rotation, x *array, c, s, buf []float32, what string) {
+	const width, stride = 6, 8
+	count := (x.n + stride - width) / stride
+	if count == 0 {
+		return
+	}
+	y, want := newArray(x.e, x.n, 1), slices.Clone(x.values)
+	copy(y.bytes(), x.bytes())
+	for i := range count {
+		rotate(k, want[i*stride:][:width], x.values[i*stride:][:width], c[:width], s[:width])
+	}
+	Rotate(k, x.e, y.bytes(), x.bytes(), count, stride, c[:width], s[:width], buf)
+	y.require(t, want, fmt.Sprintf("rotation %d of %d vectors, %s", k, count, what))
 }
 
 func TestReductions(t *testing.T) {
@@ -246,7 +267,7 @@ func TestNothingAllocates(t *testing.T) {
 			Binary(SwiGLU, e, b, b, b, buf)
 			ScaleMul(e, b, b, SumSquares(e, b, buf), x.values, buf)
 			ScaleTo(e, b, x.values, ExpSum(e, x.values, b, 1), buf)
-			Rotate(Pairs, e, b, b, x.values, x.values, buf)
+			Rotate(Pairs, e, b, b, 1, n, x.values, x.values, buf)
 			Add(e, x.values, b, b, buf)
 		}), what)
 	})

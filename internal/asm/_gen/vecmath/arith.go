@@ -15,7 +15,7 @@ const arithUnroll = 4
 // as in plain Go.
 func arithFile(c *build.Context) {
 	nums := newPool("arith")
-	writeTailMasks(c)
+	writeTables(c)
 	both(c, nums, func(v isa) {
 		for _, e := range floats {
 			v.binary("add", "a+b", e, v.add)
@@ -30,6 +30,7 @@ func arithFile(c *build.Context) {
 			v.scalar("scalarDiv", "s/src", e, func(x, s vec) vec { return v.div(s, x) })
 			v.scaleMul(e)
 			v.scaleTo(e)
+			v.scaleMulTo(e)
 		}
 		v.unary("neg", "-src", floats, arithUnroll, func() func(x vec) vec {
 			return func(x vec) vec { return v.xor(x, v.nums.u32(1<<31)) }
@@ -103,6 +104,18 @@ func (v isa) scaleTo(e element) {
 	}
 	v.array("scaleTo"+e.name, "writes src·s, src being float32", signature{scalars: []string{"s"}}, func(l *loop, p pointers) {
 		l.each(arithUnroll, func() { l.store(v.mul(l.load(p.src, f32), p.scalars[0]), p.dst, e) })
+	})
+}
+
+// scaleMulTo is scaleMul where a is float32 and only dst has type e.
+func (v isa) scaleMulTo(e element) {
+	if e == f32 {
+		return // scaleMul
+	}
+	v.array("scaleMulTo"+e.name, "writes (a·s)·b, a and b being float32", signature{second: true, scalars: []string{"s"}}, func(l *loop, p pointers) {
+		l.each(arithUnroll, func() {
+			l.store(v.mul(v.mul(l.load(p.src, f32), p.scalars[0]), l.load(p.b, f32)), p.dst, e)
+		})
 	})
 }
 

@@ -1,6 +1,8 @@
 package vecmath
 
 import (
+	"math"
+
 	"github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
@@ -58,12 +60,7 @@ func (l *loop) store(a vec, p reg.Register, e element) {
 		l.c.VCVTPS2PH(operand.U8(0), a, h)
 		l.storeHalves(h, p)
 	case bf16:
-		bits := l.bf16Bits(a)
-		if l.wide && !l.masked {
-			l.c.VPMOVDW(bits, l.at(p, 2))
-			return
-		}
-		l.storeHalves(l.packHalves(bits), p)
+		l.storeHalves(l.narrowBF16(a), p)
 	}
 }
 
@@ -194,48 +191,43 @@ func (l *loop) piece(count, place int, body func(at reg.Register)) {
 	c.Label(skip)
 }
 
-// bf16Bits rounds to bf16, as 32-bit integers. NaN becomes quiet and keeps its
-// upper bits.
-func (v isa) bf16Bits(x vec) vec {
-	const unordered = 3
-	upper := v.unsignedShiftRight(x, 16)
-	odd := v.and(upper, v.nums.u32(1))
-	rounded := v.unsignedShiftRight(v.addInt(v.addInt(x, v.nums.u32(0x7fff)), odd), 16)
-	quiet := v.or(upper, v.nums.u32(0x40))
+// narrowBF16 rounds to bf16. NaN keeps its upper bits; it must be quiet or have
+// no others.
+func (v isa) narrowBF16(x vec) vec {
+	const ordered, unordered = 7, 3
+	c := v.c
+	if v.wide {
+		number, odd, d := c.K(), c.K(), v.copy(x)
+		c.VCMPPS(operand.U8(ordered), x, x, number)
+		c.VPTESTMD_BCST(v.nums.u32(1<<16).Mem, x, number, odd)
+		c.VPADDD_BCST(v.nums.u32(0x7fff).Mem, d, number, d)
+		c.VPSUBD_BCST(v.nums.u32(math.MaxUint32).Mem, d, odd, d)
+		index := c.ZMM()
+		c.VMOVDQU(operand.NewDataAddr(operand.NewStaticSymbol(oddName), 0), index.AsY())
+		c.VPERMW(d, index, d)
+		return d.AsY().(vec)
+	}
+	nan, h := v.reg(), v.half()
+	up := v.addInt(v.and(v.unsignedShiftRight(x, 16), v.nums.u32(1)), v.nums.u32(0x7fff))
+	c.VCMPPS(operand.U8(unordered), x, x, nan)
 	d := v.reg()
-	if v.wide {
-		k := v.c.K()
-		v.c.VCMPPS(operand.U8(unordered), x, x, k)
-		v.c.VPBLENDMD(quiet, rounded, k, d)
-		return d
-	}
-	v.c.VCMPPS(operand.U8(unordered), x, x, d)
-	v.c.VBLENDVPS(d, quiet, rounded, d)
-	return d
-}
-
-// packHalves packs 32-bit integers below 2^16.
-func (v isa) packHalves(a vec) vec {
-	h := v.half()
-	if v.wide {
-		v.c.VPMOVDW(a, h)
-		return h
-	}
-	v.c.VEXTRACTI128(operand.U8(1), a, h)
-	v.c.VPACKUSDW(h, a.AsX(), h)
+	c.VPANDN(up, nan, d)
+	d = v.unsignedShiftRight(v.addInt(x, d), 16)
+	c.VEXTRACTI128(operand.U8(1), d, h)
+	c.VPACKUSDW(h, d.AsX(), h)
 	return h
 }
 
 // convertFile makes conversions of element types.
 func convertFile(c *build.Context) {
 	nums := newPool("convert")
-	writeTailMasks(c)
+	writeTables(c)
 	both(c, nums, func(v isa) {
 		for _, e := range []element{f16, bf16, i8} {
 			v.convert("widen"+e.name, "widens src", f32, e)
 		}
 		v.convert("narrowF16", "rounds src to nearest even", f16, f32)
-		v.convert("narrowBF16", "rounds src to nearest even", bf16, f32)
+		v.convertQuiet("narrowBF16", "rounds src to nearest even", bf16, f32)
 	})
 	nums.write(c)
 }
@@ -243,5 +235,13 @@ func convertFile(c *build.Context) {
 func (v isa) convert(name, what string, to, from element) {
 	v.array(name, what, signature{}, func(l *loop, p pointers) {
 		l.each(arithUnroll, func() { l.store(l.load(p.src, from), p.dst, to) })
+	})
+}
+
+// convertQuiet is convert with a product that makes NaN quiet.
+func (v isa) convertQuiet(name, what string, to, from element) {
+	v.array(name, what, signature{}, func(l *loop, p pointers) {
+		one := v.set(v.nums.f32(1))
+		l.each(arithUnroll, func() { l.store(v.mul(l.load(p.src, from), one), p.dst, to) })
 	})
 }

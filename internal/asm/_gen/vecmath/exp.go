@@ -134,7 +134,7 @@ func (v isa) unary(name, what string, types []element, unroll int, make func() f
 // expFile makes e^x and what is made of it.
 func expFile(c *build.Context) {
 	nums := newPool("exp")
-	writeTailMasks(c)
+	writeTables(c)
 	both(c, nums, func(v isa) {
 		v.unary("exp", "e^src", floats[:1], 2, v.exp)
 		v.unary("sigmoid", "1/(1+e^-src)", floats, 1, v.sigmoid)

@@ -71,7 +71,11 @@ const (
 	tailLanes = 8
 )
 
-func writeTailMasks(c *build.Context) {
+// oddName is the table of the numbers of the odd words of a 512-bit register.
+const oddName = "oddWords"
+
+// writeTables adds the tables that loops use to a file.
+func writeTables(c *build.Context) {
 	c.StaticGlobal(tailName)
 	c.DataAttributes(attrConst)
 	for range tailLanes {
@@ -79,5 +83,10 @@ func writeTailMasks(c *build.Context) {
 	}
 	for range tailLanes {
 		c.AppendDatum(operand.U32(0))
+	}
+	c.StaticGlobal(oddName)
+	c.DataAttributes(attrConst)
+	for i := range 16 {
+		c.AppendDatum(operand.U16(2*i + 1))
 	}
 }

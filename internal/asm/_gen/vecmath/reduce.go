@@ -15,7 +15,7 @@ import (
 // bits; products are rounded before they are added.
 func reduceFile(c *build.Context) {
 	nums := newPool("reduce")
-	writeTailMasks(c)
+	writeTables(c)
 	both(c, nums, func(v isa) {
 		for _, e := range floats {
 			v.reduction("sum", "the sum of a", e, v.c.VADDPS, 0, func(x vec) vec { return x })

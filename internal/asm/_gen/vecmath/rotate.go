@@ -11,7 +11,7 @@ import (
 // rotateFile makes rotations of pairs, in float32 and in the arithmetic of f16.
 func rotateFile(c *build.Context) {
 	nums := newPool("rotate")
-	writeTailMasks(c)
+	writeTables(c)
 	both(c, nums, func(v isa) {
 		exact := func(x vec) vec { return x }
 		for _, e := range floats {
@@ -27,46 +27,63 @@ func rotateFile(c *build.Context) {
 	nums.write(c)
 }
 
+// rotation makes a function that turns count vectors, stride bytes apart, by the
+// same angles. turn does one vector.
+func (v isa) rotation(name, what string, turn func(l *loop, dst, x, cos, sin reg.GPVirtual)) {
+	c := v.c
+	target.Function(c, v.name(name), "func(dst, x *byte, cos, sin *float32, n, count, stride int)",
+		v.name(name)+" turns "+what, "in count vectors stride bytes apart.")
+	dst, x, cos, sin := v.pointer("dst"), v.pointer("x"), v.pointer("cos"), v.pointer("sin")
+	count, n := v.pointer("count"), v.pointer("n")
+	l := &loop{isa: v, index: c.GP64(), left: c.GP64()}
+	c.Label("vector")
+	c.MOVQ(n, l.left)
+	c.XORQ(l.index, l.index)
+	turn(l, dst, x, cos, sin)
+	stride, err := c.Param("stride").Resolve()
+	if err != nil {
+		panic(err)
+	}
+	c.ADDQ(stride.Addr, dst)
+	c.ADDQ(stride.Addr, x)
+	c.DECQ(count)
+	c.JNE(operand.LabelRef("vector"))
+	target.Return(c)
+}
+
 // rotateHalf makes the rotation of pairs that lie n elements apart.
 func (v isa) rotateHalf(name, note string, e element, round func(x vec) vec) {
-	c := v.c
-	target.Function(c, v.name(name), "func(dst, x *byte, cos, sin *float32, n int)",
-		v.name(name)+" turns the n pairs x[i], x[i+n]."+note)
-	first := [4]reg.GPVirtual{v.pointer("dst"), v.pointer("x"), v.pointer("cos"), v.pointer("sin")}
-	l := v.begin()
-	var second [4]reg.GPVirtual
-	for i, p := range first {
-		size := e.size
-		if i >= 2 {
-			size = f32.size
+	v.rotation(name, "the n pairs x[i], x[i+n]."+note, func(l *loop, dst, x, cos, sin reg.GPVirtual) {
+		first := [4]reg.GPVirtual{dst, x, cos, sin}
+		var second [4]reg.GPVirtual
+		for i, p := range first {
+			size := e.size
+			if i >= 2 {
+				size = f32.size
+			}
+			second[i] = l.c.GP64()
+			l.c.LEAQ(operand.Mem{Base: p, Index: l.left, Scale: size}, second[i])
 		}
-		second[i] = c.GP64()
-		c.LEAQ(operand.Mem{Base: p, Index: l.left, Scale: size}, second[i])
-	}
-	l.each(2, func() {
-		a, b := l.load(first[1], e), l.load(second[1], e)
-		p := v.sub(round(v.mul(a, l.load(first[2], f32))), round(v.mul(b, l.load(first[3], f32))))
-		q := v.add(round(v.mul(b, l.load(second[2], f32))), round(v.mul(a, l.load(second[3], f32))))
-		l.store(round(p), first[0], e)
-		l.store(round(q), second[0], e)
+		l.each(2, func() {
+			a, b := l.load(x, e), l.load(second[1], e)
+			p := v.sub(round(v.mul(a, l.load(cos, f32))), round(v.mul(b, l.load(sin, f32))))
+			q := v.add(round(v.mul(b, l.load(second[2], f32))), round(v.mul(a, l.load(second[3], f32))))
+			l.store(round(p), dst, e)
+			l.store(round(q), second[0], e)
+		})
 	})
-	target.Return(c)
 }
 
 // rotatePairs makes the rotation of neighbours.
 func (v isa) rotatePairs(name, note string, e element, round func(x vec) vec) {
-	c := v.c
-	target.Function(c, v.name(name), "func(dst, x *byte, cos, sin *float32, n int)",
-		v.name(name)+" turns the pairs of neighbours among n elements."+note)
-	dst, x, cos, sin := v.pointer("dst"), v.pointer("x"), v.pointer("cos"), v.pointer("sin")
-	l := v.begin()
-	even := v.reg()
-	c.VBROADCASTSD(v.nums.at(1<<31, true).Mem, even)
-	l.each(2, func() {
-		a, b := l.load(x, e), v.reg()
-		c.VPERMILPS(operand.U8(0b10110001), a, b)
-		turned := v.xor(round(v.mul(b, l.load(sin, f32))), even)
-		l.store(round(v.add(round(v.mul(a, l.load(cos, f32))), turned)), dst, e)
+	v.rotation(name, "the pairs of neighbours among n elements."+note, func(l *loop, dst, x, cos, sin reg.GPVirtual) {
+		even := v.reg()
+		l.c.VBROADCASTSD(v.nums.at(1<<31, true).Mem, even)
+		l.each(2, func() {
+			a, b := l.load(x, e), v.reg()
+			l.c.VPERMILPS(operand.U8(0b10110001), a, b)
+			turned := v.xor(round(v.mul(b, l.load(sin, f32))), even)
+			l.store(round(v.add(round(v.mul(a, l.load(cos, f32))), turned)), dst, e)
+		})
 	})
-	target.Return(c)
 }

@@ -12,7 +12,7 @@ var rowTypes = []element{f32, f16, bf16, i8}
 
 // rowsFile makes products with rows of several types.
 func rowsFile(c *build.Context) {
-	writeTailMasks(c)
+	writeTables(c)
 	both(c, newPool("rows"), func(v isa) {
 		for _, e := range rowTypes {
 			v.dots(e)

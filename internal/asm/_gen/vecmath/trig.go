@@ -13,7 +13,7 @@ import (
 // arguments that they do not take.
 func trigFile(c *build.Context) {
 	nums := newPool("trig")
-	writeTailMasks(c)
+	writeTables(c)
 	both(c, nums, func(v isa) {
 		// The tail's zeros are in the range of sin and cos, but not of log.
 		v.partial("sin", "sine of src, |src| < 2^20", func() func(x vec) (ok, y vec) { return v.sine(0) })
