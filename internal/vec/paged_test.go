@@ -2,81 +2,11 @@ package vec
 
 import (
 	"math"
-	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
-
-// pagedShapes covers the remainders of both unrollings.
-var pagedShapes = []struct{ rows, cols, d int }{
-	{1, 1, 1}, {1, 8, 3}, {1, 9, 16}, {2, 4, 8}, {2, 7, 5}, {3, 13, 17}, {5, 3, 64}, {4, 16, 128}, {1, 0, 4}, {0, 4, 4},
-}
-
-func TestScoreRows(t *testing.T) { eachLevel(t, checkScoreRows) }
-
-func checkScoreRows(t *testing.T) {
-	r := rand.New(rand.NewPCG(3, 1))
-	for _, s := range pagedShapes {
-		ldd, ldq, ldk := s.cols+2, s.d+1, s.d+3
-		q, k := randoms(r, s.rows*ldq+1), randoms(r, s.cols*ldk+1)
-		dst := make([]float32, s.rows*ldd+1)
-		for i := range dst {
-			dst[i] = -7
-		}
-		ScoreRows(dst, ldd, q, ldq, s.rows, k, ldk, s.cols, s.d)
-		for i := range dst {
-			row, col := i/ldd, i%ldd
-			if row >= s.rows || col >= s.cols {
-				require.Equal(t, float32(-7), dst[i], "%+v: element %d is outside", s, i)
-				continue
-			}
-			products := make([]float32, s.d)
-			for c := range products {
-				products[c] = q[row*ldq+c] * k[col*ldk+c]
-			}
-			require.Equal(t, laneSum(products), dst[i], "%+v: row %d column %d", s, row, col)
-		}
-	}
-}
-
-func TestMixRows(t *testing.T) { eachLevel(t, checkMixRows) }
-
-func checkMixRows(t *testing.T) {
-	r := rand.New(rand.NewPCG(3, 2))
-	for _, s := range pagedShapes {
-		lda, ldp, ldv := s.d+2, s.cols+1, s.d+3
-		acc, p, v := randoms(r, s.rows*lda+1), randoms(r, s.rows*ldp+1), randoms(r, s.cols*ldv+1)
-		want := append([]float32(nil), acc...)
-		for row := range s.rows {
-			for c := range s.d {
-				for j := range s.cols {
-					want[row*lda+c] += float32(p[row*ldp+j] * v[j*ldv+c])
-				}
-			}
-		}
-		MixRows(acc, lda, p, ldp, s.rows, v, ldv, s.cols, s.d)
-		require.Equal(t, want, acc, "%+v", s)
-	}
-}
-
-// Columns that are mixed in several calls give the bits of one call.
-func TestMixRowsInSteps(t *testing.T) { eachLevel(t, checkMixRowsInSteps) }
-
-func checkMixRowsInSteps(t *testing.T) {
-	r := rand.New(rand.NewPCG(3, 3))
-	const rows, cols, d = 3, 23, 10
-	p, v := randoms(r, rows*cols), randoms(r, cols*d)
-	whole, steps := make([]float32, rows*d), make([]float32, rows*d)
-	MixRows(whole, d, p, cols, rows, v, d, cols, d)
-	for j := 0; j < cols; {
-		n := min(1+r.IntN(6), cols-j)
-		MixRows(steps, d, p[j:], cols, rows, v[j*d:], d, n, d)
-		j += n
-	}
-	assert.Equal(t, whole, steps)
-}
 
 func TestScaleMax(t *testing.T) { eachLevel(t, checkScaleMax) }
 

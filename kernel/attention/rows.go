@@ -8,10 +8,6 @@ import (
 	"goatb/tensor"
 )
 
-// directRows is the largest number of query rows that multiply float32 rows
-// where they lie; more of them are worth a copy that lies close together.
-const directRows = 4
-
 // operand is the keys or the values of a sequence.
 type operand struct {
 	mem, fresh []byte
@@ -29,17 +25,20 @@ type place struct {
 	at, step, n int64
 }
 
-// load returns the rows [from, to) of the item's key head as float32, row j at
-// j*step.
-func (w *worker) load(o *operand, from, to int64) (rows []float32, step int, err error) {
+// load returns the rows [from, to) of the item's key head: where they lie if
+// they lie at even distances and need no widening, otherwise as float32.
+func (w *worker) load(o *operand, from, to int64) (vec.Cache, error) {
 	t := w.t.KeyType
+	out := vec.Cache{Mem: device.BytesOf(o.buf), Elem: vec.F32, Heads: 1, Width: int(o.size), Step: int(o.size), Spans: w.spans[:0]}
 	for j := from; j < to; {
 		p, err := w.locate(o, j, to)
 		if err != nil {
-			return nil, 0, err
+			return out, err
 		}
-		if j == from && p.n == to-from && t == tensor.Float32 && (w.rows <= directRows || p.step == o.size) {
-			return device.View[float32](p.mem)[p.at : p.at+(p.n-1)*p.step+o.size], int(p.step), nil
+		if e := elementOf(t); j == from && p.n == to-from && vec.CacheTakes(e, int(o.size)) {
+			out.Mem, out.Elem, out.Step = p.mem, e, int(p.step)
+			out.Add(p.at, int(p.n))
+			return out, nil
 		}
 		dst := o.buf[(j-from)*o.size : (j-from+p.n)*o.size]
 		if p.step == o.size {
@@ -51,7 +50,21 @@ func (w *worker) load(o *operand, from, to int64) (rows []float32, step int, err
 		}
 		j += p.n
 	}
-	return o.buf, int(o.size), nil
+	out.Add(0, int(to-from))
+	return out, nil
+}
+
+// elementOf names an element type of keys as package vec does.
+func elementOf(t tensor.DType) vec.Element {
+	switch t {
+	case tensor.Float16:
+		return vec.F16
+	case tensor.BFloat16:
+		return vec.BF16
+	case tensor.Int8:
+		return vec.I8
+	}
+	return vec.F32
 }
 
 // locate finds row j of an operand and how many of the rows [j, to) follow it

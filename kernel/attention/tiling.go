@@ -1,6 +1,7 @@
 package attention
 
 import (
+	"goatb/internal/vec"
 	"goatb/kernel"
 	"goatb/tensor"
 )
@@ -50,7 +51,8 @@ type tiling struct {
 // scratch lays a block's float32 buffers out; each field is the first element
 // of the buffer of its name, Size that of all.
 type scratch struct {
-	Query, Key, Value, Score, Bias   int64
+	Spans, Query, Key, Value         int64
+	Score, Bias                      int64
 	Part, PartMax, PartNorm          int64
 	Total, TotalMax, TotalNorm, Size int64
 }
@@ -64,7 +66,7 @@ func layout(a *Params, rows, keys int64) scratch {
 		at *int64
 		n  int64
 	}{
-		{&s.Query, rows * a.KeySize}, {&s.Key, keys * a.KeySize}, {&s.Value, keys * a.ValueSize},
+		{&s.Spans, line}, {&s.Query, rows * int64(vec.Padded(int(a.KeySize)))}, {&s.Key, keys * a.KeySize}, {&s.Value, keys * a.ValueSize},
 		{&s.Score, rows * keys}, {&s.Bias, keys},
 		{&s.Part, rows * a.ValueSize}, {&s.PartMax, rows}, {&s.PartNorm, rows},
 		{&s.Total, rows * a.ValueSize}, {&s.TotalMax, rows}, {&s.TotalNorm, rows},

@@ -32,6 +32,8 @@ type worker struct {
 	keyHead       int64
 	first         int64
 	rows, keyTile int
+	// spans and seen are the places of a tile's keys.
+	spans, seen []vec.Span
 }
 
 // sums are what a softmax sums up, for every row of an item: the weighted
@@ -43,6 +45,8 @@ func (w *worker) start(a *kernel.Args, block int, t *tiling) {
 	w.t, w.keyTile = t, int(t.KeyTile)
 	s := &t.Scratch
 	buf := device.View[float32](a.Scratch.Bytes())[int64(block)*s.Size:][:s.Size]
+	w.spans = vec.SpansIn(device.View[int64](device.BytesOf(buf[s.Spans:s.Query])))
+	w.spans, w.seen = w.spans[:1:1], w.spans[1:2]
 	w.query, w.score, w.bias.values = buf[s.Query:s.Key], buf[s.Score:s.Bias], buf[s.Bias:s.Part]
 	w.part = sums{buf[s.Part:s.PartMax], buf[s.PartMax:s.PartNorm], buf[s.PartNorm:s.Total]}
 	w.total = sums{buf[s.Total:s.TotalMax], buf[s.TotalMax:s.TotalNorm], buf[s.TotalNorm:s.Size]}
@@ -84,13 +88,15 @@ func (w *worker) row(x int) (r, head int64) {
 // loadQueries widens the item's query rows.
 func (w *worker) loadQueries() {
 	a := &w.t.P
-	size := int(a.KeySize)
+	size, width := int(a.KeySize), vec.Padded(int(a.KeySize))
 	for x := range w.rows {
 		r, head := w.row(x)
 		if r >= w.seq.Live {
 			return
 		}
-		widen(w.query[x*size:(x+1)*size], w.queries, w.seq.Query+r*a.Query.Row+head*a.Query.Head, w.t.QueryType)
+		row := w.query[x*width : (x+1)*width]
+		widen(row[:size], w.queries, w.seq.Query+r*a.Query.Row+head*a.Query.Head, w.t.QueryType)
+		clear(row[size:])
 	}
 }
 
@@ -162,12 +168,11 @@ func (w *worker) within(r, from, to int64) (lo, hi int64) {
 
 // scores multiplies the rows with the keys [from, to).
 func (w *worker) scores(from, to int64) error {
-	k, step, err := w.load(&w.key, from, to)
+	k, err := w.load(&w.key, from, to)
 	if err != nil {
 		return err
 	}
-	size := int(w.t.P.KeySize)
-	vec.ScoreRows(w.score, w.keyTile, w.query, size, w.rows, k, step, int(to-from), size)
+	k.Scores(w.score, w.keyTile, w.query, vec.Padded(k.Width), w.rows)
 	w.bias.forget()
 	return nil
 }
@@ -175,7 +180,7 @@ func (w *worker) scores(from, to int64) error {
 // mix adds the values of the keys [from, to), each row's visible ones, weighted
 // with its scores. Rows that see the same keys are done at once.
 func (w *worker) mix(from, to int64) error {
-	v, step, err := w.load(&w.value, from, to)
+	v, err := w.load(&w.value, from, to)
 	if err != nil {
 		return err
 	}
@@ -192,7 +197,9 @@ func (w *worker) mix(from, to int64) error {
 		}
 		if lo < hi {
 			at := int(lo - from)
-			vec.MixRows(w.part.values[x*size:], size, w.score[x*w.keyTile+at:], w.keyTile, n, v[at*step:], step, int(hi-lo), size)
+			seen := v
+			seen.Spans = append(w.seen[:0], v.Part(at, int(hi-lo)))
+			seen.Mix(w.part.values[x*size:], size, w.score[x*w.keyTile+at:], w.keyTile, n)
 		}
 		x += n
 	}
@@ -213,11 +220,11 @@ func (w *worker) single(first, lo, hi int64) error {
 			w.adjust(0, head, from, s)
 			w.soften(x, s)
 		}
-		v, step, err := w.load(&w.value, from, to)
+		v, err := w.load(&w.value, from, to)
 		if err != nil {
 			return err
 		}
-		vec.MixRows(w.part.values, size, w.score, w.keyTile, w.rows, v, step, int(to-from), size)
+		v.Mix(w.part.values, size, w.score, w.keyTile, w.rows)
 	}
 	return nil
 }

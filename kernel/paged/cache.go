@@ -15,15 +15,29 @@ type cacheView struct {
 	Type                       tensor.DType
 	// HeadMajor says that a block holds one head after the other.
 	HeadMajor bool
-	// Direct says that rows are used where they lie.
+	// Direct says that rows are used where they lie; otherwise they are gathered
+	// as float32.
 	Direct bool
 }
 
-// directBlock is the block size from which on float32 rows are used in place:
-// below it the rows of several blocks are gathered first.
+// directBlock is the block size from which on rows are used in place: below it
+// the rows of several blocks are gathered first.
 const directBlock = 8
 
-func (c *cacheView) fill(d *tensor.Desc, headMajor bool, heads int64) {
+// element is the cache's element type as package vec names it.
+func (c *cacheView) element() vec.Element {
+	switch c.Type {
+	case tensor.Float16:
+		return vec.F16
+	case tensor.BFloat16:
+		return vec.BF16
+	case tensor.Int8:
+		return vec.I8
+	}
+	return vec.F32
+}
+
+func (c *cacheView) fill(d *tensor.Desc, headMajor bool, heads int64, quant Quant) {
 	c.Dim, c.Type, c.HeadMajor = d.Dim(3), d.DType, headMajor
 	slots := d.Dim(1)
 	c.Position, c.Head = heads*c.Dim, c.Dim
@@ -32,14 +46,7 @@ func (c *cacheView) fill(d *tensor.Desc, headMajor bool, heads int64) {
 		c.Position, c.Head = c.Dim, slots*c.Dim
 	}
 	c.Block = d.Shape.Product(1, 4)
-	c.Direct = d.DType == tensor.Float32 && slots >= directBlock
-}
-
-// rows is a tile of a cache as float32: row j of head h lies at h*head+j*step
-// of data.
-type rows struct {
-	data       []float32
-	step, head int
+	c.Direct = slots >= directBlock && quant != Dequant && vec.CacheTakes(c.element(), int(c.Dim))
 }
 
 // affine holds the scales and offsets by channel of an item's heads; empty
@@ -56,51 +63,50 @@ func (w *worker) block(column int64) (int64, error) {
 }
 
 // load returns the rows of the item's heads at up to n positions from position
-// j on, and how many positions these are: a whole tile, or the rest of the
-// block where rows are used in place.
-func (w *worker) load(c *cacheView, mem []byte, f affine, j, n int64) (rows, int64, error) {
-	bs := w.t.BlockSize
-	first := w.firstHead * c.Head
-	if c.Direct {
-		id, err := w.block(j / bs)
-		if err != nil {
-			return rows{}, 0, err
-		}
-		n = min(n, bs-j%bs, w.t.TileRows)
-		at := id*c.Block + first + j%bs*c.Position
-		return rows{device.View[float32](mem)[at:], int(c.Position), int(c.Head)}, n, nil
+// j on: all of them where they are used in place, else a whole tile.
+func (w *worker) load(c *cacheView, mem []byte, f affine, j, n int64) (vec.Cache, error) {
+	bs, first := w.t.BlockSize, w.firstHead*c.Head
+	out := vec.Cache{
+		Mem: mem, Elem: c.element(), Heads: int(w.heads), Width: int(c.Dim), Step: int(c.Position), Head: int(c.Head), Spans: w.spans[:0],
 	}
-	n = min(n, w.t.TileRows)
-	out := rows{data: w.tile, step: int(c.Dim), head: int(n * c.Dim)}
-	if !c.HeadMajor {
-		out.step, out.head = int(w.heads*c.Dim), int(c.Dim)
+	if !c.Direct {
+		n = min(n, w.t.TileRows)
+		out.Mem, out.Elem, out.Step, out.Head = device.BytesOf(w.tile), vec.F32, int(c.Dim), int(n*c.Dim)
+		if !c.HeadMajor {
+			out.Step, out.Head = int(w.heads*c.Dim), int(c.Dim)
+		}
+		out.Add(0, int(n))
 	}
 	for done := int64(0); done < n; {
 		slot := (j + done) % bs
 		id, err := w.block((j + done) / bs)
 		if err != nil {
-			return rows{}, 0, err
+			return out, err
 		}
 		m := min(n-done, bs-slot)
-		w.gather(c, mem, f, out, id*c.Block+first+slot*c.Position, done, m)
+		if at := id*c.Block + first + slot*c.Position; c.Direct {
+			out.Add(at, int(m))
+		} else {
+			w.gather(c, mem, f, n, at, done, m)
+		}
 		done += m
 	}
-	return out, n, nil
+	return out, nil
 }
 
-// gather widens m rows of a block, from element at on, to the rows of a tile
-// from row done on.
-func (w *worker) gather(c *cacheView, mem []byte, f affine, out rows, at, done, m int64) {
+// gather widens m rows of a block, from element at on, to the rows of a tile of
+// n positions from position done on.
+func (w *worker) gather(c *cacheView, mem []byte, f affine, n, at, done, m int64) {
 	if c.HeadMajor {
 		for h := range w.heads {
-			dst := out.data[h*int64(out.head)+done*c.Dim:][:m*c.Dim]
+			dst := w.tile[(h*n+done)*c.Dim:][:m*c.Dim]
 			widen(dst, mem, c.Type, at+h*c.Head)
 			f.apply(dst, int(h*c.Dim), int(c.Dim))
 		}
 		return
 	}
 	width := w.heads * c.Dim
-	dst := out.data[done*width : (done+m)*width]
+	dst := w.tile[done*width : (done+m)*width]
 	switch {
 	case c.Position == width:
 		widen(dst, mem, c.Type, at)

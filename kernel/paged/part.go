@@ -67,18 +67,13 @@ func (w *worker) maskRow(r, head int64) int64 {
 // key rows.
 func (w *worker) score(first, n int64) error {
 	t := w.t
-	perHead := w.queryRows * w.group
 	for j := int64(0); j < n; {
-		k, m, err := w.load(&t.Key, w.key, w.keyChannels, first+j, n-j)
+		k, err := w.load(&t.Key, w.key, w.keyChannels, first+j, n-j)
 		if err != nil {
 			return err
 		}
-		for h := range w.heads {
-			row := h * perHead
-			vec.ScoreRows(w.scores[row*t.Span+j:], int(t.Span), w.query[row*t.KeyDim:], int(t.KeyDim), int(perHead),
-				k.data[int(h)*k.head:], k.step, int(m), int(t.KeyDim))
-		}
-		j += m
+		k.Scores(w.scores[j:], int(t.Span), w.query, vec.Padded(int(t.KeyDim)), int(w.queryRows*w.group))
+		j += int64(k.Rows())
 	}
 	return nil
 }
@@ -86,19 +81,14 @@ func (w *worker) score(first, n int64) error {
 // mix adds the value rows of n positions, weighted by the probabilities.
 func (w *worker) mix(first, n int64) error {
 	t := w.t
-	perHead := w.queryRows * w.group
 	clear(w.part[:w.rows()*t.ValueDim])
 	for j := int64(0); j < n; {
-		v, m, err := w.load(&t.Value, w.value, w.valueChannels, first+j, n-j)
+		v, err := w.load(&t.Value, w.value, w.valueChannels, first+j, n-j)
 		if err != nil {
 			return err
 		}
-		for h := range w.heads {
-			row := h * perHead
-			vec.MixRows(w.part[row*t.ValueDim:], int(t.ValueDim), w.scores[row*t.Span+j:], int(t.Span), int(perHead),
-				v.data[int(h)*v.head:], v.step, int(m), int(t.ValueDim))
-		}
-		j += m
+		v.Mix(w.part, int(t.ValueDim), w.scores[j:], int(t.Span), int(w.queryRows*w.group))
+		j += int64(v.Rows())
 	}
 	if t.Quant == Offline || t.Quant == Online {
 		w.scaleValues()

@@ -47,6 +47,8 @@ const (
 	// widthWanted bounds heads times width of a tile's row, so that a tile has
 	// enough rows.
 	widthWanted = 2048
+	// spanFloats is the room for the blocks of a part in scratch.
+	spanFloats = (parts.Len/directBlock + 2) * 4
 	// maxQueryTile bounds the query rows of an item.
 	maxQueryTile = rowsWanted
 )
@@ -62,7 +64,7 @@ func scratchOf(g *geometry) scratch {
 	if g.Quant == Dequant {
 		s.Affine = 2 * heads * (g.KeyDim + g.ValueDim)
 	}
-	s.Each = s.Rows*(g.KeyDim+s.Span+2*g.ValueDim+4) + s.Span + s.Tile + s.Affine
+	s.Each = s.Rows*(padded(g.KeyDim)+s.Span+2*g.ValueDim+4) + s.Span + s.Tile + s.Affine + spanFloats
 	s.Each = (s.Each + 15) &^ 15
 	return s
 }
@@ -159,7 +161,7 @@ func (t *tiling) shareItems(tail []int64, blocks int, total float64) {
 
 // Tiling keys: what the inner loops read.
 const (
-	// keyDirect: float32 rows where they lie.
+	// keyDirect: rows where they lie.
 	keyDirect = iota
 	// keyWiden: rows that are gathered and widened first.
 	keyWiden

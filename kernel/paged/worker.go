@@ -4,6 +4,7 @@ import (
 	"sort"
 
 	"goatb/device"
+	"goatb/internal/vec"
 	"goatb/kernel"
 	"goatb/tensor"
 )
@@ -29,6 +30,8 @@ type worker struct {
 	keyChannels, valueChannels affine
 	// open is the number of positions of the part that each query row sees.
 	open [maxQueryTile]int64
+	// spans are the blocks of a part.
+	spans []vec.Span
 }
 
 // item is a range of query rows and heads of one sequence. Its rows are the
@@ -64,7 +67,8 @@ func (w *worker) start(a *kernel.Args, block int, t *tiling) {
 		mem = mem[n:]
 		return s
 	}
-	w.query = take(t.Rows * t.KeyDim)
+	w.spans = vec.SpansIn(device.View[int64](device.BytesOf(take(spanFloats))))
+	w.query = take(t.Rows * padded(t.KeyDim))
 	w.scores = take(t.Rows * t.Span)
 	w.part = take(t.Rows * t.ValueDim)
 	w.total = take(t.Rows * t.ValueDim)
@@ -149,13 +153,22 @@ func (w *worker) queryHead(h, g int64) int64 {
 // loadQuery widens the item's query rows and, for int8 caches, its scales.
 func (w *worker) loadQuery() {
 	t, mem := w.t, w.a.Mem(InQuery)
-	n := w.group * t.KeyDim
+	width := padded(t.KeyDim)
 	at := int64(0)
 	for h := range w.heads {
 		for r := range w.queryRows {
 			src := ((w.firstRow+r)*t.Heads + w.queryHead(h, 0)) * t.KeyDim
-			widen(w.query[at:at+n], mem, t.QueryType, src)
-			at += n
+			if width == t.KeyDim {
+				widen(w.query[at:at+w.group*width], mem, t.QueryType, src)
+				at += w.group * width
+				continue
+			}
+			for g := range w.group {
+				row := w.query[at : at+width]
+				widen(row[:t.KeyDim], mem, t.QueryType, src+g*t.KeyDim)
+				clear(row[t.KeyDim:])
+				at += width
+			}
 		}
 	}
 	if t.Quant == Dequant {
@@ -163,6 +176,9 @@ func (w *worker) loadQuery() {
 		w.valueChannels = w.channels(w.valueScale, w.valueOffset, InValueScale, InValueOffset, t.ValueDim, t.ValueScaleType, t.HasValueOffset)
 	}
 }
+
+// padded is the length of a row of widened queries.
+func padded(width int64) int64 { return int64(vec.Padded(int(width))) }
 
 // channels loads the scales and offsets of the item's heads.
 func (w *worker) channels(scale, offset []float32, scaleIn, offsetIn int, width int64, st tensor.DType, hasOffset bool) affine {

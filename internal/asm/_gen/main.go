@@ -11,6 +11,7 @@ import (
 	"os"
 	"slices"
 
+	"goatb/internal/asm/gen/attend"
 	"goatb/internal/asm/gen/gemm"
 	"goatb/internal/asm/gen/vecmath"
 )
@@ -21,6 +22,7 @@ func main() {
 		root = os.Args[1]
 	}
 	for _, f := range slices.Concat(
+		attend.Files(),
 		gemm.Files(),
 		vecmath.Files(),
 	) {

@@ -1,0 +1,35 @@
+// Package attend generates the inner loops of attention: products of a few rows
+// with the rows of a cache, as they lie there.
+package attend
+
+import (
+	"github.com/mmcloughlin/avo/build"
+
+	"goatb/internal/asm/gen/target"
+)
+
+// Files lists the assembly files of package attend.
+func Files() []target.File {
+	var out []target.File
+	for _, x := range []struct {
+		name string
+		wide bool
+	}{{"avx512", true}, {"avx2", false}} {
+		out = append(out,
+			target.File{Package: "attend", Name: "scores_" + x.name, Build: func(c *build.Context) { all(c, x.wide, scores) }},
+			target.File{Package: "attend", Name: "mix_" + x.name, Build: func(c *build.Context) { all(c, x.wide, mix) }},
+			target.File{Package: "attend", Name: "soften_" + x.name, Build: func(c *build.Context) { soften(newISA(c, x.wide)) }},
+		)
+	}
+	return out
+}
+
+// all makes a loop for every element type and number of rows.
+func all(c *build.Context, wide bool, make func(v isa, t rowType, rows int)) {
+	v := newISA(c, wide)
+	for _, t := range rowTypes {
+		for _, rows := range v.counts {
+			make(v, t, rows)
+		}
+	}
+}

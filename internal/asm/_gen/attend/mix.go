@@ -1,0 +1,164 @@
+package attend
+
+import (
+	"fmt"
+
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// columns is the number of registers of a row's sums that are kept at once.
+func (v isa) columns(rows int) int {
+	if v.wide {
+		return map[int]int{1: 4, 2: 4, 4: 4, 8: 2}[rows]
+	}
+	return map[int]int{1: 4, 2: 4, 4: 2}[rows]
+}
+
+// mix makes weighted sums of the rows of a cache.
+func mix(v isa, t rowType, rows int) {
+	name := fmt.Sprintf("mix%sx%d%s", t.name, rows, v.suffix)
+	f := v.begin(name, fmt.Sprintf("%s does Mix for %d rows of X and %s rows of a cache.", name, rows, t.name))
+	c := v.c
+	wide := v.columns(rows)
+	f.mixNarrowHeads(t, rows)
+	f.heads(func() {
+		col, y, left := f.get(argRows), f.get(argY), f.get(argWidth)
+		step := f.get(argStep)
+		// block does some registers of columns for all keys.
+		block := func(label string, registers int, k *mask) {
+			f.mixColumns(t, label, rows, registers, k, col, y, step)
+			c.ADDQ(operand.I32(registers*v.lanes*t.size), col)
+			c.ADDQ(operand.I32(registers*v.lanes*4), y)
+			c.SUBQ(operand.I32(registers*v.lanes), left)
+		}
+		c.Label("wide")
+		c.CMPQ(left, operand.I32(wide*v.lanes))
+		c.JLT(operand.LabelRef("narrow"))
+		block("wideKeys", wide, nil)
+		c.JMP(operand.LabelRef("wide"))
+		c.Label("narrow")
+		c.TESTQ(left, left)
+		c.JLE(operand.LabelRef("done"))
+		k := v.first(left, v.lanes)
+		block("narrowKeys", 1, &k)
+		c.JMP(operand.LabelRef("narrow"))
+		c.Label("done")
+	})
+}
+
+// mixColumns adds all rows of the cache to the sums of some registers of
+// columns.
+func (f frame) mixColumns(t rowType, label string, rows, registers int, k *mask, col, y, step reg.GPVirtual) {
+	c := f.c
+	acc := make([][]vec, rows)
+	stride := f.get(argYRow)
+	at := c.GP64()
+	each := func(move func(m operand.Mem, x vec)) {
+		c.MOVQ(y, at)
+		for r := range acc {
+			for i, x := range acc[r] {
+				move(operand.Mem{Base: at, Disp: 4 * f.lanes * i}, x)
+			}
+			if r+1 < rows {
+				c.ADDQ(stride, at)
+			}
+		}
+	}
+	for r := range acc {
+		acc[r] = f.regs(registers)
+	}
+	each(func(m operand.Mem, x vec) { f.load(m, k, x) })
+	weights := f.stride(f.get(argX), f.get(argXRow), rows)
+	f.spans(label+"Span", col, func(row, keys reg.GPVirtual) {
+		c.Label(label)
+		if k == nil {
+			c.CMPQ(keys, operand.I32(8))
+			c.JLE(operand.LabelRef(label + "Fetched"))
+			for line := 0; line < registers*f.lanes*t.size; line += 64 {
+				c.PREFETCHT0(operand.Mem{Base: row, Index: step, Scale: 8, Disp: line})
+			}
+			c.Label(label + "Fetched")
+		}
+		v := make([]vec, registers)
+		for i := range v {
+			v[i] = f.loadColumns(t, operand.Mem{Base: row, Disp: f.lanes * t.size * i}, k)
+		}
+		for r := range acc {
+			f.weigh(weights.at(r, 0), v, acc[r])
+		}
+		c.ADDQ(step, row)
+		weights.advance(4)
+		c.DECQ(keys)
+		c.JNE(operand.LabelRef(label))
+	})
+	each(func(m operand.Mem, x vec) { f.store(x, k, m) })
+}
+
+// weigh adds a row of the cache times the weight in memory.
+func (f frame) weigh(m operand.Mem, v, acc []vec) {
+	if f.wide {
+		for i := range v {
+			f.mulAdd(m, v[i], acc[i])
+		}
+		return
+	}
+	w := f.reg()
+	f.c.VBROADCASTSS(m, w)
+	for i := range v {
+		f.c.VFMADD231PS(w, v[i], acc[i])
+	}
+}
+
+// mixNarrowHeads does as many heads at once as there are sums to keep both
+// multipliers busy, as long as there are so many: heads that fit into a
+// register, whose rows of X and Y lie evenly.
+func (f frame) mixNarrowHeads(t rowType, rows int) {
+	c := f.c
+	heads := 8 / rows
+	if heads < 2 {
+		return
+	}
+	c.CMPQ(f.arg(argWidth), operand.I32(f.lanes))
+	c.JGT(operand.LabelRef("head"))
+	for _, x := range [...][2]int{{argXRow, argXHead}, {argYRow, argYHead}} {
+		even := f.get(x[0])
+		c.IMUL3Q(operand.I32(rows), even, even)
+		c.CMPQ(even, f.arg(x[1]))
+		c.JNE(operand.LabelRef("head"))
+	}
+	c.Label("heads")
+	c.CMPQ(f.arg(argHeads), operand.I32(heads))
+	c.JLT(operand.LabelRef("rest"))
+	k := f.first(f.get(argWidth), f.lanes)
+	acc := f.regs(8)
+	each := func(move func(m operand.Mem, x vec)) {
+		y := f.stride(f.get(argY), f.get(argYRow), 8)
+		for i, x := range acc {
+			move(y.at(i, 0), x)
+		}
+	}
+	each(func(m operand.Mem, x vec) { f.load(m, &k, x) })
+	weights, step := f.stride(f.get(argX), f.get(argXRow), 8), f.get(argStep)
+	f.spans("headsSpan", f.get(argRows), func(row, keys reg.GPVirtual) {
+		v := f.stride(row, f.get(argHead), heads)
+		c.Label("headsKeys")
+		for h := range heads {
+			x := f.loadColumns(t, v.at(h, 0), &k)
+			for r := range rows {
+				f.mulAdd(weights.at(h*rows+r, 0), x, acc[h*rows+r])
+			}
+		}
+		for _, p := range v.bases {
+			c.ADDQ(step, p)
+		}
+		weights.advance(4)
+		c.DECQ(keys)
+		c.JNE(operand.LabelRef("headsKeys"))
+	})
+	each(func(m operand.Mem, x vec) { f.store(x, &k, m) })
+	f.skipHeads(heads)
+	c.JNE(operand.LabelRef("heads"))
+	c.JMP(operand.LabelRef("end"))
+	c.Label("rest")
+}

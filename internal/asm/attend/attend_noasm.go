@@ -1,0 +1,14 @@
+//go:build !amd64 || noasm
+
+package attend
+
+// present says that the program holds the loops.
+const present = false
+
+func scoresAVX512(Elem, int, *Args) {}
+func scoresAVX2(Elem, int, *Args)   {}
+func mixAVX512(Elem, int, *Args)    {}
+func mixAVX2(Elem, int, *Args)      {}
+
+// ScaleMax finds no assembly.
+func ScaleMax([]float32, float32) (top float32, ok bool) { return 0, false }
