@@ -53,8 +53,7 @@ type Props struct {
 	Addressable bool
 	// Accelerator says that the device stands for a machine of its own, not for
 	// the processor that the program runs on: a kernel shares a product or a
-	// context out among all cores by itself, and what the processor can do says
-	// nothing about its time.
+	// context out among all cores by itself.
 	Accelerator bool
 }
 

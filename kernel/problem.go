@@ -14,7 +14,7 @@ type Machine struct {
 	// L1, L2 and L3 are cache sizes in bytes, L1 and L2 per core.
 	L1, L2, L3 int64
 	// Accelerator is as in device.Props: nothing is cut into several kernels for
-	// want of blocks, and no kernel is chosen for this processor's sake.
+	// want of blocks.
 	Accelerator bool
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"goatb/bench/compare"
 	atbctx "goatb/context"
 )
 
@@ -38,7 +39,7 @@ func TestDocsNameEveryFlag(t *testing.T) {
 			assert.Contains(t, part, "`--"+f.Name, "flag of %s", cmd.Name)
 		}
 	}
-	for heading, report := range map[string]any{"## generate": report{}, "## plan": planReport{}, "## graph": graphReport{}, "## run": runResult{}, "## env": envReport{}} {
+	for heading, report := range map[string]any{"## generate": report{}, "## plan": planReport{}, "## graph": graphReport{}, "## run": runResult{}, "## env": envReport{}, "## policies": compare.Result{}} {
 		part := section(t, doc, heading)
 		for _, name := range fields(reflect.TypeOf(report)) {
 			if name != "schema" && name != "command" {

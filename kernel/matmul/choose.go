@@ -38,7 +38,7 @@ func Choose(p *kernel.Problem, a Params) (Strategy, tensor.Desc, error) {
 		return Direct, tensor.Desc{}, nil
 	}
 	plan := newPlan
-	if e := engineFor(s.x.DType, p.Machine); e != nil {
+	if e := engineFor(s.x.DType); e != nil {
 		plan = e.plan
 	}
 	direct, split := plan(p, &s, false), plan(p, &s, true)

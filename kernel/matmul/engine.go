@@ -5,7 +5,6 @@ import (
 
 	"goatb/internal/asm/gemm"
 	"goatb/internal/cpu"
-	"goatb/kernel"
 	"goatb/status"
 	"goatb/tensor"
 )
@@ -40,22 +39,19 @@ func makeEngines() (out []engine) {
 	return out
 }
 
-// engineFor returns the engine that multiplies elements of type t on a machine
-// now, nil when plain Go does.
-func engineFor(t tensor.DType, m kernel.Machine) *engine {
+// engineFor returns the engine that multiplies elements of type t now, nil when
+// plain Go does.
+func engineFor(t tensor.DType) *engine {
 	for i := range engines {
-		if e := &engines[i]; slices.Contains(e.types, t) && e.refusal(m) == nil {
+		if e := &engines[i]; slices.Contains(e.types, t) && e.refusal() == nil {
 			return e
 		}
 	}
 	return nil
 }
 
-// refusal tells why the engine cannot run now, or is not for a machine.
-func (e *engine) refusal(m kernel.Machine) error {
-	if m.Accelerator {
-		return status.Errorf(status.ErrInvalidParam, "want this processor, have an accelerator")
-	}
+// refusal tells why the engine cannot run now.
+func (e *engine) refusal() error {
 	if want, have := e.set.Needs|e.set.Wants, cpu.Active(); !have.Has(want) {
 		return status.Errorf(status.ErrInvalidParam, "want a processor with %s, have %s", want, have)
 	}

@@ -54,7 +54,7 @@ func (e *engine) planned(p *kernel.Problem, s *shape, ep epilogue, split bool) (
 	if err := e.wantTypes(s); err != nil {
 		return plan{}, err
 	}
-	if err := e.refusal(p.Machine); err != nil {
+	if err := e.refusal(); err != nil {
 		return plan{}, err
 	}
 	l := e.plan(p, s, split)

@@ -23,6 +23,7 @@ type file struct {
 	Name   string  `json:"name"`
 	Base   string  `json:"base,omitempty"`
 	Chip   string  `json:"chip"`
+	Soc    string  `json:"soc,omitempty"`
 	About  string  `json:"about"`
 	Params []Param `json:"params"`
 }
@@ -67,7 +68,7 @@ func Parse(b []byte) (*Profile, error) {
 	if _, err := d.Token(); err != io.EOF {
 		return nil, status.Errorf(status.ErrInvalidParam, "profile: want one JSON object, got more behind it")
 	}
-	p := &Profile{Name: f.Name, Chip: f.Chip, About: f.About, params: make([]Param, len(table))}
+	p := &Profile{Name: f.Name, Chip: f.Chip, Soc: f.Soc, About: f.About, params: make([]Param, len(table))}
 	if f.Base != "" {
 		if !slices.Contains(Builtin(), f.Base) {
 			return nil, status.Errorf(status.ErrInvalidParam, "profile: base: want one of %s, got %q", strings.Join(Builtin(), ", "), f.Base)
@@ -77,6 +78,9 @@ func Parse(b []byte) (*Profile, error) {
 			return nil, err
 		}
 		copy(p.params, base.params)
+		if p.Soc == "" {
+			p.Soc = base.Soc
+		}
 	}
 	if bad := p.fill(&f); len(bad) > 0 {
 		return nil, status.Errorf(status.ErrInvalidParam, "profile %q: %s", f.Name, strings.Join(bad, "; "))

@@ -52,7 +52,9 @@ type Profile struct {
 	// Name is the profile's name in options, Chip what it stands for, About what
 	// a reader has to know.
 	Name, Chip, About string
-	params            []Param // one for each entry of table, in its order
+	// Soc is the chip that task lists are made for, in the names of tiling/sink.
+	Soc    string
+	params []Param // one for each entry of table, in its order
 }
 
 // Params returns the parameters in the order of the table.

@@ -23,6 +23,7 @@ func TestBuiltinProfilesAreComplete(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, name, p.Name)
 		assert.NotEmpty(t, p.Chip)
+		assert.NotEmpty(t, p.Soc)
 		assert.Contains(t, p.About, "not a measurement of your device")
 		params := p.Params()
 		require.Len(t, params, len(names))
@@ -182,9 +183,9 @@ func TestBuiltinFilesRoundTrip(t *testing.T) {
 		b, err := os.ReadFile(filepath.Join("data", name+".json"))
 		require.NoError(t, err)
 		var f struct {
-			Schema                  int
-			Name, Base, Chip, About string
-			Params                  []map[string]any
+			Schema                       int
+			Name, Base, Chip, Soc, About string
+			Params                       []map[string]any
 		}
 		require.NoError(t, json.Unmarshal(b, &f))
 		seen := []string{}

@@ -1,0 +1,172 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"goatb/bench/compare"
+	"goatb/device/sim/profile"
+	"goatb/device/trace"
+	shapes "goatb/model/decoder"
+	"goatb/tensor"
+	"goatb/tiling"
+)
+
+// policiesCmd compares the tiling policies.
+type policiesCmd struct {
+	Profile     string   `help:"Cost profile: ascend910b, ascend910b4, ascend310p, gpu, or a file; cpu measures the CPU device." default:"ascend910b" placeholder:"NAME"`
+	SetCost     []string `help:"Set a cost of the profile: NAME=VALUE. Repeats or takes commas." placeholder:"NAME=VALUE"`
+	ListCosts   bool     `help:"Print the costs of the profile with their sources, and nothing else."`
+	Model       string   `help:"Model shape: a name, a config.json or a folder with one." default:"qwen3-0.6b" placeholder:"NAME"`
+	TP          int      `help:"Tensor-parallel degree: the part of one of so many devices." name:"tp" default:"1"`
+	Batch       int      `help:"Sequences that decode together." default:"1"`
+	Context     int      `help:"Positions that each sequence has before the first step." default:"1024"`
+	Prompt      int      `help:"New tokens of each sequence in a step; more than 1 is a prompt without a context." default:"1"`
+	Steps       int      `help:"Steps to measure." default:"8"`
+	Dtype       string   `help:"Element type of weights and activations: f32, f16 or bf16." enum:"f32,f16,bf16" default:"f16"`
+	Policies    []string `help:"Policies to compare, or all. Repeats or takes commas." default:"all" placeholder:"P"`
+	Numerics    string   `help:"Compute values on the simulated device: on or off." enum:"on,off" default:"off"`
+	Caches      string   `help:"Tiling caches: on or off." enum:"on,off" default:"on"`
+	Whole       bool     `help:"Make one operation of a whole step, for every policy."`
+	Sensitivity bool     `help:"Measure again with each estimated cost halved and doubled."`
+	Workers     int      `help:"Workers of the CPU device; 0 takes all processors." default:"0"`
+	Set         []string `help:"Set a variable: NAME=VALUE. Repeats or takes commas; \\, is a comma in a value." placeholder:"VAR=VALUE"`
+	Trace       string   `help:"Write a timeline for chrome://tracing and ui.perfetto.dev." placeholder:"FILE"`
+	JSON        bool     `help:"Print one JSON object." name:"json"`
+}
+
+// policiesReport is what policies prints as JSON.
+type policiesReport struct {
+	Schema  int    `json:"schema"`
+	Command string `json:"command"`
+	*compare.Result
+}
+
+// Run compares and prints.
+func (p *policiesCmd) Run(ctx context.Context, out output) (err error) {
+	cfg, err := p.config()
+	if err != nil {
+		return err
+	}
+	if p.ListCosts {
+		return p.listCosts(out.stdout, cfg.Profile)
+	}
+	var timeline *os.File
+	if p.Trace != "" {
+		if timeline, err = os.Create(p.Trace); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, timeline.Close()) }()
+	}
+	progress := newProgress(out.stderr)
+	cfg.Progress = func(what string) {
+		if progress.due() {
+			progress.printf("policies: %s", what)
+		}
+	}
+	r, err := compare.Run(ctx, *cfg)
+	if err != nil {
+		return err
+	}
+	if timeline != nil {
+		if err := trace.Write(timeline, r.Recorders...); err != nil {
+			return fmt.Errorf("--trace: %w", err)
+		}
+	}
+	if p.JSON {
+		return writeJSON(out.stdout, policiesReport{1, "policies", r})
+	}
+	return printComparison(out.stdout, r)
+}
+
+// config turns the flags into a comparison.
+func (p *policiesCmd) config() (*compare.Config, error) {
+	c := &compare.Config{
+		Workers: p.Workers, Numerics: p.Numerics == "on", NoCaches: p.Caches == "off", Sensitivity: p.Sensitivity, Timeline: p.Trace != "",
+		Load: shapes.Load{Batch: p.Batch, Context: p.Context, Prompt: p.Prompt, Steps: p.Steps, Whole: p.Whole},
+	}
+	if p.Prompt > 1 {
+		c.Load.Context = 0
+	}
+	if p.Workers < 0 {
+		return nil, fmt.Errorf("--workers: want at least 0, got %d", p.Workers)
+	}
+	var err error
+	if c.Profile, err = p.costs(); err != nil {
+		return nil, err
+	}
+	if c.Shape, err = shapes.ByName(p.Model); err != nil {
+		return nil, fmt.Errorf("--model: %w", err)
+	}
+	if c.Shape, err = c.Shape.Sharded(p.TP); err != nil {
+		return nil, fmt.Errorf("--tp: %w", err)
+	}
+	if c.DType, err = tensor.ParseDType(p.Dtype); err != nil {
+		return nil, err
+	}
+	if c.Policies, err = policyNames(p.Policies, "--policies"); err != nil {
+		return nil, err
+	}
+	vars, err := variables(p.Set)
+	if err != nil {
+		return nil, err
+	}
+	for _, v := range vars {
+		c.Variables = append(c.Variables, compare.Variable{Name: v.name, Value: v.value})
+	}
+	return c, nil
+}
+
+// costs reads the profile and changes it, nil for the CPU device.
+func (p *policiesCmd) costs() (*profile.Profile, error) {
+	if p.Profile == "cpu" {
+		if len(p.SetCost) > 0 || p.ListCosts {
+			return nil, fmt.Errorf("--profile cpu has no costs to set or to list: it measures the CPU device")
+		}
+		return nil, nil
+	}
+	c, err := profile.ByName(p.Profile)
+	if err != nil {
+		return nil, fmt.Errorf("--profile: %w", err)
+	}
+	for _, s := range p.SetCost {
+		name, text, ok := strings.Cut(s, "=")
+		v, err := strconv.ParseFloat(text, 64)
+		if !ok || err != nil {
+			return nil, fmt.Errorf("--set-cost %q: want NAME=NUMBER", s)
+		}
+		if c, err = c.With(name, v); err != nil {
+			return nil, fmt.Errorf("--set-cost: %w", err)
+		}
+	}
+	return c, nil
+}
+
+// policyNames lists the policies that a flag names, each once.
+func policyNames(wanted []string, flag string) ([]string, error) {
+	var all, names []string
+	for _, p := range tiling.Policies() {
+		all = append(all, p.Name())
+	}
+	if len(wanted) == 0 {
+		return nil, fmt.Errorf("%s: want at least one policy, or all", flag)
+	}
+	for _, name := range wanted {
+		if name == "all" {
+			return all, nil
+		}
+		p, err := tiling.ByName(name)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w, or all", flag, err)
+		}
+		if !slices.Contains(names, p.Name()) {
+			names = append(names, p.Name())
+		}
+	}
+	return names, nil
+}
