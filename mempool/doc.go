@@ -25,14 +25,16 @@
 // them online, call by call, in four ways known from Ascend Transformer Boost
 // (types 0 to 3). Planner sees all items first (type 4, "optimal"): it replays
 // types 1 to 3, adds offline heuristics and keeps the smallest arena, so its
-// plan is never larger than that of any of types 0 to 3.
+// plan is never larger than that of any of types 0 to 3. Where no heuristic
+// meets the lower bound, package mempool/optimal searches for the smallest arena.
 //
 // Guarantees of every plan that Planner returns:
 //
 //   - it passed Validate: no two items that live together share a byte, every
 //     offset is aligned, fixed items are where they were asked to be;
 //   - Arena >= LowerBound, and Optimal says only what is proven;
-//   - equal items and options give equal plans.
+//   - equal items and options give equal plans, unless a Deadline or Threads
+//     is among the options.
 //
 // An item that a node writes and an item that the same node reads last both
 // live at that node: an output never aliases an input.

@@ -36,37 +36,41 @@ func always(*Planner, *part) bool { return true }
 
 func noFixed(_ *Planner, pt *part) bool { return !pt.fixed }
 
-// optimal plans part by part and returns the arena and the name of the
-// heuristic that placed the largest part.
-func (p *Planner) optimal() (arena int64, method string) {
-	method = heuristics[0].name
+// optimal plans part by part, first with heuristics, then with searches, and
+// fills in the result.
+func (p *Planner) optimal(o Options, out *Result) error {
+	enough := max(p.bound, o.Capacity)
 	for i := range p.parts {
-		top, name := p.solve(&p.parts[i], max(p.bound, arena))
-		if top > arena {
-			arena, method = top, name
+		p.solve(&p.parts[i], enough)
+	}
+	if err := p.search(o, enough, out); err != nil {
+		return err
+	}
+	out.Method = heuristics[0].name
+	for i := range p.parts {
+		if pt := &p.parts[i]; pt.top > out.Arena {
+			out.Arena, out.Method = pt.top, pt.method
 		}
 	}
-	return arena, method
+	return nil
 }
 
-// solve places a part and returns its size. A size of goal is good enough: the
-// arena is no smaller anyway.
-func (p *Planner) solve(pt *part, goal int64) (top int64, method string) {
+// solve places a part with the best heuristic. A size of enough is good enough.
+func (p *Planner) solve(pt *part, enough int64) {
 	p.replay.begin()
 	p.gaps.begin()
-	top = noPlan
+	pt.top = noPlan
 	for i := range heuristics {
 		h := &heuristics[i]
 		if !h.suits(p, pt) {
 			continue
 		}
-		if got := h.place(p, pt, top); got < top {
-			top, method = got, h.name
+		if got := h.place(p, pt, pt.top); got < pt.top {
+			pt.top, pt.method = got, h.name
 			copy(p.best[pt.first:pt.last], p.try[pt.first:pt.last])
-			if top <= goal {
+			if got <= enough {
 				break
 			}
 		}
 	}
-	return top, method
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"goatb/mempool/optimal"
 	"goatb/status"
 )
 
@@ -52,9 +53,9 @@ type Options struct {
 	// first plan that is no larger. 0 asks for the smallest arena. A plan may be
 	// larger than the capacity: compare Arena.
 	Capacity int64
-	// Nodes bounds the exact search of Optimal, in nodes of the search tree. 0
-	// stands for DefaultNodes, or for no bound where there is a Deadline; a
-	// negative number is no bound. Equal bounds give equal plans.
+	// Nodes bounds the exact search of Optimal, in nodes of the search tree. A
+	// negative number is no bound. 0 is no bound where there is a Deadline; else
+	// it stands for a small one, see SearchWork. Equal bounds give equal plans.
 	Nodes int64
 	// Deadline bounds the time of the exact search; 0 is no bound. The best plan
 	// so far is returned: it may differ from run to run.
@@ -64,8 +65,11 @@ type Options struct {
 	Threads int
 }
 
-// DefaultNodes bounds the exact search of plans that ask for no other bound.
-const DefaultNodes = 1 << 16
+// SearchWork bounds the exact search where Options set no bound: the number of
+// its nodes times the number of items, to which the time of a node is about
+// proportional. It takes some ten milliseconds, and only where no heuristic meets
+// the lower bound.
+const SearchWork = 1 << 22
 
 // DefaultOptions asks for the best plan, aligned to DefaultAlign.
 func DefaultOptions() Options { return Options{Solver: Optimal, Align: DefaultAlign} }
@@ -104,6 +108,8 @@ type Planner struct {
 	replay    replayer
 	loads     loadTree
 	validator validator
+	exact     optimal.Solver
+	buffers   []optimal.Buffer
 
 	orderer orderer
 	order   []int32
@@ -119,11 +125,14 @@ type Planner struct {
 // Errors: ErrInvalidParam names the first item with a negative size, a lifetime
 // that ends before it starts, an alignment that is no power of two or a fixed
 // offset that is misaligned; two fixed items on each other; fixed items with
-// types 0 to 3; an unknown type. ErrOutOfDeviceMemory when sizes add up to more
+// types 0 to 3; an unknown type; negative options. ErrOutOfDeviceMemory when sizes add up to more
 // than MaxArena.
 func (p *Planner) Plan(items []Item, o Options) (Result, error) {
 	if int(o.Solver) >= SolverTypes {
 		return Result{}, status.Errorf(status.ErrInvalidParam, "want a solver type of 0 to %d, got %s", SolverTypes-1, o.Solver)
+	}
+	if o.Capacity < 0 || o.Deadline < 0 || o.Threads < 0 {
+		return Result{}, status.Errorf(status.ErrInvalidParam, "want a capacity, a deadline and threads of at least 0, got %d, %v and %d", o.Capacity, o.Deadline, o.Threads)
 	}
 	if err := p.load(items, o); err != nil {
 		return Result{}, err
@@ -136,13 +145,15 @@ func (p *Planner) Plan(items []Item, o Options) (Result, error) {
 	p.try, p.best = grow(p.try, p.n()), grow(p.best, p.n())
 	out := Result{LowerBound: p.bound, PeakAt: p.peakAt(), Method: o.Solver.String()}
 	if o.Solver == Optimal {
-		out.Arena, out.Method = p.optimal()
+		if err := p.optimal(o, &out); err != nil {
+			return Result{}, err
+		}
 	} else {
 		whole := part{last: p.n(), secLast: p.sections()}
 		p.replay.begin()
 		out.Arena = p.replay.run(&p.problem, &whole, o.Solver, noPlan, p.best)
 	}
-	out.Optimal = out.Arena == out.LowerBound
+	out.Optimal = out.Optimal || out.Arena == out.LowerBound
 	out.Offsets = p.spread(items)
 	if err := p.validator.check(items, out.Offsets); err != nil {
 		return Result{}, status.Errorf(status.ErrInternal, "plan by %s is wrong: %w", out.Method, err)

@@ -37,7 +37,9 @@ func mustPlan(t testing.TB, p *Planner, items []Item, o Options) Result {
 		}
 	}
 	require.GreaterOrEqual(t, r.Arena, r.LowerBound)
-	require.Equal(t, r.Arena == r.LowerBound, r.Optimal)
+	if !r.Optimal {
+		require.Greater(t, r.Arena, r.LowerBound)
+	}
 	r.Offsets = slices.Clone(r.Offsets)
 	return r
 }
@@ -114,13 +116,13 @@ func TestPlanTransformerLayers(t *testing.T) {
 	}
 }
 
+// The search proves the smallest arena of every small problem.
 func TestPlanSmallAgainstAllOrders(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 7))
 	var p Planner
-	exact := 0
-	const cases = 400
-	for c := range cases {
-		items := randomItems(rng, 1+rng.IntN(7), 9, 6, 4)
+	above := 0
+	for c := range 800 {
+		items := randomItems(rng, 1+rng.IntN(8), 9, 6, 4)
 		align := int64(1)
 		if c%4 == 1 {
 			align = 4
@@ -136,16 +138,17 @@ func TestPlanSmallAgainstAllOrders(t *testing.T) {
 		}
 		best := alignUp(smallestArena(items, align), granuleOf(items, align))
 		r := mustPlan(t, &p, items, Options{Solver: Optimal, Align: align})
-		require.GreaterOrEqual(t, r.Arena, best, "%+v", items)
+		require.Equal(t, best, r.Arena, "%+v", items)
+		require.True(t, r.Optimal, "%+v %+v %d", r, items, align)
 		require.LessOrEqual(t, r.LowerBound, best, "%+v", items)
-		if r.Arena == best {
-			exact++
+		if r.Arena > r.LowerBound {
+			above++
 		}
 		if !fixed {
 			planAll(t, &p, items, align)
 		}
 	}
-	assert.Greater(t, exact, cases*8/10, "the heuristics find the optimum of most tiny problems")
+	assert.Greater(t, above, 100, "problems whose smallest arena is above the bound")
 }
 
 // granuleOf returns the smallest alignment in use.

@@ -48,6 +48,10 @@ type part struct {
 	bound             int64
 	pairs             int64 // pairs of items that overlap in time
 	fixed             bool  // some item is fixed
+
+	top      int64  // bytes that the best plan needs
+	method   string // what found it
+	searched bool
 }
 
 func (p *part) items() int    { return p.last - p.first }

@@ -1,0 +1,103 @@
+package optimal
+
+import (
+	"cmp"
+	"slices"
+)
+
+// order ranks buffers: which of those that could lie at the same offset comes
+// first.
+type order struct {
+	name string
+	// keys are compared one after another, the largest first.
+	keys []key
+	// loads says that the largest total of the buffer's sections comes before
+	// the keys. With renew, totals are those of the buffers that wait when a part
+	// is made; else those of all buffers.
+	loads, renew bool
+}
+
+// key is a property of buffers.
+type key uint8
+
+const (
+	life     key = iota // duration
+	area                // duration times size
+	span                // number of sections
+	spanArea            // number of sections times size
+)
+
+// orders are all orders, the best first.
+var orders = [...]order{
+	{"load-life-area+", []key{life, area}, true, true},
+	{"area-span", []key{spanArea, span}, false, false},
+	{"life-area", []key{life, area}, false, false},
+	{"load-span-area+", []key{span, spanArea}, true, true},
+	{"load-area-life+", []key{area, life}, true, true},
+	{"load-life-area", []key{life, area}, true, false},
+	{"span-area", []key{span, spanArea}, false, false},
+	{"area-life", []key{area, life}, false, false},
+}
+
+// ranked is a buffer with what it is ranked by.
+type ranked struct {
+	load   int64
+	rank   int32
+	buffer int32
+}
+
+// value returns a property of buffer i.
+func (p *problem) value(k key, i int32) float64 {
+	b := &p.buffers[i]
+	switch k {
+	case life:
+		return float64(b.Life)
+	case area:
+		return float64(b.Life) * float64(b.Size)
+	case span:
+		return float64(b.Upper - b.Lower)
+	}
+	return float64(b.Upper-b.Lower) * float64(b.Size)
+}
+
+// sortAll ranks all buffers and fills the first list.
+func (l *lane) sortAll() {
+	for i := range l.n {
+		l.lists = append(l.lists, int32(i))
+	}
+	slices.SortFunc(l.lists, func(i, j int32) int {
+		for _, k := range l.order.keys {
+			if a, b := l.value(k, i), l.value(k, j); a != b {
+				return cmp.Compare(b, a)
+			}
+		}
+		return cmp.Compare(i, j)
+	})
+	for r, i := range l.lists {
+		l.rank[i] = int32(r)
+	}
+	if l.order.loads {
+		l.sortByLoad(l.lists)
+	}
+}
+
+// sortByLoad ranks by load, then by rank.
+func (l *lane) sortByLoad(list []int32) {
+	l.sorter = l.sorter[:0]
+	for _, i := range list {
+		load := int64(0)
+		for c := l.slot[i].lo; c < l.slot[i].hi; c++ {
+			load = max(load, l.limit-l.room[c])
+		}
+		l.sorter = append(l.sorter, ranked{load, l.rank[i], i})
+	}
+	slices.SortFunc(l.sorter, func(a, b ranked) int {
+		if a.load != b.load {
+			return cmp.Compare(b.load, a.load)
+		}
+		return cmp.Compare(a.rank, b.rank)
+	})
+	for k := range l.sorter {
+		list[k] = l.sorter[k].buffer
+	}
+}
