@@ -14,17 +14,36 @@
 // The sum of an output element is a function of its row of x, its column of w
 // and K alone. K is cut into chunks of chunkOf(K) elements. Inside a chunk the
 // products are added in the order of k, starting from 0; the sums of the chunks
-// are added in the order of the chunks. Every variant keeps this order, whether
-// it walks rows of w, columns of w, packed panels or one chunk at a time. So a
+// are added in the order of the chunks. Every variant of a level keeps this order,
+// whether it walks rows of w, columns of w, packed panels or one chunk at a time. So a
 // row of x gives the same bits alone and in any batch, and neither blocks nor
 // tiles nor the order in which a block takes its tiles can be seen in a result.
 //
-// # Variants
+// The multiplication and addition of one product are two roundings in plain Go
+// and one with assembly, so levels of package internal/cpu differ in bits, and
+// nothing else does.
 //
-// The tiling key says how a product walks its operands: "rows" for few rows of
-// x and weights whose rows run along K, "columns" for few rows of x and weights
-// stored [k,n], "panels" for the rest, with both operands packed into panels in
-// scratch memory. Choose tells whether the work is better cut into two kernels:
-// Partial and Reduce when K is long and there are too few outputs to keep the
-// cores busy, Pack and Product when many tiles would pack the same weights.
+// # Kernels
+//
+// The tables list the best kernels first. An engine (one for each set of loops of
+// package internal/asm/gemm) packs groups of rows of x, so that a step of K of all
+// rows lies together, and multiplies them with panels of 32 columns of w, tile by
+// tile in registers; see sweep.go. It packs the panels of weights as they are
+// stored on the way, and reads those of layout Panels, which Pack makes once for
+// constant weights, where they lie: that is as fast as memory gives them for few
+// rows, and as fast as the core multiplies for many. Panels of f16 and bf16 are
+// widened to f32 in registers for few rows and once for many; bf16 goes through
+// VDPBF16PS only where that is faster, and then subnormal elements count as zero.
+// Plain Go comes last.
+//
+// The tiling key of plain Go says how a product walks its operands: "rows" for few
+// rows of x and weights whose rows run along K, "columns" for few rows of x and
+// weights stored [k,n], "panels" for the rest, with both operands packed into
+// panels in scratch memory.
+//
+// Choose tells whether the work is better cut into two kernels, Partial and Reduce:
+// when K is long and there are too few outputs to keep the cores busy.
+//
+// Int4Product multiplies with weights of int4 in groups with scales, which
+// Int4Pack packs.
 package matmul

@@ -97,17 +97,25 @@ func (p Pack) Lower(b *kernelgraph.Builder, _ *operation.Query) error {
 // was enqueued before, and w is not needed any more when it returns. Errors are
 // those of Pack, and of the device.
 func PackWeight(ctx stdctx.Context, c *atbctx.Context, w device.Tensor, transposeB bool) (device.Tensor, error) {
-	op, err := operation.New(Pack{TransposeB: transposeB})
+	return runOnce(ctx, c, Pack{TransposeB: transposeB}, w)
+}
+
+// runOnce runs an operation with one output into new memory and waits for it.
+func runOnce(ctx stdctx.Context, c *atbctx.Context, s operation.Spec, in ...device.Tensor) (device.Tensor, error) {
+	op, err := operation.New(s)
 	if err != nil {
 		return device.Tensor{}, err
 	}
-	out, err := runPack(ctx, c, op, w)
+	out, err := runInto(ctx, c, op, in)
 	return out, errors.Join(err, op.Close())
 }
 
-// runPack runs a Pack operation into new memory.
-func runPack(ctx stdctx.Context, c *atbctx.Context, op *operation.Op, w device.Tensor) (device.Tensor, error) {
-	descs, err := op.InferShape([]tensor.Desc{w.Desc})
+func runInto(ctx stdctx.Context, c *atbctx.Context, op *operation.Op, in []device.Tensor) (device.Tensor, error) {
+	var descs []tensor.Desc
+	for i := range in {
+		descs = append(descs, in[i].Desc)
+	}
+	descs, err := op.InferShape(descs)
 	if err != nil {
 		return device.Tensor{}, err
 	}
@@ -115,7 +123,7 @@ func runPack(ctx stdctx.Context, c *atbctx.Context, op *operation.Op, w device.T
 	if err != nil {
 		return device.Tensor{}, err
 	}
-	pack := operation.VariantPack{In: []device.Tensor{w}, Out: []device.Tensor{out}}
+	pack := operation.VariantPack{In: in, Out: []device.Tensor{out}}
 	size, err := op.Setup(pack, c)
 	var workspace device.Buffer
 	if err == nil {

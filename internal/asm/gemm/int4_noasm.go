@@ -1,0 +1,5 @@
+//go:build noasm || !amd64
+
+package gemm
+
+var int4Sets []Int4Set

@@ -1,0 +1,154 @@
+package matmul
+
+import (
+	"slices"
+
+	"goatb/device"
+	"goatb/internal/asm/gemm"
+	"goatb/internal/cpu"
+	"goatb/kernel"
+	"goatb/status"
+	"goatb/tensor"
+)
+
+// Int4Product holds the kernels of products with int4 weights: X is [m,k] or
+// [b,m,k] of a float type, W is Int4Pack's output, Bias as in Product, and the
+// output has X's type.
+//
+// With assembly the elements of X are rounded to int16 first, by the largest one
+// among those that are multiplied together: chunks of at least 512 elements of a
+// row. That is an error of at most 2^-16 of the chunk's largest element for each
+// element. Then products are exact within a group. A row with a NaN or an
+// infinity gives NaN. Elements below 2^-116 may count as zero. Plain Go rounds
+// products and sums to f32. A row's result does not depend on the batch.
+var Int4Product = slices.Concat(int4Kernels(), kernel.Table{int4Go})
+
+// int4Tiling plans a product with int4 weights: TilesM × TilesN items.
+type int4Tiling struct {
+	int4Layout
+	M int64
+	// Chunk is the number of elements of K whose x has one factor.
+	Chunk                        int64
+	TileM, TileN, TilesM, TilesN int64
+	// The sizes of a block's buffers in bytes, and their sum.
+	RowBytes, FactorBytes, TempBytes, SumBytes, BlockScratch int64
+	X                                                        tensor.DType
+	Pad                                                      [7]uint8
+	Ep                                                       epilogue
+}
+
+// nanosPerInt4Step is the time of eight elements of K of a row and a strip of
+// columns.
+const nanosPerInt4Step = 2.2
+
+// int4Shape checks the operands of a product with int4 weights.
+func int4Shape(p *kernel.Problem, a Int4Params, t *int4Tiling) error {
+	if err := wantArity(p); err != nil {
+		return err
+	}
+	if err := wantAbsent(p, Scale, TokenScale, Acc); err != nil {
+		return err
+	}
+	x, w := &p.In[X], &p.In[W]
+	if r := x.Rank(); r != 2 && r != 3 || x.Bytes() == 0 || !isFloat(x.DType) || w.DType != tensor.Uint8 || w.Rank() != 3 {
+		return status.Errorf(status.ErrInvalidParam, "want a float matrix and packed int4 weights, got %s and %s", x, w)
+	}
+	l, err := a.layout(x.Dim(-1), w.Dim(1), 2)
+	if err == nil && l.GroupBytes != w.Dim(2) {
+		l, err = a.layout(x.Dim(-1), w.Dim(1), 4)
+	}
+	if err != nil {
+		return err
+	}
+	if *w != l.desc() || w.Bytes() == 0 {
+		return status.Errorf(status.ErrInvalidParam, "%s are not int4 weights of %d columns over %d elements", w, a.Columns, l.K)
+	}
+	t.int4Layout = l
+	s := shape{batch: 1, m: x.Numel() / t.K, n: t.Columns, k: t.K}
+	t.M, t.X = s.m, x.DType
+	t.Ep, err = floatEpilogue(p, &s)
+	return err
+}
+
+// cut chooses tiles: columns for every core, and rows whose packed form stays in
+// L2.
+func (t *int4Tiling) cut(m kernel.Machine, maxRows int64) kernel.Grid {
+	t.Chunk = min(roundUp(minChunk, t.Group), t.K)
+	fit := l2(m) / 4 / (2 * t.K) / maxRows * maxRows
+	t.TileM = min(t.M, max(maxRows, min(fit, 16*maxRows)))
+	t.TilesM = ceilDiv(t.M, t.TileM)
+	steps := float64(max(t.M, 2)) * float64(t.Panels) * float64(t.K/8)
+	nanos := max(steps*nanosPerInt4Step, float64(t.Panels*t.PanelBytes)*nanosPerByte)
+	blocks := int64(kernel.BlocksFor(m, t.TilesM*t.Panels, nanos))
+	t.TilesN = min(ceilDiv(blocks, t.TilesM), t.Panels)
+	for n := t.TilesN; n <= min(4*blocks, t.Panels); n++ {
+		if t.TilesM*n%blocks == 0 {
+			t.TilesN = n
+			break
+		}
+	}
+	t.TileN = ceilDiv(t.Panels, t.TilesN)
+	t.TilesN = ceilDiv(t.Panels, t.TileN)
+	return kernel.Grid{Blocks: int(min(blocks, t.TilesM*t.TilesN))}
+}
+
+// item returns the rows and panels of an item.
+func (t *int4Tiling) item(i int64) (row, rows, panel, panels int64) {
+	row, panel = i/t.TilesN*t.TileM, i%t.TilesN*t.TileN
+	return row, min(t.TileM, t.M-row), panel, min(t.TileN, t.Panels-panel)
+}
+
+// int4Def defines a kernel with tiles of up to maxRows rows; plan books the
+// buffers of a block.
+func int4Def(name string, maxRows int64, refusal func() error, book func(t *int4Tiling), run func(*kernel.Args, int, *int4Tiling, []int64) error) *kernel.Kernel {
+	plan := func(p *kernel.Problem, a Int4Params, t *int4Tiling) (kernel.Grid, error) {
+		if err := int4Shape(p, a, t); err != nil {
+			return kernel.Grid{}, err
+		}
+		if err := refusal(); err != nil {
+			return kernel.Grid{}, err
+		}
+		g := t.cut(p.Machine, maxRows)
+		book(t)
+		t.BlockScratch = t.RowBytes + t.FactorBytes + t.TempBytes + t.SumBytes
+		return g, nil
+	}
+	return kernel.Define(kernel.Def[Int4Params, int4Tiling]{
+		Name:  name,
+		Class: device.Cube,
+		Supports: func(p *kernel.Problem, a Int4Params) error {
+			var t int4Tiling
+			_, err := plan(p, a, &t)
+			return err
+		},
+		Scratch: func(p *kernel.Problem, a Int4Params) int64 {
+			var t int4Tiling
+			g, _ := plan(p, a, &t)
+			return int64(g.Blocks) * t.BlockScratch
+		},
+		Tile: func(p *kernel.Problem, a Int4Params, t *int4Tiling, _ []int64) (kernel.Grid, error) {
+			return plan(p, a, t)
+		},
+		Run: run,
+		Cost: func(t *int4Tiling, _ []int64) (int64, int64) {
+			mk, mn := float64(t.M)*float64(t.K), float64(t.M)*float64(t.Columns)
+			bytes := mk*float64(t.X.Size()) + float64(t.Panels)*float64(t.PanelBytes) + mn*float64(t.Ep.Out.Size())
+			return saturate(2 * mn * float64(t.K)), saturate(bytes)
+		},
+	})
+}
+
+// int4Kernels returns a kernel for each set of assembly loops.
+func int4Kernels() (out kernel.Table) {
+	for i := range gemm.Int4Sets() {
+		e := int4Engine{&gemm.Int4Sets()[i]}
+		refusal := func() error {
+			if have := cpu.Active(); !have.Has(e.set.Needs) {
+				return status.Errorf(status.ErrInvalidParam, "want a processor with %s, have %s", e.set.Needs, have)
+			}
+			return nil
+		}
+		out = append(out, int4Def("matmul/int4-"+e.set.Name, int64(len(e.set.Rows)), refusal, e.book, e.run))
+	}
+	return out
+}

@@ -1,0 +1,146 @@
+package matmul
+
+import (
+	"goatb/device"
+	"goatb/internal/asm/gemm"
+	"goatb/kernel"
+)
+
+// int4Engine multiplies with int4 weights by one set of assembly loops.
+type int4Engine struct{ set *gemm.Int4Set }
+
+// quantUnit is what the loops that round x to int16 work in.
+const quantUnit = 16
+
+// book sizes the buffers: packed rows and their factors, one for each chunk and
+// row; a row of floats and a group of rows of int16; sums, and the finisher's.
+func (e int4Engine) book(t *int4Tiling) {
+	chunks, most := ceilDiv(t.K, t.Chunk), int64(len(e.set.Rows))
+	chunk := roundUp(t.Chunk, quantUnit)
+	t.RowBytes = roundUp(2*t.TileM*t.K+4*e.set.Width, 64)
+	t.FactorBytes = roundUp(4*chunks*t.TileM, 64)
+	t.TempBytes = 4*chunk + 2*most*chunk
+	t.SumBytes = (t.TileM + finisherRows) * 4 * gemm.PanelColumns
+}
+
+// int4Sweeper computes the items of one block.
+type int4Sweeper struct {
+	e       int4Engine
+	t       *int4Tiling
+	x, w    []byte
+	rows    []byte
+	factors []float32
+	floats  []float32
+	ints    []int16
+	sums    []float32
+	f       finisher
+}
+
+func (e int4Engine) run(a *kernel.Args, block int, t *int4Tiling, _ []int64) error {
+	mem := a.Scratch.Bytes()[int64(block)*t.BlockScratch:][:t.BlockScratch]
+	take := func(n int64) []byte {
+		b := mem[:n:n]
+		mem = mem[n:]
+		return b
+	}
+	s := int4Sweeper{e: e, t: t, x: a.Mem(X), w: a.Mem(W), rows: take(t.RowBytes), factors: device.View[float32](take(t.FactorBytes))}
+	s.floats = device.View[float32](take(4 * roundUp(t.Chunk, quantUnit)))
+	s.ints = device.View[int16](take(t.TempBytes - 4*int64(len(s.floats))))
+	sums := device.View[float32](take(t.SumBytes))
+	s.sums = sums[:t.TileM*gemm.PanelColumns]
+	s.f = finisher{a: a, ep: &t.Ep, buf: sums[len(s.sums):]}
+	lo, hi := kernel.Share(t.TilesM*t.TilesN, block, a.Blocks)
+	held := int64(-1)
+	for i := lo; i < hi; i++ {
+		row, rows, panel, panels := t.item(i)
+		if row != held {
+			s.packRows(row, rows)
+			held = row
+		}
+		for j := panel; j < panel+panels; j++ {
+			s.panel(row, rows, j)
+		}
+	}
+	return nil
+}
+
+// each visits the groups of rows that a tile takes: all of about the same size.
+func (s *int4Sweeper) each(rows int64, visit func(at, n int64)) {
+	count := ceilDiv(rows, int64(len(s.e.set.Rows)))
+	for g := range count {
+		at, end := kernel.Share(rows, int(g), int(count))
+		visit(at, end-at)
+	}
+}
+
+// packRows rounds rows of x to int16 and packs them: group by group of rows, for
+// each group the words of K.
+func (s *int4Sweeper) packRows(row, rows int64) {
+	t, set := s.t, s.e.set
+	s.each(rows, func(at, n int64) {
+		for c := int64(0); c*t.Chunk < t.K; c++ {
+			from := c * t.Chunk
+			k := min(t.Chunk, t.K-from)
+			pitch := roundUp(k, quantUnit)
+			for r := range n {
+				s.factors[c*t.TileM+at+r] = s.quantize(s.ints[r*pitch:][:pitch], row+at+r, from, k)
+			}
+			ints := device.BytesOf(s.ints)
+			set.Turn(int(k/2), &s.rows[2*(at*t.K+from*n)], int(4*n), &ints[0], int(2*pitch), int(n), 0)
+		}
+	})
+}
+
+// quantize stores k elements of a row of x as int16 and returns what they are to
+// be multiplied with.
+func (s *int4Sweeper) quantize(dst []int16, row, from, k int64) float32 {
+	x := s.floats[:len(dst)]
+	kernel.LoadFloats(x[:k], s.x[(row*s.t.K+from)*s.t.X.Size():], s.t.X)
+	clear(x[k:])
+	largest := s.e.set.Largest(len(x), &x[0])
+	if largest == 0 || largest-largest != 0 { // zeros alone, or an infinity or NaN
+		clear(dst)
+		return largest
+	}
+	largest = max(largest, leastQuantized)
+	s.e.set.ToInt16(len(x), &dst[0], &x[0], maxInt16/largest)
+	return largest / maxInt16
+}
+
+// maxInt16 is what the largest element of a chunk becomes.
+const maxInt16 = 1<<15 - 1
+
+// leastQuantized is the least number that the largest element of a chunk is
+// taken for, so that its reciprocal stays finite.
+const leastQuantized = 0x1p-100
+
+// panel computes the columns of a panel.
+func (s *int4Sweeper) panel(row, rows, panel int64) {
+	t, set := s.t, s.e.set
+	columns := min(gemm.PanelColumns, t.Columns-panel*gemm.PanelColumns)
+	octets := t.Group / 8
+	count := ceilDiv(rows, int64(len(set.Rows)))
+	pace := uintptr(t.GroupBytes/octets) / uintptr(count*gemm.PanelColumns/set.Columns)
+	for c := int64(0); c*t.Chunk < t.K; c++ {
+		from := c * t.Chunk
+		groups := min(t.Chunk, t.K-from) / t.Group
+		scales := s.w[panel*t.PanelBytes+from/t.Group*t.GroupBytes:]
+		w := scales[gemm.PanelColumns*t.ScaleBytes:]
+		next := address(scales) + uintptr(groups*t.GroupBytes)
+		for h := int64(0); h < columns; h += set.Columns {
+			for g := range count {
+				at, end := kernel.Share(rows, int(g), int(count))
+				n := end - at
+				sums := device.BytesOf(s.sums[at*gemm.PanelColumns+h:])
+				set.Rows[n-1](int(groups), int(octets), &s.rows[2*(at*t.K+from*n)], &w[4*h], &scales[t.ScaleBytes*h], &sums[0],
+					gemm.PanelColumns, c > 0, &s.factors[c*t.TileM+at], t.ScaleBytes == 2, next, pace)
+				next += pace * uintptr(groups*octets)
+			}
+		}
+	}
+	j := panel * gemm.PanelColumns
+	s.f.floatColumns(0, j, columns)
+	for r := range rows {
+		s.f.floats((row+r)*t.Columns+j, s.sums[r*gemm.PanelColumns:][:columns])
+	}
+}
