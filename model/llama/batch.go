@@ -112,9 +112,9 @@ func (b *batch) allocate(s *Session, rows, want int) error {
 	head := []atb.Tensor{ix.want, m.finalNorm, m.classifier}
 	b.logits = logits
 	if s.opt.Whole {
-		in := slices.Concat(embed, []atb.Tensor{ix.lengths}, state, head)
+		in := slices.Concat(embed, []atb.Tensor{ix.lengths}, state, head, []atb.Tensor{m.attnNorms, m.ffnNorms, s.kCaches, s.vCaches})
 		for i := range m.layers {
-			in = append(in, s.weights(i)...)
+			in = append(in, m.layers[i].matrices()...)
 		}
 		b.packs = []atb.VariantPack{{In: in, Out: []atb.Tensor{logits}}}
 		return nil
@@ -132,7 +132,12 @@ func (b *batch) allocate(s *Session, rows, want int) error {
 // weights are the inputs of a layer that stay the same: its weights and cache.
 func (s *Session) weights(i int) []atb.Tensor {
 	l, c := &s.m.layers[i], &s.caches[i]
-	return []atb.Tensor{l.attnNorm, l.wq, l.wk, l.wv, l.wo, l.ffnNorm, l.gateUp, l.down, c.k, c.v}
+	return append([]atb.Tensor{l.attnNorm, l.ffnNorm, c.k, c.v}, l.matrices()...)
+}
+
+// matrices are the weights that rows are multiplied with.
+func (l *layerOnDevice) matrices() []atb.Tensor {
+	return []atb.Tensor{l.wq, l.wk, l.wv, l.wo, l.gateUp, l.down}
 }
 
 // allocateIndices makes the staging memory, its place on the device and the

@@ -18,9 +18,11 @@ type Model struct {
 	ropeType                         atb.DType
 	embedding, finalNorm, classifier atb.Tensor
 	cos, sin                         atb.Tensor
-	layers                           []layerOnDevice
-	memory                           memory
-	closed                           bool
+	// attnNorms and ffnNorms hold the norms of all layers, one behind the other.
+	attnNorms, ffnNorms atb.Tensor
+	layers              []layerOnDevice
+	memory              memory
+	closed              bool
 }
 
 // layerOnDevice are a layer's weights on the device.
@@ -53,8 +55,15 @@ func Upload(c *atb.Context, w *Weights, t atb.DType) (*Model, error) {
 	m.embedding = u.put(t, w.Embedding, vocab, dim)
 	m.finalNorm = u.put(t, w.FinalNorm, dim)
 	m.classifier = u.weight(t, w.Classifier, vocab, dim)
+	var attn, ffn []float32
 	for i := range w.Layers {
-		m.layers = append(m.layers, u.layer(t, cfg, &w.Layers[i]))
+		attn, ffn = append(attn, w.Layers[i].AttnNorm...), append(ffn, w.Layers[i].FFNNorm...)
+	}
+	m.attnNorms, m.ffnNorms = u.put(t, attn, int64(len(attn))), u.put(t, ffn, int64(len(ffn)))
+	for i := range w.Layers {
+		l := u.layer(t, cfg, &w.Layers[i])
+		l.attnNorm, l.ffnNorm = part(m.attnNorms, cfg.Layers, i), part(m.ffnNorms, cfg.Layers, i)
+		m.layers = append(m.layers, l)
 	}
 	cos, sin := ropeTables(cfg)
 	m.cos = u.put(m.ropeType, cos, int64(cfg.MaxSeq), int64(cfg.HeadDim()))
@@ -90,12 +99,22 @@ func (u *uploader) weight(t atb.DType, data []float32, dims ...int64) atb.Tensor
 	return x
 }
 
-// layer uploads a layer; w1 and w3 are stacked, since one product computes both.
+// part is one of n equal parts of dimension 0 of a tensor.
+func part(x atb.Tensor, n, i int) atb.Tensor {
+	if x.Data.IsNil() {
+		return x
+	}
+	x.Desc.Shape = x.Desc.Shape.With(0, x.Desc.Shape.Dim(0)/int64(n))
+	size := x.Desc.Bytes()
+	x.Data = x.Data.At(int64(i)*size, size)
+	return x
+}
+
+// layer uploads the matrices of a layer; w1 and w3 are stacked, since one product computes both.
 func (u *uploader) layer(t atb.DType, c *Config, l *LayerWeights) layerOnDevice {
 	dim, kv, hidden := int64(c.Dim), int64(c.KVDim()), int64(c.Hidden)
 	gateUp := append(append(make([]float32, 0, 2*len(l.W1)), l.W1...), l.W3...)
 	return layerOnDevice{
-		attnNorm: u.put(t, l.AttnNorm, dim), ffnNorm: u.put(t, l.FFNNorm, dim),
 		wq: u.weight(t, l.WQ, dim, dim), wk: u.weight(t, l.WK, kv, dim), wv: u.weight(t, l.WV, kv, dim), wo: u.weight(t, l.WO, dim, dim),
 		gateUp: u.weight(t, gateUp, 2*hidden, dim), down: u.weight(t, l.W2, dim, hidden),
 	}

@@ -32,12 +32,16 @@ func embedGraph() (*atb.Op, error) {
 // layerInputs are the inputs of a layer graph, in order.
 var layerInputs = [...]string{
 	"x", "cos", "sin", "lengths", "slots", "tables", "contexts",
-	"attn_norm", "wq", "wk", "wv", "wo", "ffn_norm", "gate_up", "down",
-	"k_cache", "v_cache",
+	"attn_norm", "ffn_norm", "k_cache", "v_cache",
+	"wq", "wk", "wv", "wo", "gate_up", "down",
 }
 
-// firstWeight is the first input of a layer that is the layer's own.
-const firstWeight = 7
+// Of the inputs of a layer those from firstOwn on are its own, and those from
+// firstMatrix on come one by one also in the graph of a whole step.
+const firstOwn, firstMatrix = 7, 11
+
+// maxWhole is the number of layers whose inputs fit into one graph.
+const maxWhole = 40
 
 // layerGraph is one transformer layer over a paged cache. Each of its n rows is
 // a query of its own: row i attends to the first contexts[i] positions of the
@@ -99,16 +103,17 @@ func headGraph(c *Config) (*atb.Op, error) {
 // stepGraph is a whole step:
 //
 //	inputs   those of embed, lengths, slots, tables, contexts, those of head but x,
-//	         then for each layer its weights and caches
+//	         norms and caches of all layers, then the matrices of each layer
 //	outputs  logits [m, vocab]
 func stepGraph(c *Config) (*atb.Op, error) {
 	embed := []string{"table", "cosines", "sines", "ids", "positions"}
 	state := []string{"lengths", "slots", "tables", "contexts"}
 	head := []string{"rows", "final_norm", "classifier"}
-	in := slices.Concat(embed, state, head)
+	shared := layerInputs[firstOwn:firstMatrix]
+	in := slices.Concat(embed, state, head, shared)
 	own := make([][]string, c.Layers)
 	for i := range own {
-		for _, name := range layerInputs[firstWeight:] {
+		for _, name := range layerInputs[firstMatrix:] {
 			own[i] = append(own[i], name+strconv.Itoa(i))
 		}
 		in = append(in, own[i]...)
@@ -125,7 +130,10 @@ func stepGraph(c *Config) (*atb.Op, error) {
 	for i := 0; i < c.Layers && err == nil; i++ {
 		op, err = layerGraph(c)
 		x, y := "x"+strconv.Itoa(i), "x"+strconv.Itoa(i+1)
-		err = add("layer"+strconv.Itoa(i), op, err, slices.Concat([]string{x, "cos", "sin"}, state, own[i]), []string{y})
+		err = add("layer"+strconv.Itoa(i), op, err, slices.Concat([]string{x, "cos", "sin"}, state, shared, own[i]), []string{y})
+		for _, name := range shared {
+			b.Chunk(name, c.Layers, i)
+		}
 	}
 	if err != nil {
 		return nil, err

@@ -17,8 +17,8 @@ type Options struct {
 	// BlockSize is the number of positions in a block of the KV cache.
 	BlockSize int
 	// Whole makes one graph of a step instead of one for embeddings, each layer and
-	// head. A context whose policy captures launches asks for it by itself: a step
-	// is one replay then.
+	// head, for models of up to 40 layers. A context whose policy captures launches
+	// asks for it by itself: a step is one replay then.
 	Whole bool
 	// Observe, when not nil, is told what the host did, from the goroutine that
 	// calls Forward.
@@ -49,8 +49,10 @@ type Session struct {
 	// or the one graph of a whole step.
 	stages []*atb.Op
 	caches []kvCache
-	free   []int32 // cache blocks that no sequence holds
-	seqs   []sequence
+	// kCaches and vCaches are the memory of all layers' caches.
+	kCaches, vCaches atb.Tensor
+	free             []int32 // cache blocks that no sequence holds
+	seqs             []sequence
 
 	memory  memory // of the caches
 	batches map[shapeKey]*batch
@@ -101,21 +103,19 @@ func (s *Session) open() error {
 	if s.stream, err = s.c.Stream(0); err != nil {
 		return err
 	}
-	s.opt.Whole = s.opt.Whole || s.c.Captures()
+	s.opt.Whole = (s.opt.Whole || s.c.Captures()) && s.m.Config.Layers <= maxWhole
 	if err := s.makeStages(); err != nil {
 		return err
 	}
 	total := s.blocks * s.opt.Sequences
-	for range s.m.layers {
-		k, err := s.memory.tensor(s.m.DType, int64(total), int64(s.opt.BlockSize), int64(s.m.Config.KVHeads), int64(s.m.Config.HeadDim()))
-		if err != nil {
+	layers := s.m.Config.Layers
+	for _, x := range [...]*atb.Tensor{&s.kCaches, &s.vCaches} {
+		if *x, err = s.memory.tensor(s.m.DType, int64(layers)*int64(total), int64(s.opt.BlockSize), int64(s.m.Config.KVHeads), int64(s.m.Config.HeadDim())); err != nil {
 			return err
 		}
-		v, err := s.memory.tensor(s.m.DType, k.Desc.Shape.Dims()...)
-		if err != nil {
-			return err
-		}
-		s.caches = append(s.caches, kvCache{k, v})
+	}
+	for i := range layers {
+		s.caches = append(s.caches, kvCache{part(s.kCaches, layers, i), part(s.vCaches, layers, i)})
 	}
 	for b := total - 1; b >= 0; b-- {
 		s.free = append(s.free, int32(b))
