@@ -23,8 +23,7 @@
 //   - a buffer that was put off lies on a waiting neighbour until one is placed.
 //
 // Where no waiting buffer crosses a section's border, both sides are solved alone.
-// Equal buffers keep their order. Where every plan is also one upside down, the
-// largest buffer stays in the lower half.
+// Equal buffers keep their order.
 //
 // How soon a plan is found depends on the rank, by factors of thousands, and no
 // rank is always good. So several orders are searched side by side, in turns of

@@ -93,10 +93,6 @@ func (l *lane) start(p *problem, o order, limit int64) {
 		l.slot[i] = s
 		l.waiting[i>>6] |= 1 << (i & 63)
 	}
-	if p.flip != none {
-		s := &l.slot[p.flip]
-		s.latest = (limit - s.size) / 2
-	}
 	l.room, l.cross = grow(l.room, p.sections), append(l.cross[:0], p.cross...)
 	l.watch = grow(l.watch, p.sections)
 	for s := range l.room {

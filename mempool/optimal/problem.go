@@ -47,9 +47,6 @@ type problem struct {
 	cross []int32  // by section: buffers that it shares with the section before
 	// aligned says that some offsets have to be rounded up.
 	aligned bool
-	// flip is a buffer that may be kept in the lower half: where no buffer is
-	// fixed or aligned, every plan is also one upside down. Else none.
-	flip int32
 
 	started, ended []uint64
 	sorted         []int32
@@ -86,14 +83,13 @@ func (p *problem) scale() {
 	for i := range p.buffers {
 		most = max(most, p.buffers[i].Align)
 	}
-	p.aligned, p.flip = false, none
-	unit, fixed := int64(0), false
+	p.aligned = false
+	unit := int64(0)
 	for i := range p.buffers {
 		b := &p.buffers[i]
 		p.aligned = p.aligned || b.Size%most != 0
 		unit = gcd(b.Size, unit)
 		if b.Fixed != Free {
-			fixed = true
 			p.aligned = p.aligned || b.Fixed%most != 0
 			unit = gcd(b.Fixed, unit)
 		}
@@ -113,12 +109,6 @@ func (p *problem) scale() {
 		if b.Fixed != Free {
 			p.fixed[i] = b.Fixed / unit
 		}
-		if p.flip == none || p.size[i] > p.size[p.flip] {
-			p.flip = int32(i)
-		}
-	}
-	if fixed || p.aligned {
-		p.flip = none
 	}
 }
 
