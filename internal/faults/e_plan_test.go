@@ -162,6 +162,7 @@ func TestE15(t *testing.T) {
 		"ATB_HOST_TILING_BUFFER_BLOCK_NUM": "200", "ATB_DEVICE_TILING_BUFFER_BLOCK_NUM": "100",
 		"ATB_WORKSPACE_MEM_ALLOC_GLOBAL": "0", "ATB_WORKSPACE_MEM_ALLOC_ALG_TYPE": "2",
 		"ATB_SHARE_MEMORY_NAME_SUFFIX": "s", "ATB_HOME_PATH": "/h", "LCAL_COMM_ID": "10.0.0.1:5",
+		"ATB_DEVICE_SINK_FORM": "ffts", "ATB_TILING_SCHEDULE_OPTIMIZE": "0", "ATB_DEVICE_SINK_SOC": "310P", "ATB_DEVICE_SINK_DEADLINE_MS": "5",
 	}
 	values := func(name string) map[string]string {
 		c, err := atbctx.ConfigFromEnv(func(v string) (string, bool) { return other[v], v == name })
