@@ -3,6 +3,8 @@ package operation
 import (
 	"goatb/kernelgraph"
 	"goatb/runner"
+	"goatb/status"
+	"goatb/tiling/sink/capture"
 )
 
 // Graph returns the kernel graph of the last Setup, nil before one. It is
@@ -21,6 +23,23 @@ func (o *Op) Capture() *runner.Capture {
 		return nil
 	}
 	return o.run.Captured()
+}
+
+// PlanCapture plans the task lists that policy device-sink would capture after the
+// last Setup, without memory and, offline, without a device. option is the
+// compilation's value of ge.tiling_schedule_optimize, nearer than those of graph
+// and context. Errors: ErrInvalidParam without a Setup, and those of
+// runner.Runner.PlanCapture.
+func (o *Op) PlanCapture(option string, offline bool) (*capture.Plan, error) {
+	if err := o.enter(); err != nil {
+		return nil, err
+	}
+	defer o.leave()
+	if !o.ready || o.run == nil {
+		return nil, status.Place(status.Errorf(status.ErrInvalidParam, "want a successful setup first"), status.ErrInvalidParam, o.name, "capture", "")
+	}
+	p, err := o.run.PlanCapture(o.values.byInput, option, offline)
+	return p, status.Place(err, status.ErrInvalidGraph, o.name, "capture", "")
 }
 
 // Workspace returns the workspace plan of the last Setup, nil before one. It is

@@ -6,6 +6,7 @@ import (
 	"goatb/device"
 	"goatb/kernel"
 	"goatb/kernelgraph"
+	"goatb/status"
 	"goatb/tiling"
 	"goatb/tiling/sink"
 	"goatb/tiling/sink/capture"
@@ -92,7 +93,7 @@ func (r *Runner) decide(c *captured) error {
 			return r.fallBack(why)
 		}
 	}
-	s, err := r.settings(models)
+	s, err := r.settings(models, "")
 	if err != nil {
 		return err
 	}
@@ -109,6 +110,38 @@ func (r *Runner) decide(c *captured) error {
 	r.noteMarks(c)
 	c.graph, err = c.plan.Load(models)
 	return err
+}
+
+// PlanCapture plans what a launch would capture, for tools and compilers: nothing
+// is bound and nothing is loaded. Every input counts as lying in device memory,
+// and no copy is left out. values are host values by input, nil where they are not
+// known. option is the compilation's value of sink.OptionName; offline asks no
+// device. Errors: a plan of which nothing can be captured (ErrInvalidGraph), and
+// those of package capture.
+func (r *Runner) PlanCapture(values [][]int64, option string, offline bool) (*capture.Plan, error) {
+	c := captured{skipped: make([]bool, len(r.skip)), absent: make([]bool, len(r.in))}
+	var err error
+	if c.pairs, err = r.findPairs(); err != nil {
+		return nil, err
+	}
+	if why := r.hostOnly(&c.pairs); why != "" {
+		return nil, status.Place(status.Errorf(status.ErrInvalidGraph, "it cannot be captured: %s", why), status.ErrInvalidGraph, r.plan.root, "capture", "")
+	}
+	var models device.ModelDevice
+	if !offline {
+		if models, err = device.Models(r.env.Device); err != nil {
+			return nil, err
+		}
+	}
+	s, err := r.settings(models, option)
+	if err != nil {
+		return nil, err
+	}
+	s.Build.Offline = offline
+	if err := r.takeValues(values); err != nil && values != nil {
+		return nil, err
+	}
+	return capture.New(r.nodes(&c), s)
 }
 
 // noteMarks notes what stays on the host.
@@ -148,7 +181,7 @@ func (r *Runner) nodes(c *captured) []capture.Node {
 			n.Waits = s.node.Kind == kernelgraph.WaitNode
 			nodes = append(nodes, n)
 		} else if !c.skipped[s.kernel] {
-			nodes = append(nodes, r.node(s))
+			nodes = append(nodes, r.node(c, s))
 		} else {
 			continue
 		}
@@ -165,17 +198,24 @@ func otherReason(s *step) string {
 	return "it works on an event"
 }
 
-func (r *Runner) node(s *step) capture.Node {
+func (r *Runner) node(c *captured, s *step) capture.Node {
 	ks := &r.plan.kernels[s.kernel]
 	n := capture.Node{
 		Label: &ks.label, Kernel: ks.node.Kernel, Problem: &r.problems[s.kernel],
 		Stream: r.plan.streamIndex(ks.node.Stream), Inputs: len(ks.node.In), Operands: make([]device.Address, len(ks.operands)),
 	}
 	for i := range ks.operands {
-		n.Operands[i] = r.word(&ks.operands[i])
+		n.Operands[i] = c.word(&ks.operands[i])
 	}
 	if ks.scratch.size > 0 {
-		n.Scratch = r.word(&ks.scratch)
+		n.Scratch = c.word(&ks.scratch)
+	}
+	for _, v := range n.Problem.Values {
+		if v == nil { // not known yet
+			p := *n.Problem
+			p.Values, n.Problem = nil, &p
+			break
+		}
 	}
 	for i, w := range ks.values {
 		size := r.problems[s.kernel].Val[i].DType.Size()
@@ -185,11 +225,11 @@ func (r *Runner) node(s *step) capture.Node {
 }
 
 // word is the place of an operand in the address table.
-func (r *Runner) word(o *operand) device.Address {
+func (c *captured) word(o *operand) device.Address {
 	a := device.Address{Index: o.index, Off: o.off, Size: o.size}
 	switch o.source {
 	case fromInput:
-		if r.in[o.index].IsNil() {
+		if c.absent[o.index] {
 			return device.Address{} // a host tensor: kernels get its values in their tiling
 		}
 		a.Type = device.InputMemory

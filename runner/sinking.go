@@ -27,11 +27,11 @@ type Sinking struct {
 	Fallbacks Fallbacks
 }
 
-// settings are those of capturing a plan, for a device that runs task lists. Form
-// v2 needs none.
-func (r *Runner) settings(models device.ModelDevice) (capture.Settings, error) {
+// settings are those of capturing a plan, for a device that runs task lists, which
+// form v2 and compiling offline do not need. compile is the compilation's option.
+func (r *Runner) settings(models device.ModelDevice, compile string) (capture.Settings, error) {
 	s, p := &r.env.Sinking, r.plan
-	choice, err := sink.Options{Graph: p.Option, Session: s.Option, Default: sink.On}.Resolve()
+	choice, err := sink.Options{Compile: compile, Graph: p.Option, Session: s.Option, Default: sink.On}.Resolve()
 	if err != nil {
 		return capture.Settings{}, err
 	}

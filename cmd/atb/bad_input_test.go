@@ -101,7 +101,7 @@ func badGraphUses(t *testing.T) []badCase {
 		{"graph without a source", []string{"graph"}, "want either a graph file or --model"},
 		{"graph with two sources", []string{"graph", graph, "--model", "m"}, "want either a graph file or --model"},
 		{"no such graph", show("nowhere.json"), "nowhere.json"},
-		{"task lists", show(graph, "--tasks"), "--tasks: task lists belong to device-sink"},
+		{"task lists as a drawing", show(graph, "--tasks", "--format", "svg"), "--tasks: want --format text or json"},
 		{"unknown format", show(graph, "--format", "png"), "--format"},
 		{"two formats", show(graph, "--json", "--format", "svg"), "exclude each other"},
 		{"unknown checks", show(graph, "--checks", "310p"), "--checks"},

@@ -146,7 +146,8 @@ func (d *decoder) keep(seq, pos int, logits []float32) {
 // count fills the report from the context's counters and the steps' times.
 func (d *decoder) count(r *runReport) {
 	st := d.c.Stats()
-	r.HostTilings, r.SetupHits, r.BytesMoved, r.WorkspaceBytes = st.HostTilings, st.SetupHits, st.BytesMoved, st.WorkspaceBytes
+	r.HostTilings, r.DeviceTilings, r.SetupHits, r.BytesMoved, r.WorkspaceBytes = st.HostTilings, st.DeviceTilings, st.SetupHits, st.BytesMoved, st.WorkspaceBytes
+	r.Captures, r.Replays, r.Fallbacks = st.Captures, st.Replays, fallbackEntries(st.FallbackReasons)
 	r.Cache = cacheReport{st.LocalHits, st.GlobalHits, st.Misses}
 	r.RingStalls = st.HostRing.Stalls + st.DeviceRing.Stalls
 	r.ArenaLowerBound = d.s.LowerBound()

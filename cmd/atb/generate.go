@@ -20,25 +20,26 @@ import (
 // generateCmd runs a model.
 type generateCmd struct {
 	place
-	Model       string   `help:"Folder with a llama2.c model (*.bin) and its tokenizer (tok*.bin). Without it a small seeded random Llama runs." placeholder:"DIR"`
-	Prompt      string   `help:"Text to go on from." placeholder:"TEXT"`
-	PromptIds   []int32  `help:"Token ids to go on from. Repeats or takes commas." placeholder:"ID"`
-	Steps       int      `help:"Tokens to generate." default:"64"`
-	Prefill     int      `help:"Prompt tokens per prefill call." default:"64"`
-	Batch       int      `help:"Sequences that run together, all on the same prompt." default:"1"`
-	BlockSize   int      `help:"Positions in a block of the paged KV cache." default:"16"`
-	Policy      []string `help:"Tiling policies to run, or all; several are compared. Repeats or takes commas." default:"all" placeholder:"P"`
-	Solver      *int     `help:"Workspace solver, 0 to 4; the variable's when left out." placeholder:"0..4"`
-	Caches      string   `help:"Tiling caches and setup reuse: on or off." enum:"on,off" default:"on"`
-	Checks      string   `help:"Profile of checks: native or 910b." enum:"native,910b" default:"native"`
-	Dtype       string   `help:"Element type of weights and activations: f32, f16 or bf16." enum:"f32,f16,bf16" default:"f32"`
-	Temperature float64  `help:"Sampling temperature; 0 takes the most likely token." default:"0"`
-	TopP        float64  `help:"Keep the most likely tokens up to this probability." default:"1"`
-	Seed        uint64   `help:"Seed of sampling and of the random model." default:"1"`
-	Ids         bool     `help:"Print the generated ids on one line and nothing else."`
-	Logits      []int    `help:"Positions whose logits to report. Repeats or takes commas." placeholder:"POS"`
-	Trace       string   `help:"Write a timeline for chrome://tracing and ui.perfetto.dev." placeholder:"FILE"`
-	JSON        bool     `help:"Print one JSON object." name:"json"`
+	Model     string   `help:"Folder with a llama2.c model (*.bin) and its tokenizer (tok*.bin). Without it a small seeded random Llama runs." placeholder:"DIR"`
+	Prompt    string   `help:"Text to go on from." placeholder:"TEXT"`
+	PromptIds []int32  `help:"Token ids to go on from. Repeats or takes commas." placeholder:"ID"`
+	Steps     int      `help:"Tokens to generate." default:"64"`
+	Prefill   int      `help:"Prompt tokens per prefill call." default:"64"`
+	Batch     int      `help:"Sequences that run together, all on the same prompt." default:"1"`
+	BlockSize int      `help:"Positions in a block of the paged KV cache." default:"16"`
+	Policy    []string `help:"Tiling policies to run, or all; several are compared. Repeats or takes commas." default:"all" placeholder:"P"`
+	sinkFlags
+	Solver      *int    `help:"Workspace solver, 0 to 4; the variable's when left out." placeholder:"0..4"`
+	Caches      string  `help:"Tiling caches and setup reuse: on or off." enum:"on,off" default:"on"`
+	Checks      string  `help:"Profile of checks: native or 910b." enum:"native,910b" default:"native"`
+	Dtype       string  `help:"Element type of weights and activations: f32, f16 or bf16." enum:"f32,f16,bf16" default:"f32"`
+	Temperature float64 `help:"Sampling temperature; 0 takes the most likely token." default:"0"`
+	TopP        float64 `help:"Keep the most likely tokens up to this probability." default:"1"`
+	Seed        uint64  `help:"Seed of sampling and of the random model." default:"1"`
+	Ids         bool    `help:"Print the generated ids on one line and nothing else."`
+	Logits      []int   `help:"Positions whose logits to report. Repeats or takes commas." placeholder:"POS"`
+	Trace       string  `help:"Write a timeline for chrome://tracing and ui.perfetto.dev." placeholder:"FILE"`
+	JSON        bool    `help:"Print one JSON object." name:"json"`
 }
 
 // job is what a generate runs under each policy.
@@ -127,6 +128,9 @@ func (g *generateCmd) validate() error {
 			return fmt.Errorf("--policy: %w, or all", err)
 		}
 	}
+	if err := g.sinkFlags.validate(); err != nil {
+		return err
+	}
 	return g.place.validate()
 }
 
@@ -202,11 +206,11 @@ func (g *generateCmd) load() (*job, error) {
 
 // contextOptions are the options of a policy's context.
 func (g *generateCmd) contextOptions(policy string) ([]atb.Option, error) {
-	opts, err := g.options()
+	opts, err := g.place.options()
 	if err != nil {
 		return nil, err
 	}
-	opts = append(opts, atb.WithPolicy(policy), atb.WithChecks(g.Checks))
+	opts = append(append(opts, g.sinkFlags.options()...), atb.WithPolicy(policy), atb.WithChecks(g.Checks))
 	if g.Solver != nil {
 		opts = append(opts, atb.WithSolver(mempool.SolverType(*g.Solver)))
 	}

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"text/tabwriter"
+
+	"goatb/runner"
 )
 
 // report is what generate prints as JSON.
@@ -29,23 +31,46 @@ type runReport struct {
 	TokensPerSecond float64 `json:"tokens_per_s"`
 	PrefillNs       int64   `json:"prefill_ns"`
 	// SetupNs and ExecuteNs are medians over the steps.
-	SetupNs         int64       `json:"setup_ns"`
-	ExecuteNs       int64       `json:"execute_ns"`
-	KernelsPerStep  int64       `json:"kernels_per_step"`
-	HostTilings     int64       `json:"host_tilings"`
-	DeviceTilings   int64       `json:"device_tilings"`
-	Cache           cacheReport `json:"cache"`
-	SetupHits       int64       `json:"setup_hits"`
-	RingStalls      int64       `json:"ring_stalls"`
-	BytesMoved      int64       `json:"bytes_moved"`
-	WorkspaceBytes  int64       `json:"workspace_bytes"`
-	ArenaLowerBound int64       `json:"arena_lower_bound"`
+	SetupNs        int64 `json:"setup_ns"`
+	ExecuteNs      int64 `json:"execute_ns"`
+	KernelsPerStep int64 `json:"kernels_per_step"`
+	HostTilings    int64 `json:"host_tilings"`
+	DeviceTilings  int64 `json:"device_tilings"`
+	// Captures, Replays and Fallbacks are those of device-sink.
+	Captures        int64           `json:"captures"`
+	Replays         int64           `json:"replays"`
+	Fallbacks       []fallbackEntry `json:"fallbacks"`
+	Cache           cacheReport     `json:"cache"`
+	SetupHits       int64           `json:"setup_hits"`
+	RingStalls      int64           `json:"ring_stalls"`
+	BytesMoved      int64           `json:"bytes_moved"`
+	WorkspaceBytes  int64           `json:"workspace_bytes"`
+	ArenaLowerBound int64           `json:"arena_lower_bound"`
 	// AllocsPerStep is the mean over the second half of the steps.
 	AllocsPerStep float64              `json:"allocs_per_step"`
 	Logits        map[string][]float32 `json:"logits,omitempty"`
 
 	// all are the ids of every sequence; IDs is the first of them.
 	all [][]int32
+}
+
+// fallbackEntry is a tiling that was to leave the host and did not.
+type fallbackEntry struct {
+	Operation string `json:"operation"`
+	Reason    string `json:"reason"`
+	Times     int64  `json:"times"`
+}
+
+func fallbackEntries(list []runner.Fallback) []fallbackEntry {
+	out := []fallbackEntry{}
+	for _, f := range list {
+		name := f.Op
+		if f.Node != "" {
+			name += "/" + f.Node
+		}
+		out = append(out, fallbackEntry{name, f.Gate + ": " + f.Reason, f.Times})
+	}
+	return out
 }
 
 // cacheReport counts tiling lookups.
@@ -82,11 +107,11 @@ func (g *generateCmd) print(w io.Writer, r *report) error {
 		fmt.Fprintf(w, "logits at %d: %v\n", pos, first.Logits[strconv.Itoa(pos)])
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "policy\ttokens/s\tsetup us\texecute us\tkernels\ttilings\tmoved KiB\tring stalls\tallocs\t")
+	fmt.Fprintln(t, "policy\ttokens/s\tsetup us\texecute us\tkernels\ttilings\ton device\tmoved KiB\tring stalls\tallocs\t")
 	for i := range r.Runs {
 		x := &r.Runs[i]
-		fmt.Fprintf(t, "%s\t%.0f\t%.1f\t%.1f\t%d\t%d\t%.1f\t%d\t%.1f\t\n", x.Policy, x.TokensPerSecond, float64(x.SetupNs)/1e3, float64(x.ExecuteNs)/1e3,
-			x.KernelsPerStep, x.HostTilings, float64(x.BytesMoved)/1024, x.RingStalls, x.AllocsPerStep)
+		fmt.Fprintf(t, "%s\t%.0f\t%.1f\t%.1f\t%d\t%d\t%d\t%.1f\t%d\t%.1f\t\n", x.Policy, x.TokensPerSecond, float64(x.SetupNs)/1e3, float64(x.ExecuteNs)/1e3,
+			x.KernelsPerStep, x.HostTilings, x.DeviceTilings, float64(x.BytesMoved)/1024, x.RingStalls, x.AllocsPerStep)
 	}
 	if err := t.Flush(); err != nil {
 		return err

@@ -22,8 +22,9 @@ type graphCmd struct {
 	Solver *int   `help:"Workspace solver, 0 to 4; the variable's when left out." placeholder:"0..4"`
 	Format string `help:"Output format: text, dot, svg (a drawing of the workspace plan) or json." enum:"text,dot,svg,json" default:"text"`
 	Plan   bool   `help:"Add the workspace plan to the text; json always has it."`
-	Tasks  bool   `help:"Task lists belong to device-sink tiling, which is not built yet." hidden:""`
-	JSON   bool   `help:"Same as --format json." name:"json"`
+	Tasks  bool   `help:"Show the task lists of policy device-sink, with what its gates decided; json has both then."`
+	sinkFlags
+	JSON bool `help:"Same as --format json." name:"json"`
 }
 
 // Run sets the graph up and prints it.
@@ -31,10 +32,11 @@ func (g *graphCmd) Run(ctx context.Context, out output) (err error) {
 	if err := g.validate(); err != nil {
 		return err
 	}
-	opts, err := g.options()
+	opts, err := g.place.options()
 	if err != nil {
 		return err
 	}
+	opts = append(opts, g.sinkFlags.options()...)
 	opts = append(opts, atb.WithStreams(graphStreams), atb.WithChecks(g.Checks))
 	if g.Solver != nil {
 		opts = append(opts, atb.WithSolver(mempool.SolverType(*g.Solver)))
@@ -65,8 +67,8 @@ func (g *graphCmd) Run(ctx context.Context, out output) (err error) {
 
 func (g *graphCmd) validate() error {
 	switch {
-	case g.Tasks:
-		return fmt.Errorf("--tasks: task lists belong to device-sink tiling, which is not built into this version")
+	case g.Tasks && (g.Format == "dot" || g.Format == "svg" || g.Plan):
+		return fmt.Errorf("--tasks: want --format text or json, without --plan")
 	case (g.File == "") == (g.Model == ""):
 		return fmt.Errorf("want either a graph file or --model")
 	case g.JSON && g.Format != "text" && g.Format != "json":
@@ -75,6 +77,9 @@ func (g *graphCmd) validate() error {
 		return fmt.Errorf("--plan: --format dot shows kernels and tensors only; use text, json or svg")
 	}
 	if err := checkSolver(g.Solver); err != nil {
+		return err
+	}
+	if err := g.sinkFlags.validate(); err != nil {
 		return err
 	}
 	return g.place.validate()
@@ -112,7 +117,20 @@ func (g *graphCmd) show(w io.Writer, op *atb.Op, in []atb.Tensor) error {
 		if err != nil {
 			return err
 		}
+		if g.Tasks {
+			p, err := op.PlanCapture("", false)
+			if err != nil {
+				return err
+			}
+			r.Gates, r.Tasks = gateEntries(p), taskEntries(p)
+		}
 		return writeJSON(w, r)
+	case g.Tasks:
+		p, err := op.PlanCapture("", false)
+		if err != nil {
+			return err
+		}
+		return writeTasks(w, p)
 	case g.Format == "dot":
 		return kg.WriteDot(w)
 	case g.Format == "svg":

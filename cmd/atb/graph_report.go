@@ -17,6 +17,9 @@ type graphReport struct {
 	Operations []operationEntry `json:"operations"`
 	Kernels    []kernelEntry    `json:"kernels"`
 	Plan       planEntry        `json:"plan"`
+	// Gates and Tasks are there with --tasks.
+	Gates []gateEntry `json:"gates,omitempty"`
+	Tasks []taskEntry `json:"tasks,omitempty"`
 }
 
 type operationEntry struct {

@@ -20,9 +20,10 @@ type runCmd struct {
 	Inputs  string `help:"Inputs by name, a .safetensors file." required:"" placeholder:"FILE"`
 	Outputs string `help:"Where to write the outputs, a .safetensors file." required:"" placeholder:"FILE"`
 	Policy  string `help:"Tiling policy; the variable's when left out." placeholder:"NAME"`
-	Checks  string `help:"Profile of checks: native or 910b." enum:"native,910b" default:"native"`
-	Repeat  int    `help:"How often to run." default:"1"`
-	JSON    bool   `help:"Print one JSON object." name:"json"`
+	sinkFlags
+	Checks string `help:"Profile of checks: native or 910b." enum:"native,910b" default:"native"`
+	Repeat int    `help:"How often to run." default:"1"`
+	JSON   bool   `help:"Print one JSON object." name:"json"`
 }
 
 // runResult is what run prints as JSON. RunNs is the mean time of one run,
@@ -43,7 +44,7 @@ func (r *runCmd) Run(ctx context.Context, out output) (err error) {
 	if r.Repeat < 1 {
 		return fmt.Errorf("--repeat: want at least 1, got %d", r.Repeat)
 	}
-	if err := r.place.validate(); err != nil {
+	if err := errors.Join(r.place.validate(), r.sinkFlags.validate()); err != nil {
 		return err
 	}
 	f, err := readGraph(r.File)
@@ -82,11 +83,11 @@ func (r *runCmd) Run(ctx context.Context, out output) (err error) {
 
 // openContext makes a device and a context on it, which closeAll closes.
 func (r *runCmd) openContext() (c *atb.Context, closeAll func() error, err error) {
-	opts, err := r.options()
+	opts, err := r.place.options()
 	if err != nil {
 		return nil, nil, err
 	}
-	opts = append(opts, atb.WithChecks(r.Checks), atb.WithStreams(graphStreams))
+	opts = append(append(opts, r.sinkFlags.options()...), atb.WithChecks(r.Checks), atb.WithStreams(graphStreams))
 	if r.Policy != "" {
 		opts = append(opts, atb.WithPolicy(r.Policy))
 	}
