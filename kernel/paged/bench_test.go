@@ -25,7 +25,12 @@ type launch struct {
 
 func newLaunch(tb testing.TB, k *kernel.Kernel, p kernel.Problem, in [][]byte) *launch {
 	tb.Helper()
-	p.Machine = kernel.Machine{Cores: runtime.GOMAXPROCS(0), L1: 32 << 10, L2: 1 << 20, L3: 32 << 20}
+	return launchOn(tb, k, p, in, runtime.GOMAXPROCS(0))
+}
+
+func launchOn(tb testing.TB, k *kernel.Kernel, p kernel.Problem, in [][]byte, cores int) *launch {
+	tb.Helper()
+	p.Machine = kernel.Machine{Cores: cores, L1: 32 << 10, L2: 1 << 20, L3: 32 << 20}
 	require.NoError(tb, k.Supports(&p))
 	l := &launch{k: k, p: p}
 	for _, b := range in {

@@ -181,12 +181,14 @@ func (t *tiling) key() uint64 {
 	return keyWiden
 }
 
-// Estimates of one core, in nanoseconds.
+// Estimates of one core, in nanoseconds, for assembly and for plain Go.
 const (
-	nanosPerProduct = 0.3 // a multiplication with its addition
-	nanosPerWiden   = 0.5 // widening one element of a cache
-	nanosPerExp     = 3
-	nanosPerItem    = 150
+	// a multiplication with its addition
+	nanosPerProduct, plainNanosPerProduct = 0.08, 0.3
+	// widening one element of a cache to memory
+	nanosPerWiden, plainNanosPerWiden = 0.1, 0.5
+	nanosPerExp, plainNanosPerExp     = 0.4, 3
+	nanosPerItem                      = 250
 )
 
 // itemNanos estimates the work of one item of a sequence.
@@ -198,9 +200,9 @@ func (t *tiling) itemNanos(q *sequence) float64 {
 	heads := min(t.HeadTile, t.KVHeads)
 	rows := min(t.QueryTile, q.Rows) * heads * t.GroupTile
 	width := float64(t.KeyDim + t.ValueDim)
-	each := float64(rows) * (width*nanosPerProduct + nanosPerExp)
-	if t.key() != keyDirect {
-		each += float64(heads) * width * nanosPerWiden
+	each := float64(rows) * (width*kernel.Nanos(nanosPerProduct, plainNanosPerProduct) + kernel.Nanos(nanosPerExp, plainNanosPerExp))
+	if !t.Key.Direct || !t.Value.Direct {
+		each += float64(heads) * width * kernel.Nanos(nanosPerWiden, plainNanosPerWiden)
 	}
 	return nanosPerItem + float64(context)*each
 }

@@ -35,7 +35,7 @@ TEXT ·mixF32x1AVX2(SB), NOSPLIT|NOFRAME, $0-8
 
 heads:
 	CMPQ         40(AX), $+8
-	JLT          rest
+	JLT          head
 	MOVQ         96(AX), CX
 	VMOVQ        CX, X0
 	VPBROADCASTD X0, Y0
@@ -131,7 +131,6 @@ headsKeys:
 	JNE          heads
 	JMP          end
 
-rest:
 head:
 	MOVQ (AX), CX
 	MOVQ 72(AX), DX
@@ -268,7 +267,7 @@ TEXT ·mixF32x2AVX2(SB), NOSPLIT|NOFRAME, $0-8
 
 heads:
 	CMPQ         40(AX), $+4
-	JLT          rest
+	JLT          head
 	MOVQ         96(AX), CX
 	VMOVQ        CX, X0
 	VPBROADCASTD X0, Y0
@@ -358,7 +357,6 @@ headsKeys:
 	JNE          heads
 	JMP          end
 
-rest:
 head:
 	MOVQ (AX), CX
 	MOVQ 72(AX), DX
@@ -516,7 +514,7 @@ TEXT ·mixF32x4AVX2(SB), NOSPLIT|NOFRAME, $0-8
 
 heads:
 	CMPQ         40(AX), $+2
-	JLT          rest
+	JLT          head
 	MOVQ         96(AX), CX
 	VMOVQ        CX, X0
 	VPBROADCASTD X0, Y0
@@ -603,7 +601,6 @@ headsKeys:
 	JNE          heads
 	JMP          end
 
-rest:
 head:
 	MOVQ (AX), CX
 	MOVQ 72(AX), DX
@@ -778,7 +775,7 @@ TEXT ·mixF16x1AVX2(SB), NOSPLIT|NOFRAME, $0-8
 
 heads:
 	CMPQ         40(AX), $+8
-	JLT          rest
+	JLT          head
 	MOVQ         96(AX), CX
 	VMOVQ        CX, X0
 	VPBROADCASTD X0, Y0
@@ -874,7 +871,6 @@ headsKeys:
 	JNE          heads
 	JMP          end
 
-rest:
 head:
 	MOVQ (AX), CX
 	MOVQ 72(AX), DX
@@ -1010,7 +1006,7 @@ TEXT ·mixF16x2AVX2(SB), NOSPLIT|NOFRAME, $0-8
 
 heads:
 	CMPQ         40(AX), $+4
-	JLT          rest
+	JLT          head
 	MOVQ         96(AX), CX
 	VMOVQ        CX, X0
 	VPBROADCASTD X0, Y0
@@ -1100,7 +1096,6 @@ headsKeys:
 	JNE          heads
 	JMP          end
 
-rest:
 head:
 	MOVQ (AX), CX
 	MOVQ 72(AX), DX
@@ -1257,7 +1252,7 @@ TEXT ·mixF16x4AVX2(SB), NOSPLIT|NOFRAME, $0-8
 
 heads:
 	CMPQ         40(AX), $+2
-	JLT          rest
+	JLT          head
 	MOVQ         96(AX), CX
 	VMOVQ        CX, X0
 	VPBROADCASTD X0, Y0
@@ -1344,7 +1339,6 @@ headsKeys:
 	JNE          heads
 	JMP          end
 
-rest:
 head:
 	MOVQ (AX), CX
 	MOVQ 72(AX), DX
@@ -1519,7 +1513,7 @@ TEXT ·mixBF16x1AVX2(SB), NOSPLIT|NOFRAME, $0-8
 
 heads:
 	CMPQ         40(AX), $+8
-	JLT          rest
+	JLT          head
 	MOVQ         96(AX), CX
 	VMOVQ        CX, X0
 	VPBROADCASTD X0, Y0
@@ -1623,7 +1617,6 @@ headsKeys:
 	JNE          heads
 	JMP          end
 
-rest:
 head:
 	MOVQ (AX), CX
 	MOVQ 72(AX), DX
@@ -1764,7 +1757,7 @@ TEXT ·mixBF16x2AVX2(SB), NOSPLIT|NOFRAME, $0-8
 
 heads:
 	CMPQ         40(AX), $+4
-	JLT          rest
+	JLT          head
 	MOVQ         96(AX), CX
 	VMOVQ        CX, X0
 	VPBROADCASTD X0, Y0
@@ -1858,7 +1851,6 @@ headsKeys:
 	JNE          heads
 	JMP          end
 
-rest:
 head:
 	MOVQ (AX), CX
 	MOVQ 72(AX), DX
@@ -2020,7 +2012,7 @@ TEXT ·mixBF16x4AVX2(SB), NOSPLIT|NOFRAME, $0-8
 
 heads:
 	CMPQ         40(AX), $+2
-	JLT          rest
+	JLT          head
 	MOVQ         96(AX), CX
 	VMOVQ        CX, X0
 	VPBROADCASTD X0, Y0
@@ -2109,7 +2101,6 @@ headsKeys:
 	JNE          heads
 	JMP          end
 
-rest:
 head:
 	MOVQ (AX), CX
 	MOVQ 72(AX), DX
@@ -2287,7 +2278,7 @@ TEXT ·mixI8x1AVX2(SB), NOSPLIT|NOFRAME, $0-8
 
 heads:
 	CMPQ         40(AX), $+8
-	JLT          rest
+	JLT          head
 	MOVQ         96(AX), CX
 	VMOVQ        CX, X0
 	VPBROADCASTD X0, Y0
@@ -2391,7 +2382,6 @@ headsKeys:
 	JNE          heads
 	JMP          end
 
-rest:
 head:
 	MOVQ (AX), CX
 	MOVQ 72(AX), DX
@@ -2532,7 +2522,7 @@ TEXT ·mixI8x2AVX2(SB), NOSPLIT|NOFRAME, $0-8
 
 heads:
 	CMPQ         40(AX), $+4
-	JLT          rest
+	JLT          head
 	MOVQ         96(AX), CX
 	VMOVQ        CX, X0
 	VPBROADCASTD X0, Y0
@@ -2626,7 +2616,6 @@ headsKeys:
 	JNE          heads
 	JMP          end
 
-rest:
 head:
 	MOVQ (AX), CX
 	MOVQ 72(AX), DX
@@ -2788,7 +2777,7 @@ TEXT ·mixI8x4AVX2(SB), NOSPLIT|NOFRAME, $0-8
 
 heads:
 	CMPQ         40(AX), $+2
-	JLT          rest
+	JLT          head
 	MOVQ         96(AX), CX
 	VMOVQ        CX, X0
 	VPBROADCASTD X0, Y0
@@ -2877,7 +2866,6 @@ headsKeys:
 	JNE          heads
 	JMP          end
 
-rest:
 head:
 	MOVQ (AX), CX
 	MOVQ 72(AX), DX

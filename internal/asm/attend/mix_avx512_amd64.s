@@ -5,7 +5,7 @@
 #include "textflag.h"
 
 // func mixF32x1AVX512(a *byte)
-// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
+// Requires: AVX, AVX512F, AVX512VL, BMI2, CMOV, MMX+
 TEXT ·mixF32x1AVX512(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ   a+0(FP), AX
 	MOVQ   32(AX), CX
@@ -22,10 +22,107 @@ TEXT ·mixF32x1AVX512(SB), NOSPLIT|NOFRAME, $0-8
 	IMUL3Q $+1, CX, CX
 	CMPQ   CX, 88(AX)
 	JNE    head
+	CMPQ   96(AX), $+8
+	JGT    whole
 
+short:
+	CMPQ      40(AX), $+8
+	JLT       head
+	MOVQ      96(AX), CX
+	MOVQ      $+8, DX
+	CMPQ      CX, DX
+	CMOVQLT   CX, DX
+	MOVQ      $+255, CX
+	BZHIQ     DX, CX, CX
+	KMOVW     CX, K1
+	MOVQ      72(AX), CX
+	MOVQ      80(AX), DX
+	LEAQ      (CX)(DX*4), BX
+	LEAQ      (DX)(DX*2), SI
+	VMOVUPS.Z (CX), K1, Y0
+	VMOVUPS.Z (CX)(DX*1), K1, Y1
+	VMOVUPS.Z (CX)(DX*2), K1, Y2
+	VMOVUPS.Z (CX)(SI*1), K1, Y3
+	VMOVUPS.Z (BX), K1, Y4
+	VMOVUPS.Z (BX)(DX*1), K1, Y5
+	VMOVUPS.Z (BX)(DX*2), K1, Y6
+	VMOVUPS.Z (BX)(SI*1), K1, Y7
+	MOVQ      48(AX), CX
+	MOVQ      56(AX), DX
+	LEAQ      (CX)(DX*4), BX
+	LEAQ      (DX)(DX*2), SI
+	MOVQ      8(AX), DI
+	MOVQ      (AX), R8
+	MOVQ      24(AX), R9
+	MOVQ      R9, 120(AX)
+
+shortSpan:
+	MOVQ 120(AX), R9
+	MOVQ (R9), R10
+	MOVQ 8(R9), R9
+	ADDQ R8, R10
+	MOVQ 16(AX), R11
+	LEAQ (R10)(R11*4), R12
+	LEAQ (R11)(R11*2), R13
+
+shortKeys:
+	VMOVUPS.Z        (R10), K1, Y8
+	VFMADD231PS.BCST (CX), Y8, Y0
+	VMOVUPS.Z        (R10)(R11*1), K1, Y8
+	VFMADD231PS.BCST (CX)(DX*1), Y8, Y1
+	VMOVUPS.Z        (R10)(R11*2), K1, Y8
+	VFMADD231PS.BCST (CX)(DX*2), Y8, Y2
+	VMOVUPS.Z        (R10)(R13*1), K1, Y8
+	VFMADD231PS.BCST (CX)(SI*1), Y8, Y3
+	VMOVUPS.Z        (R12), K1, Y8
+	VFMADD231PS.BCST (BX), Y8, Y4
+	VMOVUPS.Z        (R12)(R11*1), K1, Y8
+	VFMADD231PS.BCST (BX)(DX*1), Y8, Y5
+	VMOVUPS.Z        (R12)(R11*2), K1, Y8
+	VFMADD231PS.BCST (BX)(DX*2), Y8, Y6
+	VMOVUPS.Z        (R12)(R13*1), K1, Y8
+	VFMADD231PS.BCST (BX)(SI*1), Y8, Y7
+	ADDQ             DI, R10
+	ADDQ             DI, R12
+	ADDQ             $+4, CX
+	ADDQ             $+4, BX
+	DECQ             R9
+	JNE              shortKeys
+	MOVQ             120(AX), R9
+	ADDQ             $+16, R9
+	MOVQ             R9, 120(AX)
+	CMPQ             R9, 104(AX)
+	JNE              shortSpan
+	MOVQ             72(AX), CX
+	MOVQ             80(AX), DX
+	LEAQ             (CX)(DX*4), BX
+	LEAQ             (DX)(DX*2), SI
+	VMOVUPS          Y0, K1, (CX)
+	VMOVUPS          Y1, K1, (CX)(DX*1)
+	VMOVUPS          Y2, K1, (CX)(DX*2)
+	VMOVUPS          Y3, K1, (CX)(SI*1)
+	VMOVUPS          Y4, K1, (BX)
+	VMOVUPS          Y5, K1, (BX)(DX*1)
+	VMOVUPS          Y6, K1, (BX)(DX*2)
+	VMOVUPS          Y7, K1, (BX)(SI*1)
+	MOVQ             16(AX), CX
+	IMUL3Q           $+8, CX, CX
+	ADDQ             CX, (AX)
+	MOVQ             64(AX), CX
+	IMUL3Q           $+8, CX, CX
+	ADDQ             CX, 48(AX)
+	MOVQ             88(AX), CX
+	IMUL3Q           $+8, CX, CX
+	ADDQ             CX, 72(AX)
+	SUBQ             $+8, 40(AX)
+	JNE              short
+	JMP              end
+	JMP head
+
+whole:
 heads:
 	CMPQ      40(AX), $+8
-	JLT       rest
+	JLT       head
 	MOVQ      96(AX), CX
 	MOVQ      $+16, DX
 	CMPQ      CX, DX
@@ -116,7 +213,6 @@ headsKeys:
 	JNE              heads
 	JMP              end
 
-rest:
 head:
 	MOVQ (AX), CX
 	MOVQ 72(AX), DX
@@ -236,7 +332,7 @@ end:
 	RET
 
 // func mixF32x2AVX512(a *byte)
-// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
+// Requires: AVX, AVX512F, AVX512VL, BMI2, CMOV, MMX+
 TEXT ·mixF32x2AVX512(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ   a+0(FP), AX
 	MOVQ   32(AX), CX
@@ -253,10 +349,101 @@ TEXT ·mixF32x2AVX512(SB), NOSPLIT|NOFRAME, $0-8
 	IMUL3Q $+2, CX, CX
 	CMPQ   CX, 88(AX)
 	JNE    head
+	CMPQ   96(AX), $+8
+	JGT    whole
 
+short:
+	CMPQ      40(AX), $+4
+	JLT       head
+	MOVQ      96(AX), CX
+	MOVQ      $+8, DX
+	CMPQ      CX, DX
+	CMOVQLT   CX, DX
+	MOVQ      $+255, CX
+	BZHIQ     DX, CX, CX
+	KMOVW     CX, K1
+	MOVQ      72(AX), CX
+	MOVQ      80(AX), DX
+	LEAQ      (CX)(DX*4), BX
+	LEAQ      (DX)(DX*2), SI
+	VMOVUPS.Z (CX), K1, Y0
+	VMOVUPS.Z (CX)(DX*1), K1, Y1
+	VMOVUPS.Z (CX)(DX*2), K1, Y2
+	VMOVUPS.Z (CX)(SI*1), K1, Y3
+	VMOVUPS.Z (BX), K1, Y4
+	VMOVUPS.Z (BX)(DX*1), K1, Y5
+	VMOVUPS.Z (BX)(DX*2), K1, Y6
+	VMOVUPS.Z (BX)(SI*1), K1, Y7
+	MOVQ      48(AX), CX
+	MOVQ      56(AX), DX
+	LEAQ      (CX)(DX*4), BX
+	LEAQ      (DX)(DX*2), SI
+	MOVQ      8(AX), DI
+	MOVQ      (AX), R8
+	MOVQ      24(AX), R9
+	MOVQ      R9, 120(AX)
+
+shortSpan:
+	MOVQ 120(AX), R9
+	MOVQ (R9), R10
+	MOVQ 8(R9), R9
+	ADDQ R8, R10
+	MOVQ 16(AX), R11
+	LEAQ (R11)(R11*2), R12
+
+shortKeys:
+	VMOVUPS.Z        (R10), K1, Y8
+	VFMADD231PS.BCST (CX), Y8, Y0
+	VFMADD231PS.BCST (CX)(DX*1), Y8, Y1
+	VMOVUPS.Z        (R10)(R11*1), K1, Y8
+	VFMADD231PS.BCST (CX)(DX*2), Y8, Y2
+	VFMADD231PS.BCST (CX)(SI*1), Y8, Y3
+	VMOVUPS.Z        (R10)(R11*2), K1, Y8
+	VFMADD231PS.BCST (BX), Y8, Y4
+	VFMADD231PS.BCST (BX)(DX*1), Y8, Y5
+	VMOVUPS.Z        (R10)(R12*1), K1, Y8
+	VFMADD231PS.BCST (BX)(DX*2), Y8, Y6
+	VFMADD231PS.BCST (BX)(SI*1), Y8, Y7
+	ADDQ             DI, R10
+	ADDQ             $+4, CX
+	ADDQ             $+4, BX
+	DECQ             R9
+	JNE              shortKeys
+	MOVQ             120(AX), R9
+	ADDQ             $+16, R9
+	MOVQ             R9, 120(AX)
+	CMPQ             R9, 104(AX)
+	JNE              shortSpan
+	MOVQ             72(AX), CX
+	MOVQ             80(AX), DX
+	LEAQ             (CX)(DX*4), BX
+	LEAQ             (DX)(DX*2), SI
+	VMOVUPS          Y0, K1, (CX)
+	VMOVUPS          Y1, K1, (CX)(DX*1)
+	VMOVUPS          Y2, K1, (CX)(DX*2)
+	VMOVUPS          Y3, K1, (CX)(SI*1)
+	VMOVUPS          Y4, K1, (BX)
+	VMOVUPS          Y5, K1, (BX)(DX*1)
+	VMOVUPS          Y6, K1, (BX)(DX*2)
+	VMOVUPS          Y7, K1, (BX)(SI*1)
+	MOVQ             16(AX), CX
+	IMUL3Q           $+4, CX, CX
+	ADDQ             CX, (AX)
+	MOVQ             64(AX), CX
+	IMUL3Q           $+4, CX, CX
+	ADDQ             CX, 48(AX)
+	MOVQ             88(AX), CX
+	IMUL3Q           $+4, CX, CX
+	ADDQ             CX, 72(AX)
+	SUBQ             $+4, 40(AX)
+	JNE              short
+	JMP              end
+	JMP head
+
+whole:
 heads:
 	CMPQ      40(AX), $+4
-	JLT       rest
+	JLT       head
 	MOVQ      96(AX), CX
 	MOVQ      $+16, DX
 	CMPQ      CX, DX
@@ -341,7 +528,6 @@ headsKeys:
 	JNE              heads
 	JMP              end
 
-rest:
 head:
 	MOVQ (AX), CX
 	MOVQ 72(AX), DX
@@ -480,7 +666,7 @@ end:
 	RET
 
 // func mixF32x4AVX512(a *byte)
-// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
+// Requires: AVX, AVX512F, AVX512VL, BMI2, CMOV, MMX+
 TEXT ·mixF32x4AVX512(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ   a+0(FP), AX
 	MOVQ   32(AX), CX
@@ -497,10 +683,98 @@ TEXT ·mixF32x4AVX512(SB), NOSPLIT|NOFRAME, $0-8
 	IMUL3Q $+4, CX, CX
 	CMPQ   CX, 88(AX)
 	JNE    head
+	CMPQ   96(AX), $+8
+	JGT    whole
 
+short:
+	CMPQ      40(AX), $+2
+	JLT       head
+	MOVQ      96(AX), CX
+	MOVQ      $+8, DX
+	CMPQ      CX, DX
+	CMOVQLT   CX, DX
+	MOVQ      $+255, CX
+	BZHIQ     DX, CX, CX
+	KMOVW     CX, K1
+	MOVQ      72(AX), CX
+	MOVQ      80(AX), DX
+	LEAQ      (CX)(DX*4), BX
+	LEAQ      (DX)(DX*2), SI
+	VMOVUPS.Z (CX), K1, Y0
+	VMOVUPS.Z (CX)(DX*1), K1, Y1
+	VMOVUPS.Z (CX)(DX*2), K1, Y2
+	VMOVUPS.Z (CX)(SI*1), K1, Y3
+	VMOVUPS.Z (BX), K1, Y4
+	VMOVUPS.Z (BX)(DX*1), K1, Y5
+	VMOVUPS.Z (BX)(DX*2), K1, Y6
+	VMOVUPS.Z (BX)(SI*1), K1, Y7
+	MOVQ      48(AX), CX
+	MOVQ      56(AX), DX
+	LEAQ      (CX)(DX*4), BX
+	LEAQ      (DX)(DX*2), SI
+	MOVQ      8(AX), DI
+	MOVQ      (AX), R8
+	MOVQ      24(AX), R9
+	MOVQ      R9, 120(AX)
+
+shortSpan:
+	MOVQ 120(AX), R9
+	MOVQ (R9), R10
+	MOVQ 8(R9), R9
+	ADDQ R8, R10
+	MOVQ 16(AX), R11
+
+shortKeys:
+	VMOVUPS.Z        (R10), K1, Y8
+	VFMADD231PS.BCST (CX), Y8, Y0
+	VFMADD231PS.BCST (CX)(DX*1), Y8, Y1
+	VFMADD231PS.BCST (CX)(DX*2), Y8, Y2
+	VFMADD231PS.BCST (CX)(SI*1), Y8, Y3
+	VMOVUPS.Z        (R10)(R11*1), K1, Y8
+	VFMADD231PS.BCST (BX), Y8, Y4
+	VFMADD231PS.BCST (BX)(DX*1), Y8, Y5
+	VFMADD231PS.BCST (BX)(DX*2), Y8, Y6
+	VFMADD231PS.BCST (BX)(SI*1), Y8, Y7
+	ADDQ             DI, R10
+	ADDQ             $+4, CX
+	ADDQ             $+4, BX
+	DECQ             R9
+	JNE              shortKeys
+	MOVQ             120(AX), R9
+	ADDQ             $+16, R9
+	MOVQ             R9, 120(AX)
+	CMPQ             R9, 104(AX)
+	JNE              shortSpan
+	MOVQ             72(AX), CX
+	MOVQ             80(AX), DX
+	LEAQ             (CX)(DX*4), BX
+	LEAQ             (DX)(DX*2), SI
+	VMOVUPS          Y0, K1, (CX)
+	VMOVUPS          Y1, K1, (CX)(DX*1)
+	VMOVUPS          Y2, K1, (CX)(DX*2)
+	VMOVUPS          Y3, K1, (CX)(SI*1)
+	VMOVUPS          Y4, K1, (BX)
+	VMOVUPS          Y5, K1, (BX)(DX*1)
+	VMOVUPS          Y6, K1, (BX)(DX*2)
+	VMOVUPS          Y7, K1, (BX)(SI*1)
+	MOVQ             16(AX), CX
+	IMUL3Q           $+2, CX, CX
+	ADDQ             CX, (AX)
+	MOVQ             64(AX), CX
+	IMUL3Q           $+2, CX, CX
+	ADDQ             CX, 48(AX)
+	MOVQ             88(AX), CX
+	IMUL3Q           $+2, CX, CX
+	ADDQ             CX, 72(AX)
+	SUBQ             $+2, 40(AX)
+	JNE              short
+	JMP              end
+	JMP head
+
+whole:
 heads:
 	CMPQ      40(AX), $+2
-	JLT       rest
+	JLT       head
 	MOVQ      96(AX), CX
 	MOVQ      $+16, DX
 	CMPQ      CX, DX
@@ -582,7 +856,6 @@ headsKeys:
 	JNE              heads
 	JMP              end
 
-rest:
 head:
 	MOVQ (AX), CX
 	MOVQ 72(AX), DX
@@ -973,7 +1246,7 @@ done:
 	RET
 
 // func mixF16x1AVX512(a *byte)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, CMOV, MMX+
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, CMOV, F16C, MMX+
 TEXT ·mixF16x1AVX512(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ   a+0(FP), AX
 	MOVQ   32(AX), CX
@@ -990,10 +1263,115 @@ TEXT ·mixF16x1AVX512(SB), NOSPLIT|NOFRAME, $0-8
 	IMUL3Q $+1, CX, CX
 	CMPQ   CX, 88(AX)
 	JNE    head
+	CMPQ   96(AX), $+8
+	JGT    whole
 
+short:
+	CMPQ      40(AX), $+8
+	JLT       head
+	MOVQ      96(AX), CX
+	MOVQ      $+8, DX
+	CMPQ      CX, DX
+	CMOVQLT   CX, DX
+	MOVQ      $+255, CX
+	BZHIQ     DX, CX, CX
+	KMOVW     CX, K1
+	MOVQ      72(AX), CX
+	MOVQ      80(AX), DX
+	LEAQ      (CX)(DX*4), BX
+	LEAQ      (DX)(DX*2), SI
+	VMOVUPS.Z (CX), K1, Y0
+	VMOVUPS.Z (CX)(DX*1), K1, Y1
+	VMOVUPS.Z (CX)(DX*2), K1, Y2
+	VMOVUPS.Z (CX)(SI*1), K1, Y3
+	VMOVUPS.Z (BX), K1, Y4
+	VMOVUPS.Z (BX)(DX*1), K1, Y5
+	VMOVUPS.Z (BX)(DX*2), K1, Y6
+	VMOVUPS.Z (BX)(SI*1), K1, Y7
+	MOVQ      48(AX), CX
+	MOVQ      56(AX), DX
+	LEAQ      (CX)(DX*4), BX
+	LEAQ      (DX)(DX*2), SI
+	MOVQ      8(AX), DI
+	MOVQ      (AX), R8
+	MOVQ      24(AX), R9
+	MOVQ      R9, 120(AX)
+
+shortSpan:
+	MOVQ 120(AX), R9
+	MOVQ (R9), R10
+	MOVQ 8(R9), R9
+	ADDQ R8, R10
+	MOVQ 16(AX), R11
+	LEAQ (R10)(R11*4), R12
+	LEAQ (R11)(R11*2), R13
+
+shortKeys:
+	VMOVDQU16.Z      (R10), K1, X8
+	VCVTPH2PS        X8, Y8
+	VFMADD231PS.BCST (CX), Y8, Y0
+	VMOVDQU16.Z      (R10)(R11*1), K1, X8
+	VCVTPH2PS        X8, Y8
+	VFMADD231PS.BCST (CX)(DX*1), Y8, Y1
+	VMOVDQU16.Z      (R10)(R11*2), K1, X8
+	VCVTPH2PS        X8, Y8
+	VFMADD231PS.BCST (CX)(DX*2), Y8, Y2
+	VMOVDQU16.Z      (R10)(R13*1), K1, X8
+	VCVTPH2PS        X8, Y8
+	VFMADD231PS.BCST (CX)(SI*1), Y8, Y3
+	VMOVDQU16.Z      (R12), K1, X8
+	VCVTPH2PS        X8, Y8
+	VFMADD231PS.BCST (BX), Y8, Y4
+	VMOVDQU16.Z      (R12)(R11*1), K1, X8
+	VCVTPH2PS        X8, Y8
+	VFMADD231PS.BCST (BX)(DX*1), Y8, Y5
+	VMOVDQU16.Z      (R12)(R11*2), K1, X8
+	VCVTPH2PS        X8, Y8
+	VFMADD231PS.BCST (BX)(DX*2), Y8, Y6
+	VMOVDQU16.Z      (R12)(R13*1), K1, X8
+	VCVTPH2PS        X8, Y8
+	VFMADD231PS.BCST (BX)(SI*1), Y8, Y7
+	ADDQ             DI, R10
+	ADDQ             DI, R12
+	ADDQ             $+4, CX
+	ADDQ             $+4, BX
+	DECQ             R9
+	JNE              shortKeys
+	MOVQ             120(AX), R9
+	ADDQ             $+16, R9
+	MOVQ             R9, 120(AX)
+	CMPQ             R9, 104(AX)
+	JNE              shortSpan
+	MOVQ             72(AX), CX
+	MOVQ             80(AX), DX
+	LEAQ             (CX)(DX*4), BX
+	LEAQ             (DX)(DX*2), SI
+	VMOVUPS          Y0, K1, (CX)
+	VMOVUPS          Y1, K1, (CX)(DX*1)
+	VMOVUPS          Y2, K1, (CX)(DX*2)
+	VMOVUPS          Y3, K1, (CX)(SI*1)
+	VMOVUPS          Y4, K1, (BX)
+	VMOVUPS          Y5, K1, (BX)(DX*1)
+	VMOVUPS          Y6, K1, (BX)(DX*2)
+	VMOVUPS          Y7, K1, (BX)(SI*1)
+	MOVQ             16(AX), CX
+	IMUL3Q           $+8, CX, CX
+	ADDQ             CX, (AX)
+	MOVQ             64(AX), CX
+	IMUL3Q           $+8, CX, CX
+	ADDQ             CX, 48(AX)
+	MOVQ             88(AX), CX
+	IMUL3Q           $+8, CX, CX
+	ADDQ             CX, 72(AX)
+	SUBQ             $+8, 40(AX)
+	JNE              short
+	JMP              end
+	JMP head
+
+whole:
 heads:
 	CMPQ      40(AX), $+8
-	JLT       rest
+	JLT       head
 	MOVQ      96(AX), CX
 	MOVQ      $+16, DX
 	CMPQ      CX, DX
@@ -1092,7 +1470,6 @@ headsKeys:
 	JNE              heads
 	JMP              end
 
-rest:
 head:
 	MOVQ (AX), CX
 	MOVQ 72(AX), DX
@@ -1211,7 +1588,7 @@ end:
 	RET
 
 // func mixF16x2AVX512(a *byte)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, CMOV, MMX+
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, CMOV, F16C, MMX+
 TEXT ·mixF16x2AVX512(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ   a+0(FP), AX
 	MOVQ   32(AX), CX
@@ -1228,10 +1605,105 @@ TEXT ·mixF16x2AVX512(SB), NOSPLIT|NOFRAME, $0-8
 	IMUL3Q $+2, CX, CX
 	CMPQ   CX, 88(AX)
 	JNE    head
+	CMPQ   96(AX), $+8
+	JGT    whole
 
+short:
+	CMPQ      40(AX), $+4
+	JLT       head
+	MOVQ      96(AX), CX
+	MOVQ      $+8, DX
+	CMPQ      CX, DX
+	CMOVQLT   CX, DX
+	MOVQ      $+255, CX
+	BZHIQ     DX, CX, CX
+	KMOVW     CX, K1
+	MOVQ      72(AX), CX
+	MOVQ      80(AX), DX
+	LEAQ      (CX)(DX*4), BX
+	LEAQ      (DX)(DX*2), SI
+	VMOVUPS.Z (CX), K1, Y0
+	VMOVUPS.Z (CX)(DX*1), K1, Y1
+	VMOVUPS.Z (CX)(DX*2), K1, Y2
+	VMOVUPS.Z (CX)(SI*1), K1, Y3
+	VMOVUPS.Z (BX), K1, Y4
+	VMOVUPS.Z (BX)(DX*1), K1, Y5
+	VMOVUPS.Z (BX)(DX*2), K1, Y6
+	VMOVUPS.Z (BX)(SI*1), K1, Y7
+	MOVQ      48(AX), CX
+	MOVQ      56(AX), DX
+	LEAQ      (CX)(DX*4), BX
+	LEAQ      (DX)(DX*2), SI
+	MOVQ      8(AX), DI
+	MOVQ      (AX), R8
+	MOVQ      24(AX), R9
+	MOVQ      R9, 120(AX)
+
+shortSpan:
+	MOVQ 120(AX), R9
+	MOVQ (R9), R10
+	MOVQ 8(R9), R9
+	ADDQ R8, R10
+	MOVQ 16(AX), R11
+	LEAQ (R11)(R11*2), R12
+
+shortKeys:
+	VMOVDQU16.Z      (R10), K1, X8
+	VCVTPH2PS        X8, Y8
+	VFMADD231PS.BCST (CX), Y8, Y0
+	VFMADD231PS.BCST (CX)(DX*1), Y8, Y1
+	VMOVDQU16.Z      (R10)(R11*1), K1, X8
+	VCVTPH2PS        X8, Y8
+	VFMADD231PS.BCST (CX)(DX*2), Y8, Y2
+	VFMADD231PS.BCST (CX)(SI*1), Y8, Y3
+	VMOVDQU16.Z      (R10)(R11*2), K1, X8
+	VCVTPH2PS        X8, Y8
+	VFMADD231PS.BCST (BX), Y8, Y4
+	VFMADD231PS.BCST (BX)(DX*1), Y8, Y5
+	VMOVDQU16.Z      (R10)(R12*1), K1, X8
+	VCVTPH2PS        X8, Y8
+	VFMADD231PS.BCST (BX)(DX*2), Y8, Y6
+	VFMADD231PS.BCST (BX)(SI*1), Y8, Y7
+	ADDQ             DI, R10
+	ADDQ             $+4, CX
+	ADDQ             $+4, BX
+	DECQ             R9
+	JNE              shortKeys
+	MOVQ             120(AX), R9
+	ADDQ             $+16, R9
+	MOVQ             R9, 120(AX)
+	CMPQ             R9, 104(AX)
+	JNE              shortSpan
+	MOVQ             72(AX), CX
+	MOVQ             80(AX), DX
+	LEAQ             (CX)(DX*4), BX
+	LEAQ             (DX)(DX*2), SI
+	VMOVUPS          Y0, K1, (CX)
+	VMOVUPS          Y1, K1, (CX)(DX*1)
+	VMOVUPS          Y2, K1, (CX)(DX*2)
+	VMOVUPS          Y3, K1, (CX)(SI*1)
+	VMOVUPS          Y4, K1, (BX)
+	VMOVUPS          Y5, K1, (BX)(DX*1)
+	VMOVUPS          Y6, K1, (BX)(DX*2)
+	VMOVUPS          Y7, K1, (BX)(SI*1)
+	MOVQ             16(AX), CX
+	IMUL3Q           $+4, CX, CX
+	ADDQ             CX, (AX)
+	MOVQ             64(AX), CX
+	IMUL3Q           $+4, CX, CX
+	ADDQ             CX, 48(AX)
+	MOVQ             88(AX), CX
+	IMUL3Q           $+4, CX, CX
+	ADDQ             CX, 72(AX)
+	SUBQ             $+4, 40(AX)
+	JNE              short
+	JMP              end
+	JMP head
+
+whole:
 heads:
 	CMPQ      40(AX), $+4
-	JLT       rest
+	JLT       head
 	MOVQ      96(AX), CX
 	MOVQ      $+16, DX
 	CMPQ      CX, DX
@@ -1320,7 +1792,6 @@ headsKeys:
 	JNE              heads
 	JMP              end
 
-rest:
 head:
 	MOVQ (AX), CX
 	MOVQ 72(AX), DX
@@ -1458,7 +1929,7 @@ end:
 	RET
 
 // func mixF16x4AVX512(a *byte)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, CMOV, MMX+
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, CMOV, F16C, MMX+
 TEXT ·mixF16x4AVX512(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ   a+0(FP), AX
 	MOVQ   32(AX), CX
@@ -1475,10 +1946,100 @@ TEXT ·mixF16x4AVX512(SB), NOSPLIT|NOFRAME, $0-8
 	IMUL3Q $+4, CX, CX
 	CMPQ   CX, 88(AX)
 	JNE    head
+	CMPQ   96(AX), $+8
+	JGT    whole
 
+short:
+	CMPQ      40(AX), $+2
+	JLT       head
+	MOVQ      96(AX), CX
+	MOVQ      $+8, DX
+	CMPQ      CX, DX
+	CMOVQLT   CX, DX
+	MOVQ      $+255, CX
+	BZHIQ     DX, CX, CX
+	KMOVW     CX, K1
+	MOVQ      72(AX), CX
+	MOVQ      80(AX), DX
+	LEAQ      (CX)(DX*4), BX
+	LEAQ      (DX)(DX*2), SI
+	VMOVUPS.Z (CX), K1, Y0
+	VMOVUPS.Z (CX)(DX*1), K1, Y1
+	VMOVUPS.Z (CX)(DX*2), K1, Y2
+	VMOVUPS.Z (CX)(SI*1), K1, Y3
+	VMOVUPS.Z (BX), K1, Y4
+	VMOVUPS.Z (BX)(DX*1), K1, Y5
+	VMOVUPS.Z (BX)(DX*2), K1, Y6
+	VMOVUPS.Z (BX)(SI*1), K1, Y7
+	MOVQ      48(AX), CX
+	MOVQ      56(AX), DX
+	LEAQ      (CX)(DX*4), BX
+	LEAQ      (DX)(DX*2), SI
+	MOVQ      8(AX), DI
+	MOVQ      (AX), R8
+	MOVQ      24(AX), R9
+	MOVQ      R9, 120(AX)
+
+shortSpan:
+	MOVQ 120(AX), R9
+	MOVQ (R9), R10
+	MOVQ 8(R9), R9
+	ADDQ R8, R10
+	MOVQ 16(AX), R11
+
+shortKeys:
+	VMOVDQU16.Z      (R10), K1, X8
+	VCVTPH2PS        X8, Y8
+	VFMADD231PS.BCST (CX), Y8, Y0
+	VFMADD231PS.BCST (CX)(DX*1), Y8, Y1
+	VFMADD231PS.BCST (CX)(DX*2), Y8, Y2
+	VFMADD231PS.BCST (CX)(SI*1), Y8, Y3
+	VMOVDQU16.Z      (R10)(R11*1), K1, X8
+	VCVTPH2PS        X8, Y8
+	VFMADD231PS.BCST (BX), Y8, Y4
+	VFMADD231PS.BCST (BX)(DX*1), Y8, Y5
+	VFMADD231PS.BCST (BX)(DX*2), Y8, Y6
+	VFMADD231PS.BCST (BX)(SI*1), Y8, Y7
+	ADDQ             DI, R10
+	ADDQ             $+4, CX
+	ADDQ             $+4, BX
+	DECQ             R9
+	JNE              shortKeys
+	MOVQ             120(AX), R9
+	ADDQ             $+16, R9
+	MOVQ             R9, 120(AX)
+	CMPQ             R9, 104(AX)
+	JNE              shortSpan
+	MOVQ             72(AX), CX
+	MOVQ             80(AX), DX
+	LEAQ             (CX)(DX*4), BX
+	LEAQ             (DX)(DX*2), SI
+	VMOVUPS          Y0, K1, (CX)
+	VMOVUPS          Y1, K1, (CX)(DX*1)
+	VMOVUPS          Y2, K1, (CX)(DX*2)
+	VMOVUPS          Y3, K1, (CX)(SI*1)
+	VMOVUPS          Y4, K1, (BX)
+	VMOVUPS          Y5, K1, (BX)(DX*1)
+	VMOVUPS          Y6, K1, (BX)(DX*2)
+	VMOVUPS          Y7, K1, (BX)(SI*1)
+	MOVQ             16(AX), CX
+	IMUL3Q           $+2, CX, CX
+	ADDQ             CX, (AX)
+	MOVQ             64(AX), CX
+	IMUL3Q           $+2, CX, CX
+	ADDQ             CX, 48(AX)
+	MOVQ             88(AX), CX
+	IMUL3Q           $+2, CX, CX
+	ADDQ             CX, 72(AX)
+	SUBQ             $+2, 40(AX)
+	JNE              short
+	JMP              end
+	JMP head
+
+whole:
 heads:
 	CMPQ      40(AX), $+2
-	JLT       rest
+	JLT       head
 	MOVQ      96(AX), CX
 	MOVQ      $+16, DX
 	CMPQ      CX, DX
@@ -1562,7 +2123,6 @@ headsKeys:
 	JNE              heads
 	JMP              end
 
-rest:
 head:
 	MOVQ (AX), CX
 	MOVQ 72(AX), DX
@@ -1952,7 +2512,7 @@ done:
 	RET
 
 // func mixBF16x1AVX512(a *byte)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, CMOV, MMX+
+// Requires: AVX, AVX2, AVX512BW, AVX512F, AVX512VL, BMI2, CMOV, MMX+
 TEXT ·mixBF16x1AVX512(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ   a+0(FP), AX
 	MOVQ   32(AX), CX
@@ -1969,10 +2529,123 @@ TEXT ·mixBF16x1AVX512(SB), NOSPLIT|NOFRAME, $0-8
 	IMUL3Q $+1, CX, CX
 	CMPQ   CX, 88(AX)
 	JNE    head
+	CMPQ   96(AX), $+8
+	JGT    whole
 
+short:
+	CMPQ      40(AX), $+8
+	JLT       head
+	MOVQ      96(AX), CX
+	MOVQ      $+8, DX
+	CMPQ      CX, DX
+	CMOVQLT   CX, DX
+	MOVQ      $+255, CX
+	BZHIQ     DX, CX, CX
+	KMOVW     CX, K1
+	MOVQ      72(AX), CX
+	MOVQ      80(AX), DX
+	LEAQ      (CX)(DX*4), BX
+	LEAQ      (DX)(DX*2), SI
+	VMOVUPS.Z (CX), K1, Y0
+	VMOVUPS.Z (CX)(DX*1), K1, Y1
+	VMOVUPS.Z (CX)(DX*2), K1, Y2
+	VMOVUPS.Z (CX)(SI*1), K1, Y3
+	VMOVUPS.Z (BX), K1, Y4
+	VMOVUPS.Z (BX)(DX*1), K1, Y5
+	VMOVUPS.Z (BX)(DX*2), K1, Y6
+	VMOVUPS.Z (BX)(SI*1), K1, Y7
+	MOVQ      48(AX), CX
+	MOVQ      56(AX), DX
+	LEAQ      (CX)(DX*4), BX
+	LEAQ      (DX)(DX*2), SI
+	MOVQ      8(AX), DI
+	MOVQ      (AX), R8
+	MOVQ      24(AX), R9
+	MOVQ      R9, 120(AX)
+
+shortSpan:
+	MOVQ 120(AX), R9
+	MOVQ (R9), R10
+	MOVQ 8(R9), R9
+	ADDQ R8, R10
+	MOVQ 16(AX), R11
+	LEAQ (R10)(R11*4), R12
+	LEAQ (R11)(R11*2), R13
+
+shortKeys:
+	VMOVDQU16.Z      (R10), K1, X8
+	VPMOVZXWD        X8, Y8
+	VPSLLD           $0x10, Y8, Y8
+	VFMADD231PS.BCST (CX), Y8, Y0
+	VMOVDQU16.Z      (R10)(R11*1), K1, X8
+	VPMOVZXWD        X8, Y8
+	VPSLLD           $0x10, Y8, Y8
+	VFMADD231PS.BCST (CX)(DX*1), Y8, Y1
+	VMOVDQU16.Z      (R10)(R11*2), K1, X8
+	VPMOVZXWD        X8, Y8
+	VPSLLD           $0x10, Y8, Y8
+	VFMADD231PS.BCST (CX)(DX*2), Y8, Y2
+	VMOVDQU16.Z      (R10)(R13*1), K1, X8
+	VPMOVZXWD        X8, Y8
+	VPSLLD           $0x10, Y8, Y8
+	VFMADD231PS.BCST (CX)(SI*1), Y8, Y3
+	VMOVDQU16.Z      (R12), K1, X8
+	VPMOVZXWD        X8, Y8
+	VPSLLD           $0x10, Y8, Y8
+	VFMADD231PS.BCST (BX), Y8, Y4
+	VMOVDQU16.Z      (R12)(R11*1), K1, X8
+	VPMOVZXWD        X8, Y8
+	VPSLLD           $0x10, Y8, Y8
+	VFMADD231PS.BCST (BX)(DX*1), Y8, Y5
+	VMOVDQU16.Z      (R12)(R11*2), K1, X8
+	VPMOVZXWD        X8, Y8
+	VPSLLD           $0x10, Y8, Y8
+	VFMADD231PS.BCST (BX)(DX*2), Y8, Y6
+	VMOVDQU16.Z      (R12)(R13*1), K1, X8
+	VPMOVZXWD        X8, Y8
+	VPSLLD           $0x10, Y8, Y8
+	VFMADD231PS.BCST (BX)(SI*1), Y8, Y7
+	ADDQ             DI, R10
+	ADDQ             DI, R12
+	ADDQ             $+4, CX
+	ADDQ             $+4, BX
+	DECQ             R9
+	JNE              shortKeys
+	MOVQ             120(AX), R9
+	ADDQ             $+16, R9
+	MOVQ             R9, 120(AX)
+	CMPQ             R9, 104(AX)
+	JNE              shortSpan
+	MOVQ             72(AX), CX
+	MOVQ             80(AX), DX
+	LEAQ             (CX)(DX*4), BX
+	LEAQ             (DX)(DX*2), SI
+	VMOVUPS          Y0, K1, (CX)
+	VMOVUPS          Y1, K1, (CX)(DX*1)
+	VMOVUPS          Y2, K1, (CX)(DX*2)
+	VMOVUPS          Y3, K1, (CX)(SI*1)
+	VMOVUPS          Y4, K1, (BX)
+	VMOVUPS          Y5, K1, (BX)(DX*1)
+	VMOVUPS          Y6, K1, (BX)(DX*2)
+	VMOVUPS          Y7, K1, (BX)(SI*1)
+	MOVQ             16(AX), CX
+	IMUL3Q           $+8, CX, CX
+	ADDQ             CX, (AX)
+	MOVQ             64(AX), CX
+	IMUL3Q           $+8, CX, CX
+	ADDQ             CX, 48(AX)
+	MOVQ             88(AX), CX
+	IMUL3Q           $+8, CX, CX
+	ADDQ             CX, 72(AX)
+	SUBQ             $+8, 40(AX)
+	JNE              short
+	JMP              end
+	JMP head
+
+whole:
 heads:
 	CMPQ      40(AX), $+8
-	JLT       rest
+	JLT       head
 	MOVQ      96(AX), CX
 	MOVQ      $+16, DX
 	CMPQ      CX, DX
@@ -2079,7 +2752,6 @@ headsKeys:
 	JNE              heads
 	JMP              end
 
-rest:
 head:
 	MOVQ (AX), CX
 	MOVQ 72(AX), DX
@@ -2203,7 +2875,7 @@ end:
 	RET
 
 // func mixBF16x2AVX512(a *byte)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, CMOV, MMX+
+// Requires: AVX, AVX2, AVX512BW, AVX512F, AVX512VL, BMI2, CMOV, MMX+
 TEXT ·mixBF16x2AVX512(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ   a+0(FP), AX
 	MOVQ   32(AX), CX
@@ -2220,10 +2892,109 @@ TEXT ·mixBF16x2AVX512(SB), NOSPLIT|NOFRAME, $0-8
 	IMUL3Q $+2, CX, CX
 	CMPQ   CX, 88(AX)
 	JNE    head
+	CMPQ   96(AX), $+8
+	JGT    whole
 
+short:
+	CMPQ      40(AX), $+4
+	JLT       head
+	MOVQ      96(AX), CX
+	MOVQ      $+8, DX
+	CMPQ      CX, DX
+	CMOVQLT   CX, DX
+	MOVQ      $+255, CX
+	BZHIQ     DX, CX, CX
+	KMOVW     CX, K1
+	MOVQ      72(AX), CX
+	MOVQ      80(AX), DX
+	LEAQ      (CX)(DX*4), BX
+	LEAQ      (DX)(DX*2), SI
+	VMOVUPS.Z (CX), K1, Y0
+	VMOVUPS.Z (CX)(DX*1), K1, Y1
+	VMOVUPS.Z (CX)(DX*2), K1, Y2
+	VMOVUPS.Z (CX)(SI*1), K1, Y3
+	VMOVUPS.Z (BX), K1, Y4
+	VMOVUPS.Z (BX)(DX*1), K1, Y5
+	VMOVUPS.Z (BX)(DX*2), K1, Y6
+	VMOVUPS.Z (BX)(SI*1), K1, Y7
+	MOVQ      48(AX), CX
+	MOVQ      56(AX), DX
+	LEAQ      (CX)(DX*4), BX
+	LEAQ      (DX)(DX*2), SI
+	MOVQ      8(AX), DI
+	MOVQ      (AX), R8
+	MOVQ      24(AX), R9
+	MOVQ      R9, 120(AX)
+
+shortSpan:
+	MOVQ 120(AX), R9
+	MOVQ (R9), R10
+	MOVQ 8(R9), R9
+	ADDQ R8, R10
+	MOVQ 16(AX), R11
+	LEAQ (R11)(R11*2), R12
+
+shortKeys:
+	VMOVDQU16.Z      (R10), K1, X8
+	VPMOVZXWD        X8, Y8
+	VPSLLD           $0x10, Y8, Y8
+	VFMADD231PS.BCST (CX), Y8, Y0
+	VFMADD231PS.BCST (CX)(DX*1), Y8, Y1
+	VMOVDQU16.Z      (R10)(R11*1), K1, X8
+	VPMOVZXWD        X8, Y8
+	VPSLLD           $0x10, Y8, Y8
+	VFMADD231PS.BCST (CX)(DX*2), Y8, Y2
+	VFMADD231PS.BCST (CX)(SI*1), Y8, Y3
+	VMOVDQU16.Z      (R10)(R11*2), K1, X8
+	VPMOVZXWD        X8, Y8
+	VPSLLD           $0x10, Y8, Y8
+	VFMADD231PS.BCST (BX), Y8, Y4
+	VFMADD231PS.BCST (BX)(DX*1), Y8, Y5
+	VMOVDQU16.Z      (R10)(R12*1), K1, X8
+	VPMOVZXWD        X8, Y8
+	VPSLLD           $0x10, Y8, Y8
+	VFMADD231PS.BCST (BX)(DX*2), Y8, Y6
+	VFMADD231PS.BCST (BX)(SI*1), Y8, Y7
+	ADDQ             DI, R10
+	ADDQ             $+4, CX
+	ADDQ             $+4, BX
+	DECQ             R9
+	JNE              shortKeys
+	MOVQ             120(AX), R9
+	ADDQ             $+16, R9
+	MOVQ             R9, 120(AX)
+	CMPQ             R9, 104(AX)
+	JNE              shortSpan
+	MOVQ             72(AX), CX
+	MOVQ             80(AX), DX
+	LEAQ             (CX)(DX*4), BX
+	LEAQ             (DX)(DX*2), SI
+	VMOVUPS          Y0, K1, (CX)
+	VMOVUPS          Y1, K1, (CX)(DX*1)
+	VMOVUPS          Y2, K1, (CX)(DX*2)
+	VMOVUPS          Y3, K1, (CX)(SI*1)
+	VMOVUPS          Y4, K1, (BX)
+	VMOVUPS          Y5, K1, (BX)(DX*1)
+	VMOVUPS          Y6, K1, (BX)(DX*2)
+	VMOVUPS          Y7, K1, (BX)(SI*1)
+	MOVQ             16(AX), CX
+	IMUL3Q           $+4, CX, CX
+	ADDQ             CX, (AX)
+	MOVQ             64(AX), CX
+	IMUL3Q           $+4, CX, CX
+	ADDQ             CX, 48(AX)
+	MOVQ             88(AX), CX
+	IMUL3Q           $+4, CX, CX
+	ADDQ             CX, 72(AX)
+	SUBQ             $+4, 40(AX)
+	JNE              short
+	JMP              end
+	JMP head
+
+whole:
 heads:
 	CMPQ      40(AX), $+4
-	JLT       rest
+	JLT       head
 	MOVQ      96(AX), CX
 	MOVQ      $+16, DX
 	CMPQ      CX, DX
@@ -2316,7 +3087,6 @@ headsKeys:
 	JNE              heads
 	JMP              end
 
-rest:
 head:
 	MOVQ (AX), CX
 	MOVQ 72(AX), DX
@@ -2459,7 +3229,7 @@ end:
 	RET
 
 // func mixBF16x4AVX512(a *byte)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, CMOV, MMX+
+// Requires: AVX, AVX2, AVX512BW, AVX512F, AVX512VL, BMI2, CMOV, MMX+
 TEXT ·mixBF16x4AVX512(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ   a+0(FP), AX
 	MOVQ   32(AX), CX
@@ -2476,10 +3246,102 @@ TEXT ·mixBF16x4AVX512(SB), NOSPLIT|NOFRAME, $0-8
 	IMUL3Q $+4, CX, CX
 	CMPQ   CX, 88(AX)
 	JNE    head
+	CMPQ   96(AX), $+8
+	JGT    whole
 
+short:
+	CMPQ      40(AX), $+2
+	JLT       head
+	MOVQ      96(AX), CX
+	MOVQ      $+8, DX
+	CMPQ      CX, DX
+	CMOVQLT   CX, DX
+	MOVQ      $+255, CX
+	BZHIQ     DX, CX, CX
+	KMOVW     CX, K1
+	MOVQ      72(AX), CX
+	MOVQ      80(AX), DX
+	LEAQ      (CX)(DX*4), BX
+	LEAQ      (DX)(DX*2), SI
+	VMOVUPS.Z (CX), K1, Y0
+	VMOVUPS.Z (CX)(DX*1), K1, Y1
+	VMOVUPS.Z (CX)(DX*2), K1, Y2
+	VMOVUPS.Z (CX)(SI*1), K1, Y3
+	VMOVUPS.Z (BX), K1, Y4
+	VMOVUPS.Z (BX)(DX*1), K1, Y5
+	VMOVUPS.Z (BX)(DX*2), K1, Y6
+	VMOVUPS.Z (BX)(SI*1), K1, Y7
+	MOVQ      48(AX), CX
+	MOVQ      56(AX), DX
+	LEAQ      (CX)(DX*4), BX
+	LEAQ      (DX)(DX*2), SI
+	MOVQ      8(AX), DI
+	MOVQ      (AX), R8
+	MOVQ      24(AX), R9
+	MOVQ      R9, 120(AX)
+
+shortSpan:
+	MOVQ 120(AX), R9
+	MOVQ (R9), R10
+	MOVQ 8(R9), R9
+	ADDQ R8, R10
+	MOVQ 16(AX), R11
+
+shortKeys:
+	VMOVDQU16.Z      (R10), K1, X8
+	VPMOVZXWD        X8, Y8
+	VPSLLD           $0x10, Y8, Y8
+	VFMADD231PS.BCST (CX), Y8, Y0
+	VFMADD231PS.BCST (CX)(DX*1), Y8, Y1
+	VFMADD231PS.BCST (CX)(DX*2), Y8, Y2
+	VFMADD231PS.BCST (CX)(SI*1), Y8, Y3
+	VMOVDQU16.Z      (R10)(R11*1), K1, X8
+	VPMOVZXWD        X8, Y8
+	VPSLLD           $0x10, Y8, Y8
+	VFMADD231PS.BCST (BX), Y8, Y4
+	VFMADD231PS.BCST (BX)(DX*1), Y8, Y5
+	VFMADD231PS.BCST (BX)(DX*2), Y8, Y6
+	VFMADD231PS.BCST (BX)(SI*1), Y8, Y7
+	ADDQ             DI, R10
+	ADDQ             $+4, CX
+	ADDQ             $+4, BX
+	DECQ             R9
+	JNE              shortKeys
+	MOVQ             120(AX), R9
+	ADDQ             $+16, R9
+	MOVQ             R9, 120(AX)
+	CMPQ             R9, 104(AX)
+	JNE              shortSpan
+	MOVQ             72(AX), CX
+	MOVQ             80(AX), DX
+	LEAQ             (CX)(DX*4), BX
+	LEAQ             (DX)(DX*2), SI
+	VMOVUPS          Y0, K1, (CX)
+	VMOVUPS          Y1, K1, (CX)(DX*1)
+	VMOVUPS          Y2, K1, (CX)(DX*2)
+	VMOVUPS          Y3, K1, (CX)(SI*1)
+	VMOVUPS          Y4, K1, (BX)
+	VMOVUPS          Y5, K1, (BX)(DX*1)
+	VMOVUPS          Y6, K1, (BX)(DX*2)
+	VMOVUPS          Y7, K1, (BX)(SI*1)
+	MOVQ             16(AX), CX
+	IMUL3Q           $+2, CX, CX
+	ADDQ             CX, (AX)
+	MOVQ             64(AX), CX
+	IMUL3Q           $+2, CX, CX
+	ADDQ             CX, 48(AX)
+	MOVQ             88(AX), CX
+	IMUL3Q           $+2, CX, CX
+	ADDQ             CX, 72(AX)
+	SUBQ             $+2, 40(AX)
+	JNE              short
+	JMP              end
+	JMP head
+
+whole:
 heads:
 	CMPQ      40(AX), $+2
-	JLT       rest
+	JLT       head
 	MOVQ      96(AX), CX
 	MOVQ      $+16, DX
 	CMPQ      CX, DX
@@ -2565,7 +3427,6 @@ headsKeys:
 	JNE              heads
 	JMP              end
 
-rest:
 head:
 	MOVQ (AX), CX
 	MOVQ 72(AX), DX
@@ -2963,7 +3824,7 @@ done:
 	RET
 
 // func mixI8x1AVX512(a *byte)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, CMOV, MMX+
+// Requires: AVX, AVX2, AVX512BW, AVX512F, AVX512VL, BMI2, CMOV, MMX+
 TEXT ·mixI8x1AVX512(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ   a+0(FP), AX
 	MOVQ   32(AX), CX
@@ -2980,10 +3841,123 @@ TEXT ·mixI8x1AVX512(SB), NOSPLIT|NOFRAME, $0-8
 	IMUL3Q $+1, CX, CX
 	CMPQ   CX, 88(AX)
 	JNE    head
+	CMPQ   96(AX), $+8
+	JGT    whole
 
+short:
+	CMPQ      40(AX), $+8
+	JLT       head
+	MOVQ      96(AX), CX
+	MOVQ      $+8, DX
+	CMPQ      CX, DX
+	CMOVQLT   CX, DX
+	MOVQ      $+255, CX
+	BZHIQ     DX, CX, CX
+	KMOVW     CX, K1
+	MOVQ      72(AX), CX
+	MOVQ      80(AX), DX
+	LEAQ      (CX)(DX*4), BX
+	LEAQ      (DX)(DX*2), SI
+	VMOVUPS.Z (CX), K1, Y0
+	VMOVUPS.Z (CX)(DX*1), K1, Y1
+	VMOVUPS.Z (CX)(DX*2), K1, Y2
+	VMOVUPS.Z (CX)(SI*1), K1, Y3
+	VMOVUPS.Z (BX), K1, Y4
+	VMOVUPS.Z (BX)(DX*1), K1, Y5
+	VMOVUPS.Z (BX)(DX*2), K1, Y6
+	VMOVUPS.Z (BX)(SI*1), K1, Y7
+	MOVQ      48(AX), CX
+	MOVQ      56(AX), DX
+	LEAQ      (CX)(DX*4), BX
+	LEAQ      (DX)(DX*2), SI
+	MOVQ      8(AX), DI
+	MOVQ      (AX), R8
+	MOVQ      24(AX), R9
+	MOVQ      R9, 120(AX)
+
+shortSpan:
+	MOVQ 120(AX), R9
+	MOVQ (R9), R10
+	MOVQ 8(R9), R9
+	ADDQ R8, R10
+	MOVQ 16(AX), R11
+	LEAQ (R10)(R11*4), R12
+	LEAQ (R11)(R11*2), R13
+
+shortKeys:
+	VMOVDQU8.Z       (R10), K1, X8
+	VPMOVSXBD        X8, Y8
+	VCVTDQ2PS        Y8, Y8
+	VFMADD231PS.BCST (CX), Y8, Y0
+	VMOVDQU8.Z       (R10)(R11*1), K1, X8
+	VPMOVSXBD        X8, Y8
+	VCVTDQ2PS        Y8, Y8
+	VFMADD231PS.BCST (CX)(DX*1), Y8, Y1
+	VMOVDQU8.Z       (R10)(R11*2), K1, X8
+	VPMOVSXBD        X8, Y8
+	VCVTDQ2PS        Y8, Y8
+	VFMADD231PS.BCST (CX)(DX*2), Y8, Y2
+	VMOVDQU8.Z       (R10)(R13*1), K1, X8
+	VPMOVSXBD        X8, Y8
+	VCVTDQ2PS        Y8, Y8
+	VFMADD231PS.BCST (CX)(SI*1), Y8, Y3
+	VMOVDQU8.Z       (R12), K1, X8
+	VPMOVSXBD        X8, Y8
+	VCVTDQ2PS        Y8, Y8
+	VFMADD231PS.BCST (BX), Y8, Y4
+	VMOVDQU8.Z       (R12)(R11*1), K1, X8
+	VPMOVSXBD        X8, Y8
+	VCVTDQ2PS        Y8, Y8
+	VFMADD231PS.BCST (BX)(DX*1), Y8, Y5
+	VMOVDQU8.Z       (R12)(R11*2), K1, X8
+	VPMOVSXBD        X8, Y8
+	VCVTDQ2PS        Y8, Y8
+	VFMADD231PS.BCST (BX)(DX*2), Y8, Y6
+	VMOVDQU8.Z       (R12)(R13*1), K1, X8
+	VPMOVSXBD        X8, Y8
+	VCVTDQ2PS        Y8, Y8
+	VFMADD231PS.BCST (BX)(SI*1), Y8, Y7
+	ADDQ             DI, R10
+	ADDQ             DI, R12
+	ADDQ             $+4, CX
+	ADDQ             $+4, BX
+	DECQ             R9
+	JNE              shortKeys
+	MOVQ             120(AX), R9
+	ADDQ             $+16, R9
+	MOVQ             R9, 120(AX)
+	CMPQ             R9, 104(AX)
+	JNE              shortSpan
+	MOVQ             72(AX), CX
+	MOVQ             80(AX), DX
+	LEAQ             (CX)(DX*4), BX
+	LEAQ             (DX)(DX*2), SI
+	VMOVUPS          Y0, K1, (CX)
+	VMOVUPS          Y1, K1, (CX)(DX*1)
+	VMOVUPS          Y2, K1, (CX)(DX*2)
+	VMOVUPS          Y3, K1, (CX)(SI*1)
+	VMOVUPS          Y4, K1, (BX)
+	VMOVUPS          Y5, K1, (BX)(DX*1)
+	VMOVUPS          Y6, K1, (BX)(DX*2)
+	VMOVUPS          Y7, K1, (BX)(SI*1)
+	MOVQ             16(AX), CX
+	IMUL3Q           $+8, CX, CX
+	ADDQ             CX, (AX)
+	MOVQ             64(AX), CX
+	IMUL3Q           $+8, CX, CX
+	ADDQ             CX, 48(AX)
+	MOVQ             88(AX), CX
+	IMUL3Q           $+8, CX, CX
+	ADDQ             CX, 72(AX)
+	SUBQ             $+8, 40(AX)
+	JNE              short
+	JMP              end
+	JMP head
+
+whole:
 heads:
 	CMPQ      40(AX), $+8
-	JLT       rest
+	JLT       head
 	MOVQ      96(AX), CX
 	MOVQ      $+16, DX
 	CMPQ      CX, DX
@@ -3090,7 +4064,6 @@ headsKeys:
 	JNE              heads
 	JMP              end
 
-rest:
 head:
 	MOVQ (AX), CX
 	MOVQ 72(AX), DX
@@ -3213,7 +4186,7 @@ end:
 	RET
 
 // func mixI8x2AVX512(a *byte)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, CMOV, MMX+
+// Requires: AVX, AVX2, AVX512BW, AVX512F, AVX512VL, BMI2, CMOV, MMX+
 TEXT ·mixI8x2AVX512(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ   a+0(FP), AX
 	MOVQ   32(AX), CX
@@ -3230,10 +4203,109 @@ TEXT ·mixI8x2AVX512(SB), NOSPLIT|NOFRAME, $0-8
 	IMUL3Q $+2, CX, CX
 	CMPQ   CX, 88(AX)
 	JNE    head
+	CMPQ   96(AX), $+8
+	JGT    whole
 
+short:
+	CMPQ      40(AX), $+4
+	JLT       head
+	MOVQ      96(AX), CX
+	MOVQ      $+8, DX
+	CMPQ      CX, DX
+	CMOVQLT   CX, DX
+	MOVQ      $+255, CX
+	BZHIQ     DX, CX, CX
+	KMOVW     CX, K1
+	MOVQ      72(AX), CX
+	MOVQ      80(AX), DX
+	LEAQ      (CX)(DX*4), BX
+	LEAQ      (DX)(DX*2), SI
+	VMOVUPS.Z (CX), K1, Y0
+	VMOVUPS.Z (CX)(DX*1), K1, Y1
+	VMOVUPS.Z (CX)(DX*2), K1, Y2
+	VMOVUPS.Z (CX)(SI*1), K1, Y3
+	VMOVUPS.Z (BX), K1, Y4
+	VMOVUPS.Z (BX)(DX*1), K1, Y5
+	VMOVUPS.Z (BX)(DX*2), K1, Y6
+	VMOVUPS.Z (BX)(SI*1), K1, Y7
+	MOVQ      48(AX), CX
+	MOVQ      56(AX), DX
+	LEAQ      (CX)(DX*4), BX
+	LEAQ      (DX)(DX*2), SI
+	MOVQ      8(AX), DI
+	MOVQ      (AX), R8
+	MOVQ      24(AX), R9
+	MOVQ      R9, 120(AX)
+
+shortSpan:
+	MOVQ 120(AX), R9
+	MOVQ (R9), R10
+	MOVQ 8(R9), R9
+	ADDQ R8, R10
+	MOVQ 16(AX), R11
+	LEAQ (R11)(R11*2), R12
+
+shortKeys:
+	VMOVDQU8.Z       (R10), K1, X8
+	VPMOVSXBD        X8, Y8
+	VCVTDQ2PS        Y8, Y8
+	VFMADD231PS.BCST (CX), Y8, Y0
+	VFMADD231PS.BCST (CX)(DX*1), Y8, Y1
+	VMOVDQU8.Z       (R10)(R11*1), K1, X8
+	VPMOVSXBD        X8, Y8
+	VCVTDQ2PS        Y8, Y8
+	VFMADD231PS.BCST (CX)(DX*2), Y8, Y2
+	VFMADD231PS.BCST (CX)(SI*1), Y8, Y3
+	VMOVDQU8.Z       (R10)(R11*2), K1, X8
+	VPMOVSXBD        X8, Y8
+	VCVTDQ2PS        Y8, Y8
+	VFMADD231PS.BCST (BX), Y8, Y4
+	VFMADD231PS.BCST (BX)(DX*1), Y8, Y5
+	VMOVDQU8.Z       (R10)(R12*1), K1, X8
+	VPMOVSXBD        X8, Y8
+	VCVTDQ2PS        Y8, Y8
+	VFMADD231PS.BCST (BX)(DX*2), Y8, Y6
+	VFMADD231PS.BCST (BX)(SI*1), Y8, Y7
+	ADDQ             DI, R10
+	ADDQ             $+4, CX
+	ADDQ             $+4, BX
+	DECQ             R9
+	JNE              shortKeys
+	MOVQ             120(AX), R9
+	ADDQ             $+16, R9
+	MOVQ             R9, 120(AX)
+	CMPQ             R9, 104(AX)
+	JNE              shortSpan
+	MOVQ             72(AX), CX
+	MOVQ             80(AX), DX
+	LEAQ             (CX)(DX*4), BX
+	LEAQ             (DX)(DX*2), SI
+	VMOVUPS          Y0, K1, (CX)
+	VMOVUPS          Y1, K1, (CX)(DX*1)
+	VMOVUPS          Y2, K1, (CX)(DX*2)
+	VMOVUPS          Y3, K1, (CX)(SI*1)
+	VMOVUPS          Y4, K1, (BX)
+	VMOVUPS          Y5, K1, (BX)(DX*1)
+	VMOVUPS          Y6, K1, (BX)(DX*2)
+	VMOVUPS          Y7, K1, (BX)(SI*1)
+	MOVQ             16(AX), CX
+	IMUL3Q           $+4, CX, CX
+	ADDQ             CX, (AX)
+	MOVQ             64(AX), CX
+	IMUL3Q           $+4, CX, CX
+	ADDQ             CX, 48(AX)
+	MOVQ             88(AX), CX
+	IMUL3Q           $+4, CX, CX
+	ADDQ             CX, 72(AX)
+	SUBQ             $+4, 40(AX)
+	JNE              short
+	JMP              end
+	JMP head
+
+whole:
 heads:
 	CMPQ      40(AX), $+4
-	JLT       rest
+	JLT       head
 	MOVQ      96(AX), CX
 	MOVQ      $+16, DX
 	CMPQ      CX, DX
@@ -3326,7 +4398,6 @@ headsKeys:
 	JNE              heads
 	JMP              end
 
-rest:
 head:
 	MOVQ (AX), CX
 	MOVQ 72(AX), DX
@@ -3468,7 +4539,7 @@ end:
 	RET
 
 // func mixI8x4AVX512(a *byte)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, CMOV, MMX+
+// Requires: AVX, AVX2, AVX512BW, AVX512F, AVX512VL, BMI2, CMOV, MMX+
 TEXT ·mixI8x4AVX512(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ   a+0(FP), AX
 	MOVQ   32(AX), CX
@@ -3485,10 +4556,102 @@ TEXT ·mixI8x4AVX512(SB), NOSPLIT|NOFRAME, $0-8
 	IMUL3Q $+4, CX, CX
 	CMPQ   CX, 88(AX)
 	JNE    head
+	CMPQ   96(AX), $+8
+	JGT    whole
 
+short:
+	CMPQ      40(AX), $+2
+	JLT       head
+	MOVQ      96(AX), CX
+	MOVQ      $+8, DX
+	CMPQ      CX, DX
+	CMOVQLT   CX, DX
+	MOVQ      $+255, CX
+	BZHIQ     DX, CX, CX
+	KMOVW     CX, K1
+	MOVQ      72(AX), CX
+	MOVQ      80(AX), DX
+	LEAQ      (CX)(DX*4), BX
+	LEAQ      (DX)(DX*2), SI
+	VMOVUPS.Z (CX), K1, Y0
+	VMOVUPS.Z (CX)(DX*1), K1, Y1
+	VMOVUPS.Z (CX)(DX*2), K1, Y2
+	VMOVUPS.Z (CX)(SI*1), K1, Y3
+	VMOVUPS.Z (BX), K1, Y4
+	VMOVUPS.Z (BX)(DX*1), K1, Y5
+	VMOVUPS.Z (BX)(DX*2), K1, Y6
+	VMOVUPS.Z (BX)(SI*1), K1, Y7
+	MOVQ      48(AX), CX
+	MOVQ      56(AX), DX
+	LEAQ      (CX)(DX*4), BX
+	LEAQ      (DX)(DX*2), SI
+	MOVQ      8(AX), DI
+	MOVQ      (AX), R8
+	MOVQ      24(AX), R9
+	MOVQ      R9, 120(AX)
+
+shortSpan:
+	MOVQ 120(AX), R9
+	MOVQ (R9), R10
+	MOVQ 8(R9), R9
+	ADDQ R8, R10
+	MOVQ 16(AX), R11
+
+shortKeys:
+	VMOVDQU8.Z       (R10), K1, X8
+	VPMOVSXBD        X8, Y8
+	VCVTDQ2PS        Y8, Y8
+	VFMADD231PS.BCST (CX), Y8, Y0
+	VFMADD231PS.BCST (CX)(DX*1), Y8, Y1
+	VFMADD231PS.BCST (CX)(DX*2), Y8, Y2
+	VFMADD231PS.BCST (CX)(SI*1), Y8, Y3
+	VMOVDQU8.Z       (R10)(R11*1), K1, X8
+	VPMOVSXBD        X8, Y8
+	VCVTDQ2PS        Y8, Y8
+	VFMADD231PS.BCST (BX), Y8, Y4
+	VFMADD231PS.BCST (BX)(DX*1), Y8, Y5
+	VFMADD231PS.BCST (BX)(DX*2), Y8, Y6
+	VFMADD231PS.BCST (BX)(SI*1), Y8, Y7
+	ADDQ             DI, R10
+	ADDQ             $+4, CX
+	ADDQ             $+4, BX
+	DECQ             R9
+	JNE              shortKeys
+	MOVQ             120(AX), R9
+	ADDQ             $+16, R9
+	MOVQ             R9, 120(AX)
+	CMPQ             R9, 104(AX)
+	JNE              shortSpan
+	MOVQ             72(AX), CX
+	MOVQ             80(AX), DX
+	LEAQ             (CX)(DX*4), BX
+	LEAQ             (DX)(DX*2), SI
+	VMOVUPS          Y0, K1, (CX)
+	VMOVUPS          Y1, K1, (CX)(DX*1)
+	VMOVUPS          Y2, K1, (CX)(DX*2)
+	VMOVUPS          Y3, K1, (CX)(SI*1)
+	VMOVUPS          Y4, K1, (BX)
+	VMOVUPS          Y5, K1, (BX)(DX*1)
+	VMOVUPS          Y6, K1, (BX)(DX*2)
+	VMOVUPS          Y7, K1, (BX)(SI*1)
+	MOVQ             16(AX), CX
+	IMUL3Q           $+2, CX, CX
+	ADDQ             CX, (AX)
+	MOVQ             64(AX), CX
+	IMUL3Q           $+2, CX, CX
+	ADDQ             CX, 48(AX)
+	MOVQ             88(AX), CX
+	IMUL3Q           $+2, CX, CX
+	ADDQ             CX, 72(AX)
+	SUBQ             $+2, 40(AX)
+	JNE              short
+	JMP              end
+	JMP head
+
+whole:
 heads:
 	CMPQ      40(AX), $+2
-	JLT       rest
+	JLT       head
 	MOVQ      96(AX), CX
 	MOVQ      $+16, DX
 	CMPQ      CX, DX
@@ -3574,7 +4737,6 @@ headsKeys:
 	JNE              heads
 	JMP              end
 
-rest:
 head:
 	MOVQ (AX), CX
 	MOVQ 72(AX), DX

@@ -149,35 +149,35 @@ chunk:
 some:
 	MOVQ    8(AX), DI
 	MOVQ    BX, DX
-	MOVQ    DX, 136(AX)
+	MOVQ    DX, 144(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+1
 	CMOVQGT SI, DX
-	MOVQ    DX, 144(AX)
+	MOVQ    DX, 152(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+2
 	CMOVQGT SI, DX
-	MOVQ    DX, 152(AX)
+	MOVQ    DX, 160(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+3
 	CMOVQGT SI, DX
-	MOVQ    DX, 160(AX)
+	MOVQ    DX, 168(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+4
 	CMOVQGT SI, DX
-	MOVQ    DX, 168(AX)
+	MOVQ    DX, 176(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+5
 	CMOVQGT SI, DX
-	MOVQ    DX, 176(AX)
+	MOVQ    DX, 184(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+6
 	CMOVQGT SI, DX
-	MOVQ    DX, 184(AX)
+	MOVQ    DX, 192(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+7
 	CMOVQGT SI, DX
-	MOVQ    DX, 192(AX)
+	MOVQ    DX, 200(AX)
 	MOVQ    48(AX), DX
 	MOVQ    56(AX), SI
 	MOVQ    96(AX), SI
@@ -187,15 +187,15 @@ piece:
 	VMOVQ        SI, X1
 	VPBROADCASTD X1, Y1
 	VPCMPGTD     laneNumbers<>+0(SB), Y1, Y1
-	MOVQ         136(AX), R8
-	VMASKMOVPS   (R8)(DI*4), Y1, Y3
 	MOVQ         144(AX), R8
+	VMASKMOVPS   (R8)(DI*4), Y1, Y3
+	MOVQ         152(AX), R8
 	VMASKMOVPS   (R8)(DI*4), Y1, Y4
 	VUNPCKLPS    Y4, Y3, Y2
 	VUNPCKHPS    Y4, Y3, Y3
-	MOVQ         152(AX), R8
-	VMASKMOVPS   (R8)(DI*4), Y1, Y5
 	MOVQ         160(AX), R8
+	VMASKMOVPS   (R8)(DI*4), Y1, Y5
+	MOVQ         168(AX), R8
 	VMASKMOVPS   (R8)(DI*4), Y1, Y6
 	VUNPCKLPS    Y6, Y5, Y4
 	VUNPCKHPS    Y6, Y5, Y5
@@ -203,15 +203,15 @@ piece:
 	VUNPCKHPD    Y4, Y2, Y2
 	VUNPCKLPD    Y5, Y3, Y4
 	VUNPCKHPD    Y5, Y3, Y3
-	MOVQ         168(AX), R8
-	VMASKMOVPS   (R8)(DI*4), Y1, Y7
 	MOVQ         176(AX), R8
+	VMASKMOVPS   (R8)(DI*4), Y1, Y7
+	MOVQ         184(AX), R8
 	VMASKMOVPS   (R8)(DI*4), Y1, Y8
 	VUNPCKLPS    Y8, Y7, Y5
 	VUNPCKHPS    Y8, Y7, Y7
-	MOVQ         184(AX), R8
-	VMASKMOVPS   (R8)(DI*4), Y1, Y8
 	MOVQ         192(AX), R8
+	VMASKMOVPS   (R8)(DI*4), Y1, Y8
+	MOVQ         200(AX), R8
 	VMASKMOVPS   (R8)(DI*4), Y1, Y9
 	VUNPCKLPS    Y9, Y8, Y1
 	VUNPCKHPS    Y9, Y8, Y8
@@ -440,35 +440,35 @@ chunk:
 some:
 	MOVQ    8(AX), DI
 	MOVQ    BX, DX
-	MOVQ    DX, 136(AX)
+	MOVQ    DX, 144(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+1
 	CMOVQGT SI, DX
-	MOVQ    DX, 144(AX)
+	MOVQ    DX, 152(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+2
 	CMOVQGT SI, DX
-	MOVQ    DX, 152(AX)
+	MOVQ    DX, 160(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+3
 	CMOVQGT SI, DX
-	MOVQ    DX, 160(AX)
+	MOVQ    DX, 168(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+4
 	CMOVQGT SI, DX
-	MOVQ    DX, 168(AX)
+	MOVQ    DX, 176(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+5
 	CMOVQGT SI, DX
-	MOVQ    DX, 176(AX)
+	MOVQ    DX, 184(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+6
 	CMOVQGT SI, DX
-	MOVQ    DX, 184(AX)
+	MOVQ    DX, 192(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+7
 	CMOVQGT SI, DX
-	MOVQ    DX, 192(AX)
+	MOVQ    DX, 200(AX)
 	MOVQ    48(AX), DX
 	MOVQ    56(AX), SI
 	MOVQ    96(AX), DI
@@ -478,15 +478,15 @@ piece:
 	VMOVQ        DI, X2
 	VPBROADCASTD X2, Y2
 	VPCMPGTD     laneNumbers<>+0(SB), Y2, Y2
-	MOVQ         136(AX), R9
-	VMASKMOVPS   (R9)(R8*4), Y2, Y4
 	MOVQ         144(AX), R9
+	VMASKMOVPS   (R9)(R8*4), Y2, Y4
+	MOVQ         152(AX), R9
 	VMASKMOVPS   (R9)(R8*4), Y2, Y5
 	VUNPCKLPS    Y5, Y4, Y3
 	VUNPCKHPS    Y5, Y4, Y4
-	MOVQ         152(AX), R9
-	VMASKMOVPS   (R9)(R8*4), Y2, Y6
 	MOVQ         160(AX), R9
+	VMASKMOVPS   (R9)(R8*4), Y2, Y6
+	MOVQ         168(AX), R9
 	VMASKMOVPS   (R9)(R8*4), Y2, Y7
 	VUNPCKLPS    Y7, Y6, Y5
 	VUNPCKHPS    Y7, Y6, Y6
@@ -494,15 +494,15 @@ piece:
 	VUNPCKHPD    Y5, Y3, Y3
 	VUNPCKLPD    Y6, Y4, Y5
 	VUNPCKHPD    Y6, Y4, Y4
-	MOVQ         168(AX), R9
-	VMASKMOVPS   (R9)(R8*4), Y2, Y8
 	MOVQ         176(AX), R9
+	VMASKMOVPS   (R9)(R8*4), Y2, Y8
+	MOVQ         184(AX), R9
 	VMASKMOVPS   (R9)(R8*4), Y2, Y9
 	VUNPCKLPS    Y9, Y8, Y6
 	VUNPCKHPS    Y9, Y8, Y8
-	MOVQ         184(AX), R9
-	VMASKMOVPS   (R9)(R8*4), Y2, Y9
 	MOVQ         192(AX), R9
+	VMASKMOVPS   (R9)(R8*4), Y2, Y9
+	MOVQ         200(AX), R9
 	VMASKMOVPS   (R9)(R8*4), Y2, Y10
 	VUNPCKLPS    Y10, Y9, Y2
 	VUNPCKHPS    Y10, Y9, Y9
@@ -786,35 +786,35 @@ chunk:
 some:
 	MOVQ    8(AX), DI
 	MOVQ    BX, DX
-	MOVQ    DX, 136(AX)
+	MOVQ    DX, 144(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+1
 	CMOVQGT SI, DX
-	MOVQ    DX, 144(AX)
+	MOVQ    DX, 152(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+2
 	CMOVQGT SI, DX
-	MOVQ    DX, 152(AX)
+	MOVQ    DX, 160(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+3
 	CMOVQGT SI, DX
-	MOVQ    DX, 160(AX)
+	MOVQ    DX, 168(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+4
 	CMOVQGT SI, DX
-	MOVQ    DX, 168(AX)
+	MOVQ    DX, 176(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+5
 	CMOVQGT SI, DX
-	MOVQ    DX, 176(AX)
+	MOVQ    DX, 184(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+6
 	CMOVQGT SI, DX
-	MOVQ    DX, 184(AX)
+	MOVQ    DX, 192(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+7
 	CMOVQGT SI, DX
-	MOVQ    DX, 192(AX)
+	MOVQ    DX, 200(AX)
 	MOVQ    48(AX), DX
 	MOVQ    56(AX), SI
 	LEAQ    (SI)(SI*2), DI
@@ -825,15 +825,15 @@ piece:
 	VMOVQ        R8, X4
 	VPBROADCASTD X4, Y4
 	VPCMPGTD     laneNumbers<>+0(SB), Y4, Y4
-	MOVQ         136(AX), R10
-	VMASKMOVPS   (R10)(R9*4), Y4, Y6
 	MOVQ         144(AX), R10
+	VMASKMOVPS   (R10)(R9*4), Y4, Y6
+	MOVQ         152(AX), R10
 	VMASKMOVPS   (R10)(R9*4), Y4, Y7
 	VUNPCKLPS    Y7, Y6, Y5
 	VUNPCKHPS    Y7, Y6, Y6
-	MOVQ         152(AX), R10
-	VMASKMOVPS   (R10)(R9*4), Y4, Y8
 	MOVQ         160(AX), R10
+	VMASKMOVPS   (R10)(R9*4), Y4, Y8
+	MOVQ         168(AX), R10
 	VMASKMOVPS   (R10)(R9*4), Y4, Y9
 	VUNPCKLPS    Y9, Y8, Y7
 	VUNPCKHPS    Y9, Y8, Y8
@@ -841,15 +841,15 @@ piece:
 	VUNPCKHPD    Y7, Y5, Y5
 	VUNPCKLPD    Y8, Y6, Y7
 	VUNPCKHPD    Y8, Y6, Y6
-	MOVQ         168(AX), R10
-	VMASKMOVPS   (R10)(R9*4), Y4, Y10
 	MOVQ         176(AX), R10
+	VMASKMOVPS   (R10)(R9*4), Y4, Y10
+	MOVQ         184(AX), R10
 	VMASKMOVPS   (R10)(R9*4), Y4, Y11
 	VUNPCKLPS    Y11, Y10, Y8
 	VUNPCKHPS    Y11, Y10, Y10
-	MOVQ         184(AX), R10
-	VMASKMOVPS   (R10)(R9*4), Y4, Y11
 	MOVQ         192(AX), R10
+	VMASKMOVPS   (R10)(R9*4), Y4, Y11
+	MOVQ         200(AX), R10
 	VMASKMOVPS   (R10)(R9*4), Y4, Y12
 	VUNPCKLPS    Y12, Y11, Y4
 	VUNPCKHPS    Y12, Y11, Y11
@@ -1121,35 +1121,35 @@ chunk:
 some:
 	MOVQ    8(AX), DI
 	MOVQ    BX, DX
-	MOVQ    DX, 136(AX)
+	MOVQ    DX, 144(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+1
 	CMOVQGT SI, DX
-	MOVQ    DX, 144(AX)
+	MOVQ    DX, 152(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+2
 	CMOVQGT SI, DX
-	MOVQ    DX, 152(AX)
+	MOVQ    DX, 160(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+3
 	CMOVQGT SI, DX
-	MOVQ    DX, 160(AX)
+	MOVQ    DX, 168(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+4
 	CMOVQGT SI, DX
-	MOVQ    DX, 168(AX)
+	MOVQ    DX, 176(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+5
 	CMOVQGT SI, DX
-	MOVQ    DX, 176(AX)
+	MOVQ    DX, 184(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+6
 	CMOVQGT SI, DX
-	MOVQ    DX, 184(AX)
+	MOVQ    DX, 192(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+7
 	CMOVQGT SI, DX
-	MOVQ    DX, 192(AX)
+	MOVQ    DX, 200(AX)
 	MOVQ    48(AX), DX
 	MOVQ    56(AX), SI
 	MOVQ    96(AX), SI
@@ -1159,15 +1159,15 @@ piece:
 	VMOVQ        SI, X1
 	VPBROADCASTD X1, Y1
 	VPCMPGTD     laneNumbers<>+0(SB), Y1, Y1
-	MOVQ         136(AX), R8
-	VCVTPH2PS    (R8)(DI*2), Y2
 	MOVQ         144(AX), R8
+	VCVTPH2PS    (R8)(DI*2), Y2
+	MOVQ         152(AX), R8
 	VCVTPH2PS    (R8)(DI*2), Y3
 	VUNPCKLPS    Y3, Y2, Y1
 	VUNPCKHPS    Y3, Y2, Y2
-	MOVQ         152(AX), R8
-	VCVTPH2PS    (R8)(DI*2), Y4
 	MOVQ         160(AX), R8
+	VCVTPH2PS    (R8)(DI*2), Y4
+	MOVQ         168(AX), R8
 	VCVTPH2PS    (R8)(DI*2), Y5
 	VUNPCKLPS    Y5, Y4, Y3
 	VUNPCKHPS    Y5, Y4, Y4
@@ -1175,15 +1175,15 @@ piece:
 	VUNPCKHPD    Y3, Y1, Y1
 	VUNPCKLPD    Y4, Y2, Y3
 	VUNPCKHPD    Y4, Y2, Y2
-	MOVQ         168(AX), R8
-	VCVTPH2PS    (R8)(DI*2), Y6
 	MOVQ         176(AX), R8
+	VCVTPH2PS    (R8)(DI*2), Y6
+	MOVQ         184(AX), R8
 	VCVTPH2PS    (R8)(DI*2), Y7
 	VUNPCKLPS    Y7, Y6, Y4
 	VUNPCKHPS    Y7, Y6, Y6
-	MOVQ         184(AX), R8
-	VCVTPH2PS    (R8)(DI*2), Y8
 	MOVQ         192(AX), R8
+	VCVTPH2PS    (R8)(DI*2), Y8
+	MOVQ         200(AX), R8
 	VCVTPH2PS    (R8)(DI*2), Y9
 	VUNPCKLPS    Y9, Y8, Y7
 	VUNPCKHPS    Y9, Y8, Y8
@@ -1412,35 +1412,35 @@ chunk:
 some:
 	MOVQ    8(AX), DI
 	MOVQ    BX, DX
-	MOVQ    DX, 136(AX)
+	MOVQ    DX, 144(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+1
 	CMOVQGT SI, DX
-	MOVQ    DX, 144(AX)
+	MOVQ    DX, 152(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+2
 	CMOVQGT SI, DX
-	MOVQ    DX, 152(AX)
+	MOVQ    DX, 160(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+3
 	CMOVQGT SI, DX
-	MOVQ    DX, 160(AX)
+	MOVQ    DX, 168(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+4
 	CMOVQGT SI, DX
-	MOVQ    DX, 168(AX)
+	MOVQ    DX, 176(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+5
 	CMOVQGT SI, DX
-	MOVQ    DX, 176(AX)
+	MOVQ    DX, 184(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+6
 	CMOVQGT SI, DX
-	MOVQ    DX, 184(AX)
+	MOVQ    DX, 192(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+7
 	CMOVQGT SI, DX
-	MOVQ    DX, 192(AX)
+	MOVQ    DX, 200(AX)
 	MOVQ    48(AX), DX
 	MOVQ    56(AX), SI
 	MOVQ    96(AX), DI
@@ -1450,15 +1450,15 @@ piece:
 	VMOVQ        DI, X2
 	VPBROADCASTD X2, Y2
 	VPCMPGTD     laneNumbers<>+0(SB), Y2, Y2
-	MOVQ         136(AX), R9
-	VCVTPH2PS    (R9)(R8*2), Y3
 	MOVQ         144(AX), R9
+	VCVTPH2PS    (R9)(R8*2), Y3
+	MOVQ         152(AX), R9
 	VCVTPH2PS    (R9)(R8*2), Y4
 	VUNPCKLPS    Y4, Y3, Y2
 	VUNPCKHPS    Y4, Y3, Y3
-	MOVQ         152(AX), R9
-	VCVTPH2PS    (R9)(R8*2), Y5
 	MOVQ         160(AX), R9
+	VCVTPH2PS    (R9)(R8*2), Y5
+	MOVQ         168(AX), R9
 	VCVTPH2PS    (R9)(R8*2), Y6
 	VUNPCKLPS    Y6, Y5, Y4
 	VUNPCKHPS    Y6, Y5, Y5
@@ -1466,15 +1466,15 @@ piece:
 	VUNPCKHPD    Y4, Y2, Y2
 	VUNPCKLPD    Y5, Y3, Y4
 	VUNPCKHPD    Y5, Y3, Y3
-	MOVQ         168(AX), R9
-	VCVTPH2PS    (R9)(R8*2), Y7
 	MOVQ         176(AX), R9
+	VCVTPH2PS    (R9)(R8*2), Y7
+	MOVQ         184(AX), R9
 	VCVTPH2PS    (R9)(R8*2), Y8
 	VUNPCKLPS    Y8, Y7, Y5
 	VUNPCKHPS    Y8, Y7, Y7
-	MOVQ         184(AX), R9
-	VCVTPH2PS    (R9)(R8*2), Y9
 	MOVQ         192(AX), R9
+	VCVTPH2PS    (R9)(R8*2), Y9
+	MOVQ         200(AX), R9
 	VCVTPH2PS    (R9)(R8*2), Y10
 	VUNPCKLPS    Y10, Y9, Y8
 	VUNPCKHPS    Y10, Y9, Y9
@@ -1758,35 +1758,35 @@ chunk:
 some:
 	MOVQ    8(AX), DI
 	MOVQ    BX, DX
-	MOVQ    DX, 136(AX)
+	MOVQ    DX, 144(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+1
 	CMOVQGT SI, DX
-	MOVQ    DX, 144(AX)
+	MOVQ    DX, 152(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+2
 	CMOVQGT SI, DX
-	MOVQ    DX, 152(AX)
+	MOVQ    DX, 160(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+3
 	CMOVQGT SI, DX
-	MOVQ    DX, 160(AX)
+	MOVQ    DX, 168(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+4
 	CMOVQGT SI, DX
-	MOVQ    DX, 168(AX)
+	MOVQ    DX, 176(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+5
 	CMOVQGT SI, DX
-	MOVQ    DX, 176(AX)
+	MOVQ    DX, 184(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+6
 	CMOVQGT SI, DX
-	MOVQ    DX, 184(AX)
+	MOVQ    DX, 192(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+7
 	CMOVQGT SI, DX
-	MOVQ    DX, 192(AX)
+	MOVQ    DX, 200(AX)
 	MOVQ    48(AX), DX
 	MOVQ    56(AX), SI
 	LEAQ    (SI)(SI*2), DI
@@ -1797,15 +1797,15 @@ piece:
 	VMOVQ        R8, X4
 	VPBROADCASTD X4, Y4
 	VPCMPGTD     laneNumbers<>+0(SB), Y4, Y4
-	MOVQ         136(AX), R10
-	VCVTPH2PS    (R10)(R9*2), Y5
 	MOVQ         144(AX), R10
+	VCVTPH2PS    (R10)(R9*2), Y5
+	MOVQ         152(AX), R10
 	VCVTPH2PS    (R10)(R9*2), Y6
 	VUNPCKLPS    Y6, Y5, Y4
 	VUNPCKHPS    Y6, Y5, Y5
-	MOVQ         152(AX), R10
-	VCVTPH2PS    (R10)(R9*2), Y7
 	MOVQ         160(AX), R10
+	VCVTPH2PS    (R10)(R9*2), Y7
+	MOVQ         168(AX), R10
 	VCVTPH2PS    (R10)(R9*2), Y8
 	VUNPCKLPS    Y8, Y7, Y6
 	VUNPCKHPS    Y8, Y7, Y7
@@ -1813,15 +1813,15 @@ piece:
 	VUNPCKHPD    Y6, Y4, Y4
 	VUNPCKLPD    Y7, Y5, Y6
 	VUNPCKHPD    Y7, Y5, Y5
-	MOVQ         168(AX), R10
-	VCVTPH2PS    (R10)(R9*2), Y9
 	MOVQ         176(AX), R10
+	VCVTPH2PS    (R10)(R9*2), Y9
+	MOVQ         184(AX), R10
 	VCVTPH2PS    (R10)(R9*2), Y10
 	VUNPCKLPS    Y10, Y9, Y7
 	VUNPCKHPS    Y10, Y9, Y9
-	MOVQ         184(AX), R10
-	VCVTPH2PS    (R10)(R9*2), Y11
 	MOVQ         192(AX), R10
+	VCVTPH2PS    (R10)(R9*2), Y11
+	MOVQ         200(AX), R10
 	VCVTPH2PS    (R10)(R9*2), Y12
 	VUNPCKLPS    Y12, Y11, Y10
 	VUNPCKHPS    Y12, Y11, Y11
@@ -2101,35 +2101,35 @@ chunk:
 some:
 	MOVQ    8(AX), DI
 	MOVQ    BX, DX
-	MOVQ    DX, 136(AX)
+	MOVQ    DX, 144(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+1
 	CMOVQGT SI, DX
-	MOVQ    DX, 144(AX)
+	MOVQ    DX, 152(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+2
 	CMOVQGT SI, DX
-	MOVQ    DX, 152(AX)
+	MOVQ    DX, 160(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+3
 	CMOVQGT SI, DX
-	MOVQ    DX, 160(AX)
+	MOVQ    DX, 168(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+4
 	CMOVQGT SI, DX
-	MOVQ    DX, 168(AX)
+	MOVQ    DX, 176(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+5
 	CMOVQGT SI, DX
-	MOVQ    DX, 176(AX)
+	MOVQ    DX, 184(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+6
 	CMOVQGT SI, DX
-	MOVQ    DX, 184(AX)
+	MOVQ    DX, 192(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+7
 	CMOVQGT SI, DX
-	MOVQ    DX, 192(AX)
+	MOVQ    DX, 200(AX)
 	MOVQ    48(AX), DX
 	MOVQ    56(AX), SI
 	MOVQ    96(AX), SI
@@ -2139,18 +2139,18 @@ piece:
 	VMOVQ        SI, X1
 	VPBROADCASTD X1, Y1
 	VPCMPGTD     laneNumbers<>+0(SB), Y1, Y1
-	MOVQ         136(AX), R8
+	MOVQ         144(AX), R8
 	VPMOVZXWD    (R8)(DI*2), Y2
 	VPSLLD       $0x10, Y2, Y2
-	MOVQ         144(AX), R8
+	MOVQ         152(AX), R8
 	VPMOVZXWD    (R8)(DI*2), Y3
 	VPSLLD       $0x10, Y3, Y3
 	VUNPCKLPS    Y3, Y2, Y1
 	VUNPCKHPS    Y3, Y2, Y2
-	MOVQ         152(AX), R8
+	MOVQ         160(AX), R8
 	VPMOVZXWD    (R8)(DI*2), Y4
 	VPSLLD       $0x10, Y4, Y4
-	MOVQ         160(AX), R8
+	MOVQ         168(AX), R8
 	VPMOVZXWD    (R8)(DI*2), Y5
 	VPSLLD       $0x10, Y5, Y5
 	VUNPCKLPS    Y5, Y4, Y3
@@ -2159,18 +2159,18 @@ piece:
 	VUNPCKHPD    Y3, Y1, Y1
 	VUNPCKLPD    Y4, Y2, Y3
 	VUNPCKHPD    Y4, Y2, Y2
-	MOVQ         168(AX), R8
+	MOVQ         176(AX), R8
 	VPMOVZXWD    (R8)(DI*2), Y6
 	VPSLLD       $0x10, Y6, Y6
-	MOVQ         176(AX), R8
+	MOVQ         184(AX), R8
 	VPMOVZXWD    (R8)(DI*2), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VUNPCKLPS    Y7, Y6, Y4
 	VUNPCKHPS    Y7, Y6, Y6
-	MOVQ         184(AX), R8
+	MOVQ         192(AX), R8
 	VPMOVZXWD    (R8)(DI*2), Y8
 	VPSLLD       $0x10, Y8, Y8
-	MOVQ         192(AX), R8
+	MOVQ         200(AX), R8
 	VPMOVZXWD    (R8)(DI*2), Y9
 	VPSLLD       $0x10, Y9, Y9
 	VUNPCKLPS    Y9, Y8, Y7
@@ -2408,35 +2408,35 @@ chunk:
 some:
 	MOVQ    8(AX), DI
 	MOVQ    BX, DX
-	MOVQ    DX, 136(AX)
+	MOVQ    DX, 144(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+1
 	CMOVQGT SI, DX
-	MOVQ    DX, 144(AX)
+	MOVQ    DX, 152(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+2
 	CMOVQGT SI, DX
-	MOVQ    DX, 152(AX)
+	MOVQ    DX, 160(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+3
 	CMOVQGT SI, DX
-	MOVQ    DX, 160(AX)
+	MOVQ    DX, 168(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+4
 	CMOVQGT SI, DX
-	MOVQ    DX, 168(AX)
+	MOVQ    DX, 176(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+5
 	CMOVQGT SI, DX
-	MOVQ    DX, 176(AX)
+	MOVQ    DX, 184(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+6
 	CMOVQGT SI, DX
-	MOVQ    DX, 184(AX)
+	MOVQ    DX, 192(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+7
 	CMOVQGT SI, DX
-	MOVQ    DX, 192(AX)
+	MOVQ    DX, 200(AX)
 	MOVQ    48(AX), DX
 	MOVQ    56(AX), SI
 	MOVQ    96(AX), DI
@@ -2446,18 +2446,18 @@ piece:
 	VMOVQ        DI, X2
 	VPBROADCASTD X2, Y2
 	VPCMPGTD     laneNumbers<>+0(SB), Y2, Y2
-	MOVQ         136(AX), R9
+	MOVQ         144(AX), R9
 	VPMOVZXWD    (R9)(R8*2), Y3
 	VPSLLD       $0x10, Y3, Y3
-	MOVQ         144(AX), R9
+	MOVQ         152(AX), R9
 	VPMOVZXWD    (R9)(R8*2), Y4
 	VPSLLD       $0x10, Y4, Y4
 	VUNPCKLPS    Y4, Y3, Y2
 	VUNPCKHPS    Y4, Y3, Y3
-	MOVQ         152(AX), R9
+	MOVQ         160(AX), R9
 	VPMOVZXWD    (R9)(R8*2), Y5
 	VPSLLD       $0x10, Y5, Y5
-	MOVQ         160(AX), R9
+	MOVQ         168(AX), R9
 	VPMOVZXWD    (R9)(R8*2), Y6
 	VPSLLD       $0x10, Y6, Y6
 	VUNPCKLPS    Y6, Y5, Y4
@@ -2466,18 +2466,18 @@ piece:
 	VUNPCKHPD    Y4, Y2, Y2
 	VUNPCKLPD    Y5, Y3, Y4
 	VUNPCKHPD    Y5, Y3, Y3
-	MOVQ         168(AX), R9
+	MOVQ         176(AX), R9
 	VPMOVZXWD    (R9)(R8*2), Y7
 	VPSLLD       $0x10, Y7, Y7
-	MOVQ         176(AX), R9
+	MOVQ         184(AX), R9
 	VPMOVZXWD    (R9)(R8*2), Y8
 	VPSLLD       $0x10, Y8, Y8
 	VUNPCKLPS    Y8, Y7, Y5
 	VUNPCKHPS    Y8, Y7, Y7
-	MOVQ         184(AX), R9
+	MOVQ         192(AX), R9
 	VPMOVZXWD    (R9)(R8*2), Y9
 	VPSLLD       $0x10, Y9, Y9
-	MOVQ         192(AX), R9
+	MOVQ         200(AX), R9
 	VPMOVZXWD    (R9)(R8*2), Y10
 	VPSLLD       $0x10, Y10, Y10
 	VUNPCKLPS    Y10, Y9, Y8
@@ -2770,35 +2770,35 @@ chunk:
 some:
 	MOVQ    8(AX), DI
 	MOVQ    BX, DX
-	MOVQ    DX, 136(AX)
+	MOVQ    DX, 144(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+1
 	CMOVQGT SI, DX
-	MOVQ    DX, 144(AX)
+	MOVQ    DX, 152(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+2
 	CMOVQGT SI, DX
-	MOVQ    DX, 152(AX)
+	MOVQ    DX, 160(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+3
 	CMOVQGT SI, DX
-	MOVQ    DX, 160(AX)
+	MOVQ    DX, 168(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+4
 	CMOVQGT SI, DX
-	MOVQ    DX, 168(AX)
+	MOVQ    DX, 176(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+5
 	CMOVQGT SI, DX
-	MOVQ    DX, 176(AX)
+	MOVQ    DX, 184(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+6
 	CMOVQGT SI, DX
-	MOVQ    DX, 184(AX)
+	MOVQ    DX, 192(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+7
 	CMOVQGT SI, DX
-	MOVQ    DX, 192(AX)
+	MOVQ    DX, 200(AX)
 	MOVQ    48(AX), DX
 	MOVQ    56(AX), SI
 	LEAQ    (SI)(SI*2), DI
@@ -2809,18 +2809,18 @@ piece:
 	VMOVQ        R8, X4
 	VPBROADCASTD X4, Y4
 	VPCMPGTD     laneNumbers<>+0(SB), Y4, Y4
-	MOVQ         136(AX), R10
+	MOVQ         144(AX), R10
 	VPMOVZXWD    (R10)(R9*2), Y5
 	VPSLLD       $0x10, Y5, Y5
-	MOVQ         144(AX), R10
+	MOVQ         152(AX), R10
 	VPMOVZXWD    (R10)(R9*2), Y6
 	VPSLLD       $0x10, Y6, Y6
 	VUNPCKLPS    Y6, Y5, Y4
 	VUNPCKHPS    Y6, Y5, Y5
-	MOVQ         152(AX), R10
+	MOVQ         160(AX), R10
 	VPMOVZXWD    (R10)(R9*2), Y7
 	VPSLLD       $0x10, Y7, Y7
-	MOVQ         160(AX), R10
+	MOVQ         168(AX), R10
 	VPMOVZXWD    (R10)(R9*2), Y8
 	VPSLLD       $0x10, Y8, Y8
 	VUNPCKLPS    Y8, Y7, Y6
@@ -2829,18 +2829,18 @@ piece:
 	VUNPCKHPD    Y6, Y4, Y4
 	VUNPCKLPD    Y7, Y5, Y6
 	VUNPCKHPD    Y7, Y5, Y5
-	MOVQ         168(AX), R10
+	MOVQ         176(AX), R10
 	VPMOVZXWD    (R10)(R9*2), Y9
 	VPSLLD       $0x10, Y9, Y9
-	MOVQ         176(AX), R10
+	MOVQ         184(AX), R10
 	VPMOVZXWD    (R10)(R9*2), Y10
 	VPSLLD       $0x10, Y10, Y10
 	VUNPCKLPS    Y10, Y9, Y7
 	VUNPCKHPS    Y10, Y9, Y9
-	MOVQ         184(AX), R10
+	MOVQ         192(AX), R10
 	VPMOVZXWD    (R10)(R9*2), Y11
 	VPSLLD       $0x10, Y11, Y11
-	MOVQ         192(AX), R10
+	MOVQ         200(AX), R10
 	VPMOVZXWD    (R10)(R9*2), Y12
 	VPSLLD       $0x10, Y12, Y12
 	VUNPCKLPS    Y12, Y11, Y10
@@ -3120,35 +3120,35 @@ chunk:
 some:
 	MOVQ    8(AX), DI
 	MOVQ    BX, DX
-	MOVQ    DX, 136(AX)
+	MOVQ    DX, 144(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+1
 	CMOVQGT SI, DX
-	MOVQ    DX, 144(AX)
+	MOVQ    DX, 152(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+2
 	CMOVQGT SI, DX
-	MOVQ    DX, 152(AX)
+	MOVQ    DX, 160(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+3
 	CMOVQGT SI, DX
-	MOVQ    DX, 160(AX)
+	MOVQ    DX, 168(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+4
 	CMOVQGT SI, DX
-	MOVQ    DX, 168(AX)
+	MOVQ    DX, 176(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+5
 	CMOVQGT SI, DX
-	MOVQ    DX, 176(AX)
+	MOVQ    DX, 184(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+6
 	CMOVQGT SI, DX
-	MOVQ    DX, 184(AX)
+	MOVQ    DX, 192(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+7
 	CMOVQGT SI, DX
-	MOVQ    DX, 192(AX)
+	MOVQ    DX, 200(AX)
 	MOVQ    48(AX), DX
 	MOVQ    56(AX), SI
 	MOVQ    96(AX), SI
@@ -3158,18 +3158,18 @@ piece:
 	VMOVQ        SI, X1
 	VPBROADCASTD X1, Y1
 	VPCMPGTD     laneNumbers<>+0(SB), Y1, Y1
-	MOVQ         136(AX), R8
+	MOVQ         144(AX), R8
 	VPMOVSXBD    (R8)(DI*1), Y2
 	VCVTDQ2PS    Y2, Y2
-	MOVQ         144(AX), R8
+	MOVQ         152(AX), R8
 	VPMOVSXBD    (R8)(DI*1), Y3
 	VCVTDQ2PS    Y3, Y3
 	VUNPCKLPS    Y3, Y2, Y1
 	VUNPCKHPS    Y3, Y2, Y2
-	MOVQ         152(AX), R8
+	MOVQ         160(AX), R8
 	VPMOVSXBD    (R8)(DI*1), Y4
 	VCVTDQ2PS    Y4, Y4
-	MOVQ         160(AX), R8
+	MOVQ         168(AX), R8
 	VPMOVSXBD    (R8)(DI*1), Y5
 	VCVTDQ2PS    Y5, Y5
 	VUNPCKLPS    Y5, Y4, Y3
@@ -3178,18 +3178,18 @@ piece:
 	VUNPCKHPD    Y3, Y1, Y1
 	VUNPCKLPD    Y4, Y2, Y3
 	VUNPCKHPD    Y4, Y2, Y2
-	MOVQ         168(AX), R8
+	MOVQ         176(AX), R8
 	VPMOVSXBD    (R8)(DI*1), Y6
 	VCVTDQ2PS    Y6, Y6
-	MOVQ         176(AX), R8
+	MOVQ         184(AX), R8
 	VPMOVSXBD    (R8)(DI*1), Y7
 	VCVTDQ2PS    Y7, Y7
 	VUNPCKLPS    Y7, Y6, Y4
 	VUNPCKHPS    Y7, Y6, Y6
-	MOVQ         184(AX), R8
+	MOVQ         192(AX), R8
 	VPMOVSXBD    (R8)(DI*1), Y8
 	VCVTDQ2PS    Y8, Y8
-	MOVQ         192(AX), R8
+	MOVQ         200(AX), R8
 	VPMOVSXBD    (R8)(DI*1), Y9
 	VCVTDQ2PS    Y9, Y9
 	VUNPCKLPS    Y9, Y8, Y7
@@ -3426,35 +3426,35 @@ chunk:
 some:
 	MOVQ    8(AX), DI
 	MOVQ    BX, DX
-	MOVQ    DX, 136(AX)
+	MOVQ    DX, 144(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+1
 	CMOVQGT SI, DX
-	MOVQ    DX, 144(AX)
+	MOVQ    DX, 152(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+2
 	CMOVQGT SI, DX
-	MOVQ    DX, 152(AX)
+	MOVQ    DX, 160(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+3
 	CMOVQGT SI, DX
-	MOVQ    DX, 160(AX)
+	MOVQ    DX, 168(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+4
 	CMOVQGT SI, DX
-	MOVQ    DX, 168(AX)
+	MOVQ    DX, 176(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+5
 	CMOVQGT SI, DX
-	MOVQ    DX, 176(AX)
+	MOVQ    DX, 184(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+6
 	CMOVQGT SI, DX
-	MOVQ    DX, 184(AX)
+	MOVQ    DX, 192(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+7
 	CMOVQGT SI, DX
-	MOVQ    DX, 192(AX)
+	MOVQ    DX, 200(AX)
 	MOVQ    48(AX), DX
 	MOVQ    56(AX), SI
 	MOVQ    96(AX), DI
@@ -3464,18 +3464,18 @@ piece:
 	VMOVQ        DI, X2
 	VPBROADCASTD X2, Y2
 	VPCMPGTD     laneNumbers<>+0(SB), Y2, Y2
-	MOVQ         136(AX), R9
+	MOVQ         144(AX), R9
 	VPMOVSXBD    (R9)(R8*1), Y3
 	VCVTDQ2PS    Y3, Y3
-	MOVQ         144(AX), R9
+	MOVQ         152(AX), R9
 	VPMOVSXBD    (R9)(R8*1), Y4
 	VCVTDQ2PS    Y4, Y4
 	VUNPCKLPS    Y4, Y3, Y2
 	VUNPCKHPS    Y4, Y3, Y3
-	MOVQ         152(AX), R9
+	MOVQ         160(AX), R9
 	VPMOVSXBD    (R9)(R8*1), Y5
 	VCVTDQ2PS    Y5, Y5
-	MOVQ         160(AX), R9
+	MOVQ         168(AX), R9
 	VPMOVSXBD    (R9)(R8*1), Y6
 	VCVTDQ2PS    Y6, Y6
 	VUNPCKLPS    Y6, Y5, Y4
@@ -3484,18 +3484,18 @@ piece:
 	VUNPCKHPD    Y4, Y2, Y2
 	VUNPCKLPD    Y5, Y3, Y4
 	VUNPCKHPD    Y5, Y3, Y3
-	MOVQ         168(AX), R9
+	MOVQ         176(AX), R9
 	VPMOVSXBD    (R9)(R8*1), Y7
 	VCVTDQ2PS    Y7, Y7
-	MOVQ         176(AX), R9
+	MOVQ         184(AX), R9
 	VPMOVSXBD    (R9)(R8*1), Y8
 	VCVTDQ2PS    Y8, Y8
 	VUNPCKLPS    Y8, Y7, Y5
 	VUNPCKHPS    Y8, Y7, Y7
-	MOVQ         184(AX), R9
+	MOVQ         192(AX), R9
 	VPMOVSXBD    (R9)(R8*1), Y9
 	VCVTDQ2PS    Y9, Y9
-	MOVQ         192(AX), R9
+	MOVQ         200(AX), R9
 	VPMOVSXBD    (R9)(R8*1), Y10
 	VCVTDQ2PS    Y10, Y10
 	VUNPCKLPS    Y10, Y9, Y8
@@ -3787,35 +3787,35 @@ chunk:
 some:
 	MOVQ    8(AX), DI
 	MOVQ    BX, DX
-	MOVQ    DX, 136(AX)
+	MOVQ    DX, 144(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+1
 	CMOVQGT SI, DX
-	MOVQ    DX, 144(AX)
+	MOVQ    DX, 152(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+2
 	CMOVQGT SI, DX
-	MOVQ    DX, 152(AX)
+	MOVQ    DX, 160(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+3
 	CMOVQGT SI, DX
-	MOVQ    DX, 160(AX)
+	MOVQ    DX, 168(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+4
 	CMOVQGT SI, DX
-	MOVQ    DX, 168(AX)
+	MOVQ    DX, 176(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+5
 	CMOVQGT SI, DX
-	MOVQ    DX, 176(AX)
+	MOVQ    DX, 184(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+6
 	CMOVQGT SI, DX
-	MOVQ    DX, 184(AX)
+	MOVQ    DX, 192(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+7
 	CMOVQGT SI, DX
-	MOVQ    DX, 192(AX)
+	MOVQ    DX, 200(AX)
 	MOVQ    48(AX), DX
 	MOVQ    56(AX), SI
 	LEAQ    (SI)(SI*2), DI
@@ -3826,18 +3826,18 @@ piece:
 	VMOVQ        R8, X4
 	VPBROADCASTD X4, Y4
 	VPCMPGTD     laneNumbers<>+0(SB), Y4, Y4
-	MOVQ         136(AX), R10
+	MOVQ         144(AX), R10
 	VPMOVSXBD    (R10)(R9*1), Y5
 	VCVTDQ2PS    Y5, Y5
-	MOVQ         144(AX), R10
+	MOVQ         152(AX), R10
 	VPMOVSXBD    (R10)(R9*1), Y6
 	VCVTDQ2PS    Y6, Y6
 	VUNPCKLPS    Y6, Y5, Y4
 	VUNPCKHPS    Y6, Y5, Y5
-	MOVQ         152(AX), R10
+	MOVQ         160(AX), R10
 	VPMOVSXBD    (R10)(R9*1), Y7
 	VCVTDQ2PS    Y7, Y7
-	MOVQ         160(AX), R10
+	MOVQ         168(AX), R10
 	VPMOVSXBD    (R10)(R9*1), Y8
 	VCVTDQ2PS    Y8, Y8
 	VUNPCKLPS    Y8, Y7, Y6
@@ -3846,18 +3846,18 @@ piece:
 	VUNPCKHPD    Y6, Y4, Y4
 	VUNPCKLPD    Y7, Y5, Y6
 	VUNPCKHPD    Y7, Y5, Y5
-	MOVQ         168(AX), R10
+	MOVQ         176(AX), R10
 	VPMOVSXBD    (R10)(R9*1), Y9
 	VCVTDQ2PS    Y9, Y9
-	MOVQ         176(AX), R10
+	MOVQ         184(AX), R10
 	VPMOVSXBD    (R10)(R9*1), Y10
 	VCVTDQ2PS    Y10, Y10
 	VUNPCKLPS    Y10, Y9, Y7
 	VUNPCKHPS    Y10, Y9, Y9
-	MOVQ         184(AX), R10
+	MOVQ         192(AX), R10
 	VPMOVSXBD    (R10)(R9*1), Y11
 	VCVTDQ2PS    Y11, Y11
-	MOVQ         192(AX), R10
+	MOVQ         200(AX), R10
 	VPMOVSXBD    (R10)(R9*1), Y12
 	VCVTDQ2PS    Y12, Y12
 	VUNPCKLPS    Y12, Y11, Y10

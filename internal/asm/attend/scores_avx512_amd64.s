@@ -155,67 +155,67 @@ chunk:
 some:
 	MOVQ    8(AX), DI
 	MOVQ    BX, DX
-	MOVQ    DX, 136(AX)
+	MOVQ    DX, 144(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+1
 	CMOVQGT SI, DX
-	MOVQ    DX, 144(AX)
+	MOVQ    DX, 152(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+2
 	CMOVQGT SI, DX
-	MOVQ    DX, 152(AX)
+	MOVQ    DX, 160(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+3
 	CMOVQGT SI, DX
-	MOVQ    DX, 160(AX)
+	MOVQ    DX, 168(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+4
 	CMOVQGT SI, DX
-	MOVQ    DX, 168(AX)
+	MOVQ    DX, 176(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+5
 	CMOVQGT SI, DX
-	MOVQ    DX, 176(AX)
+	MOVQ    DX, 184(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+6
 	CMOVQGT SI, DX
-	MOVQ    DX, 184(AX)
+	MOVQ    DX, 192(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+7
 	CMOVQGT SI, DX
-	MOVQ    DX, 192(AX)
+	MOVQ    DX, 200(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+8
 	CMOVQGT SI, DX
-	MOVQ    DX, 200(AX)
+	MOVQ    DX, 208(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+9
 	CMOVQGT SI, DX
-	MOVQ    DX, 208(AX)
+	MOVQ    DX, 216(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+10
 	CMOVQGT SI, DX
-	MOVQ    DX, 216(AX)
+	MOVQ    DX, 224(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+11
 	CMOVQGT SI, DX
-	MOVQ    DX, 224(AX)
+	MOVQ    DX, 232(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+12
 	CMOVQGT SI, DX
-	MOVQ    DX, 232(AX)
+	MOVQ    DX, 240(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+13
 	CMOVQGT SI, DX
-	MOVQ    DX, 240(AX)
+	MOVQ    DX, 248(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+14
 	CMOVQGT SI, DX
-	MOVQ    DX, 248(AX)
+	MOVQ    DX, 256(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+15
 	CMOVQGT SI, DX
-	MOVQ    DX, 256(AX)
+	MOVQ    DX, 264(AX)
 	MOVQ    48(AX), DX
 	MOVQ    56(AX), SI
 	MOVQ    96(AX), SI
@@ -228,28 +228,28 @@ piece:
 	MOVQ             $+255, R8
 	BZHIQ            R9, R8, R8
 	KMOVW            R8, K1
-	MOVQ             136(AX), R8
-	MOVQ             168(AX), R9
+	MOVQ             144(AX), R8
+	MOVQ             176(AX), R9
 	VXORPS           Z2, Z2, Z2
 	VMOVUPS.Z        (R8)(DI*4), K1, Y2
 	VMOVUPS.Z        (R9)(DI*4), K1, Y1
 	VINSERTF64X4     $0x01, Y1, Z2, Z2
-	MOVQ             144(AX), R8
-	MOVQ             176(AX), R9
+	MOVQ             152(AX), R8
+	MOVQ             184(AX), R9
 	VXORPS           Z3, Z3, Z3
 	VMOVUPS.Z        (R8)(DI*4), K1, Y3
 	VMOVUPS.Z        (R9)(DI*4), K1, Y1
 	VINSERTF64X4     $0x01, Y1, Z3, Z3
 	VUNPCKLPS        Z3, Z2, Z1
 	VUNPCKHPS        Z3, Z2, Z2
-	MOVQ             152(AX), R8
-	MOVQ             184(AX), R9
+	MOVQ             160(AX), R8
+	MOVQ             192(AX), R9
 	VXORPS           Z4, Z4, Z4
 	VMOVUPS.Z        (R8)(DI*4), K1, Y4
 	VMOVUPS.Z        (R9)(DI*4), K1, Y3
 	VINSERTF64X4     $0x01, Y3, Z4, Z4
-	MOVQ             160(AX), R8
-	MOVQ             192(AX), R9
+	MOVQ             168(AX), R8
+	MOVQ             200(AX), R9
 	VXORPS           Z5, Z5, Z5
 	VMOVUPS.Z        (R8)(DI*4), K1, Y5
 	VMOVUPS.Z        (R9)(DI*4), K1, Y3
@@ -260,28 +260,28 @@ piece:
 	VUNPCKHPD        Z3, Z1, Z1
 	VUNPCKLPD        Z4, Z2, Z3
 	VUNPCKHPD        Z4, Z2, Z2
-	MOVQ             200(AX), R8
-	MOVQ             232(AX), R9
+	MOVQ             208(AX), R8
+	MOVQ             240(AX), R9
 	VXORPS           Z6, Z6, Z6
 	VMOVUPS.Z        (R8)(DI*4), K1, Y6
 	VMOVUPS.Z        (R9)(DI*4), K1, Y4
 	VINSERTF64X4     $0x01, Y4, Z6, Z6
-	MOVQ             208(AX), R8
-	MOVQ             240(AX), R9
+	MOVQ             216(AX), R8
+	MOVQ             248(AX), R9
 	VXORPS           Z7, Z7, Z7
 	VMOVUPS.Z        (R8)(DI*4), K1, Y7
 	VMOVUPS.Z        (R9)(DI*4), K1, Y4
 	VINSERTF64X4     $0x01, Y4, Z7, Z7
 	VUNPCKLPS        Z7, Z6, Z4
 	VUNPCKHPS        Z7, Z6, Z6
-	MOVQ             216(AX), R8
-	MOVQ             248(AX), R9
+	MOVQ             224(AX), R8
+	MOVQ             256(AX), R9
 	VXORPS           Z8, Z8, Z8
 	VMOVUPS.Z        (R8)(DI*4), K1, Y8
 	VMOVUPS.Z        (R9)(DI*4), K1, Y7
 	VINSERTF64X4     $0x01, Y7, Z8, Z8
-	MOVQ             224(AX), R8
-	MOVQ             256(AX), R9
+	MOVQ             232(AX), R8
+	MOVQ             264(AX), R9
 	VXORPS           Z9, Z9, Z9
 	VMOVUPS.Z        (R8)(DI*4), K1, Y9
 	VMOVUPS.Z        (R9)(DI*4), K1, Y7
@@ -516,67 +516,67 @@ chunk:
 some:
 	MOVQ    8(AX), DI
 	MOVQ    BX, DX
-	MOVQ    DX, 136(AX)
+	MOVQ    DX, 144(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+1
 	CMOVQGT SI, DX
-	MOVQ    DX, 144(AX)
+	MOVQ    DX, 152(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+2
 	CMOVQGT SI, DX
-	MOVQ    DX, 152(AX)
+	MOVQ    DX, 160(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+3
 	CMOVQGT SI, DX
-	MOVQ    DX, 160(AX)
+	MOVQ    DX, 168(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+4
 	CMOVQGT SI, DX
-	MOVQ    DX, 168(AX)
+	MOVQ    DX, 176(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+5
 	CMOVQGT SI, DX
-	MOVQ    DX, 176(AX)
+	MOVQ    DX, 184(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+6
 	CMOVQGT SI, DX
-	MOVQ    DX, 184(AX)
+	MOVQ    DX, 192(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+7
 	CMOVQGT SI, DX
-	MOVQ    DX, 192(AX)
+	MOVQ    DX, 200(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+8
 	CMOVQGT SI, DX
-	MOVQ    DX, 200(AX)
+	MOVQ    DX, 208(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+9
 	CMOVQGT SI, DX
-	MOVQ    DX, 208(AX)
+	MOVQ    DX, 216(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+10
 	CMOVQGT SI, DX
-	MOVQ    DX, 216(AX)
+	MOVQ    DX, 224(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+11
 	CMOVQGT SI, DX
-	MOVQ    DX, 224(AX)
+	MOVQ    DX, 232(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+12
 	CMOVQGT SI, DX
-	MOVQ    DX, 232(AX)
+	MOVQ    DX, 240(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+13
 	CMOVQGT SI, DX
-	MOVQ    DX, 240(AX)
+	MOVQ    DX, 248(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+14
 	CMOVQGT SI, DX
-	MOVQ    DX, 248(AX)
+	MOVQ    DX, 256(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+15
 	CMOVQGT SI, DX
-	MOVQ    DX, 256(AX)
+	MOVQ    DX, 264(AX)
 	MOVQ    48(AX), DX
 	MOVQ    56(AX), SI
 	MOVQ    96(AX), DI
@@ -589,28 +589,28 @@ piece:
 	MOVQ             $+255, R9
 	BZHIQ            R10, R9, R9
 	KMOVW            R9, K1
-	MOVQ             136(AX), R9
-	MOVQ             168(AX), R10
+	MOVQ             144(AX), R9
+	MOVQ             176(AX), R10
 	VXORPS           Z3, Z3, Z3
 	VMOVUPS.Z        (R9)(R8*4), K1, Y3
 	VMOVUPS.Z        (R10)(R8*4), K1, Y2
 	VINSERTF64X4     $0x01, Y2, Z3, Z3
-	MOVQ             144(AX), R9
-	MOVQ             176(AX), R10
+	MOVQ             152(AX), R9
+	MOVQ             184(AX), R10
 	VXORPS           Z4, Z4, Z4
 	VMOVUPS.Z        (R9)(R8*4), K1, Y4
 	VMOVUPS.Z        (R10)(R8*4), K1, Y2
 	VINSERTF64X4     $0x01, Y2, Z4, Z4
 	VUNPCKLPS        Z4, Z3, Z2
 	VUNPCKHPS        Z4, Z3, Z3
-	MOVQ             152(AX), R9
-	MOVQ             184(AX), R10
+	MOVQ             160(AX), R9
+	MOVQ             192(AX), R10
 	VXORPS           Z5, Z5, Z5
 	VMOVUPS.Z        (R9)(R8*4), K1, Y5
 	VMOVUPS.Z        (R10)(R8*4), K1, Y4
 	VINSERTF64X4     $0x01, Y4, Z5, Z5
-	MOVQ             160(AX), R9
-	MOVQ             192(AX), R10
+	MOVQ             168(AX), R9
+	MOVQ             200(AX), R10
 	VXORPS           Z6, Z6, Z6
 	VMOVUPS.Z        (R9)(R8*4), K1, Y6
 	VMOVUPS.Z        (R10)(R8*4), K1, Y4
@@ -621,28 +621,28 @@ piece:
 	VUNPCKHPD        Z4, Z2, Z2
 	VUNPCKLPD        Z5, Z3, Z4
 	VUNPCKHPD        Z5, Z3, Z3
-	MOVQ             200(AX), R9
-	MOVQ             232(AX), R10
+	MOVQ             208(AX), R9
+	MOVQ             240(AX), R10
 	VXORPS           Z7, Z7, Z7
 	VMOVUPS.Z        (R9)(R8*4), K1, Y7
 	VMOVUPS.Z        (R10)(R8*4), K1, Y5
 	VINSERTF64X4     $0x01, Y5, Z7, Z7
-	MOVQ             208(AX), R9
-	MOVQ             240(AX), R10
+	MOVQ             216(AX), R9
+	MOVQ             248(AX), R10
 	VXORPS           Z8, Z8, Z8
 	VMOVUPS.Z        (R9)(R8*4), K1, Y8
 	VMOVUPS.Z        (R10)(R8*4), K1, Y5
 	VINSERTF64X4     $0x01, Y5, Z8, Z8
 	VUNPCKLPS        Z8, Z7, Z5
 	VUNPCKHPS        Z8, Z7, Z7
-	MOVQ             216(AX), R9
-	MOVQ             248(AX), R10
+	MOVQ             224(AX), R9
+	MOVQ             256(AX), R10
 	VXORPS           Z9, Z9, Z9
 	VMOVUPS.Z        (R9)(R8*4), K1, Y9
 	VMOVUPS.Z        (R10)(R8*4), K1, Y8
 	VINSERTF64X4     $0x01, Y8, Z9, Z9
-	MOVQ             224(AX), R9
-	MOVQ             256(AX), R10
+	MOVQ             232(AX), R9
+	MOVQ             264(AX), R10
 	VXORPS           Z10, Z10, Z10
 	VMOVUPS.Z        (R9)(R8*4), K1, Y10
 	VMOVUPS.Z        (R10)(R8*4), K1, Y8
@@ -908,67 +908,67 @@ chunk:
 some:
 	MOVQ    8(AX), DI
 	MOVQ    BX, DX
-	MOVQ    DX, 136(AX)
+	MOVQ    DX, 144(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+1
 	CMOVQGT SI, DX
-	MOVQ    DX, 144(AX)
+	MOVQ    DX, 152(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+2
 	CMOVQGT SI, DX
-	MOVQ    DX, 152(AX)
+	MOVQ    DX, 160(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+3
 	CMOVQGT SI, DX
-	MOVQ    DX, 160(AX)
+	MOVQ    DX, 168(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+4
 	CMOVQGT SI, DX
-	MOVQ    DX, 168(AX)
+	MOVQ    DX, 176(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+5
 	CMOVQGT SI, DX
-	MOVQ    DX, 176(AX)
+	MOVQ    DX, 184(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+6
 	CMOVQGT SI, DX
-	MOVQ    DX, 184(AX)
+	MOVQ    DX, 192(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+7
 	CMOVQGT SI, DX
-	MOVQ    DX, 192(AX)
+	MOVQ    DX, 200(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+8
 	CMOVQGT SI, DX
-	MOVQ    DX, 200(AX)
+	MOVQ    DX, 208(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+9
 	CMOVQGT SI, DX
-	MOVQ    DX, 208(AX)
+	MOVQ    DX, 216(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+10
 	CMOVQGT SI, DX
-	MOVQ    DX, 216(AX)
+	MOVQ    DX, 224(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+11
 	CMOVQGT SI, DX
-	MOVQ    DX, 224(AX)
+	MOVQ    DX, 232(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+12
 	CMOVQGT SI, DX
-	MOVQ    DX, 232(AX)
+	MOVQ    DX, 240(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+13
 	CMOVQGT SI, DX
-	MOVQ    DX, 240(AX)
+	MOVQ    DX, 248(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+14
 	CMOVQGT SI, DX
-	MOVQ    DX, 248(AX)
+	MOVQ    DX, 256(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+15
 	CMOVQGT SI, DX
-	MOVQ    DX, 256(AX)
+	MOVQ    DX, 264(AX)
 	MOVQ    48(AX), DX
 	MOVQ    56(AX), SI
 	LEAQ    (SI)(SI*2), DI
@@ -982,28 +982,28 @@ piece:
 	MOVQ             $+255, R10
 	BZHIQ            R11, R10, R10
 	KMOVW            R10, K1
-	MOVQ             136(AX), R10
-	MOVQ             168(AX), R11
+	MOVQ             144(AX), R10
+	MOVQ             176(AX), R11
 	VXORPS           Z5, Z5, Z5
 	VMOVUPS.Z        (R10)(R9*4), K1, Y5
 	VMOVUPS.Z        (R11)(R9*4), K1, Y4
 	VINSERTF64X4     $0x01, Y4, Z5, Z5
-	MOVQ             144(AX), R10
-	MOVQ             176(AX), R11
+	MOVQ             152(AX), R10
+	MOVQ             184(AX), R11
 	VXORPS           Z6, Z6, Z6
 	VMOVUPS.Z        (R10)(R9*4), K1, Y6
 	VMOVUPS.Z        (R11)(R9*4), K1, Y4
 	VINSERTF64X4     $0x01, Y4, Z6, Z6
 	VUNPCKLPS        Z6, Z5, Z4
 	VUNPCKHPS        Z6, Z5, Z5
-	MOVQ             152(AX), R10
-	MOVQ             184(AX), R11
+	MOVQ             160(AX), R10
+	MOVQ             192(AX), R11
 	VXORPS           Z7, Z7, Z7
 	VMOVUPS.Z        (R10)(R9*4), K1, Y7
 	VMOVUPS.Z        (R11)(R9*4), K1, Y6
 	VINSERTF64X4     $0x01, Y6, Z7, Z7
-	MOVQ             160(AX), R10
-	MOVQ             192(AX), R11
+	MOVQ             168(AX), R10
+	MOVQ             200(AX), R11
 	VXORPS           Z8, Z8, Z8
 	VMOVUPS.Z        (R10)(R9*4), K1, Y8
 	VMOVUPS.Z        (R11)(R9*4), K1, Y6
@@ -1014,28 +1014,28 @@ piece:
 	VUNPCKHPD        Z6, Z4, Z4
 	VUNPCKLPD        Z7, Z5, Z6
 	VUNPCKHPD        Z7, Z5, Z5
-	MOVQ             200(AX), R10
-	MOVQ             232(AX), R11
+	MOVQ             208(AX), R10
+	MOVQ             240(AX), R11
 	VXORPS           Z9, Z9, Z9
 	VMOVUPS.Z        (R10)(R9*4), K1, Y9
 	VMOVUPS.Z        (R11)(R9*4), K1, Y7
 	VINSERTF64X4     $0x01, Y7, Z9, Z9
-	MOVQ             208(AX), R10
-	MOVQ             240(AX), R11
+	MOVQ             216(AX), R10
+	MOVQ             248(AX), R11
 	VXORPS           Z10, Z10, Z10
 	VMOVUPS.Z        (R10)(R9*4), K1, Y10
 	VMOVUPS.Z        (R11)(R9*4), K1, Y7
 	VINSERTF64X4     $0x01, Y7, Z10, Z10
 	VUNPCKLPS        Z10, Z9, Z7
 	VUNPCKHPS        Z10, Z9, Z9
-	MOVQ             216(AX), R10
-	MOVQ             248(AX), R11
+	MOVQ             224(AX), R10
+	MOVQ             256(AX), R11
 	VXORPS           Z11, Z11, Z11
 	VMOVUPS.Z        (R10)(R9*4), K1, Y11
 	VMOVUPS.Z        (R11)(R9*4), K1, Y10
 	VINSERTF64X4     $0x01, Y10, Z11, Z11
-	MOVQ             224(AX), R10
-	MOVQ             256(AX), R11
+	MOVQ             232(AX), R10
+	MOVQ             264(AX), R11
 	VXORPS           Z12, Z12, Z12
 	VMOVUPS.Z        (R10)(R9*4), K1, Y12
 	VMOVUPS.Z        (R11)(R9*4), K1, Y10
@@ -1363,67 +1363,67 @@ chunk:
 some:
 	MOVQ    8(AX), DI
 	MOVQ    BX, DX
-	MOVQ    DX, 136(AX)
+	MOVQ    DX, 144(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+1
 	CMOVQGT SI, DX
-	MOVQ    DX, 144(AX)
+	MOVQ    DX, 152(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+2
 	CMOVQGT SI, DX
-	MOVQ    DX, 152(AX)
+	MOVQ    DX, 160(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+3
 	CMOVQGT SI, DX
-	MOVQ    DX, 160(AX)
+	MOVQ    DX, 168(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+4
 	CMOVQGT SI, DX
-	MOVQ    DX, 168(AX)
+	MOVQ    DX, 176(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+5
 	CMOVQGT SI, DX
-	MOVQ    DX, 176(AX)
+	MOVQ    DX, 184(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+6
 	CMOVQGT SI, DX
-	MOVQ    DX, 184(AX)
+	MOVQ    DX, 192(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+7
 	CMOVQGT SI, DX
-	MOVQ    DX, 192(AX)
+	MOVQ    DX, 200(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+8
 	CMOVQGT SI, DX
-	MOVQ    DX, 200(AX)
+	MOVQ    DX, 208(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+9
 	CMOVQGT SI, DX
-	MOVQ    DX, 208(AX)
+	MOVQ    DX, 216(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+10
 	CMOVQGT SI, DX
-	MOVQ    DX, 216(AX)
+	MOVQ    DX, 224(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+11
 	CMOVQGT SI, DX
-	MOVQ    DX, 224(AX)
+	MOVQ    DX, 232(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+12
 	CMOVQGT SI, DX
-	MOVQ    DX, 232(AX)
+	MOVQ    DX, 240(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+13
 	CMOVQGT SI, DX
-	MOVQ    DX, 240(AX)
+	MOVQ    DX, 248(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+14
 	CMOVQGT SI, DX
-	MOVQ    DX, 248(AX)
+	MOVQ    DX, 256(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+15
 	CMOVQGT SI, DX
-	MOVQ    DX, 256(AX)
+	MOVQ    DX, 264(AX)
 	MOVQ    48(AX), DX
 	MOVQ    56(AX), SI
 	LEAQ    (DX)(SI*4), DI
@@ -1438,28 +1438,28 @@ piece:
 	MOVQ             $+255, R11
 	BZHIQ            R12, R11, R11
 	KMOVW            R11, K1
-	MOVQ             136(AX), R11
-	MOVQ             168(AX), R12
+	MOVQ             144(AX), R11
+	MOVQ             176(AX), R12
 	VXORPS           Z9, Z9, Z9
 	VMOVUPS.Z        (R11)(R10*4), K1, Y9
 	VMOVUPS.Z        (R12)(R10*4), K1, Y8
 	VINSERTF64X4     $0x01, Y8, Z9, Z9
-	MOVQ             144(AX), R11
-	MOVQ             176(AX), R12
+	MOVQ             152(AX), R11
+	MOVQ             184(AX), R12
 	VXORPS           Z10, Z10, Z10
 	VMOVUPS.Z        (R11)(R10*4), K1, Y10
 	VMOVUPS.Z        (R12)(R10*4), K1, Y8
 	VINSERTF64X4     $0x01, Y8, Z10, Z10
 	VUNPCKLPS        Z10, Z9, Z8
 	VUNPCKHPS        Z10, Z9, Z9
-	MOVQ             152(AX), R11
-	MOVQ             184(AX), R12
+	MOVQ             160(AX), R11
+	MOVQ             192(AX), R12
 	VXORPS           Z11, Z11, Z11
 	VMOVUPS.Z        (R11)(R10*4), K1, Y11
 	VMOVUPS.Z        (R12)(R10*4), K1, Y10
 	VINSERTF64X4     $0x01, Y10, Z11, Z11
-	MOVQ             160(AX), R11
-	MOVQ             192(AX), R12
+	MOVQ             168(AX), R11
+	MOVQ             200(AX), R12
 	VXORPS           Z12, Z12, Z12
 	VMOVUPS.Z        (R11)(R10*4), K1, Y12
 	VMOVUPS.Z        (R12)(R10*4), K1, Y10
@@ -1470,28 +1470,28 @@ piece:
 	VUNPCKHPD        Z10, Z8, Z8
 	VUNPCKLPD        Z11, Z9, Z10
 	VUNPCKHPD        Z11, Z9, Z9
-	MOVQ             200(AX), R11
-	MOVQ             232(AX), R12
+	MOVQ             208(AX), R11
+	MOVQ             240(AX), R12
 	VXORPS           Z13, Z13, Z13
 	VMOVUPS.Z        (R11)(R10*4), K1, Y13
 	VMOVUPS.Z        (R12)(R10*4), K1, Y11
 	VINSERTF64X4     $0x01, Y11, Z13, Z13
-	MOVQ             208(AX), R11
-	MOVQ             240(AX), R12
+	MOVQ             216(AX), R11
+	MOVQ             248(AX), R12
 	VXORPS           Z14, Z14, Z14
 	VMOVUPS.Z        (R11)(R10*4), K1, Y14
 	VMOVUPS.Z        (R12)(R10*4), K1, Y11
 	VINSERTF64X4     $0x01, Y11, Z14, Z14
 	VUNPCKLPS        Z14, Z13, Z11
 	VUNPCKHPS        Z14, Z13, Z13
-	MOVQ             216(AX), R11
-	MOVQ             248(AX), R12
+	MOVQ             224(AX), R11
+	MOVQ             256(AX), R12
 	VXORPS           Z15, Z15, Z15
 	VMOVUPS.Z        (R11)(R10*4), K1, Y15
 	VMOVUPS.Z        (R12)(R10*4), K1, Y14
 	VINSERTF64X4     $0x01, Y14, Z15, Z15
-	MOVQ             224(AX), R11
-	MOVQ             256(AX), R12
+	MOVQ             232(AX), R11
+	MOVQ             264(AX), R12
 	VXORPS           Z16, Z16, Z16
 	VMOVUPS.Z        (R11)(R10*4), K1, Y16
 	VMOVUPS.Z        (R12)(R10*4), K1, Y14
@@ -1810,67 +1810,67 @@ chunk:
 some:
 	MOVQ    8(AX), DI
 	MOVQ    BX, DX
-	MOVQ    DX, 136(AX)
+	MOVQ    DX, 144(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+1
 	CMOVQGT SI, DX
-	MOVQ    DX, 144(AX)
+	MOVQ    DX, 152(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+2
 	CMOVQGT SI, DX
-	MOVQ    DX, 152(AX)
+	MOVQ    DX, 160(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+3
 	CMOVQGT SI, DX
-	MOVQ    DX, 160(AX)
+	MOVQ    DX, 168(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+4
 	CMOVQGT SI, DX
-	MOVQ    DX, 168(AX)
+	MOVQ    DX, 176(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+5
 	CMOVQGT SI, DX
-	MOVQ    DX, 176(AX)
+	MOVQ    DX, 184(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+6
 	CMOVQGT SI, DX
-	MOVQ    DX, 184(AX)
+	MOVQ    DX, 192(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+7
 	CMOVQGT SI, DX
-	MOVQ    DX, 192(AX)
+	MOVQ    DX, 200(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+8
 	CMOVQGT SI, DX
-	MOVQ    DX, 200(AX)
+	MOVQ    DX, 208(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+9
 	CMOVQGT SI, DX
-	MOVQ    DX, 208(AX)
+	MOVQ    DX, 216(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+10
 	CMOVQGT SI, DX
-	MOVQ    DX, 216(AX)
+	MOVQ    DX, 224(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+11
 	CMOVQGT SI, DX
-	MOVQ    DX, 224(AX)
+	MOVQ    DX, 232(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+12
 	CMOVQGT SI, DX
-	MOVQ    DX, 232(AX)
+	MOVQ    DX, 240(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+13
 	CMOVQGT SI, DX
-	MOVQ    DX, 240(AX)
+	MOVQ    DX, 248(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+14
 	CMOVQGT SI, DX
-	MOVQ    DX, 248(AX)
+	MOVQ    DX, 256(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+15
 	CMOVQGT SI, DX
-	MOVQ    DX, 256(AX)
+	MOVQ    DX, 264(AX)
 	MOVQ    48(AX), DX
 	MOVQ    56(AX), SI
 	MOVQ    96(AX), SI
@@ -1883,15 +1883,15 @@ piece:
 	MOVQ             $+255, R8
 	BZHIQ            R9, R8, R8
 	KMOVW            R8, K1
-	MOVQ             136(AX), R8
-	MOVQ             168(AX), R9
+	MOVQ             144(AX), R8
+	MOVQ             176(AX), R9
 	VXORPS           Y1, Y1, Y1
 	VMOVDQU16.Z      (R8)(DI*2), K1, X1
 	VMOVDQU16.Z      (R9)(DI*2), K1, X2
 	VINSERTI32X4     $0x01, X2, Y1, Y1
 	VCVTPH2PS        Y1, Z2
-	MOVQ             144(AX), R8
-	MOVQ             176(AX), R9
+	MOVQ             152(AX), R8
+	MOVQ             184(AX), R9
 	VXORPS           Y1, Y1, Y1
 	VMOVDQU16.Z      (R8)(DI*2), K1, X1
 	VMOVDQU16.Z      (R9)(DI*2), K1, X3
@@ -1899,15 +1899,15 @@ piece:
 	VCVTPH2PS        Y1, Z3
 	VUNPCKLPS        Z3, Z2, Z1
 	VUNPCKHPS        Z3, Z2, Z2
-	MOVQ             152(AX), R8
-	MOVQ             184(AX), R9
+	MOVQ             160(AX), R8
+	MOVQ             192(AX), R9
 	VXORPS           Y3, Y3, Y3
 	VMOVDQU16.Z      (R8)(DI*2), K1, X3
 	VMOVDQU16.Z      (R9)(DI*2), K1, X4
 	VINSERTI32X4     $0x01, X4, Y3, Y3
 	VCVTPH2PS        Y3, Z4
-	MOVQ             160(AX), R8
-	MOVQ             192(AX), R9
+	MOVQ             168(AX), R8
+	MOVQ             200(AX), R9
 	VXORPS           Y3, Y3, Y3
 	VMOVDQU16.Z      (R8)(DI*2), K1, X3
 	VMOVDQU16.Z      (R9)(DI*2), K1, X5
@@ -1919,15 +1919,15 @@ piece:
 	VUNPCKHPD        Z3, Z1, Z1
 	VUNPCKLPD        Z4, Z2, Z3
 	VUNPCKHPD        Z4, Z2, Z2
-	MOVQ             200(AX), R8
-	MOVQ             232(AX), R9
+	MOVQ             208(AX), R8
+	MOVQ             240(AX), R9
 	VXORPS           Y4, Y4, Y4
 	VMOVDQU16.Z      (R8)(DI*2), K1, X4
 	VMOVDQU16.Z      (R9)(DI*2), K1, X6
 	VINSERTI32X4     $0x01, X6, Y4, Y4
 	VCVTPH2PS        Y4, Z6
-	MOVQ             208(AX), R8
-	MOVQ             240(AX), R9
+	MOVQ             216(AX), R8
+	MOVQ             248(AX), R9
 	VXORPS           Y4, Y4, Y4
 	VMOVDQU16.Z      (R8)(DI*2), K1, X4
 	VMOVDQU16.Z      (R9)(DI*2), K1, X7
@@ -1935,15 +1935,15 @@ piece:
 	VCVTPH2PS        Y4, Z7
 	VUNPCKLPS        Z7, Z6, Z4
 	VUNPCKHPS        Z7, Z6, Z6
-	MOVQ             216(AX), R8
-	MOVQ             248(AX), R9
+	MOVQ             224(AX), R8
+	MOVQ             256(AX), R9
 	VXORPS           Y7, Y7, Y7
 	VMOVDQU16.Z      (R8)(DI*2), K1, X7
 	VMOVDQU16.Z      (R9)(DI*2), K1, X8
 	VINSERTI32X4     $0x01, X8, Y7, Y7
 	VCVTPH2PS        Y7, Z8
-	MOVQ             224(AX), R8
-	MOVQ             256(AX), R9
+	MOVQ             232(AX), R8
+	MOVQ             264(AX), R9
 	VXORPS           Y7, Y7, Y7
 	VMOVDQU16.Z      (R8)(DI*2), K1, X7
 	VMOVDQU16.Z      (R9)(DI*2), K1, X9
@@ -2187,67 +2187,67 @@ chunk:
 some:
 	MOVQ    8(AX), DI
 	MOVQ    BX, DX
-	MOVQ    DX, 136(AX)
+	MOVQ    DX, 144(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+1
 	CMOVQGT SI, DX
-	MOVQ    DX, 144(AX)
+	MOVQ    DX, 152(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+2
 	CMOVQGT SI, DX
-	MOVQ    DX, 152(AX)
+	MOVQ    DX, 160(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+3
 	CMOVQGT SI, DX
-	MOVQ    DX, 160(AX)
+	MOVQ    DX, 168(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+4
 	CMOVQGT SI, DX
-	MOVQ    DX, 168(AX)
+	MOVQ    DX, 176(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+5
 	CMOVQGT SI, DX
-	MOVQ    DX, 176(AX)
+	MOVQ    DX, 184(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+6
 	CMOVQGT SI, DX
-	MOVQ    DX, 184(AX)
+	MOVQ    DX, 192(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+7
 	CMOVQGT SI, DX
-	MOVQ    DX, 192(AX)
+	MOVQ    DX, 200(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+8
 	CMOVQGT SI, DX
-	MOVQ    DX, 200(AX)
+	MOVQ    DX, 208(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+9
 	CMOVQGT SI, DX
-	MOVQ    DX, 208(AX)
+	MOVQ    DX, 216(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+10
 	CMOVQGT SI, DX
-	MOVQ    DX, 216(AX)
+	MOVQ    DX, 224(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+11
 	CMOVQGT SI, DX
-	MOVQ    DX, 224(AX)
+	MOVQ    DX, 232(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+12
 	CMOVQGT SI, DX
-	MOVQ    DX, 232(AX)
+	MOVQ    DX, 240(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+13
 	CMOVQGT SI, DX
-	MOVQ    DX, 240(AX)
+	MOVQ    DX, 248(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+14
 	CMOVQGT SI, DX
-	MOVQ    DX, 248(AX)
+	MOVQ    DX, 256(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+15
 	CMOVQGT SI, DX
-	MOVQ    DX, 256(AX)
+	MOVQ    DX, 264(AX)
 	MOVQ    48(AX), DX
 	MOVQ    56(AX), SI
 	MOVQ    96(AX), DI
@@ -2260,15 +2260,15 @@ piece:
 	MOVQ             $+255, R9
 	BZHIQ            R10, R9, R9
 	KMOVW            R9, K1
-	MOVQ             136(AX), R9
-	MOVQ             168(AX), R10
+	MOVQ             144(AX), R9
+	MOVQ             176(AX), R10
 	VXORPS           Y2, Y2, Y2
 	VMOVDQU16.Z      (R9)(R8*2), K1, X2
 	VMOVDQU16.Z      (R10)(R8*2), K1, X3
 	VINSERTI32X4     $0x01, X3, Y2, Y2
 	VCVTPH2PS        Y2, Z3
-	MOVQ             144(AX), R9
-	MOVQ             176(AX), R10
+	MOVQ             152(AX), R9
+	MOVQ             184(AX), R10
 	VXORPS           Y2, Y2, Y2
 	VMOVDQU16.Z      (R9)(R8*2), K1, X2
 	VMOVDQU16.Z      (R10)(R8*2), K1, X4
@@ -2276,15 +2276,15 @@ piece:
 	VCVTPH2PS        Y2, Z4
 	VUNPCKLPS        Z4, Z3, Z2
 	VUNPCKHPS        Z4, Z3, Z3
-	MOVQ             152(AX), R9
-	MOVQ             184(AX), R10
+	MOVQ             160(AX), R9
+	MOVQ             192(AX), R10
 	VXORPS           Y4, Y4, Y4
 	VMOVDQU16.Z      (R9)(R8*2), K1, X4
 	VMOVDQU16.Z      (R10)(R8*2), K1, X5
 	VINSERTI32X4     $0x01, X5, Y4, Y4
 	VCVTPH2PS        Y4, Z5
-	MOVQ             160(AX), R9
-	MOVQ             192(AX), R10
+	MOVQ             168(AX), R9
+	MOVQ             200(AX), R10
 	VXORPS           Y4, Y4, Y4
 	VMOVDQU16.Z      (R9)(R8*2), K1, X4
 	VMOVDQU16.Z      (R10)(R8*2), K1, X6
@@ -2296,15 +2296,15 @@ piece:
 	VUNPCKHPD        Z4, Z2, Z2
 	VUNPCKLPD        Z5, Z3, Z4
 	VUNPCKHPD        Z5, Z3, Z3
-	MOVQ             200(AX), R9
-	MOVQ             232(AX), R10
+	MOVQ             208(AX), R9
+	MOVQ             240(AX), R10
 	VXORPS           Y5, Y5, Y5
 	VMOVDQU16.Z      (R9)(R8*2), K1, X5
 	VMOVDQU16.Z      (R10)(R8*2), K1, X7
 	VINSERTI32X4     $0x01, X7, Y5, Y5
 	VCVTPH2PS        Y5, Z7
-	MOVQ             208(AX), R9
-	MOVQ             240(AX), R10
+	MOVQ             216(AX), R9
+	MOVQ             248(AX), R10
 	VXORPS           Y5, Y5, Y5
 	VMOVDQU16.Z      (R9)(R8*2), K1, X5
 	VMOVDQU16.Z      (R10)(R8*2), K1, X8
@@ -2312,15 +2312,15 @@ piece:
 	VCVTPH2PS        Y5, Z8
 	VUNPCKLPS        Z8, Z7, Z5
 	VUNPCKHPS        Z8, Z7, Z7
-	MOVQ             216(AX), R9
-	MOVQ             248(AX), R10
+	MOVQ             224(AX), R9
+	MOVQ             256(AX), R10
 	VXORPS           Y8, Y8, Y8
 	VMOVDQU16.Z      (R9)(R8*2), K1, X8
 	VMOVDQU16.Z      (R10)(R8*2), K1, X9
 	VINSERTI32X4     $0x01, X9, Y8, Y8
 	VCVTPH2PS        Y8, Z9
-	MOVQ             224(AX), R9
-	MOVQ             256(AX), R10
+	MOVQ             232(AX), R9
+	MOVQ             264(AX), R10
 	VXORPS           Y8, Y8, Y8
 	VMOVDQU16.Z      (R9)(R8*2), K1, X8
 	VMOVDQU16.Z      (R10)(R8*2), K1, X10
@@ -2595,67 +2595,67 @@ chunk:
 some:
 	MOVQ    8(AX), DI
 	MOVQ    BX, DX
-	MOVQ    DX, 136(AX)
+	MOVQ    DX, 144(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+1
 	CMOVQGT SI, DX
-	MOVQ    DX, 144(AX)
+	MOVQ    DX, 152(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+2
 	CMOVQGT SI, DX
-	MOVQ    DX, 152(AX)
+	MOVQ    DX, 160(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+3
 	CMOVQGT SI, DX
-	MOVQ    DX, 160(AX)
+	MOVQ    DX, 168(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+4
 	CMOVQGT SI, DX
-	MOVQ    DX, 168(AX)
+	MOVQ    DX, 176(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+5
 	CMOVQGT SI, DX
-	MOVQ    DX, 176(AX)
+	MOVQ    DX, 184(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+6
 	CMOVQGT SI, DX
-	MOVQ    DX, 184(AX)
+	MOVQ    DX, 192(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+7
 	CMOVQGT SI, DX
-	MOVQ    DX, 192(AX)
+	MOVQ    DX, 200(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+8
 	CMOVQGT SI, DX
-	MOVQ    DX, 200(AX)
+	MOVQ    DX, 208(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+9
 	CMOVQGT SI, DX
-	MOVQ    DX, 208(AX)
+	MOVQ    DX, 216(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+10
 	CMOVQGT SI, DX
-	MOVQ    DX, 216(AX)
+	MOVQ    DX, 224(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+11
 	CMOVQGT SI, DX
-	MOVQ    DX, 224(AX)
+	MOVQ    DX, 232(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+12
 	CMOVQGT SI, DX
-	MOVQ    DX, 232(AX)
+	MOVQ    DX, 240(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+13
 	CMOVQGT SI, DX
-	MOVQ    DX, 240(AX)
+	MOVQ    DX, 248(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+14
 	CMOVQGT SI, DX
-	MOVQ    DX, 248(AX)
+	MOVQ    DX, 256(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+15
 	CMOVQGT SI, DX
-	MOVQ    DX, 256(AX)
+	MOVQ    DX, 264(AX)
 	MOVQ    48(AX), DX
 	MOVQ    56(AX), SI
 	LEAQ    (SI)(SI*2), DI
@@ -2669,15 +2669,15 @@ piece:
 	MOVQ             $+255, R10
 	BZHIQ            R11, R10, R10
 	KMOVW            R10, K1
-	MOVQ             136(AX), R10
-	MOVQ             168(AX), R11
+	MOVQ             144(AX), R10
+	MOVQ             176(AX), R11
 	VXORPS           Y4, Y4, Y4
 	VMOVDQU16.Z      (R10)(R9*2), K1, X4
 	VMOVDQU16.Z      (R11)(R9*2), K1, X5
 	VINSERTI32X4     $0x01, X5, Y4, Y4
 	VCVTPH2PS        Y4, Z5
-	MOVQ             144(AX), R10
-	MOVQ             176(AX), R11
+	MOVQ             152(AX), R10
+	MOVQ             184(AX), R11
 	VXORPS           Y4, Y4, Y4
 	VMOVDQU16.Z      (R10)(R9*2), K1, X4
 	VMOVDQU16.Z      (R11)(R9*2), K1, X6
@@ -2685,15 +2685,15 @@ piece:
 	VCVTPH2PS        Y4, Z6
 	VUNPCKLPS        Z6, Z5, Z4
 	VUNPCKHPS        Z6, Z5, Z5
-	MOVQ             152(AX), R10
-	MOVQ             184(AX), R11
+	MOVQ             160(AX), R10
+	MOVQ             192(AX), R11
 	VXORPS           Y6, Y6, Y6
 	VMOVDQU16.Z      (R10)(R9*2), K1, X6
 	VMOVDQU16.Z      (R11)(R9*2), K1, X7
 	VINSERTI32X4     $0x01, X7, Y6, Y6
 	VCVTPH2PS        Y6, Z7
-	MOVQ             160(AX), R10
-	MOVQ             192(AX), R11
+	MOVQ             168(AX), R10
+	MOVQ             200(AX), R11
 	VXORPS           Y6, Y6, Y6
 	VMOVDQU16.Z      (R10)(R9*2), K1, X6
 	VMOVDQU16.Z      (R11)(R9*2), K1, X8
@@ -2705,15 +2705,15 @@ piece:
 	VUNPCKHPD        Z6, Z4, Z4
 	VUNPCKLPD        Z7, Z5, Z6
 	VUNPCKHPD        Z7, Z5, Z5
-	MOVQ             200(AX), R10
-	MOVQ             232(AX), R11
+	MOVQ             208(AX), R10
+	MOVQ             240(AX), R11
 	VXORPS           Y7, Y7, Y7
 	VMOVDQU16.Z      (R10)(R9*2), K1, X7
 	VMOVDQU16.Z      (R11)(R9*2), K1, X9
 	VINSERTI32X4     $0x01, X9, Y7, Y7
 	VCVTPH2PS        Y7, Z9
-	MOVQ             208(AX), R10
-	MOVQ             240(AX), R11
+	MOVQ             216(AX), R10
+	MOVQ             248(AX), R11
 	VXORPS           Y7, Y7, Y7
 	VMOVDQU16.Z      (R10)(R9*2), K1, X7
 	VMOVDQU16.Z      (R11)(R9*2), K1, X10
@@ -2721,15 +2721,15 @@ piece:
 	VCVTPH2PS        Y7, Z10
 	VUNPCKLPS        Z10, Z9, Z7
 	VUNPCKHPS        Z10, Z9, Z9
-	MOVQ             216(AX), R10
-	MOVQ             248(AX), R11
+	MOVQ             224(AX), R10
+	MOVQ             256(AX), R11
 	VXORPS           Y10, Y10, Y10
 	VMOVDQU16.Z      (R10)(R9*2), K1, X10
 	VMOVDQU16.Z      (R11)(R9*2), K1, X11
 	VINSERTI32X4     $0x01, X11, Y10, Y10
 	VCVTPH2PS        Y10, Z11
-	MOVQ             224(AX), R10
-	MOVQ             256(AX), R11
+	MOVQ             232(AX), R10
+	MOVQ             264(AX), R11
 	VXORPS           Y10, Y10, Y10
 	VMOVDQU16.Z      (R10)(R9*2), K1, X10
 	VMOVDQU16.Z      (R11)(R9*2), K1, X12
@@ -3066,67 +3066,67 @@ chunk:
 some:
 	MOVQ    8(AX), DI
 	MOVQ    BX, DX
-	MOVQ    DX, 136(AX)
+	MOVQ    DX, 144(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+1
 	CMOVQGT SI, DX
-	MOVQ    DX, 144(AX)
+	MOVQ    DX, 152(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+2
 	CMOVQGT SI, DX
-	MOVQ    DX, 152(AX)
+	MOVQ    DX, 160(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+3
 	CMOVQGT SI, DX
-	MOVQ    DX, 160(AX)
+	MOVQ    DX, 168(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+4
 	CMOVQGT SI, DX
-	MOVQ    DX, 168(AX)
+	MOVQ    DX, 176(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+5
 	CMOVQGT SI, DX
-	MOVQ    DX, 176(AX)
+	MOVQ    DX, 184(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+6
 	CMOVQGT SI, DX
-	MOVQ    DX, 184(AX)
+	MOVQ    DX, 192(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+7
 	CMOVQGT SI, DX
-	MOVQ    DX, 192(AX)
+	MOVQ    DX, 200(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+8
 	CMOVQGT SI, DX
-	MOVQ    DX, 200(AX)
+	MOVQ    DX, 208(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+9
 	CMOVQGT SI, DX
-	MOVQ    DX, 208(AX)
+	MOVQ    DX, 216(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+10
 	CMOVQGT SI, DX
-	MOVQ    DX, 216(AX)
+	MOVQ    DX, 224(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+11
 	CMOVQGT SI, DX
-	MOVQ    DX, 224(AX)
+	MOVQ    DX, 232(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+12
 	CMOVQGT SI, DX
-	MOVQ    DX, 232(AX)
+	MOVQ    DX, 240(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+13
 	CMOVQGT SI, DX
-	MOVQ    DX, 240(AX)
+	MOVQ    DX, 248(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+14
 	CMOVQGT SI, DX
-	MOVQ    DX, 248(AX)
+	MOVQ    DX, 256(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+15
 	CMOVQGT SI, DX
-	MOVQ    DX, 256(AX)
+	MOVQ    DX, 264(AX)
 	MOVQ    48(AX), DX
 	MOVQ    56(AX), SI
 	LEAQ    (DX)(SI*4), DI
@@ -3141,15 +3141,15 @@ piece:
 	MOVQ             $+255, R11
 	BZHIQ            R12, R11, R11
 	KMOVW            R11, K1
-	MOVQ             136(AX), R11
-	MOVQ             168(AX), R12
+	MOVQ             144(AX), R11
+	MOVQ             176(AX), R12
 	VXORPS           Y8, Y8, Y8
 	VMOVDQU16.Z      (R11)(R10*2), K1, X8
 	VMOVDQU16.Z      (R12)(R10*2), K1, X9
 	VINSERTI32X4     $0x01, X9, Y8, Y8
 	VCVTPH2PS        Y8, Z9
-	MOVQ             144(AX), R11
-	MOVQ             176(AX), R12
+	MOVQ             152(AX), R11
+	MOVQ             184(AX), R12
 	VXORPS           Y8, Y8, Y8
 	VMOVDQU16.Z      (R11)(R10*2), K1, X8
 	VMOVDQU16.Z      (R12)(R10*2), K1, X10
@@ -3157,15 +3157,15 @@ piece:
 	VCVTPH2PS        Y8, Z10
 	VUNPCKLPS        Z10, Z9, Z8
 	VUNPCKHPS        Z10, Z9, Z9
-	MOVQ             152(AX), R11
-	MOVQ             184(AX), R12
+	MOVQ             160(AX), R11
+	MOVQ             192(AX), R12
 	VXORPS           Y10, Y10, Y10
 	VMOVDQU16.Z      (R11)(R10*2), K1, X10
 	VMOVDQU16.Z      (R12)(R10*2), K1, X11
 	VINSERTI32X4     $0x01, X11, Y10, Y10
 	VCVTPH2PS        Y10, Z11
-	MOVQ             160(AX), R11
-	MOVQ             192(AX), R12
+	MOVQ             168(AX), R11
+	MOVQ             200(AX), R12
 	VXORPS           Y10, Y10, Y10
 	VMOVDQU16.Z      (R11)(R10*2), K1, X10
 	VMOVDQU16.Z      (R12)(R10*2), K1, X12
@@ -3177,15 +3177,15 @@ piece:
 	VUNPCKHPD        Z10, Z8, Z8
 	VUNPCKLPD        Z11, Z9, Z10
 	VUNPCKHPD        Z11, Z9, Z9
-	MOVQ             200(AX), R11
-	MOVQ             232(AX), R12
+	MOVQ             208(AX), R11
+	MOVQ             240(AX), R12
 	VXORPS           Y11, Y11, Y11
 	VMOVDQU16.Z      (R11)(R10*2), K1, X11
 	VMOVDQU16.Z      (R12)(R10*2), K1, X13
 	VINSERTI32X4     $0x01, X13, Y11, Y11
 	VCVTPH2PS        Y11, Z13
-	MOVQ             208(AX), R11
-	MOVQ             240(AX), R12
+	MOVQ             216(AX), R11
+	MOVQ             248(AX), R12
 	VXORPS           Y11, Y11, Y11
 	VMOVDQU16.Z      (R11)(R10*2), K1, X11
 	VMOVDQU16.Z      (R12)(R10*2), K1, X14
@@ -3193,15 +3193,15 @@ piece:
 	VCVTPH2PS        Y11, Z14
 	VUNPCKLPS        Z14, Z13, Z11
 	VUNPCKHPS        Z14, Z13, Z13
-	MOVQ             216(AX), R11
-	MOVQ             248(AX), R12
+	MOVQ             224(AX), R11
+	MOVQ             256(AX), R12
 	VXORPS           Y14, Y14, Y14
 	VMOVDQU16.Z      (R11)(R10*2), K1, X14
 	VMOVDQU16.Z      (R12)(R10*2), K1, X15
 	VINSERTI32X4     $0x01, X15, Y14, Y14
 	VCVTPH2PS        Y14, Z15
-	MOVQ             224(AX), R11
-	MOVQ             256(AX), R12
+	MOVQ             232(AX), R11
+	MOVQ             264(AX), R12
 	VXORPS           Y14, Y14, Y14
 	VMOVDQU16.Z      (R11)(R10*2), K1, X14
 	VMOVDQU16.Z      (R12)(R10*2), K1, X16
@@ -3529,67 +3529,67 @@ chunk:
 some:
 	MOVQ    8(AX), DI
 	MOVQ    BX, DX
-	MOVQ    DX, 136(AX)
+	MOVQ    DX, 144(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+1
 	CMOVQGT SI, DX
-	MOVQ    DX, 144(AX)
+	MOVQ    DX, 152(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+2
 	CMOVQGT SI, DX
-	MOVQ    DX, 152(AX)
+	MOVQ    DX, 160(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+3
 	CMOVQGT SI, DX
-	MOVQ    DX, 160(AX)
+	MOVQ    DX, 168(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+4
 	CMOVQGT SI, DX
-	MOVQ    DX, 168(AX)
+	MOVQ    DX, 176(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+5
 	CMOVQGT SI, DX
-	MOVQ    DX, 176(AX)
+	MOVQ    DX, 184(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+6
 	CMOVQGT SI, DX
-	MOVQ    DX, 184(AX)
+	MOVQ    DX, 192(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+7
 	CMOVQGT SI, DX
-	MOVQ    DX, 192(AX)
+	MOVQ    DX, 200(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+8
 	CMOVQGT SI, DX
-	MOVQ    DX, 200(AX)
+	MOVQ    DX, 208(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+9
 	CMOVQGT SI, DX
-	MOVQ    DX, 208(AX)
+	MOVQ    DX, 216(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+10
 	CMOVQGT SI, DX
-	MOVQ    DX, 216(AX)
+	MOVQ    DX, 224(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+11
 	CMOVQGT SI, DX
-	MOVQ    DX, 224(AX)
+	MOVQ    DX, 232(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+12
 	CMOVQGT SI, DX
-	MOVQ    DX, 232(AX)
+	MOVQ    DX, 240(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+13
 	CMOVQGT SI, DX
-	MOVQ    DX, 240(AX)
+	MOVQ    DX, 248(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+14
 	CMOVQGT SI, DX
-	MOVQ    DX, 248(AX)
+	MOVQ    DX, 256(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+15
 	CMOVQGT SI, DX
-	MOVQ    DX, 256(AX)
+	MOVQ    DX, 264(AX)
 	MOVQ    48(AX), DX
 	MOVQ    56(AX), SI
 	MOVQ    96(AX), SI
@@ -3602,16 +3602,16 @@ piece:
 	MOVQ             $+255, R8
 	BZHIQ            R9, R8, R8
 	KMOVW            R8, K1
-	MOVQ             136(AX), R8
-	MOVQ             168(AX), R9
+	MOVQ             144(AX), R8
+	MOVQ             176(AX), R9
 	VXORPS           Y1, Y1, Y1
 	VMOVDQU16.Z      (R8)(DI*2), K1, X1
 	VMOVDQU16.Z      (R9)(DI*2), K1, X2
 	VINSERTI32X4     $0x01, X2, Y1, Y1
 	VPMOVZXWD        Y1, Z2
 	VPSLLD           $0x10, Z2, Z2
-	MOVQ             144(AX), R8
-	MOVQ             176(AX), R9
+	MOVQ             152(AX), R8
+	MOVQ             184(AX), R9
 	VXORPS           Y1, Y1, Y1
 	VMOVDQU16.Z      (R8)(DI*2), K1, X1
 	VMOVDQU16.Z      (R9)(DI*2), K1, X3
@@ -3620,16 +3620,16 @@ piece:
 	VPSLLD           $0x10, Z3, Z3
 	VUNPCKLPS        Z3, Z2, Z1
 	VUNPCKHPS        Z3, Z2, Z2
-	MOVQ             152(AX), R8
-	MOVQ             184(AX), R9
+	MOVQ             160(AX), R8
+	MOVQ             192(AX), R9
 	VXORPS           Y3, Y3, Y3
 	VMOVDQU16.Z      (R8)(DI*2), K1, X3
 	VMOVDQU16.Z      (R9)(DI*2), K1, X4
 	VINSERTI32X4     $0x01, X4, Y3, Y3
 	VPMOVZXWD        Y3, Z4
 	VPSLLD           $0x10, Z4, Z4
-	MOVQ             160(AX), R8
-	MOVQ             192(AX), R9
+	MOVQ             168(AX), R8
+	MOVQ             200(AX), R9
 	VXORPS           Y3, Y3, Y3
 	VMOVDQU16.Z      (R8)(DI*2), K1, X3
 	VMOVDQU16.Z      (R9)(DI*2), K1, X5
@@ -3642,16 +3642,16 @@ piece:
 	VUNPCKHPD        Z3, Z1, Z1
 	VUNPCKLPD        Z4, Z2, Z3
 	VUNPCKHPD        Z4, Z2, Z2
-	MOVQ             200(AX), R8
-	MOVQ             232(AX), R9
+	MOVQ             208(AX), R8
+	MOVQ             240(AX), R9
 	VXORPS           Y4, Y4, Y4
 	VMOVDQU16.Z      (R8)(DI*2), K1, X4
 	VMOVDQU16.Z      (R9)(DI*2), K1, X6
 	VINSERTI32X4     $0x01, X6, Y4, Y4
 	VPMOVZXWD        Y4, Z6
 	VPSLLD           $0x10, Z6, Z6
-	MOVQ             208(AX), R8
-	MOVQ             240(AX), R9
+	MOVQ             216(AX), R8
+	MOVQ             248(AX), R9
 	VXORPS           Y4, Y4, Y4
 	VMOVDQU16.Z      (R8)(DI*2), K1, X4
 	VMOVDQU16.Z      (R9)(DI*2), K1, X7
@@ -3660,16 +3660,16 @@ piece:
 	VPSLLD           $0x10, Z7, Z7
 	VUNPCKLPS        Z7, Z6, Z4
 	VUNPCKHPS        Z7, Z6, Z6
-	MOVQ             216(AX), R8
-	MOVQ             248(AX), R9
+	MOVQ             224(AX), R8
+	MOVQ             256(AX), R9
 	VXORPS           Y7, Y7, Y7
 	VMOVDQU16.Z      (R8)(DI*2), K1, X7
 	VMOVDQU16.Z      (R9)(DI*2), K1, X8
 	VINSERTI32X4     $0x01, X8, Y7, Y7
 	VPMOVZXWD        Y7, Z8
 	VPSLLD           $0x10, Z8, Z8
-	MOVQ             224(AX), R8
-	MOVQ             256(AX), R9
+	MOVQ             232(AX), R8
+	MOVQ             264(AX), R9
 	VXORPS           Y7, Y7, Y7
 	VMOVDQU16.Z      (R8)(DI*2), K1, X7
 	VMOVDQU16.Z      (R9)(DI*2), K1, X9
@@ -3922,67 +3922,67 @@ chunk:
 some:
 	MOVQ    8(AX), DI
 	MOVQ    BX, DX
-	MOVQ    DX, 136(AX)
+	MOVQ    DX, 144(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+1
 	CMOVQGT SI, DX
-	MOVQ    DX, 144(AX)
+	MOVQ    DX, 152(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+2
 	CMOVQGT SI, DX
-	MOVQ    DX, 152(AX)
+	MOVQ    DX, 160(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+3
 	CMOVQGT SI, DX
-	MOVQ    DX, 160(AX)
+	MOVQ    DX, 168(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+4
 	CMOVQGT SI, DX
-	MOVQ    DX, 168(AX)
+	MOVQ    DX, 176(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+5
 	CMOVQGT SI, DX
-	MOVQ    DX, 176(AX)
+	MOVQ    DX, 184(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+6
 	CMOVQGT SI, DX
-	MOVQ    DX, 184(AX)
+	MOVQ    DX, 192(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+7
 	CMOVQGT SI, DX
-	MOVQ    DX, 192(AX)
+	MOVQ    DX, 200(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+8
 	CMOVQGT SI, DX
-	MOVQ    DX, 200(AX)
+	MOVQ    DX, 208(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+9
 	CMOVQGT SI, DX
-	MOVQ    DX, 208(AX)
+	MOVQ    DX, 216(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+10
 	CMOVQGT SI, DX
-	MOVQ    DX, 216(AX)
+	MOVQ    DX, 224(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+11
 	CMOVQGT SI, DX
-	MOVQ    DX, 224(AX)
+	MOVQ    DX, 232(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+12
 	CMOVQGT SI, DX
-	MOVQ    DX, 232(AX)
+	MOVQ    DX, 240(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+13
 	CMOVQGT SI, DX
-	MOVQ    DX, 240(AX)
+	MOVQ    DX, 248(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+14
 	CMOVQGT SI, DX
-	MOVQ    DX, 248(AX)
+	MOVQ    DX, 256(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+15
 	CMOVQGT SI, DX
-	MOVQ    DX, 256(AX)
+	MOVQ    DX, 264(AX)
 	MOVQ    48(AX), DX
 	MOVQ    56(AX), SI
 	MOVQ    96(AX), DI
@@ -3995,16 +3995,16 @@ piece:
 	MOVQ             $+255, R9
 	BZHIQ            R10, R9, R9
 	KMOVW            R9, K1
-	MOVQ             136(AX), R9
-	MOVQ             168(AX), R10
+	MOVQ             144(AX), R9
+	MOVQ             176(AX), R10
 	VXORPS           Y2, Y2, Y2
 	VMOVDQU16.Z      (R9)(R8*2), K1, X2
 	VMOVDQU16.Z      (R10)(R8*2), K1, X3
 	VINSERTI32X4     $0x01, X3, Y2, Y2
 	VPMOVZXWD        Y2, Z3
 	VPSLLD           $0x10, Z3, Z3
-	MOVQ             144(AX), R9
-	MOVQ             176(AX), R10
+	MOVQ             152(AX), R9
+	MOVQ             184(AX), R10
 	VXORPS           Y2, Y2, Y2
 	VMOVDQU16.Z      (R9)(R8*2), K1, X2
 	VMOVDQU16.Z      (R10)(R8*2), K1, X4
@@ -4013,16 +4013,16 @@ piece:
 	VPSLLD           $0x10, Z4, Z4
 	VUNPCKLPS        Z4, Z3, Z2
 	VUNPCKHPS        Z4, Z3, Z3
-	MOVQ             152(AX), R9
-	MOVQ             184(AX), R10
+	MOVQ             160(AX), R9
+	MOVQ             192(AX), R10
 	VXORPS           Y4, Y4, Y4
 	VMOVDQU16.Z      (R9)(R8*2), K1, X4
 	VMOVDQU16.Z      (R10)(R8*2), K1, X5
 	VINSERTI32X4     $0x01, X5, Y4, Y4
 	VPMOVZXWD        Y4, Z5
 	VPSLLD           $0x10, Z5, Z5
-	MOVQ             160(AX), R9
-	MOVQ             192(AX), R10
+	MOVQ             168(AX), R9
+	MOVQ             200(AX), R10
 	VXORPS           Y4, Y4, Y4
 	VMOVDQU16.Z      (R9)(R8*2), K1, X4
 	VMOVDQU16.Z      (R10)(R8*2), K1, X6
@@ -4035,16 +4035,16 @@ piece:
 	VUNPCKHPD        Z4, Z2, Z2
 	VUNPCKLPD        Z5, Z3, Z4
 	VUNPCKHPD        Z5, Z3, Z3
-	MOVQ             200(AX), R9
-	MOVQ             232(AX), R10
+	MOVQ             208(AX), R9
+	MOVQ             240(AX), R10
 	VXORPS           Y5, Y5, Y5
 	VMOVDQU16.Z      (R9)(R8*2), K1, X5
 	VMOVDQU16.Z      (R10)(R8*2), K1, X7
 	VINSERTI32X4     $0x01, X7, Y5, Y5
 	VPMOVZXWD        Y5, Z7
 	VPSLLD           $0x10, Z7, Z7
-	MOVQ             208(AX), R9
-	MOVQ             240(AX), R10
+	MOVQ             216(AX), R9
+	MOVQ             248(AX), R10
 	VXORPS           Y5, Y5, Y5
 	VMOVDQU16.Z      (R9)(R8*2), K1, X5
 	VMOVDQU16.Z      (R10)(R8*2), K1, X8
@@ -4053,16 +4053,16 @@ piece:
 	VPSLLD           $0x10, Z8, Z8
 	VUNPCKLPS        Z8, Z7, Z5
 	VUNPCKHPS        Z8, Z7, Z7
-	MOVQ             216(AX), R9
-	MOVQ             248(AX), R10
+	MOVQ             224(AX), R9
+	MOVQ             256(AX), R10
 	VXORPS           Y8, Y8, Y8
 	VMOVDQU16.Z      (R9)(R8*2), K1, X8
 	VMOVDQU16.Z      (R10)(R8*2), K1, X9
 	VINSERTI32X4     $0x01, X9, Y8, Y8
 	VPMOVZXWD        Y8, Z9
 	VPSLLD           $0x10, Z9, Z9
-	MOVQ             224(AX), R9
-	MOVQ             256(AX), R10
+	MOVQ             232(AX), R9
+	MOVQ             264(AX), R10
 	VXORPS           Y8, Y8, Y8
 	VMOVDQU16.Z      (R9)(R8*2), K1, X8
 	VMOVDQU16.Z      (R10)(R8*2), K1, X10
@@ -4346,67 +4346,67 @@ chunk:
 some:
 	MOVQ    8(AX), DI
 	MOVQ    BX, DX
-	MOVQ    DX, 136(AX)
+	MOVQ    DX, 144(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+1
 	CMOVQGT SI, DX
-	MOVQ    DX, 144(AX)
+	MOVQ    DX, 152(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+2
 	CMOVQGT SI, DX
-	MOVQ    DX, 152(AX)
+	MOVQ    DX, 160(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+3
 	CMOVQGT SI, DX
-	MOVQ    DX, 160(AX)
+	MOVQ    DX, 168(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+4
 	CMOVQGT SI, DX
-	MOVQ    DX, 168(AX)
+	MOVQ    DX, 176(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+5
 	CMOVQGT SI, DX
-	MOVQ    DX, 176(AX)
+	MOVQ    DX, 184(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+6
 	CMOVQGT SI, DX
-	MOVQ    DX, 184(AX)
+	MOVQ    DX, 192(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+7
 	CMOVQGT SI, DX
-	MOVQ    DX, 192(AX)
+	MOVQ    DX, 200(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+8
 	CMOVQGT SI, DX
-	MOVQ    DX, 200(AX)
+	MOVQ    DX, 208(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+9
 	CMOVQGT SI, DX
-	MOVQ    DX, 208(AX)
+	MOVQ    DX, 216(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+10
 	CMOVQGT SI, DX
-	MOVQ    DX, 216(AX)
+	MOVQ    DX, 224(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+11
 	CMOVQGT SI, DX
-	MOVQ    DX, 224(AX)
+	MOVQ    DX, 232(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+12
 	CMOVQGT SI, DX
-	MOVQ    DX, 232(AX)
+	MOVQ    DX, 240(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+13
 	CMOVQGT SI, DX
-	MOVQ    DX, 240(AX)
+	MOVQ    DX, 248(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+14
 	CMOVQGT SI, DX
-	MOVQ    DX, 248(AX)
+	MOVQ    DX, 256(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+15
 	CMOVQGT SI, DX
-	MOVQ    DX, 256(AX)
+	MOVQ    DX, 264(AX)
 	MOVQ    48(AX), DX
 	MOVQ    56(AX), SI
 	LEAQ    (SI)(SI*2), DI
@@ -4420,16 +4420,16 @@ piece:
 	MOVQ             $+255, R10
 	BZHIQ            R11, R10, R10
 	KMOVW            R10, K1
-	MOVQ             136(AX), R10
-	MOVQ             168(AX), R11
+	MOVQ             144(AX), R10
+	MOVQ             176(AX), R11
 	VXORPS           Y4, Y4, Y4
 	VMOVDQU16.Z      (R10)(R9*2), K1, X4
 	VMOVDQU16.Z      (R11)(R9*2), K1, X5
 	VINSERTI32X4     $0x01, X5, Y4, Y4
 	VPMOVZXWD        Y4, Z5
 	VPSLLD           $0x10, Z5, Z5
-	MOVQ             144(AX), R10
-	MOVQ             176(AX), R11
+	MOVQ             152(AX), R10
+	MOVQ             184(AX), R11
 	VXORPS           Y4, Y4, Y4
 	VMOVDQU16.Z      (R10)(R9*2), K1, X4
 	VMOVDQU16.Z      (R11)(R9*2), K1, X6
@@ -4438,16 +4438,16 @@ piece:
 	VPSLLD           $0x10, Z6, Z6
 	VUNPCKLPS        Z6, Z5, Z4
 	VUNPCKHPS        Z6, Z5, Z5
-	MOVQ             152(AX), R10
-	MOVQ             184(AX), R11
+	MOVQ             160(AX), R10
+	MOVQ             192(AX), R11
 	VXORPS           Y6, Y6, Y6
 	VMOVDQU16.Z      (R10)(R9*2), K1, X6
 	VMOVDQU16.Z      (R11)(R9*2), K1, X7
 	VINSERTI32X4     $0x01, X7, Y6, Y6
 	VPMOVZXWD        Y6, Z7
 	VPSLLD           $0x10, Z7, Z7
-	MOVQ             160(AX), R10
-	MOVQ             192(AX), R11
+	MOVQ             168(AX), R10
+	MOVQ             200(AX), R11
 	VXORPS           Y6, Y6, Y6
 	VMOVDQU16.Z      (R10)(R9*2), K1, X6
 	VMOVDQU16.Z      (R11)(R9*2), K1, X8
@@ -4460,16 +4460,16 @@ piece:
 	VUNPCKHPD        Z6, Z4, Z4
 	VUNPCKLPD        Z7, Z5, Z6
 	VUNPCKHPD        Z7, Z5, Z5
-	MOVQ             200(AX), R10
-	MOVQ             232(AX), R11
+	MOVQ             208(AX), R10
+	MOVQ             240(AX), R11
 	VXORPS           Y7, Y7, Y7
 	VMOVDQU16.Z      (R10)(R9*2), K1, X7
 	VMOVDQU16.Z      (R11)(R9*2), K1, X9
 	VINSERTI32X4     $0x01, X9, Y7, Y7
 	VPMOVZXWD        Y7, Z9
 	VPSLLD           $0x10, Z9, Z9
-	MOVQ             208(AX), R10
-	MOVQ             240(AX), R11
+	MOVQ             216(AX), R10
+	MOVQ             248(AX), R11
 	VXORPS           Y7, Y7, Y7
 	VMOVDQU16.Z      (R10)(R9*2), K1, X7
 	VMOVDQU16.Z      (R11)(R9*2), K1, X10
@@ -4478,16 +4478,16 @@ piece:
 	VPSLLD           $0x10, Z10, Z10
 	VUNPCKLPS        Z10, Z9, Z7
 	VUNPCKHPS        Z10, Z9, Z9
-	MOVQ             216(AX), R10
-	MOVQ             248(AX), R11
+	MOVQ             224(AX), R10
+	MOVQ             256(AX), R11
 	VXORPS           Y10, Y10, Y10
 	VMOVDQU16.Z      (R10)(R9*2), K1, X10
 	VMOVDQU16.Z      (R11)(R9*2), K1, X11
 	VINSERTI32X4     $0x01, X11, Y10, Y10
 	VPMOVZXWD        Y10, Z11
 	VPSLLD           $0x10, Z11, Z11
-	MOVQ             224(AX), R10
-	MOVQ             256(AX), R11
+	MOVQ             232(AX), R10
+	MOVQ             264(AX), R11
 	VXORPS           Y10, Y10, Y10
 	VMOVDQU16.Z      (R10)(R9*2), K1, X10
 	VMOVDQU16.Z      (R11)(R9*2), K1, X12
@@ -4833,67 +4833,67 @@ chunk:
 some:
 	MOVQ    8(AX), DI
 	MOVQ    BX, DX
-	MOVQ    DX, 136(AX)
+	MOVQ    DX, 144(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+1
 	CMOVQGT SI, DX
-	MOVQ    DX, 144(AX)
+	MOVQ    DX, 152(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+2
 	CMOVQGT SI, DX
-	MOVQ    DX, 152(AX)
+	MOVQ    DX, 160(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+3
 	CMOVQGT SI, DX
-	MOVQ    DX, 160(AX)
+	MOVQ    DX, 168(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+4
 	CMOVQGT SI, DX
-	MOVQ    DX, 168(AX)
+	MOVQ    DX, 176(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+5
 	CMOVQGT SI, DX
-	MOVQ    DX, 176(AX)
+	MOVQ    DX, 184(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+6
 	CMOVQGT SI, DX
-	MOVQ    DX, 184(AX)
+	MOVQ    DX, 192(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+7
 	CMOVQGT SI, DX
-	MOVQ    DX, 192(AX)
+	MOVQ    DX, 200(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+8
 	CMOVQGT SI, DX
-	MOVQ    DX, 200(AX)
+	MOVQ    DX, 208(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+9
 	CMOVQGT SI, DX
-	MOVQ    DX, 208(AX)
+	MOVQ    DX, 216(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+10
 	CMOVQGT SI, DX
-	MOVQ    DX, 216(AX)
+	MOVQ    DX, 224(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+11
 	CMOVQGT SI, DX
-	MOVQ    DX, 224(AX)
+	MOVQ    DX, 232(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+12
 	CMOVQGT SI, DX
-	MOVQ    DX, 232(AX)
+	MOVQ    DX, 240(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+13
 	CMOVQGT SI, DX
-	MOVQ    DX, 240(AX)
+	MOVQ    DX, 248(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+14
 	CMOVQGT SI, DX
-	MOVQ    DX, 248(AX)
+	MOVQ    DX, 256(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+15
 	CMOVQGT SI, DX
-	MOVQ    DX, 256(AX)
+	MOVQ    DX, 264(AX)
 	MOVQ    48(AX), DX
 	MOVQ    56(AX), SI
 	LEAQ    (DX)(SI*4), DI
@@ -4908,16 +4908,16 @@ piece:
 	MOVQ             $+255, R11
 	BZHIQ            R12, R11, R11
 	KMOVW            R11, K1
-	MOVQ             136(AX), R11
-	MOVQ             168(AX), R12
+	MOVQ             144(AX), R11
+	MOVQ             176(AX), R12
 	VXORPS           Y8, Y8, Y8
 	VMOVDQU16.Z      (R11)(R10*2), K1, X8
 	VMOVDQU16.Z      (R12)(R10*2), K1, X9
 	VINSERTI32X4     $0x01, X9, Y8, Y8
 	VPMOVZXWD        Y8, Z9
 	VPSLLD           $0x10, Z9, Z9
-	MOVQ             144(AX), R11
-	MOVQ             176(AX), R12
+	MOVQ             152(AX), R11
+	MOVQ             184(AX), R12
 	VXORPS           Y8, Y8, Y8
 	VMOVDQU16.Z      (R11)(R10*2), K1, X8
 	VMOVDQU16.Z      (R12)(R10*2), K1, X10
@@ -4926,16 +4926,16 @@ piece:
 	VPSLLD           $0x10, Z10, Z10
 	VUNPCKLPS        Z10, Z9, Z8
 	VUNPCKHPS        Z10, Z9, Z9
-	MOVQ             152(AX), R11
-	MOVQ             184(AX), R12
+	MOVQ             160(AX), R11
+	MOVQ             192(AX), R12
 	VXORPS           Y10, Y10, Y10
 	VMOVDQU16.Z      (R11)(R10*2), K1, X10
 	VMOVDQU16.Z      (R12)(R10*2), K1, X11
 	VINSERTI32X4     $0x01, X11, Y10, Y10
 	VPMOVZXWD        Y10, Z11
 	VPSLLD           $0x10, Z11, Z11
-	MOVQ             160(AX), R11
-	MOVQ             192(AX), R12
+	MOVQ             168(AX), R11
+	MOVQ             200(AX), R12
 	VXORPS           Y10, Y10, Y10
 	VMOVDQU16.Z      (R11)(R10*2), K1, X10
 	VMOVDQU16.Z      (R12)(R10*2), K1, X12
@@ -4948,16 +4948,16 @@ piece:
 	VUNPCKHPD        Z10, Z8, Z8
 	VUNPCKLPD        Z11, Z9, Z10
 	VUNPCKHPD        Z11, Z9, Z9
-	MOVQ             200(AX), R11
-	MOVQ             232(AX), R12
+	MOVQ             208(AX), R11
+	MOVQ             240(AX), R12
 	VXORPS           Y11, Y11, Y11
 	VMOVDQU16.Z      (R11)(R10*2), K1, X11
 	VMOVDQU16.Z      (R12)(R10*2), K1, X13
 	VINSERTI32X4     $0x01, X13, Y11, Y11
 	VPMOVZXWD        Y11, Z13
 	VPSLLD           $0x10, Z13, Z13
-	MOVQ             208(AX), R11
-	MOVQ             240(AX), R12
+	MOVQ             216(AX), R11
+	MOVQ             248(AX), R12
 	VXORPS           Y11, Y11, Y11
 	VMOVDQU16.Z      (R11)(R10*2), K1, X11
 	VMOVDQU16.Z      (R12)(R10*2), K1, X14
@@ -4966,16 +4966,16 @@ piece:
 	VPSLLD           $0x10, Z14, Z14
 	VUNPCKLPS        Z14, Z13, Z11
 	VUNPCKHPS        Z14, Z13, Z13
-	MOVQ             216(AX), R11
-	MOVQ             248(AX), R12
+	MOVQ             224(AX), R11
+	MOVQ             256(AX), R12
 	VXORPS           Y14, Y14, Y14
 	VMOVDQU16.Z      (R11)(R10*2), K1, X14
 	VMOVDQU16.Z      (R12)(R10*2), K1, X15
 	VINSERTI32X4     $0x01, X15, Y14, Y14
 	VPMOVZXWD        Y14, Z15
 	VPSLLD           $0x10, Z15, Z15
-	MOVQ             224(AX), R11
-	MOVQ             256(AX), R12
+	MOVQ             232(AX), R11
+	MOVQ             264(AX), R12
 	VXORPS           Y14, Y14, Y14
 	VMOVDQU16.Z      (R11)(R10*2), K1, X14
 	VMOVDQU16.Z      (R12)(R10*2), K1, X16
@@ -5303,67 +5303,67 @@ chunk:
 some:
 	MOVQ    8(AX), DI
 	MOVQ    BX, DX
-	MOVQ    DX, 136(AX)
+	MOVQ    DX, 144(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+1
 	CMOVQGT SI, DX
-	MOVQ    DX, 144(AX)
+	MOVQ    DX, 152(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+2
 	CMOVQGT SI, DX
-	MOVQ    DX, 152(AX)
+	MOVQ    DX, 160(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+3
 	CMOVQGT SI, DX
-	MOVQ    DX, 160(AX)
+	MOVQ    DX, 168(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+4
 	CMOVQGT SI, DX
-	MOVQ    DX, 168(AX)
+	MOVQ    DX, 176(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+5
 	CMOVQGT SI, DX
-	MOVQ    DX, 176(AX)
+	MOVQ    DX, 184(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+6
 	CMOVQGT SI, DX
-	MOVQ    DX, 184(AX)
+	MOVQ    DX, 192(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+7
 	CMOVQGT SI, DX
-	MOVQ    DX, 192(AX)
+	MOVQ    DX, 200(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+8
 	CMOVQGT SI, DX
-	MOVQ    DX, 200(AX)
+	MOVQ    DX, 208(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+9
 	CMOVQGT SI, DX
-	MOVQ    DX, 208(AX)
+	MOVQ    DX, 216(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+10
 	CMOVQGT SI, DX
-	MOVQ    DX, 216(AX)
+	MOVQ    DX, 224(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+11
 	CMOVQGT SI, DX
-	MOVQ    DX, 224(AX)
+	MOVQ    DX, 232(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+12
 	CMOVQGT SI, DX
-	MOVQ    DX, 232(AX)
+	MOVQ    DX, 240(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+13
 	CMOVQGT SI, DX
-	MOVQ    DX, 240(AX)
+	MOVQ    DX, 248(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+14
 	CMOVQGT SI, DX
-	MOVQ    DX, 248(AX)
+	MOVQ    DX, 256(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+15
 	CMOVQGT SI, DX
-	MOVQ    DX, 256(AX)
+	MOVQ    DX, 264(AX)
 	MOVQ    48(AX), DX
 	MOVQ    56(AX), SI
 	MOVQ    96(AX), SI
@@ -5376,15 +5376,15 @@ piece:
 	MOVQ             $+255, R8
 	BZHIQ            R9, R8, R8
 	KMOVW            R8, K1
-	MOVQ             136(AX), R8
-	MOVQ             168(AX), R9
+	MOVQ             144(AX), R8
+	MOVQ             176(AX), R9
 	VMOVDQU8.Z       (R8)(DI*1), K1, X1
 	VMOVDQU8.Z       (R9)(DI*1), K1, X2
 	VPUNPCKLQDQ      X2, X1, X1
 	VPMOVSXBD        X1, Z2
 	VCVTDQ2PS        Z2, Z2
-	MOVQ             144(AX), R8
-	MOVQ             176(AX), R9
+	MOVQ             152(AX), R8
+	MOVQ             184(AX), R9
 	VMOVDQU8.Z       (R8)(DI*1), K1, X1
 	VMOVDQU8.Z       (R9)(DI*1), K1, X3
 	VPUNPCKLQDQ      X3, X1, X1
@@ -5392,15 +5392,15 @@ piece:
 	VCVTDQ2PS        Z3, Z3
 	VUNPCKLPS        Z3, Z2, Z1
 	VUNPCKHPS        Z3, Z2, Z2
-	MOVQ             152(AX), R8
-	MOVQ             184(AX), R9
+	MOVQ             160(AX), R8
+	MOVQ             192(AX), R9
 	VMOVDQU8.Z       (R8)(DI*1), K1, X3
 	VMOVDQU8.Z       (R9)(DI*1), K1, X4
 	VPUNPCKLQDQ      X4, X3, X3
 	VPMOVSXBD        X3, Z4
 	VCVTDQ2PS        Z4, Z4
-	MOVQ             160(AX), R8
-	MOVQ             192(AX), R9
+	MOVQ             168(AX), R8
+	MOVQ             200(AX), R9
 	VMOVDQU8.Z       (R8)(DI*1), K1, X3
 	VMOVDQU8.Z       (R9)(DI*1), K1, X5
 	VPUNPCKLQDQ      X5, X3, X3
@@ -5412,15 +5412,15 @@ piece:
 	VUNPCKHPD        Z3, Z1, Z1
 	VUNPCKLPD        Z4, Z2, Z3
 	VUNPCKHPD        Z4, Z2, Z2
-	MOVQ             200(AX), R8
-	MOVQ             232(AX), R9
+	MOVQ             208(AX), R8
+	MOVQ             240(AX), R9
 	VMOVDQU8.Z       (R8)(DI*1), K1, X4
 	VMOVDQU8.Z       (R9)(DI*1), K1, X6
 	VPUNPCKLQDQ      X6, X4, X4
 	VPMOVSXBD        X4, Z6
 	VCVTDQ2PS        Z6, Z6
-	MOVQ             208(AX), R8
-	MOVQ             240(AX), R9
+	MOVQ             216(AX), R8
+	MOVQ             248(AX), R9
 	VMOVDQU8.Z       (R8)(DI*1), K1, X4
 	VMOVDQU8.Z       (R9)(DI*1), K1, X7
 	VPUNPCKLQDQ      X7, X4, X4
@@ -5428,15 +5428,15 @@ piece:
 	VCVTDQ2PS        Z7, Z7
 	VUNPCKLPS        Z7, Z6, Z4
 	VUNPCKHPS        Z7, Z6, Z6
-	MOVQ             216(AX), R8
-	MOVQ             248(AX), R9
+	MOVQ             224(AX), R8
+	MOVQ             256(AX), R9
 	VMOVDQU8.Z       (R8)(DI*1), K1, X7
 	VMOVDQU8.Z       (R9)(DI*1), K1, X8
 	VPUNPCKLQDQ      X8, X7, X7
 	VPMOVSXBD        X7, Z8
 	VCVTDQ2PS        Z8, Z8
-	MOVQ             224(AX), R8
-	MOVQ             256(AX), R9
+	MOVQ             232(AX), R8
+	MOVQ             264(AX), R9
 	VMOVDQU8.Z       (R8)(DI*1), K1, X7
 	VMOVDQU8.Z       (R9)(DI*1), K1, X9
 	VPUNPCKLQDQ      X9, X7, X7
@@ -5687,67 +5687,67 @@ chunk:
 some:
 	MOVQ    8(AX), DI
 	MOVQ    BX, DX
-	MOVQ    DX, 136(AX)
+	MOVQ    DX, 144(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+1
 	CMOVQGT SI, DX
-	MOVQ    DX, 144(AX)
+	MOVQ    DX, 152(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+2
 	CMOVQGT SI, DX
-	MOVQ    DX, 152(AX)
+	MOVQ    DX, 160(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+3
 	CMOVQGT SI, DX
-	MOVQ    DX, 160(AX)
+	MOVQ    DX, 168(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+4
 	CMOVQGT SI, DX
-	MOVQ    DX, 168(AX)
+	MOVQ    DX, 176(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+5
 	CMOVQGT SI, DX
-	MOVQ    DX, 176(AX)
+	MOVQ    DX, 184(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+6
 	CMOVQGT SI, DX
-	MOVQ    DX, 184(AX)
+	MOVQ    DX, 192(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+7
 	CMOVQGT SI, DX
-	MOVQ    DX, 192(AX)
+	MOVQ    DX, 200(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+8
 	CMOVQGT SI, DX
-	MOVQ    DX, 200(AX)
+	MOVQ    DX, 208(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+9
 	CMOVQGT SI, DX
-	MOVQ    DX, 208(AX)
+	MOVQ    DX, 216(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+10
 	CMOVQGT SI, DX
-	MOVQ    DX, 216(AX)
+	MOVQ    DX, 224(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+11
 	CMOVQGT SI, DX
-	MOVQ    DX, 224(AX)
+	MOVQ    DX, 232(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+12
 	CMOVQGT SI, DX
-	MOVQ    DX, 232(AX)
+	MOVQ    DX, 240(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+13
 	CMOVQGT SI, DX
-	MOVQ    DX, 240(AX)
+	MOVQ    DX, 248(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+14
 	CMOVQGT SI, DX
-	MOVQ    DX, 248(AX)
+	MOVQ    DX, 256(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+15
 	CMOVQGT SI, DX
-	MOVQ    DX, 256(AX)
+	MOVQ    DX, 264(AX)
 	MOVQ    48(AX), DX
 	MOVQ    56(AX), SI
 	MOVQ    96(AX), DI
@@ -5760,15 +5760,15 @@ piece:
 	MOVQ             $+255, R9
 	BZHIQ            R10, R9, R9
 	KMOVW            R9, K1
-	MOVQ             136(AX), R9
-	MOVQ             168(AX), R10
+	MOVQ             144(AX), R9
+	MOVQ             176(AX), R10
 	VMOVDQU8.Z       (R9)(R8*1), K1, X2
 	VMOVDQU8.Z       (R10)(R8*1), K1, X3
 	VPUNPCKLQDQ      X3, X2, X2
 	VPMOVSXBD        X2, Z3
 	VCVTDQ2PS        Z3, Z3
-	MOVQ             144(AX), R9
-	MOVQ             176(AX), R10
+	MOVQ             152(AX), R9
+	MOVQ             184(AX), R10
 	VMOVDQU8.Z       (R9)(R8*1), K1, X2
 	VMOVDQU8.Z       (R10)(R8*1), K1, X4
 	VPUNPCKLQDQ      X4, X2, X2
@@ -5776,15 +5776,15 @@ piece:
 	VCVTDQ2PS        Z4, Z4
 	VUNPCKLPS        Z4, Z3, Z2
 	VUNPCKHPS        Z4, Z3, Z3
-	MOVQ             152(AX), R9
-	MOVQ             184(AX), R10
+	MOVQ             160(AX), R9
+	MOVQ             192(AX), R10
 	VMOVDQU8.Z       (R9)(R8*1), K1, X4
 	VMOVDQU8.Z       (R10)(R8*1), K1, X5
 	VPUNPCKLQDQ      X5, X4, X4
 	VPMOVSXBD        X4, Z5
 	VCVTDQ2PS        Z5, Z5
-	MOVQ             160(AX), R9
-	MOVQ             192(AX), R10
+	MOVQ             168(AX), R9
+	MOVQ             200(AX), R10
 	VMOVDQU8.Z       (R9)(R8*1), K1, X4
 	VMOVDQU8.Z       (R10)(R8*1), K1, X6
 	VPUNPCKLQDQ      X6, X4, X4
@@ -5796,15 +5796,15 @@ piece:
 	VUNPCKHPD        Z4, Z2, Z2
 	VUNPCKLPD        Z5, Z3, Z4
 	VUNPCKHPD        Z5, Z3, Z3
-	MOVQ             200(AX), R9
-	MOVQ             232(AX), R10
+	MOVQ             208(AX), R9
+	MOVQ             240(AX), R10
 	VMOVDQU8.Z       (R9)(R8*1), K1, X5
 	VMOVDQU8.Z       (R10)(R8*1), K1, X7
 	VPUNPCKLQDQ      X7, X5, X5
 	VPMOVSXBD        X5, Z7
 	VCVTDQ2PS        Z7, Z7
-	MOVQ             208(AX), R9
-	MOVQ             240(AX), R10
+	MOVQ             216(AX), R9
+	MOVQ             248(AX), R10
 	VMOVDQU8.Z       (R9)(R8*1), K1, X5
 	VMOVDQU8.Z       (R10)(R8*1), K1, X8
 	VPUNPCKLQDQ      X8, X5, X5
@@ -5812,15 +5812,15 @@ piece:
 	VCVTDQ2PS        Z8, Z8
 	VUNPCKLPS        Z8, Z7, Z5
 	VUNPCKHPS        Z8, Z7, Z7
-	MOVQ             216(AX), R9
-	MOVQ             248(AX), R10
+	MOVQ             224(AX), R9
+	MOVQ             256(AX), R10
 	VMOVDQU8.Z       (R9)(R8*1), K1, X8
 	VMOVDQU8.Z       (R10)(R8*1), K1, X9
 	VPUNPCKLQDQ      X9, X8, X8
 	VPMOVSXBD        X8, Z9
 	VCVTDQ2PS        Z9, Z9
-	MOVQ             224(AX), R9
-	MOVQ             256(AX), R10
+	MOVQ             232(AX), R9
+	MOVQ             264(AX), R10
 	VMOVDQU8.Z       (R9)(R8*1), K1, X8
 	VMOVDQU8.Z       (R10)(R8*1), K1, X10
 	VPUNPCKLQDQ      X10, X8, X8
@@ -6102,67 +6102,67 @@ chunk:
 some:
 	MOVQ    8(AX), DI
 	MOVQ    BX, DX
-	MOVQ    DX, 136(AX)
+	MOVQ    DX, 144(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+1
 	CMOVQGT SI, DX
-	MOVQ    DX, 144(AX)
+	MOVQ    DX, 152(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+2
 	CMOVQGT SI, DX
-	MOVQ    DX, 152(AX)
+	MOVQ    DX, 160(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+3
 	CMOVQGT SI, DX
-	MOVQ    DX, 160(AX)
+	MOVQ    DX, 168(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+4
 	CMOVQGT SI, DX
-	MOVQ    DX, 168(AX)
+	MOVQ    DX, 176(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+5
 	CMOVQGT SI, DX
-	MOVQ    DX, 176(AX)
+	MOVQ    DX, 184(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+6
 	CMOVQGT SI, DX
-	MOVQ    DX, 184(AX)
+	MOVQ    DX, 192(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+7
 	CMOVQGT SI, DX
-	MOVQ    DX, 192(AX)
+	MOVQ    DX, 200(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+8
 	CMOVQGT SI, DX
-	MOVQ    DX, 200(AX)
+	MOVQ    DX, 208(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+9
 	CMOVQGT SI, DX
-	MOVQ    DX, 208(AX)
+	MOVQ    DX, 216(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+10
 	CMOVQGT SI, DX
-	MOVQ    DX, 216(AX)
+	MOVQ    DX, 224(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+11
 	CMOVQGT SI, DX
-	MOVQ    DX, 224(AX)
+	MOVQ    DX, 232(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+12
 	CMOVQGT SI, DX
-	MOVQ    DX, 232(AX)
+	MOVQ    DX, 240(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+13
 	CMOVQGT SI, DX
-	MOVQ    DX, 240(AX)
+	MOVQ    DX, 248(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+14
 	CMOVQGT SI, DX
-	MOVQ    DX, 248(AX)
+	MOVQ    DX, 256(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+15
 	CMOVQGT SI, DX
-	MOVQ    DX, 256(AX)
+	MOVQ    DX, 264(AX)
 	MOVQ    48(AX), DX
 	MOVQ    56(AX), SI
 	LEAQ    (SI)(SI*2), DI
@@ -6176,15 +6176,15 @@ piece:
 	MOVQ             $+255, R10
 	BZHIQ            R11, R10, R10
 	KMOVW            R10, K1
-	MOVQ             136(AX), R10
-	MOVQ             168(AX), R11
+	MOVQ             144(AX), R10
+	MOVQ             176(AX), R11
 	VMOVDQU8.Z       (R10)(R9*1), K1, X4
 	VMOVDQU8.Z       (R11)(R9*1), K1, X5
 	VPUNPCKLQDQ      X5, X4, X4
 	VPMOVSXBD        X4, Z5
 	VCVTDQ2PS        Z5, Z5
-	MOVQ             144(AX), R10
-	MOVQ             176(AX), R11
+	MOVQ             152(AX), R10
+	MOVQ             184(AX), R11
 	VMOVDQU8.Z       (R10)(R9*1), K1, X4
 	VMOVDQU8.Z       (R11)(R9*1), K1, X6
 	VPUNPCKLQDQ      X6, X4, X4
@@ -6192,15 +6192,15 @@ piece:
 	VCVTDQ2PS        Z6, Z6
 	VUNPCKLPS        Z6, Z5, Z4
 	VUNPCKHPS        Z6, Z5, Z5
-	MOVQ             152(AX), R10
-	MOVQ             184(AX), R11
+	MOVQ             160(AX), R10
+	MOVQ             192(AX), R11
 	VMOVDQU8.Z       (R10)(R9*1), K1, X6
 	VMOVDQU8.Z       (R11)(R9*1), K1, X7
 	VPUNPCKLQDQ      X7, X6, X6
 	VPMOVSXBD        X6, Z7
 	VCVTDQ2PS        Z7, Z7
-	MOVQ             160(AX), R10
-	MOVQ             192(AX), R11
+	MOVQ             168(AX), R10
+	MOVQ             200(AX), R11
 	VMOVDQU8.Z       (R10)(R9*1), K1, X6
 	VMOVDQU8.Z       (R11)(R9*1), K1, X8
 	VPUNPCKLQDQ      X8, X6, X6
@@ -6212,15 +6212,15 @@ piece:
 	VUNPCKHPD        Z6, Z4, Z4
 	VUNPCKLPD        Z7, Z5, Z6
 	VUNPCKHPD        Z7, Z5, Z5
-	MOVQ             200(AX), R10
-	MOVQ             232(AX), R11
+	MOVQ             208(AX), R10
+	MOVQ             240(AX), R11
 	VMOVDQU8.Z       (R10)(R9*1), K1, X7
 	VMOVDQU8.Z       (R11)(R9*1), K1, X9
 	VPUNPCKLQDQ      X9, X7, X7
 	VPMOVSXBD        X7, Z9
 	VCVTDQ2PS        Z9, Z9
-	MOVQ             208(AX), R10
-	MOVQ             240(AX), R11
+	MOVQ             216(AX), R10
+	MOVQ             248(AX), R11
 	VMOVDQU8.Z       (R10)(R9*1), K1, X7
 	VMOVDQU8.Z       (R11)(R9*1), K1, X10
 	VPUNPCKLQDQ      X10, X7, X7
@@ -6228,15 +6228,15 @@ piece:
 	VCVTDQ2PS        Z10, Z10
 	VUNPCKLPS        Z10, Z9, Z7
 	VUNPCKHPS        Z10, Z9, Z9
-	MOVQ             216(AX), R10
-	MOVQ             248(AX), R11
+	MOVQ             224(AX), R10
+	MOVQ             256(AX), R11
 	VMOVDQU8.Z       (R10)(R9*1), K1, X10
 	VMOVDQU8.Z       (R11)(R9*1), K1, X11
 	VPUNPCKLQDQ      X11, X10, X10
 	VPMOVSXBD        X10, Z11
 	VCVTDQ2PS        Z11, Z11
-	MOVQ             224(AX), R10
-	MOVQ             256(AX), R11
+	MOVQ             232(AX), R10
+	MOVQ             264(AX), R11
 	VMOVDQU8.Z       (R10)(R9*1), K1, X10
 	VMOVDQU8.Z       (R11)(R9*1), K1, X12
 	VPUNPCKLQDQ      X12, X10, X10
@@ -6580,67 +6580,67 @@ chunk:
 some:
 	MOVQ    8(AX), DI
 	MOVQ    BX, DX
-	MOVQ    DX, 136(AX)
+	MOVQ    DX, 144(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+1
 	CMOVQGT SI, DX
-	MOVQ    DX, 144(AX)
+	MOVQ    DX, 152(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+2
 	CMOVQGT SI, DX
-	MOVQ    DX, 152(AX)
+	MOVQ    DX, 160(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+3
 	CMOVQGT SI, DX
-	MOVQ    DX, 160(AX)
+	MOVQ    DX, 168(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+4
 	CMOVQGT SI, DX
-	MOVQ    DX, 168(AX)
+	MOVQ    DX, 176(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+5
 	CMOVQGT SI, DX
-	MOVQ    DX, 176(AX)
+	MOVQ    DX, 184(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+6
 	CMOVQGT SI, DX
-	MOVQ    DX, 184(AX)
+	MOVQ    DX, 192(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+7
 	CMOVQGT SI, DX
-	MOVQ    DX, 192(AX)
+	MOVQ    DX, 200(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+8
 	CMOVQGT SI, DX
-	MOVQ    DX, 200(AX)
+	MOVQ    DX, 208(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+9
 	CMOVQGT SI, DX
-	MOVQ    DX, 208(AX)
+	MOVQ    DX, 216(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+10
 	CMOVQGT SI, DX
-	MOVQ    DX, 216(AX)
+	MOVQ    DX, 224(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+11
 	CMOVQGT SI, DX
-	MOVQ    DX, 224(AX)
+	MOVQ    DX, 232(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+12
 	CMOVQGT SI, DX
-	MOVQ    DX, 232(AX)
+	MOVQ    DX, 240(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+13
 	CMOVQGT SI, DX
-	MOVQ    DX, 240(AX)
+	MOVQ    DX, 248(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+14
 	CMOVQGT SI, DX
-	MOVQ    DX, 248(AX)
+	MOVQ    DX, 256(AX)
 	LEAQ    (DX)(DI*1), SI
 	CMPQ    112(AX), $+15
 	CMOVQGT SI, DX
-	MOVQ    DX, 256(AX)
+	MOVQ    DX, 264(AX)
 	MOVQ    48(AX), DX
 	MOVQ    56(AX), SI
 	LEAQ    (DX)(SI*4), DI
@@ -6655,15 +6655,15 @@ piece:
 	MOVQ             $+255, R11
 	BZHIQ            R12, R11, R11
 	KMOVW            R11, K1
-	MOVQ             136(AX), R11
-	MOVQ             168(AX), R12
+	MOVQ             144(AX), R11
+	MOVQ             176(AX), R12
 	VMOVDQU8.Z       (R11)(R10*1), K1, X8
 	VMOVDQU8.Z       (R12)(R10*1), K1, X9
 	VPUNPCKLQDQ      X9, X8, X8
 	VPMOVSXBD        X8, Z9
 	VCVTDQ2PS        Z9, Z9
-	MOVQ             144(AX), R11
-	MOVQ             176(AX), R12
+	MOVQ             152(AX), R11
+	MOVQ             184(AX), R12
 	VMOVDQU8.Z       (R11)(R10*1), K1, X8
 	VMOVDQU8.Z       (R12)(R10*1), K1, X10
 	VPUNPCKLQDQ      X10, X8, X8
@@ -6671,15 +6671,15 @@ piece:
 	VCVTDQ2PS        Z10, Z10
 	VUNPCKLPS        Z10, Z9, Z8
 	VUNPCKHPS        Z10, Z9, Z9
-	MOVQ             152(AX), R11
-	MOVQ             184(AX), R12
+	MOVQ             160(AX), R11
+	MOVQ             192(AX), R12
 	VMOVDQU8.Z       (R11)(R10*1), K1, X10
 	VMOVDQU8.Z       (R12)(R10*1), K1, X11
 	VPUNPCKLQDQ      X11, X10, X10
 	VPMOVSXBD        X10, Z11
 	VCVTDQ2PS        Z11, Z11
-	MOVQ             160(AX), R11
-	MOVQ             192(AX), R12
+	MOVQ             168(AX), R11
+	MOVQ             200(AX), R12
 	VMOVDQU8.Z       (R11)(R10*1), K1, X10
 	VMOVDQU8.Z       (R12)(R10*1), K1, X12
 	VPUNPCKLQDQ      X12, X10, X10
@@ -6691,15 +6691,15 @@ piece:
 	VUNPCKHPD        Z10, Z8, Z8
 	VUNPCKLPD        Z11, Z9, Z10
 	VUNPCKHPD        Z11, Z9, Z9
-	MOVQ             200(AX), R11
-	MOVQ             232(AX), R12
+	MOVQ             208(AX), R11
+	MOVQ             240(AX), R12
 	VMOVDQU8.Z       (R11)(R10*1), K1, X11
 	VMOVDQU8.Z       (R12)(R10*1), K1, X13
 	VPUNPCKLQDQ      X13, X11, X11
 	VPMOVSXBD        X11, Z13
 	VCVTDQ2PS        Z13, Z13
-	MOVQ             208(AX), R11
-	MOVQ             240(AX), R12
+	MOVQ             216(AX), R11
+	MOVQ             248(AX), R12
 	VMOVDQU8.Z       (R11)(R10*1), K1, X11
 	VMOVDQU8.Z       (R12)(R10*1), K1, X14
 	VPUNPCKLQDQ      X14, X11, X11
@@ -6707,15 +6707,15 @@ piece:
 	VCVTDQ2PS        Z14, Z14
 	VUNPCKLPS        Z14, Z13, Z11
 	VUNPCKHPS        Z14, Z13, Z13
-	MOVQ             216(AX), R11
-	MOVQ             248(AX), R12
+	MOVQ             224(AX), R11
+	MOVQ             256(AX), R12
 	VMOVDQU8.Z       (R11)(R10*1), K1, X14
 	VMOVDQU8.Z       (R12)(R10*1), K1, X15
 	VPUNPCKLQDQ      X15, X14, X14
 	VPMOVSXBD        X14, Z15
 	VCVTDQ2PS        Z15, Z15
-	MOVQ             224(AX), R11
-	MOVQ             256(AX), R12
+	MOVQ             232(AX), R11
+	MOVQ             264(AX), R12
 	VMOVDQU8.Z       (R11)(R10*1), K1, X14
 	VMOVDQU8.Z       (R12)(R10*1), K1, X16
 	VPUNPCKLQDQ      X16, X14, X14

@@ -27,6 +27,7 @@ const (
 	argLeft
 	argSpan
 	argOut
+	argJump
 	argSlots
 )
 

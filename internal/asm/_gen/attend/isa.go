@@ -11,8 +11,10 @@ type vec = reg.VecVirtual
 
 // isa is one width of vector registers.
 type isa struct {
-	c      *build.Context
-	wide   bool
+	c    *build.Context
+	wide bool
+	// half says that registers are half as wide as AVX-512's, with its masks.
+	half   bool
 	suffix string
 	// lanes is the number of f32 in a register.
 	lanes int
@@ -35,10 +37,18 @@ func newISA(c *build.Context, wide bool) isa {
 }
 
 func (v isa) reg() vec {
-	if v.wide {
+	if v.wide && !v.half {
 		return v.c.ZMM()
 	}
 	return v.c.YMM()
+}
+
+// under allocates a register of half the width.
+func (v isa) under() vec {
+	if v.wide && !v.half {
+		return v.c.YMM()
+	}
+	return v.c.XMM()
 }
 
 func (v isa) regs(n int) []vec {

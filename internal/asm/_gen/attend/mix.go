@@ -21,7 +21,7 @@ func mix(v isa, t rowType, rows int) {
 	f := v.begin(name, fmt.Sprintf("%s does Mix for %d rows of X and %s rows of a cache.", name, rows, t.name))
 	c := v.c
 	wide := v.columns(rows)
-	f.mixNarrowHeads(t, rows)
+	f.narrowHeads(t, rows)
 	f.heads(func() {
 		col, y, left := f.get(argRows), f.get(argY), f.get(argWidth)
 		step := f.get(argStep)
@@ -95,6 +95,34 @@ func (f frame) mixColumns(t rowType, label string, rows, registers int, k *mask,
 	each(func(m operand.Mem, x vec) { f.store(x, k, m) })
 }
 
+// farRows is how many rows ahead mix fetches.
+const farRows = 32
+
+// farRow returns how far behind a row lies the one farRows later, and leaves in
+// argJump what comes on top of it where that one is in the next span.
+func (f frame) farRow(label string, row, keys, col, step reg.GPVirtual) reg.GPVirtual {
+	c := f.c
+	far, jump, span := c.GP64(), c.GP64(), f.get(argSpan)
+	c.IMUL3Q(operand.I32(farRows), step, far)
+	c.XORQ(jump, jump)
+	c.ADDQ(operand.I32(spanBytes), span)
+	c.CMPQ(span, f.arg(argSpansEnd))
+	c.JEQ(operand.LabelRef(label + "Last"))
+	c.MOVQ(keys, jump)
+	c.IMULQ(step, jump)
+	c.ADDQ(row, jump)
+	c.NEGQ(jump)
+	c.ADDQ(operand.Mem{Base: span}, jump)
+	c.ADDQ(col, jump)
+	c.Label(label + "Last")
+	c.MOVQ(jump, f.arg(argJump))
+	c.CMPQ(keys, operand.I32(farRows))
+	c.JGT(operand.LabelRef(label + "Long"))
+	c.ADDQ(jump, far)
+	c.Label(label + "Long")
+	return far
+}
+
 // weigh adds a row of the cache times the weight in memory.
 func (f frame) weigh(m operand.Mem, v, acc []vec) {
 	if f.wide {
@@ -110,10 +138,10 @@ func (f frame) weigh(m operand.Mem, v, acc []vec) {
 	}
 }
 
-// mixNarrowHeads does as many heads at once as there are sums to keep both
+// narrowHeads does as many heads at once as there are sums to keep both
 // multipliers busy, as long as there are so many: heads that fit into a
 // register, whose rows of X and Y lie evenly.
-func (f frame) mixNarrowHeads(t rowType, rows int) {
+func (f frame) narrowHeads(t rowType, rows int) {
 	c := f.c
 	heads := 8 / rows
 	if heads < 2 {
@@ -127,9 +155,25 @@ func (f frame) mixNarrowHeads(t rowType, rows int) {
 		c.CMPQ(even, f.arg(x[1]))
 		c.JNE(operand.LabelRef("head"))
 	}
-	c.Label("heads")
+	if f.wide {
+		// Whole registers would reach over the ends of cache lines.
+		c.CMPQ(f.arg(argWidth), operand.I32(f.lanes/2))
+		c.JGT(operand.LabelRef("whole"))
+		short := f
+		short.half, short.lanes = true, f.lanes/2
+		short.someHeads(t, rows, heads, "short")
+		c.JMP(operand.LabelRef("head"))
+		c.Label("whole")
+	}
+	f.someHeads(t, rows, heads, "heads")
+}
+
+// someHeads does heads as long as there are so many; each is one register wide.
+func (f frame) someHeads(t rowType, rows, heads int, label string) {
+	c := f.c
+	c.Label(label)
 	c.CMPQ(f.arg(argHeads), operand.I32(heads))
-	c.JLT(operand.LabelRef("rest"))
+	c.JLT(operand.LabelRef("head"))
 	k := f.first(f.get(argWidth), f.lanes)
 	acc := f.regs(8)
 	each := func(move func(m operand.Mem, x vec)) {
@@ -140,9 +184,9 @@ func (f frame) mixNarrowHeads(t rowType, rows int) {
 	}
 	each(func(m operand.Mem, x vec) { f.load(m, &k, x) })
 	weights, step := f.stride(f.get(argX), f.get(argXRow), 8), f.get(argStep)
-	f.spans("headsSpan", f.get(argRows), func(row, keys reg.GPVirtual) {
+	f.spans(label+"Span", f.get(argRows), func(row, keys reg.GPVirtual) {
 		v := f.stride(row, f.get(argHead), heads)
-		c.Label("headsKeys")
+		c.Label(label + "Keys")
 		for h := range heads {
 			x := f.loadColumns(t, v.at(h, 0), &k)
 			for r := range rows {
@@ -154,11 +198,10 @@ func (f frame) mixNarrowHeads(t rowType, rows int) {
 		}
 		weights.advance(4)
 		c.DECQ(keys)
-		c.JNE(operand.LabelRef("headsKeys"))
+		c.JNE(operand.LabelRef(label + "Keys"))
 	})
 	each(func(m operand.Mem, x vec) { f.store(x, &k, m) })
 	f.skipHeads(heads)
-	c.JNE(operand.LabelRef("heads"))
+	c.JNE(operand.LabelRef(label))
 	c.JMP(operand.LabelRef("end"))
-	c.Label("rest")
 }

@@ -98,7 +98,7 @@ func (v isa) loadColumns(t rowType, m operand.Mem, k *mask) vec {
 		c.VMOVDQU8_Z(m, k.k, h)
 		v.widen(t, h, x)
 	default:
-		h := c.YMM()
+		h := v.under()
 		c.VMOVDQU16_Z(m, k.k, h)
 		v.widen(t, h, x)
 	}
