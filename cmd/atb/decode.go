@@ -27,10 +27,12 @@ type decoder struct {
 	ids    [][]int32 // tokens of each sequence
 	times  []llama.Timing
 	logits map[string][]float32
+	loaded atb.Stats // when the model was loaded: what comes later is the run's
 }
 
 // run generates cmd.Steps tokens for every sequence of the batch.
 func (d *decoder) run(ctx context.Context, prompt []int32) (*runReport, error) {
+	d.loaded = d.c.Stats()
 	d.logits = map[string][]float32{}
 	d.next = make([]int32, d.cmd.Batch)
 	r := &runReport{}
@@ -145,10 +147,11 @@ func (d *decoder) keep(seq, pos int, logits []float32) {
 
 // count fills the report from the context's counters and the steps' times.
 func (d *decoder) count(r *runReport) {
-	st := d.c.Stats()
-	r.HostTilings, r.DeviceTilings, r.SetupHits, r.BytesMoved, r.WorkspaceBytes = st.HostTilings, st.DeviceTilings, st.SetupHits, st.BytesMoved, st.WorkspaceBytes
-	r.Captures, r.Replays, r.Fallbacks = st.Captures, st.Replays, fallbackEntries(st.FallbackReasons)
-	r.Cache = cacheReport{st.LocalHits, st.GlobalHits, st.Misses}
+	st, old := d.c.Stats(), &d.loaded
+	r.HostTilings, r.DeviceTilings = st.HostTilings-old.HostTilings, st.DeviceTilings-old.DeviceTilings
+	r.SetupHits, r.BytesMoved, r.WorkspaceBytes = st.SetupHits-old.SetupHits, st.BytesMoved-old.BytesMoved, st.WorkspaceBytes
+	r.Captures, r.Replays, r.Fallbacks = st.Captures-old.Captures, st.Replays-old.Replays, fallbackEntries(st.FallbackReasons)
+	r.Cache = cacheReport{st.LocalHits - old.LocalHits, st.GlobalHits - old.GlobalHits, st.Misses - old.Misses}
 	r.RingStalls = st.HostRing.Stalls + st.DeviceRing.Stalls
 	r.ArenaLowerBound = d.s.LowerBound()
 	if len(d.times) == 0 {
