@@ -2,18 +2,19 @@ package move
 
 import (
 	"goatb/device"
+	"goatb/internal/vec"
 	"goatb/kernel"
 	"goatb/status"
 	"goatb/tensor"
 )
 
-// tileBytes is the length of a tile's rows in memory: two cache lines, so that
-// neighbouring lines are fetched together and a tile fits into the first-level
-// cache whatever the strides.
-const tileBytes = 128
+// tileBytes is the length of a tile's rows in memory: long enough for the
+// prefetchers to follow, short enough for the pages and lines of a tile to stay
+// in the second-level cache.
+const tileBytes = 1024
 
 // nanosPerTurnedByte estimates the time of one core for a transposed byte.
-const nanosPerTurnedByte = 0.35
+func nanosPerTurnedByte() float64 { return kernel.Nanos(0.12, 0.35) }
 
 // transposeTiles moves square tiles of 1, 2, 4 or 8 byte elements: the last
 // axis changes.
@@ -39,19 +40,10 @@ var transposeTiles = kernel.Define(kernel.Def[Perm, permTiling]{
 		t.Size = p.In[0].DType.Size()
 		tileTiles(&m, t)
 		tiles := t.Outer * t.TilesDown * t.TilesAcross
-		return kernel.Grid{Blocks: kernel.BlocksFor(p.Machine, tiles, float64(p.In[0].Bytes())*nanosPerTurnedByte)}, nil
+		return kernel.Grid{Blocks: kernel.BlocksFor(p.Machine, tiles, float64(p.In[0].Bytes())*nanosPerTurnedByte())}, nil
 	},
 	Run: func(a *kernel.Args, block int, t *permTiling, _ []int64) error {
-		switch t.Size {
-		case 1:
-			turnTiles(a, block, t, turn1)
-		case 2:
-			turnTiles(a, block, t, turn2)
-		case 4:
-			turnTiles(a, block, t, turn4)
-		default:
-			turnTiles(a, block, t, turn8)
-		}
+		turnTiles(a, block, t)
 		return nil
 	},
 	Cost: func(t *permTiling, _ []int64) (flops, bytes int64) {
@@ -87,7 +79,7 @@ func tileTiles(m *merged, t *permTiling) {
 
 // turnTiles gives each block a run of tiles. Tiles of one output row band
 // follow each other.
-func turnTiles(a *kernel.Args, block int, t *permTiling, turn func(dst, src []byte, dstStride, srcStride, rows, cols int)) {
+func turnTiles(a *kernel.Args, block int, t *permTiling) {
 	src, dst := a.Mem(0), a.Mem(1)
 	lo, hi := kernel.Share(t.Outer*t.TilesDown*t.TilesAcross, block, a.Blocks)
 	for i := lo; i < hi; i++ {
@@ -102,6 +94,6 @@ func turnTiles(a *kernel.Args, block int, t *permTiling, turn func(dst, src []by
 		}
 		from += row*t.Size + col*t.InStride
 		to += row*t.OutStride + col*t.Size
-		turn(dst[to:], src[from:], int(t.OutStride), int(t.InStride), int(min(t.Tile, t.Down-row)), int(min(t.Tile, t.Across-col)))
+		vec.Turn(int(t.Size), dst[to:], src[from:], int(t.OutStride), int(t.InStride), int(min(t.Tile, t.Down-row)), int(min(t.Tile, t.Across-col)))
 	}
 }

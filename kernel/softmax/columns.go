@@ -2,6 +2,7 @@ package softmax
 
 import (
 	"goatb/device"
+	"goatb/internal/vec"
 	"goatb/internal/vec/floats"
 	"goatb/kernel"
 	"goatb/tensor"
@@ -25,7 +26,7 @@ var columns = kernel.Define(kernel.Def[View, tiling]{
 	InPlace:  true,
 	Supports: supports,
 	Scratch: func(p *kernel.Problem, v View) int64 {
-		return int64(columnBlocks(p, v)) * (group(v)*pitch(v.Length) + maxGroup) * 4
+		return int64(columnBlocks(p, v)) * columnElements(p.In[0].DType, v) * 4
 	},
 	Tile: func(p *kernel.Problem, v View, t *tiling, _ []int64) (kernel.Grid, error) {
 		t.Outer, t.Length, t.Inner = v.Outer, v.Length, v.Inner
@@ -35,7 +36,7 @@ var columns = kernel.Define(kernel.Def[View, tiling]{
 		return kernel.Grid{Blocks: columnBlocks(p, v)}, nil
 	},
 	Run: func(a *kernel.Args, block int, t *tiling, _ []int64) error {
-		each := t.Group*t.Pitch + maxGroup
+		each := columnElements(t.DType, View{t.Outer, t.Length, t.Inner})
 		buf := device.View[float32](a.Scratch.Bytes())[int64(block)*each:][:each]
 		lo, hi := kernel.Share(t.Outer*t.Groups, block, a.Blocks)
 		for i := lo; i < hi; i++ {
@@ -52,6 +53,16 @@ func group(v View) int64 {
 	return min(max(groupElements/v.Length, minGroup), maxGroup, v.Inner)
 }
 
+// columnElements is the scratch of a block: a group of columns as rows and, for
+// 16-bit types, the group in float32.
+func columnElements(t tensor.DType, v View) int64 {
+	n := group(v) * pitch(v.Length)
+	if t != tensor.Float32 {
+		n += group(v) * v.Length
+	}
+	return n
+}
+
 func columnBlocks(p *kernel.Problem, v View) int {
 	g := group(v)
 	return kernel.BlocksFor(p.Machine, v.Outer*((v.Inner+g-1)/g), float64(p.In[0].Numel())*(nanosPerElement()+1))
@@ -59,28 +70,28 @@ func columnBlocks(p *kernel.Problem, v View) int {
 
 // runColumns does n columns that start at dst and src.
 func runColumns(dst, src []byte, buf []float32, t *tiling, n int64) {
-	line, turned := buf[:maxGroup][:n], buf[maxGroup:]
-	stride, width := t.Inner*t.DType.Size(), n*t.DType.Size()
-	for r := range t.Length {
-		from := src[r*stride : r*stride+width]
-		if t.DType == tensor.Float32 {
-			line = device.View[float32](from)
-		} else {
-			kernel.LoadFloats(line, from, t.DType)
+	rows, turned := int(t.Length), buf[:t.Group*t.Pitch]
+	stride, width, pitch := t.Inner*t.DType.Size(), n*t.DType.Size(), int(4*t.Pitch)
+	if t.DType == tensor.Float32 {
+		vec.Turn(4, device.BytesOf(turned), src, pitch, int(stride), int(n), rows)
+	} else {
+		lines := buf[t.Group*t.Pitch:][:n*t.Length]
+		for r := range t.Length {
+			kernel.LoadFloats(lines[r*n:(r+1)*n], src[r*stride:r*stride+width], t.DType)
 		}
-		for c, v := range line {
-			turned[int64(c)*t.Pitch+r] = v
-		}
+		vec.Turn(4, device.BytesOf(turned), device.BytesOf(lines), pitch, int(4*n), int(n), rows)
 	}
 	for c := range n {
 		row := turned[c*t.Pitch:][:t.Length]
 		finish(floats.F32, device.BytesOf(row), device.BytesOf(row), row)
 	}
-	line = buf[:maxGroup][:n]
+	if t.DType == tensor.Float32 {
+		vec.Turn(4, dst, device.BytesOf(turned), int(stride), pitch, rows, int(n))
+		return
+	}
+	lines := buf[t.Group*t.Pitch:][:n*t.Length]
+	vec.Turn(4, device.BytesOf(lines), device.BytesOf(turned), int(4*n), pitch, rows, int(n))
 	for r := range t.Length {
-		for c := range line {
-			line[c] = turned[int64(c)*t.Pitch+r]
-		}
-		kernel.StoreFloats(dst[r*stride:r*stride+width], line, t.DType)
+		kernel.StoreFloats(dst[r*stride:r*stride+width], lines[r*n:(r+1)*n], t.DType)
 	}
 }

@@ -29,3 +29,4 @@ func NarrowBF16[H ~uint16]([]H, []float32) bool                                 
 func QuantMul([]int8, []float32, float64, float64, float64) int                      { return 0 }
 func QuantShare([]int8, []float32, float32) int                                      { return 0 }
 func QuantDiv([]int8, []float32, []float32, []float32, float32) int                  { return 0 }
+func Turn(int, []byte, []byte, int, int, int, int) (int, int)                        { return 0, 0 }

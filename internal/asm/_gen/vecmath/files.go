@@ -16,5 +16,6 @@ func Files() []target.File {
 		{Package: "vecmath", Name: "rotate", Build: rotateFile},
 		{Package: "vecmath", Name: "rows", Build: rowsFile},
 		{Package: "vecmath", Name: "trig", Build: trigFile},
+		{Package: "vecmath", Name: "turn", Build: turnFile},
 	}
 }

@@ -1,11 +1,39 @@
-package move
+package vec
 
-import "encoding/binary"
+import (
+	"encoding/binary"
 
-// The functions here write the transpose of a small matrix: element (r, c) of
-// dst, whose rows are dstStride bytes apart, is element (c, r) of src. They
-// work on squares of 8 bytes that are turned inside 64-bit words, and element
-// by element along the edges.
+	"goatb/internal/asm/vecmath"
+)
+
+// Turn writes the transpose of a matrix of elements of 1, 2, 4 or 8 bytes:
+// element (r, c) of dst, whose rows are dstStride bytes apart, is element (c, r)
+// of src.
+func Turn(size int, dst, src []byte, dstStride, srcStride, rows, cols int) {
+	r, c := vecmath.Turn(size, dst, src, dstStride, srcStride, rows, cols)
+	if r > 0 && c < cols {
+		turnPlain(size, dst[c*size:], src[c*srcStride:], dstStride, srcStride, r, cols-c)
+	}
+	if r < rows {
+		turnPlain(size, dst[r*dstStride:], src[r*size:], dstStride, srcStride, rows-r, cols)
+	}
+}
+
+func turnPlain(size int, dst, src []byte, dstStride, srcStride, rows, cols int) {
+	switch size {
+	case 1:
+		turn1(dst, src, dstStride, srcStride, rows, cols)
+	case 2:
+		turn2(dst, src, dstStride, srcStride, rows, cols)
+	case 4:
+		turn4(dst, src, dstStride, srcStride, rows, cols)
+	default:
+		turn8(dst, src, dstStride, srcStride, rows, cols)
+	}
+}
+
+// The functions below are turn in plain Go. They work on squares of 8 bytes
+// that are turned inside 64-bit words, and element by element along the edges.
 
 var le = binary.LittleEndian
 

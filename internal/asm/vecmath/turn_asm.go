@@ -1,0 +1,36 @@
+//go:build amd64 && !noasm
+
+package vecmath
+
+import "unsafe"
+
+// lineBytes is the edge of the squares that turns do.
+const lineBytes = 64
+
+// Turn writes the transpose of a matrix of elements of 1, 2, 4 or 8 bytes:
+// element (r, c) of dst, whose rows are dstStride bytes apart, is element (c, r)
+// of src. It does the squares of 64 bytes that fit and returns how many rows and
+// columns it did.
+func Turn(size int, dst, src []byte, dstStride, srcStride, rows, cols int) (doneRows, doneCols int) {
+	edge := lineBytes / size
+	doneRows, doneCols = rows&^(edge-1), cols&^(edge-1)
+	if active() == none || doneRows == 0 || doneCols == 0 {
+		return 0, 0
+	}
+	_ = dst[(doneRows-1)*dstStride+doneCols*size-1]
+	_ = src[(doneCols-1)*srcStride+doneRows*size-1]
+	for r := 0; r < doneRows; r += edge {
+		d, s := unsafe.SliceData(dst[r*dstStride:]), unsafe.SliceData(src[r*size:])
+		switch size {
+		case 1:
+			turn1AVX2(d, s, dstStride, srcStride, doneCols/edge)
+		case 2:
+			turn2AVX2(d, s, dstStride, srcStride, doneCols/edge)
+		case 4:
+			turn4AVX2(d, s, dstStride, srcStride, doneCols/edge)
+		default:
+			turn8AVX2(d, s, dstStride, srcStride, doneCols/edge)
+		}
+	}
+	return doneRows, doneCols
+}
