@@ -18,7 +18,10 @@ const (
 const (
 	// maxRows is the number of query rows, over all heads of an item, that
 	// share a tile of keys.
-	maxRows = 32
+	maxRows = 128
+	// keyTile is the number of keys of a tile. It must not depend on the machine,
+	// since the order of sums does.
+	keyTile = 128
 	// floatBytes is the size of an element of scratch.
 	floatBytes = 4
 	// nanosPerProduct estimates one core's time for a multiplication and an
@@ -54,6 +57,9 @@ type scratch struct {
 	Spans, Query, Key, Value         int64
 	Score, Bias                      int64
 	Part, PartMax, PartNorm          int64
+	Mixed                            int64
+	PackQuery, PackKey, PackValue    int64
+	PackWeight, PackSum              int64
 	Total, TotalMax, TotalNorm, Size int64
 }
 
@@ -70,23 +76,14 @@ func layout(a *Params, rows, keys int64) scratch {
 		{&s.Score, rows * keys}, {&s.Bias, keys},
 		{&s.Part, rows * a.ValueSize}, {&s.PartMax, rows}, {&s.PartNorm, rows},
 		{&s.Total, rows * a.ValueSize}, {&s.TotalMax, rows}, {&s.TotalNorm, rows},
+		{&s.Mixed, rows * a.ValueSize},
+		{&s.PackQuery, rows*a.KeySize + turnWidth}, {&s.PackKey, keys * a.KeySize}, {&s.PackValue, keys * panelWidth(a.ValueSize)},
+		{&s.PackWeight, keys*maxGroup + turnWidth}, {&s.PackSum, maxGroup * panelWidth(a.ValueSize)},
 	} {
 		*b.at = s.Size
 		s.Size += (b.n + line - 1) / line * line
 	}
 	return s
-}
-
-// keyTile is the number of keys of a tile: half of the first-level cache holds
-// their rows. It must not depend on the number of workers or on lengths, since
-// the order of sums does.
-func keyTile(m kernel.Machine, a *Params) int64 {
-	l1 := m.L1
-	if l1 <= 0 {
-		l1 = 32 << 10
-	}
-	n := l1 / 2 / (floatBytes * max(a.KeySize, a.ValueSize))
-	return min(max(n/line*line, line), 128)
 }
 
 // rowTile is the largest number of query rows of an item.
@@ -96,13 +93,13 @@ func rowTile(a *Params) int64 {
 
 // scratchBytes bounds the scratch of every tiling.
 func scratchBytes(p *kernel.Problem, a Params) int64 {
-	return int64(max(p.Machine.Cores, 1)) * layout(&a, rowTile(&a), keyTile(p.Machine, &a)).Size * floatBytes
+	return int64(max(p.Machine.Cores, 1)) * layout(&a, rowTile(&a), keyTile).Size * floatBytes
 }
 
 // tile writes the sequences to the tail and cuts them into items; apart is the
 // number of parts that are written apart, 0 for none.
 func tile(p *kernel.Problem, a Params, t *tiling, tail []int64, apart int64) (kernel.Grid, error) {
-	t.P, t.Group, t.KeyTile, t.Parts = a, a.group(), keyTile(p.Machine, &a), apart
+	t.P, t.Group, t.KeyTile, t.Parts = a, a.group(), keyTile, apart
 	t.QueryType, t.KeyType, t.OutType = p.In[InQuery].DType, p.In[InKey].DType, p.Out[0].DType
 	t.MaskType, t.SlopeType, t.FactorType = p.In[InMask].DType, p.In[InSlopes].DType, p.In[InFactor].DType
 	c, err := newCursor(&t.P, p.Values)

@@ -24,6 +24,11 @@ type worker struct {
 	slopes, factors            []byte
 	keyScale, valueScale, prob []float32
 	bias                       biasRow
+	// mixed holds a tile's values before they are added to part.
+	mixed  []float32
+	panels panels
+	// tileFrom is the first key of the tile.
+	tileFrom int64
 
 	// seq is the item's sequence, keyHead its key head. Its rows are those
 	// numbered first to first+rows-1, row r of query head h of the group being
@@ -49,7 +54,10 @@ func (w *worker) start(a *kernel.Args, block int, t *tiling) {
 	w.spans, w.seen = w.spans[:1:1], w.spans[1:2]
 	w.query, w.score, w.bias.values = buf[s.Query:s.Key], buf[s.Score:s.Bias], buf[s.Bias:s.Part]
 	w.part = sums{buf[s.Part:s.PartMax], buf[s.PartMax:s.PartNorm], buf[s.PartNorm:s.Total]}
-	w.total = sums{buf[s.Total:s.TotalMax], buf[s.TotalMax:s.TotalNorm], buf[s.TotalNorm:s.Size]}
+	w.total = sums{buf[s.Total:s.TotalMax], buf[s.TotalMax:s.TotalNorm], buf[s.TotalNorm:s.Mixed]}
+	w.mixed = buf[s.Mixed:s.PackQuery]
+	w.panels.query, w.panels.key, w.panels.value = buf[s.PackQuery:s.PackKey], buf[s.PackKey:s.PackValue], buf[s.PackValue:s.PackWeight]
+	w.panels.weights, w.panels.sums = buf[s.PackWeight:s.PackSum], buf[s.PackSum:s.Size]
 	w.queries, w.out = a.Mem(InQuery), a.Mem(NumIn)
 	w.mask, w.slopes, w.factors = a.Mem(InMask), a.Mem(InSlopes), a.Mem(InFactor)
 	w.keyScale = device.View[float32](a.Mem(InKeyScale))
@@ -70,6 +78,7 @@ func (w *worker) item(i int64, key uint64) error {
 	w.rows = int(min(t.RowTile, w.seq.Rows*t.Group-w.first))
 	w.key.start, w.value.start = w.seq.Key, w.seq.Value
 	w.loadQueries()
+	w.panels.begin(w)
 	switch {
 	case t.P.Quant != NoQuant:
 		return w.quantised()
@@ -172,43 +181,107 @@ func (w *worker) scores(from, to int64) error {
 	if err != nil {
 		return err
 	}
-	k.Scores(w.score, w.keyTile, w.query, vec.Padded(k.Width), w.rows)
+	w.tileFrom = from
+	if w.panels.on {
+		w.panels.scores(w, &k, int(to-from))
+	} else {
+		k.Scores(w.score, w.keyTile, w.query, vec.Padded(k.Width), w.rows)
+	}
 	w.bias.forget()
 	return nil
 }
 
 // mix adds the values of the keys [from, to), each row's visible ones, weighted
-// with its scores. Rows that see the same keys are done at once.
+// with its scores.
 func (w *worker) mix(from, to int64) error {
 	v, err := w.load(&w.value, from, to)
 	if err != nil {
 		return err
 	}
-	size := int(w.t.P.ValueSize)
-	for x := 0; x < w.rows; {
+	if !w.panels.on {
+		w.mixRows(&v, from, to, 0, w.rows)
+		return nil
+	}
+	w.panels.pack(w, &v, int(to-from))
+	for x := 0; x < w.rows; x += w.panels.group {
+		n := min(w.panels.group, w.rows-x)
+		lo, hi, even := w.spread(from, to, x, n)
+		switch {
+		case lo >= hi:
+		case even || w.panels.finite:
+			w.panels.mix(w, x, n, int(lo-from), int(hi-from))
+		default:
+			w.mixRows(&v, from, to, x, n)
+		}
+	}
+	return nil
+}
+
+// spread returns the keys of [from, to) that any of n rows from row x on sees,
+// and whether all see the same; the weights of those that a row does not see
+// become 0.
+func (w *worker) spread(from, to int64, x, n int) (lo, hi int64, even bool) {
+	lo, hi, even = to, from, true
+	for r := x; r < x+n; r++ {
+		q, _ := w.row(r)
+		if l, h := w.within(q, from, to); l < h {
+			even = even && (r == x || l == lo && h == hi)
+			lo, hi = min(lo, l), max(hi, h)
+		} else {
+			even = false
+		}
+	}
+	if even || lo >= hi {
+		return lo, hi, even
+	}
+	for r := x; r < x+n; r++ {
+		q, _ := w.row(r)
+		s := w.score[r*w.keyTile:]
+		l, h := w.within(q, from, to)
+		if l >= h {
+			l, h = hi, hi
+		}
+		clear(s[lo-from : l-from])
+		clear(s[h-from : hi-from])
+	}
+	return lo, hi, false
+}
+
+// mixRows is mix for n rows from row x on, by their own keys alone. Rows that see
+// the same keys are done at once.
+func (w *worker) mixRows(v *vec.Cache, from, to int64, x, n int) {
+	for end := x + n; x < end; {
 		r, _ := w.row(x)
 		lo, hi := w.within(r, from, to)
 		n := 1
-		for ; x+n < w.rows; n++ {
+		for ; x+n < end; n++ {
 			r, _ = w.row(x + n)
 			if l, h := w.within(r, from, to); l != lo || h != hi {
 				break
 			}
 		}
 		if lo < hi {
-			at := int(lo - from)
-			seen := v
-			seen.Spans = append(w.seen[:0], v.Part(at, int(hi-lo)))
-			seen.Mix(w.part.values[x*size:], size, w.score[x*w.keyTile+at:], w.keyTile, n)
+			seen := *v
+			seen.Spans = append(w.seen[:0], v.Part(int(lo-from), int(hi-lo)))
+			w.mixCache(&seen, x, n, int(lo-from))
 		}
 		x += n
 	}
-	return nil
+}
+
+// mixCache adds the values of v, weighted with the scores of n rows from row x
+// and key j of the tile on.
+func (w *worker) mixCache(v *vec.Cache, x, n, j int) {
+	size := int(w.t.P.ValueSize)
+	mixed := w.mixed[:n*size]
+	clear(mixed)
+	v.Mix(mixed, size, w.score[x*w.keyTile+j:], w.keyTile, n)
+	values := w.part.values[x*size:][:n*size]
+	vec.Add(values, values, mixed)
 }
 
 // single is tiles for an item whose rows belong to one query row.
 func (w *worker) single(first, lo, hi int64) error {
-	size := int(w.t.P.ValueSize)
 	for j := lo - (lo-first)%w.t.KeyTile; j < hi; j += w.t.KeyTile {
 		from, to := max(j, lo), min(j+w.t.KeyTile, hi)
 		if err := w.scores(from, to); err != nil {
@@ -224,7 +297,7 @@ func (w *worker) single(first, lo, hi int64) error {
 		if err != nil {
 			return err
 		}
-		v.Mix(w.part.values, size, w.score, w.keyTile, w.rows)
+		w.mixCache(&v, 0, w.rows, 0)
 	}
 	return nil
 }
