@@ -20,12 +20,15 @@
 //
 // A block walks items. An item is a tile of query rows of the heads that share
 // a key head. It walks the parts of package parts that its rows see, and within
-// a part tiles of keys with an online softmax, so memory does not grow with the
-// length of a sequence. Key tiles begin in a part at multiples of a size that
-// depends on the head sizes and the machine's caches alone, every row does its
-// own sums in the order of keys, and every product is rounded before it is
-// added: a row's bits depend neither on the number of workers nor on the other
-// rows and sequences of the call, nor on the tiling key.
+// a part tiles of 128 keys with an online softmax, so memory does not grow with
+// the length of a sequence. Many rows multiply keys and values that are packed
+// into panels, by the tiles of package internal/asm/gemm; few rows multiply them
+// as they lie in memory. Both add the products of a score in order from 0, and
+// sum a tile's values in the order of its keys before they join what was summed
+// before, so a row's bits depend neither on the number of workers nor on the
+// other rows and sequences of the call, nor on the tiling key. They do depend on
+// whether there is assembly, which fuses products with sums. bf16 and f16 are
+// widened: products of bf16 pairs would round the weights to 8 bits.
 //
 // Attend does all parts of a row in one kernel. With Parts an item is one part,
 // which parts.Merge joins with the others: the same bits by more items. Rounded

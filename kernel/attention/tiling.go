@@ -25,9 +25,10 @@ const (
 	// floatBytes is the size of an element of scratch.
 	floatBytes = 4
 	// nanosPerProduct estimates one core's time for a multiplication and an
-	// addition, nanosPerWidened that for widening an element.
-	nanosPerProduct = 0.22
-	nanosPerWidened = 0.6
+	// addition, nanosPerWidened that for widening an element, in assembly and in
+	// plain Go.
+	nanosPerProduct, plainNanosPerProduct = 0.05, 0.22
+	nanosPerWidened, plainNanosPerWidened = 0.1, 0.6
 	// nanosPerItem estimates what an item costs besides.
 	nanosPerItem = 200
 )
@@ -148,7 +149,7 @@ func (t *tiling) weigh(tail []int64) (nanos float64, most int64) {
 	if a.Quant != NoQuant {
 		products *= 2
 	}
-	return products*nanosPerProduct + widened*nanosPerWidened + float64(a.Batch*a.KeyHeads)*nanosPerItem, most
+	return products*kernel.Nanos(nanosPerProduct, plainNanosPerProduct) + widened*kernel.Nanos(nanosPerWidened, plainNanosPerWidened) + float64(a.Batch*a.KeyHeads)*nanosPerItem, most
 }
 
 // seen returns how many pairs of query row and key a sequence has.

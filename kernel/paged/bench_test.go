@@ -5,10 +5,13 @@ import (
 	"runtime"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"goatb/device"
+	"goatb/internal/asm/gemm"
+	"goatb/internal/cpu"
 	"goatb/kernel"
 	"goatb/tensor"
 )
@@ -74,12 +77,31 @@ func (l *launch) run(tb testing.TB) {
 	}
 }
 
-// BenchmarkDecode measures one token per sequence over a context of 2048; the
-// bytes are those of the keys and values read.
+// readNanos measures how long one core reads the operands in order: the limit of
+// a launch on it.
+func readNanos(in ...[]byte) float64 {
+	read := gemm.Read(cpu.Active())
+	if read == nil {
+		return 0
+	}
+	best := time.Hour
+	for range 5 {
+		begin := time.Now()
+		for _, mem := range in {
+			read(&mem[0], len(mem)&^255)
+		}
+		best = min(best, time.Since(begin))
+	}
+	return float64(best.Nanoseconds())
+}
+
+// BenchmarkDecode measures one token per sequence over a context of 2048 on one
+// core; the bytes are those of the keys and values read, best-limit is the fastest
+// run's share of the rate at which a loop reads them in the same run.
 func BenchmarkDecode(b *testing.B) {
 	const context, bs = 2048, 128
-	for _, batch := range []int64{1, 8} {
-		for _, t := range []tensor.DType{f32, f16, bf16} {
+	for _, batch := range []int64{1, 4} {
+		for _, t := range []tensor.DType{f32, f16, bf16, tensor.Int8} {
 			b.Run(fmt.Sprintf("batch=%d/dtype=%s", batch, t), func(b *testing.B) {
 				s := setup{
 					params: Params{Scale: 0.088, Heads: 32, KVHeads: 8},
@@ -89,16 +111,23 @@ func BenchmarkDecode(b *testing.B) {
 				for range batch {
 					s.contexts = append(s.contexts, context)
 				}
+				if t == tensor.Int8 {
+					s.params.Quant, s.q, s.out = Dequant, f32, f32
+				}
 				pr := s.build()
 				k, _, err := Attend.Select(&pr.p, kernel.Filter{})
 				require.NoError(b, err)
-				l := newLaunch(b, k, pr.p, pr.in)
+				l := launchOn(b, k, pr.p, pr.in, 1)
 				b.SetBytes(batch * context * 8 * 256 * t.Size())
 				b.ReportAllocs()
+				best, limit := time.Hour, readNanos(pr.in[InKey], pr.in[InValue])
 				for b.Loop() {
+					begin := time.Now()
 					l.tile(b)
 					l.run(b)
+					best = min(best, time.Since(begin))
 				}
+				b.ReportMetric(limit/float64(best.Nanoseconds()), "best-limit")
 				b.ReportMetric(float64(l.args.Blocks), "blocks")
 			})
 		}
