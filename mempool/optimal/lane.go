@@ -3,9 +3,9 @@ package optimal
 // lane is one search for a plan of at most limit units that can be suspended at
 // any node: its whole state is here.
 //
-// A search goes from below. It takes the buffer with the lowest possible offset,
-// the first by rank of equal ones, and branches: the buffer lies there, below
-// all of its neighbours that wait; or it is put off, and lies on one of them.
+// A search goes from below. It takes a buffer that rests on placed ones, see
+// pick, and branches: the buffer lies there, below all of its neighbours that
+// wait; or it is put off, and lies on one of them.
 //
 // Placing buffers may cut the time line into parts that share no waiting
 // buffer. Parts are solved one after another, each on top of what is placed; one
@@ -153,9 +153,8 @@ func (l *lane) run(nodes int64) state {
 	return l.state
 }
 
-// next returns the buffer to place, none when all of the part are placed: the
-// lowest of those that rest on placed buffers. Not ok means that the part has no
-// plan.
+// next returns the buffer to place, none when all of the part are placed. Not ok
+// means that the part has no plan.
 func (l *lane) next() (b int32, ok bool) {
 	for {
 		b, some := l.lowest()
@@ -163,7 +162,8 @@ func (l *lane) next() (b int32, ok bool) {
 			return b, !some
 		}
 		floor := l.slot[b].least
-		if above := max(l.twinAbove(b), l.notFirst(b)); above > floor {
+		b = l.pick(b)
+		if above := max(l.twinAbove(b), l.notFirst(b, floor)); above > l.slot[b].least {
 			if !l.lift(b, above) {
 				return b, false
 			}
@@ -176,24 +176,6 @@ func (l *lane) next() (b int32, ok bool) {
 			return b, true
 		}
 	}
-}
-
-// lowest returns the waiting buffer of the part that can be placed at the lowest
-// offset: it was not put off, or it is fixed. It tells whether any waits.
-func (l *lane) lowest() (b int32, some bool) {
-	p := &l.parts[l.now]
-	b = none
-	least := int64(far)
-	for _, i := range l.lists[p.first:p.last] {
-		if !l.waits(i) {
-			continue
-		}
-		some = true
-		if s := &l.slot[i]; s.least < least && (s.least <= s.ground || l.fixed[i] != Free) {
-			b, least = i, s.least
-		}
-	}
-	return b, some
 }
 
 // liftOthers lifts the buffers that were put off onto a waiting one: no buffer of
@@ -221,14 +203,15 @@ func (l *lane) twinAbove(b int32) int64 {
 	return 0
 }
 
-// notFirst returns where buffer b, the lowest, begins when it cannot be the
-// lowest of each of its sections: one has too little room. Else it returns 0.
-func (l *lane) notFirst(b int32) int64 {
+// notFirst returns where buffer b begins when it cannot be the lowest of each of
+// its sections: one has too little room. Else it returns 0. No waiting buffer of
+// the part lies below floor.
+func (l *lane) notFirst(b int32, floor int64) int64 {
 	s := &l.slot[b]
 	above := int64(0)
 	for c := s.lo; c < s.hi; c++ {
 		if s.least > l.room[c] {
-			above = max(above, l.above(b, l.in[int(c)*l.words:][:l.words], s.least))
+			above = max(above, l.above(b, l.in[int(c)*l.words:][:l.words], floor))
 		}
 	}
 	return above
@@ -252,7 +235,7 @@ func (l *lane) back() {
 		}
 		f := l.takeBack()
 		l.now = f.part
-		if l.lift(f.buffer, l.above(f.buffer, l.near[int(f.buffer)*l.words:][:l.words], l.slot[f.buffer].least)) {
+		if l.lift(f.buffer, l.above(f.buffer, l.near[int(f.buffer)*l.words:][:l.words], 0)) {
 			return
 		}
 	}

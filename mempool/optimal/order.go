@@ -5,16 +5,16 @@ import (
 	"slices"
 )
 
-// order ranks buffers: which of those that could lie at the same offset comes
-// first.
+// order is a way to go through the plans: which buffer is tried next. Plans that
+// the first choices lead to are found soon, all others hardly ever.
 type order struct {
 	name string
+	pick pick
 	// keys are compared one after another, the largest first.
 	keys []key
 	// loads says that the largest total of the buffer's sections comes before
-	// the keys. With renew, totals are those of the buffers that wait when a part
-	// is made; else those of all buffers.
-	loads, renew bool
+	// the keys: of the buffers that wait when a part is made.
+	loads bool
 }
 
 // key is a property of buffers.
@@ -27,16 +27,20 @@ const (
 	spanArea            // number of sections times size
 )
 
-// orders are all orders, the best first.
+// orders are all orders. The first ones find most plans.
 var orders = [...]order{
-	{"load-life-area+", []key{life, area}, true, true},
-	{"area-span", []key{spanArea, span}, false, false},
-	{"life-area", []key{life, area}, false, false},
-	{"load-span-area+", []key{span, spanArea}, true, true},
-	{"load-area-life+", []key{area, life}, true, true},
-	{"load-life-area", []key{life, area}, true, false},
-	{"span-area", []key{span, spanArea}, false, false},
-	{"area-life", []key{area, life}, false, false},
+	{"load-life-area", low, []key{life, area}, true},
+	{"tight-area-life", tight, []key{area, life}, false},
+	{"reach-load-life-area", reach, []key{life, area}, true},
+	{"life-area", low, []key{life, area}, false},
+	{"load-span-area", low, []key{span, spanArea}, true},
+	{"tight-area-span", tight, []key{spanArea, span}, false},
+	{"reach-load-area-life", reach, []key{area, life}, true},
+	{"few-life-area", few, []key{life, area}, false},
+	{"load-area-life", low, []key{area, life}, true},
+	{"tight-life-area", tight, []key{life, area}, false},
+	{"area-span", low, []key{spanArea, span}, false},
+	{"few-area-span", few, []key{spanArea, span}, false},
 }
 
 // ranked is a buffer with what it is ranked by.
@@ -75,9 +79,6 @@ func (l *lane) sortAll() {
 	})
 	for r, i := range l.lists {
 		l.rank[i] = int32(r)
-	}
-	if l.order.loads {
-		l.sortByLoad(l.lists)
 	}
 }
 

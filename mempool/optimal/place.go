@@ -143,7 +143,7 @@ func (l *lane) cut() {
 				l.parts[last].next = at
 			}
 			last = at
-			if l.order.renew {
+			if l.order.loads {
 				l.sortByLoad(l.lists[first:])
 			}
 		}

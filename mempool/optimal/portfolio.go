@@ -31,7 +31,7 @@ const (
 	// firstQuota is the number of nodes per buffer and lane of the first attempt
 	// at each arena; each round of attempts has quotaGrowth as many.
 	firstQuota  = 14
-	quotaGrowth = 4
+	quotaGrowth = 2
 	// clockNodes is the number of nodes between two looks at the clock.
 	clockNodes = 1024
 )

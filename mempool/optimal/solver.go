@@ -77,9 +77,8 @@ func (s *Solver) Solve(buffers []Buffer, sections int, o Options) (Result, error
 	if o.Below > 0 {
 		d.best = min(d.best, (o.Below+s.unit-1)/s.unit)
 	}
-	for d.open() && !s.spent() {
-		s.descend(&d)
-		s.quota *= quotaGrowth
+	for round := 0; d.open() && !s.spent(); round++ {
+		s.descend(&d, round)
 	}
 	r := Result{Arena: o.Below, Bound: d.bound * s.unit, Nodes: s.used, Order: s.winner}
 	if d.found {
@@ -133,20 +132,31 @@ func (d *descent) goal() int64 { return max(d.bound, min(d.enough, d.best-1)) }
 
 func (d *descent) open() bool { return d.best > d.bound && d.best > d.enough }
 
-// descend tries the goal and then the arenas between the goal and the best by
-// bisection: what is not decided within the quota counts as too small.
-func (s *Solver) descend(d *descent) {
-	low := d.goal() - 1
-	for limit := d.goal(); d.open() && limit < d.best && !s.spent(); limit = max(low+1, (low+d.best)/2) {
+// descend tries arenas between the goal and the best, until one is found. What
+// an attempt does not decide within its quota it leaves open: plans of a smaller
+// arena may be easier to find, so every size is worth a try. The first round
+// halves the way from the goal to the best. Later ones go up from the goal in
+// ever smaller steps, with ever larger quotas.
+func (s *Solver) descend(d *descent, round int) {
+	low, step := d.goal()-1, (d.best-d.goal())>>round
+	for limit := d.goal(); d.open() && limit < d.best && !s.spent(); {
 		switch s.attempt(limit) {
 		case found:
 			s.keep(d)
-			continue
+			if round > 0 {
+				return
+			}
 		case exhausted:
 			d.bound = max(d.bound, limit+1)
+			low = limit
+		default:
+			low = limit
 		}
-		low = limit
+		if limit = low + max(step, 1); round == 0 {
+			limit = max(low+1, (low+d.best)/2)
+		}
 	}
+	s.quota *= quotaGrowth
 }
 
 // keep takes over the plan of the winning lane.
