@@ -324,6 +324,7 @@ func (c *Context) Synchronize(ctx stdctx.Context) error {
 			first = err
 		}
 	}
+	c.env.Sinking.Retired.Sweep()
 	return first
 }
 

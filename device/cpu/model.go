@@ -22,7 +22,7 @@ import (
 type Model struct {
 	dev      *Device
 	name     string
-	label    device.Label // of its executions
+	label    *device.Label // of its executions, apart from the model: a used queue slot keeps it
 	prefetch int
 	lanes    []*lane
 	home     *lane
@@ -107,7 +107,7 @@ func (m *Model) enqueue(s *Stream, r *device.Refresh) error {
 		m.written.push(w.Data)
 	}
 	m.mu.Unlock()
-	t.kind, t.model, t.label = replayTask, m, &m.label
+	t.kind, t.model, t.label = replayTask, m, m.label
 	t.blocks, t.key = len(r.Moves), uint64(len(r.Writes))
 	m.stats.replays.Add(1)
 	m.last = s

@@ -20,7 +20,7 @@ func (d *Device) Load(l *device.TaskList) (device.Model, error) {
 		return nil, err
 	}
 	m := &Model{
-		dev: d, name: l.Name, label: device.Label{Op: l.Name}, prefetch: d.cfg.prefetch, checked: d.frees.Load(),
+		dev: d, name: l.Name, label: &device.Label{Op: l.Name}, prefetch: d.cfg.prefetch, checked: d.frees.Load(),
 		ended: &Event{dev: d}, done: workpool.NewParker(), events: make([]modelEvent, l.Events), tasks: make([]*entry, len(l.Tasks)),
 	}
 	extents := l.Extents()
@@ -77,7 +77,7 @@ func (m *Model) checkAbsolute(l *device.TaskList) error {
 				err := status.Errorf(status.ErrInvalidTensorAddr, "want live memory for %s, got %s", u.Name, problem)
 				label := l.Tasks[i].Label
 				if label == nil {
-					label = &m.label
+					label = m.label
 				}
 				return status.Place(err, status.ErrInvalidTensorAddr, label.Op, "load", fmt.Sprintf("task %d (%s) %s", i, l.Tasks[i].Kind, label.Node))
 			}
@@ -116,7 +116,7 @@ func (m *Model) newLane(l *device.TaskList, id device.StreamID, name string) *la
 func (m *Model) fill(e *entry, t *device.Task, l *lane) {
 	e.kind, e.label = t.Kind, t.Label
 	if e.label == nil {
-		e.label = &m.label
+		e.label = m.label
 	}
 	switch t.Kind {
 	case device.KernelTask, device.AllKernelTask:

@@ -11,10 +11,19 @@ import (
 	"goatb/atb"
 	"goatb/device"
 	"goatb/device/cpu"
+	"goatb/tiling"
 )
 
 // Every test runs under these policies where the policy could matter.
-var policies = []string{"kernel-follow", "overall", "multi-stream"}
+var policies = []string{"kernel-follow", "overall", "multi-stream", "device-sink"}
+
+// usesRings reports whether launches under a policy take blocks of the rings.
+func usesRings(t testing.TB, policy string) bool {
+	t.Helper()
+	p, err := tiling.ByName(policy)
+	require.NoError(t, err)
+	return p.UsesRings()
+}
 
 const (
 	// guard is the number of canary bytes before and behind every tensor and

@@ -41,7 +41,7 @@ func TestC01(t *testing.T) {
 			}
 			errs <- nil
 		}()
-		rings := policy != "kernel-follow"
+		rings := usesRings(t, policy)
 		for rings && b.c.Stats().DeviceRing.Stalls == 0 && len(errs) == 0 {
 			runtime.Gosched()
 		}
@@ -98,7 +98,7 @@ func TestC01WithEveryBlockPrepared(t *testing.T) {
 			}
 			prepared = append(prepared, c)
 		}
-		if policy == "kernel-follow" {
+		if !usesRings(t, policy) {
 			require.NoError(t, refused, "no ring, no limit")
 		} else {
 			require.Len(t, prepared, 32)

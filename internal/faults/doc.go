@@ -21,8 +21,8 @@
 // Some rows tell of what GoATB has not; their kind is tested where it exists:
 //
 //   - Capture and replay in A21 A23 A25 A27 A29 A31 A45 B05 C01 C03 C15 G01 G03
-//     G07: one Setup with many Executes, launches that wait in a held stream,
-//     launches that are prepared and not enqueued yet.
+//     G07: policy device-sink captures and replays; the others repeat an Execute
+//     after one Setup, hold launches in a stream, and prepare them.
 //   - Operations in A43 (paged cache load: the prefix attention reads instead),
 //     B09 (communication: an uncached kernel in a graph), B17 (merge: the parts
 //     of long softmaxes and paged contexts), B27 (norm backward: every

@@ -24,6 +24,17 @@ func (r *Retired) Add(g *Graph) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.graphs = append(r.graphs, g)
+	r.sweep()
+}
+
+// Sweep closes what is done. It does not wait.
+func (r *Retired) Sweep() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.sweep()
+}
+
+func (r *Retired) sweep() {
 	r.graphs = slices.DeleteFunc(r.graphs, func(g *Graph) bool {
 		if !r.closed && !g.Done() {
 			return false
