@@ -4,14 +4,25 @@
 // An operation is made from its parameters, planned for the tensors at hand and
 // enqueued on the stream of a context:
 //
-//	op, err := atb.New(norm.DefaultRMSNorm())
+//	op, err := atb.New(norm.RMS(norm.Plain, 1e-5))
 //	size, err := op.Setup(pack, c)          // shapes, kernels, workspace
 //	ws, err := c.Workspace(size)            // or the caller's own buffer
 //	err = op.Execute(pack, ws, c)           // enqueues, does not wait
 //	err = c.Synchronize(ctx)                // waits, returns the first error
 //
+// A graph is an operation too, made from names:
+//
+//	op, err := atb.BuildGraph("mlp", []string{"x", "w", "b"}, []string{"y"}).
+//		AddSpec(linear.DefaultLinear(), []string{"x", "w", "b"}, []string{"h"}).
+//		AddSpec(activation.Of(activation.SwiGLUForward), []string{"h"}, []string{"y"}).
+//		Build()
+//
+// InferShape gives the outputs' descriptors for NewTensor. An Op that needs
+// other shapes is set up again with them.
+//
 // The parameters live in the packages below goatb/operation, one for each
-// family. Context is goatb/context.Context; Op is goatb/operation.Op.
+// family. The methods of Context are documented at goatb/context.Context, those
+// of Op and GraphBuilder at goatb/operation.
 package atb
 
 import (
@@ -137,7 +148,9 @@ func Wrap[T device.Element](data []T, dims ...int64) (Tensor, error) {
 	return atbctx.Wrap(data, dims...)
 }
 
-// Host makes a host tensor: values that operations read on the host.
+// Host makes a host tensor: values that operations read on the host, such as
+// sequence lengths. It has no device memory; FromSlice makes the tensors that
+// kernels read.
 func Host[T device.Element](data []T, dims ...int64) Tensor { return atbctx.Host(data, dims...) }
 
 // Write copies bytes into a device tensor and waits for the copy.
