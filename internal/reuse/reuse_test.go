@@ -13,7 +13,7 @@ import (
 	"goatb/device/cpu"
 )
 
-var policies = []string{"kernel-follow", "overall", "multi-stream"}
+var policies = []string{"kernel-follow", "overall", "multi-stream", "device-sink"}
 
 // switches are the settings under which reuse must not show.
 var switches = []struct {
