@@ -66,7 +66,7 @@ func New(dev device.Device, opts ...Option) (*Context, error) {
 	if v := reflect.ValueOf(dev); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
 		return nil, status.Errorf(status.ErrInvalidParam, "new context: want a device, got nil")
 	}
-	s, cfg, err := gather(opts)
+	s, cfg, err := gather(opts, dev.Props().Chip)
 	if err != nil {
 		return nil, status.Place(err, status.ErrInvalidParam, "new context", "", "")
 	}

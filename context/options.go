@@ -34,6 +34,7 @@ type settings struct {
 	overflow   *runner.Overflow
 	logger     *slog.Logger
 	id         uuid.UUID
+	chip       string // the device's own, empty for none
 	errs       []error
 	fullConfig *Config
 }
@@ -84,7 +85,8 @@ func WithTilingScheduleOptimize(value string) Option {
 }
 
 // WithSoc names the chip that device-sink makes task lists for, such as 910B3; see
-// sink.ProfileOf.
+// sink.ProfileOf. The default is the one that a simulated device stands for, else
+// 910B.
 func WithSoc(chip string) Option { return WithVariable(envSinkSoc, chip) }
 
 // WithRequireSink makes it an error of Execute that device-sink leaves a tiling
@@ -161,8 +163,9 @@ func WithID(id uuid.UUID) Option { return func(s *settings) { s.id = id } }
 // WithLogger logs plans, refusals and errors; the default discards.
 func WithLogger(l *slog.Logger) Option { return func(s *settings) { s.logger = l } }
 
-func gather(opts []Option) (*settings, Config, error) {
-	s := &settings{id: uuid.New(), lookup: os.LookupEnv, overrides: map[string]string{}, streams: 1, checks: "native", logger: slog.New(slog.DiscardHandler)}
+// gather applies options. chip is the device's own, empty for none.
+func gather(opts []Option, chip string) (*settings, Config, error) {
+	s := &settings{id: uuid.New(), chip: chip, lookup: os.LookupEnv, overrides: map[string]string{}, streams: 1, checks: "native", logger: slog.New(slog.DiscardHandler)}
 	for _, o := range opts {
 		if o != nil {
 			o(s)
@@ -213,6 +216,9 @@ func (s *settings) problems() []error {
 // configuration. An override shadows every variable that says the same thing.
 func (s *settings) configure() (Config, error) {
 	base := DefaultConfig()
+	if s.chip != "" {
+		base.SinkSoc = s.chip
+	}
 	if s.fullConfig != nil {
 		base = *s.fullConfig
 		base.sources = maps.Clone(base.sources)

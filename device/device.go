@@ -55,6 +55,9 @@ type Props struct {
 	// the processor that the program runs on: a kernel shares a product or a
 	// context out among all cores by itself.
 	Accelerator bool
+	// Chip is the chip that a simulated device stands for, in the names of
+	// tiling/sink; empty where task lists are for no chip in particular.
+	Chip string
 }
 
 // Stream is an ordered queue of work on a device.

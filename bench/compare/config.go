@@ -82,9 +82,6 @@ func (c *Config) id(policy string) uuid.UUID {
 // count: a comparison depends on its configuration alone.
 func (c *Config) contextOptions(policy string) []atb.Option {
 	opts := []atb.Option{atb.WithEnv(func(string) (string, bool) { return "", false }), atb.WithPolicy(policy), atb.WithID(c.id(policy))}
-	if c.Profile != nil && c.Profile.Soc != "" {
-		opts = append(opts, atb.WithSoc(c.Profile.Soc))
-	}
 	if c.NoCaches {
 		opts = append(opts, atb.WithTilingCaches(0))
 	}

@@ -76,7 +76,7 @@ func (k *checkCmd) check(log io.Writer) (res *conformance.Results, err error) {
 			return nil, err
 		}
 	}
-	dev, err := k.open()
+	dev, err := k.open(nil)
 	if err != nil {
 		return nil, err
 	}

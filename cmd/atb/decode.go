@@ -20,6 +20,7 @@ type decoder struct {
 	sampler  *llama.Sampler
 	progress *progress
 	vocab    int
+	now      func() time.Time // the host's clock
 
 	rows   []llama.Row
 	want   []int32
@@ -36,14 +37,14 @@ func (d *decoder) run(ctx context.Context, prompt []int32) (*runReport, error) {
 	d.logits = map[string][]float32{}
 	d.next = make([]int32, d.cmd.Batch)
 	r := &runReport{}
-	start := time.Now()
+	start := d.now()
 	for seq := range d.next {
 		if err := d.prefill(ctx, seq, prompt); err != nil {
 			return nil, err
 		}
 		d.ids = append(d.ids, append(make([]int32, 0, d.cmd.Steps), d.next[seq]))
 	}
-	r.PrefillNs = time.Since(start).Nanoseconds()
+	r.PrefillNs = d.now().Sub(start).Nanoseconds()
 	d.times = make([]llama.Timing, 0, d.cmd.Steps)
 	n := d.cmd.Steps - 1
 	first, _, err := d.steps(ctx, n/2)
@@ -97,7 +98,7 @@ func (d *decoder) prefill(ctx context.Context, seq int, prompt []int32) error {
 func (d *decoder) steps(ctx context.Context, n int) (elapsed time.Duration, allocs uint64, err error) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	start := time.Now()
+	start := d.now()
 	for range n {
 		if err := d.step(ctx); err != nil {
 			return 0, 0, err
@@ -107,7 +108,7 @@ func (d *decoder) steps(ctx context.Context, n int) (elapsed time.Duration, allo
 			d.progress.printf("generate: %s: %d of %d steps", d.c.Policy(), len(d.times)+1, d.cmd.Steps)
 		}
 	}
-	elapsed = time.Since(start)
+	elapsed = d.now().Sub(start)
 	runtime.ReadMemStats(&after)
 	return elapsed, after.Mallocs - before.Mallocs, nil
 }

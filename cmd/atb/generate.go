@@ -9,12 +9,11 @@ import (
 	"slices"
 
 	"goatb/atb"
-	"goatb/device/cpu"
+	"goatb/device"
 	"goatb/device/trace"
 	"goatb/mempool"
 	"goatb/model/llama"
 	"goatb/tensor"
-	"goatb/tiling"
 )
 
 // generateCmd runs a model.
@@ -59,6 +58,10 @@ func (g *generateCmd) Run(ctx context.Context, out output) (err error) {
 	if err != nil {
 		return err
 	}
+	policies, err := policyNames(g.Policy, "--policy")
+	if err != nil {
+		return err
+	}
 	var timeline *os.File
 	if g.Trace != "" {
 		if timeline, err = os.Create(g.Trace); err != nil {
@@ -69,7 +72,7 @@ func (g *generateCmd) Run(ctx context.Context, out output) (err error) {
 	j.progress = newProgress(out.stderr)
 	r := report{Schema: 1, Command: "generate", IDsAgree: true}
 	var recorders []*trace.Recorder
-	for _, policy := range g.policies() {
+	for _, policy := range policies {
 		rec := trace.New(policy, 0)
 		recorders = append(recorders, rec)
 		one, err := g.runPolicy(ctx, policy, j, rec)
@@ -120,13 +123,8 @@ func (g *generateCmd) validate() error {
 	if _, err := llama.NewSampler(g.Temperature, g.TopP, g.Seed); err != nil {
 		return fmt.Errorf("--temperature, --top-p: %w", err)
 	}
-	if len(g.Policy) == 0 {
-		return fmt.Errorf("--policy: want at least one policy, or all")
-	}
-	for _, name := range g.Policy {
-		if _, err := tiling.ByName(name); err != nil && name != "all" {
-			return fmt.Errorf("--policy: %w, or all", err)
-		}
+	if _, err := policyNames(g.Policy, "--policy"); err != nil {
+		return err
 	}
 	if err := g.sinkFlags.validate(); err != nil {
 		return err
@@ -139,24 +137,6 @@ func checkSolver(s *int) error {
 		return fmt.Errorf("--solver: want 0 to %d, got %d", mempool.SolverTypes-1, *s)
 	}
 	return nil
-}
-
-// policies lists the policies to run, each once.
-func (g *generateCmd) policies() []string {
-	var names []string
-	for _, p := range tiling.Policies() {
-		names = append(names, p.Name())
-	}
-	if slices.Contains(g.Policy, "all") {
-		return names
-	}
-	var wanted []string
-	for _, name := range g.Policy {
-		if p, err := tiling.ByName(name); err == nil && !slices.Contains(wanted, p.Name()) {
-			wanted = append(wanted, p.Name())
-		}
-	}
-	return wanted
 }
 
 // randomConfig is the shape of the model that runs without --model.
@@ -223,15 +203,15 @@ func (g *generateCmd) contextOptions(policy string) ([]atb.Option, error) {
 // runPolicy runs the model on a device and in a context of its own. With a
 // trace, rec records both.
 func (g *generateCmd) runPolicy(ctx context.Context, policy string, j *job, rec *trace.Recorder) (r *runReport, err error) {
-	var devOpts []cpu.Option
 	session := llama.Options{Sequences: g.Batch, BlockSize: g.BlockSize}
-	if g.Trace != "" {
-		devOpts = append(devOpts, cpu.WithObserver(rec.Task))
+	if g.Trace == "" {
+		rec = nil
+	} else {
 		session.Observe = func(s llama.Span) {
 			rec.Host(trace.Span{Name: s.Op, Category: s.Stage, Start: s.Start, End: s.End})
 		}
 	}
-	dev, err := g.open(devOpts...)
+	dev, err := g.open(rec)
 	if err != nil {
 		return nil, err
 	}
@@ -259,7 +239,7 @@ func (g *generateCmd) runPolicy(ctx context.Context, policy string, j *job, rec 
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	d := decoder{cmd: g, c: c, s: s, vocab: j.w.Config.Vocab, progress: j.progress}
+	d := decoder{cmd: g, c: c, s: s, vocab: j.w.Config.Vocab, progress: j.progress, now: device.Clock(device.HostOf(dev))}
 	if d.sampler, err = llama.NewSampler(g.Temperature, g.TopP, g.Seed); err != nil {
 		return nil, err
 	}

@@ -41,7 +41,7 @@ func (g *graphCmd) Run(ctx context.Context, out output) (err error) {
 	if g.Solver != nil {
 		opts = append(opts, atb.WithSolver(mempool.SolverType(*g.Solver)))
 	}
-	dev, err := g.open()
+	dev, err := g.open(nil)
 	if err != nil {
 		return err
 	}

@@ -7,12 +7,17 @@ import (
 	"strings"
 
 	"goatb/atb"
+	"goatb/device"
 	"goatb/device/cpu"
+	"goatb/device/sim"
+	"goatb/device/sim/profile"
+	"goatb/device/trace"
 )
 
 // place are the flags that say where and how a command runs operations.
 type place struct {
-	Device  string   `help:"Device to run on: cpu." default:"cpu"`
+	Device  string   `help:"Device to run on: cpu, or sim, which computes the same values on a virtual clock." default:"cpu"`
+	Profile string   `help:"Cost profile of the device sim: ascend910b, ascend910b4, ascend310p, gpu, or a file." default:"ascend910b" placeholder:"NAME"`
 	Workers int      `help:"Workers of the CPU device; 0 takes all processors." default:"0"`
 	Inline  bool     `help:"Run kernels inside the enqueue call."`
 	Set     []string `help:"Set a variable: NAME=VALUE. Repeats or takes commas; \\, is a comma in a value." placeholder:"VAR=VALUE"`
@@ -20,8 +25,8 @@ type place struct {
 
 // validate checks the flags alone.
 func (p *place) validate() error {
-	if p.Device != "cpu" {
-		return fmt.Errorf("--device %q: only cpu is built into this version", p.Device)
+	if p.Device != "cpu" && p.Device != "sim" {
+		return fmt.Errorf("--device: want cpu or sim, got %q", p.Device)
 	}
 	if p.Workers < 0 {
 		return fmt.Errorf("--workers: want at least 0, got %d", p.Workers)
@@ -30,16 +35,27 @@ func (p *place) validate() error {
 	return err
 }
 
-// open makes the device.
-func (p *place) open(opts ...cpu.Option) (*cpu.Device, error) {
+// open makes the device. A recorder, where there is one, writes its timeline.
+func (p *place) open(rec *trace.Recorder) (device.Device, error) {
 	if err := p.validate(); err != nil {
 		return nil, err
 	}
+	if p.Device == "sim" {
+		costs, err := profile.ByName(p.Profile)
+		if err != nil {
+			return nil, fmt.Errorf("--profile: %w", err)
+		}
+		return sim.New(costs, sim.WithRecorder(rec))
+	}
+	var opts []cpu.Option
 	if p.Workers > 0 {
 		opts = append(opts, cpu.WithWorkers(p.Workers))
 	}
 	if p.Inline {
 		opts = append(opts, cpu.WithInline())
+	}
+	if rec != nil {
+		opts = append(opts, cpu.WithObserver(rec.Task), cpu.WithHost(trace.NewAccount(rec)))
 	}
 	return cpu.New(opts...)
 }

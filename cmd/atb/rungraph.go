@@ -91,7 +91,7 @@ func (r *runCmd) openContext() (c *atb.Context, closeAll func() error, err error
 	if r.Policy != "" {
 		opts = append(opts, atb.WithPolicy(r.Policy))
 	}
-	dev, err := r.open()
+	dev, err := r.open(nil)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -70,7 +70,7 @@ func New(p *profile.Profile, opts ...Option) (*Device, error) {
 	d.props = device.Props{
 		Name: "sim " + p.Name, Kind: "sim", Cores: int(c.Cores),
 		L1: int64(c.CoreBuffer), L2: int64(c.CoreL1), L3: int64(c.L2Size),
-		QueueDepth: int(c.QueueDepth), Addressable: d.numerics, Accelerator: true,
+		QueueDepth: int(c.QueueDepth), Addressable: d.numerics, Accelerator: true, Chip: p.Soc,
 	}
 	return d, nil
 }
