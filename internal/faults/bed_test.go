@@ -270,6 +270,15 @@ func (b *bed) hold(stream int) (release func()) {
 	}
 }
 
+// event makes an event of the device, closed with the test.
+func (b *bed) event() (device.Event, error) {
+	e, err := b.dev.NewEvent()
+	if err == nil {
+		b.Cleanup(func() { assert.NoError(b, e.Close()) })
+	}
+	return e, err
+}
+
 // within fails the test when f takes longer than five seconds.
 func (b *bed) within(f func() error) {
 	b.Helper()

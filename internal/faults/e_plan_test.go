@@ -47,11 +47,11 @@ func TestE07(t *testing.T) {
 			for _, op := range []*atb.Op{second, other} {
 				require.NoError(t, op.SetStream(1))
 			}
-			in := "x"
+			g, in := atb.BuildGraph("G", []string{"x"}, []string{"y", "z"}), "x"
 			if ordered {
-				in = "y" // stream 1 starts behind stream 0
+				g, in = g.OrderStreams(b.event), "y" // an event puts stream 1 behind stream 0
 			}
-			c := b.graph(atb.BuildGraph("G", []string{"x"}, []string{"y", "z"}).
+			c := b.graph(g.
 				AddSpec(muls(2), []string{"x"}, []string{"a"}).
 				Add(first, []string{"a"}, []string{"y"}).
 				Add(second, []string{in}, []string{"b"}).
