@@ -26,7 +26,8 @@
 // (types 0 to 3). Planner sees all items first (type 4, "optimal"): it replays
 // types 1 to 3, adds offline heuristics and keeps the smallest arena, so its
 // plan is never larger than that of any of types 0 to 3. Where no heuristic
-// meets the lower bound, package mempool/optimal searches for the smallest arena.
+// meets the lower bound, it plans a few of the layers that repeat, and package
+// mempool/optimal searches for the smallest arena.
 //
 // Guarantees of every plan that Planner returns:
 //
@@ -37,5 +38,11 @@
 //     is among the options.
 //
 // An item that a node writes and an item that the same node reads last both
-// live at that node: an output never aliases an input.
+// live at that node: an output does not alias an input unless a Program says
+// that it may.
+//
+// A Program adds what graphs of operations have: items that are one memory, or
+// may be, and nodes on several streams, with an Order between them. UpperBound
+// keeps a plan while sizes change. ReadCSV, WriteCSV and WriteSVG move problems
+// and plans in and out.
 package mempool

@@ -36,13 +36,14 @@ func always(*Planner, *part) bool { return true }
 
 func noFixed(_ *Planner, pt *part) bool { return !pt.fixed }
 
-// optimal plans part by part, first with heuristics, then with searches, and
-// fills in the result.
-func (p *Planner) optimal(o Options, out *Result) error {
+// optimal plans part by part, first with heuristics, then by layers that
+// repeat, then with searches, and fills in the result.
+func (p *Planner) optimal(items []Item, o Options, out *Result) error {
 	enough := max(p.bound, o.Capacity)
 	for i := range p.parts {
 		p.solve(&p.parts[i], enough)
 	}
+	p.byLayers(items, o, enough, out)
 	if err := p.search(o, enough, out); err != nil {
 		return err
 	}

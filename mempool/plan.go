@@ -114,6 +114,9 @@ type Planner struct {
 	orderer orderer
 	order   []int32
 
+	short      *Planner // of problems with fewer layers, made when one is met
+	layerOrder []int32
+
 	offsets   []int64 // of the items, in the caller's order
 	try, best []int64 // offsets by the problem's numbers
 }
@@ -145,7 +148,7 @@ func (p *Planner) Plan(items []Item, o Options) (Result, error) {
 	p.try, p.best = grow(p.try, p.n()), grow(p.best, p.n())
 	out := Result{LowerBound: p.bound, PeakAt: p.peakAt(), Method: o.Solver.String()}
 	if o.Solver == Optimal {
-		if err := p.optimal(o, &out); err != nil {
+		if err := p.optimal(items, o, &out); err != nil {
 			return Result{}, err
 		}
 	} else {

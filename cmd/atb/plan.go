@@ -18,7 +18,7 @@ type planCmd struct {
 	Solver   int           `help:"Solver, 0 to 4." default:"4" placeholder:"0..4"`
 	Capacity int64         `help:"Arena in bytes that must not be exceeded, and is good enough; 0 asks for the smallest." default:"0"`
 	Align    int64         `help:"Alignment of offsets in bytes, a power of two, where a row asks for none." default:"1"`
-	Nodes    int64         `help:"Most nodes of the exact search of solver 4; 0 is the planner's own bound, or none with a deadline." default:"0"`
+	Nodes    int64         `help:"Most nodes of the exact search of solver 4; 0 is a bound of some ten seconds, or none with a deadline." default:"0"`
 	Deadline time.Duration `help:"Longest time of the exact search of one file; 0 is no bound. Plans may differ from run to run." default:"0s"`
 	Threads  int           `help:"Searches of solver 4 at a time; with more than one, plans may differ from run to run." default:"1"`
 	Offsets  bool          `help:"Print every buffer with its offset, as CSV."`
@@ -142,7 +142,7 @@ func (p *planCmd) plan(file string) (*onePlan, error) {
 	}
 	var planner mempool.Planner
 	start := time.Now()
-	res, err := planner.Plan(t.Items, p.options())
+	res, err := planner.Plan(t.Items, p.options(len(t.Items)))
 	if err != nil {
 		return nil, err
 	}
@@ -178,8 +178,17 @@ func (p *planCmd) valid(items []mempool.Item, res mempool.Result) bool {
 	return mempool.Validate(aligned, res.Offsets) == nil
 }
 
-func (p *planCmd) options() mempool.Options {
-	return mempool.Options{Solver: mempool.SolverType(p.Solver), Align: p.Align, Capacity: p.Capacity, Nodes: p.Nodes, Deadline: p.Deadline, Threads: p.Threads}
+// planWork bounds a search that has no other bound: nodes times buffers, to
+// which its time is about proportional.
+const planWork = 1 << 30
+
+// options returns how n buffers are planned.
+func (p *planCmd) options(n int) mempool.Options {
+	o := mempool.Options{Solver: mempool.SolverType(p.Solver), Align: p.Align, Capacity: p.Capacity, Nodes: p.Nodes, Deadline: p.Deadline, Threads: p.Threads}
+	if o.Nodes == 0 && o.Deadline == 0 {
+		o.Nodes = planWork / int64(max(n, 1))
+	}
+	return o
 }
 
 // files writes the files that are asked for.
