@@ -2,120 +2,107 @@ package bench_test
 
 import (
 	"fmt"
+	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"goatb/atb"
-	"goatb/device/cpu"
-	"goatb/model/llama"
+	"goatb/bench/compare"
+	"goatb/device/sim/profile"
+	"goatb/model/decoder"
 	"goatb/tensor"
 	"goatb/tiling"
 )
 
-// models are random models that need no file.
-var models = []struct {
-	name   string
-	config llama.Config
-}{
-	{"small", llama.Config{Dim: 64, Hidden: 172, Layers: 2, Heads: 8, KVHeads: 4, Vocab: 512, MaxSeq: 512, Epsilon: 1e-5, RopeBase: 10000, SharedClassifier: true}},
-	{"medium", llama.Config{Dim: 256, Hidden: 688, Layers: 6, Heads: 8, KVHeads: 4, Vocab: 2048, MaxSeq: 512, Epsilon: 1e-5, RopeBase: 10000, SharedClassifier: true}},
-}
-
-// decoding is a session with one row per sequence, warm.
-type decoding struct {
-	c    *atb.Context
-	s    *llama.Session
-	rows []llama.Row
-	want []int32
-}
-
-// newDecoding opens a device and decodes far enough that every ring block and
-// cache slot has been used.
-func newDecoding(tb testing.TB, policy string, cfg llama.Config, batch int) *decoding {
+// shapes are decoders without a file. The last is too large for a device that
+// computes.
+func shapes(tb testing.TB) []decoder.Shape {
 	tb.Helper()
-	dev, err := cpu.New()
-	require.NoError(tb, err)
-	c, err := atb.NewContext(dev, atb.WithPolicy(policy), atb.WithEnv(func(string) (string, bool) { return "", false }))
-	require.NoError(tb, err)
-	w, err := llama.Random(cfg, 1)
-	require.NoError(tb, err)
-	m, err := llama.Upload(c, w, tensor.Float32)
-	require.NoError(tb, err)
-	s, err := llama.NewSession(c, m, llama.Options{Sequences: batch, BlockSize: 16})
-	require.NoError(tb, err)
-	tb.Cleanup(func() {
-		require.NoError(tb, s.Close())
-		require.NoError(tb, m.Close())
-		require.NoError(tb, c.Close())
-		require.NoError(tb, dev.Close())
-	})
-	d := &decoding{c: c, s: s}
-	for i := range batch {
-		d.rows = append(d.rows, llama.Row{Seq: i, Token: int32(i + 2)})
-		d.want = append(d.want, int32(i))
+	small := decoder.Shape{
+		Name: "small", Layers: 2, Hidden: 64, Intermediate: 172, Heads: 8, KVHeads: 4, HeadDim: 8, Vocab: 512, Epsilon: 1e-5, RopeBase: 10000, Parallel: 1,
 	}
-	for range 150 {
-		d.step(tb)
-	}
-	return d
+	medium := small
+	medium.Name, medium.Layers, medium.Hidden, medium.Intermediate, medium.HeadDim, medium.Vocab = "medium", 6, 256, 688, 32, 2048
+	return []decoder.Shape{small, medium, large(tb)}
 }
 
-// step decodes one token of every sequence; full sequences start anew.
-func (d *decoding) step(tb testing.TB) {
-	if d.s.Length(0) == 400 {
-		for i := range d.rows {
-			d.s.Reset(i)
-		}
-	}
-	if _, err := d.s.Forward(tb.Context(), d.rows, d.want); err != nil {
-		tb.Fatal(err)
-	}
+func large(tb testing.TB) decoder.Shape {
+	tb.Helper()
+	s, err := decoder.ByName("qwen3-8b")
+	require.NoError(tb, err)
+	return s
 }
 
-// BenchmarkPolicies decodes with every policy, model and batch. A step is one
-// token of every sequence.
+// BenchmarkPolicies decodes with every policy, model and batch, on the CPU and on
+// a simulated accelerator. A step is one token of every sequence. Where the device
+// is simulated, step-ns, host-ns and idle% are of its virtual clock and the same in
+// every run of as many steps; ns/op is what simulating a step takes.
 func BenchmarkPolicies(b *testing.B) {
-	for _, p := range tiling.Policies() {
-		for _, m := range models {
-			for _, batch := range []int{1, 4} {
-				b.Run(fmt.Sprintf("policy=%s/model=%s/batch=%d", p.Name(), m.name, batch), func(b *testing.B) {
-					d := newDecoding(b, p.Name(), m.config, batch)
-					before := d.c.Stats()
-					var setup, host int64
-					b.ReportAllocs()
-					for b.Loop() {
-						d.step(b)
-						t := d.s.Timing()
-						setup += t.Setup.Nanoseconds()
-						host += t.Setup.Nanoseconds() + t.Execute.Nanoseconds()
-					}
-					report(b, before, d.c.Stats(), setup, host)
-				})
+	all := shapes(b)
+	for _, on := range []struct {
+		device string
+		shapes []decoder.Shape
+	}{{"cpu", all[:2]}, {"ascend910b", all}} {
+		for _, p := range tiling.Policies() {
+			for _, s := range on.shapes {
+				for _, batch := range []int{1, 4} {
+					b.Run(fmt.Sprintf("device=%s/policy=%s/model=%s/batch=%d", on.device, p.Name(), s.Name, batch), func(b *testing.B) {
+						policy(b, on.device, p.Name(), s, batch)
+					})
+				}
 			}
 		}
 	}
 }
 
-func report(b *testing.B, before, after atb.Stats, setup, host int64) {
-	n := float64(b.N)
-	b.ReportMetric(float64(host)/n, "host-ns/step")
-	b.ReportMetric(float64(setup)/n, "setup-ns/step")
-	b.ReportMetric(float64(after.HostTilings-before.HostTilings)/n, "tilings/step")
-	hits := after.LocalHits + after.GlobalHits - before.LocalHits - before.GlobalHits
-	if all := hits + after.Misses - before.Misses; all > 0 {
-		b.ReportMetric(100*float64(hits)/float64(all), "hit%")
+// stepsOf is the number of steps after which lengths start again.
+const stepsOf = 256
+
+func policy(b *testing.B, device, policy string, shape decoder.Shape, batch int) {
+	cfg := compare.Config{Shape: shape, DType: tensor.Float16, Load: decoder.Load{Batch: batch, Context: 128, Steps: stepsOf}, Policies: []string{policy}}
+	if device == "cpu" {
+		cfg.DType = tensor.Float32
+	} else {
+		var err error
+		cfg.Profile, err = profile.ByName(device)
+		require.NoError(b, err)
 	}
-	b.ReportMetric(float64(after.BytesMoved-before.BytesMoved)/n, "moved-B/step")
+	s, err := compare.Open(b.Context(), cfg, policy)
+	require.NoError(b, err)
+	defer func() { require.NoError(b, s.Close()) }()
+	before := s.Stats()
+	var sum compare.Step
+	for b.Loop() {
+		x, err := s.Step(b.Context())
+		if err != nil {
+			b.Fatal(err)
+		}
+		sum.Ns += x.Ns
+		sum.HostBusyNs += x.HostBusyNs
+		sum.DeviceBusyNs += x.DeviceBusyNs
+	}
+	n := float64(b.N)
+	b.ReportMetric(float64(sum.Ns)/n, "step-ns")
+	b.ReportMetric(float64(sum.HostBusyNs)/n, "host-ns")
+	b.ReportMetric(100*(1-float64(sum.DeviceBusyNs)/float64(sum.Ns)), "idle%")
+	b.ReportMetric(float64(s.Stats().BytesMoved-before.BytesMoved)/n, "moved-B")
 }
 
-// TestSteadyStepsAllocateNothing holds for every policy: the lengths grow by one
-// from step to step.
-func TestSteadyStepsAllocateNothing(t *testing.T) {
-	for _, p := range tiling.Policies() {
-		t.Run("policy="+p.Name(), func(t *testing.T) {
-			d := newDecoding(t, p.Name(), models[0].config, 2)
-			require.Zero(t, testing.AllocsPerRun(100, func() { d.step(t) }))
-		})
+// BenchmarkSimulation simulates 100 decode steps of a model of 8 billion
+// parameters under every policy. peak-MB is how much the heap grew.
+func BenchmarkSimulation(b *testing.B) {
+	p, err := profile.ByName("ascend910b")
+	require.NoError(b, err)
+	cfg := compare.Config{Profile: p, Shape: large(b), DType: tensor.Float16, Load: decoder.Load{Batch: 1, Context: 2048, Steps: 100}}
+	for _, x := range tiling.Policies() {
+		cfg.Policies = append(cfg.Policies, x.Name())
 	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for b.Loop() {
+		_, err := compare.Run(b.Context(), cfg)
+		require.NoError(b, err)
+	}
+	runtime.ReadMemStats(&after)
+	b.ReportMetric(float64(after.HeapSys-before.HeapSys)/1e6, "peak-MB")
 }

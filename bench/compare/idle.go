@@ -38,8 +38,8 @@ type interval struct {
 	cause      cause
 }
 
-// step is the timeline of one step.
-type step struct {
+// timeline is what happened in one step.
+type timeline struct {
 	start, end time.Time
 	// host are the innermost spans of the host, apart from each other.
 	host []interval
@@ -53,9 +53,9 @@ type step struct {
 // kernelRun is one run of a kernel.
 type kernelRun struct{ start, end, enqueued int64 }
 
-// newStep cuts a timeline to a step.
-func newStep(tasks []trace.Task, spans []trace.Span, start, end time.Time) *step {
-	s := &step{start: start, end: end, host: leaves(spans, start, end)}
+// newTimeline cuts what happened to a step.
+func newTimeline(tasks []trace.Task, spans []trace.Span, start, end time.Time) *timeline {
+	s := &timeline{start: start, end: end, host: leaves(spans, start, end)}
 	for i := range tasks {
 		t := &tasks[i]
 		x := interval{start: t.Start.Sub(start).Nanoseconds(), end: t.End.Sub(start).Nanoseconds()}
@@ -121,7 +121,7 @@ func leaves(spans []trace.Span, from, to time.Time) []interval {
 }
 
 // hostBusy returns the time in which the host worked and did not wait.
-func (s *step) hostBusy() int64 {
+func (s *timeline) hostBusy() int64 {
 	whole := s.end.Sub(s.start).Nanoseconds()
 	for _, x := range s.host {
 		if x.cause == waiting || x.cause == ringCause {
@@ -133,7 +133,7 @@ func (s *step) hostBusy() int64 {
 
 // busy returns the time in which a kernel ran, and the idle time by cause. Both
 // together are the step.
-func (s *step) busy() (int64, Idle) {
+func (s *timeline) busy() (int64, Idle) {
 	whole := s.end.Sub(s.start).Nanoseconds()
 	var idle Idle
 	busy, at := int64(0), int64(0)
@@ -157,7 +157,7 @@ func (s *step) busy() (int64, Idle) {
 
 // walker looks intervals up in order of time.
 type walker struct {
-	s                            *step
+	s                            *timeline
 	host, copies, tilings, event int
 }
 

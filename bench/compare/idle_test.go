@@ -28,7 +28,7 @@ func (l *line) task(kind string, enqueued, from, to int) {
 	l.tasks = append(l.tasks, trace.Task{Kind: kind, Enqueued: ns(enqueued), Start: ns(from), End: ns(to)})
 }
 
-func (l *line) cut(from, to int) *step { return newStep(l.tasks, l.spans, ns(from), ns(to)) }
+func (l *line) cut(from, to int) *timeline { return newTimeline(l.tasks, l.spans, ns(from), ns(to)) }
 
 func TestIdleCauses(t *testing.T) {
 	for _, tt := range []struct {
@@ -121,6 +121,6 @@ func TestLeaves(t *testing.T) {
 }
 
 func TestMedian(t *testing.T) {
-	m := median([]measured{{step: 9}, {step: 1}, {step: 5}})
-	assert.EqualValues(t, 5, m.step)
+	m := median([]Step{{Ns: 9}, {Ns: 1}, {Ns: 5}})
+	assert.EqualValues(t, 5, m.Ns)
 }

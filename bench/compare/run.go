@@ -67,8 +67,8 @@ func (r *Result) add(ctx context.Context, cfg *Config, policy string) (err error
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, b.close()) }()
-	steps, before, err := b.run(ctx, cfg.Load.Steps)
+	defer func() { err = errors.Join(err, b.Close()) }()
+	steps, before, err := b.run(ctx)
 	if err != nil {
 		return fmt.Errorf("policy %s: %w", policy, err)
 	}
@@ -92,11 +92,27 @@ func (r *Result) add(ctx context.Context, cfg *Config, policy string) (err error
 	return nil
 }
 
+// run measures all steps. It returns the counters from before them.
+func (b *Session) run(ctx context.Context) ([]Step, atb.Stats, error) {
+	if err := b.restart(ctx); err != nil {
+		return nil, atb.Stats{}, err
+	}
+	before := b.c.Stats()
+	list := make([]Step, b.cfg.Load.Steps)
+	for i := range list {
+		var err error
+		if list[i], err = b.measure(ctx); err != nil {
+			return nil, atb.Stats{}, err
+		}
+	}
+	return list, before, nil
+}
+
 // outcome sums steps up.
-func outcome(b *bed, steps []measured, before atb.Stats) Policy {
+func outcome(b *Session, steps []Step, before atb.Stats) Policy {
 	m, after := median(steps), b.c.Stats()
 	p := Policy{
-		Policy: b.c.Policy(), StepNs: m.step, HostBusyNs: m.host, DeviceBusyNs: m.device, Idle: m.idle,
+		Policy: b.c.Policy(), StepNs: m.Ns, HostBusyNs: m.HostBusyNs, DeviceBusyNs: m.DeviceBusyNs, Idle: m.Idle,
 		BytesMoved:  after.BytesMoved - before.BytesMoved,
 		RingStalls:  after.HostRing.Stalls + after.DeviceRing.Stalls - before.HostRing.Stalls - before.DeviceRing.Stalls,
 		Kernels:     after.Kernels - before.Kernels,
@@ -113,14 +129,14 @@ func outcome(b *bed, steps []measured, before atb.Stats) Policy {
 }
 
 // median is the step in the middle by length.
-func median(steps []measured) measured {
+func median(steps []Step) Step {
 	s := slices.Clone(steps)
-	slices.SortStableFunc(s, func(a, b measured) int { return cmp.Compare(a.step, b.step) })
+	slices.SortStableFunc(s, func(a, b Step) int { return cmp.Compare(a.Ns, b.Ns) })
 	return s[len(s)/2]
 }
 
 // changed measures a step with one parameter multiplied.
-func (b *bed) changed(ctx context.Context, param string, factor float64) (ns int64, err error) {
+func (b *Session) changed(ctx context.Context, param string, factor float64) (ns int64, err error) {
 	p, err := b.cfg.Profile.Scaled(param, factor)
 	if err != nil {
 		return 0, err
@@ -135,18 +151,18 @@ func (b *bed) changed(ctx context.Context, param string, factor float64) (ns int
 		if x, err = open(b.cfg, b.c.Policy(), p); err != nil {
 			return 0, err
 		}
-		defer func() { err = errors.Join(err, x.close()) }()
+		defer func() { err = errors.Join(err, x.Close()) }()
 	}
 	steps, err := x.lengths(ctx)
 	if err != nil {
 		return 0, err
 	}
-	return median(steps).step, nil
+	return median(steps).Ns, nil
 }
 
 // lengths measures a step that is like the first one measured, and two more.
-func (b *bed) lengths(ctx context.Context) ([]measured, error) {
-	list := make([]measured, 0, sensitivitySteps)
+func (b *Session) lengths(ctx context.Context) ([]Step, error) {
+	list := make([]Step, 0, sensitivitySteps)
 	b.s.Rewind()
 	for i := range b.warm + min(sensitivitySteps, b.cfg.Load.Steps) {
 		b.rec.Reset()
@@ -155,7 +171,7 @@ func (b *bed) lengths(ctx context.Context) ([]measured, error) {
 			return nil, err
 		}
 		if i >= b.warm {
-			list = append(list, measured{step: b.now().Sub(start).Nanoseconds()})
+			list = append(list, Step{Ns: b.now().Sub(start).Nanoseconds()})
 		}
 	}
 	return list, nil
@@ -185,7 +201,7 @@ func (r *Result) conclude() {
 }
 
 // memoryOf describes the workspace of the first layer.
-func memoryOf(b *bed) Memory {
+func memoryOf(b *Session) Memory {
 	op := b.s.Layer()
 	g, w := op.Graph(), op.Workspace()
 	m := Memory{Operation: op.Name(), Nodes: len(g.Nodes), Scratch: w.Scratch, Arena: w.Arena, LowerBound: w.LowerBound, Buffers: []Buffer{}}

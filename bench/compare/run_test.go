@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -191,4 +192,37 @@ func TestRefused(t *testing.T) {
 	c := config(t, "ascend910b", "qwen3-0.6b")
 	_, err := compare.Run(ctx, c)
 	require.ErrorIs(t, err, context.Canceled)
+}
+
+// A session's steps are those of a comparison, and their lengths start again.
+func TestSession(t *testing.T) {
+	c := config(t, "ascend910b", "qwen3-0.6b")
+	want := run(t, c)
+	for i, policy := range c.Policies {
+		s, err := compare.Open(t.Context(), c, policy)
+		require.NoError(t, err)
+		var took []int64
+		for range 2 * c.Load.Steps {
+			x, err := s.Step(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, x.Ns-x.DeviceBusyNs, x.Idle.Sum())
+			took = append(took, x.Ns)
+		}
+		require.Equal(t, took[:3], took[3:], policy)
+		require.Contains(t, took, want.Policies[i].StepNs)
+		require.Positive(t, s.Stats().Kernels)
+		require.NoError(t, s.Close())
+	}
+	c.Load.Steps = 0
+	_, err := compare.Open(t.Context(), c, "overall")
+	require.ErrorContains(t, err, "want 1 to")
+}
+
+// Weights and caches of 18 GB are sizes and nothing else.
+func TestNoModelInMemory(t *testing.T) {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	run(t, config(t, "ascend910b", "qwen3-8b"))
+	runtime.ReadMemStats(&after)
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(200e6))
 }

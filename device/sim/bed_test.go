@@ -96,7 +96,7 @@ func launch(p *device.Program, blocks int, bufs ...device.Buffer) *device.Launch
 	return &device.Launch{Program: p, Blocks: blocks, Inline: []byte{1}, Buffers: bufs, Inputs: len(bufs)}
 }
 
-var empty = program("binary/float", device.Vector, 0, 0)
+var empty = program("binary/float", device.Vector, 1, 0)
 
 // tasks returns start and end of each task of a kind, in microseconds.
 func (b *bed) tasks(kind string) (list [][2]float64) {

@@ -79,9 +79,13 @@ func (t *task) launched() {
 //	move    = memory bytes / (bandwidth * share) + cache bytes / cache bandwidth
 //	time    = fixed + max(compute, move) + beta * compute where moving takes longer
 //
-// Utilisation is that of the last wave of blocks.
+// Utilisation is that of the last wave of blocks. A kernel that does nothing takes
+// no time but the gap before it.
 func (d *Device) kernelTime(t *task) float64 {
 	c := &d.costs
+	if t.cost.Flops == 0 && t.cost.Bytes == 0 {
+		return 0
+	}
 	g := groupOf(t.program)
 	move := d.moveTime(t)
 	compute := 0.0

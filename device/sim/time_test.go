@@ -190,6 +190,7 @@ func TestKernelTime(t *testing.T) {
 		blocks int
 		want   float64 // microseconds
 	}{
+		{"nothing", program("binary/float", device.Vector, 0, 0), 1, 0},
 		{"fixed", program("binary/float", device.Vector, 1e9, 0), 1, 30},
 		{"bytes", program("binary/float", device.Vector, 1e9, 5000), 1, 30 + 5},
 		{"flops", program("matmul/go", device.Cube, 5_000_000, 0), 8, 40 + 10},

@@ -83,11 +83,10 @@ func (l *Load) positions() float64 { return float64(l.columns()) * blockSize }
 // Session runs steps of a model on a context's device. It belongs to one
 // goroutine.
 type Session struct {
-	shape  Shape
-	load   Load
-	c      *atb.Context
-	stream device.Stream
-	now    func() time.Time
+	shape Shape
+	load  Load
+	c     *atb.Context
+	now   func() time.Time
 	// Observe, when not nil, is told what the host did.
 	Observe func(Span)
 
@@ -134,10 +133,6 @@ func NewSession(c *atb.Context, s Shape, l Load, t atb.DType) (*Session, error) 
 }
 
 func (s *Session) open(t atb.DType) error {
-	var err error
-	if s.stream, err = s.c.Stream(0); err != nil {
-		return err
-	}
 	m := maker{s: s, t: t}
 	m.indices()
 	m.tensors()
@@ -149,9 +144,23 @@ func (s *Session) open(t atb.DType) error {
 	return m.err
 }
 
-// Step runs one step: it sets every operation up, enqueues all of them and waits
-// for the device.
+// Step runs one step: it enqueues it and waits for the device.
 func (s *Session) Step(ctx context.Context) error {
+	if err := s.Enqueue(); err != nil {
+		return err
+	}
+	start := s.now()
+	if err := s.c.Synchronize(ctx); err != nil {
+		return err
+	}
+	s.tell("wait", "", start)
+	return nil
+}
+
+// Enqueue sets every operation of a step up and enqueues all of them on the
+// context's first stream, between the copies of indices and of chosen tokens. The
+// step before must be done: its indices are overwritten.
+func (s *Session) Enqueue() error {
 	if s.step == s.load.Steps {
 		return fmt.Errorf("step: the caches have room for %d steps", s.load.Steps)
 	}
@@ -168,7 +177,11 @@ func (s *Session) Step(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.stream.Copy(s.onDevice, s.staging); err != nil {
+	stream, err := s.c.Stream(0)
+	if err != nil {
+		return err
+	}
+	if err := stream.Copy(s.onDevice, s.staging); err != nil {
 		return err
 	}
 	for i := range s.calls {
@@ -176,14 +189,9 @@ func (s *Session) Step(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := s.stream.Copy(s.chosen, s.logits.Data.At(0, s.chosen.Size())); err != nil {
+	if err := stream.Copy(s.chosen, s.logits.Data.At(0, s.chosen.Size())); err != nil {
 		return err
 	}
-	start := s.now()
-	if err := s.c.Synchronize(ctx); err != nil {
-		return err
-	}
-	s.tell("wait", "", start)
 	s.step++
 	return nil
 }

@@ -23,8 +23,8 @@ const (
 	simWarmSteps = 6
 )
 
-// bed is a model that is ready to run under one policy.
-type bed struct {
+// Session is a model that is ready to run, and to be measured, under one policy.
+type Session struct {
 	cfg  *Config
 	dev  device.Device
 	sim  *sim.Device // nil on the CPU device
@@ -33,19 +33,62 @@ type bed struct {
 	rec  *trace.Recorder
 	now  func() time.Time
 	warm int
+	left int // steps until the lengths start again
 }
 
-// open makes the device, the context and the model. The device has the costs p,
-// which the CPU device does not look at.
-func open(cfg *Config, policy string, p *profile.Profile) (*bed, error) {
-	b := &bed{cfg: cfg, rec: trace.New(policy, 0), warm: warmSteps}
-	if err := b.openAll(policy, p); err != nil {
-		return nil, errors.Join(fmt.Errorf("policy %s: %w", policy, err), b.close())
+// Step is what one step took, in nanoseconds.
+type Step struct {
+	// Ns is the whole step, from the first Setup to the end of the device's work.
+	Ns int64
+	// HostBusyNs is the time in which the host worked, DeviceBusyNs that in which
+	// a kernel ran.
+	HostBusyNs, DeviceBusyNs int64
+	// Idle is Ns less DeviceBusyNs by cause.
+	Idle Idle
+}
+
+// Open makes a device, a context and a model, and runs the steps that are not
+// measured. Errors: a configuration that cannot be, ctx's, and those of the
+// operations and the device.
+func Open(ctx context.Context, cfg Config, policy string) (*Session, error) {
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	b, err := open(&cfg, policy, cfg.Profile)
+	if err != nil {
+		return nil, err
+	}
+	if err := b.restart(ctx); err != nil {
+		return nil, errors.Join(err, b.Close())
 	}
 	return b, nil
 }
 
-func (b *bed) openAll(policy string, p *profile.Profile) error {
+// Step runs and measures one step. Lengths grow by one from step to step and start
+// again after Config.Load.Steps.
+func (b *Session) Step(ctx context.Context) (Step, error) {
+	if b.left == 0 {
+		if err := b.restart(ctx); err != nil {
+			return Step{}, err
+		}
+	}
+	return b.measure(ctx)
+}
+
+// Stats returns the context's counters.
+func (b *Session) Stats() atb.Stats { return b.c.Stats() }
+
+// open makes a session whose device has the costs p, which the CPU device does not
+// look at.
+func open(cfg *Config, policy string, p *profile.Profile) (*Session, error) {
+	b := &Session{cfg: cfg, rec: trace.New(policy, 0), warm: warmSteps}
+	if err := b.openAll(policy, p); err != nil {
+		return nil, errors.Join(fmt.Errorf("policy %s: %w", policy, err), b.Close())
+	}
+	return b, nil
+}
+
+func (b *Session) openAll(policy string, p *profile.Profile) error {
 	if err := b.openDevice(p); err != nil {
 		return err
 	}
@@ -63,7 +106,7 @@ func (b *bed) openAll(policy string, p *profile.Profile) error {
 	return nil
 }
 
-func (b *bed) openDevice(p *profile.Profile) error {
+func (b *Session) openDevice(p *profile.Profile) error {
 	var err error
 	if b.cfg.Profile != nil {
 		b.warm = simWarmSteps
@@ -85,7 +128,7 @@ func (b *bed) openDevice(p *profile.Profile) error {
 }
 
 // observe writes the spans of operations, and counters, to the timeline.
-func (b *bed) observe(s decoder.Span) {
+func (b *Session) observe(s decoder.Span) {
 	b.rec.Host(trace.Span{Category: s.Stage, Name: s.Op, Start: s.Start, End: s.End})
 	if !b.cfg.Timeline || s.Stage == "setup" {
 		return
@@ -99,61 +142,47 @@ func (b *bed) observe(s decoder.Span) {
 	}
 }
 
-// measured is what one step took.
-type measured struct {
-	step, host, device int64
-	idle               Idle
-}
-
-// run warms up and measures so many steps.
-func (b *bed) run(ctx context.Context, steps int) ([]measured, atb.Stats, error) {
+// restart runs the steps that come before those measured.
+func (b *Session) restart(ctx context.Context) error {
 	b.s.Rewind()
 	for range b.warm {
 		if err := b.step(ctx); err != nil {
-			return nil, atb.Stats{}, err
+			return err
 		}
 	}
 	b.rec.Reset()
-	before := b.c.Stats()
-	list := make([]measured, 0, steps)
-	for range steps {
-		if !b.cfg.Timeline {
-			b.rec.Reset()
-		}
-		m, err := b.measure(ctx)
-		if err != nil {
-			return nil, atb.Stats{}, err
-		}
-		list = append(list, m)
-	}
-	return list, before, nil
+	b.left = b.cfg.Load.Steps
+	return nil
 }
 
 // step runs one step. A simulated device is done before ctx could end.
-func (b *bed) step(ctx context.Context) error {
+func (b *Session) step(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	return b.s.Step(ctx)
 }
 
-// measure runs and measures one step.
-func (b *bed) measure(ctx context.Context) (measured, error) {
+func (b *Session) measure(ctx context.Context) (Step, error) {
+	if !b.cfg.Timeline {
+		b.rec.Reset()
+	}
 	mark, start := b.rec.Mark(), b.now()
 	err := b.step(ctx)
 	end := b.now()
 	if err != nil {
-		return measured{}, err
+		return Step{}, err
 	}
+	b.left--
 	tasks, spans := b.rec.Since(mark)
-	s := newStep(tasks, spans, start, end)
-	m := measured{step: end.Sub(start).Nanoseconds(), host: s.hostBusy()}
-	m.device, m.idle = s.busy()
+	s := newTimeline(tasks, spans, start, end)
+	m := Step{Ns: end.Sub(start).Nanoseconds(), HostBusyNs: s.hostBusy()}
+	m.DeviceBusyNs, m.Idle = s.busy()
 	return m, nil
 }
 
-// close gives everything back.
-func (b *bed) close() error {
+// Close gives everything back.
+func (b *Session) Close() error {
 	var errs []error
 	if b.s != nil {
 		errs = append(errs, b.s.Close())
