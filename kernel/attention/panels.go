@@ -32,8 +32,8 @@ type panels struct {
 	weights, sums []float32
 	// group is the number of rows of a group, the last of which may have fewer.
 	group int
-	// finite says that the packed values are finite numbers.
-	finite bool
+	// checked says that allFinite tells about the packed values.
+	checked, allFinite bool
 }
 
 // rowSet returns the tiles of float32 rows of this machine.
@@ -112,17 +112,28 @@ func (p *panels) scores(w *worker, k *vec.Cache, n int) {
 func (p *panels) pack(w *worker, v *vec.Cache, n int) {
 	size := int(w.t.P.ValueSize)
 	rows := floats(v)
-	p.finite = true
+	p.checked = false
 	for j := range n {
 		row := rows[j*v.Step:][:size]
 		for c := 0; c < size; c += gemm.PanelColumns {
 			m := min(gemm.PanelColumns, size-c)
 			copy(p.value[(c/gemm.PanelColumns*w.keyTile+j)*gemm.PanelColumns:][:m], row[c:c+m])
 		}
-		if s := vec.SumSquares(row); s-s != 0 {
-			p.finite = false
+	}
+}
+
+// finite reports whether the squares of the tile's n rows of values have finite
+// sums: then a weight of 0 adds nothing.
+func (p *panels) finite(w *worker, v *vec.Cache, n int) bool {
+	if !p.checked {
+		p.checked, p.allFinite = true, true
+		rows := floats(v)
+		for j := 0; j < n && p.allFinite; j++ {
+			s := vec.SumSquares(rows[j*v.Step:][:w.t.P.ValueSize])
+			p.allFinite = s-s == 0
 		}
 	}
+	return p.allFinite
 }
 
 // mix adds the packed values of the keys [lo, hi) of the tile, weighted with the

@@ -10,8 +10,9 @@ import (
 // probability of a row.
 const int8Max = math.MaxInt8
 
-// adjust turns the products of query row r with keys from j on into scores.
-func (w *worker) adjust(r, head, j int64, s []float32) {
+// adjust turns the products of query row r with keys from j on into scores and
+// returns the largest.
+func (w *worker) adjust(r, head, j int64, s []float32) float32 {
 	a := &w.t.P
 	pre, scale := a.QScale, a.QKScale
 	if a.Quant != NoQuant {
@@ -24,6 +25,8 @@ func (w *worker) adjust(r, head, j int64, s []float32) {
 		scale *= element(w.factors, w.seq.Index, w.t.FactorType)
 	}
 	switch {
+	case !a.Clamp && a.Bias == NoBias:
+		return vec.ScaleMax(s, pre*scale)
 	case !a.Clamp:
 		vec.Scale(s, s, pre*scale)
 	case a.ClampScaled:
@@ -37,14 +40,15 @@ func (w *worker) adjust(r, head, j int64, s []float32) {
 	if a.Bias != NoBias {
 		w.addBias(r, head, j, s, scale)
 	}
+	return vec.Max(s)
 }
 
-// soften takes the scores of row x into its softmax and turns them into
-// weights: exponentials less the largest score so far. What was summed before
-// is brought to that scale.
-func (w *worker) soften(x int, s []float32) {
+// soften takes the scores of row x, the largest of which is m, into its softmax
+// and turns them into weights: exponentials less the largest score so far. What
+// was summed before is brought to that scale.
+func (w *worker) soften(x int, s []float32, m float32) {
 	most, norm := &w.part.max[x], &w.part.norm[x]
-	if m := vec.Max(s); m > *most {
+	if m > *most {
 		if *norm != 0 {
 			size := int(w.t.P.ValueSize)
 			f := vec.ExpOf(*most - m)

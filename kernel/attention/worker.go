@@ -152,11 +152,11 @@ func (w *worker) tiles(first, lo, hi int64, p pass) error {
 				continue
 			}
 			s := w.score[x*w.keyTile:][a-from : b-from]
-			w.adjust(r, head, a, s)
+			m := w.adjust(r, head, a, s)
 			if p == round {
 				w.roundWeights(x, head, s)
 			} else {
-				w.soften(x, s)
+				w.soften(x, s, m)
 			}
 		}
 		if p == measure {
@@ -208,7 +208,7 @@ func (w *worker) mix(from, to int64) error {
 		lo, hi, even := w.spread(from, to, x, n)
 		switch {
 		case lo >= hi:
-		case even || w.panels.finite:
+		case even || w.panels.finite(w, &v, int(to-from)):
 			w.panels.mix(w, x, n, int(lo-from), int(hi-from))
 		default:
 			w.mixRows(&v, from, to, x, n)
@@ -290,8 +290,7 @@ func (w *worker) single(first, lo, hi int64) error {
 		for x := range w.rows {
 			s := w.score[x*w.keyTile:][:to-from]
 			head := w.keyHead*w.t.Group + w.first + int64(x)
-			w.adjust(0, head, from, s)
-			w.soften(x, s)
+			w.soften(x, s, w.adjust(0, head, from, s))
 		}
 		v, err := w.load(&w.value, from, to)
 		if err != nil {

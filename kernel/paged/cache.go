@@ -37,7 +37,7 @@ func (c *cacheView) element() vec.Element {
 	return vec.F32
 }
 
-func (c *cacheView) fill(d *tensor.Desc, headMajor bool, heads int64, quant Quant) {
+func (c *cacheView) fill(d *tensor.Desc, headMajor bool, heads int64) {
 	c.Dim, c.Type, c.HeadMajor = d.Dim(3), d.DType, headMajor
 	slots := d.Dim(1)
 	c.Position, c.Head = heads*c.Dim, c.Dim
@@ -46,7 +46,7 @@ func (c *cacheView) fill(d *tensor.Desc, headMajor bool, heads int64, quant Quan
 		c.Position, c.Head = c.Dim, slots*c.Dim
 	}
 	c.Block = d.Shape.Product(1, 4)
-	c.Direct = slots >= directBlock && quant != Dequant && vec.CacheTakes(c.element(), int(c.Dim))
+	c.Direct = slots >= directBlock && vec.CacheTakes(c.element(), int(c.Dim))
 }
 
 // affine holds the scales and offsets by channel of an item's heads; empty
@@ -64,7 +64,7 @@ func (w *worker) block(column int64) (int64, error) {
 
 // load returns the rows of the item's heads at up to n positions from position
 // j on: all of them where they are used in place, else a whole tile.
-func (w *worker) load(c *cacheView, mem []byte, f affine, j, n int64) (vec.Cache, error) {
+func (w *worker) load(c *cacheView, mem []byte, j, n int64) (vec.Cache, error) {
 	bs, first := w.t.BlockSize, w.firstHead*c.Head
 	out := vec.Cache{
 		Mem: mem, Elem: c.element(), Heads: int(w.heads), Width: int(c.Dim), Step: int(c.Position), Head: int(c.Head), Spans: w.spans[:0],
@@ -87,7 +87,7 @@ func (w *worker) load(c *cacheView, mem []byte, f affine, j, n int64) (vec.Cache
 		if at := id*c.Block + first + slot*c.Position; c.Direct {
 			out.Add(at, int(m))
 		} else {
-			w.gather(c, mem, f, n, at, done, m)
+			w.gather(c, mem, n, at, done, m)
 		}
 		done += m
 	}
@@ -96,12 +96,11 @@ func (w *worker) load(c *cacheView, mem []byte, f affine, j, n int64) (vec.Cache
 
 // gather widens m rows of a block, from element at on, to the rows of a tile of
 // n positions from position done on.
-func (w *worker) gather(c *cacheView, mem []byte, f affine, n, at, done, m int64) {
+func (w *worker) gather(c *cacheView, mem []byte, n, at, done, m int64) {
 	if c.HeadMajor {
 		for h := range w.heads {
 			dst := w.tile[(h*n+done)*c.Dim:][:m*c.Dim]
 			widen(dst, mem, c.Type, at+h*c.Head)
-			f.apply(dst, int(h*c.Dim), int(c.Dim))
 		}
 		return
 	}
@@ -120,23 +119,6 @@ func (w *worker) gather(c *cacheView, mem []byte, f affine, n, at, done, m int64
 				widen(dst[r*width+h*c.Dim:][:c.Dim], mem, c.Type, at+r*c.Position+h*c.Head)
 			}
 		}
-	}
-	f.apply(dst, 0, int(width))
-}
-
-// apply scales and shifts rows of width channels, the first of which is
-// channel from of the item's heads.
-func (f affine) apply(rows []float32, from, width int) {
-	if len(f.scale) == 0 {
-		return
-	}
-	scale := f.scale[from : from+width]
-	for ; len(rows) >= width; rows = rows[width:] {
-		row := rows[:width]
-		if len(f.offset) != 0 {
-			vec.Add(row, row, f.offset[from:from+width])
-		}
-		vec.Mul(row, row, scale)
 	}
 }
 

@@ -76,7 +76,7 @@ func (g *geometry) measureCaches(p *kernel.Problem, a Params) error {
 	if k.Dim(headAxis) != heads || k.Dim(3) != g.KeyDim {
 		return status.Errorf(status.ErrInvalidParam, "want a key cache of %d heads and width %d, got %s", heads, g.KeyDim, k)
 	}
-	g.Key.fill(k, a.HeadMajor, heads, a.Quant)
+	g.Key.fill(k, a.HeadMajor, heads)
 	v := &p.In[InValue]
 	switch {
 	case a.ValueDim > 0:
@@ -84,14 +84,14 @@ func (g *geometry) measureCaches(p *kernel.Problem, a Params) error {
 			return status.Errorf(status.ErrInvalidParam, "values of width %d cannot be the front of keys of width %d", a.ValueDim, g.KeyDim)
 		}
 		g.ValueDim = a.ValueDim
-		g.Value.fill(k, a.HeadMajor, heads, a.Quant)
+		g.Value.fill(k, a.HeadMajor, heads)
 		g.Value.Dim = g.ValueDim
 		g.Value.Direct = g.Value.Direct && vec.CacheTakes(g.Value.element(), int(g.ValueDim))
 	case v.Rank() != 4 || v.Shape.With(3, g.KeyDim) != k.Shape:
 		return status.Errorf(status.ErrInvalidParam, "value cache %s does not go with key cache %s", v, k)
 	default:
 		g.ValueDim = v.Dim(3)
-		g.Value.fill(v, a.HeadMajor, heads, a.Quant)
+		g.Value.fill(v, a.HeadMajor, heads)
 	}
 	for _, c := range [...]*cacheView{&g.Key, &g.Value} {
 		if !isFloat(c.Type) && c.Type != tensor.Int8 {

@@ -68,7 +68,7 @@ func (w *worker) maskRow(r, head int64) int64 {
 func (w *worker) score(first, n int64) error {
 	t := w.t
 	for j := int64(0); j < n; {
-		k, err := w.load(&t.Key, w.key, w.keyChannels, first+j, n-j)
+		k, err := w.load(&t.Key, w.key, first+j, n-j)
 		if err != nil {
 			return err
 		}
@@ -83,15 +83,18 @@ func (w *worker) mix(first, n int64) error {
 	t := w.t
 	clear(w.part[:w.rows()*t.ValueDim])
 	for j := int64(0); j < n; {
-		v, err := w.load(&t.Value, w.value, w.valueChannels, first+j, n-j)
+		v, err := w.load(&t.Value, w.value, first+j, n-j)
 		if err != nil {
 			return err
 		}
 		v.Mix(w.part, int(t.ValueDim), w.scores[j:], int(t.Span), int(w.queryRows*w.group))
 		j += int64(v.Rows())
 	}
-	if t.Quant == Offline || t.Quant == Online {
+	switch t.Quant {
+	case Offline, Online:
 		w.scaleValues()
+	case Dequant:
+		w.dequantise()
 	}
 	return nil
 }

@@ -57,3 +57,35 @@ func (w *worker) scaleValues() {
 		}
 	}
 }
+
+// scaleQuery multiplies the query with the scales of the channels of int8 keys,
+// which are multiplied as they are. Their offsets add the same to all scores of
+// a row, which its softmax does not see.
+func (w *worker) scaleQuery() {
+	t := w.t
+	width, row := padded(t.KeyDim), int64(0)
+	for h := range w.heads {
+		scale := w.keyChannels.scale[h*t.KeyDim:][:t.KeyDim]
+		for range w.queryRows * w.group {
+			q := w.query[row*width:][:t.KeyDim]
+			vec.Mul(q, q, scale)
+			row++
+		}
+	}
+}
+
+// dequantise turns the part's sums of weighted int8 values x into those of
+// (x+offset)*scale.
+func (w *worker) dequantise() {
+	t, row := w.t, int64(0)
+	for h := range w.heads {
+		for range w.queryRows * w.group {
+			v, f := w.part[row*t.ValueDim:][:t.ValueDim], &w.valueChannels
+			if len(f.offset) != 0 {
+				vec.Axpy(w.partSum[row], f.offset[h*t.ValueDim:][:t.ValueDim], v)
+			}
+			vec.Mul(v, v, f.scale[h*t.ValueDim:][:t.ValueDim])
+			row++
+		}
+	}
+}

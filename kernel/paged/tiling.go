@@ -62,7 +62,7 @@ func scratchOf(g *geometry) scratch {
 		s.Tile = max(min(tileFloats, parts.Len*heads*width), heads*width)
 	}
 	if g.Quant == Dequant {
-		s.Affine = 2 * heads * (g.KeyDim + g.ValueDim)
+		s.Affine = heads * (g.KeyDim + 2*g.ValueDim)
 	}
 	s.Each = s.Rows*(padded(g.KeyDim)+s.Span+2*g.ValueDim+4) + s.Span + s.Tile + s.Affine + spanFloats
 	s.Each = (s.Each + 15) &^ 15

@@ -25,7 +25,7 @@ type worker struct {
 	partMax, partSum           []float32
 	totalMax, totalSum         []float32
 	bias, tile                 []float32
-	keyScale, keyOffset        []float32
+	keyScale                   []float32
 	valueScale, valueOffset    []float32
 	keyChannels, valueChannels affine
 	// open is the number of positions of the part that each query row sees.
@@ -77,8 +77,8 @@ func (w *worker) start(a *kernel.Args, block int, t *tiling) {
 	w.bias = take(t.Span)
 	w.tile = take(t.Tile)
 	if t.Quant == Dequant {
-		n := t.Affine / (2 * (t.KeyDim + t.ValueDim))
-		w.keyScale, w.keyOffset = take(n*t.KeyDim), take(n*t.KeyDim)
+		n := t.Affine / (t.KeyDim + 2*t.ValueDim)
+		w.keyScale = take(n * t.KeyDim)
 		w.valueScale, w.valueOffset = take(n*t.ValueDim), take(n*t.ValueDim)
 	}
 }
@@ -172,8 +172,9 @@ func (w *worker) loadQuery() {
 		}
 	}
 	if t.Quant == Dequant {
-		w.keyChannels = w.channels(w.keyScale, w.keyOffset, InKeyScale, InKeyOffset, t.KeyDim, t.KeyScaleType, t.HasKeyOffset)
+		w.keyChannels = w.channels(w.keyScale, nil, InKeyScale, InKeyOffset, t.KeyDim, t.KeyScaleType, false)
 		w.valueChannels = w.channels(w.valueScale, w.valueOffset, InValueScale, InValueOffset, t.ValueDim, t.ValueScaleType, t.HasValueOffset)
+		w.scaleQuery()
 	}
 }
 
