@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// Each heuristic alone makes valid plans, whatever the others do.
 func TestHeuristicsOneByOne(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 17))
 	instances := map[string][]Item{
@@ -61,6 +62,8 @@ func TestHeuristicsOneByOne(t *testing.T) {
 	}
 }
 
+// Both skylines against the definition: place the item with the smallest offset
+// on top of the placed ones, the first by rank of equal ones.
 func TestSkylineIsAsDefined(t *testing.T) {
 	rng := rand.New(rand.NewPCG(37, 3))
 	for range 50 {
@@ -93,6 +96,8 @@ func TestSkylineIsAsDefined(t *testing.T) {
 	}
 }
 
+// skylineByHand returns the offsets of the items of rank, in the order of their
+// numbers.
 func skylineByHand(p *problem, rank []int32) []int64 {
 	offsets := map[int32]int64{}
 	for len(offsets) < len(rank) {

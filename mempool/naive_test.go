@@ -1,24 +1,32 @@
 package mempool
 
 import (
+	"cmp"
 	"fmt"
 	"os"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
 
-// naiveClash looks at every pair of items.
+// naiveClash looks at every pair of items that live together.
 func naiveClash(items []Item, offsets []int64) error {
-	for i := range items {
-		for j := range i {
-			a, b := items[i], items[j]
-			if a.Size == 0 || b.Size == 0 || a.First > a.Last || b.First > b.Last {
-				continue
+	var byStart []int
+	for i, it := range items {
+		if it.Size > 0 && it.First <= it.Last {
+			byStart = append(byStart, i)
+		}
+	}
+	slices.SortFunc(byStart, func(i, j int) int { return cmp.Compare(items[i].First, items[j].First) })
+	for k, i := range byStart {
+		a, end := items[i], offsets[i]+items[i].Size
+		for _, j := range byStart[k+1:] {
+			b := &items[j]
+			if b.First > a.Last {
+				break
 			}
-			inTime := a.First <= b.Last && b.First <= a.Last
-			inSpace := offsets[i] < offsets[j]+b.Size && offsets[j] < offsets[i]+a.Size
-			if inTime && inSpace {
+			if offsets[i] < offsets[j]+b.Size && offsets[j] < end {
 				return fmt.Errorf("items %d and %d share bytes", j, i)
 			}
 		}
@@ -40,8 +48,9 @@ func naivePeak(items []Item, align int64) (peak, at int64) {
 	return peak, at
 }
 
-// smallestArena tries all orders in which items can rest on each other.
-func smallestArena(items []Item, align int64) int64 {
+// smallestArena tries all orders in which items can rest on each other, for an
+// arena below a limit. It returns the limit when there is none.
+func smallestArena(items []Item, align, limit int64) int64 {
 	var placed []int
 	offsets := make([]int64, len(items))
 	done := make([]bool, len(items))
@@ -53,7 +62,8 @@ func smallestArena(items []Item, align int64) int64 {
 			fixedTop = max(fixedTop, it.Offset+it.Size)
 		}
 	}
-	best := int64(noPlan)
+	best := limit
+	near := make([]Item, len(items))
 	var place func(top int64)
 	place = func(top int64) {
 		if top >= best {
@@ -67,7 +77,7 @@ func smallestArena(items []Item, align int64) int64 {
 			if done[i] {
 				continue
 			}
-			var near []Item
+			near = near[:0]
 			for _, j := range placed {
 				if o := items[j]; o.First <= it.Last && it.First <= o.Last {
 					o.Offset = offsets[j]
@@ -92,19 +102,18 @@ func smallestArena(items []Item, align int64) int64 {
 
 // lowestAligned finds by trial the lowest aligned offset that meets no item.
 func lowestAligned(near []Item, size, align int64) int64 {
-	candidates := []int64{0}
-	for _, o := range near {
-		candidates = append(candidates, (o.Offset+o.Size+align-1)/align*align)
-	}
 	best := int64(noPlan)
-	for _, c := range candidates {
-		free := true
+	try := func(at int64) {
 		for _, o := range near {
-			free = free && (c >= o.Offset+o.Size || o.Offset >= c+size)
+			if at < o.Offset+o.Size && o.Offset < at+size {
+				return
+			}
 		}
-		if free {
-			best = min(best, c)
-		}
+		best = min(best, at)
+	}
+	try(0)
+	for _, o := range near {
+		try((o.Offset + o.Size + align - 1) / align * align)
 	}
 	return best
 }

@@ -47,8 +47,14 @@ func mustPlan(t testing.TB, p *Planner, items []Item, o Options) Result {
 // planAll plans with every type and checks that none beats Optimal.
 func planAll(t testing.TB, p *Planner, items []Item, align int64) (results [SolverTypes]Result) {
 	t.Helper()
-	for st := range SolverType(SolverTypes) {
-		results[st] = mustPlan(t, p, items, Options{Solver: st, Align: align})
+	return planWith(t, p, items, Options{Align: align})
+}
+
+// planWith is planAll with more options.
+func planWith(t testing.TB, p *Planner, items []Item, o Options) (results [SolverTypes]Result) {
+	t.Helper()
+	for o.Solver = range SolverType(SolverTypes) {
+		results[o.Solver] = mustPlan(t, p, items, o)
 	}
 	best := results[Optimal]
 	for st := BruteForce; st < Optimal; st++ {
@@ -116,12 +122,13 @@ func TestPlanTransformerLayers(t *testing.T) {
 	}
 }
 
-// The search proves the smallest arena of every small problem.
+// The search proves the smallest arena of every small problem: trying all orders
+// finds nothing smaller than its plan.
 func TestPlanSmallAgainstAllOrders(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 7))
 	var p Planner
 	above := 0
-	for c := range 800 {
+	for c := range 2000 {
 		items := randomItems(rng, 1+rng.IntN(8), 9, 6, 4)
 		align := int64(1)
 		if c%4 == 1 {
@@ -136,19 +143,18 @@ func TestPlanSmallAgainstAllOrders(t *testing.T) {
 		if fixed {
 			items[0].Fixed, items[0].Align, items[0].Offset = true, 1, rng.Int64N(8)
 		}
-		best := alignUp(smallestArena(items, align), granuleOf(items, align))
 		r := mustPlan(t, &p, items, Options{Solver: Optimal, Align: align})
-		require.Equal(t, best, r.Arena, "%+v", items)
 		require.True(t, r.Optimal, "%+v %+v %d", r, items, align)
-		require.LessOrEqual(t, r.LowerBound, best, "%+v", items)
+		smaller := r.Arena - granuleOf(items, align) + 1
+		require.Equal(t, smaller, smallestArena(items, align, smaller), "%+v %+v %d", r, items, align)
 		if r.Arena > r.LowerBound {
 			above++
 		}
-		if !fixed {
+		if !fixed && c%8 < 4 {
 			planAll(t, &p, items, align)
 		}
 	}
-	assert.Greater(t, above, 100, "problems whose smallest arena is above the bound")
+	assert.Greater(t, above, 250, "problems whose smallest arena is above the bound")
 }
 
 // granuleOf returns the smallest alignment in use.
@@ -182,22 +188,19 @@ func TestPlanRandom(t *testing.T) {
 					items[i].Align = 1 << rng.IntN(7)
 				}
 			}
-			results := planAll(t, &p, items, align)
+			o := Options{Align: align, Nodes: 400}
+			results := planWith(t, &p, items, o)
 			peak, at := naivePeak(items, granuleOf(items, align))
 			require.Equal(t, peak, results[Optimal].LowerBound)
 			require.Equal(t, at, results[Optimal].PeakAt)
 
 			var fresh Planner
-			require.Equal(t, results[Optimal], mustPlan(t, &fresh, items, Options{Solver: Optimal, Align: align}), "a used planner plans as a fresh one")
+			o.Solver = Optimal
+			require.Equal(t, results[Optimal], mustPlan(t, &fresh, items, o), "a used planner plans as a fresh one")
 		}
 	}
 }
 
-// Each heuristic alone makes valid plans, whatever the others do.
-// Both skylines against the definition: place the item with the smallest offset
-// on top of the placed ones, the first by rank of equal ones.
-// skylineByHand returns the offsets of the items of rank, in the order of their
-// numbers.
 func TestPlanIgnoresWhereTimeStarts(t *testing.T) {
 	rng := rand.New(rand.NewPCG(19, 2))
 	items := randomItems(rng, 150, 1000, 90, 40)

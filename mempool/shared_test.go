@@ -1,7 +1,10 @@
 package mempool
 
 import (
+	"cmp"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -92,6 +95,36 @@ func TestPlanTinyInstances(t *testing.T) {
 	for _, f := range files {
 		table := readTable(t, f)
 		best := planAll(t, &p, table.Items, 1)[Optimal]
-		assert.GreaterOrEqual(t, best.Arena, smallestArena(table.Items, 1), f)
+		assert.Equal(t, smallestArena(table.Items, 1, noPlan), best.Arena, f)
+		assert.True(t, best.Optimal, f)
+		_, after, _ := strings.Cut(filepath.Base(f), ".")
+		capacity, err := strconv.ParseInt(strings.TrimSuffix(after, ".csv"), 10, 64)
+		require.NoError(t, err)
+		assert.LessOrEqual(t, best.Arena, capacity, f)
+	}
+}
+
+// The capacity that counts as solved, and the smallest arenas that are known:
+// the lower bound, but of D and J.
+func TestPlanHardInstancesExactly(t *testing.T) {
+	const capacity = 1048576
+	dir := refdata.Path(t, "memplan")
+	known := map[string]int64{"D": 1038336, "J": 1041408}
+	var p Planner
+	for name, want := range hardInstances {
+		t.Run(name, func(t *testing.T) {
+			items := readTable(t, filepath.Join(dir, name+".1048576.csv")).Items
+			r := mustPlan(t, &p, items, Options{Solver: Optimal, Align: 1, Capacity: capacity, Nodes: 50_000})
+			assert.LessOrEqual(t, r.Arena, int64(capacity))
+			t.Logf("capacity: %d nodes, %s", r.Nodes, r.Method)
+
+			goal := cmp.Or(known[name], want.bound)
+			o := Options{Solver: Optimal, Align: 1, Capacity: goal, Nodes: 200_000}
+			r = mustPlan(t, &p, items, o)
+			t.Logf("arena %d of %d: %d nodes, %s", r.Arena, r.LowerBound, r.Nodes, r.Method)
+			assert.LessOrEqual(t, r.Arena, goal)
+			assert.Equal(t, goal == want.bound, r.Optimal)
+			assert.Equal(t, r, mustPlan(t, new(Planner), items, o), "a new planner plans as a used one")
+		})
 	}
 }

@@ -31,6 +31,10 @@ type lane struct {
 	now    int32 // the part at hand
 	state  state
 	nodes  int64
+
+	// seen holds, by section, the number of the pick that looked at it last.
+	seen  []int64
+	picks int64
 }
 
 // slot is what a search knows of one buffer.
@@ -100,6 +104,7 @@ func (l *lane) start(p *problem, o order, limit int64) {
 	}
 	l.frames, l.trail, l.saved, l.parts, l.lists = l.frames[:0], l.trail[:0], l.saved[:0], l.parts[:0], l.lists[:0]
 	l.nodes, l.now, l.state = 0, none, searching
+	l.seen, l.picks = zeroed(l.seen, p.sections), 0
 	if !l.root() {
 		l.state = exhausted
 	}
@@ -157,41 +162,38 @@ func (l *lane) run(nodes int64) state {
 // means that the part has no plan.
 func (l *lane) next() (b int32, ok bool) {
 	for {
-		b, some := l.lowest()
+		b, other := l.lowest()
 		if b == none {
-			return b, !some
+			return b, other == far
 		}
 		floor := l.slot[b].least
 		b = l.pick(b)
-		if above := max(l.twinAbove(b), l.notFirst(b, floor)); above > l.slot[b].least {
+		above := max(l.twinAbove(b), l.notFirst(b, floor))
+		switch {
+		case above > l.slot[b].least:
 			if !l.lift(b, above) {
 				return b, false
 			}
-			continue
-		}
-		switch steady, ok := l.liftOthers(floor); {
-		case !ok:
-			return b, false
-		case steady:
+		case other > floor:
 			return b, true
+		case !l.liftOthers(floor):
+			return b, false
 		}
 	}
 }
 
 // liftOthers lifts the buffers that were put off onto a waiting one: no buffer of
-// the part lies below floor. Not steady means that the lowest may be another one
-// now.
-func (l *lane) liftOthers(floor int64) (steady, ok bool) {
+// the part lies below floor.
+func (l *lane) liftOthers(floor int64) bool {
 	p := &l.parts[l.now]
 	mark := len(l.trail)
 	for _, i := range l.lists[p.first:p.last] {
-		if s := &l.slot[i]; s.least <= floor && s.least > s.ground && l.waits(i) && l.fixed[i] == Free {
-			if !l.raise(i, l.above(i, l.near[int(i)*l.words:][:l.words], floor)) {
-				return false, false
-			}
+		if l.slot[i].least <= floor && l.waits(i) && !l.rests(i) &&
+			!l.raise(i, l.above(i, l.near[int(i)*l.words:][:l.words], floor)) {
+			return false
 		}
 	}
-	return len(l.trail) == mark, l.settle(mark)
+	return l.settle(mark)
 }
 
 // twinAbove returns where a buffer with a twin that waits begins: twins are

@@ -26,21 +26,21 @@ func (l *lane) rests(i int32) bool {
 }
 
 // lowest returns the first by rank of the lowest waiting buffers of the part that
-// rest, or none. It tells whether any buffer waits.
-func (l *lane) lowest() (b int32, some bool) {
+// rest, or none; and the least of those that do not rest, far when there is none.
+func (l *lane) lowest() (b int32, other int64) {
 	p := &l.parts[l.now]
-	b = none
+	b, other = none, far
 	least := int64(far)
 	for _, i := range l.lists[p.first:p.last] {
-		if !l.waits(i) {
-			continue
-		}
-		some = true
-		if l.slot[i].least < least && l.rests(i) {
-			b, least = i, l.slot[i].least
+		switch s := &l.slot[i]; {
+		case s.least >= least && s.least >= other || !l.waits(i):
+		case !l.rests(i):
+			other = min(other, s.least)
+		case s.least < least:
+			b, least = i, s.least
 		}
 	}
-	return b, some
+	return b, other
 }
 
 // pick chooses a buffer; lowest is the lowest.
@@ -55,12 +55,17 @@ func (l *lane) pick(lowest int32) int32 {
 	}
 	floor := l.slot[lowest].least
 	best, least := lowest, int64(far)
+	l.picks++
 	for _, i := range list {
 		s := &l.slot[i]
 		if s.least != floor || !l.waits(i) || !l.rests(i) {
 			continue
 		}
 		for c := s.lo; c < s.hi; c++ {
+			if l.seen[c] == l.picks {
+				continue
+			}
+			l.seen[c] = l.picks
 			value := l.room[c]
 			if l.order.pick == few {
 				value = l.choices(c)
