@@ -54,6 +54,7 @@ var loops = []loop{
 	unaryLoop("gelu tanh", false, GeluTanh), unaryLoop("gelu erf", false, GeluErf),
 	unaryLoop("sin", false, Sin), unaryLoop("cos", false, Cos), unaryLoop("log", false, Log),
 	binaryLoop("swiglu", false, SwiGLU),
+	{name: "swiglu grad", outs: 2, ins: 3, run: func(o, i [][]float32) { SwiGLUGrad(o[0], o[1], i[0], i[1], i[2]) }},
 	unaryLoop("exp sum", false, func(d, s []float32) {
 		sum := ExpSum(d, s, Max(s))
 		if len(d) > 0 {
@@ -166,7 +167,7 @@ func TestLoopsInPlace(t *testing.T) {
 						ins[i] = randoms(r, n)
 					}
 					want, _ := l.guardedRun(t, l.name, ins, n)
-					l.run(ins[:1], ins)
+					l.run(ins[:l.outs], ins)
 					require.Equal(t, bitsOf(want[0]), bitsOf(ins[0]), "n=%d", n)
 				}
 			})
@@ -267,7 +268,7 @@ func TestRowsI8(t *testing.T)   { checkRows[int8](t, I8) }
 
 func TestAllocations(t *testing.T) {
 	eachLevel(t, func(t *testing.T) {
-		ins, outs := make([][]float32, 3), [][]float32{make([]float32, 34)}
+		ins, outs := make([][]float32, 3), [][]float32{make([]float32, 34), make([]float32, 34)}
 		for i := range ins {
 			ins[i] = make([]float32, 34)
 		}

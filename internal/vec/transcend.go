@@ -93,7 +93,7 @@ func Exp(dst, src []float32) {
 // NaN element gives a NaN sum.
 //
 // The difference is rounded to float32 where assembly computes, which adds up to
-// |src-max|·2^-24 to a value's relative error. The sum of every sumStep elements
+// |src-max|·2^-24 to a value's relative error. The sum of every SumStep elements
 // is in the package's lane order, where plain Go adds in float64; these sums are
 // added in float64.
 func ExpSum(dst, src []float32, max float32) float32 {
@@ -115,14 +115,14 @@ func ExpSumHalves(e Element, dst []float32, src []uint16, max float32) float32 {
 	return expSum(dst, dst, max)
 }
 
-// expSumSteps is ExpSum in assembly, sumStep elements at a time.
+// expSumSteps is ExpSum in assembly, SumStep elements at a time.
 func expSumSteps[T vecmath.Row](e Element, dst []float32, src []T, max float32) (sum float32, ok bool) {
 	if max == float32(math.Inf(-1)) {
 		max = 0
 	}
 	var total float64
 	for len(src) > 0 {
-		n := min(len(src), sumStep)
+		n := min(len(src), SumStep)
 		part, ok := vecmath.ExpSum(e, dst[:n], src[:n], max)
 		if !ok {
 			return 0, false
@@ -133,8 +133,8 @@ func expSumSteps[T vecmath.Row](e Element, dst []float32, src []T, max float32) 
 	return float32(total), true
 }
 
-// sumStep is the number of elements whose sum ExpSum takes in float32.
-const sumStep = 1024
+// SumStep is the number of elements whose sum ExpSum takes in float32.
+const SumStep = 1024
 
 // expSum is ExpSum in plain Go.
 func expSum(dst, src []float32, max float32) float32 {
@@ -263,14 +263,17 @@ func SwiGLU(dst, gate, up []float32) {
 func SwiGLUGrad(dgate, dup, dy, gate, up []float32) {
 	n := len(gate)
 	dgate, dup, dy, up = dgate[:n], dup[:n], dy[:n], up[:n]
+	if vecmath.SwiGLUGrad(F32, dgate, dup, dy, gate, up) {
+		return
+	}
 	for i := range gate {
 		// Below -wideRange both gradients are 0; above it s is 1.
 		x := max(float64(gate[i]), -wideRange)
 		g := min(x, wideRange)
 		s := 1 / (1 + exp64(-g))
-		d, u := float64(dy[i]), float64(up[i])
-		dgate[i] = float32(d * u * s * (1 + g*(1-s)))
-		dup[i] = float32(d * x * s)
+		d, u := float64(dy[i])*float64(float32(s)), float64(up[i])
+		dgate[i] = float32(d * u * (1 + g*(1-s)))
+		dup[i] = float32(d * x)
 	}
 }
 

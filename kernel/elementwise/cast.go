@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"goatb/device"
+	"goatb/internal/vec/words"
 	"goatb/kernel"
 	"goatb/status"
 	"goatb/tensor"
@@ -36,7 +37,7 @@ var castLoops = kernel.Define(kernel.Def[struct{}, castTiling]{
 	},
 	Scratch: func(p *kernel.Problem, _ struct{}) int64 { return scratchFor(p, castBuffers) },
 	Tile: func(p *kernel.Problem, _ struct{}, t *castTiling, _ []int64) (kernel.Grid, error) {
-		return t.set(p, 2), nil
+		return t.set(p, kernel.Nanos(0.2, 2)), nil
 	},
 	Run: func(a *kernel.Args, block int, t *castTiling, _ []int64) error {
 		buf := buffers(a, block, castBuffers)
@@ -105,50 +106,92 @@ func castsFast(from, to tensor.DType) bool {
 	return false
 }
 
-// chunk casts n elements.
+// chunk casts n elements, by way of float32, int32 or int64.
 func (t *castTiling) chunk(buf []float32, dst, src []byte, n int64) {
-	if t.From == tensor.Int32 && t.To == tensor.Int64 {
-		convert(device.View[int64](dst), device.View[int32](src))
-		return
+	floats := buf[2*chunkElements:][:n]
+	short := device.View[int32](device.BytesOf(buf[:chunkElements]))[:n]
+	switch {
+	case t.From == tensor.Int32 && t.To == tensor.Int64:
+		words.Convert(device.View[int64](dst), device.View[int32](src))
+	case t.From == tensor.Int64 && t.To == tensor.Int32:
+		words.Convert(device.View[int32](dst), device.View[int64](src))
+	case isFloat(t.From) && isFloat(t.To):
+		kernel.StoreFloats(dst, kernel.Floats(floats, src, t.From, n), t.To)
+	case isFloat(t.From) && isShort(t.To):
+		truncateShort(short, kernel.Floats(floats, src, t.From, n), t.To)
+		storeShort(dst, short, t.To)
+	case isShort(t.From) && isFloat(t.To):
+		loadShort(short, src, t.From)
+		y := kernel.Room(floats, dst, t.To, n)
+		words.Convert(y, short)
+		kernel.Flush(dst, y, t.To)
+	case fitsWord(t.From) && fitsWord(t.To):
+		loadShort(short, src, t.From)
+		storeShort(dst, short, t.To)
+	default:
+		t.wide(buf, dst, src, n)
 	}
-	if t.From == tensor.Int64 && t.To == tensor.Int32 {
-		convert(device.View[int32](dst), device.View[int64](src))
-		return
-	}
+}
+
+// wide casts n elements of which one side has 64 bits, is bool, or is uint32
+// beside a float.
+func (t *castTiling) wide(buf []float32, dst, src []byte, n int64) {
 	ints := device.View[int64](device.BytesOf(buf[:2*chunkElements]))[:n]
-	floats := buf[2*chunkElements:]
+	floats := buf[2*chunkElements:][:n]
 	if isFloat(t.From) {
-		x := kernel.Floats(floats, src, t.From, n)
-		if isFloat(t.To) {
-			kernel.StoreFloats(dst, x, t.To)
-			return
-		}
-		truncate(ints, x, t.To)
-	} else {
-		loadInts(ints, src, t.From)
-		if isFloat(t.To) {
-			convert(floats[:n], ints)
-			kernel.StoreFloats(dst, floats[:n], t.To)
-			return
-		}
+		truncate(ints, kernel.Floats(floats, src, t.From, n), t.To)
+		storeInts(dst, ints, t.To)
+		return
+	}
+	loadInts(ints, src, t.From)
+	if isFloat(t.To) {
+		words.Convert(floats, ints)
+		kernel.StoreFloats(dst, floats, t.To)
+		return
 	}
 	storeInts(dst, ints, t.To)
 }
 
-// number is a type that Go converts.
-type number interface {
-	int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64 | float32
-}
+// fitsWord reports whether t is an integer type whose bits int32 holds, isShort
+// whether int32 holds its numbers.
+func fitsWord(t tensor.DType) bool { return isInteger(t) && t.Size() <= 4 }
+func isShort(t tensor.DType) bool  { return fitsWord(t) && t != tensor.Uint32 }
 
-func convert[D, S number](dst []D, src []S) {
-	dst = dst[:len(src)]
-	for i, v := range src {
-		dst[i] = D(v)
+// loadShort widens integers to int32, storeShort stores their lower bits.
+func loadShort(dst []int32, src []byte, t tensor.DType) {
+	switch t {
+	case tensor.Int8:
+		words.Convert(dst, device.View[int8](src))
+	case tensor.Int16:
+		words.Convert(dst, device.View[int16](src))
+	case tensor.Uint8:
+		words.Convert(dst, src)
+	case tensor.Uint16:
+		words.Convert(dst, device.View[uint16](src))
+	default:
+		copy(dst, device.View[int32](src))
 	}
 }
 
-// truncate rounds toward zero and clamps to the range of an integer type; NaN
-// gives 0. For bool it gives 1 for all but 0.
+func storeShort(dst []byte, src []int32, t tensor.DType) {
+	switch t.Size() {
+	case 1:
+		words.Convert(dst, src)
+	case 2:
+		words.Convert(device.View[uint16](dst), src)
+	default:
+		copy(device.View[int32](dst), src)
+	}
+}
+
+// truncateShort rounds toward zero and clamps to the range of t; NaN gives 0.
+func truncateShort(dst []int32, src []float32, t tensor.DType) {
+	low, high := words.Range(int(8*t.Size()), t >= tensor.Uint8)
+	words.Ints(dst, src, low, high)
+}
+
+// truncate is truncateShort for every integer type. For bool it gives 1 for all
+// but 0.
 func truncate(dst []int64, src []float32, to tensor.DType) {
 	dst = dst[:len(src)]
 	if to == tensor.Bool {
@@ -182,20 +225,21 @@ func rangeOf(t tensor.DType) (lo, hi int64) {
 	return math.MinInt64 >> (64 - bits), math.MaxInt64 >> (64 - bits)
 }
 
+// loadInts widens numbers to int64, bool to 0 or 1.
 func loadInts(dst []int64, src []byte, t tensor.DType) {
 	switch t {
 	case tensor.Int8:
-		convert(dst, device.View[int8](src))
+		words.Convert(dst, device.View[int8](src))
 	case tensor.Int16:
-		convert(dst, device.View[int16](src))
+		words.Convert(dst, device.View[int16](src))
 	case tensor.Int32:
-		convert(dst, device.View[int32](src))
+		words.Convert(dst, device.View[int32](src))
 	case tensor.Uint8:
-		convert(dst, src)
+		words.Convert(dst, src)
 	case tensor.Uint16:
-		convert(dst, device.View[uint16](src))
+		words.Convert(dst, device.View[uint16](src))
 	case tensor.Uint32:
-		convert(dst, device.View[uint32](src))
+		words.Convert(dst, device.View[uint32](src))
 	case tensor.Bool:
 		for i, v := range src {
 			dst[i] = int64(truth(v != 0))
@@ -215,12 +259,20 @@ func storeInts(dst []byte, src []int64, t tensor.DType) {
 			}
 			return
 		}
-		convert(dst, src)
+		words.Convert(dst, src)
 	case 2:
-		convert(device.View[uint16](dst), src)
+		words.Convert(device.View[uint16](dst), src)
 	case 4:
-		convert(device.View[uint32](dst), src)
+		words.Convert(device.View[uint32](dst), src)
 	default:
 		copy(device.View[int64](dst), src)
 	}
+}
+
+// truth is 1 for true; the compiler makes it a flag without a jump.
+func truth(b bool) int8 {
+	if b {
+		return 1
+	}
+	return 0
 }

@@ -2,6 +2,7 @@ package elementwise
 
 import (
 	"goatb/device"
+	"goatb/internal/vec/words"
 	"goatb/kernel"
 	"goatb/status"
 	"goatb/tensor"
@@ -52,7 +53,7 @@ var compareAll = kernel.Define(kernel.Def[CompareParams, compareTiling]{
 	Tile: func(p *kernel.Problem, c CompareParams, t *compareTiling, _ []int64) (kernel.Grid, error) {
 		t.N, t.Op, t.DType = p.Out[0].Numel(), c.Op, p.In[0].DType
 		t.Layout.set(p.Out[0].Shape, p.In[0].Shape, p.In[1].Shape)
-		return kernel.Grid{Blocks: blocksFor(p.Machine, t.N, 1+floatNanos(t.DType)), Key: uint64(c.Op)}, nil
+		return kernel.Grid{Blocks: blocksFor(p.Machine, t.N, kernel.Nanos(0.05, 0.5)*float64(t.DType.Size())+floatNanos(t.DType)), Key: uint64(c.Op)}, nil
 	},
 	Run:  runCompare,
 	Cost: func(t *compareTiling, _ []int64) (flops, bytes int64) { return t.N, t.N * (2*t.DType.Size() + 1) },
@@ -87,7 +88,7 @@ func runCompare(a *kernel.Args, block int, t *compareTiling, _ []int64) error {
 	return nil
 }
 
-func compareWords[T word](a *kernel.Args, block int, t *compareTiling) {
+func compareWords[T words.Number](a *kernel.Args, block int, t *compareTiling) {
 	x, y, z := device.View[T](a.Mem(0)), device.View[T](a.Mem(1)), device.View[int8](a.Mem(2))
 	bufX, bufY := wordBuffers[T](a, block)
 	lo, hi := span(t.N, block, a.Blocks)
@@ -108,28 +109,13 @@ func compareHalves(a *kernel.Args, block int, t *compareTiling) {
 	}
 }
 
-func judge[T word](z []int8, x, y []T, op CompareOp) {
-	x, y = x[:len(z)], y[:len(z)]
+func judge[T words.Number](z []int8, x, y []T, op CompareOp) {
 	switch op {
 	case Less:
-		for i := range z {
-			z[i] = truth(x[i] < y[i])
-		}
+		words.Greater(z, y, x)
 	case Greater:
-		for i := range z {
-			z[i] = truth(x[i] > y[i])
-		}
+		words.Greater(z, x, y)
 	default:
-		for i := range z {
-			z[i] = truth(x[i] == y[i])
-		}
+		words.Equal(z, x, y)
 	}
-}
-
-// truth is 1 for true; the compiler makes it a flag without a jump.
-func truth(b bool) int8 {
-	if b {
-		return 1
-	}
-	return 0
 }

@@ -2,6 +2,7 @@ package elementwise
 
 import (
 	"goatb/device"
+	"goatb/internal/vec/words"
 	"goatb/kernel"
 	"goatb/status"
 	"goatb/tensor"
@@ -22,7 +23,7 @@ var binaryInt = kernel.Define(kernel.Def[BinaryParams, binaryTiling]{
 	},
 	Scratch: func(p *kernel.Problem, _ BinaryParams) int64 { return scratchFor(p, wordPair) },
 	Tile: func(p *kernel.Problem, b BinaryParams, t *binaryTiling, _ []int64) (kernel.Grid, error) {
-		return t.set(p, b, 0.2*float64(p.In[0].DType.Size()))
+		return t.set(p, b, kernel.Nanos(0.05, 0.2)*float64(p.In[0].DType.Size()))
 	},
 	Run: func(a *kernel.Args, block int, t *binaryTiling, _ []int64) error {
 		switch t.DType {
@@ -60,30 +61,15 @@ func runBinaryInt[T unsigned](a *kernel.Args, block int, t *binaryTiling) {
 		n := min(chunkElements, hi-lo)
 		u := fetch(&t.Layout, 0, bufX, x, lo, n)
 		v := fetch(&t.Layout, 1, bufY, y, lo, n)
-		combine(z[lo:lo+n], u, v, t.Op)
+		words.Apply(wordFuncs[t.Op], z[lo:lo+n], u, v)
 	}
 }
+
+// wordFuncs are the functions of integers.
+var wordFuncs = [numBinary]words.Func{Add: words.Add, Sub: words.Sub, Mul: words.Mul}
 
 // wordBuffers returns the block's chunks for two operands of type T.
 func wordBuffers[T word](a *kernel.Args, block int) (x, y []T) {
 	buf := buffers(a, block, wordPair)
 	return device.View[T](device.BytesOf(buf[:2*chunkElements])), device.View[T](device.BytesOf(buf[2*chunkElements:]))
-}
-
-func combine[T unsigned](z, x, y []T, op BinaryOp) {
-	x, y = x[:len(z)], y[:len(z)]
-	switch op {
-	case Add:
-		for i := range z {
-			z[i] = x[i] + y[i]
-		}
-	case Sub:
-		for i := range z {
-			z[i] = x[i] - y[i]
-		}
-	default:
-		for i := range z {
-			z[i] = x[i] * y[i]
-		}
-	}
 }

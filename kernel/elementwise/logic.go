@@ -2,6 +2,7 @@ package elementwise
 
 import (
 	"goatb/device"
+	"goatb/internal/vec/words"
 	"goatb/kernel"
 	"goatb/status"
 	"goatb/tensor"
@@ -54,7 +55,7 @@ var logicBytes = kernel.Define(kernel.Def[LogicParams, logicTiling]{
 		t.N, t.Op = p.Out[0].Numel(), l.Op
 		shapes := [2]tensor.Shape{p.In[0].Shape, p.In[len(p.In)-1].Shape}
 		t.Layout.set(p.Out[0].Shape, shapes[:len(p.In)]...)
-		return kernel.Grid{Blocks: blocksFor(p.Machine, t.N, 0.5), Key: uint64(l.Op)}, nil
+		return kernel.Grid{Blocks: blocksFor(p.Machine, t.N, kernel.Nanos(0.06, 0.5)), Key: uint64(l.Op)}, nil
 	},
 	Run: func(a *kernel.Args, block int, t *logicTiling, _ []int64) error {
 		bufX, bufY := wordBuffers[uint8](a, block)
@@ -64,11 +65,14 @@ var logicBytes = kernel.Define(kernel.Def[LogicParams, logicTiling]{
 		for ; lo < hi; lo += chunkElements {
 			n := min(chunkElements, hi-lo)
 			u := fetch(&t.Layout, 0, bufX, x, lo, n)
-			if t.Op == Not {
-				negate(z[lo:lo+n], u)
-				continue
+			switch t.Op {
+			case Not:
+				words.Not(z[lo:lo+n], u)
+			case And:
+				words.And(z[lo:lo+n], u, fetch(&t.Layout, 1, bufY, y, lo, n))
+			default:
+				words.Or(z[lo:lo+n], u, fetch(&t.Layout, 1, bufY, y, lo, n))
 			}
-			decide(z[lo:lo+n], u, fetch(&t.Layout, 1, bufY, y, lo, n), t.Op)
 		}
 		return nil
 	},
@@ -81,24 +85,4 @@ func (l LogicParams) operands() int {
 		return 1
 	}
 	return 2
-}
-
-func negate(z, x []uint8) {
-	x = x[:len(z)]
-	for i := range z {
-		z[i] = uint8(truth(x[i] == 0))
-	}
-}
-
-func decide(z, x, y []uint8, op LogicOp) {
-	x, y = x[:len(z)], y[:len(z)]
-	if op == And {
-		for i := range z {
-			z[i] = uint8(truth(x[i] != 0) & truth(y[i] != 0))
-		}
-		return
-	}
-	for i := range z {
-		z[i] = uint8(truth(x[i]|y[i] != 0))
-	}
 }

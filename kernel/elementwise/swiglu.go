@@ -2,7 +2,6 @@ package elementwise
 
 import (
 	"goatb/device"
-	"goatb/internal/vec"
 	"goatb/internal/vec/floats"
 	"goatb/kernel"
 	"goatb/status"
@@ -105,22 +104,16 @@ var swigluGrad = kernel.Define(kernel.Def[struct{}, gluTiling]{
 	},
 	Scratch: func(p *kernel.Problem, _ struct{}) int64 { return scratchFor(p, 5) },
 	Tile: func(p *kernel.Problem, _ struct{}, t *gluTiling, _ []int64) (kernel.Grid, error) {
-		return t.set(p, p.In[0].Dim(-1), 7+2.5*floatNanos(p.In[0].DType)), nil
+		return t.set(p, p.In[0].Dim(-1), kernel.Nanos(0.7, 7)+2.5*floatNanos(p.In[0].DType)), nil
 	},
 	Run: func(a *kernel.Args, block int, t *gluTiling, _ []int64) error {
 		buf, grad, src, dst, size := buffers(a, block, 5), a.Mem(0), a.Mem(1), a.Mem(2), t.DType.Size()
 		lo, hi := kernel.Share(t.Rows*t.Pieces, block, a.Blocks)
 		for i := lo; i < hi; i++ {
 			row, from, n := t.piece(i)
-			first, second := (row*2*t.Half+from)*size, ((row*2+1)*t.Half+from)*size
-			dy := kernel.Floats(buf[:chunkElements], grad[(row*t.Half+from)*size:], t.DType, n)
-			gate := kernel.Floats(buf[chunkElements:], src[first:], t.DType, n)
-			up := kernel.Floats(buf[2*chunkElements:], src[second:], t.DType, n)
-			dgate := kernel.Room(buf[3*chunkElements:], dst[first:], t.DType, n)
-			dup := kernel.Room(buf[4*chunkElements:], dst[second:], t.DType, n)
-			vec.SwiGLUGrad(dgate, dup, dy, gate, up)
-			kernel.Flush(dst[first:], dgate, t.DType)
-			kernel.Flush(dst[second:], dup, t.DType)
+			first, second, bytes := (row*2*t.Half+from)*size, ((row*2+1)*t.Half+from)*size, n*size
+			dy := grad[(row*t.Half+from)*size:][:bytes]
+			floats.SwiGLUGrad(elementOf(t.DType), dst[first:][:bytes], dst[second:][:bytes], dy, src[first:][:bytes], src[second:][:bytes], buf)
 		}
 		return nil
 	},

@@ -50,6 +50,20 @@ func (v *View) fits(n int64) error {
 	return nil
 }
 
+// pieceElements is about what is done in one call.
+const pieceElements = 16 << 10
+
+// eachRow does rows of size bytes one by one.
+func eachRow(e floats.Element, dst, src []byte, size int64, buf []float32) {
+	for ; len(src) > 0; dst, src = dst[size:], src[size:] {
+		exps := buf
+		if e == floats.F32 {
+			exps = device.View[float32](dst[:size])
+		}
+		finish(e, dst[:size], src[:size], exps)
+	}
+}
+
 // finish writes the softmax of src to dst, both of type e; exps has room for a
 // slice and is dst itself for float32.
 func finish(e floats.Element, dst, src []byte, exps []float32) {
@@ -111,13 +125,17 @@ var rows = kernel.Define(kernel.Def[View, tiling]{
 		lo, hi := kernel.Share(t.Outer, block, a.Blocks)
 		e, _ := floats.Of(t.DType)
 		size := t.Length * t.DType.Size()
-		for r := lo; r < hi; r++ {
-			src, dst := a.Mem(0)[r*size:(r+1)*size], a.Mem(1)[r*size:(r+1)*size]
-			exps := device.View[float32](dst)
-			if t.DType != tensor.Float32 {
-				exps = device.View[float32](a.Scratch.Bytes())[int64(block)*t.Pitch:][:t.Length]
+		var buf []float32
+		if t.DType != tensor.Float32 {
+			buf = device.View[float32](a.Scratch.Bytes())[int64(block)*t.Pitch:][:t.Length]
+		}
+		for lo < hi {
+			n := min(max(pieceElements/t.Length, 1), hi-lo)
+			src, dst := a.Mem(0)[lo*size:(lo+n)*size], a.Mem(1)[lo*size:(lo+n)*size]
+			if !floats.Softmax(e, dst, src, int(t.Length), buf) {
+				eachRow(e, dst, src, size, buf)
 			}
-			finish(e, dst, src, exps)
+			lo += n
 		}
 		return nil
 	},

@@ -94,10 +94,21 @@ func swishF32AVX2(dst *byte, src *byte, n int, scale float32, low float32, high 
 //go:noescape
 func swigluF32AVX2(dst *byte, a *byte, b *byte, n int)
 
+// swigluGradF32AVX2 writes dy·up·s·(1+gate·(1-s)) and dy·gate·s with s = 1/(1+e^-gate).
+//
+//go:noescape
+func swigluGradF32AVX2(dgate *byte, dup *byte, dy *byte, gate *byte, up *byte, n int)
+
 // expSumF32AVX2 writes e^(src-max) and returns the sum of what it wrote, in the order of a reduction.
 //
 //go:noescape
 func expSumF32AVX2(dst *float32, src *byte, n int, max float32) float32
+
+// softmaxF32AVX2 writes the softmax of count rows of n elements that follow each other. exps has room for a row,
+// or is dst, and moves by step bytes from row to row. A row of -Inf gives zeros.
+//
+//go:noescape
+func softmaxF32AVX2(dst *byte, src *byte, exps *float32, n int, count int, step int)
 
 // swishF16AVX2 writes src/(1+e^(-scale·src)) for scales from 2^-64 to 2^64; low and high are -174/scale and 174/scale.
 //
@@ -109,10 +120,21 @@ func swishF16AVX2(dst *byte, src *byte, n int, scale float32, low float32, high 
 //go:noescape
 func swigluF16AVX2(dst *byte, a *byte, b *byte, n int)
 
+// swigluGradF16AVX2 writes dy·up·s·(1+gate·(1-s)) and dy·gate·s with s = 1/(1+e^-gate).
+//
+//go:noescape
+func swigluGradF16AVX2(dgate *byte, dup *byte, dy *byte, gate *byte, up *byte, n int)
+
 // expSumF16AVX2 writes e^(src-max) and returns the sum of what it wrote, in the order of a reduction.
 //
 //go:noescape
 func expSumF16AVX2(dst *float32, src *byte, n int, max float32) float32
+
+// softmaxF16AVX2 writes the softmax of count rows of n elements that follow each other. exps has room for a row,
+// or is dst, and moves by step bytes from row to row. A row of -Inf gives zeros.
+//
+//go:noescape
+func softmaxF16AVX2(dst *byte, src *byte, exps *float32, n int, count int, step int)
 
 // swishBF16AVX2 writes src/(1+e^(-scale·src)) for scales from 2^-64 to 2^64; low and high are -174/scale and 174/scale.
 //
@@ -124,10 +146,21 @@ func swishBF16AVX2(dst *byte, src *byte, n int, scale float32, low float32, high
 //go:noescape
 func swigluBF16AVX2(dst *byte, a *byte, b *byte, n int)
 
+// swigluGradBF16AVX2 writes dy·up·s·(1+gate·(1-s)) and dy·gate·s with s = 1/(1+e^-gate).
+//
+//go:noescape
+func swigluGradBF16AVX2(dgate *byte, dup *byte, dy *byte, gate *byte, up *byte, n int)
+
 // expSumBF16AVX2 writes e^(src-max) and returns the sum of what it wrote, in the order of a reduction.
 //
 //go:noescape
 func expSumBF16AVX2(dst *float32, src *byte, n int, max float32) float32
+
+// softmaxBF16AVX2 writes the softmax of count rows of n elements that follow each other. exps has room for a row,
+// or is dst, and moves by step bytes from row to row. A row of -Inf gives zeros.
+//
+//go:noescape
+func softmaxBF16AVX2(dst *byte, src *byte, exps *float32, n int, count int, step int)
 
 // expF32AVX512 writes e^src.
 //
@@ -219,10 +252,21 @@ func swishF32AVX512(dst *byte, src *byte, n int, scale float32, low float32, hig
 //go:noescape
 func swigluF32AVX512(dst *byte, a *byte, b *byte, n int)
 
+// swigluGradF32AVX512 writes dy·up·s·(1+gate·(1-s)) and dy·gate·s with s = 1/(1+e^-gate).
+//
+//go:noescape
+func swigluGradF32AVX512(dgate *byte, dup *byte, dy *byte, gate *byte, up *byte, n int)
+
 // expSumF32AVX512 writes e^(src-max) and returns the sum of what it wrote, in the order of a reduction.
 //
 //go:noescape
 func expSumF32AVX512(dst *float32, src *byte, n int, max float32) float32
+
+// softmaxF32AVX512 writes the softmax of count rows of n elements that follow each other. exps has room for a row,
+// or is dst, and moves by step bytes from row to row. A row of -Inf gives zeros.
+//
+//go:noescape
+func softmaxF32AVX512(dst *byte, src *byte, exps *float32, n int, count int, step int)
 
 // swishF16AVX512 writes src/(1+e^(-scale·src)) for scales from 2^-64 to 2^64; low and high are -174/scale and 174/scale.
 //
@@ -234,10 +278,21 @@ func swishF16AVX512(dst *byte, src *byte, n int, scale float32, low float32, hig
 //go:noescape
 func swigluF16AVX512(dst *byte, a *byte, b *byte, n int)
 
+// swigluGradF16AVX512 writes dy·up·s·(1+gate·(1-s)) and dy·gate·s with s = 1/(1+e^-gate).
+//
+//go:noescape
+func swigluGradF16AVX512(dgate *byte, dup *byte, dy *byte, gate *byte, up *byte, n int)
+
 // expSumF16AVX512 writes e^(src-max) and returns the sum of what it wrote, in the order of a reduction.
 //
 //go:noescape
 func expSumF16AVX512(dst *float32, src *byte, n int, max float32) float32
+
+// softmaxF16AVX512 writes the softmax of count rows of n elements that follow each other. exps has room for a row,
+// or is dst, and moves by step bytes from row to row. A row of -Inf gives zeros.
+//
+//go:noescape
+func softmaxF16AVX512(dst *byte, src *byte, exps *float32, n int, count int, step int)
 
 // swishBF16AVX512 writes src/(1+e^(-scale·src)) for scales from 2^-64 to 2^64; low and high are -174/scale and 174/scale.
 //
@@ -249,7 +304,18 @@ func swishBF16AVX512(dst *byte, src *byte, n int, scale float32, low float32, hi
 //go:noescape
 func swigluBF16AVX512(dst *byte, a *byte, b *byte, n int)
 
+// swigluGradBF16AVX512 writes dy·up·s·(1+gate·(1-s)) and dy·gate·s with s = 1/(1+e^-gate).
+//
+//go:noescape
+func swigluGradBF16AVX512(dgate *byte, dup *byte, dy *byte, gate *byte, up *byte, n int)
+
 // expSumBF16AVX512 writes e^(src-max) and returns the sum of what it wrote, in the order of a reduction.
 //
 //go:noescape
 func expSumBF16AVX512(dst *float32, src *byte, n int, max float32) float32
+
+// softmaxBF16AVX512 writes the softmax of count rows of n elements that follow each other. exps has room for a row,
+// or is dst, and moves by step bytes from row to row. A row of -Inf gives zeros.
+//
+//go:noescape
+func softmaxBF16AVX512(dst *byte, src *byte, exps *float32, n int, count int, step int)

@@ -2709,6 +2709,124 @@ done3:
 	VZEROUPPER
 	RET
 
+// func swigluGradF32AVX2(dgate *byte, dup *byte, dy *byte, gate *byte, up *byte, n int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·swigluGradF32AVX2(SB), NOSPLIT|NOFRAME, $0-48
+	MOVQ         dgate+0(FP), AX
+	MOVQ         dup+8(FP), CX
+	MOVQ         dy+16(FP), DX
+	MOVQ         gate+24(FP), BX
+	MOVQ         up+32(FP), SI
+	MOVQ         n+40(FP), R8
+	XORQ         DI, DI
+	VBROADCASTSS expNums<>+384(SB), Y0
+	VBROADCASTSS expNums<>+416(SB), Y1
+	VBROADCASTSS expNums<>+352(SB), Y2
+	SUBQ         $+8, R8
+	JLT          turned2
+
+turn1:
+	VMOVUPS      (BX)(DI*4), Y3
+	VMAXPS       Y3, Y0, Y3
+	VMINPS       Y3, Y1, Y4
+	VORPS        expNums<>+448(SB), Y4, Y5
+	VBROADCASTSS expNums<>+64(SB), Y6
+	VFMADD213PS  expNums<>+96(SB), Y5, Y6
+	VSUBPS       expNums<>+96(SB), Y6, Y6
+	VMOVUPS      Y5, Y5
+	VFNMADD231PS expNums<>+128(SB), Y6, Y5
+	VFNMADD231PS expNums<>+160(SB), Y6, Y5
+	VBROADCASTSS expNums<>+192(SB), Y7
+	VFMADD213PS  expNums<>+224(SB), Y5, Y7
+	VFMADD213PS  expNums<>+256(SB), Y5, Y7
+	VFMADD213PS  expNums<>+288(SB), Y5, Y7
+	VFMADD213PS  expNums<>+320(SB), Y5, Y7
+	VMULPS       Y5, Y5, Y8
+	VFMADD213PS  Y5, Y8, Y7
+	VADDPS       expNums<>+352(SB), Y7, Y5
+	VCVTPS2DQ    Y6, Y6
+	VPSRAD       $0x01, Y6, Y7
+	VPSLLD       $0x17, Y7, Y8
+	VPADDD       expNums<>+352(SB), Y8, Y8
+	VMULPS       Y8, Y5, Y5
+	VPSUBD       Y7, Y6, Y6
+	VPSLLD       $0x17, Y6, Y6
+	VPADDD       expNums<>+352(SB), Y6, Y6
+	VMULPS       Y6, Y5, Y5
+	VADDPS       expNums<>+352(SB), Y5, Y6
+	VDIVPS       Y6, Y2, Y6
+	VMULPS       Y6, Y5, Y5
+	VBLENDVPS    Y4, Y5, Y6, Y7
+	VBLENDVPS    Y4, Y6, Y5, Y5
+	VMOVUPS      (DX)(DI*4), Y6
+	VMULPS       Y7, Y6, Y6
+	VMOVUPS      Y2, Y7
+	VFMADD231PS  Y5, Y4, Y7
+	VMOVUPS      (SI)(DI*4), Y4
+	VMULPS       Y4, Y6, Y4
+	VMULPS       Y7, Y4, Y4
+	VMOVUPS      Y4, (AX)(DI*4)
+	VMULPS       Y3, Y6, Y3
+	VMOVUPS      Y3, (CX)(DI*4)
+	ADDQ         $+8, DI
+	SUBQ         $+8, R8
+	JGE          turn1
+
+turned2:
+	ADDQ         $+8, R8
+	TESTQ        R8, R8
+	JEQ          done3
+	LEAQ         tailMasks<>+32(SB), R9
+	SHLQ         $0x02, R8
+	SUBQ         R8, R9
+	VMOVUPS      (R9), Y3
+	VMASKMOVPS   (BX)(DI*4), Y3, Y4
+	VMAXPS       Y4, Y0, Y0
+	VMINPS       Y0, Y1, Y1
+	VORPS        expNums<>+448(SB), Y1, Y4
+	VBROADCASTSS expNums<>+64(SB), Y5
+	VFMADD213PS  expNums<>+96(SB), Y4, Y5
+	VSUBPS       expNums<>+96(SB), Y5, Y5
+	VMOVUPS      Y4, Y4
+	VFNMADD231PS expNums<>+128(SB), Y5, Y4
+	VFNMADD231PS expNums<>+160(SB), Y5, Y4
+	VBROADCASTSS expNums<>+192(SB), Y6
+	VFMADD213PS  expNums<>+224(SB), Y4, Y6
+	VFMADD213PS  expNums<>+256(SB), Y4, Y6
+	VFMADD213PS  expNums<>+288(SB), Y4, Y6
+	VFMADD213PS  expNums<>+320(SB), Y4, Y6
+	VMULPS       Y4, Y4, Y7
+	VFMADD213PS  Y4, Y7, Y6
+	VADDPS       expNums<>+352(SB), Y6, Y4
+	VCVTPS2DQ    Y5, Y5
+	VPSRAD       $0x01, Y5, Y6
+	VPSLLD       $0x17, Y6, Y7
+	VPADDD       expNums<>+352(SB), Y7, Y7
+	VMULPS       Y7, Y4, Y4
+	VPSUBD       Y6, Y5, Y5
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       expNums<>+352(SB), Y5, Y5
+	VMULPS       Y5, Y4, Y4
+	VADDPS       expNums<>+352(SB), Y4, Y5
+	VDIVPS       Y5, Y2, Y5
+	VMULPS       Y5, Y4, Y4
+	VBLENDVPS    Y1, Y4, Y5, Y6
+	VBLENDVPS    Y1, Y5, Y4, Y4
+	VMASKMOVPS   (DX)(DI*4), Y3, Y5
+	VMULPS       Y6, Y5, Y5
+	VMOVUPS      Y2, Y2
+	VFMADD231PS  Y4, Y1, Y2
+	VMASKMOVPS   (SI)(DI*4), Y3, Y1
+	VMULPS       Y1, Y5, Y1
+	VMULPS       Y2, Y1, Y1
+	VMASKMOVPS   Y1, Y3, (AX)(DI*4)
+	VMULPS       Y0, Y5, Y0
+	VMASKMOVPS   Y0, Y3, (CX)(DI*4)
+
+done3:
+	VZEROUPPER
+	RET
+
 // func expSumF32AVX2(dst *float32, src *byte, n int, max float32) float32
 // Requires: AVX, AVX2, FMA3, SSE
 TEXT ·expSumF32AVX2(SB), NOSPLIT|NOFRAME, $0-36
@@ -3563,6 +3681,1098 @@ done3:
 	VZEROUPPER
 	RET
 
+// func softmaxF32AVX2(dst *byte, src *byte, exps *float32, n int, count int, step int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·softmaxF32AVX2(SB), NOSPLIT|NOFRAME, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         exps+16(FP), DX
+	MOVQ         n+24(FP), BX
+	MOVQ         count+32(FP), SI
+	VBROADCASTSS expNums<>+0(SB), Y0
+	VBROADCASTSS expNums<>+32(SB), Y1
+
+row:
+	MOVQ         BX, R8
+	XORQ         DI, DI
+	VBROADCASTSS expNums<>+1312(SB), Y2
+	VMOVUPS      Y2, Y3
+	VMOVUPS      Y2, Y4
+	VMOVUPS      Y2, Y5
+	VMOVUPS      Y2, Y6
+	VMOVUPS      Y2, Y7
+	VMOVUPS      Y2, Y8
+	VMOVUPS      Y2, Y9
+	VMOVUPS      Y2, Y10
+	SUBQ         $+64, R8
+	JLT          turned2
+
+turn1:
+	VMOVUPS (CX)(DI*4), Y11
+	VMAXPS  Y3, Y11, Y3
+	VMOVUPS 32(CX)(DI*4), Y11
+	VMAXPS  Y4, Y11, Y4
+	VMOVUPS 64(CX)(DI*4), Y11
+	VMAXPS  Y5, Y11, Y5
+	VMOVUPS 96(CX)(DI*4), Y11
+	VMAXPS  Y6, Y11, Y6
+	VMOVUPS 128(CX)(DI*4), Y11
+	VMAXPS  Y7, Y11, Y7
+	VMOVUPS 160(CX)(DI*4), Y11
+	VMAXPS  Y8, Y11, Y8
+	VMOVUPS 192(CX)(DI*4), Y11
+	VMAXPS  Y9, Y11, Y9
+	VMOVUPS 224(CX)(DI*4), Y11
+	VMAXPS  Y10, Y11, Y10
+	ADDQ    $+64, DI
+	SUBQ    $+64, R8
+	JGE     turn1
+
+turned2:
+	ADDQ    $+64, R8
+	CMPQ    R8, $+8
+	JLT     short4
+	VMOVUPS (CX)(DI*4), Y11
+	VMAXPS  Y3, Y11, Y3
+	ADDQ    $+8, DI
+	SUBQ    $+8, R8
+	CMPQ    R8, $+8
+	JLT     short5
+	VMOVUPS (CX)(DI*4), Y11
+	VMAXPS  Y4, Y11, Y4
+	ADDQ    $+8, DI
+	SUBQ    $+8, R8
+	CMPQ    R8, $+8
+	JLT     short6
+	VMOVUPS (CX)(DI*4), Y11
+	VMAXPS  Y5, Y11, Y5
+	ADDQ    $+8, DI
+	SUBQ    $+8, R8
+	CMPQ    R8, $+8
+	JLT     short7
+	VMOVUPS (CX)(DI*4), Y11
+	VMAXPS  Y6, Y11, Y6
+	ADDQ    $+8, DI
+	SUBQ    $+8, R8
+	CMPQ    R8, $+8
+	JLT     short8
+	VMOVUPS (CX)(DI*4), Y11
+	VMAXPS  Y7, Y11, Y7
+	ADDQ    $+8, DI
+	SUBQ    $+8, R8
+	CMPQ    R8, $+8
+	JLT     short9
+	VMOVUPS (CX)(DI*4), Y11
+	VMAXPS  Y8, Y11, Y8
+	ADDQ    $+8, DI
+	SUBQ    $+8, R8
+	CMPQ    R8, $+8
+	JLT     short10
+	VMOVUPS (CX)(DI*4), Y11
+	VMAXPS  Y9, Y11, Y9
+	ADDQ    $+8, DI
+	SUBQ    $+8, R8
+	CMPQ    R8, $+8
+	JLT     short11
+	VMOVUPS (CX)(DI*4), Y11
+	VMAXPS  Y10, Y11, Y10
+	ADDQ    $+8, DI
+	SUBQ    $+8, R8
+
+short4:
+	TESTQ      R8, R8
+	JEQ        done3
+	LEAQ       tailMasks<>+32(SB), R9
+	SHLQ       $0x02, R8
+	SUBQ       R8, R9
+	VMOVUPS    (R9), Y11
+	VMASKMOVPS (CX)(DI*4), Y11, Y12
+	VBLENDVPS  Y11, Y12, Y2, Y2
+	VMAXPS     Y3, Y2, Y3
+	JMP        done3
+
+short5:
+	TESTQ      R8, R8
+	JEQ        done3
+	LEAQ       tailMasks<>+32(SB), R9
+	SHLQ       $0x02, R8
+	SUBQ       R8, R9
+	VMOVUPS    (R9), Y11
+	VMASKMOVPS (CX)(DI*4), Y11, Y12
+	VBLENDVPS  Y11, Y12, Y2, Y2
+	VMAXPS     Y4, Y2, Y4
+	JMP        done3
+
+short6:
+	TESTQ      R8, R8
+	JEQ        done3
+	LEAQ       tailMasks<>+32(SB), R9
+	SHLQ       $0x02, R8
+	SUBQ       R8, R9
+	VMOVUPS    (R9), Y11
+	VMASKMOVPS (CX)(DI*4), Y11, Y12
+	VBLENDVPS  Y11, Y12, Y2, Y2
+	VMAXPS     Y5, Y2, Y5
+	JMP        done3
+
+short7:
+	TESTQ      R8, R8
+	JEQ        done3
+	LEAQ       tailMasks<>+32(SB), R9
+	SHLQ       $0x02, R8
+	SUBQ       R8, R9
+	VMOVUPS    (R9), Y11
+	VMASKMOVPS (CX)(DI*4), Y11, Y12
+	VBLENDVPS  Y11, Y12, Y2, Y2
+	VMAXPS     Y6, Y2, Y6
+	JMP        done3
+
+short8:
+	TESTQ      R8, R8
+	JEQ        done3
+	LEAQ       tailMasks<>+32(SB), R9
+	SHLQ       $0x02, R8
+	SUBQ       R8, R9
+	VMOVUPS    (R9), Y11
+	VMASKMOVPS (CX)(DI*4), Y11, Y12
+	VBLENDVPS  Y11, Y12, Y2, Y2
+	VMAXPS     Y7, Y2, Y7
+	JMP        done3
+
+short9:
+	TESTQ      R8, R8
+	JEQ        done3
+	LEAQ       tailMasks<>+32(SB), R9
+	SHLQ       $0x02, R8
+	SUBQ       R8, R9
+	VMOVUPS    (R9), Y11
+	VMASKMOVPS (CX)(DI*4), Y11, Y12
+	VBLENDVPS  Y11, Y12, Y2, Y2
+	VMAXPS     Y8, Y2, Y8
+	JMP        done3
+
+short10:
+	TESTQ      R8, R8
+	JEQ        done3
+	LEAQ       tailMasks<>+32(SB), R9
+	SHLQ       $0x02, R8
+	SUBQ       R8, R9
+	VMOVUPS    (R9), Y11
+	VMASKMOVPS (CX)(DI*4), Y11, Y12
+	VBLENDVPS  Y11, Y12, Y2, Y2
+	VMAXPS     Y9, Y2, Y9
+	JMP        done3
+
+short11:
+	TESTQ      R8, R8
+	JEQ        done3
+	LEAQ       tailMasks<>+32(SB), R9
+	SHLQ       $0x02, R8
+	SUBQ       R8, R9
+	VMOVUPS    (R9), Y11
+	VMASKMOVPS (CX)(DI*4), Y11, Y12
+	VBLENDVPS  Y11, Y12, Y2, Y2
+	VMAXPS     Y10, Y2, Y10
+
+done3:
+	VMAXPS       Y3, Y7, Y3
+	VMAXPS       Y4, Y8, Y4
+	VMAXPS       Y5, Y9, Y5
+	VMAXPS       Y6, Y10, Y6
+	VMAXPS       Y3, Y5, Y3
+	VMAXPS       Y4, Y6, Y4
+	VMAXPS       Y3, Y4, Y3
+	VEXTRACTF128 $0x01, Y3, X2
+	VMAXPS       X3, X2, X2
+	VPERMILPS    $0x0e, X2, X3
+	VMAXPS       X2, X3, X2
+	VPERMILPS    $0x01, X2, X3
+	VMAXPS       X2, X3, X2
+	VBROADCASTSS X2, Y2
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
+	VXORPS       Y5, Y5, Y5
+	VXORPS       Y6, Y6, Y6
+	VXORPS       Y7, Y7, Y7
+	VXORPS       Y8, Y8, Y8
+	VXORPS       Y9, Y9, Y9
+	VXORPS       Y10, Y10, Y10
+	MOVQ         BX, R8
+	XORQ         DI, DI
+	SUBQ         $+64, R8
+	JLT          turned13
+
+turn12:
+	VMOVUPS      (CX)(DI*4), Y11
+	VSUBPS       Y2, Y11, Y11
+	VMAXPS       Y11, Y0, Y11
+	VMINPS       Y11, Y1, Y11
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y11, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y11, Y11
+	VFNMADD231PS expNums<>+128(SB), Y12, Y11
+	VFNMADD231PS expNums<>+160(SB), Y12, Y11
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y11, Y13
+	VFMADD213PS  expNums<>+256(SB), Y11, Y13
+	VFMADD213PS  expNums<>+288(SB), Y11, Y13
+	VFMADD213PS  expNums<>+320(SB), Y11, Y13
+	VMULPS       Y11, Y11, Y14
+	VFMADD213PS  Y11, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y11
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y11, Y11
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VMOVUPS      Y11, (DX)(DI*4)
+	VADDPS       Y11, Y3, Y3
+	VMOVUPS      32(CX)(DI*4), Y11
+	VSUBPS       Y2, Y11, Y11
+	VMAXPS       Y11, Y0, Y11
+	VMINPS       Y11, Y1, Y11
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y11, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y11, Y11
+	VFNMADD231PS expNums<>+128(SB), Y12, Y11
+	VFNMADD231PS expNums<>+160(SB), Y12, Y11
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y11, Y13
+	VFMADD213PS  expNums<>+256(SB), Y11, Y13
+	VFMADD213PS  expNums<>+288(SB), Y11, Y13
+	VFMADD213PS  expNums<>+320(SB), Y11, Y13
+	VMULPS       Y11, Y11, Y14
+	VFMADD213PS  Y11, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y11
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y11, Y11
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VMOVUPS      Y11, 32(DX)(DI*4)
+	VADDPS       Y11, Y4, Y4
+	VMOVUPS      64(CX)(DI*4), Y11
+	VSUBPS       Y2, Y11, Y11
+	VMAXPS       Y11, Y0, Y11
+	VMINPS       Y11, Y1, Y11
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y11, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y11, Y11
+	VFNMADD231PS expNums<>+128(SB), Y12, Y11
+	VFNMADD231PS expNums<>+160(SB), Y12, Y11
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y11, Y13
+	VFMADD213PS  expNums<>+256(SB), Y11, Y13
+	VFMADD213PS  expNums<>+288(SB), Y11, Y13
+	VFMADD213PS  expNums<>+320(SB), Y11, Y13
+	VMULPS       Y11, Y11, Y14
+	VFMADD213PS  Y11, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y11
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y11, Y11
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VMOVUPS      Y11, 64(DX)(DI*4)
+	VADDPS       Y11, Y5, Y5
+	VMOVUPS      96(CX)(DI*4), Y11
+	VSUBPS       Y2, Y11, Y11
+	VMAXPS       Y11, Y0, Y11
+	VMINPS       Y11, Y1, Y11
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y11, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y11, Y11
+	VFNMADD231PS expNums<>+128(SB), Y12, Y11
+	VFNMADD231PS expNums<>+160(SB), Y12, Y11
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y11, Y13
+	VFMADD213PS  expNums<>+256(SB), Y11, Y13
+	VFMADD213PS  expNums<>+288(SB), Y11, Y13
+	VFMADD213PS  expNums<>+320(SB), Y11, Y13
+	VMULPS       Y11, Y11, Y14
+	VFMADD213PS  Y11, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y11
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y11, Y11
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VMOVUPS      Y11, 96(DX)(DI*4)
+	VADDPS       Y11, Y6, Y6
+	VMOVUPS      128(CX)(DI*4), Y11
+	VSUBPS       Y2, Y11, Y11
+	VMAXPS       Y11, Y0, Y11
+	VMINPS       Y11, Y1, Y11
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y11, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y11, Y11
+	VFNMADD231PS expNums<>+128(SB), Y12, Y11
+	VFNMADD231PS expNums<>+160(SB), Y12, Y11
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y11, Y13
+	VFMADD213PS  expNums<>+256(SB), Y11, Y13
+	VFMADD213PS  expNums<>+288(SB), Y11, Y13
+	VFMADD213PS  expNums<>+320(SB), Y11, Y13
+	VMULPS       Y11, Y11, Y14
+	VFMADD213PS  Y11, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y11
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y11, Y11
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VMOVUPS      Y11, 128(DX)(DI*4)
+	VADDPS       Y11, Y7, Y7
+	VMOVUPS      160(CX)(DI*4), Y11
+	VSUBPS       Y2, Y11, Y11
+	VMAXPS       Y11, Y0, Y11
+	VMINPS       Y11, Y1, Y11
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y11, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y11, Y11
+	VFNMADD231PS expNums<>+128(SB), Y12, Y11
+	VFNMADD231PS expNums<>+160(SB), Y12, Y11
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y11, Y13
+	VFMADD213PS  expNums<>+256(SB), Y11, Y13
+	VFMADD213PS  expNums<>+288(SB), Y11, Y13
+	VFMADD213PS  expNums<>+320(SB), Y11, Y13
+	VMULPS       Y11, Y11, Y14
+	VFMADD213PS  Y11, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y11
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y11, Y11
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VMOVUPS      Y11, 160(DX)(DI*4)
+	VADDPS       Y11, Y8, Y8
+	VMOVUPS      192(CX)(DI*4), Y11
+	VSUBPS       Y2, Y11, Y11
+	VMAXPS       Y11, Y0, Y11
+	VMINPS       Y11, Y1, Y11
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y11, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y11, Y11
+	VFNMADD231PS expNums<>+128(SB), Y12, Y11
+	VFNMADD231PS expNums<>+160(SB), Y12, Y11
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y11, Y13
+	VFMADD213PS  expNums<>+256(SB), Y11, Y13
+	VFMADD213PS  expNums<>+288(SB), Y11, Y13
+	VFMADD213PS  expNums<>+320(SB), Y11, Y13
+	VMULPS       Y11, Y11, Y14
+	VFMADD213PS  Y11, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y11
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y11, Y11
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VMOVUPS      Y11, 192(DX)(DI*4)
+	VADDPS       Y11, Y9, Y9
+	VMOVUPS      224(CX)(DI*4), Y11
+	VSUBPS       Y2, Y11, Y11
+	VMAXPS       Y11, Y0, Y11
+	VMINPS       Y11, Y1, Y11
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y11, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y11, Y11
+	VFNMADD231PS expNums<>+128(SB), Y12, Y11
+	VFNMADD231PS expNums<>+160(SB), Y12, Y11
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y11, Y13
+	VFMADD213PS  expNums<>+256(SB), Y11, Y13
+	VFMADD213PS  expNums<>+288(SB), Y11, Y13
+	VFMADD213PS  expNums<>+320(SB), Y11, Y13
+	VMULPS       Y11, Y11, Y14
+	VFMADD213PS  Y11, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y11
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y11, Y11
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VMOVUPS      Y11, 224(DX)(DI*4)
+	VADDPS       Y11, Y10, Y10
+	ADDQ         $+64, DI
+	SUBQ         $+64, R8
+	JGE          turn12
+
+turned13:
+	ADDQ         $+64, R8
+	CMPQ         R8, $+8
+	JLT          short15
+	VMOVUPS      (CX)(DI*4), Y11
+	VSUBPS       Y2, Y11, Y11
+	VMAXPS       Y11, Y0, Y11
+	VMINPS       Y11, Y1, Y11
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y11, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y11, Y11
+	VFNMADD231PS expNums<>+128(SB), Y12, Y11
+	VFNMADD231PS expNums<>+160(SB), Y12, Y11
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y11, Y13
+	VFMADD213PS  expNums<>+256(SB), Y11, Y13
+	VFMADD213PS  expNums<>+288(SB), Y11, Y13
+	VFMADD213PS  expNums<>+320(SB), Y11, Y13
+	VMULPS       Y11, Y11, Y14
+	VFMADD213PS  Y11, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y11
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y11, Y11
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VMOVUPS      Y11, (DX)(DI*4)
+	VADDPS       Y11, Y3, Y3
+	ADDQ         $+8, DI
+	SUBQ         $+8, R8
+	CMPQ         R8, $+8
+	JLT          short16
+	VMOVUPS      (CX)(DI*4), Y11
+	VSUBPS       Y2, Y11, Y11
+	VMAXPS       Y11, Y0, Y11
+	VMINPS       Y11, Y1, Y11
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y11, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y11, Y11
+	VFNMADD231PS expNums<>+128(SB), Y12, Y11
+	VFNMADD231PS expNums<>+160(SB), Y12, Y11
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y11, Y13
+	VFMADD213PS  expNums<>+256(SB), Y11, Y13
+	VFMADD213PS  expNums<>+288(SB), Y11, Y13
+	VFMADD213PS  expNums<>+320(SB), Y11, Y13
+	VMULPS       Y11, Y11, Y14
+	VFMADD213PS  Y11, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y11
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y11, Y11
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VMOVUPS      Y11, (DX)(DI*4)
+	VADDPS       Y11, Y4, Y4
+	ADDQ         $+8, DI
+	SUBQ         $+8, R8
+	CMPQ         R8, $+8
+	JLT          short17
+	VMOVUPS      (CX)(DI*4), Y11
+	VSUBPS       Y2, Y11, Y11
+	VMAXPS       Y11, Y0, Y11
+	VMINPS       Y11, Y1, Y11
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y11, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y11, Y11
+	VFNMADD231PS expNums<>+128(SB), Y12, Y11
+	VFNMADD231PS expNums<>+160(SB), Y12, Y11
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y11, Y13
+	VFMADD213PS  expNums<>+256(SB), Y11, Y13
+	VFMADD213PS  expNums<>+288(SB), Y11, Y13
+	VFMADD213PS  expNums<>+320(SB), Y11, Y13
+	VMULPS       Y11, Y11, Y14
+	VFMADD213PS  Y11, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y11
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y11, Y11
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VMOVUPS      Y11, (DX)(DI*4)
+	VADDPS       Y11, Y5, Y5
+	ADDQ         $+8, DI
+	SUBQ         $+8, R8
+	CMPQ         R8, $+8
+	JLT          short18
+	VMOVUPS      (CX)(DI*4), Y11
+	VSUBPS       Y2, Y11, Y11
+	VMAXPS       Y11, Y0, Y11
+	VMINPS       Y11, Y1, Y11
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y11, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y11, Y11
+	VFNMADD231PS expNums<>+128(SB), Y12, Y11
+	VFNMADD231PS expNums<>+160(SB), Y12, Y11
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y11, Y13
+	VFMADD213PS  expNums<>+256(SB), Y11, Y13
+	VFMADD213PS  expNums<>+288(SB), Y11, Y13
+	VFMADD213PS  expNums<>+320(SB), Y11, Y13
+	VMULPS       Y11, Y11, Y14
+	VFMADD213PS  Y11, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y11
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y11, Y11
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VMOVUPS      Y11, (DX)(DI*4)
+	VADDPS       Y11, Y6, Y6
+	ADDQ         $+8, DI
+	SUBQ         $+8, R8
+	CMPQ         R8, $+8
+	JLT          short19
+	VMOVUPS      (CX)(DI*4), Y11
+	VSUBPS       Y2, Y11, Y11
+	VMAXPS       Y11, Y0, Y11
+	VMINPS       Y11, Y1, Y11
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y11, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y11, Y11
+	VFNMADD231PS expNums<>+128(SB), Y12, Y11
+	VFNMADD231PS expNums<>+160(SB), Y12, Y11
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y11, Y13
+	VFMADD213PS  expNums<>+256(SB), Y11, Y13
+	VFMADD213PS  expNums<>+288(SB), Y11, Y13
+	VFMADD213PS  expNums<>+320(SB), Y11, Y13
+	VMULPS       Y11, Y11, Y14
+	VFMADD213PS  Y11, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y11
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y11, Y11
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VMOVUPS      Y11, (DX)(DI*4)
+	VADDPS       Y11, Y7, Y7
+	ADDQ         $+8, DI
+	SUBQ         $+8, R8
+	CMPQ         R8, $+8
+	JLT          short20
+	VMOVUPS      (CX)(DI*4), Y11
+	VSUBPS       Y2, Y11, Y11
+	VMAXPS       Y11, Y0, Y11
+	VMINPS       Y11, Y1, Y11
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y11, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y11, Y11
+	VFNMADD231PS expNums<>+128(SB), Y12, Y11
+	VFNMADD231PS expNums<>+160(SB), Y12, Y11
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y11, Y13
+	VFMADD213PS  expNums<>+256(SB), Y11, Y13
+	VFMADD213PS  expNums<>+288(SB), Y11, Y13
+	VFMADD213PS  expNums<>+320(SB), Y11, Y13
+	VMULPS       Y11, Y11, Y14
+	VFMADD213PS  Y11, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y11
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y11, Y11
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VMOVUPS      Y11, (DX)(DI*4)
+	VADDPS       Y11, Y8, Y8
+	ADDQ         $+8, DI
+	SUBQ         $+8, R8
+	CMPQ         R8, $+8
+	JLT          short21
+	VMOVUPS      (CX)(DI*4), Y11
+	VSUBPS       Y2, Y11, Y11
+	VMAXPS       Y11, Y0, Y11
+	VMINPS       Y11, Y1, Y11
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y11, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y11, Y11
+	VFNMADD231PS expNums<>+128(SB), Y12, Y11
+	VFNMADD231PS expNums<>+160(SB), Y12, Y11
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y11, Y13
+	VFMADD213PS  expNums<>+256(SB), Y11, Y13
+	VFMADD213PS  expNums<>+288(SB), Y11, Y13
+	VFMADD213PS  expNums<>+320(SB), Y11, Y13
+	VMULPS       Y11, Y11, Y14
+	VFMADD213PS  Y11, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y11
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y11, Y11
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VMOVUPS      Y11, (DX)(DI*4)
+	VADDPS       Y11, Y9, Y9
+	ADDQ         $+8, DI
+	SUBQ         $+8, R8
+	CMPQ         R8, $+8
+	JLT          short22
+	VMOVUPS      (CX)(DI*4), Y11
+	VSUBPS       Y2, Y11, Y11
+	VMAXPS       Y11, Y0, Y11
+	VMINPS       Y11, Y1, Y11
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y11, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y11, Y11
+	VFNMADD231PS expNums<>+128(SB), Y12, Y11
+	VFNMADD231PS expNums<>+160(SB), Y12, Y11
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y11, Y13
+	VFMADD213PS  expNums<>+256(SB), Y11, Y13
+	VFMADD213PS  expNums<>+288(SB), Y11, Y13
+	VFMADD213PS  expNums<>+320(SB), Y11, Y13
+	VMULPS       Y11, Y11, Y14
+	VFMADD213PS  Y11, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y11
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y11, Y11
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VMOVUPS      Y11, (DX)(DI*4)
+	VADDPS       Y11, Y10, Y10
+	ADDQ         $+8, DI
+	SUBQ         $+8, R8
+
+short15:
+	TESTQ        R8, R8
+	JEQ          done14
+	LEAQ         tailMasks<>+32(SB), R9
+	SHLQ         $0x02, R8
+	SUBQ         R8, R9
+	VMOVUPS      (R9), Y11
+	VMASKMOVPS   (CX)(DI*4), Y11, Y12
+	VSUBPS       Y2, Y12, Y2
+	VMAXPS       Y2, Y0, Y2
+	VMINPS       Y2, Y1, Y2
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y2, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y2, Y2
+	VFNMADD231PS expNums<>+128(SB), Y12, Y2
+	VFNMADD231PS expNums<>+160(SB), Y12, Y2
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y2, Y13
+	VFMADD213PS  expNums<>+256(SB), Y2, Y13
+	VFMADD213PS  expNums<>+288(SB), Y2, Y13
+	VFMADD213PS  expNums<>+320(SB), Y2, Y13
+	VMULPS       Y2, Y2, Y14
+	VFMADD213PS  Y2, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y2
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y2, Y2
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y2, Y2
+	VMASKMOVPS   Y2, Y11, (DX)(DI*4)
+	VANDPS       Y11, Y2, Y2
+	VADDPS       Y2, Y3, Y3
+	JMP          done14
+
+short16:
+	TESTQ        R8, R8
+	JEQ          done14
+	LEAQ         tailMasks<>+32(SB), R9
+	SHLQ         $0x02, R8
+	SUBQ         R8, R9
+	VMOVUPS      (R9), Y11
+	VMASKMOVPS   (CX)(DI*4), Y11, Y12
+	VSUBPS       Y2, Y12, Y2
+	VMAXPS       Y2, Y0, Y2
+	VMINPS       Y2, Y1, Y2
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y2, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y2, Y2
+	VFNMADD231PS expNums<>+128(SB), Y12, Y2
+	VFNMADD231PS expNums<>+160(SB), Y12, Y2
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y2, Y13
+	VFMADD213PS  expNums<>+256(SB), Y2, Y13
+	VFMADD213PS  expNums<>+288(SB), Y2, Y13
+	VFMADD213PS  expNums<>+320(SB), Y2, Y13
+	VMULPS       Y2, Y2, Y14
+	VFMADD213PS  Y2, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y2
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y2, Y2
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y2, Y2
+	VMASKMOVPS   Y2, Y11, (DX)(DI*4)
+	VANDPS       Y11, Y2, Y2
+	VADDPS       Y2, Y4, Y4
+	JMP          done14
+
+short17:
+	TESTQ        R8, R8
+	JEQ          done14
+	LEAQ         tailMasks<>+32(SB), R9
+	SHLQ         $0x02, R8
+	SUBQ         R8, R9
+	VMOVUPS      (R9), Y11
+	VMASKMOVPS   (CX)(DI*4), Y11, Y12
+	VSUBPS       Y2, Y12, Y2
+	VMAXPS       Y2, Y0, Y2
+	VMINPS       Y2, Y1, Y2
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y2, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y2, Y2
+	VFNMADD231PS expNums<>+128(SB), Y12, Y2
+	VFNMADD231PS expNums<>+160(SB), Y12, Y2
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y2, Y13
+	VFMADD213PS  expNums<>+256(SB), Y2, Y13
+	VFMADD213PS  expNums<>+288(SB), Y2, Y13
+	VFMADD213PS  expNums<>+320(SB), Y2, Y13
+	VMULPS       Y2, Y2, Y14
+	VFMADD213PS  Y2, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y2
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y2, Y2
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y2, Y2
+	VMASKMOVPS   Y2, Y11, (DX)(DI*4)
+	VANDPS       Y11, Y2, Y2
+	VADDPS       Y2, Y5, Y5
+	JMP          done14
+
+short18:
+	TESTQ        R8, R8
+	JEQ          done14
+	LEAQ         tailMasks<>+32(SB), R9
+	SHLQ         $0x02, R8
+	SUBQ         R8, R9
+	VMOVUPS      (R9), Y11
+	VMASKMOVPS   (CX)(DI*4), Y11, Y12
+	VSUBPS       Y2, Y12, Y2
+	VMAXPS       Y2, Y0, Y2
+	VMINPS       Y2, Y1, Y2
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y2, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y2, Y2
+	VFNMADD231PS expNums<>+128(SB), Y12, Y2
+	VFNMADD231PS expNums<>+160(SB), Y12, Y2
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y2, Y13
+	VFMADD213PS  expNums<>+256(SB), Y2, Y13
+	VFMADD213PS  expNums<>+288(SB), Y2, Y13
+	VFMADD213PS  expNums<>+320(SB), Y2, Y13
+	VMULPS       Y2, Y2, Y14
+	VFMADD213PS  Y2, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y2
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y2, Y2
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y2, Y2
+	VMASKMOVPS   Y2, Y11, (DX)(DI*4)
+	VANDPS       Y11, Y2, Y2
+	VADDPS       Y2, Y6, Y6
+	JMP          done14
+
+short19:
+	TESTQ        R8, R8
+	JEQ          done14
+	LEAQ         tailMasks<>+32(SB), R9
+	SHLQ         $0x02, R8
+	SUBQ         R8, R9
+	VMOVUPS      (R9), Y11
+	VMASKMOVPS   (CX)(DI*4), Y11, Y12
+	VSUBPS       Y2, Y12, Y2
+	VMAXPS       Y2, Y0, Y2
+	VMINPS       Y2, Y1, Y2
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y2, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y2, Y2
+	VFNMADD231PS expNums<>+128(SB), Y12, Y2
+	VFNMADD231PS expNums<>+160(SB), Y12, Y2
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y2, Y13
+	VFMADD213PS  expNums<>+256(SB), Y2, Y13
+	VFMADD213PS  expNums<>+288(SB), Y2, Y13
+	VFMADD213PS  expNums<>+320(SB), Y2, Y13
+	VMULPS       Y2, Y2, Y14
+	VFMADD213PS  Y2, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y2
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y2, Y2
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y2, Y2
+	VMASKMOVPS   Y2, Y11, (DX)(DI*4)
+	VANDPS       Y11, Y2, Y2
+	VADDPS       Y2, Y7, Y7
+	JMP          done14
+
+short20:
+	TESTQ        R8, R8
+	JEQ          done14
+	LEAQ         tailMasks<>+32(SB), R9
+	SHLQ         $0x02, R8
+	SUBQ         R8, R9
+	VMOVUPS      (R9), Y11
+	VMASKMOVPS   (CX)(DI*4), Y11, Y12
+	VSUBPS       Y2, Y12, Y2
+	VMAXPS       Y2, Y0, Y2
+	VMINPS       Y2, Y1, Y2
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y2, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y2, Y2
+	VFNMADD231PS expNums<>+128(SB), Y12, Y2
+	VFNMADD231PS expNums<>+160(SB), Y12, Y2
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y2, Y13
+	VFMADD213PS  expNums<>+256(SB), Y2, Y13
+	VFMADD213PS  expNums<>+288(SB), Y2, Y13
+	VFMADD213PS  expNums<>+320(SB), Y2, Y13
+	VMULPS       Y2, Y2, Y14
+	VFMADD213PS  Y2, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y2
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y2, Y2
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y2, Y2
+	VMASKMOVPS   Y2, Y11, (DX)(DI*4)
+	VANDPS       Y11, Y2, Y2
+	VADDPS       Y2, Y8, Y8
+	JMP          done14
+
+short21:
+	TESTQ        R8, R8
+	JEQ          done14
+	LEAQ         tailMasks<>+32(SB), R9
+	SHLQ         $0x02, R8
+	SUBQ         R8, R9
+	VMOVUPS      (R9), Y11
+	VMASKMOVPS   (CX)(DI*4), Y11, Y12
+	VSUBPS       Y2, Y12, Y2
+	VMAXPS       Y2, Y0, Y2
+	VMINPS       Y2, Y1, Y2
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y2, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y2, Y2
+	VFNMADD231PS expNums<>+128(SB), Y12, Y2
+	VFNMADD231PS expNums<>+160(SB), Y12, Y2
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y2, Y13
+	VFMADD213PS  expNums<>+256(SB), Y2, Y13
+	VFMADD213PS  expNums<>+288(SB), Y2, Y13
+	VFMADD213PS  expNums<>+320(SB), Y2, Y13
+	VMULPS       Y2, Y2, Y14
+	VFMADD213PS  Y2, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y2
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y2, Y2
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y2, Y2
+	VMASKMOVPS   Y2, Y11, (DX)(DI*4)
+	VANDPS       Y11, Y2, Y2
+	VADDPS       Y2, Y9, Y9
+	JMP          done14
+
+short22:
+	TESTQ        R8, R8
+	JEQ          done14
+	LEAQ         tailMasks<>+32(SB), R9
+	SHLQ         $0x02, R8
+	SUBQ         R8, R9
+	VMOVUPS      (R9), Y11
+	VMASKMOVPS   (CX)(DI*4), Y11, Y12
+	VSUBPS       Y2, Y12, Y2
+	VMAXPS       Y2, Y0, Y2
+	VMINPS       Y2, Y1, Y2
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y2, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y2, Y2
+	VFNMADD231PS expNums<>+128(SB), Y12, Y2
+	VFNMADD231PS expNums<>+160(SB), Y12, Y2
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y2, Y13
+	VFMADD213PS  expNums<>+256(SB), Y2, Y13
+	VFMADD213PS  expNums<>+288(SB), Y2, Y13
+	VFMADD213PS  expNums<>+320(SB), Y2, Y13
+	VMULPS       Y2, Y2, Y14
+	VFMADD213PS  Y2, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y2
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y2, Y2
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y2, Y2
+	VMASKMOVPS   Y2, Y11, (DX)(DI*4)
+	VANDPS       Y11, Y2, Y2
+	VADDPS       Y2, Y10, Y10
+
+done14:
+	VADDPS       Y3, Y7, Y3
+	VADDPS       Y4, Y8, Y4
+	VADDPS       Y5, Y9, Y5
+	VADDPS       Y6, Y10, Y6
+	VADDPS       Y3, Y5, Y3
+	VADDPS       Y4, Y6, Y4
+	VADDPS       Y3, Y4, Y3
+	VEXTRACTF128 $0x01, Y3, X2
+	VADDPS       X3, X2, X2
+	VPERMILPS    $0x0e, X2, X3
+	VADDPS       X2, X3, X2
+	VPERMILPS    $0x01, X2, X3
+	VADDPS       X2, X3, X2
+	VXORPS       X3, X3, X3
+	VMOVSS       expNums<>+352(SB), X4
+	VCMPSS       $0x00, X3, X2, X3
+	VDIVSS       X2, X4, X4
+	VANDNPS      X4, X3, X4
+	VBROADCASTSS X4, Y2
+	MOVQ         BX, R8
+	XORQ         DI, DI
+	SUBQ         $+8, R8
+	JLT          turned24
+
+turn23:
+	VMOVUPS (DX)(DI*4), Y3
+	VMULPS  Y2, Y3, Y3
+	VMOVUPS Y3, (AX)(DI*4)
+	ADDQ    $+8, DI
+	SUBQ    $+8, R8
+	JGE     turn23
+
+turned24:
+	ADDQ       $+8, R8
+	TESTQ      R8, R8
+	JEQ        done25
+	LEAQ       tailMasks<>+32(SB), R9
+	SHLQ       $0x02, R8
+	SUBQ       R8, R9
+	VMOVUPS    (R9), Y3
+	VMASKMOVPS (DX)(DI*4), Y3, Y4
+	VMULPS     Y2, Y4, Y2
+	VMASKMOVPS Y2, Y3, (AX)(DI*4)
+
+done25:
+	MOVQ BX, DI
+	SHLQ $0x02, DI
+	ADDQ DI, AX
+	ADDQ DI, CX
+	ADDQ step+40(FP), DX
+	DECQ SI
+	JNE  row
+	VZEROUPPER
+	RET
+
 // func swishF16AVX2(dst *byte, src *byte, n int, scale float32, low float32, high float32)
 // Requires: AVX, AVX2, F16C, FMA3
 TEXT ·swishF16AVX2(SB), NOSPLIT|NOFRAME, $0-36
@@ -3923,6 +5133,262 @@ piece11:
 	VPSRLDQ $0x02, X0, X0
 
 piece12:
+done3:
+	VZEROUPPER
+	RET
+
+// func swigluGradF16AVX2(dgate *byte, dup *byte, dy *byte, gate *byte, up *byte, n int)
+// Requires: AVX, AVX2, F16C, FMA3
+TEXT ·swigluGradF16AVX2(SB), NOSPLIT|NOFRAME, $0-48
+	MOVQ         dgate+0(FP), AX
+	MOVQ         dup+8(FP), CX
+	MOVQ         dy+16(FP), DX
+	MOVQ         gate+24(FP), BX
+	MOVQ         up+32(FP), SI
+	MOVQ         n+40(FP), R8
+	XORQ         DI, DI
+	VBROADCASTSS expNums<>+384(SB), Y0
+	VBROADCASTSS expNums<>+416(SB), Y1
+	VBROADCASTSS expNums<>+352(SB), Y2
+	SUBQ         $+8, R8
+	JLT          turned2
+
+turn1:
+	VCVTPH2PS    (BX)(DI*2), Y3
+	VMAXPS       Y3, Y0, Y3
+	VMINPS       Y3, Y1, Y4
+	VORPS        expNums<>+448(SB), Y4, Y5
+	VBROADCASTSS expNums<>+64(SB), Y6
+	VFMADD213PS  expNums<>+96(SB), Y5, Y6
+	VSUBPS       expNums<>+96(SB), Y6, Y6
+	VMOVUPS      Y5, Y5
+	VFNMADD231PS expNums<>+128(SB), Y6, Y5
+	VFNMADD231PS expNums<>+160(SB), Y6, Y5
+	VBROADCASTSS expNums<>+192(SB), Y7
+	VFMADD213PS  expNums<>+224(SB), Y5, Y7
+	VFMADD213PS  expNums<>+256(SB), Y5, Y7
+	VFMADD213PS  expNums<>+288(SB), Y5, Y7
+	VFMADD213PS  expNums<>+320(SB), Y5, Y7
+	VMULPS       Y5, Y5, Y8
+	VFMADD213PS  Y5, Y8, Y7
+	VADDPS       expNums<>+352(SB), Y7, Y5
+	VCVTPS2DQ    Y6, Y6
+	VPSRAD       $0x01, Y6, Y7
+	VPSLLD       $0x17, Y7, Y8
+	VPADDD       expNums<>+352(SB), Y8, Y8
+	VMULPS       Y8, Y5, Y5
+	VPSUBD       Y7, Y6, Y6
+	VPSLLD       $0x17, Y6, Y6
+	VPADDD       expNums<>+352(SB), Y6, Y6
+	VMULPS       Y6, Y5, Y5
+	VADDPS       expNums<>+352(SB), Y5, Y6
+	VDIVPS       Y6, Y2, Y6
+	VMULPS       Y6, Y5, Y5
+	VBLENDVPS    Y4, Y5, Y6, Y7
+	VBLENDVPS    Y4, Y6, Y5, Y5
+	VCVTPH2PS    (DX)(DI*2), Y6
+	VMULPS       Y7, Y6, Y6
+	VMOVUPS      Y2, Y7
+	VFMADD231PS  Y5, Y4, Y7
+	VCVTPH2PS    (SI)(DI*2), Y4
+	VMULPS       Y4, Y6, Y4
+	VMULPS       Y7, Y4, Y4
+	VCVTPS2PH    $0x00, Y4, (AX)(DI*2)
+	VMULPS       Y3, Y6, Y3
+	VCVTPS2PH    $0x00, Y3, (CX)(DI*2)
+	ADDQ         $+8, DI
+	SUBQ         $+8, R8
+	JGE          turn1
+
+turned2:
+	ADDQ    $+8, R8
+	TESTQ   R8, R8
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), R9
+	MOVQ    R8, R10
+	SHLQ    $0x02, R10
+	SUBQ    R10, R9
+	VMOVUPS (R9), Y3
+	VPXOR   X3, X3, X3
+	TESTQ   $0x00000001, R8
+	JEQ     piece4
+	MOVQ    R8, R9
+	ANDQ    $0x06, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x02, X3, X3
+	VPINSRW $0x00, (BX)(R9*2), X3, X3
+
+piece4:
+	TESTQ   $0x00000002, R8
+	JEQ     piece5
+	MOVQ    R8, R9
+	ANDQ    $0x04, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x04, X3, X3
+	VPINSRD $0x00, (BX)(R9*2), X3, X3
+
+piece5:
+	TESTQ   $0x00000004, R8
+	JEQ     piece6
+	MOVQ    R8, R9
+	ANDQ    $0x00, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x08, X3, X3
+	VPINSRQ $0x00, (BX)(R9*2), X3, X3
+
+piece6:
+	VCVTPH2PS    X3, Y3
+	VMAXPS       Y3, Y0, Y0
+	VMINPS       Y0, Y1, Y1
+	VORPS        expNums<>+448(SB), Y1, Y3
+	VBROADCASTSS expNums<>+64(SB), Y4
+	VFMADD213PS  expNums<>+96(SB), Y3, Y4
+	VSUBPS       expNums<>+96(SB), Y4, Y4
+	VMOVUPS      Y3, Y3
+	VFNMADD231PS expNums<>+128(SB), Y4, Y3
+	VFNMADD231PS expNums<>+160(SB), Y4, Y3
+	VBROADCASTSS expNums<>+192(SB), Y5
+	VFMADD213PS  expNums<>+224(SB), Y3, Y5
+	VFMADD213PS  expNums<>+256(SB), Y3, Y5
+	VFMADD213PS  expNums<>+288(SB), Y3, Y5
+	VFMADD213PS  expNums<>+320(SB), Y3, Y5
+	VMULPS       Y3, Y3, Y6
+	VFMADD213PS  Y3, Y6, Y5
+	VADDPS       expNums<>+352(SB), Y5, Y3
+	VCVTPS2DQ    Y4, Y4
+	VPSRAD       $0x01, Y4, Y5
+	VPSLLD       $0x17, Y5, Y6
+	VPADDD       expNums<>+352(SB), Y6, Y6
+	VMULPS       Y6, Y3, Y3
+	VPSUBD       Y5, Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       expNums<>+352(SB), Y4, Y4
+	VMULPS       Y4, Y3, Y3
+	VADDPS       expNums<>+352(SB), Y3, Y4
+	VDIVPS       Y4, Y2, Y4
+	VMULPS       Y4, Y3, Y3
+	VBLENDVPS    Y1, Y3, Y4, Y5
+	VBLENDVPS    Y1, Y4, Y3, Y3
+	VPXOR        X4, X4, X4
+	TESTQ        $0x00000001, R8
+	JEQ          piece7
+	MOVQ         R8, BX
+	ANDQ         $0x06, BX
+	ADDQ         DI, BX
+	VPSLLDQ      $0x02, X4, X4
+	VPINSRW      $0x00, (DX)(BX*2), X4, X4
+
+piece7:
+	TESTQ   $0x00000002, R8
+	JEQ     piece8
+	MOVQ    R8, BX
+	ANDQ    $0x04, BX
+	ADDQ    DI, BX
+	VPSLLDQ $0x04, X4, X4
+	VPINSRD $0x00, (DX)(BX*2), X4, X4
+
+piece8:
+	TESTQ   $0x00000004, R8
+	JEQ     piece9
+	MOVQ    R8, BX
+	ANDQ    $0x00, BX
+	ADDQ    DI, BX
+	VPSLLDQ $0x08, X4, X4
+	VPINSRQ $0x00, (DX)(BX*2), X4, X4
+
+piece9:
+	VCVTPH2PS   X4, Y4
+	VMULPS      Y5, Y4, Y4
+	VMOVUPS     Y2, Y2
+	VFMADD231PS Y3, Y1, Y2
+	VPXOR       X1, X1, X1
+	TESTQ       $0x00000001, R8
+	JEQ         piece10
+	MOVQ        R8, DX
+	ANDQ        $0x06, DX
+	ADDQ        DI, DX
+	VPSLLDQ     $0x02, X1, X1
+	VPINSRW     $0x00, (SI)(DX*2), X1, X1
+
+piece10:
+	TESTQ   $0x00000002, R8
+	JEQ     piece11
+	MOVQ    R8, DX
+	ANDQ    $0x04, DX
+	ADDQ    DI, DX
+	VPSLLDQ $0x04, X1, X1
+	VPINSRD $0x00, (SI)(DX*2), X1, X1
+
+piece11:
+	TESTQ   $0x00000004, R8
+	JEQ     piece12
+	MOVQ    R8, DX
+	ANDQ    $0x00, DX
+	ADDQ    DI, DX
+	VPSLLDQ $0x08, X1, X1
+	VPINSRQ $0x00, (SI)(DX*2), X1, X1
+
+piece12:
+	VCVTPH2PS X1, Y1
+	VMULPS    Y1, Y4, Y1
+	VMULPS    Y2, Y1, Y1
+	VCVTPS2PH $0x00, Y1, X1
+	TESTQ     $0x00000004, R8
+	JEQ       piece13
+	MOVQ      R8, DX
+	ANDQ      $0x00, DX
+	ADDQ      DI, DX
+	VMOVQ     X1, (AX)(DX*2)
+	VPSRLDQ   $0x08, X1, X1
+
+piece13:
+	TESTQ   $0x00000002, R8
+	JEQ     piece14
+	MOVQ    R8, DX
+	ANDQ    $0x04, DX
+	ADDQ    DI, DX
+	VMOVD   X1, (AX)(DX*2)
+	VPSRLDQ $0x04, X1, X1
+
+piece14:
+	TESTQ   $0x00000001, R8
+	JEQ     piece15
+	MOVQ    R8, DX
+	ANDQ    $0x06, DX
+	ADDQ    DI, DX
+	VPEXTRW $0x00, X1, (AX)(DX*2)
+	VPSRLDQ $0x02, X1, X1
+
+piece15:
+	VMULPS    Y0, Y4, Y0
+	VCVTPS2PH $0x00, Y0, X0
+	TESTQ     $0x00000004, R8
+	JEQ       piece16
+	MOVQ      R8, AX
+	ANDQ      $0x00, AX
+	ADDQ      DI, AX
+	VMOVQ     X0, (CX)(AX*2)
+	VPSRLDQ   $0x08, X0, X0
+
+piece16:
+	TESTQ   $0x00000002, R8
+	JEQ     piece17
+	MOVQ    R8, AX
+	ANDQ    $0x04, AX
+	ADDQ    DI, AX
+	VMOVD   X0, (CX)(AX*2)
+	VPSRLDQ $0x04, X0, X0
+
+piece17:
+	TESTQ   $0x00000001, R8
+	JEQ     piece18
+	MOVQ    R8, AX
+	ANDQ    $0x06, AX
+	ADDQ    DI, AX
+	VPEXTRW $0x00, X0, (CX)(AX*2)
+	VPSRLDQ $0x02, X0, X0
+
+piece18:
 done3:
 	VZEROUPPER
 	RET
@@ -5005,6 +6471,1572 @@ done3:
 	VZEROUPPER
 	RET
 
+// func softmaxF16AVX2(dst *byte, src *byte, exps *float32, n int, count int, step int)
+// Requires: AVX, AVX2, F16C, FMA3
+TEXT ·softmaxF16AVX2(SB), NOSPLIT|NOFRAME, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         exps+16(FP), DX
+	MOVQ         n+24(FP), BX
+	MOVQ         count+32(FP), SI
+	VBROADCASTSS expNums<>+0(SB), Y0
+	VBROADCASTSS expNums<>+32(SB), Y1
+
+row:
+	MOVQ         BX, R8
+	XORQ         DI, DI
+	VBROADCASTSS expNums<>+1312(SB), Y2
+	VMOVUPS      Y2, Y3
+	VMOVUPS      Y2, Y4
+	VMOVUPS      Y2, Y5
+	VMOVUPS      Y2, Y6
+	VMOVUPS      Y2, Y7
+	VMOVUPS      Y2, Y8
+	VMOVUPS      Y2, Y9
+	VMOVUPS      Y2, Y10
+	SUBQ         $+64, R8
+	JLT          turned2
+
+turn1:
+	VCVTPH2PS (CX)(DI*2), Y11
+	VMAXPS    Y3, Y11, Y3
+	VCVTPH2PS 16(CX)(DI*2), Y11
+	VMAXPS    Y4, Y11, Y4
+	VCVTPH2PS 32(CX)(DI*2), Y11
+	VMAXPS    Y5, Y11, Y5
+	VCVTPH2PS 48(CX)(DI*2), Y11
+	VMAXPS    Y6, Y11, Y6
+	VCVTPH2PS 64(CX)(DI*2), Y11
+	VMAXPS    Y7, Y11, Y7
+	VCVTPH2PS 80(CX)(DI*2), Y11
+	VMAXPS    Y8, Y11, Y8
+	VCVTPH2PS 96(CX)(DI*2), Y11
+	VMAXPS    Y9, Y11, Y9
+	VCVTPH2PS 112(CX)(DI*2), Y11
+	VMAXPS    Y10, Y11, Y10
+	ADDQ      $+64, DI
+	SUBQ      $+64, R8
+	JGE       turn1
+
+turned2:
+	ADDQ      $+64, R8
+	CMPQ      R8, $+8
+	JLT       short4
+	VCVTPH2PS (CX)(DI*2), Y11
+	VMAXPS    Y3, Y11, Y3
+	ADDQ      $+8, DI
+	SUBQ      $+8, R8
+	CMPQ      R8, $+8
+	JLT       short5
+	VCVTPH2PS (CX)(DI*2), Y11
+	VMAXPS    Y4, Y11, Y4
+	ADDQ      $+8, DI
+	SUBQ      $+8, R8
+	CMPQ      R8, $+8
+	JLT       short6
+	VCVTPH2PS (CX)(DI*2), Y11
+	VMAXPS    Y5, Y11, Y5
+	ADDQ      $+8, DI
+	SUBQ      $+8, R8
+	CMPQ      R8, $+8
+	JLT       short7
+	VCVTPH2PS (CX)(DI*2), Y11
+	VMAXPS    Y6, Y11, Y6
+	ADDQ      $+8, DI
+	SUBQ      $+8, R8
+	CMPQ      R8, $+8
+	JLT       short8
+	VCVTPH2PS (CX)(DI*2), Y11
+	VMAXPS    Y7, Y11, Y7
+	ADDQ      $+8, DI
+	SUBQ      $+8, R8
+	CMPQ      R8, $+8
+	JLT       short9
+	VCVTPH2PS (CX)(DI*2), Y11
+	VMAXPS    Y8, Y11, Y8
+	ADDQ      $+8, DI
+	SUBQ      $+8, R8
+	CMPQ      R8, $+8
+	JLT       short10
+	VCVTPH2PS (CX)(DI*2), Y11
+	VMAXPS    Y9, Y11, Y9
+	ADDQ      $+8, DI
+	SUBQ      $+8, R8
+	CMPQ      R8, $+8
+	JLT       short11
+	VCVTPH2PS (CX)(DI*2), Y11
+	VMAXPS    Y10, Y11, Y10
+	ADDQ      $+8, DI
+	SUBQ      $+8, R8
+
+short4:
+	TESTQ   R8, R8
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), R9
+	MOVQ    R8, R10
+	SHLQ    $0x02, R10
+	SUBQ    R10, R9
+	VMOVUPS (R9), Y11
+	VPXOR   X12, X12, X12
+	TESTQ   $0x00000001, R8
+	JEQ     piece12
+	MOVQ    R8, R9
+	ANDQ    $0x06, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x02, X12, X12
+	VPINSRW $0x00, (CX)(R9*2), X12, X12
+
+piece12:
+	TESTQ   $0x00000002, R8
+	JEQ     piece13
+	MOVQ    R8, R9
+	ANDQ    $0x04, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x04, X12, X12
+	VPINSRD $0x00, (CX)(R9*2), X12, X12
+
+piece13:
+	TESTQ   $0x00000004, R8
+	JEQ     piece14
+	ANDQ    $0x00, R8
+	ADDQ    DI, R8
+	VPSLLDQ $0x08, X12, X12
+	VPINSRQ $0x00, (CX)(R8*2), X12, X12
+
+piece14:
+	VCVTPH2PS X12, Y12
+	VBLENDVPS Y11, Y12, Y2, Y2
+	VMAXPS    Y3, Y2, Y3
+	JMP       done3
+
+short5:
+	TESTQ   R8, R8
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), R9
+	MOVQ    R8, R10
+	SHLQ    $0x02, R10
+	SUBQ    R10, R9
+	VMOVUPS (R9), Y11
+	VPXOR   X12, X12, X12
+	TESTQ   $0x00000001, R8
+	JEQ     piece15
+	MOVQ    R8, R9
+	ANDQ    $0x06, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x02, X12, X12
+	VPINSRW $0x00, (CX)(R9*2), X12, X12
+
+piece15:
+	TESTQ   $0x00000002, R8
+	JEQ     piece16
+	MOVQ    R8, R9
+	ANDQ    $0x04, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x04, X12, X12
+	VPINSRD $0x00, (CX)(R9*2), X12, X12
+
+piece16:
+	TESTQ   $0x00000004, R8
+	JEQ     piece17
+	ANDQ    $0x00, R8
+	ADDQ    DI, R8
+	VPSLLDQ $0x08, X12, X12
+	VPINSRQ $0x00, (CX)(R8*2), X12, X12
+
+piece17:
+	VCVTPH2PS X12, Y12
+	VBLENDVPS Y11, Y12, Y2, Y2
+	VMAXPS    Y4, Y2, Y4
+	JMP       done3
+
+short6:
+	TESTQ   R8, R8
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), R9
+	MOVQ    R8, R10
+	SHLQ    $0x02, R10
+	SUBQ    R10, R9
+	VMOVUPS (R9), Y11
+	VPXOR   X12, X12, X12
+	TESTQ   $0x00000001, R8
+	JEQ     piece18
+	MOVQ    R8, R9
+	ANDQ    $0x06, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x02, X12, X12
+	VPINSRW $0x00, (CX)(R9*2), X12, X12
+
+piece18:
+	TESTQ   $0x00000002, R8
+	JEQ     piece19
+	MOVQ    R8, R9
+	ANDQ    $0x04, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x04, X12, X12
+	VPINSRD $0x00, (CX)(R9*2), X12, X12
+
+piece19:
+	TESTQ   $0x00000004, R8
+	JEQ     piece20
+	ANDQ    $0x00, R8
+	ADDQ    DI, R8
+	VPSLLDQ $0x08, X12, X12
+	VPINSRQ $0x00, (CX)(R8*2), X12, X12
+
+piece20:
+	VCVTPH2PS X12, Y12
+	VBLENDVPS Y11, Y12, Y2, Y2
+	VMAXPS    Y5, Y2, Y5
+	JMP       done3
+
+short7:
+	TESTQ   R8, R8
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), R9
+	MOVQ    R8, R10
+	SHLQ    $0x02, R10
+	SUBQ    R10, R9
+	VMOVUPS (R9), Y11
+	VPXOR   X12, X12, X12
+	TESTQ   $0x00000001, R8
+	JEQ     piece21
+	MOVQ    R8, R9
+	ANDQ    $0x06, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x02, X12, X12
+	VPINSRW $0x00, (CX)(R9*2), X12, X12
+
+piece21:
+	TESTQ   $0x00000002, R8
+	JEQ     piece22
+	MOVQ    R8, R9
+	ANDQ    $0x04, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x04, X12, X12
+	VPINSRD $0x00, (CX)(R9*2), X12, X12
+
+piece22:
+	TESTQ   $0x00000004, R8
+	JEQ     piece23
+	ANDQ    $0x00, R8
+	ADDQ    DI, R8
+	VPSLLDQ $0x08, X12, X12
+	VPINSRQ $0x00, (CX)(R8*2), X12, X12
+
+piece23:
+	VCVTPH2PS X12, Y12
+	VBLENDVPS Y11, Y12, Y2, Y2
+	VMAXPS    Y6, Y2, Y6
+	JMP       done3
+
+short8:
+	TESTQ   R8, R8
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), R9
+	MOVQ    R8, R10
+	SHLQ    $0x02, R10
+	SUBQ    R10, R9
+	VMOVUPS (R9), Y11
+	VPXOR   X12, X12, X12
+	TESTQ   $0x00000001, R8
+	JEQ     piece24
+	MOVQ    R8, R9
+	ANDQ    $0x06, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x02, X12, X12
+	VPINSRW $0x00, (CX)(R9*2), X12, X12
+
+piece24:
+	TESTQ   $0x00000002, R8
+	JEQ     piece25
+	MOVQ    R8, R9
+	ANDQ    $0x04, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x04, X12, X12
+	VPINSRD $0x00, (CX)(R9*2), X12, X12
+
+piece25:
+	TESTQ   $0x00000004, R8
+	JEQ     piece26
+	ANDQ    $0x00, R8
+	ADDQ    DI, R8
+	VPSLLDQ $0x08, X12, X12
+	VPINSRQ $0x00, (CX)(R8*2), X12, X12
+
+piece26:
+	VCVTPH2PS X12, Y12
+	VBLENDVPS Y11, Y12, Y2, Y2
+	VMAXPS    Y7, Y2, Y7
+	JMP       done3
+
+short9:
+	TESTQ   R8, R8
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), R9
+	MOVQ    R8, R10
+	SHLQ    $0x02, R10
+	SUBQ    R10, R9
+	VMOVUPS (R9), Y11
+	VPXOR   X12, X12, X12
+	TESTQ   $0x00000001, R8
+	JEQ     piece27
+	MOVQ    R8, R9
+	ANDQ    $0x06, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x02, X12, X12
+	VPINSRW $0x00, (CX)(R9*2), X12, X12
+
+piece27:
+	TESTQ   $0x00000002, R8
+	JEQ     piece28
+	MOVQ    R8, R9
+	ANDQ    $0x04, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x04, X12, X12
+	VPINSRD $0x00, (CX)(R9*2), X12, X12
+
+piece28:
+	TESTQ   $0x00000004, R8
+	JEQ     piece29
+	ANDQ    $0x00, R8
+	ADDQ    DI, R8
+	VPSLLDQ $0x08, X12, X12
+	VPINSRQ $0x00, (CX)(R8*2), X12, X12
+
+piece29:
+	VCVTPH2PS X12, Y12
+	VBLENDVPS Y11, Y12, Y2, Y2
+	VMAXPS    Y8, Y2, Y8
+	JMP       done3
+
+short10:
+	TESTQ   R8, R8
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), R9
+	MOVQ    R8, R10
+	SHLQ    $0x02, R10
+	SUBQ    R10, R9
+	VMOVUPS (R9), Y11
+	VPXOR   X12, X12, X12
+	TESTQ   $0x00000001, R8
+	JEQ     piece30
+	MOVQ    R8, R9
+	ANDQ    $0x06, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x02, X12, X12
+	VPINSRW $0x00, (CX)(R9*2), X12, X12
+
+piece30:
+	TESTQ   $0x00000002, R8
+	JEQ     piece31
+	MOVQ    R8, R9
+	ANDQ    $0x04, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x04, X12, X12
+	VPINSRD $0x00, (CX)(R9*2), X12, X12
+
+piece31:
+	TESTQ   $0x00000004, R8
+	JEQ     piece32
+	ANDQ    $0x00, R8
+	ADDQ    DI, R8
+	VPSLLDQ $0x08, X12, X12
+	VPINSRQ $0x00, (CX)(R8*2), X12, X12
+
+piece32:
+	VCVTPH2PS X12, Y12
+	VBLENDVPS Y11, Y12, Y2, Y2
+	VMAXPS    Y9, Y2, Y9
+	JMP       done3
+
+short11:
+	TESTQ   R8, R8
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), R9
+	MOVQ    R8, R10
+	SHLQ    $0x02, R10
+	SUBQ    R10, R9
+	VMOVUPS (R9), Y11
+	VPXOR   X12, X12, X12
+	TESTQ   $0x00000001, R8
+	JEQ     piece33
+	MOVQ    R8, R9
+	ANDQ    $0x06, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x02, X12, X12
+	VPINSRW $0x00, (CX)(R9*2), X12, X12
+
+piece33:
+	TESTQ   $0x00000002, R8
+	JEQ     piece34
+	MOVQ    R8, R9
+	ANDQ    $0x04, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x04, X12, X12
+	VPINSRD $0x00, (CX)(R9*2), X12, X12
+
+piece34:
+	TESTQ   $0x00000004, R8
+	JEQ     piece35
+	ANDQ    $0x00, R8
+	ADDQ    DI, R8
+	VPSLLDQ $0x08, X12, X12
+	VPINSRQ $0x00, (CX)(R8*2), X12, X12
+
+piece35:
+	VCVTPH2PS X12, Y12
+	VBLENDVPS Y11, Y12, Y2, Y2
+	VMAXPS    Y10, Y2, Y10
+
+done3:
+	VMAXPS       Y3, Y7, Y3
+	VMAXPS       Y4, Y8, Y4
+	VMAXPS       Y5, Y9, Y5
+	VMAXPS       Y6, Y10, Y6
+	VMAXPS       Y3, Y5, Y3
+	VMAXPS       Y4, Y6, Y4
+	VMAXPS       Y3, Y4, Y3
+	VEXTRACTF128 $0x01, Y3, X2
+	VMAXPS       X3, X2, X2
+	VPERMILPS    $0x0e, X2, X3
+	VMAXPS       X2, X3, X2
+	VPERMILPS    $0x01, X2, X3
+	VMAXPS       X2, X3, X2
+	VBROADCASTSS X2, Y2
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
+	VXORPS       Y5, Y5, Y5
+	VXORPS       Y6, Y6, Y6
+	VXORPS       Y7, Y7, Y7
+	VXORPS       Y8, Y8, Y8
+	VXORPS       Y9, Y9, Y9
+	VXORPS       Y10, Y10, Y10
+	MOVQ         BX, R8
+	XORQ         DI, DI
+	SUBQ         $+64, R8
+	JLT          turned37
+
+turn36:
+	VCVTPH2PS    (CX)(DI*2), Y11
+	VSUBPS       Y2, Y11, Y11
+	VMAXPS       Y11, Y0, Y11
+	VMINPS       Y11, Y1, Y11
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y11, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y11, Y11
+	VFNMADD231PS expNums<>+128(SB), Y12, Y11
+	VFNMADD231PS expNums<>+160(SB), Y12, Y11
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y11, Y13
+	VFMADD213PS  expNums<>+256(SB), Y11, Y13
+	VFMADD213PS  expNums<>+288(SB), Y11, Y13
+	VFMADD213PS  expNums<>+320(SB), Y11, Y13
+	VMULPS       Y11, Y11, Y14
+	VFMADD213PS  Y11, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y11
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y11, Y11
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VMOVUPS      Y11, (DX)(DI*4)
+	VADDPS       Y11, Y3, Y3
+	VCVTPH2PS    16(CX)(DI*2), Y11
+	VSUBPS       Y2, Y11, Y11
+	VMAXPS       Y11, Y0, Y11
+	VMINPS       Y11, Y1, Y11
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y11, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y11, Y11
+	VFNMADD231PS expNums<>+128(SB), Y12, Y11
+	VFNMADD231PS expNums<>+160(SB), Y12, Y11
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y11, Y13
+	VFMADD213PS  expNums<>+256(SB), Y11, Y13
+	VFMADD213PS  expNums<>+288(SB), Y11, Y13
+	VFMADD213PS  expNums<>+320(SB), Y11, Y13
+	VMULPS       Y11, Y11, Y14
+	VFMADD213PS  Y11, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y11
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y11, Y11
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VMOVUPS      Y11, 32(DX)(DI*4)
+	VADDPS       Y11, Y4, Y4
+	VCVTPH2PS    32(CX)(DI*2), Y11
+	VSUBPS       Y2, Y11, Y11
+	VMAXPS       Y11, Y0, Y11
+	VMINPS       Y11, Y1, Y11
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y11, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y11, Y11
+	VFNMADD231PS expNums<>+128(SB), Y12, Y11
+	VFNMADD231PS expNums<>+160(SB), Y12, Y11
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y11, Y13
+	VFMADD213PS  expNums<>+256(SB), Y11, Y13
+	VFMADD213PS  expNums<>+288(SB), Y11, Y13
+	VFMADD213PS  expNums<>+320(SB), Y11, Y13
+	VMULPS       Y11, Y11, Y14
+	VFMADD213PS  Y11, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y11
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y11, Y11
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VMOVUPS      Y11, 64(DX)(DI*4)
+	VADDPS       Y11, Y5, Y5
+	VCVTPH2PS    48(CX)(DI*2), Y11
+	VSUBPS       Y2, Y11, Y11
+	VMAXPS       Y11, Y0, Y11
+	VMINPS       Y11, Y1, Y11
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y11, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y11, Y11
+	VFNMADD231PS expNums<>+128(SB), Y12, Y11
+	VFNMADD231PS expNums<>+160(SB), Y12, Y11
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y11, Y13
+	VFMADD213PS  expNums<>+256(SB), Y11, Y13
+	VFMADD213PS  expNums<>+288(SB), Y11, Y13
+	VFMADD213PS  expNums<>+320(SB), Y11, Y13
+	VMULPS       Y11, Y11, Y14
+	VFMADD213PS  Y11, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y11
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y11, Y11
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VMOVUPS      Y11, 96(DX)(DI*4)
+	VADDPS       Y11, Y6, Y6
+	VCVTPH2PS    64(CX)(DI*2), Y11
+	VSUBPS       Y2, Y11, Y11
+	VMAXPS       Y11, Y0, Y11
+	VMINPS       Y11, Y1, Y11
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y11, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y11, Y11
+	VFNMADD231PS expNums<>+128(SB), Y12, Y11
+	VFNMADD231PS expNums<>+160(SB), Y12, Y11
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y11, Y13
+	VFMADD213PS  expNums<>+256(SB), Y11, Y13
+	VFMADD213PS  expNums<>+288(SB), Y11, Y13
+	VFMADD213PS  expNums<>+320(SB), Y11, Y13
+	VMULPS       Y11, Y11, Y14
+	VFMADD213PS  Y11, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y11
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y11, Y11
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VMOVUPS      Y11, 128(DX)(DI*4)
+	VADDPS       Y11, Y7, Y7
+	VCVTPH2PS    80(CX)(DI*2), Y11
+	VSUBPS       Y2, Y11, Y11
+	VMAXPS       Y11, Y0, Y11
+	VMINPS       Y11, Y1, Y11
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y11, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y11, Y11
+	VFNMADD231PS expNums<>+128(SB), Y12, Y11
+	VFNMADD231PS expNums<>+160(SB), Y12, Y11
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y11, Y13
+	VFMADD213PS  expNums<>+256(SB), Y11, Y13
+	VFMADD213PS  expNums<>+288(SB), Y11, Y13
+	VFMADD213PS  expNums<>+320(SB), Y11, Y13
+	VMULPS       Y11, Y11, Y14
+	VFMADD213PS  Y11, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y11
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y11, Y11
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VMOVUPS      Y11, 160(DX)(DI*4)
+	VADDPS       Y11, Y8, Y8
+	VCVTPH2PS    96(CX)(DI*2), Y11
+	VSUBPS       Y2, Y11, Y11
+	VMAXPS       Y11, Y0, Y11
+	VMINPS       Y11, Y1, Y11
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y11, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y11, Y11
+	VFNMADD231PS expNums<>+128(SB), Y12, Y11
+	VFNMADD231PS expNums<>+160(SB), Y12, Y11
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y11, Y13
+	VFMADD213PS  expNums<>+256(SB), Y11, Y13
+	VFMADD213PS  expNums<>+288(SB), Y11, Y13
+	VFMADD213PS  expNums<>+320(SB), Y11, Y13
+	VMULPS       Y11, Y11, Y14
+	VFMADD213PS  Y11, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y11
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y11, Y11
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VMOVUPS      Y11, 192(DX)(DI*4)
+	VADDPS       Y11, Y9, Y9
+	VCVTPH2PS    112(CX)(DI*2), Y11
+	VSUBPS       Y2, Y11, Y11
+	VMAXPS       Y11, Y0, Y11
+	VMINPS       Y11, Y1, Y11
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y11, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y11, Y11
+	VFNMADD231PS expNums<>+128(SB), Y12, Y11
+	VFNMADD231PS expNums<>+160(SB), Y12, Y11
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y11, Y13
+	VFMADD213PS  expNums<>+256(SB), Y11, Y13
+	VFMADD213PS  expNums<>+288(SB), Y11, Y13
+	VFMADD213PS  expNums<>+320(SB), Y11, Y13
+	VMULPS       Y11, Y11, Y14
+	VFMADD213PS  Y11, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y11
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y11, Y11
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VMOVUPS      Y11, 224(DX)(DI*4)
+	VADDPS       Y11, Y10, Y10
+	ADDQ         $+64, DI
+	SUBQ         $+64, R8
+	JGE          turn36
+
+turned37:
+	ADDQ         $+64, R8
+	CMPQ         R8, $+8
+	JLT          short39
+	VCVTPH2PS    (CX)(DI*2), Y11
+	VSUBPS       Y2, Y11, Y11
+	VMAXPS       Y11, Y0, Y11
+	VMINPS       Y11, Y1, Y11
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y11, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y11, Y11
+	VFNMADD231PS expNums<>+128(SB), Y12, Y11
+	VFNMADD231PS expNums<>+160(SB), Y12, Y11
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y11, Y13
+	VFMADD213PS  expNums<>+256(SB), Y11, Y13
+	VFMADD213PS  expNums<>+288(SB), Y11, Y13
+	VFMADD213PS  expNums<>+320(SB), Y11, Y13
+	VMULPS       Y11, Y11, Y14
+	VFMADD213PS  Y11, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y11
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y11, Y11
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VMOVUPS      Y11, (DX)(DI*4)
+	VADDPS       Y11, Y3, Y3
+	ADDQ         $+8, DI
+	SUBQ         $+8, R8
+	CMPQ         R8, $+8
+	JLT          short40
+	VCVTPH2PS    (CX)(DI*2), Y11
+	VSUBPS       Y2, Y11, Y11
+	VMAXPS       Y11, Y0, Y11
+	VMINPS       Y11, Y1, Y11
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y11, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y11, Y11
+	VFNMADD231PS expNums<>+128(SB), Y12, Y11
+	VFNMADD231PS expNums<>+160(SB), Y12, Y11
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y11, Y13
+	VFMADD213PS  expNums<>+256(SB), Y11, Y13
+	VFMADD213PS  expNums<>+288(SB), Y11, Y13
+	VFMADD213PS  expNums<>+320(SB), Y11, Y13
+	VMULPS       Y11, Y11, Y14
+	VFMADD213PS  Y11, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y11
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y11, Y11
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VMOVUPS      Y11, (DX)(DI*4)
+	VADDPS       Y11, Y4, Y4
+	ADDQ         $+8, DI
+	SUBQ         $+8, R8
+	CMPQ         R8, $+8
+	JLT          short41
+	VCVTPH2PS    (CX)(DI*2), Y11
+	VSUBPS       Y2, Y11, Y11
+	VMAXPS       Y11, Y0, Y11
+	VMINPS       Y11, Y1, Y11
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y11, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y11, Y11
+	VFNMADD231PS expNums<>+128(SB), Y12, Y11
+	VFNMADD231PS expNums<>+160(SB), Y12, Y11
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y11, Y13
+	VFMADD213PS  expNums<>+256(SB), Y11, Y13
+	VFMADD213PS  expNums<>+288(SB), Y11, Y13
+	VFMADD213PS  expNums<>+320(SB), Y11, Y13
+	VMULPS       Y11, Y11, Y14
+	VFMADD213PS  Y11, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y11
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y11, Y11
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VMOVUPS      Y11, (DX)(DI*4)
+	VADDPS       Y11, Y5, Y5
+	ADDQ         $+8, DI
+	SUBQ         $+8, R8
+	CMPQ         R8, $+8
+	JLT          short42
+	VCVTPH2PS    (CX)(DI*2), Y11
+	VSUBPS       Y2, Y11, Y11
+	VMAXPS       Y11, Y0, Y11
+	VMINPS       Y11, Y1, Y11
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y11, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y11, Y11
+	VFNMADD231PS expNums<>+128(SB), Y12, Y11
+	VFNMADD231PS expNums<>+160(SB), Y12, Y11
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y11, Y13
+	VFMADD213PS  expNums<>+256(SB), Y11, Y13
+	VFMADD213PS  expNums<>+288(SB), Y11, Y13
+	VFMADD213PS  expNums<>+320(SB), Y11, Y13
+	VMULPS       Y11, Y11, Y14
+	VFMADD213PS  Y11, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y11
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y11, Y11
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VMOVUPS      Y11, (DX)(DI*4)
+	VADDPS       Y11, Y6, Y6
+	ADDQ         $+8, DI
+	SUBQ         $+8, R8
+	CMPQ         R8, $+8
+	JLT          short43
+	VCVTPH2PS    (CX)(DI*2), Y11
+	VSUBPS       Y2, Y11, Y11
+	VMAXPS       Y11, Y0, Y11
+	VMINPS       Y11, Y1, Y11
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y11, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y11, Y11
+	VFNMADD231PS expNums<>+128(SB), Y12, Y11
+	VFNMADD231PS expNums<>+160(SB), Y12, Y11
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y11, Y13
+	VFMADD213PS  expNums<>+256(SB), Y11, Y13
+	VFMADD213PS  expNums<>+288(SB), Y11, Y13
+	VFMADD213PS  expNums<>+320(SB), Y11, Y13
+	VMULPS       Y11, Y11, Y14
+	VFMADD213PS  Y11, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y11
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y11, Y11
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VMOVUPS      Y11, (DX)(DI*4)
+	VADDPS       Y11, Y7, Y7
+	ADDQ         $+8, DI
+	SUBQ         $+8, R8
+	CMPQ         R8, $+8
+	JLT          short44
+	VCVTPH2PS    (CX)(DI*2), Y11
+	VSUBPS       Y2, Y11, Y11
+	VMAXPS       Y11, Y0, Y11
+	VMINPS       Y11, Y1, Y11
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y11, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y11, Y11
+	VFNMADD231PS expNums<>+128(SB), Y12, Y11
+	VFNMADD231PS expNums<>+160(SB), Y12, Y11
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y11, Y13
+	VFMADD213PS  expNums<>+256(SB), Y11, Y13
+	VFMADD213PS  expNums<>+288(SB), Y11, Y13
+	VFMADD213PS  expNums<>+320(SB), Y11, Y13
+	VMULPS       Y11, Y11, Y14
+	VFMADD213PS  Y11, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y11
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y11, Y11
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VMOVUPS      Y11, (DX)(DI*4)
+	VADDPS       Y11, Y8, Y8
+	ADDQ         $+8, DI
+	SUBQ         $+8, R8
+	CMPQ         R8, $+8
+	JLT          short45
+	VCVTPH2PS    (CX)(DI*2), Y11
+	VSUBPS       Y2, Y11, Y11
+	VMAXPS       Y11, Y0, Y11
+	VMINPS       Y11, Y1, Y11
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y11, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y11, Y11
+	VFNMADD231PS expNums<>+128(SB), Y12, Y11
+	VFNMADD231PS expNums<>+160(SB), Y12, Y11
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y11, Y13
+	VFMADD213PS  expNums<>+256(SB), Y11, Y13
+	VFMADD213PS  expNums<>+288(SB), Y11, Y13
+	VFMADD213PS  expNums<>+320(SB), Y11, Y13
+	VMULPS       Y11, Y11, Y14
+	VFMADD213PS  Y11, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y11
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y11, Y11
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VMOVUPS      Y11, (DX)(DI*4)
+	VADDPS       Y11, Y9, Y9
+	ADDQ         $+8, DI
+	SUBQ         $+8, R8
+	CMPQ         R8, $+8
+	JLT          short46
+	VCVTPH2PS    (CX)(DI*2), Y11
+	VSUBPS       Y2, Y11, Y11
+	VMAXPS       Y11, Y0, Y11
+	VMINPS       Y11, Y1, Y11
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y11, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y11, Y11
+	VFNMADD231PS expNums<>+128(SB), Y12, Y11
+	VFNMADD231PS expNums<>+160(SB), Y12, Y11
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y11, Y13
+	VFMADD213PS  expNums<>+256(SB), Y11, Y13
+	VFMADD213PS  expNums<>+288(SB), Y11, Y13
+	VFMADD213PS  expNums<>+320(SB), Y11, Y13
+	VMULPS       Y11, Y11, Y14
+	VFMADD213PS  Y11, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y11
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y11, Y11
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VMOVUPS      Y11, (DX)(DI*4)
+	VADDPS       Y11, Y10, Y10
+	ADDQ         $+8, DI
+	SUBQ         $+8, R8
+
+short39:
+	TESTQ   R8, R8
+	JEQ     done38
+	LEAQ    tailMasks<>+32(SB), R9
+	MOVQ    R8, R10
+	SHLQ    $0x02, R10
+	SUBQ    R10, R9
+	VMOVUPS (R9), Y11
+	VPXOR   X12, X12, X12
+	TESTQ   $0x00000001, R8
+	JEQ     piece47
+	MOVQ    R8, R9
+	ANDQ    $0x06, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x02, X12, X12
+	VPINSRW $0x00, (CX)(R9*2), X12, X12
+
+piece47:
+	TESTQ   $0x00000002, R8
+	JEQ     piece48
+	MOVQ    R8, R9
+	ANDQ    $0x04, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x04, X12, X12
+	VPINSRD $0x00, (CX)(R9*2), X12, X12
+
+piece48:
+	TESTQ   $0x00000004, R8
+	JEQ     piece49
+	ANDQ    $0x00, R8
+	ADDQ    DI, R8
+	VPSLLDQ $0x08, X12, X12
+	VPINSRQ $0x00, (CX)(R8*2), X12, X12
+
+piece49:
+	VCVTPH2PS    X12, Y12
+	VSUBPS       Y2, Y12, Y2
+	VMAXPS       Y2, Y0, Y2
+	VMINPS       Y2, Y1, Y2
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y2, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y2, Y2
+	VFNMADD231PS expNums<>+128(SB), Y12, Y2
+	VFNMADD231PS expNums<>+160(SB), Y12, Y2
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y2, Y13
+	VFMADD213PS  expNums<>+256(SB), Y2, Y13
+	VFMADD213PS  expNums<>+288(SB), Y2, Y13
+	VFMADD213PS  expNums<>+320(SB), Y2, Y13
+	VMULPS       Y2, Y2, Y14
+	VFMADD213PS  Y2, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y2
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y2, Y2
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y2, Y2
+	VMASKMOVPS   Y2, Y11, (DX)(DI*4)
+	VANDPS       Y11, Y2, Y2
+	VADDPS       Y2, Y3, Y3
+	JMP          done38
+
+short40:
+	TESTQ   R8, R8
+	JEQ     done38
+	LEAQ    tailMasks<>+32(SB), R9
+	MOVQ    R8, R10
+	SHLQ    $0x02, R10
+	SUBQ    R10, R9
+	VMOVUPS (R9), Y11
+	VPXOR   X12, X12, X12
+	TESTQ   $0x00000001, R8
+	JEQ     piece50
+	MOVQ    R8, R9
+	ANDQ    $0x06, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x02, X12, X12
+	VPINSRW $0x00, (CX)(R9*2), X12, X12
+
+piece50:
+	TESTQ   $0x00000002, R8
+	JEQ     piece51
+	MOVQ    R8, R9
+	ANDQ    $0x04, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x04, X12, X12
+	VPINSRD $0x00, (CX)(R9*2), X12, X12
+
+piece51:
+	TESTQ   $0x00000004, R8
+	JEQ     piece52
+	ANDQ    $0x00, R8
+	ADDQ    DI, R8
+	VPSLLDQ $0x08, X12, X12
+	VPINSRQ $0x00, (CX)(R8*2), X12, X12
+
+piece52:
+	VCVTPH2PS    X12, Y12
+	VSUBPS       Y2, Y12, Y2
+	VMAXPS       Y2, Y0, Y2
+	VMINPS       Y2, Y1, Y2
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y2, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y2, Y2
+	VFNMADD231PS expNums<>+128(SB), Y12, Y2
+	VFNMADD231PS expNums<>+160(SB), Y12, Y2
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y2, Y13
+	VFMADD213PS  expNums<>+256(SB), Y2, Y13
+	VFMADD213PS  expNums<>+288(SB), Y2, Y13
+	VFMADD213PS  expNums<>+320(SB), Y2, Y13
+	VMULPS       Y2, Y2, Y14
+	VFMADD213PS  Y2, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y2
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y2, Y2
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y2, Y2
+	VMASKMOVPS   Y2, Y11, (DX)(DI*4)
+	VANDPS       Y11, Y2, Y2
+	VADDPS       Y2, Y4, Y4
+	JMP          done38
+
+short41:
+	TESTQ   R8, R8
+	JEQ     done38
+	LEAQ    tailMasks<>+32(SB), R9
+	MOVQ    R8, R10
+	SHLQ    $0x02, R10
+	SUBQ    R10, R9
+	VMOVUPS (R9), Y11
+	VPXOR   X12, X12, X12
+	TESTQ   $0x00000001, R8
+	JEQ     piece53
+	MOVQ    R8, R9
+	ANDQ    $0x06, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x02, X12, X12
+	VPINSRW $0x00, (CX)(R9*2), X12, X12
+
+piece53:
+	TESTQ   $0x00000002, R8
+	JEQ     piece54
+	MOVQ    R8, R9
+	ANDQ    $0x04, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x04, X12, X12
+	VPINSRD $0x00, (CX)(R9*2), X12, X12
+
+piece54:
+	TESTQ   $0x00000004, R8
+	JEQ     piece55
+	ANDQ    $0x00, R8
+	ADDQ    DI, R8
+	VPSLLDQ $0x08, X12, X12
+	VPINSRQ $0x00, (CX)(R8*2), X12, X12
+
+piece55:
+	VCVTPH2PS    X12, Y12
+	VSUBPS       Y2, Y12, Y2
+	VMAXPS       Y2, Y0, Y2
+	VMINPS       Y2, Y1, Y2
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y2, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y2, Y2
+	VFNMADD231PS expNums<>+128(SB), Y12, Y2
+	VFNMADD231PS expNums<>+160(SB), Y12, Y2
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y2, Y13
+	VFMADD213PS  expNums<>+256(SB), Y2, Y13
+	VFMADD213PS  expNums<>+288(SB), Y2, Y13
+	VFMADD213PS  expNums<>+320(SB), Y2, Y13
+	VMULPS       Y2, Y2, Y14
+	VFMADD213PS  Y2, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y2
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y2, Y2
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y2, Y2
+	VMASKMOVPS   Y2, Y11, (DX)(DI*4)
+	VANDPS       Y11, Y2, Y2
+	VADDPS       Y2, Y5, Y5
+	JMP          done38
+
+short42:
+	TESTQ   R8, R8
+	JEQ     done38
+	LEAQ    tailMasks<>+32(SB), R9
+	MOVQ    R8, R10
+	SHLQ    $0x02, R10
+	SUBQ    R10, R9
+	VMOVUPS (R9), Y11
+	VPXOR   X12, X12, X12
+	TESTQ   $0x00000001, R8
+	JEQ     piece56
+	MOVQ    R8, R9
+	ANDQ    $0x06, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x02, X12, X12
+	VPINSRW $0x00, (CX)(R9*2), X12, X12
+
+piece56:
+	TESTQ   $0x00000002, R8
+	JEQ     piece57
+	MOVQ    R8, R9
+	ANDQ    $0x04, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x04, X12, X12
+	VPINSRD $0x00, (CX)(R9*2), X12, X12
+
+piece57:
+	TESTQ   $0x00000004, R8
+	JEQ     piece58
+	ANDQ    $0x00, R8
+	ADDQ    DI, R8
+	VPSLLDQ $0x08, X12, X12
+	VPINSRQ $0x00, (CX)(R8*2), X12, X12
+
+piece58:
+	VCVTPH2PS    X12, Y12
+	VSUBPS       Y2, Y12, Y2
+	VMAXPS       Y2, Y0, Y2
+	VMINPS       Y2, Y1, Y2
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y2, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y2, Y2
+	VFNMADD231PS expNums<>+128(SB), Y12, Y2
+	VFNMADD231PS expNums<>+160(SB), Y12, Y2
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y2, Y13
+	VFMADD213PS  expNums<>+256(SB), Y2, Y13
+	VFMADD213PS  expNums<>+288(SB), Y2, Y13
+	VFMADD213PS  expNums<>+320(SB), Y2, Y13
+	VMULPS       Y2, Y2, Y14
+	VFMADD213PS  Y2, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y2
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y2, Y2
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y2, Y2
+	VMASKMOVPS   Y2, Y11, (DX)(DI*4)
+	VANDPS       Y11, Y2, Y2
+	VADDPS       Y2, Y6, Y6
+	JMP          done38
+
+short43:
+	TESTQ   R8, R8
+	JEQ     done38
+	LEAQ    tailMasks<>+32(SB), R9
+	MOVQ    R8, R10
+	SHLQ    $0x02, R10
+	SUBQ    R10, R9
+	VMOVUPS (R9), Y11
+	VPXOR   X12, X12, X12
+	TESTQ   $0x00000001, R8
+	JEQ     piece59
+	MOVQ    R8, R9
+	ANDQ    $0x06, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x02, X12, X12
+	VPINSRW $0x00, (CX)(R9*2), X12, X12
+
+piece59:
+	TESTQ   $0x00000002, R8
+	JEQ     piece60
+	MOVQ    R8, R9
+	ANDQ    $0x04, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x04, X12, X12
+	VPINSRD $0x00, (CX)(R9*2), X12, X12
+
+piece60:
+	TESTQ   $0x00000004, R8
+	JEQ     piece61
+	ANDQ    $0x00, R8
+	ADDQ    DI, R8
+	VPSLLDQ $0x08, X12, X12
+	VPINSRQ $0x00, (CX)(R8*2), X12, X12
+
+piece61:
+	VCVTPH2PS    X12, Y12
+	VSUBPS       Y2, Y12, Y2
+	VMAXPS       Y2, Y0, Y2
+	VMINPS       Y2, Y1, Y2
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y2, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y2, Y2
+	VFNMADD231PS expNums<>+128(SB), Y12, Y2
+	VFNMADD231PS expNums<>+160(SB), Y12, Y2
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y2, Y13
+	VFMADD213PS  expNums<>+256(SB), Y2, Y13
+	VFMADD213PS  expNums<>+288(SB), Y2, Y13
+	VFMADD213PS  expNums<>+320(SB), Y2, Y13
+	VMULPS       Y2, Y2, Y14
+	VFMADD213PS  Y2, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y2
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y2, Y2
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y2, Y2
+	VMASKMOVPS   Y2, Y11, (DX)(DI*4)
+	VANDPS       Y11, Y2, Y2
+	VADDPS       Y2, Y7, Y7
+	JMP          done38
+
+short44:
+	TESTQ   R8, R8
+	JEQ     done38
+	LEAQ    tailMasks<>+32(SB), R9
+	MOVQ    R8, R10
+	SHLQ    $0x02, R10
+	SUBQ    R10, R9
+	VMOVUPS (R9), Y11
+	VPXOR   X12, X12, X12
+	TESTQ   $0x00000001, R8
+	JEQ     piece62
+	MOVQ    R8, R9
+	ANDQ    $0x06, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x02, X12, X12
+	VPINSRW $0x00, (CX)(R9*2), X12, X12
+
+piece62:
+	TESTQ   $0x00000002, R8
+	JEQ     piece63
+	MOVQ    R8, R9
+	ANDQ    $0x04, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x04, X12, X12
+	VPINSRD $0x00, (CX)(R9*2), X12, X12
+
+piece63:
+	TESTQ   $0x00000004, R8
+	JEQ     piece64
+	ANDQ    $0x00, R8
+	ADDQ    DI, R8
+	VPSLLDQ $0x08, X12, X12
+	VPINSRQ $0x00, (CX)(R8*2), X12, X12
+
+piece64:
+	VCVTPH2PS    X12, Y12
+	VSUBPS       Y2, Y12, Y2
+	VMAXPS       Y2, Y0, Y2
+	VMINPS       Y2, Y1, Y2
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y2, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y2, Y2
+	VFNMADD231PS expNums<>+128(SB), Y12, Y2
+	VFNMADD231PS expNums<>+160(SB), Y12, Y2
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y2, Y13
+	VFMADD213PS  expNums<>+256(SB), Y2, Y13
+	VFMADD213PS  expNums<>+288(SB), Y2, Y13
+	VFMADD213PS  expNums<>+320(SB), Y2, Y13
+	VMULPS       Y2, Y2, Y14
+	VFMADD213PS  Y2, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y2
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y2, Y2
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y2, Y2
+	VMASKMOVPS   Y2, Y11, (DX)(DI*4)
+	VANDPS       Y11, Y2, Y2
+	VADDPS       Y2, Y8, Y8
+	JMP          done38
+
+short45:
+	TESTQ   R8, R8
+	JEQ     done38
+	LEAQ    tailMasks<>+32(SB), R9
+	MOVQ    R8, R10
+	SHLQ    $0x02, R10
+	SUBQ    R10, R9
+	VMOVUPS (R9), Y11
+	VPXOR   X12, X12, X12
+	TESTQ   $0x00000001, R8
+	JEQ     piece65
+	MOVQ    R8, R9
+	ANDQ    $0x06, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x02, X12, X12
+	VPINSRW $0x00, (CX)(R9*2), X12, X12
+
+piece65:
+	TESTQ   $0x00000002, R8
+	JEQ     piece66
+	MOVQ    R8, R9
+	ANDQ    $0x04, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x04, X12, X12
+	VPINSRD $0x00, (CX)(R9*2), X12, X12
+
+piece66:
+	TESTQ   $0x00000004, R8
+	JEQ     piece67
+	ANDQ    $0x00, R8
+	ADDQ    DI, R8
+	VPSLLDQ $0x08, X12, X12
+	VPINSRQ $0x00, (CX)(R8*2), X12, X12
+
+piece67:
+	VCVTPH2PS    X12, Y12
+	VSUBPS       Y2, Y12, Y2
+	VMAXPS       Y2, Y0, Y2
+	VMINPS       Y2, Y1, Y2
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y2, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y2, Y2
+	VFNMADD231PS expNums<>+128(SB), Y12, Y2
+	VFNMADD231PS expNums<>+160(SB), Y12, Y2
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y2, Y13
+	VFMADD213PS  expNums<>+256(SB), Y2, Y13
+	VFMADD213PS  expNums<>+288(SB), Y2, Y13
+	VFMADD213PS  expNums<>+320(SB), Y2, Y13
+	VMULPS       Y2, Y2, Y14
+	VFMADD213PS  Y2, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y2
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y2, Y2
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y2, Y2
+	VMASKMOVPS   Y2, Y11, (DX)(DI*4)
+	VANDPS       Y11, Y2, Y2
+	VADDPS       Y2, Y9, Y9
+	JMP          done38
+
+short46:
+	TESTQ   R8, R8
+	JEQ     done38
+	LEAQ    tailMasks<>+32(SB), R9
+	MOVQ    R8, R10
+	SHLQ    $0x02, R10
+	SUBQ    R10, R9
+	VMOVUPS (R9), Y11
+	VPXOR   X12, X12, X12
+	TESTQ   $0x00000001, R8
+	JEQ     piece68
+	MOVQ    R8, R9
+	ANDQ    $0x06, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x02, X12, X12
+	VPINSRW $0x00, (CX)(R9*2), X12, X12
+
+piece68:
+	TESTQ   $0x00000002, R8
+	JEQ     piece69
+	MOVQ    R8, R9
+	ANDQ    $0x04, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x04, X12, X12
+	VPINSRD $0x00, (CX)(R9*2), X12, X12
+
+piece69:
+	TESTQ   $0x00000004, R8
+	JEQ     piece70
+	ANDQ    $0x00, R8
+	ADDQ    DI, R8
+	VPSLLDQ $0x08, X12, X12
+	VPINSRQ $0x00, (CX)(R8*2), X12, X12
+
+piece70:
+	VCVTPH2PS    X12, Y12
+	VSUBPS       Y2, Y12, Y2
+	VMAXPS       Y2, Y0, Y2
+	VMINPS       Y2, Y1, Y2
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y2, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y2, Y2
+	VFNMADD231PS expNums<>+128(SB), Y12, Y2
+	VFNMADD231PS expNums<>+160(SB), Y12, Y2
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y2, Y13
+	VFMADD213PS  expNums<>+256(SB), Y2, Y13
+	VFMADD213PS  expNums<>+288(SB), Y2, Y13
+	VFMADD213PS  expNums<>+320(SB), Y2, Y13
+	VMULPS       Y2, Y2, Y14
+	VFMADD213PS  Y2, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y2
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y2, Y2
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y2, Y2
+	VMASKMOVPS   Y2, Y11, (DX)(DI*4)
+	VANDPS       Y11, Y2, Y2
+	VADDPS       Y2, Y10, Y10
+
+done38:
+	VADDPS       Y3, Y7, Y3
+	VADDPS       Y4, Y8, Y4
+	VADDPS       Y5, Y9, Y5
+	VADDPS       Y6, Y10, Y6
+	VADDPS       Y3, Y5, Y3
+	VADDPS       Y4, Y6, Y4
+	VADDPS       Y3, Y4, Y3
+	VEXTRACTF128 $0x01, Y3, X2
+	VADDPS       X3, X2, X2
+	VPERMILPS    $0x0e, X2, X3
+	VADDPS       X2, X3, X2
+	VPERMILPS    $0x01, X2, X3
+	VADDPS       X2, X3, X2
+	VXORPS       X3, X3, X3
+	VMOVSS       expNums<>+352(SB), X4
+	VCMPSS       $0x00, X3, X2, X3
+	VDIVSS       X2, X4, X4
+	VANDNPS      X4, X3, X4
+	VBROADCASTSS X4, Y2
+	MOVQ         BX, R8
+	XORQ         DI, DI
+	SUBQ         $+8, R8
+	JLT          turned72
+
+turn71:
+	VMOVUPS   (DX)(DI*4), Y3
+	VMULPS    Y2, Y3, Y3
+	VCVTPS2PH $0x00, Y3, (AX)(DI*2)
+	ADDQ      $+8, DI
+	SUBQ      $+8, R8
+	JGE       turn71
+
+turned72:
+	ADDQ       $+8, R8
+	TESTQ      R8, R8
+	JEQ        done73
+	LEAQ       tailMasks<>+32(SB), R9
+	MOVQ       R8, R10
+	SHLQ       $0x02, R10
+	SUBQ       R10, R9
+	VMOVUPS    (R9), Y3
+	VMASKMOVPS (DX)(DI*4), Y3, Y3
+	VMULPS     Y2, Y3, Y2
+	VCVTPS2PH  $0x00, Y2, X2
+	TESTQ      $0x00000004, R8
+	JEQ        piece74
+	MOVQ       R8, R9
+	ANDQ       $0x00, R9
+	ADDQ       DI, R9
+	VMOVQ      X2, (AX)(R9*2)
+	VPSRLDQ    $0x08, X2, X2
+
+piece74:
+	TESTQ   $0x00000002, R8
+	JEQ     piece75
+	MOVQ    R8, R9
+	ANDQ    $0x04, R9
+	ADDQ    DI, R9
+	VMOVD   X2, (AX)(R9*2)
+	VPSRLDQ $0x04, X2, X2
+
+piece75:
+	TESTQ   $0x00000001, R8
+	JEQ     piece76
+	ANDQ    $0x06, R8
+	ADDQ    DI, R8
+	VPEXTRW $0x00, X2, (AX)(R8*2)
+	VPSRLDQ $0x02, X2, X2
+
+piece76:
+done73:
+	MOVQ BX, DI
+	SHLQ $0x01, DI
+	ADDQ DI, AX
+	ADDQ DI, CX
+	ADDQ step+40(FP), DX
+	DECQ SI
+	JNE  row
+	VZEROUPPER
+	RET
+
 // func swishBF16AVX2(dst *byte, src *byte, n int, scale float32, low float32, high float32)
 // Requires: AVX, AVX2, FMA3
 TEXT ·swishBF16AVX2(SB), NOSPLIT|NOFRAME, $0-36
@@ -5405,6 +8437,302 @@ piece11:
 	VPSRLDQ $0x02, X0, X0
 
 piece12:
+done3:
+	VZEROUPPER
+	RET
+
+// func swigluGradBF16AVX2(dgate *byte, dup *byte, dy *byte, gate *byte, up *byte, n int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·swigluGradBF16AVX2(SB), NOSPLIT|NOFRAME, $0-48
+	MOVQ         dgate+0(FP), AX
+	MOVQ         dup+8(FP), CX
+	MOVQ         dy+16(FP), DX
+	MOVQ         gate+24(FP), BX
+	MOVQ         up+32(FP), SI
+	MOVQ         n+40(FP), R8
+	XORQ         DI, DI
+	VBROADCASTSS expNums<>+384(SB), Y0
+	VBROADCASTSS expNums<>+416(SB), Y1
+	VBROADCASTSS expNums<>+352(SB), Y2
+	SUBQ         $+8, R8
+	JLT          turned2
+
+turn1:
+	VPMOVZXWD    (BX)(DI*2), Y3
+	VPSLLD       $0x10, Y3, Y3
+	VMAXPS       Y3, Y0, Y3
+	VMINPS       Y3, Y1, Y4
+	VORPS        expNums<>+448(SB), Y4, Y5
+	VBROADCASTSS expNums<>+64(SB), Y6
+	VFMADD213PS  expNums<>+96(SB), Y5, Y6
+	VSUBPS       expNums<>+96(SB), Y6, Y6
+	VMOVUPS      Y5, Y5
+	VFNMADD231PS expNums<>+128(SB), Y6, Y5
+	VFNMADD231PS expNums<>+160(SB), Y6, Y5
+	VBROADCASTSS expNums<>+192(SB), Y7
+	VFMADD213PS  expNums<>+224(SB), Y5, Y7
+	VFMADD213PS  expNums<>+256(SB), Y5, Y7
+	VFMADD213PS  expNums<>+288(SB), Y5, Y7
+	VFMADD213PS  expNums<>+320(SB), Y5, Y7
+	VMULPS       Y5, Y5, Y8
+	VFMADD213PS  Y5, Y8, Y7
+	VADDPS       expNums<>+352(SB), Y7, Y5
+	VCVTPS2DQ    Y6, Y6
+	VPSRAD       $0x01, Y6, Y7
+	VPSLLD       $0x17, Y7, Y8
+	VPADDD       expNums<>+352(SB), Y8, Y8
+	VMULPS       Y8, Y5, Y5
+	VPSUBD       Y7, Y6, Y6
+	VPSLLD       $0x17, Y6, Y6
+	VPADDD       expNums<>+352(SB), Y6, Y6
+	VMULPS       Y6, Y5, Y5
+	VADDPS       expNums<>+352(SB), Y5, Y6
+	VDIVPS       Y6, Y2, Y6
+	VMULPS       Y6, Y5, Y5
+	VBLENDVPS    Y4, Y5, Y6, Y7
+	VBLENDVPS    Y4, Y6, Y5, Y5
+	VPMOVZXWD    (DX)(DI*2), Y6
+	VPSLLD       $0x10, Y6, Y6
+	VMULPS       Y7, Y6, Y6
+	VMOVUPS      Y2, Y7
+	VFMADD231PS  Y5, Y4, Y7
+	VPMOVZXWD    (SI)(DI*2), Y4
+	VPSLLD       $0x10, Y4, Y4
+	VMULPS       Y4, Y6, Y4
+	VMULPS       Y7, Y4, Y4
+	VPSRLD       $0x10, Y4, Y5
+	VANDPS       expNums<>+512(SB), Y5, Y5
+	VPADDD       expNums<>+544(SB), Y5, Y7
+	VCMPPS       $0x03, Y4, Y4, Y5
+	VPANDN       Y7, Y5, Y5
+	VPADDD       Y5, Y4, Y4
+	VPSRLD       $0x10, Y4, Y5
+	VEXTRACTI128 $0x01, Y5, X4
+	VPACKUSDW    X4, X5, X4
+	VMOVDQU      X4, (AX)(DI*2)
+	VMULPS       Y3, Y6, Y3
+	VPSRLD       $0x10, Y3, Y4
+	VANDPS       expNums<>+512(SB), Y4, Y4
+	VPADDD       expNums<>+544(SB), Y4, Y5
+	VCMPPS       $0x03, Y3, Y3, Y4
+	VPANDN       Y5, Y4, Y4
+	VPADDD       Y4, Y3, Y3
+	VPSRLD       $0x10, Y3, Y4
+	VEXTRACTI128 $0x01, Y4, X3
+	VPACKUSDW    X3, X4, X3
+	VMOVDQU      X3, (CX)(DI*2)
+	ADDQ         $+8, DI
+	SUBQ         $+8, R8
+	JGE          turn1
+
+turned2:
+	ADDQ    $+8, R8
+	TESTQ   R8, R8
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), R9
+	MOVQ    R8, R10
+	SHLQ    $0x02, R10
+	SUBQ    R10, R9
+	VMOVUPS (R9), Y3
+	VPXOR   X3, X3, X3
+	TESTQ   $0x00000001, R8
+	JEQ     piece4
+	MOVQ    R8, R9
+	ANDQ    $0x06, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x02, X3, X3
+	VPINSRW $0x00, (BX)(R9*2), X3, X3
+
+piece4:
+	TESTQ   $0x00000002, R8
+	JEQ     piece5
+	MOVQ    R8, R9
+	ANDQ    $0x04, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x04, X3, X3
+	VPINSRD $0x00, (BX)(R9*2), X3, X3
+
+piece5:
+	TESTQ   $0x00000004, R8
+	JEQ     piece6
+	MOVQ    R8, R9
+	ANDQ    $0x00, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x08, X3, X3
+	VPINSRQ $0x00, (BX)(R9*2), X3, X3
+
+piece6:
+	VPMOVZXWD    X3, Y3
+	VPSLLD       $0x10, Y3, Y3
+	VMAXPS       Y3, Y0, Y0
+	VMINPS       Y0, Y1, Y1
+	VORPS        expNums<>+448(SB), Y1, Y3
+	VBROADCASTSS expNums<>+64(SB), Y4
+	VFMADD213PS  expNums<>+96(SB), Y3, Y4
+	VSUBPS       expNums<>+96(SB), Y4, Y4
+	VMOVUPS      Y3, Y3
+	VFNMADD231PS expNums<>+128(SB), Y4, Y3
+	VFNMADD231PS expNums<>+160(SB), Y4, Y3
+	VBROADCASTSS expNums<>+192(SB), Y5
+	VFMADD213PS  expNums<>+224(SB), Y3, Y5
+	VFMADD213PS  expNums<>+256(SB), Y3, Y5
+	VFMADD213PS  expNums<>+288(SB), Y3, Y5
+	VFMADD213PS  expNums<>+320(SB), Y3, Y5
+	VMULPS       Y3, Y3, Y6
+	VFMADD213PS  Y3, Y6, Y5
+	VADDPS       expNums<>+352(SB), Y5, Y3
+	VCVTPS2DQ    Y4, Y4
+	VPSRAD       $0x01, Y4, Y5
+	VPSLLD       $0x17, Y5, Y6
+	VPADDD       expNums<>+352(SB), Y6, Y6
+	VMULPS       Y6, Y3, Y3
+	VPSUBD       Y5, Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       expNums<>+352(SB), Y4, Y4
+	VMULPS       Y4, Y3, Y3
+	VADDPS       expNums<>+352(SB), Y3, Y4
+	VDIVPS       Y4, Y2, Y4
+	VMULPS       Y4, Y3, Y3
+	VBLENDVPS    Y1, Y3, Y4, Y5
+	VBLENDVPS    Y1, Y4, Y3, Y3
+	VPXOR        X4, X4, X4
+	TESTQ        $0x00000001, R8
+	JEQ          piece7
+	MOVQ         R8, BX
+	ANDQ         $0x06, BX
+	ADDQ         DI, BX
+	VPSLLDQ      $0x02, X4, X4
+	VPINSRW      $0x00, (DX)(BX*2), X4, X4
+
+piece7:
+	TESTQ   $0x00000002, R8
+	JEQ     piece8
+	MOVQ    R8, BX
+	ANDQ    $0x04, BX
+	ADDQ    DI, BX
+	VPSLLDQ $0x04, X4, X4
+	VPINSRD $0x00, (DX)(BX*2), X4, X4
+
+piece8:
+	TESTQ   $0x00000004, R8
+	JEQ     piece9
+	MOVQ    R8, BX
+	ANDQ    $0x00, BX
+	ADDQ    DI, BX
+	VPSLLDQ $0x08, X4, X4
+	VPINSRQ $0x00, (DX)(BX*2), X4, X4
+
+piece9:
+	VPMOVZXWD   X4, Y4
+	VPSLLD      $0x10, Y4, Y4
+	VMULPS      Y5, Y4, Y4
+	VMOVUPS     Y2, Y2
+	VFMADD231PS Y3, Y1, Y2
+	VPXOR       X1, X1, X1
+	TESTQ       $0x00000001, R8
+	JEQ         piece10
+	MOVQ        R8, DX
+	ANDQ        $0x06, DX
+	ADDQ        DI, DX
+	VPSLLDQ     $0x02, X1, X1
+	VPINSRW     $0x00, (SI)(DX*2), X1, X1
+
+piece10:
+	TESTQ   $0x00000002, R8
+	JEQ     piece11
+	MOVQ    R8, DX
+	ANDQ    $0x04, DX
+	ADDQ    DI, DX
+	VPSLLDQ $0x04, X1, X1
+	VPINSRD $0x00, (SI)(DX*2), X1, X1
+
+piece11:
+	TESTQ   $0x00000004, R8
+	JEQ     piece12
+	MOVQ    R8, DX
+	ANDQ    $0x00, DX
+	ADDQ    DI, DX
+	VPSLLDQ $0x08, X1, X1
+	VPINSRQ $0x00, (SI)(DX*2), X1, X1
+
+piece12:
+	VPMOVZXWD    X1, Y1
+	VPSLLD       $0x10, Y1, Y1
+	VMULPS       Y1, Y4, Y1
+	VMULPS       Y2, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VANDPS       expNums<>+512(SB), Y2, Y2
+	VPADDD       expNums<>+544(SB), Y2, Y3
+	VCMPPS       $0x03, Y1, Y1, Y2
+	VPANDN       Y3, Y2, Y2
+	VPADDD       Y2, Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VEXTRACTI128 $0x01, Y2, X1
+	VPACKUSDW    X1, X2, X1
+	TESTQ        $0x00000004, R8
+	JEQ          piece13
+	MOVQ         R8, DX
+	ANDQ         $0x00, DX
+	ADDQ         DI, DX
+	VMOVQ        X1, (AX)(DX*2)
+	VPSRLDQ      $0x08, X1, X1
+
+piece13:
+	TESTQ   $0x00000002, R8
+	JEQ     piece14
+	MOVQ    R8, DX
+	ANDQ    $0x04, DX
+	ADDQ    DI, DX
+	VMOVD   X1, (AX)(DX*2)
+	VPSRLDQ $0x04, X1, X1
+
+piece14:
+	TESTQ   $0x00000001, R8
+	JEQ     piece15
+	MOVQ    R8, DX
+	ANDQ    $0x06, DX
+	ADDQ    DI, DX
+	VPEXTRW $0x00, X1, (AX)(DX*2)
+	VPSRLDQ $0x02, X1, X1
+
+piece15:
+	VMULPS       Y0, Y4, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VANDPS       expNums<>+512(SB), Y1, Y1
+	VPADDD       expNums<>+544(SB), Y1, Y2
+	VCMPPS       $0x03, Y0, Y0, Y1
+	VPANDN       Y2, Y1, Y1
+	VPADDD       Y1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VEXTRACTI128 $0x01, Y1, X0
+	VPACKUSDW    X0, X1, X0
+	TESTQ        $0x00000004, R8
+	JEQ          piece16
+	MOVQ         R8, AX
+	ANDQ         $0x00, AX
+	ADDQ         DI, AX
+	VMOVQ        X0, (CX)(AX*2)
+	VPSRLDQ      $0x08, X0, X0
+
+piece16:
+	TESTQ   $0x00000002, R8
+	JEQ     piece17
+	MOVQ    R8, AX
+	ANDQ    $0x04, AX
+	ADDQ    DI, AX
+	VMOVD   X0, (CX)(AX*2)
+	VPSRLDQ $0x04, X0, X0
+
+piece17:
+	TESTQ   $0x00000001, R8
+	JEQ     piece18
+	MOVQ    R8, AX
+	ANDQ    $0x06, AX
+	ADDQ    DI, AX
+	VPEXTRW $0x00, X0, (CX)(AX*2)
+	VPSRLDQ $0x02, X0, X0
+
+piece18:
 done3:
 	VZEROUPPER
 	RET
@@ -6511,6 +9839,1637 @@ done3:
 	VZEROUPPER
 	RET
 
+// func softmaxBF16AVX2(dst *byte, src *byte, exps *float32, n int, count int, step int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·softmaxBF16AVX2(SB), NOSPLIT|NOFRAME, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         exps+16(FP), DX
+	MOVQ         n+24(FP), BX
+	MOVQ         count+32(FP), SI
+	VBROADCASTSS expNums<>+0(SB), Y0
+	VBROADCASTSS expNums<>+32(SB), Y1
+
+row:
+	MOVQ         BX, R8
+	XORQ         DI, DI
+	VBROADCASTSS expNums<>+1312(SB), Y2
+	VMOVUPS      Y2, Y3
+	VMOVUPS      Y2, Y4
+	VMOVUPS      Y2, Y5
+	VMOVUPS      Y2, Y6
+	VMOVUPS      Y2, Y7
+	VMOVUPS      Y2, Y8
+	VMOVUPS      Y2, Y9
+	VMOVUPS      Y2, Y10
+	SUBQ         $+64, R8
+	JLT          turned2
+
+turn1:
+	VPMOVZXWD (CX)(DI*2), Y11
+	VPSLLD    $0x10, Y11, Y11
+	VMAXPS    Y3, Y11, Y3
+	VPMOVZXWD 16(CX)(DI*2), Y11
+	VPSLLD    $0x10, Y11, Y11
+	VMAXPS    Y4, Y11, Y4
+	VPMOVZXWD 32(CX)(DI*2), Y11
+	VPSLLD    $0x10, Y11, Y11
+	VMAXPS    Y5, Y11, Y5
+	VPMOVZXWD 48(CX)(DI*2), Y11
+	VPSLLD    $0x10, Y11, Y11
+	VMAXPS    Y6, Y11, Y6
+	VPMOVZXWD 64(CX)(DI*2), Y11
+	VPSLLD    $0x10, Y11, Y11
+	VMAXPS    Y7, Y11, Y7
+	VPMOVZXWD 80(CX)(DI*2), Y11
+	VPSLLD    $0x10, Y11, Y11
+	VMAXPS    Y8, Y11, Y8
+	VPMOVZXWD 96(CX)(DI*2), Y11
+	VPSLLD    $0x10, Y11, Y11
+	VMAXPS    Y9, Y11, Y9
+	VPMOVZXWD 112(CX)(DI*2), Y11
+	VPSLLD    $0x10, Y11, Y11
+	VMAXPS    Y10, Y11, Y10
+	ADDQ      $+64, DI
+	SUBQ      $+64, R8
+	JGE       turn1
+
+turned2:
+	ADDQ      $+64, R8
+	CMPQ      R8, $+8
+	JLT       short4
+	VPMOVZXWD (CX)(DI*2), Y11
+	VPSLLD    $0x10, Y11, Y11
+	VMAXPS    Y3, Y11, Y3
+	ADDQ      $+8, DI
+	SUBQ      $+8, R8
+	CMPQ      R8, $+8
+	JLT       short5
+	VPMOVZXWD (CX)(DI*2), Y11
+	VPSLLD    $0x10, Y11, Y11
+	VMAXPS    Y4, Y11, Y4
+	ADDQ      $+8, DI
+	SUBQ      $+8, R8
+	CMPQ      R8, $+8
+	JLT       short6
+	VPMOVZXWD (CX)(DI*2), Y11
+	VPSLLD    $0x10, Y11, Y11
+	VMAXPS    Y5, Y11, Y5
+	ADDQ      $+8, DI
+	SUBQ      $+8, R8
+	CMPQ      R8, $+8
+	JLT       short7
+	VPMOVZXWD (CX)(DI*2), Y11
+	VPSLLD    $0x10, Y11, Y11
+	VMAXPS    Y6, Y11, Y6
+	ADDQ      $+8, DI
+	SUBQ      $+8, R8
+	CMPQ      R8, $+8
+	JLT       short8
+	VPMOVZXWD (CX)(DI*2), Y11
+	VPSLLD    $0x10, Y11, Y11
+	VMAXPS    Y7, Y11, Y7
+	ADDQ      $+8, DI
+	SUBQ      $+8, R8
+	CMPQ      R8, $+8
+	JLT       short9
+	VPMOVZXWD (CX)(DI*2), Y11
+	VPSLLD    $0x10, Y11, Y11
+	VMAXPS    Y8, Y11, Y8
+	ADDQ      $+8, DI
+	SUBQ      $+8, R8
+	CMPQ      R8, $+8
+	JLT       short10
+	VPMOVZXWD (CX)(DI*2), Y11
+	VPSLLD    $0x10, Y11, Y11
+	VMAXPS    Y9, Y11, Y9
+	ADDQ      $+8, DI
+	SUBQ      $+8, R8
+	CMPQ      R8, $+8
+	JLT       short11
+	VPMOVZXWD (CX)(DI*2), Y11
+	VPSLLD    $0x10, Y11, Y11
+	VMAXPS    Y10, Y11, Y10
+	ADDQ      $+8, DI
+	SUBQ      $+8, R8
+
+short4:
+	TESTQ   R8, R8
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), R9
+	MOVQ    R8, R10
+	SHLQ    $0x02, R10
+	SUBQ    R10, R9
+	VMOVUPS (R9), Y11
+	VPXOR   X12, X12, X12
+	TESTQ   $0x00000001, R8
+	JEQ     piece12
+	MOVQ    R8, R9
+	ANDQ    $0x06, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x02, X12, X12
+	VPINSRW $0x00, (CX)(R9*2), X12, X12
+
+piece12:
+	TESTQ   $0x00000002, R8
+	JEQ     piece13
+	MOVQ    R8, R9
+	ANDQ    $0x04, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x04, X12, X12
+	VPINSRD $0x00, (CX)(R9*2), X12, X12
+
+piece13:
+	TESTQ   $0x00000004, R8
+	JEQ     piece14
+	ANDQ    $0x00, R8
+	ADDQ    DI, R8
+	VPSLLDQ $0x08, X12, X12
+	VPINSRQ $0x00, (CX)(R8*2), X12, X12
+
+piece14:
+	VPMOVZXWD X12, Y12
+	VPSLLD    $0x10, Y12, Y12
+	VBLENDVPS Y11, Y12, Y2, Y2
+	VMAXPS    Y3, Y2, Y3
+	JMP       done3
+
+short5:
+	TESTQ   R8, R8
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), R9
+	MOVQ    R8, R10
+	SHLQ    $0x02, R10
+	SUBQ    R10, R9
+	VMOVUPS (R9), Y11
+	VPXOR   X12, X12, X12
+	TESTQ   $0x00000001, R8
+	JEQ     piece15
+	MOVQ    R8, R9
+	ANDQ    $0x06, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x02, X12, X12
+	VPINSRW $0x00, (CX)(R9*2), X12, X12
+
+piece15:
+	TESTQ   $0x00000002, R8
+	JEQ     piece16
+	MOVQ    R8, R9
+	ANDQ    $0x04, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x04, X12, X12
+	VPINSRD $0x00, (CX)(R9*2), X12, X12
+
+piece16:
+	TESTQ   $0x00000004, R8
+	JEQ     piece17
+	ANDQ    $0x00, R8
+	ADDQ    DI, R8
+	VPSLLDQ $0x08, X12, X12
+	VPINSRQ $0x00, (CX)(R8*2), X12, X12
+
+piece17:
+	VPMOVZXWD X12, Y12
+	VPSLLD    $0x10, Y12, Y12
+	VBLENDVPS Y11, Y12, Y2, Y2
+	VMAXPS    Y4, Y2, Y4
+	JMP       done3
+
+short6:
+	TESTQ   R8, R8
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), R9
+	MOVQ    R8, R10
+	SHLQ    $0x02, R10
+	SUBQ    R10, R9
+	VMOVUPS (R9), Y11
+	VPXOR   X12, X12, X12
+	TESTQ   $0x00000001, R8
+	JEQ     piece18
+	MOVQ    R8, R9
+	ANDQ    $0x06, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x02, X12, X12
+	VPINSRW $0x00, (CX)(R9*2), X12, X12
+
+piece18:
+	TESTQ   $0x00000002, R8
+	JEQ     piece19
+	MOVQ    R8, R9
+	ANDQ    $0x04, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x04, X12, X12
+	VPINSRD $0x00, (CX)(R9*2), X12, X12
+
+piece19:
+	TESTQ   $0x00000004, R8
+	JEQ     piece20
+	ANDQ    $0x00, R8
+	ADDQ    DI, R8
+	VPSLLDQ $0x08, X12, X12
+	VPINSRQ $0x00, (CX)(R8*2), X12, X12
+
+piece20:
+	VPMOVZXWD X12, Y12
+	VPSLLD    $0x10, Y12, Y12
+	VBLENDVPS Y11, Y12, Y2, Y2
+	VMAXPS    Y5, Y2, Y5
+	JMP       done3
+
+short7:
+	TESTQ   R8, R8
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), R9
+	MOVQ    R8, R10
+	SHLQ    $0x02, R10
+	SUBQ    R10, R9
+	VMOVUPS (R9), Y11
+	VPXOR   X12, X12, X12
+	TESTQ   $0x00000001, R8
+	JEQ     piece21
+	MOVQ    R8, R9
+	ANDQ    $0x06, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x02, X12, X12
+	VPINSRW $0x00, (CX)(R9*2), X12, X12
+
+piece21:
+	TESTQ   $0x00000002, R8
+	JEQ     piece22
+	MOVQ    R8, R9
+	ANDQ    $0x04, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x04, X12, X12
+	VPINSRD $0x00, (CX)(R9*2), X12, X12
+
+piece22:
+	TESTQ   $0x00000004, R8
+	JEQ     piece23
+	ANDQ    $0x00, R8
+	ADDQ    DI, R8
+	VPSLLDQ $0x08, X12, X12
+	VPINSRQ $0x00, (CX)(R8*2), X12, X12
+
+piece23:
+	VPMOVZXWD X12, Y12
+	VPSLLD    $0x10, Y12, Y12
+	VBLENDVPS Y11, Y12, Y2, Y2
+	VMAXPS    Y6, Y2, Y6
+	JMP       done3
+
+short8:
+	TESTQ   R8, R8
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), R9
+	MOVQ    R8, R10
+	SHLQ    $0x02, R10
+	SUBQ    R10, R9
+	VMOVUPS (R9), Y11
+	VPXOR   X12, X12, X12
+	TESTQ   $0x00000001, R8
+	JEQ     piece24
+	MOVQ    R8, R9
+	ANDQ    $0x06, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x02, X12, X12
+	VPINSRW $0x00, (CX)(R9*2), X12, X12
+
+piece24:
+	TESTQ   $0x00000002, R8
+	JEQ     piece25
+	MOVQ    R8, R9
+	ANDQ    $0x04, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x04, X12, X12
+	VPINSRD $0x00, (CX)(R9*2), X12, X12
+
+piece25:
+	TESTQ   $0x00000004, R8
+	JEQ     piece26
+	ANDQ    $0x00, R8
+	ADDQ    DI, R8
+	VPSLLDQ $0x08, X12, X12
+	VPINSRQ $0x00, (CX)(R8*2), X12, X12
+
+piece26:
+	VPMOVZXWD X12, Y12
+	VPSLLD    $0x10, Y12, Y12
+	VBLENDVPS Y11, Y12, Y2, Y2
+	VMAXPS    Y7, Y2, Y7
+	JMP       done3
+
+short9:
+	TESTQ   R8, R8
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), R9
+	MOVQ    R8, R10
+	SHLQ    $0x02, R10
+	SUBQ    R10, R9
+	VMOVUPS (R9), Y11
+	VPXOR   X12, X12, X12
+	TESTQ   $0x00000001, R8
+	JEQ     piece27
+	MOVQ    R8, R9
+	ANDQ    $0x06, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x02, X12, X12
+	VPINSRW $0x00, (CX)(R9*2), X12, X12
+
+piece27:
+	TESTQ   $0x00000002, R8
+	JEQ     piece28
+	MOVQ    R8, R9
+	ANDQ    $0x04, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x04, X12, X12
+	VPINSRD $0x00, (CX)(R9*2), X12, X12
+
+piece28:
+	TESTQ   $0x00000004, R8
+	JEQ     piece29
+	ANDQ    $0x00, R8
+	ADDQ    DI, R8
+	VPSLLDQ $0x08, X12, X12
+	VPINSRQ $0x00, (CX)(R8*2), X12, X12
+
+piece29:
+	VPMOVZXWD X12, Y12
+	VPSLLD    $0x10, Y12, Y12
+	VBLENDVPS Y11, Y12, Y2, Y2
+	VMAXPS    Y8, Y2, Y8
+	JMP       done3
+
+short10:
+	TESTQ   R8, R8
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), R9
+	MOVQ    R8, R10
+	SHLQ    $0x02, R10
+	SUBQ    R10, R9
+	VMOVUPS (R9), Y11
+	VPXOR   X12, X12, X12
+	TESTQ   $0x00000001, R8
+	JEQ     piece30
+	MOVQ    R8, R9
+	ANDQ    $0x06, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x02, X12, X12
+	VPINSRW $0x00, (CX)(R9*2), X12, X12
+
+piece30:
+	TESTQ   $0x00000002, R8
+	JEQ     piece31
+	MOVQ    R8, R9
+	ANDQ    $0x04, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x04, X12, X12
+	VPINSRD $0x00, (CX)(R9*2), X12, X12
+
+piece31:
+	TESTQ   $0x00000004, R8
+	JEQ     piece32
+	ANDQ    $0x00, R8
+	ADDQ    DI, R8
+	VPSLLDQ $0x08, X12, X12
+	VPINSRQ $0x00, (CX)(R8*2), X12, X12
+
+piece32:
+	VPMOVZXWD X12, Y12
+	VPSLLD    $0x10, Y12, Y12
+	VBLENDVPS Y11, Y12, Y2, Y2
+	VMAXPS    Y9, Y2, Y9
+	JMP       done3
+
+short11:
+	TESTQ   R8, R8
+	JEQ     done3
+	LEAQ    tailMasks<>+32(SB), R9
+	MOVQ    R8, R10
+	SHLQ    $0x02, R10
+	SUBQ    R10, R9
+	VMOVUPS (R9), Y11
+	VPXOR   X12, X12, X12
+	TESTQ   $0x00000001, R8
+	JEQ     piece33
+	MOVQ    R8, R9
+	ANDQ    $0x06, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x02, X12, X12
+	VPINSRW $0x00, (CX)(R9*2), X12, X12
+
+piece33:
+	TESTQ   $0x00000002, R8
+	JEQ     piece34
+	MOVQ    R8, R9
+	ANDQ    $0x04, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x04, X12, X12
+	VPINSRD $0x00, (CX)(R9*2), X12, X12
+
+piece34:
+	TESTQ   $0x00000004, R8
+	JEQ     piece35
+	ANDQ    $0x00, R8
+	ADDQ    DI, R8
+	VPSLLDQ $0x08, X12, X12
+	VPINSRQ $0x00, (CX)(R8*2), X12, X12
+
+piece35:
+	VPMOVZXWD X12, Y12
+	VPSLLD    $0x10, Y12, Y12
+	VBLENDVPS Y11, Y12, Y2, Y2
+	VMAXPS    Y10, Y2, Y10
+
+done3:
+	VMAXPS       Y3, Y7, Y3
+	VMAXPS       Y4, Y8, Y4
+	VMAXPS       Y5, Y9, Y5
+	VMAXPS       Y6, Y10, Y6
+	VMAXPS       Y3, Y5, Y3
+	VMAXPS       Y4, Y6, Y4
+	VMAXPS       Y3, Y4, Y3
+	VEXTRACTF128 $0x01, Y3, X2
+	VMAXPS       X3, X2, X2
+	VPERMILPS    $0x0e, X2, X3
+	VMAXPS       X2, X3, X2
+	VPERMILPS    $0x01, X2, X3
+	VMAXPS       X2, X3, X2
+	VBROADCASTSS X2, Y2
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
+	VXORPS       Y5, Y5, Y5
+	VXORPS       Y6, Y6, Y6
+	VXORPS       Y7, Y7, Y7
+	VXORPS       Y8, Y8, Y8
+	VXORPS       Y9, Y9, Y9
+	VXORPS       Y10, Y10, Y10
+	MOVQ         BX, R8
+	XORQ         DI, DI
+	SUBQ         $+64, R8
+	JLT          turned37
+
+turn36:
+	VPMOVZXWD    (CX)(DI*2), Y11
+	VPSLLD       $0x10, Y11, Y11
+	VSUBPS       Y2, Y11, Y11
+	VMAXPS       Y11, Y0, Y11
+	VMINPS       Y11, Y1, Y11
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y11, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y11, Y11
+	VFNMADD231PS expNums<>+128(SB), Y12, Y11
+	VFNMADD231PS expNums<>+160(SB), Y12, Y11
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y11, Y13
+	VFMADD213PS  expNums<>+256(SB), Y11, Y13
+	VFMADD213PS  expNums<>+288(SB), Y11, Y13
+	VFMADD213PS  expNums<>+320(SB), Y11, Y13
+	VMULPS       Y11, Y11, Y14
+	VFMADD213PS  Y11, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y11
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y11, Y11
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VMOVUPS      Y11, (DX)(DI*4)
+	VADDPS       Y11, Y3, Y3
+	VPMOVZXWD    16(CX)(DI*2), Y11
+	VPSLLD       $0x10, Y11, Y11
+	VSUBPS       Y2, Y11, Y11
+	VMAXPS       Y11, Y0, Y11
+	VMINPS       Y11, Y1, Y11
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y11, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y11, Y11
+	VFNMADD231PS expNums<>+128(SB), Y12, Y11
+	VFNMADD231PS expNums<>+160(SB), Y12, Y11
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y11, Y13
+	VFMADD213PS  expNums<>+256(SB), Y11, Y13
+	VFMADD213PS  expNums<>+288(SB), Y11, Y13
+	VFMADD213PS  expNums<>+320(SB), Y11, Y13
+	VMULPS       Y11, Y11, Y14
+	VFMADD213PS  Y11, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y11
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y11, Y11
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VMOVUPS      Y11, 32(DX)(DI*4)
+	VADDPS       Y11, Y4, Y4
+	VPMOVZXWD    32(CX)(DI*2), Y11
+	VPSLLD       $0x10, Y11, Y11
+	VSUBPS       Y2, Y11, Y11
+	VMAXPS       Y11, Y0, Y11
+	VMINPS       Y11, Y1, Y11
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y11, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y11, Y11
+	VFNMADD231PS expNums<>+128(SB), Y12, Y11
+	VFNMADD231PS expNums<>+160(SB), Y12, Y11
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y11, Y13
+	VFMADD213PS  expNums<>+256(SB), Y11, Y13
+	VFMADD213PS  expNums<>+288(SB), Y11, Y13
+	VFMADD213PS  expNums<>+320(SB), Y11, Y13
+	VMULPS       Y11, Y11, Y14
+	VFMADD213PS  Y11, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y11
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y11, Y11
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VMOVUPS      Y11, 64(DX)(DI*4)
+	VADDPS       Y11, Y5, Y5
+	VPMOVZXWD    48(CX)(DI*2), Y11
+	VPSLLD       $0x10, Y11, Y11
+	VSUBPS       Y2, Y11, Y11
+	VMAXPS       Y11, Y0, Y11
+	VMINPS       Y11, Y1, Y11
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y11, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y11, Y11
+	VFNMADD231PS expNums<>+128(SB), Y12, Y11
+	VFNMADD231PS expNums<>+160(SB), Y12, Y11
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y11, Y13
+	VFMADD213PS  expNums<>+256(SB), Y11, Y13
+	VFMADD213PS  expNums<>+288(SB), Y11, Y13
+	VFMADD213PS  expNums<>+320(SB), Y11, Y13
+	VMULPS       Y11, Y11, Y14
+	VFMADD213PS  Y11, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y11
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y11, Y11
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VMOVUPS      Y11, 96(DX)(DI*4)
+	VADDPS       Y11, Y6, Y6
+	VPMOVZXWD    64(CX)(DI*2), Y11
+	VPSLLD       $0x10, Y11, Y11
+	VSUBPS       Y2, Y11, Y11
+	VMAXPS       Y11, Y0, Y11
+	VMINPS       Y11, Y1, Y11
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y11, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y11, Y11
+	VFNMADD231PS expNums<>+128(SB), Y12, Y11
+	VFNMADD231PS expNums<>+160(SB), Y12, Y11
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y11, Y13
+	VFMADD213PS  expNums<>+256(SB), Y11, Y13
+	VFMADD213PS  expNums<>+288(SB), Y11, Y13
+	VFMADD213PS  expNums<>+320(SB), Y11, Y13
+	VMULPS       Y11, Y11, Y14
+	VFMADD213PS  Y11, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y11
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y11, Y11
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VMOVUPS      Y11, 128(DX)(DI*4)
+	VADDPS       Y11, Y7, Y7
+	VPMOVZXWD    80(CX)(DI*2), Y11
+	VPSLLD       $0x10, Y11, Y11
+	VSUBPS       Y2, Y11, Y11
+	VMAXPS       Y11, Y0, Y11
+	VMINPS       Y11, Y1, Y11
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y11, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y11, Y11
+	VFNMADD231PS expNums<>+128(SB), Y12, Y11
+	VFNMADD231PS expNums<>+160(SB), Y12, Y11
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y11, Y13
+	VFMADD213PS  expNums<>+256(SB), Y11, Y13
+	VFMADD213PS  expNums<>+288(SB), Y11, Y13
+	VFMADD213PS  expNums<>+320(SB), Y11, Y13
+	VMULPS       Y11, Y11, Y14
+	VFMADD213PS  Y11, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y11
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y11, Y11
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VMOVUPS      Y11, 160(DX)(DI*4)
+	VADDPS       Y11, Y8, Y8
+	VPMOVZXWD    96(CX)(DI*2), Y11
+	VPSLLD       $0x10, Y11, Y11
+	VSUBPS       Y2, Y11, Y11
+	VMAXPS       Y11, Y0, Y11
+	VMINPS       Y11, Y1, Y11
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y11, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y11, Y11
+	VFNMADD231PS expNums<>+128(SB), Y12, Y11
+	VFNMADD231PS expNums<>+160(SB), Y12, Y11
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y11, Y13
+	VFMADD213PS  expNums<>+256(SB), Y11, Y13
+	VFMADD213PS  expNums<>+288(SB), Y11, Y13
+	VFMADD213PS  expNums<>+320(SB), Y11, Y13
+	VMULPS       Y11, Y11, Y14
+	VFMADD213PS  Y11, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y11
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y11, Y11
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VMOVUPS      Y11, 192(DX)(DI*4)
+	VADDPS       Y11, Y9, Y9
+	VPMOVZXWD    112(CX)(DI*2), Y11
+	VPSLLD       $0x10, Y11, Y11
+	VSUBPS       Y2, Y11, Y11
+	VMAXPS       Y11, Y0, Y11
+	VMINPS       Y11, Y1, Y11
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y11, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y11, Y11
+	VFNMADD231PS expNums<>+128(SB), Y12, Y11
+	VFNMADD231PS expNums<>+160(SB), Y12, Y11
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y11, Y13
+	VFMADD213PS  expNums<>+256(SB), Y11, Y13
+	VFMADD213PS  expNums<>+288(SB), Y11, Y13
+	VFMADD213PS  expNums<>+320(SB), Y11, Y13
+	VMULPS       Y11, Y11, Y14
+	VFMADD213PS  Y11, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y11
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y11, Y11
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VMOVUPS      Y11, 224(DX)(DI*4)
+	VADDPS       Y11, Y10, Y10
+	ADDQ         $+64, DI
+	SUBQ         $+64, R8
+	JGE          turn36
+
+turned37:
+	ADDQ         $+64, R8
+	CMPQ         R8, $+8
+	JLT          short39
+	VPMOVZXWD    (CX)(DI*2), Y11
+	VPSLLD       $0x10, Y11, Y11
+	VSUBPS       Y2, Y11, Y11
+	VMAXPS       Y11, Y0, Y11
+	VMINPS       Y11, Y1, Y11
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y11, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y11, Y11
+	VFNMADD231PS expNums<>+128(SB), Y12, Y11
+	VFNMADD231PS expNums<>+160(SB), Y12, Y11
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y11, Y13
+	VFMADD213PS  expNums<>+256(SB), Y11, Y13
+	VFMADD213PS  expNums<>+288(SB), Y11, Y13
+	VFMADD213PS  expNums<>+320(SB), Y11, Y13
+	VMULPS       Y11, Y11, Y14
+	VFMADD213PS  Y11, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y11
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y11, Y11
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VMOVUPS      Y11, (DX)(DI*4)
+	VADDPS       Y11, Y3, Y3
+	ADDQ         $+8, DI
+	SUBQ         $+8, R8
+	CMPQ         R8, $+8
+	JLT          short40
+	VPMOVZXWD    (CX)(DI*2), Y11
+	VPSLLD       $0x10, Y11, Y11
+	VSUBPS       Y2, Y11, Y11
+	VMAXPS       Y11, Y0, Y11
+	VMINPS       Y11, Y1, Y11
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y11, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y11, Y11
+	VFNMADD231PS expNums<>+128(SB), Y12, Y11
+	VFNMADD231PS expNums<>+160(SB), Y12, Y11
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y11, Y13
+	VFMADD213PS  expNums<>+256(SB), Y11, Y13
+	VFMADD213PS  expNums<>+288(SB), Y11, Y13
+	VFMADD213PS  expNums<>+320(SB), Y11, Y13
+	VMULPS       Y11, Y11, Y14
+	VFMADD213PS  Y11, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y11
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y11, Y11
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VMOVUPS      Y11, (DX)(DI*4)
+	VADDPS       Y11, Y4, Y4
+	ADDQ         $+8, DI
+	SUBQ         $+8, R8
+	CMPQ         R8, $+8
+	JLT          short41
+	VPMOVZXWD    (CX)(DI*2), Y11
+	VPSLLD       $0x10, Y11, Y11
+	VSUBPS       Y2, Y11, Y11
+	VMAXPS       Y11, Y0, Y11
+	VMINPS       Y11, Y1, Y11
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y11, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y11, Y11
+	VFNMADD231PS expNums<>+128(SB), Y12, Y11
+	VFNMADD231PS expNums<>+160(SB), Y12, Y11
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y11, Y13
+	VFMADD213PS  expNums<>+256(SB), Y11, Y13
+	VFMADD213PS  expNums<>+288(SB), Y11, Y13
+	VFMADD213PS  expNums<>+320(SB), Y11, Y13
+	VMULPS       Y11, Y11, Y14
+	VFMADD213PS  Y11, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y11
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y11, Y11
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VMOVUPS      Y11, (DX)(DI*4)
+	VADDPS       Y11, Y5, Y5
+	ADDQ         $+8, DI
+	SUBQ         $+8, R8
+	CMPQ         R8, $+8
+	JLT          short42
+	VPMOVZXWD    (CX)(DI*2), Y11
+	VPSLLD       $0x10, Y11, Y11
+	VSUBPS       Y2, Y11, Y11
+	VMAXPS       Y11, Y0, Y11
+	VMINPS       Y11, Y1, Y11
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y11, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y11, Y11
+	VFNMADD231PS expNums<>+128(SB), Y12, Y11
+	VFNMADD231PS expNums<>+160(SB), Y12, Y11
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y11, Y13
+	VFMADD213PS  expNums<>+256(SB), Y11, Y13
+	VFMADD213PS  expNums<>+288(SB), Y11, Y13
+	VFMADD213PS  expNums<>+320(SB), Y11, Y13
+	VMULPS       Y11, Y11, Y14
+	VFMADD213PS  Y11, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y11
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y11, Y11
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VMOVUPS      Y11, (DX)(DI*4)
+	VADDPS       Y11, Y6, Y6
+	ADDQ         $+8, DI
+	SUBQ         $+8, R8
+	CMPQ         R8, $+8
+	JLT          short43
+	VPMOVZXWD    (CX)(DI*2), Y11
+	VPSLLD       $0x10, Y11, Y11
+	VSUBPS       Y2, Y11, Y11
+	VMAXPS       Y11, Y0, Y11
+	VMINPS       Y11, Y1, Y11
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y11, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y11, Y11
+	VFNMADD231PS expNums<>+128(SB), Y12, Y11
+	VFNMADD231PS expNums<>+160(SB), Y12, Y11
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y11, Y13
+	VFMADD213PS  expNums<>+256(SB), Y11, Y13
+	VFMADD213PS  expNums<>+288(SB), Y11, Y13
+	VFMADD213PS  expNums<>+320(SB), Y11, Y13
+	VMULPS       Y11, Y11, Y14
+	VFMADD213PS  Y11, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y11
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y11, Y11
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VMOVUPS      Y11, (DX)(DI*4)
+	VADDPS       Y11, Y7, Y7
+	ADDQ         $+8, DI
+	SUBQ         $+8, R8
+	CMPQ         R8, $+8
+	JLT          short44
+	VPMOVZXWD    (CX)(DI*2), Y11
+	VPSLLD       $0x10, Y11, Y11
+	VSUBPS       Y2, Y11, Y11
+	VMAXPS       Y11, Y0, Y11
+	VMINPS       Y11, Y1, Y11
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y11, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y11, Y11
+	VFNMADD231PS expNums<>+128(SB), Y12, Y11
+	VFNMADD231PS expNums<>+160(SB), Y12, Y11
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y11, Y13
+	VFMADD213PS  expNums<>+256(SB), Y11, Y13
+	VFMADD213PS  expNums<>+288(SB), Y11, Y13
+	VFMADD213PS  expNums<>+320(SB), Y11, Y13
+	VMULPS       Y11, Y11, Y14
+	VFMADD213PS  Y11, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y11
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y11, Y11
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VMOVUPS      Y11, (DX)(DI*4)
+	VADDPS       Y11, Y8, Y8
+	ADDQ         $+8, DI
+	SUBQ         $+8, R8
+	CMPQ         R8, $+8
+	JLT          short45
+	VPMOVZXWD    (CX)(DI*2), Y11
+	VPSLLD       $0x10, Y11, Y11
+	VSUBPS       Y2, Y11, Y11
+	VMAXPS       Y11, Y0, Y11
+	VMINPS       Y11, Y1, Y11
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y11, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y11, Y11
+	VFNMADD231PS expNums<>+128(SB), Y12, Y11
+	VFNMADD231PS expNums<>+160(SB), Y12, Y11
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y11, Y13
+	VFMADD213PS  expNums<>+256(SB), Y11, Y13
+	VFMADD213PS  expNums<>+288(SB), Y11, Y13
+	VFMADD213PS  expNums<>+320(SB), Y11, Y13
+	VMULPS       Y11, Y11, Y14
+	VFMADD213PS  Y11, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y11
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y11, Y11
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VMOVUPS      Y11, (DX)(DI*4)
+	VADDPS       Y11, Y9, Y9
+	ADDQ         $+8, DI
+	SUBQ         $+8, R8
+	CMPQ         R8, $+8
+	JLT          short46
+	VPMOVZXWD    (CX)(DI*2), Y11
+	VPSLLD       $0x10, Y11, Y11
+	VSUBPS       Y2, Y11, Y11
+	VMAXPS       Y11, Y0, Y11
+	VMINPS       Y11, Y1, Y11
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y11, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y11, Y11
+	VFNMADD231PS expNums<>+128(SB), Y12, Y11
+	VFNMADD231PS expNums<>+160(SB), Y12, Y11
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y11, Y13
+	VFMADD213PS  expNums<>+256(SB), Y11, Y13
+	VFMADD213PS  expNums<>+288(SB), Y11, Y13
+	VFMADD213PS  expNums<>+320(SB), Y11, Y13
+	VMULPS       Y11, Y11, Y14
+	VFMADD213PS  Y11, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y11
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y11, Y11
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VMOVUPS      Y11, (DX)(DI*4)
+	VADDPS       Y11, Y10, Y10
+	ADDQ         $+8, DI
+	SUBQ         $+8, R8
+
+short39:
+	TESTQ   R8, R8
+	JEQ     done38
+	LEAQ    tailMasks<>+32(SB), R9
+	MOVQ    R8, R10
+	SHLQ    $0x02, R10
+	SUBQ    R10, R9
+	VMOVUPS (R9), Y11
+	VPXOR   X12, X12, X12
+	TESTQ   $0x00000001, R8
+	JEQ     piece47
+	MOVQ    R8, R9
+	ANDQ    $0x06, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x02, X12, X12
+	VPINSRW $0x00, (CX)(R9*2), X12, X12
+
+piece47:
+	TESTQ   $0x00000002, R8
+	JEQ     piece48
+	MOVQ    R8, R9
+	ANDQ    $0x04, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x04, X12, X12
+	VPINSRD $0x00, (CX)(R9*2), X12, X12
+
+piece48:
+	TESTQ   $0x00000004, R8
+	JEQ     piece49
+	ANDQ    $0x00, R8
+	ADDQ    DI, R8
+	VPSLLDQ $0x08, X12, X12
+	VPINSRQ $0x00, (CX)(R8*2), X12, X12
+
+piece49:
+	VPMOVZXWD    X12, Y12
+	VPSLLD       $0x10, Y12, Y12
+	VSUBPS       Y2, Y12, Y2
+	VMAXPS       Y2, Y0, Y2
+	VMINPS       Y2, Y1, Y2
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y2, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y2, Y2
+	VFNMADD231PS expNums<>+128(SB), Y12, Y2
+	VFNMADD231PS expNums<>+160(SB), Y12, Y2
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y2, Y13
+	VFMADD213PS  expNums<>+256(SB), Y2, Y13
+	VFMADD213PS  expNums<>+288(SB), Y2, Y13
+	VFMADD213PS  expNums<>+320(SB), Y2, Y13
+	VMULPS       Y2, Y2, Y14
+	VFMADD213PS  Y2, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y2
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y2, Y2
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y2, Y2
+	VMASKMOVPS   Y2, Y11, (DX)(DI*4)
+	VANDPS       Y11, Y2, Y2
+	VADDPS       Y2, Y3, Y3
+	JMP          done38
+
+short40:
+	TESTQ   R8, R8
+	JEQ     done38
+	LEAQ    tailMasks<>+32(SB), R9
+	MOVQ    R8, R10
+	SHLQ    $0x02, R10
+	SUBQ    R10, R9
+	VMOVUPS (R9), Y11
+	VPXOR   X12, X12, X12
+	TESTQ   $0x00000001, R8
+	JEQ     piece50
+	MOVQ    R8, R9
+	ANDQ    $0x06, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x02, X12, X12
+	VPINSRW $0x00, (CX)(R9*2), X12, X12
+
+piece50:
+	TESTQ   $0x00000002, R8
+	JEQ     piece51
+	MOVQ    R8, R9
+	ANDQ    $0x04, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x04, X12, X12
+	VPINSRD $0x00, (CX)(R9*2), X12, X12
+
+piece51:
+	TESTQ   $0x00000004, R8
+	JEQ     piece52
+	ANDQ    $0x00, R8
+	ADDQ    DI, R8
+	VPSLLDQ $0x08, X12, X12
+	VPINSRQ $0x00, (CX)(R8*2), X12, X12
+
+piece52:
+	VPMOVZXWD    X12, Y12
+	VPSLLD       $0x10, Y12, Y12
+	VSUBPS       Y2, Y12, Y2
+	VMAXPS       Y2, Y0, Y2
+	VMINPS       Y2, Y1, Y2
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y2, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y2, Y2
+	VFNMADD231PS expNums<>+128(SB), Y12, Y2
+	VFNMADD231PS expNums<>+160(SB), Y12, Y2
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y2, Y13
+	VFMADD213PS  expNums<>+256(SB), Y2, Y13
+	VFMADD213PS  expNums<>+288(SB), Y2, Y13
+	VFMADD213PS  expNums<>+320(SB), Y2, Y13
+	VMULPS       Y2, Y2, Y14
+	VFMADD213PS  Y2, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y2
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y2, Y2
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y2, Y2
+	VMASKMOVPS   Y2, Y11, (DX)(DI*4)
+	VANDPS       Y11, Y2, Y2
+	VADDPS       Y2, Y4, Y4
+	JMP          done38
+
+short41:
+	TESTQ   R8, R8
+	JEQ     done38
+	LEAQ    tailMasks<>+32(SB), R9
+	MOVQ    R8, R10
+	SHLQ    $0x02, R10
+	SUBQ    R10, R9
+	VMOVUPS (R9), Y11
+	VPXOR   X12, X12, X12
+	TESTQ   $0x00000001, R8
+	JEQ     piece53
+	MOVQ    R8, R9
+	ANDQ    $0x06, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x02, X12, X12
+	VPINSRW $0x00, (CX)(R9*2), X12, X12
+
+piece53:
+	TESTQ   $0x00000002, R8
+	JEQ     piece54
+	MOVQ    R8, R9
+	ANDQ    $0x04, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x04, X12, X12
+	VPINSRD $0x00, (CX)(R9*2), X12, X12
+
+piece54:
+	TESTQ   $0x00000004, R8
+	JEQ     piece55
+	ANDQ    $0x00, R8
+	ADDQ    DI, R8
+	VPSLLDQ $0x08, X12, X12
+	VPINSRQ $0x00, (CX)(R8*2), X12, X12
+
+piece55:
+	VPMOVZXWD    X12, Y12
+	VPSLLD       $0x10, Y12, Y12
+	VSUBPS       Y2, Y12, Y2
+	VMAXPS       Y2, Y0, Y2
+	VMINPS       Y2, Y1, Y2
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y2, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y2, Y2
+	VFNMADD231PS expNums<>+128(SB), Y12, Y2
+	VFNMADD231PS expNums<>+160(SB), Y12, Y2
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y2, Y13
+	VFMADD213PS  expNums<>+256(SB), Y2, Y13
+	VFMADD213PS  expNums<>+288(SB), Y2, Y13
+	VFMADD213PS  expNums<>+320(SB), Y2, Y13
+	VMULPS       Y2, Y2, Y14
+	VFMADD213PS  Y2, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y2
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y2, Y2
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y2, Y2
+	VMASKMOVPS   Y2, Y11, (DX)(DI*4)
+	VANDPS       Y11, Y2, Y2
+	VADDPS       Y2, Y5, Y5
+	JMP          done38
+
+short42:
+	TESTQ   R8, R8
+	JEQ     done38
+	LEAQ    tailMasks<>+32(SB), R9
+	MOVQ    R8, R10
+	SHLQ    $0x02, R10
+	SUBQ    R10, R9
+	VMOVUPS (R9), Y11
+	VPXOR   X12, X12, X12
+	TESTQ   $0x00000001, R8
+	JEQ     piece56
+	MOVQ    R8, R9
+	ANDQ    $0x06, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x02, X12, X12
+	VPINSRW $0x00, (CX)(R9*2), X12, X12
+
+piece56:
+	TESTQ   $0x00000002, R8
+	JEQ     piece57
+	MOVQ    R8, R9
+	ANDQ    $0x04, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x04, X12, X12
+	VPINSRD $0x00, (CX)(R9*2), X12, X12
+
+piece57:
+	TESTQ   $0x00000004, R8
+	JEQ     piece58
+	ANDQ    $0x00, R8
+	ADDQ    DI, R8
+	VPSLLDQ $0x08, X12, X12
+	VPINSRQ $0x00, (CX)(R8*2), X12, X12
+
+piece58:
+	VPMOVZXWD    X12, Y12
+	VPSLLD       $0x10, Y12, Y12
+	VSUBPS       Y2, Y12, Y2
+	VMAXPS       Y2, Y0, Y2
+	VMINPS       Y2, Y1, Y2
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y2, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y2, Y2
+	VFNMADD231PS expNums<>+128(SB), Y12, Y2
+	VFNMADD231PS expNums<>+160(SB), Y12, Y2
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y2, Y13
+	VFMADD213PS  expNums<>+256(SB), Y2, Y13
+	VFMADD213PS  expNums<>+288(SB), Y2, Y13
+	VFMADD213PS  expNums<>+320(SB), Y2, Y13
+	VMULPS       Y2, Y2, Y14
+	VFMADD213PS  Y2, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y2
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y2, Y2
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y2, Y2
+	VMASKMOVPS   Y2, Y11, (DX)(DI*4)
+	VANDPS       Y11, Y2, Y2
+	VADDPS       Y2, Y6, Y6
+	JMP          done38
+
+short43:
+	TESTQ   R8, R8
+	JEQ     done38
+	LEAQ    tailMasks<>+32(SB), R9
+	MOVQ    R8, R10
+	SHLQ    $0x02, R10
+	SUBQ    R10, R9
+	VMOVUPS (R9), Y11
+	VPXOR   X12, X12, X12
+	TESTQ   $0x00000001, R8
+	JEQ     piece59
+	MOVQ    R8, R9
+	ANDQ    $0x06, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x02, X12, X12
+	VPINSRW $0x00, (CX)(R9*2), X12, X12
+
+piece59:
+	TESTQ   $0x00000002, R8
+	JEQ     piece60
+	MOVQ    R8, R9
+	ANDQ    $0x04, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x04, X12, X12
+	VPINSRD $0x00, (CX)(R9*2), X12, X12
+
+piece60:
+	TESTQ   $0x00000004, R8
+	JEQ     piece61
+	ANDQ    $0x00, R8
+	ADDQ    DI, R8
+	VPSLLDQ $0x08, X12, X12
+	VPINSRQ $0x00, (CX)(R8*2), X12, X12
+
+piece61:
+	VPMOVZXWD    X12, Y12
+	VPSLLD       $0x10, Y12, Y12
+	VSUBPS       Y2, Y12, Y2
+	VMAXPS       Y2, Y0, Y2
+	VMINPS       Y2, Y1, Y2
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y2, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y2, Y2
+	VFNMADD231PS expNums<>+128(SB), Y12, Y2
+	VFNMADD231PS expNums<>+160(SB), Y12, Y2
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y2, Y13
+	VFMADD213PS  expNums<>+256(SB), Y2, Y13
+	VFMADD213PS  expNums<>+288(SB), Y2, Y13
+	VFMADD213PS  expNums<>+320(SB), Y2, Y13
+	VMULPS       Y2, Y2, Y14
+	VFMADD213PS  Y2, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y2
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y2, Y2
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y2, Y2
+	VMASKMOVPS   Y2, Y11, (DX)(DI*4)
+	VANDPS       Y11, Y2, Y2
+	VADDPS       Y2, Y7, Y7
+	JMP          done38
+
+short44:
+	TESTQ   R8, R8
+	JEQ     done38
+	LEAQ    tailMasks<>+32(SB), R9
+	MOVQ    R8, R10
+	SHLQ    $0x02, R10
+	SUBQ    R10, R9
+	VMOVUPS (R9), Y11
+	VPXOR   X12, X12, X12
+	TESTQ   $0x00000001, R8
+	JEQ     piece62
+	MOVQ    R8, R9
+	ANDQ    $0x06, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x02, X12, X12
+	VPINSRW $0x00, (CX)(R9*2), X12, X12
+
+piece62:
+	TESTQ   $0x00000002, R8
+	JEQ     piece63
+	MOVQ    R8, R9
+	ANDQ    $0x04, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x04, X12, X12
+	VPINSRD $0x00, (CX)(R9*2), X12, X12
+
+piece63:
+	TESTQ   $0x00000004, R8
+	JEQ     piece64
+	ANDQ    $0x00, R8
+	ADDQ    DI, R8
+	VPSLLDQ $0x08, X12, X12
+	VPINSRQ $0x00, (CX)(R8*2), X12, X12
+
+piece64:
+	VPMOVZXWD    X12, Y12
+	VPSLLD       $0x10, Y12, Y12
+	VSUBPS       Y2, Y12, Y2
+	VMAXPS       Y2, Y0, Y2
+	VMINPS       Y2, Y1, Y2
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y2, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y2, Y2
+	VFNMADD231PS expNums<>+128(SB), Y12, Y2
+	VFNMADD231PS expNums<>+160(SB), Y12, Y2
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y2, Y13
+	VFMADD213PS  expNums<>+256(SB), Y2, Y13
+	VFMADD213PS  expNums<>+288(SB), Y2, Y13
+	VFMADD213PS  expNums<>+320(SB), Y2, Y13
+	VMULPS       Y2, Y2, Y14
+	VFMADD213PS  Y2, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y2
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y2, Y2
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y2, Y2
+	VMASKMOVPS   Y2, Y11, (DX)(DI*4)
+	VANDPS       Y11, Y2, Y2
+	VADDPS       Y2, Y8, Y8
+	JMP          done38
+
+short45:
+	TESTQ   R8, R8
+	JEQ     done38
+	LEAQ    tailMasks<>+32(SB), R9
+	MOVQ    R8, R10
+	SHLQ    $0x02, R10
+	SUBQ    R10, R9
+	VMOVUPS (R9), Y11
+	VPXOR   X12, X12, X12
+	TESTQ   $0x00000001, R8
+	JEQ     piece65
+	MOVQ    R8, R9
+	ANDQ    $0x06, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x02, X12, X12
+	VPINSRW $0x00, (CX)(R9*2), X12, X12
+
+piece65:
+	TESTQ   $0x00000002, R8
+	JEQ     piece66
+	MOVQ    R8, R9
+	ANDQ    $0x04, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x04, X12, X12
+	VPINSRD $0x00, (CX)(R9*2), X12, X12
+
+piece66:
+	TESTQ   $0x00000004, R8
+	JEQ     piece67
+	ANDQ    $0x00, R8
+	ADDQ    DI, R8
+	VPSLLDQ $0x08, X12, X12
+	VPINSRQ $0x00, (CX)(R8*2), X12, X12
+
+piece67:
+	VPMOVZXWD    X12, Y12
+	VPSLLD       $0x10, Y12, Y12
+	VSUBPS       Y2, Y12, Y2
+	VMAXPS       Y2, Y0, Y2
+	VMINPS       Y2, Y1, Y2
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y2, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y2, Y2
+	VFNMADD231PS expNums<>+128(SB), Y12, Y2
+	VFNMADD231PS expNums<>+160(SB), Y12, Y2
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y2, Y13
+	VFMADD213PS  expNums<>+256(SB), Y2, Y13
+	VFMADD213PS  expNums<>+288(SB), Y2, Y13
+	VFMADD213PS  expNums<>+320(SB), Y2, Y13
+	VMULPS       Y2, Y2, Y14
+	VFMADD213PS  Y2, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y2
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y2, Y2
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y2, Y2
+	VMASKMOVPS   Y2, Y11, (DX)(DI*4)
+	VANDPS       Y11, Y2, Y2
+	VADDPS       Y2, Y9, Y9
+	JMP          done38
+
+short46:
+	TESTQ   R8, R8
+	JEQ     done38
+	LEAQ    tailMasks<>+32(SB), R9
+	MOVQ    R8, R10
+	SHLQ    $0x02, R10
+	SUBQ    R10, R9
+	VMOVUPS (R9), Y11
+	VPXOR   X12, X12, X12
+	TESTQ   $0x00000001, R8
+	JEQ     piece68
+	MOVQ    R8, R9
+	ANDQ    $0x06, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x02, X12, X12
+	VPINSRW $0x00, (CX)(R9*2), X12, X12
+
+piece68:
+	TESTQ   $0x00000002, R8
+	JEQ     piece69
+	MOVQ    R8, R9
+	ANDQ    $0x04, R9
+	ADDQ    DI, R9
+	VPSLLDQ $0x04, X12, X12
+	VPINSRD $0x00, (CX)(R9*2), X12, X12
+
+piece69:
+	TESTQ   $0x00000004, R8
+	JEQ     piece70
+	ANDQ    $0x00, R8
+	ADDQ    DI, R8
+	VPSLLDQ $0x08, X12, X12
+	VPINSRQ $0x00, (CX)(R8*2), X12, X12
+
+piece70:
+	VPMOVZXWD    X12, Y12
+	VPSLLD       $0x10, Y12, Y12
+	VSUBPS       Y2, Y12, Y2
+	VMAXPS       Y2, Y0, Y2
+	VMINPS       Y2, Y1, Y2
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y2, Y12
+	VSUBPS       expNums<>+96(SB), Y12, Y12
+	VMOVUPS      Y2, Y2
+	VFNMADD231PS expNums<>+128(SB), Y12, Y2
+	VFNMADD231PS expNums<>+160(SB), Y12, Y2
+	VBROADCASTSS expNums<>+192(SB), Y13
+	VFMADD213PS  expNums<>+224(SB), Y2, Y13
+	VFMADD213PS  expNums<>+256(SB), Y2, Y13
+	VFMADD213PS  expNums<>+288(SB), Y2, Y13
+	VFMADD213PS  expNums<>+320(SB), Y2, Y13
+	VMULPS       Y2, Y2, Y14
+	VFMADD213PS  Y2, Y14, Y13
+	VADDPS       expNums<>+352(SB), Y13, Y2
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y12, Y13
+	VPSLLD       $0x17, Y13, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y2, Y2
+	VPSUBD       Y13, Y12, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y2, Y2
+	VMASKMOVPS   Y2, Y11, (DX)(DI*4)
+	VANDPS       Y11, Y2, Y2
+	VADDPS       Y2, Y10, Y10
+
+done38:
+	VADDPS       Y3, Y7, Y3
+	VADDPS       Y4, Y8, Y4
+	VADDPS       Y5, Y9, Y5
+	VADDPS       Y6, Y10, Y6
+	VADDPS       Y3, Y5, Y3
+	VADDPS       Y4, Y6, Y4
+	VADDPS       Y3, Y4, Y3
+	VEXTRACTF128 $0x01, Y3, X2
+	VADDPS       X3, X2, X2
+	VPERMILPS    $0x0e, X2, X3
+	VADDPS       X2, X3, X2
+	VPERMILPS    $0x01, X2, X3
+	VADDPS       X2, X3, X2
+	VXORPS       X3, X3, X3
+	VMOVSS       expNums<>+352(SB), X4
+	VCMPSS       $0x00, X3, X2, X3
+	VDIVSS       X2, X4, X4
+	VANDNPS      X4, X3, X4
+	VBROADCASTSS X4, Y2
+	MOVQ         BX, R8
+	XORQ         DI, DI
+	SUBQ         $+8, R8
+	JLT          turned72
+
+turn71:
+	VMOVUPS      (DX)(DI*4), Y3
+	VMULPS       Y2, Y3, Y3
+	VPSRLD       $0x10, Y3, Y4
+	VANDPS       expNums<>+512(SB), Y4, Y4
+	VPADDD       expNums<>+544(SB), Y4, Y5
+	VCMPPS       $0x03, Y3, Y3, Y4
+	VPANDN       Y5, Y4, Y4
+	VPADDD       Y4, Y3, Y3
+	VPSRLD       $0x10, Y3, Y4
+	VEXTRACTI128 $0x01, Y4, X3
+	VPACKUSDW    X3, X4, X3
+	VMOVDQU      X3, (AX)(DI*2)
+	ADDQ         $+8, DI
+	SUBQ         $+8, R8
+	JGE          turn71
+
+turned72:
+	ADDQ         $+8, R8
+	TESTQ        R8, R8
+	JEQ          done73
+	LEAQ         tailMasks<>+32(SB), R9
+	MOVQ         R8, R10
+	SHLQ         $0x02, R10
+	SUBQ         R10, R9
+	VMOVUPS      (R9), Y3
+	VMASKMOVPS   (DX)(DI*4), Y3, Y3
+	VMULPS       Y2, Y3, Y2
+	VPSRLD       $0x10, Y2, Y3
+	VANDPS       expNums<>+512(SB), Y3, Y3
+	VPADDD       expNums<>+544(SB), Y3, Y4
+	VCMPPS       $0x03, Y2, Y2, Y3
+	VPANDN       Y4, Y3, Y3
+	VPADDD       Y3, Y2, Y2
+	VPSRLD       $0x10, Y2, Y3
+	VEXTRACTI128 $0x01, Y3, X2
+	VPACKUSDW    X2, X3, X2
+	TESTQ        $0x00000004, R8
+	JEQ          piece74
+	MOVQ         R8, R9
+	ANDQ         $0x00, R9
+	ADDQ         DI, R9
+	VMOVQ        X2, (AX)(R9*2)
+	VPSRLDQ      $0x08, X2, X2
+
+piece74:
+	TESTQ   $0x00000002, R8
+	JEQ     piece75
+	MOVQ    R8, R9
+	ANDQ    $0x04, R9
+	ADDQ    DI, R9
+	VMOVD   X2, (AX)(R9*2)
+	VPSRLDQ $0x04, X2, X2
+
+piece75:
+	TESTQ   $0x00000001, R8
+	JEQ     piece76
+	ANDQ    $0x06, R8
+	ADDQ    DI, R8
+	VPEXTRW $0x00, X2, (AX)(R8*2)
+	VPSRLDQ $0x02, X2, X2
+
+piece76:
+done73:
+	MOVQ BX, DI
+	SHLQ $0x01, DI
+	ADDQ DI, AX
+	ADDQ DI, CX
+	ADDQ step+40(FP), DX
+	DECQ SI
+	JNE  row
+	VZEROUPPER
+	RET
+
 // func expF32AVX512(dst *byte, src *byte, n int)
 // Requires: AVX, AVX512F
 TEXT ·expF32AVX512(SB), NOSPLIT|NOFRAME, $0-24
@@ -6849,9 +11808,9 @@ turn1:
 	VSCALEFPS         Z8, Z6, K1, Z7
 	VMOVUPS           Z7, Z2
 	VCMPPS            $0x07, Z7, Z7, K1
-	VPTESTMD.BCST     expNums<>+1312(SB), Z7, K1, K2
+	VPTESTMD.BCST     expNums<>+1344(SB), Z7, K1, K2
 	VPADDD.BCST       expNums<>+544(SB), Z2, K1, Z2
-	VPSUBD.BCST       expNums<>+1344(SB), Z2, K2, Z2
+	VPSUBD.BCST       expNums<>+1376(SB), Z2, K2, Z2
 	VMOVDQU           oddWords<>+0(SB), Y4
 	VPERMW            Z2, Z4, Z2
 	VMOVDQU           Y2, (AX)(BX*2)
@@ -6899,9 +11858,9 @@ turned2:
 	VSCALEFPS         Z2, Z1, K2, Z3
 	VMOVUPS           Z3, Z0
 	VCMPPS            $0x07, Z3, Z3, K2
-	VPTESTMD.BCST     expNums<>+1312(SB), Z3, K2, K3
+	VPTESTMD.BCST     expNums<>+1344(SB), Z3, K2, K3
 	VPADDD.BCST       expNums<>+544(SB), Z0, K2, Z0
-	VPSUBD.BCST       expNums<>+1344(SB), Z0, K3, Z0
+	VPSUBD.BCST       expNums<>+1376(SB), Z0, K3, Z0
 	VMOVDQU           oddWords<>+0(SB), Y4
 	VPERMW            Z0, Z4, Z0
 	VMOVDQU16         Y0, K1, (AX)(BX*2)
@@ -7121,9 +12080,9 @@ turn1:
 	VORPS             Z0, Z2, Z0
 	VMOVUPS           Z0, Z2
 	VCMPPS            $0x07, Z0, Z0, K1
-	VPTESTMD.BCST     expNums<>+1312(SB), Z0, K1, K2
+	VPTESTMD.BCST     expNums<>+1344(SB), Z0, K1, K2
 	VPADDD.BCST       expNums<>+544(SB), Z2, K1, Z2
-	VPSUBD.BCST       expNums<>+1344(SB), Z2, K2, Z2
+	VPSUBD.BCST       expNums<>+1376(SB), Z2, K2, Z2
 	VMOVDQU           oddWords<>+0(SB), Y1
 	VPERMW            Z2, Z1, Z2
 	VMOVDQU           Y2, (AX)(BX*2)
@@ -7170,9 +12129,9 @@ turned2:
 	VORPS             Z0, Z2, Z0
 	VMOVUPS           Z0, Z2
 	VCMPPS            $0x07, Z0, Z0, K2
-	VPTESTMD.BCST     expNums<>+1312(SB), Z0, K2, K3
+	VPTESTMD.BCST     expNums<>+1344(SB), Z0, K2, K3
 	VPADDD.BCST       expNums<>+544(SB), Z2, K2, Z2
-	VPSUBD.BCST       expNums<>+1344(SB), Z2, K3, Z2
+	VPSUBD.BCST       expNums<>+1376(SB), Z2, K3, Z2
 	VMOVDQU           oddWords<>+0(SB), Y1
 	VPERMW            Z2, Z1, Z2
 	VMOVDQU16         Y2, K1, (AX)(BX*2)
@@ -7398,9 +12357,9 @@ turn1:
 	VSCALEFPS         Z8, Z2, K1, Z7
 	VMOVUPS           Z7, Z2
 	VCMPPS            $0x07, Z7, Z7, K1
-	VPTESTMD.BCST     expNums<>+1312(SB), Z7, K1, K2
+	VPTESTMD.BCST     expNums<>+1344(SB), Z7, K1, K2
 	VPADDD.BCST       expNums<>+544(SB), Z2, K1, Z2
-	VPSUBD.BCST       expNums<>+1344(SB), Z2, K2, Z2
+	VPSUBD.BCST       expNums<>+1376(SB), Z2, K2, Z2
 	VMOVDQU           oddWords<>+0(SB), Y4
 	VPERMW            Z2, Z4, Z2
 	VMOVDQU           Y2, (AX)(BX*2)
@@ -7447,9 +12406,9 @@ turned2:
 	VSCALEFPS         Z3, Z0, K2, Z2
 	VMOVUPS           Z2, Z0
 	VCMPPS            $0x07, Z2, Z2, K2
-	VPTESTMD.BCST     expNums<>+1312(SB), Z2, K2, K3
+	VPTESTMD.BCST     expNums<>+1344(SB), Z2, K2, K3
 	VPADDD.BCST       expNums<>+544(SB), Z0, K2, Z0
-	VPSUBD.BCST       expNums<>+1344(SB), Z0, K3, Z0
+	VPSUBD.BCST       expNums<>+1376(SB), Z0, K3, Z0
 	VMOVDQU           oddWords<>+0(SB), Y4
 	VPERMW            Z0, Z4, Z0
 	VMOVDQU16         Y0, K1, (AX)(BX*2)
@@ -7703,9 +12662,9 @@ turn1:
 	VSCALEFPS         Z10, Z3, K1, Z8
 	VMOVUPS           Z8, Z3
 	VCMPPS            $0x07, Z8, Z8, K1
-	VPTESTMD.BCST     expNums<>+1312(SB), Z8, K1, K2
+	VPTESTMD.BCST     expNums<>+1344(SB), Z8, K1, K2
 	VPADDD.BCST       expNums<>+544(SB), Z3, K1, Z3
-	VPSUBD.BCST       expNums<>+1344(SB), Z3, K2, Z3
+	VPSUBD.BCST       expNums<>+1376(SB), Z3, K2, Z3
 	VMOVDQU           oddWords<>+0(SB), Y5
 	VPERMW            Z3, Z5, Z3
 	VMOVDQU           Y3, (AX)(BX*2)
@@ -7757,9 +12716,9 @@ turned2:
 	VSCALEFPS         Z4, Z0, K2, Z2
 	VMOVUPS           Z2, Z0
 	VCMPPS            $0x07, Z2, Z2, K2
-	VPTESTMD.BCST     expNums<>+1312(SB), Z2, K2, K3
+	VPTESTMD.BCST     expNums<>+1344(SB), Z2, K2, K3
 	VPADDD.BCST       expNums<>+544(SB), Z0, K2, Z0
-	VPSUBD.BCST       expNums<>+1344(SB), Z0, K3, Z0
+	VPSUBD.BCST       expNums<>+1376(SB), Z0, K3, Z0
 	VMOVDQU           oddWords<>+0(SB), Y5
 	VPERMW            Z0, Z5, Z0
 	VMOVDQU16         Y0, K1, (AX)(BX*2)
@@ -8053,9 +13012,9 @@ turn1:
 	VSUBPS            Z5, Z3, Z3
 	VMOVUPS           Z3, Z5
 	VCMPPS            $0x07, Z3, Z3, K1
-	VPTESTMD.BCST     expNums<>+1312(SB), Z3, K1, K2
+	VPTESTMD.BCST     expNums<>+1344(SB), Z3, K1, K2
 	VPADDD.BCST       expNums<>+544(SB), Z5, K1, Z5
-	VPSUBD.BCST       expNums<>+1344(SB), Z5, K2, Z5
+	VPSUBD.BCST       expNums<>+1376(SB), Z5, K2, Z5
 	VMOVDQU           oddWords<>+0(SB), Y4
 	VPERMW            Z5, Z4, Z5
 	VMOVDQU           Y5, (AX)(BX*2)
@@ -8115,9 +13074,9 @@ turned2:
 	VSUBPS            Z1, Z0, Z0
 	VMOVUPS           Z0, Z1
 	VCMPPS            $0x07, Z0, Z0, K2
-	VPTESTMD.BCST     expNums<>+1312(SB), Z0, K2, K3
+	VPTESTMD.BCST     expNums<>+1344(SB), Z0, K2, K3
 	VPADDD.BCST       expNums<>+544(SB), Z1, K2, Z1
-	VPSUBD.BCST       expNums<>+1344(SB), Z1, K3, Z1
+	VPSUBD.BCST       expNums<>+1376(SB), Z1, K3, Z1
 	VMOVDQU           oddWords<>+0(SB), Y4
 	VPERMW            Z1, Z4, Z1
 	VMOVDQU16         Y1, K1, (AX)(BX*2)
@@ -8303,6 +13262,112 @@ turned2:
 	VMOVUPS.Z         (BX)(SI*4), K1, Z0
 	VMULPS            Z0, Z2, Z0
 	VMOVUPS           Z0, K1, (AX)(SI*4)
+
+done3:
+	VZEROUPPER
+	RET
+
+// func swigluGradF32AVX512(dgate *byte, dup *byte, dy *byte, gate *byte, up *byte, n int)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·swigluGradF32AVX512(SB), NOSPLIT|NOFRAME, $0-48
+	MOVQ         dgate+0(FP), AX
+	MOVQ         dup+8(FP), DX
+	MOVQ         dy+16(FP), BX
+	MOVQ         gate+24(FP), SI
+	MOVQ         up+32(FP), DI
+	MOVQ         n+40(FP), CX
+	XORQ         R8, R8
+	VBROADCASTSS expNums<>+384(SB), Z0
+	VBROADCASTSS expNums<>+416(SB), Z1
+	VBROADCASTSS expNums<>+352(SB), Z2
+	SUBQ         $+16, CX
+	JLT          turned2
+
+turn1:
+	VMOVUPS           (SI)(R8*4), Z3
+	VMAXPS            Z3, Z0, Z3
+	VMINPS            Z3, Z1, Z8
+	VORPS.BCST        expNums<>+448(SB), Z8, Z9
+	VBROADCASTSS      expNums<>+64(SB), Z10
+	VFMADD213PS.BCST  expNums<>+96(SB), Z9, Z10
+	VSUBPS.BCST       expNums<>+96(SB), Z10, Z10
+	VMOVUPS           Z9, Z9
+	VFNMADD231PS.BCST expNums<>+128(SB), Z10, Z9
+	VFNMADD231PS.BCST expNums<>+160(SB), Z10, Z9
+	VBROADCASTSS      expNums<>+192(SB), Z11
+	VFMADD213PS.BCST  expNums<>+224(SB), Z9, Z11
+	VFMADD213PS.BCST  expNums<>+256(SB), Z9, Z11
+	VFMADD213PS.BCST  expNums<>+288(SB), Z9, Z11
+	VFMADD213PS.BCST  expNums<>+320(SB), Z9, Z11
+	VMULPS            Z9, Z9, Z12
+	VFMADD213PS       Z9, Z12, Z11
+	VADDPS.BCST       expNums<>+352(SB), Z11, Z9
+	VSCALEFPS         Z10, Z9, Z9
+	VADDPS.BCST       expNums<>+352(SB), Z9, Z10
+	VDIVPS            Z10, Z2, Z10
+	VMULPS            Z10, Z9, Z9
+	VPMOVD2M          Z8, K1
+	VBLENDMPS         Z9, Z10, K1, Z4
+	VPMOVD2M          Z8, K1
+	VBLENDMPS         Z10, Z9, K1, Z5
+	VMOVUPS           (BX)(R8*4), Z9
+	VMULPS            Z4, Z9, Z9
+	VMOVUPS           Z2, Z10
+	VFMADD231PS       Z5, Z8, Z10
+	VMOVUPS           (DI)(R8*4), Z8
+	VMULPS            Z8, Z9, Z8
+	VMULPS            Z10, Z8, Z8
+	VMOVUPS           Z8, (AX)(R8*4)
+	VMULPS            Z3, Z9, Z3
+	VMOVUPS           Z3, (DX)(R8*4)
+	ADDQ              $+16, R8
+	SUBQ              $+16, CX
+	JGE               turn1
+
+turned2:
+	ADDQ              $+16, CX
+	TESTQ             CX, CX
+	JEQ               done3
+	MOVQ              $+1, R9
+	SHLQ              CL, R9
+	DECQ              R9
+	KMOVW             R9, K1
+	VMOVUPS.Z         (SI)(R8*4), K1, Z3
+	VMAXPS            Z3, Z0, Z0
+	VMINPS            Z0, Z1, Z1
+	VORPS.BCST        expNums<>+448(SB), Z1, Z3
+	VBROADCASTSS      expNums<>+64(SB), Z4
+	VFMADD213PS.BCST  expNums<>+96(SB), Z3, Z4
+	VSUBPS.BCST       expNums<>+96(SB), Z4, Z4
+	VMOVUPS           Z3, Z3
+	VFNMADD231PS.BCST expNums<>+128(SB), Z4, Z3
+	VFNMADD231PS.BCST expNums<>+160(SB), Z4, Z3
+	VBROADCASTSS      expNums<>+192(SB), Z5
+	VFMADD213PS.BCST  expNums<>+224(SB), Z3, Z5
+	VFMADD213PS.BCST  expNums<>+256(SB), Z3, Z5
+	VFMADD213PS.BCST  expNums<>+288(SB), Z3, Z5
+	VFMADD213PS.BCST  expNums<>+320(SB), Z3, Z5
+	VMULPS            Z3, Z3, Z8
+	VFMADD213PS       Z3, Z8, Z5
+	VADDPS.BCST       expNums<>+352(SB), Z5, Z3
+	VSCALEFPS         Z4, Z3, Z3
+	VADDPS.BCST       expNums<>+352(SB), Z3, Z4
+	VDIVPS            Z4, Z2, Z4
+	VMULPS            Z4, Z3, Z3
+	VPMOVD2M          Z1, K2
+	VBLENDMPS         Z3, Z4, K2, Z6
+	VPMOVD2M          Z1, K2
+	VBLENDMPS         Z4, Z3, K2, Z7
+	VMOVUPS.Z         (BX)(R8*4), K1, Z3
+	VMULPS            Z6, Z3, Z3
+	VMOVUPS           Z2, Z2
+	VFMADD231PS       Z7, Z1, Z2
+	VMOVUPS.Z         (DI)(R8*4), K1, Z1
+	VMULPS            Z1, Z3, Z1
+	VMULPS            Z2, Z1, Z1
+	VMOVUPS           Z1, K1, (AX)(R8*4)
+	VMULPS            Z0, Z3, Z0
+	VMOVUPS           Z0, K1, (DX)(R8*4)
 
 done3:
 	VZEROUPPER
@@ -8652,6 +13717,498 @@ done3:
 	VZEROUPPER
 	RET
 
+// func softmaxF32AVX512(dst *byte, src *byte, exps *float32, n int, count int, step int)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·softmaxF32AVX512(SB), NOSPLIT|NOFRAME, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), DX
+	MOVQ         exps+16(FP), BX
+	MOVQ         n+24(FP), SI
+	MOVQ         count+32(FP), DI
+	VBROADCASTSS expNums<>+0(SB), Z0
+	VBROADCASTSS expNums<>+32(SB), Z1
+
+row:
+	MOVQ         SI, CX
+	XORQ         R8, R8
+	VBROADCASTSS expNums<>+1312(SB), Z2
+	VMOVUPS      Z2, Z3
+	VMOVUPS      Z2, Z4
+	VMOVUPS      Z2, Z5
+	VMOVUPS      Z2, Z2
+	SUBQ         $+64, CX
+	JLT          turned2
+
+turn1:
+	VMOVUPS (DX)(R8*4), Z6
+	VMAXPS  Z3, Z6, Z3
+	VMOVUPS 64(DX)(R8*4), Z6
+	VMAXPS  Z4, Z6, Z4
+	VMOVUPS 128(DX)(R8*4), Z6
+	VMAXPS  Z5, Z6, Z5
+	VMOVUPS 192(DX)(R8*4), Z6
+	VMAXPS  Z2, Z6, Z2
+	ADDQ    $+64, R8
+	SUBQ    $+64, CX
+	JGE     turn1
+
+turned2:
+	ADDQ    $+64, CX
+	CMPQ    CX, $+16
+	JLT     short4
+	VMOVUPS (DX)(R8*4), Z6
+	VMAXPS  Z3, Z6, Z3
+	ADDQ    $+16, R8
+	SUBQ    $+16, CX
+	CMPQ    CX, $+16
+	JLT     short5
+	VMOVUPS (DX)(R8*4), Z6
+	VMAXPS  Z4, Z6, Z4
+	ADDQ    $+16, R8
+	SUBQ    $+16, CX
+	CMPQ    CX, $+16
+	JLT     short6
+	VMOVUPS (DX)(R8*4), Z6
+	VMAXPS  Z5, Z6, Z5
+	ADDQ    $+16, R8
+	SUBQ    $+16, CX
+	CMPQ    CX, $+16
+	JLT     short7
+	VMOVUPS (DX)(R8*4), Z6
+	VMAXPS  Z2, Z6, Z2
+	ADDQ    $+16, R8
+	SUBQ    $+16, CX
+
+short4:
+	TESTQ     CX, CX
+	JEQ       done3
+	MOVQ      $+1, R9
+	SHLQ      CL, R9
+	DECQ      R9
+	KMOVW     R9, K1
+	VMOVUPS.Z (DX)(R8*4), K1, Z6
+	VMAXPS    Z3, Z6, K1, Z3
+	JMP       done3
+
+short5:
+	TESTQ     CX, CX
+	JEQ       done3
+	MOVQ      $+1, R9
+	SHLQ      CL, R9
+	DECQ      R9
+	KMOVW     R9, K1
+	VMOVUPS.Z (DX)(R8*4), K1, Z6
+	VMAXPS    Z4, Z6, K1, Z4
+	JMP       done3
+
+short6:
+	TESTQ     CX, CX
+	JEQ       done3
+	MOVQ      $+1, R9
+	SHLQ      CL, R9
+	DECQ      R9
+	KMOVW     R9, K1
+	VMOVUPS.Z (DX)(R8*4), K1, Z6
+	VMAXPS    Z5, Z6, K1, Z5
+	JMP       done3
+
+short7:
+	TESTQ     CX, CX
+	JEQ       done3
+	MOVQ      $+1, R9
+	SHLQ      CL, R9
+	DECQ      R9
+	KMOVW     R9, K1
+	VMOVUPS.Z (DX)(R8*4), K1, Z6
+	VMAXPS    Z2, Z6, K1, Z2
+
+done3:
+	VMAXPS        Z3, Z5, Z3
+	VMAXPS        Z4, Z2, Z4
+	VMAXPS        Z3, Z4, Z3
+	VEXTRACTF64X4 $0x01, Z3, Y2
+	VMAXPS        Y3, Y2, Y2
+	VEXTRACTF128  $0x01, Y2, X3
+	VMAXPS        X2, X3, X3
+	VPERMILPS     $0x0e, X3, X2
+	VMAXPS        X3, X2, X3
+	VPERMILPS     $0x01, X3, X2
+	VMAXPS        X3, X2, X3
+	VBROADCASTSS  X3, Z2
+	VXORPS        Z3, Z3, Z3
+	VXORPS        Z4, Z4, Z4
+	VXORPS        Z5, Z5, Z5
+	VXORPS        Z6, Z6, Z6
+	MOVQ          SI, CX
+	XORQ          R8, R8
+	SUBQ          $+64, CX
+	JLT           turned9
+
+turn8:
+	VMOVUPS           (DX)(R8*4), Z7
+	VSUBPS            Z2, Z7, Z7
+	VMAXPS            Z7, Z0, Z7
+	VMINPS            Z7, Z1, Z7
+	VBROADCASTSS      expNums<>+64(SB), Z8
+	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z8
+	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
+	VMOVUPS           Z7, Z7
+	VFNMADD231PS.BCST expNums<>+128(SB), Z8, Z7
+	VFNMADD231PS.BCST expNums<>+160(SB), Z8, Z7
+	VBROADCASTSS      expNums<>+192(SB), Z9
+	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
+	VMULPS            Z7, Z7, Z10
+	VFMADD213PS       Z7, Z10, Z9
+	VADDPS.BCST       expNums<>+352(SB), Z9, Z7
+	VSCALEFPS         Z8, Z7, Z7
+	VMOVUPS           Z7, (BX)(R8*4)
+	VADDPS            Z7, Z3, Z3
+	VMOVUPS           64(DX)(R8*4), Z7
+	VSUBPS            Z2, Z7, Z7
+	VMAXPS            Z7, Z0, Z7
+	VMINPS            Z7, Z1, Z7
+	VBROADCASTSS      expNums<>+64(SB), Z8
+	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z8
+	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
+	VMOVUPS           Z7, Z7
+	VFNMADD231PS.BCST expNums<>+128(SB), Z8, Z7
+	VFNMADD231PS.BCST expNums<>+160(SB), Z8, Z7
+	VBROADCASTSS      expNums<>+192(SB), Z9
+	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
+	VMULPS            Z7, Z7, Z10
+	VFMADD213PS       Z7, Z10, Z9
+	VADDPS.BCST       expNums<>+352(SB), Z9, Z7
+	VSCALEFPS         Z8, Z7, Z7
+	VMOVUPS           Z7, 64(BX)(R8*4)
+	VADDPS            Z7, Z4, Z4
+	VMOVUPS           128(DX)(R8*4), Z7
+	VSUBPS            Z2, Z7, Z7
+	VMAXPS            Z7, Z0, Z7
+	VMINPS            Z7, Z1, Z7
+	VBROADCASTSS      expNums<>+64(SB), Z8
+	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z8
+	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
+	VMOVUPS           Z7, Z7
+	VFNMADD231PS.BCST expNums<>+128(SB), Z8, Z7
+	VFNMADD231PS.BCST expNums<>+160(SB), Z8, Z7
+	VBROADCASTSS      expNums<>+192(SB), Z9
+	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
+	VMULPS            Z7, Z7, Z10
+	VFMADD213PS       Z7, Z10, Z9
+	VADDPS.BCST       expNums<>+352(SB), Z9, Z7
+	VSCALEFPS         Z8, Z7, Z7
+	VMOVUPS           Z7, 128(BX)(R8*4)
+	VADDPS            Z7, Z5, Z5
+	VMOVUPS           192(DX)(R8*4), Z7
+	VSUBPS            Z2, Z7, Z7
+	VMAXPS            Z7, Z0, Z7
+	VMINPS            Z7, Z1, Z7
+	VBROADCASTSS      expNums<>+64(SB), Z8
+	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z8
+	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
+	VMOVUPS           Z7, Z7
+	VFNMADD231PS.BCST expNums<>+128(SB), Z8, Z7
+	VFNMADD231PS.BCST expNums<>+160(SB), Z8, Z7
+	VBROADCASTSS      expNums<>+192(SB), Z9
+	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
+	VMULPS            Z7, Z7, Z10
+	VFMADD213PS       Z7, Z10, Z9
+	VADDPS.BCST       expNums<>+352(SB), Z9, Z7
+	VSCALEFPS         Z8, Z7, Z7
+	VMOVUPS           Z7, 192(BX)(R8*4)
+	VADDPS            Z7, Z6, Z6
+	ADDQ              $+64, R8
+	SUBQ              $+64, CX
+	JGE               turn8
+
+turned9:
+	ADDQ              $+64, CX
+	CMPQ              CX, $+16
+	JLT               short11
+	VMOVUPS           (DX)(R8*4), Z7
+	VSUBPS            Z2, Z7, Z7
+	VMAXPS            Z7, Z0, Z7
+	VMINPS            Z7, Z1, Z7
+	VBROADCASTSS      expNums<>+64(SB), Z8
+	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z8
+	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
+	VMOVUPS           Z7, Z7
+	VFNMADD231PS.BCST expNums<>+128(SB), Z8, Z7
+	VFNMADD231PS.BCST expNums<>+160(SB), Z8, Z7
+	VBROADCASTSS      expNums<>+192(SB), Z9
+	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
+	VMULPS            Z7, Z7, Z10
+	VFMADD213PS       Z7, Z10, Z9
+	VADDPS.BCST       expNums<>+352(SB), Z9, Z7
+	VSCALEFPS         Z8, Z7, Z7
+	VMOVUPS           Z7, (BX)(R8*4)
+	VADDPS            Z7, Z3, Z3
+	ADDQ              $+16, R8
+	SUBQ              $+16, CX
+	CMPQ              CX, $+16
+	JLT               short12
+	VMOVUPS           (DX)(R8*4), Z7
+	VSUBPS            Z2, Z7, Z7
+	VMAXPS            Z7, Z0, Z7
+	VMINPS            Z7, Z1, Z7
+	VBROADCASTSS      expNums<>+64(SB), Z8
+	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z8
+	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
+	VMOVUPS           Z7, Z7
+	VFNMADD231PS.BCST expNums<>+128(SB), Z8, Z7
+	VFNMADD231PS.BCST expNums<>+160(SB), Z8, Z7
+	VBROADCASTSS      expNums<>+192(SB), Z9
+	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
+	VMULPS            Z7, Z7, Z10
+	VFMADD213PS       Z7, Z10, Z9
+	VADDPS.BCST       expNums<>+352(SB), Z9, Z7
+	VSCALEFPS         Z8, Z7, Z7
+	VMOVUPS           Z7, (BX)(R8*4)
+	VADDPS            Z7, Z4, Z4
+	ADDQ              $+16, R8
+	SUBQ              $+16, CX
+	CMPQ              CX, $+16
+	JLT               short13
+	VMOVUPS           (DX)(R8*4), Z7
+	VSUBPS            Z2, Z7, Z7
+	VMAXPS            Z7, Z0, Z7
+	VMINPS            Z7, Z1, Z7
+	VBROADCASTSS      expNums<>+64(SB), Z8
+	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z8
+	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
+	VMOVUPS           Z7, Z7
+	VFNMADD231PS.BCST expNums<>+128(SB), Z8, Z7
+	VFNMADD231PS.BCST expNums<>+160(SB), Z8, Z7
+	VBROADCASTSS      expNums<>+192(SB), Z9
+	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
+	VMULPS            Z7, Z7, Z10
+	VFMADD213PS       Z7, Z10, Z9
+	VADDPS.BCST       expNums<>+352(SB), Z9, Z7
+	VSCALEFPS         Z8, Z7, Z7
+	VMOVUPS           Z7, (BX)(R8*4)
+	VADDPS            Z7, Z5, Z5
+	ADDQ              $+16, R8
+	SUBQ              $+16, CX
+	CMPQ              CX, $+16
+	JLT               short14
+	VMOVUPS           (DX)(R8*4), Z7
+	VSUBPS            Z2, Z7, Z7
+	VMAXPS            Z7, Z0, Z7
+	VMINPS            Z7, Z1, Z7
+	VBROADCASTSS      expNums<>+64(SB), Z8
+	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z8
+	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
+	VMOVUPS           Z7, Z7
+	VFNMADD231PS.BCST expNums<>+128(SB), Z8, Z7
+	VFNMADD231PS.BCST expNums<>+160(SB), Z8, Z7
+	VBROADCASTSS      expNums<>+192(SB), Z9
+	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
+	VMULPS            Z7, Z7, Z10
+	VFMADD213PS       Z7, Z10, Z9
+	VADDPS.BCST       expNums<>+352(SB), Z9, Z7
+	VSCALEFPS         Z8, Z7, Z7
+	VMOVUPS           Z7, (BX)(R8*4)
+	VADDPS            Z7, Z6, Z6
+	ADDQ              $+16, R8
+	SUBQ              $+16, CX
+
+short11:
+	TESTQ             CX, CX
+	JEQ               done10
+	MOVQ              $+1, R9
+	SHLQ              CL, R9
+	DECQ              R9
+	KMOVW             R9, K1
+	VMOVUPS.Z         (DX)(R8*4), K1, Z7
+	VSUBPS            Z2, Z7, Z2
+	VMAXPS            Z2, Z0, Z2
+	VMINPS            Z2, Z1, Z2
+	VBROADCASTSS      expNums<>+64(SB), Z7
+	VFMADD213PS.BCST  expNums<>+96(SB), Z2, Z7
+	VSUBPS.BCST       expNums<>+96(SB), Z7, Z7
+	VMOVUPS           Z2, Z2
+	VFNMADD231PS.BCST expNums<>+128(SB), Z7, Z2
+	VFNMADD231PS.BCST expNums<>+160(SB), Z7, Z2
+	VBROADCASTSS      expNums<>+192(SB), Z8
+	VFMADD213PS.BCST  expNums<>+224(SB), Z2, Z8
+	VFMADD213PS.BCST  expNums<>+256(SB), Z2, Z8
+	VFMADD213PS.BCST  expNums<>+288(SB), Z2, Z8
+	VFMADD213PS.BCST  expNums<>+320(SB), Z2, Z8
+	VMULPS            Z2, Z2, Z9
+	VFMADD213PS       Z2, Z9, Z8
+	VADDPS.BCST       expNums<>+352(SB), Z8, Z2
+	VSCALEFPS         Z7, Z2, Z2
+	VMOVUPS           Z2, K1, (BX)(R8*4)
+	VADDPS            Z2, Z3, K1, Z3
+	JMP               done10
+
+short12:
+	TESTQ             CX, CX
+	JEQ               done10
+	MOVQ              $+1, R9
+	SHLQ              CL, R9
+	DECQ              R9
+	KMOVW             R9, K1
+	VMOVUPS.Z         (DX)(R8*4), K1, Z7
+	VSUBPS            Z2, Z7, Z2
+	VMAXPS            Z2, Z0, Z2
+	VMINPS            Z2, Z1, Z2
+	VBROADCASTSS      expNums<>+64(SB), Z7
+	VFMADD213PS.BCST  expNums<>+96(SB), Z2, Z7
+	VSUBPS.BCST       expNums<>+96(SB), Z7, Z7
+	VMOVUPS           Z2, Z2
+	VFNMADD231PS.BCST expNums<>+128(SB), Z7, Z2
+	VFNMADD231PS.BCST expNums<>+160(SB), Z7, Z2
+	VBROADCASTSS      expNums<>+192(SB), Z8
+	VFMADD213PS.BCST  expNums<>+224(SB), Z2, Z8
+	VFMADD213PS.BCST  expNums<>+256(SB), Z2, Z8
+	VFMADD213PS.BCST  expNums<>+288(SB), Z2, Z8
+	VFMADD213PS.BCST  expNums<>+320(SB), Z2, Z8
+	VMULPS            Z2, Z2, Z9
+	VFMADD213PS       Z2, Z9, Z8
+	VADDPS.BCST       expNums<>+352(SB), Z8, Z2
+	VSCALEFPS         Z7, Z2, Z2
+	VMOVUPS           Z2, K1, (BX)(R8*4)
+	VADDPS            Z2, Z4, K1, Z4
+	JMP               done10
+
+short13:
+	TESTQ             CX, CX
+	JEQ               done10
+	MOVQ              $+1, R9
+	SHLQ              CL, R9
+	DECQ              R9
+	KMOVW             R9, K1
+	VMOVUPS.Z         (DX)(R8*4), K1, Z7
+	VSUBPS            Z2, Z7, Z2
+	VMAXPS            Z2, Z0, Z2
+	VMINPS            Z2, Z1, Z2
+	VBROADCASTSS      expNums<>+64(SB), Z7
+	VFMADD213PS.BCST  expNums<>+96(SB), Z2, Z7
+	VSUBPS.BCST       expNums<>+96(SB), Z7, Z7
+	VMOVUPS           Z2, Z2
+	VFNMADD231PS.BCST expNums<>+128(SB), Z7, Z2
+	VFNMADD231PS.BCST expNums<>+160(SB), Z7, Z2
+	VBROADCASTSS      expNums<>+192(SB), Z8
+	VFMADD213PS.BCST  expNums<>+224(SB), Z2, Z8
+	VFMADD213PS.BCST  expNums<>+256(SB), Z2, Z8
+	VFMADD213PS.BCST  expNums<>+288(SB), Z2, Z8
+	VFMADD213PS.BCST  expNums<>+320(SB), Z2, Z8
+	VMULPS            Z2, Z2, Z9
+	VFMADD213PS       Z2, Z9, Z8
+	VADDPS.BCST       expNums<>+352(SB), Z8, Z2
+	VSCALEFPS         Z7, Z2, Z2
+	VMOVUPS           Z2, K1, (BX)(R8*4)
+	VADDPS            Z2, Z5, K1, Z5
+	JMP               done10
+
+short14:
+	TESTQ             CX, CX
+	JEQ               done10
+	MOVQ              $+1, R9
+	SHLQ              CL, R9
+	DECQ              R9
+	KMOVW             R9, K1
+	VMOVUPS.Z         (DX)(R8*4), K1, Z7
+	VSUBPS            Z2, Z7, Z2
+	VMAXPS            Z2, Z0, Z2
+	VMINPS            Z2, Z1, Z2
+	VBROADCASTSS      expNums<>+64(SB), Z7
+	VFMADD213PS.BCST  expNums<>+96(SB), Z2, Z7
+	VSUBPS.BCST       expNums<>+96(SB), Z7, Z7
+	VMOVUPS           Z2, Z2
+	VFNMADD231PS.BCST expNums<>+128(SB), Z7, Z2
+	VFNMADD231PS.BCST expNums<>+160(SB), Z7, Z2
+	VBROADCASTSS      expNums<>+192(SB), Z8
+	VFMADD213PS.BCST  expNums<>+224(SB), Z2, Z8
+	VFMADD213PS.BCST  expNums<>+256(SB), Z2, Z8
+	VFMADD213PS.BCST  expNums<>+288(SB), Z2, Z8
+	VFMADD213PS.BCST  expNums<>+320(SB), Z2, Z8
+	VMULPS            Z2, Z2, Z9
+	VFMADD213PS       Z2, Z9, Z8
+	VADDPS.BCST       expNums<>+352(SB), Z8, Z2
+	VSCALEFPS         Z7, Z2, Z2
+	VMOVUPS           Z2, K1, (BX)(R8*4)
+	VADDPS            Z2, Z6, K1, Z6
+
+done10:
+	VADDPS        Z3, Z5, Z3
+	VADDPS        Z4, Z6, Z4
+	VADDPS        Z3, Z4, Z3
+	VEXTRACTF64X4 $0x01, Z3, Y2
+	VADDPS        Y3, Y2, Y2
+	VEXTRACTF128  $0x01, Y2, X3
+	VADDPS        X2, X3, X3
+	VPERMILPS     $0x0e, X3, X2
+	VADDPS        X3, X2, X3
+	VPERMILPS     $0x01, X3, X2
+	VADDPS        X3, X2, X3
+	VXORPS        X2, X2, X2
+	VMOVSS        expNums<>+352(SB), X4
+	VCMPSS        $0x00, X2, X3, X2
+	VDIVSS        X3, X4, X4
+	VANDNPS       X4, X2, X4
+	VBROADCASTSS  X4, Z2
+	MOVQ          SI, CX
+	XORQ          R8, R8
+	SUBQ          $+16, CX
+	JLT           turned16
+
+turn15:
+	VMOVUPS (BX)(R8*4), Z3
+	VMULPS  Z2, Z3, Z3
+	VMOVUPS Z3, (AX)(R8*4)
+	ADDQ    $+16, R8
+	SUBQ    $+16, CX
+	JGE     turn15
+
+turned16:
+	ADDQ      $+16, CX
+	TESTQ     CX, CX
+	JEQ       done17
+	MOVQ      $+1, R9
+	SHLQ      CL, R9
+	DECQ      R9
+	KMOVW     R9, K1
+	VMOVUPS.Z (BX)(R8*4), K1, Z3
+	VMULPS    Z2, Z3, Z2
+	VMOVUPS   Z2, K1, (AX)(R8*4)
+
+done17:
+	MOVQ SI, CX
+	SHLQ $0x02, CX
+	ADDQ CX, AX
+	ADDQ CX, DX
+	ADDQ step+40(FP), BX
+	DECQ DI
+	JNE  row
+	VZEROUPPER
+	RET
+
 // func swishF16AVX512(dst *byte, src *byte, n int, scale float32, low float32, high float32)
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL
 TEXT ·swishF16AVX512(SB), NOSPLIT|NOFRAME, $0-36
@@ -8834,6 +14391,117 @@ turned2:
 	VMULPS            Z0, Z2, Z0
 	VCVTPS2PH         $0x00, Z0, Y0
 	VMOVDQU16         Y0, K1, (AX)(SI*2)
+
+done3:
+	VZEROUPPER
+	RET
+
+// func swigluGradF16AVX512(dgate *byte, dup *byte, dy *byte, gate *byte, up *byte, n int)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL
+TEXT ·swigluGradF16AVX512(SB), NOSPLIT|NOFRAME, $0-48
+	MOVQ         dgate+0(FP), AX
+	MOVQ         dup+8(FP), DX
+	MOVQ         dy+16(FP), BX
+	MOVQ         gate+24(FP), SI
+	MOVQ         up+32(FP), DI
+	MOVQ         n+40(FP), CX
+	XORQ         R8, R8
+	VBROADCASTSS expNums<>+384(SB), Z0
+	VBROADCASTSS expNums<>+416(SB), Z1
+	VBROADCASTSS expNums<>+352(SB), Z2
+	SUBQ         $+16, CX
+	JLT          turned2
+
+turn1:
+	VCVTPH2PS         (SI)(R8*2), Z3
+	VMAXPS            Z3, Z0, Z3
+	VMINPS            Z3, Z1, Z8
+	VORPS.BCST        expNums<>+448(SB), Z8, Z9
+	VBROADCASTSS      expNums<>+64(SB), Z10
+	VFMADD213PS.BCST  expNums<>+96(SB), Z9, Z10
+	VSUBPS.BCST       expNums<>+96(SB), Z10, Z10
+	VMOVUPS           Z9, Z9
+	VFNMADD231PS.BCST expNums<>+128(SB), Z10, Z9
+	VFNMADD231PS.BCST expNums<>+160(SB), Z10, Z9
+	VBROADCASTSS      expNums<>+192(SB), Z11
+	VFMADD213PS.BCST  expNums<>+224(SB), Z9, Z11
+	VFMADD213PS.BCST  expNums<>+256(SB), Z9, Z11
+	VFMADD213PS.BCST  expNums<>+288(SB), Z9, Z11
+	VFMADD213PS.BCST  expNums<>+320(SB), Z9, Z11
+	VMULPS            Z9, Z9, Z12
+	VFMADD213PS       Z9, Z12, Z11
+	VADDPS.BCST       expNums<>+352(SB), Z11, Z9
+	VSCALEFPS         Z10, Z9, Z9
+	VADDPS.BCST       expNums<>+352(SB), Z9, Z10
+	VDIVPS            Z10, Z2, Z10
+	VMULPS            Z10, Z9, Z9
+	VPMOVD2M          Z8, K1
+	VBLENDMPS         Z9, Z10, K1, Z4
+	VPMOVD2M          Z8, K1
+	VBLENDMPS         Z10, Z9, K1, Z5
+	VCVTPH2PS         (BX)(R8*2), Z9
+	VMULPS            Z4, Z9, Z9
+	VMOVUPS           Z2, Z10
+	VFMADD231PS       Z5, Z8, Z10
+	VCVTPH2PS         (DI)(R8*2), Z8
+	VMULPS            Z8, Z9, Z8
+	VMULPS            Z10, Z8, Z8
+	VCVTPS2PH         $0x00, Z8, (AX)(R8*2)
+	VMULPS            Z3, Z9, Z3
+	VCVTPS2PH         $0x00, Z3, (DX)(R8*2)
+	ADDQ              $+16, R8
+	SUBQ              $+16, CX
+	JGE               turn1
+
+turned2:
+	ADDQ              $+16, CX
+	TESTQ             CX, CX
+	JEQ               done3
+	MOVQ              $+1, R9
+	SHLQ              CL, R9
+	DECQ              R9
+	KMOVW             R9, K1
+	VMOVDQU16.Z       (SI)(R8*2), K1, Y3
+	VCVTPH2PS         Y3, Z3
+	VMAXPS            Z3, Z0, Z0
+	VMINPS            Z0, Z1, Z1
+	VORPS.BCST        expNums<>+448(SB), Z1, Z3
+	VBROADCASTSS      expNums<>+64(SB), Z4
+	VFMADD213PS.BCST  expNums<>+96(SB), Z3, Z4
+	VSUBPS.BCST       expNums<>+96(SB), Z4, Z4
+	VMOVUPS           Z3, Z3
+	VFNMADD231PS.BCST expNums<>+128(SB), Z4, Z3
+	VFNMADD231PS.BCST expNums<>+160(SB), Z4, Z3
+	VBROADCASTSS      expNums<>+192(SB), Z5
+	VFMADD213PS.BCST  expNums<>+224(SB), Z3, Z5
+	VFMADD213PS.BCST  expNums<>+256(SB), Z3, Z5
+	VFMADD213PS.BCST  expNums<>+288(SB), Z3, Z5
+	VFMADD213PS.BCST  expNums<>+320(SB), Z3, Z5
+	VMULPS            Z3, Z3, Z8
+	VFMADD213PS       Z3, Z8, Z5
+	VADDPS.BCST       expNums<>+352(SB), Z5, Z3
+	VSCALEFPS         Z4, Z3, Z3
+	VADDPS.BCST       expNums<>+352(SB), Z3, Z4
+	VDIVPS            Z4, Z2, Z4
+	VMULPS            Z4, Z3, Z3
+	VPMOVD2M          Z1, K2
+	VBLENDMPS         Z3, Z4, K2, Z6
+	VPMOVD2M          Z1, K2
+	VBLENDMPS         Z4, Z3, K2, Z7
+	VMOVDQU16.Z       (BX)(R8*2), K1, Y3
+	VCVTPH2PS         Y3, Z3
+	VMULPS            Z6, Z3, Z3
+	VMOVUPS           Z2, Z2
+	VFMADD231PS       Z7, Z1, Z2
+	VMOVDQU16.Z       (DI)(R8*2), K1, Y1
+	VCVTPH2PS         Y1, Z1
+	VMULPS            Z1, Z3, Z1
+	VMULPS            Z2, Z1, Z1
+	VCVTPS2PH         $0x00, Z1, Y1
+	VMOVDQU16         Y1, K1, (AX)(R8*2)
+	VMULPS            Z0, Z3, Z0
+	VCVTPS2PH         $0x00, Z0, Y0
+	VMOVDQU16         Y0, K1, (DX)(R8*2)
 
 done3:
 	VZEROUPPER
@@ -9187,6 +14855,507 @@ done3:
 	VZEROUPPER
 	RET
 
+// func softmaxF16AVX512(dst *byte, src *byte, exps *float32, n int, count int, step int)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL
+TEXT ·softmaxF16AVX512(SB), NOSPLIT|NOFRAME, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), DX
+	MOVQ         exps+16(FP), BX
+	MOVQ         n+24(FP), SI
+	MOVQ         count+32(FP), DI
+	VBROADCASTSS expNums<>+0(SB), Z0
+	VBROADCASTSS expNums<>+32(SB), Z1
+
+row:
+	MOVQ         SI, CX
+	XORQ         R8, R8
+	VBROADCASTSS expNums<>+1312(SB), Z2
+	VMOVUPS      Z2, Z3
+	VMOVUPS      Z2, Z4
+	VMOVUPS      Z2, Z5
+	VMOVUPS      Z2, Z2
+	SUBQ         $+64, CX
+	JLT          turned2
+
+turn1:
+	VCVTPH2PS (DX)(R8*2), Z6
+	VMAXPS    Z3, Z6, Z3
+	VCVTPH2PS 32(DX)(R8*2), Z6
+	VMAXPS    Z4, Z6, Z4
+	VCVTPH2PS 64(DX)(R8*2), Z6
+	VMAXPS    Z5, Z6, Z5
+	VCVTPH2PS 96(DX)(R8*2), Z6
+	VMAXPS    Z2, Z6, Z2
+	ADDQ      $+64, R8
+	SUBQ      $+64, CX
+	JGE       turn1
+
+turned2:
+	ADDQ      $+64, CX
+	CMPQ      CX, $+16
+	JLT       short4
+	VCVTPH2PS (DX)(R8*2), Z6
+	VMAXPS    Z3, Z6, Z3
+	ADDQ      $+16, R8
+	SUBQ      $+16, CX
+	CMPQ      CX, $+16
+	JLT       short5
+	VCVTPH2PS (DX)(R8*2), Z6
+	VMAXPS    Z4, Z6, Z4
+	ADDQ      $+16, R8
+	SUBQ      $+16, CX
+	CMPQ      CX, $+16
+	JLT       short6
+	VCVTPH2PS (DX)(R8*2), Z6
+	VMAXPS    Z5, Z6, Z5
+	ADDQ      $+16, R8
+	SUBQ      $+16, CX
+	CMPQ      CX, $+16
+	JLT       short7
+	VCVTPH2PS (DX)(R8*2), Z6
+	VMAXPS    Z2, Z6, Z2
+	ADDQ      $+16, R8
+	SUBQ      $+16, CX
+
+short4:
+	TESTQ       CX, CX
+	JEQ         done3
+	MOVQ        $+1, R9
+	SHLQ        CL, R9
+	DECQ        R9
+	KMOVW       R9, K1
+	VMOVDQU16.Z (DX)(R8*2), K1, Y6
+	VCVTPH2PS   Y6, Z6
+	VMAXPS      Z3, Z6, K1, Z3
+	JMP         done3
+
+short5:
+	TESTQ       CX, CX
+	JEQ         done3
+	MOVQ        $+1, R9
+	SHLQ        CL, R9
+	DECQ        R9
+	KMOVW       R9, K1
+	VMOVDQU16.Z (DX)(R8*2), K1, Y6
+	VCVTPH2PS   Y6, Z6
+	VMAXPS      Z4, Z6, K1, Z4
+	JMP         done3
+
+short6:
+	TESTQ       CX, CX
+	JEQ         done3
+	MOVQ        $+1, R9
+	SHLQ        CL, R9
+	DECQ        R9
+	KMOVW       R9, K1
+	VMOVDQU16.Z (DX)(R8*2), K1, Y6
+	VCVTPH2PS   Y6, Z6
+	VMAXPS      Z5, Z6, K1, Z5
+	JMP         done3
+
+short7:
+	TESTQ       CX, CX
+	JEQ         done3
+	MOVQ        $+1, R9
+	SHLQ        CL, R9
+	DECQ        R9
+	KMOVW       R9, K1
+	VMOVDQU16.Z (DX)(R8*2), K1, Y6
+	VCVTPH2PS   Y6, Z6
+	VMAXPS      Z2, Z6, K1, Z2
+
+done3:
+	VMAXPS        Z3, Z5, Z3
+	VMAXPS        Z4, Z2, Z4
+	VMAXPS        Z3, Z4, Z3
+	VEXTRACTF64X4 $0x01, Z3, Y2
+	VMAXPS        Y3, Y2, Y2
+	VEXTRACTF128  $0x01, Y2, X3
+	VMAXPS        X2, X3, X3
+	VPERMILPS     $0x0e, X3, X2
+	VMAXPS        X3, X2, X3
+	VPERMILPS     $0x01, X3, X2
+	VMAXPS        X3, X2, X3
+	VBROADCASTSS  X3, Z2
+	VXORPS        Z3, Z3, Z3
+	VXORPS        Z4, Z4, Z4
+	VXORPS        Z5, Z5, Z5
+	VXORPS        Z6, Z6, Z6
+	MOVQ          SI, CX
+	XORQ          R8, R8
+	SUBQ          $+64, CX
+	JLT           turned9
+
+turn8:
+	VCVTPH2PS         (DX)(R8*2), Z7
+	VSUBPS            Z2, Z7, Z7
+	VMAXPS            Z7, Z0, Z7
+	VMINPS            Z7, Z1, Z7
+	VBROADCASTSS      expNums<>+64(SB), Z8
+	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z8
+	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
+	VMOVUPS           Z7, Z7
+	VFNMADD231PS.BCST expNums<>+128(SB), Z8, Z7
+	VFNMADD231PS.BCST expNums<>+160(SB), Z8, Z7
+	VBROADCASTSS      expNums<>+192(SB), Z9
+	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
+	VMULPS            Z7, Z7, Z10
+	VFMADD213PS       Z7, Z10, Z9
+	VADDPS.BCST       expNums<>+352(SB), Z9, Z7
+	VSCALEFPS         Z8, Z7, Z7
+	VMOVUPS           Z7, (BX)(R8*4)
+	VADDPS            Z7, Z3, Z3
+	VCVTPH2PS         32(DX)(R8*2), Z7
+	VSUBPS            Z2, Z7, Z7
+	VMAXPS            Z7, Z0, Z7
+	VMINPS            Z7, Z1, Z7
+	VBROADCASTSS      expNums<>+64(SB), Z8
+	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z8
+	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
+	VMOVUPS           Z7, Z7
+	VFNMADD231PS.BCST expNums<>+128(SB), Z8, Z7
+	VFNMADD231PS.BCST expNums<>+160(SB), Z8, Z7
+	VBROADCASTSS      expNums<>+192(SB), Z9
+	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
+	VMULPS            Z7, Z7, Z10
+	VFMADD213PS       Z7, Z10, Z9
+	VADDPS.BCST       expNums<>+352(SB), Z9, Z7
+	VSCALEFPS         Z8, Z7, Z7
+	VMOVUPS           Z7, 64(BX)(R8*4)
+	VADDPS            Z7, Z4, Z4
+	VCVTPH2PS         64(DX)(R8*2), Z7
+	VSUBPS            Z2, Z7, Z7
+	VMAXPS            Z7, Z0, Z7
+	VMINPS            Z7, Z1, Z7
+	VBROADCASTSS      expNums<>+64(SB), Z8
+	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z8
+	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
+	VMOVUPS           Z7, Z7
+	VFNMADD231PS.BCST expNums<>+128(SB), Z8, Z7
+	VFNMADD231PS.BCST expNums<>+160(SB), Z8, Z7
+	VBROADCASTSS      expNums<>+192(SB), Z9
+	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
+	VMULPS            Z7, Z7, Z10
+	VFMADD213PS       Z7, Z10, Z9
+	VADDPS.BCST       expNums<>+352(SB), Z9, Z7
+	VSCALEFPS         Z8, Z7, Z7
+	VMOVUPS           Z7, 128(BX)(R8*4)
+	VADDPS            Z7, Z5, Z5
+	VCVTPH2PS         96(DX)(R8*2), Z7
+	VSUBPS            Z2, Z7, Z7
+	VMAXPS            Z7, Z0, Z7
+	VMINPS            Z7, Z1, Z7
+	VBROADCASTSS      expNums<>+64(SB), Z8
+	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z8
+	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
+	VMOVUPS           Z7, Z7
+	VFNMADD231PS.BCST expNums<>+128(SB), Z8, Z7
+	VFNMADD231PS.BCST expNums<>+160(SB), Z8, Z7
+	VBROADCASTSS      expNums<>+192(SB), Z9
+	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
+	VMULPS            Z7, Z7, Z10
+	VFMADD213PS       Z7, Z10, Z9
+	VADDPS.BCST       expNums<>+352(SB), Z9, Z7
+	VSCALEFPS         Z8, Z7, Z7
+	VMOVUPS           Z7, 192(BX)(R8*4)
+	VADDPS            Z7, Z6, Z6
+	ADDQ              $+64, R8
+	SUBQ              $+64, CX
+	JGE               turn8
+
+turned9:
+	ADDQ              $+64, CX
+	CMPQ              CX, $+16
+	JLT               short11
+	VCVTPH2PS         (DX)(R8*2), Z7
+	VSUBPS            Z2, Z7, Z7
+	VMAXPS            Z7, Z0, Z7
+	VMINPS            Z7, Z1, Z7
+	VBROADCASTSS      expNums<>+64(SB), Z8
+	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z8
+	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
+	VMOVUPS           Z7, Z7
+	VFNMADD231PS.BCST expNums<>+128(SB), Z8, Z7
+	VFNMADD231PS.BCST expNums<>+160(SB), Z8, Z7
+	VBROADCASTSS      expNums<>+192(SB), Z9
+	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
+	VMULPS            Z7, Z7, Z10
+	VFMADD213PS       Z7, Z10, Z9
+	VADDPS.BCST       expNums<>+352(SB), Z9, Z7
+	VSCALEFPS         Z8, Z7, Z7
+	VMOVUPS           Z7, (BX)(R8*4)
+	VADDPS            Z7, Z3, Z3
+	ADDQ              $+16, R8
+	SUBQ              $+16, CX
+	CMPQ              CX, $+16
+	JLT               short12
+	VCVTPH2PS         (DX)(R8*2), Z7
+	VSUBPS            Z2, Z7, Z7
+	VMAXPS            Z7, Z0, Z7
+	VMINPS            Z7, Z1, Z7
+	VBROADCASTSS      expNums<>+64(SB), Z8
+	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z8
+	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
+	VMOVUPS           Z7, Z7
+	VFNMADD231PS.BCST expNums<>+128(SB), Z8, Z7
+	VFNMADD231PS.BCST expNums<>+160(SB), Z8, Z7
+	VBROADCASTSS      expNums<>+192(SB), Z9
+	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
+	VMULPS            Z7, Z7, Z10
+	VFMADD213PS       Z7, Z10, Z9
+	VADDPS.BCST       expNums<>+352(SB), Z9, Z7
+	VSCALEFPS         Z8, Z7, Z7
+	VMOVUPS           Z7, (BX)(R8*4)
+	VADDPS            Z7, Z4, Z4
+	ADDQ              $+16, R8
+	SUBQ              $+16, CX
+	CMPQ              CX, $+16
+	JLT               short13
+	VCVTPH2PS         (DX)(R8*2), Z7
+	VSUBPS            Z2, Z7, Z7
+	VMAXPS            Z7, Z0, Z7
+	VMINPS            Z7, Z1, Z7
+	VBROADCASTSS      expNums<>+64(SB), Z8
+	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z8
+	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
+	VMOVUPS           Z7, Z7
+	VFNMADD231PS.BCST expNums<>+128(SB), Z8, Z7
+	VFNMADD231PS.BCST expNums<>+160(SB), Z8, Z7
+	VBROADCASTSS      expNums<>+192(SB), Z9
+	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
+	VMULPS            Z7, Z7, Z10
+	VFMADD213PS       Z7, Z10, Z9
+	VADDPS.BCST       expNums<>+352(SB), Z9, Z7
+	VSCALEFPS         Z8, Z7, Z7
+	VMOVUPS           Z7, (BX)(R8*4)
+	VADDPS            Z7, Z5, Z5
+	ADDQ              $+16, R8
+	SUBQ              $+16, CX
+	CMPQ              CX, $+16
+	JLT               short14
+	VCVTPH2PS         (DX)(R8*2), Z7
+	VSUBPS            Z2, Z7, Z7
+	VMAXPS            Z7, Z0, Z7
+	VMINPS            Z7, Z1, Z7
+	VBROADCASTSS      expNums<>+64(SB), Z8
+	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z8
+	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
+	VMOVUPS           Z7, Z7
+	VFNMADD231PS.BCST expNums<>+128(SB), Z8, Z7
+	VFNMADD231PS.BCST expNums<>+160(SB), Z8, Z7
+	VBROADCASTSS      expNums<>+192(SB), Z9
+	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
+	VMULPS            Z7, Z7, Z10
+	VFMADD213PS       Z7, Z10, Z9
+	VADDPS.BCST       expNums<>+352(SB), Z9, Z7
+	VSCALEFPS         Z8, Z7, Z7
+	VMOVUPS           Z7, (BX)(R8*4)
+	VADDPS            Z7, Z6, Z6
+	ADDQ              $+16, R8
+	SUBQ              $+16, CX
+
+short11:
+	TESTQ             CX, CX
+	JEQ               done10
+	MOVQ              $+1, R9
+	SHLQ              CL, R9
+	DECQ              R9
+	KMOVW             R9, K1
+	VMOVDQU16.Z       (DX)(R8*2), K1, Y7
+	VCVTPH2PS         Y7, Z7
+	VSUBPS            Z2, Z7, Z2
+	VMAXPS            Z2, Z0, Z2
+	VMINPS            Z2, Z1, Z2
+	VBROADCASTSS      expNums<>+64(SB), Z7
+	VFMADD213PS.BCST  expNums<>+96(SB), Z2, Z7
+	VSUBPS.BCST       expNums<>+96(SB), Z7, Z7
+	VMOVUPS           Z2, Z2
+	VFNMADD231PS.BCST expNums<>+128(SB), Z7, Z2
+	VFNMADD231PS.BCST expNums<>+160(SB), Z7, Z2
+	VBROADCASTSS      expNums<>+192(SB), Z8
+	VFMADD213PS.BCST  expNums<>+224(SB), Z2, Z8
+	VFMADD213PS.BCST  expNums<>+256(SB), Z2, Z8
+	VFMADD213PS.BCST  expNums<>+288(SB), Z2, Z8
+	VFMADD213PS.BCST  expNums<>+320(SB), Z2, Z8
+	VMULPS            Z2, Z2, Z9
+	VFMADD213PS       Z2, Z9, Z8
+	VADDPS.BCST       expNums<>+352(SB), Z8, Z2
+	VSCALEFPS         Z7, Z2, Z2
+	VMOVUPS           Z2, K1, (BX)(R8*4)
+	VADDPS            Z2, Z3, K1, Z3
+	JMP               done10
+
+short12:
+	TESTQ             CX, CX
+	JEQ               done10
+	MOVQ              $+1, R9
+	SHLQ              CL, R9
+	DECQ              R9
+	KMOVW             R9, K1
+	VMOVDQU16.Z       (DX)(R8*2), K1, Y7
+	VCVTPH2PS         Y7, Z7
+	VSUBPS            Z2, Z7, Z2
+	VMAXPS            Z2, Z0, Z2
+	VMINPS            Z2, Z1, Z2
+	VBROADCASTSS      expNums<>+64(SB), Z7
+	VFMADD213PS.BCST  expNums<>+96(SB), Z2, Z7
+	VSUBPS.BCST       expNums<>+96(SB), Z7, Z7
+	VMOVUPS           Z2, Z2
+	VFNMADD231PS.BCST expNums<>+128(SB), Z7, Z2
+	VFNMADD231PS.BCST expNums<>+160(SB), Z7, Z2
+	VBROADCASTSS      expNums<>+192(SB), Z8
+	VFMADD213PS.BCST  expNums<>+224(SB), Z2, Z8
+	VFMADD213PS.BCST  expNums<>+256(SB), Z2, Z8
+	VFMADD213PS.BCST  expNums<>+288(SB), Z2, Z8
+	VFMADD213PS.BCST  expNums<>+320(SB), Z2, Z8
+	VMULPS            Z2, Z2, Z9
+	VFMADD213PS       Z2, Z9, Z8
+	VADDPS.BCST       expNums<>+352(SB), Z8, Z2
+	VSCALEFPS         Z7, Z2, Z2
+	VMOVUPS           Z2, K1, (BX)(R8*4)
+	VADDPS            Z2, Z4, K1, Z4
+	JMP               done10
+
+short13:
+	TESTQ             CX, CX
+	JEQ               done10
+	MOVQ              $+1, R9
+	SHLQ              CL, R9
+	DECQ              R9
+	KMOVW             R9, K1
+	VMOVDQU16.Z       (DX)(R8*2), K1, Y7
+	VCVTPH2PS         Y7, Z7
+	VSUBPS            Z2, Z7, Z2
+	VMAXPS            Z2, Z0, Z2
+	VMINPS            Z2, Z1, Z2
+	VBROADCASTSS      expNums<>+64(SB), Z7
+	VFMADD213PS.BCST  expNums<>+96(SB), Z2, Z7
+	VSUBPS.BCST       expNums<>+96(SB), Z7, Z7
+	VMOVUPS           Z2, Z2
+	VFNMADD231PS.BCST expNums<>+128(SB), Z7, Z2
+	VFNMADD231PS.BCST expNums<>+160(SB), Z7, Z2
+	VBROADCASTSS      expNums<>+192(SB), Z8
+	VFMADD213PS.BCST  expNums<>+224(SB), Z2, Z8
+	VFMADD213PS.BCST  expNums<>+256(SB), Z2, Z8
+	VFMADD213PS.BCST  expNums<>+288(SB), Z2, Z8
+	VFMADD213PS.BCST  expNums<>+320(SB), Z2, Z8
+	VMULPS            Z2, Z2, Z9
+	VFMADD213PS       Z2, Z9, Z8
+	VADDPS.BCST       expNums<>+352(SB), Z8, Z2
+	VSCALEFPS         Z7, Z2, Z2
+	VMOVUPS           Z2, K1, (BX)(R8*4)
+	VADDPS            Z2, Z5, K1, Z5
+	JMP               done10
+
+short14:
+	TESTQ             CX, CX
+	JEQ               done10
+	MOVQ              $+1, R9
+	SHLQ              CL, R9
+	DECQ              R9
+	KMOVW             R9, K1
+	VMOVDQU16.Z       (DX)(R8*2), K1, Y7
+	VCVTPH2PS         Y7, Z7
+	VSUBPS            Z2, Z7, Z2
+	VMAXPS            Z2, Z0, Z2
+	VMINPS            Z2, Z1, Z2
+	VBROADCASTSS      expNums<>+64(SB), Z7
+	VFMADD213PS.BCST  expNums<>+96(SB), Z2, Z7
+	VSUBPS.BCST       expNums<>+96(SB), Z7, Z7
+	VMOVUPS           Z2, Z2
+	VFNMADD231PS.BCST expNums<>+128(SB), Z7, Z2
+	VFNMADD231PS.BCST expNums<>+160(SB), Z7, Z2
+	VBROADCASTSS      expNums<>+192(SB), Z8
+	VFMADD213PS.BCST  expNums<>+224(SB), Z2, Z8
+	VFMADD213PS.BCST  expNums<>+256(SB), Z2, Z8
+	VFMADD213PS.BCST  expNums<>+288(SB), Z2, Z8
+	VFMADD213PS.BCST  expNums<>+320(SB), Z2, Z8
+	VMULPS            Z2, Z2, Z9
+	VFMADD213PS       Z2, Z9, Z8
+	VADDPS.BCST       expNums<>+352(SB), Z8, Z2
+	VSCALEFPS         Z7, Z2, Z2
+	VMOVUPS           Z2, K1, (BX)(R8*4)
+	VADDPS            Z2, Z6, K1, Z6
+
+done10:
+	VADDPS        Z3, Z5, Z3
+	VADDPS        Z4, Z6, Z4
+	VADDPS        Z3, Z4, Z3
+	VEXTRACTF64X4 $0x01, Z3, Y2
+	VADDPS        Y3, Y2, Y2
+	VEXTRACTF128  $0x01, Y2, X3
+	VADDPS        X2, X3, X3
+	VPERMILPS     $0x0e, X3, X2
+	VADDPS        X3, X2, X3
+	VPERMILPS     $0x01, X3, X2
+	VADDPS        X3, X2, X3
+	VXORPS        X2, X2, X2
+	VMOVSS        expNums<>+352(SB), X4
+	VCMPSS        $0x00, X2, X3, X2
+	VDIVSS        X3, X4, X4
+	VANDNPS       X4, X2, X4
+	VBROADCASTSS  X4, Z2
+	MOVQ          SI, CX
+	XORQ          R8, R8
+	SUBQ          $+16, CX
+	JLT           turned16
+
+turn15:
+	VMOVUPS   (BX)(R8*4), Z3
+	VMULPS    Z2, Z3, Z3
+	VCVTPS2PH $0x00, Z3, (AX)(R8*2)
+	ADDQ      $+16, R8
+	SUBQ      $+16, CX
+	JGE       turn15
+
+turned16:
+	ADDQ      $+16, CX
+	TESTQ     CX, CX
+	JEQ       done17
+	MOVQ      $+1, R9
+	SHLQ      CL, R9
+	DECQ      R9
+	KMOVW     R9, K1
+	VMOVUPS.Z (BX)(R8*4), K1, Z3
+	VMULPS    Z2, Z3, Z2
+	VCVTPS2PH $0x00, Z2, Y2
+	VMOVDQU16 Y2, K1, (AX)(R8*2)
+
+done17:
+	MOVQ SI, CX
+	SHLQ $0x01, CX
+	ADDQ CX, AX
+	ADDQ CX, DX
+	ADDQ step+40(FP), BX
+	DECQ DI
+	JNE  row
+	VZEROUPPER
+	RET
+
 // func swishBF16AVX512(dst *byte, src *byte, n int, scale float32, low float32, high float32)
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL
 TEXT ·swishBF16AVX512(SB), NOSPLIT|NOFRAME, $0-36
@@ -9233,9 +15402,9 @@ turn1:
 	VSCALEFPS         Z9, Z3, K1, Z8
 	VMOVUPS           Z8, Z3
 	VCMPPS            $0x07, Z8, Z8, K1
-	VPTESTMD.BCST     expNums<>+1312(SB), Z8, K1, K2
+	VPTESTMD.BCST     expNums<>+1344(SB), Z8, K1, K2
 	VPADDD.BCST       expNums<>+544(SB), Z3, K1, Z3
-	VPSUBD.BCST       expNums<>+1344(SB), Z3, K2, Z3
+	VPSUBD.BCST       expNums<>+1376(SB), Z3, K2, Z3
 	VMOVDQU           oddWords<>+0(SB), Y5
 	VPERMW            Z3, Z5, Z3
 	VMOVDQU           Y3, (AX)(BX*2)
@@ -9284,9 +15453,9 @@ turned2:
 	VSCALEFPS         Z4, Z0, K2, Z1
 	VMOVUPS           Z1, Z0
 	VCMPPS            $0x07, Z1, Z1, K2
-	VPTESTMD.BCST     expNums<>+1312(SB), Z1, K2, K3
+	VPTESTMD.BCST     expNums<>+1344(SB), Z1, K2, K3
 	VPADDD.BCST       expNums<>+544(SB), Z0, K2, Z0
-	VPSUBD.BCST       expNums<>+1344(SB), Z0, K3, Z0
+	VPSUBD.BCST       expNums<>+1376(SB), Z0, K3, Z0
 	VMOVDQU           oddWords<>+0(SB), Y5
 	VPERMW            Z0, Z5, Z0
 	VMOVDQU16         Y0, K1, (AX)(BX*2)
@@ -9342,9 +15511,9 @@ turn1:
 	VMULPS            Z2, Z7, Z2
 	VMOVUPS           Z2, Z6
 	VCMPPS            $0x07, Z2, Z2, K1
-	VPTESTMD.BCST     expNums<>+1312(SB), Z2, K1, K2
+	VPTESTMD.BCST     expNums<>+1344(SB), Z2, K1, K2
 	VPADDD.BCST       expNums<>+544(SB), Z6, K1, Z6
-	VPSUBD.BCST       expNums<>+1344(SB), Z6, K2, Z6
+	VPSUBD.BCST       expNums<>+1376(SB), Z6, K2, Z6
 	VMOVDQU           oddWords<>+0(SB), Y4
 	VPERMW            Z6, Z4, Z6
 	VMOVDQU           Y6, (AX)(SI*2)
@@ -9395,12 +15564,155 @@ turned2:
 	VMULPS            Z0, Z2, Z0
 	VMOVUPS           Z0, Z1
 	VCMPPS            $0x07, Z0, Z0, K2
-	VPTESTMD.BCST     expNums<>+1312(SB), Z0, K2, K3
+	VPTESTMD.BCST     expNums<>+1344(SB), Z0, K2, K3
 	VPADDD.BCST       expNums<>+544(SB), Z1, K2, Z1
-	VPSUBD.BCST       expNums<>+1344(SB), Z1, K3, Z1
+	VPSUBD.BCST       expNums<>+1376(SB), Z1, K3, Z1
 	VMOVDQU           oddWords<>+0(SB), Y4
 	VPERMW            Z1, Z4, Z1
 	VMOVDQU16         Y1, K1, (AX)(SI*2)
+
+done3:
+	VZEROUPPER
+	RET
+
+// func swigluGradBF16AVX512(dgate *byte, dup *byte, dy *byte, gate *byte, up *byte, n int)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL
+TEXT ·swigluGradBF16AVX512(SB), NOSPLIT|NOFRAME, $0-48
+	MOVQ         dgate+0(FP), AX
+	MOVQ         dup+8(FP), DX
+	MOVQ         dy+16(FP), BX
+	MOVQ         gate+24(FP), SI
+	MOVQ         up+32(FP), DI
+	MOVQ         n+40(FP), CX
+	XORQ         R8, R8
+	VBROADCASTSS expNums<>+384(SB), Z0
+	VBROADCASTSS expNums<>+416(SB), Z1
+	VBROADCASTSS expNums<>+352(SB), Z2
+	SUBQ         $+16, CX
+	JLT          turned2
+
+turn1:
+	VPMOVZXWD         (SI)(R8*2), Z3
+	VPSLLD            $0x10, Z3, Z3
+	VMAXPS            Z3, Z0, Z3
+	VMINPS            Z3, Z1, Z9
+	VORPS.BCST        expNums<>+448(SB), Z9, Z10
+	VBROADCASTSS      expNums<>+64(SB), Z11
+	VFMADD213PS.BCST  expNums<>+96(SB), Z10, Z11
+	VSUBPS.BCST       expNums<>+96(SB), Z11, Z11
+	VMOVUPS           Z10, Z10
+	VFNMADD231PS.BCST expNums<>+128(SB), Z11, Z10
+	VFNMADD231PS.BCST expNums<>+160(SB), Z11, Z10
+	VBROADCASTSS      expNums<>+192(SB), Z12
+	VFMADD213PS.BCST  expNums<>+224(SB), Z10, Z12
+	VFMADD213PS.BCST  expNums<>+256(SB), Z10, Z12
+	VFMADD213PS.BCST  expNums<>+288(SB), Z10, Z12
+	VFMADD213PS.BCST  expNums<>+320(SB), Z10, Z12
+	VMULPS            Z10, Z10, Z13
+	VFMADD213PS       Z10, Z13, Z12
+	VADDPS.BCST       expNums<>+352(SB), Z12, Z10
+	VSCALEFPS         Z11, Z10, Z10
+	VADDPS.BCST       expNums<>+352(SB), Z10, Z11
+	VDIVPS            Z11, Z2, Z11
+	VMULPS            Z11, Z10, Z10
+	VPMOVD2M          Z9, K1
+	VBLENDMPS         Z10, Z11, K1, Z4
+	VPMOVD2M          Z9, K1
+	VBLENDMPS         Z11, Z10, K1, Z5
+	VPMOVZXWD         (BX)(R8*2), Z10
+	VPSLLD            $0x10, Z10, Z10
+	VMULPS            Z4, Z10, Z10
+	VMOVUPS           Z2, Z11
+	VFMADD231PS       Z5, Z9, Z11
+	VPMOVZXWD         (DI)(R8*2), Z9
+	VPSLLD            $0x10, Z9, Z9
+	VMULPS            Z9, Z10, Z9
+	VMULPS            Z11, Z9, Z9
+	VMOVUPS           Z9, Z11
+	VCMPPS            $0x07, Z9, Z9, K1
+	VPTESTMD.BCST     expNums<>+1344(SB), Z9, K1, K2
+	VPADDD.BCST       expNums<>+544(SB), Z11, K1, Z11
+	VPSUBD.BCST       expNums<>+1376(SB), Z11, K2, Z11
+	VMOVDQU           oddWords<>+0(SB), Y6
+	VPERMW            Z11, Z6, Z11
+	VMOVDQU           Y11, (AX)(R8*2)
+	VMULPS            Z3, Z10, Z3
+	VMOVUPS           Z3, Z9
+	VCMPPS            $0x07, Z3, Z3, K1
+	VPTESTMD.BCST     expNums<>+1344(SB), Z3, K1, K2
+	VPADDD.BCST       expNums<>+544(SB), Z9, K1, Z9
+	VPSUBD.BCST       expNums<>+1376(SB), Z9, K2, Z9
+	VMOVDQU           oddWords<>+0(SB), Y6
+	VPERMW            Z9, Z6, Z9
+	VMOVDQU           Y9, (DX)(R8*2)
+	ADDQ              $+16, R8
+	SUBQ              $+16, CX
+	JGE               turn1
+
+turned2:
+	ADDQ              $+16, CX
+	TESTQ             CX, CX
+	JEQ               done3
+	MOVQ              $+1, R9
+	SHLQ              CL, R9
+	DECQ              R9
+	KMOVW             R9, K1
+	VMOVDQU16.Z       (SI)(R8*2), K1, Y3
+	VPMOVZXWD         Y3, Z3
+	VPSLLD            $0x10, Z3, Z3
+	VMAXPS            Z3, Z0, Z0
+	VMINPS            Z0, Z1, Z1
+	VORPS.BCST        expNums<>+448(SB), Z1, Z3
+	VBROADCASTSS      expNums<>+64(SB), Z4
+	VFMADD213PS.BCST  expNums<>+96(SB), Z3, Z4
+	VSUBPS.BCST       expNums<>+96(SB), Z4, Z4
+	VMOVUPS           Z3, Z3
+	VFNMADD231PS.BCST expNums<>+128(SB), Z4, Z3
+	VFNMADD231PS.BCST expNums<>+160(SB), Z4, Z3
+	VBROADCASTSS      expNums<>+192(SB), Z5
+	VFMADD213PS.BCST  expNums<>+224(SB), Z3, Z5
+	VFMADD213PS.BCST  expNums<>+256(SB), Z3, Z5
+	VFMADD213PS.BCST  expNums<>+288(SB), Z3, Z5
+	VFMADD213PS.BCST  expNums<>+320(SB), Z3, Z5
+	VMULPS            Z3, Z3, Z9
+	VFMADD213PS       Z3, Z9, Z5
+	VADDPS.BCST       expNums<>+352(SB), Z5, Z3
+	VSCALEFPS         Z4, Z3, Z3
+	VADDPS.BCST       expNums<>+352(SB), Z3, Z4
+	VDIVPS            Z4, Z2, Z4
+	VMULPS            Z4, Z3, Z3
+	VPMOVD2M          Z1, K2
+	VBLENDMPS         Z3, Z4, K2, Z7
+	VPMOVD2M          Z1, K2
+	VBLENDMPS         Z4, Z3, K2, Z8
+	VMOVDQU16.Z       (BX)(R8*2), K1, Y3
+	VPMOVZXWD         Y3, Z3
+	VPSLLD            $0x10, Z3, Z3
+	VMULPS            Z7, Z3, Z3
+	VMOVUPS           Z2, Z2
+	VFMADD231PS       Z8, Z1, Z2
+	VMOVDQU16.Z       (DI)(R8*2), K1, Y1
+	VPMOVZXWD         Y1, Z1
+	VPSLLD            $0x10, Z1, Z1
+	VMULPS            Z1, Z3, Z1
+	VMULPS            Z2, Z1, Z1
+	VMOVUPS           Z1, Z2
+	VCMPPS            $0x07, Z1, Z1, K2
+	VPTESTMD.BCST     expNums<>+1344(SB), Z1, K2, K3
+	VPADDD.BCST       expNums<>+544(SB), Z2, K2, Z2
+	VPSUBD.BCST       expNums<>+1376(SB), Z2, K3, Z2
+	VMOVDQU           oddWords<>+0(SB), Y6
+	VPERMW            Z2, Z6, Z2
+	VMOVDQU16         Y2, K1, (AX)(R8*2)
+	VMULPS            Z0, Z3, Z0
+	VMOVUPS           Z0, Z1
+	VCMPPS            $0x07, Z0, Z0, K2
+	VPTESTMD.BCST     expNums<>+1344(SB), Z0, K2, K3
+	VPADDD.BCST       expNums<>+544(SB), Z1, K2, Z1
+	VPSUBD.BCST       expNums<>+1376(SB), Z1, K3, Z1
+	VMOVDQU           oddWords<>+0(SB), Y6
+	VPERMW            Z1, Z6, Z1
+	VMOVDQU16         Y1, K1, (DX)(R8*2)
 
 done3:
 	VZEROUPPER
@@ -9766,6 +16078,544 @@ done3:
 	VZEROUPPER
 	RET
 
+// func softmaxBF16AVX512(dst *byte, src *byte, exps *float32, n int, count int, step int)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL
+TEXT ·softmaxBF16AVX512(SB), NOSPLIT|NOFRAME, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), DX
+	MOVQ         exps+16(FP), BX
+	MOVQ         n+24(FP), SI
+	MOVQ         count+32(FP), DI
+	VBROADCASTSS expNums<>+0(SB), Z0
+	VBROADCASTSS expNums<>+32(SB), Z1
+
+row:
+	MOVQ         SI, CX
+	XORQ         R8, R8
+	VBROADCASTSS expNums<>+1312(SB), Z2
+	VMOVUPS      Z2, Z3
+	VMOVUPS      Z2, Z4
+	VMOVUPS      Z2, Z5
+	VMOVUPS      Z2, Z2
+	SUBQ         $+64, CX
+	JLT          turned2
+
+turn1:
+	VPMOVZXWD (DX)(R8*2), Z7
+	VPSLLD    $0x10, Z7, Z7
+	VMAXPS    Z3, Z7, Z3
+	VPMOVZXWD 32(DX)(R8*2), Z7
+	VPSLLD    $0x10, Z7, Z7
+	VMAXPS    Z4, Z7, Z4
+	VPMOVZXWD 64(DX)(R8*2), Z7
+	VPSLLD    $0x10, Z7, Z7
+	VMAXPS    Z5, Z7, Z5
+	VPMOVZXWD 96(DX)(R8*2), Z7
+	VPSLLD    $0x10, Z7, Z7
+	VMAXPS    Z2, Z7, Z2
+	ADDQ      $+64, R8
+	SUBQ      $+64, CX
+	JGE       turn1
+
+turned2:
+	ADDQ      $+64, CX
+	CMPQ      CX, $+16
+	JLT       short4
+	VPMOVZXWD (DX)(R8*2), Z7
+	VPSLLD    $0x10, Z7, Z7
+	VMAXPS    Z3, Z7, Z3
+	ADDQ      $+16, R8
+	SUBQ      $+16, CX
+	CMPQ      CX, $+16
+	JLT       short5
+	VPMOVZXWD (DX)(R8*2), Z7
+	VPSLLD    $0x10, Z7, Z7
+	VMAXPS    Z4, Z7, Z4
+	ADDQ      $+16, R8
+	SUBQ      $+16, CX
+	CMPQ      CX, $+16
+	JLT       short6
+	VPMOVZXWD (DX)(R8*2), Z7
+	VPSLLD    $0x10, Z7, Z7
+	VMAXPS    Z5, Z7, Z5
+	ADDQ      $+16, R8
+	SUBQ      $+16, CX
+	CMPQ      CX, $+16
+	JLT       short7
+	VPMOVZXWD (DX)(R8*2), Z7
+	VPSLLD    $0x10, Z7, Z7
+	VMAXPS    Z2, Z7, Z2
+	ADDQ      $+16, R8
+	SUBQ      $+16, CX
+
+short4:
+	TESTQ       CX, CX
+	JEQ         done3
+	MOVQ        $+1, R9
+	SHLQ        CL, R9
+	DECQ        R9
+	KMOVW       R9, K1
+	VMOVDQU16.Z (DX)(R8*2), K1, Y6
+	VPMOVZXWD   Y6, Z7
+	VPSLLD      $0x10, Z7, Z7
+	VMAXPS      Z3, Z7, K1, Z3
+	JMP         done3
+
+short5:
+	TESTQ       CX, CX
+	JEQ         done3
+	MOVQ        $+1, R9
+	SHLQ        CL, R9
+	DECQ        R9
+	KMOVW       R9, K1
+	VMOVDQU16.Z (DX)(R8*2), K1, Y6
+	VPMOVZXWD   Y6, Z7
+	VPSLLD      $0x10, Z7, Z7
+	VMAXPS      Z4, Z7, K1, Z4
+	JMP         done3
+
+short6:
+	TESTQ       CX, CX
+	JEQ         done3
+	MOVQ        $+1, R9
+	SHLQ        CL, R9
+	DECQ        R9
+	KMOVW       R9, K1
+	VMOVDQU16.Z (DX)(R8*2), K1, Y6
+	VPMOVZXWD   Y6, Z7
+	VPSLLD      $0x10, Z7, Z7
+	VMAXPS      Z5, Z7, K1, Z5
+	JMP         done3
+
+short7:
+	TESTQ       CX, CX
+	JEQ         done3
+	MOVQ        $+1, R9
+	SHLQ        CL, R9
+	DECQ        R9
+	KMOVW       R9, K1
+	VMOVDQU16.Z (DX)(R8*2), K1, Y6
+	VPMOVZXWD   Y6, Z7
+	VPSLLD      $0x10, Z7, Z7
+	VMAXPS      Z2, Z7, K1, Z2
+
+done3:
+	VMAXPS        Z3, Z5, Z3
+	VMAXPS        Z4, Z2, Z4
+	VMAXPS        Z3, Z4, Z3
+	VEXTRACTF64X4 $0x01, Z3, Y2
+	VMAXPS        Y3, Y2, Y2
+	VEXTRACTF128  $0x01, Y2, X3
+	VMAXPS        X2, X3, X3
+	VPERMILPS     $0x0e, X3, X2
+	VMAXPS        X3, X2, X3
+	VPERMILPS     $0x01, X3, X2
+	VMAXPS        X3, X2, X3
+	VBROADCASTSS  X3, Z2
+	VXORPS        Z3, Z3, Z3
+	VXORPS        Z4, Z4, Z4
+	VXORPS        Z5, Z5, Z5
+	VXORPS        Z7, Z7, Z7
+	MOVQ          SI, CX
+	XORQ          R8, R8
+	SUBQ          $+64, CX
+	JLT           turned9
+
+turn8:
+	VPMOVZXWD         (DX)(R8*2), Z8
+	VPSLLD            $0x10, Z8, Z8
+	VSUBPS            Z2, Z8, Z8
+	VMAXPS            Z8, Z0, Z8
+	VMINPS            Z8, Z1, Z8
+	VBROADCASTSS      expNums<>+64(SB), Z9
+	VFMADD213PS.BCST  expNums<>+96(SB), Z8, Z9
+	VSUBPS.BCST       expNums<>+96(SB), Z9, Z9
+	VMOVUPS           Z8, Z8
+	VFNMADD231PS.BCST expNums<>+128(SB), Z9, Z8
+	VFNMADD231PS.BCST expNums<>+160(SB), Z9, Z8
+	VBROADCASTSS      expNums<>+192(SB), Z10
+	VFMADD213PS.BCST  expNums<>+224(SB), Z8, Z10
+	VFMADD213PS.BCST  expNums<>+256(SB), Z8, Z10
+	VFMADD213PS.BCST  expNums<>+288(SB), Z8, Z10
+	VFMADD213PS.BCST  expNums<>+320(SB), Z8, Z10
+	VMULPS            Z8, Z8, Z11
+	VFMADD213PS       Z8, Z11, Z10
+	VADDPS.BCST       expNums<>+352(SB), Z10, Z8
+	VSCALEFPS         Z9, Z8, Z8
+	VMOVUPS           Z8, (BX)(R8*4)
+	VADDPS            Z8, Z3, Z3
+	VPMOVZXWD         32(DX)(R8*2), Z8
+	VPSLLD            $0x10, Z8, Z8
+	VSUBPS            Z2, Z8, Z8
+	VMAXPS            Z8, Z0, Z8
+	VMINPS            Z8, Z1, Z8
+	VBROADCASTSS      expNums<>+64(SB), Z9
+	VFMADD213PS.BCST  expNums<>+96(SB), Z8, Z9
+	VSUBPS.BCST       expNums<>+96(SB), Z9, Z9
+	VMOVUPS           Z8, Z8
+	VFNMADD231PS.BCST expNums<>+128(SB), Z9, Z8
+	VFNMADD231PS.BCST expNums<>+160(SB), Z9, Z8
+	VBROADCASTSS      expNums<>+192(SB), Z10
+	VFMADD213PS.BCST  expNums<>+224(SB), Z8, Z10
+	VFMADD213PS.BCST  expNums<>+256(SB), Z8, Z10
+	VFMADD213PS.BCST  expNums<>+288(SB), Z8, Z10
+	VFMADD213PS.BCST  expNums<>+320(SB), Z8, Z10
+	VMULPS            Z8, Z8, Z11
+	VFMADD213PS       Z8, Z11, Z10
+	VADDPS.BCST       expNums<>+352(SB), Z10, Z8
+	VSCALEFPS         Z9, Z8, Z8
+	VMOVUPS           Z8, 64(BX)(R8*4)
+	VADDPS            Z8, Z4, Z4
+	VPMOVZXWD         64(DX)(R8*2), Z8
+	VPSLLD            $0x10, Z8, Z8
+	VSUBPS            Z2, Z8, Z8
+	VMAXPS            Z8, Z0, Z8
+	VMINPS            Z8, Z1, Z8
+	VBROADCASTSS      expNums<>+64(SB), Z9
+	VFMADD213PS.BCST  expNums<>+96(SB), Z8, Z9
+	VSUBPS.BCST       expNums<>+96(SB), Z9, Z9
+	VMOVUPS           Z8, Z8
+	VFNMADD231PS.BCST expNums<>+128(SB), Z9, Z8
+	VFNMADD231PS.BCST expNums<>+160(SB), Z9, Z8
+	VBROADCASTSS      expNums<>+192(SB), Z10
+	VFMADD213PS.BCST  expNums<>+224(SB), Z8, Z10
+	VFMADD213PS.BCST  expNums<>+256(SB), Z8, Z10
+	VFMADD213PS.BCST  expNums<>+288(SB), Z8, Z10
+	VFMADD213PS.BCST  expNums<>+320(SB), Z8, Z10
+	VMULPS            Z8, Z8, Z11
+	VFMADD213PS       Z8, Z11, Z10
+	VADDPS.BCST       expNums<>+352(SB), Z10, Z8
+	VSCALEFPS         Z9, Z8, Z8
+	VMOVUPS           Z8, 128(BX)(R8*4)
+	VADDPS            Z8, Z5, Z5
+	VPMOVZXWD         96(DX)(R8*2), Z8
+	VPSLLD            $0x10, Z8, Z8
+	VSUBPS            Z2, Z8, Z8
+	VMAXPS            Z8, Z0, Z8
+	VMINPS            Z8, Z1, Z8
+	VBROADCASTSS      expNums<>+64(SB), Z9
+	VFMADD213PS.BCST  expNums<>+96(SB), Z8, Z9
+	VSUBPS.BCST       expNums<>+96(SB), Z9, Z9
+	VMOVUPS           Z8, Z8
+	VFNMADD231PS.BCST expNums<>+128(SB), Z9, Z8
+	VFNMADD231PS.BCST expNums<>+160(SB), Z9, Z8
+	VBROADCASTSS      expNums<>+192(SB), Z10
+	VFMADD213PS.BCST  expNums<>+224(SB), Z8, Z10
+	VFMADD213PS.BCST  expNums<>+256(SB), Z8, Z10
+	VFMADD213PS.BCST  expNums<>+288(SB), Z8, Z10
+	VFMADD213PS.BCST  expNums<>+320(SB), Z8, Z10
+	VMULPS            Z8, Z8, Z11
+	VFMADD213PS       Z8, Z11, Z10
+	VADDPS.BCST       expNums<>+352(SB), Z10, Z8
+	VSCALEFPS         Z9, Z8, Z8
+	VMOVUPS           Z8, 192(BX)(R8*4)
+	VADDPS            Z8, Z7, Z7
+	ADDQ              $+64, R8
+	SUBQ              $+64, CX
+	JGE               turn8
+
+turned9:
+	ADDQ              $+64, CX
+	CMPQ              CX, $+16
+	JLT               short11
+	VPMOVZXWD         (DX)(R8*2), Z8
+	VPSLLD            $0x10, Z8, Z8
+	VSUBPS            Z2, Z8, Z8
+	VMAXPS            Z8, Z0, Z8
+	VMINPS            Z8, Z1, Z8
+	VBROADCASTSS      expNums<>+64(SB), Z9
+	VFMADD213PS.BCST  expNums<>+96(SB), Z8, Z9
+	VSUBPS.BCST       expNums<>+96(SB), Z9, Z9
+	VMOVUPS           Z8, Z8
+	VFNMADD231PS.BCST expNums<>+128(SB), Z9, Z8
+	VFNMADD231PS.BCST expNums<>+160(SB), Z9, Z8
+	VBROADCASTSS      expNums<>+192(SB), Z10
+	VFMADD213PS.BCST  expNums<>+224(SB), Z8, Z10
+	VFMADD213PS.BCST  expNums<>+256(SB), Z8, Z10
+	VFMADD213PS.BCST  expNums<>+288(SB), Z8, Z10
+	VFMADD213PS.BCST  expNums<>+320(SB), Z8, Z10
+	VMULPS            Z8, Z8, Z11
+	VFMADD213PS       Z8, Z11, Z10
+	VADDPS.BCST       expNums<>+352(SB), Z10, Z8
+	VSCALEFPS         Z9, Z8, Z8
+	VMOVUPS           Z8, (BX)(R8*4)
+	VADDPS            Z8, Z3, Z3
+	ADDQ              $+16, R8
+	SUBQ              $+16, CX
+	CMPQ              CX, $+16
+	JLT               short12
+	VPMOVZXWD         (DX)(R8*2), Z8
+	VPSLLD            $0x10, Z8, Z8
+	VSUBPS            Z2, Z8, Z8
+	VMAXPS            Z8, Z0, Z8
+	VMINPS            Z8, Z1, Z8
+	VBROADCASTSS      expNums<>+64(SB), Z9
+	VFMADD213PS.BCST  expNums<>+96(SB), Z8, Z9
+	VSUBPS.BCST       expNums<>+96(SB), Z9, Z9
+	VMOVUPS           Z8, Z8
+	VFNMADD231PS.BCST expNums<>+128(SB), Z9, Z8
+	VFNMADD231PS.BCST expNums<>+160(SB), Z9, Z8
+	VBROADCASTSS      expNums<>+192(SB), Z10
+	VFMADD213PS.BCST  expNums<>+224(SB), Z8, Z10
+	VFMADD213PS.BCST  expNums<>+256(SB), Z8, Z10
+	VFMADD213PS.BCST  expNums<>+288(SB), Z8, Z10
+	VFMADD213PS.BCST  expNums<>+320(SB), Z8, Z10
+	VMULPS            Z8, Z8, Z11
+	VFMADD213PS       Z8, Z11, Z10
+	VADDPS.BCST       expNums<>+352(SB), Z10, Z8
+	VSCALEFPS         Z9, Z8, Z8
+	VMOVUPS           Z8, (BX)(R8*4)
+	VADDPS            Z8, Z4, Z4
+	ADDQ              $+16, R8
+	SUBQ              $+16, CX
+	CMPQ              CX, $+16
+	JLT               short13
+	VPMOVZXWD         (DX)(R8*2), Z8
+	VPSLLD            $0x10, Z8, Z8
+	VSUBPS            Z2, Z8, Z8
+	VMAXPS            Z8, Z0, Z8
+	VMINPS            Z8, Z1, Z8
+	VBROADCASTSS      expNums<>+64(SB), Z9
+	VFMADD213PS.BCST  expNums<>+96(SB), Z8, Z9
+	VSUBPS.BCST       expNums<>+96(SB), Z9, Z9
+	VMOVUPS           Z8, Z8
+	VFNMADD231PS.BCST expNums<>+128(SB), Z9, Z8
+	VFNMADD231PS.BCST expNums<>+160(SB), Z9, Z8
+	VBROADCASTSS      expNums<>+192(SB), Z10
+	VFMADD213PS.BCST  expNums<>+224(SB), Z8, Z10
+	VFMADD213PS.BCST  expNums<>+256(SB), Z8, Z10
+	VFMADD213PS.BCST  expNums<>+288(SB), Z8, Z10
+	VFMADD213PS.BCST  expNums<>+320(SB), Z8, Z10
+	VMULPS            Z8, Z8, Z11
+	VFMADD213PS       Z8, Z11, Z10
+	VADDPS.BCST       expNums<>+352(SB), Z10, Z8
+	VSCALEFPS         Z9, Z8, Z8
+	VMOVUPS           Z8, (BX)(R8*4)
+	VADDPS            Z8, Z5, Z5
+	ADDQ              $+16, R8
+	SUBQ              $+16, CX
+	CMPQ              CX, $+16
+	JLT               short14
+	VPMOVZXWD         (DX)(R8*2), Z8
+	VPSLLD            $0x10, Z8, Z8
+	VSUBPS            Z2, Z8, Z8
+	VMAXPS            Z8, Z0, Z8
+	VMINPS            Z8, Z1, Z8
+	VBROADCASTSS      expNums<>+64(SB), Z9
+	VFMADD213PS.BCST  expNums<>+96(SB), Z8, Z9
+	VSUBPS.BCST       expNums<>+96(SB), Z9, Z9
+	VMOVUPS           Z8, Z8
+	VFNMADD231PS.BCST expNums<>+128(SB), Z9, Z8
+	VFNMADD231PS.BCST expNums<>+160(SB), Z9, Z8
+	VBROADCASTSS      expNums<>+192(SB), Z10
+	VFMADD213PS.BCST  expNums<>+224(SB), Z8, Z10
+	VFMADD213PS.BCST  expNums<>+256(SB), Z8, Z10
+	VFMADD213PS.BCST  expNums<>+288(SB), Z8, Z10
+	VFMADD213PS.BCST  expNums<>+320(SB), Z8, Z10
+	VMULPS            Z8, Z8, Z11
+	VFMADD213PS       Z8, Z11, Z10
+	VADDPS.BCST       expNums<>+352(SB), Z10, Z8
+	VSCALEFPS         Z9, Z8, Z8
+	VMOVUPS           Z8, (BX)(R8*4)
+	VADDPS            Z8, Z7, Z7
+	ADDQ              $+16, R8
+	SUBQ              $+16, CX
+
+short11:
+	TESTQ             CX, CX
+	JEQ               done10
+	MOVQ              $+1, R9
+	SHLQ              CL, R9
+	DECQ              R9
+	KMOVW             R9, K1
+	VMOVDQU16.Z       (DX)(R8*2), K1, Y6
+	VPMOVZXWD         Y6, Z8
+	VPSLLD            $0x10, Z8, Z8
+	VSUBPS            Z2, Z8, Z2
+	VMAXPS            Z2, Z0, Z2
+	VMINPS            Z2, Z1, Z2
+	VBROADCASTSS      expNums<>+64(SB), Z8
+	VFMADD213PS.BCST  expNums<>+96(SB), Z2, Z8
+	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
+	VMOVUPS           Z2, Z2
+	VFNMADD231PS.BCST expNums<>+128(SB), Z8, Z2
+	VFNMADD231PS.BCST expNums<>+160(SB), Z8, Z2
+	VBROADCASTSS      expNums<>+192(SB), Z9
+	VFMADD213PS.BCST  expNums<>+224(SB), Z2, Z9
+	VFMADD213PS.BCST  expNums<>+256(SB), Z2, Z9
+	VFMADD213PS.BCST  expNums<>+288(SB), Z2, Z9
+	VFMADD213PS.BCST  expNums<>+320(SB), Z2, Z9
+	VMULPS            Z2, Z2, Z10
+	VFMADD213PS       Z2, Z10, Z9
+	VADDPS.BCST       expNums<>+352(SB), Z9, Z2
+	VSCALEFPS         Z8, Z2, Z2
+	VMOVUPS           Z2, K1, (BX)(R8*4)
+	VADDPS            Z2, Z3, K1, Z3
+	JMP               done10
+
+short12:
+	TESTQ             CX, CX
+	JEQ               done10
+	MOVQ              $+1, R9
+	SHLQ              CL, R9
+	DECQ              R9
+	KMOVW             R9, K1
+	VMOVDQU16.Z       (DX)(R8*2), K1, Y6
+	VPMOVZXWD         Y6, Z8
+	VPSLLD            $0x10, Z8, Z8
+	VSUBPS            Z2, Z8, Z2
+	VMAXPS            Z2, Z0, Z2
+	VMINPS            Z2, Z1, Z2
+	VBROADCASTSS      expNums<>+64(SB), Z8
+	VFMADD213PS.BCST  expNums<>+96(SB), Z2, Z8
+	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
+	VMOVUPS           Z2, Z2
+	VFNMADD231PS.BCST expNums<>+128(SB), Z8, Z2
+	VFNMADD231PS.BCST expNums<>+160(SB), Z8, Z2
+	VBROADCASTSS      expNums<>+192(SB), Z9
+	VFMADD213PS.BCST  expNums<>+224(SB), Z2, Z9
+	VFMADD213PS.BCST  expNums<>+256(SB), Z2, Z9
+	VFMADD213PS.BCST  expNums<>+288(SB), Z2, Z9
+	VFMADD213PS.BCST  expNums<>+320(SB), Z2, Z9
+	VMULPS            Z2, Z2, Z10
+	VFMADD213PS       Z2, Z10, Z9
+	VADDPS.BCST       expNums<>+352(SB), Z9, Z2
+	VSCALEFPS         Z8, Z2, Z2
+	VMOVUPS           Z2, K1, (BX)(R8*4)
+	VADDPS            Z2, Z4, K1, Z4
+	JMP               done10
+
+short13:
+	TESTQ             CX, CX
+	JEQ               done10
+	MOVQ              $+1, R9
+	SHLQ              CL, R9
+	DECQ              R9
+	KMOVW             R9, K1
+	VMOVDQU16.Z       (DX)(R8*2), K1, Y6
+	VPMOVZXWD         Y6, Z8
+	VPSLLD            $0x10, Z8, Z8
+	VSUBPS            Z2, Z8, Z2
+	VMAXPS            Z2, Z0, Z2
+	VMINPS            Z2, Z1, Z2
+	VBROADCASTSS      expNums<>+64(SB), Z8
+	VFMADD213PS.BCST  expNums<>+96(SB), Z2, Z8
+	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
+	VMOVUPS           Z2, Z2
+	VFNMADD231PS.BCST expNums<>+128(SB), Z8, Z2
+	VFNMADD231PS.BCST expNums<>+160(SB), Z8, Z2
+	VBROADCASTSS      expNums<>+192(SB), Z9
+	VFMADD213PS.BCST  expNums<>+224(SB), Z2, Z9
+	VFMADD213PS.BCST  expNums<>+256(SB), Z2, Z9
+	VFMADD213PS.BCST  expNums<>+288(SB), Z2, Z9
+	VFMADD213PS.BCST  expNums<>+320(SB), Z2, Z9
+	VMULPS            Z2, Z2, Z10
+	VFMADD213PS       Z2, Z10, Z9
+	VADDPS.BCST       expNums<>+352(SB), Z9, Z2
+	VSCALEFPS         Z8, Z2, Z2
+	VMOVUPS           Z2, K1, (BX)(R8*4)
+	VADDPS            Z2, Z5, K1, Z5
+	JMP               done10
+
+short14:
+	TESTQ             CX, CX
+	JEQ               done10
+	MOVQ              $+1, R9
+	SHLQ              CL, R9
+	DECQ              R9
+	KMOVW             R9, K1
+	VMOVDQU16.Z       (DX)(R8*2), K1, Y6
+	VPMOVZXWD         Y6, Z8
+	VPSLLD            $0x10, Z8, Z8
+	VSUBPS            Z2, Z8, Z2
+	VMAXPS            Z2, Z0, Z2
+	VMINPS            Z2, Z1, Z2
+	VBROADCASTSS      expNums<>+64(SB), Z8
+	VFMADD213PS.BCST  expNums<>+96(SB), Z2, Z8
+	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
+	VMOVUPS           Z2, Z2
+	VFNMADD231PS.BCST expNums<>+128(SB), Z8, Z2
+	VFNMADD231PS.BCST expNums<>+160(SB), Z8, Z2
+	VBROADCASTSS      expNums<>+192(SB), Z9
+	VFMADD213PS.BCST  expNums<>+224(SB), Z2, Z9
+	VFMADD213PS.BCST  expNums<>+256(SB), Z2, Z9
+	VFMADD213PS.BCST  expNums<>+288(SB), Z2, Z9
+	VFMADD213PS.BCST  expNums<>+320(SB), Z2, Z9
+	VMULPS            Z2, Z2, Z10
+	VFMADD213PS       Z2, Z10, Z9
+	VADDPS.BCST       expNums<>+352(SB), Z9, Z2
+	VSCALEFPS         Z8, Z2, Z2
+	VMOVUPS           Z2, K1, (BX)(R8*4)
+	VADDPS            Z2, Z7, K1, Z7
+
+done10:
+	VADDPS        Z3, Z5, Z3
+	VADDPS        Z4, Z7, Z4
+	VADDPS        Z3, Z4, Z3
+	VEXTRACTF64X4 $0x01, Z3, Y2
+	VADDPS        Y3, Y2, Y2
+	VEXTRACTF128  $0x01, Y2, X3
+	VADDPS        X2, X3, X3
+	VPERMILPS     $0x0e, X3, X2
+	VADDPS        X3, X2, X3
+	VPERMILPS     $0x01, X3, X2
+	VADDPS        X3, X2, X3
+	VXORPS        X2, X2, X2
+	VMOVSS        expNums<>+352(SB), X4
+	VCMPSS        $0x00, X2, X3, X2
+	VDIVSS        X3, X4, X4
+	VANDNPS       X4, X2, X4
+	VBROADCASTSS  X4, Z2
+	MOVQ          SI, CX
+	XORQ          R8, R8
+	SUBQ          $+16, CX
+	JLT           turned16
+
+turn15:
+	VMOVUPS       (BX)(R8*4), Z3
+	VMULPS        Z2, Z3, Z3
+	VMOVUPS       Z3, Z4
+	VCMPPS        $0x07, Z3, Z3, K1
+	VPTESTMD.BCST expNums<>+1344(SB), Z3, K1, K2
+	VPADDD.BCST   expNums<>+544(SB), Z4, K1, Z4
+	VPSUBD.BCST   expNums<>+1376(SB), Z4, K2, Z4
+	VMOVDQU       oddWords<>+0(SB), Y6
+	VPERMW        Z4, Z6, Z4
+	VMOVDQU       Y4, (AX)(R8*2)
+	ADDQ          $+16, R8
+	SUBQ          $+16, CX
+	JGE           turn15
+
+turned16:
+	ADDQ          $+16, CX
+	TESTQ         CX, CX
+	JEQ           done17
+	MOVQ          $+1, R9
+	SHLQ          CL, R9
+	DECQ          R9
+	KMOVW         R9, K1
+	VMOVUPS.Z     (BX)(R8*4), K1, Z3
+	VMULPS        Z2, Z3, Z2
+	VMOVUPS       Z2, Z3
+	VCMPPS        $0x07, Z2, Z2, K2
+	VPTESTMD.BCST expNums<>+1344(SB), Z2, K2, K3
+	VPADDD.BCST   expNums<>+544(SB), Z3, K2, Z3
+	VPSUBD.BCST   expNums<>+1376(SB), Z3, K3, Z3
+	VMOVDQU       oddWords<>+0(SB), Y6
+	VPERMW        Z3, Z6, Z3
+	VMOVDQU16     Y3, K1, (AX)(R8*2)
+
+done17:
+	MOVQ SI, CX
+	SHLQ $0x01, CX
+	ADDQ CX, AX
+	ADDQ CX, DX
+	ADDQ step+40(FP), BX
+	DECQ DI
+	JNE  row
+	VZEROUPPER
+	RET
+
 DATA expNums<>+0(SB)/4, $0xc2d00000
 DATA expNums<>+4(SB)/4, $0xc2d00000
 DATA expNums<>+8(SB)/4, $0xc2d00000
@@ -10094,20 +16944,28 @@ DATA expNums<>+1296(SB)/4, $0xbf000000
 DATA expNums<>+1300(SB)/4, $0xbf000000
 DATA expNums<>+1304(SB)/4, $0xbf000000
 DATA expNums<>+1308(SB)/4, $0xbf000000
-DATA expNums<>+1312(SB)/4, $0x00010000
-DATA expNums<>+1316(SB)/4, $0x00010000
-DATA expNums<>+1320(SB)/4, $0x00010000
-DATA expNums<>+1324(SB)/4, $0x00010000
-DATA expNums<>+1328(SB)/4, $0x00010000
-DATA expNums<>+1332(SB)/4, $0x00010000
-DATA expNums<>+1336(SB)/4, $0x00010000
-DATA expNums<>+1340(SB)/4, $0x00010000
-DATA expNums<>+1344(SB)/4, $0xffffffff
-DATA expNums<>+1348(SB)/4, $0xffffffff
-DATA expNums<>+1352(SB)/4, $0xffffffff
-DATA expNums<>+1356(SB)/4, $0xffffffff
-DATA expNums<>+1360(SB)/4, $0xffffffff
-DATA expNums<>+1364(SB)/4, $0xffffffff
-DATA expNums<>+1368(SB)/4, $0xffffffff
-DATA expNums<>+1372(SB)/4, $0xffffffff
-GLOBL expNums<>(SB), RODATA|NOPTR, $1376
+DATA expNums<>+1312(SB)/4, $0xff7fffff
+DATA expNums<>+1316(SB)/4, $0xff7fffff
+DATA expNums<>+1320(SB)/4, $0xff7fffff
+DATA expNums<>+1324(SB)/4, $0xff7fffff
+DATA expNums<>+1328(SB)/4, $0xff7fffff
+DATA expNums<>+1332(SB)/4, $0xff7fffff
+DATA expNums<>+1336(SB)/4, $0xff7fffff
+DATA expNums<>+1340(SB)/4, $0xff7fffff
+DATA expNums<>+1344(SB)/4, $0x00010000
+DATA expNums<>+1348(SB)/4, $0x00010000
+DATA expNums<>+1352(SB)/4, $0x00010000
+DATA expNums<>+1356(SB)/4, $0x00010000
+DATA expNums<>+1360(SB)/4, $0x00010000
+DATA expNums<>+1364(SB)/4, $0x00010000
+DATA expNums<>+1368(SB)/4, $0x00010000
+DATA expNums<>+1372(SB)/4, $0x00010000
+DATA expNums<>+1376(SB)/4, $0xffffffff
+DATA expNums<>+1380(SB)/4, $0xffffffff
+DATA expNums<>+1384(SB)/4, $0xffffffff
+DATA expNums<>+1388(SB)/4, $0xffffffff
+DATA expNums<>+1392(SB)/4, $0xffffffff
+DATA expNums<>+1396(SB)/4, $0xffffffff
+DATA expNums<>+1400(SB)/4, $0xffffffff
+DATA expNums<>+1404(SB)/4, $0xffffffff
+GLOBL expNums<>(SB), RODATA|NOPTR, $1408

@@ -31,6 +31,16 @@ func Binary[T Row](f Func2, e Element, dst, a, b []T) bool {
 	return true
 }
 
+// SwiGLUGrad writes dy·up·s·(1+gate·(1-s)) and dy·gate·s with s = sigmoid(gate).
+func SwiGLUGrad[T Row](e Element, dgate, dup, dy, gate, up []T) bool {
+	w, n := active(), len(gate)
+	if w == none {
+		return false
+	}
+	swigluGradLoops[w][e](start(dgate[:n]), start(dup[:n]), start(dy[:n]), start(gate), start(up[:n]), n)
+	return true
+}
+
 // Scalar writes f(src, s) to dst.
 func Scalar[T Row](f ScalarFunc, e Element, dst, src []T, s float32) bool {
 	w, n := active(), len(src)
@@ -91,6 +101,28 @@ func ExpSum[T Row](e Element, dst []float32, src []T, max float32) (sum float32,
 		return 0, false
 	}
 	return expSumLoops[w][e](unsafe.SliceData(dst[:n]), start(src), n, max), true
+}
+
+// Softmax writes the softmax of rows of n elements that follow each other, a
+// whole number of them in src. exps has room for a row where e is not F32. A row
+// of -Inf gives zeros.
+func Softmax[T Row](e Element, dst, src []T, n int, exps []float32) bool {
+	w, count := active(), len(src)/max(n, 1)
+	if w == none {
+		return false
+	}
+	if count == 0 {
+		return true
+	}
+	d, s, step := start(dst[:count*n]), start(src), 0
+	x := unsafe.SliceData(exps)
+	if e == F32 {
+		x, step = (*float32)(unsafe.Pointer(d)), 4*n
+	} else {
+		_ = exps[n-1]
+	}
+	softmaxLoops[w][e](d, s, x, n, count, step)
+	return true
 }
 
 // ScaleTo writes src·s as elements of type e.

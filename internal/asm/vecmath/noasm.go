@@ -6,11 +6,13 @@ package vecmath
 
 func Unary[T Row](Func, Element, []T, []T) bool                                      { return false }
 func Binary[T Row](Func2, Element, []T, []T, []T) bool                               { return false }
+func SwiGLUGrad[T Row](Element, []T, []T, []T, []T, []T) bool                        { return false }
 func Scalar[T Row](ScalarFunc, Element, []T, []T, float32) bool                      { return false }
 func Part(PartFunc, []float32, []float32) (int, bool)                                { return 0, false }
 func Swish[T Row](Element, []T, []T, float32) bool                                   { return false }
 func Reduce[T Row](Reduction, Element, []T) (float32, bool)                          { return 0, false }
 func ExpSum[T Row](Element, []float32, []T, float32) (float32, bool)                 { return 0, false }
+func Softmax[T Row](Element, []T, []T, int, []float32) bool                          { return false }
 func ScaleTo[T Row](Element, []T, []float32, float32) bool                           { return false }
 func ScaleMul[T Row](Element, []T, []T, float32, []float32) bool                     { return false }
 func ScaleMulTo[T Row](Element, []T, []float32, float32, []float32) bool             { return false }
@@ -30,3 +32,10 @@ func QuantMul([]int8, []float32, float64, float64, float64) int                 
 func QuantShare([]int8, []float32, float32) int                                      { return 0 }
 func QuantDiv([]int8, []float32, []float32, []float32, float32) int                  { return 0 }
 func Turn(int, []byte, []byte, int, int, int, int) (int, int)                        { return 0, 0 }
+func Words[T any](WordFunc, []T, []T, []T) int                                       { return 0 }
+func Greater[T any](Number, []int8, []T, []T) int                                    { return 0 }
+func Equal[T any](Number, []int8, []T, []T) int                                      { return 0 }
+func Logic(LogicFunc, []uint8, []uint8, []uint8) int                                 { return 0 }
+func Not([]uint8, []uint8) int                                                       { return 0 }
+func Convert[D, S any](Conversion, []D, []S) int                                     { return 0 }
+func FloatInts([]int32, []float32, float32, float32) int                             { return 0 }

@@ -48,11 +48,11 @@ TEXT ·dotsF32AVX2(SB), NOSPLIT|NOFRAME, $0-48
 	MOVQ rows+16(FP), DX
 	MOVQ count+32(FP), BX
 	MOVQ stride+40(FP), SI
-	MOVQ n+24(FP), R8
+	MOVQ n+24(FP), DI
 
 row:
-	MOVQ   R8, R9
-	XORQ   DI, DI
+	MOVQ   DI, R9
+	XORQ   R8, R8
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -65,39 +65,39 @@ row:
 	JLT    turned2
 
 turn1:
-	VMOVUPS (CX)(DI*4), Y8
-	VMOVUPS (DX)(DI*4), Y9
+	VMOVUPS (CX)(R8*4), Y8
+	VMOVUPS (DX)(R8*4), Y9
 	VMULPS  Y9, Y8, Y8
 	VADDPS  Y8, Y0, Y0
-	VMOVUPS 32(CX)(DI*4), Y8
-	VMOVUPS 32(DX)(DI*4), Y9
+	VMOVUPS 32(CX)(R8*4), Y8
+	VMOVUPS 32(DX)(R8*4), Y9
 	VMULPS  Y9, Y8, Y8
 	VADDPS  Y8, Y1, Y1
-	VMOVUPS 64(CX)(DI*4), Y8
-	VMOVUPS 64(DX)(DI*4), Y9
+	VMOVUPS 64(CX)(R8*4), Y8
+	VMOVUPS 64(DX)(R8*4), Y9
 	VMULPS  Y9, Y8, Y8
 	VADDPS  Y8, Y2, Y2
-	VMOVUPS 96(CX)(DI*4), Y8
-	VMOVUPS 96(DX)(DI*4), Y9
+	VMOVUPS 96(CX)(R8*4), Y8
+	VMOVUPS 96(DX)(R8*4), Y9
 	VMULPS  Y9, Y8, Y8
 	VADDPS  Y8, Y3, Y3
-	VMOVUPS 128(CX)(DI*4), Y8
-	VMOVUPS 128(DX)(DI*4), Y9
+	VMOVUPS 128(CX)(R8*4), Y8
+	VMOVUPS 128(DX)(R8*4), Y9
 	VMULPS  Y9, Y8, Y8
 	VADDPS  Y8, Y4, Y4
-	VMOVUPS 160(CX)(DI*4), Y8
-	VMOVUPS 160(DX)(DI*4), Y9
+	VMOVUPS 160(CX)(R8*4), Y8
+	VMOVUPS 160(DX)(R8*4), Y9
 	VMULPS  Y9, Y8, Y8
 	VADDPS  Y8, Y5, Y5
-	VMOVUPS 192(CX)(DI*4), Y8
-	VMOVUPS 192(DX)(DI*4), Y9
+	VMOVUPS 192(CX)(R8*4), Y8
+	VMOVUPS 192(DX)(R8*4), Y9
 	VMULPS  Y9, Y8, Y8
 	VADDPS  Y8, Y6, Y6
-	VMOVUPS 224(CX)(DI*4), Y8
-	VMOVUPS 224(DX)(DI*4), Y9
+	VMOVUPS 224(CX)(R8*4), Y8
+	VMOVUPS 224(DX)(R8*4), Y9
 	VMULPS  Y9, Y8, Y8
 	VADDPS  Y8, Y7, Y7
-	ADDQ    $+64, DI
+	ADDQ    $+64, R8
 	SUBQ    $+64, R9
 	JGE     turn1
 
@@ -105,67 +105,67 @@ turned2:
 	ADDQ    $+64, R9
 	CMPQ    R9, $+8
 	JLT     short4
-	VMOVUPS (CX)(DI*4), Y8
-	VMOVUPS (DX)(DI*4), Y9
+	VMOVUPS (CX)(R8*4), Y8
+	VMOVUPS (DX)(R8*4), Y9
 	VMULPS  Y9, Y8, Y8
 	VADDPS  Y8, Y0, Y0
-	ADDQ    $+8, DI
+	ADDQ    $+8, R8
 	SUBQ    $+8, R9
 	CMPQ    R9, $+8
 	JLT     short5
-	VMOVUPS (CX)(DI*4), Y8
-	VMOVUPS (DX)(DI*4), Y9
+	VMOVUPS (CX)(R8*4), Y8
+	VMOVUPS (DX)(R8*4), Y9
 	VMULPS  Y9, Y8, Y8
 	VADDPS  Y8, Y1, Y1
-	ADDQ    $+8, DI
+	ADDQ    $+8, R8
 	SUBQ    $+8, R9
 	CMPQ    R9, $+8
 	JLT     short6
-	VMOVUPS (CX)(DI*4), Y8
-	VMOVUPS (DX)(DI*4), Y9
+	VMOVUPS (CX)(R8*4), Y8
+	VMOVUPS (DX)(R8*4), Y9
 	VMULPS  Y9, Y8, Y8
 	VADDPS  Y8, Y2, Y2
-	ADDQ    $+8, DI
+	ADDQ    $+8, R8
 	SUBQ    $+8, R9
 	CMPQ    R9, $+8
 	JLT     short7
-	VMOVUPS (CX)(DI*4), Y8
-	VMOVUPS (DX)(DI*4), Y9
+	VMOVUPS (CX)(R8*4), Y8
+	VMOVUPS (DX)(R8*4), Y9
 	VMULPS  Y9, Y8, Y8
 	VADDPS  Y8, Y3, Y3
-	ADDQ    $+8, DI
+	ADDQ    $+8, R8
 	SUBQ    $+8, R9
 	CMPQ    R9, $+8
 	JLT     short8
-	VMOVUPS (CX)(DI*4), Y8
-	VMOVUPS (DX)(DI*4), Y9
+	VMOVUPS (CX)(R8*4), Y8
+	VMOVUPS (DX)(R8*4), Y9
 	VMULPS  Y9, Y8, Y8
 	VADDPS  Y8, Y4, Y4
-	ADDQ    $+8, DI
+	ADDQ    $+8, R8
 	SUBQ    $+8, R9
 	CMPQ    R9, $+8
 	JLT     short9
-	VMOVUPS (CX)(DI*4), Y8
-	VMOVUPS (DX)(DI*4), Y9
+	VMOVUPS (CX)(R8*4), Y8
+	VMOVUPS (DX)(R8*4), Y9
 	VMULPS  Y9, Y8, Y8
 	VADDPS  Y8, Y5, Y5
-	ADDQ    $+8, DI
+	ADDQ    $+8, R8
 	SUBQ    $+8, R9
 	CMPQ    R9, $+8
 	JLT     short10
-	VMOVUPS (CX)(DI*4), Y8
-	VMOVUPS (DX)(DI*4), Y9
+	VMOVUPS (CX)(R8*4), Y8
+	VMOVUPS (DX)(R8*4), Y9
 	VMULPS  Y9, Y8, Y8
 	VADDPS  Y8, Y6, Y6
-	ADDQ    $+8, DI
+	ADDQ    $+8, R8
 	SUBQ    $+8, R9
 	CMPQ    R9, $+8
 	JLT     short11
-	VMOVUPS (CX)(DI*4), Y8
-	VMOVUPS (DX)(DI*4), Y9
+	VMOVUPS (CX)(R8*4), Y8
+	VMOVUPS (DX)(R8*4), Y9
 	VMULPS  Y9, Y8, Y8
 	VADDPS  Y8, Y7, Y7
-	ADDQ    $+8, DI
+	ADDQ    $+8, R8
 	SUBQ    $+8, R9
 
 short4:
@@ -175,8 +175,8 @@ short4:
 	SHLQ       $0x02, R9
 	SUBQ       R9, R10
 	VMOVUPS    (R10), Y8
-	VMASKMOVPS (CX)(DI*4), Y8, Y9
-	VMASKMOVPS (DX)(DI*4), Y8, Y8
+	VMASKMOVPS (CX)(R8*4), Y8, Y9
+	VMASKMOVPS (DX)(R8*4), Y8, Y8
 	VMULPS     Y8, Y9, Y8
 	VADDPS     Y8, Y0, Y0
 	JMP        done3
@@ -188,8 +188,8 @@ short5:
 	SHLQ       $0x02, R9
 	SUBQ       R9, R10
 	VMOVUPS    (R10), Y8
-	VMASKMOVPS (CX)(DI*4), Y8, Y9
-	VMASKMOVPS (DX)(DI*4), Y8, Y8
+	VMASKMOVPS (CX)(R8*4), Y8, Y9
+	VMASKMOVPS (DX)(R8*4), Y8, Y8
 	VMULPS     Y8, Y9, Y8
 	VADDPS     Y8, Y1, Y1
 	JMP        done3
@@ -201,8 +201,8 @@ short6:
 	SHLQ       $0x02, R9
 	SUBQ       R9, R10
 	VMOVUPS    (R10), Y8
-	VMASKMOVPS (CX)(DI*4), Y8, Y9
-	VMASKMOVPS (DX)(DI*4), Y8, Y8
+	VMASKMOVPS (CX)(R8*4), Y8, Y9
+	VMASKMOVPS (DX)(R8*4), Y8, Y8
 	VMULPS     Y8, Y9, Y8
 	VADDPS     Y8, Y2, Y2
 	JMP        done3
@@ -214,8 +214,8 @@ short7:
 	SHLQ       $0x02, R9
 	SUBQ       R9, R10
 	VMOVUPS    (R10), Y8
-	VMASKMOVPS (CX)(DI*4), Y8, Y9
-	VMASKMOVPS (DX)(DI*4), Y8, Y8
+	VMASKMOVPS (CX)(R8*4), Y8, Y9
+	VMASKMOVPS (DX)(R8*4), Y8, Y8
 	VMULPS     Y8, Y9, Y8
 	VADDPS     Y8, Y3, Y3
 	JMP        done3
@@ -227,8 +227,8 @@ short8:
 	SHLQ       $0x02, R9
 	SUBQ       R9, R10
 	VMOVUPS    (R10), Y8
-	VMASKMOVPS (CX)(DI*4), Y8, Y9
-	VMASKMOVPS (DX)(DI*4), Y8, Y8
+	VMASKMOVPS (CX)(R8*4), Y8, Y9
+	VMASKMOVPS (DX)(R8*4), Y8, Y8
 	VMULPS     Y8, Y9, Y8
 	VADDPS     Y8, Y4, Y4
 	JMP        done3
@@ -240,8 +240,8 @@ short9:
 	SHLQ       $0x02, R9
 	SUBQ       R9, R10
 	VMOVUPS    (R10), Y8
-	VMASKMOVPS (CX)(DI*4), Y8, Y9
-	VMASKMOVPS (DX)(DI*4), Y8, Y8
+	VMASKMOVPS (CX)(R8*4), Y8, Y9
+	VMASKMOVPS (DX)(R8*4), Y8, Y8
 	VMULPS     Y8, Y9, Y8
 	VADDPS     Y8, Y5, Y5
 	JMP        done3
@@ -253,8 +253,8 @@ short10:
 	SHLQ       $0x02, R9
 	SUBQ       R9, R10
 	VMOVUPS    (R10), Y8
-	VMASKMOVPS (CX)(DI*4), Y8, Y9
-	VMASKMOVPS (DX)(DI*4), Y8, Y8
+	VMASKMOVPS (CX)(R8*4), Y8, Y9
+	VMASKMOVPS (DX)(R8*4), Y8, Y8
 	VMULPS     Y8, Y9, Y8
 	VADDPS     Y8, Y6, Y6
 	JMP        done3
@@ -266,8 +266,8 @@ short11:
 	SHLQ       $0x02, R9
 	SUBQ       R9, R10
 	VMOVUPS    (R10), Y8
-	VMASKMOVPS (CX)(DI*4), Y8, Y9
-	VMASKMOVPS (DX)(DI*4), Y8, Y8
+	VMASKMOVPS (CX)(R8*4), Y8, Y9
+	VMASKMOVPS (DX)(R8*4), Y8, Y8
 	VMULPS     Y8, Y9, Y8
 	VADDPS     Y8, Y7, Y7
 
@@ -420,11 +420,11 @@ TEXT ·dotsF16AVX2(SB), NOSPLIT|NOFRAME, $0-48
 	MOVQ rows+16(FP), DX
 	MOVQ count+32(FP), BX
 	MOVQ stride+40(FP), SI
-	MOVQ n+24(FP), R8
+	MOVQ n+24(FP), DI
 
 row:
-	MOVQ   R8, R9
-	XORQ   DI, DI
+	MOVQ   DI, R9
+	XORQ   R8, R8
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -437,39 +437,39 @@ row:
 	JLT    turned2
 
 turn1:
-	VMOVUPS   (CX)(DI*4), Y8
-	VCVTPH2PS (DX)(DI*2), Y9
+	VMOVUPS   (CX)(R8*4), Y8
+	VCVTPH2PS (DX)(R8*2), Y9
 	VMULPS    Y9, Y8, Y8
 	VADDPS    Y8, Y0, Y0
-	VMOVUPS   32(CX)(DI*4), Y8
-	VCVTPH2PS 16(DX)(DI*2), Y9
+	VMOVUPS   32(CX)(R8*4), Y8
+	VCVTPH2PS 16(DX)(R8*2), Y9
 	VMULPS    Y9, Y8, Y8
 	VADDPS    Y8, Y1, Y1
-	VMOVUPS   64(CX)(DI*4), Y8
-	VCVTPH2PS 32(DX)(DI*2), Y9
+	VMOVUPS   64(CX)(R8*4), Y8
+	VCVTPH2PS 32(DX)(R8*2), Y9
 	VMULPS    Y9, Y8, Y8
 	VADDPS    Y8, Y2, Y2
-	VMOVUPS   96(CX)(DI*4), Y8
-	VCVTPH2PS 48(DX)(DI*2), Y9
+	VMOVUPS   96(CX)(R8*4), Y8
+	VCVTPH2PS 48(DX)(R8*2), Y9
 	VMULPS    Y9, Y8, Y8
 	VADDPS    Y8, Y3, Y3
-	VMOVUPS   128(CX)(DI*4), Y8
-	VCVTPH2PS 64(DX)(DI*2), Y9
+	VMOVUPS   128(CX)(R8*4), Y8
+	VCVTPH2PS 64(DX)(R8*2), Y9
 	VMULPS    Y9, Y8, Y8
 	VADDPS    Y8, Y4, Y4
-	VMOVUPS   160(CX)(DI*4), Y8
-	VCVTPH2PS 80(DX)(DI*2), Y9
+	VMOVUPS   160(CX)(R8*4), Y8
+	VCVTPH2PS 80(DX)(R8*2), Y9
 	VMULPS    Y9, Y8, Y8
 	VADDPS    Y8, Y5, Y5
-	VMOVUPS   192(CX)(DI*4), Y8
-	VCVTPH2PS 96(DX)(DI*2), Y9
+	VMOVUPS   192(CX)(R8*4), Y8
+	VCVTPH2PS 96(DX)(R8*2), Y9
 	VMULPS    Y9, Y8, Y8
 	VADDPS    Y8, Y6, Y6
-	VMOVUPS   224(CX)(DI*4), Y8
-	VCVTPH2PS 112(DX)(DI*2), Y9
+	VMOVUPS   224(CX)(R8*4), Y8
+	VCVTPH2PS 112(DX)(R8*2), Y9
 	VMULPS    Y9, Y8, Y8
 	VADDPS    Y8, Y7, Y7
-	ADDQ      $+64, DI
+	ADDQ      $+64, R8
 	SUBQ      $+64, R9
 	JGE       turn1
 
@@ -477,67 +477,67 @@ turned2:
 	ADDQ      $+64, R9
 	CMPQ      R9, $+8
 	JLT       short4
-	VMOVUPS   (CX)(DI*4), Y8
-	VCVTPH2PS (DX)(DI*2), Y9
+	VMOVUPS   (CX)(R8*4), Y8
+	VCVTPH2PS (DX)(R8*2), Y9
 	VMULPS    Y9, Y8, Y8
 	VADDPS    Y8, Y0, Y0
-	ADDQ      $+8, DI
+	ADDQ      $+8, R8
 	SUBQ      $+8, R9
 	CMPQ      R9, $+8
 	JLT       short5
-	VMOVUPS   (CX)(DI*4), Y8
-	VCVTPH2PS (DX)(DI*2), Y9
+	VMOVUPS   (CX)(R8*4), Y8
+	VCVTPH2PS (DX)(R8*2), Y9
 	VMULPS    Y9, Y8, Y8
 	VADDPS    Y8, Y1, Y1
-	ADDQ      $+8, DI
+	ADDQ      $+8, R8
 	SUBQ      $+8, R9
 	CMPQ      R9, $+8
 	JLT       short6
-	VMOVUPS   (CX)(DI*4), Y8
-	VCVTPH2PS (DX)(DI*2), Y9
+	VMOVUPS   (CX)(R8*4), Y8
+	VCVTPH2PS (DX)(R8*2), Y9
 	VMULPS    Y9, Y8, Y8
 	VADDPS    Y8, Y2, Y2
-	ADDQ      $+8, DI
+	ADDQ      $+8, R8
 	SUBQ      $+8, R9
 	CMPQ      R9, $+8
 	JLT       short7
-	VMOVUPS   (CX)(DI*4), Y8
-	VCVTPH2PS (DX)(DI*2), Y9
+	VMOVUPS   (CX)(R8*4), Y8
+	VCVTPH2PS (DX)(R8*2), Y9
 	VMULPS    Y9, Y8, Y8
 	VADDPS    Y8, Y3, Y3
-	ADDQ      $+8, DI
+	ADDQ      $+8, R8
 	SUBQ      $+8, R9
 	CMPQ      R9, $+8
 	JLT       short8
-	VMOVUPS   (CX)(DI*4), Y8
-	VCVTPH2PS (DX)(DI*2), Y9
+	VMOVUPS   (CX)(R8*4), Y8
+	VCVTPH2PS (DX)(R8*2), Y9
 	VMULPS    Y9, Y8, Y8
 	VADDPS    Y8, Y4, Y4
-	ADDQ      $+8, DI
+	ADDQ      $+8, R8
 	SUBQ      $+8, R9
 	CMPQ      R9, $+8
 	JLT       short9
-	VMOVUPS   (CX)(DI*4), Y8
-	VCVTPH2PS (DX)(DI*2), Y9
+	VMOVUPS   (CX)(R8*4), Y8
+	VCVTPH2PS (DX)(R8*2), Y9
 	VMULPS    Y9, Y8, Y8
 	VADDPS    Y8, Y5, Y5
-	ADDQ      $+8, DI
+	ADDQ      $+8, R8
 	SUBQ      $+8, R9
 	CMPQ      R9, $+8
 	JLT       short10
-	VMOVUPS   (CX)(DI*4), Y8
-	VCVTPH2PS (DX)(DI*2), Y9
+	VMOVUPS   (CX)(R8*4), Y8
+	VCVTPH2PS (DX)(R8*2), Y9
 	VMULPS    Y9, Y8, Y8
 	VADDPS    Y8, Y6, Y6
-	ADDQ      $+8, DI
+	ADDQ      $+8, R8
 	SUBQ      $+8, R9
 	CMPQ      R9, $+8
 	JLT       short11
-	VMOVUPS   (CX)(DI*4), Y8
-	VCVTPH2PS (DX)(DI*2), Y9
+	VMOVUPS   (CX)(R8*4), Y8
+	VCVTPH2PS (DX)(R8*2), Y9
 	VMULPS    Y9, Y8, Y8
 	VADDPS    Y8, Y7, Y7
-	ADDQ      $+8, DI
+	ADDQ      $+8, R8
 	SUBQ      $+8, R9
 
 short4:
@@ -548,13 +548,13 @@ short4:
 	SHLQ       $0x02, R11
 	SUBQ       R11, R10
 	VMOVUPS    (R10), Y8
-	VMASKMOVPS (CX)(DI*4), Y8, Y8
+	VMASKMOVPS (CX)(R8*4), Y8, Y8
 	VPXOR      X9, X9, X9
 	TESTQ      $0x00000001, R9
 	JEQ        piece12
 	MOVQ       R9, R10
 	ANDQ       $0x06, R10
-	ADDQ       DI, R10
+	ADDQ       R8, R10
 	VPSLLDQ    $0x02, X9, X9
 	VPINSRW    $0x00, (DX)(R10*2), X9, X9
 
@@ -563,7 +563,7 @@ piece12:
 	JEQ     piece13
 	MOVQ    R9, R10
 	ANDQ    $0x04, R10
-	ADDQ    DI, R10
+	ADDQ    R8, R10
 	VPSLLDQ $0x04, X9, X9
 	VPINSRD $0x00, (DX)(R10*2), X9, X9
 
@@ -571,7 +571,7 @@ piece13:
 	TESTQ   $0x00000004, R9
 	JEQ     piece14
 	ANDQ    $0x00, R9
-	ADDQ    DI, R9
+	ADDQ    R8, R9
 	VPSLLDQ $0x08, X9, X9
 	VPINSRQ $0x00, (DX)(R9*2), X9, X9
 
@@ -589,13 +589,13 @@ short5:
 	SHLQ       $0x02, R11
 	SUBQ       R11, R10
 	VMOVUPS    (R10), Y8
-	VMASKMOVPS (CX)(DI*4), Y8, Y8
+	VMASKMOVPS (CX)(R8*4), Y8, Y8
 	VPXOR      X9, X9, X9
 	TESTQ      $0x00000001, R9
 	JEQ        piece15
 	MOVQ       R9, R10
 	ANDQ       $0x06, R10
-	ADDQ       DI, R10
+	ADDQ       R8, R10
 	VPSLLDQ    $0x02, X9, X9
 	VPINSRW    $0x00, (DX)(R10*2), X9, X9
 
@@ -604,7 +604,7 @@ piece15:
 	JEQ     piece16
 	MOVQ    R9, R10
 	ANDQ    $0x04, R10
-	ADDQ    DI, R10
+	ADDQ    R8, R10
 	VPSLLDQ $0x04, X9, X9
 	VPINSRD $0x00, (DX)(R10*2), X9, X9
 
@@ -612,7 +612,7 @@ piece16:
 	TESTQ   $0x00000004, R9
 	JEQ     piece17
 	ANDQ    $0x00, R9
-	ADDQ    DI, R9
+	ADDQ    R8, R9
 	VPSLLDQ $0x08, X9, X9
 	VPINSRQ $0x00, (DX)(R9*2), X9, X9
 
@@ -630,13 +630,13 @@ short6:
 	SHLQ       $0x02, R11
 	SUBQ       R11, R10
 	VMOVUPS    (R10), Y8
-	VMASKMOVPS (CX)(DI*4), Y8, Y8
+	VMASKMOVPS (CX)(R8*4), Y8, Y8
 	VPXOR      X9, X9, X9
 	TESTQ      $0x00000001, R9
 	JEQ        piece18
 	MOVQ       R9, R10
 	ANDQ       $0x06, R10
-	ADDQ       DI, R10
+	ADDQ       R8, R10
 	VPSLLDQ    $0x02, X9, X9
 	VPINSRW    $0x00, (DX)(R10*2), X9, X9
 
@@ -645,7 +645,7 @@ piece18:
 	JEQ     piece19
 	MOVQ    R9, R10
 	ANDQ    $0x04, R10
-	ADDQ    DI, R10
+	ADDQ    R8, R10
 	VPSLLDQ $0x04, X9, X9
 	VPINSRD $0x00, (DX)(R10*2), X9, X9
 
@@ -653,7 +653,7 @@ piece19:
 	TESTQ   $0x00000004, R9
 	JEQ     piece20
 	ANDQ    $0x00, R9
-	ADDQ    DI, R9
+	ADDQ    R8, R9
 	VPSLLDQ $0x08, X9, X9
 	VPINSRQ $0x00, (DX)(R9*2), X9, X9
 
@@ -671,13 +671,13 @@ short7:
 	SHLQ       $0x02, R11
 	SUBQ       R11, R10
 	VMOVUPS    (R10), Y8
-	VMASKMOVPS (CX)(DI*4), Y8, Y8
+	VMASKMOVPS (CX)(R8*4), Y8, Y8
 	VPXOR      X9, X9, X9
 	TESTQ      $0x00000001, R9
 	JEQ        piece21
 	MOVQ       R9, R10
 	ANDQ       $0x06, R10
-	ADDQ       DI, R10
+	ADDQ       R8, R10
 	VPSLLDQ    $0x02, X9, X9
 	VPINSRW    $0x00, (DX)(R10*2), X9, X9
 
@@ -686,7 +686,7 @@ piece21:
 	JEQ     piece22
 	MOVQ    R9, R10
 	ANDQ    $0x04, R10
-	ADDQ    DI, R10
+	ADDQ    R8, R10
 	VPSLLDQ $0x04, X9, X9
 	VPINSRD $0x00, (DX)(R10*2), X9, X9
 
@@ -694,7 +694,7 @@ piece22:
 	TESTQ   $0x00000004, R9
 	JEQ     piece23
 	ANDQ    $0x00, R9
-	ADDQ    DI, R9
+	ADDQ    R8, R9
 	VPSLLDQ $0x08, X9, X9
 	VPINSRQ $0x00, (DX)(R9*2), X9, X9
 
@@ -712,13 +712,13 @@ short8:
 	SHLQ       $0x02, R11
 	SUBQ       R11, R10
 	VMOVUPS    (R10), Y8
-	VMASKMOVPS (CX)(DI*4), Y8, Y8
+	VMASKMOVPS (CX)(R8*4), Y8, Y8
 	VPXOR      X9, X9, X9
 	TESTQ      $0x00000001, R9
 	JEQ        piece24
 	MOVQ       R9, R10
 	ANDQ       $0x06, R10
-	ADDQ       DI, R10
+	ADDQ       R8, R10
 	VPSLLDQ    $0x02, X9, X9
 	VPINSRW    $0x00, (DX)(R10*2), X9, X9
 
@@ -727,7 +727,7 @@ piece24:
 	JEQ     piece25
 	MOVQ    R9, R10
 	ANDQ    $0x04, R10
-	ADDQ    DI, R10
+	ADDQ    R8, R10
 	VPSLLDQ $0x04, X9, X9
 	VPINSRD $0x00, (DX)(R10*2), X9, X9
 
@@ -735,7 +735,7 @@ piece25:
 	TESTQ   $0x00000004, R9
 	JEQ     piece26
 	ANDQ    $0x00, R9
-	ADDQ    DI, R9
+	ADDQ    R8, R9
 	VPSLLDQ $0x08, X9, X9
 	VPINSRQ $0x00, (DX)(R9*2), X9, X9
 
@@ -753,13 +753,13 @@ short9:
 	SHLQ       $0x02, R11
 	SUBQ       R11, R10
 	VMOVUPS    (R10), Y8
-	VMASKMOVPS (CX)(DI*4), Y8, Y8
+	VMASKMOVPS (CX)(R8*4), Y8, Y8
 	VPXOR      X9, X9, X9
 	TESTQ      $0x00000001, R9
 	JEQ        piece27
 	MOVQ       R9, R10
 	ANDQ       $0x06, R10
-	ADDQ       DI, R10
+	ADDQ       R8, R10
 	VPSLLDQ    $0x02, X9, X9
 	VPINSRW    $0x00, (DX)(R10*2), X9, X9
 
@@ -768,7 +768,7 @@ piece27:
 	JEQ     piece28
 	MOVQ    R9, R10
 	ANDQ    $0x04, R10
-	ADDQ    DI, R10
+	ADDQ    R8, R10
 	VPSLLDQ $0x04, X9, X9
 	VPINSRD $0x00, (DX)(R10*2), X9, X9
 
@@ -776,7 +776,7 @@ piece28:
 	TESTQ   $0x00000004, R9
 	JEQ     piece29
 	ANDQ    $0x00, R9
-	ADDQ    DI, R9
+	ADDQ    R8, R9
 	VPSLLDQ $0x08, X9, X9
 	VPINSRQ $0x00, (DX)(R9*2), X9, X9
 
@@ -794,13 +794,13 @@ short10:
 	SHLQ       $0x02, R11
 	SUBQ       R11, R10
 	VMOVUPS    (R10), Y8
-	VMASKMOVPS (CX)(DI*4), Y8, Y8
+	VMASKMOVPS (CX)(R8*4), Y8, Y8
 	VPXOR      X9, X9, X9
 	TESTQ      $0x00000001, R9
 	JEQ        piece30
 	MOVQ       R9, R10
 	ANDQ       $0x06, R10
-	ADDQ       DI, R10
+	ADDQ       R8, R10
 	VPSLLDQ    $0x02, X9, X9
 	VPINSRW    $0x00, (DX)(R10*2), X9, X9
 
@@ -809,7 +809,7 @@ piece30:
 	JEQ     piece31
 	MOVQ    R9, R10
 	ANDQ    $0x04, R10
-	ADDQ    DI, R10
+	ADDQ    R8, R10
 	VPSLLDQ $0x04, X9, X9
 	VPINSRD $0x00, (DX)(R10*2), X9, X9
 
@@ -817,7 +817,7 @@ piece31:
 	TESTQ   $0x00000004, R9
 	JEQ     piece32
 	ANDQ    $0x00, R9
-	ADDQ    DI, R9
+	ADDQ    R8, R9
 	VPSLLDQ $0x08, X9, X9
 	VPINSRQ $0x00, (DX)(R9*2), X9, X9
 
@@ -835,13 +835,13 @@ short11:
 	SHLQ       $0x02, R11
 	SUBQ       R11, R10
 	VMOVUPS    (R10), Y8
-	VMASKMOVPS (CX)(DI*4), Y8, Y8
+	VMASKMOVPS (CX)(R8*4), Y8, Y8
 	VPXOR      X9, X9, X9
 	TESTQ      $0x00000001, R9
 	JEQ        piece33
 	MOVQ       R9, R10
 	ANDQ       $0x06, R10
-	ADDQ       DI, R10
+	ADDQ       R8, R10
 	VPSLLDQ    $0x02, X9, X9
 	VPINSRW    $0x00, (DX)(R10*2), X9, X9
 
@@ -850,7 +850,7 @@ piece33:
 	JEQ     piece34
 	MOVQ    R9, R10
 	ANDQ    $0x04, R10
-	ADDQ    DI, R10
+	ADDQ    R8, R10
 	VPSLLDQ $0x04, X9, X9
 	VPINSRD $0x00, (DX)(R10*2), X9, X9
 
@@ -858,7 +858,7 @@ piece34:
 	TESTQ   $0x00000004, R9
 	JEQ     piece35
 	ANDQ    $0x00, R9
-	ADDQ    DI, R9
+	ADDQ    R8, R9
 	VPSLLDQ $0x08, X9, X9
 	VPINSRQ $0x00, (DX)(R9*2), X9, X9
 
@@ -1045,11 +1045,11 @@ TEXT ·dotsBF16AVX2(SB), NOSPLIT|NOFRAME, $0-48
 	MOVQ rows+16(FP), DX
 	MOVQ count+32(FP), BX
 	MOVQ stride+40(FP), SI
-	MOVQ n+24(FP), R8
+	MOVQ n+24(FP), DI
 
 row:
-	MOVQ   R8, R9
-	XORQ   DI, DI
+	MOVQ   DI, R9
+	XORQ   R8, R8
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -1062,47 +1062,47 @@ row:
 	JLT    turned2
 
 turn1:
-	VMOVUPS   (CX)(DI*4), Y8
-	VPMOVZXWD (DX)(DI*2), Y9
+	VMOVUPS   (CX)(R8*4), Y8
+	VPMOVZXWD (DX)(R8*2), Y9
 	VPSLLD    $0x10, Y9, Y9
 	VMULPS    Y9, Y8, Y8
 	VADDPS    Y8, Y0, Y0
-	VMOVUPS   32(CX)(DI*4), Y8
-	VPMOVZXWD 16(DX)(DI*2), Y9
+	VMOVUPS   32(CX)(R8*4), Y8
+	VPMOVZXWD 16(DX)(R8*2), Y9
 	VPSLLD    $0x10, Y9, Y9
 	VMULPS    Y9, Y8, Y8
 	VADDPS    Y8, Y1, Y1
-	VMOVUPS   64(CX)(DI*4), Y8
-	VPMOVZXWD 32(DX)(DI*2), Y9
+	VMOVUPS   64(CX)(R8*4), Y8
+	VPMOVZXWD 32(DX)(R8*2), Y9
 	VPSLLD    $0x10, Y9, Y9
 	VMULPS    Y9, Y8, Y8
 	VADDPS    Y8, Y2, Y2
-	VMOVUPS   96(CX)(DI*4), Y8
-	VPMOVZXWD 48(DX)(DI*2), Y9
+	VMOVUPS   96(CX)(R8*4), Y8
+	VPMOVZXWD 48(DX)(R8*2), Y9
 	VPSLLD    $0x10, Y9, Y9
 	VMULPS    Y9, Y8, Y8
 	VADDPS    Y8, Y3, Y3
-	VMOVUPS   128(CX)(DI*4), Y8
-	VPMOVZXWD 64(DX)(DI*2), Y9
+	VMOVUPS   128(CX)(R8*4), Y8
+	VPMOVZXWD 64(DX)(R8*2), Y9
 	VPSLLD    $0x10, Y9, Y9
 	VMULPS    Y9, Y8, Y8
 	VADDPS    Y8, Y4, Y4
-	VMOVUPS   160(CX)(DI*4), Y8
-	VPMOVZXWD 80(DX)(DI*2), Y9
+	VMOVUPS   160(CX)(R8*4), Y8
+	VPMOVZXWD 80(DX)(R8*2), Y9
 	VPSLLD    $0x10, Y9, Y9
 	VMULPS    Y9, Y8, Y8
 	VADDPS    Y8, Y5, Y5
-	VMOVUPS   192(CX)(DI*4), Y8
-	VPMOVZXWD 96(DX)(DI*2), Y9
+	VMOVUPS   192(CX)(R8*4), Y8
+	VPMOVZXWD 96(DX)(R8*2), Y9
 	VPSLLD    $0x10, Y9, Y9
 	VMULPS    Y9, Y8, Y8
 	VADDPS    Y8, Y6, Y6
-	VMOVUPS   224(CX)(DI*4), Y8
-	VPMOVZXWD 112(DX)(DI*2), Y9
+	VMOVUPS   224(CX)(R8*4), Y8
+	VPMOVZXWD 112(DX)(R8*2), Y9
 	VPSLLD    $0x10, Y9, Y9
 	VMULPS    Y9, Y8, Y8
 	VADDPS    Y8, Y7, Y7
-	ADDQ      $+64, DI
+	ADDQ      $+64, R8
 	SUBQ      $+64, R9
 	JGE       turn1
 
@@ -1110,75 +1110,75 @@ turned2:
 	ADDQ      $+64, R9
 	CMPQ      R9, $+8
 	JLT       short4
-	VMOVUPS   (CX)(DI*4), Y8
-	VPMOVZXWD (DX)(DI*2), Y9
+	VMOVUPS   (CX)(R8*4), Y8
+	VPMOVZXWD (DX)(R8*2), Y9
 	VPSLLD    $0x10, Y9, Y9
 	VMULPS    Y9, Y8, Y8
 	VADDPS    Y8, Y0, Y0
-	ADDQ      $+8, DI
+	ADDQ      $+8, R8
 	SUBQ      $+8, R9
 	CMPQ      R9, $+8
 	JLT       short5
-	VMOVUPS   (CX)(DI*4), Y8
-	VPMOVZXWD (DX)(DI*2), Y9
+	VMOVUPS   (CX)(R8*4), Y8
+	VPMOVZXWD (DX)(R8*2), Y9
 	VPSLLD    $0x10, Y9, Y9
 	VMULPS    Y9, Y8, Y8
 	VADDPS    Y8, Y1, Y1
-	ADDQ      $+8, DI
+	ADDQ      $+8, R8
 	SUBQ      $+8, R9
 	CMPQ      R9, $+8
 	JLT       short6
-	VMOVUPS   (CX)(DI*4), Y8
-	VPMOVZXWD (DX)(DI*2), Y9
+	VMOVUPS   (CX)(R8*4), Y8
+	VPMOVZXWD (DX)(R8*2), Y9
 	VPSLLD    $0x10, Y9, Y9
 	VMULPS    Y9, Y8, Y8
 	VADDPS    Y8, Y2, Y2
-	ADDQ      $+8, DI
+	ADDQ      $+8, R8
 	SUBQ      $+8, R9
 	CMPQ      R9, $+8
 	JLT       short7
-	VMOVUPS   (CX)(DI*4), Y8
-	VPMOVZXWD (DX)(DI*2), Y9
+	VMOVUPS   (CX)(R8*4), Y8
+	VPMOVZXWD (DX)(R8*2), Y9
 	VPSLLD    $0x10, Y9, Y9
 	VMULPS    Y9, Y8, Y8
 	VADDPS    Y8, Y3, Y3
-	ADDQ      $+8, DI
+	ADDQ      $+8, R8
 	SUBQ      $+8, R9
 	CMPQ      R9, $+8
 	JLT       short8
-	VMOVUPS   (CX)(DI*4), Y8
-	VPMOVZXWD (DX)(DI*2), Y9
+	VMOVUPS   (CX)(R8*4), Y8
+	VPMOVZXWD (DX)(R8*2), Y9
 	VPSLLD    $0x10, Y9, Y9
 	VMULPS    Y9, Y8, Y8
 	VADDPS    Y8, Y4, Y4
-	ADDQ      $+8, DI
+	ADDQ      $+8, R8
 	SUBQ      $+8, R9
 	CMPQ      R9, $+8
 	JLT       short9
-	VMOVUPS   (CX)(DI*4), Y8
-	VPMOVZXWD (DX)(DI*2), Y9
+	VMOVUPS   (CX)(R8*4), Y8
+	VPMOVZXWD (DX)(R8*2), Y9
 	VPSLLD    $0x10, Y9, Y9
 	VMULPS    Y9, Y8, Y8
 	VADDPS    Y8, Y5, Y5
-	ADDQ      $+8, DI
+	ADDQ      $+8, R8
 	SUBQ      $+8, R9
 	CMPQ      R9, $+8
 	JLT       short10
-	VMOVUPS   (CX)(DI*4), Y8
-	VPMOVZXWD (DX)(DI*2), Y9
+	VMOVUPS   (CX)(R8*4), Y8
+	VPMOVZXWD (DX)(R8*2), Y9
 	VPSLLD    $0x10, Y9, Y9
 	VMULPS    Y9, Y8, Y8
 	VADDPS    Y8, Y6, Y6
-	ADDQ      $+8, DI
+	ADDQ      $+8, R8
 	SUBQ      $+8, R9
 	CMPQ      R9, $+8
 	JLT       short11
-	VMOVUPS   (CX)(DI*4), Y8
-	VPMOVZXWD (DX)(DI*2), Y9
+	VMOVUPS   (CX)(R8*4), Y8
+	VPMOVZXWD (DX)(R8*2), Y9
 	VPSLLD    $0x10, Y9, Y9
 	VMULPS    Y9, Y8, Y8
 	VADDPS    Y8, Y7, Y7
-	ADDQ      $+8, DI
+	ADDQ      $+8, R8
 	SUBQ      $+8, R9
 
 short4:
@@ -1189,13 +1189,13 @@ short4:
 	SHLQ       $0x02, R11
 	SUBQ       R11, R10
 	VMOVUPS    (R10), Y8
-	VMASKMOVPS (CX)(DI*4), Y8, Y8
+	VMASKMOVPS (CX)(R8*4), Y8, Y8
 	VPXOR      X9, X9, X9
 	TESTQ      $0x00000001, R9
 	JEQ        piece12
 	MOVQ       R9, R10
 	ANDQ       $0x06, R10
-	ADDQ       DI, R10
+	ADDQ       R8, R10
 	VPSLLDQ    $0x02, X9, X9
 	VPINSRW    $0x00, (DX)(R10*2), X9, X9
 
@@ -1204,7 +1204,7 @@ piece12:
 	JEQ     piece13
 	MOVQ    R9, R10
 	ANDQ    $0x04, R10
-	ADDQ    DI, R10
+	ADDQ    R8, R10
 	VPSLLDQ $0x04, X9, X9
 	VPINSRD $0x00, (DX)(R10*2), X9, X9
 
@@ -1212,7 +1212,7 @@ piece13:
 	TESTQ   $0x00000004, R9
 	JEQ     piece14
 	ANDQ    $0x00, R9
-	ADDQ    DI, R9
+	ADDQ    R8, R9
 	VPSLLDQ $0x08, X9, X9
 	VPINSRQ $0x00, (DX)(R9*2), X9, X9
 
@@ -1231,13 +1231,13 @@ short5:
 	SHLQ       $0x02, R11
 	SUBQ       R11, R10
 	VMOVUPS    (R10), Y8
-	VMASKMOVPS (CX)(DI*4), Y8, Y8
+	VMASKMOVPS (CX)(R8*4), Y8, Y8
 	VPXOR      X9, X9, X9
 	TESTQ      $0x00000001, R9
 	JEQ        piece15
 	MOVQ       R9, R10
 	ANDQ       $0x06, R10
-	ADDQ       DI, R10
+	ADDQ       R8, R10
 	VPSLLDQ    $0x02, X9, X9
 	VPINSRW    $0x00, (DX)(R10*2), X9, X9
 
@@ -1246,7 +1246,7 @@ piece15:
 	JEQ     piece16
 	MOVQ    R9, R10
 	ANDQ    $0x04, R10
-	ADDQ    DI, R10
+	ADDQ    R8, R10
 	VPSLLDQ $0x04, X9, X9
 	VPINSRD $0x00, (DX)(R10*2), X9, X9
 
@@ -1254,7 +1254,7 @@ piece16:
 	TESTQ   $0x00000004, R9
 	JEQ     piece17
 	ANDQ    $0x00, R9
-	ADDQ    DI, R9
+	ADDQ    R8, R9
 	VPSLLDQ $0x08, X9, X9
 	VPINSRQ $0x00, (DX)(R9*2), X9, X9
 
@@ -1273,13 +1273,13 @@ short6:
 	SHLQ       $0x02, R11
 	SUBQ       R11, R10
 	VMOVUPS    (R10), Y8
-	VMASKMOVPS (CX)(DI*4), Y8, Y8
+	VMASKMOVPS (CX)(R8*4), Y8, Y8
 	VPXOR      X9, X9, X9
 	TESTQ      $0x00000001, R9
 	JEQ        piece18
 	MOVQ       R9, R10
 	ANDQ       $0x06, R10
-	ADDQ       DI, R10
+	ADDQ       R8, R10
 	VPSLLDQ    $0x02, X9, X9
 	VPINSRW    $0x00, (DX)(R10*2), X9, X9
 
@@ -1288,7 +1288,7 @@ piece18:
 	JEQ     piece19
 	MOVQ    R9, R10
 	ANDQ    $0x04, R10
-	ADDQ    DI, R10
+	ADDQ    R8, R10
 	VPSLLDQ $0x04, X9, X9
 	VPINSRD $0x00, (DX)(R10*2), X9, X9
 
@@ -1296,7 +1296,7 @@ piece19:
 	TESTQ   $0x00000004, R9
 	JEQ     piece20
 	ANDQ    $0x00, R9
-	ADDQ    DI, R9
+	ADDQ    R8, R9
 	VPSLLDQ $0x08, X9, X9
 	VPINSRQ $0x00, (DX)(R9*2), X9, X9
 
@@ -1315,13 +1315,13 @@ short7:
 	SHLQ       $0x02, R11
 	SUBQ       R11, R10
 	VMOVUPS    (R10), Y8
-	VMASKMOVPS (CX)(DI*4), Y8, Y8
+	VMASKMOVPS (CX)(R8*4), Y8, Y8
 	VPXOR      X9, X9, X9
 	TESTQ      $0x00000001, R9
 	JEQ        piece21
 	MOVQ       R9, R10
 	ANDQ       $0x06, R10
-	ADDQ       DI, R10
+	ADDQ       R8, R10
 	VPSLLDQ    $0x02, X9, X9
 	VPINSRW    $0x00, (DX)(R10*2), X9, X9
 
@@ -1330,7 +1330,7 @@ piece21:
 	JEQ     piece22
 	MOVQ    R9, R10
 	ANDQ    $0x04, R10
-	ADDQ    DI, R10
+	ADDQ    R8, R10
 	VPSLLDQ $0x04, X9, X9
 	VPINSRD $0x00, (DX)(R10*2), X9, X9
 
@@ -1338,7 +1338,7 @@ piece22:
 	TESTQ   $0x00000004, R9
 	JEQ     piece23
 	ANDQ    $0x00, R9
-	ADDQ    DI, R9
+	ADDQ    R8, R9
 	VPSLLDQ $0x08, X9, X9
 	VPINSRQ $0x00, (DX)(R9*2), X9, X9
 
@@ -1357,13 +1357,13 @@ short8:
 	SHLQ       $0x02, R11
 	SUBQ       R11, R10
 	VMOVUPS    (R10), Y8
-	VMASKMOVPS (CX)(DI*4), Y8, Y8
+	VMASKMOVPS (CX)(R8*4), Y8, Y8
 	VPXOR      X9, X9, X9
 	TESTQ      $0x00000001, R9
 	JEQ        piece24
 	MOVQ       R9, R10
 	ANDQ       $0x06, R10
-	ADDQ       DI, R10
+	ADDQ       R8, R10
 	VPSLLDQ    $0x02, X9, X9
 	VPINSRW    $0x00, (DX)(R10*2), X9, X9
 
@@ -1372,7 +1372,7 @@ piece24:
 	JEQ     piece25
 	MOVQ    R9, R10
 	ANDQ    $0x04, R10
-	ADDQ    DI, R10
+	ADDQ    R8, R10
 	VPSLLDQ $0x04, X9, X9
 	VPINSRD $0x00, (DX)(R10*2), X9, X9
 
@@ -1380,7 +1380,7 @@ piece25:
 	TESTQ   $0x00000004, R9
 	JEQ     piece26
 	ANDQ    $0x00, R9
-	ADDQ    DI, R9
+	ADDQ    R8, R9
 	VPSLLDQ $0x08, X9, X9
 	VPINSRQ $0x00, (DX)(R9*2), X9, X9
 
@@ -1399,13 +1399,13 @@ short9:
 	SHLQ       $0x02, R11
 	SUBQ       R11, R10
 	VMOVUPS    (R10), Y8
-	VMASKMOVPS (CX)(DI*4), Y8, Y8
+	VMASKMOVPS (CX)(R8*4), Y8, Y8
 	VPXOR      X9, X9, X9
 	TESTQ      $0x00000001, R9
 	JEQ        piece27
 	MOVQ       R9, R10
 	ANDQ       $0x06, R10
-	ADDQ       DI, R10
+	ADDQ       R8, R10
 	VPSLLDQ    $0x02, X9, X9
 	VPINSRW    $0x00, (DX)(R10*2), X9, X9
 
@@ -1414,7 +1414,7 @@ piece27:
 	JEQ     piece28
 	MOVQ    R9, R10
 	ANDQ    $0x04, R10
-	ADDQ    DI, R10
+	ADDQ    R8, R10
 	VPSLLDQ $0x04, X9, X9
 	VPINSRD $0x00, (DX)(R10*2), X9, X9
 
@@ -1422,7 +1422,7 @@ piece28:
 	TESTQ   $0x00000004, R9
 	JEQ     piece29
 	ANDQ    $0x00, R9
-	ADDQ    DI, R9
+	ADDQ    R8, R9
 	VPSLLDQ $0x08, X9, X9
 	VPINSRQ $0x00, (DX)(R9*2), X9, X9
 
@@ -1441,13 +1441,13 @@ short10:
 	SHLQ       $0x02, R11
 	SUBQ       R11, R10
 	VMOVUPS    (R10), Y8
-	VMASKMOVPS (CX)(DI*4), Y8, Y8
+	VMASKMOVPS (CX)(R8*4), Y8, Y8
 	VPXOR      X9, X9, X9
 	TESTQ      $0x00000001, R9
 	JEQ        piece30
 	MOVQ       R9, R10
 	ANDQ       $0x06, R10
-	ADDQ       DI, R10
+	ADDQ       R8, R10
 	VPSLLDQ    $0x02, X9, X9
 	VPINSRW    $0x00, (DX)(R10*2), X9, X9
 
@@ -1456,7 +1456,7 @@ piece30:
 	JEQ     piece31
 	MOVQ    R9, R10
 	ANDQ    $0x04, R10
-	ADDQ    DI, R10
+	ADDQ    R8, R10
 	VPSLLDQ $0x04, X9, X9
 	VPINSRD $0x00, (DX)(R10*2), X9, X9
 
@@ -1464,7 +1464,7 @@ piece31:
 	TESTQ   $0x00000004, R9
 	JEQ     piece32
 	ANDQ    $0x00, R9
-	ADDQ    DI, R9
+	ADDQ    R8, R9
 	VPSLLDQ $0x08, X9, X9
 	VPINSRQ $0x00, (DX)(R9*2), X9, X9
 
@@ -1483,13 +1483,13 @@ short11:
 	SHLQ       $0x02, R11
 	SUBQ       R11, R10
 	VMOVUPS    (R10), Y8
-	VMASKMOVPS (CX)(DI*4), Y8, Y8
+	VMASKMOVPS (CX)(R8*4), Y8, Y8
 	VPXOR      X9, X9, X9
 	TESTQ      $0x00000001, R9
 	JEQ        piece33
 	MOVQ       R9, R10
 	ANDQ       $0x06, R10
-	ADDQ       DI, R10
+	ADDQ       R8, R10
 	VPSLLDQ    $0x02, X9, X9
 	VPINSRW    $0x00, (DX)(R10*2), X9, X9
 
@@ -1498,7 +1498,7 @@ piece33:
 	JEQ     piece34
 	MOVQ    R9, R10
 	ANDQ    $0x04, R10
-	ADDQ    DI, R10
+	ADDQ    R8, R10
 	VPSLLDQ $0x04, X9, X9
 	VPINSRD $0x00, (DX)(R10*2), X9, X9
 
@@ -1506,7 +1506,7 @@ piece34:
 	TESTQ   $0x00000004, R9
 	JEQ     piece35
 	ANDQ    $0x00, R9
-	ADDQ    DI, R9
+	ADDQ    R8, R9
 	VPSLLDQ $0x08, X9, X9
 	VPINSRQ $0x00, (DX)(R9*2), X9, X9
 
@@ -1704,11 +1704,11 @@ TEXT ·dotsI8AVX2(SB), NOSPLIT|NOFRAME, $0-48
 	MOVQ rows+16(FP), DX
 	MOVQ count+32(FP), BX
 	MOVQ stride+40(FP), SI
-	MOVQ n+24(FP), R8
+	MOVQ n+24(FP), DI
 
 row:
-	MOVQ   R8, R9
-	XORQ   DI, DI
+	MOVQ   DI, R9
+	XORQ   R8, R8
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -1721,47 +1721,47 @@ row:
 	JLT    turned2
 
 turn1:
-	VMOVUPS   (CX)(DI*4), Y8
-	VPMOVSXBD (DX)(DI*1), Y9
+	VMOVUPS   (CX)(R8*4), Y8
+	VPMOVSXBD (DX)(R8*1), Y9
 	VCVTDQ2PS Y9, Y9
 	VMULPS    Y9, Y8, Y8
 	VADDPS    Y8, Y0, Y0
-	VMOVUPS   32(CX)(DI*4), Y8
-	VPMOVSXBD 8(DX)(DI*1), Y9
+	VMOVUPS   32(CX)(R8*4), Y8
+	VPMOVSXBD 8(DX)(R8*1), Y9
 	VCVTDQ2PS Y9, Y9
 	VMULPS    Y9, Y8, Y8
 	VADDPS    Y8, Y1, Y1
-	VMOVUPS   64(CX)(DI*4), Y8
-	VPMOVSXBD 16(DX)(DI*1), Y9
+	VMOVUPS   64(CX)(R8*4), Y8
+	VPMOVSXBD 16(DX)(R8*1), Y9
 	VCVTDQ2PS Y9, Y9
 	VMULPS    Y9, Y8, Y8
 	VADDPS    Y8, Y2, Y2
-	VMOVUPS   96(CX)(DI*4), Y8
-	VPMOVSXBD 24(DX)(DI*1), Y9
+	VMOVUPS   96(CX)(R8*4), Y8
+	VPMOVSXBD 24(DX)(R8*1), Y9
 	VCVTDQ2PS Y9, Y9
 	VMULPS    Y9, Y8, Y8
 	VADDPS    Y8, Y3, Y3
-	VMOVUPS   128(CX)(DI*4), Y8
-	VPMOVSXBD 32(DX)(DI*1), Y9
+	VMOVUPS   128(CX)(R8*4), Y8
+	VPMOVSXBD 32(DX)(R8*1), Y9
 	VCVTDQ2PS Y9, Y9
 	VMULPS    Y9, Y8, Y8
 	VADDPS    Y8, Y4, Y4
-	VMOVUPS   160(CX)(DI*4), Y8
-	VPMOVSXBD 40(DX)(DI*1), Y9
+	VMOVUPS   160(CX)(R8*4), Y8
+	VPMOVSXBD 40(DX)(R8*1), Y9
 	VCVTDQ2PS Y9, Y9
 	VMULPS    Y9, Y8, Y8
 	VADDPS    Y8, Y5, Y5
-	VMOVUPS   192(CX)(DI*4), Y8
-	VPMOVSXBD 48(DX)(DI*1), Y9
+	VMOVUPS   192(CX)(R8*4), Y8
+	VPMOVSXBD 48(DX)(R8*1), Y9
 	VCVTDQ2PS Y9, Y9
 	VMULPS    Y9, Y8, Y8
 	VADDPS    Y8, Y6, Y6
-	VMOVUPS   224(CX)(DI*4), Y8
-	VPMOVSXBD 56(DX)(DI*1), Y9
+	VMOVUPS   224(CX)(R8*4), Y8
+	VPMOVSXBD 56(DX)(R8*1), Y9
 	VCVTDQ2PS Y9, Y9
 	VMULPS    Y9, Y8, Y8
 	VADDPS    Y8, Y7, Y7
-	ADDQ      $+64, DI
+	ADDQ      $+64, R8
 	SUBQ      $+64, R9
 	JGE       turn1
 
@@ -1769,75 +1769,75 @@ turned2:
 	ADDQ      $+64, R9
 	CMPQ      R9, $+8
 	JLT       short4
-	VMOVUPS   (CX)(DI*4), Y8
-	VPMOVSXBD (DX)(DI*1), Y9
+	VMOVUPS   (CX)(R8*4), Y8
+	VPMOVSXBD (DX)(R8*1), Y9
 	VCVTDQ2PS Y9, Y9
 	VMULPS    Y9, Y8, Y8
 	VADDPS    Y8, Y0, Y0
-	ADDQ      $+8, DI
+	ADDQ      $+8, R8
 	SUBQ      $+8, R9
 	CMPQ      R9, $+8
 	JLT       short5
-	VMOVUPS   (CX)(DI*4), Y8
-	VPMOVSXBD (DX)(DI*1), Y9
+	VMOVUPS   (CX)(R8*4), Y8
+	VPMOVSXBD (DX)(R8*1), Y9
 	VCVTDQ2PS Y9, Y9
 	VMULPS    Y9, Y8, Y8
 	VADDPS    Y8, Y1, Y1
-	ADDQ      $+8, DI
+	ADDQ      $+8, R8
 	SUBQ      $+8, R9
 	CMPQ      R9, $+8
 	JLT       short6
-	VMOVUPS   (CX)(DI*4), Y8
-	VPMOVSXBD (DX)(DI*1), Y9
+	VMOVUPS   (CX)(R8*4), Y8
+	VPMOVSXBD (DX)(R8*1), Y9
 	VCVTDQ2PS Y9, Y9
 	VMULPS    Y9, Y8, Y8
 	VADDPS    Y8, Y2, Y2
-	ADDQ      $+8, DI
+	ADDQ      $+8, R8
 	SUBQ      $+8, R9
 	CMPQ      R9, $+8
 	JLT       short7
-	VMOVUPS   (CX)(DI*4), Y8
-	VPMOVSXBD (DX)(DI*1), Y9
+	VMOVUPS   (CX)(R8*4), Y8
+	VPMOVSXBD (DX)(R8*1), Y9
 	VCVTDQ2PS Y9, Y9
 	VMULPS    Y9, Y8, Y8
 	VADDPS    Y8, Y3, Y3
-	ADDQ      $+8, DI
+	ADDQ      $+8, R8
 	SUBQ      $+8, R9
 	CMPQ      R9, $+8
 	JLT       short8
-	VMOVUPS   (CX)(DI*4), Y8
-	VPMOVSXBD (DX)(DI*1), Y9
+	VMOVUPS   (CX)(R8*4), Y8
+	VPMOVSXBD (DX)(R8*1), Y9
 	VCVTDQ2PS Y9, Y9
 	VMULPS    Y9, Y8, Y8
 	VADDPS    Y8, Y4, Y4
-	ADDQ      $+8, DI
+	ADDQ      $+8, R8
 	SUBQ      $+8, R9
 	CMPQ      R9, $+8
 	JLT       short9
-	VMOVUPS   (CX)(DI*4), Y8
-	VPMOVSXBD (DX)(DI*1), Y9
+	VMOVUPS   (CX)(R8*4), Y8
+	VPMOVSXBD (DX)(R8*1), Y9
 	VCVTDQ2PS Y9, Y9
 	VMULPS    Y9, Y8, Y8
 	VADDPS    Y8, Y5, Y5
-	ADDQ      $+8, DI
+	ADDQ      $+8, R8
 	SUBQ      $+8, R9
 	CMPQ      R9, $+8
 	JLT       short10
-	VMOVUPS   (CX)(DI*4), Y8
-	VPMOVSXBD (DX)(DI*1), Y9
+	VMOVUPS   (CX)(R8*4), Y8
+	VPMOVSXBD (DX)(R8*1), Y9
 	VCVTDQ2PS Y9, Y9
 	VMULPS    Y9, Y8, Y8
 	VADDPS    Y8, Y6, Y6
-	ADDQ      $+8, DI
+	ADDQ      $+8, R8
 	SUBQ      $+8, R9
 	CMPQ      R9, $+8
 	JLT       short11
-	VMOVUPS   (CX)(DI*4), Y8
-	VPMOVSXBD (DX)(DI*1), Y9
+	VMOVUPS   (CX)(R8*4), Y8
+	VPMOVSXBD (DX)(R8*1), Y9
 	VCVTDQ2PS Y9, Y9
 	VMULPS    Y9, Y8, Y8
 	VADDPS    Y8, Y7, Y7
-	ADDQ      $+8, DI
+	ADDQ      $+8, R8
 	SUBQ      $+8, R9
 
 short4:
@@ -1848,13 +1848,13 @@ short4:
 	SHLQ       $0x02, R11
 	SUBQ       R11, R10
 	VMOVUPS    (R10), Y8
-	VMASKMOVPS (CX)(DI*4), Y8, Y8
+	VMASKMOVPS (CX)(R8*4), Y8, Y8
 	VPXOR      X9, X9, X9
 	TESTQ      $0x00000001, R9
 	JEQ        piece12
 	MOVQ       R9, R10
 	ANDQ       $0x06, R10
-	ADDQ       DI, R10
+	ADDQ       R8, R10
 	VPSLLDQ    $0x01, X9, X9
 	VPINSRB    $0x00, (DX)(R10*1), X9, X9
 
@@ -1863,7 +1863,7 @@ piece12:
 	JEQ     piece13
 	MOVQ    R9, R10
 	ANDQ    $0x04, R10
-	ADDQ    DI, R10
+	ADDQ    R8, R10
 	VPSLLDQ $0x02, X9, X9
 	VPINSRW $0x00, (DX)(R10*1), X9, X9
 
@@ -1871,7 +1871,7 @@ piece13:
 	TESTQ   $0x00000004, R9
 	JEQ     piece14
 	ANDQ    $0x00, R9
-	ADDQ    DI, R9
+	ADDQ    R8, R9
 	VPSLLDQ $0x04, X9, X9
 	VPINSRD $0x00, (DX)(R9*1), X9, X9
 
@@ -1890,13 +1890,13 @@ short5:
 	SHLQ       $0x02, R11
 	SUBQ       R11, R10
 	VMOVUPS    (R10), Y8
-	VMASKMOVPS (CX)(DI*4), Y8, Y8
+	VMASKMOVPS (CX)(R8*4), Y8, Y8
 	VPXOR      X9, X9, X9
 	TESTQ      $0x00000001, R9
 	JEQ        piece15
 	MOVQ       R9, R10
 	ANDQ       $0x06, R10
-	ADDQ       DI, R10
+	ADDQ       R8, R10
 	VPSLLDQ    $0x01, X9, X9
 	VPINSRB    $0x00, (DX)(R10*1), X9, X9
 
@@ -1905,7 +1905,7 @@ piece15:
 	JEQ     piece16
 	MOVQ    R9, R10
 	ANDQ    $0x04, R10
-	ADDQ    DI, R10
+	ADDQ    R8, R10
 	VPSLLDQ $0x02, X9, X9
 	VPINSRW $0x00, (DX)(R10*1), X9, X9
 
@@ -1913,7 +1913,7 @@ piece16:
 	TESTQ   $0x00000004, R9
 	JEQ     piece17
 	ANDQ    $0x00, R9
-	ADDQ    DI, R9
+	ADDQ    R8, R9
 	VPSLLDQ $0x04, X9, X9
 	VPINSRD $0x00, (DX)(R9*1), X9, X9
 
@@ -1932,13 +1932,13 @@ short6:
 	SHLQ       $0x02, R11
 	SUBQ       R11, R10
 	VMOVUPS    (R10), Y8
-	VMASKMOVPS (CX)(DI*4), Y8, Y8
+	VMASKMOVPS (CX)(R8*4), Y8, Y8
 	VPXOR      X9, X9, X9
 	TESTQ      $0x00000001, R9
 	JEQ        piece18
 	MOVQ       R9, R10
 	ANDQ       $0x06, R10
-	ADDQ       DI, R10
+	ADDQ       R8, R10
 	VPSLLDQ    $0x01, X9, X9
 	VPINSRB    $0x00, (DX)(R10*1), X9, X9
 
@@ -1947,7 +1947,7 @@ piece18:
 	JEQ     piece19
 	MOVQ    R9, R10
 	ANDQ    $0x04, R10
-	ADDQ    DI, R10
+	ADDQ    R8, R10
 	VPSLLDQ $0x02, X9, X9
 	VPINSRW $0x00, (DX)(R10*1), X9, X9
 
@@ -1955,7 +1955,7 @@ piece19:
 	TESTQ   $0x00000004, R9
 	JEQ     piece20
 	ANDQ    $0x00, R9
-	ADDQ    DI, R9
+	ADDQ    R8, R9
 	VPSLLDQ $0x04, X9, X9
 	VPINSRD $0x00, (DX)(R9*1), X9, X9
 
@@ -1974,13 +1974,13 @@ short7:
 	SHLQ       $0x02, R11
 	SUBQ       R11, R10
 	VMOVUPS    (R10), Y8
-	VMASKMOVPS (CX)(DI*4), Y8, Y8
+	VMASKMOVPS (CX)(R8*4), Y8, Y8
 	VPXOR      X9, X9, X9
 	TESTQ      $0x00000001, R9
 	JEQ        piece21
 	MOVQ       R9, R10
 	ANDQ       $0x06, R10
-	ADDQ       DI, R10
+	ADDQ       R8, R10
 	VPSLLDQ    $0x01, X9, X9
 	VPINSRB    $0x00, (DX)(R10*1), X9, X9
 
@@ -1989,7 +1989,7 @@ piece21:
 	JEQ     piece22
 	MOVQ    R9, R10
 	ANDQ    $0x04, R10
-	ADDQ    DI, R10
+	ADDQ    R8, R10
 	VPSLLDQ $0x02, X9, X9
 	VPINSRW $0x00, (DX)(R10*1), X9, X9
 
@@ -1997,7 +1997,7 @@ piece22:
 	TESTQ   $0x00000004, R9
 	JEQ     piece23
 	ANDQ    $0x00, R9
-	ADDQ    DI, R9
+	ADDQ    R8, R9
 	VPSLLDQ $0x04, X9, X9
 	VPINSRD $0x00, (DX)(R9*1), X9, X9
 
@@ -2016,13 +2016,13 @@ short8:
 	SHLQ       $0x02, R11
 	SUBQ       R11, R10
 	VMOVUPS    (R10), Y8
-	VMASKMOVPS (CX)(DI*4), Y8, Y8
+	VMASKMOVPS (CX)(R8*4), Y8, Y8
 	VPXOR      X9, X9, X9
 	TESTQ      $0x00000001, R9
 	JEQ        piece24
 	MOVQ       R9, R10
 	ANDQ       $0x06, R10
-	ADDQ       DI, R10
+	ADDQ       R8, R10
 	VPSLLDQ    $0x01, X9, X9
 	VPINSRB    $0x00, (DX)(R10*1), X9, X9
 
@@ -2031,7 +2031,7 @@ piece24:
 	JEQ     piece25
 	MOVQ    R9, R10
 	ANDQ    $0x04, R10
-	ADDQ    DI, R10
+	ADDQ    R8, R10
 	VPSLLDQ $0x02, X9, X9
 	VPINSRW $0x00, (DX)(R10*1), X9, X9
 
@@ -2039,7 +2039,7 @@ piece25:
 	TESTQ   $0x00000004, R9
 	JEQ     piece26
 	ANDQ    $0x00, R9
-	ADDQ    DI, R9
+	ADDQ    R8, R9
 	VPSLLDQ $0x04, X9, X9
 	VPINSRD $0x00, (DX)(R9*1), X9, X9
 
@@ -2058,13 +2058,13 @@ short9:
 	SHLQ       $0x02, R11
 	SUBQ       R11, R10
 	VMOVUPS    (R10), Y8
-	VMASKMOVPS (CX)(DI*4), Y8, Y8
+	VMASKMOVPS (CX)(R8*4), Y8, Y8
 	VPXOR      X9, X9, X9
 	TESTQ      $0x00000001, R9
 	JEQ        piece27
 	MOVQ       R9, R10
 	ANDQ       $0x06, R10
-	ADDQ       DI, R10
+	ADDQ       R8, R10
 	VPSLLDQ    $0x01, X9, X9
 	VPINSRB    $0x00, (DX)(R10*1), X9, X9
 
@@ -2073,7 +2073,7 @@ piece27:
 	JEQ     piece28
 	MOVQ    R9, R10
 	ANDQ    $0x04, R10
-	ADDQ    DI, R10
+	ADDQ    R8, R10
 	VPSLLDQ $0x02, X9, X9
 	VPINSRW $0x00, (DX)(R10*1), X9, X9
 
@@ -2081,7 +2081,7 @@ piece28:
 	TESTQ   $0x00000004, R9
 	JEQ     piece29
 	ANDQ    $0x00, R9
-	ADDQ    DI, R9
+	ADDQ    R8, R9
 	VPSLLDQ $0x04, X9, X9
 	VPINSRD $0x00, (DX)(R9*1), X9, X9
 
@@ -2100,13 +2100,13 @@ short10:
 	SHLQ       $0x02, R11
 	SUBQ       R11, R10
 	VMOVUPS    (R10), Y8
-	VMASKMOVPS (CX)(DI*4), Y8, Y8
+	VMASKMOVPS (CX)(R8*4), Y8, Y8
 	VPXOR      X9, X9, X9
 	TESTQ      $0x00000001, R9
 	JEQ        piece30
 	MOVQ       R9, R10
 	ANDQ       $0x06, R10
-	ADDQ       DI, R10
+	ADDQ       R8, R10
 	VPSLLDQ    $0x01, X9, X9
 	VPINSRB    $0x00, (DX)(R10*1), X9, X9
 
@@ -2115,7 +2115,7 @@ piece30:
 	JEQ     piece31
 	MOVQ    R9, R10
 	ANDQ    $0x04, R10
-	ADDQ    DI, R10
+	ADDQ    R8, R10
 	VPSLLDQ $0x02, X9, X9
 	VPINSRW $0x00, (DX)(R10*1), X9, X9
 
@@ -2123,7 +2123,7 @@ piece31:
 	TESTQ   $0x00000004, R9
 	JEQ     piece32
 	ANDQ    $0x00, R9
-	ADDQ    DI, R9
+	ADDQ    R8, R9
 	VPSLLDQ $0x04, X9, X9
 	VPINSRD $0x00, (DX)(R9*1), X9, X9
 
@@ -2142,13 +2142,13 @@ short11:
 	SHLQ       $0x02, R11
 	SUBQ       R11, R10
 	VMOVUPS    (R10), Y8
-	VMASKMOVPS (CX)(DI*4), Y8, Y8
+	VMASKMOVPS (CX)(R8*4), Y8, Y8
 	VPXOR      X9, X9, X9
 	TESTQ      $0x00000001, R9
 	JEQ        piece33
 	MOVQ       R9, R10
 	ANDQ       $0x06, R10
-	ADDQ       DI, R10
+	ADDQ       R8, R10
 	VPSLLDQ    $0x01, X9, X9
 	VPINSRB    $0x00, (DX)(R10*1), X9, X9
 
@@ -2157,7 +2157,7 @@ piece33:
 	JEQ     piece34
 	MOVQ    R9, R10
 	ANDQ    $0x04, R10
-	ADDQ    DI, R10
+	ADDQ    R8, R10
 	VPSLLDQ $0x02, X9, X9
 	VPINSRW $0x00, (DX)(R10*1), X9, X9
 
@@ -2165,7 +2165,7 @@ piece34:
 	TESTQ   $0x00000004, R9
 	JEQ     piece35
 	ANDQ    $0x00, R9
-	ADDQ    DI, R9
+	ADDQ    R8, R9
 	VPSLLDQ $0x04, X9, X9
 	VPINSRD $0x00, (DX)(R9*1), X9, X9
 
@@ -2363,11 +2363,11 @@ TEXT ·dotsF32AVX512(SB), NOSPLIT|NOFRAME, $0-48
 	MOVQ rows+16(FP), BX
 	MOVQ count+32(FP), SI
 	MOVQ stride+40(FP), DI
-	MOVQ n+24(FP), R9
+	MOVQ n+24(FP), R8
 
 row:
-	MOVQ   R9, CX
-	XORQ   R8, R8
+	MOVQ   R8, CX
+	XORQ   R9, R9
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -2376,23 +2376,23 @@ row:
 	JLT    turned2
 
 turn1:
-	VMOVUPS (DX)(R8*4), Z4
-	VMOVUPS (BX)(R8*4), Z5
+	VMOVUPS (DX)(R9*4), Z4
+	VMOVUPS (BX)(R9*4), Z5
 	VMULPS  Z5, Z4, Z4
 	VADDPS  Z4, Z0, Z0
-	VMOVUPS 64(DX)(R8*4), Z4
-	VMOVUPS 64(BX)(R8*4), Z5
+	VMOVUPS 64(DX)(R9*4), Z4
+	VMOVUPS 64(BX)(R9*4), Z5
 	VMULPS  Z5, Z4, Z4
 	VADDPS  Z4, Z1, Z1
-	VMOVUPS 128(DX)(R8*4), Z4
-	VMOVUPS 128(BX)(R8*4), Z5
+	VMOVUPS 128(DX)(R9*4), Z4
+	VMOVUPS 128(BX)(R9*4), Z5
 	VMULPS  Z5, Z4, Z4
 	VADDPS  Z4, Z2, Z2
-	VMOVUPS 192(DX)(R8*4), Z4
-	VMOVUPS 192(BX)(R8*4), Z5
+	VMOVUPS 192(DX)(R9*4), Z4
+	VMOVUPS 192(BX)(R9*4), Z5
 	VMULPS  Z5, Z4, Z4
 	VADDPS  Z4, Z3, Z3
-	ADDQ    $+64, R8
+	ADDQ    $+64, R9
 	SUBQ    $+64, CX
 	JGE     turn1
 
@@ -2400,35 +2400,35 @@ turned2:
 	ADDQ    $+64, CX
 	CMPQ    CX, $+16
 	JLT     short4
-	VMOVUPS (DX)(R8*4), Z4
-	VMOVUPS (BX)(R8*4), Z5
+	VMOVUPS (DX)(R9*4), Z4
+	VMOVUPS (BX)(R9*4), Z5
 	VMULPS  Z5, Z4, Z4
 	VADDPS  Z4, Z0, Z0
-	ADDQ    $+16, R8
+	ADDQ    $+16, R9
 	SUBQ    $+16, CX
 	CMPQ    CX, $+16
 	JLT     short5
-	VMOVUPS (DX)(R8*4), Z4
-	VMOVUPS (BX)(R8*4), Z5
+	VMOVUPS (DX)(R9*4), Z4
+	VMOVUPS (BX)(R9*4), Z5
 	VMULPS  Z5, Z4, Z4
 	VADDPS  Z4, Z1, Z1
-	ADDQ    $+16, R8
+	ADDQ    $+16, R9
 	SUBQ    $+16, CX
 	CMPQ    CX, $+16
 	JLT     short6
-	VMOVUPS (DX)(R8*4), Z4
-	VMOVUPS (BX)(R8*4), Z5
+	VMOVUPS (DX)(R9*4), Z4
+	VMOVUPS (BX)(R9*4), Z5
 	VMULPS  Z5, Z4, Z4
 	VADDPS  Z4, Z2, Z2
-	ADDQ    $+16, R8
+	ADDQ    $+16, R9
 	SUBQ    $+16, CX
 	CMPQ    CX, $+16
 	JLT     short7
-	VMOVUPS (DX)(R8*4), Z4
-	VMOVUPS (BX)(R8*4), Z5
+	VMOVUPS (DX)(R9*4), Z4
+	VMOVUPS (BX)(R9*4), Z5
 	VMULPS  Z5, Z4, Z4
 	VADDPS  Z4, Z3, Z3
-	ADDQ    $+16, R8
+	ADDQ    $+16, R9
 	SUBQ    $+16, CX
 
 short4:
@@ -2438,8 +2438,8 @@ short4:
 	SHLQ      CL, R10
 	DECQ      R10
 	KMOVW     R10, K1
-	VMOVUPS.Z (DX)(R8*4), K1, Z4
-	VMOVUPS.Z (BX)(R8*4), K1, Z5
+	VMOVUPS.Z (DX)(R9*4), K1, Z4
+	VMOVUPS.Z (BX)(R9*4), K1, Z5
 	VMULPS    Z5, Z4, Z4
 	VADDPS    Z4, Z0, Z0
 	JMP       done3
@@ -2451,8 +2451,8 @@ short5:
 	SHLQ      CL, R10
 	DECQ      R10
 	KMOVW     R10, K1
-	VMOVUPS.Z (DX)(R8*4), K1, Z4
-	VMOVUPS.Z (BX)(R8*4), K1, Z5
+	VMOVUPS.Z (DX)(R9*4), K1, Z4
+	VMOVUPS.Z (BX)(R9*4), K1, Z5
 	VMULPS    Z5, Z4, Z4
 	VADDPS    Z4, Z1, Z1
 	JMP       done3
@@ -2464,8 +2464,8 @@ short6:
 	SHLQ      CL, R10
 	DECQ      R10
 	KMOVW     R10, K1
-	VMOVUPS.Z (DX)(R8*4), K1, Z4
-	VMOVUPS.Z (BX)(R8*4), K1, Z5
+	VMOVUPS.Z (DX)(R9*4), K1, Z4
+	VMOVUPS.Z (BX)(R9*4), K1, Z5
 	VMULPS    Z5, Z4, Z4
 	VADDPS    Z4, Z2, Z2
 	JMP       done3
@@ -2477,8 +2477,8 @@ short7:
 	SHLQ      CL, R10
 	DECQ      R10
 	KMOVW     R10, K1
-	VMOVUPS.Z (DX)(R8*4), K1, Z4
-	VMOVUPS.Z (BX)(R8*4), K1, Z5
+	VMOVUPS.Z (DX)(R9*4), K1, Z4
+	VMOVUPS.Z (BX)(R9*4), K1, Z5
 	VMULPS    Z5, Z4, Z4
 	VADDPS    Z4, Z3, Z3
 
@@ -2610,11 +2610,11 @@ TEXT ·dotsF16AVX512(SB), NOSPLIT|NOFRAME, $0-48
 	MOVQ rows+16(FP), BX
 	MOVQ count+32(FP), SI
 	MOVQ stride+40(FP), DI
-	MOVQ n+24(FP), R9
+	MOVQ n+24(FP), R8
 
 row:
-	MOVQ   R9, CX
-	XORQ   R8, R8
+	MOVQ   R8, CX
+	XORQ   R9, R9
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -2623,23 +2623,23 @@ row:
 	JLT    turned2
 
 turn1:
-	VMOVUPS   (DX)(R8*4), Z4
-	VCVTPH2PS (BX)(R8*2), Z5
+	VMOVUPS   (DX)(R9*4), Z4
+	VCVTPH2PS (BX)(R9*2), Z5
 	VMULPS    Z5, Z4, Z4
 	VADDPS    Z4, Z0, Z0
-	VMOVUPS   64(DX)(R8*4), Z4
-	VCVTPH2PS 32(BX)(R8*2), Z5
+	VMOVUPS   64(DX)(R9*4), Z4
+	VCVTPH2PS 32(BX)(R9*2), Z5
 	VMULPS    Z5, Z4, Z4
 	VADDPS    Z4, Z1, Z1
-	VMOVUPS   128(DX)(R8*4), Z4
-	VCVTPH2PS 64(BX)(R8*2), Z5
+	VMOVUPS   128(DX)(R9*4), Z4
+	VCVTPH2PS 64(BX)(R9*2), Z5
 	VMULPS    Z5, Z4, Z4
 	VADDPS    Z4, Z2, Z2
-	VMOVUPS   192(DX)(R8*4), Z4
-	VCVTPH2PS 96(BX)(R8*2), Z5
+	VMOVUPS   192(DX)(R9*4), Z4
+	VCVTPH2PS 96(BX)(R9*2), Z5
 	VMULPS    Z5, Z4, Z4
 	VADDPS    Z4, Z3, Z3
-	ADDQ      $+64, R8
+	ADDQ      $+64, R9
 	SUBQ      $+64, CX
 	JGE       turn1
 
@@ -2647,35 +2647,35 @@ turned2:
 	ADDQ      $+64, CX
 	CMPQ      CX, $+16
 	JLT       short4
-	VMOVUPS   (DX)(R8*4), Z4
-	VCVTPH2PS (BX)(R8*2), Z5
+	VMOVUPS   (DX)(R9*4), Z4
+	VCVTPH2PS (BX)(R9*2), Z5
 	VMULPS    Z5, Z4, Z4
 	VADDPS    Z4, Z0, Z0
-	ADDQ      $+16, R8
+	ADDQ      $+16, R9
 	SUBQ      $+16, CX
 	CMPQ      CX, $+16
 	JLT       short5
-	VMOVUPS   (DX)(R8*4), Z4
-	VCVTPH2PS (BX)(R8*2), Z5
+	VMOVUPS   (DX)(R9*4), Z4
+	VCVTPH2PS (BX)(R9*2), Z5
 	VMULPS    Z5, Z4, Z4
 	VADDPS    Z4, Z1, Z1
-	ADDQ      $+16, R8
+	ADDQ      $+16, R9
 	SUBQ      $+16, CX
 	CMPQ      CX, $+16
 	JLT       short6
-	VMOVUPS   (DX)(R8*4), Z4
-	VCVTPH2PS (BX)(R8*2), Z5
+	VMOVUPS   (DX)(R9*4), Z4
+	VCVTPH2PS (BX)(R9*2), Z5
 	VMULPS    Z5, Z4, Z4
 	VADDPS    Z4, Z2, Z2
-	ADDQ      $+16, R8
+	ADDQ      $+16, R9
 	SUBQ      $+16, CX
 	CMPQ      CX, $+16
 	JLT       short7
-	VMOVUPS   (DX)(R8*4), Z4
-	VCVTPH2PS (BX)(R8*2), Z5
+	VMOVUPS   (DX)(R9*4), Z4
+	VCVTPH2PS (BX)(R9*2), Z5
 	VMULPS    Z5, Z4, Z4
 	VADDPS    Z4, Z3, Z3
-	ADDQ      $+16, R8
+	ADDQ      $+16, R9
 	SUBQ      $+16, CX
 
 short4:
@@ -2685,8 +2685,8 @@ short4:
 	SHLQ        CL, R10
 	DECQ        R10
 	KMOVW       R10, K1
-	VMOVUPS.Z   (DX)(R8*4), K1, Z4
-	VMOVDQU16.Z (BX)(R8*2), K1, Y5
+	VMOVUPS.Z   (DX)(R9*4), K1, Z4
+	VMOVDQU16.Z (BX)(R9*2), K1, Y5
 	VCVTPH2PS   Y5, Z5
 	VMULPS      Z5, Z4, Z4
 	VADDPS      Z4, Z0, Z0
@@ -2699,8 +2699,8 @@ short5:
 	SHLQ        CL, R10
 	DECQ        R10
 	KMOVW       R10, K1
-	VMOVUPS.Z   (DX)(R8*4), K1, Z4
-	VMOVDQU16.Z (BX)(R8*2), K1, Y5
+	VMOVUPS.Z   (DX)(R9*4), K1, Z4
+	VMOVDQU16.Z (BX)(R9*2), K1, Y5
 	VCVTPH2PS   Y5, Z5
 	VMULPS      Z5, Z4, Z4
 	VADDPS      Z4, Z1, Z1
@@ -2713,8 +2713,8 @@ short6:
 	SHLQ        CL, R10
 	DECQ        R10
 	KMOVW       R10, K1
-	VMOVUPS.Z   (DX)(R8*4), K1, Z4
-	VMOVDQU16.Z (BX)(R8*2), K1, Y5
+	VMOVUPS.Z   (DX)(R9*4), K1, Z4
+	VMOVDQU16.Z (BX)(R9*2), K1, Y5
 	VCVTPH2PS   Y5, Z5
 	VMULPS      Z5, Z4, Z4
 	VADDPS      Z4, Z2, Z2
@@ -2727,8 +2727,8 @@ short7:
 	SHLQ        CL, R10
 	DECQ        R10
 	KMOVW       R10, K1
-	VMOVUPS.Z   (DX)(R8*4), K1, Z4
-	VMOVDQU16.Z (BX)(R8*2), K1, Y5
+	VMOVUPS.Z   (DX)(R9*4), K1, Z4
+	VMOVDQU16.Z (BX)(R9*2), K1, Y5
 	VCVTPH2PS   Y5, Z5
 	VMULPS      Z5, Z4, Z4
 	VADDPS      Z4, Z3, Z3
@@ -2862,11 +2862,11 @@ TEXT ·dotsBF16AVX512(SB), NOSPLIT|NOFRAME, $0-48
 	MOVQ rows+16(FP), BX
 	MOVQ count+32(FP), SI
 	MOVQ stride+40(FP), DI
-	MOVQ n+24(FP), R9
+	MOVQ n+24(FP), R8
 
 row:
-	MOVQ   R9, CX
-	XORQ   R8, R8
+	MOVQ   R8, CX
+	XORQ   R9, R9
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -2875,27 +2875,27 @@ row:
 	JLT    turned2
 
 turn1:
-	VMOVUPS   (DX)(R8*4), Z4
-	VPMOVZXWD (BX)(R8*2), Z5
+	VMOVUPS   (DX)(R9*4), Z4
+	VPMOVZXWD (BX)(R9*2), Z5
 	VPSLLD    $0x10, Z5, Z5
 	VMULPS    Z5, Z4, Z4
 	VADDPS    Z4, Z0, Z0
-	VMOVUPS   64(DX)(R8*4), Z4
-	VPMOVZXWD 32(BX)(R8*2), Z5
+	VMOVUPS   64(DX)(R9*4), Z4
+	VPMOVZXWD 32(BX)(R9*2), Z5
 	VPSLLD    $0x10, Z5, Z5
 	VMULPS    Z5, Z4, Z4
 	VADDPS    Z4, Z1, Z1
-	VMOVUPS   128(DX)(R8*4), Z4
-	VPMOVZXWD 64(BX)(R8*2), Z5
+	VMOVUPS   128(DX)(R9*4), Z4
+	VPMOVZXWD 64(BX)(R9*2), Z5
 	VPSLLD    $0x10, Z5, Z5
 	VMULPS    Z5, Z4, Z4
 	VADDPS    Z4, Z2, Z2
-	VMOVUPS   192(DX)(R8*4), Z4
-	VPMOVZXWD 96(BX)(R8*2), Z5
+	VMOVUPS   192(DX)(R9*4), Z4
+	VPMOVZXWD 96(BX)(R9*2), Z5
 	VPSLLD    $0x10, Z5, Z5
 	VMULPS    Z5, Z4, Z4
 	VADDPS    Z4, Z3, Z3
-	ADDQ      $+64, R8
+	ADDQ      $+64, R9
 	SUBQ      $+64, CX
 	JGE       turn1
 
@@ -2903,39 +2903,39 @@ turned2:
 	ADDQ      $+64, CX
 	CMPQ      CX, $+16
 	JLT       short4
-	VMOVUPS   (DX)(R8*4), Z4
-	VPMOVZXWD (BX)(R8*2), Z5
+	VMOVUPS   (DX)(R9*4), Z4
+	VPMOVZXWD (BX)(R9*2), Z5
 	VPSLLD    $0x10, Z5, Z5
 	VMULPS    Z5, Z4, Z4
 	VADDPS    Z4, Z0, Z0
-	ADDQ      $+16, R8
+	ADDQ      $+16, R9
 	SUBQ      $+16, CX
 	CMPQ      CX, $+16
 	JLT       short5
-	VMOVUPS   (DX)(R8*4), Z4
-	VPMOVZXWD (BX)(R8*2), Z5
+	VMOVUPS   (DX)(R9*4), Z4
+	VPMOVZXWD (BX)(R9*2), Z5
 	VPSLLD    $0x10, Z5, Z5
 	VMULPS    Z5, Z4, Z4
 	VADDPS    Z4, Z1, Z1
-	ADDQ      $+16, R8
+	ADDQ      $+16, R9
 	SUBQ      $+16, CX
 	CMPQ      CX, $+16
 	JLT       short6
-	VMOVUPS   (DX)(R8*4), Z4
-	VPMOVZXWD (BX)(R8*2), Z5
+	VMOVUPS   (DX)(R9*4), Z4
+	VPMOVZXWD (BX)(R9*2), Z5
 	VPSLLD    $0x10, Z5, Z5
 	VMULPS    Z5, Z4, Z4
 	VADDPS    Z4, Z2, Z2
-	ADDQ      $+16, R8
+	ADDQ      $+16, R9
 	SUBQ      $+16, CX
 	CMPQ      CX, $+16
 	JLT       short7
-	VMOVUPS   (DX)(R8*4), Z4
-	VPMOVZXWD (BX)(R8*2), Z5
+	VMOVUPS   (DX)(R9*4), Z4
+	VPMOVZXWD (BX)(R9*2), Z5
 	VPSLLD    $0x10, Z5, Z5
 	VMULPS    Z5, Z4, Z4
 	VADDPS    Z4, Z3, Z3
-	ADDQ      $+16, R8
+	ADDQ      $+16, R9
 	SUBQ      $+16, CX
 
 short4:
@@ -2945,8 +2945,8 @@ short4:
 	SHLQ        CL, R10
 	DECQ        R10
 	KMOVW       R10, K1
-	VMOVUPS.Z   (DX)(R8*4), K1, Z4
-	VMOVDQU16.Z (BX)(R8*2), K1, Y5
+	VMOVUPS.Z   (DX)(R9*4), K1, Z4
+	VMOVDQU16.Z (BX)(R9*2), K1, Y5
 	VPMOVZXWD   Y5, Z5
 	VPSLLD      $0x10, Z5, Z5
 	VMULPS      Z5, Z4, Z4
@@ -2960,8 +2960,8 @@ short5:
 	SHLQ        CL, R10
 	DECQ        R10
 	KMOVW       R10, K1
-	VMOVUPS.Z   (DX)(R8*4), K1, Z4
-	VMOVDQU16.Z (BX)(R8*2), K1, Y5
+	VMOVUPS.Z   (DX)(R9*4), K1, Z4
+	VMOVDQU16.Z (BX)(R9*2), K1, Y5
 	VPMOVZXWD   Y5, Z5
 	VPSLLD      $0x10, Z5, Z5
 	VMULPS      Z5, Z4, Z4
@@ -2975,8 +2975,8 @@ short6:
 	SHLQ        CL, R10
 	DECQ        R10
 	KMOVW       R10, K1
-	VMOVUPS.Z   (DX)(R8*4), K1, Z4
-	VMOVDQU16.Z (BX)(R8*2), K1, Y5
+	VMOVUPS.Z   (DX)(R9*4), K1, Z4
+	VMOVDQU16.Z (BX)(R9*2), K1, Y5
 	VPMOVZXWD   Y5, Z5
 	VPSLLD      $0x10, Z5, Z5
 	VMULPS      Z5, Z4, Z4
@@ -2990,8 +2990,8 @@ short7:
 	SHLQ        CL, R10
 	DECQ        R10
 	KMOVW       R10, K1
-	VMOVUPS.Z   (DX)(R8*4), K1, Z4
-	VMOVDQU16.Z (BX)(R8*2), K1, Y5
+	VMOVUPS.Z   (DX)(R9*4), K1, Z4
+	VMOVDQU16.Z (BX)(R9*2), K1, Y5
 	VPMOVZXWD   Y5, Z5
 	VPSLLD      $0x10, Z5, Z5
 	VMULPS      Z5, Z4, Z4
@@ -3132,11 +3132,11 @@ TEXT ·dotsI8AVX512(SB), NOSPLIT|NOFRAME, $0-48
 	MOVQ rows+16(FP), BX
 	MOVQ count+32(FP), SI
 	MOVQ stride+40(FP), DI
-	MOVQ n+24(FP), R9
+	MOVQ n+24(FP), R8
 
 row:
-	MOVQ   R9, CX
-	XORQ   R8, R8
+	MOVQ   R8, CX
+	XORQ   R9, R9
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -3145,27 +3145,27 @@ row:
 	JLT    turned2
 
 turn1:
-	VMOVUPS   (DX)(R8*4), Z4
-	VPMOVSXBD (BX)(R8*1), Z5
+	VMOVUPS   (DX)(R9*4), Z4
+	VPMOVSXBD (BX)(R9*1), Z5
 	VCVTDQ2PS Z5, Z5
 	VMULPS    Z5, Z4, Z4
 	VADDPS    Z4, Z0, Z0
-	VMOVUPS   64(DX)(R8*4), Z4
-	VPMOVSXBD 16(BX)(R8*1), Z5
+	VMOVUPS   64(DX)(R9*4), Z4
+	VPMOVSXBD 16(BX)(R9*1), Z5
 	VCVTDQ2PS Z5, Z5
 	VMULPS    Z5, Z4, Z4
 	VADDPS    Z4, Z1, Z1
-	VMOVUPS   128(DX)(R8*4), Z4
-	VPMOVSXBD 32(BX)(R8*1), Z5
+	VMOVUPS   128(DX)(R9*4), Z4
+	VPMOVSXBD 32(BX)(R9*1), Z5
 	VCVTDQ2PS Z5, Z5
 	VMULPS    Z5, Z4, Z4
 	VADDPS    Z4, Z2, Z2
-	VMOVUPS   192(DX)(R8*4), Z4
-	VPMOVSXBD 48(BX)(R8*1), Z5
+	VMOVUPS   192(DX)(R9*4), Z4
+	VPMOVSXBD 48(BX)(R9*1), Z5
 	VCVTDQ2PS Z5, Z5
 	VMULPS    Z5, Z4, Z4
 	VADDPS    Z4, Z3, Z3
-	ADDQ      $+64, R8
+	ADDQ      $+64, R9
 	SUBQ      $+64, CX
 	JGE       turn1
 
@@ -3173,39 +3173,39 @@ turned2:
 	ADDQ      $+64, CX
 	CMPQ      CX, $+16
 	JLT       short4
-	VMOVUPS   (DX)(R8*4), Z4
-	VPMOVSXBD (BX)(R8*1), Z5
+	VMOVUPS   (DX)(R9*4), Z4
+	VPMOVSXBD (BX)(R9*1), Z5
 	VCVTDQ2PS Z5, Z5
 	VMULPS    Z5, Z4, Z4
 	VADDPS    Z4, Z0, Z0
-	ADDQ      $+16, R8
+	ADDQ      $+16, R9
 	SUBQ      $+16, CX
 	CMPQ      CX, $+16
 	JLT       short5
-	VMOVUPS   (DX)(R8*4), Z4
-	VPMOVSXBD (BX)(R8*1), Z5
+	VMOVUPS   (DX)(R9*4), Z4
+	VPMOVSXBD (BX)(R9*1), Z5
 	VCVTDQ2PS Z5, Z5
 	VMULPS    Z5, Z4, Z4
 	VADDPS    Z4, Z1, Z1
-	ADDQ      $+16, R8
+	ADDQ      $+16, R9
 	SUBQ      $+16, CX
 	CMPQ      CX, $+16
 	JLT       short6
-	VMOVUPS   (DX)(R8*4), Z4
-	VPMOVSXBD (BX)(R8*1), Z5
+	VMOVUPS   (DX)(R9*4), Z4
+	VPMOVSXBD (BX)(R9*1), Z5
 	VCVTDQ2PS Z5, Z5
 	VMULPS    Z5, Z4, Z4
 	VADDPS    Z4, Z2, Z2
-	ADDQ      $+16, R8
+	ADDQ      $+16, R9
 	SUBQ      $+16, CX
 	CMPQ      CX, $+16
 	JLT       short7
-	VMOVUPS   (DX)(R8*4), Z4
-	VPMOVSXBD (BX)(R8*1), Z5
+	VMOVUPS   (DX)(R9*4), Z4
+	VPMOVSXBD (BX)(R9*1), Z5
 	VCVTDQ2PS Z5, Z5
 	VMULPS    Z5, Z4, Z4
 	VADDPS    Z4, Z3, Z3
-	ADDQ      $+16, R8
+	ADDQ      $+16, R9
 	SUBQ      $+16, CX
 
 short4:
@@ -3215,8 +3215,8 @@ short4:
 	SHLQ       CL, R10
 	DECQ       R10
 	KMOVW      R10, K1
-	VMOVUPS.Z  (DX)(R8*4), K1, Z4
-	VMOVDQU8.Z (BX)(R8*1), K1, X5
+	VMOVUPS.Z  (DX)(R9*4), K1, Z4
+	VMOVDQU8.Z (BX)(R9*1), K1, X5
 	VPMOVSXBD  X5, Z5
 	VCVTDQ2PS  Z5, Z5
 	VMULPS     Z5, Z4, Z4
@@ -3230,8 +3230,8 @@ short5:
 	SHLQ       CL, R10
 	DECQ       R10
 	KMOVW      R10, K1
-	VMOVUPS.Z  (DX)(R8*4), K1, Z4
-	VMOVDQU8.Z (BX)(R8*1), K1, X5
+	VMOVUPS.Z  (DX)(R9*4), K1, Z4
+	VMOVDQU8.Z (BX)(R9*1), K1, X5
 	VPMOVSXBD  X5, Z5
 	VCVTDQ2PS  Z5, Z5
 	VMULPS     Z5, Z4, Z4
@@ -3245,8 +3245,8 @@ short6:
 	SHLQ       CL, R10
 	DECQ       R10
 	KMOVW      R10, K1
-	VMOVUPS.Z  (DX)(R8*4), K1, Z4
-	VMOVDQU8.Z (BX)(R8*1), K1, X5
+	VMOVUPS.Z  (DX)(R9*4), K1, Z4
+	VMOVDQU8.Z (BX)(R9*1), K1, X5
 	VPMOVSXBD  X5, Z5
 	VCVTDQ2PS  Z5, Z5
 	VMULPS     Z5, Z4, Z4
@@ -3260,8 +3260,8 @@ short7:
 	SHLQ       CL, R10
 	DECQ       R10
 	KMOVW      R10, K1
-	VMOVUPS.Z  (DX)(R8*4), K1, Z4
-	VMOVDQU8.Z (BX)(R8*1), K1, X5
+	VMOVUPS.Z  (DX)(R9*4), K1, Z4
+	VMOVDQU8.Z (BX)(R9*1), K1, X5
 	VPMOVSXBD  X5, Z5
 	VCVTDQ2PS  Z5, Z5
 	VMULPS     Z5, Z4, Z4

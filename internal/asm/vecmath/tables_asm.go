@@ -48,6 +48,11 @@ var binaryLoops = [widths][numFloats][numFuncs2]func(dst, a, b *byte, n int){{
 	{addBF16AVX512, subBF16AVX512, mulBF16AVX512, divBF16AVX512, swigluBF16AVX512},
 }}
 
+var swigluGradLoops = [widths][numFloats]func(dgate, dup, dy, gate, up *byte, n int){
+	{swigluGradF32AVX2, swigluGradF16AVX2, swigluGradBF16AVX2},
+	{swigluGradF32AVX512, swigluGradF16AVX512, swigluGradBF16AVX512},
+}
+
 var scalarLoops = [widths][numFloats][numScalarFuncs]func(dst, src *byte, n int, s float32){{
 	{addScalarF32AVX2, subScalarF32AVX2, scalarSubF32AVX2, mulScalarF32AVX2, divScalarF32AVX2, scalarDivF32AVX2},
 	{addScalarF16AVX2, subScalarF16AVX2, scalarSubF16AVX2, mulScalarF16AVX2, divScalarF16AVX2, scalarDivF16AVX2},
@@ -76,6 +81,11 @@ var reduceLoops = [widths][numFloats][numReductions]func(a *byte, n int) float32
 var expSumLoops = [widths][numFloats]func(dst *float32, src *byte, n int, max float32) float32{
 	{expSumF32AVX2, expSumF16AVX2, expSumBF16AVX2},
 	{expSumF32AVX512, expSumF16AVX512, expSumBF16AVX512},
+}
+
+var softmaxLoops = [widths][numFloats]func(dst, src *byte, exps *float32, n, count, step int){
+	{softmaxF32AVX2, softmaxF16AVX2, softmaxBF16AVX2},
+	{softmaxF32AVX512, softmaxF16AVX512, softmaxBF16AVX512},
 }
 
 var scaleToLoops = [widths][numFloats]func(dst, src *byte, n int, s float32){

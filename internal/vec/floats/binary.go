@@ -39,6 +39,28 @@ func Binary(f Func2, e Element, dst, a, b []byte, buf []float32) {
 	}
 }
 
+// SwiGLUGrad stores the gradients of SwiGLU; see package vec. buf has five times
+// the elements of an array, or five times BufferElements.
+func SwiGLUGrad(e Element, dgate, dup, dy, gate, up []byte, buf []float32) {
+	if e == F32 {
+		vec.SwiGLUGrad(view[float32](dgate), view[float32](dup), view[float32](dy), view[float32](gate), view[float32](up))
+		return
+	}
+	dg, du, d, g, u := view[uint16](dgate), view[uint16](dup), view[uint16](dy), view[uint16](gate), view[uint16](up)
+	if vecmath.SwiGLUGrad(e, dg, du, d, g, u) {
+		return
+	}
+	for len(g) > 0 {
+		x := widen(e, buf, g)
+		n := len(x)
+		y, z, a, b := widen(e, buf[n:], u), widen(e, buf[2*n:], d), buf[3*n:4*n], buf[4*n:5*n]
+		vec.SwiGLUGrad(a, b, z, x, y)
+		narrow(e, dg, a)
+		narrow(e, du, b)
+		dg, du, d, g, u = dg[n:], du[n:], d[n:], g[n:], u[n:]
+	}
+}
+
 // ScaleMul stores (a·s)·gain; dst and a have type e.
 func ScaleMul(e Element, dst, a []byte, s float32, gain, buf []float32) {
 	if e == F32 {

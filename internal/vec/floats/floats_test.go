@@ -172,6 +172,7 @@ func TestBinary(t *testing.T) {
 			Binary(Func2(f), e, y.bytes(), a.bytes(), b.bytes(), buf)
 			y.require(t, want, fmt.Sprintf("function %d, %s", f, what))
 		}
+		checkSwiGLUGrad(t, a, b, newArray(e, n, n%4).fill(r), what)
 		sum := newArray(F32, n, n%5)
 		vec.Add(want, a.values, b.values)
 		Add(e, view[float32](sum.bytes()), a.bytes(), b.bytes(), buf)
@@ -189,6 +190,16 @@ func TestBinary(t *testing.T) {
 		ScaleTo(e, y.bytes(), a.values, 0.3, buf)
 		y.require(t, want, "scale to, "+what)
 	})
+}
+
+func checkSwiGLUGrad(t *testing.T, dy, gate, up *array, what string) {
+	n, buf := dy.n, make([]float32, 5*BufferElements)
+	dgate, dup := newArray(dy.e, n, n%5), newArray(dy.e, n, n%3)
+	wantGate, wantUp := make([]float32, n), make([]float32, n)
+	vec.SwiGLUGrad(wantGate, wantUp, dy.values, gate.values, up.values)
+	SwiGLUGrad(dy.e, dgate.bytes(), dup.bytes(), dy.bytes(), gate.bytes(), up.bytes(), buf)
+	dgate.require(t, wantGate, "gradient of the gate, "+what)
+	dup.require(t, wantUp, "gradient of the other, "+what)
 }
 
 func TestRotate(t *testing.T) {
@@ -250,6 +261,38 @@ func TestReductions(t *testing.T) {
 		require.Equal(t, vec.ExpSum(want, x.values, top), ExpSum(e, view[float32](y.bytes()), x.bytes(), top), what)
 		y.require(t, want, "exp sum, "+what)
 	})
+}
+
+// TestSoftmax compares rows in one call with each row by its parts.
+func TestSoftmax(t *testing.T) {
+	each(t, func(t *testing.T, r *rand.Rand, e Element, n int, what string) {
+		if n == 0 {
+			return
+		}
+		const rows = 3
+		buf := make([]float32, max(n, BufferElements))
+		x, y, want := newArray(e, rows*n, n%7).fill(r), newArray(e, rows*n, n%5), make([]float32, rows*n)
+		for i := range x.values[:n] {
+			x.values[i] = float32(math.Inf(-1))
+		}
+		for i := range x.values[n:] {
+			x.values[n+i] = float32(r.NormFloat64())
+		}
+		copy(x.bytes(), encode(e, x.values))
+		Widen(e, x.values, x.bytes())
+		if !Softmax(e, y.bytes(), x.bytes(), n, buf) {
+			return
+		}
+		for i := 1; i < rows; i++ {
+			row := x.values[i*n : (i+1)*n]
+			w := want[i*n : (i+1)*n]
+			vec.Scale(w, w, 1/vec.ExpSum(w, row, vec.Max(row)))
+		}
+		y.require(t, want, what)
+		Softmax(e, x.bytes(), x.bytes(), n, buf)
+		x.require(t, want, "in place, "+what)
+	})
+	require.False(t, Softmax(F32, nil, nil, ShortRow+1, nil))
 }
 
 func TestNothingAllocates(t *testing.T) {

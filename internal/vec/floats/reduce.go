@@ -62,3 +62,20 @@ func ExpSum(e Element, dst []float32, src []byte, max float32) float32 {
 	}
 	return vec.ExpSumHalves(e, dst, view[uint16](src), max)
 }
+
+// ShortRow is the largest length of a row that Softmax takes.
+const ShortRow = vec.SumStep
+
+// Softmax stores the softmax of rows of n elements that follow each other: what
+// Max, ExpSum and ScaleTo by 1 over the sum give for each, and zeros for a row of
+// -Inf. It returns false where there is no assembly, or n is above ShortRow.
+// buf has room for a row.
+func Softmax(e Element, dst, src []byte, n int, buf []float32) bool {
+	switch {
+	case n > ShortRow:
+		return false
+	case e == F32:
+		return vecmath.Softmax(e, view[float32](dst), view[float32](src), n, nil)
+	}
+	return vecmath.Softmax(e, view[uint16](dst), view[uint16](src), n, buf)
+}

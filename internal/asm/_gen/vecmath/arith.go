@@ -120,7 +120,7 @@ func (v isa) scaleMulTo(e element) {
 }
 
 func (v isa) scaleMulAdd() {
-	target.Function(v.c, v.name("scaleMulAdd"), "func(dst, a, gain, b *float32, n int, s float32)",
+	v.function(v.name("scaleMulAdd"), "func(dst, a, gain, b *float32, n int, s float32)",
 		v.name("scaleMulAdd")+" writes (a·s)·gain + b.")
 	dst, a, gain, b := v.pointer("dst"), v.pointer("a"), v.pointer("gain"), v.pointer("b")
 	l := v.begin()

@@ -4,6 +4,8 @@ import (
 	"math"
 
 	"github.com/mmcloughlin/avo/build"
+
+	"goatb/internal/asm/gen/target"
 )
 
 // The functions of this file reduce an argument x to n·ln 2 + r with an integer
@@ -145,7 +147,9 @@ func expFile(c *build.Context) {
 		for _, e := range floats {
 			v.swish(e)
 			v.swiglu(e)
+			v.swigluGrad(e)
 			v.expSum(e)
+			v.softmax(e)
 		}
 	})
 	nums.write(c)
@@ -204,4 +208,31 @@ func (v isa) swiglu(e element) {
 		silu := v.silu()
 		l.each(1, func() { l.store(v.mul(silu(l.load(p.src, e)), l.load(p.b, e)), p.dst, e) })
 	})
+}
+
+// swigluGrad makes the gradients of silu(gate)·up.
+func (v isa) swigluGrad(e element) {
+	c, name := v.c, v.name("swigluGrad"+e.name)
+	v.function(name, "func(dgate, dup, dy, gate, up *byte, n int)",
+		name+" writes dy·up·s·(1+gate·(1-s)) and dy·gate·s with s = 1/(1+e^-gate).")
+	dgate, dup, dy, gate, up := v.pointer("dgate"), v.pointer("dup"), v.pointer("dy"), v.pointer("gate"), v.pointer("up")
+	l := v.begin()
+	ends, one := v.limits(-widest, widest), v.set(v.nums.f32(1))
+	l.each(1, func() {
+		x := v.max(ends.low, l.load(gate, e))
+		g := v.min(ends.high, x)
+		n, m := v.reduce(v.or(g, v.nums.u32(1<<31)))
+		// With q = e^-|g| one of s and 1-s is 1/(1+q) and the other q/(1+q).
+		q := v.scale(v.add(m, v.nums.f32(1)), n)
+		t := v.div(one, v.add(q, v.nums.f32(1)))
+		qt := v.mul(q, t)
+		s, rest := v.blend(t, qt, g), v.blend(qt, t, g)
+		d := v.mul(l.load(dy, e), s)
+		slope := v.copy(one)
+		v.addMul(slope, g, rest)
+		u := l.load(up, e)
+		l.store(v.mul(v.mul(d, u), slope), dgate, e)
+		l.store(v.mul(d, x), dup, e)
+	})
+	target.Return(c)
 }

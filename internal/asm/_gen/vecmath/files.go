@@ -1,6 +1,7 @@
 // Package vecmath generates functions of arrays: elementary functions, sums,
 // conversions and moves. Every function exists for AVX2 with FMA and F16C and
-// for AVX-512, from one source, and gives the same bits at both.
+// for AVX-512, from one source, and gives the same bits at both; those that are
+// bound by shuffles or memory exist for AVX2 and serve both.
 package vecmath
 
 import "goatb/internal/asm/gen/target"
@@ -17,5 +18,6 @@ func Files() []target.File {
 		{Package: "vecmath", Name: "rows", Build: rowsFile},
 		{Package: "vecmath", Name: "trig", Build: trigFile},
 		{Package: "vecmath", Name: "turn", Build: turnFile},
+		{Package: "vecmath", Name: "words", Build: wordsFile},
 	}
 }

@@ -6,8 +6,11 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// vec is a vector register.
-type vec = reg.VecVirtual
+// vec is a vector register, gp a general one.
+type (
+	vec = reg.VecVirtual
+	gp  = reg.GPVirtual
+)
 
 // isa is one width of vector registers. Its methods allocate the register of
 // their result and hide what differs between AVX2 and AVX-512, so that a
@@ -18,12 +21,15 @@ type isa struct {
 	nums *pool
 	// wide says AVX-512.
 	wide bool
+	// labels counts the labels of the file.
+	labels *int
 }
 
 // both calls do for the two widths.
 func both(c *build.Context, nums *pool, do func(v isa)) {
-	do(isa{c: c, nums: nums})
-	do(isa{c: c, nums: nums, wide: true})
+	labels := new(int)
+	do(isa{c: c, nums: nums, labels: labels})
+	do(isa{c: c, nums: nums, labels: labels, wide: true})
 }
 
 // name adds the suffix of the width.

@@ -15,18 +15,22 @@ type loop struct {
 	isa
 	// index counts the elements done, left those to do; off is the offset of
 	// the step within a turn.
-	index, left reg.GPVirtual
+	index, left gp
 	off         int
 	// masked says that this is the last step; opmask or mask is its mask.
 	masked bool
 	opmask reg.OpmaskVirtual
 	mask   vec
-	// labels counts the labels of this function.
-	labels int
+}
+
+// function begins a function.
+func (v isa) function(name, sig string, doc ...string) {
+	*v.labels = 0
+	target.Function(v.c, name, sig, doc...)
 }
 
 // pointer loads a pointer parameter.
-func (v isa) pointer(name string) reg.GPVirtual {
+func (v isa) pointer(name string) gp {
 	p := v.c.GP64()
 	v.c.Load(v.c.Param(name), p)
 	return p
@@ -35,6 +39,14 @@ func (v isa) pointer(name string) reg.GPVirtual {
 // begin starts a loop over the elements that parameter n counts.
 func (v isa) begin() *loop {
 	l := &loop{isa: v, index: v.c.GP64(), left: v.pointer("n")}
+	v.c.XORQ(l.index, l.index)
+	return l
+}
+
+// walk starts another loop in a function, over n elements.
+func (v isa) walk(n gp) *loop {
+	l := &loop{isa: v, index: v.c.GP64(), left: v.c.GP64()}
+	v.c.MOVQ(n, l.left)
 	v.c.XORQ(l.index, l.index)
 	return l
 }
@@ -49,7 +61,7 @@ type signature struct {
 
 // pointers are the parameters of an array function.
 type pointers struct {
-	dst, src, b reg.GPVirtual
+	dst, src, b gp
 	scalars     []vec
 }
 
@@ -63,7 +75,7 @@ func (v isa) array(name, what string, s signature, body func(l *loop, p pointers
 	for _, p := range s.scalars {
 		sig += ", " + p + " float32"
 	}
-	target.Function(v.c, v.name(name), sig+")", v.name(name)+" "+what+".")
+	v.function(v.name(name), sig+")", v.name(name)+" "+what+".")
 	p := pointers{dst: v.pointer("dst"), src: v.pointer(src)}
 	if s.second {
 		p.b = v.pointer("b")
@@ -78,8 +90,8 @@ func (v isa) array(name, what string, s signature, body func(l *loop, p pointers
 
 // label returns a new name for a label.
 func (l *loop) label(name string) string {
-	l.labels++
-	return fmt.Sprintf("%s%d", name, l.labels)
+	*l.labels++
+	return fmt.Sprintf("%s%d", name, *l.labels)
 }
 
 // each does body for all elements, unroll registers in a turn.
@@ -189,4 +201,32 @@ func (l *loop) reduce(acc []vec, step, last func(i int)) {
 		}
 	}
 	c.Label(done)
+}
+
+// sum adds term() for all elements to partial sums.
+func (l *loop) sum(acc []vec, term func() vec) {
+	l.reduce(acc, func(i int) { l.c.VADDPS(term(), acc[i], acc[i]) }, func(i int) {
+		y := term()
+		if l.wide {
+			l.c.VADDPS(y, acc[i], l.opmask, acc[i])
+		} else {
+			l.c.VADDPS(l.and(y, l.mask), acc[i], acc[i])
+		}
+	})
+}
+
+// fold joins term() for all elements into partial results; first is what
+// joining does not change. join(b, a, d) is d = join of a and b, where a NaN in a
+// gives b.
+func (l *loop) fold(acc []vec, first vec, join func(...operand.Op), term func() vec) {
+	l.reduce(acc, func(i int) { join(acc[i], term(), acc[i]) }, func(i int) {
+		x := term()
+		if l.wide {
+			join(acc[i], x, l.opmask, acc[i])
+			return
+		}
+		filled := l.reg()
+		l.c.VBLENDVPS(l.mask, x, first, filled)
+		join(acc[i], filled, acc[i])
+	})
 }

@@ -80,7 +80,7 @@ func (l *loop) storeDoubles(x [2]vec, low, high vec, p reg.Register) {
 
 // quantMul makes src·scale + offset, computed in float64.
 func (v isa) quantMul() {
-	target.Function(v.c, v.name("quantMul"), "func(dst *int8, src *float32, n int, scale, offset, low float64)",
+	v.function(v.name("quantMul"), "func(dst *int8, src *float32, n int, scale, offset, low float64)",
 		v.name("quantMul")+" writes src·scale+offset, rounded and limited to low..127.")
 	dst, src := v.pointer("dst"), v.pointer("src")
 	l := v.begin()
@@ -102,7 +102,7 @@ func (v isa) quantMul() {
 // the product is off by less than 2^-44, and src·127/top is a tie or at least
 // 2^-34 away from one: rounding to multiples of 2^-40 first restores ties.
 func (v isa) quantShare() {
-	target.Function(v.c, v.name("quantShare"), "func(dst *int8, src *float32, n int, share float64)",
+	v.function(v.name("quantShare"), "func(dst *int8, src *float32, n int, share float64)",
 		v.name("quantShare")+" writes src·share, which is 127/top, rounded.")
 	dst, src := v.pointer("dst"), v.pointer("src")
 	l := v.begin()
@@ -128,7 +128,7 @@ func (v isa) quantShare() {
 // for which it may vanish, stop the loop.
 func (v isa) quantDiv() {
 	c := v.c
-	target.Function(c, v.name("quantDiv"), "func(dst *int8, src, scale, offset *float32, n int, low float32) int",
+	v.function(v.name("quantDiv"), "func(dst *int8, src, scale, offset *float32, n int, low float32) int",
 		v.name("quantDiv")+" writes src/scale+offset, rounded and limited to low..127, and returns the number",
 		"of elements it did: it stops before 16 elements with a scale below 2^-100.")
 	dst, src, scales, offsets := v.pointer("dst"), v.pointer("src"), v.pointer("scale"), v.pointer("offset")

@@ -29,11 +29,10 @@ func reduceFile(c *build.Context) {
 	nums.write(c)
 }
 
-// reduction makes a function of one array. join(b, a, d) joins a partial
-// result b into d = join of a and b, where a NaN in a gives b.
+// reduction makes a function of one array; see fold.
 func (v isa) reduction(name, what string, e element, join func(...operand.Op), start float64, f func(x vec) vec) {
 	name = v.name(name + e.name)
-	target.Function(v.c, name, "func(a *byte, n int) float32", name+" returns "+what+", in the order of a reduction.")
+	v.function(name, "func(a *byte, n int) float32", name+" returns "+what+", in the order of a reduction.")
 	a := v.pointer("a")
 	l := v.begin()
 	first := v.set(v.nums.f32(start))
@@ -41,16 +40,7 @@ func (v isa) reduction(name, what string, e element, join func(...operand.Op), s
 	for i := range acc {
 		acc[i] = v.copy(first)
 	}
-	l.reduce(acc, func(i int) { join(acc[i], f(l.load(a, e)), acc[i]) }, func(i int) {
-		x := f(l.load(a, e))
-		if v.wide {
-			join(acc[i], x, l.opmask, acc[i])
-			return
-		}
-		filled := v.reg()
-		v.c.VBLENDVPS(l.mask, x, first, filled)
-		join(acc[i], filled, acc[i])
-	})
+	l.fold(acc, first, join, func() vec { return f(l.load(a, e)) })
 	v.returnFold(acc, join)
 }
 
@@ -67,11 +57,11 @@ func (v isa) joined(acc []vec, join func(...operand.Op)) vec {
 			join(acc[i], acc[i+n], acc[i])
 		}
 	}
-	return v.fold(acc[0], join)
+	return v.across(acc[0], join)
 }
 
-// fold joins the lanes of a into lane 0 of the result.
-func (v isa) fold(a vec, join func(...operand.Op)) vec {
+// across joins the lanes of a into lane 0 of the result.
+func (v isa) across(a vec, join func(...operand.Op)) vec {
 	c := v.c
 	y := a
 	if v.wide {

@@ -3,7 +3,6 @@ package vecmath
 import (
 	"github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/operand"
-	"github.com/mmcloughlin/avo/reg"
 
 	"goatb/internal/asm/gen/target"
 )
@@ -29,17 +28,14 @@ func rotateFile(c *build.Context) {
 
 // rotation makes a function that turns count vectors, stride bytes apart, by the
 // same angles. turn does one vector.
-func (v isa) rotation(name, what string, turn func(l *loop, dst, x, cos, sin reg.GPVirtual)) {
+func (v isa) rotation(name, what string, turn func(l *loop, dst, x, cos, sin gp)) {
 	c := v.c
-	target.Function(c, v.name(name), "func(dst, x *byte, cos, sin *float32, n, count, stride int)",
+	v.function(v.name(name), "func(dst, x *byte, cos, sin *float32, n, count, stride int)",
 		v.name(name)+" turns "+what, "in count vectors stride bytes apart.")
 	dst, x, cos, sin := v.pointer("dst"), v.pointer("x"), v.pointer("cos"), v.pointer("sin")
 	count, n := v.pointer("count"), v.pointer("n")
-	l := &loop{isa: v, index: c.GP64(), left: c.GP64()}
 	c.Label("vector")
-	c.MOVQ(n, l.left)
-	c.XORQ(l.index, l.index)
-	turn(l, dst, x, cos, sin)
+	turn(v.walk(n), dst, x, cos, sin)
 	stride, err := c.Param("stride").Resolve()
 	if err != nil {
 		panic(err)
@@ -53,9 +49,9 @@ func (v isa) rotation(name, what string, turn func(l *loop, dst, x, cos, sin reg
 
 // rotateHalf makes the rotation of pairs that lie n elements apart.
 func (v isa) rotateHalf(name, note string, e element, round func(x vec) vec) {
-	v.rotation(name, "the n pairs x[i], x[i+n]."+note, func(l *loop, dst, x, cos, sin reg.GPVirtual) {
-		first := [4]reg.GPVirtual{dst, x, cos, sin}
-		var second [4]reg.GPVirtual
+	v.rotation(name, "the n pairs x[i], x[i+n]."+note, func(l *loop, dst, x, cos, sin gp) {
+		first := [4]gp{dst, x, cos, sin}
+		var second [4]gp
 		for i, p := range first {
 			size := e.size
 			if i >= 2 {
@@ -76,7 +72,7 @@ func (v isa) rotateHalf(name, note string, e element, round func(x vec) vec) {
 
 // rotatePairs makes the rotation of neighbours.
 func (v isa) rotatePairs(name, note string, e element, round func(x vec) vec) {
-	v.rotation(name, "the pairs of neighbours among n elements."+note, func(l *loop, dst, x, cos, sin reg.GPVirtual) {
+	v.rotation(name, "the pairs of neighbours among n elements."+note, func(l *loop, dst, x, cos, sin gp) {
 		even := v.reg()
 		l.c.VBROADCASTSD(v.nums.at(1<<31, true).Mem, even)
 		l.each(2, func() {

@@ -25,17 +25,14 @@ func rowsFile(c *build.Context) {
 func (v isa) dots(e element) {
 	c := v.c
 	name := v.name("dots" + e.name)
-	target.Function(c, name, "func(dst, x *float32, rows *byte, n, count, stride int)",
+	v.function(name, "func(dst, x *float32, rows *byte, n, count, stride int)",
 		name+" writes the inner product of x with each of count rows of n elements, stride bytes apart,",
 		"in the order of a reduction.")
 	dst, x, rows := v.pointer("dst"), v.pointer("x"), v.pointer("rows")
 	count, stride := v.pointer("count"), v.pointer("stride")
-	l := &loop{isa: v, index: c.GP64()}
 	n := v.pointer("n")
 	c.Label("row")
-	l.left = c.GP64()
-	c.MOVQ(n, l.left)
-	c.XORQ(l.index, l.index)
+	l := v.walk(n)
 	acc := v.partials()
 	step := func(i int) {
 		c.VADDPS(v.mul(l.load(x, f32), l.load(rows, e)), acc[i], acc[i])
@@ -53,7 +50,7 @@ func (v isa) dots(e element) {
 func (v isa) mix(e element) {
 	c := v.c
 	name := v.name("mix" + e.name)
-	target.Function(c, name, "func(acc, weights *float32, rows *byte, n, count, stride int)",
+	v.function(name, "func(acc, weights *float32, rows *byte, n, count, stride int)",
 		name+" adds count rows of n elements, stride bytes apart, each times its weight, to acc, one after the other.")
 	sums, weights, rows := v.pointer("acc"), v.pointer("weights"), v.pointer("rows")
 	count, stride := v.pointer("count"), v.pointer("stride")

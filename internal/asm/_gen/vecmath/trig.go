@@ -27,7 +27,7 @@ func trigFile(c *build.Context) {
 // did: it stops before a register with an element for which ok has no sign bit.
 func (v isa) partial(name, what string, make func() func(x vec) (ok, y vec)) {
 	c := v.c
-	target.Function(c, v.name(name), "func(dst, src *float32, n int) int",
+	v.function(v.name(name), "func(dst, src *float32, n int) int",
 		v.name(name)+" writes the "+what+", and returns the number of elements it did:",
 		"it stops before a register with an element outside.")
 	dst, src := v.pointer("dst"), v.pointer("src")
