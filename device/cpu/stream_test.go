@@ -113,7 +113,7 @@ func TestInlineRunsInTheCall(t *testing.T) {
 	}}
 	require.NoError(t, s.Launch(l))
 	require.Equal(t, []int{0, 1, 2, 3, 4}, blocks)
-	require.Equal(t, before, runtime.NumGoroutine(), "no goroutine was started")
+	require.LessOrEqual(t, runtime.NumGoroutine(), before, "no goroutine was started")
 }
 
 func TestBlocksRunOnHelpers(t *testing.T) {
