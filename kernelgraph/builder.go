@@ -44,8 +44,8 @@ type Call struct {
 	Table kernel.Table
 	// Params is the kernel's parameter struct.
 	Params any
-	// In and Out are the operands, Val the tensors whose host values the
-	// tiling reads.
+	// In and Out are the operands, Val the tensors whose values the tiling reads:
+	// windows of inputs that have host data, or what earlier nodes make.
 	In, Out, Val []Ref
 	// NoCache keeps the call's tilings out of the caches.
 	NoCache bool
@@ -151,8 +151,10 @@ func (b *Builder) Kernel(c Call) error {
 		defer h.End(device.PlanWork)
 	}
 	n := Node{Kind: KernelNode, NoCache: c.NoCache}
-	if err := b.wantWritten(c.In); err != nil {
-		return err
+	for _, refs := range [...][]Ref{c.In, c.Val} {
+		if err := b.wantWritten(refs); err != nil {
+			return err
+		}
 	}
 	if slices.Contains(c.Val, Absent) {
 		return status.Errorf(status.ErrInvalidTensorAddr, "the tiling of %s reads the host values of a tensor that is absent", b.name(c.Name))

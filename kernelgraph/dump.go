@@ -78,7 +78,8 @@ func (g *Graph) peak(plan *Workspace) string {
 }
 
 // WriteDot writes the graph in the language of Graphviz: a box for each node,
-// an arrow for each tensor from its writer to its readers.
+// an arrow for each tensor from its writer to its readers, a dashed one to those
+// whose tiling reads its values.
 func (g *Graph) WriteDot(w io.Writer) error {
 	var b strings.Builder
 	b.WriteString("digraph kernels {\n  node [shape=box, fontname=monospace];\n")
@@ -92,12 +93,14 @@ func (g *Graph) WriteDot(w io.Writer) error {
 	for i := range g.Nodes {
 		n := &g.Nodes[i]
 		fmt.Fprintf(&b, "  n%d [label=%q];\n", i, n.Path+"\n"+n.What())
-		for _, r := range n.In {
-			if r == Absent {
-				continue
-			}
-			if from, ok := writer[g.Tensors[r].Base]; ok {
-				fmt.Fprintf(&b, "  %s -> n%d [label=%q];\n", from, i, g.name(r))
+		for side, refs := range [...][]Ref{n.In, n.Val} {
+			for _, r := range refs {
+				if r == Absent {
+					continue
+				}
+				if from, ok := writer[g.Tensors[r].Base]; ok {
+					fmt.Fprintf(&b, "  %s -> n%d [label=%q%s];\n", from, i, g.name(r), [...]string{"", ", style=dashed"}[side])
+				}
 			}
 		}
 		for _, r := range n.Out {

@@ -74,8 +74,8 @@ type Node struct {
 	TilingSize int
 	// Refused lists the better kernels that were not taken, with reasons.
 	Refused kernel.Refusals
-	// In, Out and Val are the operands and the tensors whose host values the
-	// tiling reads.
+	// In, Out and Val are the operands and the tensors whose values the tiling
+	// reads.
 	In, Out, Val []Ref
 	// Stream is the id of the stream that the node runs on.
 	Stream int
@@ -106,6 +106,9 @@ type Graph struct {
 	// Streams is one more than the largest stream id used.
 	Streams int
 }
+
+// Overlap reports whether two tensors of the graph share bytes.
+func (g *Graph) Overlap(a, b Ref) bool { return g.Tensors[a].overlaps(&g.Tensors[b]) }
 
 // Base returns the tensor whose memory r uses and the byte offset in it.
 func (g *Graph) Base(r Ref) (Ref, int64) {

@@ -134,9 +134,11 @@ func (b *Builder) hazard(first int, shared []alias) bool {
 }
 
 func (b *Builder) readsBehind(n *Node, a Ref) bool {
-	for _, r := range n.In {
-		if r != Absent && b.g.Tensors[r].overlaps(&b.g.Tensors[a]) && !b.viewOf(r, a) {
-			return true
+	for _, refs := range [...][]Ref{n.In, n.Val} {
+		for _, r := range refs {
+			if r != Absent && b.g.Tensors[r].overlaps(&b.g.Tensors[a]) && !b.viewOf(r, a) {
+				return true
+			}
 		}
 	}
 	return false

@@ -28,12 +28,16 @@ func (g *Graph) Lives() []Life {
 }
 
 // use is an operand of a node that lies in a temporary: bytes lo to hi-1 of it,
-// the i-th of the node's outputs or inputs.
+// the i-th of the node's outputs or inputs, or byValue where its tiling reads it.
 type use struct {
 	node, i int
 	lo, hi  int64
 	write   bool
 }
+
+// byValue is the number of a use by a tiling: it is over before the kernel runs,
+// but the memory is no operand that an output may take over.
+const byValue = -1
 
 // usage lists the temporaries that nodes touch, in the order of their first
 // use, and their uses in the order of the nodes; a node's reads come before its
@@ -85,14 +89,17 @@ func newUsage(g *Graph) *usage {
 func (u *usage) each(f func(base Ref, x use)) {
 	for i := range u.g.Nodes {
 		n := &u.g.Nodes[i]
-		for side, refs := range [...][]Ref{n.In, n.Out} {
+		for side, refs := range [...][]Ref{n.In, n.Val, n.Out} {
 			for k, r := range refs {
 				if r == Absent {
 					continue
 				}
+				if side == 1 {
+					k = byValue
+				}
 				t := &u.g.Tensors[r]
 				if u.g.Tensors[t.Base].Kind == Temp {
-					f(t.Base, use{node: i, i: k, lo: t.Offset, hi: t.Offset + t.Desc.Bytes(), write: side == 1})
+					f(t.Base, use{node: i, i: k, lo: t.Offset, hi: t.Offset + t.Desc.Bytes(), write: side == 2})
 				}
 			}
 		}

@@ -63,9 +63,11 @@ func (x *window) meets(y *window) bool { return x.at < y.at+y.size() && y.at < x
 
 func (v *validation) node(i int) error {
 	n := &v.g.Nodes[i]
-	for _, r := range n.In {
-		if err := v.read(i, r); err != nil {
-			return err
+	for _, refs := range [...][]Ref{n.In, n.Val} {
+		for _, r := range refs {
+			if err := v.read(i, r); err != nil {
+				return err
+			}
 		}
 	}
 	var wrote []window

@@ -106,10 +106,8 @@ func checkValues(s Spec, q *Query) error {
 	if !ok {
 		return nil
 	}
-	for i, p := range q.Sig.In {
-		if _, there := q.Values(i); p.Host && q.Has(i) && !there {
-			return nil
-		}
+	if q.unknown() >= 0 {
+		return nil
 	}
 	return v.CheckValues(q)
 }

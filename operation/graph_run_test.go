@@ -233,20 +233,6 @@ func TestChunksOfHostTensors(t *testing.T) {
 	assert.NoError(t, err, "and nowhere else")
 }
 
-// Host values must come from the caller: a node cannot compute them.
-func TestHostValuesFromANode(t *testing.T) {
-	b := newBed(t)
-	cast := elementwise.Of(elementwise.Cast)
-	cast.OutTensorType = tensor.Int32
-	g := b.graph(operation.GraphParam{Inputs: 1, Outputs: 1, Internals: 1, Nodes: []operation.Node{
-		{Op: newOp(t, cast), In: []int{0}, Out: []int{2}}, {Op: newOp(t, shift{}), In: []int{0, 2}, Out: []int{1}},
-	}})
-	x := b.f32([]float32{1})
-	_, err := g.Setup(operation.VariantPack{In: []device.Tensor{x}, Out: []device.Tensor{b.empty(x.Desc)}}, b.c)
-	require.ErrorIs(t, err, status.ErrInvalidTensorAddr)
-	assert.ErrorContains(t, err, "on the host")
-}
-
 // An optional input of a node makes the graph's input optional; an absent one
 // stays absent.
 func TestAbsentTensors(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 
 	atbctx "goatb/context"
 	"goatb/device"
+	"goatb/status"
 	"goatb/tensor"
 )
 
@@ -132,10 +133,8 @@ func (l *lowering) refresh(byInput [][]int64) error {
 				s.q.values[j] = from.values(byInput)
 			}
 		}
-		if v, ok := s.spec.(ValueChecker); ok {
-			if err := v.CheckValues(s.q); err != nil {
-				return err
-			}
+		if err := checkValues(s.spec, s.q); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -146,6 +145,9 @@ func (l *lowering) planKeys(words *[]uint64) error {
 	for i := range l.specs {
 		s := &l.specs[i]
 		if d, ok := s.spec.(Dynamic); ok {
+			if i := s.q.unknown(); i >= 0 {
+				return s.q.BadIn(status.ErrInvalidTensorAddr, i, "its kernels depend on the values, which another node of the graph makes: want host data")
+			}
 			var err error
 			if *words, err = d.PlanKey(*words, s.q); err != nil {
 				return err

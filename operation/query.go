@@ -50,6 +50,17 @@ func (q *Query) Values(i int) ([]int64, bool) {
 	return q.values[i], true
 }
 
+// unknown returns the first host input that is there without its values, -1 for
+// none: nobody has passed them, or another node of a graph makes them.
+func (q *Query) unknown() int {
+	for i, p := range q.Sig.In {
+		if _, there := q.Values(i); p.Host && q.Has(i) && !there {
+			return i
+		}
+	}
+	return -1
+}
+
 // WithValues returns a copy of q that carries host values by input.
 func (q *Query) WithValues(values [][]int64) *Query {
 	c := *q

@@ -170,8 +170,10 @@ func (r *Runner) wire(c *captured) {
 // nodes describes the steps to capture, without the copies that are left out.
 func (r *Runner) nodes(c *captured) []capture.Node {
 	nodes := make([]capture.Node, 0, len(r.plan.steps))
+	at := make([]int, len(r.plan.steps))
 	for i := range r.plan.steps {
 		s := &r.plan.steps[i]
+		at[i] = len(nodes)
 		if s.kernel < 0 {
 			label := &device.Label{Op: r.plan.root, Node: s.node.Path, Kernel: s.node.What()}
 			n := capture.Node{Label: label, Stream: r.plan.streamIndex(s.node.Stream)}
@@ -181,7 +183,7 @@ func (r *Runner) nodes(c *captured) []capture.Node {
 			n.Waits = s.node.Kind == kernelgraph.WaitNode
 			nodes = append(nodes, n)
 		} else if !c.skipped[s.kernel] {
-			nodes = append(nodes, r.node(c, s))
+			nodes = append(nodes, r.node(c, i, at))
 		} else {
 			continue
 		}
@@ -198,7 +200,9 @@ func otherReason(s *step) string {
 	return "it works on an event"
 }
 
-func (r *Runner) node(c *captured, s *step) capture.Node {
+// node describes the kernel of step i; at has the numbers of the nodes before it.
+func (r *Runner) node(c *captured, i int, at []int) capture.Node {
+	s := &r.plan.steps[i]
 	ks := &r.plan.kernels[s.kernel]
 	n := capture.Node{
 		Label: &ks.label, Kernel: ks.node.Kernel, Problem: &r.problems[s.kernel],
@@ -211,14 +215,19 @@ func (r *Runner) node(c *captured, s *step) capture.Node {
 		n.Scratch = c.word(&ks.scratch)
 	}
 	for _, v := range n.Problem.Values {
-		if v == nil { // not known yet
+		if v == nil || ks.made { // not known yet
 			p := *n.Problem
 			p.Values, n.Problem = nil, &p
 			break
 		}
 	}
-	for i, w := range ks.values {
-		size := r.problems[s.kernel].Val[i].DType.Size()
+	for j := range ks.values {
+		w := &ks.values[j]
+		if w.made() {
+			n.Values = append(n.Values, capture.Value{Input: sink.Outside, Made: c.word(&w.at), Producers: r.producers(c, at, i, s.node.Val[j], nil)})
+			continue
+		}
+		size := n.Problem.Val[j].DType.Size()
 		n.Values = append(n.Values, capture.Value{Input: w.input, Off: int64(w.first) * size, Size: int64(w.n) * size})
 	}
 	return n

@@ -32,10 +32,16 @@ func (r *Runner) Execute(in, out []device.Tensor, workspace device.Buffer, value
 
 // PreLaunch does the first half of Execute: it binds, computes every tiling and
 // moves what the policy moves before the launch. It touches no execute stream,
-// so another goroutine may run Launch of another operation meanwhile.
+// so another goroutine may run Launch of another operation meanwhile. Errors:
+// ErrInvalidParam where the host tiles from values that the launch itself makes.
 func (r *Runner) PreLaunch(in, out []device.Tensor, workspace device.Buffer, values [][]int64) error {
 	if err := r.begin(in, out, workspace, values); err != nil {
 		return err
+	}
+	if k := r.madeOnHost(); k >= 0 {
+		r.policy.Abort(&r.job)
+		err := status.Errorf(status.ErrInvalidParam, "the host tiles it from values that the launch makes: the halves of the launch cannot be apart")
+		return r.plan.kernels[k].label.Place(err)
 	}
 	moveAll := r.moveAll
 	if r.replays() {
@@ -89,8 +95,10 @@ func (r *Runner) open(in []device.Tensor, values [][]int64) error {
 	r.refreshHost(in)
 	r.forked = false
 	r.held, r.moved = held{}, 0
-	if r.plan.bytes == 0 && r.policy.UsesRings() {
-		r.policy = tiling.KernelFollow{} // nothing to move: an event needs no block of a ring
+	if r.policy.UsesRings() && (r.plan.bytes == 0 || r.plan.made && r.policy.Group() == 0) {
+		// Nothing to move: an event needs no block of a ring. Or a tiling that is
+		// known only when kernels before it have run: it cannot travel with theirs.
+		r.policy = tiling.KernelFollow{}
 	}
 	j.Streams, j.HostRing, j.DeviceRing, j.Copy, j.Events = e.Streams, e.HostRing, e.DeviceRing, e.Copy, e.Events
 	j.Moved, j.Started = 0, false
@@ -144,7 +152,11 @@ func (r *Runner) moveGroup(from, to int) error {
 		if last = k; first < 0 {
 			first = k
 		}
-		if r.current[k] == nil && !r.constant(k) {
+		if r.plan.kernels[k].made {
+			if err := r.readMade(k); err != nil {
+				return err
+			}
+		} else if r.current[k] == nil && !r.constant(k) {
 			if err := r.launchHeld(); err != nil {
 				return err
 			}
@@ -233,7 +245,7 @@ func (r *Runner) enqueueKernel(k int, move bool) error {
 		return nil
 	}
 	if move && k >= r.moved {
-		if err := r.moveGroup(k, min(k+r.policy.Group(), len(r.launches))); err != nil {
+		if err := r.moveGroup(k, r.groupEnd(k)); err != nil {
 			return err
 		}
 	}

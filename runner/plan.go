@@ -28,8 +28,10 @@ type Plan struct {
 	// others are joined to.
 	streams []int
 	main    int
-	// values lists the inputs whose host values tilings read.
+	// values lists the inputs whose host values tilings read; made says that a
+	// tiling reads what the launch makes.
 	values []int
+	made   bool
 	// alias[j*len(In)+i] says that output j may be exactly the memory of input i.
 	alias []bool
 	// opKernels counts kernels by operation type, for the global cache.
@@ -54,13 +56,20 @@ type kernelStep struct {
 	operands []operand
 	scratch  operand
 	label    device.Label
-	// values are the host values that the tiling reads.
+	// values are those that the tiling reads; made says that the launch makes some
+	// of them.
 	values    []window
+	made      bool
 	cacheable bool
 }
 
-// window is part of the host values of an input: n values from the first on.
-type window struct{ input, first, n int }
+// window is n values that a tiling reads: part of the host values of an input,
+// from the first on, or what the launch itself makes. Then input is -1, and they
+// lie at `at`.
+type window struct {
+	input, first, n int
+	at              operand
+}
 
 // source tells whose memory an operand is.
 type source uint8
@@ -82,8 +91,8 @@ type operand struct {
 // NewPlan lays a graph out for execution. root names the operation in errors,
 // main is the operation's stream id, block the bytes of a tiling block and
 // slotBytes the largest tiling that is cached. Errors: ErrOutOfHostMemory when
-// the tilings exceed a block, ErrInvalidTensorAddr when a tiling reads the host
-// values of a tensor that is no part of an input of the operation.
+// the tilings exceed a block; ErrInvalidTensorAddr and ErrInvalidTensorDType when
+// a tiling reads the values of a tensor that has none.
 func NewPlan(g *kernelgraph.Graph, w *kernelgraph.Workspace, root string, main int, block, slotBytes int64) (*Plan, error) {
 	p := &Plan{Graph: g, Workspace: w, opKernels: map[string]int{}, root: root, main: -1}
 	for i := range g.Nodes {
@@ -117,7 +126,11 @@ func (p *Plan) addNode(n *kernelgraph.Node, root string, slotBytes int64) error 
 				return err
 			}
 			k.values = append(k.values, v)
-			p.values = addOnce(p.values, v.input)
+			if v.made() {
+				k.made, p.made = true, true
+			} else {
+				p.values = addOnce(p.values, v.input)
+			}
 		}
 		p.operands += len(k.operands)
 		p.kernels = append(p.kernels, k)
@@ -133,15 +146,18 @@ func (p *Plan) addNode(n *kernelgraph.Node, root string, slotBytes int64) error 
 
 const slotAlign = 64
 
-// valuesOf finds the host values that the tiling of n reads as r.
+// valuesOf finds the values that the tiling of n reads as r.
 func (p *Plan) valuesOf(n *kernelgraph.Node, r kernelgraph.Ref) (window, error) {
 	t := &p.Graph.Tensors[r]
 	base := &p.Graph.Tensors[t.Base]
-	size := base.Desc.DType.Size()
-	if base.Kind != kernelgraph.Input || t.Desc.DType != base.Desc.DType || t.Offset%size != 0 {
-		return window{}, status.Errorf(status.ErrInvalidTensorAddr, "the tiling of %s reads the values of %s on the host: it must be an input of the operation with host data", n.Path, t.Name)
+	if base.Kind != kernelgraph.Input {
+		return p.madeValue(n, r)
 	}
-	return window{base.Index, int(t.Offset / size), int(t.Desc.Numel())}, nil
+	size := base.Desc.DType.Size()
+	if t.Desc.DType != base.Desc.DType || t.Offset%size != 0 {
+		return window{}, status.Errorf(status.ErrInvalidTensorAddr, "the tiling of %s reads host values of %s as %s at byte %d: want %s, aligned", n.Path, base.Name, t.Desc.DType, t.Offset, base.Desc.DType)
+	}
+	return window{input: base.Index, first: int(t.Offset / size), n: int(t.Desc.Numel())}, nil
 }
 
 func addOnce(list []int, v int) []int {

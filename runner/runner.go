@@ -46,8 +46,13 @@ type Runner struct {
 	// them together.
 	together bool
 
-	// values holds the host values of the last launch by input.
-	values [][]int64
+	// values holds the host values of the last launch by input. What the launch
+	// itself makes comes through the staging memory, which it fills when ready has
+	// fired; fresh is spare.
+	values  [][]int64
+	staging device.Buffer
+	ready   device.Event
+	fresh   []int64
 
 	in, out   []device.Buffer
 	workspace device.Buffer
@@ -107,7 +112,7 @@ func (r *Runner) SetPlan(p *Plan, key Key, env *Env) {
 		r.problems[k] = ks.node.Problem
 		r.problems[k].Values = make([][]int64, len(ks.values))
 	}
-	r.foreign = p.foreignArgs()
+	r.foreign, r.staging = p.foreignArgs(), p.staging()
 	r.job = tiling.Job{Slots: p.slots, Bytes: p.bytes, Launches: r.launches, Source: r, Main: p.main}
 }
 
@@ -289,14 +294,14 @@ func (r *Runner) Close() error {
 	r.Discard()
 	r.retire()
 	var err error
-	for _, e := range append(r.joins, r.fork) {
+	for _, e := range append(r.joins, r.fork, r.ready) {
 		if e != nil {
 			if cerr := e.Close(); err == nil {
 				err = cerr
 			}
 		}
 	}
-	r.fork, r.joins = nil, nil
+	r.fork, r.joins, r.ready = nil, nil, nil
 	return err
 }
 

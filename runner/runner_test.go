@@ -210,12 +210,21 @@ func TestFailures(t *testing.T) {
 func TestPlanRefuses(t *testing.T) {
 	b := newBed(t, tiling.KernelFollow{})
 	_, err := b.tryPlan(func(g *kernelgraph.Builder) {
-		tmp := g.Temp("t", tensor.Of(tensor.Int32, 2))
+		tmp := g.Temp("t", tensor.Of(tensor.Float32, 2))
 		call(b, g, 1, g.In(0), tmp)
 		call(b, g, 1, g.In(0), g.Out(0), tmp)
 	})
+	require.ErrorIs(t, err, status.ErrInvalidTensorDType)
+	assert.ErrorContains(t, err, "the tiling of k reads the values of t: want int32, uint32 or int64, got f32")
+	_, err = b.tryPlan(func(g *kernelgraph.Builder) {
+		tmp := g.Temp("t", tensor.Of(tensor.Uint8, 16))
+		call(b, g, 1, g.In(0), tmp)
+		v, err := g.View(tmp, tensor.Of(tensor.Int32, 2), 2)
+		require.NoError(t, err)
+		call(b, g, 1, g.In(0), g.Out(0), v)
+	})
 	require.ErrorIs(t, err, status.ErrInvalidTensorAddr)
-	assert.ErrorContains(t, err, "the tiling of k reads the values of t on the host")
+	assert.ErrorContains(t, err, "at byte 2: want a multiple of 4")
 	b.env.BlockSize = 512
 	_, err = b.tryPlan(func(g *kernelgraph.Builder) {
 		for range 9 {

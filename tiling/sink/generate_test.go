@@ -102,9 +102,11 @@ func TestPrepared(t *testing.T) {
 	for _, e := range p.Wires {
 		assert.Less(t, e.From, e.To, "nodes are in an order in which they can run")
 	}
-	_, err := Prepare(ops, marked(t, ops), []*Before{{}, nil, {}})
+	_, err := Prepare(ops, marked(t, ops), []*Before{nil, {}, {}})
 	require.ErrorIs(t, err, status.ErrInternal)
-	assert.ErrorContains(t, err, "Paged: gen: layer/paged: want the tiling that was computed on the host")
+	assert.ErrorContains(t, err, "Add: gen: layer/add: want the tiling that was computed on the host")
+	_, err = Prepare(ops, marked(t, ops), []*Before{{}, nil, nil})
+	require.NoError(t, err, "values that are not known yet")
 	ops[1].Inputs[1].Producer = 1
 	_, err = Prepare(ops, marked(t, ops), before)
 	require.ErrorIs(t, err, status.ErrInvalidGraph)

@@ -76,11 +76,10 @@ type Prepared struct {
 	Wires []Wire
 }
 
-// Prepare wires a graph. before has the tiling of each operation that PreTile
-// made: an operation whose tiling reads no values has it as a constant, another
+// Prepare wires a graph. before has the tilings that PreTile made: an operation whose tiling reads no values has it as a constant, another
 // one has a tiling node whose outputs are edges to its launch, behind the
-// launches that make the values. Errors name the operation: an operation without
-// a tiling (ErrInternal), a producer that does not stand before its reader
+// launches that make the values. Errors name the operation: a constant without its
+// tiling (ErrInternal), a producer that does not stand before its reader
 // (ErrInvalidGraph).
 func Prepare(ops []Op, marks []Mark, before []*Before) (*Prepared, error) {
 	p := &Prepared{Ops: ops}
@@ -88,12 +87,13 @@ func Prepare(ops []Op, marks []Mark, before []*Before) (*Prepared, error) {
 	previous := map[int]int{}
 	for i := range ops {
 		o := &ops[i]
-		if before[i] == nil {
+		tiled := marks[i].Depends || o.Unknown
+		if before[i] == nil && !tiled {
 			return nil, o.fail(status.ErrInternal, "gen", "want the tiling that was computed on the host, got none")
 		}
 		bin := p.node(Node{Kind: BinaryNode, Op: i})
 		var tiling int
-		if marks[i].Depends || o.Unknown {
+		if tiled {
 			tiling = p.node(Node{Kind: HostTilingNode, Op: i})
 			for n, in := range o.Inputs {
 				switch {

@@ -81,6 +81,9 @@ func (l *loading) placeValues() {
 			continue
 		}
 		for _, v := range l.Nodes[i].Values {
+			if v.made() {
+				continue
+			}
 			w := l.g.window(v.Input)
 			if w == nil {
 				l.g.windows = append(l.g.windows, window{input: v.Input})
@@ -131,6 +134,9 @@ func (l *loading) segment(i int) error {
 // reads notes the windows of values that a tiling of the part reads.
 func (l *loading) reads(x *part, n *Node) {
 	for _, v := range n.Values {
+		if v.made() {
+			continue
+		}
 		at := 0
 		for l.g.windows[at].input != v.Input {
 			at++
@@ -166,7 +172,11 @@ func (l *loading) operation(i int) (*load.Operation, error) {
 	}
 	o.Sunk = &load.Sunk{Spec: spec, DataBytes: int64(len(b.Data)), Binary: binary(n.Kernel), Deadline: l.Settings.Deadline}
 	for j, v := range n.Values {
-		if !n.Problem.Val[j].Empty() {
+		switch {
+		case n.Problem.Val[j].Empty():
+		case v.made():
+			o.Sunk.Values = append(o.Sunk.Values, v.Made)
+		default:
 			w := l.g.window(v.Input)
 			o.Sunk.Values = append(o.Sunk.Values, device.Absolute(l.g.values.At(w.at+v.Off, v.Size)))
 		}

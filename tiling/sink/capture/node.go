@@ -24,7 +24,7 @@ type Node struct {
 	Operands []device.Address
 	Inputs   int
 	Scratch  device.Address
-	// Values are where the values of Problem.Val lie in the host data of inputs.
+	// Values are where the values of Problem.Val come from.
 	Values []Value
 	// Pair is the number, from 1, of the pair of record and wait that the node is
 	// part of, 0 for kernels. Waits says which of the two; then of the fields above
@@ -36,11 +36,19 @@ type Node struct {
 	HostOnly string
 }
 
-// Value is a window of the host data of an input of the graph, in bytes.
+// Value is what a tiling reads: a window of the host data of an input of the
+// graph, in bytes, or memory that kernels of the graph fill.
 type Value struct {
+	// Input is the input, sink.Outside for memory of the graph.
 	Input     int
 	Off, Size int64
+	// Made is the memory, Producers the nodes before this one that write it.
+	Made      device.Address
+	Producers []int
 }
+
+// made reports whether the graph itself makes the value.
+func (v *Value) made() bool { return v.Input == sink.Outside }
 
 // Settings say how a graph is captured.
 type Settings struct {
@@ -62,7 +70,7 @@ type Settings struct {
 }
 
 // op describes a node to package sink. Of its inputs only those count whose
-// values the tiling reads: they come from outside the graph.
+// values the tiling reads; one that several nodes make is an input for each.
 func (n *Node) op(id int) (sink.Op, error) {
 	o := sink.Op{ID: int64(id), Name: n.Label.Node, Type: n.Label.Kernel, Stream: n.Stream, HostOnly: n.HostOnly}
 	if n.Kernel == nil {
@@ -74,8 +82,15 @@ func (n *Node) op(id int) (sink.Op, error) {
 		return o, err
 	}
 	for i := range p.Val {
-		if !p.Val[i].Empty() {
-			o.Inputs = append(o.Inputs, sink.Input{Declared: len(p.In) + i, Producer: sink.Outside})
+		if p.Val[i].Empty() {
+			continue
+		}
+		in := sink.Input{Declared: len(p.In) + i, Producer: sink.Outside}
+		for _, in.Producer = range n.Values[i].Producers {
+			o.Inputs = append(o.Inputs, in)
+		}
+		if in.Producer == sink.Outside {
+			o.Inputs = append(o.Inputs, in)
 		}
 	}
 	o.Fusion.Supported = true

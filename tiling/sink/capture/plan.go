@@ -1,6 +1,7 @@
 package capture
 
 import (
+	"slices"
 	"strconv"
 
 	"goatb/tiling/sink"
@@ -130,17 +131,18 @@ func (n *Node) eventTask(op int64, events map[int]int) []sink.Task {
 }
 
 // fuse puts kernels that follow each other on a stream into the scope of one
-// super kernel. Ids of super kernels follow those of the nodes.
+// super kernel, which ends before a tiling that reads what it makes. Ids of super
+// kernels follow those of the nodes.
 func (p *Plan) fuse(ops []sink.Op, segment int) []sink.SuperKernel {
 	var out []sink.SuperKernel
-	fresh := true
+	fresh, first := true, 0
 	for i := range ops {
 		if ops[i].CompileInfo == "" { // no kernel
 			fresh = true
 			continue
 		}
-		if n := len(out); fresh || out[n-1].Stream != ops[i].Stream {
-			fresh = false
+		if n := len(out); fresh || out[n-1].Stream != ops[i].Stream || makes(&ops[i], first) {
+			fresh, first = false, i
 			out = append(out, sink.SuperKernel{
 				Op: superID(p, segment, n), Name: "superkernel" + strconv.Itoa(segment) + "_" + strconv.Itoa(n), Stream: ops[i].Stream,
 			})
@@ -148,6 +150,12 @@ func (p *Plan) fuse(ops []sink.Op, segment int) []sink.SuperKernel {
 		ops[i].Fusion.Scope = out[len(out)-1].Name
 	}
 	return out
+}
+
+// makes reports whether the tiling of an operation reads what an operation from
+// `first` on makes.
+func makes(o *sink.Op, first int) bool {
+	return slices.ContainsFunc(o.Inputs, func(in sink.Input) bool { return in.Producer >= first })
 }
 
 // superID numbers the super kernels of a graph: there are fewer than nodes in
@@ -162,18 +170,29 @@ func (p *Plan) wire() error {
 	var ops []sink.Op
 	var before []*sink.Before
 	var marks []sink.Mark
+	at := make([]int, len(p.Ops)) // in the execution graph
 	for i := range p.Ops {
-		o := &p.Ops[i]
+		o := p.Ops[i]
+		at[i] = sink.Outside
 		if p.Nodes[i].Kernel == nil {
 			p.Marks = append(p.Marks, sink.Mark{Unknown: true, Reason: o.HostOnly})
 			continue
 		}
-		if err := p.pretile(i); err != nil {
-			return err
-		}
+		at[i] = len(ops)
 		m := sink.Mark{Depends: len(o.Inputs) > 0}
+		if !m.Depends || p.Nodes[i].Problem.Values != nil {
+			if err := p.pretile(i); err != nil {
+				return err
+			}
+		}
+		o.Inputs = slices.Clone(o.Inputs)
+		for j := range o.Inputs {
+			if in := &o.Inputs[j]; in.Producer != sink.Outside {
+				in.Producer = at[in.Producer]
+			}
+		}
 		p.Marks = append(p.Marks, m)
-		ops, marks, before = append(ops, *o), append(marks, m), append(before, p.Before[i])
+		ops, marks, before = append(ops, o), append(marks, m), append(before, p.Before[i])
 	}
 	var err error
 	p.Wired, err = sink.Prepare(ops, marks, before)
