@@ -25,10 +25,12 @@ const (
 )
 
 const (
-	// maxSweepM bounds the rows of an item, so that packed rows of a chunk stay
-	// in L2; maxSweepN bounds its columns where sums are kept in scratch memory.
-	maxSweepM = 512
+	// maxSweepM and maxSweepN bound the rows of an item, and its columns where
+	// sums or packed weights of all of them are kept.
+	maxSweepM = 4096
 	maxSweepN = 1024
+	// maxSweepBytes bounds the sums and the packed weights that are kept.
+	maxSweepBytes = 3 << 18
 )
 
 // plan plans a product, or the partial sums of one.
@@ -55,16 +57,13 @@ func (e *engine) cut(t *plan, m kernel.Machine) {
 	most := min(panels*ceilDiv(t.M, e.set.MaxRows()), math.MaxInt32) * min(others, math.MaxInt32)
 	blocks := int64(kernel.BlocksFor(m, most, total))
 	best := math.Inf(1)
-	fit := l2(m) / 2 / (4 * e.words(min(t.Chunk, t.K)))
-	if e.passes(&t.W) {
-		fit /= 4 // weights that need no packing may as well pass more often
-	}
-	leastM := ceilDiv(t.M, max(2*e.set.MaxRows(), min(maxSweepM, fit)))
+	mostM, mostN := e.limits(t, m)
+	leastM := ceilDiv(t.M, mostM)
 	for cutM := leastM; ; cutM *= 2 {
 		tileM := ceilDiv(t.M, cutM)
-		leastN := int64(1)
+		leastN := ceilDiv(t.N, mostN)
 		if !t.DirectOut {
-			leastN = ceilDiv(t.N, maxSweepN)
+			leastN = max(leastN, ceilDiv(4*tileM*t.N, maxSweepBytes))
 		}
 		cutN := min(max(leastN, ceilDiv(blocks, others*cutM)), panels)
 		tileN := ceilDiv(panels, cutN) * gemm.PanelColumns
@@ -79,8 +78,30 @@ func (e *engine) cut(t *plan, m kernel.Machine) {
 			break
 		}
 	}
-	t.SubM = t.TileM
 	t.nanos, t.grid.Blocks = best, int(blocks)
+}
+
+// limits returns the most rows and columns of an item. Weights that need no
+// packing pass once for the rows that stay in L2, and so do others where these are
+// all rows; else they are packed once for many rows, so columns are what fits.
+func (e *engine) limits(t *plan, m kernel.Machine) (rows, columns int64) {
+	if rows = t.subRows(e, m); e.passes(&t.W) || rows == t.M {
+		columns = t.N
+		if !t.DirectOut {
+			columns = maxSweepN
+		}
+		return rows, columns
+	}
+	fit := maxSweepBytes / (4 * e.words(min(t.Chunk, t.K))) / gemm.PanelColumns * gemm.PanelColumns
+	return maxSweepM, max(gemm.PanelColumns, min(maxSweepN, fit))
+}
+
+// subRows returns the number of rows that are packed at a time: those of a chunk
+// stay in L2 beside a panel, and the parts of all rows are about equal.
+func (t *plan) subRows(e *engine, m kernel.Machine) int64 {
+	fit := max(2*e.set.MaxRows(), l2(m)/8/(4*e.words(min(t.Chunk, t.K))))
+	parts := max(1, (t.M+fit/2)/fit)
+	return ceilDiv(t.M, parts)
 }
 
 // itemNanos estimates an item of m rows and n columns.
@@ -119,21 +140,31 @@ func (e *engine) wordNanos(m *matrix) float64 {
 // book chooses the span of K whose packed rows stay in L2, and sizes the buffers
 // of a block.
 func (e *engine) book(t *plan, m kernel.Machine) {
+	t.SubM = min(t.TileM, t.subRows(e, m))
+	t.Ahead = !e.passes(&t.W) && t.SubM < t.TileM
 	t.DirectX = t.M == 1 && e.inPlace(&t.X) && e.flip() == 0 && t.K%e.step() == 0
 	t.Span = t.span()
-	if fit := l2(m) / 4 / (4 * t.TileM); e.words(t.Span) > fit && !t.DirectX {
-		t.Span = max(fit*e.step()/t.Chunk, 1) * t.Chunk
+	fit := l2(m) / 4 / (4 * t.SubM)
+	if t.Ahead {
+		fit = 0
 	}
-	t.ByPanel = t.Span >= t.span()
+	if e.words(t.Span) > fit && !t.DirectX {
+		t.Span = min(t.Span, max(fit*e.step()/t.Chunk, 1)*t.Chunk)
+	}
+	t.ByPanel = t.Span >= t.span() && t.SubM == t.TileM
 	chunk, width := min(t.Chunk, t.K), e.set.Width
 	var w [numBufs]int64
 	if !t.DirectX {
-		w[bufX] = t.TileM*(e.words(t.Span)+1) + width
+		w[bufX] = t.SubM*(e.words(t.Span)+1) + width
 	}
 	narrow := e.narrow(&t.W)
 	t.Narrow = narrow != nil && t.TileM <= int64(len(narrow.Rows))
-	if !e.isPanels(&t.W) && !t.Narrow {
-		w[bufW] = gemm.PanelColumns * roundUp(e.words(chunk), 2)
+	panel := gemm.PanelColumns * roundUp(e.words(chunk), 2)
+	switch {
+	case t.Ahead:
+		w[bufW] = ceilDiv(t.TileN, gemm.PanelColumns) * panel
+	case !e.isPanels(&t.W) && !t.Narrow:
+		w[bufW] = panel
 	}
 	if e.word == tensor.Float32 && !(e.inPlace(&t.X) && e.inPlace(&t.W)) {
 		w[bufTmp] = width * max(chunk, 4)

@@ -61,6 +61,15 @@ type weights struct {
 // weights returns the elements [k, end) of the panel of column j of an item.
 func (s *sweeper) weights(p *place, j, from, k, end, to int64) weights {
 	t := s.t
+	if t.Ahead {
+		column := 4 * roundUp(s.e.words(min(t.Chunk, t.K)), 2)
+		w := weights{mem: s.panel[j*column:]}
+		if j+gemm.PanelColumns < p.n {
+			w.fetch = gemm.PanelColumns * column
+			w.next = address(w.mem) + uintptr(w.fetch)
+		}
+		return w
+	}
 	if !s.e.passes(&t.W) {
 		pk := packer{e: s.e, m: &t.W, mem: s.w, b: p.b, tmp: s.tmp}
 		pk.panel(s.panel, p.j+j, min(gemm.PanelColumns, p.n-j), k, end-k)
@@ -82,6 +91,16 @@ func (s *sweeper) weights(p *place, j, from, k, end, to int64) weights {
 		w.mem = s.panel
 	}
 	return w
+}
+
+// packPanels packs the elements [from, to) of all panels of an item: one chunk.
+func (s *sweeper) packPanels(p *place, from, to int64) {
+	t := s.t
+	pk := packer{e: s.e, m: &t.W, mem: s.w, b: p.b, tmp: s.tmp}
+	panel := 4 * roundUp(s.e.words(min(t.Chunk, t.K)), 2)
+	for j := int64(0); j < p.n; j += gemm.PanelColumns {
+		pk.panel(s.panel[panel*j:], p.j+j, min(gemm.PanelColumns, p.n-j), from, to-from)
+	}
 }
 
 // address is where memory lies, to fetch it: not to reach it.
@@ -152,11 +171,8 @@ func (p *packer) convert(dst []byte, stride, r, rows, k, n int64) {
 // width words, the last row repeated behind the others.
 func (p *packer) across(dst []byte, width, r, rows, k, n int64) {
 	to := device.View[float32](dst)
-	if p.m.direct() && rows == gemm.PanelColumns {
-		src := device.View[float32](p.mem)[p.m.at(p.b, r, k)/4:]
-		for i := range n {
-			*(*[gemm.PanelColumns]float32)(to[i*width:]) = [gemm.PanelColumns]float32(src[i*p.m.Lead:])
-		}
+	if copySteps := p.e.set.CopySteps; copySteps != nil && p.m.direct() && rows == gemm.PanelColumns {
+		copySteps(int(n), &dst[0], &p.mem[p.m.at(p.b, r, k)], int(4*p.m.Lead))
 		return
 	}
 	for i := range n {

@@ -7,19 +7,20 @@ import (
 	"goatb/tensor"
 )
 
-// sweeper computes the items of one block with an engine. It walks K in spans:
-// the rows of x of a span are packed once, and the panels of w pass by, each in
-// its chunks.
+// sweeper computes the items of one block with an engine. It walks K in spans and
+// the rows of an item in parts: the rows of a part and a span are packed once, and
+// the panels of w pass by, each in its chunks.
 type sweeper struct {
 	e    *engine
 	t    *tiling
 	x, w []byte
-	// rows holds packed rows of x, panel a packed part of w, acc sums, and tmp
+	// rows holds packed rows of x, panel packed parts of w, acc sums, and tmp
 	// converted elements before they are packed.
 	rows, panel, acc []byte
 	tmp              []float32
 	excess           excess
-	// held tells which rows and which span of K rows holds.
+	// held tells which rows and which span of K rows holds, words the words of
+	// the span.
 	held  place
 	words int64
 	out   []byte
@@ -46,26 +47,40 @@ func (e *engine) run(a *kernel.Args, block int, t *tiling, _ []int64) error {
 
 // item computes one item.
 func (s *sweeper) item(p *place) {
-	for from := p.k0; from < p.k1; from += s.t.Span {
-		to := min(from+s.t.Span, p.k1)
-		s.packRows(p, from, to)
-		for j := int64(0); j < p.n; j += gemm.PanelColumns {
-			for k := from; k < to; k += s.t.Chunk {
-				s.strips(p, j, from, k, min(k+s.t.Chunk, to), to)
-			}
-			if to == p.k1 && s.t.ByPanel {
-				s.finish(p, j, min(gemm.PanelColumns, p.n-j))
-			}
+	t := s.t
+	for from := p.k0; from < p.k1; from += t.Span {
+		to := min(from+t.Span, p.k1)
+		if t.Ahead {
+			s.packPanels(p, from, to)
+		}
+		for row := int64(0); row < p.m; row += t.SubM {
+			part := *p
+			part.i, part.m = p.i+row, min(t.SubM, p.m-row)
+			s.packRows(&part, from, to)
+			s.sweep(p, &part, from, to)
 		}
 	}
-	if !s.t.ByPanel {
+	if !t.ByPanel {
 		s.finish(p, 0, p.n)
 	}
 }
 
-// strips multiplies the rows of an item with the elements [k, end) of the panel
-// of its column j; the packed rows begin at K from and the span ends at to.
-func (s *sweeper) strips(p *place, j, from, k, end, to int64) {
+// sweep multiplies a part of an item's rows, packed from K from to to, with all
+// its panels.
+func (s *sweeper) sweep(p, part *place, from, to int64) {
+	for j := int64(0); j < p.n; j += gemm.PanelColumns {
+		for k := from; k < to; k += s.t.Chunk {
+			s.strips(p, part, j, from, k, min(k+s.t.Chunk, to), to)
+		}
+		if to == p.k1 && s.t.ByPanel {
+			s.finish(p, j, min(gemm.PanelColumns, p.n-j))
+		}
+	}
+}
+
+// strips multiplies a part of an item's rows with the elements [k, end) of the
+// panel of its column j; the packed rows begin at K from and the span ends at to.
+func (s *sweeper) strips(p, part *place, j, from, k, end, to int64) {
 	w := s.weights(p, j, from, k, end, to)
 	set, words, first := s.e.set, s.e.words(end-k), (k-from)/s.e.step()
 	tiles, steps, columnBytes := set.Rows, words, int64(4)
@@ -73,22 +88,23 @@ func (s *sweeper) strips(p *place, j, from, k, end, to int64) {
 		narrow := s.e.narrow(&s.t.W)
 		tiles, steps, columnBytes = narrow.Rows, ceilDiv(words, int64(s.t.W.Step)), narrow.StepBytes/gemm.PanelColumns
 	}
-	if s.e.word == tensor.Int8 && !s.e.excessKnown(s.t) {
+	if s.e.word == tensor.Int8 && part.i == p.i && !s.e.excessKnown(s.t) {
 		s.addExcess(j, w.mem, words, k > p.k0)
 	}
-	groups := ceilDiv(p.m, set.MaxRows())
-	least, larger := p.m/groups, p.m%groups
+	groups := ceilDiv(part.m, set.MaxRows())
+	least, larger := part.m/groups, part.m%groups
 	pace := w.fetch / (groups * gemm.PanelColumns / set.Columns * steps)
 	for h := int64(0); h < min(gemm.PanelColumns, p.n-j); h += set.Columns {
 		sums, stride := s.sums(p, j+h)
-		row := int64(0)
+		row, at := int64(0), part.i-p.i
 		for g := range groups {
 			rows := least
 			if g < larger {
 				rows++
 			}
 			a := &s.rows[4*(row*s.words+first*rows)]
-			tiles[rows-1](int(steps), a, &w.mem[columnBytes*h], &sums[4*row*stride], int(stride), k > p.k0, w.next, uintptr(pace))
+			c := &sums[4*(at+row)*stride]
+			tiles[rows-1](int(steps), a, &w.mem[columnBytes*h], c, int(stride), k > p.k0, w.next, uintptr(pace))
 			row += rows
 			w.next += uintptr(steps * pace)
 		}

@@ -37,10 +37,11 @@ type tiling struct {
 	// DirectOut says that sums are made in the output's memory, and ByPanel that
 	// an item's columns are finished panel by panel: both with an engine.
 	DirectOut, ByPanel bool
-	// Narrow says that tiles widen panels of 2-byte elements as they go.
-	Narrow bool
-	Pad    [2]uint8
-	Ep     epilogue
+	// Narrow says that tiles widen panels of 2-byte elements as they go, Ahead
+	// that all panels of an item are packed before they are multiplied.
+	Narrow, Ahead bool
+	Pad           [1]uint8
+	Ep            epilogue
 }
 
 // Buffers of a block, in scratch memory.

@@ -11,36 +11,35 @@ TEXT ·tileF16x1AVX2(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ   b+16(FP), CX
 	MOVQ   next+48(FP), DX
 	MOVQ   pace+56(FP), BX
+	LEAQ   (BX)(BX*2), SI
+	MOVQ   BX, DI
+	SHLQ   $0x02, DI
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
-	MOVQ   steps+0(FP), SI
-	SUBQ   $0x04, SI
+	MOVQ   steps+0(FP), R8
+	SUBQ   $0x04, R8
 	JLT    tail
 
 turn:
 	PREFETCHT1   (DX)
-	ADDQ         BX, DX
 	VCVTPH2PS    (CX), Y2
 	VCVTPH2PS    16(CX), Y3
 	VBROADCASTSS (AX), Y4
 	VFMADD231PS  Y4, Y2, Y0
 	VFMADD231PS  Y4, Y3, Y1
-	PREFETCHT1   (DX)
-	ADDQ         BX, DX
+	PREFETCHT1   (DX)(BX*1)
 	VCVTPH2PS    64(CX), Y2
 	VCVTPH2PS    80(CX), Y3
 	VBROADCASTSS 4(AX), Y4
 	VFMADD231PS  Y4, Y2, Y0
 	VFMADD231PS  Y4, Y3, Y1
-	PREFETCHT1   (DX)
-	ADDQ         BX, DX
+	PREFETCHT1   (DX)(BX*2)
 	VCVTPH2PS    128(CX), Y2
 	VCVTPH2PS    144(CX), Y3
 	VBROADCASTSS 8(AX), Y4
 	VFMADD231PS  Y4, Y2, Y0
 	VFMADD231PS  Y4, Y3, Y1
-	PREFETCHT1   (DX)
-	ADDQ         BX, DX
+	PREFETCHT1   (DX)(SI*1)
 	VCVTPH2PS    192(CX), Y2
 	VCVTPH2PS    208(CX), Y3
 	VBROADCASTSS 12(AX), Y4
@@ -48,11 +47,12 @@ turn:
 	VFMADD231PS  Y4, Y3, Y1
 	ADDQ         $0x00000010, AX
 	ADDQ         $0x00000100, CX
-	SUBQ         $0x04, SI
+	ADDQ         DI, DX
+	SUBQ         $0x04, R8
 	JGE          turn
 
 tail:
-	ADDQ $0x04, SI
+	ADDQ $0x04, R8
 	JZ   sums
 
 single:
@@ -63,7 +63,7 @@ single:
 	VFMADD231PS  Y4, Y3, Y1
 	ADDQ         $0x00000004, AX
 	ADDQ         $0x00000040, CX
-	DECQ         SI
+	DECQ         R8
 	JNZ          single
 
 sums:
@@ -92,17 +92,19 @@ TEXT ·tileF16x2AVX2(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ   b+16(FP), CX
 	MOVQ   next+48(FP), DX
 	MOVQ   pace+56(FP), BX
+	LEAQ   (BX)(BX*2), SI
+	MOVQ   BX, DI
+	SHLQ   $0x02, DI
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
-	MOVQ   steps+0(FP), SI
-	SUBQ   $0x04, SI
+	MOVQ   steps+0(FP), R8
+	SUBQ   $0x04, R8
 	JLT    tail
 
 turn:
 	PREFETCHT1   (DX)
-	ADDQ         BX, DX
 	VCVTPH2PS    (CX), Y4
 	VCVTPH2PS    16(CX), Y5
 	VBROADCASTSS (AX), Y6
@@ -111,8 +113,7 @@ turn:
 	VBROADCASTSS 4(AX), Y6
 	VFMADD231PS  Y6, Y4, Y2
 	VFMADD231PS  Y6, Y5, Y3
-	PREFETCHT1   (DX)
-	ADDQ         BX, DX
+	PREFETCHT1   (DX)(BX*1)
 	VCVTPH2PS    64(CX), Y4
 	VCVTPH2PS    80(CX), Y5
 	VBROADCASTSS 8(AX), Y6
@@ -121,8 +122,7 @@ turn:
 	VBROADCASTSS 12(AX), Y6
 	VFMADD231PS  Y6, Y4, Y2
 	VFMADD231PS  Y6, Y5, Y3
-	PREFETCHT1   (DX)
-	ADDQ         BX, DX
+	PREFETCHT1   (DX)(BX*2)
 	VCVTPH2PS    128(CX), Y4
 	VCVTPH2PS    144(CX), Y5
 	VBROADCASTSS 16(AX), Y6
@@ -131,8 +131,7 @@ turn:
 	VBROADCASTSS 20(AX), Y6
 	VFMADD231PS  Y6, Y4, Y2
 	VFMADD231PS  Y6, Y5, Y3
-	PREFETCHT1   (DX)
-	ADDQ         BX, DX
+	PREFETCHT1   (DX)(SI*1)
 	VCVTPH2PS    192(CX), Y4
 	VCVTPH2PS    208(CX), Y5
 	VBROADCASTSS 24(AX), Y6
@@ -143,11 +142,12 @@ turn:
 	VFMADD231PS  Y6, Y5, Y3
 	ADDQ         $0x00000020, AX
 	ADDQ         $0x00000100, CX
-	SUBQ         $0x04, SI
+	ADDQ         DI, DX
+	SUBQ         $0x04, R8
 	JGE          turn
 
 tail:
-	ADDQ $0x04, SI
+	ADDQ $0x04, R8
 	JZ   sums
 
 single:
@@ -161,7 +161,7 @@ single:
 	VFMADD231PS  Y6, Y5, Y3
 	ADDQ         $0x00000008, AX
 	ADDQ         $0x00000040, CX
-	DECQ         SI
+	DECQ         R8
 	JNZ          single
 
 sums:
@@ -196,19 +196,21 @@ TEXT ·tileF16x3AVX2(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ   b+16(FP), CX
 	MOVQ   next+48(FP), DX
 	MOVQ   pace+56(FP), BX
+	LEAQ   (BX)(BX*2), SI
+	MOVQ   BX, DI
+	SHLQ   $0x02, DI
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
-	MOVQ   steps+0(FP), SI
-	SUBQ   $0x04, SI
+	MOVQ   steps+0(FP), R8
+	SUBQ   $0x04, R8
 	JLT    tail
 
 turn:
 	PREFETCHT1   (DX)
-	ADDQ         BX, DX
 	VCVTPH2PS    (CX), Y6
 	VCVTPH2PS    16(CX), Y7
 	VBROADCASTSS (AX), Y8
@@ -220,8 +222,7 @@ turn:
 	VBROADCASTSS 8(AX), Y8
 	VFMADD231PS  Y8, Y6, Y4
 	VFMADD231PS  Y8, Y7, Y5
-	PREFETCHT1   (DX)
-	ADDQ         BX, DX
+	PREFETCHT1   (DX)(BX*1)
 	VCVTPH2PS    64(CX), Y6
 	VCVTPH2PS    80(CX), Y7
 	VBROADCASTSS 12(AX), Y8
@@ -233,8 +234,7 @@ turn:
 	VBROADCASTSS 20(AX), Y8
 	VFMADD231PS  Y8, Y6, Y4
 	VFMADD231PS  Y8, Y7, Y5
-	PREFETCHT1   (DX)
-	ADDQ         BX, DX
+	PREFETCHT1   (DX)(BX*2)
 	VCVTPH2PS    128(CX), Y6
 	VCVTPH2PS    144(CX), Y7
 	VBROADCASTSS 24(AX), Y8
@@ -246,8 +246,7 @@ turn:
 	VBROADCASTSS 32(AX), Y8
 	VFMADD231PS  Y8, Y6, Y4
 	VFMADD231PS  Y8, Y7, Y5
-	PREFETCHT1   (DX)
-	ADDQ         BX, DX
+	PREFETCHT1   (DX)(SI*1)
 	VCVTPH2PS    192(CX), Y6
 	VCVTPH2PS    208(CX), Y7
 	VBROADCASTSS 36(AX), Y8
@@ -261,11 +260,12 @@ turn:
 	VFMADD231PS  Y8, Y7, Y5
 	ADDQ         $0x00000030, AX
 	ADDQ         $0x00000100, CX
-	SUBQ         $0x04, SI
+	ADDQ         DI, DX
+	SUBQ         $0x04, R8
 	JGE          turn
 
 tail:
-	ADDQ $0x04, SI
+	ADDQ $0x04, R8
 	JZ   sums
 
 single:
@@ -282,7 +282,7 @@ single:
 	VFMADD231PS  Y8, Y7, Y5
 	ADDQ         $0x0000000c, AX
 	ADDQ         $0x00000040, CX
-	DECQ         SI
+	DECQ         R8
 	JNZ          single
 
 sums:
@@ -323,6 +323,9 @@ TEXT ·tileF16x4AVX2(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ   b+16(FP), CX
 	MOVQ   next+48(FP), DX
 	MOVQ   pace+56(FP), BX
+	LEAQ   (BX)(BX*2), SI
+	MOVQ   BX, DI
+	SHLQ   $0x02, DI
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -331,13 +334,12 @@ TEXT ·tileF16x4AVX2(SB), NOSPLIT|NOFRAME, $0-64
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
-	MOVQ   steps+0(FP), SI
-	SUBQ   $0x04, SI
+	MOVQ   steps+0(FP), R8
+	SUBQ   $0x04, R8
 	JLT    tail
 
 turn:
 	PREFETCHT1   (DX)
-	ADDQ         BX, DX
 	VCVTPH2PS    (CX), Y8
 	VCVTPH2PS    16(CX), Y9
 	VBROADCASTSS (AX), Y10
@@ -352,8 +354,7 @@ turn:
 	VBROADCASTSS 12(AX), Y10
 	VFMADD231PS  Y10, Y8, Y6
 	VFMADD231PS  Y10, Y9, Y7
-	PREFETCHT1   (DX)
-	ADDQ         BX, DX
+	PREFETCHT1   (DX)(BX*1)
 	VCVTPH2PS    64(CX), Y8
 	VCVTPH2PS    80(CX), Y9
 	VBROADCASTSS 16(AX), Y10
@@ -368,8 +369,7 @@ turn:
 	VBROADCASTSS 28(AX), Y10
 	VFMADD231PS  Y10, Y8, Y6
 	VFMADD231PS  Y10, Y9, Y7
-	PREFETCHT1   (DX)
-	ADDQ         BX, DX
+	PREFETCHT1   (DX)(BX*2)
 	VCVTPH2PS    128(CX), Y8
 	VCVTPH2PS    144(CX), Y9
 	VBROADCASTSS 32(AX), Y10
@@ -384,8 +384,7 @@ turn:
 	VBROADCASTSS 44(AX), Y10
 	VFMADD231PS  Y10, Y8, Y6
 	VFMADD231PS  Y10, Y9, Y7
-	PREFETCHT1   (DX)
-	ADDQ         BX, DX
+	PREFETCHT1   (DX)(SI*1)
 	VCVTPH2PS    192(CX), Y8
 	VCVTPH2PS    208(CX), Y9
 	VBROADCASTSS 48(AX), Y10
@@ -402,11 +401,12 @@ turn:
 	VFMADD231PS  Y10, Y9, Y7
 	ADDQ         $0x00000040, AX
 	ADDQ         $0x00000100, CX
-	SUBQ         $0x04, SI
+	ADDQ         DI, DX
+	SUBQ         $0x04, R8
 	JGE          turn
 
 tail:
-	ADDQ $0x04, SI
+	ADDQ $0x04, R8
 	JZ   sums
 
 single:
@@ -426,7 +426,7 @@ single:
 	VFMADD231PS  Y10, Y9, Y7
 	ADDQ         $0x00000010, AX
 	ADDQ         $0x00000040, CX
-	DECQ         SI
+	DECQ         R8
 	JNZ          single
 
 sums:
@@ -473,6 +473,9 @@ TEXT ·tileF16x5AVX2(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ   b+16(FP), CX
 	MOVQ   next+48(FP), DX
 	MOVQ   pace+56(FP), BX
+	LEAQ   (BX)(BX*2), SI
+	MOVQ   BX, DI
+	SHLQ   $0x02, DI
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -483,13 +486,12 @@ TEXT ·tileF16x5AVX2(SB), NOSPLIT|NOFRAME, $0-64
 	VXORPS Y7, Y7, Y7
 	VXORPS Y8, Y8, Y8
 	VXORPS Y9, Y9, Y9
-	MOVQ   steps+0(FP), SI
-	SUBQ   $0x04, SI
+	MOVQ   steps+0(FP), R8
+	SUBQ   $0x04, R8
 	JLT    tail
 
 turn:
 	PREFETCHT1   (DX)
-	ADDQ         BX, DX
 	VCVTPH2PS    (CX), Y10
 	VCVTPH2PS    16(CX), Y11
 	VBROADCASTSS (AX), Y12
@@ -507,8 +509,7 @@ turn:
 	VBROADCASTSS 16(AX), Y12
 	VFMADD231PS  Y12, Y10, Y8
 	VFMADD231PS  Y12, Y11, Y9
-	PREFETCHT1   (DX)
-	ADDQ         BX, DX
+	PREFETCHT1   (DX)(BX*1)
 	VCVTPH2PS    64(CX), Y10
 	VCVTPH2PS    80(CX), Y11
 	VBROADCASTSS 20(AX), Y12
@@ -526,8 +527,7 @@ turn:
 	VBROADCASTSS 36(AX), Y12
 	VFMADD231PS  Y12, Y10, Y8
 	VFMADD231PS  Y12, Y11, Y9
-	PREFETCHT1   (DX)
-	ADDQ         BX, DX
+	PREFETCHT1   (DX)(BX*2)
 	VCVTPH2PS    128(CX), Y10
 	VCVTPH2PS    144(CX), Y11
 	VBROADCASTSS 40(AX), Y12
@@ -545,8 +545,7 @@ turn:
 	VBROADCASTSS 56(AX), Y12
 	VFMADD231PS  Y12, Y10, Y8
 	VFMADD231PS  Y12, Y11, Y9
-	PREFETCHT1   (DX)
-	ADDQ         BX, DX
+	PREFETCHT1   (DX)(SI*1)
 	VCVTPH2PS    192(CX), Y10
 	VCVTPH2PS    208(CX), Y11
 	VBROADCASTSS 60(AX), Y12
@@ -566,11 +565,12 @@ turn:
 	VFMADD231PS  Y12, Y11, Y9
 	ADDQ         $0x00000050, AX
 	ADDQ         $0x00000100, CX
-	SUBQ         $0x04, SI
+	ADDQ         DI, DX
+	SUBQ         $0x04, R8
 	JGE          turn
 
 tail:
-	ADDQ $0x04, SI
+	ADDQ $0x04, R8
 	JZ   sums
 
 single:
@@ -593,7 +593,7 @@ single:
 	VFMADD231PS  Y12, Y11, Y9
 	ADDQ         $0x00000014, AX
 	ADDQ         $0x00000040, CX
-	DECQ         SI
+	DECQ         R8
 	JNZ          single
 
 sums:
@@ -646,6 +646,9 @@ TEXT ·tileF16x6AVX2(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ   b+16(FP), CX
 	MOVQ   next+48(FP), DX
 	MOVQ   pace+56(FP), BX
+	LEAQ   (BX)(BX*2), SI
+	MOVQ   BX, DI
+	SHLQ   $0x02, DI
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -658,13 +661,12 @@ TEXT ·tileF16x6AVX2(SB), NOSPLIT|NOFRAME, $0-64
 	VXORPS Y9, Y9, Y9
 	VXORPS Y10, Y10, Y10
 	VXORPS Y11, Y11, Y11
-	MOVQ   steps+0(FP), SI
-	SUBQ   $0x04, SI
+	MOVQ   steps+0(FP), R8
+	SUBQ   $0x04, R8
 	JLT    tail
 
 turn:
 	PREFETCHT1   (DX)
-	ADDQ         BX, DX
 	VCVTPH2PS    (CX), Y12
 	VCVTPH2PS    16(CX), Y13
 	VBROADCASTSS (AX), Y14
@@ -685,8 +687,7 @@ turn:
 	VBROADCASTSS 20(AX), Y14
 	VFMADD231PS  Y14, Y12, Y10
 	VFMADD231PS  Y14, Y13, Y11
-	PREFETCHT1   (DX)
-	ADDQ         BX, DX
+	PREFETCHT1   (DX)(BX*1)
 	VCVTPH2PS    64(CX), Y12
 	VCVTPH2PS    80(CX), Y13
 	VBROADCASTSS 24(AX), Y14
@@ -707,8 +708,7 @@ turn:
 	VBROADCASTSS 44(AX), Y14
 	VFMADD231PS  Y14, Y12, Y10
 	VFMADD231PS  Y14, Y13, Y11
-	PREFETCHT1   (DX)
-	ADDQ         BX, DX
+	PREFETCHT1   (DX)(BX*2)
 	VCVTPH2PS    128(CX), Y12
 	VCVTPH2PS    144(CX), Y13
 	VBROADCASTSS 48(AX), Y14
@@ -729,8 +729,7 @@ turn:
 	VBROADCASTSS 68(AX), Y14
 	VFMADD231PS  Y14, Y12, Y10
 	VFMADD231PS  Y14, Y13, Y11
-	PREFETCHT1   (DX)
-	ADDQ         BX, DX
+	PREFETCHT1   (DX)(SI*1)
 	VCVTPH2PS    192(CX), Y12
 	VCVTPH2PS    208(CX), Y13
 	VBROADCASTSS 72(AX), Y14
@@ -753,11 +752,12 @@ turn:
 	VFMADD231PS  Y14, Y13, Y11
 	ADDQ         $0x00000060, AX
 	ADDQ         $0x00000100, CX
-	SUBQ         $0x04, SI
+	ADDQ         DI, DX
+	SUBQ         $0x04, R8
 	JGE          turn
 
 tail:
-	ADDQ $0x04, SI
+	ADDQ $0x04, R8
 	JZ   sums
 
 single:
@@ -783,7 +783,7 @@ single:
 	VFMADD231PS  Y14, Y13, Y11
 	ADDQ         $0x00000018, AX
 	ADDQ         $0x00000040, CX
-	DECQ         SI
+	DECQ         R8
 	JNZ          single
 
 sums:
@@ -842,18 +842,20 @@ TEXT ·tilePairsx1AVX2(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ         b+16(FP), CX
 	MOVQ         next+48(FP), DX
 	MOVQ         pace+56(FP), BX
+	LEAQ         (BX)(BX*2), SI
+	MOVQ         BX, DI
+	SHLQ         $0x02, DI
 	VXORPS       Y0, Y0, Y0
 	VXORPS       Y1, Y1, Y1
-	MOVL         $0xffff0000, SI
-	VMOVD        SI, X2
+	MOVL         $0xffff0000, R8
+	VMOVD        R8, X2
 	VPBROADCASTD X2, Y2
-	MOVQ         steps+0(FP), SI
-	SUBQ         $0x04, SI
+	MOVQ         steps+0(FP), R8
+	SUBQ         $0x04, R8
 	JLT          tail
 
 turn:
 	PREFETCHT1   (DX)
-	ADDQ         BX, DX
 	VMOVUPS      (CX), Y4
 	VPSLLD       $0x10, Y4, Y3
 	VPAND        Y2, Y4, Y4
@@ -866,8 +868,7 @@ turn:
 	VBROADCASTSS 4(AX), Y3
 	VFMADD231PS  Y3, Y4, Y0
 	VFMADD231PS  Y3, Y6, Y1
-	PREFETCHT1   (DX)
-	ADDQ         BX, DX
+	PREFETCHT1   (DX)(BX*1)
 	VMOVUPS      128(CX), Y4
 	VPSLLD       $0x10, Y4, Y3
 	VPAND        Y2, Y4, Y4
@@ -880,8 +881,7 @@ turn:
 	VBROADCASTSS 12(AX), Y3
 	VFMADD231PS  Y3, Y4, Y0
 	VFMADD231PS  Y3, Y6, Y1
-	PREFETCHT1   (DX)
-	ADDQ         BX, DX
+	PREFETCHT1   (DX)(BX*2)
 	VMOVUPS      256(CX), Y4
 	VPSLLD       $0x10, Y4, Y3
 	VPAND        Y2, Y4, Y4
@@ -894,8 +894,7 @@ turn:
 	VBROADCASTSS 20(AX), Y3
 	VFMADD231PS  Y3, Y4, Y0
 	VFMADD231PS  Y3, Y6, Y1
-	PREFETCHT1   (DX)
-	ADDQ         BX, DX
+	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      384(CX), Y4
 	VPSLLD       $0x10, Y4, Y3
 	VPAND        Y2, Y4, Y4
@@ -910,11 +909,12 @@ turn:
 	VFMADD231PS  Y3, Y6, Y1
 	ADDQ         $0x00000020, AX
 	ADDQ         $0x00000200, CX
-	SUBQ         $0x04, SI
+	ADDQ         DI, DX
+	SUBQ         $0x04, R8
 	JGE          turn
 
 tail:
-	ADDQ $0x04, SI
+	ADDQ $0x04, R8
 	JZ   sums
 
 single:
@@ -932,7 +932,7 @@ single:
 	VFMADD231PS  Y3, Y6, Y1
 	ADDQ         $0x00000008, AX
 	ADDQ         $0x00000080, CX
-	DECQ         SI
+	DECQ         R8
 	JNZ          single
 
 sums:
@@ -961,20 +961,22 @@ TEXT ·tilePairsx2AVX2(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ         b+16(FP), CX
 	MOVQ         next+48(FP), DX
 	MOVQ         pace+56(FP), BX
+	LEAQ         (BX)(BX*2), SI
+	MOVQ         BX, DI
+	SHLQ         $0x02, DI
 	VXORPS       Y0, Y0, Y0
 	VXORPS       Y1, Y1, Y1
 	VXORPS       Y2, Y2, Y2
 	VXORPS       Y3, Y3, Y3
-	MOVL         $0xffff0000, SI
-	VMOVD        SI, X4
+	MOVL         $0xffff0000, R8
+	VMOVD        R8, X4
 	VPBROADCASTD X4, Y4
-	MOVQ         steps+0(FP), SI
-	SUBQ         $0x04, SI
+	MOVQ         steps+0(FP), R8
+	SUBQ         $0x04, R8
 	JLT          tail
 
 turn:
 	PREFETCHT1   (DX)
-	ADDQ         BX, DX
 	VMOVUPS      (CX), Y6
 	VPSLLD       $0x10, Y6, Y5
 	VPAND        Y4, Y6, Y6
@@ -993,8 +995,7 @@ turn:
 	VBROADCASTSS 12(AX), Y5
 	VFMADD231PS  Y5, Y6, Y2
 	VFMADD231PS  Y5, Y8, Y3
-	PREFETCHT1   (DX)
-	ADDQ         BX, DX
+	PREFETCHT1   (DX)(BX*1)
 	VMOVUPS      128(CX), Y6
 	VPSLLD       $0x10, Y6, Y5
 	VPAND        Y4, Y6, Y6
@@ -1013,8 +1014,7 @@ turn:
 	VBROADCASTSS 28(AX), Y5
 	VFMADD231PS  Y5, Y6, Y2
 	VFMADD231PS  Y5, Y8, Y3
-	PREFETCHT1   (DX)
-	ADDQ         BX, DX
+	PREFETCHT1   (DX)(BX*2)
 	VMOVUPS      256(CX), Y6
 	VPSLLD       $0x10, Y6, Y5
 	VPAND        Y4, Y6, Y6
@@ -1033,8 +1033,7 @@ turn:
 	VBROADCASTSS 44(AX), Y5
 	VFMADD231PS  Y5, Y6, Y2
 	VFMADD231PS  Y5, Y8, Y3
-	PREFETCHT1   (DX)
-	ADDQ         BX, DX
+	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      384(CX), Y6
 	VPSLLD       $0x10, Y6, Y5
 	VPAND        Y4, Y6, Y6
@@ -1055,11 +1054,12 @@ turn:
 	VFMADD231PS  Y5, Y8, Y3
 	ADDQ         $0x00000040, AX
 	ADDQ         $0x00000200, CX
-	SUBQ         $0x04, SI
+	ADDQ         DI, DX
+	SUBQ         $0x04, R8
 	JGE          turn
 
 tail:
-	ADDQ $0x04, SI
+	ADDQ $0x04, R8
 	JZ   sums
 
 single:
@@ -1083,7 +1083,7 @@ single:
 	VFMADD231PS  Y5, Y8, Y3
 	ADDQ         $0x00000010, AX
 	ADDQ         $0x00000080, CX
-	DECQ         SI
+	DECQ         R8
 	JNZ          single
 
 sums:
@@ -1118,22 +1118,24 @@ TEXT ·tilePairsx3AVX2(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ         b+16(FP), CX
 	MOVQ         next+48(FP), DX
 	MOVQ         pace+56(FP), BX
+	LEAQ         (BX)(BX*2), SI
+	MOVQ         BX, DI
+	SHLQ         $0x02, DI
 	VXORPS       Y0, Y0, Y0
 	VXORPS       Y1, Y1, Y1
 	VXORPS       Y2, Y2, Y2
 	VXORPS       Y3, Y3, Y3
 	VXORPS       Y4, Y4, Y4
 	VXORPS       Y5, Y5, Y5
-	MOVL         $0xffff0000, SI
-	VMOVD        SI, X6
+	MOVL         $0xffff0000, R8
+	VMOVD        R8, X6
 	VPBROADCASTD X6, Y6
-	MOVQ         steps+0(FP), SI
-	SUBQ         $0x04, SI
+	MOVQ         steps+0(FP), R8
+	SUBQ         $0x04, R8
 	JLT          tail
 
 turn:
 	PREFETCHT1   (DX)
-	ADDQ         BX, DX
 	VMOVUPS      (CX), Y8
 	VPSLLD       $0x10, Y8, Y7
 	VPAND        Y6, Y8, Y8
@@ -1158,8 +1160,7 @@ turn:
 	VBROADCASTSS 20(AX), Y7
 	VFMADD231PS  Y7, Y8, Y4
 	VFMADD231PS  Y7, Y10, Y5
-	PREFETCHT1   (DX)
-	ADDQ         BX, DX
+	PREFETCHT1   (DX)(BX*1)
 	VMOVUPS      128(CX), Y8
 	VPSLLD       $0x10, Y8, Y7
 	VPAND        Y6, Y8, Y8
@@ -1184,8 +1185,7 @@ turn:
 	VBROADCASTSS 44(AX), Y7
 	VFMADD231PS  Y7, Y8, Y4
 	VFMADD231PS  Y7, Y10, Y5
-	PREFETCHT1   (DX)
-	ADDQ         BX, DX
+	PREFETCHT1   (DX)(BX*2)
 	VMOVUPS      256(CX), Y8
 	VPSLLD       $0x10, Y8, Y7
 	VPAND        Y6, Y8, Y8
@@ -1210,8 +1210,7 @@ turn:
 	VBROADCASTSS 68(AX), Y7
 	VFMADD231PS  Y7, Y8, Y4
 	VFMADD231PS  Y7, Y10, Y5
-	PREFETCHT1   (DX)
-	ADDQ         BX, DX
+	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      384(CX), Y8
 	VPSLLD       $0x10, Y8, Y7
 	VPAND        Y6, Y8, Y8
@@ -1238,11 +1237,12 @@ turn:
 	VFMADD231PS  Y7, Y10, Y5
 	ADDQ         $0x00000060, AX
 	ADDQ         $0x00000200, CX
-	SUBQ         $0x04, SI
+	ADDQ         DI, DX
+	SUBQ         $0x04, R8
 	JGE          turn
 
 tail:
-	ADDQ $0x04, SI
+	ADDQ $0x04, R8
 	JZ   sums
 
 single:
@@ -1272,7 +1272,7 @@ single:
 	VFMADD231PS  Y7, Y10, Y5
 	ADDQ         $0x00000018, AX
 	ADDQ         $0x00000080, CX
-	DECQ         SI
+	DECQ         R8
 	JNZ          single
 
 sums:
@@ -1313,6 +1313,9 @@ TEXT ·tilePairsx4AVX2(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ         b+16(FP), CX
 	MOVQ         next+48(FP), DX
 	MOVQ         pace+56(FP), BX
+	LEAQ         (BX)(BX*2), SI
+	MOVQ         BX, DI
+	SHLQ         $0x02, DI
 	VXORPS       Y0, Y0, Y0
 	VXORPS       Y1, Y1, Y1
 	VXORPS       Y2, Y2, Y2
@@ -1321,16 +1324,15 @@ TEXT ·tilePairsx4AVX2(SB), NOSPLIT|NOFRAME, $0-64
 	VXORPS       Y5, Y5, Y5
 	VXORPS       Y6, Y6, Y6
 	VXORPS       Y7, Y7, Y7
-	MOVL         $0xffff0000, SI
-	VMOVD        SI, X8
+	MOVL         $0xffff0000, R8
+	VMOVD        R8, X8
 	VPBROADCASTD X8, Y8
-	MOVQ         steps+0(FP), SI
-	SUBQ         $0x04, SI
+	MOVQ         steps+0(FP), R8
+	SUBQ         $0x04, R8
 	JLT          tail
 
 turn:
 	PREFETCHT1   (DX)
-	ADDQ         BX, DX
 	VMOVUPS      (CX), Y10
 	VPSLLD       $0x10, Y10, Y9
 	VPAND        Y8, Y10, Y10
@@ -1361,8 +1363,7 @@ turn:
 	VBROADCASTSS 28(AX), Y9
 	VFMADD231PS  Y9, Y10, Y6
 	VFMADD231PS  Y9, Y12, Y7
-	PREFETCHT1   (DX)
-	ADDQ         BX, DX
+	PREFETCHT1   (DX)(BX*1)
 	VMOVUPS      128(CX), Y10
 	VPSLLD       $0x10, Y10, Y9
 	VPAND        Y8, Y10, Y10
@@ -1393,8 +1394,7 @@ turn:
 	VBROADCASTSS 60(AX), Y9
 	VFMADD231PS  Y9, Y10, Y6
 	VFMADD231PS  Y9, Y12, Y7
-	PREFETCHT1   (DX)
-	ADDQ         BX, DX
+	PREFETCHT1   (DX)(BX*2)
 	VMOVUPS      256(CX), Y10
 	VPSLLD       $0x10, Y10, Y9
 	VPAND        Y8, Y10, Y10
@@ -1425,8 +1425,7 @@ turn:
 	VBROADCASTSS 92(AX), Y9
 	VFMADD231PS  Y9, Y10, Y6
 	VFMADD231PS  Y9, Y12, Y7
-	PREFETCHT1   (DX)
-	ADDQ         BX, DX
+	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      384(CX), Y10
 	VPSLLD       $0x10, Y10, Y9
 	VPAND        Y8, Y10, Y10
@@ -1459,11 +1458,12 @@ turn:
 	VFMADD231PS  Y9, Y12, Y7
 	ADDQ         $0x00000080, AX
 	ADDQ         $0x00000200, CX
-	SUBQ         $0x04, SI
+	ADDQ         DI, DX
+	SUBQ         $0x04, R8
 	JGE          turn
 
 tail:
-	ADDQ $0x04, SI
+	ADDQ $0x04, R8
 	JZ   sums
 
 single:
@@ -1499,7 +1499,7 @@ single:
 	VFMADD231PS  Y9, Y12, Y7
 	ADDQ         $0x00000020, AX
 	ADDQ         $0x00000080, CX
-	DECQ         SI
+	DECQ         R8
 	JNZ          single
 
 sums:

@@ -44,6 +44,9 @@ type Set struct {
 	// Columns is the width of a tile: 32, or 16 for half a panel.
 	Columns int64
 	Transpose
+	// CopySteps copies steps of 32 words, stride bytes apart, to a panel, and
+	// fetches some further on.
+	CopySteps func(steps int, dst, src *byte, stride int)
 	// F16 and BF16 are there for sets of f32, Dequant for sets of int8.
 	F16, BF16 Narrow
 	Dequant   Dequant

@@ -11,36 +11,35 @@ TEXT ·tileF32x1AVX2(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ   b+16(FP), CX
 	MOVQ   next+48(FP), DX
 	MOVQ   pace+56(FP), BX
+	LEAQ   (BX)(BX*2), SI
+	MOVQ   BX, DI
+	SHLQ   $0x02, DI
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
-	MOVQ   steps+0(FP), SI
-	SUBQ   $0x04, SI
+	MOVQ   steps+0(FP), R8
+	SUBQ   $0x04, R8
 	JLT    tail
 
 turn:
 	PREFETCHT1   (DX)
-	ADDQ         BX, DX
 	VMOVUPS      (CX), Y2
 	VMOVUPS      32(CX), Y3
 	VBROADCASTSS (AX), Y4
 	VFMADD231PS  Y4, Y2, Y0
 	VFMADD231PS  Y4, Y3, Y1
-	PREFETCHT1   (DX)
-	ADDQ         BX, DX
+	PREFETCHT1   (DX)(BX*1)
 	VMOVUPS      128(CX), Y2
 	VMOVUPS      160(CX), Y3
 	VBROADCASTSS 4(AX), Y4
 	VFMADD231PS  Y4, Y2, Y0
 	VFMADD231PS  Y4, Y3, Y1
-	PREFETCHT1   (DX)
-	ADDQ         BX, DX
+	PREFETCHT1   (DX)(BX*2)
 	VMOVUPS      256(CX), Y2
 	VMOVUPS      288(CX), Y3
 	VBROADCASTSS 8(AX), Y4
 	VFMADD231PS  Y4, Y2, Y0
 	VFMADD231PS  Y4, Y3, Y1
-	PREFETCHT1   (DX)
-	ADDQ         BX, DX
+	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      384(CX), Y2
 	VMOVUPS      416(CX), Y3
 	VBROADCASTSS 12(AX), Y4
@@ -48,11 +47,12 @@ turn:
 	VFMADD231PS  Y4, Y3, Y1
 	ADDQ         $0x00000010, AX
 	ADDQ         $0x00000200, CX
-	SUBQ         $0x04, SI
+	ADDQ         DI, DX
+	SUBQ         $0x04, R8
 	JGE          turn
 
 tail:
-	ADDQ $0x04, SI
+	ADDQ $0x04, R8
 	JZ   sums
 
 single:
@@ -63,7 +63,7 @@ single:
 	VFMADD231PS  Y4, Y3, Y1
 	ADDQ         $0x00000004, AX
 	ADDQ         $0x00000080, CX
-	DECQ         SI
+	DECQ         R8
 	JNZ          single
 
 sums:
@@ -92,17 +92,19 @@ TEXT ·tileF32x2AVX2(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ   b+16(FP), CX
 	MOVQ   next+48(FP), DX
 	MOVQ   pace+56(FP), BX
+	LEAQ   (BX)(BX*2), SI
+	MOVQ   BX, DI
+	SHLQ   $0x02, DI
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
-	MOVQ   steps+0(FP), SI
-	SUBQ   $0x04, SI
+	MOVQ   steps+0(FP), R8
+	SUBQ   $0x04, R8
 	JLT    tail
 
 turn:
 	PREFETCHT1   (DX)
-	ADDQ         BX, DX
 	VMOVUPS      (CX), Y4
 	VMOVUPS      32(CX), Y5
 	VBROADCASTSS (AX), Y6
@@ -111,8 +113,7 @@ turn:
 	VBROADCASTSS 4(AX), Y6
 	VFMADD231PS  Y6, Y4, Y2
 	VFMADD231PS  Y6, Y5, Y3
-	PREFETCHT1   (DX)
-	ADDQ         BX, DX
+	PREFETCHT1   (DX)(BX*1)
 	VMOVUPS      128(CX), Y4
 	VMOVUPS      160(CX), Y5
 	VBROADCASTSS 8(AX), Y6
@@ -121,8 +122,7 @@ turn:
 	VBROADCASTSS 12(AX), Y6
 	VFMADD231PS  Y6, Y4, Y2
 	VFMADD231PS  Y6, Y5, Y3
-	PREFETCHT1   (DX)
-	ADDQ         BX, DX
+	PREFETCHT1   (DX)(BX*2)
 	VMOVUPS      256(CX), Y4
 	VMOVUPS      288(CX), Y5
 	VBROADCASTSS 16(AX), Y6
@@ -131,8 +131,7 @@ turn:
 	VBROADCASTSS 20(AX), Y6
 	VFMADD231PS  Y6, Y4, Y2
 	VFMADD231PS  Y6, Y5, Y3
-	PREFETCHT1   (DX)
-	ADDQ         BX, DX
+	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      384(CX), Y4
 	VMOVUPS      416(CX), Y5
 	VBROADCASTSS 24(AX), Y6
@@ -143,11 +142,12 @@ turn:
 	VFMADD231PS  Y6, Y5, Y3
 	ADDQ         $0x00000020, AX
 	ADDQ         $0x00000200, CX
-	SUBQ         $0x04, SI
+	ADDQ         DI, DX
+	SUBQ         $0x04, R8
 	JGE          turn
 
 tail:
-	ADDQ $0x04, SI
+	ADDQ $0x04, R8
 	JZ   sums
 
 single:
@@ -161,7 +161,7 @@ single:
 	VFMADD231PS  Y6, Y5, Y3
 	ADDQ         $0x00000008, AX
 	ADDQ         $0x00000080, CX
-	DECQ         SI
+	DECQ         R8
 	JNZ          single
 
 sums:
@@ -196,19 +196,21 @@ TEXT ·tileF32x3AVX2(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ   b+16(FP), CX
 	MOVQ   next+48(FP), DX
 	MOVQ   pace+56(FP), BX
+	LEAQ   (BX)(BX*2), SI
+	MOVQ   BX, DI
+	SHLQ   $0x02, DI
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
-	MOVQ   steps+0(FP), SI
-	SUBQ   $0x04, SI
+	MOVQ   steps+0(FP), R8
+	SUBQ   $0x04, R8
 	JLT    tail
 
 turn:
 	PREFETCHT1   (DX)
-	ADDQ         BX, DX
 	VMOVUPS      (CX), Y6
 	VMOVUPS      32(CX), Y7
 	VBROADCASTSS (AX), Y8
@@ -220,8 +222,7 @@ turn:
 	VBROADCASTSS 8(AX), Y8
 	VFMADD231PS  Y8, Y6, Y4
 	VFMADD231PS  Y8, Y7, Y5
-	PREFETCHT1   (DX)
-	ADDQ         BX, DX
+	PREFETCHT1   (DX)(BX*1)
 	VMOVUPS      128(CX), Y6
 	VMOVUPS      160(CX), Y7
 	VBROADCASTSS 12(AX), Y8
@@ -233,8 +234,7 @@ turn:
 	VBROADCASTSS 20(AX), Y8
 	VFMADD231PS  Y8, Y6, Y4
 	VFMADD231PS  Y8, Y7, Y5
-	PREFETCHT1   (DX)
-	ADDQ         BX, DX
+	PREFETCHT1   (DX)(BX*2)
 	VMOVUPS      256(CX), Y6
 	VMOVUPS      288(CX), Y7
 	VBROADCASTSS 24(AX), Y8
@@ -246,8 +246,7 @@ turn:
 	VBROADCASTSS 32(AX), Y8
 	VFMADD231PS  Y8, Y6, Y4
 	VFMADD231PS  Y8, Y7, Y5
-	PREFETCHT1   (DX)
-	ADDQ         BX, DX
+	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      384(CX), Y6
 	VMOVUPS      416(CX), Y7
 	VBROADCASTSS 36(AX), Y8
@@ -261,11 +260,12 @@ turn:
 	VFMADD231PS  Y8, Y7, Y5
 	ADDQ         $0x00000030, AX
 	ADDQ         $0x00000200, CX
-	SUBQ         $0x04, SI
+	ADDQ         DI, DX
+	SUBQ         $0x04, R8
 	JGE          turn
 
 tail:
-	ADDQ $0x04, SI
+	ADDQ $0x04, R8
 	JZ   sums
 
 single:
@@ -282,7 +282,7 @@ single:
 	VFMADD231PS  Y8, Y7, Y5
 	ADDQ         $0x0000000c, AX
 	ADDQ         $0x00000080, CX
-	DECQ         SI
+	DECQ         R8
 	JNZ          single
 
 sums:
@@ -323,6 +323,9 @@ TEXT ·tileF32x4AVX2(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ   b+16(FP), CX
 	MOVQ   next+48(FP), DX
 	MOVQ   pace+56(FP), BX
+	LEAQ   (BX)(BX*2), SI
+	MOVQ   BX, DI
+	SHLQ   $0x02, DI
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -331,13 +334,12 @@ TEXT ·tileF32x4AVX2(SB), NOSPLIT|NOFRAME, $0-64
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
-	MOVQ   steps+0(FP), SI
-	SUBQ   $0x04, SI
+	MOVQ   steps+0(FP), R8
+	SUBQ   $0x04, R8
 	JLT    tail
 
 turn:
 	PREFETCHT1   (DX)
-	ADDQ         BX, DX
 	VMOVUPS      (CX), Y8
 	VMOVUPS      32(CX), Y9
 	VBROADCASTSS (AX), Y10
@@ -352,8 +354,7 @@ turn:
 	VBROADCASTSS 12(AX), Y10
 	VFMADD231PS  Y10, Y8, Y6
 	VFMADD231PS  Y10, Y9, Y7
-	PREFETCHT1   (DX)
-	ADDQ         BX, DX
+	PREFETCHT1   (DX)(BX*1)
 	VMOVUPS      128(CX), Y8
 	VMOVUPS      160(CX), Y9
 	VBROADCASTSS 16(AX), Y10
@@ -368,8 +369,7 @@ turn:
 	VBROADCASTSS 28(AX), Y10
 	VFMADD231PS  Y10, Y8, Y6
 	VFMADD231PS  Y10, Y9, Y7
-	PREFETCHT1   (DX)
-	ADDQ         BX, DX
+	PREFETCHT1   (DX)(BX*2)
 	VMOVUPS      256(CX), Y8
 	VMOVUPS      288(CX), Y9
 	VBROADCASTSS 32(AX), Y10
@@ -384,8 +384,7 @@ turn:
 	VBROADCASTSS 44(AX), Y10
 	VFMADD231PS  Y10, Y8, Y6
 	VFMADD231PS  Y10, Y9, Y7
-	PREFETCHT1   (DX)
-	ADDQ         BX, DX
+	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      384(CX), Y8
 	VMOVUPS      416(CX), Y9
 	VBROADCASTSS 48(AX), Y10
@@ -402,11 +401,12 @@ turn:
 	VFMADD231PS  Y10, Y9, Y7
 	ADDQ         $0x00000040, AX
 	ADDQ         $0x00000200, CX
-	SUBQ         $0x04, SI
+	ADDQ         DI, DX
+	SUBQ         $0x04, R8
 	JGE          turn
 
 tail:
-	ADDQ $0x04, SI
+	ADDQ $0x04, R8
 	JZ   sums
 
 single:
@@ -426,7 +426,7 @@ single:
 	VFMADD231PS  Y10, Y9, Y7
 	ADDQ         $0x00000010, AX
 	ADDQ         $0x00000080, CX
-	DECQ         SI
+	DECQ         R8
 	JNZ          single
 
 sums:
@@ -473,6 +473,9 @@ TEXT ·tileF32x5AVX2(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ   b+16(FP), CX
 	MOVQ   next+48(FP), DX
 	MOVQ   pace+56(FP), BX
+	LEAQ   (BX)(BX*2), SI
+	MOVQ   BX, DI
+	SHLQ   $0x02, DI
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -483,13 +486,12 @@ TEXT ·tileF32x5AVX2(SB), NOSPLIT|NOFRAME, $0-64
 	VXORPS Y7, Y7, Y7
 	VXORPS Y8, Y8, Y8
 	VXORPS Y9, Y9, Y9
-	MOVQ   steps+0(FP), SI
-	SUBQ   $0x04, SI
+	MOVQ   steps+0(FP), R8
+	SUBQ   $0x04, R8
 	JLT    tail
 
 turn:
 	PREFETCHT1   (DX)
-	ADDQ         BX, DX
 	VMOVUPS      (CX), Y10
 	VMOVUPS      32(CX), Y11
 	VBROADCASTSS (AX), Y12
@@ -507,8 +509,7 @@ turn:
 	VBROADCASTSS 16(AX), Y12
 	VFMADD231PS  Y12, Y10, Y8
 	VFMADD231PS  Y12, Y11, Y9
-	PREFETCHT1   (DX)
-	ADDQ         BX, DX
+	PREFETCHT1   (DX)(BX*1)
 	VMOVUPS      128(CX), Y10
 	VMOVUPS      160(CX), Y11
 	VBROADCASTSS 20(AX), Y12
@@ -526,8 +527,7 @@ turn:
 	VBROADCASTSS 36(AX), Y12
 	VFMADD231PS  Y12, Y10, Y8
 	VFMADD231PS  Y12, Y11, Y9
-	PREFETCHT1   (DX)
-	ADDQ         BX, DX
+	PREFETCHT1   (DX)(BX*2)
 	VMOVUPS      256(CX), Y10
 	VMOVUPS      288(CX), Y11
 	VBROADCASTSS 40(AX), Y12
@@ -545,8 +545,7 @@ turn:
 	VBROADCASTSS 56(AX), Y12
 	VFMADD231PS  Y12, Y10, Y8
 	VFMADD231PS  Y12, Y11, Y9
-	PREFETCHT1   (DX)
-	ADDQ         BX, DX
+	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      384(CX), Y10
 	VMOVUPS      416(CX), Y11
 	VBROADCASTSS 60(AX), Y12
@@ -566,11 +565,12 @@ turn:
 	VFMADD231PS  Y12, Y11, Y9
 	ADDQ         $0x00000050, AX
 	ADDQ         $0x00000200, CX
-	SUBQ         $0x04, SI
+	ADDQ         DI, DX
+	SUBQ         $0x04, R8
 	JGE          turn
 
 tail:
-	ADDQ $0x04, SI
+	ADDQ $0x04, R8
 	JZ   sums
 
 single:
@@ -593,7 +593,7 @@ single:
 	VFMADD231PS  Y12, Y11, Y9
 	ADDQ         $0x00000014, AX
 	ADDQ         $0x00000080, CX
-	DECQ         SI
+	DECQ         R8
 	JNZ          single
 
 sums:
@@ -646,6 +646,9 @@ TEXT ·tileF32x6AVX2(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ   b+16(FP), CX
 	MOVQ   next+48(FP), DX
 	MOVQ   pace+56(FP), BX
+	LEAQ   (BX)(BX*2), SI
+	MOVQ   BX, DI
+	SHLQ   $0x02, DI
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -658,13 +661,12 @@ TEXT ·tileF32x6AVX2(SB), NOSPLIT|NOFRAME, $0-64
 	VXORPS Y9, Y9, Y9
 	VXORPS Y10, Y10, Y10
 	VXORPS Y11, Y11, Y11
-	MOVQ   steps+0(FP), SI
-	SUBQ   $0x04, SI
+	MOVQ   steps+0(FP), R8
+	SUBQ   $0x04, R8
 	JLT    tail
 
 turn:
 	PREFETCHT1   (DX)
-	ADDQ         BX, DX
 	VMOVUPS      (CX), Y12
 	VMOVUPS      32(CX), Y13
 	VBROADCASTSS (AX), Y14
@@ -685,8 +687,7 @@ turn:
 	VBROADCASTSS 20(AX), Y14
 	VFMADD231PS  Y14, Y12, Y10
 	VFMADD231PS  Y14, Y13, Y11
-	PREFETCHT1   (DX)
-	ADDQ         BX, DX
+	PREFETCHT1   (DX)(BX*1)
 	VMOVUPS      128(CX), Y12
 	VMOVUPS      160(CX), Y13
 	VBROADCASTSS 24(AX), Y14
@@ -707,8 +708,7 @@ turn:
 	VBROADCASTSS 44(AX), Y14
 	VFMADD231PS  Y14, Y12, Y10
 	VFMADD231PS  Y14, Y13, Y11
-	PREFETCHT1   (DX)
-	ADDQ         BX, DX
+	PREFETCHT1   (DX)(BX*2)
 	VMOVUPS      256(CX), Y12
 	VMOVUPS      288(CX), Y13
 	VBROADCASTSS 48(AX), Y14
@@ -729,8 +729,7 @@ turn:
 	VBROADCASTSS 68(AX), Y14
 	VFMADD231PS  Y14, Y12, Y10
 	VFMADD231PS  Y14, Y13, Y11
-	PREFETCHT1   (DX)
-	ADDQ         BX, DX
+	PREFETCHT1   (DX)(SI*1)
 	VMOVUPS      384(CX), Y12
 	VMOVUPS      416(CX), Y13
 	VBROADCASTSS 72(AX), Y14
@@ -753,11 +752,12 @@ turn:
 	VFMADD231PS  Y14, Y13, Y11
 	ADDQ         $0x00000060, AX
 	ADDQ         $0x00000200, CX
-	SUBQ         $0x04, SI
+	ADDQ         DI, DX
+	SUBQ         $0x04, R8
 	JGE          turn
 
 tail:
-	ADDQ $0x04, SI
+	ADDQ $0x04, R8
 	JZ   sums
 
 single:
@@ -783,7 +783,7 @@ single:
 	VFMADD231PS  Y14, Y13, Y11
 	ADDQ         $0x00000018, AX
 	ADDQ         $0x00000080, CX
-	DECQ         SI
+	DECQ         R8
 	JNZ          single
 
 sums:

@@ -16,6 +16,7 @@ func Files() []target.File {
 		{Package: "gemm", Name: "narrow_avx2", Build: narrowAVX2},
 		{Package: "gemm", Name: "transpose_avx512", Build: transposeAVX512},
 		{Package: "gemm", Name: "transpose_avx2", Build: transposeAVX2},
+		{Package: "gemm", Name: "copy_avx2", Build: copyStepsAVX2},
 		{Package: "gemm", Name: "tile_int4_avx512", Build: tileInt4AVX512},
 		{Package: "gemm", Name: "tile_int4_avx2", Build: tileInt4AVX2},
 		{Package: "gemm", Name: "quantize_avx2", Build: quantizeAVX2},

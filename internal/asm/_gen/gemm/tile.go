@@ -33,8 +33,8 @@ type tile struct {
 	step    int // bytes of a step of the packed rows
 	panel   int // bytes of a step of the panel
 	a, b    operand.Mem
-	next    operand.Mem
-	pace    reg.Register
+	next    [unroll]operand.Mem // what is fetched in each step of a turn
+	pace    reg.GPVirtual       // bytes between the turns
 	acc     [][]reg.VecVirtual
 }
 
@@ -44,8 +44,7 @@ func (t *tile) begin(name string) {
 		fmt.Sprintf("%s computes a tile of %d rows and %d columns; see Tile.", name, t.rows, t.vectors*t.bytes/4))
 	t.a = operand.Mem{Base: c.Load(c.Param("a"), c.GP64())}
 	t.b = operand.Mem{Base: c.Load(c.Param("b"), c.GP64())}
-	t.next = operand.Mem{Base: c.Load(c.Param("next"), c.GP64())}
-	t.pace = c.Load(c.Param("pace"), c.GP64())
+	t.fetched()
 	t.acc = make([][]reg.VecVirtual, t.rows)
 	for r := range t.acc {
 		t.acc[r] = registers(t.reg, t.vectors)
@@ -53,6 +52,21 @@ func (t *tile) begin(name string) {
 			c.VXORPS(x, x, x)
 		}
 	}
+}
+
+// fetched makes the addresses that a turn fetches: 0 to 3 times pace further on.
+func (t *tile) fetched() {
+	c := t.c
+	next, pace, thrice := c.GP64(), c.GP64(), c.GP64()
+	c.Load(c.Param("next"), next)
+	c.Load(c.Param("pace"), pace)
+	c.LEAQ(operand.Mem{Base: pace, Index: pace, Scale: 2}, thrice)
+	t.next = [unroll]operand.Mem{
+		{Base: next}, {Base: next, Index: pace, Scale: 1}, {Base: next, Index: pace, Scale: 2}, {Base: next, Index: thrice, Scale: 1},
+	}
+	t.pace = c.GP64()
+	c.MOVQ(pace, t.pace)
+	c.SHLQ(operand.U8(2), t.pace)
 }
 
 // loop runs step for every step of K: u counts the steps of one turn.
@@ -64,12 +78,12 @@ func (t *tile) loop(step func(u int)) {
 	c.Label("turn")
 	for u := range unroll {
 		for line := 0; line < t.vectors*t.bytes*t.panel/panelBytes; line += lineBytes {
-			c.PREFETCHT1(t.next.Offset(line))
+			c.PREFETCHT1(t.next[u].Offset(line))
 		}
-		c.ADDQ(t.pace, t.next.Base)
 		step(u)
 	}
 	t.advance(unroll)
+	c.ADDQ(t.pace, t.next[0].Base)
 	c.SUBQ(operand.U8(unroll), n)
 	c.JGE(operand.LabelRef("turn"))
 	c.Label("tail")
