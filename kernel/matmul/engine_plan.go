@@ -97,9 +97,14 @@ func (e *engine) limits(t *plan, m kernel.Machine) (rows, columns int64) {
 }
 
 // subRows returns the number of rows that are packed at a time: those of a chunk
-// stay in L2 beside a panel, and the parts of all rows are about equal.
+// stay in L2 beside panels, and the parts of all rows are about equal. Beside a
+// single panel, which is packed once when all rows pass it, more of them stay.
 func (t *plan) subRows(e *engine, m kernel.Machine) int64 {
+	const alone = 4
 	fit := max(2*e.set.MaxRows(), l2(m)/8/(4*e.words(min(t.Chunk, t.K))))
+	if t.M <= alone*fit && !e.passes(&t.W) {
+		return t.M
+	}
 	parts := max(1, (t.M+fit/2)/fit)
 	return ceilDiv(t.M, parts)
 }
@@ -157,6 +162,7 @@ func (e *engine) book(t *plan, m kernel.Machine) {
 	if !t.DirectX {
 		w[bufX] = t.SubM*(e.words(t.Span)+1) + width
 	}
+	t.OneRow = e.set.Row != nil && t.DirectX && t.DirectOut && !t.Split && e.isPanels(&t.W) && t.K <= t.Chunk && 4*t.N*t.K <= l2(m)
 	narrow := e.narrow(&t.W)
 	t.Narrow = narrow != nil && t.TileM <= int64(len(narrow.Rows))
 	panel := gemm.PanelColumns * roundUp(e.words(chunk), 2)

@@ -202,6 +202,23 @@ func TestVariantsGiveEqualBits(t *testing.T) {
 	})
 }
 
+// TestOneRow checks single rows times packed weights that a cache holds: the bits
+// are those of weights that are not packed, for every number of cores.
+func TestOneRow(t *testing.T) {
+	eachLevel(t, func(t *testing.T) {
+		r := rand.New(rand.NewPCG(51, 52))
+		for i := range 40 {
+			f32, b := tensor.Float32, 1+r.Int64N(2)
+			c := product{x: f32, out: f32, b: b, wb: b, m: 1, n: 1 + r.Int64N(600), k: 1 + r.Int64N(300), p: Params{TransB: true}}
+			d := newData(c, uint64(i))
+			d.problem.Machine.Cores = 1 + i%3
+			want := d.run(t)
+			d.check(t, want)
+			require.True(t, bytes.Equal(want, d.runPacked(t)), "%s packed", d)
+		}
+	})
+}
+
 // TestEveryEngine runs engines that are not the best ones of this machine too.
 func TestEveryEngine(t *testing.T) {
 	r := rand.New(rand.NewPCG(41, 42))

@@ -28,6 +28,10 @@ type sweeper struct {
 }
 
 func (e *engine) run(a *kernel.Args, block int, t *tiling, _ []int64) error {
+	if t.OneRow {
+		e.oneRow(a, block, t)
+		return nil
+	}
 	bufs := carve(a, block, t)
 	s := sweeper{
 		e: e, t: t, x: a.Mem(X), w: a.Mem(W), held: place{b: -1}, out: a.Mem(Inputs),
@@ -43,6 +47,26 @@ func (e *engine) run(a *kernel.Args, block int, t *tiling, _ []int64) error {
 		s.item(&p)
 	}
 	return nil
+}
+
+// oneRow computes the items of one block with few words for each: products that
+// a cache holds are done in less than a microsecond.
+func (e *engine) oneRow(a *kernel.Args, block int, t *tiling) {
+	x, w, out, stride := a.Mem(X), a.Mem(W), a.Mem(Inputs), int(4*t.W.Lead)
+	lo, hi := kernel.Share(t.Items, block, a.Blocks)
+	for i := lo; i < hi; i++ {
+		p := t.place(i)
+		row, sums := &x[t.X.at(p.b, 0, 0)], out[4*t.element(&p, 0):][:4*p.n]
+		whole, rest := p.n/gemm.PanelColumns, p.n%gemm.PanelColumns
+		if whole > 0 {
+			e.set.Row(int(t.K), int(whole), row, &w[t.W.at(p.b, p.j, 0)], &sums[0], stride)
+		}
+		if rest > 0 {
+			last := device.BytesOf(carve(a, block, t)[bufAcc])
+			e.set.Row(int(t.K), 1, row, &w[t.W.at(p.b, p.j+p.n-rest, 0)], &last[0], stride)
+			copy(sums[4*(p.n-rest):], last)
+		}
+	}
 }
 
 // item computes one item.

@@ -38,10 +38,10 @@ type tiling struct {
 	// an item's columns are finished panel by panel: both with an engine.
 	DirectOut, ByPanel bool
 	// Narrow says that tiles widen panels of 2-byte elements as they go, Ahead
-	// that all panels of an item are packed before they are multiplied.
-	Narrow, Ahead bool
-	Pad           [1]uint8
-	Ep            epilogue
+	// that all panels of an item are packed before they are multiplied, OneRow that
+	// a row is multiplied with all panels of an item at once.
+	Narrow, Ahead, OneRow bool
+	Ep                    epilogue
 }
 
 // Buffers of a block, in scratch memory.

@@ -47,6 +47,10 @@ type Set struct {
 	// CopySteps copies steps of 32 words, stride bytes apart, to a panel, and
 	// fetches some further on.
 	CopySteps func(steps int, dst, src *byte, stride int)
+	// Row multiplies one row with whole panels, stride bytes apart, and gives the
+	// bits that Rows[0] gives for each. Several panels are read at a time: it is
+	// for weights that a cache holds. It is there for sets of f32.
+	Row func(steps, panels int, a, b, c *byte, stride int)
 	// F16 and BF16 are there for sets of f32, Dequant for sets of int8.
 	F16, BF16 Narrow
 	Dequant   Dequant
