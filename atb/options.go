@@ -46,6 +46,10 @@ func WithRequireSink() Option { return atbctx.WithRequireSink() }
 // WithSinkDeadline bounds a run of a tiling function on the device.
 func WithSinkDeadline(d time.Duration) Option { return atbctx.WithSinkDeadline(d) }
 
+// WithTilingLog gives f the workspace of the log before each run, on the device, of
+// a tiling function of another package.
+func WithTilingLog(f func(workspace []byte) error) Option { return atbctx.WithTilingLog(f) }
+
 // WithStreams makes n execute streams.
 func WithStreams(n int) Option { return atbctx.WithStreams(n) }
 

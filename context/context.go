@@ -93,7 +93,7 @@ func (c *Context) open(s *settings) error {
 		SyncKernel: c.cfg.SyncKernel, SyncRunner: c.cfg.SyncRunner, SyncOperation: c.cfg.SyncOperation, CompareTiling: c.cfg.CompareTiling,
 		Overflow: s.overflow, Counters: &c.count,
 	}
-	if err := c.openSinking(); err != nil {
+	if err := c.openSinking(s); err != nil {
 		return err
 	}
 	if c.cfg.CacheType&2 != 0 {
@@ -124,8 +124,10 @@ func (c *Context) open(s *settings) error {
 }
 
 // openSinking prepares what device-sink captures with.
-func (c *Context) openSinking() error {
+func (c *Context) openSinking(from *settings) error {
 	s := &c.env.Sinking
+	s.Log = from.tilingLog
+	s.Warn = func(err error) { c.log.Warn("log of a tiling function", "err", err) }
 	s.Option, s.Require = c.cfg.SinkOption, c.cfg.RequireSink
 	s.Deadline = time.Duration(c.cfg.SinkDeadline) * time.Millisecond
 	var err error

@@ -37,6 +37,7 @@ type settings struct {
 	chip       string // the device's own, empty for none
 	errs       []error
 	fullConfig *Config
+	tilingLog  func([]byte) error
 }
 
 // allocator is a pair of a user's functions for ring memory.
@@ -99,6 +100,13 @@ func WithSinkDeadline(d time.Duration) Option {
 	return func(s *settings) {
 		s.config = append(s.config, func(c *Config) { c.SinkDeadline = int((d + time.Millisecond - 1) / time.Millisecond) })
 	}
+}
+
+// WithTilingLog gives f the workspace of the log before each run, on the device, of
+// a tiling function of another package (kernel.Def.Package). f runs on goroutines
+// of the device; its errors are logged and stop nothing.
+func WithTilingLog(f func(workspace []byte) error) Option {
+	return func(s *settings) { s.tilingLog = f }
 }
 
 // WithStreams makes n execute streams; the default is one.

@@ -22,6 +22,10 @@ type Args = device.Args
 type Def[P comparable, T any] struct {
 	// Name is "family/variant", such as "rmsnorm/go".
 	Name string
+	// Package names the package that the kernel comes with, "" for the kernels of
+	// this library. A tiling function of another package runs on the device as a
+	// custom one, with LogBytes of workspace for its log.
+	Package string
 	// Class is the engine that the kernel keeps busy.
 	Class device.Class
 	// InPlace says that an output may be exactly the memory of an input. Pairs
@@ -67,6 +71,7 @@ type Def[P comparable, T any] struct {
 // It is immutable.
 type Kernel struct {
 	name     string
+	pkg      string
 	class    device.Class
 	inPlace  bool
 	pairs    [][2]int
@@ -96,7 +101,7 @@ func Define[P comparable, T any](d Def[P, T]) *Kernel {
 	mustBePlain(d.Name, reflect.TypeFor[P]())
 	size := int(unsafe.Sizeof(*new(T)))
 	size = (size + 7) &^ 7
-	k := &Kernel{name: d.Name, class: d.Class, inPlace: d.InPlace, pairs: d.Pairs, tileOn: d.TileOn, keys: max(d.Keys, 1), size: size}
+	k := &Kernel{name: d.Name, pkg: d.Package, class: d.Class, inPlace: d.InPlace, pairs: d.Pairs, tileOn: d.TileOn, keys: max(d.Keys, 1), size: size}
 	if k.tileOn == 0 {
 		k.tileOn = OnHost
 	}
@@ -177,6 +182,23 @@ func mustBePlain(name string, t reflect.Type) {
 
 // Name returns "family/variant".
 func (k *Kernel) Name() string { return k.name }
+
+// Package names the package that the kernel comes with, "" for this library.
+func (k *Kernel) Package() string { return k.pkg }
+
+// LogBytes is the workspace that a tiling function of another package has on the
+// device for its log.
+const LogBytes = 20480
+
+// LogBytes returns the bytes of workspace for the log of the kernel's tiling on
+// the device: 0 for a kernel of this library and for one that is tiled on the
+// host only.
+func (k *Kernel) LogBytes() int64 {
+	if k.pkg == "" || !k.tileOn.Has(OnAICPU) {
+		return 0
+	}
+	return LogBytes
+}
 
 // Class returns the engine that the kernel keeps busy.
 func (k *Kernel) Class() device.Class { return k.class }

@@ -49,6 +49,9 @@ type Call struct {
 	In, Out, Val []Ref
 	// NoCache keeps the call's tilings out of the caches.
 	NoCache bool
+	// NeverTimeout says that the kernel may run for ever, so that nothing on the
+	// device may wait for it: policy device-sink refuses to tile it there.
+	NeverTimeout bool
 }
 
 // New makes a builder for a whole operation with the given operands. A
@@ -150,7 +153,7 @@ func (b *Builder) Kernel(c Call) error {
 		h.Begin(device.PlanWork, nil)
 		defer h.End(device.PlanWork)
 	}
-	n := Node{Kind: KernelNode, NoCache: c.NoCache}
+	n := Node{Kind: KernelNode, NoCache: c.NoCache, NeverTimeout: c.NeverTimeout}
 	for _, refs := range [...][]Ref{c.In, c.Val} {
 		if err := b.wantWritten(refs); err != nil {
 			return err
@@ -170,6 +173,9 @@ func (b *Builder) Kernel(c Call) error {
 	}
 	n.Kernel, n.Refused = k, refused
 	n.Scratch, n.TilingSize = k.Scratch(&n.Problem), k.TilingSize(&n.Problem)
+	if bytes := k.LogBytes(); bytes > 0 {
+		n.Log = []Ref{b.Temp("log", tensor.Of(tensor.Uint8, bytes))}
+	}
 	copies := b.detour(&n)
 	b.push(n, c.Name)
 	for _, c := range copies {

@@ -81,8 +81,13 @@ type Node struct {
 	Stream int
 	// Scope is the scope that the node belongs to.
 	Scope int
-	// NoCache keeps the node's tilings out of the caches.
-	NoCache bool
+	// Log is memory for the log of the tiling on the device, where it has one. The
+	// tiling may run any time before the node: the memory is in use from the first
+	// node on.
+	Log []Ref
+	// NoCache keeps the node's tilings out of the caches. NeverTimeout says that
+	// the kernel may run for ever.
+	NoCache, NeverTimeout bool
 	// Event is the event slot of a RecordNode or WaitNode, Foreign the
 	// operation of a ForeignNode: the runner's business.
 	Event, Foreign any

@@ -28,16 +28,16 @@ func (g *Graph) Lives() []Life {
 }
 
 // use is an operand of a node that lies in a temporary: bytes lo to hi-1 of it,
-// the i-th of the node's outputs or inputs, or byValue where its tiling reads it.
+// the i-th of the node's outputs or inputs, or byTiling where its tiling reads it.
 type use struct {
 	node, i int
 	lo, hi  int64
 	write   bool
 }
 
-// byValue is the number of a use by a tiling: it is over before the kernel runs,
+// byTiling is the number of a use by a tiling: it is over before the kernel runs,
 // but the memory is no operand that an output may take over.
-const byValue = -1
+const byTiling = -1
 
 // usage lists the temporaries that nodes touch, in the order of their first
 // use, and their uses in the order of the nodes; a node's reads come before its
@@ -87,15 +87,24 @@ func newUsage(g *Graph) *usage {
 // each calls f with every operand that lies in a temporary, in the order of the
 // nodes.
 func (u *usage) each(f func(base Ref, x use)) {
+	log := func(i int, refs []Ref) {
+		for _, r := range refs {
+			f(r, use{node: i, i: byTiling, hi: u.g.Tensors[r].Desc.Bytes(), write: true})
+		}
+	}
+	for i := range u.g.Nodes {
+		log(0, u.g.Nodes[i].Log)
+	}
 	for i := range u.g.Nodes {
 		n := &u.g.Nodes[i]
+		log(i, n.Log)
 		for side, refs := range [...][]Ref{n.In, n.Val, n.Out} {
 			for k, r := range refs {
 				if r == Absent {
 					continue
 				}
 				if side == 1 {
-					k = byValue
+					k = byTiling
 				}
 				t := &u.g.Tensors[r]
 				if u.g.Tensors[t.Base].Kind == Temp {

@@ -111,7 +111,7 @@ func (u *usage) follows(a, b int, at int64) bool {
 // temporary starts at byte `at` of x's, in one memory.
 func (u *usage) takesOver(x, y *use, at int64) bool {
 	n := &u.g.Nodes[x.node]
-	if x.write || !y.write || x.i == byValue || n.Kernel == nil {
+	if x.write || !y.write || x.i == byTiling || n.Kernel == nil {
 		return false
 	}
 	if m := n.Kernel.Moves(&n.Problem, y.i, x.i); m.Bytes > 0 && x.lo+m.InAt == y.lo+at+m.OutAt {

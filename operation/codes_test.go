@@ -200,7 +200,7 @@ func TestCodesOfExecute(t *testing.T) {
 		{"launch without setup", func(b *bed) error { return b.op(add()).Launch(b.c) }, status.ErrInvalidParam, false, "setup first"},
 		{"launch without pre-launch", func(b *bed) error { return ready(b).o.Launch(b.c) }, status.ErrInvalidParam, false, "pre-launch"},
 		{"after a failed setup", execute(func(b *bed, x *call) {
-			_, err := x.o.Setup(operation.VariantPack{}, b.c)
+			_, err := x.o.Setup(operation.VariantPack{In: x.p.In[:1]}, b.c)
 			require.Error(b, err)
 		}), status.ErrInvalidParam, false, "setup first"},
 		{"context nil", func(b *bed) error { return ready(b).o.Execute(operation.VariantPack{}, device.Buffer{}, nil) }, status.ErrInvalidContextAddr, true, "nil or closed"},

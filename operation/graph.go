@@ -68,13 +68,19 @@ func (g *graph) nodeName(i int) string {
 }
 
 // findConditions finds the nodes with conditions in them: parameters may be
-// updated, but not to those of another type.
+// updated, but not to those of another type, and those of a graph not at all. So a
+// Setup visits conditions, not nodes.
 func (g *graph) findConditions() {
 	for i := range g.p.Nodes {
-		if o, ok := g.p.Nodes[i].Op.(*Op); ok {
-			if _, ok := o.spec.(conditional); ok {
-				g.conds = append(g.conds, o)
-			}
+		o, ok := g.p.Nodes[i].Op.(*Op)
+		if !ok {
+			continue
+		}
+		if inner, ok := o.spec.(*graph); ok && len(inner.conds) == 0 {
+			continue
+		}
+		if _, ok := o.spec.(conditional); ok {
+			g.conds = append(g.conds, o)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"goatb/device"
 	"goatb/operation"
 	"goatb/operation/elementwise"
+	"goatb/status"
 	"goatb/tensor"
 )
 
@@ -238,4 +239,49 @@ func TestDataAreNotCached(t *testing.T) {
 	assert.Equal(t, []float32{11, 21, 12, 22, 13, 23, 14, 24}, b.run(o, tall, row))
 	assert.Equal(t, tensor.Of(tensor.Float32, 4, 1), tall.Desc)
 	assert.Equal(t, []float32{11, 22, 13, 24}, b.run(o, wide, row))
+}
+
+// A Setup without tensors stands for that of the last ones: host data are read
+// again, a plan that is out of date is made anew, and after a Setup that failed
+// there are none.
+func TestSetupOfItsOwnTensors(t *testing.T) {
+	for _, reuse := range []bool{true, false} {
+		b := newBed(t, atbctx.WithSetupReuse(reuse))
+		o := b.op(shift{})
+		own := operation.VariantPack{}
+		_, err := o.Setup(own, b.c)
+		require.ErrorIs(t, err, status.ErrInvalidInTensorNum, "there is no last Setup")
+		p := b.pack(o, b.f32([]float32{1}), host(2, 3))
+		b.execute(o, p, b.setup(o, p))
+		assert.Equal(t, []float32{6}, b.values(p.Out[0]))
+		values := device.View[int32](p.In[1].Host)
+		hits := b.c.Stats().SetupHits
+		for i := range int32(3) {
+			values[0] = i
+			_, err = o.Setup(own, b.c)
+			require.NoError(t, err)
+			b.execute(o, own, device.Buffer{})
+			assert.Equal(t, []float32{float32(i) + 4}, b.values(p.Out[0]))
+		}
+		assert.Equal(t, map[bool]int64{true: 3, false: 0}[reuse], b.c.Stats().SetupHits-hits)
+		values[0] = 15 // asks for another plan
+		size, err := o.Setup(own, b.c)
+		require.NoError(t, err)
+		b.execute(o, own, b.empty(tensor.Of(tensor.Uint8, size)).Data)
+		assert.Equal(t, []float32{19}, b.values(p.Out[0]))
+		require.NoError(t, o.Update(shift{Bias: 1}))
+		_, err = o.Setup(own, b.c)
+		require.NoError(t, err)
+		other := newBed(t)
+		_, err = o.Setup(own, other.c)
+		require.ErrorIs(t, err, status.ErrInvalidInTensorNum, "another context")
+		_, err = o.Setup(p, b.c)
+		require.NoError(t, err)
+		values[0] = 101
+		_, err = o.Setup(own, b.c)
+		require.ErrorIs(t, err, status.ErrInvalidParam)
+		values[0] = 1
+		_, err = o.Setup(own, b.c)
+		require.ErrorIs(t, err, status.ErrInvalidInTensorNum, "the last Setup failed")
+	}
 }

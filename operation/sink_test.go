@@ -3,6 +3,7 @@ package operation_test
 import (
 	"errors"
 	"runtime"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -35,8 +36,18 @@ const (
 	tileUnknownKey
 )
 
-// hang ends tilings that hang when the test binary ends.
-var hang = make(chan struct{})
+// hang ends a tiling that hangs; hung counts those that do.
+var (
+	hang = make(chan struct{})
+	hung atomic.Int64
+)
+
+// release ends the tilings that hang.
+func release() {
+	for range hung.Swap(0) {
+		hang <- struct{}{}
+	}
+}
 
 func sunkDef(name string, on kernel.Placement) kernel.Def[sunk, sunkTiling] {
 	return kernel.Def[sunk, sunkTiling]{
@@ -52,6 +63,7 @@ func sunkDef(name string, on kernel.Placement) kernel.Def[sunk, sunkTiling] {
 			case tilePanics:
 				panic("the tiling panics")
 			case tileHangs:
+				hung.Add(1)
 				<-hang
 			case tileUnknownKey:
 				return kernel.Grid{Blocks: 1, Key: 77}, nil
@@ -150,7 +162,7 @@ func TestReplayFollowsValuesAndAddresses(t *testing.T) {
 // A tiling that goes wrong on the device ends the execution with its error, which
 // names the operation; the next replay works.
 func TestTilingFailsOnTheDevice(t *testing.T) {
-	t.Cleanup(func() { close(hang) })
+	t.Cleanup(release)
 	for _, form := range patched {
 		b := sinkBed(t, form, atbctx.WithSinkDeadline(20*time.Millisecond))
 		o := sunkGraph(b, sunk{})

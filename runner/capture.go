@@ -102,14 +102,16 @@ func (r *Runner) decide(c *captured) error {
 		return err
 	}
 	r.tally.tilings += c.plan.HostTilings
-	r.env.Counters.Captures.Add(1)
 	if s.Form == sink.V2Form {
 		r.wire(c)
-		return nil
+	} else {
+		r.noteMarks(c)
+		if c.graph, err = c.plan.Load(models); err != nil {
+			return err
+		}
 	}
-	r.noteMarks(c)
-	c.graph, err = c.plan.Load(models)
-	return err
+	r.env.Counters.Captures.Add(1)
+	return nil
 }
 
 // PlanCapture plans what a launch would capture, for tools and compilers: nothing
@@ -214,6 +216,7 @@ func (r *Runner) node(c *captured, i int, at []int) capture.Node {
 	if ks.scratch.size > 0 {
 		n.Scratch = c.word(&ks.scratch)
 	}
+	n.Log, n.NeverTimeout = c.word(&ks.log), s.node.NeverTimeout
 	for _, v := range n.Problem.Values {
 		if v == nil || ks.made { // not known yet
 			p := *n.Problem

@@ -55,6 +55,7 @@ type kernelStep struct {
 	query    tilingcache.Query
 	operands []operand
 	scratch  operand
+	log      operand
 	label    device.Label
 	// values are those that the tiling reads; made says that the launch makes some
 	// of them.
@@ -118,6 +119,9 @@ func (p *Plan) addNode(n *kernelgraph.Node, root string, slotBytes int64) error 
 		k := kernelStep{node: n, query: tilingcache.NewQuery(n.Kernel, &n.Problem)}
 		k.operands = p.locateAll(n.In, n.Out)
 		k.scratch = operand{fromWorkspace, 0, p.Workspace.ScratchAt[n.Stream], n.Scratch}
+		for _, r := range n.Log {
+			k.log = p.locate(r)
+		}
 		k.label = device.Label{Op: root, Node: n.Path, Kernel: n.Kernel.Name()}
 		k.cacheable = !n.NoCache && int64(n.TilingSize) <= slotBytes
 		for _, r := range n.Val {

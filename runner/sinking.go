@@ -21,6 +21,9 @@ type Sinking struct {
 	Require bool
 	// Deadline bounds a run of a tiling function; 0 is the device's default.
 	Deadline time.Duration
+	// Log and Warn are those of capture.Settings.
+	Log  func(workspace []byte) error
+	Warn func(error)
 	// Retired takes graphs that are out of date.
 	Retired capture.Retired
 	// Fallbacks takes the tilings that stay on the host.
@@ -36,7 +39,7 @@ func (r *Runner) settings(models device.ModelDevice, compile string) (capture.Se
 		return capture.Settings{}, err
 	}
 	out := capture.Settings{
-		Name: p.root, Form: s.Form, Soc: s.Soc, Deadline: s.Deadline, Tilings: &r.env.Counters.DeviceTilings,
+		Name: p.root, Form: s.Form, Soc: s.Soc, Deadline: s.Deadline, Tilings: &r.env.Counters.DeviceTilings, Log: s.Log, Warn: s.Warn,
 		Machine: kernel.MachineOf(r.env.Device.Props()), Streams: len(p.streams), Main: p.streamIndex(p.main),
 	}
 	out.Build = sink.Build{Option: choice, Require: s.Require, Capable: func() (string, error) { return incapable(models, &s.Soc, s.Form) }}

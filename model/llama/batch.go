@@ -173,16 +173,24 @@ func (b *batch) allocateIndices(s *Session, rows, want int) (ix indices, err err
 	return ix, nil
 }
 
-// setup sets every operation up and returns the largest workspace.
+// setup sets every operation up and returns the largest workspace. Those that were
+// set up for this batch last are not shown its tensors again.
 func (b *batch) setup(s *Session) (int64, error) {
+	again := s.ready == b
+	s.ready = nil
 	size := int64(0)
 	for i, op := range s.stages {
-		n, err := s.setup(op, b.packs[i])
+		pack := b.packs[i]
+		if again {
+			pack = atb.VariantPack{}
+		}
+		n, err := s.setup(op, pack)
 		if err != nil {
 			return 0, err
 		}
 		size = max(size, n)
 	}
+	s.ready = b
 	return size, nil
 }
 

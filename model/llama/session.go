@@ -57,6 +57,9 @@ type Session struct {
 	memory  memory // of the caches
 	batches map[shapeKey]*batch
 	last    *batch
+	// ready is the batch that every operation was set up for last, nil after a
+	// Setup that failed.
+	ready *batch
 	clock   uint64 // counts uses of batches
 	// unfinished says that the device may still work for a Forward that has
 	// returned an error.

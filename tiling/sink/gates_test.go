@@ -228,7 +228,7 @@ func TestRegistration(t *testing.T) {
 	assert.Equal(t, &Registration{Depends: 0b1, TileOn: kernel.OnHost}, must(RegistrationOf(define(0), 0, 1))(t), "the default placement has no function on the device")
 	_, err = RegistrationOf(define(0), 64, 1)
 	require.ErrorIs(t, err, status.ErrInvalidParam)
-	assert.ErrorContains(t, err, "count/go")
+	assert.ErrorContains(t, err, "input 64")
 }
 
 func TestKeptOutOfSuperKernels(t *testing.T) {

@@ -94,7 +94,7 @@ func RegistrationOf(k *kernel.Kernel, operands, values int) (*Registration, erro
 	for i := range values {
 		bit, err := Depending(operands + i)
 		if err != nil {
-			return nil, status.Place(err, status.ErrInvalidParam, k.Name(), "", "")
+			return nil, err
 		}
 		r.Depends |= bit
 	}

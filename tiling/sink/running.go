@@ -72,10 +72,6 @@ type Workspace struct {
 	Log bool
 }
 
-// LogBytes is the workspace of the log of a function that does not come with the
-// library.
-const LogBytes = 20480
-
 // Before is what the tiling on the host leaves at a sunk operation.
 type Before struct {
 	// Workspaces bound what any tiling may ask for, whatever the values.
@@ -140,7 +136,7 @@ func (b *Before) Plan(o *Op) []Workspace {
 		out = append(out, Workspace{Size: n})
 	}
 	if o.custom() {
-		out = append(out, Workspace{Size: LogBytes, Log: true})
+		out = append(out, Workspace{Size: kernel.LogBytes, Log: true})
 	}
 	return out
 }

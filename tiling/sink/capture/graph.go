@@ -134,6 +134,13 @@ func (b *Bound) buffer(t device.MemoryType, i int) device.Buffer {
 // Kernels returns the number of kernels in segment i.
 func (g *Graph) Kernels(i int) int64 { return g.parts[i].kernels }
 
+// Loaded returns the list of segment i, which is captured, as the device has it,
+// and the states of its tasks, for tools: the list must not be changed.
+func (g *Graph) Loaded(i int) (*device.TaskList, []device.TaskState) {
+	x := &g.parts[i]
+	return x.list, x.model.States(nil)
+}
+
 // Done reports whether every execution enqueued so far is done: then Close does
 // not wait.
 func (g *Graph) Done() bool {

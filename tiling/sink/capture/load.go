@@ -45,7 +45,7 @@ func (l *loading) load() error {
 	if l.fns, err = image.NewFunctions(l.sunkKernels()...); err != nil {
 		return err
 	}
-	l.fns.Ran = l.Settings.Tilings
+	l.fns.Ran, l.fns.Log, l.fns.Warn = l.Settings.Tilings, l.Settings.Log, l.Settings.Warn
 	l.placeValues()
 	if l.size > 0 {
 		if l.g.values, err = l.dev.Alloc(l.size); err != nil {
@@ -170,7 +170,7 @@ func (l *loading) operation(i int) (*load.Operation, error) {
 	if err != nil {
 		return nil, err
 	}
-	o.Sunk = &load.Sunk{Spec: spec, DataBytes: int64(len(b.Data)), Binary: binary(n.Kernel), Deadline: l.Settings.Deadline}
+	o.Sunk = &load.Sunk{Spec: spec, DataBytes: int64(len(b.Data)), Binary: binary(n.Kernel), Log: n.Log, Deadline: l.Settings.Deadline}
 	for j, v := range n.Values {
 		switch {
 		case n.Problem.Val[j].Empty():

@@ -24,6 +24,10 @@ type Node struct {
 	Operands []device.Address
 	Inputs   int
 	Scratch  device.Address
+	// Log is memory for the log of a tiling function of another package.
+	Log device.Address
+	// NeverTimeout says that the kernel may run for ever.
+	NeverTimeout bool
 	// Values are where the values of Problem.Val come from.
 	Values []Value
 	// Pair is the number, from 1, of the pair of record and wait that the node is
@@ -67,6 +71,11 @@ type Settings struct {
 	Deadline time.Duration
 	// Tilings counts the tilings that the device computed; it may be nil.
 	Tilings *atomic.Int64
+	// Log is given the workspace of the log before each run of a tiling function of
+	// another package; what it returns goes to Warn and stops nothing. Both may be
+	// nil.
+	Log  func(workspace []byte) error
+	Warn func(error)
 }
 
 // op describes a node to package sink. Of its inputs only those count whose
@@ -93,7 +102,8 @@ func (n *Node) op(id int) (sink.Op, error) {
 			o.Inputs = append(o.Inputs, in)
 		}
 	}
-	o.Fusion.Supported = true
+	o.Fusion.Supported, o.NeverTimeout = true, n.NeverTimeout
+	o.Package, o.Custom = n.Kernel.Package(), n.Kernel.Package() != ""
 	info, err := json.Marshal(map[string]any{"kernel": n.Kernel.Name(), "tiling_bytes": n.Kernel.TilingSize(p), "variants": n.Kernel.Keys()})
 	o.CompileInfo = string(info)
 	return o, err

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 
+	"goatb/status"
 	"goatb/tiling/sink"
 )
 
@@ -38,7 +39,7 @@ func New(nodes []Node, s Settings) (*Plan, error) {
 	for i := range nodes {
 		var err error
 		if p.Ops[i], err = nodes[i].op(i); err != nil {
-			return nil, err
+			return nil, status.Place(err, status.ErrInvalidParam, nodes[i].Label.Kernel, "calc", nodes[i].Label.Node)
 		}
 	}
 	if s.Form == sink.V2Form {
