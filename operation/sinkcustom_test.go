@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	atbctx "goatb/context"
+	"goatb/device"
 	"goatb/kernel"
 	"goatb/kernelgraph"
 	"goatb/operation"
@@ -309,5 +310,53 @@ func TestCaptureRefuses(t *testing.T) {
 			assert.ErrorContains(t, err, "1_OddOperation")
 		}
 		assert.Zero(t, b.c.Stats().Captures)
+	}
+}
+
+// mute is a device that does not answer what it can do.
+type mute struct{ device.ModelDevice }
+
+var errMute = errors.New("the firmware does not answer")
+
+// Capability fails.
+func (mute) Capability(device.Capability) (int64, error) { return 0, errMute }
+
+// A device that does not answer is an error, not a reason to tile on the host; a
+// graph that has nothing to ask for is captured all the same.
+func TestCapabilityThatFails(t *testing.T) {
+	inner, err := device.Models(cpuDevice(t))
+	require.NoError(t, err)
+	b := &bed{TB: t, dev: mute{inner}}
+	b.c = b.context(atbctx.WithPolicy("device-sink"))
+	o, p := oddGraph(b, ordinary)
+	ws := b.setup(o, p)
+	err = o.Execute(p, ws, b.c)
+	require.ErrorIs(t, err, errMute)
+	assert.ErrorContains(t, err, "1_OddOperation")
+	require.NoError(t, o.SetOption(sink.OptionName, "0"))
+	ws = b.setup(o, p)
+	b.execute(o, p, ws)
+	assert.Equal(t, 3+expect(3, 4), b.values(p.Out[0])[0], "nobody asked")
+	fixed := b.graph(operation.GraphParam{Inputs: 1, Outputs: 1, Nodes: []operation.Node{{Op: newOp(b, muls(2)), In: []int{0}, Out: []int{1}}}})
+	assert.Equal(t, []float32{6}, b.run(fixed, b.f32([]float32{3})))
+	assert.Equal(t, int64(2), b.c.Stats().Replays)
+}
+
+// A tiling on the host that fails while a graph is captured is an error of the
+// Execute; the next one captures.
+func TestTilingFailsAtTheCapture(t *testing.T) {
+	for _, form := range append(patched, "v2") {
+		b := sinkBed(t, form)
+		for value, want := range map[int32]string{tileFails: "no tiling for 3", tilePanics: "the tiling panics"} {
+			o := sunkGraph(b, sunk{})
+			p := b.pack(o, b.f32([]float32{1, 2}), host(value, 4))
+			ws := b.setup(o, p)
+			err := o.Execute(p, ws, b.c)
+			require.ErrorContains(t, err, want, form)
+			assert.ErrorContains(t, err, "1_SunkOperation", form)
+			p.In[1] = host(6, 5)
+			b.execute(o, p, ws)
+			assert.Equal(t, 3+expect(6, 5), b.values(p.Out[0])[0], form)
+		}
 	}
 }

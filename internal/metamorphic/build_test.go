@@ -118,6 +118,8 @@ func (v *value) fill(rng *rand.Rand, d tensor.Desc) []byte {
 			x = rng.Int64N(blocks)
 		case contexts:
 			x = 1 + rng.Int64N(2*blockSize)
+		case halves:
+			x = 1 + rng.Int64N(blockSize)
 		}
 		binary.LittleEndian.PutUint32(b[4*i:], uint32(x))
 	}

@@ -80,6 +80,7 @@ func (r *rig) try(x *trial) error {
 			return err
 		}
 	}
+	r.counts = x.counts()
 	if r.fresh != nil {
 		r.fresh()
 	}

@@ -54,6 +54,7 @@ const (
 	slots                // int32, all different
 	table                // int32, blocks of a cache
 	contexts             // int32 on the host, lengths
+	halves               // int32 on the device, halves of lengths
 )
 
 // value is a tensor of a recipe.
@@ -380,7 +381,7 @@ func (r *recipe) paged() {
 	}
 	t := r.values[q].dtype
 	k, v := r.cacheOf(t), r.cacheOf(t)
-	tables, lengths := r.input(rows(tensor.Int32, 1, 2), table), r.input(rows(tensor.Int32, 1), contexts)
+	tables, lengths := r.input(rows(tensor.Int32, 1, 2), table), r.lengths()
 	p := attention.PagedAttention{HeadNum: heads, KVHeadNum: heads, QKScale: 0.5}
 	out := r.temp(rows(t, 1, heads, headSize))
 	r.views++

@@ -170,6 +170,7 @@ func (l *loading) operation(i int) (*load.Operation, error) {
 	if err != nil {
 		return nil, err
 	}
+	spec.Deterministic = true // no result of this library depends on scheduling
 	o.Sunk = &load.Sunk{Spec: spec, DataBytes: int64(len(b.Data)), Binary: binary(n.Kernel), Log: n.Log, Deadline: l.Settings.Deadline}
 	for j, v := range n.Values {
 		switch {
