@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 
+	"goatb/internal/strictjson"
 	"goatb/status"
 )
 
@@ -14,12 +16,13 @@ import (
 const reservedKey = "rsv"
 
 // Decode reads an operation's parameters from a JSON object with ATB's keys.
-// Keys that the object does not have keep the value in def, keys that P does
-// not know are ignored, null keeps a number's default and empties a list. The
-// required keys must be there. The key "rsv", at any depth, must hold zeros
-// only. Decode owns def: lists in it may be overwritten.
+// Keys that the object does not have keep the value in def, null keeps a
+// number's default and empties a list. The required keys must be there. The key
+// "rsv", at any depth, must hold zeros only. Decode owns def: lists in it may be
+// overwritten.
 //
-// Every error is ErrInvalidParam: malformed JSON, a value of the wrong type, a
+// Every error is ErrInvalidParam: malformed JSON, a key that P does not know (the
+// case of letters counts) or that is there twice, a value of the wrong type, a
 // missing key, reserved bytes that are not zero, or what P's Validate reports.
 func Decode[P Spec](data []byte, def P, required ...string) (Spec, error) {
 	var top map[string]json.RawMessage
@@ -28,6 +31,9 @@ func Decode[P Spec](data []byte, def P, required ...string) (Spec, error) {
 	}
 	if top == nil {
 		return nil, status.Errorf(status.ErrInvalidParam, "want a JSON object of parameters, got null")
+	}
+	if err := strictjson.CheckKeys(data, reflect.TypeFor[P](), reservedKey); err != nil {
+		return nil, status.Errorf(status.ErrInvalidParam, "parameters: %w", err)
 	}
 	for _, key := range required {
 		if _, ok := top[key]; !ok {

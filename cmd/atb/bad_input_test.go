@@ -130,9 +130,13 @@ func badGraphFiles(t *testing.T) []badCase {
 		{"cut graph file", show(write(t, "g.json", []byte(mlp[:len(mlp)/2]))), "graph file"},
 		{"two graphs in a file", show(write(t, "g.json", []byte(mlp+mlp))), "more than one value"},
 		{"an array for a graph", show(write(t, "g.json", []byte(`[]`))), "graph file"},
-		{"unknown key", show(write(t, "g.json", []byte(`{"name":"g","input":[]}`))), `unknown field "input"`},
-		{"unknown key of a node", show(changed(`"name": "act"`, `"label": "act"`)), `unknown field "label"`},
-		{"unknown operation", show(changed("ActivationOperation", "NoOperation")), `unknown operation "NoOperation"`},
+		{"unknown key", show(write(t, "g.json", []byte(`{"name":"g","input":[]}`))), `unknown key "input": want one of "inputs", "`},
+		{"unknown key of a node", show(changed(`"name": "act"`, `"label": "act"`)), `unknown key "nodes[3].label": want one of "`},
+		{"unknown operation", show(changed("ActivationOperation", "NoOperation")), `unknown operation "NoOperation": want one of "`},
+		{"an operation of another case", show(changed("ActivationOperation", "activation")), `create: act: unknown operation "activation": want one of "ActivationOperation", "`},
+		{"a key twice", show(changed(`"name": "act"`, `"name": "act", "op": "act"`)), `the key "nodes[3].op" is there twice`},
+		{"unknown key of an input", show(changed(`"dtype": "f32"`, `"type": "f32"`)), `unknown key "inputs[0].type": want one of "dtype", "`},
+		{"a parameter that there is not", show(changed(`"hasBias": false`, `"bias": false`)), `LinearOperation: create: down: parameters: unknown key "bias": want one of "hasBias", "`},
 		{"a parameter left out", show(changed("activationType", "kind")), "activationType"},
 		{"bad parameter", show(changed(`"activationType": 1`, `"activationType": 99`)), "act"},
 		{"a word for a flag", show(changed(`"hasBias": false`, `"hasBias": "no"`)), "hasBias"},
@@ -162,9 +166,11 @@ func badGraphFiles(t *testing.T) []badCase {
 func badRuns(t *testing.T) []badCase {
 	t.Helper()
 	graph, plan := mlpFile(t), planFile(t)
+	in, _ := mlpInputs(t)
 	return []badCase{
 		{"run without inputs", []string{"run", graph}, "--inputs"},
 		{"run without a graph there", []string{"run", "nowhere.json", "--inputs", "i", "--outputs", "o"}, "nowhere.json"},
+		{"run with a parameter that there is not", []string{"run", write(t, "g.json", []byte(strings.Replace(mlp, "hasBias", "hasbias", 1))), "--inputs", in, "--outputs", "o"}, `unknown key "hasbias": want one of "hasBias", "`},
 		{"run without inputs there", []string{"run", graph, "--inputs", "nowhere.safetensors", "--outputs", "o"}, "nowhere.safetensors"},
 		{"inputs that are no tensors", []string{"run", graph, "--inputs", plan, "--outputs", "o"}, "plan.csv"},
 		{"no repetition", []string{"run", graph, "--inputs", plan, "--outputs", "o", "--repeat", "0"}, "--repeat"},

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -38,20 +39,21 @@ type checkReport struct {
 
 // Run checks the paths and fails when a case failed.
 func (k *checkCmd) Run(out output) error {
-	if len(k.Paths) == 0 && !k.Matrix {
-		return fmt.Errorf("want at least one path, or --matrix")
-	}
-	if k.MaxBytes < 1 {
-		return fmt.Errorf("--max-bytes: want at least 1, got %d", k.MaxBytes)
+	if err := k.validate(); err != nil {
+		return err
 	}
 	r := checkReport{Schema: 1, Command: "check", Results: conformance.Results{Ops: []conformance.OpTotals{}, Cases: []conformance.CaseResult{}}}
 	if k.Matrix {
-		r.Matrix = conformance.Matrix()
+		var err error
+		r.Matrix, err = conformance.FilterMatrix(conformance.Matrix(), k.Op, k.Case)
+		if err != nil && len(k.Paths) == 0 {
+			return k.flag(err)
+		}
 	}
 	if len(k.Paths) > 0 {
 		res, err := k.check(out.stderr)
 		if err != nil {
-			return err
+			return k.flag(err)
 		}
 		r.Results = *res
 	}
@@ -62,6 +64,29 @@ func (k *checkCmd) Run(out output) error {
 		return fmt.Errorf("%d of %d cases: %w", r.Totals.Failed, len(r.Cases), errFailed)
 	}
 	return nil
+}
+
+// validate checks the flags alone.
+func (k *checkCmd) validate() error {
+	switch {
+	case len(k.Paths) == 0 && !k.Matrix:
+		return fmt.Errorf("want at least one path, or --matrix")
+	case len(k.Paths) == 0 && (k.Stale != "" || k.List != "" || k.Bench):
+		return fmt.Errorf("--stale, --list and --bench want paths: --matrix alone runs no cases")
+	case k.Op != nil && len(k.Op) == 0:
+		return fmt.Errorf("--op: want a name")
+	case k.MaxBytes < 1:
+		return fmt.Errorf("--max-bytes: want at least 1, got %d", k.MaxBytes)
+	}
+	return k.place.validate()
+}
+
+// flag names the flag that chose nothing.
+func (k *checkCmd) flag(err error) error {
+	if e, ok := errors.AsType[*conformance.NoMatchError](err); ok {
+		return fmt.Errorf("--%w", e)
+	}
+	return err
 }
 
 // check runs the cases; failures are logged as they come.

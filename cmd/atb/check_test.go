@@ -29,8 +29,11 @@ func checkSuite(t *testing.T, args ...string) (code int, stdout, stderr string) 
 	stale := filepath.Join(dir, "stale.tsv")
 	require.NoError(t, os.WriteFile(suite, []byte(suiteText), 0o644))
 	require.NoError(t, os.WriteFile(stale, []byte("suite\tcase\treason\nsoftmax\t3\tsays so\n"), 0o644))
+	keys := filepath.Join(dir, "keys.csv")
+	lines := strings.Split(suiteText, "\n")
+	require.NoError(t, os.WriteFile(keys, []byte(lines[0]+"\n"+strings.Replace(lines[1], "axes", "axis", 1)), 0o644))
 	for i, a := range args {
-		args[i] = strings.NewReplacer("SUITE", suite, "STALE", stale).Replace(a)
+		args[i] = strings.NewReplacer("SUITE", suite, "STALE", stale, "EMPTY", t.TempDir(), "KEYS", keys).Replace(a)
 	}
 	var out, errs bytes.Buffer
 	code = run(t.Context(), append([]string{"check"}, args...), output{&out, &errs})
@@ -48,7 +51,20 @@ func TestCheck(t *testing.T) {
 		{"a failed row", []string{"SUITE"}, 1, "2 passed, 1 failed, 1 skipped", "row 2 case 3 SoftmaxOperation: failed: want I:ERROR_INVALID_PARAM, got I:NO_ERROR"},
 		{"a stale row", []string{"SUITE", "--stale", "STALE"}, 0, "2 passed, 0 failed, 2 skipped", ""},
 		{"a case", []string{"SUITE", "--case", "good"}, 0, "1 passed, 0 failed, 0 skipped", ""},
-		{"an operation", []string{"SUITE", "--op", "linear"}, 0, "0 passed, 0 failed, 0 skipped", ""},
+		{"an operation", []string{"SUITE", "--op", "softmax", "--stale", "STALE"}, 0, "2 passed, 0 failed, 2 skipped", ""},
+		{"an operation that is not there", []string{"SUITE", "--op", "softmax,linear"}, 2, "", `atb: --op "linear": nothing of that name is there, only "SoftmaxOperation"`},
+		{"no operation", []string{"SUITE", "--op="}, 2, "", "--op: want a name"},
+		{"a case that is not there", []string{"SUITE", "--case", "bad"}, 2, "", `atb: --case "bad": nothing of that name is there`},
+		{"an operation that no attention is", []string{"--matrix", "--op", "linear"}, 2, "", `atb: --op "linear": nothing of that name is there, only "SelfAttentionOperation", "PagedAttentionOperation"`},
+		{"a combination that is not there", []string{"--matrix", "--case", "nope"}, 2, "", `atb: --case "nope": nothing`},
+		{"a list without cases", []string{"--matrix", "--list", "failed"}, 2, "", "--list and --bench want paths"},
+		{"no suite", []string{"STALE", "--op", "softmax"}, 2, "", "neither .csv nor .safetensors"},
+		{"a table that is no suite", []string{"testdata/buffers.csv"}, 2, "", "buffers.csv has no rows: a suite begins with a line of column names split by |, with at least CaseNum"},
+		{"an empty folder", []string{"EMPTY"}, 2, "", "no cases in "},
+		{"a stale table that is none", []string{"SUITE", "--stale", "SUITE"}, 2, "", "softmax.csv:1: want a header of suite, case and reason"},
+		{"an empty stale table", []string{"SUITE", "--stale", "/dev/null"}, 2, "", "/dev/null is empty"},
+		{"a stale folder", []string{"SUITE", "--stale", "EMPTY"}, 2, "", "--stale"},
+		{"unknown parameters", []string{"KEYS", "--stale", "STALE"}, 1, "0 passed, 1 failed, 0 skipped", `failed: want NO_ERROR, got C:ERROR_INVALID_PARAM: SoftmaxOperation: create: parameters: unknown key "axis": want one of "axes"`},
 		{"a small limit", []string{"SUITE", "--stale", "STALE", "--max-bytes", "100"}, 0, "1 passed, 0 failed, 2 skipped", ""},
 		{"native checks", []string{"SUITE", "--stale", "STALE", "--checks", "native"}, 0, "2 passed, 0 failed, 2 skipped", ""},
 		{"no path", nil, 2, "", "at least one path"},

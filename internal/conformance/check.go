@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -35,8 +34,9 @@ type Options struct {
 }
 
 // Check runs the suites (.csv) and golden cases (.safetensors) at the given
-// paths; folders are walked. Errors are about the paths: a case that fails is a
-// result, a file in a folder that cannot be read is a failed case.
+// paths; folders are walked. Errors are about the paths, which must have cases,
+// and the filters, each of which must choose some (NoMatchError): a case that
+// fails is a result, a file in a folder that cannot be read is a failed case.
 func Check(paths []string, o Options) (*Results, error) {
 	if o.Engine == nil {
 		return nil, errors.New("conformance: no engine")
@@ -48,12 +48,22 @@ func Check(paths []string, o Options) (*Results, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &run{o: &o, results: &Results{Ops: []OpTotals{}, Cases: []CaseResult{}}}
-	for _, f := range files {
-		if strings.HasSuffix(f, ".csv") {
-			r.suite(f)
-		} else {
-			r.goldenCase(f)
+	all, err := sources(paths, files)
+	if err != nil {
+		return nil, err
+	}
+	r := &run{o: &o, filter: filter{o.Ops, o.Case}, results: &Results{Ops: []OpTotals{}, Cases: []CaseResult{}}}
+	if err := r.filter.check(names(all)); err != nil {
+		return nil, err
+	}
+	for i := range all {
+		switch s := &all[i]; {
+		case s.err != nil:
+			r.done(CaseResult{Path: s.path, Status: Failed, Reason: s.err.Error()}, time.Now())
+		case s.golden():
+			r.goldenCase(s.path)
+		default:
+			r.suite(s)
 		}
 	}
 	return r.results, nil
@@ -89,36 +99,18 @@ func filesAt(paths []string) ([]string, error) {
 // run is a run of Check.
 type run struct {
 	o       *Options
+	filter  filter
 	results *Results
 }
 
 // suite runs the rows of a file.
-func (r *run) suite(path string) {
-	rows, err := ReadSuite(path)
-	if err != nil {
-		r.done(CaseResult{Path: path, Status: Failed, Reason: err.Error()}, time.Now())
-		return
-	}
-	stale := r.o.Stale.of(rows)
-	for i := range rows {
-		if r.wanted(&rows[i]) {
-			r.row(path, &rows[i], stale[i])
+func (r *run) suite(s *source) {
+	stale := r.o.Stale.of(s.rows)
+	for i := range s.rows {
+		if r.filter.wants(s.rows[i].Op(), s.rows[i].text()) {
+			r.row(s.path, &s.rows[i], stale[i])
 		}
 	}
-}
-
-// wanted applies the filters.
-func (r *run) wanted(row *Row) bool {
-	if len(r.o.Ops) > 0 && !slices.ContainsFunc(r.o.Ops, func(name string) bool { return sameOp(name, row.Op()) }) {
-		return false
-	}
-	text := row.Suite + " " + row.Field("CaseNum") + " " + row.Field("CaseName")
-	return strings.Contains(text, r.o.Case)
-}
-
-func sameOp(name, op string) bool {
-	trim := func(s string) string { return strings.TrimSuffix(strings.ToLower(s), "operation") }
-	return trim(name) == trim(op)
 }
 
 // done counts a result.
@@ -168,7 +160,7 @@ func (r *run) row(path string, row *Row, stale string) {
 	}
 	a := &attempt{
 		engine: r.o.Engine, maxBytes: r.o.MaxBytes, res: &res, want: want,
-		op: row.Op(), param: []byte(row.Field("OpParam")),
+		op: row.Op(), param: row.params(),
 		in: in.descs, out: out, tensor: in.tensor,
 		inferred: generalized || in.ownOutputs && in.succeeds,
 	}
@@ -183,7 +175,7 @@ func (r *run) goldenCase(path string) {
 		r.done(CaseResult{Path: path, Status: Failed, Reason: err.Error()}, since)
 		return
 	}
-	if !r.wanted(&g.row) {
+	if !r.filter.wants(g.row.Op(), g.row.text()) {
 		return
 	}
 	res, skip := r.begin(path, &g.row)
@@ -197,7 +189,7 @@ func (r *run) goldenCase(path string) {
 	out, inferred := g.outputs()
 	a := &attempt{
 		engine: r.o.Engine, maxBytes: r.o.MaxBytes, res: &res, want: expectation{text: res.Expected},
-		op: g.row.Op(), param: []byte(g.row.Field("OpParam")),
+		op: g.row.Op(), param: g.row.params(),
 		out: out, inferred: inferred, golden: g,
 		tensor: func(i int) Tensor { return g.in[i] },
 	}

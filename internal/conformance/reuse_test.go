@@ -39,7 +39,7 @@ func TestSecondCallSeesItsOwnOperands(t *testing.T) {
 
 func secondCall(t *testing.T, e *Runtime, g *golden, path string) {
 	t.Helper()
-	o, err := e.Create(g.row.Op(), []byte(g.row.Field("OpParam")))
+	o, err := e.Create(g.row.Op(), g.row.params())
 	require.NoError(t, err, path)
 	defer func() { require.NoError(t, o.Close()) }()
 	var descs []tensor.Desc

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"goatb/internal/rowkeys"
 	"goatb/status"
 	"goatb/tensor"
 )
@@ -30,6 +31,10 @@ func (r *Row) Op() string {
 	name, _, _ := strings.Cut(r.Field("OpName"), "_")
 	return name
 }
+
+// params returns the operation's parameters, without the keys of rows that are
+// none.
+func (r *Row) params() []byte { return rowkeys.Drop(r.Op(), []byte(r.Field("OpParam"))) }
 
 // boards returns the boards that the row is valid for; nil means all but two
 // old ones.

@@ -24,6 +24,9 @@ func ReadStale(path string) (Stale, error) {
 	for line := range strings.Lines(string(text)) {
 		n++
 		line = strings.TrimRight(line, "\r\n")
+		if n == 1 && !strings.HasPrefix(line, "suite\t") {
+			return nil, fmt.Errorf("%s:1: want a header of suite, case and reason separated by tabs, got %q", path, line)
+		}
 		if n == 1 || line == "" {
 			continue
 		}
@@ -32,6 +35,9 @@ func ReadStale(path string) (Stale, error) {
 			return nil, fmt.Errorf("%s:%d: want suite, case number and reason separated by tabs, got %q", path, n, line)
 		}
 		s[[2]string{f[0], f[1]}] = f[2]
+	}
+	if n == 0 {
+		return nil, fmt.Errorf("%s is empty: want a header of suite, case and reason separated by tabs", path)
 	}
 	return s, nil
 }

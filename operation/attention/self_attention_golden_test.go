@@ -13,6 +13,7 @@ import (
 
 	"goatb/device"
 	"goatb/internal/refdata"
+	"goatb/internal/rowkeys"
 	"goatb/operation"
 	"goatb/operation/optest"
 	"goatb/tensor"
@@ -55,7 +56,7 @@ func TestSelfAttentionGolden(t *testing.T) {
 // checkGolden runs a golden case under both profiles.
 func checkGolden(t *testing.T, f *tensor.File) {
 	meta := f.Metadata()
-	spec, err := operation.Decode([]byte(meta["OpParam"]), DefaultSelfAttention())
+	spec, err := operation.Decode(rowkeys.Drop("SelfAttentionOperation", []byte(meta["OpParam"])), DefaultSelfAttention())
 	require.NoError(t, err)
 	c := optest.Case{Spec: spec}
 	for i := range len(spec.Signature().In) {

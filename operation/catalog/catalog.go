@@ -6,6 +6,7 @@ package catalog
 import (
 	"slices"
 
+	"goatb/internal/spelling"
 	"goatb/operation"
 	"goatb/operation/activation"
 	"goatb/operation/attention"
@@ -56,6 +57,9 @@ func Names() []string {
 	return names
 }
 
+// Known lists all operations for an error about a name, the nearest first.
+func Known(name string) string { return spelling.List(name, Names()) }
+
 // Has reports whether there is an operation of a type.
 func Has(name string) bool { return decoders[name] != nil }
 
@@ -66,7 +70,7 @@ func Has(name string) bool { return decoders[name] != nil }
 func New(name string, param []byte) (operation.Spec, error) {
 	decode := decoders[name]
 	if decode == nil {
-		return nil, status.Place(status.Errorf(status.ErrInvalidParam, "unknown operation %q", name), status.ErrInvalidParam, "", "create", "")
+		return nil, status.Place(status.Errorf(status.ErrInvalidParam, "unknown operation %q: want one of %s", name, Known(name)), status.ErrInvalidParam, "", "create", "")
 	}
 	if len(param) == 0 {
 		param = []byte("{}")

@@ -1,11 +1,11 @@
 package catalog
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 
 	"goatb/device"
+	"goatb/internal/strictjson"
 	"goatb/operation"
 	"goatb/status"
 	"goatb/tensor"
@@ -42,7 +42,7 @@ func (e *InputEntry) UnmarshalJSON(b []byte) error {
 		return json.Unmarshal(b, &e.Name)
 	}
 	type plain InputEntry
-	return strict(b, (*plain)(e))
+	return json.Unmarshal(b, (*plain)(e))
 }
 
 // NodeEntry is a node. Reshape gives inputs of the node other dimensions: 0
@@ -58,26 +58,13 @@ type NodeEntry struct {
 }
 
 // ReadGraph reads a graph file. Errors: ErrInvalidGraph for malformed JSON and
-// unknown keys.
+// for keys that are unknown or there twice.
 func ReadGraph(data []byte) (*GraphFile, error) {
 	var f GraphFile
-	if err := strict(data, &f); err != nil {
+	if err := strictjson.Decode(data, &f); err != nil {
 		return nil, status.Errorf(status.ErrInvalidGraph, "graph file: %w", err)
 	}
 	return &f, nil
-}
-
-// strict decodes one JSON value without unknown keys.
-func strict(data []byte, to any) error {
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	if err := d.Decode(to); err != nil {
-		return err
-	}
-	if d.More() {
-		return fmt.Errorf("more than one value")
-	}
-	return nil
 }
 
 // Build makes the graph operation. Nodes of different streams that share a

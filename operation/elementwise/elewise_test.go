@@ -26,9 +26,11 @@ func TestJSON(t *testing.T) {
 	got, err := decode([]byte(`{"elewiseType":6}`))
 	require.NoError(t, err)
 	assert.Equal(t, Of(Quant), got)
-	got, err = decode([]byte(`{"elewiseType":2,"outTensorType":27,"varAttr":9,"mulsParam":{"varAttr":0.5},"quantParam":{"inputOffset":-3}}`))
+	got, err = decode([]byte(`{"elewiseType":2,"outTensorType":27,"mulsParam":{"varAttr":0.5},"quantParam":{"inputOffset":-3}}`))
 	require.NoError(t, err)
 	assert.Equal(t, Elewise{Muls, tensor.BFloat16, MulsParam{0.5}, QuantParam{InputScale: 1, InputOffset: -3}}, got)
+	_, err = decode([]byte(`{"elewiseType":2,"varAttr":9}`))
+	assert.ErrorContains(t, err, "mulsParam.varAttr", "an older form, which ATB lets pass without effect")
 	_, err = decode([]byte(`{}`))
 	assert.ErrorIs(t, err, status.ErrInvalidParam, "elewiseType is required")
 }

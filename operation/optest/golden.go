@@ -38,7 +38,7 @@ func CheckGoldens(t *testing.T, op string, decode Decoder) {
 func checkGolden(t *testing.T, f *tensor.File, p *operation.Profile, decode Decoder) {
 	t.Helper()
 	r := row(f.Metadata())
-	spec, err := decode([]byte(r["OpParam"]))
+	spec, err := decode(r.param())
 	require.NoError(t, err)
 	c := Case{Spec: spec, Profile: p}
 	formats := strings.Split(r["InFormat"], ";")
