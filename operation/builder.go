@@ -43,7 +43,8 @@ type view struct {
 	fn ReshapeFunc
 }
 
-// BuildGraph starts a graph with named inputs and outputs.
+// BuildGraph starts a graph with named inputs and outputs. Op.UnusedInputs tells
+// which inputs no node uses in the end.
 func BuildGraph(name string, in, out []string) *GraphBuilder {
 	b := &GraphBuilder{name: name, in: slices.Clone(in), out: slices.Clone(out), views: map[string]view{}, sharedNames: map[string]string{}}
 	for _, n := range in {

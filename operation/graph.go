@@ -67,6 +67,25 @@ func (g *graph) nodeName(i int) string {
 	return strconv.Itoa(i) + "_" + n.Op.Name()
 }
 
+// unusedInputs names the inputs that no node reads or writes.
+func (g *graph) unusedInputs() []string {
+	used := make([]bool, g.tensors())
+	for i := range g.p.Nodes {
+		for _, id := range slices.Concat(g.p.Nodes[i].In, g.p.Nodes[i].Out) {
+			if id != Absent {
+				used[id] = true
+			}
+		}
+	}
+	var names []string
+	for id := range g.p.Inputs {
+		if !used[id] {
+			names = append(names, g.tensorName(id))
+		}
+	}
+	return names
+}
+
 // findConditions finds the nodes with conditions in them: parameters may be
 // updated, but not to those of another type, and those of a graph not at all. So a
 // Setup visits conditions, not nodes.

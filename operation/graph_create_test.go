@@ -50,7 +50,8 @@ func TestGraphCreate(t *testing.T) {
 		{"too many inputs", "got 257", func(p *operation.GraphParam) { p.Inputs = 257 }},
 		{"too many outputs", "outputs, got 257", func(p *operation.GraphParam) { p.Outputs = 257 }},
 		{"too many internals", "internal tensors, got 257", func(p *operation.GraphParam) { p.Internals = 257 }},
-		{"too many nodes", "at most 1024 nodes, got 1025", func(p *operation.GraphParam) { *p = chain(t, 2); p.Nodes = make([]operation.Node, 1025) }},
+		{"too many nodes", "want 1 to 1024 nodes, got 1025", func(p *operation.GraphParam) { *p = chain(t, 2); p.Nodes = make([]operation.Node, 1025) }},
+		{"no nodes", "want 1 to 1024 nodes, got 0", func(p *operation.GraphParam) { p.Nodes = p.Nodes[:0] }},
 		{"node without operation", "node 1: the node has no operation", func(p *operation.GraphParam) { p.Nodes[1].Op = nil }},
 		{"node with a nil operation", "no operation", func(p *operation.GraphParam) { p.Nodes[1].Op = none }},
 		{"too many input ids", "want 2 inputs and 1 outputs, got 3 and 1", func(p *operation.GraphParam) { p.Nodes[1].In = []int{4, 2, 2} }},
@@ -75,7 +76,10 @@ func TestGraphCreate(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			p := good()
 			tt.change(&p)
-			ops := []operation.Operation{p.Nodes[0].Op, p.Nodes[1].Op}
+			var ops []operation.Operation
+			for i := range p.Nodes {
+				ops = append(ops, p.Nodes[i].Op)
+			}
 			_, err := operation.NewGraph(p)
 			require.ErrorIs(t, err, status.ErrInvalidGraph)
 			assert.ErrorContains(t, err, tt.want)
@@ -114,6 +118,25 @@ func TestGraphLimitsAreInclusive(t *testing.T) {
 	g, err = operation.NewGraph(p)
 	require.NoError(t, err)
 	require.NoError(t, g.Close())
+}
+
+// An input that no node uses is let be, and named.
+func TestUnusedInputs(t *testing.T) {
+	p := chain(t, 2)
+	assert.Empty(t, newBed(t).graph(p).UnusedInputs())
+	g, err := operation.NewGraph(operation.GraphParam{Inputs: 3, Outputs: 1, Nodes: []operation.Node{{Op: newOp(t, add()), In: []int{0, 0}, Out: []int{3}}}})
+	require.NoError(t, err)
+	assert.Equal(t, []string{"input 1", "input 2"}, g.UnusedInputs())
+	require.NoError(t, g.Close())
+	g, err = operation.BuildGraph("g", []string{"x", "cache", "spare"}, []string{"y"}).
+		AddSpec(add(), []string{"x", "x"}, []string{"y"}).AddSpec(muls(2), []string{"x"}, []string{"cache"}).Build()
+	require.NoError(t, err)
+	assert.Equal(t, []string{`"spare"`}, g.UnusedInputs(), "an input that a node writes is used")
+	require.NoError(t, g.Close())
+	assert.Empty(t, newOp(t, add()).UnusedInputs())
+	_, err = operation.BuildGraph("g", []string{"x"}, nil).Build()
+	require.ErrorIs(t, err, status.ErrInvalidGraph)
+	assert.ErrorContains(t, err, "g: create: want 1 to 1024 nodes, got 0")
 }
 
 // A graph owns its nodes, and its description is a copy.

@@ -70,10 +70,11 @@ var graphName = regexp.MustCompile(`^[A-Za-z0-9_]*$`)
 
 // NewGraph makes a graph operation, which owns the node operations from then
 // on. Errors are ErrInvalidGraph, and the node operations stay the caller's:
-// a bad name, a count out of range, a node without operation, a wrong number of
+// a bad name, a count out of range, no node at all, a node without operation, a wrong number of
 // ids, an id out of range, a tensor read before it is written, an output or
 // internal tensor that no node writes, a node that writes one tensor twice. A
-// wrong number of chunks is ErrInvalidGraphNodeChunk too.
+// wrong number of chunks is ErrInvalidGraphNodeChunk too. An input that no node
+// uses is let be, as ATB does: see Op.UnusedInputs.
 func NewGraph(p GraphParam) (*Op, error) {
 	if p.Name == "" {
 		p.Name = "GraphOperation"
@@ -119,8 +120,8 @@ func (g *graph) validate() error {
 			return badGraph("want 0 to %d %s, got %d", MaxGraphTensors, c.what, c.n)
 		}
 	}
-	if len(p.Nodes) > MaxGraphNodes {
-		return badGraph("want at most %d nodes, got %d", MaxGraphNodes, len(p.Nodes))
+	if len(p.Nodes) < 1 || len(p.Nodes) > MaxGraphNodes {
+		return badGraph("want 1 to %d nodes, got %d", MaxGraphNodes, len(p.Nodes))
 	}
 	written := make([]bool, g.tensors())
 	for i := range p.Inputs {

@@ -7,6 +7,19 @@ import (
 	"goatb/tiling/sink/capture"
 )
 
+// UnusedInputs names the inputs of a graph operation that no node uses, as errors
+// name tensors; none for other operations. Such an input is no error, as in ATB,
+// but often a mistake: the command line warns of it.
+func (o *Op) UnusedInputs() []string {
+	if o == nil {
+		return nil
+	}
+	if g, ok := o.spec.(*graph); ok {
+		return g.unusedInputs()
+	}
+	return nil
+}
+
 // Graph returns the kernel graph of the last Setup, nil before one. It is
 // immutable.
 func (o *Op) Graph() *kernelgraph.Graph {

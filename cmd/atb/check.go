@@ -18,12 +18,12 @@ import (
 type checkCmd struct {
 	place
 	Paths    []string `arg:"" optional:"" help:"Suites (.csv), golden cases (.safetensors) or folders with them."`
-	Checks   string   `help:"Profile of checks." enum:"native,910b" default:"910b"`
+	Checks   string   `help:"Profile of checks: native or 910b." enum:"native,910b" default:"910b"`
 	Op       []string `help:"Keep the named operations." placeholder:"NAME"`
 	Case     string   `help:"Keep cases whose suite, number or name contains this." placeholder:"SUBSTRING"`
 	MaxBytes int64    `help:"Run rows without a golden case against a float64 reference up to this size of all operands." default:"16777216"`
 	Stale    string   `help:"Table of rows to leave out: suite, CaseNum, reason, separated by tabs." type:"existingfile" placeholder:"FILE"`
-	List     string   `help:"List the cases of an outcome: ${enum}." enum:",failed,skipped,stage_only" default:""`
+	List     string   `help:"List the cases of an outcome: failed, skipped or stage_only." placeholder:"OUTCOME"`
 	Matrix   bool     `help:"List the combinations that attention operations accept, and whether a value test covers each."`
 	Bench    bool     `help:"List every case that ran with its time."`
 	JSON     bool     `help:"Print one JSON object." name:"json"`
@@ -66,6 +66,9 @@ func (k *checkCmd) Run(out output) error {
 	return nil
 }
 
+// listed are the outcomes that --list takes.
+var listed = []conformance.Status{conformance.Failed, conformance.Skipped, conformance.StageOnly}
+
 // validate checks the flags alone.
 func (k *checkCmd) validate() error {
 	switch {
@@ -73,10 +76,11 @@ func (k *checkCmd) validate() error {
 		return fmt.Errorf("want at least one path, or --matrix")
 	case len(k.Paths) == 0 && (k.Stale != "" || k.List != "" || k.Bench):
 		return fmt.Errorf("--stale, --list and --bench want paths: --matrix alone runs no cases")
-	case k.Op != nil && len(k.Op) == 0:
-		return fmt.Errorf("--op: want a name")
-	case k.MaxBytes < 1:
-		return fmt.Errorf("--max-bytes: want at least 1, got %d", k.MaxBytes)
+	case k.List != "" && !slices.Contains(listed, conformance.Status(k.List)):
+		return fmt.Errorf("--list: want failed, skipped or stage_only, got %q", k.List)
+	}
+	if err := atLeast(limit{"max-bytes", k.MaxBytes, 1}); err != nil {
+		return err
 	}
 	return k.place.validate()
 }
@@ -131,6 +135,9 @@ func (k *checkCmd) check(log io.Writer) (res *conformance.Results, err error) {
 }
 
 func caseLine(r *conformance.CaseResult) string {
+	if r.Op == "" {
+		return fmt.Sprintf("%s: %s: %s", r.Path, r.Status, r.Reason)
+	}
 	return fmt.Sprintf("%s row %d case %s %s: %s: want %s, got %s: %s", r.Path, r.Row, r.Case, r.Op, r.Status, r.Expected, r.Got, r.Reason)
 }
 

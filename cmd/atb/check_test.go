@@ -53,7 +53,7 @@ func TestCheck(t *testing.T) {
 		{"a case", []string{"SUITE", "--case", "good"}, 0, "1 passed, 0 failed, 0 skipped", ""},
 		{"an operation", []string{"SUITE", "--op", "softmax", "--stale", "STALE"}, 0, "2 passed, 0 failed, 2 skipped", ""},
 		{"an operation that is not there", []string{"SUITE", "--op", "softmax,linear"}, 2, "", `atb: --op "linear": nothing of that name is there, only "SoftmaxOperation"`},
-		{"no operation", []string{"SUITE", "--op="}, 2, "", "--op: want a name"},
+		{"no operation", []string{"SUITE", "--op="}, 2, "", "--op: want a value, got none"},
 		{"a case that is not there", []string{"SUITE", "--case", "bad"}, 2, "", `atb: --case "bad": nothing of that name is there`},
 		{"an operation that no attention is", []string{"--matrix", "--op", "linear"}, 2, "", `atb: --op "linear": nothing of that name is there, only "SelfAttentionOperation", "PagedAttentionOperation"`},
 		{"a combination that is not there", []string{"--matrix", "--case", "nope"}, 2, "", `atb: --case "nope": nothing`},

@@ -10,6 +10,7 @@ import (
 	"text/tabwriter"
 
 	atbctx "goatb/context"
+	"goatb/internal/spelling"
 	"goatb/status"
 )
 
@@ -80,10 +81,10 @@ func overriding(set []assignment) (func(string) (string, bool), error) {
 	overrides := map[string]string{}
 	var shadowed []string
 	for _, a := range set {
-		i := slices.IndexFunc(known, func(v atbctx.Variable) bool { return slices.Contains(spellings(&v), a.name) })
-		if i < 0 {
-			return nil, fmt.Errorf("--set %s: there is no such variable", a.name)
+		if err := knownVariable(known, a.name); err != nil {
+			return nil, err
 		}
+		i := indexOfVariable(known, a.name)
 		overrides[a.name] = a.value
 		shadowed = append(shadowed, sameThing(&known[i])...)
 	}
@@ -93,6 +94,22 @@ func overriding(set []assignment) (func(string) (string, bool), error) {
 		}
 		return os.LookupEnv(name)
 	}, nil
+}
+
+func indexOfVariable(known []atbctx.Variable, name string) int {
+	return slices.IndexFunc(known, func(v atbctx.Variable) bool { return slices.Contains(spellings(&v), name) })
+}
+
+// knownVariable refuses a name that no variable has.
+func knownVariable(known []atbctx.Variable, name string) error {
+	if indexOfVariable(known, name) >= 0 {
+		return nil
+	}
+	var names []string
+	for i := range known {
+		names = append(names, spellings(&known[i])...)
+	}
+	return fmt.Errorf("--set %s: there is no such variable; the nearest is %s, and atb env lists all", name, spelling.Nearest(name, names)[0])
 }
 
 // alone is variable i as it would be without the variables that have nothing to

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 
 	"goatb/atb"
@@ -26,7 +25,7 @@ type generateCmd struct {
 	Prefill   int      `help:"Prompt tokens per prefill call." default:"64"`
 	Batch     int      `help:"Sequences that run together, all on the same prompt." default:"1"`
 	BlockSize int      `help:"Positions in a block of the paged KV cache." default:"16"`
-	Policy    []string `help:"Tiling policies to run, or all; several are compared. Repeats or takes commas." default:"all" placeholder:"P"`
+	Policy    []string `help:"Tiling policies to run, or all; several are compared. Repeats or takes commas." default:"all" placeholder:"P" aliases:"policies"`
 	sinkFlags
 	Solver      *int    `help:"Workspace solver, 0 to 4; the variable's when left out." placeholder:"0..4"`
 	Caches      string  `help:"Tiling caches and setup reuse: on or off." enum:"on,off" default:"on"`
@@ -62,13 +61,11 @@ func (g *generateCmd) Run(ctx context.Context, out output) (err error) {
 	if err != nil {
 		return err
 	}
-	var timeline *os.File
-	if g.Trace != "" {
-		if timeline, err = os.Create(g.Trace); err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, timeline.Close()) }()
+	timeline, err := createOut("--trace", g.Trace)
+	if err != nil {
+		return err
 	}
+	defer func() { err = timeline.end(err) }()
 	j.progress = newProgress(out.stderr)
 	r := report{Schema: 1, Command: "generate", IDsAgree: true}
 	var recorders []*trace.Recorder
@@ -83,7 +80,7 @@ func (g *generateCmd) Run(ctx context.Context, out output) (err error) {
 		r.IDsAgree = r.IDsAgree && r.Runs[0].agrees(one)
 	}
 	if timeline != nil {
-		if err := trace.Write(timeline, recorders...); err != nil {
+		if err := timeline.end(trace.Write(timeline, recorders...)); err != nil {
 			return fmt.Errorf("--trace: %w", err)
 		}
 	}
@@ -103,13 +100,9 @@ func (g *generateCmd) finish(w io.Writer, r *report) error {
 
 // validate checks what can be told before the model is read.
 func (g *generateCmd) validate() error {
-	for _, f := range [...]struct {
-		name string
-		v    int
-	}{{"steps", g.Steps}, {"prefill", g.Prefill}, {"batch", g.Batch}, {"block-size", g.BlockSize}} {
-		if f.v < 1 {
-			return fmt.Errorf("--%s: want at least 1, got %d", f.name, f.v)
-		}
+	if err := atLeast(limit{"steps", int64(g.Steps), 1}, limit{"prefill", int64(g.Prefill), 1},
+		limit{"batch", int64(g.Batch), 1}, limit{"block-size", int64(g.BlockSize), 1}); err != nil {
+		return err
 	}
 	if err := checkSolver(g.Solver); err != nil {
 		return err

@@ -59,6 +59,7 @@ func (g *graphCmd) Run(ctx context.Context, out output) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, op.Close()) }()
+	warnUnused(out.stderr, g.File, op)
 	if _, err := op.Setup(pack, c); err != nil {
 		return fmt.Errorf("%s: %w", g.File, err)
 	}

@@ -3,10 +3,11 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
+	"io"
 
 	"goatb/atb"
 	"goatb/device"
+	"goatb/internal/boundedfile"
 	"goatb/operation/catalog"
 	"goatb/tensor"
 )
@@ -16,7 +17,7 @@ const graphStreams = 8
 
 // readGraph reads a graph file.
 func readGraph(file string) (*catalog.GraphFile, error) {
-	data, err := os.ReadFile(file)
+	data, err := boundedfile.Read(file, boundedfile.Text)
 	if err != nil {
 		return nil, err
 	}
@@ -27,6 +28,13 @@ func readGraph(file string) (*catalog.GraphFile, error) {
 	return f, nil
 }
 
+// warnUnused tells which inputs of a graph file no node uses.
+func warnUnused(w io.Writer, file string, op *atb.Op) {
+	for _, name := range op.UnusedInputs() {
+		fmt.Fprintf(w, "atb: warning: %s: no node uses input %s\n", file, name)
+	}
+}
+
 // loadGraph reads a graph file whose inputs have descriptors, builds it and
 // infers its outputs. The device closes the events that order its streams.
 func loadGraph(dev device.Device, file string) (*atb.Op, atb.VariantPack, error) {
@@ -34,13 +42,22 @@ func loadGraph(dev device.Device, file string) (*atb.Op, atb.VariantPack, error)
 	if err != nil {
 		return nil, atb.VariantPack{}, err
 	}
-	op, err := f.BuildOrdered(dev.NewEvent)
+	op, pack, err := buildGraph(dev, f)
 	if err != nil {
 		return nil, atb.VariantPack{}, fmt.Errorf("%s: %w", file, err)
 	}
+	return op, pack, nil
+}
+
+// buildGraph builds a graph and describes its operands.
+func buildGraph(dev device.Device, f *catalog.GraphFile) (*atb.Op, atb.VariantPack, error) {
+	op, err := f.BuildOrdered(dev.NewEvent)
+	if err != nil {
+		return nil, atb.VariantPack{}, err
+	}
 	pack, err := describedPack(f, op)
 	if err != nil {
-		return nil, atb.VariantPack{}, fmt.Errorf("%s: %w", file, errors.Join(err, op.Close()))
+		return nil, atb.VariantPack{}, errors.Join(err, op.Close())
 	}
 	return op, pack, nil
 }

@@ -13,6 +13,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"syscall"
 
 	"github.com/alecthomas/kong"
 )
@@ -62,7 +63,8 @@ func (r *results) Write(b []byte) (int, error) {
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	context.AfterFunc(ctx, stop) // a second interrupt ends the process at once
+	context.AfterFunc(ctx, stop)   // a second interrupt ends the process at once
+	signal.Ignore(syscall.SIGPIPE) // a closed pipe is an error of its writer
 	code := run(ctx, os.Args[1:], output{os.Stdout, os.Stderr})
 	stop()
 	os.Exit(code)
@@ -114,7 +116,10 @@ func parseAndRun(parser *kong.Kong, args []string) error {
 	if len(args) == 0 {
 		args = []string{"--help"}
 	}
-	k, err := parser.Parse(args)
+	k, err := parser.Parse(joinNegatives(args))
+	if err == nil {
+		err = refuseEmpty(k)
+	}
 	if err != nil {
 		return fmt.Errorf("%w; see atb --help", err)
 	}

@@ -4,9 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"goatb/atb"
+	atbctx "goatb/context"
 	"goatb/device"
 	"goatb/device/cpu"
 	"goatb/device/sim"
@@ -28,10 +30,13 @@ func (p *place) validate() error {
 	if p.Device != "cpu" && p.Device != "sim" {
 		return fmt.Errorf("--device: want cpu or sim, got %q", p.Device)
 	}
-	if p.Workers < 0 {
-		return fmt.Errorf("--workers: want at least 0, got %d", p.Workers)
+	if err := atLeast(limit{"workers", int64(p.Workers), 0}); err != nil {
+		return err
 	}
-	_, err := variables(p.Set)
+	if _, err := profile.ByName(p.Profile); err != nil {
+		return fmt.Errorf("--profile: %w", err)
+	}
+	_, err := checkedVariables(p.Set)
 	return err
 }
 
@@ -83,7 +88,36 @@ func variables(set []string) ([]assignment, error) {
 		if !ok || name == "" {
 			return nil, fmt.Errorf("--set %q: want NAME=VALUE", s)
 		}
+		if slices.ContainsFunc(vars, func(a assignment) bool { return a.name == name }) {
+			return nil, fmt.Errorf("--set %s: it is set twice", name)
+		}
 		vars = append(vars, assignment{name, value})
+	}
+	return vars, nil
+}
+
+// checkedVariables is variables with values that the variables can have.
+func checkedVariables(set []string) ([]assignment, error) {
+	vars, err := variables(set)
+	if err != nil {
+		return nil, err
+	}
+	def := atbctx.DefaultConfig()
+	known := def.Variables()
+	for _, a := range vars {
+		if err := knownVariable(known, a.name); err != nil {
+			return nil, err
+		}
+	}
+	_, err = atbctx.ConfigFromEnv(func(name string) (string, bool) {
+		i := slices.IndexFunc(vars, func(a assignment) bool { return a.name == name })
+		if i < 0 {
+			return "", false
+		}
+		return vars[i].value, true
+	})
+	if err != nil {
+		return nil, fmt.Errorf("--set: %w", err)
 	}
 	return vars, nil
 }

@@ -1,14 +1,15 @@
 package main
 
 import (
+	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
+	"goatb/internal/boundedfile"
 	"goatb/mempool"
 )
 
@@ -106,15 +107,14 @@ func (p *planCmd) validate() error {
 	if err := checkSolver(&p.Solver); err != nil {
 		return err
 	}
-	for _, f := range [...]struct {
-		name string
-		v    int64
-	}{{"capacity", p.Capacity}, {"nodes", p.Nodes}, {"deadline", int64(p.Deadline)}} {
-		if f.v < 0 {
-			return fmt.Errorf("--%s: want at least 0, got %d", f.name, f.v)
-		}
+	if err := atLeast(limit{"capacity", p.Capacity, 0}, limit{"nodes", p.Nodes, 0}); err != nil {
+		return err
 	}
 	switch {
+	case p.Deadline < 0:
+		return fmt.Errorf("--deadline: want at least 0s, got %v", p.Deadline)
+	case p.CSV != "" && filepath.Clean(p.CSV) == filepath.Clean(p.SVG):
+		return fmt.Errorf("--csv and --svg want two files, got %s", p.CSV)
 	case p.Align < 1:
 		return fmt.Errorf("--align: want a power of two, got %d", p.Align)
 	case p.Threads < 0 || p.Threads > planThreadsMax:
@@ -127,16 +127,18 @@ func (p *planCmd) validate() error {
 	return nil
 }
 
-// planThreadsMax bounds --threads.
-const planThreadsMax = 1024
+// planThreadsMax bounds --threads, planBytesMax a file of buffers.
+const (
+	planThreadsMax = 1024
+	planBytesMax   = 1 << 30
+)
 
 func (p *planCmd) plan(file string) (*onePlan, error) {
-	f, err := os.Open(file)
+	text, err := boundedfile.Read(file, planBytesMax)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	t, err := mempool.ReadCSV(f)
+	t, err := mempool.ReadCSV(bytes.NewReader(text))
 	if err != nil {
 		return nil, err
 	}
@@ -194,21 +196,21 @@ func (p *planCmd) options(n int) mempool.Options {
 // files writes the files that are asked for.
 func (p *planCmd) files(one *onePlan, res mempool.Result) error {
 	for _, f := range [...]struct {
-		name  string
-		write func(w io.Writer) error
+		flag, name string
+		write      func(w io.Writer) error
 	}{
-		{p.CSV, func(w io.Writer) error { return mempool.WriteCSV(w, one.table, res.Offsets) }},
-		{p.SVG, func(w io.Writer) error { return mempool.WriteSVG(w, one.table, res) }},
+		{"--csv", p.CSV, func(w io.Writer) error { return mempool.WriteCSV(w, one.table, res.Offsets) }},
+		{"--svg", p.SVG, func(w io.Writer) error { return mempool.WriteSVG(w, one.table, res) }},
 	} {
-		if f.name == "" {
-			continue
-		}
-		w, err := os.Create(f.name)
+		w, err := createOut(f.flag, f.name, one.File)
 		if err != nil {
 			return err
 		}
-		if err := errors.Join(f.write(w), w.Close()); err != nil {
-			return err
+		if w == nil {
+			continue
+		}
+		if err := w.end(f.write(w)); err != nil {
+			return fmt.Errorf("%s: %w", f.flag, err)
 		}
 	}
 	return nil

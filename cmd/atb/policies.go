@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,7 +27,7 @@ type policiesCmd struct {
 	Prompt      int      `help:"New tokens of each sequence in a step; more than 1 is a prompt without a context." default:"1"`
 	Steps       int      `help:"Steps to measure." default:"8"`
 	Dtype       string   `help:"Element type of weights and activations: f32, f16 or bf16." enum:"f32,f16,bf16" default:"f16"`
-	Policies    []string `help:"Policies to compare, or all. Repeats or takes commas." default:"all" placeholder:"P"`
+	Policies    []string `help:"Policies to compare, or all. Repeats or takes commas." default:"all" placeholder:"P" name:"policy" aliases:"policies"`
 	Numerics    string   `help:"Compute values on the simulated device: on or off." enum:"on,off" default:"off"`
 	Caches      string   `help:"Tiling caches: on or off." enum:"on,off" default:"on"`
 	Whole       bool     `help:"Make one operation of a whole step, for every policy."`
@@ -56,13 +54,11 @@ func (p *policiesCmd) Run(ctx context.Context, out output) (err error) {
 	if p.ListCosts {
 		return p.listCosts(out.stdout, cfg.Profile)
 	}
-	var timeline *os.File
-	if p.Trace != "" {
-		if timeline, err = os.Create(p.Trace); err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, timeline.Close()) }()
+	timeline, err := createOut("--trace", p.Trace)
+	if err != nil {
+		return err
 	}
+	defer func() { err = timeline.end(err) }()
 	progress := newProgress(out.stderr)
 	cfg.Progress = func(what string) {
 		if progress.due() {
@@ -74,7 +70,7 @@ func (p *policiesCmd) Run(ctx context.Context, out output) (err error) {
 		return err
 	}
 	if timeline != nil {
-		if err := trace.Write(timeline, r.Recorders...); err != nil {
+		if err := timeline.end(trace.Write(timeline, r.Recorders...)); err != nil {
 			return fmt.Errorf("--trace: %w", err)
 		}
 	}
@@ -93,8 +89,9 @@ func (p *policiesCmd) config() (*compare.Config, error) {
 	if p.Prompt > 1 {
 		c.Load.Context = 0
 	}
-	if p.Workers < 0 {
-		return nil, fmt.Errorf("--workers: want at least 0, got %d", p.Workers)
+	if err := atLeast(limit{"steps", int64(p.Steps), 1}, limit{"batch", int64(p.Batch), 1}, limit{"context", int64(p.Context), 0},
+		limit{"prompt", int64(p.Prompt), 1}, limit{"tp", int64(p.TP), 1}, limit{"workers", int64(p.Workers), 0}); err != nil {
+		return nil, err
 	}
 	var err error
 	if c.Profile, err = p.costs(); err != nil {
@@ -109,10 +106,10 @@ func (p *policiesCmd) config() (*compare.Config, error) {
 	if c.DType, err = tensor.ParseDType(p.Dtype); err != nil {
 		return nil, err
 	}
-	if c.Policies, err = policyNames(p.Policies, "--policies"); err != nil {
+	if c.Policies, err = policyNames(p.Policies, "--policy"); err != nil {
 		return nil, err
 	}
-	vars, err := variables(p.Set)
+	vars, err := checkedVariables(p.Set)
 	if err != nil {
 		return nil, err
 	}

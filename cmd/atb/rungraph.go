@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"goatb/atb"
 	"goatb/operation/catalog"
 	"goatb/tensor"
+	"goatb/tiling"
 )
 
 // runCmd runs a graph file.
@@ -41,10 +41,7 @@ type runResult struct {
 
 // Run reads the inputs, runs the graph and writes the outputs.
 func (r *runCmd) Run(ctx context.Context, out output) (err error) {
-	if r.Repeat < 1 {
-		return fmt.Errorf("--repeat: want at least 1, got %d", r.Repeat)
-	}
-	if err := errors.Join(r.place.validate(), r.sinkFlags.validate()); err != nil {
+	if err := r.validate(); err != nil {
 		return err
 	}
 	f, err := readGraph(r.File)
@@ -53,9 +50,14 @@ func (r *runCmd) Run(ctx context.Context, out output) (err error) {
 	}
 	in, err := tensor.OpenSafetensors(r.Inputs)
 	if err != nil {
-		return fmt.Errorf("%s: %w", r.Inputs, err)
+		return fmt.Errorf("--inputs: %w", err)
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
+	to, err := createOut("--outputs", r.Outputs, r.File, r.Inputs)
+	if err != nil {
+		return err
+	}
+	defer func() { err = to.end(err) }()
 	c, closeAll, err := r.openContext()
 	if err != nil {
 		return err
@@ -66,6 +68,7 @@ func (r *runCmd) Run(ctx context.Context, out output) (err error) {
 		return fmt.Errorf("%s: %w", r.File, err)
 	}
 	defer func() { err = errors.Join(err, op.Close()) }()
+	warnUnused(out.stderr, r.File, op)
 	pack, err := r.pack(ctx, c, f, op, in)
 	if err != nil {
 		return err
@@ -74,11 +77,27 @@ func (r *runCmd) Run(ctx context.Context, out output) (err error) {
 	if err != nil {
 		return fmt.Errorf("%s: %w", r.File, err)
 	}
-	if err := r.write(ctx, c, f, pack); err != nil {
-		return fmt.Errorf("%s: %w", r.Outputs, err)
+	if err := to.end(writeOutputs(ctx, c, to, f.Outputs, pack)); err != nil {
+		return fmt.Errorf("--outputs %s: %w", r.Outputs, err)
 	}
 	res.Outputs = f.Outputs
 	return r.print(out.stdout, res)
+}
+
+// validate checks the flags alone.
+func (r *runCmd) validate() error {
+	if err := atLeast(limit{"repeat", int64(r.Repeat), 1}); err != nil {
+		return err
+	}
+	if r.Policy != "" {
+		if _, err := tiling.ByName(r.Policy); err != nil {
+			return fmt.Errorf("--policy: %w", err)
+		}
+	}
+	if err := r.sinkFlags.validate(); err != nil {
+		return err
+	}
+	return r.place.validate()
 }
 
 // openContext makes a device and a context on it, which closeAll closes.
@@ -183,8 +202,8 @@ func (r *runCmd) execute(ctx context.Context, c *atb.Context, op *atb.Op, pack a
 	return res, err
 }
 
-// write reads the outputs back and writes them by name.
-func (r *runCmd) write(ctx context.Context, c *atb.Context, f *catalog.GraphFile, pack atb.VariantPack) error {
+// writeOutputs reads the outputs back and writes them by name.
+func writeOutputs(ctx context.Context, c *atb.Context, to io.Writer, names []string, pack atb.VariantPack) error {
 	var entries []tensor.Entry
 	for i := range pack.Out {
 		t := &pack.Out[i]
@@ -192,13 +211,9 @@ func (r *runCmd) write(ctx context.Context, c *atb.Context, f *catalog.GraphFile
 		if err := atb.Read(ctx, c, b, t); err != nil {
 			return err
 		}
-		entries = append(entries, tensor.Entry{Name: f.Outputs[i], Desc: t.Desc, Data: b})
+		entries = append(entries, tensor.Entry{Name: names[i], Desc: t.Desc, Data: b})
 	}
-	w, err := os.Create(r.Outputs)
-	if err != nil {
-		return err
-	}
-	return errors.Join(tensor.WriteSafetensors(w, entries, nil), w.Close())
+	return tensor.WriteSafetensors(to, entries, nil)
 }
 
 func (r *runCmd) print(w io.Writer, res *runResult) error {

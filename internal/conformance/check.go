@@ -36,7 +36,7 @@ type Options struct {
 // Check runs the suites (.csv) and golden cases (.safetensors) at the given
 // paths; folders are walked. Errors are about the paths, which must have cases,
 // and the filters, each of which must choose some (NoMatchError): a case that
-// fails is a result, a file in a folder that cannot be read is a failed case.
+// fails is a result, and so is a file in a folder that cannot be read.
 func Check(paths []string, o Options) (*Results, error) {
 	if o.Engine == nil {
 		return nil, errors.New("conformance: no engine")

@@ -198,10 +198,10 @@ func TestFilters(t *testing.T) {
 	}{
 		{nil, "", []string{"SoftmaxOperation", "OtherOperation"}},
 		{[]string{"softmax"}, "", []string{"SoftmaxOperation"}},
-		{[]string{"x", "OtherOperation"}, "", []string{"OtherOperation"}},
+		{[]string{"softmax", "OtherOperation"}, "", []string{"SoftmaxOperation", "OtherOperation"}},
 		{nil, "alph", []string{"SoftmaxOperation"}},
 		{nil, "22", []string{"OtherOperation"}},
-		{[]string{"softmax"}, "22", nil},
+		{[]string{"other"}, "22", []string{"OtherOperation"}},
 	} {
 		var each []string
 		res := checkText(t, Options{Engine: &fake{}, Ops: c.ops, Case: c.name, Each: func(r CaseResult) { each = append(each, r.Op) }}, lines...)

@@ -47,16 +47,15 @@ func sameOp(name, op string) bool {
 type named struct{ op, text string }
 
 // check refuses filters that choose nothing of all: an operation that none has,
-// a part that no name has, both that are never together.
+// or a part that no name of the chosen operations has.
 func (f *filter) check(all []named) error {
 	var ops []string
-	part, both := false, false
+	some := len(all) == 0
 	for _, n := range all {
 		if n.op != "" && !slices.Contains(ops, n.op) {
 			ops = append(ops, n.op)
 		}
-		part = part || strings.Contains(n.text, f.part)
-		both = both || f.wants(n.op, n.text)
+		some = some || f.wants(n.op, n.text)
 	}
 	slices.Sort(ops)
 	for _, name := range f.ops {
@@ -64,13 +63,10 @@ func (f *filter) check(all []named) error {
 			return &NoMatchError{"op", name, ops}
 		}
 	}
-	switch {
-	case both || len(all) == 0:
-		return nil
-	case part:
-		return &NoMatchError{"case", f.part, ops}
+	if !some {
+		return &NoMatchError{"case", f.part, nil}
 	}
-	return &NoMatchError{"case", f.part, nil}
+	return nil
 }
 
 // FilterMatrix chooses combinations by operation and by a part of their names,
@@ -95,10 +91,12 @@ type source struct {
 	err error
 }
 
+// golden reports whether it is a golden case.
 func (s *source) golden() bool { return !strings.HasSuffix(s.path, ".csv") }
 
 // sources reads what there is to run, without the data of golden cases. A path
-// that is a file must have rows, and so must all files together.
+// that is a file must be readable and have rows; all files together must have
+// some.
 func sources(paths, files []string) ([]source, error) {
 	var all []source
 	found := false
@@ -109,7 +107,11 @@ func sources(paths, files []string) ([]source, error) {
 		} else {
 			s.rows, s.err = ReadSuite(f)
 		}
-		if s.err == nil && len(s.rows) == 0 && slices.Contains(paths, f) {
+		named := slices.Contains(paths, f)
+		if s.err != nil && named {
+			return nil, s.err
+		}
+		if s.err == nil && len(s.rows) == 0 && named {
 			return nil, fmt.Errorf("%s has no rows: a suite begins with a line of column names split by |, with at least %s", f, strings.Join(mustHave, ", "))
 		}
 		found = found || len(s.rows) > 0 || s.err != nil
@@ -129,6 +131,9 @@ func readHeader(path string) ([]Row, error) {
 	}
 	defer f.Close()
 	meta := f.Metadata()
+	if meta["OpName"] == "" {
+		return nil, fmt.Errorf("%s: no metadata of a golden case", path)
+	}
 	return []Row{{Suite: meta["Suite"], fields: meta}}, nil
 }
 

@@ -22,7 +22,7 @@ func TestFiltersMustChoose(t *testing.T) {
 		{filter{ops: []string{"softmax", "lineer"}}, `op "lineer": nothing of that name is there, only "LinearOperation", "SoftmaxOperation"`},
 		{filter{ops: []string{""}}, `op ""`},
 		{filter{part: "narrow"}, `case "narrow": nothing of that name is there`},
-		{filter{ops: []string{"softmax"}, part: "wide"}, `case "wide": nothing of that name is there, only`},
+		{filter{ops: []string{"softmax"}, part: "wide"}, `case "wide": nothing of that name is there`},
 	} {
 		err := c.f.check(all)
 		if c.says == "" {

@@ -54,7 +54,7 @@ func TestGoldenCase(t *testing.T) {
 		{"format", map[string]string{"InFormat": "zz"}, half, Failed, "unknown format"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			res, err := Check([]string{goldenFile(t, c.set, c.out)}, Options{Engine: &fake{}, MaxBytes: 1})
+			res, err := Check([]string{filepath.Dir(goldenFile(t, c.set, c.out))}, Options{Engine: &fake{}, MaxBytes: 1})
 			require.NoError(t, err)
 			require.Len(t, res.Cases, 1)
 			got := res.Cases[0]

@@ -2,8 +2,9 @@ package conformance
 
 import (
 	"fmt"
-	"os"
 	"strings"
+
+	"goatb/internal/boundedfile"
 )
 
 // Stale lists rows of suites whose expectation does not hold, with the reason,
@@ -15,7 +16,7 @@ type Stale map[[2]string]string
 // ReadStale reads a file of tab separated lines: suite, case number, reason. The
 // first line is a header.
 func ReadStale(path string) (Stale, error) {
-	text, err := os.ReadFile(path)
+	text, err := boundedfile.Read(path, boundedfile.Text)
 	if err != nil {
 		return nil, err
 	}

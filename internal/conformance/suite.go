@@ -3,9 +3,10 @@ package conformance
 import (
 	"encoding/csv"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
+
+	"goatb/internal/boundedfile"
 )
 
 // mustHave are the columns without which a file is no suite.
@@ -15,7 +16,7 @@ var mustHave = []string{"CaseNum", "OpName", "OpParam", "ExpectedError"}
 // a suite, such as a table of baseline times, gives no rows. Lines that cannot
 // be read as rows come back with Dirty set.
 func ReadSuite(path string) ([]Row, error) {
-	text, err := os.ReadFile(path)
+	text, err := boundedfile.Read(path, boundedfile.Text)
 	if err != nil {
 		return nil, err
 	}

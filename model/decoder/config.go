@@ -10,6 +10,8 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+
+	"goatb/internal/boundedfile"
 )
 
 //go:embed data/*.json
@@ -66,7 +68,7 @@ func ByName(name string) (Shape, error) {
 	if info, err := os.Stat(name); err == nil && info.IsDir() {
 		file = filepath.Join(name, "config.json")
 	}
-	b, err := os.ReadFile(file)
+	b, err := boundedfile.Read(file, boundedfile.Text)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Shape{}, fmt.Errorf("model %q: want one of %s, or a config.json", name, strings.Join(Names(), ", "))
 	}

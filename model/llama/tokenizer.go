@@ -47,6 +47,9 @@ func parseTokenizer(b []byte, vocab int) (*Tokenizer, error) {
 		return nil, fmt.Errorf("tokenizer: want 4 bytes for the longest length, got %d", len(b))
 	}
 	longest := int(int32(binary.LittleEndian.Uint32(b)))
+	if longest < 0 || longest > len(b) {
+		return nil, fmt.Errorf("tokenizer: want a longest token of at most the file's %d bytes, got %d", len(b), longest)
+	}
 	b = b[4:]
 	t := &Tokenizer{ids: map[string]int32{}}
 	for i := range vocab {

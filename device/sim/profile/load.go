@@ -1,15 +1,14 @@
 package profile
 
 import (
-	"bytes"
 	"embed"
-	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strings"
 
+	"goatb/internal/boundedfile"
+	"goatb/internal/strictjson"
 	"goatb/status"
 )
 
@@ -41,7 +40,7 @@ func ByName(name string) (*Profile, error) {
 		}
 		return Parse(b)
 	}
-	b, err := os.ReadFile(name)
+	b, err := boundedfile.Read(name, boundedfile.Text)
 	if os.IsNotExist(err) {
 		return nil, status.Errorf(status.ErrInvalidParam, "profile %q: want one of %s, or a file", name, strings.Join(Builtin(), ", "))
 	}
@@ -59,14 +58,9 @@ func ByName(name string) (*Profile, error) {
 // parameters with name, unit, value, basis and source. Without "base" it has to
 // be complete. Errors: ErrInvalidParam that lists everything that is wrong.
 func Parse(b []byte) (*Profile, error) {
-	d := json.NewDecoder(bytes.NewReader(b))
-	d.DisallowUnknownFields()
 	var f file
-	if err := d.Decode(&f); err != nil {
+	if err := strictjson.Decode(b, &f); err != nil {
 		return nil, status.Errorf(status.ErrInvalidParam, "profile: %w", err)
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return nil, status.Errorf(status.ErrInvalidParam, "profile: want one JSON object, got more behind it")
 	}
 	p := &Profile{Name: f.Name, Chip: f.Chip, Soc: f.Soc, About: f.About, params: make([]Param, len(table))}
 	if f.Base != "" {

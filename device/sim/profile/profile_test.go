@@ -148,7 +148,7 @@ func TestUsersFile(t *testing.T) {
 		want []string
 	}{
 		"no JSON":       {"x", []string{"invalid character"}},
-		"two objects":   {param("") + "{}", []string{"more behind it"}},
+		"two objects":   {param("") + "{}", []string{"more than one value"}},
 		"unknown field": {`{"schema":1,"colour":2}`, []string{"colour"}},
 		"schema":        {`{"schema":2,"name":"a","base":"gpu","chip":"c"}`, []string{"schema 1"}},
 		"incomplete":    {`{"schema":1,"name":"a","chip":"c","params":[]}`, []string{"launch_host is missing", "cores is missing"}},
