@@ -20,7 +20,9 @@ const (
 
 // WriteSVG draws a plan: nodes from left to right, addresses upwards, one
 // labelled rectangle per item that takes room, the lower bound as a dashed line
-// and the peak node as a dotted one. Errors: ErrInvalidParam when the counts
+// and the peak node as a dotted one. Classes paper, axis and name let a page that
+// holds the drawing choose other colours for what does not lie on a rectangle and
+// for the names that do. Errors: ErrInvalidParam when the counts
 // differ, and those of w.
 func WriteSVG(w io.Writer, t Table, r Result) error {
 	if len(t.IDs) != len(t.Items) || len(r.Offsets) != len(t.Items) {
@@ -78,7 +80,7 @@ func (p *picture) text(x, y float64, anchor, text string) {
 func (p *picture) frame(r Result) {
 	fmt.Fprintf(p.w, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" font-family="sans-serif" font-size="11">`+"\n",
 		svgWidth, svgHeight, svgWidth, svgHeight)
-	fmt.Fprintln(p.w, `<rect width="100%" height="100%" fill="white"/>`)
+	fmt.Fprintln(p.w, `<rect class="paper" width="100%" height="100%" fill="white"/>`)
 	title := fmt.Sprintf("%d items, arena %d bytes, lower bound %d bytes", len(r.Offsets), r.Arena, r.LowerBound)
 	if r.LowerBound > 0 {
 		title += fmt.Sprintf(" (%.4f of it)", float64(r.Arena)/float64(r.LowerBound))
@@ -88,13 +90,13 @@ func (p *picture) frame(r Result) {
 		title += ", optimal"
 	}
 	fmt.Fprintf(p.w, `<text x="%d" y="24" font-size="15">%s</text>`+"\n", svgLeft, html.EscapeString(title))
-	fmt.Fprintf(p.w, `<path d="M%d %d V%.0f H%d" fill="none" stroke="black"/>`+"\n", svgLeft, svgTop, p.plotBottom, svgWidth-svgRight)
+	fmt.Fprintf(p.w, `<path d="M%d %d V%.0f H%d" class="axis" fill="none" stroke="black"/>`+"\n", svgLeft, svgTop, p.plotBottom, svgWidth-svgRight)
 	for i := range int64(svgTicks + 1) {
 		bytes := tick(0, p.top, i)
-		fmt.Fprintf(p.w, `<path d="M%d %.1f h-5" stroke="black"/>`+"\n", svgLeft, p.y(bytes))
+		fmt.Fprintf(p.w, `<path d="M%d %.1f h-5" class="axis" stroke="black"/>`+"\n", svgLeft, p.y(bytes))
 		p.text(svgLeft-8, p.y(bytes)+4, "end", fmt.Sprint(bytes))
 		node := tick(p.low, p.high, i)
-		fmt.Fprintf(p.w, `<path d="M%.1f %.1f v5" stroke="black"/>`+"\n", p.x(node), p.plotBottom)
+		fmt.Fprintf(p.w, `<path d="M%.1f %.1f v5" class="axis" stroke="black"/>`+"\n", p.x(node), p.plotBottom)
 		p.text(p.x(node), p.plotBottom+18, "middle", fmt.Sprint(node))
 	}
 	p.text((svgLeft+svgWidth-svgRight)/2, svgHeight-12, "middle", "node")
@@ -116,7 +118,7 @@ func (p *picture) item(i int, id string, it *Item, offset int64) {
 		x, y, width, height, math.Mod(float64(i)*goldenAngle, 360), html.EscapeString(id), it.Size, offset, it.First, it.Last)
 	const lineHeight, letterWidth = 12, 6.5
 	if height >= lineHeight && width >= letterWidth*float64(len(id)+1) {
-		p.text(x+width/2, y+height/2+4, "middle", id)
+		fmt.Fprintf(p.w, `<text class="name" x="%.1f" y="%.1f" text-anchor="middle">%s</text>`+"\n", x+width/2, y+height/2+4, html.EscapeString(id))
 	}
 }
 
@@ -127,7 +129,7 @@ func (p *picture) limits(r Result) {
 	p.text(svgWidth-svgRight, y-4, "end", fmt.Sprintf("lower bound %d", r.LowerBound))
 	if r.PeakAt >= p.low && r.PeakAt < p.high {
 		x := p.x(r.PeakAt) + p.perNode/2
-		fmt.Fprintf(p.w, `<path d="M%.1f %d V%.0f" stroke="black" stroke-dasharray="2 3"/>`+"\n", x, svgTop, p.plotBottom)
+		fmt.Fprintf(p.w, `<path d="M%.1f %d V%.0f" class="axis" stroke="black" stroke-dasharray="2 3"/>`+"\n", x, svgTop, p.plotBottom)
 		p.text(x, svgTop-6, "middle", fmt.Sprintf("peak at node %d", r.PeakAt))
 	}
 }

@@ -22,6 +22,9 @@ const (
 	waiting
 )
 
+// causeNames are the causes as Idle's JSON has them, and that of a waiting host.
+var causeNames = [...]string{other: "other", tilingCause: "tiling", copyCause: "copy", launchCause: "launch", eventCause: "event", ringCause: "ring", waiting: "wait"}
+
 // causes maps the categories of host spans; those that are not there are other.
 var causes = map[string]cause{
 	"tiling": tilingCause, "lookup": tilingCause,
@@ -30,6 +33,17 @@ var causes = map[string]cause{
 	"event": eventCause,
 	"ring":  ringCause,
 	"wait":  waiting, "queue": waiting,
+}
+
+// HostCauses tells by the category of a host span what a device waits for that is
+// idle meanwhile: a name that Idle has in JSON, or "wait" where the host itself
+// waits for the device. Categories that are not there count as "other".
+func HostCauses() map[string]string {
+	names := make(map[string]string, len(causes))
+	for category, c := range causes {
+		names[category] = causeNames[c]
+	}
+	return names
 }
 
 // interval is a piece of time, in nanoseconds since the start of a step.

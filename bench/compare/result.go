@@ -1,7 +1,5 @@
 package compare
 
-import "goatb/device/trace"
-
 // Result is a comparison. Times are nanoseconds, sizes bytes.
 type Result struct {
 	// ID names the run: on the simulated device a hash of the configuration.
@@ -32,9 +30,9 @@ type Result struct {
 	// Memory is the workspace plan of a layer.
 	Memory Memory `json:"memory"`
 
-	// Recorders hold the timelines of the steps measured, one for each policy,
-	// where Config.Timeline asks for them.
-	Recorders []*trace.Recorder `json:"-"`
+	// Timelines are those of the steps measured, one for each policy, where
+	// Config.Timeline asks for them.
+	Timelines []*Timeline `json:"-"`
 }
 
 // Policy is the outcome of one policy.
@@ -120,12 +118,17 @@ type Cost struct {
 
 // Memory is a workspace plan.
 type Memory struct {
-	Operation  string   `json:"operation"`
-	Nodes      int      `json:"nodes"`
-	Scratch    int64    `json:"scratch"`
-	Arena      int64    `json:"arena"`
-	LowerBound int64    `json:"lower_bound"`
-	Buffers    []Buffer `json:"buffers"`
+	Operation  string `json:"operation"`
+	Nodes      int    `json:"nodes"`
+	Scratch    int64  `json:"scratch"`
+	Arena      int64  `json:"arena"`
+	LowerBound int64  `json:"lower_bound"`
+	// Method is what found the plan, Optimal says that no arena is smaller.
+	Method  string `json:"method"`
+	Optimal bool   `json:"optimal"`
+	// PeakAt is the first node at which most bytes are live.
+	PeakAt  int      `json:"peak_at"`
+	Buffers []Buffer `json:"buffers"`
 }
 
 // Buffer is one piece of a plan: it is live from node First to node Last. Offsets

@@ -77,8 +77,8 @@ func (r *Result) add(ctx context.Context, cfg *Config, policy string) (err error
 	if len(r.Policies) == 1 {
 		r.Memory = memoryOf(b)
 	}
-	if cfg.Timeline {
-		r.Recorders = append(r.Recorders, b.rec)
+	if b.kept != nil {
+		r.Timelines = append(r.Timelines, b.kept)
 	}
 	for i := range r.Sensitivity {
 		x := &r.Sensitivity[i]
@@ -204,7 +204,10 @@ func (r *Result) conclude() {
 func memoryOf(b *Session) Memory {
 	op := b.s.Layer()
 	g, w := op.Graph(), op.Workspace()
-	m := Memory{Operation: op.Name(), Nodes: len(g.Nodes), Scratch: w.Scratch, Arena: w.Arena, LowerBound: w.LowerBound, Buffers: []Buffer{}}
+	m := Memory{
+		Operation: op.Name(), Nodes: len(g.Nodes), Scratch: w.Scratch, Arena: w.Arena, LowerBound: w.LowerBound,
+		Method: w.Method, Optimal: w.Optimal, PeakAt: w.PeakAt, Buffers: []Buffer{},
+	}
 	for _, l := range w.Lives {
 		m.Buffers = append(m.Buffers, bufferOf(g, w, l))
 	}

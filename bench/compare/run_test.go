@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"runtime"
+	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -13,6 +15,7 @@ import (
 	"goatb/bench/compare"
 	"goatb/device/sim/profile"
 	"goatb/device/trace"
+	"goatb/device/trace/tracetest"
 	"goatb/model/decoder"
 	"goatb/tensor"
 	"goatb/tiling"
@@ -78,6 +81,7 @@ func TestResult(t *testing.T) {
 	assert.Positive(t, follow.BytesMoved)
 	assert.Positive(t, follow.QueueDepthMax)
 	assert.NotEmpty(t, r.Memory.Buffers)
+	assert.NotEmpty(t, r.Memory.Method)
 	assert.GreaterOrEqual(t, r.Memory.Arena, r.Memory.LowerBound)
 	assert.Len(t, r.Costs, len(profile.Names()))
 	assert.Empty(t, r.Sensitivity)
@@ -96,7 +100,7 @@ func TestTwoRunsAreEqual(t *testing.T) {
 			texts[i][0], err = json.Marshal(r)
 			require.NoError(t, err)
 			var b bytes.Buffer
-			require.NoError(t, trace.Write(&b, r.Recorders...))
+			require.NoError(t, trace.Write(&b, r.Recorders()...))
 			texts[i][1] = b.Bytes()
 		}
 		require.Equal(t, string(texts[0][0]), string(texts[1][0]))
@@ -150,6 +154,83 @@ func TestSensitivity(t *testing.T) {
 	}
 }
 
+// TestTimelines hold the steps measured and nothing else, also when sensitivities
+// are measured after them.
+func TestTimelines(t *testing.T) {
+	c := config(t, "ascend910b", "qwen3-0.6b")
+	c.Shape.Layers, c.Timeline, c.Sensitivity = 2, true, true
+	r := run(t, c)
+	checkFile(t, r)
+	require.Len(t, r.Timelines, len(c.Policies))
+	for i, tl := range r.Timelines {
+		require.Len(t, tl.Steps, c.Load.Steps)
+		var took []int64
+		launches := int64(0)
+		for _, s := range tl.Recorder.Spans() {
+			if s.Category == "step" {
+				assert.Equal(t, strconv.Itoa(len(took)), s.Name)
+				took = append(took, s.End.Sub(s.Start).Nanoseconds())
+			}
+		}
+		for _, task := range tl.Recorder.Tasks() {
+			if task.Kind == "launch" && task.Engine == "" {
+				launches++
+			}
+		}
+		slices.Sort(took)
+		assert.Equal(t, r.Policies[i].StepNs, took[len(took)/2], r.Policies[i].Policy)
+		assert.Equal(t, r.Policies[i].Kernels, launches, r.Policies[i].Policy)
+		assert.Equal(t, tl.Steps[len(tl.Steps)-1], tl.Recorder.Mark())
+	}
+	whole, n := r.FirstSteps(1 << 30)
+	assert.Equal(t, c.Load.Steps, n)
+	assert.Equal(t, r.Timelines[0].Recorder.Spans(), whole[0].Spans())
+	one, n := r.FirstSteps(0)
+	assert.Equal(t, 1, n, "at least one")
+	assert.Equal(t, r.Timelines[1].Steps[0], one[1].Mark())
+	two := r.Timelines[0].Steps[1].Entries()
+	for _, tl := range r.Timelines[1:] {
+		two += tl.Steps[1].Entries()
+	}
+	_, n = r.FirstSteps(two)
+	assert.Equal(t, 2, n)
+	_, n = r.FirstSteps(two - 1)
+	assert.Equal(t, 1, n)
+}
+
+// checkFile reads the file of a comparison's timelines strictly and looks for the
+// rows and counters of each policy.
+func checkFile(t *testing.T, r *compare.Result) {
+	t.Helper()
+	var out bytes.Buffer
+	require.NoError(t, trace.Write(&out, r.Recorders()...))
+	f := tracetest.Read(t, out.Bytes())
+	for i, p := range r.Policies {
+		rows, counters, arrows := map[string]bool{}, map[string]bool{}, 0
+		for _, e := range f.TraceEvents {
+			switch {
+			case e.PID != i+1:
+			case e.Name == "process_name":
+				assert.Equal(t, p.Policy, e.Args["name"])
+			case e.Name == "thread_name":
+				rows[e.Args["name"].(string)] = true
+			case e.Ph == "C":
+				counters[e.Name] = true
+			case e.Ph == "s":
+				arrows++
+			}
+		}
+		assert.Contains(t, rows, "host", p.Policy)
+		assert.Contains(t, rows, "stream 0", p.Policy)
+		if r.Profile != "cpu" {
+			assert.Contains(t, rows, "copy engine to device", p.Policy)
+			assert.Equal(t, p.DeviceTilings > 0, rows["AICPU"], p.Policy)
+		}
+		assert.Len(t, counters, 3, p.Policy)
+		assert.Positive(t, arrows, p.Policy)
+	}
+}
+
 // TestCPU has the same output from real time.
 func TestCPU(t *testing.T) {
 	c := config(t, "cpu", "qwen3-0.6b")
@@ -164,11 +245,8 @@ func TestCPU(t *testing.T) {
 		assert.Positive(t, p.DeviceBusyNs)
 		assert.Positive(t, p.Kernels)
 	}
-	require.Len(t, r.Recorders, len(c.Policies))
-	var b bytes.Buffer
-	require.NoError(t, trace.Write(&b, r.Recorders...))
-	assert.Contains(t, b.String(), `"launch matmul`)
-	assert.Contains(t, b.String(), `"ph":"s"`)
+	require.Len(t, r.Recorders(), len(c.Policies))
+	checkFile(t, r)
 }
 
 func TestRefused(t *testing.T) {

@@ -23,6 +23,9 @@ const (
 	simWarmSteps = 6
 )
 
+// stepEntries bounds what one step may do.
+const stepEntries = 1 << 22
+
 // Session is a model that is ready to run, and to be measured, under one policy.
 type Session struct {
 	cfg  *Config
@@ -30,7 +33,8 @@ type Session struct {
 	sim  *sim.Device // nil on the CPU device
 	c    *atb.Context
 	s    *decoder.Session
-	rec  *trace.Recorder
+	rec  *trace.Recorder // what the running step did
+	kept *Timeline       // nil where Config.Timeline does not ask for it
 	now  func() time.Time
 	warm int
 	left int // steps until the lengths start again
@@ -81,7 +85,10 @@ func (b *Session) Stats() atb.Stats { return b.c.Stats() }
 // open makes a session whose device has the costs p, which the CPU device does not
 // look at.
 func open(cfg *Config, policy string, p *profile.Profile) (*Session, error) {
-	b := &Session{cfg: cfg, rec: trace.New(policy, 0), warm: warmSteps}
+	b := &Session{cfg: cfg, rec: trace.New(policy, stepEntries), warm: warmSteps}
+	if cfg.Timeline {
+		b.kept = &Timeline{Recorder: trace.New(policy, 0)}
+	}
 	if err := b.openAll(policy, p); err != nil {
 		return nil, errors.Join(fmt.Errorf("policy %s: %w", policy, err), b.Close())
 	}
@@ -150,7 +157,6 @@ func (b *Session) restart(ctx context.Context) error {
 			return err
 		}
 	}
-	b.rec.Reset()
 	b.left = b.cfg.Load.Steps
 	return nil
 }
@@ -164,18 +170,21 @@ func (b *Session) step(ctx context.Context) error {
 }
 
 func (b *Session) measure(ctx context.Context) (Step, error) {
-	if !b.cfg.Timeline {
-		b.rec.Reset()
-	}
-	mark, start := b.rec.Mark(), b.now()
+	b.rec.Reset()
+	start := b.now()
 	err := b.step(ctx)
 	end := b.now()
 	if err != nil {
 		return Step{}, err
 	}
 	b.left--
-	tasks, spans := b.rec.Since(mark)
-	s := newTimeline(tasks, spans, start, end)
+	if n := b.rec.Dropped(); n > 0 {
+		return Step{}, fmt.Errorf("compare: a step has %d entries more than the %d that are measured", n, stepEntries)
+	}
+	if b.kept != nil {
+		b.kept.add(b.rec, start, end)
+	}
+	s := newTimeline(b.rec.Tasks(), b.rec.Spans(), start, end)
 	m := Step{Ns: end.Sub(start).Nanoseconds(), HostBusyNs: s.hostBusy()}
 	m.DeviceBusyNs, m.Idle = s.busy()
 	return m, nil

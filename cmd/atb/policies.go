@@ -9,7 +9,6 @@ import (
 
 	"goatb/bench/compare"
 	"goatb/device/sim/profile"
-	"goatb/device/trace"
 	shapes "goatb/model/decoder"
 	"goatb/tensor"
 	"goatb/tiling"
@@ -35,6 +34,7 @@ type policiesCmd struct {
 	Workers     int      `help:"Workers of the CPU device; 0 takes all processors." default:"0"`
 	Set         []string `help:"Set a variable: NAME=VALUE. Repeats or takes commas; \\, is a comma in a value." placeholder:"VAR=VALUE"`
 	Trace       string   `help:"Write a timeline for chrome://tracing and ui.perfetto.dev." placeholder:"FILE"`
+	HTML        string   `help:"Write a page with tables, bars, the workspace plan and a timeline; it needs no network." name:"html" placeholder:"FILE"`
 	JSON        bool     `help:"Print one JSON object." name:"json"`
 }
 
@@ -54,11 +54,11 @@ func (p *policiesCmd) Run(ctx context.Context, out output) (err error) {
 	if p.ListCosts {
 		return p.listCosts(out.stdout, cfg.Profile)
 	}
-	timeline, err := createOut("--trace", p.Trace)
+	files, err := p.create()
 	if err != nil {
 		return err
 	}
-	defer func() { err = timeline.end(err) }()
+	defer func() { err = files.end(err) }()
 	progress := newProgress(out.stderr)
 	cfg.Progress = func(what string) {
 		if progress.due() {
@@ -69,10 +69,11 @@ func (p *policiesCmd) Run(ctx context.Context, out output) (err error) {
 	if err != nil {
 		return err
 	}
-	if timeline != nil {
-		if err := timeline.end(trace.Write(timeline, r.Recorders...)); err != nil {
-			return fmt.Errorf("--trace: %w", err)
-		}
+	if err := files.write(r); err != nil {
+		return err
+	}
+	if n := dropped(r); n > 0 {
+		fmt.Fprintf(out.stderr, "policies: the timeline is %d entries short: measure fewer steps for a whole one\n", n)
 	}
 	if p.JSON {
 		return writeJSON(out.stdout, policiesReport{1, "policies", r})
@@ -83,7 +84,7 @@ func (p *policiesCmd) Run(ctx context.Context, out output) (err error) {
 // config turns the flags into a comparison.
 func (p *policiesCmd) config() (*compare.Config, error) {
 	c := &compare.Config{
-		Workers: p.Workers, Numerics: p.Numerics == "on", NoCaches: p.Caches == "off", Sensitivity: p.Sensitivity, Timeline: p.Trace != "",
+		Workers: p.Workers, Numerics: p.Numerics == "on", NoCaches: p.Caches == "off", Sensitivity: p.Sensitivity, Timeline: p.Trace != "" || p.HTML != "",
 		Load: shapes.Load{Batch: p.Batch, Context: p.Context, Prompt: p.Prompt, Steps: p.Steps, Whole: p.Whole},
 	}
 	if p.Prompt > 1 {

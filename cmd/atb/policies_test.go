@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -101,18 +102,34 @@ func TestPoliciesText(t *testing.T) {
 // TestPoliciesTwice gives the same bytes, timelines too.
 func TestPoliciesTwice(t *testing.T) {
 	cleanEnv(t)
-	var texts, traces [2]string
+	var texts, traces, pages [2]string
 	for i := range texts {
-		file := filepath.Join(t.TempDir(), "trace.json")
-		texts[i] = fine(t, "policies", "--json", "--sensitivity", "--model", "qwen2.5-0.5b", "--steps", "2", "--trace", file)
-		b, err := os.ReadFile(file)
-		require.NoError(t, err)
-		traces[i] = string(b)
+		file, page := filepath.Join(t.TempDir(), "trace.json"), filepath.Join(t.TempDir(), "page.html")
+		texts[i] = fine(t, "policies", "--json", "--sensitivity", "--model", "qwen2.5-0.5b", "--steps", "2", "--trace", file, "--html", page)
+		traces[i], pages[i] = read(t, file), read(t, page)
 	}
 	require.Equal(t, texts[0], texts[1])
+	require.True(t, pages[0] == pages[1], "the pages differ")
 	require.True(t, traces[0] == traces[1], "the timelines differ")
 	for _, want := range []string{`"name":"host"`, `"name":"stream 0"`, `"name":"AICPU"`, `"name":"copy engine to device"`, `"ph":"s"`, `"ph":"C"`, "lookup matmul"} {
 		require.True(t, strings.Contains(traces[0], want), want)
+	}
+}
+
+func read(t *testing.T, file string) string {
+	t.Helper()
+	b, err := os.ReadFile(file)
+	require.NoError(t, err)
+	return string(b)
+}
+
+// TestPoliciesPage: the page alone needs no --trace, and shows what was printed.
+func TestPoliciesPage(t *testing.T) {
+	page := filepath.Join(t.TempDir(), "page.html")
+	r := comparison(t, "--model", write(t, "config.json", []byte(small)), "--steps", "2", "--html", page)
+	text := read(t, page)
+	for _, want := range []string{"<!DOCTYPE html>", r.ID, `id="timeline"`, "All 2 steps", fmt.Sprintf(`<td data-field="kernels">%d</td>`, r.Policies[0].Kernels)} {
+		assert.Contains(t, text, want)
 	}
 }
 
@@ -137,7 +154,9 @@ func TestPoliciesRefused(t *testing.T) {
 		{[]string{"--workers", "-1"}, "--workers"},
 		{[]string{"--set", "X"}, "NAME=VALUE"},
 		{[]string{"--model", "llama-2-7b", "--batch", "64", "--context", "4000"}, "want"},
-		{[]string{"--trace", "/no/such/folder/x"}, "no such file"},
+		{[]string{"--trace", "/no/such/folder/x"}, "--trace: create /no/such/folder/x: no such file"},
+		{[]string{"--html", "/no/such/folder/x"}, "--html: create /no/such/folder/x: no such file"},
+		{[]string{"--html", "x", "--trace", "x"}, "want two files"},
 	} {
 		r := atbRun(t, append([]string{"policies"}, tt.args...)...)
 		assert.Equal(t, exitUsage, r.code, "%v", tt.args)

@@ -127,21 +127,49 @@ func (r *Recorder) Spans() []Span {
 	return slices.Clone(r.spans)
 }
 
+// Append adds what another recorder holds, and counts what it has dropped as
+// dropped.
+func (r *Recorder) Append(from *Recorder) {
+	from.mu.Lock()
+	tasks, spans, samples, dropped := slices.Clone(from.tasks), slices.Clone(from.spans), slices.Clone(from.samples), from.dropped
+	from.mu.Unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	keep := func(n int) int {
+		fits := min(n, r.limit-len(r.tasks)-len(r.spans)-len(r.samples))
+		r.dropped += int64(n - fits)
+		return fits
+	}
+	r.tasks = append(r.tasks, tasks[:keep(len(tasks))]...)
+	r.spans = append(r.spans, spans[:keep(len(spans))]...)
+	r.samples = append(r.samples, samples[:keep(len(samples))]...)
+	r.dropped += dropped
+}
+
 // Mark is a point in a recorder's entries.
-type Mark struct{ tasks, spans int }
+type Mark struct{ tasks, spans, samples int }
+
+// Entries is the number of entries before the point.
+func (m Mark) Entries() int { return m.tasks + m.spans + m.samples }
 
 // Mark returns the point behind the last entry.
 func (r *Recorder) Mark() Mark {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return Mark{len(r.tasks), len(r.spans)}
+	return Mark{len(r.tasks), len(r.spans), len(r.samples)}
 }
 
-// Since returns the tasks and spans from a mark on. Reset makes marks void.
-func (r *Recorder) Since(m Mark) ([]Task, []Span) {
+// Before returns a recorder of the same name with the entries before a mark. Reset
+// makes marks void.
+func (r *Recorder) Before(m Mark) *Recorder {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.Clone(r.tasks[min(m.tasks, len(r.tasks)):]), slices.Clone(r.spans[min(m.spans, len(r.spans)):])
+	return &Recorder{
+		name: r.name, limit: r.limit,
+		tasks:   slices.Clone(r.tasks[:min(m.tasks, len(r.tasks))]),
+		spans:   slices.Clone(r.spans[:min(m.spans, len(r.spans))]),
+		samples: slices.Clone(r.samples[:min(m.samples, len(r.samples))]),
+	}
 }
 
 // Reset forgets everything.

@@ -10,6 +10,7 @@ import (
 	"goatb/device"
 	"goatb/device/cpu"
 	"goatb/device/trace"
+	"goatb/device/trace/tracetest"
 )
 
 // sunk is a list of one kernel that is tiled on the device, with nops before it.
@@ -71,14 +72,14 @@ func TestModel(t *testing.T) {
 			require.NoError(t, dev.Close())
 			var buf bytes.Buffer
 			require.NoError(t, trace.Write(&buf, r))
-			tl := read(t, buf.Bytes())
+			tl := tracetest.Read(t, buf.Bytes())
 			var blocks []any
 			rows := map[string]bool{}
 			for i := range tl.TraceEvents {
 				if e := &tl.TraceEvents[i]; e.Ph == "X" && e.Name == "attend" {
 					blocks = append(blocks, e.Args["blocks"])
 					assert.Equal(t, "attention", e.Args["operation"])
-					rows[e.row()] = true
+					rows[e.Row()] = true
 				}
 			}
 			assert.Equal(t, tt.want, blocks)
@@ -86,7 +87,7 @@ func TestModel(t *testing.T) {
 			for what, n := range map[string]int{
 				"replay": 2, "preprocess attend": 2, "update attend": 2, "wait attend": 2, "record": 2, "nop": 2 * tt.nops, "copy": 2,
 			} {
-				assert.Equal(t, n, tl.count(func(e *event) bool { return e.Ph == "X" && e.Name == what }), what)
+				assert.Equal(t, n, tl.Count(func(e *tracetest.Event) bool { return e.Ph == "X" && e.Name == what }), what)
 			}
 		})
 	}

@@ -2,12 +2,7 @@ package trace_test
 
 import (
 	"bytes"
-	"cmp"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
-	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -18,123 +13,8 @@ import (
 	"goatb/device"
 	"goatb/device/cpu"
 	"goatb/device/trace"
+	"goatb/device/trace/tracetest"
 )
-
-// timeline is a trace file as viewers read it.
-type timeline struct {
-	DisplayTimeUnit string `json:"displayTimeUnit"`
-	OtherData       struct {
-		Dropped int64 `json:"dropped"`
-	} `json:"otherData"`
-	TraceEvents []event `json:"traceEvents"`
-}
-
-type event struct {
-	Name string         `json:"name"`
-	Cat  string         `json:"cat"`
-	Ph   string         `json:"ph"`
-	TS   *float64       `json:"ts"`
-	Dur  *float64       `json:"dur"`
-	PID  int            `json:"pid"`
-	TID  int            `json:"tid"`
-	ID   int            `json:"id"`
-	BP   string         `json:"bp"`
-	Args map[string]any `json:"args"`
-}
-
-func (e *event) row() string { return fmt.Sprintf("%d/%d", e.PID, e.TID) }
-
-// read reads a trace and checks everything that a viewer relies on: known keys
-// and phases only, every row named once, times of at least 0, slices of a row
-// one after the other or inside each other, every arrow with one foot inside a
-// slice and one head at the start of a slice, not before its foot, and counters
-// with one number each, in order of time.
-func read(t *testing.T, b []byte) timeline {
-	t.Helper()
-	var tl timeline
-	d := json.NewDecoder(bytes.NewReader(b))
-	d.DisallowUnknownFields()
-	require.NoError(t, d.Decode(&tl))
-	_, err := d.Token()
-	require.ErrorIs(t, err, io.EOF)
-	rows, slicesOf := map[string]string{}, map[string][]event{}
-	feet, heads, counted := map[int]event{}, map[int]event{}, map[string]float64{}
-	for _, e := range tl.TraceEvents {
-		require.NotNil(t, e.TS, "%v", e)
-		require.GreaterOrEqual(t, *e.TS, 0.0, "%v", e)
-		switch e.Ph {
-		case "M":
-			if e.Name == "thread_name" {
-				require.NotContains(t, rows, e.row())
-				rows[e.row()] = e.Args["name"].(string)
-			}
-		case "X":
-			require.NotNil(t, e.Dur)
-			require.GreaterOrEqual(t, *e.Dur, 0.0)
-			slicesOf[e.row()] = append(slicesOf[e.row()], e)
-		case "s":
-			require.NotContains(t, feet, e.ID)
-			feet[e.ID] = e
-		case "f":
-			require.NotContains(t, heads, e.ID)
-			require.Equal(t, "e", e.BP)
-			heads[e.ID] = e
-		case "C":
-			key := fmt.Sprint(e.PID, e.Name)
-			require.Len(t, e.Args, 1)
-			require.IsType(t, 0.0, e.Args["value"])
-			require.GreaterOrEqual(t, *e.TS, counted[key])
-			counted[key] = *e.TS
-		default:
-			t.Fatalf("unknown phase in %v", e)
-		}
-	}
-	for row, list := range slicesOf {
-		require.Contains(t, rows, row)
-		checkNesting(t, row, list)
-	}
-	require.Len(t, heads, len(feet))
-	for id, foot := range feet {
-		head := heads[id]
-		require.LessOrEqual(t, *foot.TS, *head.TS)
-		require.True(t, slices.ContainsFunc(slicesOf[foot.row()], func(e event) bool { return *e.TS <= *foot.TS+tick && *foot.TS <= e.end()+tick }))
-		require.True(t, slices.ContainsFunc(slicesOf[head.row()], func(e event) bool { return *e.TS == *head.TS }))
-	}
-	return tl
-}
-
-// tick is less than a nanosecond, in microseconds: the sums of floats are not
-// exact.
-const tick = 1e-4
-
-// checkNesting wants slices apart or inside each other.
-func checkNesting(t *testing.T, row string, list []event) {
-	slices.SortStableFunc(list, func(a, b event) int {
-		return cmp.Or(cmp.Compare(*a.TS, *b.TS), cmp.Compare(*b.Dur, *a.Dur))
-	})
-	var open []event
-	for _, e := range list {
-		for len(open) > 0 && open[len(open)-1].end() <= *e.TS+tick {
-			open = open[:len(open)-1]
-		}
-		if len(open) > 0 {
-			require.LessOrEqual(t, e.end(), open[len(open)-1].end()+tick, "slices of row %s cross: %v", row, e)
-		}
-		open = append(open, e)
-	}
-}
-
-func (e *event) end() float64 { return *e.TS + *e.Dur }
-
-// count counts the events that a predicate likes.
-func (tl *timeline) count(like func(*event) bool) (n int) {
-	for i := range tl.TraceEvents {
-		if like(&tl.TraceEvents[i]) {
-			n++
-		}
-	}
-	return n
-}
 
 func TestWriteIsExact(t *testing.T) {
 	at := func(ns int) time.Time { return time.Unix(1000, int64(ns)) }
@@ -151,7 +31,7 @@ func TestWriteIsExact(t *testing.T) {
 	r.Count(trace.Sample{Counter: "blocks", At: at(2500), Value: 3})
 	var b bytes.Buffer
 	require.NoError(t, trace.Write(&b, r))
-	read(t, b.Bytes())
+	tracetest.Read(t, b.Bytes())
 	require.Equal(t, `{"displayTimeUnit":"ns","otherData":{"dropped":0},"traceEvents":[
 {"name":"process_name","ph":"M","ts":0,"pid":1,"tid":0,"args":{"name":"one"}},
 {"name":"thread_name","ph":"M","ts":0,"pid":1,"tid":0,"args":{"name":"host"}},
@@ -178,7 +58,7 @@ func TestWriteIsExact(t *testing.T) {
 func TestEmptyAndFull(t *testing.T) {
 	var b bytes.Buffer
 	require.NoError(t, trace.Write(&b))
-	require.Empty(t, read(t, b.Bytes()).TraceEvents)
+	require.Empty(t, tracetest.Read(t, b.Bytes()).TraceEvents)
 	b.Reset()
 	r := trace.New("small", 3)
 	now := time.Unix(5, 0)
@@ -188,9 +68,38 @@ func TestEmptyAndFull(t *testing.T) {
 	r.Host(trace.Span{Category: "wait", Start: now, End: now})
 	require.Equal(t, int64(3), r.Dropped())
 	require.NoError(t, trace.Write(&b, r))
-	tl := read(t, b.Bytes())
+	tl := tracetest.Read(t, b.Bytes())
 	require.Equal(t, int64(3), tl.OtherData.Dropped)
-	require.Equal(t, 3, tl.count(func(e *event) bool { return e.Ph == "X" }))
+	require.Equal(t, 3, tl.Count(func(e *tracetest.Event) bool { return e.Ph == "X" }))
+}
+
+// TestAppend: entries of another recorder follow, up to the limit, and those before
+// a mark can be had alone.
+func TestAppend(t *testing.T) {
+	now := time.Unix(5, 0)
+	step := trace.New("step", 0)
+	step.Task(trace.Task{Kind: "launch", Start: now, End: now})
+	step.Host(trace.Span{Category: "wait", Start: now, End: now})
+	step.Count(trace.Sample{Counter: "c", At: now, Value: 1})
+	all := trace.New("all", 7)
+	all.Append(step)
+	first := all.Mark()
+	require.Equal(t, 3, first.Entries())
+	all.Append(step)
+	require.Zero(t, all.Dropped())
+	all.Append(step)
+	require.Equal(t, int64(2), all.Dropped())
+	require.Len(t, all.Tasks(), 3, "one more has room")
+	require.Len(t, all.Spans(), 2)
+	all.Append(all)
+	require.Equal(t, int64(2+7+2), all.Dropped(), "what another has dropped counts too")
+	head := all.Before(first)
+	require.Equal(t, first, head.Mark())
+	require.Equal(t, step.Tasks(), head.Tasks())
+	require.Equal(t, step.Spans(), head.Spans())
+	require.Zero(t, head.Dropped())
+	all.Reset()
+	require.Zero(t, all.Before(first).Mark().Entries())
 }
 
 var errFull = errors.New("full")
@@ -253,11 +162,11 @@ func TestDevice(t *testing.T) {
 		require.Equal(t, 2*launches, ran)
 		var buf bytes.Buffer
 		require.NoError(t, trace.Write(&buf, r))
-		tl := read(t, buf.Bytes())
+		tl := tracetest.Read(t, buf.Bytes())
 		for what, n := range map[string]int{"count": launches, "record": 1, "wait": 1, "copy": 1, "execute op": launches} {
-			assert.Equal(t, n, tl.count(func(e *event) bool { return e.Ph == "X" && e.Name == what }), what)
+			assert.Equal(t, n, tl.Count(func(e *tracetest.Event) bool { return e.Ph == "X" && e.Name == what }), what)
 		}
-		assert.Equal(t, launches, tl.count(func(e *event) bool { return e.Ph == "s" }))
-		assert.Equal(t, 3, tl.count(func(e *event) bool { return e.Name == "thread_name" }))
+		assert.Equal(t, launches, tl.Count(func(e *tracetest.Event) bool { return e.Ph == "s" }))
+		assert.Equal(t, 3, tl.Count(func(e *tracetest.Event) bool { return e.Name == "thread_name" }))
 	}
 }

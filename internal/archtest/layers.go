@@ -33,6 +33,7 @@ var layers = []row{
 	{level: 2, pattern: "device/sim/profile"},
 	{level: 2, pattern: "device/checked", beside: []string{"device"}},
 	{level: 2, pattern: "device/trace", beside: []string{"device"}},
+	{level: 2, pattern: "device/trace/tracetest", suite: true},
 	{level: 2, pattern: "device/devicetest", beside: []string{"device"}, suite: true},
 
 	{level: 3, pattern: "mempool", beside: []string{"mempool/optimal"}},
@@ -66,11 +67,12 @@ var layers = []row{
 
 	{level: 10, pattern: "model/*"},
 	{level: 10, pattern: "bench/compare", beside: []string{"model/*"}},
+	{level: 10, pattern: "bench/report", beside: []string{"bench/compare"}},
 	{level: 10, pattern: "bench/roofline"},
 	{level: 10, pattern: "bench", beside: []string{"model/*", "bench/compare"}},
 	{level: 10, pattern: "internal/conformance", beside: []string{"model/*", "internal/conformance/..."}},
 	{level: 10, pattern: "internal/conformance/...", beside: []string{"internal/conformance/..."}},
-	{level: 10, pattern: "cmd/...", beside: []string{"model/*", "bench", "bench/compare", "bench/roofline", "internal/conformance", "cmd/..."}},
+	{level: 10, pattern: "cmd/...", beside: []string{"model/*", "bench", "bench/compare", "bench/report", "bench/roofline", "internal/conformance", "cmd/..."}},
 	{level: 10, pattern: "examples/*", beside: []string{"model/*"}},
 }
 

@@ -93,14 +93,15 @@ func (p *Profile) fill(f *file) (bad []string) {
 	seen := map[string]bool{}
 	for _, x := range f.Params {
 		i, err := indexOf(x.Name)
-		if err == nil {
-			err = table[i].accept(&x, seen[x.Name])
-		}
 		if err != nil {
 			bad = append(bad, err.Error())
 			continue
 		}
+		if seen[x.Name] {
+			bad = append(bad, x.Name+" is there twice")
+		}
 		seen[x.Name] = true
+		bad = append(bad, table[i].wrong(&x)...)
 		p.params[i] = x
 	}
 	for i := range table {
@@ -111,20 +112,22 @@ func (p *Profile) fill(f *file) (bad []string) {
 	return bad
 }
 
-// accept checks a parameter of a file.
-func (s *spec) accept(x *Param, again bool) error {
-	bases := []Basis{Vendor, Measured, Derived, Estimate, Given}
-	switch {
-	case again:
-		return fmt.Errorf("%s is there twice", x.Name)
-	case x.Unit != s.unit:
-		return fmt.Errorf("%s: want unit %q, got %q", x.Name, s.unit, x.Unit)
-	case !slices.Contains(bases, x.Basis):
-		return fmt.Errorf("%s: want a basis of %v, got %q", x.Name, bases, x.Basis)
-	case x.Source == "":
-		return fmt.Errorf("%s: want a source", x.Name)
-	case x.Range != [2]float64{} && (x.Range[0] > x.Value || x.Range[1] < x.Value):
-		return fmt.Errorf("%s: %g lies outside its range of %g to %g", x.Name, x.Value, x.Range[0], x.Range[1])
+// wrong lists what is wrong with a parameter of a file.
+func (s *spec) wrong(x *Param) (bad []string) {
+	if x.Unit != s.unit {
+		bad = append(bad, fmt.Sprintf("%s: want unit %q, got %q", x.Name, s.unit, x.Unit))
 	}
-	return s.check(x.Value)
+	if bases := []Basis{Vendor, Measured, Derived, Estimate, Given}; !slices.Contains(bases, x.Basis) {
+		bad = append(bad, fmt.Sprintf("%s: want a basis of %v, got %q", x.Name, bases, x.Basis))
+	}
+	if x.Source == "" {
+		bad = append(bad, x.Name+": want a source")
+	}
+	if x.Range != [2]float64{} && (x.Range[0] > x.Value || x.Range[1] < x.Value) {
+		bad = append(bad, fmt.Sprintf("%s: %g lies outside its range of %g to %g", x.Name, x.Value, x.Range[0], x.Range[1]))
+	}
+	if err := s.check(x.Value); err != nil {
+		bad = append(bad, err.Error())
+	}
+	return bad
 }

@@ -154,6 +154,8 @@ func TestUsersFile(t *testing.T) {
 		"incomplete":    {`{"schema":1,"name":"a","chip":"c","params":[]}`, []string{"launch_host is missing", "cores is missing"}},
 		"no name":       {`{"schema":1,"base":"gpu"}`, []string{"a name and a chip"}},
 		"base":          {`{"schema":1,"name":"a","chip":"c","base":"abacus"}`, []string{"abacus", "ascend910b"}},
+		"all of one parameter": {param(`{"name":"mem_eff","unit":"us","value":7,"basis":"guess"}`),
+			[]string{`mem_eff: want unit ""`, "mem_eff: want a basis", "mem_eff: want a source", "mem_eff: want 0.01 to 1"}},
 		"everything is listed": {param(`{"name":"launch","unit":"us","value":1,"basis":"measured","source":"s"},
 			{"name":"cores","unit":"us","value":1,"basis":"measured","source":"s"},
 			{"name":"mem_eff","unit":"","value":7,"basis":"measured","source":"s"},
