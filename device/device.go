@@ -147,8 +147,11 @@ type Label struct {
 	Kernel string
 }
 
-// Place adds the label's names to an error of its task.
+// Place adds the label's names to an error of its task; nil stays nil.
 func (l *Label) Place(err error) error {
+	if err == nil {
+		return nil
+	}
 	if l == nil {
 		return status.Place(err, status.ErrRuntimeFail, "", "execute", "")
 	}

@@ -1,6 +1,7 @@
 package operation_test
 
 import (
+	"errors"
 	"math"
 	"strconv"
 	"testing"
@@ -350,4 +351,27 @@ func TestPagedAttentionOverMadeLengths(t *testing.T) {
 		}
 		assert.Equal(t, s.patches, b.c.Stats().DeviceTilings == 5)
 	})
+}
+
+// A steady launch allocates nothing, also where the host waits for the values.
+func TestMadeValuesAllocateNothing(t *testing.T) {
+	for _, s := range settings() {
+		b := newBed(t, s.options...)
+		o := madeGraph(b, sunk{}, 0)
+		p := b.pack(o, b.f32([]float32{1, 2}), b.i32(3, 4), b.i32(1, 1))
+		ws := b.setup(o, p)
+		values, n := device.View[int32](p.In[1].Data.Bytes()), int32(0)
+		ctx := t.Context()
+		launch := func() {
+			n++
+			values[0] = n % 3
+			if errors.Join(o.Execute(operation.VariantPack{}, ws, b.c), b.c.Synchronize(ctx)) != nil {
+				panic("launch failed")
+			}
+		}
+		for range 200 { // every block of the rings
+			launch()
+		}
+		assert.Zero(t, testing.AllocsPerRun(50, launch), s.name)
+	}
 }
