@@ -8,10 +8,11 @@ import (
 )
 
 // Execute enqueues the operation on its stream and does not wait for the
-// device, except for a free tiling block where the policy needs one. The pack
-// has Setup's descriptors; addresses, host data and workspace may be others
-// each time, and Execute may be called again and again after one Setup. A pack
-// without any tensors stands for Setup's tensors.
+// device, except for a free tiling block where the policy needs one and, where
+// the host tiles a kernel from values that kernels before it make, for those.
+// The pack has Setup's descriptors; addresses, host data and workspace may be
+// others each time, and Execute may be called again and again after one Setup.
+// A pack without any tensors stands for Setup's tensors.
 //
 // Errors: ErrInvalidParam without a successful Setup, ErrInvalidContextAddr for
 // another context than Setup's, ErrInvalidWorkspaceSize, ErrInvalidWorkspaceAddr,
@@ -63,7 +64,8 @@ func (o *Op) replay() error {
 // PreLaunch is the first half of Execute: it binds addresses, computes the
 // tilings and sends those on their way that the policy moves ahead. It touches
 // no execute stream: another goroutine may call Launch of another operation of
-// the same context meanwhile. Errors as Execute.
+// the same context meanwhile. Errors as Execute, and ErrInvalidParam where the host
+// tiles from values that the launch itself makes.
 func (o *Op) PreLaunch(pack VariantPack, workspace device.Buffer, c *atbctx.Context) error {
 	if err := o.enter(); err != nil {
 		return err

@@ -75,6 +75,7 @@ func (b *bench) open(s atb.Spec) {
 
 func (b *bench) close() {
 	b.Helper()
+	assert.Empty(b, b.c.Stats().FallbackReasons, "whatever reads values can be tiled on the device")
 	require.NoError(b, b.op.Close())
 	for _, m := range b.areas {
 		require.NoError(b, b.c.Free(m))
