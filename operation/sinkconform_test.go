@@ -14,6 +14,7 @@ import (
 	"goatb/device/cpu"
 	"goatb/device/sim"
 	"goatb/device/sim/profile"
+	"goatb/device/trace"
 	"goatb/operation"
 	"goatb/tensor"
 	"goatb/tiling/sink"
@@ -64,20 +65,50 @@ func TestConformList(t *testing.T) {
 	}
 }
 
-// (b): in every execution a tiling comes before its update, record, wait, nops and
-// kernel. The device that does one thing after the other shows the order.
+// (b): in every execution the kernel that makes the values comes before the tiling,
+// and that before its update, record, wait, nops and kernel, while the main stream
+// goes on with what does not wait. The simulated device tells when each ran.
 func TestConformOrder(t *testing.T) {
-	b := &bed{TB: t, dev: simDevice(t)}
+	p, err := profile.ByName("ascend910b")
+	require.NoError(t, err)
+	rec := trace.New("order", 0)
+	dev, err := sim.New(p, sim.WithRecorder(rec))
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, dev.Close()) })
+	b := &bed{TB: t, dev: dev}
 	b.c = b.context(atbctx.WithPolicy("device-sink"))
-	o, p, ws := sinkRun(b)
-	for i := range int32(4) {
-		p.In[1] = host(i, 2)
-		b.execute(o, p, ws)
-		assert.Equal(t, 3+expect(i, 2), b.values(p.Out[0])[0])
+	o := madeGraph(b, sunk{}, 0)
+	pack := b.pack(o, b.f32([]float32{1, 2}), b.i32(3, 4), b.i32(1, 1))
+	ws := b.setup(o, pack)
+	for range 3 {
+		rec.Reset()
+		b.execute(o, pack, ws)
+		require.Equal(t, 3+expect(3, 4, 1, 1), b.values(pack.Out[0])[0])
+		// find returns the n-th task of a kind that a node has.
+		find := func(kind, node string, n int) trace.Task {
+			t.Helper()
+			for _, x := range rec.Tasks() {
+				if x.Kind == kind && x.Engine == "" && x.Label != nil && x.Label.Node == node {
+					if n--; n < 0 {
+						return x
+					}
+				}
+			}
+			require.Fail(t, "no such task", "%s of %s", kind, node)
+			return trace.Task{}
+		}
+		const node = "2_SunkOperation"
+		tiling, kernel := find("preprocess", node, 0), find("launch", node, 0)
+		order := []trace.Task{find("launch", "0_ElewiseOperation", 0), tiling, find("update", node, 0), find("record", node, 0)}
+		for i := 1; i < len(order); i++ {
+			assert.False(t, order[i].Start.Before(order[i-1].End), "%s before the end of %s", order[i].Kind, order[i-1].Kind)
+		}
+		wait := find("wait", node, 1) // the first is that of the tiling
+		assert.True(t, wait.End.After(order[3].End), "a wait ends when its event was recorded")
+		assert.True(t, kernel.Start.After(wait.End), "nops lie between")
+		assert.False(t, kernel.Pending, "the kernel ran with what its tiling says")
+		assert.True(t, find("launch", "1_ElewiseOperation", 0).Start.Before(tiling.End), "the main stream went on")
 	}
-	list, states := o.Capture().Graph.Loaded(0)
-	require.NoError(t, list.Check(device.Limits{TaskUpdate: true, MaxBlocks: 1 << 16}))
-	assert.Len(t, states, len(list.Tasks))
 }
 
 // (c): the formats that an Execute emits are those of the design, and reading and
