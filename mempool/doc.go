@@ -26,8 +26,9 @@
 // (types 0 to 3). Planner sees all items first (type 4, "optimal"): it replays
 // types 1 to 3, adds offline heuristics and keeps the smallest arena, so its
 // plan is never larger than that of any of types 0 to 3. Where no heuristic
-// meets the lower bound, it plans a few of the layers that repeat, and package
-// mempool/optimal searches for the smallest arena.
+// meets the lower bound, it plans a few of the layers that repeat, puts what lives
+// all the time at the bottom, and package mempool/optimal searches for the
+// smallest arena.
 //
 // Guarantees of every plan that Planner returns:
 //

@@ -3,6 +3,7 @@ package mempool
 import (
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -42,5 +43,39 @@ func BenchmarkHard(b *testing.B) {
 				})
 			}
 		}
+	}
+}
+
+// BenchmarkPackings plans perfect packings, with at most 10 seconds for each:
+// metrics are the share that is planned without a hole, the mean and the largest
+// gap to the bound in percent, and the longest time.
+func BenchmarkPackings(b *testing.B) {
+	for _, c := range []struct {
+		n, cases int
+		side     int64 // of the rectangle, in nodes and in bytes
+	}{{50, 200, 1 << 20}, {50, 200, 100}, {200, 20, 1 << 20}, {200, 20, 1000}, {1000, 4, 1 << 20}, {1000, 4, 5000}} {
+		b.Run(fmt.Sprintf("n=%d/side=%d", c.n, c.side), func(b *testing.B) {
+			var p Planner
+			for b.Loop() {
+				solved, sum, worst, longest := 0, 0.0, 0.0, time.Duration(0)
+				for seed := range uint64(c.cases) {
+					items := packing(rand.New(rand.NewPCG(seed, 4)), c.n, c.side, c.side)
+					start := time.Now()
+					r, err := p.Plan(items, Options{Solver: Optimal, Align: 1, Deadline: 10 * time.Second})
+					if err != nil {
+						b.Fatal(err)
+					}
+					longest = max(longest, time.Since(start))
+					gap := 100 * float64(r.Arena-c.side) / float64(c.side)
+					if sum, worst = sum+gap, max(worst, gap); gap == 0 {
+						solved++
+					}
+				}
+				b.ReportMetric(float64(solved)/float64(c.cases), "solved")
+				b.ReportMetric(sum/float64(c.cases), "mean-gap-%")
+				b.ReportMetric(worst, "gap-%")
+				b.ReportMetric(longest.Seconds(), "longest-s")
+			}
+		})
 	}
 }

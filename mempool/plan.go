@@ -117,6 +117,10 @@ type Planner struct {
 	short      *Planner // of problems with fewer layers, made when one is met
 	layerOrder []int32
 
+	above      *Planner // of what lies above a floor, made when one is met
+	aboveItems []Item
+	floors     int // that this planner is above
+
 	offsets   []int64 // of the items, in the caller's order
 	try, best []int64 // offsets by the problem's numbers
 }

@@ -352,6 +352,24 @@ func TestPlanManyItems(t *testing.T) {
 	}
 }
 
+// Large problems in the shapes of real graphs are planned within 1 % of the lower
+// bound.
+func TestPlanLargeGraphs(t *testing.T) {
+	var p Planner
+	for _, n := range []int{10_000, 100_000} {
+		for name, items := range graphs(rand.New(rand.NewPCG(1, 31)), n) {
+			if n > 10_000 && name != "varied" && name != "training" {
+				continue
+			}
+			r, err := p.Plan(items, Options{Solver: Optimal})
+			require.NoError(t, err, name)
+			require.NoError(t, Validate(items, r.Offsets), name)
+			t.Logf("%s, %d items: %.5f of the bound by %s", name, len(items), float64(r.Arena)/float64(r.LowerBound), r.Method)
+			assert.LessOrEqual(t, float64(r.Arena), 1.01*float64(r.LowerBound), "%s, %d items by %s", name, len(items), r.Method)
+		}
+	}
+}
+
 func TestPlanAllocatesNothingOnceWarm(t *testing.T) {
 	rng := rand.New(rand.NewPCG(31, 1))
 	fixed := randomItems(rng, 100, 1000, 50, 20)
@@ -363,6 +381,7 @@ func TestPlanAllocatesNothingOnceWarm(t *testing.T) {
 		"n=1000":   randomItems(rng, 1000, 1000, 700, 300),
 		"far time": randomItems(rng, 100, 1000, 1<<40, 1<<38),
 		"fixed":    fixed,
+		"searched": packing(rng, 60, 1000, 1000),
 	} {
 		for st := range SolverType(SolverTypes) {
 			if items[0].Fixed && st != Optimal {
@@ -391,34 +410,4 @@ func FuzzPlan(f *testing.F) {
 		var p Planner
 		planAll(t, &p, items, int64(1)<<(align%10))
 	})
-}
-
-func BenchmarkPlan(b *testing.B) {
-	rng := rand.New(rand.NewPCG(1, 1))
-	for _, c := range []struct {
-		kind  string
-		items []Item
-	}{
-		{"layers", layers(1, 512)},
-		{"layers", layers(32, 512)},
-		{"layers", layers(385, 512)},
-		{"layers", layers(3850, 512)},
-		{"random", randomItems(rng, 1000, 1000, 1000, 300)},
-		{"random", randomItems(rng, 10_000, 1_000_000, 10_000, 30)},
-	} {
-		for st := range SolverType(SolverTypes) {
-			b.Run(fmt.Sprintf("kind=%s/n=%d/solver=%s", c.kind, len(c.items), st), func(b *testing.B) {
-				var p Planner
-				var r Result
-				var err error
-				b.ReportAllocs()
-				for b.Loop() {
-					if r, err = p.Plan(c.items, Options{Solver: st}); err != nil {
-						b.Fatal(err)
-					}
-				}
-				b.ReportMetric(float64(r.Arena)/float64(r.LowerBound), "arena/bound")
-			})
-		}
-	}
 }

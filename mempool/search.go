@@ -19,7 +19,7 @@ func (p *Planner) search(o Options, enough int64, out *Result) error {
 		if small {
 			search.Nodes = work / int64(pt.items())
 		}
-		if pt.items() <= optimal.BuffersMax && (search.Nodes > 0 || !small && o.Nodes <= 0) {
+		if search.Nodes > 0 || !small && o.Nodes <= 0 {
 			if o.Deadline > 0 && search.Deadline.IsZero() {
 				search.Deadline = time.Now().Add(o.Deadline)
 			}
@@ -38,14 +38,20 @@ func (p *Planner) search(o Options, enough int64, out *Result) error {
 	return nil
 }
 
-// searchPart searches one part.
+// searchPart searches one part: what is above its floor, or all of it.
 func (p *Planner) searchPart(pt *part, o optimal.Options) (optimal.Result, error) {
+	if floor := p.floorOf(pt); floor > 0 {
+		return p.planAbove(pt, floor, o)
+	}
+	if pt.items() > optimal.BuffersMax {
+		return optimal.Result{}, nil
+	}
 	p.buffersOf(pt)
 	o.Below = pt.top
 	r, err := p.exact.Solve(p.buffers, pt.sections(), o)
 	if r.Offsets != nil {
 		copy(p.best[pt.first:pt.last], r.Offsets)
-		pt.top, pt.method = r.Arena, "exact "+r.Order
+		pt.top, pt.method = r.Arena, r.Order
 	}
 	return r, err
 }

@@ -14,9 +14,10 @@ func Validate(items []Item, offsets []int64) error {
 	return new(validator).check(items, offsets)
 }
 
-// validator knows nothing of how plans are made. It puts the items one on
-// another in the order of their offsets, over an outline of all nodes: an item
-// that starts below the outline meets one that lies there already.
+// validator knows nothing of how plans are made. It compares a few items pair by
+// pair. More it puts one on another in the order of their offsets, over an outline
+// of all nodes: an item that starts below the outline meets one that lies there
+// already.
 type validator struct {
 	outline outline
 	orderer orderer
@@ -45,7 +46,7 @@ func (v *validator) check(items []Item, offsets []int64) error {
 			v.order = append(v.order, int32(i))
 		}
 	}
-	return v.stack(items, offsets)
+	return v.apart(items, offsets)
 }
 
 // fixed checks that fixed items do not lie on each other.
@@ -57,14 +58,28 @@ func (v *validator) fixed(items []Item) error {
 			v.fixedAt[i] = items[i].Offset
 		}
 	}
-	return v.stack(items, v.fixedAt)
+	return v.apart(items, v.fixedAt)
 }
 
-// stack looks for overlaps among the items in v.order.
-func (v *validator) stack(items []Item, offsets []int64) error {
-	if len(v.order) == 0 {
-		return nil
+// pairsMax is the number of items up to which pairs are compared: it takes less
+// time.
+const pairsMax = 40
+
+// apart looks for overlaps among the items in v.order.
+func (v *validator) apart(items []Item, offsets []int64) error {
+	if len(v.order) > pairsMax {
+		return v.stack(items, offsets)
 	}
+	for n, i := range v.order {
+		if err := clash(items, offsets, v.order[:n], int(i)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stack looks for them with an outline.
+func (v *validator) stack(items []Item, offsets []int64) error {
 	v.line.load(items)
 	v.outline.reset(v.line.coords)
 	v.orderer.key = grow(v.orderer.key, len(items))
@@ -75,23 +90,26 @@ func (v *validator) stack(items []Item, offsets []int64) error {
 	for n, i := range v.order {
 		lo, hi := int(v.line.from[i]), int(v.line.to[i])
 		if v.outline.top(lo, hi) > offsets[i] {
-			return clash(items, offsets, v.order[:n], int(i))
+			if err := clash(items, offsets, v.order[:n], int(i)); err != nil {
+				return err
+			}
+			return status.Errorf(status.ErrInternal, "item %d meets no item, though the outline says so", i)
 		}
 		v.outline.set(lo, hi, offsets[i]+items[i].Size)
 	}
 	return nil
 }
 
-// clash names item i and the item that it meets.
-func clash(items []Item, offsets []int64, before []int32, i int) error {
-	for _, j := range before {
-		a, b := &items[i], &items[j]
-		if a.First > b.Last || b.First > a.Last || offsets[j]+b.Size <= offsets[i] {
-			continue
+// clash names item i and the first of other items that it meets.
+func clash(items []Item, offsets []int64, others []int32, i int) error {
+	a, at := &items[i], offsets[i]
+	for _, j := range others {
+		b, other := &items[j], offsets[j]
+		if a.First <= b.Last && b.First <= a.Last && at < other+b.Size && other < at+a.Size {
+			return status.Errorf(status.ErrInvalidParam, "items %d and %d overlap: %s, and %s", i, j, place(a, at), place(b, other))
 		}
-		return status.Errorf(status.ErrInvalidParam, "items %d and %d overlap: %s, and %s", i, j, place(a, offsets[i]), place(b, offsets[j]))
 	}
-	return status.Errorf(status.ErrInternal, "item %d meets no item, though the outline says so", i)
+	return nil
 }
 
 func place(it *Item, offset int64) string {

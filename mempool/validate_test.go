@@ -52,7 +52,7 @@ func TestValidateNamesWhatIsWrong(t *testing.T) {
 	require.NoError(t, Validate(nil, nil))
 }
 
-// Random placements: the sweep and a look at every pair must agree.
+// Random placements: both ways to validate agree with a look at every pair.
 func TestValidateAgreesWithAllPairs(t *testing.T) {
 	rng := rand.New(rand.NewPCG(41, 43))
 	good, bad := 0, 0
@@ -69,14 +69,18 @@ func TestValidateAgreesWithAllPairs(t *testing.T) {
 			offsets[i] = rng.Int64N(int64(8 * n))
 		}
 		want := naiveClash(items, offsets)
-		got := Validate(items, offsets)
+		var v validator
+		got := v.check(items, offsets)
+		swept := v.stack(items, offsets)
 		if want == nil {
 			good++
 			require.NoError(t, got)
+			require.NoError(t, swept)
 			continue
 		}
 		bad++
 		require.ErrorIs(t, got, status.ErrInvalidParam, "%v", want)
+		require.ErrorIs(t, swept, status.ErrInvalidParam, "%v", want)
 	}
 	assert.Greater(t, good, 500)
 	assert.Greater(t, bad, 500)

@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -22,6 +24,7 @@ type planCmd struct {
 	Nodes    int64         `help:"Most nodes of the exact search of solver 4; 0 is a bound of some ten seconds, or none with a deadline." default:"0"`
 	Deadline time.Duration `help:"Longest time of the exact search of one file; 0 is no bound. Plans may differ from run to run." default:"0s"`
 	Threads  int           `help:"Searches of solver 4 at a time; with more than one, plans may differ from run to run." default:"1"`
+	Check    bool          `help:"Check the plans that the files hold in their offset columns instead of making new ones."`
 	Offsets  bool          `help:"Print every buffer with its offset, as CSV."`
 	CSV      string        `help:"Write the plan of a single file as CSV." placeholder:"FILE" name:"csv"`
 	SVG      string        `help:"Draw the plan of a single file." placeholder:"FILE" name:"svg"`
@@ -52,6 +55,7 @@ type onePlan struct {
 
 	table   mempool.Table
 	offsets []int64
+	wrong   error // what makes the plan invalid
 }
 
 type peakReport struct {
@@ -142,15 +146,15 @@ func (p *planCmd) plan(file string) (*onePlan, error) {
 	if err != nil {
 		return nil, err
 	}
-	var planner mempool.Planner
 	start := time.Now()
-	res, err := planner.Plan(t.Items, p.options(len(t.Items)))
+	res, err := p.result(t)
 	if err != nil {
 		return nil, err
 	}
-	one := &onePlan{File: file, N: len(t.Items), Arena: res.Arena, LowerBound: res.LowerBound, Ratio: 1, Optimal: res.Optimal,
-		Method: res.Method, Nodes: res.Nodes, TimeNs: time.Since(start).Nanoseconds(), Valid: p.valid(t.Items, res),
-		Offsets: []offsetItem{}, table: t, offsets: res.Offsets}
+	wrong := p.wrong(t.Items, res)
+	one := &onePlan{File: file, N: len(t.Items), Arena: res.Arena, LowerBound: res.LowerBound, Ratio: 1, Optimal: res.Optimal && wrong == nil,
+		Method: res.Method, Nodes: res.Nodes, TimeNs: time.Since(start).Nanoseconds(), Valid: wrong == nil,
+		Offsets: []offsetItem{}, table: t, offsets: res.Offsets, wrong: wrong}
 	if res.LowerBound > 0 {
 		one.Ratio = float64(res.Arena) / float64(res.LowerBound)
 	}
@@ -164,9 +168,36 @@ func (p *planCmd) plan(file string) (*onePlan, error) {
 	return one, p.files(one, res)
 }
 
-// valid checks a plan by itself: nothing overlaps, lies aside or leaves the
+// result plans a table, or takes the plan that it holds.
+func (p *planCmd) result(t mempool.Table) (mempool.Result, error) {
+	var planner mempool.Planner
+	if !p.Check {
+		return planner.Plan(t.Items, p.options(len(t.Items)))
+	}
+	if t.Offsets == nil && len(t.Items) > 0 {
+		return mempool.Result{}, errors.New("--check: want an offset in every row")
+	}
+	// Any plan tells the bound and the peak: the first does.
+	res, err := planner.Plan(t.Items, mempool.Options{Solver: mempool.Optimal, Align: p.Align, Capacity: mempool.MaxArena})
+	if err != nil {
+		return res, err
+	}
+	res.Arena, res.Offsets, res.Method, res.Nodes = 0, t.Offsets, "file", 0
+	least := int64(mempool.MaxAlign) // sizes count rounded up to it
+	for i, it := range t.Items {
+		if it.Size > 0 && it.First <= it.Last && t.Offsets[i] <= mempool.MaxArena {
+			res.Arena = max(res.Arena, t.Offsets[i]+it.Size)
+			least = min(least, cmp.Or(it.Align, p.Align))
+		}
+	}
+	res.Arena = (res.Arena + least - 1) / least * least
+	res.Optimal = res.Arena <= res.LowerBound
+	return res, nil
+}
+
+// wrong checks a plan by itself: nothing overlaps, lies aside or leaves the
 // arena.
-func (p *planCmd) valid(items []mempool.Item, res mempool.Result) bool {
+func (p *planCmd) wrong(items []mempool.Item, res mempool.Result) error {
 	aligned := slices.Clone(items)
 	for i := range aligned {
 		it := &aligned[i]
@@ -174,10 +205,10 @@ func (p *planCmd) valid(items []mempool.Item, res mempool.Result) bool {
 			it.Align = p.Align
 		}
 		if it.Size > 0 && it.First <= it.Last && res.Offsets[i] > res.Arena-it.Size {
-			return false
+			return fmt.Errorf("item %d of %d bytes at %d leaves the arena of %d bytes", i, it.Size, res.Offsets[i], res.Arena)
 		}
 	}
-	return mempool.Validate(aligned, res.Offsets) == nil
+	return mempool.Validate(aligned, res.Offsets)
 }
 
 // planWork bounds a search that has no other bound: nodes times buffers, to
@@ -224,6 +255,9 @@ func (p *planCmd) print(w io.Writer, r *planReport) error {
 		x := &r.Plans[i]
 		fmt.Fprintf(w, "%s: %d buffers, arena %d, lower bound %d, ratio %.4f, optimal %v, by %s in %v; %d nodes searched; peak at %d with %d live\n",
 			x.File, x.N, x.Arena, x.LowerBound, x.Ratio, x.Optimal, x.Method, time.Duration(x.TimeNs), x.Nodes, x.Peak.At, len(x.Peak.IDs))
+		if x.wrong != nil {
+			fmt.Fprintf(w, "%s: invalid: %v\n", x.File, x.wrong)
+		}
 		if !p.Offsets {
 			continue
 		}

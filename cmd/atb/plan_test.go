@@ -71,3 +71,33 @@ func TestPlanTinyCapacities(t *testing.T) {
 		fine(t, "plan", file, "--capacity", capacity)
 	}
 }
+
+// A plan that was written passes its check; one that was changed does not, and
+// the report says why.
+func TestPlanCheck(t *testing.T) {
+	planned := filepath.Join(t.TempDir(), "planned.csv")
+	fine(t, "plan", planFile(t), "--align", "64", "--csv", planned)
+	r := planFiles(t, planned, "--check", "--align", "64")
+	require.True(t, r.Plans[0].Valid)
+	require.Equal(t, "file", r.Plans[0].Method)
+	require.LessOrEqual(t, r.Plans[0].LowerBound, r.Plans[0].Arena)
+
+	for _, c := range []struct{ name, row, want string }{
+		{"overlap", "b,1,2,50,60", "items 1 and 0 overlap: bytes 60 to 109 at nodes 1 to 1, and bytes 0 to 99 at nodes 0 to 2"},
+		{"misaligned", "b,1,2,50,130", "item 1: want an offset of at least 0 that is a multiple of 64, got 130"},
+		{"negative", "b,1,2,50,-64", "got -64"},
+		{"too far", "b,1,2,50,9223372036854775744", "item 1"},
+	} {
+		file := write(t, "changed.csv", []byte("id,lower,upper,size,offset\na,0,3,100,0\n"+c.row+"\n"))
+		align := "64"
+		if c.name == "overlap" {
+			align = "4"
+		}
+		got := atbRun(t, "plan", file, "--check", "--align", align)
+		require.Equal(t, exitFailed, got.code, c.name)
+		require.Contains(t, got.stdout, "invalid: ", c.name)
+		require.Contains(t, got.stdout, c.want, c.name)
+		require.Contains(t, got.stderr, "1 of 1 plans are invalid", c.name)
+	}
+	require.Contains(t, atbRun(t, "plan", planFile(t), "--check").stderr, "--check: want an offset in every row")
+}

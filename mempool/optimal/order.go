@@ -29,18 +29,18 @@ const (
 
 // orders are all orders. The first ones find most plans.
 var orders = [...]order{
-	{"load-life-area", low, []key{life, area}, true},
-	{"tight-area-life", tight, []key{area, life}, false},
-	{"reach-load-life-area", reach, []key{life, area}, true},
-	{"life-area", low, []key{life, area}, false},
-	{"load-span-area", low, []key{span, spanArea}, true},
-	{"tight-area-span", tight, []key{spanArea, span}, false},
-	{"reach-load-area-life", reach, []key{area, life}, true},
-	{"few-life-area", few, []key{life, area}, false},
-	{"load-area-life", low, []key{area, life}, true},
-	{"tight-life-area", tight, []key{life, area}, false},
-	{"area-span", low, []key{spanArea, span}, false},
-	{"few-area-span", few, []key{spanArea, span}, false},
+	{"exact load-life-area", low, []key{life, area}, true},
+	{"exact tight-area-life", tight, []key{area, life}, false},
+	{"exact reach-load-life-area", reach, []key{life, area}, true},
+	{"exact life-area", low, []key{life, area}, false},
+	{"exact load-span-area", low, []key{span, spanArea}, true},
+	{"exact tight-area-span", tight, []key{spanArea, span}, false},
+	{"exact reach-load-area-life", reach, []key{area, life}, true},
+	{"exact few-life-area", few, []key{life, area}, false},
+	{"exact load-area-life", low, []key{area, life}, true},
+	{"exact tight-life-area", tight, []key{life, area}, false},
+	{"exact area-span", low, []key{spanArea, span}, false},
+	{"exact few-area-span", few, []key{spanArea, span}, false},
 }
 
 // ranked is a buffer with what it is ranked by.

@@ -40,7 +40,8 @@ type Result struct {
 	Bound int64
 	// Nodes counts the buffers that were placed, taken back ones included.
 	Nodes int64
-	// Order names the order of the search that found the plan.
+	// Order names the order of the search that found the plan, such as "exact
+	// life-area".
 	Order string
 }
 
