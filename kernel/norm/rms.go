@@ -2,8 +2,10 @@ package norm
 
 import (
 	"math"
+	"unsafe"
 
 	"goatb/device"
+	"goatb/internal/cpu"
 	"goatb/internal/vec"
 	"goatb/internal/vec/floats"
 	"goatb/kernel"
@@ -54,7 +56,9 @@ type rmsTiling struct {
 	Eps         float32
 	OnePlus     bool
 	HalfSteps   bool
-	DTypes      [rmsOperands]tensor.DType
+	// Around says that y goes around the caches.
+	Around bool
+	DTypes [rmsOperands]tensor.DType
 }
 
 // Row buffers of RMS.
@@ -79,6 +83,7 @@ var rms = kernel.Define(kernel.Def[RMSParams, rmsTiling]{
 	Tile: func(p *kernel.Problem, r RMSParams, t *rmsTiling, _ []int64) (kernel.Grid, error) {
 		width := p.In[rmsGamma].Numel()
 		*t = rmsTiling{Rows: p.In[rmsX].Numel() / width, Width: width, Eps: r.Eps, OnePlus: r.OnePlus, HalfSteps: r.HalfSteps}
+		t.Around = kernel.Around(p.Machine, p.In[rmsX].Bytes()+p.Out[0].Bytes())
 		nanos := kernel.Nanos(0.1, 0.7)
 		for i := range t.DTypes {
 			if d := rmsDesc(p, i); !d.Empty() {
@@ -168,6 +173,7 @@ func (t *rmsTiling) rows(a *kernel.Args, buf rowBuffers, lo, hi int64) {
 	n := norm{t: t, ops: ops, buf: buf, gamma: gamma, bias: bias, beta: beta, rstd: device.View[float32](ops[rmsRstd].mem)}
 	direct := bias == nil && beta == nil && !t.HalfSteps && !ops[rmsResidual].there() && !ops[rmsSum].there() &&
 		t.DTypes[rmsX] == t.DTypes[rmsY]
+	n.around = t.Around && cpu.Active().Has(cpu.AVX2) && unsafe.SliceData(ops[rmsX].mem) != unsafe.SliceData(ops[rmsY].mem)
 	for i := lo; i < hi; i++ {
 		if direct {
 			n.direct(i)
@@ -184,6 +190,7 @@ type norm struct {
 	buf               rowBuffers
 	gamma, bias, beta []float32
 	rstd              []float32
+	around            bool
 }
 
 // direct does a row that is scaled by nothing but gamma, without a copy.
@@ -194,7 +201,14 @@ func (n *norm) direct(i int64) {
 	if math.IsInf(sum, 1) {
 		sum = wideSquares(n.ops[rmsX].load(row, i, n.t.Width))
 	}
-	floats.ScaleMul(e, n.ops[rmsY].at(i, n.t.Width), x, n.reciprocal(sum, i), n.gamma, row)
+	y := n.ops[rmsY].at(i, n.t.Width)
+	if !n.around {
+		floats.ScaleMul(e, y, x, n.reciprocal(sum, i), n.gamma, row)
+		return
+	}
+	near := device.BytesOf(n.buf.row(rmsBufResidual))[:len(y)]
+	floats.ScaleMul(e, near, x, n.reciprocal(sum, i), n.gamma, row)
+	vec.CopyAround(y, near)
 }
 
 // row does a row in float32.

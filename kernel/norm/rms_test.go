@@ -184,6 +184,21 @@ func TestRMSInPlace(t *testing.T) {
 	}
 }
 
+// TestRMSAroundTheCaches computes with a last-level cache that holds nothing.
+func TestRMSAroundTheCaches(t *testing.T) {
+	for _, d := range floatTypes {
+		for _, width := range []int64{1, 65, 1000} {
+			c := rmsCase{params: RMSParams{Eps: 1e-5}, x: d, gamma: d, y: d, rows: 7, width: width}
+			p := c.problem()
+			in, _ := c.inputs(&p, 2)
+			want := runRMS(t, p, in, nil)
+			p.Machine = kernel.Machine{L1: 32 << 10, L2: 1 << 20, L3: 1}
+			assert.Equal(t, want, runRMS(t, p, in, nil), "%s", d)
+			assert.Equal(t, want, runRMS(t, p, in, map[int]int{0: rmsX}), "%s in place", d)
+		}
+	}
+}
+
 func TestRMSHalfSteps(t *testing.T) {
 	for _, width := range []int64{1, 33, 4096} {
 		c := rmsCase{params: RMSParams{Eps: 1e-5, HalfSteps: true}, x: tensor.Float16, gamma: tensor.Float16, y: tensor.Float16, rows: 3, width: width}

@@ -39,3 +39,4 @@ func Logic(LogicFunc, []uint8, []uint8, []uint8) int                            
 func Not([]uint8, []uint8) int                                                       { return 0 }
 func Convert[D, S any](Conversion, []D, []S) int                                     { return 0 }
 func FloatInts([]int32, []float32, float32, float32) int                             { return 0 }
+func CopyAround([]byte, []byte) bool                                                 { return false }

@@ -9,6 +9,7 @@ import "goatb/internal/asm/gen/target"
 // Files lists the assembly files of package vecmath.
 func Files() []target.File {
 	return []target.File{
+		{Package: "vecmath", Name: "around", Build: aroundFile},
 		{Package: "vecmath", Name: "arith", Build: arithFile},
 		{Package: "vecmath", Name: "convert", Build: convertFile},
 		{Package: "vecmath", Name: "exp", Build: expFile},
