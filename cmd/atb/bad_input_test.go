@@ -213,7 +213,7 @@ func badGenerates(t *testing.T) []badCase {
 		{"unknown device", []string{"generate", "--device", "abacus"}, `want cpu or sim, got "abacus"`},
 		{"unknown profile", []string{"generate", "--device", "sim", "--profile", "abacus"}, "want one of ascend910b"},
 		{"negative workers", []string{"generate", "--workers=-1"}, "--workers"},
-		{"too many workers", []string{"generate", "--workers", "1000000"}, "workers"},
+		{"too many workers", []string{"generate", "--workers", "1000000"}, "--workers: want 1 to "},
 		{"unknown type", []string{"generate", "--dtype", "f64"}, "--dtype"},
 		{"unknown cache setting", []string{"generate", "--caches", "maybe"}, "--caches"},
 		{"a negative temperature", []string{"generate", "--temperature=-1"}, "temperature"},

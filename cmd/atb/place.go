@@ -62,7 +62,14 @@ func (p *place) open(rec *trace.Recorder) (device.Device, error) {
 	if rec != nil {
 		opts = append(opts, cpu.WithObserver(rec.Task), cpu.WithHost(trace.NewAccount(rec)))
 	}
-	return cpu.New(opts...)
+	dev, err := cpu.New(opts...)
+	if err != nil && p.Workers > 0 {
+		err = fmt.Errorf("--workers: %w", err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return dev, nil
 }
 
 // options turns the --set flags into options of a context.

@@ -69,12 +69,13 @@ func Check(paths []string, o Options) (*Results, error) {
 	return r.results, nil
 }
 
-// filesAt lists the files of a run in order.
+// filesAt lists the files of a run in order, each once.
 func filesAt(paths []string) ([]string, error) {
 	if len(paths) == 0 {
 		return nil, errors.New("conformance: want at least one path")
 	}
 	var files []string
+	seen := map[string]bool{}
 	for _, p := range paths {
 		err := filepath.WalkDir(p, func(path string, d fs.DirEntry, err error) error {
 			switch {
@@ -82,7 +83,10 @@ func filesAt(paths []string) ([]string, error) {
 				return err
 			case d.IsDir():
 				return nil
+			case seen[filepath.Clean(path)]:
+				return nil
 			case strings.HasSuffix(path, ".csv"), strings.HasSuffix(path, ".safetensors"):
+				seen[filepath.Clean(path)] = true
 				files = append(files, path)
 			case path == p:
 				return fmt.Errorf("conformance: %s is neither .csv nor .safetensors", path)

@@ -57,6 +57,9 @@ func TestPathsMustHaveCases(t *testing.T) {
 	res, err := Check([]string{dir}, Options{Engine: &fake{}})
 	require.NoError(t, err, "what cannot be read in a folder is a failed case")
 	assert.Equal(t, Totals{Failed: 1}, res.Totals)
+	res, err = Check([]string{dir, dir + "/."}, Options{Engine: &fake{}})
+	require.NoError(t, err)
+	assert.Equal(t, Totals{Failed: 1}, res.Totals, "a file that two paths have is run once")
 }
 
 func TestReadStaleRefuses(t *testing.T) {
