@@ -82,8 +82,8 @@ class View {
       this.canvas.width = Math.round(this.width * scale);
       this.canvas.height = Math.round(height * scale);
     }
-    const style = getComputedStyle(document.documentElement);
-    this.colours = (name) => style.getPropertyValue(`--${name}`);
+    const style = getComputedStyle(document.documentElement), known = {};
+    this.colours = (name) => (known[name] ??= style.getPropertyValue(`--${name}`));
     const c = this.canvas.getContext("2d");
     this.c = c;
     c.setTransform(scale, 0, 0, scale, 0, 0);
@@ -159,12 +159,12 @@ class View {
     c.fillStyle = this.colours("copy");
     let i = Math.max(0, lastAt(k.samples, this.from));
     while (i < n && k.samples[i].at < this.to) {
-      const x = Math.max(this.x(k.samples[i].at), this.gutter);
+      const x = Math.floor(Math.max(this.x(k.samples[i].at), this.gutter)); // whole pixels leave no seams
       let next = i + 1, high = k.samples[i].value;
       for (; next < n && this.x(k.samples[next].at) < x + 1; next++) high = Math.max(high, k.samples[next].value);
-      const to = next < n ? this.x(k.samples[next].at) : this.x(this.to);
+      const to = Math.floor(next < n ? this.x(k.samples[next].at) : this.x(this.to) + 1);
       const h = k.max > 0 ? (high / k.max) * tall : 0;
-      c.fillRect(x, base - h, Math.max(to - x, 1), h);
+      c.fillRect(x, base - h, to - x, h);
       i = next;
     }
     c.fillStyle = this.colours("line");
