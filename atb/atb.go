@@ -33,6 +33,7 @@ import (
 	"goatb/operation"
 	"goatb/status"
 	"goatb/tensor"
+	"goatb/tiling/sink/compiled"
 )
 
 // The types of the programming model.
@@ -68,6 +69,12 @@ type (
 	Event = operation.Event
 	// If is one of two operations, chosen at every Setup.
 	If = operation.If
+	// Compiler captures operations for policy device-sink ahead of time.
+	Compiler = operation.Compiler
+	// CompileOptions say how.
+	CompileOptions = operation.CompileOptions
+	// Compiled is what a Compiler has made: Encode gives its bytes.
+	Compiled = compiled.File
 	// Tensor is a descriptor with device data, host data, or both.
 	Tensor = device.Tensor
 	// Buffer is a window of device memory.
@@ -129,6 +136,14 @@ func NewGraph(p GraphParam) (*Op, error) { return operation.NewGraph(p) }
 func BuildGraph(name string, in, out []string) *GraphBuilder {
 	return operation.BuildGraph(name, in, out)
 }
+
+// NewCompiler makes a compiler for the SoC, the form and the machine of a context.
+func NewCompiler(c *Context, o CompileOptions) (*Compiler, error) {
+	return operation.NewCompiler(c, o)
+}
+
+// DecodeCompiled reads the bytes of a compilation, for WithCompiled.
+func DecodeCompiled(data []byte) (*Compiled, error) { return compiled.Decode(data) }
 
 // NewTensor reserves device memory for a tensor, zero filled.
 func NewTensor(c *Context, d Desc) (Tensor, error) { return atbctx.NewTensor(c, d) }

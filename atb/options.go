@@ -50,6 +50,10 @@ func WithSinkDeadline(d time.Duration) Option { return atbctx.WithSinkDeadline(d
 // a tiling function of another package.
 func WithTilingLog(f func(workspace []byte) error) Option { return atbctx.WithTilingLog(f) }
 
+// WithCompiled captures graphs as a compilation has them, without tilings on the
+// host, under policy device-sink.
+func WithCompiled(f *Compiled) Option { return atbctx.WithCompiled(f) }
+
 // WithStreams makes n execute streams.
 func WithStreams(n int) Option { return atbctx.WithStreams(n) }
 

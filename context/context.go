@@ -123,6 +123,9 @@ func (c *Context) open(s *settings) error {
 	return c.usePolicy(c.cfg.Policy)
 }
 
+// policySink is the policy that captures.
+const policySink = "device-sink"
+
 // openSinking prepares what device-sink captures with.
 func (c *Context) openSinking(from *settings) error {
 	s := &c.env.Sinking
@@ -134,8 +137,14 @@ func (c *Context) openSinking(from *settings) error {
 	if s.Form, err = sink.ParseForm(c.cfg.SinkForm); err != nil {
 		return err
 	}
-	s.Soc, err = sink.ProfileOf(c.cfg.SinkSoc)
-	return err
+	if s.Soc, err = sink.ProfileOf(c.cfg.SinkSoc); err != nil || from.compiled == nil {
+		return err
+	}
+	if c.cfg.Policy != policySink {
+		return status.Errorf(status.ErrInvalidParam, "compiled graphs want policy %s, got %s", policySink, c.cfg.Policy)
+	}
+	s.Compiled = from.compiled
+	return s.Compiled.Fits(s.Form, &s.Soc, &c.lower.Machine)
 }
 
 // openRings reserves both rings: address space, resident only when touched.

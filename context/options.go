@@ -17,6 +17,7 @@ import (
 	"goatb/runner"
 	"goatb/status"
 	"goatb/tiling/sink"
+	"goatb/tiling/sink/compiled"
 	"goatb/tilingcache"
 )
 
@@ -32,6 +33,7 @@ type settings struct {
 	deviceMem  allocator
 	hostMem    allocator
 	overflow   *runner.Overflow
+	compiled   *compiled.File
 	logger     *slog.Logger
 	id         uuid.UUID
 	chip       string // the device's own, empty for none
@@ -109,6 +111,13 @@ func WithTilingLog(f func(workspace []byte) error) Option {
 	return func(s *settings) { s.tilingLog = f }
 }
 
+// WithCompiled captures graphs as a compilation has them, which takes no tiling on
+// the host. It chooses policy device-sink and the compilation's form where no other
+// option says something else. A graph whose name the compilation has must be the
+// one that was compiled; graphs of other names are captured as without it. Errors
+// of New: a compilation for another SoC, form, machine or build of the library.
+func WithCompiled(f *compiled.File) Option { return func(s *settings) { s.compiled = f } }
+
 // WithStreams makes n execute streams; the default is one.
 func WithStreams(n int) Option { return func(s *settings) { s.streams = n } }
 
@@ -179,6 +188,10 @@ func gather(opts []Option, chip string) (*settings, Config, error) {
 			o(s)
 		}
 	}
+	if s.compiled != nil {
+		s.prefer(envPolicy, policySink)
+		s.prefer(envSinkForm, s.compiled.Form.String())
+	}
 	cfg, err := s.configure()
 	errs := append(s.problems(), err)
 	for _, set := range s.config {
@@ -243,6 +256,13 @@ func (s *settings) configure() (Config, error) {
 		}
 		return s.lookup(name)
 	})
+}
+
+// prefer sets a variable that no option sets.
+func (s *settings) prefer(name, value string) {
+	if !s.shadowed(name) {
+		s.overrides[name] = value
+	}
 }
 
 // shadowed reports whether an override says what the variable could say.

@@ -25,11 +25,12 @@ type Stats struct {
 	// HostTilings counts tilings computed on the host, DeviceTilings those that
 	// the device computed for policy device-sink.
 	HostTilings, DeviceTilings int64
-	// Captures counts graphs that device-sink captured, Replays launches that
-	// replayed one. Fallbacks counts tilings that were to leave the host and did
-	// not, with each capture; FallbackReasons says which and why.
-	Captures, Replays, Fallbacks int64
-	FallbackReasons              []runner.Fallback
+	// Captures counts graphs that device-sink captured, Compiled those of them that
+	// a compilation had, Replays launches that replayed one. Fallbacks counts
+	// tilings that were to leave the host and did not, with each capture;
+	// FallbackReasons says which and why.
+	Captures, Compiled, Replays, Fallbacks int64
+	FallbackReasons                        []runner.Fallback
 	// LocalHits, GlobalHits and Misses count tiling lookups.
 	LocalHits, GlobalHits, Misses int64
 	// Global describes the global tiling cache, which contexts may share.
@@ -65,7 +66,7 @@ func (c *Context) Stats() Stats {
 		PoolHits: n.PoolHits.Load(), PoolMisses: n.PoolMisses.Load(), PoolIdle: c.pool.Idle(),
 		Executes: n.Executes.Load(), Kernels: n.Kernels.Load(), SkippedCopies: n.SkippedCopies.Load(),
 		HostTilings: n.Tilings.Load(), LocalHits: n.LocalHits.Load(), GlobalHits: n.GlobalHits.Load(), Misses: n.CacheMisses.Load(),
-		DeviceTilings: n.DeviceTilings.Load(), Captures: n.Captures.Load(), Replays: n.Replays.Load(),
+		DeviceTilings: n.DeviceTilings.Load(), Captures: n.Captures.Load(), Compiled: n.Compiled.Load(), Replays: n.Replays.Load(),
 		BytesMoved: n.TilingBytes.Load(), WorkspaceMax: n.WorkspaceMax.Load(), Overflows: n.Overflows.Load(),
 	}
 	s.Fallbacks, s.FallbackReasons = c.env.Sinking.Fallbacks.List()

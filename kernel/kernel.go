@@ -85,6 +85,7 @@ type Kernel struct {
 	tile     func(p *Problem, dst []byte) (Grid, error)
 	params   paramCodec
 	size     int
+	types    [2]reflect.Type // of parameters and tiling
 }
 
 // Define makes a kernel. It panics when T holds pointers, P is not plain data,
@@ -102,6 +103,7 @@ func Define[P comparable, T any](d Def[P, T]) *Kernel {
 	size := int(unsafe.Sizeof(*new(T)))
 	size = (size + 7) &^ 7
 	k := &Kernel{name: d.Name, pkg: d.Package, class: d.Class, inPlace: d.InPlace, pairs: d.Pairs, tileOn: d.TileOn, keys: max(d.Keys, 1), size: size}
+	k.types = [2]reflect.Type{reflect.TypeFor[P](), reflect.TypeFor[T]()}
 	if k.tileOn == 0 {
 		k.tileOn = OnHost
 	}

@@ -197,3 +197,23 @@ func TestShareCoversEverythingOnce(t *testing.T) {
 		}
 	}
 }
+
+// The layout names everything that a tiling's bytes mean.
+func TestLayout(t *testing.T) {
+	type inner struct {
+		A int8
+		B [3]float32
+	}
+	type tiling struct {
+		N uint32
+		I inner
+	}
+	k := kernel.Define(kernel.Def[struct{ On bool }, tiling]{
+		Name: "x",
+		Tile: func(*kernel.Problem, struct{ On bool }, *tiling, []int64) (kernel.Grid, error) {
+			return kernel.Grid{Blocks: 1}, nil
+		},
+		Run: func(*kernel.Args, int, *tiling, []int64) error { return nil },
+	})
+	assert.Equal(t, "{On@0 bool;}1 {N@0 uint32;I@4 {A@0 int8;B@4 [3]float32;}16;}20", k.Layout())
+}

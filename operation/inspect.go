@@ -51,7 +51,7 @@ func (o *Op) PlanCapture(option string, offline bool) (*capture.Plan, error) {
 	if !o.ready || o.run == nil {
 		return nil, status.Place(status.Errorf(status.ErrInvalidParam, "want a successful setup first"), status.ErrInvalidParam, o.name, "capture", "")
 	}
-	p, err := o.run.PlanCapture(o.values.byInput, option, offline)
+	p, err := o.run.PlanCapture(o.in, o.out, o.values.byInput, option, offline)
 	return p, status.Place(err, status.ErrInvalidGraph, o.name, "capture", "")
 }
 

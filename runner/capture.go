@@ -6,7 +6,6 @@ import (
 	"goatb/device"
 	"goatb/kernel"
 	"goatb/kernelgraph"
-	"goatb/status"
 	"goatb/tiling"
 	"goatb/tiling/sink"
 	"goatb/tiling/sink/capture"
@@ -97,8 +96,7 @@ func (r *Runner) decide(c *captured) error {
 	if err != nil {
 		return err
 	}
-	nodes := r.nodes(c)
-	if c.plan, err = capture.New(nodes, s); err != nil {
+	if c.plan, err = r.captures(r.nodes(c), s); err != nil {
 		return err
 	}
 	r.tally.tilings += c.plan.HostTilings
@@ -112,38 +110,6 @@ func (r *Runner) decide(c *captured) error {
 	}
 	r.env.Counters.Captures.Add(1)
 	return nil
-}
-
-// PlanCapture plans what a launch would capture, for tools and compilers: nothing
-// is bound and nothing is loaded. Every input counts as lying in device memory,
-// and no copy is left out. values are host values by input, nil where they are not
-// known. option is the compilation's value of sink.OptionName; offline asks no
-// device. Errors: a plan of which nothing can be captured (ErrInvalidGraph), and
-// those of package capture.
-func (r *Runner) PlanCapture(values [][]int64, option string, offline bool) (*capture.Plan, error) {
-	c := captured{skipped: make([]bool, len(r.skip)), absent: make([]bool, len(r.in))}
-	var err error
-	if c.pairs, err = r.findPairs(); err != nil {
-		return nil, err
-	}
-	if why := r.hostOnly(&c.pairs); why != "" {
-		return nil, status.Place(status.Errorf(status.ErrInvalidGraph, "it cannot be captured: %s", why), status.ErrInvalidGraph, r.plan.root, "capture", "")
-	}
-	var models device.ModelDevice
-	if !offline {
-		if models, err = device.Models(r.env.Device); err != nil {
-			return nil, err
-		}
-	}
-	s, err := r.settings(models, option)
-	if err != nil {
-		return nil, err
-	}
-	s.Build.Offline = offline
-	if err := r.takeValues(values); err != nil && values != nil {
-		return nil, err
-	}
-	return capture.New(r.nodes(&c), s)
 }
 
 // noteMarks notes what stays on the host.

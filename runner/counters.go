@@ -17,9 +17,10 @@ type Counters struct {
 	SkippedCopies         atomic.Int64
 	Overflows             atomic.Int64
 	WorkspaceMax          atomic.Int64
-	// Captures counts graphs that were captured, Replays launches that replayed
-	// one, DeviceTilings the tilings that the device computed.
-	Captures, Replays, DeviceTilings atomic.Int64
+	// Captures counts graphs that were captured, Compiled those of them that were so
+	// ahead of time, Replays launches that replayed one, DeviceTilings the tilings
+	// that the device computed.
+	Captures, Compiled, Replays, DeviceTilings atomic.Int64
 }
 
 // tally gathers the counts of one launch without atomics.

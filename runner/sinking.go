@@ -9,6 +9,7 @@ import (
 	"goatb/status"
 	"goatb/tiling/sink"
 	"goatb/tiling/sink/capture"
+	"goatb/tiling/sink/compiled"
 )
 
 // Sinking says how launches are captured under a policy that does so.
@@ -24,6 +25,8 @@ type Sinking struct {
 	// Log and Warn are those of capture.Settings.
 	Log  func(workspace []byte) error
 	Warn func(error)
+	// Compiled has graphs that were captured ahead of time, nil for none.
+	Compiled *compiled.File
 	// Retired takes graphs that are out of date.
 	Retired capture.Retired
 	// Fallbacks takes the tilings that stay on the host.

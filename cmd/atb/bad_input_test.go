@@ -21,7 +21,7 @@ func TestWrongInput(t *testing.T) {
 	cleanEnv(t)
 	for group, list := range map[string][]badCase{
 		"usage": badUsage(t), "plan": badPlans(t), "graph": badGraphUses(t), "graph file": badGraphFiles(t), "run": badRuns(t),
-		"variables": badVariables(t), "generate": badGenerates(t),
+		"variables": badVariables(t), "generate": badGenerates(t), "compile": badCompiles(t),
 	} {
 		for _, c := range list {
 			t.Run(group+"/"+c.name, func(t *testing.T) { refused(t, c) })

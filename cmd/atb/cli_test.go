@@ -81,7 +81,7 @@ const buffers = "id,lower,upper,size\na,0,2,100\nb,1,3,50\nc,2,4,100\n"
 func TestHelp(t *testing.T) {
 	help := fine(t, "--help")
 	require.Equal(t, help, fine(t), "no command at all asks for help")
-	for _, name := range []string{"generate", "check", "plan", "graph", "run", "env"} {
+	for _, name := range []string{"generate", "check", "plan", "graph", "run", "compile", "env"} {
 		require.Contains(t, help, name)
 		require.Contains(t, fine(t, name, "--help"), "Usage: atb "+name)
 	}
@@ -108,6 +108,7 @@ func TestLostResultsAreErrors(t *testing.T) {
 		{"graph", "testdata/attention.json"}, {"graph", "--format", "dot", "testdata/attention.json"},
 		{"graph", "--format", "svg", "testdata/attention.json"}, {"graph", "--json", "testdata/attention.json"},
 		{"run", write(t, "mlp.json", []byte(mlp)), "--inputs", in, "--outputs", filepath.Join(t.TempDir(), "o")},
+		{"compile", "testdata/attention.json", "-o", filepath.Join(t.TempDir(), "c"), "--tasks"}, {"compile", "testdata/attention.json", "-o", filepath.Join(t.TempDir(), "c"), "--json"},
 		{"generate", "--steps", "2", "--policy", "overall"}, {"generate", "--steps", "2", "--ids"},
 	} {
 		size := len(fine(t, args...))

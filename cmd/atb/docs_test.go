@@ -39,7 +39,7 @@ func TestDocsNameEveryFlag(t *testing.T) {
 			assert.Contains(t, part, "`--"+f.Name, "flag of %s", cmd.Name)
 		}
 	}
-	for heading, report := range map[string]any{"## generate": report{}, "## plan": planReport{}, "## graph": graphReport{}, "## run": runResult{}, "## env": envReport{}, "## policies": compare.Result{}} {
+	for heading, report := range map[string]any{"## generate": report{}, "## plan": planReport{}, "## graph": graphReport{}, "## run": runResult{}, "## compile": compileReport{}, "## env": envReport{}, "## policies": compare.Result{}} {
 		part := section(t, doc, heading)
 		for _, name := range fields(reflect.TypeOf(report)) {
 			if name != "schema" && name != "command" {

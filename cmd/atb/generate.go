@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"goatb/atb"
 	"goatb/device"
@@ -25,6 +26,7 @@ type generateCmd struct {
 	Prefill   int      `help:"Prompt tokens per prefill call." default:"64"`
 	Batch     int      `help:"Sequences that run together, all on the same prompt." default:"1"`
 	BlockSize int      `help:"Positions in a block of the paged KV cache." default:"16"`
+	Compiled  string   `help:"Run what atb compile has written for the model, under policy device-sink alone." placeholder:"FILE"`
 	Policy    []string `help:"Tiling policies to run, or all; several are compared. Repeats or takes commas." default:"all" placeholder:"P" aliases:"policies"`
 	sinkFlags
 	Solver      *int    `help:"Workspace solver, 0 to 4; the variable's when left out." placeholder:"0..4"`
@@ -43,6 +45,7 @@ type generateCmd struct {
 // job is what a generate runs under each policy.
 type job struct {
 	w        *llama.Weights
+	compiled *compiledFile    // nil for none
 	tok      *llama.Tokenizer // nil for a random model
 	prompt   []int32
 	progress *progress
@@ -57,7 +60,7 @@ func (g *generateCmd) Run(ctx context.Context, out output) (err error) {
 	if err != nil {
 		return err
 	}
-	policies, err := policyNames(g.Policy, "--policy")
+	policies, err := g.policies()
 	if err != nil {
 		return err
 	}
@@ -116,13 +119,43 @@ func (g *generateCmd) validate() error {
 	if _, err := llama.NewSampler(g.Temperature, g.TopP, g.Seed); err != nil {
 		return fmt.Errorf("--temperature, --top-p: %w", err)
 	}
-	if _, err := policyNames(g.Policy, "--policy"); err != nil {
+	if _, err := g.policies(); err != nil {
+		return err
+	}
+	if g.Compiled != "" && g.Model == "" {
+		return fmt.Errorf("--compiled wants --model: the random model cannot be compiled")
+	}
+	if err := g.sinkFlags.besides(g.Compiled); err != nil {
 		return err
 	}
 	if err := g.sinkFlags.validate(); err != nil {
 		return err
 	}
 	return g.place.validate()
+}
+
+// policies are those to run: what was compiled runs under device-sink alone.
+func (g *generateCmd) policies() ([]string, error) {
+	list, err := policyNames(g.Policy, "--policy")
+	if g.Compiled == "" || err != nil {
+		return list, err
+	}
+	if !slices.Contains(list, "device-sink") {
+		return nil, fmt.Errorf("--policy: what was compiled runs under device-sink, got %s", strings.Join(list, ","))
+	}
+	return []string{"device-sink"}, nil
+}
+
+// shapes are those of the steps to run.
+func (g *generateCmd) shapes(j *job) []stepShape {
+	out := prefillShapes(len(j.prompt), g.Prefill, func(pos int) bool { return slices.Contains(g.Logits, pos) })
+	if g.Batch > 1 {
+		out = append(out, prefillShapes(len(j.prompt), g.Prefill, func(int) bool { return false })...)
+	}
+	if g.Steps > 1 {
+		out = append(out, stepShape{g.Batch, g.Batch})
+	}
+	return out
 }
 
 func checkSolver(s *int) error {
@@ -174,16 +207,23 @@ func (g *generateCmd) load() (*job, error) {
 			return nil, fmt.Errorf("--logits: want positions of 0 to %d, got %d", computed-1, pos)
 		}
 	}
+	if g.Compiled != "" {
+		if j.compiled, err = readCompiled(g.Compiled); err != nil {
+			return nil, err
+		}
+		return j, j.compiled.checkModel(g, j)
+	}
 	return j, nil
 }
 
 // contextOptions are the options of a policy's context.
-func (g *generateCmd) contextOptions(policy string) ([]atb.Option, error) {
+func (g *generateCmd) contextOptions(policy string, j *job) ([]atb.Option, error) {
 	opts, err := g.place.options()
 	if err != nil {
 		return nil, err
 	}
 	opts = append(append(opts, g.sinkFlags.options()...), atb.WithPolicy(policy), atb.WithChecks(g.Checks))
+	opts = append(opts, j.compiled.options()...)
 	if g.Solver != nil {
 		opts = append(opts, atb.WithSolver(mempool.SolverType(*g.Solver)))
 	}
@@ -209,7 +249,7 @@ func (g *generateCmd) runPolicy(ctx context.Context, policy string, j *job, rec 
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, dev.Close()) }()
-	opts, err := g.contextOptions(policy)
+	opts, err := g.contextOptions(policy, j)
 	if err != nil {
 		return nil, err
 	}

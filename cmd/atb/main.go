@@ -32,6 +32,7 @@ type cli struct {
 	Plan     planCmd     `cmd:"" help:"Plan the memory of buffers with lifetimes."`
 	Graph    graphCmd    `cmd:"" help:"Show the kernel graph and workspace plan of a graph."`
 	Run      runCmd      `cmd:"" help:"Run a graph on inputs from a file."`
+	Compile  compileCmd  `cmd:"" help:"Capture a graph or a model for device-sink ahead of time."`
 	Policies policiesCmd `cmd:"" help:"Compare the tiling policies on a simulated accelerator or on the CPU."`
 	Roofline rooflineCmd `cmd:"" help:"Measure the machine's limits and what the operations reach of them."`
 	Env      envCmd      `cmd:"" help:"Show every configuration variable with value, source and meaning."`

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,10 +17,11 @@ import (
 // runCmd runs a graph file.
 type runCmd struct {
 	place
-	File    string `arg:"" help:"Graph in JSON."`
-	Inputs  string `help:"Inputs by name, a .safetensors file." required:"" placeholder:"FILE"`
-	Outputs string `help:"Where to write the outputs, a .safetensors file." required:"" placeholder:"FILE"`
-	Policy  string `help:"Tiling policy; the variable's when left out." placeholder:"NAME"`
+	File     string `arg:"" optional:"" help:"Graph in JSON; that of --compiled when left out."`
+	Compiled string `help:"Run what atb compile has written, under policy device-sink." placeholder:"FILE"`
+	Inputs   string `help:"Inputs by name, a .safetensors file." required:"" placeholder:"FILE"`
+	Outputs  string `help:"Where to write the outputs, a .safetensors file." required:"" placeholder:"FILE"`
+	Policy   string `help:"Tiling policy; the variable's when left out." placeholder:"NAME"`
 	sinkFlags
 	Checks string `help:"Profile of checks: native or 910b." enum:"native,910b" default:"native"`
 	Repeat int    `help:"How often to run." default:"1"`
@@ -36,6 +38,8 @@ type runResult struct {
 	Repeat         int      `json:"repeat"`
 	RunNs          int64    `json:"run_ns"`
 	WorkspaceBytes int64    `json:"workspace_bytes"`
+	HostTilings    int64    `json:"host_tilings"`
+	DeviceTilings  int64    `json:"device_tilings"`
 	Outputs        []string `json:"outputs"`
 }
 
@@ -44,7 +48,7 @@ func (r *runCmd) Run(ctx context.Context, out output) (err error) {
 	if err := r.validate(); err != nil {
 		return err
 	}
-	f, err := readGraph(r.File)
+	f, compiled, err := r.graph()
 	if err != nil {
 		return err
 	}
@@ -53,29 +57,29 @@ func (r *runCmd) Run(ctx context.Context, out output) (err error) {
 		return fmt.Errorf("--inputs: %w", err)
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
-	to, err := createOut("--outputs", r.Outputs, r.File, r.Inputs)
+	to, err := createOut("--outputs", r.Outputs, r.File, r.Compiled, r.Inputs)
 	if err != nil {
 		return err
 	}
 	defer func() { err = to.end(err) }()
-	c, closeAll, err := r.openContext()
+	c, closeAll, err := r.openContext(compiled)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, closeAll()) }()
 	op, err := f.BuildOrdered(c.Device().NewEvent)
 	if err != nil {
-		return fmt.Errorf("%s: %w", r.File, err)
+		return fmt.Errorf("%s: %w", r.name(), err)
 	}
 	defer func() { err = errors.Join(err, op.Close()) }()
-	warnUnused(out.stderr, r.File, op)
+	warnUnused(out.stderr, r.name(), op)
 	pack, err := r.pack(ctx, c, f, op, in)
 	if err != nil {
 		return err
 	}
 	res, err := r.execute(ctx, c, op, pack, newProgress(out.stderr))
 	if err != nil {
-		return fmt.Errorf("%s: %w", r.File, err)
+		return fmt.Errorf("%s: %w", r.name(), err)
 	}
 	if err := to.end(writeOutputs(ctx, c, to, f.Outputs, pack)); err != nil {
 		return fmt.Errorf("--outputs %s: %w", r.Outputs, err)
@@ -94,19 +98,47 @@ func (r *runCmd) validate() error {
 			return fmt.Errorf("--policy: %w", err)
 		}
 	}
-	if err := r.sinkFlags.validate(); err != nil {
+	if r.File == "" && r.Compiled == "" {
+		return fmt.Errorf("want a graph file or --compiled")
+	}
+	if err := errors.Join(r.sinkFlags.validate(), r.sinkFlags.besides(r.Compiled)); err != nil {
 		return err
 	}
 	return r.place.validate()
 }
 
+// name is the file that the graph comes from.
+func (r *runCmd) name() string { return cmp.Or(r.File, r.Compiled) }
+
+// graph reads the graph, and what it was compiled to.
+func (r *runCmd) graph() (*catalog.GraphFile, *compiledFile, error) {
+	if r.Compiled == "" {
+		f, err := readGraph(r.File)
+		return f, nil, err
+	}
+	c, err := readCompiled(r.Compiled)
+	if err != nil {
+		return nil, nil, err
+	}
+	f, err := c.graph()
+	if err != nil || r.File == "" {
+		return f, c, err
+	}
+	own, err := readGraph(r.File)
+	if err == nil && own.Name != f.Name {
+		err = fmt.Errorf("%s: it was compiled from graph %q, %s has %q: compile that", r.Compiled, f.Name, r.File, own.Name)
+	}
+	return own, c, err
+}
+
 // openContext makes a device and a context on it, which closeAll closes.
-func (r *runCmd) openContext() (c *atb.Context, closeAll func() error, err error) {
+func (r *runCmd) openContext(compiled *compiledFile) (c *atb.Context, closeAll func() error, err error) {
 	opts, err := r.place.options()
 	if err != nil {
 		return nil, nil, err
 	}
 	opts = append(append(opts, r.sinkFlags.options()...), atb.WithChecks(r.Checks), atb.WithStreams(graphStreams))
+	opts = append(opts, compiled.options()...)
 	if r.Policy != "" {
 		opts = append(opts, atb.WithPolicy(r.Policy))
 	}
@@ -136,7 +168,7 @@ func (r *runCmd) pack(ctx context.Context, c *atb.Context, f *catalog.GraphFile,
 	}
 	outs, err := op.InferShape(descs)
 	if err != nil {
-		return pack, fmt.Errorf("%s: %w", r.File, err)
+		return pack, fmt.Errorf("%s: %w", r.name(), err)
 	}
 	for _, d := range outs {
 		x, err := atb.NewTensor(c, d)
@@ -156,7 +188,7 @@ func (r *runCmd) input(ctx context.Context, c *atb.Context, entry *catalog.Input
 	}
 	want, ok, err := entry.Desc()
 	if err != nil {
-		return atb.Tensor{}, fmt.Errorf("%s: %w", r.File, err)
+		return atb.Tensor{}, fmt.Errorf("%s: %w", r.name(), err)
 	}
 	if ok && want != e.Desc {
 		return atb.Tensor{}, fmt.Errorf("%s: tensor %q: the graph wants %s, got %s", r.Inputs, entry.Name, want, e.Desc)
@@ -199,6 +231,8 @@ func (r *runCmd) execute(ctx context.Context, c *atb.Context, op *atb.Op, pack a
 	}
 	err := c.Synchronize(ctx)
 	res.RunNs = time.Since(start).Nanoseconds() / int64(r.Repeat)
+	st := c.Stats()
+	res.HostTilings, res.DeviceTilings = st.HostTilings, st.DeviceTilings
 	return res, err
 }
 

@@ -48,3 +48,11 @@ func (f *sinkFlags) validate() error {
 	}
 	return nil
 }
+
+// besides refuses flags that a compilation has decided about.
+func (f *sinkFlags) besides(compiled string) error {
+	if compiled != "" && f.TilingScheduleOptimize != nil {
+		return fmt.Errorf("--tiling_schedule_optimize: %s was compiled with a value of it; give it to atb compile", compiled)
+	}
+	return nil
+}

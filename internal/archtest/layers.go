@@ -49,6 +49,8 @@ var layers = []row{
 	{level: 4, pattern: "tiling/sink/*", beside: []string{"tiling/sink/*"}},
 	{level: 4, pattern: "tiling/sink/load", beside: []string{"tiling/sink", "tiling/sink/*"}},
 	{level: 4, pattern: "tiling/sink/capture", beside: []string{"tiling/sink", "tiling/sink/*", "tiling/sink/load"}},
+	{level: 4, pattern: "tiling/sink/compiled", beside: []string{"tiling/sink", "tiling/sink/*", "tiling/sink/capture"}},
+	{level: 4, pattern: "tiling/sink/sinktest", beside: []string{"tiling/sink", "tiling/sink/capture"}, suite: true},
 	{level: 4, pattern: "tiling/tilingtest", beside: []string{"tiling"}, suite: true},
 
 	{level: 5, pattern: "kernelgraph"},

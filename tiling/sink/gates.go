@@ -43,10 +43,10 @@ func (b *Build) Judge(ops []Op) ([]Mark, error) {
 		if err != nil {
 			return nil, err
 		}
-		if b.Require && m.Gate != NoGate {
-			return nil, ops[i].fail(status.ErrInvalidParam, "gate", "its tiling must run on the device and does not: %s: %s", m.Gate, m.Reason)
-		}
 		marks[i] = m
+	}
+	if err := b.Demand(ops, marks); err != nil {
+		return nil, err
 	}
 	for i := range ops {
 		if _, err := Sinks(&ops[i], &marks[i]); err != nil {
@@ -54,6 +54,17 @@ func (b *Build) Judge(ops []Op) ([]Mark, error) {
 		}
 	}
 	return marks, nil
+}
+
+// Demand refuses marks that leave a tiling which reads values on the host, where
+// Require is set (ErrInvalidParam).
+func (b *Build) Demand(ops []Op, marks []Mark) error {
+	for i, m := range marks {
+		if b.Require && m.Gate != NoGate {
+			return ops[i].fail(status.ErrInvalidParam, "gate", "its tiling must run on the device and does not: %s: %s", m.Gate, m.Reason)
+		}
+	}
+	return nil
 }
 
 // judge decides about one operation: mark, host placement, option, chip,

@@ -5,8 +5,9 @@ import (
 	"goatb/kernel"
 )
 
-// alignedBytes makes memory for a tiling, aligned as tilings are on the device.
-func alignedBytes(n int) []byte {
+// TilingBytes makes zeroed memory for a tiling, aligned as tilings are on the
+// device.
+func TilingBytes(n int) []byte {
 	m := device.BytesOf(make([]uint64, (n+kernel.Align)/8+1))
 	for !device.Wrap(m).Aligned(kernel.Align) {
 		m = m[8:]

@@ -115,7 +115,7 @@ func preTile(k *kernel.Kernel, p *kernel.Problem) (b *Before, err error) {
 			q.Values[i] = make([]int64, q.Val[i].Numel())
 		}
 	}
-	b = &Before{Data: alignedBytes(k.TilingSize(&q))}
+	b = &Before{Data: TilingBytes(k.TilingSize(&q))}
 	if n := k.Scratch(&q); n > 0 {
 		b.Workspaces = []int64{n}
 	}

@@ -45,8 +45,7 @@ var chips = []struct {
 // ProfileOf returns the profile of a chip, such as "910B3" or "Ascend310P3",
 // whatever the case. An unknown one is ErrInvalidParam.
 func ProfileOf(chip string) (Profile, error) {
-	name := strings.ToLower(chip)
-	name = strings.TrimPrefix(name, "ascend")
+	name := canonical(chip)
 	for i := range chips {
 		for _, pattern := range strings.Fields(chips[i].names) {
 			p, all := strings.CutSuffix(strings.ToLower(pattern), "*")
@@ -56,6 +55,14 @@ func ProfileOf(chip string) (Profile, error) {
 		}
 	}
 	return Profile{}, status.Errorf(status.ErrInvalidParam, "unknown SoC %.64q: want one of %s", chip, strings.Join(ProfileNames(), ", "))
+}
+
+// canonical is the name of a chip without case and maker's prefix.
+func canonical(chip string) string { return strings.TrimPrefix(strings.ToLower(chip), "ascend") }
+
+// Same reports whether two profiles are of one chip, however its name is written.
+func (p *Profile) Same(o *Profile) bool {
+	return canonical(p.Name) == canonical(o.Name) && p.Sinks == o.Sinks && p.Prefetch == o.Prefetch
 }
 
 // ProfileNames lists the chips; "950*" stands for all names that begin so.

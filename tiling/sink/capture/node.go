@@ -7,6 +7,7 @@ import (
 
 	"goatb/device"
 	"goatb/kernel"
+	"goatb/status"
 	"goatb/tiling/sink"
 )
 
@@ -76,6 +77,18 @@ type Settings struct {
 	// nil.
 	Log  func(workspace []byte) error
 	Warn func(error)
+}
+
+// Describe describes nodes to package sink. Errors: those of sink.RegistrationOf.
+func Describe(nodes []Node) ([]sink.Op, error) {
+	ops := make([]sink.Op, len(nodes))
+	for i := range nodes {
+		var err error
+		if ops[i], err = nodes[i].op(i); err != nil {
+			return nil, status.Place(err, status.ErrInvalidParam, nodes[i].Label.Kernel, "calc", nodes[i].Label.Node)
+		}
+	}
+	return ops, nil
 }
 
 // op describes a node to package sink. Of its inputs only those count whose

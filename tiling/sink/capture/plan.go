@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strconv"
 
-	"goatb/status"
 	"goatb/tiling/sink"
 )
 
@@ -35,17 +34,14 @@ type Segment struct {
 // sink.Build.Judge, of the tilings on the host, and of the generator; all name the
 // operation.
 func New(nodes []Node, s Settings) (*Plan, error) {
-	p := &Plan{Settings: s, Nodes: nodes, Ops: make([]sink.Op, len(nodes)), Before: make([]*sink.Before, len(nodes))}
-	for i := range nodes {
-		var err error
-		if p.Ops[i], err = nodes[i].op(i); err != nil {
-			return nil, status.Place(err, status.ErrInvalidParam, nodes[i].Label.Kernel, "calc", nodes[i].Label.Node)
-		}
+	ops, err := Describe(nodes)
+	if err != nil {
+		return nil, err
 	}
+	p := &Plan{Settings: s, Nodes: nodes, Ops: ops, Before: make([]*sink.Before, len(nodes))}
 	if s.Form == sink.V2Form {
-		return p, p.wire()
+		return p, p.pretileAll()
 	}
-	var err error
 	if p.Marks, err = s.Build.Judge(p.Ops); err != nil {
 		return nil, err
 	}
@@ -165,35 +161,46 @@ func superID(p *Plan, segment, n int) int64 {
 	return int64(len(p.Nodes))*int64(segment+1) + int64(n)
 }
 
-// wire makes the execution graph of form v2. Nodes that are no kernels are
-// outside of it.
-func (p *Plan) wire() error {
-	var ops []sink.Op
-	var before []*sink.Before
-	var marks []sink.Mark
-	at := make([]int, len(p.Ops)) // in the execution graph
+// pretileAll marks the kernels of form v2, tiles those whose values are known, and
+// wires them.
+func (p *Plan) pretileAll() error {
 	for i := range p.Ops {
-		o := p.Ops[i]
-		at[i] = sink.Outside
+		o := &p.Ops[i]
 		if p.Nodes[i].Kernel == nil {
 			p.Marks = append(p.Marks, sink.Mark{Unknown: true, Reason: o.HostOnly})
 			continue
 		}
-		at[i] = len(ops)
 		m := sink.Mark{Depends: len(o.Inputs) > 0}
 		if !m.Depends || p.Nodes[i].Problem.Values != nil {
 			if err := p.pretile(i); err != nil {
 				return err
 			}
 		}
+		p.Marks = append(p.Marks, m)
+	}
+	return p.Wire()
+}
+
+// Wire makes the execution graph of form v2 from operations, marks and tilings.
+// Nodes that are no kernels are outside of it.
+func (p *Plan) Wire() error {
+	var ops []sink.Op
+	var before []*sink.Before
+	var marks []sink.Mark
+	at := make([]int, len(p.Ops)) // in the execution graph
+	for i := range p.Ops {
+		o := p.Ops[i]
+		if at[i] = sink.Outside; o.CompileInfo == "" { // no kernel
+			continue
+		}
+		at[i] = len(ops)
 		o.Inputs = slices.Clone(o.Inputs)
 		for j := range o.Inputs {
 			if in := &o.Inputs[j]; in.Producer != sink.Outside {
 				in.Producer = at[in.Producer]
 			}
 		}
-		p.Marks = append(p.Marks, m)
-		ops, marks, before = append(ops, o), append(marks, m), append(before, p.Before[i])
+		ops, marks, before = append(ops, o), append(marks, p.Marks[i]), append(before, p.Before[i])
 	}
 	var err error
 	p.Wired, err = sink.Prepare(ops, marks, before)
