@@ -60,7 +60,7 @@ type Session struct {
 	// ready is the batch that every operation was set up for last, nil after a
 	// Setup that failed.
 	ready *batch
-	clock   uint64 // counts uses of batches
+	clock uint64 // counts uses of batches
 	// unfinished says that the device may still work for a Forward that has
 	// returned an error.
 	unfinished bool
