@@ -94,7 +94,7 @@ func (r *Runner) open(in []device.Tensor, values [][]int64) error {
 	}
 	r.refreshHost(in)
 	r.forked = false
-	r.held, r.moved = held{}, 0
+	r.held, r.moved = held{full: minHeld}, 0
 	if r.policy.UsesRings() && (r.plan.bytes == 0 || r.plan.made && r.policy.Group() == 0) {
 		// Nothing to move: an event needs no block of a ring. Or a tiling that is
 		// known only when kernels before it have run: it cannot travel with theirs.

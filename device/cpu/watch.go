@@ -3,11 +3,18 @@ package cpu
 import (
 	"context"
 	"time"
+
+	"goatb/internal/workpool"
 )
 
-// hostSpin is how long a host goroutine looks for the end of its work before
-// it sleeps: longer than a wake-up costs, short against a kernel that matters.
-const hostSpin = 20 * time.Microsecond
+// hostSpin is how long a host goroutine looks for the end of its work before it
+// sleeps: longer than a wake-up costs, short against a kernel that matters. While
+// small kernels end one after the other, on the stream's goroutine alone, it goes
+// on looking for hostStay in all.
+const (
+	hostSpin = 20 * time.Microsecond
+	hostStay = workpool.DefaultSpin
+)
 
 // watch is something to do when a stream has done its tasks before `at`: wake a
 // host goroutine, or take the stream off the list of a deferred free.
@@ -26,12 +33,26 @@ func (s *Stream) reach(ctx context.Context, at uint64) error {
 		return nil
 	}
 	s.syncs.Add(1)
-	for sp := s.dev.spin.AtMost(hostSpin).Start(); s.head.Load() < at; {
-		if !sp.Next() {
+	begun, shared, seen := time.Now(), s.shared(), s.head.Load()
+	spin := s.dev.spin.AtMost(hostSpin)
+	for sp := spin.Start(); seen < at; {
+		if head := s.head.Load(); head != seen {
+			if seen = head; s.shared() == shared && time.Since(begun) < hostStay {
+				sp = spin.Start()
+			}
+		} else if !sp.Next() {
 			return s.sleepUntil(ctx, at)
 		}
 	}
 	return nil
+}
+
+// shared returns how many launches were shared with helpers so far.
+func (s *Stream) shared() uint32 {
+	if s.run.job == nil {
+		return 0
+	}
+	return s.run.job.Shared()
 }
 
 func (s *Stream) sleepUntil(ctx context.Context, at uint64) error {

@@ -101,6 +101,10 @@ func (j *Job) Run(n int) {
 	}
 }
 
+// Shared returns the number of runs so far, modulo 2^32, that helpers were asked
+// to share. It may be called from any goroutine.
+func (j *Job) Shared() uint32 { return uint32(j.word.Load() >> 32) }
+
 // open reports whether blocks are left to claim.
 func (j *Job) open() bool { return uint32(j.word.Load()) != 0 }
 

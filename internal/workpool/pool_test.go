@@ -70,6 +70,26 @@ func TestRunIsOver(t *testing.T) {
 	}
 }
 
+// TestShared checks that only runs of several blocks on several workers count.
+func TestShared(t *testing.T) {
+	p := workpool.New(2, workpool.NewSpin(0))
+	defer p.Close()
+	j := p.NewJob(func(_, _ int) {})
+	defer j.Close()
+	j.Run(1)
+	require.Zero(t, j.Shared())
+	for i := range uint32(3) {
+		j.Run(2)
+		require.Equal(t, i+1, j.Shared())
+	}
+	alone := workpool.New(1, workpool.NewSpin(0))
+	defer alone.Close()
+	only := alone.NewJob(func(_, _ int) {})
+	defer only.Close()
+	only.Run(5)
+	require.Zero(t, only.Shared())
+}
+
 func TestSeveralSubmitters(t *testing.T) {
 	for name, spin := range spins() {
 		t.Run(name, func(t *testing.T) {
