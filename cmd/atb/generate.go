@@ -236,7 +236,7 @@ func (g *generateCmd) contextOptions(policy string, j *job) ([]atb.Option, error
 // runPolicy runs the model on a device and in a context of its own. With a
 // trace, rec records both.
 func (g *generateCmd) runPolicy(ctx context.Context, policy string, j *job, rec *trace.Recorder) (r *runReport, err error) {
-	session := llama.Options{Sequences: g.Batch, BlockSize: g.BlockSize}
+	session := llama.Options{Sequences: g.Batch, BlockSize: g.BlockSize, Whole: true}
 	if g.Trace == "" {
 		rec = nil
 	} else {
