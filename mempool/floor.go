@@ -12,7 +12,8 @@ import (
 // own, which another planner plans above the floor.
 //
 // Moving up by a size keeps offsets aligned where all alignments are equal, and
-// where nothing is fixed. Other parts have no floor.
+// where nothing is fixed. Other parts have no floor. Like searches, floors are for
+// parts of up to optimal.BuffersMax items: larger ones have no time for them.
 
 // floorsMax bounds the floors on a floor; what is above them is searched as it
 // is.

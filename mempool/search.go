@@ -19,7 +19,7 @@ func (p *Planner) search(o Options, enough int64, out *Result) error {
 		if small {
 			search.Nodes = work / int64(pt.items())
 		}
-		if search.Nodes > 0 || !small && o.Nodes <= 0 {
+		if pt.items() <= optimal.BuffersMax && (search.Nodes > 0 || !small && o.Nodes <= 0) {
 			if o.Deadline > 0 && search.Deadline.IsZero() {
 				search.Deadline = time.Now().Add(o.Deadline)
 			}
@@ -42,9 +42,6 @@ func (p *Planner) search(o Options, enough int64, out *Result) error {
 func (p *Planner) searchPart(pt *part, o optimal.Options) (optimal.Result, error) {
 	if floor := p.floorOf(pt); floor > 0 {
 		return p.planAbove(pt, floor, o)
-	}
-	if pt.items() > optimal.BuffersMax {
-		return optimal.Result{}, nil
 	}
 	p.buffersOf(pt)
 	o.Below = pt.top
