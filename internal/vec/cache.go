@@ -43,6 +43,9 @@ func (c *Cache) Part(j, n int) Span {
 	return Span{At: c.Spans[0].At + j*c.Step*sizeOf(c.Elem), Rows: n}
 }
 
+// StepBytes is the distance of the rows of a span in bytes.
+func (c *Cache) StepBytes() int { return c.Step * sizeOf(c.Elem) }
+
 // Rows returns the number of rows of a head.
 func (c *Cache) Rows() (n int) {
 	for _, s := range c.Spans {

@@ -35,7 +35,7 @@ func (w *worker) load(o *operand, from, to int64) (vec.Cache, error) {
 		if err != nil {
 			return out, err
 		}
-		if e := elementOf(t); j == from && p.n == to-from && vec.CacheTakes(e, int(o.size)) && (!w.panels.on || isFlat(t)) {
+		if e := elementOf(t); j == from && p.n == to-from && vec.CacheTakes(e, int(o.size)) {
 			out.Mem, out.Elem, out.Step = p.mem, e, int(p.step)
 			out.Add(p.at, int(p.n))
 			return out, nil

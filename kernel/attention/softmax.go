@@ -10,10 +10,14 @@ import (
 // probability of a row.
 const int8Max = math.MaxInt8
 
-// adjust turns the products of query row r with keys from j on into scores and
-// returns the largest.
-func (w *worker) adjust(r, head, j int64, s []float32) float32 {
+// adjust turns the products of row x with keys from j on into scores and returns
+// the largest.
+func (w *worker) adjust(x int, j int64, s []float32) float32 {
+	if w.plain {
+		return vec.ScaleMax(s, w.factor)
+	}
 	a := &w.t.P
+	r, head := w.row(x)
 	pre, scale := a.QScale, a.QKScale
 	if a.Quant != NoQuant {
 		pre *= w.keyScale[head]
@@ -88,13 +92,14 @@ func (w *worker) quantised() error {
 }
 
 // roundWeights turns the scores of row x into rounded weights.
-func (w *worker) roundWeights(x int, head int64, s []float32) {
+func (w *worker) roundWeights(x int, s []float32) {
 	vec.ExpSum(s, s, w.part.max[x])
 	if w.t.P.Quant == Online {
 		// The largest exponential of a row is 1.
 		vec.RoundInt8(s, int8Max)
 		return
 	}
+	_, head := w.row(x)
 	vec.RoundInt8(s, w.prob[head]/w.part.norm[x])
 }
 

@@ -86,7 +86,7 @@ func Split(a Params, m kernel.Machine) bool {
 // decodeItems estimates the number of items when every sequence has rows, and
 // tells whether they are a row each, which cannot be cut.
 func (a *Params) decodeItems() (items int64, whole bool) {
-	tiles := func(rows int64) int64 { return (rows*a.group() + maxRows - 1) / maxRows }
+	tiles := func(rows int64) int64 { return (rows*a.group() + a.mostRows() - 1) / a.mostRows() }
 	if a.Query.Batch != 0 {
 		return a.KeyHeads * a.Batch * tiles(a.Rows), a.Rows*a.group() == 1
 	}

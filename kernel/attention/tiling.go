@@ -1,6 +1,7 @@
 package attention
 
 import (
+	inner "goatb/internal/asm/attend"
 	"goatb/internal/vec"
 	"goatb/kernel"
 	"goatb/tensor"
@@ -16,9 +17,14 @@ const (
 )
 
 const (
-	// maxRows is the number of query rows, over all heads of an item, that
+	// maxRows bounds the number of query rows, over all heads of an item, that
 	// share a tile of keys.
-	maxRows = 128
+	maxRows = 256
+	// rowFloats bounds what is read and written for the rows of an item, half a
+	// second level cache of 1 MiB.
+	rowFloats = 128 << 10
+	// mixedRows is the number of rows whose values are mixed at once as they lie.
+	mixedRows = 16
 	// keyTile is the number of keys of a tile. It must not depend on the machine,
 	// since the order of sums does.
 	keyTile = 128
@@ -58,11 +64,13 @@ type scratch struct {
 	Spans, Query, Key, Value         int64
 	Score, Bias                      int64
 	Part, PartMax, PartNorm          int64
-	Mixed                            int64
-	PackQuery, PackKey, PackValue    int64
-	PackWeight, PackSum              int64
+	Mixed, Sights                    int64
+	PackKey, PackValue, PackSum      int64
 	Total, TotalMax, TotalNorm, Size int64
 }
+
+// sightFloats is the room for a row's sight: two int64.
+const sightFloats = 4
 
 // line is the number of float32 in a cache line: buffers start at lines.
 const line = 16
@@ -77,9 +85,9 @@ func layout(a *Params, rows, keys int64) scratch {
 		{&s.Score, rows * keys}, {&s.Bias, keys},
 		{&s.Part, rows * a.ValueSize}, {&s.PartMax, rows}, {&s.PartNorm, rows},
 		{&s.Total, rows * a.ValueSize}, {&s.TotalMax, rows}, {&s.TotalNorm, rows},
-		{&s.Mixed, rows * a.ValueSize},
-		{&s.PackQuery, rows*a.KeySize + turnWidth}, {&s.PackKey, keys * a.KeySize}, {&s.PackValue, keys * panelWidth(a.ValueSize)},
-		{&s.PackWeight, keys*maxGroup + turnWidth}, {&s.PackSum, maxGroup * panelWidth(a.ValueSize)},
+		{&s.Mixed, mixedRows * a.ValueSize}, {&s.Sights, rows * sightFloats},
+		{&s.PackKey, keys * int64(vec.Padded(int(a.KeySize)))}, {&s.PackValue, keys * panelWidth(a.ValueSize)},
+		{&s.PackSum, mostTileRows * inner.PanelColumns},
 	} {
 		*b.at = s.Size
 		s.Size += (b.n + line - 1) / line * line
@@ -89,7 +97,12 @@ func layout(a *Params, rows, keys int64) scratch {
 
 // rowTile is the largest number of query rows of an item.
 func rowTile(a *Params) int64 {
-	return min(maxRows, max(a.Rows*a.group(), 1))
+	return min(a.mostRows(), max(a.Rows*a.group(), 1))
+}
+
+// mostRows is the largest number of rows of an item that the operands' sizes allow.
+func (a *Params) mostRows() int64 {
+	return min(maxRows, max(rowFloats/(a.KeySize+2*a.ValueSize+keyTile), panelRows))
 }
 
 // scratchBytes bounds the scratch of every tiling.
@@ -143,7 +156,7 @@ func (t *tiling) weigh(tail []int64) (nanos float64, most int64) {
 		t.Flops += 2 * int64(seen*float64(a.Heads*size))
 		t.Bytes += s.Keys*a.KeyHeads*size*t.KeyType.Size() + s.Rows*a.Heads*(a.KeySize*t.QueryType.Size()+a.ValueSize*t.OutType.Size())
 		if t.KeyType != tensor.Float32 && s.Rows > 0 {
-			widened += seen / float64(min(s.Rows*t.Group, maxRows)) * float64(a.Heads*size)
+			widened += seen / float64(min(s.Rows*t.Group, a.mostRows())) * float64(a.Heads*size)
 		}
 	}
 	if a.Quant != NoQuant {
@@ -171,7 +184,7 @@ const itemsPerBlock = 2
 // cut chooses the row tile and counts the items: itemsPerBlock for every block
 // where the rows allow it.
 func (t *tiling) cut(tail []int64, most int64, blocks int) {
-	t.RowTile = min(maxRows, max(most*t.Group, 1))
+	t.RowTile = min(t.P.mostRows(), max(most*t.Group, 1))
 	for {
 		t.Items = 0
 		for i := range t.P.Batch + 1 {

@@ -24,9 +24,14 @@ type worker struct {
 	slopes, factors            []byte
 	keyScale, valueScale, prob []float32
 	bias                       biasRow
-	// mixed holds a tile's values before they are added to part.
+	// mixed holds a tile's values of some rows before they are added to part.
 	mixed  []float32
 	panels panels
+	// sights are the first key that each row sees, and the one behind the last.
+	sights []int64
+	// plain says that a score is its product times factor.
+	plain  bool
+	factor float32
 	// tileFrom is the first key of the tile.
 	tileFrom int64
 
@@ -55,9 +60,10 @@ func (w *worker) start(a *kernel.Args, block int, t *tiling) {
 	w.query, w.score, w.bias.values = buf[s.Query:s.Key], buf[s.Score:s.Bias], buf[s.Bias:s.Part]
 	w.part = sums{buf[s.Part:s.PartMax], buf[s.PartMax:s.PartNorm], buf[s.PartNorm:s.Total]}
 	w.total = sums{buf[s.Total:s.TotalMax], buf[s.TotalMax:s.TotalNorm], buf[s.TotalNorm:s.Mixed]}
-	w.mixed = buf[s.Mixed:s.PackQuery]
-	w.panels.query, w.panels.key, w.panels.value = buf[s.PackQuery:s.PackKey], buf[s.PackKey:s.PackValue], buf[s.PackValue:s.PackWeight]
-	w.panels.weights, w.panels.sums = buf[s.PackWeight:s.PackSum], buf[s.PackSum:s.Size]
+	w.mixed, w.sights = buf[s.Mixed:s.Sights], sightsIn(buf[s.Sights:s.PackKey])
+	w.panels.key, w.panels.value, w.panels.sums = buf[s.PackKey:s.PackValue], buf[s.PackValue:s.PackSum], buf[s.PackSum:s.Size]
+	w.plain = t.P.Quant == NoQuant && t.P.Factor == NoFactor && !t.P.Clamp && t.P.Bias == NoBias
+	w.factor = t.P.QScale * t.P.QKScale
 	w.queries, w.out = a.Mem(InQuery), a.Mem(NumIn)
 	w.mask, w.slopes, w.factors = a.Mem(InMask), a.Mem(InSlopes), a.Mem(InFactor)
 	w.keyScale = device.View[float32](a.Mem(InKeyScale))
@@ -68,22 +74,30 @@ func (w *worker) start(a *kernel.Args, block int, t *tiling) {
 	w.value = operand{mem: a.Mem(InValue), fresh: a.Mem(InNewValue), table: table, at: t.P.Value, new: t.P.NewValue, size: t.P.ValueSize, buf: buf[s.Value:s.Score]}
 }
 
-// item does item i of the current sequence: key heads change fastest, then row
-// tiles, then parts.
+// item does item i of the current sequence: row tiles change fastest, then key
+// heads, then parts, so that the keys of a head stay in a cache. The tiles of odd
+// heads are in reverse order: later ones see more keys, and so blocks that take
+// items in turn get like shares.
 func (w *worker) item(i int64, key uint64) error {
 	t := w.t
-	w.keyHead, i = i%t.P.KeyHeads, i/t.P.KeyHeads
 	tiles := t.rowTiles(&w.seq)
-	w.first = i % tiles * t.RowTile
+	tile := i % tiles
+	i /= tiles
+	w.keyHead, i = i%t.P.KeyHeads, i/t.P.KeyHeads
+	if w.keyHead%2 != 0 {
+		tile = tiles - 1 - tile
+	}
+	w.first = tile * t.RowTile
 	w.rows = int(min(t.RowTile, w.seq.Rows*t.Group-w.first))
 	w.key.start, w.value.start = w.seq.Key, w.seq.Value
 	w.loadQueries()
+	w.findSights()
 	w.panels.begin(w)
 	switch {
 	case t.P.Quant != NoQuant:
 		return w.quantised()
 	case t.Parts > 0:
-		return w.onePart(i/tiles, key)
+		return w.onePart(i, key)
 	}
 	return w.allParts(key)
 }
@@ -146,15 +160,14 @@ func (w *worker) tiles(first, lo, hi int64, p pass) error {
 			return err
 		}
 		for x := range w.rows {
-			r, head := w.row(x)
-			a, b := w.within(r, from, to)
+			a, b := w.within(x, from, to)
 			if a >= b {
 				continue
 			}
 			s := w.score[x*w.keyTile:][a-from : b-from]
-			m := w.adjust(r, head, a, s)
+			m := w.adjust(x, a, s)
 			if p == round {
-				w.roundWeights(x, head, s)
+				w.roundWeights(x, s)
 			} else {
 				w.soften(x, s, m)
 			}
@@ -169,9 +182,9 @@ func (w *worker) tiles(first, lo, hi int64, p pass) error {
 	return nil
 }
 
-// within returns the part of the keys [from, to) that query row r sees.
-func (w *worker) within(r, from, to int64) (lo, hi int64) {
-	lo, hi = w.seq.visible(&w.t.P, r)
+// within returns the part of the keys [from, to) that row x sees.
+func (w *worker) within(x int, from, to int64) (lo, hi int64) {
+	lo, hi = w.sight(x)
 	return max(lo, from), min(hi, to)
 }
 
@@ -202,18 +215,7 @@ func (w *worker) mix(from, to int64) error {
 		w.mixRows(&v, from, to, 0, w.rows)
 		return nil
 	}
-	w.panels.pack(w, &v, int(to-from))
-	for x := 0; x < w.rows; x += w.panels.group {
-		n := min(w.panels.group, w.rows-x)
-		lo, hi, even := w.spread(from, to, x, n)
-		switch {
-		case lo >= hi:
-		case even || w.panels.finite(w, &v, int(to-from)):
-			w.panels.mix(w, x, n, int(lo-from), int(hi-from))
-		default:
-			w.mixRows(&v, from, to, x, n)
-		}
-	}
+	w.panels.mix(w, &v, from, to)
 	return nil
 }
 
@@ -223,8 +225,7 @@ func (w *worker) mix(from, to int64) error {
 func (w *worker) spread(from, to int64, x, n int) (lo, hi int64, even bool) {
 	lo, hi, even = to, from, true
 	for r := x; r < x+n; r++ {
-		q, _ := w.row(r)
-		if l, h := w.within(q, from, to); l < h {
+		if l, h := w.within(r, from, to); l < h {
 			even = even && (r == x || l == lo && h == hi)
 			lo, hi = min(lo, l), max(hi, h)
 		} else {
@@ -235,9 +236,8 @@ func (w *worker) spread(from, to int64, x, n int) (lo, hi int64, even bool) {
 		return lo, hi, even
 	}
 	for r := x; r < x+n; r++ {
-		q, _ := w.row(r)
 		s := w.score[r*w.keyTile:]
-		l, h := w.within(q, from, to)
+		l, h := w.within(r, from, to)
 		if l >= h {
 			l, h = hi, hi
 		}
@@ -251,12 +251,10 @@ func (w *worker) spread(from, to int64, x, n int) (lo, hi int64, even bool) {
 // the same keys are done at once.
 func (w *worker) mixRows(v *vec.Cache, from, to int64, x, n int) {
 	for end := x + n; x < end; {
-		r, _ := w.row(x)
-		lo, hi := w.within(r, from, to)
+		lo, hi := w.within(x, from, to)
 		n := 1
 		for ; x+n < end; n++ {
-			r, _ = w.row(x + n)
-			if l, h := w.within(r, from, to); l != lo || h != hi {
+			if l, h := w.within(x+n, from, to); l != lo || h != hi {
 				break
 			}
 		}
@@ -273,11 +271,14 @@ func (w *worker) mixRows(v *vec.Cache, from, to int64, x, n int) {
 // and key j of the tile on.
 func (w *worker) mixCache(v *vec.Cache, x, n, j int) {
 	size := int(w.t.P.ValueSize)
-	mixed := w.mixed[:n*size]
-	clear(mixed)
-	v.Mix(mixed, size, w.score[x*w.keyTile+j:], w.keyTile, n)
-	values := w.part.values[x*size:][:n*size]
-	vec.Add(values, values, mixed)
+	for end := x + n; x < end; x += mixedRows {
+		n := min(mixedRows, end-x)
+		mixed := w.mixed[:n*size]
+		clear(mixed)
+		v.Mix(mixed, size, w.score[x*w.keyTile+j:], w.keyTile, n)
+		values := w.part.values[x*size:][:n*size]
+		vec.Add(values, values, mixed)
+	}
 }
 
 // single is tiles for an item whose rows belong to one query row.
@@ -289,8 +290,7 @@ func (w *worker) single(first, lo, hi int64) error {
 		}
 		for x := range w.rows {
 			s := w.score[x*w.keyTile:][:to-from]
-			head := w.keyHead*w.t.Group + w.first + int64(x)
-			w.soften(x, s, w.adjust(0, head, from, s))
+			w.soften(x, s, w.adjust(x, from, s))
 		}
 		v, err := w.load(&w.value, from, to)
 		if err != nil {

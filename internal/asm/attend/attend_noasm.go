@@ -10,5 +10,12 @@ func scoresAVX2(Elem, int, *Args)   {}
 func mixAVX512(Elem, int, *Args)    {}
 func mixAVX2(Elem, int, *Args)      {}
 
+func packKeysAVX512(Elem, *Args)   {}
+func packKeysAVX2(Elem, *Args)     {}
+func packValuesAVX512(Elem, *Args) {}
+func packValuesAVX2(Elem, *Args)   {}
+
+var panelsAVX512, panelsAVX2 Panels
+
 // ScaleMax finds no assembly.
 func ScaleMax([]float32, float32) (top float32, ok bool) { return 0, false }

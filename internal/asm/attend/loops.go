@@ -43,7 +43,7 @@ type Args struct {
 	// Width is the number of elements of a row of the cache.
 	Width int
 
-	_ [21]int
+	_ [20]int
 }
 
 // Loops are the loops of an instruction set for an element type.

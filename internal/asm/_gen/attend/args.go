@@ -27,7 +27,6 @@ const (
 	argLeft
 	argSpan
 	argOut
-	argJump
 	argSlots
 )
 

@@ -95,34 +95,6 @@ func (f frame) mixColumns(t rowType, label string, rows, registers int, k *mask,
 	each(func(m operand.Mem, x vec) { f.store(x, k, m) })
 }
 
-// farRows is how many rows ahead mix fetches.
-const farRows = 32
-
-// farRow returns how far behind a row lies the one farRows later, and leaves in
-// argJump what comes on top of it where that one is in the next span.
-func (f frame) farRow(label string, row, keys, col, step reg.GPVirtual) reg.GPVirtual {
-	c := f.c
-	far, jump, span := c.GP64(), c.GP64(), f.get(argSpan)
-	c.IMUL3Q(operand.I32(farRows), step, far)
-	c.XORQ(jump, jump)
-	c.ADDQ(operand.I32(spanBytes), span)
-	c.CMPQ(span, f.arg(argSpansEnd))
-	c.JEQ(operand.LabelRef(label + "Last"))
-	c.MOVQ(keys, jump)
-	c.IMULQ(step, jump)
-	c.ADDQ(row, jump)
-	c.NEGQ(jump)
-	c.ADDQ(operand.Mem{Base: span}, jump)
-	c.ADDQ(col, jump)
-	c.Label(label + "Last")
-	c.MOVQ(jump, f.arg(argJump))
-	c.CMPQ(keys, operand.I32(farRows))
-	c.JGT(operand.LabelRef(label + "Long"))
-	c.ADDQ(jump, far)
-	c.Label(label + "Long")
-	return far
-}
-
 // weigh adds a row of the cache times the weight in memory.
 func (f frame) weigh(m operand.Mem, v, acc []vec) {
 	if f.wide {

@@ -22,14 +22,17 @@ func scores(v isa, t rowType, rows int) {
 			for _, x := range acc {
 				f.zero(x)
 			}
-			f.fewOrAll(v.lanes, "some")
-			c.TESTQ(operand.I32(chunk-1), f.arg(argWidth))
-			c.JNE(operand.LabelRef("some"))
-			f.wholeChunks(t, key, acc)
-			c.JMP(operand.LabelRef("sums"))
-			c.Label("some")
-			f.someRows(t, key, acc)
-			c.Label("sums")
+			f.chunks(t, key, func() products {
+				x := f.stride(f.get(argX), f.get(argXRow), len(acc))
+				return products{
+					column: func(d int, col vec) {
+						for r := range acc {
+							f.mulAdd(x.at(r, 4*d), col, acc[r])
+						}
+					},
+					advance: func() { x.advance(4 * chunk) },
+				}
+			})
 			f.storeSums(acc)
 			step := f.get(argStep)
 			c.IMUL3Q(operand.I32(v.lanes), step, step)
@@ -46,24 +49,41 @@ func (f frame) fewOrAll(n int, label string) {
 	f.c.JLT(operand.LabelRef(label))
 }
 
-// wholeChunks multiplies as many rows of the cache as there are lanes, whose
-// width is a number of chunks.
-func (f frame) wholeChunks(t rowType, key vecPointer, acc []vec) {
+// products is what is done with the chunks of rows: column with a register for
+// each element of a chunk, advance behind each chunk.
+type products struct {
+	column  func(d int, col vec)
+	advance func()
+}
+
+// chunks transposes the chunks of as many rows of the cache from key on as there
+// are lanes, or of those that are left. begin prepares what is done with them.
+func (f frame) chunks(t rowType, key vecPointer, begin func() products) {
+	c := f.c
+	f.fewOrAll(f.lanes, "some")
+	c.TESTQ(operand.I32(chunk-1), f.arg(argWidth))
+	c.JNE(operand.LabelRef("some"))
+	f.wholeChunks(t, key, begin())
+	c.JMP(operand.LabelRef("whole"))
+	c.Label("some")
+	f.someRows(t, key, begin())
+	c.Label("whole")
+}
+
+// wholeChunks does as many rows of the cache as there are lanes, whose width is a
+// number of chunks.
+func (f frame) wholeChunks(t rowType, key vecPointer, p products) {
 	c := f.c
 	f.prefetchRows(t, key)
 	k := f.stride(key, f.get(argStep), f.lanes)
-	x := f.stride(f.get(argX), f.get(argXRow), len(acc))
 	n := f.get(argWidth)
 	c.SHRQ(operand.U8(3), n)
 	c.Label("chunk")
-	out := f.transposed(t, func(i int) operand.Mem { return k.at(i, 0) }, nil)
-	for d, col := range out {
-		for r := range acc {
-			f.mulAdd(x.at(r, 4*d), col, acc[r])
-		}
+	for d, col := range f.transposed(t, func(i int) operand.Mem { return k.at(i, 0) }, nil) {
+		p.column(d, col)
 	}
 	k.advance(chunk * t.size)
-	x.advance(4 * chunk)
+	p.advance()
 	c.DECQ(n)
 	c.JNE(operand.LabelRef("chunk"))
 }
@@ -105,7 +125,7 @@ func (f frame) prefetchRows(t rowType, key vecPointer) {
 
 // someRows is wholeChunks for any number of rows of any width: behind the last
 // row of the cache it is repeated.
-func (f frame) someRows(t rowType, key vecPointer, acc []vec) {
+func (f frame) someRows(t rowType, key vecPointer, p products) {
 	c := f.c
 	row, next, step := c.GP64(), c.GP64(), f.get(argStep)
 	c.MOVQ(key, row)
@@ -117,7 +137,6 @@ func (f frame) someRows(t rowType, key vecPointer, acc []vec) {
 			c.CMOVQGT(next, row)
 		}
 	}
-	x := f.stride(f.get(argX), f.get(argXRow), len(acc))
 	n, at := f.get(argWidth), c.GP64()
 	c.XORQ(at, at)
 	c.Label("piece")
@@ -126,12 +145,10 @@ func (f frame) someRows(t rowType, key vecPointer, acc []vec) {
 		return operand.Mem{Base: f.get(argSlots + 8*i), Index: at, Scale: uint8(t.size)}
 	}, &k)
 	for d, col := range out {
-		for r := range acc {
-			f.mulAdd(x.at(r, 4*d), col, acc[r])
-		}
+		p.column(d, col)
 	}
 	c.ADDQ(operand.I32(chunk), at)
-	x.advance(4 * chunk)
+	p.advance()
 	c.SUBQ(operand.I32(chunk), n)
 	c.JGT(operand.LabelRef("piece"))
 }
