@@ -25,6 +25,8 @@ func attentions() []Case {
 		for _, n := range []int64{512, 2048} {
 			out = append(out, prefill(t, n))
 		}
+	}
+	for _, t := range []atb.DType{tensor.Float32, tensor.Float16, tensor.BFloat16, tensor.Int8} {
 		for _, batch := range []int64{1, 4} {
 			out = append(out, decode(t, batch, 4096))
 		}
@@ -55,14 +57,19 @@ func prefill(t atb.DType, n int64) Case {
 	}
 }
 
+// decode attends to a paged cache of type t; the queries of an int8 cache, whose
+// channels have scales, are f16.
 func decode(t atb.DType, batch, length int64) Case {
-	blocks := batch * length / cacheBlock
+	queries, blocks := t, batch*length/cacheBlock
+	if t == tensor.Int8 {
+		queries = tensor.Float16
+	}
 	bytes := float64(t.Size()) * float64(batch*length) * 2 * keyHeads * headDim
 	return Case{
-		Name: "decode", Shape: fmt.Sprintf("[%d,%d/%d,%d] of %d", batch, queryHeads, keyHeads, headDim, length), DType: t.String(), Peak: peakOf(t),
+		Name: "decode", Shape: fmt.Sprintf("[%d,%d/%d,%d] of %d", batch, queryHeads, keyHeads, headDim, length), DType: t.String(), Peak: peakOf(queries),
 		Flops: 4 * float64(batch*length) * queryHeads * headDim, Bytes: bytes,
 		Build: func(b *Bench) error {
-			q, err := b.random(t, batch, queryHeads, headDim)
+			q, err := b.random(queries, batch, queryHeads, headDim)
 			if err != nil {
 				return err
 			}
@@ -78,8 +85,17 @@ func decode(t atb.DType, batch, length int64) Case {
 				return err
 			}
 			s := attention.PagedAttention{HeadNum: queryHeads, KVHeadNum: keyHeads, QKScale: scale()}
+			var scales []atb.Tensor
+			if t == tensor.Int8 {
+				s.QuantType = attention.QuantDequantFusion
+				x, err := b.random(tensor.Float32, keyHeads*headDim)
+				if err != nil {
+					return err
+				}
+				scales = []atb.Tensor{x, x}
+			}
 			for total := 0.0; total <= float64(b.beyond); total += bytes {
-				in := []atb.Tensor{q, {}, {}, at, atb.Host(lengths, batch)}
+				in := append([]atb.Tensor{q, {}, {}, at, atb.Host(lengths, batch)}, scales...)
 				for i := 1; i <= 2; i++ {
 					if in[i], err = b.random(t, blocks, cacheBlock, keyHeads, headDim); err != nil {
 						return err

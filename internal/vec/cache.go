@@ -8,13 +8,17 @@ import (
 	"goatb/internal/cpu"
 )
 
-// Span is some rows at even distances: where the first begins, in bytes, and how
-// many there are.
+// Span is some rows at even distances: where the first begins, in bytes, how many
+// there are, and how many bytes behind a row lies what will be needed next, 0 for
+// nothing.
 type Span = attend.Span
 
-// SpansIn uses memory for spans, as many as half its length.
+// SpanWords is the number of int64 of a span.
+const SpanWords = 3
+
+// SpansIn uses memory for spans.
 func SpansIn(mem []int64) []Span {
-	return unsafe.Slice((*Span)(unsafe.Pointer(unsafe.SliceData(mem))), len(mem)/2)
+	return unsafe.Slice((*Span)(unsafe.Pointer(unsafe.SliceData(mem))), len(mem)/SpanWords)
 }
 
 // Cache is rows of keys or values as they lie in memory, for one head or
@@ -30,17 +34,18 @@ type Cache struct {
 	Heads, Width int
 }
 
-// Add appends n rows from element at of Mem on, n positive.
-func (c *Cache) Add(at int64, n int) {
+// Add appends n rows from element at of Mem on, n positive. What lies ahead bytes
+// behind a row will be needed next; it need not lie in Mem.
+func (c *Cache) Add(at int64, n int, ahead int64) {
 	size := sizeOf(c.Elem)
 	last := int(at) + (c.Heads-1)*c.Head + (n-1)*c.Step + c.Width
 	_ = c.Mem[:last*size]
-	c.Spans = append(c.Spans, Span{At: int(at) * size, Rows: n})
+	c.Spans = append(c.Spans, Span{At: int(at) * size, Rows: n, Ahead: int(ahead)})
 }
 
 // Part returns n rows from row j on, which lie in one span from the first on.
 func (c *Cache) Part(j, n int) Span {
-	return Span{At: c.Spans[0].At + j*c.Step*sizeOf(c.Elem), Rows: n}
+	return Span{At: c.Spans[0].At + j*c.Step*sizeOf(c.Elem), Rows: n, Ahead: c.Spans[0].Ahead}
 }
 
 // StepBytes is the distance of the rows of a span in bytes.

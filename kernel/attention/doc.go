@@ -21,9 +21,8 @@
 // A block walks items. An item is a tile of query rows of the heads that share
 // a key head. It walks the parts of package parts that its rows see, and within
 // a part tiles of 128 keys with an online softmax, so memory does not grow with
-// the length of a sequence. Many rows multiply keys and values that are packed
-// into panels, by the tiles of package internal/asm/gemm; few rows multiply them
-// as they lie in memory. Both add the products of a score in order from 0, and
+// the length of a sequence. Many rows multiply keys and values that are widened
+// and packed into panels; few rows multiply them as they lie in memory. Both add the products of a score in order from 0, and
 // sum a tile's values in the order of its keys before they join what was summed
 // before, so a row's bits depend neither on the number of workers nor on the
 // other rows and sequences of the call, nor on the tiling key. They do depend on

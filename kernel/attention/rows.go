@@ -37,7 +37,7 @@ func (w *worker) load(o *operand, from, to int64) (vec.Cache, error) {
 		}
 		if e := elementOf(t); j == from && p.n == to-from && vec.CacheTakes(e, int(o.size)) {
 			out.Mem, out.Elem, out.Step = p.mem, e, int(p.step)
-			out.Add(p.at, int(p.n))
+			out.Add(p.at, int(p.n), p.n*p.step*t.Size())
 			return out, nil
 		}
 		dst := o.buf[(j-from)*o.size : (j-from+p.n)*o.size]
@@ -50,7 +50,7 @@ func (w *worker) load(o *operand, from, to int64) (vec.Cache, error) {
 		}
 		j += p.n
 	}
-	out.Add(0, int(to-from))
+	out.Add(0, int(to-from), 0)
 	return out, nil
 }
 

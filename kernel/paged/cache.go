@@ -1,6 +1,8 @@
 package paged
 
 import (
+	"unsafe"
+
 	"goatb/device"
 	"goatb/internal/vec"
 	"goatb/kernel"
@@ -62,36 +64,70 @@ func (w *worker) block(column int64) (int64, error) {
 	return id, nil
 }
 
-// load returns the rows of the item's heads at up to n positions from position
-// j on: all of them where they are used in place, else a whole tile.
+// load returns the rows of the item's heads at up to n positions from position j
+// on, no more than are loaded at once: where they lie if they are used in place,
+// else a tile.
 func (w *worker) load(c *cacheView, mem []byte, j, n int64) (vec.Cache, error) {
-	bs, first := w.t.BlockSize, w.firstHead*c.Head
+	bs, step := w.t.BlockSize, w.t.rowsAtOnce(c)
+	n = min(n, step)
 	out := vec.Cache{
 		Mem: mem, Elem: c.element(), Heads: int(w.heads), Width: int(c.Dim), Step: int(c.Position), Head: int(c.Head), Spans: w.spans[:0],
 	}
 	if !c.Direct {
-		n = min(n, w.t.TileRows)
 		out.Mem, out.Elem, out.Step, out.Head = device.BytesOf(w.tile), vec.F32, int(c.Dim), int(n*c.Dim)
 		if !c.HeadMajor {
 			out.Step, out.Head = int(w.heads*c.Dim), int(c.Dim)
 		}
-		out.Add(0, int(n))
+		out.Add(0, int(n), 0)
 	}
 	for done := int64(0); done < n; {
-		slot := (j + done) % bs
-		id, err := w.block((j + done) / bs)
+		at, err := w.at(c, j+done)
 		if err != nil {
 			return out, err
 		}
-		m := min(n-done, bs-slot)
-		if at := id*c.Block + first + slot*c.Position; c.Direct {
-			out.Add(at, int(m))
+		m := min(n-done, bs-(j+done)%bs)
+		if c.Direct {
+			out.Add(at, int(m), w.ahead(c, mem, at, j+done+step))
 		} else {
 			w.gather(c, mem, n, at, done, m)
 		}
 		done += m
 	}
 	return out, nil
+}
+
+// at returns the element where the row of the item's first head at position j
+// begins.
+func (w *worker) at(c *cacheView, j int64) (int64, error) {
+	id, err := w.block(j / w.t.BlockSize)
+	return id*c.Block + w.firstHead*c.Head + j%w.t.BlockSize*c.Position, err
+}
+
+// ahead returns how many bytes behind element `at` of a cache the row lies that is
+// used after the ones at hand, that at position j; 0 if there is none. Behind the
+// keys of a part come its values, and behind those the keys of the next part.
+func (w *worker) ahead(c *cacheView, mem []byte, at, j int64) int64 {
+	to, toMem := c, mem
+	switch {
+	case j < w.partEnd:
+	case c == &w.t.Key:
+		to, toMem, j = &w.t.Value, w.value, w.partFirst+j-w.partEnd
+	default:
+		to, toMem = &w.t.Key, w.key
+	}
+	if j >= w.context || !to.Direct {
+		return 0
+	}
+	next, err := w.at(to, j)
+	if err != nil {
+		return 0 // found again when the row is loaded
+	}
+	return distance(mem, toMem) + next*to.Type.Size() - at*c.Type.Size()
+}
+
+// distance is how many bytes b begins behind a.
+func distance(a, b []byte) int64 {
+	return int64(uintptr(unsafe.Pointer(unsafe.SliceData(b))) - uintptr(unsafe.Pointer(unsafe.SliceData(a))))
 }
 
 // gather widens m rows of a block, from element at on, to the rows of a tile of

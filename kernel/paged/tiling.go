@@ -1,6 +1,7 @@
 package paged
 
 import (
+	"goatb/internal/vec"
 	"goatb/kernel"
 	"goatb/kernel/parts"
 	"goatb/tensor"
@@ -48,7 +49,13 @@ const (
 	// enough rows.
 	widthWanted = 2048
 	// spanFloats is the room for the blocks of a part in scratch.
-	spanFloats = (parts.Len/directBlock + 2) * 4
+	spanFloats = ((parts.Len/directBlock+2)*2*vec.SpanWords + 15) &^ 15
+	// fetchBytes bounds the rows that are used in place at once: they and the ones
+	// after them, which are fetched meanwhile, stay in a second level cache.
+	fetchBytes = 128 << 10
+	// fetchRows is the number of positions of which rows used at once are a
+	// multiple, as inner loops take them.
+	fetchRows = 16
 	// maxQueryTile bounds the query rows of an item.
 	maxQueryTile = rowsWanted
 )
@@ -90,6 +97,17 @@ func (t *tiling) setRanges() {
 	}
 	t.GroupRanges = ceil(t.Group, t.GroupTile)
 	t.TileRows = max(1, min(tileFloats/(t.HeadTile*max(t.KeyDim, t.ValueDim)), parts.Len))
+}
+
+// rowsAtOnce is the number of positions whose rows are loaded at once. All heads
+// of an item use some positions before the next ones, so that memory is read in
+// the order of positions.
+func (t *tiling) rowsAtOnce(c *cacheView) int64 {
+	if !c.Direct {
+		return t.TileRows
+	}
+	rows := fetchBytes / (t.HeadTile * c.Dim * c.Type.Size())
+	return min(max(rows/fetchRows, 1)*fetchRows, parts.Len)
 }
 
 // itemsOf returns the number of items of a sequence.

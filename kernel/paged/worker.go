@@ -28,6 +28,8 @@ type worker struct {
 	keyScale                   []float32
 	valueScale, valueOffset    []float32
 	keyChannels, valueChannels affine
+	// partFirst and partEnd are the positions of the part that any row sees.
+	partFirst, partEnd int64
 	// open is the number of positions of the part that each query row sees.
 	open [maxQueryTile]int64
 	// spans are the blocks of a part.

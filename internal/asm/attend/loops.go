@@ -22,8 +22,9 @@ const (
 )
 
 // Span is some rows of a cache at even distances: how many bytes behind
-// Args.Rows the first one lies, and how many there are, at least 1.
-type Span struct{ At, Rows int }
+// Args.Rows the first one lies, and how many there are, at least 1. What lies
+// Ahead bytes behind a row is fetched into the second level cache meanwhile.
+type Span struct{ At, Rows, Ahead int }
 
 // Args is what a loop does. Distances are in bytes. Loops change Rows, X, Y and
 // Heads, and the words at the end are theirs.
@@ -43,7 +44,7 @@ type Args struct {
 	// Width is the number of elements of a row of the cache.
 	Width int
 
-	_ [20]int
+	_ [23]int
 }
 
 // Loops are the loops of an instruction set for an element type.

@@ -108,7 +108,7 @@ func (c *cache) args(heads, keys, width int) Args {
 	spans := make([]Span, 0, keys)
 	for j := 0; j < keys; {
 		n := min(1+c.cut.IntN(40), keys-j)
-		spans = append(spans, Span{j * a.Step, n})
+		spans = append(spans, Span{j * a.Step, n, c.cut.IntN(2) * n * a.Step})
 		j += n
 	}
 	a.Spans, a.Count = &spans[0], len(spans)

@@ -19,7 +19,7 @@ GLOBL laneNumbers<>(SB), RODATA|NOPTR, $32
 TEXT ·mixF32x1AVX2(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ   a+0(FP), AX
 	MOVQ   32(AX), CX
-	SHLQ   $0x04, CX
+	IMUL3Q $0x18, CX, CX
 	ADDQ   24(AX), CX
 	MOVQ   CX, 104(AX)
 	CMPQ   96(AX), $+8
@@ -102,7 +102,7 @@ headsKeys:
 	DECQ         R9
 	JNE          headsKeys
 	MOVQ         120(AX), R9
-	ADDQ         $+16, R9
+	ADDQ         $+24, R9
 	MOVQ         R9, 120(AX)
 	CMPQ         R9, 104(AX)
 	JNE          headsSpan
@@ -156,14 +156,12 @@ wideKeysSpan:
 	MOVQ (R8), R9
 	MOVQ 8(R8), R8
 	ADDQ CX, R9
+	MOVQ 120(AX), R10
+	MOVQ 16(R10), R10
 
 wideKeys:
-	CMPQ       R8, $+8
-	JLE        wideKeysFetched
-	PREFETCHT0 (R9)(SI*8)
-	PREFETCHT0 64(R9)(SI*8)
-
-wideKeysFetched:
+	PREFETCHT1   (R9)(R10*1)
+	PREFETCHT1   64(R9)(R10*1)
 	VMOVUPS      (R9), Y4
 	VMOVUPS      32(R9), Y5
 	VMOVUPS      64(R9), Y6
@@ -178,7 +176,7 @@ wideKeysFetched:
 	DECQ         R8
 	JNE          wideKeys
 	MOVQ         120(AX), R8
-	ADDQ         $+16, R8
+	ADDQ         $+24, R8
 	MOVQ         R8, 120(AX)
 	CMPQ         R8, 104(AX)
 	JNE          wideKeysSpan
@@ -211,6 +209,8 @@ narrowKeysSpan:
 	MOVQ (R8), R9
 	MOVQ 8(R8), R8
 	ADDQ CX, R9
+	MOVQ 120(AX), R10
+	MOVQ 16(R10), R10
 
 narrowKeys:
 	VMASKMOVPS   (R9), Y0, Y2
@@ -221,7 +221,7 @@ narrowKeys:
 	DECQ         R8
 	JNE          narrowKeys
 	MOVQ         120(AX), R8
-	ADDQ         $+16, R8
+	ADDQ         $+24, R8
 	MOVQ         R8, 120(AX)
 	CMPQ         R8, 104(AX)
 	JNE          narrowKeysSpan
@@ -251,7 +251,7 @@ end:
 TEXT ·mixF32x2AVX2(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ   a+0(FP), AX
 	MOVQ   32(AX), CX
-	SHLQ   $0x04, CX
+	IMUL3Q $0x18, CX, CX
 	ADDQ   24(AX), CX
 	MOVQ   CX, 104(AX)
 	CMPQ   96(AX), $+8
@@ -328,7 +328,7 @@ headsKeys:
 	DECQ         R9
 	JNE          headsKeys
 	MOVQ         120(AX), R9
-	ADDQ         $+16, R9
+	ADDQ         $+24, R9
 	MOVQ         R9, 120(AX)
 	CMPQ         R9, 104(AX)
 	JNE          headsSpan
@@ -387,14 +387,12 @@ wideKeysSpan:
 	MOVQ (R10), R11
 	MOVQ 8(R10), R10
 	ADDQ CX, R11
+	MOVQ 120(AX), R12
+	MOVQ 16(R12), R12
 
 wideKeys:
-	CMPQ       R10, $+8
-	JLE        wideKeysFetched
-	PREFETCHT0 (R11)(SI*8)
-	PREFETCHT0 64(R11)(SI*8)
-
-wideKeysFetched:
+	PREFETCHT1   (R11)(R12*1)
+	PREFETCHT1   64(R11)(R12*1)
 	VMOVUPS      (R11), Y8
 	VMOVUPS      32(R11), Y9
 	VMOVUPS      64(R11), Y10
@@ -414,7 +412,7 @@ wideKeysFetched:
 	DECQ         R10
 	JNE          wideKeys
 	MOVQ         120(AX), R10
-	ADDQ         $+16, R10
+	ADDQ         $+24, R10
 	MOVQ         R10, 120(AX)
 	CMPQ         R10, 104(AX)
 	JNE          wideKeysSpan
@@ -454,6 +452,8 @@ narrowKeysSpan:
 	MOVQ (R10), R11
 	MOVQ 8(R10), R10
 	ADDQ CX, R11
+	MOVQ 120(AX), R12
+	MOVQ 16(R12), R12
 
 narrowKeys:
 	VMASKMOVPS   (R11), Y0, Y3
@@ -466,7 +466,7 @@ narrowKeys:
 	DECQ         R10
 	JNE          narrowKeys
 	MOVQ         120(AX), R10
-	ADDQ         $+16, R10
+	ADDQ         $+24, R10
 	MOVQ         R10, 120(AX)
 	CMPQ         R10, 104(AX)
 	JNE          narrowKeysSpan
@@ -498,7 +498,7 @@ end:
 TEXT ·mixF32x4AVX2(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ   a+0(FP), AX
 	MOVQ   32(AX), CX
-	SHLQ   $0x04, CX
+	IMUL3Q $0x18, CX, CX
 	ADDQ   24(AX), CX
 	MOVQ   CX, 104(AX)
 	CMPQ   96(AX), $+8
@@ -572,7 +572,7 @@ headsKeys:
 	DECQ         R9
 	JNE          headsKeys
 	MOVQ         120(AX), R9
-	ADDQ         $+16, R9
+	ADDQ         $+24, R9
 	MOVQ         R9, 120(AX)
 	CMPQ         R9, 104(AX)
 	JNE          headsSpan
@@ -634,13 +634,11 @@ wideKeysSpan:
 	MOVQ (R11), R12
 	MOVQ 8(R11), R11
 	ADDQ CX, R12
+	MOVQ 120(AX), R13
+	MOVQ 16(R13), R13
 
 wideKeys:
-	CMPQ       R11, $+8
-	JLE        wideKeysFetched
-	PREFETCHT0 (R12)(SI*8)
-
-wideKeysFetched:
+	PREFETCHT1   (R12)(R13*1)
 	VMOVUPS      (R12), Y8
 	VMOVUPS      32(R12), Y9
 	VBROADCASTSS (R8), Y10
@@ -660,7 +658,7 @@ wideKeysFetched:
 	DECQ         R11
 	JNE          wideKeys
 	MOVQ         120(AX), R11
-	ADDQ         $+16, R11
+	ADDQ         $+24, R11
 	MOVQ         R11, 120(AX)
 	CMPQ         R11, 104(AX)
 	JNE          wideKeysSpan
@@ -707,6 +705,8 @@ narrowKeysSpan:
 	MOVQ (R11), R12
 	MOVQ 8(R11), R11
 	ADDQ CX, R12
+	MOVQ 120(AX), R13
+	MOVQ 16(R13), R13
 
 narrowKeys:
 	VMASKMOVPS   (R12), Y0, Y5
@@ -723,7 +723,7 @@ narrowKeys:
 	DECQ         R11
 	JNE          narrowKeys
 	MOVQ         120(AX), R11
-	ADDQ         $+16, R11
+	ADDQ         $+24, R11
 	MOVQ         R11, 120(AX)
 	CMPQ         R11, 104(AX)
 	JNE          narrowKeysSpan
@@ -759,7 +759,7 @@ end:
 TEXT ·mixF16x1AVX2(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ   a+0(FP), AX
 	MOVQ   32(AX), CX
-	SHLQ   $0x04, CX
+	IMUL3Q $0x18, CX, CX
 	ADDQ   24(AX), CX
 	MOVQ   CX, 104(AX)
 	CMPQ   96(AX), $+8
@@ -842,7 +842,7 @@ headsKeys:
 	DECQ         R9
 	JNE          headsKeys
 	MOVQ         120(AX), R9
-	ADDQ         $+16, R9
+	ADDQ         $+24, R9
 	MOVQ         R9, 120(AX)
 	CMPQ         R9, 104(AX)
 	JNE          headsSpan
@@ -896,13 +896,11 @@ wideKeysSpan:
 	MOVQ (R8), R9
 	MOVQ 8(R8), R8
 	ADDQ CX, R9
+	MOVQ 120(AX), R10
+	MOVQ 16(R10), R10
 
 wideKeys:
-	CMPQ       R8, $+8
-	JLE        wideKeysFetched
-	PREFETCHT0 (R9)(SI*8)
-
-wideKeysFetched:
+	PREFETCHT1   (R9)(R10*1)
 	VCVTPH2PS    (R9), Y4
 	VCVTPH2PS    16(R9), Y5
 	VCVTPH2PS    32(R9), Y6
@@ -917,7 +915,7 @@ wideKeysFetched:
 	DECQ         R8
 	JNE          wideKeys
 	MOVQ         120(AX), R8
-	ADDQ         $+16, R8
+	ADDQ         $+24, R8
 	MOVQ         R8, 120(AX)
 	CMPQ         R8, 104(AX)
 	JNE          wideKeysSpan
@@ -950,6 +948,8 @@ narrowKeysSpan:
 	MOVQ (R8), R9
 	MOVQ 8(R8), R8
 	ADDQ CX, R9
+	MOVQ 120(AX), R10
+	MOVQ 16(R10), R10
 
 narrowKeys:
 	VCVTPH2PS    (R9), Y2
@@ -960,7 +960,7 @@ narrowKeys:
 	DECQ         R8
 	JNE          narrowKeys
 	MOVQ         120(AX), R8
-	ADDQ         $+16, R8
+	ADDQ         $+24, R8
 	MOVQ         R8, 120(AX)
 	CMPQ         R8, 104(AX)
 	JNE          narrowKeysSpan
@@ -990,7 +990,7 @@ end:
 TEXT ·mixF16x2AVX2(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ   a+0(FP), AX
 	MOVQ   32(AX), CX
-	SHLQ   $0x04, CX
+	IMUL3Q $0x18, CX, CX
 	ADDQ   24(AX), CX
 	MOVQ   CX, 104(AX)
 	CMPQ   96(AX), $+8
@@ -1067,7 +1067,7 @@ headsKeys:
 	DECQ         R9
 	JNE          headsKeys
 	MOVQ         120(AX), R9
-	ADDQ         $+16, R9
+	ADDQ         $+24, R9
 	MOVQ         R9, 120(AX)
 	CMPQ         R9, 104(AX)
 	JNE          headsSpan
@@ -1126,13 +1126,11 @@ wideKeysSpan:
 	MOVQ (R10), R11
 	MOVQ 8(R10), R10
 	ADDQ CX, R11
+	MOVQ 120(AX), R12
+	MOVQ 16(R12), R12
 
 wideKeys:
-	CMPQ       R10, $+8
-	JLE        wideKeysFetched
-	PREFETCHT0 (R11)(SI*8)
-
-wideKeysFetched:
+	PREFETCHT1   (R11)(R12*1)
 	VCVTPH2PS    (R11), Y8
 	VCVTPH2PS    16(R11), Y9
 	VCVTPH2PS    32(R11), Y10
@@ -1152,7 +1150,7 @@ wideKeysFetched:
 	DECQ         R10
 	JNE          wideKeys
 	MOVQ         120(AX), R10
-	ADDQ         $+16, R10
+	ADDQ         $+24, R10
 	MOVQ         R10, 120(AX)
 	CMPQ         R10, 104(AX)
 	JNE          wideKeysSpan
@@ -1192,6 +1190,8 @@ narrowKeysSpan:
 	MOVQ (R10), R11
 	MOVQ 8(R10), R10
 	ADDQ CX, R11
+	MOVQ 120(AX), R12
+	MOVQ 16(R12), R12
 
 narrowKeys:
 	VCVTPH2PS    (R11), Y3
@@ -1204,7 +1204,7 @@ narrowKeys:
 	DECQ         R10
 	JNE          narrowKeys
 	MOVQ         120(AX), R10
-	ADDQ         $+16, R10
+	ADDQ         $+24, R10
 	MOVQ         R10, 120(AX)
 	CMPQ         R10, 104(AX)
 	JNE          narrowKeysSpan
@@ -1236,7 +1236,7 @@ end:
 TEXT ·mixF16x4AVX2(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ   a+0(FP), AX
 	MOVQ   32(AX), CX
-	SHLQ   $0x04, CX
+	IMUL3Q $0x18, CX, CX
 	ADDQ   24(AX), CX
 	MOVQ   CX, 104(AX)
 	CMPQ   96(AX), $+8
@@ -1310,7 +1310,7 @@ headsKeys:
 	DECQ         R9
 	JNE          headsKeys
 	MOVQ         120(AX), R9
-	ADDQ         $+16, R9
+	ADDQ         $+24, R9
 	MOVQ         R9, 120(AX)
 	CMPQ         R9, 104(AX)
 	JNE          headsSpan
@@ -1372,13 +1372,11 @@ wideKeysSpan:
 	MOVQ (R11), R12
 	MOVQ 8(R11), R11
 	ADDQ CX, R12
+	MOVQ 120(AX), R13
+	MOVQ 16(R13), R13
 
 wideKeys:
-	CMPQ       R11, $+8
-	JLE        wideKeysFetched
-	PREFETCHT0 (R12)(SI*8)
-
-wideKeysFetched:
+	PREFETCHT1   (R12)(R13*1)
 	VCVTPH2PS    (R12), Y8
 	VCVTPH2PS    16(R12), Y9
 	VBROADCASTSS (R8), Y10
@@ -1398,7 +1396,7 @@ wideKeysFetched:
 	DECQ         R11
 	JNE          wideKeys
 	MOVQ         120(AX), R11
-	ADDQ         $+16, R11
+	ADDQ         $+24, R11
 	MOVQ         R11, 120(AX)
 	CMPQ         R11, 104(AX)
 	JNE          wideKeysSpan
@@ -1445,6 +1443,8 @@ narrowKeysSpan:
 	MOVQ (R11), R12
 	MOVQ 8(R11), R11
 	ADDQ CX, R12
+	MOVQ 120(AX), R13
+	MOVQ 16(R13), R13
 
 narrowKeys:
 	VCVTPH2PS    (R12), Y5
@@ -1461,7 +1461,7 @@ narrowKeys:
 	DECQ         R11
 	JNE          narrowKeys
 	MOVQ         120(AX), R11
-	ADDQ         $+16, R11
+	ADDQ         $+24, R11
 	MOVQ         R11, 120(AX)
 	CMPQ         R11, 104(AX)
 	JNE          narrowKeysSpan
@@ -1497,7 +1497,7 @@ end:
 TEXT ·mixBF16x1AVX2(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ   a+0(FP), AX
 	MOVQ   32(AX), CX
-	SHLQ   $0x04, CX
+	IMUL3Q $0x18, CX, CX
 	ADDQ   24(AX), CX
 	MOVQ   CX, 104(AX)
 	CMPQ   96(AX), $+8
@@ -1588,7 +1588,7 @@ headsKeys:
 	DECQ         R9
 	JNE          headsKeys
 	MOVQ         120(AX), R9
-	ADDQ         $+16, R9
+	ADDQ         $+24, R9
 	MOVQ         R9, 120(AX)
 	CMPQ         R9, 104(AX)
 	JNE          headsSpan
@@ -1642,13 +1642,11 @@ wideKeysSpan:
 	MOVQ (R8), R9
 	MOVQ 8(R8), R8
 	ADDQ CX, R9
+	MOVQ 120(AX), R10
+	MOVQ 16(R10), R10
 
 wideKeys:
-	CMPQ       R8, $+8
-	JLE        wideKeysFetched
-	PREFETCHT0 (R9)(SI*8)
-
-wideKeysFetched:
+	PREFETCHT1   (R9)(R10*1)
 	VPMOVZXWD    (R9), Y4
 	VPSLLD       $0x10, Y4, Y4
 	VPMOVZXWD    16(R9), Y5
@@ -1667,7 +1665,7 @@ wideKeysFetched:
 	DECQ         R8
 	JNE          wideKeys
 	MOVQ         120(AX), R8
-	ADDQ         $+16, R8
+	ADDQ         $+24, R8
 	MOVQ         R8, 120(AX)
 	CMPQ         R8, 104(AX)
 	JNE          wideKeysSpan
@@ -1700,6 +1698,8 @@ narrowKeysSpan:
 	MOVQ (R8), R9
 	MOVQ 8(R8), R8
 	ADDQ CX, R9
+	MOVQ 120(AX), R10
+	MOVQ 16(R10), R10
 
 narrowKeys:
 	VPMOVZXWD    (R9), Y2
@@ -1711,7 +1711,7 @@ narrowKeys:
 	DECQ         R8
 	JNE          narrowKeys
 	MOVQ         120(AX), R8
-	ADDQ         $+16, R8
+	ADDQ         $+24, R8
 	MOVQ         R8, 120(AX)
 	CMPQ         R8, 104(AX)
 	JNE          narrowKeysSpan
@@ -1741,7 +1741,7 @@ end:
 TEXT ·mixBF16x2AVX2(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ   a+0(FP), AX
 	MOVQ   32(AX), CX
-	SHLQ   $0x04, CX
+	IMUL3Q $0x18, CX, CX
 	ADDQ   24(AX), CX
 	MOVQ   CX, 104(AX)
 	CMPQ   96(AX), $+8
@@ -1822,7 +1822,7 @@ headsKeys:
 	DECQ         R9
 	JNE          headsKeys
 	MOVQ         120(AX), R9
-	ADDQ         $+16, R9
+	ADDQ         $+24, R9
 	MOVQ         R9, 120(AX)
 	CMPQ         R9, 104(AX)
 	JNE          headsSpan
@@ -1881,13 +1881,11 @@ wideKeysSpan:
 	MOVQ (R10), R11
 	MOVQ 8(R10), R10
 	ADDQ CX, R11
+	MOVQ 120(AX), R12
+	MOVQ 16(R12), R12
 
 wideKeys:
-	CMPQ       R10, $+8
-	JLE        wideKeysFetched
-	PREFETCHT0 (R11)(SI*8)
-
-wideKeysFetched:
+	PREFETCHT1   (R11)(R12*1)
 	VPMOVZXWD    (R11), Y8
 	VPSLLD       $0x10, Y8, Y8
 	VPMOVZXWD    16(R11), Y9
@@ -1911,7 +1909,7 @@ wideKeysFetched:
 	DECQ         R10
 	JNE          wideKeys
 	MOVQ         120(AX), R10
-	ADDQ         $+16, R10
+	ADDQ         $+24, R10
 	MOVQ         R10, 120(AX)
 	CMPQ         R10, 104(AX)
 	JNE          wideKeysSpan
@@ -1951,6 +1949,8 @@ narrowKeysSpan:
 	MOVQ (R10), R11
 	MOVQ 8(R10), R10
 	ADDQ CX, R11
+	MOVQ 120(AX), R12
+	MOVQ 16(R12), R12
 
 narrowKeys:
 	VPMOVZXWD    (R11), Y3
@@ -1964,7 +1964,7 @@ narrowKeys:
 	DECQ         R10
 	JNE          narrowKeys
 	MOVQ         120(AX), R10
-	ADDQ         $+16, R10
+	ADDQ         $+24, R10
 	MOVQ         R10, 120(AX)
 	CMPQ         R10, 104(AX)
 	JNE          narrowKeysSpan
@@ -1996,7 +1996,7 @@ end:
 TEXT ·mixBF16x4AVX2(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ   a+0(FP), AX
 	MOVQ   32(AX), CX
-	SHLQ   $0x04, CX
+	IMUL3Q $0x18, CX, CX
 	ADDQ   24(AX), CX
 	MOVQ   CX, 104(AX)
 	CMPQ   96(AX), $+8
@@ -2072,7 +2072,7 @@ headsKeys:
 	DECQ         R9
 	JNE          headsKeys
 	MOVQ         120(AX), R9
-	ADDQ         $+16, R9
+	ADDQ         $+24, R9
 	MOVQ         R9, 120(AX)
 	CMPQ         R9, 104(AX)
 	JNE          headsSpan
@@ -2134,13 +2134,11 @@ wideKeysSpan:
 	MOVQ (R11), R12
 	MOVQ 8(R11), R11
 	ADDQ CX, R12
+	MOVQ 120(AX), R13
+	MOVQ 16(R13), R13
 
 wideKeys:
-	CMPQ       R11, $+8
-	JLE        wideKeysFetched
-	PREFETCHT0 (R12)(SI*8)
-
-wideKeysFetched:
+	PREFETCHT1   (R12)(R13*1)
 	VPMOVZXWD    (R12), Y8
 	VPSLLD       $0x10, Y8, Y8
 	VPMOVZXWD    16(R12), Y9
@@ -2162,7 +2160,7 @@ wideKeysFetched:
 	DECQ         R11
 	JNE          wideKeys
 	MOVQ         120(AX), R11
-	ADDQ         $+16, R11
+	ADDQ         $+24, R11
 	MOVQ         R11, 120(AX)
 	CMPQ         R11, 104(AX)
 	JNE          wideKeysSpan
@@ -2209,6 +2207,8 @@ narrowKeysSpan:
 	MOVQ (R11), R12
 	MOVQ 8(R11), R11
 	ADDQ CX, R12
+	MOVQ 120(AX), R13
+	MOVQ 16(R13), R13
 
 narrowKeys:
 	VPMOVZXWD    (R12), Y5
@@ -2226,7 +2226,7 @@ narrowKeys:
 	DECQ         R11
 	JNE          narrowKeys
 	MOVQ         120(AX), R11
-	ADDQ         $+16, R11
+	ADDQ         $+24, R11
 	MOVQ         R11, 120(AX)
 	CMPQ         R11, 104(AX)
 	JNE          narrowKeysSpan
@@ -2262,7 +2262,7 @@ end:
 TEXT ·mixI8x1AVX2(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ   a+0(FP), AX
 	MOVQ   32(AX), CX
-	SHLQ   $0x04, CX
+	IMUL3Q $0x18, CX, CX
 	ADDQ   24(AX), CX
 	MOVQ   CX, 104(AX)
 	CMPQ   96(AX), $+8
@@ -2353,7 +2353,7 @@ headsKeys:
 	DECQ         R9
 	JNE          headsKeys
 	MOVQ         120(AX), R9
-	ADDQ         $+16, R9
+	ADDQ         $+24, R9
 	MOVQ         R9, 120(AX)
 	CMPQ         R9, 104(AX)
 	JNE          headsSpan
@@ -2407,13 +2407,11 @@ wideKeysSpan:
 	MOVQ (R8), R9
 	MOVQ 8(R8), R8
 	ADDQ CX, R9
+	MOVQ 120(AX), R10
+	MOVQ 16(R10), R10
 
 wideKeys:
-	CMPQ       R8, $+8
-	JLE        wideKeysFetched
-	PREFETCHT0 (R9)(SI*8)
-
-wideKeysFetched:
+	PREFETCHT1   (R9)(R10*1)
 	VPMOVSXBD    (R9), Y4
 	VCVTDQ2PS    Y4, Y4
 	VPMOVSXBD    8(R9), Y5
@@ -2432,7 +2430,7 @@ wideKeysFetched:
 	DECQ         R8
 	JNE          wideKeys
 	MOVQ         120(AX), R8
-	ADDQ         $+16, R8
+	ADDQ         $+24, R8
 	MOVQ         R8, 120(AX)
 	CMPQ         R8, 104(AX)
 	JNE          wideKeysSpan
@@ -2465,6 +2463,8 @@ narrowKeysSpan:
 	MOVQ (R8), R9
 	MOVQ 8(R8), R8
 	ADDQ CX, R9
+	MOVQ 120(AX), R10
+	MOVQ 16(R10), R10
 
 narrowKeys:
 	VPMOVSXBD    (R9), Y2
@@ -2476,7 +2476,7 @@ narrowKeys:
 	DECQ         R8
 	JNE          narrowKeys
 	MOVQ         120(AX), R8
-	ADDQ         $+16, R8
+	ADDQ         $+24, R8
 	MOVQ         R8, 120(AX)
 	CMPQ         R8, 104(AX)
 	JNE          narrowKeysSpan
@@ -2506,7 +2506,7 @@ end:
 TEXT ·mixI8x2AVX2(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ   a+0(FP), AX
 	MOVQ   32(AX), CX
-	SHLQ   $0x04, CX
+	IMUL3Q $0x18, CX, CX
 	ADDQ   24(AX), CX
 	MOVQ   CX, 104(AX)
 	CMPQ   96(AX), $+8
@@ -2587,7 +2587,7 @@ headsKeys:
 	DECQ         R9
 	JNE          headsKeys
 	MOVQ         120(AX), R9
-	ADDQ         $+16, R9
+	ADDQ         $+24, R9
 	MOVQ         R9, 120(AX)
 	CMPQ         R9, 104(AX)
 	JNE          headsSpan
@@ -2646,13 +2646,11 @@ wideKeysSpan:
 	MOVQ (R10), R11
 	MOVQ 8(R10), R10
 	ADDQ CX, R11
+	MOVQ 120(AX), R12
+	MOVQ 16(R12), R12
 
 wideKeys:
-	CMPQ       R10, $+8
-	JLE        wideKeysFetched
-	PREFETCHT0 (R11)(SI*8)
-
-wideKeysFetched:
+	PREFETCHT1   (R11)(R12*1)
 	VPMOVSXBD    (R11), Y8
 	VCVTDQ2PS    Y8, Y8
 	VPMOVSXBD    8(R11), Y9
@@ -2676,7 +2674,7 @@ wideKeysFetched:
 	DECQ         R10
 	JNE          wideKeys
 	MOVQ         120(AX), R10
-	ADDQ         $+16, R10
+	ADDQ         $+24, R10
 	MOVQ         R10, 120(AX)
 	CMPQ         R10, 104(AX)
 	JNE          wideKeysSpan
@@ -2716,6 +2714,8 @@ narrowKeysSpan:
 	MOVQ (R10), R11
 	MOVQ 8(R10), R10
 	ADDQ CX, R11
+	MOVQ 120(AX), R12
+	MOVQ 16(R12), R12
 
 narrowKeys:
 	VPMOVSXBD    (R11), Y3
@@ -2729,7 +2729,7 @@ narrowKeys:
 	DECQ         R10
 	JNE          narrowKeys
 	MOVQ         120(AX), R10
-	ADDQ         $+16, R10
+	ADDQ         $+24, R10
 	MOVQ         R10, 120(AX)
 	CMPQ         R10, 104(AX)
 	JNE          narrowKeysSpan
@@ -2761,7 +2761,7 @@ end:
 TEXT ·mixI8x4AVX2(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ   a+0(FP), AX
 	MOVQ   32(AX), CX
-	SHLQ   $0x04, CX
+	IMUL3Q $0x18, CX, CX
 	ADDQ   24(AX), CX
 	MOVQ   CX, 104(AX)
 	CMPQ   96(AX), $+8
@@ -2837,7 +2837,7 @@ headsKeys:
 	DECQ         R9
 	JNE          headsKeys
 	MOVQ         120(AX), R9
-	ADDQ         $+16, R9
+	ADDQ         $+24, R9
 	MOVQ         R9, 120(AX)
 	CMPQ         R9, 104(AX)
 	JNE          headsSpan
@@ -2899,13 +2899,11 @@ wideKeysSpan:
 	MOVQ (R11), R12
 	MOVQ 8(R11), R11
 	ADDQ CX, R12
+	MOVQ 120(AX), R13
+	MOVQ 16(R13), R13
 
 wideKeys:
-	CMPQ       R11, $+8
-	JLE        wideKeysFetched
-	PREFETCHT0 (R12)(SI*8)
-
-wideKeysFetched:
+	PREFETCHT1   (R12)(R13*1)
 	VPMOVSXBD    (R12), Y8
 	VCVTDQ2PS    Y8, Y8
 	VPMOVSXBD    8(R12), Y9
@@ -2927,7 +2925,7 @@ wideKeysFetched:
 	DECQ         R11
 	JNE          wideKeys
 	MOVQ         120(AX), R11
-	ADDQ         $+16, R11
+	ADDQ         $+24, R11
 	MOVQ         R11, 120(AX)
 	CMPQ         R11, 104(AX)
 	JNE          wideKeysSpan
@@ -2974,6 +2972,8 @@ narrowKeysSpan:
 	MOVQ (R11), R12
 	MOVQ 8(R11), R11
 	ADDQ CX, R12
+	MOVQ 120(AX), R13
+	MOVQ 16(R13), R13
 
 narrowKeys:
 	VPMOVSXBD    (R12), Y5
@@ -2991,7 +2991,7 @@ narrowKeys:
 	DECQ         R11
 	JNE          narrowKeys
 	MOVQ         120(AX), R11
-	ADDQ         $+16, R11
+	ADDQ         $+24, R11
 	MOVQ         R11, 120(AX)
 	CMPQ         R11, 104(AX)
 	JNE          narrowKeysSpan

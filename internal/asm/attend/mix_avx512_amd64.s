@@ -9,7 +9,7 @@
 TEXT ·mixF32x1AVX512(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ   a+0(FP), AX
 	MOVQ   32(AX), CX
-	SHLQ   $0x04, CX
+	IMUL3Q $0x18, CX, CX
 	ADDQ   24(AX), CX
 	MOVQ   CX, 104(AX)
 	CMPQ   96(AX), $+16
@@ -89,7 +89,7 @@ shortKeys:
 	DECQ             R9
 	JNE              shortKeys
 	MOVQ             120(AX), R9
-	ADDQ             $+16, R9
+	ADDQ             $+24, R9
 	MOVQ             R9, 120(AX)
 	CMPQ             R9, 104(AX)
 	JNE              shortSpan
@@ -184,7 +184,7 @@ headsKeys:
 	DECQ             R9
 	JNE              headsKeys
 	MOVQ             120(AX), R9
-	ADDQ             $+16, R9
+	ADDQ             $+24, R9
 	MOVQ             R9, 120(AX)
 	CMPQ             R9, 104(AX)
 	JNE              headsSpan
@@ -238,16 +238,14 @@ wideKeysSpan:
 	MOVQ (R8), R9
 	MOVQ 8(R8), R8
 	ADDQ CX, R9
+	MOVQ 120(AX), R10
+	MOVQ 16(R10), R10
 
 wideKeys:
-	CMPQ       R8, $+8
-	JLE        wideKeysFetched
-	PREFETCHT0 (R9)(SI*8)
-	PREFETCHT0 64(R9)(SI*8)
-	PREFETCHT0 128(R9)(SI*8)
-	PREFETCHT0 192(R9)(SI*8)
-
-wideKeysFetched:
+	PREFETCHT1       (R9)(R10*1)
+	PREFETCHT1       64(R9)(R10*1)
+	PREFETCHT1       128(R9)(R10*1)
+	PREFETCHT1       192(R9)(R10*1)
 	VMOVUPS          (R9), Z4
 	VMOVUPS          64(R9), Z5
 	VMOVUPS          128(R9), Z6
@@ -261,7 +259,7 @@ wideKeysFetched:
 	DECQ             R8
 	JNE              wideKeys
 	MOVQ             120(AX), R8
-	ADDQ             $+16, R8
+	ADDQ             $+24, R8
 	MOVQ             R8, 120(AX)
 	CMPQ             R8, 104(AX)
 	JNE              wideKeysSpan
@@ -297,6 +295,8 @@ narrowKeysSpan:
 	MOVQ (R8), R9
 	MOVQ 8(R8), R8
 	ADDQ CX, R9
+	MOVQ 120(AX), R10
+	MOVQ 16(R10), R10
 
 narrowKeys:
 	VMOVUPS.Z        (R9), K1, Z1
@@ -306,7 +306,7 @@ narrowKeys:
 	DECQ             R8
 	JNE              narrowKeys
 	MOVQ             120(AX), R8
-	ADDQ             $+16, R8
+	ADDQ             $+24, R8
 	MOVQ             R8, 120(AX)
 	CMPQ             R8, 104(AX)
 	JNE              narrowKeysSpan
@@ -336,7 +336,7 @@ end:
 TEXT ·mixF32x2AVX512(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ   a+0(FP), AX
 	MOVQ   32(AX), CX
-	SHLQ   $0x04, CX
+	IMUL3Q $0x18, CX, CX
 	ADDQ   24(AX), CX
 	MOVQ   CX, 104(AX)
 	CMPQ   96(AX), $+16
@@ -410,7 +410,7 @@ shortKeys:
 	DECQ             R9
 	JNE              shortKeys
 	MOVQ             120(AX), R9
-	ADDQ             $+16, R9
+	ADDQ             $+24, R9
 	MOVQ             R9, 120(AX)
 	CMPQ             R9, 104(AX)
 	JNE              shortSpan
@@ -499,7 +499,7 @@ headsKeys:
 	DECQ             R9
 	JNE              headsKeys
 	MOVQ             120(AX), R9
-	ADDQ             $+16, R9
+	ADDQ             $+24, R9
 	MOVQ             R9, 120(AX)
 	CMPQ             R9, 104(AX)
 	JNE              headsSpan
@@ -558,16 +558,14 @@ wideKeysSpan:
 	MOVQ (R10), R11
 	MOVQ 8(R10), R10
 	ADDQ CX, R11
+	MOVQ 120(AX), R12
+	MOVQ 16(R12), R12
 
 wideKeys:
-	CMPQ       R10, $+8
-	JLE        wideKeysFetched
-	PREFETCHT0 (R11)(SI*8)
-	PREFETCHT0 64(R11)(SI*8)
-	PREFETCHT0 128(R11)(SI*8)
-	PREFETCHT0 192(R11)(SI*8)
-
-wideKeysFetched:
+	PREFETCHT1       (R11)(R12*1)
+	PREFETCHT1       64(R11)(R12*1)
+	PREFETCHT1       128(R11)(R12*1)
+	PREFETCHT1       192(R11)(R12*1)
 	VMOVUPS          (R11), Z8
 	VMOVUPS          64(R11), Z9
 	VMOVUPS          128(R11), Z10
@@ -585,7 +583,7 @@ wideKeysFetched:
 	DECQ             R10
 	JNE              wideKeys
 	MOVQ             120(AX), R10
-	ADDQ             $+16, R10
+	ADDQ             $+24, R10
 	MOVQ             R10, 120(AX)
 	CMPQ             R10, 104(AX)
 	JNE              wideKeysSpan
@@ -628,6 +626,8 @@ narrowKeysSpan:
 	MOVQ (R10), R11
 	MOVQ 8(R10), R10
 	ADDQ CX, R11
+	MOVQ 120(AX), R12
+	MOVQ 16(R12), R12
 
 narrowKeys:
 	VMOVUPS.Z        (R11), K1, Z2
@@ -638,7 +638,7 @@ narrowKeys:
 	DECQ             R10
 	JNE              narrowKeys
 	MOVQ             120(AX), R10
-	ADDQ             $+16, R10
+	ADDQ             $+24, R10
 	MOVQ             R10, 120(AX)
 	CMPQ             R10, 104(AX)
 	JNE              narrowKeysSpan
@@ -670,7 +670,7 @@ end:
 TEXT ·mixF32x4AVX512(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ   a+0(FP), AX
 	MOVQ   32(AX), CX
-	SHLQ   $0x04, CX
+	IMUL3Q $0x18, CX, CX
 	ADDQ   24(AX), CX
 	MOVQ   CX, 104(AX)
 	CMPQ   96(AX), $+16
@@ -741,7 +741,7 @@ shortKeys:
 	DECQ             R9
 	JNE              shortKeys
 	MOVQ             120(AX), R9
-	ADDQ             $+16, R9
+	ADDQ             $+24, R9
 	MOVQ             R9, 120(AX)
 	CMPQ             R9, 104(AX)
 	JNE              shortSpan
@@ -827,7 +827,7 @@ headsKeys:
 	DECQ             R9
 	JNE              headsKeys
 	MOVQ             120(AX), R9
-	ADDQ             $+16, R9
+	ADDQ             $+24, R9
 	MOVQ             R9, 120(AX)
 	CMPQ             R9, 104(AX)
 	JNE              headsSpan
@@ -897,16 +897,14 @@ wideKeysSpan:
 	MOVQ (R11), R12
 	MOVQ 8(R11), R11
 	ADDQ CX, R12
+	MOVQ 120(AX), R13
+	MOVQ 16(R13), R13
 
 wideKeys:
-	CMPQ       R11, $+8
-	JLE        wideKeysFetched
-	PREFETCHT0 (R12)(SI*8)
-	PREFETCHT0 64(R12)(SI*8)
-	PREFETCHT0 128(R12)(SI*8)
-	PREFETCHT0 192(R12)(SI*8)
-
-wideKeysFetched:
+	PREFETCHT1       (R12)(R13*1)
+	PREFETCHT1       64(R12)(R13*1)
+	PREFETCHT1       128(R12)(R13*1)
+	PREFETCHT1       192(R12)(R13*1)
 	VMOVUPS          (R12), Z16
 	VMOVUPS          64(R12), Z17
 	VMOVUPS          128(R12), Z18
@@ -932,7 +930,7 @@ wideKeysFetched:
 	DECQ             R11
 	JNE              wideKeys
 	MOVQ             120(AX), R11
-	ADDQ             $+16, R11
+	ADDQ             $+24, R11
 	MOVQ             R11, 120(AX)
 	CMPQ             R11, 104(AX)
 	JNE              wideKeysSpan
@@ -990,6 +988,8 @@ narrowKeysSpan:
 	MOVQ (R11), R12
 	MOVQ 8(R11), R11
 	ADDQ CX, R12
+	MOVQ 120(AX), R13
+	MOVQ 16(R13), R13
 
 narrowKeys:
 	VMOVUPS.Z        (R12), K1, Z4
@@ -1002,7 +1002,7 @@ narrowKeys:
 	DECQ             R11
 	JNE              narrowKeys
 	MOVQ             120(AX), R11
-	ADDQ             $+16, R11
+	ADDQ             $+24, R11
 	MOVQ             R11, 120(AX)
 	CMPQ             R11, 104(AX)
 	JNE              narrowKeysSpan
@@ -1036,11 +1036,11 @@ end:
 // func mixF32x8AVX512(a *byte)
 // Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·mixF32x8AVX512(SB), NOSPLIT|NOFRAME, $0-8
-	MOVQ a+0(FP), AX
-	MOVQ 32(AX), CX
-	SHLQ $0x04, CX
-	ADDQ 24(AX), CX
-	MOVQ CX, 104(AX)
+	MOVQ   a+0(FP), AX
+	MOVQ   32(AX), CX
+	IMUL3Q $0x18, CX, CX
+	ADDQ   24(AX), CX
+	MOVQ   CX, 104(AX)
 
 head:
 	MOVQ (AX), CX
@@ -1088,14 +1088,12 @@ wideKeysSpan:
 	MOVQ (R12), R13
 	MOVQ 8(R12), R12
 	ADDQ CX, R13
+	MOVQ 120(AX), R14
+	MOVQ 16(R14), R14
 
 wideKeys:
-	CMPQ       R12, $+8
-	JLE        wideKeysFetched
-	PREFETCHT0 (R13)(SI*8)
-	PREFETCHT0 64(R13)(SI*8)
-
-wideKeysFetched:
+	PREFETCHT1       (R13)(R14*1)
+	PREFETCHT1       64(R13)(R14*1)
 	VMOVUPS          (R13), Z16
 	VMOVUPS          64(R13), Z17
 	VFMADD231PS.BCST (R8), Z16, Z0
@@ -1120,7 +1118,7 @@ wideKeysFetched:
 	DECQ             R12
 	JNE              wideKeys
 	MOVQ             120(AX), R12
-	ADDQ             $+16, R12
+	ADDQ             $+24, R12
 	MOVQ             R12, 120(AX)
 	CMPQ             R12, 104(AX)
 	JNE              wideKeysSpan
@@ -1191,6 +1189,8 @@ narrowKeysSpan:
 	MOVQ (R12), R13
 	MOVQ 8(R12), R12
 	ADDQ CX, R13
+	MOVQ 120(AX), R14
+	MOVQ 16(R14), R14
 
 narrowKeys:
 	VMOVUPS.Z        (R13), K1, Z8
@@ -1208,7 +1208,7 @@ narrowKeys:
 	DECQ             R12
 	JNE              narrowKeys
 	MOVQ             120(AX), R12
-	ADDQ             $+16, R12
+	ADDQ             $+24, R12
 	MOVQ             R12, 120(AX)
 	CMPQ             R12, 104(AX)
 	JNE              narrowKeysSpan
@@ -1250,7 +1250,7 @@ done:
 TEXT ·mixF16x1AVX512(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ   a+0(FP), AX
 	MOVQ   32(AX), CX
-	SHLQ   $0x04, CX
+	IMUL3Q $0x18, CX, CX
 	ADDQ   24(AX), CX
 	MOVQ   CX, 104(AX)
 	CMPQ   96(AX), $+16
@@ -1338,7 +1338,7 @@ shortKeys:
 	DECQ             R9
 	JNE              shortKeys
 	MOVQ             120(AX), R9
-	ADDQ             $+16, R9
+	ADDQ             $+24, R9
 	MOVQ             R9, 120(AX)
 	CMPQ             R9, 104(AX)
 	JNE              shortSpan
@@ -1441,7 +1441,7 @@ headsKeys:
 	DECQ             R9
 	JNE              headsKeys
 	MOVQ             120(AX), R9
-	ADDQ             $+16, R9
+	ADDQ             $+24, R9
 	MOVQ             R9, 120(AX)
 	CMPQ             R9, 104(AX)
 	JNE              headsSpan
@@ -1495,14 +1495,12 @@ wideKeysSpan:
 	MOVQ (R8), R9
 	MOVQ 8(R8), R8
 	ADDQ CX, R9
+	MOVQ 120(AX), R10
+	MOVQ 16(R10), R10
 
 wideKeys:
-	CMPQ       R8, $+8
-	JLE        wideKeysFetched
-	PREFETCHT0 (R9)(SI*8)
-	PREFETCHT0 64(R9)(SI*8)
-
-wideKeysFetched:
+	PREFETCHT1       (R9)(R10*1)
+	PREFETCHT1       64(R9)(R10*1)
 	VCVTPH2PS        (R9), Z4
 	VCVTPH2PS        32(R9), Z5
 	VCVTPH2PS        64(R9), Z6
@@ -1516,7 +1514,7 @@ wideKeysFetched:
 	DECQ             R8
 	JNE              wideKeys
 	MOVQ             120(AX), R8
-	ADDQ             $+16, R8
+	ADDQ             $+24, R8
 	MOVQ             R8, 120(AX)
 	CMPQ             R8, 104(AX)
 	JNE              wideKeysSpan
@@ -1552,6 +1550,8 @@ narrowKeysSpan:
 	MOVQ (R8), R9
 	MOVQ 8(R8), R8
 	ADDQ CX, R9
+	MOVQ 120(AX), R10
+	MOVQ 16(R10), R10
 
 narrowKeys:
 	VMOVDQU16.Z      (R9), K1, Y1
@@ -1562,7 +1562,7 @@ narrowKeys:
 	DECQ             R8
 	JNE              narrowKeys
 	MOVQ             120(AX), R8
-	ADDQ             $+16, R8
+	ADDQ             $+24, R8
 	MOVQ             R8, 120(AX)
 	CMPQ             R8, 104(AX)
 	JNE              narrowKeysSpan
@@ -1592,7 +1592,7 @@ end:
 TEXT ·mixF16x2AVX512(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ   a+0(FP), AX
 	MOVQ   32(AX), CX
-	SHLQ   $0x04, CX
+	IMUL3Q $0x18, CX, CX
 	ADDQ   24(AX), CX
 	MOVQ   CX, 104(AX)
 	CMPQ   96(AX), $+16
@@ -1670,7 +1670,7 @@ shortKeys:
 	DECQ             R9
 	JNE              shortKeys
 	MOVQ             120(AX), R9
-	ADDQ             $+16, R9
+	ADDQ             $+24, R9
 	MOVQ             R9, 120(AX)
 	CMPQ             R9, 104(AX)
 	JNE              shortSpan
@@ -1763,7 +1763,7 @@ headsKeys:
 	DECQ             R9
 	JNE              headsKeys
 	MOVQ             120(AX), R9
-	ADDQ             $+16, R9
+	ADDQ             $+24, R9
 	MOVQ             R9, 120(AX)
 	CMPQ             R9, 104(AX)
 	JNE              headsSpan
@@ -1822,14 +1822,12 @@ wideKeysSpan:
 	MOVQ (R10), R11
 	MOVQ 8(R10), R10
 	ADDQ CX, R11
+	MOVQ 120(AX), R12
+	MOVQ 16(R12), R12
 
 wideKeys:
-	CMPQ       R10, $+8
-	JLE        wideKeysFetched
-	PREFETCHT0 (R11)(SI*8)
-	PREFETCHT0 64(R11)(SI*8)
-
-wideKeysFetched:
+	PREFETCHT1       (R11)(R12*1)
+	PREFETCHT1       64(R11)(R12*1)
 	VCVTPH2PS        (R11), Z8
 	VCVTPH2PS        32(R11), Z9
 	VCVTPH2PS        64(R11), Z10
@@ -1847,7 +1845,7 @@ wideKeysFetched:
 	DECQ             R10
 	JNE              wideKeys
 	MOVQ             120(AX), R10
-	ADDQ             $+16, R10
+	ADDQ             $+24, R10
 	MOVQ             R10, 120(AX)
 	CMPQ             R10, 104(AX)
 	JNE              wideKeysSpan
@@ -1890,6 +1888,8 @@ narrowKeysSpan:
 	MOVQ (R10), R11
 	MOVQ 8(R10), R10
 	ADDQ CX, R11
+	MOVQ 120(AX), R12
+	MOVQ 16(R12), R12
 
 narrowKeys:
 	VMOVDQU16.Z      (R11), K1, Y2
@@ -1901,7 +1901,7 @@ narrowKeys:
 	DECQ             R10
 	JNE              narrowKeys
 	MOVQ             120(AX), R10
-	ADDQ             $+16, R10
+	ADDQ             $+24, R10
 	MOVQ             R10, 120(AX)
 	CMPQ             R10, 104(AX)
 	JNE              narrowKeysSpan
@@ -1933,7 +1933,7 @@ end:
 TEXT ·mixF16x4AVX512(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ   a+0(FP), AX
 	MOVQ   32(AX), CX
-	SHLQ   $0x04, CX
+	IMUL3Q $0x18, CX, CX
 	ADDQ   24(AX), CX
 	MOVQ   CX, 104(AX)
 	CMPQ   96(AX), $+16
@@ -2006,7 +2006,7 @@ shortKeys:
 	DECQ             R9
 	JNE              shortKeys
 	MOVQ             120(AX), R9
-	ADDQ             $+16, R9
+	ADDQ             $+24, R9
 	MOVQ             R9, 120(AX)
 	CMPQ             R9, 104(AX)
 	JNE              shortSpan
@@ -2094,7 +2094,7 @@ headsKeys:
 	DECQ             R9
 	JNE              headsKeys
 	MOVQ             120(AX), R9
-	ADDQ             $+16, R9
+	ADDQ             $+24, R9
 	MOVQ             R9, 120(AX)
 	CMPQ             R9, 104(AX)
 	JNE              headsSpan
@@ -2164,14 +2164,12 @@ wideKeysSpan:
 	MOVQ (R11), R12
 	MOVQ 8(R11), R11
 	ADDQ CX, R12
+	MOVQ 120(AX), R13
+	MOVQ 16(R13), R13
 
 wideKeys:
-	CMPQ       R11, $+8
-	JLE        wideKeysFetched
-	PREFETCHT0 (R12)(SI*8)
-	PREFETCHT0 64(R12)(SI*8)
-
-wideKeysFetched:
+	PREFETCHT1       (R12)(R13*1)
+	PREFETCHT1       64(R12)(R13*1)
 	VCVTPH2PS        (R12), Z16
 	VCVTPH2PS        32(R12), Z17
 	VCVTPH2PS        64(R12), Z18
@@ -2197,7 +2195,7 @@ wideKeysFetched:
 	DECQ             R11
 	JNE              wideKeys
 	MOVQ             120(AX), R11
-	ADDQ             $+16, R11
+	ADDQ             $+24, R11
 	MOVQ             R11, 120(AX)
 	CMPQ             R11, 104(AX)
 	JNE              wideKeysSpan
@@ -2255,6 +2253,8 @@ narrowKeysSpan:
 	MOVQ (R11), R12
 	MOVQ 8(R11), R11
 	ADDQ CX, R12
+	MOVQ 120(AX), R13
+	MOVQ 16(R13), R13
 
 narrowKeys:
 	VMOVDQU16.Z      (R12), K1, Y4
@@ -2268,7 +2268,7 @@ narrowKeys:
 	DECQ             R11
 	JNE              narrowKeys
 	MOVQ             120(AX), R11
-	ADDQ             $+16, R11
+	ADDQ             $+24, R11
 	MOVQ             R11, 120(AX)
 	CMPQ             R11, 104(AX)
 	JNE              narrowKeysSpan
@@ -2302,11 +2302,11 @@ end:
 // func mixF16x8AVX512(a *byte)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, CMOV, MMX+
 TEXT ·mixF16x8AVX512(SB), NOSPLIT|NOFRAME, $0-8
-	MOVQ a+0(FP), AX
-	MOVQ 32(AX), CX
-	SHLQ $0x04, CX
-	ADDQ 24(AX), CX
-	MOVQ CX, 104(AX)
+	MOVQ   a+0(FP), AX
+	MOVQ   32(AX), CX
+	IMUL3Q $0x18, CX, CX
+	ADDQ   24(AX), CX
+	MOVQ   CX, 104(AX)
 
 head:
 	MOVQ (AX), CX
@@ -2354,13 +2354,11 @@ wideKeysSpan:
 	MOVQ (R12), R13
 	MOVQ 8(R12), R12
 	ADDQ CX, R13
+	MOVQ 120(AX), R14
+	MOVQ 16(R14), R14
 
 wideKeys:
-	CMPQ       R12, $+8
-	JLE        wideKeysFetched
-	PREFETCHT0 (R13)(SI*8)
-
-wideKeysFetched:
+	PREFETCHT1       (R13)(R14*1)
 	VCVTPH2PS        (R13), Z16
 	VCVTPH2PS        32(R13), Z17
 	VFMADD231PS.BCST (R8), Z16, Z0
@@ -2385,7 +2383,7 @@ wideKeysFetched:
 	DECQ             R12
 	JNE              wideKeys
 	MOVQ             120(AX), R12
-	ADDQ             $+16, R12
+	ADDQ             $+24, R12
 	MOVQ             R12, 120(AX)
 	CMPQ             R12, 104(AX)
 	JNE              wideKeysSpan
@@ -2456,6 +2454,8 @@ narrowKeysSpan:
 	MOVQ (R12), R13
 	MOVQ 8(R12), R12
 	ADDQ CX, R13
+	MOVQ 120(AX), R14
+	MOVQ 16(R14), R14
 
 narrowKeys:
 	VMOVDQU16.Z      (R13), K1, Y8
@@ -2474,7 +2474,7 @@ narrowKeys:
 	DECQ             R12
 	JNE              narrowKeys
 	MOVQ             120(AX), R12
-	ADDQ             $+16, R12
+	ADDQ             $+24, R12
 	MOVQ             R12, 120(AX)
 	CMPQ             R12, 104(AX)
 	JNE              narrowKeysSpan
@@ -2516,7 +2516,7 @@ done:
 TEXT ·mixBF16x1AVX512(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ   a+0(FP), AX
 	MOVQ   32(AX), CX
-	SHLQ   $0x04, CX
+	IMUL3Q $0x18, CX, CX
 	ADDQ   24(AX), CX
 	MOVQ   CX, 104(AX)
 	CMPQ   96(AX), $+16
@@ -2612,7 +2612,7 @@ shortKeys:
 	DECQ             R9
 	JNE              shortKeys
 	MOVQ             120(AX), R9
-	ADDQ             $+16, R9
+	ADDQ             $+24, R9
 	MOVQ             R9, 120(AX)
 	CMPQ             R9, 104(AX)
 	JNE              shortSpan
@@ -2723,7 +2723,7 @@ headsKeys:
 	DECQ             R9
 	JNE              headsKeys
 	MOVQ             120(AX), R9
-	ADDQ             $+16, R9
+	ADDQ             $+24, R9
 	MOVQ             R9, 120(AX)
 	CMPQ             R9, 104(AX)
 	JNE              headsSpan
@@ -2777,14 +2777,12 @@ wideKeysSpan:
 	MOVQ (R8), R9
 	MOVQ 8(R8), R8
 	ADDQ CX, R9
+	MOVQ 120(AX), R10
+	MOVQ 16(R10), R10
 
 wideKeys:
-	CMPQ       R8, $+8
-	JLE        wideKeysFetched
-	PREFETCHT0 (R9)(SI*8)
-	PREFETCHT0 64(R9)(SI*8)
-
-wideKeysFetched:
+	PREFETCHT1       (R9)(R10*1)
+	PREFETCHT1       64(R9)(R10*1)
 	VPMOVZXWD        (R9), Z4
 	VPSLLD           $0x10, Z4, Z4
 	VPMOVZXWD        32(R9), Z5
@@ -2802,7 +2800,7 @@ wideKeysFetched:
 	DECQ             R8
 	JNE              wideKeys
 	MOVQ             120(AX), R8
-	ADDQ             $+16, R8
+	ADDQ             $+24, R8
 	MOVQ             R8, 120(AX)
 	CMPQ             R8, 104(AX)
 	JNE              wideKeysSpan
@@ -2838,6 +2836,8 @@ narrowKeysSpan:
 	MOVQ (R8), R9
 	MOVQ 8(R8), R8
 	ADDQ CX, R9
+	MOVQ 120(AX), R10
+	MOVQ 16(R10), R10
 
 narrowKeys:
 	VMOVDQU16.Z      (R9), K1, Y1
@@ -2849,7 +2849,7 @@ narrowKeys:
 	DECQ             R8
 	JNE              narrowKeys
 	MOVQ             120(AX), R8
-	ADDQ             $+16, R8
+	ADDQ             $+24, R8
 	MOVQ             R8, 120(AX)
 	CMPQ             R8, 104(AX)
 	JNE              narrowKeysSpan
@@ -2879,7 +2879,7 @@ end:
 TEXT ·mixBF16x2AVX512(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ   a+0(FP), AX
 	MOVQ   32(AX), CX
-	SHLQ   $0x04, CX
+	IMUL3Q $0x18, CX, CX
 	ADDQ   24(AX), CX
 	MOVQ   CX, 104(AX)
 	CMPQ   96(AX), $+16
@@ -2961,7 +2961,7 @@ shortKeys:
 	DECQ             R9
 	JNE              shortKeys
 	MOVQ             120(AX), R9
-	ADDQ             $+16, R9
+	ADDQ             $+24, R9
 	MOVQ             R9, 120(AX)
 	CMPQ             R9, 104(AX)
 	JNE              shortSpan
@@ -3058,7 +3058,7 @@ headsKeys:
 	DECQ             R9
 	JNE              headsKeys
 	MOVQ             120(AX), R9
-	ADDQ             $+16, R9
+	ADDQ             $+24, R9
 	MOVQ             R9, 120(AX)
 	CMPQ             R9, 104(AX)
 	JNE              headsSpan
@@ -3117,14 +3117,12 @@ wideKeysSpan:
 	MOVQ (R10), R11
 	MOVQ 8(R10), R10
 	ADDQ CX, R11
+	MOVQ 120(AX), R12
+	MOVQ 16(R12), R12
 
 wideKeys:
-	CMPQ       R10, $+8
-	JLE        wideKeysFetched
-	PREFETCHT0 (R11)(SI*8)
-	PREFETCHT0 64(R11)(SI*8)
-
-wideKeysFetched:
+	PREFETCHT1       (R11)(R12*1)
+	PREFETCHT1       64(R11)(R12*1)
 	VPMOVZXWD        (R11), Z8
 	VPSLLD           $0x10, Z8, Z8
 	VPMOVZXWD        32(R11), Z9
@@ -3146,7 +3144,7 @@ wideKeysFetched:
 	DECQ             R10
 	JNE              wideKeys
 	MOVQ             120(AX), R10
-	ADDQ             $+16, R10
+	ADDQ             $+24, R10
 	MOVQ             R10, 120(AX)
 	CMPQ             R10, 104(AX)
 	JNE              wideKeysSpan
@@ -3189,6 +3187,8 @@ narrowKeysSpan:
 	MOVQ (R10), R11
 	MOVQ 8(R10), R10
 	ADDQ CX, R11
+	MOVQ 120(AX), R12
+	MOVQ 16(R12), R12
 
 narrowKeys:
 	VMOVDQU16.Z      (R11), K1, Y2
@@ -3201,7 +3201,7 @@ narrowKeys:
 	DECQ             R10
 	JNE              narrowKeys
 	MOVQ             120(AX), R10
-	ADDQ             $+16, R10
+	ADDQ             $+24, R10
 	MOVQ             R10, 120(AX)
 	CMPQ             R10, 104(AX)
 	JNE              narrowKeysSpan
@@ -3233,7 +3233,7 @@ end:
 TEXT ·mixBF16x4AVX512(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ   a+0(FP), AX
 	MOVQ   32(AX), CX
-	SHLQ   $0x04, CX
+	IMUL3Q $0x18, CX, CX
 	ADDQ   24(AX), CX
 	MOVQ   CX, 104(AX)
 	CMPQ   96(AX), $+16
@@ -3308,7 +3308,7 @@ shortKeys:
 	DECQ             R9
 	JNE              shortKeys
 	MOVQ             120(AX), R9
-	ADDQ             $+16, R9
+	ADDQ             $+24, R9
 	MOVQ             R9, 120(AX)
 	CMPQ             R9, 104(AX)
 	JNE              shortSpan
@@ -3398,7 +3398,7 @@ headsKeys:
 	DECQ             R9
 	JNE              headsKeys
 	MOVQ             120(AX), R9
-	ADDQ             $+16, R9
+	ADDQ             $+24, R9
 	MOVQ             R9, 120(AX)
 	CMPQ             R9, 104(AX)
 	JNE              headsSpan
@@ -3468,14 +3468,12 @@ wideKeysSpan:
 	MOVQ (R11), R12
 	MOVQ 8(R11), R11
 	ADDQ CX, R12
+	MOVQ 120(AX), R13
+	MOVQ 16(R13), R13
 
 wideKeys:
-	CMPQ       R11, $+8
-	JLE        wideKeysFetched
-	PREFETCHT0 (R12)(SI*8)
-	PREFETCHT0 64(R12)(SI*8)
-
-wideKeysFetched:
+	PREFETCHT1       (R12)(R13*1)
+	PREFETCHT1       64(R12)(R13*1)
 	VPMOVZXWD        (R12), Z16
 	VPSLLD           $0x10, Z16, Z16
 	VPMOVZXWD        32(R12), Z17
@@ -3505,7 +3503,7 @@ wideKeysFetched:
 	DECQ             R11
 	JNE              wideKeys
 	MOVQ             120(AX), R11
-	ADDQ             $+16, R11
+	ADDQ             $+24, R11
 	MOVQ             R11, 120(AX)
 	CMPQ             R11, 104(AX)
 	JNE              wideKeysSpan
@@ -3563,6 +3561,8 @@ narrowKeysSpan:
 	MOVQ (R11), R12
 	MOVQ 8(R11), R11
 	ADDQ CX, R12
+	MOVQ 120(AX), R13
+	MOVQ 16(R13), R13
 
 narrowKeys:
 	VMOVDQU16.Z      (R12), K1, Y4
@@ -3577,7 +3577,7 @@ narrowKeys:
 	DECQ             R11
 	JNE              narrowKeys
 	MOVQ             120(AX), R11
-	ADDQ             $+16, R11
+	ADDQ             $+24, R11
 	MOVQ             R11, 120(AX)
 	CMPQ             R11, 104(AX)
 	JNE              narrowKeysSpan
@@ -3611,11 +3611,11 @@ end:
 // func mixBF16x8AVX512(a *byte)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, CMOV, MMX+
 TEXT ·mixBF16x8AVX512(SB), NOSPLIT|NOFRAME, $0-8
-	MOVQ a+0(FP), AX
-	MOVQ 32(AX), CX
-	SHLQ $0x04, CX
-	ADDQ 24(AX), CX
-	MOVQ CX, 104(AX)
+	MOVQ   a+0(FP), AX
+	MOVQ   32(AX), CX
+	IMUL3Q $0x18, CX, CX
+	ADDQ   24(AX), CX
+	MOVQ   CX, 104(AX)
 
 head:
 	MOVQ (AX), CX
@@ -3663,13 +3663,11 @@ wideKeysSpan:
 	MOVQ (R12), R13
 	MOVQ 8(R12), R12
 	ADDQ CX, R13
+	MOVQ 120(AX), R14
+	MOVQ 16(R14), R14
 
 wideKeys:
-	CMPQ       R12, $+8
-	JLE        wideKeysFetched
-	PREFETCHT0 (R13)(SI*8)
-
-wideKeysFetched:
+	PREFETCHT1       (R13)(R14*1)
 	VPMOVZXWD        (R13), Z16
 	VPSLLD           $0x10, Z16, Z16
 	VPMOVZXWD        32(R13), Z17
@@ -3696,7 +3694,7 @@ wideKeysFetched:
 	DECQ             R12
 	JNE              wideKeys
 	MOVQ             120(AX), R12
-	ADDQ             $+16, R12
+	ADDQ             $+24, R12
 	MOVQ             R12, 120(AX)
 	CMPQ             R12, 104(AX)
 	JNE              wideKeysSpan
@@ -3767,6 +3765,8 @@ narrowKeysSpan:
 	MOVQ (R12), R13
 	MOVQ 8(R12), R12
 	ADDQ CX, R13
+	MOVQ 120(AX), R14
+	MOVQ 16(R14), R14
 
 narrowKeys:
 	VMOVDQU16.Z      (R13), K1, Y8
@@ -3786,7 +3786,7 @@ narrowKeys:
 	DECQ             R12
 	JNE              narrowKeys
 	MOVQ             120(AX), R12
-	ADDQ             $+16, R12
+	ADDQ             $+24, R12
 	MOVQ             R12, 120(AX)
 	CMPQ             R12, 104(AX)
 	JNE              narrowKeysSpan
@@ -3828,7 +3828,7 @@ done:
 TEXT ·mixI8x1AVX512(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ   a+0(FP), AX
 	MOVQ   32(AX), CX
-	SHLQ   $0x04, CX
+	IMUL3Q $0x18, CX, CX
 	ADDQ   24(AX), CX
 	MOVQ   CX, 104(AX)
 	CMPQ   96(AX), $+16
@@ -3924,7 +3924,7 @@ shortKeys:
 	DECQ             R9
 	JNE              shortKeys
 	MOVQ             120(AX), R9
-	ADDQ             $+16, R9
+	ADDQ             $+24, R9
 	MOVQ             R9, 120(AX)
 	CMPQ             R9, 104(AX)
 	JNE              shortSpan
@@ -4035,7 +4035,7 @@ headsKeys:
 	DECQ             R9
 	JNE              headsKeys
 	MOVQ             120(AX), R9
-	ADDQ             $+16, R9
+	ADDQ             $+24, R9
 	MOVQ             R9, 120(AX)
 	CMPQ             R9, 104(AX)
 	JNE              headsSpan
@@ -4089,13 +4089,11 @@ wideKeysSpan:
 	MOVQ (R8), R9
 	MOVQ 8(R8), R8
 	ADDQ CX, R9
+	MOVQ 120(AX), R10
+	MOVQ 16(R10), R10
 
 wideKeys:
-	CMPQ       R8, $+8
-	JLE        wideKeysFetched
-	PREFETCHT0 (R9)(SI*8)
-
-wideKeysFetched:
+	PREFETCHT1       (R9)(R10*1)
 	VPMOVSXBD        (R9), Z4
 	VCVTDQ2PS        Z4, Z4
 	VPMOVSXBD        16(R9), Z5
@@ -4113,7 +4111,7 @@ wideKeysFetched:
 	DECQ             R8
 	JNE              wideKeys
 	MOVQ             120(AX), R8
-	ADDQ             $+16, R8
+	ADDQ             $+24, R8
 	MOVQ             R8, 120(AX)
 	CMPQ             R8, 104(AX)
 	JNE              wideKeysSpan
@@ -4149,6 +4147,8 @@ narrowKeysSpan:
 	MOVQ (R8), R9
 	MOVQ 8(R8), R8
 	ADDQ CX, R9
+	MOVQ 120(AX), R10
+	MOVQ 16(R10), R10
 
 narrowKeys:
 	VMOVDQU8.Z       (R9), K1, X1
@@ -4160,7 +4160,7 @@ narrowKeys:
 	DECQ             R8
 	JNE              narrowKeys
 	MOVQ             120(AX), R8
-	ADDQ             $+16, R8
+	ADDQ             $+24, R8
 	MOVQ             R8, 120(AX)
 	CMPQ             R8, 104(AX)
 	JNE              narrowKeysSpan
@@ -4190,7 +4190,7 @@ end:
 TEXT ·mixI8x2AVX512(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ   a+0(FP), AX
 	MOVQ   32(AX), CX
-	SHLQ   $0x04, CX
+	IMUL3Q $0x18, CX, CX
 	ADDQ   24(AX), CX
 	MOVQ   CX, 104(AX)
 	CMPQ   96(AX), $+16
@@ -4272,7 +4272,7 @@ shortKeys:
 	DECQ             R9
 	JNE              shortKeys
 	MOVQ             120(AX), R9
-	ADDQ             $+16, R9
+	ADDQ             $+24, R9
 	MOVQ             R9, 120(AX)
 	CMPQ             R9, 104(AX)
 	JNE              shortSpan
@@ -4369,7 +4369,7 @@ headsKeys:
 	DECQ             R9
 	JNE              headsKeys
 	MOVQ             120(AX), R9
-	ADDQ             $+16, R9
+	ADDQ             $+24, R9
 	MOVQ             R9, 120(AX)
 	CMPQ             R9, 104(AX)
 	JNE              headsSpan
@@ -4428,13 +4428,11 @@ wideKeysSpan:
 	MOVQ (R10), R11
 	MOVQ 8(R10), R10
 	ADDQ CX, R11
+	MOVQ 120(AX), R12
+	MOVQ 16(R12), R12
 
 wideKeys:
-	CMPQ       R10, $+8
-	JLE        wideKeysFetched
-	PREFETCHT0 (R11)(SI*8)
-
-wideKeysFetched:
+	PREFETCHT1       (R11)(R12*1)
 	VPMOVSXBD        (R11), Z8
 	VCVTDQ2PS        Z8, Z8
 	VPMOVSXBD        16(R11), Z9
@@ -4456,7 +4454,7 @@ wideKeysFetched:
 	DECQ             R10
 	JNE              wideKeys
 	MOVQ             120(AX), R10
-	ADDQ             $+16, R10
+	ADDQ             $+24, R10
 	MOVQ             R10, 120(AX)
 	CMPQ             R10, 104(AX)
 	JNE              wideKeysSpan
@@ -4499,6 +4497,8 @@ narrowKeysSpan:
 	MOVQ (R10), R11
 	MOVQ 8(R10), R10
 	ADDQ CX, R11
+	MOVQ 120(AX), R12
+	MOVQ 16(R12), R12
 
 narrowKeys:
 	VMOVDQU8.Z       (R11), K1, X2
@@ -4511,7 +4511,7 @@ narrowKeys:
 	DECQ             R10
 	JNE              narrowKeys
 	MOVQ             120(AX), R10
-	ADDQ             $+16, R10
+	ADDQ             $+24, R10
 	MOVQ             R10, 120(AX)
 	CMPQ             R10, 104(AX)
 	JNE              narrowKeysSpan
@@ -4543,7 +4543,7 @@ end:
 TEXT ·mixI8x4AVX512(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ   a+0(FP), AX
 	MOVQ   32(AX), CX
-	SHLQ   $0x04, CX
+	IMUL3Q $0x18, CX, CX
 	ADDQ   24(AX), CX
 	MOVQ   CX, 104(AX)
 	CMPQ   96(AX), $+16
@@ -4618,7 +4618,7 @@ shortKeys:
 	DECQ             R9
 	JNE              shortKeys
 	MOVQ             120(AX), R9
-	ADDQ             $+16, R9
+	ADDQ             $+24, R9
 	MOVQ             R9, 120(AX)
 	CMPQ             R9, 104(AX)
 	JNE              shortSpan
@@ -4708,7 +4708,7 @@ headsKeys:
 	DECQ             R9
 	JNE              headsKeys
 	MOVQ             120(AX), R9
-	ADDQ             $+16, R9
+	ADDQ             $+24, R9
 	MOVQ             R9, 120(AX)
 	CMPQ             R9, 104(AX)
 	JNE              headsSpan
@@ -4778,13 +4778,11 @@ wideKeysSpan:
 	MOVQ (R11), R12
 	MOVQ 8(R11), R11
 	ADDQ CX, R12
+	MOVQ 120(AX), R13
+	MOVQ 16(R13), R13
 
 wideKeys:
-	CMPQ       R11, $+8
-	JLE        wideKeysFetched
-	PREFETCHT0 (R12)(SI*8)
-
-wideKeysFetched:
+	PREFETCHT1       (R12)(R13*1)
 	VPMOVSXBD        (R12), Z16
 	VCVTDQ2PS        Z16, Z16
 	VPMOVSXBD        16(R12), Z17
@@ -4814,7 +4812,7 @@ wideKeysFetched:
 	DECQ             R11
 	JNE              wideKeys
 	MOVQ             120(AX), R11
-	ADDQ             $+16, R11
+	ADDQ             $+24, R11
 	MOVQ             R11, 120(AX)
 	CMPQ             R11, 104(AX)
 	JNE              wideKeysSpan
@@ -4872,6 +4870,8 @@ narrowKeysSpan:
 	MOVQ (R11), R12
 	MOVQ 8(R11), R11
 	ADDQ CX, R12
+	MOVQ 120(AX), R13
+	MOVQ 16(R13), R13
 
 narrowKeys:
 	VMOVDQU8.Z       (R12), K1, X4
@@ -4886,7 +4886,7 @@ narrowKeys:
 	DECQ             R11
 	JNE              narrowKeys
 	MOVQ             120(AX), R11
-	ADDQ             $+16, R11
+	ADDQ             $+24, R11
 	MOVQ             R11, 120(AX)
 	CMPQ             R11, 104(AX)
 	JNE              narrowKeysSpan
@@ -4920,11 +4920,11 @@ end:
 // func mixI8x8AVX512(a *byte)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, CMOV, MMX+
 TEXT ·mixI8x8AVX512(SB), NOSPLIT|NOFRAME, $0-8
-	MOVQ a+0(FP), AX
-	MOVQ 32(AX), CX
-	SHLQ $0x04, CX
-	ADDQ 24(AX), CX
-	MOVQ CX, 104(AX)
+	MOVQ   a+0(FP), AX
+	MOVQ   32(AX), CX
+	IMUL3Q $0x18, CX, CX
+	ADDQ   24(AX), CX
+	MOVQ   CX, 104(AX)
 
 head:
 	MOVQ (AX), CX
@@ -4972,13 +4972,11 @@ wideKeysSpan:
 	MOVQ (R12), R13
 	MOVQ 8(R12), R12
 	ADDQ CX, R13
+	MOVQ 120(AX), R14
+	MOVQ 16(R14), R14
 
 wideKeys:
-	CMPQ       R12, $+8
-	JLE        wideKeysFetched
-	PREFETCHT0 (R13)(SI*8)
-
-wideKeysFetched:
+	PREFETCHT1       (R13)(R14*1)
 	VPMOVSXBD        (R13), Z16
 	VCVTDQ2PS        Z16, Z16
 	VPMOVSXBD        16(R13), Z17
@@ -5005,7 +5003,7 @@ wideKeysFetched:
 	DECQ             R12
 	JNE              wideKeys
 	MOVQ             120(AX), R12
-	ADDQ             $+16, R12
+	ADDQ             $+24, R12
 	MOVQ             R12, 120(AX)
 	CMPQ             R12, 104(AX)
 	JNE              wideKeysSpan
@@ -5076,6 +5074,8 @@ narrowKeysSpan:
 	MOVQ (R12), R13
 	MOVQ 8(R12), R12
 	ADDQ CX, R13
+	MOVQ 120(AX), R14
+	MOVQ 16(R14), R14
 
 narrowKeys:
 	VMOVDQU8.Z       (R13), K1, X8
@@ -5095,7 +5095,7 @@ narrowKeys:
 	DECQ             R12
 	JNE              narrowKeys
 	MOVQ             120(AX), R12
-	ADDQ             $+16, R12
+	ADDQ             $+24, R12
 	MOVQ             R12, 120(AX)
 	CMPQ             R12, 104(AX)
 	JNE              narrowKeysSpan

@@ -19,83 +19,64 @@ GLOBL laneNumbers<>(SB), RODATA|NOPTR, $32
 TEXT ·packKeysF32AVX2(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ   a+0(FP), AX
 	MOVQ   32(AX), CX
-	SHLQ   $0x04, CX
+	IMUL3Q $0x18, CX, CX
 	ADDQ   24(AX), CX
 	MOVQ   CX, 104(AX)
-	MOVQ   32(AX), CX
-	MOVQ   CX, 112(AX)
-	MOVQ   104(AX), CX
+	MOVQ   24(AX), CX
+	MOVQ   (AX), DX
 	MOVQ   CX, 120(AX)
-	SUBQ   $+16, 120(AX)
-	MOVQ   (AX), CX
+	MOVQ   32(AX), BX
+	MOVQ   BX, 112(AX)
+	ADDQ   (CX), DX
 	CMPQ   112(AX), $+8
 	JLT    some
 	TESTQ  $+7, 96(AX)
 	JNE    some
-	MOVQ   72(AX), DX
+	MOVQ   72(AX), CX
 	MOVQ   8(AX), BX
-	MOVQ   96(AX), DI
-	CMPQ   DI, $+16
-	JLT    fetched
-	CMPQ   112(AX), $+8
-	JEQ    nextSpan
-	IMUL3Q $+8, BX, SI
-	ADDQ   CX, SI
-	JMP    fetchRows
-
-nextSpan:
-	MOVQ 120(AX), SI
-	ADDQ $+16, SI
-	CMPQ SI, 104(AX)
-	JEQ  fetched
-	MOVQ (SI), SI
-	ADDQ (AX), SI
-
-fetchRows:
-	LEAQ   (SI)(BX*4), R8
-	LEAQ   (BX)(BX*2), R9
-	IMUL3Q $+4, DI, DI
-
-fetch:
-	PREFETCHT0 (SI)
-	PREFETCHT0 (SI)(BX*1)
-	PREFETCHT0 (SI)(BX*2)
-	PREFETCHT0 (SI)(R9*1)
-	PREFETCHT0 (R8)
-	PREFETCHT0 (R8)(BX*1)
-	PREFETCHT0 (R8)(BX*2)
-	PREFETCHT0 (R8)(R9*1)
-	ADDQ       $+64, SI
-	ADDQ       $+64, R8
-	SUBQ       $+64, DI
-	JGT        fetch
-
-fetched:
-	MOVQ 8(AX), BX
-	LEAQ (CX)(BX*4), SI
-	LEAQ (BX)(BX*2), DI
-	MOVQ 96(AX), AX
-	SHRQ $0x03, AX
+	MOVQ   DX, SI
+	LEAQ   (SI)(BX*4), DI
+	LEAQ   (BX)(BX*2), R8
+	MOVQ   96(AX), R9
+	SHRQ   $0x03, R9
+	MOVQ   120(AX), R10
+	MOVQ   16(R10), R10
+	ADDQ   DX, R10
+	MOVQ   $+2, 144(AX)
+	IMUL3Q $+8, BX, DX
+	SUBQ   $+64, DX
+	MOVQ   DX, 136(AX)
 
 chunk:
-	VMOVUPS    (CX), Y1
-	VMOVUPS    (CX)(BX*1), Y2
+	PREFETCHT1 (R10)
+	PREFETCHT1 (R10)(BX*1)
+	PREFETCHT1 (R10)(BX*2)
+	PREFETCHT1 (R10)(R8*1)
+	LEAQ       (R10)(BX*4), R10
+	DECQ       144(AX)
+	JNE        fetched
+	MOVQ       $+2, 144(AX)
+	SUBQ       136(AX), R10
+
+fetched:
+	VMOVUPS    (SI), Y1
+	VMOVUPS    (SI)(BX*1), Y2
 	VUNPCKLPS  Y2, Y1, Y0
 	VUNPCKHPS  Y2, Y1, Y1
-	VMOVUPS    (CX)(BX*2), Y3
-	VMOVUPS    (CX)(DI*1), Y4
+	VMOVUPS    (SI)(BX*2), Y3
+	VMOVUPS    (SI)(R8*1), Y4
 	VUNPCKLPS  Y4, Y3, Y2
 	VUNPCKHPS  Y4, Y3, Y3
 	VUNPCKLPD  Y2, Y0, Y4
 	VUNPCKHPD  Y2, Y0, Y0
 	VUNPCKLPD  Y3, Y1, Y2
 	VUNPCKHPD  Y3, Y1, Y1
-	VMOVUPS    (SI), Y5
-	VMOVUPS    (SI)(BX*1), Y6
+	VMOVUPS    (DI), Y5
+	VMOVUPS    (DI)(BX*1), Y6
 	VUNPCKLPS  Y6, Y5, Y3
 	VUNPCKHPS  Y6, Y5, Y5
-	VMOVUPS    (SI)(BX*2), Y7
-	VMOVUPS    (SI)(DI*1), Y8
+	VMOVUPS    (DI)(BX*2), Y7
+	VMOVUPS    (DI)(R8*1), Y8
 	VUNPCKLPS  Y8, Y7, Y6
 	VUNPCKHPS  Y8, Y7, Y7
 	VUNPCKLPD  Y6, Y3, Y8
@@ -110,69 +91,69 @@ chunk:
 	VPERM2F128 $0x31, Y3, Y0, Y0
 	VPERM2F128 $0x31, Y6, Y2, Y2
 	VPERM2F128 $0x31, Y5, Y1, Y1
-	VMOVUPS    Y7, (DX)
-	VMOVUPS    Y9, 128(DX)
-	VMOVUPS    Y10, 256(DX)
-	VMOVUPS    Y11, 384(DX)
-	VMOVUPS    Y4, 512(DX)
-	VMOVUPS    Y0, 640(DX)
-	VMOVUPS    Y2, 768(DX)
-	VMOVUPS    Y1, 896(DX)
-	ADDQ       $+32, CX
+	VMOVUPS    Y7, (CX)
+	VMOVUPS    Y9, 128(CX)
+	VMOVUPS    Y10, 256(CX)
+	VMOVUPS    Y11, 384(CX)
+	VMOVUPS    Y4, 512(CX)
+	VMOVUPS    Y0, 640(CX)
+	VMOVUPS    Y2, 768(CX)
+	VMOVUPS    Y1, 896(CX)
 	ADDQ       $+32, SI
-	ADDQ       $+1024, DX
-	DECQ       AX
+	ADDQ       $+32, DI
+	ADDQ       $+1024, CX
+	DECQ       R9
 	JNE        chunk
 	JMP        whole
 
 some:
-	MOVQ    72(AX), DX
+	MOVQ    72(AX), CX
 	MOVQ    8(AX), BX
-	MOVQ    CX, 136(AX)
-	LEAQ    (CX)(BX*1), SI
+	MOVQ    DX, 160(AX)
+	LEAQ    (DX)(BX*1), SI
 	CMPQ    112(AX), $+1
-	CMOVQGT SI, CX
-	MOVQ    CX, 144(AX)
-	LEAQ    (CX)(BX*1), SI
+	CMOVQGT SI, DX
+	MOVQ    DX, 168(AX)
+	LEAQ    (DX)(BX*1), SI
 	CMPQ    112(AX), $+2
-	CMOVQGT SI, CX
-	MOVQ    CX, 152(AX)
-	LEAQ    (CX)(BX*1), SI
+	CMOVQGT SI, DX
+	MOVQ    DX, 176(AX)
+	LEAQ    (DX)(BX*1), SI
 	CMPQ    112(AX), $+3
-	CMOVQGT SI, CX
-	MOVQ    CX, 160(AX)
-	LEAQ    (CX)(BX*1), SI
+	CMOVQGT SI, DX
+	MOVQ    DX, 184(AX)
+	LEAQ    (DX)(BX*1), SI
 	CMPQ    112(AX), $+4
-	CMOVQGT SI, CX
-	MOVQ    CX, 168(AX)
-	LEAQ    (CX)(BX*1), SI
+	CMOVQGT SI, DX
+	MOVQ    DX, 192(AX)
+	LEAQ    (DX)(BX*1), SI
 	CMPQ    112(AX), $+5
-	CMOVQGT SI, CX
-	MOVQ    CX, 176(AX)
-	LEAQ    (CX)(BX*1), SI
+	CMOVQGT SI, DX
+	MOVQ    DX, 200(AX)
+	LEAQ    (DX)(BX*1), SI
 	CMPQ    112(AX), $+6
-	CMOVQGT SI, CX
-	MOVQ    CX, 184(AX)
-	LEAQ    (CX)(BX*1), SI
+	CMOVQGT SI, DX
+	MOVQ    DX, 208(AX)
+	LEAQ    (DX)(BX*1), SI
 	CMPQ    112(AX), $+7
-	CMOVQGT SI, CX
-	MOVQ    CX, 192(AX)
-	MOVQ    96(AX), CX
+	CMOVQGT SI, DX
+	MOVQ    DX, 216(AX)
+	MOVQ    96(AX), DX
 	XORQ    BX, BX
 
 piece:
-	VMOVQ        CX, X0
+	VMOVQ        DX, X0
 	VPBROADCASTD X0, Y0
 	VPCMPGTD     laneNumbers<>+0(SB), Y0, Y0
-	MOVQ         136(AX), SI
+	MOVQ         160(AX), SI
 	VMASKMOVPS   (SI)(BX*4), Y0, Y2
-	MOVQ         144(AX), SI
+	MOVQ         168(AX), SI
 	VMASKMOVPS   (SI)(BX*4), Y0, Y3
 	VUNPCKLPS    Y3, Y2, Y1
 	VUNPCKHPS    Y3, Y2, Y2
-	MOVQ         152(AX), SI
+	MOVQ         176(AX), SI
 	VMASKMOVPS   (SI)(BX*4), Y0, Y4
-	MOVQ         160(AX), SI
+	MOVQ         184(AX), SI
 	VMASKMOVPS   (SI)(BX*4), Y0, Y5
 	VUNPCKLPS    Y5, Y4, Y3
 	VUNPCKHPS    Y5, Y4, Y4
@@ -180,15 +161,15 @@ piece:
 	VUNPCKHPD    Y3, Y1, Y1
 	VUNPCKLPD    Y4, Y2, Y3
 	VUNPCKHPD    Y4, Y2, Y2
-	MOVQ         168(AX), SI
+	MOVQ         192(AX), SI
 	VMASKMOVPS   (SI)(BX*4), Y0, Y6
-	MOVQ         176(AX), SI
+	MOVQ         200(AX), SI
 	VMASKMOVPS   (SI)(BX*4), Y0, Y7
 	VUNPCKLPS    Y7, Y6, Y4
 	VUNPCKHPS    Y7, Y6, Y6
-	MOVQ         184(AX), SI
+	MOVQ         208(AX), SI
 	VMASKMOVPS   (SI)(BX*4), Y0, Y7
-	MOVQ         192(AX), SI
+	MOVQ         216(AX), SI
 	VMASKMOVPS   (SI)(BX*4), Y0, Y8
 	VUNPCKLPS    Y8, Y7, Y0
 	VUNPCKHPS    Y8, Y7, Y7
@@ -204,17 +185,17 @@ piece:
 	VPERM2F128   $0x31, Y0, Y1, Y0
 	VPERM2F128   $0x31, Y4, Y3, Y1
 	VPERM2F128   $0x31, Y6, Y2, Y2
-	VMOVUPS      Y7, (DX)
-	VMOVUPS      Y9, 128(DX)
-	VMOVUPS      Y10, 256(DX)
-	VMOVUPS      Y11, 384(DX)
-	VMOVUPS      Y5, 512(DX)
-	VMOVUPS      Y0, 640(DX)
-	VMOVUPS      Y1, 768(DX)
-	VMOVUPS      Y2, 896(DX)
+	VMOVUPS      Y7, (CX)
+	VMOVUPS      Y9, 128(CX)
+	VMOVUPS      Y10, 256(CX)
+	VMOVUPS      Y11, 384(CX)
+	VMOVUPS      Y5, 512(CX)
+	VMOVUPS      Y0, 640(CX)
+	VMOVUPS      Y1, 768(CX)
+	VMOVUPS      Y2, 896(CX)
 	ADDQ         $+8, BX
-	ADDQ         $+1024, DX
-	SUBQ         $+8, CX
+	ADDQ         $+1024, CX
+	SUBQ         $+8, DX
 	JGT          piece
 
 whole:
@@ -226,7 +207,7 @@ whole:
 TEXT ·packValuesF32AVX2(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ         a+0(FP), AX
 	MOVQ         32(AX), CX
-	SHLQ         $0x04, CX
+	IMUL3Q       $0x18, CX, CX
 	ADDQ         24(AX), CX
 	MOVQ         CX, 104(AX)
 	MOVQ         (AX), CX
@@ -294,83 +275,62 @@ packed:
 TEXT ·packKeysF16AVX2(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ   a+0(FP), AX
 	MOVQ   32(AX), CX
-	SHLQ   $0x04, CX
+	IMUL3Q $0x18, CX, CX
 	ADDQ   24(AX), CX
 	MOVQ   CX, 104(AX)
-	MOVQ   32(AX), CX
-	MOVQ   CX, 112(AX)
-	MOVQ   104(AX), CX
+	MOVQ   24(AX), CX
+	MOVQ   (AX), DX
 	MOVQ   CX, 120(AX)
-	SUBQ   $+16, 120(AX)
-	MOVQ   (AX), CX
+	MOVQ   32(AX), BX
+	MOVQ   BX, 112(AX)
+	ADDQ   (CX), DX
 	CMPQ   112(AX), $+8
 	JLT    some
 	TESTQ  $+7, 96(AX)
 	JNE    some
-	MOVQ   72(AX), DX
+	MOVQ   72(AX), CX
 	MOVQ   8(AX), BX
-	MOVQ   96(AX), DI
-	CMPQ   DI, $+32
-	JLT    fetched
-	CMPQ   112(AX), $+8
-	JEQ    nextSpan
-	IMUL3Q $+8, BX, SI
-	ADDQ   CX, SI
-	JMP    fetchRows
-
-nextSpan:
-	MOVQ 120(AX), SI
-	ADDQ $+16, SI
-	CMPQ SI, 104(AX)
-	JEQ  fetched
-	MOVQ (SI), SI
-	ADDQ (AX), SI
-
-fetchRows:
-	LEAQ   (SI)(BX*4), R8
-	LEAQ   (BX)(BX*2), R9
-	IMUL3Q $+2, DI, DI
-
-fetch:
-	PREFETCHT0 (SI)
-	PREFETCHT0 (SI)(BX*1)
-	PREFETCHT0 (SI)(BX*2)
-	PREFETCHT0 (SI)(R9*1)
-	PREFETCHT0 (R8)
-	PREFETCHT0 (R8)(BX*1)
-	PREFETCHT0 (R8)(BX*2)
-	PREFETCHT0 (R8)(R9*1)
-	ADDQ       $+64, SI
-	ADDQ       $+64, R8
-	SUBQ       $+64, DI
-	JGT        fetch
-
-fetched:
-	MOVQ 8(AX), BX
-	LEAQ (CX)(BX*4), SI
-	LEAQ (BX)(BX*2), DI
-	MOVQ 96(AX), AX
-	SHRQ $0x03, AX
+	MOVQ   DX, SI
+	LEAQ   (SI)(BX*4), DI
+	LEAQ   (BX)(BX*2), R8
+	MOVQ   96(AX), R9
+	SHRQ   $0x03, R9
+	MOVQ   120(AX), R10
+	MOVQ   16(R10), R10
+	ADDQ   DX, R10
+	MOVQ   $+4, 144(AX)
+	IMUL3Q $+8, BX, DX
+	SUBQ   $+64, DX
+	MOVQ   DX, 136(AX)
 
 chunk:
-	VCVTPH2PS  (CX), Y1
-	VCVTPH2PS  (CX)(BX*1), Y2
+	PREFETCHT1 (R10)
+	PREFETCHT1 (R10)(BX*1)
+	LEAQ       (R10)(BX*2), R10
+	DECQ       144(AX)
+	JNE        fetched
+	MOVQ       $+4, 144(AX)
+	SUBQ       136(AX), R10
+
+fetched:
+	VCVTPH2PS  (SI), Y1
+	VCVTPH2PS  (SI)(BX*1), Y2
 	VUNPCKLPS  Y2, Y1, Y0
 	VUNPCKHPS  Y2, Y1, Y1
-	VCVTPH2PS  (CX)(BX*2), Y3
-	VCVTPH2PS  (CX)(DI*1), Y4
+	VCVTPH2PS  (SI)(BX*2), Y3
+	VCVTPH2PS  (SI)(R8*1), Y4
 	VUNPCKLPS  Y4, Y3, Y2
 	VUNPCKHPS  Y4, Y3, Y3
 	VUNPCKLPD  Y2, Y0, Y4
 	VUNPCKHPD  Y2, Y0, Y0
 	VUNPCKLPD  Y3, Y1, Y2
 	VUNPCKHPD  Y3, Y1, Y1
-	VCVTPH2PS  (SI), Y5
-	VCVTPH2PS  (SI)(BX*1), Y6
+	VCVTPH2PS  (DI), Y5
+	VCVTPH2PS  (DI)(BX*1), Y6
 	VUNPCKLPS  Y6, Y5, Y3
 	VUNPCKHPS  Y6, Y5, Y5
-	VCVTPH2PS  (SI)(BX*2), Y7
-	VCVTPH2PS  (SI)(DI*1), Y8
+	VCVTPH2PS  (DI)(BX*2), Y7
+	VCVTPH2PS  (DI)(R8*1), Y8
 	VUNPCKLPS  Y8, Y7, Y6
 	VUNPCKHPS  Y8, Y7, Y7
 	VUNPCKLPD  Y6, Y3, Y8
@@ -385,69 +345,69 @@ chunk:
 	VPERM2F128 $0x31, Y3, Y0, Y0
 	VPERM2F128 $0x31, Y6, Y2, Y2
 	VPERM2F128 $0x31, Y5, Y1, Y1
-	VMOVUPS    Y7, (DX)
-	VMOVUPS    Y9, 128(DX)
-	VMOVUPS    Y10, 256(DX)
-	VMOVUPS    Y11, 384(DX)
-	VMOVUPS    Y4, 512(DX)
-	VMOVUPS    Y0, 640(DX)
-	VMOVUPS    Y2, 768(DX)
-	VMOVUPS    Y1, 896(DX)
-	ADDQ       $+16, CX
+	VMOVUPS    Y7, (CX)
+	VMOVUPS    Y9, 128(CX)
+	VMOVUPS    Y10, 256(CX)
+	VMOVUPS    Y11, 384(CX)
+	VMOVUPS    Y4, 512(CX)
+	VMOVUPS    Y0, 640(CX)
+	VMOVUPS    Y2, 768(CX)
+	VMOVUPS    Y1, 896(CX)
 	ADDQ       $+16, SI
-	ADDQ       $+1024, DX
-	DECQ       AX
+	ADDQ       $+16, DI
+	ADDQ       $+1024, CX
+	DECQ       R9
 	JNE        chunk
 	JMP        whole
 
 some:
-	MOVQ    72(AX), DX
+	MOVQ    72(AX), CX
 	MOVQ    8(AX), BX
-	MOVQ    CX, 136(AX)
-	LEAQ    (CX)(BX*1), SI
+	MOVQ    DX, 160(AX)
+	LEAQ    (DX)(BX*1), SI
 	CMPQ    112(AX), $+1
-	CMOVQGT SI, CX
-	MOVQ    CX, 144(AX)
-	LEAQ    (CX)(BX*1), SI
+	CMOVQGT SI, DX
+	MOVQ    DX, 168(AX)
+	LEAQ    (DX)(BX*1), SI
 	CMPQ    112(AX), $+2
-	CMOVQGT SI, CX
-	MOVQ    CX, 152(AX)
-	LEAQ    (CX)(BX*1), SI
+	CMOVQGT SI, DX
+	MOVQ    DX, 176(AX)
+	LEAQ    (DX)(BX*1), SI
 	CMPQ    112(AX), $+3
-	CMOVQGT SI, CX
-	MOVQ    CX, 160(AX)
-	LEAQ    (CX)(BX*1), SI
+	CMOVQGT SI, DX
+	MOVQ    DX, 184(AX)
+	LEAQ    (DX)(BX*1), SI
 	CMPQ    112(AX), $+4
-	CMOVQGT SI, CX
-	MOVQ    CX, 168(AX)
-	LEAQ    (CX)(BX*1), SI
+	CMOVQGT SI, DX
+	MOVQ    DX, 192(AX)
+	LEAQ    (DX)(BX*1), SI
 	CMPQ    112(AX), $+5
-	CMOVQGT SI, CX
-	MOVQ    CX, 176(AX)
-	LEAQ    (CX)(BX*1), SI
+	CMOVQGT SI, DX
+	MOVQ    DX, 200(AX)
+	LEAQ    (DX)(BX*1), SI
 	CMPQ    112(AX), $+6
-	CMOVQGT SI, CX
-	MOVQ    CX, 184(AX)
-	LEAQ    (CX)(BX*1), SI
+	CMOVQGT SI, DX
+	MOVQ    DX, 208(AX)
+	LEAQ    (DX)(BX*1), SI
 	CMPQ    112(AX), $+7
-	CMOVQGT SI, CX
-	MOVQ    CX, 192(AX)
-	MOVQ    96(AX), CX
+	CMOVQGT SI, DX
+	MOVQ    DX, 216(AX)
+	MOVQ    96(AX), DX
 	XORQ    BX, BX
 
 piece:
-	VMOVQ        CX, X0
+	VMOVQ        DX, X0
 	VPBROADCASTD X0, Y0
 	VPCMPGTD     laneNumbers<>+0(SB), Y0, Y0
-	MOVQ         136(AX), SI
+	MOVQ         160(AX), SI
 	VCVTPH2PS    (SI)(BX*2), Y1
-	MOVQ         144(AX), SI
+	MOVQ         168(AX), SI
 	VCVTPH2PS    (SI)(BX*2), Y2
 	VUNPCKLPS    Y2, Y1, Y0
 	VUNPCKHPS    Y2, Y1, Y1
-	MOVQ         152(AX), SI
+	MOVQ         176(AX), SI
 	VCVTPH2PS    (SI)(BX*2), Y3
-	MOVQ         160(AX), SI
+	MOVQ         184(AX), SI
 	VCVTPH2PS    (SI)(BX*2), Y4
 	VUNPCKLPS    Y4, Y3, Y2
 	VUNPCKHPS    Y4, Y3, Y3
@@ -455,15 +415,15 @@ piece:
 	VUNPCKHPD    Y2, Y0, Y0
 	VUNPCKLPD    Y3, Y1, Y2
 	VUNPCKHPD    Y3, Y1, Y1
-	MOVQ         168(AX), SI
+	MOVQ         192(AX), SI
 	VCVTPH2PS    (SI)(BX*2), Y5
-	MOVQ         176(AX), SI
+	MOVQ         200(AX), SI
 	VCVTPH2PS    (SI)(BX*2), Y6
 	VUNPCKLPS    Y6, Y5, Y3
 	VUNPCKHPS    Y6, Y5, Y5
-	MOVQ         184(AX), SI
+	MOVQ         208(AX), SI
 	VCVTPH2PS    (SI)(BX*2), Y7
-	MOVQ         192(AX), SI
+	MOVQ         216(AX), SI
 	VCVTPH2PS    (SI)(BX*2), Y8
 	VUNPCKLPS    Y8, Y7, Y6
 	VUNPCKHPS    Y8, Y7, Y7
@@ -479,17 +439,17 @@ piece:
 	VPERM2F128   $0x31, Y3, Y0, Y0
 	VPERM2F128   $0x31, Y6, Y2, Y2
 	VPERM2F128   $0x31, Y5, Y1, Y1
-	VMOVUPS      Y7, (DX)
-	VMOVUPS      Y9, 128(DX)
-	VMOVUPS      Y10, 256(DX)
-	VMOVUPS      Y11, 384(DX)
-	VMOVUPS      Y4, 512(DX)
-	VMOVUPS      Y0, 640(DX)
-	VMOVUPS      Y2, 768(DX)
-	VMOVUPS      Y1, 896(DX)
+	VMOVUPS      Y7, (CX)
+	VMOVUPS      Y9, 128(CX)
+	VMOVUPS      Y10, 256(CX)
+	VMOVUPS      Y11, 384(CX)
+	VMOVUPS      Y4, 512(CX)
+	VMOVUPS      Y0, 640(CX)
+	VMOVUPS      Y2, 768(CX)
+	VMOVUPS      Y1, 896(CX)
 	ADDQ         $+8, BX
-	ADDQ         $+1024, DX
-	SUBQ         $+8, CX
+	ADDQ         $+1024, CX
+	SUBQ         $+8, DX
 	JGT          piece
 
 whole:
@@ -501,7 +461,7 @@ whole:
 TEXT ·packValuesF16AVX2(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ         a+0(FP), AX
 	MOVQ         32(AX), CX
-	SHLQ         $0x04, CX
+	IMUL3Q       $0x18, CX, CX
 	ADDQ         24(AX), CX
 	MOVQ         CX, 104(AX)
 	MOVQ         (AX), CX
@@ -568,74 +528,53 @@ packed:
 TEXT ·packKeysBF16AVX2(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ   a+0(FP), AX
 	MOVQ   32(AX), CX
-	SHLQ   $0x04, CX
+	IMUL3Q $0x18, CX, CX
 	ADDQ   24(AX), CX
 	MOVQ   CX, 104(AX)
-	MOVQ   32(AX), CX
-	MOVQ   CX, 112(AX)
-	MOVQ   104(AX), CX
+	MOVQ   24(AX), CX
+	MOVQ   (AX), DX
 	MOVQ   CX, 120(AX)
-	SUBQ   $+16, 120(AX)
-	MOVQ   (AX), CX
+	MOVQ   32(AX), BX
+	MOVQ   BX, 112(AX)
+	ADDQ   (CX), DX
 	CMPQ   112(AX), $+8
 	JLT    some
 	TESTQ  $+7, 96(AX)
 	JNE    some
-	MOVQ   72(AX), DX
+	MOVQ   72(AX), CX
 	MOVQ   8(AX), BX
-	MOVQ   96(AX), DI
-	CMPQ   DI, $+32
-	JLT    fetched
-	CMPQ   112(AX), $+8
-	JEQ    nextSpan
-	IMUL3Q $+8, BX, SI
-	ADDQ   CX, SI
-	JMP    fetchRows
-
-nextSpan:
-	MOVQ 120(AX), SI
-	ADDQ $+16, SI
-	CMPQ SI, 104(AX)
-	JEQ  fetched
-	MOVQ (SI), SI
-	ADDQ (AX), SI
-
-fetchRows:
-	LEAQ   (SI)(BX*4), R8
-	LEAQ   (BX)(BX*2), R9
-	IMUL3Q $+2, DI, DI
-
-fetch:
-	PREFETCHT0 (SI)
-	PREFETCHT0 (SI)(BX*1)
-	PREFETCHT0 (SI)(BX*2)
-	PREFETCHT0 (SI)(R9*1)
-	PREFETCHT0 (R8)
-	PREFETCHT0 (R8)(BX*1)
-	PREFETCHT0 (R8)(BX*2)
-	PREFETCHT0 (R8)(R9*1)
-	ADDQ       $+64, SI
-	ADDQ       $+64, R8
-	SUBQ       $+64, DI
-	JGT        fetch
-
-fetched:
-	MOVQ 8(AX), BX
-	LEAQ (CX)(BX*4), SI
-	LEAQ (BX)(BX*2), DI
-	MOVQ 96(AX), AX
-	SHRQ $0x03, AX
+	MOVQ   DX, SI
+	LEAQ   (SI)(BX*4), DI
+	LEAQ   (BX)(BX*2), R8
+	MOVQ   96(AX), R9
+	SHRQ   $0x03, R9
+	MOVQ   120(AX), R10
+	MOVQ   16(R10), R10
+	ADDQ   DX, R10
+	MOVQ   $+4, 144(AX)
+	IMUL3Q $+8, BX, DX
+	SUBQ   $+64, DX
+	MOVQ   DX, 136(AX)
 
 chunk:
-	VPMOVZXWD  (CX), Y1
+	PREFETCHT1 (R10)
+	PREFETCHT1 (R10)(BX*1)
+	LEAQ       (R10)(BX*2), R10
+	DECQ       144(AX)
+	JNE        fetched
+	MOVQ       $+4, 144(AX)
+	SUBQ       136(AX), R10
+
+fetched:
+	VPMOVZXWD  (SI), Y1
 	VPSLLD     $0x10, Y1, Y1
-	VPMOVZXWD  (CX)(BX*1), Y2
+	VPMOVZXWD  (SI)(BX*1), Y2
 	VPSLLD     $0x10, Y2, Y2
 	VUNPCKLPS  Y2, Y1, Y0
 	VUNPCKHPS  Y2, Y1, Y1
-	VPMOVZXWD  (CX)(BX*2), Y3
+	VPMOVZXWD  (SI)(BX*2), Y3
 	VPSLLD     $0x10, Y3, Y3
-	VPMOVZXWD  (CX)(DI*1), Y4
+	VPMOVZXWD  (SI)(R8*1), Y4
 	VPSLLD     $0x10, Y4, Y4
 	VUNPCKLPS  Y4, Y3, Y2
 	VUNPCKHPS  Y4, Y3, Y3
@@ -643,15 +582,15 @@ chunk:
 	VUNPCKHPD  Y2, Y0, Y0
 	VUNPCKLPD  Y3, Y1, Y2
 	VUNPCKHPD  Y3, Y1, Y1
-	VPMOVZXWD  (SI), Y5
+	VPMOVZXWD  (DI), Y5
 	VPSLLD     $0x10, Y5, Y5
-	VPMOVZXWD  (SI)(BX*1), Y6
+	VPMOVZXWD  (DI)(BX*1), Y6
 	VPSLLD     $0x10, Y6, Y6
 	VUNPCKLPS  Y6, Y5, Y3
 	VUNPCKHPS  Y6, Y5, Y5
-	VPMOVZXWD  (SI)(BX*2), Y7
+	VPMOVZXWD  (DI)(BX*2), Y7
 	VPSLLD     $0x10, Y7, Y7
-	VPMOVZXWD  (SI)(DI*1), Y8
+	VPMOVZXWD  (DI)(R8*1), Y8
 	VPSLLD     $0x10, Y8, Y8
 	VUNPCKLPS  Y8, Y7, Y6
 	VUNPCKHPS  Y8, Y7, Y7
@@ -667,72 +606,72 @@ chunk:
 	VPERM2F128 $0x31, Y3, Y0, Y0
 	VPERM2F128 $0x31, Y6, Y2, Y2
 	VPERM2F128 $0x31, Y5, Y1, Y1
-	VMOVUPS    Y7, (DX)
-	VMOVUPS    Y9, 128(DX)
-	VMOVUPS    Y10, 256(DX)
-	VMOVUPS    Y11, 384(DX)
-	VMOVUPS    Y4, 512(DX)
-	VMOVUPS    Y0, 640(DX)
-	VMOVUPS    Y2, 768(DX)
-	VMOVUPS    Y1, 896(DX)
-	ADDQ       $+16, CX
+	VMOVUPS    Y7, (CX)
+	VMOVUPS    Y9, 128(CX)
+	VMOVUPS    Y10, 256(CX)
+	VMOVUPS    Y11, 384(CX)
+	VMOVUPS    Y4, 512(CX)
+	VMOVUPS    Y0, 640(CX)
+	VMOVUPS    Y2, 768(CX)
+	VMOVUPS    Y1, 896(CX)
 	ADDQ       $+16, SI
-	ADDQ       $+1024, DX
-	DECQ       AX
+	ADDQ       $+16, DI
+	ADDQ       $+1024, CX
+	DECQ       R9
 	JNE        chunk
 	JMP        whole
 
 some:
-	MOVQ    72(AX), DX
+	MOVQ    72(AX), CX
 	MOVQ    8(AX), BX
-	MOVQ    CX, 136(AX)
-	LEAQ    (CX)(BX*1), SI
+	MOVQ    DX, 160(AX)
+	LEAQ    (DX)(BX*1), SI
 	CMPQ    112(AX), $+1
-	CMOVQGT SI, CX
-	MOVQ    CX, 144(AX)
-	LEAQ    (CX)(BX*1), SI
+	CMOVQGT SI, DX
+	MOVQ    DX, 168(AX)
+	LEAQ    (DX)(BX*1), SI
 	CMPQ    112(AX), $+2
-	CMOVQGT SI, CX
-	MOVQ    CX, 152(AX)
-	LEAQ    (CX)(BX*1), SI
+	CMOVQGT SI, DX
+	MOVQ    DX, 176(AX)
+	LEAQ    (DX)(BX*1), SI
 	CMPQ    112(AX), $+3
-	CMOVQGT SI, CX
-	MOVQ    CX, 160(AX)
-	LEAQ    (CX)(BX*1), SI
+	CMOVQGT SI, DX
+	MOVQ    DX, 184(AX)
+	LEAQ    (DX)(BX*1), SI
 	CMPQ    112(AX), $+4
-	CMOVQGT SI, CX
-	MOVQ    CX, 168(AX)
-	LEAQ    (CX)(BX*1), SI
+	CMOVQGT SI, DX
+	MOVQ    DX, 192(AX)
+	LEAQ    (DX)(BX*1), SI
 	CMPQ    112(AX), $+5
-	CMOVQGT SI, CX
-	MOVQ    CX, 176(AX)
-	LEAQ    (CX)(BX*1), SI
+	CMOVQGT SI, DX
+	MOVQ    DX, 200(AX)
+	LEAQ    (DX)(BX*1), SI
 	CMPQ    112(AX), $+6
-	CMOVQGT SI, CX
-	MOVQ    CX, 184(AX)
-	LEAQ    (CX)(BX*1), SI
+	CMOVQGT SI, DX
+	MOVQ    DX, 208(AX)
+	LEAQ    (DX)(BX*1), SI
 	CMPQ    112(AX), $+7
-	CMOVQGT SI, CX
-	MOVQ    CX, 192(AX)
-	MOVQ    96(AX), CX
+	CMOVQGT SI, DX
+	MOVQ    DX, 216(AX)
+	MOVQ    96(AX), DX
 	XORQ    BX, BX
 
 piece:
-	VMOVQ        CX, X0
+	VMOVQ        DX, X0
 	VPBROADCASTD X0, Y0
 	VPCMPGTD     laneNumbers<>+0(SB), Y0, Y0
-	MOVQ         136(AX), SI
+	MOVQ         160(AX), SI
 	VPMOVZXWD    (SI)(BX*2), Y1
 	VPSLLD       $0x10, Y1, Y1
-	MOVQ         144(AX), SI
+	MOVQ         168(AX), SI
 	VPMOVZXWD    (SI)(BX*2), Y2
 	VPSLLD       $0x10, Y2, Y2
 	VUNPCKLPS    Y2, Y1, Y0
 	VUNPCKHPS    Y2, Y1, Y1
-	MOVQ         152(AX), SI
+	MOVQ         176(AX), SI
 	VPMOVZXWD    (SI)(BX*2), Y3
 	VPSLLD       $0x10, Y3, Y3
-	MOVQ         160(AX), SI
+	MOVQ         184(AX), SI
 	VPMOVZXWD    (SI)(BX*2), Y4
 	VPSLLD       $0x10, Y4, Y4
 	VUNPCKLPS    Y4, Y3, Y2
@@ -741,18 +680,18 @@ piece:
 	VUNPCKHPD    Y2, Y0, Y0
 	VUNPCKLPD    Y3, Y1, Y2
 	VUNPCKHPD    Y3, Y1, Y1
-	MOVQ         168(AX), SI
+	MOVQ         192(AX), SI
 	VPMOVZXWD    (SI)(BX*2), Y5
 	VPSLLD       $0x10, Y5, Y5
-	MOVQ         176(AX), SI
+	MOVQ         200(AX), SI
 	VPMOVZXWD    (SI)(BX*2), Y6
 	VPSLLD       $0x10, Y6, Y6
 	VUNPCKLPS    Y6, Y5, Y3
 	VUNPCKHPS    Y6, Y5, Y5
-	MOVQ         184(AX), SI
+	MOVQ         208(AX), SI
 	VPMOVZXWD    (SI)(BX*2), Y7
 	VPSLLD       $0x10, Y7, Y7
-	MOVQ         192(AX), SI
+	MOVQ         216(AX), SI
 	VPMOVZXWD    (SI)(BX*2), Y8
 	VPSLLD       $0x10, Y8, Y8
 	VUNPCKLPS    Y8, Y7, Y6
@@ -769,17 +708,17 @@ piece:
 	VPERM2F128   $0x31, Y3, Y0, Y0
 	VPERM2F128   $0x31, Y6, Y2, Y2
 	VPERM2F128   $0x31, Y5, Y1, Y1
-	VMOVUPS      Y7, (DX)
-	VMOVUPS      Y9, 128(DX)
-	VMOVUPS      Y10, 256(DX)
-	VMOVUPS      Y11, 384(DX)
-	VMOVUPS      Y4, 512(DX)
-	VMOVUPS      Y0, 640(DX)
-	VMOVUPS      Y2, 768(DX)
-	VMOVUPS      Y1, 896(DX)
+	VMOVUPS      Y7, (CX)
+	VMOVUPS      Y9, 128(CX)
+	VMOVUPS      Y10, 256(CX)
+	VMOVUPS      Y11, 384(CX)
+	VMOVUPS      Y4, 512(CX)
+	VMOVUPS      Y0, 640(CX)
+	VMOVUPS      Y2, 768(CX)
+	VMOVUPS      Y1, 896(CX)
 	ADDQ         $+8, BX
-	ADDQ         $+1024, DX
-	SUBQ         $+8, CX
+	ADDQ         $+1024, CX
+	SUBQ         $+8, DX
 	JGT          piece
 
 whole:
@@ -791,7 +730,7 @@ whole:
 TEXT ·packValuesBF16AVX2(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ         a+0(FP), AX
 	MOVQ         32(AX), CX
-	SHLQ         $0x04, CX
+	IMUL3Q       $0x18, CX, CX
 	ADDQ         24(AX), CX
 	MOVQ         CX, 104(AX)
 	MOVQ         (AX), CX
@@ -864,73 +803,52 @@ packed:
 TEXT ·packKeysI8AVX2(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ   a+0(FP), AX
 	MOVQ   32(AX), CX
-	SHLQ   $0x04, CX
+	IMUL3Q $0x18, CX, CX
 	ADDQ   24(AX), CX
 	MOVQ   CX, 104(AX)
-	MOVQ   32(AX), CX
-	MOVQ   CX, 112(AX)
-	MOVQ   104(AX), CX
+	MOVQ   24(AX), CX
+	MOVQ   (AX), DX
 	MOVQ   CX, 120(AX)
-	SUBQ   $+16, 120(AX)
-	MOVQ   (AX), CX
+	MOVQ   32(AX), BX
+	MOVQ   BX, 112(AX)
+	ADDQ   (CX), DX
 	CMPQ   112(AX), $+8
 	JLT    some
 	TESTQ  $+7, 96(AX)
 	JNE    some
-	MOVQ   72(AX), DX
+	MOVQ   72(AX), CX
 	MOVQ   8(AX), BX
-	MOVQ   96(AX), DI
-	CMPQ   DI, $+64
-	JLT    fetched
-	CMPQ   112(AX), $+8
-	JEQ    nextSpan
-	IMUL3Q $+8, BX, SI
-	ADDQ   CX, SI
-	JMP    fetchRows
-
-nextSpan:
-	MOVQ 120(AX), SI
-	ADDQ $+16, SI
-	CMPQ SI, 104(AX)
-	JEQ  fetched
-	MOVQ (SI), SI
-	ADDQ (AX), SI
-
-fetchRows:
-	LEAQ (SI)(BX*4), R8
-	LEAQ (BX)(BX*2), R9
-
-fetch:
-	PREFETCHT0 (SI)
-	PREFETCHT0 (SI)(BX*1)
-	PREFETCHT0 (SI)(BX*2)
-	PREFETCHT0 (SI)(R9*1)
-	PREFETCHT0 (R8)
-	PREFETCHT0 (R8)(BX*1)
-	PREFETCHT0 (R8)(BX*2)
-	PREFETCHT0 (R8)(R9*1)
-	ADDQ       $+64, SI
-	ADDQ       $+64, R8
-	SUBQ       $+64, DI
-	JGT        fetch
-
-fetched:
-	MOVQ 8(AX), BX
-	LEAQ (CX)(BX*4), SI
-	LEAQ (BX)(BX*2), DI
-	MOVQ 96(AX), AX
-	SHRQ $0x03, AX
+	MOVQ   DX, SI
+	LEAQ   (SI)(BX*4), DI
+	LEAQ   (BX)(BX*2), R8
+	MOVQ   96(AX), R9
+	SHRQ   $0x03, R9
+	MOVQ   120(AX), R10
+	MOVQ   16(R10), R10
+	ADDQ   DX, R10
+	MOVQ   $+8, 144(AX)
+	IMUL3Q $+8, BX, DX
+	SUBQ   $+64, DX
+	MOVQ   DX, 136(AX)
 
 chunk:
-	VPMOVSXBD  (CX), Y1
+	PREFETCHT1 (R10)
+	LEAQ       (R10)(BX*1), R10
+	DECQ       144(AX)
+	JNE        fetched
+	MOVQ       $+8, 144(AX)
+	SUBQ       136(AX), R10
+
+fetched:
+	VPMOVSXBD  (SI), Y1
 	VCVTDQ2PS  Y1, Y1
-	VPMOVSXBD  (CX)(BX*1), Y2
+	VPMOVSXBD  (SI)(BX*1), Y2
 	VCVTDQ2PS  Y2, Y2
 	VUNPCKLPS  Y2, Y1, Y0
 	VUNPCKHPS  Y2, Y1, Y1
-	VPMOVSXBD  (CX)(BX*2), Y3
+	VPMOVSXBD  (SI)(BX*2), Y3
 	VCVTDQ2PS  Y3, Y3
-	VPMOVSXBD  (CX)(DI*1), Y4
+	VPMOVSXBD  (SI)(R8*1), Y4
 	VCVTDQ2PS  Y4, Y4
 	VUNPCKLPS  Y4, Y3, Y2
 	VUNPCKHPS  Y4, Y3, Y3
@@ -938,15 +856,15 @@ chunk:
 	VUNPCKHPD  Y2, Y0, Y0
 	VUNPCKLPD  Y3, Y1, Y2
 	VUNPCKHPD  Y3, Y1, Y1
-	VPMOVSXBD  (SI), Y5
+	VPMOVSXBD  (DI), Y5
 	VCVTDQ2PS  Y5, Y5
-	VPMOVSXBD  (SI)(BX*1), Y6
+	VPMOVSXBD  (DI)(BX*1), Y6
 	VCVTDQ2PS  Y6, Y6
 	VUNPCKLPS  Y6, Y5, Y3
 	VUNPCKHPS  Y6, Y5, Y5
-	VPMOVSXBD  (SI)(BX*2), Y7
+	VPMOVSXBD  (DI)(BX*2), Y7
 	VCVTDQ2PS  Y7, Y7
-	VPMOVSXBD  (SI)(DI*1), Y8
+	VPMOVSXBD  (DI)(R8*1), Y8
 	VCVTDQ2PS  Y8, Y8
 	VUNPCKLPS  Y8, Y7, Y6
 	VUNPCKHPS  Y8, Y7, Y7
@@ -962,72 +880,72 @@ chunk:
 	VPERM2F128 $0x31, Y3, Y0, Y0
 	VPERM2F128 $0x31, Y6, Y2, Y2
 	VPERM2F128 $0x31, Y5, Y1, Y1
-	VMOVUPS    Y7, (DX)
-	VMOVUPS    Y9, 128(DX)
-	VMOVUPS    Y10, 256(DX)
-	VMOVUPS    Y11, 384(DX)
-	VMOVUPS    Y4, 512(DX)
-	VMOVUPS    Y0, 640(DX)
-	VMOVUPS    Y2, 768(DX)
-	VMOVUPS    Y1, 896(DX)
-	ADDQ       $+8, CX
+	VMOVUPS    Y7, (CX)
+	VMOVUPS    Y9, 128(CX)
+	VMOVUPS    Y10, 256(CX)
+	VMOVUPS    Y11, 384(CX)
+	VMOVUPS    Y4, 512(CX)
+	VMOVUPS    Y0, 640(CX)
+	VMOVUPS    Y2, 768(CX)
+	VMOVUPS    Y1, 896(CX)
 	ADDQ       $+8, SI
-	ADDQ       $+1024, DX
-	DECQ       AX
+	ADDQ       $+8, DI
+	ADDQ       $+1024, CX
+	DECQ       R9
 	JNE        chunk
 	JMP        whole
 
 some:
-	MOVQ    72(AX), DX
+	MOVQ    72(AX), CX
 	MOVQ    8(AX), BX
-	MOVQ    CX, 136(AX)
-	LEAQ    (CX)(BX*1), SI
+	MOVQ    DX, 160(AX)
+	LEAQ    (DX)(BX*1), SI
 	CMPQ    112(AX), $+1
-	CMOVQGT SI, CX
-	MOVQ    CX, 144(AX)
-	LEAQ    (CX)(BX*1), SI
+	CMOVQGT SI, DX
+	MOVQ    DX, 168(AX)
+	LEAQ    (DX)(BX*1), SI
 	CMPQ    112(AX), $+2
-	CMOVQGT SI, CX
-	MOVQ    CX, 152(AX)
-	LEAQ    (CX)(BX*1), SI
+	CMOVQGT SI, DX
+	MOVQ    DX, 176(AX)
+	LEAQ    (DX)(BX*1), SI
 	CMPQ    112(AX), $+3
-	CMOVQGT SI, CX
-	MOVQ    CX, 160(AX)
-	LEAQ    (CX)(BX*1), SI
+	CMOVQGT SI, DX
+	MOVQ    DX, 184(AX)
+	LEAQ    (DX)(BX*1), SI
 	CMPQ    112(AX), $+4
-	CMOVQGT SI, CX
-	MOVQ    CX, 168(AX)
-	LEAQ    (CX)(BX*1), SI
+	CMOVQGT SI, DX
+	MOVQ    DX, 192(AX)
+	LEAQ    (DX)(BX*1), SI
 	CMPQ    112(AX), $+5
-	CMOVQGT SI, CX
-	MOVQ    CX, 176(AX)
-	LEAQ    (CX)(BX*1), SI
+	CMOVQGT SI, DX
+	MOVQ    DX, 200(AX)
+	LEAQ    (DX)(BX*1), SI
 	CMPQ    112(AX), $+6
-	CMOVQGT SI, CX
-	MOVQ    CX, 184(AX)
-	LEAQ    (CX)(BX*1), SI
+	CMOVQGT SI, DX
+	MOVQ    DX, 208(AX)
+	LEAQ    (DX)(BX*1), SI
 	CMPQ    112(AX), $+7
-	CMOVQGT SI, CX
-	MOVQ    CX, 192(AX)
-	MOVQ    96(AX), CX
+	CMOVQGT SI, DX
+	MOVQ    DX, 216(AX)
+	MOVQ    96(AX), DX
 	XORQ    BX, BX
 
 piece:
-	VMOVQ        CX, X0
+	VMOVQ        DX, X0
 	VPBROADCASTD X0, Y0
 	VPCMPGTD     laneNumbers<>+0(SB), Y0, Y0
-	MOVQ         136(AX), SI
+	MOVQ         160(AX), SI
 	VPMOVSXBD    (SI)(BX*1), Y1
 	VCVTDQ2PS    Y1, Y1
-	MOVQ         144(AX), SI
+	MOVQ         168(AX), SI
 	VPMOVSXBD    (SI)(BX*1), Y2
 	VCVTDQ2PS    Y2, Y2
 	VUNPCKLPS    Y2, Y1, Y0
 	VUNPCKHPS    Y2, Y1, Y1
-	MOVQ         152(AX), SI
+	MOVQ         176(AX), SI
 	VPMOVSXBD    (SI)(BX*1), Y3
 	VCVTDQ2PS    Y3, Y3
-	MOVQ         160(AX), SI
+	MOVQ         184(AX), SI
 	VPMOVSXBD    (SI)(BX*1), Y4
 	VCVTDQ2PS    Y4, Y4
 	VUNPCKLPS    Y4, Y3, Y2
@@ -1036,18 +954,18 @@ piece:
 	VUNPCKHPD    Y2, Y0, Y0
 	VUNPCKLPD    Y3, Y1, Y2
 	VUNPCKHPD    Y3, Y1, Y1
-	MOVQ         168(AX), SI
+	MOVQ         192(AX), SI
 	VPMOVSXBD    (SI)(BX*1), Y5
 	VCVTDQ2PS    Y5, Y5
-	MOVQ         176(AX), SI
+	MOVQ         200(AX), SI
 	VPMOVSXBD    (SI)(BX*1), Y6
 	VCVTDQ2PS    Y6, Y6
 	VUNPCKLPS    Y6, Y5, Y3
 	VUNPCKHPS    Y6, Y5, Y5
-	MOVQ         184(AX), SI
+	MOVQ         208(AX), SI
 	VPMOVSXBD    (SI)(BX*1), Y7
 	VCVTDQ2PS    Y7, Y7
-	MOVQ         192(AX), SI
+	MOVQ         216(AX), SI
 	VPMOVSXBD    (SI)(BX*1), Y8
 	VCVTDQ2PS    Y8, Y8
 	VUNPCKLPS    Y8, Y7, Y6
@@ -1064,17 +982,17 @@ piece:
 	VPERM2F128   $0x31, Y3, Y0, Y0
 	VPERM2F128   $0x31, Y6, Y2, Y2
 	VPERM2F128   $0x31, Y5, Y1, Y1
-	VMOVUPS      Y7, (DX)
-	VMOVUPS      Y9, 128(DX)
-	VMOVUPS      Y10, 256(DX)
-	VMOVUPS      Y11, 384(DX)
-	VMOVUPS      Y4, 512(DX)
-	VMOVUPS      Y0, 640(DX)
-	VMOVUPS      Y2, 768(DX)
-	VMOVUPS      Y1, 896(DX)
+	VMOVUPS      Y7, (CX)
+	VMOVUPS      Y9, 128(CX)
+	VMOVUPS      Y10, 256(CX)
+	VMOVUPS      Y11, 384(CX)
+	VMOVUPS      Y4, 512(CX)
+	VMOVUPS      Y0, 640(CX)
+	VMOVUPS      Y2, 768(CX)
+	VMOVUPS      Y1, 896(CX)
 	ADDQ         $+8, BX
-	ADDQ         $+1024, DX
-	SUBQ         $+8, CX
+	ADDQ         $+1024, CX
+	SUBQ         $+8, DX
 	JGT          piece
 
 whole:
@@ -1086,7 +1004,7 @@ whole:
 TEXT ·packValuesI8AVX2(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ         a+0(FP), AX
 	MOVQ         32(AX), CX
-	SHLQ         $0x04, CX
+	IMUL3Q       $0x18, CX, CX
 	ADDQ         24(AX), CX
 	MOVQ         CX, 104(AX)
 	MOVQ         (AX), CX

@@ -9,105 +9,79 @@
 TEXT ·packKeysF32AVX512(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ   a+0(FP), AX
 	MOVQ   32(AX), CX
-	SHLQ   $0x04, CX
+	IMUL3Q $0x18, CX, CX
 	ADDQ   24(AX), CX
 	MOVQ   CX, 104(AX)
-	MOVQ   32(AX), CX
-	MOVQ   CX, 112(AX)
-	MOVQ   104(AX), CX
+	MOVQ   24(AX), CX
+	MOVQ   (AX), DX
 	MOVQ   CX, 120(AX)
-	SUBQ   $+16, 120(AX)
-	MOVQ   (AX), CX
+	MOVQ   32(AX), BX
+	MOVQ   BX, 112(AX)
+	ADDQ   (CX), DX
 	CMPQ   112(AX), $+16
 	JLT    some
 	TESTQ  $+7, 96(AX)
 	JNE    some
-	MOVQ   72(AX), DX
+	MOVQ   72(AX), CX
 	MOVQ   8(AX), BX
-	MOVQ   96(AX), DI
-	CMPQ   DI, $+16
-	JLT    fetched
-	CMPQ   112(AX), $+16
-	JEQ    nextSpan
-	IMUL3Q $+16, BX, SI
-	ADDQ   CX, SI
-	JMP    fetchRows
-
-nextSpan:
-	MOVQ 120(AX), SI
-	ADDQ $+16, SI
-	CMPQ SI, 104(AX)
-	JEQ  fetched
-	MOVQ (SI), SI
-	ADDQ (AX), SI
-
-fetchRows:
-	LEAQ   (SI)(BX*4), R8
+	MOVQ   DX, SI
+	LEAQ   (SI)(BX*4), DI
+	LEAQ   (DI)(BX*4), R8
 	LEAQ   (R8)(BX*4), R9
-	LEAQ   (R9)(BX*4), R10
-	LEAQ   (BX)(BX*2), R11
-	IMUL3Q $+4, DI, DI
-
-fetch:
-	PREFETCHT0 (SI)
-	PREFETCHT0 (SI)(BX*1)
-	PREFETCHT0 (SI)(BX*2)
-	PREFETCHT0 (SI)(R11*1)
-	PREFETCHT0 (R8)
-	PREFETCHT0 (R8)(BX*1)
-	PREFETCHT0 (R8)(BX*2)
-	PREFETCHT0 (R8)(R11*1)
-	PREFETCHT0 (R9)
-	PREFETCHT0 (R9)(BX*1)
-	PREFETCHT0 (R9)(BX*2)
-	PREFETCHT0 (R9)(R11*1)
-	PREFETCHT0 (R10)
-	PREFETCHT0 (R10)(BX*1)
-	PREFETCHT0 (R10)(BX*2)
-	PREFETCHT0 (R10)(R11*1)
-	ADDQ       $+64, SI
-	ADDQ       $+64, R8
-	ADDQ       $+64, R9
-	ADDQ       $+64, R10
-	SUBQ       $+64, DI
-	JGT        fetch
-
-fetched:
-	MOVQ 8(AX), BX
-	LEAQ (CX)(BX*4), SI
-	LEAQ (SI)(BX*4), DI
-	LEAQ (DI)(BX*4), R8
-	LEAQ (BX)(BX*2), R9
-	MOVQ 96(AX), AX
-	SHRQ $0x03, AX
+	LEAQ   (BX)(BX*2), R10
+	MOVQ   96(AX), R11
+	SHRQ   $0x03, R11
+	MOVQ   120(AX), R12
+	MOVQ   16(R12), R12
+	ADDQ   DX, R12
+	MOVQ   $+2, 144(AX)
+	IMUL3Q $+16, BX, DX
+	SUBQ   $+64, DX
+	MOVQ   DX, 136(AX)
 
 chunk:
-	VBROADCASTF64X4 (CX), Z1
-	VINSERTF64X4    $0x01, (SI), Z1, Z1
-	VBROADCASTF64X4 (CX)(BX*1), Z2
-	VINSERTF64X4    $0x01, (SI)(BX*1), Z2, Z2
+	PREFETCHT1 (R12)
+	PREFETCHT1 (R12)(BX*1)
+	PREFETCHT1 (R12)(BX*2)
+	PREFETCHT1 (R12)(R10*1)
+	LEAQ       (R12)(BX*4), R12
+	PREFETCHT1 (R12)
+	PREFETCHT1 (R12)(BX*1)
+	PREFETCHT1 (R12)(BX*2)
+	PREFETCHT1 (R12)(R10*1)
+	LEAQ       (R12)(BX*4), R12
+	DECQ       144(AX)
+	JNE        fetched
+	MOVQ       $+2, 144(AX)
+	SUBQ       136(AX), R12
+
+fetched:
+	VBROADCASTF64X4 (SI), Z1
+	VINSERTF64X4    $0x01, (DI), Z1, Z1
+	VBROADCASTF64X4 (SI)(BX*1), Z2
+	VINSERTF64X4    $0x01, (DI)(BX*1), Z2, Z2
 	VUNPCKLPS       Z2, Z1, Z0
 	VUNPCKHPS       Z2, Z1, Z1
-	VBROADCASTF64X4 (CX)(BX*2), Z3
-	VINSERTF64X4    $0x01, (SI)(BX*2), Z3, Z3
-	VBROADCASTF64X4 (CX)(R9*1), Z4
-	VINSERTF64X4    $0x01, (SI)(R9*1), Z4, Z4
+	VBROADCASTF64X4 (SI)(BX*2), Z3
+	VINSERTF64X4    $0x01, (DI)(BX*2), Z3, Z3
+	VBROADCASTF64X4 (SI)(R10*1), Z4
+	VINSERTF64X4    $0x01, (DI)(R10*1), Z4, Z4
 	VUNPCKLPS       Z4, Z3, Z2
 	VUNPCKHPS       Z4, Z3, Z3
 	VUNPCKLPD       Z2, Z0, Z4
 	VUNPCKHPD       Z2, Z0, Z0
 	VUNPCKLPD       Z3, Z1, Z2
 	VUNPCKHPD       Z3, Z1, Z1
-	VBROADCASTF64X4 (DI), Z5
-	VINSERTF64X4    $0x01, (R8), Z5, Z5
-	VBROADCASTF64X4 (DI)(BX*1), Z6
-	VINSERTF64X4    $0x01, (R8)(BX*1), Z6, Z6
+	VBROADCASTF64X4 (R8), Z5
+	VINSERTF64X4    $0x01, (R9), Z5, Z5
+	VBROADCASTF64X4 (R8)(BX*1), Z6
+	VINSERTF64X4    $0x01, (R9)(BX*1), Z6, Z6
 	VUNPCKLPS       Z6, Z5, Z3
 	VUNPCKHPS       Z6, Z5, Z5
-	VBROADCASTF64X4 (DI)(BX*2), Z7
-	VINSERTF64X4    $0x01, (R8)(BX*2), Z7, Z7
-	VBROADCASTF64X4 (DI)(R9*1), Z8
-	VINSERTF64X4    $0x01, (R8)(R9*1), Z8, Z8
+	VBROADCASTF64X4 (R8)(BX*2), Z7
+	VINSERTF64X4    $0x01, (R9)(BX*2), Z7, Z7
+	VBROADCASTF64X4 (R8)(R10*1), Z8
+	VINSERTF64X4    $0x01, (R9)(R10*1), Z8, Z8
 	VUNPCKLPS       Z8, Z7, Z6
 	VUNPCKHPS       Z8, Z7, Z7
 	VUNPCKLPD       Z6, Z3, Z8
@@ -122,119 +96,119 @@ chunk:
 	VSHUFF64X2      $0xdd, Z3, Z0, Z0
 	VSHUFF64X2      $0xdd, Z6, Z2, Z2
 	VSHUFF64X2      $0xdd, Z5, Z1, Z1
-	VMOVUPS         Z7, (DX)
-	VMOVUPS         Z9, 128(DX)
-	VMOVUPS         Z10, 256(DX)
-	VMOVUPS         Z11, 384(DX)
-	VMOVUPS         Z4, 512(DX)
-	VMOVUPS         Z0, 640(DX)
-	VMOVUPS         Z2, 768(DX)
-	VMOVUPS         Z1, 896(DX)
-	ADDQ            $+32, CX
+	VMOVUPS         Z7, (CX)
+	VMOVUPS         Z9, 128(CX)
+	VMOVUPS         Z10, 256(CX)
+	VMOVUPS         Z11, 384(CX)
+	VMOVUPS         Z4, 512(CX)
+	VMOVUPS         Z0, 640(CX)
+	VMOVUPS         Z2, 768(CX)
+	VMOVUPS         Z1, 896(CX)
 	ADDQ            $+32, SI
 	ADDQ            $+32, DI
 	ADDQ            $+32, R8
-	ADDQ            $+1024, DX
-	DECQ            AX
+	ADDQ            $+32, R9
+	ADDQ            $+1024, CX
+	DECQ            R11
 	JNE             chunk
 	JMP             whole
 
 some:
-	MOVQ    72(AX), DX
+	MOVQ    72(AX), CX
 	MOVQ    8(AX), BX
-	MOVQ    CX, 136(AX)
-	LEAQ    (CX)(BX*1), SI
+	MOVQ    DX, 160(AX)
+	LEAQ    (DX)(BX*1), SI
 	CMPQ    112(AX), $+1
-	CMOVQGT SI, CX
-	MOVQ    CX, 144(AX)
-	LEAQ    (CX)(BX*1), SI
+	CMOVQGT SI, DX
+	MOVQ    DX, 168(AX)
+	LEAQ    (DX)(BX*1), SI
 	CMPQ    112(AX), $+2
-	CMOVQGT SI, CX
-	MOVQ    CX, 152(AX)
-	LEAQ    (CX)(BX*1), SI
+	CMOVQGT SI, DX
+	MOVQ    DX, 176(AX)
+	LEAQ    (DX)(BX*1), SI
 	CMPQ    112(AX), $+3
-	CMOVQGT SI, CX
-	MOVQ    CX, 160(AX)
-	LEAQ    (CX)(BX*1), SI
+	CMOVQGT SI, DX
+	MOVQ    DX, 184(AX)
+	LEAQ    (DX)(BX*1), SI
 	CMPQ    112(AX), $+4
-	CMOVQGT SI, CX
-	MOVQ    CX, 168(AX)
-	LEAQ    (CX)(BX*1), SI
+	CMOVQGT SI, DX
+	MOVQ    DX, 192(AX)
+	LEAQ    (DX)(BX*1), SI
 	CMPQ    112(AX), $+5
-	CMOVQGT SI, CX
-	MOVQ    CX, 176(AX)
-	LEAQ    (CX)(BX*1), SI
+	CMOVQGT SI, DX
+	MOVQ    DX, 200(AX)
+	LEAQ    (DX)(BX*1), SI
 	CMPQ    112(AX), $+6
-	CMOVQGT SI, CX
-	MOVQ    CX, 184(AX)
-	LEAQ    (CX)(BX*1), SI
+	CMOVQGT SI, DX
+	MOVQ    DX, 208(AX)
+	LEAQ    (DX)(BX*1), SI
 	CMPQ    112(AX), $+7
-	CMOVQGT SI, CX
-	MOVQ    CX, 192(AX)
-	LEAQ    (CX)(BX*1), SI
+	CMOVQGT SI, DX
+	MOVQ    DX, 216(AX)
+	LEAQ    (DX)(BX*1), SI
 	CMPQ    112(AX), $+8
-	CMOVQGT SI, CX
-	MOVQ    CX, 200(AX)
-	LEAQ    (CX)(BX*1), SI
+	CMOVQGT SI, DX
+	MOVQ    DX, 224(AX)
+	LEAQ    (DX)(BX*1), SI
 	CMPQ    112(AX), $+9
-	CMOVQGT SI, CX
-	MOVQ    CX, 208(AX)
-	LEAQ    (CX)(BX*1), SI
+	CMOVQGT SI, DX
+	MOVQ    DX, 232(AX)
+	LEAQ    (DX)(BX*1), SI
 	CMPQ    112(AX), $+10
-	CMOVQGT SI, CX
-	MOVQ    CX, 216(AX)
-	LEAQ    (CX)(BX*1), SI
+	CMOVQGT SI, DX
+	MOVQ    DX, 240(AX)
+	LEAQ    (DX)(BX*1), SI
 	CMPQ    112(AX), $+11
-	CMOVQGT SI, CX
-	MOVQ    CX, 224(AX)
-	LEAQ    (CX)(BX*1), SI
+	CMOVQGT SI, DX
+	MOVQ    DX, 248(AX)
+	LEAQ    (DX)(BX*1), SI
 	CMPQ    112(AX), $+12
-	CMOVQGT SI, CX
-	MOVQ    CX, 232(AX)
-	LEAQ    (CX)(BX*1), SI
+	CMOVQGT SI, DX
+	MOVQ    DX, 256(AX)
+	LEAQ    (DX)(BX*1), SI
 	CMPQ    112(AX), $+13
-	CMOVQGT SI, CX
-	MOVQ    CX, 240(AX)
-	LEAQ    (CX)(BX*1), SI
+	CMOVQGT SI, DX
+	MOVQ    DX, 264(AX)
+	LEAQ    (DX)(BX*1), SI
 	CMPQ    112(AX), $+14
-	CMOVQGT SI, CX
-	MOVQ    CX, 248(AX)
-	LEAQ    (CX)(BX*1), SI
+	CMOVQGT SI, DX
+	MOVQ    DX, 272(AX)
+	LEAQ    (DX)(BX*1), SI
 	CMPQ    112(AX), $+15
-	CMOVQGT SI, CX
-	MOVQ    CX, 256(AX)
-	MOVQ    96(AX), CX
+	CMOVQGT SI, DX
+	MOVQ    DX, 280(AX)
+	MOVQ    96(AX), DX
 	XORQ    BX, BX
 
 piece:
 	MOVQ         $+8, DI
-	CMPQ         CX, DI
-	CMOVQLT      CX, DI
+	CMPQ         DX, DI
+	CMOVQLT      DX, DI
 	MOVQ         $+255, SI
 	BZHIQ        DI, SI, SI
 	KMOVW        SI, K1
-	MOVQ         136(AX), SI
-	MOVQ         168(AX), DI
+	MOVQ         160(AX), SI
+	MOVQ         192(AX), DI
 	VXORPS       Z1, Z1, Z1
 	VMOVUPS.Z    (SI)(BX*4), K1, Y1
 	VMOVUPS.Z    (DI)(BX*4), K1, Y0
 	VINSERTF64X4 $0x01, Y0, Z1, Z1
-	MOVQ         144(AX), SI
-	MOVQ         176(AX), DI
+	MOVQ         168(AX), SI
+	MOVQ         200(AX), DI
 	VXORPS       Z2, Z2, Z2
 	VMOVUPS.Z    (SI)(BX*4), K1, Y2
 	VMOVUPS.Z    (DI)(BX*4), K1, Y0
 	VINSERTF64X4 $0x01, Y0, Z2, Z2
 	VUNPCKLPS    Z2, Z1, Z0
 	VUNPCKHPS    Z2, Z1, Z1
-	MOVQ         152(AX), SI
-	MOVQ         184(AX), DI
+	MOVQ         176(AX), SI
+	MOVQ         208(AX), DI
 	VXORPS       Z3, Z3, Z3
 	VMOVUPS.Z    (SI)(BX*4), K1, Y3
 	VMOVUPS.Z    (DI)(BX*4), K1, Y2
 	VINSERTF64X4 $0x01, Y2, Z3, Z3
-	MOVQ         160(AX), SI
-	MOVQ         192(AX), DI
+	MOVQ         184(AX), SI
+	MOVQ         216(AX), DI
 	VXORPS       Z4, Z4, Z4
 	VMOVUPS.Z    (SI)(BX*4), K1, Y4
 	VMOVUPS.Z    (DI)(BX*4), K1, Y2
@@ -245,28 +219,28 @@ piece:
 	VUNPCKHPD    Z2, Z0, Z0
 	VUNPCKLPD    Z3, Z1, Z2
 	VUNPCKHPD    Z3, Z1, Z1
-	MOVQ         200(AX), SI
-	MOVQ         232(AX), DI
+	MOVQ         224(AX), SI
+	MOVQ         256(AX), DI
 	VXORPS       Z5, Z5, Z5
 	VMOVUPS.Z    (SI)(BX*4), K1, Y5
 	VMOVUPS.Z    (DI)(BX*4), K1, Y3
 	VINSERTF64X4 $0x01, Y3, Z5, Z5
-	MOVQ         208(AX), SI
-	MOVQ         240(AX), DI
+	MOVQ         232(AX), SI
+	MOVQ         264(AX), DI
 	VXORPS       Z6, Z6, Z6
 	VMOVUPS.Z    (SI)(BX*4), K1, Y6
 	VMOVUPS.Z    (DI)(BX*4), K1, Y3
 	VINSERTF64X4 $0x01, Y3, Z6, Z6
 	VUNPCKLPS    Z6, Z5, Z3
 	VUNPCKHPS    Z6, Z5, Z5
-	MOVQ         216(AX), SI
-	MOVQ         248(AX), DI
+	MOVQ         240(AX), SI
+	MOVQ         272(AX), DI
 	VXORPS       Z7, Z7, Z7
 	VMOVUPS.Z    (SI)(BX*4), K1, Y7
 	VMOVUPS.Z    (DI)(BX*4), K1, Y6
 	VINSERTF64X4 $0x01, Y6, Z7, Z7
-	MOVQ         224(AX), SI
-	MOVQ         256(AX), DI
+	MOVQ         248(AX), SI
+	MOVQ         280(AX), DI
 	VXORPS       Z8, Z8, Z8
 	VMOVUPS.Z    (SI)(BX*4), K1, Y8
 	VMOVUPS.Z    (DI)(BX*4), K1, Y6
@@ -285,17 +259,17 @@ piece:
 	VSHUFF64X2   $0xdd, Z3, Z0, Z0
 	VSHUFF64X2   $0xdd, Z6, Z2, Z2
 	VSHUFF64X2   $0xdd, Z5, Z1, Z1
-	VMOVUPS      Z7, (DX)
-	VMOVUPS      Z9, 128(DX)
-	VMOVUPS      Z10, 256(DX)
-	VMOVUPS      Z11, 384(DX)
-	VMOVUPS      Z4, 512(DX)
-	VMOVUPS      Z0, 640(DX)
-	VMOVUPS      Z2, 768(DX)
-	VMOVUPS      Z1, 896(DX)
+	VMOVUPS      Z7, (CX)
+	VMOVUPS      Z9, 128(CX)
+	VMOVUPS      Z10, 256(CX)
+	VMOVUPS      Z11, 384(CX)
+	VMOVUPS      Z4, 512(CX)
+	VMOVUPS      Z0, 640(CX)
+	VMOVUPS      Z2, 768(CX)
+	VMOVUPS      Z1, 896(CX)
 	ADDQ         $+8, BX
-	ADDQ         $+1024, DX
-	SUBQ         $+8, CX
+	ADDQ         $+1024, CX
+	SUBQ         $+8, DX
 	JGT          piece
 
 whole:
@@ -307,7 +281,7 @@ whole:
 TEXT ·packValuesF32AVX512(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ    a+0(FP), AX
 	MOVQ    32(AX), CX
-	SHLQ    $0x04, CX
+	IMUL3Q  $0x18, CX, CX
 	ADDQ    24(AX), CX
 	MOVQ    CX, 104(AX)
 	MOVQ    (AX), CX
@@ -374,92 +348,61 @@ packed:
 TEXT ·packKeysF16AVX512(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ   a+0(FP), AX
 	MOVQ   32(AX), CX
-	SHLQ   $0x04, CX
+	IMUL3Q $0x18, CX, CX
 	ADDQ   24(AX), CX
 	MOVQ   CX, 104(AX)
-	MOVQ   32(AX), CX
-	MOVQ   CX, 112(AX)
-	MOVQ   104(AX), CX
+	MOVQ   24(AX), CX
+	MOVQ   (AX), DX
 	MOVQ   CX, 120(AX)
-	SUBQ   $+16, 120(AX)
-	MOVQ   (AX), CX
+	MOVQ   32(AX), BX
+	MOVQ   BX, 112(AX)
+	ADDQ   (CX), DX
 	CMPQ   112(AX), $+16
 	JLT    some
 	TESTQ  $+7, 96(AX)
 	JNE    some
-	MOVQ   72(AX), DX
+	MOVQ   72(AX), CX
 	MOVQ   8(AX), BX
-	MOVQ   96(AX), DI
-	CMPQ   DI, $+32
-	JLT    fetched
-	CMPQ   112(AX), $+16
-	JEQ    nextSpan
-	IMUL3Q $+16, BX, SI
-	ADDQ   CX, SI
-	JMP    fetchRows
-
-nextSpan:
-	MOVQ 120(AX), SI
-	ADDQ $+16, SI
-	CMPQ SI, 104(AX)
-	JEQ  fetched
-	MOVQ (SI), SI
-	ADDQ (AX), SI
-
-fetchRows:
-	LEAQ   (SI)(BX*4), R8
+	MOVQ   DX, SI
+	LEAQ   (SI)(BX*4), DI
+	LEAQ   (DI)(BX*4), R8
 	LEAQ   (R8)(BX*4), R9
-	LEAQ   (R9)(BX*4), R10
-	LEAQ   (BX)(BX*2), R11
-	IMUL3Q $+2, DI, DI
-
-fetch:
-	PREFETCHT0 (SI)
-	PREFETCHT0 (SI)(BX*1)
-	PREFETCHT0 (SI)(BX*2)
-	PREFETCHT0 (SI)(R11*1)
-	PREFETCHT0 (R8)
-	PREFETCHT0 (R8)(BX*1)
-	PREFETCHT0 (R8)(BX*2)
-	PREFETCHT0 (R8)(R11*1)
-	PREFETCHT0 (R9)
-	PREFETCHT0 (R9)(BX*1)
-	PREFETCHT0 (R9)(BX*2)
-	PREFETCHT0 (R9)(R11*1)
-	PREFETCHT0 (R10)
-	PREFETCHT0 (R10)(BX*1)
-	PREFETCHT0 (R10)(BX*2)
-	PREFETCHT0 (R10)(R11*1)
-	ADDQ       $+64, SI
-	ADDQ       $+64, R8
-	ADDQ       $+64, R9
-	ADDQ       $+64, R10
-	SUBQ       $+64, DI
-	JGT        fetch
-
-fetched:
-	MOVQ 8(AX), BX
-	LEAQ (CX)(BX*4), SI
-	LEAQ (SI)(BX*4), DI
-	LEAQ (DI)(BX*4), R8
-	LEAQ (BX)(BX*2), R9
-	MOVQ 96(AX), AX
-	SHRQ $0x03, AX
+	LEAQ   (BX)(BX*2), R10
+	MOVQ   96(AX), R11
+	SHRQ   $0x03, R11
+	MOVQ   120(AX), R12
+	MOVQ   16(R12), R12
+	ADDQ   DX, R12
+	MOVQ   $+4, 144(AX)
+	IMUL3Q $+16, BX, DX
+	SUBQ   $+64, DX
+	MOVQ   DX, 136(AX)
 
 chunk:
-	VBROADCASTI32X4 (CX), Y0
-	VINSERTI32X4    $0x01, (SI), Y0, Y0
+	PREFETCHT1 (R12)
+	PREFETCHT1 (R12)(BX*1)
+	PREFETCHT1 (R12)(BX*2)
+	PREFETCHT1 (R12)(R10*1)
+	LEAQ       (R12)(BX*4), R12
+	DECQ       144(AX)
+	JNE        fetched
+	MOVQ       $+4, 144(AX)
+	SUBQ       136(AX), R12
+
+fetched:
+	VBROADCASTI32X4 (SI), Y0
+	VINSERTI32X4    $0x01, (DI), Y0, Y0
 	VCVTPH2PS       Y0, Z1
-	VBROADCASTI32X4 (CX)(BX*1), Y0
-	VINSERTI32X4    $0x01, (SI)(BX*1), Y0, Y0
+	VBROADCASTI32X4 (SI)(BX*1), Y0
+	VINSERTI32X4    $0x01, (DI)(BX*1), Y0, Y0
 	VCVTPH2PS       Y0, Z2
 	VUNPCKLPS       Z2, Z1, Z0
 	VUNPCKHPS       Z2, Z1, Z1
-	VBROADCASTI32X4 (CX)(BX*2), Y2
-	VINSERTI32X4    $0x01, (SI)(BX*2), Y2, Y2
+	VBROADCASTI32X4 (SI)(BX*2), Y2
+	VINSERTI32X4    $0x01, (DI)(BX*2), Y2, Y2
 	VCVTPH2PS       Y2, Z3
-	VBROADCASTI32X4 (CX)(R9*1), Y2
-	VINSERTI32X4    $0x01, (SI)(R9*1), Y2, Y2
+	VBROADCASTI32X4 (SI)(R10*1), Y2
+	VINSERTI32X4    $0x01, (DI)(R10*1), Y2, Y2
 	VCVTPH2PS       Y2, Z4
 	VUNPCKLPS       Z4, Z3, Z2
 	VUNPCKHPS       Z4, Z3, Z3
@@ -467,19 +410,19 @@ chunk:
 	VUNPCKHPD       Z2, Z0, Z0
 	VUNPCKLPD       Z3, Z1, Z2
 	VUNPCKHPD       Z3, Z1, Z1
-	VBROADCASTI32X4 (DI), Y3
-	VINSERTI32X4    $0x01, (R8), Y3, Y3
+	VBROADCASTI32X4 (R8), Y3
+	VINSERTI32X4    $0x01, (R9), Y3, Y3
 	VCVTPH2PS       Y3, Z5
-	VBROADCASTI32X4 (DI)(BX*1), Y3
-	VINSERTI32X4    $0x01, (R8)(BX*1), Y3, Y3
+	VBROADCASTI32X4 (R8)(BX*1), Y3
+	VINSERTI32X4    $0x01, (R9)(BX*1), Y3, Y3
 	VCVTPH2PS       Y3, Z6
 	VUNPCKLPS       Z6, Z5, Z3
 	VUNPCKHPS       Z6, Z5, Z5
-	VBROADCASTI32X4 (DI)(BX*2), Y6
-	VINSERTI32X4    $0x01, (R8)(BX*2), Y6, Y6
+	VBROADCASTI32X4 (R8)(BX*2), Y6
+	VINSERTI32X4    $0x01, (R9)(BX*2), Y6, Y6
 	VCVTPH2PS       Y6, Z7
-	VBROADCASTI32X4 (DI)(R9*1), Y6
-	VINSERTI32X4    $0x01, (R8)(R9*1), Y6, Y6
+	VBROADCASTI32X4 (R8)(R10*1), Y6
+	VINSERTI32X4    $0x01, (R9)(R10*1), Y6, Y6
 	VCVTPH2PS       Y6, Z8
 	VUNPCKLPS       Z8, Z7, Z6
 	VUNPCKHPS       Z8, Z7, Z7
@@ -495,106 +438,106 @@ chunk:
 	VSHUFF64X2      $0xdd, Z3, Z0, Z0
 	VSHUFF64X2      $0xdd, Z6, Z2, Z2
 	VSHUFF64X2      $0xdd, Z5, Z1, Z1
-	VMOVUPS         Z7, (DX)
-	VMOVUPS         Z9, 128(DX)
-	VMOVUPS         Z10, 256(DX)
-	VMOVUPS         Z11, 384(DX)
-	VMOVUPS         Z4, 512(DX)
-	VMOVUPS         Z0, 640(DX)
-	VMOVUPS         Z2, 768(DX)
-	VMOVUPS         Z1, 896(DX)
-	ADDQ            $+16, CX
+	VMOVUPS         Z7, (CX)
+	VMOVUPS         Z9, 128(CX)
+	VMOVUPS         Z10, 256(CX)
+	VMOVUPS         Z11, 384(CX)
+	VMOVUPS         Z4, 512(CX)
+	VMOVUPS         Z0, 640(CX)
+	VMOVUPS         Z2, 768(CX)
+	VMOVUPS         Z1, 896(CX)
 	ADDQ            $+16, SI
 	ADDQ            $+16, DI
 	ADDQ            $+16, R8
-	ADDQ            $+1024, DX
-	DECQ            AX
+	ADDQ            $+16, R9
+	ADDQ            $+1024, CX
+	DECQ            R11
 	JNE             chunk
 	JMP             whole
 
 some:
-	MOVQ    72(AX), DX
+	MOVQ    72(AX), CX
 	MOVQ    8(AX), BX
-	MOVQ    CX, 136(AX)
-	LEAQ    (CX)(BX*1), SI
+	MOVQ    DX, 160(AX)
+	LEAQ    (DX)(BX*1), SI
 	CMPQ    112(AX), $+1
-	CMOVQGT SI, CX
-	MOVQ    CX, 144(AX)
-	LEAQ    (CX)(BX*1), SI
+	CMOVQGT SI, DX
+	MOVQ    DX, 168(AX)
+	LEAQ    (DX)(BX*1), SI
 	CMPQ    112(AX), $+2
-	CMOVQGT SI, CX
-	MOVQ    CX, 152(AX)
-	LEAQ    (CX)(BX*1), SI
+	CMOVQGT SI, DX
+	MOVQ    DX, 176(AX)
+	LEAQ    (DX)(BX*1), SI
 	CMPQ    112(AX), $+3
-	CMOVQGT SI, CX
-	MOVQ    CX, 160(AX)
-	LEAQ    (CX)(BX*1), SI
+	CMOVQGT SI, DX
+	MOVQ    DX, 184(AX)
+	LEAQ    (DX)(BX*1), SI
 	CMPQ    112(AX), $+4
-	CMOVQGT SI, CX
-	MOVQ    CX, 168(AX)
-	LEAQ    (CX)(BX*1), SI
+	CMOVQGT SI, DX
+	MOVQ    DX, 192(AX)
+	LEAQ    (DX)(BX*1), SI
 	CMPQ    112(AX), $+5
-	CMOVQGT SI, CX
-	MOVQ    CX, 176(AX)
-	LEAQ    (CX)(BX*1), SI
+	CMOVQGT SI, DX
+	MOVQ    DX, 200(AX)
+	LEAQ    (DX)(BX*1), SI
 	CMPQ    112(AX), $+6
-	CMOVQGT SI, CX
-	MOVQ    CX, 184(AX)
-	LEAQ    (CX)(BX*1), SI
+	CMOVQGT SI, DX
+	MOVQ    DX, 208(AX)
+	LEAQ    (DX)(BX*1), SI
 	CMPQ    112(AX), $+7
-	CMOVQGT SI, CX
-	MOVQ    CX, 192(AX)
-	LEAQ    (CX)(BX*1), SI
+	CMOVQGT SI, DX
+	MOVQ    DX, 216(AX)
+	LEAQ    (DX)(BX*1), SI
 	CMPQ    112(AX), $+8
-	CMOVQGT SI, CX
-	MOVQ    CX, 200(AX)
-	LEAQ    (CX)(BX*1), SI
+	CMOVQGT SI, DX
+	MOVQ    DX, 224(AX)
+	LEAQ    (DX)(BX*1), SI
 	CMPQ    112(AX), $+9
-	CMOVQGT SI, CX
-	MOVQ    CX, 208(AX)
-	LEAQ    (CX)(BX*1), SI
+	CMOVQGT SI, DX
+	MOVQ    DX, 232(AX)
+	LEAQ    (DX)(BX*1), SI
 	CMPQ    112(AX), $+10
-	CMOVQGT SI, CX
-	MOVQ    CX, 216(AX)
-	LEAQ    (CX)(BX*1), SI
+	CMOVQGT SI, DX
+	MOVQ    DX, 240(AX)
+	LEAQ    (DX)(BX*1), SI
 	CMPQ    112(AX), $+11
-	CMOVQGT SI, CX
-	MOVQ    CX, 224(AX)
-	LEAQ    (CX)(BX*1), SI
+	CMOVQGT SI, DX
+	MOVQ    DX, 248(AX)
+	LEAQ    (DX)(BX*1), SI
 	CMPQ    112(AX), $+12
-	CMOVQGT SI, CX
-	MOVQ    CX, 232(AX)
-	LEAQ    (CX)(BX*1), SI
+	CMOVQGT SI, DX
+	MOVQ    DX, 256(AX)
+	LEAQ    (DX)(BX*1), SI
 	CMPQ    112(AX), $+13
-	CMOVQGT SI, CX
-	MOVQ    CX, 240(AX)
-	LEAQ    (CX)(BX*1), SI
+	CMOVQGT SI, DX
+	MOVQ    DX, 264(AX)
+	LEAQ    (DX)(BX*1), SI
 	CMPQ    112(AX), $+14
-	CMOVQGT SI, CX
-	MOVQ    CX, 248(AX)
-	LEAQ    (CX)(BX*1), SI
+	CMOVQGT SI, DX
+	MOVQ    DX, 272(AX)
+	LEAQ    (DX)(BX*1), SI
 	CMPQ    112(AX), $+15
-	CMOVQGT SI, CX
-	MOVQ    CX, 256(AX)
-	MOVQ    96(AX), CX
+	CMOVQGT SI, DX
+	MOVQ    DX, 280(AX)
+	MOVQ    96(AX), DX
 	XORQ    BX, BX
 
 piece:
 	MOVQ         $+8, DI
-	CMPQ         CX, DI
-	CMOVQLT      CX, DI
+	CMPQ         DX, DI
+	CMOVQLT      DX, DI
 	MOVQ         $+255, SI
 	BZHIQ        DI, SI, SI
 	KMOVW        SI, K1
-	MOVQ         136(AX), SI
-	MOVQ         168(AX), DI
+	MOVQ         160(AX), SI
+	MOVQ         192(AX), DI
 	VXORPS       Y0, Y0, Y0
 	VMOVDQU16.Z  (SI)(BX*2), K1, X0
 	VMOVDQU16.Z  (DI)(BX*2), K1, X1
 	VINSERTI32X4 $0x01, X1, Y0, Y0
 	VCVTPH2PS    Y0, Z1
-	MOVQ         144(AX), SI
-	MOVQ         176(AX), DI
+	MOVQ         168(AX), SI
+	MOVQ         200(AX), DI
 	VXORPS       Y0, Y0, Y0
 	VMOVDQU16.Z  (SI)(BX*2), K1, X0
 	VMOVDQU16.Z  (DI)(BX*2), K1, X2
@@ -602,15 +545,15 @@ piece:
 	VCVTPH2PS    Y0, Z2
 	VUNPCKLPS    Z2, Z1, Z0
 	VUNPCKHPS    Z2, Z1, Z1
-	MOVQ         152(AX), SI
-	MOVQ         184(AX), DI
+	MOVQ         176(AX), SI
+	MOVQ         208(AX), DI
 	VXORPS       Y2, Y2, Y2
 	VMOVDQU16.Z  (SI)(BX*2), K1, X2
 	VMOVDQU16.Z  (DI)(BX*2), K1, X3
 	VINSERTI32X4 $0x01, X3, Y2, Y2
 	VCVTPH2PS    Y2, Z3
-	MOVQ         160(AX), SI
-	MOVQ         192(AX), DI
+	MOVQ         184(AX), SI
+	MOVQ         216(AX), DI
 	VXORPS       Y2, Y2, Y2
 	VMOVDQU16.Z  (SI)(BX*2), K1, X2
 	VMOVDQU16.Z  (DI)(BX*2), K1, X4
@@ -622,15 +565,15 @@ piece:
 	VUNPCKHPD    Z2, Z0, Z0
 	VUNPCKLPD    Z3, Z1, Z2
 	VUNPCKHPD    Z3, Z1, Z1
-	MOVQ         200(AX), SI
-	MOVQ         232(AX), DI
+	MOVQ         224(AX), SI
+	MOVQ         256(AX), DI
 	VXORPS       Y3, Y3, Y3
 	VMOVDQU16.Z  (SI)(BX*2), K1, X3
 	VMOVDQU16.Z  (DI)(BX*2), K1, X5
 	VINSERTI32X4 $0x01, X5, Y3, Y3
 	VCVTPH2PS    Y3, Z5
-	MOVQ         208(AX), SI
-	MOVQ         240(AX), DI
+	MOVQ         232(AX), SI
+	MOVQ         264(AX), DI
 	VXORPS       Y3, Y3, Y3
 	VMOVDQU16.Z  (SI)(BX*2), K1, X3
 	VMOVDQU16.Z  (DI)(BX*2), K1, X6
@@ -638,15 +581,15 @@ piece:
 	VCVTPH2PS    Y3, Z6
 	VUNPCKLPS    Z6, Z5, Z3
 	VUNPCKHPS    Z6, Z5, Z5
-	MOVQ         216(AX), SI
-	MOVQ         248(AX), DI
+	MOVQ         240(AX), SI
+	MOVQ         272(AX), DI
 	VXORPS       Y6, Y6, Y6
 	VMOVDQU16.Z  (SI)(BX*2), K1, X6
 	VMOVDQU16.Z  (DI)(BX*2), K1, X7
 	VINSERTI32X4 $0x01, X7, Y6, Y6
 	VCVTPH2PS    Y6, Z7
-	MOVQ         224(AX), SI
-	MOVQ         256(AX), DI
+	MOVQ         248(AX), SI
+	MOVQ         280(AX), DI
 	VXORPS       Y6, Y6, Y6
 	VMOVDQU16.Z  (SI)(BX*2), K1, X6
 	VMOVDQU16.Z  (DI)(BX*2), K1, X8
@@ -666,17 +609,17 @@ piece:
 	VSHUFF64X2   $0xdd, Z3, Z0, Z0
 	VSHUFF64X2   $0xdd, Z6, Z2, Z2
 	VSHUFF64X2   $0xdd, Z5, Z1, Z1
-	VMOVUPS      Z7, (DX)
-	VMOVUPS      Z9, 128(DX)
-	VMOVUPS      Z10, 256(DX)
-	VMOVUPS      Z11, 384(DX)
-	VMOVUPS      Z4, 512(DX)
-	VMOVUPS      Z0, 640(DX)
-	VMOVUPS      Z2, 768(DX)
-	VMOVUPS      Z1, 896(DX)
+	VMOVUPS      Z7, (CX)
+	VMOVUPS      Z9, 128(CX)
+	VMOVUPS      Z10, 256(CX)
+	VMOVUPS      Z11, 384(CX)
+	VMOVUPS      Z4, 512(CX)
+	VMOVUPS      Z0, 640(CX)
+	VMOVUPS      Z2, 768(CX)
+	VMOVUPS      Z1, 896(CX)
 	ADDQ         $+8, BX
-	ADDQ         $+1024, DX
-	SUBQ         $+8, CX
+	ADDQ         $+1024, CX
+	SUBQ         $+8, DX
 	JGT          piece
 
 whole:
@@ -688,7 +631,7 @@ whole:
 TEXT ·packValuesF16AVX512(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ    a+0(FP), AX
 	MOVQ    32(AX), CX
-	SHLQ    $0x04, CX
+	IMUL3Q  $0x18, CX, CX
 	ADDQ    24(AX), CX
 	MOVQ    CX, 104(AX)
 	MOVQ    (AX), CX
@@ -755,95 +698,64 @@ packed:
 TEXT ·packKeysBF16AVX512(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ   a+0(FP), AX
 	MOVQ   32(AX), CX
-	SHLQ   $0x04, CX
+	IMUL3Q $0x18, CX, CX
 	ADDQ   24(AX), CX
 	MOVQ   CX, 104(AX)
-	MOVQ   32(AX), CX
-	MOVQ   CX, 112(AX)
-	MOVQ   104(AX), CX
+	MOVQ   24(AX), CX
+	MOVQ   (AX), DX
 	MOVQ   CX, 120(AX)
-	SUBQ   $+16, 120(AX)
-	MOVQ   (AX), CX
+	MOVQ   32(AX), BX
+	MOVQ   BX, 112(AX)
+	ADDQ   (CX), DX
 	CMPQ   112(AX), $+16
 	JLT    some
 	TESTQ  $+7, 96(AX)
 	JNE    some
-	MOVQ   72(AX), DX
+	MOVQ   72(AX), CX
 	MOVQ   8(AX), BX
-	MOVQ   96(AX), DI
-	CMPQ   DI, $+32
-	JLT    fetched
-	CMPQ   112(AX), $+16
-	JEQ    nextSpan
-	IMUL3Q $+16, BX, SI
-	ADDQ   CX, SI
-	JMP    fetchRows
-
-nextSpan:
-	MOVQ 120(AX), SI
-	ADDQ $+16, SI
-	CMPQ SI, 104(AX)
-	JEQ  fetched
-	MOVQ (SI), SI
-	ADDQ (AX), SI
-
-fetchRows:
-	LEAQ   (SI)(BX*4), R8
+	MOVQ   DX, SI
+	LEAQ   (SI)(BX*4), DI
+	LEAQ   (DI)(BX*4), R8
 	LEAQ   (R8)(BX*4), R9
-	LEAQ   (R9)(BX*4), R10
-	LEAQ   (BX)(BX*2), R11
-	IMUL3Q $+2, DI, DI
-
-fetch:
-	PREFETCHT0 (SI)
-	PREFETCHT0 (SI)(BX*1)
-	PREFETCHT0 (SI)(BX*2)
-	PREFETCHT0 (SI)(R11*1)
-	PREFETCHT0 (R8)
-	PREFETCHT0 (R8)(BX*1)
-	PREFETCHT0 (R8)(BX*2)
-	PREFETCHT0 (R8)(R11*1)
-	PREFETCHT0 (R9)
-	PREFETCHT0 (R9)(BX*1)
-	PREFETCHT0 (R9)(BX*2)
-	PREFETCHT0 (R9)(R11*1)
-	PREFETCHT0 (R10)
-	PREFETCHT0 (R10)(BX*1)
-	PREFETCHT0 (R10)(BX*2)
-	PREFETCHT0 (R10)(R11*1)
-	ADDQ       $+64, SI
-	ADDQ       $+64, R8
-	ADDQ       $+64, R9
-	ADDQ       $+64, R10
-	SUBQ       $+64, DI
-	JGT        fetch
-
-fetched:
-	MOVQ 8(AX), BX
-	LEAQ (CX)(BX*4), SI
-	LEAQ (SI)(BX*4), DI
-	LEAQ (DI)(BX*4), R8
-	LEAQ (BX)(BX*2), R9
-	MOVQ 96(AX), AX
-	SHRQ $0x03, AX
+	LEAQ   (BX)(BX*2), R10
+	MOVQ   96(AX), R11
+	SHRQ   $0x03, R11
+	MOVQ   120(AX), R12
+	MOVQ   16(R12), R12
+	ADDQ   DX, R12
+	MOVQ   $+4, 144(AX)
+	IMUL3Q $+16, BX, DX
+	SUBQ   $+64, DX
+	MOVQ   DX, 136(AX)
 
 chunk:
-	VBROADCASTI32X4 (CX), Y0
-	VINSERTI32X4    $0x01, (SI), Y0, Y0
+	PREFETCHT1 (R12)
+	PREFETCHT1 (R12)(BX*1)
+	PREFETCHT1 (R12)(BX*2)
+	PREFETCHT1 (R12)(R10*1)
+	LEAQ       (R12)(BX*4), R12
+	DECQ       144(AX)
+	JNE        fetched
+	MOVQ       $+4, 144(AX)
+	SUBQ       136(AX), R12
+
+fetched:
+	VBROADCASTI32X4 (SI), Y0
+	VINSERTI32X4    $0x01, (DI), Y0, Y0
 	VPMOVZXWD       Y0, Z1
 	VPSLLD          $0x10, Z1, Z1
-	VBROADCASTI32X4 (CX)(BX*1), Y0
-	VINSERTI32X4    $0x01, (SI)(BX*1), Y0, Y0
+	VBROADCASTI32X4 (SI)(BX*1), Y0
+	VINSERTI32X4    $0x01, (DI)(BX*1), Y0, Y0
 	VPMOVZXWD       Y0, Z2
 	VPSLLD          $0x10, Z2, Z2
 	VUNPCKLPS       Z2, Z1, Z0
 	VUNPCKHPS       Z2, Z1, Z1
-	VBROADCASTI32X4 (CX)(BX*2), Y2
-	VINSERTI32X4    $0x01, (SI)(BX*2), Y2, Y2
+	VBROADCASTI32X4 (SI)(BX*2), Y2
+	VINSERTI32X4    $0x01, (DI)(BX*2), Y2, Y2
 	VPMOVZXWD       Y2, Z3
 	VPSLLD          $0x10, Z3, Z3
-	VBROADCASTI32X4 (CX)(R9*1), Y2
-	VINSERTI32X4    $0x01, (SI)(R9*1), Y2, Y2
+	VBROADCASTI32X4 (SI)(R10*1), Y2
+	VINSERTI32X4    $0x01, (DI)(R10*1), Y2, Y2
 	VPMOVZXWD       Y2, Z4
 	VPSLLD          $0x10, Z4, Z4
 	VUNPCKLPS       Z4, Z3, Z2
@@ -852,22 +764,22 @@ chunk:
 	VUNPCKHPD       Z2, Z0, Z0
 	VUNPCKLPD       Z3, Z1, Z2
 	VUNPCKHPD       Z3, Z1, Z1
-	VBROADCASTI32X4 (DI), Y3
-	VINSERTI32X4    $0x01, (R8), Y3, Y3
+	VBROADCASTI32X4 (R8), Y3
+	VINSERTI32X4    $0x01, (R9), Y3, Y3
 	VPMOVZXWD       Y3, Z5
 	VPSLLD          $0x10, Z5, Z5
-	VBROADCASTI32X4 (DI)(BX*1), Y3
-	VINSERTI32X4    $0x01, (R8)(BX*1), Y3, Y3
+	VBROADCASTI32X4 (R8)(BX*1), Y3
+	VINSERTI32X4    $0x01, (R9)(BX*1), Y3, Y3
 	VPMOVZXWD       Y3, Z6
 	VPSLLD          $0x10, Z6, Z6
 	VUNPCKLPS       Z6, Z5, Z3
 	VUNPCKHPS       Z6, Z5, Z5
-	VBROADCASTI32X4 (DI)(BX*2), Y6
-	VINSERTI32X4    $0x01, (R8)(BX*2), Y6, Y6
+	VBROADCASTI32X4 (R8)(BX*2), Y6
+	VINSERTI32X4    $0x01, (R9)(BX*2), Y6, Y6
 	VPMOVZXWD       Y6, Z7
 	VPSLLD          $0x10, Z7, Z7
-	VBROADCASTI32X4 (DI)(R9*1), Y6
-	VINSERTI32X4    $0x01, (R8)(R9*1), Y6, Y6
+	VBROADCASTI32X4 (R8)(R10*1), Y6
+	VINSERTI32X4    $0x01, (R9)(R10*1), Y6, Y6
 	VPMOVZXWD       Y6, Z8
 	VPSLLD          $0x10, Z8, Z8
 	VUNPCKLPS       Z8, Z7, Z6
@@ -884,107 +796,107 @@ chunk:
 	VSHUFF64X2      $0xdd, Z3, Z0, Z0
 	VSHUFF64X2      $0xdd, Z6, Z2, Z2
 	VSHUFF64X2      $0xdd, Z5, Z1, Z1
-	VMOVUPS         Z7, (DX)
-	VMOVUPS         Z9, 128(DX)
-	VMOVUPS         Z10, 256(DX)
-	VMOVUPS         Z11, 384(DX)
-	VMOVUPS         Z4, 512(DX)
-	VMOVUPS         Z0, 640(DX)
-	VMOVUPS         Z2, 768(DX)
-	VMOVUPS         Z1, 896(DX)
-	ADDQ            $+16, CX
+	VMOVUPS         Z7, (CX)
+	VMOVUPS         Z9, 128(CX)
+	VMOVUPS         Z10, 256(CX)
+	VMOVUPS         Z11, 384(CX)
+	VMOVUPS         Z4, 512(CX)
+	VMOVUPS         Z0, 640(CX)
+	VMOVUPS         Z2, 768(CX)
+	VMOVUPS         Z1, 896(CX)
 	ADDQ            $+16, SI
 	ADDQ            $+16, DI
 	ADDQ            $+16, R8
-	ADDQ            $+1024, DX
-	DECQ            AX
+	ADDQ            $+16, R9
+	ADDQ            $+1024, CX
+	DECQ            R11
 	JNE             chunk
 	JMP             whole
 
 some:
-	MOVQ    72(AX), DX
+	MOVQ    72(AX), CX
 	MOVQ    8(AX), BX
-	MOVQ    CX, 136(AX)
-	LEAQ    (CX)(BX*1), SI
+	MOVQ    DX, 160(AX)
+	LEAQ    (DX)(BX*1), SI
 	CMPQ    112(AX), $+1
-	CMOVQGT SI, CX
-	MOVQ    CX, 144(AX)
-	LEAQ    (CX)(BX*1), SI
+	CMOVQGT SI, DX
+	MOVQ    DX, 168(AX)
+	LEAQ    (DX)(BX*1), SI
 	CMPQ    112(AX), $+2
-	CMOVQGT SI, CX
-	MOVQ    CX, 152(AX)
-	LEAQ    (CX)(BX*1), SI
+	CMOVQGT SI, DX
+	MOVQ    DX, 176(AX)
+	LEAQ    (DX)(BX*1), SI
 	CMPQ    112(AX), $+3
-	CMOVQGT SI, CX
-	MOVQ    CX, 160(AX)
-	LEAQ    (CX)(BX*1), SI
+	CMOVQGT SI, DX
+	MOVQ    DX, 184(AX)
+	LEAQ    (DX)(BX*1), SI
 	CMPQ    112(AX), $+4
-	CMOVQGT SI, CX
-	MOVQ    CX, 168(AX)
-	LEAQ    (CX)(BX*1), SI
+	CMOVQGT SI, DX
+	MOVQ    DX, 192(AX)
+	LEAQ    (DX)(BX*1), SI
 	CMPQ    112(AX), $+5
-	CMOVQGT SI, CX
-	MOVQ    CX, 176(AX)
-	LEAQ    (CX)(BX*1), SI
+	CMOVQGT SI, DX
+	MOVQ    DX, 200(AX)
+	LEAQ    (DX)(BX*1), SI
 	CMPQ    112(AX), $+6
-	CMOVQGT SI, CX
-	MOVQ    CX, 184(AX)
-	LEAQ    (CX)(BX*1), SI
+	CMOVQGT SI, DX
+	MOVQ    DX, 208(AX)
+	LEAQ    (DX)(BX*1), SI
 	CMPQ    112(AX), $+7
-	CMOVQGT SI, CX
-	MOVQ    CX, 192(AX)
-	LEAQ    (CX)(BX*1), SI
+	CMOVQGT SI, DX
+	MOVQ    DX, 216(AX)
+	LEAQ    (DX)(BX*1), SI
 	CMPQ    112(AX), $+8
-	CMOVQGT SI, CX
-	MOVQ    CX, 200(AX)
-	LEAQ    (CX)(BX*1), SI
+	CMOVQGT SI, DX
+	MOVQ    DX, 224(AX)
+	LEAQ    (DX)(BX*1), SI
 	CMPQ    112(AX), $+9
-	CMOVQGT SI, CX
-	MOVQ    CX, 208(AX)
-	LEAQ    (CX)(BX*1), SI
+	CMOVQGT SI, DX
+	MOVQ    DX, 232(AX)
+	LEAQ    (DX)(BX*1), SI
 	CMPQ    112(AX), $+10
-	CMOVQGT SI, CX
-	MOVQ    CX, 216(AX)
-	LEAQ    (CX)(BX*1), SI
+	CMOVQGT SI, DX
+	MOVQ    DX, 240(AX)
+	LEAQ    (DX)(BX*1), SI
 	CMPQ    112(AX), $+11
-	CMOVQGT SI, CX
-	MOVQ    CX, 224(AX)
-	LEAQ    (CX)(BX*1), SI
+	CMOVQGT SI, DX
+	MOVQ    DX, 248(AX)
+	LEAQ    (DX)(BX*1), SI
 	CMPQ    112(AX), $+12
-	CMOVQGT SI, CX
-	MOVQ    CX, 232(AX)
-	LEAQ    (CX)(BX*1), SI
+	CMOVQGT SI, DX
+	MOVQ    DX, 256(AX)
+	LEAQ    (DX)(BX*1), SI
 	CMPQ    112(AX), $+13
-	CMOVQGT SI, CX
-	MOVQ    CX, 240(AX)
-	LEAQ    (CX)(BX*1), SI
+	CMOVQGT SI, DX
+	MOVQ    DX, 264(AX)
+	LEAQ    (DX)(BX*1), SI
 	CMPQ    112(AX), $+14
-	CMOVQGT SI, CX
-	MOVQ    CX, 248(AX)
-	LEAQ    (CX)(BX*1), SI
+	CMOVQGT SI, DX
+	MOVQ    DX, 272(AX)
+	LEAQ    (DX)(BX*1), SI
 	CMPQ    112(AX), $+15
-	CMOVQGT SI, CX
-	MOVQ    CX, 256(AX)
-	MOVQ    96(AX), CX
+	CMOVQGT SI, DX
+	MOVQ    DX, 280(AX)
+	MOVQ    96(AX), DX
 	XORQ    BX, BX
 
 piece:
 	MOVQ         $+8, DI
-	CMPQ         CX, DI
-	CMOVQLT      CX, DI
+	CMPQ         DX, DI
+	CMOVQLT      DX, DI
 	MOVQ         $+255, SI
 	BZHIQ        DI, SI, SI
 	KMOVW        SI, K1
-	MOVQ         136(AX), SI
-	MOVQ         168(AX), DI
+	MOVQ         160(AX), SI
+	MOVQ         192(AX), DI
 	VXORPS       Y0, Y0, Y0
 	VMOVDQU16.Z  (SI)(BX*2), K1, X0
 	VMOVDQU16.Z  (DI)(BX*2), K1, X1
 	VINSERTI32X4 $0x01, X1, Y0, Y0
 	VPMOVZXWD    Y0, Z1
 	VPSLLD       $0x10, Z1, Z1
-	MOVQ         144(AX), SI
-	MOVQ         176(AX), DI
+	MOVQ         168(AX), SI
+	MOVQ         200(AX), DI
 	VXORPS       Y0, Y0, Y0
 	VMOVDQU16.Z  (SI)(BX*2), K1, X0
 	VMOVDQU16.Z  (DI)(BX*2), K1, X2
@@ -993,16 +905,16 @@ piece:
 	VPSLLD       $0x10, Z2, Z2
 	VUNPCKLPS    Z2, Z1, Z0
 	VUNPCKHPS    Z2, Z1, Z1
-	MOVQ         152(AX), SI
-	MOVQ         184(AX), DI
+	MOVQ         176(AX), SI
+	MOVQ         208(AX), DI
 	VXORPS       Y2, Y2, Y2
 	VMOVDQU16.Z  (SI)(BX*2), K1, X2
 	VMOVDQU16.Z  (DI)(BX*2), K1, X3
 	VINSERTI32X4 $0x01, X3, Y2, Y2
 	VPMOVZXWD    Y2, Z3
 	VPSLLD       $0x10, Z3, Z3
-	MOVQ         160(AX), SI
-	MOVQ         192(AX), DI
+	MOVQ         184(AX), SI
+	MOVQ         216(AX), DI
 	VXORPS       Y2, Y2, Y2
 	VMOVDQU16.Z  (SI)(BX*2), K1, X2
 	VMOVDQU16.Z  (DI)(BX*2), K1, X4
@@ -1015,16 +927,16 @@ piece:
 	VUNPCKHPD    Z2, Z0, Z0
 	VUNPCKLPD    Z3, Z1, Z2
 	VUNPCKHPD    Z3, Z1, Z1
-	MOVQ         200(AX), SI
-	MOVQ         232(AX), DI
+	MOVQ         224(AX), SI
+	MOVQ         256(AX), DI
 	VXORPS       Y3, Y3, Y3
 	VMOVDQU16.Z  (SI)(BX*2), K1, X3
 	VMOVDQU16.Z  (DI)(BX*2), K1, X5
 	VINSERTI32X4 $0x01, X5, Y3, Y3
 	VPMOVZXWD    Y3, Z5
 	VPSLLD       $0x10, Z5, Z5
-	MOVQ         208(AX), SI
-	MOVQ         240(AX), DI
+	MOVQ         232(AX), SI
+	MOVQ         264(AX), DI
 	VXORPS       Y3, Y3, Y3
 	VMOVDQU16.Z  (SI)(BX*2), K1, X3
 	VMOVDQU16.Z  (DI)(BX*2), K1, X6
@@ -1033,16 +945,16 @@ piece:
 	VPSLLD       $0x10, Z6, Z6
 	VUNPCKLPS    Z6, Z5, Z3
 	VUNPCKHPS    Z6, Z5, Z5
-	MOVQ         216(AX), SI
-	MOVQ         248(AX), DI
+	MOVQ         240(AX), SI
+	MOVQ         272(AX), DI
 	VXORPS       Y6, Y6, Y6
 	VMOVDQU16.Z  (SI)(BX*2), K1, X6
 	VMOVDQU16.Z  (DI)(BX*2), K1, X7
 	VINSERTI32X4 $0x01, X7, Y6, Y6
 	VPMOVZXWD    Y6, Z7
 	VPSLLD       $0x10, Z7, Z7
-	MOVQ         224(AX), SI
-	MOVQ         256(AX), DI
+	MOVQ         248(AX), SI
+	MOVQ         280(AX), DI
 	VXORPS       Y6, Y6, Y6
 	VMOVDQU16.Z  (SI)(BX*2), K1, X6
 	VMOVDQU16.Z  (DI)(BX*2), K1, X8
@@ -1063,17 +975,17 @@ piece:
 	VSHUFF64X2   $0xdd, Z3, Z0, Z0
 	VSHUFF64X2   $0xdd, Z6, Z2, Z2
 	VSHUFF64X2   $0xdd, Z5, Z1, Z1
-	VMOVUPS      Z7, (DX)
-	VMOVUPS      Z9, 128(DX)
-	VMOVUPS      Z10, 256(DX)
-	VMOVUPS      Z11, 384(DX)
-	VMOVUPS      Z4, 512(DX)
-	VMOVUPS      Z0, 640(DX)
-	VMOVUPS      Z2, 768(DX)
-	VMOVUPS      Z1, 896(DX)
+	VMOVUPS      Z7, (CX)
+	VMOVUPS      Z9, 128(CX)
+	VMOVUPS      Z10, 256(CX)
+	VMOVUPS      Z11, 384(CX)
+	VMOVUPS      Z4, 512(CX)
+	VMOVUPS      Z0, 640(CX)
+	VMOVUPS      Z2, 768(CX)
+	VMOVUPS      Z1, 896(CX)
 	ADDQ         $+8, BX
-	ADDQ         $+1024, DX
-	SUBQ         $+8, CX
+	ADDQ         $+1024, CX
+	SUBQ         $+8, DX
 	JGT          piece
 
 whole:
@@ -1085,7 +997,7 @@ whole:
 TEXT ·packValuesBF16AVX512(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ    a+0(FP), AX
 	MOVQ    32(AX), CX
-	SHLQ    $0x04, CX
+	IMUL3Q  $0x18, CX, CX
 	ADDQ    24(AX), CX
 	MOVQ    CX, 104(AX)
 	MOVQ    (AX), CX
@@ -1156,94 +1068,62 @@ packed:
 TEXT ·packKeysI8AVX512(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ   a+0(FP), AX
 	MOVQ   32(AX), CX
-	SHLQ   $0x04, CX
+	IMUL3Q $0x18, CX, CX
 	ADDQ   24(AX), CX
 	MOVQ   CX, 104(AX)
-	MOVQ   32(AX), CX
-	MOVQ   CX, 112(AX)
-	MOVQ   104(AX), CX
+	MOVQ   24(AX), CX
+	MOVQ   (AX), DX
 	MOVQ   CX, 120(AX)
-	SUBQ   $+16, 120(AX)
-	MOVQ   (AX), CX
+	MOVQ   32(AX), BX
+	MOVQ   BX, 112(AX)
+	ADDQ   (CX), DX
 	CMPQ   112(AX), $+16
 	JLT    some
 	TESTQ  $+7, 96(AX)
 	JNE    some
-	MOVQ   72(AX), DX
+	MOVQ   72(AX), CX
 	MOVQ   8(AX), BX
-	MOVQ   96(AX), DI
-	CMPQ   DI, $+64
-	JLT    fetched
-	CMPQ   112(AX), $+16
-	JEQ    nextSpan
-	IMUL3Q $+16, BX, SI
-	ADDQ   CX, SI
-	JMP    fetchRows
-
-nextSpan:
-	MOVQ 120(AX), SI
-	ADDQ $+16, SI
-	CMPQ SI, 104(AX)
-	JEQ  fetched
-	MOVQ (SI), SI
-	ADDQ (AX), SI
-
-fetchRows:
-	LEAQ (SI)(BX*4), R8
-	LEAQ (R8)(BX*4), R9
-	LEAQ (R9)(BX*4), R10
-	LEAQ (BX)(BX*2), R11
-
-fetch:
-	PREFETCHT0 (SI)
-	PREFETCHT0 (SI)(BX*1)
-	PREFETCHT0 (SI)(BX*2)
-	PREFETCHT0 (SI)(R11*1)
-	PREFETCHT0 (R8)
-	PREFETCHT0 (R8)(BX*1)
-	PREFETCHT0 (R8)(BX*2)
-	PREFETCHT0 (R8)(R11*1)
-	PREFETCHT0 (R9)
-	PREFETCHT0 (R9)(BX*1)
-	PREFETCHT0 (R9)(BX*2)
-	PREFETCHT0 (R9)(R11*1)
-	PREFETCHT0 (R10)
-	PREFETCHT0 (R10)(BX*1)
-	PREFETCHT0 (R10)(BX*2)
-	PREFETCHT0 (R10)(R11*1)
-	ADDQ       $+64, SI
-	ADDQ       $+64, R8
-	ADDQ       $+64, R9
-	ADDQ       $+64, R10
-	SUBQ       $+64, DI
-	JGT        fetch
-
-fetched:
-	MOVQ 8(AX), BX
-	LEAQ (CX)(BX*4), SI
-	LEAQ (SI)(BX*4), DI
-	LEAQ (DI)(BX*4), R8
-	LEAQ (BX)(BX*2), R9
-	MOVQ 96(AX), AX
-	SHRQ $0x03, AX
+	MOVQ   DX, SI
+	LEAQ   (SI)(BX*4), DI
+	LEAQ   (DI)(BX*4), R8
+	LEAQ   (R8)(BX*4), R9
+	LEAQ   (BX)(BX*2), R10
+	MOVQ   96(AX), R11
+	SHRQ   $0x03, R11
+	MOVQ   120(AX), R12
+	MOVQ   16(R12), R12
+	ADDQ   DX, R12
+	MOVQ   $+8, 144(AX)
+	IMUL3Q $+16, BX, DX
+	SUBQ   $+64, DX
+	MOVQ   DX, 136(AX)
 
 chunk:
-	VMOVQ      (CX), X0
-	VPINSRQ    $0x01, (SI), X0, X0
+	PREFETCHT1 (R12)
+	PREFETCHT1 (R12)(BX*1)
+	LEAQ       (R12)(BX*2), R12
+	DECQ       144(AX)
+	JNE        fetched
+	MOVQ       $+8, 144(AX)
+	SUBQ       136(AX), R12
+
+fetched:
+	VMOVQ      (SI), X0
+	VPINSRQ    $0x01, (DI), X0, X0
 	VPMOVSXBD  X0, Z1
 	VCVTDQ2PS  Z1, Z1
-	VMOVQ      (CX)(BX*1), X0
-	VPINSRQ    $0x01, (SI)(BX*1), X0, X0
+	VMOVQ      (SI)(BX*1), X0
+	VPINSRQ    $0x01, (DI)(BX*1), X0, X0
 	VPMOVSXBD  X0, Z2
 	VCVTDQ2PS  Z2, Z2
 	VUNPCKLPS  Z2, Z1, Z0
 	VUNPCKHPS  Z2, Z1, Z1
-	VMOVQ      (CX)(BX*2), X2
-	VPINSRQ    $0x01, (SI)(BX*2), X2, X2
+	VMOVQ      (SI)(BX*2), X2
+	VPINSRQ    $0x01, (DI)(BX*2), X2, X2
 	VPMOVSXBD  X2, Z3
 	VCVTDQ2PS  Z3, Z3
-	VMOVQ      (CX)(R9*1), X2
-	VPINSRQ    $0x01, (SI)(R9*1), X2, X2
+	VMOVQ      (SI)(R10*1), X2
+	VPINSRQ    $0x01, (DI)(R10*1), X2, X2
 	VPMOVSXBD  X2, Z4
 	VCVTDQ2PS  Z4, Z4
 	VUNPCKLPS  Z4, Z3, Z2
@@ -1252,22 +1132,22 @@ chunk:
 	VUNPCKHPD  Z2, Z0, Z0
 	VUNPCKLPD  Z3, Z1, Z2
 	VUNPCKHPD  Z3, Z1, Z1
-	VMOVQ      (DI), X3
-	VPINSRQ    $0x01, (R8), X3, X3
+	VMOVQ      (R8), X3
+	VPINSRQ    $0x01, (R9), X3, X3
 	VPMOVSXBD  X3, Z5
 	VCVTDQ2PS  Z5, Z5
-	VMOVQ      (DI)(BX*1), X3
-	VPINSRQ    $0x01, (R8)(BX*1), X3, X3
+	VMOVQ      (R8)(BX*1), X3
+	VPINSRQ    $0x01, (R9)(BX*1), X3, X3
 	VPMOVSXBD  X3, Z6
 	VCVTDQ2PS  Z6, Z6
 	VUNPCKLPS  Z6, Z5, Z3
 	VUNPCKHPS  Z6, Z5, Z5
-	VMOVQ      (DI)(BX*2), X6
-	VPINSRQ    $0x01, (R8)(BX*2), X6, X6
+	VMOVQ      (R8)(BX*2), X6
+	VPINSRQ    $0x01, (R9)(BX*2), X6, X6
 	VPMOVSXBD  X6, Z7
 	VCVTDQ2PS  Z7, Z7
-	VMOVQ      (DI)(R9*1), X6
-	VPINSRQ    $0x01, (R8)(R9*1), X6, X6
+	VMOVQ      (R8)(R10*1), X6
+	VPINSRQ    $0x01, (R9)(R10*1), X6, X6
 	VPMOVSXBD  X6, Z8
 	VCVTDQ2PS  Z8, Z8
 	VUNPCKLPS  Z8, Z7, Z6
@@ -1284,106 +1164,106 @@ chunk:
 	VSHUFF64X2 $0xdd, Z3, Z0, Z0
 	VSHUFF64X2 $0xdd, Z6, Z2, Z2
 	VSHUFF64X2 $0xdd, Z5, Z1, Z1
-	VMOVUPS    Z7, (DX)
-	VMOVUPS    Z9, 128(DX)
-	VMOVUPS    Z10, 256(DX)
-	VMOVUPS    Z11, 384(DX)
-	VMOVUPS    Z4, 512(DX)
-	VMOVUPS    Z0, 640(DX)
-	VMOVUPS    Z2, 768(DX)
-	VMOVUPS    Z1, 896(DX)
-	ADDQ       $+8, CX
+	VMOVUPS    Z7, (CX)
+	VMOVUPS    Z9, 128(CX)
+	VMOVUPS    Z10, 256(CX)
+	VMOVUPS    Z11, 384(CX)
+	VMOVUPS    Z4, 512(CX)
+	VMOVUPS    Z0, 640(CX)
+	VMOVUPS    Z2, 768(CX)
+	VMOVUPS    Z1, 896(CX)
 	ADDQ       $+8, SI
 	ADDQ       $+8, DI
 	ADDQ       $+8, R8
-	ADDQ       $+1024, DX
-	DECQ       AX
+	ADDQ       $+8, R9
+	ADDQ       $+1024, CX
+	DECQ       R11
 	JNE        chunk
 	JMP        whole
 
 some:
-	MOVQ    72(AX), DX
+	MOVQ    72(AX), CX
 	MOVQ    8(AX), BX
-	MOVQ    CX, 136(AX)
-	LEAQ    (CX)(BX*1), SI
+	MOVQ    DX, 160(AX)
+	LEAQ    (DX)(BX*1), SI
 	CMPQ    112(AX), $+1
-	CMOVQGT SI, CX
-	MOVQ    CX, 144(AX)
-	LEAQ    (CX)(BX*1), SI
+	CMOVQGT SI, DX
+	MOVQ    DX, 168(AX)
+	LEAQ    (DX)(BX*1), SI
 	CMPQ    112(AX), $+2
-	CMOVQGT SI, CX
-	MOVQ    CX, 152(AX)
-	LEAQ    (CX)(BX*1), SI
+	CMOVQGT SI, DX
+	MOVQ    DX, 176(AX)
+	LEAQ    (DX)(BX*1), SI
 	CMPQ    112(AX), $+3
-	CMOVQGT SI, CX
-	MOVQ    CX, 160(AX)
-	LEAQ    (CX)(BX*1), SI
+	CMOVQGT SI, DX
+	MOVQ    DX, 184(AX)
+	LEAQ    (DX)(BX*1), SI
 	CMPQ    112(AX), $+4
-	CMOVQGT SI, CX
-	MOVQ    CX, 168(AX)
-	LEAQ    (CX)(BX*1), SI
+	CMOVQGT SI, DX
+	MOVQ    DX, 192(AX)
+	LEAQ    (DX)(BX*1), SI
 	CMPQ    112(AX), $+5
-	CMOVQGT SI, CX
-	MOVQ    CX, 176(AX)
-	LEAQ    (CX)(BX*1), SI
+	CMOVQGT SI, DX
+	MOVQ    DX, 200(AX)
+	LEAQ    (DX)(BX*1), SI
 	CMPQ    112(AX), $+6
-	CMOVQGT SI, CX
-	MOVQ    CX, 184(AX)
-	LEAQ    (CX)(BX*1), SI
+	CMOVQGT SI, DX
+	MOVQ    DX, 208(AX)
+	LEAQ    (DX)(BX*1), SI
 	CMPQ    112(AX), $+7
-	CMOVQGT SI, CX
-	MOVQ    CX, 192(AX)
-	LEAQ    (CX)(BX*1), SI
+	CMOVQGT SI, DX
+	MOVQ    DX, 216(AX)
+	LEAQ    (DX)(BX*1), SI
 	CMPQ    112(AX), $+8
-	CMOVQGT SI, CX
-	MOVQ    CX, 200(AX)
-	LEAQ    (CX)(BX*1), SI
+	CMOVQGT SI, DX
+	MOVQ    DX, 224(AX)
+	LEAQ    (DX)(BX*1), SI
 	CMPQ    112(AX), $+9
-	CMOVQGT SI, CX
-	MOVQ    CX, 208(AX)
-	LEAQ    (CX)(BX*1), SI
+	CMOVQGT SI, DX
+	MOVQ    DX, 232(AX)
+	LEAQ    (DX)(BX*1), SI
 	CMPQ    112(AX), $+10
-	CMOVQGT SI, CX
-	MOVQ    CX, 216(AX)
-	LEAQ    (CX)(BX*1), SI
+	CMOVQGT SI, DX
+	MOVQ    DX, 240(AX)
+	LEAQ    (DX)(BX*1), SI
 	CMPQ    112(AX), $+11
-	CMOVQGT SI, CX
-	MOVQ    CX, 224(AX)
-	LEAQ    (CX)(BX*1), SI
+	CMOVQGT SI, DX
+	MOVQ    DX, 248(AX)
+	LEAQ    (DX)(BX*1), SI
 	CMPQ    112(AX), $+12
-	CMOVQGT SI, CX
-	MOVQ    CX, 232(AX)
-	LEAQ    (CX)(BX*1), SI
+	CMOVQGT SI, DX
+	MOVQ    DX, 256(AX)
+	LEAQ    (DX)(BX*1), SI
 	CMPQ    112(AX), $+13
-	CMOVQGT SI, CX
-	MOVQ    CX, 240(AX)
-	LEAQ    (CX)(BX*1), SI
+	CMOVQGT SI, DX
+	MOVQ    DX, 264(AX)
+	LEAQ    (DX)(BX*1), SI
 	CMPQ    112(AX), $+14
-	CMOVQGT SI, CX
-	MOVQ    CX, 248(AX)
-	LEAQ    (CX)(BX*1), SI
+	CMOVQGT SI, DX
+	MOVQ    DX, 272(AX)
+	LEAQ    (DX)(BX*1), SI
 	CMPQ    112(AX), $+15
-	CMOVQGT SI, CX
-	MOVQ    CX, 256(AX)
-	MOVQ    96(AX), CX
+	CMOVQGT SI, DX
+	MOVQ    DX, 280(AX)
+	MOVQ    96(AX), DX
 	XORQ    BX, BX
 
 piece:
 	MOVQ        $+8, DI
-	CMPQ        CX, DI
-	CMOVQLT     CX, DI
+	CMPQ        DX, DI
+	CMOVQLT     DX, DI
 	MOVQ        $+255, SI
 	BZHIQ       DI, SI, SI
 	KMOVW       SI, K1
-	MOVQ        136(AX), SI
-	MOVQ        168(AX), DI
+	MOVQ        160(AX), SI
+	MOVQ        192(AX), DI
 	VMOVDQU8.Z  (SI)(BX*1), K1, X0
 	VMOVDQU8.Z  (DI)(BX*1), K1, X1
 	VPUNPCKLQDQ X1, X0, X0
 	VPMOVSXBD   X0, Z1
 	VCVTDQ2PS   Z1, Z1
-	MOVQ        144(AX), SI
-	MOVQ        176(AX), DI
+	MOVQ        168(AX), SI
+	MOVQ        200(AX), DI
 	VMOVDQU8.Z  (SI)(BX*1), K1, X0
 	VMOVDQU8.Z  (DI)(BX*1), K1, X2
 	VPUNPCKLQDQ X2, X0, X0
@@ -1391,15 +1271,15 @@ piece:
 	VCVTDQ2PS   Z2, Z2
 	VUNPCKLPS   Z2, Z1, Z0
 	VUNPCKHPS   Z2, Z1, Z1
-	MOVQ        152(AX), SI
-	MOVQ        184(AX), DI
+	MOVQ        176(AX), SI
+	MOVQ        208(AX), DI
 	VMOVDQU8.Z  (SI)(BX*1), K1, X2
 	VMOVDQU8.Z  (DI)(BX*1), K1, X3
 	VPUNPCKLQDQ X3, X2, X2
 	VPMOVSXBD   X2, Z3
 	VCVTDQ2PS   Z3, Z3
-	MOVQ        160(AX), SI
-	MOVQ        192(AX), DI
+	MOVQ        184(AX), SI
+	MOVQ        216(AX), DI
 	VMOVDQU8.Z  (SI)(BX*1), K1, X2
 	VMOVDQU8.Z  (DI)(BX*1), K1, X4
 	VPUNPCKLQDQ X4, X2, X2
@@ -1411,15 +1291,15 @@ piece:
 	VUNPCKHPD   Z2, Z0, Z0
 	VUNPCKLPD   Z3, Z1, Z2
 	VUNPCKHPD   Z3, Z1, Z1
-	MOVQ        200(AX), SI
-	MOVQ        232(AX), DI
+	MOVQ        224(AX), SI
+	MOVQ        256(AX), DI
 	VMOVDQU8.Z  (SI)(BX*1), K1, X3
 	VMOVDQU8.Z  (DI)(BX*1), K1, X5
 	VPUNPCKLQDQ X5, X3, X3
 	VPMOVSXBD   X3, Z5
 	VCVTDQ2PS   Z5, Z5
-	MOVQ        208(AX), SI
-	MOVQ        240(AX), DI
+	MOVQ        232(AX), SI
+	MOVQ        264(AX), DI
 	VMOVDQU8.Z  (SI)(BX*1), K1, X3
 	VMOVDQU8.Z  (DI)(BX*1), K1, X6
 	VPUNPCKLQDQ X6, X3, X3
@@ -1427,15 +1307,15 @@ piece:
 	VCVTDQ2PS   Z6, Z6
 	VUNPCKLPS   Z6, Z5, Z3
 	VUNPCKHPS   Z6, Z5, Z5
-	MOVQ        216(AX), SI
-	MOVQ        248(AX), DI
+	MOVQ        240(AX), SI
+	MOVQ        272(AX), DI
 	VMOVDQU8.Z  (SI)(BX*1), K1, X6
 	VMOVDQU8.Z  (DI)(BX*1), K1, X7
 	VPUNPCKLQDQ X7, X6, X6
 	VPMOVSXBD   X6, Z7
 	VCVTDQ2PS   Z7, Z7
-	MOVQ        224(AX), SI
-	MOVQ        256(AX), DI
+	MOVQ        248(AX), SI
+	MOVQ        280(AX), DI
 	VMOVDQU8.Z  (SI)(BX*1), K1, X6
 	VMOVDQU8.Z  (DI)(BX*1), K1, X8
 	VPUNPCKLQDQ X8, X6, X6
@@ -1455,17 +1335,17 @@ piece:
 	VSHUFF64X2  $0xdd, Z3, Z0, Z0
 	VSHUFF64X2  $0xdd, Z6, Z2, Z2
 	VSHUFF64X2  $0xdd, Z5, Z1, Z1
-	VMOVUPS     Z7, (DX)
-	VMOVUPS     Z9, 128(DX)
-	VMOVUPS     Z10, 256(DX)
-	VMOVUPS     Z11, 384(DX)
-	VMOVUPS     Z4, 512(DX)
-	VMOVUPS     Z0, 640(DX)
-	VMOVUPS     Z2, 768(DX)
-	VMOVUPS     Z1, 896(DX)
+	VMOVUPS     Z7, (CX)
+	VMOVUPS     Z9, 128(CX)
+	VMOVUPS     Z10, 256(CX)
+	VMOVUPS     Z11, 384(CX)
+	VMOVUPS     Z4, 512(CX)
+	VMOVUPS     Z0, 640(CX)
+	VMOVUPS     Z2, 768(CX)
+	VMOVUPS     Z1, 896(CX)
 	ADDQ        $+8, BX
-	ADDQ        $+1024, DX
-	SUBQ        $+8, CX
+	ADDQ        $+1024, CX
+	SUBQ        $+8, DX
 	JGT         piece
 
 whole:
@@ -1477,7 +1357,7 @@ whole:
 TEXT ·packValuesI8AVX512(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ    a+0(FP), AX
 	MOVQ    32(AX), CX
-	SHLQ    $0x04, CX
+	IMUL3Q  $0x18, CX, CX
 	ADDQ    24(AX), CX
 	MOVQ    CX, 104(AX)
 	MOVQ    (AX), CX

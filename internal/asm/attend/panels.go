@@ -51,8 +51,12 @@ func (p *Panels) Keys(e Elem, dst *float32, src unsafe.Pointer, step, n, width i
 	}
 	for j := 0; j < n; j += lanes {
 		to := j/PanelColumns*size + j%PanelColumns
+		span := Span{At: j * step, Rows: n - j}
+		if j+2*lanes <= n {
+			span.Ahead = lanes * step
+		}
 		a := Args{
-			Rows: unsafe.Add(src, j*step), Step: step, Count: n - j, Width: width,
+			Rows: src, Step: step, Spans: &span, Count: n - j, Width: width,
 			Y: (*float32)(unsafe.Add(unsafe.Pointer(dst), 4*to)),
 		}
 		if p.wide {

@@ -27,11 +27,18 @@ const (
 	argLeft
 	argSpan
 	argOut
+	argBack
+	argFetch
+	argKey
 	argSlots
 )
 
-// spanBytes is the size of a span: its place and its number of rows.
-const spanBytes = 16
+// spanBytes is the size of a span: its place, its number of rows, and how far
+// behind them what is fetched lies.
+const (
+	spanBytes = 24
+	spanAhead = 16
+)
 
 // frame is a function that gets the address of its Args.
 type frame struct {
@@ -45,7 +52,7 @@ func (v isa) begin(name string, doc ...string) frame {
 	c := v.c
 	c.Load(c.Param("a"), f.args)
 	end := f.get(argCount)
-	c.SHLQ(operand.U8(4), end)
+	c.IMUL3Q(operand.U8(spanBytes), end, end)
 	c.ADDQ(f.arg(argSpans), end)
 	c.MOVQ(end, f.arg(argSpansEnd))
 	return f
@@ -87,7 +94,7 @@ func (f frame) skipHeads(n int) {
 
 // spans does body for every span of the rows: row is its first row behind base,
 // n the number of its rows.
-func (f frame) spans(label string, base reg.GPVirtual, body func(row, n reg.GPVirtual)) {
+func (f frame) spans(label string, base operand.Op, body func(row, n reg.GPVirtual)) {
 	c := f.c
 	c.MOVQ(f.get(argSpans), f.arg(argSpan))
 	c.Label(label)

@@ -71,14 +71,13 @@ func (f frame) mixColumns(t rowType, label string, rows, registers int, k *mask,
 	each(func(m operand.Mem, x vec) { f.load(m, k, x) })
 	weights := f.stride(f.get(argX), f.get(argXRow), rows)
 	f.spans(label+"Span", col, func(row, keys reg.GPVirtual) {
+		ahead, span := c.GP64(), f.get(argSpan)
+		c.MOVQ(operand.Mem{Base: span, Disp: spanAhead}, ahead)
 		c.Label(label)
 		if k == nil {
-			c.CMPQ(keys, operand.I32(8))
-			c.JLE(operand.LabelRef(label + "Fetched"))
 			for line := 0; line < registers*f.lanes*t.size; line += 64 {
-				c.PREFETCHT0(operand.Mem{Base: row, Index: step, Scale: 8, Disp: line})
+				c.PREFETCHT1(operand.Mem{Base: row, Index: ahead, Scale: 1, Disp: line})
 			}
-			c.Label(label + "Fetched")
 		}
 		v := make([]vec, registers)
 		for i := range v {

@@ -23,11 +23,11 @@ func packKeys(v isa, t rowType) {
 	name := "packKeys" + t.name + v.suffix
 	f := v.begin(name, fmt.Sprintf("%s does Keys for at most %d rows.", name, v.lanes))
 	c := v.c
+	span, row := f.get(argSpans), f.get(argRows)
+	c.MOVQ(span, f.arg(argSpan))
 	c.MOVQ(f.get(argCount), f.arg(argLeft))
-	// No span follows, whose rows might be fetched.
-	c.MOVQ(f.get(argSpansEnd), f.arg(argSpan))
-	c.SUBQ(operand.I32(spanBytes), f.arg(argSpan))
-	f.chunks(t, f.get(argRows), func() products {
+	c.ADDQ(operand.Mem{Base: span}, row)
+	f.chunks(t, row, func() products {
 		y := f.get(argY)
 		return products{
 			column:  func(d int, col vec) { f.store(col, nil, operand.Mem{Base: y, Disp: panelBytes * d}) },

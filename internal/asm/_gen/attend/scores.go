@@ -16,9 +16,10 @@ func scores(v isa, t rowType, rows int) {
 	acc := v.regs(rows)
 	f.heads(func() {
 		c.MOVQ(f.get(argY), f.arg(argOut))
-		f.spans("span", f.get(argRows), func(key, n vecPointer) {
+		f.spans("span", f.arg(argRows), func(key, n vecPointer) {
 			c.MOVQ(n, f.arg(argLeft))
 			c.Label("keys")
+			c.MOVQ(key, f.arg(argKey))
 			for _, x := range acc {
 				f.zero(x)
 			}
@@ -34,9 +35,8 @@ func scores(v isa, t rowType, rows int) {
 				}
 			})
 			f.storeSums(acc)
-			step := f.get(argStep)
-			c.IMUL3Q(operand.I32(v.lanes), step, step)
-			c.ADDQ(step, key)
+			c.IMUL3Q(operand.I32(v.lanes), f.get(argStep), key)
+			c.ADDQ(f.arg(argKey), key)
 			c.SUBQ(operand.I32(v.lanes), f.arg(argLeft))
 			c.JGT(operand.LabelRef("keys"))
 		})
@@ -74,11 +74,12 @@ func (f frame) chunks(t rowType, key vecPointer, begin func() products) {
 // number of chunks.
 func (f frame) wholeChunks(t rowType, key vecPointer, p products) {
 	c := f.c
-	f.prefetchRows(t, key)
 	k := f.stride(key, f.get(argStep), f.lanes)
 	n := f.get(argWidth)
 	c.SHRQ(operand.U8(3), n)
+	fetch := f.fetchRows(t, key, k)
 	c.Label("chunk")
+	fetch()
 	for d, col := range f.transposed(t, func(i int) operand.Mem { return k.at(i, 0) }, nil) {
 		p.column(d, col)
 	}
@@ -88,39 +89,43 @@ func (f frame) wholeChunks(t rowType, key vecPointer, p products) {
 	c.JNE(operand.LabelRef("chunk"))
 }
 
-// prefetchRows fetches the rows that come after those at key: in the same span,
-// or the first ones of the next span.
-func (f frame) prefetchRows(t rowType, key vecPointer) {
+// fetchRows returns what fetches, with every chunk, a part of the rows that lie as
+// far behind those at key as the span says, so that a cache line of each is there
+// when that line's chunks are done. All at once they would wait for each other.
+func (f frame) fetchRows(t rowType, key vecPointer, k strided) func() {
 	c := f.c
-	step := f.get(argStep)
-	ahead, bytes := c.GP64(), f.get(argWidth)
-	c.CMPQ(bytes, operand.I32(64/t.size))
-	c.JLT(operand.LabelRef("fetched"))
-	c.CMPQ(f.arg(argLeft), operand.I32(f.lanes))
-	c.JEQ(operand.LabelRef("nextSpan"))
-	c.IMUL3Q(operand.I32(f.lanes), step, ahead)
+	chunks := 64 / (chunk * t.size)
+	rows := f.lanes / chunks
+	ahead, left := f.get(argSpan), f.arg(argFetch)
+	c.MOVQ(operand.Mem{Base: ahead, Disp: spanAhead}, ahead)
 	c.ADDQ(key, ahead)
-	c.JMP(operand.LabelRef("fetchRows"))
-	c.Label("nextSpan")
-	span := f.get(argSpan)
-	c.ADDQ(operand.I32(spanBytes), span)
-	c.CMPQ(span, f.arg(argSpansEnd))
-	c.JEQ(operand.LabelRef("fetched"))
-	c.MOVQ(operand.Mem{Base: span}, ahead)
-	c.ADDQ(f.arg(argRows), ahead)
-	c.Label("fetchRows")
-	k := f.stride(ahead, step, f.lanes)
-	if t.size > 1 {
-		c.IMUL3Q(operand.I32(t.size), bytes, bytes)
+	c.MOVQ(operand.I32(chunks), left)
+	back := c.GP64()
+	c.IMUL3Q(operand.I32(f.lanes), k.s1, back)
+	c.SUBQ(operand.I32(64), back)
+	c.MOVQ(back, f.arg(argBack))
+	return func() {
+		for i := range rows {
+			switch i % 4 {
+			case 0:
+				c.PREFETCHT1(operand.Mem{Base: ahead})
+			case 1:
+				c.PREFETCHT1(operand.Mem{Base: ahead, Index: k.s1, Scale: 1})
+			case 2:
+				c.PREFETCHT1(operand.Mem{Base: ahead, Index: k.s1, Scale: 2})
+			case 3:
+				c.PREFETCHT1(operand.Mem{Base: ahead, Index: k.s3, Scale: 1})
+			}
+			if i%4 == 3 || i+1 == rows {
+				c.LEAQ(operand.Mem{Base: ahead, Index: k.s1, Scale: uint8(i%4 + 1)}, ahead)
+			}
+		}
+		c.DECQ(left)
+		c.JNE(operand.LabelRef("fetched"))
+		c.MOVQ(operand.I32(chunks), left)
+		c.SUBQ(f.arg(argBack), ahead)
+		c.Label("fetched")
 	}
-	c.Label("fetch")
-	for i := range f.lanes {
-		c.PREFETCHT0(k.at(i, 0))
-	}
-	k.advance(64)
-	c.SUBQ(operand.I32(64), bytes)
-	c.JGT(operand.LabelRef("fetch"))
-	c.Label("fetched")
 }
 
 // someRows is wholeChunks for any number of rows of any width: behind the last
