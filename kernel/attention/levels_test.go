@@ -76,25 +76,50 @@ func FuzzAttend(f *testing.F) {
 // last query row sees.
 func TestUnseenValuesDoNotMatter(t *testing.T) {
 	eachLevel(t, func(t *testing.T) {
-		const n, size = 60, 64
-		c := newCall(9, tensor.Float32, 2, 1, size, size, []int64{n}, []int64{n})
-		c.a.Causal = true
-		c.build(sources[0].layout)
-		want := c.run(t)
-		for _, in := range []int{InKey, InValue} {
-			row := c.in[in][4*c.a.Key.Row*(n-1):]
-			for i := range size {
-				tensorNaN(row[4*i:])
+		for _, dtype := range floatTypes {
+			const n, size = 60, 72
+			c := newCall(9, dtype, 2, 1, size, size, []int64{n}, []int64{n})
+			c.a.Causal = true
+			c.build(sources[0].layout)
+			want := c.run(t)
+			for _, in := range []int{InKey, InValue} {
+				row := c.in[in][dtype.Size()*c.a.Key.Row*(n-1):]
+				for i := range size * dtype.Size() {
+					row[i] = 0xff // a NaN of each type
+				}
 			}
+			got := c.run(t)
+			row := int(dtype.Size() * c.a.Out.Row * (n - 1))
+			require.Equal(t, want[:row], got[:row], "%s", dtype)
+			require.NotEqual(t, want[row:row+8*size], got[row:row+8*size], "%s", dtype)
 		}
-		got := c.run(t)
-		row := 4 * int(c.a.Out.Row) * (n - 1)
-		require.Equal(t, want[:row], got[:row])
-		require.NotEqual(t, want[row:row+4*2*size], got[row:row+4*2*size])
 	})
 }
 
-func tensorNaN(b []byte) {
-	bits := math.Float32bits(float32(math.NaN()))
-	b[0], b[1], b[2], b[3] = byte(bits), byte(bits>>8), byte(bits>>16), byte(bits>>24)
+// TestDenormals has values below the normal numbers of their type, the same in
+// every row: so is their mean, for few rows and for many.
+func TestDenormals(t *testing.T) {
+	tiny := map[tensor.DType]float64{tensor.Float32: 1e-40, tensor.Float16: 3e-6, tensor.BFloat16: 1e-40}
+	eachLevel(t, func(t *testing.T) {
+		for _, dtype := range floatTypes {
+			for _, rows := range []int64{1, 40} {
+				c := newCall(11, dtype, 2, 1, 24, 40, []int64{rows}, []int64{50})
+				c.build(sources[0].layout)
+				values := make([]float64, c.problem.In[InValue].Numel())
+				for i := range values {
+					values[i] = tiny[dtype]
+				}
+				c.in[InValue] = tensor.FromFloat64s(dtype, values)
+				values, err := tensor.Float64s(c.in[InValue], dtype)
+				require.NoError(t, err)
+				got, err := tensor.Float64s(c.run(t), dtype)
+				require.NoError(t, err)
+				worst := 0.0
+				for _, x := range got[:rows*c.a.Out.Row] {
+					worst = max(worst, math.Abs(x/values[0]-1))
+				}
+				require.Less(t, worst, 0.02, "%s: %d rows", dtype, rows)
+			}
+		}
+	})
 }

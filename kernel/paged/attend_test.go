@@ -65,6 +65,12 @@ func check(t *testing.T, s setup) {
 	require.True(t, bytes.Equal(one, two), "Attend and Parts+Merge differ")
 }
 
+// wide has rows of which an item loads only a few at once.
+func wide(s *setup) {
+	s.q, s.kv, s.out, s.dk, s.dv = f16, f16, f16, 128, 136
+	s.params.Heads, s.params.KVHeads, s.contexts = 8, 8, []int64{730, 64, 129}
+}
+
 func TestAttendAgainstFloat64(t *testing.T) {
 	cases := map[string]func(*setup){
 		"plain":            func(s *setup) {},
@@ -81,6 +87,14 @@ func TestAttendAgainstFloat64(t *testing.T) {
 		"several parts f16": func(s *setup) {
 			s.q, s.kv, s.out = f16, f16, f16
 			s.bs, s.columns, s.blocks, s.contexts = 128, 10, 30, []int64{1280, 512, 511}
+		},
+		"several loads of a part": func(s *setup) {
+			wide(s)
+			s.bs, s.columns, s.blocks = 128, 6, 18
+		},
+		"several loads of small blocks": func(s *setup) {
+			wide(s)
+			s.bs, s.columns, s.blocks = 24, 31, 93
 		},
 		"head dims 80 and 5": func(s *setup) { s.dk, s.dv = 80, 5 },
 		"head dim 1":         func(s *setup) { s.dk, s.dv = 1, 1 },
@@ -190,10 +204,15 @@ func TestAttendQuant(t *testing.T) {
 		s.bs, s.columns, s.blocks, s.contexts = 64, 11, 33, []int64{700, 130, 1}
 	}
 	for name, change := range map[string]func(*setup){
-		"dequant":              func(s *setup) { s.params.Quant, s.kv = Dequant, i8 },
-		"dequant offsets":      func(s *setup) { s.params.Quant, s.kv, s.offsets = Dequant, i8, true },
-		"dequant int64":        func(s *setup) { s.params.Quant, s.kv, s.offsets, s.scaleType = Dequant, i8, true, tensor.Int64 },
-		"dequant long":         func(s *setup) { s.params.Quant, s.kv, s.offsets = Dequant, i8, true; long(s) },
+		"dequant":         func(s *setup) { s.params.Quant, s.kv = Dequant, i8 },
+		"dequant offsets": func(s *setup) { s.params.Quant, s.kv, s.offsets = Dequant, i8, true },
+		"dequant int64":   func(s *setup) { s.params.Quant, s.kv, s.offsets, s.scaleType = Dequant, i8, true, tensor.Int64 },
+		"dequant long":    func(s *setup) { s.params.Quant, s.kv, s.offsets = Dequant, i8, true; long(s) },
+		"dequant, several loads": func(s *setup) {
+			wide(s)
+			s.params.Quant, s.q, s.kv, s.out, s.offsets = Dequant, f32, i8, f32, true
+			s.dk, s.bs, s.columns, s.blocks = 256, 24, 31, 93
+		},
 		"dequant head major":   func(s *setup) { s.params.Quant, s.kv, s.offsets, s.params.HeadMajor = Dequant, i8, true, true },
 		"online":               func(s *setup) { s.params.Quant, s.q, s.kv, s.out = Online, i8, i8, f16 },
 		"online long":          func(s *setup) { s.params.Quant, s.q, s.kv, s.out = Online, i8, i8, f16; long(s) },
