@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
+	"fmt"
 
 	"goatb/status"
 	"goatb/tiling/sink"
@@ -107,7 +108,7 @@ func open(data []byte) ([]byte, error) {
 
 // damaged is the error of a file that is not as it was written.
 func damaged(format string, args ...any) error {
-	return status.Errorf(status.ErrInvalidParam, "%w: %w", Damaged, status.Errorf(status.ErrInvalidParam, format, args...))
+	return status.Errorf(status.ErrInvalidParam, "%w: %w", Damaged, fmt.Errorf(format, args...))
 }
 
 // alignTilings moves tilings to memory that kernels can read.
