@@ -50,8 +50,9 @@ const (
 	widthWanted = 2048
 	// spanFloats is the room for the blocks of a part in scratch.
 	spanFloats = ((parts.Len/directBlock+2)*2*vec.SpanWords + 15) &^ 15
-	// fetchBytes bounds the rows that are used in place at once: they and the ones
-	// after them, which are fetched meanwhile, stay in a second level cache.
+	// fetchBytes bounds the memory over which the rows that are used in place at once
+	// extend: they and the ones after them, which are fetched meanwhile, stay in a
+	// second level cache, and their pages in a table of 96.
 	fetchBytes = 128 << 10
 	// fetchRows is the number of positions of which rows used at once are a
 	// multiple, as inner loops take them.
@@ -106,7 +107,7 @@ func (t *tiling) rowsAtOnce(c *cacheView) int64 {
 	if !c.Direct {
 		return t.TileRows
 	}
-	rows := fetchBytes / (t.HeadTile * c.Dim * c.Type.Size())
+	rows := fetchBytes / (c.Position * c.Type.Size())
 	return min(max(rows/fetchRows, 1)*fetchRows, parts.Len)
 }
 
