@@ -8,44 +8,80 @@ import (
 	"goatb/status"
 )
 
-// Env returns what runners need. It is for the operation package.
-func (c *Context) Env() *runner.Env { return &c.env }
+// Env returns what runners need. It is for the operation package, which enters the
+// context before; so are the functions below, which return nil or zero of a nil
+// context.
+func (c *Context) Env() *runner.Env {
+	if c == nil {
+		return nil
+	}
+	return &c.env
+}
 
 // Lowering returns what lowering needs. It is for the operation package.
-func (c *Context) Lowering() *kernelgraph.Env { return &c.lower }
+func (c *Context) Lowering() *kernelgraph.Env {
+	if c == nil {
+		return nil
+	}
+	return &c.lower
+}
 
 // Planner returns the workspace planner, which belongs to the host side.
-func (c *Context) Planner() *mempool.Planner { return &c.planner }
+func (c *Context) Planner() *mempool.Planner {
+	if c == nil {
+		return nil
+	}
+	return &c.planner
+}
 
 // Pool returns the pool of idle runners.
-func (c *Context) Pool() *runner.Pool { return c.pool }
+func (c *Context) Pool() *runner.Pool {
+	if c == nil {
+		return nil
+	}
+	return c.pool
+}
 
 // Counters returns the counters that Stats shows.
-func (c *Context) Counters() *runner.Counters { return &c.count }
+func (c *Context) Counters() *runner.Counters {
+	if c == nil {
+		return nil
+	}
+	return &c.count
+}
 
 // Epoch changes whenever plans made before are out of date.
-func (c *Context) Epoch() uint64 { return c.epoch.Load() }
+func (c *Context) Epoch() uint64 {
+	if c == nil {
+		return 0
+	}
+	return c.epoch.Load()
+}
 
 // WorkspaceOptions returns how workspaces are planned.
 func (c *Context) WorkspaceOptions() kernelgraph.WorkspaceOptions {
+	if c == nil {
+		return kernelgraph.WorkspaceOptions{}
+	}
 	return kernelgraph.WorkspaceOptions{Solver: c.cfg.Solver, PerOperation: !c.cfg.WorkspaceGlobal}
 }
 
 // SetupReuse reports whether an unchanged Setup may be skipped.
-func (c *Context) SetupReuse() bool { return c.cfg.SetupReuse }
+func (c *Context) SetupReuse() bool { return c != nil && c.cfg.SetupReuse }
 
 // Alloc reserves device memory; see device.Device.
 func (c *Context) Alloc(size int64) (device.Buffer, error) {
-	if c == nil || c.closed.Load() {
-		return device.Buffer{}, errClosed()
+	if err := c.unusable(); err != nil {
+		return device.Buffer{}, err
 	}
 	return c.dev.Alloc(size)
 }
 
-// Free gives device memory back; enqueued work may still use it.
+// Free gives device memory back, also of a closed context; enqueued work may
+// still use it.
 func (c *Context) Free(b device.Buffer) error {
-	if c == nil {
-		return errClosed()
+	if c == nil || c.dev == nil {
+		return c.unusable()
 	}
 	return c.dev.Free(b)
 }
@@ -61,15 +97,16 @@ func (c *Context) Workspace(size int64) (device.Buffer, error) { return c.Worksp
 // size, and those of the device.
 func (c *Context) WorkspaceOn(stream int, size int64) (device.Buffer, error) {
 	if c == nil {
-		return device.Buffer{}, errClosed()
+		return device.Buffer{}, c.unusable()
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if err := c.unusable(); err != nil {
+		return device.Buffer{}, err
+	}
 	switch {
-	case c.closed.Load():
-		return device.Buffer{}, errClosed()
 	case stream < 0 || stream >= len(c.env.Streams):
-		return device.Buffer{}, status.Errorf(status.ErrInvalidStream, "workspace: want a stream id below %d, got %d", len(c.env.Streams), stream)
+		return device.Buffer{}, status.Place(c.NoStream("stream id", stream), status.ErrInvalidStream, "workspace", "", "")
 	case size < 0:
 		return device.Buffer{}, status.Errorf(status.ErrInvalidWorkspaceSize, "workspace: want a size of at least 0, got %d", size)
 	}

@@ -13,7 +13,7 @@ import (
 // called from a function that the context itself is calling, such as the
 // condition of an If.
 func (c *Context) Close() error {
-	if c == nil || c.closed.Swap(true) {
+	if c == nil || c.dev == nil || c.closed.Swap(true) {
 		return nil
 	}
 	c.mu.Lock()

@@ -219,6 +219,9 @@ func (p pair) describe() string {
 // Validate checks a configuration that code has made. Errors name every bad
 // value and are ErrInvalidParam.
 func (c *Config) Validate() error {
+	if err := status.Given("validate configuration", "c", c); err != nil {
+		return err
+	}
 	var errs []error
 	var probe Config
 	for i := range variables {

@@ -4,7 +4,6 @@ import (
 	stdctx "context"
 	"errors"
 	"log/slog"
-	"reflect"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -63,8 +62,8 @@ const MaxStreams = 1024
 // device and for every bad setting, ErrOutOfHostMemory and
 // ErrOutOfDeviceMemory when the rings cannot be reserved.
 func New(dev device.Device, opts ...Option) (*Context, error) {
-	if v := reflect.ValueOf(dev); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
-		return nil, status.Errorf(status.ErrInvalidParam, "new context: want a device, got nil")
+	if err := status.Given("new context", "dev", dev); err != nil {
+		return nil, err
 	}
 	s, cfg, err := gather(opts, dev.Props().Chip)
 	if err != nil {
@@ -211,7 +210,7 @@ func (c *Context) SetPolicy(name string) error {
 
 // Policy returns the name of the tiling policy, "" of a nil context.
 func (c *Context) Policy() string {
-	if c == nil {
+	if c == nil || c.env.Policy == nil {
 		return ""
 	}
 	return c.env.Policy.Name()
@@ -219,7 +218,9 @@ func (c *Context) Policy() string {
 
 // Captures reports whether the tiling policy captures launches and replays them;
 // a nil context captures nothing.
-func (c *Context) Captures() bool { return c != nil && c.env.Policy.Captures() }
+func (c *Context) Captures() bool {
+	return c != nil && c.env.Policy != nil && c.env.Policy.Captures()
+}
 
 // SetStreams replaces the execute streams by the caller's, who keeps them open
 // as long as the context uses them. Operations plan anew at their next Setup.
@@ -230,7 +231,7 @@ func (c *Context) SetStreams(streams ...device.Stream) error {
 		return status.Errorf(status.ErrInvalidParam, "set streams: want 1 to %d streams, got %d", MaxStreams, len(streams))
 	}
 	for i, s := range streams {
-		if s == nil {
+		if status.IsNil(s) {
 			return status.Errorf(status.ErrInvalidStream, "set streams: stream %d is nil", i)
 		}
 	}
@@ -255,11 +256,11 @@ func (c *Context) Streams() int {
 
 // Stream returns execute stream i, or ErrInvalidStream.
 func (c *Context) Stream(i int) (device.Stream, error) {
-	if c == nil {
-		return nil, errClosed()
+	if err := c.unusable(); err != nil {
+		return nil, err
 	}
 	if i < 0 || i >= len(c.env.Streams) {
-		return nil, status.Errorf(status.ErrInvalidStream, "want a stream id below %d, got %d", len(c.env.Streams), i)
+		return nil, c.NoStream("stream id", i)
 	}
 	return c.env.Streams[i], nil
 }
@@ -300,7 +301,7 @@ func (c *Context) Checks() string {
 
 // Logger returns where the context logs to; that of a nil context discards.
 func (c *Context) Logger() *slog.Logger {
-	if c == nil {
+	if c == nil || c.log == nil {
 		return slog.New(slog.DiscardHandler)
 	}
 	return c.log
@@ -312,8 +313,11 @@ func (c *Context) Logger() *slog.Logger {
 // returned, the work goes on, and errors of the work are left for the next
 // Synchronize.
 func (c *Context) Synchronize(ctx stdctx.Context) error {
-	if c == nil || c.closed.Load() {
-		return errClosed()
+	if err := c.unusable(); err != nil {
+		return err
+	}
+	if err := status.Given("synchronize", "ctx", ctx); err != nil {
+		return err
 	}
 	c.mu.Lock()
 	var few [8]device.Stream
@@ -339,6 +343,26 @@ func (c *Context) Synchronize(ctx stdctx.Context) error {
 	return first
 }
 
-func errClosed() error {
-	return status.Errorf(status.ErrInvalidContextAddr, "the context is nil or closed")
+// unusable says why a context cannot be used: it is nil, was not made by New or
+// is closed. It is nil of one that can.
+func (c *Context) unusable() error {
+	switch {
+	case c == nil:
+		return status.Errorf(status.ErrInvalidContextAddr, "the context is nil: make one with NewContext")
+	case c.dev == nil:
+		return status.Errorf(status.ErrInvalidContextAddr, "the context is a zero Context: make one with NewContext")
+	case c.closed.Load():
+		return status.Errorf(status.ErrInvalidContextAddr, "the context is closed")
+	}
+	return nil
+}
+
+// NoStream is the error of a stream id, called by what, that the context does not
+// have. It is for the operation package.
+func (c *Context) NoStream(what string, id int) error {
+	have := c.Streams()
+	if id < 0 || id >= MaxStreams {
+		return status.Errorf(status.ErrInvalidStream, "%s %d: want 0 to %d", what, id, have-1)
+	}
+	return status.Errorf(status.ErrInvalidStream, "%s %d: the context's streams are 0 to %d: use one of them, or make the context with WithStreams(%d)", what, id, have-1, id+1)
 }

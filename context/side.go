@@ -45,8 +45,8 @@ func (c *claim) reclaim() {
 // ErrInvalidContextAddr for a nil or closed context, ErrInvalidParam when
 // another goroutine is inside.
 func (c *Context) Enter(s Side) error {
-	if c == nil || c.closed.Load() {
-		return errClosed()
+	if err := c.unusable(); err != nil {
+		return err
 	}
 	if s&HostSide != 0 && !c.host.take() {
 		return errBusy()
@@ -57,7 +57,7 @@ func (c *Context) Enter(s Side) error {
 	}
 	if c.closed.Load() {
 		c.Leave(s)
-		return errClosed()
+		return c.unusable()
 	}
 	return nil
 }
@@ -77,14 +77,14 @@ func (c *Context) Lend(s Side) { c.each(s, (*claim).lend) }
 // ErrInvalidContextAddr when the context was closed meanwhile.
 func (c *Context) Reclaim(s Side) error {
 	c.each(s, (*claim).reclaim)
-	if c.closed.Load() {
-		return errClosed()
-	}
-	return nil
+	return c.unusable()
 }
 
 // each changes the claims of sides and tells a Close that waits.
 func (c *Context) each(s Side, change func(*claim)) {
+	if c == nil || c.dev == nil {
+		return
+	}
 	if s&LaunchSide != 0 {
 		change(&c.launch)
 	}

@@ -54,9 +54,9 @@ type Stats struct {
 }
 
 // Stats returns a snapshot. It may be called from any goroutine, also after
-// Close; that of a nil context is zero.
+// Close; that of a nil or zero context is zero.
 func (c *Context) Stats() Stats {
-	if c == nil {
+	if c == nil || c.dev == nil {
 		return Stats{}
 	}
 	n := &c.count

@@ -82,6 +82,9 @@ var variables = []variable{
 // Variables describes every variable with the value that c has for it. The
 // older pair of policy variables comes last: their values show the policy.
 func (c *Config) Variables() []Variable {
+	if c == nil {
+		return nil
+	}
 	def := DefaultConfig()
 	list := make([]Variable, 0, len(variables)+2)
 	for i := range variables {

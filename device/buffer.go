@@ -35,16 +35,26 @@ func NewAllocation(space Space, size int64, bytes []byte) *Allocation {
 // Release marks the allocation as freed and reports whether it was live. From
 // then on launches and copies refuse it. The device releases the memory itself
 // once no enqueued work uses it.
-func (a *Allocation) Release() bool { return !a.freed.Swap(true) }
+func (a *Allocation) Release() bool { return a != nil && !a.freed.Swap(true) }
 
-// Freed reports whether Release was called.
-func (a *Allocation) Freed() bool { return a.freed.Load() }
+// Freed reports whether Release was called; no memory counts as freed.
+func (a *Allocation) Freed() bool { return a == nil || a.freed.Load() }
 
 // Memory returns the bytes, nil when Go code cannot address them.
-func (a *Allocation) Memory() []byte { return a.bytes }
+func (a *Allocation) Memory() []byte {
+	if a == nil {
+		return nil
+	}
+	return a.bytes
+}
 
 // Size returns the allocation's size in bytes.
-func (a *Allocation) Size() int64 { return a.size }
+func (a *Allocation) Size() int64 {
+	if a == nil {
+		return 0
+	}
+	return a.size
+}
 
 // Buffer is a window into an allocation: {allocation, offset, size}. It is a
 // small value; the zero Buffer is no memory. A Buffer keeps wrapped Go memory
@@ -55,7 +65,7 @@ type Buffer struct {
 }
 
 // Whole returns the buffer that covers an allocation.
-func Whole(a *Allocation) Buffer { return Buffer{alloc: a, size: a.size} }
+func Whole(a *Allocation) Buffer { return Buffer{alloc: a, size: a.Size()} }
 
 // Wrap makes a buffer over memory that the caller owns, such as a mapped file
 // or a Go slice, without a copy. The memory must not move or be unmapped while
@@ -100,15 +110,17 @@ func (b Buffer) Slice(off, size int64) (Buffer, error) {
 	return Buffer{alloc: b.alloc, off: b.off + off, size: size}, nil
 }
 
-// At is Slice for windows that a plan has already checked.
+// At is Slice for windows that a plan has already checked. Launches and copies
+// refuse any other window, and it has no Bytes.
 func (b Buffer) At(off, size int64) Buffer {
 	return Buffer{alloc: b.alloc, off: b.off + off, size: size}
 }
 
 // Bytes returns the memory of the window for kernels and copies. It is nil for
-// an empty window and where Go code cannot address the memory.
+// an empty window, for one outside its allocation, and where Go code cannot address
+// the memory.
 func (b Buffer) Bytes() []byte {
-	if b.alloc == nil || b.alloc.bytes == nil {
+	if b.alloc == nil || b.alloc.bytes == nil || b.off < 0 || b.size < 0 || b.off > int64(len(b.alloc.bytes))-b.size {
 		return nil
 	}
 	return b.alloc.bytes[b.off : b.off+b.size : b.off+b.size]
@@ -150,8 +162,12 @@ func (b Buffer) starts(o Buffer) (x, y uintptr, ok bool) {
 }
 
 // Aligned reports whether the window starts at a multiple of `to` in memory,
-// where the processor can address it, else in its allocation.
+// where the processor can address it, else in its allocation. Nothing starts at a
+// multiple of less than 1.
 func (b Buffer) Aligned(to int64) bool {
+	if to < 1 {
+		return false
+	}
 	if b.alloc == nil || b.alloc.bytes == nil {
 		return b.off%to == 0
 	}

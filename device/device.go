@@ -81,7 +81,7 @@ type Stream interface {
 	Reset(e Event) error
 	// Synchronize waits until everything enqueued so far is done, or ctx is
 	// done, and takes the stream's first error. When ctx ends first its error
-	// is returned and the work goes on.
+	// is returned and the work goes on. A nil ctx is ErrInvalidParam.
 	Synchronize(ctx context.Context) error
 	// Query reports whether everything enqueued so far is done.
 	Query() bool
@@ -104,6 +104,12 @@ type BatchStream interface {
 // LaunchAll enqueues ls on s in order, in one call where s can. It returns how
 // many were enqueued and the error of the first that was refused.
 func LaunchAll(s Stream, ls []Launch) (int, error) {
+	if len(ls) == 0 {
+		return 0, nil
+	}
+	if s == nil {
+		return 0, status.Errorf(status.ErrInvalidStream, "launch: the stream is nil")
+	}
 	if b, ok := s.(BatchStream); ok && len(ls) > 1 {
 		return b.LaunchAll(ls)
 	}
@@ -132,7 +138,7 @@ type Event interface {
 	// that was never recorded reports true.
 	Query() bool
 	// Synchronize waits until every record enqueued so far has fired, or ctx
-	// is done.
+	// is done. A nil ctx is ErrInvalidParam.
 	Synchronize(ctx context.Context) error
 	// Close frees the event. Closing twice is legal.
 	Close() error
@@ -156,7 +162,10 @@ func (l *Label) Place(err error) error {
 		return status.Place(err, status.ErrRuntimeFail, "", "execute", "")
 	}
 	node := l.Node
-	if l.Kernel != "" {
+	switch {
+	case node == "":
+		node = l.Kernel
+	case l.Kernel != "":
 		node += " (" + l.Kernel + ")"
 	}
 	return status.Place(err, status.ErrRuntimeFail, l.Op, "execute", node)

@@ -1,6 +1,10 @@
 package device
 
-import "time"
+import (
+	"time"
+
+	"goatb/status"
+)
 
 // Work is a kind of work that the host does above the device.
 type Work uint8
@@ -46,7 +50,7 @@ type Host interface {
 // HostOf returns the account of d's host, nil where nobody keeps one. Ask once:
 // the answer never changes, and nil is the usual one.
 func HostOf(d Device) Host {
-	if k, ok := d.(interface{ Host() Host }); ok {
+	if k, ok := d.(interface{ Host() Host }); ok && !status.IsNil(d) {
 		return k.Host()
 	}
 	return nil
@@ -54,7 +58,7 @@ func HostOf(d Device) Host {
 
 // Clock returns the clock of a host, that of the machine for nil.
 func Clock(h Host) func() time.Time {
-	if h == nil {
+	if status.IsNil(h) {
 		return time.Now
 	}
 	return h.Now

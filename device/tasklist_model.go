@@ -18,6 +18,9 @@ type ModelDevice interface {
 
 // LimitsOf asks a device for what lists are checked against.
 func LimitsOf(d ModelDevice) (Limits, error) {
+	if err := status.Given("limits", "d", d); err != nil {
+		return Limits{}, err
+	}
 	update, err := d.Capability(CapTaskUpdate)
 	if err != nil {
 		return Limits{}, err
@@ -154,6 +157,9 @@ func (f Fault) Error() string { return string(f) }
 
 // Models returns d as a device that runs task lists. Error: FaultNotSupported.
 func Models(d Device) (ModelDevice, error) {
+	if err := status.Given("models", "d", d); err != nil {
+		return nil, err
+	}
 	if m, ok := d.(ModelDevice); ok {
 		return m, nil
 	}

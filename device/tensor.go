@@ -19,7 +19,7 @@ type Tensor struct {
 }
 
 // Empty reports whether t stands for an absent optional tensor.
-func (t *Tensor) Empty() bool { return t.Data.IsNil() && t.Host == nil && t.Desc.Empty() }
+func (t *Tensor) Empty() bool { return t == nil || t.Data.IsNil() && t.Host == nil && t.Desc.Empty() }
 
 // Element is a Go type that a tensor's elements can have.
 type Element interface {
@@ -50,13 +50,17 @@ func View[T Element](b []byte) []T {
 
 // AppendValues appends the host values of t to dst as int64. Only int32,
 // uint32 and int64 tensors hold such values. Errors: ErrInvalidTensorAddr when
-// t has no host data or too little of it, ErrInvalidTensorDType.
+// t is nil, has no host data, or another number of values than its shape,
+// ErrInvalidTensorDType.
 func (t *Tensor) AppendValues(dst []int64) ([]int64, error) {
-	want := t.Desc.Bytes()
-	if int64(len(t.Host)) < want || want == 0 {
-		return dst, status.Errorf(status.ErrInvalidTensorAddr, "want host data of %d bytes for %s, got %d", want, t.Desc, len(t.Host))
+	if t == nil {
+		return dst, status.Errorf(status.ErrInvalidTensorAddr, "host values: the tensor is nil")
 	}
-	host := t.Host[:want]
+	want := t.Desc.Bytes()
+	if int64(len(t.Host)) != want || want == 0 {
+		return dst, t.wrongHostData()
+	}
+	host := t.Host
 	switch t.Desc.DType {
 	case tensor.Int32:
 		for _, v := range View[int32](host) {
@@ -72,4 +76,13 @@ func (t *Tensor) AppendValues(dst []int64) ([]int64, error) {
 		return dst, status.Errorf(status.ErrInvalidTensorDType, "want int32, uint32 or int64 host values, got %s", t.Desc.DType)
 	}
 	return dst, nil
+}
+
+// wrongHostData is the error of host data that do not fit the descriptor.
+func (t *Tensor) wrongHostData() error {
+	size := t.Desc.DType.Size()
+	if size == 0 || int64(len(t.Host))%size != 0 {
+		return status.Errorf(status.ErrInvalidTensorAddr, "want host data of %d bytes for %s, got %d", t.Desc.Bytes(), t.Desc, len(t.Host))
+	}
+	return status.Errorf(status.ErrInvalidTensorAddr, "want host data of %d values for %s, got %d values", t.Desc.Numel(), t.Desc, int64(len(t.Host))/size)
 }

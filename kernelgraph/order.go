@@ -47,6 +47,9 @@ type Sharing struct {
 
 // NewSharing looks at a graph.
 func NewSharing(g *Graph) *Sharing {
+	if g == nil {
+		g = &Graph{}
+	}
 	s := &Sharing{g: g, order: newOrder(g), uses: map[Ref][]int{}, writes: map[Ref][]int{}}
 	for i := range g.Nodes {
 		n := &g.Nodes[i]

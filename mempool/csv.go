@@ -39,6 +39,9 @@ const badRowsMax = 10
 // number, a negative size, upper below lower, an alignment that is no power of
 // two, a fixed item without an offset, a column that is there twice.
 func ReadCSV(r io.Reader) (Table, error) {
+	if err := status.Given("read csv", "r", r); err != nil {
+		return Table{}, err
+	}
 	in := csv.NewReader(r)
 	in.FieldsPerRecord = -1
 	in.TrimLeadingSpace = true
@@ -168,6 +171,9 @@ func number(name, text string) (int64, error) {
 // ReadCSV reads; columns align and fixed follow where some item needs them.
 // Errors: ErrInvalidParam when the counts differ, and those of w.
 func WriteCSV(w io.Writer, t Table, offsets []int64) error {
+	if err := status.Given("write csv", "w", w); err != nil {
+		return err
+	}
 	if len(t.IDs) != len(t.Items) || len(offsets) != len(t.Items) {
 		return status.Errorf(status.ErrInvalidParam, "csv: want an id and an offset for each of %d items, got %d and %d", len(t.Items), len(t.IDs), len(offsets))
 	}

@@ -108,6 +108,9 @@ func NewRing(d device.Device, mem device.Buffer, blocks int, blockSize int64) (*
 // host owns every block, no wait could help: the error is ErrOutOfHostMemory or
 // ErrOutOfDeviceMemory by the ring's memory. A closed ring is ErrInvalidParam.
 func (r *Ring) Take(ctx context.Context) (Block, error) {
+	if ctx == nil {
+		return Block{}, status.Errorf(status.ErrInvalidParam, "take from a ring: want argument ctx, got nil")
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {

@@ -25,6 +25,9 @@ const (
 // for the names that do. Errors: ErrInvalidParam when the counts
 // differ, and those of w.
 func WriteSVG(w io.Writer, t Table, r Result) error {
+	if err := status.Given("write svg", "w", w); err != nil {
+		return err
+	}
 	if len(t.IDs) != len(t.Items) || len(r.Offsets) != len(t.Items) {
 		return status.Errorf(status.ErrInvalidParam, "svg: want an id and an offset for each of %d items, got %d and %d", len(t.Items), len(t.IDs), len(r.Offsets))
 	}

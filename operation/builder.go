@@ -16,7 +16,8 @@ import (
 // first.
 //
 // The first error of any step is kept with the step's name and comes back from
-// Build. A GraphBuilder belongs to one goroutine.
+// Build; of a nil or zero GraphBuilder that is one that asks for BuildGraph. A
+// GraphBuilder belongs to one goroutine.
 type GraphBuilder struct {
 	name        string
 	in, out     []string
@@ -56,6 +57,14 @@ func BuildGraph(name string, in, out []string) *GraphBuilder {
 	return b
 }
 
+// begun returns the builder, or one that has failed when BuildGraph has not made it.
+func (b *GraphBuilder) begun() *GraphBuilder {
+	if b != nil && b.views != nil {
+		return b
+	}
+	return &GraphBuilder{views: map[string]view{}, sharedNames: map[string]string{}, err: badGraph("the builder is nil or zero: start a graph with BuildGraph")}
+}
+
 func (b *GraphBuilder) fail(step, format string, args ...any) {
 	if b.err == nil {
 		b.err = badGraph("%s: %w", step, fmt.Errorf(format, args...))
@@ -75,12 +84,14 @@ func (b *GraphBuilder) declare(what, name string) {
 // InferShape sets a function that replaces the walk over the nodes in the
 // operation's InferShape.
 func (b *GraphBuilder) InferShape(f InferShapeFunc) *GraphBuilder {
+	b = b.begun()
 	b.infer = f
 	return b
 }
 
 // Reshape names a view of a tensor, or of another view, under other dimensions.
 func (b *GraphBuilder) Reshape(of string, f ReshapeFunc, name string) *GraphBuilder {
+	b = b.begun()
 	step := "reshape " + name
 	switch {
 	case f == nil:
@@ -104,11 +115,12 @@ func (b *GraphBuilder) Add(op Operation, in, out []string) *GraphBuilder {
 
 // AddNamed is Add with a name for the node, for errors and dumps.
 func (b *GraphBuilder) AddNamed(name string, op Operation, in, out []string) *GraphBuilder {
+	b = b.begun()
 	step := "node " + name
 	if name == "" {
 		step = fmt.Sprintf("node %d", len(b.nodes))
 	}
-	if isNilOperation(op) {
+	if status.IsNil(op) {
 		b.fail(step, "want an operation, got nil")
 		return b
 	}
@@ -118,6 +130,7 @@ func (b *GraphBuilder) AddNamed(name string, op Operation, in, out []string) *Gr
 
 // AddSpec makes an operation from its parameters and adds it as a node.
 func (b *GraphBuilder) AddSpec(s Spec, in, out []string) *GraphBuilder {
+	b = b.begun()
 	op, err := New(s)
 	if err != nil {
 		b.fail(fmt.Sprintf("node %d", len(b.nodes)), "%w", err)
@@ -129,6 +142,7 @@ func (b *GraphBuilder) AddSpec(s Spec, in, out []string) *GraphBuilder {
 // Chunk makes the last node take part `index` of `num` equal parts of dimension
 // 0 of its input with the given name.
 func (b *GraphBuilder) Chunk(input string, num, index int) *GraphBuilder {
+	b = b.begun()
 	if len(b.nodes) == 0 {
 		b.fail("chunk "+input, "want a node first")
 		return b
@@ -138,14 +152,15 @@ func (b *GraphBuilder) Chunk(input string, num, index int) *GraphBuilder {
 		b.fail("chunk "+input, "the last node, %s, has no input of that name", b.nodeName(len(b.nodes)-1))
 		return b
 	}
-	if num < 1 || index < 0 || index >= num {
-		b.fail("chunk "+input, "%w", status.Errorf(status.ErrInvalidGraphNodeChunk, "want a part of at least 1, got part %d of %d", index, num))
+	c := Chunk{num, index}
+	if err := c.check(); err != nil {
+		b.fail("chunk "+input, "%w", err)
 		return b
 	}
 	if n.chunk == nil {
 		n.chunk = map[string]Chunk{}
 	}
-	n.chunk[input] = Chunk{num, index}
+	n.chunk[input] = c
 	return b
 }
 
@@ -154,6 +169,7 @@ func (b *GraphBuilder) Chunk(input string, num, index int) *GraphBuilder {
 // a cycle, and those of NewGraph. After an error the node operations stay the
 // caller's.
 func (b *GraphBuilder) Build() (*Op, error) {
+	b = b.begun()
 	b.checkNames()
 	if b.err != nil {
 		return nil, status.Place(b.err, status.ErrInvalidGraph, b.name, "create", "")

@@ -150,7 +150,7 @@ func TestBuilderRefuses(t *testing.T) {
 		{"output without name", `got ""`, func(g *operation.GraphBuilder) { two(g, "x", "") }},
 		{"chunk without node", "want a node first", func(g *operation.GraphBuilder) { g.Chunk("x", 2, 0) }},
 		{"chunk of an unknown input", "no input of that name", func(g *operation.GraphBuilder) { two(g, "x", "y"); g.Chunk("z", 2, 0) }},
-		{"chunk of no parts", "part 0 of 0", func(g *operation.GraphBuilder) { two(g, "x", "y"); g.Chunk("x", 0, 0) }},
+		{"chunk of no parts", "chunk 0 of 0", func(g *operation.GraphBuilder) { two(g, "x", "y"); g.Chunk("x", 0, 0) }},
 		{"wrong number of inputs", "want 1 inputs and 1 outputs, got 2 and 1", func(g *operation.GraphBuilder) { g.AddSpec(muls(2), names{"x", "x"}, names{"y"}) }},
 		{"first error wins", "want a node first", func(g *operation.GraphBuilder) { g.Chunk("x", 2, 0); g.Reshape("x", nil, "v") }},
 	} {

@@ -10,20 +10,31 @@ import (
 // inputs, rank and size of each, the dtype and layout table, the operation's
 // own rules.
 func InferShape(s Spec, p *Profile, in []tensor.Desc) ([]tensor.Desc, error) {
-	sig := s.Signature()
-	c, err := newChecker(&sig, p)
+	c, err := checkerOf("infer shape", s, p)
 	if err != nil {
 		return nil, err
 	}
 	out, err := c.infer(s, in, nil)
-	return out, status.Place(err, status.ErrInvalidParam, sig.Name, StageInfer.String(), "")
+	return out, status.Place(err, status.ErrInvalidParam, c.sig.Name, StageInfer.String(), "")
+}
+
+// checkerOf makes the checker of a spec that no operation has looked at: nil, and
+// parameters that Validate refuses, are ErrInvalidParam.
+func checkerOf(call string, s Spec, p *Profile) (*checker, error) {
+	if err := status.Given(call, "spec", s, "profile", p); err != nil {
+		return nil, err
+	}
+	sig := s.Signature()
+	if err := s.Validate(); err != nil {
+		return nil, status.Place(err, status.ErrInvalidParam, sig.Name, call, "")
+	}
+	return newChecker(&sig, p)
 }
 
 // CheckSetup checks input and output descriptors and host values as Setup does.
 // values holds the host values by input, nil entries where there are none.
 func CheckSetup(s Spec, p *Profile, in, out []tensor.Desc, values [][]int64) error {
-	sig := s.Signature()
-	c, err := newChecker(&sig, p)
+	c, err := checkerOf("check setup", s, p)
 	if err != nil {
 		return err
 	}
@@ -149,11 +160,16 @@ func (c *checker) operands(q *Query) error {
 	return c.table(q.In, q.Out)
 }
 
+// wantCount checks a number of operands; of outputs, it has ATB's code besides its
+// own.
 func wantCount(what string, got, want int) error {
-	if got != want {
+	switch {
+	case got == want:
+		return nil
+	case what == "inputs":
 		return status.Errorf(status.ErrInvalidInTensorNum, "want %d %s, got %d", want, what, got)
 	}
-	return nil
+	return status.Errorf(status.ErrInvalidTensorNum, "want %d %s, got %d", want, what, got).Or(status.ErrInvalidInTensorNum)
 }
 
 func checkPort(name func(int) string, i int, d *tensor.Desc, ports []Port) error {
@@ -175,31 +191,7 @@ func (c *checker) table(in, out []tensor.Desc) error {
 			return nil
 		}
 	}
-	got := Combo{In: cellsOf(in), Out: cellsOf(out)}
-	return status.Errorf(status.ErrInvalidTensorIniMatch, "%s has no combination %s, want one of %s", c.sig.Variant, got, comboList(c.combos))
-}
-
-func cellsOf(descs []tensor.Desc) []Cell {
-	cells := make([]Cell, len(descs))
-	for i, d := range descs {
-		cells[i] = Cell{d.DType, d.Format}
-	}
-	return cells
-}
-
-// comboList prints at most eight combinations.
-func comboList(combos []Combo) string {
-	s := ""
-	for i, c := range combos {
-		if i == 8 {
-			return s + " ; ..."
-		}
-		if i > 0 {
-			s += " ; "
-		}
-		s += c.String()
-	}
-	return s
+	return c.tableError(in, out)
 }
 
 // outputs compares the outputs with the inferred ones: they must have the same
@@ -219,8 +211,23 @@ func (c *checker) outputs(s Spec, q *Query) error {
 			continue
 		}
 		if got.Bytes() != want.Bytes() || (c.profile.rows == nil && *got != *want) {
-			return q.BadOut(status.ErrInvalidTensorDim, i, "want %s, got %s", want, got)
+			return wrongOutput(got, want).On(q.OutName(i))
 		}
 	}
 	return nil
+}
+
+// wrongOutput is the error of an output that is not the inferred one, with the code
+// of what is wrong; another rank is a wrong dimension too.
+func wrongOutput(got, want *tensor.Desc) *status.OpError {
+	code, also := status.ErrInvalidTensorDim, status.OK
+	switch {
+	case got.DType != want.DType:
+		code = status.ErrInvalidTensorDType
+	case got.Format != want.Format:
+		code = status.ErrInvalidTensorFormat
+	case got.Rank() != want.Rank():
+		code, also = status.ErrInvalidTensorDimNum, status.ErrInvalidTensorDim
+	}
+	return status.Errorf(code, "want %s, got %s", want, got).Or(also)
 }

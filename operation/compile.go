@@ -28,11 +28,11 @@ type Compiler struct {
 	file *compiled.File
 }
 
-// NewCompiler makes a compiler. Errors: ErrInvalidContextAddr for a nil context,
+// NewCompiler makes a compiler. Errors: ErrInvalidContextAddr for a nil or closed context,
 // ErrInvalidParam for a bad option.
 func NewCompiler(c *atbctx.Context, o CompileOptions) (*Compiler, error) {
-	if c == nil {
-		return nil, status.Errorf(status.ErrInvalidContextAddr, "compile: want a context, got nil")
+	if _, err := c.Stream(0); err != nil {
+		return nil, status.Place(err, status.ErrInvalidContextAddr, "", "compile", "")
 	}
 	if _, err := sink.ParseSetting(o.TilingScheduleOptimize); err != nil {
 		return nil, status.Place(err, status.ErrInvalidParam, "", "compile", "")
@@ -47,6 +47,9 @@ func NewCompiler(c *atbctx.Context, o CompileOptions) (*Compiler, error) {
 // Errors: those of Op.PlanCapture, and ErrInvalidContextAddr for an operation of
 // another context.
 func (x *Compiler) Add(op *Op) error {
+	if x == nil || x.c == nil {
+		return status.Errorf(status.ErrInvalidParam, "compile: the compiler is nil or zero: make one with NewCompiler")
+	}
 	p, err := op.PlanCapture(x.opts.TilingScheduleOptimize, !x.opts.Online)
 	if err != nil {
 		return err
@@ -58,4 +61,9 @@ func (x *Compiler) Add(op *Op) error {
 }
 
 // File is what was compiled so far. It must not be added to once a context has it.
-func (x *Compiler) File() *compiled.File { return x.file }
+func (x *Compiler) File() *compiled.File {
+	if x == nil {
+		return nil
+	}
+	return x.file
+}

@@ -27,7 +27,7 @@ type If struct {
 // either branch lets it be.
 func (f *If) Signature() Signature {
 	s := Signature{Name: "IfOperation"}
-	if f.Then == nil || f.Else == nil {
+	if f == nil || f.Then == nil || f.Else == nil {
 		return s
 	}
 	s.In, s.Out = append([]Port(nil), f.Then.sig.In...), append([]Port(nil), f.Then.sig.Out...)
@@ -40,8 +40,11 @@ func (f *If) Signature() Signature {
 
 // Validate checks that everything is there and fits.
 func (f *If) Validate() error {
-	if f.Cond == nil || f.Then == nil || f.Else == nil {
-		return status.Errorf(status.ErrInvalidParam, "want a condition and two operations, got nil")
+	if err := status.Given("if", "f", f); err != nil {
+		return err
+	}
+	if err := status.Given("if", "Cond", f.Cond, "Then", f.Then, "Else", f.Else); err != nil {
+		return err
 	}
 	if a, b := f.Then, f.Else; a.InputNum() != b.InputNum() || a.OutputNum() != b.OutputNum() {
 		return status.Errorf(status.ErrInvalidParam, "want branches of equal arity, got %d inputs and %d outputs against %d and %d", a.InputNum(), a.OutputNum(), b.InputNum(), b.OutputNum())
@@ -137,5 +140,8 @@ func (f *If) evaluate() (holds bool, err error) {
 
 // MarshalJSON writes both branches.
 func (f *If) MarshalJSON() ([]byte, error) {
+	if err := f.Validate(); err != nil {
+		return nil, err
+	}
 	return json.Marshal(map[string]any{"opA": f.Then.spec, "opB": f.Else.spec})
 }

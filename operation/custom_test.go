@@ -178,7 +178,7 @@ func TestPluginErrors(t *testing.T) {
 	p.setup = errors.New("not today")
 	_, err := g.Setup(pack, b.c)
 	require.Error(t, err)
-	assert.ErrorContains(t, err, "Around: setup: mine: not today")
+	assert.ErrorContains(t, err, "Around: setup: mine (PluginOperation): not today")
 	p.setup = status.Errorf(status.ErrInvalidTensorDim, "too wide")
 	_, err = g.Setup(pack, b.c)
 	require.ErrorIs(t, err, status.ErrInvalidTensorDim)
@@ -213,7 +213,7 @@ func TestErrorOfTheInnerOperation(t *testing.T) {
 	x := b.f32([]float32{1})
 	_, err := g.Setup(operation.VariantPack{In: []device.Tensor{x}, Out: []device.Tensor{b.empty(x.Desc)}}, b.c)
 	require.ErrorIs(t, err, status.ErrInvalidInTensorNum)
-	assert.ErrorContains(t, err, "Around: setup: mine: ShiftOperation: setup: want 2 inputs, got 1")
+	assert.ErrorContains(t, err, "Around: setup: mine (PluginOperation): ShiftOperation: setup: want 2 inputs, got 1")
 }
 
 // Operations of a value type, and of a type that cannot be compared.

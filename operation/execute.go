@@ -64,8 +64,10 @@ func (o *Op) replay() error {
 // PreLaunch is the first half of Execute: it binds addresses, computes the
 // tilings and sends those on their way that the policy moves ahead. It touches
 // no execute stream: another goroutine may call Launch of another operation of
-// the same context meanwhile. Errors as Execute, and ErrInvalidParam where the host
-// tiles from values that the launch itself makes.
+// the same context meanwhile. A second PreLaunch before the Launch replaces the
+// first, whose tiling blocks go back: Launch enqueues the latest. An Execute or a
+// Setup that plans anew drops it. Errors as Execute, and ErrInvalidParam where the
+// host tiles from values that the launch itself makes.
 func (o *Op) PreLaunch(pack VariantPack, workspace device.Buffer, c *atbctx.Context) error {
 	if err := o.enter(); err != nil {
 		return err
@@ -117,7 +119,7 @@ func (o *Op) checkReady(c *atbctx.Context) error {
 		return status.Errorf(status.ErrInvalidContextAddr, "the context is another than setup's")
 	}
 	if streams := o.run.Plan().Graph.Streams; streams > c.Streams() {
-		return status.Errorf(status.ErrInvalidStream, "want stream ids below %d, got %d", c.Streams(), streams-1)
+		return c.NoStream("SetStream id", streams-1)
 	}
 	if o.fixedWords(); !o.run.Planned(o.words) {
 		return status.Errorf(status.ErrInvalidParam, "streams or parameters changed since setup: set up again")
@@ -207,7 +209,10 @@ func checkTensor(t, setup *device.Tensor, p *Port, want int64) *status.OpError {
 		if (p.Host || p.either) && t.Host != nil {
 			return nil
 		}
-		return status.Errorf(status.ErrInvalidTensorAddr, "want data, got none")
+		if t.Host != nil {
+			return status.Errorf(status.ErrInvalidTensorAddr, "want memory on the device, got a host tensor: kernels read this operand; make it with FromSlice or NewTensor instead of Host")
+		}
+		return status.Errorf(status.ErrInvalidTensorAddr, "want memory on the device, got a tensor without data: make it with NewTensor or FromSlice")
 	}
 	if !t.Data.Live() {
 		return status.Errorf(status.ErrInvalidTensorAddr, "its memory was freed")

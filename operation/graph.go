@@ -61,7 +61,7 @@ func (g *graph) nodeName(i int) string {
 	switch {
 	case n.Name != "":
 		return n.Name
-	case isNilOperation(n.Op):
+	case status.IsNil(n.Op):
 		return "node " + strconv.Itoa(i)
 	}
 	return strconv.Itoa(i) + "_" + n.Op.Name()
@@ -84,6 +84,14 @@ func (g *graph) unusedInputs() []string {
 		}
 	}
 	return names
+}
+
+// place names a node in errors: its name and its type.
+func (g *graph) place(i int) string {
+	if n := &g.p.Nodes[i]; n.Name != "" {
+		return n.Name + " (" + n.Op.Name() + ")"
+	}
+	return g.nodeName(i)
 }
 
 // findConditions finds the nodes with conditions in them: parameters may be
@@ -239,11 +247,11 @@ func (g *graph) walk(q *Query) ([]tensor.Desc, error) {
 	for i := range g.p.Nodes {
 		in, err := g.nodeInputs(i, ds)
 		if err != nil {
-			return nil, inNode(err, g.nodeName(i))
+			return nil, inNode(err, g.place(i))
 		}
 		out, err := g.inferNode(i, in, q)
 		if err != nil {
-			return nil, inNode(err, g.nodeName(i))
+			return nil, inNode(err, g.place(i))
 		}
 		for j, id := range g.p.Nodes[i].Out {
 			ds[id] = out[j]
@@ -290,8 +298,11 @@ func (n *Node) view(j int, d *tensor.Desc) error {
 		return nil
 	}
 	c := n.Chunk[j]
-	if d0 := d.Dim(0); c.Num < 1 || c.Index < 0 || c.Index >= c.Num || d0%int64(c.Num) != 0 {
-		return status.Errorf(status.ErrInvalidGraphNodeChunk, "chunk %d of %d of input %d does not fit dimension 0 of %s", c.Index, c.Num, j, d.Shape)
+	if err := c.check(); err != nil {
+		return err.On(portName("input", j, portsOf(n.Op)))
+	}
+	if d0 := d.Dim(0); d0%int64(c.Num) != 0 {
+		return status.Errorf(status.ErrInvalidGraphNodeChunk, "chunk %d of %d: want a number of parts that divides dimension 0 of %s, which is %d", c.Index, c.Num, d.Shape, d0).On(portName("input", j, portsOf(n.Op)))
 	}
 	d.Shape = d.Shape.With(0, d.Dim(0)/int64(c.Num))
 	return nil

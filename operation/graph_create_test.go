@@ -57,7 +57,7 @@ func TestGraphCreate(t *testing.T) {
 		{"too many input ids", "want 2 inputs and 1 outputs, got 3 and 1", func(p *operation.GraphParam) { p.Nodes[1].In = []int{4, 2, 2} }},
 		{"no input ids", "got 0 and 1", func(p *operation.GraphParam) { p.Nodes[1].In = nil }},
 		{"too many output ids", "got 2 and 2", func(p *operation.GraphParam) { p.Nodes[1].Out = []int{3, 3} }},
-		{"input id out of range", "input id 10 is out of range, the graph has 5 tensors", func(p *operation.GraphParam) { p.Nodes[0].In[1] = 10 }},
+		{"input id out of range", "input id 10: want 0 to 4, the graph's tensors, or -1 for none", func(p *operation.GraphParam) { p.Nodes[0].In[1] = 10 }},
 		{"input id below 0", "input id -2", func(p *operation.GraphParam) { p.Nodes[0].In[1] = -2 }},
 		{"output id out of range", "output id 5", func(p *operation.GraphParam) { p.Nodes[1].Out[0] = 5 }},
 		{"output id below 0", "output id -1", func(p *operation.GraphParam) { p.Nodes[1].Out[0] = -1 }},

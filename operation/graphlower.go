@@ -20,7 +20,7 @@ func (g *graph) Lower(b *kernelgraph.Builder, q *Query) error {
 	}
 	for i := range g.p.Nodes {
 		if err := w.node(i); err != nil {
-			return inNode(err, g.nodeName(i))
+			return inNode(err, g.place(i))
 		}
 	}
 	return nil

@@ -31,6 +31,17 @@ type Chunk struct {
 	Num, Index int
 }
 
+// check wants a number of parts of at least 1, and one of them.
+func (c Chunk) check() *status.OpError {
+	if c.Num < 1 {
+		return status.Errorf(status.ErrInvalidGraphNodeChunk, "chunk %d of %d: want at least 1 part", c.Index, c.Num)
+	}
+	if c.Index < 0 || c.Index >= c.Num {
+		return status.Errorf(status.ErrInvalidGraphNodeChunk, "chunk %d of %d: want a part of 0 to %d", c.Index, c.Num, c.Num-1)
+	}
+	return nil
+}
+
 // Node is a node of a graph in the id form.
 type Node struct {
 	// Name is the node's name in errors and dumps; it may be empty.
@@ -144,7 +155,7 @@ func (g *graph) validate() error {
 func (g *graph) validateNode(i int, written []bool, seen map[any]int) error {
 	n := &g.p.Nodes[i]
 	place := func(err error) error { return status.Place(err, status.ErrInvalidGraph, "", "", g.nodeName(i)) }
-	if isNilOperation(n.Op) {
+	if status.IsNil(n.Op) {
 		return place(badGraph("the node has no operation"))
 	}
 	if reflect.TypeOf(n.Op).Kind() == reflect.Pointer {
@@ -170,7 +181,7 @@ func (g *graph) validateNode(i int, written []bool, seen map[any]int) error {
 			continue
 		}
 		if id < 0 || id >= len(written) {
-			return place(badGraph("input id %d is out of range, the graph has %d tensors", id, len(written)))
+			return place(badGraph("input id %d: want 0 to %d, the graph's tensors, or %d for none", id, len(written)-1, Absent))
 		}
 		if !written[id] {
 			return place(badGraph("%s is read before any node writes it", g.tensorName(id)))
@@ -178,7 +189,7 @@ func (g *graph) validateNode(i int, written []bool, seen map[any]int) error {
 	}
 	for j, id := range n.Out {
 		if id < 0 || id >= len(written) {
-			return place(badGraph("output id %d is out of range, the graph has %d tensors", id, len(written)))
+			return place(badGraph("output id %d: want 0 to %d, the graph's tensors", id, len(written)-1))
 		}
 		if slices.Contains(n.Out[:j], id) {
 			return place(badGraph("it writes %s with two of its outputs", g.tensorName(id)))
@@ -186,12 +197,4 @@ func (g *graph) validateNode(i int, written []bool, seen map[any]int) error {
 		written[id] = true
 	}
 	return nil
-}
-
-func isNilOperation(o Operation) bool {
-	if o == nil {
-		return true
-	}
-	v := reflect.ValueOf(o)
-	return v.Kind() == reflect.Pointer && v.IsNil()
 }

@@ -9,8 +9,10 @@ import (
 // Lower checks a spec as Setup does and returns its kernel graph, without a
 // context: for tests, dumps and tools. values holds the host values by input.
 func Lower(s Spec, p *Profile, env *kernelgraph.Env, in, out []tensor.Desc, values [][]int64) (*kernelgraph.Graph, error) {
-	sig := s.Signature()
-	c, err := newChecker(&sig, p)
+	if err := status.Given("lower", "env", env); err != nil {
+		return nil, err
+	}
+	c, err := checkerOf("lower", s, p)
 	if err != nil {
 		return nil, err
 	}

@@ -95,12 +95,14 @@ type Op struct {
 	infer             inferCache
 }
 
-// New makes an operation from a copy of its parameters. Errors: ErrInvalidParam
-// for a nil spec, for parameters that Validate refuses, and for those of a graph,
+// New makes an operation from a copy of its parameters, also of those that s points
+// to: what the caller changes afterwards does not reach the operation, Update does.
+// Only a user's own type whose methods want a pointer stays the caller's, who must
+// not change it. Errors: ErrInvalidParam for a nil spec, for parameters that Validate refuses, and for those of a graph,
 // which NewGraph makes.
 func New(s Spec) (*Op, error) {
-	if isNil(s) {
-		return nil, status.Errorf(status.ErrInvalidParam, "new operation: want parameters, got nil")
+	if err := status.Given("new operation", "parameters", s); err != nil {
+		return nil, err
 	}
 	if g, ok := s.(*graph); ok {
 		return nil, status.Place(errGraphParams(), status.ErrInvalidParam, g.p.Name, "create", "")
@@ -109,7 +111,7 @@ func New(s Spec) (*Op, error) {
 }
 
 func errGraphParams() error {
-	return status.Errorf(status.ErrInvalidParam, "a graph owns its nodes: want a graph of its own, or new parameters for its nodes")
+	return status.Errorf(status.ErrInvalidParam, "a graph's nodes belong to it and its parameters are not taken: make another graph with BuildGraph or NewGraph, or update the operations of its nodes")
 }
 
 func newOp(s Spec) (*Op, error) {
@@ -159,7 +161,7 @@ func (o *Op) Signature() Signature {
 
 // Params returns a copy of the operation's parameters, nil of a nil operation.
 func (o *Op) Params() Spec {
-	if o == nil {
+	if o == nil || o.spec == nil {
 		return nil
 	}
 	return cloneSpec(o.spec)
@@ -179,11 +181,16 @@ func (o *Op) Update(s Spec) error {
 }
 
 func (o *Op) update(s Spec) error {
-	if isNil(s) || reflect.TypeOf(s) != reflect.TypeOf(o.spec) {
-		return status.Errorf(status.ErrInvalidParam, "want parameters of type %T, got %T", o.spec, s)
+	if status.IsNil(s) {
+		return status.Errorf(status.ErrInvalidParam, "want parameters of type %s, got nil", kindOf(o.spec))
 	}
-	if _, isGraph := s.(*graph); isGraph {
+	_, graphs := s.(*graph)
+	if _, is := o.spec.(*graph); is || graphs {
 		return errGraphParams()
+	}
+	s = cloneSpec(s)
+	if reflect.TypeOf(s) != reflect.TypeOf(o.spec) {
+		return status.Errorf(status.ErrInvalidParam, "want parameters of type %s, got %s", kindOf(o.spec), kindOf(s))
 	}
 	if err := s.Validate(); err != nil {
 		return err
@@ -195,7 +202,7 @@ func (o *Op) update(s Spec) error {
 	if o.owner != nil && (len(sig.In) != len(o.sig.In) || len(sig.Out) != len(o.sig.Out)) {
 		return status.Errorf(status.ErrInvalidParam, "a node of a graph wants %d inputs and %d outputs, the new parameters have %d and %d", len(o.sig.In), len(o.sig.Out), len(sig.In), len(sig.Out))
 	}
-	o.spec = cloneSpec(s)
+	o.spec = s
 	o.bump()
 	return nil
 }
@@ -249,7 +256,10 @@ func (o *Op) Stream() int {
 // enter claims the operation, and the graphs around it, for one call.
 func (o *Op) enter() error {
 	if o == nil {
-		return status.Errorf(status.ErrInvalidOperationAddr, "the operation is nil")
+		return status.Errorf(status.ErrInvalidOperationAddr, "the operation is nil: make one with New or NewGraph")
+	}
+	if o.spec == nil {
+		return status.Errorf(status.ErrInvalidOperationAddr, "the operation is a zero Op: make one with New or NewGraph")
 	}
 	for p := o; p != nil; p = p.owner {
 		if p.busy.CompareAndSwap(false, true) {
@@ -294,6 +304,9 @@ func (o *Op) InferShapeUnder(p *Profile, in []tensor.Desc) ([]tensor.Desc, error
 		return nil, err
 	}
 	defer o.leave()
+	if err := status.Given("infer shape", "profile", p); err != nil {
+		return nil, status.Place(err, status.ErrInvalidParam, o.name, "", "")
+	}
 	out, err := o.inferUnder(p, in, nil)
 	return out, status.Place(err, status.ErrInvalidParam, o.name, StageInfer.String(), "")
 }
@@ -323,7 +336,7 @@ func (o *Op) inferUnder(p *Profile, in []tensor.Desc, low *lowering) ([]tensor.D
 // it. The operation may be closed after its context. Closing twice is legal; a
 // node of a graph is closed by its graph.
 func (o *Op) Close() error {
-	if o == nil {
+	if o == nil || o.spec == nil {
 		return nil
 	}
 	if !o.busy.CompareAndSwap(false, true) {

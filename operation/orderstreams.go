@@ -9,10 +9,11 @@ import (
 
 // OrderStreams makes Build put nodes of different streams in order where one
 // writes a tensor that the other reads or writes: an event is recorded behind
-// the first and waited for before the second. Without it that is the caller's
+// the first and waited for before the second. Without it, or with nil, that is the caller's
 // business, with Event nodes. newEvent makes an event, such as a device's
 // NewEvent; the events stay the caller's, who closes them after the graph.
 func (b *GraphBuilder) OrderStreams(newEvent func() (device.Event, error)) *GraphBuilder {
+	b = b.begun()
 	b.newEvent = newEvent
 	return b
 }

@@ -2,14 +2,6 @@ package operation
 
 import "reflect"
 
-func isNil(s Spec) bool {
-	if s == nil {
-		return true
-	}
-	v := reflect.ValueOf(s)
-	return v.Kind() == reflect.Pointer && v.IsNil()
-}
-
 // equaler is implemented by specs that hold more than data: Equal tells whether
 // operations of both do the same.
 type equaler interface{ Equal(Spec) bool }
@@ -23,10 +15,20 @@ func equalSpecs(a, b Spec) bool {
 }
 
 // cloneSpec copies parameters with the slices and numbers that they refer to,
-// so that a caller who goes on using them does not change an operation. A spec
-// that is a pointer itself is shared.
+// so that a caller who goes on using them does not change an operation. A pointer
+// to parameters that need none becomes a copy of them, and an If becomes another
+// If. A user's own type that only its pointer makes a spec is shared.
 func cloneSpec(s Spec) Spec {
+	if f, ok := s.(*If); ok {
+		c := *f
+		return &c
+	}
 	v := reflect.ValueOf(s)
+	if v.Kind() == reflect.Pointer {
+		if own, ok := v.Elem().Interface().(Spec); ok {
+			return cloneSpec(own)
+		}
+	}
 	if v.Kind() != reflect.Struct || !refers(v.Type()) {
 		return s
 	}
@@ -88,4 +90,15 @@ func cloneFields(v reflect.Value) {
 
 func basic(k reflect.Kind) bool {
 	return k >= reflect.Bool && k <= reflect.Complex128 || k == reflect.String
+}
+
+// kindOf names the type of parameters in errors.
+func kindOf(s Spec) string {
+	switch s.(type) {
+	case nil:
+		return "nil"
+	case *graph:
+		return "a graph"
+	}
+	return reflect.TypeOf(s).String()
 }

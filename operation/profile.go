@@ -22,11 +22,19 @@ type Profile struct {
 }
 
 // Name returns "native" or "910b".
-func (p *Profile) Name() string { return p.name }
+func (p *Profile) Name() string {
+	if p == nil {
+		return ""
+	}
+	return p.name
+}
 
 // Limit returns the limit of that name for an operation, and false when the
 // profile has none.
 func (p *Profile) Limit(op, name string) (int64, bool) {
+	if p == nil {
+		return 0, false
+	}
 	v, ok := p.limits[op][name]
 	return v, ok
 }

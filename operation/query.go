@@ -2,6 +2,7 @@ package operation
 
 import (
 	"fmt"
+	"strconv"
 
 	"goatb/status"
 	"goatb/tensor"
@@ -18,9 +19,16 @@ const (
 )
 
 // String returns the stage's name in errors.
-func (s Stage) String() string { return [...]string{"infer shape", "setup", "execute"}[s] }
+func (s Stage) String() string {
+	if s > StageExecute {
+		return "stage " + strconv.Itoa(int(s))
+	}
+	return [...]string{"infer shape", "setup", "execute"}[s]
+}
 
-// Query is what an operation is asked about: descriptors, host values, profile.
+// Query is what an operation is asked about: descriptors, host values, profile. The
+// library makes it, for the signature of the operation that it asks; operands that
+// are not there are empty to its methods.
 type Query struct {
 	Stage Stage
 	// In has one descriptor per input port, empty for an absent one. Out is
@@ -39,12 +47,35 @@ type Query struct {
 }
 
 // Has reports whether input i is there.
-func (q *Query) Has(i int) bool { return i < len(q.In) && !q.In[i].Empty() }
+func (q *Query) Has(i int) bool { return !q.in(i).Empty() }
+
+// in and out return descriptors, nil where there is none.
+func (q *Query) in(i int) *tensor.Desc {
+	if q == nil || uint(i) >= uint(len(q.In)) {
+		return nil
+	}
+	return &q.In[i]
+}
+
+func (q *Query) out(i int) *tensor.Desc {
+	if q == nil || uint(i) >= uint(len(q.Out)) {
+		return nil
+	}
+	return &q.Out[i]
+}
+
+// sig returns the signature, an empty one where there is none.
+func (q *Query) sig() *Signature {
+	if q == nil || q.Sig == nil {
+		return &Signature{}
+	}
+	return q.Sig
+}
 
 // Values returns the host values of input i, and false when the caller passed
 // none: at InferShape, or for a tensor without host data.
 func (q *Query) Values(i int) ([]int64, bool) {
-	if i >= len(q.values) || q.values[i] == nil {
+	if q == nil || uint(i) >= uint(len(q.values)) || q.values[i] == nil {
 		return nil, false
 	}
 	return q.values[i], true
@@ -63,23 +94,31 @@ func (q *Query) unknown() int {
 
 // WithValues returns a copy of q that carries host values by input.
 func (q *Query) WithValues(values [][]int64) *Query {
-	c := *q
+	var c Query
+	if q != nil {
+		c = *q
+	}
 	c.values = values
 	return &c
 }
 
 // Limit returns a limit of the profile for this operation, and false when the
 // profile does not limit it.
-func (q *Query) Limit(name string) (int64, bool) { return q.Profile.Limit(q.Sig.Name, name) }
+func (q *Query) Limit(name string) (int64, bool) {
+	if q == nil {
+		return 0, false
+	}
+	return q.Profile.Limit(q.sig().Name, name)
+}
 
 // InName names input i in errors: "input 1 (gamma)".
-func (q *Query) InName(i int) string { return portName("input", i, q.Sig.In) }
+func (q *Query) InName(i int) string { return portName("input", i, q.sig().In) }
 
 // OutName names output i in errors: "output 0 (y)".
-func (q *Query) OutName(i int) string { return portName("output", i, q.Sig.Out) }
+func (q *Query) OutName(i int) string { return portName("output", i, q.sig().Out) }
 
 func portName(kind string, i int, ports []Port) string {
-	if i < len(ports) && ports[i].Name != "" {
+	if uint(i) < uint(len(ports)) && ports[i].Name != "" {
 		return fmt.Sprintf("%s %d (%s)", kind, i, ports[i].Name)
 	}
 	return fmt.Sprintf("%s %d", kind, i)
@@ -97,12 +136,12 @@ func (q *Query) BadOut(code status.Code, i int, format string, args ...any) erro
 
 // InRank checks the rank of input i against the ranks allowed.
 func (q *Query) InRank(code status.Code, i int, ranks ...int) error {
-	return wantRank(code, q.InName, i, &q.In[i], ranks)
+	return wantRank(code, q.InName, i, q.in(i), ranks)
 }
 
 // OutRank checks the rank of output i against the ranks allowed.
 func (q *Query) OutRank(code status.Code, i int, ranks ...int) error {
-	return wantRank(code, q.OutName, i, &q.Out[i], ranks)
+	return wantRank(code, q.OutName, i, q.out(i), ranks)
 }
 
 func wantRank(code status.Code, name func(int) string, i int, d *tensor.Desc, ranks []int) error {
@@ -110,6 +149,9 @@ func wantRank(code status.Code, name func(int) string, i int, d *tensor.Desc, ra
 		if d.Rank() == r {
 			return nil
 		}
+	}
+	if d == nil {
+		return status.Errorf(code, "want rank %s, there is no such operand", anyOf(ranks)).On(name(i))
 	}
 	return status.Errorf(code, "want rank %s, got %s", anyOf(ranks), d).On(name(i))
 }
@@ -131,8 +173,12 @@ func anyOf(ranks []int) string {
 
 // InShape checks that input i has exactly the shape want.
 func (q *Query) InShape(code status.Code, i int, want tensor.Shape) error {
-	if q.In[i].Shape != want {
-		return q.BadIn(code, i, "want %s, got %s", want, q.In[i].Shape)
+	d := q.in(i)
+	switch {
+	case d == nil:
+		return q.BadIn(code, i, "want %s, there is no such operand", want)
+	case d.Shape != want:
+		return q.BadIn(code, i, "want %s, got %s", want, d.Shape)
 	}
 	return nil
 }
@@ -140,7 +186,11 @@ func (q *Query) InShape(code status.Code, i int, want tensor.Shape) error {
 // OutShape checks output i at setup: rankCode for another rank, dimCode for
 // another dimension.
 func (q *Query) OutShape(rankCode, dimCode status.Code, i int, want tensor.Shape) error {
-	got := q.Out[i].Shape
+	d := q.out(i)
+	if d == nil {
+		return q.BadOut(rankCode, i, "want %s, there is no such operand", want)
+	}
+	got := d.Shape
 	if got == want {
 		return nil
 	}

@@ -222,8 +222,8 @@ func (o *Op) lower(q *Query) (*kernelgraph.Graph, error) {
 
 // install plans the workspace and gives the runner its plan.
 func (o *Op) install(g *kernelgraph.Graph, pack *VariantPack, low *lowering) error {
-	if have := o.c.Streams(); g.Streams > have {
-		return status.Errorf(status.ErrInvalidStream, "want stream ids below %d, got %d", have, g.Streams-1)
+	if err := o.checkStreams(g); err != nil {
+		return err
 	}
 	w, err := g.PlanWorkspace(o.c.Planner(), o.c.WorkspaceOptions())
 	if err != nil {
@@ -250,6 +250,20 @@ func (o *Op) install(g *kernelgraph.Graph, pack *VariantPack, low *lowering) err
 			return nil
 		}
 	}
+}
+
+// checkStreams wants the streams that nodes were put on with SetStream.
+func (o *Op) checkStreams(g *kernelgraph.Graph) error {
+	have := o.c.Streams()
+	if g.Streams <= have {
+		return nil
+	}
+	for i := range g.Nodes {
+		if n := &g.Nodes[i]; n.Stream >= have {
+			return status.Place(o.c.NoStream("SetStream id", n.Stream), status.ErrInvalidStream, "", "", n.Path)
+		}
+	}
+	return o.c.NoStream("SetStream id", g.Streams-1)
 }
 
 // takeRunner makes sure that there is a runner: an idle one of an operation

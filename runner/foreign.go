@@ -135,7 +135,7 @@ func (r *Runner) event(n *kernelgraph.Node) (device.Event, error) {
 		return nil, status.Errorf(status.ErrInternal, "event node %s is a %T", n.Path, n.Event)
 	}
 	e := slot.Event()
-	if e == nil {
+	if status.IsNil(e) {
 		return nil, status.Place(status.Errorf(status.ErrInvalidParam, "the event is nil"), status.ErrInvalidParam, "", "", n.Path)
 	}
 	return e, nil

@@ -95,6 +95,9 @@ type operand struct {
 // the tilings exceed a block; ErrInvalidTensorAddr and ErrInvalidTensorDType when
 // a tiling reads the values of a tensor that has none.
 func NewPlan(g *kernelgraph.Graph, w *kernelgraph.Workspace, root string, main int, block, slotBytes int64) (*Plan, error) {
+	if err := status.Given("plan", "graph", g, "workspace", w); err != nil {
+		return nil, err
+	}
 	p := &Plan{Graph: g, Workspace: w, opKernels: map[string]int{}, root: root, main: -1}
 	for i := range g.Nodes {
 		if err := p.addNode(&g.Nodes[i], root, slotBytes); err != nil {

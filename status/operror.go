@@ -8,7 +8,8 @@ import (
 
 // OpError is the error of every call of the library: what went wrong (Code,
 // Err) and where (Op, Stage, Node, Tensor). Empty place fields are left out of
-// the text. An OpError is immutable once returned to a caller.
+// the text. An OpError is immutable once returned to a caller. A nil *OpError is
+// no error.
 type OpError struct {
 	// Code is the outcome.
 	Code Code
@@ -32,6 +33,9 @@ func Errorf(code Code, format string, args ...any) *OpError {
 
 // Error gives "op: stage: node: tensor: what".
 func (e *OpError) Error() string {
+	if e == nil {
+		return OK.String()
+	}
 	var b strings.Builder
 	for _, part := range [...]string{e.Op, e.Stage, e.Node, e.Tensor} {
 		if part != "" {
@@ -51,13 +55,18 @@ func (e *OpError) Error() string {
 }
 
 // Unwrap returns the cause.
-func (e *OpError) Unwrap() error { return e.Err }
+func (e *OpError) Unwrap() error {
+	if e == nil {
+		return nil
+	}
+	return e.Err
+}
 
 // Is reports whether target is the error's code, or a code that it also
 // stands for.
 func (e *OpError) Is(target error) bool {
 	code, ok := target.(Code)
-	if !ok {
+	if !ok || e == nil {
 		return false
 	}
 	return code == e.Code || (e.Also != OK && code == e.Also) || (code == ErrInvalidParam && e.Code.alsoParam())
@@ -65,13 +74,15 @@ func (e *OpError) Is(target error) bool {
 
 // Or makes the error match a second code as well and returns it.
 func (e *OpError) Or(also Code) *OpError {
-	e.Also = also
+	if e != nil {
+		e.Also = also
+	}
 	return e
 }
 
 // On names the tensor, where none is named yet, and returns the error.
 func (e *OpError) On(tensor string) *OpError {
-	if e.Tensor == "" {
+	if e != nil && e.Tensor == "" {
 		e.Tensor = tensor
 	}
 	return e

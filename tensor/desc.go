@@ -12,7 +12,7 @@ const MaxBytes int64 = 256 << 30
 
 // Desc describes a tensor: element type, layout and shape. It is a comparable
 // value. An empty Desc (rank 0, or some dimension 0) stands for an absent
-// optional tensor.
+// optional tensor, and so does a nil *Desc.
 type Desc struct {
 	DType  DType
 	Format Format
@@ -23,18 +23,36 @@ type Desc struct {
 func Of(t DType, dims ...int64) Desc { return Desc{DType: t, Shape: ShapeOf(dims...)} }
 
 // Rank is the rank of the shape.
-func (d *Desc) Rank() int { return int(d.Shape.rank) }
+func (d *Desc) Rank() int {
+	if d == nil {
+		return 0
+	}
+	return int(d.Shape.rank)
+}
 
 // Dim is dimension i of the shape, negative from the end.
-func (d *Desc) Dim(i int) int64 { return d.Shape.Dim(i) }
+func (d *Desc) Dim(i int) int64 {
+	if d == nil {
+		return 0
+	}
+	return d.Shape.Dim(i)
+}
 
 // Numel is the number of elements, see Shape.Numel.
-func (d *Desc) Numel() int64 { return d.Shape.Numel() }
+func (d *Desc) Numel() int64 {
+	if d == nil {
+		return 0
+	}
+	return d.Shape.Numel()
+}
 
 // Bytes returns the byte size, 0 when the descriptor has no size: an unknown
 // type, a bad shape, or a product that leaves int64. It is that of the elements,
 // except in layout Panels.
 func (d *Desc) Bytes() int64 {
+	if d == nil {
+		return 0
+	}
 	if d.Format == Panels {
 		return d.panelsBytes()
 	}
@@ -48,7 +66,7 @@ func (d *Desc) Bytes() int64 {
 // Empty reports whether the descriptor stands for an absent tensor: rank 0 or
 // some dimension 0.
 func (d *Desc) Empty() bool {
-	if d.Shape.rank == 0 {
+	if d == nil || d.Shape.rank == 0 {
 		return true
 	}
 	return slices.Contains(d.Shape.known(), 0)
@@ -57,6 +75,9 @@ func (d *Desc) Empty() bool {
 // Same reports whether two descriptors are equal, as == does. It looks at no more
 // dimensions than there are: launches ask for every operand.
 func (d *Desc) Same(o *Desc) bool {
+	if d == nil || o == nil {
+		return d == o
+	}
 	if d.DType != o.DType || d.Format != o.Format || d.Shape.rank != o.Shape.rank {
 		return false
 	}
@@ -83,7 +104,7 @@ func (d Desc) String() string {
 	return d.DType.String() + "@" + d.Format.String() + d.Shape.String()
 }
 
-// CheckDesc returns the error of a descriptor that no tensor can have: rank
+// CheckDesc returns the error of a descriptor that no tensor can have: nil, rank
 // outside 1..8 (ErrInvalidTensorDim), a dimension below 1, an unknown type, or
 // a size above MaxBytes (ErrInvalidTensorSize).
 func CheckDesc(d *Desc) *status.OpError {

@@ -154,6 +154,9 @@ func (d DType) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
 // UnmarshalText reads a name as ParseDType does.
 func (d *DType) UnmarshalText(b []byte) (err error) {
+	if err := status.Given("unmarshal dtype", "d", d); err != nil {
+		return err
+	}
 	*d, err = ParseDType(string(b))
 	return err
 }
@@ -166,6 +169,9 @@ func (d DType) MarshalJSON() ([]byte, error) {
 // UnmarshalJSON reads ATB's numeric id. Ids of types that the library does not
 // have are ErrInvalidParam.
 func (d *DType) UnmarshalJSON(b []byte) error {
+	if err := status.Given("unmarshal dtype", "d", d); err != nil {
+		return err
+	}
 	id, err := strconv.Atoi(string(b))
 	if err != nil {
 		return status.Errorf(status.ErrInvalidParam, "dtype id %.64s: want an integer", b)

@@ -95,6 +95,9 @@ func (f Format) MarshalText() ([]byte, error) { return []byte(f.String()), nil }
 
 // UnmarshalText reads a name as ParseFormat does.
 func (f *Format) UnmarshalText(b []byte) (err error) {
+	if err := status.Given("unmarshal format", "f", f); err != nil {
+		return err
+	}
 	*f, err = ParseFormat(string(b))
 	return err
 }

@@ -36,12 +36,18 @@ type Entry struct {
 
 // Aligned reports whether Data may be viewed as elements of its type.
 func (e *Entry) Aligned() bool {
+	if e == nil {
+		return true
+	}
 	align := uintptr(min(e.Desc.DType.Size(), 8))
 	return len(e.Data) == 0 || align == 0 || uintptr(unsafe.Pointer(unsafe.SliceData(e.Data)))%align == 0
 }
 
 // AlignedData returns Data where it is aligned for its type, else a copy.
 func (e *Entry) AlignedData() []byte {
+	if e == nil {
+		return nil
+	}
 	if e.Aligned() {
 		return e.Data
 	}
@@ -50,10 +56,18 @@ func (e *Entry) AlignedData() []byte {
 
 // Entries returns the tensors in the order of their data. The slice is the
 // file's: it must not be changed.
-func (f *File) Entries() []Entry { return f.entries }
+func (f *File) Entries() []Entry {
+	if f == nil {
+		return nil
+	}
+	return f.entries
+}
 
 // Entry returns the tensor with a name, nil when there is none.
 func (f *File) Entry(name string) *Entry {
+	if f == nil {
+		return nil
+	}
 	i, ok := f.index[name]
 	if !ok {
 		return nil
@@ -63,13 +77,18 @@ func (f *File) Entry(name string) *Entry {
 
 // Metadata returns the strings of the header's "__metadata__". The map is the
 // file's: it must not be changed.
-func (f *File) Metadata() map[string]string { return f.metadata }
+func (f *File) Metadata() map[string]string {
+	if f == nil {
+		return nil
+	}
+	return f.metadata
+}
 
 // Close unmaps a mapped file: its entries lose their data, and data taken from
 // them before must not be touched any more. It does nothing for other files
 // and when called again.
 func (f *File) Close() error {
-	if f.mapped == nil {
+	if f == nil || f.mapped == nil {
 		return nil
 	}
 	mem := f.mapped
@@ -108,6 +127,9 @@ func ParseSafetensors(b []byte) (*File, error) {
 // what ParseSafetensors refuses, before it reads any data, and returns r's
 // errors as ErrInvalidParam.
 func ReadSafetensors(r io.ReaderAt, size int64) (*File, error) {
+	if err := status.Given("read safetensors", "r", r); err != nil {
+		return nil, err
+	}
 	prefix, err := readRange(r, 0, min(size, 8))
 	if err != nil {
 		return nil, err

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"unicode/utf8"
+
+	"goatb/status"
 )
 
 // WriteSafetensors writes a safetensors file with the tensors' data in the
@@ -21,6 +23,9 @@ import (
 // whose shape is not [1], data of another size than the descriptor's, a header
 // above 100 MB; and the errors of w.
 func WriteSafetensors(w io.Writer, tensors []Entry, metadata map[string]string) error {
+	if err := status.Given("write safetensors", "w", w); err != nil {
+		return err
+	}
 	header, err := encodeHeader(tensors, metadata)
 	if err != nil {
 		return err

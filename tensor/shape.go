@@ -31,12 +31,19 @@ func (s *Shape) known() []int64 { return s.dims[:min(int(s.rank), MaxRank)] }
 func (s Shape) Rank() int { return int(s.rank) }
 
 // Dim returns dimension i; a negative i counts from the end, -1 being the last.
-// It panics when i is out of range, as a slice index does.
+// A dimension that the shape does not have, or of a nil shape, is 0, which every
+// check of sizes refuses.
 func (s *Shape) Dim(i int) int64 {
+	if s == nil {
+		return 0
+	}
 	if i < 0 {
 		i += int(s.rank)
 	}
-	return s.known()[i]
+	if dims := s.known(); uint(i) < uint(len(dims)) {
+		return dims[i]
+	}
+	return 0
 }
 
 // Dims returns a copy of the dimensions.
@@ -44,14 +51,17 @@ func (s Shape) Dims() []int64 {
 	return append([]int64(nil), s.known()...)
 }
 
-// With returns s with dimension i (negative from the end) set to v. It panics
-// when i is out of range.
+// With returns s with dimension i (negative from the end) set to v. Without such a
+// dimension the result is a shape of rank 0, which every check refuses.
 func (s Shape) With(i int, v int64) Shape {
 	if i < 0 {
 		i += int(s.rank)
 	}
-	s.known()[i] = v
-	return s
+	if dims := s.known(); uint(i) < uint(len(dims)) {
+		dims[i] = v
+		return s
+	}
+	return Shape{}
 }
 
 // Append returns s with more dimensions at the end.
@@ -59,9 +69,14 @@ func (s Shape) Append(dims ...int64) Shape {
 	return ShapeOf(append(s.Dims(), dims...)...)
 }
 
-// Slice returns the dimensions [from, to) as a shape.
+// Slice returns the dimensions [from, to) as a shape: one of rank 0, which every
+// check refuses, when s does not have them.
 func (s Shape) Slice(from, to int) Shape {
-	return ShapeOf(s.known()[from:to]...)
+	dims := s.known()
+	if from < 0 || from > to || to > len(dims) {
+		return Shape{}
+	}
+	return ShapeOf(dims[from:to]...)
 }
 
 // Numel returns the number of elements: 0 for rank 0, for a rank above MaxRank,
@@ -80,9 +95,13 @@ func (s Shape) Numel() int64 {
 	return n
 }
 
-// Product multiplies the dimensions [from, to); an empty range gives 1. The
-// shape must have passed the checks of CheckDesc, so that the product fits.
+// Product multiplies the dimensions [from, to); an empty range gives 1, one that
+// the shape does not have 0. The shape must have passed the checks of CheckDesc,
+// so that the product fits.
 func (s *Shape) Product(from, to int) int64 {
+	if s == nil || from < 0 || from > to || to > len(s.known()) {
+		return 0
+	}
 	n := int64(1)
 	for _, d := range s.known()[from:to] {
 		n *= d

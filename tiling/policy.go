@@ -7,6 +7,7 @@ import (
 	"goatb/device"
 	"goatb/kernel"
 	"goatb/mempool"
+	"goatb/status"
 )
 
 // Policy decides how the tilings of one launch reach the device.
@@ -198,8 +199,17 @@ type EventRing struct {
 	next   int
 }
 
-// NewEventRing makes a ring of n events.
+// maxEvents bounds a ring of events.
+const maxEvents = 1 << 16
+
+// NewEventRing makes a ring of n events, at least one and at most 65536.
 func NewEventRing(d device.Device, n int) (*EventRing, error) {
+	if err := status.Given("event ring", "d", d); err != nil {
+		return nil, err
+	}
+	if n < 1 || n > maxEvents {
+		return nil, status.Errorf(status.ErrInvalidParam, "event ring: want 1 to %d events, got %d", maxEvents, n)
+	}
 	r := &EventRing{}
 	for range n {
 		e, err := d.NewEvent()

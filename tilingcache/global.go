@@ -53,9 +53,16 @@ func NewGlobal(slots int) (*Global, error) {
 	return &Global{slots: slots, byType: map[string]*typeCache{}}, nil
 }
 
+// made reports whether NewGlobal made the cache: a nil or zero one holds nothing and
+// keeps nothing.
+func (g *Global) made() bool { return g != nil && g.byType != nil }
+
 // Grow makes room for operations of a type with n kernels: the store holds
 // slots × the largest n seen.
 func (g *Global) Grow(opType string, n int) {
+	if !g.made() {
+		return
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	c, ok := g.byType[opType]
@@ -76,6 +83,9 @@ func (g *Global) Grow(opType string, n int) {
 // Find copies the tiling that dst asks for into dst, which Local.Replace
 // returned, and reports whether there was one.
 func (g *Global) Find(opType string, dst *Entry) bool {
+	if !g.made() || dst == nil {
+		return false
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if e := g.find(opType, dst); e != nil {
@@ -111,6 +121,9 @@ func (g *Global) find(opType string, dst *Entry) *Entry {
 
 // Store adds a copy of a filled entry.
 func (g *Global) Store(opType string, e *Entry) {
+	if !g.made() || e == nil {
+		return
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	c, ok := g.byType[opType]
@@ -157,6 +170,9 @@ func (e *Entry) take(o *Entry) {
 
 // Stats returns a snapshot of the counters.
 func (g *Global) Stats() GlobalStats {
+	if !g.made() {
+		return GlobalStats{}
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	s := g.stats
@@ -171,6 +187,9 @@ func (g *Global) Stats() GlobalStats {
 
 // Purge empties the cache; the counters stay.
 func (g *Global) Purge() {
+	if !g.made() {
+		return
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, c := range g.byType {

@@ -22,8 +22,12 @@ type Query struct {
 }
 
 // NewQuery makes the query of a kernel and its problem, whose descriptors must
-// not change any more; its Values are not looked at.
+// not change any more; its Values are not looked at. Without either it is the zero
+// Query.
 func NewQuery(k *kernel.Kernel, p *kernel.Problem) Query {
+	if k == nil || p == nil {
+		return Query{}
+	}
 	own := *p
 	own.Values = nil
 	q := Query{kernel: k, problem: &own, size: k.TilingSize(p)}

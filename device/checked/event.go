@@ -94,6 +94,9 @@ func (e *Event) Query() bool {
 // Synchronize waits until every record enqueued so far has fired. A wait that
 // cannot end is a Deadlock finding.
 func (e *Event) Synchronize(ctx context.Context) error {
+	if err := status.Given("synchronize", "ctx", ctx); err != nil {
+		return err
+	}
 	e.dev.mu.Lock()
 	c, open := e.before()
 	e.dev.mu.Unlock()

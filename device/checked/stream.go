@@ -117,6 +117,9 @@ func (s *Stream) order(e device.Event, call func(device.Event) error, book func(
 // Synchronize waits for everything enqueued so far and returns the stream's
 // first error and the findings.
 func (s *Stream) Synchronize(ctx context.Context) error {
+	if err := status.Given("synchronize", "ctx", ctx); err != nil {
+		return err
+	}
 	s.dev.mu.Lock()
 	here := s.model.mark()
 	s.dev.mu.Unlock()

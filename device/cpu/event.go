@@ -184,6 +184,9 @@ func (e *Event) Query() bool {
 
 // Synchronize waits until every record enqueued so far has fired.
 func (e *Event) Synchronize(ctx context.Context) error {
+	if err := status.Given("synchronize", "ctx", ctx); err != nil {
+		return err
+	}
 	e.mu.Lock()
 	if err := e.refuse(); err != nil {
 		e.mu.Unlock()

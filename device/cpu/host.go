@@ -4,10 +4,14 @@ import (
 	"context"
 
 	"goatb/device"
+	"goatb/status"
 )
 
 // Synchronize waits for everything enqueued so far and takes the first error.
 func (s *Stream) Synchronize(ctx context.Context) error {
+	if err := status.Given("synchronize", "ctx", ctx); err != nil {
+		return err
+	}
 	closed := s.closing.Load()
 	if err := s.reach(ctx, s.tail.Load()); err != nil {
 		return err

@@ -1,6 +1,7 @@
 package devicetest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync/atomic"
@@ -20,6 +21,7 @@ var errorChecks = []check{
 	{"records fire and waits hold on a failed stream", checkFailedOrder},
 	{"other streams go on", checkOtherStream},
 	{"first error wins", checkFirstError},
+	{"nil context", checkNilContext},
 }
 
 func checkSticky(b *bed) {
@@ -45,6 +47,16 @@ func checkSticky(b *bed) {
 	s.launch(fill(x, 4))
 	s.sync()
 	require.Equal(b, repeat(4, 16), x.Bytes(), "the stream is usable again")
+}
+
+func checkNilContext(b *bed) {
+	var none context.Context
+	s, e := b.stream(), b.event()
+	for what, err := range map[string]error{"stream": s.Synchronize(none), "event": e.Synchronize(none)} {
+		require.ErrorIs(b, err, status.ErrInvalidParam, what)
+		assert.ErrorContains(b, err, "want argument ctx, got nil", what)
+	}
+	s.sync()
 }
 
 func checkCodes(b *bed) {

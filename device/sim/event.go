@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"goatb/device"
+	"goatb/status"
 )
 
 // Event is an event of the simulated device. Every record gets the next
@@ -99,6 +100,9 @@ func (e *Event) Query() bool {
 
 // Synchronize waits until every record enqueued so far has fired.
 func (e *Event) Synchronize(ctx context.Context) error {
+	if err := status.Given("synchronize", "ctx", ctx); err != nil {
+		return err
+	}
 	d := e.dev
 	d.mu.Lock()
 	gen := e.recorded

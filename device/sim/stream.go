@@ -279,6 +279,9 @@ func (s *Stream) book(t *task, category, name string, cost float64) {
 
 // Synchronize waits for everything enqueued so far and takes the first error.
 func (s *Stream) Synchronize(ctx context.Context) error {
+	if err := status.Given("synchronize", "ctx", ctx); err != nil {
+		return err
+	}
 	d := s.dev
 	d.mu.Lock()
 	target := s.booked

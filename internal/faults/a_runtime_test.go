@@ -285,7 +285,7 @@ func TestA49(t *testing.T) {
 	c.pack.In[1].Data = atb.Buffer{}
 	err := c.op.Execute(c.pack, c.ws, b.c)
 	require.ErrorIs(t, err, status.ErrInvalidTensorAddr)
-	assert.ErrorContains(t, err, "RmsNormOperation: execute: input 1 (gamma): want data, got none")
+	assert.ErrorContains(t, err, "RmsNormOperation: execute: input 1 (gamma): want memory on the device, got")
 }
 
 // A51: an error of a kernel came out at a later wait, without its operation.

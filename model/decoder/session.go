@@ -10,6 +10,7 @@ import (
 
 	"goatb/atb"
 	"goatb/device"
+	"goatb/status"
 	"goatb/tensor"
 )
 
@@ -39,6 +40,9 @@ const maskSide = 512
 
 // Validate checks that the load can be held.
 func (l *Load) Validate() error {
+	if err := status.Given("validate", "load", l); err != nil {
+		return err
+	}
 	for _, f := range [...]struct {
 		name        string
 		v, from, to int
@@ -146,6 +150,9 @@ func (s *Session) open(t atb.DType) error {
 
 // Step runs one step: it enqueues it and waits for the device.
 func (s *Session) Step(ctx context.Context) error {
+	if err := status.Given("step", "session", s, "ctx", ctx); err != nil {
+		return err
+	}
 	if err := s.Enqueue(); err != nil {
 		return err
 	}
@@ -161,6 +168,9 @@ func (s *Session) Step(ctx context.Context) error {
 // context's first stream, between the copies of indices and of chosen tokens. The
 // step before must be done: its indices are overwritten.
 func (s *Session) Enqueue() error {
+	if s == nil || s.c == nil {
+		return fmt.Errorf("step: the session is nil or zero: make one with NewSession")
+	}
 	if s.step == s.load.Steps {
 		return fmt.Errorf("step: the caches have room for %d steps", s.load.Steps)
 	}
@@ -238,10 +248,17 @@ func (s *Session) place() {
 }
 
 // Rewind starts again with the first step's lengths.
-func (s *Session) Rewind() { s.step = 0 }
+func (s *Session) Rewind() {
+	if s != nil {
+		s.step = 0
+	}
+}
 
 // Operations lists the operations of a step, in order.
 func (s *Session) Operations() []*atb.Op {
+	if s == nil {
+		return nil
+	}
 	ops := make([]*atb.Op, len(s.calls))
 	for i := range s.calls {
 		ops[i] = s.calls[i].op
@@ -249,8 +266,12 @@ func (s *Session) Operations() []*atb.Op {
 	return ops
 }
 
-// Layer returns the operation that computes the first layer.
+// Layer returns the operation that computes the first layer, nil of a session that
+// NewSession has not made.
 func (s *Session) Layer() *atb.Op {
+	if s == nil || len(s.calls) == 0 {
+		return nil
+	}
 	if s.load.Whole {
 		return s.calls[0].op
 	}

@@ -3,6 +3,8 @@ package decoder
 import (
 	"fmt"
 	"math"
+
+	"goatb/status"
 )
 
 // Shape is the shape of a decoder model.
@@ -51,6 +53,9 @@ const maxSize = 1 << 24
 
 // Validate checks that the sizes make a model.
 func (s *Shape) Validate() error {
+	if err := status.Given("validate", "shape", s); err != nil {
+		return err
+	}
 	for _, f := range [...]struct {
 		name string
 		v    int
@@ -144,6 +149,9 @@ func (s *Shape) width(layer, tokens int) int {
 // Bytes returns the bytes of the weights that a step of so many tokens reads, in a
 // type of the given size.
 func (s *Shape) Bytes(tokens int, size int64) int64 {
+	if s == nil {
+		return 0
+	}
 	total := int64(s.Vocab) * int64(s.Hidden)
 	if !s.Tied {
 		total *= 2

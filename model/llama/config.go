@@ -3,6 +3,8 @@ package llama
 import (
 	"fmt"
 	"math"
+
+	"goatb/status"
 )
 
 // Config is the shape of a Llama model.
@@ -21,11 +23,21 @@ type Config struct {
 	SharedClassifier bool
 }
 
-// HeadDim is the width of one head.
-func (c *Config) HeadDim() int { return c.Dim / c.Heads }
+// HeadDim is the width of one head, 0 without heads.
+func (c *Config) HeadDim() int {
+	if c == nil || c.Heads == 0 {
+		return 0
+	}
+	return c.Dim / c.Heads
+}
 
 // KVDim is the width of all key heads together.
-func (c *Config) KVDim() int { return c.KVHeads * c.HeadDim() }
+func (c *Config) KVDim() int {
+	if c == nil {
+		return 0
+	}
+	return c.KVHeads * c.HeadDim()
+}
 
 // maxDim bounds every size in a model file, so that a corrupt header cannot ask
 // for absurd amounts of memory.
@@ -33,6 +45,9 @@ const maxDim = 1 << 24
 
 // Validate checks that the sizes make a model.
 func (c *Config) Validate() error {
+	if err := status.Given("validate", "config", c); err != nil {
+		return err
+	}
 	for _, f := range [...]struct {
 		name string
 		v    int

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"goatb/kernel"
+	"goatb/status"
 )
 
 // Row is one token to compute: its sequence and id. It takes the next position
@@ -23,7 +24,12 @@ type Timing struct {
 }
 
 // Timing returns the host time of the last Forward.
-func (s *Session) Timing() Timing { return s.timing }
+func (s *Session) Timing() Timing {
+	if s == nil {
+		return Timing{}
+	}
+	return s.timing
+}
 
 // Forward computes rows, each at the next position of its sequence, and returns
 // the logits of those listed in want, [len(want), vocab] as float32, which stay
@@ -32,6 +38,9 @@ func (s *Session) Timing() Timing { return s.timing }
 // the operations and of the device, and ctx's when it ends first; the sequences
 // are as before then.
 func (s *Session) Forward(ctx context.Context, rows []Row, want []int32) ([]float32, error) {
+	if err := status.Given("forward", "session", s, "ctx", ctx); err != nil {
+		return nil, err
+	}
 	if err := s.check(rows, want); err != nil {
 		return nil, err
 	}
@@ -54,6 +63,9 @@ func (s *Session) Forward(ctx context.Context, rows []Row, want []int32) ([]floa
 }
 
 func (s *Session) check(rows []Row, want []int32) error {
+	if s.m == nil {
+		return fmt.Errorf("forward: a zero session: make one with NewSession")
+	}
 	if s.closed || s.m.closed {
 		return fmt.Errorf("forward: the session or its model is closed")
 	}

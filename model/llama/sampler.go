@@ -33,6 +33,9 @@ func NewSampler(temperature, topP float64, seed uint64) (*Sampler, error) {
 // Next returns the next token. Logits that are not numbers, and infinite ones,
 // are an error: no token follows from them.
 func (s *Sampler) Next(logits []float32) (int32, error) {
+	if s == nil || s.rng == nil {
+		return 0, fmt.Errorf("sampler: it is nil or zero: make one with NewSampler")
+	}
 	if len(logits) == 0 {
 		return 0, fmt.Errorf("sampler: want logits, got none")
 	}

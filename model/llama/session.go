@@ -8,6 +8,7 @@ import (
 
 	"goatb/atb"
 	"goatb/device"
+	"goatb/status"
 )
 
 // Options size a Session.
@@ -155,7 +156,7 @@ func (s *Session) makeStages() error {
 // Length returns the number of positions that a sequence holds, 0 for one that
 // there is not.
 func (s *Session) Length(seq int) int {
-	if seq < 0 || seq >= len(s.seqs) {
+	if s == nil || seq < 0 || seq >= len(s.seqs) {
 		return 0
 	}
 	return s.seqs[seq].length
@@ -165,6 +166,9 @@ func (s *Session) Length(seq int) int {
 // they alone filled. Errors: a sequence that there is not, n negative or above
 // the sequence's length.
 func (s *Session) Rewind(seq, n int) error {
+	if err := status.Given("rewind", "session", s); err != nil {
+		return err
+	}
 	if seq < 0 || seq >= len(s.seqs) {
 		return fmt.Errorf("rewind: want a sequence below %d, got %d", len(s.seqs), seq)
 	}
@@ -204,6 +208,9 @@ func (s *Session) Close() error {
 // graphs. Before the first Forward there are no inputs, and for a layer that there
 // is not there is no operation.
 func (s *Session) Layer(i int) (*atb.Op, []atb.Tensor) {
+	if s == nil || s.m == nil {
+		return nil, nil
+	}
 	at := i + 1
 	if s.opt.Whole {
 		at = 0
@@ -220,6 +227,9 @@ func (s *Session) Layer(i int) (*atb.Op, []atb.Tensor) {
 // LowerBound is the largest lower bound of the intermediates' arena among the
 // operations that are set up, in bytes.
 func (s *Session) LowerBound() int64 {
+	if s == nil {
+		return 0
+	}
 	var most int64
 	for _, op := range s.stages {
 		if w := op.Workspace(); w != nil {

@@ -12,6 +12,8 @@ import (
 // one row, more wanted rows than rows, and those of the operations.
 func (s *Session) SetUp(rows, want int) ([]*atb.Op, error) {
 	switch {
+	case s == nil || s.m == nil:
+		return nil, fmt.Errorf("set up: the session is nil or zero: make one with NewSession")
 	case s.closed || s.m.closed:
 		return nil, fmt.Errorf("set up: the session or its model is closed")
 	case rows < 1 || want < 1 || want > rows:

@@ -84,6 +84,9 @@ func parseTokenizer(b []byte, vocab int) (*Tokenizer, error) {
 // leftmost among equals, are joined until none are left. A byte without a token
 // is an error.
 func (t *Tokenizer) Encode(text string) ([]int32, error) {
+	if t == nil {
+		return nil, fmt.Errorf("tokenizer: it is nil: make one with LoadTokenizer")
+	}
 	ids := []int32{BOS}
 	if text == "" {
 		return ids, nil
@@ -112,6 +115,9 @@ func (t *Tokenizer) Encode(text string) ([]int32, error) {
 // have none; a token that follows a BOS loses its leading blank, which Encode
 // has put there.
 func (t *Tokenizer) Decode(ids []int32) string {
+	if t == nil {
+		return ""
+	}
 	var s strings.Builder
 	for i, id := range ids {
 		if id == BOS || id == EOS || id < 0 || int(id) >= len(t.pieces) {

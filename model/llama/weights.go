@@ -83,6 +83,9 @@ func Random(c Config, seed uint64) (*Weights, error) {
 
 // Bytes returns the size of the weights as float32.
 func (w *Weights) Bytes() int64 {
+	if w == nil {
+		return 0
+	}
 	n := len(w.Embedding) + len(w.FinalNorm)
 	if !w.Config.SharedClassifier {
 		n += len(w.Classifier)

@@ -132,15 +132,12 @@ func (a Activation) Check(q *operation.Query) error {
 			return q.BadIn(code, inFull, "want the y gradient's shape %s with a last dimension twice as long, got %s", dy.Shape, x.Shape)
 		}
 	case SwiGLUForward:
-		if x := &q.In[inX]; x.Dim(-1) < 2 {
-			return q.BadIn(code, inX, "want at least 2 columns to split, got %s", x.Shape)
+		if x := &q.In[inX]; x.Dim(-1) < 2 || x.Dim(-1)%2 != 0 {
+			return q.BadIn(code, inX, "want an even number of columns, at least 2, to split in halves, got %d in %s", x.Dim(-1), x.Shape)
 		}
 	}
 	if q.Stage != operation.StageSetup {
 		return nil
-	}
-	if x := &q.In[inX]; a.Type == SwiGLUForward && x.Dim(-1)%2 != 0 {
-		return q.BadIn(code, inX, "want an even number of columns, got %s", x.Shape)
 	}
 	return q.OutShape(code, code, 0, a.outDesc(q).Shape)
 }

@@ -199,7 +199,7 @@ func TestBoardLimits(t *testing.T) {
 		}, status.ErrInvalidParam, "an f16 mask of type ALIBI_COMPRESS needs kernelType HIGH_PRECISION, got DEFAULT"},
 		{"logN type", "logn", func(_ *SelfAttention, in []tensor.Desc) {
 			in[8] = f16(3)
-		}, status.ErrInvalidTensorIniMatch, "SelfAttentionOperationLogn1Kv1Mask0Slopes0Batch0"},
+		}, status.ErrInvalidTensorIniMatch, "input 8 (logN): want f32, got f16[3]"},
 		{"prefix head size", "prefix", func(_ *SelfAttention, in []tensor.Desc) {
 			in[0], in[1], in[2] = f16(12, 72), f16(9, 8, 2, 18), f16(9, 8, 2, 18)
 		}, status.ErrInvalidTensorDim, "input 1 (kCache): want a head size of at most 128 and a multiple of 16, got 18"},
@@ -210,7 +210,7 @@ func TestBoardLimits(t *testing.T) {
 			for i := range 4 {
 				in[i].DType = f32
 			}
-		}, status.ErrInvalidTensorIniMatch, "has no combination f32,f32,f32,f32,int32"},
+		}, status.ErrInvalidTensorIniMatch, "input 0 (query): want f16 or bf16, got f32["},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			p, in := valid[x.kind]()

@@ -5,6 +5,7 @@ import (
 	"goatb/kernel/matmul"
 	"goatb/kernelgraph"
 	"goatb/operation"
+	"goatb/status"
 	"goatb/tensor"
 )
 
@@ -50,6 +51,9 @@ func operands(x, w kernelgraph.Ref) (in [matmul.Inputs]kernelgraph.Ref) {
 // Multiply adds the kernels of a product to a kernel graph. Errors:
 // ErrInvalidParam when the operands do not fit.
 func Multiply(b *kernelgraph.Builder, p Product) error {
+	if err := status.Given("multiply", "builder", b); err != nil {
+		return err
+	}
 	problem := kernel.Problem{Out: []tensor.Desc{b.Desc(p.Out)}, Machine: b.Machine()}
 	for _, r := range p.In {
 		problem.In = append(problem.In, b.Desc(r))

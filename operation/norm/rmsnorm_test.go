@@ -147,7 +147,7 @@ func TestSetupRefusesOtherOutputs(t *testing.T) {
 		{rstd, []tensor.Desc{in[0], tensor.Of(f32, 2, 1, 3)}, status.ErrInvalidTensorDim},
 		{rstd, []tensor.Desc{tensor.Of(f32, 6, 8), tensor.Of(f32, 2, 3, 1)}, status.ErrInvalidTensorSize},
 		{rstd, []tensor.Desc{tensor.Of(f32, 3, 2, 8), tensor.Of(f32, 2, 3, 1)}, status.ErrInvalidTensorDim},
-		{rstd, []tensor.Desc{in[0]}, status.ErrInvalidInTensorNum},
+		{rstd, []tensor.Desc{in[0]}, status.ErrInvalidTensorNum},
 	} {
 		for _, p := range []*operation.Profile{operation.Board910B(), operation.Native()} {
 			err := operation.CheckSetup(c.spec, p, in, c.out, nil)

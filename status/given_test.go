@@ -1,0 +1,37 @@
+package status_test
+
+import (
+	"io"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"goatb/status"
+)
+
+func TestGivenNamesTheFirstNil(t *testing.T) {
+	var file *os.File
+	var none io.Reader
+	var f func()
+	err := status.Given("read", "buffer", []byte{1}, "file", io.Reader(file), "f", f)
+	assert.EqualError(t, err, "read: want argument file, got nil (ERROR_INVALID_PARAM)")
+	assert.ErrorIs(t, err, status.ErrInvalidParam)
+	assert.NoError(t, status.Given("read", "buffer", []byte{}, "n", 0, "file", os.Stdin))
+	assert.NoError(t, status.Given("read"))
+	for _, v := range []any{none, file, io.Reader(file), f, map[int]int(nil), chan int(nil), []int(nil), (*int)(nil)} {
+		assert.True(t, status.IsNil(v), "%T", v)
+	}
+	for _, v := range []any{0, "", struct{}{}, []int{}, new(int), func() {}} {
+		assert.False(t, status.IsNil(v), "%T", v)
+	}
+}
+
+func TestNilOpError(t *testing.T) {
+	var e *status.OpError
+	assert.Equal(t, "NO_ERROR", e.Error())
+	assert.NoError(t, e.Unwrap())
+	assert.Nil(t, e.On("x"))
+	assert.Nil(t, e.Or(status.ErrInvalidParam))
+	assert.False(t, e.Is(status.ErrInvalidParam))
+}
