@@ -106,7 +106,7 @@ func badGraphUses(t *testing.T) []badCase {
 		{"two formats", show(graph, "--json", "--format", "svg"), "exclude each other"},
 		{"unknown checks", show(graph, "--checks", "310p"), "--checks"},
 		{"solver of a graph", show(graph, "--solver", "9"), "want 0 to 4, got 9"},
-		{"f32 for the board", show(graph, "--checks", "910b"), "up: profile 910b takes f32"},
+		{"f32 for the board", show(graph, "--checks", "910b"), "up (LinearOperation): profile 910b takes f32"},
 		{"no model there", []string{"graph", "--model", t.TempDir()}, "want a *.bin model"},
 	}
 }
