@@ -32,7 +32,8 @@ type Config struct {
 	NoCaches bool
 	// NoReuse switches the reuse of unchanged Setups off.
 	NoReuse bool
-	// Variables are ATB_* variables of the contexts, by name.
+	// Variables are ATB_* variables of the contexts, by name. Policies beats
+	// ATB_TILING_POLICY; older variables that name another policy are an error.
 	Variables []Variable
 	// Sensitivity measures again with each estimated parameter halved and
 	// doubled. It is for the simulated device.
@@ -81,15 +82,16 @@ func (c *Config) id(policy string) uuid.UUID {
 // contextOptions are the options of a policy's context. The environment does not
 // count: a comparison depends on its configuration alone.
 func (c *Config) contextOptions(policy string) []atb.Option {
-	opts := []atb.Option{atb.WithEnv(func(string) (string, bool) { return "", false }), atb.WithPolicy(policy), atb.WithID(c.id(policy))}
+	opts := []atb.Option{atb.WithEnv(func(string) (string, bool) { return "", false }), atb.WithID(c.id(policy))}
+	for _, v := range c.Variables {
+		opts = append(opts, atb.WithVariable(v.Name, v.Value))
+	}
+	opts = append(opts, atb.WithPolicy(policy))
 	if c.NoCaches {
 		opts = append(opts, atb.WithTilingCaches(0))
 	}
 	if c.NoReuse {
 		opts = append(opts, atb.WithSetupReuse(false))
-	}
-	for _, v := range c.Variables {
-		opts = append(opts, atb.WithVariable(v.Name, v.Value))
 	}
 	return opts
 }

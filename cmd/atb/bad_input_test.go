@@ -189,7 +189,7 @@ func badVariables(t *testing.T) []badCase {
 		{"a variable without a name", []string{"generate", "--set", "=1"}, "want NAME=VALUE"},
 		{"a bad value for a context", []string{"generate", "--set", "ATB_RUNNER_POOL_SIZE=-1"}, `ATB_RUNNER_POOL_SIZE="-1"`},
 		{"an unknown variable for a context", show(graph, "--set", "ATB_FAST=1"), "ATB_FAST"},
-		{"policies that contradict", []string{"generate", "--policy", "overall", "--set", "ATB_USE_TILING_COPY_STREAM=1"}, "contradict"},
+		{"policies that contradict", []string{"generate", "--set", "ATB_LAUNCH_KERNEL_WITH_TILING=1,ATB_USE_TILING_COPY_STREAM=1"}, "contradict"},
 	}
 }
 

@@ -14,6 +14,12 @@ import (
 	"goatb/status"
 )
 
+// policyVariable names the tiling policy, cacheVariable the levels of its caches.
+const (
+	policyVariable = "ATB_TILING_POLICY"
+	cacheVariable  = "ATB_OPSRUNNER_KERNEL_CACHE_TYPE"
+)
+
 // envCmd shows the configuration.
 type envCmd struct {
 	Set  []string `help:"Set a variable: NAME=VALUE. Repeats or takes commas; \\, is a comma in a value." placeholder:"VAR=VALUE"`
@@ -96,6 +102,45 @@ func overriding(set []assignment) (func(string) (string, bool), error) {
 	}, nil
 }
 
+// cacheLevels are the tiling cache levels under --caches: none when off, those of
+// the variables when left out, and when on too unless they say none.
+func cacheLevels(caches string, set []string) (int, error) {
+	_, cfg, err := effective(set)
+	switch {
+	case err != nil:
+		return 0, err
+	case caches == "off":
+		return 0, nil
+	case caches == "on" && cfg.CacheType == 0:
+		return atbctx.DefaultConfig().CacheType, nil
+	}
+	return cfg.CacheType, nil
+}
+
+// effective is the configuration of the --set flags over the environment, with
+// the lookup that it was read through. What names the policy is left out of it.
+func effective(set []string) (func(string) (string, bool), atbctx.Config, error) {
+	vars, err := checkedVariables(set)
+	if err != nil {
+		return nil, atbctx.Config{}, err
+	}
+	all, err := overriding(vars)
+	if err != nil {
+		return nil, atbctx.Config{}, err
+	}
+	def := atbctx.DefaultConfig()
+	known := def.Variables()
+	policy := sameThing(&known[indexOfVariable(known, policyVariable)])
+	lookup := func(name string) (string, bool) {
+		if slices.Contains(policy, name) {
+			return "", false
+		}
+		return all(name)
+	}
+	cfg, err := atbctx.ConfigFromEnv(lookup)
+	return lookup, cfg, err
+}
+
 func indexOfVariable(known []atbctx.Variable, name string) int {
 	return slices.IndexFunc(known, func(v atbctx.Variable) bool { return slices.Contains(spellings(&v), name) })
 }
@@ -135,7 +180,7 @@ func spellings(v *atbctx.Variable) []string { return append([]string{v.Name}, v.
 // sameThing lists the variables that say the same thing as v: its spellings, or
 // all that name the tiling policy.
 func sameThing(v *atbctx.Variable) []string {
-	policy := []string{"ATB_TILING_POLICY", "ATB_LAUNCH_KERNEL_WITH_TILING", "ATB_USE_TILING_COPY_STREAM"}
+	policy := []string{policyVariable, "ATB_LAUNCH_KERNEL_WITH_TILING", "ATB_USE_TILING_COPY_STREAM"}
 	if slices.Contains(policy, v.Name) {
 		return policy
 	}

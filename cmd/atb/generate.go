@@ -30,7 +30,7 @@ type generateCmd struct {
 	Policy    []string `help:"Tiling policies to run, or all; several are compared. Repeats or takes commas." default:"all" placeholder:"P" aliases:"policies"`
 	sinkFlags
 	Solver      *int    `help:"Workspace solver, 0 to 4; the variable's when left out." placeholder:"0..4"`
-	Caches      string  `help:"Tiling caches and setup reuse: on or off." enum:"on,off" default:"on"`
+	Caches      string  `help:"Tiling caches and setup reuse: on or off; the variables' when left out." enum:"on,off," default:"" placeholder:"on|off"`
 	Checks      string  `help:"Profile of checks: native or 910b." enum:"native,910b" default:"native"`
 	Dtype       string  `help:"Element type of weights and activations: f32, f16 or bf16." enum:"f32,f16,bf16" default:"f32"`
 	Temperature float64 `help:"Sampling temperature; 0 takes the most likely token." default:"0"`
@@ -218,7 +218,7 @@ func (g *generateCmd) load() (*job, error) {
 
 // contextOptions are the options of a policy's context.
 func (g *generateCmd) contextOptions(policy string, j *job) ([]atb.Option, error) {
-	opts, err := g.place.options()
+	opts, err := g.place.options(policyVariable)
 	if err != nil {
 		return nil, err
 	}
@@ -227,8 +227,12 @@ func (g *generateCmd) contextOptions(policy string, j *job) ([]atb.Option, error
 	if g.Solver != nil {
 		opts = append(opts, atb.WithSolver(mempool.SolverType(*g.Solver)))
 	}
-	if g.Caches == "off" {
-		opts = append(opts, atb.WithTilingCaches(0), atb.WithSetupReuse(false))
+	levels, err := cacheLevels(g.Caches, g.Set)
+	if err != nil {
+		return nil, err
+	}
+	if g.Caches != "" {
+		opts = append(opts, atb.WithTilingCaches(levels), atb.WithSetupReuse(g.Caches == "on"))
 	}
 	return opts, nil
 }

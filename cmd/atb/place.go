@@ -72,14 +72,15 @@ func (p *place) open(rec *trace.Recorder) (device.Device, error) {
 	return dev, nil
 }
 
-// options turns the --set flags into options of a context.
-func (p *place) options() ([]atb.Option, error) {
+// options turns the --set flags into options of a context, but for those that say
+// the same thing as a variable that a flag of the command has decided about.
+func (p *place) options(decided ...string) ([]atb.Option, error) {
 	vars, err := variables(p.Set)
 	if err != nil {
 		return nil, err
 	}
 	var opts []atb.Option
-	for _, v := range vars {
+	for _, v := range undecided(vars, decided) {
 		opts = append(opts, atb.WithVariable(v.name, v.value))
 	}
 	return opts, nil
@@ -87,6 +88,17 @@ func (p *place) options() ([]atb.Option, error) {
 
 // assignment is one --set.
 type assignment struct{ name, value string }
+
+// undecided leaves out what says the same thing as one of the variables decided.
+func undecided(vars []assignment, decided []string) []assignment {
+	def := atbctx.DefaultConfig()
+	known := def.Variables()
+	var taken []string
+	for _, name := range decided {
+		taken = append(taken, sameThing(&known[indexOfVariable(known, name)])...)
+	}
+	return slices.DeleteFunc(slices.Clone(vars), func(a assignment) bool { return slices.Contains(taken, a.name) })
+}
 
 func variables(set []string) ([]assignment, error) {
 	var vars []assignment

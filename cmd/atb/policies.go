@@ -28,7 +28,7 @@ type policiesCmd struct {
 	Dtype       string   `help:"Element type of weights and activations: f32, f16 or bf16." enum:"f32,f16,bf16" default:"f16"`
 	Policies    []string `help:"Policies to compare, or all. Repeats or takes commas." default:"all" placeholder:"P" name:"policy" aliases:"policies"`
 	Numerics    string   `help:"Compute values on the simulated device: on or off." enum:"on,off" default:"off"`
-	Caches      string   `help:"Tiling caches: on or off." enum:"on,off" default:"on"`
+	Caches      string   `help:"Tiling caches: on or off; the variable's when left out." enum:"on,off," default:"" placeholder:"on|off"`
 	Whole       bool     `help:"Make one operation of a whole step, for every policy."`
 	Sensitivity bool     `help:"Measure again with each estimated cost halved and doubled."`
 	Workers     int      `help:"Workers of the CPU device; 0 takes all processors." default:"0"`
@@ -84,7 +84,7 @@ func (p *policiesCmd) Run(ctx context.Context, out output) (err error) {
 // config turns the flags into a comparison.
 func (p *policiesCmd) config() (*compare.Config, error) {
 	c := &compare.Config{
-		Workers: p.Workers, Numerics: p.Numerics == "on", NoCaches: p.Caches == "off", Sensitivity: p.Sensitivity, Timeline: p.Trace != "" || p.HTML != "",
+		Workers: p.Workers, Numerics: p.Numerics == "on", Sensitivity: p.Sensitivity, Timeline: p.Trace != "" || p.HTML != "",
 		Load: shapes.Load{Batch: p.Batch, Context: p.Context, Prompt: p.Prompt, Steps: p.Steps, Whole: p.Whole},
 	}
 	if p.Prompt > 1 {
@@ -110,14 +110,30 @@ func (p *policiesCmd) config() (*compare.Config, error) {
 	if c.Policies, err = policyNames(p.Policies, "--policy"); err != nil {
 		return nil, err
 	}
-	vars, err := checkedVariables(p.Set)
+	return c, p.configure(c)
+}
+
+// configure gives a comparison the variables of the --set flags and of the
+// environment, but for those that --policy and --caches decide about.
+func (p *policiesCmd) configure(c *compare.Config) error {
+	lookup, cfg, err := effective(p.Set)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	for _, v := range vars {
-		c.Variables = append(c.Variables, compare.Variable{Name: v.name, Value: v.value})
+	levels, err := cacheLevels(p.Caches, p.Set)
+	if err != nil {
+		return err
 	}
-	return c, nil
+	c.NoCaches = levels == 0
+	for _, v := range cfg.Variables() {
+		for _, name := range spellings(&v) {
+			value, ok := lookup(name)
+			if ok && (name != cacheVariable || p.Caches != "on" || cfg.CacheType > 0) {
+				c.Variables = append(c.Variables, compare.Variable{Name: name, Value: value})
+			}
+		}
+	}
+	return nil
 }
 
 // costs reads the profile and changes it, nil for the CPU device.

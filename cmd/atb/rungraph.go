@@ -133,7 +133,11 @@ func (r *runCmd) graph() (*catalog.GraphFile, *compiledFile, error) {
 
 // openContext makes a device and a context on it, which closeAll closes.
 func (r *runCmd) openContext(compiled *compiledFile) (c *atb.Context, closeAll func() error, err error) {
-	opts, err := r.place.options()
+	var decided []string
+	if r.Policy != "" {
+		decided = append(decided, policyVariable)
+	}
+	opts, err := r.place.options(decided...)
 	if err != nil {
 		return nil, nil, err
 	}
