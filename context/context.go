@@ -142,6 +142,9 @@ func (c *Context) openSinking(from *settings) error {
 	if c.cfg.Policy != policySink {
 		return status.Errorf(status.ErrInvalidParam, "compiled graphs want policy %s, got %s", policySink, c.cfg.Policy)
 	}
+	if why := c.env.Singly(); why != "" {
+		return status.Errorf(status.ErrInvalidParam, "compiled graphs are replayed as a whole, and %s: take one of both away", why)
+	}
 	s.Compiled = from.compiled
 	return s.Compiled.Fits(s.Form, &s.Soc, &c.lower.Machine)
 }

@@ -115,7 +115,9 @@ func WithTilingLog(f func(workspace []byte) error) Option {
 // the host. It chooses policy device-sink and the compilation's form where no other
 // option says something else. A graph whose name the compilation has must be the
 // one that was compiled; graphs of other names are captured as without it. Errors
-// of New: a compilation for another SoC, form, machine or build of the library.
+// of New: a compilation for another SoC, form, machine or build of the library, and
+// what makes the host launch every kernel itself: a wait after each kernel or
+// operation of a graph, or WithOverflowCheck.
 func WithCompiled(f *compiled.File) Option { return func(s *settings) { s.compiled = f } }
 
 // WithStreams makes n execute streams; the default is one.

@@ -145,6 +145,7 @@ func TestCompilationMustFitTheContext(t *testing.T) {
 		"SoC":     {cpuDevice(t), []atbctx.Option{atbctx.WithCompiled(f), atbctx.WithSoc("310P3")}, compiled.OtherTarget, "it is for SoC 910B (prefetch 8), the context has 310P3 (prefetch 10)"},
 		"form":    {cpuDevice(t), []atbctx.Option{atbctx.WithCompiled(ffts), atbctx.WithSinkForm("update")}, compiled.OtherTarget, "it is of form ffts, the context has update"},
 		"machine": {one, []atbctx.Option{atbctx.WithCompiled(f)}, compiled.OtherTarget, "with as many workers"},
+		"waits":   {cpuDevice(t), []atbctx.Option{atbctx.WithCompiled(f), atbctx.WithVariable("ATB_STREAM_SYNC_EVERY_RUNNER_ENABLE", "1")}, status.ErrInvalidParam, "ATB_STREAM_SYNC_EVERY_RUNNER_ENABLE=1 waits after single operations"},
 		"policy":  {cpuDevice(t), []atbctx.Option{atbctx.WithPolicy("overall"), atbctx.WithCompiled(f)}, status.ErrInvalidParam, "compiled graphs want policy device-sink, got overall"},
 	} {
 		_, err := atbctx.New(x.dev, append(x.opts, atbctx.WithEnv(noEnv))...)

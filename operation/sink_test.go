@@ -210,7 +210,7 @@ func TestGatesSplitTheGraph(t *testing.T) {
 		"enough":    {prefetching(10), []atbctx.Option{atbctx.WithSoc("Ascend310P3")}, "", false, "", 1},
 		"no update": {func(t testing.TB) device.Device { return cpuDevice(t, cpu.WithTaskUpdate(false)) }, nil, "", false, "chip: the device cannot update queued tasks", 1},
 		"layered":   {func(t testing.TB) device.Device { return struct{ device.Device }{cpuDevice(t)} }, nil, "", false, "graph: the device ", 0},
-		"checks":    {plain, []atbctx.Option{atbctx.WithVariable("ATB_STREAM_SYNC_EVERY_KERNEL_ENABLE", "1")}, "", false, "graph: a check looks at single kernels", 0},
+		"checks":    {plain, []atbctx.Option{atbctx.WithVariable("ATB_STREAM_SYNC_EVERY_KERNEL_ENABLE", "1")}, "", false, "graph: ATB_STREAM_SYNC_EVERY_KERNEL_ENABLE=1 waits after single kernels", 0},
 	} {
 		for _, require1 := range []bool{false, true} {
 			opts := append([]atbctx.Option{atbctx.WithPolicy("device-sink")}, x.opts...)

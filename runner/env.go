@@ -40,3 +40,17 @@ type Env struct {
 	// Counters takes the counts of every launch.
 	Counters *Counters
 }
+
+// Singly tells why the host has to launch every kernel itself, naming what was
+// set, "" where it has not.
+func (e *Env) Singly() string {
+	switch {
+	case e.SyncKernel:
+		return "ATB_STREAM_SYNC_EVERY_KERNEL_ENABLE=1 waits after single kernels"
+	case e.SyncRunner:
+		return "ATB_STREAM_SYNC_EVERY_RUNNER_ENABLE=1 waits after single operations of a graph"
+	case e.Overflow != nil:
+		return "the overflow check looks at single kernels"
+	}
+	return ""
+}

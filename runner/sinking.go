@@ -78,11 +78,10 @@ func incapable(d device.ModelDevice, soc *sink.Profile, f sink.Form) (string, er
 // hostOnly tells why no part of the launches of a plan can be captured, "" where
 // some may be.
 func (r *Runner) hostOnly(p *pairs) string {
-	e := r.env
-	switch {
-	case e.SyncKernel || e.SyncRunner || e.Overflow != nil:
-		return "a check looks at single kernels"
-	case len(r.plan.streams) < 2:
+	if why := r.env.Singly(); why != "" {
+		return why
+	}
+	if len(r.plan.streams) < 2 {
 		return ""
 	}
 	for i := range r.plan.steps {

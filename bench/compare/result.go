@@ -57,6 +57,16 @@ type Policy struct {
 	SetupHits     int64 `json:"setup_hits"`
 	// WorkspaceBytes is the context's workspace.
 	WorkspaceBytes int64 `json:"workspace_bytes"`
+	// Fallbacks are what device-sink left to the host, since the session began.
+	Fallbacks []Fallback `json:"fallbacks,omitempty"`
+}
+
+// Fallback is what was to leave the host and did not, and why; an empty Node
+// stands for a whole operation. Times counts the operations and captures.
+type Fallback struct {
+	Node   string `json:"node,omitempty"`
+	Reason string `json:"reason"`
+	Times  int64  `json:"times"`
 }
 
 // Idle is the time in which no kernel ran, by what the device waited for.

@@ -9,6 +9,7 @@ import (
 
 	"goatb/atb"
 	"goatb/kernelgraph"
+	"goatb/runner"
 )
 
 // Run compares. Errors: a configuration that cannot be, ctx's, and those of the
@@ -120,12 +121,26 @@ func outcome(b *Session, steps []Step, before atb.Stats) Policy {
 		Cache: Cache{
 			LocalHits: after.LocalHits - before.LocalHits, GlobalHits: after.GlobalHits - before.GlobalHits, Misses: after.Misses - before.Misses,
 		},
-		SetupHits: after.SetupHits - before.SetupHits, WorkspaceBytes: after.WorkspaceBytes,
+		SetupHits: after.SetupHits - before.SetupHits, WorkspaceBytes: after.WorkspaceBytes, Fallbacks: fallbacks(after.FallbackReasons),
 	}
 	for _, s := range after.Streams {
 		p.QueueDepthMax = max(p.QueueDepthMax, s.DepthMax)
 	}
 	return p
+}
+
+// fallbacks joins those of all operations that have the same node and reason.
+func fallbacks(list []runner.Fallback) (out []Fallback) {
+	for _, f := range list {
+		reason := f.Gate + ": " + f.Reason
+		i := slices.IndexFunc(out, func(o Fallback) bool { return o.Node == f.Node && o.Reason == reason })
+		if i < 0 {
+			i = len(out)
+			out = append(out, Fallback{Node: f.Node, Reason: reason})
+		}
+		out[i].Times += f.Times
+	}
+	return out
 }
 
 // median is the step in the middle by length.

@@ -176,6 +176,8 @@ func badCompiles(t *testing.T) []badCase {
 		{"other SoC", run(file, "--soc", "310P3"), "it is for SoC 910B (prefetch 8), the context has 310P3 (prefetch 10); compile it again for that one"},
 		{"other form", run(file, "--form", "ffts"), "it is of form update, the context has ffts"},
 		{"other policy", run(file, "--policy", "overall"), "compiled graphs want policy device-sink, got overall"},
+		{"waits of run", run(file, "--set", "ATB_STREAM_SYNC_EVERY_KERNEL_ENABLE=1"), "and ATB_STREAM_SYNC_EVERY_KERNEL_ENABLE=1 waits after single kernels: take one of both away"},
+		{"waits of generate", generate(steps, "--set", "ATB_STREAM_SYNC_EVERY_KERNEL_ENABLE=1"), "and ATB_STREAM_SYNC_EVERY_KERNEL_ENABLE=1 waits"},
 		{"other workers", run(file, "--workers", "1"), "the device has 1 cores"},
 		{"an option too late", run(file, "--tiling_schedule_optimize", "1"), "give it to atb compile"},
 		{"other graph", run(file, graph), `it was compiled from graph "attention", ` + graph + ` has "mlp"`},

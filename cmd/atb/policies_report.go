@@ -38,7 +38,22 @@ func printComparison(w io.Writer, r *compare.Result) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
+	printFallbacks(w, r)
 	return printSensitivity(w, r)
+}
+
+// printFallbacks says what a policy was to take off the host and did not.
+func printFallbacks(w io.Writer, r *compare.Result) {
+	for i := range r.Policies {
+		p := &r.Policies[i]
+		for _, f := range p.Fallbacks {
+			what := "launched by the host"
+			if f.Node != "" {
+				what = f.Node + " tiled by the host"
+			}
+			fmt.Fprintf(w, "\nnote: %s: %s, %d times: %s\n", p.Policy, what, f.Times, f.Reason)
+		}
+	}
 }
 
 func parallel(r *compare.Result) string {

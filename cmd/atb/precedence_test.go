@@ -1,6 +1,7 @@
 package main
 
 import (
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -82,4 +83,23 @@ func TestPoliciesReadTheEnvironment(t *testing.T) {
 	assert.Contains(t, fine(t, append(args, "--caches", "on")...), `"caches": true`)
 	t.Setenv("ATB_TILING_POLICY", "multi-stream")
 	assert.Contains(t, fine(t, args...), `"policy": "overall"`)
+}
+
+// A row that is not what device-sink is for says so.
+func TestPoliciesNoteFallbacks(t *testing.T) {
+	cleanEnv(t)
+	file := write(t, "config.json", []byte(small))
+	args := []string{"--model", file, "--steps", "1", "--policy", "overall,device-sink"}
+	set := []string{"--set", "ATB_STREAM_SYNC_EVERY_KERNEL_ENABLE=1"}
+	const want = "note: device-sink: launched by the host, "
+	page := filepath.Join(t.TempDir(), "page.html")
+	text := fine(t, append(append([]string{"policies", "--html", page}, args...), set...)...)
+	assert.Contains(t, text, want)
+	assert.Contains(t, read(t, page), `<p class="note">device-sink: launched by the host, `)
+	assert.Contains(t, text, "graph: ATB_STREAM_SYNC_EVERY_KERNEL_ENABLE=1 waits after single kernels")
+	assert.NotContains(t, fine(t, append([]string{"policies"}, args...)...), "note:")
+	r := comparison(t, append(args, set...)...)
+	assert.Empty(t, r.Policies[0].Fallbacks)
+	require.Len(t, r.Policies[1].Fallbacks, 1)
+	assert.Positive(t, r.Policies[1].Fallbacks[0].Times)
 }
