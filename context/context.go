@@ -3,6 +3,7 @@ package context
 import (
 	stdctx "context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -227,8 +228,8 @@ func (c *Context) Captures() bool {
 
 // SetStreams replaces the execute streams by the caller's, who keeps them open
 // as long as the context uses them. Operations plan anew at their next Setup.
-// Errors: ErrInvalidParam for none and for too many, ErrInvalidStream for a nil
-// stream.
+// Errors: ErrInvalidParam for none and for too many, ErrInvalidStream for a stream
+// that is nil or zero, closed, or of another device.
 func (c *Context) SetStreams(streams ...device.Stream) error {
 	if len(streams) == 0 || len(streams) > MaxStreams {
 		return status.Errorf(status.ErrInvalidParam, "set streams: want 1 to %d streams, got %d", MaxStreams, len(streams))
@@ -242,6 +243,15 @@ func (c *Context) SetStreams(streams ...device.Stream) error {
 		return err
 	}
 	defer c.Leave(HostSide | LaunchSide)
+	for i, s := range streams {
+		b, ok := s.(device.BoundStream)
+		if !ok {
+			continue
+		}
+		if err := b.Usable(c.dev.Props()); err != nil {
+			return status.Place(err, status.ErrInvalidStream, "context", "set streams", fmt.Sprintf("stream %d", i))
+		}
+	}
 	c.mu.Lock()
 	c.env.Streams = append([]device.Stream(nil), streams...)
 	c.mu.Unlock()

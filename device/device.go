@@ -92,6 +92,15 @@ type Stream interface {
 	Close() error
 }
 
+// BoundStream is a stream that knows whose it is.
+type BoundStream interface {
+	Stream
+	// Usable is nil when work can be enqueued for the device that p, the pointer
+	// of its Props, describes. Errors: ErrInvalidStream for a stream that no device
+	// made, a closed one, and one of another device.
+	Usable(p *Props) error
+}
+
 // BatchStream is a stream that takes several kernels in one call at less cost
 // than one by one.
 type BatchStream interface {

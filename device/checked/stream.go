@@ -19,8 +19,33 @@ type Stream struct {
 	launches, copies, copied atomic.Int64
 }
 
+// Usable says why nothing can be enqueued for the device that p describes.
+func (s *Stream) Usable(p *device.Props) error {
+	if err := s.exists(); err != nil {
+		return err
+	}
+	if b, ok := s.inner.(device.BoundStream); ok {
+		return b.Usable(p)
+	}
+	return nil
+}
+
+// exists refuses a stream that NewStream has not made.
+func (s *Stream) exists() error {
+	switch {
+	case s == nil:
+		return status.Errorf(status.ErrInvalidStream, "the stream is nil: make one with NewStream")
+	case s.dev == nil:
+		return status.Errorf(status.ErrInvalidStream, "the stream is a zero Stream: make one with NewStream")
+	}
+	return nil
+}
+
 // Launch enqueues a kernel and its checks.
 func (s *Stream) Launch(l *device.Launch) error {
+	if err := s.exists(); err != nil {
+		return err
+	}
 	if l == nil || l.Program == nil || l.Program.Run == nil {
 		return s.inner.Launch(l)
 	}
@@ -54,6 +79,9 @@ func (s *Stream) Launch(l *device.Launch) error {
 
 // Copy enqueues a copy and its checks.
 func (s *Stream) Copy(dst, src device.Buffer) error {
+	if err := s.exists(); err != nil {
+		return err
+	}
 	t := &task{origin: origin{what: "copy", stream: s.model.id, at: here()}}
 	var err error
 	if l := s.verified(dst, src, t); l != nil {
@@ -76,6 +104,9 @@ func (s *Stream) Copy(dst, src device.Buffer) error {
 
 // Record enqueues e.
 func (s *Stream) Record(e device.Event) error {
+	if err := s.exists(); err != nil {
+		return err
+	}
 	t := &task{origin: origin{what: "record", stream: s.model.id, at: here()}}
 	return s.order(e, s.inner.Record, func(ev *Event) {
 		ev.recorded(t)
@@ -85,6 +116,9 @@ func (s *Stream) Record(e device.Event) error {
 
 // Wait makes later work wait for e.
 func (s *Stream) Wait(e device.Event) error {
+	if err := s.exists(); err != nil {
+		return err
+	}
 	t := &task{origin: origin{what: "wait", stream: s.model.id, at: here()}}
 	return s.order(e, s.inner.Wait, func(ev *Event) {
 		ev.awaited(t)
@@ -94,6 +128,9 @@ func (s *Stream) Wait(e device.Event) error {
 
 // Reset forgets e's records.
 func (s *Stream) Reset(e device.Event) error {
+	if err := s.exists(); err != nil {
+		return err
+	}
 	return s.order(e, s.inner.Reset, (*Event).forgotten)
 }
 
@@ -117,6 +154,9 @@ func (s *Stream) order(e device.Event, call func(device.Event) error, book func(
 // Synchronize waits for everything enqueued so far and returns the stream's
 // first error and the findings.
 func (s *Stream) Synchronize(ctx context.Context) error {
+	if err := s.exists(); err != nil {
+		return err
+	}
 	if err := status.Given("synchronize", "ctx", ctx); err != nil {
 		return err
 	}
@@ -158,6 +198,9 @@ func (s *Stream) take(guards bool) []error {
 
 // Query reports whether everything enqueued so far is done.
 func (s *Stream) Query() bool {
+	if s.exists() != nil {
+		return true
+	}
 	s.dev.mu.Lock()
 	here := s.model.mark()
 	s.dev.mu.Unlock()
@@ -170,6 +213,9 @@ func (s *Stream) Query() bool {
 
 // Stats returns counters of the calls that the layer saw.
 func (s *Stream) Stats() device.StreamStats {
+	if s.exists() != nil {
+		return device.StreamStats{}
+	}
 	out := s.inner.Stats()
 	out.Launches, out.Copies, out.CopiedBytes = s.launches.Load(), s.copies.Load(), s.copied.Load()
 	return out
@@ -177,6 +223,9 @@ func (s *Stream) Stats() device.StreamStats {
 
 // Close waits for the work, ends the stream and returns what nobody took.
 func (s *Stream) Close() error {
+	if s.exists() != nil {
+		return nil
+	}
 	err := s.inner.Close()
 	s.dev.mu.Lock()
 	s.dev.streams = slices.DeleteFunc(s.dev.streams, func(o *Stream) bool { return o == s })

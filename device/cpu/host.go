@@ -9,6 +9,9 @@ import (
 
 // Synchronize waits for everything enqueued so far and takes the first error.
 func (s *Stream) Synchronize(ctx context.Context) error {
+	if err := s.exists(); err != nil {
+		return err
+	}
 	if err := status.Given("synchronize", "ctx", ctx); err != nil {
 		return err
 	}
@@ -46,10 +49,13 @@ func (s *Stream) sweep() {
 }
 
 // Query reports whether everything enqueued so far is done.
-func (s *Stream) Query() bool { return s.head.Load() >= s.tail.Load() }
+func (s *Stream) Query() bool { return s == nil || s.head.Load() >= s.tail.Load() }
 
 // Stats returns counters.
 func (s *Stream) Stats() device.StreamStats {
+	if s.exists() != nil {
+		return device.StreamStats{}
+	}
 	s.put.Lock()
 	defer s.put.Unlock()
 	out := s.stats
@@ -71,6 +77,9 @@ func (s *Stream) noteDepth(n int64) {
 // Close waits for the work, ends the stream and returns the first error that
 // nobody took.
 func (s *Stream) Close() error {
+	if s.exists() != nil {
+		return nil
+	}
 	s.stop()
 	<-s.ended
 	s.dev.forgetStream(s)

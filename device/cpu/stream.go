@@ -92,8 +92,36 @@ func newStream(d *Device, id int) *Stream {
 	return s
 }
 
+// Usable says why nothing can be enqueued for the device that p describes.
+func (s *Stream) Usable(p *device.Props) error {
+	if err := s.exists(); err != nil {
+		return err
+	}
+	switch {
+	case s.closing.Load():
+		return errStreamClosed()
+	case p != &s.dev.props:
+		return status.Errorf(status.ErrInvalidStream, "want a stream of the same device, got one of another")
+	}
+	return nil
+}
+
+// exists refuses a stream that NewStream has not made.
+func (s *Stream) exists() error {
+	switch {
+	case s == nil:
+		return status.Errorf(status.ErrInvalidStream, "the stream is nil: make one with NewStream")
+	case s.dev == nil:
+		return status.Errorf(status.ErrInvalidStream, "the stream is a zero Stream: make one with NewStream")
+	}
+	return nil
+}
+
 // Launch enqueues a kernel.
 func (s *Stream) Launch(l *device.Launch) error {
+	if err := s.exists(); err != nil {
+		return err
+	}
 	s.put.Lock()
 	if err := s.write(l); err != nil {
 		s.put.Unlock()
@@ -106,6 +134,9 @@ func (s *Stream) Launch(l *device.Launch) error {
 // LaunchAll enqueues kernels under one lock and shows them to the runner at
 // once.
 func (s *Stream) LaunchAll(ls []device.Launch) (int, error) {
+	if err := s.exists(); err != nil {
+		return 0, err
+	}
 	s.put.Lock()
 	for i := range ls {
 		if err := s.write(&ls[i]); err != nil {
@@ -139,6 +170,9 @@ func (s *Stream) write(l *device.Launch) error {
 
 // Copy enqueues a copy.
 func (s *Stream) Copy(dst, src device.Buffer) error {
+	if err := s.exists(); err != nil {
+		return err
+	}
 	s.put.Lock()
 	t, err := s.nextSlot(func() error { return checkCopy(dst, src) })
 	if err != nil {
@@ -194,6 +228,9 @@ func (s *Stream) Reset(e device.Event) error {
 
 // own returns e as an event of this stream's device.
 func (s *Stream) own(e device.Event) (*Event, error) {
+	if err := s.exists(); err != nil {
+		return nil, err
+	}
 	ev, ok := e.(*Event)
 	if !ok || ev == nil || ev.dev != s.dev {
 		return nil, status.Errorf(status.ErrInvalidParam, "want an event of this device, got %T", e)

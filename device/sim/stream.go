@@ -68,8 +68,36 @@ func (s *Stream) fetched() int64 {
 	return s.begins[s.begun%n]
 }
 
+// Usable says why nothing can be enqueued for the device that p describes.
+func (s *Stream) Usable(p *device.Props) error {
+	if err := s.exists(); err != nil {
+		return err
+	}
+	if p != &s.dev.props {
+		return status.Errorf(status.ErrInvalidStream, "want a stream of the same device, got one of another")
+	}
+	if b, ok := s.inner.(device.BoundStream); ok {
+		return b.Usable(s.dev.inner.Props())
+	}
+	return nil
+}
+
+// exists refuses a stream that NewStream has not made.
+func (s *Stream) exists() error {
+	switch {
+	case s == nil:
+		return status.Errorf(status.ErrInvalidStream, "the stream is nil: make one with NewStream")
+	case s.dev == nil:
+		return status.Errorf(status.ErrInvalidStream, "the stream is a zero Stream: make one with NewStream")
+	}
+	return nil
+}
+
 // Launch enqueues a kernel.
 func (s *Stream) Launch(l *device.Launch) error {
+	if err := s.exists(); err != nil {
+		return err
+	}
 	if l == nil || l.Program == nil || l.Program.Run == nil {
 		return s.inner.Launch(l)
 	}
@@ -120,6 +148,9 @@ func (d *Device) hollow(l *device.Launch) error {
 
 // Copy enqueues a copy.
 func (s *Stream) Copy(dst, src device.Buffer) error {
+	if err := s.exists(); err != nil {
+		return err
+	}
 	d := s.dev
 	t := s.enter(copyTask)
 	defer d.work.Unlock()
@@ -217,6 +248,9 @@ func (s *Stream) Reset(e device.Event) error {
 
 // own returns e as an event of this stream's device.
 func (s *Stream) own(e device.Event) (*Event, error) {
+	if err := s.exists(); err != nil {
+		return nil, err
+	}
 	ev, ok := e.(*Event)
 	if !ok || ev == nil || ev.dev != s.dev {
 		return nil, status.Errorf(status.ErrInvalidParam, "want an event of this device, got %T", e)
@@ -279,6 +313,9 @@ func (s *Stream) book(t *task, category, name string, cost float64) {
 
 // Synchronize waits for everything enqueued so far and takes the first error.
 func (s *Stream) Synchronize(ctx context.Context) error {
+	if err := s.exists(); err != nil {
+		return err
+	}
 	if err := status.Given("synchronize", "ctx", ctx); err != nil {
 		return err
 	}
@@ -310,6 +347,9 @@ func (d *Device) await(happened func() bool) {
 
 // Query reports whether everything enqueued so far is done.
 func (s *Stream) Query() bool {
+	if s.exists() != nil {
+		return true
+	}
 	d := s.dev
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -323,6 +363,9 @@ func (s *Stream) Query() bool {
 
 // Stats returns counters.
 func (s *Stream) Stats() device.StreamStats {
+	if s.exists() != nil {
+		return device.StreamStats{}
+	}
 	s.dev.mu.Lock()
 	defer s.dev.mu.Unlock()
 	return s.stats
@@ -331,6 +374,9 @@ func (s *Stream) Stats() device.StreamStats {
 // Close waits for the work, ends the stream and returns the first error that
 // nobody took.
 func (s *Stream) Close() error {
+	if s.exists() != nil {
+		return nil
+	}
 	d := s.dev
 	err := s.inner.Close()
 	d.mu.Lock()

@@ -182,8 +182,9 @@ func TestStreamIDs(t *testing.T) {
 
 	closed, err := b.dev.NewStream()
 	require.NoError(t, err)
-	require.NoError(t, closed.Close())
 	require.NoError(t, b.c.SetStreams(closed))
+	require.NoError(t, closed.Close())
+	require.ErrorIs(t, b.c.SetStreams(closed), status.ErrInvalidStream)
 	_, err = c.op.Setup(c.pack, b.c)
 	require.NoError(t, err)
 	refused(t, c.op.Execute(c.pack, c.ws, b.c), status.ErrInvalidStream, "ElewiseOperation", "execute")

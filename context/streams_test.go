@@ -1,0 +1,62 @@
+package context_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	atbctx "goatb/context"
+	"goatb/device"
+	"goatb/device/checked"
+	"goatb/device/cpu"
+	"goatb/device/sim"
+	"goatb/device/sim/profile"
+	"goatb/status"
+)
+
+func TestStreamsThatCannotRunAreRefused(t *testing.T) {
+	simulated := func(t *testing.T) device.Device {
+		p, err := profile.ByName("ascend910b")
+		require.NoError(t, err)
+		d, err := sim.New(p)
+		require.NoError(t, err)
+		return d
+	}
+	layered := func(t *testing.T) device.Device {
+		d, err := cpu.New()
+		require.NoError(t, err)
+		return checked.New(d)
+	}
+	plain := func(t *testing.T) device.Device {
+		d, err := cpu.New()
+		require.NoError(t, err)
+		return d
+	}
+	for name, make := range map[string]func(*testing.T) device.Device{"cpu": plain, "sim": simulated, "checked": layered} {
+		t.Run(name, func(t *testing.T) {
+			stream := func(d device.Device) device.Stream {
+				s, err := d.NewStream()
+				require.NoError(t, err)
+				return s
+			}
+			dev, other := make(t), make(t)
+			defer func() { require.NoError(t, other.Close()); require.NoError(t, dev.Close()) }()
+			c, err := atbctx.New(dev, atbctx.WithEnv(env()))
+			require.NoError(t, err)
+			defer func() { require.NoError(t, c.Close()) }()
+			good, closed := stream(dev), stream(dev)
+			require.NoError(t, closed.Close())
+			require.NoError(t, c.SetStreams(good))
+			for what, bad := range map[string]device.Stream{
+				"zero cpu": &cpu.Stream{}, "zero sim": &sim.Stream{}, "zero checked": &checked.Stream{},
+				"nil": (*cpu.Stream)(nil), "closed": closed, "another device's": stream(other),
+			} {
+				err := c.SetStreams(good, bad)
+				require.ErrorIs(t, err, status.ErrInvalidStream, what)
+				require.ErrorContains(t, err, "stream 1", what)
+				require.Equal(t, 1, c.Streams(), what)
+			}
+			require.NoError(t, c.SetStreams(good, good))
+		})
+	}
+}
