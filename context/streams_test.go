@@ -60,3 +60,19 @@ func TestStreamsThatCannotRunAreRefused(t *testing.T) {
 		})
 	}
 }
+
+func TestZeroDevicesAreRefused(t *testing.T) {
+	for _, dev := range []device.Device{&cpu.Device{}, &sim.Device{}, &checked.Device{}, checked.New(nil)} {
+		c, err := atbctx.New(dev, atbctx.WithEnv(env()))
+		require.Nil(t, c)
+		require.ErrorIs(t, err, status.ErrInvalidParam)
+		require.ErrorContains(t, err, "zero Device")
+		require.NoError(t, dev.Close())
+	}
+	_, err := sim.New(&profile.Profile{})
+	require.ErrorIs(t, err, status.ErrInvalidParam)
+	require.ErrorContains(t, err, "zero Profile")
+	d, err := cpu.New(nil)
+	require.NoError(t, err)
+	require.NoError(t, d.Close())
+}

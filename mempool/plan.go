@@ -135,6 +135,9 @@ type Planner struct {
 // types 0 to 3; an unknown type; negative options. ErrOutOfDeviceMemory when sizes add up to more
 // than MaxArena.
 func (p *Planner) Plan(items []Item, o Options) (Result, error) {
+	if p == nil {
+		return Result{}, errNoPlanner()
+	}
 	if int(o.Solver) >= SolverTypes {
 		return Result{}, status.Errorf(status.ErrInvalidParam, "want a solver type of 0 to %d, got %s", SolverTypes-1, o.Solver)
 	}

@@ -56,6 +56,12 @@ type ProgramPlan struct {
 // Errors: those of Plan; ErrInvalidParam for aliases that contradict each other
 // and for uses that name no node.
 func (p *Planner) PlanProgram(g *Program, o Options) (ProgramPlan, error) {
+	switch {
+	case p == nil:
+		return ProgramPlan{}, errNoPlanner()
+	case g == nil:
+		return ProgramPlan{}, status.Errorf(status.ErrInvalidParam, "want a program, got nil")
+	}
 	if err := g.check(); err != nil {
 		return ProgramPlan{}, err
 	}
@@ -82,6 +88,10 @@ func (p *Planner) PlanProgram(g *Program, o Options) (ProgramPlan, error) {
 		return with, err
 	}
 	return without, nil
+}
+
+func errNoPlanner() error {
+	return status.Errorf(status.ErrInvalidParam, "the planner is nil: the zero Planner is ready")
 }
 
 // check refuses a program whose lists do not fit.

@@ -37,12 +37,18 @@ type Device struct {
 	closed     atomic.Bool
 }
 
-// New puts the layer around a device. Memory, streams and events of d itself
+// New puts the layer around a device; around nil it is as a zero Device, whose
+// calls are errors. Memory, streams and events of d itself
 // are foreign to the layer.
 func New(d device.Device, opts ...Option) *Device {
+	if status.IsNil(d) {
+		d = nil
+	}
 	cfg := config{grace: DefaultGrace}
 	for _, o := range opts {
-		o(&cfg)
+		if o != nil {
+			o(&cfg)
+		}
 	}
 	return &Device{
 		inner: d, cfg: cfg, seed: maphash.MakeSeed(),
@@ -50,32 +56,70 @@ func New(d device.Device, opts ...Option) *Device {
 	}
 }
 
-// Props describes the inner device.
-func (d *Device) Props() *device.Props { return d.inner.Props() }
+// exists refuses a device that New has not made of another.
+func (d *Device) exists() error {
+	switch {
+	case d == nil:
+		return status.Errorf(status.ErrInvalidParam, "the device is nil: make one with New")
+	case d.inner == nil:
+		return status.Errorf(status.ErrInvalidParam, "the device is a zero Device: make one with New, of a device that is not nil")
+	}
+	return nil
+}
+
+// Props describes the inner device; those of a nil or zero Device are zero.
+func (d *Device) Props() *device.Props {
+	if d.exists() != nil {
+		return &device.Props{}
+	}
+	return d.inner.Props()
+}
 
 // Host returns the account of the inner device's host.
-func (d *Device) Host() device.Host { return device.HostOf(d.inner) }
+func (d *Device) Host() device.Host {
+	if d.exists() != nil {
+		return nil
+	}
+	return device.HostOf(d.inner)
+}
 
 // Alloc reserves device memory with guards around it.
 func (d *Device) Alloc(size int64) (device.Buffer, error) {
+	if err := d.exists(); err != nil {
+		return device.Buffer{}, err
+	}
 	return d.alloc(device.DeviceSpace, size, d.inner.Alloc, here())
 }
 
 // Reserve reserves device memory with guards around it.
 func (d *Device) Reserve(size int64) (device.Buffer, error) {
+	if err := d.exists(); err != nil {
+		return device.Buffer{}, err
+	}
 	return d.alloc(device.DeviceSpace, size, d.inner.Reserve, here())
 }
 
 // AllocHost reserves host memory with guards around it.
 func (d *Device) AllocHost(size int64) (device.Buffer, error) {
+	if err := d.exists(); err != nil {
+		return device.Buffer{}, err
+	}
 	return d.alloc(device.HostSpace, size, d.inner.AllocHost, here())
 }
 
 // Free gives back an allocation. A written guard is an OutOfBounds finding.
-func (d *Device) Free(b device.Buffer) error { return d.free(b, here()) }
+func (d *Device) Free(b device.Buffer) error {
+	if err := d.exists(); err != nil {
+		return err
+	}
+	return d.free(b, here())
+}
 
 // NewStream makes a stream.
 func (d *Device) NewStream() (device.Stream, error) {
+	if err := d.exists(); err != nil {
+		return nil, err
+	}
 	inner, err := d.inner.NewStream()
 	if err != nil {
 		return nil, err
@@ -91,6 +135,9 @@ func (d *Device) NewStream() (device.Stream, error) {
 
 // NewEvent makes an event.
 func (d *Device) NewEvent() (device.Event, error) {
+	if err := d.exists(); err != nil {
+		return nil, err
+	}
 	inner, err := d.inner.NewEvent()
 	if err != nil {
 		return nil, err
@@ -105,6 +152,9 @@ func (d *Device) NewEvent() (device.Event, error) {
 // Close closes the inner device and returns the findings that nobody took and,
 // if asked for, the leaks.
 func (d *Device) Close() error {
+	if d.exists() != nil {
+		return nil
+	}
 	if d.closed.Swap(true) {
 		return d.inner.Close()
 	}

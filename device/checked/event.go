@@ -79,8 +79,22 @@ func (e *Event) done(c clock, open []*record) {
 	e.dev.learn(c)
 }
 
+// exists refuses an event that NewEvent has not made.
+func (e *Event) exists() error {
+	switch {
+	case e == nil:
+		return status.Errorf(status.ErrInvalidParam, "the event is nil: make one with NewEvent")
+	case e.dev == nil:
+		return status.Errorf(status.ErrInvalidParam, "the event is a zero Event: make one with NewEvent")
+	}
+	return nil
+}
+
 // Query reports whether every record enqueued so far has fired.
 func (e *Event) Query() bool {
+	if e.exists() != nil {
+		return true
+	}
 	e.dev.mu.Lock()
 	c, open := e.before()
 	e.dev.mu.Unlock()
@@ -94,6 +108,9 @@ func (e *Event) Query() bool {
 // Synchronize waits until every record enqueued so far has fired. A wait that
 // cannot end is a Deadlock finding.
 func (e *Event) Synchronize(ctx context.Context) error {
+	if err := e.exists(); err != nil {
+		return err
+	}
 	if err := status.Given("synchronize", "ctx", ctx); err != nil {
 		return err
 	}
@@ -118,6 +135,9 @@ func (e *Event) Synchronize(ctx context.Context) error {
 
 // Close frees the event.
 func (e *Event) Close() error {
+	if e.exists() != nil {
+		return nil
+	}
 	e.enqueuing.Lock()
 	defer e.enqueuing.Unlock()
 	err := e.inner.Close()

@@ -29,7 +29,12 @@ type Finding struct {
 }
 
 // Error gives "kind: text".
-func (f *Finding) Error() string { return string(f.Kind) + ": " + f.Text }
+func (f *Finding) Error() string {
+	if f == nil {
+		return status.OK.String()
+	}
+	return string(f.Kind) + ": " + f.Text
+}
 
 // failure makes a finding the error of the task with the given label.
 func (f *Finding) failure(code status.Code, l *device.Label) error {

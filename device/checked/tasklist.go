@@ -30,6 +30,9 @@ type Model struct {
 // Capability asks the inner device. One that runs no task lists has no task
 // update.
 func (d *Device) Capability(c device.Capability) (int64, error) {
+	if err := d.exists(); err != nil {
+		return 0, err
+	}
 	inner, err := device.Models(d.inner)
 	if err == nil {
 		return inner.Capability(c)
@@ -42,6 +45,9 @@ func (d *Device) Capability(c device.Capability) (int64, error) {
 
 // Load loads a list into the inner device.
 func (d *Device) Load(l *device.TaskList) (device.Model, error) {
+	if err := d.exists(); err != nil {
+		return nil, err
+	}
 	at := here()
 	inner, err := device.Models(d.inner)
 	if err != nil {

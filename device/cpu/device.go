@@ -55,10 +55,31 @@ func New(opts ...Option) (*Device, error) {
 }
 
 // Host returns the account of WithHost, nil without it.
-func (d *Device) Host() device.Host { return d.cfg.host }
+func (d *Device) Host() device.Host {
+	if d.exists() != nil {
+		return nil
+	}
+	return d.cfg.host
+}
 
-// Props describes the device.
-func (d *Device) Props() *device.Props { return &d.props }
+// exists refuses a device that New has not made.
+func (d *Device) exists() error {
+	switch {
+	case d == nil:
+		return status.Errorf(status.ErrInvalidParam, "the device is nil: open one with New")
+	case d.closed == nil:
+		return status.Errorf(status.ErrInvalidParam, "the device is a zero Device: open one with New")
+	}
+	return nil
+}
+
+// Props describes the device; those of a nil or zero Device are zero.
+func (d *Device) Props() *device.Props {
+	if d == nil {
+		return &device.Props{}
+	}
+	return &d.props
+}
 
 // Alloc reserves device memory.
 func (d *Device) Alloc(size int64) (device.Buffer, error) {
@@ -76,6 +97,9 @@ func (d *Device) AllocHost(size int64) (device.Buffer, error) {
 }
 
 func (d *Device) alloc(space device.Space, size int64, huge bool) (device.Buffer, error) {
+	if err := d.exists(); err != nil {
+		return device.Buffer{}, err
+	}
 	if d.closing.Load() {
 		return device.Buffer{}, errClosed()
 	}
@@ -84,6 +108,9 @@ func (d *Device) alloc(space device.Space, size int64, huge bool) (device.Buffer
 
 // Free gives back an allocation once the work enqueued so far is done.
 func (d *Device) Free(b device.Buffer) error {
+	if err := d.exists(); err != nil {
+		return err
+	}
 	r, err := d.mem.release(b)
 	if err != nil {
 		return err
@@ -108,6 +135,9 @@ func (d *Device) Free(b device.Buffer) error {
 
 // NewStream makes a stream.
 func (d *Device) NewStream() (device.Stream, error) {
+	if err := d.exists(); err != nil {
+		return nil, err
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closing.Load() {
@@ -124,6 +154,9 @@ func (d *Device) NewStream() (device.Stream, error) {
 
 // NewEvent makes an event.
 func (d *Device) NewEvent() (device.Event, error) {
+	if err := d.exists(); err != nil {
+		return nil, err
+	}
 	if d.closing.Load() {
 		return nil, errClosed()
 	}
@@ -134,6 +167,9 @@ func (d *Device) NewEvent() (device.Event, error) {
 // more, and frees everything. It returns the errors that nobody took from the
 // streams.
 func (d *Device) Close() error {
+	if d.exists() != nil {
+		return nil
+	}
 	d.mu.Lock()
 	if d.closing.Swap(true) {
 		d.mu.Unlock()

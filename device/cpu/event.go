@@ -175,8 +175,22 @@ func (e *Event) leave(match func(streamWait) bool, err error) *Stream {
 	return s
 }
 
+// exists refuses an event that NewEvent has not made.
+func (e *Event) exists() error {
+	switch {
+	case e == nil:
+		return status.Errorf(status.ErrInvalidParam, "the event is nil: make one with NewEvent")
+	case e.dev == nil:
+		return status.Errorf(status.ErrInvalidParam, "the event is a zero Event: make one with NewEvent")
+	}
+	return nil
+}
+
 // Query reports whether every record enqueued so far has fired.
 func (e *Event) Query() bool {
+	if e.exists() != nil {
+		return true
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return len(e.pending) == 0
@@ -184,6 +198,9 @@ func (e *Event) Query() bool {
 
 // Synchronize waits until every record enqueued so far has fired.
 func (e *Event) Synchronize(ctx context.Context) error {
+	if err := e.exists(); err != nil {
+		return err
+	}
 	if err := status.Given("synchronize", "ctx", ctx); err != nil {
 		return err
 	}
@@ -221,6 +238,9 @@ func (e *Event) Synchronize(ctx context.Context) error {
 // Close frees the event. Records that are enqueued still fire; waits for a
 // record that was not enqueued are given up with an error.
 func (e *Event) Close() error {
+	if e.exists() != nil {
+		return nil
+	}
 	e.mu.Lock()
 	e.closed = true
 	e.mu.Unlock()

@@ -211,6 +211,9 @@ func (d *Device) unloadModels() {
 
 // Capability tells what the device can do with task lists.
 func (d *Device) Capability(c device.Capability) (int64, error) {
+	if err := d.exists(); err != nil {
+		return 0, err
+	}
 	if d.closing.Load() {
 		return 0, errClosed()
 	}

@@ -100,7 +100,9 @@ func newConfig(opts []Option) (config, error) {
 	c := config{workers: noWorkers, depth: DefaultQueueDepth, limit: math.MaxInt64, spin: workpool.DefaultSpin,
 		prefetch: DefaultPrefetch, taskUpdate: true, deadline: DefaultDeadline}
 	for _, o := range opts {
-		o(&c)
+		if o != nil {
+			o(&c)
+		}
 	}
 	switch {
 	case c.workers != noWorkers:

@@ -50,13 +50,15 @@ func WithDeadline(d time.Duration) Option { return func(x *Device) { x.deadline 
 
 // New opens a device with the costs of a profile.
 func New(p *profile.Profile, opts ...Option) (*Device, error) {
-	if p == nil {
-		return nil, status.Errorf(status.ErrInvalidParam, "simulated device: want a profile, got nil")
+	if err := p.Check(); err != nil {
+		return nil, status.Place(err, status.ErrInvalidParam, "simulated device", "", "")
 	}
 	c := p.Costs()
 	d := &Device{numerics: true, costs: c, deadline: cpu.DefaultDeadline}
 	for _, o := range opts {
-		o(d)
+		if o != nil {
+			o(d)
+		}
 	}
 	var err error
 	d.inner, err = cpu.New(cpu.WithInline(), cpu.WithWorkers(int(c.Cores)), cpu.WithQueueDepth(int(c.QueueDepth)),
@@ -75,15 +77,34 @@ func New(p *profile.Profile, opts ...Option) (*Device, error) {
 	return d, nil
 }
 
-// Props describes the device.
-func (d *Device) Props() *device.Props { return &d.props }
+// exists refuses a device that New has not made.
+func (d *Device) exists() error {
+	switch {
+	case d == nil:
+		return status.Errorf(status.ErrInvalidParam, "the device is nil: open one with New")
+	case d.inner == nil:
+		return status.Errorf(status.ErrInvalidParam, "the device is a zero Device: open one with New")
+	}
+	return nil
+}
+
+// Props describes the device; those of a nil or zero Device are zero.
+func (d *Device) Props() *device.Props {
+	if d == nil {
+		return &device.Props{}
+	}
+	return &d.props
+}
 
 // SetProfile replaces the costs. What Props tell stays: the number of cores, the
 // sizes of buffers and the depth of the launch queue. Errors: ErrInvalidParam for
 // nil, while work is under way, and where those differ (Fits).
 func (d *Device) SetProfile(p *profile.Profile) error {
-	if p == nil {
-		return status.Errorf(status.ErrInvalidParam, "simulated device: want a profile, got nil")
+	if err := d.exists(); err != nil {
+		return err
+	}
+	if err := p.Check(); err != nil {
+		return status.Place(err, status.ErrInvalidParam, "simulated device", "", "")
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -100,6 +121,9 @@ func (d *Device) SetProfile(p *profile.Profile) error {
 
 // Fits reports whether SetProfile can take a profile over.
 func (d *Device) Fits(p *profile.Profile) bool {
+	if d.exists() != nil || p.Check() != nil {
+		return false
+	}
 	c := p.Costs()
 	return d.fits(&c)
 }
@@ -112,6 +136,9 @@ func (d *Device) fits(c *profile.Costs) bool {
 
 // NewStream makes a stream.
 func (d *Device) NewStream() (device.Stream, error) {
+	if err := d.exists(); err != nil {
+		return nil, err
+	}
 	inner, err := d.inner.NewStream()
 	if err != nil {
 		return nil, err
@@ -125,6 +152,9 @@ func (d *Device) NewStream() (device.Stream, error) {
 
 // NewEvent makes an event.
 func (d *Device) NewEvent() (device.Event, error) {
+	if err := d.exists(); err != nil {
+		return nil, err
+	}
 	inner, err := d.inner.NewEvent()
 	if err != nil {
 		return nil, err
@@ -138,6 +168,9 @@ func (d *Device) NewEvent() (device.Event, error) {
 // Close waits for enqueued work, aborts waits that nothing can satisfy any more,
 // and frees everything.
 func (d *Device) Close() error {
+	if d.exists() != nil {
+		return nil
+	}
 	d.mu.Lock()
 	d.closed = true
 	d.booked.Broadcast()

@@ -86,8 +86,22 @@ func (e *Event) firedUpTo(gen uint64) bool {
 	return true
 }
 
+// exists refuses an event that NewEvent has not made.
+func (e *Event) exists() error {
+	switch {
+	case e == nil:
+		return status.Errorf(status.ErrInvalidParam, "the event is nil: make one with NewEvent")
+	case e.dev == nil:
+		return status.Errorf(status.ErrInvalidParam, "the event is a zero Event: make one with NewEvent")
+	}
+	return nil
+}
+
 // Query reports whether every record enqueued so far has fired.
 func (e *Event) Query() bool {
+	if e.exists() != nil {
+		return true
+	}
 	d := e.dev
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -100,6 +114,9 @@ func (e *Event) Query() bool {
 
 // Synchronize waits until every record enqueued so far has fired.
 func (e *Event) Synchronize(ctx context.Context) error {
+	if err := e.exists(); err != nil {
+		return err
+	}
 	if err := status.Given("synchronize", "ctx", ctx); err != nil {
 		return err
 	}
@@ -119,6 +136,9 @@ func (e *Event) Synchronize(ctx context.Context) error {
 
 // Close frees the event. Waits for a record that was not enqueued are given up.
 func (e *Event) Close() error {
+	if e.exists() != nil {
+		return nil
+	}
 	err := e.inner.Close()
 	d := e.dev
 	d.mu.Lock()

@@ -59,13 +59,21 @@ func (d *Device) span(category, name string, start int64) {
 
 // HostBusy returns the time that the host has worked so far, waits left out.
 func (d *Device) HostBusy() time.Duration {
+	if d.exists() != nil {
+		return 0
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return time.Duration(d.host.busy)
 }
 
-// Host returns the account of the host's work.
-func (d *Device) Host() device.Host { return (*account)(d) }
+// Host returns the account of the host's work, nil of a nil or zero Device.
+func (d *Device) Host() device.Host {
+	if d.exists() != nil {
+		return nil
+	}
+	return (*account)(d)
+}
 
 // account is the device as its host's account.
 type account Device

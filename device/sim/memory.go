@@ -20,16 +20,25 @@ type memory struct {
 
 // Alloc reserves device memory.
 func (d *Device) Alloc(size int64) (device.Buffer, error) {
+	if err := d.exists(); err != nil {
+		return device.Buffer{}, err
+	}
 	return d.reserve(device.DeviceSpace, size, !d.numerics && size > smallBytes, d.inner.Alloc)
 }
 
 // Reserve reserves device memory that has bytes also when numerics are off.
 func (d *Device) Reserve(size int64) (device.Buffer, error) {
+	if err := d.exists(); err != nil {
+		return device.Buffer{}, err
+	}
 	return d.reserve(device.DeviceSpace, size, false, d.inner.Reserve)
 }
 
 // AllocHost reserves host memory.
 func (d *Device) AllocHost(size int64) (device.Buffer, error) {
+	if err := d.exists(); err != nil {
+		return device.Buffer{}, err
+	}
 	return d.reserve(device.HostSpace, size, false, d.inner.AllocHost)
 }
 
@@ -60,6 +69,9 @@ func (d *Device) reserve(space device.Space, size int64, hollow bool, take func(
 
 // Free gives memory back.
 func (d *Device) Free(b device.Buffer) error {
+	if err := d.exists(); err != nil {
+		return err
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	a := b.Allocation()

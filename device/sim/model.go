@@ -111,7 +111,12 @@ func (b *bases) at(a *device.Address) device.Buffer {
 }
 
 // Capability asks the inner device.
-func (d *Device) Capability(c device.Capability) (int64, error) { return d.inner.Capability(c) }
+func (d *Device) Capability(c device.Capability) (int64, error) {
+	if err := d.exists(); err != nil {
+		return 0, err
+	}
+	return d.inner.Capability(c)
+}
 
 // Replay enqueues one execution.
 func (m *Model) Replay(on device.Stream, r *device.Refresh) error {

@@ -7,6 +7,9 @@ import (
 
 // Load checks a list and makes a model of it.
 func (d *Device) Load(l *device.TaskList) (device.Model, error) {
+	if err := d.exists(); err != nil {
+		return nil, err
+	}
 	can, err := device.LimitsOf(d)
 	if err != nil {
 		return nil, err

@@ -34,7 +34,7 @@ type (
 )
 
 func tables() []api {
-	return slices.Concat(lowAPI(), planAPI(), operationAPI(), userAPI())
+	return slices.Concat(lowAPI(), deviceAPI(), planAPI(), operationAPI(), userAPI())
 }
 
 // exported reads the names that a package exports: functions, and types that are

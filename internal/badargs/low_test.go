@@ -135,6 +135,7 @@ func lowAPI() []api {
 			new(mempool.Alias),
 			new(mempool.Item),
 			new(mempool.Options),
+			new(mempool.Planner),
 			new(mempool.Result),
 			new(mempool.RingStats),
 			new(mempool.SolverType),
@@ -143,7 +144,6 @@ func lowAPI() []api {
 		}, made: types{
 			new(mempool.Block),
 			new(mempool.Order),
-			new(mempool.Planner),
 			new(mempool.Program),
 			new(mempool.ProgramPlan),
 			new(mempool.Ring),

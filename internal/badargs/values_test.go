@@ -12,7 +12,9 @@ import (
 
 	"goatb/atb"
 	"goatb/device"
+	"goatb/device/checked"
 	"goatb/device/cpu"
+	"goatb/device/sim"
 	"goatb/kernel"
 	"goatb/operation"
 	"goatb/operation/elementwise"
@@ -63,10 +65,10 @@ func bed(t *testing.T, apis []api) (v *values, close func()) {
 	v.add(c, op, x, &x, x.Desc, &x.Desc, x.Data, x.Desc.Shape, operation.Native(), operation.Board910B())
 	v.add(atb.VariantPack{In: []atb.Tensor{x, x}, Out: []atb.Tensor{x}}, []tensor.Desc{x.Desc, x.Desc}, []int64{2, 2}, []float32{1, 2, 3, 4}, make([]byte, 16))
 	v.addAs(func(to *[]reflect.Value) {
-		*to = append(*to, reflect.ValueOf(dev), reflect.ValueOf((*cpu.Device)(nil)))
+		*to = append(*to, reflect.ValueOf(dev), reflect.ValueOf((*cpu.Device)(nil)), reflect.ValueOf(&cpu.Device{}), reflect.ValueOf(&sim.Device{}), reflect.ValueOf(&checked.Device{}))
 	}, reflect.TypeFor[device.Device]())
-	v.addAs(func(to *[]reflect.Value) { *to = append(*to, reflect.ValueOf(s)) }, reflect.TypeFor[device.Stream]())
-	v.addAs(func(to *[]reflect.Value) { *to = append(*to, reflect.ValueOf(e)) }, reflect.TypeFor[device.Event]())
+	v.addAs(func(to *[]reflect.Value) { *to = append(*to, reflect.ValueOf(s), reflect.ValueOf(&cpu.Stream{})) }, reflect.TypeFor[device.Stream]())
+	v.addAs(func(to *[]reflect.Value) { *to = append(*to, reflect.ValueOf(e), reflect.ValueOf(&cpu.Event{})) }, reflect.TypeFor[device.Event]())
 	v.addAs(func(to *[]reflect.Value) { *to = append(*to, reflect.ValueOf(context.Background())) }, reflect.TypeFor[context.Context]())
 	v.addAs(func(to *[]reflect.Value) {
 		*to = append(*to, reflect.ValueOf(elementwise.Of(elementwise.Add)), reflect.ValueOf((*shape.Softmax)(nil)), reflect.ValueOf(&shape.Softmax{}), reflect.ValueOf(&operation.If{}))

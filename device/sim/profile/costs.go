@@ -45,9 +45,12 @@ type Costs struct {
 	Cores, CoreBuffer, CoreL1     float64
 }
 
-// Costs returns the parameters for computing.
+// Costs returns the parameters for computing, zeros of a nil or zero Profile.
 func (p *Profile) Costs() Costs {
 	var c Costs
+	if p.Check() != nil {
+		return c
+	}
 	for i := range table {
 		*table[i].to(&c) = p.params[i].Value * scale(table[i].unit)
 	}

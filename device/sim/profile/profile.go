@@ -57,11 +57,31 @@ type Profile struct {
 	params []Param // one for each entry of table, in its order
 }
 
+// Check refuses a profile that ByName and Parse have not made. Error:
+// ErrInvalidParam.
+func (p *Profile) Check() error {
+	switch {
+	case p == nil:
+		return status.Errorf(status.ErrInvalidParam, "want a profile, got nil")
+	case len(p.params) != len(table):
+		return status.Errorf(status.ErrInvalidParam, "the profile is a zero Profile: take one from ByName or Parse")
+	}
+	return nil
+}
+
 // Params returns the parameters in the order of the table.
-func (p *Profile) Params() []Param { return slices.Clone(p.params) }
+func (p *Profile) Params() []Param {
+	if p.Check() != nil {
+		return nil
+	}
+	return slices.Clone(p.params)
+}
 
 // Param returns a parameter by name. Error: ErrInvalidParam for an unknown one.
 func (p *Profile) Param(name string) (Param, error) {
+	if err := p.Check(); err != nil {
+		return Param{}, err
+	}
 	i, err := indexOf(name)
 	if err != nil {
 		return Param{}, status.Errorf(status.ErrInvalidParam, "%w", err)
@@ -72,6 +92,9 @@ func (p *Profile) Param(name string) (Param, error) {
 // With returns a copy with one value changed, whose basis is Given. Errors:
 // ErrInvalidParam for an unknown name and for a value out of the table's range.
 func (p *Profile) With(name string, value float64) (*Profile, error) {
+	if err := p.Check(); err != nil {
+		return nil, err
+	}
 	i, err := indexOf(name)
 	if err == nil {
 		err = table[i].check(value)
@@ -104,6 +127,9 @@ func (p *Profile) Scaled(name string, factor float64) (*Profile, error) {
 // Estimates returns the names of the parameters that rest on estimates and are
 // not 0.
 func (p *Profile) Estimates() []string {
+	if p.Check() != nil {
+		return nil
+	}
 	var names []string
 	for i := range p.params {
 		if p.params[i].Basis == Estimate && p.params[i].Value != 0 {
