@@ -88,6 +88,16 @@ func (c *compileCmd) validate() error {
 	return c.place.validate()
 }
 
+// refuseIdle refuses flags of a model beside a graph file.
+func (c *compileCmd) refuseIdle(given givenFlags) error {
+	if c.File != "" {
+		if err := given.refuse("it is for --model, a graph file has its own", "dtype", "batch", "block-size", "prefill", "prompt-tokens"); err != nil {
+			return err
+		}
+	}
+	return c.place.refuseIdle(given)
+}
+
 // contextOptions are those of the context that is compiled for. The option of the
 // command is the compilation's, not the session's.
 func (c *compileCmd) contextOptions() ([]atb.Option, error) {

@@ -193,6 +193,7 @@ func badCompiles(t *testing.T) []badCase {
 		{"a graph to generate", generate(file), "want the compiled steps of a model, got a graph: use atb run --compiled"},
 		{"no model", []string{"generate", "--compiled", steps}, "--compiled wants --model"},
 		{"policies", generate(steps, "--policy", "overall,kernel-follow"), "what was compiled runs under device-sink, got overall,kernel-follow"},
+		{"a policy dropped", generate(steps, "--policy", "device-sink,overall"), "what was compiled runs under device-sink, got device-sink,overall"},
 		{"dtype", generate(steps, "--dtype", "f16"), "it was compiled for --dtype f32, got f16: run with that, or compile again with --dtype f16"},
 		{"batch", generate(steps, "--batch", "2"), "it was compiled for --batch 1, got 2"},
 		{"block size", generate(steps, "--block-size", "8"), "it was compiled for --block-size 16, got 8"},

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -58,6 +59,38 @@ func refuseEmpty(k *kong.Context) error {
 		if empty {
 			return fmt.Errorf("--%s: want a value, got none", p.Flag.Name)
 		}
+	}
+	return nil
+}
+
+// givenFlags are the flags of a command line, by name without dashes.
+type givenFlags []string
+
+// refuse refuses flags that were given where they do nothing; why says where.
+func (g givenFlags) refuse(why string, flags ...string) error {
+	for _, f := range flags {
+		if slices.Contains(g, f) {
+			return fmt.Errorf("--%s: %s", f, why)
+		}
+	}
+	return nil
+}
+
+// refuseIdle refuses flags that would do nothing beside the others given. A
+// command that has such flags says so in a method of the same name.
+func refuseIdle(k *kong.Context) error {
+	var given givenFlags
+	for _, p := range k.Path {
+		if p.Flag != nil {
+			given = append(given, p.Flag.Name)
+		}
+	}
+	node := k.Selected()
+	if node == nil {
+		return nil
+	}
+	if c, ok := node.Target.Addr().Interface().(interface{ refuseIdle(given givenFlags) error }); ok {
+		return c.refuseIdle(given)
 	}
 	return nil
 }

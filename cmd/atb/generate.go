@@ -140,7 +140,7 @@ func (g *generateCmd) policies() ([]string, error) {
 	if g.Compiled == "" || err != nil {
 		return list, err
 	}
-	if !slices.Contains(list, "device-sink") {
+	if !slices.Contains(list, "device-sink") || len(list) > 1 && !slices.Contains(g.Policy, "all") {
 		return nil, fmt.Errorf("--policy: what was compiled runs under device-sink, got %s", strings.Join(list, ","))
 	}
 	return []string{"device-sink"}, nil

@@ -121,6 +121,9 @@ func parseAndRun(parser *kong.Kong, args []string) error {
 	if err == nil {
 		err = refuseEmpty(k)
 	}
+	if err == nil {
+		err = refuseIdle(k)
+	}
 	if err != nil {
 		return fmt.Errorf("%w; see atb --help", err)
 	}

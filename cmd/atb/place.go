@@ -40,6 +40,14 @@ func (p *place) validate() error {
 	return err
 }
 
+// refuseIdle refuses flags of the device that does not run.
+func (p *place) refuseIdle(given givenFlags) error {
+	if p.Device == "cpu" {
+		return given.refuse("it is for --device sim", "profile")
+	}
+	return nil
+}
+
 // open makes the device. A recorder, where there is one, writes its timeline.
 func (p *place) open(rec *trace.Recorder) (device.Device, error) {
 	if err := p.validate(); err != nil {

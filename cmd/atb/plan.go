@@ -121,8 +121,8 @@ func (p *planCmd) validate() error {
 		return fmt.Errorf("--csv and --svg want two files, got %s", p.CSV)
 	case p.Align < 1:
 		return fmt.Errorf("--align: want a power of two, got %d", p.Align)
-	case p.Threads < 0 || p.Threads > planThreadsMax:
-		return fmt.Errorf("--threads: want 0 to %d, got %d", planThreadsMax, p.Threads)
+	case p.Threads < 1 || p.Threads > planThreadsMax:
+		return fmt.Errorf("--threads: want 1 to %d, got %d", planThreadsMax, p.Threads)
 	case p.SVG != "" && len(p.Files) != 1:
 		return fmt.Errorf("--svg draws one file, got %d", len(p.Files))
 	case p.CSV != "" && len(p.Files) != 1:

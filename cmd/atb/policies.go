@@ -81,6 +81,16 @@ func (p *policiesCmd) Run(ctx context.Context, out output) (err error) {
 	return printComparison(out.stdout, r)
 }
 
+// refuseIdle refuses flags of a comparison beside --list-costs, which makes none.
+func (p *policiesCmd) refuseIdle(given givenFlags) error {
+	if !p.ListCosts {
+		return nil
+	}
+	return given.refuse("--list-costs prints the costs and compares nothing", slices.DeleteFunc(slices.Clone(given), func(f string) bool {
+		return f == "list-costs" || f == "profile" || f == "set-cost"
+	})...)
+}
+
 // config turns the flags into a comparison.
 func (p *policiesCmd) config() (*compare.Config, error) {
 	c := &compare.Config{

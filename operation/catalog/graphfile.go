@@ -3,8 +3,11 @@ package catalog
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 
 	"goatb/device"
+	"goatb/internal/spelling"
 	"goatb/internal/strictjson"
 	"goatb/operation"
 	"goatb/status"
@@ -88,6 +91,9 @@ func (f *GraphFile) BuildOrdered(newEvent func() (device.Event, error)) (*operat
 		return nil, err
 	}
 	for i := range f.Nodes {
+		if err := f.Nodes[i].checkReshape(i); err != nil {
+			return fail(err)
+		}
 		op, err := f.Nodes[i].make(i)
 		if err != nil {
 			return fail(err)
@@ -103,11 +109,27 @@ func (f *GraphFile) BuildOrdered(newEvent func() (device.Event, error)) (*operat
 	return g, nil
 }
 
-func (n *NodeEntry) make(i int) (*operation.Op, error) {
-	place := n.Name
-	if place == "" {
-		place = fmt.Sprintf("%d_%s", i, n.Op)
+// place names node i in errors.
+func (n *NodeEntry) place(i int) string {
+	if n.Name == "" {
+		return fmt.Sprintf("%d_%s", i, n.Op)
 	}
+	return n.Name
+}
+
+// checkReshape refuses other dimensions for what is no input of node i.
+func (n *NodeEntry) checkReshape(i int) error {
+	for _, name := range slices.Sorted(maps.Keys(n.Reshape)) {
+		if !slices.Contains(n.In, name) {
+			err := status.Errorf(status.ErrInvalidGraph, "reshape: want inputs of the node (%s), got %q", spelling.List(name, n.In), name)
+			return status.Place(err, status.ErrInvalidGraph, "", "", n.place(i))
+		}
+	}
+	return nil
+}
+
+func (n *NodeEntry) make(i int) (*operation.Op, error) {
+	place := n.place(i)
 	s, err := New(n.Op, n.Param)
 	if err != nil {
 		return nil, status.Place(err, status.ErrInvalidParam, "", "", place)
