@@ -36,7 +36,7 @@ const badRowsMax = 10
 // 0 else; align (or alignment), the alignment of the item.
 //
 // The error is ErrInvalidParam and lists bad rows by line: too few columns, no
-// number, a negative size, upper below lower, an alignment that is no power of
+// number, an id that is there twice, a negative size, upper below lower, an alignment that is no power of
 // two, a fixed item without an offset, a column that is there twice.
 func ReadCSV(r io.Reader) (Table, error) {
 	if err := status.Given("read csv", "r", r); err != nil {
@@ -58,6 +58,7 @@ func ReadCSV(r io.Reader) (Table, error) {
 	}
 	t := Table{Offsets: []int64{}}
 	var bad []error
+	lines := map[string]int{} // those of the ids
 	for len(bad) < badRowsMax {
 		row, err := in.Read()
 		if errors.Is(err, io.EOF) {
@@ -67,10 +68,17 @@ func ReadCSV(r io.Reader) (Table, error) {
 			bad = append(bad, err)
 			break
 		}
+		line, _ := in.FieldPos(0)
 		if err := t.add(cols, row); err != nil {
-			line, _ := in.FieldPos(0)
 			bad = append(bad, fmt.Errorf("line %d: %w", line, err))
+			continue
 		}
+		id := t.IDs[len(t.IDs)-1]
+		if first, twice := lines[id]; twice {
+			bad = append(bad, fmt.Errorf("line %d: want an id of its own, got %q of line %d", line, id, first))
+			continue
+		}
+		lines[id] = line
 	}
 	if len(bad) > 0 {
 		return Table{}, status.Errorf(status.ErrInvalidParam, "csv: %w", errors.Join(bad...))

@@ -84,6 +84,7 @@ func TestReadCSVRefuses(t *testing.T) {
 		{"fixed somehow", header[:len(header)-1] + ",fixed\na,0,3,2,8,yes\nb,0,3,2,8,2\n", []string{"line 2", `fixed: want an integer, got "yes"`, "line 3", "fixed: want 0 or 1, got 2"}},
 		{"bad offset", header + "a,0,3,2,none\n", []string{"line 2", `offset: want an integer, got "none"`}},
 		{"bare quote", header + "a\"b,0,3,2\n", []string{"line 2"}},
+		{"id twice", header + "a,0,3,2\nb,0,3,2\n a ,1,2,2\n", []string{"line 4", `want an id of its own, got "a" of line 2`}},
 		{"several", header + "\na,5,4,2\nb,0,1,1\n\nc,z,q,1\n", []string{"line 3", "line 6", `lower: want an integer, got "z"`, `upper: want an integer, got "q"`}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -165,7 +165,7 @@ func (p *policiesCmd) costs() (*profile.Profile, error) {
 			return nil, fmt.Errorf("--set-cost %q: want NAME=NUMBER", s)
 		}
 		if c, err = c.With(name, v); err != nil {
-			return nil, fmt.Errorf("--set-cost: %w", err)
+			return nil, fmt.Errorf("--set-cost: %w; --list-costs has all", err)
 		}
 	}
 	return c, nil

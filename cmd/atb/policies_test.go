@@ -146,6 +146,7 @@ func TestPoliciesRefused(t *testing.T) {
 		{[]string{"--set-cost", "launch_host"}, "NAME=NUMBER"},
 		{[]string{"--set-cost", "launch_host=x"}, "NAME=NUMBER"},
 		{[]string{"--set-cost", "launch=1"}, "launch_host"},
+		{[]string{"--set-cost", "bogus=1"}, `there is no cost parameter "bogus", perhaps one of cores, `},
 		{[]string{"--set-cost", "mem_eff=3"}, "0.01 to 1"},
 		{[]string{"--profile", "cpu", "--set-cost", "cores=1"}, "no costs"},
 		{[]string{"--profile", "cpu", "--sensitivity"}, "cost profiles"},

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"goatb/internal/spelling"
 	"goatb/status"
 )
 
@@ -154,15 +155,16 @@ type Meaning struct{ Name, Unit, Text string }
 func indexOf(name string) (int, error) {
 	i := slices.IndexFunc(table, func(s spec) bool { return s.name == name })
 	if i < 0 {
-		return 0, fmt.Errorf("there is no cost parameter %q%s", name, near(name))
+		return 0, fmt.Errorf("there is no cost parameter %q, perhaps one of %s", name, near(name))
 	}
 	return i, nil
 }
 
-// near suggests parameters that share a word with a name.
+// near suggests parameters that share a word with a name, or are spelt like it.
 func near(name string) string {
-	var like []string
+	var all, like []string
 	for i := range table {
+		all = append(all, table[i].name)
 		for word := range strings.SplitSeq(name, "_") {
 			if len(word) > 2 && strings.Contains(table[i].name, word) && !slices.Contains(like, table[i].name) {
 				like = append(like, table[i].name)
@@ -170,9 +172,9 @@ func near(name string) string {
 		}
 	}
 	if len(like) == 0 || len(like) > 8 {
-		return ""
+		like = spelling.Nearest(name, all)[:3]
 	}
-	return fmt.Sprintf(", perhaps one of %s", strings.Join(like, ", "))
+	return strings.Join(like, ", ")
 }
 
 // check refuses a value out of range.
