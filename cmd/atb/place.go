@@ -45,7 +45,7 @@ func (p *place) refuseIdle(given givenFlags) error {
 	if p.Device == "cpu" {
 		return given.refuse("it is for --device sim", "profile")
 	}
-	return nil
+	return given.refuse("it is for --device cpu", "workers", "inline")
 }
 
 // open makes the device. A recorder, where there is one, writes its timeline.

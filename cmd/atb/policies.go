@@ -81,10 +81,14 @@ func (p *policiesCmd) Run(ctx context.Context, out output) (err error) {
 	return printComparison(out.stdout, r)
 }
 
-// refuseIdle refuses flags of a comparison beside --list-costs, which makes none.
+// refuseIdle refuses flags of a comparison beside --list-costs, which makes none,
+// and those of the device that does not run.
 func (p *policiesCmd) refuseIdle(given givenFlags) error {
-	if !p.ListCosts {
-		return nil
+	switch {
+	case !p.ListCosts && p.Profile == "cpu":
+		return given.refuse("the CPU device always computes values", "numerics")
+	case !p.ListCosts:
+		return given.refuse("it is for --profile cpu", "workers")
 	}
 	return given.refuse("--list-costs prints the costs and compares nothing", slices.DeleteFunc(slices.Clone(given), func(f string) bool {
 		return f == "list-costs" || f == "profile" || f == "set-cost"

@@ -51,7 +51,7 @@ func printFallbacks(w io.Writer, r *compare.Result) {
 			if f.Node != "" {
 				what = f.Node + " tiled by the host"
 			}
-			fmt.Fprintf(w, "\nnote: %s: %s, %d times: %s\n", p.Policy, what, f.Times, f.Reason)
+			fmt.Fprintf(w, "\nnote: %s: %s: %s\n", p.Policy, what, f.Reason)
 		}
 	}
 }

@@ -91,11 +91,11 @@ func TestPoliciesNoteFallbacks(t *testing.T) {
 	file := write(t, "config.json", []byte(small))
 	args := []string{"--model", file, "--steps", "1", "--policy", "overall,device-sink"}
 	set := []string{"--set", "ATB_STREAM_SYNC_EVERY_KERNEL_ENABLE=1"}
-	const want = "note: device-sink: launched by the host, "
+	const want = "note: device-sink: launched by the host: "
 	page := filepath.Join(t.TempDir(), "page.html")
 	text := fine(t, append(append([]string{"policies", "--html", page}, args...), set...)...)
 	assert.Contains(t, text, want)
-	assert.Contains(t, read(t, page), `<p class="note">device-sink: launched by the host, `)
+	assert.Contains(t, read(t, page), `<p class="note">device-sink: launched by the host: `)
 	assert.Contains(t, text, "graph: ATB_STREAM_SYNC_EVERY_KERNEL_ENABLE=1 waits after single kernels")
 	assert.NotContains(t, fine(t, append([]string{"policies"}, args...)...), "note:")
 	r := comparison(t, append(args, set...)...)

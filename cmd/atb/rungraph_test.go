@@ -216,3 +216,15 @@ func TestRunRefusesInputs(t *testing.T) {
 	require.Equal(t, exitUsage, r.code)
 	require.Contains(t, r.stderr, `"fast"`)
 }
+
+// --policy of run beats every variable that names a policy.
+func TestRunPolicyBeatsTheVariables(t *testing.T) {
+	cleanEnv(t)
+	in, _ := mlpInputs(t)
+	for _, set := range []string{"ATB_TILING_POLICY=device-sink", "ATB_USE_TILING_COPY_STREAM=1", "ATB_LAUNCH_KERNEL_WITH_TILING=1"} {
+		args := []string{"run", mlpFile(t), "--inputs", in, "--outputs", filepath.Join(t.TempDir(), "o"), "--json", "--policy", "overall", "--set", set}
+		var r runResult
+		strictJSON(t, fine(t, args...), &r)
+		require.Equal(t, "overall", r.Policy, set)
+	}
+}
