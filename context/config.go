@@ -94,7 +94,12 @@ func ConfigFromEnv(lookup func(string) (string, bool)) (Config, error) {
 }
 
 // over reads the variables over c.
-func (c Config) over(lookup func(string) (string, bool)) (Config, error) {
+func (c Config) over(lookup func(string) (string, bool)) (_ Config, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = configError([]error{fmt.Errorf("the lookup function panicked: %v", r)})
+		}
+	}()
 	if c.sources == nil {
 		c.sources = map[string]string{}
 	}

@@ -61,6 +61,16 @@ func TestStreamsThatCannotRunAreRefused(t *testing.T) {
 	}
 }
 
+func TestPanicOfALookupIsAnError(t *testing.T) {
+	blow := func(string) (string, bool) { panic("boom") }
+	_, err := atbctx.New(openDevice(t), atbctx.WithEnv(blow))
+	require.ErrorIs(t, err, status.ErrInvalidParam)
+	require.ErrorContains(t, err, "the lookup function panicked: boom")
+	cfg, err := atbctx.ConfigFromEnv(blow)
+	require.ErrorIs(t, err, status.ErrInvalidParam)
+	require.Equal(t, atbctx.DefaultConfig(), cfg)
+}
+
 func TestZeroDevicesAreRefused(t *testing.T) {
 	for _, dev := range []device.Device{&cpu.Device{}, &sim.Device{}, &checked.Device{}, checked.New(nil)} {
 		c, err := atbctx.New(dev, atbctx.WithEnv(env()))

@@ -2,7 +2,6 @@ package operation_test
 
 import (
 	"errors"
-	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -240,20 +239,4 @@ func TestPluginWithoutContext(t *testing.T) {
 	g := b.graph(around(t, b.plugin(muls(3))))
 	_, err := operation.Lower(g.Params(), operation.Native(), &kernelgraph.Env{}, []tensor.Desc{f32x2}, []tensor.Desc{f32x2}, nil)
 	assert.Error(t, err)
-}
-
-// A plugin that panics leaves the context usable.
-type panicking struct{ plugin }
-
-func (p *panicking) Setup(operation.VariantPack, *atbctx.Context) (int64, error) { panic("oh") }
-
-func TestPluginPanics(t *testing.T) {
-	b := newBed(t)
-	g := b.graph(around(t, &panicking{plugin{inner: b.op(muls(2)), inputs: 1}}))
-	x := b.f32([]float32{1})
-	assert.PanicsWithValue(t, "oh", func() { _, _ = g.Setup(operation.VariantPack{In: []device.Tensor{x}, Out: []device.Tensor{x}}, b.c) })
-	assert.Equal(t, []float32{4}, b.run(b.op(muls(4)), x))
-	_, err := g.Setup(operation.VariantPack{}, b.c)
-	assert.ErrorIs(t, err, status.ErrInvalidInTensorNum, "the graph is not in use any more")
-	assert.NotContains(t, fmt.Sprint(err), "another goroutine")
 }

@@ -43,7 +43,7 @@ func (a EventAction) String() string {
 // ends a wait inside the graph.
 //
 // Source: ATB EventOperation. Errors: ErrInvalidParam at create for an unknown
-// action and at Execute for a nil event; ErrDeviceFail when the device refuses.
+// action and at Execute for a record or a wait of a nil event; ErrDeviceFail when the device refuses.
 type Event struct {
 	Event  device.Event
 	Action EventAction
@@ -52,7 +52,8 @@ type Event struct {
 // Signature describes an operation without operands.
 func (e Event) Signature() Signature { return Signature{Name: "EventOperation"} }
 
-// Validate checks the action; a nil event is found at Execute.
+// Validate checks the action; a record or a wait of a nil event is found at
+// Execute.
 func (e Event) Validate() error {
 	if e.Action < EventNone || e.Action > EventWait {
 		return status.Errorf(status.ErrInvalidParam, "operatorType: want undefined, record or wait, got %d", e.Action)

@@ -164,7 +164,7 @@ func (g *graph) adopt(owner *Op) {
 func (g *graph) close() error {
 	var errs []error
 	for i := range g.p.Nodes {
-		errs = append(errs, g.p.Nodes[i].Op.Close())
+		errs = append(errs, closeNode(g.p.Nodes[i].Op))
 	}
 	return errors.Join(errs...)
 }
@@ -326,7 +326,7 @@ func (g *graph) inferNode(i int, in []tensor.Desc, q *Query) ([]tensor.Desc, err
 	if o, ok := n.Op.(*Op); ok {
 		out, err = o.inferCached(in, q)
 	} else {
-		out, err = n.Op.InferShape(in)
+		out, err = inferForeign(n.Op, in)
 	}
 	if err == nil && len(out) != len(n.Out) {
 		err = status.Errorf(status.ErrInvalidParam, "inferred %d outputs, want %d", len(out), len(n.Out))

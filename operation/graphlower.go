@@ -184,12 +184,9 @@ func (w *graphWalk) foreign(i int, in, out []kernelgraph.Ref, inDescs, outDescs 
 	if low == nil {
 		return status.Errorf(status.ErrInvalidParam, "an operation of a user's own type wants a context to be lowered in")
 	}
-	stream := w.b.Stream()
-	if s, ok := n.Op.(Streamer); ok {
-		stream = s.OnStream(stream)
-		if err := checkStream(stream); err != nil {
-			return err
-		}
+	stream, err := streamOf(n.Op, w.b.Stream())
+	if err != nil {
+		return err
 	}
 	b := w.b.Scope(w.g.nodeName(i), n.Op.Name(), in, out, stream)
 	f := foreignNode{name: b.Path(), op: n.Op, pack: VariantPack{In: tensorsOf(inDescs), Out: tensorsOf(outDescs)}}

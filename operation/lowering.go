@@ -206,6 +206,7 @@ func (f *foreignNode) setup(l *lowering) (size int64, err error) {
 			err = rerr
 		}
 	}()
+	defer caught(&err, status.ErrInvalidParam, "Setup", f.op)
 	return f.op.Setup(VariantPack{In: slices.Clone(f.pack.In), Out: slices.Clone(f.pack.Out)}, l.c)
 }
 
@@ -225,5 +226,6 @@ func (f *foreignCall) Call(in, out []device.Tensor, scratch device.Buffer) (err 
 			err = rerr
 		}
 	}()
+	defer caught(&err, status.ErrRuntimeFail, "Execute", f.op)
 	return f.op.Execute(VariantPack{In: in, Out: out}, scratch, f.c)
 }

@@ -15,7 +15,8 @@ import (
 
 // Operation is what graphs are made of. *Op implements it; a user's own type
 // that does can be a node of a graph too: the graph calls its Setup and Execute
-// with the node's tensors and counts its workspace as scratch of its stream.
+// with the node's tensors and counts its workspace as scratch of its stream. A
+// panic in one of its methods is an error of the graph's call.
 type Operation interface {
 	// Name returns the operation's name; it never changes.
 	Name() string
