@@ -88,7 +88,8 @@ func (c *Context) Free(b device.Buffer) error {
 
 // Workspace returns the context's workspace for operations on stream 0, grown
 // to at least `size` bytes. Operations on one stream run one after the other
-// and may share it.
+// and may share it. A call for more than before frees what earlier calls
+// returned: ask again before the next Execute, or once for the largest size.
 func (c *Context) Workspace(size int64) (device.Buffer, error) { return c.WorkspaceOn(0, size) }
 
 // WorkspaceOn returns the context's workspace for operations on stream id
