@@ -67,6 +67,8 @@ const (
 	// BlockSize is the size of a tiling block in bytes.
 	BlockSize = 3 << 20
 	maxText   = 12800
+	// maxSinkDeadline is in milliseconds.
+	maxSinkDeadline = 1 << 30
 )
 
 // DefaultConfig returns the configuration of an empty environment.

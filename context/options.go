@@ -97,9 +97,13 @@ func WithSoc(chip string) Option { return WithVariable(envSinkSoc, chip) }
 func WithRequireSink() Option { return WithVariable(envRequireSink, "1") }
 
 // WithSinkDeadline bounds a run of a tiling function on the device, rounded up to
-// milliseconds; 0 is the device's default.
+// milliseconds, 0 to 1<<30 of them; 0 is the device's default.
 func WithSinkDeadline(d time.Duration) Option {
 	return func(s *settings) {
+		if d < 0 || d > maxSinkDeadline*time.Millisecond {
+			s.errs = append(s.errs, status.Errorf(status.ErrInvalidParam, "sink deadline: want 0 to %v, got %v", maxSinkDeadline*time.Millisecond, d))
+			return
+		}
 		s.config = append(s.config, func(c *Config) { c.SinkDeadline = int((d + time.Millisecond - 1) / time.Millisecond) })
 	}
 }
@@ -134,13 +138,14 @@ func WithKernelFilter(filter string) Option { return func(s *settings) { s.filte
 func WithGlobalCache(g *tilingcache.Global) Option { return func(s *settings) { s.global = g } }
 
 // WithTilingAllocator takes the memory of the device tiling ring from the
-// caller. Both functions must be there; free is called once for each alloc.
+// caller. Both functions must be there, or none, which is the device's own memory;
+// free is called once for each alloc.
 func WithTilingAllocator(alloc func(size int64) (device.Buffer, error), free func(device.Buffer) error) Option {
 	return func(s *settings) { s.setAllocator(&s.deviceMem, "device", alloc, free) }
 }
 
 // WithHostTilingAllocator takes the memory of the host tiling ring from the
-// caller.
+// caller, as WithTilingAllocator does.
 func WithHostTilingAllocator(alloc func(size int64) (device.Buffer, error), free func(device.Buffer) error) Option {
 	return func(s *settings) { s.setAllocator(&s.hostMem, "host", alloc, free) }
 }

@@ -40,7 +40,7 @@ type Stats struct {
 	// HostRing and DeviceRing describe the tiling rings; their stalls count
 	// launches that waited for a block.
 	HostRing, DeviceRing mempool.RingStats
-	// RingBytes is what both rings reserve.
+	// RingBytes is what both rings reserve, 0 once the context is closed.
 	RingBytes int64
 	// Streams describes the execute streams by id, Copy the copy stream, which
 	// is zero when there is none.
@@ -77,7 +77,9 @@ func (c *Context) Stats() Stats {
 	defer c.mu.Unlock()
 	if c.env.HostRing != nil && c.env.DeviceRing != nil {
 		s.HostRing, s.DeviceRing = c.env.HostRing.Stats(), c.env.DeviceRing.Stats()
-		s.RingBytes = int64(s.HostRing.Blocks)*s.HostRing.BlockSize + int64(s.DeviceRing.Blocks)*s.DeviceRing.BlockSize
+		if !c.closed.Load() {
+			s.RingBytes = int64(s.HostRing.Blocks)*s.HostRing.BlockSize + int64(s.DeviceRing.Blocks)*s.DeviceRing.BlockSize
+		}
 	}
 	for _, st := range c.env.Streams {
 		s.Streams = append(s.Streams, st.Stats())

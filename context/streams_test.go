@@ -1,7 +1,9 @@
 package context_test
 
 import (
+	"math"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -12,6 +14,7 @@ import (
 	"goatb/device/sim"
 	"goatb/device/sim/profile"
 	"goatb/status"
+	"goatb/tiling/sink/compiled"
 )
 
 func TestStreamsThatCannotRunAreRefused(t *testing.T) {
@@ -69,6 +72,29 @@ func TestPanicOfALookupIsAnError(t *testing.T) {
 	cfg, err := atbctx.ConfigFromEnv(blow)
 	require.ErrorIs(t, err, status.ErrInvalidParam)
 	require.Equal(t, atbctx.DefaultConfig(), cfg)
+}
+
+func TestSinkDeadlineOutOfRange(t *testing.T) {
+	dev := openDevice(t)
+	for _, d := range []time.Duration{-1, math.MinInt64, math.MaxInt64} {
+		_, err := atbctx.New(dev, atbctx.WithEnv(env()), atbctx.WithSinkDeadline(d))
+		require.ErrorIs(t, err, status.ErrInvalidParam)
+		require.ErrorContains(t, err, "sink deadline: want 0 to")
+	}
+}
+
+func TestZeroCompilationIsNamed(t *testing.T) {
+	_, err := atbctx.New(openDevice(t), atbctx.WithEnv(env()), atbctx.WithCompiled(&compiled.File{}))
+	require.ErrorIs(t, err, status.ErrInvalidParam)
+	require.ErrorContains(t, err, "the compilation is zero")
+}
+
+func TestClosedContextReservesNothing(t *testing.T) {
+	c, err := atbctx.New(openDevice(t), atbctx.WithEnv(env()))
+	require.NoError(t, err)
+	require.Positive(t, c.Stats().RingBytes)
+	require.NoError(t, c.Close())
+	require.Zero(t, c.Stats().RingBytes)
 }
 
 func TestZeroDevicesAreRefused(t *testing.T) {

@@ -53,7 +53,7 @@ var variables = []variable{
 	{Variable{Name: envSinkSoc, Range: "an Ascend chip, such as 910B3 or 310P", Meaning: "the chip that task lists of device-sink are made for"},
 		setSinkSoc, func(c *Config) string { return c.SinkSoc }},
 	boolVar(envRequireSink, "it is an error that device-sink leaves a tiling that reads values on the host", func(c *Config) *bool { return &c.RequireSink }),
-	intVar("ATB_DEVICE_SINK_DEADLINE_MS", 0, 1<<30, "time that a tiling may take on the device, 0 is the device's default", func(c *Config) *int { return &c.SinkDeadline }),
+	intVar("ATB_DEVICE_SINK_DEADLINE_MS", 0, maxSinkDeadline, "time that a tiling may take on the device, 0 is the device's default", func(c *Config) *int { return &c.SinkDeadline }),
 	intVar("ATB_OPSRUNNER_KERNEL_CACHE_TYPE", 0, 3, "tiling cache levels: 0 none, 1 local, 2 global, 3 both", func(c *Config) *int { return &c.CacheType }),
 	intVar("ATB_OPSRUNNER_KERNEL_CACHE_LOCAL_COUNT", 1, 1024, "local tiling slots per kernel", func(c *Config) *int { return &c.LocalSlots }),
 	withAlias(intVar("ATB_OPSRUNNER_KERNEL_CACHE_GLOBAL_COUNT", 1, 1024, "global tiling slots per kernel of an operation type", func(c *Config) *int { return &c.GlobalSlots }), "ATB_OPSRUNNER_KERNEL_CACHE_GLOABL_COUNT"),

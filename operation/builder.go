@@ -124,6 +124,10 @@ func (b *GraphBuilder) AddNamed(name string, op Operation, in, out []string) *Gr
 		b.fail(step, "want an operation, got nil")
 		return b
 	}
+	if o, ok := op.(*Op); ok && o.spec == nil {
+		b.fail(step, "%w", errZeroOp())
+		return b
+	}
 	b.nodes = append(b.nodes, named{name: name, op: op, in: slices.Clone(in), out: slices.Clone(out)})
 	return b
 }

@@ -13,6 +13,16 @@ import (
 	"goatb/tensor"
 )
 
+func TestZeroOpAsANode(t *testing.T) {
+	zero := &operation.Op{}
+	_, err := operation.BuildGraph("G", []string{"x"}, []string{"y"}).Add(zero, []string{"x"}, []string{"y"}).Build()
+	require.ErrorIs(t, err, status.ErrInvalidGraph)
+	require.ErrorContains(t, err, "zero Op")
+	_, err = operation.NewGraph(operation.GraphParam{Inputs: 1, Outputs: 1, Nodes: []operation.Node{{Op: zero, In: []int{0}, Out: []int{1}}}})
+	require.ErrorIs(t, err, status.ErrInvalidGraph)
+	require.ErrorContains(t, err, "zero Op")
+}
+
 // bomb is a plugin one of whose methods panics.
 type bomb struct {
 	*streamed

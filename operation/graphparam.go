@@ -158,6 +158,9 @@ func (g *graph) validateNode(i int, written []bool, seen map[any]int) error {
 	if status.IsNil(n.Op) {
 		return place(badGraph("the node has no operation"))
 	}
+	if o, ok := n.Op.(*Op); ok && o.spec == nil {
+		return place(badGraph("%w", errZeroOp()))
+	}
 	if reflect.TypeOf(n.Op).Kind() == reflect.Pointer {
 		if j, ok := seen[n.Op]; ok {
 			return place(badGraph("the operation is node %s already", g.nodeName(j)))

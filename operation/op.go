@@ -260,7 +260,7 @@ func (o *Op) enter() error {
 		return status.Errorf(status.ErrInvalidOperationAddr, "the operation is nil: make one with New or NewGraph")
 	}
 	if o.spec == nil {
-		return status.Errorf(status.ErrInvalidOperationAddr, "the operation is a zero Op: make one with New or NewGraph")
+		return errZeroOp()
 	}
 	for p := o; p != nil; p = p.owner {
 		if p.busy.CompareAndSwap(false, true) {
@@ -276,6 +276,10 @@ func (o *Op) enter() error {
 		return &status.OpError{Code: status.ErrInvalidOperationAddr, Op: o.name, Err: errors.New("the operation is closed")}
 	}
 	return nil
+}
+
+func errZeroOp() error {
+	return status.Errorf(status.ErrInvalidOperationAddr, "the operation is a zero Op: make one with New or NewGraph")
 }
 
 func (o *Op) errBusy() error {

@@ -65,6 +65,9 @@ func (f *File) Has(name string) bool {
 // what to change: OtherVersion for another build of the library, OtherTarget for
 // another form, chip or machine.
 func (f *File) Fits(form sink.Form, soc *sink.Profile, m *kernel.Machine) error {
+	if f.Soc.Name == "" {
+		return status.Errorf(status.ErrInvalidParam, "the compilation is zero: take one of NewCompiler or DecodeCompiled")
+	}
 	if b := BuildName(); f.Build != b {
 		return status.Errorf(status.ErrInvalidParam, "%w: want build %s, got %s; compile it again with this program", OtherVersion, named(b), named(f.Build))
 	}
