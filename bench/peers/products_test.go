@@ -49,7 +49,9 @@ func contend(b *testing.B, c *roofline.Case, threads int) {
 	require.NoError(b, err)
 	defer func() { require.NoError(b, own.Close()) }()
 	all := append([]*contender{{name: "goatb", run: func() error { return own.Run(context.Background()) }}}, opponents(b, c, threads)...)
-	limits := roofline.MeasureLimits(threads, make([]byte, 64<<20))
+	limits, err := roofline.MeasureLimits(threads, 64<<20)
+	require.NoError(b, err)
+	defer func() { require.NoError(b, limits.Close()) }()
 	for b.Loop() {
 		for _, x := range all {
 			start := time.Now()

@@ -26,11 +26,13 @@ func TestCases(t *testing.T) {
 }
 
 func TestMeasure(t *testing.T) {
-	limits := MeasureLimits(1, make([]byte, 1<<20))
+	limits, err := MeasureLimits(1, 1<<20)
+	require.NoError(t, err)
+	defer func() { assert.NoError(t, limits.Close()) }()
 	assert.Positive(t, limits.Read)
 	move, multiply := rows()[0], square(64)
 	for _, c := range []*Case{&move, &multiply} {
-		r, err := Measure(context.Background(), c, &limits, time.Nanosecond)
+		r, err := Measure(context.Background(), c, limits, time.Nanosecond)
 		require.NoError(t, err)
 		assert.Positive(t, r.Time, c.Name)
 		assert.Positive(t, r.Fraction, c.Name)
@@ -38,19 +40,41 @@ func TestMeasure(t *testing.T) {
 		assert.Equal(t, c.Peak != "", r.GFlops > 0, c.Name)
 	}
 	bad := Case{Name: "bad", Build: func(*Bench) error { return errors.New("no such shape") }}
-	_, err := Measure(context.Background(), &bad, &limits, 0)
+	_, err = Measure(context.Background(), &bad, limits, 0)
 	require.ErrorContains(t, err, "no such shape")
 }
 
+// What bounds a case follows from the rates; the limit's time is that of the
+// case's own work.
 func TestBound(t *testing.T) {
-	l := Limits{Peaks: map[string]float64{"f32": 100}, Read: 10}
-	what, least := bound(&Case{Flops: 1000, Bytes: 10, Peak: "f32"}, &l, nil)
-	assert.Equal(t, "fma", what)
-	assert.InDelta(t, 10, least, 1e-9)
-	what, least = bound(&Case{Flops: 1000, Bytes: 1000, Peak: "bf16"}, &l, nil)
-	assert.Equal(t, "memory", what)
-	assert.InDelta(t, 100, least, 1e-9)
-	what, least = bound(&Case{Bytes: 1000}, &l, []time.Duration{7, 3, 5})
-	assert.Equal(t, "copy", what)
-	assert.InDelta(t, 5, least, 1e-9)
+	l, err := MeasureLimits(1, 1<<22)
+	require.NoError(t, err)
+	defer func() { assert.NoError(t, l.Close()) }()
+	for _, c := range []struct {
+		want string
+		Case
+	}{
+		{"copy", Case{Bytes: 1 << 20}},
+		{"memory", Case{Flops: 10, Bytes: 1 << 20, Peak: "f32"}},
+		{"fma", Case{Flops: 1e6, Bytes: 10, Peak: "f32"}},
+		{"fma", Case{Flops: 1e6, Bytes: 10, Peak: "f16"}},
+	} {
+		want := c.want
+		if len(l.Peaks) == 0 && want == "fma" {
+			want = "memory" // no loop is known for this processor
+		}
+		got, limit := l.bound(&c.Case)
+		assert.Equal(t, want, got)
+		assert.Positive(t, limit())
+	}
+}
+
+func TestFastest(t *testing.T) {
+	slow := Limits{Peaks: map[string]float64{"f32": 100, "bf16": 50, "int8": 400}}
+	assert.Equal(t, "f32", slow.fastest("bf16"))
+	assert.Equal(t, "f32", slow.fastest("f16"))
+	assert.Equal(t, "int8", slow.fastest("int8"))
+	fast := Limits{Peaks: map[string]float64{"f32": 100, "bf16": 200}}
+	assert.Equal(t, "bf16", fast.fastest("bf16"))
+	assert.Empty(t, new(Limits).fastest("f32"))
 }

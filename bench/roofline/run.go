@@ -2,6 +2,7 @@ package roofline
 
 import (
 	"context"
+	"runtime"
 	"slices"
 	"time"
 )
@@ -15,13 +16,13 @@ type Row struct {
 	// GFlops and GBytes are rates; GFlops is 0 for cases that only move data.
 	GFlops, GBytes float64
 	// Limit names what bounds the case: "fma", "memory" or "copy". Fraction is
-	// the time that the limit allows, divided by Time.
+	// the median time that the limit alone takes for as many multiply-adds or
+	// bytes, divided by Time.
 	Limit    string
 	Fraction float64
 }
 
-// Measure runs a case for about the given time, in turns with its limit where
-// that is a copy, and holds it against l.
+// Measure runs a case for about the given time, in turns with its limit.
 func Measure(ctx context.Context, c *Case, l *Limits, budget time.Duration) (Row, error) {
 	b, err := Open(c, l.Threads, BeyondCaches)
 	if err != nil {
@@ -33,48 +34,26 @@ func Measure(ctx context.Context, c *Case, l *Limits, budget time.Duration) (Row
 			return Row{}, err
 		}
 	}
-	var moved, times []time.Duration
-	var limit func() time.Duration
-	if c.Peak == "" {
-		limit = copier(l.Threads, int64(c.Bytes))
-		limit()
-	}
+	runtime.GC() // what building the case left takes no time from it later
+	name, limit := l.bound(c)
+	limit()
+	var least, times []time.Duration
 	for start := time.Now(); len(times) < 5 || time.Since(start) < budget; {
-		if limit != nil {
-			moved = append(moved, limit())
-		}
+		least = append(least, limit())
 		at := time.Now()
 		if err := b.Run(ctx); err != nil {
 			return Row{}, err
 		}
 		times = append(times, time.Since(at))
 	}
-	r := Row{Name: c.Name, Shape: c.Shape, DType: c.DType, Threads: l.Threads, Time: median(times)}
+	r := Row{Name: c.Name, Shape: c.Shape, DType: c.DType, Threads: l.Threads, Time: median(times), Limit: name}
 	ns := float64(r.Time.Nanoseconds())
 	r.GBytes = c.Bytes / ns
 	if c.Peak != "" {
 		r.GFlops = c.Flops / ns
 	}
-	least := 0.0
-	r.Limit, least = bound(c, l, moved)
-	r.Fraction = least / ns
+	r.Fraction = float64(median(least).Nanoseconds()) / ns
 	return r, nil
-}
-
-// bound returns what limits a case and the nanoseconds that it takes at least.
-func bound(c *Case, l *Limits, moved []time.Duration) (string, float64) {
-	if c.Peak == "" {
-		return "copy", float64(median(moved).Nanoseconds())
-	}
-	peak := l.Peaks[c.Peak]
-	if peak == 0 {
-		peak = l.Peaks["f32"]
-	}
-	memory := c.Bytes / l.Read
-	if peak == 0 || memory > c.Flops/peak {
-		return "memory", memory
-	}
-	return "fma", c.Flops / peak
 }
 
 func median(d []time.Duration) time.Duration {

@@ -67,29 +67,37 @@ func (r *rooflineCmd) Run(ctx context.Context, out output) error {
 		return fmt.Errorf("--case: no case has %q in its name", r.Case)
 	}
 	rep := rooflineReport{Schema: 1, Command: "roofline", Machine: roofline.Machine(), Peaks: map[string]limitReport{}}
-	mem := make([]byte, roofline.BeyondCaches)
-	for i := range mem {
-		mem[i] = 1
-	}
 	for _, n := range r.Threads {
-		l := roofline.MeasureLimits(n, mem)
-		rep.Peaks[fmt.Sprint(n)] = limitReport{FMA: l.Peaks, Read: l.Read}
-		for i := range cases {
-			fmt.Fprintf(out.stderr, "\r%d threads: %d of %d cases", n, i+1, len(cases))
-			row, err := roofline.Measure(ctx, &cases[i], &l, r.Time)
-			if err != nil {
-				return err
-			}
-			rep.Kernels = append(rep.Kernels, kernelReport{
-				row.Name, row.Shape, row.DType, row.Threads, row.Time.Nanoseconds(), row.GFlops, row.GBytes, row.Fraction, row.Limit,
-			})
+		if err := rep.measure(ctx, out.stderr, n, cases, r.Time); err != nil {
+			return err
 		}
-		fmt.Fprintln(out.stderr)
 	}
 	if r.JSON {
 		return writeJSON(out.stdout, &rep)
 	}
 	return rep.print(out.stdout)
+}
+
+// measure adds the limits of n threads and what the cases reach with them.
+func (r *rooflineReport) measure(ctx context.Context, progress io.Writer, n int, cases []roofline.Case, each time.Duration) error {
+	l, err := roofline.MeasureLimits(n, roofline.BeyondCaches)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = l.Close() }() // frees: the results stand
+	r.Peaks[fmt.Sprint(n)] = limitReport{FMA: l.Peaks, Read: l.Read}
+	for i := range cases {
+		fmt.Fprintf(progress, "\r%d threads: %d of %d cases", n, i+1, len(cases))
+		row, err := roofline.Measure(ctx, &cases[i], l, each)
+		if err != nil {
+			return err
+		}
+		r.Kernels = append(r.Kernels, kernelReport{
+			row.Name, row.Shape, row.DType, row.Threads, row.Time.Nanoseconds(), row.GFlops, row.GBytes, row.Fraction, row.Limit,
+		})
+	}
+	fmt.Fprintln(progress)
+	return nil
 }
 
 func (r *rooflineReport) print(w io.Writer) error {
