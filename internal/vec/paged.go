@@ -1,25 +1,31 @@
 package vec
 
 import (
-	"goatb/internal/asm/attend"
+	"math"
+
 	"goatb/internal/asm/vecmath"
 )
 
-// ScaleMax replaces s by s*scale and returns the largest result. NaN elements
-// are passed over by the maximum, which is -Inf when there is no other.
-func ScaleMax(s []float32, scale float32) float32 {
-	if top, ok := attend.ScaleMax(s, scale); ok {
-		return top
-	}
-	Scale(s, s, scale)
-	return Max(s)
-}
+// Lowest is where the maxima of Soften begin: no score is less than it but -Inf,
+// which less it is -Inf.
+const Lowest = -math.MaxFloat32
 
-// ScaleAddMax replaces s by s*scale+bias, the product rounded before the sum,
-// and returns the maximum as ScaleMax does. s and bias have equal lengths.
-func ScaleAddMax(s []float32, scale float32, bias []float32) float32 {
-	Blend(scale, s, 1, bias[:len(s)])
-	return Max(s)
+// Soften makes count rows of n scores, stride apart, into weights of a softmax:
+// tops[i] becomes the largest of itself, which is finite, and the elements of row
+// i times scale, other than NaN; they become e^(s·scale-tops[i]), and sums[i] their
+// sum. The product is rounded. In assembly a weight is as ExpSum's, or 0 for less
+// than e^-87, since arithmetic with subnormal numbers is slow; and the sum is in
+// the package's lane order.
+func Soften(s []float32, n, count, stride int, scale float32, tops, sums []float32) {
+	if vecmath.Soften(s, n, count, stride, scale, tops, sums) {
+		return
+	}
+	for i := range count {
+		row := s[i*stride:][:n]
+		Scale(row, row, scale)
+		tops[i] = max(tops[i], Max(row))
+		sums[i] = expSum(row, row, tops[i])
+	}
 }
 
 // Blend replaces y by a*y+b*x, both products rounded before the sum. x and y

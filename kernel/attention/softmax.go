@@ -10,11 +10,11 @@ import (
 // probability of a row.
 const int8Max = math.MaxInt8
 
-// adjust turns the products of row x with keys from j on into scores and returns
-// the largest.
+// adjust turns the products of row x with keys from j on into scores but for a
+// factor, which it returns.
 func (w *worker) adjust(x int, j int64, s []float32) float32 {
 	if w.plain {
-		return vec.ScaleMax(s, w.factor)
+		return w.factor
 	}
 	a := &w.t.P
 	r, head := w.row(x)
@@ -30,7 +30,7 @@ func (w *worker) adjust(x int, j int64, s []float32) float32 {
 	}
 	switch {
 	case !a.Clamp && a.Bias == NoBias:
-		return vec.ScaleMax(s, pre*scale)
+		return pre * scale
 	case !a.Clamp:
 		vec.Scale(s, s, pre*scale)
 	case a.ClampScaled:
@@ -44,26 +44,29 @@ func (w *worker) adjust(x int, j int64, s []float32) float32 {
 	if a.Bias != NoBias {
 		w.addBias(r, head, j, s, scale)
 	}
-	return vec.Max(s)
+	return 1
 }
 
-// soften takes the scores of row x, the largest of which is m, into its softmax
-// and turns them into weights: exponentials less the largest score so far. What
-// was summed before is brought to that scale.
-func (w *worker) soften(x int, s []float32, m float32) {
-	most, norm := &w.part.max[x], &w.part.norm[x]
-	if m > *most {
-		if *norm != 0 {
-			size := int(w.t.P.ValueSize)
-			f := vec.ExpOf(*most - m)
+// soften takes the scores of n rows from row x on, but for a factor, into their
+// softmax and turns them into weights: exponentials less the row's largest score
+// so far. The scores are those of `keys` keys from key j of the tile on. What was
+// summed before is brought to that scale.
+func (w *worker) soften(x, n, j, keys int, factor float32) {
+	tops, norms := w.part.max[x:x+n], w.part.norm[x:x+n]
+	before, sums := w.before[x:x+n], w.tileNorm[x:x+n]
+	copy(before, tops)
+	vec.Soften(w.score[x*w.keyTile+j:], keys, n, w.keyTile, factor, tops, sums)
+	size := int(w.t.P.ValueSize)
+	for i, norm := range norms {
+		if tops[i] > before[i] && norm != 0 {
+			f := vec.ExpOf(before[i] - tops[i])
 			// Rounded before the sum below, as the values are.
-			*norm = float32(*norm * f)
-			values := w.part.values[x*size : (x+1)*size]
+			norm = float32(norm * f)
+			values := w.part.values[(x+i)*size : (x+i+1)*size]
 			vec.Scale(values, values, f)
 		}
-		*most = m
+		norms[i] = norm + sums[i]
 	}
-	*norm += vec.ExpSum(s, s, *most)
 }
 
 // quantised does an item whose weights are rounded to int8. It needs the whole
@@ -91,8 +94,9 @@ func (w *worker) quantised() error {
 	return nil
 }
 
-// roundWeights turns the scores of row x into rounded weights.
-func (w *worker) roundWeights(x int, s []float32) {
+// roundWeights turns the scores of row x, but for a factor, into rounded weights.
+func (w *worker) roundWeights(x int, s []float32, factor float32) {
+	vec.Scale(s, s, factor)
 	vec.ExpSum(s, s, w.part.max[x])
 	if w.t.P.Quant == Online {
 		// The largest exponential of a row is 1.

@@ -61,12 +61,13 @@ type tiling struct {
 // scratch lays a block's float32 buffers out; each field is the first element
 // of the buffer of its name, Size that of all.
 type scratch struct {
-	Spans, Query, Key, Value         int64
-	Score, Bias                      int64
-	Part, PartMax, PartNorm          int64
-	Mixed, Sights                    int64
-	PackKey, PackValue, PackSum      int64
-	Total, TotalMax, TotalNorm, Size int64
+	Spans, Query, Key, Value    int64
+	Score, Bias                 int64
+	Part, PartMax, PartNorm     int64
+	Mixed, Sights               int64
+	PackKey, PackValue, PackSum int64
+	Total, TotalMax, TotalNorm  int64
+	Before, TileNorm, Size      int64
 }
 
 // sightFloats is the room for a row's sight: two int64.
@@ -84,7 +85,7 @@ func layout(a *Params, rows, keys int64) scratch {
 		{&s.Spans, line}, {&s.Query, rows * int64(vec.Padded(int(a.KeySize)))}, {&s.Key, keys * a.KeySize}, {&s.Value, keys * a.ValueSize},
 		{&s.Score, rows * keys}, {&s.Bias, keys},
 		{&s.Part, rows * a.ValueSize}, {&s.PartMax, rows}, {&s.PartNorm, rows},
-		{&s.Total, rows * a.ValueSize}, {&s.TotalMax, rows}, {&s.TotalNorm, rows},
+		{&s.Total, rows * a.ValueSize}, {&s.TotalMax, rows}, {&s.TotalNorm, rows}, {&s.Before, rows}, {&s.TileNorm, rows},
 		{&s.Mixed, mixedRows * a.ValueSize}, {&s.Sights, rows * sightFloats},
 		{&s.PackKey, keys * int64(vec.Padded(int(a.KeySize)))}, {&s.PackValue, keys * panelWidth(a.ValueSize)},
 		{&s.PackSum, mostTileRows * inner.PanelColumns},

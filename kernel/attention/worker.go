@@ -17,8 +17,11 @@ type worker struct {
 	// query and score have a row per row of the item: its query and the scores
 	// of the current keys. part and total are the sums over the current part
 	// of the keys and over all parts before it.
-	query, score               []float32
-	part, total                sums
+	query, score []float32
+	part, total  sums
+	// before and tileNorm are the rows' largest scores before a tile and the norms
+	// of the tile.
+	before, tileNorm           []float32
 	key, value                 operand
 	queries, out               []byte
 	slopes, factors            []byte
@@ -59,7 +62,8 @@ func (w *worker) start(a *kernel.Args, block int, t *tiling) {
 	w.spans, w.seen = w.spans[:1:1], w.spans[1:2]
 	w.query, w.score, w.bias.values = buf[s.Query:s.Key], buf[s.Score:s.Bias], buf[s.Bias:s.Part]
 	w.part = sums{buf[s.Part:s.PartMax], buf[s.PartMax:s.PartNorm], buf[s.PartNorm:s.Total]}
-	w.total = sums{buf[s.Total:s.TotalMax], buf[s.TotalMax:s.TotalNorm], buf[s.TotalNorm:s.Mixed]}
+	w.total = sums{buf[s.Total:s.TotalMax], buf[s.TotalMax:s.TotalNorm], buf[s.TotalNorm:s.Before]}
+	w.before, w.tileNorm = buf[s.Before:s.TileNorm], buf[s.TileNorm:s.Mixed]
 	w.mixed, w.sights = buf[s.Mixed:s.Sights], sightsIn(buf[s.Sights:s.PackKey])
 	w.panels.key, w.panels.value, w.panels.sums = buf[s.PackKey:s.PackValue], buf[s.PackValue:s.PackSum], buf[s.PackSum:s.Size]
 	w.plain = t.P.Quant == NoQuant && t.P.Factor == NoFactor && !t.P.Clamp && t.P.Bias == NoBias
@@ -128,7 +132,7 @@ func (s *sums) clear(n, size int) {
 	clear(s.values[:n*size])
 	clear(s.norm[:n])
 	for x := range s.max[:n] {
-		s.max[x] = negInf
+		s.max[x] = vec.Lowest
 	}
 }
 
@@ -159,19 +163,7 @@ func (w *worker) tiles(first, lo, hi int64, p pass) error {
 		if err := w.scores(from, to); err != nil {
 			return err
 		}
-		for x := range w.rows {
-			a, b := w.within(x, from, to)
-			if a >= b {
-				continue
-			}
-			s := w.score[x*w.keyTile:][a-from : b-from]
-			m := w.adjust(x, a, s)
-			if p == round {
-				w.roundWeights(x, s)
-			} else {
-				w.soften(x, s, m)
-			}
-		}
+		w.weights(from, to, p)
 		if p == measure {
 			continue
 		}
@@ -180,6 +172,40 @@ func (w *worker) tiles(first, lo, hi int64, p pass) error {
 		}
 	}
 	return nil
+}
+
+// weights turns the scores of the keys [from, to) into weights, each row's visible
+// ones.
+func (w *worker) weights(from, to int64, p pass) {
+	for x, n := 0, 0; x < w.rows; x += n {
+		lo, hi := w.within(x, from, to)
+		if n = 1; w.plain {
+			n = w.alike(x, w.rows, from, to)
+		}
+		if lo >= hi {
+			continue
+		}
+		s := w.score[x*w.keyTile+int(lo-from):][:hi-lo]
+		factor := w.adjust(x, lo, s)
+		if p == round {
+			w.roundWeights(x, s, factor)
+		} else {
+			w.soften(x, n, int(lo-from), len(s), factor)
+		}
+	}
+}
+
+// alike returns how many rows from row x on, before row end, see the same of the
+// keys [from, to).
+func (w *worker) alike(x, end int, from, to int64) int {
+	lo, hi := w.within(x, from, to)
+	n := 1
+	for ; x+n < end; n++ {
+		if l, h := w.within(x+n, from, to); l != lo || h != hi {
+			break
+		}
+	}
+	return n
 }
 
 // within returns the part of the keys [from, to) that row x sees.
@@ -252,12 +278,7 @@ func (w *worker) spread(from, to int64, x, n int) (lo, hi int64, even bool) {
 func (w *worker) mixRows(v *vec.Cache, from, to int64, x, n int) {
 	for end := x + n; x < end; {
 		lo, hi := w.within(x, from, to)
-		n := 1
-		for ; x+n < end; n++ {
-			if l, h := w.within(x+n, from, to); l != lo || h != hi {
-				break
-			}
-		}
+		n := w.alike(x, end, from, to)
 		if lo < hi {
 			seen := *v
 			seen.Spans = append(w.seen[:0], v.Part(int(lo-from), int(hi-lo)))
@@ -288,10 +309,7 @@ func (w *worker) single(first, lo, hi int64) error {
 		if err := w.scores(from, to); err != nil {
 			return err
 		}
-		for x := range w.rows {
-			s := w.score[x*w.keyTile:][:to-from]
-			w.soften(x, s, w.adjust(x, from, s))
-		}
+		w.weights(from, to, weigh)
 		v, err := w.load(&w.value, from, to)
 		if err != nil {
 			return err

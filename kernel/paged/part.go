@@ -125,6 +125,10 @@ func (w *worker) softmax(first, n int64) {
 	if t.HasLogN {
 		scale *= device.View[float32](w.a.Mem(InLogN))[w.sequence]
 	}
+	if !m.Present && !t.HasRazor && !t.rounds() {
+		w.soften(0, w.rows(), n, scale)
+		return
+	}
 	for r := range w.queryRows {
 		seen := w.open[r]
 		bias := w.bias[:seen]
@@ -151,27 +155,34 @@ func (w *worker) mask(at, n int64) []float32 {
 	return kernel.Floats(w.bias, w.a.Mem(InMask)[at*m.Type.Size():], m.Type, n)
 }
 
-// rowSoftmax does softmax for one row.
+// soften turns the scaled scores of n positions of some rows into probabilities.
+func (w *worker) soften(row, rows, n int64, scale float32) {
+	tops := w.partMax[row:][:rows]
+	for i := range tops {
+		tops[i] = vec.Lowest
+	}
+	vec.Soften(w.scores[row*w.t.Span:], int(n), int(rows), int(w.t.Span), scale, tops, w.partSum[row:])
+}
+
+// rowSoftmax does softmax for the scores s of one row, which begin its row of
+// scores.
 func (w *worker) rowSoftmax(row, head int64, s []float32, scale float32, bias []float32) {
 	t := w.t
-	quant := t.Quant == Offline || t.Quant == Online
-	if quant {
+	if t.rounds() {
 		scale *= device.View[float32](w.a.Mem(InKeyScale))[head]
 	}
-	var top float32
 	switch {
 	case t.HasRazor:
 		vec.Add(s, s, bias)
-		top = vec.ScaleMax(s, scale)
 	case t.Mask.Present:
-		top = vec.ScaleAddMax(s, scale, bias)
-	default:
-		top = vec.ScaleMax(s, scale)
+		vec.Blend(scale, s, 1, bias)
+		scale = 1
 	}
-	if quant {
-		w.partSum[row] = w.quantise(s, head, top)
-	} else {
-		w.partSum[row] = vec.ExpSum(s, s, top)
+	if !t.rounds() {
+		w.soften(row, 1, int64(len(s)), scale)
+		return
 	}
-	w.partMax[row] = top
+	vec.Scale(s, s, scale)
+	w.partMax[row] = vec.Max(s)
+	w.partSum[row] = w.quantise(s, head, w.partMax[row])
 }

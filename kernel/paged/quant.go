@@ -9,6 +9,9 @@ import (
 
 var negInf = float32(math.Inf(-1))
 
+// rounds reports whether probabilities are rounded.
+func (g *geometry) rounds() bool { return g.Quant == Offline || g.Quant == Online }
+
 // quantise turns scores into probabilities rounded to multiples of a scale,
 // relative to the largest score top, and returns the sum of the unrounded
 // ones. Online takes for each block of QuantBlock positions the scale that

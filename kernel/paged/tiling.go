@@ -192,7 +192,7 @@ const (
 
 func (t *tiling) key() uint64 {
 	switch {
-	case t.Quant == Offline || t.Quant == Online:
+	case t.rounds():
 		return keyQuant
 	case t.Key.Direct && t.Value.Direct:
 		return keyDirect

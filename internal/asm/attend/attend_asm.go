@@ -2,11 +2,7 @@
 
 package attend
 
-import (
-	"unsafe"
-
-	"goatb/internal/cpu"
-)
+import "unsafe"
 
 // present says that the program holds the loops.
 const present = true
@@ -145,20 +141,4 @@ func mixAVX2(e Elem, rows int, args *Args) {
 	case I8<<4 | 4:
 		mixI8x4AVX2(a)
 	}
-}
-
-// ScaleMax multiplies s with scale and returns the largest of the products
-// other than NaN, -Inf when there is none. ok is false where there is no
-// assembly for this machine.
-func ScaleMax(s []float32, scale float32) (top float32, ok bool) {
-	if len(s) == 0 {
-		return 0, false
-	}
-	switch f := cpu.Active(); {
-	case f.Has(cpu.AVX512):
-		return scaleMaxAVX512(&s[0], len(s), scale), true
-	case f.Has(cpu.AVX2):
-		return scaleMaxAVX2(&s[0], len(s), scale), true
-	}
-	return 0, false
 }

@@ -1,7 +1,6 @@
 package attend
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -231,33 +230,3 @@ func TestSpecialValues(t *testing.T) {
 }
 
 func finite(x float32) bool { return x-x == 0 }
-
-func TestScaleMax(t *testing.T) {
-	for _, f := range cpu.Levels(cpu.Detected()) {
-		t.Run("cpu="+f.String(), func(t *testing.T) {
-			defer cpu.Limit(f)()
-			r := rand.New(rand.NewPCG(7, 8))
-			for n := range 200 {
-				s := rows(r, 1, n, n)
-				want, top := append([]float32(nil), s...), math.Inf(-1)
-				if n > 3 && n%3 == 0 {
-					s[r.IntN(n)], s[r.IntN(n)] = float32(math.NaN()), float32(math.Inf(-1))
-					copy(want, s)
-				}
-				for i := range n {
-					want[i] *= -0.3
-					if want[i] == want[i] {
-						top = max(top, float64(want[i]))
-					}
-				}
-				got, ok := ScaleMax(s[:n], -0.3)
-				require.Equal(t, f != cpu.None && n > 0, ok)
-				if !ok {
-					continue
-				}
-				require.Equal(t, float32(top), got, "%d elements", n)
-				require.Equal(t, fmt.Sprint(want), fmt.Sprint(s))
-			}
-		})
-	}
-}

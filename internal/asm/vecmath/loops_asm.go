@@ -103,6 +103,28 @@ func ExpSum[T Row](e Element, dst []float32, src []T, max float32) (sum float32,
 	return expSumLoops[w][e](unsafe.SliceData(dst[:n]), start(src), n, max), true
 }
 
+// Soften makes count rows of n scores, stride apart, into weights. tops[i] becomes
+// the largest of itself and the elements of row i times scale, other than NaN.
+// These become e^(s·scale-tops[i]), the product and the difference rounded, or 0
+// for less than e^-87. sums[i] becomes their sum in the order of internal/vec.
+func Soften(s []float32, n, count, stride int, scale float32, tops, sums []float32) bool {
+	w := active()
+	if w == none {
+		return false
+	}
+	if n == 0 || count == 0 {
+		clear(sums[:count])
+		return true
+	}
+	_, _, _ = s[(count-1)*stride+n-1], tops[count-1], sums[count-1]
+	loop := softenAVX2
+	if w == avx512 {
+		loop = softenAVX512
+	}
+	loop(&s[0], n, count, 4*stride, scale, &tops[0], &sums[0])
+	return true
+}
+
 // Softmax writes the softmax of rows of n elements that follow each other, a
 // whole number of them in src. exps has room for a row where e is not F32. A row
 // of -Inf gives zeros.

@@ -19,7 +19,6 @@ func Files() []target.File {
 		out = append(out,
 			target.File{Package: "attend", Name: "scores_" + x.name, Build: func(c *build.Context) { all(c, x.wide, scores) }},
 			target.File{Package: "attend", Name: "mix_" + x.name, Build: func(c *build.Context) { all(c, x.wide, mix) }},
-			target.File{Package: "attend", Name: "soften_" + x.name, Build: func(c *build.Context) { soften(newISA(c, x.wide)) }},
 			target.File{Package: "attend", Name: "tile_" + x.name, Build: func(c *build.Context) { tiles(c, x.wide, x.most) }},
 			target.File{Package: "attend", Name: "pack_" + x.name, Build: func(c *build.Context) { packs(c, x.wide) }},
 		)

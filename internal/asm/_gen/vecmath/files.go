@@ -17,6 +17,7 @@ func Files() []target.File {
 		{Package: "vecmath", Name: "reduce", Build: reduceFile},
 		{Package: "vecmath", Name: "rotate", Build: rotateFile},
 		{Package: "vecmath", Name: "rows", Build: rowsFile},
+		{Package: "vecmath", Name: "soften", Build: softenFile},
 		{Package: "vecmath", Name: "trig", Build: trigFile},
 		{Package: "vecmath", Name: "turn", Build: turnFile},
 		{Package: "vecmath", Name: "words", Build: wordsFile},
