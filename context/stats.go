@@ -20,7 +20,8 @@ type Stats struct {
 	PoolHits, PoolMisses int64
 	PoolIdle             int
 	// Executes counts launches of operations, Kernels kernels enqueued,
-	// SkippedCopies copies left out since both ends were the same memory.
+	// SkippedCopies copies, and splits and joins, left out since both ends were the
+	// same memory.
 	Executes, Kernels, SkippedCopies int64
 	// HostTilings counts tilings computed on the host, DeviceTilings those that
 	// the device computed for policy device-sink.

@@ -7,6 +7,10 @@ type Program struct {
 	Name string
 	// Class is the engine that the kernel keeps busy.
 	Class Class
+	// Overlay says that the kernel moves bytes and leaves alone what it would move
+	// to where it is: an output may lie inside an input, or an input inside an
+	// output, such that the bytes that are moved lie on each other.
+	Overlay bool
 	// Run computes block `block` of a.Blocks. Blocks may run in any order and
 	// at the same time; Run reads its tiling from a.Tiling() and touches only
 	// the launch's buffers. A panic becomes the stream's error.

@@ -144,8 +144,9 @@ func Define[P comparable, T any](d Def[P, T]) *Kernel {
 		return d.Moves(p, mustParams[P](p), out, in)
 	}
 	k.program = device.Program{
-		Name:  d.Name,
-		Class: d.Class,
+		Name:    d.Name,
+		Class:   d.Class,
+		Overlay: d.Moves != nil,
 		Run: func(a *device.Args, block int) error {
 			t, tail := split[T](a.Tiling, size)
 			return d.Run(a, block, t, tail)

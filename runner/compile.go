@@ -2,7 +2,6 @@ package runner
 
 import (
 	"goatb/device"
-	"goatb/kernelgraph"
 	"goatb/status"
 	"goatb/tiling/sink"
 	"goatb/tiling/sink/capture"
@@ -60,35 +59,4 @@ func (r *Runner) PlanCapture(in, out []device.Tensor, values [][]int64, option s
 		return nil, err
 	}
 	return capture.New(r.nodes(&c), s)
-}
-
-// leavesOut reports whether kernel k is a copy of memory to itself, for a launch
-// with these tensors.
-func (p *Plan) leavesOut(k int, in, out []device.Tensor) bool {
-	ks := &p.kernels[k]
-	if ks.node.Kind != kernelgraph.CopyNode {
-		return false
-	}
-	a, b := &ks.operands[0], &ks.operands[1]
-	if *a == *b {
-		return true
-	}
-	from, to := a.within(in, out), b.within(in, out)
-	return !from.IsNil() && from.Same(to)
-}
-
-// within is the memory of an operand among tensors, none for one in the workspace.
-func (o *operand) within(in, out []device.Tensor) device.Buffer {
-	ts := in
-	switch o.source {
-	case fromInput:
-	case fromOutput:
-		ts = out
-	default:
-		return device.Buffer{}
-	}
-	if o.index >= len(ts) || ts[o.index].Data.IsNil() {
-		return device.Buffer{}
-	}
-	return ts[o.index].Data.At(o.off, o.size)
 }

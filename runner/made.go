@@ -147,8 +147,8 @@ func (r *Runner) groupEnd(k int) int {
 }
 
 // producers appends the captured nodes, by their number, that write what r names
-// before a step. A copy that is left out stands for the writers of what it would
-// copy.
+// before a step. A move that is left out stands for the writers of what it would
+// move.
 func (r *Runner) producers(c *captured, nodes []int, step int, ref kernelgraph.Ref, dst []int) []int {
 	for i := range step {
 		s := &r.plan.steps[i]
@@ -157,7 +157,9 @@ func (r *Runner) producers(c *captured, nodes []int, step int, ref kernelgraph.R
 				continue
 			}
 			if s.kernel >= 0 && c.skipped[s.kernel] {
-				dst = r.producers(c, nodes, i, s.node.In[0], dst)
+				for _, in := range s.node.In {
+					dst = r.producers(c, nodes, i, in, dst)
+				}
 			} else if !slices.Contains(dst, nodes[i]) {
 				dst = append(dst, nodes[i])
 			}

@@ -62,6 +62,8 @@ type kernelStep struct {
 	values    []window
 	made      bool
 	cacheable bool
+	// runs are what a kernel consists of that does nothing but move bytes.
+	runs []run
 }
 
 // window is n values that a tiling reads: part of the host values of an input,
@@ -121,6 +123,7 @@ func (p *Plan) addNode(n *kernelgraph.Node, root string, slotBytes int64) error 
 		s.kernel = len(p.kernels)
 		k := kernelStep{node: n, query: tilingcache.NewQuery(n.Kernel, &n.Problem)}
 		k.operands = p.locateAll(n.In, n.Out)
+		k.runs = runsOf(n, k.operands)
 		k.scratch = operand{fromWorkspace, 0, p.Workspace.ScratchAt[n.Stream], n.Scratch}
 		for _, r := range n.Log {
 			k.log = p.locate(r)

@@ -6,7 +6,6 @@ import (
 
 	"goatb/device"
 	"goatb/kernel"
-	"goatb/kernelgraph"
 	"goatb/status"
 	"goatb/tensor"
 	"goatb/tiling"
@@ -303,10 +302,4 @@ func (r *Runner) Close() error {
 	}
 	r.fork, r.joins, r.ready = nil, nil, nil
 	return err
-}
-
-// skippable reports whether kernel k is a copy whose operands are bound to the
-// same memory.
-func (r *Runner) skippable(k int) bool {
-	return r.plan.kernels[k].node.Kind == kernelgraph.CopyNode && r.launches[k].Buffers[0].Same(r.launches[k].Buffers[1])
 }

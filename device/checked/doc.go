@@ -21,7 +21,8 @@
 //   - OutOfBounds: bytes before or behind an allocation were written. Guards are
 //     checked after each launch, at Synchronize and at Free.
 //   - Overlap: an output of a launch shares bytes with another output, or with
-//     an input without being the same window (computing in place is fine).
+//     an input without being the same window (computing in place is fine) or,
+//     under Program.Overlay, the one being inside the other.
 //   - Reuse: host memory was rewritten while an enqueued copy still had to read
 //     it.
 //   - Stale: a kernel of a task list that may run with the parameters of before

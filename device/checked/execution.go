@@ -124,6 +124,7 @@ func (x *execution) entry(i int) {
 		x.super(lane, l)
 		return
 	}
+	t.overlay = l.Kernel != nil && l.Kernel.Program.Overlay
 	for u := range l.Uses() {
 		t.use(x.m.resolve(u.At), u.Name, u.Write)
 	}
@@ -151,6 +152,7 @@ func (x *execution) super(lane *model, l *device.Task) {
 			label = l.Label
 		}
 		t := x.task("sub kernel", lane, label, nil, nil)
+		t.overlay = s.Kernel.Program.Overlay
 		if s.Sunk != nil {
 			t.waits = x.events[s.Sunk.Flag]
 		}

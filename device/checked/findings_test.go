@@ -210,6 +210,9 @@ func TestOverlap(t *testing.T) {
 			l.Tiling, l.Inline = x, []byte{1}
 			return l
 		}, ""},
+		{"overlay", func(x device.Buffer) *device.Launch { return overlay(kernel("k", 1, x, x.At(0, 8), x.At(8, 56))) }, ""},
+		{"overlay of a part", func(x device.Buffer) *device.Launch { return overlay(kernel("k", 1, x.At(0, 16), x.At(12, 16))) }, "operand 0 (input) and operand 1 (output) share 4 bytes"},
+		{"overlay of outputs", func(x device.Buffer) *device.Launch { return overlay(kernel("k", 1, device.Buffer{}, x, x.At(8, 8))) }, "operand 1 (output) and operand 2 (output) share 8 bytes"},
 		{"two names of the same bytes", func(x device.Buffer) *device.Launch {
 			return kernel("k", 1, x.At(0, 8), device.Wrap(x.Bytes()[4:12]))
 		}, "operand 0 (input) and operand 1 (output) share 4 bytes"},
@@ -310,4 +313,12 @@ func TestNoLeaks(t *testing.T) {
 		b.ok(s.Close())
 		b.ok(e.Close())
 	}, checked.WithLeaks())
+}
+
+// overlay lets the kernel's operands lie in each other.
+func overlay(l *device.Launch) *device.Launch {
+	p := *l.Program
+	p.Overlay = true
+	l.Program = &p
+	return l
 }

@@ -115,7 +115,8 @@ func overlapFindings(t *task) []error {
 			if !a.overlaps(b.span) || !a.write && !b.write {
 				continue
 			}
-			if a.span == b.span && a.write != b.write && !a.private() && !b.private() {
+			within := a.span == b.span || t.overlay && (a.covers(b.span) || b.covers(a.span))
+			if within && a.write != b.write && !a.private() && !b.private() {
 				continue
 			}
 			f := &Finding{Kind: Overlap, Text: fmt.Sprintf("%s: %s (%s) and %s (%s) share %d bytes",

@@ -19,8 +19,10 @@ type task struct {
 	index  uint64 // in its stream, from 1
 	host   clock  // what the host knew to be done when the task was enqueued
 	uses   []access
-	waits  *record
-	fires  *record
+	// overlay is that of the task's program.
+	overlay bool
+	waits   *record
+	fires   *record
 	// fetches are updates that come too late for kernels behind this wait unless
 	// they are done when the wait is reached.
 	fetches []fetched

@@ -61,6 +61,7 @@ func (s *Stream) Launch(l *device.Launch) error {
 		return s.dev.explain(err, t.origin, append([]device.Buffer{l.Scratch, l.Tiling}, l.Buffers...)...)
 	}
 	s.launches.Add(1)
+	t.overlay = l.Program.Overlay
 	for i, b := range l.Buffers {
 		t.use(b, operandName(i), i >= l.Inputs)
 	}

@@ -87,13 +87,14 @@ func (b *batch) allocate(s *Session, rows, want int) error {
 		return err
 	}
 	cfg, m, n := &s.m.Config, s.m, int64(rows)
-	var x, y, cos, sin, logits atb.Tensor
+	var x, added, y, addedNext, cos, sin, logits atb.Tensor
 	for _, t := range [...]struct {
 		to    *atb.Tensor
 		dtype atb.DType
 		dims  [2]int64
 	}{
-		{&x, m.DType, [2]int64{n, int64(cfg.Dim)}}, {&y, m.DType, [2]int64{n, int64(cfg.Dim)}},
+		{&x, m.DType, [2]int64{n, int64(cfg.Dim)}}, {&added, m.DType, [2]int64{n, int64(cfg.Dim)}},
+		{&y, m.DType, [2]int64{n, int64(cfg.Dim)}}, {&addedNext, m.DType, [2]int64{n, int64(cfg.Dim)}},
 		{&cos, m.ropeType, [2]int64{n, int64(cfg.HeadDim())}}, {&sin, m.ropeType, [2]int64{n, int64(cfg.HeadDim())}},
 		{&logits, m.DType, [2]int64{int64(want), int64(cfg.Vocab)}},
 	} {
@@ -121,11 +122,12 @@ func (b *batch) allocate(s *Session, rows, want int) error {
 	}
 	b.packs = []atb.VariantPack{{In: embed, Out: []atb.Tensor{x, cos, sin}}}
 	for i := range m.layers {
-		in := slices.Concat([]atb.Tensor{x, cos, sin, ix.lengths}, state, s.weights(i))
-		b.packs = append(b.packs, atb.VariantPack{In: in, Out: []atb.Tensor{y}})
-		x, y = y, x
+		in := []atb.Tensor{x, added}[:min(i+1, 2)]
+		in = slices.Concat(in, []atb.Tensor{cos, sin, ix.lengths}, state, s.weights(i))
+		b.packs = append(b.packs, atb.VariantPack{In: in, Out: []atb.Tensor{y, addedNext}})
+		x, y, added, addedNext = y, x, addedNext, added
 	}
-	b.packs = append(b.packs, atb.VariantPack{In: append([]atb.Tensor{x}, head...), Out: []atb.Tensor{logits}})
+	b.packs = append(b.packs, atb.VariantPack{In: append([]atb.Tensor{x, added}, head...), Out: []atb.Tensor{logits}})
 	return nil
 }
 
@@ -137,7 +139,7 @@ func (s *Session) weights(i int) []atb.Tensor {
 
 // matrices are the weights that rows are multiplied with.
 func (l *layerOnDevice) matrices() []atb.Tensor {
-	return []atb.Tensor{l.wq, l.wk, l.wv, l.wo, l.gateUp, l.down}
+	return []atb.Tensor{l.qkv, l.wo, l.gateUp, l.down}
 }
 
 // allocateIndices makes the staging memory, its place on the device and the

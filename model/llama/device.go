@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"goatb/atb"
 	"goatb/tensor"
@@ -27,9 +28,8 @@ type Model struct {
 
 // layerOnDevice are a layer's weights on the device.
 type layerOnDevice struct {
-	attnNorm, ffnNorm atb.Tensor
-	wq, wk, wv, wo    atb.Tensor
-	gateUp, down      atb.Tensor
+	attnNorm, ffnNorm     atb.Tensor
+	qkv, wo, gateUp, down atb.Tensor
 }
 
 // Upload copies weights to the context's device, rounded once to the type t:
@@ -110,13 +110,13 @@ func part(x atb.Tensor, n, i int) atb.Tensor {
 	return x
 }
 
-// layer uploads the matrices of a layer; w1 and w3 are stacked, since one product computes both.
+// layer uploads the matrices of a layer. Those that one product multiplies the
+// same rows with are stacked: wq, wk and wv, and w1 and w3.
 func (u *uploader) layer(t atb.DType, c *Config, l *LayerWeights) layerOnDevice {
 	dim, kv, hidden := int64(c.Dim), int64(c.KVDim()), int64(c.Hidden)
-	gateUp := append(append(make([]float32, 0, 2*len(l.W1)), l.W1...), l.W3...)
 	return layerOnDevice{
-		wq: u.weight(t, l.WQ, dim, dim), wk: u.weight(t, l.WK, kv, dim), wv: u.weight(t, l.WV, kv, dim), wo: u.weight(t, l.WO, dim, dim),
-		gateUp: u.weight(t, gateUp, 2*hidden, dim), down: u.weight(t, l.W2, dim, hidden),
+		qkv: u.weight(t, slices.Concat(l.WQ, l.WK, l.WV), dim+2*kv, dim), wo: u.weight(t, l.WO, dim, dim),
+		gateUp: u.weight(t, slices.Concat(l.W1, l.W3), 2*hidden, dim), down: u.weight(t, l.W2, dim, hidden),
 	}
 }
 

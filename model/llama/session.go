@@ -18,7 +18,7 @@ type Options struct {
 	// BlockSize is the number of positions in a block of the KV cache.
 	BlockSize int
 	// Whole makes one graph of a step instead of one for embeddings, each layer and
-	// head, for models of up to 40 layers. A context whose policy captures launches
+	// head, for models of up to 60 layers. A context whose policy captures launches
 	// asks for it by itself: a step is one replay then.
 	Whole bool
 	// Observe, when not nil, is told what the host did, from the goroutine that
@@ -145,7 +145,7 @@ func (s *Session) makeStages() error {
 	}
 	err := add(embedGraph())
 	for i := 0; i < cfg.Layers && err == nil; i++ {
-		err = add(layerGraph(cfg))
+		err = add(layerGraph(cfg, i == 0))
 	}
 	if err != nil {
 		return err
