@@ -119,6 +119,7 @@ func operationAPI() []api {
 			new(linear.MatmulType),
 			new(linear.Pack),
 			new(linear.PackInt4),
+			new(linear.PackedRows),
 			new(linear.Product),
 			new(linear.QuantMode),
 		}},

@@ -2,12 +2,10 @@ package matmul
 
 import (
 	"encoding/binary"
-	"math"
 
 	"goatb/device"
 	"goatb/internal/asm/gemm"
 	"goatb/kernel"
-	"goatb/tensor"
 )
 
 // int4Go multiplies in plain Go, in f32.
@@ -62,11 +60,3 @@ func (t *int4Tiling) multiply(sums, x []float32, panel []byte) {
 
 // nibble returns the lowest four bits as a number from -8 to 7.
 func nibble(v uint16) float32 { return float32(int8(v<<4) >> 4) }
-
-// scale returns the scale of a column of a group.
-func (t *int4Tiling) scale(group []byte, column int) float32 {
-	if t.ScaleBytes == 2 {
-		return device.View[tensor.F16](group)[column].Float32()
-	}
-	return math.Float32frombits(binary.LittleEndian.Uint32(group[4*column:]))
-}

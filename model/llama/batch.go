@@ -108,14 +108,14 @@ func (b *batch) allocate(s *Session, rows, want int) error {
 	if b.logitsHost, err = b.memory.allocHost(logits.Data.Size()); err != nil {
 		return err
 	}
-	embed := []atb.Tensor{m.embedding, m.cos, m.sin, ix.ids, ix.positions}
+	embed := slices.Concat(m.embedding.tensors, []atb.Tensor{m.cos, m.sin, ix.ids, ix.positions})
 	state := []atb.Tensor{ix.slots, ix.tables, atb.Host(b.contexts)}
-	head := []atb.Tensor{ix.want, m.finalNorm, m.classifier}
+	head := append([]atb.Tensor{ix.want, m.finalNorm}, m.classifier.tensors...)
 	b.logits = logits
 	if s.opt.Whole {
 		in := slices.Concat(embed, []atb.Tensor{ix.lengths}, state, head, []atb.Tensor{m.attnNorms, m.ffnNorms, s.kCaches, s.vCaches})
 		for i := range m.layers {
-			in = append(in, m.layers[i].matrices()...)
+			in = append(in, m.layers[i].inputs()...)
 		}
 		b.packs = []atb.VariantPack{{In: in, Out: []atb.Tensor{logits}}}
 		return nil
@@ -134,12 +134,15 @@ func (b *batch) allocate(s *Session, rows, want int) error {
 // weights are the inputs of a layer that stay the same: its weights and cache.
 func (s *Session) weights(i int) []atb.Tensor {
 	l, c := &s.m.layers[i], &s.caches[i]
-	return append([]atb.Tensor{l.attnNorm, l.ffnNorm, c.k, c.v}, l.matrices()...)
+	return append([]atb.Tensor{l.attnNorm, l.ffnNorm, c.k, c.v}, l.inputs()...)
 }
 
-// matrices are the weights that rows are multiplied with.
-func (l *layerOnDevice) matrices() []atb.Tensor {
-	return []atb.Tensor{l.qkv, l.wo, l.gateUp, l.down}
+// inputs are the tensors of the matrices.
+func (l *layerOnDevice) inputs() (in []atb.Tensor) {
+	for i := range l.matrices {
+		in = append(in, l.matrices[i].tensors...)
+	}
+	return in
 }
 
 // allocateIndices makes the staging memory, its place on the device and the

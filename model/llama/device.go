@@ -2,23 +2,25 @@ package llama
 
 import (
 	"errors"
-	"fmt"
 	"math"
-	"slices"
 
 	"goatb/atb"
+	"goatb/status"
 	"goatb/tensor"
 )
 
-// Model is a model's weights on a device, in one float type. Sessions of any
-// context of that device may share it. It is immutable.
+// Model is a model's weights on a device. Sessions of any context of that device
+// may share it. It is immutable.
 type Model struct {
 	Config Config
-	DType  atb.DType
+	Format
+	// checks are those of the context that uploaded it.
+	checks string
 	// ropeType is the type of the cosine and sine tables.
-	ropeType                         atb.DType
-	embedding, finalNorm, classifier atb.Tensor
-	cos, sin                         atb.Tensor
+	ropeType atb.DType
+	// embedding is the classifier where that shares its values and is packed.
+	embedding, classifier matrix
+	finalNorm, cos, sin   atb.Tensor
 	// attnNorms and ffnNorms hold the norms of all layers, one behind the other.
 	attnNorms, ffnNorms atb.Tensor
 	layers              []layerOnDevice
@@ -26,77 +28,105 @@ type Model struct {
 	closed              bool
 }
 
-// layerOnDevice are a layer's weights on the device.
+// matrix is a matrix on the device: one tensor, or two with scales.
+type matrix struct {
+	layout
+	tensors []atb.Tensor
+}
+
+// layerOnDevice are a layer's weights on the device. matrices are those of
+// matrixNames.
 type layerOnDevice struct {
-	attnNorm, ffnNorm     atb.Tensor
-	qkv, wo, gateUp, down atb.Tensor
+	attnNorm, ffnNorm atb.Tensor
+	matrices          []matrix
+}
+
+// layerMatrices are the matrices of a layer. Tensors that one product multiplies
+// the same rows with are stacked.
+func layerMatrices(layer int) [][]source {
+	var list [][]source
+	for _, of := range [...][]Tensor{{WQ, WK, WV}, {WO}, {W1, W3}, {W2}} {
+		var from []source
+		for _, t := range of {
+			from = append(from, source{t, layer})
+		}
+		list = append(list, from)
+	}
+	return list
 }
 
 // Upload copies weights to the context's device, rounded once to the type t:
-// f32, f16 or bf16. Matrices are packed for products, see linear.PackWeight; a
-// classifier that shares its values with the embedding has a copy of its own.
-func Upload(c *atb.Context, w *Weights, t atb.DType) (*Model, error) {
-	if c == nil || w == nil {
-		return nil, fmt.Errorf("upload: want a context and weights, got nil")
-	}
-	if err := w.Config.Validate(); err != nil {
+// f32, f16 or bf16. It is UploadAs with all weights of type t.
+func Upload(c *atb.Context, src Source, t atb.DType) (*Model, error) {
+	return UploadAs(c, src, Format{DType: t})
+}
+
+// UploadAs copies weights to the context's device in a format. Under native checks
+// matrices are packed for products, see linear.PackWeight, and a classifier that
+// shares its values with the embedding is there once. Weights pass in pieces of a
+// few megabytes: no other copy is made. Errors: nil arguments, a configuration that
+// makes no model, a format that there is not, those of the source and of the
+// device, and under Int8 and Int4 an infinity or NaN in a matrix.
+func UploadAs(c *atb.Context, src Source, f Format) (*Model, error) {
+	if err := status.Given("upload", "context", c, "weights", src); err != nil {
 		return nil, err
 	}
-	if len(w.Layers) != w.Config.Layers {
-		return nil, fmt.Errorf("upload: want weights of %d layers, got %d", w.Config.Layers, len(w.Layers))
+	cfg := src.Model()
+	if err := cfg.Validate(); err != nil {
+		return nil, err
 	}
-	m := &Model{Config: w.Config, DType: t, ropeType: t, memory: memory{c: c, dev: c.Device()}}
-	if t == tensor.Float16 {
+	if err := f.validate(c.Checks()); err != nil {
+		return nil, err
+	}
+	m := &Model{Config: cfg, Format: f, checks: c.Checks(), ropeType: f.DType, memory: memory{c: c, dev: c.Device()}}
+	if f.DType == tensor.Float16 {
 		m.ropeType = tensor.Float32
 	}
-	u := uploader{m: m}
-	cfg := &w.Config
-	dim, vocab := int64(cfg.Dim), int64(cfg.Vocab)
-	m.embedding = u.put(t, w.Embedding, vocab, dim)
-	m.finalNorm = u.put(t, w.FinalNorm, dim)
-	m.classifier = u.weight(t, w.Classifier, vocab, dim)
-	var attn, ffn []float32
-	for i := range w.Layers {
-		attn, ffn = append(attn, w.Layers[i].AttnNorm...), append(ffn, w.Layers[i].FFNNorm...)
+	l, err := newLoader(m, src)
+	if err != nil {
+		return nil, err
 	}
-	m.attnNorms, m.ffnNorms = u.put(t, attn, int64(len(attn))), u.put(t, ffn, int64(len(ffn)))
-	for i := range w.Layers {
-		l := u.layer(t, cfg, &w.Layers[i])
-		l.attnNorm, l.ffnNorm = part(m.attnNorms, cfg.Layers, i), part(m.ffnNorms, cfg.Layers, i)
-		m.layers = append(m.layers, l)
-	}
-	cos, sin := ropeTables(cfg)
-	m.cos = u.put(m.ropeType, cos, int64(cfg.MaxSeq), int64(cfg.HeadDim()))
-	m.sin = u.put(m.ropeType, sin, int64(cfg.MaxSeq), int64(cfg.HeadDim()))
-	if u.err != nil {
-		return nil, errors.Join(u.err, m.Close())
+	l.model()
+	if err := l.close(); err != nil {
+		return nil, errors.Join(err, m.Close())
 	}
 	return m, nil
 }
 
-// uploader keeps the first error.
-type uploader struct {
-	m   *Model
-	err error
+// model loads everything.
+func (l *loader) model() {
+	m := l.m
+	cfg := &m.Config
+	classifier := Classifier
+	if cfg.SharedClassifier {
+		classifier = Embedding
+	}
+	m.classifier = l.matrix(source{t: classifier})
+	m.embedding = m.classifier
+	if !cfg.SharedClassifier {
+		m.embedding = l.matrix(source{t: Embedding})
+	}
+	m.finalNorm = l.vector(FinalNorm, 1)
+	m.attnNorms, m.ffnNorms = l.vector(AttnNorm, cfg.Layers), l.vector(FFNNorm, cfg.Layers)
+	for i := range cfg.Layers {
+		w := layerOnDevice{attnNorm: part(m.attnNorms, cfg.Layers, i), ffnNorm: part(m.ffnNorms, cfg.Layers, i)}
+		for _, from := range layerMatrices(i) {
+			w.matrices = append(w.matrices, l.matrix(from...))
+		}
+		m.layers = append(m.layers, w)
+	}
+	cos, sin := ropeTables(cfg)
+	m.cos = l.floatsOf(m.ropeType, cos, int64(cfg.MaxSeq), int64(cfg.HeadDim()))
+	m.sin = l.floatsOf(m.ropeType, sin, int64(cfg.MaxSeq), int64(cfg.HeadDim()))
 }
 
-func (u *uploader) put(t atb.DType, data []float32, dims ...int64) atb.Tensor {
-	if u.err != nil {
-		return atb.Tensor{}
+// Bytes returns the size of the weights on the device, tables of the rotary
+// embedding included.
+func (m *Model) Bytes() int64 {
+	if m == nil {
+		return 0
 	}
-	x, err := u.m.memory.floats(t, data, dims...)
-	u.err = err
-	return x
-}
-
-// weight uploads a matrix that rows are multiplied with: packed, where the
-// context's checks know packed weights.
-func (u *uploader) weight(t atb.DType, data []float32, dims ...int64) atb.Tensor {
-	x := u.put(t, data, dims...)
-	if u.err == nil && u.m.memory.c.Checks() == "native" {
-		x, u.err = u.m.memory.packed(x)
-	}
-	return x
+	return m.memory.bytes()
 }
 
 // part is one of n equal parts of dimension 0 of a tensor.
@@ -108,16 +138,6 @@ func part(x atb.Tensor, n, i int) atb.Tensor {
 	size := x.Desc.Bytes()
 	x.Data = x.Data.At(int64(i)*size, size)
 	return x
-}
-
-// layer uploads the matrices of a layer. Those that one product multiplies the
-// same rows with are stacked: wq, wk and wv, and w1 and w3.
-func (u *uploader) layer(t atb.DType, c *Config, l *LayerWeights) layerOnDevice {
-	dim, kv, hidden := int64(c.Dim), int64(c.KVDim()), int64(c.Hidden)
-	return layerOnDevice{
-		qkv: u.weight(t, slices.Concat(l.WQ, l.WK, l.WV), dim+2*kv, dim), wo: u.weight(t, l.WO, dim, dim),
-		gateUp: u.weight(t, slices.Concat(l.W1, l.W3), 2*hidden, dim), down: u.weight(t, l.W2, dim, hidden),
-	}
 }
 
 // ropeTables computes cos and sin of pos * base^(-2i/d), in float64, each twice

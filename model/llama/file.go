@@ -100,17 +100,16 @@ func cut(c Config, data []float32) *Weights {
 		return f
 	}
 	w := &Weights{Config: c, Layers: make([]LayerWeights, c.Layers)}
-	w.Embedding = take(c.Vocab * c.Dim)
-	for _, t := range layerTensors(&c) {
-		for l := range w.Layers {
-			*t.at(&w.Layers[l]) = take(t.rows * t.cols)
+	_ = c.each(func(t Tensor, layer int) error {
+		if t == Classifier {
+			take(c.MaxSeq * c.HeadDim()) // frequencies of the rotary embedding, which ropeTables computes
 		}
-	}
-	w.FinalNorm = take(c.Dim)
-	take(c.MaxSeq * c.HeadDim()) // frequencies of the rotary embedding, which ropeTables computes
-	w.Classifier = w.Embedding
-	if !c.SharedClassifier {
-		w.Classifier = take(c.Vocab * c.Dim)
+		rows, cols := c.Size(t)
+		*w.at(t, layer) = take(rows * cols)
+		return nil
+	})
+	if c.SharedClassifier {
+		w.Classifier = w.Embedding
 	}
 	return w
 }

@@ -1,13 +1,10 @@
 package llama
 
 import (
-	"context"
 	"errors"
-	"slices"
 
 	"goatb/atb"
 	"goatb/device"
-	"goatb/operation/linear"
 	"goatb/tensor"
 )
 
@@ -19,7 +16,11 @@ type memory struct {
 }
 
 func (m *memory) tensor(t atb.DType, dims ...int64) (atb.Tensor, error) {
-	x, err := atb.NewTensor(m.c, tensor.Of(t, dims...))
+	return m.of(tensor.Of(t, dims...))
+}
+
+func (m *memory) of(d tensor.Desc) (atb.Tensor, error) {
+	x, err := atb.NewTensor(m.c, d)
 	if err == nil {
 		m.own = append(m.own, x.Data)
 	}
@@ -33,17 +34,6 @@ func (m *memory) floats(t atb.DType, data []float32, dims ...int64) (atb.Tensor,
 		m.own = append(m.own, x.Data)
 	}
 	return x, err
-}
-
-// packed packs a weight [n, k] and frees the tensor that it came from.
-func (m *memory) packed(x atb.Tensor) (atb.Tensor, error) {
-	p, err := linear.PackWeight(context.Background(), m.c, x, true)
-	if err != nil {
-		return p, err
-	}
-	m.own = append(m.own, p.Data)
-	m.own = slices.DeleteFunc(m.own, func(b device.Buffer) bool { return b.Allocation() == x.Data.Allocation() })
-	return p, m.dev.Free(device.Whole(x.Data.Allocation()))
 }
 
 func (m *memory) alloc(size int64) (device.Buffer, error) {
@@ -61,6 +51,14 @@ func (m *memory) allocHost(size int64) (device.Buffer, error) {
 		m.own = append(m.own, b)
 	}
 	return b, err
+}
+
+// bytes is the size of everything.
+func (m *memory) bytes() (n int64) {
+	for _, b := range m.own {
+		n += b.Allocation().Size()
+	}
+	return n
 }
 
 // free frees everything; memory that its device has freed is left out.

@@ -18,7 +18,8 @@ type Options struct {
 	// BlockSize is the number of positions in a block of the KV cache.
 	BlockSize int
 	// Whole makes one graph of a step instead of one for embeddings, each layer and
-	// head, for models of up to 60 layers. A context whose policy captures launches
+	// head, for models whose weights fit one graph: some 60 layers, or 30 with int8
+	// weights. A context whose policy captures launches
 	// asks for it by itself: a step is one replay then.
 	Whole bool
 	// Observe, when not nil, is told what the host did, from the goroutine that
@@ -107,7 +108,7 @@ func (s *Session) open() error {
 	if s.stream, err = s.c.Stream(0); err != nil {
 		return err
 	}
-	s.opt.Whole = (s.opt.Whole || s.c.Captures()) && s.m.Config.Layers <= maxWhole
+	s.opt.Whole = (s.opt.Whole || s.c.Captures()) && s.m.fitsWhole()
 	if err := s.makeStages(); err != nil {
 		return err
 	}
@@ -133,9 +134,8 @@ func (s *Session) open() error {
 
 // makeStages makes the operations.
 func (s *Session) makeStages() error {
-	cfg := &s.m.Config
 	if s.opt.Whole {
-		op, err := stepGraph(cfg)
+		op, err := stepGraph(s.m)
 		s.stages = []*atb.Op{op}
 		return err
 	}
@@ -143,14 +143,14 @@ func (s *Session) makeStages() error {
 		s.stages = append(s.stages, op)
 		return err
 	}
-	err := add(embedGraph())
-	for i := 0; i < cfg.Layers && err == nil; i++ {
-		err = add(layerGraph(cfg, i == 0))
+	err := add(embedGraph(s.m))
+	for i := 0; i < s.m.Config.Layers && err == nil; i++ {
+		err = add(layerGraph(s.m, i == 0))
 	}
 	if err != nil {
 		return err
 	}
-	return add(headGraph(cfg))
+	return add(headGraph(s.m))
 }
 
 // Length returns the number of positions that a sequence holds, 0 for one that

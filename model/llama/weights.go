@@ -1,9 +1,68 @@
 package llama
 
 import (
-	"math"
-	"math/rand/v2"
+	"fmt"
+
+	"goatb/status"
 )
+
+// Tensor names a tensor of a model.
+type Tensor uint8
+
+// Tensors of a model; those from AttnNorm on are there for each layer.
+const (
+	// Embedding and Classifier are [vocab, dim]; a classifier that is the embedding
+	// is not asked for.
+	Embedding Tensor = iota
+	Classifier
+	// FinalNorm, AttnNorm and FFNNorm are [1, dim].
+	FinalNorm
+	AttnNorm
+	// WQ and WO are [dim, dim], WK and WV [kv dim, dim].
+	WQ
+	WK
+	WV
+	WO
+	FFNNorm
+	// W1 and W3 are [hidden, dim], W2 is [dim, hidden].
+	W1
+	W2
+	W3
+	tensors
+)
+
+// Source gives the weights of a model as float32, some rows of a tensor at a time,
+// so that a model need not lie in memory as float32 before it is uploaded.
+type Source interface {
+	// Model returns the shape.
+	Model() Config
+	// Rows stores rows of a tensor from row from on in dst, whose length is a
+	// multiple of the tensor's columns. layer is 0 for tensors of the whole model.
+	// Several goroutines may call it at once.
+	Rows(dst []float32, t Tensor, layer, from int) error
+}
+
+// Size returns the rows and columns of a tensor, 0 for one that there is not.
+func (c *Config) Size(t Tensor) (rows, cols int) {
+	if c == nil {
+		return 0, 0
+	}
+	switch t {
+	case Embedding, Classifier:
+		return c.Vocab, c.Dim
+	case FinalNorm, AttnNorm, FFNNorm:
+		return 1, c.Dim
+	case WQ, WO:
+		return c.Dim, c.Dim
+	case WK, WV:
+		return c.KVDim(), c.Dim
+	case W1, W3:
+		return c.Hidden, c.Dim
+	case W2:
+		return c.Dim, c.Hidden
+	}
+	return 0, 0
+}
 
 // Weights are a model's float32 weights. Matrices are [out, in], row-major.
 type Weights struct {
@@ -23,77 +82,78 @@ type LayerWeights struct {
 	W1, W2, W3 []float32
 }
 
-// layerTensor is one kind of tensor that every layer has.
-type layerTensor struct {
-	rows, cols int
-	at         func(*LayerWeights) *[]float32
+// at returns where a tensor is kept; layers are those of the configuration.
+func (w *Weights) at(t Tensor, layer int) *[]float32 {
+	switch t {
+	case Embedding:
+		return &w.Embedding
+	case Classifier:
+		return &w.Classifier
+	case FinalNorm:
+		return &w.FinalNorm
+	}
+	l := &w.Layers[layer]
+	return [...]*[]float32{
+		AttnNorm: &l.AttnNorm, WQ: &l.WQ, WK: &l.WK, WV: &l.WV, WO: &l.WO, FFNNorm: &l.FFNNorm, W1: &l.W1, W2: &l.W2, W3: &l.W3,
+	}[t]
 }
 
-// layerTensors lists them in file order.
-func layerTensors(c *Config) []layerTensor {
-	return []layerTensor{
-		{1, c.Dim, func(l *LayerWeights) *[]float32 { return &l.AttnNorm }},
-		{c.Dim, c.Dim, func(l *LayerWeights) *[]float32 { return &l.WQ }},
-		{c.KVDim(), c.Dim, func(l *LayerWeights) *[]float32 { return &l.WK }},
-		{c.KVDim(), c.Dim, func(l *LayerWeights) *[]float32 { return &l.WV }},
-		{c.Dim, c.Dim, func(l *LayerWeights) *[]float32 { return &l.WO }},
-		{1, c.Dim, func(l *LayerWeights) *[]float32 { return &l.FFNNorm }},
-		{c.Hidden, c.Dim, func(l *LayerWeights) *[]float32 { return &l.W1 }},
-		{c.Dim, c.Hidden, func(l *LayerWeights) *[]float32 { return &l.W2 }},
-		{c.Hidden, c.Dim, func(l *LayerWeights) *[]float32 { return &l.W3 }},
+// Model returns the shape of the model.
+func (w *Weights) Model() Config {
+	if w == nil {
+		return Config{}
 	}
+	return w.Config
 }
 
-// Random makes a model of the given shape with seeded random weights.
-func Random(c Config, seed uint64) (*Weights, error) {
-	if err := c.Validate(); err != nil {
-		return nil, err
+// Rows copies rows of a tensor. Errors: a tensor or rows that there are not, and a
+// tensor that is not as long as the configuration says.
+func (w *Weights) Rows(dst []float32, t Tensor, layer, from int) error {
+	if err := status.Given("rows", "weights", w); err != nil {
+		return err
 	}
-	rng := rand.New(rand.NewPCG(seed, 0x60a7b))
-	fill := func(n int, scale float64) []float32 {
-		f := make([]float32, n)
-		for i := range f {
-			f[i] = float32(rng.NormFloat64() * scale)
-		}
-		return f
+	rows, cols := w.Config.Size(t)
+	if rows == 0 || layer < 0 || layer >= len(w.Layers) || from < 0 || len(dst)%cols != 0 || len(dst)/cols > rows-from {
+		return fmt.Errorf("rows: tensor %d of layer %d has no %d elements from row %d on", t, layer, len(dst), from)
 	}
-	norm := func() []float32 {
-		f := fill(c.Dim, 0.1)
-		for i := range f {
-			f[i]++
-		}
-		return f
+	f := *w.at(t, layer)
+	if int64(len(f)) != int64(rows)*int64(cols) {
+		return fmt.Errorf("rows: want %d x %d elements in tensor %d of layer %d, got %d", rows, cols, t, layer, len(f))
 	}
-	w := &Weights{Config: c, Embedding: fill(c.Vocab*c.Dim, 0.5), FinalNorm: norm(), Layers: make([]LayerWeights, c.Layers)}
-	for l := range w.Layers {
-		for _, t := range layerTensors(&c) {
-			f := norm
-			if t.rows > 1 {
-				f = func() []float32 { return fill(t.rows*t.cols, 1/math.Sqrt(float64(t.cols))) }
-			}
-			*t.at(&w.Layers[l]) = f()
-		}
-	}
-	w.Classifier = w.Embedding
+	copy(dst, f[from*cols:])
+	return nil
+}
+
+// each visits the tensors of a model in the order of this package's files: those
+// of all layers by tensor, then by layer.
+func (c *Config) each(visit func(t Tensor, layer int) error) error {
+	order := []Tensor{Embedding, AttnNorm, WQ, WK, WV, WO, FFNNorm, W1, W2, W3, FinalNorm}
 	if !c.SharedClassifier {
-		w.Classifier = fill(c.Vocab*c.Dim, 1/math.Sqrt(float64(c.Dim)))
+		order = append(order, Classifier)
 	}
-	return w, nil
+	for _, t := range order {
+		layers := c.Layers
+		if t < AttnNorm {
+			layers = 1
+		}
+		for l := range layers {
+			if err := visit(t, l); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // Bytes returns the size of the weights as float32.
 func (w *Weights) Bytes() int64 {
-	if w == nil {
+	if w == nil || len(w.Layers) != w.Config.Layers {
 		return 0
 	}
-	n := len(w.Embedding) + len(w.FinalNorm)
-	if !w.Config.SharedClassifier {
-		n += len(w.Classifier)
-	}
-	for l := range w.Layers {
-		for _, t := range layerTensors(&w.Config) {
-			n += len(*t.at(&w.Layers[l]))
-		}
-	}
-	return 4 * int64(n)
+	n := int64(0)
+	_ = w.Config.each(func(t Tensor, layer int) error {
+		n += int64(len(*w.at(t, layer)))
+		return nil
+	})
+	return 4 * n
 }
