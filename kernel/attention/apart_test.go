@@ -20,7 +20,7 @@ func TestAttendAcrossParts(t *testing.T) {
 	sizes := [][2]int64{{8, 8}, {72, 5}, {24, 40}}
 	heads := [][2]int64{{1, 1}, {4, 2}, {3, 1}}
 	for s, src := range sources {
-		for n := range uint64(6) {
+		for n := range cases(6) {
 			t.Run(fmt.Sprintf("%s/%d", src.name, n), func(t *testing.T) {
 				rng := rand.New(rand.NewPCG(uint64(s), 100+n))
 				size, h := sizes[rng.IntN(len(sizes))], heads[rng.IntN(len(heads))]
@@ -102,6 +102,7 @@ func TestPartsDoNotDependOnTheirBatch(t *testing.T) {
 		c.a.Causal, c.a.Window = window > 0, window
 		c.build(sources[2].layout)
 		base := c.run(t)
+		c.workers = fewWorkers
 		for i := range c.rows {
 			alone := c.with(i, sources[2])
 			require.Equal(t, c.bits(base, i), alone.bits(alone.run(t), 0), "sequence %d alone", i)
@@ -115,13 +116,13 @@ func TestPartsDoNotDependOnTheirBatch(t *testing.T) {
 func TestRowsOfABlockKeepTheirBits(t *testing.T) {
 	const n = parts.Len + 40
 	c := newCall(25, tensor.Float32, 2, 1, 16, 16, []int64{n}, []int64{n})
-	c.a.Causal = true
+	c.a.Causal, c.workers = true, fewWorkers
 	c.build(sources[2].layout)
 	whole := c.bits(c.run(t), 0)
 	row := len(whole) / n
 	for _, r := range []int64{0, 1, parts.Len - 1, parts.Len, parts.Len + 1, n - 1} {
 		one := newCall(25, tensor.Float32, 2, 1, 16, 16, []int64{1}, []int64{r + 1})
-		one.a.Causal = true
+		one.a.Causal, one.workers = true, fewWorkers
 		one.build(sources[2].layout)
 		one.q[0], one.k[0], one.v[0] = c.q[0][r*32:(r+1)*32], c.k[0][:(r+1)*16], c.v[0][:(r+1)*16]
 		one.layQuery()

@@ -28,6 +28,8 @@ type call struct {
 
 	problem kernel.Problem
 	in      [][]byte
+	// workers lists the numbers of workers to run with; nil is kerneltest's choice.
+	workers []int
 }
 
 // source names a way to lay keys and queries out.

@@ -11,6 +11,10 @@ import (
 	"goatb/tensor"
 )
 
+// fewWorkers are enough where a test is about instruction sets: others go through
+// more.
+var fewWorkers = []int{1, 3}
+
 // eachLevel runs a test in plain Go and with every assembly of this machine.
 func eachLevel(t *testing.T, test func(t *testing.T)) {
 	for _, level := range cpu.Levels(cpu.Detected()) {
@@ -24,7 +28,7 @@ func eachLevel(t *testing.T, test func(t *testing.T)) {
 // TestLevels compares few rows and many, whose tiles are packed, with float64.
 func TestLevels(t *testing.T) {
 	eachLevel(t, func(t *testing.T) {
-		for n := range uint64(18) {
+		for n := range cases(18) {
 			r := rand.New(rand.NewPCG(n, 1))
 			size := []int64{1, 7, 8, 33, 64, 100}[r.IntN(6)]
 			rows, keys := []int64{1, 1 + r.Int64N(60), 0}, []int64{1 + r.Int64N(200), 0, 0}
@@ -34,6 +38,7 @@ func TestLevels(t *testing.T) {
 			if r.IntN(3) == 0 {
 				c.a.Window, c.a.Causal = 1+r.Int64N(150), true
 			}
+			c.workers = fewWorkers
 			c.build(sources[2+r.IntN(3)].layout)
 			c.check(t, c.run(t))
 		}
@@ -45,7 +50,7 @@ func TestPackedRowsKeepTheirBits(t *testing.T) {
 	eachLevel(t, func(t *testing.T) {
 		for _, dtype := range floatTypes {
 			c := newCall(7, dtype, 6, 2, 72, 40, []int64{2, 1}, []int64{300, 131})
-			c.a.Causal = true
+			c.a.Causal, c.workers = true, fewWorkers
 			c.build(sources[2].layout)
 			base := c.run(t)
 			for i := range c.rows {
@@ -66,7 +71,7 @@ func FuzzAttend(f *testing.F) {
 		defer cpu.Limit(levels[seed%uint64(len(levels))])()
 		c := newCall(seed, floatTypes[seed%3], 4, []int64{1, 2, 4}[seed/3%3], int64(keySize)+1, int64(valueSize)+1,
 			[]int64{int64(rows)}, []int64{int64(rows) + int64(more)})
-		c.a.Causal = causal
+		c.a.Causal, c.workers = causal, fewWorkers
 		c.build(sources[2].layout)
 		c.check(t, c.run(t))
 	})
@@ -79,7 +84,7 @@ func TestUnseenValuesDoNotMatter(t *testing.T) {
 		for _, dtype := range floatTypes {
 			const n, size = 60, 72
 			c := newCall(9, dtype, 2, 1, size, size, []int64{n}, []int64{n})
-			c.a.Causal = true
+			c.a.Causal, c.workers = true, fewWorkers
 			c.build(sources[0].layout)
 			want := c.run(t)
 			for _, in := range []int{InKey, InValue} {
@@ -104,6 +109,7 @@ func TestDenormals(t *testing.T) {
 		for _, dtype := range floatTypes {
 			for _, rows := range []int64{1, 40} {
 				c := newCall(11, dtype, 2, 1, 24, 40, []int64{rows}, []int64{50})
+				c.workers = fewWorkers
 				c.build(sources[0].layout)
 				values := make([]float64, c.problem.In[InValue].Numel())
 				for i := range values {

@@ -44,8 +44,8 @@ type Case struct {
 	Varies bool
 }
 
-// Run runs the case for every worker count and block order and returns the
-// outputs.
+// Run runs the case for every worker count, the last of which in every block order,
+// and returns the outputs.
 func Run(t testing.TB, c Case) [][]byte {
 	t.Helper()
 	workers := c.Workers
@@ -53,12 +53,19 @@ func Run(t testing.TB, c Case) [][]byte {
 		workers = []int{1, 2, 3, 16}
 	}
 	var first [][]byte
-	for _, n := range workers {
+	var scratch []byte
+	for i, n := range workers {
 		p := c.Problem
 		p.Machine.Cores = n
 		fillMachine(&p.Machine)
-		for order := range 3 {
-			out := c.runOnce(t, &p, order)
+		if need := guardedBytes(c.Kernel.Scratch(&p)); len(scratch) < need {
+			scratch = device.BytesOf(make([]uint64, need/8))
+		}
+		for order := range canaryBytes {
+			if i < len(workers)-1 && order != i%len(canaryBytes) {
+				continue // every order once, and all of them with the most workers
+			}
+			out := c.runOnce(t, &p, order, scratch)
 			switch {
 			case first == nil:
 				first = out
@@ -81,32 +88,51 @@ func fillMachine(m *kernel.Machine) {
 // guarded is memory between canaries. Its payload is 64-byte aligned.
 type guarded struct {
 	whole, payload []byte
-	start          int
+	start, size    int
 	canary         byte
 }
 
+// guardedBytes is the size of the memory for n bytes between canaries.
+func guardedBytes(n int64) int { return int(n+2*canary+64+7) &^ 7 }
+
+// newGuarded makes memory for n bytes, whose contents are not defined.
 func newGuarded(n int64, order int) guarded {
-	g := guarded{whole: device.BytesOf(make([]uint64, (n+2*canary+64+7)/8)), start: canary, canary: canaryBytes[order]}
-	for i := range g.whole {
-		g.whole[i] = g.canary
-	}
+	return guard(device.BytesOf(make([]uint64, guardedBytes(n)/8)), n, order)
+}
+
+// guard puts canaries around n bytes of mem.
+func guard(mem []byte, n int64, order int) guarded {
+	g := guarded{whole: mem[:guardedBytes(n)], start: canary, size: int(n), canary: canaryBytes[order]}
 	for !aligned(g.whole[g.start:]) {
 		g.start++
 	}
-	g.payload = g.whole[g.start : g.start+int(n) : g.start+int(n)]
+	for _, around := range g.around() {
+		for i := range around {
+			around[i] = g.canary
+		}
+	}
+	g.payload = g.whole[g.start : g.start+g.size : g.start+g.size]
 	return g
+}
+
+// around is the memory before and behind the payload.
+func (g guarded) around() [2][]byte {
+	return [2][]byte{g.whole[:g.start], g.whole[g.start+g.size:]}
 }
 
 func (g guarded) check(t testing.TB, what string, i int) {
 	t.Helper()
-	for j, v := range g.whole {
-		if (j < g.start || j >= g.start+len(g.payload)) && v != g.canary {
-			require.FailNow(t, "memory around an operand was written", "%s %d at byte %d of %d", what, i, j-g.start, len(g.payload))
+	for _, around := range g.around() {
+		for j, v := range around {
+			if v != g.canary {
+				require.FailNow(t, "memory around an operand was written", "%s %d: byte %d of the %d around %d", what, i, j, len(around), len(g.payload))
+			}
 		}
 	}
 }
 
-func (c *Case) runOnce(t testing.TB, p *kernel.Problem, order int) [][]byte {
+// runOnce runs the case once; memory is room for the guarded scratch.
+func (c *Case) runOnce(t testing.TB, p *kernel.Problem, order int, memory []byte) [][]byte {
 	t.Helper()
 	k := c.Kernel
 	require.NoError(t, k.Supports(p), k.Name())
@@ -136,7 +162,7 @@ func (c *Case) runOnce(t testing.TB, p *kernel.Problem, order int) [][]byte {
 		}
 		args.Buffers[len(p.In)+i] = device.Wrap(out[i].payload)
 	}
-	scratch := newGuarded(k.Scratch(p), order)
+	scratch := guard(memory, k.Scratch(p), order)
 	poison(scratch.payload, byte(order)+1)
 	args.Scratch = device.Wrap(scratch.payload)
 	tiling := newGuarded(int64(k.TilingSize(p)), order)
@@ -224,8 +250,12 @@ func runBlocks(t testing.TB, k *kernel.Kernel, a *device.Args, order int) {
 // different for every pattern, so that an unwritten element shows as a
 // difference between two runs.
 func poison(b []byte, pattern byte) {
-	for i := range b {
+	n := min(4, len(b)) // the pattern's period
+	for i := range n {
 		b[i] = 0xff - pattern&1<<uint(i&3)
+	}
+	for ; n < len(b) && n > 0; n *= 2 {
+		copy(b[n:], b[:n])
 	}
 }
 

@@ -15,12 +15,14 @@ import (
 func tileFromBytes(t testing.TB, k *kernel.Kernel, p *kernel.Problem, want []byte, grid kernel.Grid) {
 	t.Helper()
 	params := newGuarded(int64(k.ParamSize()), 0)
+	poison(params.payload, 0x55)
 	require.NoError(t, k.EncodeParams(params.payload, p), k.Name())
 	q := *p
 	q.Params = nil
 	require.NoError(t, k.ViewParams(&q, params.payload), k.Name())
 	require.Equal(t, len(want), k.TilingSize(&q), "%s: tiling size", k.Name())
 	got := newGuarded(int64(len(want)), 1)
+	poison(got.payload, 0xaa)
 	g, err := k.Tile(&q, got.payload)
 	require.NoError(t, err, k.Name())
 	require.Equal(t, grid, g, "%s: tiling depends on more than the bytes of its parameters", k.Name())
