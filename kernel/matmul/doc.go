@@ -28,7 +28,8 @@
 // The tables list the best kernels first. An engine (one for each set of loops of
 // package internal/asm/gemm) packs groups of rows of x, so that a step of K of all
 // rows lies together, and multiplies them with panels of 32 columns of w, tile by
-// tile in registers; see sweep.go. It packs the panels of weights as they are
+// tile in registers; see sweep.go. Tiles fetch what is packed or multiplied after
+// them, see fetch.go. It packs the panels of weights as they are
 // stored on the way, and reads those of layout Panels, which Pack makes once for
 // constant weights, where they lie: that is as fast as memory gives them for few
 // rows, and as fast as the core multiplies for many. Panels of f16 and bf16 are

@@ -18,7 +18,7 @@ const (
 	leastSteps = 4
 	// nanosPerWord is the price of a word that is packed from memory where it
 	// lies along K, nanosPerOddWord that of any other.
-	nanosPerWord    = 0.12
+	nanosPerWord    = 0.2
 	nanosPerOddWord = 1.5
 	// nanosPerNearByte is the price of a byte of weights that stay in L2.
 	nanosPerNearByte = 0.015
@@ -26,11 +26,15 @@ const (
 
 const (
 	// maxSweepM and maxSweepN bound the rows of an item, and its columns where
-	// sums or packed weights of all of them are kept.
+	// sums of all of them are kept.
 	maxSweepM = 4096
 	maxSweepN = 1024
-	// maxSweepBytes bounds the sums and the packed weights that are kept.
+	// maxSweepBytes bounds the sums that are kept.
 	maxSweepBytes = 3 << 18
+	// leastKeptBytes and mostKeptBytes bound the packed weights that are kept: as
+	// much as a core's share of L3 lets stay there.
+	leastKeptBytes = 3 << 18
+	mostKeptBytes  = 4 << 20
 )
 
 // plan plans a product, or the partial sums of one.
@@ -92,16 +96,25 @@ func (e *engine) limits(t *plan, m kernel.Machine) (rows, columns int64) {
 		}
 		return rows, columns
 	}
-	fit := maxSweepBytes / (4 * e.words(min(t.Chunk, t.K))) / gemm.PanelColumns * gemm.PanelColumns
-	return maxSweepM, max(gemm.PanelColumns, min(maxSweepN, fit))
+	kept := max(leastKeptBytes, min(mostKeptBytes, m.L3/2/int64(max(m.Cores, 1))))
+	fit := kept / (4 * e.words(min(t.Chunk, t.K))) / gemm.PanelColumns * gemm.PanelColumns
+	if !t.DirectOut {
+		fit = min(fit, maxSweepN)
+	}
+	return maxSweepM, max(gemm.PanelColumns, fit)
 }
 
 // subRows returns the number of rows that are packed at a time: those of a chunk
-// stay in L2 beside panels, and the parts of all rows are about equal. Beside a
-// single panel, which is packed once when all rows pass it, more of them stay.
+// stay in L2 beside panels, and the parts of all rows are about equal. Where weights
+// are packed too, parts are smaller, since tiles fetch the rows of the next one on
+// the way, unless all rows can stay beside a single panel.
 func (t *plan) subRows(e *engine, m kernel.Machine) int64 {
 	const alone = 4
-	fit := max(2*e.set.MaxRows(), l2(m)/8/(4*e.words(min(t.Chunk, t.K))))
+	share := l2(m) / 8
+	if !e.passes(&t.W) {
+		share /= 2
+	}
+	fit := max(2*e.set.MaxRows(), share/(4*e.words(min(t.Chunk, t.K))))
 	if t.M <= alone*fit && !e.passes(&t.W) {
 		return t.M
 	}
@@ -132,12 +145,10 @@ func (e *engine) passes(w *matrix) bool { return e.isPanels(w) || e.narrow(w) !=
 // wordNanos estimates the packing of a word of a matrix.
 func (e *engine) wordNanos(m *matrix) float64 {
 	switch {
-	case e.inPlace(m):
+	case e.inPlace(m), e.step() == 1 && m.DType == tensor.Float32:
 		return nanosPerWord
-	case e.step() == 1 && m.DType == tensor.Float32:
-		return 2 * nanosPerWord
 	case e.step() == 1:
-		return 4 * nanosPerWord
+		return 2 * nanosPerWord
 	}
 	return nanosPerOddWord
 }
@@ -146,11 +157,11 @@ func (e *engine) wordNanos(m *matrix) float64 {
 // of a block.
 func (e *engine) book(t *plan, m kernel.Machine) {
 	t.SubM = min(t.TileM, t.subRows(e, m))
-	t.Ahead = !e.passes(&t.W) && t.SubM < t.TileM
+	t.Kept = !e.passes(&t.W) && t.SubM < t.TileM
 	t.DirectX = t.M == 1 && e.inPlace(&t.X) && e.flip() == 0 && t.K%e.step() == 0
 	t.Span = t.span()
 	fit := l2(m) / 4 / (4 * t.SubM)
-	if t.Ahead {
+	if t.Kept {
 		fit = 0
 	}
 	if e.words(t.Span) > fit && !t.DirectX {
@@ -167,7 +178,7 @@ func (e *engine) book(t *plan, m kernel.Machine) {
 	t.Narrow = narrow != nil && t.TileM <= int64(len(narrow.Rows))
 	panel := gemm.PanelColumns * roundUp(e.words(chunk), 2)
 	switch {
-	case t.Ahead:
+	case t.Kept:
 		w[bufW] = ceilDiv(t.TileN, gemm.PanelColumns) * panel
 	case !e.isPanels(&t.W) && !t.Narrow:
 		w[bufW] = panel

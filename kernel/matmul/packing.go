@@ -2,7 +2,6 @@ package matmul
 
 import (
 	"encoding/binary"
-	"unsafe"
 
 	"goatb/device"
 	"goatb/internal/asm/gemm"
@@ -50,61 +49,38 @@ func (e *engine) flip() uint32 {
 	return 0
 }
 
-// weights is a part of a panel that tiles can multiply with, and the memory that
-// will be wanted next: fetch bytes from next on.
-type weights struct {
-	mem   []byte
-	next  uintptr
-	fetch int64
-}
-
-// weights returns the elements [k, end) of the panel of column j of an item.
-func (s *sweeper) weights(p *place, j, from, k, end, to int64) weights {
+// weights returns the elements [k, end) of the panel of column j of an item, which
+// the tiles of a part of its rows multiply with. Weights that have to be packed are
+// packed for the first part, and kept for the others.
+func (s *sweeper) weights(p, part *place, j, from, k, end, to int64) []byte {
 	t := s.t
-	if t.Ahead {
-		column := 4 * roundUp(s.e.words(min(t.Chunk, t.K)), 2)
-		w := weights{mem: s.panel[j*column:]}
-		if j+gemm.PanelColumns < p.n {
-			w.fetch = gemm.PanelColumns * column
-			w.next = address(w.mem) + uintptr(w.fetch)
-		}
-		return w
-	}
-	if !s.e.passes(&t.W) {
-		pk := packer{e: s.e, m: &t.W, mem: s.w, b: p.b, tmp: s.tmp}
-		pk.panel(s.panel, p.j+j, min(gemm.PanelColumns, p.n-j), k, end-k)
-		return weights{s.panel, address(s.panel), 0}
-	}
-	w := weights{mem: s.w[t.W.at(p.b, p.j+j, k):]}
 	switch {
-	case end < to:
-		w.next = address(s.w[t.W.at(p.b, p.j+j, end):])
-	case j+gemm.PanelColumns < p.n:
-		w.next = address(s.w[t.W.at(p.b, p.j+j+gemm.PanelColumns, from):])
+	case s.e.passes(&t.W):
+		s.fetchPanel(p, part, j, from, k, end, to)
+		mem := s.w[t.W.at(p.b, p.j+j, k):]
+		if narrow := s.e.narrow(&t.W); narrow != nil && !t.Narrow {
+			narrow.Widen(int(ceilDiv(end-k, int64(t.W.Step))), &s.panel[0], &mem[0])
+			return s.panel
+		}
+		return mem
+	case part.i > p.i:
+		s.fetchKept(part, j, p.n, end-k)
+		return s.kept(j)
 	}
-	if w.next != 0 {
-		w.fetch = (end - k) * gemm.PanelColumns * t.W.DType.Size()
+	s.fetchSource(p, j, from, k, end, to)
+	panel := s.panel
+	if t.Kept {
+		panel = s.kept(j)
 	}
-	if narrow := s.e.narrow(&t.W); narrow != nil && !t.Narrow {
-		steps := ceilDiv(end-k, int64(t.W.Step))
-		narrow.Widen(int(steps), &s.panel[0], &w.mem[0])
-		w.mem = s.panel
-	}
-	return w
-}
-
-// packPanels packs the elements [from, to) of all panels of an item: one chunk.
-func (s *sweeper) packPanels(p *place, from, to int64) {
-	t := s.t
 	pk := packer{e: s.e, m: &t.W, mem: s.w, b: p.b, tmp: s.tmp}
-	panel := 4 * roundUp(s.e.words(min(t.Chunk, t.K)), 2)
-	for j := int64(0); j < p.n; j += gemm.PanelColumns {
-		pk.panel(s.panel[panel*j:], p.j+j, min(gemm.PanelColumns, p.n-j), from, to-from)
-	}
+	pk.panel(panel, p.j+j, min(gemm.PanelColumns, p.n-j), k, end-k)
+	return panel
 }
 
-// address is where memory lies, to fetch it: not to reach it.
-func address(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }
+// kept is the memory of the packed panel of column j of an item.
+func (s *sweeper) kept(j int64) []byte {
+	return s.panel[4*j*roundUp(s.e.words(min(s.t.Chunk, s.t.K)), 2):]
+}
 
 // packer packs parts of one matrix of a batch into words. tmp has room for
 // Width rows of the elements asked for.

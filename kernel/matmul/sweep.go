@@ -23,8 +23,12 @@ type sweeper struct {
 	// the span.
 	held  place
 	words int64
-	out   []byte
-	f     finisher
+	// soon and later are what tiles fetch on the way: weights, and rows of x from
+	// the panel of column laterFrom on.
+	soon, later pieces
+	laterFrom   int64
+	out         []byte
+	f           finisher
 }
 
 func (e *engine) run(a *kernel.Args, block int, t *tiling, _ []int64) error {
@@ -74,13 +78,11 @@ func (s *sweeper) item(p *place) {
 	t := s.t
 	for from := p.k0; from < p.k1; from += t.Span {
 		to := min(from+t.Span, p.k1)
-		if t.Ahead {
-			s.packPanels(p, from, to)
-		}
 		for row := int64(0); row < p.m; row += t.SubM {
 			part := *p
 			part.i, part.m = p.i+row, min(t.SubM, p.m-row)
 			s.packRows(&part, from, to)
+			s.fetchRows(p, &part, from, to)
 			s.sweep(p, &part, from, to)
 		}
 	}
@@ -105,7 +107,7 @@ func (s *sweeper) sweep(p, part *place, from, to int64) {
 // strips multiplies a part of an item's rows with the elements [k, end) of the
 // panel of its column j; the packed rows begin at K from and the span ends at to.
 func (s *sweeper) strips(p, part *place, j, from, k, end, to int64) {
-	w := s.weights(p, j, from, k, end, to)
+	w := s.weights(p, part, j, from, k, end, to)
 	set, words, first := s.e.set, s.e.words(end-k), (k-from)/s.e.step()
 	tiles, steps, columnBytes := set.Rows, words, int64(4)
 	if s.t.Narrow {
@@ -113,11 +115,10 @@ func (s *sweeper) strips(p, part *place, j, from, k, end, to int64) {
 		tiles, steps, columnBytes = narrow.Rows, ceilDiv(words, int64(s.t.W.Step)), narrow.StepBytes/gemm.PanelColumns
 	}
 	if s.e.word == tensor.Int8 && part.i == p.i && !s.e.excessKnown(s.t) {
-		s.addExcess(j, w.mem, words, k > p.k0)
+		s.addExcess(j, w, words, k > p.k0)
 	}
 	groups := ceilDiv(part.m, set.MaxRows())
 	least, larger := part.m/groups, part.m%groups
-	pace := w.fetch / (groups * gemm.PanelColumns / set.Columns * steps)
 	for h := int64(0); h < min(gemm.PanelColumns, p.n-j); h += set.Columns {
 		sums, stride := s.sums(p, j+h)
 		row, at := int64(0), part.i-p.i
@@ -128,9 +129,9 @@ func (s *sweeper) strips(p, part *place, j, from, k, end, to int64) {
 			}
 			a := &s.rows[4*(row*s.words+first*rows)]
 			c := &sums[4*(at+row)*stride]
-			tiles[rows-1](int(steps), a, &w.mem[columnBytes*h], c, int(stride), k > p.k0, w.next, uintptr(pace))
+			next, pace := s.fetched(j)
+			tiles[rows-1](int(steps), a, &w[columnBytes*h], c, int(stride), k > p.k0, next, pace)
 			row += rows
-			w.next += uintptr(steps * pace)
 		}
 	}
 }

@@ -37,11 +37,11 @@ type tiling struct {
 	// DirectOut says that sums are made in the output's memory, and ByPanel that
 	// an item's columns are finished panel by panel: both with an engine.
 	DirectOut, ByPanel bool
-	// Narrow says that tiles widen panels of 2-byte elements as they go, Ahead
-	// that all panels of an item are packed before they are multiplied, OneRow that
+	// Narrow says that tiles widen panels of 2-byte elements as they go, Kept
+	// that packed panels of an item are kept for all parts of its rows, OneRow that
 	// a row is multiplied with all panels of an item at once.
-	Narrow, Ahead, OneRow bool
-	Ep                    epilogue
+	Narrow, Kept, OneRow bool
+	Ep                   epilogue
 }
 
 // Buffers of a block, in scratch memory.

@@ -5,7 +5,7 @@
 #include "textflag.h"
 
 // func tileF16x1AVX2(steps int, a *byte, b *byte, c *byte, stride int, add bool, next uintptr, pace uintptr)
-// Requires: AVX, F16C, FMA3, MMX+
+// Requires: AVX, CMOV, F16C, FMA3, MMX+
 TEXT ·tileF16x1AVX2(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ   a+8(FP), AX
 	MOVQ   b+16(FP), CX
@@ -14,10 +14,16 @@ TEXT ·tileF16x1AVX2(SB), NOSPLIT|NOFRAME, $0-64
 	LEAQ   (BX)(BX*2), SI
 	MOVQ   BX, DI
 	SHLQ   $0x02, DI
+	MOVQ   c+24(FP), R8
+	MOVQ   stride+32(FP), R9
+	SHLQ   $0x02, R9
+	MOVQ   R8, R10
+	IMUL3Q $0x01, R9, R11
+	ADDQ   R8, R11
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
-	MOVQ   steps+0(FP), R8
-	SUBQ   $0x04, R8
+	MOVQ   steps+0(FP), R12
+	SUBQ   $0x04, R12
 	JLT    tail
 
 turn:
@@ -45,14 +51,18 @@ turn:
 	VBROADCASTSS 12(AX), Y4
 	VFMADD231PS  Y4, Y2, Y0
 	VFMADD231PS  Y4, Y3, Y1
+	PREFETCHT0   (R10)
+	ADDQ         R9, R10
+	CMPQ         R10, R11
+	CMOVQCC      R8, R10
 	ADDQ         $0x00000010, AX
 	ADDQ         $0x00000100, CX
 	ADDQ         DI, DX
-	SUBQ         $0x04, R8
+	SUBQ         $0x04, R12
 	JGE          turn
 
 tail:
-	ADDQ $0x04, R8
+	ADDQ $0x04, R12
 	JZ   sums
 
 single:
@@ -63,30 +73,27 @@ single:
 	VFMADD231PS  Y4, Y3, Y1
 	ADDQ         $0x00000004, AX
 	ADDQ         $0x00000040, CX
-	DECQ         R8
+	DECQ         R12
 	JNZ          single
 
 sums:
-	MOVQ   c+24(FP), AX
-	MOVQ   stride+32(FP), CX
-	SHLQ   $0x02, CX
-	MOVB   add+40(FP), DL
-	TESTB  DL, DL
+	MOVB   add+40(FP), AL
+	TESTB  AL, AL
 	JZ     store
-	MOVQ   AX, DX
-	VADDPS (DX), Y0, Y0
-	VADDPS 32(DX), Y1, Y1
-	ADDQ   CX, DX
+	MOVQ   R8, AX
+	VADDPS (AX), Y0, Y0
+	VADDPS 32(AX), Y1, Y1
+	ADDQ   R9, AX
 
 store:
-	VMOVUPS Y0, (AX)
-	VMOVUPS Y1, 32(AX)
-	ADDQ    CX, AX
+	VMOVUPS Y0, (R8)
+	VMOVUPS Y1, 32(R8)
+	ADDQ    R9, R8
 	VZEROUPPER
 	RET
 
 // func tileF16x2AVX2(steps int, a *byte, b *byte, c *byte, stride int, add bool, next uintptr, pace uintptr)
-// Requires: AVX, F16C, FMA3, MMX+
+// Requires: AVX, CMOV, F16C, FMA3, MMX+
 TEXT ·tileF16x2AVX2(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ   a+8(FP), AX
 	MOVQ   b+16(FP), CX
@@ -95,12 +102,18 @@ TEXT ·tileF16x2AVX2(SB), NOSPLIT|NOFRAME, $0-64
 	LEAQ   (BX)(BX*2), SI
 	MOVQ   BX, DI
 	SHLQ   $0x02, DI
+	MOVQ   c+24(FP), R8
+	MOVQ   stride+32(FP), R9
+	SHLQ   $0x02, R9
+	MOVQ   R8, R10
+	IMUL3Q $0x02, R9, R11
+	ADDQ   R8, R11
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
-	MOVQ   steps+0(FP), R8
-	SUBQ   $0x04, R8
+	MOVQ   steps+0(FP), R12
+	SUBQ   $0x04, R12
 	JLT    tail
 
 turn:
@@ -140,14 +153,18 @@ turn:
 	VBROADCASTSS 28(AX), Y6
 	VFMADD231PS  Y6, Y4, Y2
 	VFMADD231PS  Y6, Y5, Y3
+	PREFETCHT0   (R10)
+	ADDQ         R9, R10
+	CMPQ         R10, R11
+	CMOVQCC      R8, R10
 	ADDQ         $0x00000020, AX
 	ADDQ         $0x00000100, CX
 	ADDQ         DI, DX
-	SUBQ         $0x04, R8
+	SUBQ         $0x04, R12
 	JGE          turn
 
 tail:
-	ADDQ $0x04, R8
+	ADDQ $0x04, R12
 	JZ   sums
 
 single:
@@ -161,36 +178,33 @@ single:
 	VFMADD231PS  Y6, Y5, Y3
 	ADDQ         $0x00000008, AX
 	ADDQ         $0x00000040, CX
-	DECQ         R8
+	DECQ         R12
 	JNZ          single
 
 sums:
-	MOVQ   c+24(FP), AX
-	MOVQ   stride+32(FP), CX
-	SHLQ   $0x02, CX
-	MOVB   add+40(FP), DL
-	TESTB  DL, DL
+	MOVB   add+40(FP), AL
+	TESTB  AL, AL
 	JZ     store
-	MOVQ   AX, DX
-	VADDPS (DX), Y0, Y0
-	VADDPS 32(DX), Y1, Y1
-	ADDQ   CX, DX
-	VADDPS (DX), Y2, Y2
-	VADDPS 32(DX), Y3, Y3
-	ADDQ   CX, DX
+	MOVQ   R8, AX
+	VADDPS (AX), Y0, Y0
+	VADDPS 32(AX), Y1, Y1
+	ADDQ   R9, AX
+	VADDPS (AX), Y2, Y2
+	VADDPS 32(AX), Y3, Y3
+	ADDQ   R9, AX
 
 store:
-	VMOVUPS Y0, (AX)
-	VMOVUPS Y1, 32(AX)
-	ADDQ    CX, AX
-	VMOVUPS Y2, (AX)
-	VMOVUPS Y3, 32(AX)
-	ADDQ    CX, AX
+	VMOVUPS Y0, (R8)
+	VMOVUPS Y1, 32(R8)
+	ADDQ    R9, R8
+	VMOVUPS Y2, (R8)
+	VMOVUPS Y3, 32(R8)
+	ADDQ    R9, R8
 	VZEROUPPER
 	RET
 
 // func tileF16x3AVX2(steps int, a *byte, b *byte, c *byte, stride int, add bool, next uintptr, pace uintptr)
-// Requires: AVX, F16C, FMA3, MMX+
+// Requires: AVX, CMOV, F16C, FMA3, MMX+
 TEXT ·tileF16x3AVX2(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ   a+8(FP), AX
 	MOVQ   b+16(FP), CX
@@ -199,14 +213,20 @@ TEXT ·tileF16x3AVX2(SB), NOSPLIT|NOFRAME, $0-64
 	LEAQ   (BX)(BX*2), SI
 	MOVQ   BX, DI
 	SHLQ   $0x02, DI
+	MOVQ   c+24(FP), R8
+	MOVQ   stride+32(FP), R9
+	SHLQ   $0x02, R9
+	MOVQ   R8, R10
+	IMUL3Q $0x03, R9, R11
+	ADDQ   R8, R11
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
-	MOVQ   steps+0(FP), R8
-	SUBQ   $0x04, R8
+	MOVQ   steps+0(FP), R12
+	SUBQ   $0x04, R12
 	JLT    tail
 
 turn:
@@ -258,14 +278,18 @@ turn:
 	VBROADCASTSS 44(AX), Y8
 	VFMADD231PS  Y8, Y6, Y4
 	VFMADD231PS  Y8, Y7, Y5
+	PREFETCHT0   (R10)
+	ADDQ         R9, R10
+	CMPQ         R10, R11
+	CMOVQCC      R8, R10
 	ADDQ         $0x00000030, AX
 	ADDQ         $0x00000100, CX
 	ADDQ         DI, DX
-	SUBQ         $0x04, R8
+	SUBQ         $0x04, R12
 	JGE          turn
 
 tail:
-	ADDQ $0x04, R8
+	ADDQ $0x04, R12
 	JZ   sums
 
 single:
@@ -282,42 +306,39 @@ single:
 	VFMADD231PS  Y8, Y7, Y5
 	ADDQ         $0x0000000c, AX
 	ADDQ         $0x00000040, CX
-	DECQ         R8
+	DECQ         R12
 	JNZ          single
 
 sums:
-	MOVQ   c+24(FP), AX
-	MOVQ   stride+32(FP), CX
-	SHLQ   $0x02, CX
-	MOVB   add+40(FP), DL
-	TESTB  DL, DL
+	MOVB   add+40(FP), AL
+	TESTB  AL, AL
 	JZ     store
-	MOVQ   AX, DX
-	VADDPS (DX), Y0, Y0
-	VADDPS 32(DX), Y1, Y1
-	ADDQ   CX, DX
-	VADDPS (DX), Y2, Y2
-	VADDPS 32(DX), Y3, Y3
-	ADDQ   CX, DX
-	VADDPS (DX), Y4, Y4
-	VADDPS 32(DX), Y5, Y5
-	ADDQ   CX, DX
+	MOVQ   R8, AX
+	VADDPS (AX), Y0, Y0
+	VADDPS 32(AX), Y1, Y1
+	ADDQ   R9, AX
+	VADDPS (AX), Y2, Y2
+	VADDPS 32(AX), Y3, Y3
+	ADDQ   R9, AX
+	VADDPS (AX), Y4, Y4
+	VADDPS 32(AX), Y5, Y5
+	ADDQ   R9, AX
 
 store:
-	VMOVUPS Y0, (AX)
-	VMOVUPS Y1, 32(AX)
-	ADDQ    CX, AX
-	VMOVUPS Y2, (AX)
-	VMOVUPS Y3, 32(AX)
-	ADDQ    CX, AX
-	VMOVUPS Y4, (AX)
-	VMOVUPS Y5, 32(AX)
-	ADDQ    CX, AX
+	VMOVUPS Y0, (R8)
+	VMOVUPS Y1, 32(R8)
+	ADDQ    R9, R8
+	VMOVUPS Y2, (R8)
+	VMOVUPS Y3, 32(R8)
+	ADDQ    R9, R8
+	VMOVUPS Y4, (R8)
+	VMOVUPS Y5, 32(R8)
+	ADDQ    R9, R8
 	VZEROUPPER
 	RET
 
 // func tileF16x4AVX2(steps int, a *byte, b *byte, c *byte, stride int, add bool, next uintptr, pace uintptr)
-// Requires: AVX, F16C, FMA3, MMX+
+// Requires: AVX, CMOV, F16C, FMA3, MMX+
 TEXT ·tileF16x4AVX2(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ   a+8(FP), AX
 	MOVQ   b+16(FP), CX
@@ -326,6 +347,12 @@ TEXT ·tileF16x4AVX2(SB), NOSPLIT|NOFRAME, $0-64
 	LEAQ   (BX)(BX*2), SI
 	MOVQ   BX, DI
 	SHLQ   $0x02, DI
+	MOVQ   c+24(FP), R8
+	MOVQ   stride+32(FP), R9
+	SHLQ   $0x02, R9
+	MOVQ   R8, R10
+	IMUL3Q $0x04, R9, R11
+	ADDQ   R8, R11
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -334,8 +361,8 @@ TEXT ·tileF16x4AVX2(SB), NOSPLIT|NOFRAME, $0-64
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
-	MOVQ   steps+0(FP), R8
-	SUBQ   $0x04, R8
+	MOVQ   steps+0(FP), R12
+	SUBQ   $0x04, R12
 	JLT    tail
 
 turn:
@@ -399,14 +426,18 @@ turn:
 	VBROADCASTSS 60(AX), Y10
 	VFMADD231PS  Y10, Y8, Y6
 	VFMADD231PS  Y10, Y9, Y7
+	PREFETCHT0   (R10)
+	ADDQ         R9, R10
+	CMPQ         R10, R11
+	CMOVQCC      R8, R10
 	ADDQ         $0x00000040, AX
 	ADDQ         $0x00000100, CX
 	ADDQ         DI, DX
-	SUBQ         $0x04, R8
+	SUBQ         $0x04, R12
 	JGE          turn
 
 tail:
-	ADDQ $0x04, R8
+	ADDQ $0x04, R12
 	JZ   sums
 
 single:
@@ -426,48 +457,45 @@ single:
 	VFMADD231PS  Y10, Y9, Y7
 	ADDQ         $0x00000010, AX
 	ADDQ         $0x00000040, CX
-	DECQ         R8
+	DECQ         R12
 	JNZ          single
 
 sums:
-	MOVQ   c+24(FP), AX
-	MOVQ   stride+32(FP), CX
-	SHLQ   $0x02, CX
-	MOVB   add+40(FP), DL
-	TESTB  DL, DL
+	MOVB   add+40(FP), AL
+	TESTB  AL, AL
 	JZ     store
-	MOVQ   AX, DX
-	VADDPS (DX), Y0, Y0
-	VADDPS 32(DX), Y1, Y1
-	ADDQ   CX, DX
-	VADDPS (DX), Y2, Y2
-	VADDPS 32(DX), Y3, Y3
-	ADDQ   CX, DX
-	VADDPS (DX), Y4, Y4
-	VADDPS 32(DX), Y5, Y5
-	ADDQ   CX, DX
-	VADDPS (DX), Y6, Y6
-	VADDPS 32(DX), Y7, Y7
-	ADDQ   CX, DX
+	MOVQ   R8, AX
+	VADDPS (AX), Y0, Y0
+	VADDPS 32(AX), Y1, Y1
+	ADDQ   R9, AX
+	VADDPS (AX), Y2, Y2
+	VADDPS 32(AX), Y3, Y3
+	ADDQ   R9, AX
+	VADDPS (AX), Y4, Y4
+	VADDPS 32(AX), Y5, Y5
+	ADDQ   R9, AX
+	VADDPS (AX), Y6, Y6
+	VADDPS 32(AX), Y7, Y7
+	ADDQ   R9, AX
 
 store:
-	VMOVUPS Y0, (AX)
-	VMOVUPS Y1, 32(AX)
-	ADDQ    CX, AX
-	VMOVUPS Y2, (AX)
-	VMOVUPS Y3, 32(AX)
-	ADDQ    CX, AX
-	VMOVUPS Y4, (AX)
-	VMOVUPS Y5, 32(AX)
-	ADDQ    CX, AX
-	VMOVUPS Y6, (AX)
-	VMOVUPS Y7, 32(AX)
-	ADDQ    CX, AX
+	VMOVUPS Y0, (R8)
+	VMOVUPS Y1, 32(R8)
+	ADDQ    R9, R8
+	VMOVUPS Y2, (R8)
+	VMOVUPS Y3, 32(R8)
+	ADDQ    R9, R8
+	VMOVUPS Y4, (R8)
+	VMOVUPS Y5, 32(R8)
+	ADDQ    R9, R8
+	VMOVUPS Y6, (R8)
+	VMOVUPS Y7, 32(R8)
+	ADDQ    R9, R8
 	VZEROUPPER
 	RET
 
 // func tileF16x5AVX2(steps int, a *byte, b *byte, c *byte, stride int, add bool, next uintptr, pace uintptr)
-// Requires: AVX, F16C, FMA3, MMX+
+// Requires: AVX, CMOV, F16C, FMA3, MMX+
 TEXT ·tileF16x5AVX2(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ   a+8(FP), AX
 	MOVQ   b+16(FP), CX
@@ -476,6 +504,12 @@ TEXT ·tileF16x5AVX2(SB), NOSPLIT|NOFRAME, $0-64
 	LEAQ   (BX)(BX*2), SI
 	MOVQ   BX, DI
 	SHLQ   $0x02, DI
+	MOVQ   c+24(FP), R8
+	MOVQ   stride+32(FP), R9
+	SHLQ   $0x02, R9
+	MOVQ   R8, R10
+	IMUL3Q $0x05, R9, R11
+	ADDQ   R8, R11
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -486,8 +520,8 @@ TEXT ·tileF16x5AVX2(SB), NOSPLIT|NOFRAME, $0-64
 	VXORPS Y7, Y7, Y7
 	VXORPS Y8, Y8, Y8
 	VXORPS Y9, Y9, Y9
-	MOVQ   steps+0(FP), R8
-	SUBQ   $0x04, R8
+	MOVQ   steps+0(FP), R12
+	SUBQ   $0x04, R12
 	JLT    tail
 
 turn:
@@ -563,14 +597,18 @@ turn:
 	VBROADCASTSS 76(AX), Y12
 	VFMADD231PS  Y12, Y10, Y8
 	VFMADD231PS  Y12, Y11, Y9
+	PREFETCHT0   (R10)
+	ADDQ         R9, R10
+	CMPQ         R10, R11
+	CMOVQCC      R8, R10
 	ADDQ         $0x00000050, AX
 	ADDQ         $0x00000100, CX
 	ADDQ         DI, DX
-	SUBQ         $0x04, R8
+	SUBQ         $0x04, R12
 	JGE          turn
 
 tail:
-	ADDQ $0x04, R8
+	ADDQ $0x04, R12
 	JZ   sums
 
 single:
@@ -593,54 +631,51 @@ single:
 	VFMADD231PS  Y12, Y11, Y9
 	ADDQ         $0x00000014, AX
 	ADDQ         $0x00000040, CX
-	DECQ         R8
+	DECQ         R12
 	JNZ          single
 
 sums:
-	MOVQ   c+24(FP), AX
-	MOVQ   stride+32(FP), CX
-	SHLQ   $0x02, CX
-	MOVB   add+40(FP), DL
-	TESTB  DL, DL
+	MOVB   add+40(FP), AL
+	TESTB  AL, AL
 	JZ     store
-	MOVQ   AX, DX
-	VADDPS (DX), Y0, Y0
-	VADDPS 32(DX), Y1, Y1
-	ADDQ   CX, DX
-	VADDPS (DX), Y2, Y2
-	VADDPS 32(DX), Y3, Y3
-	ADDQ   CX, DX
-	VADDPS (DX), Y4, Y4
-	VADDPS 32(DX), Y5, Y5
-	ADDQ   CX, DX
-	VADDPS (DX), Y6, Y6
-	VADDPS 32(DX), Y7, Y7
-	ADDQ   CX, DX
-	VADDPS (DX), Y8, Y8
-	VADDPS 32(DX), Y9, Y9
-	ADDQ   CX, DX
+	MOVQ   R8, AX
+	VADDPS (AX), Y0, Y0
+	VADDPS 32(AX), Y1, Y1
+	ADDQ   R9, AX
+	VADDPS (AX), Y2, Y2
+	VADDPS 32(AX), Y3, Y3
+	ADDQ   R9, AX
+	VADDPS (AX), Y4, Y4
+	VADDPS 32(AX), Y5, Y5
+	ADDQ   R9, AX
+	VADDPS (AX), Y6, Y6
+	VADDPS 32(AX), Y7, Y7
+	ADDQ   R9, AX
+	VADDPS (AX), Y8, Y8
+	VADDPS 32(AX), Y9, Y9
+	ADDQ   R9, AX
 
 store:
-	VMOVUPS Y0, (AX)
-	VMOVUPS Y1, 32(AX)
-	ADDQ    CX, AX
-	VMOVUPS Y2, (AX)
-	VMOVUPS Y3, 32(AX)
-	ADDQ    CX, AX
-	VMOVUPS Y4, (AX)
-	VMOVUPS Y5, 32(AX)
-	ADDQ    CX, AX
-	VMOVUPS Y6, (AX)
-	VMOVUPS Y7, 32(AX)
-	ADDQ    CX, AX
-	VMOVUPS Y8, (AX)
-	VMOVUPS Y9, 32(AX)
-	ADDQ    CX, AX
+	VMOVUPS Y0, (R8)
+	VMOVUPS Y1, 32(R8)
+	ADDQ    R9, R8
+	VMOVUPS Y2, (R8)
+	VMOVUPS Y3, 32(R8)
+	ADDQ    R9, R8
+	VMOVUPS Y4, (R8)
+	VMOVUPS Y5, 32(R8)
+	ADDQ    R9, R8
+	VMOVUPS Y6, (R8)
+	VMOVUPS Y7, 32(R8)
+	ADDQ    R9, R8
+	VMOVUPS Y8, (R8)
+	VMOVUPS Y9, 32(R8)
+	ADDQ    R9, R8
 	VZEROUPPER
 	RET
 
 // func tileF16x6AVX2(steps int, a *byte, b *byte, c *byte, stride int, add bool, next uintptr, pace uintptr)
-// Requires: AVX, F16C, FMA3, MMX+
+// Requires: AVX, CMOV, F16C, FMA3, MMX+
 TEXT ·tileF16x6AVX2(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ   a+8(FP), AX
 	MOVQ   b+16(FP), CX
@@ -649,6 +684,12 @@ TEXT ·tileF16x6AVX2(SB), NOSPLIT|NOFRAME, $0-64
 	LEAQ   (BX)(BX*2), SI
 	MOVQ   BX, DI
 	SHLQ   $0x02, DI
+	MOVQ   c+24(FP), R8
+	MOVQ   stride+32(FP), R9
+	SHLQ   $0x02, R9
+	MOVQ   R8, R10
+	IMUL3Q $0x06, R9, R11
+	ADDQ   R8, R11
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -661,8 +702,8 @@ TEXT ·tileF16x6AVX2(SB), NOSPLIT|NOFRAME, $0-64
 	VXORPS Y9, Y9, Y9
 	VXORPS Y10, Y10, Y10
 	VXORPS Y11, Y11, Y11
-	MOVQ   steps+0(FP), R8
-	SUBQ   $0x04, R8
+	MOVQ   steps+0(FP), R12
+	SUBQ   $0x04, R12
 	JLT    tail
 
 turn:
@@ -750,14 +791,18 @@ turn:
 	VBROADCASTSS 92(AX), Y14
 	VFMADD231PS  Y14, Y12, Y10
 	VFMADD231PS  Y14, Y13, Y11
+	PREFETCHT0   (R10)
+	ADDQ         R9, R10
+	CMPQ         R10, R11
+	CMOVQCC      R8, R10
 	ADDQ         $0x00000060, AX
 	ADDQ         $0x00000100, CX
 	ADDQ         DI, DX
-	SUBQ         $0x04, R8
+	SUBQ         $0x04, R12
 	JGE          turn
 
 tail:
-	ADDQ $0x04, R8
+	ADDQ $0x04, R12
 	JZ   sums
 
 single:
@@ -783,60 +828,57 @@ single:
 	VFMADD231PS  Y14, Y13, Y11
 	ADDQ         $0x00000018, AX
 	ADDQ         $0x00000040, CX
-	DECQ         R8
+	DECQ         R12
 	JNZ          single
 
 sums:
-	MOVQ   c+24(FP), AX
-	MOVQ   stride+32(FP), CX
-	SHLQ   $0x02, CX
-	MOVB   add+40(FP), DL
-	TESTB  DL, DL
+	MOVB   add+40(FP), AL
+	TESTB  AL, AL
 	JZ     store
-	MOVQ   AX, DX
-	VADDPS (DX), Y0, Y0
-	VADDPS 32(DX), Y1, Y1
-	ADDQ   CX, DX
-	VADDPS (DX), Y2, Y2
-	VADDPS 32(DX), Y3, Y3
-	ADDQ   CX, DX
-	VADDPS (DX), Y4, Y4
-	VADDPS 32(DX), Y5, Y5
-	ADDQ   CX, DX
-	VADDPS (DX), Y6, Y6
-	VADDPS 32(DX), Y7, Y7
-	ADDQ   CX, DX
-	VADDPS (DX), Y8, Y8
-	VADDPS 32(DX), Y9, Y9
-	ADDQ   CX, DX
-	VADDPS (DX), Y10, Y10
-	VADDPS 32(DX), Y11, Y11
-	ADDQ   CX, DX
+	MOVQ   R8, AX
+	VADDPS (AX), Y0, Y0
+	VADDPS 32(AX), Y1, Y1
+	ADDQ   R9, AX
+	VADDPS (AX), Y2, Y2
+	VADDPS 32(AX), Y3, Y3
+	ADDQ   R9, AX
+	VADDPS (AX), Y4, Y4
+	VADDPS 32(AX), Y5, Y5
+	ADDQ   R9, AX
+	VADDPS (AX), Y6, Y6
+	VADDPS 32(AX), Y7, Y7
+	ADDQ   R9, AX
+	VADDPS (AX), Y8, Y8
+	VADDPS 32(AX), Y9, Y9
+	ADDQ   R9, AX
+	VADDPS (AX), Y10, Y10
+	VADDPS 32(AX), Y11, Y11
+	ADDQ   R9, AX
 
 store:
-	VMOVUPS Y0, (AX)
-	VMOVUPS Y1, 32(AX)
-	ADDQ    CX, AX
-	VMOVUPS Y2, (AX)
-	VMOVUPS Y3, 32(AX)
-	ADDQ    CX, AX
-	VMOVUPS Y4, (AX)
-	VMOVUPS Y5, 32(AX)
-	ADDQ    CX, AX
-	VMOVUPS Y6, (AX)
-	VMOVUPS Y7, 32(AX)
-	ADDQ    CX, AX
-	VMOVUPS Y8, (AX)
-	VMOVUPS Y9, 32(AX)
-	ADDQ    CX, AX
-	VMOVUPS Y10, (AX)
-	VMOVUPS Y11, 32(AX)
-	ADDQ    CX, AX
+	VMOVUPS Y0, (R8)
+	VMOVUPS Y1, 32(R8)
+	ADDQ    R9, R8
+	VMOVUPS Y2, (R8)
+	VMOVUPS Y3, 32(R8)
+	ADDQ    R9, R8
+	VMOVUPS Y4, (R8)
+	VMOVUPS Y5, 32(R8)
+	ADDQ    R9, R8
+	VMOVUPS Y6, (R8)
+	VMOVUPS Y7, 32(R8)
+	ADDQ    R9, R8
+	VMOVUPS Y8, (R8)
+	VMOVUPS Y9, 32(R8)
+	ADDQ    R9, R8
+	VMOVUPS Y10, (R8)
+	VMOVUPS Y11, 32(R8)
+	ADDQ    R9, R8
 	VZEROUPPER
 	RET
 
 // func tilePairsx1AVX2(steps int, a *byte, b *byte, c *byte, stride int, add bool, next uintptr, pace uintptr)
-// Requires: AVX, AVX2, FMA3, MMX+
+// Requires: AVX, AVX2, CMOV, FMA3, MMX+
 TEXT ·tilePairsx1AVX2(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ         a+8(FP), AX
 	MOVQ         b+16(FP), CX
@@ -845,13 +887,19 @@ TEXT ·tilePairsx1AVX2(SB), NOSPLIT|NOFRAME, $0-64
 	LEAQ         (BX)(BX*2), SI
 	MOVQ         BX, DI
 	SHLQ         $0x02, DI
+	MOVQ         c+24(FP), R8
+	MOVQ         stride+32(FP), R9
+	SHLQ         $0x02, R9
+	MOVQ         R8, R10
+	IMUL3Q       $0x01, R9, R11
+	ADDQ         R8, R11
 	VXORPS       Y0, Y0, Y0
 	VXORPS       Y1, Y1, Y1
-	MOVL         $0xffff0000, R8
-	VMOVD        R8, X2
+	MOVL         $0xffff0000, R12
+	VMOVD        R12, X2
 	VPBROADCASTD X2, Y2
-	MOVQ         steps+0(FP), R8
-	SUBQ         $0x04, R8
+	MOVQ         steps+0(FP), R12
+	SUBQ         $0x04, R12
 	JLT          tail
 
 turn:
@@ -907,14 +955,18 @@ turn:
 	VBROADCASTSS 28(AX), Y3
 	VFMADD231PS  Y3, Y4, Y0
 	VFMADD231PS  Y3, Y6, Y1
+	PREFETCHT0   (R10)
+	ADDQ         R9, R10
+	CMPQ         R10, R11
+	CMOVQCC      R8, R10
 	ADDQ         $0x00000020, AX
 	ADDQ         $0x00000200, CX
 	ADDQ         DI, DX
-	SUBQ         $0x04, R8
+	SUBQ         $0x04, R12
 	JGE          turn
 
 tail:
-	ADDQ $0x04, R8
+	ADDQ $0x04, R12
 	JZ   sums
 
 single:
@@ -932,30 +984,27 @@ single:
 	VFMADD231PS  Y3, Y6, Y1
 	ADDQ         $0x00000008, AX
 	ADDQ         $0x00000080, CX
-	DECQ         R8
+	DECQ         R12
 	JNZ          single
 
 sums:
-	MOVQ   c+24(FP), AX
-	MOVQ   stride+32(FP), CX
-	SHLQ   $0x02, CX
-	MOVB   add+40(FP), DL
-	TESTB  DL, DL
+	MOVB   add+40(FP), AL
+	TESTB  AL, AL
 	JZ     store
-	MOVQ   AX, DX
-	VADDPS (DX), Y0, Y0
-	VADDPS 32(DX), Y1, Y1
-	ADDQ   CX, DX
+	MOVQ   R8, AX
+	VADDPS (AX), Y0, Y0
+	VADDPS 32(AX), Y1, Y1
+	ADDQ   R9, AX
 
 store:
-	VMOVUPS Y0, (AX)
-	VMOVUPS Y1, 32(AX)
-	ADDQ    CX, AX
+	VMOVUPS Y0, (R8)
+	VMOVUPS Y1, 32(R8)
+	ADDQ    R9, R8
 	VZEROUPPER
 	RET
 
 // func tilePairsx2AVX2(steps int, a *byte, b *byte, c *byte, stride int, add bool, next uintptr, pace uintptr)
-// Requires: AVX, AVX2, FMA3, MMX+
+// Requires: AVX, AVX2, CMOV, FMA3, MMX+
 TEXT ·tilePairsx2AVX2(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ         a+8(FP), AX
 	MOVQ         b+16(FP), CX
@@ -964,15 +1013,21 @@ TEXT ·tilePairsx2AVX2(SB), NOSPLIT|NOFRAME, $0-64
 	LEAQ         (BX)(BX*2), SI
 	MOVQ         BX, DI
 	SHLQ         $0x02, DI
+	MOVQ         c+24(FP), R8
+	MOVQ         stride+32(FP), R9
+	SHLQ         $0x02, R9
+	MOVQ         R8, R10
+	IMUL3Q       $0x02, R9, R11
+	ADDQ         R8, R11
 	VXORPS       Y0, Y0, Y0
 	VXORPS       Y1, Y1, Y1
 	VXORPS       Y2, Y2, Y2
 	VXORPS       Y3, Y3, Y3
-	MOVL         $0xffff0000, R8
-	VMOVD        R8, X4
+	MOVL         $0xffff0000, R12
+	VMOVD        R12, X4
 	VPBROADCASTD X4, Y4
-	MOVQ         steps+0(FP), R8
-	SUBQ         $0x04, R8
+	MOVQ         steps+0(FP), R12
+	SUBQ         $0x04, R12
 	JLT          tail
 
 turn:
@@ -1052,14 +1107,18 @@ turn:
 	VBROADCASTSS 60(AX), Y5
 	VFMADD231PS  Y5, Y6, Y2
 	VFMADD231PS  Y5, Y8, Y3
+	PREFETCHT0   (R10)
+	ADDQ         R9, R10
+	CMPQ         R10, R11
+	CMOVQCC      R8, R10
 	ADDQ         $0x00000040, AX
 	ADDQ         $0x00000200, CX
 	ADDQ         DI, DX
-	SUBQ         $0x04, R8
+	SUBQ         $0x04, R12
 	JGE          turn
 
 tail:
-	ADDQ $0x04, R8
+	ADDQ $0x04, R12
 	JZ   sums
 
 single:
@@ -1083,36 +1142,33 @@ single:
 	VFMADD231PS  Y5, Y8, Y3
 	ADDQ         $0x00000010, AX
 	ADDQ         $0x00000080, CX
-	DECQ         R8
+	DECQ         R12
 	JNZ          single
 
 sums:
-	MOVQ   c+24(FP), AX
-	MOVQ   stride+32(FP), CX
-	SHLQ   $0x02, CX
-	MOVB   add+40(FP), DL
-	TESTB  DL, DL
+	MOVB   add+40(FP), AL
+	TESTB  AL, AL
 	JZ     store
-	MOVQ   AX, DX
-	VADDPS (DX), Y0, Y0
-	VADDPS 32(DX), Y1, Y1
-	ADDQ   CX, DX
-	VADDPS (DX), Y2, Y2
-	VADDPS 32(DX), Y3, Y3
-	ADDQ   CX, DX
+	MOVQ   R8, AX
+	VADDPS (AX), Y0, Y0
+	VADDPS 32(AX), Y1, Y1
+	ADDQ   R9, AX
+	VADDPS (AX), Y2, Y2
+	VADDPS 32(AX), Y3, Y3
+	ADDQ   R9, AX
 
 store:
-	VMOVUPS Y0, (AX)
-	VMOVUPS Y1, 32(AX)
-	ADDQ    CX, AX
-	VMOVUPS Y2, (AX)
-	VMOVUPS Y3, 32(AX)
-	ADDQ    CX, AX
+	VMOVUPS Y0, (R8)
+	VMOVUPS Y1, 32(R8)
+	ADDQ    R9, R8
+	VMOVUPS Y2, (R8)
+	VMOVUPS Y3, 32(R8)
+	ADDQ    R9, R8
 	VZEROUPPER
 	RET
 
 // func tilePairsx3AVX2(steps int, a *byte, b *byte, c *byte, stride int, add bool, next uintptr, pace uintptr)
-// Requires: AVX, AVX2, FMA3, MMX+
+// Requires: AVX, AVX2, CMOV, FMA3, MMX+
 TEXT ·tilePairsx3AVX2(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ         a+8(FP), AX
 	MOVQ         b+16(FP), CX
@@ -1121,17 +1177,23 @@ TEXT ·tilePairsx3AVX2(SB), NOSPLIT|NOFRAME, $0-64
 	LEAQ         (BX)(BX*2), SI
 	MOVQ         BX, DI
 	SHLQ         $0x02, DI
+	MOVQ         c+24(FP), R8
+	MOVQ         stride+32(FP), R9
+	SHLQ         $0x02, R9
+	MOVQ         R8, R10
+	IMUL3Q       $0x03, R9, R11
+	ADDQ         R8, R11
 	VXORPS       Y0, Y0, Y0
 	VXORPS       Y1, Y1, Y1
 	VXORPS       Y2, Y2, Y2
 	VXORPS       Y3, Y3, Y3
 	VXORPS       Y4, Y4, Y4
 	VXORPS       Y5, Y5, Y5
-	MOVL         $0xffff0000, R8
-	VMOVD        R8, X6
+	MOVL         $0xffff0000, R12
+	VMOVD        R12, X6
 	VPBROADCASTD X6, Y6
-	MOVQ         steps+0(FP), R8
-	SUBQ         $0x04, R8
+	MOVQ         steps+0(FP), R12
+	SUBQ         $0x04, R12
 	JLT          tail
 
 turn:
@@ -1235,14 +1297,18 @@ turn:
 	VBROADCASTSS 92(AX), Y7
 	VFMADD231PS  Y7, Y8, Y4
 	VFMADD231PS  Y7, Y10, Y5
+	PREFETCHT0   (R10)
+	ADDQ         R9, R10
+	CMPQ         R10, R11
+	CMOVQCC      R8, R10
 	ADDQ         $0x00000060, AX
 	ADDQ         $0x00000200, CX
 	ADDQ         DI, DX
-	SUBQ         $0x04, R8
+	SUBQ         $0x04, R12
 	JGE          turn
 
 tail:
-	ADDQ $0x04, R8
+	ADDQ $0x04, R12
 	JZ   sums
 
 single:
@@ -1272,42 +1338,39 @@ single:
 	VFMADD231PS  Y7, Y10, Y5
 	ADDQ         $0x00000018, AX
 	ADDQ         $0x00000080, CX
-	DECQ         R8
+	DECQ         R12
 	JNZ          single
 
 sums:
-	MOVQ   c+24(FP), AX
-	MOVQ   stride+32(FP), CX
-	SHLQ   $0x02, CX
-	MOVB   add+40(FP), DL
-	TESTB  DL, DL
+	MOVB   add+40(FP), AL
+	TESTB  AL, AL
 	JZ     store
-	MOVQ   AX, DX
-	VADDPS (DX), Y0, Y0
-	VADDPS 32(DX), Y1, Y1
-	ADDQ   CX, DX
-	VADDPS (DX), Y2, Y2
-	VADDPS 32(DX), Y3, Y3
-	ADDQ   CX, DX
-	VADDPS (DX), Y4, Y4
-	VADDPS 32(DX), Y5, Y5
-	ADDQ   CX, DX
+	MOVQ   R8, AX
+	VADDPS (AX), Y0, Y0
+	VADDPS 32(AX), Y1, Y1
+	ADDQ   R9, AX
+	VADDPS (AX), Y2, Y2
+	VADDPS 32(AX), Y3, Y3
+	ADDQ   R9, AX
+	VADDPS (AX), Y4, Y4
+	VADDPS 32(AX), Y5, Y5
+	ADDQ   R9, AX
 
 store:
-	VMOVUPS Y0, (AX)
-	VMOVUPS Y1, 32(AX)
-	ADDQ    CX, AX
-	VMOVUPS Y2, (AX)
-	VMOVUPS Y3, 32(AX)
-	ADDQ    CX, AX
-	VMOVUPS Y4, (AX)
-	VMOVUPS Y5, 32(AX)
-	ADDQ    CX, AX
+	VMOVUPS Y0, (R8)
+	VMOVUPS Y1, 32(R8)
+	ADDQ    R9, R8
+	VMOVUPS Y2, (R8)
+	VMOVUPS Y3, 32(R8)
+	ADDQ    R9, R8
+	VMOVUPS Y4, (R8)
+	VMOVUPS Y5, 32(R8)
+	ADDQ    R9, R8
 	VZEROUPPER
 	RET
 
 // func tilePairsx4AVX2(steps int, a *byte, b *byte, c *byte, stride int, add bool, next uintptr, pace uintptr)
-// Requires: AVX, AVX2, FMA3, MMX+
+// Requires: AVX, AVX2, CMOV, FMA3, MMX+
 TEXT ·tilePairsx4AVX2(SB), NOSPLIT|NOFRAME, $0-64
 	MOVQ         a+8(FP), AX
 	MOVQ         b+16(FP), CX
@@ -1316,6 +1379,12 @@ TEXT ·tilePairsx4AVX2(SB), NOSPLIT|NOFRAME, $0-64
 	LEAQ         (BX)(BX*2), SI
 	MOVQ         BX, DI
 	SHLQ         $0x02, DI
+	MOVQ         c+24(FP), R8
+	MOVQ         stride+32(FP), R9
+	SHLQ         $0x02, R9
+	MOVQ         R8, R10
+	IMUL3Q       $0x04, R9, R11
+	ADDQ         R8, R11
 	VXORPS       Y0, Y0, Y0
 	VXORPS       Y1, Y1, Y1
 	VXORPS       Y2, Y2, Y2
@@ -1324,11 +1393,11 @@ TEXT ·tilePairsx4AVX2(SB), NOSPLIT|NOFRAME, $0-64
 	VXORPS       Y5, Y5, Y5
 	VXORPS       Y6, Y6, Y6
 	VXORPS       Y7, Y7, Y7
-	MOVL         $0xffff0000, R8
-	VMOVD        R8, X8
+	MOVL         $0xffff0000, R12
+	VMOVD        R12, X8
 	VPBROADCASTD X8, Y8
-	MOVQ         steps+0(FP), R8
-	SUBQ         $0x04, R8
+	MOVQ         steps+0(FP), R12
+	SUBQ         $0x04, R12
 	JLT          tail
 
 turn:
@@ -1456,14 +1525,18 @@ turn:
 	VBROADCASTSS 124(AX), Y9
 	VFMADD231PS  Y9, Y10, Y6
 	VFMADD231PS  Y9, Y12, Y7
+	PREFETCHT0   (R10)
+	ADDQ         R9, R10
+	CMPQ         R10, R11
+	CMOVQCC      R8, R10
 	ADDQ         $0x00000080, AX
 	ADDQ         $0x00000200, CX
 	ADDQ         DI, DX
-	SUBQ         $0x04, R8
+	SUBQ         $0x04, R12
 	JGE          turn
 
 tail:
-	ADDQ $0x04, R8
+	ADDQ $0x04, R12
 	JZ   sums
 
 single:
@@ -1499,43 +1572,40 @@ single:
 	VFMADD231PS  Y9, Y12, Y7
 	ADDQ         $0x00000020, AX
 	ADDQ         $0x00000080, CX
-	DECQ         R8
+	DECQ         R12
 	JNZ          single
 
 sums:
-	MOVQ   c+24(FP), AX
-	MOVQ   stride+32(FP), CX
-	SHLQ   $0x02, CX
-	MOVB   add+40(FP), DL
-	TESTB  DL, DL
+	MOVB   add+40(FP), AL
+	TESTB  AL, AL
 	JZ     store
-	MOVQ   AX, DX
-	VADDPS (DX), Y0, Y0
-	VADDPS 32(DX), Y1, Y1
-	ADDQ   CX, DX
-	VADDPS (DX), Y2, Y2
-	VADDPS 32(DX), Y3, Y3
-	ADDQ   CX, DX
-	VADDPS (DX), Y4, Y4
-	VADDPS 32(DX), Y5, Y5
-	ADDQ   CX, DX
-	VADDPS (DX), Y6, Y6
-	VADDPS 32(DX), Y7, Y7
-	ADDQ   CX, DX
+	MOVQ   R8, AX
+	VADDPS (AX), Y0, Y0
+	VADDPS 32(AX), Y1, Y1
+	ADDQ   R9, AX
+	VADDPS (AX), Y2, Y2
+	VADDPS 32(AX), Y3, Y3
+	ADDQ   R9, AX
+	VADDPS (AX), Y4, Y4
+	VADDPS 32(AX), Y5, Y5
+	ADDQ   R9, AX
+	VADDPS (AX), Y6, Y6
+	VADDPS 32(AX), Y7, Y7
+	ADDQ   R9, AX
 
 store:
-	VMOVUPS Y0, (AX)
-	VMOVUPS Y1, 32(AX)
-	ADDQ    CX, AX
-	VMOVUPS Y2, (AX)
-	VMOVUPS Y3, 32(AX)
-	ADDQ    CX, AX
-	VMOVUPS Y4, (AX)
-	VMOVUPS Y5, 32(AX)
-	ADDQ    CX, AX
-	VMOVUPS Y6, (AX)
-	VMOVUPS Y7, 32(AX)
-	ADDQ    CX, AX
+	VMOVUPS Y0, (R8)
+	VMOVUPS Y1, 32(R8)
+	ADDQ    R9, R8
+	VMOVUPS Y2, (R8)
+	VMOVUPS Y3, 32(R8)
+	ADDQ    R9, R8
+	VMOVUPS Y4, (R8)
+	VMOVUPS Y5, 32(R8)
+	ADDQ    R9, R8
+	VMOVUPS Y6, (R8)
+	VMOVUPS Y7, 32(R8)
+	ADDQ    R9, R8
 	VZEROUPPER
 	RET
 

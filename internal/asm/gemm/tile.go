@@ -16,6 +16,7 @@ const PanelColumns = 32
 // the steps in order, whatever the tile's rows: a row gives the same bits in
 // every tile. next is a part of what will be multiplied after b: cache lines are
 // fetched from that address on, pace bytes further in each step. It may be any.
+// Rows of c are fetched too, early enough to be there when the sums are.
 type Tile func(steps int, a, b, c *byte, stride int, add bool, next, pace uintptr)
 
 // Elem is the element type of a set of loops.

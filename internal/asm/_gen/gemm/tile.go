@@ -35,6 +35,10 @@ type tile struct {
 	a, b    operand.Mem
 	next    [unroll]operand.Mem // what is fetched in each step of a turn
 	pace    reg.GPVirtual       // bytes between the turns
+	out     operand.Mem         // the sums in memory
+	line    operand.Mem         // a row of them: each turn fetches one
+	stride  reg.Register        // bytes between the rows
+	last    reg.Register        // the first byte behind them
 	acc     [][]reg.VecVirtual
 }
 
@@ -45,6 +49,7 @@ func (t *tile) begin(name string) {
 	t.a = operand.Mem{Base: c.Load(c.Param("a"), c.GP64())}
 	t.b = operand.Mem{Base: c.Load(c.Param("b"), c.GP64())}
 	t.fetched()
+	t.sums()
 	t.acc = make([][]reg.VecVirtual, t.rows)
 	for r := range t.acc {
 		t.acc[r] = registers(t.reg, t.vectors)
@@ -69,6 +74,32 @@ func (t *tile) fetched() {
 	c.SHLQ(operand.U8(2), t.pace)
 }
 
+// sums makes the addresses of the sums in memory.
+func (t *tile) sums() {
+	c := t.c
+	t.out = operand.Mem{Base: c.Load(c.Param("c"), c.GP64())}
+	t.stride = c.Load(c.Param("stride"), c.GP64())
+	c.SHLQ(operand.U8(2), t.stride)
+	t.line = operand.Mem{Base: c.GP64()}
+	c.MOVQ(t.out.Base, t.line.Base)
+	last := c.GP64()
+	c.IMUL3Q(operand.U8(t.rows), t.stride, last)
+	c.ADDQ(t.out.Base, last)
+	t.last = last
+}
+
+// fetchSums fetches a row of the sums in memory and goes on to the next one, or to
+// the first again: a tile that ends with all of them there need not wait.
+func (t *tile) fetchSums() {
+	c := t.c
+	for line := 0; line < t.vectors*t.bytes; line += lineBytes {
+		c.PREFETCHT0(t.line.Offset(line))
+	}
+	c.ADDQ(t.stride, t.line.Base)
+	c.CMPQ(t.line.Base, t.last)
+	c.CMOVQCC(t.out.Base, t.line.Base)
+}
+
 // loop runs step for every step of K: u counts the steps of one turn.
 func (t *tile) loop(step func(u int)) {
 	c := t.c
@@ -82,6 +113,7 @@ func (t *tile) loop(step func(u int)) {
 		}
 		step(u)
 	}
+	t.fetchSums()
 	t.advance(unroll)
 	c.ADDQ(t.pace, t.next[0].Base)
 	c.SUBQ(operand.U8(unroll), n)
@@ -105,9 +137,7 @@ func (t *tile) advance(steps int) {
 func (t *tile) finish(add adder) {
 	c := t.c
 	c.Label("sums")
-	out := operand.Mem{Base: c.Load(c.Param("c"), c.GP64())}
-	stride := c.Load(c.Param("stride"), c.GP64())
-	c.SHLQ(operand.U8(2), stride)
+	out, stride := t.out, t.stride
 	flag := c.Load(c.Param("add"), c.GP8())
 	c.TESTB(flag, flag)
 	c.JZ(operand.LabelRef("store"))
