@@ -97,12 +97,20 @@ func tile(p *kernel.Problem, a Params, t *tiling, tail []int64, apart int64) (ke
 
 // attendAll does all parts of an item and writes its output rows.
 func (w *worker) attendAll() error {
-	t, rows := w.t, w.rows()
-	if w.context > 0 {
+	t, rows, n := w.t, w.rows(), parts.Count(w.context)
+	if n > 0 {
 		w.loadQuery()
 	}
+	if n == 1 {
+		// The total of one part is the part.
+		if err := w.attend(0); err != nil {
+			return err
+		}
+		w.store(w.part, w.partSum)
+		return nil
+	}
 	clear(w.totalSum[:rows])
-	for p := range parts.Count(w.context) {
+	for p := range n {
 		if err := w.attend(p); err != nil {
 			return err
 		}
@@ -111,22 +119,23 @@ func (w *worker) attendAll() error {
 			parts.Join(total, &w.totalMax[r], &w.totalSum[r], part, w.partMax[r], w.partSum[r])
 		}
 	}
-	w.store()
+	w.store(w.total, w.totalSum)
 	return nil
 }
 
-// store writes the output rows of an item; the heads of a group lie together.
-func (w *worker) store() {
+// store divides the values of an item's rows by their sums and writes them; the
+// heads of a group lie together.
+func (w *worker) store(values, sums []float32) {
 	t, out := w.t, w.a.Mem(NumInputs)
 	size := t.OutType.Size() * t.ValueDim
 	row := int64(0)
 	for h := range w.heads {
 		for r := range w.queryRows {
 			for g := range w.group {
-				parts.Finish(w.total[(row+g)*t.ValueDim:(row+g+1)*t.ValueDim], w.totalSum[row+g])
+				parts.Finish(values[(row+g)*t.ValueDim:(row+g+1)*t.ValueDim], sums[row+g])
 			}
 			at := (w.firstRow+r)*t.Heads + w.queryHead(h, 0)
-			kernel.StoreFloats(out[at*size:(at+w.group)*size], w.total[row*t.ValueDim:(row+w.group)*t.ValueDim], t.OutType)
+			kernel.StoreFloats(out[at*size:(at+w.group)*size], values[row*t.ValueDim:(row+w.group)*t.ValueDim], t.OutType)
 			row += w.group
 		}
 	}

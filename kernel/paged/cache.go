@@ -80,12 +80,13 @@ func (w *worker) load(c *cacheView, mem []byte, j, n int64) (vec.Cache, error) {
 		}
 		out.Add(0, int(n), 0)
 	}
-	for done := int64(0); done < n; {
-		at, err := w.at(c, j+done)
+	column, slot := j/bs, j%bs
+	for done := int64(0); done < n; column, slot = column+1, 0 {
+		id, err := w.block(column)
 		if err != nil {
 			return out, err
 		}
-		m := min(n-done, bs-(j+done)%bs)
+		at, m := w.element(c, id, slot), min(n-done, bs-slot)
 		if c.Direct {
 			out.Add(at, int(m), w.ahead(c, mem, at, j+done+step))
 		} else {
@@ -96,11 +97,10 @@ func (w *worker) load(c *cacheView, mem []byte, j, n int64) (vec.Cache, error) {
 	return out, nil
 }
 
-// at returns the element where the row of the item's first head at position j
+// element returns where the row of the item's first head in a slot of a block
 // begins.
-func (w *worker) at(c *cacheView, j int64) (int64, error) {
-	id, err := w.block(j / w.t.BlockSize)
-	return id*c.Block + w.firstHead*c.Head + j%w.t.BlockSize*c.Position, err
+func (w *worker) element(c *cacheView, block, slot int64) int64 {
+	return block*c.Block + w.firstHead*c.Head + slot*c.Position
 }
 
 // ahead returns how many bytes behind element `at` of a cache the row lies that is
@@ -118,11 +118,11 @@ func (w *worker) ahead(c *cacheView, mem []byte, at, j int64) int64 {
 	if j >= w.context || !to.Direct {
 		return 0
 	}
-	next, err := w.at(to, j)
+	id, err := w.block(j / w.t.BlockSize)
 	if err != nil {
 		return 0 // found again when the row is loaded
 	}
-	return distance(mem, toMem) + next*to.Type.Size() - at*c.Type.Size()
+	return distance(mem, toMem) + w.element(to, id, j%w.t.BlockSize)*to.Type.Size() - at*c.Type.Size()
 }
 
 // distance is how many bytes b begins behind a.

@@ -242,36 +242,37 @@ wideKeysSpan:
 	MOVQ 16(R10), R10
 
 wideKeys:
-	PREFETCHT1       (R9)(R10*1)
-	PREFETCHT1       64(R9)(R10*1)
-	PREFETCHT1       128(R9)(R10*1)
-	PREFETCHT1       192(R9)(R10*1)
-	VMOVUPS          (R9), Z4
-	VMOVUPS          64(R9), Z5
-	VMOVUPS          128(R9), Z6
-	VMOVUPS          192(R9), Z7
-	VFMADD231PS.BCST (DI), Z4, Z0
-	VFMADD231PS.BCST (DI), Z5, Z1
-	VFMADD231PS.BCST (DI), Z6, Z2
-	VFMADD231PS.BCST (DI), Z7, Z3
-	ADDQ             SI, R9
-	ADDQ             $+4, DI
-	DECQ             R8
-	JNE              wideKeys
-	MOVQ             120(AX), R8
-	ADDQ             $+24, R8
-	MOVQ             R8, 120(AX)
-	CMPQ             R8, 104(AX)
-	JNE              wideKeysSpan
-	MOVQ             DX, DI
-	VMOVUPS          Z0, (DI)
-	VMOVUPS          Z1, 64(DI)
-	VMOVUPS          Z2, 128(DI)
-	VMOVUPS          Z3, 192(DI)
-	ADDQ             $+256, CX
-	ADDQ             $+256, DX
-	SUBQ             $+64, BX
-	JMP              wide
+	PREFETCHT1   (R9)(R10*1)
+	PREFETCHT1   64(R9)(R10*1)
+	PREFETCHT1   128(R9)(R10*1)
+	PREFETCHT1   192(R9)(R10*1)
+	VMOVUPS      (R9), Z4
+	VMOVUPS      64(R9), Z5
+	VMOVUPS      128(R9), Z6
+	VMOVUPS      192(R9), Z7
+	VBROADCASTSS (DI), Z8
+	VFMADD231PS  Z8, Z4, Z0
+	VFMADD231PS  Z8, Z5, Z1
+	VFMADD231PS  Z8, Z6, Z2
+	VFMADD231PS  Z8, Z7, Z3
+	ADDQ         SI, R9
+	ADDQ         $+4, DI
+	DECQ         R8
+	JNE          wideKeys
+	MOVQ         120(AX), R8
+	ADDQ         $+24, R8
+	MOVQ         R8, 120(AX)
+	CMPQ         R8, 104(AX)
+	JNE          wideKeysSpan
+	MOVQ         DX, DI
+	VMOVUPS      Z0, (DI)
+	VMOVUPS      Z1, 64(DI)
+	VMOVUPS      Z2, 128(DI)
+	VMOVUPS      Z3, 192(DI)
+	ADDQ         $+256, CX
+	ADDQ         $+256, DX
+	SUBQ         $+64, BX
+	JMP          wide
 
 narrow:
 	TESTQ     BX, BX
@@ -562,45 +563,47 @@ wideKeysSpan:
 	MOVQ 16(R12), R12
 
 wideKeys:
-	PREFETCHT1       (R11)(R12*1)
-	PREFETCHT1       64(R11)(R12*1)
-	PREFETCHT1       128(R11)(R12*1)
-	PREFETCHT1       192(R11)(R12*1)
-	VMOVUPS          (R11), Z8
-	VMOVUPS          64(R11), Z9
-	VMOVUPS          128(R11), Z10
-	VMOVUPS          192(R11), Z11
-	VFMADD231PS.BCST (R8), Z8, Z0
-	VFMADD231PS.BCST (R8), Z9, Z1
-	VFMADD231PS.BCST (R8), Z10, Z2
-	VFMADD231PS.BCST (R8), Z11, Z3
-	VFMADD231PS.BCST (R8)(R9*1), Z8, Z4
-	VFMADD231PS.BCST (R8)(R9*1), Z9, Z5
-	VFMADD231PS.BCST (R8)(R9*1), Z10, Z6
-	VFMADD231PS.BCST (R8)(R9*1), Z11, Z7
-	ADDQ             SI, R11
-	ADDQ             $+4, R8
-	DECQ             R10
-	JNE              wideKeys
-	MOVQ             120(AX), R10
-	ADDQ             $+24, R10
-	MOVQ             R10, 120(AX)
-	CMPQ             R10, 104(AX)
-	JNE              wideKeysSpan
-	MOVQ             DX, R8
-	VMOVUPS          Z0, (R8)
-	VMOVUPS          Z1, 64(R8)
-	VMOVUPS          Z2, 128(R8)
-	VMOVUPS          Z3, 192(R8)
-	ADDQ             DI, R8
-	VMOVUPS          Z4, (R8)
-	VMOVUPS          Z5, 64(R8)
-	VMOVUPS          Z6, 128(R8)
-	VMOVUPS          Z7, 192(R8)
-	ADDQ             $+256, CX
-	ADDQ             $+256, DX
-	SUBQ             $+64, BX
-	JMP              wide
+	PREFETCHT1   (R11)(R12*1)
+	PREFETCHT1   64(R11)(R12*1)
+	PREFETCHT1   128(R11)(R12*1)
+	PREFETCHT1   192(R11)(R12*1)
+	VMOVUPS      (R11), Z8
+	VMOVUPS      64(R11), Z9
+	VMOVUPS      128(R11), Z10
+	VMOVUPS      192(R11), Z11
+	VBROADCASTSS (R8), Z12
+	VFMADD231PS  Z12, Z8, Z0
+	VFMADD231PS  Z12, Z9, Z1
+	VFMADD231PS  Z12, Z10, Z2
+	VFMADD231PS  Z12, Z11, Z3
+	VBROADCASTSS (R8)(R9*1), Z12
+	VFMADD231PS  Z12, Z8, Z4
+	VFMADD231PS  Z12, Z9, Z5
+	VFMADD231PS  Z12, Z10, Z6
+	VFMADD231PS  Z12, Z11, Z7
+	ADDQ         SI, R11
+	ADDQ         $+4, R8
+	DECQ         R10
+	JNE          wideKeys
+	MOVQ         120(AX), R10
+	ADDQ         $+24, R10
+	MOVQ         R10, 120(AX)
+	CMPQ         R10, 104(AX)
+	JNE          wideKeysSpan
+	MOVQ         DX, R8
+	VMOVUPS      Z0, (R8)
+	VMOVUPS      Z1, 64(R8)
+	VMOVUPS      Z2, 128(R8)
+	VMOVUPS      Z3, 192(R8)
+	ADDQ         DI, R8
+	VMOVUPS      Z4, (R8)
+	VMOVUPS      Z5, 64(R8)
+	VMOVUPS      Z6, 128(R8)
+	VMOVUPS      Z7, 192(R8)
+	ADDQ         $+256, CX
+	ADDQ         $+256, DX
+	SUBQ         $+64, BX
+	JMP          wide
 
 narrow:
 	TESTQ     BX, BX
@@ -901,63 +904,67 @@ wideKeysSpan:
 	MOVQ 16(R13), R13
 
 wideKeys:
-	PREFETCHT1       (R12)(R13*1)
-	PREFETCHT1       64(R12)(R13*1)
-	PREFETCHT1       128(R12)(R13*1)
-	PREFETCHT1       192(R12)(R13*1)
-	VMOVUPS          (R12), Z16
-	VMOVUPS          64(R12), Z17
-	VMOVUPS          128(R12), Z18
-	VMOVUPS          192(R12), Z19
-	VFMADD231PS.BCST (R8), Z16, Z0
-	VFMADD231PS.BCST (R8), Z17, Z1
-	VFMADD231PS.BCST (R8), Z18, Z2
-	VFMADD231PS.BCST (R8), Z19, Z3
-	VFMADD231PS.BCST (R8)(R9*1), Z16, Z4
-	VFMADD231PS.BCST (R8)(R9*1), Z17, Z5
-	VFMADD231PS.BCST (R8)(R9*1), Z18, Z6
-	VFMADD231PS.BCST (R8)(R9*1), Z19, Z7
-	VFMADD231PS.BCST (R8)(R9*2), Z16, Z8
-	VFMADD231PS.BCST (R8)(R9*2), Z17, Z9
-	VFMADD231PS.BCST (R8)(R9*2), Z18, Z10
-	VFMADD231PS.BCST (R8)(R9*2), Z19, Z11
-	VFMADD231PS.BCST (R8)(R10*1), Z16, Z12
-	VFMADD231PS.BCST (R8)(R10*1), Z17, Z13
-	VFMADD231PS.BCST (R8)(R10*1), Z18, Z14
-	VFMADD231PS.BCST (R8)(R10*1), Z19, Z15
-	ADDQ             SI, R12
-	ADDQ             $+4, R8
-	DECQ             R11
-	JNE              wideKeys
-	MOVQ             120(AX), R11
-	ADDQ             $+24, R11
-	MOVQ             R11, 120(AX)
-	CMPQ             R11, 104(AX)
-	JNE              wideKeysSpan
-	MOVQ             DX, R8
-	VMOVUPS          Z0, (R8)
-	VMOVUPS          Z1, 64(R8)
-	VMOVUPS          Z2, 128(R8)
-	VMOVUPS          Z3, 192(R8)
-	ADDQ             DI, R8
-	VMOVUPS          Z4, (R8)
-	VMOVUPS          Z5, 64(R8)
-	VMOVUPS          Z6, 128(R8)
-	VMOVUPS          Z7, 192(R8)
-	ADDQ             DI, R8
-	VMOVUPS          Z8, (R8)
-	VMOVUPS          Z9, 64(R8)
-	VMOVUPS          Z10, 128(R8)
-	VMOVUPS          Z11, 192(R8)
-	ADDQ             DI, R8
-	VMOVUPS          Z12, (R8)
-	VMOVUPS          Z13, 64(R8)
-	VMOVUPS          Z14, 128(R8)
-	VMOVUPS          Z15, 192(R8)
-	ADDQ             $+256, CX
-	ADDQ             $+256, DX
-	SUBQ             $+64, BX
-	JMP              wide
+	PREFETCHT1   (R12)(R13*1)
+	PREFETCHT1   64(R12)(R13*1)
+	PREFETCHT1   128(R12)(R13*1)
+	PREFETCHT1   192(R12)(R13*1)
+	VMOVUPS      (R12), Z16
+	VMOVUPS      64(R12), Z17
+	VMOVUPS      128(R12), Z18
+	VMOVUPS      192(R12), Z19
+	VBROADCASTSS (R8), Z20
+	VFMADD231PS  Z20, Z16, Z0
+	VFMADD231PS  Z20, Z17, Z1
+	VFMADD231PS  Z20, Z18, Z2
+	VFMADD231PS  Z20, Z19, Z3
+	VBROADCASTSS (R8)(R9*1), Z20
+	VFMADD231PS  Z20, Z16, Z4
+	VFMADD231PS  Z20, Z17, Z5
+	VFMADD231PS  Z20, Z18, Z6
+	VFMADD231PS  Z20, Z19, Z7
+	VBROADCASTSS (R8)(R9*2), Z20
+	VFMADD231PS  Z20, Z16, Z8
+	VFMADD231PS  Z20, Z17, Z9
+	VFMADD231PS  Z20, Z18, Z10
+	VFMADD231PS  Z20, Z19, Z11
+	VBROADCASTSS (R8)(R10*1), Z20
+	VFMADD231PS  Z20, Z16, Z12
+	VFMADD231PS  Z20, Z17, Z13
+	VFMADD231PS  Z20, Z18, Z14
+	VFMADD231PS  Z20, Z19, Z15
+	ADDQ         SI, R12
+	ADDQ         $+4, R8
+	DECQ         R11
+	JNE          wideKeys
+	MOVQ         120(AX), R11
+	ADDQ         $+24, R11
+	MOVQ         R11, 120(AX)
+	CMPQ         R11, 104(AX)
+	JNE          wideKeysSpan
+	MOVQ         DX, R8
+	VMOVUPS      Z0, (R8)
+	VMOVUPS      Z1, 64(R8)
+	VMOVUPS      Z2, 128(R8)
+	VMOVUPS      Z3, 192(R8)
+	ADDQ         DI, R8
+	VMOVUPS      Z4, (R8)
+	VMOVUPS      Z5, 64(R8)
+	VMOVUPS      Z6, 128(R8)
+	VMOVUPS      Z7, 192(R8)
+	ADDQ         DI, R8
+	VMOVUPS      Z8, (R8)
+	VMOVUPS      Z9, 64(R8)
+	VMOVUPS      Z10, 128(R8)
+	VMOVUPS      Z11, 192(R8)
+	ADDQ         DI, R8
+	VMOVUPS      Z12, (R8)
+	VMOVUPS      Z13, 64(R8)
+	VMOVUPS      Z14, 128(R8)
+	VMOVUPS      Z15, 192(R8)
+	ADDQ         $+256, CX
+	ADDQ         $+256, DX
+	SUBQ         $+64, BX
+	JMP          wide
 
 narrow:
 	TESTQ     BX, BX
@@ -1092,64 +1099,72 @@ wideKeysSpan:
 	MOVQ 16(R14), R14
 
 wideKeys:
-	PREFETCHT1       (R13)(R14*1)
-	PREFETCHT1       64(R13)(R14*1)
-	VMOVUPS          (R13), Z16
-	VMOVUPS          64(R13), Z17
-	VFMADD231PS.BCST (R8), Z16, Z0
-	VFMADD231PS.BCST (R8), Z17, Z1
-	VFMADD231PS.BCST (R8)(R9*1), Z16, Z2
-	VFMADD231PS.BCST (R8)(R9*1), Z17, Z3
-	VFMADD231PS.BCST (R8)(R9*2), Z16, Z4
-	VFMADD231PS.BCST (R8)(R9*2), Z17, Z5
-	VFMADD231PS.BCST (R8)(R11*1), Z16, Z6
-	VFMADD231PS.BCST (R8)(R11*1), Z17, Z7
-	VFMADD231PS.BCST (R10), Z16, Z8
-	VFMADD231PS.BCST (R10), Z17, Z9
-	VFMADD231PS.BCST (R10)(R9*1), Z16, Z10
-	VFMADD231PS.BCST (R10)(R9*1), Z17, Z11
-	VFMADD231PS.BCST (R10)(R9*2), Z16, Z12
-	VFMADD231PS.BCST (R10)(R9*2), Z17, Z13
-	VFMADD231PS.BCST (R10)(R11*1), Z16, Z14
-	VFMADD231PS.BCST (R10)(R11*1), Z17, Z15
-	ADDQ             SI, R13
-	ADDQ             $+4, R8
-	ADDQ             $+4, R10
-	DECQ             R12
-	JNE              wideKeys
-	MOVQ             120(AX), R12
-	ADDQ             $+24, R12
-	MOVQ             R12, 120(AX)
-	CMPQ             R12, 104(AX)
-	JNE              wideKeysSpan
-	MOVQ             DX, R8
-	VMOVUPS          Z0, (R8)
-	VMOVUPS          Z1, 64(R8)
-	ADDQ             DI, R8
-	VMOVUPS          Z2, (R8)
-	VMOVUPS          Z3, 64(R8)
-	ADDQ             DI, R8
-	VMOVUPS          Z4, (R8)
-	VMOVUPS          Z5, 64(R8)
-	ADDQ             DI, R8
-	VMOVUPS          Z6, (R8)
-	VMOVUPS          Z7, 64(R8)
-	ADDQ             DI, R8
-	VMOVUPS          Z8, (R8)
-	VMOVUPS          Z9, 64(R8)
-	ADDQ             DI, R8
-	VMOVUPS          Z10, (R8)
-	VMOVUPS          Z11, 64(R8)
-	ADDQ             DI, R8
-	VMOVUPS          Z12, (R8)
-	VMOVUPS          Z13, 64(R8)
-	ADDQ             DI, R8
-	VMOVUPS          Z14, (R8)
-	VMOVUPS          Z15, 64(R8)
-	ADDQ             $+128, CX
-	ADDQ             $+128, DX
-	SUBQ             $+32, BX
-	JMP              wide
+	PREFETCHT1   (R13)(R14*1)
+	PREFETCHT1   64(R13)(R14*1)
+	VMOVUPS      (R13), Z16
+	VMOVUPS      64(R13), Z17
+	VBROADCASTSS (R8), Z18
+	VFMADD231PS  Z18, Z16, Z0
+	VFMADD231PS  Z18, Z17, Z1
+	VBROADCASTSS (R8)(R9*1), Z18
+	VFMADD231PS  Z18, Z16, Z2
+	VFMADD231PS  Z18, Z17, Z3
+	VBROADCASTSS (R8)(R9*2), Z18
+	VFMADD231PS  Z18, Z16, Z4
+	VFMADD231PS  Z18, Z17, Z5
+	VBROADCASTSS (R8)(R11*1), Z18
+	VFMADD231PS  Z18, Z16, Z6
+	VFMADD231PS  Z18, Z17, Z7
+	VBROADCASTSS (R10), Z18
+	VFMADD231PS  Z18, Z16, Z8
+	VFMADD231PS  Z18, Z17, Z9
+	VBROADCASTSS (R10)(R9*1), Z18
+	VFMADD231PS  Z18, Z16, Z10
+	VFMADD231PS  Z18, Z17, Z11
+	VBROADCASTSS (R10)(R9*2), Z18
+	VFMADD231PS  Z18, Z16, Z12
+	VFMADD231PS  Z18, Z17, Z13
+	VBROADCASTSS (R10)(R11*1), Z18
+	VFMADD231PS  Z18, Z16, Z14
+	VFMADD231PS  Z18, Z17, Z15
+	ADDQ         SI, R13
+	ADDQ         $+4, R8
+	ADDQ         $+4, R10
+	DECQ         R12
+	JNE          wideKeys
+	MOVQ         120(AX), R12
+	ADDQ         $+24, R12
+	MOVQ         R12, 120(AX)
+	CMPQ         R12, 104(AX)
+	JNE          wideKeysSpan
+	MOVQ         DX, R8
+	VMOVUPS      Z0, (R8)
+	VMOVUPS      Z1, 64(R8)
+	ADDQ         DI, R8
+	VMOVUPS      Z2, (R8)
+	VMOVUPS      Z3, 64(R8)
+	ADDQ         DI, R8
+	VMOVUPS      Z4, (R8)
+	VMOVUPS      Z5, 64(R8)
+	ADDQ         DI, R8
+	VMOVUPS      Z6, (R8)
+	VMOVUPS      Z7, 64(R8)
+	ADDQ         DI, R8
+	VMOVUPS      Z8, (R8)
+	VMOVUPS      Z9, 64(R8)
+	ADDQ         DI, R8
+	VMOVUPS      Z10, (R8)
+	VMOVUPS      Z11, 64(R8)
+	ADDQ         DI, R8
+	VMOVUPS      Z12, (R8)
+	VMOVUPS      Z13, 64(R8)
+	ADDQ         DI, R8
+	VMOVUPS      Z14, (R8)
+	VMOVUPS      Z15, 64(R8)
+	ADDQ         $+128, CX
+	ADDQ         $+128, DX
+	SUBQ         $+32, BX
+	JMP          wide
 
 narrow:
 	TESTQ     BX, BX
@@ -1499,34 +1514,35 @@ wideKeysSpan:
 	MOVQ 16(R10), R10
 
 wideKeys:
-	PREFETCHT1       (R9)(R10*1)
-	PREFETCHT1       64(R9)(R10*1)
-	VCVTPH2PS        (R9), Z4
-	VCVTPH2PS        32(R9), Z5
-	VCVTPH2PS        64(R9), Z6
-	VCVTPH2PS        96(R9), Z7
-	VFMADD231PS.BCST (DI), Z4, Z0
-	VFMADD231PS.BCST (DI), Z5, Z1
-	VFMADD231PS.BCST (DI), Z6, Z2
-	VFMADD231PS.BCST (DI), Z7, Z3
-	ADDQ             SI, R9
-	ADDQ             $+4, DI
-	DECQ             R8
-	JNE              wideKeys
-	MOVQ             120(AX), R8
-	ADDQ             $+24, R8
-	MOVQ             R8, 120(AX)
-	CMPQ             R8, 104(AX)
-	JNE              wideKeysSpan
-	MOVQ             DX, DI
-	VMOVUPS          Z0, (DI)
-	VMOVUPS          Z1, 64(DI)
-	VMOVUPS          Z2, 128(DI)
-	VMOVUPS          Z3, 192(DI)
-	ADDQ             $+128, CX
-	ADDQ             $+256, DX
-	SUBQ             $+64, BX
-	JMP              wide
+	PREFETCHT1   (R9)(R10*1)
+	PREFETCHT1   64(R9)(R10*1)
+	VCVTPH2PS    (R9), Z4
+	VCVTPH2PS    32(R9), Z5
+	VCVTPH2PS    64(R9), Z6
+	VCVTPH2PS    96(R9), Z7
+	VBROADCASTSS (DI), Z8
+	VFMADD231PS  Z8, Z4, Z0
+	VFMADD231PS  Z8, Z5, Z1
+	VFMADD231PS  Z8, Z6, Z2
+	VFMADD231PS  Z8, Z7, Z3
+	ADDQ         SI, R9
+	ADDQ         $+4, DI
+	DECQ         R8
+	JNE          wideKeys
+	MOVQ         120(AX), R8
+	ADDQ         $+24, R8
+	MOVQ         R8, 120(AX)
+	CMPQ         R8, 104(AX)
+	JNE          wideKeysSpan
+	MOVQ         DX, DI
+	VMOVUPS      Z0, (DI)
+	VMOVUPS      Z1, 64(DI)
+	VMOVUPS      Z2, 128(DI)
+	VMOVUPS      Z3, 192(DI)
+	ADDQ         $+128, CX
+	ADDQ         $+256, DX
+	SUBQ         $+64, BX
+	JMP          wide
 
 narrow:
 	TESTQ     BX, BX
@@ -1826,43 +1842,45 @@ wideKeysSpan:
 	MOVQ 16(R12), R12
 
 wideKeys:
-	PREFETCHT1       (R11)(R12*1)
-	PREFETCHT1       64(R11)(R12*1)
-	VCVTPH2PS        (R11), Z8
-	VCVTPH2PS        32(R11), Z9
-	VCVTPH2PS        64(R11), Z10
-	VCVTPH2PS        96(R11), Z11
-	VFMADD231PS.BCST (R8), Z8, Z0
-	VFMADD231PS.BCST (R8), Z9, Z1
-	VFMADD231PS.BCST (R8), Z10, Z2
-	VFMADD231PS.BCST (R8), Z11, Z3
-	VFMADD231PS.BCST (R8)(R9*1), Z8, Z4
-	VFMADD231PS.BCST (R8)(R9*1), Z9, Z5
-	VFMADD231PS.BCST (R8)(R9*1), Z10, Z6
-	VFMADD231PS.BCST (R8)(R9*1), Z11, Z7
-	ADDQ             SI, R11
-	ADDQ             $+4, R8
-	DECQ             R10
-	JNE              wideKeys
-	MOVQ             120(AX), R10
-	ADDQ             $+24, R10
-	MOVQ             R10, 120(AX)
-	CMPQ             R10, 104(AX)
-	JNE              wideKeysSpan
-	MOVQ             DX, R8
-	VMOVUPS          Z0, (R8)
-	VMOVUPS          Z1, 64(R8)
-	VMOVUPS          Z2, 128(R8)
-	VMOVUPS          Z3, 192(R8)
-	ADDQ             DI, R8
-	VMOVUPS          Z4, (R8)
-	VMOVUPS          Z5, 64(R8)
-	VMOVUPS          Z6, 128(R8)
-	VMOVUPS          Z7, 192(R8)
-	ADDQ             $+128, CX
-	ADDQ             $+256, DX
-	SUBQ             $+64, BX
-	JMP              wide
+	PREFETCHT1   (R11)(R12*1)
+	PREFETCHT1   64(R11)(R12*1)
+	VCVTPH2PS    (R11), Z8
+	VCVTPH2PS    32(R11), Z9
+	VCVTPH2PS    64(R11), Z10
+	VCVTPH2PS    96(R11), Z11
+	VBROADCASTSS (R8), Z12
+	VFMADD231PS  Z12, Z8, Z0
+	VFMADD231PS  Z12, Z9, Z1
+	VFMADD231PS  Z12, Z10, Z2
+	VFMADD231PS  Z12, Z11, Z3
+	VBROADCASTSS (R8)(R9*1), Z12
+	VFMADD231PS  Z12, Z8, Z4
+	VFMADD231PS  Z12, Z9, Z5
+	VFMADD231PS  Z12, Z10, Z6
+	VFMADD231PS  Z12, Z11, Z7
+	ADDQ         SI, R11
+	ADDQ         $+4, R8
+	DECQ         R10
+	JNE          wideKeys
+	MOVQ         120(AX), R10
+	ADDQ         $+24, R10
+	MOVQ         R10, 120(AX)
+	CMPQ         R10, 104(AX)
+	JNE          wideKeysSpan
+	MOVQ         DX, R8
+	VMOVUPS      Z0, (R8)
+	VMOVUPS      Z1, 64(R8)
+	VMOVUPS      Z2, 128(R8)
+	VMOVUPS      Z3, 192(R8)
+	ADDQ         DI, R8
+	VMOVUPS      Z4, (R8)
+	VMOVUPS      Z5, 64(R8)
+	VMOVUPS      Z6, 128(R8)
+	VMOVUPS      Z7, 192(R8)
+	ADDQ         $+128, CX
+	ADDQ         $+256, DX
+	SUBQ         $+64, BX
+	JMP          wide
 
 narrow:
 	TESTQ     BX, BX
@@ -2168,61 +2186,65 @@ wideKeysSpan:
 	MOVQ 16(R13), R13
 
 wideKeys:
-	PREFETCHT1       (R12)(R13*1)
-	PREFETCHT1       64(R12)(R13*1)
-	VCVTPH2PS        (R12), Z16
-	VCVTPH2PS        32(R12), Z17
-	VCVTPH2PS        64(R12), Z18
-	VCVTPH2PS        96(R12), Z19
-	VFMADD231PS.BCST (R8), Z16, Z0
-	VFMADD231PS.BCST (R8), Z17, Z1
-	VFMADD231PS.BCST (R8), Z18, Z2
-	VFMADD231PS.BCST (R8), Z19, Z3
-	VFMADD231PS.BCST (R8)(R9*1), Z16, Z4
-	VFMADD231PS.BCST (R8)(R9*1), Z17, Z5
-	VFMADD231PS.BCST (R8)(R9*1), Z18, Z6
-	VFMADD231PS.BCST (R8)(R9*1), Z19, Z7
-	VFMADD231PS.BCST (R8)(R9*2), Z16, Z8
-	VFMADD231PS.BCST (R8)(R9*2), Z17, Z9
-	VFMADD231PS.BCST (R8)(R9*2), Z18, Z10
-	VFMADD231PS.BCST (R8)(R9*2), Z19, Z11
-	VFMADD231PS.BCST (R8)(R10*1), Z16, Z12
-	VFMADD231PS.BCST (R8)(R10*1), Z17, Z13
-	VFMADD231PS.BCST (R8)(R10*1), Z18, Z14
-	VFMADD231PS.BCST (R8)(R10*1), Z19, Z15
-	ADDQ             SI, R12
-	ADDQ             $+4, R8
-	DECQ             R11
-	JNE              wideKeys
-	MOVQ             120(AX), R11
-	ADDQ             $+24, R11
-	MOVQ             R11, 120(AX)
-	CMPQ             R11, 104(AX)
-	JNE              wideKeysSpan
-	MOVQ             DX, R8
-	VMOVUPS          Z0, (R8)
-	VMOVUPS          Z1, 64(R8)
-	VMOVUPS          Z2, 128(R8)
-	VMOVUPS          Z3, 192(R8)
-	ADDQ             DI, R8
-	VMOVUPS          Z4, (R8)
-	VMOVUPS          Z5, 64(R8)
-	VMOVUPS          Z6, 128(R8)
-	VMOVUPS          Z7, 192(R8)
-	ADDQ             DI, R8
-	VMOVUPS          Z8, (R8)
-	VMOVUPS          Z9, 64(R8)
-	VMOVUPS          Z10, 128(R8)
-	VMOVUPS          Z11, 192(R8)
-	ADDQ             DI, R8
-	VMOVUPS          Z12, (R8)
-	VMOVUPS          Z13, 64(R8)
-	VMOVUPS          Z14, 128(R8)
-	VMOVUPS          Z15, 192(R8)
-	ADDQ             $+128, CX
-	ADDQ             $+256, DX
-	SUBQ             $+64, BX
-	JMP              wide
+	PREFETCHT1   (R12)(R13*1)
+	PREFETCHT1   64(R12)(R13*1)
+	VCVTPH2PS    (R12), Z16
+	VCVTPH2PS    32(R12), Z17
+	VCVTPH2PS    64(R12), Z18
+	VCVTPH2PS    96(R12), Z19
+	VBROADCASTSS (R8), Z20
+	VFMADD231PS  Z20, Z16, Z0
+	VFMADD231PS  Z20, Z17, Z1
+	VFMADD231PS  Z20, Z18, Z2
+	VFMADD231PS  Z20, Z19, Z3
+	VBROADCASTSS (R8)(R9*1), Z20
+	VFMADD231PS  Z20, Z16, Z4
+	VFMADD231PS  Z20, Z17, Z5
+	VFMADD231PS  Z20, Z18, Z6
+	VFMADD231PS  Z20, Z19, Z7
+	VBROADCASTSS (R8)(R9*2), Z20
+	VFMADD231PS  Z20, Z16, Z8
+	VFMADD231PS  Z20, Z17, Z9
+	VFMADD231PS  Z20, Z18, Z10
+	VFMADD231PS  Z20, Z19, Z11
+	VBROADCASTSS (R8)(R10*1), Z20
+	VFMADD231PS  Z20, Z16, Z12
+	VFMADD231PS  Z20, Z17, Z13
+	VFMADD231PS  Z20, Z18, Z14
+	VFMADD231PS  Z20, Z19, Z15
+	ADDQ         SI, R12
+	ADDQ         $+4, R8
+	DECQ         R11
+	JNE          wideKeys
+	MOVQ         120(AX), R11
+	ADDQ         $+24, R11
+	MOVQ         R11, 120(AX)
+	CMPQ         R11, 104(AX)
+	JNE          wideKeysSpan
+	MOVQ         DX, R8
+	VMOVUPS      Z0, (R8)
+	VMOVUPS      Z1, 64(R8)
+	VMOVUPS      Z2, 128(R8)
+	VMOVUPS      Z3, 192(R8)
+	ADDQ         DI, R8
+	VMOVUPS      Z4, (R8)
+	VMOVUPS      Z5, 64(R8)
+	VMOVUPS      Z6, 128(R8)
+	VMOVUPS      Z7, 192(R8)
+	ADDQ         DI, R8
+	VMOVUPS      Z8, (R8)
+	VMOVUPS      Z9, 64(R8)
+	VMOVUPS      Z10, 128(R8)
+	VMOVUPS      Z11, 192(R8)
+	ADDQ         DI, R8
+	VMOVUPS      Z12, (R8)
+	VMOVUPS      Z13, 64(R8)
+	VMOVUPS      Z14, 128(R8)
+	VMOVUPS      Z15, 192(R8)
+	ADDQ         $+128, CX
+	ADDQ         $+256, DX
+	SUBQ         $+64, BX
+	JMP          wide
 
 narrow:
 	TESTQ     BX, BX
@@ -2358,63 +2380,71 @@ wideKeysSpan:
 	MOVQ 16(R14), R14
 
 wideKeys:
-	PREFETCHT1       (R13)(R14*1)
-	VCVTPH2PS        (R13), Z16
-	VCVTPH2PS        32(R13), Z17
-	VFMADD231PS.BCST (R8), Z16, Z0
-	VFMADD231PS.BCST (R8), Z17, Z1
-	VFMADD231PS.BCST (R8)(R9*1), Z16, Z2
-	VFMADD231PS.BCST (R8)(R9*1), Z17, Z3
-	VFMADD231PS.BCST (R8)(R9*2), Z16, Z4
-	VFMADD231PS.BCST (R8)(R9*2), Z17, Z5
-	VFMADD231PS.BCST (R8)(R11*1), Z16, Z6
-	VFMADD231PS.BCST (R8)(R11*1), Z17, Z7
-	VFMADD231PS.BCST (R10), Z16, Z8
-	VFMADD231PS.BCST (R10), Z17, Z9
-	VFMADD231PS.BCST (R10)(R9*1), Z16, Z10
-	VFMADD231PS.BCST (R10)(R9*1), Z17, Z11
-	VFMADD231PS.BCST (R10)(R9*2), Z16, Z12
-	VFMADD231PS.BCST (R10)(R9*2), Z17, Z13
-	VFMADD231PS.BCST (R10)(R11*1), Z16, Z14
-	VFMADD231PS.BCST (R10)(R11*1), Z17, Z15
-	ADDQ             SI, R13
-	ADDQ             $+4, R8
-	ADDQ             $+4, R10
-	DECQ             R12
-	JNE              wideKeys
-	MOVQ             120(AX), R12
-	ADDQ             $+24, R12
-	MOVQ             R12, 120(AX)
-	CMPQ             R12, 104(AX)
-	JNE              wideKeysSpan
-	MOVQ             DX, R8
-	VMOVUPS          Z0, (R8)
-	VMOVUPS          Z1, 64(R8)
-	ADDQ             DI, R8
-	VMOVUPS          Z2, (R8)
-	VMOVUPS          Z3, 64(R8)
-	ADDQ             DI, R8
-	VMOVUPS          Z4, (R8)
-	VMOVUPS          Z5, 64(R8)
-	ADDQ             DI, R8
-	VMOVUPS          Z6, (R8)
-	VMOVUPS          Z7, 64(R8)
-	ADDQ             DI, R8
-	VMOVUPS          Z8, (R8)
-	VMOVUPS          Z9, 64(R8)
-	ADDQ             DI, R8
-	VMOVUPS          Z10, (R8)
-	VMOVUPS          Z11, 64(R8)
-	ADDQ             DI, R8
-	VMOVUPS          Z12, (R8)
-	VMOVUPS          Z13, 64(R8)
-	ADDQ             DI, R8
-	VMOVUPS          Z14, (R8)
-	VMOVUPS          Z15, 64(R8)
-	ADDQ             $+64, CX
-	ADDQ             $+128, DX
-	SUBQ             $+32, BX
-	JMP              wide
+	PREFETCHT1   (R13)(R14*1)
+	VCVTPH2PS    (R13), Z16
+	VCVTPH2PS    32(R13), Z17
+	VBROADCASTSS (R8), Z18
+	VFMADD231PS  Z18, Z16, Z0
+	VFMADD231PS  Z18, Z17, Z1
+	VBROADCASTSS (R8)(R9*1), Z18
+	VFMADD231PS  Z18, Z16, Z2
+	VFMADD231PS  Z18, Z17, Z3
+	VBROADCASTSS (R8)(R9*2), Z18
+	VFMADD231PS  Z18, Z16, Z4
+	VFMADD231PS  Z18, Z17, Z5
+	VBROADCASTSS (R8)(R11*1), Z18
+	VFMADD231PS  Z18, Z16, Z6
+	VFMADD231PS  Z18, Z17, Z7
+	VBROADCASTSS (R10), Z18
+	VFMADD231PS  Z18, Z16, Z8
+	VFMADD231PS  Z18, Z17, Z9
+	VBROADCASTSS (R10)(R9*1), Z18
+	VFMADD231PS  Z18, Z16, Z10
+	VFMADD231PS  Z18, Z17, Z11
+	VBROADCASTSS (R10)(R9*2), Z18
+	VFMADD231PS  Z18, Z16, Z12
+	VFMADD231PS  Z18, Z17, Z13
+	VBROADCASTSS (R10)(R11*1), Z18
+	VFMADD231PS  Z18, Z16, Z14
+	VFMADD231PS  Z18, Z17, Z15
+	ADDQ         SI, R13
+	ADDQ         $+4, R8
+	ADDQ         $+4, R10
+	DECQ         R12
+	JNE          wideKeys
+	MOVQ         120(AX), R12
+	ADDQ         $+24, R12
+	MOVQ         R12, 120(AX)
+	CMPQ         R12, 104(AX)
+	JNE          wideKeysSpan
+	MOVQ         DX, R8
+	VMOVUPS      Z0, (R8)
+	VMOVUPS      Z1, 64(R8)
+	ADDQ         DI, R8
+	VMOVUPS      Z2, (R8)
+	VMOVUPS      Z3, 64(R8)
+	ADDQ         DI, R8
+	VMOVUPS      Z4, (R8)
+	VMOVUPS      Z5, 64(R8)
+	ADDQ         DI, R8
+	VMOVUPS      Z6, (R8)
+	VMOVUPS      Z7, 64(R8)
+	ADDQ         DI, R8
+	VMOVUPS      Z8, (R8)
+	VMOVUPS      Z9, 64(R8)
+	ADDQ         DI, R8
+	VMOVUPS      Z10, (R8)
+	VMOVUPS      Z11, 64(R8)
+	ADDQ         DI, R8
+	VMOVUPS      Z12, (R8)
+	VMOVUPS      Z13, 64(R8)
+	ADDQ         DI, R8
+	VMOVUPS      Z14, (R8)
+	VMOVUPS      Z15, 64(R8)
+	ADDQ         $+64, CX
+	ADDQ         $+128, DX
+	SUBQ         $+32, BX
+	JMP          wide
 
 narrow:
 	TESTQ     BX, BX
@@ -2781,38 +2811,39 @@ wideKeysSpan:
 	MOVQ 16(R10), R10
 
 wideKeys:
-	PREFETCHT1       (R9)(R10*1)
-	PREFETCHT1       64(R9)(R10*1)
-	VPMOVZXWD        (R9), Z4
-	VPSLLD           $0x10, Z4, Z4
-	VPMOVZXWD        32(R9), Z5
-	VPSLLD           $0x10, Z5, Z5
-	VPMOVZXWD        64(R9), Z6
-	VPSLLD           $0x10, Z6, Z6
-	VPMOVZXWD        96(R9), Z7
-	VPSLLD           $0x10, Z7, Z7
-	VFMADD231PS.BCST (DI), Z4, Z0
-	VFMADD231PS.BCST (DI), Z5, Z1
-	VFMADD231PS.BCST (DI), Z6, Z2
-	VFMADD231PS.BCST (DI), Z7, Z3
-	ADDQ             SI, R9
-	ADDQ             $+4, DI
-	DECQ             R8
-	JNE              wideKeys
-	MOVQ             120(AX), R8
-	ADDQ             $+24, R8
-	MOVQ             R8, 120(AX)
-	CMPQ             R8, 104(AX)
-	JNE              wideKeysSpan
-	MOVQ             DX, DI
-	VMOVUPS          Z0, (DI)
-	VMOVUPS          Z1, 64(DI)
-	VMOVUPS          Z2, 128(DI)
-	VMOVUPS          Z3, 192(DI)
-	ADDQ             $+128, CX
-	ADDQ             $+256, DX
-	SUBQ             $+64, BX
-	JMP              wide
+	PREFETCHT1   (R9)(R10*1)
+	PREFETCHT1   64(R9)(R10*1)
+	VPMOVZXWD    (R9), Z4
+	VPSLLD       $0x10, Z4, Z4
+	VPMOVZXWD    32(R9), Z5
+	VPSLLD       $0x10, Z5, Z5
+	VPMOVZXWD    64(R9), Z6
+	VPSLLD       $0x10, Z6, Z6
+	VPMOVZXWD    96(R9), Z7
+	VPSLLD       $0x10, Z7, Z7
+	VBROADCASTSS (DI), Z8
+	VFMADD231PS  Z8, Z4, Z0
+	VFMADD231PS  Z8, Z5, Z1
+	VFMADD231PS  Z8, Z6, Z2
+	VFMADD231PS  Z8, Z7, Z3
+	ADDQ         SI, R9
+	ADDQ         $+4, DI
+	DECQ         R8
+	JNE          wideKeys
+	MOVQ         120(AX), R8
+	ADDQ         $+24, R8
+	MOVQ         R8, 120(AX)
+	CMPQ         R8, 104(AX)
+	JNE          wideKeysSpan
+	MOVQ         DX, DI
+	VMOVUPS      Z0, (DI)
+	VMOVUPS      Z1, 64(DI)
+	VMOVUPS      Z2, 128(DI)
+	VMOVUPS      Z3, 192(DI)
+	ADDQ         $+128, CX
+	ADDQ         $+256, DX
+	SUBQ         $+64, BX
+	JMP          wide
 
 narrow:
 	TESTQ     BX, BX
@@ -3121,47 +3152,49 @@ wideKeysSpan:
 	MOVQ 16(R12), R12
 
 wideKeys:
-	PREFETCHT1       (R11)(R12*1)
-	PREFETCHT1       64(R11)(R12*1)
-	VPMOVZXWD        (R11), Z8
-	VPSLLD           $0x10, Z8, Z8
-	VPMOVZXWD        32(R11), Z9
-	VPSLLD           $0x10, Z9, Z9
-	VPMOVZXWD        64(R11), Z10
-	VPSLLD           $0x10, Z10, Z10
-	VPMOVZXWD        96(R11), Z11
-	VPSLLD           $0x10, Z11, Z11
-	VFMADD231PS.BCST (R8), Z8, Z0
-	VFMADD231PS.BCST (R8), Z9, Z1
-	VFMADD231PS.BCST (R8), Z10, Z2
-	VFMADD231PS.BCST (R8), Z11, Z3
-	VFMADD231PS.BCST (R8)(R9*1), Z8, Z4
-	VFMADD231PS.BCST (R8)(R9*1), Z9, Z5
-	VFMADD231PS.BCST (R8)(R9*1), Z10, Z6
-	VFMADD231PS.BCST (R8)(R9*1), Z11, Z7
-	ADDQ             SI, R11
-	ADDQ             $+4, R8
-	DECQ             R10
-	JNE              wideKeys
-	MOVQ             120(AX), R10
-	ADDQ             $+24, R10
-	MOVQ             R10, 120(AX)
-	CMPQ             R10, 104(AX)
-	JNE              wideKeysSpan
-	MOVQ             DX, R8
-	VMOVUPS          Z0, (R8)
-	VMOVUPS          Z1, 64(R8)
-	VMOVUPS          Z2, 128(R8)
-	VMOVUPS          Z3, 192(R8)
-	ADDQ             DI, R8
-	VMOVUPS          Z4, (R8)
-	VMOVUPS          Z5, 64(R8)
-	VMOVUPS          Z6, 128(R8)
-	VMOVUPS          Z7, 192(R8)
-	ADDQ             $+128, CX
-	ADDQ             $+256, DX
-	SUBQ             $+64, BX
-	JMP              wide
+	PREFETCHT1   (R11)(R12*1)
+	PREFETCHT1   64(R11)(R12*1)
+	VPMOVZXWD    (R11), Z8
+	VPSLLD       $0x10, Z8, Z8
+	VPMOVZXWD    32(R11), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VPMOVZXWD    64(R11), Z10
+	VPSLLD       $0x10, Z10, Z10
+	VPMOVZXWD    96(R11), Z11
+	VPSLLD       $0x10, Z11, Z11
+	VBROADCASTSS (R8), Z12
+	VFMADD231PS  Z12, Z8, Z0
+	VFMADD231PS  Z12, Z9, Z1
+	VFMADD231PS  Z12, Z10, Z2
+	VFMADD231PS  Z12, Z11, Z3
+	VBROADCASTSS (R8)(R9*1), Z12
+	VFMADD231PS  Z12, Z8, Z4
+	VFMADD231PS  Z12, Z9, Z5
+	VFMADD231PS  Z12, Z10, Z6
+	VFMADD231PS  Z12, Z11, Z7
+	ADDQ         SI, R11
+	ADDQ         $+4, R8
+	DECQ         R10
+	JNE          wideKeys
+	MOVQ         120(AX), R10
+	ADDQ         $+24, R10
+	MOVQ         R10, 120(AX)
+	CMPQ         R10, 104(AX)
+	JNE          wideKeysSpan
+	MOVQ         DX, R8
+	VMOVUPS      Z0, (R8)
+	VMOVUPS      Z1, 64(R8)
+	VMOVUPS      Z2, 128(R8)
+	VMOVUPS      Z3, 192(R8)
+	ADDQ         DI, R8
+	VMOVUPS      Z4, (R8)
+	VMOVUPS      Z5, 64(R8)
+	VMOVUPS      Z6, 128(R8)
+	VMOVUPS      Z7, 192(R8)
+	ADDQ         $+128, CX
+	ADDQ         $+256, DX
+	SUBQ         $+64, BX
+	JMP          wide
 
 narrow:
 	TESTQ     BX, BX
@@ -3472,65 +3505,69 @@ wideKeysSpan:
 	MOVQ 16(R13), R13
 
 wideKeys:
-	PREFETCHT1       (R12)(R13*1)
-	PREFETCHT1       64(R12)(R13*1)
-	VPMOVZXWD        (R12), Z16
-	VPSLLD           $0x10, Z16, Z16
-	VPMOVZXWD        32(R12), Z17
-	VPSLLD           $0x10, Z17, Z17
-	VPMOVZXWD        64(R12), Z18
-	VPSLLD           $0x10, Z18, Z18
-	VPMOVZXWD        96(R12), Z19
-	VPSLLD           $0x10, Z19, Z19
-	VFMADD231PS.BCST (R8), Z16, Z0
-	VFMADD231PS.BCST (R8), Z17, Z1
-	VFMADD231PS.BCST (R8), Z18, Z2
-	VFMADD231PS.BCST (R8), Z19, Z3
-	VFMADD231PS.BCST (R8)(R9*1), Z16, Z4
-	VFMADD231PS.BCST (R8)(R9*1), Z17, Z5
-	VFMADD231PS.BCST (R8)(R9*1), Z18, Z6
-	VFMADD231PS.BCST (R8)(R9*1), Z19, Z7
-	VFMADD231PS.BCST (R8)(R9*2), Z16, Z8
-	VFMADD231PS.BCST (R8)(R9*2), Z17, Z9
-	VFMADD231PS.BCST (R8)(R9*2), Z18, Z10
-	VFMADD231PS.BCST (R8)(R9*2), Z19, Z11
-	VFMADD231PS.BCST (R8)(R10*1), Z16, Z12
-	VFMADD231PS.BCST (R8)(R10*1), Z17, Z13
-	VFMADD231PS.BCST (R8)(R10*1), Z18, Z14
-	VFMADD231PS.BCST (R8)(R10*1), Z19, Z15
-	ADDQ             SI, R12
-	ADDQ             $+4, R8
-	DECQ             R11
-	JNE              wideKeys
-	MOVQ             120(AX), R11
-	ADDQ             $+24, R11
-	MOVQ             R11, 120(AX)
-	CMPQ             R11, 104(AX)
-	JNE              wideKeysSpan
-	MOVQ             DX, R8
-	VMOVUPS          Z0, (R8)
-	VMOVUPS          Z1, 64(R8)
-	VMOVUPS          Z2, 128(R8)
-	VMOVUPS          Z3, 192(R8)
-	ADDQ             DI, R8
-	VMOVUPS          Z4, (R8)
-	VMOVUPS          Z5, 64(R8)
-	VMOVUPS          Z6, 128(R8)
-	VMOVUPS          Z7, 192(R8)
-	ADDQ             DI, R8
-	VMOVUPS          Z8, (R8)
-	VMOVUPS          Z9, 64(R8)
-	VMOVUPS          Z10, 128(R8)
-	VMOVUPS          Z11, 192(R8)
-	ADDQ             DI, R8
-	VMOVUPS          Z12, (R8)
-	VMOVUPS          Z13, 64(R8)
-	VMOVUPS          Z14, 128(R8)
-	VMOVUPS          Z15, 192(R8)
-	ADDQ             $+128, CX
-	ADDQ             $+256, DX
-	SUBQ             $+64, BX
-	JMP              wide
+	PREFETCHT1   (R12)(R13*1)
+	PREFETCHT1   64(R12)(R13*1)
+	VPMOVZXWD    (R12), Z16
+	VPSLLD       $0x10, Z16, Z16
+	VPMOVZXWD    32(R12), Z17
+	VPSLLD       $0x10, Z17, Z17
+	VPMOVZXWD    64(R12), Z18
+	VPSLLD       $0x10, Z18, Z18
+	VPMOVZXWD    96(R12), Z19
+	VPSLLD       $0x10, Z19, Z19
+	VBROADCASTSS (R8), Z20
+	VFMADD231PS  Z20, Z16, Z0
+	VFMADD231PS  Z20, Z17, Z1
+	VFMADD231PS  Z20, Z18, Z2
+	VFMADD231PS  Z20, Z19, Z3
+	VBROADCASTSS (R8)(R9*1), Z20
+	VFMADD231PS  Z20, Z16, Z4
+	VFMADD231PS  Z20, Z17, Z5
+	VFMADD231PS  Z20, Z18, Z6
+	VFMADD231PS  Z20, Z19, Z7
+	VBROADCASTSS (R8)(R9*2), Z20
+	VFMADD231PS  Z20, Z16, Z8
+	VFMADD231PS  Z20, Z17, Z9
+	VFMADD231PS  Z20, Z18, Z10
+	VFMADD231PS  Z20, Z19, Z11
+	VBROADCASTSS (R8)(R10*1), Z20
+	VFMADD231PS  Z20, Z16, Z12
+	VFMADD231PS  Z20, Z17, Z13
+	VFMADD231PS  Z20, Z18, Z14
+	VFMADD231PS  Z20, Z19, Z15
+	ADDQ         SI, R12
+	ADDQ         $+4, R8
+	DECQ         R11
+	JNE          wideKeys
+	MOVQ         120(AX), R11
+	ADDQ         $+24, R11
+	MOVQ         R11, 120(AX)
+	CMPQ         R11, 104(AX)
+	JNE          wideKeysSpan
+	MOVQ         DX, R8
+	VMOVUPS      Z0, (R8)
+	VMOVUPS      Z1, 64(R8)
+	VMOVUPS      Z2, 128(R8)
+	VMOVUPS      Z3, 192(R8)
+	ADDQ         DI, R8
+	VMOVUPS      Z4, (R8)
+	VMOVUPS      Z5, 64(R8)
+	VMOVUPS      Z6, 128(R8)
+	VMOVUPS      Z7, 192(R8)
+	ADDQ         DI, R8
+	VMOVUPS      Z8, (R8)
+	VMOVUPS      Z9, 64(R8)
+	VMOVUPS      Z10, 128(R8)
+	VMOVUPS      Z11, 192(R8)
+	ADDQ         DI, R8
+	VMOVUPS      Z12, (R8)
+	VMOVUPS      Z13, 64(R8)
+	VMOVUPS      Z14, 128(R8)
+	VMOVUPS      Z15, 192(R8)
+	ADDQ         $+128, CX
+	ADDQ         $+256, DX
+	SUBQ         $+64, BX
+	JMP          wide
 
 narrow:
 	TESTQ     BX, BX
@@ -3667,65 +3704,73 @@ wideKeysSpan:
 	MOVQ 16(R14), R14
 
 wideKeys:
-	PREFETCHT1       (R13)(R14*1)
-	VPMOVZXWD        (R13), Z16
-	VPSLLD           $0x10, Z16, Z16
-	VPMOVZXWD        32(R13), Z17
-	VPSLLD           $0x10, Z17, Z17
-	VFMADD231PS.BCST (R8), Z16, Z0
-	VFMADD231PS.BCST (R8), Z17, Z1
-	VFMADD231PS.BCST (R8)(R9*1), Z16, Z2
-	VFMADD231PS.BCST (R8)(R9*1), Z17, Z3
-	VFMADD231PS.BCST (R8)(R9*2), Z16, Z4
-	VFMADD231PS.BCST (R8)(R9*2), Z17, Z5
-	VFMADD231PS.BCST (R8)(R11*1), Z16, Z6
-	VFMADD231PS.BCST (R8)(R11*1), Z17, Z7
-	VFMADD231PS.BCST (R10), Z16, Z8
-	VFMADD231PS.BCST (R10), Z17, Z9
-	VFMADD231PS.BCST (R10)(R9*1), Z16, Z10
-	VFMADD231PS.BCST (R10)(R9*1), Z17, Z11
-	VFMADD231PS.BCST (R10)(R9*2), Z16, Z12
-	VFMADD231PS.BCST (R10)(R9*2), Z17, Z13
-	VFMADD231PS.BCST (R10)(R11*1), Z16, Z14
-	VFMADD231PS.BCST (R10)(R11*1), Z17, Z15
-	ADDQ             SI, R13
-	ADDQ             $+4, R8
-	ADDQ             $+4, R10
-	DECQ             R12
-	JNE              wideKeys
-	MOVQ             120(AX), R12
-	ADDQ             $+24, R12
-	MOVQ             R12, 120(AX)
-	CMPQ             R12, 104(AX)
-	JNE              wideKeysSpan
-	MOVQ             DX, R8
-	VMOVUPS          Z0, (R8)
-	VMOVUPS          Z1, 64(R8)
-	ADDQ             DI, R8
-	VMOVUPS          Z2, (R8)
-	VMOVUPS          Z3, 64(R8)
-	ADDQ             DI, R8
-	VMOVUPS          Z4, (R8)
-	VMOVUPS          Z5, 64(R8)
-	ADDQ             DI, R8
-	VMOVUPS          Z6, (R8)
-	VMOVUPS          Z7, 64(R8)
-	ADDQ             DI, R8
-	VMOVUPS          Z8, (R8)
-	VMOVUPS          Z9, 64(R8)
-	ADDQ             DI, R8
-	VMOVUPS          Z10, (R8)
-	VMOVUPS          Z11, 64(R8)
-	ADDQ             DI, R8
-	VMOVUPS          Z12, (R8)
-	VMOVUPS          Z13, 64(R8)
-	ADDQ             DI, R8
-	VMOVUPS          Z14, (R8)
-	VMOVUPS          Z15, 64(R8)
-	ADDQ             $+64, CX
-	ADDQ             $+128, DX
-	SUBQ             $+32, BX
-	JMP              wide
+	PREFETCHT1   (R13)(R14*1)
+	VPMOVZXWD    (R13), Z16
+	VPSLLD       $0x10, Z16, Z16
+	VPMOVZXWD    32(R13), Z17
+	VPSLLD       $0x10, Z17, Z17
+	VBROADCASTSS (R8), Z18
+	VFMADD231PS  Z18, Z16, Z0
+	VFMADD231PS  Z18, Z17, Z1
+	VBROADCASTSS (R8)(R9*1), Z18
+	VFMADD231PS  Z18, Z16, Z2
+	VFMADD231PS  Z18, Z17, Z3
+	VBROADCASTSS (R8)(R9*2), Z18
+	VFMADD231PS  Z18, Z16, Z4
+	VFMADD231PS  Z18, Z17, Z5
+	VBROADCASTSS (R8)(R11*1), Z18
+	VFMADD231PS  Z18, Z16, Z6
+	VFMADD231PS  Z18, Z17, Z7
+	VBROADCASTSS (R10), Z18
+	VFMADD231PS  Z18, Z16, Z8
+	VFMADD231PS  Z18, Z17, Z9
+	VBROADCASTSS (R10)(R9*1), Z18
+	VFMADD231PS  Z18, Z16, Z10
+	VFMADD231PS  Z18, Z17, Z11
+	VBROADCASTSS (R10)(R9*2), Z18
+	VFMADD231PS  Z18, Z16, Z12
+	VFMADD231PS  Z18, Z17, Z13
+	VBROADCASTSS (R10)(R11*1), Z18
+	VFMADD231PS  Z18, Z16, Z14
+	VFMADD231PS  Z18, Z17, Z15
+	ADDQ         SI, R13
+	ADDQ         $+4, R8
+	ADDQ         $+4, R10
+	DECQ         R12
+	JNE          wideKeys
+	MOVQ         120(AX), R12
+	ADDQ         $+24, R12
+	MOVQ         R12, 120(AX)
+	CMPQ         R12, 104(AX)
+	JNE          wideKeysSpan
+	MOVQ         DX, R8
+	VMOVUPS      Z0, (R8)
+	VMOVUPS      Z1, 64(R8)
+	ADDQ         DI, R8
+	VMOVUPS      Z2, (R8)
+	VMOVUPS      Z3, 64(R8)
+	ADDQ         DI, R8
+	VMOVUPS      Z4, (R8)
+	VMOVUPS      Z5, 64(R8)
+	ADDQ         DI, R8
+	VMOVUPS      Z6, (R8)
+	VMOVUPS      Z7, 64(R8)
+	ADDQ         DI, R8
+	VMOVUPS      Z8, (R8)
+	VMOVUPS      Z9, 64(R8)
+	ADDQ         DI, R8
+	VMOVUPS      Z10, (R8)
+	VMOVUPS      Z11, 64(R8)
+	ADDQ         DI, R8
+	VMOVUPS      Z12, (R8)
+	VMOVUPS      Z13, 64(R8)
+	ADDQ         DI, R8
+	VMOVUPS      Z14, (R8)
+	VMOVUPS      Z15, 64(R8)
+	ADDQ         $+64, CX
+	ADDQ         $+128, DX
+	SUBQ         $+32, BX
+	JMP          wide
 
 narrow:
 	TESTQ     BX, BX
@@ -4093,37 +4138,38 @@ wideKeysSpan:
 	MOVQ 16(R10), R10
 
 wideKeys:
-	PREFETCHT1       (R9)(R10*1)
-	VPMOVSXBD        (R9), Z4
-	VCVTDQ2PS        Z4, Z4
-	VPMOVSXBD        16(R9), Z5
-	VCVTDQ2PS        Z5, Z5
-	VPMOVSXBD        32(R9), Z6
-	VCVTDQ2PS        Z6, Z6
-	VPMOVSXBD        48(R9), Z7
-	VCVTDQ2PS        Z7, Z7
-	VFMADD231PS.BCST (DI), Z4, Z0
-	VFMADD231PS.BCST (DI), Z5, Z1
-	VFMADD231PS.BCST (DI), Z6, Z2
-	VFMADD231PS.BCST (DI), Z7, Z3
-	ADDQ             SI, R9
-	ADDQ             $+4, DI
-	DECQ             R8
-	JNE              wideKeys
-	MOVQ             120(AX), R8
-	ADDQ             $+24, R8
-	MOVQ             R8, 120(AX)
-	CMPQ             R8, 104(AX)
-	JNE              wideKeysSpan
-	MOVQ             DX, DI
-	VMOVUPS          Z0, (DI)
-	VMOVUPS          Z1, 64(DI)
-	VMOVUPS          Z2, 128(DI)
-	VMOVUPS          Z3, 192(DI)
-	ADDQ             $+64, CX
-	ADDQ             $+256, DX
-	SUBQ             $+64, BX
-	JMP              wide
+	PREFETCHT1   (R9)(R10*1)
+	VPMOVSXBD    (R9), Z4
+	VCVTDQ2PS    Z4, Z4
+	VPMOVSXBD    16(R9), Z5
+	VCVTDQ2PS    Z5, Z5
+	VPMOVSXBD    32(R9), Z6
+	VCVTDQ2PS    Z6, Z6
+	VPMOVSXBD    48(R9), Z7
+	VCVTDQ2PS    Z7, Z7
+	VBROADCASTSS (DI), Z8
+	VFMADD231PS  Z8, Z4, Z0
+	VFMADD231PS  Z8, Z5, Z1
+	VFMADD231PS  Z8, Z6, Z2
+	VFMADD231PS  Z8, Z7, Z3
+	ADDQ         SI, R9
+	ADDQ         $+4, DI
+	DECQ         R8
+	JNE          wideKeys
+	MOVQ         120(AX), R8
+	ADDQ         $+24, R8
+	MOVQ         R8, 120(AX)
+	CMPQ         R8, 104(AX)
+	JNE          wideKeysSpan
+	MOVQ         DX, DI
+	VMOVUPS      Z0, (DI)
+	VMOVUPS      Z1, 64(DI)
+	VMOVUPS      Z2, 128(DI)
+	VMOVUPS      Z3, 192(DI)
+	ADDQ         $+64, CX
+	ADDQ         $+256, DX
+	SUBQ         $+64, BX
+	JMP          wide
 
 narrow:
 	TESTQ     BX, BX
@@ -4432,46 +4478,48 @@ wideKeysSpan:
 	MOVQ 16(R12), R12
 
 wideKeys:
-	PREFETCHT1       (R11)(R12*1)
-	VPMOVSXBD        (R11), Z8
-	VCVTDQ2PS        Z8, Z8
-	VPMOVSXBD        16(R11), Z9
-	VCVTDQ2PS        Z9, Z9
-	VPMOVSXBD        32(R11), Z10
-	VCVTDQ2PS        Z10, Z10
-	VPMOVSXBD        48(R11), Z11
-	VCVTDQ2PS        Z11, Z11
-	VFMADD231PS.BCST (R8), Z8, Z0
-	VFMADD231PS.BCST (R8), Z9, Z1
-	VFMADD231PS.BCST (R8), Z10, Z2
-	VFMADD231PS.BCST (R8), Z11, Z3
-	VFMADD231PS.BCST (R8)(R9*1), Z8, Z4
-	VFMADD231PS.BCST (R8)(R9*1), Z9, Z5
-	VFMADD231PS.BCST (R8)(R9*1), Z10, Z6
-	VFMADD231PS.BCST (R8)(R9*1), Z11, Z7
-	ADDQ             SI, R11
-	ADDQ             $+4, R8
-	DECQ             R10
-	JNE              wideKeys
-	MOVQ             120(AX), R10
-	ADDQ             $+24, R10
-	MOVQ             R10, 120(AX)
-	CMPQ             R10, 104(AX)
-	JNE              wideKeysSpan
-	MOVQ             DX, R8
-	VMOVUPS          Z0, (R8)
-	VMOVUPS          Z1, 64(R8)
-	VMOVUPS          Z2, 128(R8)
-	VMOVUPS          Z3, 192(R8)
-	ADDQ             DI, R8
-	VMOVUPS          Z4, (R8)
-	VMOVUPS          Z5, 64(R8)
-	VMOVUPS          Z6, 128(R8)
-	VMOVUPS          Z7, 192(R8)
-	ADDQ             $+64, CX
-	ADDQ             $+256, DX
-	SUBQ             $+64, BX
-	JMP              wide
+	PREFETCHT1   (R11)(R12*1)
+	VPMOVSXBD    (R11), Z8
+	VCVTDQ2PS    Z8, Z8
+	VPMOVSXBD    16(R11), Z9
+	VCVTDQ2PS    Z9, Z9
+	VPMOVSXBD    32(R11), Z10
+	VCVTDQ2PS    Z10, Z10
+	VPMOVSXBD    48(R11), Z11
+	VCVTDQ2PS    Z11, Z11
+	VBROADCASTSS (R8), Z12
+	VFMADD231PS  Z12, Z8, Z0
+	VFMADD231PS  Z12, Z9, Z1
+	VFMADD231PS  Z12, Z10, Z2
+	VFMADD231PS  Z12, Z11, Z3
+	VBROADCASTSS (R8)(R9*1), Z12
+	VFMADD231PS  Z12, Z8, Z4
+	VFMADD231PS  Z12, Z9, Z5
+	VFMADD231PS  Z12, Z10, Z6
+	VFMADD231PS  Z12, Z11, Z7
+	ADDQ         SI, R11
+	ADDQ         $+4, R8
+	DECQ         R10
+	JNE          wideKeys
+	MOVQ         120(AX), R10
+	ADDQ         $+24, R10
+	MOVQ         R10, 120(AX)
+	CMPQ         R10, 104(AX)
+	JNE          wideKeysSpan
+	MOVQ         DX, R8
+	VMOVUPS      Z0, (R8)
+	VMOVUPS      Z1, 64(R8)
+	VMOVUPS      Z2, 128(R8)
+	VMOVUPS      Z3, 192(R8)
+	ADDQ         DI, R8
+	VMOVUPS      Z4, (R8)
+	VMOVUPS      Z5, 64(R8)
+	VMOVUPS      Z6, 128(R8)
+	VMOVUPS      Z7, 192(R8)
+	ADDQ         $+64, CX
+	ADDQ         $+256, DX
+	SUBQ         $+64, BX
+	JMP          wide
 
 narrow:
 	TESTQ     BX, BX
@@ -4782,64 +4830,68 @@ wideKeysSpan:
 	MOVQ 16(R13), R13
 
 wideKeys:
-	PREFETCHT1       (R12)(R13*1)
-	VPMOVSXBD        (R12), Z16
-	VCVTDQ2PS        Z16, Z16
-	VPMOVSXBD        16(R12), Z17
-	VCVTDQ2PS        Z17, Z17
-	VPMOVSXBD        32(R12), Z18
-	VCVTDQ2PS        Z18, Z18
-	VPMOVSXBD        48(R12), Z19
-	VCVTDQ2PS        Z19, Z19
-	VFMADD231PS.BCST (R8), Z16, Z0
-	VFMADD231PS.BCST (R8), Z17, Z1
-	VFMADD231PS.BCST (R8), Z18, Z2
-	VFMADD231PS.BCST (R8), Z19, Z3
-	VFMADD231PS.BCST (R8)(R9*1), Z16, Z4
-	VFMADD231PS.BCST (R8)(R9*1), Z17, Z5
-	VFMADD231PS.BCST (R8)(R9*1), Z18, Z6
-	VFMADD231PS.BCST (R8)(R9*1), Z19, Z7
-	VFMADD231PS.BCST (R8)(R9*2), Z16, Z8
-	VFMADD231PS.BCST (R8)(R9*2), Z17, Z9
-	VFMADD231PS.BCST (R8)(R9*2), Z18, Z10
-	VFMADD231PS.BCST (R8)(R9*2), Z19, Z11
-	VFMADD231PS.BCST (R8)(R10*1), Z16, Z12
-	VFMADD231PS.BCST (R8)(R10*1), Z17, Z13
-	VFMADD231PS.BCST (R8)(R10*1), Z18, Z14
-	VFMADD231PS.BCST (R8)(R10*1), Z19, Z15
-	ADDQ             SI, R12
-	ADDQ             $+4, R8
-	DECQ             R11
-	JNE              wideKeys
-	MOVQ             120(AX), R11
-	ADDQ             $+24, R11
-	MOVQ             R11, 120(AX)
-	CMPQ             R11, 104(AX)
-	JNE              wideKeysSpan
-	MOVQ             DX, R8
-	VMOVUPS          Z0, (R8)
-	VMOVUPS          Z1, 64(R8)
-	VMOVUPS          Z2, 128(R8)
-	VMOVUPS          Z3, 192(R8)
-	ADDQ             DI, R8
-	VMOVUPS          Z4, (R8)
-	VMOVUPS          Z5, 64(R8)
-	VMOVUPS          Z6, 128(R8)
-	VMOVUPS          Z7, 192(R8)
-	ADDQ             DI, R8
-	VMOVUPS          Z8, (R8)
-	VMOVUPS          Z9, 64(R8)
-	VMOVUPS          Z10, 128(R8)
-	VMOVUPS          Z11, 192(R8)
-	ADDQ             DI, R8
-	VMOVUPS          Z12, (R8)
-	VMOVUPS          Z13, 64(R8)
-	VMOVUPS          Z14, 128(R8)
-	VMOVUPS          Z15, 192(R8)
-	ADDQ             $+64, CX
-	ADDQ             $+256, DX
-	SUBQ             $+64, BX
-	JMP              wide
+	PREFETCHT1   (R12)(R13*1)
+	VPMOVSXBD    (R12), Z16
+	VCVTDQ2PS    Z16, Z16
+	VPMOVSXBD    16(R12), Z17
+	VCVTDQ2PS    Z17, Z17
+	VPMOVSXBD    32(R12), Z18
+	VCVTDQ2PS    Z18, Z18
+	VPMOVSXBD    48(R12), Z19
+	VCVTDQ2PS    Z19, Z19
+	VBROADCASTSS (R8), Z20
+	VFMADD231PS  Z20, Z16, Z0
+	VFMADD231PS  Z20, Z17, Z1
+	VFMADD231PS  Z20, Z18, Z2
+	VFMADD231PS  Z20, Z19, Z3
+	VBROADCASTSS (R8)(R9*1), Z20
+	VFMADD231PS  Z20, Z16, Z4
+	VFMADD231PS  Z20, Z17, Z5
+	VFMADD231PS  Z20, Z18, Z6
+	VFMADD231PS  Z20, Z19, Z7
+	VBROADCASTSS (R8)(R9*2), Z20
+	VFMADD231PS  Z20, Z16, Z8
+	VFMADD231PS  Z20, Z17, Z9
+	VFMADD231PS  Z20, Z18, Z10
+	VFMADD231PS  Z20, Z19, Z11
+	VBROADCASTSS (R8)(R10*1), Z20
+	VFMADD231PS  Z20, Z16, Z12
+	VFMADD231PS  Z20, Z17, Z13
+	VFMADD231PS  Z20, Z18, Z14
+	VFMADD231PS  Z20, Z19, Z15
+	ADDQ         SI, R12
+	ADDQ         $+4, R8
+	DECQ         R11
+	JNE          wideKeys
+	MOVQ         120(AX), R11
+	ADDQ         $+24, R11
+	MOVQ         R11, 120(AX)
+	CMPQ         R11, 104(AX)
+	JNE          wideKeysSpan
+	MOVQ         DX, R8
+	VMOVUPS      Z0, (R8)
+	VMOVUPS      Z1, 64(R8)
+	VMOVUPS      Z2, 128(R8)
+	VMOVUPS      Z3, 192(R8)
+	ADDQ         DI, R8
+	VMOVUPS      Z4, (R8)
+	VMOVUPS      Z5, 64(R8)
+	VMOVUPS      Z6, 128(R8)
+	VMOVUPS      Z7, 192(R8)
+	ADDQ         DI, R8
+	VMOVUPS      Z8, (R8)
+	VMOVUPS      Z9, 64(R8)
+	VMOVUPS      Z10, 128(R8)
+	VMOVUPS      Z11, 192(R8)
+	ADDQ         DI, R8
+	VMOVUPS      Z12, (R8)
+	VMOVUPS      Z13, 64(R8)
+	VMOVUPS      Z14, 128(R8)
+	VMOVUPS      Z15, 192(R8)
+	ADDQ         $+64, CX
+	ADDQ         $+256, DX
+	SUBQ         $+64, BX
+	JMP          wide
 
 narrow:
 	TESTQ     BX, BX
@@ -4976,65 +5028,73 @@ wideKeysSpan:
 	MOVQ 16(R14), R14
 
 wideKeys:
-	PREFETCHT1       (R13)(R14*1)
-	VPMOVSXBD        (R13), Z16
-	VCVTDQ2PS        Z16, Z16
-	VPMOVSXBD        16(R13), Z17
-	VCVTDQ2PS        Z17, Z17
-	VFMADD231PS.BCST (R8), Z16, Z0
-	VFMADD231PS.BCST (R8), Z17, Z1
-	VFMADD231PS.BCST (R8)(R9*1), Z16, Z2
-	VFMADD231PS.BCST (R8)(R9*1), Z17, Z3
-	VFMADD231PS.BCST (R8)(R9*2), Z16, Z4
-	VFMADD231PS.BCST (R8)(R9*2), Z17, Z5
-	VFMADD231PS.BCST (R8)(R11*1), Z16, Z6
-	VFMADD231PS.BCST (R8)(R11*1), Z17, Z7
-	VFMADD231PS.BCST (R10), Z16, Z8
-	VFMADD231PS.BCST (R10), Z17, Z9
-	VFMADD231PS.BCST (R10)(R9*1), Z16, Z10
-	VFMADD231PS.BCST (R10)(R9*1), Z17, Z11
-	VFMADD231PS.BCST (R10)(R9*2), Z16, Z12
-	VFMADD231PS.BCST (R10)(R9*2), Z17, Z13
-	VFMADD231PS.BCST (R10)(R11*1), Z16, Z14
-	VFMADD231PS.BCST (R10)(R11*1), Z17, Z15
-	ADDQ             SI, R13
-	ADDQ             $+4, R8
-	ADDQ             $+4, R10
-	DECQ             R12
-	JNE              wideKeys
-	MOVQ             120(AX), R12
-	ADDQ             $+24, R12
-	MOVQ             R12, 120(AX)
-	CMPQ             R12, 104(AX)
-	JNE              wideKeysSpan
-	MOVQ             DX, R8
-	VMOVUPS          Z0, (R8)
-	VMOVUPS          Z1, 64(R8)
-	ADDQ             DI, R8
-	VMOVUPS          Z2, (R8)
-	VMOVUPS          Z3, 64(R8)
-	ADDQ             DI, R8
-	VMOVUPS          Z4, (R8)
-	VMOVUPS          Z5, 64(R8)
-	ADDQ             DI, R8
-	VMOVUPS          Z6, (R8)
-	VMOVUPS          Z7, 64(R8)
-	ADDQ             DI, R8
-	VMOVUPS          Z8, (R8)
-	VMOVUPS          Z9, 64(R8)
-	ADDQ             DI, R8
-	VMOVUPS          Z10, (R8)
-	VMOVUPS          Z11, 64(R8)
-	ADDQ             DI, R8
-	VMOVUPS          Z12, (R8)
-	VMOVUPS          Z13, 64(R8)
-	ADDQ             DI, R8
-	VMOVUPS          Z14, (R8)
-	VMOVUPS          Z15, 64(R8)
-	ADDQ             $+32, CX
-	ADDQ             $+128, DX
-	SUBQ             $+32, BX
-	JMP              wide
+	PREFETCHT1   (R13)(R14*1)
+	VPMOVSXBD    (R13), Z16
+	VCVTDQ2PS    Z16, Z16
+	VPMOVSXBD    16(R13), Z17
+	VCVTDQ2PS    Z17, Z17
+	VBROADCASTSS (R8), Z18
+	VFMADD231PS  Z18, Z16, Z0
+	VFMADD231PS  Z18, Z17, Z1
+	VBROADCASTSS (R8)(R9*1), Z18
+	VFMADD231PS  Z18, Z16, Z2
+	VFMADD231PS  Z18, Z17, Z3
+	VBROADCASTSS (R8)(R9*2), Z18
+	VFMADD231PS  Z18, Z16, Z4
+	VFMADD231PS  Z18, Z17, Z5
+	VBROADCASTSS (R8)(R11*1), Z18
+	VFMADD231PS  Z18, Z16, Z6
+	VFMADD231PS  Z18, Z17, Z7
+	VBROADCASTSS (R10), Z18
+	VFMADD231PS  Z18, Z16, Z8
+	VFMADD231PS  Z18, Z17, Z9
+	VBROADCASTSS (R10)(R9*1), Z18
+	VFMADD231PS  Z18, Z16, Z10
+	VFMADD231PS  Z18, Z17, Z11
+	VBROADCASTSS (R10)(R9*2), Z18
+	VFMADD231PS  Z18, Z16, Z12
+	VFMADD231PS  Z18, Z17, Z13
+	VBROADCASTSS (R10)(R11*1), Z18
+	VFMADD231PS  Z18, Z16, Z14
+	VFMADD231PS  Z18, Z17, Z15
+	ADDQ         SI, R13
+	ADDQ         $+4, R8
+	ADDQ         $+4, R10
+	DECQ         R12
+	JNE          wideKeys
+	MOVQ         120(AX), R12
+	ADDQ         $+24, R12
+	MOVQ         R12, 120(AX)
+	CMPQ         R12, 104(AX)
+	JNE          wideKeysSpan
+	MOVQ         DX, R8
+	VMOVUPS      Z0, (R8)
+	VMOVUPS      Z1, 64(R8)
+	ADDQ         DI, R8
+	VMOVUPS      Z2, (R8)
+	VMOVUPS      Z3, 64(R8)
+	ADDQ         DI, R8
+	VMOVUPS      Z4, (R8)
+	VMOVUPS      Z5, 64(R8)
+	ADDQ         DI, R8
+	VMOVUPS      Z6, (R8)
+	VMOVUPS      Z7, 64(R8)
+	ADDQ         DI, R8
+	VMOVUPS      Z8, (R8)
+	VMOVUPS      Z9, 64(R8)
+	ADDQ         DI, R8
+	VMOVUPS      Z10, (R8)
+	VMOVUPS      Z11, 64(R8)
+	ADDQ         DI, R8
+	VMOVUPS      Z12, (R8)
+	VMOVUPS      Z13, 64(R8)
+	ADDQ         DI, R8
+	VMOVUPS      Z14, (R8)
+	VMOVUPS      Z15, 64(R8)
+	ADDQ         $+32, CX
+	ADDQ         $+128, DX
+	SUBQ         $+32, BX
+	JMP          wide
 
 narrow:
 	TESTQ     BX, BX

@@ -96,12 +96,11 @@ func (f frame) mixColumns(t rowType, label string, rows, registers int, k *mask,
 
 // weigh adds a row of the cache times the weight in memory.
 func (f frame) weigh(m operand.Mem, v, acc []vec) {
-	if f.wide {
-		for i := range v {
-			f.mulAdd(m, v[i], acc[i])
-		}
+	if len(v) == 1 {
+		f.mulAdd(m, v[0], acc[0])
 		return
 	}
+	// One load for all columns: there are more loads than multiplications otherwise.
 	w := f.reg()
 	f.c.VBROADCASTSS(m, w)
 	for i := range v {
