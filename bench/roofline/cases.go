@@ -19,6 +19,11 @@ func Cases() []Case { return slices.Concat(products(), rows(), attentions()) }
 // random makes a tensor of values of -1 to 1, the same few again and again:
 // int8 or a float type.
 func (b *Bench) random(t atb.DType, dims ...int64) (atb.Tensor, error) {
+	return randomTensor(b.C, t, dims...)
+}
+
+// randomTensor is Bench.random in a context.
+func randomTensor(c *atb.Context, t atb.DType, dims ...int64) (atb.Tensor, error) {
 	d := atb.Of(t, dims...)
 	n := d.Numel()
 	few := make([]float32, min(n, 1<<16))
@@ -31,13 +36,13 @@ func (b *Bench) random(t atb.DType, dims ...int64) (atb.Tensor, error) {
 		for i := range data {
 			data[i] = int8(127 * few[i%len(few)])
 		}
-		return atb.FromSlice(b.C, data, dims...)
+		return atb.FromSlice(c, data, dims...)
 	}
 	data := make([]float32, n)
 	for at := 0; at < len(data); {
 		at += copy(data[at:], few)
 	}
-	return atb.FromFloats(b.C, t, data, dims...)
+	return atb.FromFloats(c, t, data, dims...)
 }
 
 // products are square ones of row-major matrices, and those of a layer with

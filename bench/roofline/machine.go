@@ -27,3 +27,19 @@ func processor() string {
 	}
 	return runtime.GOARCH
 }
+
+// resident returns the bytes of the process that are in memory, -1 where the system
+// does not tell.
+func resident() int64 {
+	text, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return -1
+	}
+	for line := range strings.Lines(string(text)) {
+		var kib int64
+		if n, _ := fmt.Sscanf(line, "VmRSS: %d kB", &kib); n == 1 {
+			return kib << 10
+		}
+	}
+	return -1
+}

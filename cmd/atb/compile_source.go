@@ -113,8 +113,8 @@ func (c *compiledFile) checkModel(g *generateCmd, j *job) error {
 			return fmt.Errorf("%s: it was compiled for --%s %v, got %v: run with that, or compile again with --%s %v", c.path, f.flag, f.want, f.got, f.flag, f.got)
 		}
 	}
-	if m.Config != j.w.Config {
-		return fmt.Errorf("%s: it was compiled for a model of %+v, %s has %+v: compile it again with --model %s", c.path, m.Config, g.Model, j.w.Config, g.Model)
+	if m.Config != j.config {
+		return fmt.Errorf("%s: it was compiled for a model of %+v, %s has %+v: compile it again with --model %s", c.path, m.Config, g.Model, j.config, g.Model)
 	}
 	for _, s := range g.shapes(j) {
 		if !slices.Contains(m.Shapes, s) {

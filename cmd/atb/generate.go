@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,13 +14,13 @@ import (
 	"goatb/device/trace"
 	"goatb/mempool"
 	"goatb/model/llama"
-	"goatb/tensor"
 )
 
 // generateCmd runs a model.
 type generateCmd struct {
 	place
 	Model     string   `help:"Folder with a llama2.c model (*.bin) and its tokenizer (tok*.bin). Without it a small seeded random Llama runs." placeholder:"DIR"`
+	Shape     string   `help:"Run a seeded random Llama of this shape: a name or a config.json." placeholder:"NAME"`
 	Prompt    string   `help:"Text to go on from." placeholder:"TEXT"`
 	PromptIds []int32  `help:"Token ids to go on from. Repeats or takes commas." placeholder:"ID"`
 	Steps     int      `help:"Tokens to generate." default:"64"`
@@ -33,6 +34,7 @@ type generateCmd struct {
 	Caches      string  `help:"Tiling caches and setup reuse: on or off; the variables' when left out." enum:"on,off," default:"" placeholder:"on|off"`
 	Checks      string  `help:"Profile of checks: native or 910b." enum:"native,910b" default:"native"`
 	Dtype       string  `help:"Element type of weights and activations: f32, f16 or bf16." enum:"f32,f16,bf16" default:"f32"`
+	Weights     string  `help:"Format of the matrices: int8 or int4; --dtype when left out." enum:"int8,int4," default:"" placeholder:"int8|int4"`
 	Temperature float64 `help:"Sampling temperature; 0 takes the most likely token." default:"0"`
 	TopP        float64 `help:"Keep the most likely tokens up to this probability." default:"1"`
 	Seed        uint64  `help:"Seed of sampling and of the random model." default:"1"`
@@ -44,7 +46,8 @@ type generateCmd struct {
 
 // job is what a generate runs under each policy.
 type job struct {
-	w        *llama.Weights
+	source   llama.Source
+	config   llama.Config
 	compiled *compiledFile    // nil for none
 	tok      *llama.Tokenizer // nil for a random model
 	prompt   []int32
@@ -122,6 +125,12 @@ func (g *generateCmd) validate() error {
 	if _, err := g.policies(); err != nil {
 		return err
 	}
+	if g.Shape != "" && g.Model != "" {
+		return fmt.Errorf("--shape and --model exclude each other")
+	}
+	if g.Compiled != "" && g.Weights != "" {
+		return fmt.Errorf("--weights: what was compiled has weights of --dtype")
+	}
 	if g.Compiled != "" && g.Model == "" {
 		return fmt.Errorf("--compiled wants --model: the random model cannot be compiled")
 	}
@@ -171,15 +180,35 @@ func randomConfig() llama.Config {
 		Epsilon: 1e-5, RopeBase: 10000, SharedClassifier: true}
 }
 
+// readModel reads or makes the model. One of a given shape has room for the prompt
+// and the steps.
+func (g *generateCmd) readModel(j *job) (err error) {
+	switch {
+	case g.Model != "":
+		var w *llama.Weights
+		if w, j.tok, err = llama.LoadDir(g.Model); err != nil {
+			return err
+		}
+		j.source = w
+	case g.Shape != "":
+		var c llama.Config
+		if c, err = llamaConfig(g.Shape, max(len(g.PromptIds), 1)+g.Steps); err != nil {
+			return fmt.Errorf("--shape: %w", err)
+		}
+		j.source, err = llama.NewSeeded(c, g.Seed)
+	default:
+		j.source, err = llama.NewSeeded(randomConfig(), g.Seed)
+	}
+	if err == nil {
+		j.config = j.source.Model()
+	}
+	return err
+}
+
 // load reads or makes the model and the prompt.
 func (g *generateCmd) load() (*job, error) {
 	j := &job{prompt: []int32{llama.BOS}}
-	var err error
-	if g.Model == "" {
-		j.w, err = llama.Random(randomConfig(), g.Seed)
-	} else {
-		j.w, j.tok, err = llama.LoadDir(g.Model)
-	}
+	err := g.readModel(j)
 	if err != nil {
 		return nil, err
 	}
@@ -191,7 +220,7 @@ func (g *generateCmd) load() (*job, error) {
 			return nil, fmt.Errorf("--prompt: %w", err)
 		}
 	}
-	c := &j.w.Config
+	c := &j.config
 	for _, id := range j.prompt {
 		if id < 0 || int(id) >= c.Vocab {
 			return nil, fmt.Errorf("--prompt-ids: want ids of 0 to %d, got %d", c.Vocab-1, id)
@@ -262,11 +291,11 @@ func (g *generateCmd) runPolicy(ctx context.Context, policy string, j *job, rec 
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, c.Close()) }()
-	dtype, err := tensor.ParseDType(g.Dtype)
+	format, err := formatOf(cmp.Or(g.Weights, g.Dtype), g.Dtype)
 	if err != nil {
 		return nil, err
 	}
-	m, err := llama.Upload(c, j.w, dtype)
+	m, err := llama.UploadAs(c, j.source, format)
 	if err != nil {
 		return nil, err
 	}
@@ -276,14 +305,14 @@ func (g *generateCmd) runPolicy(ctx context.Context, policy string, j *job, rec 
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	d := decoder{cmd: g, c: c, s: s, vocab: j.w.Config.Vocab, progress: j.progress, now: device.Clock(device.HostOf(dev))}
+	d := decoder{cmd: g, c: c, s: s, vocab: j.config.Vocab, progress: j.progress, now: device.Clock(device.HostOf(dev))}
 	if d.sampler, err = llama.NewSampler(g.Temperature, g.TopP, g.Seed); err != nil {
 		return nil, err
 	}
 	if r, err = d.run(ctx, j.prompt); err != nil {
 		return nil, err
 	}
-	r.Policy, r.Device, r.DType = c.Policy(), dev.Props().Name, g.Dtype
+	r.Policy, r.Device, r.DType, r.Weights = c.Policy(), dev.Props().Name, g.Dtype, g.Weights
 	if j.tok != nil {
 		r.Text = j.tok.Decode(slices.Concat(j.prompt, r.IDs))
 	}

@@ -22,11 +22,13 @@ type report struct {
 
 // runReport is the run of one policy. Times are nanoseconds, sizes bytes.
 type runReport struct {
-	Policy string  `json:"policy"`
-	Device string  `json:"device"`
-	DType  string  `json:"dtype"`
-	IDs    []int32 `json:"ids"`
-	Text   string  `json:"text"`
+	Policy string `json:"policy"`
+	Device string `json:"device"`
+	DType  string `json:"dtype"`
+	// Weights is the format of the matrices where it is not DType.
+	Weights string  `json:"weights,omitempty"`
+	IDs     []int32 `json:"ids"`
+	Text    string  `json:"text"`
 	// TokensPerSecond counts the tokens of all sequences after the prefill.
 	TokensPerSecond float64 `json:"tokens_per_s"`
 	PrefillNs       int64   `json:"prefill_ns"`

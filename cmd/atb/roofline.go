@@ -19,6 +19,10 @@ type rooflineCmd struct {
 	Threads []int         `help:"Numbers of threads to measure with. Repeats or takes commas." default:"1,2"`
 	Time    time.Duration `help:"Time for each case." default:"200ms"`
 	Case    string        `help:"Only cases whose name contains this." placeholder:"SUBSTRING"`
+	Model   string        `help:"Measure decoding and prefill of a random model of this shape instead: a name or a config.json." placeholder:"NAME"`
+	Weights []string      `help:"Formats of the model's weights: f32, f16, bf16, int8, int4. Repeats or takes commas." default:"bf16,int8,int4"`
+	Dtype   string        `help:"Element type of activations and caches beside int8 and int4 weights." enum:"f32,f16,bf16" default:"bf16"`
+	Prompt  int           `help:"Tokens of the model's prompt." default:"512"`
 	JSON    bool          `help:"Print one JSON object." name:"json"`
 }
 
@@ -30,6 +34,7 @@ type rooflineReport struct {
 	Machine string                 `json:"machine"`
 	Peaks   map[string]limitReport `json:"peaks"`
 	Kernels []kernelReport         `json:"kernels"`
+	Models  []modelReport          `json:"models,omitempty"`
 }
 
 // limitReport holds the limits of a number of threads.
@@ -52,6 +57,14 @@ type kernelReport struct {
 	Limit    string  `json:"limit"`
 }
 
+// refuseIdle refuses flags of a model beside cases, and the other way round.
+func (r *rooflineCmd) refuseIdle(given givenFlags) error {
+	if r.Model != "" {
+		return given.refuse("it is for the operations' own shapes, not for --model", "case")
+	}
+	return given.refuse("it is for --model", "weights", "dtype", "prompt")
+}
+
 // Run measures and prints.
 func (r *rooflineCmd) Run(ctx context.Context, out output) error {
 	for _, n := range r.Threads {
@@ -61,6 +74,9 @@ func (r *rooflineCmd) Run(ctx context.Context, out output) error {
 	}
 	if r.Time <= 0 {
 		return fmt.Errorf("--time: want more than 0, got %v", r.Time)
+	}
+	if r.Model != "" {
+		return r.models(ctx, out)
 	}
 	cases := slices.DeleteFunc(roofline.Cases(), func(c roofline.Case) bool { return !strings.Contains(c.Name, r.Case) })
 	if len(cases) == 0 {

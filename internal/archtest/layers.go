@@ -70,7 +70,7 @@ var layers = []row{
 	{level: 10, pattern: "model/*"},
 	{level: 10, pattern: "bench/compare", beside: []string{"model/*"}},
 	{level: 10, pattern: "bench/report", beside: []string{"bench/compare"}},
-	{level: 10, pattern: "bench/roofline"},
+	{level: 10, pattern: "bench/roofline", beside: []string{"model/*"}},
 	{level: 10, pattern: "bench", beside: []string{"model/*", "bench/compare"}},
 	{level: 10, pattern: "internal/conformance", beside: []string{"model/*", "internal/conformance/..."}},
 	{level: 10, pattern: "internal/conformance/...", beside: []string{"internal/conformance/..."}},

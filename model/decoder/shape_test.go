@@ -13,6 +13,7 @@ func TestBuiltinShapes(t *testing.T) {
 	for name, want := range map[string]Shape{
 		"llama-2-7b":   {Layers: 32, Hidden: 4096, Intermediate: 11008, Heads: 32, KVHeads: 32, HeadDim: 128, Vocab: 32000},
 		"llama-3-8b":   {Layers: 32, Hidden: 4096, Intermediate: 14336, Heads: 32, KVHeads: 8, HeadDim: 128, Vocab: 128256},
+		"llama-3.2-1b": {Layers: 16, Hidden: 2048, Intermediate: 8192, Heads: 32, KVHeads: 8, HeadDim: 64, Vocab: 128256, Tied: true},
 		"qwen3-0.6b":   {Layers: 28, Hidden: 1024, Intermediate: 3072, Heads: 16, KVHeads: 8, HeadDim: 128, Vocab: 151936, Tied: true, QKNorm: true},
 		"qwen3-1.7b":   {Layers: 28, Hidden: 2048, Intermediate: 6144, Heads: 16, KVHeads: 8, HeadDim: 128, Vocab: 151936, Tied: true, QKNorm: true},
 		"Qwen3-8B":     {Layers: 36, Hidden: 4096, Intermediate: 12288, Heads: 32, KVHeads: 8, HeadDim: 128, Vocab: 151936, QKNorm: true},
@@ -32,7 +33,7 @@ func TestBuiltinShapes(t *testing.T) {
 
 // TestBytes compares the weights that a step reads with the models' sizes.
 func TestBytes(t *testing.T) {
-	for name, billions := range map[string]float64{"llama-2-7b": 6.7, "llama-3-8b": 8.0, "qwen3-0.6b": 0.6, "qwen3-8b": 8.2, "qwen2.5-0.5b": 0.49, "ernie-4.5-0.3b": 0.36} {
+	for name, billions := range map[string]float64{"llama-2-7b": 6.7, "llama-3-8b": 8.0, "llama-3.2-1b": 1.236, "qwen3-0.6b": 0.6, "qwen3-8b": 8.2, "qwen2.5-0.5b": 0.49, "ernie-4.5-0.3b": 0.36} {
 		s, err := ByName(name)
 		require.NoError(t, err)
 		assert.InEpsilon(t, billions*1e9, float64(s.Bytes(1, 1)), 0.03, name)
