@@ -1,9 +1,11 @@
 package peers
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -16,10 +18,14 @@ import (
 	"goatb/bench/roofline"
 )
 
-// contender is one library on one product.
+// beyond is the memory that constant weights rotate through.
+const beyond = 384 << 20
+
+// contender is one library on one product, or the limit of the machine.
 type contender struct {
 	name string
-	run  func() error
+	// run multiplies once and says how long that took.
+	run func() (time.Duration, error)
 	// close frees what run uses.
 	close func()
 	spent []time.Duration
@@ -29,51 +35,79 @@ type contender struct {
 // products of row-major matrices, and those with constant weights [n,k], which
 // GoATB and ggml keep packed and OpenBLAS takes as they are. ggml quantises the
 // other factor of int8 (q8_0) inside the call. Weights rotate through more memory
-// than caches hold. Metrics: GFLOP/s of each, the multiply-add peak of the run,
-// and GoATB's rate divided by each peer's.
+// than caches hold. Metrics: the median GFLOP/s of each, and the median of the
+// time that each peer and the limit (multiply-adds or reading, see package
+// roofline) took in a turn, divided by GoATB's in that turn.
 func BenchmarkProducts(b *testing.B) {
+	if o, err := LoadOpenBLAS(); err == nil {
+		b.Log("OpenBLAS picked", o.Core)
+	}
 	for _, threads := range []int{1, 2} {
-		for _, c := range roofline.Cases() {
-			if c.Name != "product" && c.Name != "linear" {
-				continue
+		b.Run(fmt.Sprintf("threads=%d", threads), func(b *testing.B) {
+			l, err := roofline.MeasureLimits(threads, beyond)
+			require.NoError(b, err)
+			defer func() { require.NoError(b, l.Close()) }()
+			for _, c := range roofline.Cases() {
+				if c.Name != "product" && c.Name != "linear" {
+					continue
+				}
+				b.Run(fmt.Sprintf("case=%s/shape=%s/dtype=%s", c.Name, c.Shape, c.DType), func(b *testing.B) { contend(b, &c, l) })
 			}
-			b.Run(fmt.Sprintf("threads=%d/case=%s/shape=%s/dtype=%s", threads, c.Name, c.Shape, c.DType), func(b *testing.B) {
-				contend(b, &c, threads)
-			})
-		}
+		})
 	}
 }
 
-func contend(b *testing.B, c *roofline.Case, threads int) {
-	own, err := roofline.Open(c, threads, roofline.BeyondCaches)
+func contend(b *testing.B, c *roofline.Case, l *roofline.Limits) {
+	own, err := roofline.Open(c, l.Threads, beyond)
 	require.NoError(b, err)
 	defer func() { require.NoError(b, own.Close()) }()
-	all := append([]*contender{{name: "goatb", run: func() error { return own.Run(context.Background()) }}}, opponents(b, c, threads)...)
-	limits, err := roofline.MeasureLimits(threads, 64<<20)
-	require.NoError(b, err)
-	defer func() { require.NoError(b, limits.Close()) }()
+	name, limit := l.Bound(c)
+	all := append([]*contender{
+		{name: "goatb", run: timed(func() error { return own.Run(context.Background()) }), close: func() {}},
+		{name: name + "-limit", run: func() (time.Duration, error) { return limit(), nil }, close: func() {}},
+	}, opponents(b, c, l.Threads)...)
+	runtime.GC()
+	for _, x := range all {
+		_, err := x.run()
+		require.NoError(b, err)
+	}
 	for b.Loop() {
 		for _, x := range all {
-			start := time.Now()
-			if err := x.run(); err != nil {
+			spent, err := x.run()
+			if err != nil {
 				b.Fatal(err)
 			}
-			x.spent = append(x.spent, time.Since(start))
+			x.spent = append(x.spent, spent)
 		}
 	}
 	b.ReportMetric(0, "ns/op")
-	rate := func(x *contender) float64 {
-		slices.Sort(x.spent)
-		return c.Flops / float64(x.spent[len(x.spent)/2].Nanoseconds())
-	}
 	for i, x := range all {
-		b.ReportMetric(rate(x), x.name+"-GFLOP/s")
 		if i > 0 {
-			b.ReportMetric(rate(all[0])/rate(x), "vs-"+x.name)
-			x.close()
+			ratios := make([]float64, len(x.spent))
+			for j, d := range x.spent {
+				ratios[j] = float64(d) / float64(all[0].spent[j])
+			}
+			b.ReportMetric(median(ratios), "vs-"+x.name)
 		}
+		x.close()
 	}
-	b.ReportMetric(rate(all[0])/limits.Peaks[c.Peak], "of-peak")
+	for _, x := range all {
+		b.ReportMetric(c.Flops/float64(median(x.spent).Nanoseconds()), x.name+"-GFLOP/s")
+	}
+}
+
+// timed makes a contender's run of a call.
+func timed(call func() error) func() (time.Duration, error) {
+	return func() (time.Duration, error) {
+		start := time.Now()
+		err := call()
+		return time.Since(start), err
+	}
+}
+
+func median[T cmp.Ordered](x []T) T {
+	slices.Sort(x)
+	return x[len(x)/2]
 }
 
 // opponents are the peers that are there and know the type.
@@ -96,7 +130,7 @@ func opponents(b *testing.B, c *roofline.Case, threads int) (out []*contender) {
 	p, err := g.NewProduct(types[c.DType], w, copies(c, n*k), m, n, k)
 	require.NoError(b, err)
 	p.SetInput(x)
-	return append(out, &contender{name: "ggml", run: func() error { p.Run(); return nil }, close: p.Close})
+	return append(out, &contender{name: "ggml", run: timed(func() error { p.Run(); return nil }), close: p.Close})
 }
 
 // copies is the number of weights that a case rotates through.
@@ -105,7 +139,7 @@ func copies(c *roofline.Case, elements int) int {
 		return 1
 	}
 	size := map[string]int{"f32": 4, "f16": 2, "bf16": 2, "int8": 1}[c.DType]
-	return 1 + roofline.BeyondCaches/(elements*size)
+	return 1 + beyond/(elements*size)
 }
 
 func blasContenders(b *testing.B, c *roofline.Case, threads int, x, w []float32, m, n, k int) (out []*contender) {
@@ -123,26 +157,25 @@ func blasContenders(b *testing.B, c *roofline.Case, threads int, x, w []float32,
 	if o, err := LoadOpenBLAS(); err != nil {
 		b.Log(err)
 	} else {
-		b.Log("OpenBLAS picked", o.Core)
 		o.SetThreads(threads)
-		out = append(out, &contender{name: "openblas", close: func() {}, run: func() error {
+		out = append(out, &contender{name: "openblas", close: func() {}, run: timed(func() error {
 			if m == 1 && constant {
 				o.MatVec(y, turn(), x, n, k)
 			} else {
 				o.MatMul(y, x, turn(), m, n, k, constant)
 			}
 			return nil
-		}})
+		})})
 	}
 	if threads == 2 && m*n*k <= 1<<30 {
 		trans, ldb := blas.NoTrans, n
 		if constant {
 			trans, ldb = blas.Trans, k
 		}
-		out = append(out, &contender{name: "gonum", close: func() {}, run: func() error {
+		out = append(out, &contender{name: "gonum", close: func() {}, run: timed(func() error {
 			gonum.Implementation{}.Sgemm(blas.NoTrans, trans, m, n, k, 1, x, k, turn(), ldb, 0, y, n)
 			return nil
-		}})
+		})})
 	}
 	return out
 }

@@ -111,9 +111,9 @@ func together(threads int, f func(i int) float64) float64 {
 	return sum / float64(spent.Nanoseconds())
 }
 
-// bound names what limits a case, and returns a function that does as much of
+// Bound names what limits a case, and returns a function that does as much of
 // nothing else and says how long that took.
-func (l *Limits) bound(c *Case) (string, func() time.Duration) {
+func (l *Limits) Bound(c *Case) (string, func() time.Duration) {
 	if c.Peak == "" {
 		return "copy", copier(l.Threads, int64(c.Bytes))
 	}

@@ -63,7 +63,7 @@ func TestBound(t *testing.T) {
 		if len(l.Peaks) == 0 && want == "fma" {
 			want = "memory" // no loop is known for this processor
 		}
-		got, limit := l.bound(&c.Case)
+		got, limit := l.Bound(&c.Case)
 		assert.Equal(t, want, got)
 		assert.Positive(t, limit())
 	}

@@ -35,7 +35,7 @@ func Measure(ctx context.Context, c *Case, l *Limits, budget time.Duration) (Row
 		}
 	}
 	runtime.GC() // what building the case left takes no time from it later
-	name, limit := l.bound(c)
+	name, limit := l.Bound(c)
 	limit()
 	var least, times []time.Duration
 	for start := time.Now(); len(times) < 5 || time.Since(start) < budget; {
