@@ -18,7 +18,8 @@ type Args = device.Args
 
 // Def describes a kernel with parameters P and tiling T. P must be comparable
 // and free of pointers; T must be free of pointers, slices, strings and
-// interfaces, since it travels as bytes.
+// interfaces, since it travels as bytes. Bytes between fields are zeros, so equal
+// problems give equal bytes on every processor.
 type Def[P comparable, T any] struct {
 	// Name is "family/variant", such as "rmsnorm/go".
 	Name string
@@ -100,8 +101,10 @@ func Define[P comparable, T any](d Def[P, T]) *Kernel {
 	}
 	mustBePlain(d.Name, reflect.TypeFor[T]())
 	mustBePlain(d.Name, reflect.TypeFor[P]())
-	size := int(unsafe.Sizeof(*new(T)))
-	size = (size + 7) &^ 7
+	size, gaps := int(unsafe.Sizeof(*new(T))), gapsOf(reflect.TypeFor[T](), 0)
+	if whole := (size + 7) &^ 7; whole > size {
+		gaps, size = append(gaps, gap{size, whole}), whole
+	}
 	k := &Kernel{name: d.Name, pkg: d.Package, class: d.Class, inPlace: d.InPlace, pairs: d.Pairs, tileOn: d.TileOn, keys: max(d.Keys, 1), size: size}
 	k.types = [2]reflect.Type{reflect.TypeFor[P](), reflect.TypeFor[T]()}
 	if k.tileOn == 0 {
@@ -109,7 +112,7 @@ func Define[P comparable, T any](d Def[P, T]) *Kernel {
 	}
 	k.params = paramCodec{
 		size: int(unsafe.Sizeof(*new(P))), align: int(unsafe.Alignof(*new(P))),
-		encode: encodeParams[P], view: viewParams[P],
+		encode: encodeParams[P](gapsOf(reflect.TypeFor[P](), 0)), view: viewParams[P],
 	}
 	k.supports = func(p *Problem) error {
 		a, ok := paramsOf[P](p)
@@ -135,7 +138,9 @@ func Define[P comparable, T any](d Def[P, T]) *Kernel {
 	}
 	k.tile = func(p *Problem, dst []byte) (Grid, error) {
 		t, tail := split[T](dst, size)
-		return d.Tile(p, mustParams[P](p), t, tail)
+		g, err := d.Tile(p, mustParams[P](p), t, tail)
+		clearGaps(dst, gaps)
+		return g, err
 	}
 	k.moves = func(p *Problem, out, in int) Moved {
 		if d.Moves == nil {

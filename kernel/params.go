@@ -62,13 +62,16 @@ func wrongParams[P comparable](p *Problem) error {
 	return status.Errorf(status.ErrInternal, "want params %T, got %T", *new(P), p.Params)
 }
 
-func encodeParams[P comparable](dst []byte, p *Problem) error {
-	a, ok := paramsOf[P](p)
-	if !ok {
-		return wrongParams[P](p)
+func encodeParams[P comparable](gaps []gap) func(dst []byte, p *Problem) error {
+	return func(dst []byte, p *Problem) error {
+		a, ok := paramsOf[P](p)
+		if !ok {
+			return wrongParams[P](p)
+		}
+		copy(dst, unsafe.Slice((*byte)(unsafe.Pointer(&a)), unsafe.Sizeof(a)))
+		clearGaps(dst, gaps)
+		return nil
 	}
-	copy(dst, unsafe.Slice((*byte)(unsafe.Pointer(&a)), unsafe.Sizeof(a)))
-	return nil
 }
 
 func viewParams[P comparable](p *Problem, src []byte) {
