@@ -8,6 +8,10 @@ import (
 	"slices"
 )
 
+// logitError is about what rounding logits to float32 does to a probability:
+// whether some tokens reach top-p exactly must not hang on it.
+const logitError = 1e-6
+
 // Sampler chooses tokens from logits. It belongs to one goroutine.
 type Sampler struct {
 	temperature, topP float64
@@ -18,8 +22,9 @@ type Sampler struct {
 
 // NewSampler makes a sampler. Temperature 0 takes the most likely token, the
 // smallest id among equals. topP keeps the most likely tokens until their
-// probabilities reach it; the token that reaches it is kept. Errors: a
-// temperature that is negative or not finite, topP outside (0, 1].
+// probabilities reach it, to the precision of logits; the token that reaches it
+// is kept, and 1 keeps all. Errors: a temperature that is negative or not finite,
+// topP outside (0, 1].
 func NewSampler(temperature, topP float64, seed uint64) (*Sampler, error) {
 	if !(temperature >= 0) || math.IsInf(temperature, 1) {
 		return nil, fmt.Errorf("sampler: want a finite temperature of at least 0, got %g", temperature)
@@ -59,8 +64,12 @@ func (s *Sampler) Next(logits []float32) (int32, error) {
 		sum += p
 	}
 	slices.SortStableFunc(s.order, func(a, b int32) int { return cmp.Compare(s.probs[b], s.probs[a]) })
+	limit := math.Inf(1)
+	if s.topP < 1 {
+		limit = (s.topP - logitError) * sum
+	}
 	kept, n := 0.0, 0
-	for n < len(s.order) && (n == 0 || kept < s.topP*sum) {
+	for n < len(s.order) && (n == 0 || kept < limit) {
 		kept += s.probs[s.order[n]]
 		n++
 	}
