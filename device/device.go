@@ -130,6 +130,28 @@ func LaunchAll(s Stream, ls []Launch) (int, error) {
 	return len(ls), nil
 }
 
+// KeepingStream is a stream that keeps launches which are run again and again,
+// so that a run costs little more than its kernels.
+type KeepingStream interface {
+	Stream
+	// Keep checks launches and keeps copies of them, their inline tilings too. It
+	// returns nil where the stream looks at single launches as they are enqueued.
+	// Errors are those of Launch.
+	Keep(ls []Launch) (Kept, error)
+}
+
+// Kept is launches that a stream keeps. It belongs to one goroutine at a time.
+type Kept interface {
+	// Idle reports whether all runs that were enqueued are done.
+	Idle() bool
+	// Set replaces blocks, key and tiling of launch i by those of l, whose inline
+	// tiling is no longer than that of the launch that was kept. It must not be
+	// called while the launches are not Idle. Errors are those of Launch.
+	Set(i int, l *Launch) error
+	// Run enqueues the launches from, ..., to-1 in order: it is LaunchAll of them.
+	Run(from, to int) error
+}
+
 // StreamStats counts what a stream has seen.
 type StreamStats struct {
 	// Launches, Copies and CopiedBytes count enqueued work.

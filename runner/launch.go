@@ -20,14 +20,21 @@ func (r *Runner) Execute(in, out []device.Tensor, workspace device.Buffer, value
 		r.hostData(in, false)
 		return r.finish(r.replay(true))
 	}
-	if r.policy.Group() > 0 {
-		return r.finish(r.enqueueSteps(true))
+	if r.runsResident() {
+		return r.executeResident()
 	}
-	if err := r.moveAll(); err != nil {
-		r.policy.Abort(&r.job)
-		return err
+	move := r.policy.Group() > 0
+	if !move {
+		if err := r.moveAll(); err != nil {
+			r.policy.Abort(&r.job)
+			return err
+		}
 	}
-	return r.finish(r.enqueueSteps(false))
+	err := r.finish(r.enqueueSteps(move))
+	if err == nil {
+		r.keep()
+	}
+	return err
 }
 
 // PreLaunch does the first half of Execute: it binds, computes every tiling and
@@ -62,7 +69,7 @@ func (r *Runner) Launch() error {
 	if !r.prepared {
 		return status.Errorf(status.ErrInvalidParam, "launch wants a pre-launch before it")
 	}
-	r.prepared = false
+	r.prepared, r.resident.behind = false, true
 	if r.replays() {
 		return r.finish(r.replay(false))
 	}

@@ -34,6 +34,8 @@ type Plan struct {
 	made   bool
 	// alias[j*len(In)+i] says that output j may be exactly the memory of input i.
 	alias []bool
+	// alike says that launches of the plan are nothing but the same kernels.
+	alike bool
 	// opKernels counts kernels by operation type, for the global cache.
 	opKernels map[string]int
 }
@@ -113,6 +115,7 @@ func NewPlan(g *kernelgraph.Graph, w *kernelgraph.Workspace, root string, main i
 	}
 	p.findStreams(main)
 	p.findAliases()
+	p.alike = p.isAlike()
 	return p, nil
 }
 

@@ -36,9 +36,10 @@ type Runner struct {
 	problems []kernel.Problem
 	// current is the tiling of each kernel for the host values at hand, nil
 	// when it has to be looked up.
-	current []*tilingcache.Entry
-	skip    []bool
-	held    held
+	current  []*tilingcache.Entry
+	skip     []bool
+	held     held
+	resident resident
 	// moved is the number of kernels whose tilings are on their way.
 	moved int
 	// together says that the launch at hand may hold kernels back to launch
@@ -100,7 +101,7 @@ func (r *Runner) SetPlan(p *Plan, key Key, env *Env) {
 	r.in, r.out = make([]device.Buffer, len(p.Graph.Inputs)), make([]device.Buffer, len(p.Graph.Outputs))
 	r.memory = capture.Bound{In: r.in, Out: r.out, Host: make([][]byte, len(r.in))}
 	r.kept = make([][]byte, len(r.in))
-	r.bound = false
+	r.bound, r.resident = false, resident{}
 	at := 0
 	for k := range p.kernels {
 		ks := &p.kernels[k]
@@ -267,7 +268,7 @@ func (r *Runner) tile(k int, e *tilingcache.Entry) error {
 // and its key: whoever takes the runner brings a plan.
 func (r *Runner) unbind() {
 	r.Forget()
-	r.bound = false
+	r.bound, r.resident = false, resident{}
 	clear(r.in)
 	clear(r.out)
 	clear(r.buffers)

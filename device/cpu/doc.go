@@ -15,6 +15,14 @@
 // that a helper takes turns with the goroutine that it should help, a stream
 // works alone and tries again later.
 //
+// A host that enqueues a little and synchronizes at once, again and again, runs
+// the work itself: launches that the stream keeps (device.KeepingStream) and that
+// took less than half a millisecond before, small copies, and records that nobody
+// waits for are held back for it, on its own core. Such a Synchronize looks at its
+// context again when that work is done, and a kernel that ends its goroutine then
+// ends the host's. Work that the host does not come for is started by whoever asks
+// for it, and by a timer after two milliseconds.
+//
 // With WithInline nothing runs beside the caller: a task runs inside the call
 // that enqueues it. A Wait for an event that has not fired makes the stream hold
 // its later tasks until the call that records the event runs them.

@@ -25,6 +25,7 @@ type Event struct {
 	waited   uint64   // largest generation that a wait waits for
 	reset    uint64   // largest generation that the last Reset took away
 	pending  []uint64 // generations that have not fired, ascending
+	recorder *Stream  // of those: a stream that holds its tasks back is told when somebody waits
 	streams  []streamWait
 	hosts    []hostWait
 	closed   bool
@@ -60,20 +61,39 @@ func (e *Event) refuse() error {
 	return nil
 }
 
-// record returns the generation of a new record.
-func (e *Event) record() (uint64, error) {
+// record returns the generation of a new record on s.
+func (e *Event) record(s *Stream) (uint64, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if err := e.refuse(); err != nil {
 		return 0, err
+	}
+	if e.recorder != s {
+		e.hasten()
+		e.recorder = s
 	}
 	e.recorded++
 	e.pending = append(e.pending, e.recorded)
 	return e.recorded, nil
 }
 
-// target returns the generation that a wait enqueued now waits for.
-func (e *Event) target() (uint64, error) {
+// hasten lets the records that have not fired be run; mu is held.
+func (e *Event) hasten() {
+	if len(e.pending) > 0 && e.recorder != nil {
+		e.recorder.kick()
+	}
+}
+
+// unawaited reports whether nobody waits for generation gen.
+func (e *Event) unawaited(gen uint64) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.waited < gen && len(e.hosts) == 0
+}
+
+// target returns the generation that a wait enqueued now, on any stream, waits
+// for.
+func (e *Event) target(*Stream) (uint64, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if err := e.refuse(); err != nil {
@@ -84,6 +104,7 @@ func (e *Event) target() (uint64, error) {
 		gen = e.recorded
 	}
 	e.waited = max(e.waited, gen)
+	e.hasten()
 	return gen, nil
 }
 
@@ -193,6 +214,7 @@ func (e *Event) Query() bool {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	e.hasten()
 	return len(e.pending) == 0
 }
 
@@ -213,6 +235,7 @@ func (e *Event) Synchronize(ctx context.Context) error {
 		e.mu.Unlock()
 		return nil
 	}
+	e.hasten()
 	w := e.dev.waiters.take()
 	defer e.dev.waiters.give(w)
 	e.hosts = append(e.hosts, hostWait{w: w, upTo: e.recorded})

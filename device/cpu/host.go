@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"context"
+	"time"
 
 	"goatb/device"
 	"goatb/status"
@@ -16,7 +17,12 @@ func (s *Stream) Synchronize(ctx context.Context) error {
 		return err
 	}
 	closed := s.closing.Load()
-	if err := s.reach(ctx, s.tail.Load()); err != nil {
+	at := s.tail.Load()
+	early, came := s.head.Load() < at, time.Time{}
+	if s.due.Load() < at && early {
+		came = time.Now()
+	}
+	if err := s.reach(ctx, at); err != nil {
 		return err
 	}
 	if f := s.failure.Swap(nil); f != nil {
@@ -25,13 +31,13 @@ func (s *Stream) Synchronize(ctx context.Context) error {
 	if closed {
 		return errStreamClosed()
 	}
-	s.sweep()
+	s.sweep(early, came)
 	return nil
 }
 
 // sweep forgets the operands of finished launches, so that an idle stream does
-// not keep Go memory alive.
-func (s *Stream) sweep() {
+// not keep Go memory alive. It notes when the host came for them.
+func (s *Stream) sweep(early bool, came time.Time) {
 	if !s.put.TryLock() {
 		return
 	}
@@ -43,13 +49,20 @@ func (s *Stream) sweep() {
 	for i := max(s.swept, tail-min(tail, s.mask+1)); i < tail; i++ {
 		t := &s.slots[i&s.mask]
 		clear(t.bufs)
-		t.bufs, t.a, t.b = nil, device.Buffer{}, device.Buffer{}
+		t.bufs, t.a, t.b, t.kept, t.took = nil, device.Buffer{}, device.Buffer{}, nil, nil
 	}
 	s.swept = tail
+	s.holding.came(early, came)
 }
 
 // Query reports whether everything enqueued so far is done.
-func (s *Stream) Query() bool { return s == nil || s.head.Load() >= s.tail.Load() }
+func (s *Stream) Query() bool {
+	if s == nil || s.head.Load() >= s.tail.Load() {
+		return true
+	}
+	s.kick()
+	return false
+}
 
 // Stats returns counters.
 func (s *Stream) Stats() device.StreamStats {

@@ -92,7 +92,7 @@ func (m *Model) enqueue(s *Stream, r *device.Refresh) error {
 	s.put.Lock()
 	t, err := s.nextSlot(func() error { return m.checkLive(r) })
 	if err == nil {
-		t.gen, err = m.ended.record()
+		t.gen, err = m.ended.record(s)
 	}
 	if err != nil {
 		s.put.Unlock()

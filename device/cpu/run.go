@@ -16,8 +16,9 @@ import (
 type runState struct {
 	job  *workpool.Job
 	prog *device.Program
-	args device.Args
-	held Task // inline device: the wait that holds the stream, to report
+	args *device.Args // of the launch that runs
+	own  device.Args  // of a launch that a slot holds
+	held Task         // inline device: the wait that holds the stream, to report
 	pace pace
 
 	bad   atomic.Bool // a block of the launch has failed
@@ -32,21 +33,30 @@ func (s *Stream) loop() {
 	defer func() {
 		if !s.over.Load() {
 			s.taskDone(s.head.Load() + 1)
+			s.pass()
 			go s.loop()
 		}
 	}()
 	debug.SetPanicOnFault(true)
-	head, tail := s.head.Load(), uint64(0)
-	for {
-		if head >= tail {
-			if tail = s.tail.Load(); tail == head {
-				s.run.job.SetBusy(false)
-				if tail = s.await(head); tail == head {
-					break
-				}
-				s.run.job.SetBusy(true)
+	for s.await() {
+		s.run.job.SetBusy(true)
+		s.runDue()
+		s.run.job.SetBusy(false)
+		s.pass()
+	}
+	s.run.job.Close()
+	s.over.Store(true)
+	s.finish()
+}
+
+// runDue runs the tasks that are due.
+func (s *Stream) runDue() {
+	for head, due := s.head.Load(), uint64(0); ; {
+		if head >= due {
+			if due = s.due.Load(); head >= due {
+				return
 			}
-			s.noteDepth(int64(tail - head))
+			s.noteDepth(int64(due - head))
 		}
 		woke := s.step(&s.slots[head&s.mask].task)
 		head++
@@ -54,9 +64,6 @@ func (s *Stream) loop() {
 			s.offer(head)
 		}
 	}
-	s.run.job.Close()
-	s.over.Store(true)
-	s.finish()
 }
 
 // taskDone moves the head of the queue and tells who waits for that. It reports
@@ -74,26 +81,57 @@ func (s *Stream) offer(head uint64) {
 	}
 }
 
-// await returns the tail of the queue once it is beyond head, or head when the
-// stream is closed and empty.
-func (s *Stream) await(head uint64) uint64 {
+// await returns with the turn when a task is due, or false when the stream is
+// closed and empty.
+func (s *Stream) await() bool {
 	s.run.pace.rest()
 	sp := s.dev.spin.StartIdle(s.work)
 	for {
-		if t := s.tail.Load(); t != head || s.closing.Load() {
+		if s.takeTurn() {
 			s.run.pace.found(sp.Count(), s.syncs.Load())
-			return s.tail.Load()
+			return true
+		}
+		if s.drained() {
+			return false
 		}
 		if sp.Next() {
 			continue
 		}
 		s.work.Prepare()
-		if s.tail.Load() != head || s.closing.Load() {
+		if s.wanted() || s.drained() {
 			s.work.Cancel()
 			continue
 		}
 		s.work.Sleep()
 		sp = s.dev.spin.StartIdle(s.work)
+	}
+}
+
+// wanted reports whether a task is due and nobody runs any.
+func (s *Stream) wanted() bool { return s.head.Load() < s.due.Load() && !s.turn.Load() }
+
+// drained reports whether the stream is closed and empty.
+func (s *Stream) drained() bool {
+	return s.closing.Load() && !s.turn.Load() && s.head.Load() >= s.due.Load()
+}
+
+// takeTurn takes the turn when a task is due.
+func (s *Stream) takeTurn() bool {
+	if !s.wanted() || !s.turn.CompareAndSwap(false, true) {
+		return false
+	}
+	if s.head.Load() < s.due.Load() {
+		return true
+	}
+	s.turn.Store(false)
+	return false
+}
+
+// pass gives the turn back.
+func (s *Stream) pass() {
+	s.turn.Store(false)
+	if s.head.Load() < s.due.Load() || s.closing.Load() {
+		s.work.Wake()
 	}
 }
 
@@ -150,6 +188,8 @@ func (s *Stream) perform(t *task) bool {
 		s.wait(t)
 	case replayTask:
 		return s.replay(t)
+	case keptTask:
+		s.runKept(t)
 	}
 	return false
 }
@@ -192,14 +232,14 @@ func (s *Stream) observed(t *task) bool {
 // launch runs a kernel's blocks.
 func (s *Stream) launch(t *task) {
 	r := &s.run
-	r.prog = t.prog
+	r.prog, r.args = t.prog, &r.own
 	r.args.Blocks, r.args.Key, r.args.Buffers, r.args.Scratch = t.blocks, t.key, t.bufs, t.a
 	if t.inline {
 		r.args.Tiling = t.data
 	} else {
 		r.args.Tiling = t.b.Bytes()
 	}
-	defer s.endLaunch(t)
+	defer s.endLaunch(t.label)
 	if r.job != nil {
 		r.job.Run(t.blocks)
 	} else {
@@ -208,9 +248,9 @@ func (s *Stream) launch(t *task) {
 }
 
 // endLaunch makes the error of a launch the stream's.
-func (s *Stream) endLaunch(t *task) {
+func (s *Stream) endLaunch(l *device.Label) {
 	if r := &s.run; r.bad.Load() {
-		s.fail(t.label.Place(r.err))
+		s.fail(l.Place(r.err))
 		r.err = nil
 		r.bad.Store(false)
 	}
@@ -222,7 +262,7 @@ func (s *Stream) runBlocks(lo, hi int) {
 	at := lo
 	defer s.caught(&at)
 	for ; at < hi && !s.run.bad.Load(); at++ {
-		if err := s.run.prog.Run(&s.run.args, at); err != nil {
+		if err := s.run.prog.Run(s.run.args, at); err != nil {
 			s.badBlock(at, coded(err))
 			break
 		}

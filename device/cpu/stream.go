@@ -19,8 +19,9 @@ const maxBlocks = workpool.MaxBlocks
 // [head, tail) hold tasks that are not done, slots [tail, next) tasks that are
 // written but not yet shown to the runner: whoever releases put has moved tail
 // up to next. Only an enqueuer moves tail, under put; only the runner moves
-// head. The runner is the stream's goroutine or, on an inline device, whoever
-// holds running.
+// head. The runner is whoever has the turn: the stream's goroutine, which runs
+// the tasks before due, or a host that runs what was held back for it; on an
+// inline device, whoever holds running.
 type Stream struct {
 	// Read by both sides, never changed.
 	dev   *Device
@@ -43,11 +44,15 @@ type Stream struct {
 	shut     bool
 	running  bool   // inline device: somebody runs the tasks
 	swept    uint64 // tail at the last sweep
+	holding  holding
 
 	_     [cacheLine]byte
 	syncs atomic.Uint64 // host goroutines that waited for the stream, so far
 	_     [cacheLine]byte
 	tail  atomic.Uint64
+	due   atomic.Uint64 // tasks before it are for the stream's goroutine; at most tail
+	_     [cacheLine]byte
+	turn  atomic.Bool // somebody runs tasks
 	_     [cacheLine]byte
 	head  atomic.Uint64
 	_     [cacheLine]byte
@@ -180,6 +185,7 @@ func (s *Stream) Copy(dst, src device.Buffer) error {
 		return err
 	}
 	t.kind, t.a, t.b = copyTask, dst, src
+	s.holding.light = dst.Size() <= lightBytes
 	s.stats.Copies++
 	s.stats.CopiedBytes += dst.Size()
 	s.enqueue(t)
@@ -193,7 +199,7 @@ func (s *Stream) Record(e device.Event) error { return s.putEvent(e, recordTask,
 func (s *Stream) Wait(e device.Event) error { return s.putEvent(e, waitTask, (*Event).target) }
 
 // putEvent enqueues a record or a wait of the generation of e that gen takes.
-func (s *Stream) putEvent(e device.Event, kind taskKind, gen func(*Event) (uint64, error)) error {
+func (s *Stream) putEvent(e device.Event, kind taskKind, gen func(*Event, *Stream) (uint64, error)) error {
 	ev, err := s.own(e)
 	if err != nil {
 		return err
@@ -202,8 +208,9 @@ func (s *Stream) putEvent(e device.Event, kind taskKind, gen func(*Event) (uint6
 	t, err := s.nextSlot(nil)
 	if err == nil {
 		var g uint64
-		if g, err = gen(ev); err == nil {
+		if g, err = gen(ev, s); err == nil {
 			t.kind, t.event, t.gen = kind, ev, g
+			s.holding.light = kind == recordTask && ev.unawaited(g)
 			s.enqueue(t)
 			return nil
 		}
@@ -275,6 +282,7 @@ func (s *Stream) nextSlot(check func() error) (*task, error) {
 func (s *Stream) stall(tail uint64) {
 	s.stats.QueueStalls++
 	s.noteDepth(int64(s.depth))
+	s.kick()
 	full := func() bool { return !s.shut && tail == s.tail.Load() && tail-s.head.Load() > s.lowMark() }
 	for full() {
 		if !s.stalled.Swap(true) {
@@ -298,13 +306,19 @@ func (s *Stream) enqueue(t *task) {
 // publish shows the written slots to the runner, releases put and sees to it
 // that somebody runs the tasks.
 func (s *Stream) publish() {
+	held := s.holdsBack()
 	s.tail.Store(s.next)
+	if !held {
+		s.due.Store(s.next)
+	}
 	if s.dev.cfg.inline {
 		s.drain()
 		return
 	}
 	s.put.Unlock()
-	s.work.Wake()
+	if !held {
+		s.work.Wake()
+	}
 }
 
 // takeOperands returns room for n buffers.
@@ -353,6 +367,7 @@ func (s *Stream) takeTiling(t *task, n int) []byte {
 func (s *Stream) stop() {
 	s.put.Lock()
 	s.shut = true
+	s.due.Store(s.next)
 	s.closing.Store(true)
 	s.space.Broadcast()
 	if s.dev.cfg.inline {

@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"sync/atomic"
 	"time"
 	"unsafe"
 
@@ -16,9 +17,10 @@ const (
 	recordTask
 	waitTask
 	replayTask
+	keptTask
 )
 
-var taskNames = [...]string{"launch", "copy", "record", "wait", "replay"}
+var taskNames = [...]string{"launch", "copy", "record", "wait", "replay", "kept"}
 
 // task is one piece of work in a stream's queue. The enqueuer writes it, the
 // runner reads it.
@@ -35,6 +37,8 @@ type task struct {
 	event  *Event
 	gen    uint64 // of the event, or of the end of a model's execution
 	model  *Model // executed, with `blocks` moves and `key` writes
+	kept   []keptLaunch
+	took   *atomic.Int64 // of kept launches, to be set
 	// enqueued is when the task got its slot, for observers.
 	enqueued time.Time
 
@@ -54,7 +58,7 @@ func checkLaunch(l *device.Launch) error {
 		return status.Errorf(status.ErrInvalidParam, "want a program with a run function, got none")
 	}
 	if l.Blocks < 1 || l.Blocks > maxBlocks {
-		return l.Label.Place(status.Errorf(status.ErrInvalidParam, "want 1 to %d blocks, got %d", maxBlocks, l.Blocks))
+		return badBlocks(l)
 	}
 	if l.Inputs < 0 || l.Inputs > len(l.Buffers) {
 		return l.Label.Place(status.Errorf(status.ErrInvalidParam, "want 0 to %d inputs, got %d", len(l.Buffers), l.Inputs))
@@ -72,10 +76,18 @@ func checkLaunch(l *device.Launch) error {
 	}
 	if l.Inline == nil {
 		if problem := checkBuffer(l.Tiling); problem != "" {
-			return l.Label.Place(status.Errorf(status.ErrInvalidTensorAddr, "want live memory for tiling, got %s", problem))
+			return badTiling(l, problem)
 		}
 	}
 	return nil
+}
+
+func badBlocks(l *device.Launch) error {
+	return l.Label.Place(status.Errorf(status.ErrInvalidParam, "want 1 to %d blocks, got %d", maxBlocks, l.Blocks))
+}
+
+func badTiling(l *device.Launch, problem string) error {
+	return l.Label.Place(status.Errorf(status.ErrInvalidTensorAddr, "want live memory for tiling, got %s", problem))
 }
 
 // checkCopy refuses what cannot be copied.

@@ -1,0 +1,153 @@
+package cpu
+
+import (
+	"runtime/debug"
+	"time"
+)
+
+// A host that enqueues a little work and waits for it at once gains nothing from
+// another goroutine: the work and its operands move to another core and back, and
+// two cores are busy with what one can do. So a stream whose host was that prompt
+// several times in a row holds light tasks back, and the host runs them itself when
+// it synchronizes. Light is what is known to end soon: copies of few bytes, kept
+// launches that have run in a short time, and records that nobody waits for.
+//
+// Nothing waits for a host that does not come. Whoever else could notice that
+// tasks are held, by a Query, an Event or a task that is not light, makes them
+// due; and so does a timer.
+const (
+	lightBytes = 64 << 10
+	lightTime  = 500 * time.Microsecond
+	// mostHeld bounds the tasks that are held.
+	mostHeld = 8
+	// promptEnough is the credit of a host whose tasks are held. It gains 1 whenever
+	// it comes in time, up to promptMost, and loses promptLoss when it does not.
+	promptEnough = 8
+	promptMost   = 64
+	promptLoss   = 16
+	// holdTime is how long tasks are held at most. A host that comes lateHost after
+	// the first one, and a quarter of the time that they take, comes late: they could
+	// have been run meanwhile.
+	holdTime = 4 * lightTime
+	lateHost = 10 * time.Microsecond
+)
+
+// holding is what a stream knows for holding tasks back. It is guarded by put.
+type holding struct {
+	light  bool      // the task written last is
+	prompt int       // the host's credit
+	since  time.Time // when the first of the tasks that are held was written
+	timer  *time.Timer
+	armed  bool
+}
+
+// holdsBack reports whether the task that was just written may stay without being
+// due; put is held and tail is not moved yet.
+func (s *Stream) holdsBack() bool {
+	h := &s.holding
+	light := h.light
+	h.light = false
+	if !light || h.prompt < promptEnough || s.shut || s.dev.cfg.inline {
+		return false
+	}
+	head, tail := s.head.Load(), s.tail.Load()
+	if head < s.due.Load() || s.next-head > mostHeld {
+		return false
+	}
+	if head == tail {
+		h.since = time.Now()
+		s.arm()
+	}
+	return true
+}
+
+// arm starts the timer that looks after tasks that are held.
+func (s *Stream) arm() {
+	switch h := &s.holding; {
+	case h.armed:
+		return
+	case h.timer == nil:
+		h.timer = time.AfterFunc(holdTime, s.overdue)
+	default:
+		h.timer.Reset(holdTime)
+	}
+	s.holding.armed = true
+}
+
+// overdue is called by the timer: it makes tasks due that are held for too long,
+// and looks again later while the stream is in use.
+func (s *Stream) overdue() {
+	s.put.Lock()
+	defer s.put.Unlock()
+	h := &s.holding
+	age := time.Since(h.since)
+	if s.due.Load() < s.tail.Load() && s.head.Load() < s.tail.Load() && age >= holdTime {
+		h.prompt = 0
+		s.kick()
+	}
+	if h.armed = age < holdTime && !s.shut; h.armed {
+		h.timer.Reset(holdTime)
+	}
+}
+
+// came notes that the host came to a Synchronize: early, which is before the work
+// was done, and for work that was held at a time that is not zero.
+func (h *holding) came(early bool, at time.Time) {
+	if early && !at.IsZero() {
+		early = at.Sub(h.since) <= lateHost+time.Since(at)/4
+	}
+	if early {
+		h.prompt = min(h.prompt+1, promptMost)
+	} else {
+		h.prompt = max(h.prompt-promptLoss, 0)
+	}
+}
+
+// kick makes all tasks due.
+func (s *Stream) kick() {
+	for {
+		due, tail := s.due.Load(), s.tail.Load()
+		if due >= tail {
+			return
+		}
+		if s.due.CompareAndSwap(due, tail) {
+			s.work.Wake()
+			return
+		}
+	}
+}
+
+// runHeld runs the tasks before `at`, on a host's goroutine, when all of them are
+// held back. Otherwise it makes them due and reports false.
+func (s *Stream) runHeld(at uint64) bool {
+	if s.due.Load() >= at {
+		return false
+	}
+	if !s.turn.CompareAndSwap(false, true) {
+		s.kick()
+		return false
+	}
+	head := s.head.Load()
+	if head < s.due.Load() {
+		s.kick()
+		s.pass()
+		return false
+	}
+	old, ended := debug.SetPanicOnFault(true), true
+	defer func() {
+		if ended {
+			s.taskDone(head + 1)
+		}
+		debug.SetPanicOnFault(old)
+		s.run.job.SetBusy(false)
+		s.pass()
+	}()
+	s.run.job.SetBusy(true)
+	s.noteDepth(int64(at - head))
+	for ; head < at; head++ {
+		s.step(&s.slots[head&s.mask].task)
+		s.taskDone(head + 1)
+	}
+	ended = false
+	return true
+}

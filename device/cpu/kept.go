@@ -1,0 +1,191 @@
+package cpu
+
+import (
+	"sync/atomic"
+	"time"
+
+	"goatb/device"
+	"goatb/status"
+)
+
+// kept is device.Kept of a stream.
+type kept struct {
+	s        *Stream
+	launches []keptLaunch
+	until    uint64 // the task behind the last run that was enqueued
+	checked  uint64 // the device's count of frees when all memory was last seen to be live
+	// took is what the longest run of the last ones took, in nanoseconds.
+	took atomic.Int64
+}
+
+// keptLaunch is a launch with what a kernel sees of it, ready to run.
+type keptLaunch struct {
+	prog    *device.Program
+	args    device.Args
+	label   *device.Label
+	tiling  device.Buffer // where the tiling is not inline
+	inline  []byte        // room for one that is
+	inlined bool
+}
+
+// Keep keeps launches. A device with an observer keeps none.
+func (s *Stream) Keep(ls []device.Launch) (device.Kept, error) {
+	if err := s.exists(); err != nil {
+		return nil, err
+	}
+	if s.dev.cfg.observe != nil {
+		return nil, nil
+	}
+	k := &kept{s: s, launches: make([]keptLaunch, len(ls)), checked: s.dev.frees.Load()}
+	operands, bytes := 0, 0
+	for i := range ls {
+		if err := checkLaunch(&ls[i]); err != nil {
+			return nil, err
+		}
+		operands += len(ls[i].Buffers)
+		bytes += tilingRoom(len(ls[i].Inline))
+	}
+	bufs, room := make([]device.Buffer, 0, operands), alignedBytes(bytes)
+	for i := range ls {
+		l, to := &ls[i], &k.launches[i]
+		first := len(bufs)
+		bufs = append(bufs, l.Buffers...)
+		to.prog, to.label = l.Program, l.Label
+		to.args.Buffers, to.args.Scratch = bufs[first:len(bufs):len(bufs)], l.Scratch
+		to.inline, room = room[:tilingRoom(len(l.Inline))], room[tilingRoom(len(l.Inline)):]
+		to.set(l)
+	}
+	return k, nil
+}
+
+// tilingRoom is the room that an inline tiling of n bytes takes.
+func tilingRoom(n int) int { return (n + tilingAlign - 1) &^ (tilingAlign - 1) }
+
+// set takes over what may change.
+func (k *keptLaunch) set(l *device.Launch) {
+	k.args.Blocks, k.args.Key = l.Blocks, l.Key
+	if k.inlined = l.Inline != nil; k.inlined {
+		k.args.Tiling = k.inline[:copy(k.inline, l.Inline)]
+		return
+	}
+	k.tiling, k.args.Tiling = l.Tiling, l.Tiling.Bytes()
+}
+
+// Idle reports whether all runs are done.
+func (k *kept) Idle() bool { return k.s.head.Load() >= k.until }
+
+// Set changes launch i.
+func (k *kept) Set(i int, l *device.Launch) error {
+	to := &k.launches[i]
+	if l.Blocks < 1 || l.Blocks > maxBlocks {
+		return badBlocks(l)
+	}
+	if len(l.Inline) > len(to.inline) {
+		return l.Label.Place(status.Errorf(status.ErrInvalidParam, "want an inline tiling of at most %d bytes, got %d", len(to.inline), len(l.Inline)))
+	}
+	if l.Inline == nil {
+		if problem := checkBuffer(l.Tiling); problem != "" {
+			return badTiling(l, problem)
+		}
+	}
+	to.set(l)
+	return nil
+}
+
+// Run enqueues launches as one task.
+func (k *kept) Run(from, to int) error {
+	s := k.s
+	if from < 0 || from > to || to > len(k.launches) {
+		return status.Errorf(status.ErrInvalidParam, "want launches among the %d that are kept, got %d to %d", len(k.launches), from, to)
+	}
+	if from == to {
+		return nil
+	}
+	s.put.Lock()
+	t, err := s.nextSlot(k.checkLive)
+	if err != nil {
+		s.put.Unlock()
+		return err
+	}
+	t.kind, t.kept, t.took = keptTask, k.launches[from:to], &k.took
+	took := time.Duration(k.took.Load())
+	s.holding.light = took > 0 && took <= lightTime
+	s.stats.Launches += int64(to - from)
+	k.until = s.next + 1
+	s.enqueue(t)
+	return nil
+}
+
+// checkLive refuses freed memory. It looks again only when something was freed
+// since. The queue is locked: what is freed from now on waits for this run.
+func (k *kept) checkLive() error {
+	frees := k.s.dev.frees.Load()
+	if frees == k.checked {
+		return nil
+	}
+	for i := range k.launches {
+		x := &k.launches[i]
+		l := device.Launch{Program: x.prog, Blocks: x.args.Blocks, Buffers: x.args.Buffers, Scratch: x.args.Scratch, Tiling: x.tiling, Label: x.label}
+		if x.inlined {
+			l.Inline = x.inline
+		}
+		if err := checkLaunch(&l); err != nil {
+			return err
+		}
+	}
+	k.checked = frees
+	return nil
+}
+
+// runKept runs launches one behind the other. Those of one block run without
+// anything between them.
+func (s *Stream) runKept(t *task) {
+	r, ls, start := &s.run, t.kept, time.Now()
+	defer func() {
+		took := time.Since(start)
+		t.took.Store(max(int64(took), t.took.Load()-int64(took)/8, 1))
+	}()
+	for len(ls) > 0 && s.failure.Load() == nil {
+		l := &ls[0]
+		if r.job == nil || l.args.Blocks == 1 {
+			ls = ls[s.runAlone(ls):]
+			continue
+		}
+		ls = ls[1:]
+		s.runShared(l)
+	}
+}
+
+// runShared runs a launch of several blocks.
+func (s *Stream) runShared(l *keptLaunch) {
+	s.run.prog, s.run.args = l.prog, &l.args
+	defer s.endLaunch(l.label)
+	s.run.job.Run(l.args.Blocks)
+}
+
+// runAlone runs launches that no other worker shares, up to the first that others
+// do or that fails, and returns their number.
+func (s *Stream) runAlone(ls []keptLaunch) (n int) {
+	r, block, label := &s.run, noBlock, (*device.Label)(nil)
+	defer func() { s.endLaunch(label) }()
+	defer s.caught(&block)
+	for i := range ls {
+		l := &ls[i]
+		if r.job != nil && l.args.Blocks != 1 {
+			break
+		}
+		n++
+		r.prog, label = l.prog, l.label
+		for block = 0; block < l.args.Blocks; block++ {
+			if err := l.prog.Run(&l.args, block); err != nil {
+				s.badBlock(block, coded(err))
+				block = noBlock
+				return n
+			}
+		}
+	}
+	block = noBlock
+	return n
+}
+
+var _ device.KeepingStream = (*Stream)(nil)
