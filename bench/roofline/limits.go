@@ -184,6 +184,9 @@ func multiplier(threads int, dtype string, flops float64) func() time.Duration {
 func copier(threads int, bytes int64) func() time.Duration {
 	half := int(bytes/2) / threads
 	src, dst := make([]byte, half*threads), make([]byte, half*threads)
+	for i := range src {
+		src[i] = byte(i) // memory that nobody has written is one page of zeros
+	}
 	return func() time.Duration {
 		var all sync.WaitGroup
 		start := time.Now()

@@ -33,7 +33,7 @@ func TestSwiGLU(t *testing.T) {
 				want[j] = silu(x[r*2*h+c]) * x[r*2*h+h+c]
 			}
 			p := kernel.Problem{In: []tensor.Desc{tensor.Of(d, rows, 2*h)}, Out: []tensor.Desc{tensor.Of(d, rows, h)}, Params: struct{}{}}
-			slack := 0.03
+			slack := halfSlack(d)
 			if d == tensor.Float32 {
 				slack = 3.5 // package vec's silu and a product
 			}

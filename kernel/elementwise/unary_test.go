@@ -67,7 +67,7 @@ func TestUnary(t *testing.T) {
 				desc := []tensor.Desc{tensor.Of(d, n)}
 				p := kernel.Problem{In: desc, Out: desc, Params: UnaryParams{Op: UnaryOp(op), Scale: unaryScale}}
 				out := run(t, Unary, p, [][]byte{data}, nil)
-				slack := 0.03
+				slack := halfSlack(d)
 				if d == tensor.Float32 {
 					slack = unaryPlaces[op] - 0.5
 				}

@@ -48,32 +48,24 @@ TEXT ·addF32AVX2(SB), NOSPLIT|NOFRAME, $0-32
 	MOVQ b+16(FP), DX
 	MOVQ n+24(FP), SI
 	XORQ BX, BX
-	SUBQ $+32, SI
+	SUBQ $+16, SI
 	JLT  turned2
 
 turn1:
 	VMOVUPS (CX)(BX*4), Y0
+	VMOVUPS 32(CX)(BX*4), Y2
 	VMOVUPS (DX)(BX*4), Y1
+	VMOVUPS 32(DX)(BX*4), Y3
 	VADDPS  Y1, Y0, Y0
+	VADDPS  Y3, Y2, Y1
 	VMOVUPS Y0, (AX)(BX*4)
-	VMOVUPS 32(CX)(BX*4), Y0
-	VMOVUPS 32(DX)(BX*4), Y1
-	VADDPS  Y1, Y0, Y0
-	VMOVUPS Y0, 32(AX)(BX*4)
-	VMOVUPS 64(CX)(BX*4), Y0
-	VMOVUPS 64(DX)(BX*4), Y1
-	VADDPS  Y1, Y0, Y0
-	VMOVUPS Y0, 64(AX)(BX*4)
-	VMOVUPS 96(CX)(BX*4), Y0
-	VMOVUPS 96(DX)(BX*4), Y1
-	VADDPS  Y1, Y0, Y0
-	VMOVUPS Y0, 96(AX)(BX*4)
-	ADDQ    $+32, BX
-	SUBQ    $+32, SI
+	VMOVUPS Y1, 32(AX)(BX*4)
+	ADDQ    $+16, BX
+	SUBQ    $+16, SI
 	JGE     turn1
 
 turned2:
-	ADDQ $+32, SI
+	ADDQ $+16, SI
 	SUBQ $+8, SI
 	JLT  turned4
 
@@ -111,32 +103,24 @@ TEXT ·subF32AVX2(SB), NOSPLIT|NOFRAME, $0-32
 	MOVQ b+16(FP), DX
 	MOVQ n+24(FP), SI
 	XORQ BX, BX
-	SUBQ $+32, SI
+	SUBQ $+16, SI
 	JLT  turned2
 
 turn1:
 	VMOVUPS (CX)(BX*4), Y0
+	VMOVUPS 32(CX)(BX*4), Y2
 	VMOVUPS (DX)(BX*4), Y1
+	VMOVUPS 32(DX)(BX*4), Y3
 	VSUBPS  Y1, Y0, Y0
+	VSUBPS  Y3, Y2, Y1
 	VMOVUPS Y0, (AX)(BX*4)
-	VMOVUPS 32(CX)(BX*4), Y0
-	VMOVUPS 32(DX)(BX*4), Y1
-	VSUBPS  Y1, Y0, Y0
-	VMOVUPS Y0, 32(AX)(BX*4)
-	VMOVUPS 64(CX)(BX*4), Y0
-	VMOVUPS 64(DX)(BX*4), Y1
-	VSUBPS  Y1, Y0, Y0
-	VMOVUPS Y0, 64(AX)(BX*4)
-	VMOVUPS 96(CX)(BX*4), Y0
-	VMOVUPS 96(DX)(BX*4), Y1
-	VSUBPS  Y1, Y0, Y0
-	VMOVUPS Y0, 96(AX)(BX*4)
-	ADDQ    $+32, BX
-	SUBQ    $+32, SI
+	VMOVUPS Y1, 32(AX)(BX*4)
+	ADDQ    $+16, BX
+	SUBQ    $+16, SI
 	JGE     turn1
 
 turned2:
-	ADDQ $+32, SI
+	ADDQ $+16, SI
 	SUBQ $+8, SI
 	JLT  turned4
 
@@ -174,32 +158,24 @@ TEXT ·mulF32AVX2(SB), NOSPLIT|NOFRAME, $0-32
 	MOVQ b+16(FP), DX
 	MOVQ n+24(FP), SI
 	XORQ BX, BX
-	SUBQ $+32, SI
+	SUBQ $+16, SI
 	JLT  turned2
 
 turn1:
 	VMOVUPS (CX)(BX*4), Y0
+	VMOVUPS 32(CX)(BX*4), Y2
 	VMOVUPS (DX)(BX*4), Y1
+	VMOVUPS 32(DX)(BX*4), Y3
 	VMULPS  Y1, Y0, Y0
+	VMULPS  Y3, Y2, Y1
 	VMOVUPS Y0, (AX)(BX*4)
-	VMOVUPS 32(CX)(BX*4), Y0
-	VMOVUPS 32(DX)(BX*4), Y1
-	VMULPS  Y1, Y0, Y0
-	VMOVUPS Y0, 32(AX)(BX*4)
-	VMOVUPS 64(CX)(BX*4), Y0
-	VMOVUPS 64(DX)(BX*4), Y1
-	VMULPS  Y1, Y0, Y0
-	VMOVUPS Y0, 64(AX)(BX*4)
-	VMOVUPS 96(CX)(BX*4), Y0
-	VMOVUPS 96(DX)(BX*4), Y1
-	VMULPS  Y1, Y0, Y0
-	VMOVUPS Y0, 96(AX)(BX*4)
-	ADDQ    $+32, BX
-	SUBQ    $+32, SI
+	VMOVUPS Y1, 32(AX)(BX*4)
+	ADDQ    $+16, BX
+	SUBQ    $+16, SI
 	JGE     turn1
 
 turned2:
-	ADDQ $+32, SI
+	ADDQ $+16, SI
 	SUBQ $+8, SI
 	JLT  turned4
 
@@ -237,32 +213,24 @@ TEXT ·divF32AVX2(SB), NOSPLIT|NOFRAME, $0-32
 	MOVQ b+16(FP), DX
 	MOVQ n+24(FP), SI
 	XORQ BX, BX
-	SUBQ $+32, SI
+	SUBQ $+16, SI
 	JLT  turned2
 
 turn1:
 	VMOVUPS (CX)(BX*4), Y0
+	VMOVUPS 32(CX)(BX*4), Y2
 	VMOVUPS (DX)(BX*4), Y1
+	VMOVUPS 32(DX)(BX*4), Y3
 	VDIVPS  Y1, Y0, Y0
+	VDIVPS  Y3, Y2, Y1
 	VMOVUPS Y0, (AX)(BX*4)
-	VMOVUPS 32(CX)(BX*4), Y0
-	VMOVUPS 32(DX)(BX*4), Y1
-	VDIVPS  Y1, Y0, Y0
-	VMOVUPS Y0, 32(AX)(BX*4)
-	VMOVUPS 64(CX)(BX*4), Y0
-	VMOVUPS 64(DX)(BX*4), Y1
-	VDIVPS  Y1, Y0, Y0
-	VMOVUPS Y0, 64(AX)(BX*4)
-	VMOVUPS 96(CX)(BX*4), Y0
-	VMOVUPS 96(DX)(BX*4), Y1
-	VDIVPS  Y1, Y0, Y0
-	VMOVUPS Y0, 96(AX)(BX*4)
-	ADDQ    $+32, BX
-	SUBQ    $+32, SI
+	VMOVUPS Y1, 32(AX)(BX*4)
+	ADDQ    $+16, BX
+	SUBQ    $+16, SI
 	JGE     turn1
 
 turned2:
-	ADDQ $+32, SI
+	ADDQ $+16, SI
 	SUBQ $+8, SI
 	JLT  turned4
 
@@ -300,28 +268,22 @@ TEXT ·addScalarF32AVX2(SB), NOSPLIT|NOFRAME, $0-28
 	MOVQ         n+16(FP), BX
 	XORQ         DX, DX
 	VBROADCASTSS s+24(FP), Y0
-	SUBQ         $+32, BX
+	SUBQ         $+16, BX
 	JLT          turned2
 
 turn1:
 	VMOVUPS (CX)(DX*4), Y1
+	VMOVUPS 32(CX)(DX*4), Y2
 	VADDPS  Y0, Y1, Y1
+	VADDPS  Y0, Y2, Y2
 	VMOVUPS Y1, (AX)(DX*4)
-	VMOVUPS 32(CX)(DX*4), Y1
-	VADDPS  Y0, Y1, Y1
-	VMOVUPS Y1, 32(AX)(DX*4)
-	VMOVUPS 64(CX)(DX*4), Y1
-	VADDPS  Y0, Y1, Y1
-	VMOVUPS Y1, 64(AX)(DX*4)
-	VMOVUPS 96(CX)(DX*4), Y1
-	VADDPS  Y0, Y1, Y1
-	VMOVUPS Y1, 96(AX)(DX*4)
-	ADDQ    $+32, DX
-	SUBQ    $+32, BX
+	VMOVUPS Y2, 32(AX)(DX*4)
+	ADDQ    $+16, DX
+	SUBQ    $+16, BX
 	JGE     turn1
 
 turned2:
-	ADDQ $+32, BX
+	ADDQ $+16, BX
 	SUBQ $+8, BX
 	JLT  turned4
 
@@ -357,28 +319,22 @@ TEXT ·subScalarF32AVX2(SB), NOSPLIT|NOFRAME, $0-28
 	MOVQ         n+16(FP), BX
 	XORQ         DX, DX
 	VBROADCASTSS s+24(FP), Y0
-	SUBQ         $+32, BX
+	SUBQ         $+16, BX
 	JLT          turned2
 
 turn1:
 	VMOVUPS (CX)(DX*4), Y1
+	VMOVUPS 32(CX)(DX*4), Y2
 	VSUBPS  Y0, Y1, Y1
+	VSUBPS  Y0, Y2, Y2
 	VMOVUPS Y1, (AX)(DX*4)
-	VMOVUPS 32(CX)(DX*4), Y1
-	VSUBPS  Y0, Y1, Y1
-	VMOVUPS Y1, 32(AX)(DX*4)
-	VMOVUPS 64(CX)(DX*4), Y1
-	VSUBPS  Y0, Y1, Y1
-	VMOVUPS Y1, 64(AX)(DX*4)
-	VMOVUPS 96(CX)(DX*4), Y1
-	VSUBPS  Y0, Y1, Y1
-	VMOVUPS Y1, 96(AX)(DX*4)
-	ADDQ    $+32, DX
-	SUBQ    $+32, BX
+	VMOVUPS Y2, 32(AX)(DX*4)
+	ADDQ    $+16, DX
+	SUBQ    $+16, BX
 	JGE     turn1
 
 turned2:
-	ADDQ $+32, BX
+	ADDQ $+16, BX
 	SUBQ $+8, BX
 	JLT  turned4
 
@@ -414,28 +370,22 @@ TEXT ·scalarSubF32AVX2(SB), NOSPLIT|NOFRAME, $0-28
 	MOVQ         n+16(FP), BX
 	XORQ         DX, DX
 	VBROADCASTSS s+24(FP), Y0
-	SUBQ         $+32, BX
+	SUBQ         $+16, BX
 	JLT          turned2
 
 turn1:
 	VMOVUPS (CX)(DX*4), Y1
+	VMOVUPS 32(CX)(DX*4), Y2
 	VSUBPS  Y1, Y0, Y1
+	VSUBPS  Y2, Y0, Y2
 	VMOVUPS Y1, (AX)(DX*4)
-	VMOVUPS 32(CX)(DX*4), Y1
-	VSUBPS  Y1, Y0, Y1
-	VMOVUPS Y1, 32(AX)(DX*4)
-	VMOVUPS 64(CX)(DX*4), Y1
-	VSUBPS  Y1, Y0, Y1
-	VMOVUPS Y1, 64(AX)(DX*4)
-	VMOVUPS 96(CX)(DX*4), Y1
-	VSUBPS  Y1, Y0, Y1
-	VMOVUPS Y1, 96(AX)(DX*4)
-	ADDQ    $+32, DX
-	SUBQ    $+32, BX
+	VMOVUPS Y2, 32(AX)(DX*4)
+	ADDQ    $+16, DX
+	SUBQ    $+16, BX
 	JGE     turn1
 
 turned2:
-	ADDQ $+32, BX
+	ADDQ $+16, BX
 	SUBQ $+8, BX
 	JLT  turned4
 
@@ -471,28 +421,22 @@ TEXT ·mulScalarF32AVX2(SB), NOSPLIT|NOFRAME, $0-28
 	MOVQ         n+16(FP), BX
 	XORQ         DX, DX
 	VBROADCASTSS s+24(FP), Y0
-	SUBQ         $+32, BX
+	SUBQ         $+16, BX
 	JLT          turned2
 
 turn1:
 	VMOVUPS (CX)(DX*4), Y1
+	VMOVUPS 32(CX)(DX*4), Y2
 	VMULPS  Y0, Y1, Y1
+	VMULPS  Y0, Y2, Y2
 	VMOVUPS Y1, (AX)(DX*4)
-	VMOVUPS 32(CX)(DX*4), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, 32(AX)(DX*4)
-	VMOVUPS 64(CX)(DX*4), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, 64(AX)(DX*4)
-	VMOVUPS 96(CX)(DX*4), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, 96(AX)(DX*4)
-	ADDQ    $+32, DX
-	SUBQ    $+32, BX
+	VMOVUPS Y2, 32(AX)(DX*4)
+	ADDQ    $+16, DX
+	SUBQ    $+16, BX
 	JGE     turn1
 
 turned2:
-	ADDQ $+32, BX
+	ADDQ $+16, BX
 	SUBQ $+8, BX
 	JLT  turned4
 
@@ -528,28 +472,22 @@ TEXT ·divScalarF32AVX2(SB), NOSPLIT|NOFRAME, $0-28
 	MOVQ         n+16(FP), BX
 	XORQ         DX, DX
 	VBROADCASTSS s+24(FP), Y0
-	SUBQ         $+32, BX
+	SUBQ         $+16, BX
 	JLT          turned2
 
 turn1:
 	VMOVUPS (CX)(DX*4), Y1
+	VMOVUPS 32(CX)(DX*4), Y2
 	VDIVPS  Y0, Y1, Y1
+	VDIVPS  Y0, Y2, Y2
 	VMOVUPS Y1, (AX)(DX*4)
-	VMOVUPS 32(CX)(DX*4), Y1
-	VDIVPS  Y0, Y1, Y1
-	VMOVUPS Y1, 32(AX)(DX*4)
-	VMOVUPS 64(CX)(DX*4), Y1
-	VDIVPS  Y0, Y1, Y1
-	VMOVUPS Y1, 64(AX)(DX*4)
-	VMOVUPS 96(CX)(DX*4), Y1
-	VDIVPS  Y0, Y1, Y1
-	VMOVUPS Y1, 96(AX)(DX*4)
-	ADDQ    $+32, DX
-	SUBQ    $+32, BX
+	VMOVUPS Y2, 32(AX)(DX*4)
+	ADDQ    $+16, DX
+	SUBQ    $+16, BX
 	JGE     turn1
 
 turned2:
-	ADDQ $+32, BX
+	ADDQ $+16, BX
 	SUBQ $+8, BX
 	JLT  turned4
 
@@ -585,28 +523,22 @@ TEXT ·scalarDivF32AVX2(SB), NOSPLIT|NOFRAME, $0-28
 	MOVQ         n+16(FP), BX
 	XORQ         DX, DX
 	VBROADCASTSS s+24(FP), Y0
-	SUBQ         $+32, BX
+	SUBQ         $+16, BX
 	JLT          turned2
 
 turn1:
 	VMOVUPS (CX)(DX*4), Y1
+	VMOVUPS 32(CX)(DX*4), Y2
 	VDIVPS  Y1, Y0, Y1
+	VDIVPS  Y2, Y0, Y2
 	VMOVUPS Y1, (AX)(DX*4)
-	VMOVUPS 32(CX)(DX*4), Y1
-	VDIVPS  Y1, Y0, Y1
-	VMOVUPS Y1, 32(AX)(DX*4)
-	VMOVUPS 64(CX)(DX*4), Y1
-	VDIVPS  Y1, Y0, Y1
-	VMOVUPS Y1, 64(AX)(DX*4)
-	VMOVUPS 96(CX)(DX*4), Y1
-	VDIVPS  Y1, Y0, Y1
-	VMOVUPS Y1, 96(AX)(DX*4)
-	ADDQ    $+32, DX
-	SUBQ    $+32, BX
+	VMOVUPS Y2, 32(AX)(DX*4)
+	ADDQ    $+16, DX
+	SUBQ    $+16, BX
 	JGE     turn1
 
 turned2:
-	ADDQ $+32, BX
+	ADDQ $+16, BX
 	SUBQ $+8, BX
 	JLT  turned4
 
@@ -643,36 +575,26 @@ TEXT ·scaleMulF32AVX2(SB), NOSPLIT|NOFRAME, $0-36
 	MOVQ         n+24(FP), SI
 	XORQ         BX, BX
 	VBROADCASTSS s+32(FP), Y0
-	SUBQ         $+32, SI
+	SUBQ         $+16, SI
 	JLT          turned2
 
 turn1:
 	VMOVUPS (CX)(BX*4), Y1
+	VMOVUPS 32(CX)(BX*4), Y2
 	VMULPS  Y0, Y1, Y1
+	VMULPS  Y0, Y2, Y3
 	VMOVUPS (DX)(BX*4), Y2
+	VMOVUPS 32(DX)(BX*4), Y4
 	VMULPS  Y2, Y1, Y1
+	VMULPS  Y4, Y3, Y2
 	VMOVUPS Y1, (AX)(BX*4)
-	VMOVUPS 32(CX)(BX*4), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS 32(DX)(BX*4), Y2
-	VMULPS  Y2, Y1, Y1
-	VMOVUPS Y1, 32(AX)(BX*4)
-	VMOVUPS 64(CX)(BX*4), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS 64(DX)(BX*4), Y2
-	VMULPS  Y2, Y1, Y1
-	VMOVUPS Y1, 64(AX)(BX*4)
-	VMOVUPS 96(CX)(BX*4), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS 96(DX)(BX*4), Y2
-	VMULPS  Y2, Y1, Y1
-	VMOVUPS Y1, 96(AX)(BX*4)
-	ADDQ    $+32, BX
-	SUBQ    $+32, SI
+	VMOVUPS Y2, 32(AX)(BX*4)
+	ADDQ    $+16, BX
+	SUBQ    $+16, SI
 	JGE     turn1
 
 turned2:
-	ADDQ $+32, SI
+	ADDQ $+16, SI
 	SUBQ $+8, SI
 	JLT  turned4
 
@@ -712,32 +634,24 @@ TEXT ·addF16AVX2(SB), NOSPLIT|NOFRAME, $0-32
 	MOVQ b+16(FP), DX
 	MOVQ n+24(FP), SI
 	XORQ BX, BX
-	SUBQ $+32, SI
+	SUBQ $+16, SI
 	JLT  turned2
 
 turn1:
 	VCVTPH2PS (CX)(BX*2), Y0
+	VCVTPH2PS 16(CX)(BX*2), Y2
 	VCVTPH2PS (DX)(BX*2), Y1
+	VCVTPH2PS 16(DX)(BX*2), Y3
 	VADDPS    Y1, Y0, Y0
+	VADDPS    Y3, Y2, Y1
 	VCVTPS2PH $0x00, Y0, (AX)(BX*2)
-	VCVTPH2PS 16(CX)(BX*2), Y0
-	VCVTPH2PS 16(DX)(BX*2), Y1
-	VADDPS    Y1, Y0, Y0
-	VCVTPS2PH $0x00, Y0, 16(AX)(BX*2)
-	VCVTPH2PS 32(CX)(BX*2), Y0
-	VCVTPH2PS 32(DX)(BX*2), Y1
-	VADDPS    Y1, Y0, Y0
-	VCVTPS2PH $0x00, Y0, 32(AX)(BX*2)
-	VCVTPH2PS 48(CX)(BX*2), Y0
-	VCVTPH2PS 48(DX)(BX*2), Y1
-	VADDPS    Y1, Y0, Y0
-	VCVTPS2PH $0x00, Y0, 48(AX)(BX*2)
-	ADDQ      $+32, BX
-	SUBQ      $+32, SI
+	VCVTPS2PH $0x00, Y1, 16(AX)(BX*2)
+	ADDQ      $+16, BX
+	SUBQ      $+16, SI
 	JGE       turn1
 
 turned2:
-	ADDQ $+32, SI
+	ADDQ $+16, SI
 	SUBQ $+8, SI
 	JLT  turned4
 
@@ -858,32 +772,24 @@ TEXT ·subF16AVX2(SB), NOSPLIT|NOFRAME, $0-32
 	MOVQ b+16(FP), DX
 	MOVQ n+24(FP), SI
 	XORQ BX, BX
-	SUBQ $+32, SI
+	SUBQ $+16, SI
 	JLT  turned2
 
 turn1:
 	VCVTPH2PS (CX)(BX*2), Y0
+	VCVTPH2PS 16(CX)(BX*2), Y2
 	VCVTPH2PS (DX)(BX*2), Y1
+	VCVTPH2PS 16(DX)(BX*2), Y3
 	VSUBPS    Y1, Y0, Y0
+	VSUBPS    Y3, Y2, Y1
 	VCVTPS2PH $0x00, Y0, (AX)(BX*2)
-	VCVTPH2PS 16(CX)(BX*2), Y0
-	VCVTPH2PS 16(DX)(BX*2), Y1
-	VSUBPS    Y1, Y0, Y0
-	VCVTPS2PH $0x00, Y0, 16(AX)(BX*2)
-	VCVTPH2PS 32(CX)(BX*2), Y0
-	VCVTPH2PS 32(DX)(BX*2), Y1
-	VSUBPS    Y1, Y0, Y0
-	VCVTPS2PH $0x00, Y0, 32(AX)(BX*2)
-	VCVTPH2PS 48(CX)(BX*2), Y0
-	VCVTPH2PS 48(DX)(BX*2), Y1
-	VSUBPS    Y1, Y0, Y0
-	VCVTPS2PH $0x00, Y0, 48(AX)(BX*2)
-	ADDQ      $+32, BX
-	SUBQ      $+32, SI
+	VCVTPS2PH $0x00, Y1, 16(AX)(BX*2)
+	ADDQ      $+16, BX
+	SUBQ      $+16, SI
 	JGE       turn1
 
 turned2:
-	ADDQ $+32, SI
+	ADDQ $+16, SI
 	SUBQ $+8, SI
 	JLT  turned4
 
@@ -1004,32 +910,24 @@ TEXT ·mulF16AVX2(SB), NOSPLIT|NOFRAME, $0-32
 	MOVQ b+16(FP), DX
 	MOVQ n+24(FP), SI
 	XORQ BX, BX
-	SUBQ $+32, SI
+	SUBQ $+16, SI
 	JLT  turned2
 
 turn1:
 	VCVTPH2PS (CX)(BX*2), Y0
+	VCVTPH2PS 16(CX)(BX*2), Y2
 	VCVTPH2PS (DX)(BX*2), Y1
+	VCVTPH2PS 16(DX)(BX*2), Y3
 	VMULPS    Y1, Y0, Y0
+	VMULPS    Y3, Y2, Y1
 	VCVTPS2PH $0x00, Y0, (AX)(BX*2)
-	VCVTPH2PS 16(CX)(BX*2), Y0
-	VCVTPH2PS 16(DX)(BX*2), Y1
-	VMULPS    Y1, Y0, Y0
-	VCVTPS2PH $0x00, Y0, 16(AX)(BX*2)
-	VCVTPH2PS 32(CX)(BX*2), Y0
-	VCVTPH2PS 32(DX)(BX*2), Y1
-	VMULPS    Y1, Y0, Y0
-	VCVTPS2PH $0x00, Y0, 32(AX)(BX*2)
-	VCVTPH2PS 48(CX)(BX*2), Y0
-	VCVTPH2PS 48(DX)(BX*2), Y1
-	VMULPS    Y1, Y0, Y0
-	VCVTPS2PH $0x00, Y0, 48(AX)(BX*2)
-	ADDQ      $+32, BX
-	SUBQ      $+32, SI
+	VCVTPS2PH $0x00, Y1, 16(AX)(BX*2)
+	ADDQ      $+16, BX
+	SUBQ      $+16, SI
 	JGE       turn1
 
 turned2:
-	ADDQ $+32, SI
+	ADDQ $+16, SI
 	SUBQ $+8, SI
 	JLT  turned4
 
@@ -1150,32 +1048,24 @@ TEXT ·divF16AVX2(SB), NOSPLIT|NOFRAME, $0-32
 	MOVQ b+16(FP), DX
 	MOVQ n+24(FP), SI
 	XORQ BX, BX
-	SUBQ $+32, SI
+	SUBQ $+16, SI
 	JLT  turned2
 
 turn1:
 	VCVTPH2PS (CX)(BX*2), Y0
+	VCVTPH2PS 16(CX)(BX*2), Y2
 	VCVTPH2PS (DX)(BX*2), Y1
+	VCVTPH2PS 16(DX)(BX*2), Y3
 	VDIVPS    Y1, Y0, Y0
+	VDIVPS    Y3, Y2, Y1
 	VCVTPS2PH $0x00, Y0, (AX)(BX*2)
-	VCVTPH2PS 16(CX)(BX*2), Y0
-	VCVTPH2PS 16(DX)(BX*2), Y1
-	VDIVPS    Y1, Y0, Y0
-	VCVTPS2PH $0x00, Y0, 16(AX)(BX*2)
-	VCVTPH2PS 32(CX)(BX*2), Y0
-	VCVTPH2PS 32(DX)(BX*2), Y1
-	VDIVPS    Y1, Y0, Y0
-	VCVTPS2PH $0x00, Y0, 32(AX)(BX*2)
-	VCVTPH2PS 48(CX)(BX*2), Y0
-	VCVTPH2PS 48(DX)(BX*2), Y1
-	VDIVPS    Y1, Y0, Y0
-	VCVTPS2PH $0x00, Y0, 48(AX)(BX*2)
-	ADDQ      $+32, BX
-	SUBQ      $+32, SI
+	VCVTPS2PH $0x00, Y1, 16(AX)(BX*2)
+	ADDQ      $+16, BX
+	SUBQ      $+16, SI
 	JGE       turn1
 
 turned2:
-	ADDQ $+32, SI
+	ADDQ $+16, SI
 	SUBQ $+8, SI
 	JLT  turned4
 
@@ -1296,28 +1186,22 @@ TEXT ·addScalarF16AVX2(SB), NOSPLIT|NOFRAME, $0-28
 	MOVQ         n+16(FP), BX
 	XORQ         DX, DX
 	VBROADCASTSS s+24(FP), Y0
-	SUBQ         $+32, BX
+	SUBQ         $+16, BX
 	JLT          turned2
 
 turn1:
 	VCVTPH2PS (CX)(DX*2), Y1
+	VCVTPH2PS 16(CX)(DX*2), Y2
 	VADDPS    Y0, Y1, Y1
+	VADDPS    Y0, Y2, Y2
 	VCVTPS2PH $0x00, Y1, (AX)(DX*2)
-	VCVTPH2PS 16(CX)(DX*2), Y1
-	VADDPS    Y0, Y1, Y1
-	VCVTPS2PH $0x00, Y1, 16(AX)(DX*2)
-	VCVTPH2PS 32(CX)(DX*2), Y1
-	VADDPS    Y0, Y1, Y1
-	VCVTPS2PH $0x00, Y1, 32(AX)(DX*2)
-	VCVTPH2PS 48(CX)(DX*2), Y1
-	VADDPS    Y0, Y1, Y1
-	VCVTPS2PH $0x00, Y1, 48(AX)(DX*2)
-	ADDQ      $+32, DX
-	SUBQ      $+32, BX
+	VCVTPS2PH $0x00, Y2, 16(AX)(DX*2)
+	ADDQ      $+16, DX
+	SUBQ      $+16, BX
 	JGE       turn1
 
 turned2:
-	ADDQ $+32, BX
+	ADDQ $+16, BX
 	SUBQ $+8, BX
 	JLT  turned4
 
@@ -1408,28 +1292,22 @@ TEXT ·subScalarF16AVX2(SB), NOSPLIT|NOFRAME, $0-28
 	MOVQ         n+16(FP), BX
 	XORQ         DX, DX
 	VBROADCASTSS s+24(FP), Y0
-	SUBQ         $+32, BX
+	SUBQ         $+16, BX
 	JLT          turned2
 
 turn1:
 	VCVTPH2PS (CX)(DX*2), Y1
+	VCVTPH2PS 16(CX)(DX*2), Y2
 	VSUBPS    Y0, Y1, Y1
+	VSUBPS    Y0, Y2, Y2
 	VCVTPS2PH $0x00, Y1, (AX)(DX*2)
-	VCVTPH2PS 16(CX)(DX*2), Y1
-	VSUBPS    Y0, Y1, Y1
-	VCVTPS2PH $0x00, Y1, 16(AX)(DX*2)
-	VCVTPH2PS 32(CX)(DX*2), Y1
-	VSUBPS    Y0, Y1, Y1
-	VCVTPS2PH $0x00, Y1, 32(AX)(DX*2)
-	VCVTPH2PS 48(CX)(DX*2), Y1
-	VSUBPS    Y0, Y1, Y1
-	VCVTPS2PH $0x00, Y1, 48(AX)(DX*2)
-	ADDQ      $+32, DX
-	SUBQ      $+32, BX
+	VCVTPS2PH $0x00, Y2, 16(AX)(DX*2)
+	ADDQ      $+16, DX
+	SUBQ      $+16, BX
 	JGE       turn1
 
 turned2:
-	ADDQ $+32, BX
+	ADDQ $+16, BX
 	SUBQ $+8, BX
 	JLT  turned4
 
@@ -1520,28 +1398,22 @@ TEXT ·scalarSubF16AVX2(SB), NOSPLIT|NOFRAME, $0-28
 	MOVQ         n+16(FP), BX
 	XORQ         DX, DX
 	VBROADCASTSS s+24(FP), Y0
-	SUBQ         $+32, BX
+	SUBQ         $+16, BX
 	JLT          turned2
 
 turn1:
 	VCVTPH2PS (CX)(DX*2), Y1
+	VCVTPH2PS 16(CX)(DX*2), Y2
 	VSUBPS    Y1, Y0, Y1
+	VSUBPS    Y2, Y0, Y2
 	VCVTPS2PH $0x00, Y1, (AX)(DX*2)
-	VCVTPH2PS 16(CX)(DX*2), Y1
-	VSUBPS    Y1, Y0, Y1
-	VCVTPS2PH $0x00, Y1, 16(AX)(DX*2)
-	VCVTPH2PS 32(CX)(DX*2), Y1
-	VSUBPS    Y1, Y0, Y1
-	VCVTPS2PH $0x00, Y1, 32(AX)(DX*2)
-	VCVTPH2PS 48(CX)(DX*2), Y1
-	VSUBPS    Y1, Y0, Y1
-	VCVTPS2PH $0x00, Y1, 48(AX)(DX*2)
-	ADDQ      $+32, DX
-	SUBQ      $+32, BX
+	VCVTPS2PH $0x00, Y2, 16(AX)(DX*2)
+	ADDQ      $+16, DX
+	SUBQ      $+16, BX
 	JGE       turn1
 
 turned2:
-	ADDQ $+32, BX
+	ADDQ $+16, BX
 	SUBQ $+8, BX
 	JLT  turned4
 
@@ -1632,28 +1504,22 @@ TEXT ·mulScalarF16AVX2(SB), NOSPLIT|NOFRAME, $0-28
 	MOVQ         n+16(FP), BX
 	XORQ         DX, DX
 	VBROADCASTSS s+24(FP), Y0
-	SUBQ         $+32, BX
+	SUBQ         $+16, BX
 	JLT          turned2
 
 turn1:
 	VCVTPH2PS (CX)(DX*2), Y1
+	VCVTPH2PS 16(CX)(DX*2), Y2
 	VMULPS    Y0, Y1, Y1
+	VMULPS    Y0, Y2, Y2
 	VCVTPS2PH $0x00, Y1, (AX)(DX*2)
-	VCVTPH2PS 16(CX)(DX*2), Y1
-	VMULPS    Y0, Y1, Y1
-	VCVTPS2PH $0x00, Y1, 16(AX)(DX*2)
-	VCVTPH2PS 32(CX)(DX*2), Y1
-	VMULPS    Y0, Y1, Y1
-	VCVTPS2PH $0x00, Y1, 32(AX)(DX*2)
-	VCVTPH2PS 48(CX)(DX*2), Y1
-	VMULPS    Y0, Y1, Y1
-	VCVTPS2PH $0x00, Y1, 48(AX)(DX*2)
-	ADDQ      $+32, DX
-	SUBQ      $+32, BX
+	VCVTPS2PH $0x00, Y2, 16(AX)(DX*2)
+	ADDQ      $+16, DX
+	SUBQ      $+16, BX
 	JGE       turn1
 
 turned2:
-	ADDQ $+32, BX
+	ADDQ $+16, BX
 	SUBQ $+8, BX
 	JLT  turned4
 
@@ -1744,28 +1610,22 @@ TEXT ·divScalarF16AVX2(SB), NOSPLIT|NOFRAME, $0-28
 	MOVQ         n+16(FP), BX
 	XORQ         DX, DX
 	VBROADCASTSS s+24(FP), Y0
-	SUBQ         $+32, BX
+	SUBQ         $+16, BX
 	JLT          turned2
 
 turn1:
 	VCVTPH2PS (CX)(DX*2), Y1
+	VCVTPH2PS 16(CX)(DX*2), Y2
 	VDIVPS    Y0, Y1, Y1
+	VDIVPS    Y0, Y2, Y2
 	VCVTPS2PH $0x00, Y1, (AX)(DX*2)
-	VCVTPH2PS 16(CX)(DX*2), Y1
-	VDIVPS    Y0, Y1, Y1
-	VCVTPS2PH $0x00, Y1, 16(AX)(DX*2)
-	VCVTPH2PS 32(CX)(DX*2), Y1
-	VDIVPS    Y0, Y1, Y1
-	VCVTPS2PH $0x00, Y1, 32(AX)(DX*2)
-	VCVTPH2PS 48(CX)(DX*2), Y1
-	VDIVPS    Y0, Y1, Y1
-	VCVTPS2PH $0x00, Y1, 48(AX)(DX*2)
-	ADDQ      $+32, DX
-	SUBQ      $+32, BX
+	VCVTPS2PH $0x00, Y2, 16(AX)(DX*2)
+	ADDQ      $+16, DX
+	SUBQ      $+16, BX
 	JGE       turn1
 
 turned2:
-	ADDQ $+32, BX
+	ADDQ $+16, BX
 	SUBQ $+8, BX
 	JLT  turned4
 
@@ -1856,28 +1716,22 @@ TEXT ·scalarDivF16AVX2(SB), NOSPLIT|NOFRAME, $0-28
 	MOVQ         n+16(FP), BX
 	XORQ         DX, DX
 	VBROADCASTSS s+24(FP), Y0
-	SUBQ         $+32, BX
+	SUBQ         $+16, BX
 	JLT          turned2
 
 turn1:
 	VCVTPH2PS (CX)(DX*2), Y1
+	VCVTPH2PS 16(CX)(DX*2), Y2
 	VDIVPS    Y1, Y0, Y1
+	VDIVPS    Y2, Y0, Y2
 	VCVTPS2PH $0x00, Y1, (AX)(DX*2)
-	VCVTPH2PS 16(CX)(DX*2), Y1
-	VDIVPS    Y1, Y0, Y1
-	VCVTPS2PH $0x00, Y1, 16(AX)(DX*2)
-	VCVTPH2PS 32(CX)(DX*2), Y1
-	VDIVPS    Y1, Y0, Y1
-	VCVTPS2PH $0x00, Y1, 32(AX)(DX*2)
-	VCVTPH2PS 48(CX)(DX*2), Y1
-	VDIVPS    Y1, Y0, Y1
-	VCVTPS2PH $0x00, Y1, 48(AX)(DX*2)
-	ADDQ      $+32, DX
-	SUBQ      $+32, BX
+	VCVTPS2PH $0x00, Y2, 16(AX)(DX*2)
+	ADDQ      $+16, DX
+	SUBQ      $+16, BX
 	JGE       turn1
 
 turned2:
-	ADDQ $+32, BX
+	ADDQ $+16, BX
 	SUBQ $+8, BX
 	JLT  turned4
 
@@ -1969,36 +1823,26 @@ TEXT ·scaleMulF16AVX2(SB), NOSPLIT|NOFRAME, $0-36
 	MOVQ         n+24(FP), SI
 	XORQ         BX, BX
 	VBROADCASTSS s+32(FP), Y0
-	SUBQ         $+32, SI
+	SUBQ         $+16, SI
 	JLT          turned2
 
 turn1:
 	VCVTPH2PS (CX)(BX*2), Y1
+	VCVTPH2PS 16(CX)(BX*2), Y2
 	VMULPS    Y0, Y1, Y1
+	VMULPS    Y0, Y2, Y3
 	VMOVUPS   (DX)(BX*4), Y2
+	VMOVUPS   32(DX)(BX*4), Y4
 	VMULPS    Y2, Y1, Y1
+	VMULPS    Y4, Y3, Y2
 	VCVTPS2PH $0x00, Y1, (AX)(BX*2)
-	VCVTPH2PS 16(CX)(BX*2), Y1
-	VMULPS    Y0, Y1, Y1
-	VMOVUPS   32(DX)(BX*4), Y2
-	VMULPS    Y2, Y1, Y1
-	VCVTPS2PH $0x00, Y1, 16(AX)(BX*2)
-	VCVTPH2PS 32(CX)(BX*2), Y1
-	VMULPS    Y0, Y1, Y1
-	VMOVUPS   64(DX)(BX*4), Y2
-	VMULPS    Y2, Y1, Y1
-	VCVTPS2PH $0x00, Y1, 32(AX)(BX*2)
-	VCVTPH2PS 48(CX)(BX*2), Y1
-	VMULPS    Y0, Y1, Y1
-	VMOVUPS   96(DX)(BX*4), Y2
-	VMULPS    Y2, Y1, Y1
-	VCVTPS2PH $0x00, Y1, 48(AX)(BX*2)
-	ADDQ      $+32, BX
-	SUBQ      $+32, SI
+	VCVTPS2PH $0x00, Y2, 16(AX)(BX*2)
+	ADDQ      $+16, BX
+	SUBQ      $+16, SI
 	JGE       turn1
 
 turned2:
-	ADDQ $+32, SI
+	ADDQ $+16, SI
 	SUBQ $+8, SI
 	JLT  turned4
 
@@ -2093,28 +1937,22 @@ TEXT ·scaleToF16AVX2(SB), NOSPLIT|NOFRAME, $0-28
 	MOVQ         n+16(FP), BX
 	XORQ         DX, DX
 	VBROADCASTSS s+24(FP), Y0
-	SUBQ         $+32, BX
+	SUBQ         $+16, BX
 	JLT          turned2
 
 turn1:
 	VMOVUPS   (CX)(DX*4), Y1
+	VMOVUPS   32(CX)(DX*4), Y2
 	VMULPS    Y0, Y1, Y1
+	VMULPS    Y0, Y2, Y2
 	VCVTPS2PH $0x00, Y1, (AX)(DX*2)
-	VMOVUPS   32(CX)(DX*4), Y1
-	VMULPS    Y0, Y1, Y1
-	VCVTPS2PH $0x00, Y1, 16(AX)(DX*2)
-	VMOVUPS   64(CX)(DX*4), Y1
-	VMULPS    Y0, Y1, Y1
-	VCVTPS2PH $0x00, Y1, 32(AX)(DX*2)
-	VMOVUPS   96(CX)(DX*4), Y1
-	VMULPS    Y0, Y1, Y1
-	VCVTPS2PH $0x00, Y1, 48(AX)(DX*2)
-	ADDQ      $+32, DX
-	SUBQ      $+32, BX
+	VCVTPS2PH $0x00, Y2, 16(AX)(DX*2)
+	ADDQ      $+16, DX
+	SUBQ      $+16, BX
 	JGE       turn1
 
 turned2:
-	ADDQ $+32, BX
+	ADDQ $+16, BX
 	SUBQ $+8, BX
 	JLT  turned4
 
@@ -2178,36 +2016,26 @@ TEXT ·scaleMulToF16AVX2(SB), NOSPLIT|NOFRAME, $0-36
 	MOVQ         n+24(FP), SI
 	XORQ         BX, BX
 	VBROADCASTSS s+32(FP), Y0
-	SUBQ         $+32, SI
+	SUBQ         $+16, SI
 	JLT          turned2
 
 turn1:
 	VMOVUPS   (CX)(BX*4), Y1
+	VMOVUPS   32(CX)(BX*4), Y2
 	VMULPS    Y0, Y1, Y1
+	VMULPS    Y0, Y2, Y3
 	VMOVUPS   (DX)(BX*4), Y2
+	VMOVUPS   32(DX)(BX*4), Y4
 	VMULPS    Y2, Y1, Y1
+	VMULPS    Y4, Y3, Y2
 	VCVTPS2PH $0x00, Y1, (AX)(BX*2)
-	VMOVUPS   32(CX)(BX*4), Y1
-	VMULPS    Y0, Y1, Y1
-	VMOVUPS   32(DX)(BX*4), Y2
-	VMULPS    Y2, Y1, Y1
-	VCVTPS2PH $0x00, Y1, 16(AX)(BX*2)
-	VMOVUPS   64(CX)(BX*4), Y1
-	VMULPS    Y0, Y1, Y1
-	VMOVUPS   64(DX)(BX*4), Y2
-	VMULPS    Y2, Y1, Y1
-	VCVTPS2PH $0x00, Y1, 32(AX)(BX*2)
-	VMOVUPS   96(CX)(BX*4), Y1
-	VMULPS    Y0, Y1, Y1
-	VMOVUPS   96(DX)(BX*4), Y2
-	VMULPS    Y2, Y1, Y1
-	VCVTPS2PH $0x00, Y1, 48(AX)(BX*2)
-	ADDQ      $+32, BX
-	SUBQ      $+32, SI
+	VCVTPS2PH $0x00, Y2, 16(AX)(BX*2)
+	ADDQ      $+16, BX
+	SUBQ      $+16, SI
 	JGE       turn1
 
 turned2:
-	ADDQ $+32, SI
+	ADDQ $+16, SI
 	SUBQ $+8, SI
 	JLT  turned4
 
@@ -2274,76 +2102,46 @@ TEXT ·addBF16AVX2(SB), NOSPLIT|NOFRAME, $0-32
 	MOVQ b+16(FP), DX
 	MOVQ n+24(FP), SI
 	XORQ BX, BX
-	SUBQ $+32, SI
+	SUBQ $+16, SI
 	JLT  turned2
 
 turn1:
 	VPMOVZXWD    (CX)(BX*2), Y0
+	VPMOVZXWD    16(CX)(BX*2), Y1
 	VPSLLD       $0x10, Y0, Y0
+	VPSLLD       $0x10, Y1, Y2
 	VPMOVZXWD    (DX)(BX*2), Y1
+	VPMOVZXWD    16(DX)(BX*2), Y3
 	VPSLLD       $0x10, Y1, Y1
+	VPSLLD       $0x10, Y3, Y3
 	VADDPS       Y1, Y0, Y0
-	VPSRLD       $0x10, Y0, Y1
+	VADDPS       Y3, Y2, Y3
+	VPSRLD       $0x10, Y0, Y2
+	VPSRLD       $0x10, Y3, Y1
+	VANDPS       arithNums<>+0(SB), Y2, Y2
 	VANDPS       arithNums<>+0(SB), Y1, Y1
-	VPADDD       arithNums<>+32(SB), Y1, Y2
+	VPADDD       arithNums<>+32(SB), Y2, Y2
+	VPADDD       arithNums<>+32(SB), Y1, Y5
 	VCMPPS       $0x03, Y0, Y0, Y1
+	VCMPPS       $0x03, Y3, Y3, Y4
 	VPANDN       Y2, Y1, Y1
+	VPANDN       Y5, Y4, Y2
 	VPADDD       Y1, Y0, Y0
-	VPSRLD       $0x10, Y0, Y1
-	VEXTRACTI128 $0x01, Y1, X0
-	VPACKUSDW    X0, X1, X0
-	VMOVDQU      X0, (AX)(BX*2)
-	VPMOVZXWD    16(CX)(BX*2), Y0
-	VPSLLD       $0x10, Y0, Y0
-	VPMOVZXWD    16(DX)(BX*2), Y1
-	VPSLLD       $0x10, Y1, Y1
-	VADDPS       Y1, Y0, Y0
-	VPSRLD       $0x10, Y0, Y1
-	VANDPS       arithNums<>+0(SB), Y1, Y1
-	VPADDD       arithNums<>+32(SB), Y1, Y2
-	VCMPPS       $0x03, Y0, Y0, Y1
-	VPANDN       Y2, Y1, Y1
-	VPADDD       Y1, Y0, Y0
-	VPSRLD       $0x10, Y0, Y1
-	VEXTRACTI128 $0x01, Y1, X0
-	VPACKUSDW    X0, X1, X0
-	VMOVDQU      X0, 16(AX)(BX*2)
-	VPMOVZXWD    32(CX)(BX*2), Y0
-	VPSLLD       $0x10, Y0, Y0
-	VPMOVZXWD    32(DX)(BX*2), Y1
-	VPSLLD       $0x10, Y1, Y1
-	VADDPS       Y1, Y0, Y0
-	VPSRLD       $0x10, Y0, Y1
-	VANDPS       arithNums<>+0(SB), Y1, Y1
-	VPADDD       arithNums<>+32(SB), Y1, Y2
-	VCMPPS       $0x03, Y0, Y0, Y1
-	VPANDN       Y2, Y1, Y1
-	VPADDD       Y1, Y0, Y0
-	VPSRLD       $0x10, Y0, Y1
-	VEXTRACTI128 $0x01, Y1, X0
-	VPACKUSDW    X0, X1, X0
-	VMOVDQU      X0, 32(AX)(BX*2)
-	VPMOVZXWD    48(CX)(BX*2), Y0
-	VPSLLD       $0x10, Y0, Y0
-	VPMOVZXWD    48(DX)(BX*2), Y1
-	VPSLLD       $0x10, Y1, Y1
-	VADDPS       Y1, Y0, Y0
-	VPSRLD       $0x10, Y0, Y1
-	VANDPS       arithNums<>+0(SB), Y1, Y1
-	VPADDD       arithNums<>+32(SB), Y1, Y2
-	VCMPPS       $0x03, Y0, Y0, Y1
-	VPANDN       Y2, Y1, Y1
-	VPADDD       Y1, Y0, Y0
-	VPSRLD       $0x10, Y0, Y1
-	VEXTRACTI128 $0x01, Y1, X0
-	VPACKUSDW    X0, X1, X0
-	VMOVDQU      X0, 48(AX)(BX*2)
-	ADDQ         $+32, BX
-	SUBQ         $+32, SI
+	VPADDD       Y2, Y3, Y1
+	VPSRLD       $0x10, Y0, Y0
+	VPSRLD       $0x10, Y1, Y3
+	VEXTRACTI128 $0x01, Y0, X1
+	VEXTRACTI128 $0x01, Y3, X2
+	VPACKUSDW    X1, X0, X1
+	VPACKUSDW    X2, X3, X2
+	VMOVDQU      X1, (AX)(BX*2)
+	VMOVDQU      X2, 16(AX)(BX*2)
+	ADDQ         $+16, BX
+	SUBQ         $+16, SI
 	JGE          turn1
 
 turned2:
-	ADDQ $+32, SI
+	ADDQ $+16, SI
 	SUBQ $+8, SI
 	JLT  turned4
 
@@ -2485,76 +2283,46 @@ TEXT ·subBF16AVX2(SB), NOSPLIT|NOFRAME, $0-32
 	MOVQ b+16(FP), DX
 	MOVQ n+24(FP), SI
 	XORQ BX, BX
-	SUBQ $+32, SI
+	SUBQ $+16, SI
 	JLT  turned2
 
 turn1:
 	VPMOVZXWD    (CX)(BX*2), Y0
+	VPMOVZXWD    16(CX)(BX*2), Y1
 	VPSLLD       $0x10, Y0, Y0
+	VPSLLD       $0x10, Y1, Y2
 	VPMOVZXWD    (DX)(BX*2), Y1
+	VPMOVZXWD    16(DX)(BX*2), Y3
 	VPSLLD       $0x10, Y1, Y1
+	VPSLLD       $0x10, Y3, Y3
 	VSUBPS       Y1, Y0, Y0
-	VPSRLD       $0x10, Y0, Y1
+	VSUBPS       Y3, Y2, Y3
+	VPSRLD       $0x10, Y0, Y2
+	VPSRLD       $0x10, Y3, Y1
+	VANDPS       arithNums<>+0(SB), Y2, Y2
 	VANDPS       arithNums<>+0(SB), Y1, Y1
-	VPADDD       arithNums<>+32(SB), Y1, Y2
+	VPADDD       arithNums<>+32(SB), Y2, Y2
+	VPADDD       arithNums<>+32(SB), Y1, Y5
 	VCMPPS       $0x03, Y0, Y0, Y1
+	VCMPPS       $0x03, Y3, Y3, Y4
 	VPANDN       Y2, Y1, Y1
+	VPANDN       Y5, Y4, Y2
 	VPADDD       Y1, Y0, Y0
-	VPSRLD       $0x10, Y0, Y1
-	VEXTRACTI128 $0x01, Y1, X0
-	VPACKUSDW    X0, X1, X0
-	VMOVDQU      X0, (AX)(BX*2)
-	VPMOVZXWD    16(CX)(BX*2), Y0
-	VPSLLD       $0x10, Y0, Y0
-	VPMOVZXWD    16(DX)(BX*2), Y1
-	VPSLLD       $0x10, Y1, Y1
-	VSUBPS       Y1, Y0, Y0
-	VPSRLD       $0x10, Y0, Y1
-	VANDPS       arithNums<>+0(SB), Y1, Y1
-	VPADDD       arithNums<>+32(SB), Y1, Y2
-	VCMPPS       $0x03, Y0, Y0, Y1
-	VPANDN       Y2, Y1, Y1
-	VPADDD       Y1, Y0, Y0
-	VPSRLD       $0x10, Y0, Y1
-	VEXTRACTI128 $0x01, Y1, X0
-	VPACKUSDW    X0, X1, X0
-	VMOVDQU      X0, 16(AX)(BX*2)
-	VPMOVZXWD    32(CX)(BX*2), Y0
-	VPSLLD       $0x10, Y0, Y0
-	VPMOVZXWD    32(DX)(BX*2), Y1
-	VPSLLD       $0x10, Y1, Y1
-	VSUBPS       Y1, Y0, Y0
-	VPSRLD       $0x10, Y0, Y1
-	VANDPS       arithNums<>+0(SB), Y1, Y1
-	VPADDD       arithNums<>+32(SB), Y1, Y2
-	VCMPPS       $0x03, Y0, Y0, Y1
-	VPANDN       Y2, Y1, Y1
-	VPADDD       Y1, Y0, Y0
-	VPSRLD       $0x10, Y0, Y1
-	VEXTRACTI128 $0x01, Y1, X0
-	VPACKUSDW    X0, X1, X0
-	VMOVDQU      X0, 32(AX)(BX*2)
-	VPMOVZXWD    48(CX)(BX*2), Y0
-	VPSLLD       $0x10, Y0, Y0
-	VPMOVZXWD    48(DX)(BX*2), Y1
-	VPSLLD       $0x10, Y1, Y1
-	VSUBPS       Y1, Y0, Y0
-	VPSRLD       $0x10, Y0, Y1
-	VANDPS       arithNums<>+0(SB), Y1, Y1
-	VPADDD       arithNums<>+32(SB), Y1, Y2
-	VCMPPS       $0x03, Y0, Y0, Y1
-	VPANDN       Y2, Y1, Y1
-	VPADDD       Y1, Y0, Y0
-	VPSRLD       $0x10, Y0, Y1
-	VEXTRACTI128 $0x01, Y1, X0
-	VPACKUSDW    X0, X1, X0
-	VMOVDQU      X0, 48(AX)(BX*2)
-	ADDQ         $+32, BX
-	SUBQ         $+32, SI
+	VPADDD       Y2, Y3, Y1
+	VPSRLD       $0x10, Y0, Y0
+	VPSRLD       $0x10, Y1, Y3
+	VEXTRACTI128 $0x01, Y0, X1
+	VEXTRACTI128 $0x01, Y3, X2
+	VPACKUSDW    X1, X0, X1
+	VPACKUSDW    X2, X3, X2
+	VMOVDQU      X1, (AX)(BX*2)
+	VMOVDQU      X2, 16(AX)(BX*2)
+	ADDQ         $+16, BX
+	SUBQ         $+16, SI
 	JGE          turn1
 
 turned2:
-	ADDQ $+32, SI
+	ADDQ $+16, SI
 	SUBQ $+8, SI
 	JLT  turned4
 
@@ -2696,76 +2464,46 @@ TEXT ·mulBF16AVX2(SB), NOSPLIT|NOFRAME, $0-32
 	MOVQ b+16(FP), DX
 	MOVQ n+24(FP), SI
 	XORQ BX, BX
-	SUBQ $+32, SI
+	SUBQ $+16, SI
 	JLT  turned2
 
 turn1:
 	VPMOVZXWD    (CX)(BX*2), Y0
+	VPMOVZXWD    16(CX)(BX*2), Y1
 	VPSLLD       $0x10, Y0, Y0
+	VPSLLD       $0x10, Y1, Y2
 	VPMOVZXWD    (DX)(BX*2), Y1
+	VPMOVZXWD    16(DX)(BX*2), Y3
 	VPSLLD       $0x10, Y1, Y1
+	VPSLLD       $0x10, Y3, Y3
 	VMULPS       Y1, Y0, Y0
-	VPSRLD       $0x10, Y0, Y1
+	VMULPS       Y3, Y2, Y3
+	VPSRLD       $0x10, Y0, Y2
+	VPSRLD       $0x10, Y3, Y1
+	VANDPS       arithNums<>+0(SB), Y2, Y2
 	VANDPS       arithNums<>+0(SB), Y1, Y1
-	VPADDD       arithNums<>+32(SB), Y1, Y2
+	VPADDD       arithNums<>+32(SB), Y2, Y2
+	VPADDD       arithNums<>+32(SB), Y1, Y5
 	VCMPPS       $0x03, Y0, Y0, Y1
+	VCMPPS       $0x03, Y3, Y3, Y4
 	VPANDN       Y2, Y1, Y1
+	VPANDN       Y5, Y4, Y2
 	VPADDD       Y1, Y0, Y0
-	VPSRLD       $0x10, Y0, Y1
-	VEXTRACTI128 $0x01, Y1, X0
-	VPACKUSDW    X0, X1, X0
-	VMOVDQU      X0, (AX)(BX*2)
-	VPMOVZXWD    16(CX)(BX*2), Y0
-	VPSLLD       $0x10, Y0, Y0
-	VPMOVZXWD    16(DX)(BX*2), Y1
-	VPSLLD       $0x10, Y1, Y1
-	VMULPS       Y1, Y0, Y0
-	VPSRLD       $0x10, Y0, Y1
-	VANDPS       arithNums<>+0(SB), Y1, Y1
-	VPADDD       arithNums<>+32(SB), Y1, Y2
-	VCMPPS       $0x03, Y0, Y0, Y1
-	VPANDN       Y2, Y1, Y1
-	VPADDD       Y1, Y0, Y0
-	VPSRLD       $0x10, Y0, Y1
-	VEXTRACTI128 $0x01, Y1, X0
-	VPACKUSDW    X0, X1, X0
-	VMOVDQU      X0, 16(AX)(BX*2)
-	VPMOVZXWD    32(CX)(BX*2), Y0
-	VPSLLD       $0x10, Y0, Y0
-	VPMOVZXWD    32(DX)(BX*2), Y1
-	VPSLLD       $0x10, Y1, Y1
-	VMULPS       Y1, Y0, Y0
-	VPSRLD       $0x10, Y0, Y1
-	VANDPS       arithNums<>+0(SB), Y1, Y1
-	VPADDD       arithNums<>+32(SB), Y1, Y2
-	VCMPPS       $0x03, Y0, Y0, Y1
-	VPANDN       Y2, Y1, Y1
-	VPADDD       Y1, Y0, Y0
-	VPSRLD       $0x10, Y0, Y1
-	VEXTRACTI128 $0x01, Y1, X0
-	VPACKUSDW    X0, X1, X0
-	VMOVDQU      X0, 32(AX)(BX*2)
-	VPMOVZXWD    48(CX)(BX*2), Y0
-	VPSLLD       $0x10, Y0, Y0
-	VPMOVZXWD    48(DX)(BX*2), Y1
-	VPSLLD       $0x10, Y1, Y1
-	VMULPS       Y1, Y0, Y0
-	VPSRLD       $0x10, Y0, Y1
-	VANDPS       arithNums<>+0(SB), Y1, Y1
-	VPADDD       arithNums<>+32(SB), Y1, Y2
-	VCMPPS       $0x03, Y0, Y0, Y1
-	VPANDN       Y2, Y1, Y1
-	VPADDD       Y1, Y0, Y0
-	VPSRLD       $0x10, Y0, Y1
-	VEXTRACTI128 $0x01, Y1, X0
-	VPACKUSDW    X0, X1, X0
-	VMOVDQU      X0, 48(AX)(BX*2)
-	ADDQ         $+32, BX
-	SUBQ         $+32, SI
+	VPADDD       Y2, Y3, Y1
+	VPSRLD       $0x10, Y0, Y0
+	VPSRLD       $0x10, Y1, Y3
+	VEXTRACTI128 $0x01, Y0, X1
+	VEXTRACTI128 $0x01, Y3, X2
+	VPACKUSDW    X1, X0, X1
+	VPACKUSDW    X2, X3, X2
+	VMOVDQU      X1, (AX)(BX*2)
+	VMOVDQU      X2, 16(AX)(BX*2)
+	ADDQ         $+16, BX
+	SUBQ         $+16, SI
 	JGE          turn1
 
 turned2:
-	ADDQ $+32, SI
+	ADDQ $+16, SI
 	SUBQ $+8, SI
 	JLT  turned4
 
@@ -2907,76 +2645,46 @@ TEXT ·divBF16AVX2(SB), NOSPLIT|NOFRAME, $0-32
 	MOVQ b+16(FP), DX
 	MOVQ n+24(FP), SI
 	XORQ BX, BX
-	SUBQ $+32, SI
+	SUBQ $+16, SI
 	JLT  turned2
 
 turn1:
 	VPMOVZXWD    (CX)(BX*2), Y0
+	VPMOVZXWD    16(CX)(BX*2), Y1
 	VPSLLD       $0x10, Y0, Y0
+	VPSLLD       $0x10, Y1, Y2
 	VPMOVZXWD    (DX)(BX*2), Y1
+	VPMOVZXWD    16(DX)(BX*2), Y3
 	VPSLLD       $0x10, Y1, Y1
+	VPSLLD       $0x10, Y3, Y3
 	VDIVPS       Y1, Y0, Y0
-	VPSRLD       $0x10, Y0, Y1
+	VDIVPS       Y3, Y2, Y3
+	VPSRLD       $0x10, Y0, Y2
+	VPSRLD       $0x10, Y3, Y1
+	VANDPS       arithNums<>+0(SB), Y2, Y2
 	VANDPS       arithNums<>+0(SB), Y1, Y1
-	VPADDD       arithNums<>+32(SB), Y1, Y2
+	VPADDD       arithNums<>+32(SB), Y2, Y2
+	VPADDD       arithNums<>+32(SB), Y1, Y5
 	VCMPPS       $0x03, Y0, Y0, Y1
+	VCMPPS       $0x03, Y3, Y3, Y4
 	VPANDN       Y2, Y1, Y1
+	VPANDN       Y5, Y4, Y2
 	VPADDD       Y1, Y0, Y0
-	VPSRLD       $0x10, Y0, Y1
-	VEXTRACTI128 $0x01, Y1, X0
-	VPACKUSDW    X0, X1, X0
-	VMOVDQU      X0, (AX)(BX*2)
-	VPMOVZXWD    16(CX)(BX*2), Y0
-	VPSLLD       $0x10, Y0, Y0
-	VPMOVZXWD    16(DX)(BX*2), Y1
-	VPSLLD       $0x10, Y1, Y1
-	VDIVPS       Y1, Y0, Y0
-	VPSRLD       $0x10, Y0, Y1
-	VANDPS       arithNums<>+0(SB), Y1, Y1
-	VPADDD       arithNums<>+32(SB), Y1, Y2
-	VCMPPS       $0x03, Y0, Y0, Y1
-	VPANDN       Y2, Y1, Y1
-	VPADDD       Y1, Y0, Y0
-	VPSRLD       $0x10, Y0, Y1
-	VEXTRACTI128 $0x01, Y1, X0
-	VPACKUSDW    X0, X1, X0
-	VMOVDQU      X0, 16(AX)(BX*2)
-	VPMOVZXWD    32(CX)(BX*2), Y0
-	VPSLLD       $0x10, Y0, Y0
-	VPMOVZXWD    32(DX)(BX*2), Y1
-	VPSLLD       $0x10, Y1, Y1
-	VDIVPS       Y1, Y0, Y0
-	VPSRLD       $0x10, Y0, Y1
-	VANDPS       arithNums<>+0(SB), Y1, Y1
-	VPADDD       arithNums<>+32(SB), Y1, Y2
-	VCMPPS       $0x03, Y0, Y0, Y1
-	VPANDN       Y2, Y1, Y1
-	VPADDD       Y1, Y0, Y0
-	VPSRLD       $0x10, Y0, Y1
-	VEXTRACTI128 $0x01, Y1, X0
-	VPACKUSDW    X0, X1, X0
-	VMOVDQU      X0, 32(AX)(BX*2)
-	VPMOVZXWD    48(CX)(BX*2), Y0
-	VPSLLD       $0x10, Y0, Y0
-	VPMOVZXWD    48(DX)(BX*2), Y1
-	VPSLLD       $0x10, Y1, Y1
-	VDIVPS       Y1, Y0, Y0
-	VPSRLD       $0x10, Y0, Y1
-	VANDPS       arithNums<>+0(SB), Y1, Y1
-	VPADDD       arithNums<>+32(SB), Y1, Y2
-	VCMPPS       $0x03, Y0, Y0, Y1
-	VPANDN       Y2, Y1, Y1
-	VPADDD       Y1, Y0, Y0
-	VPSRLD       $0x10, Y0, Y1
-	VEXTRACTI128 $0x01, Y1, X0
-	VPACKUSDW    X0, X1, X0
-	VMOVDQU      X0, 48(AX)(BX*2)
-	ADDQ         $+32, BX
-	SUBQ         $+32, SI
+	VPADDD       Y2, Y3, Y1
+	VPSRLD       $0x10, Y0, Y0
+	VPSRLD       $0x10, Y1, Y3
+	VEXTRACTI128 $0x01, Y0, X1
+	VEXTRACTI128 $0x01, Y3, X2
+	VPACKUSDW    X1, X0, X1
+	VPACKUSDW    X2, X3, X2
+	VMOVDQU      X1, (AX)(BX*2)
+	VMOVDQU      X2, 16(AX)(BX*2)
+	ADDQ         $+16, BX
+	SUBQ         $+16, SI
 	JGE          turn1
 
 turned2:
-	ADDQ $+32, SI
+	ADDQ $+16, SI
 	SUBQ $+8, SI
 	JLT  turned4
 
@@ -3118,68 +2826,42 @@ TEXT ·addScalarBF16AVX2(SB), NOSPLIT|NOFRAME, $0-28
 	MOVQ         n+16(FP), BX
 	XORQ         DX, DX
 	VBROADCASTSS s+24(FP), Y0
-	SUBQ         $+32, BX
+	SUBQ         $+16, BX
 	JLT          turned2
 
 turn1:
 	VPMOVZXWD    (CX)(DX*2), Y1
+	VPMOVZXWD    16(CX)(DX*2), Y2
 	VPSLLD       $0x10, Y1, Y1
+	VPSLLD       $0x10, Y2, Y2
 	VADDPS       Y0, Y1, Y1
-	VPSRLD       $0x10, Y1, Y2
+	VADDPS       Y0, Y2, Y4
+	VPSRLD       $0x10, Y1, Y3
+	VPSRLD       $0x10, Y4, Y2
+	VANDPS       arithNums<>+0(SB), Y3, Y3
 	VANDPS       arithNums<>+0(SB), Y2, Y2
-	VPADDD       arithNums<>+32(SB), Y2, Y3
+	VPADDD       arithNums<>+32(SB), Y3, Y3
+	VPADDD       arithNums<>+32(SB), Y2, Y6
 	VCMPPS       $0x03, Y1, Y1, Y2
+	VCMPPS       $0x03, Y4, Y4, Y5
 	VPANDN       Y3, Y2, Y2
+	VPANDN       Y6, Y5, Y3
 	VPADDD       Y2, Y1, Y1
-	VPSRLD       $0x10, Y1, Y2
-	VEXTRACTI128 $0x01, Y2, X1
-	VPACKUSDW    X1, X2, X1
-	VMOVDQU      X1, (AX)(DX*2)
-	VPMOVZXWD    16(CX)(DX*2), Y1
-	VPSLLD       $0x10, Y1, Y1
-	VADDPS       Y0, Y1, Y1
-	VPSRLD       $0x10, Y1, Y2
-	VANDPS       arithNums<>+0(SB), Y2, Y2
-	VPADDD       arithNums<>+32(SB), Y2, Y3
-	VCMPPS       $0x03, Y1, Y1, Y2
-	VPANDN       Y3, Y2, Y2
-	VPADDD       Y2, Y1, Y1
-	VPSRLD       $0x10, Y1, Y2
-	VEXTRACTI128 $0x01, Y2, X1
-	VPACKUSDW    X1, X2, X1
-	VMOVDQU      X1, 16(AX)(DX*2)
-	VPMOVZXWD    32(CX)(DX*2), Y1
-	VPSLLD       $0x10, Y1, Y1
-	VADDPS       Y0, Y1, Y1
-	VPSRLD       $0x10, Y1, Y2
-	VANDPS       arithNums<>+0(SB), Y2, Y2
-	VPADDD       arithNums<>+32(SB), Y2, Y3
-	VCMPPS       $0x03, Y1, Y1, Y2
-	VPANDN       Y3, Y2, Y2
-	VPADDD       Y2, Y1, Y1
-	VPSRLD       $0x10, Y1, Y2
-	VEXTRACTI128 $0x01, Y2, X1
-	VPACKUSDW    X1, X2, X1
-	VMOVDQU      X1, 32(AX)(DX*2)
-	VPMOVZXWD    48(CX)(DX*2), Y1
-	VPSLLD       $0x10, Y1, Y1
-	VADDPS       Y0, Y1, Y1
-	VPSRLD       $0x10, Y1, Y2
-	VANDPS       arithNums<>+0(SB), Y2, Y2
-	VPADDD       arithNums<>+32(SB), Y2, Y3
-	VCMPPS       $0x03, Y1, Y1, Y2
-	VPANDN       Y3, Y2, Y2
-	VPADDD       Y2, Y1, Y1
-	VPSRLD       $0x10, Y1, Y2
-	VEXTRACTI128 $0x01, Y2, X1
-	VPACKUSDW    X1, X2, X1
-	VMOVDQU      X1, 48(AX)(DX*2)
-	ADDQ         $+32, DX
-	SUBQ         $+32, BX
+	VPADDD       Y3, Y4, Y2
+	VPSRLD       $0x10, Y1, Y1
+	VPSRLD       $0x10, Y2, Y4
+	VEXTRACTI128 $0x01, Y1, X2
+	VEXTRACTI128 $0x01, Y4, X3
+	VPACKUSDW    X2, X1, X2
+	VPACKUSDW    X3, X4, X3
+	VMOVDQU      X2, (AX)(DX*2)
+	VMOVDQU      X3, 16(AX)(DX*2)
+	ADDQ         $+16, DX
+	SUBQ         $+16, BX
 	JGE          turn1
 
 turned2:
-	ADDQ $+32, BX
+	ADDQ $+16, BX
 	SUBQ $+8, BX
 	JLT  turned4
 
@@ -3289,68 +2971,42 @@ TEXT ·subScalarBF16AVX2(SB), NOSPLIT|NOFRAME, $0-28
 	MOVQ         n+16(FP), BX
 	XORQ         DX, DX
 	VBROADCASTSS s+24(FP), Y0
-	SUBQ         $+32, BX
+	SUBQ         $+16, BX
 	JLT          turned2
 
 turn1:
 	VPMOVZXWD    (CX)(DX*2), Y1
+	VPMOVZXWD    16(CX)(DX*2), Y2
 	VPSLLD       $0x10, Y1, Y1
+	VPSLLD       $0x10, Y2, Y2
 	VSUBPS       Y0, Y1, Y1
-	VPSRLD       $0x10, Y1, Y2
+	VSUBPS       Y0, Y2, Y4
+	VPSRLD       $0x10, Y1, Y3
+	VPSRLD       $0x10, Y4, Y2
+	VANDPS       arithNums<>+0(SB), Y3, Y3
 	VANDPS       arithNums<>+0(SB), Y2, Y2
-	VPADDD       arithNums<>+32(SB), Y2, Y3
+	VPADDD       arithNums<>+32(SB), Y3, Y3
+	VPADDD       arithNums<>+32(SB), Y2, Y6
 	VCMPPS       $0x03, Y1, Y1, Y2
+	VCMPPS       $0x03, Y4, Y4, Y5
 	VPANDN       Y3, Y2, Y2
+	VPANDN       Y6, Y5, Y3
 	VPADDD       Y2, Y1, Y1
-	VPSRLD       $0x10, Y1, Y2
-	VEXTRACTI128 $0x01, Y2, X1
-	VPACKUSDW    X1, X2, X1
-	VMOVDQU      X1, (AX)(DX*2)
-	VPMOVZXWD    16(CX)(DX*2), Y1
-	VPSLLD       $0x10, Y1, Y1
-	VSUBPS       Y0, Y1, Y1
-	VPSRLD       $0x10, Y1, Y2
-	VANDPS       arithNums<>+0(SB), Y2, Y2
-	VPADDD       arithNums<>+32(SB), Y2, Y3
-	VCMPPS       $0x03, Y1, Y1, Y2
-	VPANDN       Y3, Y2, Y2
-	VPADDD       Y2, Y1, Y1
-	VPSRLD       $0x10, Y1, Y2
-	VEXTRACTI128 $0x01, Y2, X1
-	VPACKUSDW    X1, X2, X1
-	VMOVDQU      X1, 16(AX)(DX*2)
-	VPMOVZXWD    32(CX)(DX*2), Y1
-	VPSLLD       $0x10, Y1, Y1
-	VSUBPS       Y0, Y1, Y1
-	VPSRLD       $0x10, Y1, Y2
-	VANDPS       arithNums<>+0(SB), Y2, Y2
-	VPADDD       arithNums<>+32(SB), Y2, Y3
-	VCMPPS       $0x03, Y1, Y1, Y2
-	VPANDN       Y3, Y2, Y2
-	VPADDD       Y2, Y1, Y1
-	VPSRLD       $0x10, Y1, Y2
-	VEXTRACTI128 $0x01, Y2, X1
-	VPACKUSDW    X1, X2, X1
-	VMOVDQU      X1, 32(AX)(DX*2)
-	VPMOVZXWD    48(CX)(DX*2), Y1
-	VPSLLD       $0x10, Y1, Y1
-	VSUBPS       Y0, Y1, Y1
-	VPSRLD       $0x10, Y1, Y2
-	VANDPS       arithNums<>+0(SB), Y2, Y2
-	VPADDD       arithNums<>+32(SB), Y2, Y3
-	VCMPPS       $0x03, Y1, Y1, Y2
-	VPANDN       Y3, Y2, Y2
-	VPADDD       Y2, Y1, Y1
-	VPSRLD       $0x10, Y1, Y2
-	VEXTRACTI128 $0x01, Y2, X1
-	VPACKUSDW    X1, X2, X1
-	VMOVDQU      X1, 48(AX)(DX*2)
-	ADDQ         $+32, DX
-	SUBQ         $+32, BX
+	VPADDD       Y3, Y4, Y2
+	VPSRLD       $0x10, Y1, Y1
+	VPSRLD       $0x10, Y2, Y4
+	VEXTRACTI128 $0x01, Y1, X2
+	VEXTRACTI128 $0x01, Y4, X3
+	VPACKUSDW    X2, X1, X2
+	VPACKUSDW    X3, X4, X3
+	VMOVDQU      X2, (AX)(DX*2)
+	VMOVDQU      X3, 16(AX)(DX*2)
+	ADDQ         $+16, DX
+	SUBQ         $+16, BX
 	JGE          turn1
 
 turned2:
-	ADDQ $+32, BX
+	ADDQ $+16, BX
 	SUBQ $+8, BX
 	JLT  turned4
 
@@ -3460,68 +3116,42 @@ TEXT ·scalarSubBF16AVX2(SB), NOSPLIT|NOFRAME, $0-28
 	MOVQ         n+16(FP), BX
 	XORQ         DX, DX
 	VBROADCASTSS s+24(FP), Y0
-	SUBQ         $+32, BX
+	SUBQ         $+16, BX
 	JLT          turned2
 
 turn1:
 	VPMOVZXWD    (CX)(DX*2), Y1
+	VPMOVZXWD    16(CX)(DX*2), Y2
 	VPSLLD       $0x10, Y1, Y1
+	VPSLLD       $0x10, Y2, Y2
 	VSUBPS       Y1, Y0, Y1
-	VPSRLD       $0x10, Y1, Y2
+	VSUBPS       Y2, Y0, Y4
+	VPSRLD       $0x10, Y1, Y3
+	VPSRLD       $0x10, Y4, Y2
+	VANDPS       arithNums<>+0(SB), Y3, Y3
 	VANDPS       arithNums<>+0(SB), Y2, Y2
-	VPADDD       arithNums<>+32(SB), Y2, Y3
+	VPADDD       arithNums<>+32(SB), Y3, Y3
+	VPADDD       arithNums<>+32(SB), Y2, Y6
 	VCMPPS       $0x03, Y1, Y1, Y2
+	VCMPPS       $0x03, Y4, Y4, Y5
 	VPANDN       Y3, Y2, Y2
+	VPANDN       Y6, Y5, Y3
 	VPADDD       Y2, Y1, Y1
-	VPSRLD       $0x10, Y1, Y2
-	VEXTRACTI128 $0x01, Y2, X1
-	VPACKUSDW    X1, X2, X1
-	VMOVDQU      X1, (AX)(DX*2)
-	VPMOVZXWD    16(CX)(DX*2), Y1
-	VPSLLD       $0x10, Y1, Y1
-	VSUBPS       Y1, Y0, Y1
-	VPSRLD       $0x10, Y1, Y2
-	VANDPS       arithNums<>+0(SB), Y2, Y2
-	VPADDD       arithNums<>+32(SB), Y2, Y3
-	VCMPPS       $0x03, Y1, Y1, Y2
-	VPANDN       Y3, Y2, Y2
-	VPADDD       Y2, Y1, Y1
-	VPSRLD       $0x10, Y1, Y2
-	VEXTRACTI128 $0x01, Y2, X1
-	VPACKUSDW    X1, X2, X1
-	VMOVDQU      X1, 16(AX)(DX*2)
-	VPMOVZXWD    32(CX)(DX*2), Y1
-	VPSLLD       $0x10, Y1, Y1
-	VSUBPS       Y1, Y0, Y1
-	VPSRLD       $0x10, Y1, Y2
-	VANDPS       arithNums<>+0(SB), Y2, Y2
-	VPADDD       arithNums<>+32(SB), Y2, Y3
-	VCMPPS       $0x03, Y1, Y1, Y2
-	VPANDN       Y3, Y2, Y2
-	VPADDD       Y2, Y1, Y1
-	VPSRLD       $0x10, Y1, Y2
-	VEXTRACTI128 $0x01, Y2, X1
-	VPACKUSDW    X1, X2, X1
-	VMOVDQU      X1, 32(AX)(DX*2)
-	VPMOVZXWD    48(CX)(DX*2), Y1
-	VPSLLD       $0x10, Y1, Y1
-	VSUBPS       Y1, Y0, Y1
-	VPSRLD       $0x10, Y1, Y2
-	VANDPS       arithNums<>+0(SB), Y2, Y2
-	VPADDD       arithNums<>+32(SB), Y2, Y3
-	VCMPPS       $0x03, Y1, Y1, Y2
-	VPANDN       Y3, Y2, Y2
-	VPADDD       Y2, Y1, Y1
-	VPSRLD       $0x10, Y1, Y2
-	VEXTRACTI128 $0x01, Y2, X1
-	VPACKUSDW    X1, X2, X1
-	VMOVDQU      X1, 48(AX)(DX*2)
-	ADDQ         $+32, DX
-	SUBQ         $+32, BX
+	VPADDD       Y3, Y4, Y2
+	VPSRLD       $0x10, Y1, Y1
+	VPSRLD       $0x10, Y2, Y4
+	VEXTRACTI128 $0x01, Y1, X2
+	VEXTRACTI128 $0x01, Y4, X3
+	VPACKUSDW    X2, X1, X2
+	VPACKUSDW    X3, X4, X3
+	VMOVDQU      X2, (AX)(DX*2)
+	VMOVDQU      X3, 16(AX)(DX*2)
+	ADDQ         $+16, DX
+	SUBQ         $+16, BX
 	JGE          turn1
 
 turned2:
-	ADDQ $+32, BX
+	ADDQ $+16, BX
 	SUBQ $+8, BX
 	JLT  turned4
 
@@ -3631,68 +3261,42 @@ TEXT ·mulScalarBF16AVX2(SB), NOSPLIT|NOFRAME, $0-28
 	MOVQ         n+16(FP), BX
 	XORQ         DX, DX
 	VBROADCASTSS s+24(FP), Y0
-	SUBQ         $+32, BX
+	SUBQ         $+16, BX
 	JLT          turned2
 
 turn1:
 	VPMOVZXWD    (CX)(DX*2), Y1
+	VPMOVZXWD    16(CX)(DX*2), Y2
 	VPSLLD       $0x10, Y1, Y1
+	VPSLLD       $0x10, Y2, Y2
 	VMULPS       Y0, Y1, Y1
-	VPSRLD       $0x10, Y1, Y2
+	VMULPS       Y0, Y2, Y4
+	VPSRLD       $0x10, Y1, Y3
+	VPSRLD       $0x10, Y4, Y2
+	VANDPS       arithNums<>+0(SB), Y3, Y3
 	VANDPS       arithNums<>+0(SB), Y2, Y2
-	VPADDD       arithNums<>+32(SB), Y2, Y3
+	VPADDD       arithNums<>+32(SB), Y3, Y3
+	VPADDD       arithNums<>+32(SB), Y2, Y6
 	VCMPPS       $0x03, Y1, Y1, Y2
+	VCMPPS       $0x03, Y4, Y4, Y5
 	VPANDN       Y3, Y2, Y2
+	VPANDN       Y6, Y5, Y3
 	VPADDD       Y2, Y1, Y1
-	VPSRLD       $0x10, Y1, Y2
-	VEXTRACTI128 $0x01, Y2, X1
-	VPACKUSDW    X1, X2, X1
-	VMOVDQU      X1, (AX)(DX*2)
-	VPMOVZXWD    16(CX)(DX*2), Y1
-	VPSLLD       $0x10, Y1, Y1
-	VMULPS       Y0, Y1, Y1
-	VPSRLD       $0x10, Y1, Y2
-	VANDPS       arithNums<>+0(SB), Y2, Y2
-	VPADDD       arithNums<>+32(SB), Y2, Y3
-	VCMPPS       $0x03, Y1, Y1, Y2
-	VPANDN       Y3, Y2, Y2
-	VPADDD       Y2, Y1, Y1
-	VPSRLD       $0x10, Y1, Y2
-	VEXTRACTI128 $0x01, Y2, X1
-	VPACKUSDW    X1, X2, X1
-	VMOVDQU      X1, 16(AX)(DX*2)
-	VPMOVZXWD    32(CX)(DX*2), Y1
-	VPSLLD       $0x10, Y1, Y1
-	VMULPS       Y0, Y1, Y1
-	VPSRLD       $0x10, Y1, Y2
-	VANDPS       arithNums<>+0(SB), Y2, Y2
-	VPADDD       arithNums<>+32(SB), Y2, Y3
-	VCMPPS       $0x03, Y1, Y1, Y2
-	VPANDN       Y3, Y2, Y2
-	VPADDD       Y2, Y1, Y1
-	VPSRLD       $0x10, Y1, Y2
-	VEXTRACTI128 $0x01, Y2, X1
-	VPACKUSDW    X1, X2, X1
-	VMOVDQU      X1, 32(AX)(DX*2)
-	VPMOVZXWD    48(CX)(DX*2), Y1
-	VPSLLD       $0x10, Y1, Y1
-	VMULPS       Y0, Y1, Y1
-	VPSRLD       $0x10, Y1, Y2
-	VANDPS       arithNums<>+0(SB), Y2, Y2
-	VPADDD       arithNums<>+32(SB), Y2, Y3
-	VCMPPS       $0x03, Y1, Y1, Y2
-	VPANDN       Y3, Y2, Y2
-	VPADDD       Y2, Y1, Y1
-	VPSRLD       $0x10, Y1, Y2
-	VEXTRACTI128 $0x01, Y2, X1
-	VPACKUSDW    X1, X2, X1
-	VMOVDQU      X1, 48(AX)(DX*2)
-	ADDQ         $+32, DX
-	SUBQ         $+32, BX
+	VPADDD       Y3, Y4, Y2
+	VPSRLD       $0x10, Y1, Y1
+	VPSRLD       $0x10, Y2, Y4
+	VEXTRACTI128 $0x01, Y1, X2
+	VEXTRACTI128 $0x01, Y4, X3
+	VPACKUSDW    X2, X1, X2
+	VPACKUSDW    X3, X4, X3
+	VMOVDQU      X2, (AX)(DX*2)
+	VMOVDQU      X3, 16(AX)(DX*2)
+	ADDQ         $+16, DX
+	SUBQ         $+16, BX
 	JGE          turn1
 
 turned2:
-	ADDQ $+32, BX
+	ADDQ $+16, BX
 	SUBQ $+8, BX
 	JLT  turned4
 
@@ -3802,68 +3406,42 @@ TEXT ·divScalarBF16AVX2(SB), NOSPLIT|NOFRAME, $0-28
 	MOVQ         n+16(FP), BX
 	XORQ         DX, DX
 	VBROADCASTSS s+24(FP), Y0
-	SUBQ         $+32, BX
+	SUBQ         $+16, BX
 	JLT          turned2
 
 turn1:
 	VPMOVZXWD    (CX)(DX*2), Y1
+	VPMOVZXWD    16(CX)(DX*2), Y2
 	VPSLLD       $0x10, Y1, Y1
+	VPSLLD       $0x10, Y2, Y2
 	VDIVPS       Y0, Y1, Y1
-	VPSRLD       $0x10, Y1, Y2
+	VDIVPS       Y0, Y2, Y4
+	VPSRLD       $0x10, Y1, Y3
+	VPSRLD       $0x10, Y4, Y2
+	VANDPS       arithNums<>+0(SB), Y3, Y3
 	VANDPS       arithNums<>+0(SB), Y2, Y2
-	VPADDD       arithNums<>+32(SB), Y2, Y3
+	VPADDD       arithNums<>+32(SB), Y3, Y3
+	VPADDD       arithNums<>+32(SB), Y2, Y6
 	VCMPPS       $0x03, Y1, Y1, Y2
+	VCMPPS       $0x03, Y4, Y4, Y5
 	VPANDN       Y3, Y2, Y2
+	VPANDN       Y6, Y5, Y3
 	VPADDD       Y2, Y1, Y1
-	VPSRLD       $0x10, Y1, Y2
-	VEXTRACTI128 $0x01, Y2, X1
-	VPACKUSDW    X1, X2, X1
-	VMOVDQU      X1, (AX)(DX*2)
-	VPMOVZXWD    16(CX)(DX*2), Y1
-	VPSLLD       $0x10, Y1, Y1
-	VDIVPS       Y0, Y1, Y1
-	VPSRLD       $0x10, Y1, Y2
-	VANDPS       arithNums<>+0(SB), Y2, Y2
-	VPADDD       arithNums<>+32(SB), Y2, Y3
-	VCMPPS       $0x03, Y1, Y1, Y2
-	VPANDN       Y3, Y2, Y2
-	VPADDD       Y2, Y1, Y1
-	VPSRLD       $0x10, Y1, Y2
-	VEXTRACTI128 $0x01, Y2, X1
-	VPACKUSDW    X1, X2, X1
-	VMOVDQU      X1, 16(AX)(DX*2)
-	VPMOVZXWD    32(CX)(DX*2), Y1
-	VPSLLD       $0x10, Y1, Y1
-	VDIVPS       Y0, Y1, Y1
-	VPSRLD       $0x10, Y1, Y2
-	VANDPS       arithNums<>+0(SB), Y2, Y2
-	VPADDD       arithNums<>+32(SB), Y2, Y3
-	VCMPPS       $0x03, Y1, Y1, Y2
-	VPANDN       Y3, Y2, Y2
-	VPADDD       Y2, Y1, Y1
-	VPSRLD       $0x10, Y1, Y2
-	VEXTRACTI128 $0x01, Y2, X1
-	VPACKUSDW    X1, X2, X1
-	VMOVDQU      X1, 32(AX)(DX*2)
-	VPMOVZXWD    48(CX)(DX*2), Y1
-	VPSLLD       $0x10, Y1, Y1
-	VDIVPS       Y0, Y1, Y1
-	VPSRLD       $0x10, Y1, Y2
-	VANDPS       arithNums<>+0(SB), Y2, Y2
-	VPADDD       arithNums<>+32(SB), Y2, Y3
-	VCMPPS       $0x03, Y1, Y1, Y2
-	VPANDN       Y3, Y2, Y2
-	VPADDD       Y2, Y1, Y1
-	VPSRLD       $0x10, Y1, Y2
-	VEXTRACTI128 $0x01, Y2, X1
-	VPACKUSDW    X1, X2, X1
-	VMOVDQU      X1, 48(AX)(DX*2)
-	ADDQ         $+32, DX
-	SUBQ         $+32, BX
+	VPADDD       Y3, Y4, Y2
+	VPSRLD       $0x10, Y1, Y1
+	VPSRLD       $0x10, Y2, Y4
+	VEXTRACTI128 $0x01, Y1, X2
+	VEXTRACTI128 $0x01, Y4, X3
+	VPACKUSDW    X2, X1, X2
+	VPACKUSDW    X3, X4, X3
+	VMOVDQU      X2, (AX)(DX*2)
+	VMOVDQU      X3, 16(AX)(DX*2)
+	ADDQ         $+16, DX
+	SUBQ         $+16, BX
 	JGE          turn1
 
 turned2:
-	ADDQ $+32, BX
+	ADDQ $+16, BX
 	SUBQ $+8, BX
 	JLT  turned4
 
@@ -3973,68 +3551,42 @@ TEXT ·scalarDivBF16AVX2(SB), NOSPLIT|NOFRAME, $0-28
 	MOVQ         n+16(FP), BX
 	XORQ         DX, DX
 	VBROADCASTSS s+24(FP), Y0
-	SUBQ         $+32, BX
+	SUBQ         $+16, BX
 	JLT          turned2
 
 turn1:
 	VPMOVZXWD    (CX)(DX*2), Y1
+	VPMOVZXWD    16(CX)(DX*2), Y2
 	VPSLLD       $0x10, Y1, Y1
+	VPSLLD       $0x10, Y2, Y2
 	VDIVPS       Y1, Y0, Y1
-	VPSRLD       $0x10, Y1, Y2
+	VDIVPS       Y2, Y0, Y4
+	VPSRLD       $0x10, Y1, Y3
+	VPSRLD       $0x10, Y4, Y2
+	VANDPS       arithNums<>+0(SB), Y3, Y3
 	VANDPS       arithNums<>+0(SB), Y2, Y2
-	VPADDD       arithNums<>+32(SB), Y2, Y3
+	VPADDD       arithNums<>+32(SB), Y3, Y3
+	VPADDD       arithNums<>+32(SB), Y2, Y6
 	VCMPPS       $0x03, Y1, Y1, Y2
+	VCMPPS       $0x03, Y4, Y4, Y5
 	VPANDN       Y3, Y2, Y2
+	VPANDN       Y6, Y5, Y3
 	VPADDD       Y2, Y1, Y1
-	VPSRLD       $0x10, Y1, Y2
-	VEXTRACTI128 $0x01, Y2, X1
-	VPACKUSDW    X1, X2, X1
-	VMOVDQU      X1, (AX)(DX*2)
-	VPMOVZXWD    16(CX)(DX*2), Y1
-	VPSLLD       $0x10, Y1, Y1
-	VDIVPS       Y1, Y0, Y1
-	VPSRLD       $0x10, Y1, Y2
-	VANDPS       arithNums<>+0(SB), Y2, Y2
-	VPADDD       arithNums<>+32(SB), Y2, Y3
-	VCMPPS       $0x03, Y1, Y1, Y2
-	VPANDN       Y3, Y2, Y2
-	VPADDD       Y2, Y1, Y1
-	VPSRLD       $0x10, Y1, Y2
-	VEXTRACTI128 $0x01, Y2, X1
-	VPACKUSDW    X1, X2, X1
-	VMOVDQU      X1, 16(AX)(DX*2)
-	VPMOVZXWD    32(CX)(DX*2), Y1
-	VPSLLD       $0x10, Y1, Y1
-	VDIVPS       Y1, Y0, Y1
-	VPSRLD       $0x10, Y1, Y2
-	VANDPS       arithNums<>+0(SB), Y2, Y2
-	VPADDD       arithNums<>+32(SB), Y2, Y3
-	VCMPPS       $0x03, Y1, Y1, Y2
-	VPANDN       Y3, Y2, Y2
-	VPADDD       Y2, Y1, Y1
-	VPSRLD       $0x10, Y1, Y2
-	VEXTRACTI128 $0x01, Y2, X1
-	VPACKUSDW    X1, X2, X1
-	VMOVDQU      X1, 32(AX)(DX*2)
-	VPMOVZXWD    48(CX)(DX*2), Y1
-	VPSLLD       $0x10, Y1, Y1
-	VDIVPS       Y1, Y0, Y1
-	VPSRLD       $0x10, Y1, Y2
-	VANDPS       arithNums<>+0(SB), Y2, Y2
-	VPADDD       arithNums<>+32(SB), Y2, Y3
-	VCMPPS       $0x03, Y1, Y1, Y2
-	VPANDN       Y3, Y2, Y2
-	VPADDD       Y2, Y1, Y1
-	VPSRLD       $0x10, Y1, Y2
-	VEXTRACTI128 $0x01, Y2, X1
-	VPACKUSDW    X1, X2, X1
-	VMOVDQU      X1, 48(AX)(DX*2)
-	ADDQ         $+32, DX
-	SUBQ         $+32, BX
+	VPADDD       Y3, Y4, Y2
+	VPSRLD       $0x10, Y1, Y1
+	VPSRLD       $0x10, Y2, Y4
+	VEXTRACTI128 $0x01, Y1, X2
+	VEXTRACTI128 $0x01, Y4, X3
+	VPACKUSDW    X2, X1, X2
+	VPACKUSDW    X3, X4, X3
+	VMOVDQU      X2, (AX)(DX*2)
+	VMOVDQU      X3, 16(AX)(DX*2)
+	ADDQ         $+16, DX
+	SUBQ         $+16, BX
 	JGE          turn1
 
 turned2:
-	ADDQ $+32, BX
+	ADDQ $+16, BX
 	SUBQ $+8, BX
 	JLT  turned4
 
@@ -4145,76 +3697,46 @@ TEXT ·scaleMulBF16AVX2(SB), NOSPLIT|NOFRAME, $0-36
 	MOVQ         n+24(FP), SI
 	XORQ         BX, BX
 	VBROADCASTSS s+32(FP), Y0
-	SUBQ         $+32, SI
+	SUBQ         $+16, SI
 	JLT          turned2
 
 turn1:
 	VPMOVZXWD    (CX)(BX*2), Y1
+	VPMOVZXWD    16(CX)(BX*2), Y2
 	VPSLLD       $0x10, Y1, Y1
+	VPSLLD       $0x10, Y2, Y2
 	VMULPS       Y0, Y1, Y1
+	VMULPS       Y0, Y2, Y3
 	VMOVUPS      (DX)(BX*4), Y2
+	VMOVUPS      32(DX)(BX*4), Y4
 	VMULPS       Y2, Y1, Y1
-	VPSRLD       $0x10, Y1, Y2
+	VMULPS       Y4, Y3, Y4
+	VPSRLD       $0x10, Y1, Y3
+	VPSRLD       $0x10, Y4, Y2
+	VANDPS       arithNums<>+0(SB), Y3, Y3
 	VANDPS       arithNums<>+0(SB), Y2, Y2
-	VPADDD       arithNums<>+32(SB), Y2, Y3
+	VPADDD       arithNums<>+32(SB), Y3, Y3
+	VPADDD       arithNums<>+32(SB), Y2, Y6
 	VCMPPS       $0x03, Y1, Y1, Y2
+	VCMPPS       $0x03, Y4, Y4, Y5
 	VPANDN       Y3, Y2, Y2
+	VPANDN       Y6, Y5, Y3
 	VPADDD       Y2, Y1, Y1
-	VPSRLD       $0x10, Y1, Y2
-	VEXTRACTI128 $0x01, Y2, X1
-	VPACKUSDW    X1, X2, X1
-	VMOVDQU      X1, (AX)(BX*2)
-	VPMOVZXWD    16(CX)(BX*2), Y1
-	VPSLLD       $0x10, Y1, Y1
-	VMULPS       Y0, Y1, Y1
-	VMOVUPS      32(DX)(BX*4), Y2
-	VMULPS       Y2, Y1, Y1
-	VPSRLD       $0x10, Y1, Y2
-	VANDPS       arithNums<>+0(SB), Y2, Y2
-	VPADDD       arithNums<>+32(SB), Y2, Y3
-	VCMPPS       $0x03, Y1, Y1, Y2
-	VPANDN       Y3, Y2, Y2
-	VPADDD       Y2, Y1, Y1
-	VPSRLD       $0x10, Y1, Y2
-	VEXTRACTI128 $0x01, Y2, X1
-	VPACKUSDW    X1, X2, X1
-	VMOVDQU      X1, 16(AX)(BX*2)
-	VPMOVZXWD    32(CX)(BX*2), Y1
-	VPSLLD       $0x10, Y1, Y1
-	VMULPS       Y0, Y1, Y1
-	VMOVUPS      64(DX)(BX*4), Y2
-	VMULPS       Y2, Y1, Y1
-	VPSRLD       $0x10, Y1, Y2
-	VANDPS       arithNums<>+0(SB), Y2, Y2
-	VPADDD       arithNums<>+32(SB), Y2, Y3
-	VCMPPS       $0x03, Y1, Y1, Y2
-	VPANDN       Y3, Y2, Y2
-	VPADDD       Y2, Y1, Y1
-	VPSRLD       $0x10, Y1, Y2
-	VEXTRACTI128 $0x01, Y2, X1
-	VPACKUSDW    X1, X2, X1
-	VMOVDQU      X1, 32(AX)(BX*2)
-	VPMOVZXWD    48(CX)(BX*2), Y1
-	VPSLLD       $0x10, Y1, Y1
-	VMULPS       Y0, Y1, Y1
-	VMOVUPS      96(DX)(BX*4), Y2
-	VMULPS       Y2, Y1, Y1
-	VPSRLD       $0x10, Y1, Y2
-	VANDPS       arithNums<>+0(SB), Y2, Y2
-	VPADDD       arithNums<>+32(SB), Y2, Y3
-	VCMPPS       $0x03, Y1, Y1, Y2
-	VPANDN       Y3, Y2, Y2
-	VPADDD       Y2, Y1, Y1
-	VPSRLD       $0x10, Y1, Y2
-	VEXTRACTI128 $0x01, Y2, X1
-	VPACKUSDW    X1, X2, X1
-	VMOVDQU      X1, 48(AX)(BX*2)
-	ADDQ         $+32, BX
-	SUBQ         $+32, SI
+	VPADDD       Y3, Y4, Y2
+	VPSRLD       $0x10, Y1, Y1
+	VPSRLD       $0x10, Y2, Y4
+	VEXTRACTI128 $0x01, Y1, X2
+	VEXTRACTI128 $0x01, Y4, X3
+	VPACKUSDW    X2, X1, X2
+	VPACKUSDW    X3, X4, X3
+	VMOVDQU      X2, (AX)(BX*2)
+	VMOVDQU      X3, 16(AX)(BX*2)
+	ADDQ         $+16, BX
+	SUBQ         $+16, SI
 	JGE          turn1
 
 turned2:
-	ADDQ $+32, SI
+	ADDQ $+16, SI
 	SUBQ $+8, SI
 	JLT  turned4
 
@@ -4328,64 +3850,40 @@ TEXT ·scaleToBF16AVX2(SB), NOSPLIT|NOFRAME, $0-28
 	MOVQ         n+16(FP), BX
 	XORQ         DX, DX
 	VBROADCASTSS s+24(FP), Y0
-	SUBQ         $+32, BX
+	SUBQ         $+16, BX
 	JLT          turned2
 
 turn1:
 	VMOVUPS      (CX)(DX*4), Y1
+	VMOVUPS      32(CX)(DX*4), Y2
 	VMULPS       Y0, Y1, Y1
-	VPSRLD       $0x10, Y1, Y2
+	VMULPS       Y0, Y2, Y4
+	VPSRLD       $0x10, Y1, Y3
+	VPSRLD       $0x10, Y4, Y2
+	VANDPS       arithNums<>+0(SB), Y3, Y3
 	VANDPS       arithNums<>+0(SB), Y2, Y2
-	VPADDD       arithNums<>+32(SB), Y2, Y3
+	VPADDD       arithNums<>+32(SB), Y3, Y3
+	VPADDD       arithNums<>+32(SB), Y2, Y6
 	VCMPPS       $0x03, Y1, Y1, Y2
+	VCMPPS       $0x03, Y4, Y4, Y5
 	VPANDN       Y3, Y2, Y2
+	VPANDN       Y6, Y5, Y3
 	VPADDD       Y2, Y1, Y1
-	VPSRLD       $0x10, Y1, Y2
-	VEXTRACTI128 $0x01, Y2, X1
-	VPACKUSDW    X1, X2, X1
-	VMOVDQU      X1, (AX)(DX*2)
-	VMOVUPS      32(CX)(DX*4), Y1
-	VMULPS       Y0, Y1, Y1
-	VPSRLD       $0x10, Y1, Y2
-	VANDPS       arithNums<>+0(SB), Y2, Y2
-	VPADDD       arithNums<>+32(SB), Y2, Y3
-	VCMPPS       $0x03, Y1, Y1, Y2
-	VPANDN       Y3, Y2, Y2
-	VPADDD       Y2, Y1, Y1
-	VPSRLD       $0x10, Y1, Y2
-	VEXTRACTI128 $0x01, Y2, X1
-	VPACKUSDW    X1, X2, X1
-	VMOVDQU      X1, 16(AX)(DX*2)
-	VMOVUPS      64(CX)(DX*4), Y1
-	VMULPS       Y0, Y1, Y1
-	VPSRLD       $0x10, Y1, Y2
-	VANDPS       arithNums<>+0(SB), Y2, Y2
-	VPADDD       arithNums<>+32(SB), Y2, Y3
-	VCMPPS       $0x03, Y1, Y1, Y2
-	VPANDN       Y3, Y2, Y2
-	VPADDD       Y2, Y1, Y1
-	VPSRLD       $0x10, Y1, Y2
-	VEXTRACTI128 $0x01, Y2, X1
-	VPACKUSDW    X1, X2, X1
-	VMOVDQU      X1, 32(AX)(DX*2)
-	VMOVUPS      96(CX)(DX*4), Y1
-	VMULPS       Y0, Y1, Y1
-	VPSRLD       $0x10, Y1, Y2
-	VANDPS       arithNums<>+0(SB), Y2, Y2
-	VPADDD       arithNums<>+32(SB), Y2, Y3
-	VCMPPS       $0x03, Y1, Y1, Y2
-	VPANDN       Y3, Y2, Y2
-	VPADDD       Y2, Y1, Y1
-	VPSRLD       $0x10, Y1, Y2
-	VEXTRACTI128 $0x01, Y2, X1
-	VPACKUSDW    X1, X2, X1
-	VMOVDQU      X1, 48(AX)(DX*2)
-	ADDQ         $+32, DX
-	SUBQ         $+32, BX
+	VPADDD       Y3, Y4, Y2
+	VPSRLD       $0x10, Y1, Y1
+	VPSRLD       $0x10, Y2, Y4
+	VEXTRACTI128 $0x01, Y1, X2
+	VEXTRACTI128 $0x01, Y4, X3
+	VPACKUSDW    X2, X1, X2
+	VPACKUSDW    X3, X4, X3
+	VMOVDQU      X2, (AX)(DX*2)
+	VMOVDQU      X3, 16(AX)(DX*2)
+	ADDQ         $+16, DX
+	SUBQ         $+16, BX
 	JGE          turn1
 
 turned2:
-	ADDQ $+32, BX
+	ADDQ $+16, BX
 	SUBQ $+8, BX
 	JLT  turned4
 
@@ -4466,72 +3964,44 @@ TEXT ·scaleMulToBF16AVX2(SB), NOSPLIT|NOFRAME, $0-36
 	MOVQ         n+24(FP), SI
 	XORQ         BX, BX
 	VBROADCASTSS s+32(FP), Y0
-	SUBQ         $+32, SI
+	SUBQ         $+16, SI
 	JLT          turned2
 
 turn1:
 	VMOVUPS      (CX)(BX*4), Y1
+	VMOVUPS      32(CX)(BX*4), Y2
 	VMULPS       Y0, Y1, Y1
+	VMULPS       Y0, Y2, Y3
 	VMOVUPS      (DX)(BX*4), Y2
+	VMOVUPS      32(DX)(BX*4), Y4
 	VMULPS       Y2, Y1, Y1
-	VPSRLD       $0x10, Y1, Y2
+	VMULPS       Y4, Y3, Y4
+	VPSRLD       $0x10, Y1, Y3
+	VPSRLD       $0x10, Y4, Y2
+	VANDPS       arithNums<>+0(SB), Y3, Y3
 	VANDPS       arithNums<>+0(SB), Y2, Y2
-	VPADDD       arithNums<>+32(SB), Y2, Y3
+	VPADDD       arithNums<>+32(SB), Y3, Y3
+	VPADDD       arithNums<>+32(SB), Y2, Y6
 	VCMPPS       $0x03, Y1, Y1, Y2
+	VCMPPS       $0x03, Y4, Y4, Y5
 	VPANDN       Y3, Y2, Y2
+	VPANDN       Y6, Y5, Y3
 	VPADDD       Y2, Y1, Y1
-	VPSRLD       $0x10, Y1, Y2
-	VEXTRACTI128 $0x01, Y2, X1
-	VPACKUSDW    X1, X2, X1
-	VMOVDQU      X1, (AX)(BX*2)
-	VMOVUPS      32(CX)(BX*4), Y1
-	VMULPS       Y0, Y1, Y1
-	VMOVUPS      32(DX)(BX*4), Y2
-	VMULPS       Y2, Y1, Y1
-	VPSRLD       $0x10, Y1, Y2
-	VANDPS       arithNums<>+0(SB), Y2, Y2
-	VPADDD       arithNums<>+32(SB), Y2, Y3
-	VCMPPS       $0x03, Y1, Y1, Y2
-	VPANDN       Y3, Y2, Y2
-	VPADDD       Y2, Y1, Y1
-	VPSRLD       $0x10, Y1, Y2
-	VEXTRACTI128 $0x01, Y2, X1
-	VPACKUSDW    X1, X2, X1
-	VMOVDQU      X1, 16(AX)(BX*2)
-	VMOVUPS      64(CX)(BX*4), Y1
-	VMULPS       Y0, Y1, Y1
-	VMOVUPS      64(DX)(BX*4), Y2
-	VMULPS       Y2, Y1, Y1
-	VPSRLD       $0x10, Y1, Y2
-	VANDPS       arithNums<>+0(SB), Y2, Y2
-	VPADDD       arithNums<>+32(SB), Y2, Y3
-	VCMPPS       $0x03, Y1, Y1, Y2
-	VPANDN       Y3, Y2, Y2
-	VPADDD       Y2, Y1, Y1
-	VPSRLD       $0x10, Y1, Y2
-	VEXTRACTI128 $0x01, Y2, X1
-	VPACKUSDW    X1, X2, X1
-	VMOVDQU      X1, 32(AX)(BX*2)
-	VMOVUPS      96(CX)(BX*4), Y1
-	VMULPS       Y0, Y1, Y1
-	VMOVUPS      96(DX)(BX*4), Y2
-	VMULPS       Y2, Y1, Y1
-	VPSRLD       $0x10, Y1, Y2
-	VANDPS       arithNums<>+0(SB), Y2, Y2
-	VPADDD       arithNums<>+32(SB), Y2, Y3
-	VCMPPS       $0x03, Y1, Y1, Y2
-	VPANDN       Y3, Y2, Y2
-	VPADDD       Y2, Y1, Y1
-	VPSRLD       $0x10, Y1, Y2
-	VEXTRACTI128 $0x01, Y2, X1
-	VPACKUSDW    X1, X2, X1
-	VMOVDQU      X1, 48(AX)(BX*2)
-	ADDQ         $+32, BX
-	SUBQ         $+32, SI
+	VPADDD       Y3, Y4, Y2
+	VPSRLD       $0x10, Y1, Y1
+	VPSRLD       $0x10, Y2, Y4
+	VEXTRACTI128 $0x01, Y1, X2
+	VEXTRACTI128 $0x01, Y4, X3
+	VPACKUSDW    X2, X1, X2
+	VPACKUSDW    X3, X4, X3
+	VMOVDQU      X2, (AX)(BX*2)
+	VMOVDQU      X3, 16(AX)(BX*2)
+	ADDQ         $+16, BX
+	SUBQ         $+16, SI
 	JGE          turn1
 
 turned2:
-	ADDQ $+32, SI
+	ADDQ $+16, SI
 	SUBQ $+8, SI
 	JLT  turned4
 
@@ -4608,34 +4078,40 @@ done5:
 	RET
 
 // func negF32AVX2(dst *byte, src *byte, n int)
-// Requires: AVX
+// Requires: AVX, MMX+
 TEXT ·negF32AVX2(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ dst+0(FP), AX
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), BX
 	XORQ DX, DX
-	SUBQ $+32, BX
+	SUBQ $+16, BX
 	JLT  turned2
 
 turn1:
+	PREFETCHT0 2048(CX)(DX*4)
+
+	// PREFETCHW 2048(AX)(DX*4)
+	BYTE    $0x40
+	BYTE    $0x0f
+	BYTE    $0x0d
+	BYTE    $0x8c
+	BYTE    $0x90
+	BYTE    $0x00
+	BYTE    $0x08
+	BYTE    $0x00
+	BYTE    $0x00
 	VMOVUPS (CX)(DX*4), Y0
+	VMOVUPS 32(CX)(DX*4), Y1
 	VXORPS  arithNums<>+64(SB), Y0, Y0
+	VXORPS  arithNums<>+64(SB), Y1, Y1
 	VMOVUPS Y0, (AX)(DX*4)
-	VMOVUPS 32(CX)(DX*4), Y0
-	VXORPS  arithNums<>+64(SB), Y0, Y0
-	VMOVUPS Y0, 32(AX)(DX*4)
-	VMOVUPS 64(CX)(DX*4), Y0
-	VXORPS  arithNums<>+64(SB), Y0, Y0
-	VMOVUPS Y0, 64(AX)(DX*4)
-	VMOVUPS 96(CX)(DX*4), Y0
-	VXORPS  arithNums<>+64(SB), Y0, Y0
-	VMOVUPS Y0, 96(AX)(DX*4)
-	ADDQ    $+32, DX
-	SUBQ    $+32, BX
+	VMOVUPS Y1, 32(AX)(DX*4)
+	ADDQ    $+16, DX
+	SUBQ    $+16, BX
 	JGE     turn1
 
 turned2:
-	ADDQ $+32, BX
+	ADDQ $+16, BX
 	SUBQ $+8, BX
 	JLT  turned4
 
@@ -4664,34 +4140,40 @@ done5:
 	RET
 
 // func negF16AVX2(dst *byte, src *byte, n int)
-// Requires: AVX, F16C
+// Requires: AVX, F16C, MMX+
 TEXT ·negF16AVX2(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ dst+0(FP), AX
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), BX
 	XORQ DX, DX
-	SUBQ $+32, BX
+	SUBQ $+16, BX
 	JLT  turned2
 
 turn1:
+	PREFETCHT0 2048(CX)(DX*2)
+
+	// PREFETCHW 2048(AX)(DX*2)
+	BYTE      $0x40
+	BYTE      $0x0f
+	BYTE      $0x0d
+	BYTE      $0x8c
+	BYTE      $0x50
+	BYTE      $0x00
+	BYTE      $0x08
+	BYTE      $0x00
+	BYTE      $0x00
 	VCVTPH2PS (CX)(DX*2), Y0
+	VCVTPH2PS 16(CX)(DX*2), Y1
 	VXORPS    arithNums<>+64(SB), Y0, Y0
+	VXORPS    arithNums<>+64(SB), Y1, Y1
 	VCVTPS2PH $0x00, Y0, (AX)(DX*2)
-	VCVTPH2PS 16(CX)(DX*2), Y0
-	VXORPS    arithNums<>+64(SB), Y0, Y0
-	VCVTPS2PH $0x00, Y0, 16(AX)(DX*2)
-	VCVTPH2PS 32(CX)(DX*2), Y0
-	VXORPS    arithNums<>+64(SB), Y0, Y0
-	VCVTPS2PH $0x00, Y0, 32(AX)(DX*2)
-	VCVTPH2PS 48(CX)(DX*2), Y0
-	VXORPS    arithNums<>+64(SB), Y0, Y0
-	VCVTPS2PH $0x00, Y0, 48(AX)(DX*2)
-	ADDQ      $+32, DX
-	SUBQ      $+32, BX
+	VCVTPS2PH $0x00, Y1, 16(AX)(DX*2)
+	ADDQ      $+16, DX
+	SUBQ      $+16, BX
 	JGE       turn1
 
 turned2:
-	ADDQ $+32, BX
+	ADDQ $+16, BX
 	SUBQ $+8, BX
 	JLT  turned4
 
@@ -4775,74 +4257,60 @@ done5:
 	RET
 
 // func negBF16AVX2(dst *byte, src *byte, n int)
-// Requires: AVX, AVX2
+// Requires: AVX, AVX2, MMX+
 TEXT ·negBF16AVX2(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ dst+0(FP), AX
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), BX
 	XORQ DX, DX
-	SUBQ $+32, BX
+	SUBQ $+16, BX
 	JLT  turned2
 
 turn1:
+	PREFETCHT0 2048(CX)(DX*2)
+
+	// PREFETCHW 2048(AX)(DX*2)
+	BYTE         $0x40
+	BYTE         $0x0f
+	BYTE         $0x0d
+	BYTE         $0x8c
+	BYTE         $0x50
+	BYTE         $0x00
+	BYTE         $0x08
+	BYTE         $0x00
+	BYTE         $0x00
 	VPMOVZXWD    (CX)(DX*2), Y0
+	VPMOVZXWD    16(CX)(DX*2), Y1
 	VPSLLD       $0x10, Y0, Y0
+	VPSLLD       $0x10, Y1, Y1
 	VXORPS       arithNums<>+64(SB), Y0, Y0
-	VPSRLD       $0x10, Y0, Y1
+	VXORPS       arithNums<>+64(SB), Y1, Y3
+	VPSRLD       $0x10, Y0, Y2
+	VPSRLD       $0x10, Y3, Y1
+	VANDPS       arithNums<>+0(SB), Y2, Y2
 	VANDPS       arithNums<>+0(SB), Y1, Y1
-	VPADDD       arithNums<>+32(SB), Y1, Y2
+	VPADDD       arithNums<>+32(SB), Y2, Y2
+	VPADDD       arithNums<>+32(SB), Y1, Y5
 	VCMPPS       $0x03, Y0, Y0, Y1
+	VCMPPS       $0x03, Y3, Y3, Y4
 	VPANDN       Y2, Y1, Y1
+	VPANDN       Y5, Y4, Y2
 	VPADDD       Y1, Y0, Y0
-	VPSRLD       $0x10, Y0, Y1
-	VEXTRACTI128 $0x01, Y1, X0
-	VPACKUSDW    X0, X1, X0
-	VMOVDQU      X0, (AX)(DX*2)
-	VPMOVZXWD    16(CX)(DX*2), Y0
-	VPSLLD       $0x10, Y0, Y0
-	VXORPS       arithNums<>+64(SB), Y0, Y0
-	VPSRLD       $0x10, Y0, Y1
-	VANDPS       arithNums<>+0(SB), Y1, Y1
-	VPADDD       arithNums<>+32(SB), Y1, Y2
-	VCMPPS       $0x03, Y0, Y0, Y1
-	VPANDN       Y2, Y1, Y1
-	VPADDD       Y1, Y0, Y0
-	VPSRLD       $0x10, Y0, Y1
-	VEXTRACTI128 $0x01, Y1, X0
-	VPACKUSDW    X0, X1, X0
-	VMOVDQU      X0, 16(AX)(DX*2)
-	VPMOVZXWD    32(CX)(DX*2), Y0
-	VPSLLD       $0x10, Y0, Y0
-	VXORPS       arithNums<>+64(SB), Y0, Y0
-	VPSRLD       $0x10, Y0, Y1
-	VANDPS       arithNums<>+0(SB), Y1, Y1
-	VPADDD       arithNums<>+32(SB), Y1, Y2
-	VCMPPS       $0x03, Y0, Y0, Y1
-	VPANDN       Y2, Y1, Y1
-	VPADDD       Y1, Y0, Y0
-	VPSRLD       $0x10, Y0, Y1
-	VEXTRACTI128 $0x01, Y1, X0
-	VPACKUSDW    X0, X1, X0
-	VMOVDQU      X0, 32(AX)(DX*2)
-	VPMOVZXWD    48(CX)(DX*2), Y0
-	VPSLLD       $0x10, Y0, Y0
-	VXORPS       arithNums<>+64(SB), Y0, Y0
-	VPSRLD       $0x10, Y0, Y1
-	VANDPS       arithNums<>+0(SB), Y1, Y1
-	VPADDD       arithNums<>+32(SB), Y1, Y2
-	VCMPPS       $0x03, Y0, Y0, Y1
-	VPANDN       Y2, Y1, Y1
-	VPADDD       Y1, Y0, Y0
-	VPSRLD       $0x10, Y0, Y1
-	VEXTRACTI128 $0x01, Y1, X0
-	VPACKUSDW    X0, X1, X0
-	VMOVDQU      X0, 48(AX)(DX*2)
-	ADDQ         $+32, DX
-	SUBQ         $+32, BX
+	VPADDD       Y2, Y3, Y1
+	VPSRLD       $0x10, Y0, Y0
+	VPSRLD       $0x10, Y1, Y3
+	VEXTRACTI128 $0x01, Y0, X1
+	VEXTRACTI128 $0x01, Y3, X2
+	VPACKUSDW    X1, X0, X1
+	VPACKUSDW    X2, X3, X2
+	VMOVDQU      X1, (AX)(DX*2)
+	VMOVDQU      X2, 16(AX)(DX*2)
+	ADDQ         $+16, DX
+	SUBQ         $+16, BX
 	JGE          turn1
 
 turned2:
-	ADDQ $+32, BX
+	ADDQ $+16, BX
 	SUBQ $+8, BX
 	JLT  turned4
 
@@ -4945,35 +4413,41 @@ done5:
 	RET
 
 // func reluF32AVX2(dst *byte, src *byte, n int)
-// Requires: AVX
+// Requires: AVX, MMX+
 TEXT ·reluF32AVX2(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ   dst+0(FP), AX
 	MOVQ   src+8(FP), CX
 	MOVQ   n+16(FP), BX
 	XORQ   DX, DX
 	VXORPS Y0, Y0, Y0
-	SUBQ   $+32, BX
+	SUBQ   $+16, BX
 	JLT    turned2
 
 turn1:
+	PREFETCHT0 2048(CX)(DX*4)
+
+	// PREFETCHW 2048(AX)(DX*4)
+	BYTE    $0x40
+	BYTE    $0x0f
+	BYTE    $0x0d
+	BYTE    $0x8c
+	BYTE    $0x90
+	BYTE    $0x00
+	BYTE    $0x08
+	BYTE    $0x00
+	BYTE    $0x00
 	VMOVUPS (CX)(DX*4), Y1
+	VMOVUPS 32(CX)(DX*4), Y2
 	VMAXPS  Y1, Y0, Y1
+	VMAXPS  Y2, Y0, Y2
 	VMOVUPS Y1, (AX)(DX*4)
-	VMOVUPS 32(CX)(DX*4), Y1
-	VMAXPS  Y1, Y0, Y1
-	VMOVUPS Y1, 32(AX)(DX*4)
-	VMOVUPS 64(CX)(DX*4), Y1
-	VMAXPS  Y1, Y0, Y1
-	VMOVUPS Y1, 64(AX)(DX*4)
-	VMOVUPS 96(CX)(DX*4), Y1
-	VMAXPS  Y1, Y0, Y1
-	VMOVUPS Y1, 96(AX)(DX*4)
-	ADDQ    $+32, DX
-	SUBQ    $+32, BX
+	VMOVUPS Y2, 32(AX)(DX*4)
+	ADDQ    $+16, DX
+	SUBQ    $+16, BX
 	JGE     turn1
 
 turned2:
-	ADDQ $+32, BX
+	ADDQ $+16, BX
 	SUBQ $+8, BX
 	JLT  turned4
 
@@ -5002,35 +4476,41 @@ done5:
 	RET
 
 // func reluF16AVX2(dst *byte, src *byte, n int)
-// Requires: AVX, F16C
+// Requires: AVX, F16C, MMX+
 TEXT ·reluF16AVX2(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ   dst+0(FP), AX
 	MOVQ   src+8(FP), CX
 	MOVQ   n+16(FP), BX
 	XORQ   DX, DX
 	VXORPS Y0, Y0, Y0
-	SUBQ   $+32, BX
+	SUBQ   $+16, BX
 	JLT    turned2
 
 turn1:
+	PREFETCHT0 2048(CX)(DX*2)
+
+	// PREFETCHW 2048(AX)(DX*2)
+	BYTE      $0x40
+	BYTE      $0x0f
+	BYTE      $0x0d
+	BYTE      $0x8c
+	BYTE      $0x50
+	BYTE      $0x00
+	BYTE      $0x08
+	BYTE      $0x00
+	BYTE      $0x00
 	VCVTPH2PS (CX)(DX*2), Y1
+	VCVTPH2PS 16(CX)(DX*2), Y2
 	VMAXPS    Y1, Y0, Y1
+	VMAXPS    Y2, Y0, Y2
 	VCVTPS2PH $0x00, Y1, (AX)(DX*2)
-	VCVTPH2PS 16(CX)(DX*2), Y1
-	VMAXPS    Y1, Y0, Y1
-	VCVTPS2PH $0x00, Y1, 16(AX)(DX*2)
-	VCVTPH2PS 32(CX)(DX*2), Y1
-	VMAXPS    Y1, Y0, Y1
-	VCVTPS2PH $0x00, Y1, 32(AX)(DX*2)
-	VCVTPH2PS 48(CX)(DX*2), Y1
-	VMAXPS    Y1, Y0, Y1
-	VCVTPS2PH $0x00, Y1, 48(AX)(DX*2)
-	ADDQ      $+32, DX
-	SUBQ      $+32, BX
+	VCVTPS2PH $0x00, Y2, 16(AX)(DX*2)
+	ADDQ      $+16, DX
+	SUBQ      $+16, BX
 	JGE       turn1
 
 turned2:
-	ADDQ $+32, BX
+	ADDQ $+16, BX
 	SUBQ $+8, BX
 	JLT  turned4
 
@@ -5114,75 +4594,61 @@ done5:
 	RET
 
 // func reluBF16AVX2(dst *byte, src *byte, n int)
-// Requires: AVX, AVX2
+// Requires: AVX, AVX2, MMX+
 TEXT ·reluBF16AVX2(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ   dst+0(FP), AX
 	MOVQ   src+8(FP), CX
 	MOVQ   n+16(FP), BX
 	XORQ   DX, DX
 	VXORPS Y0, Y0, Y0
-	SUBQ   $+32, BX
+	SUBQ   $+16, BX
 	JLT    turned2
 
 turn1:
+	PREFETCHT0 2048(CX)(DX*2)
+
+	// PREFETCHW 2048(AX)(DX*2)
+	BYTE         $0x40
+	BYTE         $0x0f
+	BYTE         $0x0d
+	BYTE         $0x8c
+	BYTE         $0x50
+	BYTE         $0x00
+	BYTE         $0x08
+	BYTE         $0x00
+	BYTE         $0x00
 	VPMOVZXWD    (CX)(DX*2), Y1
+	VPMOVZXWD    16(CX)(DX*2), Y2
 	VPSLLD       $0x10, Y1, Y1
+	VPSLLD       $0x10, Y2, Y2
 	VMAXPS       Y1, Y0, Y1
-	VPSRLD       $0x10, Y1, Y2
+	VMAXPS       Y2, Y0, Y4
+	VPSRLD       $0x10, Y1, Y3
+	VPSRLD       $0x10, Y4, Y2
+	VANDPS       arithNums<>+0(SB), Y3, Y3
 	VANDPS       arithNums<>+0(SB), Y2, Y2
-	VPADDD       arithNums<>+32(SB), Y2, Y3
+	VPADDD       arithNums<>+32(SB), Y3, Y3
+	VPADDD       arithNums<>+32(SB), Y2, Y6
 	VCMPPS       $0x03, Y1, Y1, Y2
+	VCMPPS       $0x03, Y4, Y4, Y5
 	VPANDN       Y3, Y2, Y2
+	VPANDN       Y6, Y5, Y3
 	VPADDD       Y2, Y1, Y1
-	VPSRLD       $0x10, Y1, Y2
-	VEXTRACTI128 $0x01, Y2, X1
-	VPACKUSDW    X1, X2, X1
-	VMOVDQU      X1, (AX)(DX*2)
-	VPMOVZXWD    16(CX)(DX*2), Y1
-	VPSLLD       $0x10, Y1, Y1
-	VMAXPS       Y1, Y0, Y1
-	VPSRLD       $0x10, Y1, Y2
-	VANDPS       arithNums<>+0(SB), Y2, Y2
-	VPADDD       arithNums<>+32(SB), Y2, Y3
-	VCMPPS       $0x03, Y1, Y1, Y2
-	VPANDN       Y3, Y2, Y2
-	VPADDD       Y2, Y1, Y1
-	VPSRLD       $0x10, Y1, Y2
-	VEXTRACTI128 $0x01, Y2, X1
-	VPACKUSDW    X1, X2, X1
-	VMOVDQU      X1, 16(AX)(DX*2)
-	VPMOVZXWD    32(CX)(DX*2), Y1
-	VPSLLD       $0x10, Y1, Y1
-	VMAXPS       Y1, Y0, Y1
-	VPSRLD       $0x10, Y1, Y2
-	VANDPS       arithNums<>+0(SB), Y2, Y2
-	VPADDD       arithNums<>+32(SB), Y2, Y3
-	VCMPPS       $0x03, Y1, Y1, Y2
-	VPANDN       Y3, Y2, Y2
-	VPADDD       Y2, Y1, Y1
-	VPSRLD       $0x10, Y1, Y2
-	VEXTRACTI128 $0x01, Y2, X1
-	VPACKUSDW    X1, X2, X1
-	VMOVDQU      X1, 32(AX)(DX*2)
-	VPMOVZXWD    48(CX)(DX*2), Y1
-	VPSLLD       $0x10, Y1, Y1
-	VMAXPS       Y1, Y0, Y1
-	VPSRLD       $0x10, Y1, Y2
-	VANDPS       arithNums<>+0(SB), Y2, Y2
-	VPADDD       arithNums<>+32(SB), Y2, Y3
-	VCMPPS       $0x03, Y1, Y1, Y2
-	VPANDN       Y3, Y2, Y2
-	VPADDD       Y2, Y1, Y1
-	VPSRLD       $0x10, Y1, Y2
-	VEXTRACTI128 $0x01, Y2, X1
-	VPACKUSDW    X1, X2, X1
-	VMOVDQU      X1, 48(AX)(DX*2)
-	ADDQ         $+32, DX
-	SUBQ         $+32, BX
+	VPADDD       Y3, Y4, Y2
+	VPSRLD       $0x10, Y1, Y1
+	VPSRLD       $0x10, Y2, Y4
+	VEXTRACTI128 $0x01, Y1, X2
+	VEXTRACTI128 $0x01, Y4, X3
+	VPACKUSDW    X2, X1, X2
+	VPACKUSDW    X3, X4, X3
+	VMOVDQU      X2, (AX)(DX*2)
+	VMOVDQU      X3, 16(AX)(DX*2)
+	ADDQ         $+16, DX
+	SUBQ         $+16, BX
 	JGE          turn1
 
 turned2:
-	ADDQ $+32, BX
+	ADDQ $+16, BX
 	SUBQ $+8, BX
 	JLT  turned4
 
@@ -5285,38 +4751,42 @@ done5:
 	RET
 
 // func roundF16F32AVX2(dst *byte, src *byte, n int)
-// Requires: AVX, F16C
+// Requires: AVX, F16C, MMX+
 TEXT ·roundF16F32AVX2(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ dst+0(FP), AX
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), BX
 	XORQ DX, DX
-	SUBQ $+32, BX
+	SUBQ $+16, BX
 	JLT  turned2
 
 turn1:
+	PREFETCHT0 2048(CX)(DX*4)
+
+	// PREFETCHW 2048(AX)(DX*4)
+	BYTE      $0x40
+	BYTE      $0x0f
+	BYTE      $0x0d
+	BYTE      $0x8c
+	BYTE      $0x90
+	BYTE      $0x00
+	BYTE      $0x08
+	BYTE      $0x00
+	BYTE      $0x00
 	VMOVUPS   (CX)(DX*4), Y0
+	VMOVUPS   32(CX)(DX*4), Y1
 	VCVTPS2PH $0x00, Y0, X0
+	VCVTPS2PH $0x00, Y1, X1
 	VCVTPH2PS X0, Y0
+	VCVTPH2PS X1, Y1
 	VMOVUPS   Y0, (AX)(DX*4)
-	VMOVUPS   32(CX)(DX*4), Y0
-	VCVTPS2PH $0x00, Y0, X0
-	VCVTPH2PS X0, Y0
-	VMOVUPS   Y0, 32(AX)(DX*4)
-	VMOVUPS   64(CX)(DX*4), Y0
-	VCVTPS2PH $0x00, Y0, X0
-	VCVTPH2PS X0, Y0
-	VMOVUPS   Y0, 64(AX)(DX*4)
-	VMOVUPS   96(CX)(DX*4), Y0
-	VCVTPS2PH $0x00, Y0, X0
-	VCVTPH2PS X0, Y0
-	VMOVUPS   Y0, 96(AX)(DX*4)
-	ADDQ      $+32, DX
-	SUBQ      $+32, BX
+	VMOVUPS   Y1, 32(AX)(DX*4)
+	ADDQ      $+16, DX
+	SUBQ      $+16, BX
 	JGE       turn1
 
 turned2:
-	ADDQ $+32, BX
+	ADDQ $+16, BX
 	SUBQ $+8, BX
 	JLT  turned4
 
@@ -5355,32 +4825,24 @@ TEXT ·clampF32AVX2(SB), NOSPLIT|NOFRAME, $0-32
 	XORQ         DX, DX
 	VBROADCASTSS low+24(FP), Y0
 	VBROADCASTSS high+28(FP), Y1
-	SUBQ         $+32, BX
+	SUBQ         $+16, BX
 	JLT          turned2
 
 turn1:
 	VMOVUPS (CX)(DX*4), Y2
+	VMOVUPS 32(CX)(DX*4), Y3
 	VMAXPS  Y2, Y0, Y2
+	VMAXPS  Y3, Y0, Y3
 	VMINPS  Y2, Y1, Y2
+	VMINPS  Y3, Y1, Y3
 	VMOVUPS Y2, (AX)(DX*4)
-	VMOVUPS 32(CX)(DX*4), Y2
-	VMAXPS  Y2, Y0, Y2
-	VMINPS  Y2, Y1, Y2
-	VMOVUPS Y2, 32(AX)(DX*4)
-	VMOVUPS 64(CX)(DX*4), Y2
-	VMAXPS  Y2, Y0, Y2
-	VMINPS  Y2, Y1, Y2
-	VMOVUPS Y2, 64(AX)(DX*4)
-	VMOVUPS 96(CX)(DX*4), Y2
-	VMAXPS  Y2, Y0, Y2
-	VMINPS  Y2, Y1, Y2
-	VMOVUPS Y2, 96(AX)(DX*4)
-	ADDQ    $+32, DX
-	SUBQ    $+32, BX
+	VMOVUPS Y3, 32(AX)(DX*4)
+	ADDQ    $+16, DX
+	SUBQ    $+16, BX
 	JGE     turn1
 
 turned2:
-	ADDQ $+32, BX
+	ADDQ $+16, BX
 	SUBQ $+8, BX
 	JLT  turned4
 
@@ -5420,40 +4882,28 @@ TEXT ·roundScaledF32AVX2(SB), NOSPLIT|NOFRAME, $0-36
 	VBROADCASTSS s+24(FP), Y0
 	VBROADCASTSS low+28(FP), Y1
 	VBROADCASTSS high+32(FP), Y2
-	SUBQ         $+32, BX
+	SUBQ         $+16, BX
 	JLT          turned2
 
 turn1:
 	VMOVUPS  (CX)(DX*4), Y3
+	VMOVUPS  32(CX)(DX*4), Y4
 	VMULPS   Y0, Y3, Y3
+	VMULPS   Y0, Y4, Y4
 	VROUNDPS $0x08, Y3, Y3
+	VROUNDPS $0x08, Y4, Y4
 	VMAXPS   Y3, Y1, Y3
+	VMAXPS   Y4, Y1, Y4
 	VMINPS   Y3, Y2, Y3
+	VMINPS   Y4, Y2, Y4
 	VMOVUPS  Y3, (AX)(DX*4)
-	VMOVUPS  32(CX)(DX*4), Y3
-	VMULPS   Y0, Y3, Y3
-	VROUNDPS $0x08, Y3, Y3
-	VMAXPS   Y3, Y1, Y3
-	VMINPS   Y3, Y2, Y3
-	VMOVUPS  Y3, 32(AX)(DX*4)
-	VMOVUPS  64(CX)(DX*4), Y3
-	VMULPS   Y0, Y3, Y3
-	VROUNDPS $0x08, Y3, Y3
-	VMAXPS   Y3, Y1, Y3
-	VMINPS   Y3, Y2, Y3
-	VMOVUPS  Y3, 64(AX)(DX*4)
-	VMOVUPS  96(CX)(DX*4), Y3
-	VMULPS   Y0, Y3, Y3
-	VROUNDPS $0x08, Y3, Y3
-	VMAXPS   Y3, Y1, Y3
-	VMINPS   Y3, Y2, Y3
-	VMOVUPS  Y3, 96(AX)(DX*4)
-	ADDQ     $+32, DX
-	SUBQ     $+32, BX
+	VMOVUPS  Y4, 32(AX)(DX*4)
+	ADDQ     $+16, DX
+	SUBQ     $+16, BX
 	JGE      turn1
 
 turned2:
-	ADDQ $+32, BX
+	ADDQ $+16, BX
 	SUBQ $+8, BX
 	JLT  turned4
 
@@ -5497,44 +4947,30 @@ TEXT ·scaleMulAddAVX2(SB), NOSPLIT|NOFRAME, $0-44
 	MOVQ         n+32(FP), DI
 	XORQ         SI, SI
 	VBROADCASTSS s+40(FP), Y0
-	SUBQ         $+32, DI
+	SUBQ         $+16, DI
 	JLT          turned2
 
 turn1:
 	VMOVUPS (CX)(SI*4), Y1
+	VMOVUPS 32(CX)(SI*4), Y2
 	VMULPS  Y0, Y1, Y1
+	VMULPS  Y0, Y2, Y3
 	VMOVUPS (DX)(SI*4), Y2
+	VMOVUPS 32(DX)(SI*4), Y4
 	VMULPS  Y2, Y1, Y1
+	VMULPS  Y4, Y3, Y3
 	VMOVUPS (BX)(SI*4), Y2
+	VMOVUPS 32(BX)(SI*4), Y4
 	VADDPS  Y2, Y1, Y1
+	VADDPS  Y4, Y3, Y2
 	VMOVUPS Y1, (AX)(SI*4)
-	VMOVUPS 32(CX)(SI*4), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS 32(DX)(SI*4), Y2
-	VMULPS  Y2, Y1, Y1
-	VMOVUPS 32(BX)(SI*4), Y2
-	VADDPS  Y2, Y1, Y1
-	VMOVUPS Y1, 32(AX)(SI*4)
-	VMOVUPS 64(CX)(SI*4), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS 64(DX)(SI*4), Y2
-	VMULPS  Y2, Y1, Y1
-	VMOVUPS 64(BX)(SI*4), Y2
-	VADDPS  Y2, Y1, Y1
-	VMOVUPS Y1, 64(AX)(SI*4)
-	VMOVUPS 96(CX)(SI*4), Y1
-	VMULPS  Y0, Y1, Y1
-	VMOVUPS 96(DX)(SI*4), Y2
-	VMULPS  Y2, Y1, Y1
-	VMOVUPS 96(BX)(SI*4), Y2
-	VADDPS  Y2, Y1, Y1
-	VMOVUPS Y1, 96(AX)(SI*4)
-	ADDQ    $+32, SI
-	SUBQ    $+32, DI
+	VMOVUPS Y2, 32(AX)(SI*4)
+	ADDQ    $+16, SI
+	SUBQ    $+16, DI
 	JGE     turn1
 
 turned2:
-	ADDQ $+32, DI
+	ADDQ $+16, DI
 	SUBQ $+8, DI
 	JLT  turned4
 
@@ -5580,40 +5016,28 @@ TEXT ·blendF32AVX2(SB), NOSPLIT|NOFRAME, $0-40
 	XORQ         BX, BX
 	VBROADCASTSS s+32(FP), Y0
 	VBROADCASTSS t+36(FP), Y1
-	SUBQ         $+32, SI
+	SUBQ         $+16, SI
 	JLT          turned2
 
 turn1:
 	VMOVUPS (CX)(BX*4), Y2
+	VMOVUPS 32(CX)(BX*4), Y3
 	VMULPS  Y0, Y2, Y2
+	VMULPS  Y0, Y3, Y4
 	VMOVUPS (DX)(BX*4), Y3
+	VMOVUPS 32(DX)(BX*4), Y5
 	VMULPS  Y1, Y3, Y3
+	VMULPS  Y1, Y5, Y5
 	VADDPS  Y3, Y2, Y2
+	VADDPS  Y5, Y4, Y3
 	VMOVUPS Y2, (AX)(BX*4)
-	VMOVUPS 32(CX)(BX*4), Y2
-	VMULPS  Y0, Y2, Y2
-	VMOVUPS 32(DX)(BX*4), Y3
-	VMULPS  Y1, Y3, Y3
-	VADDPS  Y3, Y2, Y2
-	VMOVUPS Y2, 32(AX)(BX*4)
-	VMOVUPS 64(CX)(BX*4), Y2
-	VMULPS  Y0, Y2, Y2
-	VMOVUPS 64(DX)(BX*4), Y3
-	VMULPS  Y1, Y3, Y3
-	VADDPS  Y3, Y2, Y2
-	VMOVUPS Y2, 64(AX)(BX*4)
-	VMOVUPS 96(CX)(BX*4), Y2
-	VMULPS  Y0, Y2, Y2
-	VMOVUPS 96(DX)(BX*4), Y3
-	VMULPS  Y1, Y3, Y3
-	VADDPS  Y3, Y2, Y2
-	VMOVUPS Y2, 96(AX)(BX*4)
-	ADDQ    $+32, BX
-	SUBQ    $+32, SI
+	VMOVUPS Y3, 32(AX)(BX*4)
+	ADDQ    $+16, BX
+	SUBQ    $+16, SI
 	JGE     turn1
 
 turned2:
-	ADDQ $+32, SI
+	ADDQ $+16, SI
 	SUBQ $+8, SI
 	JLT  turned4
 
@@ -5660,21 +5084,21 @@ TEXT ·addF32AVX512(SB), NOSPLIT|NOFRAME, $0-32
 
 turn1:
 	VMOVUPS (DX)(SI*4), Z0
+	VMOVUPS 64(DX)(SI*4), Z2
+	VMOVUPS 128(DX)(SI*4), Z4
+	VMOVUPS 192(DX)(SI*4), Z6
 	VMOVUPS (BX)(SI*4), Z1
+	VMOVUPS 64(BX)(SI*4), Z3
+	VMOVUPS 128(BX)(SI*4), Z5
+	VMOVUPS 192(BX)(SI*4), Z7
 	VADDPS  Z1, Z0, Z0
+	VADDPS  Z3, Z2, Z1
+	VADDPS  Z5, Z4, Z2
+	VADDPS  Z7, Z6, Z3
 	VMOVUPS Z0, (AX)(SI*4)
-	VMOVUPS 64(DX)(SI*4), Z0
-	VMOVUPS 64(BX)(SI*4), Z1
-	VADDPS  Z1, Z0, Z0
-	VMOVUPS Z0, 64(AX)(SI*4)
-	VMOVUPS 128(DX)(SI*4), Z0
-	VMOVUPS 128(BX)(SI*4), Z1
-	VADDPS  Z1, Z0, Z0
-	VMOVUPS Z0, 128(AX)(SI*4)
-	VMOVUPS 192(DX)(SI*4), Z0
-	VMOVUPS 192(BX)(SI*4), Z1
-	VADDPS  Z1, Z0, Z0
-	VMOVUPS Z0, 192(AX)(SI*4)
+	VMOVUPS Z1, 64(AX)(SI*4)
+	VMOVUPS Z2, 128(AX)(SI*4)
+	VMOVUPS Z3, 192(AX)(SI*4)
 	ADDQ    $+64, SI
 	SUBQ    $+64, CX
 	JGE     turn1
@@ -5723,21 +5147,21 @@ TEXT ·subF32AVX512(SB), NOSPLIT|NOFRAME, $0-32
 
 turn1:
 	VMOVUPS (DX)(SI*4), Z0
+	VMOVUPS 64(DX)(SI*4), Z2
+	VMOVUPS 128(DX)(SI*4), Z4
+	VMOVUPS 192(DX)(SI*4), Z6
 	VMOVUPS (BX)(SI*4), Z1
+	VMOVUPS 64(BX)(SI*4), Z3
+	VMOVUPS 128(BX)(SI*4), Z5
+	VMOVUPS 192(BX)(SI*4), Z7
 	VSUBPS  Z1, Z0, Z0
+	VSUBPS  Z3, Z2, Z1
+	VSUBPS  Z5, Z4, Z2
+	VSUBPS  Z7, Z6, Z3
 	VMOVUPS Z0, (AX)(SI*4)
-	VMOVUPS 64(DX)(SI*4), Z0
-	VMOVUPS 64(BX)(SI*4), Z1
-	VSUBPS  Z1, Z0, Z0
-	VMOVUPS Z0, 64(AX)(SI*4)
-	VMOVUPS 128(DX)(SI*4), Z0
-	VMOVUPS 128(BX)(SI*4), Z1
-	VSUBPS  Z1, Z0, Z0
-	VMOVUPS Z0, 128(AX)(SI*4)
-	VMOVUPS 192(DX)(SI*4), Z0
-	VMOVUPS 192(BX)(SI*4), Z1
-	VSUBPS  Z1, Z0, Z0
-	VMOVUPS Z0, 192(AX)(SI*4)
+	VMOVUPS Z1, 64(AX)(SI*4)
+	VMOVUPS Z2, 128(AX)(SI*4)
+	VMOVUPS Z3, 192(AX)(SI*4)
 	ADDQ    $+64, SI
 	SUBQ    $+64, CX
 	JGE     turn1
@@ -5786,21 +5210,21 @@ TEXT ·mulF32AVX512(SB), NOSPLIT|NOFRAME, $0-32
 
 turn1:
 	VMOVUPS (DX)(SI*4), Z0
+	VMOVUPS 64(DX)(SI*4), Z2
+	VMOVUPS 128(DX)(SI*4), Z4
+	VMOVUPS 192(DX)(SI*4), Z6
 	VMOVUPS (BX)(SI*4), Z1
+	VMOVUPS 64(BX)(SI*4), Z3
+	VMOVUPS 128(BX)(SI*4), Z5
+	VMOVUPS 192(BX)(SI*4), Z7
 	VMULPS  Z1, Z0, Z0
+	VMULPS  Z3, Z2, Z1
+	VMULPS  Z5, Z4, Z2
+	VMULPS  Z7, Z6, Z3
 	VMOVUPS Z0, (AX)(SI*4)
-	VMOVUPS 64(DX)(SI*4), Z0
-	VMOVUPS 64(BX)(SI*4), Z1
-	VMULPS  Z1, Z0, Z0
-	VMOVUPS Z0, 64(AX)(SI*4)
-	VMOVUPS 128(DX)(SI*4), Z0
-	VMOVUPS 128(BX)(SI*4), Z1
-	VMULPS  Z1, Z0, Z0
-	VMOVUPS Z0, 128(AX)(SI*4)
-	VMOVUPS 192(DX)(SI*4), Z0
-	VMOVUPS 192(BX)(SI*4), Z1
-	VMULPS  Z1, Z0, Z0
-	VMOVUPS Z0, 192(AX)(SI*4)
+	VMOVUPS Z1, 64(AX)(SI*4)
+	VMOVUPS Z2, 128(AX)(SI*4)
+	VMOVUPS Z3, 192(AX)(SI*4)
 	ADDQ    $+64, SI
 	SUBQ    $+64, CX
 	JGE     turn1
@@ -5849,21 +5273,21 @@ TEXT ·divF32AVX512(SB), NOSPLIT|NOFRAME, $0-32
 
 turn1:
 	VMOVUPS (DX)(SI*4), Z0
+	VMOVUPS 64(DX)(SI*4), Z2
+	VMOVUPS 128(DX)(SI*4), Z4
+	VMOVUPS 192(DX)(SI*4), Z6
 	VMOVUPS (BX)(SI*4), Z1
+	VMOVUPS 64(BX)(SI*4), Z3
+	VMOVUPS 128(BX)(SI*4), Z5
+	VMOVUPS 192(BX)(SI*4), Z7
 	VDIVPS  Z1, Z0, Z0
+	VDIVPS  Z3, Z2, Z1
+	VDIVPS  Z5, Z4, Z2
+	VDIVPS  Z7, Z6, Z3
 	VMOVUPS Z0, (AX)(SI*4)
-	VMOVUPS 64(DX)(SI*4), Z0
-	VMOVUPS 64(BX)(SI*4), Z1
-	VDIVPS  Z1, Z0, Z0
-	VMOVUPS Z0, 64(AX)(SI*4)
-	VMOVUPS 128(DX)(SI*4), Z0
-	VMOVUPS 128(BX)(SI*4), Z1
-	VDIVPS  Z1, Z0, Z0
-	VMOVUPS Z0, 128(AX)(SI*4)
-	VMOVUPS 192(DX)(SI*4), Z0
-	VMOVUPS 192(BX)(SI*4), Z1
-	VDIVPS  Z1, Z0, Z0
-	VMOVUPS Z0, 192(AX)(SI*4)
+	VMOVUPS Z1, 64(AX)(SI*4)
+	VMOVUPS Z2, 128(AX)(SI*4)
+	VMOVUPS Z3, 192(AX)(SI*4)
 	ADDQ    $+64, SI
 	SUBQ    $+64, CX
 	JGE     turn1
@@ -5912,17 +5336,17 @@ TEXT ·addScalarF32AVX512(SB), NOSPLIT|NOFRAME, $0-28
 
 turn1:
 	VMOVUPS (DX)(BX*4), Z1
+	VMOVUPS 64(DX)(BX*4), Z2
+	VMOVUPS 128(DX)(BX*4), Z3
+	VMOVUPS 192(DX)(BX*4), Z4
 	VADDPS  Z0, Z1, Z1
+	VADDPS  Z0, Z2, Z2
+	VADDPS  Z0, Z3, Z3
+	VADDPS  Z0, Z4, Z4
 	VMOVUPS Z1, (AX)(BX*4)
-	VMOVUPS 64(DX)(BX*4), Z1
-	VADDPS  Z0, Z1, Z1
-	VMOVUPS Z1, 64(AX)(BX*4)
-	VMOVUPS 128(DX)(BX*4), Z1
-	VADDPS  Z0, Z1, Z1
-	VMOVUPS Z1, 128(AX)(BX*4)
-	VMOVUPS 192(DX)(BX*4), Z1
-	VADDPS  Z0, Z1, Z1
-	VMOVUPS Z1, 192(AX)(BX*4)
+	VMOVUPS Z2, 64(AX)(BX*4)
+	VMOVUPS Z3, 128(AX)(BX*4)
+	VMOVUPS Z4, 192(AX)(BX*4)
 	ADDQ    $+64, BX
 	SUBQ    $+64, CX
 	JGE     turn1
@@ -5969,17 +5393,17 @@ TEXT ·subScalarF32AVX512(SB), NOSPLIT|NOFRAME, $0-28
 
 turn1:
 	VMOVUPS (DX)(BX*4), Z1
+	VMOVUPS 64(DX)(BX*4), Z2
+	VMOVUPS 128(DX)(BX*4), Z3
+	VMOVUPS 192(DX)(BX*4), Z4
 	VSUBPS  Z0, Z1, Z1
+	VSUBPS  Z0, Z2, Z2
+	VSUBPS  Z0, Z3, Z3
+	VSUBPS  Z0, Z4, Z4
 	VMOVUPS Z1, (AX)(BX*4)
-	VMOVUPS 64(DX)(BX*4), Z1
-	VSUBPS  Z0, Z1, Z1
-	VMOVUPS Z1, 64(AX)(BX*4)
-	VMOVUPS 128(DX)(BX*4), Z1
-	VSUBPS  Z0, Z1, Z1
-	VMOVUPS Z1, 128(AX)(BX*4)
-	VMOVUPS 192(DX)(BX*4), Z1
-	VSUBPS  Z0, Z1, Z1
-	VMOVUPS Z1, 192(AX)(BX*4)
+	VMOVUPS Z2, 64(AX)(BX*4)
+	VMOVUPS Z3, 128(AX)(BX*4)
+	VMOVUPS Z4, 192(AX)(BX*4)
 	ADDQ    $+64, BX
 	SUBQ    $+64, CX
 	JGE     turn1
@@ -6026,17 +5450,17 @@ TEXT ·scalarSubF32AVX512(SB), NOSPLIT|NOFRAME, $0-28
 
 turn1:
 	VMOVUPS (DX)(BX*4), Z1
+	VMOVUPS 64(DX)(BX*4), Z2
+	VMOVUPS 128(DX)(BX*4), Z3
+	VMOVUPS 192(DX)(BX*4), Z4
 	VSUBPS  Z1, Z0, Z1
+	VSUBPS  Z2, Z0, Z2
+	VSUBPS  Z3, Z0, Z3
+	VSUBPS  Z4, Z0, Z4
 	VMOVUPS Z1, (AX)(BX*4)
-	VMOVUPS 64(DX)(BX*4), Z1
-	VSUBPS  Z1, Z0, Z1
-	VMOVUPS Z1, 64(AX)(BX*4)
-	VMOVUPS 128(DX)(BX*4), Z1
-	VSUBPS  Z1, Z0, Z1
-	VMOVUPS Z1, 128(AX)(BX*4)
-	VMOVUPS 192(DX)(BX*4), Z1
-	VSUBPS  Z1, Z0, Z1
-	VMOVUPS Z1, 192(AX)(BX*4)
+	VMOVUPS Z2, 64(AX)(BX*4)
+	VMOVUPS Z3, 128(AX)(BX*4)
+	VMOVUPS Z4, 192(AX)(BX*4)
 	ADDQ    $+64, BX
 	SUBQ    $+64, CX
 	JGE     turn1
@@ -6083,17 +5507,17 @@ TEXT ·mulScalarF32AVX512(SB), NOSPLIT|NOFRAME, $0-28
 
 turn1:
 	VMOVUPS (DX)(BX*4), Z1
+	VMOVUPS 64(DX)(BX*4), Z2
+	VMOVUPS 128(DX)(BX*4), Z3
+	VMOVUPS 192(DX)(BX*4), Z4
 	VMULPS  Z0, Z1, Z1
+	VMULPS  Z0, Z2, Z2
+	VMULPS  Z0, Z3, Z3
+	VMULPS  Z0, Z4, Z4
 	VMOVUPS Z1, (AX)(BX*4)
-	VMOVUPS 64(DX)(BX*4), Z1
-	VMULPS  Z0, Z1, Z1
-	VMOVUPS Z1, 64(AX)(BX*4)
-	VMOVUPS 128(DX)(BX*4), Z1
-	VMULPS  Z0, Z1, Z1
-	VMOVUPS Z1, 128(AX)(BX*4)
-	VMOVUPS 192(DX)(BX*4), Z1
-	VMULPS  Z0, Z1, Z1
-	VMOVUPS Z1, 192(AX)(BX*4)
+	VMOVUPS Z2, 64(AX)(BX*4)
+	VMOVUPS Z3, 128(AX)(BX*4)
+	VMOVUPS Z4, 192(AX)(BX*4)
 	ADDQ    $+64, BX
 	SUBQ    $+64, CX
 	JGE     turn1
@@ -6140,17 +5564,17 @@ TEXT ·divScalarF32AVX512(SB), NOSPLIT|NOFRAME, $0-28
 
 turn1:
 	VMOVUPS (DX)(BX*4), Z1
+	VMOVUPS 64(DX)(BX*4), Z2
+	VMOVUPS 128(DX)(BX*4), Z3
+	VMOVUPS 192(DX)(BX*4), Z4
 	VDIVPS  Z0, Z1, Z1
+	VDIVPS  Z0, Z2, Z2
+	VDIVPS  Z0, Z3, Z3
+	VDIVPS  Z0, Z4, Z4
 	VMOVUPS Z1, (AX)(BX*4)
-	VMOVUPS 64(DX)(BX*4), Z1
-	VDIVPS  Z0, Z1, Z1
-	VMOVUPS Z1, 64(AX)(BX*4)
-	VMOVUPS 128(DX)(BX*4), Z1
-	VDIVPS  Z0, Z1, Z1
-	VMOVUPS Z1, 128(AX)(BX*4)
-	VMOVUPS 192(DX)(BX*4), Z1
-	VDIVPS  Z0, Z1, Z1
-	VMOVUPS Z1, 192(AX)(BX*4)
+	VMOVUPS Z2, 64(AX)(BX*4)
+	VMOVUPS Z3, 128(AX)(BX*4)
+	VMOVUPS Z4, 192(AX)(BX*4)
 	ADDQ    $+64, BX
 	SUBQ    $+64, CX
 	JGE     turn1
@@ -6197,17 +5621,17 @@ TEXT ·scalarDivF32AVX512(SB), NOSPLIT|NOFRAME, $0-28
 
 turn1:
 	VMOVUPS (DX)(BX*4), Z1
+	VMOVUPS 64(DX)(BX*4), Z2
+	VMOVUPS 128(DX)(BX*4), Z3
+	VMOVUPS 192(DX)(BX*4), Z4
 	VDIVPS  Z1, Z0, Z1
+	VDIVPS  Z2, Z0, Z2
+	VDIVPS  Z3, Z0, Z3
+	VDIVPS  Z4, Z0, Z4
 	VMOVUPS Z1, (AX)(BX*4)
-	VMOVUPS 64(DX)(BX*4), Z1
-	VDIVPS  Z1, Z0, Z1
-	VMOVUPS Z1, 64(AX)(BX*4)
-	VMOVUPS 128(DX)(BX*4), Z1
-	VDIVPS  Z1, Z0, Z1
-	VMOVUPS Z1, 128(AX)(BX*4)
-	VMOVUPS 192(DX)(BX*4), Z1
-	VDIVPS  Z1, Z0, Z1
-	VMOVUPS Z1, 192(AX)(BX*4)
+	VMOVUPS Z2, 64(AX)(BX*4)
+	VMOVUPS Z3, 128(AX)(BX*4)
+	VMOVUPS Z4, 192(AX)(BX*4)
 	ADDQ    $+64, BX
 	SUBQ    $+64, CX
 	JGE     turn1
@@ -6255,25 +5679,25 @@ TEXT ·scaleMulF32AVX512(SB), NOSPLIT|NOFRAME, $0-36
 
 turn1:
 	VMOVUPS (DX)(SI*4), Z1
+	VMOVUPS 64(DX)(SI*4), Z2
+	VMOVUPS 128(DX)(SI*4), Z3
+	VMOVUPS 192(DX)(SI*4), Z4
 	VMULPS  Z0, Z1, Z1
-	VMOVUPS (BX)(SI*4), Z2
-	VMULPS  Z2, Z1, Z1
+	VMULPS  Z0, Z2, Z2
+	VMULPS  Z0, Z3, Z3
+	VMULPS  Z0, Z4, Z7
+	VMOVUPS (BX)(SI*4), Z4
+	VMOVUPS 64(BX)(SI*4), Z5
+	VMOVUPS 128(BX)(SI*4), Z6
+	VMOVUPS 192(BX)(SI*4), Z8
+	VMULPS  Z4, Z1, Z1
+	VMULPS  Z5, Z2, Z2
+	VMULPS  Z6, Z3, Z3
+	VMULPS  Z8, Z7, Z4
 	VMOVUPS Z1, (AX)(SI*4)
-	VMOVUPS 64(DX)(SI*4), Z1
-	VMULPS  Z0, Z1, Z1
-	VMOVUPS 64(BX)(SI*4), Z2
-	VMULPS  Z2, Z1, Z1
-	VMOVUPS Z1, 64(AX)(SI*4)
-	VMOVUPS 128(DX)(SI*4), Z1
-	VMULPS  Z0, Z1, Z1
-	VMOVUPS 128(BX)(SI*4), Z2
-	VMULPS  Z2, Z1, Z1
-	VMOVUPS Z1, 128(AX)(SI*4)
-	VMOVUPS 192(DX)(SI*4), Z1
-	VMULPS  Z0, Z1, Z1
-	VMOVUPS 192(BX)(SI*4), Z2
-	VMULPS  Z2, Z1, Z1
-	VMOVUPS Z1, 192(AX)(SI*4)
+	VMOVUPS Z2, 64(AX)(SI*4)
+	VMOVUPS Z3, 128(AX)(SI*4)
+	VMOVUPS Z4, 192(AX)(SI*4)
 	ADDQ    $+64, SI
 	SUBQ    $+64, CX
 	JGE     turn1
@@ -6324,21 +5748,21 @@ TEXT ·addF16AVX512(SB), NOSPLIT|NOFRAME, $0-32
 
 turn1:
 	VCVTPH2PS (DX)(SI*2), Z0
+	VCVTPH2PS 32(DX)(SI*2), Z2
+	VCVTPH2PS 64(DX)(SI*2), Z4
+	VCVTPH2PS 96(DX)(SI*2), Z6
 	VCVTPH2PS (BX)(SI*2), Z1
+	VCVTPH2PS 32(BX)(SI*2), Z3
+	VCVTPH2PS 64(BX)(SI*2), Z5
+	VCVTPH2PS 96(BX)(SI*2), Z7
 	VADDPS    Z1, Z0, Z0
+	VADDPS    Z3, Z2, Z1
+	VADDPS    Z5, Z4, Z2
+	VADDPS    Z7, Z6, Z3
 	VCVTPS2PH $0x00, Z0, (AX)(SI*2)
-	VCVTPH2PS 32(DX)(SI*2), Z0
-	VCVTPH2PS 32(BX)(SI*2), Z1
-	VADDPS    Z1, Z0, Z0
-	VCVTPS2PH $0x00, Z0, 32(AX)(SI*2)
-	VCVTPH2PS 64(DX)(SI*2), Z0
-	VCVTPH2PS 64(BX)(SI*2), Z1
-	VADDPS    Z1, Z0, Z0
-	VCVTPS2PH $0x00, Z0, 64(AX)(SI*2)
-	VCVTPH2PS 96(DX)(SI*2), Z0
-	VCVTPH2PS 96(BX)(SI*2), Z1
-	VADDPS    Z1, Z0, Z0
-	VCVTPS2PH $0x00, Z0, 96(AX)(SI*2)
+	VCVTPS2PH $0x00, Z1, 32(AX)(SI*2)
+	VCVTPS2PH $0x00, Z2, 64(AX)(SI*2)
+	VCVTPS2PH $0x00, Z3, 96(AX)(SI*2)
 	ADDQ      $+64, SI
 	SUBQ      $+64, CX
 	JGE       turn1
@@ -6390,21 +5814,21 @@ TEXT ·subF16AVX512(SB), NOSPLIT|NOFRAME, $0-32
 
 turn1:
 	VCVTPH2PS (DX)(SI*2), Z0
+	VCVTPH2PS 32(DX)(SI*2), Z2
+	VCVTPH2PS 64(DX)(SI*2), Z4
+	VCVTPH2PS 96(DX)(SI*2), Z6
 	VCVTPH2PS (BX)(SI*2), Z1
+	VCVTPH2PS 32(BX)(SI*2), Z3
+	VCVTPH2PS 64(BX)(SI*2), Z5
+	VCVTPH2PS 96(BX)(SI*2), Z7
 	VSUBPS    Z1, Z0, Z0
+	VSUBPS    Z3, Z2, Z1
+	VSUBPS    Z5, Z4, Z2
+	VSUBPS    Z7, Z6, Z3
 	VCVTPS2PH $0x00, Z0, (AX)(SI*2)
-	VCVTPH2PS 32(DX)(SI*2), Z0
-	VCVTPH2PS 32(BX)(SI*2), Z1
-	VSUBPS    Z1, Z0, Z0
-	VCVTPS2PH $0x00, Z0, 32(AX)(SI*2)
-	VCVTPH2PS 64(DX)(SI*2), Z0
-	VCVTPH2PS 64(BX)(SI*2), Z1
-	VSUBPS    Z1, Z0, Z0
-	VCVTPS2PH $0x00, Z0, 64(AX)(SI*2)
-	VCVTPH2PS 96(DX)(SI*2), Z0
-	VCVTPH2PS 96(BX)(SI*2), Z1
-	VSUBPS    Z1, Z0, Z0
-	VCVTPS2PH $0x00, Z0, 96(AX)(SI*2)
+	VCVTPS2PH $0x00, Z1, 32(AX)(SI*2)
+	VCVTPS2PH $0x00, Z2, 64(AX)(SI*2)
+	VCVTPS2PH $0x00, Z3, 96(AX)(SI*2)
 	ADDQ      $+64, SI
 	SUBQ      $+64, CX
 	JGE       turn1
@@ -6456,21 +5880,21 @@ TEXT ·mulF16AVX512(SB), NOSPLIT|NOFRAME, $0-32
 
 turn1:
 	VCVTPH2PS (DX)(SI*2), Z0
+	VCVTPH2PS 32(DX)(SI*2), Z2
+	VCVTPH2PS 64(DX)(SI*2), Z4
+	VCVTPH2PS 96(DX)(SI*2), Z6
 	VCVTPH2PS (BX)(SI*2), Z1
+	VCVTPH2PS 32(BX)(SI*2), Z3
+	VCVTPH2PS 64(BX)(SI*2), Z5
+	VCVTPH2PS 96(BX)(SI*2), Z7
 	VMULPS    Z1, Z0, Z0
+	VMULPS    Z3, Z2, Z1
+	VMULPS    Z5, Z4, Z2
+	VMULPS    Z7, Z6, Z3
 	VCVTPS2PH $0x00, Z0, (AX)(SI*2)
-	VCVTPH2PS 32(DX)(SI*2), Z0
-	VCVTPH2PS 32(BX)(SI*2), Z1
-	VMULPS    Z1, Z0, Z0
-	VCVTPS2PH $0x00, Z0, 32(AX)(SI*2)
-	VCVTPH2PS 64(DX)(SI*2), Z0
-	VCVTPH2PS 64(BX)(SI*2), Z1
-	VMULPS    Z1, Z0, Z0
-	VCVTPS2PH $0x00, Z0, 64(AX)(SI*2)
-	VCVTPH2PS 96(DX)(SI*2), Z0
-	VCVTPH2PS 96(BX)(SI*2), Z1
-	VMULPS    Z1, Z0, Z0
-	VCVTPS2PH $0x00, Z0, 96(AX)(SI*2)
+	VCVTPS2PH $0x00, Z1, 32(AX)(SI*2)
+	VCVTPS2PH $0x00, Z2, 64(AX)(SI*2)
+	VCVTPS2PH $0x00, Z3, 96(AX)(SI*2)
 	ADDQ      $+64, SI
 	SUBQ      $+64, CX
 	JGE       turn1
@@ -6522,21 +5946,21 @@ TEXT ·divF16AVX512(SB), NOSPLIT|NOFRAME, $0-32
 
 turn1:
 	VCVTPH2PS (DX)(SI*2), Z0
+	VCVTPH2PS 32(DX)(SI*2), Z2
+	VCVTPH2PS 64(DX)(SI*2), Z4
+	VCVTPH2PS 96(DX)(SI*2), Z6
 	VCVTPH2PS (BX)(SI*2), Z1
+	VCVTPH2PS 32(BX)(SI*2), Z3
+	VCVTPH2PS 64(BX)(SI*2), Z5
+	VCVTPH2PS 96(BX)(SI*2), Z7
 	VDIVPS    Z1, Z0, Z0
+	VDIVPS    Z3, Z2, Z1
+	VDIVPS    Z5, Z4, Z2
+	VDIVPS    Z7, Z6, Z3
 	VCVTPS2PH $0x00, Z0, (AX)(SI*2)
-	VCVTPH2PS 32(DX)(SI*2), Z0
-	VCVTPH2PS 32(BX)(SI*2), Z1
-	VDIVPS    Z1, Z0, Z0
-	VCVTPS2PH $0x00, Z0, 32(AX)(SI*2)
-	VCVTPH2PS 64(DX)(SI*2), Z0
-	VCVTPH2PS 64(BX)(SI*2), Z1
-	VDIVPS    Z1, Z0, Z0
-	VCVTPS2PH $0x00, Z0, 64(AX)(SI*2)
-	VCVTPH2PS 96(DX)(SI*2), Z0
-	VCVTPH2PS 96(BX)(SI*2), Z1
-	VDIVPS    Z1, Z0, Z0
-	VCVTPS2PH $0x00, Z0, 96(AX)(SI*2)
+	VCVTPS2PH $0x00, Z1, 32(AX)(SI*2)
+	VCVTPS2PH $0x00, Z2, 64(AX)(SI*2)
+	VCVTPS2PH $0x00, Z3, 96(AX)(SI*2)
 	ADDQ      $+64, SI
 	SUBQ      $+64, CX
 	JGE       turn1
@@ -6588,17 +6012,17 @@ TEXT ·addScalarF16AVX512(SB), NOSPLIT|NOFRAME, $0-28
 
 turn1:
 	VCVTPH2PS (DX)(BX*2), Z1
+	VCVTPH2PS 32(DX)(BX*2), Z2
+	VCVTPH2PS 64(DX)(BX*2), Z3
+	VCVTPH2PS 96(DX)(BX*2), Z4
 	VADDPS    Z0, Z1, Z1
+	VADDPS    Z0, Z2, Z2
+	VADDPS    Z0, Z3, Z3
+	VADDPS    Z0, Z4, Z4
 	VCVTPS2PH $0x00, Z1, (AX)(BX*2)
-	VCVTPH2PS 32(DX)(BX*2), Z1
-	VADDPS    Z0, Z1, Z1
-	VCVTPS2PH $0x00, Z1, 32(AX)(BX*2)
-	VCVTPH2PS 64(DX)(BX*2), Z1
-	VADDPS    Z0, Z1, Z1
-	VCVTPS2PH $0x00, Z1, 64(AX)(BX*2)
-	VCVTPH2PS 96(DX)(BX*2), Z1
-	VADDPS    Z0, Z1, Z1
-	VCVTPS2PH $0x00, Z1, 96(AX)(BX*2)
+	VCVTPS2PH $0x00, Z2, 32(AX)(BX*2)
+	VCVTPS2PH $0x00, Z3, 64(AX)(BX*2)
+	VCVTPS2PH $0x00, Z4, 96(AX)(BX*2)
 	ADDQ      $+64, BX
 	SUBQ      $+64, CX
 	JGE       turn1
@@ -6647,17 +6071,17 @@ TEXT ·subScalarF16AVX512(SB), NOSPLIT|NOFRAME, $0-28
 
 turn1:
 	VCVTPH2PS (DX)(BX*2), Z1
+	VCVTPH2PS 32(DX)(BX*2), Z2
+	VCVTPH2PS 64(DX)(BX*2), Z3
+	VCVTPH2PS 96(DX)(BX*2), Z4
 	VSUBPS    Z0, Z1, Z1
+	VSUBPS    Z0, Z2, Z2
+	VSUBPS    Z0, Z3, Z3
+	VSUBPS    Z0, Z4, Z4
 	VCVTPS2PH $0x00, Z1, (AX)(BX*2)
-	VCVTPH2PS 32(DX)(BX*2), Z1
-	VSUBPS    Z0, Z1, Z1
-	VCVTPS2PH $0x00, Z1, 32(AX)(BX*2)
-	VCVTPH2PS 64(DX)(BX*2), Z1
-	VSUBPS    Z0, Z1, Z1
-	VCVTPS2PH $0x00, Z1, 64(AX)(BX*2)
-	VCVTPH2PS 96(DX)(BX*2), Z1
-	VSUBPS    Z0, Z1, Z1
-	VCVTPS2PH $0x00, Z1, 96(AX)(BX*2)
+	VCVTPS2PH $0x00, Z2, 32(AX)(BX*2)
+	VCVTPS2PH $0x00, Z3, 64(AX)(BX*2)
+	VCVTPS2PH $0x00, Z4, 96(AX)(BX*2)
 	ADDQ      $+64, BX
 	SUBQ      $+64, CX
 	JGE       turn1
@@ -6706,17 +6130,17 @@ TEXT ·scalarSubF16AVX512(SB), NOSPLIT|NOFRAME, $0-28
 
 turn1:
 	VCVTPH2PS (DX)(BX*2), Z1
+	VCVTPH2PS 32(DX)(BX*2), Z2
+	VCVTPH2PS 64(DX)(BX*2), Z3
+	VCVTPH2PS 96(DX)(BX*2), Z4
 	VSUBPS    Z1, Z0, Z1
+	VSUBPS    Z2, Z0, Z2
+	VSUBPS    Z3, Z0, Z3
+	VSUBPS    Z4, Z0, Z4
 	VCVTPS2PH $0x00, Z1, (AX)(BX*2)
-	VCVTPH2PS 32(DX)(BX*2), Z1
-	VSUBPS    Z1, Z0, Z1
-	VCVTPS2PH $0x00, Z1, 32(AX)(BX*2)
-	VCVTPH2PS 64(DX)(BX*2), Z1
-	VSUBPS    Z1, Z0, Z1
-	VCVTPS2PH $0x00, Z1, 64(AX)(BX*2)
-	VCVTPH2PS 96(DX)(BX*2), Z1
-	VSUBPS    Z1, Z0, Z1
-	VCVTPS2PH $0x00, Z1, 96(AX)(BX*2)
+	VCVTPS2PH $0x00, Z2, 32(AX)(BX*2)
+	VCVTPS2PH $0x00, Z3, 64(AX)(BX*2)
+	VCVTPS2PH $0x00, Z4, 96(AX)(BX*2)
 	ADDQ      $+64, BX
 	SUBQ      $+64, CX
 	JGE       turn1
@@ -6765,17 +6189,17 @@ TEXT ·mulScalarF16AVX512(SB), NOSPLIT|NOFRAME, $0-28
 
 turn1:
 	VCVTPH2PS (DX)(BX*2), Z1
+	VCVTPH2PS 32(DX)(BX*2), Z2
+	VCVTPH2PS 64(DX)(BX*2), Z3
+	VCVTPH2PS 96(DX)(BX*2), Z4
 	VMULPS    Z0, Z1, Z1
+	VMULPS    Z0, Z2, Z2
+	VMULPS    Z0, Z3, Z3
+	VMULPS    Z0, Z4, Z4
 	VCVTPS2PH $0x00, Z1, (AX)(BX*2)
-	VCVTPH2PS 32(DX)(BX*2), Z1
-	VMULPS    Z0, Z1, Z1
-	VCVTPS2PH $0x00, Z1, 32(AX)(BX*2)
-	VCVTPH2PS 64(DX)(BX*2), Z1
-	VMULPS    Z0, Z1, Z1
-	VCVTPS2PH $0x00, Z1, 64(AX)(BX*2)
-	VCVTPH2PS 96(DX)(BX*2), Z1
-	VMULPS    Z0, Z1, Z1
-	VCVTPS2PH $0x00, Z1, 96(AX)(BX*2)
+	VCVTPS2PH $0x00, Z2, 32(AX)(BX*2)
+	VCVTPS2PH $0x00, Z3, 64(AX)(BX*2)
+	VCVTPS2PH $0x00, Z4, 96(AX)(BX*2)
 	ADDQ      $+64, BX
 	SUBQ      $+64, CX
 	JGE       turn1
@@ -6824,17 +6248,17 @@ TEXT ·divScalarF16AVX512(SB), NOSPLIT|NOFRAME, $0-28
 
 turn1:
 	VCVTPH2PS (DX)(BX*2), Z1
+	VCVTPH2PS 32(DX)(BX*2), Z2
+	VCVTPH2PS 64(DX)(BX*2), Z3
+	VCVTPH2PS 96(DX)(BX*2), Z4
 	VDIVPS    Z0, Z1, Z1
+	VDIVPS    Z0, Z2, Z2
+	VDIVPS    Z0, Z3, Z3
+	VDIVPS    Z0, Z4, Z4
 	VCVTPS2PH $0x00, Z1, (AX)(BX*2)
-	VCVTPH2PS 32(DX)(BX*2), Z1
-	VDIVPS    Z0, Z1, Z1
-	VCVTPS2PH $0x00, Z1, 32(AX)(BX*2)
-	VCVTPH2PS 64(DX)(BX*2), Z1
-	VDIVPS    Z0, Z1, Z1
-	VCVTPS2PH $0x00, Z1, 64(AX)(BX*2)
-	VCVTPH2PS 96(DX)(BX*2), Z1
-	VDIVPS    Z0, Z1, Z1
-	VCVTPS2PH $0x00, Z1, 96(AX)(BX*2)
+	VCVTPS2PH $0x00, Z2, 32(AX)(BX*2)
+	VCVTPS2PH $0x00, Z3, 64(AX)(BX*2)
+	VCVTPS2PH $0x00, Z4, 96(AX)(BX*2)
 	ADDQ      $+64, BX
 	SUBQ      $+64, CX
 	JGE       turn1
@@ -6883,17 +6307,17 @@ TEXT ·scalarDivF16AVX512(SB), NOSPLIT|NOFRAME, $0-28
 
 turn1:
 	VCVTPH2PS (DX)(BX*2), Z1
+	VCVTPH2PS 32(DX)(BX*2), Z2
+	VCVTPH2PS 64(DX)(BX*2), Z3
+	VCVTPH2PS 96(DX)(BX*2), Z4
 	VDIVPS    Z1, Z0, Z1
+	VDIVPS    Z2, Z0, Z2
+	VDIVPS    Z3, Z0, Z3
+	VDIVPS    Z4, Z0, Z4
 	VCVTPS2PH $0x00, Z1, (AX)(BX*2)
-	VCVTPH2PS 32(DX)(BX*2), Z1
-	VDIVPS    Z1, Z0, Z1
-	VCVTPS2PH $0x00, Z1, 32(AX)(BX*2)
-	VCVTPH2PS 64(DX)(BX*2), Z1
-	VDIVPS    Z1, Z0, Z1
-	VCVTPS2PH $0x00, Z1, 64(AX)(BX*2)
-	VCVTPH2PS 96(DX)(BX*2), Z1
-	VDIVPS    Z1, Z0, Z1
-	VCVTPS2PH $0x00, Z1, 96(AX)(BX*2)
+	VCVTPS2PH $0x00, Z2, 32(AX)(BX*2)
+	VCVTPS2PH $0x00, Z3, 64(AX)(BX*2)
+	VCVTPS2PH $0x00, Z4, 96(AX)(BX*2)
 	ADDQ      $+64, BX
 	SUBQ      $+64, CX
 	JGE       turn1
@@ -6943,25 +6367,25 @@ TEXT ·scaleMulF16AVX512(SB), NOSPLIT|NOFRAME, $0-36
 
 turn1:
 	VCVTPH2PS (DX)(SI*2), Z1
+	VCVTPH2PS 32(DX)(SI*2), Z2
+	VCVTPH2PS 64(DX)(SI*2), Z3
+	VCVTPH2PS 96(DX)(SI*2), Z4
 	VMULPS    Z0, Z1, Z1
-	VMOVUPS   (BX)(SI*4), Z2
-	VMULPS    Z2, Z1, Z1
+	VMULPS    Z0, Z2, Z2
+	VMULPS    Z0, Z3, Z3
+	VMULPS    Z0, Z4, Z7
+	VMOVUPS   (BX)(SI*4), Z4
+	VMOVUPS   64(BX)(SI*4), Z5
+	VMOVUPS   128(BX)(SI*4), Z6
+	VMOVUPS   192(BX)(SI*4), Z8
+	VMULPS    Z4, Z1, Z1
+	VMULPS    Z5, Z2, Z2
+	VMULPS    Z6, Z3, Z3
+	VMULPS    Z8, Z7, Z4
 	VCVTPS2PH $0x00, Z1, (AX)(SI*2)
-	VCVTPH2PS 32(DX)(SI*2), Z1
-	VMULPS    Z0, Z1, Z1
-	VMOVUPS   64(BX)(SI*4), Z2
-	VMULPS    Z2, Z1, Z1
-	VCVTPS2PH $0x00, Z1, 32(AX)(SI*2)
-	VCVTPH2PS 64(DX)(SI*2), Z1
-	VMULPS    Z0, Z1, Z1
-	VMOVUPS   128(BX)(SI*4), Z2
-	VMULPS    Z2, Z1, Z1
-	VCVTPS2PH $0x00, Z1, 64(AX)(SI*2)
-	VCVTPH2PS 96(DX)(SI*2), Z1
-	VMULPS    Z0, Z1, Z1
-	VMOVUPS   192(BX)(SI*4), Z2
-	VMULPS    Z2, Z1, Z1
-	VCVTPS2PH $0x00, Z1, 96(AX)(SI*2)
+	VCVTPS2PH $0x00, Z2, 32(AX)(SI*2)
+	VCVTPS2PH $0x00, Z3, 64(AX)(SI*2)
+	VCVTPS2PH $0x00, Z4, 96(AX)(SI*2)
 	ADDQ      $+64, SI
 	SUBQ      $+64, CX
 	JGE       turn1
@@ -7014,17 +6438,17 @@ TEXT ·scaleToF16AVX512(SB), NOSPLIT|NOFRAME, $0-28
 
 turn1:
 	VMOVUPS   (DX)(BX*4), Z1
+	VMOVUPS   64(DX)(BX*4), Z2
+	VMOVUPS   128(DX)(BX*4), Z3
+	VMOVUPS   192(DX)(BX*4), Z4
 	VMULPS    Z0, Z1, Z1
+	VMULPS    Z0, Z2, Z2
+	VMULPS    Z0, Z3, Z3
+	VMULPS    Z0, Z4, Z4
 	VCVTPS2PH $0x00, Z1, (AX)(BX*2)
-	VMOVUPS   64(DX)(BX*4), Z1
-	VMULPS    Z0, Z1, Z1
-	VCVTPS2PH $0x00, Z1, 32(AX)(BX*2)
-	VMOVUPS   128(DX)(BX*4), Z1
-	VMULPS    Z0, Z1, Z1
-	VCVTPS2PH $0x00, Z1, 64(AX)(BX*2)
-	VMOVUPS   192(DX)(BX*4), Z1
-	VMULPS    Z0, Z1, Z1
-	VCVTPS2PH $0x00, Z1, 96(AX)(BX*2)
+	VCVTPS2PH $0x00, Z2, 32(AX)(BX*2)
+	VCVTPS2PH $0x00, Z3, 64(AX)(BX*2)
+	VCVTPS2PH $0x00, Z4, 96(AX)(BX*2)
 	ADDQ      $+64, BX
 	SUBQ      $+64, CX
 	JGE       turn1
@@ -7073,25 +6497,25 @@ TEXT ·scaleMulToF16AVX512(SB), NOSPLIT|NOFRAME, $0-36
 
 turn1:
 	VMOVUPS   (DX)(SI*4), Z1
+	VMOVUPS   64(DX)(SI*4), Z2
+	VMOVUPS   128(DX)(SI*4), Z3
+	VMOVUPS   192(DX)(SI*4), Z4
 	VMULPS    Z0, Z1, Z1
-	VMOVUPS   (BX)(SI*4), Z2
-	VMULPS    Z2, Z1, Z1
+	VMULPS    Z0, Z2, Z2
+	VMULPS    Z0, Z3, Z3
+	VMULPS    Z0, Z4, Z7
+	VMOVUPS   (BX)(SI*4), Z4
+	VMOVUPS   64(BX)(SI*4), Z5
+	VMOVUPS   128(BX)(SI*4), Z6
+	VMOVUPS   192(BX)(SI*4), Z8
+	VMULPS    Z4, Z1, Z1
+	VMULPS    Z5, Z2, Z2
+	VMULPS    Z6, Z3, Z3
+	VMULPS    Z8, Z7, Z4
 	VCVTPS2PH $0x00, Z1, (AX)(SI*2)
-	VMOVUPS   64(DX)(SI*4), Z1
-	VMULPS    Z0, Z1, Z1
-	VMOVUPS   64(BX)(SI*4), Z2
-	VMULPS    Z2, Z1, Z1
-	VCVTPS2PH $0x00, Z1, 32(AX)(SI*2)
-	VMOVUPS   128(DX)(SI*4), Z1
-	VMULPS    Z0, Z1, Z1
-	VMOVUPS   128(BX)(SI*4), Z2
-	VMULPS    Z2, Z1, Z1
-	VCVTPS2PH $0x00, Z1, 64(AX)(SI*2)
-	VMOVUPS   192(DX)(SI*4), Z1
-	VMULPS    Z0, Z1, Z1
-	VMOVUPS   192(BX)(SI*4), Z2
-	VMULPS    Z2, Z1, Z1
-	VCVTPS2PH $0x00, Z1, 96(AX)(SI*2)
+	VCVTPS2PH $0x00, Z2, 32(AX)(SI*2)
+	VCVTPS2PH $0x00, Z3, 64(AX)(SI*2)
+	VCVTPS2PH $0x00, Z4, 96(AX)(SI*2)
 	ADDQ      $+64, SI
 	SUBQ      $+64, CX
 	JGE       turn1
@@ -7138,68 +6562,55 @@ TEXT ·addBF16AVX512(SB), NOSPLIT|NOFRAME, $0-32
 	MOVQ b+16(FP), BX
 	MOVQ n+24(FP), CX
 	XORQ SI, SI
-	SUBQ $+64, CX
+	SUBQ $+48, CX
 	JLT  turned2
 
 turn1:
 	VPMOVZXWD     (DX)(SI*2), Z0
+	VPMOVZXWD     32(DX)(SI*2), Z2
+	VPMOVZXWD     64(DX)(SI*2), Z4
 	VPSLLD        $0x10, Z0, Z0
-	VPMOVZXWD     (BX)(SI*2), Z2
 	VPSLLD        $0x10, Z2, Z2
-	VADDPS        Z2, Z0, Z0
-	VMOVUPS       Z0, Z2
+	VPSLLD        $0x10, Z4, Z7
+	VPMOVZXWD     (BX)(SI*2), Z4
+	VPMOVZXWD     32(BX)(SI*2), Z6
+	VPMOVZXWD     64(BX)(SI*2), Z8
+	VPSLLD        $0x10, Z4, Z4
+	VPSLLD        $0x10, Z6, Z6
+	VPSLLD        $0x10, Z8, Z8
+	VADDPS        Z4, Z0, Z0
+	VADDPS        Z6, Z2, Z2
+	VADDPS        Z8, Z7, Z7
+	VMOVUPS       Z0, Z4
+	VMOVUPS       Z2, Z6
+	VMOVUPS       Z7, Z8
 	VCMPPS        $0x07, Z0, Z0, K1
+	VCMPPS        $0x07, Z2, Z2, K3
+	VCMPPS        $0x07, Z7, Z7, K5
 	VPTESTMD.BCST arithNums<>+96(SB), Z0, K1, K2
-	VPADDD.BCST   arithNums<>+32(SB), Z2, K1, Z2
-	VPSUBD.BCST   arithNums<>+128(SB), Z2, K2, Z2
+	VPTESTMD.BCST arithNums<>+96(SB), Z2, K3, K4
+	VPTESTMD.BCST arithNums<>+96(SB), Z7, K5, K6
+	VPADDD.BCST   arithNums<>+32(SB), Z4, K1, Z4
+	VPADDD.BCST   arithNums<>+32(SB), Z6, K3, Z6
+	VPADDD.BCST   arithNums<>+32(SB), Z8, K5, Z8
+	VPSUBD.BCST   arithNums<>+128(SB), Z4, K2, Z4
+	VPSUBD.BCST   arithNums<>+128(SB), Z6, K4, Z6
+	VPSUBD.BCST   arithNums<>+128(SB), Z8, K6, Z8
 	VMOVDQU       oddWords<>+0(SB), Y1
-	VPERMW        Z2, Z1, Z2
-	VMOVDQU       Y2, (AX)(SI*2)
-	VPMOVZXWD     32(DX)(SI*2), Z0
-	VPSLLD        $0x10, Z0, Z0
-	VPMOVZXWD     32(BX)(SI*2), Z2
-	VPSLLD        $0x10, Z2, Z2
-	VADDPS        Z2, Z0, Z0
-	VMOVUPS       Z0, Z2
-	VCMPPS        $0x07, Z0, Z0, K1
-	VPTESTMD.BCST arithNums<>+96(SB), Z0, K1, K2
-	VPADDD.BCST   arithNums<>+32(SB), Z2, K1, Z2
-	VPSUBD.BCST   arithNums<>+128(SB), Z2, K2, Z2
-	VMOVDQU       oddWords<>+0(SB), Y1
-	VPERMW        Z2, Z1, Z2
-	VMOVDQU       Y2, 32(AX)(SI*2)
-	VPMOVZXWD     64(DX)(SI*2), Z0
-	VPSLLD        $0x10, Z0, Z0
-	VPMOVZXWD     64(BX)(SI*2), Z2
-	VPSLLD        $0x10, Z2, Z2
-	VADDPS        Z2, Z0, Z0
-	VMOVUPS       Z0, Z2
-	VCMPPS        $0x07, Z0, Z0, K1
-	VPTESTMD.BCST arithNums<>+96(SB), Z0, K1, K2
-	VPADDD.BCST   arithNums<>+32(SB), Z2, K1, Z2
-	VPSUBD.BCST   arithNums<>+128(SB), Z2, K2, Z2
-	VMOVDQU       oddWords<>+0(SB), Y1
-	VPERMW        Z2, Z1, Z2
-	VMOVDQU       Y2, 64(AX)(SI*2)
-	VPMOVZXWD     96(DX)(SI*2), Z0
-	VPSLLD        $0x10, Z0, Z0
-	VPMOVZXWD     96(BX)(SI*2), Z2
-	VPSLLD        $0x10, Z2, Z2
-	VADDPS        Z2, Z0, Z0
-	VMOVUPS       Z0, Z2
-	VCMPPS        $0x07, Z0, Z0, K1
-	VPTESTMD.BCST arithNums<>+96(SB), Z0, K1, K2
-	VPADDD.BCST   arithNums<>+32(SB), Z2, K1, Z2
-	VPSUBD.BCST   arithNums<>+128(SB), Z2, K2, Z2
-	VMOVDQU       oddWords<>+0(SB), Y1
-	VPERMW        Z2, Z1, Z2
-	VMOVDQU       Y2, 96(AX)(SI*2)
-	ADDQ          $+64, SI
-	SUBQ          $+64, CX
+	VMOVDQU       oddWords<>+0(SB), Y3
+	VMOVDQU       oddWords<>+0(SB), Y5
+	VPERMW        Z4, Z1, Z4
+	VPERMW        Z6, Z3, Z6
+	VPERMW        Z8, Z5, Z8
+	VMOVDQU       Y4, (AX)(SI*2)
+	VMOVDQU       Y6, 32(AX)(SI*2)
+	VMOVDQU       Y8, 64(AX)(SI*2)
+	ADDQ          $+48, SI
+	SUBQ          $+48, CX
 	JGE           turn1
 
 turned2:
-	ADDQ $+64, CX
+	ADDQ $+48, CX
 	SUBQ $+16, CX
 	JLT  turned4
 
@@ -7257,68 +6668,55 @@ TEXT ·subBF16AVX512(SB), NOSPLIT|NOFRAME, $0-32
 	MOVQ b+16(FP), BX
 	MOVQ n+24(FP), CX
 	XORQ SI, SI
-	SUBQ $+64, CX
+	SUBQ $+48, CX
 	JLT  turned2
 
 turn1:
 	VPMOVZXWD     (DX)(SI*2), Z0
+	VPMOVZXWD     32(DX)(SI*2), Z2
+	VPMOVZXWD     64(DX)(SI*2), Z4
 	VPSLLD        $0x10, Z0, Z0
-	VPMOVZXWD     (BX)(SI*2), Z2
 	VPSLLD        $0x10, Z2, Z2
-	VSUBPS        Z2, Z0, Z0
-	VMOVUPS       Z0, Z2
+	VPSLLD        $0x10, Z4, Z7
+	VPMOVZXWD     (BX)(SI*2), Z4
+	VPMOVZXWD     32(BX)(SI*2), Z6
+	VPMOVZXWD     64(BX)(SI*2), Z8
+	VPSLLD        $0x10, Z4, Z4
+	VPSLLD        $0x10, Z6, Z6
+	VPSLLD        $0x10, Z8, Z8
+	VSUBPS        Z4, Z0, Z0
+	VSUBPS        Z6, Z2, Z2
+	VSUBPS        Z8, Z7, Z7
+	VMOVUPS       Z0, Z4
+	VMOVUPS       Z2, Z6
+	VMOVUPS       Z7, Z8
 	VCMPPS        $0x07, Z0, Z0, K1
+	VCMPPS        $0x07, Z2, Z2, K3
+	VCMPPS        $0x07, Z7, Z7, K5
 	VPTESTMD.BCST arithNums<>+96(SB), Z0, K1, K2
-	VPADDD.BCST   arithNums<>+32(SB), Z2, K1, Z2
-	VPSUBD.BCST   arithNums<>+128(SB), Z2, K2, Z2
+	VPTESTMD.BCST arithNums<>+96(SB), Z2, K3, K4
+	VPTESTMD.BCST arithNums<>+96(SB), Z7, K5, K6
+	VPADDD.BCST   arithNums<>+32(SB), Z4, K1, Z4
+	VPADDD.BCST   arithNums<>+32(SB), Z6, K3, Z6
+	VPADDD.BCST   arithNums<>+32(SB), Z8, K5, Z8
+	VPSUBD.BCST   arithNums<>+128(SB), Z4, K2, Z4
+	VPSUBD.BCST   arithNums<>+128(SB), Z6, K4, Z6
+	VPSUBD.BCST   arithNums<>+128(SB), Z8, K6, Z8
 	VMOVDQU       oddWords<>+0(SB), Y1
-	VPERMW        Z2, Z1, Z2
-	VMOVDQU       Y2, (AX)(SI*2)
-	VPMOVZXWD     32(DX)(SI*2), Z0
-	VPSLLD        $0x10, Z0, Z0
-	VPMOVZXWD     32(BX)(SI*2), Z2
-	VPSLLD        $0x10, Z2, Z2
-	VSUBPS        Z2, Z0, Z0
-	VMOVUPS       Z0, Z2
-	VCMPPS        $0x07, Z0, Z0, K1
-	VPTESTMD.BCST arithNums<>+96(SB), Z0, K1, K2
-	VPADDD.BCST   arithNums<>+32(SB), Z2, K1, Z2
-	VPSUBD.BCST   arithNums<>+128(SB), Z2, K2, Z2
-	VMOVDQU       oddWords<>+0(SB), Y1
-	VPERMW        Z2, Z1, Z2
-	VMOVDQU       Y2, 32(AX)(SI*2)
-	VPMOVZXWD     64(DX)(SI*2), Z0
-	VPSLLD        $0x10, Z0, Z0
-	VPMOVZXWD     64(BX)(SI*2), Z2
-	VPSLLD        $0x10, Z2, Z2
-	VSUBPS        Z2, Z0, Z0
-	VMOVUPS       Z0, Z2
-	VCMPPS        $0x07, Z0, Z0, K1
-	VPTESTMD.BCST arithNums<>+96(SB), Z0, K1, K2
-	VPADDD.BCST   arithNums<>+32(SB), Z2, K1, Z2
-	VPSUBD.BCST   arithNums<>+128(SB), Z2, K2, Z2
-	VMOVDQU       oddWords<>+0(SB), Y1
-	VPERMW        Z2, Z1, Z2
-	VMOVDQU       Y2, 64(AX)(SI*2)
-	VPMOVZXWD     96(DX)(SI*2), Z0
-	VPSLLD        $0x10, Z0, Z0
-	VPMOVZXWD     96(BX)(SI*2), Z2
-	VPSLLD        $0x10, Z2, Z2
-	VSUBPS        Z2, Z0, Z0
-	VMOVUPS       Z0, Z2
-	VCMPPS        $0x07, Z0, Z0, K1
-	VPTESTMD.BCST arithNums<>+96(SB), Z0, K1, K2
-	VPADDD.BCST   arithNums<>+32(SB), Z2, K1, Z2
-	VPSUBD.BCST   arithNums<>+128(SB), Z2, K2, Z2
-	VMOVDQU       oddWords<>+0(SB), Y1
-	VPERMW        Z2, Z1, Z2
-	VMOVDQU       Y2, 96(AX)(SI*2)
-	ADDQ          $+64, SI
-	SUBQ          $+64, CX
+	VMOVDQU       oddWords<>+0(SB), Y3
+	VMOVDQU       oddWords<>+0(SB), Y5
+	VPERMW        Z4, Z1, Z4
+	VPERMW        Z6, Z3, Z6
+	VPERMW        Z8, Z5, Z8
+	VMOVDQU       Y4, (AX)(SI*2)
+	VMOVDQU       Y6, 32(AX)(SI*2)
+	VMOVDQU       Y8, 64(AX)(SI*2)
+	ADDQ          $+48, SI
+	SUBQ          $+48, CX
 	JGE           turn1
 
 turned2:
-	ADDQ $+64, CX
+	ADDQ $+48, CX
 	SUBQ $+16, CX
 	JLT  turned4
 
@@ -7376,68 +6774,55 @@ TEXT ·mulBF16AVX512(SB), NOSPLIT|NOFRAME, $0-32
 	MOVQ b+16(FP), BX
 	MOVQ n+24(FP), CX
 	XORQ SI, SI
-	SUBQ $+64, CX
+	SUBQ $+48, CX
 	JLT  turned2
 
 turn1:
 	VPMOVZXWD     (DX)(SI*2), Z0
+	VPMOVZXWD     32(DX)(SI*2), Z2
+	VPMOVZXWD     64(DX)(SI*2), Z4
 	VPSLLD        $0x10, Z0, Z0
-	VPMOVZXWD     (BX)(SI*2), Z2
 	VPSLLD        $0x10, Z2, Z2
-	VMULPS        Z2, Z0, Z0
-	VMOVUPS       Z0, Z2
+	VPSLLD        $0x10, Z4, Z7
+	VPMOVZXWD     (BX)(SI*2), Z4
+	VPMOVZXWD     32(BX)(SI*2), Z6
+	VPMOVZXWD     64(BX)(SI*2), Z8
+	VPSLLD        $0x10, Z4, Z4
+	VPSLLD        $0x10, Z6, Z6
+	VPSLLD        $0x10, Z8, Z8
+	VMULPS        Z4, Z0, Z0
+	VMULPS        Z6, Z2, Z2
+	VMULPS        Z8, Z7, Z7
+	VMOVUPS       Z0, Z4
+	VMOVUPS       Z2, Z6
+	VMOVUPS       Z7, Z8
 	VCMPPS        $0x07, Z0, Z0, K1
+	VCMPPS        $0x07, Z2, Z2, K3
+	VCMPPS        $0x07, Z7, Z7, K5
 	VPTESTMD.BCST arithNums<>+96(SB), Z0, K1, K2
-	VPADDD.BCST   arithNums<>+32(SB), Z2, K1, Z2
-	VPSUBD.BCST   arithNums<>+128(SB), Z2, K2, Z2
+	VPTESTMD.BCST arithNums<>+96(SB), Z2, K3, K4
+	VPTESTMD.BCST arithNums<>+96(SB), Z7, K5, K6
+	VPADDD.BCST   arithNums<>+32(SB), Z4, K1, Z4
+	VPADDD.BCST   arithNums<>+32(SB), Z6, K3, Z6
+	VPADDD.BCST   arithNums<>+32(SB), Z8, K5, Z8
+	VPSUBD.BCST   arithNums<>+128(SB), Z4, K2, Z4
+	VPSUBD.BCST   arithNums<>+128(SB), Z6, K4, Z6
+	VPSUBD.BCST   arithNums<>+128(SB), Z8, K6, Z8
 	VMOVDQU       oddWords<>+0(SB), Y1
-	VPERMW        Z2, Z1, Z2
-	VMOVDQU       Y2, (AX)(SI*2)
-	VPMOVZXWD     32(DX)(SI*2), Z0
-	VPSLLD        $0x10, Z0, Z0
-	VPMOVZXWD     32(BX)(SI*2), Z2
-	VPSLLD        $0x10, Z2, Z2
-	VMULPS        Z2, Z0, Z0
-	VMOVUPS       Z0, Z2
-	VCMPPS        $0x07, Z0, Z0, K1
-	VPTESTMD.BCST arithNums<>+96(SB), Z0, K1, K2
-	VPADDD.BCST   arithNums<>+32(SB), Z2, K1, Z2
-	VPSUBD.BCST   arithNums<>+128(SB), Z2, K2, Z2
-	VMOVDQU       oddWords<>+0(SB), Y1
-	VPERMW        Z2, Z1, Z2
-	VMOVDQU       Y2, 32(AX)(SI*2)
-	VPMOVZXWD     64(DX)(SI*2), Z0
-	VPSLLD        $0x10, Z0, Z0
-	VPMOVZXWD     64(BX)(SI*2), Z2
-	VPSLLD        $0x10, Z2, Z2
-	VMULPS        Z2, Z0, Z0
-	VMOVUPS       Z0, Z2
-	VCMPPS        $0x07, Z0, Z0, K1
-	VPTESTMD.BCST arithNums<>+96(SB), Z0, K1, K2
-	VPADDD.BCST   arithNums<>+32(SB), Z2, K1, Z2
-	VPSUBD.BCST   arithNums<>+128(SB), Z2, K2, Z2
-	VMOVDQU       oddWords<>+0(SB), Y1
-	VPERMW        Z2, Z1, Z2
-	VMOVDQU       Y2, 64(AX)(SI*2)
-	VPMOVZXWD     96(DX)(SI*2), Z0
-	VPSLLD        $0x10, Z0, Z0
-	VPMOVZXWD     96(BX)(SI*2), Z2
-	VPSLLD        $0x10, Z2, Z2
-	VMULPS        Z2, Z0, Z0
-	VMOVUPS       Z0, Z2
-	VCMPPS        $0x07, Z0, Z0, K1
-	VPTESTMD.BCST arithNums<>+96(SB), Z0, K1, K2
-	VPADDD.BCST   arithNums<>+32(SB), Z2, K1, Z2
-	VPSUBD.BCST   arithNums<>+128(SB), Z2, K2, Z2
-	VMOVDQU       oddWords<>+0(SB), Y1
-	VPERMW        Z2, Z1, Z2
-	VMOVDQU       Y2, 96(AX)(SI*2)
-	ADDQ          $+64, SI
-	SUBQ          $+64, CX
+	VMOVDQU       oddWords<>+0(SB), Y3
+	VMOVDQU       oddWords<>+0(SB), Y5
+	VPERMW        Z4, Z1, Z4
+	VPERMW        Z6, Z3, Z6
+	VPERMW        Z8, Z5, Z8
+	VMOVDQU       Y4, (AX)(SI*2)
+	VMOVDQU       Y6, 32(AX)(SI*2)
+	VMOVDQU       Y8, 64(AX)(SI*2)
+	ADDQ          $+48, SI
+	SUBQ          $+48, CX
 	JGE           turn1
 
 turned2:
-	ADDQ $+64, CX
+	ADDQ $+48, CX
 	SUBQ $+16, CX
 	JLT  turned4
 
@@ -7495,68 +6880,55 @@ TEXT ·divBF16AVX512(SB), NOSPLIT|NOFRAME, $0-32
 	MOVQ b+16(FP), BX
 	MOVQ n+24(FP), CX
 	XORQ SI, SI
-	SUBQ $+64, CX
+	SUBQ $+48, CX
 	JLT  turned2
 
 turn1:
 	VPMOVZXWD     (DX)(SI*2), Z0
+	VPMOVZXWD     32(DX)(SI*2), Z2
+	VPMOVZXWD     64(DX)(SI*2), Z4
 	VPSLLD        $0x10, Z0, Z0
-	VPMOVZXWD     (BX)(SI*2), Z2
 	VPSLLD        $0x10, Z2, Z2
-	VDIVPS        Z2, Z0, Z0
-	VMOVUPS       Z0, Z2
+	VPSLLD        $0x10, Z4, Z7
+	VPMOVZXWD     (BX)(SI*2), Z4
+	VPMOVZXWD     32(BX)(SI*2), Z6
+	VPMOVZXWD     64(BX)(SI*2), Z8
+	VPSLLD        $0x10, Z4, Z4
+	VPSLLD        $0x10, Z6, Z6
+	VPSLLD        $0x10, Z8, Z8
+	VDIVPS        Z4, Z0, Z0
+	VDIVPS        Z6, Z2, Z2
+	VDIVPS        Z8, Z7, Z7
+	VMOVUPS       Z0, Z4
+	VMOVUPS       Z2, Z6
+	VMOVUPS       Z7, Z8
 	VCMPPS        $0x07, Z0, Z0, K1
+	VCMPPS        $0x07, Z2, Z2, K3
+	VCMPPS        $0x07, Z7, Z7, K5
 	VPTESTMD.BCST arithNums<>+96(SB), Z0, K1, K2
-	VPADDD.BCST   arithNums<>+32(SB), Z2, K1, Z2
-	VPSUBD.BCST   arithNums<>+128(SB), Z2, K2, Z2
+	VPTESTMD.BCST arithNums<>+96(SB), Z2, K3, K4
+	VPTESTMD.BCST arithNums<>+96(SB), Z7, K5, K6
+	VPADDD.BCST   arithNums<>+32(SB), Z4, K1, Z4
+	VPADDD.BCST   arithNums<>+32(SB), Z6, K3, Z6
+	VPADDD.BCST   arithNums<>+32(SB), Z8, K5, Z8
+	VPSUBD.BCST   arithNums<>+128(SB), Z4, K2, Z4
+	VPSUBD.BCST   arithNums<>+128(SB), Z6, K4, Z6
+	VPSUBD.BCST   arithNums<>+128(SB), Z8, K6, Z8
 	VMOVDQU       oddWords<>+0(SB), Y1
-	VPERMW        Z2, Z1, Z2
-	VMOVDQU       Y2, (AX)(SI*2)
-	VPMOVZXWD     32(DX)(SI*2), Z0
-	VPSLLD        $0x10, Z0, Z0
-	VPMOVZXWD     32(BX)(SI*2), Z2
-	VPSLLD        $0x10, Z2, Z2
-	VDIVPS        Z2, Z0, Z0
-	VMOVUPS       Z0, Z2
-	VCMPPS        $0x07, Z0, Z0, K1
-	VPTESTMD.BCST arithNums<>+96(SB), Z0, K1, K2
-	VPADDD.BCST   arithNums<>+32(SB), Z2, K1, Z2
-	VPSUBD.BCST   arithNums<>+128(SB), Z2, K2, Z2
-	VMOVDQU       oddWords<>+0(SB), Y1
-	VPERMW        Z2, Z1, Z2
-	VMOVDQU       Y2, 32(AX)(SI*2)
-	VPMOVZXWD     64(DX)(SI*2), Z0
-	VPSLLD        $0x10, Z0, Z0
-	VPMOVZXWD     64(BX)(SI*2), Z2
-	VPSLLD        $0x10, Z2, Z2
-	VDIVPS        Z2, Z0, Z0
-	VMOVUPS       Z0, Z2
-	VCMPPS        $0x07, Z0, Z0, K1
-	VPTESTMD.BCST arithNums<>+96(SB), Z0, K1, K2
-	VPADDD.BCST   arithNums<>+32(SB), Z2, K1, Z2
-	VPSUBD.BCST   arithNums<>+128(SB), Z2, K2, Z2
-	VMOVDQU       oddWords<>+0(SB), Y1
-	VPERMW        Z2, Z1, Z2
-	VMOVDQU       Y2, 64(AX)(SI*2)
-	VPMOVZXWD     96(DX)(SI*2), Z0
-	VPSLLD        $0x10, Z0, Z0
-	VPMOVZXWD     96(BX)(SI*2), Z2
-	VPSLLD        $0x10, Z2, Z2
-	VDIVPS        Z2, Z0, Z0
-	VMOVUPS       Z0, Z2
-	VCMPPS        $0x07, Z0, Z0, K1
-	VPTESTMD.BCST arithNums<>+96(SB), Z0, K1, K2
-	VPADDD.BCST   arithNums<>+32(SB), Z2, K1, Z2
-	VPSUBD.BCST   arithNums<>+128(SB), Z2, K2, Z2
-	VMOVDQU       oddWords<>+0(SB), Y1
-	VPERMW        Z2, Z1, Z2
-	VMOVDQU       Y2, 96(AX)(SI*2)
-	ADDQ          $+64, SI
-	SUBQ          $+64, CX
+	VMOVDQU       oddWords<>+0(SB), Y3
+	VMOVDQU       oddWords<>+0(SB), Y5
+	VPERMW        Z4, Z1, Z4
+	VPERMW        Z6, Z3, Z6
+	VPERMW        Z8, Z5, Z8
+	VMOVDQU       Y4, (AX)(SI*2)
+	VMOVDQU       Y6, 32(AX)(SI*2)
+	VMOVDQU       Y8, 64(AX)(SI*2)
+	ADDQ          $+48, SI
+	SUBQ          $+48, CX
 	JGE           turn1
 
 turned2:
-	ADDQ $+64, CX
+	ADDQ $+48, CX
 	SUBQ $+16, CX
 	JLT  turned4
 
@@ -7614,60 +6986,49 @@ TEXT ·addScalarBF16AVX512(SB), NOSPLIT|NOFRAME, $0-28
 	MOVQ         n+16(FP), CX
 	XORQ         BX, BX
 	VBROADCASTSS s+24(FP), Z0
-	SUBQ         $+64, CX
+	SUBQ         $+48, CX
 	JLT          turned2
 
 turn1:
 	VPMOVZXWD     (DX)(BX*2), Z1
+	VPMOVZXWD     32(DX)(BX*2), Z3
+	VPMOVZXWD     64(DX)(BX*2), Z5
 	VPSLLD        $0x10, Z1, Z1
+	VPSLLD        $0x10, Z3, Z3
+	VPSLLD        $0x10, Z5, Z5
 	VADDPS        Z0, Z1, Z1
-	VMOVUPS       Z1, Z3
+	VADDPS        Z0, Z3, Z3
+	VADDPS        Z0, Z5, Z8
+	VMOVUPS       Z1, Z5
+	VMOVUPS       Z3, Z7
+	VMOVUPS       Z8, Z9
 	VCMPPS        $0x07, Z1, Z1, K1
+	VCMPPS        $0x07, Z3, Z3, K3
+	VCMPPS        $0x07, Z8, Z8, K5
 	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
-	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
-	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
+	VPTESTMD.BCST arithNums<>+96(SB), Z3, K3, K4
+	VPTESTMD.BCST arithNums<>+96(SB), Z8, K5, K6
+	VPADDD.BCST   arithNums<>+32(SB), Z5, K1, Z5
+	VPADDD.BCST   arithNums<>+32(SB), Z7, K3, Z7
+	VPADDD.BCST   arithNums<>+32(SB), Z9, K5, Z9
+	VPSUBD.BCST   arithNums<>+128(SB), Z5, K2, Z5
+	VPSUBD.BCST   arithNums<>+128(SB), Z7, K4, Z7
+	VPSUBD.BCST   arithNums<>+128(SB), Z9, K6, Z9
 	VMOVDQU       oddWords<>+0(SB), Y2
-	VPERMW        Z3, Z2, Z3
-	VMOVDQU       Y3, (AX)(BX*2)
-	VPMOVZXWD     32(DX)(BX*2), Z1
-	VPSLLD        $0x10, Z1, Z1
-	VADDPS        Z0, Z1, Z1
-	VMOVUPS       Z1, Z3
-	VCMPPS        $0x07, Z1, Z1, K1
-	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
-	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
-	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
-	VMOVDQU       oddWords<>+0(SB), Y2
-	VPERMW        Z3, Z2, Z3
-	VMOVDQU       Y3, 32(AX)(BX*2)
-	VPMOVZXWD     64(DX)(BX*2), Z1
-	VPSLLD        $0x10, Z1, Z1
-	VADDPS        Z0, Z1, Z1
-	VMOVUPS       Z1, Z3
-	VCMPPS        $0x07, Z1, Z1, K1
-	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
-	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
-	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
-	VMOVDQU       oddWords<>+0(SB), Y2
-	VPERMW        Z3, Z2, Z3
-	VMOVDQU       Y3, 64(AX)(BX*2)
-	VPMOVZXWD     96(DX)(BX*2), Z1
-	VPSLLD        $0x10, Z1, Z1
-	VADDPS        Z0, Z1, Z1
-	VMOVUPS       Z1, Z3
-	VCMPPS        $0x07, Z1, Z1, K1
-	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
-	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
-	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
-	VMOVDQU       oddWords<>+0(SB), Y2
-	VPERMW        Z3, Z2, Z3
-	VMOVDQU       Y3, 96(AX)(BX*2)
-	ADDQ          $+64, BX
-	SUBQ          $+64, CX
+	VMOVDQU       oddWords<>+0(SB), Y4
+	VMOVDQU       oddWords<>+0(SB), Y6
+	VPERMW        Z5, Z2, Z5
+	VPERMW        Z7, Z4, Z7
+	VPERMW        Z9, Z6, Z9
+	VMOVDQU       Y5, (AX)(BX*2)
+	VMOVDQU       Y7, 32(AX)(BX*2)
+	VMOVDQU       Y9, 64(AX)(BX*2)
+	ADDQ          $+48, BX
+	SUBQ          $+48, CX
 	JGE           turn1
 
 turned2:
-	ADDQ $+64, CX
+	ADDQ $+48, CX
 	SUBQ $+16, CX
 	JLT  turned4
 
@@ -7720,60 +7081,49 @@ TEXT ·subScalarBF16AVX512(SB), NOSPLIT|NOFRAME, $0-28
 	MOVQ         n+16(FP), CX
 	XORQ         BX, BX
 	VBROADCASTSS s+24(FP), Z0
-	SUBQ         $+64, CX
+	SUBQ         $+48, CX
 	JLT          turned2
 
 turn1:
 	VPMOVZXWD     (DX)(BX*2), Z1
+	VPMOVZXWD     32(DX)(BX*2), Z3
+	VPMOVZXWD     64(DX)(BX*2), Z5
 	VPSLLD        $0x10, Z1, Z1
+	VPSLLD        $0x10, Z3, Z3
+	VPSLLD        $0x10, Z5, Z5
 	VSUBPS        Z0, Z1, Z1
-	VMOVUPS       Z1, Z3
+	VSUBPS        Z0, Z3, Z3
+	VSUBPS        Z0, Z5, Z8
+	VMOVUPS       Z1, Z5
+	VMOVUPS       Z3, Z7
+	VMOVUPS       Z8, Z9
 	VCMPPS        $0x07, Z1, Z1, K1
+	VCMPPS        $0x07, Z3, Z3, K3
+	VCMPPS        $0x07, Z8, Z8, K5
 	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
-	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
-	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
+	VPTESTMD.BCST arithNums<>+96(SB), Z3, K3, K4
+	VPTESTMD.BCST arithNums<>+96(SB), Z8, K5, K6
+	VPADDD.BCST   arithNums<>+32(SB), Z5, K1, Z5
+	VPADDD.BCST   arithNums<>+32(SB), Z7, K3, Z7
+	VPADDD.BCST   arithNums<>+32(SB), Z9, K5, Z9
+	VPSUBD.BCST   arithNums<>+128(SB), Z5, K2, Z5
+	VPSUBD.BCST   arithNums<>+128(SB), Z7, K4, Z7
+	VPSUBD.BCST   arithNums<>+128(SB), Z9, K6, Z9
 	VMOVDQU       oddWords<>+0(SB), Y2
-	VPERMW        Z3, Z2, Z3
-	VMOVDQU       Y3, (AX)(BX*2)
-	VPMOVZXWD     32(DX)(BX*2), Z1
-	VPSLLD        $0x10, Z1, Z1
-	VSUBPS        Z0, Z1, Z1
-	VMOVUPS       Z1, Z3
-	VCMPPS        $0x07, Z1, Z1, K1
-	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
-	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
-	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
-	VMOVDQU       oddWords<>+0(SB), Y2
-	VPERMW        Z3, Z2, Z3
-	VMOVDQU       Y3, 32(AX)(BX*2)
-	VPMOVZXWD     64(DX)(BX*2), Z1
-	VPSLLD        $0x10, Z1, Z1
-	VSUBPS        Z0, Z1, Z1
-	VMOVUPS       Z1, Z3
-	VCMPPS        $0x07, Z1, Z1, K1
-	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
-	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
-	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
-	VMOVDQU       oddWords<>+0(SB), Y2
-	VPERMW        Z3, Z2, Z3
-	VMOVDQU       Y3, 64(AX)(BX*2)
-	VPMOVZXWD     96(DX)(BX*2), Z1
-	VPSLLD        $0x10, Z1, Z1
-	VSUBPS        Z0, Z1, Z1
-	VMOVUPS       Z1, Z3
-	VCMPPS        $0x07, Z1, Z1, K1
-	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
-	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
-	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
-	VMOVDQU       oddWords<>+0(SB), Y2
-	VPERMW        Z3, Z2, Z3
-	VMOVDQU       Y3, 96(AX)(BX*2)
-	ADDQ          $+64, BX
-	SUBQ          $+64, CX
+	VMOVDQU       oddWords<>+0(SB), Y4
+	VMOVDQU       oddWords<>+0(SB), Y6
+	VPERMW        Z5, Z2, Z5
+	VPERMW        Z7, Z4, Z7
+	VPERMW        Z9, Z6, Z9
+	VMOVDQU       Y5, (AX)(BX*2)
+	VMOVDQU       Y7, 32(AX)(BX*2)
+	VMOVDQU       Y9, 64(AX)(BX*2)
+	ADDQ          $+48, BX
+	SUBQ          $+48, CX
 	JGE           turn1
 
 turned2:
-	ADDQ $+64, CX
+	ADDQ $+48, CX
 	SUBQ $+16, CX
 	JLT  turned4
 
@@ -7826,60 +7176,49 @@ TEXT ·scalarSubBF16AVX512(SB), NOSPLIT|NOFRAME, $0-28
 	MOVQ         n+16(FP), CX
 	XORQ         BX, BX
 	VBROADCASTSS s+24(FP), Z0
-	SUBQ         $+64, CX
+	SUBQ         $+48, CX
 	JLT          turned2
 
 turn1:
 	VPMOVZXWD     (DX)(BX*2), Z1
+	VPMOVZXWD     32(DX)(BX*2), Z3
+	VPMOVZXWD     64(DX)(BX*2), Z5
 	VPSLLD        $0x10, Z1, Z1
+	VPSLLD        $0x10, Z3, Z3
+	VPSLLD        $0x10, Z5, Z5
 	VSUBPS        Z1, Z0, Z1
-	VMOVUPS       Z1, Z3
+	VSUBPS        Z3, Z0, Z3
+	VSUBPS        Z5, Z0, Z8
+	VMOVUPS       Z1, Z5
+	VMOVUPS       Z3, Z7
+	VMOVUPS       Z8, Z9
 	VCMPPS        $0x07, Z1, Z1, K1
+	VCMPPS        $0x07, Z3, Z3, K3
+	VCMPPS        $0x07, Z8, Z8, K5
 	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
-	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
-	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
+	VPTESTMD.BCST arithNums<>+96(SB), Z3, K3, K4
+	VPTESTMD.BCST arithNums<>+96(SB), Z8, K5, K6
+	VPADDD.BCST   arithNums<>+32(SB), Z5, K1, Z5
+	VPADDD.BCST   arithNums<>+32(SB), Z7, K3, Z7
+	VPADDD.BCST   arithNums<>+32(SB), Z9, K5, Z9
+	VPSUBD.BCST   arithNums<>+128(SB), Z5, K2, Z5
+	VPSUBD.BCST   arithNums<>+128(SB), Z7, K4, Z7
+	VPSUBD.BCST   arithNums<>+128(SB), Z9, K6, Z9
 	VMOVDQU       oddWords<>+0(SB), Y2
-	VPERMW        Z3, Z2, Z3
-	VMOVDQU       Y3, (AX)(BX*2)
-	VPMOVZXWD     32(DX)(BX*2), Z1
-	VPSLLD        $0x10, Z1, Z1
-	VSUBPS        Z1, Z0, Z1
-	VMOVUPS       Z1, Z3
-	VCMPPS        $0x07, Z1, Z1, K1
-	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
-	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
-	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
-	VMOVDQU       oddWords<>+0(SB), Y2
-	VPERMW        Z3, Z2, Z3
-	VMOVDQU       Y3, 32(AX)(BX*2)
-	VPMOVZXWD     64(DX)(BX*2), Z1
-	VPSLLD        $0x10, Z1, Z1
-	VSUBPS        Z1, Z0, Z1
-	VMOVUPS       Z1, Z3
-	VCMPPS        $0x07, Z1, Z1, K1
-	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
-	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
-	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
-	VMOVDQU       oddWords<>+0(SB), Y2
-	VPERMW        Z3, Z2, Z3
-	VMOVDQU       Y3, 64(AX)(BX*2)
-	VPMOVZXWD     96(DX)(BX*2), Z1
-	VPSLLD        $0x10, Z1, Z1
-	VSUBPS        Z1, Z0, Z1
-	VMOVUPS       Z1, Z3
-	VCMPPS        $0x07, Z1, Z1, K1
-	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
-	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
-	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
-	VMOVDQU       oddWords<>+0(SB), Y2
-	VPERMW        Z3, Z2, Z3
-	VMOVDQU       Y3, 96(AX)(BX*2)
-	ADDQ          $+64, BX
-	SUBQ          $+64, CX
+	VMOVDQU       oddWords<>+0(SB), Y4
+	VMOVDQU       oddWords<>+0(SB), Y6
+	VPERMW        Z5, Z2, Z5
+	VPERMW        Z7, Z4, Z7
+	VPERMW        Z9, Z6, Z9
+	VMOVDQU       Y5, (AX)(BX*2)
+	VMOVDQU       Y7, 32(AX)(BX*2)
+	VMOVDQU       Y9, 64(AX)(BX*2)
+	ADDQ          $+48, BX
+	SUBQ          $+48, CX
 	JGE           turn1
 
 turned2:
-	ADDQ $+64, CX
+	ADDQ $+48, CX
 	SUBQ $+16, CX
 	JLT  turned4
 
@@ -7932,60 +7271,49 @@ TEXT ·mulScalarBF16AVX512(SB), NOSPLIT|NOFRAME, $0-28
 	MOVQ         n+16(FP), CX
 	XORQ         BX, BX
 	VBROADCASTSS s+24(FP), Z0
-	SUBQ         $+64, CX
+	SUBQ         $+48, CX
 	JLT          turned2
 
 turn1:
 	VPMOVZXWD     (DX)(BX*2), Z1
+	VPMOVZXWD     32(DX)(BX*2), Z3
+	VPMOVZXWD     64(DX)(BX*2), Z5
 	VPSLLD        $0x10, Z1, Z1
+	VPSLLD        $0x10, Z3, Z3
+	VPSLLD        $0x10, Z5, Z5
 	VMULPS        Z0, Z1, Z1
-	VMOVUPS       Z1, Z3
+	VMULPS        Z0, Z3, Z3
+	VMULPS        Z0, Z5, Z8
+	VMOVUPS       Z1, Z5
+	VMOVUPS       Z3, Z7
+	VMOVUPS       Z8, Z9
 	VCMPPS        $0x07, Z1, Z1, K1
+	VCMPPS        $0x07, Z3, Z3, K3
+	VCMPPS        $0x07, Z8, Z8, K5
 	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
-	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
-	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
+	VPTESTMD.BCST arithNums<>+96(SB), Z3, K3, K4
+	VPTESTMD.BCST arithNums<>+96(SB), Z8, K5, K6
+	VPADDD.BCST   arithNums<>+32(SB), Z5, K1, Z5
+	VPADDD.BCST   arithNums<>+32(SB), Z7, K3, Z7
+	VPADDD.BCST   arithNums<>+32(SB), Z9, K5, Z9
+	VPSUBD.BCST   arithNums<>+128(SB), Z5, K2, Z5
+	VPSUBD.BCST   arithNums<>+128(SB), Z7, K4, Z7
+	VPSUBD.BCST   arithNums<>+128(SB), Z9, K6, Z9
 	VMOVDQU       oddWords<>+0(SB), Y2
-	VPERMW        Z3, Z2, Z3
-	VMOVDQU       Y3, (AX)(BX*2)
-	VPMOVZXWD     32(DX)(BX*2), Z1
-	VPSLLD        $0x10, Z1, Z1
-	VMULPS        Z0, Z1, Z1
-	VMOVUPS       Z1, Z3
-	VCMPPS        $0x07, Z1, Z1, K1
-	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
-	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
-	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
-	VMOVDQU       oddWords<>+0(SB), Y2
-	VPERMW        Z3, Z2, Z3
-	VMOVDQU       Y3, 32(AX)(BX*2)
-	VPMOVZXWD     64(DX)(BX*2), Z1
-	VPSLLD        $0x10, Z1, Z1
-	VMULPS        Z0, Z1, Z1
-	VMOVUPS       Z1, Z3
-	VCMPPS        $0x07, Z1, Z1, K1
-	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
-	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
-	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
-	VMOVDQU       oddWords<>+0(SB), Y2
-	VPERMW        Z3, Z2, Z3
-	VMOVDQU       Y3, 64(AX)(BX*2)
-	VPMOVZXWD     96(DX)(BX*2), Z1
-	VPSLLD        $0x10, Z1, Z1
-	VMULPS        Z0, Z1, Z1
-	VMOVUPS       Z1, Z3
-	VCMPPS        $0x07, Z1, Z1, K1
-	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
-	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
-	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
-	VMOVDQU       oddWords<>+0(SB), Y2
-	VPERMW        Z3, Z2, Z3
-	VMOVDQU       Y3, 96(AX)(BX*2)
-	ADDQ          $+64, BX
-	SUBQ          $+64, CX
+	VMOVDQU       oddWords<>+0(SB), Y4
+	VMOVDQU       oddWords<>+0(SB), Y6
+	VPERMW        Z5, Z2, Z5
+	VPERMW        Z7, Z4, Z7
+	VPERMW        Z9, Z6, Z9
+	VMOVDQU       Y5, (AX)(BX*2)
+	VMOVDQU       Y7, 32(AX)(BX*2)
+	VMOVDQU       Y9, 64(AX)(BX*2)
+	ADDQ          $+48, BX
+	SUBQ          $+48, CX
 	JGE           turn1
 
 turned2:
-	ADDQ $+64, CX
+	ADDQ $+48, CX
 	SUBQ $+16, CX
 	JLT  turned4
 
@@ -8038,60 +7366,49 @@ TEXT ·divScalarBF16AVX512(SB), NOSPLIT|NOFRAME, $0-28
 	MOVQ         n+16(FP), CX
 	XORQ         BX, BX
 	VBROADCASTSS s+24(FP), Z0
-	SUBQ         $+64, CX
+	SUBQ         $+48, CX
 	JLT          turned2
 
 turn1:
 	VPMOVZXWD     (DX)(BX*2), Z1
+	VPMOVZXWD     32(DX)(BX*2), Z3
+	VPMOVZXWD     64(DX)(BX*2), Z5
 	VPSLLD        $0x10, Z1, Z1
+	VPSLLD        $0x10, Z3, Z3
+	VPSLLD        $0x10, Z5, Z5
 	VDIVPS        Z0, Z1, Z1
-	VMOVUPS       Z1, Z3
+	VDIVPS        Z0, Z3, Z3
+	VDIVPS        Z0, Z5, Z8
+	VMOVUPS       Z1, Z5
+	VMOVUPS       Z3, Z7
+	VMOVUPS       Z8, Z9
 	VCMPPS        $0x07, Z1, Z1, K1
+	VCMPPS        $0x07, Z3, Z3, K3
+	VCMPPS        $0x07, Z8, Z8, K5
 	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
-	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
-	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
+	VPTESTMD.BCST arithNums<>+96(SB), Z3, K3, K4
+	VPTESTMD.BCST arithNums<>+96(SB), Z8, K5, K6
+	VPADDD.BCST   arithNums<>+32(SB), Z5, K1, Z5
+	VPADDD.BCST   arithNums<>+32(SB), Z7, K3, Z7
+	VPADDD.BCST   arithNums<>+32(SB), Z9, K5, Z9
+	VPSUBD.BCST   arithNums<>+128(SB), Z5, K2, Z5
+	VPSUBD.BCST   arithNums<>+128(SB), Z7, K4, Z7
+	VPSUBD.BCST   arithNums<>+128(SB), Z9, K6, Z9
 	VMOVDQU       oddWords<>+0(SB), Y2
-	VPERMW        Z3, Z2, Z3
-	VMOVDQU       Y3, (AX)(BX*2)
-	VPMOVZXWD     32(DX)(BX*2), Z1
-	VPSLLD        $0x10, Z1, Z1
-	VDIVPS        Z0, Z1, Z1
-	VMOVUPS       Z1, Z3
-	VCMPPS        $0x07, Z1, Z1, K1
-	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
-	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
-	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
-	VMOVDQU       oddWords<>+0(SB), Y2
-	VPERMW        Z3, Z2, Z3
-	VMOVDQU       Y3, 32(AX)(BX*2)
-	VPMOVZXWD     64(DX)(BX*2), Z1
-	VPSLLD        $0x10, Z1, Z1
-	VDIVPS        Z0, Z1, Z1
-	VMOVUPS       Z1, Z3
-	VCMPPS        $0x07, Z1, Z1, K1
-	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
-	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
-	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
-	VMOVDQU       oddWords<>+0(SB), Y2
-	VPERMW        Z3, Z2, Z3
-	VMOVDQU       Y3, 64(AX)(BX*2)
-	VPMOVZXWD     96(DX)(BX*2), Z1
-	VPSLLD        $0x10, Z1, Z1
-	VDIVPS        Z0, Z1, Z1
-	VMOVUPS       Z1, Z3
-	VCMPPS        $0x07, Z1, Z1, K1
-	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
-	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
-	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
-	VMOVDQU       oddWords<>+0(SB), Y2
-	VPERMW        Z3, Z2, Z3
-	VMOVDQU       Y3, 96(AX)(BX*2)
-	ADDQ          $+64, BX
-	SUBQ          $+64, CX
+	VMOVDQU       oddWords<>+0(SB), Y4
+	VMOVDQU       oddWords<>+0(SB), Y6
+	VPERMW        Z5, Z2, Z5
+	VPERMW        Z7, Z4, Z7
+	VPERMW        Z9, Z6, Z9
+	VMOVDQU       Y5, (AX)(BX*2)
+	VMOVDQU       Y7, 32(AX)(BX*2)
+	VMOVDQU       Y9, 64(AX)(BX*2)
+	ADDQ          $+48, BX
+	SUBQ          $+48, CX
 	JGE           turn1
 
 turned2:
-	ADDQ $+64, CX
+	ADDQ $+48, CX
 	SUBQ $+16, CX
 	JLT  turned4
 
@@ -8144,60 +7461,49 @@ TEXT ·scalarDivBF16AVX512(SB), NOSPLIT|NOFRAME, $0-28
 	MOVQ         n+16(FP), CX
 	XORQ         BX, BX
 	VBROADCASTSS s+24(FP), Z0
-	SUBQ         $+64, CX
+	SUBQ         $+48, CX
 	JLT          turned2
 
 turn1:
 	VPMOVZXWD     (DX)(BX*2), Z1
+	VPMOVZXWD     32(DX)(BX*2), Z3
+	VPMOVZXWD     64(DX)(BX*2), Z5
 	VPSLLD        $0x10, Z1, Z1
+	VPSLLD        $0x10, Z3, Z3
+	VPSLLD        $0x10, Z5, Z5
 	VDIVPS        Z1, Z0, Z1
-	VMOVUPS       Z1, Z3
+	VDIVPS        Z3, Z0, Z3
+	VDIVPS        Z5, Z0, Z8
+	VMOVUPS       Z1, Z5
+	VMOVUPS       Z3, Z7
+	VMOVUPS       Z8, Z9
 	VCMPPS        $0x07, Z1, Z1, K1
+	VCMPPS        $0x07, Z3, Z3, K3
+	VCMPPS        $0x07, Z8, Z8, K5
 	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
-	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
-	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
+	VPTESTMD.BCST arithNums<>+96(SB), Z3, K3, K4
+	VPTESTMD.BCST arithNums<>+96(SB), Z8, K5, K6
+	VPADDD.BCST   arithNums<>+32(SB), Z5, K1, Z5
+	VPADDD.BCST   arithNums<>+32(SB), Z7, K3, Z7
+	VPADDD.BCST   arithNums<>+32(SB), Z9, K5, Z9
+	VPSUBD.BCST   arithNums<>+128(SB), Z5, K2, Z5
+	VPSUBD.BCST   arithNums<>+128(SB), Z7, K4, Z7
+	VPSUBD.BCST   arithNums<>+128(SB), Z9, K6, Z9
 	VMOVDQU       oddWords<>+0(SB), Y2
-	VPERMW        Z3, Z2, Z3
-	VMOVDQU       Y3, (AX)(BX*2)
-	VPMOVZXWD     32(DX)(BX*2), Z1
-	VPSLLD        $0x10, Z1, Z1
-	VDIVPS        Z1, Z0, Z1
-	VMOVUPS       Z1, Z3
-	VCMPPS        $0x07, Z1, Z1, K1
-	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
-	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
-	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
-	VMOVDQU       oddWords<>+0(SB), Y2
-	VPERMW        Z3, Z2, Z3
-	VMOVDQU       Y3, 32(AX)(BX*2)
-	VPMOVZXWD     64(DX)(BX*2), Z1
-	VPSLLD        $0x10, Z1, Z1
-	VDIVPS        Z1, Z0, Z1
-	VMOVUPS       Z1, Z3
-	VCMPPS        $0x07, Z1, Z1, K1
-	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
-	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
-	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
-	VMOVDQU       oddWords<>+0(SB), Y2
-	VPERMW        Z3, Z2, Z3
-	VMOVDQU       Y3, 64(AX)(BX*2)
-	VPMOVZXWD     96(DX)(BX*2), Z1
-	VPSLLD        $0x10, Z1, Z1
-	VDIVPS        Z1, Z0, Z1
-	VMOVUPS       Z1, Z3
-	VCMPPS        $0x07, Z1, Z1, K1
-	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
-	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
-	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
-	VMOVDQU       oddWords<>+0(SB), Y2
-	VPERMW        Z3, Z2, Z3
-	VMOVDQU       Y3, 96(AX)(BX*2)
-	ADDQ          $+64, BX
-	SUBQ          $+64, CX
+	VMOVDQU       oddWords<>+0(SB), Y4
+	VMOVDQU       oddWords<>+0(SB), Y6
+	VPERMW        Z5, Z2, Z5
+	VPERMW        Z7, Z4, Z7
+	VPERMW        Z9, Z6, Z9
+	VMOVDQU       Y5, (AX)(BX*2)
+	VMOVDQU       Y7, 32(AX)(BX*2)
+	VMOVDQU       Y9, 64(AX)(BX*2)
+	ADDQ          $+48, BX
+	SUBQ          $+48, CX
 	JGE           turn1
 
 turned2:
-	ADDQ $+64, CX
+	ADDQ $+48, CX
 	SUBQ $+16, CX
 	JLT  turned4
 
@@ -8251,68 +7557,55 @@ TEXT ·scaleMulBF16AVX512(SB), NOSPLIT|NOFRAME, $0-36
 	MOVQ         n+24(FP), CX
 	XORQ         SI, SI
 	VBROADCASTSS s+32(FP), Z0
-	SUBQ         $+64, CX
+	SUBQ         $+48, CX
 	JLT          turned2
 
 turn1:
 	VPMOVZXWD     (DX)(SI*2), Z1
+	VPMOVZXWD     32(DX)(SI*2), Z3
+	VPMOVZXWD     64(DX)(SI*2), Z5
 	VPSLLD        $0x10, Z1, Z1
+	VPSLLD        $0x10, Z3, Z3
+	VPSLLD        $0x10, Z5, Z5
 	VMULPS        Z0, Z1, Z1
-	VMOVUPS       (BX)(SI*4), Z3
-	VMULPS        Z3, Z1, Z1
-	VMOVUPS       Z1, Z3
+	VMULPS        Z0, Z3, Z3
+	VMULPS        Z0, Z5, Z8
+	VMOVUPS       (BX)(SI*4), Z5
+	VMOVUPS       64(BX)(SI*4), Z7
+	VMOVUPS       128(BX)(SI*4), Z9
+	VMULPS        Z5, Z1, Z1
+	VMULPS        Z7, Z3, Z3
+	VMULPS        Z9, Z8, Z8
+	VMOVUPS       Z1, Z5
+	VMOVUPS       Z3, Z7
+	VMOVUPS       Z8, Z9
 	VCMPPS        $0x07, Z1, Z1, K1
+	VCMPPS        $0x07, Z3, Z3, K3
+	VCMPPS        $0x07, Z8, Z8, K5
 	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
-	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
-	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
+	VPTESTMD.BCST arithNums<>+96(SB), Z3, K3, K4
+	VPTESTMD.BCST arithNums<>+96(SB), Z8, K5, K6
+	VPADDD.BCST   arithNums<>+32(SB), Z5, K1, Z5
+	VPADDD.BCST   arithNums<>+32(SB), Z7, K3, Z7
+	VPADDD.BCST   arithNums<>+32(SB), Z9, K5, Z9
+	VPSUBD.BCST   arithNums<>+128(SB), Z5, K2, Z5
+	VPSUBD.BCST   arithNums<>+128(SB), Z7, K4, Z7
+	VPSUBD.BCST   arithNums<>+128(SB), Z9, K6, Z9
 	VMOVDQU       oddWords<>+0(SB), Y2
-	VPERMW        Z3, Z2, Z3
-	VMOVDQU       Y3, (AX)(SI*2)
-	VPMOVZXWD     32(DX)(SI*2), Z1
-	VPSLLD        $0x10, Z1, Z1
-	VMULPS        Z0, Z1, Z1
-	VMOVUPS       64(BX)(SI*4), Z3
-	VMULPS        Z3, Z1, Z1
-	VMOVUPS       Z1, Z3
-	VCMPPS        $0x07, Z1, Z1, K1
-	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
-	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
-	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
-	VMOVDQU       oddWords<>+0(SB), Y2
-	VPERMW        Z3, Z2, Z3
-	VMOVDQU       Y3, 32(AX)(SI*2)
-	VPMOVZXWD     64(DX)(SI*2), Z1
-	VPSLLD        $0x10, Z1, Z1
-	VMULPS        Z0, Z1, Z1
-	VMOVUPS       128(BX)(SI*4), Z3
-	VMULPS        Z3, Z1, Z1
-	VMOVUPS       Z1, Z3
-	VCMPPS        $0x07, Z1, Z1, K1
-	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
-	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
-	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
-	VMOVDQU       oddWords<>+0(SB), Y2
-	VPERMW        Z3, Z2, Z3
-	VMOVDQU       Y3, 64(AX)(SI*2)
-	VPMOVZXWD     96(DX)(SI*2), Z1
-	VPSLLD        $0x10, Z1, Z1
-	VMULPS        Z0, Z1, Z1
-	VMOVUPS       192(BX)(SI*4), Z3
-	VMULPS        Z3, Z1, Z1
-	VMOVUPS       Z1, Z3
-	VCMPPS        $0x07, Z1, Z1, K1
-	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
-	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
-	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
-	VMOVDQU       oddWords<>+0(SB), Y2
-	VPERMW        Z3, Z2, Z3
-	VMOVDQU       Y3, 96(AX)(SI*2)
-	ADDQ          $+64, SI
-	SUBQ          $+64, CX
+	VMOVDQU       oddWords<>+0(SB), Y4
+	VMOVDQU       oddWords<>+0(SB), Y6
+	VPERMW        Z5, Z2, Z5
+	VPERMW        Z7, Z4, Z7
+	VPERMW        Z9, Z6, Z9
+	VMOVDQU       Y5, (AX)(SI*2)
+	VMOVDQU       Y7, 32(AX)(SI*2)
+	VMOVDQU       Y9, 64(AX)(SI*2)
+	ADDQ          $+48, SI
+	SUBQ          $+48, CX
 	JGE           turn1
 
 turned2:
-	ADDQ $+64, CX
+	ADDQ $+48, CX
 	SUBQ $+16, CX
 	JLT  turned4
 
@@ -8369,56 +7662,46 @@ TEXT ·scaleToBF16AVX512(SB), NOSPLIT|NOFRAME, $0-28
 	MOVQ         n+16(FP), CX
 	XORQ         BX, BX
 	VBROADCASTSS s+24(FP), Z0
-	SUBQ         $+64, CX
+	SUBQ         $+48, CX
 	JLT          turned2
 
 turn1:
 	VMOVUPS       (DX)(BX*4), Z1
+	VMOVUPS       64(DX)(BX*4), Z3
+	VMOVUPS       128(DX)(BX*4), Z5
 	VMULPS        Z0, Z1, Z1
-	VMOVUPS       Z1, Z3
+	VMULPS        Z0, Z3, Z3
+	VMULPS        Z0, Z5, Z8
+	VMOVUPS       Z1, Z5
+	VMOVUPS       Z3, Z7
+	VMOVUPS       Z8, Z9
 	VCMPPS        $0x07, Z1, Z1, K1
+	VCMPPS        $0x07, Z3, Z3, K3
+	VCMPPS        $0x07, Z8, Z8, K5
 	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
-	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
-	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
+	VPTESTMD.BCST arithNums<>+96(SB), Z3, K3, K4
+	VPTESTMD.BCST arithNums<>+96(SB), Z8, K5, K6
+	VPADDD.BCST   arithNums<>+32(SB), Z5, K1, Z5
+	VPADDD.BCST   arithNums<>+32(SB), Z7, K3, Z7
+	VPADDD.BCST   arithNums<>+32(SB), Z9, K5, Z9
+	VPSUBD.BCST   arithNums<>+128(SB), Z5, K2, Z5
+	VPSUBD.BCST   arithNums<>+128(SB), Z7, K4, Z7
+	VPSUBD.BCST   arithNums<>+128(SB), Z9, K6, Z9
 	VMOVDQU       oddWords<>+0(SB), Y2
-	VPERMW        Z3, Z2, Z3
-	VMOVDQU       Y3, (AX)(BX*2)
-	VMOVUPS       64(DX)(BX*4), Z1
-	VMULPS        Z0, Z1, Z1
-	VMOVUPS       Z1, Z3
-	VCMPPS        $0x07, Z1, Z1, K1
-	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
-	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
-	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
-	VMOVDQU       oddWords<>+0(SB), Y2
-	VPERMW        Z3, Z2, Z3
-	VMOVDQU       Y3, 32(AX)(BX*2)
-	VMOVUPS       128(DX)(BX*4), Z1
-	VMULPS        Z0, Z1, Z1
-	VMOVUPS       Z1, Z3
-	VCMPPS        $0x07, Z1, Z1, K1
-	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
-	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
-	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
-	VMOVDQU       oddWords<>+0(SB), Y2
-	VPERMW        Z3, Z2, Z3
-	VMOVDQU       Y3, 64(AX)(BX*2)
-	VMOVUPS       192(DX)(BX*4), Z1
-	VMULPS        Z0, Z1, Z1
-	VMOVUPS       Z1, Z3
-	VCMPPS        $0x07, Z1, Z1, K1
-	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
-	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
-	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
-	VMOVDQU       oddWords<>+0(SB), Y2
-	VPERMW        Z3, Z2, Z3
-	VMOVDQU       Y3, 96(AX)(BX*2)
-	ADDQ          $+64, BX
-	SUBQ          $+64, CX
+	VMOVDQU       oddWords<>+0(SB), Y4
+	VMOVDQU       oddWords<>+0(SB), Y6
+	VPERMW        Z5, Z2, Z5
+	VPERMW        Z7, Z4, Z7
+	VPERMW        Z9, Z6, Z9
+	VMOVDQU       Y5, (AX)(BX*2)
+	VMOVDQU       Y7, 32(AX)(BX*2)
+	VMOVDQU       Y9, 64(AX)(BX*2)
+	ADDQ          $+48, BX
+	SUBQ          $+48, CX
 	JGE           turn1
 
 turned2:
-	ADDQ $+64, CX
+	ADDQ $+48, CX
 	SUBQ $+16, CX
 	JLT  turned4
 
@@ -8469,64 +7752,52 @@ TEXT ·scaleMulToBF16AVX512(SB), NOSPLIT|NOFRAME, $0-36
 	MOVQ         n+24(FP), CX
 	XORQ         SI, SI
 	VBROADCASTSS s+32(FP), Z0
-	SUBQ         $+64, CX
+	SUBQ         $+48, CX
 	JLT          turned2
 
 turn1:
 	VMOVUPS       (DX)(SI*4), Z1
+	VMOVUPS       64(DX)(SI*4), Z3
+	VMOVUPS       128(DX)(SI*4), Z5
 	VMULPS        Z0, Z1, Z1
-	VMOVUPS       (BX)(SI*4), Z3
-	VMULPS        Z3, Z1, Z1
-	VMOVUPS       Z1, Z3
+	VMULPS        Z0, Z3, Z3
+	VMULPS        Z0, Z5, Z8
+	VMOVUPS       (BX)(SI*4), Z5
+	VMOVUPS       64(BX)(SI*4), Z7
+	VMOVUPS       128(BX)(SI*4), Z9
+	VMULPS        Z5, Z1, Z1
+	VMULPS        Z7, Z3, Z3
+	VMULPS        Z9, Z8, Z8
+	VMOVUPS       Z1, Z5
+	VMOVUPS       Z3, Z7
+	VMOVUPS       Z8, Z9
 	VCMPPS        $0x07, Z1, Z1, K1
+	VCMPPS        $0x07, Z3, Z3, K3
+	VCMPPS        $0x07, Z8, Z8, K5
 	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
-	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
-	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
+	VPTESTMD.BCST arithNums<>+96(SB), Z3, K3, K4
+	VPTESTMD.BCST arithNums<>+96(SB), Z8, K5, K6
+	VPADDD.BCST   arithNums<>+32(SB), Z5, K1, Z5
+	VPADDD.BCST   arithNums<>+32(SB), Z7, K3, Z7
+	VPADDD.BCST   arithNums<>+32(SB), Z9, K5, Z9
+	VPSUBD.BCST   arithNums<>+128(SB), Z5, K2, Z5
+	VPSUBD.BCST   arithNums<>+128(SB), Z7, K4, Z7
+	VPSUBD.BCST   arithNums<>+128(SB), Z9, K6, Z9
 	VMOVDQU       oddWords<>+0(SB), Y2
-	VPERMW        Z3, Z2, Z3
-	VMOVDQU       Y3, (AX)(SI*2)
-	VMOVUPS       64(DX)(SI*4), Z1
-	VMULPS        Z0, Z1, Z1
-	VMOVUPS       64(BX)(SI*4), Z3
-	VMULPS        Z3, Z1, Z1
-	VMOVUPS       Z1, Z3
-	VCMPPS        $0x07, Z1, Z1, K1
-	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
-	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
-	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
-	VMOVDQU       oddWords<>+0(SB), Y2
-	VPERMW        Z3, Z2, Z3
-	VMOVDQU       Y3, 32(AX)(SI*2)
-	VMOVUPS       128(DX)(SI*4), Z1
-	VMULPS        Z0, Z1, Z1
-	VMOVUPS       128(BX)(SI*4), Z3
-	VMULPS        Z3, Z1, Z1
-	VMOVUPS       Z1, Z3
-	VCMPPS        $0x07, Z1, Z1, K1
-	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
-	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
-	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
-	VMOVDQU       oddWords<>+0(SB), Y2
-	VPERMW        Z3, Z2, Z3
-	VMOVDQU       Y3, 64(AX)(SI*2)
-	VMOVUPS       192(DX)(SI*4), Z1
-	VMULPS        Z0, Z1, Z1
-	VMOVUPS       192(BX)(SI*4), Z3
-	VMULPS        Z3, Z1, Z1
-	VMOVUPS       Z1, Z3
-	VCMPPS        $0x07, Z1, Z1, K1
-	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
-	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
-	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
-	VMOVDQU       oddWords<>+0(SB), Y2
-	VPERMW        Z3, Z2, Z3
-	VMOVDQU       Y3, 96(AX)(SI*2)
-	ADDQ          $+64, SI
-	SUBQ          $+64, CX
+	VMOVDQU       oddWords<>+0(SB), Y4
+	VMOVDQU       oddWords<>+0(SB), Y6
+	VPERMW        Z5, Z2, Z5
+	VPERMW        Z7, Z4, Z7
+	VPERMW        Z9, Z6, Z9
+	VMOVDQU       Y5, (AX)(SI*2)
+	VMOVDQU       Y7, 32(AX)(SI*2)
+	VMOVDQU       Y9, 64(AX)(SI*2)
+	ADDQ          $+48, SI
+	SUBQ          $+48, CX
 	JGE           turn1
 
 turned2:
-	ADDQ $+64, CX
+	ADDQ $+48, CX
 	SUBQ $+16, CX
 	JLT  turned4
 
@@ -8573,34 +7844,67 @@ done5:
 	RET
 
 // func negF32AVX512(dst *byte, src *byte, n int)
-// Requires: AVX, AVX512DQ, AVX512F
+// Requires: AVX, AVX512DQ, AVX512F, MMX+
 TEXT ·negF32AVX512(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ dst+0(FP), AX
 	MOVQ src+8(FP), DX
 	MOVQ n+16(FP), CX
 	XORQ BX, BX
-	SUBQ $+64, CX
+	SUBQ $+48, CX
 	JLT  turned2
 
 turn1:
+	PREFETCHT0 2048(DX)(BX*4)
+	PREFETCHT0 2112(DX)(BX*4)
+	PREFETCHT0 2176(DX)(BX*4)
+
+	// PREFETCHW 2048(AX)(BX*4)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x98
+	BYTE $0x00
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2112(AX)(BX*4)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x98
+	BYTE $0x40
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2176(AX)(BX*4)
+	BYTE        $0x40
+	BYTE        $0x0f
+	BYTE        $0x0d
+	BYTE        $0x8c
+	BYTE        $0x98
+	BYTE        $0x80
+	BYTE        $0x08
+	BYTE        $0x00
+	BYTE        $0x00
 	VMOVUPS     (DX)(BX*4), Z0
+	VMOVUPS     64(DX)(BX*4), Z1
+	VMOVUPS     128(DX)(BX*4), Z2
 	VXORPS.BCST arithNums<>+64(SB), Z0, Z0
+	VXORPS.BCST arithNums<>+64(SB), Z1, Z1
+	VXORPS.BCST arithNums<>+64(SB), Z2, Z2
 	VMOVUPS     Z0, (AX)(BX*4)
-	VMOVUPS     64(DX)(BX*4), Z0
-	VXORPS.BCST arithNums<>+64(SB), Z0, Z0
-	VMOVUPS     Z0, 64(AX)(BX*4)
-	VMOVUPS     128(DX)(BX*4), Z0
-	VXORPS.BCST arithNums<>+64(SB), Z0, Z0
-	VMOVUPS     Z0, 128(AX)(BX*4)
-	VMOVUPS     192(DX)(BX*4), Z0
-	VXORPS.BCST arithNums<>+64(SB), Z0, Z0
-	VMOVUPS     Z0, 192(AX)(BX*4)
-	ADDQ        $+64, BX
-	SUBQ        $+64, CX
+	VMOVUPS     Z1, 64(AX)(BX*4)
+	VMOVUPS     Z2, 128(AX)(BX*4)
+	ADDQ        $+48, BX
+	SUBQ        $+48, CX
 	JGE         turn1
 
 turned2:
-	ADDQ $+64, CX
+	ADDQ $+48, CX
 	SUBQ $+16, CX
 	JLT  turned4
 
@@ -8629,34 +7933,55 @@ done5:
 	RET
 
 // func negF16AVX512(dst *byte, src *byte, n int)
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, MMX+
 TEXT ·negF16AVX512(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ dst+0(FP), AX
 	MOVQ src+8(FP), DX
 	MOVQ n+16(FP), CX
 	XORQ BX, BX
-	SUBQ $+64, CX
+	SUBQ $+48, CX
 	JLT  turned2
 
 turn1:
+	PREFETCHT0 2048(DX)(BX*2)
+	PREFETCHT0 2112(DX)(BX*2)
+
+	// PREFETCHW 2048(AX)(BX*2)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x58
+	BYTE $0x00
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2112(AX)(BX*2)
+	BYTE        $0x40
+	BYTE        $0x0f
+	BYTE        $0x0d
+	BYTE        $0x8c
+	BYTE        $0x58
+	BYTE        $0x40
+	BYTE        $0x08
+	BYTE        $0x00
+	BYTE        $0x00
 	VCVTPH2PS   (DX)(BX*2), Z0
+	VCVTPH2PS   32(DX)(BX*2), Z1
+	VCVTPH2PS   64(DX)(BX*2), Z2
 	VXORPS.BCST arithNums<>+64(SB), Z0, Z0
+	VXORPS.BCST arithNums<>+64(SB), Z1, Z1
+	VXORPS.BCST arithNums<>+64(SB), Z2, Z2
 	VCVTPS2PH   $0x00, Z0, (AX)(BX*2)
-	VCVTPH2PS   32(DX)(BX*2), Z0
-	VXORPS.BCST arithNums<>+64(SB), Z0, Z0
-	VCVTPS2PH   $0x00, Z0, 32(AX)(BX*2)
-	VCVTPH2PS   64(DX)(BX*2), Z0
-	VXORPS.BCST arithNums<>+64(SB), Z0, Z0
-	VCVTPS2PH   $0x00, Z0, 64(AX)(BX*2)
-	VCVTPH2PS   96(DX)(BX*2), Z0
-	VXORPS.BCST arithNums<>+64(SB), Z0, Z0
-	VCVTPS2PH   $0x00, Z0, 96(AX)(BX*2)
-	ADDQ        $+64, BX
-	SUBQ        $+64, CX
+	VCVTPS2PH   $0x00, Z1, 32(AX)(BX*2)
+	VCVTPS2PH   $0x00, Z2, 64(AX)(BX*2)
+	ADDQ        $+48, BX
+	SUBQ        $+48, CX
 	JGE         turn1
 
 turned2:
-	ADDQ $+64, CX
+	ADDQ $+48, CX
 	SUBQ $+16, CX
 	JLT  turned4
 
@@ -8687,66 +8012,79 @@ done5:
 	RET
 
 // func negBF16AVX512(dst *byte, src *byte, n int)
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, MMX+
 TEXT ·negBF16AVX512(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ dst+0(FP), AX
 	MOVQ src+8(FP), DX
 	MOVQ n+16(FP), CX
 	XORQ BX, BX
-	SUBQ $+64, CX
+	SUBQ $+48, CX
 	JLT  turned2
 
 turn1:
+	PREFETCHT0 2048(DX)(BX*2)
+	PREFETCHT0 2112(DX)(BX*2)
+
+	// PREFETCHW 2048(AX)(BX*2)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x58
+	BYTE $0x00
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2112(AX)(BX*2)
+	BYTE          $0x40
+	BYTE          $0x0f
+	BYTE          $0x0d
+	BYTE          $0x8c
+	BYTE          $0x58
+	BYTE          $0x40
+	BYTE          $0x08
+	BYTE          $0x00
+	BYTE          $0x00
 	VPMOVZXWD     (DX)(BX*2), Z0
+	VPMOVZXWD     32(DX)(BX*2), Z2
+	VPMOVZXWD     64(DX)(BX*2), Z4
 	VPSLLD        $0x10, Z0, Z0
+	VPSLLD        $0x10, Z2, Z2
+	VPSLLD        $0x10, Z4, Z4
 	VXORPS.BCST   arithNums<>+64(SB), Z0, Z0
-	VMOVUPS       Z0, Z2
+	VXORPS.BCST   arithNums<>+64(SB), Z2, Z2
+	VXORPS.BCST   arithNums<>+64(SB), Z4, Z7
+	VMOVUPS       Z0, Z4
+	VMOVUPS       Z2, Z6
+	VMOVUPS       Z7, Z8
 	VCMPPS        $0x07, Z0, Z0, K1
+	VCMPPS        $0x07, Z2, Z2, K3
+	VCMPPS        $0x07, Z7, Z7, K5
 	VPTESTMD.BCST arithNums<>+96(SB), Z0, K1, K2
-	VPADDD.BCST   arithNums<>+32(SB), Z2, K1, Z2
-	VPSUBD.BCST   arithNums<>+128(SB), Z2, K2, Z2
+	VPTESTMD.BCST arithNums<>+96(SB), Z2, K3, K4
+	VPTESTMD.BCST arithNums<>+96(SB), Z7, K5, K6
+	VPADDD.BCST   arithNums<>+32(SB), Z4, K1, Z4
+	VPADDD.BCST   arithNums<>+32(SB), Z6, K3, Z6
+	VPADDD.BCST   arithNums<>+32(SB), Z8, K5, Z8
+	VPSUBD.BCST   arithNums<>+128(SB), Z4, K2, Z4
+	VPSUBD.BCST   arithNums<>+128(SB), Z6, K4, Z6
+	VPSUBD.BCST   arithNums<>+128(SB), Z8, K6, Z8
 	VMOVDQU       oddWords<>+0(SB), Y1
-	VPERMW        Z2, Z1, Z2
-	VMOVDQU       Y2, (AX)(BX*2)
-	VPMOVZXWD     32(DX)(BX*2), Z0
-	VPSLLD        $0x10, Z0, Z0
-	VXORPS.BCST   arithNums<>+64(SB), Z0, Z0
-	VMOVUPS       Z0, Z2
-	VCMPPS        $0x07, Z0, Z0, K1
-	VPTESTMD.BCST arithNums<>+96(SB), Z0, K1, K2
-	VPADDD.BCST   arithNums<>+32(SB), Z2, K1, Z2
-	VPSUBD.BCST   arithNums<>+128(SB), Z2, K2, Z2
-	VMOVDQU       oddWords<>+0(SB), Y1
-	VPERMW        Z2, Z1, Z2
-	VMOVDQU       Y2, 32(AX)(BX*2)
-	VPMOVZXWD     64(DX)(BX*2), Z0
-	VPSLLD        $0x10, Z0, Z0
-	VXORPS.BCST   arithNums<>+64(SB), Z0, Z0
-	VMOVUPS       Z0, Z2
-	VCMPPS        $0x07, Z0, Z0, K1
-	VPTESTMD.BCST arithNums<>+96(SB), Z0, K1, K2
-	VPADDD.BCST   arithNums<>+32(SB), Z2, K1, Z2
-	VPSUBD.BCST   arithNums<>+128(SB), Z2, K2, Z2
-	VMOVDQU       oddWords<>+0(SB), Y1
-	VPERMW        Z2, Z1, Z2
-	VMOVDQU       Y2, 64(AX)(BX*2)
-	VPMOVZXWD     96(DX)(BX*2), Z0
-	VPSLLD        $0x10, Z0, Z0
-	VXORPS.BCST   arithNums<>+64(SB), Z0, Z0
-	VMOVUPS       Z0, Z2
-	VCMPPS        $0x07, Z0, Z0, K1
-	VPTESTMD.BCST arithNums<>+96(SB), Z0, K1, K2
-	VPADDD.BCST   arithNums<>+32(SB), Z2, K1, Z2
-	VPSUBD.BCST   arithNums<>+128(SB), Z2, K2, Z2
-	VMOVDQU       oddWords<>+0(SB), Y1
-	VPERMW        Z2, Z1, Z2
-	VMOVDQU       Y2, 96(AX)(BX*2)
-	ADDQ          $+64, BX
-	SUBQ          $+64, CX
+	VMOVDQU       oddWords<>+0(SB), Y3
+	VMOVDQU       oddWords<>+0(SB), Y5
+	VPERMW        Z4, Z1, Z4
+	VPERMW        Z6, Z3, Z6
+	VPERMW        Z8, Z5, Z8
+	VMOVDQU       Y4, (AX)(BX*2)
+	VMOVDQU       Y6, 32(AX)(BX*2)
+	VMOVDQU       Y8, 64(AX)(BX*2)
+	ADDQ          $+48, BX
+	SUBQ          $+48, CX
 	JGE           turn1
 
 turned2:
-	ADDQ $+64, CX
+	ADDQ $+48, CX
 	SUBQ $+16, CX
 	JLT  turned4
 
@@ -8792,35 +8130,68 @@ done5:
 	RET
 
 // func reluF32AVX512(dst *byte, src *byte, n int)
-// Requires: AVX, AVX512DQ, AVX512F
+// Requires: AVX, AVX512DQ, AVX512F, MMX+
 TEXT ·reluF32AVX512(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ   dst+0(FP), AX
 	MOVQ   src+8(FP), DX
 	MOVQ   n+16(FP), CX
 	XORQ   BX, BX
 	VXORPS Z0, Z0, Z0
-	SUBQ   $+64, CX
+	SUBQ   $+48, CX
 	JLT    turned2
 
 turn1:
+	PREFETCHT0 2048(DX)(BX*4)
+	PREFETCHT0 2112(DX)(BX*4)
+	PREFETCHT0 2176(DX)(BX*4)
+
+	// PREFETCHW 2048(AX)(BX*4)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x98
+	BYTE $0x00
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2112(AX)(BX*4)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x98
+	BYTE $0x40
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2176(AX)(BX*4)
+	BYTE    $0x40
+	BYTE    $0x0f
+	BYTE    $0x0d
+	BYTE    $0x8c
+	BYTE    $0x98
+	BYTE    $0x80
+	BYTE    $0x08
+	BYTE    $0x00
+	BYTE    $0x00
 	VMOVUPS (DX)(BX*4), Z1
+	VMOVUPS 64(DX)(BX*4), Z2
+	VMOVUPS 128(DX)(BX*4), Z3
 	VMAXPS  Z1, Z0, Z1
+	VMAXPS  Z2, Z0, Z2
+	VMAXPS  Z3, Z0, Z3
 	VMOVUPS Z1, (AX)(BX*4)
-	VMOVUPS 64(DX)(BX*4), Z1
-	VMAXPS  Z1, Z0, Z1
-	VMOVUPS Z1, 64(AX)(BX*4)
-	VMOVUPS 128(DX)(BX*4), Z1
-	VMAXPS  Z1, Z0, Z1
-	VMOVUPS Z1, 128(AX)(BX*4)
-	VMOVUPS 192(DX)(BX*4), Z1
-	VMAXPS  Z1, Z0, Z1
-	VMOVUPS Z1, 192(AX)(BX*4)
-	ADDQ    $+64, BX
-	SUBQ    $+64, CX
+	VMOVUPS Z2, 64(AX)(BX*4)
+	VMOVUPS Z3, 128(AX)(BX*4)
+	ADDQ    $+48, BX
+	SUBQ    $+48, CX
 	JGE     turn1
 
 turned2:
-	ADDQ $+64, CX
+	ADDQ $+48, CX
 	SUBQ $+16, CX
 	JLT  turned4
 
@@ -8849,35 +8220,56 @@ done5:
 	RET
 
 // func reluF16AVX512(dst *byte, src *byte, n int)
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, MMX+
 TEXT ·reluF16AVX512(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ   dst+0(FP), AX
 	MOVQ   src+8(FP), DX
 	MOVQ   n+16(FP), CX
 	XORQ   BX, BX
 	VXORPS Z0, Z0, Z0
-	SUBQ   $+64, CX
+	SUBQ   $+48, CX
 	JLT    turned2
 
 turn1:
+	PREFETCHT0 2048(DX)(BX*2)
+	PREFETCHT0 2112(DX)(BX*2)
+
+	// PREFETCHW 2048(AX)(BX*2)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x58
+	BYTE $0x00
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2112(AX)(BX*2)
+	BYTE      $0x40
+	BYTE      $0x0f
+	BYTE      $0x0d
+	BYTE      $0x8c
+	BYTE      $0x58
+	BYTE      $0x40
+	BYTE      $0x08
+	BYTE      $0x00
+	BYTE      $0x00
 	VCVTPH2PS (DX)(BX*2), Z1
+	VCVTPH2PS 32(DX)(BX*2), Z2
+	VCVTPH2PS 64(DX)(BX*2), Z3
 	VMAXPS    Z1, Z0, Z1
+	VMAXPS    Z2, Z0, Z2
+	VMAXPS    Z3, Z0, Z3
 	VCVTPS2PH $0x00, Z1, (AX)(BX*2)
-	VCVTPH2PS 32(DX)(BX*2), Z1
-	VMAXPS    Z1, Z0, Z1
-	VCVTPS2PH $0x00, Z1, 32(AX)(BX*2)
-	VCVTPH2PS 64(DX)(BX*2), Z1
-	VMAXPS    Z1, Z0, Z1
-	VCVTPS2PH $0x00, Z1, 64(AX)(BX*2)
-	VCVTPH2PS 96(DX)(BX*2), Z1
-	VMAXPS    Z1, Z0, Z1
-	VCVTPS2PH $0x00, Z1, 96(AX)(BX*2)
-	ADDQ      $+64, BX
-	SUBQ      $+64, CX
+	VCVTPS2PH $0x00, Z2, 32(AX)(BX*2)
+	VCVTPS2PH $0x00, Z3, 64(AX)(BX*2)
+	ADDQ      $+48, BX
+	SUBQ      $+48, CX
 	JGE       turn1
 
 turned2:
-	ADDQ $+64, CX
+	ADDQ $+48, CX
 	SUBQ $+16, CX
 	JLT  turned4
 
@@ -8908,67 +8300,80 @@ done5:
 	RET
 
 // func reluBF16AVX512(dst *byte, src *byte, n int)
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, MMX+
 TEXT ·reluBF16AVX512(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ   dst+0(FP), AX
 	MOVQ   src+8(FP), DX
 	MOVQ   n+16(FP), CX
 	XORQ   BX, BX
 	VXORPS Z0, Z0, Z0
-	SUBQ   $+64, CX
+	SUBQ   $+48, CX
 	JLT    turned2
 
 turn1:
+	PREFETCHT0 2048(DX)(BX*2)
+	PREFETCHT0 2112(DX)(BX*2)
+
+	// PREFETCHW 2048(AX)(BX*2)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x58
+	BYTE $0x00
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2112(AX)(BX*2)
+	BYTE          $0x40
+	BYTE          $0x0f
+	BYTE          $0x0d
+	BYTE          $0x8c
+	BYTE          $0x58
+	BYTE          $0x40
+	BYTE          $0x08
+	BYTE          $0x00
+	BYTE          $0x00
 	VPMOVZXWD     (DX)(BX*2), Z1
+	VPMOVZXWD     32(DX)(BX*2), Z3
+	VPMOVZXWD     64(DX)(BX*2), Z5
 	VPSLLD        $0x10, Z1, Z1
+	VPSLLD        $0x10, Z3, Z3
+	VPSLLD        $0x10, Z5, Z5
 	VMAXPS        Z1, Z0, Z1
-	VMOVUPS       Z1, Z3
+	VMAXPS        Z3, Z0, Z3
+	VMAXPS        Z5, Z0, Z8
+	VMOVUPS       Z1, Z5
+	VMOVUPS       Z3, Z7
+	VMOVUPS       Z8, Z9
 	VCMPPS        $0x07, Z1, Z1, K1
+	VCMPPS        $0x07, Z3, Z3, K3
+	VCMPPS        $0x07, Z8, Z8, K5
 	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
-	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
-	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
+	VPTESTMD.BCST arithNums<>+96(SB), Z3, K3, K4
+	VPTESTMD.BCST arithNums<>+96(SB), Z8, K5, K6
+	VPADDD.BCST   arithNums<>+32(SB), Z5, K1, Z5
+	VPADDD.BCST   arithNums<>+32(SB), Z7, K3, Z7
+	VPADDD.BCST   arithNums<>+32(SB), Z9, K5, Z9
+	VPSUBD.BCST   arithNums<>+128(SB), Z5, K2, Z5
+	VPSUBD.BCST   arithNums<>+128(SB), Z7, K4, Z7
+	VPSUBD.BCST   arithNums<>+128(SB), Z9, K6, Z9
 	VMOVDQU       oddWords<>+0(SB), Y2
-	VPERMW        Z3, Z2, Z3
-	VMOVDQU       Y3, (AX)(BX*2)
-	VPMOVZXWD     32(DX)(BX*2), Z1
-	VPSLLD        $0x10, Z1, Z1
-	VMAXPS        Z1, Z0, Z1
-	VMOVUPS       Z1, Z3
-	VCMPPS        $0x07, Z1, Z1, K1
-	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
-	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
-	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
-	VMOVDQU       oddWords<>+0(SB), Y2
-	VPERMW        Z3, Z2, Z3
-	VMOVDQU       Y3, 32(AX)(BX*2)
-	VPMOVZXWD     64(DX)(BX*2), Z1
-	VPSLLD        $0x10, Z1, Z1
-	VMAXPS        Z1, Z0, Z1
-	VMOVUPS       Z1, Z3
-	VCMPPS        $0x07, Z1, Z1, K1
-	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
-	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
-	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
-	VMOVDQU       oddWords<>+0(SB), Y2
-	VPERMW        Z3, Z2, Z3
-	VMOVDQU       Y3, 64(AX)(BX*2)
-	VPMOVZXWD     96(DX)(BX*2), Z1
-	VPSLLD        $0x10, Z1, Z1
-	VMAXPS        Z1, Z0, Z1
-	VMOVUPS       Z1, Z3
-	VCMPPS        $0x07, Z1, Z1, K1
-	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
-	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
-	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
-	VMOVDQU       oddWords<>+0(SB), Y2
-	VPERMW        Z3, Z2, Z3
-	VMOVDQU       Y3, 96(AX)(BX*2)
-	ADDQ          $+64, BX
-	SUBQ          $+64, CX
+	VMOVDQU       oddWords<>+0(SB), Y4
+	VMOVDQU       oddWords<>+0(SB), Y6
+	VPERMW        Z5, Z2, Z5
+	VPERMW        Z7, Z4, Z7
+	VPERMW        Z9, Z6, Z9
+	VMOVDQU       Y5, (AX)(BX*2)
+	VMOVDQU       Y7, 32(AX)(BX*2)
+	VMOVDQU       Y9, 64(AX)(BX*2)
+	ADDQ          $+48, BX
+	SUBQ          $+48, CX
 	JGE           turn1
 
 turned2:
-	ADDQ $+64, CX
+	ADDQ $+48, CX
 	SUBQ $+16, CX
 	JLT  turned4
 
@@ -9014,7 +8419,7 @@ done5:
 	RET
 
 // func roundF16F32AVX512(dst *byte, src *byte, n int)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·roundF16F32AVX512(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ dst+0(FP), AX
 	MOVQ src+8(FP), DX
@@ -9024,22 +8429,70 @@ TEXT ·roundF16F32AVX512(SB), NOSPLIT|NOFRAME, $0-24
 	JLT  turned2
 
 turn1:
+	PREFETCHT0 2048(DX)(BX*4)
+	PREFETCHT0 2112(DX)(BX*4)
+	PREFETCHT0 2176(DX)(BX*4)
+	PREFETCHT0 2240(DX)(BX*4)
+
+	// PREFETCHW 2048(AX)(BX*4)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x98
+	BYTE $0x00
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2112(AX)(BX*4)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x98
+	BYTE $0x40
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2176(AX)(BX*4)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x98
+	BYTE $0x80
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2240(AX)(BX*4)
+	BYTE      $0x40
+	BYTE      $0x0f
+	BYTE      $0x0d
+	BYTE      $0x8c
+	BYTE      $0x98
+	BYTE      $0xc0
+	BYTE      $0x08
+	BYTE      $0x00
+	BYTE      $0x00
 	VMOVUPS   (DX)(BX*4), Z0
+	VMOVUPS   64(DX)(BX*4), Z1
+	VMOVUPS   128(DX)(BX*4), Z2
+	VMOVUPS   192(DX)(BX*4), Z3
 	VCVTPS2PH $0x00, Z0, Y0
+	VCVTPS2PH $0x00, Z1, Y1
+	VCVTPS2PH $0x00, Z2, Y2
+	VCVTPS2PH $0x00, Z3, Y3
 	VCVTPH2PS Y0, Z0
+	VCVTPH2PS Y1, Z1
+	VCVTPH2PS Y2, Z2
+	VCVTPH2PS Y3, Z3
 	VMOVUPS   Z0, (AX)(BX*4)
-	VMOVUPS   64(DX)(BX*4), Z0
-	VCVTPS2PH $0x00, Z0, Y0
-	VCVTPH2PS Y0, Z0
-	VMOVUPS   Z0, 64(AX)(BX*4)
-	VMOVUPS   128(DX)(BX*4), Z0
-	VCVTPS2PH $0x00, Z0, Y0
-	VCVTPH2PS Y0, Z0
-	VMOVUPS   Z0, 128(AX)(BX*4)
-	VMOVUPS   192(DX)(BX*4), Z0
-	VCVTPS2PH $0x00, Z0, Y0
-	VCVTPH2PS Y0, Z0
-	VMOVUPS   Z0, 192(AX)(BX*4)
+	VMOVUPS   Z1, 64(AX)(BX*4)
+	VMOVUPS   Z2, 128(AX)(BX*4)
+	VMOVUPS   Z3, 192(AX)(BX*4)
 	ADDQ      $+64, BX
 	SUBQ      $+64, CX
 	JGE       turn1
@@ -9089,21 +8542,21 @@ TEXT ·clampF32AVX512(SB), NOSPLIT|NOFRAME, $0-32
 
 turn1:
 	VMOVUPS (DX)(BX*4), Z2
+	VMOVUPS 64(DX)(BX*4), Z3
+	VMOVUPS 128(DX)(BX*4), Z4
+	VMOVUPS 192(DX)(BX*4), Z5
 	VMAXPS  Z2, Z0, Z2
+	VMAXPS  Z3, Z0, Z3
+	VMAXPS  Z4, Z0, Z4
+	VMAXPS  Z5, Z0, Z5
 	VMINPS  Z2, Z1, Z2
+	VMINPS  Z3, Z1, Z3
+	VMINPS  Z4, Z1, Z4
+	VMINPS  Z5, Z1, Z5
 	VMOVUPS Z2, (AX)(BX*4)
-	VMOVUPS 64(DX)(BX*4), Z2
-	VMAXPS  Z2, Z0, Z2
-	VMINPS  Z2, Z1, Z2
-	VMOVUPS Z2, 64(AX)(BX*4)
-	VMOVUPS 128(DX)(BX*4), Z2
-	VMAXPS  Z2, Z0, Z2
-	VMINPS  Z2, Z1, Z2
-	VMOVUPS Z2, 128(AX)(BX*4)
-	VMOVUPS 192(DX)(BX*4), Z2
-	VMAXPS  Z2, Z0, Z2
-	VMINPS  Z2, Z1, Z2
-	VMOVUPS Z2, 192(AX)(BX*4)
+	VMOVUPS Z3, 64(AX)(BX*4)
+	VMOVUPS Z4, 128(AX)(BX*4)
+	VMOVUPS Z5, 192(AX)(BX*4)
 	ADDQ    $+64, BX
 	SUBQ    $+64, CX
 	JGE     turn1
@@ -9154,29 +8607,29 @@ TEXT ·roundScaledF32AVX512(SB), NOSPLIT|NOFRAME, $0-36
 
 turn1:
 	VMOVUPS     (DX)(BX*4), Z3
+	VMOVUPS     64(DX)(BX*4), Z4
+	VMOVUPS     128(DX)(BX*4), Z5
+	VMOVUPS     192(DX)(BX*4), Z6
 	VMULPS      Z0, Z3, Z3
+	VMULPS      Z0, Z4, Z4
+	VMULPS      Z0, Z5, Z5
+	VMULPS      Z0, Z6, Z6
 	VRNDSCALEPS $0x08, Z3, Z3
+	VRNDSCALEPS $0x08, Z4, Z4
+	VRNDSCALEPS $0x08, Z5, Z5
+	VRNDSCALEPS $0x08, Z6, Z6
 	VMAXPS      Z3, Z1, Z3
+	VMAXPS      Z4, Z1, Z4
+	VMAXPS      Z5, Z1, Z5
+	VMAXPS      Z6, Z1, Z6
 	VMINPS      Z3, Z2, Z3
+	VMINPS      Z4, Z2, Z4
+	VMINPS      Z5, Z2, Z5
+	VMINPS      Z6, Z2, Z6
 	VMOVUPS     Z3, (AX)(BX*4)
-	VMOVUPS     64(DX)(BX*4), Z3
-	VMULPS      Z0, Z3, Z3
-	VRNDSCALEPS $0x08, Z3, Z3
-	VMAXPS      Z3, Z1, Z3
-	VMINPS      Z3, Z2, Z3
-	VMOVUPS     Z3, 64(AX)(BX*4)
-	VMOVUPS     128(DX)(BX*4), Z3
-	VMULPS      Z0, Z3, Z3
-	VRNDSCALEPS $0x08, Z3, Z3
-	VMAXPS      Z3, Z1, Z3
-	VMINPS      Z3, Z2, Z3
-	VMOVUPS     Z3, 128(AX)(BX*4)
-	VMOVUPS     192(DX)(BX*4), Z3
-	VMULPS      Z0, Z3, Z3
-	VRNDSCALEPS $0x08, Z3, Z3
-	VMAXPS      Z3, Z1, Z3
-	VMINPS      Z3, Z2, Z3
-	VMOVUPS     Z3, 192(AX)(BX*4)
+	VMOVUPS     Z4, 64(AX)(BX*4)
+	VMOVUPS     Z5, 128(AX)(BX*4)
+	VMOVUPS     Z6, 192(AX)(BX*4)
 	ADDQ        $+64, BX
 	SUBQ        $+64, CX
 	JGE         turn1
@@ -9231,33 +8684,33 @@ TEXT ·scaleMulAddAVX512(SB), NOSPLIT|NOFRAME, $0-44
 
 turn1:
 	VMOVUPS (DX)(DI*4), Z1
+	VMOVUPS 64(DX)(DI*4), Z2
+	VMOVUPS 128(DX)(DI*4), Z3
+	VMOVUPS 192(DX)(DI*4), Z4
 	VMULPS  Z0, Z1, Z1
-	VMOVUPS (BX)(DI*4), Z2
-	VMULPS  Z2, Z1, Z1
-	VMOVUPS (SI)(DI*4), Z2
-	VADDPS  Z2, Z1, Z1
+	VMULPS  Z0, Z2, Z2
+	VMULPS  Z0, Z3, Z3
+	VMULPS  Z0, Z4, Z7
+	VMOVUPS (BX)(DI*4), Z4
+	VMOVUPS 64(BX)(DI*4), Z5
+	VMOVUPS 128(BX)(DI*4), Z6
+	VMOVUPS 192(BX)(DI*4), Z8
+	VMULPS  Z4, Z1, Z1
+	VMULPS  Z5, Z2, Z2
+	VMULPS  Z6, Z3, Z3
+	VMULPS  Z8, Z7, Z7
+	VMOVUPS (SI)(DI*4), Z4
+	VMOVUPS 64(SI)(DI*4), Z5
+	VMOVUPS 128(SI)(DI*4), Z6
+	VMOVUPS 192(SI)(DI*4), Z8
+	VADDPS  Z4, Z1, Z1
+	VADDPS  Z5, Z2, Z2
+	VADDPS  Z6, Z3, Z3
+	VADDPS  Z8, Z7, Z4
 	VMOVUPS Z1, (AX)(DI*4)
-	VMOVUPS 64(DX)(DI*4), Z1
-	VMULPS  Z0, Z1, Z1
-	VMOVUPS 64(BX)(DI*4), Z2
-	VMULPS  Z2, Z1, Z1
-	VMOVUPS 64(SI)(DI*4), Z2
-	VADDPS  Z2, Z1, Z1
-	VMOVUPS Z1, 64(AX)(DI*4)
-	VMOVUPS 128(DX)(DI*4), Z1
-	VMULPS  Z0, Z1, Z1
-	VMOVUPS 128(BX)(DI*4), Z2
-	VMULPS  Z2, Z1, Z1
-	VMOVUPS 128(SI)(DI*4), Z2
-	VADDPS  Z2, Z1, Z1
-	VMOVUPS Z1, 128(AX)(DI*4)
-	VMOVUPS 192(DX)(DI*4), Z1
-	VMULPS  Z0, Z1, Z1
-	VMOVUPS 192(BX)(DI*4), Z2
-	VMULPS  Z2, Z1, Z1
-	VMOVUPS 192(SI)(DI*4), Z2
-	VADDPS  Z2, Z1, Z1
-	VMOVUPS Z1, 192(AX)(DI*4)
+	VMOVUPS Z2, 64(AX)(DI*4)
+	VMOVUPS Z3, 128(AX)(DI*4)
+	VMOVUPS Z4, 192(AX)(DI*4)
 	ADDQ    $+64, DI
 	SUBQ    $+64, CX
 	JGE     turn1
@@ -9314,29 +8767,29 @@ TEXT ·blendF32AVX512(SB), NOSPLIT|NOFRAME, $0-40
 
 turn1:
 	VMOVUPS (DX)(SI*4), Z2
+	VMOVUPS 64(DX)(SI*4), Z3
+	VMOVUPS 128(DX)(SI*4), Z4
+	VMOVUPS 192(DX)(SI*4), Z5
 	VMULPS  Z0, Z2, Z2
-	VMOVUPS (BX)(SI*4), Z3
-	VMULPS  Z1, Z3, Z3
-	VADDPS  Z3, Z2, Z2
+	VMULPS  Z0, Z3, Z3
+	VMULPS  Z0, Z4, Z4
+	VMULPS  Z0, Z5, Z8
+	VMOVUPS (BX)(SI*4), Z5
+	VMOVUPS 64(BX)(SI*4), Z6
+	VMOVUPS 128(BX)(SI*4), Z7
+	VMOVUPS 192(BX)(SI*4), Z9
+	VMULPS  Z1, Z5, Z5
+	VMULPS  Z1, Z6, Z6
+	VMULPS  Z1, Z7, Z7
+	VMULPS  Z1, Z9, Z9
+	VADDPS  Z5, Z2, Z2
+	VADDPS  Z6, Z3, Z3
+	VADDPS  Z7, Z4, Z4
+	VADDPS  Z9, Z8, Z5
 	VMOVUPS Z2, (AX)(SI*4)
-	VMOVUPS 64(DX)(SI*4), Z2
-	VMULPS  Z0, Z2, Z2
-	VMOVUPS 64(BX)(SI*4), Z3
-	VMULPS  Z1, Z3, Z3
-	VADDPS  Z3, Z2, Z2
-	VMOVUPS Z2, 64(AX)(SI*4)
-	VMOVUPS 128(DX)(SI*4), Z2
-	VMULPS  Z0, Z2, Z2
-	VMOVUPS 128(BX)(SI*4), Z3
-	VMULPS  Z1, Z3, Z3
-	VADDPS  Z3, Z2, Z2
-	VMOVUPS Z2, 128(AX)(SI*4)
-	VMOVUPS 192(DX)(SI*4), Z2
-	VMULPS  Z0, Z2, Z2
-	VMOVUPS 192(BX)(SI*4), Z3
-	VMULPS  Z1, Z3, Z3
-	VADDPS  Z3, Z2, Z2
-	VMOVUPS Z2, 192(AX)(SI*4)
+	VMOVUPS Z3, 64(AX)(SI*4)
+	VMOVUPS Z4, 128(AX)(SI*4)
+	VMOVUPS Z5, 192(AX)(SI*4)
 	ADDQ    $+64, SI
 	SUBQ    $+64, CX
 	JGE     turn1

@@ -47,24 +47,20 @@ TEXT ·widenF16AVX2(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), BX
 	XORQ DX, DX
-	SUBQ $+32, BX
+	SUBQ $+16, BX
 	JLT  turned2
 
 turn1:
 	VCVTPH2PS (CX)(DX*2), Y0
+	VCVTPH2PS 16(CX)(DX*2), Y1
 	VMOVUPS   Y0, (AX)(DX*4)
-	VCVTPH2PS 16(CX)(DX*2), Y0
-	VMOVUPS   Y0, 32(AX)(DX*4)
-	VCVTPH2PS 32(CX)(DX*2), Y0
-	VMOVUPS   Y0, 64(AX)(DX*4)
-	VCVTPH2PS 48(CX)(DX*2), Y0
-	VMOVUPS   Y0, 96(AX)(DX*4)
-	ADDQ      $+32, DX
-	SUBQ      $+32, BX
+	VMOVUPS   Y1, 32(AX)(DX*4)
+	ADDQ      $+16, DX
+	SUBQ      $+16, BX
 	JGE       turn1
 
 turned2:
-	ADDQ $+32, BX
+	ADDQ $+16, BX
 	SUBQ $+8, BX
 	JLT  turned4
 
@@ -125,28 +121,22 @@ TEXT ·widenBF16AVX2(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), BX
 	XORQ DX, DX
-	SUBQ $+32, BX
+	SUBQ $+16, BX
 	JLT  turned2
 
 turn1:
 	VPMOVZXWD (CX)(DX*2), Y0
+	VPMOVZXWD 16(CX)(DX*2), Y1
 	VPSLLD    $0x10, Y0, Y0
+	VPSLLD    $0x10, Y1, Y1
 	VMOVUPS   Y0, (AX)(DX*4)
-	VPMOVZXWD 16(CX)(DX*2), Y0
-	VPSLLD    $0x10, Y0, Y0
-	VMOVUPS   Y0, 32(AX)(DX*4)
-	VPMOVZXWD 32(CX)(DX*2), Y0
-	VPSLLD    $0x10, Y0, Y0
-	VMOVUPS   Y0, 64(AX)(DX*4)
-	VPMOVZXWD 48(CX)(DX*2), Y0
-	VPSLLD    $0x10, Y0, Y0
-	VMOVUPS   Y0, 96(AX)(DX*4)
-	ADDQ      $+32, DX
-	SUBQ      $+32, BX
+	VMOVUPS   Y1, 32(AX)(DX*4)
+	ADDQ      $+16, DX
+	SUBQ      $+16, BX
 	JGE       turn1
 
 turned2:
-	ADDQ $+32, BX
+	ADDQ $+16, BX
 	SUBQ $+8, BX
 	JLT  turned4
 
@@ -209,28 +199,22 @@ TEXT ·widenI8AVX2(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), BX
 	XORQ DX, DX
-	SUBQ $+32, BX
+	SUBQ $+16, BX
 	JLT  turned2
 
 turn1:
 	VPMOVSXBD (CX)(DX*1), Y0
+	VPMOVSXBD 8(CX)(DX*1), Y1
 	VCVTDQ2PS Y0, Y0
+	VCVTDQ2PS Y1, Y1
 	VMOVUPS   Y0, (AX)(DX*4)
-	VPMOVSXBD 8(CX)(DX*1), Y0
-	VCVTDQ2PS Y0, Y0
-	VMOVUPS   Y0, 32(AX)(DX*4)
-	VPMOVSXBD 16(CX)(DX*1), Y0
-	VCVTDQ2PS Y0, Y0
-	VMOVUPS   Y0, 64(AX)(DX*4)
-	VPMOVSXBD 24(CX)(DX*1), Y0
-	VCVTDQ2PS Y0, Y0
-	VMOVUPS   Y0, 96(AX)(DX*4)
-	ADDQ      $+32, DX
-	SUBQ      $+32, BX
+	VMOVUPS   Y1, 32(AX)(DX*4)
+	ADDQ      $+16, DX
+	SUBQ      $+16, BX
 	JGE       turn1
 
 turned2:
-	ADDQ $+32, BX
+	ADDQ $+16, BX
 	SUBQ $+8, BX
 	JLT  turned4
 
@@ -293,24 +277,20 @@ TEXT ·narrowF16AVX2(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), BX
 	XORQ DX, DX
-	SUBQ $+32, BX
+	SUBQ $+16, BX
 	JLT  turned2
 
 turn1:
 	VMOVUPS   (CX)(DX*4), Y0
+	VMOVUPS   32(CX)(DX*4), Y1
 	VCVTPS2PH $0x00, Y0, (AX)(DX*2)
-	VMOVUPS   32(CX)(DX*4), Y0
-	VCVTPS2PH $0x00, Y0, 16(AX)(DX*2)
-	VMOVUPS   64(CX)(DX*4), Y0
-	VCVTPS2PH $0x00, Y0, 32(AX)(DX*2)
-	VMOVUPS   96(CX)(DX*4), Y0
-	VCVTPS2PH $0x00, Y0, 48(AX)(DX*2)
-	ADDQ      $+32, DX
-	SUBQ      $+32, BX
+	VCVTPS2PH $0x00, Y1, 16(AX)(DX*2)
+	ADDQ      $+16, DX
+	SUBQ      $+16, BX
 	JGE       turn1
 
 turned2:
-	ADDQ $+32, BX
+	ADDQ $+16, BX
 	SUBQ $+8, BX
 	JLT  turned4
 
@@ -371,64 +351,40 @@ TEXT ·narrowBF16AVX2(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ         n+16(FP), BX
 	XORQ         DX, DX
 	VBROADCASTSS convertNums<>+0(SB), Y0
-	SUBQ         $+32, BX
+	SUBQ         $+16, BX
 	JLT          turned2
 
 turn1:
 	VMOVUPS      (CX)(DX*4), Y1
+	VMOVUPS      32(CX)(DX*4), Y2
 	VMULPS       Y0, Y1, Y1
-	VPSRLD       $0x10, Y1, Y2
+	VMULPS       Y0, Y2, Y4
+	VPSRLD       $0x10, Y1, Y3
+	VPSRLD       $0x10, Y4, Y2
+	VANDPS       convertNums<>+32(SB), Y3, Y3
 	VANDPS       convertNums<>+32(SB), Y2, Y2
-	VPADDD       convertNums<>+64(SB), Y2, Y3
+	VPADDD       convertNums<>+64(SB), Y3, Y3
+	VPADDD       convertNums<>+64(SB), Y2, Y6
 	VCMPPS       $0x03, Y1, Y1, Y2
+	VCMPPS       $0x03, Y4, Y4, Y5
 	VPANDN       Y3, Y2, Y2
+	VPANDN       Y6, Y5, Y3
 	VPADDD       Y2, Y1, Y1
-	VPSRLD       $0x10, Y1, Y2
-	VEXTRACTI128 $0x01, Y2, X1
-	VPACKUSDW    X1, X2, X1
-	VMOVDQU      X1, (AX)(DX*2)
-	VMOVUPS      32(CX)(DX*4), Y1
-	VMULPS       Y0, Y1, Y1
-	VPSRLD       $0x10, Y1, Y2
-	VANDPS       convertNums<>+32(SB), Y2, Y2
-	VPADDD       convertNums<>+64(SB), Y2, Y3
-	VCMPPS       $0x03, Y1, Y1, Y2
-	VPANDN       Y3, Y2, Y2
-	VPADDD       Y2, Y1, Y1
-	VPSRLD       $0x10, Y1, Y2
-	VEXTRACTI128 $0x01, Y2, X1
-	VPACKUSDW    X1, X2, X1
-	VMOVDQU      X1, 16(AX)(DX*2)
-	VMOVUPS      64(CX)(DX*4), Y1
-	VMULPS       Y0, Y1, Y1
-	VPSRLD       $0x10, Y1, Y2
-	VANDPS       convertNums<>+32(SB), Y2, Y2
-	VPADDD       convertNums<>+64(SB), Y2, Y3
-	VCMPPS       $0x03, Y1, Y1, Y2
-	VPANDN       Y3, Y2, Y2
-	VPADDD       Y2, Y1, Y1
-	VPSRLD       $0x10, Y1, Y2
-	VEXTRACTI128 $0x01, Y2, X1
-	VPACKUSDW    X1, X2, X1
-	VMOVDQU      X1, 32(AX)(DX*2)
-	VMOVUPS      96(CX)(DX*4), Y1
-	VMULPS       Y0, Y1, Y1
-	VPSRLD       $0x10, Y1, Y2
-	VANDPS       convertNums<>+32(SB), Y2, Y2
-	VPADDD       convertNums<>+64(SB), Y2, Y3
-	VCMPPS       $0x03, Y1, Y1, Y2
-	VPANDN       Y3, Y2, Y2
-	VPADDD       Y2, Y1, Y1
-	VPSRLD       $0x10, Y1, Y2
-	VEXTRACTI128 $0x01, Y2, X1
-	VPACKUSDW    X1, X2, X1
-	VMOVDQU      X1, 48(AX)(DX*2)
-	ADDQ         $+32, DX
-	SUBQ         $+32, BX
+	VPADDD       Y3, Y4, Y2
+	VPSRLD       $0x10, Y1, Y1
+	VPSRLD       $0x10, Y2, Y4
+	VEXTRACTI128 $0x01, Y1, X2
+	VEXTRACTI128 $0x01, Y4, X3
+	VPACKUSDW    X2, X1, X2
+	VPACKUSDW    X3, X4, X3
+	VMOVDQU      X2, (AX)(DX*2)
+	VMOVDQU      X3, 16(AX)(DX*2)
+	ADDQ         $+16, DX
+	SUBQ         $+16, BX
 	JGE          turn1
 
 turned2:
-	ADDQ $+32, BX
+	ADDQ $+16, BX
 	SUBQ $+8, BX
 	JLT  turned4
 
@@ -512,13 +468,13 @@ TEXT ·widenF16AVX512(SB), NOSPLIT|NOFRAME, $0-24
 
 turn1:
 	VCVTPH2PS (DX)(BX*2), Z0
+	VCVTPH2PS 32(DX)(BX*2), Z1
+	VCVTPH2PS 64(DX)(BX*2), Z2
+	VCVTPH2PS 96(DX)(BX*2), Z3
 	VMOVUPS   Z0, (AX)(BX*4)
-	VCVTPH2PS 32(DX)(BX*2), Z0
-	VMOVUPS   Z0, 64(AX)(BX*4)
-	VCVTPH2PS 64(DX)(BX*2), Z0
-	VMOVUPS   Z0, 128(AX)(BX*4)
-	VCVTPH2PS 96(DX)(BX*2), Z0
-	VMOVUPS   Z0, 192(AX)(BX*4)
+	VMOVUPS   Z1, 64(AX)(BX*4)
+	VMOVUPS   Z2, 128(AX)(BX*4)
+	VMOVUPS   Z3, 192(AX)(BX*4)
 	ADDQ      $+64, BX
 	SUBQ      $+64, CX
 	JGE       turn1
@@ -563,17 +519,17 @@ TEXT ·widenBF16AVX512(SB), NOSPLIT|NOFRAME, $0-24
 
 turn1:
 	VPMOVZXWD (DX)(BX*2), Z0
+	VPMOVZXWD 32(DX)(BX*2), Z1
+	VPMOVZXWD 64(DX)(BX*2), Z2
+	VPMOVZXWD 96(DX)(BX*2), Z3
 	VPSLLD    $0x10, Z0, Z0
+	VPSLLD    $0x10, Z1, Z1
+	VPSLLD    $0x10, Z2, Z2
+	VPSLLD    $0x10, Z3, Z3
 	VMOVUPS   Z0, (AX)(BX*4)
-	VPMOVZXWD 32(DX)(BX*2), Z0
-	VPSLLD    $0x10, Z0, Z0
-	VMOVUPS   Z0, 64(AX)(BX*4)
-	VPMOVZXWD 64(DX)(BX*2), Z0
-	VPSLLD    $0x10, Z0, Z0
-	VMOVUPS   Z0, 128(AX)(BX*4)
-	VPMOVZXWD 96(DX)(BX*2), Z0
-	VPSLLD    $0x10, Z0, Z0
-	VMOVUPS   Z0, 192(AX)(BX*4)
+	VMOVUPS   Z1, 64(AX)(BX*4)
+	VMOVUPS   Z2, 128(AX)(BX*4)
+	VMOVUPS   Z3, 192(AX)(BX*4)
 	ADDQ      $+64, BX
 	SUBQ      $+64, CX
 	JGE       turn1
@@ -620,17 +576,17 @@ TEXT ·widenI8AVX512(SB), NOSPLIT|NOFRAME, $0-24
 
 turn1:
 	VPMOVSXBD (DX)(BX*1), Z0
+	VPMOVSXBD 16(DX)(BX*1), Z1
+	VPMOVSXBD 32(DX)(BX*1), Z2
+	VPMOVSXBD 48(DX)(BX*1), Z3
 	VCVTDQ2PS Z0, Z0
+	VCVTDQ2PS Z1, Z1
+	VCVTDQ2PS Z2, Z2
+	VCVTDQ2PS Z3, Z3
 	VMOVUPS   Z0, (AX)(BX*4)
-	VPMOVSXBD 16(DX)(BX*1), Z0
-	VCVTDQ2PS Z0, Z0
-	VMOVUPS   Z0, 64(AX)(BX*4)
-	VPMOVSXBD 32(DX)(BX*1), Z0
-	VCVTDQ2PS Z0, Z0
-	VMOVUPS   Z0, 128(AX)(BX*4)
-	VPMOVSXBD 48(DX)(BX*1), Z0
-	VCVTDQ2PS Z0, Z0
-	VMOVUPS   Z0, 192(AX)(BX*4)
+	VMOVUPS   Z1, 64(AX)(BX*4)
+	VMOVUPS   Z2, 128(AX)(BX*4)
+	VMOVUPS   Z3, 192(AX)(BX*4)
 	ADDQ      $+64, BX
 	SUBQ      $+64, CX
 	JGE       turn1
@@ -677,13 +633,13 @@ TEXT ·narrowF16AVX512(SB), NOSPLIT|NOFRAME, $0-24
 
 turn1:
 	VMOVUPS   (DX)(BX*4), Z0
+	VMOVUPS   64(DX)(BX*4), Z1
+	VMOVUPS   128(DX)(BX*4), Z2
+	VMOVUPS   192(DX)(BX*4), Z3
 	VCVTPS2PH $0x00, Z0, (AX)(BX*2)
-	VMOVUPS   64(DX)(BX*4), Z0
-	VCVTPS2PH $0x00, Z0, 32(AX)(BX*2)
-	VMOVUPS   128(DX)(BX*4), Z0
-	VCVTPS2PH $0x00, Z0, 64(AX)(BX*2)
-	VMOVUPS   192(DX)(BX*4), Z0
-	VCVTPS2PH $0x00, Z0, 96(AX)(BX*2)
+	VCVTPS2PH $0x00, Z1, 32(AX)(BX*2)
+	VCVTPS2PH $0x00, Z2, 64(AX)(BX*2)
+	VCVTPS2PH $0x00, Z3, 96(AX)(BX*2)
 	ADDQ      $+64, BX
 	SUBQ      $+64, CX
 	JGE       turn1
@@ -724,56 +680,46 @@ TEXT ·narrowBF16AVX512(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ         n+16(FP), CX
 	XORQ         BX, BX
 	VBROADCASTSS convertNums<>+0(SB), Z0
-	SUBQ         $+64, CX
+	SUBQ         $+48, CX
 	JLT          turned2
 
 turn1:
 	VMOVUPS       (DX)(BX*4), Z1
+	VMOVUPS       64(DX)(BX*4), Z3
+	VMOVUPS       128(DX)(BX*4), Z5
 	VMULPS        Z0, Z1, Z1
-	VMOVUPS       Z1, Z3
+	VMULPS        Z0, Z3, Z3
+	VMULPS        Z0, Z5, Z8
+	VMOVUPS       Z1, Z5
+	VMOVUPS       Z3, Z7
+	VMOVUPS       Z8, Z9
 	VCMPPS        $0x07, Z1, Z1, K1
+	VCMPPS        $0x07, Z3, Z3, K3
+	VCMPPS        $0x07, Z8, Z8, K5
 	VPTESTMD.BCST convertNums<>+96(SB), Z1, K1, K2
-	VPADDD.BCST   convertNums<>+64(SB), Z3, K1, Z3
-	VPSUBD.BCST   convertNums<>+128(SB), Z3, K2, Z3
+	VPTESTMD.BCST convertNums<>+96(SB), Z3, K3, K4
+	VPTESTMD.BCST convertNums<>+96(SB), Z8, K5, K6
+	VPADDD.BCST   convertNums<>+64(SB), Z5, K1, Z5
+	VPADDD.BCST   convertNums<>+64(SB), Z7, K3, Z7
+	VPADDD.BCST   convertNums<>+64(SB), Z9, K5, Z9
+	VPSUBD.BCST   convertNums<>+128(SB), Z5, K2, Z5
+	VPSUBD.BCST   convertNums<>+128(SB), Z7, K4, Z7
+	VPSUBD.BCST   convertNums<>+128(SB), Z9, K6, Z9
 	VMOVDQU       oddWords<>+0(SB), Y2
-	VPERMW        Z3, Z2, Z3
-	VMOVDQU       Y3, (AX)(BX*2)
-	VMOVUPS       64(DX)(BX*4), Z1
-	VMULPS        Z0, Z1, Z1
-	VMOVUPS       Z1, Z3
-	VCMPPS        $0x07, Z1, Z1, K1
-	VPTESTMD.BCST convertNums<>+96(SB), Z1, K1, K2
-	VPADDD.BCST   convertNums<>+64(SB), Z3, K1, Z3
-	VPSUBD.BCST   convertNums<>+128(SB), Z3, K2, Z3
-	VMOVDQU       oddWords<>+0(SB), Y2
-	VPERMW        Z3, Z2, Z3
-	VMOVDQU       Y3, 32(AX)(BX*2)
-	VMOVUPS       128(DX)(BX*4), Z1
-	VMULPS        Z0, Z1, Z1
-	VMOVUPS       Z1, Z3
-	VCMPPS        $0x07, Z1, Z1, K1
-	VPTESTMD.BCST convertNums<>+96(SB), Z1, K1, K2
-	VPADDD.BCST   convertNums<>+64(SB), Z3, K1, Z3
-	VPSUBD.BCST   convertNums<>+128(SB), Z3, K2, Z3
-	VMOVDQU       oddWords<>+0(SB), Y2
-	VPERMW        Z3, Z2, Z3
-	VMOVDQU       Y3, 64(AX)(BX*2)
-	VMOVUPS       192(DX)(BX*4), Z1
-	VMULPS        Z0, Z1, Z1
-	VMOVUPS       Z1, Z3
-	VCMPPS        $0x07, Z1, Z1, K1
-	VPTESTMD.BCST convertNums<>+96(SB), Z1, K1, K2
-	VPADDD.BCST   convertNums<>+64(SB), Z3, K1, Z3
-	VPSUBD.BCST   convertNums<>+128(SB), Z3, K2, Z3
-	VMOVDQU       oddWords<>+0(SB), Y2
-	VPERMW        Z3, Z2, Z3
-	VMOVDQU       Y3, 96(AX)(BX*2)
-	ADDQ          $+64, BX
-	SUBQ          $+64, CX
+	VMOVDQU       oddWords<>+0(SB), Y4
+	VMOVDQU       oddWords<>+0(SB), Y6
+	VPERMW        Z5, Z2, Z5
+	VPERMW        Z7, Z4, Z7
+	VPERMW        Z9, Z6, Z9
+	VMOVDQU       Y5, (AX)(BX*2)
+	VMOVDQU       Y7, 32(AX)(BX*2)
+	VMOVDQU       Y9, 64(AX)(BX*2)
+	ADDQ          $+48, BX
+	SUBQ          $+48, CX
 	JGE           turn1
 
 turned2:
-	ADDQ $+64, CX
+	ADDQ $+48, CX
 	SUBQ $+16, CX
 	JLT  turned4
 

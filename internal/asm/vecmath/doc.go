@@ -2,7 +2,8 @@
 // arithmetic, sums, products with rows, conversions and quantisation.
 //
 // Every function exists for AVX2 with FMA and F16C and for AVX-512, and gives
-// the same bits at both. Elements are float32, or f16 or bf16 as uint16, which
+// the same bits at both, but for the gates (Sigmoid, Silu, Swish, GeluTanh, SwiGLU)
+// of f16 and bf16, which use the processor's reciprocal at AVX-512. Elements are float32, or f16 or bf16 as uint16, which
 // are computed in float32 and rounded once to nearest even.
 //
 // A function that returns false, or that says that it did 0 elements, did
@@ -113,5 +114,11 @@ type Row interface{ float32 | uint16 | int8 }
 // widest is the largest magnitude of the exponents that the gates take.
 const widest = 174
 
-// SwishScale reports whether Swish takes a scale.
-func SwishScale(scale float32) bool { return scale >= 0x1p-64 && scale <= 0x1p64 }
+// SwishScale reports whether Swish takes a scale for elements of a type.
+func SwishScale(e Element, scale float32) bool {
+	least := float32(0x1p-64)
+	if e == BF16 {
+		least = 0x1p-6
+	}
+	return scale >= least && scale <= 0x1p64
+}

@@ -41,7 +41,7 @@ DATA oddWords<>+30(SB)/2, $0x001f
 GLOBL oddWords<>(SB), RODATA|NOPTR, $32
 
 // func expF32AVX2(dst *byte, src *byte, n int)
-// Requires: AVX, AVX2, FMA3
+// Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·expF32AVX2(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), CX
@@ -53,60 +53,70 @@ TEXT ·expF32AVX2(SB), NOSPLIT|NOFRAME, $0-24
 	JLT          turned2
 
 turn1:
+	PREFETCHT0 2048(CX)(DX*4)
+
+	// PREFETCHW 2048(AX)(DX*4)
+	BYTE         $0x40
+	BYTE         $0x0f
+	BYTE         $0x0d
+	BYTE         $0x8c
+	BYTE         $0x90
+	BYTE         $0x00
+	BYTE         $0x08
+	BYTE         $0x00
+	BYTE         $0x00
 	VMOVUPS      (CX)(DX*4), Y2
+	VMOVUPS      32(CX)(DX*4), Y3
 	VMAXPS       Y2, Y0, Y2
+	VMAXPS       Y3, Y0, Y3
 	VMINPS       Y2, Y1, Y2
+	VMINPS       Y3, Y1, Y4
 	VBROADCASTSS expNums<>+64(SB), Y3
+	VBROADCASTSS expNums<>+64(SB), Y5
 	VFMADD213PS  expNums<>+96(SB), Y2, Y3
+	VFMADD213PS  expNums<>+96(SB), Y4, Y5
 	VSUBPS       expNums<>+96(SB), Y3, Y3
+	VSUBPS       expNums<>+96(SB), Y5, Y5
 	VMOVUPS      Y2, Y2
+	VMOVUPS      Y4, Y6
 	VFNMADD231PS expNums<>+128(SB), Y3, Y2
+	VFNMADD231PS expNums<>+128(SB), Y5, Y6
 	VFNMADD231PS expNums<>+160(SB), Y3, Y2
+	VFNMADD231PS expNums<>+160(SB), Y5, Y6
 	VBROADCASTSS expNums<>+192(SB), Y4
+	VBROADCASTSS expNums<>+192(SB), Y7
 	VFMADD213PS  expNums<>+224(SB), Y2, Y4
+	VFMADD213PS  expNums<>+224(SB), Y6, Y7
 	VFMADD213PS  expNums<>+256(SB), Y2, Y4
+	VFMADD213PS  expNums<>+256(SB), Y6, Y7
 	VFMADD213PS  expNums<>+288(SB), Y2, Y4
+	VFMADD213PS  expNums<>+288(SB), Y6, Y7
 	VFMADD213PS  expNums<>+320(SB), Y2, Y4
-	VMULPS       Y2, Y2, Y5
-	VFMADD213PS  Y2, Y5, Y4
-	VADDPS       expNums<>+352(SB), Y4, Y2
-	VCVTPS2DQ    Y3, Y3
-	VPSRAD       $0x01, Y3, Y4
-	VPSLLD       $0x17, Y4, Y5
+	VFMADD213PS  expNums<>+320(SB), Y6, Y7
+	VFMADD213PS  expNums<>+352(SB), Y2, Y4
+	VFMADD213PS  expNums<>+352(SB), Y6, Y7
+	VFMADD213PS  expNums<>+352(SB), Y2, Y4
+	VFMADD213PS  expNums<>+352(SB), Y6, Y7
+	VCVTPS2DQ    Y3, Y2
+	VCVTPS2DQ    Y5, Y6
+	VPSRAD       $0x01, Y2, Y3
+	VPSRAD       $0x01, Y6, Y8
+	VPSLLD       $0x17, Y3, Y5
+	VPSLLD       $0x17, Y8, Y9
 	VPADDD       expNums<>+352(SB), Y5, Y5
-	VMULPS       Y5, Y2, Y2
-	VPSUBD       Y4, Y3, Y3
+	VPADDD       expNums<>+352(SB), Y9, Y9
+	VMULPS       Y5, Y4, Y4
+	VMULPS       Y9, Y7, Y5
+	VPSUBD       Y3, Y2, Y2
+	VPSUBD       Y8, Y6, Y3
+	VPSLLD       $0x17, Y2, Y2
 	VPSLLD       $0x17, Y3, Y3
+	VPADDD       expNums<>+352(SB), Y2, Y2
 	VPADDD       expNums<>+352(SB), Y3, Y3
-	VMULPS       Y3, Y2, Y2
+	VMULPS       Y2, Y4, Y2
+	VMULPS       Y3, Y5, Y3
 	VMOVUPS      Y2, (AX)(DX*4)
-	VMOVUPS      32(CX)(DX*4), Y2
-	VMAXPS       Y2, Y0, Y2
-	VMINPS       Y2, Y1, Y2
-	VBROADCASTSS expNums<>+64(SB), Y3
-	VFMADD213PS  expNums<>+96(SB), Y2, Y3
-	VSUBPS       expNums<>+96(SB), Y3, Y3
-	VMOVUPS      Y2, Y2
-	VFNMADD231PS expNums<>+128(SB), Y3, Y2
-	VFNMADD231PS expNums<>+160(SB), Y3, Y2
-	VBROADCASTSS expNums<>+192(SB), Y4
-	VFMADD213PS  expNums<>+224(SB), Y2, Y4
-	VFMADD213PS  expNums<>+256(SB), Y2, Y4
-	VFMADD213PS  expNums<>+288(SB), Y2, Y4
-	VFMADD213PS  expNums<>+320(SB), Y2, Y4
-	VMULPS       Y2, Y2, Y5
-	VFMADD213PS  Y2, Y5, Y4
-	VADDPS       expNums<>+352(SB), Y4, Y2
-	VCVTPS2DQ    Y3, Y3
-	VPSRAD       $0x01, Y3, Y4
-	VPSLLD       $0x17, Y4, Y5
-	VPADDD       expNums<>+352(SB), Y5, Y5
-	VMULPS       Y5, Y2, Y2
-	VPSUBD       Y4, Y3, Y3
-	VPSLLD       $0x17, Y3, Y3
-	VPADDD       expNums<>+352(SB), Y3, Y3
-	VMULPS       Y3, Y2, Y2
-	VMOVUPS      Y2, 32(AX)(DX*4)
+	VMOVUPS      Y3, 32(AX)(DX*4)
 	ADDQ         $+16, DX
 	SUBQ         $+16, BX
 	JGE          turn1
@@ -131,18 +141,17 @@ turn3:
 	VFMADD213PS  expNums<>+256(SB), Y2, Y4
 	VFMADD213PS  expNums<>+288(SB), Y2, Y4
 	VFMADD213PS  expNums<>+320(SB), Y2, Y4
-	VMULPS       Y2, Y2, Y5
-	VFMADD213PS  Y2, Y5, Y4
-	VADDPS       expNums<>+352(SB), Y4, Y2
-	VCVTPS2DQ    Y3, Y3
-	VPSRAD       $0x01, Y3, Y4
-	VPSLLD       $0x17, Y4, Y5
+	VFMADD213PS  expNums<>+352(SB), Y2, Y4
+	VFMADD213PS  expNums<>+352(SB), Y2, Y4
+	VCVTPS2DQ    Y3, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSLLD       $0x17, Y3, Y5
 	VPADDD       expNums<>+352(SB), Y5, Y5
-	VMULPS       Y5, Y2, Y2
-	VPSUBD       Y4, Y3, Y3
-	VPSLLD       $0x17, Y3, Y3
-	VPADDD       expNums<>+352(SB), Y3, Y3
-	VMULPS       Y3, Y2, Y2
+	VMULPS       Y5, Y4, Y4
+	VPSUBD       Y3, Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       expNums<>+352(SB), Y2, Y2
+	VMULPS       Y2, Y4, Y2
 	VMOVUPS      Y2, (AX)(DX*4)
 	ADDQ         $+8, DX
 	SUBQ         $+8, BX
@@ -170,18 +179,17 @@ turned4:
 	VFMADD213PS  expNums<>+256(SB), Y0, Y3
 	VFMADD213PS  expNums<>+288(SB), Y0, Y3
 	VFMADD213PS  expNums<>+320(SB), Y0, Y3
-	VMULPS       Y0, Y0, Y4
-	VFMADD213PS  Y0, Y4, Y3
-	VADDPS       expNums<>+352(SB), Y3, Y0
-	VCVTPS2DQ    Y1, Y1
-	VPSRAD       $0x01, Y1, Y3
-	VPSLLD       $0x17, Y3, Y4
+	VFMADD213PS  expNums<>+352(SB), Y0, Y3
+	VFMADD213PS  expNums<>+352(SB), Y0, Y3
+	VCVTPS2DQ    Y1, Y0
+	VPSRAD       $0x01, Y0, Y1
+	VPSLLD       $0x17, Y1, Y4
 	VPADDD       expNums<>+352(SB), Y4, Y4
-	VMULPS       Y4, Y0, Y0
-	VPSUBD       Y3, Y1, Y1
-	VPSLLD       $0x17, Y1, Y1
-	VPADDD       expNums<>+352(SB), Y1, Y1
-	VMULPS       Y1, Y0, Y0
+	VMULPS       Y4, Y3, Y3
+	VPSUBD       Y1, Y0, Y0
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       expNums<>+352(SB), Y0, Y0
+	VMULPS       Y0, Y3, Y0
 	VMASKMOVPS   Y0, Y2, (AX)(DX*4)
 
 done5:
@@ -189,7 +197,7 @@ done5:
 	RET
 
 // func sigmoidF32AVX2(dst *byte, src *byte, n int)
-// Requires: AVX, AVX2, FMA3
+// Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·sigmoidF32AVX2(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), CX
@@ -197,15 +205,113 @@ TEXT ·sigmoidF32AVX2(SB), NOSPLIT|NOFRAME, $0-24
 	XORQ         DX, DX
 	VBROADCASTSS expNums<>+384(SB), Y0
 	VBROADCASTSS expNums<>+416(SB), Y1
-	SUBQ         $+8, BX
+	VBROADCASTSS expNums<>+352(SB), Y2
+	SUBQ         $+16, BX
 	JLT          turned2
 
 turn1:
-	VMOVUPS      (CX)(DX*4), Y2
-	VBROADCASTSS expNums<>+352(SB), Y3
-	VMAXPS       Y2, Y0, Y2
-	VMINPS       Y2, Y1, Y2
-	VORPS        expNums<>+448(SB), Y2, Y4
+	PREFETCHT0 2048(CX)(DX*4)
+
+	// PREFETCHW 2048(AX)(DX*4)
+	BYTE         $0x40
+	BYTE         $0x0f
+	BYTE         $0x0d
+	BYTE         $0x8c
+	BYTE         $0x90
+	BYTE         $0x00
+	BYTE         $0x08
+	BYTE         $0x00
+	BYTE         $0x00
+	VMOVUPS      (CX)(DX*4), Y3
+	VMOVUPS      32(CX)(DX*4), Y4
+	VMAXPS       Y3, Y0, Y3
+	VMAXPS       Y4, Y0, Y4
+	VMINPS       Y3, Y1, Y3
+	VMINPS       Y4, Y1, Y6
+	VORPS        expNums<>+448(SB), Y3, Y4
+	VORPS        expNums<>+448(SB), Y6, Y7
+	VBROADCASTSS expNums<>+64(SB), Y5
+	VBROADCASTSS expNums<>+64(SB), Y8
+	VFMADD213PS  expNums<>+96(SB), Y4, Y5
+	VFMADD213PS  expNums<>+96(SB), Y7, Y8
+	VSUBPS       expNums<>+96(SB), Y5, Y5
+	VSUBPS       expNums<>+96(SB), Y8, Y8
+	VMOVUPS      Y4, Y4
+	VMOVUPS      Y7, Y9
+	VFNMADD231PS expNums<>+128(SB), Y5, Y4
+	VFNMADD231PS expNums<>+128(SB), Y8, Y9
+	VFNMADD231PS expNums<>+160(SB), Y5, Y4
+	VFNMADD231PS expNums<>+160(SB), Y8, Y9
+	VBROADCASTSS expNums<>+192(SB), Y7
+	VBROADCASTSS expNums<>+192(SB), Y10
+	VFMADD213PS  expNums<>+224(SB), Y4, Y7
+	VFMADD213PS  expNums<>+224(SB), Y9, Y10
+	VFMADD213PS  expNums<>+256(SB), Y4, Y7
+	VFMADD213PS  expNums<>+256(SB), Y9, Y10
+	VFMADD213PS  expNums<>+288(SB), Y4, Y7
+	VFMADD213PS  expNums<>+288(SB), Y9, Y10
+	VFMADD213PS  expNums<>+320(SB), Y4, Y7
+	VFMADD213PS  expNums<>+320(SB), Y9, Y10
+	VFMADD213PS  expNums<>+352(SB), Y4, Y7
+	VFMADD213PS  expNums<>+352(SB), Y9, Y10
+	VFMADD213PS  expNums<>+352(SB), Y4, Y7
+	VFMADD213PS  expNums<>+352(SB), Y9, Y10
+	VMULPS       Y7, Y2, Y4
+	VMULPS       Y10, Y2, Y9
+	VBLENDVPS    Y3, Y4, Y2, Y4
+	VBLENDVPS    Y6, Y9, Y2, Y11
+	VBROADCASTSS expNums<>+480(SB), Y9
+	VBROADCASTSS expNums<>+480(SB), Y12
+	VMAXPS       Y5, Y9, Y9
+	VMAXPS       Y8, Y12, Y12
+	VCVTPS2DQ    Y9, Y9
+	VCVTPS2DQ    Y12, Y12
+	VPSLLD       $0x17, Y9, Y9
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       Y9, Y7, Y7
+	VPADDD       Y12, Y10, Y9
+	VADDPS       expNums<>+352(SB), Y7, Y7
+	VADDPS       expNums<>+352(SB), Y9, Y9
+	VDIVPS       Y7, Y4, Y4
+	VDIVPS       Y9, Y11, Y7
+	VPSRAD       $0x1f, Y3, Y3
+	VPSRAD       $0x1f, Y6, Y6
+	VANDPS       Y3, Y5, Y3
+	VANDPS       Y6, Y8, Y5
+	VCVTPS2DQ    Y3, Y3
+	VCVTPS2DQ    Y5, Y8
+	VPSRAD       $0x01, Y3, Y5
+	VPSRAD       $0x01, Y8, Y9
+	VPSLLD       $0x17, Y5, Y6
+	VPSLLD       $0x17, Y9, Y10
+	VPADDD       expNums<>+352(SB), Y6, Y6
+	VPADDD       expNums<>+352(SB), Y10, Y10
+	VMULPS       Y6, Y4, Y4
+	VMULPS       Y10, Y7, Y6
+	VPSUBD       Y5, Y3, Y3
+	VPSUBD       Y9, Y8, Y5
+	VPSLLD       $0x17, Y3, Y3
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       expNums<>+352(SB), Y3, Y3
+	VPADDD       expNums<>+352(SB), Y5, Y5
+	VMULPS       Y3, Y4, Y3
+	VMULPS       Y5, Y6, Y4
+	VMOVUPS      Y3, (AX)(DX*4)
+	VMOVUPS      Y4, 32(AX)(DX*4)
+	ADDQ         $+16, DX
+	SUBQ         $+16, BX
+	JGE          turn1
+
+turned2:
+	ADDQ $+16, BX
+	SUBQ $+8, BX
+	JLT  turned4
+
+turn3:
+	VMOVUPS      (CX)(DX*4), Y3
+	VMAXPS       Y3, Y0, Y3
+	VMINPS       Y3, Y1, Y3
+	VORPS        expNums<>+448(SB), Y3, Y4
 	VBROADCASTSS expNums<>+64(SB), Y5
 	VFMADD213PS  expNums<>+96(SB), Y4, Y5
 	VSUBPS       expNums<>+96(SB), Y5, Y5
@@ -217,249 +323,271 @@ turn1:
 	VFMADD213PS  expNums<>+256(SB), Y4, Y6
 	VFMADD213PS  expNums<>+288(SB), Y4, Y6
 	VFMADD213PS  expNums<>+320(SB), Y4, Y6
-	VMULPS       Y4, Y4, Y7
-	VFMADD213PS  Y4, Y7, Y6
-	VADDPS       expNums<>+352(SB), Y6, Y4
-	VMULPS       Y4, Y3, Y6
-	VBLENDVPS    Y2, Y6, Y3, Y3
-	VBROADCASTSS expNums<>+480(SB), Y6
-	VMAXPS       Y5, Y6, Y6
-	VCVTPS2DQ    Y6, Y6
-	VPSLLD       $0x17, Y6, Y6
-	VPADDD       Y6, Y4, Y4
-	VADDPS       expNums<>+352(SB), Y4, Y4
-	VDIVPS       Y4, Y3, Y3
-	VPSRAD       $0x1f, Y2, Y2
-	VANDPS       Y2, Y5, Y2
-	VCVTPS2DQ    Y2, Y2
-	VPSRAD       $0x01, Y2, Y4
-	VPSLLD       $0x17, Y4, Y5
-	VPADDD       expNums<>+352(SB), Y5, Y5
-	VMULPS       Y5, Y3, Y3
-	VPSUBD       Y4, Y2, Y2
-	VPSLLD       $0x17, Y2, Y2
-	VPADDD       expNums<>+352(SB), Y2, Y2
-	VMULPS       Y2, Y3, Y2
-	VMOVUPS      Y2, (AX)(DX*4)
+	VFMADD213PS  expNums<>+352(SB), Y4, Y6
+	VFMADD213PS  expNums<>+352(SB), Y4, Y6
+	VMULPS       Y6, Y2, Y4
+	VBLENDVPS    Y3, Y4, Y2, Y4
+	VBROADCASTSS expNums<>+480(SB), Y7
+	VMAXPS       Y5, Y7, Y7
+	VCVTPS2DQ    Y7, Y7
+	VPSLLD       $0x17, Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VADDPS       expNums<>+352(SB), Y6, Y6
+	VDIVPS       Y6, Y4, Y4
+	VPSRAD       $0x1f, Y3, Y3
+	VANDPS       Y3, Y5, Y3
+	VCVTPS2DQ    Y3, Y3
+	VPSRAD       $0x01, Y3, Y5
+	VPSLLD       $0x17, Y5, Y6
+	VPADDD       expNums<>+352(SB), Y6, Y6
+	VMULPS       Y6, Y4, Y4
+	VPSUBD       Y5, Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       expNums<>+352(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y3
+	VMOVUPS      Y3, (AX)(DX*4)
 	ADDQ         $+8, DX
 	SUBQ         $+8, BX
-	JGE          turn1
+	JGE          turn3
 
-turned2:
+turned4:
 	ADDQ         $+8, BX
 	TESTQ        BX, BX
-	JEQ          done3
+	JEQ          done5
 	LEAQ         tailMasks<>+32(SB), SI
 	SHLQ         $0x02, BX
 	SUBQ         BX, SI
-	VMOVUPS      (SI), Y2
-	VMASKMOVPS   (CX)(DX*4), Y2, Y3
-	VBROADCASTSS expNums<>+352(SB), Y4
-	VMAXPS       Y3, Y0, Y0
+	VMOVUPS      (SI), Y3
+	VMASKMOVPS   (CX)(DX*4), Y3, Y4
+	VMAXPS       Y4, Y0, Y0
 	VMINPS       Y0, Y1, Y0
 	VORPS        expNums<>+448(SB), Y0, Y1
-	VBROADCASTSS expNums<>+64(SB), Y3
-	VFMADD213PS  expNums<>+96(SB), Y1, Y3
-	VSUBPS       expNums<>+96(SB), Y3, Y3
+	VBROADCASTSS expNums<>+64(SB), Y4
+	VFMADD213PS  expNums<>+96(SB), Y1, Y4
+	VSUBPS       expNums<>+96(SB), Y4, Y4
 	VMOVUPS      Y1, Y1
-	VFNMADD231PS expNums<>+128(SB), Y3, Y1
-	VFNMADD231PS expNums<>+160(SB), Y3, Y1
+	VFNMADD231PS expNums<>+128(SB), Y4, Y1
+	VFNMADD231PS expNums<>+160(SB), Y4, Y1
 	VBROADCASTSS expNums<>+192(SB), Y5
 	VFMADD213PS  expNums<>+224(SB), Y1, Y5
 	VFMADD213PS  expNums<>+256(SB), Y1, Y5
 	VFMADD213PS  expNums<>+288(SB), Y1, Y5
 	VFMADD213PS  expNums<>+320(SB), Y1, Y5
-	VMULPS       Y1, Y1, Y6
-	VFMADD213PS  Y1, Y6, Y5
-	VADDPS       expNums<>+352(SB), Y5, Y1
-	VMULPS       Y1, Y4, Y5
-	VBLENDVPS    Y0, Y5, Y4, Y4
-	VBROADCASTSS expNums<>+480(SB), Y5
-	VMAXPS       Y3, Y5, Y5
-	VCVTPS2DQ    Y5, Y5
-	VPSLLD       $0x17, Y5, Y5
-	VPADDD       Y5, Y1, Y1
-	VADDPS       expNums<>+352(SB), Y1, Y1
-	VDIVPS       Y1, Y4, Y1
+	VFMADD213PS  expNums<>+352(SB), Y1, Y5
+	VFMADD213PS  expNums<>+352(SB), Y1, Y5
+	VMULPS       Y5, Y2, Y1
+	VBLENDVPS    Y0, Y1, Y2, Y1
+	VBROADCASTSS expNums<>+480(SB), Y2
+	VMAXPS       Y4, Y2, Y2
+	VCVTPS2DQ    Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       Y2, Y5, Y2
+	VADDPS       expNums<>+352(SB), Y2, Y2
+	VDIVPS       Y2, Y1, Y1
 	VPSRAD       $0x1f, Y0, Y0
-	VANDPS       Y0, Y3, Y0
+	VANDPS       Y0, Y4, Y0
 	VCVTPS2DQ    Y0, Y0
-	VPSRAD       $0x01, Y0, Y3
-	VPSLLD       $0x17, Y3, Y4
+	VPSRAD       $0x01, Y0, Y2
+	VPSLLD       $0x17, Y2, Y4
 	VPADDD       expNums<>+352(SB), Y4, Y4
 	VMULPS       Y4, Y1, Y1
-	VPSUBD       Y3, Y0, Y0
+	VPSUBD       Y2, Y0, Y0
 	VPSLLD       $0x17, Y0, Y0
 	VPADDD       expNums<>+352(SB), Y0, Y0
 	VMULPS       Y0, Y1, Y0
-	VMASKMOVPS   Y0, Y2, (AX)(DX*4)
+	VMASKMOVPS   Y0, Y3, (AX)(DX*4)
 
-done3:
+done5:
 	VZEROUPPER
 	RET
 
 // func sigmoidF16AVX2(dst *byte, src *byte, n int)
-// Requires: AVX, AVX2, F16C, FMA3
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·sigmoidF16AVX2(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), CX
 	MOVQ         n+16(FP), BX
 	XORQ         DX, DX
-	VBROADCASTSS expNums<>+384(SB), Y0
-	VBROADCASTSS expNums<>+416(SB), Y1
-	SUBQ         $+8, BX
+	VBROADCASTSS expNums<>+512(SB), Y0
+	SUBQ         $+16, BX
 	JLT          turned2
 
 turn1:
-	VCVTPH2PS    (CX)(DX*2), Y2
-	VBROADCASTSS expNums<>+352(SB), Y3
-	VMAXPS       Y2, Y0, Y2
-	VMINPS       Y2, Y1, Y2
-	VORPS        expNums<>+448(SB), Y2, Y4
-	VBROADCASTSS expNums<>+64(SB), Y5
-	VFMADD213PS  expNums<>+96(SB), Y4, Y5
-	VSUBPS       expNums<>+96(SB), Y5, Y5
-	VMOVUPS      Y4, Y4
-	VFNMADD231PS expNums<>+128(SB), Y5, Y4
-	VFNMADD231PS expNums<>+160(SB), Y5, Y4
-	VBROADCASTSS expNums<>+192(SB), Y6
-	VFMADD213PS  expNums<>+224(SB), Y4, Y6
-	VFMADD213PS  expNums<>+256(SB), Y4, Y6
-	VFMADD213PS  expNums<>+288(SB), Y4, Y6
-	VFMADD213PS  expNums<>+320(SB), Y4, Y6
-	VMULPS       Y4, Y4, Y7
-	VFMADD213PS  Y4, Y7, Y6
-	VADDPS       expNums<>+352(SB), Y6, Y4
-	VMULPS       Y4, Y3, Y6
-	VBLENDVPS    Y2, Y6, Y3, Y3
-	VBROADCASTSS expNums<>+480(SB), Y6
-	VMAXPS       Y5, Y6, Y6
-	VCVTPS2DQ    Y6, Y6
-	VPSLLD       $0x17, Y6, Y6
-	VPADDD       Y6, Y4, Y4
-	VADDPS       expNums<>+352(SB), Y4, Y4
-	VDIVPS       Y4, Y3, Y3
-	VPSRAD       $0x1f, Y2, Y2
-	VANDPS       Y2, Y5, Y2
-	VCVTPS2DQ    Y2, Y2
-	VPSRAD       $0x01, Y2, Y4
-	VPSLLD       $0x17, Y4, Y5
-	VPADDD       expNums<>+352(SB), Y5, Y5
-	VMULPS       Y5, Y3, Y3
-	VPSUBD       Y4, Y2, Y2
+	PREFETCHT0 2048(CX)(DX*2)
+
+	// PREFETCHW 2048(AX)(DX*2)
+	BYTE         $0x40
+	BYTE         $0x0f
+	BYTE         $0x0d
+	BYTE         $0x8c
+	BYTE         $0x50
+	BYTE         $0x00
+	BYTE         $0x08
+	BYTE         $0x00
+	BYTE         $0x00
+	VCVTPH2PS    (CX)(DX*2), Y1
+	VCVTPH2PS    16(CX)(DX*2), Y2
+	VMULPS       Y0, Y1, Y1
+	VMULPS       Y0, Y2, Y4
+	VBROADCASTSS expNums<>+544(SB), Y2
+	VBROADCASTSS expNums<>+544(SB), Y5
+	VBROADCASTSS expNums<>+576(SB), Y3
+	VBROADCASTSS expNums<>+576(SB), Y6
+	VMINPS       Y1, Y3, Y1
+	VMINPS       Y4, Y6, Y3
+	VMAXPS       Y1, Y2, Y1
+	VMAXPS       Y3, Y5, Y3
+	VROUNDPS     $0x09, Y1, Y2
+	VROUNDPS     $0x09, Y3, Y4
+	VSUBPS       Y2, Y1, Y1
+	VSUBPS       Y4, Y3, Y5
+	VBROADCASTSS expNums<>+608(SB), Y3
+	VBROADCASTSS expNums<>+608(SB), Y6
+	VFMADD213PS  expNums<>+640(SB), Y1, Y3
+	VFMADD213PS  expNums<>+640(SB), Y5, Y6
+	VFMADD213PS  expNums<>+672(SB), Y1, Y3
+	VFMADD213PS  expNums<>+672(SB), Y5, Y6
+	VFMADD213PS  expNums<>+704(SB), Y1, Y3
+	VFMADD213PS  expNums<>+704(SB), Y5, Y6
+	VFMADD213PS  expNums<>+736(SB), Y1, Y3
+	VFMADD213PS  expNums<>+736(SB), Y5, Y6
+	VCVTPS2DQ    Y2, Y1
+	VCVTPS2DQ    Y4, Y2
+	VPSLLD       $0x17, Y1, Y1
 	VPSLLD       $0x17, Y2, Y2
-	VPADDD       expNums<>+352(SB), Y2, Y2
-	VMULPS       Y2, Y3, Y2
-	VCVTPS2PH    $0x00, Y2, (AX)(DX*2)
-	ADDQ         $+8, DX
-	SUBQ         $+8, BX
+	VPADDD       Y1, Y3, Y1
+	VPADDD       Y2, Y6, Y3
+	VBROADCASTSS expNums<>+768(SB), Y2
+	VBROADCASTSS expNums<>+768(SB), Y4
+	VFMADD213PS  expNums<>+352(SB), Y2, Y1
+	VFMADD213PS  expNums<>+352(SB), Y4, Y3
+	VBROADCASTSS expNums<>+352(SB), Y2
+	VBROADCASTSS expNums<>+352(SB), Y4
+	VDIVPS       Y1, Y2, Y1
+	VDIVPS       Y3, Y4, Y2
+	VCVTPS2PH    $0x00, Y1, (AX)(DX*2)
+	VCVTPS2PH    $0x00, Y2, 16(AX)(DX*2)
+	ADDQ         $+16, DX
+	SUBQ         $+16, BX
 	JGE          turn1
 
 turned2:
+	ADDQ $+16, BX
+	SUBQ $+8, BX
+	JLT  turned4
+
+turn3:
+	VCVTPH2PS    (CX)(DX*2), Y1
+	VMULPS       Y0, Y1, Y1
+	VBROADCASTSS expNums<>+544(SB), Y2
+	VBROADCASTSS expNums<>+576(SB), Y3
+	VMINPS       Y1, Y3, Y1
+	VMAXPS       Y1, Y2, Y1
+	VROUNDPS     $0x09, Y1, Y2
+	VSUBPS       Y2, Y1, Y1
+	VBROADCASTSS expNums<>+608(SB), Y3
+	VFMADD213PS  expNums<>+640(SB), Y1, Y3
+	VFMADD213PS  expNums<>+672(SB), Y1, Y3
+	VFMADD213PS  expNums<>+704(SB), Y1, Y3
+	VFMADD213PS  expNums<>+736(SB), Y1, Y3
+	VCVTPS2DQ    Y2, Y1
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       Y1, Y3, Y1
+	VBROADCASTSS expNums<>+768(SB), Y2
+	VFMADD213PS  expNums<>+352(SB), Y2, Y1
+	VBROADCASTSS expNums<>+352(SB), Y2
+	VDIVPS       Y1, Y2, Y1
+	VCVTPS2PH    $0x00, Y1, (AX)(DX*2)
+	ADDQ         $+8, DX
+	SUBQ         $+8, BX
+	JGE          turn3
+
+turned4:
 	ADDQ    $+8, BX
 	TESTQ   BX, BX
-	JEQ     done3
+	JEQ     done5
 	LEAQ    tailMasks<>+32(SB), SI
 	MOVQ    BX, DI
 	SHLQ    $0x02, DI
 	SUBQ    DI, SI
-	VMOVUPS (SI), Y2
-	VPXOR   X2, X2, X2
+	VMOVUPS (SI), Y1
+	VPXOR   X1, X1, X1
 	TESTQ   $0x00000001, BX
-	JEQ     piece4
+	JEQ     piece6
 	MOVQ    BX, SI
 	ANDQ    $0x06, SI
 	ADDQ    DX, SI
-	VPSLLDQ $0x02, X2, X2
-	VPINSRW $0x00, (CX)(SI*2), X2, X2
+	VPSLLDQ $0x02, X1, X1
+	VPINSRW $0x00, (CX)(SI*2), X1, X1
 
-piece4:
+piece6:
 	TESTQ   $0x00000002, BX
-	JEQ     piece5
+	JEQ     piece7
 	MOVQ    BX, SI
 	ANDQ    $0x04, SI
 	ADDQ    DX, SI
-	VPSLLDQ $0x04, X2, X2
-	VPINSRD $0x00, (CX)(SI*2), X2, X2
+	VPSLLDQ $0x04, X1, X1
+	VPINSRD $0x00, (CX)(SI*2), X1, X1
 
-piece5:
+piece7:
 	TESTQ   $0x00000004, BX
-	JEQ     piece6
+	JEQ     piece8
 	MOVQ    BX, SI
 	ANDQ    $0x00, SI
 	ADDQ    DX, SI
-	VPSLLDQ $0x08, X2, X2
-	VPINSRQ $0x00, (CX)(SI*2), X2, X2
+	VPSLLDQ $0x08, X1, X1
+	VPINSRQ $0x00, (CX)(SI*2), X1, X1
 
-piece6:
-	VCVTPH2PS    X2, Y2
-	VBROADCASTSS expNums<>+352(SB), Y3
-	VMAXPS       Y2, Y0, Y0
-	VMINPS       Y0, Y1, Y0
-	VORPS        expNums<>+448(SB), Y0, Y1
-	VBROADCASTSS expNums<>+64(SB), Y2
-	VFMADD213PS  expNums<>+96(SB), Y1, Y2
-	VSUBPS       expNums<>+96(SB), Y2, Y2
-	VMOVUPS      Y1, Y1
-	VFNMADD231PS expNums<>+128(SB), Y2, Y1
-	VFNMADD231PS expNums<>+160(SB), Y2, Y1
-	VBROADCASTSS expNums<>+192(SB), Y4
-	VFMADD213PS  expNums<>+224(SB), Y1, Y4
-	VFMADD213PS  expNums<>+256(SB), Y1, Y4
-	VFMADD213PS  expNums<>+288(SB), Y1, Y4
-	VFMADD213PS  expNums<>+320(SB), Y1, Y4
-	VMULPS       Y1, Y1, Y5
-	VFMADD213PS  Y1, Y5, Y4
-	VADDPS       expNums<>+352(SB), Y4, Y1
-	VMULPS       Y1, Y3, Y4
-	VBLENDVPS    Y0, Y4, Y3, Y3
-	VBROADCASTSS expNums<>+480(SB), Y4
-	VMAXPS       Y2, Y4, Y4
-	VCVTPS2DQ    Y4, Y4
-	VPSLLD       $0x17, Y4, Y4
-	VPADDD       Y4, Y1, Y1
-	VADDPS       expNums<>+352(SB), Y1, Y1
-	VDIVPS       Y1, Y3, Y1
-	VPSRAD       $0x1f, Y0, Y0
-	VANDPS       Y0, Y2, Y0
-	VCVTPS2DQ    Y0, Y0
-	VPSRAD       $0x01, Y0, Y2
-	VPSLLD       $0x17, Y2, Y3
-	VPADDD       expNums<>+352(SB), Y3, Y3
-	VMULPS       Y3, Y1, Y1
-	VPSUBD       Y2, Y0, Y0
-	VPSLLD       $0x17, Y0, Y0
-	VPADDD       expNums<>+352(SB), Y0, Y0
+piece8:
+	VCVTPH2PS    X1, Y1
 	VMULPS       Y0, Y1, Y0
+	VBROADCASTSS expNums<>+544(SB), Y1
+	VBROADCASTSS expNums<>+576(SB), Y2
+	VMINPS       Y0, Y2, Y0
+	VMAXPS       Y0, Y1, Y0
+	VROUNDPS     $0x09, Y0, Y1
+	VSUBPS       Y1, Y0, Y0
+	VBROADCASTSS expNums<>+608(SB), Y2
+	VFMADD213PS  expNums<>+640(SB), Y0, Y2
+	VFMADD213PS  expNums<>+672(SB), Y0, Y2
+	VFMADD213PS  expNums<>+704(SB), Y0, Y2
+	VFMADD213PS  expNums<>+736(SB), Y0, Y2
+	VCVTPS2DQ    Y1, Y0
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       Y0, Y2, Y0
+	VBROADCASTSS expNums<>+768(SB), Y1
+	VFMADD213PS  expNums<>+352(SB), Y1, Y0
+	VBROADCASTSS expNums<>+352(SB), Y1
+	VDIVPS       Y0, Y1, Y0
 	VCVTPS2PH    $0x00, Y0, X0
 	TESTQ        $0x00000004, BX
-	JEQ          piece7
+	JEQ          piece9
 	MOVQ         BX, CX
 	ANDQ         $0x00, CX
 	ADDQ         DX, CX
 	VMOVQ        X0, (AX)(CX*2)
 	VPSRLDQ      $0x08, X0, X0
 
-piece7:
+piece9:
 	TESTQ   $0x00000002, BX
-	JEQ     piece8
+	JEQ     piece10
 	MOVQ    BX, CX
 	ANDQ    $0x04, CX
 	ADDQ    DX, CX
 	VMOVD   X0, (AX)(CX*2)
 	VPSRLDQ $0x04, X0, X0
 
-piece8:
+piece10:
 	TESTQ   $0x00000001, BX
-	JEQ     piece9
+	JEQ     piece11
 	MOVQ    BX, CX
 	ANDQ    $0x06, CX
 	ADDQ    DX, CX
 	VPEXTRW $0x00, X0, (AX)(CX*2)
 	VPSRLDQ $0x02, X0, X0
 
-piece9:
-done3:
+piece11:
+done5:
 	VZEROUPPER
 	RET
 
@@ -470,197 +598,283 @@ TEXT ·sigmoidBF16AVX2(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ         src+8(FP), CX
 	MOVQ         n+16(FP), BX
 	XORQ         DX, DX
-	VBROADCASTSS expNums<>+384(SB), Y0
-	VBROADCASTSS expNums<>+416(SB), Y1
-	SUBQ         $+8, BX
+	VBROADCASTSS expNums<>+512(SB), Y0
+	SUBQ         $+16, BX
 	JLT          turned2
 
 turn1:
-	VPMOVZXWD    (CX)(DX*2), Y2
-	VPSLLD       $0x10, Y2, Y2
-	VBROADCASTSS expNums<>+352(SB), Y3
-	VMAXPS       Y2, Y0, Y2
-	VMINPS       Y2, Y1, Y2
-	VORPS        expNums<>+448(SB), Y2, Y4
-	VBROADCASTSS expNums<>+64(SB), Y5
-	VFMADD213PS  expNums<>+96(SB), Y4, Y5
-	VSUBPS       expNums<>+96(SB), Y5, Y5
-	VMOVUPS      Y4, Y4
-	VFNMADD231PS expNums<>+128(SB), Y5, Y4
-	VFNMADD231PS expNums<>+160(SB), Y5, Y4
-	VBROADCASTSS expNums<>+192(SB), Y6
-	VFMADD213PS  expNums<>+224(SB), Y4, Y6
-	VFMADD213PS  expNums<>+256(SB), Y4, Y6
-	VFMADD213PS  expNums<>+288(SB), Y4, Y6
-	VFMADD213PS  expNums<>+320(SB), Y4, Y6
-	VMULPS       Y4, Y4, Y7
-	VFMADD213PS  Y4, Y7, Y6
-	VADDPS       expNums<>+352(SB), Y6, Y4
-	VMULPS       Y4, Y3, Y6
-	VBLENDVPS    Y2, Y6, Y3, Y3
-	VBROADCASTSS expNums<>+480(SB), Y6
-	VMAXPS       Y5, Y6, Y6
-	VCVTPS2DQ    Y6, Y6
-	VPSLLD       $0x17, Y6, Y6
-	VPADDD       Y6, Y4, Y4
-	VADDPS       expNums<>+352(SB), Y4, Y4
-	VDIVPS       Y4, Y3, Y3
-	VPSRAD       $0x1f, Y2, Y2
-	VANDPS       Y2, Y5, Y2
-	VCVTPS2DQ    Y2, Y2
-	VPSRAD       $0x01, Y2, Y4
-	VPSLLD       $0x17, Y4, Y5
-	VPADDD       expNums<>+352(SB), Y5, Y5
-	VMULPS       Y5, Y3, Y3
-	VPSUBD       Y4, Y2, Y2
+	VMOVUPS      (CX)(DX*2), Y1
+	VMOVUPS      (CX)(DX*2), Y2
+	VPSLLD       $0x10, Y1, Y1
+	VANDPS       expNums<>+1024(SB), Y2, Y2
+	VMOVUPS      Y1, Y1
+	VMOVUPS      Y2, Y4
+	VFMADD213PS  expNums<>+800(SB), Y0, Y1
+	VFMADD213PS  expNums<>+800(SB), Y0, Y4
+	VBROADCASTSS expNums<>+544(SB), Y2
+	VBROADCASTSS expNums<>+544(SB), Y5
+	VBROADCASTSS expNums<>+576(SB), Y3
+	VBROADCASTSS expNums<>+576(SB), Y6
+	VMINPS       Y1, Y3, Y1
+	VMINPS       Y4, Y6, Y3
+	VMAXPS       Y1, Y2, Y1
+	VMAXPS       Y3, Y5, Y3
+	VROUNDPS     $0x09, Y1, Y2
+	VROUNDPS     $0x09, Y3, Y4
+	VSUBPS       Y2, Y1, Y1
+	VSUBPS       Y4, Y3, Y5
+	VBROADCASTSS expNums<>+864(SB), Y3
+	VBROADCASTSS expNums<>+864(SB), Y6
+	VFMADD213PS  expNums<>+896(SB), Y1, Y3
+	VFMADD213PS  expNums<>+896(SB), Y5, Y6
+	VFMADD213PS  expNums<>+928(SB), Y1, Y3
+	VFMADD213PS  expNums<>+928(SB), Y5, Y6
+	VFMADD213PS  expNums<>+960(SB), Y1, Y3
+	VFMADD213PS  expNums<>+960(SB), Y5, Y6
+	VCVTPS2DQ    Y2, Y1
+	VCVTPS2DQ    Y4, Y2
+	VPSLLD       $0x17, Y1, Y1
 	VPSLLD       $0x17, Y2, Y2
-	VPADDD       expNums<>+352(SB), Y2, Y2
-	VMULPS       Y2, Y3, Y2
-	VPSRLD       $0x10, Y2, Y3
-	VANDPS       expNums<>+512(SB), Y3, Y3
-	VPADDD       expNums<>+544(SB), Y3, Y4
-	VCMPPS       $0x03, Y2, Y2, Y3
-	VPANDN       Y4, Y3, Y3
-	VPADDD       Y3, Y2, Y2
-	VPSRLD       $0x10, Y2, Y3
-	VEXTRACTI128 $0x01, Y3, X2
-	VPACKUSDW    X2, X3, X2
-	VMOVDQU      X2, (AX)(DX*2)
-	ADDQ         $+8, DX
-	SUBQ         $+8, BX
+	VPADDD       Y1, Y3, Y1
+	VPADDD       Y2, Y6, Y3
+	VBROADCASTSS expNums<>+768(SB), Y2
+	VBROADCASTSS expNums<>+768(SB), Y4
+	VFMADD213PS  expNums<>+832(SB), Y2, Y1
+	VFMADD213PS  expNums<>+832(SB), Y4, Y3
+	VBROADCASTSS expNums<>+832(SB), Y2
+	VBROADCASTSS expNums<>+832(SB), Y4
+	VDIVPS       Y1, Y2, Y1
+	VDIVPS       Y3, Y4, Y2
+	VPADDD       expNums<>+992(SB), Y1, Y1
+	VPADDD       expNums<>+992(SB), Y2, Y2
+	VPSRLD       $0x10, Y1, Y1
+	VPBLENDW     $0xaa, Y2, Y1, Y1
+	VMOVUPS      Y1, (AX)(DX*2)
+	ADDQ         $+16, DX
+	SUBQ         $+16, BX
 	JGE          turn1
 
 turned2:
+	ADDQ $+16, BX
+	SUBQ $+8, BX
+	JLT  turned4
+
+turn3:
+	VPMOVZXWD    (CX)(DX*2), Y1
+	VPSLLD       $0x10, Y1, Y1
+	VMOVUPS      Y1, Y1
+	VFMADD213PS  expNums<>+800(SB), Y0, Y1
+	VBROADCASTSS expNums<>+544(SB), Y2
+	VBROADCASTSS expNums<>+576(SB), Y3
+	VMINPS       Y1, Y3, Y1
+	VMAXPS       Y1, Y2, Y1
+	VROUNDPS     $0x09, Y1, Y2
+	VSUBPS       Y2, Y1, Y1
+	VBROADCASTSS expNums<>+864(SB), Y3
+	VFMADD213PS  expNums<>+896(SB), Y1, Y3
+	VFMADD213PS  expNums<>+928(SB), Y1, Y3
+	VFMADD213PS  expNums<>+960(SB), Y1, Y3
+	VCVTPS2DQ    Y2, Y1
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       Y1, Y3, Y1
+	VBROADCASTSS expNums<>+768(SB), Y2
+	VFMADD213PS  expNums<>+832(SB), Y2, Y1
+	VBROADCASTSS expNums<>+832(SB), Y2
+	VDIVPS       Y1, Y2, Y1
+	VPADDD       expNums<>+992(SB), Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VEXTRACTI128 $0x01, Y2, X1
+	VPACKUSDW    X1, X2, X1
+	VMOVDQU      X1, (AX)(DX*2)
+	ADDQ         $+8, DX
+	SUBQ         $+8, BX
+	JGE          turn3
+
+turned4:
 	ADDQ    $+8, BX
 	TESTQ   BX, BX
-	JEQ     done3
+	JEQ     done5
 	LEAQ    tailMasks<>+32(SB), SI
 	MOVQ    BX, DI
 	SHLQ    $0x02, DI
 	SUBQ    DI, SI
-	VMOVUPS (SI), Y2
-	VPXOR   X2, X2, X2
+	VMOVUPS (SI), Y1
+	VPXOR   X1, X1, X1
 	TESTQ   $0x00000001, BX
-	JEQ     piece4
+	JEQ     piece6
 	MOVQ    BX, SI
 	ANDQ    $0x06, SI
 	ADDQ    DX, SI
-	VPSLLDQ $0x02, X2, X2
-	VPINSRW $0x00, (CX)(SI*2), X2, X2
+	VPSLLDQ $0x02, X1, X1
+	VPINSRW $0x00, (CX)(SI*2), X1, X1
 
-piece4:
+piece6:
 	TESTQ   $0x00000002, BX
-	JEQ     piece5
+	JEQ     piece7
 	MOVQ    BX, SI
 	ANDQ    $0x04, SI
 	ADDQ    DX, SI
-	VPSLLDQ $0x04, X2, X2
-	VPINSRD $0x00, (CX)(SI*2), X2, X2
+	VPSLLDQ $0x04, X1, X1
+	VPINSRD $0x00, (CX)(SI*2), X1, X1
 
-piece5:
+piece7:
 	TESTQ   $0x00000004, BX
-	JEQ     piece6
+	JEQ     piece8
 	MOVQ    BX, SI
 	ANDQ    $0x00, SI
 	ADDQ    DX, SI
-	VPSLLDQ $0x08, X2, X2
-	VPINSRQ $0x00, (CX)(SI*2), X2, X2
+	VPSLLDQ $0x08, X1, X1
+	VPINSRQ $0x00, (CX)(SI*2), X1, X1
 
-piece6:
-	VPMOVZXWD    X2, Y2
-	VPSLLD       $0x10, Y2, Y2
-	VBROADCASTSS expNums<>+352(SB), Y3
-	VMAXPS       Y2, Y0, Y0
-	VMINPS       Y0, Y1, Y0
-	VORPS        expNums<>+448(SB), Y0, Y1
-	VBROADCASTSS expNums<>+64(SB), Y2
-	VFMADD213PS  expNums<>+96(SB), Y1, Y2
-	VSUBPS       expNums<>+96(SB), Y2, Y2
+piece8:
+	VPMOVZXWD    X1, Y1
+	VPSLLD       $0x10, Y1, Y1
 	VMOVUPS      Y1, Y1
-	VFNMADD231PS expNums<>+128(SB), Y2, Y1
-	VFNMADD231PS expNums<>+160(SB), Y2, Y1
-	VBROADCASTSS expNums<>+192(SB), Y4
-	VFMADD213PS  expNums<>+224(SB), Y1, Y4
-	VFMADD213PS  expNums<>+256(SB), Y1, Y4
-	VFMADD213PS  expNums<>+288(SB), Y1, Y4
-	VFMADD213PS  expNums<>+320(SB), Y1, Y4
-	VMULPS       Y1, Y1, Y5
-	VFMADD213PS  Y1, Y5, Y4
-	VADDPS       expNums<>+352(SB), Y4, Y1
-	VMULPS       Y1, Y3, Y4
-	VBLENDVPS    Y0, Y4, Y3, Y3
-	VBROADCASTSS expNums<>+480(SB), Y4
-	VMAXPS       Y2, Y4, Y4
-	VCVTPS2DQ    Y4, Y4
-	VPSLLD       $0x17, Y4, Y4
-	VPADDD       Y4, Y1, Y1
-	VADDPS       expNums<>+352(SB), Y1, Y1
-	VDIVPS       Y1, Y3, Y1
-	VPSRAD       $0x1f, Y0, Y0
-	VANDPS       Y0, Y2, Y0
-	VCVTPS2DQ    Y0, Y0
-	VPSRAD       $0x01, Y0, Y2
-	VPSLLD       $0x17, Y2, Y3
-	VPADDD       expNums<>+352(SB), Y3, Y3
-	VMULPS       Y3, Y1, Y1
-	VPSUBD       Y2, Y0, Y0
+	VFMADD213PS  expNums<>+800(SB), Y0, Y1
+	VBROADCASTSS expNums<>+544(SB), Y0
+	VBROADCASTSS expNums<>+576(SB), Y2
+	VMINPS       Y1, Y2, Y1
+	VMAXPS       Y1, Y0, Y0
+	VROUNDPS     $0x09, Y0, Y1
+	VSUBPS       Y1, Y0, Y0
+	VBROADCASTSS expNums<>+864(SB), Y2
+	VFMADD213PS  expNums<>+896(SB), Y0, Y2
+	VFMADD213PS  expNums<>+928(SB), Y0, Y2
+	VFMADD213PS  expNums<>+960(SB), Y0, Y2
+	VCVTPS2DQ    Y1, Y0
 	VPSLLD       $0x17, Y0, Y0
-	VPADDD       expNums<>+352(SB), Y0, Y0
-	VMULPS       Y0, Y1, Y0
-	VPSRLD       $0x10, Y0, Y1
-	VANDPS       expNums<>+512(SB), Y1, Y1
-	VPADDD       expNums<>+544(SB), Y1, Y2
-	VCMPPS       $0x03, Y0, Y0, Y1
-	VPANDN       Y2, Y1, Y1
-	VPADDD       Y1, Y0, Y0
+	VPADDD       Y0, Y2, Y0
+	VBROADCASTSS expNums<>+768(SB), Y1
+	VFMADD213PS  expNums<>+832(SB), Y1, Y0
+	VBROADCASTSS expNums<>+832(SB), Y1
+	VDIVPS       Y0, Y1, Y0
+	VPADDD       expNums<>+992(SB), Y0, Y0
 	VPSRLD       $0x10, Y0, Y1
 	VEXTRACTI128 $0x01, Y1, X0
 	VPACKUSDW    X0, X1, X0
 	TESTQ        $0x00000004, BX
-	JEQ          piece7
+	JEQ          piece9
 	MOVQ         BX, CX
 	ANDQ         $0x00, CX
 	ADDQ         DX, CX
 	VMOVQ        X0, (AX)(CX*2)
 	VPSRLDQ      $0x08, X0, X0
 
-piece7:
+piece9:
 	TESTQ   $0x00000002, BX
-	JEQ     piece8
+	JEQ     piece10
 	MOVQ    BX, CX
 	ANDQ    $0x04, CX
 	ADDQ    DX, CX
 	VMOVD   X0, (AX)(CX*2)
 	VPSRLDQ $0x04, X0, X0
 
-piece8:
+piece10:
 	TESTQ   $0x00000001, BX
-	JEQ     piece9
+	JEQ     piece11
 	MOVQ    BX, CX
 	ANDQ    $0x06, CX
 	ADDQ    DX, CX
 	VPEXTRW $0x00, X0, (AX)(CX*2)
 	VPSRLDQ $0x02, X0, X0
 
-piece9:
-done3:
+piece11:
+done5:
 	VZEROUPPER
 	RET
 
 // func tanhF32AVX2(dst *byte, src *byte, n int)
-// Requires: AVX, AVX2, FMA3
+// Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·tanhF32AVX2(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ dst+0(FP), AX
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), BX
 	XORQ DX, DX
-	SUBQ $+8, BX
+	SUBQ $+16, BX
 	JLT  turned2
 
 turn1:
+	PREFETCHT0 2048(CX)(DX*4)
+
+	// PREFETCHW 2048(AX)(DX*4)
+	BYTE         $0x40
+	BYTE         $0x0f
+	BYTE         $0x0d
+	BYTE         $0x8c
+	BYTE         $0x90
+	BYTE         $0x00
+	BYTE         $0x08
+	BYTE         $0x00
+	BYTE         $0x00
 	VMOVUPS      (CX)(DX*4), Y0
-	VBROADCASTSS expNums<>+576(SB), Y1
-	VANDPS       expNums<>+608(SB), Y0, Y2
+	VMOVUPS      32(CX)(DX*4), Y3
+	VBROADCASTSS expNums<>+1056(SB), Y1
+	VBROADCASTSS expNums<>+1056(SB), Y4
+	VANDPS       expNums<>+1088(SB), Y0, Y2
+	VANDPS       expNums<>+1088(SB), Y3, Y5
+	VMINPS       Y2, Y1, Y1
+	VMINPS       Y5, Y4, Y2
+	VADDPS       Y1, Y1, Y1
+	VADDPS       Y2, Y2, Y4
+	VBROADCASTSS expNums<>+64(SB), Y2
+	VBROADCASTSS expNums<>+64(SB), Y5
+	VFMADD213PS  expNums<>+96(SB), Y1, Y2
+	VFMADD213PS  expNums<>+96(SB), Y4, Y5
+	VSUBPS       expNums<>+96(SB), Y2, Y2
+	VSUBPS       expNums<>+96(SB), Y5, Y5
+	VMOVUPS      Y1, Y1
+	VMOVUPS      Y4, Y7
+	VFNMADD231PS expNums<>+128(SB), Y2, Y1
+	VFNMADD231PS expNums<>+128(SB), Y5, Y7
+	VFNMADD231PS expNums<>+160(SB), Y2, Y1
+	VFNMADD231PS expNums<>+160(SB), Y5, Y7
+	VBROADCASTSS expNums<>+192(SB), Y4
+	VBROADCASTSS expNums<>+192(SB), Y8
+	VFMADD213PS  expNums<>+224(SB), Y1, Y4
+	VFMADD213PS  expNums<>+224(SB), Y7, Y8
+	VFMADD213PS  expNums<>+256(SB), Y1, Y4
+	VFMADD213PS  expNums<>+256(SB), Y7, Y8
+	VFMADD213PS  expNums<>+288(SB), Y1, Y4
+	VFMADD213PS  expNums<>+288(SB), Y7, Y8
+	VFMADD213PS  expNums<>+320(SB), Y1, Y4
+	VFMADD213PS  expNums<>+320(SB), Y7, Y8
+	VMULPS       Y1, Y1, Y6
+	VMULPS       Y7, Y7, Y9
+	VFMADD213PS  Y1, Y6, Y4
+	VFMADD213PS  Y7, Y9, Y8
+	VCVTPS2DQ    Y2, Y1
+	VCVTPS2DQ    Y5, Y2
+	VPSLLD       $0x17, Y1, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       expNums<>+352(SB), Y1, Y1
+	VPADDD       expNums<>+352(SB), Y2, Y5
+	VSUBPS       expNums<>+352(SB), Y1, Y2
+	VSUBPS       expNums<>+352(SB), Y5, Y6
+	VFMADD231PS  Y4, Y1, Y2
+	VFMADD231PS  Y8, Y5, Y6
+	VADDPS       expNums<>+768(SB), Y2, Y1
+	VADDPS       expNums<>+768(SB), Y6, Y4
+	VDIVPS       Y1, Y2, Y1
+	VDIVPS       Y4, Y6, Y2
+	VANDPS       expNums<>+448(SB), Y0, Y0
+	VANDPS       expNums<>+448(SB), Y3, Y3
+	VORPS        Y0, Y1, Y0
+	VORPS        Y3, Y2, Y1
+	VMOVUPS      Y0, (AX)(DX*4)
+	VMOVUPS      Y1, 32(AX)(DX*4)
+	ADDQ         $+16, DX
+	SUBQ         $+16, BX
+	JGE          turn1
+
+turned2:
+	ADDQ $+16, BX
+	SUBQ $+8, BX
+	JLT  turned4
+
+turn3:
+	VMOVUPS      (CX)(DX*4), Y0
+	VBROADCASTSS expNums<>+1056(SB), Y1
+	VANDPS       expNums<>+1088(SB), Y0, Y2
 	VMINPS       Y2, Y1, Y1
 	VADDPS       Y1, Y1, Y1
 	VBROADCASTSS expNums<>+64(SB), Y2
@@ -681,26 +895,26 @@ turn1:
 	VPADDD       expNums<>+352(SB), Y1, Y1
 	VSUBPS       expNums<>+352(SB), Y1, Y2
 	VFMADD231PS  Y3, Y1, Y2
-	VADDPS       expNums<>+640(SB), Y2, Y1
+	VADDPS       expNums<>+768(SB), Y2, Y1
 	VDIVPS       Y1, Y2, Y1
 	VANDPS       expNums<>+448(SB), Y0, Y0
 	VORPS        Y0, Y1, Y0
 	VMOVUPS      Y0, (AX)(DX*4)
 	ADDQ         $+8, DX
 	SUBQ         $+8, BX
-	JGE          turn1
+	JGE          turn3
 
-turned2:
+turned4:
 	ADDQ         $+8, BX
 	TESTQ        BX, BX
-	JEQ          done3
+	JEQ          done5
 	LEAQ         tailMasks<>+32(SB), SI
 	SHLQ         $0x02, BX
 	SUBQ         BX, SI
 	VMOVUPS      (SI), Y0
 	VMASKMOVPS   (CX)(DX*4), Y0, Y1
-	VBROADCASTSS expNums<>+576(SB), Y2
-	VANDPS       expNums<>+608(SB), Y1, Y3
+	VBROADCASTSS expNums<>+1056(SB), Y2
+	VANDPS       expNums<>+1088(SB), Y1, Y3
 	VMINPS       Y3, Y2, Y2
 	VADDPS       Y2, Y2, Y2
 	VBROADCASTSS expNums<>+64(SB), Y3
@@ -721,30 +935,108 @@ turned2:
 	VPADDD       expNums<>+352(SB), Y2, Y2
 	VSUBPS       expNums<>+352(SB), Y2, Y3
 	VFMADD231PS  Y4, Y2, Y3
-	VADDPS       expNums<>+640(SB), Y3, Y2
+	VADDPS       expNums<>+768(SB), Y3, Y2
 	VDIVPS       Y2, Y3, Y2
 	VANDPS       expNums<>+448(SB), Y1, Y1
 	VORPS        Y1, Y2, Y1
 	VMASKMOVPS   Y1, Y0, (AX)(DX*4)
 
-done3:
+done5:
 	VZEROUPPER
 	RET
 
 // func tanhF16AVX2(dst *byte, src *byte, n int)
-// Requires: AVX, AVX2, F16C, FMA3
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·tanhF16AVX2(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ dst+0(FP), AX
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), BX
 	XORQ DX, DX
-	SUBQ $+8, BX
+	SUBQ $+16, BX
 	JLT  turned2
 
 turn1:
+	PREFETCHT0 2048(CX)(DX*2)
+
+	// PREFETCHW 2048(AX)(DX*2)
+	BYTE         $0x40
+	BYTE         $0x0f
+	BYTE         $0x0d
+	BYTE         $0x8c
+	BYTE         $0x50
+	BYTE         $0x00
+	BYTE         $0x08
+	BYTE         $0x00
+	BYTE         $0x00
 	VCVTPH2PS    (CX)(DX*2), Y0
-	VBROADCASTSS expNums<>+576(SB), Y1
-	VANDPS       expNums<>+608(SB), Y0, Y2
+	VCVTPH2PS    16(CX)(DX*2), Y3
+	VBROADCASTSS expNums<>+1056(SB), Y1
+	VBROADCASTSS expNums<>+1056(SB), Y4
+	VANDPS       expNums<>+1088(SB), Y0, Y2
+	VANDPS       expNums<>+1088(SB), Y3, Y5
+	VMINPS       Y2, Y1, Y1
+	VMINPS       Y5, Y4, Y2
+	VADDPS       Y1, Y1, Y1
+	VADDPS       Y2, Y2, Y4
+	VBROADCASTSS expNums<>+64(SB), Y2
+	VBROADCASTSS expNums<>+64(SB), Y5
+	VFMADD213PS  expNums<>+96(SB), Y1, Y2
+	VFMADD213PS  expNums<>+96(SB), Y4, Y5
+	VSUBPS       expNums<>+96(SB), Y2, Y2
+	VSUBPS       expNums<>+96(SB), Y5, Y5
+	VMOVUPS      Y1, Y1
+	VMOVUPS      Y4, Y7
+	VFNMADD231PS expNums<>+128(SB), Y2, Y1
+	VFNMADD231PS expNums<>+128(SB), Y5, Y7
+	VFNMADD231PS expNums<>+160(SB), Y2, Y1
+	VFNMADD231PS expNums<>+160(SB), Y5, Y7
+	VBROADCASTSS expNums<>+192(SB), Y4
+	VBROADCASTSS expNums<>+192(SB), Y8
+	VFMADD213PS  expNums<>+224(SB), Y1, Y4
+	VFMADD213PS  expNums<>+224(SB), Y7, Y8
+	VFMADD213PS  expNums<>+256(SB), Y1, Y4
+	VFMADD213PS  expNums<>+256(SB), Y7, Y8
+	VFMADD213PS  expNums<>+288(SB), Y1, Y4
+	VFMADD213PS  expNums<>+288(SB), Y7, Y8
+	VFMADD213PS  expNums<>+320(SB), Y1, Y4
+	VFMADD213PS  expNums<>+320(SB), Y7, Y8
+	VMULPS       Y1, Y1, Y6
+	VMULPS       Y7, Y7, Y9
+	VFMADD213PS  Y1, Y6, Y4
+	VFMADD213PS  Y7, Y9, Y8
+	VCVTPS2DQ    Y2, Y1
+	VCVTPS2DQ    Y5, Y2
+	VPSLLD       $0x17, Y1, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       expNums<>+352(SB), Y1, Y1
+	VPADDD       expNums<>+352(SB), Y2, Y5
+	VSUBPS       expNums<>+352(SB), Y1, Y2
+	VSUBPS       expNums<>+352(SB), Y5, Y6
+	VFMADD231PS  Y4, Y1, Y2
+	VFMADD231PS  Y8, Y5, Y6
+	VADDPS       expNums<>+768(SB), Y2, Y1
+	VADDPS       expNums<>+768(SB), Y6, Y4
+	VDIVPS       Y1, Y2, Y1
+	VDIVPS       Y4, Y6, Y2
+	VANDPS       expNums<>+448(SB), Y0, Y0
+	VANDPS       expNums<>+448(SB), Y3, Y3
+	VORPS        Y0, Y1, Y0
+	VORPS        Y3, Y2, Y1
+	VCVTPS2PH    $0x00, Y0, (AX)(DX*2)
+	VCVTPS2PH    $0x00, Y1, 16(AX)(DX*2)
+	ADDQ         $+16, DX
+	SUBQ         $+16, BX
+	JGE          turn1
+
+turned2:
+	ADDQ $+16, BX
+	SUBQ $+8, BX
+	JLT  turned4
+
+turn3:
+	VCVTPH2PS    (CX)(DX*2), Y0
+	VBROADCASTSS expNums<>+1056(SB), Y1
+	VANDPS       expNums<>+1088(SB), Y0, Y2
 	VMINPS       Y2, Y1, Y1
 	VADDPS       Y1, Y1, Y1
 	VBROADCASTSS expNums<>+64(SB), Y2
@@ -765,19 +1057,19 @@ turn1:
 	VPADDD       expNums<>+352(SB), Y1, Y1
 	VSUBPS       expNums<>+352(SB), Y1, Y2
 	VFMADD231PS  Y3, Y1, Y2
-	VADDPS       expNums<>+640(SB), Y2, Y1
+	VADDPS       expNums<>+768(SB), Y2, Y1
 	VDIVPS       Y1, Y2, Y1
 	VANDPS       expNums<>+448(SB), Y0, Y0
 	VORPS        Y0, Y1, Y0
 	VCVTPS2PH    $0x00, Y0, (AX)(DX*2)
 	ADDQ         $+8, DX
 	SUBQ         $+8, BX
-	JGE          turn1
+	JGE          turn3
 
-turned2:
+turned4:
 	ADDQ    $+8, BX
 	TESTQ   BX, BX
-	JEQ     done3
+	JEQ     done5
 	LEAQ    tailMasks<>+32(SB), SI
 	MOVQ    BX, DI
 	SHLQ    $0x02, DI
@@ -785,35 +1077,35 @@ turned2:
 	VMOVUPS (SI), Y0
 	VPXOR   X0, X0, X0
 	TESTQ   $0x00000001, BX
-	JEQ     piece4
+	JEQ     piece6
 	MOVQ    BX, SI
 	ANDQ    $0x06, SI
 	ADDQ    DX, SI
 	VPSLLDQ $0x02, X0, X0
 	VPINSRW $0x00, (CX)(SI*2), X0, X0
 
-piece4:
+piece6:
 	TESTQ   $0x00000002, BX
-	JEQ     piece5
+	JEQ     piece7
 	MOVQ    BX, SI
 	ANDQ    $0x04, SI
 	ADDQ    DX, SI
 	VPSLLDQ $0x04, X0, X0
 	VPINSRD $0x00, (CX)(SI*2), X0, X0
 
-piece5:
+piece7:
 	TESTQ   $0x00000004, BX
-	JEQ     piece6
+	JEQ     piece8
 	MOVQ    BX, SI
 	ANDQ    $0x00, SI
 	ADDQ    DX, SI
 	VPSLLDQ $0x08, X0, X0
 	VPINSRQ $0x00, (CX)(SI*2), X0, X0
 
-piece6:
+piece8:
 	VCVTPH2PS    X0, Y0
-	VBROADCASTSS expNums<>+576(SB), Y1
-	VANDPS       expNums<>+608(SB), Y0, Y2
+	VBROADCASTSS expNums<>+1056(SB), Y1
+	VANDPS       expNums<>+1088(SB), Y0, Y2
 	VMINPS       Y2, Y1, Y1
 	VADDPS       Y1, Y1, Y1
 	VBROADCASTSS expNums<>+64(SB), Y2
@@ -834,57 +1126,155 @@ piece6:
 	VPADDD       expNums<>+352(SB), Y1, Y1
 	VSUBPS       expNums<>+352(SB), Y1, Y2
 	VFMADD231PS  Y3, Y1, Y2
-	VADDPS       expNums<>+640(SB), Y2, Y1
+	VADDPS       expNums<>+768(SB), Y2, Y1
 	VDIVPS       Y1, Y2, Y1
 	VANDPS       expNums<>+448(SB), Y0, Y0
 	VORPS        Y0, Y1, Y0
 	VCVTPS2PH    $0x00, Y0, X0
 	TESTQ        $0x00000004, BX
-	JEQ          piece7
+	JEQ          piece9
 	MOVQ         BX, CX
 	ANDQ         $0x00, CX
 	ADDQ         DX, CX
 	VMOVQ        X0, (AX)(CX*2)
 	VPSRLDQ      $0x08, X0, X0
 
-piece7:
+piece9:
 	TESTQ   $0x00000002, BX
-	JEQ     piece8
+	JEQ     piece10
 	MOVQ    BX, CX
 	ANDQ    $0x04, CX
 	ADDQ    DX, CX
 	VMOVD   X0, (AX)(CX*2)
 	VPSRLDQ $0x04, X0, X0
 
-piece8:
+piece10:
 	TESTQ   $0x00000001, BX
-	JEQ     piece9
+	JEQ     piece11
 	MOVQ    BX, CX
 	ANDQ    $0x06, CX
 	ADDQ    DX, CX
 	VPEXTRW $0x00, X0, (AX)(CX*2)
 	VPSRLDQ $0x02, X0, X0
 
-piece9:
-done3:
+piece11:
+done5:
 	VZEROUPPER
 	RET
 
 // func tanhBF16AVX2(dst *byte, src *byte, n int)
-// Requires: AVX, AVX2, FMA3
+// Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·tanhBF16AVX2(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ dst+0(FP), AX
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), BX
 	XORQ DX, DX
-	SUBQ $+8, BX
+	SUBQ $+16, BX
 	JLT  turned2
 
 turn1:
+	PREFETCHT0 2048(CX)(DX*2)
+
+	// PREFETCHW 2048(AX)(DX*2)
+	BYTE         $0x40
+	BYTE         $0x0f
+	BYTE         $0x0d
+	BYTE         $0x8c
+	BYTE         $0x50
+	BYTE         $0x00
+	BYTE         $0x08
+	BYTE         $0x00
+	BYTE         $0x00
+	VPMOVZXWD    (CX)(DX*2), Y0
+	VPMOVZXWD    16(CX)(DX*2), Y1
+	VPSLLD       $0x10, Y0, Y0
+	VPSLLD       $0x10, Y1, Y3
+	VBROADCASTSS expNums<>+1056(SB), Y1
+	VBROADCASTSS expNums<>+1056(SB), Y4
+	VANDPS       expNums<>+1088(SB), Y0, Y2
+	VANDPS       expNums<>+1088(SB), Y3, Y5
+	VMINPS       Y2, Y1, Y1
+	VMINPS       Y5, Y4, Y2
+	VADDPS       Y1, Y1, Y1
+	VADDPS       Y2, Y2, Y4
+	VBROADCASTSS expNums<>+64(SB), Y2
+	VBROADCASTSS expNums<>+64(SB), Y5
+	VFMADD213PS  expNums<>+96(SB), Y1, Y2
+	VFMADD213PS  expNums<>+96(SB), Y4, Y5
+	VSUBPS       expNums<>+96(SB), Y2, Y2
+	VSUBPS       expNums<>+96(SB), Y5, Y5
+	VMOVUPS      Y1, Y1
+	VMOVUPS      Y4, Y7
+	VFNMADD231PS expNums<>+128(SB), Y2, Y1
+	VFNMADD231PS expNums<>+128(SB), Y5, Y7
+	VFNMADD231PS expNums<>+160(SB), Y2, Y1
+	VFNMADD231PS expNums<>+160(SB), Y5, Y7
+	VBROADCASTSS expNums<>+192(SB), Y4
+	VBROADCASTSS expNums<>+192(SB), Y8
+	VFMADD213PS  expNums<>+224(SB), Y1, Y4
+	VFMADD213PS  expNums<>+224(SB), Y7, Y8
+	VFMADD213PS  expNums<>+256(SB), Y1, Y4
+	VFMADD213PS  expNums<>+256(SB), Y7, Y8
+	VFMADD213PS  expNums<>+288(SB), Y1, Y4
+	VFMADD213PS  expNums<>+288(SB), Y7, Y8
+	VFMADD213PS  expNums<>+320(SB), Y1, Y4
+	VFMADD213PS  expNums<>+320(SB), Y7, Y8
+	VMULPS       Y1, Y1, Y6
+	VMULPS       Y7, Y7, Y9
+	VFMADD213PS  Y1, Y6, Y4
+	VFMADD213PS  Y7, Y9, Y8
+	VCVTPS2DQ    Y2, Y1
+	VCVTPS2DQ    Y5, Y2
+	VPSLLD       $0x17, Y1, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       expNums<>+352(SB), Y1, Y1
+	VPADDD       expNums<>+352(SB), Y2, Y5
+	VSUBPS       expNums<>+352(SB), Y1, Y2
+	VSUBPS       expNums<>+352(SB), Y5, Y6
+	VFMADD231PS  Y4, Y1, Y2
+	VFMADD231PS  Y8, Y5, Y6
+	VADDPS       expNums<>+768(SB), Y2, Y1
+	VADDPS       expNums<>+768(SB), Y6, Y4
+	VDIVPS       Y1, Y2, Y1
+	VDIVPS       Y4, Y6, Y2
+	VANDPS       expNums<>+448(SB), Y0, Y0
+	VANDPS       expNums<>+448(SB), Y3, Y3
+	VORPS        Y0, Y1, Y0
+	VORPS        Y3, Y2, Y3
+	VPSRLD       $0x10, Y0, Y2
+	VPSRLD       $0x10, Y3, Y1
+	VANDPS       expNums<>+1120(SB), Y2, Y2
+	VANDPS       expNums<>+1120(SB), Y1, Y1
+	VPADDD       expNums<>+1152(SB), Y2, Y2
+	VPADDD       expNums<>+1152(SB), Y1, Y5
+	VCMPPS       $0x03, Y0, Y0, Y1
+	VCMPPS       $0x03, Y3, Y3, Y4
+	VPANDN       Y2, Y1, Y1
+	VPANDN       Y5, Y4, Y2
+	VPADDD       Y1, Y0, Y0
+	VPADDD       Y2, Y3, Y1
+	VPSRLD       $0x10, Y0, Y0
+	VPSRLD       $0x10, Y1, Y3
+	VEXTRACTI128 $0x01, Y0, X1
+	VEXTRACTI128 $0x01, Y3, X2
+	VPACKUSDW    X1, X0, X1
+	VPACKUSDW    X2, X3, X2
+	VMOVDQU      X1, (AX)(DX*2)
+	VMOVDQU      X2, 16(AX)(DX*2)
+	ADDQ         $+16, DX
+	SUBQ         $+16, BX
+	JGE          turn1
+
+turned2:
+	ADDQ $+16, BX
+	SUBQ $+8, BX
+	JLT  turned4
+
+turn3:
 	VPMOVZXWD    (CX)(DX*2), Y0
 	VPSLLD       $0x10, Y0, Y0
-	VBROADCASTSS expNums<>+576(SB), Y1
-	VANDPS       expNums<>+608(SB), Y0, Y2
+	VBROADCASTSS expNums<>+1056(SB), Y1
+	VANDPS       expNums<>+1088(SB), Y0, Y2
 	VMINPS       Y2, Y1, Y1
 	VADDPS       Y1, Y1, Y1
 	VBROADCASTSS expNums<>+64(SB), Y2
@@ -905,13 +1295,13 @@ turn1:
 	VPADDD       expNums<>+352(SB), Y1, Y1
 	VSUBPS       expNums<>+352(SB), Y1, Y2
 	VFMADD231PS  Y3, Y1, Y2
-	VADDPS       expNums<>+640(SB), Y2, Y1
+	VADDPS       expNums<>+768(SB), Y2, Y1
 	VDIVPS       Y1, Y2, Y1
 	VANDPS       expNums<>+448(SB), Y0, Y0
 	VORPS        Y0, Y1, Y0
 	VPSRLD       $0x10, Y0, Y1
-	VANDPS       expNums<>+512(SB), Y1, Y1
-	VPADDD       expNums<>+544(SB), Y1, Y2
+	VANDPS       expNums<>+1120(SB), Y1, Y1
+	VPADDD       expNums<>+1152(SB), Y1, Y2
 	VCMPPS       $0x03, Y0, Y0, Y1
 	VPANDN       Y2, Y1, Y1
 	VPADDD       Y1, Y0, Y0
@@ -921,12 +1311,12 @@ turn1:
 	VMOVDQU      X0, (AX)(DX*2)
 	ADDQ         $+8, DX
 	SUBQ         $+8, BX
-	JGE          turn1
+	JGE          turn3
 
-turned2:
+turned4:
 	ADDQ    $+8, BX
 	TESTQ   BX, BX
-	JEQ     done3
+	JEQ     done5
 	LEAQ    tailMasks<>+32(SB), SI
 	MOVQ    BX, DI
 	SHLQ    $0x02, DI
@@ -934,36 +1324,36 @@ turned2:
 	VMOVUPS (SI), Y0
 	VPXOR   X0, X0, X0
 	TESTQ   $0x00000001, BX
-	JEQ     piece4
+	JEQ     piece6
 	MOVQ    BX, SI
 	ANDQ    $0x06, SI
 	ADDQ    DX, SI
 	VPSLLDQ $0x02, X0, X0
 	VPINSRW $0x00, (CX)(SI*2), X0, X0
 
-piece4:
+piece6:
 	TESTQ   $0x00000002, BX
-	JEQ     piece5
+	JEQ     piece7
 	MOVQ    BX, SI
 	ANDQ    $0x04, SI
 	ADDQ    DX, SI
 	VPSLLDQ $0x04, X0, X0
 	VPINSRD $0x00, (CX)(SI*2), X0, X0
 
-piece5:
+piece7:
 	TESTQ   $0x00000004, BX
-	JEQ     piece6
+	JEQ     piece8
 	MOVQ    BX, SI
 	ANDQ    $0x00, SI
 	ADDQ    DX, SI
 	VPSLLDQ $0x08, X0, X0
 	VPINSRQ $0x00, (CX)(SI*2), X0, X0
 
-piece6:
+piece8:
 	VPMOVZXWD    X0, Y0
 	VPSLLD       $0x10, Y0, Y0
-	VBROADCASTSS expNums<>+576(SB), Y1
-	VANDPS       expNums<>+608(SB), Y0, Y2
+	VBROADCASTSS expNums<>+1056(SB), Y1
+	VANDPS       expNums<>+1088(SB), Y0, Y2
 	VMINPS       Y2, Y1, Y1
 	VADDPS       Y1, Y1, Y1
 	VBROADCASTSS expNums<>+64(SB), Y2
@@ -984,13 +1374,13 @@ piece6:
 	VPADDD       expNums<>+352(SB), Y1, Y1
 	VSUBPS       expNums<>+352(SB), Y1, Y2
 	VFMADD231PS  Y3, Y1, Y2
-	VADDPS       expNums<>+640(SB), Y2, Y1
+	VADDPS       expNums<>+768(SB), Y2, Y1
 	VDIVPS       Y1, Y2, Y1
 	VANDPS       expNums<>+448(SB), Y0, Y0
 	VORPS        Y0, Y1, Y0
 	VPSRLD       $0x10, Y0, Y1
-	VANDPS       expNums<>+512(SB), Y1, Y1
-	VPADDD       expNums<>+544(SB), Y1, Y2
+	VANDPS       expNums<>+1120(SB), Y1, Y1
+	VPADDD       expNums<>+1152(SB), Y1, Y2
 	VCMPPS       $0x03, Y0, Y0, Y1
 	VPANDN       Y2, Y1, Y1
 	VPADDD       Y1, Y0, Y0
@@ -998,38 +1388,38 @@ piece6:
 	VEXTRACTI128 $0x01, Y1, X0
 	VPACKUSDW    X0, X1, X0
 	TESTQ        $0x00000004, BX
-	JEQ          piece7
+	JEQ          piece9
 	MOVQ         BX, CX
 	ANDQ         $0x00, CX
 	ADDQ         DX, CX
 	VMOVQ        X0, (AX)(CX*2)
 	VPSRLDQ      $0x08, X0, X0
 
-piece7:
+piece9:
 	TESTQ   $0x00000002, BX
-	JEQ     piece8
+	JEQ     piece10
 	MOVQ    BX, CX
 	ANDQ    $0x04, CX
 	ADDQ    DX, CX
 	VMOVD   X0, (AX)(CX*2)
 	VPSRLDQ $0x04, X0, X0
 
-piece8:
+piece10:
 	TESTQ   $0x00000001, BX
-	JEQ     piece9
+	JEQ     piece11
 	MOVQ    BX, CX
 	ANDQ    $0x06, CX
 	ADDQ    DX, CX
 	VPEXTRW $0x00, X0, (AX)(CX*2)
 	VPSRLDQ $0x02, X0, X0
 
-piece9:
-done3:
+piece11:
+done5:
 	VZEROUPPER
 	RET
 
 // func siluF32AVX2(dst *byte, src *byte, n int)
-// Requires: AVX, AVX2, FMA3
+// Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·siluF32AVX2(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), CX
@@ -1037,65 +1427,112 @@ TEXT ·siluF32AVX2(SB), NOSPLIT|NOFRAME, $0-24
 	XORQ         DX, DX
 	VBROADCASTSS expNums<>+384(SB), Y0
 	VBROADCASTSS expNums<>+416(SB), Y1
-	SUBQ         $+8, BX
+	SUBQ         $+16, BX
 	JLT          turned2
 
 turn1:
+	PREFETCHT0 2048(CX)(DX*4)
+
+	// PREFETCHW 2048(AX)(DX*4)
+	BYTE         $0x40
+	BYTE         $0x0f
+	BYTE         $0x0d
+	BYTE         $0x8c
+	BYTE         $0x90
+	BYTE         $0x00
+	BYTE         $0x08
+	BYTE         $0x00
+	BYTE         $0x00
 	VMOVUPS      (CX)(DX*4), Y2
+	VMOVUPS      32(CX)(DX*4), Y3
 	VMAXPS       Y2, Y0, Y2
+	VMAXPS       Y3, Y0, Y4
 	VMINPS       Y2, Y1, Y3
-	VORPS        expNums<>+448(SB), Y3, Y4
+	VMINPS       Y4, Y1, Y5
+	VORPS        expNums<>+448(SB), Y3, Y3
+	VORPS        expNums<>+448(SB), Y5, Y6
 	VBROADCASTSS expNums<>+64(SB), Y5
-	VFMADD213PS  expNums<>+96(SB), Y4, Y5
+	VBROADCASTSS expNums<>+64(SB), Y7
+	VFMADD213PS  expNums<>+96(SB), Y3, Y5
+	VFMADD213PS  expNums<>+96(SB), Y6, Y7
 	VSUBPS       expNums<>+96(SB), Y5, Y5
-	VMOVUPS      Y4, Y4
-	VFNMADD231PS expNums<>+128(SB), Y5, Y4
-	VFNMADD231PS expNums<>+160(SB), Y5, Y4
+	VSUBPS       expNums<>+96(SB), Y7, Y7
+	VMOVUPS      Y3, Y3
+	VMOVUPS      Y6, Y8
+	VFNMADD231PS expNums<>+128(SB), Y5, Y3
+	VFNMADD231PS expNums<>+128(SB), Y7, Y8
+	VFNMADD231PS expNums<>+160(SB), Y5, Y3
+	VFNMADD231PS expNums<>+160(SB), Y7, Y8
 	VBROADCASTSS expNums<>+192(SB), Y6
-	VFMADD213PS  expNums<>+224(SB), Y4, Y6
-	VFMADD213PS  expNums<>+256(SB), Y4, Y6
-	VFMADD213PS  expNums<>+288(SB), Y4, Y6
-	VFMADD213PS  expNums<>+320(SB), Y4, Y6
-	VMULPS       Y4, Y4, Y7
-	VFMADD213PS  Y4, Y7, Y6
-	VADDPS       expNums<>+352(SB), Y6, Y4
-	VMULPS       Y4, Y2, Y6
-	VBLENDVPS    Y3, Y6, Y2, Y2
-	VBROADCASTSS expNums<>+480(SB), Y6
-	VMAXPS       Y5, Y6, Y6
-	VCVTPS2DQ    Y6, Y6
-	VPSLLD       $0x17, Y6, Y6
-	VPADDD       Y6, Y4, Y4
-	VADDPS       expNums<>+352(SB), Y4, Y4
-	VDIVPS       Y4, Y2, Y2
-	VPSRAD       $0x1f, Y3, Y3
-	VANDPS       Y3, Y5, Y3
-	VCVTPS2DQ    Y3, Y3
-	VPSRAD       $0x01, Y3, Y4
+	VBROADCASTSS expNums<>+192(SB), Y9
+	VFMADD213PS  expNums<>+224(SB), Y3, Y6
+	VFMADD213PS  expNums<>+224(SB), Y8, Y9
+	VFMADD213PS  expNums<>+256(SB), Y3, Y6
+	VFMADD213PS  expNums<>+256(SB), Y8, Y9
+	VFMADD213PS  expNums<>+288(SB), Y3, Y6
+	VFMADD213PS  expNums<>+288(SB), Y8, Y9
+	VFMADD213PS  expNums<>+320(SB), Y3, Y6
+	VFMADD213PS  expNums<>+320(SB), Y8, Y9
+	VFMADD213PS  expNums<>+352(SB), Y3, Y6
+	VFMADD213PS  expNums<>+352(SB), Y8, Y9
+	VFMADD213PS  expNums<>+352(SB), Y3, Y6
+	VFMADD213PS  expNums<>+352(SB), Y8, Y9
+	VMULPS       Y6, Y2, Y3
+	VMULPS       Y9, Y4, Y8
+	VBLENDVPS    Y2, Y3, Y2, Y3
+	VBLENDVPS    Y4, Y8, Y4, Y10
+	VBROADCASTSS expNums<>+480(SB), Y8
+	VBROADCASTSS expNums<>+480(SB), Y11
+	VMAXPS       Y5, Y8, Y8
+	VMAXPS       Y7, Y11, Y11
+	VCVTPS2DQ    Y8, Y8
+	VCVTPS2DQ    Y11, Y11
+	VPSLLD       $0x17, Y8, Y8
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       Y8, Y6, Y6
+	VPADDD       Y11, Y9, Y8
+	VADDPS       expNums<>+352(SB), Y6, Y6
+	VADDPS       expNums<>+352(SB), Y8, Y8
+	VDIVPS       Y6, Y3, Y3
+	VDIVPS       Y8, Y10, Y6
+	VPSRAD       $0x1f, Y2, Y2
+	VPSRAD       $0x1f, Y4, Y4
+	VANDPS       Y2, Y5, Y2
+	VANDPS       Y4, Y7, Y4
+	VCVTPS2DQ    Y2, Y2
+	VCVTPS2DQ    Y4, Y7
+	VPSRAD       $0x01, Y2, Y4
+	VPSRAD       $0x01, Y7, Y8
 	VPSLLD       $0x17, Y4, Y5
+	VPSLLD       $0x17, Y8, Y9
 	VPADDD       expNums<>+352(SB), Y5, Y5
-	VMULPS       Y5, Y2, Y2
-	VPSUBD       Y4, Y3, Y3
-	VPSLLD       $0x17, Y3, Y3
-	VPADDD       expNums<>+352(SB), Y3, Y3
-	VMULPS       Y3, Y2, Y2
+	VPADDD       expNums<>+352(SB), Y9, Y9
+	VMULPS       Y5, Y3, Y3
+	VMULPS       Y9, Y6, Y5
+	VPSUBD       Y4, Y2, Y2
+	VPSUBD       Y8, Y7, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       expNums<>+352(SB), Y2, Y2
+	VPADDD       expNums<>+352(SB), Y4, Y4
+	VMULPS       Y2, Y3, Y2
+	VMULPS       Y4, Y5, Y3
 	VMOVUPS      Y2, (AX)(DX*4)
-	ADDQ         $+8, DX
-	SUBQ         $+8, BX
+	VMOVUPS      Y3, 32(AX)(DX*4)
+	ADDQ         $+16, DX
+	SUBQ         $+16, BX
 	JGE          turn1
 
 turned2:
-	ADDQ         $+8, BX
-	TESTQ        BX, BX
-	JEQ          done3
-	LEAQ         tailMasks<>+32(SB), SI
-	SHLQ         $0x02, BX
-	SUBQ         BX, SI
-	VMOVUPS      (SI), Y2
-	VMASKMOVPS   (CX)(DX*4), Y2, Y3
-	VMAXPS       Y3, Y0, Y0
-	VMINPS       Y0, Y1, Y1
-	VORPS        expNums<>+448(SB), Y1, Y3
+	ADDQ $+16, BX
+	SUBQ $+8, BX
+	JLT  turned4
+
+turn3:
+	VMOVUPS      (CX)(DX*4), Y2
+	VMAXPS       Y2, Y0, Y2
+	VMINPS       Y2, Y1, Y3
+	VORPS        expNums<>+448(SB), Y3, Y3
 	VBROADCASTSS expNums<>+64(SB), Y4
 	VFMADD213PS  expNums<>+96(SB), Y3, Y4
 	VSUBPS       expNums<>+96(SB), Y4, Y4
@@ -1107,95 +1544,196 @@ turned2:
 	VFMADD213PS  expNums<>+256(SB), Y3, Y5
 	VFMADD213PS  expNums<>+288(SB), Y3, Y5
 	VFMADD213PS  expNums<>+320(SB), Y3, Y5
-	VMULPS       Y3, Y3, Y6
-	VFMADD213PS  Y3, Y6, Y5
-	VADDPS       expNums<>+352(SB), Y5, Y3
-	VMULPS       Y3, Y0, Y5
-	VBLENDVPS    Y1, Y5, Y0, Y0
+	VFMADD213PS  expNums<>+352(SB), Y3, Y5
+	VFMADD213PS  expNums<>+352(SB), Y3, Y5
+	VMULPS       Y5, Y2, Y3
+	VBLENDVPS    Y2, Y3, Y2, Y3
+	VBROADCASTSS expNums<>+480(SB), Y6
+	VMAXPS       Y4, Y6, Y6
+	VCVTPS2DQ    Y6, Y6
+	VPSLLD       $0x17, Y6, Y6
+	VPADDD       Y6, Y5, Y5
+	VADDPS       expNums<>+352(SB), Y5, Y5
+	VDIVPS       Y5, Y3, Y3
+	VPSRAD       $0x1f, Y2, Y2
+	VANDPS       Y2, Y4, Y2
+	VCVTPS2DQ    Y2, Y2
+	VPSRAD       $0x01, Y2, Y4
+	VPSLLD       $0x17, Y4, Y5
+	VPADDD       expNums<>+352(SB), Y5, Y5
+	VMULPS       Y5, Y3, Y3
+	VPSUBD       Y4, Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       expNums<>+352(SB), Y2, Y2
+	VMULPS       Y2, Y3, Y2
+	VMOVUPS      Y2, (AX)(DX*4)
+	ADDQ         $+8, DX
+	SUBQ         $+8, BX
+	JGE          turn3
+
+turned4:
+	ADDQ         $+8, BX
+	TESTQ        BX, BX
+	JEQ          done5
+	LEAQ         tailMasks<>+32(SB), SI
+	SHLQ         $0x02, BX
+	SUBQ         BX, SI
+	VMOVUPS      (SI), Y2
+	VMASKMOVPS   (CX)(DX*4), Y2, Y3
+	VMAXPS       Y3, Y0, Y0
+	VMINPS       Y0, Y1, Y1
+	VORPS        expNums<>+448(SB), Y1, Y1
+	VBROADCASTSS expNums<>+64(SB), Y3
+	VFMADD213PS  expNums<>+96(SB), Y1, Y3
+	VSUBPS       expNums<>+96(SB), Y3, Y3
+	VMOVUPS      Y1, Y1
+	VFNMADD231PS expNums<>+128(SB), Y3, Y1
+	VFNMADD231PS expNums<>+160(SB), Y3, Y1
+	VBROADCASTSS expNums<>+192(SB), Y4
+	VFMADD213PS  expNums<>+224(SB), Y1, Y4
+	VFMADD213PS  expNums<>+256(SB), Y1, Y4
+	VFMADD213PS  expNums<>+288(SB), Y1, Y4
+	VFMADD213PS  expNums<>+320(SB), Y1, Y4
+	VFMADD213PS  expNums<>+352(SB), Y1, Y4
+	VFMADD213PS  expNums<>+352(SB), Y1, Y4
+	VMULPS       Y4, Y0, Y1
+	VBLENDVPS    Y0, Y1, Y0, Y1
 	VBROADCASTSS expNums<>+480(SB), Y5
-	VMAXPS       Y4, Y5, Y5
+	VMAXPS       Y3, Y5, Y5
 	VCVTPS2DQ    Y5, Y5
 	VPSLLD       $0x17, Y5, Y5
-	VPADDD       Y5, Y3, Y3
-	VADDPS       expNums<>+352(SB), Y3, Y3
-	VDIVPS       Y3, Y0, Y0
-	VPSRAD       $0x1f, Y1, Y1
-	VANDPS       Y1, Y4, Y1
-	VCVTPS2DQ    Y1, Y1
-	VPSRAD       $0x01, Y1, Y3
+	VPADDD       Y5, Y4, Y4
+	VADDPS       expNums<>+352(SB), Y4, Y4
+	VDIVPS       Y4, Y1, Y1
+	VPSRAD       $0x1f, Y0, Y0
+	VANDPS       Y0, Y3, Y0
+	VCVTPS2DQ    Y0, Y0
+	VPSRAD       $0x01, Y0, Y3
 	VPSLLD       $0x17, Y3, Y4
 	VPADDD       expNums<>+352(SB), Y4, Y4
-	VMULPS       Y4, Y0, Y0
-	VPSUBD       Y3, Y1, Y1
-	VPSLLD       $0x17, Y1, Y1
-	VPADDD       expNums<>+352(SB), Y1, Y1
-	VMULPS       Y1, Y0, Y0
+	VMULPS       Y4, Y1, Y1
+	VPSUBD       Y3, Y0, Y0
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       expNums<>+352(SB), Y0, Y0
+	VMULPS       Y0, Y1, Y0
 	VMASKMOVPS   Y0, Y2, (AX)(DX*4)
 
-done3:
+done5:
 	VZEROUPPER
 	RET
 
 // func siluF16AVX2(dst *byte, src *byte, n int)
-// Requires: AVX, AVX2, F16C, FMA3
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·siluF16AVX2(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), CX
 	MOVQ         n+16(FP), BX
 	XORQ         DX, DX
-	VBROADCASTSS expNums<>+384(SB), Y0
-	VBROADCASTSS expNums<>+416(SB), Y1
-	SUBQ         $+8, BX
+	VBROADCASTSS expNums<>+512(SB), Y0
+	VBROADCASTSS expNums<>+1184(SB), Y1
+	SUBQ         $+16, BX
 	JLT          turned2
 
 turn1:
+	PREFETCHT0 2048(CX)(DX*2)
+
+	// PREFETCHW 2048(AX)(DX*2)
+	BYTE         $0x40
+	BYTE         $0x0f
+	BYTE         $0x0d
+	BYTE         $0x8c
+	BYTE         $0x50
+	BYTE         $0x00
+	BYTE         $0x08
+	BYTE         $0x00
+	BYTE         $0x00
 	VCVTPH2PS    (CX)(DX*2), Y2
-	VMAXPS       Y2, Y0, Y2
-	VMINPS       Y2, Y1, Y3
-	VORPS        expNums<>+448(SB), Y3, Y4
-	VBROADCASTSS expNums<>+64(SB), Y5
-	VFMADD213PS  expNums<>+96(SB), Y4, Y5
-	VSUBPS       expNums<>+96(SB), Y5, Y5
-	VMOVUPS      Y4, Y4
-	VFNMADD231PS expNums<>+128(SB), Y5, Y4
-	VFNMADD231PS expNums<>+160(SB), Y5, Y4
-	VBROADCASTSS expNums<>+192(SB), Y6
-	VFMADD213PS  expNums<>+224(SB), Y4, Y6
-	VFMADD213PS  expNums<>+256(SB), Y4, Y6
-	VFMADD213PS  expNums<>+288(SB), Y4, Y6
-	VFMADD213PS  expNums<>+320(SB), Y4, Y6
-	VMULPS       Y4, Y4, Y7
-	VFMADD213PS  Y4, Y7, Y6
-	VADDPS       expNums<>+352(SB), Y6, Y4
-	VMULPS       Y4, Y2, Y6
-	VBLENDVPS    Y3, Y6, Y2, Y2
-	VBROADCASTSS expNums<>+480(SB), Y6
-	VMAXPS       Y5, Y6, Y6
-	VCVTPS2DQ    Y6, Y6
-	VPSLLD       $0x17, Y6, Y6
-	VPADDD       Y6, Y4, Y4
-	VADDPS       expNums<>+352(SB), Y4, Y4
-	VDIVPS       Y4, Y2, Y2
-	VPSRAD       $0x1f, Y3, Y3
-	VANDPS       Y3, Y5, Y3
-	VCVTPS2DQ    Y3, Y3
-	VPSRAD       $0x01, Y3, Y4
-	VPSLLD       $0x17, Y4, Y5
-	VPADDD       expNums<>+352(SB), Y5, Y5
-	VMULPS       Y5, Y2, Y2
-	VPSUBD       Y4, Y3, Y3
+	VCVTPH2PS    16(CX)(DX*2), Y3
+	VMAXPS       Y2, Y1, Y2
+	VMAXPS       Y3, Y1, Y6
+	VMULPS       Y0, Y2, Y3
+	VMULPS       Y0, Y6, Y7
+	VBROADCASTSS expNums<>+544(SB), Y4
+	VBROADCASTSS expNums<>+544(SB), Y8
+	VBROADCASTSS expNums<>+576(SB), Y5
+	VBROADCASTSS expNums<>+576(SB), Y9
+	VMINPS       Y3, Y5, Y3
+	VMINPS       Y7, Y9, Y5
+	VMAXPS       Y3, Y4, Y3
+	VMAXPS       Y5, Y8, Y5
+	VROUNDPS     $0x09, Y3, Y4
+	VROUNDPS     $0x09, Y5, Y7
+	VSUBPS       Y4, Y3, Y3
+	VSUBPS       Y7, Y5, Y8
+	VBROADCASTSS expNums<>+608(SB), Y5
+	VBROADCASTSS expNums<>+608(SB), Y9
+	VFMADD213PS  expNums<>+640(SB), Y3, Y5
+	VFMADD213PS  expNums<>+640(SB), Y8, Y9
+	VFMADD213PS  expNums<>+672(SB), Y3, Y5
+	VFMADD213PS  expNums<>+672(SB), Y8, Y9
+	VFMADD213PS  expNums<>+704(SB), Y3, Y5
+	VFMADD213PS  expNums<>+704(SB), Y8, Y9
+	VFMADD213PS  expNums<>+736(SB), Y3, Y5
+	VFMADD213PS  expNums<>+736(SB), Y8, Y9
+	VCVTPS2DQ    Y4, Y3
+	VCVTPS2DQ    Y7, Y4
 	VPSLLD       $0x17, Y3, Y3
-	VPADDD       expNums<>+352(SB), Y3, Y3
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       Y3, Y5, Y3
+	VPADDD       Y4, Y9, Y5
+	VBROADCASTSS expNums<>+768(SB), Y4
+	VBROADCASTSS expNums<>+768(SB), Y7
+	VFMADD213PS  expNums<>+352(SB), Y4, Y3
+	VFMADD213PS  expNums<>+352(SB), Y7, Y5
+	VBROADCASTSS expNums<>+352(SB), Y4
+	VBROADCASTSS expNums<>+352(SB), Y7
+	VDIVPS       Y3, Y4, Y3
+	VDIVPS       Y5, Y7, Y4
+	VMULPS       Y3, Y2, Y2
+	VMULPS       Y4, Y6, Y3
+	VCVTPS2PH    $0x00, Y2, (AX)(DX*2)
+	VCVTPS2PH    $0x00, Y3, 16(AX)(DX*2)
+	ADDQ         $+16, DX
+	SUBQ         $+16, BX
+	JGE          turn1
+
+turned2:
+	ADDQ $+16, BX
+	SUBQ $+8, BX
+	JLT  turned4
+
+turn3:
+	VCVTPH2PS    (CX)(DX*2), Y2
+	VMAXPS       Y2, Y1, Y2
+	VMULPS       Y0, Y2, Y3
+	VBROADCASTSS expNums<>+544(SB), Y4
+	VBROADCASTSS expNums<>+576(SB), Y5
+	VMINPS       Y3, Y5, Y3
+	VMAXPS       Y3, Y4, Y3
+	VROUNDPS     $0x09, Y3, Y4
+	VSUBPS       Y4, Y3, Y3
+	VBROADCASTSS expNums<>+608(SB), Y5
+	VFMADD213PS  expNums<>+640(SB), Y3, Y5
+	VFMADD213PS  expNums<>+672(SB), Y3, Y5
+	VFMADD213PS  expNums<>+704(SB), Y3, Y5
+	VFMADD213PS  expNums<>+736(SB), Y3, Y5
+	VCVTPS2DQ    Y4, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       Y3, Y5, Y3
+	VBROADCASTSS expNums<>+768(SB), Y4
+	VFMADD213PS  expNums<>+352(SB), Y4, Y3
+	VBROADCASTSS expNums<>+352(SB), Y4
+	VDIVPS       Y3, Y4, Y3
 	VMULPS       Y3, Y2, Y2
 	VCVTPS2PH    $0x00, Y2, (AX)(DX*2)
 	ADDQ         $+8, DX
 	SUBQ         $+8, BX
-	JGE          turn1
+	JGE          turn3
 
-turned2:
+turned4:
 	ADDQ    $+8, BX
 	TESTQ   BX, BX
-	JEQ     done3
+	JEQ     done5
 	LEAQ    tailMasks<>+32(SB), SI
 	MOVQ    BX, DI
 	SHLQ    $0x02, DI
@@ -1203,99 +1741,83 @@ turned2:
 	VMOVUPS (SI), Y2
 	VPXOR   X2, X2, X2
 	TESTQ   $0x00000001, BX
-	JEQ     piece4
+	JEQ     piece6
 	MOVQ    BX, SI
 	ANDQ    $0x06, SI
 	ADDQ    DX, SI
 	VPSLLDQ $0x02, X2, X2
 	VPINSRW $0x00, (CX)(SI*2), X2, X2
 
-piece4:
+piece6:
 	TESTQ   $0x00000002, BX
-	JEQ     piece5
+	JEQ     piece7
 	MOVQ    BX, SI
 	ANDQ    $0x04, SI
 	ADDQ    DX, SI
 	VPSLLDQ $0x04, X2, X2
 	VPINSRD $0x00, (CX)(SI*2), X2, X2
 
-piece5:
+piece7:
 	TESTQ   $0x00000004, BX
-	JEQ     piece6
+	JEQ     piece8
 	MOVQ    BX, SI
 	ANDQ    $0x00, SI
 	ADDQ    DX, SI
 	VPSLLDQ $0x08, X2, X2
 	VPINSRQ $0x00, (CX)(SI*2), X2, X2
 
-piece6:
+piece8:
 	VCVTPH2PS    X2, Y2
-	VMAXPS       Y2, Y0, Y0
-	VMINPS       Y0, Y1, Y1
-	VORPS        expNums<>+448(SB), Y1, Y2
-	VBROADCASTSS expNums<>+64(SB), Y3
-	VFMADD213PS  expNums<>+96(SB), Y2, Y3
-	VSUBPS       expNums<>+96(SB), Y3, Y3
-	VMOVUPS      Y2, Y2
-	VFNMADD231PS expNums<>+128(SB), Y3, Y2
-	VFNMADD231PS expNums<>+160(SB), Y3, Y2
-	VBROADCASTSS expNums<>+192(SB), Y4
-	VFMADD213PS  expNums<>+224(SB), Y2, Y4
-	VFMADD213PS  expNums<>+256(SB), Y2, Y4
-	VFMADD213PS  expNums<>+288(SB), Y2, Y4
-	VFMADD213PS  expNums<>+320(SB), Y2, Y4
-	VMULPS       Y2, Y2, Y5
-	VFMADD213PS  Y2, Y5, Y4
-	VADDPS       expNums<>+352(SB), Y4, Y2
-	VMULPS       Y2, Y0, Y4
-	VBLENDVPS    Y1, Y4, Y0, Y0
-	VBROADCASTSS expNums<>+480(SB), Y4
-	VMAXPS       Y3, Y4, Y4
-	VCVTPS2DQ    Y4, Y4
-	VPSLLD       $0x17, Y4, Y4
-	VPADDD       Y4, Y2, Y2
-	VADDPS       expNums<>+352(SB), Y2, Y2
-	VDIVPS       Y2, Y0, Y0
-	VPSRAD       $0x1f, Y1, Y1
-	VANDPS       Y1, Y3, Y1
-	VCVTPS2DQ    Y1, Y1
-	VPSRAD       $0x01, Y1, Y2
-	VPSLLD       $0x17, Y2, Y3
-	VPADDD       expNums<>+352(SB), Y3, Y3
-	VMULPS       Y3, Y0, Y0
-	VPSUBD       Y2, Y1, Y1
-	VPSLLD       $0x17, Y1, Y1
-	VPADDD       expNums<>+352(SB), Y1, Y1
-	VMULPS       Y1, Y0, Y0
+	VMAXPS       Y2, Y1, Y1
+	VMULPS       Y0, Y1, Y0
+	VBROADCASTSS expNums<>+544(SB), Y2
+	VBROADCASTSS expNums<>+576(SB), Y3
+	VMINPS       Y0, Y3, Y0
+	VMAXPS       Y0, Y2, Y0
+	VROUNDPS     $0x09, Y0, Y2
+	VSUBPS       Y2, Y0, Y0
+	VBROADCASTSS expNums<>+608(SB), Y3
+	VFMADD213PS  expNums<>+640(SB), Y0, Y3
+	VFMADD213PS  expNums<>+672(SB), Y0, Y3
+	VFMADD213PS  expNums<>+704(SB), Y0, Y3
+	VFMADD213PS  expNums<>+736(SB), Y0, Y3
+	VCVTPS2DQ    Y2, Y0
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       Y0, Y3, Y0
+	VBROADCASTSS expNums<>+768(SB), Y2
+	VFMADD213PS  expNums<>+352(SB), Y2, Y0
+	VBROADCASTSS expNums<>+352(SB), Y2
+	VDIVPS       Y0, Y2, Y0
+	VMULPS       Y0, Y1, Y0
 	VCVTPS2PH    $0x00, Y0, X0
 	TESTQ        $0x00000004, BX
-	JEQ          piece7
+	JEQ          piece9
 	MOVQ         BX, CX
 	ANDQ         $0x00, CX
 	ADDQ         DX, CX
 	VMOVQ        X0, (AX)(CX*2)
 	VPSRLDQ      $0x08, X0, X0
 
-piece7:
+piece9:
 	TESTQ   $0x00000002, BX
-	JEQ     piece8
+	JEQ     piece10
 	MOVQ    BX, CX
 	ANDQ    $0x04, CX
 	ADDQ    DX, CX
 	VMOVD   X0, (AX)(CX*2)
 	VPSRLDQ $0x04, X0, X0
 
-piece8:
+piece10:
 	TESTQ   $0x00000001, BX
-	JEQ     piece9
+	JEQ     piece11
 	MOVQ    BX, CX
 	ANDQ    $0x06, CX
 	ADDQ    DX, CX
 	VPEXTRW $0x00, X0, (AX)(CX*2)
 	VPSRLDQ $0x02, X0, X0
 
-piece9:
-done3:
+piece11:
+done5:
 	VZEROUPPER
 	RET
 
@@ -1306,69 +1828,109 @@ TEXT ·siluBF16AVX2(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ         src+8(FP), CX
 	MOVQ         n+16(FP), BX
 	XORQ         DX, DX
-	VBROADCASTSS expNums<>+384(SB), Y0
-	VBROADCASTSS expNums<>+416(SB), Y1
-	SUBQ         $+8, BX
+	VBROADCASTSS expNums<>+512(SB), Y0
+	VBROADCASTSS expNums<>+1184(SB), Y1
+	SUBQ         $+16, BX
 	JLT          turned2
 
 turn1:
+	VMOVUPS      (CX)(DX*2), Y2
+	VMOVUPS      (CX)(DX*2), Y3
+	VPSLLD       $0x10, Y2, Y2
+	VANDPS       expNums<>+1024(SB), Y3, Y3
+	VMAXPS       Y2, Y1, Y2
+	VMAXPS       Y3, Y1, Y6
+	VMOVUPS      Y2, Y3
+	VMOVUPS      Y6, Y7
+	VFMADD213PS  expNums<>+800(SB), Y0, Y3
+	VFMADD213PS  expNums<>+800(SB), Y0, Y7
+	VBROADCASTSS expNums<>+544(SB), Y4
+	VBROADCASTSS expNums<>+544(SB), Y8
+	VBROADCASTSS expNums<>+576(SB), Y5
+	VBROADCASTSS expNums<>+576(SB), Y9
+	VMINPS       Y3, Y5, Y3
+	VMINPS       Y7, Y9, Y5
+	VMAXPS       Y3, Y4, Y3
+	VMAXPS       Y5, Y8, Y5
+	VROUNDPS     $0x09, Y3, Y4
+	VROUNDPS     $0x09, Y5, Y7
+	VSUBPS       Y4, Y3, Y3
+	VSUBPS       Y7, Y5, Y8
+	VBROADCASTSS expNums<>+864(SB), Y5
+	VBROADCASTSS expNums<>+864(SB), Y9
+	VFMADD213PS  expNums<>+896(SB), Y3, Y5
+	VFMADD213PS  expNums<>+896(SB), Y8, Y9
+	VFMADD213PS  expNums<>+928(SB), Y3, Y5
+	VFMADD213PS  expNums<>+928(SB), Y8, Y9
+	VFMADD213PS  expNums<>+960(SB), Y3, Y5
+	VFMADD213PS  expNums<>+960(SB), Y8, Y9
+	VCVTPS2DQ    Y4, Y3
+	VCVTPS2DQ    Y7, Y4
+	VPSLLD       $0x17, Y3, Y3
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       Y3, Y5, Y3
+	VPADDD       Y4, Y9, Y5
+	VBROADCASTSS expNums<>+768(SB), Y4
+	VBROADCASTSS expNums<>+768(SB), Y7
+	VFMADD213PS  expNums<>+832(SB), Y4, Y3
+	VFMADD213PS  expNums<>+832(SB), Y7, Y5
+	VBROADCASTSS expNums<>+832(SB), Y4
+	VBROADCASTSS expNums<>+832(SB), Y7
+	VDIVPS       Y3, Y4, Y3
+	VDIVPS       Y5, Y7, Y4
+	VMULPS       Y3, Y2, Y2
+	VMULPS       Y4, Y6, Y3
+	VPADDD       expNums<>+992(SB), Y2, Y2
+	VPADDD       expNums<>+992(SB), Y3, Y3
+	VPSRLD       $0x10, Y2, Y2
+	VPBLENDW     $0xaa, Y3, Y2, Y2
+	VMOVUPS      Y2, (AX)(DX*2)
+	ADDQ         $+16, DX
+	SUBQ         $+16, BX
+	JGE          turn1
+
+turned2:
+	ADDQ $+16, BX
+	SUBQ $+8, BX
+	JLT  turned4
+
+turn3:
 	VPMOVZXWD    (CX)(DX*2), Y2
 	VPSLLD       $0x10, Y2, Y2
-	VMAXPS       Y2, Y0, Y2
-	VMINPS       Y2, Y1, Y3
-	VORPS        expNums<>+448(SB), Y3, Y4
-	VBROADCASTSS expNums<>+64(SB), Y5
-	VFMADD213PS  expNums<>+96(SB), Y4, Y5
-	VSUBPS       expNums<>+96(SB), Y5, Y5
-	VMOVUPS      Y4, Y4
-	VFNMADD231PS expNums<>+128(SB), Y5, Y4
-	VFNMADD231PS expNums<>+160(SB), Y5, Y4
-	VBROADCASTSS expNums<>+192(SB), Y6
-	VFMADD213PS  expNums<>+224(SB), Y4, Y6
-	VFMADD213PS  expNums<>+256(SB), Y4, Y6
-	VFMADD213PS  expNums<>+288(SB), Y4, Y6
-	VFMADD213PS  expNums<>+320(SB), Y4, Y6
-	VMULPS       Y4, Y4, Y7
-	VFMADD213PS  Y4, Y7, Y6
-	VADDPS       expNums<>+352(SB), Y6, Y4
-	VMULPS       Y4, Y2, Y6
-	VBLENDVPS    Y3, Y6, Y2, Y2
-	VBROADCASTSS expNums<>+480(SB), Y6
-	VMAXPS       Y5, Y6, Y6
-	VCVTPS2DQ    Y6, Y6
-	VPSLLD       $0x17, Y6, Y6
-	VPADDD       Y6, Y4, Y4
-	VADDPS       expNums<>+352(SB), Y4, Y4
-	VDIVPS       Y4, Y2, Y2
-	VPSRAD       $0x1f, Y3, Y3
-	VANDPS       Y3, Y5, Y3
-	VCVTPS2DQ    Y3, Y3
-	VPSRAD       $0x01, Y3, Y4
-	VPSLLD       $0x17, Y4, Y5
-	VPADDD       expNums<>+352(SB), Y5, Y5
-	VMULPS       Y5, Y2, Y2
-	VPSUBD       Y4, Y3, Y3
+	VMAXPS       Y2, Y1, Y2
+	VMOVUPS      Y2, Y3
+	VFMADD213PS  expNums<>+800(SB), Y0, Y3
+	VBROADCASTSS expNums<>+544(SB), Y4
+	VBROADCASTSS expNums<>+576(SB), Y5
+	VMINPS       Y3, Y5, Y3
+	VMAXPS       Y3, Y4, Y3
+	VROUNDPS     $0x09, Y3, Y4
+	VSUBPS       Y4, Y3, Y3
+	VBROADCASTSS expNums<>+864(SB), Y5
+	VFMADD213PS  expNums<>+896(SB), Y3, Y5
+	VFMADD213PS  expNums<>+928(SB), Y3, Y5
+	VFMADD213PS  expNums<>+960(SB), Y3, Y5
+	VCVTPS2DQ    Y4, Y3
 	VPSLLD       $0x17, Y3, Y3
-	VPADDD       expNums<>+352(SB), Y3, Y3
+	VPADDD       Y3, Y5, Y3
+	VBROADCASTSS expNums<>+768(SB), Y4
+	VFMADD213PS  expNums<>+832(SB), Y4, Y3
+	VBROADCASTSS expNums<>+832(SB), Y4
+	VDIVPS       Y3, Y4, Y3
 	VMULPS       Y3, Y2, Y2
-	VPSRLD       $0x10, Y2, Y3
-	VANDPS       expNums<>+512(SB), Y3, Y3
-	VPADDD       expNums<>+544(SB), Y3, Y4
-	VCMPPS       $0x03, Y2, Y2, Y3
-	VPANDN       Y4, Y3, Y3
-	VPADDD       Y3, Y2, Y2
+	VPADDD       expNums<>+992(SB), Y2, Y2
 	VPSRLD       $0x10, Y2, Y3
 	VEXTRACTI128 $0x01, Y3, X2
 	VPACKUSDW    X2, X3, X2
 	VMOVDQU      X2, (AX)(DX*2)
 	ADDQ         $+8, DX
 	SUBQ         $+8, BX
-	JGE          turn1
+	JGE          turn3
 
-turned2:
+turned4:
 	ADDQ    $+8, BX
 	TESTQ   BX, BX
-	JEQ     done3
+	JEQ     done5
 	LEAQ    tailMasks<>+32(SB), SI
 	MOVQ    BX, DI
 	SHLQ    $0x02, DI
@@ -1376,177 +1938,263 @@ turned2:
 	VMOVUPS (SI), Y2
 	VPXOR   X2, X2, X2
 	TESTQ   $0x00000001, BX
-	JEQ     piece4
+	JEQ     piece6
 	MOVQ    BX, SI
 	ANDQ    $0x06, SI
 	ADDQ    DX, SI
 	VPSLLDQ $0x02, X2, X2
 	VPINSRW $0x00, (CX)(SI*2), X2, X2
 
-piece4:
+piece6:
 	TESTQ   $0x00000002, BX
-	JEQ     piece5
+	JEQ     piece7
 	MOVQ    BX, SI
 	ANDQ    $0x04, SI
 	ADDQ    DX, SI
 	VPSLLDQ $0x04, X2, X2
 	VPINSRD $0x00, (CX)(SI*2), X2, X2
 
-piece5:
+piece7:
 	TESTQ   $0x00000004, BX
-	JEQ     piece6
+	JEQ     piece8
 	MOVQ    BX, SI
 	ANDQ    $0x00, SI
 	ADDQ    DX, SI
 	VPSLLDQ $0x08, X2, X2
 	VPINSRQ $0x00, (CX)(SI*2), X2, X2
 
-piece6:
+piece8:
 	VPMOVZXWD    X2, Y2
 	VPSLLD       $0x10, Y2, Y2
+	VMAXPS       Y2, Y1, Y1
+	VMOVUPS      Y1, Y2
+	VFMADD213PS  expNums<>+800(SB), Y0, Y2
+	VBROADCASTSS expNums<>+544(SB), Y0
+	VBROADCASTSS expNums<>+576(SB), Y3
+	VMINPS       Y2, Y3, Y2
 	VMAXPS       Y2, Y0, Y0
-	VMINPS       Y0, Y1, Y1
-	VORPS        expNums<>+448(SB), Y1, Y2
-	VBROADCASTSS expNums<>+64(SB), Y3
-	VFMADD213PS  expNums<>+96(SB), Y2, Y3
-	VSUBPS       expNums<>+96(SB), Y3, Y3
-	VMOVUPS      Y2, Y2
-	VFNMADD231PS expNums<>+128(SB), Y3, Y2
-	VFNMADD231PS expNums<>+160(SB), Y3, Y2
-	VBROADCASTSS expNums<>+192(SB), Y4
-	VFMADD213PS  expNums<>+224(SB), Y2, Y4
-	VFMADD213PS  expNums<>+256(SB), Y2, Y4
-	VFMADD213PS  expNums<>+288(SB), Y2, Y4
-	VFMADD213PS  expNums<>+320(SB), Y2, Y4
-	VMULPS       Y2, Y2, Y5
-	VFMADD213PS  Y2, Y5, Y4
-	VADDPS       expNums<>+352(SB), Y4, Y2
-	VMULPS       Y2, Y0, Y4
-	VBLENDVPS    Y1, Y4, Y0, Y0
-	VBROADCASTSS expNums<>+480(SB), Y4
-	VMAXPS       Y3, Y4, Y4
-	VCVTPS2DQ    Y4, Y4
-	VPSLLD       $0x17, Y4, Y4
-	VPADDD       Y4, Y2, Y2
-	VADDPS       expNums<>+352(SB), Y2, Y2
-	VDIVPS       Y2, Y0, Y0
-	VPSRAD       $0x1f, Y1, Y1
-	VANDPS       Y1, Y3, Y1
-	VCVTPS2DQ    Y1, Y1
-	VPSRAD       $0x01, Y1, Y2
-	VPSLLD       $0x17, Y2, Y3
-	VPADDD       expNums<>+352(SB), Y3, Y3
-	VMULPS       Y3, Y0, Y0
-	VPSUBD       Y2, Y1, Y1
-	VPSLLD       $0x17, Y1, Y1
-	VPADDD       expNums<>+352(SB), Y1, Y1
-	VMULPS       Y1, Y0, Y0
-	VPSRLD       $0x10, Y0, Y1
-	VANDPS       expNums<>+512(SB), Y1, Y1
-	VPADDD       expNums<>+544(SB), Y1, Y2
-	VCMPPS       $0x03, Y0, Y0, Y1
-	VPANDN       Y2, Y1, Y1
-	VPADDD       Y1, Y0, Y0
+	VROUNDPS     $0x09, Y0, Y2
+	VSUBPS       Y2, Y0, Y0
+	VBROADCASTSS expNums<>+864(SB), Y3
+	VFMADD213PS  expNums<>+896(SB), Y0, Y3
+	VFMADD213PS  expNums<>+928(SB), Y0, Y3
+	VFMADD213PS  expNums<>+960(SB), Y0, Y3
+	VCVTPS2DQ    Y2, Y0
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       Y0, Y3, Y0
+	VBROADCASTSS expNums<>+768(SB), Y2
+	VFMADD213PS  expNums<>+832(SB), Y2, Y0
+	VBROADCASTSS expNums<>+832(SB), Y2
+	VDIVPS       Y0, Y2, Y0
+	VMULPS       Y0, Y1, Y0
+	VPADDD       expNums<>+992(SB), Y0, Y0
 	VPSRLD       $0x10, Y0, Y1
 	VEXTRACTI128 $0x01, Y1, X0
 	VPACKUSDW    X0, X1, X0
 	TESTQ        $0x00000004, BX
-	JEQ          piece7
+	JEQ          piece9
 	MOVQ         BX, CX
 	ANDQ         $0x00, CX
 	ADDQ         DX, CX
 	VMOVQ        X0, (AX)(CX*2)
 	VPSRLDQ      $0x08, X0, X0
 
-piece7:
+piece9:
 	TESTQ   $0x00000002, BX
-	JEQ     piece8
+	JEQ     piece10
 	MOVQ    BX, CX
 	ANDQ    $0x04, CX
 	ADDQ    DX, CX
 	VMOVD   X0, (AX)(CX*2)
 	VPSRLDQ $0x04, X0, X0
 
-piece8:
+piece10:
 	TESTQ   $0x00000001, BX
-	JEQ     piece9
+	JEQ     piece11
 	MOVQ    BX, CX
 	ANDQ    $0x06, CX
 	ADDQ    DX, CX
 	VPEXTRW $0x00, X0, (AX)(CX*2)
 	VPSRLDQ $0x02, X0, X0
 
-piece9:
-done3:
+piece11:
+done5:
 	VZEROUPPER
 	RET
 
 // func geluTanhF32AVX2(dst *byte, src *byte, n int)
-// Requires: AVX, AVX2, FMA3
+// Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·geluTanhF32AVX2(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), CX
 	MOVQ         n+16(FP), BX
 	XORQ         DX, DX
-	VBROADCASTSS expNums<>+672(SB), Y0
-	VBROADCASTSS expNums<>+704(SB), Y1
-	VBROADCASTSS expNums<>+736(SB), Y2
-	SUBQ         $+8, BX
+	VBROADCASTSS expNums<>+1216(SB), Y0
+	VBROADCASTSS expNums<>+1248(SB), Y1
+	VBROADCASTSS expNums<>+1280(SB), Y2
+	SUBQ         $+16, BX
 	JLT          turned2
 
 turn1:
+	PREFETCHT0 2048(CX)(DX*4)
+
+	// PREFETCHW 2048(AX)(DX*4)
+	BYTE         $0x40
+	BYTE         $0x0f
+	BYTE         $0x0d
+	BYTE         $0x8c
+	BYTE         $0x90
+	BYTE         $0x00
+	BYTE         $0x08
+	BYTE         $0x00
+	BYTE         $0x00
+	VMOVUPS      (CX)(DX*4), Y3
+	VMOVUPS      32(CX)(DX*4), Y4
+	VMAXPS       Y3, Y0, Y3
+	VMAXPS       Y4, Y0, Y7
+	VMINPS       Y3, Y1, Y4
+	VMINPS       Y7, Y1, Y8
+	VMOVUPS      Y2, Y5
+	VMOVUPS      Y2, Y9
+	VMULPS       Y4, Y4, Y6
+	VMULPS       Y8, Y8, Y10
+	VFMADD231PS  expNums<>+1312(SB), Y6, Y5
+	VFMADD231PS  expNums<>+1312(SB), Y10, Y9
+	VORPS        expNums<>+448(SB), Y4, Y4
+	VORPS        expNums<>+448(SB), Y8, Y10
+	VMULPS       Y5, Y4, Y6
+	VMULPS       Y9, Y10, Y11
+	VBROADCASTSS expNums<>+64(SB), Y8
+	VBROADCASTSS expNums<>+64(SB), Y12
+	VFMADD213PS  expNums<>+96(SB), Y8, Y6
+	VFMADD213PS  expNums<>+96(SB), Y12, Y11
+	VSUBPS       expNums<>+96(SB), Y6, Y6
+	VSUBPS       expNums<>+96(SB), Y11, Y8
+	VMOVUPS      Y4, Y4
+	VMOVUPS      Y10, Y11
+	VMULPS       expNums<>+1344(SB), Y6, Y10
+	VMULPS       expNums<>+1344(SB), Y8, Y12
+	VFMSUB213PS  Y10, Y5, Y4
+	VFMSUB213PS  Y12, Y9, Y11
+	VFNMADD231PS expNums<>+1376(SB), Y6, Y4
+	VFNMADD231PS expNums<>+1376(SB), Y8, Y11
+	VBROADCASTSS expNums<>+192(SB), Y5
+	VBROADCASTSS expNums<>+192(SB), Y9
+	VFMADD213PS  expNums<>+224(SB), Y4, Y5
+	VFMADD213PS  expNums<>+224(SB), Y11, Y9
+	VFMADD213PS  expNums<>+256(SB), Y4, Y5
+	VFMADD213PS  expNums<>+256(SB), Y11, Y9
+	VFMADD213PS  expNums<>+288(SB), Y4, Y5
+	VFMADD213PS  expNums<>+288(SB), Y11, Y9
+	VFMADD213PS  expNums<>+320(SB), Y4, Y5
+	VFMADD213PS  expNums<>+320(SB), Y11, Y9
+	VFMADD213PS  expNums<>+352(SB), Y4, Y5
+	VFMADD213PS  expNums<>+352(SB), Y11, Y9
+	VFMADD213PS  expNums<>+352(SB), Y4, Y5
+	VFMADD213PS  expNums<>+352(SB), Y11, Y9
+	VMULPS       Y5, Y3, Y4
+	VMULPS       Y9, Y7, Y10
+	VBLENDVPS    Y3, Y4, Y3, Y4
+	VBLENDVPS    Y7, Y10, Y7, Y11
+	VBROADCASTSS expNums<>+480(SB), Y10
+	VBROADCASTSS expNums<>+480(SB), Y12
+	VMAXPS       Y6, Y10, Y10
+	VMAXPS       Y8, Y12, Y12
+	VCVTPS2DQ    Y10, Y10
+	VCVTPS2DQ    Y12, Y12
+	VPSLLD       $0x17, Y10, Y10
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       Y10, Y5, Y5
+	VPADDD       Y12, Y9, Y9
+	VADDPS       expNums<>+352(SB), Y5, Y5
+	VADDPS       expNums<>+352(SB), Y9, Y9
+	VDIVPS       Y5, Y4, Y4
+	VDIVPS       Y9, Y11, Y5
+	VPSRAD       $0x1f, Y3, Y3
+	VPSRAD       $0x1f, Y7, Y7
+	VANDPS       Y3, Y6, Y3
+	VANDPS       Y7, Y8, Y6
+	VCVTPS2DQ    Y3, Y3
+	VCVTPS2DQ    Y6, Y8
+	VPSRAD       $0x01, Y3, Y6
+	VPSRAD       $0x01, Y8, Y9
+	VPSLLD       $0x17, Y6, Y7
+	VPSLLD       $0x17, Y9, Y10
+	VPADDD       expNums<>+352(SB), Y7, Y7
+	VPADDD       expNums<>+352(SB), Y10, Y10
+	VMULPS       Y7, Y4, Y4
+	VMULPS       Y10, Y5, Y5
+	VPSUBD       Y6, Y3, Y3
+	VPSUBD       Y9, Y8, Y6
+	VPSLLD       $0x17, Y3, Y3
+	VPSLLD       $0x17, Y6, Y6
+	VPADDD       expNums<>+352(SB), Y3, Y3
+	VPADDD       expNums<>+352(SB), Y6, Y6
+	VMULPS       Y3, Y4, Y3
+	VMULPS       Y6, Y5, Y4
+	VMOVUPS      Y3, (AX)(DX*4)
+	VMOVUPS      Y4, 32(AX)(DX*4)
+	ADDQ         $+16, DX
+	SUBQ         $+16, BX
+	JGE          turn1
+
+turned2:
+	ADDQ $+16, BX
+	SUBQ $+8, BX
+	JLT  turned4
+
+turn3:
 	VMOVUPS      (CX)(DX*4), Y3
 	VMAXPS       Y3, Y0, Y3
 	VMINPS       Y3, Y1, Y4
 	VMOVUPS      Y2, Y5
 	VMULPS       Y4, Y4, Y6
-	VFMADD231PS  expNums<>+768(SB), Y6, Y5
-	VORPS        expNums<>+448(SB), Y4, Y6
-	VMULPS       Y5, Y6, Y7
-	VBROADCASTSS expNums<>+64(SB), Y8
-	VFMADD213PS  expNums<>+96(SB), Y8, Y7
-	VSUBPS       expNums<>+96(SB), Y7, Y7
-	VMOVUPS      Y6, Y6
-	VMULPS       expNums<>+800(SB), Y7, Y8
-	VFMSUB213PS  Y8, Y5, Y6
-	VFNMADD231PS expNums<>+832(SB), Y7, Y6
+	VFMADD231PS  expNums<>+1312(SB), Y6, Y5
+	VORPS        expNums<>+448(SB), Y4, Y4
+	VMULPS       Y5, Y4, Y6
+	VBROADCASTSS expNums<>+64(SB), Y7
+	VFMADD213PS  expNums<>+96(SB), Y7, Y6
+	VSUBPS       expNums<>+96(SB), Y6, Y6
+	VMOVUPS      Y4, Y4
+	VMULPS       expNums<>+1344(SB), Y6, Y7
+	VFMSUB213PS  Y7, Y5, Y4
+	VFNMADD231PS expNums<>+1376(SB), Y6, Y4
 	VBROADCASTSS expNums<>+192(SB), Y5
-	VFMADD213PS  expNums<>+224(SB), Y6, Y5
-	VFMADD213PS  expNums<>+256(SB), Y6, Y5
-	VFMADD213PS  expNums<>+288(SB), Y6, Y5
-	VFMADD213PS  expNums<>+320(SB), Y6, Y5
-	VMULPS       Y6, Y6, Y8
-	VFMADD213PS  Y6, Y8, Y5
+	VFMADD213PS  expNums<>+224(SB), Y4, Y5
+	VFMADD213PS  expNums<>+256(SB), Y4, Y5
+	VFMADD213PS  expNums<>+288(SB), Y4, Y5
+	VFMADD213PS  expNums<>+320(SB), Y4, Y5
+	VFMADD213PS  expNums<>+352(SB), Y4, Y5
+	VFMADD213PS  expNums<>+352(SB), Y4, Y5
+	VMULPS       Y5, Y3, Y4
+	VBLENDVPS    Y3, Y4, Y3, Y4
+	VBROADCASTSS expNums<>+480(SB), Y7
+	VMAXPS       Y6, Y7, Y7
+	VCVTPS2DQ    Y7, Y7
+	VPSLLD       $0x17, Y7, Y7
+	VPADDD       Y7, Y5, Y5
 	VADDPS       expNums<>+352(SB), Y5, Y5
-	VMULPS       Y5, Y3, Y6
-	VBLENDVPS    Y4, Y6, Y3, Y3
-	VBROADCASTSS expNums<>+480(SB), Y6
-	VMAXPS       Y7, Y6, Y6
-	VCVTPS2DQ    Y6, Y6
-	VPSLLD       $0x17, Y6, Y6
-	VPADDD       Y6, Y5, Y5
-	VADDPS       expNums<>+352(SB), Y5, Y5
-	VDIVPS       Y5, Y3, Y3
-	VPSRAD       $0x1f, Y4, Y4
-	VANDPS       Y4, Y7, Y4
-	VCVTPS2DQ    Y4, Y4
-	VPSRAD       $0x01, Y4, Y5
+	VDIVPS       Y5, Y4, Y4
+	VPSRAD       $0x1f, Y3, Y3
+	VANDPS       Y3, Y6, Y3
+	VCVTPS2DQ    Y3, Y3
+	VPSRAD       $0x01, Y3, Y5
 	VPSLLD       $0x17, Y5, Y6
 	VPADDD       expNums<>+352(SB), Y6, Y6
-	VMULPS       Y6, Y3, Y3
-	VPSUBD       Y5, Y4, Y4
-	VPSLLD       $0x17, Y4, Y4
-	VPADDD       expNums<>+352(SB), Y4, Y4
-	VMULPS       Y4, Y3, Y3
+	VMULPS       Y6, Y4, Y4
+	VPSUBD       Y5, Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       expNums<>+352(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y3
 	VMOVUPS      Y3, (AX)(DX*4)
 	ADDQ         $+8, DX
 	SUBQ         $+8, BX
-	JGE          turn1
+	JGE          turn3
 
-turned2:
+turned4:
 	ADDQ         $+8, BX
 	TESTQ        BX, BX
-	JEQ          done3
+	JEQ          done5
 	LEAQ         tailMasks<>+32(SB), SI
 	SHLQ         $0x02, BX
 	SUBQ         BX, SI
@@ -1556,221 +2204,253 @@ turned2:
 	VMINPS       Y0, Y1, Y1
 	VMOVUPS      Y2, Y2
 	VMULPS       Y1, Y1, Y4
-	VFMADD231PS  expNums<>+768(SB), Y4, Y2
-	VORPS        expNums<>+448(SB), Y1, Y4
-	VMULPS       Y2, Y4, Y5
-	VBROADCASTSS expNums<>+64(SB), Y6
-	VFMADD213PS  expNums<>+96(SB), Y6, Y5
-	VSUBPS       expNums<>+96(SB), Y5, Y5
-	VMOVUPS      Y4, Y4
-	VMULPS       expNums<>+800(SB), Y5, Y6
-	VFMSUB213PS  Y6, Y2, Y4
-	VFNMADD231PS expNums<>+832(SB), Y5, Y4
+	VFMADD231PS  expNums<>+1312(SB), Y4, Y2
+	VORPS        expNums<>+448(SB), Y1, Y1
+	VMULPS       Y2, Y1, Y4
+	VBROADCASTSS expNums<>+64(SB), Y5
+	VFMADD213PS  expNums<>+96(SB), Y5, Y4
+	VSUBPS       expNums<>+96(SB), Y4, Y4
+	VMOVUPS      Y1, Y1
+	VMULPS       expNums<>+1344(SB), Y4, Y5
+	VFMSUB213PS  Y5, Y2, Y1
+	VFNMADD231PS expNums<>+1376(SB), Y4, Y1
 	VBROADCASTSS expNums<>+192(SB), Y2
-	VFMADD213PS  expNums<>+224(SB), Y4, Y2
-	VFMADD213PS  expNums<>+256(SB), Y4, Y2
-	VFMADD213PS  expNums<>+288(SB), Y4, Y2
-	VFMADD213PS  expNums<>+320(SB), Y4, Y2
-	VMULPS       Y4, Y4, Y6
-	VFMADD213PS  Y4, Y6, Y2
+	VFMADD213PS  expNums<>+224(SB), Y1, Y2
+	VFMADD213PS  expNums<>+256(SB), Y1, Y2
+	VFMADD213PS  expNums<>+288(SB), Y1, Y2
+	VFMADD213PS  expNums<>+320(SB), Y1, Y2
+	VFMADD213PS  expNums<>+352(SB), Y1, Y2
+	VFMADD213PS  expNums<>+352(SB), Y1, Y2
+	VMULPS       Y2, Y0, Y1
+	VBLENDVPS    Y0, Y1, Y0, Y1
+	VBROADCASTSS expNums<>+480(SB), Y5
+	VMAXPS       Y4, Y5, Y5
+	VCVTPS2DQ    Y5, Y5
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       Y5, Y2, Y2
 	VADDPS       expNums<>+352(SB), Y2, Y2
-	VMULPS       Y2, Y0, Y4
-	VBLENDVPS    Y1, Y4, Y0, Y0
-	VBROADCASTSS expNums<>+480(SB), Y4
-	VMAXPS       Y5, Y4, Y4
-	VCVTPS2DQ    Y4, Y4
-	VPSLLD       $0x17, Y4, Y4
-	VPADDD       Y4, Y2, Y2
-	VADDPS       expNums<>+352(SB), Y2, Y2
-	VDIVPS       Y2, Y0, Y0
-	VPSRAD       $0x1f, Y1, Y1
-	VANDPS       Y1, Y5, Y1
-	VCVTPS2DQ    Y1, Y1
-	VPSRAD       $0x01, Y1, Y2
+	VDIVPS       Y2, Y1, Y1
+	VPSRAD       $0x1f, Y0, Y0
+	VANDPS       Y0, Y4, Y0
+	VCVTPS2DQ    Y0, Y0
+	VPSRAD       $0x01, Y0, Y2
 	VPSLLD       $0x17, Y2, Y4
 	VPADDD       expNums<>+352(SB), Y4, Y4
-	VMULPS       Y4, Y0, Y0
-	VPSUBD       Y2, Y1, Y1
-	VPSLLD       $0x17, Y1, Y1
-	VPADDD       expNums<>+352(SB), Y1, Y1
-	VMULPS       Y1, Y0, Y0
+	VMULPS       Y4, Y1, Y1
+	VPSUBD       Y2, Y0, Y0
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       expNums<>+352(SB), Y0, Y0
+	VMULPS       Y0, Y1, Y0
 	VMASKMOVPS   Y0, Y3, (AX)(DX*4)
 
-done3:
+done5:
 	VZEROUPPER
 	RET
 
 // func geluTanhF16AVX2(dst *byte, src *byte, n int)
-// Requires: AVX, AVX2, F16C, FMA3
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·geluTanhF16AVX2(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), CX
 	MOVQ         n+16(FP), BX
 	XORQ         DX, DX
-	VBROADCASTSS expNums<>+672(SB), Y0
-	VBROADCASTSS expNums<>+704(SB), Y1
-	VBROADCASTSS expNums<>+736(SB), Y2
-	SUBQ         $+8, BX
+	VBROADCASTSS expNums<>+1216(SB), Y0
+	VBROADCASTSS expNums<>+1408(SB), Y1
+	SUBQ         $+16, BX
 	JLT          turned2
 
 turn1:
-	VCVTPH2PS    (CX)(DX*2), Y3
-	VMAXPS       Y3, Y0, Y3
-	VMINPS       Y3, Y1, Y4
-	VMOVUPS      Y2, Y5
-	VMULPS       Y4, Y4, Y6
-	VFMADD231PS  expNums<>+768(SB), Y6, Y5
-	VORPS        expNums<>+448(SB), Y4, Y6
-	VMULPS       Y5, Y6, Y7
-	VBROADCASTSS expNums<>+64(SB), Y8
-	VFMADD213PS  expNums<>+96(SB), Y8, Y7
-	VSUBPS       expNums<>+96(SB), Y7, Y7
-	VMOVUPS      Y6, Y6
-	VMULPS       expNums<>+800(SB), Y7, Y8
-	VFMSUB213PS  Y8, Y5, Y6
-	VFNMADD231PS expNums<>+832(SB), Y7, Y6
-	VBROADCASTSS expNums<>+192(SB), Y5
-	VFMADD213PS  expNums<>+224(SB), Y6, Y5
-	VFMADD213PS  expNums<>+256(SB), Y6, Y5
-	VFMADD213PS  expNums<>+288(SB), Y6, Y5
-	VFMADD213PS  expNums<>+320(SB), Y6, Y5
-	VMULPS       Y6, Y6, Y8
-	VFMADD213PS  Y6, Y8, Y5
-	VADDPS       expNums<>+352(SB), Y5, Y5
-	VMULPS       Y5, Y3, Y6
-	VBLENDVPS    Y4, Y6, Y3, Y3
-	VBROADCASTSS expNums<>+480(SB), Y6
-	VMAXPS       Y7, Y6, Y6
-	VCVTPS2DQ    Y6, Y6
-	VPSLLD       $0x17, Y6, Y6
-	VPADDD       Y6, Y5, Y5
-	VADDPS       expNums<>+352(SB), Y5, Y5
-	VDIVPS       Y5, Y3, Y3
-	VPSRAD       $0x1f, Y4, Y4
-	VANDPS       Y4, Y7, Y4
-	VCVTPS2DQ    Y4, Y4
-	VPSRAD       $0x01, Y4, Y5
-	VPSLLD       $0x17, Y5, Y6
-	VPADDD       expNums<>+352(SB), Y6, Y6
-	VMULPS       Y6, Y3, Y3
-	VPSUBD       Y5, Y4, Y4
-	VPSLLD       $0x17, Y4, Y4
-	VPADDD       expNums<>+352(SB), Y4, Y4
-	VMULPS       Y4, Y3, Y3
-	VCVTPS2PH    $0x00, Y3, (AX)(DX*2)
-	ADDQ         $+8, DX
-	SUBQ         $+8, BX
+	PREFETCHT0 2048(CX)(DX*2)
+
+	// PREFETCHW 2048(AX)(DX*2)
+	BYTE         $0x40
+	BYTE         $0x0f
+	BYTE         $0x0d
+	BYTE         $0x8c
+	BYTE         $0x50
+	BYTE         $0x00
+	BYTE         $0x08
+	BYTE         $0x00
+	BYTE         $0x00
+	VCVTPH2PS    (CX)(DX*2), Y2
+	VCVTPH2PS    16(CX)(DX*2), Y3
+	VMAXPS       Y2, Y0, Y2
+	VMAXPS       Y3, Y0, Y4
+	VMULPS       Y2, Y2, Y3
+	VMULPS       Y4, Y4, Y5
+	VFMADD213PS  expNums<>+1440(SB), Y1, Y3
+	VFMADD213PS  expNums<>+1440(SB), Y1, Y5
+	VMULPS       Y3, Y2, Y3
+	VMULPS       Y5, Y4, Y7
+	VBROADCASTSS expNums<>+544(SB), Y5
+	VBROADCASTSS expNums<>+544(SB), Y8
+	VBROADCASTSS expNums<>+576(SB), Y6
+	VBROADCASTSS expNums<>+576(SB), Y9
+	VMINPS       Y3, Y6, Y3
+	VMINPS       Y7, Y9, Y6
+	VMAXPS       Y3, Y5, Y3
+	VMAXPS       Y6, Y8, Y6
+	VROUNDPS     $0x09, Y3, Y5
+	VROUNDPS     $0x09, Y6, Y7
+	VSUBPS       Y5, Y3, Y3
+	VSUBPS       Y7, Y6, Y8
+	VBROADCASTSS expNums<>+608(SB), Y6
+	VBROADCASTSS expNums<>+608(SB), Y9
+	VFMADD213PS  expNums<>+640(SB), Y3, Y6
+	VFMADD213PS  expNums<>+640(SB), Y8, Y9
+	VFMADD213PS  expNums<>+672(SB), Y3, Y6
+	VFMADD213PS  expNums<>+672(SB), Y8, Y9
+	VFMADD213PS  expNums<>+704(SB), Y3, Y6
+	VFMADD213PS  expNums<>+704(SB), Y8, Y9
+	VFMADD213PS  expNums<>+736(SB), Y3, Y6
+	VFMADD213PS  expNums<>+736(SB), Y8, Y9
+	VCVTPS2DQ    Y5, Y3
+	VCVTPS2DQ    Y7, Y5
+	VPSLLD       $0x17, Y3, Y3
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       Y3, Y6, Y3
+	VPADDD       Y5, Y9, Y6
+	VBROADCASTSS expNums<>+768(SB), Y5
+	VBROADCASTSS expNums<>+768(SB), Y7
+	VFMADD213PS  expNums<>+352(SB), Y5, Y3
+	VFMADD213PS  expNums<>+352(SB), Y7, Y6
+	VBROADCASTSS expNums<>+352(SB), Y5
+	VBROADCASTSS expNums<>+352(SB), Y7
+	VDIVPS       Y3, Y5, Y3
+	VDIVPS       Y6, Y7, Y5
+	VMULPS       Y3, Y2, Y2
+	VMULPS       Y5, Y4, Y3
+	VCVTPS2PH    $0x00, Y2, (AX)(DX*2)
+	VCVTPS2PH    $0x00, Y3, 16(AX)(DX*2)
+	ADDQ         $+16, DX
+	SUBQ         $+16, BX
 	JGE          turn1
 
 turned2:
+	ADDQ $+16, BX
+	SUBQ $+8, BX
+	JLT  turned4
+
+turn3:
+	VCVTPH2PS    (CX)(DX*2), Y2
+	VMAXPS       Y2, Y0, Y2
+	VMULPS       Y2, Y2, Y3
+	VFMADD213PS  expNums<>+1440(SB), Y1, Y3
+	VMULPS       Y3, Y2, Y3
+	VBROADCASTSS expNums<>+544(SB), Y4
+	VBROADCASTSS expNums<>+576(SB), Y5
+	VMINPS       Y3, Y5, Y3
+	VMAXPS       Y3, Y4, Y3
+	VROUNDPS     $0x09, Y3, Y4
+	VSUBPS       Y4, Y3, Y3
+	VBROADCASTSS expNums<>+608(SB), Y5
+	VFMADD213PS  expNums<>+640(SB), Y3, Y5
+	VFMADD213PS  expNums<>+672(SB), Y3, Y5
+	VFMADD213PS  expNums<>+704(SB), Y3, Y5
+	VFMADD213PS  expNums<>+736(SB), Y3, Y5
+	VCVTPS2DQ    Y4, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       Y3, Y5, Y3
+	VBROADCASTSS expNums<>+768(SB), Y4
+	VFMADD213PS  expNums<>+352(SB), Y4, Y3
+	VBROADCASTSS expNums<>+352(SB), Y4
+	VDIVPS       Y3, Y4, Y3
+	VMULPS       Y3, Y2, Y2
+	VCVTPS2PH    $0x00, Y2, (AX)(DX*2)
+	ADDQ         $+8, DX
+	SUBQ         $+8, BX
+	JGE          turn3
+
+turned4:
 	ADDQ    $+8, BX
 	TESTQ   BX, BX
-	JEQ     done3
+	JEQ     done5
 	LEAQ    tailMasks<>+32(SB), SI
 	MOVQ    BX, DI
 	SHLQ    $0x02, DI
 	SUBQ    DI, SI
-	VMOVUPS (SI), Y3
-	VPXOR   X3, X3, X3
+	VMOVUPS (SI), Y2
+	VPXOR   X2, X2, X2
 	TESTQ   $0x00000001, BX
-	JEQ     piece4
+	JEQ     piece6
 	MOVQ    BX, SI
 	ANDQ    $0x06, SI
 	ADDQ    DX, SI
-	VPSLLDQ $0x02, X3, X3
-	VPINSRW $0x00, (CX)(SI*2), X3, X3
+	VPSLLDQ $0x02, X2, X2
+	VPINSRW $0x00, (CX)(SI*2), X2, X2
 
-piece4:
+piece6:
 	TESTQ   $0x00000002, BX
-	JEQ     piece5
+	JEQ     piece7
 	MOVQ    BX, SI
 	ANDQ    $0x04, SI
 	ADDQ    DX, SI
-	VPSLLDQ $0x04, X3, X3
-	VPINSRD $0x00, (CX)(SI*2), X3, X3
+	VPSLLDQ $0x04, X2, X2
+	VPINSRD $0x00, (CX)(SI*2), X2, X2
 
-piece5:
+piece7:
 	TESTQ   $0x00000004, BX
-	JEQ     piece6
+	JEQ     piece8
 	MOVQ    BX, SI
 	ANDQ    $0x00, SI
 	ADDQ    DX, SI
-	VPSLLDQ $0x08, X3, X3
-	VPINSRQ $0x00, (CX)(SI*2), X3, X3
+	VPSLLDQ $0x08, X2, X2
+	VPINSRQ $0x00, (CX)(SI*2), X2, X2
 
-piece6:
-	VCVTPH2PS    X3, Y3
-	VMAXPS       Y3, Y0, Y0
-	VMINPS       Y0, Y1, Y1
-	VMOVUPS      Y2, Y2
-	VMULPS       Y1, Y1, Y3
-	VFMADD231PS  expNums<>+768(SB), Y3, Y2
-	VORPS        expNums<>+448(SB), Y1, Y3
-	VMULPS       Y2, Y3, Y4
-	VBROADCASTSS expNums<>+64(SB), Y5
-	VFMADD213PS  expNums<>+96(SB), Y5, Y4
-	VSUBPS       expNums<>+96(SB), Y4, Y4
-	VMOVUPS      Y3, Y3
-	VMULPS       expNums<>+800(SB), Y4, Y5
-	VFMSUB213PS  Y5, Y2, Y3
-	VFNMADD231PS expNums<>+832(SB), Y4, Y3
-	VBROADCASTSS expNums<>+192(SB), Y2
-	VFMADD213PS  expNums<>+224(SB), Y3, Y2
-	VFMADD213PS  expNums<>+256(SB), Y3, Y2
-	VFMADD213PS  expNums<>+288(SB), Y3, Y2
-	VFMADD213PS  expNums<>+320(SB), Y3, Y2
-	VMULPS       Y3, Y3, Y5
-	VFMADD213PS  Y3, Y5, Y2
-	VADDPS       expNums<>+352(SB), Y2, Y2
-	VMULPS       Y2, Y0, Y3
-	VBLENDVPS    Y1, Y3, Y0, Y0
-	VBROADCASTSS expNums<>+480(SB), Y3
-	VMAXPS       Y4, Y3, Y3
-	VCVTPS2DQ    Y3, Y3
-	VPSLLD       $0x17, Y3, Y3
-	VPADDD       Y3, Y2, Y2
-	VADDPS       expNums<>+352(SB), Y2, Y2
-	VDIVPS       Y2, Y0, Y0
-	VPSRAD       $0x1f, Y1, Y1
-	VANDPS       Y1, Y4, Y1
-	VCVTPS2DQ    Y1, Y1
-	VPSRAD       $0x01, Y1, Y2
-	VPSLLD       $0x17, Y2, Y3
-	VPADDD       expNums<>+352(SB), Y3, Y3
-	VMULPS       Y3, Y0, Y0
-	VPSUBD       Y2, Y1, Y1
+piece8:
+	VCVTPH2PS    X2, Y2
+	VMAXPS       Y2, Y0, Y0
+	VMULPS       Y0, Y0, Y2
+	VFMADD213PS  expNums<>+1440(SB), Y1, Y2
+	VMULPS       Y2, Y0, Y1
+	VBROADCASTSS expNums<>+544(SB), Y2
+	VBROADCASTSS expNums<>+576(SB), Y3
+	VMINPS       Y1, Y3, Y1
+	VMAXPS       Y1, Y2, Y1
+	VROUNDPS     $0x09, Y1, Y2
+	VSUBPS       Y2, Y1, Y1
+	VBROADCASTSS expNums<>+608(SB), Y3
+	VFMADD213PS  expNums<>+640(SB), Y1, Y3
+	VFMADD213PS  expNums<>+672(SB), Y1, Y3
+	VFMADD213PS  expNums<>+704(SB), Y1, Y3
+	VFMADD213PS  expNums<>+736(SB), Y1, Y3
+	VCVTPS2DQ    Y2, Y1
 	VPSLLD       $0x17, Y1, Y1
-	VPADDD       expNums<>+352(SB), Y1, Y1
+	VPADDD       Y1, Y3, Y1
+	VBROADCASTSS expNums<>+768(SB), Y2
+	VFMADD213PS  expNums<>+352(SB), Y2, Y1
+	VBROADCASTSS expNums<>+352(SB), Y2
+	VDIVPS       Y1, Y2, Y1
 	VMULPS       Y1, Y0, Y0
 	VCVTPS2PH    $0x00, Y0, X0
 	TESTQ        $0x00000004, BX
-	JEQ          piece7
+	JEQ          piece9
 	MOVQ         BX, CX
 	ANDQ         $0x00, CX
 	ADDQ         DX, CX
 	VMOVQ        X0, (AX)(CX*2)
 	VPSRLDQ      $0x08, X0, X0
 
-piece7:
+piece9:
 	TESTQ   $0x00000002, BX
-	JEQ     piece8
+	JEQ     piece10
 	MOVQ    BX, CX
 	ANDQ    $0x04, CX
 	ADDQ    DX, CX
 	VMOVD   X0, (AX)(CX*2)
 	VPSRLDQ $0x04, X0, X0
 
-piece8:
+piece10:
 	TESTQ   $0x00000001, BX
-	JEQ     piece9
+	JEQ     piece11
 	MOVQ    BX, CX
 	ANDQ    $0x06, CX
 	ADDQ    DX, CX
 	VPEXTRW $0x00, X0, (AX)(CX*2)
 	VPSRLDQ $0x02, X0, X0
 
-piece9:
-done3:
+piece11:
+done5:
 	VZEROUPPER
 	RET
 
@@ -1781,392 +2461,648 @@ TEXT ·geluTanhBF16AVX2(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ         src+8(FP), CX
 	MOVQ         n+16(FP), BX
 	XORQ         DX, DX
-	VBROADCASTSS expNums<>+672(SB), Y0
-	VBROADCASTSS expNums<>+704(SB), Y1
-	VBROADCASTSS expNums<>+736(SB), Y2
-	SUBQ         $+8, BX
+	VBROADCASTSS expNums<>+1216(SB), Y0
+	VBROADCASTSS expNums<>+1408(SB), Y1
+	SUBQ         $+16, BX
 	JLT          turned2
 
 turn1:
-	VPMOVZXWD    (CX)(DX*2), Y3
-	VPSLLD       $0x10, Y3, Y3
-	VMAXPS       Y3, Y0, Y3
-	VMINPS       Y3, Y1, Y4
-	VMOVUPS      Y2, Y5
-	VMULPS       Y4, Y4, Y6
-	VFMADD231PS  expNums<>+768(SB), Y6, Y5
-	VORPS        expNums<>+448(SB), Y4, Y6
-	VMULPS       Y5, Y6, Y7
-	VBROADCASTSS expNums<>+64(SB), Y8
-	VFMADD213PS  expNums<>+96(SB), Y8, Y7
-	VSUBPS       expNums<>+96(SB), Y7, Y7
-	VMOVUPS      Y6, Y6
-	VMULPS       expNums<>+800(SB), Y7, Y8
-	VFMSUB213PS  Y8, Y5, Y6
-	VFNMADD231PS expNums<>+832(SB), Y7, Y6
-	VBROADCASTSS expNums<>+192(SB), Y5
-	VFMADD213PS  expNums<>+224(SB), Y6, Y5
-	VFMADD213PS  expNums<>+256(SB), Y6, Y5
-	VFMADD213PS  expNums<>+288(SB), Y6, Y5
-	VFMADD213PS  expNums<>+320(SB), Y6, Y5
-	VMULPS       Y6, Y6, Y8
-	VFMADD213PS  Y6, Y8, Y5
-	VADDPS       expNums<>+352(SB), Y5, Y5
-	VMULPS       Y5, Y3, Y6
-	VBLENDVPS    Y4, Y6, Y3, Y3
-	VBROADCASTSS expNums<>+480(SB), Y6
-	VMAXPS       Y7, Y6, Y6
-	VCVTPS2DQ    Y6, Y6
-	VPSLLD       $0x17, Y6, Y6
-	VPADDD       Y6, Y5, Y5
-	VADDPS       expNums<>+352(SB), Y5, Y5
-	VDIVPS       Y5, Y3, Y3
-	VPSRAD       $0x1f, Y4, Y4
-	VANDPS       Y4, Y7, Y4
-	VCVTPS2DQ    Y4, Y4
-	VPSRAD       $0x01, Y4, Y5
-	VPSLLD       $0x17, Y5, Y6
-	VPADDD       expNums<>+352(SB), Y6, Y6
-	VMULPS       Y6, Y3, Y3
-	VPSUBD       Y5, Y4, Y4
+	VMOVUPS      (CX)(DX*2), Y2
+	VMOVUPS      (CX)(DX*2), Y3
+	VPSLLD       $0x10, Y2, Y2
+	VANDPS       expNums<>+1024(SB), Y3, Y3
+	VMAXPS       Y2, Y0, Y2
+	VMAXPS       Y3, Y0, Y5
+	VMULPS       Y2, Y2, Y3
+	VMULPS       Y5, Y5, Y6
+	VFMADD213PS  expNums<>+1440(SB), Y1, Y3
+	VFMADD213PS  expNums<>+1440(SB), Y1, Y6
+	VMOVUPS      Y2, Y4
+	VMOVUPS      Y5, Y7
+	VFMADD213PS  expNums<>+800(SB), Y3, Y4
+	VFMADD213PS  expNums<>+800(SB), Y6, Y7
+	VBROADCASTSS expNums<>+544(SB), Y3
+	VBROADCASTSS expNums<>+544(SB), Y8
+	VBROADCASTSS expNums<>+576(SB), Y6
+	VBROADCASTSS expNums<>+576(SB), Y9
+	VMINPS       Y4, Y6, Y4
+	VMINPS       Y7, Y9, Y6
+	VMAXPS       Y4, Y3, Y3
+	VMAXPS       Y6, Y8, Y6
+	VROUNDPS     $0x09, Y3, Y4
+	VROUNDPS     $0x09, Y6, Y7
+	VSUBPS       Y4, Y3, Y3
+	VSUBPS       Y7, Y6, Y8
+	VBROADCASTSS expNums<>+864(SB), Y6
+	VBROADCASTSS expNums<>+864(SB), Y9
+	VFMADD213PS  expNums<>+896(SB), Y3, Y6
+	VFMADD213PS  expNums<>+896(SB), Y8, Y9
+	VFMADD213PS  expNums<>+928(SB), Y3, Y6
+	VFMADD213PS  expNums<>+928(SB), Y8, Y9
+	VFMADD213PS  expNums<>+960(SB), Y3, Y6
+	VFMADD213PS  expNums<>+960(SB), Y8, Y9
+	VCVTPS2DQ    Y4, Y3
+	VCVTPS2DQ    Y7, Y4
+	VPSLLD       $0x17, Y3, Y3
 	VPSLLD       $0x17, Y4, Y4
-	VPADDD       expNums<>+352(SB), Y4, Y4
-	VMULPS       Y4, Y3, Y3
-	VPSRLD       $0x10, Y3, Y4
-	VANDPS       expNums<>+512(SB), Y4, Y4
-	VPADDD       expNums<>+544(SB), Y4, Y5
-	VCMPPS       $0x03, Y3, Y3, Y4
-	VPANDN       Y5, Y4, Y4
-	VPADDD       Y4, Y3, Y3
-	VPSRLD       $0x10, Y3, Y4
-	VEXTRACTI128 $0x01, Y4, X3
-	VPACKUSDW    X3, X4, X3
-	VMOVDQU      X3, (AX)(DX*2)
-	ADDQ         $+8, DX
-	SUBQ         $+8, BX
+	VPADDD       Y3, Y6, Y3
+	VPADDD       Y4, Y9, Y6
+	VBROADCASTSS expNums<>+768(SB), Y4
+	VBROADCASTSS expNums<>+768(SB), Y7
+	VFMADD213PS  expNums<>+832(SB), Y4, Y3
+	VFMADD213PS  expNums<>+832(SB), Y7, Y6
+	VBROADCASTSS expNums<>+832(SB), Y4
+	VBROADCASTSS expNums<>+832(SB), Y7
+	VDIVPS       Y3, Y4, Y3
+	VDIVPS       Y6, Y7, Y4
+	VMULPS       Y3, Y2, Y2
+	VMULPS       Y4, Y5, Y3
+	VPADDD       expNums<>+992(SB), Y2, Y2
+	VPADDD       expNums<>+992(SB), Y3, Y3
+	VPSRLD       $0x10, Y2, Y2
+	VPBLENDW     $0xaa, Y3, Y2, Y2
+	VMOVUPS      Y2, (AX)(DX*2)
+	ADDQ         $+16, DX
+	SUBQ         $+16, BX
 	JGE          turn1
 
 turned2:
+	ADDQ $+16, BX
+	SUBQ $+8, BX
+	JLT  turned4
+
+turn3:
+	VPMOVZXWD    (CX)(DX*2), Y2
+	VPSLLD       $0x10, Y2, Y2
+	VMAXPS       Y2, Y0, Y2
+	VMULPS       Y2, Y2, Y3
+	VFMADD213PS  expNums<>+1440(SB), Y1, Y3
+	VMOVUPS      Y2, Y4
+	VFMADD213PS  expNums<>+800(SB), Y3, Y4
+	VBROADCASTSS expNums<>+544(SB), Y3
+	VBROADCASTSS expNums<>+576(SB), Y5
+	VMINPS       Y4, Y5, Y4
+	VMAXPS       Y4, Y3, Y3
+	VROUNDPS     $0x09, Y3, Y4
+	VSUBPS       Y4, Y3, Y3
+	VBROADCASTSS expNums<>+864(SB), Y5
+	VFMADD213PS  expNums<>+896(SB), Y3, Y5
+	VFMADD213PS  expNums<>+928(SB), Y3, Y5
+	VFMADD213PS  expNums<>+960(SB), Y3, Y5
+	VCVTPS2DQ    Y4, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       Y3, Y5, Y3
+	VBROADCASTSS expNums<>+768(SB), Y4
+	VFMADD213PS  expNums<>+832(SB), Y4, Y3
+	VBROADCASTSS expNums<>+832(SB), Y4
+	VDIVPS       Y3, Y4, Y3
+	VMULPS       Y3, Y2, Y2
+	VPADDD       expNums<>+992(SB), Y2, Y2
+	VPSRLD       $0x10, Y2, Y3
+	VEXTRACTI128 $0x01, Y3, X2
+	VPACKUSDW    X2, X3, X2
+	VMOVDQU      X2, (AX)(DX*2)
+	ADDQ         $+8, DX
+	SUBQ         $+8, BX
+	JGE          turn3
+
+turned4:
 	ADDQ    $+8, BX
 	TESTQ   BX, BX
-	JEQ     done3
+	JEQ     done5
 	LEAQ    tailMasks<>+32(SB), SI
 	MOVQ    BX, DI
 	SHLQ    $0x02, DI
 	SUBQ    DI, SI
-	VMOVUPS (SI), Y3
-	VPXOR   X3, X3, X3
+	VMOVUPS (SI), Y2
+	VPXOR   X2, X2, X2
 	TESTQ   $0x00000001, BX
-	JEQ     piece4
+	JEQ     piece6
 	MOVQ    BX, SI
 	ANDQ    $0x06, SI
 	ADDQ    DX, SI
-	VPSLLDQ $0x02, X3, X3
-	VPINSRW $0x00, (CX)(SI*2), X3, X3
+	VPSLLDQ $0x02, X2, X2
+	VPINSRW $0x00, (CX)(SI*2), X2, X2
 
-piece4:
+piece6:
 	TESTQ   $0x00000002, BX
-	JEQ     piece5
+	JEQ     piece7
 	MOVQ    BX, SI
 	ANDQ    $0x04, SI
 	ADDQ    DX, SI
-	VPSLLDQ $0x04, X3, X3
-	VPINSRD $0x00, (CX)(SI*2), X3, X3
+	VPSLLDQ $0x04, X2, X2
+	VPINSRD $0x00, (CX)(SI*2), X2, X2
 
-piece5:
+piece7:
 	TESTQ   $0x00000004, BX
-	JEQ     piece6
+	JEQ     piece8
 	MOVQ    BX, SI
 	ANDQ    $0x00, SI
 	ADDQ    DX, SI
-	VPSLLDQ $0x08, X3, X3
-	VPINSRQ $0x00, (CX)(SI*2), X3, X3
+	VPSLLDQ $0x08, X2, X2
+	VPINSRQ $0x00, (CX)(SI*2), X2, X2
 
-piece6:
-	VPMOVZXWD    X3, Y3
-	VPSLLD       $0x10, Y3, Y3
-	VMAXPS       Y3, Y0, Y0
-	VMINPS       Y0, Y1, Y1
-	VMOVUPS      Y2, Y2
-	VMULPS       Y1, Y1, Y3
-	VFMADD231PS  expNums<>+768(SB), Y3, Y2
-	VORPS        expNums<>+448(SB), Y1, Y3
-	VMULPS       Y2, Y3, Y4
-	VBROADCASTSS expNums<>+64(SB), Y5
-	VFMADD213PS  expNums<>+96(SB), Y5, Y4
-	VSUBPS       expNums<>+96(SB), Y4, Y4
-	VMOVUPS      Y3, Y3
-	VMULPS       expNums<>+800(SB), Y4, Y5
-	VFMSUB213PS  Y5, Y2, Y3
-	VFNMADD231PS expNums<>+832(SB), Y4, Y3
-	VBROADCASTSS expNums<>+192(SB), Y2
-	VFMADD213PS  expNums<>+224(SB), Y3, Y2
-	VFMADD213PS  expNums<>+256(SB), Y3, Y2
-	VFMADD213PS  expNums<>+288(SB), Y3, Y2
-	VFMADD213PS  expNums<>+320(SB), Y3, Y2
-	VMULPS       Y3, Y3, Y5
-	VFMADD213PS  Y3, Y5, Y2
-	VADDPS       expNums<>+352(SB), Y2, Y2
-	VMULPS       Y2, Y0, Y3
-	VBLENDVPS    Y1, Y3, Y0, Y0
-	VBROADCASTSS expNums<>+480(SB), Y3
-	VMAXPS       Y4, Y3, Y3
-	VCVTPS2DQ    Y3, Y3
-	VPSLLD       $0x17, Y3, Y3
-	VPADDD       Y3, Y2, Y2
-	VADDPS       expNums<>+352(SB), Y2, Y2
-	VDIVPS       Y2, Y0, Y0
-	VPSRAD       $0x1f, Y1, Y1
-	VANDPS       Y1, Y4, Y1
-	VCVTPS2DQ    Y1, Y1
-	VPSRAD       $0x01, Y1, Y2
-	VPSLLD       $0x17, Y2, Y3
-	VPADDD       expNums<>+352(SB), Y3, Y3
-	VMULPS       Y3, Y0, Y0
-	VPSUBD       Y2, Y1, Y1
+piece8:
+	VPMOVZXWD    X2, Y2
+	VPSLLD       $0x10, Y2, Y2
+	VMAXPS       Y2, Y0, Y0
+	VMULPS       Y0, Y0, Y2
+	VFMADD213PS  expNums<>+1440(SB), Y1, Y2
+	VMOVUPS      Y0, Y1
+	VFMADD213PS  expNums<>+800(SB), Y2, Y1
+	VBROADCASTSS expNums<>+544(SB), Y2
+	VBROADCASTSS expNums<>+576(SB), Y3
+	VMINPS       Y1, Y3, Y1
+	VMAXPS       Y1, Y2, Y1
+	VROUNDPS     $0x09, Y1, Y2
+	VSUBPS       Y2, Y1, Y1
+	VBROADCASTSS expNums<>+864(SB), Y3
+	VFMADD213PS  expNums<>+896(SB), Y1, Y3
+	VFMADD213PS  expNums<>+928(SB), Y1, Y3
+	VFMADD213PS  expNums<>+960(SB), Y1, Y3
+	VCVTPS2DQ    Y2, Y1
 	VPSLLD       $0x17, Y1, Y1
-	VPADDD       expNums<>+352(SB), Y1, Y1
+	VPADDD       Y1, Y3, Y1
+	VBROADCASTSS expNums<>+768(SB), Y2
+	VFMADD213PS  expNums<>+832(SB), Y2, Y1
+	VBROADCASTSS expNums<>+832(SB), Y2
+	VDIVPS       Y1, Y2, Y1
 	VMULPS       Y1, Y0, Y0
-	VPSRLD       $0x10, Y0, Y1
-	VANDPS       expNums<>+512(SB), Y1, Y1
-	VPADDD       expNums<>+544(SB), Y1, Y2
-	VCMPPS       $0x03, Y0, Y0, Y1
-	VPANDN       Y2, Y1, Y1
-	VPADDD       Y1, Y0, Y0
+	VPADDD       expNums<>+992(SB), Y0, Y0
 	VPSRLD       $0x10, Y0, Y1
 	VEXTRACTI128 $0x01, Y1, X0
 	VPACKUSDW    X0, X1, X0
 	TESTQ        $0x00000004, BX
-	JEQ          piece7
+	JEQ          piece9
 	MOVQ         BX, CX
 	ANDQ         $0x00, CX
 	ADDQ         DX, CX
 	VMOVQ        X0, (AX)(CX*2)
 	VPSRLDQ      $0x08, X0, X0
 
-piece7:
+piece9:
 	TESTQ   $0x00000002, BX
-	JEQ     piece8
+	JEQ     piece10
 	MOVQ    BX, CX
 	ANDQ    $0x04, CX
 	ADDQ    DX, CX
 	VMOVD   X0, (AX)(CX*2)
 	VPSRLDQ $0x04, X0, X0
 
-piece8:
+piece10:
 	TESTQ   $0x00000001, BX
-	JEQ     piece9
+	JEQ     piece11
 	MOVQ    BX, CX
 	ANDQ    $0x06, CX
 	ADDQ    DX, CX
 	VPEXTRW $0x00, X0, (AX)(CX*2)
 	VPSRLDQ $0x02, X0, X0
 
-piece9:
-done3:
+piece11:
+done5:
 	VZEROUPPER
 	RET
 
 // func geluErfF32AVX2(dst *byte, src *byte, n int)
-// Requires: AVX, AVX2, FMA3
+// Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·geluErfF32AVX2(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), CX
 	MOVQ         n+16(FP), BX
 	XORQ         DX, DX
-	VBROADCASTSS expNums<>+864(SB), Y0
+	VBROADCASTSS expNums<>+1472(SB), Y0
 	VBROADCASTSS expNums<>+448(SB), Y1
 	VBROADCASTSS expNums<>+352(SB), Y2
-	SUBQ         $+8, BX
+	SUBQ         $+16, BX
 	JLT          turned2
 
 turn1:
+	PREFETCHT0 2048(CX)(DX*4)
+
+	// PREFETCHW 2048(AX)(DX*4)
+	BYTE         $0x40
+	BYTE         $0x0f
+	BYTE         $0x0d
+	BYTE         $0x8c
+	BYTE         $0x90
+	BYTE         $0x00
+	BYTE         $0x08
+	BYTE         $0x00
+	BYTE         $0x00
 	VMOVUPS      (CX)(DX*4), Y3
-	VANDPS       expNums<>+608(SB), Y3, Y4
+	VMOVUPS      32(CX)(DX*4), Y5
+	VANDPS       expNums<>+1088(SB), Y3, Y4
+	VANDPS       expNums<>+1088(SB), Y5, Y6
 	VMINPS       Y4, Y0, Y4
-	VADDPS       expNums<>+640(SB), Y4, Y5
+	VMINPS       Y6, Y0, Y7
+	VADDPS       expNums<>+768(SB), Y4, Y6
+	VADDPS       expNums<>+768(SB), Y7, Y8
+	VDIVPS       Y6, Y2, Y6
+	VDIVPS       Y8, Y2, Y10
+	VMOVUPS      Y2, Y8
+	VMOVUPS      Y2, Y11
+	VFNMADD231PS expNums<>+1504(SB), Y6, Y8
+	VFNMADD231PS expNums<>+1504(SB), Y10, Y11
+	VBROADCASTSS expNums<>+1536(SB), Y9
+	VBROADCASTSS expNums<>+1536(SB), Y12
+	VFMADD213PS  expNums<>+1568(SB), Y8, Y9
+	VFMADD213PS  expNums<>+1568(SB), Y11, Y12
+	VFMADD213PS  expNums<>+1600(SB), Y8, Y9
+	VFMADD213PS  expNums<>+1600(SB), Y11, Y12
+	VFMADD213PS  expNums<>+1632(SB), Y8, Y9
+	VFMADD213PS  expNums<>+1632(SB), Y11, Y12
+	VFMADD213PS  expNums<>+1664(SB), Y8, Y9
+	VFMADD213PS  expNums<>+1664(SB), Y11, Y12
+	VFMADD213PS  expNums<>+1696(SB), Y8, Y9
+	VFMADD213PS  expNums<>+1696(SB), Y11, Y12
+	VFMADD213PS  expNums<>+1728(SB), Y8, Y9
+	VFMADD213PS  expNums<>+1728(SB), Y11, Y12
+	VFMADD213PS  expNums<>+1760(SB), Y8, Y9
+	VFMADD213PS  expNums<>+1760(SB), Y11, Y12
+	VFMADD213PS  expNums<>+1792(SB), Y8, Y9
+	VFMADD213PS  expNums<>+1792(SB), Y11, Y12
+	VFMADD213PS  expNums<>+1824(SB), Y8, Y9
+	VFMADD213PS  expNums<>+1824(SB), Y11, Y12
+	VFMADD213PS  expNums<>+1856(SB), Y8, Y9
+	VFMADD213PS  expNums<>+1856(SB), Y11, Y12
+	VMULPS       Y9, Y6, Y6
+	VMULPS       Y12, Y10, Y8
+	VMULPS       Y6, Y4, Y6
+	VMULPS       Y8, Y7, Y11
+	VMULPS       expNums<>+1888(SB), Y4, Y8
+	VMULPS       expNums<>+1888(SB), Y7, Y12
+	VMULPS       Y4, Y8, Y9
+	VMULPS       Y7, Y12, Y13
+	VBROADCASTSS expNums<>+64(SB), Y10
+	VBROADCASTSS expNums<>+64(SB), Y14
+	VFMADD213PS  expNums<>+96(SB), Y10, Y9
+	VFMADD213PS  expNums<>+96(SB), Y14, Y13
+	VSUBPS       expNums<>+96(SB), Y9, Y9
+	VSUBPS       expNums<>+96(SB), Y13, Y10
+	VMOVUPS      Y8, Y8
+	VMOVUPS      Y12, Y13
+	VMULPS       expNums<>+1344(SB), Y9, Y12
+	VMULPS       expNums<>+1344(SB), Y10, Y14
+	VFMSUB213PS  Y12, Y4, Y8
+	VFMSUB213PS  Y14, Y7, Y13
+	VFNMADD231PS expNums<>+1376(SB), Y9, Y8
+	VFNMADD231PS expNums<>+1376(SB), Y10, Y13
+	VMAXPS       Y3, Y1, Y3
+	VMAXPS       Y5, Y1, Y5
+	VBROADCASTSS expNums<>+192(SB), Y4
+	VBROADCASTSS expNums<>+192(SB), Y7
+	VFMADD213PS  expNums<>+224(SB), Y8, Y4
+	VFMADD213PS  expNums<>+224(SB), Y13, Y7
+	VFMADD213PS  expNums<>+256(SB), Y8, Y4
+	VFMADD213PS  expNums<>+256(SB), Y13, Y7
+	VFMADD213PS  expNums<>+288(SB), Y8, Y4
+	VFMADD213PS  expNums<>+288(SB), Y13, Y7
+	VFMADD213PS  expNums<>+320(SB), Y8, Y4
+	VFMADD213PS  expNums<>+320(SB), Y13, Y7
+	VFMADD213PS  expNums<>+352(SB), Y8, Y4
+	VFMADD213PS  expNums<>+352(SB), Y13, Y7
+	VFMADD213PS  expNums<>+352(SB), Y8, Y4
+	VFMADD213PS  expNums<>+352(SB), Y13, Y7
+	VMULPS       Y4, Y6, Y4
+	VMULPS       Y7, Y11, Y6
+	VCVTPS2DQ    Y9, Y7
+	VCVTPS2DQ    Y10, Y10
+	VPSRAD       $0x01, Y7, Y8
+	VPSRAD       $0x01, Y10, Y11
+	VPSLLD       $0x17, Y8, Y9
+	VPSLLD       $0x17, Y11, Y12
+	VPADDD       expNums<>+352(SB), Y9, Y9
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y9, Y4, Y4
+	VMULPS       Y12, Y6, Y6
+	VPSUBD       Y8, Y7, Y7
+	VPSUBD       Y11, Y10, Y8
+	VPSLLD       $0x17, Y7, Y7
+	VPSLLD       $0x17, Y8, Y8
+	VPADDD       expNums<>+352(SB), Y7, Y7
+	VPADDD       expNums<>+352(SB), Y8, Y8
+	VMULPS       Y7, Y4, Y4
+	VMULPS       Y8, Y6, Y6
+	VSUBPS       Y4, Y3, Y3
+	VSUBPS       Y6, Y5, Y4
+	VMOVUPS      Y3, (AX)(DX*4)
+	VMOVUPS      Y4, 32(AX)(DX*4)
+	ADDQ         $+16, DX
+	SUBQ         $+16, BX
+	JGE          turn1
+
+turned2:
+	ADDQ $+16, BX
+	SUBQ $+8, BX
+	JLT  turned4
+
+turn3:
+	VMOVUPS      (CX)(DX*4), Y3
+	VANDPS       expNums<>+1088(SB), Y3, Y4
+	VMINPS       Y4, Y0, Y4
+	VADDPS       expNums<>+768(SB), Y4, Y5
 	VDIVPS       Y5, Y2, Y5
 	VMOVUPS      Y2, Y6
-	VFNMADD231PS expNums<>+896(SB), Y5, Y6
-	VBROADCASTSS expNums<>+928(SB), Y7
-	VFMADD213PS  expNums<>+960(SB), Y6, Y7
-	VFMADD213PS  expNums<>+992(SB), Y6, Y7
-	VFMADD213PS  expNums<>+1024(SB), Y6, Y7
-	VFMADD213PS  expNums<>+1056(SB), Y6, Y7
-	VFMADD213PS  expNums<>+1088(SB), Y6, Y7
-	VFMADD213PS  expNums<>+1120(SB), Y6, Y7
-	VFMADD213PS  expNums<>+1152(SB), Y6, Y7
-	VFMADD213PS  expNums<>+1184(SB), Y6, Y7
-	VFMADD213PS  expNums<>+1216(SB), Y6, Y7
-	VFMADD213PS  expNums<>+1248(SB), Y6, Y7
+	VFNMADD231PS expNums<>+1504(SB), Y5, Y6
+	VBROADCASTSS expNums<>+1536(SB), Y7
+	VFMADD213PS  expNums<>+1568(SB), Y6, Y7
+	VFMADD213PS  expNums<>+1600(SB), Y6, Y7
+	VFMADD213PS  expNums<>+1632(SB), Y6, Y7
+	VFMADD213PS  expNums<>+1664(SB), Y6, Y7
+	VFMADD213PS  expNums<>+1696(SB), Y6, Y7
+	VFMADD213PS  expNums<>+1728(SB), Y6, Y7
+	VFMADD213PS  expNums<>+1760(SB), Y6, Y7
+	VFMADD213PS  expNums<>+1792(SB), Y6, Y7
+	VFMADD213PS  expNums<>+1824(SB), Y6, Y7
+	VFMADD213PS  expNums<>+1856(SB), Y6, Y7
 	VMULPS       Y7, Y5, Y5
 	VMULPS       Y5, Y4, Y5
-	VMULPS       expNums<>+1280(SB), Y4, Y6
+	VMULPS       expNums<>+1888(SB), Y4, Y6
 	VMULPS       Y4, Y6, Y7
 	VBROADCASTSS expNums<>+64(SB), Y8
 	VFMADD213PS  expNums<>+96(SB), Y8, Y7
 	VSUBPS       expNums<>+96(SB), Y7, Y7
 	VMOVUPS      Y6, Y6
-	VMULPS       expNums<>+800(SB), Y7, Y8
+	VMULPS       expNums<>+1344(SB), Y7, Y8
 	VFMSUB213PS  Y8, Y4, Y6
-	VFNMADD231PS expNums<>+832(SB), Y7, Y6
+	VFNMADD231PS expNums<>+1376(SB), Y7, Y6
+	VMAXPS       Y3, Y1, Y3
 	VBROADCASTSS expNums<>+192(SB), Y4
 	VFMADD213PS  expNums<>+224(SB), Y6, Y4
 	VFMADD213PS  expNums<>+256(SB), Y6, Y4
 	VFMADD213PS  expNums<>+288(SB), Y6, Y4
 	VFMADD213PS  expNums<>+320(SB), Y6, Y4
-	VMULPS       Y6, Y6, Y8
-	VFMADD213PS  Y6, Y8, Y4
-	VFMADD231PS  Y4, Y5, Y5
-	VMAXPS       Y3, Y1, Y3
-	VCVTPS2DQ    Y7, Y4
-	VPSRAD       $0x01, Y4, Y6
+	VFMADD213PS  expNums<>+352(SB), Y6, Y4
+	VFMADD213PS  expNums<>+352(SB), Y6, Y4
+	VMULPS       Y4, Y5, Y4
+	VCVTPS2DQ    Y7, Y5
+	VPSRAD       $0x01, Y5, Y6
 	VPSLLD       $0x17, Y6, Y7
 	VPADDD       expNums<>+352(SB), Y7, Y7
-	VMULPS       Y7, Y5, Y5
-	VPSUBD       Y6, Y4, Y4
-	VPSLLD       $0x17, Y4, Y4
-	VPADDD       expNums<>+352(SB), Y4, Y4
-	VMULPS       Y4, Y5, Y4
+	VMULPS       Y7, Y4, Y4
+	VPSUBD       Y6, Y5, Y5
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       expNums<>+352(SB), Y5, Y5
+	VMULPS       Y5, Y4, Y4
 	VSUBPS       Y4, Y3, Y3
 	VMOVUPS      Y3, (AX)(DX*4)
 	ADDQ         $+8, DX
 	SUBQ         $+8, BX
-	JGE          turn1
+	JGE          turn3
 
-turned2:
+turned4:
 	ADDQ         $+8, BX
 	TESTQ        BX, BX
-	JEQ          done3
+	JEQ          done5
 	LEAQ         tailMasks<>+32(SB), SI
 	SHLQ         $0x02, BX
 	SUBQ         BX, SI
 	VMOVUPS      (SI), Y3
 	VMASKMOVPS   (CX)(DX*4), Y3, Y4
-	VANDPS       expNums<>+608(SB), Y4, Y5
+	VANDPS       expNums<>+1088(SB), Y4, Y5
 	VMINPS       Y5, Y0, Y0
-	VADDPS       expNums<>+640(SB), Y0, Y5
+	VADDPS       expNums<>+768(SB), Y0, Y5
 	VDIVPS       Y5, Y2, Y5
 	VMOVUPS      Y2, Y2
-	VFNMADD231PS expNums<>+896(SB), Y5, Y2
-	VBROADCASTSS expNums<>+928(SB), Y6
-	VFMADD213PS  expNums<>+960(SB), Y2, Y6
-	VFMADD213PS  expNums<>+992(SB), Y2, Y6
-	VFMADD213PS  expNums<>+1024(SB), Y2, Y6
-	VFMADD213PS  expNums<>+1056(SB), Y2, Y6
-	VFMADD213PS  expNums<>+1088(SB), Y2, Y6
-	VFMADD213PS  expNums<>+1120(SB), Y2, Y6
-	VFMADD213PS  expNums<>+1152(SB), Y2, Y6
-	VFMADD213PS  expNums<>+1184(SB), Y2, Y6
-	VFMADD213PS  expNums<>+1216(SB), Y2, Y6
-	VFMADD213PS  expNums<>+1248(SB), Y2, Y6
+	VFNMADD231PS expNums<>+1504(SB), Y5, Y2
+	VBROADCASTSS expNums<>+1536(SB), Y6
+	VFMADD213PS  expNums<>+1568(SB), Y2, Y6
+	VFMADD213PS  expNums<>+1600(SB), Y2, Y6
+	VFMADD213PS  expNums<>+1632(SB), Y2, Y6
+	VFMADD213PS  expNums<>+1664(SB), Y2, Y6
+	VFMADD213PS  expNums<>+1696(SB), Y2, Y6
+	VFMADD213PS  expNums<>+1728(SB), Y2, Y6
+	VFMADD213PS  expNums<>+1760(SB), Y2, Y6
+	VFMADD213PS  expNums<>+1792(SB), Y2, Y6
+	VFMADD213PS  expNums<>+1824(SB), Y2, Y6
+	VFMADD213PS  expNums<>+1856(SB), Y2, Y6
 	VMULPS       Y6, Y5, Y2
 	VMULPS       Y2, Y0, Y2
-	VMULPS       expNums<>+1280(SB), Y0, Y5
+	VMULPS       expNums<>+1888(SB), Y0, Y5
 	VMULPS       Y0, Y5, Y6
 	VBROADCASTSS expNums<>+64(SB), Y7
 	VFMADD213PS  expNums<>+96(SB), Y7, Y6
 	VSUBPS       expNums<>+96(SB), Y6, Y6
 	VMOVUPS      Y5, Y5
-	VMULPS       expNums<>+800(SB), Y6, Y7
+	VMULPS       expNums<>+1344(SB), Y6, Y7
 	VFMSUB213PS  Y7, Y0, Y5
-	VFNMADD231PS expNums<>+832(SB), Y6, Y5
-	VBROADCASTSS expNums<>+192(SB), Y0
-	VFMADD213PS  expNums<>+224(SB), Y5, Y0
-	VFMADD213PS  expNums<>+256(SB), Y5, Y0
-	VFMADD213PS  expNums<>+288(SB), Y5, Y0
-	VFMADD213PS  expNums<>+320(SB), Y5, Y0
-	VMULPS       Y5, Y5, Y7
-	VFMADD213PS  Y5, Y7, Y0
-	VFMADD231PS  Y0, Y2, Y2
+	VFNMADD231PS expNums<>+1376(SB), Y6, Y5
 	VMAXPS       Y4, Y1, Y0
-	VCVTPS2DQ    Y6, Y1
-	VPSRAD       $0x01, Y1, Y4
+	VBROADCASTSS expNums<>+192(SB), Y1
+	VFMADD213PS  expNums<>+224(SB), Y5, Y1
+	VFMADD213PS  expNums<>+256(SB), Y5, Y1
+	VFMADD213PS  expNums<>+288(SB), Y5, Y1
+	VFMADD213PS  expNums<>+320(SB), Y5, Y1
+	VFMADD213PS  expNums<>+352(SB), Y5, Y1
+	VFMADD213PS  expNums<>+352(SB), Y5, Y1
+	VMULPS       Y1, Y2, Y1
+	VCVTPS2DQ    Y6, Y2
+	VPSRAD       $0x01, Y2, Y4
 	VPSLLD       $0x17, Y4, Y5
 	VPADDD       expNums<>+352(SB), Y5, Y5
-	VMULPS       Y5, Y2, Y2
-	VPSUBD       Y4, Y1, Y1
-	VPSLLD       $0x17, Y1, Y1
-	VPADDD       expNums<>+352(SB), Y1, Y1
-	VMULPS       Y1, Y2, Y1
+	VMULPS       Y5, Y1, Y1
+	VPSUBD       Y4, Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       expNums<>+352(SB), Y2, Y2
+	VMULPS       Y2, Y1, Y1
 	VSUBPS       Y1, Y0, Y0
 	VMASKMOVPS   Y0, Y3, (AX)(DX*4)
 
-done3:
+done5:
 	VZEROUPPER
 	RET
 
 // func geluErfF16AVX2(dst *byte, src *byte, n int)
-// Requires: AVX, AVX2, F16C, FMA3
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·geluErfF16AVX2(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), CX
 	MOVQ         n+16(FP), BX
 	XORQ         DX, DX
-	VBROADCASTSS expNums<>+864(SB), Y0
+	VBROADCASTSS expNums<>+1472(SB), Y0
 	VBROADCASTSS expNums<>+448(SB), Y1
 	VBROADCASTSS expNums<>+352(SB), Y2
-	SUBQ         $+8, BX
+	SUBQ         $+16, BX
 	JLT          turned2
 
 turn1:
+	PREFETCHT0 2048(CX)(DX*2)
+
+	// PREFETCHW 2048(AX)(DX*2)
+	BYTE         $0x40
+	BYTE         $0x0f
+	BYTE         $0x0d
+	BYTE         $0x8c
+	BYTE         $0x50
+	BYTE         $0x00
+	BYTE         $0x08
+	BYTE         $0x00
+	BYTE         $0x00
 	VCVTPH2PS    (CX)(DX*2), Y3
-	VANDPS       expNums<>+608(SB), Y3, Y4
+	VCVTPH2PS    16(CX)(DX*2), Y5
+	VANDPS       expNums<>+1088(SB), Y3, Y4
+	VANDPS       expNums<>+1088(SB), Y5, Y6
 	VMINPS       Y4, Y0, Y4
-	VADDPS       expNums<>+640(SB), Y4, Y5
+	VMINPS       Y6, Y0, Y7
+	VADDPS       expNums<>+768(SB), Y4, Y6
+	VADDPS       expNums<>+768(SB), Y7, Y8
+	VDIVPS       Y6, Y2, Y6
+	VDIVPS       Y8, Y2, Y10
+	VMOVUPS      Y2, Y8
+	VMOVUPS      Y2, Y11
+	VFNMADD231PS expNums<>+1504(SB), Y6, Y8
+	VFNMADD231PS expNums<>+1504(SB), Y10, Y11
+	VBROADCASTSS expNums<>+1536(SB), Y9
+	VBROADCASTSS expNums<>+1536(SB), Y12
+	VFMADD213PS  expNums<>+1568(SB), Y8, Y9
+	VFMADD213PS  expNums<>+1568(SB), Y11, Y12
+	VFMADD213PS  expNums<>+1600(SB), Y8, Y9
+	VFMADD213PS  expNums<>+1600(SB), Y11, Y12
+	VFMADD213PS  expNums<>+1632(SB), Y8, Y9
+	VFMADD213PS  expNums<>+1632(SB), Y11, Y12
+	VFMADD213PS  expNums<>+1664(SB), Y8, Y9
+	VFMADD213PS  expNums<>+1664(SB), Y11, Y12
+	VFMADD213PS  expNums<>+1696(SB), Y8, Y9
+	VFMADD213PS  expNums<>+1696(SB), Y11, Y12
+	VFMADD213PS  expNums<>+1728(SB), Y8, Y9
+	VFMADD213PS  expNums<>+1728(SB), Y11, Y12
+	VFMADD213PS  expNums<>+1760(SB), Y8, Y9
+	VFMADD213PS  expNums<>+1760(SB), Y11, Y12
+	VFMADD213PS  expNums<>+1792(SB), Y8, Y9
+	VFMADD213PS  expNums<>+1792(SB), Y11, Y12
+	VFMADD213PS  expNums<>+1824(SB), Y8, Y9
+	VFMADD213PS  expNums<>+1824(SB), Y11, Y12
+	VFMADD213PS  expNums<>+1856(SB), Y8, Y9
+	VFMADD213PS  expNums<>+1856(SB), Y11, Y12
+	VMULPS       Y9, Y6, Y6
+	VMULPS       Y12, Y10, Y8
+	VMULPS       Y6, Y4, Y6
+	VMULPS       Y8, Y7, Y11
+	VMULPS       expNums<>+1888(SB), Y4, Y8
+	VMULPS       expNums<>+1888(SB), Y7, Y12
+	VMULPS       Y4, Y8, Y9
+	VMULPS       Y7, Y12, Y13
+	VBROADCASTSS expNums<>+64(SB), Y10
+	VBROADCASTSS expNums<>+64(SB), Y14
+	VFMADD213PS  expNums<>+96(SB), Y10, Y9
+	VFMADD213PS  expNums<>+96(SB), Y14, Y13
+	VSUBPS       expNums<>+96(SB), Y9, Y9
+	VSUBPS       expNums<>+96(SB), Y13, Y10
+	VMOVUPS      Y8, Y8
+	VMOVUPS      Y12, Y13
+	VMULPS       expNums<>+1344(SB), Y9, Y12
+	VMULPS       expNums<>+1344(SB), Y10, Y14
+	VFMSUB213PS  Y12, Y4, Y8
+	VFMSUB213PS  Y14, Y7, Y13
+	VFNMADD231PS expNums<>+1376(SB), Y9, Y8
+	VFNMADD231PS expNums<>+1376(SB), Y10, Y13
+	VMAXPS       Y3, Y1, Y3
+	VMAXPS       Y5, Y1, Y5
+	VBROADCASTSS expNums<>+192(SB), Y4
+	VBROADCASTSS expNums<>+192(SB), Y7
+	VFMADD213PS  expNums<>+224(SB), Y8, Y4
+	VFMADD213PS  expNums<>+224(SB), Y13, Y7
+	VFMADD213PS  expNums<>+256(SB), Y8, Y4
+	VFMADD213PS  expNums<>+256(SB), Y13, Y7
+	VFMADD213PS  expNums<>+288(SB), Y8, Y4
+	VFMADD213PS  expNums<>+288(SB), Y13, Y7
+	VFMADD213PS  expNums<>+320(SB), Y8, Y4
+	VFMADD213PS  expNums<>+320(SB), Y13, Y7
+	VFMADD213PS  expNums<>+352(SB), Y8, Y4
+	VFMADD213PS  expNums<>+352(SB), Y13, Y7
+	VFMADD213PS  expNums<>+352(SB), Y8, Y4
+	VFMADD213PS  expNums<>+352(SB), Y13, Y7
+	VMULPS       Y4, Y6, Y4
+	VMULPS       Y7, Y11, Y6
+	VCVTPS2DQ    Y9, Y7
+	VCVTPS2DQ    Y10, Y10
+	VPSRAD       $0x01, Y7, Y8
+	VPSRAD       $0x01, Y10, Y11
+	VPSLLD       $0x17, Y8, Y9
+	VPSLLD       $0x17, Y11, Y12
+	VPADDD       expNums<>+352(SB), Y9, Y9
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y9, Y4, Y4
+	VMULPS       Y12, Y6, Y6
+	VPSUBD       Y8, Y7, Y7
+	VPSUBD       Y11, Y10, Y8
+	VPSLLD       $0x17, Y7, Y7
+	VPSLLD       $0x17, Y8, Y8
+	VPADDD       expNums<>+352(SB), Y7, Y7
+	VPADDD       expNums<>+352(SB), Y8, Y8
+	VMULPS       Y7, Y4, Y4
+	VMULPS       Y8, Y6, Y6
+	VSUBPS       Y4, Y3, Y3
+	VSUBPS       Y6, Y5, Y4
+	VCVTPS2PH    $0x00, Y3, (AX)(DX*2)
+	VCVTPS2PH    $0x00, Y4, 16(AX)(DX*2)
+	ADDQ         $+16, DX
+	SUBQ         $+16, BX
+	JGE          turn1
+
+turned2:
+	ADDQ $+16, BX
+	SUBQ $+8, BX
+	JLT  turned4
+
+turn3:
+	VCVTPH2PS    (CX)(DX*2), Y3
+	VANDPS       expNums<>+1088(SB), Y3, Y4
+	VMINPS       Y4, Y0, Y4
+	VADDPS       expNums<>+768(SB), Y4, Y5
 	VDIVPS       Y5, Y2, Y5
 	VMOVUPS      Y2, Y6
-	VFNMADD231PS expNums<>+896(SB), Y5, Y6
-	VBROADCASTSS expNums<>+928(SB), Y7
-	VFMADD213PS  expNums<>+960(SB), Y6, Y7
-	VFMADD213PS  expNums<>+992(SB), Y6, Y7
-	VFMADD213PS  expNums<>+1024(SB), Y6, Y7
-	VFMADD213PS  expNums<>+1056(SB), Y6, Y7
-	VFMADD213PS  expNums<>+1088(SB), Y6, Y7
-	VFMADD213PS  expNums<>+1120(SB), Y6, Y7
-	VFMADD213PS  expNums<>+1152(SB), Y6, Y7
-	VFMADD213PS  expNums<>+1184(SB), Y6, Y7
-	VFMADD213PS  expNums<>+1216(SB), Y6, Y7
-	VFMADD213PS  expNums<>+1248(SB), Y6, Y7
+	VFNMADD231PS expNums<>+1504(SB), Y5, Y6
+	VBROADCASTSS expNums<>+1536(SB), Y7
+	VFMADD213PS  expNums<>+1568(SB), Y6, Y7
+	VFMADD213PS  expNums<>+1600(SB), Y6, Y7
+	VFMADD213PS  expNums<>+1632(SB), Y6, Y7
+	VFMADD213PS  expNums<>+1664(SB), Y6, Y7
+	VFMADD213PS  expNums<>+1696(SB), Y6, Y7
+	VFMADD213PS  expNums<>+1728(SB), Y6, Y7
+	VFMADD213PS  expNums<>+1760(SB), Y6, Y7
+	VFMADD213PS  expNums<>+1792(SB), Y6, Y7
+	VFMADD213PS  expNums<>+1824(SB), Y6, Y7
+	VFMADD213PS  expNums<>+1856(SB), Y6, Y7
 	VMULPS       Y7, Y5, Y5
 	VMULPS       Y5, Y4, Y5
-	VMULPS       expNums<>+1280(SB), Y4, Y6
+	VMULPS       expNums<>+1888(SB), Y4, Y6
 	VMULPS       Y4, Y6, Y7
 	VBROADCASTSS expNums<>+64(SB), Y8
 	VFMADD213PS  expNums<>+96(SB), Y8, Y7
 	VSUBPS       expNums<>+96(SB), Y7, Y7
 	VMOVUPS      Y6, Y6
-	VMULPS       expNums<>+800(SB), Y7, Y8
+	VMULPS       expNums<>+1344(SB), Y7, Y8
 	VFMSUB213PS  Y8, Y4, Y6
-	VFNMADD231PS expNums<>+832(SB), Y7, Y6
+	VFNMADD231PS expNums<>+1376(SB), Y7, Y6
+	VMAXPS       Y3, Y1, Y3
 	VBROADCASTSS expNums<>+192(SB), Y4
 	VFMADD213PS  expNums<>+224(SB), Y6, Y4
 	VFMADD213PS  expNums<>+256(SB), Y6, Y4
 	VFMADD213PS  expNums<>+288(SB), Y6, Y4
 	VFMADD213PS  expNums<>+320(SB), Y6, Y4
-	VMULPS       Y6, Y6, Y8
-	VFMADD213PS  Y6, Y8, Y4
-	VFMADD231PS  Y4, Y5, Y5
-	VMAXPS       Y3, Y1, Y3
-	VCVTPS2DQ    Y7, Y4
-	VPSRAD       $0x01, Y4, Y6
+	VFMADD213PS  expNums<>+352(SB), Y6, Y4
+	VFMADD213PS  expNums<>+352(SB), Y6, Y4
+	VMULPS       Y4, Y5, Y4
+	VCVTPS2DQ    Y7, Y5
+	VPSRAD       $0x01, Y5, Y6
 	VPSLLD       $0x17, Y6, Y7
 	VPADDD       expNums<>+352(SB), Y7, Y7
-	VMULPS       Y7, Y5, Y5
-	VPSUBD       Y6, Y4, Y4
-	VPSLLD       $0x17, Y4, Y4
-	VPADDD       expNums<>+352(SB), Y4, Y4
-	VMULPS       Y4, Y5, Y4
+	VMULPS       Y7, Y4, Y4
+	VPSUBD       Y6, Y5, Y5
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       expNums<>+352(SB), Y5, Y5
+	VMULPS       Y5, Y4, Y4
 	VSUBPS       Y4, Y3, Y3
 	VCVTPS2PH    $0x00, Y3, (AX)(DX*2)
 	ADDQ         $+8, DX
 	SUBQ         $+8, BX
-	JGE          turn1
+	JGE          turn3
 
-turned2:
+turned4:
 	ADDQ    $+8, BX
 	TESTQ   BX, BX
-	JEQ     done3
+	JEQ     done5
 	LEAQ    tailMasks<>+32(SB), SI
 	MOVQ    BX, DI
 	SHLQ    $0x02, DI
@@ -2174,178 +3110,318 @@ turned2:
 	VMOVUPS (SI), Y3
 	VPXOR   X3, X3, X3
 	TESTQ   $0x00000001, BX
-	JEQ     piece4
+	JEQ     piece6
 	MOVQ    BX, SI
 	ANDQ    $0x06, SI
 	ADDQ    DX, SI
 	VPSLLDQ $0x02, X3, X3
 	VPINSRW $0x00, (CX)(SI*2), X3, X3
 
-piece4:
+piece6:
 	TESTQ   $0x00000002, BX
-	JEQ     piece5
+	JEQ     piece7
 	MOVQ    BX, SI
 	ANDQ    $0x04, SI
 	ADDQ    DX, SI
 	VPSLLDQ $0x04, X3, X3
 	VPINSRD $0x00, (CX)(SI*2), X3, X3
 
-piece5:
+piece7:
 	TESTQ   $0x00000004, BX
-	JEQ     piece6
+	JEQ     piece8
 	MOVQ    BX, SI
 	ANDQ    $0x00, SI
 	ADDQ    DX, SI
 	VPSLLDQ $0x08, X3, X3
 	VPINSRQ $0x00, (CX)(SI*2), X3, X3
 
-piece6:
+piece8:
 	VCVTPH2PS    X3, Y3
-	VANDPS       expNums<>+608(SB), Y3, Y4
+	VANDPS       expNums<>+1088(SB), Y3, Y4
 	VMINPS       Y4, Y0, Y0
-	VADDPS       expNums<>+640(SB), Y0, Y4
+	VADDPS       expNums<>+768(SB), Y0, Y4
 	VDIVPS       Y4, Y2, Y4
 	VMOVUPS      Y2, Y2
-	VFNMADD231PS expNums<>+896(SB), Y4, Y2
-	VBROADCASTSS expNums<>+928(SB), Y5
-	VFMADD213PS  expNums<>+960(SB), Y2, Y5
-	VFMADD213PS  expNums<>+992(SB), Y2, Y5
-	VFMADD213PS  expNums<>+1024(SB), Y2, Y5
-	VFMADD213PS  expNums<>+1056(SB), Y2, Y5
-	VFMADD213PS  expNums<>+1088(SB), Y2, Y5
-	VFMADD213PS  expNums<>+1120(SB), Y2, Y5
-	VFMADD213PS  expNums<>+1152(SB), Y2, Y5
-	VFMADD213PS  expNums<>+1184(SB), Y2, Y5
-	VFMADD213PS  expNums<>+1216(SB), Y2, Y5
-	VFMADD213PS  expNums<>+1248(SB), Y2, Y5
+	VFNMADD231PS expNums<>+1504(SB), Y4, Y2
+	VBROADCASTSS expNums<>+1536(SB), Y5
+	VFMADD213PS  expNums<>+1568(SB), Y2, Y5
+	VFMADD213PS  expNums<>+1600(SB), Y2, Y5
+	VFMADD213PS  expNums<>+1632(SB), Y2, Y5
+	VFMADD213PS  expNums<>+1664(SB), Y2, Y5
+	VFMADD213PS  expNums<>+1696(SB), Y2, Y5
+	VFMADD213PS  expNums<>+1728(SB), Y2, Y5
+	VFMADD213PS  expNums<>+1760(SB), Y2, Y5
+	VFMADD213PS  expNums<>+1792(SB), Y2, Y5
+	VFMADD213PS  expNums<>+1824(SB), Y2, Y5
+	VFMADD213PS  expNums<>+1856(SB), Y2, Y5
 	VMULPS       Y5, Y4, Y2
 	VMULPS       Y2, Y0, Y2
-	VMULPS       expNums<>+1280(SB), Y0, Y4
+	VMULPS       expNums<>+1888(SB), Y0, Y4
 	VMULPS       Y0, Y4, Y5
 	VBROADCASTSS expNums<>+64(SB), Y6
 	VFMADD213PS  expNums<>+96(SB), Y6, Y5
 	VSUBPS       expNums<>+96(SB), Y5, Y5
 	VMOVUPS      Y4, Y4
-	VMULPS       expNums<>+800(SB), Y5, Y6
+	VMULPS       expNums<>+1344(SB), Y5, Y6
 	VFMSUB213PS  Y6, Y0, Y4
-	VFNMADD231PS expNums<>+832(SB), Y5, Y4
-	VBROADCASTSS expNums<>+192(SB), Y0
-	VFMADD213PS  expNums<>+224(SB), Y4, Y0
-	VFMADD213PS  expNums<>+256(SB), Y4, Y0
-	VFMADD213PS  expNums<>+288(SB), Y4, Y0
-	VFMADD213PS  expNums<>+320(SB), Y4, Y0
-	VMULPS       Y4, Y4, Y6
-	VFMADD213PS  Y4, Y6, Y0
-	VFMADD231PS  Y0, Y2, Y2
+	VFNMADD231PS expNums<>+1376(SB), Y5, Y4
 	VMAXPS       Y3, Y1, Y0
-	VCVTPS2DQ    Y5, Y1
-	VPSRAD       $0x01, Y1, Y3
+	VBROADCASTSS expNums<>+192(SB), Y1
+	VFMADD213PS  expNums<>+224(SB), Y4, Y1
+	VFMADD213PS  expNums<>+256(SB), Y4, Y1
+	VFMADD213PS  expNums<>+288(SB), Y4, Y1
+	VFMADD213PS  expNums<>+320(SB), Y4, Y1
+	VFMADD213PS  expNums<>+352(SB), Y4, Y1
+	VFMADD213PS  expNums<>+352(SB), Y4, Y1
+	VMULPS       Y1, Y2, Y1
+	VCVTPS2DQ    Y5, Y2
+	VPSRAD       $0x01, Y2, Y3
 	VPSLLD       $0x17, Y3, Y4
 	VPADDD       expNums<>+352(SB), Y4, Y4
-	VMULPS       Y4, Y2, Y2
-	VPSUBD       Y3, Y1, Y1
-	VPSLLD       $0x17, Y1, Y1
-	VPADDD       expNums<>+352(SB), Y1, Y1
-	VMULPS       Y1, Y2, Y1
+	VMULPS       Y4, Y1, Y1
+	VPSUBD       Y3, Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       expNums<>+352(SB), Y2, Y2
+	VMULPS       Y2, Y1, Y1
 	VSUBPS       Y1, Y0, Y0
 	VCVTPS2PH    $0x00, Y0, X0
 	TESTQ        $0x00000004, BX
-	JEQ          piece7
+	JEQ          piece9
 	MOVQ         BX, CX
 	ANDQ         $0x00, CX
 	ADDQ         DX, CX
 	VMOVQ        X0, (AX)(CX*2)
 	VPSRLDQ      $0x08, X0, X0
 
-piece7:
+piece9:
 	TESTQ   $0x00000002, BX
-	JEQ     piece8
+	JEQ     piece10
 	MOVQ    BX, CX
 	ANDQ    $0x04, CX
 	ADDQ    DX, CX
 	VMOVD   X0, (AX)(CX*2)
 	VPSRLDQ $0x04, X0, X0
 
-piece8:
+piece10:
 	TESTQ   $0x00000001, BX
-	JEQ     piece9
+	JEQ     piece11
 	MOVQ    BX, CX
 	ANDQ    $0x06, CX
 	ADDQ    DX, CX
 	VPEXTRW $0x00, X0, (AX)(CX*2)
 	VPSRLDQ $0x02, X0, X0
 
-piece9:
-done3:
+piece11:
+done5:
 	VZEROUPPER
 	RET
 
 // func geluErfBF16AVX2(dst *byte, src *byte, n int)
-// Requires: AVX, AVX2, FMA3
+// Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·geluErfBF16AVX2(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), CX
 	MOVQ         n+16(FP), BX
 	XORQ         DX, DX
-	VBROADCASTSS expNums<>+864(SB), Y0
+	VBROADCASTSS expNums<>+1472(SB), Y0
 	VBROADCASTSS expNums<>+448(SB), Y1
 	VBROADCASTSS expNums<>+352(SB), Y2
-	SUBQ         $+8, BX
+	SUBQ         $+16, BX
 	JLT          turned2
 
 turn1:
+	PREFETCHT0 2048(CX)(DX*2)
+
+	// PREFETCHW 2048(AX)(DX*2)
+	BYTE         $0x40
+	BYTE         $0x0f
+	BYTE         $0x0d
+	BYTE         $0x8c
+	BYTE         $0x50
+	BYTE         $0x00
+	BYTE         $0x08
+	BYTE         $0x00
+	BYTE         $0x00
+	VPMOVZXWD    (CX)(DX*2), Y3
+	VPMOVZXWD    16(CX)(DX*2), Y4
+	VPSLLD       $0x10, Y3, Y3
+	VPSLLD       $0x10, Y4, Y5
+	VANDPS       expNums<>+1088(SB), Y3, Y4
+	VANDPS       expNums<>+1088(SB), Y5, Y6
+	VMINPS       Y4, Y0, Y4
+	VMINPS       Y6, Y0, Y7
+	VADDPS       expNums<>+768(SB), Y4, Y6
+	VADDPS       expNums<>+768(SB), Y7, Y8
+	VDIVPS       Y6, Y2, Y6
+	VDIVPS       Y8, Y2, Y10
+	VMOVUPS      Y2, Y8
+	VMOVUPS      Y2, Y11
+	VFNMADD231PS expNums<>+1504(SB), Y6, Y8
+	VFNMADD231PS expNums<>+1504(SB), Y10, Y11
+	VBROADCASTSS expNums<>+1536(SB), Y9
+	VBROADCASTSS expNums<>+1536(SB), Y12
+	VFMADD213PS  expNums<>+1568(SB), Y8, Y9
+	VFMADD213PS  expNums<>+1568(SB), Y11, Y12
+	VFMADD213PS  expNums<>+1600(SB), Y8, Y9
+	VFMADD213PS  expNums<>+1600(SB), Y11, Y12
+	VFMADD213PS  expNums<>+1632(SB), Y8, Y9
+	VFMADD213PS  expNums<>+1632(SB), Y11, Y12
+	VFMADD213PS  expNums<>+1664(SB), Y8, Y9
+	VFMADD213PS  expNums<>+1664(SB), Y11, Y12
+	VFMADD213PS  expNums<>+1696(SB), Y8, Y9
+	VFMADD213PS  expNums<>+1696(SB), Y11, Y12
+	VFMADD213PS  expNums<>+1728(SB), Y8, Y9
+	VFMADD213PS  expNums<>+1728(SB), Y11, Y12
+	VFMADD213PS  expNums<>+1760(SB), Y8, Y9
+	VFMADD213PS  expNums<>+1760(SB), Y11, Y12
+	VFMADD213PS  expNums<>+1792(SB), Y8, Y9
+	VFMADD213PS  expNums<>+1792(SB), Y11, Y12
+	VFMADD213PS  expNums<>+1824(SB), Y8, Y9
+	VFMADD213PS  expNums<>+1824(SB), Y11, Y12
+	VFMADD213PS  expNums<>+1856(SB), Y8, Y9
+	VFMADD213PS  expNums<>+1856(SB), Y11, Y12
+	VMULPS       Y9, Y6, Y6
+	VMULPS       Y12, Y10, Y8
+	VMULPS       Y6, Y4, Y6
+	VMULPS       Y8, Y7, Y11
+	VMULPS       expNums<>+1888(SB), Y4, Y8
+	VMULPS       expNums<>+1888(SB), Y7, Y12
+	VMULPS       Y4, Y8, Y9
+	VMULPS       Y7, Y12, Y13
+	VBROADCASTSS expNums<>+64(SB), Y10
+	VBROADCASTSS expNums<>+64(SB), Y14
+	VFMADD213PS  expNums<>+96(SB), Y10, Y9
+	VFMADD213PS  expNums<>+96(SB), Y14, Y13
+	VSUBPS       expNums<>+96(SB), Y9, Y9
+	VSUBPS       expNums<>+96(SB), Y13, Y10
+	VMOVUPS      Y8, Y8
+	VMOVUPS      Y12, Y13
+	VMULPS       expNums<>+1344(SB), Y9, Y12
+	VMULPS       expNums<>+1344(SB), Y10, Y14
+	VFMSUB213PS  Y12, Y4, Y8
+	VFMSUB213PS  Y14, Y7, Y13
+	VFNMADD231PS expNums<>+1376(SB), Y9, Y8
+	VFNMADD231PS expNums<>+1376(SB), Y10, Y13
+	VMAXPS       Y3, Y1, Y3
+	VMAXPS       Y5, Y1, Y5
+	VBROADCASTSS expNums<>+192(SB), Y4
+	VBROADCASTSS expNums<>+192(SB), Y7
+	VFMADD213PS  expNums<>+224(SB), Y8, Y4
+	VFMADD213PS  expNums<>+224(SB), Y13, Y7
+	VFMADD213PS  expNums<>+256(SB), Y8, Y4
+	VFMADD213PS  expNums<>+256(SB), Y13, Y7
+	VFMADD213PS  expNums<>+288(SB), Y8, Y4
+	VFMADD213PS  expNums<>+288(SB), Y13, Y7
+	VFMADD213PS  expNums<>+320(SB), Y8, Y4
+	VFMADD213PS  expNums<>+320(SB), Y13, Y7
+	VFMADD213PS  expNums<>+352(SB), Y8, Y4
+	VFMADD213PS  expNums<>+352(SB), Y13, Y7
+	VFMADD213PS  expNums<>+352(SB), Y8, Y4
+	VFMADD213PS  expNums<>+352(SB), Y13, Y7
+	VMULPS       Y4, Y6, Y4
+	VMULPS       Y7, Y11, Y6
+	VCVTPS2DQ    Y9, Y7
+	VCVTPS2DQ    Y10, Y10
+	VPSRAD       $0x01, Y7, Y8
+	VPSRAD       $0x01, Y10, Y11
+	VPSLLD       $0x17, Y8, Y9
+	VPSLLD       $0x17, Y11, Y12
+	VPADDD       expNums<>+352(SB), Y9, Y9
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y9, Y4, Y4
+	VMULPS       Y12, Y6, Y6
+	VPSUBD       Y8, Y7, Y7
+	VPSUBD       Y11, Y10, Y8
+	VPSLLD       $0x17, Y7, Y7
+	VPSLLD       $0x17, Y8, Y8
+	VPADDD       expNums<>+352(SB), Y7, Y7
+	VPADDD       expNums<>+352(SB), Y8, Y8
+	VMULPS       Y7, Y4, Y4
+	VMULPS       Y8, Y6, Y6
+	VSUBPS       Y4, Y3, Y3
+	VSUBPS       Y6, Y5, Y6
+	VPSRLD       $0x10, Y3, Y5
+	VPSRLD       $0x10, Y6, Y4
+	VANDPS       expNums<>+1120(SB), Y5, Y5
+	VANDPS       expNums<>+1120(SB), Y4, Y4
+	VPADDD       expNums<>+1152(SB), Y5, Y5
+	VPADDD       expNums<>+1152(SB), Y4, Y8
+	VCMPPS       $0x03, Y3, Y3, Y4
+	VCMPPS       $0x03, Y6, Y6, Y7
+	VPANDN       Y5, Y4, Y4
+	VPANDN       Y8, Y7, Y5
+	VPADDD       Y4, Y3, Y3
+	VPADDD       Y5, Y6, Y4
+	VPSRLD       $0x10, Y3, Y3
+	VPSRLD       $0x10, Y4, Y6
+	VEXTRACTI128 $0x01, Y3, X4
+	VEXTRACTI128 $0x01, Y6, X5
+	VPACKUSDW    X4, X3, X4
+	VPACKUSDW    X5, X6, X5
+	VMOVDQU      X4, (AX)(DX*2)
+	VMOVDQU      X5, 16(AX)(DX*2)
+	ADDQ         $+16, DX
+	SUBQ         $+16, BX
+	JGE          turn1
+
+turned2:
+	ADDQ $+16, BX
+	SUBQ $+8, BX
+	JLT  turned4
+
+turn3:
 	VPMOVZXWD    (CX)(DX*2), Y3
 	VPSLLD       $0x10, Y3, Y3
-	VANDPS       expNums<>+608(SB), Y3, Y4
+	VANDPS       expNums<>+1088(SB), Y3, Y4
 	VMINPS       Y4, Y0, Y4
-	VADDPS       expNums<>+640(SB), Y4, Y5
+	VADDPS       expNums<>+768(SB), Y4, Y5
 	VDIVPS       Y5, Y2, Y5
 	VMOVUPS      Y2, Y6
-	VFNMADD231PS expNums<>+896(SB), Y5, Y6
-	VBROADCASTSS expNums<>+928(SB), Y7
-	VFMADD213PS  expNums<>+960(SB), Y6, Y7
-	VFMADD213PS  expNums<>+992(SB), Y6, Y7
-	VFMADD213PS  expNums<>+1024(SB), Y6, Y7
-	VFMADD213PS  expNums<>+1056(SB), Y6, Y7
-	VFMADD213PS  expNums<>+1088(SB), Y6, Y7
-	VFMADD213PS  expNums<>+1120(SB), Y6, Y7
-	VFMADD213PS  expNums<>+1152(SB), Y6, Y7
-	VFMADD213PS  expNums<>+1184(SB), Y6, Y7
-	VFMADD213PS  expNums<>+1216(SB), Y6, Y7
-	VFMADD213PS  expNums<>+1248(SB), Y6, Y7
+	VFNMADD231PS expNums<>+1504(SB), Y5, Y6
+	VBROADCASTSS expNums<>+1536(SB), Y7
+	VFMADD213PS  expNums<>+1568(SB), Y6, Y7
+	VFMADD213PS  expNums<>+1600(SB), Y6, Y7
+	VFMADD213PS  expNums<>+1632(SB), Y6, Y7
+	VFMADD213PS  expNums<>+1664(SB), Y6, Y7
+	VFMADD213PS  expNums<>+1696(SB), Y6, Y7
+	VFMADD213PS  expNums<>+1728(SB), Y6, Y7
+	VFMADD213PS  expNums<>+1760(SB), Y6, Y7
+	VFMADD213PS  expNums<>+1792(SB), Y6, Y7
+	VFMADD213PS  expNums<>+1824(SB), Y6, Y7
+	VFMADD213PS  expNums<>+1856(SB), Y6, Y7
 	VMULPS       Y7, Y5, Y5
 	VMULPS       Y5, Y4, Y5
-	VMULPS       expNums<>+1280(SB), Y4, Y6
+	VMULPS       expNums<>+1888(SB), Y4, Y6
 	VMULPS       Y4, Y6, Y7
 	VBROADCASTSS expNums<>+64(SB), Y8
 	VFMADD213PS  expNums<>+96(SB), Y8, Y7
 	VSUBPS       expNums<>+96(SB), Y7, Y7
 	VMOVUPS      Y6, Y6
-	VMULPS       expNums<>+800(SB), Y7, Y8
+	VMULPS       expNums<>+1344(SB), Y7, Y8
 	VFMSUB213PS  Y8, Y4, Y6
-	VFNMADD231PS expNums<>+832(SB), Y7, Y6
+	VFNMADD231PS expNums<>+1376(SB), Y7, Y6
+	VMAXPS       Y3, Y1, Y3
 	VBROADCASTSS expNums<>+192(SB), Y4
 	VFMADD213PS  expNums<>+224(SB), Y6, Y4
 	VFMADD213PS  expNums<>+256(SB), Y6, Y4
 	VFMADD213PS  expNums<>+288(SB), Y6, Y4
 	VFMADD213PS  expNums<>+320(SB), Y6, Y4
-	VMULPS       Y6, Y6, Y8
-	VFMADD213PS  Y6, Y8, Y4
-	VFMADD231PS  Y4, Y5, Y5
-	VMAXPS       Y3, Y1, Y3
-	VCVTPS2DQ    Y7, Y4
-	VPSRAD       $0x01, Y4, Y6
+	VFMADD213PS  expNums<>+352(SB), Y6, Y4
+	VFMADD213PS  expNums<>+352(SB), Y6, Y4
+	VMULPS       Y4, Y5, Y4
+	VCVTPS2DQ    Y7, Y5
+	VPSRAD       $0x01, Y5, Y6
 	VPSLLD       $0x17, Y6, Y7
 	VPADDD       expNums<>+352(SB), Y7, Y7
-	VMULPS       Y7, Y5, Y5
-	VPSUBD       Y6, Y4, Y4
-	VPSLLD       $0x17, Y4, Y4
-	VPADDD       expNums<>+352(SB), Y4, Y4
-	VMULPS       Y4, Y5, Y4
+	VMULPS       Y7, Y4, Y4
+	VPSUBD       Y6, Y5, Y5
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       expNums<>+352(SB), Y5, Y5
+	VMULPS       Y5, Y4, Y4
 	VSUBPS       Y4, Y3, Y3
 	VPSRLD       $0x10, Y3, Y4
-	VANDPS       expNums<>+512(SB), Y4, Y4
-	VPADDD       expNums<>+544(SB), Y4, Y5
+	VANDPS       expNums<>+1120(SB), Y4, Y4
+	VPADDD       expNums<>+1152(SB), Y4, Y5
 	VCMPPS       $0x03, Y3, Y3, Y4
 	VPANDN       Y5, Y4, Y4
 	VPADDD       Y4, Y3, Y3
@@ -2355,12 +3431,12 @@ turn1:
 	VMOVDQU      X3, (AX)(DX*2)
 	ADDQ         $+8, DX
 	SUBQ         $+8, BX
-	JGE          turn1
+	JGE          turn3
 
-turned2:
+turned4:
 	ADDQ    $+8, BX
 	TESTQ   BX, BX
-	JEQ     done3
+	JEQ     done5
 	LEAQ    tailMasks<>+32(SB), SI
 	MOVQ    BX, DI
 	SHLQ    $0x02, DI
@@ -2368,84 +3444,84 @@ turned2:
 	VMOVUPS (SI), Y3
 	VPXOR   X3, X3, X3
 	TESTQ   $0x00000001, BX
-	JEQ     piece4
+	JEQ     piece6
 	MOVQ    BX, SI
 	ANDQ    $0x06, SI
 	ADDQ    DX, SI
 	VPSLLDQ $0x02, X3, X3
 	VPINSRW $0x00, (CX)(SI*2), X3, X3
 
-piece4:
+piece6:
 	TESTQ   $0x00000002, BX
-	JEQ     piece5
+	JEQ     piece7
 	MOVQ    BX, SI
 	ANDQ    $0x04, SI
 	ADDQ    DX, SI
 	VPSLLDQ $0x04, X3, X3
 	VPINSRD $0x00, (CX)(SI*2), X3, X3
 
-piece5:
+piece7:
 	TESTQ   $0x00000004, BX
-	JEQ     piece6
+	JEQ     piece8
 	MOVQ    BX, SI
 	ANDQ    $0x00, SI
 	ADDQ    DX, SI
 	VPSLLDQ $0x08, X3, X3
 	VPINSRQ $0x00, (CX)(SI*2), X3, X3
 
-piece6:
+piece8:
 	VPMOVZXWD    X3, Y3
 	VPSLLD       $0x10, Y3, Y3
-	VANDPS       expNums<>+608(SB), Y3, Y4
+	VANDPS       expNums<>+1088(SB), Y3, Y4
 	VMINPS       Y4, Y0, Y0
-	VADDPS       expNums<>+640(SB), Y0, Y4
+	VADDPS       expNums<>+768(SB), Y0, Y4
 	VDIVPS       Y4, Y2, Y4
 	VMOVUPS      Y2, Y2
-	VFNMADD231PS expNums<>+896(SB), Y4, Y2
-	VBROADCASTSS expNums<>+928(SB), Y5
-	VFMADD213PS  expNums<>+960(SB), Y2, Y5
-	VFMADD213PS  expNums<>+992(SB), Y2, Y5
-	VFMADD213PS  expNums<>+1024(SB), Y2, Y5
-	VFMADD213PS  expNums<>+1056(SB), Y2, Y5
-	VFMADD213PS  expNums<>+1088(SB), Y2, Y5
-	VFMADD213PS  expNums<>+1120(SB), Y2, Y5
-	VFMADD213PS  expNums<>+1152(SB), Y2, Y5
-	VFMADD213PS  expNums<>+1184(SB), Y2, Y5
-	VFMADD213PS  expNums<>+1216(SB), Y2, Y5
-	VFMADD213PS  expNums<>+1248(SB), Y2, Y5
+	VFNMADD231PS expNums<>+1504(SB), Y4, Y2
+	VBROADCASTSS expNums<>+1536(SB), Y5
+	VFMADD213PS  expNums<>+1568(SB), Y2, Y5
+	VFMADD213PS  expNums<>+1600(SB), Y2, Y5
+	VFMADD213PS  expNums<>+1632(SB), Y2, Y5
+	VFMADD213PS  expNums<>+1664(SB), Y2, Y5
+	VFMADD213PS  expNums<>+1696(SB), Y2, Y5
+	VFMADD213PS  expNums<>+1728(SB), Y2, Y5
+	VFMADD213PS  expNums<>+1760(SB), Y2, Y5
+	VFMADD213PS  expNums<>+1792(SB), Y2, Y5
+	VFMADD213PS  expNums<>+1824(SB), Y2, Y5
+	VFMADD213PS  expNums<>+1856(SB), Y2, Y5
 	VMULPS       Y5, Y4, Y2
 	VMULPS       Y2, Y0, Y2
-	VMULPS       expNums<>+1280(SB), Y0, Y4
+	VMULPS       expNums<>+1888(SB), Y0, Y4
 	VMULPS       Y0, Y4, Y5
 	VBROADCASTSS expNums<>+64(SB), Y6
 	VFMADD213PS  expNums<>+96(SB), Y6, Y5
 	VSUBPS       expNums<>+96(SB), Y5, Y5
 	VMOVUPS      Y4, Y4
-	VMULPS       expNums<>+800(SB), Y5, Y6
+	VMULPS       expNums<>+1344(SB), Y5, Y6
 	VFMSUB213PS  Y6, Y0, Y4
-	VFNMADD231PS expNums<>+832(SB), Y5, Y4
-	VBROADCASTSS expNums<>+192(SB), Y0
-	VFMADD213PS  expNums<>+224(SB), Y4, Y0
-	VFMADD213PS  expNums<>+256(SB), Y4, Y0
-	VFMADD213PS  expNums<>+288(SB), Y4, Y0
-	VFMADD213PS  expNums<>+320(SB), Y4, Y0
-	VMULPS       Y4, Y4, Y6
-	VFMADD213PS  Y4, Y6, Y0
-	VFMADD231PS  Y0, Y2, Y2
+	VFNMADD231PS expNums<>+1376(SB), Y5, Y4
 	VMAXPS       Y3, Y1, Y0
-	VCVTPS2DQ    Y5, Y1
-	VPSRAD       $0x01, Y1, Y3
+	VBROADCASTSS expNums<>+192(SB), Y1
+	VFMADD213PS  expNums<>+224(SB), Y4, Y1
+	VFMADD213PS  expNums<>+256(SB), Y4, Y1
+	VFMADD213PS  expNums<>+288(SB), Y4, Y1
+	VFMADD213PS  expNums<>+320(SB), Y4, Y1
+	VFMADD213PS  expNums<>+352(SB), Y4, Y1
+	VFMADD213PS  expNums<>+352(SB), Y4, Y1
+	VMULPS       Y1, Y2, Y1
+	VCVTPS2DQ    Y5, Y2
+	VPSRAD       $0x01, Y2, Y3
 	VPSLLD       $0x17, Y3, Y4
 	VPADDD       expNums<>+352(SB), Y4, Y4
-	VMULPS       Y4, Y2, Y2
-	VPSUBD       Y3, Y1, Y1
-	VPSLLD       $0x17, Y1, Y1
-	VPADDD       expNums<>+352(SB), Y1, Y1
-	VMULPS       Y1, Y2, Y1
+	VMULPS       Y4, Y1, Y1
+	VPSUBD       Y3, Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       expNums<>+352(SB), Y2, Y2
+	VMULPS       Y2, Y1, Y1
 	VSUBPS       Y1, Y0, Y0
 	VPSRLD       $0x10, Y0, Y1
-	VANDPS       expNums<>+512(SB), Y1, Y1
-	VPADDD       expNums<>+544(SB), Y1, Y2
+	VANDPS       expNums<>+1120(SB), Y1, Y1
+	VPADDD       expNums<>+1152(SB), Y1, Y2
 	VCMPPS       $0x03, Y0, Y0, Y1
 	VPANDN       Y2, Y1, Y1
 	VPADDD       Y1, Y0, Y0
@@ -2453,38 +3529,38 @@ piece6:
 	VEXTRACTI128 $0x01, Y1, X0
 	VPACKUSDW    X0, X1, X0
 	TESTQ        $0x00000004, BX
-	JEQ          piece7
+	JEQ          piece9
 	MOVQ         BX, CX
 	ANDQ         $0x00, CX
 	ADDQ         DX, CX
 	VMOVQ        X0, (AX)(CX*2)
 	VPSRLDQ      $0x08, X0, X0
 
-piece7:
+piece9:
 	TESTQ   $0x00000002, BX
-	JEQ     piece8
+	JEQ     piece10
 	MOVQ    BX, CX
 	ANDQ    $0x04, CX
 	ADDQ    DX, CX
 	VMOVD   X0, (AX)(CX*2)
 	VPSRLDQ $0x04, X0, X0
 
-piece8:
+piece10:
 	TESTQ   $0x00000001, BX
-	JEQ     piece9
+	JEQ     piece11
 	MOVQ    BX, CX
 	ANDQ    $0x06, CX
 	ADDQ    DX, CX
 	VPEXTRW $0x00, X0, (AX)(CX*2)
 	VPSRLDQ $0x02, X0, X0
 
-piece9:
-done3:
+piece11:
+done5:
 	VZEROUPPER
 	RET
 
 // func swishF32AVX2(dst *byte, src *byte, n int, scale float32, low float32, high float32)
-// Requires: AVX, AVX2, FMA3
+// Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·swishF32AVX2(SB), NOSPLIT|NOFRAME, $0-36
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), CX
@@ -2493,59 +3569,160 @@ TEXT ·swishF32AVX2(SB), NOSPLIT|NOFRAME, $0-36
 	VBROADCASTSS scale+24(FP), Y0
 	VBROADCASTSS low+28(FP), Y1
 	VBROADCASTSS high+32(FP), Y2
-	SUBQ         $+8, BX
+	SUBQ         $+16, BX
 	JLT          turned2
 
 turn1:
+	PREFETCHT0 2048(CX)(DX*4)
+
+	// PREFETCHW 2048(AX)(DX*4)
+	BYTE         $0x40
+	BYTE         $0x0f
+	BYTE         $0x0d
+	BYTE         $0x8c
+	BYTE         $0x90
+	BYTE         $0x00
+	BYTE         $0x08
+	BYTE         $0x00
+	BYTE         $0x00
 	VMOVUPS      (CX)(DX*4), Y3
+	VMOVUPS      32(CX)(DX*4), Y4
 	VMAXPS       Y3, Y1, Y3
+	VMAXPS       Y4, Y1, Y5
 	VMINPS       Y3, Y2, Y4
-	VORPS        expNums<>+448(SB), Y4, Y5
-	VMULPS       Y0, Y5, Y6
+	VMINPS       Y5, Y2, Y6
+	VORPS        expNums<>+448(SB), Y4, Y4
+	VORPS        expNums<>+448(SB), Y6, Y8
+	VMULPS       Y0, Y4, Y6
+	VMULPS       Y0, Y8, Y9
 	VBROADCASTSS expNums<>+64(SB), Y7
+	VBROADCASTSS expNums<>+64(SB), Y10
 	VFMADD213PS  expNums<>+96(SB), Y7, Y6
+	VFMADD213PS  expNums<>+96(SB), Y10, Y9
 	VSUBPS       expNums<>+96(SB), Y6, Y6
-	VMOVUPS      Y5, Y5
-	VMULPS       expNums<>+800(SB), Y6, Y7
-	VFMSUB213PS  Y7, Y0, Y5
-	VFNMADD231PS expNums<>+832(SB), Y6, Y5
-	VBROADCASTSS expNums<>+192(SB), Y7
-	VFMADD213PS  expNums<>+224(SB), Y5, Y7
-	VFMADD213PS  expNums<>+256(SB), Y5, Y7
-	VFMADD213PS  expNums<>+288(SB), Y5, Y7
-	VFMADD213PS  expNums<>+320(SB), Y5, Y7
-	VMULPS       Y5, Y5, Y8
-	VFMADD213PS  Y5, Y8, Y7
-	VADDPS       expNums<>+352(SB), Y7, Y5
-	VMULPS       Y5, Y3, Y7
-	VBLENDVPS    Y4, Y7, Y3, Y3
-	VBROADCASTSS expNums<>+480(SB), Y7
-	VMAXPS       Y6, Y7, Y7
-	VCVTPS2DQ    Y7, Y7
-	VPSLLD       $0x17, Y7, Y7
-	VPADDD       Y7, Y5, Y5
-	VADDPS       expNums<>+352(SB), Y5, Y5
-	VDIVPS       Y5, Y3, Y3
-	VPSRAD       $0x1f, Y4, Y4
-	VANDPS       Y4, Y6, Y4
-	VCVTPS2DQ    Y4, Y4
-	VPSRAD       $0x01, Y4, Y5
+	VSUBPS       expNums<>+96(SB), Y9, Y7
+	VMOVUPS      Y4, Y4
+	VMOVUPS      Y8, Y9
+	VMULPS       expNums<>+1344(SB), Y6, Y8
+	VMULPS       expNums<>+1344(SB), Y7, Y10
+	VFMSUB213PS  Y8, Y0, Y4
+	VFMSUB213PS  Y10, Y0, Y9
+	VFNMADD231PS expNums<>+1376(SB), Y6, Y4
+	VFNMADD231PS expNums<>+1376(SB), Y7, Y9
+	VBROADCASTSS expNums<>+192(SB), Y8
+	VBROADCASTSS expNums<>+192(SB), Y10
+	VFMADD213PS  expNums<>+224(SB), Y4, Y8
+	VFMADD213PS  expNums<>+224(SB), Y9, Y10
+	VFMADD213PS  expNums<>+256(SB), Y4, Y8
+	VFMADD213PS  expNums<>+256(SB), Y9, Y10
+	VFMADD213PS  expNums<>+288(SB), Y4, Y8
+	VFMADD213PS  expNums<>+288(SB), Y9, Y10
+	VFMADD213PS  expNums<>+320(SB), Y4, Y8
+	VFMADD213PS  expNums<>+320(SB), Y9, Y10
+	VFMADD213PS  expNums<>+352(SB), Y4, Y8
+	VFMADD213PS  expNums<>+352(SB), Y9, Y10
+	VFMADD213PS  expNums<>+352(SB), Y4, Y8
+	VFMADD213PS  expNums<>+352(SB), Y9, Y10
+	VMULPS       Y8, Y3, Y4
+	VMULPS       Y10, Y5, Y9
+	VBLENDVPS    Y3, Y4, Y3, Y4
+	VBLENDVPS    Y5, Y9, Y5, Y11
+	VBROADCASTSS expNums<>+480(SB), Y9
+	VBROADCASTSS expNums<>+480(SB), Y12
+	VMAXPS       Y6, Y9, Y9
+	VMAXPS       Y7, Y12, Y12
+	VCVTPS2DQ    Y9, Y9
+	VCVTPS2DQ    Y12, Y12
+	VPSLLD       $0x17, Y9, Y9
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       Y9, Y8, Y8
+	VPADDD       Y12, Y10, Y9
+	VADDPS       expNums<>+352(SB), Y8, Y8
+	VADDPS       expNums<>+352(SB), Y9, Y9
+	VDIVPS       Y8, Y4, Y4
+	VDIVPS       Y9, Y11, Y8
+	VPSRAD       $0x1f, Y3, Y3
+	VPSRAD       $0x1f, Y5, Y5
+	VANDPS       Y3, Y6, Y3
+	VANDPS       Y5, Y7, Y5
+	VCVTPS2DQ    Y3, Y3
+	VCVTPS2DQ    Y5, Y7
+	VPSRAD       $0x01, Y3, Y5
+	VPSRAD       $0x01, Y7, Y9
 	VPSLLD       $0x17, Y5, Y6
+	VPSLLD       $0x17, Y9, Y10
 	VPADDD       expNums<>+352(SB), Y6, Y6
-	VMULPS       Y6, Y3, Y3
-	VPSUBD       Y5, Y4, Y4
-	VPSLLD       $0x17, Y4, Y4
-	VPADDD       expNums<>+352(SB), Y4, Y4
-	VMULPS       Y4, Y3, Y3
+	VPADDD       expNums<>+352(SB), Y10, Y10
+	VMULPS       Y6, Y4, Y4
+	VMULPS       Y10, Y8, Y6
+	VPSUBD       Y5, Y3, Y3
+	VPSUBD       Y9, Y7, Y5
+	VPSLLD       $0x17, Y3, Y3
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       expNums<>+352(SB), Y3, Y3
+	VPADDD       expNums<>+352(SB), Y5, Y5
+	VMULPS       Y3, Y4, Y3
+	VMULPS       Y5, Y6, Y4
 	VMOVUPS      Y3, (AX)(DX*4)
-	ADDQ         $+8, DX
-	SUBQ         $+8, BX
+	VMOVUPS      Y4, 32(AX)(DX*4)
+	ADDQ         $+16, DX
+	SUBQ         $+16, BX
 	JGE          turn1
 
 turned2:
+	ADDQ $+16, BX
+	SUBQ $+8, BX
+	JLT  turned4
+
+turn3:
+	VMOVUPS      (CX)(DX*4), Y3
+	VMAXPS       Y3, Y1, Y3
+	VMINPS       Y3, Y2, Y4
+	VORPS        expNums<>+448(SB), Y4, Y4
+	VMULPS       Y0, Y4, Y5
+	VBROADCASTSS expNums<>+64(SB), Y6
+	VFMADD213PS  expNums<>+96(SB), Y6, Y5
+	VSUBPS       expNums<>+96(SB), Y5, Y5
+	VMOVUPS      Y4, Y4
+	VMULPS       expNums<>+1344(SB), Y5, Y6
+	VFMSUB213PS  Y6, Y0, Y4
+	VFNMADD231PS expNums<>+1376(SB), Y5, Y4
+	VBROADCASTSS expNums<>+192(SB), Y6
+	VFMADD213PS  expNums<>+224(SB), Y4, Y6
+	VFMADD213PS  expNums<>+256(SB), Y4, Y6
+	VFMADD213PS  expNums<>+288(SB), Y4, Y6
+	VFMADD213PS  expNums<>+320(SB), Y4, Y6
+	VFMADD213PS  expNums<>+352(SB), Y4, Y6
+	VFMADD213PS  expNums<>+352(SB), Y4, Y6
+	VMULPS       Y6, Y3, Y4
+	VBLENDVPS    Y3, Y4, Y3, Y4
+	VBROADCASTSS expNums<>+480(SB), Y7
+	VMAXPS       Y5, Y7, Y7
+	VCVTPS2DQ    Y7, Y7
+	VPSLLD       $0x17, Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VADDPS       expNums<>+352(SB), Y6, Y6
+	VDIVPS       Y6, Y4, Y4
+	VPSRAD       $0x1f, Y3, Y3
+	VANDPS       Y3, Y5, Y3
+	VCVTPS2DQ    Y3, Y3
+	VPSRAD       $0x01, Y3, Y5
+	VPSLLD       $0x17, Y5, Y6
+	VPADDD       expNums<>+352(SB), Y6, Y6
+	VMULPS       Y6, Y4, Y4
+	VPSUBD       Y5, Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       expNums<>+352(SB), Y3, Y3
+	VMULPS       Y3, Y4, Y3
+	VMOVUPS      Y3, (AX)(DX*4)
+	ADDQ         $+8, DX
+	SUBQ         $+8, BX
+	JGE          turn3
+
+turned4:
 	ADDQ         $+8, BX
 	TESTQ        BX, BX
-	JEQ          done3
+	JEQ          done5
 	LEAQ         tailMasks<>+32(SB), SI
 	SHLQ         $0x02, BX
 	SUBQ         BX, SI
@@ -2553,34 +3730,33 @@ turned2:
 	VMASKMOVPS   (CX)(DX*4), Y3, Y4
 	VMAXPS       Y4, Y1, Y1
 	VMINPS       Y1, Y2, Y2
-	VORPS        expNums<>+448(SB), Y2, Y4
-	VMULPS       Y0, Y4, Y5
-	VBROADCASTSS expNums<>+64(SB), Y6
-	VFMADD213PS  expNums<>+96(SB), Y6, Y5
-	VSUBPS       expNums<>+96(SB), Y5, Y5
-	VMOVUPS      Y4, Y4
-	VMULPS       expNums<>+800(SB), Y5, Y6
-	VFMSUB213PS  Y6, Y0, Y4
-	VFNMADD231PS expNums<>+832(SB), Y5, Y4
+	VORPS        expNums<>+448(SB), Y2, Y2
+	VMULPS       Y0, Y2, Y4
+	VBROADCASTSS expNums<>+64(SB), Y5
+	VFMADD213PS  expNums<>+96(SB), Y5, Y4
+	VSUBPS       expNums<>+96(SB), Y4, Y4
+	VMOVUPS      Y2, Y2
+	VMULPS       expNums<>+1344(SB), Y4, Y5
+	VFMSUB213PS  Y5, Y0, Y2
+	VFNMADD231PS expNums<>+1376(SB), Y4, Y2
 	VBROADCASTSS expNums<>+192(SB), Y0
-	VFMADD213PS  expNums<>+224(SB), Y4, Y0
-	VFMADD213PS  expNums<>+256(SB), Y4, Y0
-	VFMADD213PS  expNums<>+288(SB), Y4, Y0
-	VFMADD213PS  expNums<>+320(SB), Y4, Y0
-	VMULPS       Y4, Y4, Y6
-	VFMADD213PS  Y4, Y6, Y0
+	VFMADD213PS  expNums<>+224(SB), Y2, Y0
+	VFMADD213PS  expNums<>+256(SB), Y2, Y0
+	VFMADD213PS  expNums<>+288(SB), Y2, Y0
+	VFMADD213PS  expNums<>+320(SB), Y2, Y0
+	VFMADD213PS  expNums<>+352(SB), Y2, Y0
+	VFMADD213PS  expNums<>+352(SB), Y2, Y0
+	VMULPS       Y0, Y1, Y2
+	VBLENDVPS    Y1, Y2, Y1, Y2
+	VBROADCASTSS expNums<>+480(SB), Y5
+	VMAXPS       Y4, Y5, Y5
+	VCVTPS2DQ    Y5, Y5
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       Y5, Y0, Y0
 	VADDPS       expNums<>+352(SB), Y0, Y0
-	VMULPS       Y0, Y1, Y4
-	VBLENDVPS    Y2, Y4, Y1, Y1
-	VBROADCASTSS expNums<>+480(SB), Y4
-	VMAXPS       Y5, Y4, Y4
-	VCVTPS2DQ    Y4, Y4
-	VPSLLD       $0x17, Y4, Y4
-	VPADDD       Y4, Y0, Y0
-	VADDPS       expNums<>+352(SB), Y0, Y0
-	VDIVPS       Y0, Y1, Y0
-	VPSRAD       $0x1f, Y2, Y1
-	VANDPS       Y1, Y5, Y1
+	VDIVPS       Y0, Y2, Y0
+	VPSRAD       $0x1f, Y1, Y1
+	VANDPS       Y1, Y4, Y1
 	VCVTPS2DQ    Y1, Y1
 	VPSRAD       $0x01, Y1, Y2
 	VPSLLD       $0x17, Y2, Y4
@@ -2592,12 +3768,12 @@ turned2:
 	VMULPS       Y1, Y0, Y0
 	VMASKMOVPS   Y0, Y3, (AX)(DX*4)
 
-done3:
+done5:
 	VZEROUPPER
 	RET
 
 // func swigluF32AVX2(dst *byte, a *byte, b *byte, n int)
-// Requires: AVX, AVX2, FMA3
+// Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·swigluF32AVX2(SB), NOSPLIT|NOFRAME, $0-32
 	MOVQ         dst+0(FP), AX
 	MOVQ         a+8(FP), CX
@@ -2606,67 +3782,117 @@ TEXT ·swigluF32AVX2(SB), NOSPLIT|NOFRAME, $0-32
 	XORQ         BX, BX
 	VBROADCASTSS expNums<>+384(SB), Y0
 	VBROADCASTSS expNums<>+416(SB), Y1
-	SUBQ         $+8, SI
+	SUBQ         $+16, SI
 	JLT          turned2
 
 turn1:
+	PREFETCHT0 2048(CX)(BX*4)
+
+	// PREFETCHW 2048(AX)(BX*4)
+	BYTE         $0x40
+	BYTE         $0x0f
+	BYTE         $0x0d
+	BYTE         $0x8c
+	BYTE         $0x98
+	BYTE         $0x00
+	BYTE         $0x08
+	BYTE         $0x00
+	BYTE         $0x00
+	PREFETCHT0   2048(DX)(BX*4)
 	VMOVUPS      (CX)(BX*4), Y2
+	VMOVUPS      32(CX)(BX*4), Y3
 	VMAXPS       Y2, Y0, Y2
+	VMAXPS       Y3, Y0, Y4
 	VMINPS       Y2, Y1, Y3
-	VORPS        expNums<>+448(SB), Y3, Y4
+	VMINPS       Y4, Y1, Y5
+	VORPS        expNums<>+448(SB), Y3, Y3
+	VORPS        expNums<>+448(SB), Y5, Y6
 	VBROADCASTSS expNums<>+64(SB), Y5
-	VFMADD213PS  expNums<>+96(SB), Y4, Y5
+	VBROADCASTSS expNums<>+64(SB), Y7
+	VFMADD213PS  expNums<>+96(SB), Y3, Y5
+	VFMADD213PS  expNums<>+96(SB), Y6, Y7
 	VSUBPS       expNums<>+96(SB), Y5, Y5
-	VMOVUPS      Y4, Y4
-	VFNMADD231PS expNums<>+128(SB), Y5, Y4
-	VFNMADD231PS expNums<>+160(SB), Y5, Y4
+	VSUBPS       expNums<>+96(SB), Y7, Y7
+	VMOVUPS      Y3, Y3
+	VMOVUPS      Y6, Y8
+	VFNMADD231PS expNums<>+128(SB), Y5, Y3
+	VFNMADD231PS expNums<>+128(SB), Y7, Y8
+	VFNMADD231PS expNums<>+160(SB), Y5, Y3
+	VFNMADD231PS expNums<>+160(SB), Y7, Y8
 	VBROADCASTSS expNums<>+192(SB), Y6
-	VFMADD213PS  expNums<>+224(SB), Y4, Y6
-	VFMADD213PS  expNums<>+256(SB), Y4, Y6
-	VFMADD213PS  expNums<>+288(SB), Y4, Y6
-	VFMADD213PS  expNums<>+320(SB), Y4, Y6
-	VMULPS       Y4, Y4, Y7
-	VFMADD213PS  Y4, Y7, Y6
-	VADDPS       expNums<>+352(SB), Y6, Y4
-	VMULPS       Y4, Y2, Y6
-	VBLENDVPS    Y3, Y6, Y2, Y2
-	VBROADCASTSS expNums<>+480(SB), Y6
-	VMAXPS       Y5, Y6, Y6
-	VCVTPS2DQ    Y6, Y6
-	VPSLLD       $0x17, Y6, Y6
-	VPADDD       Y6, Y4, Y4
-	VADDPS       expNums<>+352(SB), Y4, Y4
-	VDIVPS       Y4, Y2, Y2
-	VPSRAD       $0x1f, Y3, Y3
-	VANDPS       Y3, Y5, Y3
-	VCVTPS2DQ    Y3, Y3
-	VPSRAD       $0x01, Y3, Y4
+	VBROADCASTSS expNums<>+192(SB), Y9
+	VFMADD213PS  expNums<>+224(SB), Y3, Y6
+	VFMADD213PS  expNums<>+224(SB), Y8, Y9
+	VFMADD213PS  expNums<>+256(SB), Y3, Y6
+	VFMADD213PS  expNums<>+256(SB), Y8, Y9
+	VFMADD213PS  expNums<>+288(SB), Y3, Y6
+	VFMADD213PS  expNums<>+288(SB), Y8, Y9
+	VFMADD213PS  expNums<>+320(SB), Y3, Y6
+	VFMADD213PS  expNums<>+320(SB), Y8, Y9
+	VFMADD213PS  expNums<>+352(SB), Y3, Y6
+	VFMADD213PS  expNums<>+352(SB), Y8, Y9
+	VFMADD213PS  expNums<>+352(SB), Y3, Y6
+	VFMADD213PS  expNums<>+352(SB), Y8, Y9
+	VMULPS       Y6, Y2, Y3
+	VMULPS       Y9, Y4, Y8
+	VBLENDVPS    Y2, Y3, Y2, Y3
+	VBLENDVPS    Y4, Y8, Y4, Y10
+	VBROADCASTSS expNums<>+480(SB), Y8
+	VBROADCASTSS expNums<>+480(SB), Y11
+	VMAXPS       Y5, Y8, Y8
+	VMAXPS       Y7, Y11, Y11
+	VCVTPS2DQ    Y8, Y8
+	VCVTPS2DQ    Y11, Y11
+	VPSLLD       $0x17, Y8, Y8
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       Y8, Y6, Y6
+	VPADDD       Y11, Y9, Y8
+	VADDPS       expNums<>+352(SB), Y6, Y6
+	VADDPS       expNums<>+352(SB), Y8, Y8
+	VDIVPS       Y6, Y3, Y3
+	VDIVPS       Y8, Y10, Y6
+	VPSRAD       $0x1f, Y2, Y2
+	VPSRAD       $0x1f, Y4, Y4
+	VANDPS       Y2, Y5, Y2
+	VANDPS       Y4, Y7, Y4
+	VCVTPS2DQ    Y2, Y2
+	VCVTPS2DQ    Y4, Y7
+	VPSRAD       $0x01, Y2, Y4
+	VPSRAD       $0x01, Y7, Y8
 	VPSLLD       $0x17, Y4, Y5
+	VPSLLD       $0x17, Y8, Y9
 	VPADDD       expNums<>+352(SB), Y5, Y5
-	VMULPS       Y5, Y2, Y2
-	VPSUBD       Y4, Y3, Y3
-	VPSLLD       $0x17, Y3, Y3
-	VPADDD       expNums<>+352(SB), Y3, Y3
-	VMULPS       Y3, Y2, Y2
+	VPADDD       expNums<>+352(SB), Y9, Y9
+	VMULPS       Y5, Y3, Y3
+	VMULPS       Y9, Y6, Y5
+	VPSUBD       Y4, Y2, Y2
+	VPSUBD       Y8, Y7, Y4
+	VPSLLD       $0x17, Y2, Y2
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       expNums<>+352(SB), Y2, Y2
+	VPADDD       expNums<>+352(SB), Y4, Y4
+	VMULPS       Y2, Y3, Y2
+	VMULPS       Y4, Y5, Y4
 	VMOVUPS      (DX)(BX*4), Y3
+	VMOVUPS      32(DX)(BX*4), Y5
 	VMULPS       Y3, Y2, Y2
+	VMULPS       Y5, Y4, Y3
 	VMOVUPS      Y2, (AX)(BX*4)
-	ADDQ         $+8, BX
-	SUBQ         $+8, SI
+	VMOVUPS      Y3, 32(AX)(BX*4)
+	ADDQ         $+16, BX
+	SUBQ         $+16, SI
 	JGE          turn1
 
 turned2:
-	ADDQ         $+8, SI
-	TESTQ        SI, SI
-	JEQ          done3
-	LEAQ         tailMasks<>+32(SB), DI
-	SHLQ         $0x02, SI
-	SUBQ         SI, DI
-	VMOVUPS      (DI), Y2
-	VMASKMOVPS   (CX)(BX*4), Y2, Y3
-	VMAXPS       Y3, Y0, Y0
-	VMINPS       Y0, Y1, Y1
-	VORPS        expNums<>+448(SB), Y1, Y3
+	ADDQ $+16, SI
+	SUBQ $+8, SI
+	JLT  turned4
+
+turn3:
+	VMOVUPS      (CX)(BX*4), Y2
+	VMAXPS       Y2, Y0, Y2
+	VMINPS       Y2, Y1, Y3
+	VORPS        expNums<>+448(SB), Y3, Y3
 	VBROADCASTSS expNums<>+64(SB), Y4
 	VFMADD213PS  expNums<>+96(SB), Y3, Y4
 	VSUBPS       expNums<>+96(SB), Y4, Y4
@@ -2678,34 +3904,85 @@ turned2:
 	VFMADD213PS  expNums<>+256(SB), Y3, Y5
 	VFMADD213PS  expNums<>+288(SB), Y3, Y5
 	VFMADD213PS  expNums<>+320(SB), Y3, Y5
-	VMULPS       Y3, Y3, Y6
-	VFMADD213PS  Y3, Y6, Y5
-	VADDPS       expNums<>+352(SB), Y5, Y3
-	VMULPS       Y3, Y0, Y5
-	VBLENDVPS    Y1, Y5, Y0, Y0
+	VFMADD213PS  expNums<>+352(SB), Y3, Y5
+	VFMADD213PS  expNums<>+352(SB), Y3, Y5
+	VMULPS       Y5, Y2, Y3
+	VBLENDVPS    Y2, Y3, Y2, Y3
+	VBROADCASTSS expNums<>+480(SB), Y6
+	VMAXPS       Y4, Y6, Y6
+	VCVTPS2DQ    Y6, Y6
+	VPSLLD       $0x17, Y6, Y6
+	VPADDD       Y6, Y5, Y5
+	VADDPS       expNums<>+352(SB), Y5, Y5
+	VDIVPS       Y5, Y3, Y3
+	VPSRAD       $0x1f, Y2, Y2
+	VANDPS       Y2, Y4, Y2
+	VCVTPS2DQ    Y2, Y2
+	VPSRAD       $0x01, Y2, Y4
+	VPSLLD       $0x17, Y4, Y5
+	VPADDD       expNums<>+352(SB), Y5, Y5
+	VMULPS       Y5, Y3, Y3
+	VPSUBD       Y4, Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       expNums<>+352(SB), Y2, Y2
+	VMULPS       Y2, Y3, Y2
+	VMOVUPS      (DX)(BX*4), Y3
+	VMULPS       Y3, Y2, Y2
+	VMOVUPS      Y2, (AX)(BX*4)
+	ADDQ         $+8, BX
+	SUBQ         $+8, SI
+	JGE          turn3
+
+turned4:
+	ADDQ         $+8, SI
+	TESTQ        SI, SI
+	JEQ          done5
+	LEAQ         tailMasks<>+32(SB), DI
+	SHLQ         $0x02, SI
+	SUBQ         SI, DI
+	VMOVUPS      (DI), Y2
+	VMASKMOVPS   (CX)(BX*4), Y2, Y3
+	VMAXPS       Y3, Y0, Y0
+	VMINPS       Y0, Y1, Y1
+	VORPS        expNums<>+448(SB), Y1, Y1
+	VBROADCASTSS expNums<>+64(SB), Y3
+	VFMADD213PS  expNums<>+96(SB), Y1, Y3
+	VSUBPS       expNums<>+96(SB), Y3, Y3
+	VMOVUPS      Y1, Y1
+	VFNMADD231PS expNums<>+128(SB), Y3, Y1
+	VFNMADD231PS expNums<>+160(SB), Y3, Y1
+	VBROADCASTSS expNums<>+192(SB), Y4
+	VFMADD213PS  expNums<>+224(SB), Y1, Y4
+	VFMADD213PS  expNums<>+256(SB), Y1, Y4
+	VFMADD213PS  expNums<>+288(SB), Y1, Y4
+	VFMADD213PS  expNums<>+320(SB), Y1, Y4
+	VFMADD213PS  expNums<>+352(SB), Y1, Y4
+	VFMADD213PS  expNums<>+352(SB), Y1, Y4
+	VMULPS       Y4, Y0, Y1
+	VBLENDVPS    Y0, Y1, Y0, Y1
 	VBROADCASTSS expNums<>+480(SB), Y5
-	VMAXPS       Y4, Y5, Y5
+	VMAXPS       Y3, Y5, Y5
 	VCVTPS2DQ    Y5, Y5
 	VPSLLD       $0x17, Y5, Y5
-	VPADDD       Y5, Y3, Y3
-	VADDPS       expNums<>+352(SB), Y3, Y3
-	VDIVPS       Y3, Y0, Y0
-	VPSRAD       $0x1f, Y1, Y1
-	VANDPS       Y1, Y4, Y1
-	VCVTPS2DQ    Y1, Y1
-	VPSRAD       $0x01, Y1, Y3
+	VPADDD       Y5, Y4, Y4
+	VADDPS       expNums<>+352(SB), Y4, Y4
+	VDIVPS       Y4, Y1, Y1
+	VPSRAD       $0x1f, Y0, Y0
+	VANDPS       Y0, Y3, Y0
+	VCVTPS2DQ    Y0, Y0
+	VPSRAD       $0x01, Y0, Y3
 	VPSLLD       $0x17, Y3, Y4
 	VPADDD       expNums<>+352(SB), Y4, Y4
-	VMULPS       Y4, Y0, Y0
-	VPSUBD       Y3, Y1, Y1
-	VPSLLD       $0x17, Y1, Y1
-	VPADDD       expNums<>+352(SB), Y1, Y1
-	VMULPS       Y1, Y0, Y0
+	VMULPS       Y4, Y1, Y1
+	VPSUBD       Y3, Y0, Y0
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       expNums<>+352(SB), Y0, Y0
+	VMULPS       Y0, Y1, Y0
 	VMASKMOVPS   (DX)(BX*4), Y2, Y1
 	VMULPS       Y1, Y0, Y0
 	VMASKMOVPS   Y0, Y2, (AX)(BX*4)
 
-done3:
+done5:
 	VZEROUPPER
 	RET
 
@@ -2741,18 +4018,17 @@ turn1:
 	VFMADD213PS  expNums<>+256(SB), Y5, Y7
 	VFMADD213PS  expNums<>+288(SB), Y5, Y7
 	VFMADD213PS  expNums<>+320(SB), Y5, Y7
-	VMULPS       Y5, Y5, Y8
-	VFMADD213PS  Y5, Y8, Y7
-	VADDPS       expNums<>+352(SB), Y7, Y5
-	VCVTPS2DQ    Y6, Y6
-	VPSRAD       $0x01, Y6, Y7
-	VPSLLD       $0x17, Y7, Y8
+	VFMADD213PS  expNums<>+352(SB), Y5, Y7
+	VFMADD213PS  expNums<>+352(SB), Y5, Y7
+	VCVTPS2DQ    Y6, Y5
+	VPSRAD       $0x01, Y5, Y6
+	VPSLLD       $0x17, Y6, Y8
 	VPADDD       expNums<>+352(SB), Y8, Y8
-	VMULPS       Y8, Y5, Y5
-	VPSUBD       Y7, Y6, Y6
-	VPSLLD       $0x17, Y6, Y6
-	VPADDD       expNums<>+352(SB), Y6, Y6
-	VMULPS       Y6, Y5, Y5
+	VMULPS       Y8, Y7, Y7
+	VPSUBD       Y6, Y5, Y5
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       expNums<>+352(SB), Y5, Y5
+	VMULPS       Y5, Y7, Y5
 	VADDPS       expNums<>+352(SB), Y5, Y6
 	VDIVPS       Y6, Y2, Y6
 	VMULPS       Y6, Y5, Y5
@@ -2795,18 +4071,17 @@ turned2:
 	VFMADD213PS  expNums<>+256(SB), Y4, Y6
 	VFMADD213PS  expNums<>+288(SB), Y4, Y6
 	VFMADD213PS  expNums<>+320(SB), Y4, Y6
-	VMULPS       Y4, Y4, Y7
-	VFMADD213PS  Y4, Y7, Y6
-	VADDPS       expNums<>+352(SB), Y6, Y4
-	VCVTPS2DQ    Y5, Y5
-	VPSRAD       $0x01, Y5, Y6
-	VPSLLD       $0x17, Y6, Y7
+	VFMADD213PS  expNums<>+352(SB), Y4, Y6
+	VFMADD213PS  expNums<>+352(SB), Y4, Y6
+	VCVTPS2DQ    Y5, Y4
+	VPSRAD       $0x01, Y4, Y5
+	VPSLLD       $0x17, Y5, Y7
 	VPADDD       expNums<>+352(SB), Y7, Y7
-	VMULPS       Y7, Y4, Y4
-	VPSUBD       Y6, Y5, Y5
-	VPSLLD       $0x17, Y5, Y5
-	VPADDD       expNums<>+352(SB), Y5, Y5
-	VMULPS       Y5, Y4, Y4
+	VMULPS       Y7, Y6, Y6
+	VPSUBD       Y5, Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       expNums<>+352(SB), Y4, Y4
+	VMULPS       Y4, Y6, Y4
 	VADDPS       expNums<>+352(SB), Y4, Y5
 	VDIVPS       Y5, Y2, Y5
 	VMULPS       Y5, Y4, Y4
@@ -2864,18 +4139,17 @@ turn1:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, (AX)(DX*4)
 	VADDPS       Y11, Y3, Y3
 	VMOVUPS      32(CX)(DX*4), Y11
@@ -2893,18 +4167,17 @@ turn1:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, 32(AX)(DX*4)
 	VADDPS       Y11, Y4, Y4
 	VMOVUPS      64(CX)(DX*4), Y11
@@ -2922,18 +4195,17 @@ turn1:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, 64(AX)(DX*4)
 	VADDPS       Y11, Y5, Y5
 	VMOVUPS      96(CX)(DX*4), Y11
@@ -2951,18 +4223,17 @@ turn1:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, 96(AX)(DX*4)
 	VADDPS       Y11, Y6, Y6
 	VMOVUPS      128(CX)(DX*4), Y11
@@ -2980,18 +4251,17 @@ turn1:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, 128(AX)(DX*4)
 	VADDPS       Y11, Y7, Y7
 	VMOVUPS      160(CX)(DX*4), Y11
@@ -3009,18 +4279,17 @@ turn1:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, 160(AX)(DX*4)
 	VADDPS       Y11, Y8, Y8
 	VMOVUPS      192(CX)(DX*4), Y11
@@ -3038,18 +4307,17 @@ turn1:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, 192(AX)(DX*4)
 	VADDPS       Y11, Y9, Y9
 	VMOVUPS      224(CX)(DX*4), Y11
@@ -3067,18 +4335,17 @@ turn1:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, 224(AX)(DX*4)
 	VADDPS       Y11, Y10, Y10
 	ADDQ         $+64, DX
@@ -3104,18 +4371,17 @@ turned2:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, (AX)(DX*4)
 	VADDPS       Y11, Y3, Y3
 	ADDQ         $+8, DX
@@ -3137,18 +4403,17 @@ turned2:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, (AX)(DX*4)
 	VADDPS       Y11, Y4, Y4
 	ADDQ         $+8, DX
@@ -3170,18 +4435,17 @@ turned2:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, (AX)(DX*4)
 	VADDPS       Y11, Y5, Y5
 	ADDQ         $+8, DX
@@ -3203,18 +4467,17 @@ turned2:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, (AX)(DX*4)
 	VADDPS       Y11, Y6, Y6
 	ADDQ         $+8, DX
@@ -3236,18 +4499,17 @@ turned2:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, (AX)(DX*4)
 	VADDPS       Y11, Y7, Y7
 	ADDQ         $+8, DX
@@ -3269,18 +4531,17 @@ turned2:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, (AX)(DX*4)
 	VADDPS       Y11, Y8, Y8
 	ADDQ         $+8, DX
@@ -3302,18 +4563,17 @@ turned2:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, (AX)(DX*4)
 	VADDPS       Y11, Y9, Y9
 	ADDQ         $+8, DX
@@ -3335,18 +4595,17 @@ turned2:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, (AX)(DX*4)
 	VADDPS       Y11, Y10, Y10
 	ADDQ         $+8, DX
@@ -3374,18 +4633,17 @@ short4:
 	VFMADD213PS  expNums<>+256(SB), Y0, Y2
 	VFMADD213PS  expNums<>+288(SB), Y0, Y2
 	VFMADD213PS  expNums<>+320(SB), Y0, Y2
-	VMULPS       Y0, Y0, Y12
-	VFMADD213PS  Y0, Y12, Y2
-	VADDPS       expNums<>+352(SB), Y2, Y0
-	VCVTPS2DQ    Y1, Y1
-	VPSRAD       $0x01, Y1, Y2
-	VPSLLD       $0x17, Y2, Y12
+	VFMADD213PS  expNums<>+352(SB), Y0, Y2
+	VFMADD213PS  expNums<>+352(SB), Y0, Y2
+	VCVTPS2DQ    Y1, Y0
+	VPSRAD       $0x01, Y0, Y1
+	VPSLLD       $0x17, Y1, Y12
 	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y0, Y0
-	VPSUBD       Y2, Y1, Y1
-	VPSLLD       $0x17, Y1, Y1
-	VPADDD       expNums<>+352(SB), Y1, Y1
-	VMULPS       Y1, Y0, Y0
+	VMULPS       Y12, Y2, Y2
+	VPSUBD       Y1, Y0, Y0
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       expNums<>+352(SB), Y0, Y0
+	VMULPS       Y0, Y2, Y0
 	VMASKMOVPS   Y0, Y11, (AX)(DX*4)
 	VANDPS       Y11, Y0, Y0
 	VADDPS       Y0, Y3, Y3
@@ -3413,18 +4671,17 @@ short5:
 	VFMADD213PS  expNums<>+256(SB), Y0, Y2
 	VFMADD213PS  expNums<>+288(SB), Y0, Y2
 	VFMADD213PS  expNums<>+320(SB), Y0, Y2
-	VMULPS       Y0, Y0, Y12
-	VFMADD213PS  Y0, Y12, Y2
-	VADDPS       expNums<>+352(SB), Y2, Y0
-	VCVTPS2DQ    Y1, Y1
-	VPSRAD       $0x01, Y1, Y2
-	VPSLLD       $0x17, Y2, Y12
+	VFMADD213PS  expNums<>+352(SB), Y0, Y2
+	VFMADD213PS  expNums<>+352(SB), Y0, Y2
+	VCVTPS2DQ    Y1, Y0
+	VPSRAD       $0x01, Y0, Y1
+	VPSLLD       $0x17, Y1, Y12
 	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y0, Y0
-	VPSUBD       Y2, Y1, Y1
-	VPSLLD       $0x17, Y1, Y1
-	VPADDD       expNums<>+352(SB), Y1, Y1
-	VMULPS       Y1, Y0, Y0
+	VMULPS       Y12, Y2, Y2
+	VPSUBD       Y1, Y0, Y0
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       expNums<>+352(SB), Y0, Y0
+	VMULPS       Y0, Y2, Y0
 	VMASKMOVPS   Y0, Y11, (AX)(DX*4)
 	VANDPS       Y11, Y0, Y0
 	VADDPS       Y0, Y4, Y4
@@ -3452,18 +4709,17 @@ short6:
 	VFMADD213PS  expNums<>+256(SB), Y0, Y2
 	VFMADD213PS  expNums<>+288(SB), Y0, Y2
 	VFMADD213PS  expNums<>+320(SB), Y0, Y2
-	VMULPS       Y0, Y0, Y12
-	VFMADD213PS  Y0, Y12, Y2
-	VADDPS       expNums<>+352(SB), Y2, Y0
-	VCVTPS2DQ    Y1, Y1
-	VPSRAD       $0x01, Y1, Y2
-	VPSLLD       $0x17, Y2, Y12
+	VFMADD213PS  expNums<>+352(SB), Y0, Y2
+	VFMADD213PS  expNums<>+352(SB), Y0, Y2
+	VCVTPS2DQ    Y1, Y0
+	VPSRAD       $0x01, Y0, Y1
+	VPSLLD       $0x17, Y1, Y12
 	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y0, Y0
-	VPSUBD       Y2, Y1, Y1
-	VPSLLD       $0x17, Y1, Y1
-	VPADDD       expNums<>+352(SB), Y1, Y1
-	VMULPS       Y1, Y0, Y0
+	VMULPS       Y12, Y2, Y2
+	VPSUBD       Y1, Y0, Y0
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       expNums<>+352(SB), Y0, Y0
+	VMULPS       Y0, Y2, Y0
 	VMASKMOVPS   Y0, Y11, (AX)(DX*4)
 	VANDPS       Y11, Y0, Y0
 	VADDPS       Y0, Y5, Y5
@@ -3491,18 +4747,17 @@ short7:
 	VFMADD213PS  expNums<>+256(SB), Y0, Y2
 	VFMADD213PS  expNums<>+288(SB), Y0, Y2
 	VFMADD213PS  expNums<>+320(SB), Y0, Y2
-	VMULPS       Y0, Y0, Y12
-	VFMADD213PS  Y0, Y12, Y2
-	VADDPS       expNums<>+352(SB), Y2, Y0
-	VCVTPS2DQ    Y1, Y1
-	VPSRAD       $0x01, Y1, Y2
-	VPSLLD       $0x17, Y2, Y12
+	VFMADD213PS  expNums<>+352(SB), Y0, Y2
+	VFMADD213PS  expNums<>+352(SB), Y0, Y2
+	VCVTPS2DQ    Y1, Y0
+	VPSRAD       $0x01, Y0, Y1
+	VPSLLD       $0x17, Y1, Y12
 	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y0, Y0
-	VPSUBD       Y2, Y1, Y1
-	VPSLLD       $0x17, Y1, Y1
-	VPADDD       expNums<>+352(SB), Y1, Y1
-	VMULPS       Y1, Y0, Y0
+	VMULPS       Y12, Y2, Y2
+	VPSUBD       Y1, Y0, Y0
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       expNums<>+352(SB), Y0, Y0
+	VMULPS       Y0, Y2, Y0
 	VMASKMOVPS   Y0, Y11, (AX)(DX*4)
 	VANDPS       Y11, Y0, Y0
 	VADDPS       Y0, Y6, Y6
@@ -3530,18 +4785,17 @@ short8:
 	VFMADD213PS  expNums<>+256(SB), Y0, Y2
 	VFMADD213PS  expNums<>+288(SB), Y0, Y2
 	VFMADD213PS  expNums<>+320(SB), Y0, Y2
-	VMULPS       Y0, Y0, Y12
-	VFMADD213PS  Y0, Y12, Y2
-	VADDPS       expNums<>+352(SB), Y2, Y0
-	VCVTPS2DQ    Y1, Y1
-	VPSRAD       $0x01, Y1, Y2
-	VPSLLD       $0x17, Y2, Y12
+	VFMADD213PS  expNums<>+352(SB), Y0, Y2
+	VFMADD213PS  expNums<>+352(SB), Y0, Y2
+	VCVTPS2DQ    Y1, Y0
+	VPSRAD       $0x01, Y0, Y1
+	VPSLLD       $0x17, Y1, Y12
 	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y0, Y0
-	VPSUBD       Y2, Y1, Y1
-	VPSLLD       $0x17, Y1, Y1
-	VPADDD       expNums<>+352(SB), Y1, Y1
-	VMULPS       Y1, Y0, Y0
+	VMULPS       Y12, Y2, Y2
+	VPSUBD       Y1, Y0, Y0
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       expNums<>+352(SB), Y0, Y0
+	VMULPS       Y0, Y2, Y0
 	VMASKMOVPS   Y0, Y11, (AX)(DX*4)
 	VANDPS       Y11, Y0, Y0
 	VADDPS       Y0, Y7, Y7
@@ -3569,18 +4823,17 @@ short9:
 	VFMADD213PS  expNums<>+256(SB), Y0, Y2
 	VFMADD213PS  expNums<>+288(SB), Y0, Y2
 	VFMADD213PS  expNums<>+320(SB), Y0, Y2
-	VMULPS       Y0, Y0, Y12
-	VFMADD213PS  Y0, Y12, Y2
-	VADDPS       expNums<>+352(SB), Y2, Y0
-	VCVTPS2DQ    Y1, Y1
-	VPSRAD       $0x01, Y1, Y2
-	VPSLLD       $0x17, Y2, Y12
+	VFMADD213PS  expNums<>+352(SB), Y0, Y2
+	VFMADD213PS  expNums<>+352(SB), Y0, Y2
+	VCVTPS2DQ    Y1, Y0
+	VPSRAD       $0x01, Y0, Y1
+	VPSLLD       $0x17, Y1, Y12
 	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y0, Y0
-	VPSUBD       Y2, Y1, Y1
-	VPSLLD       $0x17, Y1, Y1
-	VPADDD       expNums<>+352(SB), Y1, Y1
-	VMULPS       Y1, Y0, Y0
+	VMULPS       Y12, Y2, Y2
+	VPSUBD       Y1, Y0, Y0
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       expNums<>+352(SB), Y0, Y0
+	VMULPS       Y0, Y2, Y0
 	VMASKMOVPS   Y0, Y11, (AX)(DX*4)
 	VANDPS       Y11, Y0, Y0
 	VADDPS       Y0, Y8, Y8
@@ -3608,18 +4861,17 @@ short10:
 	VFMADD213PS  expNums<>+256(SB), Y0, Y2
 	VFMADD213PS  expNums<>+288(SB), Y0, Y2
 	VFMADD213PS  expNums<>+320(SB), Y0, Y2
-	VMULPS       Y0, Y0, Y12
-	VFMADD213PS  Y0, Y12, Y2
-	VADDPS       expNums<>+352(SB), Y2, Y0
-	VCVTPS2DQ    Y1, Y1
-	VPSRAD       $0x01, Y1, Y2
-	VPSLLD       $0x17, Y2, Y12
+	VFMADD213PS  expNums<>+352(SB), Y0, Y2
+	VFMADD213PS  expNums<>+352(SB), Y0, Y2
+	VCVTPS2DQ    Y1, Y0
+	VPSRAD       $0x01, Y0, Y1
+	VPSLLD       $0x17, Y1, Y12
 	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y0, Y0
-	VPSUBD       Y2, Y1, Y1
-	VPSLLD       $0x17, Y1, Y1
-	VPADDD       expNums<>+352(SB), Y1, Y1
-	VMULPS       Y1, Y0, Y0
+	VMULPS       Y12, Y2, Y2
+	VPSUBD       Y1, Y0, Y0
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       expNums<>+352(SB), Y0, Y0
+	VMULPS       Y0, Y2, Y0
 	VMASKMOVPS   Y0, Y11, (AX)(DX*4)
 	VANDPS       Y11, Y0, Y0
 	VADDPS       Y0, Y9, Y9
@@ -3647,18 +4899,17 @@ short11:
 	VFMADD213PS  expNums<>+256(SB), Y0, Y2
 	VFMADD213PS  expNums<>+288(SB), Y0, Y2
 	VFMADD213PS  expNums<>+320(SB), Y0, Y2
-	VMULPS       Y0, Y0, Y12
-	VFMADD213PS  Y0, Y12, Y2
-	VADDPS       expNums<>+352(SB), Y2, Y0
-	VCVTPS2DQ    Y1, Y1
-	VPSRAD       $0x01, Y1, Y2
-	VPSLLD       $0x17, Y2, Y12
+	VFMADD213PS  expNums<>+352(SB), Y0, Y2
+	VFMADD213PS  expNums<>+352(SB), Y0, Y2
+	VCVTPS2DQ    Y1, Y0
+	VPSRAD       $0x01, Y0, Y1
+	VPSLLD       $0x17, Y1, Y12
 	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y0, Y0
-	VPSUBD       Y2, Y1, Y1
-	VPSLLD       $0x17, Y1, Y1
-	VPADDD       expNums<>+352(SB), Y1, Y1
-	VMULPS       Y1, Y0, Y0
+	VMULPS       Y12, Y2, Y2
+	VPSUBD       Y1, Y0, Y0
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       expNums<>+352(SB), Y0, Y0
+	VMULPS       Y0, Y2, Y0
 	VMASKMOVPS   Y0, Y11, (AX)(DX*4)
 	VANDPS       Y11, Y0, Y0
 	VADDPS       Y0, Y10, Y10
@@ -3695,7 +4946,7 @@ TEXT ·softmaxF32AVX2(SB), NOSPLIT|NOFRAME, $0-48
 row:
 	MOVQ         BX, R8
 	XORQ         DI, DI
-	VBROADCASTSS expNums<>+1312(SB), Y2
+	VBROADCASTSS expNums<>+1920(SB), Y2
 	VMOVUPS      Y2, Y3
 	VMOVUPS      Y2, Y4
 	VMOVUPS      Y2, Y5
@@ -3709,21 +4960,21 @@ row:
 
 turn1:
 	VMOVUPS (CX)(DI*4), Y11
+	VMOVUPS 32(CX)(DI*4), Y12
+	VMOVUPS 64(CX)(DI*4), Y13
+	VMOVUPS 96(CX)(DI*4), Y14
 	VMAXPS  Y3, Y11, Y3
-	VMOVUPS 32(CX)(DI*4), Y11
-	VMAXPS  Y4, Y11, Y4
-	VMOVUPS 64(CX)(DI*4), Y11
-	VMAXPS  Y5, Y11, Y5
-	VMOVUPS 96(CX)(DI*4), Y11
-	VMAXPS  Y6, Y11, Y6
+	VMAXPS  Y4, Y12, Y4
+	VMAXPS  Y5, Y13, Y5
+	VMAXPS  Y6, Y14, Y6
 	VMOVUPS 128(CX)(DI*4), Y11
+	VMOVUPS 160(CX)(DI*4), Y12
+	VMOVUPS 192(CX)(DI*4), Y13
+	VMOVUPS 224(CX)(DI*4), Y14
 	VMAXPS  Y7, Y11, Y7
-	VMOVUPS 160(CX)(DI*4), Y11
-	VMAXPS  Y8, Y11, Y8
-	VMOVUPS 192(CX)(DI*4), Y11
-	VMAXPS  Y9, Y11, Y9
-	VMOVUPS 224(CX)(DI*4), Y11
-	VMAXPS  Y10, Y11, Y10
+	VMAXPS  Y8, Y12, Y8
+	VMAXPS  Y9, Y13, Y9
+	VMAXPS  Y10, Y14, Y10
 	ADDQ    $+64, DI
 	SUBQ    $+64, R8
 	JGE     turn1
@@ -3918,18 +5169,17 @@ turn12:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, (DX)(DI*4)
 	VADDPS       Y11, Y3, Y3
 	VMOVUPS      32(CX)(DI*4), Y11
@@ -3947,18 +5197,17 @@ turn12:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, 32(DX)(DI*4)
 	VADDPS       Y11, Y4, Y4
 	VMOVUPS      64(CX)(DI*4), Y11
@@ -3976,18 +5225,17 @@ turn12:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, 64(DX)(DI*4)
 	VADDPS       Y11, Y5, Y5
 	VMOVUPS      96(CX)(DI*4), Y11
@@ -4005,18 +5253,17 @@ turn12:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, 96(DX)(DI*4)
 	VADDPS       Y11, Y6, Y6
 	VMOVUPS      128(CX)(DI*4), Y11
@@ -4034,18 +5281,17 @@ turn12:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, 128(DX)(DI*4)
 	VADDPS       Y11, Y7, Y7
 	VMOVUPS      160(CX)(DI*4), Y11
@@ -4063,18 +5309,17 @@ turn12:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, 160(DX)(DI*4)
 	VADDPS       Y11, Y8, Y8
 	VMOVUPS      192(CX)(DI*4), Y11
@@ -4092,18 +5337,17 @@ turn12:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, 192(DX)(DI*4)
 	VADDPS       Y11, Y9, Y9
 	VMOVUPS      224(CX)(DI*4), Y11
@@ -4121,18 +5365,17 @@ turn12:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, 224(DX)(DI*4)
 	VADDPS       Y11, Y10, Y10
 	ADDQ         $+64, DI
@@ -4158,18 +5401,17 @@ turned13:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, (DX)(DI*4)
 	VADDPS       Y11, Y3, Y3
 	ADDQ         $+8, DI
@@ -4191,18 +5433,17 @@ turned13:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, (DX)(DI*4)
 	VADDPS       Y11, Y4, Y4
 	ADDQ         $+8, DI
@@ -4224,18 +5465,17 @@ turned13:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, (DX)(DI*4)
 	VADDPS       Y11, Y5, Y5
 	ADDQ         $+8, DI
@@ -4257,18 +5497,17 @@ turned13:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, (DX)(DI*4)
 	VADDPS       Y11, Y6, Y6
 	ADDQ         $+8, DI
@@ -4290,18 +5529,17 @@ turned13:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, (DX)(DI*4)
 	VADDPS       Y11, Y7, Y7
 	ADDQ         $+8, DI
@@ -4323,18 +5561,17 @@ turned13:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, (DX)(DI*4)
 	VADDPS       Y11, Y8, Y8
 	ADDQ         $+8, DI
@@ -4356,18 +5593,17 @@ turned13:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, (DX)(DI*4)
 	VADDPS       Y11, Y9, Y9
 	ADDQ         $+8, DI
@@ -4389,18 +5625,17 @@ turned13:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, (DX)(DI*4)
 	VADDPS       Y11, Y10, Y10
 	ADDQ         $+8, DI
@@ -4428,18 +5663,17 @@ short15:
 	VFMADD213PS  expNums<>+256(SB), Y2, Y13
 	VFMADD213PS  expNums<>+288(SB), Y2, Y13
 	VFMADD213PS  expNums<>+320(SB), Y2, Y13
-	VMULPS       Y2, Y2, Y14
-	VFMADD213PS  Y2, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y2
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y2, Y13
+	VFMADD213PS  expNums<>+352(SB), Y2, Y13
+	VCVTPS2DQ    Y12, Y2
+	VPSRAD       $0x01, Y2, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y2, Y2
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y2, Y2
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       expNums<>+352(SB), Y2, Y2
+	VMULPS       Y2, Y13, Y2
 	VMASKMOVPS   Y2, Y11, (DX)(DI*4)
 	VANDPS       Y11, Y2, Y2
 	VADDPS       Y2, Y3, Y3
@@ -4467,18 +5701,17 @@ short16:
 	VFMADD213PS  expNums<>+256(SB), Y2, Y13
 	VFMADD213PS  expNums<>+288(SB), Y2, Y13
 	VFMADD213PS  expNums<>+320(SB), Y2, Y13
-	VMULPS       Y2, Y2, Y14
-	VFMADD213PS  Y2, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y2
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y2, Y13
+	VFMADD213PS  expNums<>+352(SB), Y2, Y13
+	VCVTPS2DQ    Y12, Y2
+	VPSRAD       $0x01, Y2, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y2, Y2
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y2, Y2
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       expNums<>+352(SB), Y2, Y2
+	VMULPS       Y2, Y13, Y2
 	VMASKMOVPS   Y2, Y11, (DX)(DI*4)
 	VANDPS       Y11, Y2, Y2
 	VADDPS       Y2, Y4, Y4
@@ -4506,18 +5739,17 @@ short17:
 	VFMADD213PS  expNums<>+256(SB), Y2, Y13
 	VFMADD213PS  expNums<>+288(SB), Y2, Y13
 	VFMADD213PS  expNums<>+320(SB), Y2, Y13
-	VMULPS       Y2, Y2, Y14
-	VFMADD213PS  Y2, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y2
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y2, Y13
+	VFMADD213PS  expNums<>+352(SB), Y2, Y13
+	VCVTPS2DQ    Y12, Y2
+	VPSRAD       $0x01, Y2, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y2, Y2
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y2, Y2
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       expNums<>+352(SB), Y2, Y2
+	VMULPS       Y2, Y13, Y2
 	VMASKMOVPS   Y2, Y11, (DX)(DI*4)
 	VANDPS       Y11, Y2, Y2
 	VADDPS       Y2, Y5, Y5
@@ -4545,18 +5777,17 @@ short18:
 	VFMADD213PS  expNums<>+256(SB), Y2, Y13
 	VFMADD213PS  expNums<>+288(SB), Y2, Y13
 	VFMADD213PS  expNums<>+320(SB), Y2, Y13
-	VMULPS       Y2, Y2, Y14
-	VFMADD213PS  Y2, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y2
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y2, Y13
+	VFMADD213PS  expNums<>+352(SB), Y2, Y13
+	VCVTPS2DQ    Y12, Y2
+	VPSRAD       $0x01, Y2, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y2, Y2
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y2, Y2
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       expNums<>+352(SB), Y2, Y2
+	VMULPS       Y2, Y13, Y2
 	VMASKMOVPS   Y2, Y11, (DX)(DI*4)
 	VANDPS       Y11, Y2, Y2
 	VADDPS       Y2, Y6, Y6
@@ -4584,18 +5815,17 @@ short19:
 	VFMADD213PS  expNums<>+256(SB), Y2, Y13
 	VFMADD213PS  expNums<>+288(SB), Y2, Y13
 	VFMADD213PS  expNums<>+320(SB), Y2, Y13
-	VMULPS       Y2, Y2, Y14
-	VFMADD213PS  Y2, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y2
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y2, Y13
+	VFMADD213PS  expNums<>+352(SB), Y2, Y13
+	VCVTPS2DQ    Y12, Y2
+	VPSRAD       $0x01, Y2, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y2, Y2
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y2, Y2
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       expNums<>+352(SB), Y2, Y2
+	VMULPS       Y2, Y13, Y2
 	VMASKMOVPS   Y2, Y11, (DX)(DI*4)
 	VANDPS       Y11, Y2, Y2
 	VADDPS       Y2, Y7, Y7
@@ -4623,18 +5853,17 @@ short20:
 	VFMADD213PS  expNums<>+256(SB), Y2, Y13
 	VFMADD213PS  expNums<>+288(SB), Y2, Y13
 	VFMADD213PS  expNums<>+320(SB), Y2, Y13
-	VMULPS       Y2, Y2, Y14
-	VFMADD213PS  Y2, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y2
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y2, Y13
+	VFMADD213PS  expNums<>+352(SB), Y2, Y13
+	VCVTPS2DQ    Y12, Y2
+	VPSRAD       $0x01, Y2, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y2, Y2
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y2, Y2
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       expNums<>+352(SB), Y2, Y2
+	VMULPS       Y2, Y13, Y2
 	VMASKMOVPS   Y2, Y11, (DX)(DI*4)
 	VANDPS       Y11, Y2, Y2
 	VADDPS       Y2, Y8, Y8
@@ -4662,18 +5891,17 @@ short21:
 	VFMADD213PS  expNums<>+256(SB), Y2, Y13
 	VFMADD213PS  expNums<>+288(SB), Y2, Y13
 	VFMADD213PS  expNums<>+320(SB), Y2, Y13
-	VMULPS       Y2, Y2, Y14
-	VFMADD213PS  Y2, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y2
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y2, Y13
+	VFMADD213PS  expNums<>+352(SB), Y2, Y13
+	VCVTPS2DQ    Y12, Y2
+	VPSRAD       $0x01, Y2, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y2, Y2
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y2, Y2
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       expNums<>+352(SB), Y2, Y2
+	VMULPS       Y2, Y13, Y2
 	VMASKMOVPS   Y2, Y11, (DX)(DI*4)
 	VANDPS       Y11, Y2, Y2
 	VADDPS       Y2, Y9, Y9
@@ -4701,18 +5929,17 @@ short22:
 	VFMADD213PS  expNums<>+256(SB), Y2, Y13
 	VFMADD213PS  expNums<>+288(SB), Y2, Y13
 	VFMADD213PS  expNums<>+320(SB), Y2, Y13
-	VMULPS       Y2, Y2, Y14
-	VFMADD213PS  Y2, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y2
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y2, Y13
+	VFMADD213PS  expNums<>+352(SB), Y2, Y13
+	VCVTPS2DQ    Y12, Y2
+	VPSRAD       $0x01, Y2, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y2, Y2
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y2, Y2
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       expNums<>+352(SB), Y2, Y2
+	VMULPS       Y2, Y13, Y2
 	VMASKMOVPS   Y2, Y11, (DX)(DI*4)
 	VANDPS       Y11, Y2, Y2
 	VADDPS       Y2, Y10, Y10
@@ -4739,21 +5966,37 @@ done14:
 	VBROADCASTSS X4, Y2
 	MOVQ         BX, R8
 	XORQ         DI, DI
-	SUBQ         $+8, R8
+	SUBQ         $+16, R8
 	JLT          turned24
 
 turn23:
+	VMOVUPS (DX)(DI*4), Y3
+	VMOVUPS 32(DX)(DI*4), Y4
+	VMULPS  Y2, Y3, Y3
+	VMULPS  Y2, Y4, Y4
+	VMOVUPS Y3, (AX)(DI*4)
+	VMOVUPS Y4, 32(AX)(DI*4)
+	ADDQ    $+16, DI
+	SUBQ    $+16, R8
+	JGE     turn23
+
+turned24:
+	ADDQ $+16, R8
+	SUBQ $+8, R8
+	JLT  turned26
+
+turn25:
 	VMOVUPS (DX)(DI*4), Y3
 	VMULPS  Y2, Y3, Y3
 	VMOVUPS Y3, (AX)(DI*4)
 	ADDQ    $+8, DI
 	SUBQ    $+8, R8
-	JGE     turn23
+	JGE     turn25
 
-turned24:
+turned26:
 	ADDQ       $+8, R8
 	TESTQ      R8, R8
-	JEQ        done25
+	JEQ        done27
 	LEAQ       tailMasks<>+32(SB), R9
 	SHLQ       $0x02, R8
 	SUBQ       R8, R9
@@ -4762,7 +6005,7 @@ turned24:
 	VMULPS     Y2, Y4, Y2
 	VMASKMOVPS Y2, Y3, (AX)(DI*4)
 
-done25:
+done27:
 	MOVQ BX, DI
 	SHLQ $0x02, DI
 	ADDQ DI, AX
@@ -4774,7 +6017,7 @@ done25:
 	RET
 
 // func swishF16AVX2(dst *byte, src *byte, n int, scale float32, low float32, high float32)
-// Requires: AVX, AVX2, F16C, FMA3
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·swishF16AVX2(SB), NOSPLIT|NOFRAME, $0-36
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), CX
@@ -4783,227 +6026,318 @@ TEXT ·swishF16AVX2(SB), NOSPLIT|NOFRAME, $0-36
 	VBROADCASTSS scale+24(FP), Y0
 	VBROADCASTSS low+28(FP), Y1
 	VBROADCASTSS high+32(FP), Y2
-	SUBQ         $+8, BX
+	VBROADCASTSS expNums<>+512(SB), Y2
+	VMULPS       Y2, Y0, Y0
+	SUBQ         $+16, BX
 	JLT          turned2
 
 turn1:
-	VCVTPH2PS    (CX)(DX*2), Y3
-	VMAXPS       Y3, Y1, Y3
-	VMINPS       Y3, Y2, Y4
-	VORPS        expNums<>+448(SB), Y4, Y5
-	VMULPS       Y0, Y5, Y6
-	VBROADCASTSS expNums<>+64(SB), Y7
-	VFMADD213PS  expNums<>+96(SB), Y7, Y6
-	VSUBPS       expNums<>+96(SB), Y6, Y6
-	VMOVUPS      Y5, Y5
-	VMULPS       expNums<>+800(SB), Y6, Y7
-	VFMSUB213PS  Y7, Y0, Y5
-	VFNMADD231PS expNums<>+832(SB), Y6, Y5
-	VBROADCASTSS expNums<>+192(SB), Y7
-	VFMADD213PS  expNums<>+224(SB), Y5, Y7
-	VFMADD213PS  expNums<>+256(SB), Y5, Y7
-	VFMADD213PS  expNums<>+288(SB), Y5, Y7
-	VFMADD213PS  expNums<>+320(SB), Y5, Y7
-	VMULPS       Y5, Y5, Y8
-	VFMADD213PS  Y5, Y8, Y7
-	VADDPS       expNums<>+352(SB), Y7, Y5
-	VMULPS       Y5, Y3, Y7
-	VBLENDVPS    Y4, Y7, Y3, Y3
-	VBROADCASTSS expNums<>+480(SB), Y7
-	VMAXPS       Y6, Y7, Y7
-	VCVTPS2DQ    Y7, Y7
-	VPSLLD       $0x17, Y7, Y7
-	VPADDD       Y7, Y5, Y5
-	VADDPS       expNums<>+352(SB), Y5, Y5
-	VDIVPS       Y5, Y3, Y3
-	VPSRAD       $0x1f, Y4, Y4
-	VANDPS       Y4, Y6, Y4
-	VCVTPS2DQ    Y4, Y4
-	VPSRAD       $0x01, Y4, Y5
-	VPSLLD       $0x17, Y5, Y6
-	VPADDD       expNums<>+352(SB), Y6, Y6
-	VMULPS       Y6, Y3, Y3
-	VPSUBD       Y5, Y4, Y4
+	PREFETCHT0 2048(CX)(DX*2)
+
+	// PREFETCHW 2048(AX)(DX*2)
+	BYTE         $0x40
+	BYTE         $0x0f
+	BYTE         $0x0d
+	BYTE         $0x8c
+	BYTE         $0x50
+	BYTE         $0x00
+	BYTE         $0x08
+	BYTE         $0x00
+	BYTE         $0x00
+	VCVTPH2PS    (CX)(DX*2), Y2
+	VCVTPH2PS    16(CX)(DX*2), Y3
+	VMAXPS       Y2, Y1, Y2
+	VMAXPS       Y3, Y1, Y6
+	VMULPS       Y0, Y2, Y3
+	VMULPS       Y0, Y6, Y7
+	VBROADCASTSS expNums<>+544(SB), Y4
+	VBROADCASTSS expNums<>+544(SB), Y8
+	VBROADCASTSS expNums<>+576(SB), Y5
+	VBROADCASTSS expNums<>+576(SB), Y9
+	VMINPS       Y3, Y5, Y3
+	VMINPS       Y7, Y9, Y5
+	VMAXPS       Y3, Y4, Y3
+	VMAXPS       Y5, Y8, Y5
+	VROUNDPS     $0x09, Y3, Y4
+	VROUNDPS     $0x09, Y5, Y7
+	VSUBPS       Y4, Y3, Y3
+	VSUBPS       Y7, Y5, Y8
+	VBROADCASTSS expNums<>+608(SB), Y5
+	VBROADCASTSS expNums<>+608(SB), Y9
+	VFMADD213PS  expNums<>+640(SB), Y3, Y5
+	VFMADD213PS  expNums<>+640(SB), Y8, Y9
+	VFMADD213PS  expNums<>+672(SB), Y3, Y5
+	VFMADD213PS  expNums<>+672(SB), Y8, Y9
+	VFMADD213PS  expNums<>+704(SB), Y3, Y5
+	VFMADD213PS  expNums<>+704(SB), Y8, Y9
+	VFMADD213PS  expNums<>+736(SB), Y3, Y5
+	VFMADD213PS  expNums<>+736(SB), Y8, Y9
+	VCVTPS2DQ    Y4, Y3
+	VCVTPS2DQ    Y7, Y4
+	VPSLLD       $0x17, Y3, Y3
 	VPSLLD       $0x17, Y4, Y4
-	VPADDD       expNums<>+352(SB), Y4, Y4
-	VMULPS       Y4, Y3, Y3
-	VCVTPS2PH    $0x00, Y3, (AX)(DX*2)
-	ADDQ         $+8, DX
-	SUBQ         $+8, BX
+	VPADDD       Y3, Y5, Y3
+	VPADDD       Y4, Y9, Y5
+	VBROADCASTSS expNums<>+768(SB), Y4
+	VBROADCASTSS expNums<>+768(SB), Y7
+	VFMADD213PS  expNums<>+352(SB), Y4, Y3
+	VFMADD213PS  expNums<>+352(SB), Y7, Y5
+	VBROADCASTSS expNums<>+352(SB), Y4
+	VBROADCASTSS expNums<>+352(SB), Y7
+	VDIVPS       Y3, Y4, Y3
+	VDIVPS       Y5, Y7, Y4
+	VMULPS       Y3, Y2, Y2
+	VMULPS       Y4, Y6, Y3
+	VCVTPS2PH    $0x00, Y2, (AX)(DX*2)
+	VCVTPS2PH    $0x00, Y3, 16(AX)(DX*2)
+	ADDQ         $+16, DX
+	SUBQ         $+16, BX
 	JGE          turn1
 
 turned2:
+	ADDQ $+16, BX
+	SUBQ $+8, BX
+	JLT  turned4
+
+turn3:
+	VCVTPH2PS    (CX)(DX*2), Y2
+	VMAXPS       Y2, Y1, Y2
+	VMULPS       Y0, Y2, Y3
+	VBROADCASTSS expNums<>+544(SB), Y4
+	VBROADCASTSS expNums<>+576(SB), Y5
+	VMINPS       Y3, Y5, Y3
+	VMAXPS       Y3, Y4, Y3
+	VROUNDPS     $0x09, Y3, Y4
+	VSUBPS       Y4, Y3, Y3
+	VBROADCASTSS expNums<>+608(SB), Y5
+	VFMADD213PS  expNums<>+640(SB), Y3, Y5
+	VFMADD213PS  expNums<>+672(SB), Y3, Y5
+	VFMADD213PS  expNums<>+704(SB), Y3, Y5
+	VFMADD213PS  expNums<>+736(SB), Y3, Y5
+	VCVTPS2DQ    Y4, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       Y3, Y5, Y3
+	VBROADCASTSS expNums<>+768(SB), Y4
+	VFMADD213PS  expNums<>+352(SB), Y4, Y3
+	VBROADCASTSS expNums<>+352(SB), Y4
+	VDIVPS       Y3, Y4, Y3
+	VMULPS       Y3, Y2, Y2
+	VCVTPS2PH    $0x00, Y2, (AX)(DX*2)
+	ADDQ         $+8, DX
+	SUBQ         $+8, BX
+	JGE          turn3
+
+turned4:
 	ADDQ    $+8, BX
 	TESTQ   BX, BX
-	JEQ     done3
+	JEQ     done5
 	LEAQ    tailMasks<>+32(SB), SI
 	MOVQ    BX, DI
 	SHLQ    $0x02, DI
 	SUBQ    DI, SI
-	VMOVUPS (SI), Y3
-	VPXOR   X3, X3, X3
+	VMOVUPS (SI), Y2
+	VPXOR   X2, X2, X2
 	TESTQ   $0x00000001, BX
-	JEQ     piece4
+	JEQ     piece6
 	MOVQ    BX, SI
 	ANDQ    $0x06, SI
 	ADDQ    DX, SI
-	VPSLLDQ $0x02, X3, X3
-	VPINSRW $0x00, (CX)(SI*2), X3, X3
+	VPSLLDQ $0x02, X2, X2
+	VPINSRW $0x00, (CX)(SI*2), X2, X2
 
-piece4:
+piece6:
 	TESTQ   $0x00000002, BX
-	JEQ     piece5
+	JEQ     piece7
 	MOVQ    BX, SI
 	ANDQ    $0x04, SI
 	ADDQ    DX, SI
-	VPSLLDQ $0x04, X3, X3
-	VPINSRD $0x00, (CX)(SI*2), X3, X3
+	VPSLLDQ $0x04, X2, X2
+	VPINSRD $0x00, (CX)(SI*2), X2, X2
 
-piece5:
+piece7:
 	TESTQ   $0x00000004, BX
-	JEQ     piece6
+	JEQ     piece8
 	MOVQ    BX, SI
 	ANDQ    $0x00, SI
 	ADDQ    DX, SI
-	VPSLLDQ $0x08, X3, X3
-	VPINSRQ $0x00, (CX)(SI*2), X3, X3
+	VPSLLDQ $0x08, X2, X2
+	VPINSRQ $0x00, (CX)(SI*2), X2, X2
 
-piece6:
-	VCVTPH2PS    X3, Y3
-	VMAXPS       Y3, Y1, Y1
-	VMINPS       Y1, Y2, Y2
-	VORPS        expNums<>+448(SB), Y2, Y3
-	VMULPS       Y0, Y3, Y4
-	VBROADCASTSS expNums<>+64(SB), Y5
-	VFMADD213PS  expNums<>+96(SB), Y5, Y4
-	VSUBPS       expNums<>+96(SB), Y4, Y4
-	VMOVUPS      Y3, Y3
-	VMULPS       expNums<>+800(SB), Y4, Y5
-	VFMSUB213PS  Y5, Y0, Y3
-	VFNMADD231PS expNums<>+832(SB), Y4, Y3
-	VBROADCASTSS expNums<>+192(SB), Y0
-	VFMADD213PS  expNums<>+224(SB), Y3, Y0
-	VFMADD213PS  expNums<>+256(SB), Y3, Y0
-	VFMADD213PS  expNums<>+288(SB), Y3, Y0
-	VFMADD213PS  expNums<>+320(SB), Y3, Y0
-	VMULPS       Y3, Y3, Y5
-	VFMADD213PS  Y3, Y5, Y0
-	VADDPS       expNums<>+352(SB), Y0, Y0
-	VMULPS       Y0, Y1, Y3
-	VBLENDVPS    Y2, Y3, Y1, Y1
-	VBROADCASTSS expNums<>+480(SB), Y3
-	VMAXPS       Y4, Y3, Y3
-	VCVTPS2DQ    Y3, Y3
-	VPSLLD       $0x17, Y3, Y3
-	VPADDD       Y3, Y0, Y0
-	VADDPS       expNums<>+352(SB), Y0, Y0
-	VDIVPS       Y0, Y1, Y0
-	VPSRAD       $0x1f, Y2, Y1
-	VANDPS       Y1, Y4, Y1
-	VCVTPS2DQ    Y1, Y1
-	VPSRAD       $0x01, Y1, Y2
-	VPSLLD       $0x17, Y2, Y3
-	VPADDD       expNums<>+352(SB), Y3, Y3
-	VMULPS       Y3, Y0, Y0
-	VPSUBD       Y2, Y1, Y1
-	VPSLLD       $0x17, Y1, Y1
-	VPADDD       expNums<>+352(SB), Y1, Y1
-	VMULPS       Y1, Y0, Y0
+piece8:
+	VCVTPH2PS    X2, Y2
+	VMAXPS       Y2, Y1, Y1
+	VMULPS       Y0, Y1, Y0
+	VBROADCASTSS expNums<>+544(SB), Y2
+	VBROADCASTSS expNums<>+576(SB), Y3
+	VMINPS       Y0, Y3, Y0
+	VMAXPS       Y0, Y2, Y0
+	VROUNDPS     $0x09, Y0, Y2
+	VSUBPS       Y2, Y0, Y0
+	VBROADCASTSS expNums<>+608(SB), Y3
+	VFMADD213PS  expNums<>+640(SB), Y0, Y3
+	VFMADD213PS  expNums<>+672(SB), Y0, Y3
+	VFMADD213PS  expNums<>+704(SB), Y0, Y3
+	VFMADD213PS  expNums<>+736(SB), Y0, Y3
+	VCVTPS2DQ    Y2, Y0
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       Y0, Y3, Y0
+	VBROADCASTSS expNums<>+768(SB), Y2
+	VFMADD213PS  expNums<>+352(SB), Y2, Y0
+	VBROADCASTSS expNums<>+352(SB), Y2
+	VDIVPS       Y0, Y2, Y0
+	VMULPS       Y0, Y1, Y0
 	VCVTPS2PH    $0x00, Y0, X0
 	TESTQ        $0x00000004, BX
-	JEQ          piece7
+	JEQ          piece9
 	MOVQ         BX, CX
 	ANDQ         $0x00, CX
 	ADDQ         DX, CX
 	VMOVQ        X0, (AX)(CX*2)
 	VPSRLDQ      $0x08, X0, X0
 
-piece7:
+piece9:
 	TESTQ   $0x00000002, BX
-	JEQ     piece8
+	JEQ     piece10
 	MOVQ    BX, CX
 	ANDQ    $0x04, CX
 	ADDQ    DX, CX
 	VMOVD   X0, (AX)(CX*2)
 	VPSRLDQ $0x04, X0, X0
 
-piece8:
+piece10:
 	TESTQ   $0x00000001, BX
-	JEQ     piece9
+	JEQ     piece11
 	MOVQ    BX, CX
 	ANDQ    $0x06, CX
 	ADDQ    DX, CX
 	VPEXTRW $0x00, X0, (AX)(CX*2)
 	VPSRLDQ $0x02, X0, X0
 
-piece9:
-done3:
+piece11:
+done5:
 	VZEROUPPER
 	RET
 
 // func swigluF16AVX2(dst *byte, a *byte, b *byte, n int)
-// Requires: AVX, AVX2, F16C, FMA3
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·swigluF16AVX2(SB), NOSPLIT|NOFRAME, $0-32
 	MOVQ         dst+0(FP), AX
 	MOVQ         a+8(FP), CX
 	MOVQ         b+16(FP), DX
 	MOVQ         n+24(FP), SI
 	XORQ         BX, BX
-	VBROADCASTSS expNums<>+384(SB), Y0
-	VBROADCASTSS expNums<>+416(SB), Y1
-	SUBQ         $+8, SI
+	VBROADCASTSS expNums<>+512(SB), Y0
+	VBROADCASTSS expNums<>+1184(SB), Y1
+	SUBQ         $+16, SI
 	JLT          turned2
 
 turn1:
+	PREFETCHT0 2048(CX)(BX*2)
+
+	// PREFETCHW 2048(AX)(BX*2)
+	BYTE         $0x40
+	BYTE         $0x0f
+	BYTE         $0x0d
+	BYTE         $0x8c
+	BYTE         $0x58
+	BYTE         $0x00
+	BYTE         $0x08
+	BYTE         $0x00
+	BYTE         $0x00
+	PREFETCHT0   2048(DX)(BX*2)
 	VCVTPH2PS    (CX)(BX*2), Y2
-	VMAXPS       Y2, Y0, Y2
-	VMINPS       Y2, Y1, Y3
-	VORPS        expNums<>+448(SB), Y3, Y4
-	VBROADCASTSS expNums<>+64(SB), Y5
-	VFMADD213PS  expNums<>+96(SB), Y4, Y5
-	VSUBPS       expNums<>+96(SB), Y5, Y5
-	VMOVUPS      Y4, Y4
-	VFNMADD231PS expNums<>+128(SB), Y5, Y4
-	VFNMADD231PS expNums<>+160(SB), Y5, Y4
-	VBROADCASTSS expNums<>+192(SB), Y6
-	VFMADD213PS  expNums<>+224(SB), Y4, Y6
-	VFMADD213PS  expNums<>+256(SB), Y4, Y6
-	VFMADD213PS  expNums<>+288(SB), Y4, Y6
-	VFMADD213PS  expNums<>+320(SB), Y4, Y6
-	VMULPS       Y4, Y4, Y7
-	VFMADD213PS  Y4, Y7, Y6
-	VADDPS       expNums<>+352(SB), Y6, Y4
-	VMULPS       Y4, Y2, Y6
-	VBLENDVPS    Y3, Y6, Y2, Y2
-	VBROADCASTSS expNums<>+480(SB), Y6
-	VMAXPS       Y5, Y6, Y6
-	VCVTPS2DQ    Y6, Y6
-	VPSLLD       $0x17, Y6, Y6
-	VPADDD       Y6, Y4, Y4
-	VADDPS       expNums<>+352(SB), Y4, Y4
-	VDIVPS       Y4, Y2, Y2
-	VPSRAD       $0x1f, Y3, Y3
-	VANDPS       Y3, Y5, Y3
-	VCVTPS2DQ    Y3, Y3
-	VPSRAD       $0x01, Y3, Y4
-	VPSLLD       $0x17, Y4, Y5
-	VPADDD       expNums<>+352(SB), Y5, Y5
-	VMULPS       Y5, Y2, Y2
-	VPSUBD       Y4, Y3, Y3
+	VCVTPH2PS    16(CX)(BX*2), Y3
+	VMAXPS       Y2, Y1, Y2
+	VMAXPS       Y3, Y1, Y6
+	VMULPS       Y0, Y2, Y3
+	VMULPS       Y0, Y6, Y7
+	VBROADCASTSS expNums<>+544(SB), Y4
+	VBROADCASTSS expNums<>+544(SB), Y8
+	VBROADCASTSS expNums<>+576(SB), Y5
+	VBROADCASTSS expNums<>+576(SB), Y9
+	VMINPS       Y3, Y5, Y3
+	VMINPS       Y7, Y9, Y5
+	VMAXPS       Y3, Y4, Y3
+	VMAXPS       Y5, Y8, Y5
+	VROUNDPS     $0x09, Y3, Y4
+	VROUNDPS     $0x09, Y5, Y7
+	VSUBPS       Y4, Y3, Y3
+	VSUBPS       Y7, Y5, Y8
+	VBROADCASTSS expNums<>+608(SB), Y5
+	VBROADCASTSS expNums<>+608(SB), Y9
+	VFMADD213PS  expNums<>+640(SB), Y3, Y5
+	VFMADD213PS  expNums<>+640(SB), Y8, Y9
+	VFMADD213PS  expNums<>+672(SB), Y3, Y5
+	VFMADD213PS  expNums<>+672(SB), Y8, Y9
+	VFMADD213PS  expNums<>+704(SB), Y3, Y5
+	VFMADD213PS  expNums<>+704(SB), Y8, Y9
+	VFMADD213PS  expNums<>+736(SB), Y3, Y5
+	VFMADD213PS  expNums<>+736(SB), Y8, Y9
+	VCVTPS2DQ    Y4, Y3
+	VCVTPS2DQ    Y7, Y4
 	VPSLLD       $0x17, Y3, Y3
-	VPADDD       expNums<>+352(SB), Y3, Y3
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       Y3, Y5, Y3
+	VPADDD       Y4, Y9, Y5
+	VBROADCASTSS expNums<>+768(SB), Y4
+	VBROADCASTSS expNums<>+768(SB), Y7
+	VFMADD213PS  expNums<>+352(SB), Y4, Y3
+	VFMADD213PS  expNums<>+352(SB), Y7, Y5
+	VBROADCASTSS expNums<>+352(SB), Y4
+	VBROADCASTSS expNums<>+352(SB), Y7
+	VDIVPS       Y3, Y4, Y3
+	VDIVPS       Y5, Y7, Y4
+	VMULPS       Y3, Y2, Y2
+	VMULPS       Y4, Y6, Y4
+	VCVTPH2PS    (DX)(BX*2), Y3
+	VCVTPH2PS    16(DX)(BX*2), Y5
+	VMULPS       Y3, Y2, Y2
+	VMULPS       Y5, Y4, Y3
+	VCVTPS2PH    $0x00, Y2, (AX)(BX*2)
+	VCVTPS2PH    $0x00, Y3, 16(AX)(BX*2)
+	ADDQ         $+16, BX
+	SUBQ         $+16, SI
+	JGE          turn1
+
+turned2:
+	ADDQ $+16, SI
+	SUBQ $+8, SI
+	JLT  turned4
+
+turn3:
+	VCVTPH2PS    (CX)(BX*2), Y2
+	VMAXPS       Y2, Y1, Y2
+	VMULPS       Y0, Y2, Y3
+	VBROADCASTSS expNums<>+544(SB), Y4
+	VBROADCASTSS expNums<>+576(SB), Y5
+	VMINPS       Y3, Y5, Y3
+	VMAXPS       Y3, Y4, Y3
+	VROUNDPS     $0x09, Y3, Y4
+	VSUBPS       Y4, Y3, Y3
+	VBROADCASTSS expNums<>+608(SB), Y5
+	VFMADD213PS  expNums<>+640(SB), Y3, Y5
+	VFMADD213PS  expNums<>+672(SB), Y3, Y5
+	VFMADD213PS  expNums<>+704(SB), Y3, Y5
+	VFMADD213PS  expNums<>+736(SB), Y3, Y5
+	VCVTPS2DQ    Y4, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       Y3, Y5, Y3
+	VBROADCASTSS expNums<>+768(SB), Y4
+	VFMADD213PS  expNums<>+352(SB), Y4, Y3
+	VBROADCASTSS expNums<>+352(SB), Y4
+	VDIVPS       Y3, Y4, Y3
 	VMULPS       Y3, Y2, Y2
 	VCVTPH2PS    (DX)(BX*2), Y3
 	VMULPS       Y3, Y2, Y2
 	VCVTPS2PH    $0x00, Y2, (AX)(BX*2)
 	ADDQ         $+8, BX
 	SUBQ         $+8, SI
-	JGE          turn1
+	JGE          turn3
 
-turned2:
+turned4:
 	ADDQ    $+8, SI
 	TESTQ   SI, SI
-	JEQ     done3
+	JEQ     done5
 	LEAQ    tailMasks<>+32(SB), DI
 	MOVQ    SI, R8
 	SHLQ    $0x02, R8
@@ -5011,129 +6345,113 @@ turned2:
 	VMOVUPS (DI), Y2
 	VPXOR   X2, X2, X2
 	TESTQ   $0x00000001, SI
-	JEQ     piece4
+	JEQ     piece6
 	MOVQ    SI, DI
 	ANDQ    $0x06, DI
 	ADDQ    BX, DI
 	VPSLLDQ $0x02, X2, X2
 	VPINSRW $0x00, (CX)(DI*2), X2, X2
 
-piece4:
+piece6:
 	TESTQ   $0x00000002, SI
-	JEQ     piece5
+	JEQ     piece7
 	MOVQ    SI, DI
 	ANDQ    $0x04, DI
 	ADDQ    BX, DI
 	VPSLLDQ $0x04, X2, X2
 	VPINSRD $0x00, (CX)(DI*2), X2, X2
 
-piece5:
+piece7:
 	TESTQ   $0x00000004, SI
-	JEQ     piece6
+	JEQ     piece8
 	MOVQ    SI, DI
 	ANDQ    $0x00, DI
 	ADDQ    BX, DI
 	VPSLLDQ $0x08, X2, X2
 	VPINSRQ $0x00, (CX)(DI*2), X2, X2
 
-piece6:
+piece8:
 	VCVTPH2PS    X2, Y2
-	VMAXPS       Y2, Y0, Y0
-	VMINPS       Y0, Y1, Y1
-	VORPS        expNums<>+448(SB), Y1, Y2
-	VBROADCASTSS expNums<>+64(SB), Y3
-	VFMADD213PS  expNums<>+96(SB), Y2, Y3
-	VSUBPS       expNums<>+96(SB), Y3, Y3
-	VMOVUPS      Y2, Y2
-	VFNMADD231PS expNums<>+128(SB), Y3, Y2
-	VFNMADD231PS expNums<>+160(SB), Y3, Y2
-	VBROADCASTSS expNums<>+192(SB), Y4
-	VFMADD213PS  expNums<>+224(SB), Y2, Y4
-	VFMADD213PS  expNums<>+256(SB), Y2, Y4
-	VFMADD213PS  expNums<>+288(SB), Y2, Y4
-	VFMADD213PS  expNums<>+320(SB), Y2, Y4
-	VMULPS       Y2, Y2, Y5
-	VFMADD213PS  Y2, Y5, Y4
-	VADDPS       expNums<>+352(SB), Y4, Y2
-	VMULPS       Y2, Y0, Y4
-	VBLENDVPS    Y1, Y4, Y0, Y0
-	VBROADCASTSS expNums<>+480(SB), Y4
-	VMAXPS       Y3, Y4, Y4
-	VCVTPS2DQ    Y4, Y4
-	VPSLLD       $0x17, Y4, Y4
-	VPADDD       Y4, Y2, Y2
-	VADDPS       expNums<>+352(SB), Y2, Y2
-	VDIVPS       Y2, Y0, Y0
-	VPSRAD       $0x1f, Y1, Y1
-	VANDPS       Y1, Y3, Y1
-	VCVTPS2DQ    Y1, Y1
-	VPSRAD       $0x01, Y1, Y2
-	VPSLLD       $0x17, Y2, Y3
-	VPADDD       expNums<>+352(SB), Y3, Y3
-	VMULPS       Y3, Y0, Y0
-	VPSUBD       Y2, Y1, Y1
-	VPSLLD       $0x17, Y1, Y1
-	VPADDD       expNums<>+352(SB), Y1, Y1
-	VMULPS       Y1, Y0, Y0
+	VMAXPS       Y2, Y1, Y1
+	VMULPS       Y0, Y1, Y0
+	VBROADCASTSS expNums<>+544(SB), Y2
+	VBROADCASTSS expNums<>+576(SB), Y3
+	VMINPS       Y0, Y3, Y0
+	VMAXPS       Y0, Y2, Y0
+	VROUNDPS     $0x09, Y0, Y2
+	VSUBPS       Y2, Y0, Y0
+	VBROADCASTSS expNums<>+608(SB), Y3
+	VFMADD213PS  expNums<>+640(SB), Y0, Y3
+	VFMADD213PS  expNums<>+672(SB), Y0, Y3
+	VFMADD213PS  expNums<>+704(SB), Y0, Y3
+	VFMADD213PS  expNums<>+736(SB), Y0, Y3
+	VCVTPS2DQ    Y2, Y0
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       Y0, Y3, Y0
+	VBROADCASTSS expNums<>+768(SB), Y2
+	VFMADD213PS  expNums<>+352(SB), Y2, Y0
+	VBROADCASTSS expNums<>+352(SB), Y2
+	VDIVPS       Y0, Y2, Y0
+	VMULPS       Y0, Y1, Y0
 	VPXOR        X1, X1, X1
 	TESTQ        $0x00000001, SI
-	JEQ          piece7
+	JEQ          piece9
 	MOVQ         SI, CX
 	ANDQ         $0x06, CX
 	ADDQ         BX, CX
 	VPSLLDQ      $0x02, X1, X1
 	VPINSRW      $0x00, (DX)(CX*2), X1, X1
 
-piece7:
+piece9:
 	TESTQ   $0x00000002, SI
-	JEQ     piece8
+	JEQ     piece10
 	MOVQ    SI, CX
 	ANDQ    $0x04, CX
 	ADDQ    BX, CX
 	VPSLLDQ $0x04, X1, X1
 	VPINSRD $0x00, (DX)(CX*2), X1, X1
 
-piece8:
+piece10:
 	TESTQ   $0x00000004, SI
-	JEQ     piece9
+	JEQ     piece11
 	MOVQ    SI, CX
 	ANDQ    $0x00, CX
 	ADDQ    BX, CX
 	VPSLLDQ $0x08, X1, X1
 	VPINSRQ $0x00, (DX)(CX*2), X1, X1
 
-piece9:
+piece11:
 	VCVTPH2PS X1, Y1
 	VMULPS    Y1, Y0, Y0
 	VCVTPS2PH $0x00, Y0, X0
 	TESTQ     $0x00000004, SI
-	JEQ       piece10
+	JEQ       piece12
 	MOVQ      SI, CX
 	ANDQ      $0x00, CX
 	ADDQ      BX, CX
 	VMOVQ     X0, (AX)(CX*2)
 	VPSRLDQ   $0x08, X0, X0
 
-piece10:
+piece12:
 	TESTQ   $0x00000002, SI
-	JEQ     piece11
+	JEQ     piece13
 	MOVQ    SI, CX
 	ANDQ    $0x04, CX
 	ADDQ    BX, CX
 	VMOVD   X0, (AX)(CX*2)
 	VPSRLDQ $0x04, X0, X0
 
-piece11:
+piece13:
 	TESTQ   $0x00000001, SI
-	JEQ     piece12
+	JEQ     piece14
 	MOVQ    SI, CX
 	ANDQ    $0x06, CX
 	ADDQ    BX, CX
 	VPEXTRW $0x00, X0, (AX)(CX*2)
 	VPSRLDQ $0x02, X0, X0
 
-piece12:
-done3:
+piece14:
+done5:
 	VZEROUPPER
 	RET
 
@@ -5169,18 +6487,17 @@ turn1:
 	VFMADD213PS  expNums<>+256(SB), Y5, Y7
 	VFMADD213PS  expNums<>+288(SB), Y5, Y7
 	VFMADD213PS  expNums<>+320(SB), Y5, Y7
-	VMULPS       Y5, Y5, Y8
-	VFMADD213PS  Y5, Y8, Y7
-	VADDPS       expNums<>+352(SB), Y7, Y5
-	VCVTPS2DQ    Y6, Y6
-	VPSRAD       $0x01, Y6, Y7
-	VPSLLD       $0x17, Y7, Y8
+	VFMADD213PS  expNums<>+352(SB), Y5, Y7
+	VFMADD213PS  expNums<>+352(SB), Y5, Y7
+	VCVTPS2DQ    Y6, Y5
+	VPSRAD       $0x01, Y5, Y6
+	VPSLLD       $0x17, Y6, Y8
 	VPADDD       expNums<>+352(SB), Y8, Y8
-	VMULPS       Y8, Y5, Y5
-	VPSUBD       Y7, Y6, Y6
-	VPSLLD       $0x17, Y6, Y6
-	VPADDD       expNums<>+352(SB), Y6, Y6
-	VMULPS       Y6, Y5, Y5
+	VMULPS       Y8, Y7, Y7
+	VPSUBD       Y6, Y5, Y5
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       expNums<>+352(SB), Y5, Y5
+	VMULPS       Y5, Y7, Y5
 	VADDPS       expNums<>+352(SB), Y5, Y6
 	VDIVPS       Y6, Y2, Y6
 	VMULPS       Y6, Y5, Y5
@@ -5252,18 +6569,17 @@ piece6:
 	VFMADD213PS  expNums<>+256(SB), Y3, Y5
 	VFMADD213PS  expNums<>+288(SB), Y3, Y5
 	VFMADD213PS  expNums<>+320(SB), Y3, Y5
-	VMULPS       Y3, Y3, Y6
-	VFMADD213PS  Y3, Y6, Y5
-	VADDPS       expNums<>+352(SB), Y5, Y3
-	VCVTPS2DQ    Y4, Y4
-	VPSRAD       $0x01, Y4, Y5
-	VPSLLD       $0x17, Y5, Y6
+	VFMADD213PS  expNums<>+352(SB), Y3, Y5
+	VFMADD213PS  expNums<>+352(SB), Y3, Y5
+	VCVTPS2DQ    Y4, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSLLD       $0x17, Y4, Y6
 	VPADDD       expNums<>+352(SB), Y6, Y6
-	VMULPS       Y6, Y3, Y3
-	VPSUBD       Y5, Y4, Y4
-	VPSLLD       $0x17, Y4, Y4
-	VPADDD       expNums<>+352(SB), Y4, Y4
-	VMULPS       Y4, Y3, Y3
+	VMULPS       Y6, Y5, Y5
+	VPSUBD       Y4, Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       expNums<>+352(SB), Y3, Y3
+	VMULPS       Y3, Y5, Y3
 	VADDPS       expNums<>+352(SB), Y3, Y4
 	VDIVPS       Y4, Y2, Y4
 	VMULPS       Y4, Y3, Y3
@@ -5430,18 +6746,17 @@ turn1:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, (AX)(DX*4)
 	VADDPS       Y11, Y3, Y3
 	VCVTPH2PS    16(CX)(DX*2), Y11
@@ -5459,18 +6774,17 @@ turn1:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, 32(AX)(DX*4)
 	VADDPS       Y11, Y4, Y4
 	VCVTPH2PS    32(CX)(DX*2), Y11
@@ -5488,18 +6802,17 @@ turn1:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, 64(AX)(DX*4)
 	VADDPS       Y11, Y5, Y5
 	VCVTPH2PS    48(CX)(DX*2), Y11
@@ -5517,18 +6830,17 @@ turn1:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, 96(AX)(DX*4)
 	VADDPS       Y11, Y6, Y6
 	VCVTPH2PS    64(CX)(DX*2), Y11
@@ -5546,18 +6858,17 @@ turn1:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, 128(AX)(DX*4)
 	VADDPS       Y11, Y7, Y7
 	VCVTPH2PS    80(CX)(DX*2), Y11
@@ -5575,18 +6886,17 @@ turn1:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, 160(AX)(DX*4)
 	VADDPS       Y11, Y8, Y8
 	VCVTPH2PS    96(CX)(DX*2), Y11
@@ -5604,18 +6914,17 @@ turn1:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, 192(AX)(DX*4)
 	VADDPS       Y11, Y9, Y9
 	VCVTPH2PS    112(CX)(DX*2), Y11
@@ -5633,18 +6942,17 @@ turn1:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, 224(AX)(DX*4)
 	VADDPS       Y11, Y10, Y10
 	ADDQ         $+64, DX
@@ -5670,18 +6978,17 @@ turned2:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, (AX)(DX*4)
 	VADDPS       Y11, Y3, Y3
 	ADDQ         $+8, DX
@@ -5703,18 +7010,17 @@ turned2:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, (AX)(DX*4)
 	VADDPS       Y11, Y4, Y4
 	ADDQ         $+8, DX
@@ -5736,18 +7042,17 @@ turned2:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, (AX)(DX*4)
 	VADDPS       Y11, Y5, Y5
 	ADDQ         $+8, DX
@@ -5769,18 +7074,17 @@ turned2:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, (AX)(DX*4)
 	VADDPS       Y11, Y6, Y6
 	ADDQ         $+8, DX
@@ -5802,18 +7106,17 @@ turned2:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, (AX)(DX*4)
 	VADDPS       Y11, Y7, Y7
 	ADDQ         $+8, DX
@@ -5835,18 +7138,17 @@ turned2:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, (AX)(DX*4)
 	VADDPS       Y11, Y8, Y8
 	ADDQ         $+8, DX
@@ -5868,18 +7170,17 @@ turned2:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, (AX)(DX*4)
 	VADDPS       Y11, Y9, Y9
 	ADDQ         $+8, DX
@@ -5901,18 +7202,17 @@ turned2:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, (AX)(DX*4)
 	VADDPS       Y11, Y10, Y10
 	ADDQ         $+8, DX
@@ -5968,18 +7268,17 @@ piece14:
 	VFMADD213PS  expNums<>+256(SB), Y0, Y2
 	VFMADD213PS  expNums<>+288(SB), Y0, Y2
 	VFMADD213PS  expNums<>+320(SB), Y0, Y2
-	VMULPS       Y0, Y0, Y12
-	VFMADD213PS  Y0, Y12, Y2
-	VADDPS       expNums<>+352(SB), Y2, Y0
-	VCVTPS2DQ    Y1, Y1
-	VPSRAD       $0x01, Y1, Y2
-	VPSLLD       $0x17, Y2, Y12
+	VFMADD213PS  expNums<>+352(SB), Y0, Y2
+	VFMADD213PS  expNums<>+352(SB), Y0, Y2
+	VCVTPS2DQ    Y1, Y0
+	VPSRAD       $0x01, Y0, Y1
+	VPSLLD       $0x17, Y1, Y12
 	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y0, Y0
-	VPSUBD       Y2, Y1, Y1
-	VPSLLD       $0x17, Y1, Y1
-	VPADDD       expNums<>+352(SB), Y1, Y1
-	VMULPS       Y1, Y0, Y0
+	VMULPS       Y12, Y2, Y2
+	VPSUBD       Y1, Y0, Y0
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       expNums<>+352(SB), Y0, Y0
+	VMULPS       Y0, Y2, Y0
 	VMASKMOVPS   Y0, Y11, (AX)(DX*4)
 	VANDPS       Y11, Y0, Y0
 	VADDPS       Y0, Y3, Y3
@@ -6035,18 +7334,17 @@ piece17:
 	VFMADD213PS  expNums<>+256(SB), Y0, Y2
 	VFMADD213PS  expNums<>+288(SB), Y0, Y2
 	VFMADD213PS  expNums<>+320(SB), Y0, Y2
-	VMULPS       Y0, Y0, Y12
-	VFMADD213PS  Y0, Y12, Y2
-	VADDPS       expNums<>+352(SB), Y2, Y0
-	VCVTPS2DQ    Y1, Y1
-	VPSRAD       $0x01, Y1, Y2
-	VPSLLD       $0x17, Y2, Y12
+	VFMADD213PS  expNums<>+352(SB), Y0, Y2
+	VFMADD213PS  expNums<>+352(SB), Y0, Y2
+	VCVTPS2DQ    Y1, Y0
+	VPSRAD       $0x01, Y0, Y1
+	VPSLLD       $0x17, Y1, Y12
 	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y0, Y0
-	VPSUBD       Y2, Y1, Y1
-	VPSLLD       $0x17, Y1, Y1
-	VPADDD       expNums<>+352(SB), Y1, Y1
-	VMULPS       Y1, Y0, Y0
+	VMULPS       Y12, Y2, Y2
+	VPSUBD       Y1, Y0, Y0
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       expNums<>+352(SB), Y0, Y0
+	VMULPS       Y0, Y2, Y0
 	VMASKMOVPS   Y0, Y11, (AX)(DX*4)
 	VANDPS       Y11, Y0, Y0
 	VADDPS       Y0, Y4, Y4
@@ -6102,18 +7400,17 @@ piece20:
 	VFMADD213PS  expNums<>+256(SB), Y0, Y2
 	VFMADD213PS  expNums<>+288(SB), Y0, Y2
 	VFMADD213PS  expNums<>+320(SB), Y0, Y2
-	VMULPS       Y0, Y0, Y12
-	VFMADD213PS  Y0, Y12, Y2
-	VADDPS       expNums<>+352(SB), Y2, Y0
-	VCVTPS2DQ    Y1, Y1
-	VPSRAD       $0x01, Y1, Y2
-	VPSLLD       $0x17, Y2, Y12
+	VFMADD213PS  expNums<>+352(SB), Y0, Y2
+	VFMADD213PS  expNums<>+352(SB), Y0, Y2
+	VCVTPS2DQ    Y1, Y0
+	VPSRAD       $0x01, Y0, Y1
+	VPSLLD       $0x17, Y1, Y12
 	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y0, Y0
-	VPSUBD       Y2, Y1, Y1
-	VPSLLD       $0x17, Y1, Y1
-	VPADDD       expNums<>+352(SB), Y1, Y1
-	VMULPS       Y1, Y0, Y0
+	VMULPS       Y12, Y2, Y2
+	VPSUBD       Y1, Y0, Y0
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       expNums<>+352(SB), Y0, Y0
+	VMULPS       Y0, Y2, Y0
 	VMASKMOVPS   Y0, Y11, (AX)(DX*4)
 	VANDPS       Y11, Y0, Y0
 	VADDPS       Y0, Y5, Y5
@@ -6169,18 +7466,17 @@ piece23:
 	VFMADD213PS  expNums<>+256(SB), Y0, Y2
 	VFMADD213PS  expNums<>+288(SB), Y0, Y2
 	VFMADD213PS  expNums<>+320(SB), Y0, Y2
-	VMULPS       Y0, Y0, Y12
-	VFMADD213PS  Y0, Y12, Y2
-	VADDPS       expNums<>+352(SB), Y2, Y0
-	VCVTPS2DQ    Y1, Y1
-	VPSRAD       $0x01, Y1, Y2
-	VPSLLD       $0x17, Y2, Y12
+	VFMADD213PS  expNums<>+352(SB), Y0, Y2
+	VFMADD213PS  expNums<>+352(SB), Y0, Y2
+	VCVTPS2DQ    Y1, Y0
+	VPSRAD       $0x01, Y0, Y1
+	VPSLLD       $0x17, Y1, Y12
 	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y0, Y0
-	VPSUBD       Y2, Y1, Y1
-	VPSLLD       $0x17, Y1, Y1
-	VPADDD       expNums<>+352(SB), Y1, Y1
-	VMULPS       Y1, Y0, Y0
+	VMULPS       Y12, Y2, Y2
+	VPSUBD       Y1, Y0, Y0
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       expNums<>+352(SB), Y0, Y0
+	VMULPS       Y0, Y2, Y0
 	VMASKMOVPS   Y0, Y11, (AX)(DX*4)
 	VANDPS       Y11, Y0, Y0
 	VADDPS       Y0, Y6, Y6
@@ -6236,18 +7532,17 @@ piece26:
 	VFMADD213PS  expNums<>+256(SB), Y0, Y2
 	VFMADD213PS  expNums<>+288(SB), Y0, Y2
 	VFMADD213PS  expNums<>+320(SB), Y0, Y2
-	VMULPS       Y0, Y0, Y12
-	VFMADD213PS  Y0, Y12, Y2
-	VADDPS       expNums<>+352(SB), Y2, Y0
-	VCVTPS2DQ    Y1, Y1
-	VPSRAD       $0x01, Y1, Y2
-	VPSLLD       $0x17, Y2, Y12
+	VFMADD213PS  expNums<>+352(SB), Y0, Y2
+	VFMADD213PS  expNums<>+352(SB), Y0, Y2
+	VCVTPS2DQ    Y1, Y0
+	VPSRAD       $0x01, Y0, Y1
+	VPSLLD       $0x17, Y1, Y12
 	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y0, Y0
-	VPSUBD       Y2, Y1, Y1
-	VPSLLD       $0x17, Y1, Y1
-	VPADDD       expNums<>+352(SB), Y1, Y1
-	VMULPS       Y1, Y0, Y0
+	VMULPS       Y12, Y2, Y2
+	VPSUBD       Y1, Y0, Y0
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       expNums<>+352(SB), Y0, Y0
+	VMULPS       Y0, Y2, Y0
 	VMASKMOVPS   Y0, Y11, (AX)(DX*4)
 	VANDPS       Y11, Y0, Y0
 	VADDPS       Y0, Y7, Y7
@@ -6303,18 +7598,17 @@ piece29:
 	VFMADD213PS  expNums<>+256(SB), Y0, Y2
 	VFMADD213PS  expNums<>+288(SB), Y0, Y2
 	VFMADD213PS  expNums<>+320(SB), Y0, Y2
-	VMULPS       Y0, Y0, Y12
-	VFMADD213PS  Y0, Y12, Y2
-	VADDPS       expNums<>+352(SB), Y2, Y0
-	VCVTPS2DQ    Y1, Y1
-	VPSRAD       $0x01, Y1, Y2
-	VPSLLD       $0x17, Y2, Y12
+	VFMADD213PS  expNums<>+352(SB), Y0, Y2
+	VFMADD213PS  expNums<>+352(SB), Y0, Y2
+	VCVTPS2DQ    Y1, Y0
+	VPSRAD       $0x01, Y0, Y1
+	VPSLLD       $0x17, Y1, Y12
 	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y0, Y0
-	VPSUBD       Y2, Y1, Y1
-	VPSLLD       $0x17, Y1, Y1
-	VPADDD       expNums<>+352(SB), Y1, Y1
-	VMULPS       Y1, Y0, Y0
+	VMULPS       Y12, Y2, Y2
+	VPSUBD       Y1, Y0, Y0
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       expNums<>+352(SB), Y0, Y0
+	VMULPS       Y0, Y2, Y0
 	VMASKMOVPS   Y0, Y11, (AX)(DX*4)
 	VANDPS       Y11, Y0, Y0
 	VADDPS       Y0, Y8, Y8
@@ -6370,18 +7664,17 @@ piece32:
 	VFMADD213PS  expNums<>+256(SB), Y0, Y2
 	VFMADD213PS  expNums<>+288(SB), Y0, Y2
 	VFMADD213PS  expNums<>+320(SB), Y0, Y2
-	VMULPS       Y0, Y0, Y12
-	VFMADD213PS  Y0, Y12, Y2
-	VADDPS       expNums<>+352(SB), Y2, Y0
-	VCVTPS2DQ    Y1, Y1
-	VPSRAD       $0x01, Y1, Y2
-	VPSLLD       $0x17, Y2, Y12
+	VFMADD213PS  expNums<>+352(SB), Y0, Y2
+	VFMADD213PS  expNums<>+352(SB), Y0, Y2
+	VCVTPS2DQ    Y1, Y0
+	VPSRAD       $0x01, Y0, Y1
+	VPSLLD       $0x17, Y1, Y12
 	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y0, Y0
-	VPSUBD       Y2, Y1, Y1
-	VPSLLD       $0x17, Y1, Y1
-	VPADDD       expNums<>+352(SB), Y1, Y1
-	VMULPS       Y1, Y0, Y0
+	VMULPS       Y12, Y2, Y2
+	VPSUBD       Y1, Y0, Y0
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       expNums<>+352(SB), Y0, Y0
+	VMULPS       Y0, Y2, Y0
 	VMASKMOVPS   Y0, Y11, (AX)(DX*4)
 	VANDPS       Y11, Y0, Y0
 	VADDPS       Y0, Y9, Y9
@@ -6437,18 +7730,17 @@ piece35:
 	VFMADD213PS  expNums<>+256(SB), Y0, Y2
 	VFMADD213PS  expNums<>+288(SB), Y0, Y2
 	VFMADD213PS  expNums<>+320(SB), Y0, Y2
-	VMULPS       Y0, Y0, Y12
-	VFMADD213PS  Y0, Y12, Y2
-	VADDPS       expNums<>+352(SB), Y2, Y0
-	VCVTPS2DQ    Y1, Y1
-	VPSRAD       $0x01, Y1, Y2
-	VPSLLD       $0x17, Y2, Y12
+	VFMADD213PS  expNums<>+352(SB), Y0, Y2
+	VFMADD213PS  expNums<>+352(SB), Y0, Y2
+	VCVTPS2DQ    Y1, Y0
+	VPSRAD       $0x01, Y0, Y1
+	VPSLLD       $0x17, Y1, Y12
 	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y0, Y0
-	VPSUBD       Y2, Y1, Y1
-	VPSLLD       $0x17, Y1, Y1
-	VPADDD       expNums<>+352(SB), Y1, Y1
-	VMULPS       Y1, Y0, Y0
+	VMULPS       Y12, Y2, Y2
+	VPSUBD       Y1, Y0, Y0
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       expNums<>+352(SB), Y0, Y0
+	VMULPS       Y0, Y2, Y0
 	VMASKMOVPS   Y0, Y11, (AX)(DX*4)
 	VANDPS       Y11, Y0, Y0
 	VADDPS       Y0, Y10, Y10
@@ -6485,7 +7777,7 @@ TEXT ·softmaxF16AVX2(SB), NOSPLIT|NOFRAME, $0-48
 row:
 	MOVQ         BX, R8
 	XORQ         DI, DI
-	VBROADCASTSS expNums<>+1312(SB), Y2
+	VBROADCASTSS expNums<>+1920(SB), Y2
 	VMOVUPS      Y2, Y3
 	VMOVUPS      Y2, Y4
 	VMOVUPS      Y2, Y5
@@ -6499,21 +7791,21 @@ row:
 
 turn1:
 	VCVTPH2PS (CX)(DI*2), Y11
+	VCVTPH2PS 16(CX)(DI*2), Y12
+	VCVTPH2PS 32(CX)(DI*2), Y13
+	VCVTPH2PS 48(CX)(DI*2), Y14
 	VMAXPS    Y3, Y11, Y3
-	VCVTPH2PS 16(CX)(DI*2), Y11
-	VMAXPS    Y4, Y11, Y4
-	VCVTPH2PS 32(CX)(DI*2), Y11
-	VMAXPS    Y5, Y11, Y5
-	VCVTPH2PS 48(CX)(DI*2), Y11
-	VMAXPS    Y6, Y11, Y6
+	VMAXPS    Y4, Y12, Y4
+	VMAXPS    Y5, Y13, Y5
+	VMAXPS    Y6, Y14, Y6
 	VCVTPH2PS 64(CX)(DI*2), Y11
+	VCVTPH2PS 80(CX)(DI*2), Y12
+	VCVTPH2PS 96(CX)(DI*2), Y13
+	VCVTPH2PS 112(CX)(DI*2), Y14
 	VMAXPS    Y7, Y11, Y7
-	VCVTPH2PS 80(CX)(DI*2), Y11
-	VMAXPS    Y8, Y11, Y8
-	VCVTPH2PS 96(CX)(DI*2), Y11
-	VMAXPS    Y9, Y11, Y9
-	VCVTPH2PS 112(CX)(DI*2), Y11
-	VMAXPS    Y10, Y11, Y10
+	VMAXPS    Y8, Y12, Y8
+	VMAXPS    Y9, Y13, Y9
+	VMAXPS    Y10, Y14, Y10
 	ADDQ      $+64, DI
 	SUBQ      $+64, R8
 	JGE       turn1
@@ -6932,18 +8224,17 @@ turn36:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, (DX)(DI*4)
 	VADDPS       Y11, Y3, Y3
 	VCVTPH2PS    16(CX)(DI*2), Y11
@@ -6961,18 +8252,17 @@ turn36:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, 32(DX)(DI*4)
 	VADDPS       Y11, Y4, Y4
 	VCVTPH2PS    32(CX)(DI*2), Y11
@@ -6990,18 +8280,17 @@ turn36:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, 64(DX)(DI*4)
 	VADDPS       Y11, Y5, Y5
 	VCVTPH2PS    48(CX)(DI*2), Y11
@@ -7019,18 +8308,17 @@ turn36:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, 96(DX)(DI*4)
 	VADDPS       Y11, Y6, Y6
 	VCVTPH2PS    64(CX)(DI*2), Y11
@@ -7048,18 +8336,17 @@ turn36:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, 128(DX)(DI*4)
 	VADDPS       Y11, Y7, Y7
 	VCVTPH2PS    80(CX)(DI*2), Y11
@@ -7077,18 +8364,17 @@ turn36:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, 160(DX)(DI*4)
 	VADDPS       Y11, Y8, Y8
 	VCVTPH2PS    96(CX)(DI*2), Y11
@@ -7106,18 +8392,17 @@ turn36:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, 192(DX)(DI*4)
 	VADDPS       Y11, Y9, Y9
 	VCVTPH2PS    112(CX)(DI*2), Y11
@@ -7135,18 +8420,17 @@ turn36:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, 224(DX)(DI*4)
 	VADDPS       Y11, Y10, Y10
 	ADDQ         $+64, DI
@@ -7172,18 +8456,17 @@ turned37:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, (DX)(DI*4)
 	VADDPS       Y11, Y3, Y3
 	ADDQ         $+8, DI
@@ -7205,18 +8488,17 @@ turned37:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, (DX)(DI*4)
 	VADDPS       Y11, Y4, Y4
 	ADDQ         $+8, DI
@@ -7238,18 +8520,17 @@ turned37:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, (DX)(DI*4)
 	VADDPS       Y11, Y5, Y5
 	ADDQ         $+8, DI
@@ -7271,18 +8552,17 @@ turned37:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, (DX)(DI*4)
 	VADDPS       Y11, Y6, Y6
 	ADDQ         $+8, DI
@@ -7304,18 +8584,17 @@ turned37:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, (DX)(DI*4)
 	VADDPS       Y11, Y7, Y7
 	ADDQ         $+8, DI
@@ -7337,18 +8616,17 @@ turned37:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, (DX)(DI*4)
 	VADDPS       Y11, Y8, Y8
 	ADDQ         $+8, DI
@@ -7370,18 +8648,17 @@ turned37:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, (DX)(DI*4)
 	VADDPS       Y11, Y9, Y9
 	ADDQ         $+8, DI
@@ -7403,18 +8680,17 @@ turned37:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, (DX)(DI*4)
 	VADDPS       Y11, Y10, Y10
 	ADDQ         $+8, DI
@@ -7470,18 +8746,17 @@ piece49:
 	VFMADD213PS  expNums<>+256(SB), Y2, Y13
 	VFMADD213PS  expNums<>+288(SB), Y2, Y13
 	VFMADD213PS  expNums<>+320(SB), Y2, Y13
-	VMULPS       Y2, Y2, Y14
-	VFMADD213PS  Y2, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y2
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y2, Y13
+	VFMADD213PS  expNums<>+352(SB), Y2, Y13
+	VCVTPS2DQ    Y12, Y2
+	VPSRAD       $0x01, Y2, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y2, Y2
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y2, Y2
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       expNums<>+352(SB), Y2, Y2
+	VMULPS       Y2, Y13, Y2
 	VMASKMOVPS   Y2, Y11, (DX)(DI*4)
 	VANDPS       Y11, Y2, Y2
 	VADDPS       Y2, Y3, Y3
@@ -7537,18 +8812,17 @@ piece52:
 	VFMADD213PS  expNums<>+256(SB), Y2, Y13
 	VFMADD213PS  expNums<>+288(SB), Y2, Y13
 	VFMADD213PS  expNums<>+320(SB), Y2, Y13
-	VMULPS       Y2, Y2, Y14
-	VFMADD213PS  Y2, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y2
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y2, Y13
+	VFMADD213PS  expNums<>+352(SB), Y2, Y13
+	VCVTPS2DQ    Y12, Y2
+	VPSRAD       $0x01, Y2, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y2, Y2
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y2, Y2
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       expNums<>+352(SB), Y2, Y2
+	VMULPS       Y2, Y13, Y2
 	VMASKMOVPS   Y2, Y11, (DX)(DI*4)
 	VANDPS       Y11, Y2, Y2
 	VADDPS       Y2, Y4, Y4
@@ -7604,18 +8878,17 @@ piece55:
 	VFMADD213PS  expNums<>+256(SB), Y2, Y13
 	VFMADD213PS  expNums<>+288(SB), Y2, Y13
 	VFMADD213PS  expNums<>+320(SB), Y2, Y13
-	VMULPS       Y2, Y2, Y14
-	VFMADD213PS  Y2, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y2
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y2, Y13
+	VFMADD213PS  expNums<>+352(SB), Y2, Y13
+	VCVTPS2DQ    Y12, Y2
+	VPSRAD       $0x01, Y2, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y2, Y2
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y2, Y2
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       expNums<>+352(SB), Y2, Y2
+	VMULPS       Y2, Y13, Y2
 	VMASKMOVPS   Y2, Y11, (DX)(DI*4)
 	VANDPS       Y11, Y2, Y2
 	VADDPS       Y2, Y5, Y5
@@ -7671,18 +8944,17 @@ piece58:
 	VFMADD213PS  expNums<>+256(SB), Y2, Y13
 	VFMADD213PS  expNums<>+288(SB), Y2, Y13
 	VFMADD213PS  expNums<>+320(SB), Y2, Y13
-	VMULPS       Y2, Y2, Y14
-	VFMADD213PS  Y2, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y2
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y2, Y13
+	VFMADD213PS  expNums<>+352(SB), Y2, Y13
+	VCVTPS2DQ    Y12, Y2
+	VPSRAD       $0x01, Y2, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y2, Y2
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y2, Y2
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       expNums<>+352(SB), Y2, Y2
+	VMULPS       Y2, Y13, Y2
 	VMASKMOVPS   Y2, Y11, (DX)(DI*4)
 	VANDPS       Y11, Y2, Y2
 	VADDPS       Y2, Y6, Y6
@@ -7738,18 +9010,17 @@ piece61:
 	VFMADD213PS  expNums<>+256(SB), Y2, Y13
 	VFMADD213PS  expNums<>+288(SB), Y2, Y13
 	VFMADD213PS  expNums<>+320(SB), Y2, Y13
-	VMULPS       Y2, Y2, Y14
-	VFMADD213PS  Y2, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y2
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y2, Y13
+	VFMADD213PS  expNums<>+352(SB), Y2, Y13
+	VCVTPS2DQ    Y12, Y2
+	VPSRAD       $0x01, Y2, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y2, Y2
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y2, Y2
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       expNums<>+352(SB), Y2, Y2
+	VMULPS       Y2, Y13, Y2
 	VMASKMOVPS   Y2, Y11, (DX)(DI*4)
 	VANDPS       Y11, Y2, Y2
 	VADDPS       Y2, Y7, Y7
@@ -7805,18 +9076,17 @@ piece64:
 	VFMADD213PS  expNums<>+256(SB), Y2, Y13
 	VFMADD213PS  expNums<>+288(SB), Y2, Y13
 	VFMADD213PS  expNums<>+320(SB), Y2, Y13
-	VMULPS       Y2, Y2, Y14
-	VFMADD213PS  Y2, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y2
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y2, Y13
+	VFMADD213PS  expNums<>+352(SB), Y2, Y13
+	VCVTPS2DQ    Y12, Y2
+	VPSRAD       $0x01, Y2, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y2, Y2
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y2, Y2
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       expNums<>+352(SB), Y2, Y2
+	VMULPS       Y2, Y13, Y2
 	VMASKMOVPS   Y2, Y11, (DX)(DI*4)
 	VANDPS       Y11, Y2, Y2
 	VADDPS       Y2, Y8, Y8
@@ -7872,18 +9142,17 @@ piece67:
 	VFMADD213PS  expNums<>+256(SB), Y2, Y13
 	VFMADD213PS  expNums<>+288(SB), Y2, Y13
 	VFMADD213PS  expNums<>+320(SB), Y2, Y13
-	VMULPS       Y2, Y2, Y14
-	VFMADD213PS  Y2, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y2
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y2, Y13
+	VFMADD213PS  expNums<>+352(SB), Y2, Y13
+	VCVTPS2DQ    Y12, Y2
+	VPSRAD       $0x01, Y2, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y2, Y2
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y2, Y2
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       expNums<>+352(SB), Y2, Y2
+	VMULPS       Y2, Y13, Y2
 	VMASKMOVPS   Y2, Y11, (DX)(DI*4)
 	VANDPS       Y11, Y2, Y2
 	VADDPS       Y2, Y9, Y9
@@ -7939,18 +9208,17 @@ piece70:
 	VFMADD213PS  expNums<>+256(SB), Y2, Y13
 	VFMADD213PS  expNums<>+288(SB), Y2, Y13
 	VFMADD213PS  expNums<>+320(SB), Y2, Y13
-	VMULPS       Y2, Y2, Y14
-	VFMADD213PS  Y2, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y2
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y2, Y13
+	VFMADD213PS  expNums<>+352(SB), Y2, Y13
+	VCVTPS2DQ    Y12, Y2
+	VPSRAD       $0x01, Y2, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y2, Y2
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y2, Y2
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       expNums<>+352(SB), Y2, Y2
+	VMULPS       Y2, Y13, Y2
 	VMASKMOVPS   Y2, Y11, (DX)(DI*4)
 	VANDPS       Y11, Y2, Y2
 	VADDPS       Y2, Y10, Y10
@@ -7977,21 +9245,37 @@ done38:
 	VBROADCASTSS X4, Y2
 	MOVQ         BX, R8
 	XORQ         DI, DI
-	SUBQ         $+8, R8
+	SUBQ         $+16, R8
 	JLT          turned72
 
 turn71:
+	VMOVUPS   (DX)(DI*4), Y3
+	VMOVUPS   32(DX)(DI*4), Y4
+	VMULPS    Y2, Y3, Y3
+	VMULPS    Y2, Y4, Y4
+	VCVTPS2PH $0x00, Y3, (AX)(DI*2)
+	VCVTPS2PH $0x00, Y4, 16(AX)(DI*2)
+	ADDQ      $+16, DI
+	SUBQ      $+16, R8
+	JGE       turn71
+
+turned72:
+	ADDQ $+16, R8
+	SUBQ $+8, R8
+	JLT  turned74
+
+turn73:
 	VMOVUPS   (DX)(DI*4), Y3
 	VMULPS    Y2, Y3, Y3
 	VCVTPS2PH $0x00, Y3, (AX)(DI*2)
 	ADDQ      $+8, DI
 	SUBQ      $+8, R8
-	JGE       turn71
+	JGE       turn73
 
-turned72:
+turned74:
 	ADDQ       $+8, R8
 	TESTQ      R8, R8
-	JEQ        done73
+	JEQ        done75
 	LEAQ       tailMasks<>+32(SB), R9
 	MOVQ       R8, R10
 	SHLQ       $0x02, R10
@@ -8001,32 +9285,32 @@ turned72:
 	VMULPS     Y2, Y3, Y2
 	VCVTPS2PH  $0x00, Y2, X2
 	TESTQ      $0x00000004, R8
-	JEQ        piece74
+	JEQ        piece76
 	MOVQ       R8, R9
 	ANDQ       $0x00, R9
 	ADDQ       DI, R9
 	VMOVQ      X2, (AX)(R9*2)
 	VPSRLDQ    $0x08, X2, X2
 
-piece74:
+piece76:
 	TESTQ   $0x00000002, R8
-	JEQ     piece75
+	JEQ     piece77
 	MOVQ    R8, R9
 	ANDQ    $0x04, R9
 	ADDQ    DI, R9
 	VMOVD   X2, (AX)(R9*2)
 	VPSRLDQ $0x04, X2, X2
 
-piece75:
+piece77:
 	TESTQ   $0x00000001, R8
-	JEQ     piece76
+	JEQ     piece78
 	ANDQ    $0x06, R8
 	ADDQ    DI, R8
 	VPEXTRW $0x00, X2, (AX)(R8*2)
 	VPSRLDQ $0x02, X2, X2
 
-piece76:
-done73:
+piece78:
+done75:
 	MOVQ BX, DI
 	SHLQ $0x01, DI
 	ADDQ DI, AX
@@ -8047,180 +9331,197 @@ TEXT ·swishBF16AVX2(SB), NOSPLIT|NOFRAME, $0-36
 	VBROADCASTSS scale+24(FP), Y0
 	VBROADCASTSS low+28(FP), Y1
 	VBROADCASTSS high+32(FP), Y2
-	SUBQ         $+8, BX
+	VBROADCASTSS expNums<>+512(SB), Y2
+	VMULPS       Y2, Y0, Y0
+	SUBQ         $+16, BX
 	JLT          turned2
 
 turn1:
-	VPMOVZXWD    (CX)(DX*2), Y3
-	VPSLLD       $0x10, Y3, Y3
-	VMAXPS       Y3, Y1, Y3
-	VMINPS       Y3, Y2, Y4
-	VORPS        expNums<>+448(SB), Y4, Y5
-	VMULPS       Y0, Y5, Y6
-	VBROADCASTSS expNums<>+64(SB), Y7
-	VFMADD213PS  expNums<>+96(SB), Y7, Y6
-	VSUBPS       expNums<>+96(SB), Y6, Y6
-	VMOVUPS      Y5, Y5
-	VMULPS       expNums<>+800(SB), Y6, Y7
-	VFMSUB213PS  Y7, Y0, Y5
-	VFNMADD231PS expNums<>+832(SB), Y6, Y5
-	VBROADCASTSS expNums<>+192(SB), Y7
-	VFMADD213PS  expNums<>+224(SB), Y5, Y7
-	VFMADD213PS  expNums<>+256(SB), Y5, Y7
-	VFMADD213PS  expNums<>+288(SB), Y5, Y7
-	VFMADD213PS  expNums<>+320(SB), Y5, Y7
-	VMULPS       Y5, Y5, Y8
-	VFMADD213PS  Y5, Y8, Y7
-	VADDPS       expNums<>+352(SB), Y7, Y5
-	VMULPS       Y5, Y3, Y7
-	VBLENDVPS    Y4, Y7, Y3, Y3
-	VBROADCASTSS expNums<>+480(SB), Y7
-	VMAXPS       Y6, Y7, Y7
-	VCVTPS2DQ    Y7, Y7
-	VPSLLD       $0x17, Y7, Y7
-	VPADDD       Y7, Y5, Y5
-	VADDPS       expNums<>+352(SB), Y5, Y5
-	VDIVPS       Y5, Y3, Y3
-	VPSRAD       $0x1f, Y4, Y4
-	VANDPS       Y4, Y6, Y4
-	VCVTPS2DQ    Y4, Y4
-	VPSRAD       $0x01, Y4, Y5
-	VPSLLD       $0x17, Y5, Y6
-	VPADDD       expNums<>+352(SB), Y6, Y6
-	VMULPS       Y6, Y3, Y3
-	VPSUBD       Y5, Y4, Y4
+	VMOVUPS      (CX)(DX*2), Y2
+	VMOVUPS      (CX)(DX*2), Y3
+	VPSLLD       $0x10, Y2, Y2
+	VANDPS       expNums<>+1024(SB), Y3, Y3
+	VMAXPS       Y2, Y1, Y2
+	VMAXPS       Y3, Y1, Y6
+	VMOVUPS      Y2, Y3
+	VMOVUPS      Y6, Y7
+	VFMADD213PS  expNums<>+800(SB), Y0, Y3
+	VFMADD213PS  expNums<>+800(SB), Y0, Y7
+	VBROADCASTSS expNums<>+544(SB), Y4
+	VBROADCASTSS expNums<>+544(SB), Y8
+	VBROADCASTSS expNums<>+576(SB), Y5
+	VBROADCASTSS expNums<>+576(SB), Y9
+	VMINPS       Y3, Y5, Y3
+	VMINPS       Y7, Y9, Y5
+	VMAXPS       Y3, Y4, Y3
+	VMAXPS       Y5, Y8, Y5
+	VROUNDPS     $0x09, Y3, Y4
+	VROUNDPS     $0x09, Y5, Y7
+	VSUBPS       Y4, Y3, Y3
+	VSUBPS       Y7, Y5, Y8
+	VBROADCASTSS expNums<>+864(SB), Y5
+	VBROADCASTSS expNums<>+864(SB), Y9
+	VFMADD213PS  expNums<>+896(SB), Y3, Y5
+	VFMADD213PS  expNums<>+896(SB), Y8, Y9
+	VFMADD213PS  expNums<>+928(SB), Y3, Y5
+	VFMADD213PS  expNums<>+928(SB), Y8, Y9
+	VFMADD213PS  expNums<>+960(SB), Y3, Y5
+	VFMADD213PS  expNums<>+960(SB), Y8, Y9
+	VCVTPS2DQ    Y4, Y3
+	VCVTPS2DQ    Y7, Y4
+	VPSLLD       $0x17, Y3, Y3
 	VPSLLD       $0x17, Y4, Y4
-	VPADDD       expNums<>+352(SB), Y4, Y4
-	VMULPS       Y4, Y3, Y3
-	VPSRLD       $0x10, Y3, Y4
-	VANDPS       expNums<>+512(SB), Y4, Y4
-	VPADDD       expNums<>+544(SB), Y4, Y5
-	VCMPPS       $0x03, Y3, Y3, Y4
-	VPANDN       Y5, Y4, Y4
-	VPADDD       Y4, Y3, Y3
-	VPSRLD       $0x10, Y3, Y4
-	VEXTRACTI128 $0x01, Y4, X3
-	VPACKUSDW    X3, X4, X3
-	VMOVDQU      X3, (AX)(DX*2)
-	ADDQ         $+8, DX
-	SUBQ         $+8, BX
+	VPADDD       Y3, Y5, Y3
+	VPADDD       Y4, Y9, Y5
+	VBROADCASTSS expNums<>+768(SB), Y4
+	VBROADCASTSS expNums<>+768(SB), Y7
+	VFMADD213PS  expNums<>+832(SB), Y4, Y3
+	VFMADD213PS  expNums<>+832(SB), Y7, Y5
+	VBROADCASTSS expNums<>+832(SB), Y4
+	VBROADCASTSS expNums<>+832(SB), Y7
+	VDIVPS       Y3, Y4, Y3
+	VDIVPS       Y5, Y7, Y4
+	VMULPS       Y3, Y2, Y2
+	VMULPS       Y4, Y6, Y3
+	VPADDD       expNums<>+992(SB), Y2, Y2
+	VPADDD       expNums<>+992(SB), Y3, Y3
+	VPSRLD       $0x10, Y2, Y2
+	VPBLENDW     $0xaa, Y3, Y2, Y2
+	VMOVUPS      Y2, (AX)(DX*2)
+	ADDQ         $+16, DX
+	SUBQ         $+16, BX
 	JGE          turn1
 
 turned2:
+	ADDQ $+16, BX
+	SUBQ $+8, BX
+	JLT  turned4
+
+turn3:
+	VPMOVZXWD    (CX)(DX*2), Y2
+	VPSLLD       $0x10, Y2, Y2
+	VMAXPS       Y2, Y1, Y2
+	VMOVUPS      Y2, Y3
+	VFMADD213PS  expNums<>+800(SB), Y0, Y3
+	VBROADCASTSS expNums<>+544(SB), Y4
+	VBROADCASTSS expNums<>+576(SB), Y5
+	VMINPS       Y3, Y5, Y3
+	VMAXPS       Y3, Y4, Y3
+	VROUNDPS     $0x09, Y3, Y4
+	VSUBPS       Y4, Y3, Y3
+	VBROADCASTSS expNums<>+864(SB), Y5
+	VFMADD213PS  expNums<>+896(SB), Y3, Y5
+	VFMADD213PS  expNums<>+928(SB), Y3, Y5
+	VFMADD213PS  expNums<>+960(SB), Y3, Y5
+	VCVTPS2DQ    Y4, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       Y3, Y5, Y3
+	VBROADCASTSS expNums<>+768(SB), Y4
+	VFMADD213PS  expNums<>+832(SB), Y4, Y3
+	VBROADCASTSS expNums<>+832(SB), Y4
+	VDIVPS       Y3, Y4, Y3
+	VMULPS       Y3, Y2, Y2
+	VPADDD       expNums<>+992(SB), Y2, Y2
+	VPSRLD       $0x10, Y2, Y3
+	VEXTRACTI128 $0x01, Y3, X2
+	VPACKUSDW    X2, X3, X2
+	VMOVDQU      X2, (AX)(DX*2)
+	ADDQ         $+8, DX
+	SUBQ         $+8, BX
+	JGE          turn3
+
+turned4:
 	ADDQ    $+8, BX
 	TESTQ   BX, BX
-	JEQ     done3
+	JEQ     done5
 	LEAQ    tailMasks<>+32(SB), SI
 	MOVQ    BX, DI
 	SHLQ    $0x02, DI
 	SUBQ    DI, SI
-	VMOVUPS (SI), Y3
-	VPXOR   X3, X3, X3
+	VMOVUPS (SI), Y2
+	VPXOR   X2, X2, X2
 	TESTQ   $0x00000001, BX
-	JEQ     piece4
+	JEQ     piece6
 	MOVQ    BX, SI
 	ANDQ    $0x06, SI
 	ADDQ    DX, SI
-	VPSLLDQ $0x02, X3, X3
-	VPINSRW $0x00, (CX)(SI*2), X3, X3
+	VPSLLDQ $0x02, X2, X2
+	VPINSRW $0x00, (CX)(SI*2), X2, X2
 
-piece4:
+piece6:
 	TESTQ   $0x00000002, BX
-	JEQ     piece5
+	JEQ     piece7
 	MOVQ    BX, SI
 	ANDQ    $0x04, SI
 	ADDQ    DX, SI
-	VPSLLDQ $0x04, X3, X3
-	VPINSRD $0x00, (CX)(SI*2), X3, X3
+	VPSLLDQ $0x04, X2, X2
+	VPINSRD $0x00, (CX)(SI*2), X2, X2
 
-piece5:
+piece7:
 	TESTQ   $0x00000004, BX
-	JEQ     piece6
+	JEQ     piece8
 	MOVQ    BX, SI
 	ANDQ    $0x00, SI
 	ADDQ    DX, SI
-	VPSLLDQ $0x08, X3, X3
-	VPINSRQ $0x00, (CX)(SI*2), X3, X3
+	VPSLLDQ $0x08, X2, X2
+	VPINSRQ $0x00, (CX)(SI*2), X2, X2
 
-piece6:
-	VPMOVZXWD    X3, Y3
-	VPSLLD       $0x10, Y3, Y3
-	VMAXPS       Y3, Y1, Y1
-	VMINPS       Y1, Y2, Y2
-	VORPS        expNums<>+448(SB), Y2, Y3
-	VMULPS       Y0, Y3, Y4
-	VBROADCASTSS expNums<>+64(SB), Y5
-	VFMADD213PS  expNums<>+96(SB), Y5, Y4
-	VSUBPS       expNums<>+96(SB), Y4, Y4
-	VMOVUPS      Y3, Y3
-	VMULPS       expNums<>+800(SB), Y4, Y5
-	VFMSUB213PS  Y5, Y0, Y3
-	VFNMADD231PS expNums<>+832(SB), Y4, Y3
-	VBROADCASTSS expNums<>+192(SB), Y0
-	VFMADD213PS  expNums<>+224(SB), Y3, Y0
-	VFMADD213PS  expNums<>+256(SB), Y3, Y0
-	VFMADD213PS  expNums<>+288(SB), Y3, Y0
-	VFMADD213PS  expNums<>+320(SB), Y3, Y0
-	VMULPS       Y3, Y3, Y5
-	VFMADD213PS  Y3, Y5, Y0
-	VADDPS       expNums<>+352(SB), Y0, Y0
-	VMULPS       Y0, Y1, Y3
-	VBLENDVPS    Y2, Y3, Y1, Y1
-	VBROADCASTSS expNums<>+480(SB), Y3
-	VMAXPS       Y4, Y3, Y3
-	VCVTPS2DQ    Y3, Y3
-	VPSLLD       $0x17, Y3, Y3
-	VPADDD       Y3, Y0, Y0
-	VADDPS       expNums<>+352(SB), Y0, Y0
-	VDIVPS       Y0, Y1, Y0
-	VPSRAD       $0x1f, Y2, Y1
-	VANDPS       Y1, Y4, Y1
-	VCVTPS2DQ    Y1, Y1
-	VPSRAD       $0x01, Y1, Y2
-	VPSLLD       $0x17, Y2, Y3
-	VPADDD       expNums<>+352(SB), Y3, Y3
-	VMULPS       Y3, Y0, Y0
-	VPSUBD       Y2, Y1, Y1
-	VPSLLD       $0x17, Y1, Y1
-	VPADDD       expNums<>+352(SB), Y1, Y1
-	VMULPS       Y1, Y0, Y0
-	VPSRLD       $0x10, Y0, Y1
-	VANDPS       expNums<>+512(SB), Y1, Y1
-	VPADDD       expNums<>+544(SB), Y1, Y2
-	VCMPPS       $0x03, Y0, Y0, Y1
-	VPANDN       Y2, Y1, Y1
-	VPADDD       Y1, Y0, Y0
+piece8:
+	VPMOVZXWD    X2, Y2
+	VPSLLD       $0x10, Y2, Y2
+	VMAXPS       Y2, Y1, Y1
+	VMOVUPS      Y1, Y2
+	VFMADD213PS  expNums<>+800(SB), Y0, Y2
+	VBROADCASTSS expNums<>+544(SB), Y0
+	VBROADCASTSS expNums<>+576(SB), Y3
+	VMINPS       Y2, Y3, Y2
+	VMAXPS       Y2, Y0, Y0
+	VROUNDPS     $0x09, Y0, Y2
+	VSUBPS       Y2, Y0, Y0
+	VBROADCASTSS expNums<>+864(SB), Y3
+	VFMADD213PS  expNums<>+896(SB), Y0, Y3
+	VFMADD213PS  expNums<>+928(SB), Y0, Y3
+	VFMADD213PS  expNums<>+960(SB), Y0, Y3
+	VCVTPS2DQ    Y2, Y0
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       Y0, Y3, Y0
+	VBROADCASTSS expNums<>+768(SB), Y2
+	VFMADD213PS  expNums<>+832(SB), Y2, Y0
+	VBROADCASTSS expNums<>+832(SB), Y2
+	VDIVPS       Y0, Y2, Y0
+	VMULPS       Y0, Y1, Y0
+	VPADDD       expNums<>+992(SB), Y0, Y0
 	VPSRLD       $0x10, Y0, Y1
 	VEXTRACTI128 $0x01, Y1, X0
 	VPACKUSDW    X0, X1, X0
 	TESTQ        $0x00000004, BX
-	JEQ          piece7
+	JEQ          piece9
 	MOVQ         BX, CX
 	ANDQ         $0x00, CX
 	ADDQ         DX, CX
 	VMOVQ        X0, (AX)(CX*2)
 	VPSRLDQ      $0x08, X0, X0
 
-piece7:
+piece9:
 	TESTQ   $0x00000002, BX
-	JEQ     piece8
+	JEQ     piece10
 	MOVQ    BX, CX
 	ANDQ    $0x04, CX
 	ADDQ    DX, CX
 	VMOVD   X0, (AX)(CX*2)
 	VPSRLDQ $0x04, X0, X0
 
-piece8:
+piece10:
 	TESTQ   $0x00000001, BX
-	JEQ     piece9
+	JEQ     piece11
 	MOVQ    BX, CX
 	ANDQ    $0x06, CX
 	ADDQ    DX, CX
 	VPEXTRW $0x00, X0, (AX)(CX*2)
 	VPSRLDQ $0x02, X0, X0
 
-piece9:
-done3:
+piece11:
+done5:
 	VZEROUPPER
 	RET
 
@@ -8232,72 +9533,118 @@ TEXT ·swigluBF16AVX2(SB), NOSPLIT|NOFRAME, $0-32
 	MOVQ         b+16(FP), DX
 	MOVQ         n+24(FP), SI
 	XORQ         BX, BX
-	VBROADCASTSS expNums<>+384(SB), Y0
-	VBROADCASTSS expNums<>+416(SB), Y1
-	SUBQ         $+8, SI
+	VBROADCASTSS expNums<>+512(SB), Y0
+	VBROADCASTSS expNums<>+1184(SB), Y1
+	SUBQ         $+16, SI
 	JLT          turned2
 
 turn1:
+	VMOVUPS      (CX)(BX*2), Y2
+	VMOVUPS      (CX)(BX*2), Y3
+	VPSLLD       $0x10, Y2, Y2
+	VANDPS       expNums<>+1024(SB), Y3, Y3
+	VMAXPS       Y2, Y1, Y2
+	VMAXPS       Y3, Y1, Y6
+	VMOVUPS      Y2, Y3
+	VMOVUPS      Y6, Y7
+	VFMADD213PS  expNums<>+800(SB), Y0, Y3
+	VFMADD213PS  expNums<>+800(SB), Y0, Y7
+	VBROADCASTSS expNums<>+544(SB), Y4
+	VBROADCASTSS expNums<>+544(SB), Y8
+	VBROADCASTSS expNums<>+576(SB), Y5
+	VBROADCASTSS expNums<>+576(SB), Y9
+	VMINPS       Y3, Y5, Y3
+	VMINPS       Y7, Y9, Y5
+	VMAXPS       Y3, Y4, Y3
+	VMAXPS       Y5, Y8, Y5
+	VROUNDPS     $0x09, Y3, Y4
+	VROUNDPS     $0x09, Y5, Y7
+	VSUBPS       Y4, Y3, Y3
+	VSUBPS       Y7, Y5, Y8
+	VBROADCASTSS expNums<>+864(SB), Y5
+	VBROADCASTSS expNums<>+864(SB), Y9
+	VFMADD213PS  expNums<>+896(SB), Y3, Y5
+	VFMADD213PS  expNums<>+896(SB), Y8, Y9
+	VFMADD213PS  expNums<>+928(SB), Y3, Y5
+	VFMADD213PS  expNums<>+928(SB), Y8, Y9
+	VFMADD213PS  expNums<>+960(SB), Y3, Y5
+	VFMADD213PS  expNums<>+960(SB), Y8, Y9
+	VCVTPS2DQ    Y4, Y3
+	VCVTPS2DQ    Y7, Y4
+	VPSLLD       $0x17, Y3, Y3
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       Y3, Y5, Y3
+	VPADDD       Y4, Y9, Y5
+	VBROADCASTSS expNums<>+768(SB), Y4
+	VBROADCASTSS expNums<>+768(SB), Y7
+	VFMADD213PS  expNums<>+832(SB), Y4, Y3
+	VFMADD213PS  expNums<>+832(SB), Y7, Y5
+	VBROADCASTSS expNums<>+832(SB), Y4
+	VBROADCASTSS expNums<>+832(SB), Y7
+	VDIVPS       Y3, Y4, Y3
+	VDIVPS       Y5, Y7, Y4
+	VMULPS       Y3, Y2, Y2
+	VMULPS       Y4, Y6, Y4
+	VMOVUPS      (DX)(BX*2), Y3
+	VMOVUPS      (DX)(BX*2), Y5
+	VPSLLD       $0x10, Y3, Y3
+	VANDPS       expNums<>+1024(SB), Y5, Y5
+	VMULPS       Y3, Y2, Y2
+	VMULPS       Y5, Y4, Y3
+	VPADDD       expNums<>+992(SB), Y2, Y2
+	VPADDD       expNums<>+992(SB), Y3, Y3
+	VPSRLD       $0x10, Y2, Y2
+	VPBLENDW     $0xaa, Y3, Y2, Y2
+	VMOVUPS      Y2, (AX)(BX*2)
+	ADDQ         $+16, BX
+	SUBQ         $+16, SI
+	JGE          turn1
+
+turned2:
+	ADDQ $+16, SI
+	SUBQ $+8, SI
+	JLT  turned4
+
+turn3:
 	VPMOVZXWD    (CX)(BX*2), Y2
 	VPSLLD       $0x10, Y2, Y2
-	VMAXPS       Y2, Y0, Y2
-	VMINPS       Y2, Y1, Y3
-	VORPS        expNums<>+448(SB), Y3, Y4
-	VBROADCASTSS expNums<>+64(SB), Y5
-	VFMADD213PS  expNums<>+96(SB), Y4, Y5
-	VSUBPS       expNums<>+96(SB), Y5, Y5
-	VMOVUPS      Y4, Y4
-	VFNMADD231PS expNums<>+128(SB), Y5, Y4
-	VFNMADD231PS expNums<>+160(SB), Y5, Y4
-	VBROADCASTSS expNums<>+192(SB), Y6
-	VFMADD213PS  expNums<>+224(SB), Y4, Y6
-	VFMADD213PS  expNums<>+256(SB), Y4, Y6
-	VFMADD213PS  expNums<>+288(SB), Y4, Y6
-	VFMADD213PS  expNums<>+320(SB), Y4, Y6
-	VMULPS       Y4, Y4, Y7
-	VFMADD213PS  Y4, Y7, Y6
-	VADDPS       expNums<>+352(SB), Y6, Y4
-	VMULPS       Y4, Y2, Y6
-	VBLENDVPS    Y3, Y6, Y2, Y2
-	VBROADCASTSS expNums<>+480(SB), Y6
-	VMAXPS       Y5, Y6, Y6
-	VCVTPS2DQ    Y6, Y6
-	VPSLLD       $0x17, Y6, Y6
-	VPADDD       Y6, Y4, Y4
-	VADDPS       expNums<>+352(SB), Y4, Y4
-	VDIVPS       Y4, Y2, Y2
-	VPSRAD       $0x1f, Y3, Y3
-	VANDPS       Y3, Y5, Y3
-	VCVTPS2DQ    Y3, Y3
-	VPSRAD       $0x01, Y3, Y4
-	VPSLLD       $0x17, Y4, Y5
-	VPADDD       expNums<>+352(SB), Y5, Y5
-	VMULPS       Y5, Y2, Y2
-	VPSUBD       Y4, Y3, Y3
+	VMAXPS       Y2, Y1, Y2
+	VMOVUPS      Y2, Y3
+	VFMADD213PS  expNums<>+800(SB), Y0, Y3
+	VBROADCASTSS expNums<>+544(SB), Y4
+	VBROADCASTSS expNums<>+576(SB), Y5
+	VMINPS       Y3, Y5, Y3
+	VMAXPS       Y3, Y4, Y3
+	VROUNDPS     $0x09, Y3, Y4
+	VSUBPS       Y4, Y3, Y3
+	VBROADCASTSS expNums<>+864(SB), Y5
+	VFMADD213PS  expNums<>+896(SB), Y3, Y5
+	VFMADD213PS  expNums<>+928(SB), Y3, Y5
+	VFMADD213PS  expNums<>+960(SB), Y3, Y5
+	VCVTPS2DQ    Y4, Y3
 	VPSLLD       $0x17, Y3, Y3
-	VPADDD       expNums<>+352(SB), Y3, Y3
+	VPADDD       Y3, Y5, Y3
+	VBROADCASTSS expNums<>+768(SB), Y4
+	VFMADD213PS  expNums<>+832(SB), Y4, Y3
+	VBROADCASTSS expNums<>+832(SB), Y4
+	VDIVPS       Y3, Y4, Y3
 	VMULPS       Y3, Y2, Y2
 	VPMOVZXWD    (DX)(BX*2), Y3
 	VPSLLD       $0x10, Y3, Y3
 	VMULPS       Y3, Y2, Y2
-	VPSRLD       $0x10, Y2, Y3
-	VANDPS       expNums<>+512(SB), Y3, Y3
-	VPADDD       expNums<>+544(SB), Y3, Y4
-	VCMPPS       $0x03, Y2, Y2, Y3
-	VPANDN       Y4, Y3, Y3
-	VPADDD       Y3, Y2, Y2
+	VPADDD       expNums<>+992(SB), Y2, Y2
 	VPSRLD       $0x10, Y2, Y3
 	VEXTRACTI128 $0x01, Y3, X2
 	VPACKUSDW    X2, X3, X2
 	VMOVDQU      X2, (AX)(BX*2)
 	ADDQ         $+8, BX
 	SUBQ         $+8, SI
-	JGE          turn1
+	JGE          turn3
 
-turned2:
+turned4:
 	ADDQ    $+8, SI
 	TESTQ   SI, SI
-	JEQ     done3
+	JEQ     done5
 	LEAQ    tailMasks<>+32(SB), DI
 	MOVQ    SI, R8
 	SHLQ    $0x02, R8
@@ -8305,139 +9652,118 @@ turned2:
 	VMOVUPS (DI), Y2
 	VPXOR   X2, X2, X2
 	TESTQ   $0x00000001, SI
-	JEQ     piece4
+	JEQ     piece6
 	MOVQ    SI, DI
 	ANDQ    $0x06, DI
 	ADDQ    BX, DI
 	VPSLLDQ $0x02, X2, X2
 	VPINSRW $0x00, (CX)(DI*2), X2, X2
 
-piece4:
+piece6:
 	TESTQ   $0x00000002, SI
-	JEQ     piece5
+	JEQ     piece7
 	MOVQ    SI, DI
 	ANDQ    $0x04, DI
 	ADDQ    BX, DI
 	VPSLLDQ $0x04, X2, X2
 	VPINSRD $0x00, (CX)(DI*2), X2, X2
 
-piece5:
+piece7:
 	TESTQ   $0x00000004, SI
-	JEQ     piece6
+	JEQ     piece8
 	MOVQ    SI, DI
 	ANDQ    $0x00, DI
 	ADDQ    BX, DI
 	VPSLLDQ $0x08, X2, X2
 	VPINSRQ $0x00, (CX)(DI*2), X2, X2
 
-piece6:
+piece8:
 	VPMOVZXWD    X2, Y2
 	VPSLLD       $0x10, Y2, Y2
+	VMAXPS       Y2, Y1, Y1
+	VMOVUPS      Y1, Y2
+	VFMADD213PS  expNums<>+800(SB), Y0, Y2
+	VBROADCASTSS expNums<>+544(SB), Y0
+	VBROADCASTSS expNums<>+576(SB), Y3
+	VMINPS       Y2, Y3, Y2
 	VMAXPS       Y2, Y0, Y0
-	VMINPS       Y0, Y1, Y1
-	VORPS        expNums<>+448(SB), Y1, Y2
-	VBROADCASTSS expNums<>+64(SB), Y3
-	VFMADD213PS  expNums<>+96(SB), Y2, Y3
-	VSUBPS       expNums<>+96(SB), Y3, Y3
-	VMOVUPS      Y2, Y2
-	VFNMADD231PS expNums<>+128(SB), Y3, Y2
-	VFNMADD231PS expNums<>+160(SB), Y3, Y2
-	VBROADCASTSS expNums<>+192(SB), Y4
-	VFMADD213PS  expNums<>+224(SB), Y2, Y4
-	VFMADD213PS  expNums<>+256(SB), Y2, Y4
-	VFMADD213PS  expNums<>+288(SB), Y2, Y4
-	VFMADD213PS  expNums<>+320(SB), Y2, Y4
-	VMULPS       Y2, Y2, Y5
-	VFMADD213PS  Y2, Y5, Y4
-	VADDPS       expNums<>+352(SB), Y4, Y2
-	VMULPS       Y2, Y0, Y4
-	VBLENDVPS    Y1, Y4, Y0, Y0
-	VBROADCASTSS expNums<>+480(SB), Y4
-	VMAXPS       Y3, Y4, Y4
-	VCVTPS2DQ    Y4, Y4
-	VPSLLD       $0x17, Y4, Y4
-	VPADDD       Y4, Y2, Y2
-	VADDPS       expNums<>+352(SB), Y2, Y2
-	VDIVPS       Y2, Y0, Y0
-	VPSRAD       $0x1f, Y1, Y1
-	VANDPS       Y1, Y3, Y1
-	VCVTPS2DQ    Y1, Y1
-	VPSRAD       $0x01, Y1, Y2
-	VPSLLD       $0x17, Y2, Y3
-	VPADDD       expNums<>+352(SB), Y3, Y3
-	VMULPS       Y3, Y0, Y0
-	VPSUBD       Y2, Y1, Y1
-	VPSLLD       $0x17, Y1, Y1
-	VPADDD       expNums<>+352(SB), Y1, Y1
-	VMULPS       Y1, Y0, Y0
+	VROUNDPS     $0x09, Y0, Y2
+	VSUBPS       Y2, Y0, Y0
+	VBROADCASTSS expNums<>+864(SB), Y3
+	VFMADD213PS  expNums<>+896(SB), Y0, Y3
+	VFMADD213PS  expNums<>+928(SB), Y0, Y3
+	VFMADD213PS  expNums<>+960(SB), Y0, Y3
+	VCVTPS2DQ    Y2, Y0
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       Y0, Y3, Y0
+	VBROADCASTSS expNums<>+768(SB), Y2
+	VFMADD213PS  expNums<>+832(SB), Y2, Y0
+	VBROADCASTSS expNums<>+832(SB), Y2
+	VDIVPS       Y0, Y2, Y0
+	VMULPS       Y0, Y1, Y0
 	VPXOR        X1, X1, X1
 	TESTQ        $0x00000001, SI
-	JEQ          piece7
+	JEQ          piece9
 	MOVQ         SI, CX
 	ANDQ         $0x06, CX
 	ADDQ         BX, CX
 	VPSLLDQ      $0x02, X1, X1
 	VPINSRW      $0x00, (DX)(CX*2), X1, X1
 
-piece7:
+piece9:
 	TESTQ   $0x00000002, SI
-	JEQ     piece8
+	JEQ     piece10
 	MOVQ    SI, CX
 	ANDQ    $0x04, CX
 	ADDQ    BX, CX
 	VPSLLDQ $0x04, X1, X1
 	VPINSRD $0x00, (DX)(CX*2), X1, X1
 
-piece8:
+piece10:
 	TESTQ   $0x00000004, SI
-	JEQ     piece9
+	JEQ     piece11
 	MOVQ    SI, CX
 	ANDQ    $0x00, CX
 	ADDQ    BX, CX
 	VPSLLDQ $0x08, X1, X1
 	VPINSRQ $0x00, (DX)(CX*2), X1, X1
 
-piece9:
+piece11:
 	VPMOVZXWD    X1, Y1
 	VPSLLD       $0x10, Y1, Y1
 	VMULPS       Y1, Y0, Y0
-	VPSRLD       $0x10, Y0, Y1
-	VANDPS       expNums<>+512(SB), Y1, Y1
-	VPADDD       expNums<>+544(SB), Y1, Y2
-	VCMPPS       $0x03, Y0, Y0, Y1
-	VPANDN       Y2, Y1, Y1
-	VPADDD       Y1, Y0, Y0
+	VPADDD       expNums<>+992(SB), Y0, Y0
 	VPSRLD       $0x10, Y0, Y1
 	VEXTRACTI128 $0x01, Y1, X0
 	VPACKUSDW    X0, X1, X0
 	TESTQ        $0x00000004, SI
-	JEQ          piece10
+	JEQ          piece12
 	MOVQ         SI, CX
 	ANDQ         $0x00, CX
 	ADDQ         BX, CX
 	VMOVQ        X0, (AX)(CX*2)
 	VPSRLDQ      $0x08, X0, X0
 
-piece10:
+piece12:
 	TESTQ   $0x00000002, SI
-	JEQ     piece11
+	JEQ     piece13
 	MOVQ    SI, CX
 	ANDQ    $0x04, CX
 	ADDQ    BX, CX
 	VMOVD   X0, (AX)(CX*2)
 	VPSRLDQ $0x04, X0, X0
 
-piece11:
+piece13:
 	TESTQ   $0x00000001, SI
-	JEQ     piece12
+	JEQ     piece14
 	MOVQ    SI, CX
 	ANDQ    $0x06, CX
 	ADDQ    BX, CX
 	VPEXTRW $0x00, X0, (AX)(CX*2)
 	VPSRLDQ $0x02, X0, X0
 
-piece12:
-done3:
+piece14:
+done5:
 	VZEROUPPER
 	RET
 
@@ -8474,18 +9800,17 @@ turn1:
 	VFMADD213PS  expNums<>+256(SB), Y5, Y7
 	VFMADD213PS  expNums<>+288(SB), Y5, Y7
 	VFMADD213PS  expNums<>+320(SB), Y5, Y7
-	VMULPS       Y5, Y5, Y8
-	VFMADD213PS  Y5, Y8, Y7
-	VADDPS       expNums<>+352(SB), Y7, Y5
-	VCVTPS2DQ    Y6, Y6
-	VPSRAD       $0x01, Y6, Y7
-	VPSLLD       $0x17, Y7, Y8
+	VFMADD213PS  expNums<>+352(SB), Y5, Y7
+	VFMADD213PS  expNums<>+352(SB), Y5, Y7
+	VCVTPS2DQ    Y6, Y5
+	VPSRAD       $0x01, Y5, Y6
+	VPSLLD       $0x17, Y6, Y8
 	VPADDD       expNums<>+352(SB), Y8, Y8
-	VMULPS       Y8, Y5, Y5
-	VPSUBD       Y7, Y6, Y6
-	VPSLLD       $0x17, Y6, Y6
-	VPADDD       expNums<>+352(SB), Y6, Y6
-	VMULPS       Y6, Y5, Y5
+	VMULPS       Y8, Y7, Y7
+	VPSUBD       Y6, Y5, Y5
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       expNums<>+352(SB), Y5, Y5
+	VMULPS       Y5, Y7, Y5
 	VADDPS       expNums<>+352(SB), Y5, Y6
 	VDIVPS       Y6, Y2, Y6
 	VMULPS       Y6, Y5, Y5
@@ -8501,8 +9826,8 @@ turn1:
 	VMULPS       Y4, Y6, Y4
 	VMULPS       Y7, Y4, Y4
 	VPSRLD       $0x10, Y4, Y5
-	VANDPS       expNums<>+512(SB), Y5, Y5
-	VPADDD       expNums<>+544(SB), Y5, Y7
+	VANDPS       expNums<>+1120(SB), Y5, Y5
+	VPADDD       expNums<>+1152(SB), Y5, Y7
 	VCMPPS       $0x03, Y4, Y4, Y5
 	VPANDN       Y7, Y5, Y5
 	VPADDD       Y5, Y4, Y4
@@ -8512,8 +9837,8 @@ turn1:
 	VMOVDQU      X4, (AX)(DI*2)
 	VMULPS       Y3, Y6, Y3
 	VPSRLD       $0x10, Y3, Y4
-	VANDPS       expNums<>+512(SB), Y4, Y4
-	VPADDD       expNums<>+544(SB), Y4, Y5
+	VANDPS       expNums<>+1120(SB), Y4, Y4
+	VPADDD       expNums<>+1152(SB), Y4, Y5
 	VCMPPS       $0x03, Y3, Y3, Y4
 	VPANDN       Y5, Y4, Y4
 	VPADDD       Y4, Y3, Y3
@@ -8578,18 +9903,17 @@ piece6:
 	VFMADD213PS  expNums<>+256(SB), Y3, Y5
 	VFMADD213PS  expNums<>+288(SB), Y3, Y5
 	VFMADD213PS  expNums<>+320(SB), Y3, Y5
-	VMULPS       Y3, Y3, Y6
-	VFMADD213PS  Y3, Y6, Y5
-	VADDPS       expNums<>+352(SB), Y5, Y3
-	VCVTPS2DQ    Y4, Y4
-	VPSRAD       $0x01, Y4, Y5
-	VPSLLD       $0x17, Y5, Y6
+	VFMADD213PS  expNums<>+352(SB), Y3, Y5
+	VFMADD213PS  expNums<>+352(SB), Y3, Y5
+	VCVTPS2DQ    Y4, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSLLD       $0x17, Y4, Y6
 	VPADDD       expNums<>+352(SB), Y6, Y6
-	VMULPS       Y6, Y3, Y3
-	VPSUBD       Y5, Y4, Y4
-	VPSLLD       $0x17, Y4, Y4
-	VPADDD       expNums<>+352(SB), Y4, Y4
-	VMULPS       Y4, Y3, Y3
+	VMULPS       Y6, Y5, Y5
+	VPSUBD       Y4, Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       expNums<>+352(SB), Y3, Y3
+	VMULPS       Y3, Y5, Y3
 	VADDPS       expNums<>+352(SB), Y3, Y4
 	VDIVPS       Y4, Y2, Y4
 	VMULPS       Y4, Y3, Y3
@@ -8661,8 +9985,8 @@ piece12:
 	VMULPS       Y1, Y4, Y1
 	VMULPS       Y2, Y1, Y1
 	VPSRLD       $0x10, Y1, Y2
-	VANDPS       expNums<>+512(SB), Y2, Y2
-	VPADDD       expNums<>+544(SB), Y2, Y3
+	VANDPS       expNums<>+1120(SB), Y2, Y2
+	VPADDD       expNums<>+1152(SB), Y2, Y3
 	VCMPPS       $0x03, Y1, Y1, Y2
 	VPANDN       Y3, Y2, Y2
 	VPADDD       Y2, Y1, Y1
@@ -8698,8 +10022,8 @@ piece14:
 piece15:
 	VMULPS       Y0, Y4, Y0
 	VPSRLD       $0x10, Y0, Y1
-	VANDPS       expNums<>+512(SB), Y1, Y1
-	VPADDD       expNums<>+544(SB), Y1, Y2
+	VANDPS       expNums<>+1120(SB), Y1, Y1
+	VPADDD       expNums<>+1152(SB), Y1, Y2
 	VCMPPS       $0x03, Y0, Y0, Y1
 	VPANDN       Y2, Y1, Y1
 	VPADDD       Y1, Y0, Y0
@@ -8775,18 +10099,17 @@ turn1:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, (AX)(DX*4)
 	VADDPS       Y11, Y3, Y3
 	VPMOVZXWD    16(CX)(DX*2), Y11
@@ -8805,18 +10128,17 @@ turn1:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, 32(AX)(DX*4)
 	VADDPS       Y11, Y4, Y4
 	VPMOVZXWD    32(CX)(DX*2), Y11
@@ -8835,18 +10157,17 @@ turn1:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, 64(AX)(DX*4)
 	VADDPS       Y11, Y5, Y5
 	VPMOVZXWD    48(CX)(DX*2), Y11
@@ -8865,18 +10186,17 @@ turn1:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, 96(AX)(DX*4)
 	VADDPS       Y11, Y6, Y6
 	VPMOVZXWD    64(CX)(DX*2), Y11
@@ -8895,18 +10215,17 @@ turn1:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, 128(AX)(DX*4)
 	VADDPS       Y11, Y7, Y7
 	VPMOVZXWD    80(CX)(DX*2), Y11
@@ -8925,18 +10244,17 @@ turn1:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, 160(AX)(DX*4)
 	VADDPS       Y11, Y8, Y8
 	VPMOVZXWD    96(CX)(DX*2), Y11
@@ -8955,18 +10273,17 @@ turn1:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, 192(AX)(DX*4)
 	VADDPS       Y11, Y9, Y9
 	VPMOVZXWD    112(CX)(DX*2), Y11
@@ -8985,18 +10302,17 @@ turn1:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, 224(AX)(DX*4)
 	VADDPS       Y11, Y10, Y10
 	ADDQ         $+64, DX
@@ -9023,18 +10339,17 @@ turned2:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, (AX)(DX*4)
 	VADDPS       Y11, Y3, Y3
 	ADDQ         $+8, DX
@@ -9057,18 +10372,17 @@ turned2:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, (AX)(DX*4)
 	VADDPS       Y11, Y4, Y4
 	ADDQ         $+8, DX
@@ -9091,18 +10405,17 @@ turned2:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, (AX)(DX*4)
 	VADDPS       Y11, Y5, Y5
 	ADDQ         $+8, DX
@@ -9125,18 +10438,17 @@ turned2:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, (AX)(DX*4)
 	VADDPS       Y11, Y6, Y6
 	ADDQ         $+8, DX
@@ -9159,18 +10471,17 @@ turned2:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, (AX)(DX*4)
 	VADDPS       Y11, Y7, Y7
 	ADDQ         $+8, DX
@@ -9193,18 +10504,17 @@ turned2:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, (AX)(DX*4)
 	VADDPS       Y11, Y8, Y8
 	ADDQ         $+8, DX
@@ -9227,18 +10537,17 @@ turned2:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, (AX)(DX*4)
 	VADDPS       Y11, Y9, Y9
 	ADDQ         $+8, DX
@@ -9261,18 +10570,17 @@ turned2:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, (AX)(DX*4)
 	VADDPS       Y11, Y10, Y10
 	ADDQ         $+8, DX
@@ -9329,18 +10637,17 @@ piece14:
 	VFMADD213PS  expNums<>+256(SB), Y0, Y2
 	VFMADD213PS  expNums<>+288(SB), Y0, Y2
 	VFMADD213PS  expNums<>+320(SB), Y0, Y2
-	VMULPS       Y0, Y0, Y12
-	VFMADD213PS  Y0, Y12, Y2
-	VADDPS       expNums<>+352(SB), Y2, Y0
-	VCVTPS2DQ    Y1, Y1
-	VPSRAD       $0x01, Y1, Y2
-	VPSLLD       $0x17, Y2, Y12
+	VFMADD213PS  expNums<>+352(SB), Y0, Y2
+	VFMADD213PS  expNums<>+352(SB), Y0, Y2
+	VCVTPS2DQ    Y1, Y0
+	VPSRAD       $0x01, Y0, Y1
+	VPSLLD       $0x17, Y1, Y12
 	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y0, Y0
-	VPSUBD       Y2, Y1, Y1
-	VPSLLD       $0x17, Y1, Y1
-	VPADDD       expNums<>+352(SB), Y1, Y1
-	VMULPS       Y1, Y0, Y0
+	VMULPS       Y12, Y2, Y2
+	VPSUBD       Y1, Y0, Y0
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       expNums<>+352(SB), Y0, Y0
+	VMULPS       Y0, Y2, Y0
 	VMASKMOVPS   Y0, Y11, (AX)(DX*4)
 	VANDPS       Y11, Y0, Y0
 	VADDPS       Y0, Y3, Y3
@@ -9397,18 +10704,17 @@ piece17:
 	VFMADD213PS  expNums<>+256(SB), Y0, Y2
 	VFMADD213PS  expNums<>+288(SB), Y0, Y2
 	VFMADD213PS  expNums<>+320(SB), Y0, Y2
-	VMULPS       Y0, Y0, Y12
-	VFMADD213PS  Y0, Y12, Y2
-	VADDPS       expNums<>+352(SB), Y2, Y0
-	VCVTPS2DQ    Y1, Y1
-	VPSRAD       $0x01, Y1, Y2
-	VPSLLD       $0x17, Y2, Y12
+	VFMADD213PS  expNums<>+352(SB), Y0, Y2
+	VFMADD213PS  expNums<>+352(SB), Y0, Y2
+	VCVTPS2DQ    Y1, Y0
+	VPSRAD       $0x01, Y0, Y1
+	VPSLLD       $0x17, Y1, Y12
 	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y0, Y0
-	VPSUBD       Y2, Y1, Y1
-	VPSLLD       $0x17, Y1, Y1
-	VPADDD       expNums<>+352(SB), Y1, Y1
-	VMULPS       Y1, Y0, Y0
+	VMULPS       Y12, Y2, Y2
+	VPSUBD       Y1, Y0, Y0
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       expNums<>+352(SB), Y0, Y0
+	VMULPS       Y0, Y2, Y0
 	VMASKMOVPS   Y0, Y11, (AX)(DX*4)
 	VANDPS       Y11, Y0, Y0
 	VADDPS       Y0, Y4, Y4
@@ -9465,18 +10771,17 @@ piece20:
 	VFMADD213PS  expNums<>+256(SB), Y0, Y2
 	VFMADD213PS  expNums<>+288(SB), Y0, Y2
 	VFMADD213PS  expNums<>+320(SB), Y0, Y2
-	VMULPS       Y0, Y0, Y12
-	VFMADD213PS  Y0, Y12, Y2
-	VADDPS       expNums<>+352(SB), Y2, Y0
-	VCVTPS2DQ    Y1, Y1
-	VPSRAD       $0x01, Y1, Y2
-	VPSLLD       $0x17, Y2, Y12
+	VFMADD213PS  expNums<>+352(SB), Y0, Y2
+	VFMADD213PS  expNums<>+352(SB), Y0, Y2
+	VCVTPS2DQ    Y1, Y0
+	VPSRAD       $0x01, Y0, Y1
+	VPSLLD       $0x17, Y1, Y12
 	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y0, Y0
-	VPSUBD       Y2, Y1, Y1
-	VPSLLD       $0x17, Y1, Y1
-	VPADDD       expNums<>+352(SB), Y1, Y1
-	VMULPS       Y1, Y0, Y0
+	VMULPS       Y12, Y2, Y2
+	VPSUBD       Y1, Y0, Y0
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       expNums<>+352(SB), Y0, Y0
+	VMULPS       Y0, Y2, Y0
 	VMASKMOVPS   Y0, Y11, (AX)(DX*4)
 	VANDPS       Y11, Y0, Y0
 	VADDPS       Y0, Y5, Y5
@@ -9533,18 +10838,17 @@ piece23:
 	VFMADD213PS  expNums<>+256(SB), Y0, Y2
 	VFMADD213PS  expNums<>+288(SB), Y0, Y2
 	VFMADD213PS  expNums<>+320(SB), Y0, Y2
-	VMULPS       Y0, Y0, Y12
-	VFMADD213PS  Y0, Y12, Y2
-	VADDPS       expNums<>+352(SB), Y2, Y0
-	VCVTPS2DQ    Y1, Y1
-	VPSRAD       $0x01, Y1, Y2
-	VPSLLD       $0x17, Y2, Y12
+	VFMADD213PS  expNums<>+352(SB), Y0, Y2
+	VFMADD213PS  expNums<>+352(SB), Y0, Y2
+	VCVTPS2DQ    Y1, Y0
+	VPSRAD       $0x01, Y0, Y1
+	VPSLLD       $0x17, Y1, Y12
 	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y0, Y0
-	VPSUBD       Y2, Y1, Y1
-	VPSLLD       $0x17, Y1, Y1
-	VPADDD       expNums<>+352(SB), Y1, Y1
-	VMULPS       Y1, Y0, Y0
+	VMULPS       Y12, Y2, Y2
+	VPSUBD       Y1, Y0, Y0
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       expNums<>+352(SB), Y0, Y0
+	VMULPS       Y0, Y2, Y0
 	VMASKMOVPS   Y0, Y11, (AX)(DX*4)
 	VANDPS       Y11, Y0, Y0
 	VADDPS       Y0, Y6, Y6
@@ -9601,18 +10905,17 @@ piece26:
 	VFMADD213PS  expNums<>+256(SB), Y0, Y2
 	VFMADD213PS  expNums<>+288(SB), Y0, Y2
 	VFMADD213PS  expNums<>+320(SB), Y0, Y2
-	VMULPS       Y0, Y0, Y12
-	VFMADD213PS  Y0, Y12, Y2
-	VADDPS       expNums<>+352(SB), Y2, Y0
-	VCVTPS2DQ    Y1, Y1
-	VPSRAD       $0x01, Y1, Y2
-	VPSLLD       $0x17, Y2, Y12
+	VFMADD213PS  expNums<>+352(SB), Y0, Y2
+	VFMADD213PS  expNums<>+352(SB), Y0, Y2
+	VCVTPS2DQ    Y1, Y0
+	VPSRAD       $0x01, Y0, Y1
+	VPSLLD       $0x17, Y1, Y12
 	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y0, Y0
-	VPSUBD       Y2, Y1, Y1
-	VPSLLD       $0x17, Y1, Y1
-	VPADDD       expNums<>+352(SB), Y1, Y1
-	VMULPS       Y1, Y0, Y0
+	VMULPS       Y12, Y2, Y2
+	VPSUBD       Y1, Y0, Y0
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       expNums<>+352(SB), Y0, Y0
+	VMULPS       Y0, Y2, Y0
 	VMASKMOVPS   Y0, Y11, (AX)(DX*4)
 	VANDPS       Y11, Y0, Y0
 	VADDPS       Y0, Y7, Y7
@@ -9669,18 +10972,17 @@ piece29:
 	VFMADD213PS  expNums<>+256(SB), Y0, Y2
 	VFMADD213PS  expNums<>+288(SB), Y0, Y2
 	VFMADD213PS  expNums<>+320(SB), Y0, Y2
-	VMULPS       Y0, Y0, Y12
-	VFMADD213PS  Y0, Y12, Y2
-	VADDPS       expNums<>+352(SB), Y2, Y0
-	VCVTPS2DQ    Y1, Y1
-	VPSRAD       $0x01, Y1, Y2
-	VPSLLD       $0x17, Y2, Y12
+	VFMADD213PS  expNums<>+352(SB), Y0, Y2
+	VFMADD213PS  expNums<>+352(SB), Y0, Y2
+	VCVTPS2DQ    Y1, Y0
+	VPSRAD       $0x01, Y0, Y1
+	VPSLLD       $0x17, Y1, Y12
 	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y0, Y0
-	VPSUBD       Y2, Y1, Y1
-	VPSLLD       $0x17, Y1, Y1
-	VPADDD       expNums<>+352(SB), Y1, Y1
-	VMULPS       Y1, Y0, Y0
+	VMULPS       Y12, Y2, Y2
+	VPSUBD       Y1, Y0, Y0
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       expNums<>+352(SB), Y0, Y0
+	VMULPS       Y0, Y2, Y0
 	VMASKMOVPS   Y0, Y11, (AX)(DX*4)
 	VANDPS       Y11, Y0, Y0
 	VADDPS       Y0, Y8, Y8
@@ -9737,18 +11039,17 @@ piece32:
 	VFMADD213PS  expNums<>+256(SB), Y0, Y2
 	VFMADD213PS  expNums<>+288(SB), Y0, Y2
 	VFMADD213PS  expNums<>+320(SB), Y0, Y2
-	VMULPS       Y0, Y0, Y12
-	VFMADD213PS  Y0, Y12, Y2
-	VADDPS       expNums<>+352(SB), Y2, Y0
-	VCVTPS2DQ    Y1, Y1
-	VPSRAD       $0x01, Y1, Y2
-	VPSLLD       $0x17, Y2, Y12
+	VFMADD213PS  expNums<>+352(SB), Y0, Y2
+	VFMADD213PS  expNums<>+352(SB), Y0, Y2
+	VCVTPS2DQ    Y1, Y0
+	VPSRAD       $0x01, Y0, Y1
+	VPSLLD       $0x17, Y1, Y12
 	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y0, Y0
-	VPSUBD       Y2, Y1, Y1
-	VPSLLD       $0x17, Y1, Y1
-	VPADDD       expNums<>+352(SB), Y1, Y1
-	VMULPS       Y1, Y0, Y0
+	VMULPS       Y12, Y2, Y2
+	VPSUBD       Y1, Y0, Y0
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       expNums<>+352(SB), Y0, Y0
+	VMULPS       Y0, Y2, Y0
 	VMASKMOVPS   Y0, Y11, (AX)(DX*4)
 	VANDPS       Y11, Y0, Y0
 	VADDPS       Y0, Y9, Y9
@@ -9805,18 +11106,17 @@ piece35:
 	VFMADD213PS  expNums<>+256(SB), Y0, Y2
 	VFMADD213PS  expNums<>+288(SB), Y0, Y2
 	VFMADD213PS  expNums<>+320(SB), Y0, Y2
-	VMULPS       Y0, Y0, Y12
-	VFMADD213PS  Y0, Y12, Y2
-	VADDPS       expNums<>+352(SB), Y2, Y0
-	VCVTPS2DQ    Y1, Y1
-	VPSRAD       $0x01, Y1, Y2
-	VPSLLD       $0x17, Y2, Y12
+	VFMADD213PS  expNums<>+352(SB), Y0, Y2
+	VFMADD213PS  expNums<>+352(SB), Y0, Y2
+	VCVTPS2DQ    Y1, Y0
+	VPSRAD       $0x01, Y0, Y1
+	VPSLLD       $0x17, Y1, Y12
 	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y0, Y0
-	VPSUBD       Y2, Y1, Y1
-	VPSLLD       $0x17, Y1, Y1
-	VPADDD       expNums<>+352(SB), Y1, Y1
-	VMULPS       Y1, Y0, Y0
+	VMULPS       Y12, Y2, Y2
+	VPSUBD       Y1, Y0, Y0
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       expNums<>+352(SB), Y0, Y0
+	VMULPS       Y0, Y2, Y0
 	VMASKMOVPS   Y0, Y11, (AX)(DX*4)
 	VANDPS       Y11, Y0, Y0
 	VADDPS       Y0, Y10, Y10
@@ -9853,7 +11153,7 @@ TEXT ·softmaxBF16AVX2(SB), NOSPLIT|NOFRAME, $0-48
 row:
 	MOVQ         BX, R8
 	XORQ         DI, DI
-	VBROADCASTSS expNums<>+1312(SB), Y2
+	VBROADCASTSS expNums<>+1920(SB), Y2
 	VMOVUPS      Y2, Y3
 	VMOVUPS      Y2, Y4
 	VMOVUPS      Y2, Y5
@@ -9867,29 +11167,29 @@ row:
 
 turn1:
 	VPMOVZXWD (CX)(DI*2), Y11
+	VPMOVZXWD 16(CX)(DI*2), Y12
+	VPMOVZXWD 32(CX)(DI*2), Y13
+	VPMOVZXWD 48(CX)(DI*2), Y14
 	VPSLLD    $0x10, Y11, Y11
+	VPSLLD    $0x10, Y12, Y12
+	VPSLLD    $0x10, Y13, Y13
+	VPSLLD    $0x10, Y14, Y14
 	VMAXPS    Y3, Y11, Y3
-	VPMOVZXWD 16(CX)(DI*2), Y11
-	VPSLLD    $0x10, Y11, Y11
-	VMAXPS    Y4, Y11, Y4
-	VPMOVZXWD 32(CX)(DI*2), Y11
-	VPSLLD    $0x10, Y11, Y11
-	VMAXPS    Y5, Y11, Y5
-	VPMOVZXWD 48(CX)(DI*2), Y11
-	VPSLLD    $0x10, Y11, Y11
-	VMAXPS    Y6, Y11, Y6
+	VMAXPS    Y4, Y12, Y4
+	VMAXPS    Y5, Y13, Y5
+	VMAXPS    Y6, Y14, Y6
 	VPMOVZXWD 64(CX)(DI*2), Y11
+	VPMOVZXWD 80(CX)(DI*2), Y12
+	VPMOVZXWD 96(CX)(DI*2), Y13
+	VPMOVZXWD 112(CX)(DI*2), Y14
 	VPSLLD    $0x10, Y11, Y11
+	VPSLLD    $0x10, Y12, Y12
+	VPSLLD    $0x10, Y13, Y13
+	VPSLLD    $0x10, Y14, Y14
 	VMAXPS    Y7, Y11, Y7
-	VPMOVZXWD 80(CX)(DI*2), Y11
-	VPSLLD    $0x10, Y11, Y11
-	VMAXPS    Y8, Y11, Y8
-	VPMOVZXWD 96(CX)(DI*2), Y11
-	VPSLLD    $0x10, Y11, Y11
-	VMAXPS    Y9, Y11, Y9
-	VPMOVZXWD 112(CX)(DI*2), Y11
-	VPSLLD    $0x10, Y11, Y11
-	VMAXPS    Y10, Y11, Y10
+	VMAXPS    Y8, Y12, Y8
+	VMAXPS    Y9, Y13, Y9
+	VMAXPS    Y10, Y14, Y10
 	ADDQ      $+64, DI
 	SUBQ      $+64, R8
 	JGE       turn1
@@ -10325,18 +11625,17 @@ turn36:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, (DX)(DI*4)
 	VADDPS       Y11, Y3, Y3
 	VPMOVZXWD    16(CX)(DI*2), Y11
@@ -10355,18 +11654,17 @@ turn36:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, 32(DX)(DI*4)
 	VADDPS       Y11, Y4, Y4
 	VPMOVZXWD    32(CX)(DI*2), Y11
@@ -10385,18 +11683,17 @@ turn36:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, 64(DX)(DI*4)
 	VADDPS       Y11, Y5, Y5
 	VPMOVZXWD    48(CX)(DI*2), Y11
@@ -10415,18 +11712,17 @@ turn36:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, 96(DX)(DI*4)
 	VADDPS       Y11, Y6, Y6
 	VPMOVZXWD    64(CX)(DI*2), Y11
@@ -10445,18 +11741,17 @@ turn36:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, 128(DX)(DI*4)
 	VADDPS       Y11, Y7, Y7
 	VPMOVZXWD    80(CX)(DI*2), Y11
@@ -10475,18 +11770,17 @@ turn36:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, 160(DX)(DI*4)
 	VADDPS       Y11, Y8, Y8
 	VPMOVZXWD    96(CX)(DI*2), Y11
@@ -10505,18 +11799,17 @@ turn36:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, 192(DX)(DI*4)
 	VADDPS       Y11, Y9, Y9
 	VPMOVZXWD    112(CX)(DI*2), Y11
@@ -10535,18 +11828,17 @@ turn36:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, 224(DX)(DI*4)
 	VADDPS       Y11, Y10, Y10
 	ADDQ         $+64, DI
@@ -10573,18 +11865,17 @@ turned37:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, (DX)(DI*4)
 	VADDPS       Y11, Y3, Y3
 	ADDQ         $+8, DI
@@ -10607,18 +11898,17 @@ turned37:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, (DX)(DI*4)
 	VADDPS       Y11, Y4, Y4
 	ADDQ         $+8, DI
@@ -10641,18 +11931,17 @@ turned37:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, (DX)(DI*4)
 	VADDPS       Y11, Y5, Y5
 	ADDQ         $+8, DI
@@ -10675,18 +11964,17 @@ turned37:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, (DX)(DI*4)
 	VADDPS       Y11, Y6, Y6
 	ADDQ         $+8, DI
@@ -10709,18 +11997,17 @@ turned37:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, (DX)(DI*4)
 	VADDPS       Y11, Y7, Y7
 	ADDQ         $+8, DI
@@ -10743,18 +12030,17 @@ turned37:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, (DX)(DI*4)
 	VADDPS       Y11, Y8, Y8
 	ADDQ         $+8, DI
@@ -10777,18 +12063,17 @@ turned37:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, (DX)(DI*4)
 	VADDPS       Y11, Y9, Y9
 	ADDQ         $+8, DI
@@ -10811,18 +12096,17 @@ turned37:
 	VFMADD213PS  expNums<>+256(SB), Y11, Y13
 	VFMADD213PS  expNums<>+288(SB), Y11, Y13
 	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VMULPS       Y11, Y11, Y14
-	VFMADD213PS  Y11, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y11
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y11, Y11
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y11, Y11
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
 	VMOVUPS      Y11, (DX)(DI*4)
 	VADDPS       Y11, Y10, Y10
 	ADDQ         $+8, DI
@@ -10879,18 +12163,17 @@ piece49:
 	VFMADD213PS  expNums<>+256(SB), Y2, Y13
 	VFMADD213PS  expNums<>+288(SB), Y2, Y13
 	VFMADD213PS  expNums<>+320(SB), Y2, Y13
-	VMULPS       Y2, Y2, Y14
-	VFMADD213PS  Y2, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y2
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y2, Y13
+	VFMADD213PS  expNums<>+352(SB), Y2, Y13
+	VCVTPS2DQ    Y12, Y2
+	VPSRAD       $0x01, Y2, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y2, Y2
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y2, Y2
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       expNums<>+352(SB), Y2, Y2
+	VMULPS       Y2, Y13, Y2
 	VMASKMOVPS   Y2, Y11, (DX)(DI*4)
 	VANDPS       Y11, Y2, Y2
 	VADDPS       Y2, Y3, Y3
@@ -10947,18 +12230,17 @@ piece52:
 	VFMADD213PS  expNums<>+256(SB), Y2, Y13
 	VFMADD213PS  expNums<>+288(SB), Y2, Y13
 	VFMADD213PS  expNums<>+320(SB), Y2, Y13
-	VMULPS       Y2, Y2, Y14
-	VFMADD213PS  Y2, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y2
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y2, Y13
+	VFMADD213PS  expNums<>+352(SB), Y2, Y13
+	VCVTPS2DQ    Y12, Y2
+	VPSRAD       $0x01, Y2, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y2, Y2
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y2, Y2
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       expNums<>+352(SB), Y2, Y2
+	VMULPS       Y2, Y13, Y2
 	VMASKMOVPS   Y2, Y11, (DX)(DI*4)
 	VANDPS       Y11, Y2, Y2
 	VADDPS       Y2, Y4, Y4
@@ -11015,18 +12297,17 @@ piece55:
 	VFMADD213PS  expNums<>+256(SB), Y2, Y13
 	VFMADD213PS  expNums<>+288(SB), Y2, Y13
 	VFMADD213PS  expNums<>+320(SB), Y2, Y13
-	VMULPS       Y2, Y2, Y14
-	VFMADD213PS  Y2, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y2
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y2, Y13
+	VFMADD213PS  expNums<>+352(SB), Y2, Y13
+	VCVTPS2DQ    Y12, Y2
+	VPSRAD       $0x01, Y2, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y2, Y2
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y2, Y2
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       expNums<>+352(SB), Y2, Y2
+	VMULPS       Y2, Y13, Y2
 	VMASKMOVPS   Y2, Y11, (DX)(DI*4)
 	VANDPS       Y11, Y2, Y2
 	VADDPS       Y2, Y5, Y5
@@ -11083,18 +12364,17 @@ piece58:
 	VFMADD213PS  expNums<>+256(SB), Y2, Y13
 	VFMADD213PS  expNums<>+288(SB), Y2, Y13
 	VFMADD213PS  expNums<>+320(SB), Y2, Y13
-	VMULPS       Y2, Y2, Y14
-	VFMADD213PS  Y2, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y2
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y2, Y13
+	VFMADD213PS  expNums<>+352(SB), Y2, Y13
+	VCVTPS2DQ    Y12, Y2
+	VPSRAD       $0x01, Y2, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y2, Y2
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y2, Y2
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       expNums<>+352(SB), Y2, Y2
+	VMULPS       Y2, Y13, Y2
 	VMASKMOVPS   Y2, Y11, (DX)(DI*4)
 	VANDPS       Y11, Y2, Y2
 	VADDPS       Y2, Y6, Y6
@@ -11151,18 +12431,17 @@ piece61:
 	VFMADD213PS  expNums<>+256(SB), Y2, Y13
 	VFMADD213PS  expNums<>+288(SB), Y2, Y13
 	VFMADD213PS  expNums<>+320(SB), Y2, Y13
-	VMULPS       Y2, Y2, Y14
-	VFMADD213PS  Y2, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y2
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y2, Y13
+	VFMADD213PS  expNums<>+352(SB), Y2, Y13
+	VCVTPS2DQ    Y12, Y2
+	VPSRAD       $0x01, Y2, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y2, Y2
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y2, Y2
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       expNums<>+352(SB), Y2, Y2
+	VMULPS       Y2, Y13, Y2
 	VMASKMOVPS   Y2, Y11, (DX)(DI*4)
 	VANDPS       Y11, Y2, Y2
 	VADDPS       Y2, Y7, Y7
@@ -11219,18 +12498,17 @@ piece64:
 	VFMADD213PS  expNums<>+256(SB), Y2, Y13
 	VFMADD213PS  expNums<>+288(SB), Y2, Y13
 	VFMADD213PS  expNums<>+320(SB), Y2, Y13
-	VMULPS       Y2, Y2, Y14
-	VFMADD213PS  Y2, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y2
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y2, Y13
+	VFMADD213PS  expNums<>+352(SB), Y2, Y13
+	VCVTPS2DQ    Y12, Y2
+	VPSRAD       $0x01, Y2, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y2, Y2
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y2, Y2
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       expNums<>+352(SB), Y2, Y2
+	VMULPS       Y2, Y13, Y2
 	VMASKMOVPS   Y2, Y11, (DX)(DI*4)
 	VANDPS       Y11, Y2, Y2
 	VADDPS       Y2, Y8, Y8
@@ -11287,18 +12565,17 @@ piece67:
 	VFMADD213PS  expNums<>+256(SB), Y2, Y13
 	VFMADD213PS  expNums<>+288(SB), Y2, Y13
 	VFMADD213PS  expNums<>+320(SB), Y2, Y13
-	VMULPS       Y2, Y2, Y14
-	VFMADD213PS  Y2, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y2
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y2, Y13
+	VFMADD213PS  expNums<>+352(SB), Y2, Y13
+	VCVTPS2DQ    Y12, Y2
+	VPSRAD       $0x01, Y2, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y2, Y2
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y2, Y2
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       expNums<>+352(SB), Y2, Y2
+	VMULPS       Y2, Y13, Y2
 	VMASKMOVPS   Y2, Y11, (DX)(DI*4)
 	VANDPS       Y11, Y2, Y2
 	VADDPS       Y2, Y9, Y9
@@ -11355,18 +12632,17 @@ piece70:
 	VFMADD213PS  expNums<>+256(SB), Y2, Y13
 	VFMADD213PS  expNums<>+288(SB), Y2, Y13
 	VFMADD213PS  expNums<>+320(SB), Y2, Y13
-	VMULPS       Y2, Y2, Y14
-	VFMADD213PS  Y2, Y14, Y13
-	VADDPS       expNums<>+352(SB), Y13, Y2
-	VCVTPS2DQ    Y12, Y12
-	VPSRAD       $0x01, Y12, Y13
-	VPSLLD       $0x17, Y13, Y14
+	VFMADD213PS  expNums<>+352(SB), Y2, Y13
+	VFMADD213PS  expNums<>+352(SB), Y2, Y13
+	VCVTPS2DQ    Y12, Y2
+	VPSRAD       $0x01, Y2, Y12
+	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y2, Y2
-	VPSUBD       Y13, Y12, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y2, Y2
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       expNums<>+352(SB), Y2, Y2
+	VMULPS       Y2, Y13, Y2
 	VMASKMOVPS   Y2, Y11, (DX)(DI*4)
 	VANDPS       Y11, Y2, Y2
 	VADDPS       Y2, Y10, Y10
@@ -11393,15 +12669,49 @@ done38:
 	VBROADCASTSS X4, Y2
 	MOVQ         BX, R8
 	XORQ         DI, DI
-	SUBQ         $+8, R8
+	SUBQ         $+16, R8
 	JLT          turned72
 
 turn71:
 	VMOVUPS      (DX)(DI*4), Y3
+	VMOVUPS      32(DX)(DI*4), Y4
+	VMULPS       Y2, Y3, Y3
+	VMULPS       Y2, Y4, Y6
+	VPSRLD       $0x10, Y3, Y5
+	VPSRLD       $0x10, Y6, Y4
+	VANDPS       expNums<>+1120(SB), Y5, Y5
+	VANDPS       expNums<>+1120(SB), Y4, Y4
+	VPADDD       expNums<>+1152(SB), Y5, Y5
+	VPADDD       expNums<>+1152(SB), Y4, Y8
+	VCMPPS       $0x03, Y3, Y3, Y4
+	VCMPPS       $0x03, Y6, Y6, Y7
+	VPANDN       Y5, Y4, Y4
+	VPANDN       Y8, Y7, Y5
+	VPADDD       Y4, Y3, Y3
+	VPADDD       Y5, Y6, Y4
+	VPSRLD       $0x10, Y3, Y3
+	VPSRLD       $0x10, Y4, Y6
+	VEXTRACTI128 $0x01, Y3, X4
+	VEXTRACTI128 $0x01, Y6, X5
+	VPACKUSDW    X4, X3, X4
+	VPACKUSDW    X5, X6, X5
+	VMOVDQU      X4, (AX)(DI*2)
+	VMOVDQU      X5, 16(AX)(DI*2)
+	ADDQ         $+16, DI
+	SUBQ         $+16, R8
+	JGE          turn71
+
+turned72:
+	ADDQ $+16, R8
+	SUBQ $+8, R8
+	JLT  turned74
+
+turn73:
+	VMOVUPS      (DX)(DI*4), Y3
 	VMULPS       Y2, Y3, Y3
 	VPSRLD       $0x10, Y3, Y4
-	VANDPS       expNums<>+512(SB), Y4, Y4
-	VPADDD       expNums<>+544(SB), Y4, Y5
+	VANDPS       expNums<>+1120(SB), Y4, Y4
+	VPADDD       expNums<>+1152(SB), Y4, Y5
 	VCMPPS       $0x03, Y3, Y3, Y4
 	VPANDN       Y5, Y4, Y4
 	VPADDD       Y4, Y3, Y3
@@ -11411,12 +12721,12 @@ turn71:
 	VMOVDQU      X3, (AX)(DI*2)
 	ADDQ         $+8, DI
 	SUBQ         $+8, R8
-	JGE          turn71
+	JGE          turn73
 
-turned72:
+turned74:
 	ADDQ         $+8, R8
 	TESTQ        R8, R8
-	JEQ          done73
+	JEQ          done75
 	LEAQ         tailMasks<>+32(SB), R9
 	MOVQ         R8, R10
 	SHLQ         $0x02, R10
@@ -11425,8 +12735,8 @@ turned72:
 	VMASKMOVPS   (DX)(DI*4), Y3, Y3
 	VMULPS       Y2, Y3, Y2
 	VPSRLD       $0x10, Y2, Y3
-	VANDPS       expNums<>+512(SB), Y3, Y3
-	VPADDD       expNums<>+544(SB), Y3, Y4
+	VANDPS       expNums<>+1120(SB), Y3, Y3
+	VPADDD       expNums<>+1152(SB), Y3, Y4
 	VCMPPS       $0x03, Y2, Y2, Y3
 	VPANDN       Y4, Y3, Y3
 	VPADDD       Y3, Y2, Y2
@@ -11434,32 +12744,32 @@ turned72:
 	VEXTRACTI128 $0x01, Y3, X2
 	VPACKUSDW    X2, X3, X2
 	TESTQ        $0x00000004, R8
-	JEQ          piece74
+	JEQ          piece76
 	MOVQ         R8, R9
 	ANDQ         $0x00, R9
 	ADDQ         DI, R9
 	VMOVQ        X2, (AX)(R9*2)
 	VPSRLDQ      $0x08, X2, X2
 
-piece74:
+piece76:
 	TESTQ   $0x00000002, R8
-	JEQ     piece75
+	JEQ     piece77
 	MOVQ    R8, R9
 	ANDQ    $0x04, R9
 	ADDQ    DI, R9
 	VMOVD   X2, (AX)(R9*2)
 	VPSRLDQ $0x04, X2, X2
 
-piece75:
+piece77:
 	TESTQ   $0x00000001, R8
-	JEQ     piece76
+	JEQ     piece78
 	ANDQ    $0x06, R8
 	ADDQ    DI, R8
 	VPEXTRW $0x00, X2, (AX)(R8*2)
 	VPSRLDQ $0x02, X2, X2
 
-piece76:
-done73:
+piece78:
+done75:
 	MOVQ BX, DI
 	SHLQ $0x01, DI
 	ADDQ DI, AX
@@ -11471,7 +12781,7 @@ done73:
 	RET
 
 // func expF32AVX512(dst *byte, src *byte, n int)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·expF32AVX512(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), DX
@@ -11479,54 +12789,166 @@ TEXT ·expF32AVX512(SB), NOSPLIT|NOFRAME, $0-24
 	XORQ         BX, BX
 	VBROADCASTSS expNums<>+0(SB), Z0
 	VBROADCASTSS expNums<>+32(SB), Z1
-	SUBQ         $+32, CX
+	SUBQ         $+80, CX
 	JLT          turned2
 
 turn1:
+	PREFETCHT0 2048(DX)(BX*4)
+	PREFETCHT0 2112(DX)(BX*4)
+	PREFETCHT0 2176(DX)(BX*4)
+	PREFETCHT0 2240(DX)(BX*4)
+	PREFETCHT0 2304(DX)(BX*4)
+
+	// PREFETCHW 2048(AX)(BX*4)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x98
+	BYTE $0x00
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2112(AX)(BX*4)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x98
+	BYTE $0x40
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2176(AX)(BX*4)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x98
+	BYTE $0x80
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2240(AX)(BX*4)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x98
+	BYTE $0xc0
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2304(AX)(BX*4)
+	BYTE              $0x40
+	BYTE              $0x0f
+	BYTE              $0x0d
+	BYTE              $0x8c
+	BYTE              $0x98
+	BYTE              $0x00
+	BYTE              $0x09
+	BYTE              $0x00
+	BYTE              $0x00
 	VMOVUPS           (DX)(BX*4), Z2
+	VMOVUPS           64(DX)(BX*4), Z3
+	VMOVUPS           128(DX)(BX*4), Z4
+	VMOVUPS           192(DX)(BX*4), Z5
+	VMOVUPS           256(DX)(BX*4), Z6
 	VMAXPS            Z2, Z0, Z2
+	VMAXPS            Z3, Z0, Z3
+	VMAXPS            Z4, Z0, Z4
+	VMAXPS            Z5, Z0, Z5
+	VMAXPS            Z6, Z0, Z6
 	VMINPS            Z2, Z1, Z2
-	VBROADCASTSS      expNums<>+64(SB), Z3
-	VFMADD213PS.BCST  expNums<>+96(SB), Z2, Z3
-	VSUBPS.BCST       expNums<>+96(SB), Z3, Z3
+	VMINPS            Z3, Z1, Z3
+	VMINPS            Z4, Z1, Z4
+	VMINPS            Z5, Z1, Z5
+	VMINPS            Z6, Z1, Z10
+	VBROADCASTSS      expNums<>+64(SB), Z6
+	VBROADCASTSS      expNums<>+64(SB), Z7
+	VBROADCASTSS      expNums<>+64(SB), Z8
+	VBROADCASTSS      expNums<>+64(SB), Z9
+	VBROADCASTSS      expNums<>+64(SB), Z11
+	VFMADD213PS.BCST  expNums<>+96(SB), Z2, Z6
+	VFMADD213PS.BCST  expNums<>+96(SB), Z3, Z7
+	VFMADD213PS.BCST  expNums<>+96(SB), Z4, Z8
+	VFMADD213PS.BCST  expNums<>+96(SB), Z5, Z9
+	VFMADD213PS.BCST  expNums<>+96(SB), Z10, Z11
+	VSUBPS.BCST       expNums<>+96(SB), Z6, Z6
+	VSUBPS.BCST       expNums<>+96(SB), Z7, Z7
+	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
+	VSUBPS.BCST       expNums<>+96(SB), Z9, Z9
+	VSUBPS.BCST       expNums<>+96(SB), Z11, Z11
 	VMOVUPS           Z2, Z2
-	VFNMADD231PS.BCST expNums<>+128(SB), Z3, Z2
-	VFNMADD231PS.BCST expNums<>+160(SB), Z3, Z2
-	VBROADCASTSS      expNums<>+192(SB), Z4
-	VFMADD213PS.BCST  expNums<>+224(SB), Z2, Z4
-	VFMADD213PS.BCST  expNums<>+256(SB), Z2, Z4
-	VFMADD213PS.BCST  expNums<>+288(SB), Z2, Z4
-	VFMADD213PS.BCST  expNums<>+320(SB), Z2, Z4
-	VMULPS            Z2, Z2, Z5
-	VFMADD213PS       Z2, Z5, Z4
-	VADDPS.BCST       expNums<>+352(SB), Z4, Z2
-	VSCALEFPS         Z3, Z2, Z2
+	VMOVUPS           Z3, Z3
+	VMOVUPS           Z4, Z4
+	VMOVUPS           Z5, Z5
+	VMOVUPS           Z10, Z15
+	VFNMADD231PS.BCST expNums<>+128(SB), Z6, Z2
+	VFNMADD231PS.BCST expNums<>+128(SB), Z7, Z3
+	VFNMADD231PS.BCST expNums<>+128(SB), Z8, Z4
+	VFNMADD231PS.BCST expNums<>+128(SB), Z9, Z5
+	VFNMADD231PS.BCST expNums<>+128(SB), Z11, Z15
+	VFNMADD231PS.BCST expNums<>+160(SB), Z6, Z2
+	VFNMADD231PS.BCST expNums<>+160(SB), Z7, Z3
+	VFNMADD231PS.BCST expNums<>+160(SB), Z8, Z4
+	VFNMADD231PS.BCST expNums<>+160(SB), Z9, Z5
+	VFNMADD231PS.BCST expNums<>+160(SB), Z11, Z15
+	VBROADCASTSS      expNums<>+192(SB), Z10
+	VBROADCASTSS      expNums<>+192(SB), Z12
+	VBROADCASTSS      expNums<>+192(SB), Z13
+	VBROADCASTSS      expNums<>+192(SB), Z14
+	VBROADCASTSS      expNums<>+192(SB), Z16
+	VFMADD213PS.BCST  expNums<>+224(SB), Z2, Z10
+	VFMADD213PS.BCST  expNums<>+224(SB), Z3, Z12
+	VFMADD213PS.BCST  expNums<>+224(SB), Z4, Z13
+	VFMADD213PS.BCST  expNums<>+224(SB), Z5, Z14
+	VFMADD213PS.BCST  expNums<>+224(SB), Z15, Z16
+	VFMADD213PS.BCST  expNums<>+256(SB), Z2, Z10
+	VFMADD213PS.BCST  expNums<>+256(SB), Z3, Z12
+	VFMADD213PS.BCST  expNums<>+256(SB), Z4, Z13
+	VFMADD213PS.BCST  expNums<>+256(SB), Z5, Z14
+	VFMADD213PS.BCST  expNums<>+256(SB), Z15, Z16
+	VFMADD213PS.BCST  expNums<>+288(SB), Z2, Z10
+	VFMADD213PS.BCST  expNums<>+288(SB), Z3, Z12
+	VFMADD213PS.BCST  expNums<>+288(SB), Z4, Z13
+	VFMADD213PS.BCST  expNums<>+288(SB), Z5, Z14
+	VFMADD213PS.BCST  expNums<>+288(SB), Z15, Z16
+	VFMADD213PS.BCST  expNums<>+320(SB), Z2, Z10
+	VFMADD213PS.BCST  expNums<>+320(SB), Z3, Z12
+	VFMADD213PS.BCST  expNums<>+320(SB), Z4, Z13
+	VFMADD213PS.BCST  expNums<>+320(SB), Z5, Z14
+	VFMADD213PS.BCST  expNums<>+320(SB), Z15, Z16
+	VFMADD213PS.BCST  expNums<>+352(SB), Z2, Z10
+	VFMADD213PS.BCST  expNums<>+352(SB), Z3, Z12
+	VFMADD213PS.BCST  expNums<>+352(SB), Z4, Z13
+	VFMADD213PS.BCST  expNums<>+352(SB), Z5, Z14
+	VFMADD213PS.BCST  expNums<>+352(SB), Z15, Z16
+	VFMADD213PS.BCST  expNums<>+352(SB), Z2, Z10
+	VFMADD213PS.BCST  expNums<>+352(SB), Z3, Z12
+	VFMADD213PS.BCST  expNums<>+352(SB), Z4, Z13
+	VFMADD213PS.BCST  expNums<>+352(SB), Z5, Z14
+	VFMADD213PS.BCST  expNums<>+352(SB), Z15, Z16
+	VSCALEFPS         Z6, Z10, Z2
+	VSCALEFPS         Z7, Z12, Z3
+	VSCALEFPS         Z8, Z13, Z4
+	VSCALEFPS         Z9, Z14, Z5
+	VSCALEFPS         Z11, Z16, Z6
 	VMOVUPS           Z2, (AX)(BX*4)
-	VMOVUPS           64(DX)(BX*4), Z2
-	VMAXPS            Z2, Z0, Z2
-	VMINPS            Z2, Z1, Z2
-	VBROADCASTSS      expNums<>+64(SB), Z3
-	VFMADD213PS.BCST  expNums<>+96(SB), Z2, Z3
-	VSUBPS.BCST       expNums<>+96(SB), Z3, Z3
-	VMOVUPS           Z2, Z2
-	VFNMADD231PS.BCST expNums<>+128(SB), Z3, Z2
-	VFNMADD231PS.BCST expNums<>+160(SB), Z3, Z2
-	VBROADCASTSS      expNums<>+192(SB), Z4
-	VFMADD213PS.BCST  expNums<>+224(SB), Z2, Z4
-	VFMADD213PS.BCST  expNums<>+256(SB), Z2, Z4
-	VFMADD213PS.BCST  expNums<>+288(SB), Z2, Z4
-	VFMADD213PS.BCST  expNums<>+320(SB), Z2, Z4
-	VMULPS            Z2, Z2, Z5
-	VFMADD213PS       Z2, Z5, Z4
-	VADDPS.BCST       expNums<>+352(SB), Z4, Z2
-	VSCALEFPS         Z3, Z2, Z2
-	VMOVUPS           Z2, 64(AX)(BX*4)
-	ADDQ              $+32, BX
-	SUBQ              $+32, CX
+	VMOVUPS           Z3, 64(AX)(BX*4)
+	VMOVUPS           Z4, 128(AX)(BX*4)
+	VMOVUPS           Z5, 192(AX)(BX*4)
+	VMOVUPS           Z6, 256(AX)(BX*4)
+	ADDQ              $+80, BX
+	SUBQ              $+80, CX
 	JGE               turn1
 
 turned2:
-	ADDQ $+32, CX
+	ADDQ $+80, CX
 	SUBQ $+16, CX
 	JLT  turned4
 
@@ -11545,10 +12967,9 @@ turn3:
 	VFMADD213PS.BCST  expNums<>+256(SB), Z2, Z4
 	VFMADD213PS.BCST  expNums<>+288(SB), Z2, Z4
 	VFMADD213PS.BCST  expNums<>+320(SB), Z2, Z4
-	VMULPS            Z2, Z2, Z5
-	VFMADD213PS       Z2, Z5, Z4
-	VADDPS.BCST       expNums<>+352(SB), Z4, Z2
-	VSCALEFPS         Z3, Z2, Z2
+	VFMADD213PS.BCST  expNums<>+352(SB), Z2, Z4
+	VFMADD213PS.BCST  expNums<>+352(SB), Z2, Z4
+	VSCALEFPS         Z3, Z4, Z2
 	VMOVUPS           Z2, (AX)(BX*4)
 	ADDQ              $+16, BX
 	SUBQ              $+16, CX
@@ -11576,10 +12997,9 @@ turned4:
 	VFMADD213PS.BCST  expNums<>+256(SB), Z0, Z2
 	VFMADD213PS.BCST  expNums<>+288(SB), Z0, Z2
 	VFMADD213PS.BCST  expNums<>+320(SB), Z0, Z2
-	VMULPS            Z0, Z0, Z3
-	VFMADD213PS       Z0, Z3, Z2
-	VADDPS.BCST       expNums<>+352(SB), Z2, Z0
-	VSCALEFPS         Z1, Z0, Z0
+	VFMADD213PS.BCST  expNums<>+352(SB), Z0, Z2
+	VFMADD213PS.BCST  expNums<>+352(SB), Z0, Z2
+	VSCALEFPS         Z1, Z2, Z0
 	VMOVUPS           Z0, K1, (AX)(BX*4)
 
 done5:
@@ -11587,7 +13007,7 @@ done5:
 	RET
 
 // func sigmoidF32AVX512(dst *byte, src *byte, n int)
-// Requires: AVX, AVX512DQ, AVX512F
+// Requires: AVX, AVX512DQ, AVX512F, MMX+
 TEXT ·sigmoidF32AVX512(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), DX
@@ -11595,294 +13015,843 @@ TEXT ·sigmoidF32AVX512(SB), NOSPLIT|NOFRAME, $0-24
 	XORQ         BX, BX
 	VBROADCASTSS expNums<>+384(SB), Z0
 	VBROADCASTSS expNums<>+416(SB), Z1
-	SUBQ         $+16, CX
+	VBROADCASTSS expNums<>+352(SB), Z2
+	SUBQ         $+80, CX
 	JLT          turned2
 
 turn1:
-	VMOVUPS           (DX)(BX*4), Z2
-	VBROADCASTSS      expNums<>+352(SB), Z3
-	VMAXPS            Z2, Z0, Z2
-	VMINPS            Z2, Z1, Z2
-	VORPS.BCST        expNums<>+448(SB), Z2, Z6
-	VBROADCASTSS      expNums<>+64(SB), Z7
-	VFMADD213PS.BCST  expNums<>+96(SB), Z6, Z7
-	VSUBPS.BCST       expNums<>+96(SB), Z7, Z7
-	VMOVUPS           Z6, Z6
-	VFNMADD231PS.BCST expNums<>+128(SB), Z7, Z6
-	VFNMADD231PS.BCST expNums<>+160(SB), Z7, Z6
-	VBROADCASTSS      expNums<>+192(SB), Z8
-	VFMADD213PS.BCST  expNums<>+224(SB), Z6, Z8
-	VFMADD213PS.BCST  expNums<>+256(SB), Z6, Z8
-	VFMADD213PS.BCST  expNums<>+288(SB), Z6, Z8
-	VFMADD213PS.BCST  expNums<>+320(SB), Z6, Z8
-	VMULPS            Z6, Z6, Z9
-	VFMADD213PS       Z6, Z9, Z8
-	VADDPS.BCST       expNums<>+352(SB), Z8, Z6
-	VMULPS            Z6, Z3, Z8
-	VPMOVD2M          Z2, K1
-	VBLENDMPS         Z8, Z3, K1, Z4
-	VSCALEFPS         Z7, Z6, Z3
+	PREFETCHT0 2048(DX)(BX*4)
+	PREFETCHT0 2112(DX)(BX*4)
+	PREFETCHT0 2176(DX)(BX*4)
+	PREFETCHT0 2240(DX)(BX*4)
+	PREFETCHT0 2304(DX)(BX*4)
+
+	// PREFETCHW 2048(AX)(BX*4)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x98
+	BYTE $0x00
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2112(AX)(BX*4)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x98
+	BYTE $0x40
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2176(AX)(BX*4)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x98
+	BYTE $0x80
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2240(AX)(BX*4)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x98
+	BYTE $0xc0
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2304(AX)(BX*4)
+	BYTE              $0x40
+	BYTE              $0x0f
+	BYTE              $0x0d
+	BYTE              $0x8c
+	BYTE              $0x98
+	BYTE              $0x00
+	BYTE              $0x09
+	BYTE              $0x00
+	BYTE              $0x00
+	VMOVUPS           (DX)(BX*4), Z3
+	VMOVUPS           64(DX)(BX*4), Z5
+	VMOVUPS           128(DX)(BX*4), Z7
+	VMOVUPS           192(DX)(BX*4), Z9
+	VMOVUPS           256(DX)(BX*4), Z11
+	VMAXPS            Z3, Z0, Z3
+	VMAXPS            Z5, Z0, Z5
+	VMAXPS            Z7, Z0, Z7
+	VMAXPS            Z9, Z0, Z9
+	VMAXPS            Z11, Z0, Z11
+	VMINPS            Z3, Z1, Z3
+	VMINPS            Z5, Z1, Z5
+	VMINPS            Z7, Z1, Z7
+	VMINPS            Z9, Z1, Z9
+	VMINPS            Z11, Z1, Z22
+	VORPS.BCST        expNums<>+448(SB), Z3, Z11
+	VORPS.BCST        expNums<>+448(SB), Z5, Z16
+	VORPS.BCST        expNums<>+448(SB), Z7, Z18
+	VORPS.BCST        expNums<>+448(SB), Z9, Z20
+	VORPS.BCST        expNums<>+448(SB), Z22, Z23
+	VBROADCASTSS      expNums<>+64(SB), Z15
+	VBROADCASTSS      expNums<>+64(SB), Z17
+	VBROADCASTSS      expNums<>+64(SB), Z19
+	VBROADCASTSS      expNums<>+64(SB), Z21
+	VBROADCASTSS      expNums<>+64(SB), Z24
+	VFMADD213PS.BCST  expNums<>+96(SB), Z11, Z15
+	VFMADD213PS.BCST  expNums<>+96(SB), Z16, Z17
+	VFMADD213PS.BCST  expNums<>+96(SB), Z18, Z19
+	VFMADD213PS.BCST  expNums<>+96(SB), Z20, Z21
+	VFMADD213PS.BCST  expNums<>+96(SB), Z23, Z24
+	VSUBPS.BCST       expNums<>+96(SB), Z15, Z15
+	VSUBPS.BCST       expNums<>+96(SB), Z17, Z17
+	VSUBPS.BCST       expNums<>+96(SB), Z19, Z19
+	VSUBPS.BCST       expNums<>+96(SB), Z21, Z21
+	VSUBPS.BCST       expNums<>+96(SB), Z24, Z24
+	VMOVUPS           Z11, Z11
+	VMOVUPS           Z16, Z16
+	VMOVUPS           Z18, Z18
+	VMOVUPS           Z20, Z20
+	VMOVUPS           Z23, Z28
+	VFNMADD231PS.BCST expNums<>+128(SB), Z15, Z11
+	VFNMADD231PS.BCST expNums<>+128(SB), Z17, Z16
+	VFNMADD231PS.BCST expNums<>+128(SB), Z19, Z18
+	VFNMADD231PS.BCST expNums<>+128(SB), Z21, Z20
+	VFNMADD231PS.BCST expNums<>+128(SB), Z24, Z28
+	VFNMADD231PS.BCST expNums<>+160(SB), Z15, Z11
+	VFNMADD231PS.BCST expNums<>+160(SB), Z17, Z16
+	VFNMADD231PS.BCST expNums<>+160(SB), Z19, Z18
+	VFNMADD231PS.BCST expNums<>+160(SB), Z21, Z20
+	VFNMADD231PS.BCST expNums<>+160(SB), Z24, Z28
+	VBROADCASTSS      expNums<>+192(SB), Z23
+	VBROADCASTSS      expNums<>+192(SB), Z25
+	VBROADCASTSS      expNums<>+192(SB), Z26
+	VBROADCASTSS      expNums<>+192(SB), Z27
+	VBROADCASTSS      expNums<>+192(SB), Z29
+	VFMADD213PS.BCST  expNums<>+224(SB), Z11, Z23
+	VFMADD213PS.BCST  expNums<>+224(SB), Z16, Z25
+	VFMADD213PS.BCST  expNums<>+224(SB), Z18, Z26
+	VFMADD213PS.BCST  expNums<>+224(SB), Z20, Z27
+	VFMADD213PS.BCST  expNums<>+224(SB), Z28, Z29
+	VFMADD213PS.BCST  expNums<>+256(SB), Z11, Z23
+	VFMADD213PS.BCST  expNums<>+256(SB), Z16, Z25
+	VFMADD213PS.BCST  expNums<>+256(SB), Z18, Z26
+	VFMADD213PS.BCST  expNums<>+256(SB), Z20, Z27
+	VFMADD213PS.BCST  expNums<>+256(SB), Z28, Z29
+	VFMADD213PS.BCST  expNums<>+288(SB), Z11, Z23
+	VFMADD213PS.BCST  expNums<>+288(SB), Z16, Z25
+	VFMADD213PS.BCST  expNums<>+288(SB), Z18, Z26
+	VFMADD213PS.BCST  expNums<>+288(SB), Z20, Z27
+	VFMADD213PS.BCST  expNums<>+288(SB), Z28, Z29
+	VFMADD213PS.BCST  expNums<>+320(SB), Z11, Z23
+	VFMADD213PS.BCST  expNums<>+320(SB), Z16, Z25
+	VFMADD213PS.BCST  expNums<>+320(SB), Z18, Z26
+	VFMADD213PS.BCST  expNums<>+320(SB), Z20, Z27
+	VFMADD213PS.BCST  expNums<>+320(SB), Z28, Z29
+	VFMADD213PS.BCST  expNums<>+352(SB), Z11, Z23
+	VFMADD213PS.BCST  expNums<>+352(SB), Z16, Z25
+	VFMADD213PS.BCST  expNums<>+352(SB), Z18, Z26
+	VFMADD213PS.BCST  expNums<>+352(SB), Z20, Z27
+	VFMADD213PS.BCST  expNums<>+352(SB), Z28, Z29
+	VFMADD213PS.BCST  expNums<>+352(SB), Z11, Z23
+	VFMADD213PS.BCST  expNums<>+352(SB), Z16, Z25
+	VFMADD213PS.BCST  expNums<>+352(SB), Z18, Z26
+	VFMADD213PS.BCST  expNums<>+352(SB), Z20, Z27
+	VFMADD213PS.BCST  expNums<>+352(SB), Z28, Z29
+	VPMOVD2M          Z3, K1
+	VPMOVD2M          Z5, K2
+	VPMOVD2M          Z7, K3
+	VPMOVD2M          Z9, K4
+	VPMOVD2M          Z22, K5
+	VMULPS            Z23, Z2, Z3
+	VMULPS            Z25, Z2, Z5
+	VMULPS            Z26, Z2, Z7
+	VMULPS            Z27, Z2, Z9
+	VMULPS            Z29, Z2, Z11
+	VBLENDMPS         Z3, Z2, K1, Z4
+	VBLENDMPS         Z5, Z2, K2, Z6
+	VBLENDMPS         Z7, Z2, K3, Z8
+	VBLENDMPS         Z9, Z2, K4, Z10
+	VBLENDMPS         Z11, Z2, K5, Z12
+	VSCALEFPS         Z15, Z23, Z3
+	VSCALEFPS         Z17, Z25, Z5
+	VSCALEFPS         Z19, Z26, Z7
+	VSCALEFPS         Z21, Z27, Z9
+	VSCALEFPS         Z24, Z29, Z11
 	VADDPS.BCST       expNums<>+352(SB), Z3, Z3
+	VADDPS.BCST       expNums<>+352(SB), Z5, Z5
+	VADDPS.BCST       expNums<>+352(SB), Z7, Z7
+	VADDPS.BCST       expNums<>+352(SB), Z9, Z9
+	VADDPS.BCST       expNums<>+352(SB), Z11, Z11
 	VDIVPS            Z3, Z4, Z3
-	VMOVUPS           Z3, Z6
-	VPMOVD2M          Z2, K1
-	VSCALEFPS         Z7, Z3, K1, Z6
-	VMOVUPS           Z6, (AX)(BX*4)
-	ADDQ              $+16, BX
-	SUBQ              $+16, CX
+	VDIVPS            Z5, Z6, Z5
+	VDIVPS            Z7, Z8, Z7
+	VDIVPS            Z9, Z10, Z9
+	VDIVPS            Z11, Z12, Z22
+	VMOVUPS           Z3, Z11
+	VMOVUPS           Z5, Z16
+	VMOVUPS           Z7, Z18
+	VMOVUPS           Z9, Z20
+	VMOVUPS           Z22, Z23
+	VSCALEFPS         Z15, Z3, K1, Z11
+	VSCALEFPS         Z17, Z5, K2, Z16
+	VSCALEFPS         Z19, Z7, K3, Z18
+	VSCALEFPS         Z21, Z9, K4, Z20
+	VSCALEFPS         Z24, Z22, K5, Z23
+	VMOVUPS           Z11, (AX)(BX*4)
+	VMOVUPS           Z16, 64(AX)(BX*4)
+	VMOVUPS           Z18, 128(AX)(BX*4)
+	VMOVUPS           Z20, 192(AX)(BX*4)
+	VMOVUPS           Z23, 256(AX)(BX*4)
+	ADDQ              $+80, BX
+	SUBQ              $+80, CX
 	JGE               turn1
 
 turned2:
+	ADDQ $+80, CX
+	SUBQ $+16, CX
+	JLT  turned4
+
+turn3:
+	VMOVUPS           (DX)(BX*4), Z3
+	VMAXPS            Z3, Z0, Z3
+	VMINPS            Z3, Z1, Z3
+	VORPS.BCST        expNums<>+448(SB), Z3, Z4
+	VBROADCASTSS      expNums<>+64(SB), Z5
+	VFMADD213PS.BCST  expNums<>+96(SB), Z4, Z5
+	VSUBPS.BCST       expNums<>+96(SB), Z5, Z5
+	VMOVUPS           Z4, Z4
+	VFNMADD231PS.BCST expNums<>+128(SB), Z5, Z4
+	VFNMADD231PS.BCST expNums<>+160(SB), Z5, Z4
+	VBROADCASTSS      expNums<>+192(SB), Z6
+	VFMADD213PS.BCST  expNums<>+224(SB), Z4, Z6
+	VFMADD213PS.BCST  expNums<>+256(SB), Z4, Z6
+	VFMADD213PS.BCST  expNums<>+288(SB), Z4, Z6
+	VFMADD213PS.BCST  expNums<>+320(SB), Z4, Z6
+	VFMADD213PS.BCST  expNums<>+352(SB), Z4, Z6
+	VFMADD213PS.BCST  expNums<>+352(SB), Z4, Z6
+	VPMOVD2M          Z3, K1
+	VMULPS            Z6, Z2, Z3
+	VBLENDMPS         Z3, Z2, K1, Z13
+	VSCALEFPS         Z5, Z6, Z3
+	VADDPS.BCST       expNums<>+352(SB), Z3, Z3
+	VDIVPS            Z3, Z13, Z3
+	VMOVUPS           Z3, Z4
+	VSCALEFPS         Z5, Z3, K1, Z4
+	VMOVUPS           Z4, (AX)(BX*4)
+	ADDQ              $+16, BX
+	SUBQ              $+16, CX
+	JGE               turn3
+
+turned4:
 	ADDQ              $+16, CX
 	TESTQ             CX, CX
-	JEQ               done3
+	JEQ               done5
 	MOVQ              $+1, SI
 	SHLQ              CL, SI
 	DECQ              SI
 	KMOVW             SI, K1
-	VMOVUPS.Z         (DX)(BX*4), K1, Z2
-	VBROADCASTSS      expNums<>+352(SB), Z3
-	VMAXPS            Z2, Z0, Z0
+	VMOVUPS.Z         (DX)(BX*4), K1, Z3
+	VMAXPS            Z3, Z0, Z0
 	VMINPS            Z0, Z1, Z0
 	VORPS.BCST        expNums<>+448(SB), Z0, Z1
-	VBROADCASTSS      expNums<>+64(SB), Z2
-	VFMADD213PS.BCST  expNums<>+96(SB), Z1, Z2
-	VSUBPS.BCST       expNums<>+96(SB), Z2, Z2
+	VBROADCASTSS      expNums<>+64(SB), Z3
+	VFMADD213PS.BCST  expNums<>+96(SB), Z1, Z3
+	VSUBPS.BCST       expNums<>+96(SB), Z3, Z3
 	VMOVUPS           Z1, Z1
-	VFNMADD231PS.BCST expNums<>+128(SB), Z2, Z1
-	VFNMADD231PS.BCST expNums<>+160(SB), Z2, Z1
+	VFNMADD231PS.BCST expNums<>+128(SB), Z3, Z1
+	VFNMADD231PS.BCST expNums<>+160(SB), Z3, Z1
 	VBROADCASTSS      expNums<>+192(SB), Z4
 	VFMADD213PS.BCST  expNums<>+224(SB), Z1, Z4
 	VFMADD213PS.BCST  expNums<>+256(SB), Z1, Z4
 	VFMADD213PS.BCST  expNums<>+288(SB), Z1, Z4
 	VFMADD213PS.BCST  expNums<>+320(SB), Z1, Z4
-	VMULPS            Z1, Z1, Z6
-	VFMADD213PS       Z1, Z6, Z4
-	VADDPS.BCST       expNums<>+352(SB), Z4, Z1
-	VMULPS            Z1, Z3, Z4
+	VFMADD213PS.BCST  expNums<>+352(SB), Z1, Z4
+	VFMADD213PS.BCST  expNums<>+352(SB), Z1, Z4
 	VPMOVD2M          Z0, K2
-	VBLENDMPS         Z4, Z3, K2, Z5
-	VSCALEFPS         Z2, Z1, Z1
-	VADDPS.BCST       expNums<>+352(SB), Z1, Z1
-	VDIVPS            Z1, Z5, Z1
-	VMOVUPS           Z1, Z3
-	VPMOVD2M          Z0, K2
-	VSCALEFPS         Z2, Z1, K2, Z3
-	VMOVUPS           Z3, K1, (AX)(BX*4)
+	VMULPS            Z4, Z2, Z0
+	VBLENDMPS         Z0, Z2, K2, Z14
+	VSCALEFPS         Z3, Z4, Z0
+	VADDPS.BCST       expNums<>+352(SB), Z0, Z0
+	VDIVPS            Z0, Z14, Z0
+	VMOVUPS           Z0, Z1
+	VSCALEFPS         Z3, Z0, K2, Z1
+	VMOVUPS           Z1, K1, (AX)(BX*4)
 
-done3:
+done5:
 	VZEROUPPER
 	RET
 
 // func sigmoidF16AVX512(dst *byte, src *byte, n int)
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, MMX+
 TEXT ·sigmoidF16AVX512(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), DX
 	MOVQ         n+16(FP), CX
 	XORQ         BX, BX
-	VBROADCASTSS expNums<>+384(SB), Z0
-	VBROADCASTSS expNums<>+416(SB), Z1
-	SUBQ         $+16, CX
+	VBROADCASTSS expNums<>+512(SB), Z0
+	SUBQ         $+96, CX
 	JLT          turned2
 
 turn1:
-	VCVTPH2PS         (DX)(BX*2), Z2
-	VBROADCASTSS      expNums<>+352(SB), Z3
-	VMAXPS            Z2, Z0, Z2
-	VMINPS            Z2, Z1, Z2
-	VORPS.BCST        expNums<>+448(SB), Z2, Z6
-	VBROADCASTSS      expNums<>+64(SB), Z7
-	VFMADD213PS.BCST  expNums<>+96(SB), Z6, Z7
-	VSUBPS.BCST       expNums<>+96(SB), Z7, Z7
-	VMOVUPS           Z6, Z6
-	VFNMADD231PS.BCST expNums<>+128(SB), Z7, Z6
-	VFNMADD231PS.BCST expNums<>+160(SB), Z7, Z6
-	VBROADCASTSS      expNums<>+192(SB), Z8
-	VFMADD213PS.BCST  expNums<>+224(SB), Z6, Z8
-	VFMADD213PS.BCST  expNums<>+256(SB), Z6, Z8
-	VFMADD213PS.BCST  expNums<>+288(SB), Z6, Z8
-	VFMADD213PS.BCST  expNums<>+320(SB), Z6, Z8
-	VMULPS            Z6, Z6, Z9
-	VFMADD213PS       Z6, Z9, Z8
-	VADDPS.BCST       expNums<>+352(SB), Z8, Z6
-	VMULPS            Z6, Z3, Z8
-	VPMOVD2M          Z2, K1
-	VBLENDMPS         Z8, Z3, K1, Z4
-	VSCALEFPS         Z7, Z6, Z3
-	VADDPS.BCST       expNums<>+352(SB), Z3, Z3
-	VDIVPS            Z3, Z4, Z3
-	VMOVUPS           Z3, Z6
-	VPMOVD2M          Z2, K1
-	VSCALEFPS         Z7, Z3, K1, Z6
-	VCVTPS2PH         $0x00, Z6, (AX)(BX*2)
-	ADDQ              $+16, BX
-	SUBQ              $+16, CX
-	JGE               turn1
+	PREFETCHT0 2048(DX)(BX*2)
+	PREFETCHT0 2112(DX)(BX*2)
+	PREFETCHT0 2176(DX)(BX*2)
+
+	// PREFETCHW 2048(AX)(BX*2)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x58
+	BYTE $0x00
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2112(AX)(BX*2)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x58
+	BYTE $0x40
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2176(AX)(BX*2)
+	BYTE             $0x40
+	BYTE             $0x0f
+	BYTE             $0x0d
+	BYTE             $0x8c
+	BYTE             $0x58
+	BYTE             $0x80
+	BYTE             $0x08
+	BYTE             $0x00
+	BYTE             $0x00
+	VCVTPH2PS        (DX)(BX*2), Z1
+	VCVTPH2PS        32(DX)(BX*2), Z2
+	VCVTPH2PS        64(DX)(BX*2), Z3
+	VCVTPH2PS        96(DX)(BX*2), Z4
+	VCVTPH2PS        128(DX)(BX*2), Z5
+	VCVTPH2PS        160(DX)(BX*2), Z6
+	VMULPS           Z0, Z1, Z1
+	VMULPS           Z0, Z2, Z2
+	VMULPS           Z0, Z3, Z3
+	VMULPS           Z0, Z4, Z4
+	VMULPS           Z0, Z5, Z5
+	VMULPS           Z0, Z6, Z16
+	VREDUCEPS        $0x01, Z1, Z6
+	VREDUCEPS        $0x01, Z2, Z8
+	VREDUCEPS        $0x01, Z3, Z10
+	VREDUCEPS        $0x01, Z4, Z12
+	VREDUCEPS        $0x01, Z5, Z14
+	VREDUCEPS        $0x01, Z16, Z17
+	VBROADCASTSS     expNums<>+1952(SB), Z7
+	VBROADCASTSS     expNums<>+1952(SB), Z9
+	VBROADCASTSS     expNums<>+1952(SB), Z11
+	VBROADCASTSS     expNums<>+1952(SB), Z13
+	VBROADCASTSS     expNums<>+1952(SB), Z15
+	VBROADCASTSS     expNums<>+1952(SB), Z18
+	VFMADD213PS.BCST expNums<>+1984(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+1984(SB), Z8, Z9
+	VFMADD213PS.BCST expNums<>+1984(SB), Z10, Z11
+	VFMADD213PS.BCST expNums<>+1984(SB), Z12, Z13
+	VFMADD213PS.BCST expNums<>+1984(SB), Z14, Z15
+	VFMADD213PS.BCST expNums<>+1984(SB), Z17, Z18
+	VFMADD213PS.BCST expNums<>+2016(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2016(SB), Z8, Z9
+	VFMADD213PS.BCST expNums<>+2016(SB), Z10, Z11
+	VFMADD213PS.BCST expNums<>+2016(SB), Z12, Z13
+	VFMADD213PS.BCST expNums<>+2016(SB), Z14, Z15
+	VFMADD213PS.BCST expNums<>+2016(SB), Z17, Z18
+	VFMADD213PS.BCST expNums<>+2048(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2048(SB), Z8, Z9
+	VFMADD213PS.BCST expNums<>+2048(SB), Z10, Z11
+	VFMADD213PS.BCST expNums<>+2048(SB), Z12, Z13
+	VFMADD213PS.BCST expNums<>+2048(SB), Z14, Z15
+	VFMADD213PS.BCST expNums<>+2048(SB), Z17, Z18
+	VFMADD213PS.BCST expNums<>+2080(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2080(SB), Z8, Z9
+	VFMADD213PS.BCST expNums<>+2080(SB), Z10, Z11
+	VFMADD213PS.BCST expNums<>+2080(SB), Z12, Z13
+	VFMADD213PS.BCST expNums<>+2080(SB), Z14, Z15
+	VFMADD213PS.BCST expNums<>+2080(SB), Z17, Z18
+	VSCALEFPS        Z1, Z7, Z7
+	VSCALEFPS        Z2, Z9, Z9
+	VSCALEFPS        Z3, Z11, Z11
+	VSCALEFPS        Z4, Z13, Z13
+	VSCALEFPS        Z5, Z15, Z15
+	VSCALEFPS        Z16, Z18, Z18
+	VADDPS.BCST      expNums<>+352(SB), Z7, Z1
+	VADDPS.BCST      expNums<>+352(SB), Z9, Z2
+	VADDPS.BCST      expNums<>+352(SB), Z11, Z3
+	VADDPS.BCST      expNums<>+352(SB), Z13, Z4
+	VADDPS.BCST      expNums<>+352(SB), Z15, Z5
+	VADDPS.BCST      expNums<>+352(SB), Z18, Z6
+	VRCP14PS         Z1, Z1
+	VRCP14PS         Z2, Z2
+	VRCP14PS         Z3, Z3
+	VRCP14PS         Z4, Z4
+	VRCP14PS         Z5, Z5
+	VRCP14PS         Z6, Z6
+	VCVTPS2PH        $0x00, Z1, (AX)(BX*2)
+	VCVTPS2PH        $0x00, Z2, 32(AX)(BX*2)
+	VCVTPS2PH        $0x00, Z3, 64(AX)(BX*2)
+	VCVTPS2PH        $0x00, Z4, 96(AX)(BX*2)
+	VCVTPS2PH        $0x00, Z5, 128(AX)(BX*2)
+	VCVTPS2PH        $0x00, Z6, 160(AX)(BX*2)
+	ADDQ             $+96, BX
+	SUBQ             $+96, CX
+	JGE              turn1
 
 turned2:
-	ADDQ              $+16, CX
-	TESTQ             CX, CX
-	JEQ               done3
-	MOVQ              $+1, SI
-	SHLQ              CL, SI
-	DECQ              SI
-	KMOVW             SI, K1
-	VMOVDQU16.Z       (DX)(BX*2), K1, Y2
-	VCVTPH2PS         Y2, Z2
-	VBROADCASTSS      expNums<>+352(SB), Z3
-	VMAXPS            Z2, Z0, Z0
-	VMINPS            Z0, Z1, Z0
-	VORPS.BCST        expNums<>+448(SB), Z0, Z1
-	VBROADCASTSS      expNums<>+64(SB), Z2
-	VFMADD213PS.BCST  expNums<>+96(SB), Z1, Z2
-	VSUBPS.BCST       expNums<>+96(SB), Z2, Z2
-	VMOVUPS           Z1, Z1
-	VFNMADD231PS.BCST expNums<>+128(SB), Z2, Z1
-	VFNMADD231PS.BCST expNums<>+160(SB), Z2, Z1
-	VBROADCASTSS      expNums<>+192(SB), Z4
-	VFMADD213PS.BCST  expNums<>+224(SB), Z1, Z4
-	VFMADD213PS.BCST  expNums<>+256(SB), Z1, Z4
-	VFMADD213PS.BCST  expNums<>+288(SB), Z1, Z4
-	VFMADD213PS.BCST  expNums<>+320(SB), Z1, Z4
-	VMULPS            Z1, Z1, Z6
-	VFMADD213PS       Z1, Z6, Z4
-	VADDPS.BCST       expNums<>+352(SB), Z4, Z1
-	VMULPS            Z1, Z3, Z4
-	VPMOVD2M          Z0, K2
-	VBLENDMPS         Z4, Z3, K2, Z5
-	VSCALEFPS         Z2, Z1, Z1
-	VADDPS.BCST       expNums<>+352(SB), Z1, Z1
-	VDIVPS            Z1, Z5, Z1
-	VMOVUPS           Z1, Z3
-	VPMOVD2M          Z0, K2
-	VSCALEFPS         Z2, Z1, K2, Z3
-	VCVTPS2PH         $0x00, Z3, Y0
-	VMOVDQU16         Y0, K1, (AX)(BX*2)
+	ADDQ $+96, CX
+	SUBQ $+16, CX
+	JLT  turned4
 
-done3:
+turn3:
+	VCVTPH2PS        (DX)(BX*2), Z1
+	VMULPS           Z0, Z1, Z1
+	VREDUCEPS        $0x01, Z1, Z2
+	VBROADCASTSS     expNums<>+1952(SB), Z3
+	VFMADD213PS.BCST expNums<>+1984(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+2016(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+2048(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+2080(SB), Z2, Z3
+	VSCALEFPS        Z1, Z3, Z3
+	VADDPS.BCST      expNums<>+352(SB), Z3, Z1
+	VRCP14PS         Z1, Z1
+	VCVTPS2PH        $0x00, Z1, (AX)(BX*2)
+	ADDQ             $+16, BX
+	SUBQ             $+16, CX
+	JGE              turn3
+
+turned4:
+	ADDQ             $+16, CX
+	TESTQ            CX, CX
+	JEQ              done5
+	MOVQ             $+1, SI
+	SHLQ             CL, SI
+	DECQ             SI
+	KMOVW            SI, K1
+	VMOVDQU16.Z      (DX)(BX*2), K1, Y1
+	VCVTPH2PS        Y1, Z1
+	VMULPS           Z0, Z1, Z0
+	VREDUCEPS        $0x01, Z0, Z1
+	VBROADCASTSS     expNums<>+1952(SB), Z2
+	VFMADD213PS.BCST expNums<>+1984(SB), Z1, Z2
+	VFMADD213PS.BCST expNums<>+2016(SB), Z1, Z2
+	VFMADD213PS.BCST expNums<>+2048(SB), Z1, Z2
+	VFMADD213PS.BCST expNums<>+2080(SB), Z1, Z2
+	VSCALEFPS        Z0, Z2, Z2
+	VADDPS.BCST      expNums<>+352(SB), Z2, Z0
+	VRCP14PS         Z0, Z0
+	VCVTPS2PH        $0x00, Z0, Y0
+	VMOVDQU16        Y0, K1, (AX)(BX*2)
+
+done5:
 	VZEROUPPER
 	RET
 
 // func sigmoidBF16AVX512(dst *byte, src *byte, n int)
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, MMX+
 TEXT ·sigmoidBF16AVX512(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), DX
 	MOVQ         n+16(FP), CX
 	XORQ         BX, BX
-	VBROADCASTSS expNums<>+384(SB), Z0
-	VBROADCASTSS expNums<>+416(SB), Z1
-	SUBQ         $+16, CX
+	VBROADCASTSS expNums<>+512(SB), Z0
+	MOVL         $0xaaaaaaaa, SI
+	KMOVD        SI, K1
+	SUBQ         $+96, CX
 	JLT          turned2
 
 turn1:
-	VPMOVZXWD         (DX)(BX*2), Z2
-	VPSLLD            $0x10, Z2, Z2
-	VBROADCASTSS      expNums<>+352(SB), Z6
-	VMAXPS            Z2, Z0, Z2
-	VMINPS            Z2, Z1, Z2
-	VORPS.BCST        expNums<>+448(SB), Z2, Z7
-	VBROADCASTSS      expNums<>+64(SB), Z8
-	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z8
-	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
-	VMOVUPS           Z7, Z7
-	VFNMADD231PS.BCST expNums<>+128(SB), Z8, Z7
-	VFNMADD231PS.BCST expNums<>+160(SB), Z8, Z7
-	VBROADCASTSS      expNums<>+192(SB), Z9
-	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
-	VMULPS            Z7, Z7, Z10
-	VFMADD213PS       Z7, Z10, Z9
-	VADDPS.BCST       expNums<>+352(SB), Z9, Z7
-	VMULPS            Z7, Z6, Z9
-	VPMOVD2M          Z2, K1
-	VBLENDMPS         Z9, Z6, K1, Z3
-	VSCALEFPS         Z8, Z7, Z6
-	VADDPS.BCST       expNums<>+352(SB), Z6, Z6
-	VDIVPS            Z6, Z3, Z6
-	VMOVUPS           Z6, Z7
-	VPMOVD2M          Z2, K1
-	VSCALEFPS         Z8, Z6, K1, Z7
-	VMOVUPS           Z7, Z2
-	VCMPPS            $0x07, Z7, Z7, K1
-	VPTESTMD.BCST     expNums<>+1344(SB), Z7, K1, K2
-	VPADDD.BCST       expNums<>+544(SB), Z2, K1, Z2
-	VPSUBD.BCST       expNums<>+1376(SB), Z2, K2, Z2
-	VMOVDQU           oddWords<>+0(SB), Y4
-	VPERMW            Z2, Z4, Z2
-	VMOVDQU           Y2, (AX)(BX*2)
-	ADDQ              $+16, BX
-	SUBQ              $+16, CX
-	JGE               turn1
+	PREFETCHT0 2048(DX)(BX*2)
+	PREFETCHT0 2112(DX)(BX*2)
+	PREFETCHT0 2176(DX)(BX*2)
+
+	// PREFETCHW 2048(AX)(BX*2)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x58
+	BYTE $0x00
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2112(AX)(BX*2)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x58
+	BYTE $0x40
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2176(AX)(BX*2)
+	BYTE             $0x40
+	BYTE             $0x0f
+	BYTE             $0x0d
+	BYTE             $0x8c
+	BYTE             $0x58
+	BYTE             $0x80
+	BYTE             $0x08
+	BYTE             $0x00
+	BYTE             $0x00
+	VMOVUPS          (DX)(BX*2), Z1
+	VMOVUPS          (DX)(BX*2), Z2
+	VMOVUPS          64(DX)(BX*2), Z4
+	VMOVUPS          64(DX)(BX*2), Z5
+	VMOVUPS          128(DX)(BX*2), Z7
+	VMOVUPS          128(DX)(BX*2), Z8
+	VPSLLD           $0x10, Z1, Z1
+	VANDPS.BCST      expNums<>+1024(SB), Z2, Z2
+	VPSLLD           $0x10, Z4, Z4
+	VANDPS.BCST      expNums<>+1024(SB), Z5, Z5
+	VPSLLD           $0x10, Z7, Z7
+	VANDPS.BCST      expNums<>+1024(SB), Z8, Z8
+	VMOVUPS          Z1, Z1
+	VMOVUPS          Z2, Z2
+	VMOVUPS          Z4, Z4
+	VMOVUPS          Z5, Z5
+	VMOVUPS          Z7, Z7
+	VMOVUPS          Z8, Z21
+	VFMADD213PS.BCST expNums<>+800(SB), Z0, Z1
+	VFMADD213PS.BCST expNums<>+800(SB), Z0, Z2
+	VFMADD213PS.BCST expNums<>+800(SB), Z0, Z4
+	VFMADD213PS.BCST expNums<>+800(SB), Z0, Z5
+	VFMADD213PS.BCST expNums<>+800(SB), Z0, Z7
+	VFMADD213PS.BCST expNums<>+800(SB), Z0, Z21
+	VREDUCEPS        $0x01, Z1, Z8
+	VREDUCEPS        $0x01, Z2, Z13
+	VREDUCEPS        $0x01, Z4, Z15
+	VREDUCEPS        $0x01, Z5, Z17
+	VREDUCEPS        $0x01, Z7, Z19
+	VREDUCEPS        $0x01, Z21, Z22
+	VBROADCASTSS     expNums<>+2112(SB), Z12
+	VBROADCASTSS     expNums<>+2112(SB), Z14
+	VBROADCASTSS     expNums<>+2112(SB), Z16
+	VBROADCASTSS     expNums<>+2112(SB), Z18
+	VBROADCASTSS     expNums<>+2112(SB), Z20
+	VBROADCASTSS     expNums<>+2112(SB), Z23
+	VFMADD213PS.BCST expNums<>+2144(SB), Z8, Z12
+	VFMADD213PS.BCST expNums<>+2144(SB), Z13, Z14
+	VFMADD213PS.BCST expNums<>+2144(SB), Z15, Z16
+	VFMADD213PS.BCST expNums<>+2144(SB), Z17, Z18
+	VFMADD213PS.BCST expNums<>+2144(SB), Z19, Z20
+	VFMADD213PS.BCST expNums<>+2144(SB), Z22, Z23
+	VFMADD213PS.BCST expNums<>+2176(SB), Z8, Z12
+	VFMADD213PS.BCST expNums<>+2176(SB), Z13, Z14
+	VFMADD213PS.BCST expNums<>+2176(SB), Z15, Z16
+	VFMADD213PS.BCST expNums<>+2176(SB), Z17, Z18
+	VFMADD213PS.BCST expNums<>+2176(SB), Z19, Z20
+	VFMADD213PS.BCST expNums<>+2176(SB), Z22, Z23
+	VFMADD213PS.BCST expNums<>+2208(SB), Z8, Z12
+	VFMADD213PS.BCST expNums<>+2208(SB), Z13, Z14
+	VFMADD213PS.BCST expNums<>+2208(SB), Z15, Z16
+	VFMADD213PS.BCST expNums<>+2208(SB), Z17, Z18
+	VFMADD213PS.BCST expNums<>+2208(SB), Z19, Z20
+	VFMADD213PS.BCST expNums<>+2208(SB), Z22, Z23
+	VSCALEFPS        Z1, Z12, Z12
+	VSCALEFPS        Z2, Z14, Z14
+	VSCALEFPS        Z4, Z16, Z16
+	VSCALEFPS        Z5, Z18, Z18
+	VSCALEFPS        Z7, Z20, Z20
+	VSCALEFPS        Z21, Z23, Z23
+	VADDPS.BCST      expNums<>+832(SB), Z12, Z1
+	VADDPS.BCST      expNums<>+832(SB), Z14, Z2
+	VADDPS.BCST      expNums<>+832(SB), Z16, Z4
+	VADDPS.BCST      expNums<>+832(SB), Z18, Z5
+	VADDPS.BCST      expNums<>+832(SB), Z20, Z7
+	VADDPS.BCST      expNums<>+832(SB), Z23, Z8
+	VRCP14PS         Z1, Z1
+	VRCP14PS         Z2, Z2
+	VRCP14PS         Z4, Z4
+	VRCP14PS         Z5, Z5
+	VRCP14PS         Z7, Z7
+	VRCP14PS         Z8, Z8
+	VMULPS.BCST      expNums<>+832(SB), Z1, Z1
+	VMULPS.BCST      expNums<>+832(SB), Z2, Z2
+	VMULPS.BCST      expNums<>+832(SB), Z4, Z4
+	VMULPS.BCST      expNums<>+832(SB), Z5, Z5
+	VMULPS.BCST      expNums<>+832(SB), Z7, Z7
+	VMULPS.BCST      expNums<>+832(SB), Z8, Z8
+	VPADDD.BCST      expNums<>+992(SB), Z1, Z1
+	VPADDD.BCST      expNums<>+992(SB), Z2, Z2
+	VPADDD.BCST      expNums<>+992(SB), Z4, Z4
+	VPADDD.BCST      expNums<>+992(SB), Z5, Z5
+	VPADDD.BCST      expNums<>+992(SB), Z7, Z7
+	VPADDD.BCST      expNums<>+992(SB), Z8, Z8
+	VPSRLD           $0x10, Z1, Z1
+	VPBLENDMW        Z2, Z1, K1, Z3
+	VPSRLD           $0x10, Z4, Z1
+	VPBLENDMW        Z5, Z1, K1, Z6
+	VPSRLD           $0x10, Z7, Z1
+	VPBLENDMW        Z8, Z1, K1, Z9
+	VMOVUPS          Z3, (AX)(BX*2)
+	VMOVUPS          Z6, 64(AX)(BX*2)
+	VMOVUPS          Z9, 128(AX)(BX*2)
+	ADDQ             $+96, BX
+	SUBQ             $+96, CX
+	JGE              turn1
 
 turned2:
-	ADDQ              $+16, CX
-	TESTQ             CX, CX
-	JEQ               done3
-	MOVQ              $+1, SI
-	SHLQ              CL, SI
-	DECQ              SI
-	KMOVW             SI, K1
-	VMOVDQU16.Z       (DX)(BX*2), K1, Y2
-	VPMOVZXWD         Y2, Z2
-	VPSLLD            $0x10, Z2, Z2
-	VBROADCASTSS      expNums<>+352(SB), Z3
-	VMAXPS            Z2, Z0, Z0
-	VMINPS            Z0, Z1, Z0
-	VORPS.BCST        expNums<>+448(SB), Z0, Z1
-	VBROADCASTSS      expNums<>+64(SB), Z2
-	VFMADD213PS.BCST  expNums<>+96(SB), Z1, Z2
-	VSUBPS.BCST       expNums<>+96(SB), Z2, Z2
-	VMOVUPS           Z1, Z1
-	VFNMADD231PS.BCST expNums<>+128(SB), Z2, Z1
-	VFNMADD231PS.BCST expNums<>+160(SB), Z2, Z1
-	VBROADCASTSS      expNums<>+192(SB), Z6
-	VFMADD213PS.BCST  expNums<>+224(SB), Z1, Z6
-	VFMADD213PS.BCST  expNums<>+256(SB), Z1, Z6
-	VFMADD213PS.BCST  expNums<>+288(SB), Z1, Z6
-	VFMADD213PS.BCST  expNums<>+320(SB), Z1, Z6
-	VMULPS            Z1, Z1, Z7
-	VFMADD213PS       Z1, Z7, Z6
-	VADDPS.BCST       expNums<>+352(SB), Z6, Z1
-	VMULPS            Z1, Z3, Z6
-	VPMOVD2M          Z0, K2
-	VBLENDMPS         Z6, Z3, K2, Z5
-	VSCALEFPS         Z2, Z1, Z1
-	VADDPS.BCST       expNums<>+352(SB), Z1, Z1
-	VDIVPS            Z1, Z5, Z1
-	VMOVUPS           Z1, Z3
-	VPMOVD2M          Z0, K2
-	VSCALEFPS         Z2, Z1, K2, Z3
-	VMOVUPS           Z3, Z0
-	VCMPPS            $0x07, Z3, Z3, K2
-	VPTESTMD.BCST     expNums<>+1344(SB), Z3, K2, K3
-	VPADDD.BCST       expNums<>+544(SB), Z0, K2, Z0
-	VPSUBD.BCST       expNums<>+1376(SB), Z0, K3, Z0
-	VMOVDQU           oddWords<>+0(SB), Y4
-	VPERMW            Z0, Z4, Z0
-	VMOVDQU16         Y0, K1, (AX)(BX*2)
+	ADDQ $+96, CX
+	SUBQ $+32, CX
+	JLT  turned4
 
-done3:
+turn3:
+	VMOVUPS          (DX)(BX*2), Z1
+	VMOVUPS          (DX)(BX*2), Z2
+	VPSLLD           $0x10, Z1, Z1
+	VANDPS.BCST      expNums<>+1024(SB), Z2, Z2
+	VMOVUPS          Z1, Z1
+	VMOVUPS          Z2, Z4
+	VFMADD213PS.BCST expNums<>+800(SB), Z0, Z1
+	VFMADD213PS.BCST expNums<>+800(SB), Z0, Z4
+	VREDUCEPS        $0x01, Z1, Z2
+	VREDUCEPS        $0x01, Z4, Z5
+	VBROADCASTSS     expNums<>+2112(SB), Z3
+	VBROADCASTSS     expNums<>+2112(SB), Z6
+	VFMADD213PS.BCST expNums<>+2144(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+2144(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2176(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+2176(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2208(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+2208(SB), Z5, Z6
+	VSCALEFPS        Z1, Z3, Z3
+	VSCALEFPS        Z4, Z6, Z6
+	VADDPS.BCST      expNums<>+832(SB), Z3, Z1
+	VADDPS.BCST      expNums<>+832(SB), Z6, Z2
+	VRCP14PS         Z1, Z1
+	VRCP14PS         Z2, Z2
+	VMULPS.BCST      expNums<>+832(SB), Z1, Z1
+	VMULPS.BCST      expNums<>+832(SB), Z2, Z2
+	VPADDD.BCST      expNums<>+992(SB), Z1, Z1
+	VPADDD.BCST      expNums<>+992(SB), Z2, Z2
+	VPSRLD           $0x10, Z1, Z1
+	VPBLENDMW        Z2, Z1, K1, Z10
+	VMOVUPS          Z10, (AX)(BX*2)
+	ADDQ             $+32, BX
+	SUBQ             $+32, CX
+	JGE              turn3
+
+turned4:
+	ADDQ $+32, CX
+	SUBQ $+16, CX
+	JLT  turned6
+
+turn5:
+	VPMOVZXWD        (DX)(BX*2), Z1
+	VPSLLD           $0x10, Z1, Z1
+	VMOVUPS          Z1, Z1
+	VFMADD213PS.BCST expNums<>+800(SB), Z0, Z1
+	VREDUCEPS        $0x01, Z1, Z2
+	VBROADCASTSS     expNums<>+2112(SB), Z3
+	VFMADD213PS.BCST expNums<>+2144(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+2176(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+2208(SB), Z2, Z3
+	VSCALEFPS        Z1, Z3, Z3
+	VADDPS.BCST      expNums<>+832(SB), Z3, Z1
+	VRCP14PS         Z1, Z1
+	VMULPS.BCST      expNums<>+832(SB), Z1, Z1
+	VPADDD.BCST      expNums<>+992(SB), Z1, Z1
+	VMOVDQU          oddWords<>+0(SB), Y11
+	VPERMW           Z1, Z11, Z1
+	VMOVDQU          Y1, (AX)(BX*2)
+	ADDQ             $+16, BX
+	SUBQ             $+16, CX
+	JGE              turn5
+
+turned6:
+	ADDQ             $+16, CX
+	TESTQ            CX, CX
+	JEQ              done7
+	MOVQ             $+1, SI
+	SHLQ             CL, SI
+	DECQ             SI
+	KMOVW            SI, K1
+	VMOVDQU16.Z      (DX)(BX*2), K1, Y1
+	VPMOVZXWD        Y1, Z1
+	VPSLLD           $0x10, Z1, Z1
+	VMOVUPS          Z1, Z1
+	VFMADD213PS.BCST expNums<>+800(SB), Z0, Z1
+	VREDUCEPS        $0x01, Z1, Z0
+	VBROADCASTSS     expNums<>+2112(SB), Z2
+	VFMADD213PS.BCST expNums<>+2144(SB), Z0, Z2
+	VFMADD213PS.BCST expNums<>+2176(SB), Z0, Z2
+	VFMADD213PS.BCST expNums<>+2208(SB), Z0, Z2
+	VSCALEFPS        Z1, Z2, Z2
+	VADDPS.BCST      expNums<>+832(SB), Z2, Z0
+	VRCP14PS         Z0, Z0
+	VMULPS.BCST      expNums<>+832(SB), Z0, Z0
+	VPADDD.BCST      expNums<>+992(SB), Z0, Z0
+	VMOVDQU          oddWords<>+0(SB), Y11
+	VPERMW           Z0, Z11, Z0
+	VMOVDQU16        Y0, K1, (AX)(BX*2)
+
+done7:
 	VZEROUPPER
 	RET
 
 // func tanhF32AVX512(dst *byte, src *byte, n int)
-// Requires: AVX, AVX512DQ, AVX512F
+// Requires: AVX, AVX512DQ, AVX512F, MMX+
 TEXT ·tanhF32AVX512(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ dst+0(FP), AX
 	MOVQ src+8(FP), DX
 	MOVQ n+16(FP), CX
 	XORQ BX, BX
-	SUBQ $+16, CX
+	SUBQ $+48, CX
 	JLT  turned2
 
 turn1:
+	PREFETCHT0 2048(DX)(BX*4)
+	PREFETCHT0 2112(DX)(BX*4)
+	PREFETCHT0 2176(DX)(BX*4)
+
+	// PREFETCHW 2048(AX)(BX*4)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x98
+	BYTE $0x00
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2112(AX)(BX*4)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x98
+	BYTE $0x40
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2176(AX)(BX*4)
+	BYTE              $0x40
+	BYTE              $0x0f
+	BYTE              $0x0d
+	BYTE              $0x8c
+	BYTE              $0x98
+	BYTE              $0x80
+	BYTE              $0x08
+	BYTE              $0x00
+	BYTE              $0x00
 	VMOVUPS           (DX)(BX*4), Z0
-	VBROADCASTSS      expNums<>+576(SB), Z1
-	VANDPS.BCST       expNums<>+608(SB), Z0, Z2
+	VMOVUPS           64(DX)(BX*4), Z3
+	VMOVUPS           128(DX)(BX*4), Z6
+	VBROADCASTSS      expNums<>+1056(SB), Z1
+	VBROADCASTSS      expNums<>+1056(SB), Z4
+	VBROADCASTSS      expNums<>+1056(SB), Z7
+	VANDPS.BCST       expNums<>+1088(SB), Z0, Z2
+	VANDPS.BCST       expNums<>+1088(SB), Z3, Z5
+	VANDPS.BCST       expNums<>+1088(SB), Z6, Z8
+	VMINPS            Z2, Z1, Z1
+	VMINPS            Z5, Z4, Z2
+	VMINPS            Z8, Z7, Z4
+	VADDPS            Z1, Z1, Z1
+	VADDPS            Z2, Z2, Z2
+	VADDPS            Z4, Z4, Z7
+	VBROADCASTSS      expNums<>+64(SB), Z4
+	VBROADCASTSS      expNums<>+64(SB), Z5
+	VBROADCASTSS      expNums<>+64(SB), Z8
+	VFMADD213PS.BCST  expNums<>+96(SB), Z1, Z4
+	VFMADD213PS.BCST  expNums<>+96(SB), Z2, Z5
+	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z8
+	VSUBPS.BCST       expNums<>+96(SB), Z4, Z4
+	VSUBPS.BCST       expNums<>+96(SB), Z5, Z5
+	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
+	VMOVUPS           Z1, Z1
+	VMOVUPS           Z2, Z2
+	VMOVUPS           Z7, Z12
+	VFNMADD231PS.BCST expNums<>+128(SB), Z4, Z1
+	VFNMADD231PS.BCST expNums<>+128(SB), Z5, Z2
+	VFNMADD231PS.BCST expNums<>+128(SB), Z8, Z12
+	VFNMADD231PS.BCST expNums<>+160(SB), Z4, Z1
+	VFNMADD231PS.BCST expNums<>+160(SB), Z5, Z2
+	VFNMADD231PS.BCST expNums<>+160(SB), Z8, Z12
+	VBROADCASTSS      expNums<>+192(SB), Z7
+	VBROADCASTSS      expNums<>+192(SB), Z10
+	VBROADCASTSS      expNums<>+192(SB), Z13
+	VFMADD213PS.BCST  expNums<>+224(SB), Z1, Z7
+	VFMADD213PS.BCST  expNums<>+224(SB), Z2, Z10
+	VFMADD213PS.BCST  expNums<>+224(SB), Z12, Z13
+	VFMADD213PS.BCST  expNums<>+256(SB), Z1, Z7
+	VFMADD213PS.BCST  expNums<>+256(SB), Z2, Z10
+	VFMADD213PS.BCST  expNums<>+256(SB), Z12, Z13
+	VFMADD213PS.BCST  expNums<>+288(SB), Z1, Z7
+	VFMADD213PS.BCST  expNums<>+288(SB), Z2, Z10
+	VFMADD213PS.BCST  expNums<>+288(SB), Z12, Z13
+	VFMADD213PS.BCST  expNums<>+320(SB), Z1, Z7
+	VFMADD213PS.BCST  expNums<>+320(SB), Z2, Z10
+	VFMADD213PS.BCST  expNums<>+320(SB), Z12, Z13
+	VMULPS            Z1, Z1, Z9
+	VMULPS            Z2, Z2, Z11
+	VMULPS            Z12, Z12, Z14
+	VFMADD213PS       Z1, Z9, Z7
+	VFMADD213PS       Z2, Z11, Z10
+	VFMADD213PS       Z12, Z14, Z13
+	VCVTPS2DQ         Z4, Z1
+	VCVTPS2DQ         Z5, Z2
+	VCVTPS2DQ         Z8, Z4
+	VPSLLD            $0x17, Z1, Z1
+	VPSLLD            $0x17, Z2, Z2
+	VPSLLD            $0x17, Z4, Z4
+	VPADDD.BCST       expNums<>+352(SB), Z1, Z1
+	VPADDD.BCST       expNums<>+352(SB), Z2, Z2
+	VPADDD.BCST       expNums<>+352(SB), Z4, Z8
+	VSUBPS.BCST       expNums<>+352(SB), Z1, Z4
+	VSUBPS.BCST       expNums<>+352(SB), Z2, Z5
+	VSUBPS.BCST       expNums<>+352(SB), Z8, Z9
+	VFMADD231PS       Z7, Z1, Z4
+	VFMADD231PS       Z10, Z2, Z5
+	VFMADD231PS       Z13, Z8, Z9
+	VADDPS.BCST       expNums<>+768(SB), Z4, Z1
+	VADDPS.BCST       expNums<>+768(SB), Z5, Z2
+	VADDPS.BCST       expNums<>+768(SB), Z9, Z7
+	VDIVPS            Z1, Z4, Z1
+	VDIVPS            Z2, Z5, Z2
+	VDIVPS            Z7, Z9, Z4
+	VANDPS.BCST       expNums<>+448(SB), Z0, Z0
+	VANDPS.BCST       expNums<>+448(SB), Z3, Z3
+	VANDPS.BCST       expNums<>+448(SB), Z6, Z5
+	VORPS             Z0, Z1, Z0
+	VORPS             Z3, Z2, Z1
+	VORPS             Z5, Z4, Z2
+	VMOVUPS           Z0, (AX)(BX*4)
+	VMOVUPS           Z1, 64(AX)(BX*4)
+	VMOVUPS           Z2, 128(AX)(BX*4)
+	ADDQ              $+48, BX
+	SUBQ              $+48, CX
+	JGE               turn1
+
+turned2:
+	ADDQ $+48, CX
+	SUBQ $+16, CX
+	JLT  turned4
+
+turn3:
+	VMOVUPS           (DX)(BX*4), Z0
+	VBROADCASTSS      expNums<>+1056(SB), Z1
+	VANDPS.BCST       expNums<>+1088(SB), Z0, Z2
 	VMINPS            Z2, Z1, Z1
 	VADDPS            Z1, Z1, Z1
 	VBROADCASTSS      expNums<>+64(SB), Z2
@@ -11903,26 +13872,26 @@ turn1:
 	VPADDD.BCST       expNums<>+352(SB), Z1, Z1
 	VSUBPS.BCST       expNums<>+352(SB), Z1, Z2
 	VFMADD231PS       Z3, Z1, Z2
-	VADDPS.BCST       expNums<>+640(SB), Z2, Z1
+	VADDPS.BCST       expNums<>+768(SB), Z2, Z1
 	VDIVPS            Z1, Z2, Z1
 	VANDPS.BCST       expNums<>+448(SB), Z0, Z0
 	VORPS             Z0, Z1, Z0
 	VMOVUPS           Z0, (AX)(BX*4)
 	ADDQ              $+16, BX
 	SUBQ              $+16, CX
-	JGE               turn1
+	JGE               turn3
 
-turned2:
+turned4:
 	ADDQ              $+16, CX
 	TESTQ             CX, CX
-	JEQ               done3
+	JEQ               done5
 	MOVQ              $+1, SI
 	SHLQ              CL, SI
 	DECQ              SI
 	KMOVW             SI, K1
 	VMOVUPS.Z         (DX)(BX*4), K1, Z0
-	VBROADCASTSS      expNums<>+576(SB), Z1
-	VANDPS.BCST       expNums<>+608(SB), Z0, Z2
+	VBROADCASTSS      expNums<>+1056(SB), Z1
+	VANDPS.BCST       expNums<>+1088(SB), Z0, Z2
 	VMINPS            Z2, Z1, Z1
 	VADDPS            Z1, Z1, Z1
 	VBROADCASTSS      expNums<>+64(SB), Z2
@@ -11943,30 +13912,148 @@ turned2:
 	VPADDD.BCST       expNums<>+352(SB), Z1, Z1
 	VSUBPS.BCST       expNums<>+352(SB), Z1, Z2
 	VFMADD231PS       Z3, Z1, Z2
-	VADDPS.BCST       expNums<>+640(SB), Z2, Z1
+	VADDPS.BCST       expNums<>+768(SB), Z2, Z1
 	VDIVPS            Z1, Z2, Z1
 	VANDPS.BCST       expNums<>+448(SB), Z0, Z0
 	VORPS             Z0, Z1, Z0
 	VMOVUPS           Z0, K1, (AX)(BX*4)
 
-done3:
+done5:
 	VZEROUPPER
 	RET
 
 // func tanhF16AVX512(dst *byte, src *byte, n int)
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, MMX+
 TEXT ·tanhF16AVX512(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ dst+0(FP), AX
 	MOVQ src+8(FP), DX
 	MOVQ n+16(FP), CX
 	XORQ BX, BX
-	SUBQ $+16, CX
+	SUBQ $+48, CX
 	JLT  turned2
 
 turn1:
+	PREFETCHT0 2048(DX)(BX*2)
+	PREFETCHT0 2112(DX)(BX*2)
+
+	// PREFETCHW 2048(AX)(BX*2)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x58
+	BYTE $0x00
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2112(AX)(BX*2)
+	BYTE              $0x40
+	BYTE              $0x0f
+	BYTE              $0x0d
+	BYTE              $0x8c
+	BYTE              $0x58
+	BYTE              $0x40
+	BYTE              $0x08
+	BYTE              $0x00
+	BYTE              $0x00
 	VCVTPH2PS         (DX)(BX*2), Z0
-	VBROADCASTSS      expNums<>+576(SB), Z1
-	VANDPS.BCST       expNums<>+608(SB), Z0, Z2
+	VCVTPH2PS         32(DX)(BX*2), Z3
+	VCVTPH2PS         64(DX)(BX*2), Z6
+	VBROADCASTSS      expNums<>+1056(SB), Z1
+	VBROADCASTSS      expNums<>+1056(SB), Z4
+	VBROADCASTSS      expNums<>+1056(SB), Z7
+	VANDPS.BCST       expNums<>+1088(SB), Z0, Z2
+	VANDPS.BCST       expNums<>+1088(SB), Z3, Z5
+	VANDPS.BCST       expNums<>+1088(SB), Z6, Z8
+	VMINPS            Z2, Z1, Z1
+	VMINPS            Z5, Z4, Z2
+	VMINPS            Z8, Z7, Z4
+	VADDPS            Z1, Z1, Z1
+	VADDPS            Z2, Z2, Z2
+	VADDPS            Z4, Z4, Z7
+	VBROADCASTSS      expNums<>+64(SB), Z4
+	VBROADCASTSS      expNums<>+64(SB), Z5
+	VBROADCASTSS      expNums<>+64(SB), Z8
+	VFMADD213PS.BCST  expNums<>+96(SB), Z1, Z4
+	VFMADD213PS.BCST  expNums<>+96(SB), Z2, Z5
+	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z8
+	VSUBPS.BCST       expNums<>+96(SB), Z4, Z4
+	VSUBPS.BCST       expNums<>+96(SB), Z5, Z5
+	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
+	VMOVUPS           Z1, Z1
+	VMOVUPS           Z2, Z2
+	VMOVUPS           Z7, Z12
+	VFNMADD231PS.BCST expNums<>+128(SB), Z4, Z1
+	VFNMADD231PS.BCST expNums<>+128(SB), Z5, Z2
+	VFNMADD231PS.BCST expNums<>+128(SB), Z8, Z12
+	VFNMADD231PS.BCST expNums<>+160(SB), Z4, Z1
+	VFNMADD231PS.BCST expNums<>+160(SB), Z5, Z2
+	VFNMADD231PS.BCST expNums<>+160(SB), Z8, Z12
+	VBROADCASTSS      expNums<>+192(SB), Z7
+	VBROADCASTSS      expNums<>+192(SB), Z10
+	VBROADCASTSS      expNums<>+192(SB), Z13
+	VFMADD213PS.BCST  expNums<>+224(SB), Z1, Z7
+	VFMADD213PS.BCST  expNums<>+224(SB), Z2, Z10
+	VFMADD213PS.BCST  expNums<>+224(SB), Z12, Z13
+	VFMADD213PS.BCST  expNums<>+256(SB), Z1, Z7
+	VFMADD213PS.BCST  expNums<>+256(SB), Z2, Z10
+	VFMADD213PS.BCST  expNums<>+256(SB), Z12, Z13
+	VFMADD213PS.BCST  expNums<>+288(SB), Z1, Z7
+	VFMADD213PS.BCST  expNums<>+288(SB), Z2, Z10
+	VFMADD213PS.BCST  expNums<>+288(SB), Z12, Z13
+	VFMADD213PS.BCST  expNums<>+320(SB), Z1, Z7
+	VFMADD213PS.BCST  expNums<>+320(SB), Z2, Z10
+	VFMADD213PS.BCST  expNums<>+320(SB), Z12, Z13
+	VMULPS            Z1, Z1, Z9
+	VMULPS            Z2, Z2, Z11
+	VMULPS            Z12, Z12, Z14
+	VFMADD213PS       Z1, Z9, Z7
+	VFMADD213PS       Z2, Z11, Z10
+	VFMADD213PS       Z12, Z14, Z13
+	VCVTPS2DQ         Z4, Z1
+	VCVTPS2DQ         Z5, Z2
+	VCVTPS2DQ         Z8, Z4
+	VPSLLD            $0x17, Z1, Z1
+	VPSLLD            $0x17, Z2, Z2
+	VPSLLD            $0x17, Z4, Z4
+	VPADDD.BCST       expNums<>+352(SB), Z1, Z1
+	VPADDD.BCST       expNums<>+352(SB), Z2, Z2
+	VPADDD.BCST       expNums<>+352(SB), Z4, Z8
+	VSUBPS.BCST       expNums<>+352(SB), Z1, Z4
+	VSUBPS.BCST       expNums<>+352(SB), Z2, Z5
+	VSUBPS.BCST       expNums<>+352(SB), Z8, Z9
+	VFMADD231PS       Z7, Z1, Z4
+	VFMADD231PS       Z10, Z2, Z5
+	VFMADD231PS       Z13, Z8, Z9
+	VADDPS.BCST       expNums<>+768(SB), Z4, Z1
+	VADDPS.BCST       expNums<>+768(SB), Z5, Z2
+	VADDPS.BCST       expNums<>+768(SB), Z9, Z7
+	VDIVPS            Z1, Z4, Z1
+	VDIVPS            Z2, Z5, Z2
+	VDIVPS            Z7, Z9, Z4
+	VANDPS.BCST       expNums<>+448(SB), Z0, Z0
+	VANDPS.BCST       expNums<>+448(SB), Z3, Z3
+	VANDPS.BCST       expNums<>+448(SB), Z6, Z5
+	VORPS             Z0, Z1, Z0
+	VORPS             Z3, Z2, Z1
+	VORPS             Z5, Z4, Z2
+	VCVTPS2PH         $0x00, Z0, (AX)(BX*2)
+	VCVTPS2PH         $0x00, Z1, 32(AX)(BX*2)
+	VCVTPS2PH         $0x00, Z2, 64(AX)(BX*2)
+	ADDQ              $+48, BX
+	SUBQ              $+48, CX
+	JGE               turn1
+
+turned2:
+	ADDQ $+48, CX
+	SUBQ $+16, CX
+	JLT  turned4
+
+turn3:
+	VCVTPH2PS         (DX)(BX*2), Z0
+	VBROADCASTSS      expNums<>+1056(SB), Z1
+	VANDPS.BCST       expNums<>+1088(SB), Z0, Z2
 	VMINPS            Z2, Z1, Z1
 	VADDPS            Z1, Z1, Z1
 	VBROADCASTSS      expNums<>+64(SB), Z2
@@ -11987,27 +14074,27 @@ turn1:
 	VPADDD.BCST       expNums<>+352(SB), Z1, Z1
 	VSUBPS.BCST       expNums<>+352(SB), Z1, Z2
 	VFMADD231PS       Z3, Z1, Z2
-	VADDPS.BCST       expNums<>+640(SB), Z2, Z1
+	VADDPS.BCST       expNums<>+768(SB), Z2, Z1
 	VDIVPS            Z1, Z2, Z1
 	VANDPS.BCST       expNums<>+448(SB), Z0, Z0
 	VORPS             Z0, Z1, Z0
 	VCVTPS2PH         $0x00, Z0, (AX)(BX*2)
 	ADDQ              $+16, BX
 	SUBQ              $+16, CX
-	JGE               turn1
+	JGE               turn3
 
-turned2:
+turned4:
 	ADDQ              $+16, CX
 	TESTQ             CX, CX
-	JEQ               done3
+	JEQ               done5
 	MOVQ              $+1, SI
 	SHLQ              CL, SI
 	DECQ              SI
 	KMOVW             SI, K1
 	VMOVDQU16.Z       (DX)(BX*2), K1, Y0
 	VCVTPH2PS         Y0, Z0
-	VBROADCASTSS      expNums<>+576(SB), Z1
-	VANDPS.BCST       expNums<>+608(SB), Z0, Z2
+	VBROADCASTSS      expNums<>+1056(SB), Z1
+	VANDPS.BCST       expNums<>+1088(SB), Z0, Z2
 	VMINPS            Z2, Z1, Z1
 	VADDPS            Z1, Z1, Z1
 	VBROADCASTSS      expNums<>+64(SB), Z2
@@ -12028,32 +14115,174 @@ turned2:
 	VPADDD.BCST       expNums<>+352(SB), Z1, Z1
 	VSUBPS.BCST       expNums<>+352(SB), Z1, Z2
 	VFMADD231PS       Z3, Z1, Z2
-	VADDPS.BCST       expNums<>+640(SB), Z2, Z1
+	VADDPS.BCST       expNums<>+768(SB), Z2, Z1
 	VDIVPS            Z1, Z2, Z1
 	VANDPS.BCST       expNums<>+448(SB), Z0, Z0
 	VORPS             Z0, Z1, Z0
 	VCVTPS2PH         $0x00, Z0, Y0
 	VMOVDQU16         Y0, K1, (AX)(BX*2)
 
-done3:
+done5:
 	VZEROUPPER
 	RET
 
 // func tanhBF16AVX512(dst *byte, src *byte, n int)
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, MMX+
 TEXT ·tanhBF16AVX512(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ dst+0(FP), AX
 	MOVQ src+8(FP), DX
 	MOVQ n+16(FP), CX
 	XORQ BX, BX
-	SUBQ $+16, CX
+	SUBQ $+48, CX
 	JLT  turned2
 
 turn1:
+	PREFETCHT0 2048(DX)(BX*2)
+	PREFETCHT0 2112(DX)(BX*2)
+
+	// PREFETCHW 2048(AX)(BX*2)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x58
+	BYTE $0x00
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2112(AX)(BX*2)
+	BYTE              $0x40
+	BYTE              $0x0f
+	BYTE              $0x0d
+	BYTE              $0x8c
+	BYTE              $0x58
+	BYTE              $0x40
+	BYTE              $0x08
+	BYTE              $0x00
+	BYTE              $0x00
+	VPMOVZXWD         (DX)(BX*2), Z0
+	VPMOVZXWD         32(DX)(BX*2), Z2
+	VPMOVZXWD         64(DX)(BX*2), Z4
+	VPSLLD            $0x10, Z0, Z0
+	VPSLLD            $0x10, Z2, Z2
+	VPSLLD            $0x10, Z4, Z9
+	VBROADCASTSS      expNums<>+1056(SB), Z4
+	VBROADCASTSS      expNums<>+1056(SB), Z7
+	VBROADCASTSS      expNums<>+1056(SB), Z10
+	VANDPS.BCST       expNums<>+1088(SB), Z0, Z6
+	VANDPS.BCST       expNums<>+1088(SB), Z2, Z8
+	VANDPS.BCST       expNums<>+1088(SB), Z9, Z11
+	VMINPS            Z6, Z4, Z4
+	VMINPS            Z8, Z7, Z6
+	VMINPS            Z11, Z10, Z7
+	VADDPS            Z4, Z4, Z4
+	VADDPS            Z6, Z6, Z6
+	VADDPS            Z7, Z7, Z10
+	VBROADCASTSS      expNums<>+64(SB), Z7
+	VBROADCASTSS      expNums<>+64(SB), Z8
+	VBROADCASTSS      expNums<>+64(SB), Z11
+	VFMADD213PS.BCST  expNums<>+96(SB), Z4, Z7
+	VFMADD213PS.BCST  expNums<>+96(SB), Z6, Z8
+	VFMADD213PS.BCST  expNums<>+96(SB), Z10, Z11
+	VSUBPS.BCST       expNums<>+96(SB), Z7, Z7
+	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
+	VSUBPS.BCST       expNums<>+96(SB), Z11, Z11
+	VMOVUPS           Z4, Z4
+	VMOVUPS           Z6, Z6
+	VMOVUPS           Z10, Z15
+	VFNMADD231PS.BCST expNums<>+128(SB), Z7, Z4
+	VFNMADD231PS.BCST expNums<>+128(SB), Z8, Z6
+	VFNMADD231PS.BCST expNums<>+128(SB), Z11, Z15
+	VFNMADD231PS.BCST expNums<>+160(SB), Z7, Z4
+	VFNMADD231PS.BCST expNums<>+160(SB), Z8, Z6
+	VFNMADD231PS.BCST expNums<>+160(SB), Z11, Z15
+	VBROADCASTSS      expNums<>+192(SB), Z10
+	VBROADCASTSS      expNums<>+192(SB), Z13
+	VBROADCASTSS      expNums<>+192(SB), Z16
+	VFMADD213PS.BCST  expNums<>+224(SB), Z4, Z10
+	VFMADD213PS.BCST  expNums<>+224(SB), Z6, Z13
+	VFMADD213PS.BCST  expNums<>+224(SB), Z15, Z16
+	VFMADD213PS.BCST  expNums<>+256(SB), Z4, Z10
+	VFMADD213PS.BCST  expNums<>+256(SB), Z6, Z13
+	VFMADD213PS.BCST  expNums<>+256(SB), Z15, Z16
+	VFMADD213PS.BCST  expNums<>+288(SB), Z4, Z10
+	VFMADD213PS.BCST  expNums<>+288(SB), Z6, Z13
+	VFMADD213PS.BCST  expNums<>+288(SB), Z15, Z16
+	VFMADD213PS.BCST  expNums<>+320(SB), Z4, Z10
+	VFMADD213PS.BCST  expNums<>+320(SB), Z6, Z13
+	VFMADD213PS.BCST  expNums<>+320(SB), Z15, Z16
+	VMULPS            Z4, Z4, Z12
+	VMULPS            Z6, Z6, Z14
+	VMULPS            Z15, Z15, Z17
+	VFMADD213PS       Z4, Z12, Z10
+	VFMADD213PS       Z6, Z14, Z13
+	VFMADD213PS       Z15, Z17, Z16
+	VCVTPS2DQ         Z7, Z4
+	VCVTPS2DQ         Z8, Z6
+	VCVTPS2DQ         Z11, Z7
+	VPSLLD            $0x17, Z4, Z4
+	VPSLLD            $0x17, Z6, Z6
+	VPSLLD            $0x17, Z7, Z7
+	VPADDD.BCST       expNums<>+352(SB), Z4, Z4
+	VPADDD.BCST       expNums<>+352(SB), Z6, Z6
+	VPADDD.BCST       expNums<>+352(SB), Z7, Z11
+	VSUBPS.BCST       expNums<>+352(SB), Z4, Z7
+	VSUBPS.BCST       expNums<>+352(SB), Z6, Z8
+	VSUBPS.BCST       expNums<>+352(SB), Z11, Z12
+	VFMADD231PS       Z10, Z4, Z7
+	VFMADD231PS       Z13, Z6, Z8
+	VFMADD231PS       Z16, Z11, Z12
+	VADDPS.BCST       expNums<>+768(SB), Z7, Z4
+	VADDPS.BCST       expNums<>+768(SB), Z8, Z6
+	VADDPS.BCST       expNums<>+768(SB), Z12, Z10
+	VDIVPS            Z4, Z7, Z4
+	VDIVPS            Z6, Z8, Z6
+	VDIVPS            Z10, Z12, Z7
+	VANDPS.BCST       expNums<>+448(SB), Z0, Z0
+	VANDPS.BCST       expNums<>+448(SB), Z2, Z2
+	VANDPS.BCST       expNums<>+448(SB), Z9, Z8
+	VORPS             Z0, Z4, Z0
+	VORPS             Z2, Z6, Z2
+	VORPS             Z8, Z7, Z7
+	VMOVUPS           Z0, Z4
+	VMOVUPS           Z2, Z6
+	VMOVUPS           Z7, Z8
+	VCMPPS            $0x07, Z0, Z0, K1
+	VCMPPS            $0x07, Z2, Z2, K3
+	VCMPPS            $0x07, Z7, Z7, K5
+	VPTESTMD.BCST     expNums<>+2240(SB), Z0, K1, K2
+	VPTESTMD.BCST     expNums<>+2240(SB), Z2, K3, K4
+	VPTESTMD.BCST     expNums<>+2240(SB), Z7, K5, K6
+	VPADDD.BCST       expNums<>+1152(SB), Z4, K1, Z4
+	VPADDD.BCST       expNums<>+1152(SB), Z6, K3, Z6
+	VPADDD.BCST       expNums<>+1152(SB), Z8, K5, Z8
+	VPSUBD.BCST       expNums<>+2272(SB), Z4, K2, Z4
+	VPSUBD.BCST       expNums<>+2272(SB), Z6, K4, Z6
+	VPSUBD.BCST       expNums<>+2272(SB), Z8, K6, Z8
+	VMOVDQU           oddWords<>+0(SB), Y1
+	VMOVDQU           oddWords<>+0(SB), Y3
+	VMOVDQU           oddWords<>+0(SB), Y5
+	VPERMW            Z4, Z1, Z4
+	VPERMW            Z6, Z3, Z6
+	VPERMW            Z8, Z5, Z8
+	VMOVDQU           Y4, (AX)(BX*2)
+	VMOVDQU           Y6, 32(AX)(BX*2)
+	VMOVDQU           Y8, 64(AX)(BX*2)
+	ADDQ              $+48, BX
+	SUBQ              $+48, CX
+	JGE               turn1
+
+turned2:
+	ADDQ $+48, CX
+	SUBQ $+16, CX
+	JLT  turned4
+
+turn3:
 	VPMOVZXWD         (DX)(BX*2), Z0
 	VPSLLD            $0x10, Z0, Z0
-	VBROADCASTSS      expNums<>+576(SB), Z2
-	VANDPS.BCST       expNums<>+608(SB), Z0, Z3
+	VBROADCASTSS      expNums<>+1056(SB), Z2
+	VANDPS.BCST       expNums<>+1088(SB), Z0, Z3
 	VMINPS            Z3, Z2, Z2
 	VADDPS            Z2, Z2, Z2
 	VBROADCASTSS      expNums<>+64(SB), Z3
@@ -12074,26 +14303,26 @@ turn1:
 	VPADDD.BCST       expNums<>+352(SB), Z2, Z2
 	VSUBPS.BCST       expNums<>+352(SB), Z2, Z3
 	VFMADD231PS       Z4, Z2, Z3
-	VADDPS.BCST       expNums<>+640(SB), Z3, Z2
+	VADDPS.BCST       expNums<>+768(SB), Z3, Z2
 	VDIVPS            Z2, Z3, Z2
 	VANDPS.BCST       expNums<>+448(SB), Z0, Z0
 	VORPS             Z0, Z2, Z0
 	VMOVUPS           Z0, Z2
 	VCMPPS            $0x07, Z0, Z0, K1
-	VPTESTMD.BCST     expNums<>+1344(SB), Z0, K1, K2
-	VPADDD.BCST       expNums<>+544(SB), Z2, K1, Z2
-	VPSUBD.BCST       expNums<>+1376(SB), Z2, K2, Z2
+	VPTESTMD.BCST     expNums<>+2240(SB), Z0, K1, K2
+	VPADDD.BCST       expNums<>+1152(SB), Z2, K1, Z2
+	VPSUBD.BCST       expNums<>+2272(SB), Z2, K2, Z2
 	VMOVDQU           oddWords<>+0(SB), Y1
 	VPERMW            Z2, Z1, Z2
 	VMOVDQU           Y2, (AX)(BX*2)
 	ADDQ              $+16, BX
 	SUBQ              $+16, CX
-	JGE               turn1
+	JGE               turn3
 
-turned2:
+turned4:
 	ADDQ              $+16, CX
 	TESTQ             CX, CX
-	JEQ               done3
+	JEQ               done5
 	MOVQ              $+1, SI
 	SHLQ              CL, SI
 	DECQ              SI
@@ -12101,8 +14330,8 @@ turned2:
 	VMOVDQU16.Z       (DX)(BX*2), K1, Y0
 	VPMOVZXWD         Y0, Z0
 	VPSLLD            $0x10, Z0, Z0
-	VBROADCASTSS      expNums<>+576(SB), Z2
-	VANDPS.BCST       expNums<>+608(SB), Z0, Z3
+	VBROADCASTSS      expNums<>+1056(SB), Z2
+	VANDPS.BCST       expNums<>+1088(SB), Z0, Z3
 	VMINPS            Z3, Z2, Z2
 	VADDPS            Z2, Z2, Z2
 	VBROADCASTSS      expNums<>+64(SB), Z3
@@ -12123,25 +14352,25 @@ turned2:
 	VPADDD.BCST       expNums<>+352(SB), Z2, Z2
 	VSUBPS.BCST       expNums<>+352(SB), Z2, Z3
 	VFMADD231PS       Z4, Z2, Z3
-	VADDPS.BCST       expNums<>+640(SB), Z3, Z2
+	VADDPS.BCST       expNums<>+768(SB), Z3, Z2
 	VDIVPS            Z2, Z3, Z2
 	VANDPS.BCST       expNums<>+448(SB), Z0, Z0
 	VORPS             Z0, Z2, Z0
 	VMOVUPS           Z0, Z2
 	VCMPPS            $0x07, Z0, Z0, K2
-	VPTESTMD.BCST     expNums<>+1344(SB), Z0, K2, K3
-	VPADDD.BCST       expNums<>+544(SB), Z2, K2, Z2
-	VPSUBD.BCST       expNums<>+1376(SB), Z2, K3, Z2
+	VPTESTMD.BCST     expNums<>+2240(SB), Z0, K2, K3
+	VPADDD.BCST       expNums<>+1152(SB), Z2, K2, Z2
+	VPSUBD.BCST       expNums<>+2272(SB), Z2, K3, Z2
 	VMOVDQU           oddWords<>+0(SB), Y1
 	VPERMW            Z2, Z1, Z2
 	VMOVDQU16         Y2, K1, (AX)(BX*2)
 
-done3:
+done5:
 	VZEROUPPER
 	RET
 
 // func siluF32AVX512(dst *byte, src *byte, n int)
-// Requires: AVX, AVX512DQ, AVX512F
+// Requires: AVX, AVX512DQ, AVX512F, MMX+
 TEXT ·siluF32AVX512(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), DX
@@ -12149,46 +14378,244 @@ TEXT ·siluF32AVX512(SB), NOSPLIT|NOFRAME, $0-24
 	XORQ         BX, BX
 	VBROADCASTSS expNums<>+384(SB), Z0
 	VBROADCASTSS expNums<>+416(SB), Z1
-	SUBQ         $+16, CX
+	SUBQ         $+80, CX
 	JLT          turned2
 
 turn1:
+	PREFETCHT0 2048(DX)(BX*4)
+	PREFETCHT0 2112(DX)(BX*4)
+	PREFETCHT0 2176(DX)(BX*4)
+	PREFETCHT0 2240(DX)(BX*4)
+	PREFETCHT0 2304(DX)(BX*4)
+
+	// PREFETCHW 2048(AX)(BX*4)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x98
+	BYTE $0x00
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2112(AX)(BX*4)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x98
+	BYTE $0x40
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2176(AX)(BX*4)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x98
+	BYTE $0x80
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2240(AX)(BX*4)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x98
+	BYTE $0xc0
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2304(AX)(BX*4)
+	BYTE              $0x40
+	BYTE              $0x0f
+	BYTE              $0x0d
+	BYTE              $0x8c
+	BYTE              $0x98
+	BYTE              $0x00
+	BYTE              $0x09
+	BYTE              $0x00
+	BYTE              $0x00
 	VMOVUPS           (DX)(BX*4), Z2
+	VMOVUPS           64(DX)(BX*4), Z4
+	VMOVUPS           128(DX)(BX*4), Z6
+	VMOVUPS           192(DX)(BX*4), Z8
+	VMOVUPS           256(DX)(BX*4), Z10
 	VMAXPS            Z2, Z0, Z2
-	VMINPS            Z2, Z1, Z5
-	VORPS.BCST        expNums<>+448(SB), Z5, Z6
-	VBROADCASTSS      expNums<>+64(SB), Z7
-	VFMADD213PS.BCST  expNums<>+96(SB), Z6, Z7
-	VSUBPS.BCST       expNums<>+96(SB), Z7, Z7
-	VMOVUPS           Z6, Z6
-	VFNMADD231PS.BCST expNums<>+128(SB), Z7, Z6
-	VFNMADD231PS.BCST expNums<>+160(SB), Z7, Z6
-	VBROADCASTSS      expNums<>+192(SB), Z8
-	VFMADD213PS.BCST  expNums<>+224(SB), Z6, Z8
-	VFMADD213PS.BCST  expNums<>+256(SB), Z6, Z8
-	VFMADD213PS.BCST  expNums<>+288(SB), Z6, Z8
-	VFMADD213PS.BCST  expNums<>+320(SB), Z6, Z8
-	VMULPS            Z6, Z6, Z9
-	VFMADD213PS       Z6, Z9, Z8
-	VADDPS.BCST       expNums<>+352(SB), Z8, Z6
-	VMULPS            Z6, Z2, Z8
-	VPMOVD2M          Z5, K1
-	VBLENDMPS         Z8, Z2, K1, Z3
-	VSCALEFPS         Z7, Z6, Z2
+	VMAXPS            Z4, Z0, Z4
+	VMAXPS            Z6, Z0, Z6
+	VMAXPS            Z8, Z0, Z8
+	VMAXPS            Z10, Z0, Z17
+	VMINPS            Z2, Z1, Z10
+	VMINPS            Z4, Z1, Z14
+	VMINPS            Z6, Z1, Z15
+	VMINPS            Z8, Z1, Z16
+	VMINPS            Z17, Z1, Z18
+	VORPS.BCST        expNums<>+448(SB), Z10, Z10
+	VORPS.BCST        expNums<>+448(SB), Z14, Z14
+	VORPS.BCST        expNums<>+448(SB), Z15, Z15
+	VORPS.BCST        expNums<>+448(SB), Z16, Z16
+	VORPS.BCST        expNums<>+448(SB), Z18, Z22
+	VBROADCASTSS      expNums<>+64(SB), Z18
+	VBROADCASTSS      expNums<>+64(SB), Z19
+	VBROADCASTSS      expNums<>+64(SB), Z20
+	VBROADCASTSS      expNums<>+64(SB), Z21
+	VBROADCASTSS      expNums<>+64(SB), Z23
+	VFMADD213PS.BCST  expNums<>+96(SB), Z10, Z18
+	VFMADD213PS.BCST  expNums<>+96(SB), Z14, Z19
+	VFMADD213PS.BCST  expNums<>+96(SB), Z15, Z20
+	VFMADD213PS.BCST  expNums<>+96(SB), Z16, Z21
+	VFMADD213PS.BCST  expNums<>+96(SB), Z22, Z23
+	VSUBPS.BCST       expNums<>+96(SB), Z18, Z18
+	VSUBPS.BCST       expNums<>+96(SB), Z19, Z19
+	VSUBPS.BCST       expNums<>+96(SB), Z20, Z20
+	VSUBPS.BCST       expNums<>+96(SB), Z21, Z21
+	VSUBPS.BCST       expNums<>+96(SB), Z23, Z23
+	VMOVUPS           Z10, Z10
+	VMOVUPS           Z14, Z14
+	VMOVUPS           Z15, Z15
+	VMOVUPS           Z16, Z16
+	VMOVUPS           Z22, Z27
+	VFNMADD231PS.BCST expNums<>+128(SB), Z18, Z10
+	VFNMADD231PS.BCST expNums<>+128(SB), Z19, Z14
+	VFNMADD231PS.BCST expNums<>+128(SB), Z20, Z15
+	VFNMADD231PS.BCST expNums<>+128(SB), Z21, Z16
+	VFNMADD231PS.BCST expNums<>+128(SB), Z23, Z27
+	VFNMADD231PS.BCST expNums<>+160(SB), Z18, Z10
+	VFNMADD231PS.BCST expNums<>+160(SB), Z19, Z14
+	VFNMADD231PS.BCST expNums<>+160(SB), Z20, Z15
+	VFNMADD231PS.BCST expNums<>+160(SB), Z21, Z16
+	VFNMADD231PS.BCST expNums<>+160(SB), Z23, Z27
+	VBROADCASTSS      expNums<>+192(SB), Z22
+	VBROADCASTSS      expNums<>+192(SB), Z24
+	VBROADCASTSS      expNums<>+192(SB), Z25
+	VBROADCASTSS      expNums<>+192(SB), Z26
+	VBROADCASTSS      expNums<>+192(SB), Z28
+	VFMADD213PS.BCST  expNums<>+224(SB), Z10, Z22
+	VFMADD213PS.BCST  expNums<>+224(SB), Z14, Z24
+	VFMADD213PS.BCST  expNums<>+224(SB), Z15, Z25
+	VFMADD213PS.BCST  expNums<>+224(SB), Z16, Z26
+	VFMADD213PS.BCST  expNums<>+224(SB), Z27, Z28
+	VFMADD213PS.BCST  expNums<>+256(SB), Z10, Z22
+	VFMADD213PS.BCST  expNums<>+256(SB), Z14, Z24
+	VFMADD213PS.BCST  expNums<>+256(SB), Z15, Z25
+	VFMADD213PS.BCST  expNums<>+256(SB), Z16, Z26
+	VFMADD213PS.BCST  expNums<>+256(SB), Z27, Z28
+	VFMADD213PS.BCST  expNums<>+288(SB), Z10, Z22
+	VFMADD213PS.BCST  expNums<>+288(SB), Z14, Z24
+	VFMADD213PS.BCST  expNums<>+288(SB), Z15, Z25
+	VFMADD213PS.BCST  expNums<>+288(SB), Z16, Z26
+	VFMADD213PS.BCST  expNums<>+288(SB), Z27, Z28
+	VFMADD213PS.BCST  expNums<>+320(SB), Z10, Z22
+	VFMADD213PS.BCST  expNums<>+320(SB), Z14, Z24
+	VFMADD213PS.BCST  expNums<>+320(SB), Z15, Z25
+	VFMADD213PS.BCST  expNums<>+320(SB), Z16, Z26
+	VFMADD213PS.BCST  expNums<>+320(SB), Z27, Z28
+	VFMADD213PS.BCST  expNums<>+352(SB), Z10, Z22
+	VFMADD213PS.BCST  expNums<>+352(SB), Z14, Z24
+	VFMADD213PS.BCST  expNums<>+352(SB), Z15, Z25
+	VFMADD213PS.BCST  expNums<>+352(SB), Z16, Z26
+	VFMADD213PS.BCST  expNums<>+352(SB), Z27, Z28
+	VFMADD213PS.BCST  expNums<>+352(SB), Z10, Z22
+	VFMADD213PS.BCST  expNums<>+352(SB), Z14, Z24
+	VFMADD213PS.BCST  expNums<>+352(SB), Z15, Z25
+	VFMADD213PS.BCST  expNums<>+352(SB), Z16, Z26
+	VFMADD213PS.BCST  expNums<>+352(SB), Z27, Z28
+	VPMOVD2M          Z2, K1
+	VPMOVD2M          Z4, K2
+	VPMOVD2M          Z6, K3
+	VPMOVD2M          Z8, K4
+	VPMOVD2M          Z17, K5
+	VMULPS            Z22, Z2, Z10
+	VMULPS            Z24, Z4, Z14
+	VMULPS            Z25, Z6, Z15
+	VMULPS            Z26, Z8, Z16
+	VMULPS            Z28, Z17, Z27
+	VBLENDMPS         Z10, Z2, K1, Z3
+	VBLENDMPS         Z14, Z4, K2, Z5
+	VBLENDMPS         Z15, Z6, K3, Z7
+	VBLENDMPS         Z16, Z8, K4, Z9
+	VBLENDMPS         Z27, Z17, K5, Z11
+	VSCALEFPS         Z18, Z22, Z2
+	VSCALEFPS         Z19, Z24, Z4
+	VSCALEFPS         Z20, Z25, Z6
+	VSCALEFPS         Z21, Z26, Z8
+	VSCALEFPS         Z23, Z28, Z10
 	VADDPS.BCST       expNums<>+352(SB), Z2, Z2
+	VADDPS.BCST       expNums<>+352(SB), Z4, Z4
+	VADDPS.BCST       expNums<>+352(SB), Z6, Z6
+	VADDPS.BCST       expNums<>+352(SB), Z8, Z8
+	VADDPS.BCST       expNums<>+352(SB), Z10, Z10
 	VDIVPS            Z2, Z3, Z2
-	VMOVUPS           Z2, Z6
-	VPMOVD2M          Z5, K1
-	VSCALEFPS         Z7, Z2, K1, Z6
-	VMOVUPS           Z6, (AX)(BX*4)
-	ADDQ              $+16, BX
-	SUBQ              $+16, CX
+	VDIVPS            Z4, Z5, Z4
+	VDIVPS            Z6, Z7, Z6
+	VDIVPS            Z8, Z9, Z8
+	VDIVPS            Z10, Z11, Z17
+	VMOVUPS           Z2, Z10
+	VMOVUPS           Z4, Z14
+	VMOVUPS           Z6, Z15
+	VMOVUPS           Z8, Z16
+	VMOVUPS           Z17, Z22
+	VSCALEFPS         Z18, Z2, K1, Z10
+	VSCALEFPS         Z19, Z4, K2, Z14
+	VSCALEFPS         Z20, Z6, K3, Z15
+	VSCALEFPS         Z21, Z8, K4, Z16
+	VSCALEFPS         Z23, Z17, K5, Z22
+	VMOVUPS           Z10, (AX)(BX*4)
+	VMOVUPS           Z14, 64(AX)(BX*4)
+	VMOVUPS           Z15, 128(AX)(BX*4)
+	VMOVUPS           Z16, 192(AX)(BX*4)
+	VMOVUPS           Z22, 256(AX)(BX*4)
+	ADDQ              $+80, BX
+	SUBQ              $+80, CX
 	JGE               turn1
 
 turned2:
+	ADDQ $+80, CX
+	SUBQ $+16, CX
+	JLT  turned4
+
+turn3:
+	VMOVUPS           (DX)(BX*4), Z2
+	VMAXPS            Z2, Z0, Z2
+	VMINPS            Z2, Z1, Z3
+	VORPS.BCST        expNums<>+448(SB), Z3, Z3
+	VBROADCASTSS      expNums<>+64(SB), Z4
+	VFMADD213PS.BCST  expNums<>+96(SB), Z3, Z4
+	VSUBPS.BCST       expNums<>+96(SB), Z4, Z4
+	VMOVUPS           Z3, Z3
+	VFNMADD231PS.BCST expNums<>+128(SB), Z4, Z3
+	VFNMADD231PS.BCST expNums<>+160(SB), Z4, Z3
+	VBROADCASTSS      expNums<>+192(SB), Z5
+	VFMADD213PS.BCST  expNums<>+224(SB), Z3, Z5
+	VFMADD213PS.BCST  expNums<>+256(SB), Z3, Z5
+	VFMADD213PS.BCST  expNums<>+288(SB), Z3, Z5
+	VFMADD213PS.BCST  expNums<>+320(SB), Z3, Z5
+	VFMADD213PS.BCST  expNums<>+352(SB), Z3, Z5
+	VFMADD213PS.BCST  expNums<>+352(SB), Z3, Z5
+	VPMOVD2M          Z2, K1
+	VMULPS            Z5, Z2, Z3
+	VBLENDMPS         Z3, Z2, K1, Z12
+	VSCALEFPS         Z4, Z5, Z2
+	VADDPS.BCST       expNums<>+352(SB), Z2, Z2
+	VDIVPS            Z2, Z12, Z2
+	VMOVUPS           Z2, Z3
+	VSCALEFPS         Z4, Z2, K1, Z3
+	VMOVUPS           Z3, (AX)(BX*4)
+	ADDQ              $+16, BX
+	SUBQ              $+16, CX
+	JGE               turn3
+
+turned4:
 	ADDQ              $+16, CX
 	TESTQ             CX, CX
-	JEQ               done3
+	JEQ               done5
 	MOVQ              $+1, SI
 	SHLQ              CL, SI
 	DECQ              SI
@@ -12196,282 +14623,683 @@ turned2:
 	VMOVUPS.Z         (DX)(BX*4), K1, Z2
 	VMAXPS            Z2, Z0, Z0
 	VMINPS            Z0, Z1, Z1
-	VORPS.BCST        expNums<>+448(SB), Z1, Z2
-	VBROADCASTSS      expNums<>+64(SB), Z3
-	VFMADD213PS.BCST  expNums<>+96(SB), Z2, Z3
-	VSUBPS.BCST       expNums<>+96(SB), Z3, Z3
-	VMOVUPS           Z2, Z2
-	VFNMADD231PS.BCST expNums<>+128(SB), Z3, Z2
-	VFNMADD231PS.BCST expNums<>+160(SB), Z3, Z2
-	VBROADCASTSS      expNums<>+192(SB), Z5
-	VFMADD213PS.BCST  expNums<>+224(SB), Z2, Z5
-	VFMADD213PS.BCST  expNums<>+256(SB), Z2, Z5
-	VFMADD213PS.BCST  expNums<>+288(SB), Z2, Z5
-	VFMADD213PS.BCST  expNums<>+320(SB), Z2, Z5
-	VMULPS            Z2, Z2, Z6
-	VFMADD213PS       Z2, Z6, Z5
-	VADDPS.BCST       expNums<>+352(SB), Z5, Z2
-	VMULPS            Z2, Z0, Z5
-	VPMOVD2M          Z1, K2
-	VBLENDMPS         Z5, Z0, K2, Z4
-	VSCALEFPS         Z3, Z2, Z0
+	VORPS.BCST        expNums<>+448(SB), Z1, Z1
+	VBROADCASTSS      expNums<>+64(SB), Z2
+	VFMADD213PS.BCST  expNums<>+96(SB), Z1, Z2
+	VSUBPS.BCST       expNums<>+96(SB), Z2, Z2
+	VMOVUPS           Z1, Z1
+	VFNMADD231PS.BCST expNums<>+128(SB), Z2, Z1
+	VFNMADD231PS.BCST expNums<>+160(SB), Z2, Z1
+	VBROADCASTSS      expNums<>+192(SB), Z3
+	VFMADD213PS.BCST  expNums<>+224(SB), Z1, Z3
+	VFMADD213PS.BCST  expNums<>+256(SB), Z1, Z3
+	VFMADD213PS.BCST  expNums<>+288(SB), Z1, Z3
+	VFMADD213PS.BCST  expNums<>+320(SB), Z1, Z3
+	VFMADD213PS.BCST  expNums<>+352(SB), Z1, Z3
+	VFMADD213PS.BCST  expNums<>+352(SB), Z1, Z3
+	VPMOVD2M          Z0, K2
+	VMULPS            Z3, Z0, Z1
+	VBLENDMPS         Z1, Z0, K2, Z13
+	VSCALEFPS         Z2, Z3, Z0
 	VADDPS.BCST       expNums<>+352(SB), Z0, Z0
-	VDIVPS            Z0, Z4, Z0
-	VMOVUPS           Z0, Z2
-	VPMOVD2M          Z1, K2
-	VSCALEFPS         Z3, Z0, K2, Z2
-	VMOVUPS           Z2, K1, (AX)(BX*4)
+	VDIVPS            Z0, Z13, Z0
+	VMOVUPS           Z0, Z1
+	VSCALEFPS         Z2, Z0, K2, Z1
+	VMOVUPS           Z1, K1, (AX)(BX*4)
 
-done3:
+done5:
 	VZEROUPPER
 	RET
 
 // func siluF16AVX512(dst *byte, src *byte, n int)
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, MMX+
 TEXT ·siluF16AVX512(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), DX
 	MOVQ         n+16(FP), CX
 	XORQ         BX, BX
-	VBROADCASTSS expNums<>+384(SB), Z0
-	VBROADCASTSS expNums<>+416(SB), Z1
-	SUBQ         $+16, CX
+	VBROADCASTSS expNums<>+512(SB), Z0
+	VBROADCASTSS expNums<>+1184(SB), Z1
+	SUBQ         $+96, CX
 	JLT          turned2
 
 turn1:
-	VCVTPH2PS         (DX)(BX*2), Z2
-	VMAXPS            Z2, Z0, Z2
-	VMINPS            Z2, Z1, Z5
-	VORPS.BCST        expNums<>+448(SB), Z5, Z6
-	VBROADCASTSS      expNums<>+64(SB), Z7
-	VFMADD213PS.BCST  expNums<>+96(SB), Z6, Z7
-	VSUBPS.BCST       expNums<>+96(SB), Z7, Z7
-	VMOVUPS           Z6, Z6
-	VFNMADD231PS.BCST expNums<>+128(SB), Z7, Z6
-	VFNMADD231PS.BCST expNums<>+160(SB), Z7, Z6
-	VBROADCASTSS      expNums<>+192(SB), Z8
-	VFMADD213PS.BCST  expNums<>+224(SB), Z6, Z8
-	VFMADD213PS.BCST  expNums<>+256(SB), Z6, Z8
-	VFMADD213PS.BCST  expNums<>+288(SB), Z6, Z8
-	VFMADD213PS.BCST  expNums<>+320(SB), Z6, Z8
-	VMULPS            Z6, Z6, Z9
-	VFMADD213PS       Z6, Z9, Z8
-	VADDPS.BCST       expNums<>+352(SB), Z8, Z6
-	VMULPS            Z6, Z2, Z8
-	VPMOVD2M          Z5, K1
-	VBLENDMPS         Z8, Z2, K1, Z3
-	VSCALEFPS         Z7, Z6, Z2
-	VADDPS.BCST       expNums<>+352(SB), Z2, Z2
-	VDIVPS            Z2, Z3, Z2
-	VMOVUPS           Z2, Z6
-	VPMOVD2M          Z5, K1
-	VSCALEFPS         Z7, Z2, K1, Z6
-	VCVTPS2PH         $0x00, Z6, (AX)(BX*2)
-	ADDQ              $+16, BX
-	SUBQ              $+16, CX
-	JGE               turn1
+	PREFETCHT0 2048(DX)(BX*2)
+	PREFETCHT0 2112(DX)(BX*2)
+	PREFETCHT0 2176(DX)(BX*2)
+
+	// PREFETCHW 2048(AX)(BX*2)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x58
+	BYTE $0x00
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2112(AX)(BX*2)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x58
+	BYTE $0x40
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2176(AX)(BX*2)
+	BYTE             $0x40
+	BYTE             $0x0f
+	BYTE             $0x0d
+	BYTE             $0x8c
+	BYTE             $0x58
+	BYTE             $0x80
+	BYTE             $0x08
+	BYTE             $0x00
+	BYTE             $0x00
+	VCVTPH2PS        (DX)(BX*2), Z2
+	VCVTPH2PS        32(DX)(BX*2), Z3
+	VCVTPH2PS        64(DX)(BX*2), Z4
+	VCVTPH2PS        96(DX)(BX*2), Z5
+	VCVTPH2PS        128(DX)(BX*2), Z6
+	VCVTPH2PS        160(DX)(BX*2), Z7
+	VMAXPS           Z2, Z1, Z2
+	VMAXPS           Z3, Z1, Z3
+	VMAXPS           Z4, Z1, Z4
+	VMAXPS           Z5, Z1, Z5
+	VMAXPS           Z6, Z1, Z6
+	VMAXPS           Z7, Z1, Z22
+	VMULPS           Z0, Z2, Z7
+	VMULPS           Z0, Z3, Z10
+	VMULPS           Z0, Z4, Z13
+	VMULPS           Z0, Z5, Z16
+	VMULPS           Z0, Z6, Z19
+	VMULPS           Z0, Z22, Z23
+	VREDUCEPS        $0x01, Z7, Z8
+	VREDUCEPS        $0x01, Z10, Z11
+	VREDUCEPS        $0x01, Z13, Z14
+	VREDUCEPS        $0x01, Z16, Z17
+	VREDUCEPS        $0x01, Z19, Z20
+	VREDUCEPS        $0x01, Z23, Z24
+	VBROADCASTSS     expNums<>+1952(SB), Z9
+	VBROADCASTSS     expNums<>+1952(SB), Z12
+	VBROADCASTSS     expNums<>+1952(SB), Z15
+	VBROADCASTSS     expNums<>+1952(SB), Z18
+	VBROADCASTSS     expNums<>+1952(SB), Z21
+	VBROADCASTSS     expNums<>+1952(SB), Z25
+	VFMADD213PS.BCST expNums<>+1984(SB), Z8, Z9
+	VFMADD213PS.BCST expNums<>+1984(SB), Z11, Z12
+	VFMADD213PS.BCST expNums<>+1984(SB), Z14, Z15
+	VFMADD213PS.BCST expNums<>+1984(SB), Z17, Z18
+	VFMADD213PS.BCST expNums<>+1984(SB), Z20, Z21
+	VFMADD213PS.BCST expNums<>+1984(SB), Z24, Z25
+	VFMADD213PS.BCST expNums<>+2016(SB), Z8, Z9
+	VFMADD213PS.BCST expNums<>+2016(SB), Z11, Z12
+	VFMADD213PS.BCST expNums<>+2016(SB), Z14, Z15
+	VFMADD213PS.BCST expNums<>+2016(SB), Z17, Z18
+	VFMADD213PS.BCST expNums<>+2016(SB), Z20, Z21
+	VFMADD213PS.BCST expNums<>+2016(SB), Z24, Z25
+	VFMADD213PS.BCST expNums<>+2048(SB), Z8, Z9
+	VFMADD213PS.BCST expNums<>+2048(SB), Z11, Z12
+	VFMADD213PS.BCST expNums<>+2048(SB), Z14, Z15
+	VFMADD213PS.BCST expNums<>+2048(SB), Z17, Z18
+	VFMADD213PS.BCST expNums<>+2048(SB), Z20, Z21
+	VFMADD213PS.BCST expNums<>+2048(SB), Z24, Z25
+	VFMADD213PS.BCST expNums<>+2080(SB), Z8, Z9
+	VFMADD213PS.BCST expNums<>+2080(SB), Z11, Z12
+	VFMADD213PS.BCST expNums<>+2080(SB), Z14, Z15
+	VFMADD213PS.BCST expNums<>+2080(SB), Z17, Z18
+	VFMADD213PS.BCST expNums<>+2080(SB), Z20, Z21
+	VFMADD213PS.BCST expNums<>+2080(SB), Z24, Z25
+	VSCALEFPS        Z7, Z9, Z9
+	VSCALEFPS        Z10, Z12, Z12
+	VSCALEFPS        Z13, Z15, Z15
+	VSCALEFPS        Z16, Z18, Z18
+	VSCALEFPS        Z19, Z21, Z21
+	VSCALEFPS        Z23, Z25, Z25
+	VADDPS.BCST      expNums<>+352(SB), Z9, Z7
+	VADDPS.BCST      expNums<>+352(SB), Z12, Z8
+	VADDPS.BCST      expNums<>+352(SB), Z15, Z9
+	VADDPS.BCST      expNums<>+352(SB), Z18, Z10
+	VADDPS.BCST      expNums<>+352(SB), Z21, Z11
+	VADDPS.BCST      expNums<>+352(SB), Z25, Z12
+	VRCP14PS         Z7, Z7
+	VRCP14PS         Z8, Z8
+	VRCP14PS         Z9, Z9
+	VRCP14PS         Z10, Z10
+	VRCP14PS         Z11, Z11
+	VRCP14PS         Z12, Z12
+	VMULPS           Z7, Z2, Z2
+	VMULPS           Z8, Z3, Z3
+	VMULPS           Z9, Z4, Z4
+	VMULPS           Z10, Z5, Z5
+	VMULPS           Z11, Z6, Z6
+	VMULPS           Z12, Z22, Z7
+	VCVTPS2PH        $0x00, Z2, (AX)(BX*2)
+	VCVTPS2PH        $0x00, Z3, 32(AX)(BX*2)
+	VCVTPS2PH        $0x00, Z4, 64(AX)(BX*2)
+	VCVTPS2PH        $0x00, Z5, 96(AX)(BX*2)
+	VCVTPS2PH        $0x00, Z6, 128(AX)(BX*2)
+	VCVTPS2PH        $0x00, Z7, 160(AX)(BX*2)
+	ADDQ             $+96, BX
+	SUBQ             $+96, CX
+	JGE              turn1
 
 turned2:
-	ADDQ              $+16, CX
-	TESTQ             CX, CX
-	JEQ               done3
-	MOVQ              $+1, SI
-	SHLQ              CL, SI
-	DECQ              SI
-	KMOVW             SI, K1
-	VMOVDQU16.Z       (DX)(BX*2), K1, Y2
-	VCVTPH2PS         Y2, Z2
-	VMAXPS            Z2, Z0, Z0
-	VMINPS            Z0, Z1, Z1
-	VORPS.BCST        expNums<>+448(SB), Z1, Z2
-	VBROADCASTSS      expNums<>+64(SB), Z3
-	VFMADD213PS.BCST  expNums<>+96(SB), Z2, Z3
-	VSUBPS.BCST       expNums<>+96(SB), Z3, Z3
-	VMOVUPS           Z2, Z2
-	VFNMADD231PS.BCST expNums<>+128(SB), Z3, Z2
-	VFNMADD231PS.BCST expNums<>+160(SB), Z3, Z2
-	VBROADCASTSS      expNums<>+192(SB), Z5
-	VFMADD213PS.BCST  expNums<>+224(SB), Z2, Z5
-	VFMADD213PS.BCST  expNums<>+256(SB), Z2, Z5
-	VFMADD213PS.BCST  expNums<>+288(SB), Z2, Z5
-	VFMADD213PS.BCST  expNums<>+320(SB), Z2, Z5
-	VMULPS            Z2, Z2, Z6
-	VFMADD213PS       Z2, Z6, Z5
-	VADDPS.BCST       expNums<>+352(SB), Z5, Z2
-	VMULPS            Z2, Z0, Z5
-	VPMOVD2M          Z1, K2
-	VBLENDMPS         Z5, Z0, K2, Z4
-	VSCALEFPS         Z3, Z2, Z0
-	VADDPS.BCST       expNums<>+352(SB), Z0, Z0
-	VDIVPS            Z0, Z4, Z0
-	VMOVUPS           Z0, Z2
-	VPMOVD2M          Z1, K2
-	VSCALEFPS         Z3, Z0, K2, Z2
-	VCVTPS2PH         $0x00, Z2, Y0
-	VMOVDQU16         Y0, K1, (AX)(BX*2)
+	ADDQ $+96, CX
+	SUBQ $+16, CX
+	JLT  turned4
 
-done3:
+turn3:
+	VCVTPH2PS        (DX)(BX*2), Z2
+	VMAXPS           Z2, Z1, Z2
+	VMULPS           Z0, Z2, Z3
+	VREDUCEPS        $0x01, Z3, Z4
+	VBROADCASTSS     expNums<>+1952(SB), Z5
+	VFMADD213PS.BCST expNums<>+1984(SB), Z4, Z5
+	VFMADD213PS.BCST expNums<>+2016(SB), Z4, Z5
+	VFMADD213PS.BCST expNums<>+2048(SB), Z4, Z5
+	VFMADD213PS.BCST expNums<>+2080(SB), Z4, Z5
+	VSCALEFPS        Z3, Z5, Z5
+	VADDPS.BCST      expNums<>+352(SB), Z5, Z3
+	VRCP14PS         Z3, Z3
+	VMULPS           Z3, Z2, Z2
+	VCVTPS2PH        $0x00, Z2, (AX)(BX*2)
+	ADDQ             $+16, BX
+	SUBQ             $+16, CX
+	JGE              turn3
+
+turned4:
+	ADDQ             $+16, CX
+	TESTQ            CX, CX
+	JEQ              done5
+	MOVQ             $+1, SI
+	SHLQ             CL, SI
+	DECQ             SI
+	KMOVW            SI, K1
+	VMOVDQU16.Z      (DX)(BX*2), K1, Y2
+	VCVTPH2PS        Y2, Z2
+	VMAXPS           Z2, Z1, Z1
+	VMULPS           Z0, Z1, Z0
+	VREDUCEPS        $0x01, Z0, Z2
+	VBROADCASTSS     expNums<>+1952(SB), Z3
+	VFMADD213PS.BCST expNums<>+1984(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+2016(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+2048(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+2080(SB), Z2, Z3
+	VSCALEFPS        Z0, Z3, Z3
+	VADDPS.BCST      expNums<>+352(SB), Z3, Z0
+	VRCP14PS         Z0, Z0
+	VMULPS           Z0, Z1, Z0
+	VCVTPS2PH        $0x00, Z0, Y0
+	VMOVDQU16        Y0, K1, (AX)(BX*2)
+
+done5:
 	VZEROUPPER
 	RET
 
 // func siluBF16AVX512(dst *byte, src *byte, n int)
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, MMX+
 TEXT ·siluBF16AVX512(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), DX
 	MOVQ         n+16(FP), CX
 	XORQ         BX, BX
-	VBROADCASTSS expNums<>+384(SB), Z0
-	VBROADCASTSS expNums<>+416(SB), Z1
-	SUBQ         $+16, CX
+	VBROADCASTSS expNums<>+512(SB), Z0
+	VBROADCASTSS expNums<>+1184(SB), Z1
+	MOVL         $0xaaaaaaaa, SI
+	KMOVD        SI, K1
+	SUBQ         $+96, CX
 	JLT          turned2
 
 turn1:
-	VPMOVZXWD         (DX)(BX*2), Z2
-	VPSLLD            $0x10, Z2, Z2
-	VMAXPS            Z2, Z0, Z2
-	VMINPS            Z2, Z1, Z6
-	VORPS.BCST        expNums<>+448(SB), Z6, Z7
-	VBROADCASTSS      expNums<>+64(SB), Z8
-	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z8
-	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
-	VMOVUPS           Z7, Z7
-	VFNMADD231PS.BCST expNums<>+128(SB), Z8, Z7
-	VFNMADD231PS.BCST expNums<>+160(SB), Z8, Z7
-	VBROADCASTSS      expNums<>+192(SB), Z9
-	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
-	VMULPS            Z7, Z7, Z10
-	VFMADD213PS       Z7, Z10, Z9
-	VADDPS.BCST       expNums<>+352(SB), Z9, Z7
-	VMULPS            Z7, Z2, Z9
-	VPMOVD2M          Z6, K1
-	VBLENDMPS         Z9, Z2, K1, Z3
-	VSCALEFPS         Z8, Z7, Z2
-	VADDPS.BCST       expNums<>+352(SB), Z2, Z2
-	VDIVPS            Z2, Z3, Z2
-	VMOVUPS           Z2, Z7
-	VPMOVD2M          Z6, K1
-	VSCALEFPS         Z8, Z2, K1, Z7
-	VMOVUPS           Z7, Z2
-	VCMPPS            $0x07, Z7, Z7, K1
-	VPTESTMD.BCST     expNums<>+1344(SB), Z7, K1, K2
-	VPADDD.BCST       expNums<>+544(SB), Z2, K1, Z2
-	VPSUBD.BCST       expNums<>+1376(SB), Z2, K2, Z2
-	VMOVDQU           oddWords<>+0(SB), Y4
-	VPERMW            Z2, Z4, Z2
-	VMOVDQU           Y2, (AX)(BX*2)
-	ADDQ              $+16, BX
-	SUBQ              $+16, CX
-	JGE               turn1
+	PREFETCHT0 2048(DX)(BX*2)
+	PREFETCHT0 2112(DX)(BX*2)
+	PREFETCHT0 2176(DX)(BX*2)
+
+	// PREFETCHW 2048(AX)(BX*2)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x58
+	BYTE $0x00
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2112(AX)(BX*2)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x58
+	BYTE $0x40
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2176(AX)(BX*2)
+	BYTE             $0x40
+	BYTE             $0x0f
+	BYTE             $0x0d
+	BYTE             $0x8c
+	BYTE             $0x58
+	BYTE             $0x80
+	BYTE             $0x08
+	BYTE             $0x00
+	BYTE             $0x00
+	VMOVUPS          (DX)(BX*2), Z2
+	VMOVUPS          (DX)(BX*2), Z3
+	VMOVUPS          64(DX)(BX*2), Z5
+	VMOVUPS          64(DX)(BX*2), Z6
+	VMOVUPS          128(DX)(BX*2), Z8
+	VMOVUPS          128(DX)(BX*2), Z9
+	VPSLLD           $0x10, Z2, Z2
+	VANDPS.BCST      expNums<>+1024(SB), Z3, Z3
+	VPSLLD           $0x10, Z5, Z5
+	VANDPS.BCST      expNums<>+1024(SB), Z6, Z6
+	VPSLLD           $0x10, Z8, Z8
+	VANDPS.BCST      expNums<>+1024(SB), Z9, Z9
+	VMAXPS           Z2, Z1, Z2
+	VMAXPS           Z3, Z1, Z3
+	VMAXPS           Z5, Z1, Z5
+	VMAXPS           Z6, Z1, Z6
+	VMAXPS           Z8, Z1, Z8
+	VMAXPS           Z9, Z1, Z27
+	VMOVUPS          Z2, Z9
+	VMOVUPS          Z3, Z15
+	VMOVUPS          Z5, Z18
+	VMOVUPS          Z6, Z21
+	VMOVUPS          Z8, Z24
+	VMOVUPS          Z27, Z28
+	VFMADD213PS.BCST expNums<>+800(SB), Z0, Z9
+	VFMADD213PS.BCST expNums<>+800(SB), Z0, Z15
+	VFMADD213PS.BCST expNums<>+800(SB), Z0, Z18
+	VFMADD213PS.BCST expNums<>+800(SB), Z0, Z21
+	VFMADD213PS.BCST expNums<>+800(SB), Z0, Z24
+	VFMADD213PS.BCST expNums<>+800(SB), Z0, Z28
+	VREDUCEPS        $0x01, Z9, Z13
+	VREDUCEPS        $0x01, Z15, Z16
+	VREDUCEPS        $0x01, Z18, Z19
+	VREDUCEPS        $0x01, Z21, Z22
+	VREDUCEPS        $0x01, Z24, Z25
+	VREDUCEPS        $0x01, Z28, Z29
+	VBROADCASTSS     expNums<>+2112(SB), Z14
+	VBROADCASTSS     expNums<>+2112(SB), Z17
+	VBROADCASTSS     expNums<>+2112(SB), Z20
+	VBROADCASTSS     expNums<>+2112(SB), Z23
+	VBROADCASTSS     expNums<>+2112(SB), Z26
+	VBROADCASTSS     expNums<>+2112(SB), Z30
+	VFMADD213PS.BCST expNums<>+2144(SB), Z13, Z14
+	VFMADD213PS.BCST expNums<>+2144(SB), Z16, Z17
+	VFMADD213PS.BCST expNums<>+2144(SB), Z19, Z20
+	VFMADD213PS.BCST expNums<>+2144(SB), Z22, Z23
+	VFMADD213PS.BCST expNums<>+2144(SB), Z25, Z26
+	VFMADD213PS.BCST expNums<>+2144(SB), Z29, Z30
+	VFMADD213PS.BCST expNums<>+2176(SB), Z13, Z14
+	VFMADD213PS.BCST expNums<>+2176(SB), Z16, Z17
+	VFMADD213PS.BCST expNums<>+2176(SB), Z19, Z20
+	VFMADD213PS.BCST expNums<>+2176(SB), Z22, Z23
+	VFMADD213PS.BCST expNums<>+2176(SB), Z25, Z26
+	VFMADD213PS.BCST expNums<>+2176(SB), Z29, Z30
+	VFMADD213PS.BCST expNums<>+2208(SB), Z13, Z14
+	VFMADD213PS.BCST expNums<>+2208(SB), Z16, Z17
+	VFMADD213PS.BCST expNums<>+2208(SB), Z19, Z20
+	VFMADD213PS.BCST expNums<>+2208(SB), Z22, Z23
+	VFMADD213PS.BCST expNums<>+2208(SB), Z25, Z26
+	VFMADD213PS.BCST expNums<>+2208(SB), Z29, Z30
+	VSCALEFPS        Z9, Z14, Z14
+	VSCALEFPS        Z15, Z17, Z17
+	VSCALEFPS        Z18, Z20, Z20
+	VSCALEFPS        Z21, Z23, Z23
+	VSCALEFPS        Z24, Z26, Z26
+	VSCALEFPS        Z28, Z30, Z30
+	VADDPS.BCST      expNums<>+832(SB), Z14, Z9
+	VADDPS.BCST      expNums<>+832(SB), Z17, Z13
+	VADDPS.BCST      expNums<>+832(SB), Z20, Z14
+	VADDPS.BCST      expNums<>+832(SB), Z23, Z15
+	VADDPS.BCST      expNums<>+832(SB), Z26, Z16
+	VADDPS.BCST      expNums<>+832(SB), Z30, Z17
+	VRCP14PS         Z9, Z9
+	VRCP14PS         Z13, Z13
+	VRCP14PS         Z14, Z14
+	VRCP14PS         Z15, Z15
+	VRCP14PS         Z16, Z16
+	VRCP14PS         Z17, Z17
+	VMULPS.BCST      expNums<>+832(SB), Z9, Z9
+	VMULPS.BCST      expNums<>+832(SB), Z13, Z13
+	VMULPS.BCST      expNums<>+832(SB), Z14, Z14
+	VMULPS.BCST      expNums<>+832(SB), Z15, Z15
+	VMULPS.BCST      expNums<>+832(SB), Z16, Z16
+	VMULPS.BCST      expNums<>+832(SB), Z17, Z17
+	VMULPS           Z9, Z2, Z2
+	VMULPS           Z13, Z3, Z3
+	VMULPS           Z14, Z5, Z5
+	VMULPS           Z15, Z6, Z6
+	VMULPS           Z16, Z8, Z8
+	VMULPS           Z17, Z27, Z9
+	VPADDD.BCST      expNums<>+992(SB), Z2, Z2
+	VPADDD.BCST      expNums<>+992(SB), Z3, Z3
+	VPADDD.BCST      expNums<>+992(SB), Z5, Z5
+	VPADDD.BCST      expNums<>+992(SB), Z6, Z6
+	VPADDD.BCST      expNums<>+992(SB), Z8, Z8
+	VPADDD.BCST      expNums<>+992(SB), Z9, Z9
+	VPSRLD           $0x10, Z2, Z2
+	VPBLENDMW        Z3, Z2, K1, Z4
+	VPSRLD           $0x10, Z5, Z2
+	VPBLENDMW        Z6, Z2, K1, Z7
+	VPSRLD           $0x10, Z8, Z2
+	VPBLENDMW        Z9, Z2, K1, Z10
+	VMOVUPS          Z4, (AX)(BX*2)
+	VMOVUPS          Z7, 64(AX)(BX*2)
+	VMOVUPS          Z10, 128(AX)(BX*2)
+	ADDQ             $+96, BX
+	SUBQ             $+96, CX
+	JGE              turn1
 
 turned2:
-	ADDQ              $+16, CX
-	TESTQ             CX, CX
-	JEQ               done3
-	MOVQ              $+1, SI
-	SHLQ              CL, SI
-	DECQ              SI
-	KMOVW             SI, K1
-	VMOVDQU16.Z       (DX)(BX*2), K1, Y2
-	VPMOVZXWD         Y2, Z2
-	VPSLLD            $0x10, Z2, Z2
-	VMAXPS            Z2, Z0, Z0
-	VMINPS            Z0, Z1, Z1
-	VORPS.BCST        expNums<>+448(SB), Z1, Z2
-	VBROADCASTSS      expNums<>+64(SB), Z3
-	VFMADD213PS.BCST  expNums<>+96(SB), Z2, Z3
-	VSUBPS.BCST       expNums<>+96(SB), Z3, Z3
-	VMOVUPS           Z2, Z2
-	VFNMADD231PS.BCST expNums<>+128(SB), Z3, Z2
-	VFNMADD231PS.BCST expNums<>+160(SB), Z3, Z2
-	VBROADCASTSS      expNums<>+192(SB), Z6
-	VFMADD213PS.BCST  expNums<>+224(SB), Z2, Z6
-	VFMADD213PS.BCST  expNums<>+256(SB), Z2, Z6
-	VFMADD213PS.BCST  expNums<>+288(SB), Z2, Z6
-	VFMADD213PS.BCST  expNums<>+320(SB), Z2, Z6
-	VMULPS            Z2, Z2, Z7
-	VFMADD213PS       Z2, Z7, Z6
-	VADDPS.BCST       expNums<>+352(SB), Z6, Z2
-	VMULPS            Z2, Z0, Z6
-	VPMOVD2M          Z1, K2
-	VBLENDMPS         Z6, Z0, K2, Z5
-	VSCALEFPS         Z3, Z2, Z0
-	VADDPS.BCST       expNums<>+352(SB), Z0, Z0
-	VDIVPS            Z0, Z5, Z0
-	VMOVUPS           Z0, Z2
-	VPMOVD2M          Z1, K2
-	VSCALEFPS         Z3, Z0, K2, Z2
-	VMOVUPS           Z2, Z0
-	VCMPPS            $0x07, Z2, Z2, K2
-	VPTESTMD.BCST     expNums<>+1344(SB), Z2, K2, K3
-	VPADDD.BCST       expNums<>+544(SB), Z0, K2, Z0
-	VPSUBD.BCST       expNums<>+1376(SB), Z0, K3, Z0
-	VMOVDQU           oddWords<>+0(SB), Y4
-	VPERMW            Z0, Z4, Z0
-	VMOVDQU16         Y0, K1, (AX)(BX*2)
+	ADDQ $+96, CX
+	SUBQ $+32, CX
+	JLT  turned4
 
-done3:
+turn3:
+	VMOVUPS          (DX)(BX*2), Z2
+	VMOVUPS          (DX)(BX*2), Z3
+	VPSLLD           $0x10, Z2, Z2
+	VANDPS.BCST      expNums<>+1024(SB), Z3, Z3
+	VMAXPS           Z2, Z1, Z2
+	VMAXPS           Z3, Z1, Z6
+	VMOVUPS          Z2, Z3
+	VMOVUPS          Z6, Z7
+	VFMADD213PS.BCST expNums<>+800(SB), Z0, Z3
+	VFMADD213PS.BCST expNums<>+800(SB), Z0, Z7
+	VREDUCEPS        $0x01, Z3, Z4
+	VREDUCEPS        $0x01, Z7, Z8
+	VBROADCASTSS     expNums<>+2112(SB), Z5
+	VBROADCASTSS     expNums<>+2112(SB), Z9
+	VFMADD213PS.BCST expNums<>+2144(SB), Z4, Z5
+	VFMADD213PS.BCST expNums<>+2144(SB), Z8, Z9
+	VFMADD213PS.BCST expNums<>+2176(SB), Z4, Z5
+	VFMADD213PS.BCST expNums<>+2176(SB), Z8, Z9
+	VFMADD213PS.BCST expNums<>+2208(SB), Z4, Z5
+	VFMADD213PS.BCST expNums<>+2208(SB), Z8, Z9
+	VSCALEFPS        Z3, Z5, Z5
+	VSCALEFPS        Z7, Z9, Z9
+	VADDPS.BCST      expNums<>+832(SB), Z5, Z3
+	VADDPS.BCST      expNums<>+832(SB), Z9, Z4
+	VRCP14PS         Z3, Z3
+	VRCP14PS         Z4, Z4
+	VMULPS.BCST      expNums<>+832(SB), Z3, Z3
+	VMULPS.BCST      expNums<>+832(SB), Z4, Z4
+	VMULPS           Z3, Z2, Z2
+	VMULPS           Z4, Z6, Z3
+	VPADDD.BCST      expNums<>+992(SB), Z2, Z2
+	VPADDD.BCST      expNums<>+992(SB), Z3, Z3
+	VPSRLD           $0x10, Z2, Z2
+	VPBLENDMW        Z3, Z2, K1, Z11
+	VMOVUPS          Z11, (AX)(BX*2)
+	ADDQ             $+32, BX
+	SUBQ             $+32, CX
+	JGE              turn3
+
+turned4:
+	ADDQ $+32, CX
+	SUBQ $+16, CX
+	JLT  turned6
+
+turn5:
+	VPMOVZXWD        (DX)(BX*2), Z2
+	VPSLLD           $0x10, Z2, Z2
+	VMAXPS           Z2, Z1, Z2
+	VMOVUPS          Z2, Z3
+	VFMADD213PS.BCST expNums<>+800(SB), Z0, Z3
+	VREDUCEPS        $0x01, Z3, Z4
+	VBROADCASTSS     expNums<>+2112(SB), Z5
+	VFMADD213PS.BCST expNums<>+2144(SB), Z4, Z5
+	VFMADD213PS.BCST expNums<>+2176(SB), Z4, Z5
+	VFMADD213PS.BCST expNums<>+2208(SB), Z4, Z5
+	VSCALEFPS        Z3, Z5, Z5
+	VADDPS.BCST      expNums<>+832(SB), Z5, Z3
+	VRCP14PS         Z3, Z3
+	VMULPS.BCST      expNums<>+832(SB), Z3, Z3
+	VMULPS           Z3, Z2, Z2
+	VPADDD.BCST      expNums<>+992(SB), Z2, Z2
+	VMOVDQU          oddWords<>+0(SB), Y12
+	VPERMW           Z2, Z12, Z2
+	VMOVDQU          Y2, (AX)(BX*2)
+	ADDQ             $+16, BX
+	SUBQ             $+16, CX
+	JGE              turn5
+
+turned6:
+	ADDQ             $+16, CX
+	TESTQ            CX, CX
+	JEQ              done7
+	MOVQ             $+1, SI
+	SHLQ             CL, SI
+	DECQ             SI
+	KMOVW            SI, K1
+	VMOVDQU16.Z      (DX)(BX*2), K1, Y2
+	VPMOVZXWD        Y2, Z2
+	VPSLLD           $0x10, Z2, Z2
+	VMAXPS           Z2, Z1, Z1
+	VMOVUPS          Z1, Z2
+	VFMADD213PS.BCST expNums<>+800(SB), Z0, Z2
+	VREDUCEPS        $0x01, Z2, Z0
+	VBROADCASTSS     expNums<>+2112(SB), Z3
+	VFMADD213PS.BCST expNums<>+2144(SB), Z0, Z3
+	VFMADD213PS.BCST expNums<>+2176(SB), Z0, Z3
+	VFMADD213PS.BCST expNums<>+2208(SB), Z0, Z3
+	VSCALEFPS        Z2, Z3, Z3
+	VADDPS.BCST      expNums<>+832(SB), Z3, Z0
+	VRCP14PS         Z0, Z0
+	VMULPS.BCST      expNums<>+832(SB), Z0, Z0
+	VMULPS           Z0, Z1, Z0
+	VPADDD.BCST      expNums<>+992(SB), Z0, Z0
+	VMOVDQU          oddWords<>+0(SB), Y12
+	VPERMW           Z0, Z12, Z0
+	VMOVDQU16        Y0, K1, (AX)(BX*2)
+
+done7:
 	VZEROUPPER
 	RET
 
 // func geluTanhF32AVX512(dst *byte, src *byte, n int)
-// Requires: AVX, AVX512DQ, AVX512F
+// Requires: AVX, AVX512DQ, AVX512F, MMX+
 TEXT ·geluTanhF32AVX512(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), DX
 	MOVQ         n+16(FP), CX
 	XORQ         BX, BX
-	VBROADCASTSS expNums<>+672(SB), Z0
-	VBROADCASTSS expNums<>+704(SB), Z1
-	VBROADCASTSS expNums<>+736(SB), Z2
-	SUBQ         $+16, CX
+	VBROADCASTSS expNums<>+1216(SB), Z0
+	VBROADCASTSS expNums<>+1248(SB), Z1
+	VBROADCASTSS expNums<>+1280(SB), Z2
+	SUBQ         $+48, CX
 	JLT          turned2
 
 turn1:
+	PREFETCHT0 2048(DX)(BX*4)
+	PREFETCHT0 2112(DX)(BX*4)
+	PREFETCHT0 2176(DX)(BX*4)
+
+	// PREFETCHW 2048(AX)(BX*4)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x98
+	BYTE $0x00
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2112(AX)(BX*4)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x98
+	BYTE $0x40
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2176(AX)(BX*4)
+	BYTE              $0x40
+	BYTE              $0x0f
+	BYTE              $0x0d
+	BYTE              $0x8c
+	BYTE              $0x98
+	BYTE              $0x80
+	BYTE              $0x08
+	BYTE              $0x00
+	BYTE              $0x00
 	VMOVUPS           (DX)(BX*4), Z3
+	VMOVUPS           64(DX)(BX*4), Z5
+	VMOVUPS           128(DX)(BX*4), Z7
 	VMAXPS            Z3, Z0, Z3
-	VMINPS            Z3, Z1, Z6
-	VMOVUPS           Z2, Z7
-	VMULPS            Z6, Z6, Z8
-	VFMADD231PS.BCST  expNums<>+768(SB), Z8, Z7
-	VORPS.BCST        expNums<>+448(SB), Z6, Z8
-	VMULPS            Z7, Z8, Z9
-	VBROADCASTSS      expNums<>+64(SB), Z10
-	VFMADD213PS.BCST  expNums<>+96(SB), Z10, Z9
-	VSUBPS.BCST       expNums<>+96(SB), Z9, Z9
-	VMOVUPS           Z8, Z8
-	VMULPS.BCST       expNums<>+800(SB), Z9, Z10
-	VFMSUB213PS       Z10, Z7, Z8
-	VFNMADD231PS.BCST expNums<>+832(SB), Z9, Z8
-	VBROADCASTSS      expNums<>+192(SB), Z7
-	VFMADD213PS.BCST  expNums<>+224(SB), Z8, Z7
-	VFMADD213PS.BCST  expNums<>+256(SB), Z8, Z7
-	VFMADD213PS.BCST  expNums<>+288(SB), Z8, Z7
-	VFMADD213PS.BCST  expNums<>+320(SB), Z8, Z7
-	VMULPS            Z8, Z8, Z10
-	VFMADD213PS       Z8, Z10, Z7
-	VADDPS.BCST       expNums<>+352(SB), Z7, Z7
-	VMULPS            Z7, Z3, Z8
-	VPMOVD2M          Z6, K1
-	VBLENDMPS         Z8, Z3, K1, Z4
-	VSCALEFPS         Z9, Z7, Z3
+	VMAXPS            Z5, Z0, Z5
+	VMAXPS            Z7, Z0, Z16
+	VMINPS            Z3, Z1, Z7
+	VMINPS            Z5, Z1, Z13
+	VMINPS            Z16, Z1, Z17
+	VMOVUPS           Z2, Z11
+	VMOVUPS           Z2, Z14
+	VMOVUPS           Z2, Z18
+	VMULPS            Z7, Z7, Z12
+	VMULPS            Z13, Z13, Z15
+	VMULPS            Z17, Z17, Z19
+	VFMADD231PS.BCST  expNums<>+1312(SB), Z12, Z11
+	VFMADD231PS.BCST  expNums<>+1312(SB), Z15, Z14
+	VFMADD231PS.BCST  expNums<>+1312(SB), Z19, Z18
+	VORPS.BCST        expNums<>+448(SB), Z7, Z7
+	VORPS.BCST        expNums<>+448(SB), Z13, Z12
+	VORPS.BCST        expNums<>+448(SB), Z17, Z20
+	VMULPS            Z11, Z7, Z13
+	VMULPS            Z14, Z12, Z17
+	VMULPS            Z18, Z20, Z21
+	VBROADCASTSS      expNums<>+64(SB), Z15
+	VBROADCASTSS      expNums<>+64(SB), Z19
+	VBROADCASTSS      expNums<>+64(SB), Z22
+	VFMADD213PS.BCST  expNums<>+96(SB), Z15, Z13
+	VFMADD213PS.BCST  expNums<>+96(SB), Z19, Z17
+	VFMADD213PS.BCST  expNums<>+96(SB), Z22, Z21
+	VSUBPS.BCST       expNums<>+96(SB), Z13, Z13
+	VSUBPS.BCST       expNums<>+96(SB), Z17, Z15
+	VSUBPS.BCST       expNums<>+96(SB), Z21, Z17
+	VMOVUPS           Z7, Z7
+	VMOVUPS           Z12, Z12
+	VMOVUPS           Z20, Z21
+	VMULPS.BCST       expNums<>+1344(SB), Z13, Z19
+	VMULPS.BCST       expNums<>+1344(SB), Z15, Z20
+	VMULPS.BCST       expNums<>+1344(SB), Z17, Z22
+	VFMSUB213PS       Z19, Z11, Z7
+	VFMSUB213PS       Z20, Z14, Z12
+	VFMSUB213PS       Z22, Z18, Z21
+	VFNMADD231PS.BCST expNums<>+1376(SB), Z13, Z7
+	VFNMADD231PS.BCST expNums<>+1376(SB), Z15, Z12
+	VFNMADD231PS.BCST expNums<>+1376(SB), Z17, Z21
+	VBROADCASTSS      expNums<>+192(SB), Z11
+	VBROADCASTSS      expNums<>+192(SB), Z14
+	VBROADCASTSS      expNums<>+192(SB), Z18
+	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z11
+	VFMADD213PS.BCST  expNums<>+224(SB), Z12, Z14
+	VFMADD213PS.BCST  expNums<>+224(SB), Z21, Z18
+	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z11
+	VFMADD213PS.BCST  expNums<>+256(SB), Z12, Z14
+	VFMADD213PS.BCST  expNums<>+256(SB), Z21, Z18
+	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z11
+	VFMADD213PS.BCST  expNums<>+288(SB), Z12, Z14
+	VFMADD213PS.BCST  expNums<>+288(SB), Z21, Z18
+	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z11
+	VFMADD213PS.BCST  expNums<>+320(SB), Z12, Z14
+	VFMADD213PS.BCST  expNums<>+320(SB), Z21, Z18
+	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z11
+	VFMADD213PS.BCST  expNums<>+352(SB), Z12, Z14
+	VFMADD213PS.BCST  expNums<>+352(SB), Z21, Z18
+	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z11
+	VFMADD213PS.BCST  expNums<>+352(SB), Z12, Z14
+	VFMADD213PS.BCST  expNums<>+352(SB), Z21, Z18
+	VPMOVD2M          Z3, K1
+	VPMOVD2M          Z5, K2
+	VPMOVD2M          Z16, K3
+	VMULPS            Z11, Z3, Z7
+	VMULPS            Z14, Z5, Z12
+	VMULPS            Z18, Z16, Z19
+	VBLENDMPS         Z7, Z3, K1, Z4
+	VBLENDMPS         Z12, Z5, K2, Z6
+	VBLENDMPS         Z19, Z16, K3, Z8
+	VSCALEFPS         Z13, Z11, Z3
+	VSCALEFPS         Z15, Z14, Z5
+	VSCALEFPS         Z17, Z18, Z7
 	VADDPS.BCST       expNums<>+352(SB), Z3, Z3
+	VADDPS.BCST       expNums<>+352(SB), Z5, Z5
+	VADDPS.BCST       expNums<>+352(SB), Z7, Z7
 	VDIVPS            Z3, Z4, Z3
+	VDIVPS            Z5, Z6, Z5
+	VDIVPS            Z7, Z8, Z12
 	VMOVUPS           Z3, Z7
-	VPMOVD2M          Z6, K1
-	VSCALEFPS         Z9, Z3, K1, Z7
+	VMOVUPS           Z5, Z11
+	VMOVUPS           Z12, Z14
+	VSCALEFPS         Z13, Z3, K1, Z7
+	VSCALEFPS         Z15, Z5, K2, Z11
+	VSCALEFPS         Z17, Z12, K3, Z14
 	VMOVUPS           Z7, (AX)(BX*4)
-	ADDQ              $+16, BX
-	SUBQ              $+16, CX
+	VMOVUPS           Z11, 64(AX)(BX*4)
+	VMOVUPS           Z14, 128(AX)(BX*4)
+	ADDQ              $+48, BX
+	SUBQ              $+48, CX
 	JGE               turn1
 
 turned2:
+	ADDQ $+48, CX
+	SUBQ $+16, CX
+	JLT  turned4
+
+turn3:
+	VMOVUPS           (DX)(BX*4), Z3
+	VMAXPS            Z3, Z0, Z3
+	VMINPS            Z3, Z1, Z4
+	VMOVUPS           Z2, Z5
+	VMULPS            Z4, Z4, Z6
+	VFMADD231PS.BCST  expNums<>+1312(SB), Z6, Z5
+	VORPS.BCST        expNums<>+448(SB), Z4, Z4
+	VMULPS            Z5, Z4, Z6
+	VBROADCASTSS      expNums<>+64(SB), Z7
+	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z6
+	VSUBPS.BCST       expNums<>+96(SB), Z6, Z6
+	VMOVUPS           Z4, Z4
+	VMULPS.BCST       expNums<>+1344(SB), Z6, Z7
+	VFMSUB213PS       Z7, Z5, Z4
+	VFNMADD231PS.BCST expNums<>+1376(SB), Z6, Z4
+	VBROADCASTSS      expNums<>+192(SB), Z5
+	VFMADD213PS.BCST  expNums<>+224(SB), Z4, Z5
+	VFMADD213PS.BCST  expNums<>+256(SB), Z4, Z5
+	VFMADD213PS.BCST  expNums<>+288(SB), Z4, Z5
+	VFMADD213PS.BCST  expNums<>+320(SB), Z4, Z5
+	VFMADD213PS.BCST  expNums<>+352(SB), Z4, Z5
+	VFMADD213PS.BCST  expNums<>+352(SB), Z4, Z5
+	VPMOVD2M          Z3, K1
+	VMULPS            Z5, Z3, Z4
+	VBLENDMPS         Z4, Z3, K1, Z9
+	VSCALEFPS         Z6, Z5, Z3
+	VADDPS.BCST       expNums<>+352(SB), Z3, Z3
+	VDIVPS            Z3, Z9, Z3
+	VMOVUPS           Z3, Z4
+	VSCALEFPS         Z6, Z3, K1, Z4
+	VMOVUPS           Z4, (AX)(BX*4)
+	ADDQ              $+16, BX
+	SUBQ              $+16, CX
+	JGE               turn3
+
+turned4:
 	ADDQ              $+16, CX
 	TESTQ             CX, CX
-	JEQ               done3
+	JEQ               done5
 	MOVQ              $+1, SI
 	SHLQ              CL, SI
 	DECQ              SI
@@ -12481,551 +15309,1336 @@ turned2:
 	VMINPS            Z0, Z1, Z1
 	VMOVUPS           Z2, Z2
 	VMULPS            Z1, Z1, Z3
-	VFMADD231PS.BCST  expNums<>+768(SB), Z3, Z2
-	VORPS.BCST        expNums<>+448(SB), Z1, Z3
-	VMULPS            Z2, Z3, Z4
-	VBROADCASTSS      expNums<>+64(SB), Z6
-	VFMADD213PS.BCST  expNums<>+96(SB), Z6, Z4
-	VSUBPS.BCST       expNums<>+96(SB), Z4, Z4
-	VMOVUPS           Z3, Z3
-	VMULPS.BCST       expNums<>+800(SB), Z4, Z6
-	VFMSUB213PS       Z6, Z2, Z3
-	VFNMADD231PS.BCST expNums<>+832(SB), Z4, Z3
+	VFMADD231PS.BCST  expNums<>+1312(SB), Z3, Z2
+	VORPS.BCST        expNums<>+448(SB), Z1, Z1
+	VMULPS            Z2, Z1, Z3
+	VBROADCASTSS      expNums<>+64(SB), Z4
+	VFMADD213PS.BCST  expNums<>+96(SB), Z4, Z3
+	VSUBPS.BCST       expNums<>+96(SB), Z3, Z3
+	VMOVUPS           Z1, Z1
+	VMULPS.BCST       expNums<>+1344(SB), Z3, Z4
+	VFMSUB213PS       Z4, Z2, Z1
+	VFNMADD231PS.BCST expNums<>+1376(SB), Z3, Z1
 	VBROADCASTSS      expNums<>+192(SB), Z2
-	VFMADD213PS.BCST  expNums<>+224(SB), Z3, Z2
-	VFMADD213PS.BCST  expNums<>+256(SB), Z3, Z2
-	VFMADD213PS.BCST  expNums<>+288(SB), Z3, Z2
-	VFMADD213PS.BCST  expNums<>+320(SB), Z3, Z2
-	VMULPS            Z3, Z3, Z6
-	VFMADD213PS       Z3, Z6, Z2
-	VADDPS.BCST       expNums<>+352(SB), Z2, Z2
-	VMULPS            Z2, Z0, Z3
-	VPMOVD2M          Z1, K2
-	VBLENDMPS         Z3, Z0, K2, Z5
-	VSCALEFPS         Z4, Z2, Z0
+	VFMADD213PS.BCST  expNums<>+224(SB), Z1, Z2
+	VFMADD213PS.BCST  expNums<>+256(SB), Z1, Z2
+	VFMADD213PS.BCST  expNums<>+288(SB), Z1, Z2
+	VFMADD213PS.BCST  expNums<>+320(SB), Z1, Z2
+	VFMADD213PS.BCST  expNums<>+352(SB), Z1, Z2
+	VFMADD213PS.BCST  expNums<>+352(SB), Z1, Z2
+	VPMOVD2M          Z0, K2
+	VMULPS            Z2, Z0, Z1
+	VBLENDMPS         Z1, Z0, K2, Z10
+	VSCALEFPS         Z3, Z2, Z0
 	VADDPS.BCST       expNums<>+352(SB), Z0, Z0
-	VDIVPS            Z0, Z5, Z0
-	VMOVUPS           Z0, Z2
-	VPMOVD2M          Z1, K2
-	VSCALEFPS         Z4, Z0, K2, Z2
-	VMOVUPS           Z2, K1, (AX)(BX*4)
+	VDIVPS            Z0, Z10, Z0
+	VMOVUPS           Z0, Z1
+	VSCALEFPS         Z3, Z0, K2, Z1
+	VMOVUPS           Z1, K1, (AX)(BX*4)
 
-done3:
+done5:
 	VZEROUPPER
 	RET
 
 // func geluTanhF16AVX512(dst *byte, src *byte, n int)
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, MMX+
 TEXT ·geluTanhF16AVX512(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), DX
 	MOVQ         n+16(FP), CX
 	XORQ         BX, BX
-	VBROADCASTSS expNums<>+672(SB), Z0
-	VBROADCASTSS expNums<>+704(SB), Z1
-	VBROADCASTSS expNums<>+736(SB), Z2
-	SUBQ         $+16, CX
+	VBROADCASTSS expNums<>+1216(SB), Z0
+	VBROADCASTSS expNums<>+1408(SB), Z1
+	SUBQ         $+96, CX
 	JLT          turned2
 
 turn1:
-	VCVTPH2PS         (DX)(BX*2), Z3
-	VMAXPS            Z3, Z0, Z3
-	VMINPS            Z3, Z1, Z6
-	VMOVUPS           Z2, Z7
-	VMULPS            Z6, Z6, Z8
-	VFMADD231PS.BCST  expNums<>+768(SB), Z8, Z7
-	VORPS.BCST        expNums<>+448(SB), Z6, Z8
-	VMULPS            Z7, Z8, Z9
-	VBROADCASTSS      expNums<>+64(SB), Z10
-	VFMADD213PS.BCST  expNums<>+96(SB), Z10, Z9
-	VSUBPS.BCST       expNums<>+96(SB), Z9, Z9
-	VMOVUPS           Z8, Z8
-	VMULPS.BCST       expNums<>+800(SB), Z9, Z10
-	VFMSUB213PS       Z10, Z7, Z8
-	VFNMADD231PS.BCST expNums<>+832(SB), Z9, Z8
-	VBROADCASTSS      expNums<>+192(SB), Z7
-	VFMADD213PS.BCST  expNums<>+224(SB), Z8, Z7
-	VFMADD213PS.BCST  expNums<>+256(SB), Z8, Z7
-	VFMADD213PS.BCST  expNums<>+288(SB), Z8, Z7
-	VFMADD213PS.BCST  expNums<>+320(SB), Z8, Z7
-	VMULPS            Z8, Z8, Z10
-	VFMADD213PS       Z8, Z10, Z7
-	VADDPS.BCST       expNums<>+352(SB), Z7, Z7
-	VMULPS            Z7, Z3, Z8
-	VPMOVD2M          Z6, K1
-	VBLENDMPS         Z8, Z3, K1, Z4
-	VSCALEFPS         Z9, Z7, Z3
-	VADDPS.BCST       expNums<>+352(SB), Z3, Z3
-	VDIVPS            Z3, Z4, Z3
-	VMOVUPS           Z3, Z7
-	VPMOVD2M          Z6, K1
-	VSCALEFPS         Z9, Z3, K1, Z7
-	VCVTPS2PH         $0x00, Z7, (AX)(BX*2)
-	ADDQ              $+16, BX
-	SUBQ              $+16, CX
-	JGE               turn1
+	PREFETCHT0 2048(DX)(BX*2)
+	PREFETCHT0 2112(DX)(BX*2)
+	PREFETCHT0 2176(DX)(BX*2)
+
+	// PREFETCHW 2048(AX)(BX*2)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x58
+	BYTE $0x00
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2112(AX)(BX*2)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x58
+	BYTE $0x40
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2176(AX)(BX*2)
+	BYTE             $0x40
+	BYTE             $0x0f
+	BYTE             $0x0d
+	BYTE             $0x8c
+	BYTE             $0x58
+	BYTE             $0x80
+	BYTE             $0x08
+	BYTE             $0x00
+	BYTE             $0x00
+	VCVTPH2PS        (DX)(BX*2), Z2
+	VCVTPH2PS        32(DX)(BX*2), Z3
+	VCVTPH2PS        64(DX)(BX*2), Z4
+	VCVTPH2PS        96(DX)(BX*2), Z5
+	VCVTPH2PS        128(DX)(BX*2), Z6
+	VCVTPH2PS        160(DX)(BX*2), Z7
+	VMAXPS           Z2, Z0, Z2
+	VMAXPS           Z3, Z0, Z3
+	VMAXPS           Z4, Z0, Z4
+	VMAXPS           Z5, Z0, Z5
+	VMAXPS           Z6, Z0, Z6
+	VMAXPS           Z7, Z0, Z12
+	VMULPS           Z2, Z2, Z7
+	VMULPS           Z3, Z3, Z8
+	VMULPS           Z4, Z4, Z9
+	VMULPS           Z5, Z5, Z10
+	VMULPS           Z6, Z6, Z11
+	VMULPS           Z12, Z12, Z13
+	VFMADD213PS.BCST expNums<>+1440(SB), Z1, Z7
+	VFMADD213PS.BCST expNums<>+1440(SB), Z1, Z8
+	VFMADD213PS.BCST expNums<>+1440(SB), Z1, Z9
+	VFMADD213PS.BCST expNums<>+1440(SB), Z1, Z10
+	VFMADD213PS.BCST expNums<>+1440(SB), Z1, Z11
+	VFMADD213PS.BCST expNums<>+1440(SB), Z1, Z13
+	VMULPS           Z7, Z2, Z7
+	VMULPS           Z8, Z3, Z8
+	VMULPS           Z9, Z4, Z9
+	VMULPS           Z10, Z5, Z10
+	VMULPS           Z11, Z6, Z11
+	VMULPS           Z13, Z12, Z23
+	VREDUCEPS        $0x01, Z7, Z13
+	VREDUCEPS        $0x01, Z8, Z15
+	VREDUCEPS        $0x01, Z9, Z17
+	VREDUCEPS        $0x01, Z10, Z19
+	VREDUCEPS        $0x01, Z11, Z21
+	VREDUCEPS        $0x01, Z23, Z24
+	VBROADCASTSS     expNums<>+1952(SB), Z14
+	VBROADCASTSS     expNums<>+1952(SB), Z16
+	VBROADCASTSS     expNums<>+1952(SB), Z18
+	VBROADCASTSS     expNums<>+1952(SB), Z20
+	VBROADCASTSS     expNums<>+1952(SB), Z22
+	VBROADCASTSS     expNums<>+1952(SB), Z25
+	VFMADD213PS.BCST expNums<>+1984(SB), Z13, Z14
+	VFMADD213PS.BCST expNums<>+1984(SB), Z15, Z16
+	VFMADD213PS.BCST expNums<>+1984(SB), Z17, Z18
+	VFMADD213PS.BCST expNums<>+1984(SB), Z19, Z20
+	VFMADD213PS.BCST expNums<>+1984(SB), Z21, Z22
+	VFMADD213PS.BCST expNums<>+1984(SB), Z24, Z25
+	VFMADD213PS.BCST expNums<>+2016(SB), Z13, Z14
+	VFMADD213PS.BCST expNums<>+2016(SB), Z15, Z16
+	VFMADD213PS.BCST expNums<>+2016(SB), Z17, Z18
+	VFMADD213PS.BCST expNums<>+2016(SB), Z19, Z20
+	VFMADD213PS.BCST expNums<>+2016(SB), Z21, Z22
+	VFMADD213PS.BCST expNums<>+2016(SB), Z24, Z25
+	VFMADD213PS.BCST expNums<>+2048(SB), Z13, Z14
+	VFMADD213PS.BCST expNums<>+2048(SB), Z15, Z16
+	VFMADD213PS.BCST expNums<>+2048(SB), Z17, Z18
+	VFMADD213PS.BCST expNums<>+2048(SB), Z19, Z20
+	VFMADD213PS.BCST expNums<>+2048(SB), Z21, Z22
+	VFMADD213PS.BCST expNums<>+2048(SB), Z24, Z25
+	VFMADD213PS.BCST expNums<>+2080(SB), Z13, Z14
+	VFMADD213PS.BCST expNums<>+2080(SB), Z15, Z16
+	VFMADD213PS.BCST expNums<>+2080(SB), Z17, Z18
+	VFMADD213PS.BCST expNums<>+2080(SB), Z19, Z20
+	VFMADD213PS.BCST expNums<>+2080(SB), Z21, Z22
+	VFMADD213PS.BCST expNums<>+2080(SB), Z24, Z25
+	VSCALEFPS        Z7, Z14, Z14
+	VSCALEFPS        Z8, Z16, Z16
+	VSCALEFPS        Z9, Z18, Z18
+	VSCALEFPS        Z10, Z20, Z20
+	VSCALEFPS        Z11, Z22, Z22
+	VSCALEFPS        Z23, Z25, Z25
+	VADDPS.BCST      expNums<>+352(SB), Z14, Z7
+	VADDPS.BCST      expNums<>+352(SB), Z16, Z8
+	VADDPS.BCST      expNums<>+352(SB), Z18, Z9
+	VADDPS.BCST      expNums<>+352(SB), Z20, Z10
+	VADDPS.BCST      expNums<>+352(SB), Z22, Z11
+	VADDPS.BCST      expNums<>+352(SB), Z25, Z13
+	VRCP14PS         Z7, Z7
+	VRCP14PS         Z8, Z8
+	VRCP14PS         Z9, Z9
+	VRCP14PS         Z10, Z10
+	VRCP14PS         Z11, Z11
+	VRCP14PS         Z13, Z13
+	VMULPS           Z7, Z2, Z2
+	VMULPS           Z8, Z3, Z3
+	VMULPS           Z9, Z4, Z4
+	VMULPS           Z10, Z5, Z5
+	VMULPS           Z11, Z6, Z6
+	VMULPS           Z13, Z12, Z7
+	VCVTPS2PH        $0x00, Z2, (AX)(BX*2)
+	VCVTPS2PH        $0x00, Z3, 32(AX)(BX*2)
+	VCVTPS2PH        $0x00, Z4, 64(AX)(BX*2)
+	VCVTPS2PH        $0x00, Z5, 96(AX)(BX*2)
+	VCVTPS2PH        $0x00, Z6, 128(AX)(BX*2)
+	VCVTPS2PH        $0x00, Z7, 160(AX)(BX*2)
+	ADDQ             $+96, BX
+	SUBQ             $+96, CX
+	JGE              turn1
 
 turned2:
-	ADDQ              $+16, CX
-	TESTQ             CX, CX
-	JEQ               done3
-	MOVQ              $+1, SI
-	SHLQ              CL, SI
-	DECQ              SI
-	KMOVW             SI, K1
-	VMOVDQU16.Z       (DX)(BX*2), K1, Y3
-	VCVTPH2PS         Y3, Z3
-	VMAXPS            Z3, Z0, Z0
-	VMINPS            Z0, Z1, Z1
-	VMOVUPS           Z2, Z2
-	VMULPS            Z1, Z1, Z3
-	VFMADD231PS.BCST  expNums<>+768(SB), Z3, Z2
-	VORPS.BCST        expNums<>+448(SB), Z1, Z3
-	VMULPS            Z2, Z3, Z4
-	VBROADCASTSS      expNums<>+64(SB), Z6
-	VFMADD213PS.BCST  expNums<>+96(SB), Z6, Z4
-	VSUBPS.BCST       expNums<>+96(SB), Z4, Z4
-	VMOVUPS           Z3, Z3
-	VMULPS.BCST       expNums<>+800(SB), Z4, Z6
-	VFMSUB213PS       Z6, Z2, Z3
-	VFNMADD231PS.BCST expNums<>+832(SB), Z4, Z3
-	VBROADCASTSS      expNums<>+192(SB), Z2
-	VFMADD213PS.BCST  expNums<>+224(SB), Z3, Z2
-	VFMADD213PS.BCST  expNums<>+256(SB), Z3, Z2
-	VFMADD213PS.BCST  expNums<>+288(SB), Z3, Z2
-	VFMADD213PS.BCST  expNums<>+320(SB), Z3, Z2
-	VMULPS            Z3, Z3, Z6
-	VFMADD213PS       Z3, Z6, Z2
-	VADDPS.BCST       expNums<>+352(SB), Z2, Z2
-	VMULPS            Z2, Z0, Z3
-	VPMOVD2M          Z1, K2
-	VBLENDMPS         Z3, Z0, K2, Z5
-	VSCALEFPS         Z4, Z2, Z0
-	VADDPS.BCST       expNums<>+352(SB), Z0, Z0
-	VDIVPS            Z0, Z5, Z0
-	VMOVUPS           Z0, Z2
-	VPMOVD2M          Z1, K2
-	VSCALEFPS         Z4, Z0, K2, Z2
-	VCVTPS2PH         $0x00, Z2, Y0
-	VMOVDQU16         Y0, K1, (AX)(BX*2)
+	ADDQ $+96, CX
+	SUBQ $+16, CX
+	JLT  turned4
 
-done3:
+turn3:
+	VCVTPH2PS        (DX)(BX*2), Z2
+	VMAXPS           Z2, Z0, Z2
+	VMULPS           Z2, Z2, Z3
+	VFMADD213PS.BCST expNums<>+1440(SB), Z1, Z3
+	VMULPS           Z3, Z2, Z3
+	VREDUCEPS        $0x01, Z3, Z4
+	VBROADCASTSS     expNums<>+1952(SB), Z5
+	VFMADD213PS.BCST expNums<>+1984(SB), Z4, Z5
+	VFMADD213PS.BCST expNums<>+2016(SB), Z4, Z5
+	VFMADD213PS.BCST expNums<>+2048(SB), Z4, Z5
+	VFMADD213PS.BCST expNums<>+2080(SB), Z4, Z5
+	VSCALEFPS        Z3, Z5, Z5
+	VADDPS.BCST      expNums<>+352(SB), Z5, Z3
+	VRCP14PS         Z3, Z3
+	VMULPS           Z3, Z2, Z2
+	VCVTPS2PH        $0x00, Z2, (AX)(BX*2)
+	ADDQ             $+16, BX
+	SUBQ             $+16, CX
+	JGE              turn3
+
+turned4:
+	ADDQ             $+16, CX
+	TESTQ            CX, CX
+	JEQ              done5
+	MOVQ             $+1, SI
+	SHLQ             CL, SI
+	DECQ             SI
+	KMOVW            SI, K1
+	VMOVDQU16.Z      (DX)(BX*2), K1, Y2
+	VCVTPH2PS        Y2, Z2
+	VMAXPS           Z2, Z0, Z0
+	VMULPS           Z0, Z0, Z2
+	VFMADD213PS.BCST expNums<>+1440(SB), Z1, Z2
+	VMULPS           Z2, Z0, Z1
+	VREDUCEPS        $0x01, Z1, Z2
+	VBROADCASTSS     expNums<>+1952(SB), Z3
+	VFMADD213PS.BCST expNums<>+1984(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+2016(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+2048(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+2080(SB), Z2, Z3
+	VSCALEFPS        Z1, Z3, Z3
+	VADDPS.BCST      expNums<>+352(SB), Z3, Z1
+	VRCP14PS         Z1, Z1
+	VMULPS           Z1, Z0, Z0
+	VCVTPS2PH        $0x00, Z0, Y0
+	VMOVDQU16        Y0, K1, (AX)(BX*2)
+
+done5:
 	VZEROUPPER
 	RET
 
 // func geluTanhBF16AVX512(dst *byte, src *byte, n int)
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, MMX+
 TEXT ·geluTanhBF16AVX512(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), DX
 	MOVQ         n+16(FP), CX
 	XORQ         BX, BX
-	VBROADCASTSS expNums<>+672(SB), Z0
-	VBROADCASTSS expNums<>+704(SB), Z1
-	VBROADCASTSS expNums<>+736(SB), Z2
-	SUBQ         $+16, CX
+	VBROADCASTSS expNums<>+1216(SB), Z0
+	VBROADCASTSS expNums<>+1408(SB), Z1
+	MOVL         $0xaaaaaaaa, SI
+	KMOVD        SI, K1
+	SUBQ         $+96, CX
 	JLT          turned2
 
 turn1:
-	VPMOVZXWD         (DX)(BX*2), Z3
-	VPSLLD            $0x10, Z3, Z3
-	VMAXPS            Z3, Z0, Z3
-	VMINPS            Z3, Z1, Z7
-	VMOVUPS           Z2, Z8
-	VMULPS            Z7, Z7, Z9
-	VFMADD231PS.BCST  expNums<>+768(SB), Z9, Z8
-	VORPS.BCST        expNums<>+448(SB), Z7, Z9
-	VMULPS            Z8, Z9, Z10
-	VBROADCASTSS      expNums<>+64(SB), Z11
-	VFMADD213PS.BCST  expNums<>+96(SB), Z11, Z10
-	VSUBPS.BCST       expNums<>+96(SB), Z10, Z10
-	VMOVUPS           Z9, Z9
-	VMULPS.BCST       expNums<>+800(SB), Z10, Z11
-	VFMSUB213PS       Z11, Z8, Z9
-	VFNMADD231PS.BCST expNums<>+832(SB), Z10, Z9
-	VBROADCASTSS      expNums<>+192(SB), Z8
-	VFMADD213PS.BCST  expNums<>+224(SB), Z9, Z8
-	VFMADD213PS.BCST  expNums<>+256(SB), Z9, Z8
-	VFMADD213PS.BCST  expNums<>+288(SB), Z9, Z8
-	VFMADD213PS.BCST  expNums<>+320(SB), Z9, Z8
-	VMULPS            Z9, Z9, Z11
-	VFMADD213PS       Z9, Z11, Z8
-	VADDPS.BCST       expNums<>+352(SB), Z8, Z8
-	VMULPS            Z8, Z3, Z9
-	VPMOVD2M          Z7, K1
-	VBLENDMPS         Z9, Z3, K1, Z4
-	VSCALEFPS         Z10, Z8, Z3
-	VADDPS.BCST       expNums<>+352(SB), Z3, Z3
-	VDIVPS            Z3, Z4, Z3
-	VMOVUPS           Z3, Z8
-	VPMOVD2M          Z7, K1
-	VSCALEFPS         Z10, Z3, K1, Z8
-	VMOVUPS           Z8, Z3
-	VCMPPS            $0x07, Z8, Z8, K1
-	VPTESTMD.BCST     expNums<>+1344(SB), Z8, K1, K2
-	VPADDD.BCST       expNums<>+544(SB), Z3, K1, Z3
-	VPSUBD.BCST       expNums<>+1376(SB), Z3, K2, Z3
-	VMOVDQU           oddWords<>+0(SB), Y5
-	VPERMW            Z3, Z5, Z3
-	VMOVDQU           Y3, (AX)(BX*2)
-	ADDQ              $+16, BX
-	SUBQ              $+16, CX
-	JGE               turn1
+	PREFETCHT0 2048(DX)(BX*2)
+	PREFETCHT0 2112(DX)(BX*2)
+	PREFETCHT0 2176(DX)(BX*2)
+
+	// PREFETCHW 2048(AX)(BX*2)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x58
+	BYTE $0x00
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2112(AX)(BX*2)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x58
+	BYTE $0x40
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2176(AX)(BX*2)
+	BYTE             $0x40
+	BYTE             $0x0f
+	BYTE             $0x0d
+	BYTE             $0x8c
+	BYTE             $0x58
+	BYTE             $0x80
+	BYTE             $0x08
+	BYTE             $0x00
+	BYTE             $0x00
+	VMOVUPS          (DX)(BX*2), Z2
+	VMOVUPS          (DX)(BX*2), Z3
+	VMOVUPS          64(DX)(BX*2), Z5
+	VMOVUPS          64(DX)(BX*2), Z6
+	VMOVUPS          128(DX)(BX*2), Z8
+	VMOVUPS          128(DX)(BX*2), Z9
+	VPSLLD           $0x10, Z2, Z2
+	VANDPS.BCST      expNums<>+1024(SB), Z3, Z3
+	VPSLLD           $0x10, Z5, Z5
+	VANDPS.BCST      expNums<>+1024(SB), Z6, Z6
+	VPSLLD           $0x10, Z8, Z8
+	VANDPS.BCST      expNums<>+1024(SB), Z9, Z9
+	VMAXPS           Z2, Z0, Z2
+	VMAXPS           Z3, Z0, Z3
+	VMAXPS           Z5, Z0, Z5
+	VMAXPS           Z6, Z0, Z6
+	VMAXPS           Z8, Z0, Z8
+	VMAXPS           Z9, Z0, Z22
+	VMULPS           Z2, Z2, Z9
+	VMULPS           Z3, Z3, Z14
+	VMULPS           Z5, Z5, Z16
+	VMULPS           Z6, Z6, Z18
+	VMULPS           Z8, Z8, Z20
+	VMULPS           Z22, Z22, Z23
+	VFMADD213PS.BCST expNums<>+1440(SB), Z1, Z9
+	VFMADD213PS.BCST expNums<>+1440(SB), Z1, Z14
+	VFMADD213PS.BCST expNums<>+1440(SB), Z1, Z16
+	VFMADD213PS.BCST expNums<>+1440(SB), Z1, Z18
+	VFMADD213PS.BCST expNums<>+1440(SB), Z1, Z20
+	VFMADD213PS.BCST expNums<>+1440(SB), Z1, Z23
+	VMOVUPS          Z2, Z13
+	VMOVUPS          Z3, Z15
+	VMOVUPS          Z5, Z17
+	VMOVUPS          Z6, Z19
+	VMOVUPS          Z8, Z21
+	VMOVUPS          Z22, Z24
+	VFMADD213PS.BCST expNums<>+800(SB), Z9, Z13
+	VFMADD213PS.BCST expNums<>+800(SB), Z14, Z15
+	VFMADD213PS.BCST expNums<>+800(SB), Z16, Z17
+	VFMADD213PS.BCST expNums<>+800(SB), Z18, Z19
+	VFMADD213PS.BCST expNums<>+800(SB), Z20, Z21
+	VFMADD213PS.BCST expNums<>+800(SB), Z23, Z24
+	VREDUCEPS        $0x01, Z13, Z9
+	VREDUCEPS        $0x01, Z15, Z16
+	VREDUCEPS        $0x01, Z17, Z20
+	VREDUCEPS        $0x01, Z19, Z25
+	VREDUCEPS        $0x01, Z21, Z27
+	VREDUCEPS        $0x01, Z24, Z29
+	VBROADCASTSS     expNums<>+2112(SB), Z14
+	VBROADCASTSS     expNums<>+2112(SB), Z18
+	VBROADCASTSS     expNums<>+2112(SB), Z23
+	VBROADCASTSS     expNums<>+2112(SB), Z26
+	VBROADCASTSS     expNums<>+2112(SB), Z28
+	VBROADCASTSS     expNums<>+2112(SB), Z30
+	VFMADD213PS.BCST expNums<>+2144(SB), Z9, Z14
+	VFMADD213PS.BCST expNums<>+2144(SB), Z16, Z18
+	VFMADD213PS.BCST expNums<>+2144(SB), Z20, Z23
+	VFMADD213PS.BCST expNums<>+2144(SB), Z25, Z26
+	VFMADD213PS.BCST expNums<>+2144(SB), Z27, Z28
+	VFMADD213PS.BCST expNums<>+2144(SB), Z29, Z30
+	VFMADD213PS.BCST expNums<>+2176(SB), Z9, Z14
+	VFMADD213PS.BCST expNums<>+2176(SB), Z16, Z18
+	VFMADD213PS.BCST expNums<>+2176(SB), Z20, Z23
+	VFMADD213PS.BCST expNums<>+2176(SB), Z25, Z26
+	VFMADD213PS.BCST expNums<>+2176(SB), Z27, Z28
+	VFMADD213PS.BCST expNums<>+2176(SB), Z29, Z30
+	VFMADD213PS.BCST expNums<>+2208(SB), Z9, Z14
+	VFMADD213PS.BCST expNums<>+2208(SB), Z16, Z18
+	VFMADD213PS.BCST expNums<>+2208(SB), Z20, Z23
+	VFMADD213PS.BCST expNums<>+2208(SB), Z25, Z26
+	VFMADD213PS.BCST expNums<>+2208(SB), Z27, Z28
+	VFMADD213PS.BCST expNums<>+2208(SB), Z29, Z30
+	VSCALEFPS        Z13, Z14, Z14
+	VSCALEFPS        Z15, Z18, Z18
+	VSCALEFPS        Z17, Z23, Z23
+	VSCALEFPS        Z19, Z26, Z26
+	VSCALEFPS        Z21, Z28, Z28
+	VSCALEFPS        Z24, Z30, Z30
+	VADDPS.BCST      expNums<>+832(SB), Z14, Z9
+	VADDPS.BCST      expNums<>+832(SB), Z18, Z13
+	VADDPS.BCST      expNums<>+832(SB), Z23, Z14
+	VADDPS.BCST      expNums<>+832(SB), Z26, Z15
+	VADDPS.BCST      expNums<>+832(SB), Z28, Z16
+	VADDPS.BCST      expNums<>+832(SB), Z30, Z17
+	VRCP14PS         Z9, Z9
+	VRCP14PS         Z13, Z13
+	VRCP14PS         Z14, Z14
+	VRCP14PS         Z15, Z15
+	VRCP14PS         Z16, Z16
+	VRCP14PS         Z17, Z17
+	VMULPS.BCST      expNums<>+832(SB), Z9, Z9
+	VMULPS.BCST      expNums<>+832(SB), Z13, Z13
+	VMULPS.BCST      expNums<>+832(SB), Z14, Z14
+	VMULPS.BCST      expNums<>+832(SB), Z15, Z15
+	VMULPS.BCST      expNums<>+832(SB), Z16, Z16
+	VMULPS.BCST      expNums<>+832(SB), Z17, Z17
+	VMULPS           Z9, Z2, Z2
+	VMULPS           Z13, Z3, Z3
+	VMULPS           Z14, Z5, Z5
+	VMULPS           Z15, Z6, Z6
+	VMULPS           Z16, Z8, Z8
+	VMULPS           Z17, Z22, Z9
+	VPADDD.BCST      expNums<>+992(SB), Z2, Z2
+	VPADDD.BCST      expNums<>+992(SB), Z3, Z3
+	VPADDD.BCST      expNums<>+992(SB), Z5, Z5
+	VPADDD.BCST      expNums<>+992(SB), Z6, Z6
+	VPADDD.BCST      expNums<>+992(SB), Z8, Z8
+	VPADDD.BCST      expNums<>+992(SB), Z9, Z9
+	VPSRLD           $0x10, Z2, Z2
+	VPBLENDMW        Z3, Z2, K1, Z4
+	VPSRLD           $0x10, Z5, Z2
+	VPBLENDMW        Z6, Z2, K1, Z7
+	VPSRLD           $0x10, Z8, Z2
+	VPBLENDMW        Z9, Z2, K1, Z10
+	VMOVUPS          Z4, (AX)(BX*2)
+	VMOVUPS          Z7, 64(AX)(BX*2)
+	VMOVUPS          Z10, 128(AX)(BX*2)
+	ADDQ             $+96, BX
+	SUBQ             $+96, CX
+	JGE              turn1
 
 turned2:
-	ADDQ              $+16, CX
-	TESTQ             CX, CX
-	JEQ               done3
-	MOVQ              $+1, SI
-	SHLQ              CL, SI
-	DECQ              SI
-	KMOVW             SI, K1
-	VMOVDQU16.Z       (DX)(BX*2), K1, Y3
-	VPMOVZXWD         Y3, Z3
-	VPSLLD            $0x10, Z3, Z3
-	VMAXPS            Z3, Z0, Z0
-	VMINPS            Z0, Z1, Z1
-	VMOVUPS           Z2, Z2
-	VMULPS            Z1, Z1, Z3
-	VFMADD231PS.BCST  expNums<>+768(SB), Z3, Z2
-	VORPS.BCST        expNums<>+448(SB), Z1, Z3
-	VMULPS            Z2, Z3, Z4
-	VBROADCASTSS      expNums<>+64(SB), Z7
-	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z4
-	VSUBPS.BCST       expNums<>+96(SB), Z4, Z4
-	VMOVUPS           Z3, Z3
-	VMULPS.BCST       expNums<>+800(SB), Z4, Z7
-	VFMSUB213PS       Z7, Z2, Z3
-	VFNMADD231PS.BCST expNums<>+832(SB), Z4, Z3
-	VBROADCASTSS      expNums<>+192(SB), Z2
-	VFMADD213PS.BCST  expNums<>+224(SB), Z3, Z2
-	VFMADD213PS.BCST  expNums<>+256(SB), Z3, Z2
-	VFMADD213PS.BCST  expNums<>+288(SB), Z3, Z2
-	VFMADD213PS.BCST  expNums<>+320(SB), Z3, Z2
-	VMULPS            Z3, Z3, Z7
-	VFMADD213PS       Z3, Z7, Z2
-	VADDPS.BCST       expNums<>+352(SB), Z2, Z2
-	VMULPS            Z2, Z0, Z3
-	VPMOVD2M          Z1, K2
-	VBLENDMPS         Z3, Z0, K2, Z6
-	VSCALEFPS         Z4, Z2, Z0
-	VADDPS.BCST       expNums<>+352(SB), Z0, Z0
-	VDIVPS            Z0, Z6, Z0
-	VMOVUPS           Z0, Z2
-	VPMOVD2M          Z1, K2
-	VSCALEFPS         Z4, Z0, K2, Z2
-	VMOVUPS           Z2, Z0
-	VCMPPS            $0x07, Z2, Z2, K2
-	VPTESTMD.BCST     expNums<>+1344(SB), Z2, K2, K3
-	VPADDD.BCST       expNums<>+544(SB), Z0, K2, Z0
-	VPSUBD.BCST       expNums<>+1376(SB), Z0, K3, Z0
-	VMOVDQU           oddWords<>+0(SB), Y5
-	VPERMW            Z0, Z5, Z0
-	VMOVDQU16         Y0, K1, (AX)(BX*2)
+	ADDQ $+96, CX
+	SUBQ $+32, CX
+	JLT  turned4
 
-done3:
+turn3:
+	VMOVUPS          (DX)(BX*2), Z2
+	VMOVUPS          (DX)(BX*2), Z3
+	VPSLLD           $0x10, Z2, Z2
+	VANDPS.BCST      expNums<>+1024(SB), Z3, Z3
+	VMAXPS           Z2, Z0, Z2
+	VMAXPS           Z3, Z0, Z5
+	VMULPS           Z2, Z2, Z3
+	VMULPS           Z5, Z5, Z6
+	VFMADD213PS.BCST expNums<>+1440(SB), Z1, Z3
+	VFMADD213PS.BCST expNums<>+1440(SB), Z1, Z6
+	VMOVUPS          Z2, Z4
+	VMOVUPS          Z5, Z7
+	VFMADD213PS.BCST expNums<>+800(SB), Z3, Z4
+	VFMADD213PS.BCST expNums<>+800(SB), Z6, Z7
+	VREDUCEPS        $0x01, Z4, Z3
+	VREDUCEPS        $0x01, Z7, Z8
+	VBROADCASTSS     expNums<>+2112(SB), Z6
+	VBROADCASTSS     expNums<>+2112(SB), Z9
+	VFMADD213PS.BCST expNums<>+2144(SB), Z3, Z6
+	VFMADD213PS.BCST expNums<>+2144(SB), Z8, Z9
+	VFMADD213PS.BCST expNums<>+2176(SB), Z3, Z6
+	VFMADD213PS.BCST expNums<>+2176(SB), Z8, Z9
+	VFMADD213PS.BCST expNums<>+2208(SB), Z3, Z6
+	VFMADD213PS.BCST expNums<>+2208(SB), Z8, Z9
+	VSCALEFPS        Z4, Z6, Z6
+	VSCALEFPS        Z7, Z9, Z9
+	VADDPS.BCST      expNums<>+832(SB), Z6, Z3
+	VADDPS.BCST      expNums<>+832(SB), Z9, Z4
+	VRCP14PS         Z3, Z3
+	VRCP14PS         Z4, Z4
+	VMULPS.BCST      expNums<>+832(SB), Z3, Z3
+	VMULPS.BCST      expNums<>+832(SB), Z4, Z4
+	VMULPS           Z3, Z2, Z2
+	VMULPS           Z4, Z5, Z3
+	VPADDD.BCST      expNums<>+992(SB), Z2, Z2
+	VPADDD.BCST      expNums<>+992(SB), Z3, Z3
+	VPSRLD           $0x10, Z2, Z2
+	VPBLENDMW        Z3, Z2, K1, Z11
+	VMOVUPS          Z11, (AX)(BX*2)
+	ADDQ             $+32, BX
+	SUBQ             $+32, CX
+	JGE              turn3
+
+turned4:
+	ADDQ $+32, CX
+	SUBQ $+16, CX
+	JLT  turned6
+
+turn5:
+	VPMOVZXWD        (DX)(BX*2), Z2
+	VPSLLD           $0x10, Z2, Z2
+	VMAXPS           Z2, Z0, Z2
+	VMULPS           Z2, Z2, Z3
+	VFMADD213PS.BCST expNums<>+1440(SB), Z1, Z3
+	VMOVUPS          Z2, Z4
+	VFMADD213PS.BCST expNums<>+800(SB), Z3, Z4
+	VREDUCEPS        $0x01, Z4, Z3
+	VBROADCASTSS     expNums<>+2112(SB), Z5
+	VFMADD213PS.BCST expNums<>+2144(SB), Z3, Z5
+	VFMADD213PS.BCST expNums<>+2176(SB), Z3, Z5
+	VFMADD213PS.BCST expNums<>+2208(SB), Z3, Z5
+	VSCALEFPS        Z4, Z5, Z5
+	VADDPS.BCST      expNums<>+832(SB), Z5, Z3
+	VRCP14PS         Z3, Z3
+	VMULPS.BCST      expNums<>+832(SB), Z3, Z3
+	VMULPS           Z3, Z2, Z2
+	VPADDD.BCST      expNums<>+992(SB), Z2, Z2
+	VMOVDQU          oddWords<>+0(SB), Y12
+	VPERMW           Z2, Z12, Z2
+	VMOVDQU          Y2, (AX)(BX*2)
+	ADDQ             $+16, BX
+	SUBQ             $+16, CX
+	JGE              turn5
+
+turned6:
+	ADDQ             $+16, CX
+	TESTQ            CX, CX
+	JEQ              done7
+	MOVQ             $+1, SI
+	SHLQ             CL, SI
+	DECQ             SI
+	KMOVW            SI, K1
+	VMOVDQU16.Z      (DX)(BX*2), K1, Y2
+	VPMOVZXWD        Y2, Z2
+	VPSLLD           $0x10, Z2, Z2
+	VMAXPS           Z2, Z0, Z0
+	VMULPS           Z0, Z0, Z2
+	VFMADD213PS.BCST expNums<>+1440(SB), Z1, Z2
+	VMOVUPS          Z0, Z1
+	VFMADD213PS.BCST expNums<>+800(SB), Z2, Z1
+	VREDUCEPS        $0x01, Z1, Z2
+	VBROADCASTSS     expNums<>+2112(SB), Z3
+	VFMADD213PS.BCST expNums<>+2144(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+2176(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+2208(SB), Z2, Z3
+	VSCALEFPS        Z1, Z3, Z3
+	VADDPS.BCST      expNums<>+832(SB), Z3, Z1
+	VRCP14PS         Z1, Z1
+	VMULPS.BCST      expNums<>+832(SB), Z1, Z1
+	VMULPS           Z1, Z0, Z0
+	VPADDD.BCST      expNums<>+992(SB), Z0, Z0
+	VMOVDQU          oddWords<>+0(SB), Y12
+	VPERMW           Z0, Z12, Z0
+	VMOVDQU16        Y0, K1, (AX)(BX*2)
+
+done7:
 	VZEROUPPER
 	RET
 
 // func geluErfF32AVX512(dst *byte, src *byte, n int)
-// Requires: AVX, AVX512DQ, AVX512F
+// Requires: AVX, AVX512DQ, AVX512F, MMX+
 TEXT ·geluErfF32AVX512(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), DX
 	MOVQ         n+16(FP), CX
 	XORQ         BX, BX
-	VBROADCASTSS expNums<>+864(SB), Z0
+	VBROADCASTSS expNums<>+1472(SB), Z0
 	VBROADCASTSS expNums<>+448(SB), Z1
 	VBROADCASTSS expNums<>+352(SB), Z2
-	SUBQ         $+16, CX
+	SUBQ         $+48, CX
 	JLT          turned2
 
 turn1:
+	PREFETCHT0 2048(DX)(BX*4)
+	PREFETCHT0 2112(DX)(BX*4)
+	PREFETCHT0 2176(DX)(BX*4)
+
+	// PREFETCHW 2048(AX)(BX*4)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x98
+	BYTE $0x00
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2112(AX)(BX*4)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x98
+	BYTE $0x40
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2176(AX)(BX*4)
+	BYTE              $0x40
+	BYTE              $0x0f
+	BYTE              $0x0d
+	BYTE              $0x8c
+	BYTE              $0x98
+	BYTE              $0x80
+	BYTE              $0x08
+	BYTE              $0x00
+	BYTE              $0x00
 	VMOVUPS           (DX)(BX*4), Z3
-	VANDPS.BCST       expNums<>+608(SB), Z3, Z4
+	VMOVUPS           64(DX)(BX*4), Z5
+	VMOVUPS           128(DX)(BX*4), Z7
+	VANDPS.BCST       expNums<>+1088(SB), Z3, Z4
+	VANDPS.BCST       expNums<>+1088(SB), Z5, Z6
+	VANDPS.BCST       expNums<>+1088(SB), Z7, Z8
 	VMINPS            Z4, Z0, Z4
-	VADDPS.BCST       expNums<>+640(SB), Z4, Z5
+	VMINPS            Z6, Z0, Z6
+	VMINPS            Z8, Z0, Z10
+	VADDPS.BCST       expNums<>+768(SB), Z4, Z8
+	VADDPS.BCST       expNums<>+768(SB), Z6, Z9
+	VADDPS.BCST       expNums<>+768(SB), Z10, Z11
+	VDIVPS            Z8, Z2, Z8
+	VDIVPS            Z9, Z2, Z9
+	VDIVPS            Z11, Z2, Z15
+	VMOVUPS           Z2, Z11
+	VMOVUPS           Z2, Z13
+	VMOVUPS           Z2, Z16
+	VFNMADD231PS.BCST expNums<>+1504(SB), Z8, Z11
+	VFNMADD231PS.BCST expNums<>+1504(SB), Z9, Z13
+	VFNMADD231PS.BCST expNums<>+1504(SB), Z15, Z16
+	VBROADCASTSS      expNums<>+1536(SB), Z12
+	VBROADCASTSS      expNums<>+1536(SB), Z14
+	VBROADCASTSS      expNums<>+1536(SB), Z17
+	VFMADD213PS.BCST  expNums<>+1568(SB), Z11, Z12
+	VFMADD213PS.BCST  expNums<>+1568(SB), Z13, Z14
+	VFMADD213PS.BCST  expNums<>+1568(SB), Z16, Z17
+	VFMADD213PS.BCST  expNums<>+1600(SB), Z11, Z12
+	VFMADD213PS.BCST  expNums<>+1600(SB), Z13, Z14
+	VFMADD213PS.BCST  expNums<>+1600(SB), Z16, Z17
+	VFMADD213PS.BCST  expNums<>+1632(SB), Z11, Z12
+	VFMADD213PS.BCST  expNums<>+1632(SB), Z13, Z14
+	VFMADD213PS.BCST  expNums<>+1632(SB), Z16, Z17
+	VFMADD213PS.BCST  expNums<>+1664(SB), Z11, Z12
+	VFMADD213PS.BCST  expNums<>+1664(SB), Z13, Z14
+	VFMADD213PS.BCST  expNums<>+1664(SB), Z16, Z17
+	VFMADD213PS.BCST  expNums<>+1696(SB), Z11, Z12
+	VFMADD213PS.BCST  expNums<>+1696(SB), Z13, Z14
+	VFMADD213PS.BCST  expNums<>+1696(SB), Z16, Z17
+	VFMADD213PS.BCST  expNums<>+1728(SB), Z11, Z12
+	VFMADD213PS.BCST  expNums<>+1728(SB), Z13, Z14
+	VFMADD213PS.BCST  expNums<>+1728(SB), Z16, Z17
+	VFMADD213PS.BCST  expNums<>+1760(SB), Z11, Z12
+	VFMADD213PS.BCST  expNums<>+1760(SB), Z13, Z14
+	VFMADD213PS.BCST  expNums<>+1760(SB), Z16, Z17
+	VFMADD213PS.BCST  expNums<>+1792(SB), Z11, Z12
+	VFMADD213PS.BCST  expNums<>+1792(SB), Z13, Z14
+	VFMADD213PS.BCST  expNums<>+1792(SB), Z16, Z17
+	VFMADD213PS.BCST  expNums<>+1824(SB), Z11, Z12
+	VFMADD213PS.BCST  expNums<>+1824(SB), Z13, Z14
+	VFMADD213PS.BCST  expNums<>+1824(SB), Z16, Z17
+	VFMADD213PS.BCST  expNums<>+1856(SB), Z11, Z12
+	VFMADD213PS.BCST  expNums<>+1856(SB), Z13, Z14
+	VFMADD213PS.BCST  expNums<>+1856(SB), Z16, Z17
+	VMULPS            Z12, Z8, Z8
+	VMULPS            Z14, Z9, Z9
+	VMULPS            Z17, Z15, Z11
+	VMULPS            Z8, Z4, Z8
+	VMULPS            Z9, Z6, Z9
+	VMULPS            Z11, Z10, Z17
+	VMULPS.BCST       expNums<>+1888(SB), Z4, Z11
+	VMULPS.BCST       expNums<>+1888(SB), Z6, Z14
+	VMULPS.BCST       expNums<>+1888(SB), Z10, Z18
+	VMULPS            Z4, Z11, Z12
+	VMULPS            Z6, Z14, Z15
+	VMULPS            Z10, Z18, Z19
+	VBROADCASTSS      expNums<>+64(SB), Z13
+	VBROADCASTSS      expNums<>+64(SB), Z16
+	VBROADCASTSS      expNums<>+64(SB), Z20
+	VFMADD213PS.BCST  expNums<>+96(SB), Z13, Z12
+	VFMADD213PS.BCST  expNums<>+96(SB), Z16, Z15
+	VFMADD213PS.BCST  expNums<>+96(SB), Z20, Z19
+	VSUBPS.BCST       expNums<>+96(SB), Z12, Z12
+	VSUBPS.BCST       expNums<>+96(SB), Z15, Z13
+	VSUBPS.BCST       expNums<>+96(SB), Z19, Z15
+	VMOVUPS           Z11, Z11
+	VMOVUPS           Z14, Z14
+	VMOVUPS           Z18, Z19
+	VMULPS.BCST       expNums<>+1344(SB), Z12, Z16
+	VMULPS.BCST       expNums<>+1344(SB), Z13, Z18
+	VMULPS.BCST       expNums<>+1344(SB), Z15, Z20
+	VFMSUB213PS       Z16, Z4, Z11
+	VFMSUB213PS       Z18, Z6, Z14
+	VFMSUB213PS       Z20, Z10, Z19
+	VFNMADD231PS.BCST expNums<>+1376(SB), Z12, Z11
+	VFNMADD231PS.BCST expNums<>+1376(SB), Z13, Z14
+	VFNMADD231PS.BCST expNums<>+1376(SB), Z15, Z19
+	VMAXPS            Z3, Z1, Z3
+	VMAXPS            Z5, Z1, Z4
+	VMAXPS            Z7, Z1, Z7
+	VBROADCASTSS      expNums<>+192(SB), Z5
+	VBROADCASTSS      expNums<>+192(SB), Z6
+	VBROADCASTSS      expNums<>+192(SB), Z10
+	VFMADD213PS.BCST  expNums<>+224(SB), Z11, Z5
+	VFMADD213PS.BCST  expNums<>+224(SB), Z14, Z6
+	VFMADD213PS.BCST  expNums<>+224(SB), Z19, Z10
+	VFMADD213PS.BCST  expNums<>+256(SB), Z11, Z5
+	VFMADD213PS.BCST  expNums<>+256(SB), Z14, Z6
+	VFMADD213PS.BCST  expNums<>+256(SB), Z19, Z10
+	VFMADD213PS.BCST  expNums<>+288(SB), Z11, Z5
+	VFMADD213PS.BCST  expNums<>+288(SB), Z14, Z6
+	VFMADD213PS.BCST  expNums<>+288(SB), Z19, Z10
+	VFMADD213PS.BCST  expNums<>+320(SB), Z11, Z5
+	VFMADD213PS.BCST  expNums<>+320(SB), Z14, Z6
+	VFMADD213PS.BCST  expNums<>+320(SB), Z19, Z10
+	VFMADD213PS.BCST  expNums<>+352(SB), Z11, Z5
+	VFMADD213PS.BCST  expNums<>+352(SB), Z14, Z6
+	VFMADD213PS.BCST  expNums<>+352(SB), Z19, Z10
+	VFMADD213PS.BCST  expNums<>+352(SB), Z11, Z5
+	VFMADD213PS.BCST  expNums<>+352(SB), Z14, Z6
+	VFMADD213PS.BCST  expNums<>+352(SB), Z19, Z10
+	VMULPS            Z5, Z8, Z5
+	VMULPS            Z6, Z9, Z6
+	VMULPS            Z10, Z17, Z8
+	VSCALEFPS         Z12, Z5, Z5
+	VSCALEFPS         Z13, Z6, Z6
+	VSCALEFPS         Z15, Z8, Z8
+	VSUBPS            Z5, Z3, Z3
+	VSUBPS            Z6, Z4, Z4
+	VSUBPS            Z8, Z7, Z5
+	VMOVUPS           Z3, (AX)(BX*4)
+	VMOVUPS           Z4, 64(AX)(BX*4)
+	VMOVUPS           Z5, 128(AX)(BX*4)
+	ADDQ              $+48, BX
+	SUBQ              $+48, CX
+	JGE               turn1
+
+turned2:
+	ADDQ $+48, CX
+	SUBQ $+16, CX
+	JLT  turned4
+
+turn3:
+	VMOVUPS           (DX)(BX*4), Z3
+	VANDPS.BCST       expNums<>+1088(SB), Z3, Z4
+	VMINPS            Z4, Z0, Z4
+	VADDPS.BCST       expNums<>+768(SB), Z4, Z5
 	VDIVPS            Z5, Z2, Z5
 	VMOVUPS           Z2, Z6
-	VFNMADD231PS.BCST expNums<>+896(SB), Z5, Z6
-	VBROADCASTSS      expNums<>+928(SB), Z7
-	VFMADD213PS.BCST  expNums<>+960(SB), Z6, Z7
-	VFMADD213PS.BCST  expNums<>+992(SB), Z6, Z7
-	VFMADD213PS.BCST  expNums<>+1024(SB), Z6, Z7
-	VFMADD213PS.BCST  expNums<>+1056(SB), Z6, Z7
-	VFMADD213PS.BCST  expNums<>+1088(SB), Z6, Z7
-	VFMADD213PS.BCST  expNums<>+1120(SB), Z6, Z7
-	VFMADD213PS.BCST  expNums<>+1152(SB), Z6, Z7
-	VFMADD213PS.BCST  expNums<>+1184(SB), Z6, Z7
-	VFMADD213PS.BCST  expNums<>+1216(SB), Z6, Z7
-	VFMADD213PS.BCST  expNums<>+1248(SB), Z6, Z7
+	VFNMADD231PS.BCST expNums<>+1504(SB), Z5, Z6
+	VBROADCASTSS      expNums<>+1536(SB), Z7
+	VFMADD213PS.BCST  expNums<>+1568(SB), Z6, Z7
+	VFMADD213PS.BCST  expNums<>+1600(SB), Z6, Z7
+	VFMADD213PS.BCST  expNums<>+1632(SB), Z6, Z7
+	VFMADD213PS.BCST  expNums<>+1664(SB), Z6, Z7
+	VFMADD213PS.BCST  expNums<>+1696(SB), Z6, Z7
+	VFMADD213PS.BCST  expNums<>+1728(SB), Z6, Z7
+	VFMADD213PS.BCST  expNums<>+1760(SB), Z6, Z7
+	VFMADD213PS.BCST  expNums<>+1792(SB), Z6, Z7
+	VFMADD213PS.BCST  expNums<>+1824(SB), Z6, Z7
+	VFMADD213PS.BCST  expNums<>+1856(SB), Z6, Z7
 	VMULPS            Z7, Z5, Z5
 	VMULPS            Z5, Z4, Z5
-	VMULPS.BCST       expNums<>+1280(SB), Z4, Z6
+	VMULPS.BCST       expNums<>+1888(SB), Z4, Z6
 	VMULPS            Z4, Z6, Z7
 	VBROADCASTSS      expNums<>+64(SB), Z8
 	VFMADD213PS.BCST  expNums<>+96(SB), Z8, Z7
 	VSUBPS.BCST       expNums<>+96(SB), Z7, Z7
 	VMOVUPS           Z6, Z6
-	VMULPS.BCST       expNums<>+800(SB), Z7, Z8
+	VMULPS.BCST       expNums<>+1344(SB), Z7, Z8
 	VFMSUB213PS       Z8, Z4, Z6
-	VFNMADD231PS.BCST expNums<>+832(SB), Z7, Z6
+	VFNMADD231PS.BCST expNums<>+1376(SB), Z7, Z6
+	VMAXPS            Z3, Z1, Z3
 	VBROADCASTSS      expNums<>+192(SB), Z4
 	VFMADD213PS.BCST  expNums<>+224(SB), Z6, Z4
 	VFMADD213PS.BCST  expNums<>+256(SB), Z6, Z4
 	VFMADD213PS.BCST  expNums<>+288(SB), Z6, Z4
 	VFMADD213PS.BCST  expNums<>+320(SB), Z6, Z4
-	VMULPS            Z6, Z6, Z8
-	VFMADD213PS       Z6, Z8, Z4
-	VFMADD231PS       Z4, Z5, Z5
-	VMAXPS            Z3, Z1, Z3
-	VSCALEFPS         Z7, Z5, Z4
+	VFMADD213PS.BCST  expNums<>+352(SB), Z6, Z4
+	VFMADD213PS.BCST  expNums<>+352(SB), Z6, Z4
+	VMULPS            Z4, Z5, Z4
+	VSCALEFPS         Z7, Z4, Z4
 	VSUBPS            Z4, Z3, Z3
 	VMOVUPS           Z3, (AX)(BX*4)
 	ADDQ              $+16, BX
 	SUBQ              $+16, CX
-	JGE               turn1
+	JGE               turn3
 
-turned2:
+turned4:
 	ADDQ              $+16, CX
 	TESTQ             CX, CX
-	JEQ               done3
+	JEQ               done5
 	MOVQ              $+1, SI
 	SHLQ              CL, SI
 	DECQ              SI
 	KMOVW             SI, K1
 	VMOVUPS.Z         (DX)(BX*4), K1, Z3
-	VANDPS.BCST       expNums<>+608(SB), Z3, Z4
+	VANDPS.BCST       expNums<>+1088(SB), Z3, Z4
 	VMINPS            Z4, Z0, Z0
-	VADDPS.BCST       expNums<>+640(SB), Z0, Z4
+	VADDPS.BCST       expNums<>+768(SB), Z0, Z4
 	VDIVPS            Z4, Z2, Z4
 	VMOVUPS           Z2, Z2
-	VFNMADD231PS.BCST expNums<>+896(SB), Z4, Z2
-	VBROADCASTSS      expNums<>+928(SB), Z5
-	VFMADD213PS.BCST  expNums<>+960(SB), Z2, Z5
-	VFMADD213PS.BCST  expNums<>+992(SB), Z2, Z5
-	VFMADD213PS.BCST  expNums<>+1024(SB), Z2, Z5
-	VFMADD213PS.BCST  expNums<>+1056(SB), Z2, Z5
-	VFMADD213PS.BCST  expNums<>+1088(SB), Z2, Z5
-	VFMADD213PS.BCST  expNums<>+1120(SB), Z2, Z5
-	VFMADD213PS.BCST  expNums<>+1152(SB), Z2, Z5
-	VFMADD213PS.BCST  expNums<>+1184(SB), Z2, Z5
-	VFMADD213PS.BCST  expNums<>+1216(SB), Z2, Z5
-	VFMADD213PS.BCST  expNums<>+1248(SB), Z2, Z5
+	VFNMADD231PS.BCST expNums<>+1504(SB), Z4, Z2
+	VBROADCASTSS      expNums<>+1536(SB), Z5
+	VFMADD213PS.BCST  expNums<>+1568(SB), Z2, Z5
+	VFMADD213PS.BCST  expNums<>+1600(SB), Z2, Z5
+	VFMADD213PS.BCST  expNums<>+1632(SB), Z2, Z5
+	VFMADD213PS.BCST  expNums<>+1664(SB), Z2, Z5
+	VFMADD213PS.BCST  expNums<>+1696(SB), Z2, Z5
+	VFMADD213PS.BCST  expNums<>+1728(SB), Z2, Z5
+	VFMADD213PS.BCST  expNums<>+1760(SB), Z2, Z5
+	VFMADD213PS.BCST  expNums<>+1792(SB), Z2, Z5
+	VFMADD213PS.BCST  expNums<>+1824(SB), Z2, Z5
+	VFMADD213PS.BCST  expNums<>+1856(SB), Z2, Z5
 	VMULPS            Z5, Z4, Z2
 	VMULPS            Z2, Z0, Z2
-	VMULPS.BCST       expNums<>+1280(SB), Z0, Z4
+	VMULPS.BCST       expNums<>+1888(SB), Z0, Z4
 	VMULPS            Z0, Z4, Z5
 	VBROADCASTSS      expNums<>+64(SB), Z6
 	VFMADD213PS.BCST  expNums<>+96(SB), Z6, Z5
 	VSUBPS.BCST       expNums<>+96(SB), Z5, Z5
 	VMOVUPS           Z4, Z4
-	VMULPS.BCST       expNums<>+800(SB), Z5, Z6
+	VMULPS.BCST       expNums<>+1344(SB), Z5, Z6
 	VFMSUB213PS       Z6, Z0, Z4
-	VFNMADD231PS.BCST expNums<>+832(SB), Z5, Z4
-	VBROADCASTSS      expNums<>+192(SB), Z0
-	VFMADD213PS.BCST  expNums<>+224(SB), Z4, Z0
-	VFMADD213PS.BCST  expNums<>+256(SB), Z4, Z0
-	VFMADD213PS.BCST  expNums<>+288(SB), Z4, Z0
-	VFMADD213PS.BCST  expNums<>+320(SB), Z4, Z0
-	VMULPS            Z4, Z4, Z6
-	VFMADD213PS       Z4, Z6, Z0
-	VFMADD231PS       Z0, Z2, Z2
+	VFNMADD231PS.BCST expNums<>+1376(SB), Z5, Z4
 	VMAXPS            Z3, Z1, Z0
-	VSCALEFPS         Z5, Z2, Z1
+	VBROADCASTSS      expNums<>+192(SB), Z1
+	VFMADD213PS.BCST  expNums<>+224(SB), Z4, Z1
+	VFMADD213PS.BCST  expNums<>+256(SB), Z4, Z1
+	VFMADD213PS.BCST  expNums<>+288(SB), Z4, Z1
+	VFMADD213PS.BCST  expNums<>+320(SB), Z4, Z1
+	VFMADD213PS.BCST  expNums<>+352(SB), Z4, Z1
+	VFMADD213PS.BCST  expNums<>+352(SB), Z4, Z1
+	VMULPS            Z1, Z2, Z1
+	VSCALEFPS         Z5, Z1, Z1
 	VSUBPS            Z1, Z0, Z0
 	VMOVUPS           Z0, K1, (AX)(BX*4)
 
-done3:
+done5:
 	VZEROUPPER
 	RET
 
 // func geluErfF16AVX512(dst *byte, src *byte, n int)
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, MMX+
 TEXT ·geluErfF16AVX512(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), DX
 	MOVQ         n+16(FP), CX
 	XORQ         BX, BX
-	VBROADCASTSS expNums<>+864(SB), Z0
+	VBROADCASTSS expNums<>+1472(SB), Z0
 	VBROADCASTSS expNums<>+448(SB), Z1
 	VBROADCASTSS expNums<>+352(SB), Z2
-	SUBQ         $+16, CX
+	SUBQ         $+48, CX
 	JLT          turned2
 
 turn1:
+	PREFETCHT0 2048(DX)(BX*2)
+	PREFETCHT0 2112(DX)(BX*2)
+
+	// PREFETCHW 2048(AX)(BX*2)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x58
+	BYTE $0x00
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2112(AX)(BX*2)
+	BYTE              $0x40
+	BYTE              $0x0f
+	BYTE              $0x0d
+	BYTE              $0x8c
+	BYTE              $0x58
+	BYTE              $0x40
+	BYTE              $0x08
+	BYTE              $0x00
+	BYTE              $0x00
 	VCVTPH2PS         (DX)(BX*2), Z3
-	VANDPS.BCST       expNums<>+608(SB), Z3, Z4
+	VCVTPH2PS         32(DX)(BX*2), Z5
+	VCVTPH2PS         64(DX)(BX*2), Z7
+	VANDPS.BCST       expNums<>+1088(SB), Z3, Z4
+	VANDPS.BCST       expNums<>+1088(SB), Z5, Z6
+	VANDPS.BCST       expNums<>+1088(SB), Z7, Z8
 	VMINPS            Z4, Z0, Z4
-	VADDPS.BCST       expNums<>+640(SB), Z4, Z5
+	VMINPS            Z6, Z0, Z6
+	VMINPS            Z8, Z0, Z10
+	VADDPS.BCST       expNums<>+768(SB), Z4, Z8
+	VADDPS.BCST       expNums<>+768(SB), Z6, Z9
+	VADDPS.BCST       expNums<>+768(SB), Z10, Z11
+	VDIVPS            Z8, Z2, Z8
+	VDIVPS            Z9, Z2, Z9
+	VDIVPS            Z11, Z2, Z15
+	VMOVUPS           Z2, Z11
+	VMOVUPS           Z2, Z13
+	VMOVUPS           Z2, Z16
+	VFNMADD231PS.BCST expNums<>+1504(SB), Z8, Z11
+	VFNMADD231PS.BCST expNums<>+1504(SB), Z9, Z13
+	VFNMADD231PS.BCST expNums<>+1504(SB), Z15, Z16
+	VBROADCASTSS      expNums<>+1536(SB), Z12
+	VBROADCASTSS      expNums<>+1536(SB), Z14
+	VBROADCASTSS      expNums<>+1536(SB), Z17
+	VFMADD213PS.BCST  expNums<>+1568(SB), Z11, Z12
+	VFMADD213PS.BCST  expNums<>+1568(SB), Z13, Z14
+	VFMADD213PS.BCST  expNums<>+1568(SB), Z16, Z17
+	VFMADD213PS.BCST  expNums<>+1600(SB), Z11, Z12
+	VFMADD213PS.BCST  expNums<>+1600(SB), Z13, Z14
+	VFMADD213PS.BCST  expNums<>+1600(SB), Z16, Z17
+	VFMADD213PS.BCST  expNums<>+1632(SB), Z11, Z12
+	VFMADD213PS.BCST  expNums<>+1632(SB), Z13, Z14
+	VFMADD213PS.BCST  expNums<>+1632(SB), Z16, Z17
+	VFMADD213PS.BCST  expNums<>+1664(SB), Z11, Z12
+	VFMADD213PS.BCST  expNums<>+1664(SB), Z13, Z14
+	VFMADD213PS.BCST  expNums<>+1664(SB), Z16, Z17
+	VFMADD213PS.BCST  expNums<>+1696(SB), Z11, Z12
+	VFMADD213PS.BCST  expNums<>+1696(SB), Z13, Z14
+	VFMADD213PS.BCST  expNums<>+1696(SB), Z16, Z17
+	VFMADD213PS.BCST  expNums<>+1728(SB), Z11, Z12
+	VFMADD213PS.BCST  expNums<>+1728(SB), Z13, Z14
+	VFMADD213PS.BCST  expNums<>+1728(SB), Z16, Z17
+	VFMADD213PS.BCST  expNums<>+1760(SB), Z11, Z12
+	VFMADD213PS.BCST  expNums<>+1760(SB), Z13, Z14
+	VFMADD213PS.BCST  expNums<>+1760(SB), Z16, Z17
+	VFMADD213PS.BCST  expNums<>+1792(SB), Z11, Z12
+	VFMADD213PS.BCST  expNums<>+1792(SB), Z13, Z14
+	VFMADD213PS.BCST  expNums<>+1792(SB), Z16, Z17
+	VFMADD213PS.BCST  expNums<>+1824(SB), Z11, Z12
+	VFMADD213PS.BCST  expNums<>+1824(SB), Z13, Z14
+	VFMADD213PS.BCST  expNums<>+1824(SB), Z16, Z17
+	VFMADD213PS.BCST  expNums<>+1856(SB), Z11, Z12
+	VFMADD213PS.BCST  expNums<>+1856(SB), Z13, Z14
+	VFMADD213PS.BCST  expNums<>+1856(SB), Z16, Z17
+	VMULPS            Z12, Z8, Z8
+	VMULPS            Z14, Z9, Z9
+	VMULPS            Z17, Z15, Z11
+	VMULPS            Z8, Z4, Z8
+	VMULPS            Z9, Z6, Z9
+	VMULPS            Z11, Z10, Z17
+	VMULPS.BCST       expNums<>+1888(SB), Z4, Z11
+	VMULPS.BCST       expNums<>+1888(SB), Z6, Z14
+	VMULPS.BCST       expNums<>+1888(SB), Z10, Z18
+	VMULPS            Z4, Z11, Z12
+	VMULPS            Z6, Z14, Z15
+	VMULPS            Z10, Z18, Z19
+	VBROADCASTSS      expNums<>+64(SB), Z13
+	VBROADCASTSS      expNums<>+64(SB), Z16
+	VBROADCASTSS      expNums<>+64(SB), Z20
+	VFMADD213PS.BCST  expNums<>+96(SB), Z13, Z12
+	VFMADD213PS.BCST  expNums<>+96(SB), Z16, Z15
+	VFMADD213PS.BCST  expNums<>+96(SB), Z20, Z19
+	VSUBPS.BCST       expNums<>+96(SB), Z12, Z12
+	VSUBPS.BCST       expNums<>+96(SB), Z15, Z13
+	VSUBPS.BCST       expNums<>+96(SB), Z19, Z15
+	VMOVUPS           Z11, Z11
+	VMOVUPS           Z14, Z14
+	VMOVUPS           Z18, Z19
+	VMULPS.BCST       expNums<>+1344(SB), Z12, Z16
+	VMULPS.BCST       expNums<>+1344(SB), Z13, Z18
+	VMULPS.BCST       expNums<>+1344(SB), Z15, Z20
+	VFMSUB213PS       Z16, Z4, Z11
+	VFMSUB213PS       Z18, Z6, Z14
+	VFMSUB213PS       Z20, Z10, Z19
+	VFNMADD231PS.BCST expNums<>+1376(SB), Z12, Z11
+	VFNMADD231PS.BCST expNums<>+1376(SB), Z13, Z14
+	VFNMADD231PS.BCST expNums<>+1376(SB), Z15, Z19
+	VMAXPS            Z3, Z1, Z3
+	VMAXPS            Z5, Z1, Z4
+	VMAXPS            Z7, Z1, Z7
+	VBROADCASTSS      expNums<>+192(SB), Z5
+	VBROADCASTSS      expNums<>+192(SB), Z6
+	VBROADCASTSS      expNums<>+192(SB), Z10
+	VFMADD213PS.BCST  expNums<>+224(SB), Z11, Z5
+	VFMADD213PS.BCST  expNums<>+224(SB), Z14, Z6
+	VFMADD213PS.BCST  expNums<>+224(SB), Z19, Z10
+	VFMADD213PS.BCST  expNums<>+256(SB), Z11, Z5
+	VFMADD213PS.BCST  expNums<>+256(SB), Z14, Z6
+	VFMADD213PS.BCST  expNums<>+256(SB), Z19, Z10
+	VFMADD213PS.BCST  expNums<>+288(SB), Z11, Z5
+	VFMADD213PS.BCST  expNums<>+288(SB), Z14, Z6
+	VFMADD213PS.BCST  expNums<>+288(SB), Z19, Z10
+	VFMADD213PS.BCST  expNums<>+320(SB), Z11, Z5
+	VFMADD213PS.BCST  expNums<>+320(SB), Z14, Z6
+	VFMADD213PS.BCST  expNums<>+320(SB), Z19, Z10
+	VFMADD213PS.BCST  expNums<>+352(SB), Z11, Z5
+	VFMADD213PS.BCST  expNums<>+352(SB), Z14, Z6
+	VFMADD213PS.BCST  expNums<>+352(SB), Z19, Z10
+	VFMADD213PS.BCST  expNums<>+352(SB), Z11, Z5
+	VFMADD213PS.BCST  expNums<>+352(SB), Z14, Z6
+	VFMADD213PS.BCST  expNums<>+352(SB), Z19, Z10
+	VMULPS            Z5, Z8, Z5
+	VMULPS            Z6, Z9, Z6
+	VMULPS            Z10, Z17, Z8
+	VSCALEFPS         Z12, Z5, Z5
+	VSCALEFPS         Z13, Z6, Z6
+	VSCALEFPS         Z15, Z8, Z8
+	VSUBPS            Z5, Z3, Z3
+	VSUBPS            Z6, Z4, Z4
+	VSUBPS            Z8, Z7, Z5
+	VCVTPS2PH         $0x00, Z3, (AX)(BX*2)
+	VCVTPS2PH         $0x00, Z4, 32(AX)(BX*2)
+	VCVTPS2PH         $0x00, Z5, 64(AX)(BX*2)
+	ADDQ              $+48, BX
+	SUBQ              $+48, CX
+	JGE               turn1
+
+turned2:
+	ADDQ $+48, CX
+	SUBQ $+16, CX
+	JLT  turned4
+
+turn3:
+	VCVTPH2PS         (DX)(BX*2), Z3
+	VANDPS.BCST       expNums<>+1088(SB), Z3, Z4
+	VMINPS            Z4, Z0, Z4
+	VADDPS.BCST       expNums<>+768(SB), Z4, Z5
 	VDIVPS            Z5, Z2, Z5
 	VMOVUPS           Z2, Z6
-	VFNMADD231PS.BCST expNums<>+896(SB), Z5, Z6
-	VBROADCASTSS      expNums<>+928(SB), Z7
-	VFMADD213PS.BCST  expNums<>+960(SB), Z6, Z7
-	VFMADD213PS.BCST  expNums<>+992(SB), Z6, Z7
-	VFMADD213PS.BCST  expNums<>+1024(SB), Z6, Z7
-	VFMADD213PS.BCST  expNums<>+1056(SB), Z6, Z7
-	VFMADD213PS.BCST  expNums<>+1088(SB), Z6, Z7
-	VFMADD213PS.BCST  expNums<>+1120(SB), Z6, Z7
-	VFMADD213PS.BCST  expNums<>+1152(SB), Z6, Z7
-	VFMADD213PS.BCST  expNums<>+1184(SB), Z6, Z7
-	VFMADD213PS.BCST  expNums<>+1216(SB), Z6, Z7
-	VFMADD213PS.BCST  expNums<>+1248(SB), Z6, Z7
+	VFNMADD231PS.BCST expNums<>+1504(SB), Z5, Z6
+	VBROADCASTSS      expNums<>+1536(SB), Z7
+	VFMADD213PS.BCST  expNums<>+1568(SB), Z6, Z7
+	VFMADD213PS.BCST  expNums<>+1600(SB), Z6, Z7
+	VFMADD213PS.BCST  expNums<>+1632(SB), Z6, Z7
+	VFMADD213PS.BCST  expNums<>+1664(SB), Z6, Z7
+	VFMADD213PS.BCST  expNums<>+1696(SB), Z6, Z7
+	VFMADD213PS.BCST  expNums<>+1728(SB), Z6, Z7
+	VFMADD213PS.BCST  expNums<>+1760(SB), Z6, Z7
+	VFMADD213PS.BCST  expNums<>+1792(SB), Z6, Z7
+	VFMADD213PS.BCST  expNums<>+1824(SB), Z6, Z7
+	VFMADD213PS.BCST  expNums<>+1856(SB), Z6, Z7
 	VMULPS            Z7, Z5, Z5
 	VMULPS            Z5, Z4, Z5
-	VMULPS.BCST       expNums<>+1280(SB), Z4, Z6
+	VMULPS.BCST       expNums<>+1888(SB), Z4, Z6
 	VMULPS            Z4, Z6, Z7
 	VBROADCASTSS      expNums<>+64(SB), Z8
 	VFMADD213PS.BCST  expNums<>+96(SB), Z8, Z7
 	VSUBPS.BCST       expNums<>+96(SB), Z7, Z7
 	VMOVUPS           Z6, Z6
-	VMULPS.BCST       expNums<>+800(SB), Z7, Z8
+	VMULPS.BCST       expNums<>+1344(SB), Z7, Z8
 	VFMSUB213PS       Z8, Z4, Z6
-	VFNMADD231PS.BCST expNums<>+832(SB), Z7, Z6
+	VFNMADD231PS.BCST expNums<>+1376(SB), Z7, Z6
+	VMAXPS            Z3, Z1, Z3
 	VBROADCASTSS      expNums<>+192(SB), Z4
 	VFMADD213PS.BCST  expNums<>+224(SB), Z6, Z4
 	VFMADD213PS.BCST  expNums<>+256(SB), Z6, Z4
 	VFMADD213PS.BCST  expNums<>+288(SB), Z6, Z4
 	VFMADD213PS.BCST  expNums<>+320(SB), Z6, Z4
-	VMULPS            Z6, Z6, Z8
-	VFMADD213PS       Z6, Z8, Z4
-	VFMADD231PS       Z4, Z5, Z5
-	VMAXPS            Z3, Z1, Z3
-	VSCALEFPS         Z7, Z5, Z4
+	VFMADD213PS.BCST  expNums<>+352(SB), Z6, Z4
+	VFMADD213PS.BCST  expNums<>+352(SB), Z6, Z4
+	VMULPS            Z4, Z5, Z4
+	VSCALEFPS         Z7, Z4, Z4
 	VSUBPS            Z4, Z3, Z3
 	VCVTPS2PH         $0x00, Z3, (AX)(BX*2)
 	ADDQ              $+16, BX
 	SUBQ              $+16, CX
-	JGE               turn1
+	JGE               turn3
 
-turned2:
+turned4:
 	ADDQ              $+16, CX
 	TESTQ             CX, CX
-	JEQ               done3
+	JEQ               done5
 	MOVQ              $+1, SI
 	SHLQ              CL, SI
 	DECQ              SI
 	KMOVW             SI, K1
 	VMOVDQU16.Z       (DX)(BX*2), K1, Y3
 	VCVTPH2PS         Y3, Z3
-	VANDPS.BCST       expNums<>+608(SB), Z3, Z4
+	VANDPS.BCST       expNums<>+1088(SB), Z3, Z4
 	VMINPS            Z4, Z0, Z0
-	VADDPS.BCST       expNums<>+640(SB), Z0, Z4
+	VADDPS.BCST       expNums<>+768(SB), Z0, Z4
 	VDIVPS            Z4, Z2, Z4
 	VMOVUPS           Z2, Z2
-	VFNMADD231PS.BCST expNums<>+896(SB), Z4, Z2
-	VBROADCASTSS      expNums<>+928(SB), Z5
-	VFMADD213PS.BCST  expNums<>+960(SB), Z2, Z5
-	VFMADD213PS.BCST  expNums<>+992(SB), Z2, Z5
-	VFMADD213PS.BCST  expNums<>+1024(SB), Z2, Z5
-	VFMADD213PS.BCST  expNums<>+1056(SB), Z2, Z5
-	VFMADD213PS.BCST  expNums<>+1088(SB), Z2, Z5
-	VFMADD213PS.BCST  expNums<>+1120(SB), Z2, Z5
-	VFMADD213PS.BCST  expNums<>+1152(SB), Z2, Z5
-	VFMADD213PS.BCST  expNums<>+1184(SB), Z2, Z5
-	VFMADD213PS.BCST  expNums<>+1216(SB), Z2, Z5
-	VFMADD213PS.BCST  expNums<>+1248(SB), Z2, Z5
+	VFNMADD231PS.BCST expNums<>+1504(SB), Z4, Z2
+	VBROADCASTSS      expNums<>+1536(SB), Z5
+	VFMADD213PS.BCST  expNums<>+1568(SB), Z2, Z5
+	VFMADD213PS.BCST  expNums<>+1600(SB), Z2, Z5
+	VFMADD213PS.BCST  expNums<>+1632(SB), Z2, Z5
+	VFMADD213PS.BCST  expNums<>+1664(SB), Z2, Z5
+	VFMADD213PS.BCST  expNums<>+1696(SB), Z2, Z5
+	VFMADD213PS.BCST  expNums<>+1728(SB), Z2, Z5
+	VFMADD213PS.BCST  expNums<>+1760(SB), Z2, Z5
+	VFMADD213PS.BCST  expNums<>+1792(SB), Z2, Z5
+	VFMADD213PS.BCST  expNums<>+1824(SB), Z2, Z5
+	VFMADD213PS.BCST  expNums<>+1856(SB), Z2, Z5
 	VMULPS            Z5, Z4, Z2
 	VMULPS            Z2, Z0, Z2
-	VMULPS.BCST       expNums<>+1280(SB), Z0, Z4
+	VMULPS.BCST       expNums<>+1888(SB), Z0, Z4
 	VMULPS            Z0, Z4, Z5
 	VBROADCASTSS      expNums<>+64(SB), Z6
 	VFMADD213PS.BCST  expNums<>+96(SB), Z6, Z5
 	VSUBPS.BCST       expNums<>+96(SB), Z5, Z5
 	VMOVUPS           Z4, Z4
-	VMULPS.BCST       expNums<>+800(SB), Z5, Z6
+	VMULPS.BCST       expNums<>+1344(SB), Z5, Z6
 	VFMSUB213PS       Z6, Z0, Z4
-	VFNMADD231PS.BCST expNums<>+832(SB), Z5, Z4
-	VBROADCASTSS      expNums<>+192(SB), Z0
-	VFMADD213PS.BCST  expNums<>+224(SB), Z4, Z0
-	VFMADD213PS.BCST  expNums<>+256(SB), Z4, Z0
-	VFMADD213PS.BCST  expNums<>+288(SB), Z4, Z0
-	VFMADD213PS.BCST  expNums<>+320(SB), Z4, Z0
-	VMULPS            Z4, Z4, Z6
-	VFMADD213PS       Z4, Z6, Z0
-	VFMADD231PS       Z0, Z2, Z2
+	VFNMADD231PS.BCST expNums<>+1376(SB), Z5, Z4
 	VMAXPS            Z3, Z1, Z0
-	VSCALEFPS         Z5, Z2, Z1
+	VBROADCASTSS      expNums<>+192(SB), Z1
+	VFMADD213PS.BCST  expNums<>+224(SB), Z4, Z1
+	VFMADD213PS.BCST  expNums<>+256(SB), Z4, Z1
+	VFMADD213PS.BCST  expNums<>+288(SB), Z4, Z1
+	VFMADD213PS.BCST  expNums<>+320(SB), Z4, Z1
+	VFMADD213PS.BCST  expNums<>+352(SB), Z4, Z1
+	VFMADD213PS.BCST  expNums<>+352(SB), Z4, Z1
+	VMULPS            Z1, Z2, Z1
+	VSCALEFPS         Z5, Z1, Z1
 	VSUBPS            Z1, Z0, Z0
 	VCVTPS2PH         $0x00, Z0, Y0
 	VMOVDQU16         Y0, K1, (AX)(BX*2)
 
-done3:
+done5:
 	VZEROUPPER
 	RET
 
 // func geluErfBF16AVX512(dst *byte, src *byte, n int)
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, MMX+
 TEXT ·geluErfBF16AVX512(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), DX
 	MOVQ         n+16(FP), CX
 	XORQ         BX, BX
-	VBROADCASTSS expNums<>+864(SB), Z0
+	VBROADCASTSS expNums<>+1472(SB), Z0
 	VBROADCASTSS expNums<>+448(SB), Z1
 	VBROADCASTSS expNums<>+352(SB), Z2
-	SUBQ         $+16, CX
+	SUBQ         $+48, CX
 	JLT          turned2
 
 turn1:
+	PREFETCHT0 2048(DX)(BX*2)
+	PREFETCHT0 2112(DX)(BX*2)
+
+	// PREFETCHW 2048(AX)(BX*2)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x58
+	BYTE $0x00
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2112(AX)(BX*2)
+	BYTE              $0x40
+	BYTE              $0x0f
+	BYTE              $0x0d
+	BYTE              $0x8c
+	BYTE              $0x58
+	BYTE              $0x40
+	BYTE              $0x08
+	BYTE              $0x00
+	BYTE              $0x00
+	VPMOVZXWD         (DX)(BX*2), Z3
+	VPMOVZXWD         32(DX)(BX*2), Z5
+	VPMOVZXWD         64(DX)(BX*2), Z7
+	VPSLLD            $0x10, Z3, Z3
+	VPSLLD            $0x10, Z5, Z5
+	VPSLLD            $0x10, Z7, Z10
+	VANDPS.BCST       expNums<>+1088(SB), Z3, Z7
+	VANDPS.BCST       expNums<>+1088(SB), Z5, Z9
+	VANDPS.BCST       expNums<>+1088(SB), Z10, Z11
+	VMINPS            Z7, Z0, Z7
+	VMINPS            Z9, Z0, Z9
+	VMINPS            Z11, Z0, Z13
+	VADDPS.BCST       expNums<>+768(SB), Z7, Z11
+	VADDPS.BCST       expNums<>+768(SB), Z9, Z12
+	VADDPS.BCST       expNums<>+768(SB), Z13, Z14
+	VDIVPS            Z11, Z2, Z11
+	VDIVPS            Z12, Z2, Z12
+	VDIVPS            Z14, Z2, Z18
+	VMOVUPS           Z2, Z14
+	VMOVUPS           Z2, Z16
+	VMOVUPS           Z2, Z19
+	VFNMADD231PS.BCST expNums<>+1504(SB), Z11, Z14
+	VFNMADD231PS.BCST expNums<>+1504(SB), Z12, Z16
+	VFNMADD231PS.BCST expNums<>+1504(SB), Z18, Z19
+	VBROADCASTSS      expNums<>+1536(SB), Z15
+	VBROADCASTSS      expNums<>+1536(SB), Z17
+	VBROADCASTSS      expNums<>+1536(SB), Z20
+	VFMADD213PS.BCST  expNums<>+1568(SB), Z14, Z15
+	VFMADD213PS.BCST  expNums<>+1568(SB), Z16, Z17
+	VFMADD213PS.BCST  expNums<>+1568(SB), Z19, Z20
+	VFMADD213PS.BCST  expNums<>+1600(SB), Z14, Z15
+	VFMADD213PS.BCST  expNums<>+1600(SB), Z16, Z17
+	VFMADD213PS.BCST  expNums<>+1600(SB), Z19, Z20
+	VFMADD213PS.BCST  expNums<>+1632(SB), Z14, Z15
+	VFMADD213PS.BCST  expNums<>+1632(SB), Z16, Z17
+	VFMADD213PS.BCST  expNums<>+1632(SB), Z19, Z20
+	VFMADD213PS.BCST  expNums<>+1664(SB), Z14, Z15
+	VFMADD213PS.BCST  expNums<>+1664(SB), Z16, Z17
+	VFMADD213PS.BCST  expNums<>+1664(SB), Z19, Z20
+	VFMADD213PS.BCST  expNums<>+1696(SB), Z14, Z15
+	VFMADD213PS.BCST  expNums<>+1696(SB), Z16, Z17
+	VFMADD213PS.BCST  expNums<>+1696(SB), Z19, Z20
+	VFMADD213PS.BCST  expNums<>+1728(SB), Z14, Z15
+	VFMADD213PS.BCST  expNums<>+1728(SB), Z16, Z17
+	VFMADD213PS.BCST  expNums<>+1728(SB), Z19, Z20
+	VFMADD213PS.BCST  expNums<>+1760(SB), Z14, Z15
+	VFMADD213PS.BCST  expNums<>+1760(SB), Z16, Z17
+	VFMADD213PS.BCST  expNums<>+1760(SB), Z19, Z20
+	VFMADD213PS.BCST  expNums<>+1792(SB), Z14, Z15
+	VFMADD213PS.BCST  expNums<>+1792(SB), Z16, Z17
+	VFMADD213PS.BCST  expNums<>+1792(SB), Z19, Z20
+	VFMADD213PS.BCST  expNums<>+1824(SB), Z14, Z15
+	VFMADD213PS.BCST  expNums<>+1824(SB), Z16, Z17
+	VFMADD213PS.BCST  expNums<>+1824(SB), Z19, Z20
+	VFMADD213PS.BCST  expNums<>+1856(SB), Z14, Z15
+	VFMADD213PS.BCST  expNums<>+1856(SB), Z16, Z17
+	VFMADD213PS.BCST  expNums<>+1856(SB), Z19, Z20
+	VMULPS            Z15, Z11, Z11
+	VMULPS            Z17, Z12, Z12
+	VMULPS            Z20, Z18, Z14
+	VMULPS            Z11, Z7, Z11
+	VMULPS            Z12, Z9, Z12
+	VMULPS            Z14, Z13, Z20
+	VMULPS.BCST       expNums<>+1888(SB), Z7, Z14
+	VMULPS.BCST       expNums<>+1888(SB), Z9, Z17
+	VMULPS.BCST       expNums<>+1888(SB), Z13, Z21
+	VMULPS            Z7, Z14, Z15
+	VMULPS            Z9, Z17, Z18
+	VMULPS            Z13, Z21, Z22
+	VBROADCASTSS      expNums<>+64(SB), Z16
+	VBROADCASTSS      expNums<>+64(SB), Z19
+	VBROADCASTSS      expNums<>+64(SB), Z23
+	VFMADD213PS.BCST  expNums<>+96(SB), Z16, Z15
+	VFMADD213PS.BCST  expNums<>+96(SB), Z19, Z18
+	VFMADD213PS.BCST  expNums<>+96(SB), Z23, Z22
+	VSUBPS.BCST       expNums<>+96(SB), Z15, Z15
+	VSUBPS.BCST       expNums<>+96(SB), Z18, Z16
+	VSUBPS.BCST       expNums<>+96(SB), Z22, Z18
+	VMOVUPS           Z14, Z14
+	VMOVUPS           Z17, Z17
+	VMOVUPS           Z21, Z22
+	VMULPS.BCST       expNums<>+1344(SB), Z15, Z19
+	VMULPS.BCST       expNums<>+1344(SB), Z16, Z21
+	VMULPS.BCST       expNums<>+1344(SB), Z18, Z23
+	VFMSUB213PS       Z19, Z7, Z14
+	VFMSUB213PS       Z21, Z9, Z17
+	VFMSUB213PS       Z23, Z13, Z22
+	VFNMADD231PS.BCST expNums<>+1376(SB), Z15, Z14
+	VFNMADD231PS.BCST expNums<>+1376(SB), Z16, Z17
+	VFNMADD231PS.BCST expNums<>+1376(SB), Z18, Z22
+	VMAXPS            Z3, Z1, Z3
+	VMAXPS            Z5, Z1, Z5
+	VMAXPS            Z10, Z1, Z10
+	VBROADCASTSS      expNums<>+192(SB), Z7
+	VBROADCASTSS      expNums<>+192(SB), Z9
+	VBROADCASTSS      expNums<>+192(SB), Z13
+	VFMADD213PS.BCST  expNums<>+224(SB), Z14, Z7
+	VFMADD213PS.BCST  expNums<>+224(SB), Z17, Z9
+	VFMADD213PS.BCST  expNums<>+224(SB), Z22, Z13
+	VFMADD213PS.BCST  expNums<>+256(SB), Z14, Z7
+	VFMADD213PS.BCST  expNums<>+256(SB), Z17, Z9
+	VFMADD213PS.BCST  expNums<>+256(SB), Z22, Z13
+	VFMADD213PS.BCST  expNums<>+288(SB), Z14, Z7
+	VFMADD213PS.BCST  expNums<>+288(SB), Z17, Z9
+	VFMADD213PS.BCST  expNums<>+288(SB), Z22, Z13
+	VFMADD213PS.BCST  expNums<>+320(SB), Z14, Z7
+	VFMADD213PS.BCST  expNums<>+320(SB), Z17, Z9
+	VFMADD213PS.BCST  expNums<>+320(SB), Z22, Z13
+	VFMADD213PS.BCST  expNums<>+352(SB), Z14, Z7
+	VFMADD213PS.BCST  expNums<>+352(SB), Z17, Z9
+	VFMADD213PS.BCST  expNums<>+352(SB), Z22, Z13
+	VFMADD213PS.BCST  expNums<>+352(SB), Z14, Z7
+	VFMADD213PS.BCST  expNums<>+352(SB), Z17, Z9
+	VFMADD213PS.BCST  expNums<>+352(SB), Z22, Z13
+	VMULPS            Z7, Z11, Z7
+	VMULPS            Z9, Z12, Z9
+	VMULPS            Z13, Z20, Z11
+	VSCALEFPS         Z15, Z7, Z7
+	VSCALEFPS         Z16, Z9, Z9
+	VSCALEFPS         Z18, Z11, Z11
+	VSUBPS            Z7, Z3, Z3
+	VSUBPS            Z9, Z5, Z5
+	VSUBPS            Z11, Z10, Z10
+	VMOVUPS           Z3, Z7
+	VMOVUPS           Z5, Z9
+	VMOVUPS           Z10, Z11
+	VCMPPS            $0x07, Z3, Z3, K1
+	VCMPPS            $0x07, Z5, Z5, K3
+	VCMPPS            $0x07, Z10, Z10, K5
+	VPTESTMD.BCST     expNums<>+2240(SB), Z3, K1, K2
+	VPTESTMD.BCST     expNums<>+2240(SB), Z5, K3, K4
+	VPTESTMD.BCST     expNums<>+2240(SB), Z10, K5, K6
+	VPADDD.BCST       expNums<>+1152(SB), Z7, K1, Z7
+	VPADDD.BCST       expNums<>+1152(SB), Z9, K3, Z9
+	VPADDD.BCST       expNums<>+1152(SB), Z11, K5, Z11
+	VPSUBD.BCST       expNums<>+2272(SB), Z7, K2, Z7
+	VPSUBD.BCST       expNums<>+2272(SB), Z9, K4, Z9
+	VPSUBD.BCST       expNums<>+2272(SB), Z11, K6, Z11
+	VMOVDQU           oddWords<>+0(SB), Y4
+	VMOVDQU           oddWords<>+0(SB), Y6
+	VMOVDQU           oddWords<>+0(SB), Y8
+	VPERMW            Z7, Z4, Z7
+	VPERMW            Z9, Z6, Z9
+	VPERMW            Z11, Z8, Z11
+	VMOVDQU           Y7, (AX)(BX*2)
+	VMOVDQU           Y9, 32(AX)(BX*2)
+	VMOVDQU           Y11, 64(AX)(BX*2)
+	ADDQ              $+48, BX
+	SUBQ              $+48, CX
+	JGE               turn1
+
+turned2:
+	ADDQ $+48, CX
+	SUBQ $+16, CX
+	JLT  turned4
+
+turn3:
 	VPMOVZXWD         (DX)(BX*2), Z3
 	VPSLLD            $0x10, Z3, Z3
-	VANDPS.BCST       expNums<>+608(SB), Z3, Z5
+	VANDPS.BCST       expNums<>+1088(SB), Z3, Z5
 	VMINPS            Z5, Z0, Z5
-	VADDPS.BCST       expNums<>+640(SB), Z5, Z6
+	VADDPS.BCST       expNums<>+768(SB), Z5, Z6
 	VDIVPS            Z6, Z2, Z6
 	VMOVUPS           Z2, Z7
-	VFNMADD231PS.BCST expNums<>+896(SB), Z6, Z7
-	VBROADCASTSS      expNums<>+928(SB), Z8
-	VFMADD213PS.BCST  expNums<>+960(SB), Z7, Z8
-	VFMADD213PS.BCST  expNums<>+992(SB), Z7, Z8
-	VFMADD213PS.BCST  expNums<>+1024(SB), Z7, Z8
-	VFMADD213PS.BCST  expNums<>+1056(SB), Z7, Z8
-	VFMADD213PS.BCST  expNums<>+1088(SB), Z7, Z8
-	VFMADD213PS.BCST  expNums<>+1120(SB), Z7, Z8
-	VFMADD213PS.BCST  expNums<>+1152(SB), Z7, Z8
-	VFMADD213PS.BCST  expNums<>+1184(SB), Z7, Z8
-	VFMADD213PS.BCST  expNums<>+1216(SB), Z7, Z8
-	VFMADD213PS.BCST  expNums<>+1248(SB), Z7, Z8
+	VFNMADD231PS.BCST expNums<>+1504(SB), Z6, Z7
+	VBROADCASTSS      expNums<>+1536(SB), Z8
+	VFMADD213PS.BCST  expNums<>+1568(SB), Z7, Z8
+	VFMADD213PS.BCST  expNums<>+1600(SB), Z7, Z8
+	VFMADD213PS.BCST  expNums<>+1632(SB), Z7, Z8
+	VFMADD213PS.BCST  expNums<>+1664(SB), Z7, Z8
+	VFMADD213PS.BCST  expNums<>+1696(SB), Z7, Z8
+	VFMADD213PS.BCST  expNums<>+1728(SB), Z7, Z8
+	VFMADD213PS.BCST  expNums<>+1760(SB), Z7, Z8
+	VFMADD213PS.BCST  expNums<>+1792(SB), Z7, Z8
+	VFMADD213PS.BCST  expNums<>+1824(SB), Z7, Z8
+	VFMADD213PS.BCST  expNums<>+1856(SB), Z7, Z8
 	VMULPS            Z8, Z6, Z6
 	VMULPS            Z6, Z5, Z6
-	VMULPS.BCST       expNums<>+1280(SB), Z5, Z7
+	VMULPS.BCST       expNums<>+1888(SB), Z5, Z7
 	VMULPS            Z5, Z7, Z8
 	VBROADCASTSS      expNums<>+64(SB), Z9
 	VFMADD213PS.BCST  expNums<>+96(SB), Z9, Z8
 	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
 	VMOVUPS           Z7, Z7
-	VMULPS.BCST       expNums<>+800(SB), Z8, Z9
+	VMULPS.BCST       expNums<>+1344(SB), Z8, Z9
 	VFMSUB213PS       Z9, Z5, Z7
-	VFNMADD231PS.BCST expNums<>+832(SB), Z8, Z7
+	VFNMADD231PS.BCST expNums<>+1376(SB), Z8, Z7
+	VMAXPS            Z3, Z1, Z3
 	VBROADCASTSS      expNums<>+192(SB), Z5
 	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z5
 	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z5
 	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z5
 	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z5
-	VMULPS            Z7, Z7, Z9
-	VFMADD213PS       Z7, Z9, Z5
-	VFMADD231PS       Z5, Z6, Z6
-	VMAXPS            Z3, Z1, Z3
-	VSCALEFPS         Z8, Z6, Z5
+	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z5
+	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z5
+	VMULPS            Z5, Z6, Z5
+	VSCALEFPS         Z8, Z5, Z5
 	VSUBPS            Z5, Z3, Z3
 	VMOVUPS           Z3, Z5
 	VCMPPS            $0x07, Z3, Z3, K1
-	VPTESTMD.BCST     expNums<>+1344(SB), Z3, K1, K2
-	VPADDD.BCST       expNums<>+544(SB), Z5, K1, Z5
-	VPSUBD.BCST       expNums<>+1376(SB), Z5, K2, Z5
+	VPTESTMD.BCST     expNums<>+2240(SB), Z3, K1, K2
+	VPADDD.BCST       expNums<>+1152(SB), Z5, K1, Z5
+	VPSUBD.BCST       expNums<>+2272(SB), Z5, K2, Z5
 	VMOVDQU           oddWords<>+0(SB), Y4
 	VPERMW            Z5, Z4, Z5
 	VMOVDQU           Y5, (AX)(BX*2)
 	ADDQ              $+16, BX
 	SUBQ              $+16, CX
-	JGE               turn1
+	JGE               turn3
 
-turned2:
+turned4:
 	ADDQ              $+16, CX
 	TESTQ             CX, CX
-	JEQ               done3
+	JEQ               done5
 	MOVQ              $+1, SI
 	SHLQ              CL, SI
 	DECQ              SI
@@ -13033,60 +16646,60 @@ turned2:
 	VMOVDQU16.Z       (DX)(BX*2), K1, Y3
 	VPMOVZXWD         Y3, Z3
 	VPSLLD            $0x10, Z3, Z3
-	VANDPS.BCST       expNums<>+608(SB), Z3, Z5
+	VANDPS.BCST       expNums<>+1088(SB), Z3, Z5
 	VMINPS            Z5, Z0, Z0
-	VADDPS.BCST       expNums<>+640(SB), Z0, Z5
+	VADDPS.BCST       expNums<>+768(SB), Z0, Z5
 	VDIVPS            Z5, Z2, Z5
 	VMOVUPS           Z2, Z2
-	VFNMADD231PS.BCST expNums<>+896(SB), Z5, Z2
-	VBROADCASTSS      expNums<>+928(SB), Z6
-	VFMADD213PS.BCST  expNums<>+960(SB), Z2, Z6
-	VFMADD213PS.BCST  expNums<>+992(SB), Z2, Z6
-	VFMADD213PS.BCST  expNums<>+1024(SB), Z2, Z6
-	VFMADD213PS.BCST  expNums<>+1056(SB), Z2, Z6
-	VFMADD213PS.BCST  expNums<>+1088(SB), Z2, Z6
-	VFMADD213PS.BCST  expNums<>+1120(SB), Z2, Z6
-	VFMADD213PS.BCST  expNums<>+1152(SB), Z2, Z6
-	VFMADD213PS.BCST  expNums<>+1184(SB), Z2, Z6
-	VFMADD213PS.BCST  expNums<>+1216(SB), Z2, Z6
-	VFMADD213PS.BCST  expNums<>+1248(SB), Z2, Z6
+	VFNMADD231PS.BCST expNums<>+1504(SB), Z5, Z2
+	VBROADCASTSS      expNums<>+1536(SB), Z6
+	VFMADD213PS.BCST  expNums<>+1568(SB), Z2, Z6
+	VFMADD213PS.BCST  expNums<>+1600(SB), Z2, Z6
+	VFMADD213PS.BCST  expNums<>+1632(SB), Z2, Z6
+	VFMADD213PS.BCST  expNums<>+1664(SB), Z2, Z6
+	VFMADD213PS.BCST  expNums<>+1696(SB), Z2, Z6
+	VFMADD213PS.BCST  expNums<>+1728(SB), Z2, Z6
+	VFMADD213PS.BCST  expNums<>+1760(SB), Z2, Z6
+	VFMADD213PS.BCST  expNums<>+1792(SB), Z2, Z6
+	VFMADD213PS.BCST  expNums<>+1824(SB), Z2, Z6
+	VFMADD213PS.BCST  expNums<>+1856(SB), Z2, Z6
 	VMULPS            Z6, Z5, Z2
 	VMULPS            Z2, Z0, Z2
-	VMULPS.BCST       expNums<>+1280(SB), Z0, Z5
+	VMULPS.BCST       expNums<>+1888(SB), Z0, Z5
 	VMULPS            Z0, Z5, Z6
 	VBROADCASTSS      expNums<>+64(SB), Z7
 	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z6
 	VSUBPS.BCST       expNums<>+96(SB), Z6, Z6
 	VMOVUPS           Z5, Z5
-	VMULPS.BCST       expNums<>+800(SB), Z6, Z7
+	VMULPS.BCST       expNums<>+1344(SB), Z6, Z7
 	VFMSUB213PS       Z7, Z0, Z5
-	VFNMADD231PS.BCST expNums<>+832(SB), Z6, Z5
-	VBROADCASTSS      expNums<>+192(SB), Z0
-	VFMADD213PS.BCST  expNums<>+224(SB), Z5, Z0
-	VFMADD213PS.BCST  expNums<>+256(SB), Z5, Z0
-	VFMADD213PS.BCST  expNums<>+288(SB), Z5, Z0
-	VFMADD213PS.BCST  expNums<>+320(SB), Z5, Z0
-	VMULPS            Z5, Z5, Z7
-	VFMADD213PS       Z5, Z7, Z0
-	VFMADD231PS       Z0, Z2, Z2
+	VFNMADD231PS.BCST expNums<>+1376(SB), Z6, Z5
 	VMAXPS            Z3, Z1, Z0
-	VSCALEFPS         Z6, Z2, Z1
+	VBROADCASTSS      expNums<>+192(SB), Z1
+	VFMADD213PS.BCST  expNums<>+224(SB), Z5, Z1
+	VFMADD213PS.BCST  expNums<>+256(SB), Z5, Z1
+	VFMADD213PS.BCST  expNums<>+288(SB), Z5, Z1
+	VFMADD213PS.BCST  expNums<>+320(SB), Z5, Z1
+	VFMADD213PS.BCST  expNums<>+352(SB), Z5, Z1
+	VFMADD213PS.BCST  expNums<>+352(SB), Z5, Z1
+	VMULPS            Z1, Z2, Z1
+	VSCALEFPS         Z6, Z1, Z1
 	VSUBPS            Z1, Z0, Z0
 	VMOVUPS           Z0, Z1
 	VCMPPS            $0x07, Z0, Z0, K2
-	VPTESTMD.BCST     expNums<>+1344(SB), Z0, K2, K3
-	VPADDD.BCST       expNums<>+544(SB), Z1, K2, Z1
-	VPSUBD.BCST       expNums<>+1376(SB), Z1, K3, Z1
+	VPTESTMD.BCST     expNums<>+2240(SB), Z0, K2, K3
+	VPADDD.BCST       expNums<>+1152(SB), Z1, K2, Z1
+	VPSUBD.BCST       expNums<>+2272(SB), Z1, K3, Z1
 	VMOVDQU           oddWords<>+0(SB), Y4
 	VPERMW            Z1, Z4, Z1
 	VMOVDQU16         Y1, K1, (AX)(BX*2)
 
-done3:
+done5:
 	VZEROUPPER
 	RET
 
 // func swishF32AVX512(dst *byte, src *byte, n int, scale float32, low float32, high float32)
-// Requires: AVX, AVX512DQ, AVX512F
+// Requires: AVX, AVX512DQ, AVX512F, MMX+
 TEXT ·swishF32AVX512(SB), NOSPLIT|NOFRAME, $0-36
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), DX
@@ -13095,48 +16708,176 @@ TEXT ·swishF32AVX512(SB), NOSPLIT|NOFRAME, $0-36
 	VBROADCASTSS scale+24(FP), Z0
 	VBROADCASTSS low+28(FP), Z1
 	VBROADCASTSS high+32(FP), Z2
-	SUBQ         $+16, CX
+	SUBQ         $+48, CX
 	JLT          turned2
 
 turn1:
+	PREFETCHT0 2048(DX)(BX*4)
+	PREFETCHT0 2112(DX)(BX*4)
+	PREFETCHT0 2176(DX)(BX*4)
+
+	// PREFETCHW 2048(AX)(BX*4)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x98
+	BYTE $0x00
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2112(AX)(BX*4)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x98
+	BYTE $0x40
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2176(AX)(BX*4)
+	BYTE              $0x40
+	BYTE              $0x0f
+	BYTE              $0x0d
+	BYTE              $0x8c
+	BYTE              $0x98
+	BYTE              $0x80
+	BYTE              $0x08
+	BYTE              $0x00
+	BYTE              $0x00
 	VMOVUPS           (DX)(BX*4), Z3
+	VMOVUPS           64(DX)(BX*4), Z5
+	VMOVUPS           128(DX)(BX*4), Z7
 	VMAXPS            Z3, Z1, Z3
-	VMINPS            Z3, Z2, Z6
-	VORPS.BCST        expNums<>+448(SB), Z6, Z7
-	VMULPS            Z0, Z7, Z8
-	VBROADCASTSS      expNums<>+64(SB), Z9
-	VFMADD213PS.BCST  expNums<>+96(SB), Z9, Z8
-	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
+	VMAXPS            Z5, Z1, Z5
+	VMAXPS            Z7, Z1, Z12
+	VMINPS            Z3, Z2, Z7
+	VMINPS            Z5, Z2, Z11
+	VMINPS            Z12, Z2, Z13
+	VORPS.BCST        expNums<>+448(SB), Z7, Z7
+	VORPS.BCST        expNums<>+448(SB), Z11, Z11
+	VORPS.BCST        expNums<>+448(SB), Z13, Z17
+	VMULPS            Z0, Z7, Z13
+	VMULPS            Z0, Z11, Z15
+	VMULPS            Z0, Z17, Z18
+	VBROADCASTSS      expNums<>+64(SB), Z14
+	VBROADCASTSS      expNums<>+64(SB), Z16
+	VBROADCASTSS      expNums<>+64(SB), Z19
+	VFMADD213PS.BCST  expNums<>+96(SB), Z14, Z13
+	VFMADD213PS.BCST  expNums<>+96(SB), Z16, Z15
+	VFMADD213PS.BCST  expNums<>+96(SB), Z19, Z18
+	VSUBPS.BCST       expNums<>+96(SB), Z13, Z13
+	VSUBPS.BCST       expNums<>+96(SB), Z15, Z14
+	VSUBPS.BCST       expNums<>+96(SB), Z18, Z15
 	VMOVUPS           Z7, Z7
-	VMULPS.BCST       expNums<>+800(SB), Z8, Z9
-	VFMSUB213PS       Z9, Z0, Z7
-	VFNMADD231PS.BCST expNums<>+832(SB), Z8, Z7
-	VBROADCASTSS      expNums<>+192(SB), Z9
-	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
-	VMULPS            Z7, Z7, Z10
-	VFMADD213PS       Z7, Z10, Z9
-	VADDPS.BCST       expNums<>+352(SB), Z9, Z7
-	VMULPS            Z7, Z3, Z9
-	VPMOVD2M          Z6, K1
-	VBLENDMPS         Z9, Z3, K1, Z4
-	VSCALEFPS         Z8, Z7, Z3
+	VMOVUPS           Z11, Z11
+	VMOVUPS           Z17, Z18
+	VMULPS.BCST       expNums<>+1344(SB), Z13, Z16
+	VMULPS.BCST       expNums<>+1344(SB), Z14, Z17
+	VMULPS.BCST       expNums<>+1344(SB), Z15, Z19
+	VFMSUB213PS       Z16, Z0, Z7
+	VFMSUB213PS       Z17, Z0, Z11
+	VFMSUB213PS       Z19, Z0, Z18
+	VFNMADD231PS.BCST expNums<>+1376(SB), Z13, Z7
+	VFNMADD231PS.BCST expNums<>+1376(SB), Z14, Z11
+	VFNMADD231PS.BCST expNums<>+1376(SB), Z15, Z18
+	VBROADCASTSS      expNums<>+192(SB), Z16
+	VBROADCASTSS      expNums<>+192(SB), Z17
+	VBROADCASTSS      expNums<>+192(SB), Z19
+	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z16
+	VFMADD213PS.BCST  expNums<>+224(SB), Z11, Z17
+	VFMADD213PS.BCST  expNums<>+224(SB), Z18, Z19
+	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z16
+	VFMADD213PS.BCST  expNums<>+256(SB), Z11, Z17
+	VFMADD213PS.BCST  expNums<>+256(SB), Z18, Z19
+	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z16
+	VFMADD213PS.BCST  expNums<>+288(SB), Z11, Z17
+	VFMADD213PS.BCST  expNums<>+288(SB), Z18, Z19
+	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z16
+	VFMADD213PS.BCST  expNums<>+320(SB), Z11, Z17
+	VFMADD213PS.BCST  expNums<>+320(SB), Z18, Z19
+	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z16
+	VFMADD213PS.BCST  expNums<>+352(SB), Z11, Z17
+	VFMADD213PS.BCST  expNums<>+352(SB), Z18, Z19
+	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z16
+	VFMADD213PS.BCST  expNums<>+352(SB), Z11, Z17
+	VFMADD213PS.BCST  expNums<>+352(SB), Z18, Z19
+	VPMOVD2M          Z3, K1
+	VPMOVD2M          Z5, K2
+	VPMOVD2M          Z12, K3
+	VMULPS            Z16, Z3, Z7
+	VMULPS            Z17, Z5, Z11
+	VMULPS            Z19, Z12, Z18
+	VBLENDMPS         Z7, Z3, K1, Z4
+	VBLENDMPS         Z11, Z5, K2, Z6
+	VBLENDMPS         Z18, Z12, K3, Z8
+	VSCALEFPS         Z13, Z16, Z3
+	VSCALEFPS         Z14, Z17, Z5
+	VSCALEFPS         Z15, Z19, Z7
 	VADDPS.BCST       expNums<>+352(SB), Z3, Z3
+	VADDPS.BCST       expNums<>+352(SB), Z5, Z5
+	VADDPS.BCST       expNums<>+352(SB), Z7, Z7
 	VDIVPS            Z3, Z4, Z3
+	VDIVPS            Z5, Z6, Z5
+	VDIVPS            Z7, Z8, Z12
 	VMOVUPS           Z3, Z7
-	VPMOVD2M          Z6, K1
-	VSCALEFPS         Z8, Z3, K1, Z7
+	VMOVUPS           Z5, Z11
+	VMOVUPS           Z12, Z16
+	VSCALEFPS         Z13, Z3, K1, Z7
+	VSCALEFPS         Z14, Z5, K2, Z11
+	VSCALEFPS         Z15, Z12, K3, Z16
 	VMOVUPS           Z7, (AX)(BX*4)
-	ADDQ              $+16, BX
-	SUBQ              $+16, CX
+	VMOVUPS           Z11, 64(AX)(BX*4)
+	VMOVUPS           Z16, 128(AX)(BX*4)
+	ADDQ              $+48, BX
+	SUBQ              $+48, CX
 	JGE               turn1
 
 turned2:
+	ADDQ $+48, CX
+	SUBQ $+16, CX
+	JLT  turned4
+
+turn3:
+	VMOVUPS           (DX)(BX*4), Z3
+	VMAXPS            Z3, Z1, Z3
+	VMINPS            Z3, Z2, Z4
+	VORPS.BCST        expNums<>+448(SB), Z4, Z4
+	VMULPS            Z0, Z4, Z5
+	VBROADCASTSS      expNums<>+64(SB), Z6
+	VFMADD213PS.BCST  expNums<>+96(SB), Z6, Z5
+	VSUBPS.BCST       expNums<>+96(SB), Z5, Z5
+	VMOVUPS           Z4, Z4
+	VMULPS.BCST       expNums<>+1344(SB), Z5, Z6
+	VFMSUB213PS       Z6, Z0, Z4
+	VFNMADD231PS.BCST expNums<>+1376(SB), Z5, Z4
+	VBROADCASTSS      expNums<>+192(SB), Z6
+	VFMADD213PS.BCST  expNums<>+224(SB), Z4, Z6
+	VFMADD213PS.BCST  expNums<>+256(SB), Z4, Z6
+	VFMADD213PS.BCST  expNums<>+288(SB), Z4, Z6
+	VFMADD213PS.BCST  expNums<>+320(SB), Z4, Z6
+	VFMADD213PS.BCST  expNums<>+352(SB), Z4, Z6
+	VFMADD213PS.BCST  expNums<>+352(SB), Z4, Z6
+	VPMOVD2M          Z3, K1
+	VMULPS            Z6, Z3, Z4
+	VBLENDMPS         Z4, Z3, K1, Z9
+	VSCALEFPS         Z5, Z6, Z3
+	VADDPS.BCST       expNums<>+352(SB), Z3, Z3
+	VDIVPS            Z3, Z9, Z3
+	VMOVUPS           Z3, Z4
+	VSCALEFPS         Z5, Z3, K1, Z4
+	VMOVUPS           Z4, (AX)(BX*4)
+	ADDQ              $+16, BX
+	SUBQ              $+16, CX
+	JGE               turn3
+
+turned4:
 	ADDQ              $+16, CX
 	TESTQ             CX, CX
-	JEQ               done3
+	JEQ               done5
 	MOVQ              $+1, SI
 	SHLQ              CL, SI
 	DECQ              SI
@@ -13144,40 +16885,38 @@ turned2:
 	VMOVUPS.Z         (DX)(BX*4), K1, Z3
 	VMAXPS            Z3, Z1, Z1
 	VMINPS            Z1, Z2, Z2
-	VORPS.BCST        expNums<>+448(SB), Z2, Z3
-	VMULPS            Z0, Z3, Z4
-	VBROADCASTSS      expNums<>+64(SB), Z6
-	VFMADD213PS.BCST  expNums<>+96(SB), Z6, Z4
-	VSUBPS.BCST       expNums<>+96(SB), Z4, Z4
-	VMOVUPS           Z3, Z3
-	VMULPS.BCST       expNums<>+800(SB), Z4, Z6
-	VFMSUB213PS       Z6, Z0, Z3
-	VFNMADD231PS.BCST expNums<>+832(SB), Z4, Z3
+	VORPS.BCST        expNums<>+448(SB), Z2, Z2
+	VMULPS            Z0, Z2, Z3
+	VBROADCASTSS      expNums<>+64(SB), Z4
+	VFMADD213PS.BCST  expNums<>+96(SB), Z4, Z3
+	VSUBPS.BCST       expNums<>+96(SB), Z3, Z3
+	VMOVUPS           Z2, Z2
+	VMULPS.BCST       expNums<>+1344(SB), Z3, Z4
+	VFMSUB213PS       Z4, Z0, Z2
+	VFNMADD231PS.BCST expNums<>+1376(SB), Z3, Z2
 	VBROADCASTSS      expNums<>+192(SB), Z0
-	VFMADD213PS.BCST  expNums<>+224(SB), Z3, Z0
-	VFMADD213PS.BCST  expNums<>+256(SB), Z3, Z0
-	VFMADD213PS.BCST  expNums<>+288(SB), Z3, Z0
-	VFMADD213PS.BCST  expNums<>+320(SB), Z3, Z0
-	VMULPS            Z3, Z3, Z6
-	VFMADD213PS       Z3, Z6, Z0
+	VFMADD213PS.BCST  expNums<>+224(SB), Z2, Z0
+	VFMADD213PS.BCST  expNums<>+256(SB), Z2, Z0
+	VFMADD213PS.BCST  expNums<>+288(SB), Z2, Z0
+	VFMADD213PS.BCST  expNums<>+320(SB), Z2, Z0
+	VFMADD213PS.BCST  expNums<>+352(SB), Z2, Z0
+	VFMADD213PS.BCST  expNums<>+352(SB), Z2, Z0
+	VPMOVD2M          Z1, K2
+	VMULPS            Z0, Z1, Z2
+	VBLENDMPS         Z2, Z1, K2, Z10
+	VSCALEFPS         Z3, Z0, Z0
 	VADDPS.BCST       expNums<>+352(SB), Z0, Z0
-	VMULPS            Z0, Z1, Z3
-	VPMOVD2M          Z2, K2
-	VBLENDMPS         Z3, Z1, K2, Z5
-	VSCALEFPS         Z4, Z0, Z0
-	VADDPS.BCST       expNums<>+352(SB), Z0, Z0
-	VDIVPS            Z0, Z5, Z0
+	VDIVPS            Z0, Z10, Z0
 	VMOVUPS           Z0, Z1
-	VPMOVD2M          Z2, K2
-	VSCALEFPS         Z4, Z0, K2, Z1
+	VSCALEFPS         Z3, Z0, K2, Z1
 	VMOVUPS           Z1, K1, (AX)(BX*4)
 
-done3:
+done5:
 	VZEROUPPER
 	RET
 
 // func swigluF32AVX512(dst *byte, a *byte, b *byte, n int)
-// Requires: AVX, AVX512DQ, AVX512F
+// Requires: AVX, AVX512DQ, AVX512F, MMX+
 TEXT ·swigluF32AVX512(SB), NOSPLIT|NOFRAME, $0-32
 	MOVQ         dst+0(FP), AX
 	MOVQ         a+8(FP), DX
@@ -13186,48 +16925,261 @@ TEXT ·swigluF32AVX512(SB), NOSPLIT|NOFRAME, $0-32
 	XORQ         SI, SI
 	VBROADCASTSS expNums<>+384(SB), Z0
 	VBROADCASTSS expNums<>+416(SB), Z1
-	SUBQ         $+16, CX
+	SUBQ         $+80, CX
 	JLT          turned2
 
 turn1:
+	PREFETCHT0 2048(DX)(SI*4)
+	PREFETCHT0 2112(DX)(SI*4)
+	PREFETCHT0 2176(DX)(SI*4)
+	PREFETCHT0 2240(DX)(SI*4)
+	PREFETCHT0 2304(DX)(SI*4)
+
+	// PREFETCHW 2048(AX)(SI*4)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0xb0
+	BYTE $0x00
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2112(AX)(SI*4)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0xb0
+	BYTE $0x40
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2176(AX)(SI*4)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0xb0
+	BYTE $0x80
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2240(AX)(SI*4)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0xb0
+	BYTE $0xc0
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2304(AX)(SI*4)
+	BYTE              $0x40
+	BYTE              $0x0f
+	BYTE              $0x0d
+	BYTE              $0x8c
+	BYTE              $0xb0
+	BYTE              $0x00
+	BYTE              $0x09
+	BYTE              $0x00
+	BYTE              $0x00
+	PREFETCHT0        2048(BX)(SI*4)
+	PREFETCHT0        2112(BX)(SI*4)
+	PREFETCHT0        2176(BX)(SI*4)
+	PREFETCHT0        2240(BX)(SI*4)
+	PREFETCHT0        2304(BX)(SI*4)
 	VMOVUPS           (DX)(SI*4), Z2
+	VMOVUPS           64(DX)(SI*4), Z4
+	VMOVUPS           128(DX)(SI*4), Z6
+	VMOVUPS           192(DX)(SI*4), Z8
+	VMOVUPS           256(DX)(SI*4), Z10
 	VMAXPS            Z2, Z0, Z2
-	VMINPS            Z2, Z1, Z5
-	VORPS.BCST        expNums<>+448(SB), Z5, Z6
-	VBROADCASTSS      expNums<>+64(SB), Z7
-	VFMADD213PS.BCST  expNums<>+96(SB), Z6, Z7
-	VSUBPS.BCST       expNums<>+96(SB), Z7, Z7
-	VMOVUPS           Z6, Z6
-	VFNMADD231PS.BCST expNums<>+128(SB), Z7, Z6
-	VFNMADD231PS.BCST expNums<>+160(SB), Z7, Z6
-	VBROADCASTSS      expNums<>+192(SB), Z8
-	VFMADD213PS.BCST  expNums<>+224(SB), Z6, Z8
-	VFMADD213PS.BCST  expNums<>+256(SB), Z6, Z8
-	VFMADD213PS.BCST  expNums<>+288(SB), Z6, Z8
-	VFMADD213PS.BCST  expNums<>+320(SB), Z6, Z8
-	VMULPS            Z6, Z6, Z9
-	VFMADD213PS       Z6, Z9, Z8
-	VADDPS.BCST       expNums<>+352(SB), Z8, Z6
-	VMULPS            Z6, Z2, Z8
-	VPMOVD2M          Z5, K1
-	VBLENDMPS         Z8, Z2, K1, Z3
-	VSCALEFPS         Z7, Z6, Z2
+	VMAXPS            Z4, Z0, Z4
+	VMAXPS            Z6, Z0, Z6
+	VMAXPS            Z8, Z0, Z8
+	VMAXPS            Z10, Z0, Z17
+	VMINPS            Z2, Z1, Z10
+	VMINPS            Z4, Z1, Z14
+	VMINPS            Z6, Z1, Z15
+	VMINPS            Z8, Z1, Z16
+	VMINPS            Z17, Z1, Z18
+	VORPS.BCST        expNums<>+448(SB), Z10, Z10
+	VORPS.BCST        expNums<>+448(SB), Z14, Z14
+	VORPS.BCST        expNums<>+448(SB), Z15, Z15
+	VORPS.BCST        expNums<>+448(SB), Z16, Z16
+	VORPS.BCST        expNums<>+448(SB), Z18, Z22
+	VBROADCASTSS      expNums<>+64(SB), Z18
+	VBROADCASTSS      expNums<>+64(SB), Z19
+	VBROADCASTSS      expNums<>+64(SB), Z20
+	VBROADCASTSS      expNums<>+64(SB), Z21
+	VBROADCASTSS      expNums<>+64(SB), Z23
+	VFMADD213PS.BCST  expNums<>+96(SB), Z10, Z18
+	VFMADD213PS.BCST  expNums<>+96(SB), Z14, Z19
+	VFMADD213PS.BCST  expNums<>+96(SB), Z15, Z20
+	VFMADD213PS.BCST  expNums<>+96(SB), Z16, Z21
+	VFMADD213PS.BCST  expNums<>+96(SB), Z22, Z23
+	VSUBPS.BCST       expNums<>+96(SB), Z18, Z18
+	VSUBPS.BCST       expNums<>+96(SB), Z19, Z19
+	VSUBPS.BCST       expNums<>+96(SB), Z20, Z20
+	VSUBPS.BCST       expNums<>+96(SB), Z21, Z21
+	VSUBPS.BCST       expNums<>+96(SB), Z23, Z23
+	VMOVUPS           Z10, Z10
+	VMOVUPS           Z14, Z14
+	VMOVUPS           Z15, Z15
+	VMOVUPS           Z16, Z16
+	VMOVUPS           Z22, Z27
+	VFNMADD231PS.BCST expNums<>+128(SB), Z18, Z10
+	VFNMADD231PS.BCST expNums<>+128(SB), Z19, Z14
+	VFNMADD231PS.BCST expNums<>+128(SB), Z20, Z15
+	VFNMADD231PS.BCST expNums<>+128(SB), Z21, Z16
+	VFNMADD231PS.BCST expNums<>+128(SB), Z23, Z27
+	VFNMADD231PS.BCST expNums<>+160(SB), Z18, Z10
+	VFNMADD231PS.BCST expNums<>+160(SB), Z19, Z14
+	VFNMADD231PS.BCST expNums<>+160(SB), Z20, Z15
+	VFNMADD231PS.BCST expNums<>+160(SB), Z21, Z16
+	VFNMADD231PS.BCST expNums<>+160(SB), Z23, Z27
+	VBROADCASTSS      expNums<>+192(SB), Z22
+	VBROADCASTSS      expNums<>+192(SB), Z24
+	VBROADCASTSS      expNums<>+192(SB), Z25
+	VBROADCASTSS      expNums<>+192(SB), Z26
+	VBROADCASTSS      expNums<>+192(SB), Z28
+	VFMADD213PS.BCST  expNums<>+224(SB), Z10, Z22
+	VFMADD213PS.BCST  expNums<>+224(SB), Z14, Z24
+	VFMADD213PS.BCST  expNums<>+224(SB), Z15, Z25
+	VFMADD213PS.BCST  expNums<>+224(SB), Z16, Z26
+	VFMADD213PS.BCST  expNums<>+224(SB), Z27, Z28
+	VFMADD213PS.BCST  expNums<>+256(SB), Z10, Z22
+	VFMADD213PS.BCST  expNums<>+256(SB), Z14, Z24
+	VFMADD213PS.BCST  expNums<>+256(SB), Z15, Z25
+	VFMADD213PS.BCST  expNums<>+256(SB), Z16, Z26
+	VFMADD213PS.BCST  expNums<>+256(SB), Z27, Z28
+	VFMADD213PS.BCST  expNums<>+288(SB), Z10, Z22
+	VFMADD213PS.BCST  expNums<>+288(SB), Z14, Z24
+	VFMADD213PS.BCST  expNums<>+288(SB), Z15, Z25
+	VFMADD213PS.BCST  expNums<>+288(SB), Z16, Z26
+	VFMADD213PS.BCST  expNums<>+288(SB), Z27, Z28
+	VFMADD213PS.BCST  expNums<>+320(SB), Z10, Z22
+	VFMADD213PS.BCST  expNums<>+320(SB), Z14, Z24
+	VFMADD213PS.BCST  expNums<>+320(SB), Z15, Z25
+	VFMADD213PS.BCST  expNums<>+320(SB), Z16, Z26
+	VFMADD213PS.BCST  expNums<>+320(SB), Z27, Z28
+	VFMADD213PS.BCST  expNums<>+352(SB), Z10, Z22
+	VFMADD213PS.BCST  expNums<>+352(SB), Z14, Z24
+	VFMADD213PS.BCST  expNums<>+352(SB), Z15, Z25
+	VFMADD213PS.BCST  expNums<>+352(SB), Z16, Z26
+	VFMADD213PS.BCST  expNums<>+352(SB), Z27, Z28
+	VFMADD213PS.BCST  expNums<>+352(SB), Z10, Z22
+	VFMADD213PS.BCST  expNums<>+352(SB), Z14, Z24
+	VFMADD213PS.BCST  expNums<>+352(SB), Z15, Z25
+	VFMADD213PS.BCST  expNums<>+352(SB), Z16, Z26
+	VFMADD213PS.BCST  expNums<>+352(SB), Z27, Z28
+	VPMOVD2M          Z2, K1
+	VPMOVD2M          Z4, K2
+	VPMOVD2M          Z6, K3
+	VPMOVD2M          Z8, K4
+	VPMOVD2M          Z17, K5
+	VMULPS            Z22, Z2, Z10
+	VMULPS            Z24, Z4, Z14
+	VMULPS            Z25, Z6, Z15
+	VMULPS            Z26, Z8, Z16
+	VMULPS            Z28, Z17, Z27
+	VBLENDMPS         Z10, Z2, K1, Z3
+	VBLENDMPS         Z14, Z4, K2, Z5
+	VBLENDMPS         Z15, Z6, K3, Z7
+	VBLENDMPS         Z16, Z8, K4, Z9
+	VBLENDMPS         Z27, Z17, K5, Z11
+	VSCALEFPS         Z18, Z22, Z2
+	VSCALEFPS         Z19, Z24, Z4
+	VSCALEFPS         Z20, Z25, Z6
+	VSCALEFPS         Z21, Z26, Z8
+	VSCALEFPS         Z23, Z28, Z10
 	VADDPS.BCST       expNums<>+352(SB), Z2, Z2
+	VADDPS.BCST       expNums<>+352(SB), Z4, Z4
+	VADDPS.BCST       expNums<>+352(SB), Z6, Z6
+	VADDPS.BCST       expNums<>+352(SB), Z8, Z8
+	VADDPS.BCST       expNums<>+352(SB), Z10, Z10
 	VDIVPS            Z2, Z3, Z2
-	VMOVUPS           Z2, Z6
-	VPMOVD2M          Z5, K1
-	VSCALEFPS         Z7, Z2, K1, Z6
+	VDIVPS            Z4, Z5, Z4
+	VDIVPS            Z6, Z7, Z6
+	VDIVPS            Z8, Z9, Z8
+	VDIVPS            Z10, Z11, Z17
+	VMOVUPS           Z2, Z10
+	VMOVUPS           Z4, Z14
+	VMOVUPS           Z6, Z15
+	VMOVUPS           Z8, Z16
+	VMOVUPS           Z17, Z22
+	VSCALEFPS         Z18, Z2, K1, Z10
+	VSCALEFPS         Z19, Z4, K2, Z14
+	VSCALEFPS         Z20, Z6, K3, Z15
+	VSCALEFPS         Z21, Z8, K4, Z16
+	VSCALEFPS         Z23, Z17, K5, Z22
 	VMOVUPS           (BX)(SI*4), Z2
-	VMULPS            Z2, Z6, Z2
+	VMOVUPS           64(BX)(SI*4), Z4
+	VMOVUPS           128(BX)(SI*4), Z6
+	VMOVUPS           192(BX)(SI*4), Z8
+	VMOVUPS           256(BX)(SI*4), Z17
+	VMULPS            Z2, Z10, Z2
+	VMULPS            Z4, Z14, Z4
+	VMULPS            Z6, Z15, Z6
+	VMULPS            Z8, Z16, Z8
+	VMULPS            Z17, Z22, Z10
 	VMOVUPS           Z2, (AX)(SI*4)
-	ADDQ              $+16, SI
-	SUBQ              $+16, CX
+	VMOVUPS           Z4, 64(AX)(SI*4)
+	VMOVUPS           Z6, 128(AX)(SI*4)
+	VMOVUPS           Z8, 192(AX)(SI*4)
+	VMOVUPS           Z10, 256(AX)(SI*4)
+	ADDQ              $+80, SI
+	SUBQ              $+80, CX
 	JGE               turn1
 
 turned2:
+	ADDQ $+80, CX
+	SUBQ $+16, CX
+	JLT  turned4
+
+turn3:
+	VMOVUPS           (DX)(SI*4), Z2
+	VMAXPS            Z2, Z0, Z2
+	VMINPS            Z2, Z1, Z3
+	VORPS.BCST        expNums<>+448(SB), Z3, Z3
+	VBROADCASTSS      expNums<>+64(SB), Z4
+	VFMADD213PS.BCST  expNums<>+96(SB), Z3, Z4
+	VSUBPS.BCST       expNums<>+96(SB), Z4, Z4
+	VMOVUPS           Z3, Z3
+	VFNMADD231PS.BCST expNums<>+128(SB), Z4, Z3
+	VFNMADD231PS.BCST expNums<>+160(SB), Z4, Z3
+	VBROADCASTSS      expNums<>+192(SB), Z5
+	VFMADD213PS.BCST  expNums<>+224(SB), Z3, Z5
+	VFMADD213PS.BCST  expNums<>+256(SB), Z3, Z5
+	VFMADD213PS.BCST  expNums<>+288(SB), Z3, Z5
+	VFMADD213PS.BCST  expNums<>+320(SB), Z3, Z5
+	VFMADD213PS.BCST  expNums<>+352(SB), Z3, Z5
+	VFMADD213PS.BCST  expNums<>+352(SB), Z3, Z5
+	VPMOVD2M          Z2, K1
+	VMULPS            Z5, Z2, Z3
+	VBLENDMPS         Z3, Z2, K1, Z12
+	VSCALEFPS         Z4, Z5, Z2
+	VADDPS.BCST       expNums<>+352(SB), Z2, Z2
+	VDIVPS            Z2, Z12, Z2
+	VMOVUPS           Z2, Z3
+	VSCALEFPS         Z4, Z2, K1, Z3
+	VMOVUPS           (BX)(SI*4), Z2
+	VMULPS            Z2, Z3, Z2
+	VMOVUPS           Z2, (AX)(SI*4)
+	ADDQ              $+16, SI
+	SUBQ              $+16, CX
+	JGE               turn3
+
+turned4:
 	ADDQ              $+16, CX
 	TESTQ             CX, CX
-	JEQ               done3
+	JEQ               done5
 	MOVQ              $+1, DI
 	SHLQ              CL, DI
 	DECQ              DI
@@ -13235,35 +17187,33 @@ turned2:
 	VMOVUPS.Z         (DX)(SI*4), K1, Z2
 	VMAXPS            Z2, Z0, Z0
 	VMINPS            Z0, Z1, Z1
-	VORPS.BCST        expNums<>+448(SB), Z1, Z2
-	VBROADCASTSS      expNums<>+64(SB), Z3
-	VFMADD213PS.BCST  expNums<>+96(SB), Z2, Z3
-	VSUBPS.BCST       expNums<>+96(SB), Z3, Z3
-	VMOVUPS           Z2, Z2
-	VFNMADD231PS.BCST expNums<>+128(SB), Z3, Z2
-	VFNMADD231PS.BCST expNums<>+160(SB), Z3, Z2
-	VBROADCASTSS      expNums<>+192(SB), Z5
-	VFMADD213PS.BCST  expNums<>+224(SB), Z2, Z5
-	VFMADD213PS.BCST  expNums<>+256(SB), Z2, Z5
-	VFMADD213PS.BCST  expNums<>+288(SB), Z2, Z5
-	VFMADD213PS.BCST  expNums<>+320(SB), Z2, Z5
-	VMULPS            Z2, Z2, Z6
-	VFMADD213PS       Z2, Z6, Z5
-	VADDPS.BCST       expNums<>+352(SB), Z5, Z2
-	VMULPS            Z2, Z0, Z5
-	VPMOVD2M          Z1, K2
-	VBLENDMPS         Z5, Z0, K2, Z4
-	VSCALEFPS         Z3, Z2, Z0
+	VORPS.BCST        expNums<>+448(SB), Z1, Z1
+	VBROADCASTSS      expNums<>+64(SB), Z2
+	VFMADD213PS.BCST  expNums<>+96(SB), Z1, Z2
+	VSUBPS.BCST       expNums<>+96(SB), Z2, Z2
+	VMOVUPS           Z1, Z1
+	VFNMADD231PS.BCST expNums<>+128(SB), Z2, Z1
+	VFNMADD231PS.BCST expNums<>+160(SB), Z2, Z1
+	VBROADCASTSS      expNums<>+192(SB), Z3
+	VFMADD213PS.BCST  expNums<>+224(SB), Z1, Z3
+	VFMADD213PS.BCST  expNums<>+256(SB), Z1, Z3
+	VFMADD213PS.BCST  expNums<>+288(SB), Z1, Z3
+	VFMADD213PS.BCST  expNums<>+320(SB), Z1, Z3
+	VFMADD213PS.BCST  expNums<>+352(SB), Z1, Z3
+	VFMADD213PS.BCST  expNums<>+352(SB), Z1, Z3
+	VPMOVD2M          Z0, K2
+	VMULPS            Z3, Z0, Z1
+	VBLENDMPS         Z1, Z0, K2, Z13
+	VSCALEFPS         Z2, Z3, Z0
 	VADDPS.BCST       expNums<>+352(SB), Z0, Z0
-	VDIVPS            Z0, Z4, Z0
-	VMOVUPS           Z0, Z2
-	VPMOVD2M          Z1, K2
-	VSCALEFPS         Z3, Z0, K2, Z2
+	VDIVPS            Z0, Z13, Z0
+	VMOVUPS           Z0, Z1
+	VSCALEFPS         Z2, Z0, K2, Z1
 	VMOVUPS.Z         (BX)(SI*4), K1, Z0
-	VMULPS            Z0, Z2, Z0
+	VMULPS            Z0, Z1, Z0
 	VMOVUPS           Z0, K1, (AX)(SI*4)
 
-done3:
+done5:
 	VZEROUPPER
 	RET
 
@@ -13299,16 +17249,14 @@ turn1:
 	VFMADD213PS.BCST  expNums<>+256(SB), Z9, Z11
 	VFMADD213PS.BCST  expNums<>+288(SB), Z9, Z11
 	VFMADD213PS.BCST  expNums<>+320(SB), Z9, Z11
-	VMULPS            Z9, Z9, Z12
-	VFMADD213PS       Z9, Z12, Z11
-	VADDPS.BCST       expNums<>+352(SB), Z11, Z9
-	VSCALEFPS         Z10, Z9, Z9
+	VFMADD213PS.BCST  expNums<>+352(SB), Z9, Z11
+	VFMADD213PS.BCST  expNums<>+352(SB), Z9, Z11
+	VSCALEFPS         Z10, Z11, Z9
 	VADDPS.BCST       expNums<>+352(SB), Z9, Z10
 	VDIVPS            Z10, Z2, Z10
 	VMULPS            Z10, Z9, Z9
 	VPMOVD2M          Z8, K1
 	VBLENDMPS         Z9, Z10, K1, Z4
-	VPMOVD2M          Z8, K1
 	VBLENDMPS         Z10, Z9, K1, Z5
 	VMOVUPS           (BX)(R8*4), Z9
 	VMULPS            Z4, Z9, Z9
@@ -13347,16 +17295,14 @@ turned2:
 	VFMADD213PS.BCST  expNums<>+256(SB), Z3, Z5
 	VFMADD213PS.BCST  expNums<>+288(SB), Z3, Z5
 	VFMADD213PS.BCST  expNums<>+320(SB), Z3, Z5
-	VMULPS            Z3, Z3, Z8
-	VFMADD213PS       Z3, Z8, Z5
-	VADDPS.BCST       expNums<>+352(SB), Z5, Z3
-	VSCALEFPS         Z4, Z3, Z3
+	VFMADD213PS.BCST  expNums<>+352(SB), Z3, Z5
+	VFMADD213PS.BCST  expNums<>+352(SB), Z3, Z5
+	VSCALEFPS         Z4, Z5, Z3
 	VADDPS.BCST       expNums<>+352(SB), Z3, Z4
 	VDIVPS            Z4, Z2, Z4
 	VMULPS            Z4, Z3, Z3
 	VPMOVD2M          Z1, K2
 	VBLENDMPS         Z3, Z4, K2, Z6
-	VPMOVD2M          Z1, K2
 	VBLENDMPS         Z4, Z3, K2, Z7
 	VMOVUPS.Z         (BX)(R8*4), K1, Z3
 	VMULPS            Z6, Z3, Z3
@@ -13392,89 +17338,85 @@ TEXT ·expSumF32AVX512(SB), NOSPLIT|NOFRAME, $0-36
 
 turn1:
 	VMOVUPS           (DX)(BX*4), Z7
+	VMOVUPS           64(DX)(BX*4), Z8
+	VMOVUPS           128(DX)(BX*4), Z9
+	VMOVUPS           192(DX)(BX*4), Z10
 	VSUBPS            Z0, Z7, Z7
+	VSUBPS            Z0, Z8, Z8
+	VSUBPS            Z0, Z9, Z9
+	VSUBPS            Z0, Z10, Z10
 	VMAXPS            Z7, Z1, Z7
+	VMAXPS            Z8, Z1, Z8
+	VMAXPS            Z9, Z1, Z9
+	VMAXPS            Z10, Z1, Z10
 	VMINPS            Z7, Z2, Z7
-	VBROADCASTSS      expNums<>+64(SB), Z8
-	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z8
-	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
+	VMINPS            Z8, Z2, Z8
+	VMINPS            Z9, Z2, Z9
+	VMINPS            Z10, Z2, Z13
+	VBROADCASTSS      expNums<>+64(SB), Z10
+	VBROADCASTSS      expNums<>+64(SB), Z11
+	VBROADCASTSS      expNums<>+64(SB), Z12
+	VBROADCASTSS      expNums<>+64(SB), Z14
+	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z10
+	VFMADD213PS.BCST  expNums<>+96(SB), Z8, Z11
+	VFMADD213PS.BCST  expNums<>+96(SB), Z9, Z12
+	VFMADD213PS.BCST  expNums<>+96(SB), Z13, Z14
+	VSUBPS.BCST       expNums<>+96(SB), Z10, Z10
+	VSUBPS.BCST       expNums<>+96(SB), Z11, Z11
+	VSUBPS.BCST       expNums<>+96(SB), Z12, Z12
+	VSUBPS.BCST       expNums<>+96(SB), Z14, Z14
 	VMOVUPS           Z7, Z7
-	VFNMADD231PS.BCST expNums<>+128(SB), Z8, Z7
-	VFNMADD231PS.BCST expNums<>+160(SB), Z8, Z7
-	VBROADCASTSS      expNums<>+192(SB), Z9
-	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
-	VMULPS            Z7, Z7, Z10
-	VFMADD213PS       Z7, Z10, Z9
-	VADDPS.BCST       expNums<>+352(SB), Z9, Z7
-	VSCALEFPS         Z8, Z7, Z7
+	VMOVUPS           Z8, Z8
+	VMOVUPS           Z9, Z9
+	VMOVUPS           Z13, Z17
+	VFNMADD231PS.BCST expNums<>+128(SB), Z10, Z7
+	VFNMADD231PS.BCST expNums<>+128(SB), Z11, Z8
+	VFNMADD231PS.BCST expNums<>+128(SB), Z12, Z9
+	VFNMADD231PS.BCST expNums<>+128(SB), Z14, Z17
+	VFNMADD231PS.BCST expNums<>+160(SB), Z10, Z7
+	VFNMADD231PS.BCST expNums<>+160(SB), Z11, Z8
+	VFNMADD231PS.BCST expNums<>+160(SB), Z12, Z9
+	VFNMADD231PS.BCST expNums<>+160(SB), Z14, Z17
+	VBROADCASTSS      expNums<>+192(SB), Z13
+	VBROADCASTSS      expNums<>+192(SB), Z15
+	VBROADCASTSS      expNums<>+192(SB), Z16
+	VBROADCASTSS      expNums<>+192(SB), Z18
+	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z13
+	VFMADD213PS.BCST  expNums<>+224(SB), Z8, Z15
+	VFMADD213PS.BCST  expNums<>+224(SB), Z9, Z16
+	VFMADD213PS.BCST  expNums<>+224(SB), Z17, Z18
+	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z13
+	VFMADD213PS.BCST  expNums<>+256(SB), Z8, Z15
+	VFMADD213PS.BCST  expNums<>+256(SB), Z9, Z16
+	VFMADD213PS.BCST  expNums<>+256(SB), Z17, Z18
+	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z13
+	VFMADD213PS.BCST  expNums<>+288(SB), Z8, Z15
+	VFMADD213PS.BCST  expNums<>+288(SB), Z9, Z16
+	VFMADD213PS.BCST  expNums<>+288(SB), Z17, Z18
+	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z13
+	VFMADD213PS.BCST  expNums<>+320(SB), Z8, Z15
+	VFMADD213PS.BCST  expNums<>+320(SB), Z9, Z16
+	VFMADD213PS.BCST  expNums<>+320(SB), Z17, Z18
+	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z13
+	VFMADD213PS.BCST  expNums<>+352(SB), Z8, Z15
+	VFMADD213PS.BCST  expNums<>+352(SB), Z9, Z16
+	VFMADD213PS.BCST  expNums<>+352(SB), Z17, Z18
+	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z13
+	VFMADD213PS.BCST  expNums<>+352(SB), Z8, Z15
+	VFMADD213PS.BCST  expNums<>+352(SB), Z9, Z16
+	VFMADD213PS.BCST  expNums<>+352(SB), Z17, Z18
+	VSCALEFPS         Z10, Z13, Z7
+	VSCALEFPS         Z11, Z15, Z8
+	VSCALEFPS         Z12, Z16, Z9
+	VSCALEFPS         Z14, Z18, Z10
 	VMOVUPS           Z7, (AX)(BX*4)
+	VMOVUPS           Z8, 64(AX)(BX*4)
+	VMOVUPS           Z9, 128(AX)(BX*4)
+	VMOVUPS           Z10, 192(AX)(BX*4)
 	VADDPS            Z7, Z3, Z3
-	VMOVUPS           64(DX)(BX*4), Z7
-	VSUBPS            Z0, Z7, Z7
-	VMAXPS            Z7, Z1, Z7
-	VMINPS            Z7, Z2, Z7
-	VBROADCASTSS      expNums<>+64(SB), Z8
-	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z8
-	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
-	VMOVUPS           Z7, Z7
-	VFNMADD231PS.BCST expNums<>+128(SB), Z8, Z7
-	VFNMADD231PS.BCST expNums<>+160(SB), Z8, Z7
-	VBROADCASTSS      expNums<>+192(SB), Z9
-	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
-	VMULPS            Z7, Z7, Z10
-	VFMADD213PS       Z7, Z10, Z9
-	VADDPS.BCST       expNums<>+352(SB), Z9, Z7
-	VSCALEFPS         Z8, Z7, Z7
-	VMOVUPS           Z7, 64(AX)(BX*4)
-	VADDPS            Z7, Z4, Z4
-	VMOVUPS           128(DX)(BX*4), Z7
-	VSUBPS            Z0, Z7, Z7
-	VMAXPS            Z7, Z1, Z7
-	VMINPS            Z7, Z2, Z7
-	VBROADCASTSS      expNums<>+64(SB), Z8
-	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z8
-	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
-	VMOVUPS           Z7, Z7
-	VFNMADD231PS.BCST expNums<>+128(SB), Z8, Z7
-	VFNMADD231PS.BCST expNums<>+160(SB), Z8, Z7
-	VBROADCASTSS      expNums<>+192(SB), Z9
-	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
-	VMULPS            Z7, Z7, Z10
-	VFMADD213PS       Z7, Z10, Z9
-	VADDPS.BCST       expNums<>+352(SB), Z9, Z7
-	VSCALEFPS         Z8, Z7, Z7
-	VMOVUPS           Z7, 128(AX)(BX*4)
-	VADDPS            Z7, Z5, Z5
-	VMOVUPS           192(DX)(BX*4), Z7
-	VSUBPS            Z0, Z7, Z7
-	VMAXPS            Z7, Z1, Z7
-	VMINPS            Z7, Z2, Z7
-	VBROADCASTSS      expNums<>+64(SB), Z8
-	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z8
-	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
-	VMOVUPS           Z7, Z7
-	VFNMADD231PS.BCST expNums<>+128(SB), Z8, Z7
-	VFNMADD231PS.BCST expNums<>+160(SB), Z8, Z7
-	VBROADCASTSS      expNums<>+192(SB), Z9
-	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
-	VMULPS            Z7, Z7, Z10
-	VFMADD213PS       Z7, Z10, Z9
-	VADDPS.BCST       expNums<>+352(SB), Z9, Z7
-	VSCALEFPS         Z8, Z7, Z7
-	VMOVUPS           Z7, 192(AX)(BX*4)
-	VADDPS            Z7, Z6, Z6
+	VADDPS            Z8, Z4, Z4
+	VADDPS            Z9, Z5, Z5
+	VADDPS            Z10, Z6, Z6
 	ADDQ              $+64, BX
 	SUBQ              $+64, CX
 	JGE               turn1
@@ -13498,10 +17440,9 @@ turned2:
 	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
 	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
 	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
-	VMULPS            Z7, Z7, Z10
-	VFMADD213PS       Z7, Z10, Z9
-	VADDPS.BCST       expNums<>+352(SB), Z9, Z7
-	VSCALEFPS         Z8, Z7, Z7
+	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z9
+	VSCALEFPS         Z8, Z9, Z7
 	VMOVUPS           Z7, (AX)(BX*4)
 	VADDPS            Z7, Z3, Z3
 	ADDQ              $+16, BX
@@ -13523,10 +17464,9 @@ turned2:
 	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
 	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
 	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
-	VMULPS            Z7, Z7, Z10
-	VFMADD213PS       Z7, Z10, Z9
-	VADDPS.BCST       expNums<>+352(SB), Z9, Z7
-	VSCALEFPS         Z8, Z7, Z7
+	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z9
+	VSCALEFPS         Z8, Z9, Z7
 	VMOVUPS           Z7, (AX)(BX*4)
 	VADDPS            Z7, Z4, Z4
 	ADDQ              $+16, BX
@@ -13548,10 +17488,9 @@ turned2:
 	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
 	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
 	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
-	VMULPS            Z7, Z7, Z10
-	VFMADD213PS       Z7, Z10, Z9
-	VADDPS.BCST       expNums<>+352(SB), Z9, Z7
-	VSCALEFPS         Z8, Z7, Z7
+	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z9
+	VSCALEFPS         Z8, Z9, Z7
 	VMOVUPS           Z7, (AX)(BX*4)
 	VADDPS            Z7, Z5, Z5
 	ADDQ              $+16, BX
@@ -13573,10 +17512,9 @@ turned2:
 	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
 	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
 	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
-	VMULPS            Z7, Z7, Z10
-	VFMADD213PS       Z7, Z10, Z9
-	VADDPS.BCST       expNums<>+352(SB), Z9, Z7
-	VSCALEFPS         Z8, Z7, Z7
+	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z9
+	VSCALEFPS         Z8, Z9, Z7
 	VMOVUPS           Z7, (AX)(BX*4)
 	VADDPS            Z7, Z6, Z6
 	ADDQ              $+16, BX
@@ -13604,10 +17542,9 @@ short4:
 	VFMADD213PS.BCST  expNums<>+256(SB), Z0, Z2
 	VFMADD213PS.BCST  expNums<>+288(SB), Z0, Z2
 	VFMADD213PS.BCST  expNums<>+320(SB), Z0, Z2
-	VMULPS            Z0, Z0, Z7
-	VFMADD213PS       Z0, Z7, Z2
-	VADDPS.BCST       expNums<>+352(SB), Z2, Z0
-	VSCALEFPS         Z1, Z0, Z0
+	VFMADD213PS.BCST  expNums<>+352(SB), Z0, Z2
+	VFMADD213PS.BCST  expNums<>+352(SB), Z0, Z2
+	VSCALEFPS         Z1, Z2, Z0
 	VMOVUPS           Z0, K1, (AX)(BX*4)
 	VADDPS            Z0, Z3, K1, Z3
 	JMP               done3
@@ -13634,10 +17571,9 @@ short5:
 	VFMADD213PS.BCST  expNums<>+256(SB), Z0, Z2
 	VFMADD213PS.BCST  expNums<>+288(SB), Z0, Z2
 	VFMADD213PS.BCST  expNums<>+320(SB), Z0, Z2
-	VMULPS            Z0, Z0, Z7
-	VFMADD213PS       Z0, Z7, Z2
-	VADDPS.BCST       expNums<>+352(SB), Z2, Z0
-	VSCALEFPS         Z1, Z0, Z0
+	VFMADD213PS.BCST  expNums<>+352(SB), Z0, Z2
+	VFMADD213PS.BCST  expNums<>+352(SB), Z0, Z2
+	VSCALEFPS         Z1, Z2, Z0
 	VMOVUPS           Z0, K1, (AX)(BX*4)
 	VADDPS            Z0, Z4, K1, Z4
 	JMP               done3
@@ -13664,10 +17600,9 @@ short6:
 	VFMADD213PS.BCST  expNums<>+256(SB), Z0, Z2
 	VFMADD213PS.BCST  expNums<>+288(SB), Z0, Z2
 	VFMADD213PS.BCST  expNums<>+320(SB), Z0, Z2
-	VMULPS            Z0, Z0, Z7
-	VFMADD213PS       Z0, Z7, Z2
-	VADDPS.BCST       expNums<>+352(SB), Z2, Z0
-	VSCALEFPS         Z1, Z0, Z0
+	VFMADD213PS.BCST  expNums<>+352(SB), Z0, Z2
+	VFMADD213PS.BCST  expNums<>+352(SB), Z0, Z2
+	VSCALEFPS         Z1, Z2, Z0
 	VMOVUPS           Z0, K1, (AX)(BX*4)
 	VADDPS            Z0, Z5, K1, Z5
 	JMP               done3
@@ -13694,10 +17629,9 @@ short7:
 	VFMADD213PS.BCST  expNums<>+256(SB), Z0, Z2
 	VFMADD213PS.BCST  expNums<>+288(SB), Z0, Z2
 	VFMADD213PS.BCST  expNums<>+320(SB), Z0, Z2
-	VMULPS            Z0, Z0, Z7
-	VFMADD213PS       Z0, Z7, Z2
-	VADDPS.BCST       expNums<>+352(SB), Z2, Z0
-	VSCALEFPS         Z1, Z0, Z0
+	VFMADD213PS.BCST  expNums<>+352(SB), Z0, Z2
+	VFMADD213PS.BCST  expNums<>+352(SB), Z0, Z2
+	VSCALEFPS         Z1, Z2, Z0
 	VMOVUPS           Z0, K1, (AX)(BX*4)
 	VADDPS            Z0, Z6, K1, Z6
 
@@ -13731,7 +17665,7 @@ TEXT ·softmaxF32AVX512(SB), NOSPLIT|NOFRAME, $0-48
 row:
 	MOVQ         SI, CX
 	XORQ         R8, R8
-	VBROADCASTSS expNums<>+1312(SB), Z2
+	VBROADCASTSS expNums<>+1920(SB), Z2
 	VMOVUPS      Z2, Z3
 	VMOVUPS      Z2, Z4
 	VMOVUPS      Z2, Z5
@@ -13741,13 +17675,13 @@ row:
 
 turn1:
 	VMOVUPS (DX)(R8*4), Z6
+	VMOVUPS 64(DX)(R8*4), Z7
+	VMOVUPS 128(DX)(R8*4), Z8
+	VMOVUPS 192(DX)(R8*4), Z9
 	VMAXPS  Z3, Z6, Z3
-	VMOVUPS 64(DX)(R8*4), Z6
-	VMAXPS  Z4, Z6, Z4
-	VMOVUPS 128(DX)(R8*4), Z6
-	VMAXPS  Z5, Z6, Z5
-	VMOVUPS 192(DX)(R8*4), Z6
-	VMAXPS  Z2, Z6, Z2
+	VMAXPS  Z4, Z7, Z4
+	VMAXPS  Z5, Z8, Z5
+	VMAXPS  Z2, Z9, Z2
 	ADDQ    $+64, R8
 	SUBQ    $+64, CX
 	JGE     turn1
@@ -13846,89 +17780,85 @@ done3:
 
 turn8:
 	VMOVUPS           (DX)(R8*4), Z7
+	VMOVUPS           64(DX)(R8*4), Z8
+	VMOVUPS           128(DX)(R8*4), Z9
+	VMOVUPS           192(DX)(R8*4), Z10
 	VSUBPS            Z2, Z7, Z7
+	VSUBPS            Z2, Z8, Z8
+	VSUBPS            Z2, Z9, Z9
+	VSUBPS            Z2, Z10, Z10
 	VMAXPS            Z7, Z0, Z7
+	VMAXPS            Z8, Z0, Z8
+	VMAXPS            Z9, Z0, Z9
+	VMAXPS            Z10, Z0, Z10
 	VMINPS            Z7, Z1, Z7
-	VBROADCASTSS      expNums<>+64(SB), Z8
-	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z8
-	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
+	VMINPS            Z8, Z1, Z8
+	VMINPS            Z9, Z1, Z9
+	VMINPS            Z10, Z1, Z13
+	VBROADCASTSS      expNums<>+64(SB), Z10
+	VBROADCASTSS      expNums<>+64(SB), Z11
+	VBROADCASTSS      expNums<>+64(SB), Z12
+	VBROADCASTSS      expNums<>+64(SB), Z14
+	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z10
+	VFMADD213PS.BCST  expNums<>+96(SB), Z8, Z11
+	VFMADD213PS.BCST  expNums<>+96(SB), Z9, Z12
+	VFMADD213PS.BCST  expNums<>+96(SB), Z13, Z14
+	VSUBPS.BCST       expNums<>+96(SB), Z10, Z10
+	VSUBPS.BCST       expNums<>+96(SB), Z11, Z11
+	VSUBPS.BCST       expNums<>+96(SB), Z12, Z12
+	VSUBPS.BCST       expNums<>+96(SB), Z14, Z14
 	VMOVUPS           Z7, Z7
-	VFNMADD231PS.BCST expNums<>+128(SB), Z8, Z7
-	VFNMADD231PS.BCST expNums<>+160(SB), Z8, Z7
-	VBROADCASTSS      expNums<>+192(SB), Z9
-	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
-	VMULPS            Z7, Z7, Z10
-	VFMADD213PS       Z7, Z10, Z9
-	VADDPS.BCST       expNums<>+352(SB), Z9, Z7
-	VSCALEFPS         Z8, Z7, Z7
+	VMOVUPS           Z8, Z8
+	VMOVUPS           Z9, Z9
+	VMOVUPS           Z13, Z17
+	VFNMADD231PS.BCST expNums<>+128(SB), Z10, Z7
+	VFNMADD231PS.BCST expNums<>+128(SB), Z11, Z8
+	VFNMADD231PS.BCST expNums<>+128(SB), Z12, Z9
+	VFNMADD231PS.BCST expNums<>+128(SB), Z14, Z17
+	VFNMADD231PS.BCST expNums<>+160(SB), Z10, Z7
+	VFNMADD231PS.BCST expNums<>+160(SB), Z11, Z8
+	VFNMADD231PS.BCST expNums<>+160(SB), Z12, Z9
+	VFNMADD231PS.BCST expNums<>+160(SB), Z14, Z17
+	VBROADCASTSS      expNums<>+192(SB), Z13
+	VBROADCASTSS      expNums<>+192(SB), Z15
+	VBROADCASTSS      expNums<>+192(SB), Z16
+	VBROADCASTSS      expNums<>+192(SB), Z18
+	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z13
+	VFMADD213PS.BCST  expNums<>+224(SB), Z8, Z15
+	VFMADD213PS.BCST  expNums<>+224(SB), Z9, Z16
+	VFMADD213PS.BCST  expNums<>+224(SB), Z17, Z18
+	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z13
+	VFMADD213PS.BCST  expNums<>+256(SB), Z8, Z15
+	VFMADD213PS.BCST  expNums<>+256(SB), Z9, Z16
+	VFMADD213PS.BCST  expNums<>+256(SB), Z17, Z18
+	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z13
+	VFMADD213PS.BCST  expNums<>+288(SB), Z8, Z15
+	VFMADD213PS.BCST  expNums<>+288(SB), Z9, Z16
+	VFMADD213PS.BCST  expNums<>+288(SB), Z17, Z18
+	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z13
+	VFMADD213PS.BCST  expNums<>+320(SB), Z8, Z15
+	VFMADD213PS.BCST  expNums<>+320(SB), Z9, Z16
+	VFMADD213PS.BCST  expNums<>+320(SB), Z17, Z18
+	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z13
+	VFMADD213PS.BCST  expNums<>+352(SB), Z8, Z15
+	VFMADD213PS.BCST  expNums<>+352(SB), Z9, Z16
+	VFMADD213PS.BCST  expNums<>+352(SB), Z17, Z18
+	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z13
+	VFMADD213PS.BCST  expNums<>+352(SB), Z8, Z15
+	VFMADD213PS.BCST  expNums<>+352(SB), Z9, Z16
+	VFMADD213PS.BCST  expNums<>+352(SB), Z17, Z18
+	VSCALEFPS         Z10, Z13, Z7
+	VSCALEFPS         Z11, Z15, Z8
+	VSCALEFPS         Z12, Z16, Z9
+	VSCALEFPS         Z14, Z18, Z10
 	VMOVUPS           Z7, (BX)(R8*4)
+	VMOVUPS           Z8, 64(BX)(R8*4)
+	VMOVUPS           Z9, 128(BX)(R8*4)
+	VMOVUPS           Z10, 192(BX)(R8*4)
 	VADDPS            Z7, Z3, Z3
-	VMOVUPS           64(DX)(R8*4), Z7
-	VSUBPS            Z2, Z7, Z7
-	VMAXPS            Z7, Z0, Z7
-	VMINPS            Z7, Z1, Z7
-	VBROADCASTSS      expNums<>+64(SB), Z8
-	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z8
-	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
-	VMOVUPS           Z7, Z7
-	VFNMADD231PS.BCST expNums<>+128(SB), Z8, Z7
-	VFNMADD231PS.BCST expNums<>+160(SB), Z8, Z7
-	VBROADCASTSS      expNums<>+192(SB), Z9
-	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
-	VMULPS            Z7, Z7, Z10
-	VFMADD213PS       Z7, Z10, Z9
-	VADDPS.BCST       expNums<>+352(SB), Z9, Z7
-	VSCALEFPS         Z8, Z7, Z7
-	VMOVUPS           Z7, 64(BX)(R8*4)
-	VADDPS            Z7, Z4, Z4
-	VMOVUPS           128(DX)(R8*4), Z7
-	VSUBPS            Z2, Z7, Z7
-	VMAXPS            Z7, Z0, Z7
-	VMINPS            Z7, Z1, Z7
-	VBROADCASTSS      expNums<>+64(SB), Z8
-	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z8
-	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
-	VMOVUPS           Z7, Z7
-	VFNMADD231PS.BCST expNums<>+128(SB), Z8, Z7
-	VFNMADD231PS.BCST expNums<>+160(SB), Z8, Z7
-	VBROADCASTSS      expNums<>+192(SB), Z9
-	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
-	VMULPS            Z7, Z7, Z10
-	VFMADD213PS       Z7, Z10, Z9
-	VADDPS.BCST       expNums<>+352(SB), Z9, Z7
-	VSCALEFPS         Z8, Z7, Z7
-	VMOVUPS           Z7, 128(BX)(R8*4)
-	VADDPS            Z7, Z5, Z5
-	VMOVUPS           192(DX)(R8*4), Z7
-	VSUBPS            Z2, Z7, Z7
-	VMAXPS            Z7, Z0, Z7
-	VMINPS            Z7, Z1, Z7
-	VBROADCASTSS      expNums<>+64(SB), Z8
-	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z8
-	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
-	VMOVUPS           Z7, Z7
-	VFNMADD231PS.BCST expNums<>+128(SB), Z8, Z7
-	VFNMADD231PS.BCST expNums<>+160(SB), Z8, Z7
-	VBROADCASTSS      expNums<>+192(SB), Z9
-	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
-	VMULPS            Z7, Z7, Z10
-	VFMADD213PS       Z7, Z10, Z9
-	VADDPS.BCST       expNums<>+352(SB), Z9, Z7
-	VSCALEFPS         Z8, Z7, Z7
-	VMOVUPS           Z7, 192(BX)(R8*4)
-	VADDPS            Z7, Z6, Z6
+	VADDPS            Z8, Z4, Z4
+	VADDPS            Z9, Z5, Z5
+	VADDPS            Z10, Z6, Z6
 	ADDQ              $+64, R8
 	SUBQ              $+64, CX
 	JGE               turn8
@@ -13952,10 +17882,9 @@ turned9:
 	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
 	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
 	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
-	VMULPS            Z7, Z7, Z10
-	VFMADD213PS       Z7, Z10, Z9
-	VADDPS.BCST       expNums<>+352(SB), Z9, Z7
-	VSCALEFPS         Z8, Z7, Z7
+	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z9
+	VSCALEFPS         Z8, Z9, Z7
 	VMOVUPS           Z7, (BX)(R8*4)
 	VADDPS            Z7, Z3, Z3
 	ADDQ              $+16, R8
@@ -13977,10 +17906,9 @@ turned9:
 	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
 	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
 	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
-	VMULPS            Z7, Z7, Z10
-	VFMADD213PS       Z7, Z10, Z9
-	VADDPS.BCST       expNums<>+352(SB), Z9, Z7
-	VSCALEFPS         Z8, Z7, Z7
+	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z9
+	VSCALEFPS         Z8, Z9, Z7
 	VMOVUPS           Z7, (BX)(R8*4)
 	VADDPS            Z7, Z4, Z4
 	ADDQ              $+16, R8
@@ -14002,10 +17930,9 @@ turned9:
 	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
 	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
 	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
-	VMULPS            Z7, Z7, Z10
-	VFMADD213PS       Z7, Z10, Z9
-	VADDPS.BCST       expNums<>+352(SB), Z9, Z7
-	VSCALEFPS         Z8, Z7, Z7
+	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z9
+	VSCALEFPS         Z8, Z9, Z7
 	VMOVUPS           Z7, (BX)(R8*4)
 	VADDPS            Z7, Z5, Z5
 	ADDQ              $+16, R8
@@ -14027,10 +17954,9 @@ turned9:
 	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
 	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
 	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
-	VMULPS            Z7, Z7, Z10
-	VFMADD213PS       Z7, Z10, Z9
-	VADDPS.BCST       expNums<>+352(SB), Z9, Z7
-	VSCALEFPS         Z8, Z7, Z7
+	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z9
+	VSCALEFPS         Z8, Z9, Z7
 	VMOVUPS           Z7, (BX)(R8*4)
 	VADDPS            Z7, Z6, Z6
 	ADDQ              $+16, R8
@@ -14058,10 +17984,9 @@ short11:
 	VFMADD213PS.BCST  expNums<>+256(SB), Z2, Z8
 	VFMADD213PS.BCST  expNums<>+288(SB), Z2, Z8
 	VFMADD213PS.BCST  expNums<>+320(SB), Z2, Z8
-	VMULPS            Z2, Z2, Z9
-	VFMADD213PS       Z2, Z9, Z8
-	VADDPS.BCST       expNums<>+352(SB), Z8, Z2
-	VSCALEFPS         Z7, Z2, Z2
+	VFMADD213PS.BCST  expNums<>+352(SB), Z2, Z8
+	VFMADD213PS.BCST  expNums<>+352(SB), Z2, Z8
+	VSCALEFPS         Z7, Z8, Z2
 	VMOVUPS           Z2, K1, (BX)(R8*4)
 	VADDPS            Z2, Z3, K1, Z3
 	JMP               done10
@@ -14088,10 +18013,9 @@ short12:
 	VFMADD213PS.BCST  expNums<>+256(SB), Z2, Z8
 	VFMADD213PS.BCST  expNums<>+288(SB), Z2, Z8
 	VFMADD213PS.BCST  expNums<>+320(SB), Z2, Z8
-	VMULPS            Z2, Z2, Z9
-	VFMADD213PS       Z2, Z9, Z8
-	VADDPS.BCST       expNums<>+352(SB), Z8, Z2
-	VSCALEFPS         Z7, Z2, Z2
+	VFMADD213PS.BCST  expNums<>+352(SB), Z2, Z8
+	VFMADD213PS.BCST  expNums<>+352(SB), Z2, Z8
+	VSCALEFPS         Z7, Z8, Z2
 	VMOVUPS           Z2, K1, (BX)(R8*4)
 	VADDPS            Z2, Z4, K1, Z4
 	JMP               done10
@@ -14118,10 +18042,9 @@ short13:
 	VFMADD213PS.BCST  expNums<>+256(SB), Z2, Z8
 	VFMADD213PS.BCST  expNums<>+288(SB), Z2, Z8
 	VFMADD213PS.BCST  expNums<>+320(SB), Z2, Z8
-	VMULPS            Z2, Z2, Z9
-	VFMADD213PS       Z2, Z9, Z8
-	VADDPS.BCST       expNums<>+352(SB), Z8, Z2
-	VSCALEFPS         Z7, Z2, Z2
+	VFMADD213PS.BCST  expNums<>+352(SB), Z2, Z8
+	VFMADD213PS.BCST  expNums<>+352(SB), Z2, Z8
+	VSCALEFPS         Z7, Z8, Z2
 	VMOVUPS           Z2, K1, (BX)(R8*4)
 	VADDPS            Z2, Z5, K1, Z5
 	JMP               done10
@@ -14148,10 +18071,9 @@ short14:
 	VFMADD213PS.BCST  expNums<>+256(SB), Z2, Z8
 	VFMADD213PS.BCST  expNums<>+288(SB), Z2, Z8
 	VFMADD213PS.BCST  expNums<>+320(SB), Z2, Z8
-	VMULPS            Z2, Z2, Z9
-	VFMADD213PS       Z2, Z9, Z8
-	VADDPS.BCST       expNums<>+352(SB), Z8, Z2
-	VSCALEFPS         Z7, Z2, Z2
+	VFMADD213PS.BCST  expNums<>+352(SB), Z2, Z8
+	VFMADD213PS.BCST  expNums<>+352(SB), Z2, Z8
+	VSCALEFPS         Z7, Z8, Z2
 	VMOVUPS           Z2, K1, (BX)(R8*4)
 	VADDPS            Z2, Z6, K1, Z6
 
@@ -14175,21 +18097,43 @@ done10:
 	VBROADCASTSS  X4, Z2
 	MOVQ          SI, CX
 	XORQ          R8, R8
-	SUBQ          $+16, CX
+	SUBQ          $+64, CX
 	JLT           turned16
 
 turn15:
+	VMOVUPS (BX)(R8*4), Z3
+	VMOVUPS 64(BX)(R8*4), Z4
+	VMOVUPS 128(BX)(R8*4), Z5
+	VMOVUPS 192(BX)(R8*4), Z6
+	VMULPS  Z2, Z3, Z3
+	VMULPS  Z2, Z4, Z4
+	VMULPS  Z2, Z5, Z5
+	VMULPS  Z2, Z6, Z6
+	VMOVUPS Z3, (AX)(R8*4)
+	VMOVUPS Z4, 64(AX)(R8*4)
+	VMOVUPS Z5, 128(AX)(R8*4)
+	VMOVUPS Z6, 192(AX)(R8*4)
+	ADDQ    $+64, R8
+	SUBQ    $+64, CX
+	JGE     turn15
+
+turned16:
+	ADDQ $+64, CX
+	SUBQ $+16, CX
+	JLT  turned18
+
+turn17:
 	VMOVUPS (BX)(R8*4), Z3
 	VMULPS  Z2, Z3, Z3
 	VMOVUPS Z3, (AX)(R8*4)
 	ADDQ    $+16, R8
 	SUBQ    $+16, CX
-	JGE     turn15
+	JGE     turn17
 
-turned16:
+turned18:
 	ADDQ      $+16, CX
 	TESTQ     CX, CX
-	JEQ       done17
+	JEQ       done19
 	MOVQ      $+1, R9
 	SHLQ      CL, R9
 	DECQ      R9
@@ -14198,7 +18142,7 @@ turned16:
 	VMULPS    Z2, Z3, Z2
 	VMOVUPS   Z2, K1, (AX)(R8*4)
 
-done17:
+done19:
 	MOVQ SI, CX
 	SHLQ $0x02, CX
 	ADDQ CX, AX
@@ -14210,7 +18154,7 @@ done17:
 	RET
 
 // func swishF16AVX512(dst *byte, src *byte, n int, scale float32, low float32, high float32)
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, MMX+
 TEXT ·swishF16AVX512(SB), NOSPLIT|NOFRAME, $0-36
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), DX
@@ -14219,180 +18163,397 @@ TEXT ·swishF16AVX512(SB), NOSPLIT|NOFRAME, $0-36
 	VBROADCASTSS scale+24(FP), Z0
 	VBROADCASTSS low+28(FP), Z1
 	VBROADCASTSS high+32(FP), Z2
-	SUBQ         $+16, CX
+	VBROADCASTSS expNums<>+512(SB), Z2
+	VMULPS       Z2, Z0, Z0
+	SUBQ         $+96, CX
 	JLT          turned2
 
 turn1:
-	VCVTPH2PS         (DX)(BX*2), Z3
-	VMAXPS            Z3, Z1, Z3
-	VMINPS            Z3, Z2, Z6
-	VORPS.BCST        expNums<>+448(SB), Z6, Z7
-	VMULPS            Z0, Z7, Z8
-	VBROADCASTSS      expNums<>+64(SB), Z9
-	VFMADD213PS.BCST  expNums<>+96(SB), Z9, Z8
-	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
-	VMOVUPS           Z7, Z7
-	VMULPS.BCST       expNums<>+800(SB), Z8, Z9
-	VFMSUB213PS       Z9, Z0, Z7
-	VFNMADD231PS.BCST expNums<>+832(SB), Z8, Z7
-	VBROADCASTSS      expNums<>+192(SB), Z9
-	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
-	VMULPS            Z7, Z7, Z10
-	VFMADD213PS       Z7, Z10, Z9
-	VADDPS.BCST       expNums<>+352(SB), Z9, Z7
-	VMULPS            Z7, Z3, Z9
-	VPMOVD2M          Z6, K1
-	VBLENDMPS         Z9, Z3, K1, Z4
-	VSCALEFPS         Z8, Z7, Z3
-	VADDPS.BCST       expNums<>+352(SB), Z3, Z3
-	VDIVPS            Z3, Z4, Z3
-	VMOVUPS           Z3, Z7
-	VPMOVD2M          Z6, K1
-	VSCALEFPS         Z8, Z3, K1, Z7
-	VCVTPS2PH         $0x00, Z7, (AX)(BX*2)
-	ADDQ              $+16, BX
-	SUBQ              $+16, CX
-	JGE               turn1
+	PREFETCHT0 2048(DX)(BX*2)
+	PREFETCHT0 2112(DX)(BX*2)
+	PREFETCHT0 2176(DX)(BX*2)
+
+	// PREFETCHW 2048(AX)(BX*2)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x58
+	BYTE $0x00
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2112(AX)(BX*2)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x58
+	BYTE $0x40
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2176(AX)(BX*2)
+	BYTE             $0x40
+	BYTE             $0x0f
+	BYTE             $0x0d
+	BYTE             $0x8c
+	BYTE             $0x58
+	BYTE             $0x80
+	BYTE             $0x08
+	BYTE             $0x00
+	BYTE             $0x00
+	VCVTPH2PS        (DX)(BX*2), Z2
+	VCVTPH2PS        32(DX)(BX*2), Z3
+	VCVTPH2PS        64(DX)(BX*2), Z4
+	VCVTPH2PS        96(DX)(BX*2), Z5
+	VCVTPH2PS        128(DX)(BX*2), Z6
+	VCVTPH2PS        160(DX)(BX*2), Z7
+	VMAXPS           Z2, Z1, Z2
+	VMAXPS           Z3, Z1, Z3
+	VMAXPS           Z4, Z1, Z4
+	VMAXPS           Z5, Z1, Z5
+	VMAXPS           Z6, Z1, Z6
+	VMAXPS           Z7, Z1, Z22
+	VMULPS           Z0, Z2, Z7
+	VMULPS           Z0, Z3, Z10
+	VMULPS           Z0, Z4, Z13
+	VMULPS           Z0, Z5, Z16
+	VMULPS           Z0, Z6, Z19
+	VMULPS           Z0, Z22, Z23
+	VREDUCEPS        $0x01, Z7, Z8
+	VREDUCEPS        $0x01, Z10, Z11
+	VREDUCEPS        $0x01, Z13, Z14
+	VREDUCEPS        $0x01, Z16, Z17
+	VREDUCEPS        $0x01, Z19, Z20
+	VREDUCEPS        $0x01, Z23, Z24
+	VBROADCASTSS     expNums<>+1952(SB), Z9
+	VBROADCASTSS     expNums<>+1952(SB), Z12
+	VBROADCASTSS     expNums<>+1952(SB), Z15
+	VBROADCASTSS     expNums<>+1952(SB), Z18
+	VBROADCASTSS     expNums<>+1952(SB), Z21
+	VBROADCASTSS     expNums<>+1952(SB), Z25
+	VFMADD213PS.BCST expNums<>+1984(SB), Z8, Z9
+	VFMADD213PS.BCST expNums<>+1984(SB), Z11, Z12
+	VFMADD213PS.BCST expNums<>+1984(SB), Z14, Z15
+	VFMADD213PS.BCST expNums<>+1984(SB), Z17, Z18
+	VFMADD213PS.BCST expNums<>+1984(SB), Z20, Z21
+	VFMADD213PS.BCST expNums<>+1984(SB), Z24, Z25
+	VFMADD213PS.BCST expNums<>+2016(SB), Z8, Z9
+	VFMADD213PS.BCST expNums<>+2016(SB), Z11, Z12
+	VFMADD213PS.BCST expNums<>+2016(SB), Z14, Z15
+	VFMADD213PS.BCST expNums<>+2016(SB), Z17, Z18
+	VFMADD213PS.BCST expNums<>+2016(SB), Z20, Z21
+	VFMADD213PS.BCST expNums<>+2016(SB), Z24, Z25
+	VFMADD213PS.BCST expNums<>+2048(SB), Z8, Z9
+	VFMADD213PS.BCST expNums<>+2048(SB), Z11, Z12
+	VFMADD213PS.BCST expNums<>+2048(SB), Z14, Z15
+	VFMADD213PS.BCST expNums<>+2048(SB), Z17, Z18
+	VFMADD213PS.BCST expNums<>+2048(SB), Z20, Z21
+	VFMADD213PS.BCST expNums<>+2048(SB), Z24, Z25
+	VFMADD213PS.BCST expNums<>+2080(SB), Z8, Z9
+	VFMADD213PS.BCST expNums<>+2080(SB), Z11, Z12
+	VFMADD213PS.BCST expNums<>+2080(SB), Z14, Z15
+	VFMADD213PS.BCST expNums<>+2080(SB), Z17, Z18
+	VFMADD213PS.BCST expNums<>+2080(SB), Z20, Z21
+	VFMADD213PS.BCST expNums<>+2080(SB), Z24, Z25
+	VSCALEFPS        Z7, Z9, Z9
+	VSCALEFPS        Z10, Z12, Z12
+	VSCALEFPS        Z13, Z15, Z15
+	VSCALEFPS        Z16, Z18, Z18
+	VSCALEFPS        Z19, Z21, Z21
+	VSCALEFPS        Z23, Z25, Z25
+	VADDPS.BCST      expNums<>+352(SB), Z9, Z7
+	VADDPS.BCST      expNums<>+352(SB), Z12, Z8
+	VADDPS.BCST      expNums<>+352(SB), Z15, Z9
+	VADDPS.BCST      expNums<>+352(SB), Z18, Z10
+	VADDPS.BCST      expNums<>+352(SB), Z21, Z11
+	VADDPS.BCST      expNums<>+352(SB), Z25, Z12
+	VRCP14PS         Z7, Z7
+	VRCP14PS         Z8, Z8
+	VRCP14PS         Z9, Z9
+	VRCP14PS         Z10, Z10
+	VRCP14PS         Z11, Z11
+	VRCP14PS         Z12, Z12
+	VMULPS           Z7, Z2, Z2
+	VMULPS           Z8, Z3, Z3
+	VMULPS           Z9, Z4, Z4
+	VMULPS           Z10, Z5, Z5
+	VMULPS           Z11, Z6, Z6
+	VMULPS           Z12, Z22, Z7
+	VCVTPS2PH        $0x00, Z2, (AX)(BX*2)
+	VCVTPS2PH        $0x00, Z3, 32(AX)(BX*2)
+	VCVTPS2PH        $0x00, Z4, 64(AX)(BX*2)
+	VCVTPS2PH        $0x00, Z5, 96(AX)(BX*2)
+	VCVTPS2PH        $0x00, Z6, 128(AX)(BX*2)
+	VCVTPS2PH        $0x00, Z7, 160(AX)(BX*2)
+	ADDQ             $+96, BX
+	SUBQ             $+96, CX
+	JGE              turn1
 
 turned2:
-	ADDQ              $+16, CX
-	TESTQ             CX, CX
-	JEQ               done3
-	MOVQ              $+1, SI
-	SHLQ              CL, SI
-	DECQ              SI
-	KMOVW             SI, K1
-	VMOVDQU16.Z       (DX)(BX*2), K1, Y3
-	VCVTPH2PS         Y3, Z3
-	VMAXPS            Z3, Z1, Z1
-	VMINPS            Z1, Z2, Z2
-	VORPS.BCST        expNums<>+448(SB), Z2, Z3
-	VMULPS            Z0, Z3, Z4
-	VBROADCASTSS      expNums<>+64(SB), Z6
-	VFMADD213PS.BCST  expNums<>+96(SB), Z6, Z4
-	VSUBPS.BCST       expNums<>+96(SB), Z4, Z4
-	VMOVUPS           Z3, Z3
-	VMULPS.BCST       expNums<>+800(SB), Z4, Z6
-	VFMSUB213PS       Z6, Z0, Z3
-	VFNMADD231PS.BCST expNums<>+832(SB), Z4, Z3
-	VBROADCASTSS      expNums<>+192(SB), Z0
-	VFMADD213PS.BCST  expNums<>+224(SB), Z3, Z0
-	VFMADD213PS.BCST  expNums<>+256(SB), Z3, Z0
-	VFMADD213PS.BCST  expNums<>+288(SB), Z3, Z0
-	VFMADD213PS.BCST  expNums<>+320(SB), Z3, Z0
-	VMULPS            Z3, Z3, Z6
-	VFMADD213PS       Z3, Z6, Z0
-	VADDPS.BCST       expNums<>+352(SB), Z0, Z0
-	VMULPS            Z0, Z1, Z3
-	VPMOVD2M          Z2, K2
-	VBLENDMPS         Z3, Z1, K2, Z5
-	VSCALEFPS         Z4, Z0, Z0
-	VADDPS.BCST       expNums<>+352(SB), Z0, Z0
-	VDIVPS            Z0, Z5, Z0
-	VMOVUPS           Z0, Z1
-	VPMOVD2M          Z2, K2
-	VSCALEFPS         Z4, Z0, K2, Z1
-	VCVTPS2PH         $0x00, Z1, Y0
-	VMOVDQU16         Y0, K1, (AX)(BX*2)
+	ADDQ $+96, CX
+	SUBQ $+16, CX
+	JLT  turned4
 
-done3:
+turn3:
+	VCVTPH2PS        (DX)(BX*2), Z2
+	VMAXPS           Z2, Z1, Z2
+	VMULPS           Z0, Z2, Z3
+	VREDUCEPS        $0x01, Z3, Z4
+	VBROADCASTSS     expNums<>+1952(SB), Z5
+	VFMADD213PS.BCST expNums<>+1984(SB), Z4, Z5
+	VFMADD213PS.BCST expNums<>+2016(SB), Z4, Z5
+	VFMADD213PS.BCST expNums<>+2048(SB), Z4, Z5
+	VFMADD213PS.BCST expNums<>+2080(SB), Z4, Z5
+	VSCALEFPS        Z3, Z5, Z5
+	VADDPS.BCST      expNums<>+352(SB), Z5, Z3
+	VRCP14PS         Z3, Z3
+	VMULPS           Z3, Z2, Z2
+	VCVTPS2PH        $0x00, Z2, (AX)(BX*2)
+	ADDQ             $+16, BX
+	SUBQ             $+16, CX
+	JGE              turn3
+
+turned4:
+	ADDQ             $+16, CX
+	TESTQ            CX, CX
+	JEQ              done5
+	MOVQ             $+1, SI
+	SHLQ             CL, SI
+	DECQ             SI
+	KMOVW            SI, K1
+	VMOVDQU16.Z      (DX)(BX*2), K1, Y2
+	VCVTPH2PS        Y2, Z2
+	VMAXPS           Z2, Z1, Z1
+	VMULPS           Z0, Z1, Z0
+	VREDUCEPS        $0x01, Z0, Z2
+	VBROADCASTSS     expNums<>+1952(SB), Z3
+	VFMADD213PS.BCST expNums<>+1984(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+2016(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+2048(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+2080(SB), Z2, Z3
+	VSCALEFPS        Z0, Z3, Z3
+	VADDPS.BCST      expNums<>+352(SB), Z3, Z0
+	VRCP14PS         Z0, Z0
+	VMULPS           Z0, Z1, Z0
+	VCVTPS2PH        $0x00, Z0, Y0
+	VMOVDQU16        Y0, K1, (AX)(BX*2)
+
+done5:
 	VZEROUPPER
 	RET
 
 // func swigluF16AVX512(dst *byte, a *byte, b *byte, n int)
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, MMX+
 TEXT ·swigluF16AVX512(SB), NOSPLIT|NOFRAME, $0-32
 	MOVQ         dst+0(FP), AX
 	MOVQ         a+8(FP), DX
 	MOVQ         b+16(FP), BX
 	MOVQ         n+24(FP), CX
 	XORQ         SI, SI
-	VBROADCASTSS expNums<>+384(SB), Z0
-	VBROADCASTSS expNums<>+416(SB), Z1
-	SUBQ         $+16, CX
+	VBROADCASTSS expNums<>+512(SB), Z0
+	VBROADCASTSS expNums<>+1184(SB), Z1
+	SUBQ         $+96, CX
 	JLT          turned2
 
 turn1:
-	VCVTPH2PS         (DX)(SI*2), Z2
-	VMAXPS            Z2, Z0, Z2
-	VMINPS            Z2, Z1, Z5
-	VORPS.BCST        expNums<>+448(SB), Z5, Z6
-	VBROADCASTSS      expNums<>+64(SB), Z7
-	VFMADD213PS.BCST  expNums<>+96(SB), Z6, Z7
-	VSUBPS.BCST       expNums<>+96(SB), Z7, Z7
-	VMOVUPS           Z6, Z6
-	VFNMADD231PS.BCST expNums<>+128(SB), Z7, Z6
-	VFNMADD231PS.BCST expNums<>+160(SB), Z7, Z6
-	VBROADCASTSS      expNums<>+192(SB), Z8
-	VFMADD213PS.BCST  expNums<>+224(SB), Z6, Z8
-	VFMADD213PS.BCST  expNums<>+256(SB), Z6, Z8
-	VFMADD213PS.BCST  expNums<>+288(SB), Z6, Z8
-	VFMADD213PS.BCST  expNums<>+320(SB), Z6, Z8
-	VMULPS            Z6, Z6, Z9
-	VFMADD213PS       Z6, Z9, Z8
-	VADDPS.BCST       expNums<>+352(SB), Z8, Z6
-	VMULPS            Z6, Z2, Z8
-	VPMOVD2M          Z5, K1
-	VBLENDMPS         Z8, Z2, K1, Z3
-	VSCALEFPS         Z7, Z6, Z2
-	VADDPS.BCST       expNums<>+352(SB), Z2, Z2
-	VDIVPS            Z2, Z3, Z2
-	VMOVUPS           Z2, Z6
-	VPMOVD2M          Z5, K1
-	VSCALEFPS         Z7, Z2, K1, Z6
-	VCVTPH2PS         (BX)(SI*2), Z2
-	VMULPS            Z2, Z6, Z2
-	VCVTPS2PH         $0x00, Z2, (AX)(SI*2)
-	ADDQ              $+16, SI
-	SUBQ              $+16, CX
-	JGE               turn1
+	PREFETCHT0 2048(DX)(SI*2)
+	PREFETCHT0 2112(DX)(SI*2)
+	PREFETCHT0 2176(DX)(SI*2)
+
+	// PREFETCHW 2048(AX)(SI*2)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x70
+	BYTE $0x00
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2112(AX)(SI*2)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x70
+	BYTE $0x40
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2176(AX)(SI*2)
+	BYTE             $0x40
+	BYTE             $0x0f
+	BYTE             $0x0d
+	BYTE             $0x8c
+	BYTE             $0x70
+	BYTE             $0x80
+	BYTE             $0x08
+	BYTE             $0x00
+	BYTE             $0x00
+	PREFETCHT0       2048(BX)(SI*2)
+	PREFETCHT0       2112(BX)(SI*2)
+	PREFETCHT0       2176(BX)(SI*2)
+	VCVTPH2PS        (DX)(SI*2), Z2
+	VCVTPH2PS        32(DX)(SI*2), Z3
+	VCVTPH2PS        64(DX)(SI*2), Z4
+	VCVTPH2PS        96(DX)(SI*2), Z5
+	VCVTPH2PS        128(DX)(SI*2), Z6
+	VCVTPH2PS        160(DX)(SI*2), Z7
+	VMAXPS           Z2, Z1, Z2
+	VMAXPS           Z3, Z1, Z3
+	VMAXPS           Z4, Z1, Z4
+	VMAXPS           Z5, Z1, Z5
+	VMAXPS           Z6, Z1, Z6
+	VMAXPS           Z7, Z1, Z22
+	VMULPS           Z0, Z2, Z7
+	VMULPS           Z0, Z3, Z10
+	VMULPS           Z0, Z4, Z13
+	VMULPS           Z0, Z5, Z16
+	VMULPS           Z0, Z6, Z19
+	VMULPS           Z0, Z22, Z23
+	VREDUCEPS        $0x01, Z7, Z8
+	VREDUCEPS        $0x01, Z10, Z11
+	VREDUCEPS        $0x01, Z13, Z14
+	VREDUCEPS        $0x01, Z16, Z17
+	VREDUCEPS        $0x01, Z19, Z20
+	VREDUCEPS        $0x01, Z23, Z24
+	VBROADCASTSS     expNums<>+1952(SB), Z9
+	VBROADCASTSS     expNums<>+1952(SB), Z12
+	VBROADCASTSS     expNums<>+1952(SB), Z15
+	VBROADCASTSS     expNums<>+1952(SB), Z18
+	VBROADCASTSS     expNums<>+1952(SB), Z21
+	VBROADCASTSS     expNums<>+1952(SB), Z25
+	VFMADD213PS.BCST expNums<>+1984(SB), Z8, Z9
+	VFMADD213PS.BCST expNums<>+1984(SB), Z11, Z12
+	VFMADD213PS.BCST expNums<>+1984(SB), Z14, Z15
+	VFMADD213PS.BCST expNums<>+1984(SB), Z17, Z18
+	VFMADD213PS.BCST expNums<>+1984(SB), Z20, Z21
+	VFMADD213PS.BCST expNums<>+1984(SB), Z24, Z25
+	VFMADD213PS.BCST expNums<>+2016(SB), Z8, Z9
+	VFMADD213PS.BCST expNums<>+2016(SB), Z11, Z12
+	VFMADD213PS.BCST expNums<>+2016(SB), Z14, Z15
+	VFMADD213PS.BCST expNums<>+2016(SB), Z17, Z18
+	VFMADD213PS.BCST expNums<>+2016(SB), Z20, Z21
+	VFMADD213PS.BCST expNums<>+2016(SB), Z24, Z25
+	VFMADD213PS.BCST expNums<>+2048(SB), Z8, Z9
+	VFMADD213PS.BCST expNums<>+2048(SB), Z11, Z12
+	VFMADD213PS.BCST expNums<>+2048(SB), Z14, Z15
+	VFMADD213PS.BCST expNums<>+2048(SB), Z17, Z18
+	VFMADD213PS.BCST expNums<>+2048(SB), Z20, Z21
+	VFMADD213PS.BCST expNums<>+2048(SB), Z24, Z25
+	VFMADD213PS.BCST expNums<>+2080(SB), Z8, Z9
+	VFMADD213PS.BCST expNums<>+2080(SB), Z11, Z12
+	VFMADD213PS.BCST expNums<>+2080(SB), Z14, Z15
+	VFMADD213PS.BCST expNums<>+2080(SB), Z17, Z18
+	VFMADD213PS.BCST expNums<>+2080(SB), Z20, Z21
+	VFMADD213PS.BCST expNums<>+2080(SB), Z24, Z25
+	VSCALEFPS        Z7, Z9, Z9
+	VSCALEFPS        Z10, Z12, Z12
+	VSCALEFPS        Z13, Z15, Z15
+	VSCALEFPS        Z16, Z18, Z18
+	VSCALEFPS        Z19, Z21, Z21
+	VSCALEFPS        Z23, Z25, Z25
+	VADDPS.BCST      expNums<>+352(SB), Z9, Z7
+	VADDPS.BCST      expNums<>+352(SB), Z12, Z8
+	VADDPS.BCST      expNums<>+352(SB), Z15, Z9
+	VADDPS.BCST      expNums<>+352(SB), Z18, Z10
+	VADDPS.BCST      expNums<>+352(SB), Z21, Z11
+	VADDPS.BCST      expNums<>+352(SB), Z25, Z12
+	VRCP14PS         Z7, Z7
+	VRCP14PS         Z8, Z8
+	VRCP14PS         Z9, Z9
+	VRCP14PS         Z10, Z10
+	VRCP14PS         Z11, Z11
+	VRCP14PS         Z12, Z12
+	VMULPS           Z7, Z2, Z2
+	VMULPS           Z8, Z3, Z3
+	VMULPS           Z9, Z4, Z4
+	VMULPS           Z10, Z5, Z5
+	VMULPS           Z11, Z6, Z6
+	VMULPS           Z12, Z22, Z12
+	VCVTPH2PS        (BX)(SI*2), Z7
+	VCVTPH2PS        32(BX)(SI*2), Z8
+	VCVTPH2PS        64(BX)(SI*2), Z9
+	VCVTPH2PS        96(BX)(SI*2), Z10
+	VCVTPH2PS        128(BX)(SI*2), Z11
+	VCVTPH2PS        160(BX)(SI*2), Z13
+	VMULPS           Z7, Z2, Z2
+	VMULPS           Z8, Z3, Z3
+	VMULPS           Z9, Z4, Z4
+	VMULPS           Z10, Z5, Z5
+	VMULPS           Z11, Z6, Z6
+	VMULPS           Z13, Z12, Z7
+	VCVTPS2PH        $0x00, Z2, (AX)(SI*2)
+	VCVTPS2PH        $0x00, Z3, 32(AX)(SI*2)
+	VCVTPS2PH        $0x00, Z4, 64(AX)(SI*2)
+	VCVTPS2PH        $0x00, Z5, 96(AX)(SI*2)
+	VCVTPS2PH        $0x00, Z6, 128(AX)(SI*2)
+	VCVTPS2PH        $0x00, Z7, 160(AX)(SI*2)
+	ADDQ             $+96, SI
+	SUBQ             $+96, CX
+	JGE              turn1
 
 turned2:
-	ADDQ              $+16, CX
-	TESTQ             CX, CX
-	JEQ               done3
-	MOVQ              $+1, DI
-	SHLQ              CL, DI
-	DECQ              DI
-	KMOVW             DI, K1
-	VMOVDQU16.Z       (DX)(SI*2), K1, Y2
-	VCVTPH2PS         Y2, Z2
-	VMAXPS            Z2, Z0, Z0
-	VMINPS            Z0, Z1, Z1
-	VORPS.BCST        expNums<>+448(SB), Z1, Z2
-	VBROADCASTSS      expNums<>+64(SB), Z3
-	VFMADD213PS.BCST  expNums<>+96(SB), Z2, Z3
-	VSUBPS.BCST       expNums<>+96(SB), Z3, Z3
-	VMOVUPS           Z2, Z2
-	VFNMADD231PS.BCST expNums<>+128(SB), Z3, Z2
-	VFNMADD231PS.BCST expNums<>+160(SB), Z3, Z2
-	VBROADCASTSS      expNums<>+192(SB), Z5
-	VFMADD213PS.BCST  expNums<>+224(SB), Z2, Z5
-	VFMADD213PS.BCST  expNums<>+256(SB), Z2, Z5
-	VFMADD213PS.BCST  expNums<>+288(SB), Z2, Z5
-	VFMADD213PS.BCST  expNums<>+320(SB), Z2, Z5
-	VMULPS            Z2, Z2, Z6
-	VFMADD213PS       Z2, Z6, Z5
-	VADDPS.BCST       expNums<>+352(SB), Z5, Z2
-	VMULPS            Z2, Z0, Z5
-	VPMOVD2M          Z1, K2
-	VBLENDMPS         Z5, Z0, K2, Z4
-	VSCALEFPS         Z3, Z2, Z0
-	VADDPS.BCST       expNums<>+352(SB), Z0, Z0
-	VDIVPS            Z0, Z4, Z0
-	VMOVUPS           Z0, Z2
-	VPMOVD2M          Z1, K2
-	VSCALEFPS         Z3, Z0, K2, Z2
-	VMOVDQU16.Z       (BX)(SI*2), K1, Y0
-	VCVTPH2PS         Y0, Z0
-	VMULPS            Z0, Z2, Z0
-	VCVTPS2PH         $0x00, Z0, Y0
-	VMOVDQU16         Y0, K1, (AX)(SI*2)
+	ADDQ $+96, CX
+	SUBQ $+16, CX
+	JLT  turned4
 
-done3:
+turn3:
+	VCVTPH2PS        (DX)(SI*2), Z2
+	VMAXPS           Z2, Z1, Z2
+	VMULPS           Z0, Z2, Z3
+	VREDUCEPS        $0x01, Z3, Z4
+	VBROADCASTSS     expNums<>+1952(SB), Z5
+	VFMADD213PS.BCST expNums<>+1984(SB), Z4, Z5
+	VFMADD213PS.BCST expNums<>+2016(SB), Z4, Z5
+	VFMADD213PS.BCST expNums<>+2048(SB), Z4, Z5
+	VFMADD213PS.BCST expNums<>+2080(SB), Z4, Z5
+	VSCALEFPS        Z3, Z5, Z5
+	VADDPS.BCST      expNums<>+352(SB), Z5, Z3
+	VRCP14PS         Z3, Z3
+	VMULPS           Z3, Z2, Z2
+	VCVTPH2PS        (BX)(SI*2), Z3
+	VMULPS           Z3, Z2, Z2
+	VCVTPS2PH        $0x00, Z2, (AX)(SI*2)
+	ADDQ             $+16, SI
+	SUBQ             $+16, CX
+	JGE              turn3
+
+turned4:
+	ADDQ             $+16, CX
+	TESTQ            CX, CX
+	JEQ              done5
+	MOVQ             $+1, DI
+	SHLQ             CL, DI
+	DECQ             DI
+	KMOVW            DI, K1
+	VMOVDQU16.Z      (DX)(SI*2), K1, Y2
+	VCVTPH2PS        Y2, Z2
+	VMAXPS           Z2, Z1, Z1
+	VMULPS           Z0, Z1, Z0
+	VREDUCEPS        $0x01, Z0, Z2
+	VBROADCASTSS     expNums<>+1952(SB), Z3
+	VFMADD213PS.BCST expNums<>+1984(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+2016(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+2048(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+2080(SB), Z2, Z3
+	VSCALEFPS        Z0, Z3, Z3
+	VADDPS.BCST      expNums<>+352(SB), Z3, Z0
+	VRCP14PS         Z0, Z0
+	VMULPS           Z0, Z1, Z0
+	VMOVDQU16.Z      (BX)(SI*2), K1, Y1
+	VCVTPH2PS        Y1, Z1
+	VMULPS           Z1, Z0, Z0
+	VCVTPS2PH        $0x00, Z0, Y0
+	VMOVDQU16        Y0, K1, (AX)(SI*2)
+
+done5:
 	VZEROUPPER
 	RET
 
@@ -14428,16 +18589,14 @@ turn1:
 	VFMADD213PS.BCST  expNums<>+256(SB), Z9, Z11
 	VFMADD213PS.BCST  expNums<>+288(SB), Z9, Z11
 	VFMADD213PS.BCST  expNums<>+320(SB), Z9, Z11
-	VMULPS            Z9, Z9, Z12
-	VFMADD213PS       Z9, Z12, Z11
-	VADDPS.BCST       expNums<>+352(SB), Z11, Z9
-	VSCALEFPS         Z10, Z9, Z9
+	VFMADD213PS.BCST  expNums<>+352(SB), Z9, Z11
+	VFMADD213PS.BCST  expNums<>+352(SB), Z9, Z11
+	VSCALEFPS         Z10, Z11, Z9
 	VADDPS.BCST       expNums<>+352(SB), Z9, Z10
 	VDIVPS            Z10, Z2, Z10
 	VMULPS            Z10, Z9, Z9
 	VPMOVD2M          Z8, K1
 	VBLENDMPS         Z9, Z10, K1, Z4
-	VPMOVD2M          Z8, K1
 	VBLENDMPS         Z10, Z9, K1, Z5
 	VCVTPH2PS         (BX)(R8*2), Z9
 	VMULPS            Z4, Z9, Z9
@@ -14477,16 +18636,14 @@ turned2:
 	VFMADD213PS.BCST  expNums<>+256(SB), Z3, Z5
 	VFMADD213PS.BCST  expNums<>+288(SB), Z3, Z5
 	VFMADD213PS.BCST  expNums<>+320(SB), Z3, Z5
-	VMULPS            Z3, Z3, Z8
-	VFMADD213PS       Z3, Z8, Z5
-	VADDPS.BCST       expNums<>+352(SB), Z5, Z3
-	VSCALEFPS         Z4, Z3, Z3
+	VFMADD213PS.BCST  expNums<>+352(SB), Z3, Z5
+	VFMADD213PS.BCST  expNums<>+352(SB), Z3, Z5
+	VSCALEFPS         Z4, Z5, Z3
 	VADDPS.BCST       expNums<>+352(SB), Z3, Z4
 	VDIVPS            Z4, Z2, Z4
 	VMULPS            Z4, Z3, Z3
 	VPMOVD2M          Z1, K2
 	VBLENDMPS         Z3, Z4, K2, Z6
-	VPMOVD2M          Z1, K2
 	VBLENDMPS         Z4, Z3, K2, Z7
 	VMOVDQU16.Z       (BX)(R8*2), K1, Y3
 	VCVTPH2PS         Y3, Z3
@@ -14526,89 +18683,85 @@ TEXT ·expSumF16AVX512(SB), NOSPLIT|NOFRAME, $0-36
 
 turn1:
 	VCVTPH2PS         (DX)(BX*2), Z7
+	VCVTPH2PS         32(DX)(BX*2), Z8
+	VCVTPH2PS         64(DX)(BX*2), Z9
+	VCVTPH2PS         96(DX)(BX*2), Z10
 	VSUBPS            Z0, Z7, Z7
+	VSUBPS            Z0, Z8, Z8
+	VSUBPS            Z0, Z9, Z9
+	VSUBPS            Z0, Z10, Z10
 	VMAXPS            Z7, Z1, Z7
+	VMAXPS            Z8, Z1, Z8
+	VMAXPS            Z9, Z1, Z9
+	VMAXPS            Z10, Z1, Z10
 	VMINPS            Z7, Z2, Z7
-	VBROADCASTSS      expNums<>+64(SB), Z8
-	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z8
-	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
+	VMINPS            Z8, Z2, Z8
+	VMINPS            Z9, Z2, Z9
+	VMINPS            Z10, Z2, Z13
+	VBROADCASTSS      expNums<>+64(SB), Z10
+	VBROADCASTSS      expNums<>+64(SB), Z11
+	VBROADCASTSS      expNums<>+64(SB), Z12
+	VBROADCASTSS      expNums<>+64(SB), Z14
+	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z10
+	VFMADD213PS.BCST  expNums<>+96(SB), Z8, Z11
+	VFMADD213PS.BCST  expNums<>+96(SB), Z9, Z12
+	VFMADD213PS.BCST  expNums<>+96(SB), Z13, Z14
+	VSUBPS.BCST       expNums<>+96(SB), Z10, Z10
+	VSUBPS.BCST       expNums<>+96(SB), Z11, Z11
+	VSUBPS.BCST       expNums<>+96(SB), Z12, Z12
+	VSUBPS.BCST       expNums<>+96(SB), Z14, Z14
 	VMOVUPS           Z7, Z7
-	VFNMADD231PS.BCST expNums<>+128(SB), Z8, Z7
-	VFNMADD231PS.BCST expNums<>+160(SB), Z8, Z7
-	VBROADCASTSS      expNums<>+192(SB), Z9
-	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
-	VMULPS            Z7, Z7, Z10
-	VFMADD213PS       Z7, Z10, Z9
-	VADDPS.BCST       expNums<>+352(SB), Z9, Z7
-	VSCALEFPS         Z8, Z7, Z7
+	VMOVUPS           Z8, Z8
+	VMOVUPS           Z9, Z9
+	VMOVUPS           Z13, Z17
+	VFNMADD231PS.BCST expNums<>+128(SB), Z10, Z7
+	VFNMADD231PS.BCST expNums<>+128(SB), Z11, Z8
+	VFNMADD231PS.BCST expNums<>+128(SB), Z12, Z9
+	VFNMADD231PS.BCST expNums<>+128(SB), Z14, Z17
+	VFNMADD231PS.BCST expNums<>+160(SB), Z10, Z7
+	VFNMADD231PS.BCST expNums<>+160(SB), Z11, Z8
+	VFNMADD231PS.BCST expNums<>+160(SB), Z12, Z9
+	VFNMADD231PS.BCST expNums<>+160(SB), Z14, Z17
+	VBROADCASTSS      expNums<>+192(SB), Z13
+	VBROADCASTSS      expNums<>+192(SB), Z15
+	VBROADCASTSS      expNums<>+192(SB), Z16
+	VBROADCASTSS      expNums<>+192(SB), Z18
+	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z13
+	VFMADD213PS.BCST  expNums<>+224(SB), Z8, Z15
+	VFMADD213PS.BCST  expNums<>+224(SB), Z9, Z16
+	VFMADD213PS.BCST  expNums<>+224(SB), Z17, Z18
+	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z13
+	VFMADD213PS.BCST  expNums<>+256(SB), Z8, Z15
+	VFMADD213PS.BCST  expNums<>+256(SB), Z9, Z16
+	VFMADD213PS.BCST  expNums<>+256(SB), Z17, Z18
+	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z13
+	VFMADD213PS.BCST  expNums<>+288(SB), Z8, Z15
+	VFMADD213PS.BCST  expNums<>+288(SB), Z9, Z16
+	VFMADD213PS.BCST  expNums<>+288(SB), Z17, Z18
+	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z13
+	VFMADD213PS.BCST  expNums<>+320(SB), Z8, Z15
+	VFMADD213PS.BCST  expNums<>+320(SB), Z9, Z16
+	VFMADD213PS.BCST  expNums<>+320(SB), Z17, Z18
+	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z13
+	VFMADD213PS.BCST  expNums<>+352(SB), Z8, Z15
+	VFMADD213PS.BCST  expNums<>+352(SB), Z9, Z16
+	VFMADD213PS.BCST  expNums<>+352(SB), Z17, Z18
+	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z13
+	VFMADD213PS.BCST  expNums<>+352(SB), Z8, Z15
+	VFMADD213PS.BCST  expNums<>+352(SB), Z9, Z16
+	VFMADD213PS.BCST  expNums<>+352(SB), Z17, Z18
+	VSCALEFPS         Z10, Z13, Z7
+	VSCALEFPS         Z11, Z15, Z8
+	VSCALEFPS         Z12, Z16, Z9
+	VSCALEFPS         Z14, Z18, Z10
 	VMOVUPS           Z7, (AX)(BX*4)
+	VMOVUPS           Z8, 64(AX)(BX*4)
+	VMOVUPS           Z9, 128(AX)(BX*4)
+	VMOVUPS           Z10, 192(AX)(BX*4)
 	VADDPS            Z7, Z3, Z3
-	VCVTPH2PS         32(DX)(BX*2), Z7
-	VSUBPS            Z0, Z7, Z7
-	VMAXPS            Z7, Z1, Z7
-	VMINPS            Z7, Z2, Z7
-	VBROADCASTSS      expNums<>+64(SB), Z8
-	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z8
-	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
-	VMOVUPS           Z7, Z7
-	VFNMADD231PS.BCST expNums<>+128(SB), Z8, Z7
-	VFNMADD231PS.BCST expNums<>+160(SB), Z8, Z7
-	VBROADCASTSS      expNums<>+192(SB), Z9
-	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
-	VMULPS            Z7, Z7, Z10
-	VFMADD213PS       Z7, Z10, Z9
-	VADDPS.BCST       expNums<>+352(SB), Z9, Z7
-	VSCALEFPS         Z8, Z7, Z7
-	VMOVUPS           Z7, 64(AX)(BX*4)
-	VADDPS            Z7, Z4, Z4
-	VCVTPH2PS         64(DX)(BX*2), Z7
-	VSUBPS            Z0, Z7, Z7
-	VMAXPS            Z7, Z1, Z7
-	VMINPS            Z7, Z2, Z7
-	VBROADCASTSS      expNums<>+64(SB), Z8
-	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z8
-	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
-	VMOVUPS           Z7, Z7
-	VFNMADD231PS.BCST expNums<>+128(SB), Z8, Z7
-	VFNMADD231PS.BCST expNums<>+160(SB), Z8, Z7
-	VBROADCASTSS      expNums<>+192(SB), Z9
-	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
-	VMULPS            Z7, Z7, Z10
-	VFMADD213PS       Z7, Z10, Z9
-	VADDPS.BCST       expNums<>+352(SB), Z9, Z7
-	VSCALEFPS         Z8, Z7, Z7
-	VMOVUPS           Z7, 128(AX)(BX*4)
-	VADDPS            Z7, Z5, Z5
-	VCVTPH2PS         96(DX)(BX*2), Z7
-	VSUBPS            Z0, Z7, Z7
-	VMAXPS            Z7, Z1, Z7
-	VMINPS            Z7, Z2, Z7
-	VBROADCASTSS      expNums<>+64(SB), Z8
-	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z8
-	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
-	VMOVUPS           Z7, Z7
-	VFNMADD231PS.BCST expNums<>+128(SB), Z8, Z7
-	VFNMADD231PS.BCST expNums<>+160(SB), Z8, Z7
-	VBROADCASTSS      expNums<>+192(SB), Z9
-	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
-	VMULPS            Z7, Z7, Z10
-	VFMADD213PS       Z7, Z10, Z9
-	VADDPS.BCST       expNums<>+352(SB), Z9, Z7
-	VSCALEFPS         Z8, Z7, Z7
-	VMOVUPS           Z7, 192(AX)(BX*4)
-	VADDPS            Z7, Z6, Z6
+	VADDPS            Z8, Z4, Z4
+	VADDPS            Z9, Z5, Z5
+	VADDPS            Z10, Z6, Z6
 	ADDQ              $+64, BX
 	SUBQ              $+64, CX
 	JGE               turn1
@@ -14632,10 +18785,9 @@ turned2:
 	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
 	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
 	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
-	VMULPS            Z7, Z7, Z10
-	VFMADD213PS       Z7, Z10, Z9
-	VADDPS.BCST       expNums<>+352(SB), Z9, Z7
-	VSCALEFPS         Z8, Z7, Z7
+	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z9
+	VSCALEFPS         Z8, Z9, Z7
 	VMOVUPS           Z7, (AX)(BX*4)
 	VADDPS            Z7, Z3, Z3
 	ADDQ              $+16, BX
@@ -14657,10 +18809,9 @@ turned2:
 	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
 	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
 	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
-	VMULPS            Z7, Z7, Z10
-	VFMADD213PS       Z7, Z10, Z9
-	VADDPS.BCST       expNums<>+352(SB), Z9, Z7
-	VSCALEFPS         Z8, Z7, Z7
+	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z9
+	VSCALEFPS         Z8, Z9, Z7
 	VMOVUPS           Z7, (AX)(BX*4)
 	VADDPS            Z7, Z4, Z4
 	ADDQ              $+16, BX
@@ -14682,10 +18833,9 @@ turned2:
 	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
 	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
 	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
-	VMULPS            Z7, Z7, Z10
-	VFMADD213PS       Z7, Z10, Z9
-	VADDPS.BCST       expNums<>+352(SB), Z9, Z7
-	VSCALEFPS         Z8, Z7, Z7
+	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z9
+	VSCALEFPS         Z8, Z9, Z7
 	VMOVUPS           Z7, (AX)(BX*4)
 	VADDPS            Z7, Z5, Z5
 	ADDQ              $+16, BX
@@ -14707,10 +18857,9 @@ turned2:
 	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
 	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
 	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
-	VMULPS            Z7, Z7, Z10
-	VFMADD213PS       Z7, Z10, Z9
-	VADDPS.BCST       expNums<>+352(SB), Z9, Z7
-	VSCALEFPS         Z8, Z7, Z7
+	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z9
+	VSCALEFPS         Z8, Z9, Z7
 	VMOVUPS           Z7, (AX)(BX*4)
 	VADDPS            Z7, Z6, Z6
 	ADDQ              $+16, BX
@@ -14739,10 +18888,9 @@ short4:
 	VFMADD213PS.BCST  expNums<>+256(SB), Z0, Z2
 	VFMADD213PS.BCST  expNums<>+288(SB), Z0, Z2
 	VFMADD213PS.BCST  expNums<>+320(SB), Z0, Z2
-	VMULPS            Z0, Z0, Z7
-	VFMADD213PS       Z0, Z7, Z2
-	VADDPS.BCST       expNums<>+352(SB), Z2, Z0
-	VSCALEFPS         Z1, Z0, Z0
+	VFMADD213PS.BCST  expNums<>+352(SB), Z0, Z2
+	VFMADD213PS.BCST  expNums<>+352(SB), Z0, Z2
+	VSCALEFPS         Z1, Z2, Z0
 	VMOVUPS           Z0, K1, (AX)(BX*4)
 	VADDPS            Z0, Z3, K1, Z3
 	JMP               done3
@@ -14770,10 +18918,9 @@ short5:
 	VFMADD213PS.BCST  expNums<>+256(SB), Z0, Z2
 	VFMADD213PS.BCST  expNums<>+288(SB), Z0, Z2
 	VFMADD213PS.BCST  expNums<>+320(SB), Z0, Z2
-	VMULPS            Z0, Z0, Z7
-	VFMADD213PS       Z0, Z7, Z2
-	VADDPS.BCST       expNums<>+352(SB), Z2, Z0
-	VSCALEFPS         Z1, Z0, Z0
+	VFMADD213PS.BCST  expNums<>+352(SB), Z0, Z2
+	VFMADD213PS.BCST  expNums<>+352(SB), Z0, Z2
+	VSCALEFPS         Z1, Z2, Z0
 	VMOVUPS           Z0, K1, (AX)(BX*4)
 	VADDPS            Z0, Z4, K1, Z4
 	JMP               done3
@@ -14801,10 +18948,9 @@ short6:
 	VFMADD213PS.BCST  expNums<>+256(SB), Z0, Z2
 	VFMADD213PS.BCST  expNums<>+288(SB), Z0, Z2
 	VFMADD213PS.BCST  expNums<>+320(SB), Z0, Z2
-	VMULPS            Z0, Z0, Z7
-	VFMADD213PS       Z0, Z7, Z2
-	VADDPS.BCST       expNums<>+352(SB), Z2, Z0
-	VSCALEFPS         Z1, Z0, Z0
+	VFMADD213PS.BCST  expNums<>+352(SB), Z0, Z2
+	VFMADD213PS.BCST  expNums<>+352(SB), Z0, Z2
+	VSCALEFPS         Z1, Z2, Z0
 	VMOVUPS           Z0, K1, (AX)(BX*4)
 	VADDPS            Z0, Z5, K1, Z5
 	JMP               done3
@@ -14832,10 +18978,9 @@ short7:
 	VFMADD213PS.BCST  expNums<>+256(SB), Z0, Z2
 	VFMADD213PS.BCST  expNums<>+288(SB), Z0, Z2
 	VFMADD213PS.BCST  expNums<>+320(SB), Z0, Z2
-	VMULPS            Z0, Z0, Z7
-	VFMADD213PS       Z0, Z7, Z2
-	VADDPS.BCST       expNums<>+352(SB), Z2, Z0
-	VSCALEFPS         Z1, Z0, Z0
+	VFMADD213PS.BCST  expNums<>+352(SB), Z0, Z2
+	VFMADD213PS.BCST  expNums<>+352(SB), Z0, Z2
+	VSCALEFPS         Z1, Z2, Z0
 	VMOVUPS           Z0, K1, (AX)(BX*4)
 	VADDPS            Z0, Z6, K1, Z6
 
@@ -14869,7 +19014,7 @@ TEXT ·softmaxF16AVX512(SB), NOSPLIT|NOFRAME, $0-48
 row:
 	MOVQ         SI, CX
 	XORQ         R8, R8
-	VBROADCASTSS expNums<>+1312(SB), Z2
+	VBROADCASTSS expNums<>+1920(SB), Z2
 	VMOVUPS      Z2, Z3
 	VMOVUPS      Z2, Z4
 	VMOVUPS      Z2, Z5
@@ -14879,13 +19024,13 @@ row:
 
 turn1:
 	VCVTPH2PS (DX)(R8*2), Z6
+	VCVTPH2PS 32(DX)(R8*2), Z7
+	VCVTPH2PS 64(DX)(R8*2), Z8
+	VCVTPH2PS 96(DX)(R8*2), Z9
 	VMAXPS    Z3, Z6, Z3
-	VCVTPH2PS 32(DX)(R8*2), Z6
-	VMAXPS    Z4, Z6, Z4
-	VCVTPH2PS 64(DX)(R8*2), Z6
-	VMAXPS    Z5, Z6, Z5
-	VCVTPH2PS 96(DX)(R8*2), Z6
-	VMAXPS    Z2, Z6, Z2
+	VMAXPS    Z4, Z7, Z4
+	VMAXPS    Z5, Z8, Z5
+	VMAXPS    Z2, Z9, Z2
 	ADDQ      $+64, R8
 	SUBQ      $+64, CX
 	JGE       turn1
@@ -14988,89 +19133,85 @@ done3:
 
 turn8:
 	VCVTPH2PS         (DX)(R8*2), Z7
+	VCVTPH2PS         32(DX)(R8*2), Z8
+	VCVTPH2PS         64(DX)(R8*2), Z9
+	VCVTPH2PS         96(DX)(R8*2), Z10
 	VSUBPS            Z2, Z7, Z7
+	VSUBPS            Z2, Z8, Z8
+	VSUBPS            Z2, Z9, Z9
+	VSUBPS            Z2, Z10, Z10
 	VMAXPS            Z7, Z0, Z7
+	VMAXPS            Z8, Z0, Z8
+	VMAXPS            Z9, Z0, Z9
+	VMAXPS            Z10, Z0, Z10
 	VMINPS            Z7, Z1, Z7
-	VBROADCASTSS      expNums<>+64(SB), Z8
-	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z8
-	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
+	VMINPS            Z8, Z1, Z8
+	VMINPS            Z9, Z1, Z9
+	VMINPS            Z10, Z1, Z13
+	VBROADCASTSS      expNums<>+64(SB), Z10
+	VBROADCASTSS      expNums<>+64(SB), Z11
+	VBROADCASTSS      expNums<>+64(SB), Z12
+	VBROADCASTSS      expNums<>+64(SB), Z14
+	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z10
+	VFMADD213PS.BCST  expNums<>+96(SB), Z8, Z11
+	VFMADD213PS.BCST  expNums<>+96(SB), Z9, Z12
+	VFMADD213PS.BCST  expNums<>+96(SB), Z13, Z14
+	VSUBPS.BCST       expNums<>+96(SB), Z10, Z10
+	VSUBPS.BCST       expNums<>+96(SB), Z11, Z11
+	VSUBPS.BCST       expNums<>+96(SB), Z12, Z12
+	VSUBPS.BCST       expNums<>+96(SB), Z14, Z14
 	VMOVUPS           Z7, Z7
-	VFNMADD231PS.BCST expNums<>+128(SB), Z8, Z7
-	VFNMADD231PS.BCST expNums<>+160(SB), Z8, Z7
-	VBROADCASTSS      expNums<>+192(SB), Z9
-	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
-	VMULPS            Z7, Z7, Z10
-	VFMADD213PS       Z7, Z10, Z9
-	VADDPS.BCST       expNums<>+352(SB), Z9, Z7
-	VSCALEFPS         Z8, Z7, Z7
+	VMOVUPS           Z8, Z8
+	VMOVUPS           Z9, Z9
+	VMOVUPS           Z13, Z17
+	VFNMADD231PS.BCST expNums<>+128(SB), Z10, Z7
+	VFNMADD231PS.BCST expNums<>+128(SB), Z11, Z8
+	VFNMADD231PS.BCST expNums<>+128(SB), Z12, Z9
+	VFNMADD231PS.BCST expNums<>+128(SB), Z14, Z17
+	VFNMADD231PS.BCST expNums<>+160(SB), Z10, Z7
+	VFNMADD231PS.BCST expNums<>+160(SB), Z11, Z8
+	VFNMADD231PS.BCST expNums<>+160(SB), Z12, Z9
+	VFNMADD231PS.BCST expNums<>+160(SB), Z14, Z17
+	VBROADCASTSS      expNums<>+192(SB), Z13
+	VBROADCASTSS      expNums<>+192(SB), Z15
+	VBROADCASTSS      expNums<>+192(SB), Z16
+	VBROADCASTSS      expNums<>+192(SB), Z18
+	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z13
+	VFMADD213PS.BCST  expNums<>+224(SB), Z8, Z15
+	VFMADD213PS.BCST  expNums<>+224(SB), Z9, Z16
+	VFMADD213PS.BCST  expNums<>+224(SB), Z17, Z18
+	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z13
+	VFMADD213PS.BCST  expNums<>+256(SB), Z8, Z15
+	VFMADD213PS.BCST  expNums<>+256(SB), Z9, Z16
+	VFMADD213PS.BCST  expNums<>+256(SB), Z17, Z18
+	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z13
+	VFMADD213PS.BCST  expNums<>+288(SB), Z8, Z15
+	VFMADD213PS.BCST  expNums<>+288(SB), Z9, Z16
+	VFMADD213PS.BCST  expNums<>+288(SB), Z17, Z18
+	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z13
+	VFMADD213PS.BCST  expNums<>+320(SB), Z8, Z15
+	VFMADD213PS.BCST  expNums<>+320(SB), Z9, Z16
+	VFMADD213PS.BCST  expNums<>+320(SB), Z17, Z18
+	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z13
+	VFMADD213PS.BCST  expNums<>+352(SB), Z8, Z15
+	VFMADD213PS.BCST  expNums<>+352(SB), Z9, Z16
+	VFMADD213PS.BCST  expNums<>+352(SB), Z17, Z18
+	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z13
+	VFMADD213PS.BCST  expNums<>+352(SB), Z8, Z15
+	VFMADD213PS.BCST  expNums<>+352(SB), Z9, Z16
+	VFMADD213PS.BCST  expNums<>+352(SB), Z17, Z18
+	VSCALEFPS         Z10, Z13, Z7
+	VSCALEFPS         Z11, Z15, Z8
+	VSCALEFPS         Z12, Z16, Z9
+	VSCALEFPS         Z14, Z18, Z10
 	VMOVUPS           Z7, (BX)(R8*4)
+	VMOVUPS           Z8, 64(BX)(R8*4)
+	VMOVUPS           Z9, 128(BX)(R8*4)
+	VMOVUPS           Z10, 192(BX)(R8*4)
 	VADDPS            Z7, Z3, Z3
-	VCVTPH2PS         32(DX)(R8*2), Z7
-	VSUBPS            Z2, Z7, Z7
-	VMAXPS            Z7, Z0, Z7
-	VMINPS            Z7, Z1, Z7
-	VBROADCASTSS      expNums<>+64(SB), Z8
-	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z8
-	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
-	VMOVUPS           Z7, Z7
-	VFNMADD231PS.BCST expNums<>+128(SB), Z8, Z7
-	VFNMADD231PS.BCST expNums<>+160(SB), Z8, Z7
-	VBROADCASTSS      expNums<>+192(SB), Z9
-	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
-	VMULPS            Z7, Z7, Z10
-	VFMADD213PS       Z7, Z10, Z9
-	VADDPS.BCST       expNums<>+352(SB), Z9, Z7
-	VSCALEFPS         Z8, Z7, Z7
-	VMOVUPS           Z7, 64(BX)(R8*4)
-	VADDPS            Z7, Z4, Z4
-	VCVTPH2PS         64(DX)(R8*2), Z7
-	VSUBPS            Z2, Z7, Z7
-	VMAXPS            Z7, Z0, Z7
-	VMINPS            Z7, Z1, Z7
-	VBROADCASTSS      expNums<>+64(SB), Z8
-	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z8
-	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
-	VMOVUPS           Z7, Z7
-	VFNMADD231PS.BCST expNums<>+128(SB), Z8, Z7
-	VFNMADD231PS.BCST expNums<>+160(SB), Z8, Z7
-	VBROADCASTSS      expNums<>+192(SB), Z9
-	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
-	VMULPS            Z7, Z7, Z10
-	VFMADD213PS       Z7, Z10, Z9
-	VADDPS.BCST       expNums<>+352(SB), Z9, Z7
-	VSCALEFPS         Z8, Z7, Z7
-	VMOVUPS           Z7, 128(BX)(R8*4)
-	VADDPS            Z7, Z5, Z5
-	VCVTPH2PS         96(DX)(R8*2), Z7
-	VSUBPS            Z2, Z7, Z7
-	VMAXPS            Z7, Z0, Z7
-	VMINPS            Z7, Z1, Z7
-	VBROADCASTSS      expNums<>+64(SB), Z8
-	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z8
-	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
-	VMOVUPS           Z7, Z7
-	VFNMADD231PS.BCST expNums<>+128(SB), Z8, Z7
-	VFNMADD231PS.BCST expNums<>+160(SB), Z8, Z7
-	VBROADCASTSS      expNums<>+192(SB), Z9
-	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
-	VMULPS            Z7, Z7, Z10
-	VFMADD213PS       Z7, Z10, Z9
-	VADDPS.BCST       expNums<>+352(SB), Z9, Z7
-	VSCALEFPS         Z8, Z7, Z7
-	VMOVUPS           Z7, 192(BX)(R8*4)
-	VADDPS            Z7, Z6, Z6
+	VADDPS            Z8, Z4, Z4
+	VADDPS            Z9, Z5, Z5
+	VADDPS            Z10, Z6, Z6
 	ADDQ              $+64, R8
 	SUBQ              $+64, CX
 	JGE               turn8
@@ -15094,10 +19235,9 @@ turned9:
 	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
 	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
 	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
-	VMULPS            Z7, Z7, Z10
-	VFMADD213PS       Z7, Z10, Z9
-	VADDPS.BCST       expNums<>+352(SB), Z9, Z7
-	VSCALEFPS         Z8, Z7, Z7
+	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z9
+	VSCALEFPS         Z8, Z9, Z7
 	VMOVUPS           Z7, (BX)(R8*4)
 	VADDPS            Z7, Z3, Z3
 	ADDQ              $+16, R8
@@ -15119,10 +19259,9 @@ turned9:
 	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
 	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
 	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
-	VMULPS            Z7, Z7, Z10
-	VFMADD213PS       Z7, Z10, Z9
-	VADDPS.BCST       expNums<>+352(SB), Z9, Z7
-	VSCALEFPS         Z8, Z7, Z7
+	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z9
+	VSCALEFPS         Z8, Z9, Z7
 	VMOVUPS           Z7, (BX)(R8*4)
 	VADDPS            Z7, Z4, Z4
 	ADDQ              $+16, R8
@@ -15144,10 +19283,9 @@ turned9:
 	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
 	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
 	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
-	VMULPS            Z7, Z7, Z10
-	VFMADD213PS       Z7, Z10, Z9
-	VADDPS.BCST       expNums<>+352(SB), Z9, Z7
-	VSCALEFPS         Z8, Z7, Z7
+	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z9
+	VSCALEFPS         Z8, Z9, Z7
 	VMOVUPS           Z7, (BX)(R8*4)
 	VADDPS            Z7, Z5, Z5
 	ADDQ              $+16, R8
@@ -15169,10 +19307,9 @@ turned9:
 	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
 	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
 	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
-	VMULPS            Z7, Z7, Z10
-	VFMADD213PS       Z7, Z10, Z9
-	VADDPS.BCST       expNums<>+352(SB), Z9, Z7
-	VSCALEFPS         Z8, Z7, Z7
+	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z9
+	VSCALEFPS         Z8, Z9, Z7
 	VMOVUPS           Z7, (BX)(R8*4)
 	VADDPS            Z7, Z6, Z6
 	ADDQ              $+16, R8
@@ -15201,10 +19338,9 @@ short11:
 	VFMADD213PS.BCST  expNums<>+256(SB), Z2, Z8
 	VFMADD213PS.BCST  expNums<>+288(SB), Z2, Z8
 	VFMADD213PS.BCST  expNums<>+320(SB), Z2, Z8
-	VMULPS            Z2, Z2, Z9
-	VFMADD213PS       Z2, Z9, Z8
-	VADDPS.BCST       expNums<>+352(SB), Z8, Z2
-	VSCALEFPS         Z7, Z2, Z2
+	VFMADD213PS.BCST  expNums<>+352(SB), Z2, Z8
+	VFMADD213PS.BCST  expNums<>+352(SB), Z2, Z8
+	VSCALEFPS         Z7, Z8, Z2
 	VMOVUPS           Z2, K1, (BX)(R8*4)
 	VADDPS            Z2, Z3, K1, Z3
 	JMP               done10
@@ -15232,10 +19368,9 @@ short12:
 	VFMADD213PS.BCST  expNums<>+256(SB), Z2, Z8
 	VFMADD213PS.BCST  expNums<>+288(SB), Z2, Z8
 	VFMADD213PS.BCST  expNums<>+320(SB), Z2, Z8
-	VMULPS            Z2, Z2, Z9
-	VFMADD213PS       Z2, Z9, Z8
-	VADDPS.BCST       expNums<>+352(SB), Z8, Z2
-	VSCALEFPS         Z7, Z2, Z2
+	VFMADD213PS.BCST  expNums<>+352(SB), Z2, Z8
+	VFMADD213PS.BCST  expNums<>+352(SB), Z2, Z8
+	VSCALEFPS         Z7, Z8, Z2
 	VMOVUPS           Z2, K1, (BX)(R8*4)
 	VADDPS            Z2, Z4, K1, Z4
 	JMP               done10
@@ -15263,10 +19398,9 @@ short13:
 	VFMADD213PS.BCST  expNums<>+256(SB), Z2, Z8
 	VFMADD213PS.BCST  expNums<>+288(SB), Z2, Z8
 	VFMADD213PS.BCST  expNums<>+320(SB), Z2, Z8
-	VMULPS            Z2, Z2, Z9
-	VFMADD213PS       Z2, Z9, Z8
-	VADDPS.BCST       expNums<>+352(SB), Z8, Z2
-	VSCALEFPS         Z7, Z2, Z2
+	VFMADD213PS.BCST  expNums<>+352(SB), Z2, Z8
+	VFMADD213PS.BCST  expNums<>+352(SB), Z2, Z8
+	VSCALEFPS         Z7, Z8, Z2
 	VMOVUPS           Z2, K1, (BX)(R8*4)
 	VADDPS            Z2, Z5, K1, Z5
 	JMP               done10
@@ -15294,10 +19428,9 @@ short14:
 	VFMADD213PS.BCST  expNums<>+256(SB), Z2, Z8
 	VFMADD213PS.BCST  expNums<>+288(SB), Z2, Z8
 	VFMADD213PS.BCST  expNums<>+320(SB), Z2, Z8
-	VMULPS            Z2, Z2, Z9
-	VFMADD213PS       Z2, Z9, Z8
-	VADDPS.BCST       expNums<>+352(SB), Z8, Z2
-	VSCALEFPS         Z7, Z2, Z2
+	VFMADD213PS.BCST  expNums<>+352(SB), Z2, Z8
+	VFMADD213PS.BCST  expNums<>+352(SB), Z2, Z8
+	VSCALEFPS         Z7, Z8, Z2
 	VMOVUPS           Z2, K1, (BX)(R8*4)
 	VADDPS            Z2, Z6, K1, Z6
 
@@ -15321,21 +19454,43 @@ done10:
 	VBROADCASTSS  X4, Z2
 	MOVQ          SI, CX
 	XORQ          R8, R8
-	SUBQ          $+16, CX
+	SUBQ          $+64, CX
 	JLT           turned16
 
 turn15:
+	VMOVUPS   (BX)(R8*4), Z3
+	VMOVUPS   64(BX)(R8*4), Z4
+	VMOVUPS   128(BX)(R8*4), Z5
+	VMOVUPS   192(BX)(R8*4), Z6
+	VMULPS    Z2, Z3, Z3
+	VMULPS    Z2, Z4, Z4
+	VMULPS    Z2, Z5, Z5
+	VMULPS    Z2, Z6, Z6
+	VCVTPS2PH $0x00, Z3, (AX)(R8*2)
+	VCVTPS2PH $0x00, Z4, 32(AX)(R8*2)
+	VCVTPS2PH $0x00, Z5, 64(AX)(R8*2)
+	VCVTPS2PH $0x00, Z6, 96(AX)(R8*2)
+	ADDQ      $+64, R8
+	SUBQ      $+64, CX
+	JGE       turn15
+
+turned16:
+	ADDQ $+64, CX
+	SUBQ $+16, CX
+	JLT  turned18
+
+turn17:
 	VMOVUPS   (BX)(R8*4), Z3
 	VMULPS    Z2, Z3, Z3
 	VCVTPS2PH $0x00, Z3, (AX)(R8*2)
 	ADDQ      $+16, R8
 	SUBQ      $+16, CX
-	JGE       turn15
+	JGE       turn17
 
-turned16:
+turned18:
 	ADDQ      $+16, CX
 	TESTQ     CX, CX
-	JEQ       done17
+	JEQ       done19
 	MOVQ      $+1, R9
 	SHLQ      CL, R9
 	DECQ      R9
@@ -15345,7 +19500,7 @@ turned16:
 	VCVTPS2PH $0x00, Z2, Y2
 	VMOVDQU16 Y2, K1, (AX)(R8*2)
 
-done17:
+done19:
 	MOVQ SI, CX
 	SHLQ $0x01, CX
 	ADDQ CX, AX
@@ -15357,7 +19512,7 @@ done17:
 	RET
 
 // func swishBF16AVX512(dst *byte, src *byte, n int, scale float32, low float32, high float32)
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, MMX+
 TEXT ·swishBF16AVX512(SB), NOSPLIT|NOFRAME, $0-36
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), DX
@@ -15366,212 +19521,565 @@ TEXT ·swishBF16AVX512(SB), NOSPLIT|NOFRAME, $0-36
 	VBROADCASTSS scale+24(FP), Z0
 	VBROADCASTSS low+28(FP), Z1
 	VBROADCASTSS high+32(FP), Z2
-	SUBQ         $+16, CX
+	VBROADCASTSS expNums<>+512(SB), Z2
+	VMULPS       Z2, Z0, Z0
+	MOVL         $0xaaaaaaaa, SI
+	KMOVD        SI, K1
+	SUBQ         $+96, CX
 	JLT          turned2
 
 turn1:
-	VPMOVZXWD         (DX)(BX*2), Z3
-	VPSLLD            $0x10, Z3, Z3
-	VMAXPS            Z3, Z1, Z3
-	VMINPS            Z3, Z2, Z7
-	VORPS.BCST        expNums<>+448(SB), Z7, Z8
-	VMULPS            Z0, Z8, Z9
-	VBROADCASTSS      expNums<>+64(SB), Z10
-	VFMADD213PS.BCST  expNums<>+96(SB), Z10, Z9
-	VSUBPS.BCST       expNums<>+96(SB), Z9, Z9
-	VMOVUPS           Z8, Z8
-	VMULPS.BCST       expNums<>+800(SB), Z9, Z10
-	VFMSUB213PS       Z10, Z0, Z8
-	VFNMADD231PS.BCST expNums<>+832(SB), Z9, Z8
-	VBROADCASTSS      expNums<>+192(SB), Z10
-	VFMADD213PS.BCST  expNums<>+224(SB), Z8, Z10
-	VFMADD213PS.BCST  expNums<>+256(SB), Z8, Z10
-	VFMADD213PS.BCST  expNums<>+288(SB), Z8, Z10
-	VFMADD213PS.BCST  expNums<>+320(SB), Z8, Z10
-	VMULPS            Z8, Z8, Z11
-	VFMADD213PS       Z8, Z11, Z10
-	VADDPS.BCST       expNums<>+352(SB), Z10, Z8
-	VMULPS            Z8, Z3, Z10
-	VPMOVD2M          Z7, K1
-	VBLENDMPS         Z10, Z3, K1, Z4
-	VSCALEFPS         Z9, Z8, Z3
-	VADDPS.BCST       expNums<>+352(SB), Z3, Z3
-	VDIVPS            Z3, Z4, Z3
-	VMOVUPS           Z3, Z8
-	VPMOVD2M          Z7, K1
-	VSCALEFPS         Z9, Z3, K1, Z8
-	VMOVUPS           Z8, Z3
-	VCMPPS            $0x07, Z8, Z8, K1
-	VPTESTMD.BCST     expNums<>+1344(SB), Z8, K1, K2
-	VPADDD.BCST       expNums<>+544(SB), Z3, K1, Z3
-	VPSUBD.BCST       expNums<>+1376(SB), Z3, K2, Z3
-	VMOVDQU           oddWords<>+0(SB), Y5
-	VPERMW            Z3, Z5, Z3
-	VMOVDQU           Y3, (AX)(BX*2)
-	ADDQ              $+16, BX
-	SUBQ              $+16, CX
-	JGE               turn1
+	PREFETCHT0 2048(DX)(BX*2)
+	PREFETCHT0 2112(DX)(BX*2)
+	PREFETCHT0 2176(DX)(BX*2)
+
+	// PREFETCHW 2048(AX)(BX*2)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x58
+	BYTE $0x00
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2112(AX)(BX*2)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x58
+	BYTE $0x40
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2176(AX)(BX*2)
+	BYTE             $0x40
+	BYTE             $0x0f
+	BYTE             $0x0d
+	BYTE             $0x8c
+	BYTE             $0x58
+	BYTE             $0x80
+	BYTE             $0x08
+	BYTE             $0x00
+	BYTE             $0x00
+	VMOVUPS          (DX)(BX*2), Z2
+	VMOVUPS          (DX)(BX*2), Z8
+	VMOVUPS          64(DX)(BX*2), Z9
+	VMOVUPS          64(DX)(BX*2), Z10
+	VMOVUPS          128(DX)(BX*2), Z11
+	VMOVUPS          128(DX)(BX*2), Z12
+	VPSLLD           $0x10, Z2, Z2
+	VANDPS.BCST      expNums<>+1024(SB), Z8, Z8
+	VPSLLD           $0x10, Z9, Z9
+	VANDPS.BCST      expNums<>+1024(SB), Z10, Z10
+	VPSLLD           $0x10, Z11, Z11
+	VANDPS.BCST      expNums<>+1024(SB), Z12, Z12
+	VMAXPS           Z2, Z1, Z2
+	VMAXPS           Z8, Z1, Z8
+	VMAXPS           Z9, Z1, Z9
+	VMAXPS           Z10, Z1, Z10
+	VMAXPS           Z11, Z1, Z11
+	VMAXPS           Z12, Z1, Z27
+	VMOVUPS          Z2, Z12
+	VMOVUPS          Z8, Z15
+	VMOVUPS          Z9, Z18
+	VMOVUPS          Z10, Z21
+	VMOVUPS          Z11, Z24
+	VMOVUPS          Z27, Z28
+	VFMADD213PS.BCST expNums<>+800(SB), Z0, Z12
+	VFMADD213PS.BCST expNums<>+800(SB), Z0, Z15
+	VFMADD213PS.BCST expNums<>+800(SB), Z0, Z18
+	VFMADD213PS.BCST expNums<>+800(SB), Z0, Z21
+	VFMADD213PS.BCST expNums<>+800(SB), Z0, Z24
+	VFMADD213PS.BCST expNums<>+800(SB), Z0, Z28
+	VREDUCEPS        $0x01, Z12, Z13
+	VREDUCEPS        $0x01, Z15, Z16
+	VREDUCEPS        $0x01, Z18, Z19
+	VREDUCEPS        $0x01, Z21, Z22
+	VREDUCEPS        $0x01, Z24, Z25
+	VREDUCEPS        $0x01, Z28, Z29
+	VBROADCASTSS     expNums<>+2112(SB), Z14
+	VBROADCASTSS     expNums<>+2112(SB), Z17
+	VBROADCASTSS     expNums<>+2112(SB), Z20
+	VBROADCASTSS     expNums<>+2112(SB), Z23
+	VBROADCASTSS     expNums<>+2112(SB), Z26
+	VBROADCASTSS     expNums<>+2112(SB), Z30
+	VFMADD213PS.BCST expNums<>+2144(SB), Z13, Z14
+	VFMADD213PS.BCST expNums<>+2144(SB), Z16, Z17
+	VFMADD213PS.BCST expNums<>+2144(SB), Z19, Z20
+	VFMADD213PS.BCST expNums<>+2144(SB), Z22, Z23
+	VFMADD213PS.BCST expNums<>+2144(SB), Z25, Z26
+	VFMADD213PS.BCST expNums<>+2144(SB), Z29, Z30
+	VFMADD213PS.BCST expNums<>+2176(SB), Z13, Z14
+	VFMADD213PS.BCST expNums<>+2176(SB), Z16, Z17
+	VFMADD213PS.BCST expNums<>+2176(SB), Z19, Z20
+	VFMADD213PS.BCST expNums<>+2176(SB), Z22, Z23
+	VFMADD213PS.BCST expNums<>+2176(SB), Z25, Z26
+	VFMADD213PS.BCST expNums<>+2176(SB), Z29, Z30
+	VFMADD213PS.BCST expNums<>+2208(SB), Z13, Z14
+	VFMADD213PS.BCST expNums<>+2208(SB), Z16, Z17
+	VFMADD213PS.BCST expNums<>+2208(SB), Z19, Z20
+	VFMADD213PS.BCST expNums<>+2208(SB), Z22, Z23
+	VFMADD213PS.BCST expNums<>+2208(SB), Z25, Z26
+	VFMADD213PS.BCST expNums<>+2208(SB), Z29, Z30
+	VSCALEFPS        Z12, Z14, Z14
+	VSCALEFPS        Z15, Z17, Z17
+	VSCALEFPS        Z18, Z20, Z20
+	VSCALEFPS        Z21, Z23, Z23
+	VSCALEFPS        Z24, Z26, Z26
+	VSCALEFPS        Z28, Z30, Z30
+	VADDPS.BCST      expNums<>+832(SB), Z14, Z12
+	VADDPS.BCST      expNums<>+832(SB), Z17, Z13
+	VADDPS.BCST      expNums<>+832(SB), Z20, Z14
+	VADDPS.BCST      expNums<>+832(SB), Z23, Z15
+	VADDPS.BCST      expNums<>+832(SB), Z26, Z16
+	VADDPS.BCST      expNums<>+832(SB), Z30, Z17
+	VRCP14PS         Z12, Z12
+	VRCP14PS         Z13, Z13
+	VRCP14PS         Z14, Z14
+	VRCP14PS         Z15, Z15
+	VRCP14PS         Z16, Z16
+	VRCP14PS         Z17, Z17
+	VMULPS.BCST      expNums<>+832(SB), Z12, Z12
+	VMULPS.BCST      expNums<>+832(SB), Z13, Z13
+	VMULPS.BCST      expNums<>+832(SB), Z14, Z14
+	VMULPS.BCST      expNums<>+832(SB), Z15, Z15
+	VMULPS.BCST      expNums<>+832(SB), Z16, Z16
+	VMULPS.BCST      expNums<>+832(SB), Z17, Z17
+	VMULPS           Z12, Z2, Z2
+	VMULPS           Z13, Z8, Z8
+	VMULPS           Z14, Z9, Z9
+	VMULPS           Z15, Z10, Z10
+	VMULPS           Z16, Z11, Z11
+	VMULPS           Z17, Z27, Z12
+	VPADDD.BCST      expNums<>+992(SB), Z2, Z2
+	VPADDD.BCST      expNums<>+992(SB), Z8, Z8
+	VPADDD.BCST      expNums<>+992(SB), Z9, Z9
+	VPADDD.BCST      expNums<>+992(SB), Z10, Z10
+	VPADDD.BCST      expNums<>+992(SB), Z11, Z11
+	VPADDD.BCST      expNums<>+992(SB), Z12, Z12
+	VPSRLD           $0x10, Z2, Z2
+	VPBLENDMW        Z8, Z2, K1, Z3
+	VPSRLD           $0x10, Z9, Z2
+	VPBLENDMW        Z10, Z2, K1, Z4
+	VPSRLD           $0x10, Z11, Z2
+	VPBLENDMW        Z12, Z2, K1, Z5
+	VMOVUPS          Z3, (AX)(BX*2)
+	VMOVUPS          Z4, 64(AX)(BX*2)
+	VMOVUPS          Z5, 128(AX)(BX*2)
+	ADDQ             $+96, BX
+	SUBQ             $+96, CX
+	JGE              turn1
 
 turned2:
-	ADDQ              $+16, CX
-	TESTQ             CX, CX
-	JEQ               done3
-	MOVQ              $+1, SI
-	SHLQ              CL, SI
-	DECQ              SI
-	KMOVW             SI, K1
-	VMOVDQU16.Z       (DX)(BX*2), K1, Y3
-	VPMOVZXWD         Y3, Z3
-	VPSLLD            $0x10, Z3, Z3
-	VMAXPS            Z3, Z1, Z1
-	VMINPS            Z1, Z2, Z2
-	VORPS.BCST        expNums<>+448(SB), Z2, Z3
-	VMULPS            Z0, Z3, Z4
-	VBROADCASTSS      expNums<>+64(SB), Z7
-	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z4
-	VSUBPS.BCST       expNums<>+96(SB), Z4, Z4
-	VMOVUPS           Z3, Z3
-	VMULPS.BCST       expNums<>+800(SB), Z4, Z7
-	VFMSUB213PS       Z7, Z0, Z3
-	VFNMADD231PS.BCST expNums<>+832(SB), Z4, Z3
-	VBROADCASTSS      expNums<>+192(SB), Z0
-	VFMADD213PS.BCST  expNums<>+224(SB), Z3, Z0
-	VFMADD213PS.BCST  expNums<>+256(SB), Z3, Z0
-	VFMADD213PS.BCST  expNums<>+288(SB), Z3, Z0
-	VFMADD213PS.BCST  expNums<>+320(SB), Z3, Z0
-	VMULPS            Z3, Z3, Z7
-	VFMADD213PS       Z3, Z7, Z0
-	VADDPS.BCST       expNums<>+352(SB), Z0, Z0
-	VMULPS            Z0, Z1, Z3
-	VPMOVD2M          Z2, K2
-	VBLENDMPS         Z3, Z1, K2, Z6
-	VSCALEFPS         Z4, Z0, Z0
-	VADDPS.BCST       expNums<>+352(SB), Z0, Z0
-	VDIVPS            Z0, Z6, Z0
-	VMOVUPS           Z0, Z1
-	VPMOVD2M          Z2, K2
-	VSCALEFPS         Z4, Z0, K2, Z1
-	VMOVUPS           Z1, Z0
-	VCMPPS            $0x07, Z1, Z1, K2
-	VPTESTMD.BCST     expNums<>+1344(SB), Z1, K2, K3
-	VPADDD.BCST       expNums<>+544(SB), Z0, K2, Z0
-	VPSUBD.BCST       expNums<>+1376(SB), Z0, K3, Z0
-	VMOVDQU           oddWords<>+0(SB), Y5
-	VPERMW            Z0, Z5, Z0
-	VMOVDQU16         Y0, K1, (AX)(BX*2)
+	ADDQ $+96, CX
+	SUBQ $+32, CX
+	JLT  turned4
 
-done3:
+turn3:
+	VMOVUPS          (DX)(BX*2), Z2
+	VMOVUPS          (DX)(BX*2), Z3
+	VPSLLD           $0x10, Z2, Z2
+	VANDPS.BCST      expNums<>+1024(SB), Z3, Z3
+	VMAXPS           Z2, Z1, Z2
+	VMAXPS           Z3, Z1, Z8
+	VMOVUPS          Z2, Z3
+	VMOVUPS          Z8, Z9
+	VFMADD213PS.BCST expNums<>+800(SB), Z0, Z3
+	VFMADD213PS.BCST expNums<>+800(SB), Z0, Z9
+	VREDUCEPS        $0x01, Z3, Z4
+	VREDUCEPS        $0x01, Z9, Z10
+	VBROADCASTSS     expNums<>+2112(SB), Z5
+	VBROADCASTSS     expNums<>+2112(SB), Z11
+	VFMADD213PS.BCST expNums<>+2144(SB), Z4, Z5
+	VFMADD213PS.BCST expNums<>+2144(SB), Z10, Z11
+	VFMADD213PS.BCST expNums<>+2176(SB), Z4, Z5
+	VFMADD213PS.BCST expNums<>+2176(SB), Z10, Z11
+	VFMADD213PS.BCST expNums<>+2208(SB), Z4, Z5
+	VFMADD213PS.BCST expNums<>+2208(SB), Z10, Z11
+	VSCALEFPS        Z3, Z5, Z5
+	VSCALEFPS        Z9, Z11, Z11
+	VADDPS.BCST      expNums<>+832(SB), Z5, Z3
+	VADDPS.BCST      expNums<>+832(SB), Z11, Z4
+	VRCP14PS         Z3, Z3
+	VRCP14PS         Z4, Z4
+	VMULPS.BCST      expNums<>+832(SB), Z3, Z3
+	VMULPS.BCST      expNums<>+832(SB), Z4, Z4
+	VMULPS           Z3, Z2, Z2
+	VMULPS           Z4, Z8, Z3
+	VPADDD.BCST      expNums<>+992(SB), Z2, Z2
+	VPADDD.BCST      expNums<>+992(SB), Z3, Z3
+	VPSRLD           $0x10, Z2, Z2
+	VPBLENDMW        Z3, Z2, K1, Z6
+	VMOVUPS          Z6, (AX)(BX*2)
+	ADDQ             $+32, BX
+	SUBQ             $+32, CX
+	JGE              turn3
+
+turned4:
+	ADDQ $+32, CX
+	SUBQ $+16, CX
+	JLT  turned6
+
+turn5:
+	VPMOVZXWD        (DX)(BX*2), Z2
+	VPSLLD           $0x10, Z2, Z2
+	VMAXPS           Z2, Z1, Z2
+	VMOVUPS          Z2, Z3
+	VFMADD213PS.BCST expNums<>+800(SB), Z0, Z3
+	VREDUCEPS        $0x01, Z3, Z4
+	VBROADCASTSS     expNums<>+2112(SB), Z5
+	VFMADD213PS.BCST expNums<>+2144(SB), Z4, Z5
+	VFMADD213PS.BCST expNums<>+2176(SB), Z4, Z5
+	VFMADD213PS.BCST expNums<>+2208(SB), Z4, Z5
+	VSCALEFPS        Z3, Z5, Z5
+	VADDPS.BCST      expNums<>+832(SB), Z5, Z3
+	VRCP14PS         Z3, Z3
+	VMULPS.BCST      expNums<>+832(SB), Z3, Z3
+	VMULPS           Z3, Z2, Z2
+	VPADDD.BCST      expNums<>+992(SB), Z2, Z2
+	VMOVDQU          oddWords<>+0(SB), Y7
+	VPERMW           Z2, Z7, Z2
+	VMOVDQU          Y2, (AX)(BX*2)
+	ADDQ             $+16, BX
+	SUBQ             $+16, CX
+	JGE              turn5
+
+turned6:
+	ADDQ             $+16, CX
+	TESTQ            CX, CX
+	JEQ              done7
+	MOVQ             $+1, SI
+	SHLQ             CL, SI
+	DECQ             SI
+	KMOVW            SI, K1
+	VMOVDQU16.Z      (DX)(BX*2), K1, Y2
+	VPMOVZXWD        Y2, Z2
+	VPSLLD           $0x10, Z2, Z2
+	VMAXPS           Z2, Z1, Z1
+	VMOVUPS          Z1, Z2
+	VFMADD213PS.BCST expNums<>+800(SB), Z0, Z2
+	VREDUCEPS        $0x01, Z2, Z0
+	VBROADCASTSS     expNums<>+2112(SB), Z3
+	VFMADD213PS.BCST expNums<>+2144(SB), Z0, Z3
+	VFMADD213PS.BCST expNums<>+2176(SB), Z0, Z3
+	VFMADD213PS.BCST expNums<>+2208(SB), Z0, Z3
+	VSCALEFPS        Z2, Z3, Z3
+	VADDPS.BCST      expNums<>+832(SB), Z3, Z0
+	VRCP14PS         Z0, Z0
+	VMULPS.BCST      expNums<>+832(SB), Z0, Z0
+	VMULPS           Z0, Z1, Z0
+	VPADDD.BCST      expNums<>+992(SB), Z0, Z0
+	VMOVDQU          oddWords<>+0(SB), Y7
+	VPERMW           Z0, Z7, Z0
+	VMOVDQU16        Y0, K1, (AX)(BX*2)
+
+done7:
 	VZEROUPPER
 	RET
 
 // func swigluBF16AVX512(dst *byte, a *byte, b *byte, n int)
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, MMX+
 TEXT ·swigluBF16AVX512(SB), NOSPLIT|NOFRAME, $0-32
 	MOVQ         dst+0(FP), AX
 	MOVQ         a+8(FP), DX
 	MOVQ         b+16(FP), BX
 	MOVQ         n+24(FP), CX
 	XORQ         SI, SI
-	VBROADCASTSS expNums<>+384(SB), Z0
-	VBROADCASTSS expNums<>+416(SB), Z1
-	SUBQ         $+16, CX
+	VBROADCASTSS expNums<>+512(SB), Z0
+	VBROADCASTSS expNums<>+1184(SB), Z1
+	MOVL         $0xaaaaaaaa, DI
+	KMOVD        DI, K1
+	SUBQ         $+96, CX
 	JLT          turned2
 
 turn1:
-	VPMOVZXWD         (DX)(SI*2), Z2
-	VPSLLD            $0x10, Z2, Z2
-	VMAXPS            Z2, Z0, Z2
-	VMINPS            Z2, Z1, Z6
-	VORPS.BCST        expNums<>+448(SB), Z6, Z7
-	VBROADCASTSS      expNums<>+64(SB), Z8
-	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z8
-	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
-	VMOVUPS           Z7, Z7
-	VFNMADD231PS.BCST expNums<>+128(SB), Z8, Z7
-	VFNMADD231PS.BCST expNums<>+160(SB), Z8, Z7
-	VBROADCASTSS      expNums<>+192(SB), Z9
-	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
-	VMULPS            Z7, Z7, Z10
-	VFMADD213PS       Z7, Z10, Z9
-	VADDPS.BCST       expNums<>+352(SB), Z9, Z7
-	VMULPS            Z7, Z2, Z9
-	VPMOVD2M          Z6, K1
-	VBLENDMPS         Z9, Z2, K1, Z3
-	VSCALEFPS         Z8, Z7, Z2
-	VADDPS.BCST       expNums<>+352(SB), Z2, Z2
-	VDIVPS            Z2, Z3, Z2
-	VMOVUPS           Z2, Z7
-	VPMOVD2M          Z6, K1
-	VSCALEFPS         Z8, Z2, K1, Z7
-	VPMOVZXWD         (BX)(SI*2), Z2
-	VPSLLD            $0x10, Z2, Z2
-	VMULPS            Z2, Z7, Z2
-	VMOVUPS           Z2, Z6
-	VCMPPS            $0x07, Z2, Z2, K1
-	VPTESTMD.BCST     expNums<>+1344(SB), Z2, K1, K2
-	VPADDD.BCST       expNums<>+544(SB), Z6, K1, Z6
-	VPSUBD.BCST       expNums<>+1376(SB), Z6, K2, Z6
-	VMOVDQU           oddWords<>+0(SB), Y4
-	VPERMW            Z6, Z4, Z6
-	VMOVDQU           Y6, (AX)(SI*2)
-	ADDQ              $+16, SI
-	SUBQ              $+16, CX
-	JGE               turn1
+	PREFETCHT0 2048(DX)(SI*2)
+	PREFETCHT0 2112(DX)(SI*2)
+	PREFETCHT0 2176(DX)(SI*2)
+
+	// PREFETCHW 2048(AX)(SI*2)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x70
+	BYTE $0x00
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2112(AX)(SI*2)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x70
+	BYTE $0x40
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2176(AX)(SI*2)
+	BYTE             $0x40
+	BYTE             $0x0f
+	BYTE             $0x0d
+	BYTE             $0x8c
+	BYTE             $0x70
+	BYTE             $0x80
+	BYTE             $0x08
+	BYTE             $0x00
+	BYTE             $0x00
+	PREFETCHT0       2048(BX)(SI*2)
+	PREFETCHT0       2112(BX)(SI*2)
+	PREFETCHT0       2176(BX)(SI*2)
+	VMOVUPS          (DX)(SI*2), Z2
+	VMOVUPS          (DX)(SI*2), Z3
+	VMOVUPS          64(DX)(SI*2), Z5
+	VMOVUPS          64(DX)(SI*2), Z6
+	VMOVUPS          128(DX)(SI*2), Z8
+	VMOVUPS          128(DX)(SI*2), Z9
+	VPSLLD           $0x10, Z2, Z2
+	VANDPS.BCST      expNums<>+1024(SB), Z3, Z3
+	VPSLLD           $0x10, Z5, Z5
+	VANDPS.BCST      expNums<>+1024(SB), Z6, Z6
+	VPSLLD           $0x10, Z8, Z8
+	VANDPS.BCST      expNums<>+1024(SB), Z9, Z9
+	VMAXPS           Z2, Z1, Z2
+	VMAXPS           Z3, Z1, Z3
+	VMAXPS           Z5, Z1, Z5
+	VMAXPS           Z6, Z1, Z6
+	VMAXPS           Z8, Z1, Z8
+	VMAXPS           Z9, Z1, Z27
+	VMOVUPS          Z2, Z9
+	VMOVUPS          Z3, Z15
+	VMOVUPS          Z5, Z18
+	VMOVUPS          Z6, Z21
+	VMOVUPS          Z8, Z24
+	VMOVUPS          Z27, Z28
+	VFMADD213PS.BCST expNums<>+800(SB), Z0, Z9
+	VFMADD213PS.BCST expNums<>+800(SB), Z0, Z15
+	VFMADD213PS.BCST expNums<>+800(SB), Z0, Z18
+	VFMADD213PS.BCST expNums<>+800(SB), Z0, Z21
+	VFMADD213PS.BCST expNums<>+800(SB), Z0, Z24
+	VFMADD213PS.BCST expNums<>+800(SB), Z0, Z28
+	VREDUCEPS        $0x01, Z9, Z13
+	VREDUCEPS        $0x01, Z15, Z16
+	VREDUCEPS        $0x01, Z18, Z19
+	VREDUCEPS        $0x01, Z21, Z22
+	VREDUCEPS        $0x01, Z24, Z25
+	VREDUCEPS        $0x01, Z28, Z29
+	VBROADCASTSS     expNums<>+2112(SB), Z14
+	VBROADCASTSS     expNums<>+2112(SB), Z17
+	VBROADCASTSS     expNums<>+2112(SB), Z20
+	VBROADCASTSS     expNums<>+2112(SB), Z23
+	VBROADCASTSS     expNums<>+2112(SB), Z26
+	VBROADCASTSS     expNums<>+2112(SB), Z30
+	VFMADD213PS.BCST expNums<>+2144(SB), Z13, Z14
+	VFMADD213PS.BCST expNums<>+2144(SB), Z16, Z17
+	VFMADD213PS.BCST expNums<>+2144(SB), Z19, Z20
+	VFMADD213PS.BCST expNums<>+2144(SB), Z22, Z23
+	VFMADD213PS.BCST expNums<>+2144(SB), Z25, Z26
+	VFMADD213PS.BCST expNums<>+2144(SB), Z29, Z30
+	VFMADD213PS.BCST expNums<>+2176(SB), Z13, Z14
+	VFMADD213PS.BCST expNums<>+2176(SB), Z16, Z17
+	VFMADD213PS.BCST expNums<>+2176(SB), Z19, Z20
+	VFMADD213PS.BCST expNums<>+2176(SB), Z22, Z23
+	VFMADD213PS.BCST expNums<>+2176(SB), Z25, Z26
+	VFMADD213PS.BCST expNums<>+2176(SB), Z29, Z30
+	VFMADD213PS.BCST expNums<>+2208(SB), Z13, Z14
+	VFMADD213PS.BCST expNums<>+2208(SB), Z16, Z17
+	VFMADD213PS.BCST expNums<>+2208(SB), Z19, Z20
+	VFMADD213PS.BCST expNums<>+2208(SB), Z22, Z23
+	VFMADD213PS.BCST expNums<>+2208(SB), Z25, Z26
+	VFMADD213PS.BCST expNums<>+2208(SB), Z29, Z30
+	VSCALEFPS        Z9, Z14, Z14
+	VSCALEFPS        Z15, Z17, Z17
+	VSCALEFPS        Z18, Z20, Z20
+	VSCALEFPS        Z21, Z23, Z23
+	VSCALEFPS        Z24, Z26, Z26
+	VSCALEFPS        Z28, Z30, Z30
+	VADDPS.BCST      expNums<>+832(SB), Z14, Z9
+	VADDPS.BCST      expNums<>+832(SB), Z17, Z13
+	VADDPS.BCST      expNums<>+832(SB), Z20, Z14
+	VADDPS.BCST      expNums<>+832(SB), Z23, Z15
+	VADDPS.BCST      expNums<>+832(SB), Z26, Z16
+	VADDPS.BCST      expNums<>+832(SB), Z30, Z17
+	VRCP14PS         Z9, Z9
+	VRCP14PS         Z13, Z13
+	VRCP14PS         Z14, Z14
+	VRCP14PS         Z15, Z15
+	VRCP14PS         Z16, Z16
+	VRCP14PS         Z17, Z17
+	VMULPS.BCST      expNums<>+832(SB), Z9, Z9
+	VMULPS.BCST      expNums<>+832(SB), Z13, Z13
+	VMULPS.BCST      expNums<>+832(SB), Z14, Z14
+	VMULPS.BCST      expNums<>+832(SB), Z15, Z15
+	VMULPS.BCST      expNums<>+832(SB), Z16, Z16
+	VMULPS.BCST      expNums<>+832(SB), Z17, Z17
+	VMULPS           Z9, Z2, Z2
+	VMULPS           Z13, Z3, Z3
+	VMULPS           Z14, Z5, Z5
+	VMULPS           Z15, Z6, Z6
+	VMULPS           Z16, Z8, Z8
+	VMULPS           Z17, Z27, Z17
+	VMOVUPS          (BX)(SI*2), Z9
+	VMOVUPS          (BX)(SI*2), Z13
+	VMOVUPS          64(BX)(SI*2), Z14
+	VMOVUPS          64(BX)(SI*2), Z15
+	VMOVUPS          128(BX)(SI*2), Z16
+	VMOVUPS          128(BX)(SI*2), Z18
+	VPSLLD           $0x10, Z9, Z9
+	VANDPS.BCST      expNums<>+1024(SB), Z13, Z13
+	VPSLLD           $0x10, Z14, Z14
+	VANDPS.BCST      expNums<>+1024(SB), Z15, Z15
+	VPSLLD           $0x10, Z16, Z16
+	VANDPS.BCST      expNums<>+1024(SB), Z18, Z18
+	VMULPS           Z9, Z2, Z2
+	VMULPS           Z13, Z3, Z3
+	VMULPS           Z14, Z5, Z5
+	VMULPS           Z15, Z6, Z6
+	VMULPS           Z16, Z8, Z8
+	VMULPS           Z18, Z17, Z9
+	VPADDD.BCST      expNums<>+992(SB), Z2, Z2
+	VPADDD.BCST      expNums<>+992(SB), Z3, Z3
+	VPADDD.BCST      expNums<>+992(SB), Z5, Z5
+	VPADDD.BCST      expNums<>+992(SB), Z6, Z6
+	VPADDD.BCST      expNums<>+992(SB), Z8, Z8
+	VPADDD.BCST      expNums<>+992(SB), Z9, Z9
+	VPSRLD           $0x10, Z2, Z2
+	VPBLENDMW        Z3, Z2, K1, Z4
+	VPSRLD           $0x10, Z5, Z2
+	VPBLENDMW        Z6, Z2, K1, Z7
+	VPSRLD           $0x10, Z8, Z2
+	VPBLENDMW        Z9, Z2, K1, Z10
+	VMOVUPS          Z4, (AX)(SI*2)
+	VMOVUPS          Z7, 64(AX)(SI*2)
+	VMOVUPS          Z10, 128(AX)(SI*2)
+	ADDQ             $+96, SI
+	SUBQ             $+96, CX
+	JGE              turn1
 
 turned2:
-	ADDQ              $+16, CX
-	TESTQ             CX, CX
-	JEQ               done3
-	MOVQ              $+1, DI
-	SHLQ              CL, DI
-	DECQ              DI
-	KMOVW             DI, K1
-	VMOVDQU16.Z       (DX)(SI*2), K1, Y2
-	VPMOVZXWD         Y2, Z2
-	VPSLLD            $0x10, Z2, Z2
-	VMAXPS            Z2, Z0, Z0
-	VMINPS            Z0, Z1, Z1
-	VORPS.BCST        expNums<>+448(SB), Z1, Z2
-	VBROADCASTSS      expNums<>+64(SB), Z3
-	VFMADD213PS.BCST  expNums<>+96(SB), Z2, Z3
-	VSUBPS.BCST       expNums<>+96(SB), Z3, Z3
-	VMOVUPS           Z2, Z2
-	VFNMADD231PS.BCST expNums<>+128(SB), Z3, Z2
-	VFNMADD231PS.BCST expNums<>+160(SB), Z3, Z2
-	VBROADCASTSS      expNums<>+192(SB), Z6
-	VFMADD213PS.BCST  expNums<>+224(SB), Z2, Z6
-	VFMADD213PS.BCST  expNums<>+256(SB), Z2, Z6
-	VFMADD213PS.BCST  expNums<>+288(SB), Z2, Z6
-	VFMADD213PS.BCST  expNums<>+320(SB), Z2, Z6
-	VMULPS            Z2, Z2, Z7
-	VFMADD213PS       Z2, Z7, Z6
-	VADDPS.BCST       expNums<>+352(SB), Z6, Z2
-	VMULPS            Z2, Z0, Z6
-	VPMOVD2M          Z1, K2
-	VBLENDMPS         Z6, Z0, K2, Z5
-	VSCALEFPS         Z3, Z2, Z0
-	VADDPS.BCST       expNums<>+352(SB), Z0, Z0
-	VDIVPS            Z0, Z5, Z0
-	VMOVUPS           Z0, Z2
-	VPMOVD2M          Z1, K2
-	VSCALEFPS         Z3, Z0, K2, Z2
-	VMOVDQU16.Z       (BX)(SI*2), K1, Y0
-	VPMOVZXWD         Y0, Z0
-	VPSLLD            $0x10, Z0, Z0
-	VMULPS            Z0, Z2, Z0
-	VMOVUPS           Z0, Z1
-	VCMPPS            $0x07, Z0, Z0, K2
-	VPTESTMD.BCST     expNums<>+1344(SB), Z0, K2, K3
-	VPADDD.BCST       expNums<>+544(SB), Z1, K2, Z1
-	VPSUBD.BCST       expNums<>+1376(SB), Z1, K3, Z1
-	VMOVDQU           oddWords<>+0(SB), Y4
-	VPERMW            Z1, Z4, Z1
-	VMOVDQU16         Y1, K1, (AX)(SI*2)
+	ADDQ $+96, CX
+	SUBQ $+32, CX
+	JLT  turned4
 
-done3:
+turn3:
+	VMOVUPS          (DX)(SI*2), Z2
+	VMOVUPS          (DX)(SI*2), Z3
+	VPSLLD           $0x10, Z2, Z2
+	VANDPS.BCST      expNums<>+1024(SB), Z3, Z3
+	VMAXPS           Z2, Z1, Z2
+	VMAXPS           Z3, Z1, Z6
+	VMOVUPS          Z2, Z3
+	VMOVUPS          Z6, Z7
+	VFMADD213PS.BCST expNums<>+800(SB), Z0, Z3
+	VFMADD213PS.BCST expNums<>+800(SB), Z0, Z7
+	VREDUCEPS        $0x01, Z3, Z4
+	VREDUCEPS        $0x01, Z7, Z8
+	VBROADCASTSS     expNums<>+2112(SB), Z5
+	VBROADCASTSS     expNums<>+2112(SB), Z9
+	VFMADD213PS.BCST expNums<>+2144(SB), Z4, Z5
+	VFMADD213PS.BCST expNums<>+2144(SB), Z8, Z9
+	VFMADD213PS.BCST expNums<>+2176(SB), Z4, Z5
+	VFMADD213PS.BCST expNums<>+2176(SB), Z8, Z9
+	VFMADD213PS.BCST expNums<>+2208(SB), Z4, Z5
+	VFMADD213PS.BCST expNums<>+2208(SB), Z8, Z9
+	VSCALEFPS        Z3, Z5, Z5
+	VSCALEFPS        Z7, Z9, Z9
+	VADDPS.BCST      expNums<>+832(SB), Z5, Z3
+	VADDPS.BCST      expNums<>+832(SB), Z9, Z4
+	VRCP14PS         Z3, Z3
+	VRCP14PS         Z4, Z4
+	VMULPS.BCST      expNums<>+832(SB), Z3, Z3
+	VMULPS.BCST      expNums<>+832(SB), Z4, Z4
+	VMULPS           Z3, Z2, Z2
+	VMULPS           Z4, Z6, Z4
+	VMOVUPS          (BX)(SI*2), Z3
+	VMOVUPS          (BX)(SI*2), Z5
+	VPSLLD           $0x10, Z3, Z3
+	VANDPS.BCST      expNums<>+1024(SB), Z5, Z5
+	VMULPS           Z3, Z2, Z2
+	VMULPS           Z5, Z4, Z3
+	VPADDD.BCST      expNums<>+992(SB), Z2, Z2
+	VPADDD.BCST      expNums<>+992(SB), Z3, Z3
+	VPSRLD           $0x10, Z2, Z2
+	VPBLENDMW        Z3, Z2, K1, Z11
+	VMOVUPS          Z11, (AX)(SI*2)
+	ADDQ             $+32, SI
+	SUBQ             $+32, CX
+	JGE              turn3
+
+turned4:
+	ADDQ $+32, CX
+	SUBQ $+16, CX
+	JLT  turned6
+
+turn5:
+	VPMOVZXWD        (DX)(SI*2), Z2
+	VPSLLD           $0x10, Z2, Z2
+	VMAXPS           Z2, Z1, Z2
+	VMOVUPS          Z2, Z3
+	VFMADD213PS.BCST expNums<>+800(SB), Z0, Z3
+	VREDUCEPS        $0x01, Z3, Z4
+	VBROADCASTSS     expNums<>+2112(SB), Z5
+	VFMADD213PS.BCST expNums<>+2144(SB), Z4, Z5
+	VFMADD213PS.BCST expNums<>+2176(SB), Z4, Z5
+	VFMADD213PS.BCST expNums<>+2208(SB), Z4, Z5
+	VSCALEFPS        Z3, Z5, Z5
+	VADDPS.BCST      expNums<>+832(SB), Z5, Z3
+	VRCP14PS         Z3, Z3
+	VMULPS.BCST      expNums<>+832(SB), Z3, Z3
+	VMULPS           Z3, Z2, Z2
+	VPMOVZXWD        (BX)(SI*2), Z3
+	VPSLLD           $0x10, Z3, Z3
+	VMULPS           Z3, Z2, Z2
+	VPADDD.BCST      expNums<>+992(SB), Z2, Z2
+	VMOVDQU          oddWords<>+0(SB), Y12
+	VPERMW           Z2, Z12, Z2
+	VMOVDQU          Y2, (AX)(SI*2)
+	ADDQ             $+16, SI
+	SUBQ             $+16, CX
+	JGE              turn5
+
+turned6:
+	ADDQ             $+16, CX
+	TESTQ            CX, CX
+	JEQ              done7
+	MOVQ             $+1, DI
+	SHLQ             CL, DI
+	DECQ             DI
+	KMOVW            DI, K1
+	VMOVDQU16.Z      (DX)(SI*2), K1, Y2
+	VPMOVZXWD        Y2, Z2
+	VPSLLD           $0x10, Z2, Z2
+	VMAXPS           Z2, Z1, Z1
+	VMOVUPS          Z1, Z2
+	VFMADD213PS.BCST expNums<>+800(SB), Z0, Z2
+	VREDUCEPS        $0x01, Z2, Z0
+	VBROADCASTSS     expNums<>+2112(SB), Z3
+	VFMADD213PS.BCST expNums<>+2144(SB), Z0, Z3
+	VFMADD213PS.BCST expNums<>+2176(SB), Z0, Z3
+	VFMADD213PS.BCST expNums<>+2208(SB), Z0, Z3
+	VSCALEFPS        Z2, Z3, Z3
+	VADDPS.BCST      expNums<>+832(SB), Z3, Z0
+	VRCP14PS         Z0, Z0
+	VMULPS.BCST      expNums<>+832(SB), Z0, Z0
+	VMULPS           Z0, Z1, Z0
+	VMOVDQU16.Z      (BX)(SI*2), K1, Y1
+	VPMOVZXWD        Y1, Z1
+	VPSLLD           $0x10, Z1, Z1
+	VMULPS           Z1, Z0, Z0
+	VPADDD.BCST      expNums<>+992(SB), Z0, Z0
+	VMOVDQU          oddWords<>+0(SB), Y12
+	VPERMW           Z0, Z12, Z0
+	VMOVDQU16        Y0, K1, (AX)(SI*2)
+
+done7:
 	VZEROUPPER
 	RET
 
@@ -15608,16 +20116,14 @@ turn1:
 	VFMADD213PS.BCST  expNums<>+256(SB), Z10, Z12
 	VFMADD213PS.BCST  expNums<>+288(SB), Z10, Z12
 	VFMADD213PS.BCST  expNums<>+320(SB), Z10, Z12
-	VMULPS            Z10, Z10, Z13
-	VFMADD213PS       Z10, Z13, Z12
-	VADDPS.BCST       expNums<>+352(SB), Z12, Z10
-	VSCALEFPS         Z11, Z10, Z10
+	VFMADD213PS.BCST  expNums<>+352(SB), Z10, Z12
+	VFMADD213PS.BCST  expNums<>+352(SB), Z10, Z12
+	VSCALEFPS         Z11, Z12, Z10
 	VADDPS.BCST       expNums<>+352(SB), Z10, Z11
 	VDIVPS            Z11, Z2, Z11
 	VMULPS            Z11, Z10, Z10
 	VPMOVD2M          Z9, K1
 	VBLENDMPS         Z10, Z11, K1, Z4
-	VPMOVD2M          Z9, K1
 	VBLENDMPS         Z11, Z10, K1, Z5
 	VPMOVZXWD         (BX)(R8*2), Z10
 	VPSLLD            $0x10, Z10, Z10
@@ -15630,18 +20136,18 @@ turn1:
 	VMULPS            Z11, Z9, Z9
 	VMOVUPS           Z9, Z11
 	VCMPPS            $0x07, Z9, Z9, K1
-	VPTESTMD.BCST     expNums<>+1344(SB), Z9, K1, K2
-	VPADDD.BCST       expNums<>+544(SB), Z11, K1, Z11
-	VPSUBD.BCST       expNums<>+1376(SB), Z11, K2, Z11
+	VPTESTMD.BCST     expNums<>+2240(SB), Z9, K1, K2
+	VPADDD.BCST       expNums<>+1152(SB), Z11, K1, Z11
+	VPSUBD.BCST       expNums<>+2272(SB), Z11, K2, Z11
 	VMOVDQU           oddWords<>+0(SB), Y6
 	VPERMW            Z11, Z6, Z11
 	VMOVDQU           Y11, (AX)(R8*2)
 	VMULPS            Z3, Z10, Z3
 	VMOVUPS           Z3, Z9
 	VCMPPS            $0x07, Z3, Z3, K1
-	VPTESTMD.BCST     expNums<>+1344(SB), Z3, K1, K2
-	VPADDD.BCST       expNums<>+544(SB), Z9, K1, Z9
-	VPSUBD.BCST       expNums<>+1376(SB), Z9, K2, Z9
+	VPTESTMD.BCST     expNums<>+2240(SB), Z3, K1, K2
+	VPADDD.BCST       expNums<>+1152(SB), Z9, K1, Z9
+	VPSUBD.BCST       expNums<>+2272(SB), Z9, K2, Z9
 	VMOVDQU           oddWords<>+0(SB), Y6
 	VPERMW            Z9, Z6, Z9
 	VMOVDQU           Y9, (DX)(R8*2)
@@ -15674,16 +20180,14 @@ turned2:
 	VFMADD213PS.BCST  expNums<>+256(SB), Z3, Z5
 	VFMADD213PS.BCST  expNums<>+288(SB), Z3, Z5
 	VFMADD213PS.BCST  expNums<>+320(SB), Z3, Z5
-	VMULPS            Z3, Z3, Z9
-	VFMADD213PS       Z3, Z9, Z5
-	VADDPS.BCST       expNums<>+352(SB), Z5, Z3
-	VSCALEFPS         Z4, Z3, Z3
+	VFMADD213PS.BCST  expNums<>+352(SB), Z3, Z5
+	VFMADD213PS.BCST  expNums<>+352(SB), Z3, Z5
+	VSCALEFPS         Z4, Z5, Z3
 	VADDPS.BCST       expNums<>+352(SB), Z3, Z4
 	VDIVPS            Z4, Z2, Z4
 	VMULPS            Z4, Z3, Z3
 	VPMOVD2M          Z1, K2
 	VBLENDMPS         Z3, Z4, K2, Z7
-	VPMOVD2M          Z1, K2
 	VBLENDMPS         Z4, Z3, K2, Z8
 	VMOVDQU16.Z       (BX)(R8*2), K1, Y3
 	VPMOVZXWD         Y3, Z3
@@ -15698,18 +20202,18 @@ turned2:
 	VMULPS            Z2, Z1, Z1
 	VMOVUPS           Z1, Z2
 	VCMPPS            $0x07, Z1, Z1, K2
-	VPTESTMD.BCST     expNums<>+1344(SB), Z1, K2, K3
-	VPADDD.BCST       expNums<>+544(SB), Z2, K2, Z2
-	VPSUBD.BCST       expNums<>+1376(SB), Z2, K3, Z2
+	VPTESTMD.BCST     expNums<>+2240(SB), Z1, K2, K3
+	VPADDD.BCST       expNums<>+1152(SB), Z2, K2, Z2
+	VPSUBD.BCST       expNums<>+2272(SB), Z2, K3, Z2
 	VMOVDQU           oddWords<>+0(SB), Y6
 	VPERMW            Z2, Z6, Z2
 	VMOVDQU16         Y2, K1, (AX)(R8*2)
 	VMULPS            Z0, Z3, Z0
 	VMOVUPS           Z0, Z1
 	VCMPPS            $0x07, Z0, Z0, K2
-	VPTESTMD.BCST     expNums<>+1344(SB), Z0, K2, K3
-	VPADDD.BCST       expNums<>+544(SB), Z1, K2, Z1
-	VPSUBD.BCST       expNums<>+1376(SB), Z1, K3, Z1
+	VPTESTMD.BCST     expNums<>+2240(SB), Z0, K2, K3
+	VPADDD.BCST       expNums<>+1152(SB), Z1, K2, Z1
+	VPSUBD.BCST       expNums<>+2272(SB), Z1, K3, Z1
 	VMOVDQU           oddWords<>+0(SB), Y6
 	VPERMW            Z1, Z6, Z1
 	VMOVDQU16         Y1, K1, (DX)(R8*2)
@@ -15737,93 +20241,89 @@ TEXT ·expSumBF16AVX512(SB), NOSPLIT|NOFRAME, $0-36
 
 turn1:
 	VPMOVZXWD         (DX)(BX*2), Z7
+	VPMOVZXWD         32(DX)(BX*2), Z8
+	VPMOVZXWD         64(DX)(BX*2), Z9
+	VPMOVZXWD         96(DX)(BX*2), Z10
 	VPSLLD            $0x10, Z7, Z7
+	VPSLLD            $0x10, Z8, Z8
+	VPSLLD            $0x10, Z9, Z9
+	VPSLLD            $0x10, Z10, Z10
 	VSUBPS            Z0, Z7, Z7
+	VSUBPS            Z0, Z8, Z8
+	VSUBPS            Z0, Z9, Z9
+	VSUBPS            Z0, Z10, Z10
 	VMAXPS            Z7, Z1, Z7
+	VMAXPS            Z8, Z1, Z8
+	VMAXPS            Z9, Z1, Z9
+	VMAXPS            Z10, Z1, Z10
 	VMINPS            Z7, Z2, Z7
-	VBROADCASTSS      expNums<>+64(SB), Z8
-	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z8
-	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
+	VMINPS            Z8, Z2, Z8
+	VMINPS            Z9, Z2, Z9
+	VMINPS            Z10, Z2, Z13
+	VBROADCASTSS      expNums<>+64(SB), Z10
+	VBROADCASTSS      expNums<>+64(SB), Z11
+	VBROADCASTSS      expNums<>+64(SB), Z12
+	VBROADCASTSS      expNums<>+64(SB), Z14
+	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z10
+	VFMADD213PS.BCST  expNums<>+96(SB), Z8, Z11
+	VFMADD213PS.BCST  expNums<>+96(SB), Z9, Z12
+	VFMADD213PS.BCST  expNums<>+96(SB), Z13, Z14
+	VSUBPS.BCST       expNums<>+96(SB), Z10, Z10
+	VSUBPS.BCST       expNums<>+96(SB), Z11, Z11
+	VSUBPS.BCST       expNums<>+96(SB), Z12, Z12
+	VSUBPS.BCST       expNums<>+96(SB), Z14, Z14
 	VMOVUPS           Z7, Z7
-	VFNMADD231PS.BCST expNums<>+128(SB), Z8, Z7
-	VFNMADD231PS.BCST expNums<>+160(SB), Z8, Z7
-	VBROADCASTSS      expNums<>+192(SB), Z9
-	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
-	VMULPS            Z7, Z7, Z10
-	VFMADD213PS       Z7, Z10, Z9
-	VADDPS.BCST       expNums<>+352(SB), Z9, Z7
-	VSCALEFPS         Z8, Z7, Z7
+	VMOVUPS           Z8, Z8
+	VMOVUPS           Z9, Z9
+	VMOVUPS           Z13, Z17
+	VFNMADD231PS.BCST expNums<>+128(SB), Z10, Z7
+	VFNMADD231PS.BCST expNums<>+128(SB), Z11, Z8
+	VFNMADD231PS.BCST expNums<>+128(SB), Z12, Z9
+	VFNMADD231PS.BCST expNums<>+128(SB), Z14, Z17
+	VFNMADD231PS.BCST expNums<>+160(SB), Z10, Z7
+	VFNMADD231PS.BCST expNums<>+160(SB), Z11, Z8
+	VFNMADD231PS.BCST expNums<>+160(SB), Z12, Z9
+	VFNMADD231PS.BCST expNums<>+160(SB), Z14, Z17
+	VBROADCASTSS      expNums<>+192(SB), Z13
+	VBROADCASTSS      expNums<>+192(SB), Z15
+	VBROADCASTSS      expNums<>+192(SB), Z16
+	VBROADCASTSS      expNums<>+192(SB), Z18
+	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z13
+	VFMADD213PS.BCST  expNums<>+224(SB), Z8, Z15
+	VFMADD213PS.BCST  expNums<>+224(SB), Z9, Z16
+	VFMADD213PS.BCST  expNums<>+224(SB), Z17, Z18
+	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z13
+	VFMADD213PS.BCST  expNums<>+256(SB), Z8, Z15
+	VFMADD213PS.BCST  expNums<>+256(SB), Z9, Z16
+	VFMADD213PS.BCST  expNums<>+256(SB), Z17, Z18
+	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z13
+	VFMADD213PS.BCST  expNums<>+288(SB), Z8, Z15
+	VFMADD213PS.BCST  expNums<>+288(SB), Z9, Z16
+	VFMADD213PS.BCST  expNums<>+288(SB), Z17, Z18
+	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z13
+	VFMADD213PS.BCST  expNums<>+320(SB), Z8, Z15
+	VFMADD213PS.BCST  expNums<>+320(SB), Z9, Z16
+	VFMADD213PS.BCST  expNums<>+320(SB), Z17, Z18
+	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z13
+	VFMADD213PS.BCST  expNums<>+352(SB), Z8, Z15
+	VFMADD213PS.BCST  expNums<>+352(SB), Z9, Z16
+	VFMADD213PS.BCST  expNums<>+352(SB), Z17, Z18
+	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z13
+	VFMADD213PS.BCST  expNums<>+352(SB), Z8, Z15
+	VFMADD213PS.BCST  expNums<>+352(SB), Z9, Z16
+	VFMADD213PS.BCST  expNums<>+352(SB), Z17, Z18
+	VSCALEFPS         Z10, Z13, Z7
+	VSCALEFPS         Z11, Z15, Z8
+	VSCALEFPS         Z12, Z16, Z9
+	VSCALEFPS         Z14, Z18, Z10
 	VMOVUPS           Z7, (AX)(BX*4)
+	VMOVUPS           Z8, 64(AX)(BX*4)
+	VMOVUPS           Z9, 128(AX)(BX*4)
+	VMOVUPS           Z10, 192(AX)(BX*4)
 	VADDPS            Z7, Z3, Z3
-	VPMOVZXWD         32(DX)(BX*2), Z7
-	VPSLLD            $0x10, Z7, Z7
-	VSUBPS            Z0, Z7, Z7
-	VMAXPS            Z7, Z1, Z7
-	VMINPS            Z7, Z2, Z7
-	VBROADCASTSS      expNums<>+64(SB), Z8
-	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z8
-	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
-	VMOVUPS           Z7, Z7
-	VFNMADD231PS.BCST expNums<>+128(SB), Z8, Z7
-	VFNMADD231PS.BCST expNums<>+160(SB), Z8, Z7
-	VBROADCASTSS      expNums<>+192(SB), Z9
-	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
-	VMULPS            Z7, Z7, Z10
-	VFMADD213PS       Z7, Z10, Z9
-	VADDPS.BCST       expNums<>+352(SB), Z9, Z7
-	VSCALEFPS         Z8, Z7, Z7
-	VMOVUPS           Z7, 64(AX)(BX*4)
-	VADDPS            Z7, Z4, Z4
-	VPMOVZXWD         64(DX)(BX*2), Z7
-	VPSLLD            $0x10, Z7, Z7
-	VSUBPS            Z0, Z7, Z7
-	VMAXPS            Z7, Z1, Z7
-	VMINPS            Z7, Z2, Z7
-	VBROADCASTSS      expNums<>+64(SB), Z8
-	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z8
-	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
-	VMOVUPS           Z7, Z7
-	VFNMADD231PS.BCST expNums<>+128(SB), Z8, Z7
-	VFNMADD231PS.BCST expNums<>+160(SB), Z8, Z7
-	VBROADCASTSS      expNums<>+192(SB), Z9
-	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
-	VMULPS            Z7, Z7, Z10
-	VFMADD213PS       Z7, Z10, Z9
-	VADDPS.BCST       expNums<>+352(SB), Z9, Z7
-	VSCALEFPS         Z8, Z7, Z7
-	VMOVUPS           Z7, 128(AX)(BX*4)
-	VADDPS            Z7, Z5, Z5
-	VPMOVZXWD         96(DX)(BX*2), Z7
-	VPSLLD            $0x10, Z7, Z7
-	VSUBPS            Z0, Z7, Z7
-	VMAXPS            Z7, Z1, Z7
-	VMINPS            Z7, Z2, Z7
-	VBROADCASTSS      expNums<>+64(SB), Z8
-	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z8
-	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
-	VMOVUPS           Z7, Z7
-	VFNMADD231PS.BCST expNums<>+128(SB), Z8, Z7
-	VFNMADD231PS.BCST expNums<>+160(SB), Z8, Z7
-	VBROADCASTSS      expNums<>+192(SB), Z9
-	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
-	VMULPS            Z7, Z7, Z10
-	VFMADD213PS       Z7, Z10, Z9
-	VADDPS.BCST       expNums<>+352(SB), Z9, Z7
-	VSCALEFPS         Z8, Z7, Z7
-	VMOVUPS           Z7, 192(AX)(BX*4)
-	VADDPS            Z7, Z6, Z6
+	VADDPS            Z8, Z4, Z4
+	VADDPS            Z9, Z5, Z5
+	VADDPS            Z10, Z6, Z6
 	ADDQ              $+64, BX
 	SUBQ              $+64, CX
 	JGE               turn1
@@ -15848,10 +20348,9 @@ turned2:
 	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
 	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
 	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
-	VMULPS            Z7, Z7, Z10
-	VFMADD213PS       Z7, Z10, Z9
-	VADDPS.BCST       expNums<>+352(SB), Z9, Z7
-	VSCALEFPS         Z8, Z7, Z7
+	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z9
+	VSCALEFPS         Z8, Z9, Z7
 	VMOVUPS           Z7, (AX)(BX*4)
 	VADDPS            Z7, Z3, Z3
 	ADDQ              $+16, BX
@@ -15874,10 +20373,9 @@ turned2:
 	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
 	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
 	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
-	VMULPS            Z7, Z7, Z10
-	VFMADD213PS       Z7, Z10, Z9
-	VADDPS.BCST       expNums<>+352(SB), Z9, Z7
-	VSCALEFPS         Z8, Z7, Z7
+	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z9
+	VSCALEFPS         Z8, Z9, Z7
 	VMOVUPS           Z7, (AX)(BX*4)
 	VADDPS            Z7, Z4, Z4
 	ADDQ              $+16, BX
@@ -15900,10 +20398,9 @@ turned2:
 	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
 	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
 	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
-	VMULPS            Z7, Z7, Z10
-	VFMADD213PS       Z7, Z10, Z9
-	VADDPS.BCST       expNums<>+352(SB), Z9, Z7
-	VSCALEFPS         Z8, Z7, Z7
+	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z9
+	VSCALEFPS         Z8, Z9, Z7
 	VMOVUPS           Z7, (AX)(BX*4)
 	VADDPS            Z7, Z5, Z5
 	ADDQ              $+16, BX
@@ -15926,10 +20423,9 @@ turned2:
 	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
 	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
 	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
-	VMULPS            Z7, Z7, Z10
-	VFMADD213PS       Z7, Z10, Z9
-	VADDPS.BCST       expNums<>+352(SB), Z9, Z7
-	VSCALEFPS         Z8, Z7, Z7
+	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z9
+	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z9
+	VSCALEFPS         Z8, Z9, Z7
 	VMOVUPS           Z7, (AX)(BX*4)
 	VADDPS            Z7, Z6, Z6
 	ADDQ              $+16, BX
@@ -15959,10 +20455,9 @@ short4:
 	VFMADD213PS.BCST  expNums<>+256(SB), Z0, Z2
 	VFMADD213PS.BCST  expNums<>+288(SB), Z0, Z2
 	VFMADD213PS.BCST  expNums<>+320(SB), Z0, Z2
-	VMULPS            Z0, Z0, Z7
-	VFMADD213PS       Z0, Z7, Z2
-	VADDPS.BCST       expNums<>+352(SB), Z2, Z0
-	VSCALEFPS         Z1, Z0, Z0
+	VFMADD213PS.BCST  expNums<>+352(SB), Z0, Z2
+	VFMADD213PS.BCST  expNums<>+352(SB), Z0, Z2
+	VSCALEFPS         Z1, Z2, Z0
 	VMOVUPS           Z0, K1, (AX)(BX*4)
 	VADDPS            Z0, Z3, K1, Z3
 	JMP               done3
@@ -15991,10 +20486,9 @@ short5:
 	VFMADD213PS.BCST  expNums<>+256(SB), Z0, Z2
 	VFMADD213PS.BCST  expNums<>+288(SB), Z0, Z2
 	VFMADD213PS.BCST  expNums<>+320(SB), Z0, Z2
-	VMULPS            Z0, Z0, Z7
-	VFMADD213PS       Z0, Z7, Z2
-	VADDPS.BCST       expNums<>+352(SB), Z2, Z0
-	VSCALEFPS         Z1, Z0, Z0
+	VFMADD213PS.BCST  expNums<>+352(SB), Z0, Z2
+	VFMADD213PS.BCST  expNums<>+352(SB), Z0, Z2
+	VSCALEFPS         Z1, Z2, Z0
 	VMOVUPS           Z0, K1, (AX)(BX*4)
 	VADDPS            Z0, Z4, K1, Z4
 	JMP               done3
@@ -16023,10 +20517,9 @@ short6:
 	VFMADD213PS.BCST  expNums<>+256(SB), Z0, Z2
 	VFMADD213PS.BCST  expNums<>+288(SB), Z0, Z2
 	VFMADD213PS.BCST  expNums<>+320(SB), Z0, Z2
-	VMULPS            Z0, Z0, Z7
-	VFMADD213PS       Z0, Z7, Z2
-	VADDPS.BCST       expNums<>+352(SB), Z2, Z0
-	VSCALEFPS         Z1, Z0, Z0
+	VFMADD213PS.BCST  expNums<>+352(SB), Z0, Z2
+	VFMADD213PS.BCST  expNums<>+352(SB), Z0, Z2
+	VSCALEFPS         Z1, Z2, Z0
 	VMOVUPS           Z0, K1, (AX)(BX*4)
 	VADDPS            Z0, Z5, K1, Z5
 	JMP               done3
@@ -16055,10 +20548,9 @@ short7:
 	VFMADD213PS.BCST  expNums<>+256(SB), Z0, Z2
 	VFMADD213PS.BCST  expNums<>+288(SB), Z0, Z2
 	VFMADD213PS.BCST  expNums<>+320(SB), Z0, Z2
-	VMULPS            Z0, Z0, Z7
-	VFMADD213PS       Z0, Z7, Z2
-	VADDPS.BCST       expNums<>+352(SB), Z2, Z0
-	VSCALEFPS         Z1, Z0, Z0
+	VFMADD213PS.BCST  expNums<>+352(SB), Z0, Z2
+	VFMADD213PS.BCST  expNums<>+352(SB), Z0, Z2
+	VSCALEFPS         Z1, Z2, Z0
 	VMOVUPS           Z0, K1, (AX)(BX*4)
 	VADDPS            Z0, Z6, K1, Z6
 
@@ -16092,7 +20584,7 @@ TEXT ·softmaxBF16AVX512(SB), NOSPLIT|NOFRAME, $0-48
 row:
 	MOVQ         SI, CX
 	XORQ         R8, R8
-	VBROADCASTSS expNums<>+1312(SB), Z2
+	VBROADCASTSS expNums<>+1920(SB), Z2
 	VMOVUPS      Z2, Z3
 	VMOVUPS      Z2, Z4
 	VMOVUPS      Z2, Z5
@@ -16101,18 +20593,18 @@ row:
 	JLT          turned2
 
 turn1:
-	VPMOVZXWD (DX)(R8*2), Z7
-	VPSLLD    $0x10, Z7, Z7
-	VMAXPS    Z3, Z7, Z3
-	VPMOVZXWD 32(DX)(R8*2), Z7
-	VPSLLD    $0x10, Z7, Z7
-	VMAXPS    Z4, Z7, Z4
-	VPMOVZXWD 64(DX)(R8*2), Z7
-	VPSLLD    $0x10, Z7, Z7
-	VMAXPS    Z5, Z7, Z5
-	VPMOVZXWD 96(DX)(R8*2), Z7
-	VPSLLD    $0x10, Z7, Z7
-	VMAXPS    Z2, Z7, Z2
+	VPMOVZXWD (DX)(R8*2), Z9
+	VPMOVZXWD 32(DX)(R8*2), Z10
+	VPMOVZXWD 64(DX)(R8*2), Z11
+	VPMOVZXWD 96(DX)(R8*2), Z12
+	VPSLLD    $0x10, Z9, Z9
+	VPSLLD    $0x10, Z10, Z10
+	VPSLLD    $0x10, Z11, Z11
+	VPSLLD    $0x10, Z12, Z12
+	VMAXPS    Z3, Z9, Z3
+	VMAXPS    Z4, Z10, Z4
+	VMAXPS    Z5, Z11, Z5
+	VMAXPS    Z2, Z12, Z2
 	ADDQ      $+64, R8
 	SUBQ      $+64, CX
 	JGE       turn1
@@ -16121,30 +20613,30 @@ turned2:
 	ADDQ      $+64, CX
 	CMPQ      CX, $+16
 	JLT       short4
-	VPMOVZXWD (DX)(R8*2), Z7
-	VPSLLD    $0x10, Z7, Z7
-	VMAXPS    Z3, Z7, Z3
+	VPMOVZXWD (DX)(R8*2), Z9
+	VPSLLD    $0x10, Z9, Z9
+	VMAXPS    Z3, Z9, Z3
 	ADDQ      $+16, R8
 	SUBQ      $+16, CX
 	CMPQ      CX, $+16
 	JLT       short5
-	VPMOVZXWD (DX)(R8*2), Z7
-	VPSLLD    $0x10, Z7, Z7
-	VMAXPS    Z4, Z7, Z4
+	VPMOVZXWD (DX)(R8*2), Z9
+	VPSLLD    $0x10, Z9, Z9
+	VMAXPS    Z4, Z9, Z4
 	ADDQ      $+16, R8
 	SUBQ      $+16, CX
 	CMPQ      CX, $+16
 	JLT       short6
-	VPMOVZXWD (DX)(R8*2), Z7
-	VPSLLD    $0x10, Z7, Z7
-	VMAXPS    Z5, Z7, Z5
+	VPMOVZXWD (DX)(R8*2), Z9
+	VPSLLD    $0x10, Z9, Z9
+	VMAXPS    Z5, Z9, Z5
 	ADDQ      $+16, R8
 	SUBQ      $+16, CX
 	CMPQ      CX, $+16
 	JLT       short7
-	VPMOVZXWD (DX)(R8*2), Z7
-	VPSLLD    $0x10, Z7, Z7
-	VMAXPS    Z2, Z7, Z2
+	VPMOVZXWD (DX)(R8*2), Z9
+	VPSLLD    $0x10, Z9, Z9
+	VMAXPS    Z2, Z9, Z2
 	ADDQ      $+16, R8
 	SUBQ      $+16, CX
 
@@ -16156,9 +20648,9 @@ short4:
 	DECQ        R9
 	KMOVW       R9, K1
 	VMOVDQU16.Z (DX)(R8*2), K1, Y6
-	VPMOVZXWD   Y6, Z7
-	VPSLLD      $0x10, Z7, Z7
-	VMAXPS      Z3, Z7, K1, Z3
+	VPMOVZXWD   Y6, Z9
+	VPSLLD      $0x10, Z9, Z9
+	VMAXPS      Z3, Z9, K1, Z3
 	JMP         done3
 
 short5:
@@ -16169,9 +20661,9 @@ short5:
 	DECQ        R9
 	KMOVW       R9, K1
 	VMOVDQU16.Z (DX)(R8*2), K1, Y6
-	VPMOVZXWD   Y6, Z7
-	VPSLLD      $0x10, Z7, Z7
-	VMAXPS      Z4, Z7, K1, Z4
+	VPMOVZXWD   Y6, Z9
+	VPSLLD      $0x10, Z9, Z9
+	VMAXPS      Z4, Z9, K1, Z4
 	JMP         done3
 
 short6:
@@ -16182,9 +20674,9 @@ short6:
 	DECQ        R9
 	KMOVW       R9, K1
 	VMOVDQU16.Z (DX)(R8*2), K1, Y6
-	VPMOVZXWD   Y6, Z7
-	VPSLLD      $0x10, Z7, Z7
-	VMAXPS      Z5, Z7, K1, Z5
+	VPMOVZXWD   Y6, Z9
+	VPSLLD      $0x10, Z9, Z9
+	VMAXPS      Z5, Z9, K1, Z5
 	JMP         done3
 
 short7:
@@ -16195,9 +20687,9 @@ short7:
 	DECQ        R9
 	KMOVW       R9, K1
 	VMOVDQU16.Z (DX)(R8*2), K1, Y6
-	VPMOVZXWD   Y6, Z7
-	VPSLLD      $0x10, Z7, Z7
-	VMAXPS      Z2, Z7, K1, Z2
+	VPMOVZXWD   Y6, Z9
+	VPSLLD      $0x10, Z9, Z9
+	VMAXPS      Z2, Z9, K1, Z2
 
 done3:
 	VMAXPS        Z3, Z5, Z3
@@ -16215,101 +20707,97 @@ done3:
 	VXORPS        Z3, Z3, Z3
 	VXORPS        Z4, Z4, Z4
 	VXORPS        Z5, Z5, Z5
-	VXORPS        Z7, Z7, Z7
+	VXORPS        Z9, Z9, Z9
 	MOVQ          SI, CX
 	XORQ          R8, R8
 	SUBQ          $+64, CX
 	JLT           turned9
 
 turn8:
-	VPMOVZXWD         (DX)(R8*2), Z8
-	VPSLLD            $0x10, Z8, Z8
-	VSUBPS            Z2, Z8, Z8
-	VMAXPS            Z8, Z0, Z8
-	VMINPS            Z8, Z1, Z8
-	VBROADCASTSS      expNums<>+64(SB), Z9
-	VFMADD213PS.BCST  expNums<>+96(SB), Z8, Z9
-	VSUBPS.BCST       expNums<>+96(SB), Z9, Z9
-	VMOVUPS           Z8, Z8
-	VFNMADD231PS.BCST expNums<>+128(SB), Z9, Z8
-	VFNMADD231PS.BCST expNums<>+160(SB), Z9, Z8
-	VBROADCASTSS      expNums<>+192(SB), Z10
-	VFMADD213PS.BCST  expNums<>+224(SB), Z8, Z10
-	VFMADD213PS.BCST  expNums<>+256(SB), Z8, Z10
-	VFMADD213PS.BCST  expNums<>+288(SB), Z8, Z10
-	VFMADD213PS.BCST  expNums<>+320(SB), Z8, Z10
-	VMULPS            Z8, Z8, Z11
-	VFMADD213PS       Z8, Z11, Z10
-	VADDPS.BCST       expNums<>+352(SB), Z10, Z8
-	VSCALEFPS         Z9, Z8, Z8
-	VMOVUPS           Z8, (BX)(R8*4)
-	VADDPS            Z8, Z3, Z3
-	VPMOVZXWD         32(DX)(R8*2), Z8
-	VPSLLD            $0x10, Z8, Z8
-	VSUBPS            Z2, Z8, Z8
-	VMAXPS            Z8, Z0, Z8
-	VMINPS            Z8, Z1, Z8
-	VBROADCASTSS      expNums<>+64(SB), Z9
-	VFMADD213PS.BCST  expNums<>+96(SB), Z8, Z9
-	VSUBPS.BCST       expNums<>+96(SB), Z9, Z9
-	VMOVUPS           Z8, Z8
-	VFNMADD231PS.BCST expNums<>+128(SB), Z9, Z8
-	VFNMADD231PS.BCST expNums<>+160(SB), Z9, Z8
-	VBROADCASTSS      expNums<>+192(SB), Z10
-	VFMADD213PS.BCST  expNums<>+224(SB), Z8, Z10
-	VFMADD213PS.BCST  expNums<>+256(SB), Z8, Z10
-	VFMADD213PS.BCST  expNums<>+288(SB), Z8, Z10
-	VFMADD213PS.BCST  expNums<>+320(SB), Z8, Z10
-	VMULPS            Z8, Z8, Z11
-	VFMADD213PS       Z8, Z11, Z10
-	VADDPS.BCST       expNums<>+352(SB), Z10, Z8
-	VSCALEFPS         Z9, Z8, Z8
-	VMOVUPS           Z8, 64(BX)(R8*4)
-	VADDPS            Z8, Z4, Z4
-	VPMOVZXWD         64(DX)(R8*2), Z8
-	VPSLLD            $0x10, Z8, Z8
-	VSUBPS            Z2, Z8, Z8
-	VMAXPS            Z8, Z0, Z8
-	VMINPS            Z8, Z1, Z8
-	VBROADCASTSS      expNums<>+64(SB), Z9
-	VFMADD213PS.BCST  expNums<>+96(SB), Z8, Z9
-	VSUBPS.BCST       expNums<>+96(SB), Z9, Z9
-	VMOVUPS           Z8, Z8
-	VFNMADD231PS.BCST expNums<>+128(SB), Z9, Z8
-	VFNMADD231PS.BCST expNums<>+160(SB), Z9, Z8
-	VBROADCASTSS      expNums<>+192(SB), Z10
-	VFMADD213PS.BCST  expNums<>+224(SB), Z8, Z10
-	VFMADD213PS.BCST  expNums<>+256(SB), Z8, Z10
-	VFMADD213PS.BCST  expNums<>+288(SB), Z8, Z10
-	VFMADD213PS.BCST  expNums<>+320(SB), Z8, Z10
-	VMULPS            Z8, Z8, Z11
-	VFMADD213PS       Z8, Z11, Z10
-	VADDPS.BCST       expNums<>+352(SB), Z10, Z8
-	VSCALEFPS         Z9, Z8, Z8
-	VMOVUPS           Z8, 128(BX)(R8*4)
-	VADDPS            Z8, Z5, Z5
-	VPMOVZXWD         96(DX)(R8*2), Z8
-	VPSLLD            $0x10, Z8, Z8
-	VSUBPS            Z2, Z8, Z8
-	VMAXPS            Z8, Z0, Z8
-	VMINPS            Z8, Z1, Z8
-	VBROADCASTSS      expNums<>+64(SB), Z9
-	VFMADD213PS.BCST  expNums<>+96(SB), Z8, Z9
-	VSUBPS.BCST       expNums<>+96(SB), Z9, Z9
-	VMOVUPS           Z8, Z8
-	VFNMADD231PS.BCST expNums<>+128(SB), Z9, Z8
-	VFNMADD231PS.BCST expNums<>+160(SB), Z9, Z8
-	VBROADCASTSS      expNums<>+192(SB), Z10
-	VFMADD213PS.BCST  expNums<>+224(SB), Z8, Z10
-	VFMADD213PS.BCST  expNums<>+256(SB), Z8, Z10
-	VFMADD213PS.BCST  expNums<>+288(SB), Z8, Z10
-	VFMADD213PS.BCST  expNums<>+320(SB), Z8, Z10
-	VMULPS            Z8, Z8, Z11
-	VFMADD213PS       Z8, Z11, Z10
-	VADDPS.BCST       expNums<>+352(SB), Z10, Z8
-	VSCALEFPS         Z9, Z8, Z8
-	VMOVUPS           Z8, 192(BX)(R8*4)
-	VADDPS            Z8, Z7, Z7
+	VPMOVZXWD         (DX)(R8*2), Z10
+	VPMOVZXWD         32(DX)(R8*2), Z11
+	VPMOVZXWD         64(DX)(R8*2), Z12
+	VPMOVZXWD         96(DX)(R8*2), Z13
+	VPSLLD            $0x10, Z10, Z10
+	VPSLLD            $0x10, Z11, Z11
+	VPSLLD            $0x10, Z12, Z12
+	VPSLLD            $0x10, Z13, Z13
+	VSUBPS            Z2, Z10, Z10
+	VSUBPS            Z2, Z11, Z11
+	VSUBPS            Z2, Z12, Z12
+	VSUBPS            Z2, Z13, Z13
+	VMAXPS            Z10, Z0, Z10
+	VMAXPS            Z11, Z0, Z11
+	VMAXPS            Z12, Z0, Z12
+	VMAXPS            Z13, Z0, Z13
+	VMINPS            Z10, Z1, Z10
+	VMINPS            Z11, Z1, Z11
+	VMINPS            Z12, Z1, Z12
+	VMINPS            Z13, Z1, Z16
+	VBROADCASTSS      expNums<>+64(SB), Z13
+	VBROADCASTSS      expNums<>+64(SB), Z14
+	VBROADCASTSS      expNums<>+64(SB), Z15
+	VBROADCASTSS      expNums<>+64(SB), Z17
+	VFMADD213PS.BCST  expNums<>+96(SB), Z10, Z13
+	VFMADD213PS.BCST  expNums<>+96(SB), Z11, Z14
+	VFMADD213PS.BCST  expNums<>+96(SB), Z12, Z15
+	VFMADD213PS.BCST  expNums<>+96(SB), Z16, Z17
+	VSUBPS.BCST       expNums<>+96(SB), Z13, Z13
+	VSUBPS.BCST       expNums<>+96(SB), Z14, Z14
+	VSUBPS.BCST       expNums<>+96(SB), Z15, Z15
+	VSUBPS.BCST       expNums<>+96(SB), Z17, Z17
+	VMOVUPS           Z10, Z10
+	VMOVUPS           Z11, Z11
+	VMOVUPS           Z12, Z12
+	VMOVUPS           Z16, Z20
+	VFNMADD231PS.BCST expNums<>+128(SB), Z13, Z10
+	VFNMADD231PS.BCST expNums<>+128(SB), Z14, Z11
+	VFNMADD231PS.BCST expNums<>+128(SB), Z15, Z12
+	VFNMADD231PS.BCST expNums<>+128(SB), Z17, Z20
+	VFNMADD231PS.BCST expNums<>+160(SB), Z13, Z10
+	VFNMADD231PS.BCST expNums<>+160(SB), Z14, Z11
+	VFNMADD231PS.BCST expNums<>+160(SB), Z15, Z12
+	VFNMADD231PS.BCST expNums<>+160(SB), Z17, Z20
+	VBROADCASTSS      expNums<>+192(SB), Z16
+	VBROADCASTSS      expNums<>+192(SB), Z18
+	VBROADCASTSS      expNums<>+192(SB), Z19
+	VBROADCASTSS      expNums<>+192(SB), Z21
+	VFMADD213PS.BCST  expNums<>+224(SB), Z10, Z16
+	VFMADD213PS.BCST  expNums<>+224(SB), Z11, Z18
+	VFMADD213PS.BCST  expNums<>+224(SB), Z12, Z19
+	VFMADD213PS.BCST  expNums<>+224(SB), Z20, Z21
+	VFMADD213PS.BCST  expNums<>+256(SB), Z10, Z16
+	VFMADD213PS.BCST  expNums<>+256(SB), Z11, Z18
+	VFMADD213PS.BCST  expNums<>+256(SB), Z12, Z19
+	VFMADD213PS.BCST  expNums<>+256(SB), Z20, Z21
+	VFMADD213PS.BCST  expNums<>+288(SB), Z10, Z16
+	VFMADD213PS.BCST  expNums<>+288(SB), Z11, Z18
+	VFMADD213PS.BCST  expNums<>+288(SB), Z12, Z19
+	VFMADD213PS.BCST  expNums<>+288(SB), Z20, Z21
+	VFMADD213PS.BCST  expNums<>+320(SB), Z10, Z16
+	VFMADD213PS.BCST  expNums<>+320(SB), Z11, Z18
+	VFMADD213PS.BCST  expNums<>+320(SB), Z12, Z19
+	VFMADD213PS.BCST  expNums<>+320(SB), Z20, Z21
+	VFMADD213PS.BCST  expNums<>+352(SB), Z10, Z16
+	VFMADD213PS.BCST  expNums<>+352(SB), Z11, Z18
+	VFMADD213PS.BCST  expNums<>+352(SB), Z12, Z19
+	VFMADD213PS.BCST  expNums<>+352(SB), Z20, Z21
+	VFMADD213PS.BCST  expNums<>+352(SB), Z10, Z16
+	VFMADD213PS.BCST  expNums<>+352(SB), Z11, Z18
+	VFMADD213PS.BCST  expNums<>+352(SB), Z12, Z19
+	VFMADD213PS.BCST  expNums<>+352(SB), Z20, Z21
+	VSCALEFPS         Z13, Z16, Z10
+	VSCALEFPS         Z14, Z18, Z11
+	VSCALEFPS         Z15, Z19, Z12
+	VSCALEFPS         Z17, Z21, Z13
+	VMOVUPS           Z10, (BX)(R8*4)
+	VMOVUPS           Z11, 64(BX)(R8*4)
+	VMOVUPS           Z12, 128(BX)(R8*4)
+	VMOVUPS           Z13, 192(BX)(R8*4)
+	VADDPS            Z10, Z3, Z3
+	VADDPS            Z11, Z4, Z4
+	VADDPS            Z12, Z5, Z5
+	VADDPS            Z13, Z9, Z9
 	ADDQ              $+64, R8
 	SUBQ              $+64, CX
 	JGE               turn8
@@ -16318,106 +20806,102 @@ turned9:
 	ADDQ              $+64, CX
 	CMPQ              CX, $+16
 	JLT               short11
-	VPMOVZXWD         (DX)(R8*2), Z8
-	VPSLLD            $0x10, Z8, Z8
-	VSUBPS            Z2, Z8, Z8
-	VMAXPS            Z8, Z0, Z8
-	VMINPS            Z8, Z1, Z8
-	VBROADCASTSS      expNums<>+64(SB), Z9
-	VFMADD213PS.BCST  expNums<>+96(SB), Z8, Z9
-	VSUBPS.BCST       expNums<>+96(SB), Z9, Z9
-	VMOVUPS           Z8, Z8
-	VFNMADD231PS.BCST expNums<>+128(SB), Z9, Z8
-	VFNMADD231PS.BCST expNums<>+160(SB), Z9, Z8
-	VBROADCASTSS      expNums<>+192(SB), Z10
-	VFMADD213PS.BCST  expNums<>+224(SB), Z8, Z10
-	VFMADD213PS.BCST  expNums<>+256(SB), Z8, Z10
-	VFMADD213PS.BCST  expNums<>+288(SB), Z8, Z10
-	VFMADD213PS.BCST  expNums<>+320(SB), Z8, Z10
-	VMULPS            Z8, Z8, Z11
-	VFMADD213PS       Z8, Z11, Z10
-	VADDPS.BCST       expNums<>+352(SB), Z10, Z8
-	VSCALEFPS         Z9, Z8, Z8
-	VMOVUPS           Z8, (BX)(R8*4)
-	VADDPS            Z8, Z3, Z3
+	VPMOVZXWD         (DX)(R8*2), Z10
+	VPSLLD            $0x10, Z10, Z10
+	VSUBPS            Z2, Z10, Z10
+	VMAXPS            Z10, Z0, Z10
+	VMINPS            Z10, Z1, Z10
+	VBROADCASTSS      expNums<>+64(SB), Z11
+	VFMADD213PS.BCST  expNums<>+96(SB), Z10, Z11
+	VSUBPS.BCST       expNums<>+96(SB), Z11, Z11
+	VMOVUPS           Z10, Z10
+	VFNMADD231PS.BCST expNums<>+128(SB), Z11, Z10
+	VFNMADD231PS.BCST expNums<>+160(SB), Z11, Z10
+	VBROADCASTSS      expNums<>+192(SB), Z12
+	VFMADD213PS.BCST  expNums<>+224(SB), Z10, Z12
+	VFMADD213PS.BCST  expNums<>+256(SB), Z10, Z12
+	VFMADD213PS.BCST  expNums<>+288(SB), Z10, Z12
+	VFMADD213PS.BCST  expNums<>+320(SB), Z10, Z12
+	VFMADD213PS.BCST  expNums<>+352(SB), Z10, Z12
+	VFMADD213PS.BCST  expNums<>+352(SB), Z10, Z12
+	VSCALEFPS         Z11, Z12, Z10
+	VMOVUPS           Z10, (BX)(R8*4)
+	VADDPS            Z10, Z3, Z3
 	ADDQ              $+16, R8
 	SUBQ              $+16, CX
 	CMPQ              CX, $+16
 	JLT               short12
-	VPMOVZXWD         (DX)(R8*2), Z8
-	VPSLLD            $0x10, Z8, Z8
-	VSUBPS            Z2, Z8, Z8
-	VMAXPS            Z8, Z0, Z8
-	VMINPS            Z8, Z1, Z8
-	VBROADCASTSS      expNums<>+64(SB), Z9
-	VFMADD213PS.BCST  expNums<>+96(SB), Z8, Z9
-	VSUBPS.BCST       expNums<>+96(SB), Z9, Z9
-	VMOVUPS           Z8, Z8
-	VFNMADD231PS.BCST expNums<>+128(SB), Z9, Z8
-	VFNMADD231PS.BCST expNums<>+160(SB), Z9, Z8
-	VBROADCASTSS      expNums<>+192(SB), Z10
-	VFMADD213PS.BCST  expNums<>+224(SB), Z8, Z10
-	VFMADD213PS.BCST  expNums<>+256(SB), Z8, Z10
-	VFMADD213PS.BCST  expNums<>+288(SB), Z8, Z10
-	VFMADD213PS.BCST  expNums<>+320(SB), Z8, Z10
-	VMULPS            Z8, Z8, Z11
-	VFMADD213PS       Z8, Z11, Z10
-	VADDPS.BCST       expNums<>+352(SB), Z10, Z8
-	VSCALEFPS         Z9, Z8, Z8
-	VMOVUPS           Z8, (BX)(R8*4)
-	VADDPS            Z8, Z4, Z4
+	VPMOVZXWD         (DX)(R8*2), Z10
+	VPSLLD            $0x10, Z10, Z10
+	VSUBPS            Z2, Z10, Z10
+	VMAXPS            Z10, Z0, Z10
+	VMINPS            Z10, Z1, Z10
+	VBROADCASTSS      expNums<>+64(SB), Z11
+	VFMADD213PS.BCST  expNums<>+96(SB), Z10, Z11
+	VSUBPS.BCST       expNums<>+96(SB), Z11, Z11
+	VMOVUPS           Z10, Z10
+	VFNMADD231PS.BCST expNums<>+128(SB), Z11, Z10
+	VFNMADD231PS.BCST expNums<>+160(SB), Z11, Z10
+	VBROADCASTSS      expNums<>+192(SB), Z12
+	VFMADD213PS.BCST  expNums<>+224(SB), Z10, Z12
+	VFMADD213PS.BCST  expNums<>+256(SB), Z10, Z12
+	VFMADD213PS.BCST  expNums<>+288(SB), Z10, Z12
+	VFMADD213PS.BCST  expNums<>+320(SB), Z10, Z12
+	VFMADD213PS.BCST  expNums<>+352(SB), Z10, Z12
+	VFMADD213PS.BCST  expNums<>+352(SB), Z10, Z12
+	VSCALEFPS         Z11, Z12, Z10
+	VMOVUPS           Z10, (BX)(R8*4)
+	VADDPS            Z10, Z4, Z4
 	ADDQ              $+16, R8
 	SUBQ              $+16, CX
 	CMPQ              CX, $+16
 	JLT               short13
-	VPMOVZXWD         (DX)(R8*2), Z8
-	VPSLLD            $0x10, Z8, Z8
-	VSUBPS            Z2, Z8, Z8
-	VMAXPS            Z8, Z0, Z8
-	VMINPS            Z8, Z1, Z8
-	VBROADCASTSS      expNums<>+64(SB), Z9
-	VFMADD213PS.BCST  expNums<>+96(SB), Z8, Z9
-	VSUBPS.BCST       expNums<>+96(SB), Z9, Z9
-	VMOVUPS           Z8, Z8
-	VFNMADD231PS.BCST expNums<>+128(SB), Z9, Z8
-	VFNMADD231PS.BCST expNums<>+160(SB), Z9, Z8
-	VBROADCASTSS      expNums<>+192(SB), Z10
-	VFMADD213PS.BCST  expNums<>+224(SB), Z8, Z10
-	VFMADD213PS.BCST  expNums<>+256(SB), Z8, Z10
-	VFMADD213PS.BCST  expNums<>+288(SB), Z8, Z10
-	VFMADD213PS.BCST  expNums<>+320(SB), Z8, Z10
-	VMULPS            Z8, Z8, Z11
-	VFMADD213PS       Z8, Z11, Z10
-	VADDPS.BCST       expNums<>+352(SB), Z10, Z8
-	VSCALEFPS         Z9, Z8, Z8
-	VMOVUPS           Z8, (BX)(R8*4)
-	VADDPS            Z8, Z5, Z5
+	VPMOVZXWD         (DX)(R8*2), Z10
+	VPSLLD            $0x10, Z10, Z10
+	VSUBPS            Z2, Z10, Z10
+	VMAXPS            Z10, Z0, Z10
+	VMINPS            Z10, Z1, Z10
+	VBROADCASTSS      expNums<>+64(SB), Z11
+	VFMADD213PS.BCST  expNums<>+96(SB), Z10, Z11
+	VSUBPS.BCST       expNums<>+96(SB), Z11, Z11
+	VMOVUPS           Z10, Z10
+	VFNMADD231PS.BCST expNums<>+128(SB), Z11, Z10
+	VFNMADD231PS.BCST expNums<>+160(SB), Z11, Z10
+	VBROADCASTSS      expNums<>+192(SB), Z12
+	VFMADD213PS.BCST  expNums<>+224(SB), Z10, Z12
+	VFMADD213PS.BCST  expNums<>+256(SB), Z10, Z12
+	VFMADD213PS.BCST  expNums<>+288(SB), Z10, Z12
+	VFMADD213PS.BCST  expNums<>+320(SB), Z10, Z12
+	VFMADD213PS.BCST  expNums<>+352(SB), Z10, Z12
+	VFMADD213PS.BCST  expNums<>+352(SB), Z10, Z12
+	VSCALEFPS         Z11, Z12, Z10
+	VMOVUPS           Z10, (BX)(R8*4)
+	VADDPS            Z10, Z5, Z5
 	ADDQ              $+16, R8
 	SUBQ              $+16, CX
 	CMPQ              CX, $+16
 	JLT               short14
-	VPMOVZXWD         (DX)(R8*2), Z8
-	VPSLLD            $0x10, Z8, Z8
-	VSUBPS            Z2, Z8, Z8
-	VMAXPS            Z8, Z0, Z8
-	VMINPS            Z8, Z1, Z8
-	VBROADCASTSS      expNums<>+64(SB), Z9
-	VFMADD213PS.BCST  expNums<>+96(SB), Z8, Z9
-	VSUBPS.BCST       expNums<>+96(SB), Z9, Z9
-	VMOVUPS           Z8, Z8
-	VFNMADD231PS.BCST expNums<>+128(SB), Z9, Z8
-	VFNMADD231PS.BCST expNums<>+160(SB), Z9, Z8
-	VBROADCASTSS      expNums<>+192(SB), Z10
-	VFMADD213PS.BCST  expNums<>+224(SB), Z8, Z10
-	VFMADD213PS.BCST  expNums<>+256(SB), Z8, Z10
-	VFMADD213PS.BCST  expNums<>+288(SB), Z8, Z10
-	VFMADD213PS.BCST  expNums<>+320(SB), Z8, Z10
-	VMULPS            Z8, Z8, Z11
-	VFMADD213PS       Z8, Z11, Z10
-	VADDPS.BCST       expNums<>+352(SB), Z10, Z8
-	VSCALEFPS         Z9, Z8, Z8
-	VMOVUPS           Z8, (BX)(R8*4)
-	VADDPS            Z8, Z7, Z7
+	VPMOVZXWD         (DX)(R8*2), Z10
+	VPSLLD            $0x10, Z10, Z10
+	VSUBPS            Z2, Z10, Z10
+	VMAXPS            Z10, Z0, Z10
+	VMINPS            Z10, Z1, Z10
+	VBROADCASTSS      expNums<>+64(SB), Z11
+	VFMADD213PS.BCST  expNums<>+96(SB), Z10, Z11
+	VSUBPS.BCST       expNums<>+96(SB), Z11, Z11
+	VMOVUPS           Z10, Z10
+	VFNMADD231PS.BCST expNums<>+128(SB), Z11, Z10
+	VFNMADD231PS.BCST expNums<>+160(SB), Z11, Z10
+	VBROADCASTSS      expNums<>+192(SB), Z12
+	VFMADD213PS.BCST  expNums<>+224(SB), Z10, Z12
+	VFMADD213PS.BCST  expNums<>+256(SB), Z10, Z12
+	VFMADD213PS.BCST  expNums<>+288(SB), Z10, Z12
+	VFMADD213PS.BCST  expNums<>+320(SB), Z10, Z12
+	VFMADD213PS.BCST  expNums<>+352(SB), Z10, Z12
+	VFMADD213PS.BCST  expNums<>+352(SB), Z10, Z12
+	VSCALEFPS         Z11, Z12, Z10
+	VMOVUPS           Z10, (BX)(R8*4)
+	VADDPS            Z10, Z9, Z9
 	ADDQ              $+16, R8
 	SUBQ              $+16, CX
 
@@ -16429,26 +20913,25 @@ short11:
 	DECQ              R9
 	KMOVW             R9, K1
 	VMOVDQU16.Z       (DX)(R8*2), K1, Y6
-	VPMOVZXWD         Y6, Z8
-	VPSLLD            $0x10, Z8, Z8
-	VSUBPS            Z2, Z8, Z2
+	VPMOVZXWD         Y6, Z10
+	VPSLLD            $0x10, Z10, Z10
+	VSUBPS            Z2, Z10, Z2
 	VMAXPS            Z2, Z0, Z2
 	VMINPS            Z2, Z1, Z2
-	VBROADCASTSS      expNums<>+64(SB), Z8
-	VFMADD213PS.BCST  expNums<>+96(SB), Z2, Z8
-	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
+	VBROADCASTSS      expNums<>+64(SB), Z10
+	VFMADD213PS.BCST  expNums<>+96(SB), Z2, Z10
+	VSUBPS.BCST       expNums<>+96(SB), Z10, Z10
 	VMOVUPS           Z2, Z2
-	VFNMADD231PS.BCST expNums<>+128(SB), Z8, Z2
-	VFNMADD231PS.BCST expNums<>+160(SB), Z8, Z2
-	VBROADCASTSS      expNums<>+192(SB), Z9
-	VFMADD213PS.BCST  expNums<>+224(SB), Z2, Z9
-	VFMADD213PS.BCST  expNums<>+256(SB), Z2, Z9
-	VFMADD213PS.BCST  expNums<>+288(SB), Z2, Z9
-	VFMADD213PS.BCST  expNums<>+320(SB), Z2, Z9
-	VMULPS            Z2, Z2, Z10
-	VFMADD213PS       Z2, Z10, Z9
-	VADDPS.BCST       expNums<>+352(SB), Z9, Z2
-	VSCALEFPS         Z8, Z2, Z2
+	VFNMADD231PS.BCST expNums<>+128(SB), Z10, Z2
+	VFNMADD231PS.BCST expNums<>+160(SB), Z10, Z2
+	VBROADCASTSS      expNums<>+192(SB), Z11
+	VFMADD213PS.BCST  expNums<>+224(SB), Z2, Z11
+	VFMADD213PS.BCST  expNums<>+256(SB), Z2, Z11
+	VFMADD213PS.BCST  expNums<>+288(SB), Z2, Z11
+	VFMADD213PS.BCST  expNums<>+320(SB), Z2, Z11
+	VFMADD213PS.BCST  expNums<>+352(SB), Z2, Z11
+	VFMADD213PS.BCST  expNums<>+352(SB), Z2, Z11
+	VSCALEFPS         Z10, Z11, Z2
 	VMOVUPS           Z2, K1, (BX)(R8*4)
 	VADDPS            Z2, Z3, K1, Z3
 	JMP               done10
@@ -16461,26 +20944,25 @@ short12:
 	DECQ              R9
 	KMOVW             R9, K1
 	VMOVDQU16.Z       (DX)(R8*2), K1, Y6
-	VPMOVZXWD         Y6, Z8
-	VPSLLD            $0x10, Z8, Z8
-	VSUBPS            Z2, Z8, Z2
+	VPMOVZXWD         Y6, Z10
+	VPSLLD            $0x10, Z10, Z10
+	VSUBPS            Z2, Z10, Z2
 	VMAXPS            Z2, Z0, Z2
 	VMINPS            Z2, Z1, Z2
-	VBROADCASTSS      expNums<>+64(SB), Z8
-	VFMADD213PS.BCST  expNums<>+96(SB), Z2, Z8
-	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
+	VBROADCASTSS      expNums<>+64(SB), Z10
+	VFMADD213PS.BCST  expNums<>+96(SB), Z2, Z10
+	VSUBPS.BCST       expNums<>+96(SB), Z10, Z10
 	VMOVUPS           Z2, Z2
-	VFNMADD231PS.BCST expNums<>+128(SB), Z8, Z2
-	VFNMADD231PS.BCST expNums<>+160(SB), Z8, Z2
-	VBROADCASTSS      expNums<>+192(SB), Z9
-	VFMADD213PS.BCST  expNums<>+224(SB), Z2, Z9
-	VFMADD213PS.BCST  expNums<>+256(SB), Z2, Z9
-	VFMADD213PS.BCST  expNums<>+288(SB), Z2, Z9
-	VFMADD213PS.BCST  expNums<>+320(SB), Z2, Z9
-	VMULPS            Z2, Z2, Z10
-	VFMADD213PS       Z2, Z10, Z9
-	VADDPS.BCST       expNums<>+352(SB), Z9, Z2
-	VSCALEFPS         Z8, Z2, Z2
+	VFNMADD231PS.BCST expNums<>+128(SB), Z10, Z2
+	VFNMADD231PS.BCST expNums<>+160(SB), Z10, Z2
+	VBROADCASTSS      expNums<>+192(SB), Z11
+	VFMADD213PS.BCST  expNums<>+224(SB), Z2, Z11
+	VFMADD213PS.BCST  expNums<>+256(SB), Z2, Z11
+	VFMADD213PS.BCST  expNums<>+288(SB), Z2, Z11
+	VFMADD213PS.BCST  expNums<>+320(SB), Z2, Z11
+	VFMADD213PS.BCST  expNums<>+352(SB), Z2, Z11
+	VFMADD213PS.BCST  expNums<>+352(SB), Z2, Z11
+	VSCALEFPS         Z10, Z11, Z2
 	VMOVUPS           Z2, K1, (BX)(R8*4)
 	VADDPS            Z2, Z4, K1, Z4
 	JMP               done10
@@ -16493,26 +20975,25 @@ short13:
 	DECQ              R9
 	KMOVW             R9, K1
 	VMOVDQU16.Z       (DX)(R8*2), K1, Y6
-	VPMOVZXWD         Y6, Z8
-	VPSLLD            $0x10, Z8, Z8
-	VSUBPS            Z2, Z8, Z2
+	VPMOVZXWD         Y6, Z10
+	VPSLLD            $0x10, Z10, Z10
+	VSUBPS            Z2, Z10, Z2
 	VMAXPS            Z2, Z0, Z2
 	VMINPS            Z2, Z1, Z2
-	VBROADCASTSS      expNums<>+64(SB), Z8
-	VFMADD213PS.BCST  expNums<>+96(SB), Z2, Z8
-	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
+	VBROADCASTSS      expNums<>+64(SB), Z10
+	VFMADD213PS.BCST  expNums<>+96(SB), Z2, Z10
+	VSUBPS.BCST       expNums<>+96(SB), Z10, Z10
 	VMOVUPS           Z2, Z2
-	VFNMADD231PS.BCST expNums<>+128(SB), Z8, Z2
-	VFNMADD231PS.BCST expNums<>+160(SB), Z8, Z2
-	VBROADCASTSS      expNums<>+192(SB), Z9
-	VFMADD213PS.BCST  expNums<>+224(SB), Z2, Z9
-	VFMADD213PS.BCST  expNums<>+256(SB), Z2, Z9
-	VFMADD213PS.BCST  expNums<>+288(SB), Z2, Z9
-	VFMADD213PS.BCST  expNums<>+320(SB), Z2, Z9
-	VMULPS            Z2, Z2, Z10
-	VFMADD213PS       Z2, Z10, Z9
-	VADDPS.BCST       expNums<>+352(SB), Z9, Z2
-	VSCALEFPS         Z8, Z2, Z2
+	VFNMADD231PS.BCST expNums<>+128(SB), Z10, Z2
+	VFNMADD231PS.BCST expNums<>+160(SB), Z10, Z2
+	VBROADCASTSS      expNums<>+192(SB), Z11
+	VFMADD213PS.BCST  expNums<>+224(SB), Z2, Z11
+	VFMADD213PS.BCST  expNums<>+256(SB), Z2, Z11
+	VFMADD213PS.BCST  expNums<>+288(SB), Z2, Z11
+	VFMADD213PS.BCST  expNums<>+320(SB), Z2, Z11
+	VFMADD213PS.BCST  expNums<>+352(SB), Z2, Z11
+	VFMADD213PS.BCST  expNums<>+352(SB), Z2, Z11
+	VSCALEFPS         Z10, Z11, Z2
 	VMOVUPS           Z2, K1, (BX)(R8*4)
 	VADDPS            Z2, Z5, K1, Z5
 	JMP               done10
@@ -16525,32 +21006,31 @@ short14:
 	DECQ              R9
 	KMOVW             R9, K1
 	VMOVDQU16.Z       (DX)(R8*2), K1, Y6
-	VPMOVZXWD         Y6, Z8
-	VPSLLD            $0x10, Z8, Z8
-	VSUBPS            Z2, Z8, Z2
+	VPMOVZXWD         Y6, Z10
+	VPSLLD            $0x10, Z10, Z10
+	VSUBPS            Z2, Z10, Z2
 	VMAXPS            Z2, Z0, Z2
 	VMINPS            Z2, Z1, Z2
-	VBROADCASTSS      expNums<>+64(SB), Z8
-	VFMADD213PS.BCST  expNums<>+96(SB), Z2, Z8
-	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
+	VBROADCASTSS      expNums<>+64(SB), Z10
+	VFMADD213PS.BCST  expNums<>+96(SB), Z2, Z10
+	VSUBPS.BCST       expNums<>+96(SB), Z10, Z10
 	VMOVUPS           Z2, Z2
-	VFNMADD231PS.BCST expNums<>+128(SB), Z8, Z2
-	VFNMADD231PS.BCST expNums<>+160(SB), Z8, Z2
-	VBROADCASTSS      expNums<>+192(SB), Z9
-	VFMADD213PS.BCST  expNums<>+224(SB), Z2, Z9
-	VFMADD213PS.BCST  expNums<>+256(SB), Z2, Z9
-	VFMADD213PS.BCST  expNums<>+288(SB), Z2, Z9
-	VFMADD213PS.BCST  expNums<>+320(SB), Z2, Z9
-	VMULPS            Z2, Z2, Z10
-	VFMADD213PS       Z2, Z10, Z9
-	VADDPS.BCST       expNums<>+352(SB), Z9, Z2
-	VSCALEFPS         Z8, Z2, Z2
+	VFNMADD231PS.BCST expNums<>+128(SB), Z10, Z2
+	VFNMADD231PS.BCST expNums<>+160(SB), Z10, Z2
+	VBROADCASTSS      expNums<>+192(SB), Z11
+	VFMADD213PS.BCST  expNums<>+224(SB), Z2, Z11
+	VFMADD213PS.BCST  expNums<>+256(SB), Z2, Z11
+	VFMADD213PS.BCST  expNums<>+288(SB), Z2, Z11
+	VFMADD213PS.BCST  expNums<>+320(SB), Z2, Z11
+	VFMADD213PS.BCST  expNums<>+352(SB), Z2, Z11
+	VFMADD213PS.BCST  expNums<>+352(SB), Z2, Z11
+	VSCALEFPS         Z10, Z11, Z2
 	VMOVUPS           Z2, K1, (BX)(R8*4)
-	VADDPS            Z2, Z7, K1, Z7
+	VADDPS            Z2, Z9, K1, Z9
 
 done10:
 	VADDPS        Z3, Z5, Z3
-	VADDPS        Z4, Z7, Z4
+	VADDPS        Z4, Z9, Z4
 	VADDPS        Z3, Z4, Z3
 	VEXTRACTF64X4 $0x01, Z3, Y2
 	VADDPS        Y3, Y2, Y2
@@ -16568,28 +21048,68 @@ done10:
 	VBROADCASTSS  X4, Z2
 	MOVQ          SI, CX
 	XORQ          R8, R8
-	SUBQ          $+16, CX
+	SUBQ          $+48, CX
 	JLT           turned16
 
 turn15:
 	VMOVUPS       (BX)(R8*4), Z3
+	VMOVUPS       64(BX)(R8*4), Z4
+	VMOVUPS       128(BX)(R8*4), Z5
+	VMULPS        Z2, Z3, Z3
+	VMULPS        Z2, Z4, Z4
+	VMULPS        Z2, Z5, Z10
+	VMOVUPS       Z3, Z5
+	VMOVUPS       Z4, Z9
+	VMOVUPS       Z10, Z11
+	VCMPPS        $0x07, Z3, Z3, K1
+	VCMPPS        $0x07, Z4, Z4, K3
+	VCMPPS        $0x07, Z10, Z10, K5
+	VPTESTMD.BCST expNums<>+2240(SB), Z3, K1, K2
+	VPTESTMD.BCST expNums<>+2240(SB), Z4, K3, K4
+	VPTESTMD.BCST expNums<>+2240(SB), Z10, K5, K6
+	VPADDD.BCST   expNums<>+1152(SB), Z5, K1, Z5
+	VPADDD.BCST   expNums<>+1152(SB), Z9, K3, Z9
+	VPADDD.BCST   expNums<>+1152(SB), Z11, K5, Z11
+	VPSUBD.BCST   expNums<>+2272(SB), Z5, K2, Z5
+	VPSUBD.BCST   expNums<>+2272(SB), Z9, K4, Z9
+	VPSUBD.BCST   expNums<>+2272(SB), Z11, K6, Z11
+	VMOVDQU       oddWords<>+0(SB), Y6
+	VMOVDQU       oddWords<>+0(SB), Y7
+	VMOVDQU       oddWords<>+0(SB), Y8
+	VPERMW        Z5, Z6, Z5
+	VPERMW        Z9, Z7, Z9
+	VPERMW        Z11, Z8, Z11
+	VMOVDQU       Y5, (AX)(R8*2)
+	VMOVDQU       Y9, 32(AX)(R8*2)
+	VMOVDQU       Y11, 64(AX)(R8*2)
+	ADDQ          $+48, R8
+	SUBQ          $+48, CX
+	JGE           turn15
+
+turned16:
+	ADDQ $+48, CX
+	SUBQ $+16, CX
+	JLT  turned18
+
+turn17:
+	VMOVUPS       (BX)(R8*4), Z3
 	VMULPS        Z2, Z3, Z3
 	VMOVUPS       Z3, Z4
 	VCMPPS        $0x07, Z3, Z3, K1
-	VPTESTMD.BCST expNums<>+1344(SB), Z3, K1, K2
-	VPADDD.BCST   expNums<>+544(SB), Z4, K1, Z4
-	VPSUBD.BCST   expNums<>+1376(SB), Z4, K2, Z4
+	VPTESTMD.BCST expNums<>+2240(SB), Z3, K1, K2
+	VPADDD.BCST   expNums<>+1152(SB), Z4, K1, Z4
+	VPSUBD.BCST   expNums<>+2272(SB), Z4, K2, Z4
 	VMOVDQU       oddWords<>+0(SB), Y6
 	VPERMW        Z4, Z6, Z4
 	VMOVDQU       Y4, (AX)(R8*2)
 	ADDQ          $+16, R8
 	SUBQ          $+16, CX
-	JGE           turn15
+	JGE           turn17
 
-turned16:
+turned18:
 	ADDQ          $+16, CX
 	TESTQ         CX, CX
-	JEQ           done17
+	JEQ           done19
 	MOVQ          $+1, R9
 	SHLQ          CL, R9
 	DECQ          R9
@@ -16598,14 +21118,14 @@ turned16:
 	VMULPS        Z2, Z3, Z2
 	VMOVUPS       Z2, Z3
 	VCMPPS        $0x07, Z2, Z2, K2
-	VPTESTMD.BCST expNums<>+1344(SB), Z2, K2, K3
-	VPADDD.BCST   expNums<>+544(SB), Z3, K2, Z3
-	VPSUBD.BCST   expNums<>+1376(SB), Z3, K3, Z3
+	VPTESTMD.BCST expNums<>+2240(SB), Z2, K2, K3
+	VPADDD.BCST   expNums<>+1152(SB), Z3, K2, Z3
+	VPSUBD.BCST   expNums<>+2272(SB), Z3, K3, Z3
 	VMOVDQU       oddWords<>+0(SB), Y6
 	VPERMW        Z3, Z6, Z3
 	VMOVDQU16     Y3, K1, (AX)(R8*2)
 
-done17:
+done19:
 	MOVQ SI, CX
 	SHLQ $0x01, CX
 	ADDQ CX, AX
@@ -16744,228 +21264,452 @@ DATA expNums<>+496(SB)/4, $0xc2fc0000
 DATA expNums<>+500(SB)/4, $0xc2fc0000
 DATA expNums<>+504(SB)/4, $0xc2fc0000
 DATA expNums<>+508(SB)/4, $0xc2fc0000
-DATA expNums<>+512(SB)/4, $0x00000001
-DATA expNums<>+516(SB)/4, $0x00000001
-DATA expNums<>+520(SB)/4, $0x00000001
-DATA expNums<>+524(SB)/4, $0x00000001
-DATA expNums<>+528(SB)/4, $0x00000001
-DATA expNums<>+532(SB)/4, $0x00000001
-DATA expNums<>+536(SB)/4, $0x00000001
-DATA expNums<>+540(SB)/4, $0x00000001
-DATA expNums<>+544(SB)/4, $0x00007fff
-DATA expNums<>+548(SB)/4, $0x00007fff
-DATA expNums<>+552(SB)/4, $0x00007fff
-DATA expNums<>+556(SB)/4, $0x00007fff
-DATA expNums<>+560(SB)/4, $0x00007fff
-DATA expNums<>+564(SB)/4, $0x00007fff
-DATA expNums<>+568(SB)/4, $0x00007fff
-DATA expNums<>+572(SB)/4, $0x00007fff
-DATA expNums<>+576(SB)/4, $0x41200000
-DATA expNums<>+580(SB)/4, $0x41200000
-DATA expNums<>+584(SB)/4, $0x41200000
-DATA expNums<>+588(SB)/4, $0x41200000
-DATA expNums<>+592(SB)/4, $0x41200000
-DATA expNums<>+596(SB)/4, $0x41200000
-DATA expNums<>+600(SB)/4, $0x41200000
-DATA expNums<>+604(SB)/4, $0x41200000
-DATA expNums<>+608(SB)/4, $0x7fffffff
-DATA expNums<>+612(SB)/4, $0x7fffffff
-DATA expNums<>+616(SB)/4, $0x7fffffff
-DATA expNums<>+620(SB)/4, $0x7fffffff
-DATA expNums<>+624(SB)/4, $0x7fffffff
-DATA expNums<>+628(SB)/4, $0x7fffffff
-DATA expNums<>+632(SB)/4, $0x7fffffff
-DATA expNums<>+636(SB)/4, $0x7fffffff
-DATA expNums<>+640(SB)/4, $0x40000000
-DATA expNums<>+644(SB)/4, $0x40000000
-DATA expNums<>+648(SB)/4, $0x40000000
-DATA expNums<>+652(SB)/4, $0x40000000
-DATA expNums<>+656(SB)/4, $0x40000000
-DATA expNums<>+660(SB)/4, $0x40000000
-DATA expNums<>+664(SB)/4, $0x40000000
-DATA expNums<>+668(SB)/4, $0x40000000
-DATA expNums<>+672(SB)/4, $0xc14e0000
-DATA expNums<>+676(SB)/4, $0xc14e0000
-DATA expNums<>+680(SB)/4, $0xc14e0000
-DATA expNums<>+684(SB)/4, $0xc14e0000
-DATA expNums<>+688(SB)/4, $0xc14e0000
-DATA expNums<>+692(SB)/4, $0xc14e0000
-DATA expNums<>+696(SB)/4, $0xc14e0000
-DATA expNums<>+700(SB)/4, $0xc14e0000
-DATA expNums<>+704(SB)/4, $0x414e0000
-DATA expNums<>+708(SB)/4, $0x414e0000
-DATA expNums<>+712(SB)/4, $0x414e0000
-DATA expNums<>+716(SB)/4, $0x414e0000
-DATA expNums<>+720(SB)/4, $0x414e0000
-DATA expNums<>+724(SB)/4, $0x414e0000
-DATA expNums<>+728(SB)/4, $0x414e0000
-DATA expNums<>+732(SB)/4, $0x414e0000
-DATA expNums<>+736(SB)/4, $0x3fcc422a
-DATA expNums<>+740(SB)/4, $0x3fcc422a
-DATA expNums<>+744(SB)/4, $0x3fcc422a
-DATA expNums<>+748(SB)/4, $0x3fcc422a
-DATA expNums<>+752(SB)/4, $0x3fcc422a
-DATA expNums<>+756(SB)/4, $0x3fcc422a
-DATA expNums<>+760(SB)/4, $0x3fcc422a
-DATA expNums<>+764(SB)/4, $0x3fcc422a
-DATA expNums<>+768(SB)/4, $0x3d922279
-DATA expNums<>+772(SB)/4, $0x3d922279
-DATA expNums<>+776(SB)/4, $0x3d922279
-DATA expNums<>+780(SB)/4, $0x3d922279
-DATA expNums<>+784(SB)/4, $0x3d922279
-DATA expNums<>+788(SB)/4, $0x3d922279
-DATA expNums<>+792(SB)/4, $0x3d922279
-DATA expNums<>+796(SB)/4, $0x3d922279
-DATA expNums<>+800(SB)/4, $0x3f317200
-DATA expNums<>+804(SB)/4, $0x3f317200
-DATA expNums<>+808(SB)/4, $0x3f317200
-DATA expNums<>+812(SB)/4, $0x3f317200
-DATA expNums<>+816(SB)/4, $0x3f317200
-DATA expNums<>+820(SB)/4, $0x3f317200
-DATA expNums<>+824(SB)/4, $0x3f317200
-DATA expNums<>+828(SB)/4, $0x3f317200
-DATA expNums<>+832(SB)/4, $0x35bfbe8e
-DATA expNums<>+836(SB)/4, $0x35bfbe8e
-DATA expNums<>+840(SB)/4, $0x35bfbe8e
-DATA expNums<>+844(SB)/4, $0x35bfbe8e
-DATA expNums<>+848(SB)/4, $0x35bfbe8e
-DATA expNums<>+852(SB)/4, $0x35bfbe8e
-DATA expNums<>+856(SB)/4, $0x35bfbe8e
-DATA expNums<>+860(SB)/4, $0x35bfbe8e
-DATA expNums<>+864(SB)/4, $0x41800000
-DATA expNums<>+868(SB)/4, $0x41800000
-DATA expNums<>+872(SB)/4, $0x41800000
-DATA expNums<>+876(SB)/4, $0x41800000
-DATA expNums<>+880(SB)/4, $0x41800000
-DATA expNums<>+884(SB)/4, $0x41800000
-DATA expNums<>+888(SB)/4, $0x41800000
-DATA expNums<>+892(SB)/4, $0x41800000
-DATA expNums<>+896(SB)/4, $0x40800000
-DATA expNums<>+900(SB)/4, $0x40800000
-DATA expNums<>+904(SB)/4, $0x40800000
-DATA expNums<>+908(SB)/4, $0x40800000
-DATA expNums<>+912(SB)/4, $0x40800000
-DATA expNums<>+916(SB)/4, $0x40800000
-DATA expNums<>+920(SB)/4, $0x40800000
-DATA expNums<>+924(SB)/4, $0x40800000
-DATA expNums<>+928(SB)/4, $0xb8997f75
-DATA expNums<>+932(SB)/4, $0xb8997f75
-DATA expNums<>+936(SB)/4, $0xb8997f75
-DATA expNums<>+940(SB)/4, $0xb8997f75
-DATA expNums<>+944(SB)/4, $0xb8997f75
-DATA expNums<>+948(SB)/4, $0xb8997f75
-DATA expNums<>+952(SB)/4, $0xb8997f75
-DATA expNums<>+956(SB)/4, $0xb8997f75
-DATA expNums<>+960(SB)/4, $0x382451ba
-DATA expNums<>+964(SB)/4, $0x382451ba
-DATA expNums<>+968(SB)/4, $0x382451ba
-DATA expNums<>+972(SB)/4, $0x382451ba
-DATA expNums<>+976(SB)/4, $0x382451ba
-DATA expNums<>+980(SB)/4, $0x382451ba
-DATA expNums<>+984(SB)/4, $0x382451ba
-DATA expNums<>+988(SB)/4, $0x382451ba
-DATA expNums<>+992(SB)/4, $0x3a3d9ee1
-DATA expNums<>+996(SB)/4, $0x3a3d9ee1
-DATA expNums<>+1000(SB)/4, $0x3a3d9ee1
-DATA expNums<>+1004(SB)/4, $0x3a3d9ee1
-DATA expNums<>+1008(SB)/4, $0x3a3d9ee1
-DATA expNums<>+1012(SB)/4, $0x3a3d9ee1
-DATA expNums<>+1016(SB)/4, $0x3a3d9ee1
-DATA expNums<>+1020(SB)/4, $0x3a3d9ee1
-DATA expNums<>+1024(SB)/4, $0x3a6458de
-DATA expNums<>+1028(SB)/4, $0x3a6458de
-DATA expNums<>+1032(SB)/4, $0x3a6458de
-DATA expNums<>+1036(SB)/4, $0x3a6458de
-DATA expNums<>+1040(SB)/4, $0x3a6458de
-DATA expNums<>+1044(SB)/4, $0x3a6458de
-DATA expNums<>+1048(SB)/4, $0x3a6458de
-DATA expNums<>+1052(SB)/4, $0x3a6458de
-DATA expNums<>+1056(SB)/4, $0xbaf81b96
-DATA expNums<>+1060(SB)/4, $0xbaf81b96
-DATA expNums<>+1064(SB)/4, $0xbaf81b96
-DATA expNums<>+1068(SB)/4, $0xbaf81b96
-DATA expNums<>+1072(SB)/4, $0xbaf81b96
-DATA expNums<>+1076(SB)/4, $0xbaf81b96
-DATA expNums<>+1080(SB)/4, $0xbaf81b96
-DATA expNums<>+1084(SB)/4, $0xbaf81b96
-DATA expNums<>+1088(SB)/4, $0xbbdcfd7a
-DATA expNums<>+1092(SB)/4, $0xbbdcfd7a
-DATA expNums<>+1096(SB)/4, $0xbbdcfd7a
-DATA expNums<>+1100(SB)/4, $0xbbdcfd7a
-DATA expNums<>+1104(SB)/4, $0xbbdcfd7a
-DATA expNums<>+1108(SB)/4, $0xbbdcfd7a
-DATA expNums<>+1112(SB)/4, $0xbbdcfd7a
-DATA expNums<>+1116(SB)/4, $0xbbdcfd7a
-DATA expNums<>+1120(SB)/4, $0xb9fcb4ae
-DATA expNums<>+1124(SB)/4, $0xb9fcb4ae
-DATA expNums<>+1128(SB)/4, $0xb9fcb4ae
-DATA expNums<>+1132(SB)/4, $0xb9fcb4ae
-DATA expNums<>+1136(SB)/4, $0xb9fcb4ae
-DATA expNums<>+1140(SB)/4, $0xb9fcb4ae
-DATA expNums<>+1144(SB)/4, $0xb9fcb4ae
-DATA expNums<>+1148(SB)/4, $0xb9fcb4ae
-DATA expNums<>+1152(SB)/4, $0x3d16677d
-DATA expNums<>+1156(SB)/4, $0x3d16677d
-DATA expNums<>+1160(SB)/4, $0x3d16677d
-DATA expNums<>+1164(SB)/4, $0x3d16677d
-DATA expNums<>+1168(SB)/4, $0x3d16677d
-DATA expNums<>+1172(SB)/4, $0x3d16677d
-DATA expNums<>+1176(SB)/4, $0x3d16677d
-DATA expNums<>+1180(SB)/4, $0x3d16677d
-DATA expNums<>+1184(SB)/4, $0x3cebea61
-DATA expNums<>+1188(SB)/4, $0x3cebea61
-DATA expNums<>+1192(SB)/4, $0x3cebea61
-DATA expNums<>+1196(SB)/4, $0x3cebea61
-DATA expNums<>+1200(SB)/4, $0x3cebea61
-DATA expNums<>+1204(SB)/4, $0x3cebea61
-DATA expNums<>+1208(SB)/4, $0x3cebea61
-DATA expNums<>+1212(SB)/4, $0x3cebea61
-DATA expNums<>+1216(SB)/4, $0xbea9add7
-DATA expNums<>+1220(SB)/4, $0xbea9add7
-DATA expNums<>+1224(SB)/4, $0xbea9add7
-DATA expNums<>+1228(SB)/4, $0xbea9add7
-DATA expNums<>+1232(SB)/4, $0xbea9add7
-DATA expNums<>+1236(SB)/4, $0xbea9add7
-DATA expNums<>+1240(SB)/4, $0xbea9add7
-DATA expNums<>+1244(SB)/4, $0xbea9add7
-DATA expNums<>+1248(SB)/4, $0x3f2c22ee
-DATA expNums<>+1252(SB)/4, $0x3f2c22ee
-DATA expNums<>+1256(SB)/4, $0x3f2c22ee
-DATA expNums<>+1260(SB)/4, $0x3f2c22ee
-DATA expNums<>+1264(SB)/4, $0x3f2c22ee
-DATA expNums<>+1268(SB)/4, $0x3f2c22ee
-DATA expNums<>+1272(SB)/4, $0x3f2c22ee
-DATA expNums<>+1276(SB)/4, $0x3f2c22ee
-DATA expNums<>+1280(SB)/4, $0xbf000000
-DATA expNums<>+1284(SB)/4, $0xbf000000
-DATA expNums<>+1288(SB)/4, $0xbf000000
-DATA expNums<>+1292(SB)/4, $0xbf000000
-DATA expNums<>+1296(SB)/4, $0xbf000000
-DATA expNums<>+1300(SB)/4, $0xbf000000
-DATA expNums<>+1304(SB)/4, $0xbf000000
-DATA expNums<>+1308(SB)/4, $0xbf000000
-DATA expNums<>+1312(SB)/4, $0xff7fffff
-DATA expNums<>+1316(SB)/4, $0xff7fffff
-DATA expNums<>+1320(SB)/4, $0xff7fffff
-DATA expNums<>+1324(SB)/4, $0xff7fffff
-DATA expNums<>+1328(SB)/4, $0xff7fffff
-DATA expNums<>+1332(SB)/4, $0xff7fffff
-DATA expNums<>+1336(SB)/4, $0xff7fffff
-DATA expNums<>+1340(SB)/4, $0xff7fffff
-DATA expNums<>+1344(SB)/4, $0x00010000
-DATA expNums<>+1348(SB)/4, $0x00010000
-DATA expNums<>+1352(SB)/4, $0x00010000
-DATA expNums<>+1356(SB)/4, $0x00010000
-DATA expNums<>+1360(SB)/4, $0x00010000
-DATA expNums<>+1364(SB)/4, $0x00010000
-DATA expNums<>+1368(SB)/4, $0x00010000
-DATA expNums<>+1372(SB)/4, $0x00010000
-DATA expNums<>+1376(SB)/4, $0xffffffff
-DATA expNums<>+1380(SB)/4, $0xffffffff
-DATA expNums<>+1384(SB)/4, $0xffffffff
-DATA expNums<>+1388(SB)/4, $0xffffffff
-DATA expNums<>+1392(SB)/4, $0xffffffff
-DATA expNums<>+1396(SB)/4, $0xffffffff
-DATA expNums<>+1400(SB)/4, $0xffffffff
-DATA expNums<>+1404(SB)/4, $0xffffffff
-GLOBL expNums<>(SB), RODATA|NOPTR, $1408
+DATA expNums<>+512(SB)/4, $0xbfb8aa3b
+DATA expNums<>+516(SB)/4, $0xbfb8aa3b
+DATA expNums<>+520(SB)/4, $0xbfb8aa3b
+DATA expNums<>+524(SB)/4, $0xbfb8aa3b
+DATA expNums<>+528(SB)/4, $0xbfb8aa3b
+DATA expNums<>+532(SB)/4, $0xbfb8aa3b
+DATA expNums<>+536(SB)/4, $0xbfb8aa3b
+DATA expNums<>+540(SB)/4, $0xbfb8aa3b
+DATA expNums<>+544(SB)/4, $0xc2fa0000
+DATA expNums<>+548(SB)/4, $0xc2fa0000
+DATA expNums<>+552(SB)/4, $0xc2fa0000
+DATA expNums<>+556(SB)/4, $0xc2fa0000
+DATA expNums<>+560(SB)/4, $0xc2fa0000
+DATA expNums<>+564(SB)/4, $0xc2fa0000
+DATA expNums<>+568(SB)/4, $0xc2fa0000
+DATA expNums<>+572(SB)/4, $0xc2fa0000
+DATA expNums<>+576(SB)/4, $0x43008000
+DATA expNums<>+580(SB)/4, $0x43008000
+DATA expNums<>+584(SB)/4, $0x43008000
+DATA expNums<>+588(SB)/4, $0x43008000
+DATA expNums<>+592(SB)/4, $0x43008000
+DATA expNums<>+596(SB)/4, $0x43008000
+DATA expNums<>+600(SB)/4, $0x43008000
+DATA expNums<>+604(SB)/4, $0x43008000
+DATA expNums<>+608(SB)/4, $0x3bddbe73
+DATA expNums<>+612(SB)/4, $0x3bddbe73
+DATA expNums<>+616(SB)/4, $0x3bddbe73
+DATA expNums<>+620(SB)/4, $0x3bddbe73
+DATA expNums<>+624(SB)/4, $0x3bddbe73
+DATA expNums<>+628(SB)/4, $0x3bddbe73
+DATA expNums<>+632(SB)/4, $0x3bddbe73
+DATA expNums<>+636(SB)/4, $0x3bddbe73
+DATA expNums<>+640(SB)/4, $0x3cd509f2
+DATA expNums<>+644(SB)/4, $0x3cd509f2
+DATA expNums<>+648(SB)/4, $0x3cd509f2
+DATA expNums<>+652(SB)/4, $0x3cd509f2
+DATA expNums<>+656(SB)/4, $0x3cd509f2
+DATA expNums<>+660(SB)/4, $0x3cd509f2
+DATA expNums<>+664(SB)/4, $0x3cd509f2
+DATA expNums<>+668(SB)/4, $0x3cd509f2
+DATA expNums<>+672(SB)/4, $0x3df73cc6
+DATA expNums<>+676(SB)/4, $0x3df73cc6
+DATA expNums<>+680(SB)/4, $0x3df73cc6
+DATA expNums<>+684(SB)/4, $0x3df73cc6
+DATA expNums<>+688(SB)/4, $0x3df73cc6
+DATA expNums<>+692(SB)/4, $0x3df73cc6
+DATA expNums<>+696(SB)/4, $0x3df73cc6
+DATA expNums<>+700(SB)/4, $0x3df73cc6
+DATA expNums<>+704(SB)/4, $0x3eb168b3
+DATA expNums<>+708(SB)/4, $0x3eb168b3
+DATA expNums<>+712(SB)/4, $0x3eb168b3
+DATA expNums<>+716(SB)/4, $0x3eb168b3
+DATA expNums<>+720(SB)/4, $0x3eb168b3
+DATA expNums<>+724(SB)/4, $0x3eb168b3
+DATA expNums<>+728(SB)/4, $0x3eb168b3
+DATA expNums<>+732(SB)/4, $0x3eb168b3
+DATA expNums<>+736(SB)/4, $0x3f000016
+DATA expNums<>+740(SB)/4, $0x3f000016
+DATA expNums<>+744(SB)/4, $0x3f000016
+DATA expNums<>+748(SB)/4, $0x3f000016
+DATA expNums<>+752(SB)/4, $0x3f000016
+DATA expNums<>+756(SB)/4, $0x3f000016
+DATA expNums<>+760(SB)/4, $0x3f000016
+DATA expNums<>+764(SB)/4, $0x3f000016
+DATA expNums<>+768(SB)/4, $0x40000000
+DATA expNums<>+772(SB)/4, $0x40000000
+DATA expNums<>+776(SB)/4, $0x40000000
+DATA expNums<>+780(SB)/4, $0x40000000
+DATA expNums<>+784(SB)/4, $0x40000000
+DATA expNums<>+788(SB)/4, $0x40000000
+DATA expNums<>+792(SB)/4, $0x40000000
+DATA expNums<>+796(SB)/4, $0x40000000
+DATA expNums<>+800(SB)/4, $0xc1a00000
+DATA expNums<>+804(SB)/4, $0xc1a00000
+DATA expNums<>+808(SB)/4, $0xc1a00000
+DATA expNums<>+812(SB)/4, $0xc1a00000
+DATA expNums<>+816(SB)/4, $0xc1a00000
+DATA expNums<>+820(SB)/4, $0xc1a00000
+DATA expNums<>+824(SB)/4, $0xc1a00000
+DATA expNums<>+828(SB)/4, $0xc1a00000
+DATA expNums<>+832(SB)/4, $0x35800000
+DATA expNums<>+836(SB)/4, $0x35800000
+DATA expNums<>+840(SB)/4, $0x35800000
+DATA expNums<>+844(SB)/4, $0x35800000
+DATA expNums<>+848(SB)/4, $0x35800000
+DATA expNums<>+852(SB)/4, $0x35800000
+DATA expNums<>+856(SB)/4, $0x35800000
+DATA expNums<>+860(SB)/4, $0x35800000
+DATA expNums<>+864(SB)/4, $0x3d1fcb53
+DATA expNums<>+868(SB)/4, $0x3d1fcb53
+DATA expNums<>+872(SB)/4, $0x3d1fcb53
+DATA expNums<>+876(SB)/4, $0x3d1fcb53
+DATA expNums<>+880(SB)/4, $0x3d1fcb53
+DATA expNums<>+884(SB)/4, $0x3d1fcb53
+DATA expNums<>+888(SB)/4, $0x3d1fcb53
+DATA expNums<>+892(SB)/4, $0x3d1fcb53
+DATA expNums<>+896(SB)/4, $0x3de77e25
+DATA expNums<>+900(SB)/4, $0x3de77e25
+DATA expNums<>+904(SB)/4, $0x3de77e25
+DATA expNums<>+908(SB)/4, $0x3de77e25
+DATA expNums<>+912(SB)/4, $0x3de77e25
+DATA expNums<>+916(SB)/4, $0x3de77e25
+DATA expNums<>+920(SB)/4, $0x3de77e25
+DATA expNums<>+924(SB)/4, $0x3de77e25
+DATA expNums<>+928(SB)/4, $0x3eb22226
+DATA expNums<>+932(SB)/4, $0x3eb22226
+DATA expNums<>+936(SB)/4, $0x3eb22226
+DATA expNums<>+940(SB)/4, $0x3eb22226
+DATA expNums<>+944(SB)/4, $0x3eb22226
+DATA expNums<>+948(SB)/4, $0x3eb22226
+DATA expNums<>+952(SB)/4, $0x3eb22226
+DATA expNums<>+956(SB)/4, $0x3eb22226
+DATA expNums<>+960(SB)/4, $0x3efffb19
+DATA expNums<>+964(SB)/4, $0x3efffb19
+DATA expNums<>+968(SB)/4, $0x3efffb19
+DATA expNums<>+972(SB)/4, $0x3efffb19
+DATA expNums<>+976(SB)/4, $0x3efffb19
+DATA expNums<>+980(SB)/4, $0x3efffb19
+DATA expNums<>+984(SB)/4, $0x3efffb19
+DATA expNums<>+988(SB)/4, $0x3efffb19
+DATA expNums<>+992(SB)/4, $0x00008000
+DATA expNums<>+996(SB)/4, $0x00008000
+DATA expNums<>+1000(SB)/4, $0x00008000
+DATA expNums<>+1004(SB)/4, $0x00008000
+DATA expNums<>+1008(SB)/4, $0x00008000
+DATA expNums<>+1012(SB)/4, $0x00008000
+DATA expNums<>+1016(SB)/4, $0x00008000
+DATA expNums<>+1020(SB)/4, $0x00008000
+DATA expNums<>+1024(SB)/4, $0xffff0000
+DATA expNums<>+1028(SB)/4, $0xffff0000
+DATA expNums<>+1032(SB)/4, $0xffff0000
+DATA expNums<>+1036(SB)/4, $0xffff0000
+DATA expNums<>+1040(SB)/4, $0xffff0000
+DATA expNums<>+1044(SB)/4, $0xffff0000
+DATA expNums<>+1048(SB)/4, $0xffff0000
+DATA expNums<>+1052(SB)/4, $0xffff0000
+DATA expNums<>+1056(SB)/4, $0x41200000
+DATA expNums<>+1060(SB)/4, $0x41200000
+DATA expNums<>+1064(SB)/4, $0x41200000
+DATA expNums<>+1068(SB)/4, $0x41200000
+DATA expNums<>+1072(SB)/4, $0x41200000
+DATA expNums<>+1076(SB)/4, $0x41200000
+DATA expNums<>+1080(SB)/4, $0x41200000
+DATA expNums<>+1084(SB)/4, $0x41200000
+DATA expNums<>+1088(SB)/4, $0x7fffffff
+DATA expNums<>+1092(SB)/4, $0x7fffffff
+DATA expNums<>+1096(SB)/4, $0x7fffffff
+DATA expNums<>+1100(SB)/4, $0x7fffffff
+DATA expNums<>+1104(SB)/4, $0x7fffffff
+DATA expNums<>+1108(SB)/4, $0x7fffffff
+DATA expNums<>+1112(SB)/4, $0x7fffffff
+DATA expNums<>+1116(SB)/4, $0x7fffffff
+DATA expNums<>+1120(SB)/4, $0x00000001
+DATA expNums<>+1124(SB)/4, $0x00000001
+DATA expNums<>+1128(SB)/4, $0x00000001
+DATA expNums<>+1132(SB)/4, $0x00000001
+DATA expNums<>+1136(SB)/4, $0x00000001
+DATA expNums<>+1140(SB)/4, $0x00000001
+DATA expNums<>+1144(SB)/4, $0x00000001
+DATA expNums<>+1148(SB)/4, $0x00000001
+DATA expNums<>+1152(SB)/4, $0x00007fff
+DATA expNums<>+1156(SB)/4, $0x00007fff
+DATA expNums<>+1160(SB)/4, $0x00007fff
+DATA expNums<>+1164(SB)/4, $0x00007fff
+DATA expNums<>+1168(SB)/4, $0x00007fff
+DATA expNums<>+1172(SB)/4, $0x00007fff
+DATA expNums<>+1176(SB)/4, $0x00007fff
+DATA expNums<>+1180(SB)/4, $0x00007fff
+DATA expNums<>+1184(SB)/4, $0xc3020000
+DATA expNums<>+1188(SB)/4, $0xc3020000
+DATA expNums<>+1192(SB)/4, $0xc3020000
+DATA expNums<>+1196(SB)/4, $0xc3020000
+DATA expNums<>+1200(SB)/4, $0xc3020000
+DATA expNums<>+1204(SB)/4, $0xc3020000
+DATA expNums<>+1208(SB)/4, $0xc3020000
+DATA expNums<>+1212(SB)/4, $0xc3020000
+DATA expNums<>+1216(SB)/4, $0xc14e0000
+DATA expNums<>+1220(SB)/4, $0xc14e0000
+DATA expNums<>+1224(SB)/4, $0xc14e0000
+DATA expNums<>+1228(SB)/4, $0xc14e0000
+DATA expNums<>+1232(SB)/4, $0xc14e0000
+DATA expNums<>+1236(SB)/4, $0xc14e0000
+DATA expNums<>+1240(SB)/4, $0xc14e0000
+DATA expNums<>+1244(SB)/4, $0xc14e0000
+DATA expNums<>+1248(SB)/4, $0x414e0000
+DATA expNums<>+1252(SB)/4, $0x414e0000
+DATA expNums<>+1256(SB)/4, $0x414e0000
+DATA expNums<>+1260(SB)/4, $0x414e0000
+DATA expNums<>+1264(SB)/4, $0x414e0000
+DATA expNums<>+1268(SB)/4, $0x414e0000
+DATA expNums<>+1272(SB)/4, $0x414e0000
+DATA expNums<>+1276(SB)/4, $0x414e0000
+DATA expNums<>+1280(SB)/4, $0x3fcc422a
+DATA expNums<>+1284(SB)/4, $0x3fcc422a
+DATA expNums<>+1288(SB)/4, $0x3fcc422a
+DATA expNums<>+1292(SB)/4, $0x3fcc422a
+DATA expNums<>+1296(SB)/4, $0x3fcc422a
+DATA expNums<>+1300(SB)/4, $0x3fcc422a
+DATA expNums<>+1304(SB)/4, $0x3fcc422a
+DATA expNums<>+1308(SB)/4, $0x3fcc422a
+DATA expNums<>+1312(SB)/4, $0x3d922279
+DATA expNums<>+1316(SB)/4, $0x3d922279
+DATA expNums<>+1320(SB)/4, $0x3d922279
+DATA expNums<>+1324(SB)/4, $0x3d922279
+DATA expNums<>+1328(SB)/4, $0x3d922279
+DATA expNums<>+1332(SB)/4, $0x3d922279
+DATA expNums<>+1336(SB)/4, $0x3d922279
+DATA expNums<>+1340(SB)/4, $0x3d922279
+DATA expNums<>+1344(SB)/4, $0x3f317200
+DATA expNums<>+1348(SB)/4, $0x3f317200
+DATA expNums<>+1352(SB)/4, $0x3f317200
+DATA expNums<>+1356(SB)/4, $0x3f317200
+DATA expNums<>+1360(SB)/4, $0x3f317200
+DATA expNums<>+1364(SB)/4, $0x3f317200
+DATA expNums<>+1368(SB)/4, $0x3f317200
+DATA expNums<>+1372(SB)/4, $0x3f317200
+DATA expNums<>+1376(SB)/4, $0x35bfbe8e
+DATA expNums<>+1380(SB)/4, $0x35bfbe8e
+DATA expNums<>+1384(SB)/4, $0x35bfbe8e
+DATA expNums<>+1388(SB)/4, $0x35bfbe8e
+DATA expNums<>+1392(SB)/4, $0x35bfbe8e
+DATA expNums<>+1396(SB)/4, $0x35bfbe8e
+DATA expNums<>+1400(SB)/4, $0x35bfbe8e
+DATA expNums<>+1404(SB)/4, $0x35bfbe8e
+DATA expNums<>+1408(SB)/4, $0xbdd2d3e8
+DATA expNums<>+1412(SB)/4, $0xbdd2d3e8
+DATA expNums<>+1416(SB)/4, $0xbdd2d3e8
+DATA expNums<>+1420(SB)/4, $0xbdd2d3e8
+DATA expNums<>+1424(SB)/4, $0xbdd2d3e8
+DATA expNums<>+1428(SB)/4, $0xbdd2d3e8
+DATA expNums<>+1432(SB)/4, $0xbdd2d3e8
+DATA expNums<>+1436(SB)/4, $0xbdd2d3e8
+DATA expNums<>+1440(SB)/4, $0xc0135761
+DATA expNums<>+1444(SB)/4, $0xc0135761
+DATA expNums<>+1448(SB)/4, $0xc0135761
+DATA expNums<>+1452(SB)/4, $0xc0135761
+DATA expNums<>+1456(SB)/4, $0xc0135761
+DATA expNums<>+1460(SB)/4, $0xc0135761
+DATA expNums<>+1464(SB)/4, $0xc0135761
+DATA expNums<>+1468(SB)/4, $0xc0135761
+DATA expNums<>+1472(SB)/4, $0x41800000
+DATA expNums<>+1476(SB)/4, $0x41800000
+DATA expNums<>+1480(SB)/4, $0x41800000
+DATA expNums<>+1484(SB)/4, $0x41800000
+DATA expNums<>+1488(SB)/4, $0x41800000
+DATA expNums<>+1492(SB)/4, $0x41800000
+DATA expNums<>+1496(SB)/4, $0x41800000
+DATA expNums<>+1500(SB)/4, $0x41800000
+DATA expNums<>+1504(SB)/4, $0x40800000
+DATA expNums<>+1508(SB)/4, $0x40800000
+DATA expNums<>+1512(SB)/4, $0x40800000
+DATA expNums<>+1516(SB)/4, $0x40800000
+DATA expNums<>+1520(SB)/4, $0x40800000
+DATA expNums<>+1524(SB)/4, $0x40800000
+DATA expNums<>+1528(SB)/4, $0x40800000
+DATA expNums<>+1532(SB)/4, $0x40800000
+DATA expNums<>+1536(SB)/4, $0xb8997f75
+DATA expNums<>+1540(SB)/4, $0xb8997f75
+DATA expNums<>+1544(SB)/4, $0xb8997f75
+DATA expNums<>+1548(SB)/4, $0xb8997f75
+DATA expNums<>+1552(SB)/4, $0xb8997f75
+DATA expNums<>+1556(SB)/4, $0xb8997f75
+DATA expNums<>+1560(SB)/4, $0xb8997f75
+DATA expNums<>+1564(SB)/4, $0xb8997f75
+DATA expNums<>+1568(SB)/4, $0x382451ba
+DATA expNums<>+1572(SB)/4, $0x382451ba
+DATA expNums<>+1576(SB)/4, $0x382451ba
+DATA expNums<>+1580(SB)/4, $0x382451ba
+DATA expNums<>+1584(SB)/4, $0x382451ba
+DATA expNums<>+1588(SB)/4, $0x382451ba
+DATA expNums<>+1592(SB)/4, $0x382451ba
+DATA expNums<>+1596(SB)/4, $0x382451ba
+DATA expNums<>+1600(SB)/4, $0x3a3d9ee1
+DATA expNums<>+1604(SB)/4, $0x3a3d9ee1
+DATA expNums<>+1608(SB)/4, $0x3a3d9ee1
+DATA expNums<>+1612(SB)/4, $0x3a3d9ee1
+DATA expNums<>+1616(SB)/4, $0x3a3d9ee1
+DATA expNums<>+1620(SB)/4, $0x3a3d9ee1
+DATA expNums<>+1624(SB)/4, $0x3a3d9ee1
+DATA expNums<>+1628(SB)/4, $0x3a3d9ee1
+DATA expNums<>+1632(SB)/4, $0x3a6458de
+DATA expNums<>+1636(SB)/4, $0x3a6458de
+DATA expNums<>+1640(SB)/4, $0x3a6458de
+DATA expNums<>+1644(SB)/4, $0x3a6458de
+DATA expNums<>+1648(SB)/4, $0x3a6458de
+DATA expNums<>+1652(SB)/4, $0x3a6458de
+DATA expNums<>+1656(SB)/4, $0x3a6458de
+DATA expNums<>+1660(SB)/4, $0x3a6458de
+DATA expNums<>+1664(SB)/4, $0xbaf81b96
+DATA expNums<>+1668(SB)/4, $0xbaf81b96
+DATA expNums<>+1672(SB)/4, $0xbaf81b96
+DATA expNums<>+1676(SB)/4, $0xbaf81b96
+DATA expNums<>+1680(SB)/4, $0xbaf81b96
+DATA expNums<>+1684(SB)/4, $0xbaf81b96
+DATA expNums<>+1688(SB)/4, $0xbaf81b96
+DATA expNums<>+1692(SB)/4, $0xbaf81b96
+DATA expNums<>+1696(SB)/4, $0xbbdcfd7a
+DATA expNums<>+1700(SB)/4, $0xbbdcfd7a
+DATA expNums<>+1704(SB)/4, $0xbbdcfd7a
+DATA expNums<>+1708(SB)/4, $0xbbdcfd7a
+DATA expNums<>+1712(SB)/4, $0xbbdcfd7a
+DATA expNums<>+1716(SB)/4, $0xbbdcfd7a
+DATA expNums<>+1720(SB)/4, $0xbbdcfd7a
+DATA expNums<>+1724(SB)/4, $0xbbdcfd7a
+DATA expNums<>+1728(SB)/4, $0xb9fcb4ae
+DATA expNums<>+1732(SB)/4, $0xb9fcb4ae
+DATA expNums<>+1736(SB)/4, $0xb9fcb4ae
+DATA expNums<>+1740(SB)/4, $0xb9fcb4ae
+DATA expNums<>+1744(SB)/4, $0xb9fcb4ae
+DATA expNums<>+1748(SB)/4, $0xb9fcb4ae
+DATA expNums<>+1752(SB)/4, $0xb9fcb4ae
+DATA expNums<>+1756(SB)/4, $0xb9fcb4ae
+DATA expNums<>+1760(SB)/4, $0x3d16677d
+DATA expNums<>+1764(SB)/4, $0x3d16677d
+DATA expNums<>+1768(SB)/4, $0x3d16677d
+DATA expNums<>+1772(SB)/4, $0x3d16677d
+DATA expNums<>+1776(SB)/4, $0x3d16677d
+DATA expNums<>+1780(SB)/4, $0x3d16677d
+DATA expNums<>+1784(SB)/4, $0x3d16677d
+DATA expNums<>+1788(SB)/4, $0x3d16677d
+DATA expNums<>+1792(SB)/4, $0x3cebea61
+DATA expNums<>+1796(SB)/4, $0x3cebea61
+DATA expNums<>+1800(SB)/4, $0x3cebea61
+DATA expNums<>+1804(SB)/4, $0x3cebea61
+DATA expNums<>+1808(SB)/4, $0x3cebea61
+DATA expNums<>+1812(SB)/4, $0x3cebea61
+DATA expNums<>+1816(SB)/4, $0x3cebea61
+DATA expNums<>+1820(SB)/4, $0x3cebea61
+DATA expNums<>+1824(SB)/4, $0xbea9add7
+DATA expNums<>+1828(SB)/4, $0xbea9add7
+DATA expNums<>+1832(SB)/4, $0xbea9add7
+DATA expNums<>+1836(SB)/4, $0xbea9add7
+DATA expNums<>+1840(SB)/4, $0xbea9add7
+DATA expNums<>+1844(SB)/4, $0xbea9add7
+DATA expNums<>+1848(SB)/4, $0xbea9add7
+DATA expNums<>+1852(SB)/4, $0xbea9add7
+DATA expNums<>+1856(SB)/4, $0x3f2c22ee
+DATA expNums<>+1860(SB)/4, $0x3f2c22ee
+DATA expNums<>+1864(SB)/4, $0x3f2c22ee
+DATA expNums<>+1868(SB)/4, $0x3f2c22ee
+DATA expNums<>+1872(SB)/4, $0x3f2c22ee
+DATA expNums<>+1876(SB)/4, $0x3f2c22ee
+DATA expNums<>+1880(SB)/4, $0x3f2c22ee
+DATA expNums<>+1884(SB)/4, $0x3f2c22ee
+DATA expNums<>+1888(SB)/4, $0xbf000000
+DATA expNums<>+1892(SB)/4, $0xbf000000
+DATA expNums<>+1896(SB)/4, $0xbf000000
+DATA expNums<>+1900(SB)/4, $0xbf000000
+DATA expNums<>+1904(SB)/4, $0xbf000000
+DATA expNums<>+1908(SB)/4, $0xbf000000
+DATA expNums<>+1912(SB)/4, $0xbf000000
+DATA expNums<>+1916(SB)/4, $0xbf000000
+DATA expNums<>+1920(SB)/4, $0xff7fffff
+DATA expNums<>+1924(SB)/4, $0xff7fffff
+DATA expNums<>+1928(SB)/4, $0xff7fffff
+DATA expNums<>+1932(SB)/4, $0xff7fffff
+DATA expNums<>+1936(SB)/4, $0xff7fffff
+DATA expNums<>+1940(SB)/4, $0xff7fffff
+DATA expNums<>+1944(SB)/4, $0xff7fffff
+DATA expNums<>+1948(SB)/4, $0xff7fffff
+DATA expNums<>+1952(SB)/4, $0x3c5dbe73
+DATA expNums<>+1956(SB)/4, $0x3c5dbe73
+DATA expNums<>+1960(SB)/4, $0x3c5dbe73
+DATA expNums<>+1964(SB)/4, $0x3c5dbe73
+DATA expNums<>+1968(SB)/4, $0x3c5dbe73
+DATA expNums<>+1972(SB)/4, $0x3c5dbe73
+DATA expNums<>+1976(SB)/4, $0x3c5dbe73
+DATA expNums<>+1980(SB)/4, $0x3c5dbe73
+DATA expNums<>+1984(SB)/4, $0x3d5509f2
+DATA expNums<>+1988(SB)/4, $0x3d5509f2
+DATA expNums<>+1992(SB)/4, $0x3d5509f2
+DATA expNums<>+1996(SB)/4, $0x3d5509f2
+DATA expNums<>+2000(SB)/4, $0x3d5509f2
+DATA expNums<>+2004(SB)/4, $0x3d5509f2
+DATA expNums<>+2008(SB)/4, $0x3d5509f2
+DATA expNums<>+2012(SB)/4, $0x3d5509f2
+DATA expNums<>+2016(SB)/4, $0x3e773cc6
+DATA expNums<>+2020(SB)/4, $0x3e773cc6
+DATA expNums<>+2024(SB)/4, $0x3e773cc6
+DATA expNums<>+2028(SB)/4, $0x3e773cc6
+DATA expNums<>+2032(SB)/4, $0x3e773cc6
+DATA expNums<>+2036(SB)/4, $0x3e773cc6
+DATA expNums<>+2040(SB)/4, $0x3e773cc6
+DATA expNums<>+2044(SB)/4, $0x3e773cc6
+DATA expNums<>+2048(SB)/4, $0x3f3168b3
+DATA expNums<>+2052(SB)/4, $0x3f3168b3
+DATA expNums<>+2056(SB)/4, $0x3f3168b3
+DATA expNums<>+2060(SB)/4, $0x3f3168b3
+DATA expNums<>+2064(SB)/4, $0x3f3168b3
+DATA expNums<>+2068(SB)/4, $0x3f3168b3
+DATA expNums<>+2072(SB)/4, $0x3f3168b3
+DATA expNums<>+2076(SB)/4, $0x3f3168b3
+DATA expNums<>+2080(SB)/4, $0x3f800016
+DATA expNums<>+2084(SB)/4, $0x3f800016
+DATA expNums<>+2088(SB)/4, $0x3f800016
+DATA expNums<>+2092(SB)/4, $0x3f800016
+DATA expNums<>+2096(SB)/4, $0x3f800016
+DATA expNums<>+2100(SB)/4, $0x3f800016
+DATA expNums<>+2104(SB)/4, $0x3f800016
+DATA expNums<>+2108(SB)/4, $0x3f800016
+DATA expNums<>+2112(SB)/4, $0x3d9fcb53
+DATA expNums<>+2116(SB)/4, $0x3d9fcb53
+DATA expNums<>+2120(SB)/4, $0x3d9fcb53
+DATA expNums<>+2124(SB)/4, $0x3d9fcb53
+DATA expNums<>+2128(SB)/4, $0x3d9fcb53
+DATA expNums<>+2132(SB)/4, $0x3d9fcb53
+DATA expNums<>+2136(SB)/4, $0x3d9fcb53
+DATA expNums<>+2140(SB)/4, $0x3d9fcb53
+DATA expNums<>+2144(SB)/4, $0x3e677e25
+DATA expNums<>+2148(SB)/4, $0x3e677e25
+DATA expNums<>+2152(SB)/4, $0x3e677e25
+DATA expNums<>+2156(SB)/4, $0x3e677e25
+DATA expNums<>+2160(SB)/4, $0x3e677e25
+DATA expNums<>+2164(SB)/4, $0x3e677e25
+DATA expNums<>+2168(SB)/4, $0x3e677e25
+DATA expNums<>+2172(SB)/4, $0x3e677e25
+DATA expNums<>+2176(SB)/4, $0x3f322226
+DATA expNums<>+2180(SB)/4, $0x3f322226
+DATA expNums<>+2184(SB)/4, $0x3f322226
+DATA expNums<>+2188(SB)/4, $0x3f322226
+DATA expNums<>+2192(SB)/4, $0x3f322226
+DATA expNums<>+2196(SB)/4, $0x3f322226
+DATA expNums<>+2200(SB)/4, $0x3f322226
+DATA expNums<>+2204(SB)/4, $0x3f322226
+DATA expNums<>+2208(SB)/4, $0x3f7ffb19
+DATA expNums<>+2212(SB)/4, $0x3f7ffb19
+DATA expNums<>+2216(SB)/4, $0x3f7ffb19
+DATA expNums<>+2220(SB)/4, $0x3f7ffb19
+DATA expNums<>+2224(SB)/4, $0x3f7ffb19
+DATA expNums<>+2228(SB)/4, $0x3f7ffb19
+DATA expNums<>+2232(SB)/4, $0x3f7ffb19
+DATA expNums<>+2236(SB)/4, $0x3f7ffb19
+DATA expNums<>+2240(SB)/4, $0x00010000
+DATA expNums<>+2244(SB)/4, $0x00010000
+DATA expNums<>+2248(SB)/4, $0x00010000
+DATA expNums<>+2252(SB)/4, $0x00010000
+DATA expNums<>+2256(SB)/4, $0x00010000
+DATA expNums<>+2260(SB)/4, $0x00010000
+DATA expNums<>+2264(SB)/4, $0x00010000
+DATA expNums<>+2268(SB)/4, $0x00010000
+DATA expNums<>+2272(SB)/4, $0xffffffff
+DATA expNums<>+2276(SB)/4, $0xffffffff
+DATA expNums<>+2280(SB)/4, $0xffffffff
+DATA expNums<>+2284(SB)/4, $0xffffffff
+DATA expNums<>+2288(SB)/4, $0xffffffff
+DATA expNums<>+2292(SB)/4, $0xffffffff
+DATA expNums<>+2296(SB)/4, $0xffffffff
+DATA expNums<>+2300(SB)/4, $0xffffffff
+GLOBL expNums<>(SB), RODATA|NOPTR, $2304

@@ -76,7 +76,7 @@ func Part(f PartFunc, dst, src []float32) (done int, ok bool) {
 // Swish writes src/(1+e^(-scale·src)), for scales that SwishScale allows.
 func Swish[T Row](e Element, dst, src []T, scale float32) bool {
 	w, n := active(), len(src)
-	if w == none || !SwishScale(scale) {
+	if w == none || !SwishScale(e, scale) {
 		return false
 	}
 	high := widest / scale

@@ -20,47 +20,47 @@ TEXT ·quantMulAVX2(SB), NOSPLIT|NOFRAME, $0-48
 
 turn1:
 	VMOVUPS      (CX)(DX*4), Y4
+	VMOVUPS      32(CX)(DX*4), Y6
 	VEXTRACTF128 $0x01, Y4, X5
+	VEXTRACTF128 $0x01, Y6, X7
 	VCVTPS2PD    X4, Y4
+	VCVTPS2PD    X6, Y6
 	VCVTPS2PD    X5, Y5
+	VCVTPS2PD    X7, Y7
 	VMULPD       Y0, Y4, Y4
+	VMULPD       Y0, Y6, Y6
 	VADDPD       Y1, Y4, Y4
+	VADDPD       Y1, Y6, Y6
 	VMULPD       Y0, Y5, Y5
+	VMULPD       Y0, Y7, Y7
 	VADDPD       Y1, Y5, Y5
+	VADDPD       Y1, Y7, Y7
 	VMAXPD       Y4, Y2, Y4
+	VMAXPD       Y6, Y2, Y6
 	VMINPD       Y4, Y3, Y4
+	VMINPD       Y6, Y3, Y8
 	VCMPPD       $0x07, Y4, Y4, Y6
+	VCMPPD       $0x07, Y8, Y8, Y9
 	VANDPD       Y4, Y6, Y4
+	VANDPD       Y8, Y9, Y8
 	VCVTPD2DQY   Y4, X4
+	VCVTPD2DQY   Y8, X6
 	VMAXPD       Y5, Y2, Y5
+	VMAXPD       Y7, Y2, Y7
 	VMINPD       Y5, Y3, Y5
-	VCMPPD       $0x07, Y5, Y5, Y6
-	VANDPD       Y5, Y6, Y5
+	VMINPD       Y7, Y3, Y8
+	VCMPPD       $0x07, Y5, Y5, Y7
+	VCMPPD       $0x07, Y8, Y8, Y9
+	VANDPD       Y5, Y7, Y5
+	VANDPD       Y8, Y9, Y8
 	VCVTPD2DQY   Y5, X5
+	VCVTPD2DQY   Y8, X7
 	VPACKSSDW    X5, X4, X4
+	VPACKSSDW    X7, X6, X6
 	VPACKSSWB    X4, X4, X4
+	VPACKSSWB    X6, X6, X6
 	VMOVQ        X4, (AX)(DX*1)
-	VMOVUPS      32(CX)(DX*4), Y4
-	VEXTRACTF128 $0x01, Y4, X5
-	VCVTPS2PD    X4, Y4
-	VCVTPS2PD    X5, Y5
-	VMULPD       Y0, Y4, Y4
-	VADDPD       Y1, Y4, Y4
-	VMULPD       Y0, Y5, Y5
-	VADDPD       Y1, Y5, Y5
-	VMAXPD       Y4, Y2, Y4
-	VMINPD       Y4, Y3, Y4
-	VCMPPD       $0x07, Y4, Y4, Y6
-	VANDPD       Y4, Y6, Y4
-	VCVTPD2DQY   Y4, X4
-	VMAXPD       Y5, Y2, Y5
-	VMINPD       Y5, Y3, Y5
-	VCMPPD       $0x07, Y5, Y5, Y6
-	VANDPD       Y5, Y6, Y5
-	VCVTPD2DQY   Y5, X5
-	VPACKSSDW    X5, X4, X4
-	VPACKSSWB    X4, X4, X4
-	VMOVQ        X4, 8(AX)(DX*1)
+	VMOVQ        X6, 8(AX)(DX*1)
 	ADDQ         $+16, DX
 	SUBQ         $+16, BX
 	JGE          turn1
@@ -86,51 +86,51 @@ TEXT ·quantShareAVX2(SB), NOSPLIT|NOFRAME, $0-32
 
 turn1:
 	VMOVUPS      (CX)(DX*4), Y4
+	VMOVUPS      32(CX)(DX*4), Y6
 	VEXTRACTF128 $0x01, Y4, X5
+	VEXTRACTF128 $0x01, Y6, X7
 	VCVTPS2PD    X4, Y4
+	VCVTPS2PD    X6, Y6
 	VCVTPS2PD    X5, Y5
+	VCVTPS2PD    X7, Y7
 	VMULPD       Y0, Y4, Y4
+	VMULPD       Y0, Y6, Y6
 	VADDPD       Y3, Y4, Y4
+	VADDPD       Y3, Y6, Y6
 	VSUBPD       Y3, Y4, Y4
+	VSUBPD       Y3, Y6, Y6
 	VMULPD       Y0, Y5, Y5
+	VMULPD       Y0, Y7, Y7
 	VADDPD       Y3, Y5, Y5
+	VADDPD       Y3, Y7, Y7
 	VSUBPD       Y3, Y5, Y5
+	VSUBPD       Y3, Y7, Y7
 	VMAXPD       Y4, Y1, Y4
+	VMAXPD       Y6, Y1, Y6
 	VMINPD       Y4, Y2, Y4
+	VMINPD       Y6, Y2, Y8
 	VCMPPD       $0x07, Y4, Y4, Y6
+	VCMPPD       $0x07, Y8, Y8, Y9
 	VANDPD       Y4, Y6, Y4
+	VANDPD       Y8, Y9, Y8
 	VCVTPD2DQY   Y4, X4
+	VCVTPD2DQY   Y8, X6
 	VMAXPD       Y5, Y1, Y5
+	VMAXPD       Y7, Y1, Y7
 	VMINPD       Y5, Y2, Y5
-	VCMPPD       $0x07, Y5, Y5, Y6
-	VANDPD       Y5, Y6, Y5
+	VMINPD       Y7, Y2, Y8
+	VCMPPD       $0x07, Y5, Y5, Y7
+	VCMPPD       $0x07, Y8, Y8, Y9
+	VANDPD       Y5, Y7, Y5
+	VANDPD       Y8, Y9, Y8
 	VCVTPD2DQY   Y5, X5
+	VCVTPD2DQY   Y8, X7
 	VPACKSSDW    X5, X4, X4
+	VPACKSSDW    X7, X6, X6
 	VPACKSSWB    X4, X4, X4
+	VPACKSSWB    X6, X6, X6
 	VMOVQ        X4, (AX)(DX*1)
-	VMOVUPS      32(CX)(DX*4), Y4
-	VEXTRACTF128 $0x01, Y4, X5
-	VCVTPS2PD    X4, Y4
-	VCVTPS2PD    X5, Y5
-	VMULPD       Y0, Y4, Y4
-	VADDPD       Y3, Y4, Y4
-	VSUBPD       Y3, Y4, Y4
-	VMULPD       Y0, Y5, Y5
-	VADDPD       Y3, Y5, Y5
-	VSUBPD       Y3, Y5, Y5
-	VMAXPD       Y4, Y1, Y4
-	VMINPD       Y4, Y2, Y4
-	VCMPPD       $0x07, Y4, Y4, Y6
-	VANDPD       Y4, Y6, Y4
-	VCVTPD2DQY   Y4, X4
-	VMAXPD       Y5, Y1, Y5
-	VMINPD       Y5, Y2, Y5
-	VCMPPD       $0x07, Y5, Y5, Y6
-	VANDPD       Y5, Y6, Y5
-	VCVTPD2DQY   Y5, X5
-	VPACKSSDW    X5, X4, X4
-	VPACKSSWB    X4, X4, X4
-	VMOVQ        X4, 8(AX)(DX*1)
+	VMOVQ        X6, 8(AX)(DX*1)
 	ADDQ         $+16, DX
 	SUBQ         $+16, BX
 	JGE          turn1

@@ -32,11 +32,11 @@ func encode(f *ir.File) error {
 		var nodes []ir.Node
 		for _, n := range fn.Nodes {
 			i, ok := n.(*ir.Instruction)
-			if !ok || i.Opcode != dotBF16 {
+			if !ok || i.Opcode != dotBF16 && i.Opcode != prefetchW {
 				nodes = append(nodes, n)
 				continue
 			}
-			code, err := encodeDot(i)
+			code, err := encodeOne(i)
 			if err != nil {
 				return err
 			}
@@ -45,6 +45,13 @@ func encode(f *ir.File) error {
 		fn.Nodes = nodes
 	}
 	return nil
+}
+
+func encodeOne(i *ir.Instruction) ([]ir.Node, error) {
+	if i.Opcode == prefetchW {
+		return encodePrefetch(i)
+	}
+	return encodeDot(i)
 }
 
 // encodeDot gives the bytes of VDPBF16PS: EVEX.512.F3.0F38.W0 52 /r.

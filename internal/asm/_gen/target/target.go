@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/ir"
 	"github.com/mmcloughlin/avo/pass"
 	"github.com/mmcloughlin/avo/printer"
 )
@@ -32,8 +33,11 @@ func (f File) Write(root string) error {
 	if err != nil {
 		return fmt.Errorf("%s/%s: %w", f.Package, f.Name, err)
 	}
-	if err := pass.Compile.Execute(file); err != nil {
+	if err := merge(file); err != nil {
 		return fmt.Errorf("%s/%s: %w", f.Package, f.Name, err)
+	}
+	if err := pass.Compile.Execute(file); err != nil {
+		return fmt.Errorf("%s/%s: %s: %w", f.Package, f.Name, unallocated(file), err)
 	}
 	if err := encode(file); err != nil {
 		return fmt.Errorf("%s/%s: %w", f.Package, f.Name, err)
@@ -54,4 +58,15 @@ func (f File) Write(root string) error {
 		}
 	}
 	return nil
+}
+
+// unallocated names the last function whose registers were to be allocated: the
+// one at which that failed, if it did.
+func unallocated(f *ir.File) (name string) {
+	for _, fn := range f.Functions() {
+		if fn.Allocation != nil {
+			name = fn.Name
+		}
+	}
+	return name
 }

@@ -7,9 +7,17 @@ import (
 	"goatb/internal/asm/gen/target"
 )
 
-// arithUnroll is the number of registers of a turn of functions that only move
-// and compute a little.
-const arithUnroll = 4
+// light is the number of registers of a turn of functions that only move and
+// compute a little, and write elements of type e.
+func (v isa) light(e element) int {
+	switch {
+	case v.wide && e == bf16:
+		return 3 // each takes two mask registers
+	case v.wide:
+		return 4
+	}
+	return 2
+}
 
 // arithFile makes arithmetic of arrays. Every operation is rounded by itself,
 // as in plain Go.
@@ -32,14 +40,14 @@ func arithFile(c *build.Context) {
 			v.scaleTo(e)
 			v.scaleMulTo(e)
 		}
-		v.unary("neg", "-src", floats, arithUnroll, func() func(x vec) vec {
+		v.unary("neg", "-src", floats, v.light(bf16), func() func(x vec) vec {
 			return func(x vec) vec { return v.xor(x, v.nums.u32(1<<31)) }
 		})
-		v.unary("relu", "the larger of src and 0, and NaN for NaN", floats, arithUnroll, func() func(x vec) vec {
+		v.unary("relu", "the larger of src and 0, and NaN for NaN", floats, v.light(bf16), func() func(x vec) vec {
 			zero := v.zero()
 			return func(x vec) vec { return v.max(zero, x) }
 		})
-		v.unary("roundF16", "src rounded to f16", floats[:1], arithUnroll, func() func(x vec) vec { return v.roundF16 })
+		v.unary("roundF16", "src rounded to f16", floats[:1], v.light(f32), func() func(x vec) vec { return v.roundF16 })
 		v.clamp()
 		v.roundScaled()
 		v.scaleMulAdd()
@@ -51,14 +59,14 @@ func arithFile(c *build.Context) {
 // binary makes a function of two arrays.
 func (v isa) binary(name, what string, e element, f func(a vec, b operand.Op) vec) {
 	v.array(name+e.name, "writes "+what, signature{second: true}, func(l *loop, p pointers) {
-		l.each(arithUnroll, func() { l.store(f(l.load(p.src, e), l.load(p.b, e)), p.dst, e) })
+		l.each(v.light(e), func() { l.store(f(l.load(p.src, e), l.load(p.b, e)), p.dst, e) })
 	})
 }
 
 // scalar makes a function of an array and a number.
 func (v isa) scalar(name, what string, e element, f func(x, s vec) vec) {
 	v.array(name+e.name, "writes "+what, signature{scalars: []string{"s"}}, func(l *loop, p pointers) {
-		l.each(arithUnroll, func() { l.store(f(l.load(p.src, e), p.scalars[0]), p.dst, e) })
+		l.each(v.light(e), func() { l.store(f(l.load(p.src, e), p.scalars[0]), p.dst, e) })
 	})
 }
 
@@ -73,7 +81,7 @@ func (v isa) roundF16(x vec) vec {
 func (v isa) clamp() {
 	v.array("clampF32", "writes src limited to low..high, and NaN for NaN", signature{scalars: []string{"low", "high"}}, func(l *loop, p pointers) {
 		ends := limits{p.scalars[0], p.scalars[1]}
-		l.each(arithUnroll, func() { l.store(ends.clamp(v, l.load(p.src, f32)), p.dst, f32) })
+		l.each(v.light(f32), func() { l.store(ends.clamp(v, l.load(p.src, f32)), p.dst, f32) })
 	})
 }
 
@@ -81,7 +89,7 @@ func (v isa) roundScaled() {
 	what := "writes src·s rounded to an integer, ties to even, and limited to low..high"
 	v.array("roundScaledF32", what, signature{scalars: []string{"s", "low", "high"}}, func(l *loop, p pointers) {
 		ends := limits{p.scalars[1], p.scalars[2]}
-		l.each(arithUnroll, func() {
+		l.each(v.light(f32), func() {
 			l.store(ends.clamp(v, v.round(v.mul(l.load(p.src, f32), p.scalars[0]))), p.dst, f32)
 		})
 	})
@@ -91,7 +99,7 @@ func (v isa) roundScaled() {
 // gain b is float32.
 func (v isa) scaleMul(e element) {
 	v.array("scaleMul"+e.name, "writes (a·s)·b, b being float32", signature{second: true, scalars: []string{"s"}}, func(l *loop, p pointers) {
-		l.each(arithUnroll, func() {
+		l.each(v.light(e), func() {
 			l.store(v.mul(v.mul(l.load(p.src, e), p.scalars[0]), l.load(p.b, f32)), p.dst, e)
 		})
 	})
@@ -103,7 +111,7 @@ func (v isa) scaleTo(e element) {
 		return // mulScalar
 	}
 	v.array("scaleTo"+e.name, "writes src·s, src being float32", signature{scalars: []string{"s"}}, func(l *loop, p pointers) {
-		l.each(arithUnroll, func() { l.store(v.mul(l.load(p.src, f32), p.scalars[0]), p.dst, e) })
+		l.each(v.light(e), func() { l.store(v.mul(l.load(p.src, f32), p.scalars[0]), p.dst, e) })
 	})
 }
 
@@ -113,7 +121,7 @@ func (v isa) scaleMulTo(e element) {
 		return // scaleMul
 	}
 	v.array("scaleMulTo"+e.name, "writes (a·s)·b, a and b being float32", signature{second: true, scalars: []string{"s"}}, func(l *loop, p pointers) {
-		l.each(arithUnroll, func() {
+		l.each(v.light(e), func() {
 			l.store(v.mul(v.mul(l.load(p.src, f32), p.scalars[0]), l.load(p.b, f32)), p.dst, e)
 		})
 	})
@@ -125,7 +133,7 @@ func (v isa) scaleMulAdd() {
 	dst, a, gain, b := v.pointer("dst"), v.pointer("a"), v.pointer("gain"), v.pointer("b")
 	l := v.begin()
 	s := v.param("s")
-	l.each(arithUnroll, func() {
+	l.each(v.light(f32), func() {
 		l.store(v.add(v.mul(v.mul(l.load(a, f32), s), l.load(gain, f32)), l.load(b, f32)), dst, f32)
 	})
 	target.Return(v.c)
@@ -133,7 +141,7 @@ func (v isa) scaleMulAdd() {
 
 func (v isa) blendArrays() {
 	v.array("blendF32", "writes s·a + t·b", signature{second: true, scalars: []string{"s", "t"}}, func(l *loop, p pointers) {
-		l.each(arithUnroll, func() {
+		l.each(v.light(f32), func() {
 			l.store(v.add(v.mul(l.load(p.src, f32), p.scalars[0]), v.mul(l.load(p.b, f32), p.scalars[1])), p.dst, f32)
 		})
 	})

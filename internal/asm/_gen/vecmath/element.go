@@ -28,6 +28,9 @@ var floats = []element{f32, f16, bf16}
 
 // load reads a register of elements as float32.
 func (l *loop) load(p reg.Register, e element) vec {
+	if l.part != whole {
+		return l.loadPart(p)
+	}
 	d := l.reg()
 	switch e {
 	case f32:
@@ -48,6 +51,10 @@ func (l *loop) load(p reg.Register, e element) vec {
 // store writes a register of float32 as elements of a float type, rounded to
 // nearest even.
 func (l *loop) store(a vec, p reg.Register, e element) {
+	if l.part != whole {
+		l.storePart(a, p)
+		return
+	}
 	switch e {
 	case f32:
 		l.storeWords(a, p)
@@ -60,7 +67,11 @@ func (l *loop) store(a vec, p reg.Register, e element) {
 		l.c.VCVTPS2PH(operand.U8(0), a, h)
 		l.storeHalves(h, p)
 	case bf16:
-		l.storeHalves(l.narrowBF16(a), p)
+		if l.rounds != nil {
+			l.storeHalves(l.uppers(l.rounds(a)), p)
+		} else {
+			l.storeHalves(l.narrowBF16(a), p)
+		}
 	}
 }
 
@@ -202,17 +213,26 @@ func (v isa) narrowBF16(x vec) vec {
 		c.VPTESTMD_BCST(v.nums.u32(1<<16).Mem, x, number, odd)
 		c.VPADDD_BCST(v.nums.u32(0x7fff).Mem, d, number, d)
 		c.VPSUBD_BCST(v.nums.u32(math.MaxUint32).Mem, d, odd, d)
+		return v.uppers(d)
+	}
+	nan, d := v.reg(), v.reg()
+	up := v.addInt(v.and(v.unsignedShiftRight(x, 16), v.nums.u32(1)), v.nums.u32(0x7fff))
+	c.VCMPPS(operand.U8(unordered), x, x, nan)
+	c.VPANDN(up, nan, d)
+	return v.uppers(v.addInt(x, d))
+}
+
+// uppers returns the upper halves of words.
+func (v isa) uppers(d vec) vec {
+	c := v.c
+	if v.wide {
 		index := c.ZMM()
 		c.VMOVDQU(operand.NewDataAddr(operand.NewStaticSymbol(oddName), 0), index.AsY())
 		c.VPERMW(d, index, d)
 		return d.AsY().(vec)
 	}
-	nan, h := v.reg(), v.half()
-	up := v.addInt(v.and(v.unsignedShiftRight(x, 16), v.nums.u32(1)), v.nums.u32(0x7fff))
-	c.VCMPPS(operand.U8(unordered), x, x, nan)
-	d := v.reg()
-	c.VPANDN(up, nan, d)
-	d = v.unsignedShiftRight(v.addInt(x, d), 16)
+	h := v.half()
+	d = v.unsignedShiftRight(d, 16)
 	c.VEXTRACTI128(operand.U8(1), d, h)
 	c.VPACKUSDW(h, d.AsX(), h)
 	return h
@@ -234,7 +254,7 @@ func convertFile(c *build.Context) {
 
 func (v isa) convert(name, what string, to, from element) {
 	v.array(name, what, signature{}, func(l *loop, p pointers) {
-		l.each(arithUnroll, func() { l.store(l.load(p.src, from), p.dst, to) })
+		l.each(v.light(to), func() { l.store(l.load(p.src, from), p.dst, to) })
 	})
 }
 
@@ -242,6 +262,6 @@ func (v isa) convert(name, what string, to, from element) {
 func (v isa) convertQuiet(name, what string, to, from element) {
 	v.array(name, what, signature{}, func(l *loop, p pointers) {
 		one := v.set(v.nums.f32(1))
-		l.each(arithUnroll, func() { l.store(v.mul(l.load(p.src, from), one), p.dst, to) })
+		l.each(v.light(to), func() { l.store(v.mul(l.load(p.src, from), one), p.dst, to) })
 	})
 }

@@ -28,28 +28,31 @@ var (
 	expPoly  = []float64{0x1.fffffcp-2, 0x1.555492p-3, 0x1.5558b4p-5, 0x1.1239a0p-7, 0x1.6a4960p-10}
 )
 
-// reduce returns n and e^r - 1 for the arguments x.
-func (v isa) reduce(x vec) (n, e vec) {
+// reduce returns n and r for the arguments x.
+func (v isa) reduce(x vec) (n, r vec) {
 	m := v.set(v.nums.f32(math.Log2E))
 	v.mulAdd(m, x, v.nums.f32(magic))
 	n = v.sub(m, v.nums.f32(magic))
-	r := v.copy(x)
+	r = v.copy(x)
 	v.subMul(r, n, v.nums.f32(ln2High))
 	v.subMul(r, n, v.nums.f32(ln2Low))
-	return n, v.expMinusOne(r)
+	return n, r
 }
 
 // reduceProduct is reduce for the arguments a·b, which are not rounded,
 // |a·b| <= 2·widest: n·ln2Short is exact and the difference is rounded once.
-func (v isa) reduceProduct(a, b vec) (n, e vec) {
+func (v isa) reduceProduct(a, b vec) (n, r vec) {
 	m := v.mul(a, b)
 	v.mulAdd(m, v.set(v.nums.f32(math.Log2E)), v.nums.f32(magic))
 	n = v.sub(m, v.nums.f32(magic))
-	r := v.copy(a)
+	r = v.copy(a)
 	v.c.VFMSUB213PS(v.mul(n, v.nums.f32(ln2Short)), b, r)
 	v.subMul(r, n, v.nums.f32(math.Ln2-ln2Short))
-	return n, v.expMinusOne(r)
+	return n, r
 }
+
+// expOf returns e^r for |r| <= ln 2/2.
+func (v isa) expOf(r vec) vec { return v.horner(r, append([]float64{1, 1}, expPoly...)...) }
 
 // expMinusOne returns e^r - 1 for |r| <= ln 2/2.
 func (v isa) expMinusOne(r vec) vec {
@@ -75,14 +78,14 @@ func (v isa) power(i vec) vec {
 	return v.addInt(v.shiftLeft(i, 23), v.nums.f32(1))
 }
 
-// scaleNegative is scale where s has its sign bit set; it returns y elsewhere.
-func (v isa) scaleNegative(y, n, s vec) vec {
+// scaleNegative is scale where at says; it returns y elsewhere.
+func (v isa) scaleNegative(y, n vec, at negative) vec {
 	if v.wide {
 		d := v.copy(y)
-		v.c.VSCALEFPS(n, y, v.signs(s), d)
+		v.c.VSCALEFPS(n, y, at.k, d)
 		return d
 	}
-	return v.scale(y, v.and(n, v.shiftRight(s, 31)))
+	return v.scale(y, v.and(n, v.shiftRight(at.s, 31)))
 }
 
 // onePlus returns 1 + p·2^n for n <= 0 and p near 1. Powers too small to
@@ -95,22 +98,34 @@ func (v isa) onePlus(p, n vec) vec {
 	return v.add(v.addInt(p, v.shiftLeft(v.toInt(n), 23)), v.nums.f32(1))
 }
 
-// gate returns x/(1+e^-(a·b)) for positive b and |a·b| <= widest; b may be nil
-// for 1.
-func (v isa) gate(x, a, b vec) vec {
+// gate returns x/(1+e^-z) for z = a·b and |z| <= widest, where b is positive and
+// may be nil for 1; sign has the sign of z.
+func (v isa) gate(x, a, b, sign vec) vec {
 	minus := v.or(a, v.nums.u32(1<<31))
-	var n, e vec
+	var n, r vec
 	if b == nil {
-		n, e = v.reduce(minus)
+		n, r = v.reduce(minus)
 	} else {
-		n, e = v.reduceProduct(minus, b)
+		n, r = v.reduceProduct(minus, b)
 	}
-	p := v.add(e, v.nums.f32(1))
-	// With z = a·b the numerator is x on the positive side and x·e^z on the
-	// other, where the power of two comes last so that subnormal results are
-	// rounded once.
-	y := v.div(v.blend(x, v.mul(x, p), a), v.onePlus(p, n))
-	return v.scaleNegative(y, n, a)
+	p := v.expOf(r)
+	// The numerator is x on the positive side and x·e^z on the other, where the
+	// power of two comes last so that subnormal results are rounded once.
+	below := v.negative(sign)
+	y := v.div(v.blend(x, v.mul(x, p), below), v.onePlus(p, n))
+	return v.scaleNegative(y, n, below)
+}
+
+// chains is the number of chains of elementary functions that turns interleave:
+// as many as registers hold.
+func (v isa) chains(e element) int {
+	switch {
+	case !v.wide:
+		return 2
+	case e == bf16:
+		return 3 // each takes two mask registers
+	}
+	return 5
 }
 
 // limits holds registers for clamping that keeps NaN.
@@ -128,7 +143,20 @@ func (v isa) unary(name, what string, types []element, unroll int, make func() f
 	for _, e := range types {
 		v.array(name+e.name, "writes "+what, signature{}, func(l *loop, p pointers) {
 			f := make()
+			l.stream(e, p)
 			l.each(unroll, func() { l.store(f(l.load(p.src, e)), p.dst, e) })
+		})
+	}
+}
+
+// gateUnary makes a function of one array for float32 and for results of 16 bits.
+func (v isa) gateUnary(name, what string, chains int, exact func() func(x vec) vec, brief func(e element) func(x vec) vec) {
+	v.unary(name, what, floats[:1], chains, exact)
+	for _, e := range floats[1:] {
+		v.array(name+e.name, "writes "+what, signature{}, func(l *loop, p pointers) {
+			f := brief(e)
+			l.stream(e, p)
+			l.eachGate(e, func() { l.store(f(l.load(p.src, e)), p.dst, e) })
 		})
 	}
 }
@@ -138,12 +166,12 @@ func expFile(c *build.Context) {
 	nums := newPool("exp")
 	writeTables(c)
 	both(c, nums, func(v isa) {
-		v.unary("exp", "e^src", floats[:1], 2, v.exp)
-		v.unary("sigmoid", "1/(1+e^-src)", floats, 1, v.sigmoid)
-		v.unary("tanh", "the hyperbolic tangent of src", floats, 1, func() func(x vec) vec { return v.tanh })
-		v.unary("silu", "src/(1+e^-src)", floats, 1, v.silu)
-		v.unary("geluTanh", "src/2·(1+tanh(√(2/π)·(src+0.044715·src³)))", floats, 1, v.geluTanh)
-		v.unary("geluErf", "src/2·(1+erf(src/√2))", floats, 1, v.geluErf)
+		v.unary("exp", "e^src", floats[:1], v.chains(f32), v.exp)
+		v.gateUnary("sigmoid", "1/(1+e^-src)", v.chains(f32), v.sigmoid, v.briefSigmoid)
+		v.unary("tanh", "the hyperbolic tangent of src", floats, v.chains(bf16), func() func(x vec) vec { return v.tanh })
+		v.gateUnary("silu", "src/(1+e^-src)", v.chains(f32), v.silu, v.briefSilu)
+		v.gateUnary("geluTanh", "src/2·(1+tanh(√(2/π)·(src+0.044715·src³)))", v.chains(bf16), v.geluTanh, v.briefGeluTanh)
+		v.unary("geluErf", "src/2·(1+erf(src/√2))", floats, v.chains(bf16), v.geluErf)
 		for _, e := range floats {
 			v.swish(e)
 			v.swiglu(e)
@@ -158,14 +186,17 @@ func expFile(c *build.Context) {
 func (v isa) exp() func(x vec) vec {
 	ends := v.limits(-104, 89)
 	return func(x vec) vec {
-		n, e := v.reduce(ends.clamp(v, x))
-		return v.scale(v.add(e, v.nums.f32(1)), n)
+		n, r := v.reduce(ends.clamp(v, x))
+		return v.scale(v.expOf(r), n)
 	}
 }
 
 func (v isa) sigmoid() func(x vec) vec {
-	ends := v.limits(-widest, widest)
-	return func(x vec) vec { return v.gate(v.set(v.nums.f32(1)), ends.clamp(v, x), nil) }
+	ends, one := v.limits(-widest, widest), v.set(v.nums.f32(1))
+	return func(x vec) vec {
+		x = ends.clamp(v, x)
+		return v.gate(one, x, nil, x)
+	}
 }
 
 // silu returns the function x/(1+e^-x).
@@ -173,7 +204,7 @@ func (v isa) silu() func(x vec) vec {
 	ends := v.limits(-widest, widest)
 	return func(x vec) vec {
 		x = v.max(ends.low, x)
-		return v.gate(x, v.min(ends.high, x), nil)
+		return v.gate(x, v.min(ends.high, x), nil, x)
 	}
 }
 
@@ -183,7 +214,8 @@ func (v isa) tanh(x vec) vec {
 	sign := v.nums.u32(1 << 31)
 	a := v.set(v.nums.f32(10))
 	a = v.min(a, v.and(x, v.nums.u32(math.MaxInt32)))
-	n, e := v.reduce(v.add(a, a))
+	n, r := v.reduce(v.add(a, a))
+	e := v.expMinusOne(r)
 	two := v.power(v.toInt(n))
 	m := v.sub(two, v.nums.f32(1))
 	v.addMul(m, two, e)
@@ -195,9 +227,15 @@ func (v isa) swish(e element) {
 	what := "writes src/(1+e^(-scale·src)) for scales from 2^-64 to 2^64; low and high are -174/scale and 174/scale"
 	v.array("swish"+e.name, what, signature{scalars: []string{"scale", "low", "high"}}, func(l *loop, p pointers) {
 		factor, low, high := p.scalars[0], p.scalars[1], p.scalars[2]
-		l.each(1, func() {
+		l.stream(e, p)
+		if e != f32 {
+			f := v.briefSwish(e, v.mul(factor, v.set(v.nums.f32(-math.Log2E))), low)
+			l.eachGate(e, func() { l.store(f(l.load(p.src, e)), p.dst, e) })
+			return
+		}
+		l.each(v.chains(bf16), func() {
 			x := v.max(low, l.load(p.src, e))
-			l.store(v.gate(x, v.min(high, x), factor), p.dst, e)
+			l.store(v.gate(x, v.min(high, x), factor, x), p.dst, e)
 		})
 	})
 }
@@ -205,8 +243,14 @@ func (v isa) swish(e element) {
 // swiglu makes the product of silu(a) and b.
 func (v isa) swiglu(e element) {
 	v.array("swiglu"+e.name, "writes silu(a)·b", signature{second: true}, func(l *loop, p pointers) {
+		l.stream(e, p)
+		if e != f32 {
+			silu := v.briefSilu(e)
+			l.eachGate(e, func() { l.store(v.mul(silu(l.load(p.src, e)), l.load(p.b, e)), p.dst, e) })
+			return
+		}
 		silu := v.silu()
-		l.each(1, func() { l.store(v.mul(silu(l.load(p.src, e)), l.load(p.b, e)), p.dst, e) })
+		l.each(v.chains(e), func() { l.store(v.mul(silu(l.load(p.src, e)), l.load(p.b, e)), p.dst, e) })
 	})
 }
 
@@ -221,12 +265,13 @@ func (v isa) swigluGrad(e element) {
 	l.each(1, func() {
 		x := v.max(ends.low, l.load(gate, e))
 		g := v.min(ends.high, x)
-		n, m := v.reduce(v.or(g, v.nums.u32(1<<31)))
+		n, r := v.reduce(v.or(g, v.nums.u32(1<<31)))
 		// With q = e^-|g| one of s and 1-s is 1/(1+q) and the other q/(1+q).
-		q := v.scale(v.add(m, v.nums.f32(1)), n)
+		q := v.scale(v.expOf(r), n)
 		t := v.div(one, v.add(q, v.nums.f32(1)))
 		qt := v.mul(q, t)
-		s, rest := v.blend(t, qt, g), v.blend(qt, t, g)
+		below := v.negative(g)
+		s, rest := v.blend(t, qt, below), v.blend(qt, t, below)
 		d := v.mul(l.load(dy, e), s)
 		slope := v.copy(one)
 		v.addMul(slope, g, rest)

@@ -12,7 +12,7 @@ func (v isa) expSum(e element) {
 	l := v.begin()
 	top, exp := v.param("max"), v.exp()
 	acc := v.partials()
-	l.sum(acc, func() vec {
+	l.sum(acc, v.sumChains(), func() vec {
 		y := exp(v.sub(l.load(src, e), top))
 		l.store(y, dst, f32)
 		return y
@@ -27,4 +27,12 @@ func (v isa) partials() []vec {
 		acc[i] = v.zero()
 	}
 	return acc
+}
+
+// sumChains is the number of exponentials that a sum interleaves.
+func (v isa) sumChains() int {
+	if v.wide {
+		return sumLanes / v.lanes()
+	}
+	return 1
 }

@@ -13,7 +13,7 @@ func (v isa) geluTanh() func(x vec) vec {
 		a := v.min(ends.high, x)
 		factor := v.copy(first)
 		v.addMul(factor, v.mul(a, a), v.nums.f32(c1*0.044715))
-		return v.gate(x, a, factor)
+		return v.gate(x, a, factor, x)
 	}
 }
 
@@ -36,8 +36,7 @@ func (v isa) geluErf() func(x vec) vec {
 		u := v.copy(one)
 		v.subMul(u, w, v.nums.f32(2*shift))
 		y := v.mul(t, v.mul(w, v.horner(u, tailPoly...)))
-		n, e := v.reduceProduct(v.mul(t, v.nums.f32(-0.5)), t)
-		v.addMul(y, y, e)
-		return v.sub(v.max(zero, x), v.scale(y, n))
+		n, r := v.reduceProduct(v.mul(t, v.nums.f32(-0.5)), t)
+		return v.sub(v.max(zero, x), v.scale(v.mul(y, v.expOf(r)), n))
 	}
 }

@@ -202,20 +202,29 @@ func (v isa) horner(x vec, coefficients ...float64) vec {
 	return q
 }
 
-// blend returns b where s has its sign bit set and a elsewhere.
-func (v isa) blend(a, b, s vec) vec {
-	d := v.reg()
-	if v.wide {
-		v.c.VBLENDMPS(b, a, v.signs(s), d)
-	} else {
-		v.c.VBLENDVPS(s, b, a, d)
-	}
-	return d
+// negative says in which lanes a number has its sign bit set: a mask for AVX-512,
+// the number itself for AVX2.
+type negative struct {
+	k reg.OpmaskVirtual
+	s vec
 }
 
-// signs collects the sign bits of a 512-bit register.
-func (v isa) signs(s vec) reg.OpmaskVirtual {
+func (v isa) negative(s vec) negative {
+	if !v.wide {
+		return negative{s: s}
+	}
 	k := v.c.K()
 	v.c.VPMOVD2M(s, k)
-	return k
+	return negative{k: k}
+}
+
+// blend returns b where at says and a elsewhere.
+func (v isa) blend(a, b vec, at negative) vec {
+	d := v.reg()
+	if v.wide {
+		v.c.VBLENDMPS(b, a, at.k, d)
+	} else {
+		v.c.VBLENDVPS(at.s, b, a, d)
+	}
+	return d
 }

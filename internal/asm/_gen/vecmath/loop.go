@@ -17,6 +17,15 @@ type loop struct {
 	// the step within a turn.
 	index, left gp
 	off         int
+	// part is the part of pairs of bf16 that the step does. rounds says how
+	// results of pairs are rounded; even holds, by array, even results that wait
+	// for the odd ones.
+	part    part
+	rounds  func(x vec) vec
+	even    map[reg.Register]vec
+	oddMask reg.OpmaskVirtual
+	// streams are arrays whose lines turns of several registers ask for ahead.
+	streams []stream
 	// masked says that this is the last step; opmask or mask is its mask.
 	masked bool
 	opmask reg.OpmaskVirtual
@@ -88,6 +97,14 @@ func (v isa) array(name, what string, s signature, body func(l *loop, p pointers
 	target.Return(v.c)
 }
 
+// stream makes the arrays of an array function streams, all of type e.
+func (l *loop) stream(e element, p pointers) {
+	l.streams = []stream{{p.src, e.size, false}, {p.dst, e.size, true}}
+	if p.b != nil {
+		l.streams = append(l.streams, stream{p.b, e.size, false})
+	}
+}
+
 // label returns a new name for a label.
 func (l *loop) label(name string) string {
 	*l.labels++
@@ -103,15 +120,55 @@ func (l *loop) each(unroll int, body func()) {
 	l.tail(body)
 }
 
-// turns does body for each register of as many turns as there are.
+// turns does body for each register of as many turns as there are, and
+// interleaves what it does for the registers of a turn.
 func (l *loop) turns(unroll int, body func()) {
+	l.groups(unroll, unroll, func(int) { body() })
+}
+
+// groups does body for each register of as many turns as there are, and
+// interleaves what it does for groups of registers; body gets the number of the
+// register in the turn.
+func (l *loop) groups(unroll, group int, body func(u int)) {
 	l.once(unroll, func() {
-		for u := range unroll {
-			l.off = u * l.lanes()
-			body()
+		if unroll > 1 {
+			l.askAhead(unroll * l.lanes())
+		}
+		for from := 0; from < unroll; from += group {
+			target.Interleave(l.c, min(group, unroll-from), func(u int) {
+				l.off = (from + u) * l.lanes()
+				body(from + u)
+			})
 		}
 		l.off = 0
 	})
+}
+
+// stream is an array that a loop goes through.
+type stream struct {
+	p       reg.Register
+	size    uint8
+	written bool
+}
+
+// aheadBytes is how far ahead of a turn its streams' lines are asked for. The
+// processor's own prefetching stops at the end of a page, and does not know what
+// will be written before the instructions that are waiting.
+const aheadBytes = 2048
+
+// askAhead asks for the lines of a turn of n elements that comes aheadBytes later.
+func (l *loop) askAhead(n int) {
+	for _, s := range l.streams {
+		for at := 0; at < n*int(s.size); at += lineBytes {
+			m := l.at(s.p, s.size)
+			m.Disp += aheadBytes + at
+			if s.written {
+				target.PREFETCHW(l.c, m)
+			} else {
+				l.c.PREFETCHT0(m)
+			}
+		}
+	}
 }
 
 // once does body once for each of as many turns as there are.
@@ -174,13 +231,14 @@ func (l *loop) at(p reg.Register, size uint8) operand.Mem {
 }
 
 // reduce does step(i) for the registers of every sumLanes elements, and last(i)
-// with a mask for what is left.
-func (l *loop) reduce(acc []vec, step, last func(i int)) {
-	c, i := l.c, 0
-	l.turns(len(acc), func() {
-		step(i % len(acc))
-		i++
-	})
+// with a mask for what is left. chains is the number of registers of a turn that
+// it does at once.
+func (l *loop) reduce(acc []vec, chains int, step, last func(i int)) {
+	c, n := l.c, len(acc)
+	if chains > n {
+		l.groups(2*n, chains, func(u int) { step(u % n) })
+	}
+	l.groups(n, min(chains, n), step)
 	done := l.label("done")
 	short := make([]string, len(acc))
 	for i := range acc {
@@ -204,8 +262,8 @@ func (l *loop) reduce(acc []vec, step, last func(i int)) {
 }
 
 // sum adds term() for all elements to partial sums.
-func (l *loop) sum(acc []vec, term func() vec) {
-	l.reduce(acc, func(i int) { l.c.VADDPS(term(), acc[i], acc[i]) }, func(i int) {
+func (l *loop) sum(acc []vec, chains int, term func() vec) {
+	l.reduce(acc, chains, func(i int) { l.c.VADDPS(term(), acc[i], acc[i]) }, func(i int) {
 		y := term()
 		if l.wide {
 			l.c.VADDPS(y, acc[i], l.opmask, acc[i])
@@ -219,7 +277,7 @@ func (l *loop) sum(acc []vec, term func() vec) {
 // joining does not change. join(b, a, d) is d = join of a and b, where a NaN in a
 // gives b.
 func (l *loop) fold(acc []vec, first vec, join func(...operand.Op), term func() vec) {
-	l.reduce(acc, func(i int) { join(acc[i], term(), acc[i]) }, func(i int) {
+	l.reduce(acc, 4, func(i int) { join(acc[i], term(), acc[i]) }, func(i int) {
 		x := term()
 		if l.wide {
 			join(acc[i], x, l.opmask, acc[i])

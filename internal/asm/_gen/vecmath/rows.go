@@ -37,7 +37,7 @@ func (v isa) dots(e element) {
 	step := func(i int) {
 		c.VADDPS(v.mul(l.load(x, f32), l.load(rows, e)), acc[i], acc[i])
 	}
-	l.reduce(acc, step, step)
+	l.reduce(acc, 4, step, step)
 	c.VMOVSS(v.joined(acc, c.VADDPS).AsX(), operand.Mem{Base: dst})
 	c.ADDQ(operand.I32(4), dst)
 	c.ADDQ(stride, rows)

@@ -28,11 +28,11 @@ func (v isa) softmax(e element) {
 		l.store(y, exps, f32)
 		return y
 	}
-	l.sum(acc, term)
+	l.sum(acc, v.sumChains(), term)
 	share := v.reciprocal(v.joined(acc, c.VADDPS))
 
 	l = v.walk(n)
-	l.each(1, func() { l.store(v.mul(l.load(exps, f32), share), dst, e) })
+	l.each(v.light(e), func() { l.store(v.mul(l.load(exps, f32), share), dst, e) })
 	bytes := c.GP64()
 	c.MOVQ(n, bytes)
 	if shift := e.size / 2; shift > 0 {

@@ -38,7 +38,7 @@ func (v isa) partial(name, what string, make func() func(x vec) (ok, y vec)) {
 		good := c.GP32()
 		all := 1<<v.lanes() - 1
 		if v.wide {
-			c.KMOVW(v.signs(ok), good)
+			c.KMOVW(v.negative(ok).k, good)
 			if l.masked {
 				rest := c.GP32()
 				c.KMOVW(l.opmask, rest)
