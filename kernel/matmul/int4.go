@@ -17,7 +17,7 @@ import (
 //
 // With assembly the elements of X are rounded to int16 first, by the largest one
 // among those that are multiplied together: chunks of at least 512 elements of a
-// row. That is an error of at most 2^-16 of the chunk's largest element for each
+// row. That is an error of at most 1/65278 of the chunk's largest element for each
 // element. Then products are exact within a group. A row with a NaN or an
 // infinity gives NaN. Elements below 2^-116 may count as zero. Plain Go rounds
 // products and sums to f32. A row's result does not depend on the batch.
@@ -31,10 +31,12 @@ type int4Tiling struct {
 	Chunk                        int64
 	TileM, TileN, TilesM, TilesN int64
 	// The sizes of a block's buffers in bytes, and their sum.
-	RowBytes, FactorBytes, TempBytes, SumBytes, BlockScratch int64
-	X                                                        tensor.DType
-	Pad                                                      [7]uint8
-	Ep                                                       epilogue
+	RowBytes, FactorBytes, LessBytes, TempBytes, SumBytes, BlockScratch int64
+	X                                                                   tensor.DType
+	// OneRow says that x has one row, which is multiplied with many panels at once.
+	OneRow bool
+	Pad    [6]uint8
+	Ep     epilogue
 }
 
 // nanosPerInt4Step is the time of eight elements of K of a row and a strip of
@@ -110,7 +112,7 @@ func int4Def(name string, maxRows int64, refusal func() error, book func(t *int4
 		}
 		g := t.cut(p.Machine, maxRows)
 		book(t)
-		t.BlockScratch = t.RowBytes + t.FactorBytes + t.TempBytes + t.SumBytes
+		t.BlockScratch = t.RowBytes + t.FactorBytes + t.LessBytes + t.TempBytes + t.SumBytes
 		return g, nil
 	}
 	return kernel.Define(kernel.Def[Int4Params, int4Tiling]{

@@ -12,15 +12,25 @@ type int4Engine struct{ set *gemm.Int4Set }
 // quantUnit is what the loops that round x to int16 work in.
 const quantUnit = 16
 
+// rowPanels is the number of panels whose sums of one row are finished together.
+const rowPanels = 16
+
 // book sizes the buffers: packed rows and their factors, one for each chunk and
-// row; a row of floats and a group of rows of int16; sums, and the finisher's.
+// row; what comes off the groups of one row; a row of floats and a group of rows of
+// int16; sums, and the finisher's.
 func (e int4Engine) book(t *int4Tiling) {
 	chunks, most := ceilDiv(t.K, t.Chunk), int64(len(e.set.Rows))
 	chunk := roundUp(t.Chunk, quantUnit)
+	t.OneRow = t.M == 1 && e.set.Row != nil
+	columns := int64(gemm.PanelColumns)
+	if t.OneRow {
+		columns *= min(t.Panels, rowPanels)
+		t.LessBytes = roundUp(4*t.Groups, 64)
+	}
 	t.RowBytes = roundUp(2*t.TileM*t.K+4*e.set.Width, 64)
 	t.FactorBytes = roundUp(4*chunks*t.TileM, 64)
 	t.TempBytes = 4*chunk + 2*most*chunk
-	t.SumBytes = (t.TileM + finisherRows) * 4 * gemm.PanelColumns
+	t.SumBytes = (t.TileM + finisherRows) * 4 * columns
 }
 
 // int4Sweeper computes the items of one block.
@@ -30,6 +40,7 @@ type int4Sweeper struct {
 	x, w    []byte
 	rows    []byte
 	factors []float32
+	less    []int32
 	floats  []float32
 	ints    []int16
 	sums    []float32
@@ -44,11 +55,23 @@ func (e int4Engine) run(a *kernel.Args, block int, t *int4Tiling, _ []int64) err
 		return b
 	}
 	s := int4Sweeper{e: e, t: t, x: a.Mem(X), w: a.Mem(W), rows: take(t.RowBytes), factors: device.View[float32](take(t.FactorBytes))}
+	s.less = device.View[int32](take(t.LessBytes))
 	s.floats = device.View[float32](take(4 * roundUp(t.Chunk, quantUnit)))
 	s.ints = device.View[int16](take(t.TempBytes - 4*int64(len(s.floats))))
 	sums := device.View[float32](take(t.SumBytes))
-	s.sums = sums[:t.TileM*gemm.PanelColumns]
-	s.f = finisher{a: a, ep: &t.Ep, buf: sums[len(s.sums):]}
+	held := int64(len(sums)) / (t.TileM + finisherRows) * t.TileM
+	s.sums, s.f = sums[:held], finisher{a: a, ep: &t.Ep, buf: sums[held:]}
+	if t.OneRow {
+		s.oneRow(a, block)
+		return nil
+	}
+	s.items(a, block)
+	return nil
+}
+
+// items computes the items of one block.
+func (s *int4Sweeper) items(a *kernel.Args, block int) {
+	t := s.t
 	lo, hi := kernel.Share(t.TilesM*t.TilesN, block, a.Blocks)
 	held := int64(-1)
 	for i := lo; i < hi; i++ {
@@ -61,7 +84,35 @@ func (e int4Engine) run(a *kernel.Args, block int, t *int4Tiling, _ []int64) err
 			s.panel(row, rows, j)
 		}
 	}
-	return nil
+}
+
+// oneRow computes the items of one block where x has one row: panels pass as
+// memory gives them.
+func (s *int4Sweeper) oneRow(a *kernel.Args, block int) {
+	t, set := s.t, s.e.set
+	s.orderRow()
+	lo, hi := kernel.Share(t.TilesN, block, a.Blocks)
+	first, end := lo*t.TileN, min(hi*t.TileN, t.Panels)
+	for panel := first; panel < end; panel += rowPanels {
+		panels := min(rowPanels, end-panel)
+		j := panel * gemm.PanelColumns
+		columns := min(panels*gemm.PanelColumns, t.Columns-j)
+		set.Row(int(panels), int(t.Groups), int(t.Chunk/t.Group), int(t.Group/8), &s.rows[0], &s.less[0], &s.factors[0],
+			&s.w[panel*t.PanelBytes], &s.sums[0], t.ScaleBytes == 2)
+		s.f.floatColumns(0, j, columns)
+		s.f.floats(j, s.sums[:columns])
+	}
+}
+
+// orderRow rounds the row to int16 and orders it for the loop over panels.
+func (s *int4Sweeper) orderRow() {
+	t := s.t
+	for c := int64(0); c*t.Chunk < t.K; c++ {
+		from := c * t.Chunk
+		k := min(t.Chunk, t.K-from)
+		s.factors[c] = s.quantize(s.ints[:roundUp(k, quantUnit)], 0, from, k)
+		s.e.set.Order(int(k/t.Group), int(t.Group/8), &s.rows[2*from], &s.less[from/t.Group], &s.ints[0])
+	}
 }
 
 // each visits the groups of rows that a tile takes: all of about the same size.
@@ -107,8 +158,9 @@ func (s *int4Sweeper) quantize(dst []int16, row, from, k int64) float32 {
 	return largest / maxInt16
 }
 
-// maxInt16 is what the largest element of a chunk becomes.
-const maxInt16 = 1<<15 - 1
+// maxInt16 is what the largest element of a chunk becomes: the largest number whose
+// lower and upper byte are both signed, see gemm.Int4Order.
+const maxInt16 = 127<<8 + 127
 
 // leastQuantized is the least number that the largest element of a chunk is
 // taken for, so that its reciprocal stays finite.

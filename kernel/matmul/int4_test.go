@@ -105,7 +105,7 @@ func (d *int4Data) check(t *testing.T, got []byte) {
 func TestInt4Products(t *testing.T) {
 	eachLevel(t, func(t *testing.T) {
 		for i, s := range [][4]int64{
-			{1, 1, 8, 8}, {1, 33, 64, 32}, {2, 32, 520, 8}, {5, 70, 1024, 128}, {6, 16, 96, 32}, {7, 31, 1200, 24}, {13, 65, 640, 64}, {40, 40, 2048, 1024},
+			{1, 1, 8, 8}, {1, 33, 64, 32}, {1, 1100, 1032, 24}, {1, 600, 1088, 64}, {2, 32, 520, 8}, {5, 70, 1024, 128}, {6, 16, 96, 32}, {7, 31, 1200, 24}, {13, 65, 640, 64}, {40, 40, 2048, 1024},
 		} {
 			for j, x := range floats {
 				bias := append([]tensor.DType{tensor.Undefined}, floats...)[(i+j)%4]

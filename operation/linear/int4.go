@@ -99,7 +99,7 @@ func PackInt4Weight(ctx stdctx.Context, c *atbctx.Context, w, scale device.Tenso
 // Sums are in f32 and rounded once to x's type; before a bias of a half-precision
 // type is added, the product is rounded to that type. Depending on the machine
 // elements of x are rounded to 16-bit integers first, relative to the largest
-// among some 512 neighbours in their row, an error of at most 2^-16 of that one; a
+// among some 512 neighbours in their row, an error of at most 1/65278 of that one; a
 // row of x with a NaN or an infinity then gives NaN. A row gives the same result
 // in every batch. Package matmul has the details.
 //

@@ -18,6 +18,25 @@ import "goatb/internal/cpu"
 // of Tile, for each octet.
 type Int4Tile func(groups, octets int, a, b, scales, c *byte, stride int, add bool, factors *float32, half bool, next, pace uintptr)
 
+// Int4Row multiplies a row with whole panels of int4 weights that lie one behind
+// the other, with the sums of tiles whose add takes up the chunk before, bit by
+// bit:
+//
+//	c[32p+j] = sum over chunks of factors[chunk] * sum over g in chunk of scale[g][j] * sum over k in g of x[k] * w[k][j]
+//
+// groups is the number of groups of a panel, chunk of those that share a factor,
+// but for the last one. w is the first scale of the first panel. Int4Order has
+// made x and less, of which it reads all for each panel; it fetches some memory
+// behind the panels.
+type Int4Row func(panels, groups, chunk, octets int, x *byte, less *int32, factors *float32, w *byte, c *float32, half bool)
+
+// Int4Order orders a row of groups of 8 × octets elements from -32639 to 32639
+// for an Int4Row: for each octet 16 bytes, the lower bytes of elements 0, 4, 1, 5,
+// 2, 6, 3 and 7 and then the upper ones, so that 256·upper + lower is the element
+// with both of them signed; and for each group -8 times the sum of its elements,
+// which comes off weights that are taken unsigned, with 8 added.
+type Int4Order func(groups, octets int, dst *byte, less *int32, x *int16)
+
 // Int4Set is the loops for int4 weights.
 type Int4Set struct {
 	// Name tells the instructions, Needs are the features that have them.
@@ -28,6 +47,10 @@ type Int4Set struct {
 	// Columns is the width of a tile: 32, or 16 for half a panel.
 	Columns int64
 	Transpose
+	// Row and Order multiply one row with panels as memory gives them, nil where
+	// there are no such loops.
+	Row   Int4Row
+	Order Int4Order
 	// Largest returns the largest absolute value of n elements, or NaN if one of
 	// them is NaN. ToInt16 stores n elements times factor, rounded to nearest
 	// even; products are within int16. n is a positive multiple of 16.

@@ -129,6 +129,76 @@ func TestInt4Tiles(t *testing.T) {
 	}
 }
 
+// TestInt4RowsAreTiles compares rows with tiles, chunk by chunk, bit by bit: with
+// elements and weights at the ends of their ranges too, and sums that wrap.
+func TestInt4RowsAreTiles(t *testing.T) {
+	for _, s := range usableInt4() {
+		if s.Row == nil {
+			continue
+		}
+		r := rand.New(rand.NewPCG(19, 20))
+		for range 300 {
+			panels, groups, chunk, octets, half := 1+r.IntN(4), 1+r.IntN(9), 1+r.IntN(4), 1+r.IntN(6), r.IntN(2) == 0
+			scaleBytes := 4
+			if half {
+				scaleBytes = 2
+			}
+			x := make([]int16, 8*octets*groups)
+			for i := range x {
+				x[i] = []int16{int16(r.IntN(2*32639+1) - 32639), int16(r.IntN(5) - 2), 32639, -32639}[r.IntN(4)]
+			}
+			group := 32*scaleBytes + 128*octets
+			w := newGuarded(r, panels*groups*group)
+			for i := range w.payload {
+				w.payload[i] = []byte{byte(r.Uint32()), 0x88, 0x77}[r.IntN(3)]
+			}
+			for at := 0; at < len(w.payload); at += group {
+				for j := range 32 {
+					f := tensor.F16From(float32(r.NormFloat64()))
+					if half {
+						binary.LittleEndian.PutUint16(w.payload[at+2*j:], uint16(f))
+					} else {
+						binary.LittleEndian.PutUint32(w.payload[at+4*j:], math.Float32bits(f.Float32()))
+					}
+				}
+			}
+			factors := make([]float32, (groups-1)/chunk+1)
+			for i := range factors {
+				factors[i] = float32(r.NormFloat64())
+			}
+			want := make([]float32, 32*panels)
+			for p := range panels {
+				for c := range factors {
+					from := c * chunk
+					at := w.payload[(p*groups+from)*group:]
+					var words []byte
+					for _, v := range x[8*octets*from:] {
+						words = binary.LittleEndian.AppendUint16(words, uint16(v))
+					}
+					out := make([]byte, 128)
+					for j, v := range want[32*p : 32*p+32] {
+						binary.LittleEndian.PutUint32(out[4*j:], math.Float32bits(v))
+					}
+					s.Rows[0](min(chunk, groups-from), octets, &words[0], &at[32*scaleBytes], &at[0], &out[0], 32, c > 0, &factors[c], half, 0, 0)
+					for j := range 32 {
+						want[32*p+j] = math.Float32frombits(binary.LittleEndian.Uint32(out[4*j:]))
+					}
+				}
+			}
+			ordered, less := newGuarded(r, 2*len(x)), make([]int32, groups+1)
+			less[groups] = 77
+			s.Order(groups, octets, &ordered.payload[0], &less[0], &x[0])
+			ordered.check(t)
+			require.EqualValues(t, 77, less[groups])
+			got := make([]float32, 32*panels+1)
+			got[32*panels] = 77
+			s.Row(panels, groups, chunk, octets, &ordered.payload[0], &less[0], &factors[0], &w.payload[0], &got[0], half)
+			require.Equal(t, want, got[:32*panels], "%d panels, %d groups of %d octets, chunks of %d", panels, groups, octets, chunk)
+			require.EqualValues(t, 77, got[32*panels])
+		}
+	}
+}
+
 func TestQuantize(t *testing.T) {
 	for _, s := range usableInt4() {
 		r := rand.New(rand.NewPCG(17, 18))
@@ -151,6 +221,27 @@ func TestQuantize(t *testing.T) {
 			require.True(t, math.IsInf(float64(s.Largest(n, &x[0])), 1))
 			x[r.IntN(n)] = float32(math.NaN())
 			require.True(t, math.IsNaN(float64(s.Largest(n, &x[0]))))
+		}
+	}
+}
+
+// BenchmarkInt4Row multiplies a row with panels that lie in the caches.
+func BenchmarkInt4Row(b *testing.B) {
+	for _, s := range usableInt4() {
+		if s.Row == nil {
+			continue
+		}
+		for _, group := range []int{32, 128} {
+			b.Run(fmt.Sprintf("set=%s/group=%d", s.Name, group), func(b *testing.B) {
+				const k, panels = 2048, 8
+				x, less, f, c := make([]byte, 2*k), make([]int32, k/group), make([]float32, 4), make([]float32, 32*panels)
+				w := make([]byte, panels*(k/group*(64+16*group)))
+				b.SetBytes(int64(len(w)))
+				for b.Loop() {
+					s.Row(panels, k/group, k/group/4, group/8, &x[0], &less[0], &f[0], &w[0], &c[0], true)
+				}
+				b.ReportMetric(float64(2*k*panels*32)*float64(b.N)/float64(b.Elapsed().Nanoseconds()), "Gop/s")
+			})
 		}
 	}
 }

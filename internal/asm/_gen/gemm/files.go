@@ -21,6 +21,7 @@ func Files() []target.File {
 		{Package: "gemm", Name: "copy_avx2", Build: copyStepsAVX2},
 		{Package: "gemm", Name: "tile_int4_avx512", Build: tileInt4AVX512},
 		{Package: "gemm", Name: "tile_int4_avx2", Build: tileInt4AVX2},
+		{Package: "gemm", Name: "row_int4_avx512", Build: rowInt4AVX512},
 		{Package: "gemm", Name: "quantize_avx2", Build: quantizeAVX2},
 		{Package: "gemm", Name: "dequant_avx512", Build: dequantAVX512},
 		{Package: "gemm", Name: "dequant_avx2", Build: dequantAVX2},
