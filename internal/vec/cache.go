@@ -108,6 +108,31 @@ func (c *Cache) Scores(dst []float32, ldd int, q []float32, ldq, rows int) {
 	}
 }
 
+// FixedTakes reports whether FixedScores takes int8 rows of a width.
+func FixedTakes(width int) bool { return attend.FixedTakes(cpu.Active(), width) }
+
+// Fix turns a query row in place into what FixedScores takes: numbers that are
+// multiples of a unit, which is less than the largest magnitude times 2^-FixedBits.
+// NaN or an infinity makes the row's scores NaN.
+func Fix(row []float32) { attend.Fix(row, len(row)) }
+
+// FixedBits bounds what Fix rounds off: half of the largest magnitude's bit -FixedBits.
+const FixedBits = attend.FixedBits
+
+// FixedScores is Scores for int8 rows that FixedTakes takes and query rows after
+// Fix, whose sums are exact integers before they are rounded.
+func (c *Cache) FixedScores(dst []float32, ldd int, q []float32, ldq, rows int) {
+	keys, all := c.Rows(), c.Heads*rows
+	if keys == 0 || all == 0 {
+		return
+	}
+	dst, q = dst[:(all-1)*ldd+keys], q[:(all-1)*ldq+c.Width]
+	var a attend.Args
+	c.fill(&a)
+	a.X, a.XRow, a.XHead, a.Y, a.YRow, a.YHead = &q[0], 4*ldq, 4*ldq*rows, &dst[0], 4*ldd, 4*ldd*rows
+	attend.FixedScores(&a, rows)
+}
+
 // Mix adds weighted rows of the cache:
 //
 //	acc[(h*rows+r)*lda+i] += Σ_j p[(h*rows+r)*ldp+j] * cache[h][j][i]

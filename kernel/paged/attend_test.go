@@ -213,6 +213,17 @@ func TestAttendQuant(t *testing.T) {
 			s.params.Quant, s.q, s.kv, s.out, s.offsets = Dequant, f32, i8, f32, true
 			s.dk, s.bs, s.columns, s.blocks = 256, 24, 31, 93
 		},
+		"dequant, groups of 3": func(s *setup) {
+			s.params.Quant, s.q, s.kv, s.out, s.offsets = Dequant, f16, i8, f32, true
+			s.params.Heads, s.params.KVHeads, s.dk, s.dv = 9, 3, 96, 33
+			long(s)
+		},
+		"dequant, groups of 7, head major": func(s *setup) {
+			s.params.Quant, s.q, s.kv, s.out, s.params.HeadMajor = Dequant, f32, i8, f32, true
+			s.params.Heads, s.params.KVHeads, s.dk, s.dv = 14, 2, 32, 64
+			long(s)
+			s.contexts = []int64{700, 0, 17}
+		},
 		"dequant head major":   func(s *setup) { s.params.Quant, s.kv, s.offsets, s.params.HeadMajor = Dequant, i8, true, true },
 		"online":               func(s *setup) { s.params.Quant, s.q, s.kv, s.out = Online, i8, i8, f16 },
 		"online long":          func(s *setup) { s.params.Quant, s.q, s.kv, s.out = Online, i8, i8, f16; long(s) },

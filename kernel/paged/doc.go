@@ -16,7 +16,9 @@
 //
 // Rows are read where they lie, a few positions of all heads of an item at a time,
 // so in the order of memory; the positions after them are fetched meanwhile. The
-// scales of int8 keys go into the query, those of values behind the mix.
+// scales of int8 keys go into the query, those of values behind the mix. Where
+// integers are multiplied faster (VNNI) such a query becomes fixed-point numbers,
+// each off by up to 2^-21 of the row's largest, and its products are exact.
 //
 // # Host values and device data
 //

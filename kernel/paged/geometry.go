@@ -22,6 +22,8 @@ type geometry struct {
 	Mask              maskView
 	Quant             Quant
 	PerHead           bool
+	// Fixed says that queries become fixed-point numbers, for int8 keys.
+	Fixed             bool
 	HasKeyOffset      bool
 	HasValueOffset    bool
 	HasRazor, HasLogN bool
@@ -164,6 +166,7 @@ func (g *geometry) measureFactors(p *kernel.Problem, a Params) error {
 	case NoQuant:
 		return nil
 	case Dequant:
+		g.Fixed = g.Key.Direct && vec.FixedTakes(int(g.KeyDim))
 		return g.measureChannels(p)
 	}
 	if ks.DType != tensor.Float32 || ks.Numel() != g.Heads || vs.DType != tensor.Float32 || vs.Numel() != g.Heads {

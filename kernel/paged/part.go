@@ -73,7 +73,12 @@ func (w *worker) score(first, n int64) error {
 		if err != nil {
 			return err
 		}
-		k.Scores(w.scores[j:], int(t.Span), w.query, vec.Padded(int(t.KeyDim)), int(w.queryRows*w.group))
+		width, rows := vec.Padded(int(t.KeyDim)), int(w.queryRows*w.group)
+		if t.Fixed {
+			k.FixedScores(w.scores[j:], int(t.Span), w.query, width, rows)
+		} else {
+			k.Scores(w.scores[j:], int(t.Span), w.query, width, rows)
+		}
 		j += int64(k.Rows())
 	}
 	return nil

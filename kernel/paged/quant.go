@@ -63,7 +63,8 @@ func (w *worker) scaleValues() {
 
 // scaleQuery multiplies the query with the scales of the channels of int8 keys,
 // which are multiplied as they are. Their offsets add the same to all scores of
-// a row, which its softmax does not see.
+// a row, which its softmax does not see. Where integers are multiplied faster, the
+// rows become fixed-point numbers.
 func (w *worker) scaleQuery() {
 	t := w.t
 	width, row := padded(t.KeyDim), int64(0)
@@ -72,6 +73,9 @@ func (w *worker) scaleQuery() {
 		for range w.queryRows * w.group {
 			q := w.query[row*width:][:t.KeyDim]
 			vec.Mul(q, q, scale)
+			if t.Fixed {
+				vec.Fix(q)
+			}
 			row++
 		}
 	}

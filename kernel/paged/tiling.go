@@ -53,7 +53,7 @@ const (
 	// fetchBytes bounds the memory over which the rows that are used in place at once
 	// extend: they and the ones after them, which are fetched meanwhile, stay in a
 	// second level cache, and their pages in a table of 96.
-	fetchBytes = 128 << 10
+	fetchBytes = 64 << 10
 	// fetchRows is the number of positions of which rows used at once are a
 	// multiple, as inner loops take them.
 	fetchRows = 16

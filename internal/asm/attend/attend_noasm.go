@@ -10,6 +10,11 @@ func scoresAVX2(Elem, int, *Args)   {}
 func mixAVX512(Elem, int, *Args)    {}
 func mixAVX2(Elem, int, *Args)      {}
 
+func fixAVX512(*float32, int)   {}
+func scoresFixedx1AVX512(*byte) {}
+func scoresFixedx2AVX512(*byte) {}
+func scoresFixedx4AVX512(*byte) {}
+
 func packKeysAVX512(Elem, *Args)   {}
 func packKeysAVX2(Elem, *Args)     {}
 func packValuesAVX512(Elem, *Args) {}

@@ -8,4 +8,7 @@
 // the cache, on top of what is there. So a result is the same whatever the rows
 // that are done at once and the register width. A tile's sums begin at 0 and may be
 // added to what is there.
+//
+// Where there is VNNI, rows of fixed-point numbers are multiplied with int8 rows:
+// sums of integers, which are exact in every order.
 package attend

@@ -75,7 +75,7 @@ func (f frame) mixColumns(t rowType, label string, rows, registers int, k *mask,
 		c.MOVQ(operand.Mem{Base: span, Disp: spanAhead}, ahead)
 		c.Label(label)
 		if k == nil {
-			for line := 0; line < registers*f.lanes*t.size; line += 64 {
+			for line := 0; line < registers*f.lanes*t.size; line += fetchBytes {
 				c.PREFETCHT1(operand.Mem{Base: row, Index: ahead, Scale: 1, Disp: line})
 			}
 		}

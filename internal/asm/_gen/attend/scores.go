@@ -89,12 +89,17 @@ func (f frame) wholeChunks(t rowType, key vecPointer, p products) {
 	c.JNE(operand.LabelRef("chunk"))
 }
 
+// fetchBytes is the distance of the places that are fetched, a cache line: fewer
+// places are slower.
+const fetchBytes = 64
+
 // fetchRows returns what fetches, with every chunk, a part of the rows that lie as
-// far behind those at key as the span says, so that a cache line of each is there
-// when that line's chunks are done. All at once they would wait for each other.
+// far behind those at key as the span says, so that fetchBytes of each are
+// asked for when the chunks of as many are done. All at once they would wait for
+// each other.
 func (f frame) fetchRows(t rowType, key vecPointer, k strided) func() {
 	c := f.c
-	chunks := 64 / (chunk * t.size)
+	chunks := fetchBytes / (chunk * t.size)
 	rows := f.lanes / chunks
 	ahead, left := f.get(argSpan), f.arg(argFetch)
 	c.MOVQ(operand.Mem{Base: ahead, Disp: spanAhead}, ahead)
@@ -102,7 +107,7 @@ func (f frame) fetchRows(t rowType, key vecPointer, k strided) func() {
 	c.MOVQ(operand.I32(chunks), left)
 	back := c.GP64()
 	c.IMUL3Q(operand.I32(f.lanes), k.s1, back)
-	c.SUBQ(operand.I32(64), back)
+	c.SUBQ(operand.I32(fetchBytes), back)
 	c.MOVQ(back, f.arg(argBack))
 	return func() {
 		for i := range rows {
@@ -132,16 +137,7 @@ func (f frame) fetchRows(t rowType, key vecPointer, k strided) func() {
 // row of the cache it is repeated.
 func (f frame) someRows(t rowType, key vecPointer, p products) {
 	c := f.c
-	row, next, step := c.GP64(), c.GP64(), f.get(argStep)
-	c.MOVQ(key, row)
-	for i := range f.lanes {
-		c.MOVQ(row, f.arg(argSlots+8*i))
-		if i+1 < f.lanes {
-			c.LEAQ(operand.Mem{Base: row, Index: step, Scale: 1}, next)
-			c.CMPQ(f.arg(argLeft), operand.I32(i+1))
-			c.CMOVQGT(next, row)
-		}
-	}
+	f.repeatLast(key)
 	n, at := f.get(argWidth), c.GP64()
 	c.XORQ(at, at)
 	c.Label("piece")
@@ -156,6 +152,22 @@ func (f frame) someRows(t rowType, key vecPointer, p products) {
 	p.advance()
 	c.SUBQ(operand.I32(chunk), n)
 	c.JGT(operand.LabelRef("piece"))
+}
+
+// repeatLast writes down where as many rows of the cache lie as there are lanes: behind
+// the last one it is repeated.
+func (f frame) repeatLast(key vecPointer) {
+	c := f.c
+	row, next, step := c.GP64(), c.GP64(), f.get(argStep)
+	c.MOVQ(key, row)
+	for i := range f.lanes {
+		c.MOVQ(row, f.arg(argSlots+8*i))
+		if i+1 < f.lanes {
+			c.LEAQ(operand.Mem{Base: row, Index: step, Scale: 1}, next)
+			c.CMPQ(f.arg(argLeft), operand.I32(i+1))
+			c.CMOVQGT(next, row)
+		}
+	}
 }
 
 // storeSums stores the sums of the rows of the cache that there are.
