@@ -694,41 +694,49 @@ packed:
 	RET
 
 // func packKeysBF16AVX512(a *byte)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, CMOV, MMX+
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, BMI2, CMOV, MMX+
 TEXT ·packKeysBF16AVX512(SB), NOSPLIT|NOFRAME, $0-8
-	MOVQ   a+0(FP), AX
-	MOVQ   32(AX), CX
-	IMUL3Q $0x18, CX, CX
-	ADDQ   24(AX), CX
-	MOVQ   CX, 104(AX)
-	MOVQ   24(AX), CX
-	MOVQ   (AX), DX
-	MOVQ   CX, 120(AX)
-	MOVQ   32(AX), BX
-	MOVQ   BX, 112(AX)
-	ADDQ   (CX), DX
-	CMPQ   112(AX), $+16
-	JLT    some
-	TESTQ  $+7, 96(AX)
-	JNE    some
-	MOVQ   72(AX), CX
-	MOVQ   8(AX), BX
-	MOVQ   DX, SI
-	LEAQ   (SI)(BX*4), DI
-	LEAQ   (DI)(BX*4), R8
-	LEAQ   (R8)(BX*4), R9
-	LEAQ   (BX)(BX*2), R10
-	MOVQ   96(AX), R11
-	SHRQ   $0x03, R11
-	MOVQ   120(AX), R12
-	MOVQ   16(R12), R12
-	ADDQ   DX, R12
-	MOVQ   $+4, 144(AX)
-	IMUL3Q $+16, BX, DX
-	SUBQ   $+64, DX
-	MOVQ   DX, 136(AX)
+	MOVQ       a+0(FP), AX
+	MOVQ       32(AX), CX
+	IMUL3Q     $0x18, CX, CX
+	ADDQ       24(AX), CX
+	MOVQ       CX, 104(AX)
+	MOVQ       24(AX), CX
+	MOVQ       (AX), DX
+	MOVQ       CX, 120(AX)
+	MOVQ       32(AX), BX
+	MOVQ       BX, 112(AX)
+	ADDQ       (CX), DX
+	CMPQ       112(AX), $+16
+	JLT        some
+	TESTQ      $+7, 96(AX)
+	JNE        some
+	MOVQ       72(AX), CX
+	MOVQ       8(AX), BX
+	MOVQ       DX, SI
+	LEAQ       (SI)(BX*4), DI
+	LEAQ       (DI)(BX*4), R8
+	LEAQ       (R8)(BX*4), R9
+	LEAQ       (BX)(BX*2), R10
+	MOVQ       96(AX), R11
+	VPTERNLOGD $0xff, Z0, Z0, Z0
+	VPSLLD     $0x10, Z0, Z0
+	MOVQ       120(AX), R12
+	MOVQ       16(R12), R12
+	ADDQ       DX, R12
+	MOVQ       $+2, 144(AX)
+	IMUL3Q     $+16, BX, DX
+	SUBQ       $+64, DX
+	MOVQ       DX, 136(AX)
+	SHRQ       $0x04, R11
+	JEQ        odd
 
-chunk:
+pairs:
+	PREFETCHT1 (R12)
+	PREFETCHT1 (R12)(BX*1)
+	PREFETCHT1 (R12)(BX*2)
+	PREFETCHT1 (R12)(R10*1)
+	LEAQ       (R12)(BX*4), R12
 	PREFETCHT1 (R12)
 	PREFETCHT1 (R12)(BX*1)
 	PREFETCHT1 (R12)(BX*2)
@@ -736,10 +744,93 @@ chunk:
 	LEAQ       (R12)(BX*4), R12
 	DECQ       144(AX)
 	JNE        fetched
-	MOVQ       $+4, 144(AX)
+	MOVQ       $+2, 144(AX)
 	SUBQ       136(AX), R12
 
 fetched:
+	VBROADCASTF64X4 (SI), Z2
+	VINSERTF64X4    $0x01, (DI), Z2, Z2
+	VBROADCASTF64X4 (SI)(BX*1), Z3
+	VINSERTF64X4    $0x01, (DI)(BX*1), Z3, Z3
+	VUNPCKLPS       Z3, Z2, Z1
+	VUNPCKHPS       Z3, Z2, Z2
+	VBROADCASTF64X4 (SI)(BX*2), Z4
+	VINSERTF64X4    $0x01, (DI)(BX*2), Z4, Z4
+	VBROADCASTF64X4 (SI)(R10*1), Z5
+	VINSERTF64X4    $0x01, (DI)(R10*1), Z5, Z5
+	VUNPCKLPS       Z5, Z4, Z3
+	VUNPCKHPS       Z5, Z4, Z4
+	VUNPCKLPD       Z3, Z1, Z5
+	VUNPCKHPD       Z3, Z1, Z1
+	VUNPCKLPD       Z4, Z2, Z3
+	VUNPCKHPD       Z4, Z2, Z2
+	VBROADCASTF64X4 (R8), Z6
+	VINSERTF64X4    $0x01, (R9), Z6, Z6
+	VBROADCASTF64X4 (R8)(BX*1), Z7
+	VINSERTF64X4    $0x01, (R9)(BX*1), Z7, Z7
+	VUNPCKLPS       Z7, Z6, Z4
+	VUNPCKHPS       Z7, Z6, Z6
+	VBROADCASTF64X4 (R8)(BX*2), Z8
+	VINSERTF64X4    $0x01, (R9)(BX*2), Z8, Z8
+	VBROADCASTF64X4 (R8)(R10*1), Z9
+	VINSERTF64X4    $0x01, (R9)(R10*1), Z9, Z9
+	VUNPCKLPS       Z9, Z8, Z7
+	VUNPCKHPS       Z9, Z8, Z8
+	VUNPCKLPD       Z7, Z4, Z9
+	VUNPCKHPD       Z7, Z4, Z4
+	VUNPCKLPD       Z8, Z6, Z7
+	VUNPCKHPD       Z8, Z6, Z6
+	VSHUFF64X2      $0x88, Z9, Z5, Z8
+	VSHUFF64X2      $0x88, Z4, Z1, Z10
+	VSHUFF64X2      $0x88, Z7, Z3, Z11
+	VSHUFF64X2      $0x88, Z6, Z2, Z12
+	VSHUFF64X2      $0xdd, Z9, Z5, Z5
+	VSHUFF64X2      $0xdd, Z4, Z1, Z1
+	VSHUFF64X2      $0xdd, Z7, Z3, Z3
+	VSHUFF64X2      $0xdd, Z6, Z2, Z2
+	VPSLLD          $0x10, Z8, Z4
+	VMOVUPS         Z4, (CX)
+	VANDPS          Z0, Z8, Z8
+	VMOVUPS         Z8, 128(CX)
+	VPSLLD          $0x10, Z10, Z4
+	VMOVUPS         Z4, 256(CX)
+	VANDPS          Z0, Z10, Z10
+	VMOVUPS         Z10, 384(CX)
+	VPSLLD          $0x10, Z11, Z4
+	VMOVUPS         Z4, 512(CX)
+	VANDPS          Z0, Z11, Z11
+	VMOVUPS         Z11, 640(CX)
+	VPSLLD          $0x10, Z12, Z4
+	VMOVUPS         Z4, 768(CX)
+	VANDPS          Z0, Z12, Z12
+	VMOVUPS         Z12, 896(CX)
+	VPSLLD          $0x10, Z5, Z4
+	VMOVUPS         Z4, 1024(CX)
+	VANDPS          Z0, Z5, Z5
+	VMOVUPS         Z5, 1152(CX)
+	VPSLLD          $0x10, Z1, Z4
+	VMOVUPS         Z4, 1280(CX)
+	VANDPS          Z0, Z1, Z1
+	VMOVUPS         Z1, 1408(CX)
+	VPSLLD          $0x10, Z3, Z1
+	VMOVUPS         Z1, 1536(CX)
+	VANDPS          Z0, Z3, Z3
+	VMOVUPS         Z3, 1664(CX)
+	VPSLLD          $0x10, Z2, Z1
+	VMOVUPS         Z1, 1792(CX)
+	VANDPS          Z0, Z2, Z2
+	VMOVUPS         Z2, 1920(CX)
+	ADDQ            $+32, SI
+	ADDQ            $+32, DI
+	ADDQ            $+32, R8
+	ADDQ            $+32, R9
+	ADDQ            $+2048, CX
+	DECQ            R11
+	JNE             pairs
+
+odd:
+	TESTQ           $+8, 96(AX)
+	JEQ             whole
 	VBROADCASTI32X4 (SI), Y0
 	VINSERTI32X4    $0x01, (DI), Y0, Y0
 	VPMOVZXWD       Y0, Z1
@@ -809,8 +900,6 @@ fetched:
 	ADDQ            $+16, R8
 	ADDQ            $+16, R9
 	ADDQ            $+1024, CX
-	DECQ            R11
-	JNE             chunk
 	JMP             whole
 
 some:

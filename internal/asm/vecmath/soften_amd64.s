@@ -68,29 +68,29 @@ row:
 
 turn1:
 	VMOVUPS (AX)(DI*4), Y11
+	VMOVUPS 32(AX)(DI*4), Y12
+	VMOVUPS 64(AX)(DI*4), Y13
+	VMOVUPS 96(AX)(DI*4), Y14
 	VMULPS  Y0, Y11, Y11
+	VMULPS  Y0, Y12, Y12
+	VMULPS  Y0, Y13, Y13
+	VMULPS  Y0, Y14, Y14
 	VMAXPS  Y3, Y11, Y3
-	VMOVUPS 32(AX)(DI*4), Y11
-	VMULPS  Y0, Y11, Y11
-	VMAXPS  Y4, Y11, Y4
-	VMOVUPS 64(AX)(DI*4), Y11
-	VMULPS  Y0, Y11, Y11
-	VMAXPS  Y5, Y11, Y5
-	VMOVUPS 96(AX)(DI*4), Y11
-	VMULPS  Y0, Y11, Y11
-	VMAXPS  Y6, Y11, Y6
+	VMAXPS  Y4, Y12, Y4
+	VMAXPS  Y5, Y13, Y5
+	VMAXPS  Y6, Y14, Y6
 	VMOVUPS 128(AX)(DI*4), Y11
+	VMOVUPS 160(AX)(DI*4), Y12
+	VMOVUPS 192(AX)(DI*4), Y13
+	VMOVUPS 224(AX)(DI*4), Y14
 	VMULPS  Y0, Y11, Y11
+	VMULPS  Y0, Y12, Y12
+	VMULPS  Y0, Y13, Y13
+	VMULPS  Y0, Y14, Y14
 	VMAXPS  Y7, Y11, Y7
-	VMOVUPS 160(AX)(DI*4), Y11
-	VMULPS  Y0, Y11, Y11
-	VMAXPS  Y8, Y11, Y8
-	VMOVUPS 192(AX)(DI*4), Y11
-	VMULPS  Y0, Y11, Y11
-	VMAXPS  Y9, Y11, Y9
-	VMOVUPS 224(AX)(DI*4), Y11
-	VMULPS  Y0, Y11, Y11
-	VMAXPS  Y10, Y11, Y10
+	VMAXPS  Y8, Y12, Y8
+	VMAXPS  Y9, Y13, Y9
+	VMAXPS  Y10, Y14, Y10
 	ADDQ    $+64, DI
 	SUBQ    $+64, R8
 	JGE     turn1
@@ -302,14 +302,13 @@ turn12:
 	VFMADD213PS  softenNums<>+224(SB), Y12, Y14
 	VFMADD213PS  softenNums<>+256(SB), Y12, Y14
 	VFMADD213PS  softenNums<>+288(SB), Y12, Y14
-	VMULPS       Y12, Y12, Y15
-	VFMADD213PS  Y12, Y15, Y14
-	VADDPS       softenNums<>+320(SB), Y14, Y12
+	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
+	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
 	VCMPPS       $0x15, Y1, Y11, Y11
-	VCVTPS2DQ    Y13, Y13
-	VPSLLD       $0x17, Y13, Y13
-	VPADDD       softenNums<>+320(SB), Y13, Y13
-	VMULPS       Y13, Y12, Y12
+	VCVTPS2DQ    Y13, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       softenNums<>+320(SB), Y12, Y12
+	VMULPS       Y12, Y14, Y12
 	VANDPS       Y11, Y12, Y11
 	VMOVUPS      Y11, (AX)(DI*4)
 	VADDPS       Y11, Y3, Y3
@@ -328,14 +327,13 @@ turn12:
 	VFMADD213PS  softenNums<>+224(SB), Y12, Y14
 	VFMADD213PS  softenNums<>+256(SB), Y12, Y14
 	VFMADD213PS  softenNums<>+288(SB), Y12, Y14
-	VMULPS       Y12, Y12, Y15
-	VFMADD213PS  Y12, Y15, Y14
-	VADDPS       softenNums<>+320(SB), Y14, Y12
+	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
+	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
 	VCMPPS       $0x15, Y1, Y11, Y11
-	VCVTPS2DQ    Y13, Y13
-	VPSLLD       $0x17, Y13, Y13
-	VPADDD       softenNums<>+320(SB), Y13, Y13
-	VMULPS       Y13, Y12, Y12
+	VCVTPS2DQ    Y13, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       softenNums<>+320(SB), Y12, Y12
+	VMULPS       Y12, Y14, Y12
 	VANDPS       Y11, Y12, Y11
 	VMOVUPS      Y11, 32(AX)(DI*4)
 	VADDPS       Y11, Y4, Y4
@@ -354,14 +352,13 @@ turn12:
 	VFMADD213PS  softenNums<>+224(SB), Y12, Y14
 	VFMADD213PS  softenNums<>+256(SB), Y12, Y14
 	VFMADD213PS  softenNums<>+288(SB), Y12, Y14
-	VMULPS       Y12, Y12, Y15
-	VFMADD213PS  Y12, Y15, Y14
-	VADDPS       softenNums<>+320(SB), Y14, Y12
+	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
+	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
 	VCMPPS       $0x15, Y1, Y11, Y11
-	VCVTPS2DQ    Y13, Y13
-	VPSLLD       $0x17, Y13, Y13
-	VPADDD       softenNums<>+320(SB), Y13, Y13
-	VMULPS       Y13, Y12, Y12
+	VCVTPS2DQ    Y13, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       softenNums<>+320(SB), Y12, Y12
+	VMULPS       Y12, Y14, Y12
 	VANDPS       Y11, Y12, Y11
 	VMOVUPS      Y11, 64(AX)(DI*4)
 	VADDPS       Y11, Y5, Y5
@@ -380,14 +377,13 @@ turn12:
 	VFMADD213PS  softenNums<>+224(SB), Y12, Y14
 	VFMADD213PS  softenNums<>+256(SB), Y12, Y14
 	VFMADD213PS  softenNums<>+288(SB), Y12, Y14
-	VMULPS       Y12, Y12, Y15
-	VFMADD213PS  Y12, Y15, Y14
-	VADDPS       softenNums<>+320(SB), Y14, Y12
+	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
+	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
 	VCMPPS       $0x15, Y1, Y11, Y11
-	VCVTPS2DQ    Y13, Y13
-	VPSLLD       $0x17, Y13, Y13
-	VPADDD       softenNums<>+320(SB), Y13, Y13
-	VMULPS       Y13, Y12, Y12
+	VCVTPS2DQ    Y13, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       softenNums<>+320(SB), Y12, Y12
+	VMULPS       Y12, Y14, Y12
 	VANDPS       Y11, Y12, Y11
 	VMOVUPS      Y11, 96(AX)(DI*4)
 	VADDPS       Y11, Y6, Y6
@@ -406,14 +402,13 @@ turn12:
 	VFMADD213PS  softenNums<>+224(SB), Y12, Y14
 	VFMADD213PS  softenNums<>+256(SB), Y12, Y14
 	VFMADD213PS  softenNums<>+288(SB), Y12, Y14
-	VMULPS       Y12, Y12, Y15
-	VFMADD213PS  Y12, Y15, Y14
-	VADDPS       softenNums<>+320(SB), Y14, Y12
+	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
+	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
 	VCMPPS       $0x15, Y1, Y11, Y11
-	VCVTPS2DQ    Y13, Y13
-	VPSLLD       $0x17, Y13, Y13
-	VPADDD       softenNums<>+320(SB), Y13, Y13
-	VMULPS       Y13, Y12, Y12
+	VCVTPS2DQ    Y13, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       softenNums<>+320(SB), Y12, Y12
+	VMULPS       Y12, Y14, Y12
 	VANDPS       Y11, Y12, Y11
 	VMOVUPS      Y11, 128(AX)(DI*4)
 	VADDPS       Y11, Y7, Y7
@@ -432,14 +427,13 @@ turn12:
 	VFMADD213PS  softenNums<>+224(SB), Y12, Y14
 	VFMADD213PS  softenNums<>+256(SB), Y12, Y14
 	VFMADD213PS  softenNums<>+288(SB), Y12, Y14
-	VMULPS       Y12, Y12, Y15
-	VFMADD213PS  Y12, Y15, Y14
-	VADDPS       softenNums<>+320(SB), Y14, Y12
+	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
+	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
 	VCMPPS       $0x15, Y1, Y11, Y11
-	VCVTPS2DQ    Y13, Y13
-	VPSLLD       $0x17, Y13, Y13
-	VPADDD       softenNums<>+320(SB), Y13, Y13
-	VMULPS       Y13, Y12, Y12
+	VCVTPS2DQ    Y13, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       softenNums<>+320(SB), Y12, Y12
+	VMULPS       Y12, Y14, Y12
 	VANDPS       Y11, Y12, Y11
 	VMOVUPS      Y11, 160(AX)(DI*4)
 	VADDPS       Y11, Y8, Y8
@@ -458,14 +452,13 @@ turn12:
 	VFMADD213PS  softenNums<>+224(SB), Y12, Y14
 	VFMADD213PS  softenNums<>+256(SB), Y12, Y14
 	VFMADD213PS  softenNums<>+288(SB), Y12, Y14
-	VMULPS       Y12, Y12, Y15
-	VFMADD213PS  Y12, Y15, Y14
-	VADDPS       softenNums<>+320(SB), Y14, Y12
+	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
+	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
 	VCMPPS       $0x15, Y1, Y11, Y11
-	VCVTPS2DQ    Y13, Y13
-	VPSLLD       $0x17, Y13, Y13
-	VPADDD       softenNums<>+320(SB), Y13, Y13
-	VMULPS       Y13, Y12, Y12
+	VCVTPS2DQ    Y13, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       softenNums<>+320(SB), Y12, Y12
+	VMULPS       Y12, Y14, Y12
 	VANDPS       Y11, Y12, Y11
 	VMOVUPS      Y11, 192(AX)(DI*4)
 	VADDPS       Y11, Y9, Y9
@@ -484,14 +477,13 @@ turn12:
 	VFMADD213PS  softenNums<>+224(SB), Y12, Y14
 	VFMADD213PS  softenNums<>+256(SB), Y12, Y14
 	VFMADD213PS  softenNums<>+288(SB), Y12, Y14
-	VMULPS       Y12, Y12, Y15
-	VFMADD213PS  Y12, Y15, Y14
-	VADDPS       softenNums<>+320(SB), Y14, Y12
+	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
+	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
 	VCMPPS       $0x15, Y1, Y11, Y11
-	VCVTPS2DQ    Y13, Y13
-	VPSLLD       $0x17, Y13, Y13
-	VPADDD       softenNums<>+320(SB), Y13, Y13
-	VMULPS       Y13, Y12, Y12
+	VCVTPS2DQ    Y13, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       softenNums<>+320(SB), Y12, Y12
+	VMULPS       Y12, Y14, Y12
 	VANDPS       Y11, Y12, Y11
 	VMOVUPS      Y11, 224(AX)(DI*4)
 	VADDPS       Y11, Y10, Y10
@@ -518,14 +510,13 @@ turned13:
 	VFMADD213PS  softenNums<>+224(SB), Y12, Y14
 	VFMADD213PS  softenNums<>+256(SB), Y12, Y14
 	VFMADD213PS  softenNums<>+288(SB), Y12, Y14
-	VMULPS       Y12, Y12, Y15
-	VFMADD213PS  Y12, Y15, Y14
-	VADDPS       softenNums<>+320(SB), Y14, Y12
+	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
+	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
 	VCMPPS       $0x15, Y1, Y11, Y11
-	VCVTPS2DQ    Y13, Y13
-	VPSLLD       $0x17, Y13, Y13
-	VPADDD       softenNums<>+320(SB), Y13, Y13
-	VMULPS       Y13, Y12, Y12
+	VCVTPS2DQ    Y13, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       softenNums<>+320(SB), Y12, Y12
+	VMULPS       Y12, Y14, Y12
 	VANDPS       Y11, Y12, Y11
 	VMOVUPS      Y11, (AX)(DI*4)
 	VADDPS       Y11, Y3, Y3
@@ -548,14 +539,13 @@ turned13:
 	VFMADD213PS  softenNums<>+224(SB), Y12, Y14
 	VFMADD213PS  softenNums<>+256(SB), Y12, Y14
 	VFMADD213PS  softenNums<>+288(SB), Y12, Y14
-	VMULPS       Y12, Y12, Y15
-	VFMADD213PS  Y12, Y15, Y14
-	VADDPS       softenNums<>+320(SB), Y14, Y12
+	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
+	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
 	VCMPPS       $0x15, Y1, Y11, Y11
-	VCVTPS2DQ    Y13, Y13
-	VPSLLD       $0x17, Y13, Y13
-	VPADDD       softenNums<>+320(SB), Y13, Y13
-	VMULPS       Y13, Y12, Y12
+	VCVTPS2DQ    Y13, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       softenNums<>+320(SB), Y12, Y12
+	VMULPS       Y12, Y14, Y12
 	VANDPS       Y11, Y12, Y11
 	VMOVUPS      Y11, (AX)(DI*4)
 	VADDPS       Y11, Y4, Y4
@@ -578,14 +568,13 @@ turned13:
 	VFMADD213PS  softenNums<>+224(SB), Y12, Y14
 	VFMADD213PS  softenNums<>+256(SB), Y12, Y14
 	VFMADD213PS  softenNums<>+288(SB), Y12, Y14
-	VMULPS       Y12, Y12, Y15
-	VFMADD213PS  Y12, Y15, Y14
-	VADDPS       softenNums<>+320(SB), Y14, Y12
+	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
+	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
 	VCMPPS       $0x15, Y1, Y11, Y11
-	VCVTPS2DQ    Y13, Y13
-	VPSLLD       $0x17, Y13, Y13
-	VPADDD       softenNums<>+320(SB), Y13, Y13
-	VMULPS       Y13, Y12, Y12
+	VCVTPS2DQ    Y13, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       softenNums<>+320(SB), Y12, Y12
+	VMULPS       Y12, Y14, Y12
 	VANDPS       Y11, Y12, Y11
 	VMOVUPS      Y11, (AX)(DI*4)
 	VADDPS       Y11, Y5, Y5
@@ -608,14 +597,13 @@ turned13:
 	VFMADD213PS  softenNums<>+224(SB), Y12, Y14
 	VFMADD213PS  softenNums<>+256(SB), Y12, Y14
 	VFMADD213PS  softenNums<>+288(SB), Y12, Y14
-	VMULPS       Y12, Y12, Y15
-	VFMADD213PS  Y12, Y15, Y14
-	VADDPS       softenNums<>+320(SB), Y14, Y12
+	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
+	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
 	VCMPPS       $0x15, Y1, Y11, Y11
-	VCVTPS2DQ    Y13, Y13
-	VPSLLD       $0x17, Y13, Y13
-	VPADDD       softenNums<>+320(SB), Y13, Y13
-	VMULPS       Y13, Y12, Y12
+	VCVTPS2DQ    Y13, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       softenNums<>+320(SB), Y12, Y12
+	VMULPS       Y12, Y14, Y12
 	VANDPS       Y11, Y12, Y11
 	VMOVUPS      Y11, (AX)(DI*4)
 	VADDPS       Y11, Y6, Y6
@@ -638,14 +626,13 @@ turned13:
 	VFMADD213PS  softenNums<>+224(SB), Y12, Y14
 	VFMADD213PS  softenNums<>+256(SB), Y12, Y14
 	VFMADD213PS  softenNums<>+288(SB), Y12, Y14
-	VMULPS       Y12, Y12, Y15
-	VFMADD213PS  Y12, Y15, Y14
-	VADDPS       softenNums<>+320(SB), Y14, Y12
+	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
+	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
 	VCMPPS       $0x15, Y1, Y11, Y11
-	VCVTPS2DQ    Y13, Y13
-	VPSLLD       $0x17, Y13, Y13
-	VPADDD       softenNums<>+320(SB), Y13, Y13
-	VMULPS       Y13, Y12, Y12
+	VCVTPS2DQ    Y13, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       softenNums<>+320(SB), Y12, Y12
+	VMULPS       Y12, Y14, Y12
 	VANDPS       Y11, Y12, Y11
 	VMOVUPS      Y11, (AX)(DI*4)
 	VADDPS       Y11, Y7, Y7
@@ -668,14 +655,13 @@ turned13:
 	VFMADD213PS  softenNums<>+224(SB), Y12, Y14
 	VFMADD213PS  softenNums<>+256(SB), Y12, Y14
 	VFMADD213PS  softenNums<>+288(SB), Y12, Y14
-	VMULPS       Y12, Y12, Y15
-	VFMADD213PS  Y12, Y15, Y14
-	VADDPS       softenNums<>+320(SB), Y14, Y12
+	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
+	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
 	VCMPPS       $0x15, Y1, Y11, Y11
-	VCVTPS2DQ    Y13, Y13
-	VPSLLD       $0x17, Y13, Y13
-	VPADDD       softenNums<>+320(SB), Y13, Y13
-	VMULPS       Y13, Y12, Y12
+	VCVTPS2DQ    Y13, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       softenNums<>+320(SB), Y12, Y12
+	VMULPS       Y12, Y14, Y12
 	VANDPS       Y11, Y12, Y11
 	VMOVUPS      Y11, (AX)(DI*4)
 	VADDPS       Y11, Y8, Y8
@@ -698,14 +684,13 @@ turned13:
 	VFMADD213PS  softenNums<>+224(SB), Y12, Y14
 	VFMADD213PS  softenNums<>+256(SB), Y12, Y14
 	VFMADD213PS  softenNums<>+288(SB), Y12, Y14
-	VMULPS       Y12, Y12, Y15
-	VFMADD213PS  Y12, Y15, Y14
-	VADDPS       softenNums<>+320(SB), Y14, Y12
+	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
+	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
 	VCMPPS       $0x15, Y1, Y11, Y11
-	VCVTPS2DQ    Y13, Y13
-	VPSLLD       $0x17, Y13, Y13
-	VPADDD       softenNums<>+320(SB), Y13, Y13
-	VMULPS       Y13, Y12, Y12
+	VCVTPS2DQ    Y13, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       softenNums<>+320(SB), Y12, Y12
+	VMULPS       Y12, Y14, Y12
 	VANDPS       Y11, Y12, Y11
 	VMOVUPS      Y11, (AX)(DI*4)
 	VADDPS       Y11, Y9, Y9
@@ -728,14 +713,13 @@ turned13:
 	VFMADD213PS  softenNums<>+224(SB), Y12, Y14
 	VFMADD213PS  softenNums<>+256(SB), Y12, Y14
 	VFMADD213PS  softenNums<>+288(SB), Y12, Y14
-	VMULPS       Y12, Y12, Y15
-	VFMADD213PS  Y12, Y15, Y14
-	VADDPS       softenNums<>+320(SB), Y14, Y12
+	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
+	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
 	VCMPPS       $0x15, Y1, Y11, Y11
-	VCVTPS2DQ    Y13, Y13
-	VPSLLD       $0x17, Y13, Y13
-	VPADDD       softenNums<>+320(SB), Y13, Y13
-	VMULPS       Y13, Y12, Y12
+	VCVTPS2DQ    Y13, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       softenNums<>+320(SB), Y12, Y12
+	VMULPS       Y12, Y14, Y12
 	VANDPS       Y11, Y12, Y11
 	VMOVUPS      Y11, (AX)(DI*4)
 	VADDPS       Y11, Y10, Y10
@@ -764,14 +748,13 @@ short15:
 	VFMADD213PS  softenNums<>+224(SB), Y12, Y14
 	VFMADD213PS  softenNums<>+256(SB), Y12, Y14
 	VFMADD213PS  softenNums<>+288(SB), Y12, Y14
-	VMULPS       Y12, Y12, Y15
-	VFMADD213PS  Y12, Y15, Y14
-	VADDPS       softenNums<>+320(SB), Y14, Y12
+	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
+	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
 	VCMPPS       $0x15, Y1, Y2, Y2
-	VCVTPS2DQ    Y13, Y13
-	VPSLLD       $0x17, Y13, Y13
-	VPADDD       softenNums<>+320(SB), Y13, Y13
-	VMULPS       Y13, Y12, Y12
+	VCVTPS2DQ    Y13, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       softenNums<>+320(SB), Y12, Y12
+	VMULPS       Y12, Y14, Y12
 	VANDPS       Y2, Y12, Y2
 	VMASKMOVPS   Y2, Y11, (AX)(DI*4)
 	VANDPS       Y11, Y2, Y2
@@ -800,14 +783,13 @@ short16:
 	VFMADD213PS  softenNums<>+224(SB), Y12, Y14
 	VFMADD213PS  softenNums<>+256(SB), Y12, Y14
 	VFMADD213PS  softenNums<>+288(SB), Y12, Y14
-	VMULPS       Y12, Y12, Y15
-	VFMADD213PS  Y12, Y15, Y14
-	VADDPS       softenNums<>+320(SB), Y14, Y12
+	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
+	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
 	VCMPPS       $0x15, Y1, Y2, Y2
-	VCVTPS2DQ    Y13, Y13
-	VPSLLD       $0x17, Y13, Y13
-	VPADDD       softenNums<>+320(SB), Y13, Y13
-	VMULPS       Y13, Y12, Y12
+	VCVTPS2DQ    Y13, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       softenNums<>+320(SB), Y12, Y12
+	VMULPS       Y12, Y14, Y12
 	VANDPS       Y2, Y12, Y2
 	VMASKMOVPS   Y2, Y11, (AX)(DI*4)
 	VANDPS       Y11, Y2, Y2
@@ -836,14 +818,13 @@ short17:
 	VFMADD213PS  softenNums<>+224(SB), Y12, Y14
 	VFMADD213PS  softenNums<>+256(SB), Y12, Y14
 	VFMADD213PS  softenNums<>+288(SB), Y12, Y14
-	VMULPS       Y12, Y12, Y15
-	VFMADD213PS  Y12, Y15, Y14
-	VADDPS       softenNums<>+320(SB), Y14, Y12
+	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
+	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
 	VCMPPS       $0x15, Y1, Y2, Y2
-	VCVTPS2DQ    Y13, Y13
-	VPSLLD       $0x17, Y13, Y13
-	VPADDD       softenNums<>+320(SB), Y13, Y13
-	VMULPS       Y13, Y12, Y12
+	VCVTPS2DQ    Y13, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       softenNums<>+320(SB), Y12, Y12
+	VMULPS       Y12, Y14, Y12
 	VANDPS       Y2, Y12, Y2
 	VMASKMOVPS   Y2, Y11, (AX)(DI*4)
 	VANDPS       Y11, Y2, Y2
@@ -872,14 +853,13 @@ short18:
 	VFMADD213PS  softenNums<>+224(SB), Y12, Y14
 	VFMADD213PS  softenNums<>+256(SB), Y12, Y14
 	VFMADD213PS  softenNums<>+288(SB), Y12, Y14
-	VMULPS       Y12, Y12, Y15
-	VFMADD213PS  Y12, Y15, Y14
-	VADDPS       softenNums<>+320(SB), Y14, Y12
+	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
+	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
 	VCMPPS       $0x15, Y1, Y2, Y2
-	VCVTPS2DQ    Y13, Y13
-	VPSLLD       $0x17, Y13, Y13
-	VPADDD       softenNums<>+320(SB), Y13, Y13
-	VMULPS       Y13, Y12, Y12
+	VCVTPS2DQ    Y13, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       softenNums<>+320(SB), Y12, Y12
+	VMULPS       Y12, Y14, Y12
 	VANDPS       Y2, Y12, Y2
 	VMASKMOVPS   Y2, Y11, (AX)(DI*4)
 	VANDPS       Y11, Y2, Y2
@@ -908,14 +888,13 @@ short19:
 	VFMADD213PS  softenNums<>+224(SB), Y12, Y14
 	VFMADD213PS  softenNums<>+256(SB), Y12, Y14
 	VFMADD213PS  softenNums<>+288(SB), Y12, Y14
-	VMULPS       Y12, Y12, Y15
-	VFMADD213PS  Y12, Y15, Y14
-	VADDPS       softenNums<>+320(SB), Y14, Y12
+	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
+	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
 	VCMPPS       $0x15, Y1, Y2, Y2
-	VCVTPS2DQ    Y13, Y13
-	VPSLLD       $0x17, Y13, Y13
-	VPADDD       softenNums<>+320(SB), Y13, Y13
-	VMULPS       Y13, Y12, Y12
+	VCVTPS2DQ    Y13, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       softenNums<>+320(SB), Y12, Y12
+	VMULPS       Y12, Y14, Y12
 	VANDPS       Y2, Y12, Y2
 	VMASKMOVPS   Y2, Y11, (AX)(DI*4)
 	VANDPS       Y11, Y2, Y2
@@ -944,14 +923,13 @@ short20:
 	VFMADD213PS  softenNums<>+224(SB), Y12, Y14
 	VFMADD213PS  softenNums<>+256(SB), Y12, Y14
 	VFMADD213PS  softenNums<>+288(SB), Y12, Y14
-	VMULPS       Y12, Y12, Y15
-	VFMADD213PS  Y12, Y15, Y14
-	VADDPS       softenNums<>+320(SB), Y14, Y12
+	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
+	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
 	VCMPPS       $0x15, Y1, Y2, Y2
-	VCVTPS2DQ    Y13, Y13
-	VPSLLD       $0x17, Y13, Y13
-	VPADDD       softenNums<>+320(SB), Y13, Y13
-	VMULPS       Y13, Y12, Y12
+	VCVTPS2DQ    Y13, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       softenNums<>+320(SB), Y12, Y12
+	VMULPS       Y12, Y14, Y12
 	VANDPS       Y2, Y12, Y2
 	VMASKMOVPS   Y2, Y11, (AX)(DI*4)
 	VANDPS       Y11, Y2, Y2
@@ -980,14 +958,13 @@ short21:
 	VFMADD213PS  softenNums<>+224(SB), Y12, Y14
 	VFMADD213PS  softenNums<>+256(SB), Y12, Y14
 	VFMADD213PS  softenNums<>+288(SB), Y12, Y14
-	VMULPS       Y12, Y12, Y15
-	VFMADD213PS  Y12, Y15, Y14
-	VADDPS       softenNums<>+320(SB), Y14, Y12
+	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
+	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
 	VCMPPS       $0x15, Y1, Y2, Y2
-	VCVTPS2DQ    Y13, Y13
-	VPSLLD       $0x17, Y13, Y13
-	VPADDD       softenNums<>+320(SB), Y13, Y13
-	VMULPS       Y13, Y12, Y12
+	VCVTPS2DQ    Y13, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       softenNums<>+320(SB), Y12, Y12
+	VMULPS       Y12, Y14, Y12
 	VANDPS       Y2, Y12, Y2
 	VMASKMOVPS   Y2, Y11, (AX)(DI*4)
 	VANDPS       Y11, Y2, Y2
@@ -1016,14 +993,13 @@ short22:
 	VFMADD213PS  softenNums<>+224(SB), Y12, Y14
 	VFMADD213PS  softenNums<>+256(SB), Y12, Y14
 	VFMADD213PS  softenNums<>+288(SB), Y12, Y14
-	VMULPS       Y12, Y12, Y15
-	VFMADD213PS  Y12, Y15, Y14
-	VADDPS       softenNums<>+320(SB), Y14, Y12
+	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
+	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
 	VCMPPS       $0x15, Y1, Y2, Y2
-	VCVTPS2DQ    Y13, Y13
-	VPSLLD       $0x17, Y13, Y13
-	VPADDD       softenNums<>+320(SB), Y13, Y13
-	VMULPS       Y13, Y12, Y12
+	VCVTPS2DQ    Y13, Y12
+	VPSLLD       $0x17, Y12, Y12
+	VPADDD       softenNums<>+320(SB), Y12, Y12
+	VMULPS       Y12, Y14, Y12
 	VANDPS       Y2, Y12, Y2
 	VMASKMOVPS   Y2, Y11, (AX)(DI*4)
 	VANDPS       Y11, Y2, Y2
@@ -1076,17 +1052,17 @@ row:
 
 turn1:
 	VMOVUPS (AX)(R8*4), Z6
+	VMOVUPS 64(AX)(R8*4), Z7
+	VMOVUPS 128(AX)(R8*4), Z8
+	VMOVUPS 192(AX)(R8*4), Z9
 	VMULPS  Z0, Z6, Z6
+	VMULPS  Z0, Z7, Z7
+	VMULPS  Z0, Z8, Z8
+	VMULPS  Z0, Z9, Z9
 	VMAXPS  Z3, Z6, Z3
-	VMOVUPS 64(AX)(R8*4), Z6
-	VMULPS  Z0, Z6, Z6
-	VMAXPS  Z4, Z6, Z4
-	VMOVUPS 128(AX)(R8*4), Z6
-	VMULPS  Z0, Z6, Z6
-	VMAXPS  Z5, Z6, Z5
-	VMOVUPS 192(AX)(R8*4), Z6
-	VMULPS  Z0, Z6, Z6
-	VMAXPS  Z2, Z6, Z2
+	VMAXPS  Z4, Z7, Z4
+	VMAXPS  Z5, Z8, Z5
+	VMAXPS  Z2, Z9, Z2
 	ADDQ    $+64, R8
 	SUBQ    $+64, CX
 	JGE     turn1
@@ -1194,93 +1170,89 @@ done3:
 
 turn8:
 	VMOVUPS           (AX)(R8*4), Z7
+	VMOVUPS           64(AX)(R8*4), Z8
+	VMOVUPS           128(AX)(R8*4), Z9
+	VMOVUPS           192(AX)(R8*4), Z10
 	VMULPS            Z0, Z7, Z7
+	VMULPS            Z0, Z8, Z8
+	VMULPS            Z0, Z9, Z9
+	VMULPS            Z0, Z10, Z10
 	VSUBPS            Z2, Z7, Z7
-	VMAXPS            Z7, Z1, Z8
-	VBROADCASTSS      softenNums<>+32(SB), Z9
-	VFMADD213PS.BCST  softenNums<>+64(SB), Z8, Z9
-	VSUBPS.BCST       softenNums<>+64(SB), Z9, Z9
-	VMOVUPS           Z8, Z8
-	VFNMADD231PS.BCST softenNums<>+96(SB), Z9, Z8
-	VFNMADD231PS.BCST softenNums<>+128(SB), Z9, Z8
-	VBROADCASTSS      softenNums<>+160(SB), Z10
-	VFMADD213PS.BCST  softenNums<>+192(SB), Z8, Z10
-	VFMADD213PS.BCST  softenNums<>+224(SB), Z8, Z10
-	VFMADD213PS.BCST  softenNums<>+256(SB), Z8, Z10
-	VFMADD213PS.BCST  softenNums<>+288(SB), Z8, Z10
-	VMULPS            Z8, Z8, Z11
-	VFMADD213PS       Z8, Z11, Z10
-	VADDPS.BCST       softenNums<>+320(SB), Z10, Z8
+	VSUBPS            Z2, Z8, Z8
+	VSUBPS            Z2, Z9, Z9
+	VSUBPS            Z2, Z10, Z16
+	VMAXPS            Z7, Z1, Z10
+	VMAXPS            Z8, Z1, Z12
+	VMAXPS            Z9, Z1, Z14
+	VMAXPS            Z16, Z1, Z17
+	VBROADCASTSS      softenNums<>+32(SB), Z11
+	VBROADCASTSS      softenNums<>+32(SB), Z13
+	VBROADCASTSS      softenNums<>+32(SB), Z15
+	VBROADCASTSS      softenNums<>+32(SB), Z18
+	VFMADD213PS.BCST  softenNums<>+64(SB), Z10, Z11
+	VFMADD213PS.BCST  softenNums<>+64(SB), Z12, Z13
+	VFMADD213PS.BCST  softenNums<>+64(SB), Z14, Z15
+	VFMADD213PS.BCST  softenNums<>+64(SB), Z17, Z18
+	VSUBPS.BCST       softenNums<>+64(SB), Z11, Z11
+	VSUBPS.BCST       softenNums<>+64(SB), Z13, Z13
+	VSUBPS.BCST       softenNums<>+64(SB), Z15, Z15
+	VSUBPS.BCST       softenNums<>+64(SB), Z18, Z18
+	VMOVUPS           Z10, Z10
+	VMOVUPS           Z12, Z12
+	VMOVUPS           Z14, Z14
+	VMOVUPS           Z17, Z21
+	VFNMADD231PS.BCST softenNums<>+96(SB), Z11, Z10
+	VFNMADD231PS.BCST softenNums<>+96(SB), Z13, Z12
+	VFNMADD231PS.BCST softenNums<>+96(SB), Z15, Z14
+	VFNMADD231PS.BCST softenNums<>+96(SB), Z18, Z21
+	VFNMADD231PS.BCST softenNums<>+128(SB), Z11, Z10
+	VFNMADD231PS.BCST softenNums<>+128(SB), Z13, Z12
+	VFNMADD231PS.BCST softenNums<>+128(SB), Z15, Z14
+	VFNMADD231PS.BCST softenNums<>+128(SB), Z18, Z21
+	VBROADCASTSS      softenNums<>+160(SB), Z17
+	VBROADCASTSS      softenNums<>+160(SB), Z19
+	VBROADCASTSS      softenNums<>+160(SB), Z20
+	VBROADCASTSS      softenNums<>+160(SB), Z22
+	VFMADD213PS.BCST  softenNums<>+192(SB), Z10, Z17
+	VFMADD213PS.BCST  softenNums<>+192(SB), Z12, Z19
+	VFMADD213PS.BCST  softenNums<>+192(SB), Z14, Z20
+	VFMADD213PS.BCST  softenNums<>+192(SB), Z21, Z22
+	VFMADD213PS.BCST  softenNums<>+224(SB), Z10, Z17
+	VFMADD213PS.BCST  softenNums<>+224(SB), Z12, Z19
+	VFMADD213PS.BCST  softenNums<>+224(SB), Z14, Z20
+	VFMADD213PS.BCST  softenNums<>+224(SB), Z21, Z22
+	VFMADD213PS.BCST  softenNums<>+256(SB), Z10, Z17
+	VFMADD213PS.BCST  softenNums<>+256(SB), Z12, Z19
+	VFMADD213PS.BCST  softenNums<>+256(SB), Z14, Z20
+	VFMADD213PS.BCST  softenNums<>+256(SB), Z21, Z22
+	VFMADD213PS.BCST  softenNums<>+288(SB), Z10, Z17
+	VFMADD213PS.BCST  softenNums<>+288(SB), Z12, Z19
+	VFMADD213PS.BCST  softenNums<>+288(SB), Z14, Z20
+	VFMADD213PS.BCST  softenNums<>+288(SB), Z21, Z22
+	VFMADD213PS.BCST  softenNums<>+320(SB), Z10, Z17
+	VFMADD213PS.BCST  softenNums<>+320(SB), Z12, Z19
+	VFMADD213PS.BCST  softenNums<>+320(SB), Z14, Z20
+	VFMADD213PS.BCST  softenNums<>+320(SB), Z21, Z22
+	VFMADD213PS.BCST  softenNums<>+320(SB), Z10, Z17
+	VFMADD213PS.BCST  softenNums<>+320(SB), Z12, Z19
+	VFMADD213PS.BCST  softenNums<>+320(SB), Z14, Z20
+	VFMADD213PS.BCST  softenNums<>+320(SB), Z21, Z22
 	VCMPPS            $0x15, Z1, Z7, K1
-	VSCALEFPS.Z       Z9, Z8, K1, Z7
+	VCMPPS            $0x15, Z1, Z8, K2
+	VCMPPS            $0x15, Z1, Z9, K3
+	VCMPPS            $0x15, Z1, Z16, K4
+	VSCALEFPS.Z       Z11, Z17, K1, Z7
+	VSCALEFPS.Z       Z13, Z19, K2, Z8
+	VSCALEFPS.Z       Z15, Z20, K3, Z9
+	VSCALEFPS.Z       Z18, Z22, K4, Z10
 	VMOVUPS           Z7, (AX)(R8*4)
+	VMOVUPS           Z8, 64(AX)(R8*4)
+	VMOVUPS           Z9, 128(AX)(R8*4)
+	VMOVUPS           Z10, 192(AX)(R8*4)
 	VADDPS            Z7, Z3, Z3
-	VMOVUPS           64(AX)(R8*4), Z7
-	VMULPS            Z0, Z7, Z7
-	VSUBPS            Z2, Z7, Z7
-	VMAXPS            Z7, Z1, Z8
-	VBROADCASTSS      softenNums<>+32(SB), Z9
-	VFMADD213PS.BCST  softenNums<>+64(SB), Z8, Z9
-	VSUBPS.BCST       softenNums<>+64(SB), Z9, Z9
-	VMOVUPS           Z8, Z8
-	VFNMADD231PS.BCST softenNums<>+96(SB), Z9, Z8
-	VFNMADD231PS.BCST softenNums<>+128(SB), Z9, Z8
-	VBROADCASTSS      softenNums<>+160(SB), Z10
-	VFMADD213PS.BCST  softenNums<>+192(SB), Z8, Z10
-	VFMADD213PS.BCST  softenNums<>+224(SB), Z8, Z10
-	VFMADD213PS.BCST  softenNums<>+256(SB), Z8, Z10
-	VFMADD213PS.BCST  softenNums<>+288(SB), Z8, Z10
-	VMULPS            Z8, Z8, Z11
-	VFMADD213PS       Z8, Z11, Z10
-	VADDPS.BCST       softenNums<>+320(SB), Z10, Z8
-	VCMPPS            $0x15, Z1, Z7, K1
-	VSCALEFPS.Z       Z9, Z8, K1, Z7
-	VMOVUPS           Z7, 64(AX)(R8*4)
-	VADDPS            Z7, Z4, Z4
-	VMOVUPS           128(AX)(R8*4), Z7
-	VMULPS            Z0, Z7, Z7
-	VSUBPS            Z2, Z7, Z7
-	VMAXPS            Z7, Z1, Z8
-	VBROADCASTSS      softenNums<>+32(SB), Z9
-	VFMADD213PS.BCST  softenNums<>+64(SB), Z8, Z9
-	VSUBPS.BCST       softenNums<>+64(SB), Z9, Z9
-	VMOVUPS           Z8, Z8
-	VFNMADD231PS.BCST softenNums<>+96(SB), Z9, Z8
-	VFNMADD231PS.BCST softenNums<>+128(SB), Z9, Z8
-	VBROADCASTSS      softenNums<>+160(SB), Z10
-	VFMADD213PS.BCST  softenNums<>+192(SB), Z8, Z10
-	VFMADD213PS.BCST  softenNums<>+224(SB), Z8, Z10
-	VFMADD213PS.BCST  softenNums<>+256(SB), Z8, Z10
-	VFMADD213PS.BCST  softenNums<>+288(SB), Z8, Z10
-	VMULPS            Z8, Z8, Z11
-	VFMADD213PS       Z8, Z11, Z10
-	VADDPS.BCST       softenNums<>+320(SB), Z10, Z8
-	VCMPPS            $0x15, Z1, Z7, K1
-	VSCALEFPS.Z       Z9, Z8, K1, Z7
-	VMOVUPS           Z7, 128(AX)(R8*4)
-	VADDPS            Z7, Z5, Z5
-	VMOVUPS           192(AX)(R8*4), Z7
-	VMULPS            Z0, Z7, Z7
-	VSUBPS            Z2, Z7, Z7
-	VMAXPS            Z7, Z1, Z8
-	VBROADCASTSS      softenNums<>+32(SB), Z9
-	VFMADD213PS.BCST  softenNums<>+64(SB), Z8, Z9
-	VSUBPS.BCST       softenNums<>+64(SB), Z9, Z9
-	VMOVUPS           Z8, Z8
-	VFNMADD231PS.BCST softenNums<>+96(SB), Z9, Z8
-	VFNMADD231PS.BCST softenNums<>+128(SB), Z9, Z8
-	VBROADCASTSS      softenNums<>+160(SB), Z10
-	VFMADD213PS.BCST  softenNums<>+192(SB), Z8, Z10
-	VFMADD213PS.BCST  softenNums<>+224(SB), Z8, Z10
-	VFMADD213PS.BCST  softenNums<>+256(SB), Z8, Z10
-	VFMADD213PS.BCST  softenNums<>+288(SB), Z8, Z10
-	VMULPS            Z8, Z8, Z11
-	VFMADD213PS       Z8, Z11, Z10
-	VADDPS.BCST       softenNums<>+320(SB), Z10, Z8
-	VCMPPS            $0x15, Z1, Z7, K1
-	VSCALEFPS.Z       Z9, Z8, K1, Z7
-	VMOVUPS           Z7, 192(AX)(R8*4)
-	VADDPS            Z7, Z6, Z6
+	VADDPS            Z8, Z4, Z4
+	VADDPS            Z9, Z5, Z5
+	VADDPS            Z10, Z6, Z6
 	ADDQ              $+64, R8
 	SUBQ              $+64, CX
 	JGE               turn8
@@ -1304,11 +1276,10 @@ turned9:
 	VFMADD213PS.BCST  softenNums<>+224(SB), Z8, Z10
 	VFMADD213PS.BCST  softenNums<>+256(SB), Z8, Z10
 	VFMADD213PS.BCST  softenNums<>+288(SB), Z8, Z10
-	VMULPS            Z8, Z8, Z11
-	VFMADD213PS       Z8, Z11, Z10
-	VADDPS.BCST       softenNums<>+320(SB), Z10, Z8
+	VFMADD213PS.BCST  softenNums<>+320(SB), Z8, Z10
+	VFMADD213PS.BCST  softenNums<>+320(SB), Z8, Z10
 	VCMPPS            $0x15, Z1, Z7, K1
-	VSCALEFPS.Z       Z9, Z8, K1, Z7
+	VSCALEFPS.Z       Z9, Z10, K1, Z7
 	VMOVUPS           Z7, (AX)(R8*4)
 	VADDPS            Z7, Z3, Z3
 	ADDQ              $+16, R8
@@ -1330,11 +1301,10 @@ turned9:
 	VFMADD213PS.BCST  softenNums<>+224(SB), Z8, Z10
 	VFMADD213PS.BCST  softenNums<>+256(SB), Z8, Z10
 	VFMADD213PS.BCST  softenNums<>+288(SB), Z8, Z10
-	VMULPS            Z8, Z8, Z11
-	VFMADD213PS       Z8, Z11, Z10
-	VADDPS.BCST       softenNums<>+320(SB), Z10, Z8
+	VFMADD213PS.BCST  softenNums<>+320(SB), Z8, Z10
+	VFMADD213PS.BCST  softenNums<>+320(SB), Z8, Z10
 	VCMPPS            $0x15, Z1, Z7, K1
-	VSCALEFPS.Z       Z9, Z8, K1, Z7
+	VSCALEFPS.Z       Z9, Z10, K1, Z7
 	VMOVUPS           Z7, (AX)(R8*4)
 	VADDPS            Z7, Z4, Z4
 	ADDQ              $+16, R8
@@ -1356,11 +1326,10 @@ turned9:
 	VFMADD213PS.BCST  softenNums<>+224(SB), Z8, Z10
 	VFMADD213PS.BCST  softenNums<>+256(SB), Z8, Z10
 	VFMADD213PS.BCST  softenNums<>+288(SB), Z8, Z10
-	VMULPS            Z8, Z8, Z11
-	VFMADD213PS       Z8, Z11, Z10
-	VADDPS.BCST       softenNums<>+320(SB), Z10, Z8
+	VFMADD213PS.BCST  softenNums<>+320(SB), Z8, Z10
+	VFMADD213PS.BCST  softenNums<>+320(SB), Z8, Z10
 	VCMPPS            $0x15, Z1, Z7, K1
-	VSCALEFPS.Z       Z9, Z8, K1, Z7
+	VSCALEFPS.Z       Z9, Z10, K1, Z7
 	VMOVUPS           Z7, (AX)(R8*4)
 	VADDPS            Z7, Z5, Z5
 	ADDQ              $+16, R8
@@ -1382,11 +1351,10 @@ turned9:
 	VFMADD213PS.BCST  softenNums<>+224(SB), Z8, Z10
 	VFMADD213PS.BCST  softenNums<>+256(SB), Z8, Z10
 	VFMADD213PS.BCST  softenNums<>+288(SB), Z8, Z10
-	VMULPS            Z8, Z8, Z11
-	VFMADD213PS       Z8, Z11, Z10
-	VADDPS.BCST       softenNums<>+320(SB), Z10, Z8
+	VFMADD213PS.BCST  softenNums<>+320(SB), Z8, Z10
+	VFMADD213PS.BCST  softenNums<>+320(SB), Z8, Z10
 	VCMPPS            $0x15, Z1, Z7, K1
-	VSCALEFPS.Z       Z9, Z8, K1, Z7
+	VSCALEFPS.Z       Z9, Z10, K1, Z7
 	VMOVUPS           Z7, (AX)(R8*4)
 	VADDPS            Z7, Z6, Z6
 	ADDQ              $+16, R8
@@ -1414,11 +1382,10 @@ short11:
 	VFMADD213PS.BCST  softenNums<>+224(SB), Z7, Z9
 	VFMADD213PS.BCST  softenNums<>+256(SB), Z7, Z9
 	VFMADD213PS.BCST  softenNums<>+288(SB), Z7, Z9
-	VMULPS            Z7, Z7, Z10
-	VFMADD213PS       Z7, Z10, Z9
-	VADDPS.BCST       softenNums<>+320(SB), Z9, Z7
+	VFMADD213PS.BCST  softenNums<>+320(SB), Z7, Z9
+	VFMADD213PS.BCST  softenNums<>+320(SB), Z7, Z9
 	VCMPPS            $0x15, Z1, Z2, K2
-	VSCALEFPS.Z       Z8, Z7, K2, Z2
+	VSCALEFPS.Z       Z8, Z9, K2, Z2
 	VMOVUPS           Z2, K1, (AX)(R8*4)
 	VADDPS            Z2, Z3, K1, Z3
 	JMP               done10
@@ -1445,11 +1412,10 @@ short12:
 	VFMADD213PS.BCST  softenNums<>+224(SB), Z7, Z9
 	VFMADD213PS.BCST  softenNums<>+256(SB), Z7, Z9
 	VFMADD213PS.BCST  softenNums<>+288(SB), Z7, Z9
-	VMULPS            Z7, Z7, Z10
-	VFMADD213PS       Z7, Z10, Z9
-	VADDPS.BCST       softenNums<>+320(SB), Z9, Z7
+	VFMADD213PS.BCST  softenNums<>+320(SB), Z7, Z9
+	VFMADD213PS.BCST  softenNums<>+320(SB), Z7, Z9
 	VCMPPS            $0x15, Z1, Z2, K2
-	VSCALEFPS.Z       Z8, Z7, K2, Z2
+	VSCALEFPS.Z       Z8, Z9, K2, Z2
 	VMOVUPS           Z2, K1, (AX)(R8*4)
 	VADDPS            Z2, Z4, K1, Z4
 	JMP               done10
@@ -1476,11 +1442,10 @@ short13:
 	VFMADD213PS.BCST  softenNums<>+224(SB), Z7, Z9
 	VFMADD213PS.BCST  softenNums<>+256(SB), Z7, Z9
 	VFMADD213PS.BCST  softenNums<>+288(SB), Z7, Z9
-	VMULPS            Z7, Z7, Z10
-	VFMADD213PS       Z7, Z10, Z9
-	VADDPS.BCST       softenNums<>+320(SB), Z9, Z7
+	VFMADD213PS.BCST  softenNums<>+320(SB), Z7, Z9
+	VFMADD213PS.BCST  softenNums<>+320(SB), Z7, Z9
 	VCMPPS            $0x15, Z1, Z2, K2
-	VSCALEFPS.Z       Z8, Z7, K2, Z2
+	VSCALEFPS.Z       Z8, Z9, K2, Z2
 	VMOVUPS           Z2, K1, (AX)(R8*4)
 	VADDPS            Z2, Z5, K1, Z5
 	JMP               done10
@@ -1507,11 +1472,10 @@ short14:
 	VFMADD213PS.BCST  softenNums<>+224(SB), Z7, Z9
 	VFMADD213PS.BCST  softenNums<>+256(SB), Z7, Z9
 	VFMADD213PS.BCST  softenNums<>+288(SB), Z7, Z9
-	VMULPS            Z7, Z7, Z10
-	VFMADD213PS       Z7, Z10, Z9
-	VADDPS.BCST       softenNums<>+320(SB), Z9, Z7
+	VFMADD213PS.BCST  softenNums<>+320(SB), Z7, Z9
+	VFMADD213PS.BCST  softenNums<>+320(SB), Z7, Z9
 	VCMPPS            $0x15, Z1, Z2, K2
-	VSCALEFPS.Z       Z8, Z7, K2, Z2
+	VSCALEFPS.Z       Z8, Z9, K2, Z2
 	VMOVUPS           Z2, K1, (AX)(R8*4)
 	VADDPS            Z2, Z6, K1, Z6
 

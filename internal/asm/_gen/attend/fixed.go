@@ -216,7 +216,7 @@ func (f frame) pieces(key vecPointer, begin func() func(cols []vec)) {
 	do := begin()
 	k := f.stride(key, f.get(argStep), f.lanes)
 	n := count()
-	fetch := f.fetchRows(word, key, k)
+	fetch := f.fetchRows(pieceBytes, key, k)
 	c.Label("piece")
 	fetch()
 	do(f.transposed(word, func(i int) operand.Mem { return k.at(i, 0) }, nil))

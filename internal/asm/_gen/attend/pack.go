@@ -31,7 +31,7 @@ func packKeys(v isa, t rowType) {
 		y := f.get(argY)
 		return products{
 			column:  func(d int, col vec) { f.store(col, nil, operand.Mem{Base: y, Disp: panelBytes * d}) },
-			advance: func() { c.ADDQ(operand.I32(panelBytes*chunk), y) },
+			advance: func(n int) { c.ADDQ(operand.I32(panelBytes*n), y) },
 		}
 	})
 	target.Return(c)

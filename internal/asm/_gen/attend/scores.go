@@ -31,7 +31,7 @@ func scores(v isa, t rowType, rows int) {
 							f.mulAdd(x.at(r, 4*d), col, acc[r])
 						}
 					},
-					advance: func() { x.advance(4 * chunk) },
+					advance: func(n int) { x.advance(4 * n) },
 				}
 			})
 			f.storeSums(acc)
@@ -50,10 +50,10 @@ func (f frame) fewOrAll(n int, label string) {
 }
 
 // products is what is done with the chunks of rows: column with a register for
-// each element of a chunk, advance behind each chunk.
+// each element of a chunk, advance behind n elements.
 type products struct {
 	column  func(d int, col vec)
-	advance func()
+	advance func(n int)
 }
 
 // chunks transposes the chunks of as many rows of the cache from key on as there
@@ -63,7 +63,11 @@ func (f frame) chunks(t rowType, key vecPointer, begin func() products) {
 	f.fewOrAll(f.lanes, "some")
 	c.TESTQ(operand.I32(chunk-1), f.arg(argWidth))
 	c.JNE(operand.LabelRef("some"))
-	f.wholeChunks(t, key, begin())
+	if t.name == "BF16" {
+		f.wholePairs(t, key, begin())
+	} else {
+		f.wholeChunks(t, key, begin())
+	}
 	c.JMP(operand.LabelRef("whole"))
 	c.Label("some")
 	f.someRows(t, key, begin())
@@ -77,29 +81,84 @@ func (f frame) wholeChunks(t rowType, key vecPointer, p products) {
 	k := f.stride(key, f.get(argStep), f.lanes)
 	n := f.get(argWidth)
 	c.SHRQ(operand.U8(3), n)
-	fetch := f.fetchRows(t, key, k)
+	fetch := f.fetchRows(chunk*t.size, key, k)
 	c.Label("chunk")
 	fetch()
+	f.chunk(t, k, p)
+	c.DECQ(n)
+	c.JNE(operand.LabelRef("chunk"))
+}
+
+// chunk transposes a chunk of the rows.
+func (f frame) chunk(t rowType, k strided, p products) {
 	for d, col := range f.transposed(t, func(i int) operand.Mem { return k.at(i, 0) }, nil) {
 		p.column(d, col)
 	}
 	k.advance(chunk * t.size)
-	p.advance()
+	p.advance(chunk)
+}
+
+// wholePairs is wholeChunks for bf16: pairs of elements are transposed as words,
+// two chunks at once, and their halves are f32 but for the other half's bits.
+func (f frame) wholePairs(t rowType, key vecPointer, p products) {
+	c := f.c
+	k := f.stride(key, f.get(argStep), f.lanes)
+	n, upper := f.get(argWidth), f.upperHalves()
+	fetch := f.fetchRows(pieceBytes, key, k)
+	c.SHRQ(operand.U8(4), n)
+	c.JEQ(operand.LabelRef("odd"))
+	c.Label("pairs")
+	fetch()
+	for w, col := range f.transposed(word, func(i int) operand.Mem { return k.at(i, 0) }, nil) {
+		first := f.reg()
+		c.VPSLLD(operand.U8(16), col, first)
+		p.column(2*w, first)
+		f.dropLower(col, upper)
+		p.column(2*w+1, col)
+	}
+	k.advance(pieceBytes)
+	p.advance(2 * chunk)
 	c.DECQ(n)
-	c.JNE(operand.LabelRef("chunk"))
+	c.JNE(operand.LabelRef("pairs"))
+	c.Label("odd")
+	c.TESTQ(operand.I32(chunk), f.arg(argWidth))
+	c.JEQ(operand.LabelRef("whole"))
+	f.chunk(t, k, p)
+}
+
+// upperHalves makes the mask of the upper halves of words, for AVX-512: AVX2 has no
+// register left.
+func (f frame) upperHalves() vec {
+	if !f.wide {
+		return nil
+	}
+	m := f.reg()
+	f.c.VPTERNLOGD(operand.U8(0xff), m, m, m)
+	f.c.VPSLLD(operand.U8(16), m, m)
+	return m
+}
+
+// dropLower makes the lower halves of words zero; upper is from upperHalves.
+func (f frame) dropLower(x, upper vec) {
+	if f.wide {
+		f.c.VANDPS(upper, x, x)
+		return
+	}
+	f.c.VPSRLD(operand.U8(16), x, x)
+	f.c.VPSLLD(operand.U8(16), x, x)
 }
 
 // fetchBytes is the distance of the places that are fetched, a cache line: fewer
 // places are slower.
 const fetchBytes = 64
 
-// fetchRows returns what fetches, with every chunk, a part of the rows that lie as
+// fetchRows returns what fetches, with every chunk of some bytes, a part of the rows that lie as
 // far behind those at key as the span says, so that fetchBytes of each are
 // asked for when the chunks of as many are done. All at once they would wait for
 // each other.
-func (f frame) fetchRows(t rowType, key vecPointer, k strided) func() {
+func (f frame) fetchRows(bytes int, key vecPointer, k strided) func() {
 	c := f.c
-	chunks := fetchBytes / (chunk * t.size)
+	chunks := fetchBytes / bytes
 	rows := f.lanes / chunks
 	ahead, left := f.get(argSpan), f.arg(argFetch)
 	c.MOVQ(operand.Mem{Base: ahead, Disp: spanAhead}, ahead)
@@ -149,7 +208,7 @@ func (f frame) someRows(t rowType, key vecPointer, p products) {
 		p.column(d, col)
 	}
 	c.ADDQ(operand.I32(chunk), at)
-	p.advance()
+	p.advance(chunk)
 	c.SUBQ(operand.I32(chunk), n)
 	c.JGT(operand.LabelRef("piece"))
 }

@@ -38,7 +38,7 @@ func (v isa) soften() {
 
 	acc = v.partials()
 	l = v.walk(n)
-	l.sum(acc, func() vec {
+	l.sum(acc, v.sumChains(), func() vec {
 		y := weight(v.sub(v.mul(l.load(s, f32), scale), top))
 		l.store(y, s, f32)
 		return y
@@ -62,9 +62,8 @@ func (v isa) weight() func(x vec) vec {
 	const notLess = 0x15 // or unordered
 	low := v.set(v.nums.f32(-87))
 	return func(x vec) vec {
-		n, e := v.reduce(v.max(low, x))
-		y := v.add(e, v.nums.f32(1))
-		d := v.reg()
+		n, r := v.reduce(v.max(low, x))
+		y, d := v.expOf(r), v.reg()
 		if v.wide {
 			k := v.c.K()
 			v.c.VCMPPS(operand.U8(notLess), low, x, k)
