@@ -153,6 +153,12 @@ func (e *engine) wordNanos(m *matrix) float64 {
 	return nanosPerOddWord
 }
 
+// rowStreams reports whether one row is multiplied with many panels at a time, as
+// memory gives them.
+func (e *engine) rowStreams(t *plan) bool {
+	return e.word == tensor.Int8 && e.set.Row != nil && t.M == 1 && e.isPanels(&t.W) && !t.Split && t.Span >= t.K
+}
+
 // book chooses the span of K whose packed rows stay in L2, and sizes the buffers
 // of a block.
 func (e *engine) book(t *plan, m kernel.Machine) {
@@ -173,7 +179,7 @@ func (e *engine) book(t *plan, m kernel.Machine) {
 	if !t.DirectX {
 		w[bufX] = t.SubM*(e.words(t.Span)+1) + width
 	}
-	t.OneRow = e.set.Row != nil && t.DirectX && t.DirectOut && !t.Split && e.isPanels(&t.W) && t.K <= t.Chunk && 4*t.N*t.K <= l2(m)
+	t.OneRow = e.rowStreams(t) || e.set.Row != nil && t.DirectX && t.DirectOut && !t.Split && e.isPanels(&t.W) && t.K <= t.Chunk && 4*t.N*t.K <= l2(m)
 	narrow := e.narrow(&t.W)
 	t.Narrow = narrow != nil && t.TileM <= int64(len(narrow.Rows))
 	panel := gemm.PanelColumns * roundUp(e.words(chunk), 2)
@@ -189,6 +195,9 @@ func (e *engine) book(t *plan, m kernel.Machine) {
 	columns := int64(gemm.PanelColumns)
 	if !t.DirectOut && !t.ByPanel {
 		columns = roundUp(t.TileN, gemm.PanelColumns)
+	}
+	if e.rowStreams(t) {
+		columns = t.excessColumns()
 	}
 	if e.word == tensor.Int8 {
 		w[bufPart] = t.excessColumns() + e.words(chunk)

@@ -32,7 +32,7 @@ type sweeper struct {
 }
 
 func (e *engine) run(a *kernel.Args, block int, t *tiling, _ []int64) error {
-	if t.OneRow {
+	if t.OneRow && e.word == tensor.Float32 {
 		e.oneRow(a, block, t)
 		return nil
 	}
@@ -48,6 +48,10 @@ func (e *engine) run(a *kernel.Args, block int, t *tiling, _ []int64) error {
 	lo, hi := kernel.Share(t.Items, block, a.Blocks)
 	for i := range hi - lo {
 		p := t.place(t.order(lo, hi, i, block))
+		if t.OneRow {
+			s.intRow(&p)
+			continue
+		}
 		s.item(&p)
 	}
 	return nil

@@ -32,10 +32,25 @@ func newExcess(buf []float32, t *tiling, e *engine) excess {
 
 // excessColumns is the number of columns whose excess is kept.
 func (t *tiling) excessColumns() int64 {
-	if t.ByPanel {
+	switch {
+	case t.OneRow:
+		return rowPanels * gemm.PanelColumns
+	case t.ByPanel:
 		return gemm.PanelColumns
 	}
 	return roundUp(t.TileN, gemm.PanelColumns)
+}
+
+// intRow computes an item of one row: panels pass as memory gives them.
+func (s *sweeper) intRow(p *place) {
+	t := s.t
+	s.packRows(p, 0, t.K)
+	for j := int64(0); j < p.n; j += rowPanels * gemm.PanelColumns {
+		n := min(rowPanels*gemm.PanelColumns, p.n-j)
+		panels := ceilDiv(n, gemm.PanelColumns)
+		s.e.set.Row(int(s.words), int(panels), &s.rows[0], &s.w[t.W.at(p.b, p.j+j, 0)], &s.acc[0], int(t.W.Lead))
+		s.finishInts(p, j, n)
+	}
 }
 
 // excessKnown reports whether the panels of w bring their sums along.

@@ -49,8 +49,9 @@ type Set struct {
 	// fetches some further on.
 	CopySteps func(steps int, dst, src *byte, stride int)
 	// Row multiplies one row with whole panels, stride bytes apart, and gives the
-	// bits that Rows[0] gives for each. Several panels are read at a time: it is
-	// for weights that a cache holds. It is there for sets of f32.
+	// bits that Rows[0] gives for each. Of f32 several panels are read at a time,
+	// for weights that a cache holds; those of int8 stream by, one behind the
+	// other. It is nil where there is no such loop.
 	Row func(steps, panels int, a, b, c *byte, stride int)
 	// F16 and BF16 are there for sets of f32, Dequant for sets of int8.
 	F16, BF16 Narrow

@@ -9,7 +9,7 @@ var sets = []Set{
 		tileBF16x1AVX512, tileBF16x2AVX512, tileBF16x3AVX512, tileBF16x4AVX512, tileBF16x5AVX512, tileBF16x6AVX512, tileBF16x7AVX512,
 		tileBF16x8AVX512, tileBF16x9AVX512, tileBF16x10AVX512, tileBF16x11AVX512, tileBF16x12AVX512, tileBF16x13AVX512, tileBF16x14AVX512,
 	}},
-	{Name: "avx512-vnni", Needs: cpu.VNNI, Elem: Int8, Columns: 32, Transpose: turnAVX512, Dequant: dequantAVX512, Rows: []Tile{
+	{Name: "avx512-vnni", Needs: cpu.VNNI, Elem: Int8, Columns: 32, Transpose: turnAVX512, Dequant: dequantAVX512, Row: rowI8AVX512, Rows: []Tile{
 		tileI8x1AVX512, tileI8x2AVX512, tileI8x3AVX512, tileI8x4AVX512, tileI8x5AVX512, tileI8x6AVX512, tileI8x7AVX512,
 		tileI8x8AVX512, tileI8x9AVX512, tileI8x10AVX512, tileI8x11AVX512, tileI8x12AVX512, tileI8x13AVX512, tileI8x14AVX512,
 	}},

@@ -12,6 +12,7 @@ func Files() []target.File {
 		{Package: "gemm", Name: "tile_f32_avx2", Build: tileF32AVX2},
 		{Package: "gemm", Name: "row_f32_avx512", Build: rowF32AVX512},
 		{Package: "gemm", Name: "row_f32_avx2", Build: rowF32AVX2},
+		{Package: "gemm", Name: "row_i8_avx512", Build: rowI8AVX512},
 		{Package: "gemm", Name: "tile_bf16_avx512", Build: tileBF16AVX512},
 		{Package: "gemm", Name: "tile_i8_avx512", Build: tileI8AVX512},
 		{Package: "gemm", Name: "narrow_avx512", Build: narrowAVX512},

@@ -16,9 +16,6 @@ func rowInt4AVX512(c *build.Context) {
 	orderInt4(c)
 }
 
-// int4Ahead is how far ahead of the weights memory is fetched: a few microseconds.
-const int4Ahead = 4096
-
 // int4Row is the frame of rowInt4.
 type int4Row struct {
 	c             *build.Context
@@ -126,7 +123,7 @@ func (t *int4Row) oneGroup() {
 	c.MOVQ(t.octets, t.octet)
 	c.Label("octet")
 	for line := 0; line < octetBytes; line += lineBytes {
-		c.PREFETCHT0(t.w.Offset(int4Ahead + line))
+		c.PREFETCHT0(t.w.Offset(streamAhead + line))
 	}
 	for v := range t.lows {
 		lower, upper := c.ZMM(), c.ZMM()
