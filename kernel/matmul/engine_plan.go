@@ -69,7 +69,7 @@ func (e *engine) cut(t *plan, m kernel.Machine) {
 		if !t.DirectOut {
 			leastN = max(leastN, ceilDiv(4*tileM*t.N, maxSweepBytes))
 		}
-		cutN := min(max(leastN, ceilDiv(blocks, others*cutM)), panels)
+		cutN := shared(others*cutM, min(max(leastN, ceilDiv(blocks, others*cutM)), panels), panels, blocks)
 		tileN := ceilDiv(panels, cutN) * gemm.PanelColumns
 		tilesM, tilesN := ceilDiv(t.M, tileM), ceilDiv(t.N, tileN)
 		items := others * tilesM * tilesN
@@ -83,6 +83,17 @@ func (e *engine) cut(t *plan, m kernel.Machine) {
 		}
 	}
 	t.nanos, t.grid.Blocks = best, int(blocks)
+}
+
+// shared returns the number of cuts, at least n and at most most, that gives every
+// block as many items, of which each cut makes some: n where there is none nearby.
+func shared(each, n, most, blocks int64) int64 {
+	for c := n; c < n+blocks && c <= most; c++ {
+		if each%blocks*c%blocks == 0 {
+			return c
+		}
+	}
+	return n
 }
 
 // limits returns the most rows and columns of an item. Weights that need no
