@@ -9,7 +9,8 @@
 // kernel blocks itself, and helpers (Props.Cores - 1 of them, shared by all
 // streams) join it for launches of more than one block. Idle goroutines look
 // for work for a bounded time (WithSpin) and then sleep: a device without work
-// uses no processor time.
+// uses no processor time. Where they lose their processors meanwhile, others have
+// work, and they look for a shorter time until that pays again.
 //
 // Helpers have to earn their keep: while the machine is short of processors, so
 // that a helper takes turns with the goroutine that it should help, a stream

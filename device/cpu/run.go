@@ -89,6 +89,7 @@ func (s *Stream) await() bool {
 	for {
 		if s.takeTurn() {
 			s.run.pace.found(sp.Count(), s.syncs.Load())
+			sp.Found()
 			return true
 		}
 		if s.drained() {

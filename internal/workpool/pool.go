@@ -66,6 +66,7 @@ func (p *Pool) help(i int) {
 	sp := p.spin.StartIdle(me)
 	for !p.closed.Load() {
 		if p.serve(i) {
+			sp.Found()
 			sp = p.spin.StartIdle(me)
 			continue
 		}

@@ -13,10 +13,17 @@ const DefaultSpin = 100 * time.Microsecond
 // duration is turned into a bound on iterations.
 const iterationTime = 10 * time.Nanosecond
 
-// Spin is the bound of a busy wait. The zero Spin does not spin.
+// stolen is the time between two looks at the clock, which are a few microseconds
+// apart, from which on a busy wait has lost its processor in between.
+const stolen = 500 * time.Microsecond
+
+// Spin is the bound of a busy wait. The zero Spin does not spin. Those that are
+// made from one share what they learn: where busy waits lose their processors they
+// become shorter.
 type Spin struct {
-	limit time.Duration
-	iters int
+	limit   time.Duration
+	iters   int
+	learned *courtesy
 }
 
 // NewSpin bounds a busy wait by d. It does not spin at all when only one
@@ -25,7 +32,7 @@ func NewSpin(d time.Duration) Spin {
 	if d <= 0 || runtime.GOMAXPROCS(0) < 2 || runtime.NumCPU() < 2 {
 		return Spin{}
 	}
-	return Spin{limit: d, iters: int(d/iterationTime) + 1}
+	return Spin{limit: d, iters: int(d/iterationTime) + 1, learned: &courtesy{}}
 }
 
 // AtMost returns the shorter of s and a busy wait of d.
@@ -33,7 +40,15 @@ func (s Spin) AtMost(d time.Duration) Spin {
 	if s.limit <= d {
 		return s
 	}
-	return Spin{limit: d, iters: int(d/iterationTime) + 1}
+	return Spin{limit: d, iters: int(d/iterationTime) + 1, learned: s.learned}
+}
+
+// courteous is s as it is used now.
+func (s Spin) courteous() Spin {
+	shift := s.learned.shift()
+	s.limit >>= shift
+	s.iters >>= shift
+	return s
 }
 
 // Spinner is one busy wait. It lives on the stack of the goroutine that waits.
@@ -43,18 +58,21 @@ type Spinner struct {
 	yield int
 	owner *Parker
 	start time.Time
+	seen  time.Time // the last look at the clock
 
 	crowded bool
 }
 
 // Start begins a busy wait that keeps its processor until the bound.
-func (s Spin) Start() Spinner { return Spinner{spin: s, yield: -1} }
+func (s Spin) Start() Spinner { return Spinner{spin: s.courteous(), yield: -1} }
 
 // StartIdle begins a busy wait for something to do, before its owner parks. It
 // offers its processor to other goroutines now and then, ever more rarely, for
 // a goroutine that was just woken must not wait for the end of an idle spin; and
 // it ends when the owner shares a processor with its waker.
-func (s Spin) StartIdle(owner *Parker) Spinner { return Spinner{spin: s, yield: 16, owner: owner} }
+func (s Spin) StartIdle(owner *Parker) Spinner {
+	return Spinner{spin: s.courteous(), yield: 16, owner: owner}
+}
 
 // Next passes a moment and reports whether to look again; false means that
 // the bound is reached.
@@ -82,6 +100,13 @@ func (s *Spinner) Next() bool {
 // with its waker.
 func (s *Spinner) Crowded() bool { return s.crowded }
 
+// Found notes that the wait has ended with what it waited for.
+func (s *Spinner) Found() {
+	if s.n > 0 {
+		s.spin.learned.found()
+	}
+}
+
 // Count returns how many moments have passed.
 func (s *Spinner) Count() int { return s.n }
 
@@ -104,8 +129,13 @@ func (s *Spinner) Passed() time.Duration {
 func (s *Spinner) inTime() bool {
 	now := time.Now()
 	if s.start.IsZero() {
-		s.start = now
+		s.start, s.seen = now, now
 		return true
 	}
+	if now.Sub(s.seen) > stolen {
+		s.spin.learned.lost()
+		return false
+	}
+	s.seen = now
 	return now.Sub(s.start) < s.spin.limit
 }
