@@ -91,6 +91,24 @@ func (e *Event) unawaited(gen uint64) bool {
 	return e.waited < gen && len(e.hosts) == 0
 }
 
+// soon reports whether generation gen has fired or comes behind nothing but tasks
+// that a stream holds back.
+func (e *Event) soon(gen uint64) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.fired(gen) || gen <= e.recorded && e.recorder != nil && e.recorder.head.Load() >= e.recorder.due.Load()
+}
+
+// recordedOn returns the stream of the records that have not fired, nil for none.
+func (e *Event) recordedOn() *Stream {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.pending) == 0 {
+		return nil
+	}
+	return e.recorder
+}
+
 // target returns the generation that a wait enqueued now, on any stream, waits
 // for.
 func (e *Event) target(*Stream) (uint64, error) {
@@ -104,7 +122,6 @@ func (e *Event) target(*Stream) (uint64, error) {
 		gen = e.recorded
 	}
 	e.waited = max(e.waited, gen)
-	e.hasten()
 	return gen, nil
 }
 

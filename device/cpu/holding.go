@@ -10,7 +10,9 @@ import (
 // two cores are busy with what one can do. So a stream whose host was that prompt
 // several times in a row holds light tasks back, and the host runs them itself when
 // it synchronizes. Light is what is known to end soon: copies of few bytes, kept
-// launches that have run in a short time, and records that nobody waits for.
+// launches that have run in a short time, records that nobody waits for, and waits
+// for what other streams hold. A stream that comes to a wait runs itself what is held
+// before the record.
 //
 // Nothing waits for a host that does not come. Whoever else could notice that
 // tasks are held, by a Query, an Event or a task that is not light, makes them
@@ -19,17 +21,17 @@ const (
 	lightBytes = 64 << 10
 	lightTime  = 500 * time.Microsecond
 	// mostHeld bounds the tasks that are held.
-	mostHeld = 8
+	mostHeld = 24
 	// promptEnough is the credit of a host whose tasks are held. It gains 1 whenever
 	// it comes in time, up to promptMost, and loses promptLoss when it does not.
 	promptEnough = 8
 	promptMost   = 64
 	promptLoss   = 16
 	// holdTime is how long tasks are held at most. A host that comes lateHost after
-	// the first one, and a quarter of the time that they take, comes late: they could
-	// have been run meanwhile.
+	// the first one, which is what handing work over and waiting for it costs, and
+	// half the time that they take, comes late: they could have been run meanwhile.
 	holdTime = 4 * lightTime
-	lateHost = 10 * time.Microsecond
+	lateHost = 20 * time.Microsecond
 )
 
 // holding is what a stream knows for holding tasks back. It is guarded by put.
@@ -94,7 +96,7 @@ func (s *Stream) overdue() {
 // was done, and for work that was held at a time that is not zero.
 func (h *holding) came(early bool, at time.Time) {
 	if early && !at.IsZero() {
-		early = at.Sub(h.since) <= lateHost+time.Since(at)/4
+		early = at.Sub(h.since) <= lateHost+time.Since(at)/2
 	}
 	if early {
 		h.prompt = min(h.prompt+1, promptMost)
@@ -150,4 +152,48 @@ func (s *Stream) runHeld(at uint64) bool {
 	}
 	ended = false
 	return true
+}
+
+// help runs what stands before the record of an event that s waits for, as far as
+// it is light and nobody runs it. s has its turn and keeps it.
+func (s *Stream) help(e *Event) {
+	r := e.recordedOn()
+	if r == nil || r == s {
+		return
+	}
+	if r.turn.CompareAndSwap(false, true) {
+		helped := s.runFor(r)
+		r.pass()
+		if helped && r.put.TryLock() {
+			r.holding.came(true, time.Time{})
+			r.put.Unlock()
+		}
+	}
+	if !s.gate.released.Load() {
+		r.kick()
+	}
+}
+
+// runFor runs the light tasks at the head of r, whose turn it has been given, and
+// reports whether there were any. Once s may go on it stops at a wait.
+func (s *Stream) runFor(r *Stream) (helped bool) {
+	head, done := r.head.Load(), true
+	defer func() {
+		if !done {
+			r.taskDone(head + 1)
+			r.pass()
+		}
+	}()
+	for ; head < r.tail.Load(); head++ {
+		t := &r.slots[head&r.mask].task
+		light := head >= r.due.Load() || t.kind == recordTask || t.kind == copyTask && t.a.Size() <= lightBytes
+		if !light || t.kind == waitTask && s.gate.released.Load() {
+			break
+		}
+		done = false
+		r.step(t)
+		r.taskDone(head + 1)
+		helped, done = true, true
+	}
+	return helped
 }

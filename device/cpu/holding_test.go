@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"math/rand/v2"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -212,4 +213,126 @@ func TestCredit(t *testing.T) {
 		h.came(true, time.Now())
 	}
 	require.Zero(t, h.prompt)
+}
+
+// A stream that comes to a wait runs what is held before the record: both streams
+// are run by the host, whose Synchronize asks for one of them.
+func TestHeldForAWait(t *testing.T) {
+	holdingTest(t, func(p *prompt) {
+		ahead, e := p.stream(), p.event()
+		ahead.holding.prompt = promptEnough
+		from, to := device.Wrap([]byte{1, 2, 3}), device.Wrap(make([]byte, 3))
+		for n := 1; n <= 50; n++ {
+			clear(to.Bytes())
+			require.NoError(p, ahead.Copy(to, from))
+			require.NoError(p, ahead.Record(e))
+			require.NoError(p, p.s.Wait(e))
+			p.hold()
+			require.Equal(p, make([]byte, 3), to.Bytes(), "the copy is held too")
+			require.NoError(p, p.s.Synchronize(p.Context()))
+			require.EqualValues(p, 2*n, p.ran.Load())
+			require.Equal(p, from.Bytes(), to.Bytes())
+			require.True(p, ahead.head.Load() == ahead.tail.Load())
+		}
+		require.Zero(p, ahead.due.Load(), "its own goroutine had nothing to do")
+		require.Greater(p, ahead.holding.prompt, promptEnough)
+	})
+}
+
+// Only what is light is run for another stream; the rest is left to its own
+// goroutine, and a wait behind the record too.
+func TestHelpIsLight(t *testing.T) {
+	holdingTest(t, func(p *prompt) {
+		ahead, e, never := p.stream(), p.event(), p.event()
+		ahead.holding.prompt = promptEnough
+		require.NoError(p, ahead.Launch(&device.Launch{Blocks: 1, Program: p.k.launches[0].prog}))
+		require.NoError(p, ahead.Record(e))
+		require.NoError(p, ahead.Wait(never))
+		require.NoError(p, p.s.Wait(e))
+		require.NoError(p, p.k.Run(0, 2))
+		require.NoError(p, p.s.Synchronize(p.Context()))
+		require.EqualValues(p, 3, p.ran.Load())
+		require.False(p, ahead.Query())
+		require.NoError(p, p.s.Record(never))
+		require.NoError(p, ahead.Synchronize(p.Context()))
+	})
+}
+
+// TestHeldAtRandom enqueues random work on three streams whose tasks are held
+// whenever they can be, with waits for what others have recorded, from one host
+// that synchronizes and asks at random: every stream does its tasks in order, and
+// none before what it waits for.
+func TestHeldAtRandom(t *testing.T) {
+	const streams = 3
+	d, err := New(WithWorkers(2))
+	require.NoError(t, err)
+	rng := rand.New(rand.NewPCG(7, 8))
+	var s [streams]*Stream
+	var events [streams]device.Event
+	var kept [streams]device.Kept
+	var seen [streams]atomic.Int64 // launches done
+	var wrong atomic.Int64
+	var want [streams][streams]int64 // what the stream's next tasks may rely on
+	var done, at [streams]int64
+	program := func(i int, check func() bool) *device.Program {
+		return &device.Program{Name: "count", Run: func(*device.Args, int) error {
+			if !check() {
+				wrong.Add(1)
+			}
+			seen[i].Add(1)
+			return nil
+		}}
+	}
+	for i := range streams {
+		x, err := d.NewStream()
+		require.NoError(t, err)
+		s[i] = x.(*Stream)
+		events[i], err = d.NewEvent()
+		require.NoError(t, err)
+		kept[i], err = s[i].Keep([]device.Launch{{Blocks: 1, Program: program(i, func() bool { return true })}})
+		require.NoError(t, err)
+	}
+	for range 20000 {
+		i, j := rng.IntN(streams), rng.IntN(streams)
+		s[i].put.Lock()
+		s[i].holding.prompt = promptMost
+		s[i].put.Unlock()
+		switch rng.IntN(8) {
+		case 0, 1:
+			require.NoError(t, kept[i].Run(0, 1))
+			done[i]++
+		case 2:
+			before, rely := done[i], want[i]
+			require.NoError(t, s[i].Launch(&device.Launch{Blocks: 1, Program: program(i, func() bool {
+				ok := seen[i].Load() == before
+				for k := range rely {
+					ok = ok && seen[k].Load() >= rely[k]
+				}
+				return ok
+			})}))
+			done[i]++
+		case 3:
+			require.NoError(t, s[i].Record(events[i]))
+			at[i] = done[i]
+		case 4, 5:
+			if i != j && at[j] > 0 {
+				require.NoError(t, s[i].Wait(events[j]))
+				want[i][j] = at[j]
+			}
+		case 6:
+			require.NoError(t, s[i].Synchronize(t.Context()))
+			require.Equal(t, done[i], seen[i].Load())
+		case 7:
+			if s[i].Query() {
+				require.Equal(t, done[i], seen[i].Load())
+			}
+			require.NoError(t, events[j].Synchronize(t.Context()))
+			require.GreaterOrEqual(t, seen[j].Load(), at[j])
+		}
+	}
+	require.NoError(t, d.Close())
+	require.Zero(t, wrong.Load())
+	for i := range streams {
+		require.Equal(t, done[i], seen[i].Load())
+	}
 }

@@ -138,6 +138,9 @@ func (s *Stream) pass() {
 
 // hold keeps the stream's goroutine at a wait until its gate opens.
 func (s *Stream) hold() {
+	if s.gate.released.Load() {
+		return
+	}
 	s.run.job.SetBusy(false)
 	defer s.run.job.SetBusy(true)
 	s.dev.nudge()
@@ -204,6 +207,7 @@ func (s *Stream) wait(t *task) {
 	}
 	s.gate.entered = held
 	if held && !s.dev.cfg.inline {
+		s.help(t.event)
 		s.hold()
 		s.endWait()
 	}

@@ -210,7 +210,7 @@ func (s *Stream) putEvent(e device.Event, kind taskKind, gen func(*Event, *Strea
 		var g uint64
 		if g, err = gen(ev, s); err == nil {
 			t.kind, t.event, t.gen = kind, ev, g
-			s.holding.light = kind == recordTask && ev.unawaited(g)
+			s.holding.light = kind == recordTask && ev.unawaited(g) || kind == waitTask && ev.soon(g)
 			s.enqueue(t)
 			return nil
 		}
