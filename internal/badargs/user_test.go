@@ -66,6 +66,7 @@ func userAPI() []api {
 			new(llama.Config),
 			new(llama.Format),
 			new(llama.LayerWeights),
+			new(llama.Matrix),
 			new(llama.Model),
 			new(llama.Options),
 			new(llama.Row),
