@@ -41,12 +41,13 @@
 //	SwiGLUGrad  6, and 4 ulp of dy·up·sigmoid(gate) more for dgate
 //	GeluErf   5.2
 //	GeluTanh  3.3, and 1.8·|z| more for z = √(8/π)·(x+0.044715·x³) below 0
-//	ExpSum    1.1, and |src-max| more
+//	ExpSum    1.1, and 1.3·|src-max| more
 //
 // The gates of f16 and bf16 (Sigmoid, Silu, Swish, SwiGLU, GeluTanh) are off by up
 // to 0.65 and 0.54 units in the last place of the result, rounding included; in
 // SwiGLU that is behind a silu(gate) that is off by 2^-143 more. They are not the
-// same at every width.
+// same at every width, nor are the softmaxes of 16-bit rows in package floats,
+// which have the same errors.
 //
 // An element's result depends on that element alone.
 package vec

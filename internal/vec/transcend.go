@@ -92,8 +92,9 @@ func Exp(dst, src []float32) {
 // 0..1. With max = -Inf (all elements masked) the values and the sum are 0. A
 // NaN element gives a NaN sum.
 //
-// The difference is rounded to float32 where assembly computes, which adds up to
-// |src-max|·2^-24 to a value's relative error. The sum of every SumStep elements
+// The difference and its product with log2 e are rounded to float32 where
+// assembly computes, which adds up to 1.3·|src-max|·2^-24 to a value's relative
+// error. The sum of every SumStep elements
 // is in the package's lane order, where plain Go adds in float64; these sums are
 // added in float64.
 func ExpSum(dst, src []float32, max float32) float32 {

@@ -180,7 +180,7 @@ func expSumBound(d float64) float64 {
 	if plain() {
 		return plainBound
 	}
-	return 1.1 + math.Abs(d)
+	return 1.1 + 1.3*math.Abs(d)
 }
 
 func TestExpSum(t *testing.T) { eachLevel(t, checkExpSum) }

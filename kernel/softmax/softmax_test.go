@@ -14,10 +14,10 @@ import (
 	"goatb/tensor"
 )
 
-// bound is the error against float64 that a type allows, relative to 1: half a
-// unit in the last place of the result, which is at most 1, and for f32 the
-// rounding of the reciprocal, the product and the sum.
-var bound = map[tensor.DType]float64{tensor.Float32: 3e-7, tensor.Float16: 0x1p-11, tensor.BFloat16: 0x1p-8}
+// bound is the error against float64 that a type allows, relative to 1: what
+// package vec says of the last place of the result, which is at most 1, and for
+// f32 the rounding of the reciprocal, the product and the sum.
+var bound = map[tensor.DType]float64{tensor.Float32: 3e-7, tensor.Float16: 1.1 * 0x1p-12, tensor.BFloat16: 1.1 * 0x1p-9}
 
 // encode stores floats as type t.
 func encode(t tensor.DType, v []float32) []byte {
@@ -102,6 +102,9 @@ func TestSoftmax(t *testing.T) {
 				compare(t, dt, want, out)
 				same := kerneltest.Run(t, kerneltest.Case{Kernel: k, Problem: p, In: [][]byte{in}, InPlace: map[int]int{0: 0}})[0]
 				require.Equal(t, out, same, "%s in place", k.Name())
+				if dt != tensor.Float32 {
+					continue // columns are computed in float32, with a smaller error
+				}
 				if first == nil {
 					first = out
 				}

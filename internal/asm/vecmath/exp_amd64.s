@@ -4110,244 +4110,218 @@ TEXT ·expSumF32AVX2(SB), NOSPLIT|NOFRAME, $0-36
 	MOVQ         n+16(FP), BX
 	XORQ         DX, DX
 	VBROADCASTSS max+24(FP), Y0
-	VBROADCASTSS expNums<>+0(SB), Y1
-	VBROADCASTSS expNums<>+32(SB), Y2
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
 	VXORPS       Y3, Y3, Y3
 	VXORPS       Y4, Y4, Y4
 	VXORPS       Y5, Y5, Y5
 	VXORPS       Y6, Y6, Y6
 	VXORPS       Y7, Y7, Y7
 	VXORPS       Y8, Y8, Y8
-	VXORPS       Y9, Y9, Y9
-	VXORPS       Y10, Y10, Y10
 	SUBQ         $+64, BX
 	JLT          turned2
 
 turn1:
-	VMOVUPS      (CX)(DX*4), Y11
-	VSUBPS       Y0, Y11, Y11
-	VMAXPS       Y11, Y1, Y11
-	VMINPS       Y11, Y2, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VCVTPS2DQ    Y12, Y11
-	VPSRAD       $0x01, Y11, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y11, Y11
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       expNums<>+352(SB), Y11, Y11
-	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, (AX)(DX*4)
-	VADDPS       Y11, Y3, Y3
-	VMOVUPS      32(CX)(DX*4), Y11
-	VSUBPS       Y0, Y11, Y11
-	VMAXPS       Y11, Y1, Y11
-	VMINPS       Y11, Y2, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VCVTPS2DQ    Y12, Y11
-	VPSRAD       $0x01, Y11, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y11, Y11
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       expNums<>+352(SB), Y11, Y11
-	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, 32(AX)(DX*4)
-	VADDPS       Y11, Y4, Y4
-	VMOVUPS      64(CX)(DX*4), Y11
-	VSUBPS       Y0, Y11, Y11
-	VMAXPS       Y11, Y1, Y11
-	VMINPS       Y11, Y2, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VCVTPS2DQ    Y12, Y11
-	VPSRAD       $0x01, Y11, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y11, Y11
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       expNums<>+352(SB), Y11, Y11
-	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, 64(AX)(DX*4)
-	VADDPS       Y11, Y5, Y5
-	VMOVUPS      96(CX)(DX*4), Y11
-	VSUBPS       Y0, Y11, Y11
-	VMAXPS       Y11, Y1, Y11
-	VMINPS       Y11, Y2, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VCVTPS2DQ    Y12, Y11
-	VPSRAD       $0x01, Y11, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y11, Y11
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       expNums<>+352(SB), Y11, Y11
-	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, 96(AX)(DX*4)
-	VADDPS       Y11, Y6, Y6
-	VMOVUPS      128(CX)(DX*4), Y11
-	VSUBPS       Y0, Y11, Y11
-	VMAXPS       Y11, Y1, Y11
-	VMINPS       Y11, Y2, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VCVTPS2DQ    Y12, Y11
-	VPSRAD       $0x01, Y11, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y11, Y11
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       expNums<>+352(SB), Y11, Y11
-	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, 128(AX)(DX*4)
-	VADDPS       Y11, Y7, Y7
-	VMOVUPS      160(CX)(DX*4), Y11
-	VSUBPS       Y0, Y11, Y11
-	VMAXPS       Y11, Y1, Y11
-	VMINPS       Y11, Y2, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VCVTPS2DQ    Y12, Y11
-	VPSRAD       $0x01, Y11, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y11, Y11
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       expNums<>+352(SB), Y11, Y11
-	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, 160(AX)(DX*4)
-	VADDPS       Y11, Y8, Y8
-	VMOVUPS      192(CX)(DX*4), Y11
-	VSUBPS       Y0, Y11, Y11
-	VMAXPS       Y11, Y1, Y11
-	VMINPS       Y11, Y2, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VCVTPS2DQ    Y12, Y11
-	VPSRAD       $0x01, Y11, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y11, Y11
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       expNums<>+352(SB), Y11, Y11
-	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, 192(AX)(DX*4)
-	VADDPS       Y11, Y9, Y9
-	VMOVUPS      224(CX)(DX*4), Y11
-	VSUBPS       Y0, Y11, Y11
-	VMAXPS       Y11, Y1, Y11
-	VMINPS       Y11, Y2, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VCVTPS2DQ    Y12, Y11
-	VPSRAD       $0x01, Y11, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y11, Y11
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       expNums<>+352(SB), Y11, Y11
-	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, 224(AX)(DX*4)
-	VADDPS       Y11, Y10, Y10
+	VMOVUPS      (CX)(DX*4), Y9
+	VSUBPS       Y0, Y9, Y9
+	VMULPS       expNums<>+64(SB), Y9, Y9
+	VBROADCASTSS expNums<>+1920(SB), Y10
+	VMAXPS       Y9, Y10, Y9
+	VROUNDPS     $0x09, Y9, Y10
+	VSUBPS       Y10, Y9, Y9
+	VBROADCASTSS expNums<>+1952(SB), Y11
+	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VFMADD213PS  expNums<>+352(SB), Y9, Y11
+	VCVTPS2DQ    Y10, Y9
+	VPSRAD       $0x01, Y9, Y10
+	VPSLLD       $0x17, Y10, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VPSUBD       Y10, Y9, Y9
+	VPSLLD       $0x17, Y9, Y9
+	VPADDD       expNums<>+352(SB), Y9, Y9
+	VMULPS       Y9, Y11, Y9
+	VMOVUPS      Y9, (AX)(DX*4)
+	VADDPS       Y9, Y1, Y1
+	VMOVUPS      32(CX)(DX*4), Y9
+	VSUBPS       Y0, Y9, Y9
+	VMULPS       expNums<>+64(SB), Y9, Y9
+	VBROADCASTSS expNums<>+1920(SB), Y10
+	VMAXPS       Y9, Y10, Y9
+	VROUNDPS     $0x09, Y9, Y10
+	VSUBPS       Y10, Y9, Y9
+	VBROADCASTSS expNums<>+1952(SB), Y11
+	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VFMADD213PS  expNums<>+352(SB), Y9, Y11
+	VCVTPS2DQ    Y10, Y9
+	VPSRAD       $0x01, Y9, Y10
+	VPSLLD       $0x17, Y10, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VPSUBD       Y10, Y9, Y9
+	VPSLLD       $0x17, Y9, Y9
+	VPADDD       expNums<>+352(SB), Y9, Y9
+	VMULPS       Y9, Y11, Y9
+	VMOVUPS      Y9, 32(AX)(DX*4)
+	VADDPS       Y9, Y2, Y2
+	VMOVUPS      64(CX)(DX*4), Y9
+	VSUBPS       Y0, Y9, Y9
+	VMULPS       expNums<>+64(SB), Y9, Y9
+	VBROADCASTSS expNums<>+1920(SB), Y10
+	VMAXPS       Y9, Y10, Y9
+	VROUNDPS     $0x09, Y9, Y10
+	VSUBPS       Y10, Y9, Y9
+	VBROADCASTSS expNums<>+1952(SB), Y11
+	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VFMADD213PS  expNums<>+352(SB), Y9, Y11
+	VCVTPS2DQ    Y10, Y9
+	VPSRAD       $0x01, Y9, Y10
+	VPSLLD       $0x17, Y10, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VPSUBD       Y10, Y9, Y9
+	VPSLLD       $0x17, Y9, Y9
+	VPADDD       expNums<>+352(SB), Y9, Y9
+	VMULPS       Y9, Y11, Y9
+	VMOVUPS      Y9, 64(AX)(DX*4)
+	VADDPS       Y9, Y3, Y3
+	VMOVUPS      96(CX)(DX*4), Y9
+	VSUBPS       Y0, Y9, Y9
+	VMULPS       expNums<>+64(SB), Y9, Y9
+	VBROADCASTSS expNums<>+1920(SB), Y10
+	VMAXPS       Y9, Y10, Y9
+	VROUNDPS     $0x09, Y9, Y10
+	VSUBPS       Y10, Y9, Y9
+	VBROADCASTSS expNums<>+1952(SB), Y11
+	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VFMADD213PS  expNums<>+352(SB), Y9, Y11
+	VCVTPS2DQ    Y10, Y9
+	VPSRAD       $0x01, Y9, Y10
+	VPSLLD       $0x17, Y10, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VPSUBD       Y10, Y9, Y9
+	VPSLLD       $0x17, Y9, Y9
+	VPADDD       expNums<>+352(SB), Y9, Y9
+	VMULPS       Y9, Y11, Y9
+	VMOVUPS      Y9, 96(AX)(DX*4)
+	VADDPS       Y9, Y4, Y4
+	VMOVUPS      128(CX)(DX*4), Y9
+	VSUBPS       Y0, Y9, Y9
+	VMULPS       expNums<>+64(SB), Y9, Y9
+	VBROADCASTSS expNums<>+1920(SB), Y10
+	VMAXPS       Y9, Y10, Y9
+	VROUNDPS     $0x09, Y9, Y10
+	VSUBPS       Y10, Y9, Y9
+	VBROADCASTSS expNums<>+1952(SB), Y11
+	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VFMADD213PS  expNums<>+352(SB), Y9, Y11
+	VCVTPS2DQ    Y10, Y9
+	VPSRAD       $0x01, Y9, Y10
+	VPSLLD       $0x17, Y10, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VPSUBD       Y10, Y9, Y9
+	VPSLLD       $0x17, Y9, Y9
+	VPADDD       expNums<>+352(SB), Y9, Y9
+	VMULPS       Y9, Y11, Y9
+	VMOVUPS      Y9, 128(AX)(DX*4)
+	VADDPS       Y9, Y5, Y5
+	VMOVUPS      160(CX)(DX*4), Y9
+	VSUBPS       Y0, Y9, Y9
+	VMULPS       expNums<>+64(SB), Y9, Y9
+	VBROADCASTSS expNums<>+1920(SB), Y10
+	VMAXPS       Y9, Y10, Y9
+	VROUNDPS     $0x09, Y9, Y10
+	VSUBPS       Y10, Y9, Y9
+	VBROADCASTSS expNums<>+1952(SB), Y11
+	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VFMADD213PS  expNums<>+352(SB), Y9, Y11
+	VCVTPS2DQ    Y10, Y9
+	VPSRAD       $0x01, Y9, Y10
+	VPSLLD       $0x17, Y10, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VPSUBD       Y10, Y9, Y9
+	VPSLLD       $0x17, Y9, Y9
+	VPADDD       expNums<>+352(SB), Y9, Y9
+	VMULPS       Y9, Y11, Y9
+	VMOVUPS      Y9, 160(AX)(DX*4)
+	VADDPS       Y9, Y6, Y6
+	VMOVUPS      192(CX)(DX*4), Y9
+	VSUBPS       Y0, Y9, Y9
+	VMULPS       expNums<>+64(SB), Y9, Y9
+	VBROADCASTSS expNums<>+1920(SB), Y10
+	VMAXPS       Y9, Y10, Y9
+	VROUNDPS     $0x09, Y9, Y10
+	VSUBPS       Y10, Y9, Y9
+	VBROADCASTSS expNums<>+1952(SB), Y11
+	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VFMADD213PS  expNums<>+352(SB), Y9, Y11
+	VCVTPS2DQ    Y10, Y9
+	VPSRAD       $0x01, Y9, Y10
+	VPSLLD       $0x17, Y10, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VPSUBD       Y10, Y9, Y9
+	VPSLLD       $0x17, Y9, Y9
+	VPADDD       expNums<>+352(SB), Y9, Y9
+	VMULPS       Y9, Y11, Y9
+	VMOVUPS      Y9, 192(AX)(DX*4)
+	VADDPS       Y9, Y7, Y7
+	VMOVUPS      224(CX)(DX*4), Y9
+	VSUBPS       Y0, Y9, Y9
+	VMULPS       expNums<>+64(SB), Y9, Y9
+	VBROADCASTSS expNums<>+1920(SB), Y10
+	VMAXPS       Y9, Y10, Y9
+	VROUNDPS     $0x09, Y9, Y10
+	VSUBPS       Y10, Y9, Y9
+	VBROADCASTSS expNums<>+1952(SB), Y11
+	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VFMADD213PS  expNums<>+352(SB), Y9, Y11
+	VCVTPS2DQ    Y10, Y9
+	VPSRAD       $0x01, Y9, Y10
+	VPSLLD       $0x17, Y10, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VPSUBD       Y10, Y9, Y9
+	VPSLLD       $0x17, Y9, Y9
+	VPADDD       expNums<>+352(SB), Y9, Y9
+	VMULPS       Y9, Y11, Y9
+	VMOVUPS      Y9, 224(AX)(DX*4)
+	VADDPS       Y9, Y8, Y8
 	ADDQ         $+64, DX
 	SUBQ         $+64, BX
 	JGE          turn1
@@ -4356,258 +4330,234 @@ turned2:
 	ADDQ         $+64, BX
 	CMPQ         BX, $+8
 	JLT          short4
-	VMOVUPS      (CX)(DX*4), Y11
-	VSUBPS       Y0, Y11, Y11
-	VMAXPS       Y11, Y1, Y11
-	VMINPS       Y11, Y2, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VCVTPS2DQ    Y12, Y11
-	VPSRAD       $0x01, Y11, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y11, Y11
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       expNums<>+352(SB), Y11, Y11
-	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, (AX)(DX*4)
-	VADDPS       Y11, Y3, Y3
+	VMOVUPS      (CX)(DX*4), Y9
+	VSUBPS       Y0, Y9, Y9
+	VMULPS       expNums<>+64(SB), Y9, Y9
+	VBROADCASTSS expNums<>+1920(SB), Y10
+	VMAXPS       Y9, Y10, Y9
+	VROUNDPS     $0x09, Y9, Y10
+	VSUBPS       Y10, Y9, Y9
+	VBROADCASTSS expNums<>+1952(SB), Y11
+	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VFMADD213PS  expNums<>+352(SB), Y9, Y11
+	VCVTPS2DQ    Y10, Y9
+	VPSRAD       $0x01, Y9, Y10
+	VPSLLD       $0x17, Y10, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VPSUBD       Y10, Y9, Y9
+	VPSLLD       $0x17, Y9, Y9
+	VPADDD       expNums<>+352(SB), Y9, Y9
+	VMULPS       Y9, Y11, Y9
+	VMOVUPS      Y9, (AX)(DX*4)
+	VADDPS       Y9, Y1, Y1
 	ADDQ         $+8, DX
 	SUBQ         $+8, BX
 	CMPQ         BX, $+8
 	JLT          short5
-	VMOVUPS      (CX)(DX*4), Y11
-	VSUBPS       Y0, Y11, Y11
-	VMAXPS       Y11, Y1, Y11
-	VMINPS       Y11, Y2, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VCVTPS2DQ    Y12, Y11
-	VPSRAD       $0x01, Y11, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y11, Y11
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       expNums<>+352(SB), Y11, Y11
-	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, (AX)(DX*4)
-	VADDPS       Y11, Y4, Y4
+	VMOVUPS      (CX)(DX*4), Y9
+	VSUBPS       Y0, Y9, Y9
+	VMULPS       expNums<>+64(SB), Y9, Y9
+	VBROADCASTSS expNums<>+1920(SB), Y10
+	VMAXPS       Y9, Y10, Y9
+	VROUNDPS     $0x09, Y9, Y10
+	VSUBPS       Y10, Y9, Y9
+	VBROADCASTSS expNums<>+1952(SB), Y11
+	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VFMADD213PS  expNums<>+352(SB), Y9, Y11
+	VCVTPS2DQ    Y10, Y9
+	VPSRAD       $0x01, Y9, Y10
+	VPSLLD       $0x17, Y10, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VPSUBD       Y10, Y9, Y9
+	VPSLLD       $0x17, Y9, Y9
+	VPADDD       expNums<>+352(SB), Y9, Y9
+	VMULPS       Y9, Y11, Y9
+	VMOVUPS      Y9, (AX)(DX*4)
+	VADDPS       Y9, Y2, Y2
 	ADDQ         $+8, DX
 	SUBQ         $+8, BX
 	CMPQ         BX, $+8
 	JLT          short6
-	VMOVUPS      (CX)(DX*4), Y11
-	VSUBPS       Y0, Y11, Y11
-	VMAXPS       Y11, Y1, Y11
-	VMINPS       Y11, Y2, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VCVTPS2DQ    Y12, Y11
-	VPSRAD       $0x01, Y11, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y11, Y11
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       expNums<>+352(SB), Y11, Y11
-	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, (AX)(DX*4)
-	VADDPS       Y11, Y5, Y5
+	VMOVUPS      (CX)(DX*4), Y9
+	VSUBPS       Y0, Y9, Y9
+	VMULPS       expNums<>+64(SB), Y9, Y9
+	VBROADCASTSS expNums<>+1920(SB), Y10
+	VMAXPS       Y9, Y10, Y9
+	VROUNDPS     $0x09, Y9, Y10
+	VSUBPS       Y10, Y9, Y9
+	VBROADCASTSS expNums<>+1952(SB), Y11
+	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VFMADD213PS  expNums<>+352(SB), Y9, Y11
+	VCVTPS2DQ    Y10, Y9
+	VPSRAD       $0x01, Y9, Y10
+	VPSLLD       $0x17, Y10, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VPSUBD       Y10, Y9, Y9
+	VPSLLD       $0x17, Y9, Y9
+	VPADDD       expNums<>+352(SB), Y9, Y9
+	VMULPS       Y9, Y11, Y9
+	VMOVUPS      Y9, (AX)(DX*4)
+	VADDPS       Y9, Y3, Y3
 	ADDQ         $+8, DX
 	SUBQ         $+8, BX
 	CMPQ         BX, $+8
 	JLT          short7
-	VMOVUPS      (CX)(DX*4), Y11
-	VSUBPS       Y0, Y11, Y11
-	VMAXPS       Y11, Y1, Y11
-	VMINPS       Y11, Y2, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VCVTPS2DQ    Y12, Y11
-	VPSRAD       $0x01, Y11, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y11, Y11
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       expNums<>+352(SB), Y11, Y11
-	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, (AX)(DX*4)
-	VADDPS       Y11, Y6, Y6
+	VMOVUPS      (CX)(DX*4), Y9
+	VSUBPS       Y0, Y9, Y9
+	VMULPS       expNums<>+64(SB), Y9, Y9
+	VBROADCASTSS expNums<>+1920(SB), Y10
+	VMAXPS       Y9, Y10, Y9
+	VROUNDPS     $0x09, Y9, Y10
+	VSUBPS       Y10, Y9, Y9
+	VBROADCASTSS expNums<>+1952(SB), Y11
+	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VFMADD213PS  expNums<>+352(SB), Y9, Y11
+	VCVTPS2DQ    Y10, Y9
+	VPSRAD       $0x01, Y9, Y10
+	VPSLLD       $0x17, Y10, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VPSUBD       Y10, Y9, Y9
+	VPSLLD       $0x17, Y9, Y9
+	VPADDD       expNums<>+352(SB), Y9, Y9
+	VMULPS       Y9, Y11, Y9
+	VMOVUPS      Y9, (AX)(DX*4)
+	VADDPS       Y9, Y4, Y4
 	ADDQ         $+8, DX
 	SUBQ         $+8, BX
 	CMPQ         BX, $+8
 	JLT          short8
-	VMOVUPS      (CX)(DX*4), Y11
-	VSUBPS       Y0, Y11, Y11
-	VMAXPS       Y11, Y1, Y11
-	VMINPS       Y11, Y2, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VCVTPS2DQ    Y12, Y11
-	VPSRAD       $0x01, Y11, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y11, Y11
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       expNums<>+352(SB), Y11, Y11
-	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, (AX)(DX*4)
-	VADDPS       Y11, Y7, Y7
+	VMOVUPS      (CX)(DX*4), Y9
+	VSUBPS       Y0, Y9, Y9
+	VMULPS       expNums<>+64(SB), Y9, Y9
+	VBROADCASTSS expNums<>+1920(SB), Y10
+	VMAXPS       Y9, Y10, Y9
+	VROUNDPS     $0x09, Y9, Y10
+	VSUBPS       Y10, Y9, Y9
+	VBROADCASTSS expNums<>+1952(SB), Y11
+	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VFMADD213PS  expNums<>+352(SB), Y9, Y11
+	VCVTPS2DQ    Y10, Y9
+	VPSRAD       $0x01, Y9, Y10
+	VPSLLD       $0x17, Y10, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VPSUBD       Y10, Y9, Y9
+	VPSLLD       $0x17, Y9, Y9
+	VPADDD       expNums<>+352(SB), Y9, Y9
+	VMULPS       Y9, Y11, Y9
+	VMOVUPS      Y9, (AX)(DX*4)
+	VADDPS       Y9, Y5, Y5
 	ADDQ         $+8, DX
 	SUBQ         $+8, BX
 	CMPQ         BX, $+8
 	JLT          short9
-	VMOVUPS      (CX)(DX*4), Y11
-	VSUBPS       Y0, Y11, Y11
-	VMAXPS       Y11, Y1, Y11
-	VMINPS       Y11, Y2, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VCVTPS2DQ    Y12, Y11
-	VPSRAD       $0x01, Y11, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y11, Y11
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       expNums<>+352(SB), Y11, Y11
-	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, (AX)(DX*4)
-	VADDPS       Y11, Y8, Y8
+	VMOVUPS      (CX)(DX*4), Y9
+	VSUBPS       Y0, Y9, Y9
+	VMULPS       expNums<>+64(SB), Y9, Y9
+	VBROADCASTSS expNums<>+1920(SB), Y10
+	VMAXPS       Y9, Y10, Y9
+	VROUNDPS     $0x09, Y9, Y10
+	VSUBPS       Y10, Y9, Y9
+	VBROADCASTSS expNums<>+1952(SB), Y11
+	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VFMADD213PS  expNums<>+352(SB), Y9, Y11
+	VCVTPS2DQ    Y10, Y9
+	VPSRAD       $0x01, Y9, Y10
+	VPSLLD       $0x17, Y10, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VPSUBD       Y10, Y9, Y9
+	VPSLLD       $0x17, Y9, Y9
+	VPADDD       expNums<>+352(SB), Y9, Y9
+	VMULPS       Y9, Y11, Y9
+	VMOVUPS      Y9, (AX)(DX*4)
+	VADDPS       Y9, Y6, Y6
 	ADDQ         $+8, DX
 	SUBQ         $+8, BX
 	CMPQ         BX, $+8
 	JLT          short10
-	VMOVUPS      (CX)(DX*4), Y11
-	VSUBPS       Y0, Y11, Y11
-	VMAXPS       Y11, Y1, Y11
-	VMINPS       Y11, Y2, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VCVTPS2DQ    Y12, Y11
-	VPSRAD       $0x01, Y11, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y11, Y11
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       expNums<>+352(SB), Y11, Y11
-	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, (AX)(DX*4)
-	VADDPS       Y11, Y9, Y9
+	VMOVUPS      (CX)(DX*4), Y9
+	VSUBPS       Y0, Y9, Y9
+	VMULPS       expNums<>+64(SB), Y9, Y9
+	VBROADCASTSS expNums<>+1920(SB), Y10
+	VMAXPS       Y9, Y10, Y9
+	VROUNDPS     $0x09, Y9, Y10
+	VSUBPS       Y10, Y9, Y9
+	VBROADCASTSS expNums<>+1952(SB), Y11
+	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VFMADD213PS  expNums<>+352(SB), Y9, Y11
+	VCVTPS2DQ    Y10, Y9
+	VPSRAD       $0x01, Y9, Y10
+	VPSLLD       $0x17, Y10, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VPSUBD       Y10, Y9, Y9
+	VPSLLD       $0x17, Y9, Y9
+	VPADDD       expNums<>+352(SB), Y9, Y9
+	VMULPS       Y9, Y11, Y9
+	VMOVUPS      Y9, (AX)(DX*4)
+	VADDPS       Y9, Y7, Y7
 	ADDQ         $+8, DX
 	SUBQ         $+8, BX
 	CMPQ         BX, $+8
 	JLT          short11
-	VMOVUPS      (CX)(DX*4), Y11
-	VSUBPS       Y0, Y11, Y11
-	VMAXPS       Y11, Y1, Y11
-	VMINPS       Y11, Y2, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VCVTPS2DQ    Y12, Y11
-	VPSRAD       $0x01, Y11, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y11, Y11
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       expNums<>+352(SB), Y11, Y11
-	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, (AX)(DX*4)
-	VADDPS       Y11, Y10, Y10
+	VMOVUPS      (CX)(DX*4), Y9
+	VSUBPS       Y0, Y9, Y9
+	VMULPS       expNums<>+64(SB), Y9, Y9
+	VBROADCASTSS expNums<>+1920(SB), Y10
+	VMAXPS       Y9, Y10, Y9
+	VROUNDPS     $0x09, Y9, Y10
+	VSUBPS       Y10, Y9, Y9
+	VBROADCASTSS expNums<>+1952(SB), Y11
+	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VFMADD213PS  expNums<>+352(SB), Y9, Y11
+	VCVTPS2DQ    Y10, Y9
+	VPSRAD       $0x01, Y9, Y10
+	VPSLLD       $0x17, Y10, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VPSUBD       Y10, Y9, Y9
+	VPSLLD       $0x17, Y9, Y9
+	VPADDD       expNums<>+352(SB), Y9, Y9
+	VMULPS       Y9, Y11, Y9
+	VMOVUPS      Y9, (AX)(DX*4)
+	VADDPS       Y9, Y8, Y8
 	ADDQ         $+8, DX
 	SUBQ         $+8, BX
 
@@ -4617,36 +4567,33 @@ short4:
 	LEAQ         tailMasks<>+32(SB), SI
 	SHLQ         $0x02, BX
 	SUBQ         BX, SI
-	VMOVUPS      (SI), Y11
-	VMASKMOVPS   (CX)(DX*4), Y11, Y12
-	VSUBPS       Y0, Y12, Y0
-	VMAXPS       Y0, Y1, Y0
-	VMINPS       Y0, Y2, Y0
-	VBROADCASTSS expNums<>+64(SB), Y1
-	VFMADD213PS  expNums<>+96(SB), Y0, Y1
-	VSUBPS       expNums<>+96(SB), Y1, Y1
-	VMOVUPS      Y0, Y0
-	VFNMADD231PS expNums<>+128(SB), Y1, Y0
-	VFNMADD231PS expNums<>+160(SB), Y1, Y0
-	VBROADCASTSS expNums<>+192(SB), Y2
-	VFMADD213PS  expNums<>+224(SB), Y0, Y2
-	VFMADD213PS  expNums<>+256(SB), Y0, Y2
-	VFMADD213PS  expNums<>+288(SB), Y0, Y2
-	VFMADD213PS  expNums<>+320(SB), Y0, Y2
-	VFMADD213PS  expNums<>+352(SB), Y0, Y2
-	VFMADD213PS  expNums<>+352(SB), Y0, Y2
-	VCVTPS2DQ    Y1, Y0
-	VPSRAD       $0x01, Y0, Y1
-	VPSLLD       $0x17, Y1, Y12
+	VMOVUPS      (SI), Y9
+	VMASKMOVPS   (CX)(DX*4), Y9, Y10
+	VSUBPS       Y0, Y10, Y0
+	VMULPS       expNums<>+64(SB), Y0, Y0
+	VBROADCASTSS expNums<>+1920(SB), Y10
+	VMAXPS       Y0, Y10, Y0
+	VROUNDPS     $0x09, Y0, Y10
+	VSUBPS       Y10, Y0, Y0
+	VBROADCASTSS expNums<>+1952(SB), Y11
+	VFMADD213PS  expNums<>+1984(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2016(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2048(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2080(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2112(SB), Y0, Y11
+	VFMADD213PS  expNums<>+352(SB), Y0, Y11
+	VCVTPS2DQ    Y10, Y0
+	VPSRAD       $0x01, Y0, Y10
+	VPSLLD       $0x17, Y10, Y12
 	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y2, Y2
-	VPSUBD       Y1, Y0, Y0
+	VMULPS       Y12, Y11, Y11
+	VPSUBD       Y10, Y0, Y0
 	VPSLLD       $0x17, Y0, Y0
 	VPADDD       expNums<>+352(SB), Y0, Y0
-	VMULPS       Y0, Y2, Y0
-	VMASKMOVPS   Y0, Y11, (AX)(DX*4)
-	VANDPS       Y11, Y0, Y0
-	VADDPS       Y0, Y3, Y3
+	VMULPS       Y0, Y11, Y0
+	VMASKMOVPS   Y0, Y9, (AX)(DX*4)
+	VANDPS       Y9, Y0, Y0
+	VADDPS       Y0, Y1, Y1
 	JMP          done3
 
 short5:
@@ -4655,36 +4602,33 @@ short5:
 	LEAQ         tailMasks<>+32(SB), SI
 	SHLQ         $0x02, BX
 	SUBQ         BX, SI
-	VMOVUPS      (SI), Y11
-	VMASKMOVPS   (CX)(DX*4), Y11, Y12
-	VSUBPS       Y0, Y12, Y0
-	VMAXPS       Y0, Y1, Y0
-	VMINPS       Y0, Y2, Y0
-	VBROADCASTSS expNums<>+64(SB), Y1
-	VFMADD213PS  expNums<>+96(SB), Y0, Y1
-	VSUBPS       expNums<>+96(SB), Y1, Y1
-	VMOVUPS      Y0, Y0
-	VFNMADD231PS expNums<>+128(SB), Y1, Y0
-	VFNMADD231PS expNums<>+160(SB), Y1, Y0
-	VBROADCASTSS expNums<>+192(SB), Y2
-	VFMADD213PS  expNums<>+224(SB), Y0, Y2
-	VFMADD213PS  expNums<>+256(SB), Y0, Y2
-	VFMADD213PS  expNums<>+288(SB), Y0, Y2
-	VFMADD213PS  expNums<>+320(SB), Y0, Y2
-	VFMADD213PS  expNums<>+352(SB), Y0, Y2
-	VFMADD213PS  expNums<>+352(SB), Y0, Y2
-	VCVTPS2DQ    Y1, Y0
-	VPSRAD       $0x01, Y0, Y1
-	VPSLLD       $0x17, Y1, Y12
+	VMOVUPS      (SI), Y9
+	VMASKMOVPS   (CX)(DX*4), Y9, Y10
+	VSUBPS       Y0, Y10, Y0
+	VMULPS       expNums<>+64(SB), Y0, Y0
+	VBROADCASTSS expNums<>+1920(SB), Y10
+	VMAXPS       Y0, Y10, Y0
+	VROUNDPS     $0x09, Y0, Y10
+	VSUBPS       Y10, Y0, Y0
+	VBROADCASTSS expNums<>+1952(SB), Y11
+	VFMADD213PS  expNums<>+1984(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2016(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2048(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2080(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2112(SB), Y0, Y11
+	VFMADD213PS  expNums<>+352(SB), Y0, Y11
+	VCVTPS2DQ    Y10, Y0
+	VPSRAD       $0x01, Y0, Y10
+	VPSLLD       $0x17, Y10, Y12
 	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y2, Y2
-	VPSUBD       Y1, Y0, Y0
+	VMULPS       Y12, Y11, Y11
+	VPSUBD       Y10, Y0, Y0
 	VPSLLD       $0x17, Y0, Y0
 	VPADDD       expNums<>+352(SB), Y0, Y0
-	VMULPS       Y0, Y2, Y0
-	VMASKMOVPS   Y0, Y11, (AX)(DX*4)
-	VANDPS       Y11, Y0, Y0
-	VADDPS       Y0, Y4, Y4
+	VMULPS       Y0, Y11, Y0
+	VMASKMOVPS   Y0, Y9, (AX)(DX*4)
+	VANDPS       Y9, Y0, Y0
+	VADDPS       Y0, Y2, Y2
 	JMP          done3
 
 short6:
@@ -4693,36 +4637,33 @@ short6:
 	LEAQ         tailMasks<>+32(SB), SI
 	SHLQ         $0x02, BX
 	SUBQ         BX, SI
-	VMOVUPS      (SI), Y11
-	VMASKMOVPS   (CX)(DX*4), Y11, Y12
-	VSUBPS       Y0, Y12, Y0
-	VMAXPS       Y0, Y1, Y0
-	VMINPS       Y0, Y2, Y0
-	VBROADCASTSS expNums<>+64(SB), Y1
-	VFMADD213PS  expNums<>+96(SB), Y0, Y1
-	VSUBPS       expNums<>+96(SB), Y1, Y1
-	VMOVUPS      Y0, Y0
-	VFNMADD231PS expNums<>+128(SB), Y1, Y0
-	VFNMADD231PS expNums<>+160(SB), Y1, Y0
-	VBROADCASTSS expNums<>+192(SB), Y2
-	VFMADD213PS  expNums<>+224(SB), Y0, Y2
-	VFMADD213PS  expNums<>+256(SB), Y0, Y2
-	VFMADD213PS  expNums<>+288(SB), Y0, Y2
-	VFMADD213PS  expNums<>+320(SB), Y0, Y2
-	VFMADD213PS  expNums<>+352(SB), Y0, Y2
-	VFMADD213PS  expNums<>+352(SB), Y0, Y2
-	VCVTPS2DQ    Y1, Y0
-	VPSRAD       $0x01, Y0, Y1
-	VPSLLD       $0x17, Y1, Y12
+	VMOVUPS      (SI), Y9
+	VMASKMOVPS   (CX)(DX*4), Y9, Y10
+	VSUBPS       Y0, Y10, Y0
+	VMULPS       expNums<>+64(SB), Y0, Y0
+	VBROADCASTSS expNums<>+1920(SB), Y10
+	VMAXPS       Y0, Y10, Y0
+	VROUNDPS     $0x09, Y0, Y10
+	VSUBPS       Y10, Y0, Y0
+	VBROADCASTSS expNums<>+1952(SB), Y11
+	VFMADD213PS  expNums<>+1984(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2016(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2048(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2080(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2112(SB), Y0, Y11
+	VFMADD213PS  expNums<>+352(SB), Y0, Y11
+	VCVTPS2DQ    Y10, Y0
+	VPSRAD       $0x01, Y0, Y10
+	VPSLLD       $0x17, Y10, Y12
 	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y2, Y2
-	VPSUBD       Y1, Y0, Y0
+	VMULPS       Y12, Y11, Y11
+	VPSUBD       Y10, Y0, Y0
 	VPSLLD       $0x17, Y0, Y0
 	VPADDD       expNums<>+352(SB), Y0, Y0
-	VMULPS       Y0, Y2, Y0
-	VMASKMOVPS   Y0, Y11, (AX)(DX*4)
-	VANDPS       Y11, Y0, Y0
-	VADDPS       Y0, Y5, Y5
+	VMULPS       Y0, Y11, Y0
+	VMASKMOVPS   Y0, Y9, (AX)(DX*4)
+	VANDPS       Y9, Y0, Y0
+	VADDPS       Y0, Y3, Y3
 	JMP          done3
 
 short7:
@@ -4731,36 +4672,33 @@ short7:
 	LEAQ         tailMasks<>+32(SB), SI
 	SHLQ         $0x02, BX
 	SUBQ         BX, SI
-	VMOVUPS      (SI), Y11
-	VMASKMOVPS   (CX)(DX*4), Y11, Y12
-	VSUBPS       Y0, Y12, Y0
-	VMAXPS       Y0, Y1, Y0
-	VMINPS       Y0, Y2, Y0
-	VBROADCASTSS expNums<>+64(SB), Y1
-	VFMADD213PS  expNums<>+96(SB), Y0, Y1
-	VSUBPS       expNums<>+96(SB), Y1, Y1
-	VMOVUPS      Y0, Y0
-	VFNMADD231PS expNums<>+128(SB), Y1, Y0
-	VFNMADD231PS expNums<>+160(SB), Y1, Y0
-	VBROADCASTSS expNums<>+192(SB), Y2
-	VFMADD213PS  expNums<>+224(SB), Y0, Y2
-	VFMADD213PS  expNums<>+256(SB), Y0, Y2
-	VFMADD213PS  expNums<>+288(SB), Y0, Y2
-	VFMADD213PS  expNums<>+320(SB), Y0, Y2
-	VFMADD213PS  expNums<>+352(SB), Y0, Y2
-	VFMADD213PS  expNums<>+352(SB), Y0, Y2
-	VCVTPS2DQ    Y1, Y0
-	VPSRAD       $0x01, Y0, Y1
-	VPSLLD       $0x17, Y1, Y12
+	VMOVUPS      (SI), Y9
+	VMASKMOVPS   (CX)(DX*4), Y9, Y10
+	VSUBPS       Y0, Y10, Y0
+	VMULPS       expNums<>+64(SB), Y0, Y0
+	VBROADCASTSS expNums<>+1920(SB), Y10
+	VMAXPS       Y0, Y10, Y0
+	VROUNDPS     $0x09, Y0, Y10
+	VSUBPS       Y10, Y0, Y0
+	VBROADCASTSS expNums<>+1952(SB), Y11
+	VFMADD213PS  expNums<>+1984(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2016(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2048(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2080(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2112(SB), Y0, Y11
+	VFMADD213PS  expNums<>+352(SB), Y0, Y11
+	VCVTPS2DQ    Y10, Y0
+	VPSRAD       $0x01, Y0, Y10
+	VPSLLD       $0x17, Y10, Y12
 	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y2, Y2
-	VPSUBD       Y1, Y0, Y0
+	VMULPS       Y12, Y11, Y11
+	VPSUBD       Y10, Y0, Y0
 	VPSLLD       $0x17, Y0, Y0
 	VPADDD       expNums<>+352(SB), Y0, Y0
-	VMULPS       Y0, Y2, Y0
-	VMASKMOVPS   Y0, Y11, (AX)(DX*4)
-	VANDPS       Y11, Y0, Y0
-	VADDPS       Y0, Y6, Y6
+	VMULPS       Y0, Y11, Y0
+	VMASKMOVPS   Y0, Y9, (AX)(DX*4)
+	VANDPS       Y9, Y0, Y0
+	VADDPS       Y0, Y4, Y4
 	JMP          done3
 
 short8:
@@ -4769,36 +4707,33 @@ short8:
 	LEAQ         tailMasks<>+32(SB), SI
 	SHLQ         $0x02, BX
 	SUBQ         BX, SI
-	VMOVUPS      (SI), Y11
-	VMASKMOVPS   (CX)(DX*4), Y11, Y12
-	VSUBPS       Y0, Y12, Y0
-	VMAXPS       Y0, Y1, Y0
-	VMINPS       Y0, Y2, Y0
-	VBROADCASTSS expNums<>+64(SB), Y1
-	VFMADD213PS  expNums<>+96(SB), Y0, Y1
-	VSUBPS       expNums<>+96(SB), Y1, Y1
-	VMOVUPS      Y0, Y0
-	VFNMADD231PS expNums<>+128(SB), Y1, Y0
-	VFNMADD231PS expNums<>+160(SB), Y1, Y0
-	VBROADCASTSS expNums<>+192(SB), Y2
-	VFMADD213PS  expNums<>+224(SB), Y0, Y2
-	VFMADD213PS  expNums<>+256(SB), Y0, Y2
-	VFMADD213PS  expNums<>+288(SB), Y0, Y2
-	VFMADD213PS  expNums<>+320(SB), Y0, Y2
-	VFMADD213PS  expNums<>+352(SB), Y0, Y2
-	VFMADD213PS  expNums<>+352(SB), Y0, Y2
-	VCVTPS2DQ    Y1, Y0
-	VPSRAD       $0x01, Y0, Y1
-	VPSLLD       $0x17, Y1, Y12
+	VMOVUPS      (SI), Y9
+	VMASKMOVPS   (CX)(DX*4), Y9, Y10
+	VSUBPS       Y0, Y10, Y0
+	VMULPS       expNums<>+64(SB), Y0, Y0
+	VBROADCASTSS expNums<>+1920(SB), Y10
+	VMAXPS       Y0, Y10, Y0
+	VROUNDPS     $0x09, Y0, Y10
+	VSUBPS       Y10, Y0, Y0
+	VBROADCASTSS expNums<>+1952(SB), Y11
+	VFMADD213PS  expNums<>+1984(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2016(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2048(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2080(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2112(SB), Y0, Y11
+	VFMADD213PS  expNums<>+352(SB), Y0, Y11
+	VCVTPS2DQ    Y10, Y0
+	VPSRAD       $0x01, Y0, Y10
+	VPSLLD       $0x17, Y10, Y12
 	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y2, Y2
-	VPSUBD       Y1, Y0, Y0
+	VMULPS       Y12, Y11, Y11
+	VPSUBD       Y10, Y0, Y0
 	VPSLLD       $0x17, Y0, Y0
 	VPADDD       expNums<>+352(SB), Y0, Y0
-	VMULPS       Y0, Y2, Y0
-	VMASKMOVPS   Y0, Y11, (AX)(DX*4)
-	VANDPS       Y11, Y0, Y0
-	VADDPS       Y0, Y7, Y7
+	VMULPS       Y0, Y11, Y0
+	VMASKMOVPS   Y0, Y9, (AX)(DX*4)
+	VANDPS       Y9, Y0, Y0
+	VADDPS       Y0, Y5, Y5
 	JMP          done3
 
 short9:
@@ -4807,36 +4742,33 @@ short9:
 	LEAQ         tailMasks<>+32(SB), SI
 	SHLQ         $0x02, BX
 	SUBQ         BX, SI
-	VMOVUPS      (SI), Y11
-	VMASKMOVPS   (CX)(DX*4), Y11, Y12
-	VSUBPS       Y0, Y12, Y0
-	VMAXPS       Y0, Y1, Y0
-	VMINPS       Y0, Y2, Y0
-	VBROADCASTSS expNums<>+64(SB), Y1
-	VFMADD213PS  expNums<>+96(SB), Y0, Y1
-	VSUBPS       expNums<>+96(SB), Y1, Y1
-	VMOVUPS      Y0, Y0
-	VFNMADD231PS expNums<>+128(SB), Y1, Y0
-	VFNMADD231PS expNums<>+160(SB), Y1, Y0
-	VBROADCASTSS expNums<>+192(SB), Y2
-	VFMADD213PS  expNums<>+224(SB), Y0, Y2
-	VFMADD213PS  expNums<>+256(SB), Y0, Y2
-	VFMADD213PS  expNums<>+288(SB), Y0, Y2
-	VFMADD213PS  expNums<>+320(SB), Y0, Y2
-	VFMADD213PS  expNums<>+352(SB), Y0, Y2
-	VFMADD213PS  expNums<>+352(SB), Y0, Y2
-	VCVTPS2DQ    Y1, Y0
-	VPSRAD       $0x01, Y0, Y1
-	VPSLLD       $0x17, Y1, Y12
+	VMOVUPS      (SI), Y9
+	VMASKMOVPS   (CX)(DX*4), Y9, Y10
+	VSUBPS       Y0, Y10, Y0
+	VMULPS       expNums<>+64(SB), Y0, Y0
+	VBROADCASTSS expNums<>+1920(SB), Y10
+	VMAXPS       Y0, Y10, Y0
+	VROUNDPS     $0x09, Y0, Y10
+	VSUBPS       Y10, Y0, Y0
+	VBROADCASTSS expNums<>+1952(SB), Y11
+	VFMADD213PS  expNums<>+1984(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2016(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2048(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2080(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2112(SB), Y0, Y11
+	VFMADD213PS  expNums<>+352(SB), Y0, Y11
+	VCVTPS2DQ    Y10, Y0
+	VPSRAD       $0x01, Y0, Y10
+	VPSLLD       $0x17, Y10, Y12
 	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y2, Y2
-	VPSUBD       Y1, Y0, Y0
+	VMULPS       Y12, Y11, Y11
+	VPSUBD       Y10, Y0, Y0
 	VPSLLD       $0x17, Y0, Y0
 	VPADDD       expNums<>+352(SB), Y0, Y0
-	VMULPS       Y0, Y2, Y0
-	VMASKMOVPS   Y0, Y11, (AX)(DX*4)
-	VANDPS       Y11, Y0, Y0
-	VADDPS       Y0, Y8, Y8
+	VMULPS       Y0, Y11, Y0
+	VMASKMOVPS   Y0, Y9, (AX)(DX*4)
+	VANDPS       Y9, Y0, Y0
+	VADDPS       Y0, Y6, Y6
 	JMP          done3
 
 short10:
@@ -4845,36 +4777,33 @@ short10:
 	LEAQ         tailMasks<>+32(SB), SI
 	SHLQ         $0x02, BX
 	SUBQ         BX, SI
-	VMOVUPS      (SI), Y11
-	VMASKMOVPS   (CX)(DX*4), Y11, Y12
-	VSUBPS       Y0, Y12, Y0
-	VMAXPS       Y0, Y1, Y0
-	VMINPS       Y0, Y2, Y0
-	VBROADCASTSS expNums<>+64(SB), Y1
-	VFMADD213PS  expNums<>+96(SB), Y0, Y1
-	VSUBPS       expNums<>+96(SB), Y1, Y1
-	VMOVUPS      Y0, Y0
-	VFNMADD231PS expNums<>+128(SB), Y1, Y0
-	VFNMADD231PS expNums<>+160(SB), Y1, Y0
-	VBROADCASTSS expNums<>+192(SB), Y2
-	VFMADD213PS  expNums<>+224(SB), Y0, Y2
-	VFMADD213PS  expNums<>+256(SB), Y0, Y2
-	VFMADD213PS  expNums<>+288(SB), Y0, Y2
-	VFMADD213PS  expNums<>+320(SB), Y0, Y2
-	VFMADD213PS  expNums<>+352(SB), Y0, Y2
-	VFMADD213PS  expNums<>+352(SB), Y0, Y2
-	VCVTPS2DQ    Y1, Y0
-	VPSRAD       $0x01, Y0, Y1
-	VPSLLD       $0x17, Y1, Y12
+	VMOVUPS      (SI), Y9
+	VMASKMOVPS   (CX)(DX*4), Y9, Y10
+	VSUBPS       Y0, Y10, Y0
+	VMULPS       expNums<>+64(SB), Y0, Y0
+	VBROADCASTSS expNums<>+1920(SB), Y10
+	VMAXPS       Y0, Y10, Y0
+	VROUNDPS     $0x09, Y0, Y10
+	VSUBPS       Y10, Y0, Y0
+	VBROADCASTSS expNums<>+1952(SB), Y11
+	VFMADD213PS  expNums<>+1984(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2016(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2048(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2080(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2112(SB), Y0, Y11
+	VFMADD213PS  expNums<>+352(SB), Y0, Y11
+	VCVTPS2DQ    Y10, Y0
+	VPSRAD       $0x01, Y0, Y10
+	VPSLLD       $0x17, Y10, Y12
 	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y2, Y2
-	VPSUBD       Y1, Y0, Y0
+	VMULPS       Y12, Y11, Y11
+	VPSUBD       Y10, Y0, Y0
 	VPSLLD       $0x17, Y0, Y0
 	VPADDD       expNums<>+352(SB), Y0, Y0
-	VMULPS       Y0, Y2, Y0
-	VMASKMOVPS   Y0, Y11, (AX)(DX*4)
-	VANDPS       Y11, Y0, Y0
-	VADDPS       Y0, Y9, Y9
+	VMULPS       Y0, Y11, Y0
+	VMASKMOVPS   Y0, Y9, (AX)(DX*4)
+	VANDPS       Y9, Y0, Y0
+	VADDPS       Y0, Y7, Y7
 	JMP          done3
 
 short11:
@@ -4883,47 +4812,44 @@ short11:
 	LEAQ         tailMasks<>+32(SB), SI
 	SHLQ         $0x02, BX
 	SUBQ         BX, SI
-	VMOVUPS      (SI), Y11
-	VMASKMOVPS   (CX)(DX*4), Y11, Y12
-	VSUBPS       Y0, Y12, Y0
-	VMAXPS       Y0, Y1, Y0
-	VMINPS       Y0, Y2, Y0
-	VBROADCASTSS expNums<>+64(SB), Y1
-	VFMADD213PS  expNums<>+96(SB), Y0, Y1
-	VSUBPS       expNums<>+96(SB), Y1, Y1
-	VMOVUPS      Y0, Y0
-	VFNMADD231PS expNums<>+128(SB), Y1, Y0
-	VFNMADD231PS expNums<>+160(SB), Y1, Y0
-	VBROADCASTSS expNums<>+192(SB), Y2
-	VFMADD213PS  expNums<>+224(SB), Y0, Y2
-	VFMADD213PS  expNums<>+256(SB), Y0, Y2
-	VFMADD213PS  expNums<>+288(SB), Y0, Y2
-	VFMADD213PS  expNums<>+320(SB), Y0, Y2
-	VFMADD213PS  expNums<>+352(SB), Y0, Y2
-	VFMADD213PS  expNums<>+352(SB), Y0, Y2
-	VCVTPS2DQ    Y1, Y0
-	VPSRAD       $0x01, Y0, Y1
-	VPSLLD       $0x17, Y1, Y12
+	VMOVUPS      (SI), Y9
+	VMASKMOVPS   (CX)(DX*4), Y9, Y10
+	VSUBPS       Y0, Y10, Y0
+	VMULPS       expNums<>+64(SB), Y0, Y0
+	VBROADCASTSS expNums<>+1920(SB), Y10
+	VMAXPS       Y0, Y10, Y0
+	VROUNDPS     $0x09, Y0, Y10
+	VSUBPS       Y10, Y0, Y0
+	VBROADCASTSS expNums<>+1952(SB), Y11
+	VFMADD213PS  expNums<>+1984(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2016(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2048(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2080(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2112(SB), Y0, Y11
+	VFMADD213PS  expNums<>+352(SB), Y0, Y11
+	VCVTPS2DQ    Y10, Y0
+	VPSRAD       $0x01, Y0, Y10
+	VPSLLD       $0x17, Y10, Y12
 	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y2, Y2
-	VPSUBD       Y1, Y0, Y0
+	VMULPS       Y12, Y11, Y11
+	VPSUBD       Y10, Y0, Y0
 	VPSLLD       $0x17, Y0, Y0
 	VPADDD       expNums<>+352(SB), Y0, Y0
-	VMULPS       Y0, Y2, Y0
-	VMASKMOVPS   Y0, Y11, (AX)(DX*4)
-	VANDPS       Y11, Y0, Y0
-	VADDPS       Y0, Y10, Y10
+	VMULPS       Y0, Y11, Y0
+	VMASKMOVPS   Y0, Y9, (AX)(DX*4)
+	VANDPS       Y9, Y0, Y0
+	VADDPS       Y0, Y8, Y8
 
 done3:
+	VADDPS       Y1, Y5, Y1
+	VADDPS       Y2, Y6, Y2
 	VADDPS       Y3, Y7, Y3
 	VADDPS       Y4, Y8, Y4
-	VADDPS       Y5, Y9, Y5
-	VADDPS       Y6, Y10, Y6
-	VADDPS       Y3, Y5, Y3
-	VADDPS       Y4, Y6, Y4
-	VADDPS       Y3, Y4, Y3
-	VEXTRACTF128 $0x01, Y3, X0
-	VADDPS       X3, X0, X0
+	VADDPS       Y1, Y3, Y1
+	VADDPS       Y2, Y4, Y2
+	VADDPS       Y1, Y2, Y1
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPS       X1, X0, X0
 	VPERMILPS    $0x0e, X0, X1
 	VADDPS       X0, X1, X0
 	VPERMILPS    $0x01, X0, X1
@@ -4933,635 +4859,654 @@ done3:
 	RET
 
 // func softmaxF32AVX2(dst *byte, src *byte, exps *float32, n int, count int, step int)
-// Requires: AVX, AVX2, FMA3
+// Requires: AVX, AVX2, CMOV, FMA3, MMX+
 TEXT ·softmaxF32AVX2(SB), NOSPLIT|NOFRAME, $0-48
-	MOVQ         dst+0(FP), AX
-	MOVQ         src+8(FP), CX
-	MOVQ         exps+16(FP), DX
-	MOVQ         n+24(FP), BX
-	MOVQ         count+32(FP), SI
-	VBROADCASTSS expNums<>+0(SB), Y0
-	VBROADCASTSS expNums<>+32(SB), Y1
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ exps+16(FP), DX
+	MOVQ n+24(FP), BX
+	MOVQ count+32(FP), DI
+	MOVQ BX, R8
+	SHLQ $0x02, R8
 
 row:
-	MOVQ         BX, R8
-	XORQ         DI, DI
-	VBROADCASTSS expNums<>+1920(SB), Y2
-	VMOVUPS      Y2, Y3
-	VMOVUPS      Y2, Y4
-	VMOVUPS      Y2, Y5
-	VMOVUPS      Y2, Y6
-	VMOVUPS      Y2, Y7
-	VMOVUPS      Y2, Y8
-	VMOVUPS      Y2, Y9
-	VMOVUPS      Y2, Y10
-	SUBQ         $+64, R8
+	LEAQ         (CX)(R8*1), SI
+	VBROADCASTSS expNums<>+2144(SB), Y0
+	VMOVUPS      Y0, Y1
+	VMOVUPS      Y0, Y2
+	VMOVUPS      Y0, Y3
+	VMOVUPS      Y0, Y4
+	MOVQ         BX, R10
+	XORQ         R9, R9
+	SUBQ         $+32, R10
 	JLT          turned2
 
 turn1:
-	VMOVUPS (CX)(DI*4), Y11
-	VMOVUPS 32(CX)(DI*4), Y12
-	VMOVUPS 64(CX)(DI*4), Y13
-	VMOVUPS 96(CX)(DI*4), Y14
-	VMAXPS  Y3, Y11, Y3
-	VMAXPS  Y4, Y12, Y4
-	VMAXPS  Y5, Y13, Y5
-	VMAXPS  Y6, Y14, Y6
-	VMOVUPS 128(CX)(DI*4), Y11
-	VMOVUPS 160(CX)(DI*4), Y12
-	VMOVUPS 192(CX)(DI*4), Y13
-	VMOVUPS 224(CX)(DI*4), Y14
-	VMAXPS  Y7, Y11, Y7
-	VMAXPS  Y8, Y12, Y8
-	VMAXPS  Y9, Y13, Y9
-	VMAXPS  Y10, Y14, Y10
-	ADDQ    $+64, DI
-	SUBQ    $+64, R8
+	VMOVUPS (CX)(R9*4), Y5
+	VMOVUPS 32(CX)(R9*4), Y6
+	VMOVUPS 64(CX)(R9*4), Y7
+	VMOVUPS 96(CX)(R9*4), Y8
+	VMAXPS  Y1, Y5, Y1
+	VMAXPS  Y2, Y6, Y2
+	VMAXPS  Y3, Y7, Y3
+	VMAXPS  Y4, Y8, Y4
+	ADDQ    $+32, R9
+	SUBQ    $+32, R10
 	JGE     turn1
 
 turned2:
-	ADDQ    $+64, R8
-	CMPQ    R8, $+8
+	ADDQ    $+32, R10
+	CMPQ    R10, $+8
 	JLT     short4
-	VMOVUPS (CX)(DI*4), Y11
-	VMAXPS  Y3, Y11, Y3
-	ADDQ    $+8, DI
-	SUBQ    $+8, R8
-	CMPQ    R8, $+8
+	VMOVUPS (CX)(R9*4), Y5
+	VMAXPS  Y1, Y5, Y1
+	ADDQ    $+8, R9
+	SUBQ    $+8, R10
+	CMPQ    R10, $+8
 	JLT     short5
-	VMOVUPS (CX)(DI*4), Y11
-	VMAXPS  Y4, Y11, Y4
-	ADDQ    $+8, DI
-	SUBQ    $+8, R8
-	CMPQ    R8, $+8
+	VMOVUPS (CX)(R9*4), Y5
+	VMAXPS  Y2, Y5, Y2
+	ADDQ    $+8, R9
+	SUBQ    $+8, R10
+	CMPQ    R10, $+8
 	JLT     short6
-	VMOVUPS (CX)(DI*4), Y11
-	VMAXPS  Y5, Y11, Y5
-	ADDQ    $+8, DI
-	SUBQ    $+8, R8
-	CMPQ    R8, $+8
+	VMOVUPS (CX)(R9*4), Y5
+	VMAXPS  Y3, Y5, Y3
+	ADDQ    $+8, R9
+	SUBQ    $+8, R10
+	CMPQ    R10, $+8
 	JLT     short7
-	VMOVUPS (CX)(DI*4), Y11
-	VMAXPS  Y6, Y11, Y6
-	ADDQ    $+8, DI
-	SUBQ    $+8, R8
-	CMPQ    R8, $+8
-	JLT     short8
-	VMOVUPS (CX)(DI*4), Y11
-	VMAXPS  Y7, Y11, Y7
-	ADDQ    $+8, DI
-	SUBQ    $+8, R8
-	CMPQ    R8, $+8
-	JLT     short9
-	VMOVUPS (CX)(DI*4), Y11
-	VMAXPS  Y8, Y11, Y8
-	ADDQ    $+8, DI
-	SUBQ    $+8, R8
-	CMPQ    R8, $+8
-	JLT     short10
-	VMOVUPS (CX)(DI*4), Y11
-	VMAXPS  Y9, Y11, Y9
-	ADDQ    $+8, DI
-	SUBQ    $+8, R8
-	CMPQ    R8, $+8
-	JLT     short11
-	VMOVUPS (CX)(DI*4), Y11
-	VMAXPS  Y10, Y11, Y10
-	ADDQ    $+8, DI
-	SUBQ    $+8, R8
+	VMOVUPS (CX)(R9*4), Y5
+	VMAXPS  Y4, Y5, Y4
+	ADDQ    $+8, R9
+	SUBQ    $+8, R10
 
 short4:
-	TESTQ      R8, R8
+	TESTQ      R10, R10
 	JEQ        done3
-	LEAQ       tailMasks<>+32(SB), R9
-	SHLQ       $0x02, R8
-	SUBQ       R8, R9
-	VMOVUPS    (R9), Y11
-	VMASKMOVPS (CX)(DI*4), Y11, Y12
-	VBLENDVPS  Y11, Y12, Y2, Y2
-	VMAXPS     Y3, Y2, Y3
+	LEAQ       tailMasks<>+32(SB), R11
+	SHLQ       $0x02, R10
+	SUBQ       R10, R11
+	VMOVUPS    (R11), Y5
+	VMASKMOVPS (CX)(R9*4), Y5, Y6
+	VBLENDVPS  Y5, Y6, Y0, Y0
+	VMAXPS     Y1, Y0, Y1
 	JMP        done3
 
 short5:
-	TESTQ      R8, R8
+	TESTQ      R10, R10
 	JEQ        done3
-	LEAQ       tailMasks<>+32(SB), R9
-	SHLQ       $0x02, R8
-	SUBQ       R8, R9
-	VMOVUPS    (R9), Y11
-	VMASKMOVPS (CX)(DI*4), Y11, Y12
-	VBLENDVPS  Y11, Y12, Y2, Y2
-	VMAXPS     Y4, Y2, Y4
+	LEAQ       tailMasks<>+32(SB), R11
+	SHLQ       $0x02, R10
+	SUBQ       R10, R11
+	VMOVUPS    (R11), Y5
+	VMASKMOVPS (CX)(R9*4), Y5, Y6
+	VBLENDVPS  Y5, Y6, Y0, Y0
+	VMAXPS     Y2, Y0, Y2
 	JMP        done3
 
 short6:
-	TESTQ      R8, R8
+	TESTQ      R10, R10
 	JEQ        done3
-	LEAQ       tailMasks<>+32(SB), R9
-	SHLQ       $0x02, R8
-	SUBQ       R8, R9
-	VMOVUPS    (R9), Y11
-	VMASKMOVPS (CX)(DI*4), Y11, Y12
-	VBLENDVPS  Y11, Y12, Y2, Y2
-	VMAXPS     Y5, Y2, Y5
+	LEAQ       tailMasks<>+32(SB), R11
+	SHLQ       $0x02, R10
+	SUBQ       R10, R11
+	VMOVUPS    (R11), Y5
+	VMASKMOVPS (CX)(R9*4), Y5, Y6
+	VBLENDVPS  Y5, Y6, Y0, Y0
+	VMAXPS     Y3, Y0, Y3
 	JMP        done3
 
 short7:
-	TESTQ      R8, R8
+	TESTQ      R10, R10
 	JEQ        done3
-	LEAQ       tailMasks<>+32(SB), R9
-	SHLQ       $0x02, R8
-	SUBQ       R8, R9
-	VMOVUPS    (R9), Y11
-	VMASKMOVPS (CX)(DI*4), Y11, Y12
-	VBLENDVPS  Y11, Y12, Y2, Y2
-	VMAXPS     Y6, Y2, Y6
-	JMP        done3
-
-short8:
-	TESTQ      R8, R8
-	JEQ        done3
-	LEAQ       tailMasks<>+32(SB), R9
-	SHLQ       $0x02, R8
-	SUBQ       R8, R9
-	VMOVUPS    (R9), Y11
-	VMASKMOVPS (CX)(DI*4), Y11, Y12
-	VBLENDVPS  Y11, Y12, Y2, Y2
-	VMAXPS     Y7, Y2, Y7
-	JMP        done3
-
-short9:
-	TESTQ      R8, R8
-	JEQ        done3
-	LEAQ       tailMasks<>+32(SB), R9
-	SHLQ       $0x02, R8
-	SUBQ       R8, R9
-	VMOVUPS    (R9), Y11
-	VMASKMOVPS (CX)(DI*4), Y11, Y12
-	VBLENDVPS  Y11, Y12, Y2, Y2
-	VMAXPS     Y8, Y2, Y8
-	JMP        done3
-
-short10:
-	TESTQ      R8, R8
-	JEQ        done3
-	LEAQ       tailMasks<>+32(SB), R9
-	SHLQ       $0x02, R8
-	SUBQ       R8, R9
-	VMOVUPS    (R9), Y11
-	VMASKMOVPS (CX)(DI*4), Y11, Y12
-	VBLENDVPS  Y11, Y12, Y2, Y2
-	VMAXPS     Y9, Y2, Y9
-	JMP        done3
-
-short11:
-	TESTQ      R8, R8
-	JEQ        done3
-	LEAQ       tailMasks<>+32(SB), R9
-	SHLQ       $0x02, R8
-	SUBQ       R8, R9
-	VMOVUPS    (R9), Y11
-	VMASKMOVPS (CX)(DI*4), Y11, Y12
-	VBLENDVPS  Y11, Y12, Y2, Y2
-	VMAXPS     Y10, Y2, Y10
+	LEAQ       tailMasks<>+32(SB), R11
+	SHLQ       $0x02, R10
+	SUBQ       R10, R11
+	VMOVUPS    (R11), Y5
+	VMASKMOVPS (CX)(R9*4), Y5, Y6
+	VBLENDVPS  Y5, Y6, Y0, Y0
+	VMAXPS     Y4, Y0, Y4
 
 done3:
-	VMAXPS       Y3, Y7, Y3
-	VMAXPS       Y4, Y8, Y4
-	VMAXPS       Y5, Y9, Y5
-	VMAXPS       Y6, Y10, Y6
-	VMAXPS       Y3, Y5, Y3
-	VMAXPS       Y4, Y6, Y4
-	VMAXPS       Y3, Y4, Y3
-	VEXTRACTF128 $0x01, Y3, X2
-	VMAXPS       X3, X2, X2
-	VPERMILPS    $0x0e, X2, X3
-	VMAXPS       X2, X3, X2
-	VPERMILPS    $0x01, X2, X3
-	VMAXPS       X2, X3, X2
-	VBROADCASTSS X2, Y2
-	VXORPS       Y3, Y3, Y3
-	VXORPS       Y4, Y4, Y4
-	VXORPS       Y5, Y5, Y5
-	VXORPS       Y6, Y6, Y6
-	VXORPS       Y7, Y7, Y7
-	VXORPS       Y8, Y8, Y8
-	VXORPS       Y9, Y9, Y9
-	VXORPS       Y10, Y10, Y10
-	MOVQ         BX, R8
-	XORQ         DI, DI
-	SUBQ         $+64, R8
-	JLT          turned13
+	VMAXPS       Y1, Y3, Y1
+	VMAXPS       Y2, Y4, Y2
+	VMAXPS       Y1, Y2, Y1
+	VEXTRACTF128 $0x01, Y1, X0
+	VMAXPS       X1, X0, X0
+	VPERMILPS    $0x0e, X0, X1
+	VMAXPS       X0, X1, X0
+	VPERMILPS    $0x01, X0, X1
+	VMAXPS       X0, X1, X0
+	VBROADCASTSS X0, Y0
+	MOVQ         BX, R10
+	XORQ         R9, R9
+	VXORPD       X1, X1, X1
+	MOVQ         R10, R11
 
-turn12:
-	VMOVUPS      (CX)(DI*4), Y11
-	VSUBPS       Y2, Y11, Y11
-	VMAXPS       Y11, Y0, Y11
-	VMINPS       Y11, Y1, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VCVTPS2DQ    Y12, Y11
-	VPSRAD       $0x01, Y11, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y11, Y11
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       expNums<>+352(SB), Y11, Y11
-	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, (DX)(DI*4)
-	VADDPS       Y11, Y3, Y3
-	VMOVUPS      32(CX)(DI*4), Y11
-	VSUBPS       Y2, Y11, Y11
-	VMAXPS       Y11, Y0, Y11
-	VMINPS       Y11, Y1, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VCVTPS2DQ    Y12, Y11
-	VPSRAD       $0x01, Y11, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y11, Y11
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       expNums<>+352(SB), Y11, Y11
-	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, 32(DX)(DI*4)
-	VADDPS       Y11, Y4, Y4
-	VMOVUPS      64(CX)(DI*4), Y11
-	VSUBPS       Y2, Y11, Y11
-	VMAXPS       Y11, Y0, Y11
-	VMINPS       Y11, Y1, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VCVTPS2DQ    Y12, Y11
-	VPSRAD       $0x01, Y11, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y11, Y11
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       expNums<>+352(SB), Y11, Y11
-	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, 64(DX)(DI*4)
-	VADDPS       Y11, Y5, Y5
-	VMOVUPS      96(CX)(DI*4), Y11
-	VSUBPS       Y2, Y11, Y11
-	VMAXPS       Y11, Y0, Y11
-	VMINPS       Y11, Y1, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VCVTPS2DQ    Y12, Y11
-	VPSRAD       $0x01, Y11, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y11, Y11
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       expNums<>+352(SB), Y11, Y11
-	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, 96(DX)(DI*4)
-	VADDPS       Y11, Y6, Y6
-	VMOVUPS      128(CX)(DI*4), Y11
-	VSUBPS       Y2, Y11, Y11
-	VMAXPS       Y11, Y0, Y11
-	VMINPS       Y11, Y1, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VCVTPS2DQ    Y12, Y11
-	VPSRAD       $0x01, Y11, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y11, Y11
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       expNums<>+352(SB), Y11, Y11
-	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, 128(DX)(DI*4)
-	VADDPS       Y11, Y7, Y7
-	VMOVUPS      160(CX)(DI*4), Y11
-	VSUBPS       Y2, Y11, Y11
-	VMAXPS       Y11, Y0, Y11
-	VMINPS       Y11, Y1, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VCVTPS2DQ    Y12, Y11
-	VPSRAD       $0x01, Y11, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y11, Y11
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       expNums<>+352(SB), Y11, Y11
-	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, 160(DX)(DI*4)
-	VADDPS       Y11, Y8, Y8
-	VMOVUPS      192(CX)(DI*4), Y11
-	VSUBPS       Y2, Y11, Y11
-	VMAXPS       Y11, Y0, Y11
-	VMINPS       Y11, Y1, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VCVTPS2DQ    Y12, Y11
-	VPSRAD       $0x01, Y11, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y11, Y11
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       expNums<>+352(SB), Y11, Y11
-	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, 192(DX)(DI*4)
-	VADDPS       Y11, Y9, Y9
-	VMOVUPS      224(CX)(DI*4), Y11
-	VSUBPS       Y2, Y11, Y11
-	VMAXPS       Y11, Y0, Y11
-	VMINPS       Y11, Y1, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VCVTPS2DQ    Y12, Y11
-	VPSRAD       $0x01, Y11, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y11, Y11
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       expNums<>+352(SB), Y11, Y11
-	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, 224(DX)(DI*4)
-	VADDPS       Y11, Y10, Y10
-	ADDQ         $+64, DI
-	SUBQ         $+64, R8
-	JGE          turn12
+part:
+	MOVQ    $+1024, R10
+	CMPQ    R11, R10
+	CMOVQLT R11, R10
+	SUBQ    R10, R11
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	VXORPS  Y8, Y8, Y8
+	VXORPS  Y9, Y9, Y9
+	SUBQ    $+64, R10
+	JLT     turned9
 
-turned13:
-	ADDQ         $+64, R8
-	CMPQ         R8, $+8
+turn8:
+	// PREFETCHW (AX)(R9*4)
+	BYTE $0x42
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x88
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 64(AX)(R9*4)
+	BYTE $0x42
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x88
+	BYTE $0x40
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 128(AX)(R9*4)
+	BYTE $0x42
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x88
+	BYTE $0x80
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 192(AX)(R9*4)
+	BYTE         $0x42
+	BYTE         $0x0f
+	BYTE         $0x0d
+	BYTE         $0x8c
+	BYTE         $0x88
+	BYTE         $0xc0
+	BYTE         $0x00
+	BYTE         $0x00
+	BYTE         $0x00
+	PREFETCHT1   (SI)(R9*4)
+	PREFETCHT1   64(SI)(R9*4)
+	PREFETCHT1   128(SI)(R9*4)
+	PREFETCHT1   192(SI)(R9*4)
+	VMOVUPS      (CX)(R9*4), Y10
+	VSUBPS       Y0, Y10, Y10
+	VMULPS       expNums<>+64(SB), Y10, Y10
+	VBROADCASTSS expNums<>+1920(SB), Y11
+	VMAXPS       Y10, Y11, Y10
+	VROUNDPS     $0x09, Y10, Y11
+	VSUBPS       Y11, Y10, Y10
+	VBROADCASTSS expNums<>+1952(SB), Y12
+	VFMADD213PS  expNums<>+1984(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2016(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2048(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2080(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2112(SB), Y10, Y12
+	VFMADD213PS  expNums<>+352(SB), Y10, Y12
+	VCVTPS2DQ    Y11, Y10
+	VPSRAD       $0x01, Y10, Y11
+	VPSLLD       $0x17, Y11, Y13
+	VPADDD       expNums<>+352(SB), Y13, Y13
+	VMULPS       Y13, Y12, Y12
+	VPSUBD       Y11, Y10, Y10
+	VPSLLD       $0x17, Y10, Y10
+	VPADDD       expNums<>+352(SB), Y10, Y10
+	VMULPS       Y10, Y12, Y10
+	VMOVUPS      Y10, (DX)(R9*4)
+	VADDPS       Y10, Y2, Y2
+	VMOVUPS      32(CX)(R9*4), Y10
+	VSUBPS       Y0, Y10, Y10
+	VMULPS       expNums<>+64(SB), Y10, Y10
+	VBROADCASTSS expNums<>+1920(SB), Y11
+	VMAXPS       Y10, Y11, Y10
+	VROUNDPS     $0x09, Y10, Y11
+	VSUBPS       Y11, Y10, Y10
+	VBROADCASTSS expNums<>+1952(SB), Y12
+	VFMADD213PS  expNums<>+1984(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2016(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2048(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2080(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2112(SB), Y10, Y12
+	VFMADD213PS  expNums<>+352(SB), Y10, Y12
+	VCVTPS2DQ    Y11, Y10
+	VPSRAD       $0x01, Y10, Y11
+	VPSLLD       $0x17, Y11, Y13
+	VPADDD       expNums<>+352(SB), Y13, Y13
+	VMULPS       Y13, Y12, Y12
+	VPSUBD       Y11, Y10, Y10
+	VPSLLD       $0x17, Y10, Y10
+	VPADDD       expNums<>+352(SB), Y10, Y10
+	VMULPS       Y10, Y12, Y10
+	VMOVUPS      Y10, 32(DX)(R9*4)
+	VADDPS       Y10, Y3, Y3
+	VMOVUPS      64(CX)(R9*4), Y10
+	VSUBPS       Y0, Y10, Y10
+	VMULPS       expNums<>+64(SB), Y10, Y10
+	VBROADCASTSS expNums<>+1920(SB), Y11
+	VMAXPS       Y10, Y11, Y10
+	VROUNDPS     $0x09, Y10, Y11
+	VSUBPS       Y11, Y10, Y10
+	VBROADCASTSS expNums<>+1952(SB), Y12
+	VFMADD213PS  expNums<>+1984(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2016(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2048(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2080(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2112(SB), Y10, Y12
+	VFMADD213PS  expNums<>+352(SB), Y10, Y12
+	VCVTPS2DQ    Y11, Y10
+	VPSRAD       $0x01, Y10, Y11
+	VPSLLD       $0x17, Y11, Y13
+	VPADDD       expNums<>+352(SB), Y13, Y13
+	VMULPS       Y13, Y12, Y12
+	VPSUBD       Y11, Y10, Y10
+	VPSLLD       $0x17, Y10, Y10
+	VPADDD       expNums<>+352(SB), Y10, Y10
+	VMULPS       Y10, Y12, Y10
+	VMOVUPS      Y10, 64(DX)(R9*4)
+	VADDPS       Y10, Y4, Y4
+	VMOVUPS      96(CX)(R9*4), Y10
+	VSUBPS       Y0, Y10, Y10
+	VMULPS       expNums<>+64(SB), Y10, Y10
+	VBROADCASTSS expNums<>+1920(SB), Y11
+	VMAXPS       Y10, Y11, Y10
+	VROUNDPS     $0x09, Y10, Y11
+	VSUBPS       Y11, Y10, Y10
+	VBROADCASTSS expNums<>+1952(SB), Y12
+	VFMADD213PS  expNums<>+1984(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2016(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2048(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2080(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2112(SB), Y10, Y12
+	VFMADD213PS  expNums<>+352(SB), Y10, Y12
+	VCVTPS2DQ    Y11, Y10
+	VPSRAD       $0x01, Y10, Y11
+	VPSLLD       $0x17, Y11, Y13
+	VPADDD       expNums<>+352(SB), Y13, Y13
+	VMULPS       Y13, Y12, Y12
+	VPSUBD       Y11, Y10, Y10
+	VPSLLD       $0x17, Y10, Y10
+	VPADDD       expNums<>+352(SB), Y10, Y10
+	VMULPS       Y10, Y12, Y10
+	VMOVUPS      Y10, 96(DX)(R9*4)
+	VADDPS       Y10, Y5, Y5
+	VMOVUPS      128(CX)(R9*4), Y10
+	VSUBPS       Y0, Y10, Y10
+	VMULPS       expNums<>+64(SB), Y10, Y10
+	VBROADCASTSS expNums<>+1920(SB), Y11
+	VMAXPS       Y10, Y11, Y10
+	VROUNDPS     $0x09, Y10, Y11
+	VSUBPS       Y11, Y10, Y10
+	VBROADCASTSS expNums<>+1952(SB), Y12
+	VFMADD213PS  expNums<>+1984(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2016(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2048(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2080(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2112(SB), Y10, Y12
+	VFMADD213PS  expNums<>+352(SB), Y10, Y12
+	VCVTPS2DQ    Y11, Y10
+	VPSRAD       $0x01, Y10, Y11
+	VPSLLD       $0x17, Y11, Y13
+	VPADDD       expNums<>+352(SB), Y13, Y13
+	VMULPS       Y13, Y12, Y12
+	VPSUBD       Y11, Y10, Y10
+	VPSLLD       $0x17, Y10, Y10
+	VPADDD       expNums<>+352(SB), Y10, Y10
+	VMULPS       Y10, Y12, Y10
+	VMOVUPS      Y10, 128(DX)(R9*4)
+	VADDPS       Y10, Y6, Y6
+	VMOVUPS      160(CX)(R9*4), Y10
+	VSUBPS       Y0, Y10, Y10
+	VMULPS       expNums<>+64(SB), Y10, Y10
+	VBROADCASTSS expNums<>+1920(SB), Y11
+	VMAXPS       Y10, Y11, Y10
+	VROUNDPS     $0x09, Y10, Y11
+	VSUBPS       Y11, Y10, Y10
+	VBROADCASTSS expNums<>+1952(SB), Y12
+	VFMADD213PS  expNums<>+1984(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2016(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2048(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2080(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2112(SB), Y10, Y12
+	VFMADD213PS  expNums<>+352(SB), Y10, Y12
+	VCVTPS2DQ    Y11, Y10
+	VPSRAD       $0x01, Y10, Y11
+	VPSLLD       $0x17, Y11, Y13
+	VPADDD       expNums<>+352(SB), Y13, Y13
+	VMULPS       Y13, Y12, Y12
+	VPSUBD       Y11, Y10, Y10
+	VPSLLD       $0x17, Y10, Y10
+	VPADDD       expNums<>+352(SB), Y10, Y10
+	VMULPS       Y10, Y12, Y10
+	VMOVUPS      Y10, 160(DX)(R9*4)
+	VADDPS       Y10, Y7, Y7
+	VMOVUPS      192(CX)(R9*4), Y10
+	VSUBPS       Y0, Y10, Y10
+	VMULPS       expNums<>+64(SB), Y10, Y10
+	VBROADCASTSS expNums<>+1920(SB), Y11
+	VMAXPS       Y10, Y11, Y10
+	VROUNDPS     $0x09, Y10, Y11
+	VSUBPS       Y11, Y10, Y10
+	VBROADCASTSS expNums<>+1952(SB), Y12
+	VFMADD213PS  expNums<>+1984(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2016(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2048(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2080(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2112(SB), Y10, Y12
+	VFMADD213PS  expNums<>+352(SB), Y10, Y12
+	VCVTPS2DQ    Y11, Y10
+	VPSRAD       $0x01, Y10, Y11
+	VPSLLD       $0x17, Y11, Y13
+	VPADDD       expNums<>+352(SB), Y13, Y13
+	VMULPS       Y13, Y12, Y12
+	VPSUBD       Y11, Y10, Y10
+	VPSLLD       $0x17, Y10, Y10
+	VPADDD       expNums<>+352(SB), Y10, Y10
+	VMULPS       Y10, Y12, Y10
+	VMOVUPS      Y10, 192(DX)(R9*4)
+	VADDPS       Y10, Y8, Y8
+	VMOVUPS      224(CX)(R9*4), Y10
+	VSUBPS       Y0, Y10, Y10
+	VMULPS       expNums<>+64(SB), Y10, Y10
+	VBROADCASTSS expNums<>+1920(SB), Y11
+	VMAXPS       Y10, Y11, Y10
+	VROUNDPS     $0x09, Y10, Y11
+	VSUBPS       Y11, Y10, Y10
+	VBROADCASTSS expNums<>+1952(SB), Y12
+	VFMADD213PS  expNums<>+1984(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2016(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2048(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2080(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2112(SB), Y10, Y12
+	VFMADD213PS  expNums<>+352(SB), Y10, Y12
+	VCVTPS2DQ    Y11, Y10
+	VPSRAD       $0x01, Y10, Y11
+	VPSLLD       $0x17, Y11, Y13
+	VPADDD       expNums<>+352(SB), Y13, Y13
+	VMULPS       Y13, Y12, Y12
+	VPSUBD       Y11, Y10, Y10
+	VPSLLD       $0x17, Y10, Y10
+	VPADDD       expNums<>+352(SB), Y10, Y10
+	VMULPS       Y10, Y12, Y10
+	VMOVUPS      Y10, 224(DX)(R9*4)
+	VADDPS       Y10, Y9, Y9
+	ADDQ         $+64, R9
+	SUBQ         $+64, R10
+	JGE          turn8
+
+turned9:
+	ADDQ         $+64, R10
+	CMPQ         R10, $+8
+	JLT          short11
+	VMOVUPS      (CX)(R9*4), Y10
+	VSUBPS       Y0, Y10, Y10
+	VMULPS       expNums<>+64(SB), Y10, Y10
+	VBROADCASTSS expNums<>+1920(SB), Y11
+	VMAXPS       Y10, Y11, Y10
+	VROUNDPS     $0x09, Y10, Y11
+	VSUBPS       Y11, Y10, Y10
+	VBROADCASTSS expNums<>+1952(SB), Y12
+	VFMADD213PS  expNums<>+1984(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2016(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2048(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2080(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2112(SB), Y10, Y12
+	VFMADD213PS  expNums<>+352(SB), Y10, Y12
+	VCVTPS2DQ    Y11, Y10
+	VPSRAD       $0x01, Y10, Y11
+	VPSLLD       $0x17, Y11, Y13
+	VPADDD       expNums<>+352(SB), Y13, Y13
+	VMULPS       Y13, Y12, Y12
+	VPSUBD       Y11, Y10, Y10
+	VPSLLD       $0x17, Y10, Y10
+	VPADDD       expNums<>+352(SB), Y10, Y10
+	VMULPS       Y10, Y12, Y10
+	VMOVUPS      Y10, (DX)(R9*4)
+	VADDPS       Y10, Y2, Y2
+	ADDQ         $+8, R9
+	SUBQ         $+8, R10
+	CMPQ         R10, $+8
+	JLT          short12
+	VMOVUPS      (CX)(R9*4), Y10
+	VSUBPS       Y0, Y10, Y10
+	VMULPS       expNums<>+64(SB), Y10, Y10
+	VBROADCASTSS expNums<>+1920(SB), Y11
+	VMAXPS       Y10, Y11, Y10
+	VROUNDPS     $0x09, Y10, Y11
+	VSUBPS       Y11, Y10, Y10
+	VBROADCASTSS expNums<>+1952(SB), Y12
+	VFMADD213PS  expNums<>+1984(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2016(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2048(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2080(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2112(SB), Y10, Y12
+	VFMADD213PS  expNums<>+352(SB), Y10, Y12
+	VCVTPS2DQ    Y11, Y10
+	VPSRAD       $0x01, Y10, Y11
+	VPSLLD       $0x17, Y11, Y13
+	VPADDD       expNums<>+352(SB), Y13, Y13
+	VMULPS       Y13, Y12, Y12
+	VPSUBD       Y11, Y10, Y10
+	VPSLLD       $0x17, Y10, Y10
+	VPADDD       expNums<>+352(SB), Y10, Y10
+	VMULPS       Y10, Y12, Y10
+	VMOVUPS      Y10, (DX)(R9*4)
+	VADDPS       Y10, Y3, Y3
+	ADDQ         $+8, R9
+	SUBQ         $+8, R10
+	CMPQ         R10, $+8
+	JLT          short13
+	VMOVUPS      (CX)(R9*4), Y10
+	VSUBPS       Y0, Y10, Y10
+	VMULPS       expNums<>+64(SB), Y10, Y10
+	VBROADCASTSS expNums<>+1920(SB), Y11
+	VMAXPS       Y10, Y11, Y10
+	VROUNDPS     $0x09, Y10, Y11
+	VSUBPS       Y11, Y10, Y10
+	VBROADCASTSS expNums<>+1952(SB), Y12
+	VFMADD213PS  expNums<>+1984(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2016(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2048(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2080(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2112(SB), Y10, Y12
+	VFMADD213PS  expNums<>+352(SB), Y10, Y12
+	VCVTPS2DQ    Y11, Y10
+	VPSRAD       $0x01, Y10, Y11
+	VPSLLD       $0x17, Y11, Y13
+	VPADDD       expNums<>+352(SB), Y13, Y13
+	VMULPS       Y13, Y12, Y12
+	VPSUBD       Y11, Y10, Y10
+	VPSLLD       $0x17, Y10, Y10
+	VPADDD       expNums<>+352(SB), Y10, Y10
+	VMULPS       Y10, Y12, Y10
+	VMOVUPS      Y10, (DX)(R9*4)
+	VADDPS       Y10, Y4, Y4
+	ADDQ         $+8, R9
+	SUBQ         $+8, R10
+	CMPQ         R10, $+8
+	JLT          short14
+	VMOVUPS      (CX)(R9*4), Y10
+	VSUBPS       Y0, Y10, Y10
+	VMULPS       expNums<>+64(SB), Y10, Y10
+	VBROADCASTSS expNums<>+1920(SB), Y11
+	VMAXPS       Y10, Y11, Y10
+	VROUNDPS     $0x09, Y10, Y11
+	VSUBPS       Y11, Y10, Y10
+	VBROADCASTSS expNums<>+1952(SB), Y12
+	VFMADD213PS  expNums<>+1984(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2016(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2048(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2080(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2112(SB), Y10, Y12
+	VFMADD213PS  expNums<>+352(SB), Y10, Y12
+	VCVTPS2DQ    Y11, Y10
+	VPSRAD       $0x01, Y10, Y11
+	VPSLLD       $0x17, Y11, Y13
+	VPADDD       expNums<>+352(SB), Y13, Y13
+	VMULPS       Y13, Y12, Y12
+	VPSUBD       Y11, Y10, Y10
+	VPSLLD       $0x17, Y10, Y10
+	VPADDD       expNums<>+352(SB), Y10, Y10
+	VMULPS       Y10, Y12, Y10
+	VMOVUPS      Y10, (DX)(R9*4)
+	VADDPS       Y10, Y5, Y5
+	ADDQ         $+8, R9
+	SUBQ         $+8, R10
+	CMPQ         R10, $+8
 	JLT          short15
-	VMOVUPS      (CX)(DI*4), Y11
-	VSUBPS       Y2, Y11, Y11
-	VMAXPS       Y11, Y0, Y11
-	VMINPS       Y11, Y1, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VCVTPS2DQ    Y12, Y11
-	VPSRAD       $0x01, Y11, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y11, Y11
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       expNums<>+352(SB), Y11, Y11
-	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, (DX)(DI*4)
-	VADDPS       Y11, Y3, Y3
-	ADDQ         $+8, DI
-	SUBQ         $+8, R8
-	CMPQ         R8, $+8
+	VMOVUPS      (CX)(R9*4), Y10
+	VSUBPS       Y0, Y10, Y10
+	VMULPS       expNums<>+64(SB), Y10, Y10
+	VBROADCASTSS expNums<>+1920(SB), Y11
+	VMAXPS       Y10, Y11, Y10
+	VROUNDPS     $0x09, Y10, Y11
+	VSUBPS       Y11, Y10, Y10
+	VBROADCASTSS expNums<>+1952(SB), Y12
+	VFMADD213PS  expNums<>+1984(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2016(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2048(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2080(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2112(SB), Y10, Y12
+	VFMADD213PS  expNums<>+352(SB), Y10, Y12
+	VCVTPS2DQ    Y11, Y10
+	VPSRAD       $0x01, Y10, Y11
+	VPSLLD       $0x17, Y11, Y13
+	VPADDD       expNums<>+352(SB), Y13, Y13
+	VMULPS       Y13, Y12, Y12
+	VPSUBD       Y11, Y10, Y10
+	VPSLLD       $0x17, Y10, Y10
+	VPADDD       expNums<>+352(SB), Y10, Y10
+	VMULPS       Y10, Y12, Y10
+	VMOVUPS      Y10, (DX)(R9*4)
+	VADDPS       Y10, Y6, Y6
+	ADDQ         $+8, R9
+	SUBQ         $+8, R10
+	CMPQ         R10, $+8
 	JLT          short16
-	VMOVUPS      (CX)(DI*4), Y11
-	VSUBPS       Y2, Y11, Y11
-	VMAXPS       Y11, Y0, Y11
-	VMINPS       Y11, Y1, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VCVTPS2DQ    Y12, Y11
-	VPSRAD       $0x01, Y11, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y11, Y11
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       expNums<>+352(SB), Y11, Y11
-	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, (DX)(DI*4)
-	VADDPS       Y11, Y4, Y4
-	ADDQ         $+8, DI
-	SUBQ         $+8, R8
-	CMPQ         R8, $+8
+	VMOVUPS      (CX)(R9*4), Y10
+	VSUBPS       Y0, Y10, Y10
+	VMULPS       expNums<>+64(SB), Y10, Y10
+	VBROADCASTSS expNums<>+1920(SB), Y11
+	VMAXPS       Y10, Y11, Y10
+	VROUNDPS     $0x09, Y10, Y11
+	VSUBPS       Y11, Y10, Y10
+	VBROADCASTSS expNums<>+1952(SB), Y12
+	VFMADD213PS  expNums<>+1984(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2016(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2048(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2080(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2112(SB), Y10, Y12
+	VFMADD213PS  expNums<>+352(SB), Y10, Y12
+	VCVTPS2DQ    Y11, Y10
+	VPSRAD       $0x01, Y10, Y11
+	VPSLLD       $0x17, Y11, Y13
+	VPADDD       expNums<>+352(SB), Y13, Y13
+	VMULPS       Y13, Y12, Y12
+	VPSUBD       Y11, Y10, Y10
+	VPSLLD       $0x17, Y10, Y10
+	VPADDD       expNums<>+352(SB), Y10, Y10
+	VMULPS       Y10, Y12, Y10
+	VMOVUPS      Y10, (DX)(R9*4)
+	VADDPS       Y10, Y7, Y7
+	ADDQ         $+8, R9
+	SUBQ         $+8, R10
+	CMPQ         R10, $+8
 	JLT          short17
-	VMOVUPS      (CX)(DI*4), Y11
-	VSUBPS       Y2, Y11, Y11
-	VMAXPS       Y11, Y0, Y11
-	VMINPS       Y11, Y1, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VCVTPS2DQ    Y12, Y11
-	VPSRAD       $0x01, Y11, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y11, Y11
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       expNums<>+352(SB), Y11, Y11
-	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, (DX)(DI*4)
-	VADDPS       Y11, Y5, Y5
-	ADDQ         $+8, DI
-	SUBQ         $+8, R8
-	CMPQ         R8, $+8
+	VMOVUPS      (CX)(R9*4), Y10
+	VSUBPS       Y0, Y10, Y10
+	VMULPS       expNums<>+64(SB), Y10, Y10
+	VBROADCASTSS expNums<>+1920(SB), Y11
+	VMAXPS       Y10, Y11, Y10
+	VROUNDPS     $0x09, Y10, Y11
+	VSUBPS       Y11, Y10, Y10
+	VBROADCASTSS expNums<>+1952(SB), Y12
+	VFMADD213PS  expNums<>+1984(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2016(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2048(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2080(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2112(SB), Y10, Y12
+	VFMADD213PS  expNums<>+352(SB), Y10, Y12
+	VCVTPS2DQ    Y11, Y10
+	VPSRAD       $0x01, Y10, Y11
+	VPSLLD       $0x17, Y11, Y13
+	VPADDD       expNums<>+352(SB), Y13, Y13
+	VMULPS       Y13, Y12, Y12
+	VPSUBD       Y11, Y10, Y10
+	VPSLLD       $0x17, Y10, Y10
+	VPADDD       expNums<>+352(SB), Y10, Y10
+	VMULPS       Y10, Y12, Y10
+	VMOVUPS      Y10, (DX)(R9*4)
+	VADDPS       Y10, Y8, Y8
+	ADDQ         $+8, R9
+	SUBQ         $+8, R10
+	CMPQ         R10, $+8
 	JLT          short18
-	VMOVUPS      (CX)(DI*4), Y11
-	VSUBPS       Y2, Y11, Y11
-	VMAXPS       Y11, Y0, Y11
-	VMINPS       Y11, Y1, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VCVTPS2DQ    Y12, Y11
-	VPSRAD       $0x01, Y11, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y11, Y11
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       expNums<>+352(SB), Y11, Y11
-	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, (DX)(DI*4)
-	VADDPS       Y11, Y6, Y6
-	ADDQ         $+8, DI
-	SUBQ         $+8, R8
-	CMPQ         R8, $+8
-	JLT          short19
-	VMOVUPS      (CX)(DI*4), Y11
-	VSUBPS       Y2, Y11, Y11
-	VMAXPS       Y11, Y0, Y11
-	VMINPS       Y11, Y1, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VCVTPS2DQ    Y12, Y11
-	VPSRAD       $0x01, Y11, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y11, Y11
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       expNums<>+352(SB), Y11, Y11
-	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, (DX)(DI*4)
-	VADDPS       Y11, Y7, Y7
-	ADDQ         $+8, DI
-	SUBQ         $+8, R8
-	CMPQ         R8, $+8
-	JLT          short20
-	VMOVUPS      (CX)(DI*4), Y11
-	VSUBPS       Y2, Y11, Y11
-	VMAXPS       Y11, Y0, Y11
-	VMINPS       Y11, Y1, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VMOVUPS      (CX)(R9*4), Y10
+	VSUBPS       Y0, Y10, Y10
+	VMULPS       expNums<>+64(SB), Y10, Y10
+	VBROADCASTSS expNums<>+1920(SB), Y11
+	VMAXPS       Y10, Y11, Y10
+	VROUNDPS     $0x09, Y10, Y11
+	VSUBPS       Y11, Y10, Y10
+	VBROADCASTSS expNums<>+1952(SB), Y12
+	VFMADD213PS  expNums<>+1984(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2016(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2048(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2080(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2112(SB), Y10, Y12
+	VFMADD213PS  expNums<>+352(SB), Y10, Y12
+	VCVTPS2DQ    Y11, Y10
+	VPSRAD       $0x01, Y10, Y11
+	VPSLLD       $0x17, Y11, Y13
+	VPADDD       expNums<>+352(SB), Y13, Y13
+	VMULPS       Y13, Y12, Y12
+	VPSUBD       Y11, Y10, Y10
+	VPSLLD       $0x17, Y10, Y10
+	VPADDD       expNums<>+352(SB), Y10, Y10
+	VMULPS       Y10, Y12, Y10
+	VMOVUPS      Y10, (DX)(R9*4)
+	VADDPS       Y10, Y9, Y9
+	ADDQ         $+8, R9
+	SUBQ         $+8, R10
+
+short11:
+	TESTQ        R10, R10
+	JEQ          done10
+	LEAQ         tailMasks<>+32(SB), R12
+	SHLQ         $0x02, R10
+	SUBQ         R10, R12
+	VMOVUPS      (R12), Y10
+	VMASKMOVPS   (CX)(R9*4), Y10, Y11
+	VSUBPS       Y0, Y11, Y11
+	VMULPS       expNums<>+64(SB), Y11, Y11
+	VBROADCASTSS expNums<>+1920(SB), Y12
+	VMAXPS       Y11, Y12, Y11
+	VROUNDPS     $0x09, Y11, Y12
+	VSUBPS       Y12, Y11, Y11
+	VBROADCASTSS expNums<>+1952(SB), Y13
+	VFMADD213PS  expNums<>+1984(SB), Y11, Y13
+	VFMADD213PS  expNums<>+2016(SB), Y11, Y13
+	VFMADD213PS  expNums<>+2048(SB), Y11, Y13
+	VFMADD213PS  expNums<>+2080(SB), Y11, Y13
+	VFMADD213PS  expNums<>+2112(SB), Y11, Y13
 	VFMADD213PS  expNums<>+352(SB), Y11, Y13
 	VCVTPS2DQ    Y12, Y11
 	VPSRAD       $0x01, Y11, Y12
@@ -5572,60 +5517,31 @@ turned13:
 	VPSLLD       $0x17, Y11, Y11
 	VPADDD       expNums<>+352(SB), Y11, Y11
 	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, (DX)(DI*4)
-	VADDPS       Y11, Y8, Y8
-	ADDQ         $+8, DI
-	SUBQ         $+8, R8
-	CMPQ         R8, $+8
-	JLT          short21
-	VMOVUPS      (CX)(DI*4), Y11
-	VSUBPS       Y2, Y11, Y11
-	VMAXPS       Y11, Y0, Y11
-	VMINPS       Y11, Y1, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VCVTPS2DQ    Y12, Y11
-	VPSRAD       $0x01, Y11, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y11, Y11
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       expNums<>+352(SB), Y11, Y11
-	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, (DX)(DI*4)
-	VADDPS       Y11, Y9, Y9
-	ADDQ         $+8, DI
-	SUBQ         $+8, R8
-	CMPQ         R8, $+8
-	JLT          short22
-	VMOVUPS      (CX)(DI*4), Y11
-	VSUBPS       Y2, Y11, Y11
-	VMAXPS       Y11, Y0, Y11
-	VMINPS       Y11, Y1, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VMASKMOVPS   Y11, Y10, (DX)(R9*4)
+	VANDPS       Y10, Y11, Y10
+	VADDPS       Y10, Y2, Y2
+	JMP          done10
+
+short12:
+	TESTQ        R10, R10
+	JEQ          done10
+	LEAQ         tailMasks<>+32(SB), R12
+	SHLQ         $0x02, R10
+	SUBQ         R10, R12
+	VMOVUPS      (R12), Y10
+	VMASKMOVPS   (CX)(R9*4), Y10, Y11
+	VSUBPS       Y0, Y11, Y11
+	VMULPS       expNums<>+64(SB), Y11, Y11
+	VBROADCASTSS expNums<>+1920(SB), Y12
+	VMAXPS       Y11, Y12, Y11
+	VROUNDPS     $0x09, Y11, Y12
+	VSUBPS       Y12, Y11, Y11
+	VBROADCASTSS expNums<>+1952(SB), Y13
+	VFMADD213PS  expNums<>+1984(SB), Y11, Y13
+	VFMADD213PS  expNums<>+2016(SB), Y11, Y13
+	VFMADD213PS  expNums<>+2048(SB), Y11, Y13
+	VFMADD213PS  expNums<>+2080(SB), Y11, Y13
+	VFMADD213PS  expNums<>+2112(SB), Y11, Y13
 	VFMADD213PS  expNums<>+352(SB), Y11, Y13
 	VCVTPS2DQ    Y12, Y11
 	VPSRAD       $0x01, Y11, Y12
@@ -5636,382 +5552,292 @@ turned13:
 	VPSLLD       $0x17, Y11, Y11
 	VPADDD       expNums<>+352(SB), Y11, Y11
 	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, (DX)(DI*4)
-	VADDPS       Y11, Y10, Y10
-	ADDQ         $+8, DI
-	SUBQ         $+8, R8
+	VMASKMOVPS   Y11, Y10, (DX)(R9*4)
+	VANDPS       Y10, Y11, Y10
+	VADDPS       Y10, Y3, Y3
+	JMP          done10
+
+short13:
+	TESTQ        R10, R10
+	JEQ          done10
+	LEAQ         tailMasks<>+32(SB), R12
+	SHLQ         $0x02, R10
+	SUBQ         R10, R12
+	VMOVUPS      (R12), Y10
+	VMASKMOVPS   (CX)(R9*4), Y10, Y11
+	VSUBPS       Y0, Y11, Y11
+	VMULPS       expNums<>+64(SB), Y11, Y11
+	VBROADCASTSS expNums<>+1920(SB), Y12
+	VMAXPS       Y11, Y12, Y11
+	VROUNDPS     $0x09, Y11, Y12
+	VSUBPS       Y12, Y11, Y11
+	VBROADCASTSS expNums<>+1952(SB), Y13
+	VFMADD213PS  expNums<>+1984(SB), Y11, Y13
+	VFMADD213PS  expNums<>+2016(SB), Y11, Y13
+	VFMADD213PS  expNums<>+2048(SB), Y11, Y13
+	VFMADD213PS  expNums<>+2080(SB), Y11, Y13
+	VFMADD213PS  expNums<>+2112(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
+	VMASKMOVPS   Y11, Y10, (DX)(R9*4)
+	VANDPS       Y10, Y11, Y10
+	VADDPS       Y10, Y4, Y4
+	JMP          done10
+
+short14:
+	TESTQ        R10, R10
+	JEQ          done10
+	LEAQ         tailMasks<>+32(SB), R12
+	SHLQ         $0x02, R10
+	SUBQ         R10, R12
+	VMOVUPS      (R12), Y10
+	VMASKMOVPS   (CX)(R9*4), Y10, Y11
+	VSUBPS       Y0, Y11, Y11
+	VMULPS       expNums<>+64(SB), Y11, Y11
+	VBROADCASTSS expNums<>+1920(SB), Y12
+	VMAXPS       Y11, Y12, Y11
+	VROUNDPS     $0x09, Y11, Y12
+	VSUBPS       Y12, Y11, Y11
+	VBROADCASTSS expNums<>+1952(SB), Y13
+	VFMADD213PS  expNums<>+1984(SB), Y11, Y13
+	VFMADD213PS  expNums<>+2016(SB), Y11, Y13
+	VFMADD213PS  expNums<>+2048(SB), Y11, Y13
+	VFMADD213PS  expNums<>+2080(SB), Y11, Y13
+	VFMADD213PS  expNums<>+2112(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
+	VPSLLD       $0x17, Y12, Y14
+	VPADDD       expNums<>+352(SB), Y14, Y14
+	VMULPS       Y14, Y13, Y13
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
+	VMASKMOVPS   Y11, Y10, (DX)(R9*4)
+	VANDPS       Y10, Y11, Y10
+	VADDPS       Y10, Y5, Y5
+	JMP          done10
 
 short15:
-	TESTQ        R8, R8
-	JEQ          done14
-	LEAQ         tailMasks<>+32(SB), R9
-	SHLQ         $0x02, R8
-	SUBQ         R8, R9
-	VMOVUPS      (R9), Y11
-	VMASKMOVPS   (CX)(DI*4), Y11, Y12
-	VSUBPS       Y2, Y12, Y2
-	VMAXPS       Y2, Y0, Y2
-	VMINPS       Y2, Y1, Y2
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y2, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y2, Y2
-	VFNMADD231PS expNums<>+128(SB), Y12, Y2
-	VFNMADD231PS expNums<>+160(SB), Y12, Y2
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y2, Y13
-	VFMADD213PS  expNums<>+256(SB), Y2, Y13
-	VFMADD213PS  expNums<>+288(SB), Y2, Y13
-	VFMADD213PS  expNums<>+320(SB), Y2, Y13
-	VFMADD213PS  expNums<>+352(SB), Y2, Y13
-	VFMADD213PS  expNums<>+352(SB), Y2, Y13
-	VCVTPS2DQ    Y12, Y2
-	VPSRAD       $0x01, Y2, Y12
+	TESTQ        R10, R10
+	JEQ          done10
+	LEAQ         tailMasks<>+32(SB), R12
+	SHLQ         $0x02, R10
+	SUBQ         R10, R12
+	VMOVUPS      (R12), Y10
+	VMASKMOVPS   (CX)(R9*4), Y10, Y11
+	VSUBPS       Y0, Y11, Y11
+	VMULPS       expNums<>+64(SB), Y11, Y11
+	VBROADCASTSS expNums<>+1920(SB), Y12
+	VMAXPS       Y11, Y12, Y11
+	VROUNDPS     $0x09, Y11, Y12
+	VSUBPS       Y12, Y11, Y11
+	VBROADCASTSS expNums<>+1952(SB), Y13
+	VFMADD213PS  expNums<>+1984(SB), Y11, Y13
+	VFMADD213PS  expNums<>+2016(SB), Y11, Y13
+	VFMADD213PS  expNums<>+2048(SB), Y11, Y13
+	VFMADD213PS  expNums<>+2080(SB), Y11, Y13
+	VFMADD213PS  expNums<>+2112(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
 	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
 	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y2, Y2
-	VPSLLD       $0x17, Y2, Y2
-	VPADDD       expNums<>+352(SB), Y2, Y2
-	VMULPS       Y2, Y13, Y2
-	VMASKMOVPS   Y2, Y11, (DX)(DI*4)
-	VANDPS       Y11, Y2, Y2
-	VADDPS       Y2, Y3, Y3
-	JMP          done14
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
+	VMASKMOVPS   Y11, Y10, (DX)(R9*4)
+	VANDPS       Y10, Y11, Y10
+	VADDPS       Y10, Y6, Y6
+	JMP          done10
 
 short16:
-	TESTQ        R8, R8
-	JEQ          done14
-	LEAQ         tailMasks<>+32(SB), R9
-	SHLQ         $0x02, R8
-	SUBQ         R8, R9
-	VMOVUPS      (R9), Y11
-	VMASKMOVPS   (CX)(DI*4), Y11, Y12
-	VSUBPS       Y2, Y12, Y2
-	VMAXPS       Y2, Y0, Y2
-	VMINPS       Y2, Y1, Y2
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y2, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y2, Y2
-	VFNMADD231PS expNums<>+128(SB), Y12, Y2
-	VFNMADD231PS expNums<>+160(SB), Y12, Y2
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y2, Y13
-	VFMADD213PS  expNums<>+256(SB), Y2, Y13
-	VFMADD213PS  expNums<>+288(SB), Y2, Y13
-	VFMADD213PS  expNums<>+320(SB), Y2, Y13
-	VFMADD213PS  expNums<>+352(SB), Y2, Y13
-	VFMADD213PS  expNums<>+352(SB), Y2, Y13
-	VCVTPS2DQ    Y12, Y2
-	VPSRAD       $0x01, Y2, Y12
+	TESTQ        R10, R10
+	JEQ          done10
+	LEAQ         tailMasks<>+32(SB), R12
+	SHLQ         $0x02, R10
+	SUBQ         R10, R12
+	VMOVUPS      (R12), Y10
+	VMASKMOVPS   (CX)(R9*4), Y10, Y11
+	VSUBPS       Y0, Y11, Y11
+	VMULPS       expNums<>+64(SB), Y11, Y11
+	VBROADCASTSS expNums<>+1920(SB), Y12
+	VMAXPS       Y11, Y12, Y11
+	VROUNDPS     $0x09, Y11, Y12
+	VSUBPS       Y12, Y11, Y11
+	VBROADCASTSS expNums<>+1952(SB), Y13
+	VFMADD213PS  expNums<>+1984(SB), Y11, Y13
+	VFMADD213PS  expNums<>+2016(SB), Y11, Y13
+	VFMADD213PS  expNums<>+2048(SB), Y11, Y13
+	VFMADD213PS  expNums<>+2080(SB), Y11, Y13
+	VFMADD213PS  expNums<>+2112(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
 	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
 	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y2, Y2
-	VPSLLD       $0x17, Y2, Y2
-	VPADDD       expNums<>+352(SB), Y2, Y2
-	VMULPS       Y2, Y13, Y2
-	VMASKMOVPS   Y2, Y11, (DX)(DI*4)
-	VANDPS       Y11, Y2, Y2
-	VADDPS       Y2, Y4, Y4
-	JMP          done14
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
+	VMASKMOVPS   Y11, Y10, (DX)(R9*4)
+	VANDPS       Y10, Y11, Y10
+	VADDPS       Y10, Y7, Y7
+	JMP          done10
 
 short17:
-	TESTQ        R8, R8
-	JEQ          done14
-	LEAQ         tailMasks<>+32(SB), R9
-	SHLQ         $0x02, R8
-	SUBQ         R8, R9
-	VMOVUPS      (R9), Y11
-	VMASKMOVPS   (CX)(DI*4), Y11, Y12
-	VSUBPS       Y2, Y12, Y2
-	VMAXPS       Y2, Y0, Y2
-	VMINPS       Y2, Y1, Y2
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y2, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y2, Y2
-	VFNMADD231PS expNums<>+128(SB), Y12, Y2
-	VFNMADD231PS expNums<>+160(SB), Y12, Y2
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y2, Y13
-	VFMADD213PS  expNums<>+256(SB), Y2, Y13
-	VFMADD213PS  expNums<>+288(SB), Y2, Y13
-	VFMADD213PS  expNums<>+320(SB), Y2, Y13
-	VFMADD213PS  expNums<>+352(SB), Y2, Y13
-	VFMADD213PS  expNums<>+352(SB), Y2, Y13
-	VCVTPS2DQ    Y12, Y2
-	VPSRAD       $0x01, Y2, Y12
+	TESTQ        R10, R10
+	JEQ          done10
+	LEAQ         tailMasks<>+32(SB), R12
+	SHLQ         $0x02, R10
+	SUBQ         R10, R12
+	VMOVUPS      (R12), Y10
+	VMASKMOVPS   (CX)(R9*4), Y10, Y11
+	VSUBPS       Y0, Y11, Y11
+	VMULPS       expNums<>+64(SB), Y11, Y11
+	VBROADCASTSS expNums<>+1920(SB), Y12
+	VMAXPS       Y11, Y12, Y11
+	VROUNDPS     $0x09, Y11, Y12
+	VSUBPS       Y12, Y11, Y11
+	VBROADCASTSS expNums<>+1952(SB), Y13
+	VFMADD213PS  expNums<>+1984(SB), Y11, Y13
+	VFMADD213PS  expNums<>+2016(SB), Y11, Y13
+	VFMADD213PS  expNums<>+2048(SB), Y11, Y13
+	VFMADD213PS  expNums<>+2080(SB), Y11, Y13
+	VFMADD213PS  expNums<>+2112(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
 	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
 	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y2, Y2
-	VPSLLD       $0x17, Y2, Y2
-	VPADDD       expNums<>+352(SB), Y2, Y2
-	VMULPS       Y2, Y13, Y2
-	VMASKMOVPS   Y2, Y11, (DX)(DI*4)
-	VANDPS       Y11, Y2, Y2
-	VADDPS       Y2, Y5, Y5
-	JMP          done14
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
+	VMASKMOVPS   Y11, Y10, (DX)(R9*4)
+	VANDPS       Y10, Y11, Y10
+	VADDPS       Y10, Y8, Y8
+	JMP          done10
 
 short18:
-	TESTQ        R8, R8
-	JEQ          done14
-	LEAQ         tailMasks<>+32(SB), R9
-	SHLQ         $0x02, R8
-	SUBQ         R8, R9
-	VMOVUPS      (R9), Y11
-	VMASKMOVPS   (CX)(DI*4), Y11, Y12
-	VSUBPS       Y2, Y12, Y2
-	VMAXPS       Y2, Y0, Y2
-	VMINPS       Y2, Y1, Y2
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y2, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y2, Y2
-	VFNMADD231PS expNums<>+128(SB), Y12, Y2
-	VFNMADD231PS expNums<>+160(SB), Y12, Y2
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y2, Y13
-	VFMADD213PS  expNums<>+256(SB), Y2, Y13
-	VFMADD213PS  expNums<>+288(SB), Y2, Y13
-	VFMADD213PS  expNums<>+320(SB), Y2, Y13
-	VFMADD213PS  expNums<>+352(SB), Y2, Y13
-	VFMADD213PS  expNums<>+352(SB), Y2, Y13
-	VCVTPS2DQ    Y12, Y2
-	VPSRAD       $0x01, Y2, Y12
+	TESTQ        R10, R10
+	JEQ          done10
+	LEAQ         tailMasks<>+32(SB), R12
+	SHLQ         $0x02, R10
+	SUBQ         R10, R12
+	VMOVUPS      (R12), Y10
+	VMASKMOVPS   (CX)(R9*4), Y10, Y11
+	VSUBPS       Y0, Y11, Y11
+	VMULPS       expNums<>+64(SB), Y11, Y11
+	VBROADCASTSS expNums<>+1920(SB), Y12
+	VMAXPS       Y11, Y12, Y11
+	VROUNDPS     $0x09, Y11, Y12
+	VSUBPS       Y12, Y11, Y11
+	VBROADCASTSS expNums<>+1952(SB), Y13
+	VFMADD213PS  expNums<>+1984(SB), Y11, Y13
+	VFMADD213PS  expNums<>+2016(SB), Y11, Y13
+	VFMADD213PS  expNums<>+2048(SB), Y11, Y13
+	VFMADD213PS  expNums<>+2080(SB), Y11, Y13
+	VFMADD213PS  expNums<>+2112(SB), Y11, Y13
+	VFMADD213PS  expNums<>+352(SB), Y11, Y13
+	VCVTPS2DQ    Y12, Y11
+	VPSRAD       $0x01, Y11, Y12
 	VPSLLD       $0x17, Y12, Y14
 	VPADDD       expNums<>+352(SB), Y14, Y14
 	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y2, Y2
-	VPSLLD       $0x17, Y2, Y2
-	VPADDD       expNums<>+352(SB), Y2, Y2
-	VMULPS       Y2, Y13, Y2
-	VMASKMOVPS   Y2, Y11, (DX)(DI*4)
-	VANDPS       Y11, Y2, Y2
-	VADDPS       Y2, Y6, Y6
-	JMP          done14
+	VPSUBD       Y12, Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VPADDD       expNums<>+352(SB), Y11, Y11
+	VMULPS       Y11, Y13, Y11
+	VMASKMOVPS   Y11, Y10, (DX)(R9*4)
+	VANDPS       Y10, Y11, Y10
+	VADDPS       Y10, Y9, Y9
 
-short19:
-	TESTQ        R8, R8
-	JEQ          done14
-	LEAQ         tailMasks<>+32(SB), R9
-	SHLQ         $0x02, R8
-	SUBQ         R8, R9
-	VMOVUPS      (R9), Y11
-	VMASKMOVPS   (CX)(DI*4), Y11, Y12
-	VSUBPS       Y2, Y12, Y2
-	VMAXPS       Y2, Y0, Y2
-	VMINPS       Y2, Y1, Y2
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y2, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y2, Y2
-	VFNMADD231PS expNums<>+128(SB), Y12, Y2
-	VFNMADD231PS expNums<>+160(SB), Y12, Y2
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y2, Y13
-	VFMADD213PS  expNums<>+256(SB), Y2, Y13
-	VFMADD213PS  expNums<>+288(SB), Y2, Y13
-	VFMADD213PS  expNums<>+320(SB), Y2, Y13
-	VFMADD213PS  expNums<>+352(SB), Y2, Y13
-	VFMADD213PS  expNums<>+352(SB), Y2, Y13
-	VCVTPS2DQ    Y12, Y2
-	VPSRAD       $0x01, Y2, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y2, Y2
-	VPSLLD       $0x17, Y2, Y2
-	VPADDD       expNums<>+352(SB), Y2, Y2
-	VMULPS       Y2, Y13, Y2
-	VMASKMOVPS   Y2, Y11, (DX)(DI*4)
-	VANDPS       Y11, Y2, Y2
-	VADDPS       Y2, Y7, Y7
-	JMP          done14
-
-short20:
-	TESTQ        R8, R8
-	JEQ          done14
-	LEAQ         tailMasks<>+32(SB), R9
-	SHLQ         $0x02, R8
-	SUBQ         R8, R9
-	VMOVUPS      (R9), Y11
-	VMASKMOVPS   (CX)(DI*4), Y11, Y12
-	VSUBPS       Y2, Y12, Y2
-	VMAXPS       Y2, Y0, Y2
-	VMINPS       Y2, Y1, Y2
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y2, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y2, Y2
-	VFNMADD231PS expNums<>+128(SB), Y12, Y2
-	VFNMADD231PS expNums<>+160(SB), Y12, Y2
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y2, Y13
-	VFMADD213PS  expNums<>+256(SB), Y2, Y13
-	VFMADD213PS  expNums<>+288(SB), Y2, Y13
-	VFMADD213PS  expNums<>+320(SB), Y2, Y13
-	VFMADD213PS  expNums<>+352(SB), Y2, Y13
-	VFMADD213PS  expNums<>+352(SB), Y2, Y13
-	VCVTPS2DQ    Y12, Y2
-	VPSRAD       $0x01, Y2, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y2, Y2
-	VPSLLD       $0x17, Y2, Y2
-	VPADDD       expNums<>+352(SB), Y2, Y2
-	VMULPS       Y2, Y13, Y2
-	VMASKMOVPS   Y2, Y11, (DX)(DI*4)
-	VANDPS       Y11, Y2, Y2
-	VADDPS       Y2, Y8, Y8
-	JMP          done14
-
-short21:
-	TESTQ        R8, R8
-	JEQ          done14
-	LEAQ         tailMasks<>+32(SB), R9
-	SHLQ         $0x02, R8
-	SUBQ         R8, R9
-	VMOVUPS      (R9), Y11
-	VMASKMOVPS   (CX)(DI*4), Y11, Y12
-	VSUBPS       Y2, Y12, Y2
-	VMAXPS       Y2, Y0, Y2
-	VMINPS       Y2, Y1, Y2
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y2, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y2, Y2
-	VFNMADD231PS expNums<>+128(SB), Y12, Y2
-	VFNMADD231PS expNums<>+160(SB), Y12, Y2
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y2, Y13
-	VFMADD213PS  expNums<>+256(SB), Y2, Y13
-	VFMADD213PS  expNums<>+288(SB), Y2, Y13
-	VFMADD213PS  expNums<>+320(SB), Y2, Y13
-	VFMADD213PS  expNums<>+352(SB), Y2, Y13
-	VFMADD213PS  expNums<>+352(SB), Y2, Y13
-	VCVTPS2DQ    Y12, Y2
-	VPSRAD       $0x01, Y2, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y2, Y2
-	VPSLLD       $0x17, Y2, Y2
-	VPADDD       expNums<>+352(SB), Y2, Y2
-	VMULPS       Y2, Y13, Y2
-	VMASKMOVPS   Y2, Y11, (DX)(DI*4)
-	VANDPS       Y11, Y2, Y2
-	VADDPS       Y2, Y9, Y9
-	JMP          done14
-
-short22:
-	TESTQ        R8, R8
-	JEQ          done14
-	LEAQ         tailMasks<>+32(SB), R9
-	SHLQ         $0x02, R8
-	SUBQ         R8, R9
-	VMOVUPS      (R9), Y11
-	VMASKMOVPS   (CX)(DI*4), Y11, Y12
-	VSUBPS       Y2, Y12, Y2
-	VMAXPS       Y2, Y0, Y2
-	VMINPS       Y2, Y1, Y2
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y2, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y2, Y2
-	VFNMADD231PS expNums<>+128(SB), Y12, Y2
-	VFNMADD231PS expNums<>+160(SB), Y12, Y2
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y2, Y13
-	VFMADD213PS  expNums<>+256(SB), Y2, Y13
-	VFMADD213PS  expNums<>+288(SB), Y2, Y13
-	VFMADD213PS  expNums<>+320(SB), Y2, Y13
-	VFMADD213PS  expNums<>+352(SB), Y2, Y13
-	VFMADD213PS  expNums<>+352(SB), Y2, Y13
-	VCVTPS2DQ    Y12, Y2
-	VPSRAD       $0x01, Y2, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y2, Y2
-	VPSLLD       $0x17, Y2, Y2
-	VPADDD       expNums<>+352(SB), Y2, Y2
-	VMULPS       Y2, Y13, Y2
-	VMASKMOVPS   Y2, Y11, (DX)(DI*4)
-	VANDPS       Y11, Y2, Y2
-	VADDPS       Y2, Y10, Y10
-
-done14:
+done10:
+	VADDPS       Y2, Y6, Y2
 	VADDPS       Y3, Y7, Y3
 	VADDPS       Y4, Y8, Y4
 	VADDPS       Y5, Y9, Y5
-	VADDPS       Y6, Y10, Y6
+	VADDPS       Y2, Y4, Y2
 	VADDPS       Y3, Y5, Y3
-	VADDPS       Y4, Y6, Y4
-	VADDPS       Y3, Y4, Y3
-	VEXTRACTF128 $0x01, Y3, X2
-	VADDPS       X3, X2, X2
-	VPERMILPS    $0x0e, X2, X3
-	VADDPS       X2, X3, X2
-	VPERMILPS    $0x01, X2, X3
-	VADDPS       X2, X3, X2
-	VXORPS       X3, X3, X3
-	VMOVSS       expNums<>+352(SB), X4
-	VCMPSS       $0x00, X3, X2, X3
-	VDIVSS       X2, X4, X4
-	VANDNPS      X4, X3, X4
-	VBROADCASTSS X4, Y2
-	MOVQ         BX, R8
-	XORQ         DI, DI
-	SUBQ         $+16, R8
-	JLT          turned24
+	VADDPS       Y2, Y3, Y2
+	VEXTRACTF128 $0x01, Y2, X3
+	VADDPS       X2, X3, X3
+	VPERMILPS    $0x0e, X3, X2
+	VADDPS       X3, X2, X3
+	VPERMILPS    $0x01, X3, X2
+	VADDPS       X3, X2, X3
+	VXORPD       X2, X2, X2
+	VCVTSS2SD    X3, X2, X2
+	VADDSD       X2, X1, X1
+	TESTQ        R11, R11
+	JNE          part
+	VCVTSD2SS    X1, X1, X1
+	VXORPS       X0, X0, X0
+	VMOVSS       expNums<>+352(SB), X2
+	VCMPSS       $0x00, X0, X1, X0
+	VDIVSS       X1, X2, X2
+	VANDNPS      X2, X0, X2
+	VBROADCASTSS X2, Y0
+	MOVQ         BX, R9
+	XORQ         CX, CX
+	SUBQ         $+16, R9
+	JLT          turned20
 
-turn23:
-	VMOVUPS (DX)(DI*4), Y3
-	VMOVUPS 32(DX)(DI*4), Y4
-	VMULPS  Y2, Y3, Y3
-	VMULPS  Y2, Y4, Y4
-	VMOVUPS Y3, (AX)(DI*4)
-	VMOVUPS Y4, 32(AX)(DI*4)
-	ADDQ    $+16, DI
-	SUBQ    $+16, R8
-	JGE     turn23
+turn19:
+	VMOVUPS (DX)(CX*4), Y1
+	VMOVUPS 32(DX)(CX*4), Y2
+	VMULPS  Y0, Y1, Y1
+	VMULPS  Y0, Y2, Y2
+	VMOVUPS Y1, (AX)(CX*4)
+	VMOVUPS Y2, 32(AX)(CX*4)
+	ADDQ    $+16, CX
+	SUBQ    $+16, R9
+	JGE     turn19
 
-turned24:
-	ADDQ $+16, R8
-	SUBQ $+8, R8
-	JLT  turned26
+turned20:
+	ADDQ $+16, R9
+	SUBQ $+8, R9
+	JLT  turned22
 
-turn25:
-	VMOVUPS (DX)(DI*4), Y3
-	VMULPS  Y2, Y3, Y3
-	VMOVUPS Y3, (AX)(DI*4)
-	ADDQ    $+8, DI
-	SUBQ    $+8, R8
-	JGE     turn25
+turn21:
+	VMOVUPS (DX)(CX*4), Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, (AX)(CX*4)
+	ADDQ    $+8, CX
+	SUBQ    $+8, R9
+	JGE     turn21
 
-turned26:
-	ADDQ       $+8, R8
-	TESTQ      R8, R8
-	JEQ        done27
-	LEAQ       tailMasks<>+32(SB), R9
-	SHLQ       $0x02, R8
-	SUBQ       R8, R9
-	VMOVUPS    (R9), Y3
-	VMASKMOVPS (DX)(DI*4), Y3, Y4
-	VMULPS     Y2, Y4, Y2
-	VMASKMOVPS Y2, Y3, (AX)(DI*4)
+turned22:
+	ADDQ       $+8, R9
+	TESTQ      R9, R9
+	JEQ        done23
+	LEAQ       tailMasks<>+32(SB), R10
+	SHLQ       $0x02, R9
+	SUBQ       R9, R10
+	VMOVUPS    (R10), Y1
+	VMASKMOVPS (DX)(CX*4), Y1, Y2
+	VMULPS     Y0, Y2, Y0
+	VMASKMOVPS Y0, Y1, (AX)(CX*4)
 
-done27:
-	MOVQ BX, DI
-	SHLQ $0x02, DI
-	ADDQ DI, AX
-	ADDQ DI, CX
+done23:
+	ADDQ R8, AX
+	MOVQ SI, CX
 	ADDQ step+40(FP), DX
-	DECQ SI
+	DECQ DI
 	JNE  row
 	VZEROUPPER
 	RET
@@ -6717,244 +6543,218 @@ TEXT ·expSumF16AVX2(SB), NOSPLIT|NOFRAME, $0-36
 	MOVQ         n+16(FP), BX
 	XORQ         DX, DX
 	VBROADCASTSS max+24(FP), Y0
-	VBROADCASTSS expNums<>+0(SB), Y1
-	VBROADCASTSS expNums<>+32(SB), Y2
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
 	VXORPS       Y3, Y3, Y3
 	VXORPS       Y4, Y4, Y4
 	VXORPS       Y5, Y5, Y5
 	VXORPS       Y6, Y6, Y6
 	VXORPS       Y7, Y7, Y7
 	VXORPS       Y8, Y8, Y8
-	VXORPS       Y9, Y9, Y9
-	VXORPS       Y10, Y10, Y10
 	SUBQ         $+64, BX
 	JLT          turned2
 
 turn1:
-	VCVTPH2PS    (CX)(DX*2), Y11
-	VSUBPS       Y0, Y11, Y11
-	VMAXPS       Y11, Y1, Y11
-	VMINPS       Y11, Y2, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VCVTPS2DQ    Y12, Y11
-	VPSRAD       $0x01, Y11, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y11, Y11
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       expNums<>+352(SB), Y11, Y11
-	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, (AX)(DX*4)
-	VADDPS       Y11, Y3, Y3
-	VCVTPH2PS    16(CX)(DX*2), Y11
-	VSUBPS       Y0, Y11, Y11
-	VMAXPS       Y11, Y1, Y11
-	VMINPS       Y11, Y2, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VCVTPS2DQ    Y12, Y11
-	VPSRAD       $0x01, Y11, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y11, Y11
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       expNums<>+352(SB), Y11, Y11
-	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, 32(AX)(DX*4)
-	VADDPS       Y11, Y4, Y4
-	VCVTPH2PS    32(CX)(DX*2), Y11
-	VSUBPS       Y0, Y11, Y11
-	VMAXPS       Y11, Y1, Y11
-	VMINPS       Y11, Y2, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VCVTPS2DQ    Y12, Y11
-	VPSRAD       $0x01, Y11, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y11, Y11
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       expNums<>+352(SB), Y11, Y11
-	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, 64(AX)(DX*4)
-	VADDPS       Y11, Y5, Y5
-	VCVTPH2PS    48(CX)(DX*2), Y11
-	VSUBPS       Y0, Y11, Y11
-	VMAXPS       Y11, Y1, Y11
-	VMINPS       Y11, Y2, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VCVTPS2DQ    Y12, Y11
-	VPSRAD       $0x01, Y11, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y11, Y11
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       expNums<>+352(SB), Y11, Y11
-	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, 96(AX)(DX*4)
-	VADDPS       Y11, Y6, Y6
-	VCVTPH2PS    64(CX)(DX*2), Y11
-	VSUBPS       Y0, Y11, Y11
-	VMAXPS       Y11, Y1, Y11
-	VMINPS       Y11, Y2, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VCVTPS2DQ    Y12, Y11
-	VPSRAD       $0x01, Y11, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y11, Y11
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       expNums<>+352(SB), Y11, Y11
-	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, 128(AX)(DX*4)
-	VADDPS       Y11, Y7, Y7
-	VCVTPH2PS    80(CX)(DX*2), Y11
-	VSUBPS       Y0, Y11, Y11
-	VMAXPS       Y11, Y1, Y11
-	VMINPS       Y11, Y2, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VCVTPS2DQ    Y12, Y11
-	VPSRAD       $0x01, Y11, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y11, Y11
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       expNums<>+352(SB), Y11, Y11
-	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, 160(AX)(DX*4)
-	VADDPS       Y11, Y8, Y8
-	VCVTPH2PS    96(CX)(DX*2), Y11
-	VSUBPS       Y0, Y11, Y11
-	VMAXPS       Y11, Y1, Y11
-	VMINPS       Y11, Y2, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VCVTPS2DQ    Y12, Y11
-	VPSRAD       $0x01, Y11, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y11, Y11
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       expNums<>+352(SB), Y11, Y11
-	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, 192(AX)(DX*4)
-	VADDPS       Y11, Y9, Y9
-	VCVTPH2PS    112(CX)(DX*2), Y11
-	VSUBPS       Y0, Y11, Y11
-	VMAXPS       Y11, Y1, Y11
-	VMINPS       Y11, Y2, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VCVTPS2DQ    Y12, Y11
-	VPSRAD       $0x01, Y11, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y11, Y11
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       expNums<>+352(SB), Y11, Y11
-	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, 224(AX)(DX*4)
-	VADDPS       Y11, Y10, Y10
+	VCVTPH2PS    (CX)(DX*2), Y9
+	VSUBPS       Y0, Y9, Y9
+	VMULPS       expNums<>+64(SB), Y9, Y9
+	VBROADCASTSS expNums<>+1920(SB), Y10
+	VMAXPS       Y9, Y10, Y9
+	VROUNDPS     $0x09, Y9, Y10
+	VSUBPS       Y10, Y9, Y9
+	VBROADCASTSS expNums<>+1952(SB), Y11
+	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VFMADD213PS  expNums<>+352(SB), Y9, Y11
+	VCVTPS2DQ    Y10, Y9
+	VPSRAD       $0x01, Y9, Y10
+	VPSLLD       $0x17, Y10, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VPSUBD       Y10, Y9, Y9
+	VPSLLD       $0x17, Y9, Y9
+	VPADDD       expNums<>+352(SB), Y9, Y9
+	VMULPS       Y9, Y11, Y9
+	VMOVUPS      Y9, (AX)(DX*4)
+	VADDPS       Y9, Y1, Y1
+	VCVTPH2PS    16(CX)(DX*2), Y9
+	VSUBPS       Y0, Y9, Y9
+	VMULPS       expNums<>+64(SB), Y9, Y9
+	VBROADCASTSS expNums<>+1920(SB), Y10
+	VMAXPS       Y9, Y10, Y9
+	VROUNDPS     $0x09, Y9, Y10
+	VSUBPS       Y10, Y9, Y9
+	VBROADCASTSS expNums<>+1952(SB), Y11
+	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VFMADD213PS  expNums<>+352(SB), Y9, Y11
+	VCVTPS2DQ    Y10, Y9
+	VPSRAD       $0x01, Y9, Y10
+	VPSLLD       $0x17, Y10, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VPSUBD       Y10, Y9, Y9
+	VPSLLD       $0x17, Y9, Y9
+	VPADDD       expNums<>+352(SB), Y9, Y9
+	VMULPS       Y9, Y11, Y9
+	VMOVUPS      Y9, 32(AX)(DX*4)
+	VADDPS       Y9, Y2, Y2
+	VCVTPH2PS    32(CX)(DX*2), Y9
+	VSUBPS       Y0, Y9, Y9
+	VMULPS       expNums<>+64(SB), Y9, Y9
+	VBROADCASTSS expNums<>+1920(SB), Y10
+	VMAXPS       Y9, Y10, Y9
+	VROUNDPS     $0x09, Y9, Y10
+	VSUBPS       Y10, Y9, Y9
+	VBROADCASTSS expNums<>+1952(SB), Y11
+	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VFMADD213PS  expNums<>+352(SB), Y9, Y11
+	VCVTPS2DQ    Y10, Y9
+	VPSRAD       $0x01, Y9, Y10
+	VPSLLD       $0x17, Y10, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VPSUBD       Y10, Y9, Y9
+	VPSLLD       $0x17, Y9, Y9
+	VPADDD       expNums<>+352(SB), Y9, Y9
+	VMULPS       Y9, Y11, Y9
+	VMOVUPS      Y9, 64(AX)(DX*4)
+	VADDPS       Y9, Y3, Y3
+	VCVTPH2PS    48(CX)(DX*2), Y9
+	VSUBPS       Y0, Y9, Y9
+	VMULPS       expNums<>+64(SB), Y9, Y9
+	VBROADCASTSS expNums<>+1920(SB), Y10
+	VMAXPS       Y9, Y10, Y9
+	VROUNDPS     $0x09, Y9, Y10
+	VSUBPS       Y10, Y9, Y9
+	VBROADCASTSS expNums<>+1952(SB), Y11
+	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VFMADD213PS  expNums<>+352(SB), Y9, Y11
+	VCVTPS2DQ    Y10, Y9
+	VPSRAD       $0x01, Y9, Y10
+	VPSLLD       $0x17, Y10, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VPSUBD       Y10, Y9, Y9
+	VPSLLD       $0x17, Y9, Y9
+	VPADDD       expNums<>+352(SB), Y9, Y9
+	VMULPS       Y9, Y11, Y9
+	VMOVUPS      Y9, 96(AX)(DX*4)
+	VADDPS       Y9, Y4, Y4
+	VCVTPH2PS    64(CX)(DX*2), Y9
+	VSUBPS       Y0, Y9, Y9
+	VMULPS       expNums<>+64(SB), Y9, Y9
+	VBROADCASTSS expNums<>+1920(SB), Y10
+	VMAXPS       Y9, Y10, Y9
+	VROUNDPS     $0x09, Y9, Y10
+	VSUBPS       Y10, Y9, Y9
+	VBROADCASTSS expNums<>+1952(SB), Y11
+	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VFMADD213PS  expNums<>+352(SB), Y9, Y11
+	VCVTPS2DQ    Y10, Y9
+	VPSRAD       $0x01, Y9, Y10
+	VPSLLD       $0x17, Y10, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VPSUBD       Y10, Y9, Y9
+	VPSLLD       $0x17, Y9, Y9
+	VPADDD       expNums<>+352(SB), Y9, Y9
+	VMULPS       Y9, Y11, Y9
+	VMOVUPS      Y9, 128(AX)(DX*4)
+	VADDPS       Y9, Y5, Y5
+	VCVTPH2PS    80(CX)(DX*2), Y9
+	VSUBPS       Y0, Y9, Y9
+	VMULPS       expNums<>+64(SB), Y9, Y9
+	VBROADCASTSS expNums<>+1920(SB), Y10
+	VMAXPS       Y9, Y10, Y9
+	VROUNDPS     $0x09, Y9, Y10
+	VSUBPS       Y10, Y9, Y9
+	VBROADCASTSS expNums<>+1952(SB), Y11
+	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VFMADD213PS  expNums<>+352(SB), Y9, Y11
+	VCVTPS2DQ    Y10, Y9
+	VPSRAD       $0x01, Y9, Y10
+	VPSLLD       $0x17, Y10, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VPSUBD       Y10, Y9, Y9
+	VPSLLD       $0x17, Y9, Y9
+	VPADDD       expNums<>+352(SB), Y9, Y9
+	VMULPS       Y9, Y11, Y9
+	VMOVUPS      Y9, 160(AX)(DX*4)
+	VADDPS       Y9, Y6, Y6
+	VCVTPH2PS    96(CX)(DX*2), Y9
+	VSUBPS       Y0, Y9, Y9
+	VMULPS       expNums<>+64(SB), Y9, Y9
+	VBROADCASTSS expNums<>+1920(SB), Y10
+	VMAXPS       Y9, Y10, Y9
+	VROUNDPS     $0x09, Y9, Y10
+	VSUBPS       Y10, Y9, Y9
+	VBROADCASTSS expNums<>+1952(SB), Y11
+	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VFMADD213PS  expNums<>+352(SB), Y9, Y11
+	VCVTPS2DQ    Y10, Y9
+	VPSRAD       $0x01, Y9, Y10
+	VPSLLD       $0x17, Y10, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VPSUBD       Y10, Y9, Y9
+	VPSLLD       $0x17, Y9, Y9
+	VPADDD       expNums<>+352(SB), Y9, Y9
+	VMULPS       Y9, Y11, Y9
+	VMOVUPS      Y9, 192(AX)(DX*4)
+	VADDPS       Y9, Y7, Y7
+	VCVTPH2PS    112(CX)(DX*2), Y9
+	VSUBPS       Y0, Y9, Y9
+	VMULPS       expNums<>+64(SB), Y9, Y9
+	VBROADCASTSS expNums<>+1920(SB), Y10
+	VMAXPS       Y9, Y10, Y9
+	VROUNDPS     $0x09, Y9, Y10
+	VSUBPS       Y10, Y9, Y9
+	VBROADCASTSS expNums<>+1952(SB), Y11
+	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VFMADD213PS  expNums<>+352(SB), Y9, Y11
+	VCVTPS2DQ    Y10, Y9
+	VPSRAD       $0x01, Y9, Y10
+	VPSLLD       $0x17, Y10, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VPSUBD       Y10, Y9, Y9
+	VPSLLD       $0x17, Y9, Y9
+	VPADDD       expNums<>+352(SB), Y9, Y9
+	VMULPS       Y9, Y11, Y9
+	VMOVUPS      Y9, 224(AX)(DX*4)
+	VADDPS       Y9, Y8, Y8
 	ADDQ         $+64, DX
 	SUBQ         $+64, BX
 	JGE          turn1
@@ -6963,258 +6763,234 @@ turned2:
 	ADDQ         $+64, BX
 	CMPQ         BX, $+8
 	JLT          short4
-	VCVTPH2PS    (CX)(DX*2), Y11
-	VSUBPS       Y0, Y11, Y11
-	VMAXPS       Y11, Y1, Y11
-	VMINPS       Y11, Y2, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VCVTPS2DQ    Y12, Y11
-	VPSRAD       $0x01, Y11, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y11, Y11
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       expNums<>+352(SB), Y11, Y11
-	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, (AX)(DX*4)
-	VADDPS       Y11, Y3, Y3
+	VCVTPH2PS    (CX)(DX*2), Y9
+	VSUBPS       Y0, Y9, Y9
+	VMULPS       expNums<>+64(SB), Y9, Y9
+	VBROADCASTSS expNums<>+1920(SB), Y10
+	VMAXPS       Y9, Y10, Y9
+	VROUNDPS     $0x09, Y9, Y10
+	VSUBPS       Y10, Y9, Y9
+	VBROADCASTSS expNums<>+1952(SB), Y11
+	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VFMADD213PS  expNums<>+352(SB), Y9, Y11
+	VCVTPS2DQ    Y10, Y9
+	VPSRAD       $0x01, Y9, Y10
+	VPSLLD       $0x17, Y10, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VPSUBD       Y10, Y9, Y9
+	VPSLLD       $0x17, Y9, Y9
+	VPADDD       expNums<>+352(SB), Y9, Y9
+	VMULPS       Y9, Y11, Y9
+	VMOVUPS      Y9, (AX)(DX*4)
+	VADDPS       Y9, Y1, Y1
 	ADDQ         $+8, DX
 	SUBQ         $+8, BX
 	CMPQ         BX, $+8
 	JLT          short5
-	VCVTPH2PS    (CX)(DX*2), Y11
-	VSUBPS       Y0, Y11, Y11
-	VMAXPS       Y11, Y1, Y11
-	VMINPS       Y11, Y2, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VCVTPS2DQ    Y12, Y11
-	VPSRAD       $0x01, Y11, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y11, Y11
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       expNums<>+352(SB), Y11, Y11
-	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, (AX)(DX*4)
-	VADDPS       Y11, Y4, Y4
+	VCVTPH2PS    (CX)(DX*2), Y9
+	VSUBPS       Y0, Y9, Y9
+	VMULPS       expNums<>+64(SB), Y9, Y9
+	VBROADCASTSS expNums<>+1920(SB), Y10
+	VMAXPS       Y9, Y10, Y9
+	VROUNDPS     $0x09, Y9, Y10
+	VSUBPS       Y10, Y9, Y9
+	VBROADCASTSS expNums<>+1952(SB), Y11
+	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VFMADD213PS  expNums<>+352(SB), Y9, Y11
+	VCVTPS2DQ    Y10, Y9
+	VPSRAD       $0x01, Y9, Y10
+	VPSLLD       $0x17, Y10, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VPSUBD       Y10, Y9, Y9
+	VPSLLD       $0x17, Y9, Y9
+	VPADDD       expNums<>+352(SB), Y9, Y9
+	VMULPS       Y9, Y11, Y9
+	VMOVUPS      Y9, (AX)(DX*4)
+	VADDPS       Y9, Y2, Y2
 	ADDQ         $+8, DX
 	SUBQ         $+8, BX
 	CMPQ         BX, $+8
 	JLT          short6
-	VCVTPH2PS    (CX)(DX*2), Y11
-	VSUBPS       Y0, Y11, Y11
-	VMAXPS       Y11, Y1, Y11
-	VMINPS       Y11, Y2, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VCVTPS2DQ    Y12, Y11
-	VPSRAD       $0x01, Y11, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y11, Y11
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       expNums<>+352(SB), Y11, Y11
-	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, (AX)(DX*4)
-	VADDPS       Y11, Y5, Y5
+	VCVTPH2PS    (CX)(DX*2), Y9
+	VSUBPS       Y0, Y9, Y9
+	VMULPS       expNums<>+64(SB), Y9, Y9
+	VBROADCASTSS expNums<>+1920(SB), Y10
+	VMAXPS       Y9, Y10, Y9
+	VROUNDPS     $0x09, Y9, Y10
+	VSUBPS       Y10, Y9, Y9
+	VBROADCASTSS expNums<>+1952(SB), Y11
+	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VFMADD213PS  expNums<>+352(SB), Y9, Y11
+	VCVTPS2DQ    Y10, Y9
+	VPSRAD       $0x01, Y9, Y10
+	VPSLLD       $0x17, Y10, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VPSUBD       Y10, Y9, Y9
+	VPSLLD       $0x17, Y9, Y9
+	VPADDD       expNums<>+352(SB), Y9, Y9
+	VMULPS       Y9, Y11, Y9
+	VMOVUPS      Y9, (AX)(DX*4)
+	VADDPS       Y9, Y3, Y3
 	ADDQ         $+8, DX
 	SUBQ         $+8, BX
 	CMPQ         BX, $+8
 	JLT          short7
-	VCVTPH2PS    (CX)(DX*2), Y11
-	VSUBPS       Y0, Y11, Y11
-	VMAXPS       Y11, Y1, Y11
-	VMINPS       Y11, Y2, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VCVTPS2DQ    Y12, Y11
-	VPSRAD       $0x01, Y11, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y11, Y11
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       expNums<>+352(SB), Y11, Y11
-	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, (AX)(DX*4)
-	VADDPS       Y11, Y6, Y6
+	VCVTPH2PS    (CX)(DX*2), Y9
+	VSUBPS       Y0, Y9, Y9
+	VMULPS       expNums<>+64(SB), Y9, Y9
+	VBROADCASTSS expNums<>+1920(SB), Y10
+	VMAXPS       Y9, Y10, Y9
+	VROUNDPS     $0x09, Y9, Y10
+	VSUBPS       Y10, Y9, Y9
+	VBROADCASTSS expNums<>+1952(SB), Y11
+	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VFMADD213PS  expNums<>+352(SB), Y9, Y11
+	VCVTPS2DQ    Y10, Y9
+	VPSRAD       $0x01, Y9, Y10
+	VPSLLD       $0x17, Y10, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VPSUBD       Y10, Y9, Y9
+	VPSLLD       $0x17, Y9, Y9
+	VPADDD       expNums<>+352(SB), Y9, Y9
+	VMULPS       Y9, Y11, Y9
+	VMOVUPS      Y9, (AX)(DX*4)
+	VADDPS       Y9, Y4, Y4
 	ADDQ         $+8, DX
 	SUBQ         $+8, BX
 	CMPQ         BX, $+8
 	JLT          short8
-	VCVTPH2PS    (CX)(DX*2), Y11
-	VSUBPS       Y0, Y11, Y11
-	VMAXPS       Y11, Y1, Y11
-	VMINPS       Y11, Y2, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VCVTPS2DQ    Y12, Y11
-	VPSRAD       $0x01, Y11, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y11, Y11
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       expNums<>+352(SB), Y11, Y11
-	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, (AX)(DX*4)
-	VADDPS       Y11, Y7, Y7
+	VCVTPH2PS    (CX)(DX*2), Y9
+	VSUBPS       Y0, Y9, Y9
+	VMULPS       expNums<>+64(SB), Y9, Y9
+	VBROADCASTSS expNums<>+1920(SB), Y10
+	VMAXPS       Y9, Y10, Y9
+	VROUNDPS     $0x09, Y9, Y10
+	VSUBPS       Y10, Y9, Y9
+	VBROADCASTSS expNums<>+1952(SB), Y11
+	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VFMADD213PS  expNums<>+352(SB), Y9, Y11
+	VCVTPS2DQ    Y10, Y9
+	VPSRAD       $0x01, Y9, Y10
+	VPSLLD       $0x17, Y10, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VPSUBD       Y10, Y9, Y9
+	VPSLLD       $0x17, Y9, Y9
+	VPADDD       expNums<>+352(SB), Y9, Y9
+	VMULPS       Y9, Y11, Y9
+	VMOVUPS      Y9, (AX)(DX*4)
+	VADDPS       Y9, Y5, Y5
 	ADDQ         $+8, DX
 	SUBQ         $+8, BX
 	CMPQ         BX, $+8
 	JLT          short9
-	VCVTPH2PS    (CX)(DX*2), Y11
-	VSUBPS       Y0, Y11, Y11
-	VMAXPS       Y11, Y1, Y11
-	VMINPS       Y11, Y2, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VCVTPS2DQ    Y12, Y11
-	VPSRAD       $0x01, Y11, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y11, Y11
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       expNums<>+352(SB), Y11, Y11
-	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, (AX)(DX*4)
-	VADDPS       Y11, Y8, Y8
+	VCVTPH2PS    (CX)(DX*2), Y9
+	VSUBPS       Y0, Y9, Y9
+	VMULPS       expNums<>+64(SB), Y9, Y9
+	VBROADCASTSS expNums<>+1920(SB), Y10
+	VMAXPS       Y9, Y10, Y9
+	VROUNDPS     $0x09, Y9, Y10
+	VSUBPS       Y10, Y9, Y9
+	VBROADCASTSS expNums<>+1952(SB), Y11
+	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VFMADD213PS  expNums<>+352(SB), Y9, Y11
+	VCVTPS2DQ    Y10, Y9
+	VPSRAD       $0x01, Y9, Y10
+	VPSLLD       $0x17, Y10, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VPSUBD       Y10, Y9, Y9
+	VPSLLD       $0x17, Y9, Y9
+	VPADDD       expNums<>+352(SB), Y9, Y9
+	VMULPS       Y9, Y11, Y9
+	VMOVUPS      Y9, (AX)(DX*4)
+	VADDPS       Y9, Y6, Y6
 	ADDQ         $+8, DX
 	SUBQ         $+8, BX
 	CMPQ         BX, $+8
 	JLT          short10
-	VCVTPH2PS    (CX)(DX*2), Y11
-	VSUBPS       Y0, Y11, Y11
-	VMAXPS       Y11, Y1, Y11
-	VMINPS       Y11, Y2, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VCVTPS2DQ    Y12, Y11
-	VPSRAD       $0x01, Y11, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y11, Y11
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       expNums<>+352(SB), Y11, Y11
-	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, (AX)(DX*4)
-	VADDPS       Y11, Y9, Y9
+	VCVTPH2PS    (CX)(DX*2), Y9
+	VSUBPS       Y0, Y9, Y9
+	VMULPS       expNums<>+64(SB), Y9, Y9
+	VBROADCASTSS expNums<>+1920(SB), Y10
+	VMAXPS       Y9, Y10, Y9
+	VROUNDPS     $0x09, Y9, Y10
+	VSUBPS       Y10, Y9, Y9
+	VBROADCASTSS expNums<>+1952(SB), Y11
+	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VFMADD213PS  expNums<>+352(SB), Y9, Y11
+	VCVTPS2DQ    Y10, Y9
+	VPSRAD       $0x01, Y9, Y10
+	VPSLLD       $0x17, Y10, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VPSUBD       Y10, Y9, Y9
+	VPSLLD       $0x17, Y9, Y9
+	VPADDD       expNums<>+352(SB), Y9, Y9
+	VMULPS       Y9, Y11, Y9
+	VMOVUPS      Y9, (AX)(DX*4)
+	VADDPS       Y9, Y7, Y7
 	ADDQ         $+8, DX
 	SUBQ         $+8, BX
 	CMPQ         BX, $+8
 	JLT          short11
-	VCVTPH2PS    (CX)(DX*2), Y11
-	VSUBPS       Y0, Y11, Y11
-	VMAXPS       Y11, Y1, Y11
-	VMINPS       Y11, Y2, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VCVTPS2DQ    Y12, Y11
-	VPSRAD       $0x01, Y11, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y11, Y11
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       expNums<>+352(SB), Y11, Y11
-	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, (AX)(DX*4)
-	VADDPS       Y11, Y10, Y10
+	VCVTPH2PS    (CX)(DX*2), Y9
+	VSUBPS       Y0, Y9, Y9
+	VMULPS       expNums<>+64(SB), Y9, Y9
+	VBROADCASTSS expNums<>+1920(SB), Y10
+	VMAXPS       Y9, Y10, Y9
+	VROUNDPS     $0x09, Y9, Y10
+	VSUBPS       Y10, Y9, Y9
+	VBROADCASTSS expNums<>+1952(SB), Y11
+	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VFMADD213PS  expNums<>+352(SB), Y9, Y11
+	VCVTPS2DQ    Y10, Y9
+	VPSRAD       $0x01, Y9, Y10
+	VPSLLD       $0x17, Y10, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VPSUBD       Y10, Y9, Y9
+	VPSLLD       $0x17, Y9, Y9
+	VPADDD       expNums<>+352(SB), Y9, Y9
+	VMULPS       Y9, Y11, Y9
+	VMOVUPS      Y9, (AX)(DX*4)
+	VADDPS       Y9, Y8, Y8
 	ADDQ         $+8, DX
 	SUBQ         $+8, BX
 
@@ -7225,15 +7001,15 @@ short4:
 	MOVQ    BX, DI
 	SHLQ    $0x02, DI
 	SUBQ    DI, SI
-	VMOVUPS (SI), Y11
-	VPXOR   X12, X12, X12
+	VMOVUPS (SI), Y9
+	VPXOR   X10, X10, X10
 	TESTQ   $0x00000001, BX
 	JEQ     piece12
 	MOVQ    BX, SI
 	ANDQ    $0x06, SI
 	ADDQ    DX, SI
-	VPSLLDQ $0x02, X12, X12
-	VPINSRW $0x00, (CX)(SI*2), X12, X12
+	VPSLLDQ $0x02, X10, X10
+	VPINSRW $0x00, (CX)(SI*2), X10, X10
 
 piece12:
 	TESTQ   $0x00000002, BX
@@ -7241,47 +7017,44 @@ piece12:
 	MOVQ    BX, SI
 	ANDQ    $0x04, SI
 	ADDQ    DX, SI
-	VPSLLDQ $0x04, X12, X12
-	VPINSRD $0x00, (CX)(SI*2), X12, X12
+	VPSLLDQ $0x04, X10, X10
+	VPINSRD $0x00, (CX)(SI*2), X10, X10
 
 piece13:
 	TESTQ   $0x00000004, BX
 	JEQ     piece14
 	ANDQ    $0x00, BX
 	ADDQ    DX, BX
-	VPSLLDQ $0x08, X12, X12
-	VPINSRQ $0x00, (CX)(BX*2), X12, X12
+	VPSLLDQ $0x08, X10, X10
+	VPINSRQ $0x00, (CX)(BX*2), X10, X10
 
 piece14:
-	VCVTPH2PS    X12, Y12
-	VSUBPS       Y0, Y12, Y0
-	VMAXPS       Y0, Y1, Y0
-	VMINPS       Y0, Y2, Y0
-	VBROADCASTSS expNums<>+64(SB), Y1
-	VFMADD213PS  expNums<>+96(SB), Y0, Y1
-	VSUBPS       expNums<>+96(SB), Y1, Y1
-	VMOVUPS      Y0, Y0
-	VFNMADD231PS expNums<>+128(SB), Y1, Y0
-	VFNMADD231PS expNums<>+160(SB), Y1, Y0
-	VBROADCASTSS expNums<>+192(SB), Y2
-	VFMADD213PS  expNums<>+224(SB), Y0, Y2
-	VFMADD213PS  expNums<>+256(SB), Y0, Y2
-	VFMADD213PS  expNums<>+288(SB), Y0, Y2
-	VFMADD213PS  expNums<>+320(SB), Y0, Y2
-	VFMADD213PS  expNums<>+352(SB), Y0, Y2
-	VFMADD213PS  expNums<>+352(SB), Y0, Y2
-	VCVTPS2DQ    Y1, Y0
-	VPSRAD       $0x01, Y0, Y1
-	VPSLLD       $0x17, Y1, Y12
+	VCVTPH2PS    X10, Y10
+	VSUBPS       Y0, Y10, Y0
+	VMULPS       expNums<>+64(SB), Y0, Y0
+	VBROADCASTSS expNums<>+1920(SB), Y10
+	VMAXPS       Y0, Y10, Y0
+	VROUNDPS     $0x09, Y0, Y10
+	VSUBPS       Y10, Y0, Y0
+	VBROADCASTSS expNums<>+1952(SB), Y11
+	VFMADD213PS  expNums<>+1984(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2016(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2048(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2080(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2112(SB), Y0, Y11
+	VFMADD213PS  expNums<>+352(SB), Y0, Y11
+	VCVTPS2DQ    Y10, Y0
+	VPSRAD       $0x01, Y0, Y10
+	VPSLLD       $0x17, Y10, Y12
 	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y2, Y2
-	VPSUBD       Y1, Y0, Y0
+	VMULPS       Y12, Y11, Y11
+	VPSUBD       Y10, Y0, Y0
 	VPSLLD       $0x17, Y0, Y0
 	VPADDD       expNums<>+352(SB), Y0, Y0
-	VMULPS       Y0, Y2, Y0
-	VMASKMOVPS   Y0, Y11, (AX)(DX*4)
-	VANDPS       Y11, Y0, Y0
-	VADDPS       Y0, Y3, Y3
+	VMULPS       Y0, Y11, Y0
+	VMASKMOVPS   Y0, Y9, (AX)(DX*4)
+	VANDPS       Y9, Y0, Y0
+	VADDPS       Y0, Y1, Y1
 	JMP          done3
 
 short5:
@@ -7291,15 +7064,15 @@ short5:
 	MOVQ    BX, DI
 	SHLQ    $0x02, DI
 	SUBQ    DI, SI
-	VMOVUPS (SI), Y11
-	VPXOR   X12, X12, X12
+	VMOVUPS (SI), Y9
+	VPXOR   X10, X10, X10
 	TESTQ   $0x00000001, BX
 	JEQ     piece15
 	MOVQ    BX, SI
 	ANDQ    $0x06, SI
 	ADDQ    DX, SI
-	VPSLLDQ $0x02, X12, X12
-	VPINSRW $0x00, (CX)(SI*2), X12, X12
+	VPSLLDQ $0x02, X10, X10
+	VPINSRW $0x00, (CX)(SI*2), X10, X10
 
 piece15:
 	TESTQ   $0x00000002, BX
@@ -7307,47 +7080,44 @@ piece15:
 	MOVQ    BX, SI
 	ANDQ    $0x04, SI
 	ADDQ    DX, SI
-	VPSLLDQ $0x04, X12, X12
-	VPINSRD $0x00, (CX)(SI*2), X12, X12
+	VPSLLDQ $0x04, X10, X10
+	VPINSRD $0x00, (CX)(SI*2), X10, X10
 
 piece16:
 	TESTQ   $0x00000004, BX
 	JEQ     piece17
 	ANDQ    $0x00, BX
 	ADDQ    DX, BX
-	VPSLLDQ $0x08, X12, X12
-	VPINSRQ $0x00, (CX)(BX*2), X12, X12
+	VPSLLDQ $0x08, X10, X10
+	VPINSRQ $0x00, (CX)(BX*2), X10, X10
 
 piece17:
-	VCVTPH2PS    X12, Y12
-	VSUBPS       Y0, Y12, Y0
-	VMAXPS       Y0, Y1, Y0
-	VMINPS       Y0, Y2, Y0
-	VBROADCASTSS expNums<>+64(SB), Y1
-	VFMADD213PS  expNums<>+96(SB), Y0, Y1
-	VSUBPS       expNums<>+96(SB), Y1, Y1
-	VMOVUPS      Y0, Y0
-	VFNMADD231PS expNums<>+128(SB), Y1, Y0
-	VFNMADD231PS expNums<>+160(SB), Y1, Y0
-	VBROADCASTSS expNums<>+192(SB), Y2
-	VFMADD213PS  expNums<>+224(SB), Y0, Y2
-	VFMADD213PS  expNums<>+256(SB), Y0, Y2
-	VFMADD213PS  expNums<>+288(SB), Y0, Y2
-	VFMADD213PS  expNums<>+320(SB), Y0, Y2
-	VFMADD213PS  expNums<>+352(SB), Y0, Y2
-	VFMADD213PS  expNums<>+352(SB), Y0, Y2
-	VCVTPS2DQ    Y1, Y0
-	VPSRAD       $0x01, Y0, Y1
-	VPSLLD       $0x17, Y1, Y12
+	VCVTPH2PS    X10, Y10
+	VSUBPS       Y0, Y10, Y0
+	VMULPS       expNums<>+64(SB), Y0, Y0
+	VBROADCASTSS expNums<>+1920(SB), Y10
+	VMAXPS       Y0, Y10, Y0
+	VROUNDPS     $0x09, Y0, Y10
+	VSUBPS       Y10, Y0, Y0
+	VBROADCASTSS expNums<>+1952(SB), Y11
+	VFMADD213PS  expNums<>+1984(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2016(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2048(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2080(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2112(SB), Y0, Y11
+	VFMADD213PS  expNums<>+352(SB), Y0, Y11
+	VCVTPS2DQ    Y10, Y0
+	VPSRAD       $0x01, Y0, Y10
+	VPSLLD       $0x17, Y10, Y12
 	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y2, Y2
-	VPSUBD       Y1, Y0, Y0
+	VMULPS       Y12, Y11, Y11
+	VPSUBD       Y10, Y0, Y0
 	VPSLLD       $0x17, Y0, Y0
 	VPADDD       expNums<>+352(SB), Y0, Y0
-	VMULPS       Y0, Y2, Y0
-	VMASKMOVPS   Y0, Y11, (AX)(DX*4)
-	VANDPS       Y11, Y0, Y0
-	VADDPS       Y0, Y4, Y4
+	VMULPS       Y0, Y11, Y0
+	VMASKMOVPS   Y0, Y9, (AX)(DX*4)
+	VANDPS       Y9, Y0, Y0
+	VADDPS       Y0, Y2, Y2
 	JMP          done3
 
 short6:
@@ -7357,15 +7127,15 @@ short6:
 	MOVQ    BX, DI
 	SHLQ    $0x02, DI
 	SUBQ    DI, SI
-	VMOVUPS (SI), Y11
-	VPXOR   X12, X12, X12
+	VMOVUPS (SI), Y9
+	VPXOR   X10, X10, X10
 	TESTQ   $0x00000001, BX
 	JEQ     piece18
 	MOVQ    BX, SI
 	ANDQ    $0x06, SI
 	ADDQ    DX, SI
-	VPSLLDQ $0x02, X12, X12
-	VPINSRW $0x00, (CX)(SI*2), X12, X12
+	VPSLLDQ $0x02, X10, X10
+	VPINSRW $0x00, (CX)(SI*2), X10, X10
 
 piece18:
 	TESTQ   $0x00000002, BX
@@ -7373,47 +7143,44 @@ piece18:
 	MOVQ    BX, SI
 	ANDQ    $0x04, SI
 	ADDQ    DX, SI
-	VPSLLDQ $0x04, X12, X12
-	VPINSRD $0x00, (CX)(SI*2), X12, X12
+	VPSLLDQ $0x04, X10, X10
+	VPINSRD $0x00, (CX)(SI*2), X10, X10
 
 piece19:
 	TESTQ   $0x00000004, BX
 	JEQ     piece20
 	ANDQ    $0x00, BX
 	ADDQ    DX, BX
-	VPSLLDQ $0x08, X12, X12
-	VPINSRQ $0x00, (CX)(BX*2), X12, X12
+	VPSLLDQ $0x08, X10, X10
+	VPINSRQ $0x00, (CX)(BX*2), X10, X10
 
 piece20:
-	VCVTPH2PS    X12, Y12
-	VSUBPS       Y0, Y12, Y0
-	VMAXPS       Y0, Y1, Y0
-	VMINPS       Y0, Y2, Y0
-	VBROADCASTSS expNums<>+64(SB), Y1
-	VFMADD213PS  expNums<>+96(SB), Y0, Y1
-	VSUBPS       expNums<>+96(SB), Y1, Y1
-	VMOVUPS      Y0, Y0
-	VFNMADD231PS expNums<>+128(SB), Y1, Y0
-	VFNMADD231PS expNums<>+160(SB), Y1, Y0
-	VBROADCASTSS expNums<>+192(SB), Y2
-	VFMADD213PS  expNums<>+224(SB), Y0, Y2
-	VFMADD213PS  expNums<>+256(SB), Y0, Y2
-	VFMADD213PS  expNums<>+288(SB), Y0, Y2
-	VFMADD213PS  expNums<>+320(SB), Y0, Y2
-	VFMADD213PS  expNums<>+352(SB), Y0, Y2
-	VFMADD213PS  expNums<>+352(SB), Y0, Y2
-	VCVTPS2DQ    Y1, Y0
-	VPSRAD       $0x01, Y0, Y1
-	VPSLLD       $0x17, Y1, Y12
+	VCVTPH2PS    X10, Y10
+	VSUBPS       Y0, Y10, Y0
+	VMULPS       expNums<>+64(SB), Y0, Y0
+	VBROADCASTSS expNums<>+1920(SB), Y10
+	VMAXPS       Y0, Y10, Y0
+	VROUNDPS     $0x09, Y0, Y10
+	VSUBPS       Y10, Y0, Y0
+	VBROADCASTSS expNums<>+1952(SB), Y11
+	VFMADD213PS  expNums<>+1984(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2016(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2048(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2080(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2112(SB), Y0, Y11
+	VFMADD213PS  expNums<>+352(SB), Y0, Y11
+	VCVTPS2DQ    Y10, Y0
+	VPSRAD       $0x01, Y0, Y10
+	VPSLLD       $0x17, Y10, Y12
 	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y2, Y2
-	VPSUBD       Y1, Y0, Y0
+	VMULPS       Y12, Y11, Y11
+	VPSUBD       Y10, Y0, Y0
 	VPSLLD       $0x17, Y0, Y0
 	VPADDD       expNums<>+352(SB), Y0, Y0
-	VMULPS       Y0, Y2, Y0
-	VMASKMOVPS   Y0, Y11, (AX)(DX*4)
-	VANDPS       Y11, Y0, Y0
-	VADDPS       Y0, Y5, Y5
+	VMULPS       Y0, Y11, Y0
+	VMASKMOVPS   Y0, Y9, (AX)(DX*4)
+	VANDPS       Y9, Y0, Y0
+	VADDPS       Y0, Y3, Y3
 	JMP          done3
 
 short7:
@@ -7423,15 +7190,15 @@ short7:
 	MOVQ    BX, DI
 	SHLQ    $0x02, DI
 	SUBQ    DI, SI
-	VMOVUPS (SI), Y11
-	VPXOR   X12, X12, X12
+	VMOVUPS (SI), Y9
+	VPXOR   X10, X10, X10
 	TESTQ   $0x00000001, BX
 	JEQ     piece21
 	MOVQ    BX, SI
 	ANDQ    $0x06, SI
 	ADDQ    DX, SI
-	VPSLLDQ $0x02, X12, X12
-	VPINSRW $0x00, (CX)(SI*2), X12, X12
+	VPSLLDQ $0x02, X10, X10
+	VPINSRW $0x00, (CX)(SI*2), X10, X10
 
 piece21:
 	TESTQ   $0x00000002, BX
@@ -7439,47 +7206,44 @@ piece21:
 	MOVQ    BX, SI
 	ANDQ    $0x04, SI
 	ADDQ    DX, SI
-	VPSLLDQ $0x04, X12, X12
-	VPINSRD $0x00, (CX)(SI*2), X12, X12
+	VPSLLDQ $0x04, X10, X10
+	VPINSRD $0x00, (CX)(SI*2), X10, X10
 
 piece22:
 	TESTQ   $0x00000004, BX
 	JEQ     piece23
 	ANDQ    $0x00, BX
 	ADDQ    DX, BX
-	VPSLLDQ $0x08, X12, X12
-	VPINSRQ $0x00, (CX)(BX*2), X12, X12
+	VPSLLDQ $0x08, X10, X10
+	VPINSRQ $0x00, (CX)(BX*2), X10, X10
 
 piece23:
-	VCVTPH2PS    X12, Y12
-	VSUBPS       Y0, Y12, Y0
-	VMAXPS       Y0, Y1, Y0
-	VMINPS       Y0, Y2, Y0
-	VBROADCASTSS expNums<>+64(SB), Y1
-	VFMADD213PS  expNums<>+96(SB), Y0, Y1
-	VSUBPS       expNums<>+96(SB), Y1, Y1
-	VMOVUPS      Y0, Y0
-	VFNMADD231PS expNums<>+128(SB), Y1, Y0
-	VFNMADD231PS expNums<>+160(SB), Y1, Y0
-	VBROADCASTSS expNums<>+192(SB), Y2
-	VFMADD213PS  expNums<>+224(SB), Y0, Y2
-	VFMADD213PS  expNums<>+256(SB), Y0, Y2
-	VFMADD213PS  expNums<>+288(SB), Y0, Y2
-	VFMADD213PS  expNums<>+320(SB), Y0, Y2
-	VFMADD213PS  expNums<>+352(SB), Y0, Y2
-	VFMADD213PS  expNums<>+352(SB), Y0, Y2
-	VCVTPS2DQ    Y1, Y0
-	VPSRAD       $0x01, Y0, Y1
-	VPSLLD       $0x17, Y1, Y12
+	VCVTPH2PS    X10, Y10
+	VSUBPS       Y0, Y10, Y0
+	VMULPS       expNums<>+64(SB), Y0, Y0
+	VBROADCASTSS expNums<>+1920(SB), Y10
+	VMAXPS       Y0, Y10, Y0
+	VROUNDPS     $0x09, Y0, Y10
+	VSUBPS       Y10, Y0, Y0
+	VBROADCASTSS expNums<>+1952(SB), Y11
+	VFMADD213PS  expNums<>+1984(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2016(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2048(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2080(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2112(SB), Y0, Y11
+	VFMADD213PS  expNums<>+352(SB), Y0, Y11
+	VCVTPS2DQ    Y10, Y0
+	VPSRAD       $0x01, Y0, Y10
+	VPSLLD       $0x17, Y10, Y12
 	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y2, Y2
-	VPSUBD       Y1, Y0, Y0
+	VMULPS       Y12, Y11, Y11
+	VPSUBD       Y10, Y0, Y0
 	VPSLLD       $0x17, Y0, Y0
 	VPADDD       expNums<>+352(SB), Y0, Y0
-	VMULPS       Y0, Y2, Y0
-	VMASKMOVPS   Y0, Y11, (AX)(DX*4)
-	VANDPS       Y11, Y0, Y0
-	VADDPS       Y0, Y6, Y6
+	VMULPS       Y0, Y11, Y0
+	VMASKMOVPS   Y0, Y9, (AX)(DX*4)
+	VANDPS       Y9, Y0, Y0
+	VADDPS       Y0, Y4, Y4
 	JMP          done3
 
 short8:
@@ -7489,15 +7253,15 @@ short8:
 	MOVQ    BX, DI
 	SHLQ    $0x02, DI
 	SUBQ    DI, SI
-	VMOVUPS (SI), Y11
-	VPXOR   X12, X12, X12
+	VMOVUPS (SI), Y9
+	VPXOR   X10, X10, X10
 	TESTQ   $0x00000001, BX
 	JEQ     piece24
 	MOVQ    BX, SI
 	ANDQ    $0x06, SI
 	ADDQ    DX, SI
-	VPSLLDQ $0x02, X12, X12
-	VPINSRW $0x00, (CX)(SI*2), X12, X12
+	VPSLLDQ $0x02, X10, X10
+	VPINSRW $0x00, (CX)(SI*2), X10, X10
 
 piece24:
 	TESTQ   $0x00000002, BX
@@ -7505,47 +7269,44 @@ piece24:
 	MOVQ    BX, SI
 	ANDQ    $0x04, SI
 	ADDQ    DX, SI
-	VPSLLDQ $0x04, X12, X12
-	VPINSRD $0x00, (CX)(SI*2), X12, X12
+	VPSLLDQ $0x04, X10, X10
+	VPINSRD $0x00, (CX)(SI*2), X10, X10
 
 piece25:
 	TESTQ   $0x00000004, BX
 	JEQ     piece26
 	ANDQ    $0x00, BX
 	ADDQ    DX, BX
-	VPSLLDQ $0x08, X12, X12
-	VPINSRQ $0x00, (CX)(BX*2), X12, X12
+	VPSLLDQ $0x08, X10, X10
+	VPINSRQ $0x00, (CX)(BX*2), X10, X10
 
 piece26:
-	VCVTPH2PS    X12, Y12
-	VSUBPS       Y0, Y12, Y0
-	VMAXPS       Y0, Y1, Y0
-	VMINPS       Y0, Y2, Y0
-	VBROADCASTSS expNums<>+64(SB), Y1
-	VFMADD213PS  expNums<>+96(SB), Y0, Y1
-	VSUBPS       expNums<>+96(SB), Y1, Y1
-	VMOVUPS      Y0, Y0
-	VFNMADD231PS expNums<>+128(SB), Y1, Y0
-	VFNMADD231PS expNums<>+160(SB), Y1, Y0
-	VBROADCASTSS expNums<>+192(SB), Y2
-	VFMADD213PS  expNums<>+224(SB), Y0, Y2
-	VFMADD213PS  expNums<>+256(SB), Y0, Y2
-	VFMADD213PS  expNums<>+288(SB), Y0, Y2
-	VFMADD213PS  expNums<>+320(SB), Y0, Y2
-	VFMADD213PS  expNums<>+352(SB), Y0, Y2
-	VFMADD213PS  expNums<>+352(SB), Y0, Y2
-	VCVTPS2DQ    Y1, Y0
-	VPSRAD       $0x01, Y0, Y1
-	VPSLLD       $0x17, Y1, Y12
+	VCVTPH2PS    X10, Y10
+	VSUBPS       Y0, Y10, Y0
+	VMULPS       expNums<>+64(SB), Y0, Y0
+	VBROADCASTSS expNums<>+1920(SB), Y10
+	VMAXPS       Y0, Y10, Y0
+	VROUNDPS     $0x09, Y0, Y10
+	VSUBPS       Y10, Y0, Y0
+	VBROADCASTSS expNums<>+1952(SB), Y11
+	VFMADD213PS  expNums<>+1984(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2016(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2048(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2080(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2112(SB), Y0, Y11
+	VFMADD213PS  expNums<>+352(SB), Y0, Y11
+	VCVTPS2DQ    Y10, Y0
+	VPSRAD       $0x01, Y0, Y10
+	VPSLLD       $0x17, Y10, Y12
 	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y2, Y2
-	VPSUBD       Y1, Y0, Y0
+	VMULPS       Y12, Y11, Y11
+	VPSUBD       Y10, Y0, Y0
 	VPSLLD       $0x17, Y0, Y0
 	VPADDD       expNums<>+352(SB), Y0, Y0
-	VMULPS       Y0, Y2, Y0
-	VMASKMOVPS   Y0, Y11, (AX)(DX*4)
-	VANDPS       Y11, Y0, Y0
-	VADDPS       Y0, Y7, Y7
+	VMULPS       Y0, Y11, Y0
+	VMASKMOVPS   Y0, Y9, (AX)(DX*4)
+	VANDPS       Y9, Y0, Y0
+	VADDPS       Y0, Y5, Y5
 	JMP          done3
 
 short9:
@@ -7555,15 +7316,15 @@ short9:
 	MOVQ    BX, DI
 	SHLQ    $0x02, DI
 	SUBQ    DI, SI
-	VMOVUPS (SI), Y11
-	VPXOR   X12, X12, X12
+	VMOVUPS (SI), Y9
+	VPXOR   X10, X10, X10
 	TESTQ   $0x00000001, BX
 	JEQ     piece27
 	MOVQ    BX, SI
 	ANDQ    $0x06, SI
 	ADDQ    DX, SI
-	VPSLLDQ $0x02, X12, X12
-	VPINSRW $0x00, (CX)(SI*2), X12, X12
+	VPSLLDQ $0x02, X10, X10
+	VPINSRW $0x00, (CX)(SI*2), X10, X10
 
 piece27:
 	TESTQ   $0x00000002, BX
@@ -7571,47 +7332,44 @@ piece27:
 	MOVQ    BX, SI
 	ANDQ    $0x04, SI
 	ADDQ    DX, SI
-	VPSLLDQ $0x04, X12, X12
-	VPINSRD $0x00, (CX)(SI*2), X12, X12
+	VPSLLDQ $0x04, X10, X10
+	VPINSRD $0x00, (CX)(SI*2), X10, X10
 
 piece28:
 	TESTQ   $0x00000004, BX
 	JEQ     piece29
 	ANDQ    $0x00, BX
 	ADDQ    DX, BX
-	VPSLLDQ $0x08, X12, X12
-	VPINSRQ $0x00, (CX)(BX*2), X12, X12
+	VPSLLDQ $0x08, X10, X10
+	VPINSRQ $0x00, (CX)(BX*2), X10, X10
 
 piece29:
-	VCVTPH2PS    X12, Y12
-	VSUBPS       Y0, Y12, Y0
-	VMAXPS       Y0, Y1, Y0
-	VMINPS       Y0, Y2, Y0
-	VBROADCASTSS expNums<>+64(SB), Y1
-	VFMADD213PS  expNums<>+96(SB), Y0, Y1
-	VSUBPS       expNums<>+96(SB), Y1, Y1
-	VMOVUPS      Y0, Y0
-	VFNMADD231PS expNums<>+128(SB), Y1, Y0
-	VFNMADD231PS expNums<>+160(SB), Y1, Y0
-	VBROADCASTSS expNums<>+192(SB), Y2
-	VFMADD213PS  expNums<>+224(SB), Y0, Y2
-	VFMADD213PS  expNums<>+256(SB), Y0, Y2
-	VFMADD213PS  expNums<>+288(SB), Y0, Y2
-	VFMADD213PS  expNums<>+320(SB), Y0, Y2
-	VFMADD213PS  expNums<>+352(SB), Y0, Y2
-	VFMADD213PS  expNums<>+352(SB), Y0, Y2
-	VCVTPS2DQ    Y1, Y0
-	VPSRAD       $0x01, Y0, Y1
-	VPSLLD       $0x17, Y1, Y12
+	VCVTPH2PS    X10, Y10
+	VSUBPS       Y0, Y10, Y0
+	VMULPS       expNums<>+64(SB), Y0, Y0
+	VBROADCASTSS expNums<>+1920(SB), Y10
+	VMAXPS       Y0, Y10, Y0
+	VROUNDPS     $0x09, Y0, Y10
+	VSUBPS       Y10, Y0, Y0
+	VBROADCASTSS expNums<>+1952(SB), Y11
+	VFMADD213PS  expNums<>+1984(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2016(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2048(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2080(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2112(SB), Y0, Y11
+	VFMADD213PS  expNums<>+352(SB), Y0, Y11
+	VCVTPS2DQ    Y10, Y0
+	VPSRAD       $0x01, Y0, Y10
+	VPSLLD       $0x17, Y10, Y12
 	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y2, Y2
-	VPSUBD       Y1, Y0, Y0
+	VMULPS       Y12, Y11, Y11
+	VPSUBD       Y10, Y0, Y0
 	VPSLLD       $0x17, Y0, Y0
 	VPADDD       expNums<>+352(SB), Y0, Y0
-	VMULPS       Y0, Y2, Y0
-	VMASKMOVPS   Y0, Y11, (AX)(DX*4)
-	VANDPS       Y11, Y0, Y0
-	VADDPS       Y0, Y8, Y8
+	VMULPS       Y0, Y11, Y0
+	VMASKMOVPS   Y0, Y9, (AX)(DX*4)
+	VANDPS       Y9, Y0, Y0
+	VADDPS       Y0, Y6, Y6
 	JMP          done3
 
 short10:
@@ -7621,15 +7379,15 @@ short10:
 	MOVQ    BX, DI
 	SHLQ    $0x02, DI
 	SUBQ    DI, SI
-	VMOVUPS (SI), Y11
-	VPXOR   X12, X12, X12
+	VMOVUPS (SI), Y9
+	VPXOR   X10, X10, X10
 	TESTQ   $0x00000001, BX
 	JEQ     piece30
 	MOVQ    BX, SI
 	ANDQ    $0x06, SI
 	ADDQ    DX, SI
-	VPSLLDQ $0x02, X12, X12
-	VPINSRW $0x00, (CX)(SI*2), X12, X12
+	VPSLLDQ $0x02, X10, X10
+	VPINSRW $0x00, (CX)(SI*2), X10, X10
 
 piece30:
 	TESTQ   $0x00000002, BX
@@ -7637,47 +7395,44 @@ piece30:
 	MOVQ    BX, SI
 	ANDQ    $0x04, SI
 	ADDQ    DX, SI
-	VPSLLDQ $0x04, X12, X12
-	VPINSRD $0x00, (CX)(SI*2), X12, X12
+	VPSLLDQ $0x04, X10, X10
+	VPINSRD $0x00, (CX)(SI*2), X10, X10
 
 piece31:
 	TESTQ   $0x00000004, BX
 	JEQ     piece32
 	ANDQ    $0x00, BX
 	ADDQ    DX, BX
-	VPSLLDQ $0x08, X12, X12
-	VPINSRQ $0x00, (CX)(BX*2), X12, X12
+	VPSLLDQ $0x08, X10, X10
+	VPINSRQ $0x00, (CX)(BX*2), X10, X10
 
 piece32:
-	VCVTPH2PS    X12, Y12
-	VSUBPS       Y0, Y12, Y0
-	VMAXPS       Y0, Y1, Y0
-	VMINPS       Y0, Y2, Y0
-	VBROADCASTSS expNums<>+64(SB), Y1
-	VFMADD213PS  expNums<>+96(SB), Y0, Y1
-	VSUBPS       expNums<>+96(SB), Y1, Y1
-	VMOVUPS      Y0, Y0
-	VFNMADD231PS expNums<>+128(SB), Y1, Y0
-	VFNMADD231PS expNums<>+160(SB), Y1, Y0
-	VBROADCASTSS expNums<>+192(SB), Y2
-	VFMADD213PS  expNums<>+224(SB), Y0, Y2
-	VFMADD213PS  expNums<>+256(SB), Y0, Y2
-	VFMADD213PS  expNums<>+288(SB), Y0, Y2
-	VFMADD213PS  expNums<>+320(SB), Y0, Y2
-	VFMADD213PS  expNums<>+352(SB), Y0, Y2
-	VFMADD213PS  expNums<>+352(SB), Y0, Y2
-	VCVTPS2DQ    Y1, Y0
-	VPSRAD       $0x01, Y0, Y1
-	VPSLLD       $0x17, Y1, Y12
+	VCVTPH2PS    X10, Y10
+	VSUBPS       Y0, Y10, Y0
+	VMULPS       expNums<>+64(SB), Y0, Y0
+	VBROADCASTSS expNums<>+1920(SB), Y10
+	VMAXPS       Y0, Y10, Y0
+	VROUNDPS     $0x09, Y0, Y10
+	VSUBPS       Y10, Y0, Y0
+	VBROADCASTSS expNums<>+1952(SB), Y11
+	VFMADD213PS  expNums<>+1984(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2016(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2048(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2080(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2112(SB), Y0, Y11
+	VFMADD213PS  expNums<>+352(SB), Y0, Y11
+	VCVTPS2DQ    Y10, Y0
+	VPSRAD       $0x01, Y0, Y10
+	VPSLLD       $0x17, Y10, Y12
 	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y2, Y2
-	VPSUBD       Y1, Y0, Y0
+	VMULPS       Y12, Y11, Y11
+	VPSUBD       Y10, Y0, Y0
 	VPSLLD       $0x17, Y0, Y0
 	VPADDD       expNums<>+352(SB), Y0, Y0
-	VMULPS       Y0, Y2, Y0
-	VMASKMOVPS   Y0, Y11, (AX)(DX*4)
-	VANDPS       Y11, Y0, Y0
-	VADDPS       Y0, Y9, Y9
+	VMULPS       Y0, Y11, Y0
+	VMASKMOVPS   Y0, Y9, (AX)(DX*4)
+	VANDPS       Y9, Y0, Y0
+	VADDPS       Y0, Y7, Y7
 	JMP          done3
 
 short11:
@@ -7687,15 +7442,15 @@ short11:
 	MOVQ    BX, DI
 	SHLQ    $0x02, DI
 	SUBQ    DI, SI
-	VMOVUPS (SI), Y11
-	VPXOR   X12, X12, X12
+	VMOVUPS (SI), Y9
+	VPXOR   X10, X10, X10
 	TESTQ   $0x00000001, BX
 	JEQ     piece33
 	MOVQ    BX, SI
 	ANDQ    $0x06, SI
 	ADDQ    DX, SI
-	VPSLLDQ $0x02, X12, X12
-	VPINSRW $0x00, (CX)(SI*2), X12, X12
+	VPSLLDQ $0x02, X10, X10
+	VPINSRW $0x00, (CX)(SI*2), X10, X10
 
 piece33:
 	TESTQ   $0x00000002, BX
@@ -7703,58 +7458,55 @@ piece33:
 	MOVQ    BX, SI
 	ANDQ    $0x04, SI
 	ADDQ    DX, SI
-	VPSLLDQ $0x04, X12, X12
-	VPINSRD $0x00, (CX)(SI*2), X12, X12
+	VPSLLDQ $0x04, X10, X10
+	VPINSRD $0x00, (CX)(SI*2), X10, X10
 
 piece34:
 	TESTQ   $0x00000004, BX
 	JEQ     piece35
 	ANDQ    $0x00, BX
 	ADDQ    DX, BX
-	VPSLLDQ $0x08, X12, X12
-	VPINSRQ $0x00, (CX)(BX*2), X12, X12
+	VPSLLDQ $0x08, X10, X10
+	VPINSRQ $0x00, (CX)(BX*2), X10, X10
 
 piece35:
-	VCVTPH2PS    X12, Y12
-	VSUBPS       Y0, Y12, Y0
-	VMAXPS       Y0, Y1, Y0
-	VMINPS       Y0, Y2, Y0
-	VBROADCASTSS expNums<>+64(SB), Y1
-	VFMADD213PS  expNums<>+96(SB), Y0, Y1
-	VSUBPS       expNums<>+96(SB), Y1, Y1
-	VMOVUPS      Y0, Y0
-	VFNMADD231PS expNums<>+128(SB), Y1, Y0
-	VFNMADD231PS expNums<>+160(SB), Y1, Y0
-	VBROADCASTSS expNums<>+192(SB), Y2
-	VFMADD213PS  expNums<>+224(SB), Y0, Y2
-	VFMADD213PS  expNums<>+256(SB), Y0, Y2
-	VFMADD213PS  expNums<>+288(SB), Y0, Y2
-	VFMADD213PS  expNums<>+320(SB), Y0, Y2
-	VFMADD213PS  expNums<>+352(SB), Y0, Y2
-	VFMADD213PS  expNums<>+352(SB), Y0, Y2
-	VCVTPS2DQ    Y1, Y0
-	VPSRAD       $0x01, Y0, Y1
-	VPSLLD       $0x17, Y1, Y12
+	VCVTPH2PS    X10, Y10
+	VSUBPS       Y0, Y10, Y0
+	VMULPS       expNums<>+64(SB), Y0, Y0
+	VBROADCASTSS expNums<>+1920(SB), Y10
+	VMAXPS       Y0, Y10, Y0
+	VROUNDPS     $0x09, Y0, Y10
+	VSUBPS       Y10, Y0, Y0
+	VBROADCASTSS expNums<>+1952(SB), Y11
+	VFMADD213PS  expNums<>+1984(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2016(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2048(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2080(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2112(SB), Y0, Y11
+	VFMADD213PS  expNums<>+352(SB), Y0, Y11
+	VCVTPS2DQ    Y10, Y0
+	VPSRAD       $0x01, Y0, Y10
+	VPSLLD       $0x17, Y10, Y12
 	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y2, Y2
-	VPSUBD       Y1, Y0, Y0
+	VMULPS       Y12, Y11, Y11
+	VPSUBD       Y10, Y0, Y0
 	VPSLLD       $0x17, Y0, Y0
 	VPADDD       expNums<>+352(SB), Y0, Y0
-	VMULPS       Y0, Y2, Y0
-	VMASKMOVPS   Y0, Y11, (AX)(DX*4)
-	VANDPS       Y11, Y0, Y0
-	VADDPS       Y0, Y10, Y10
+	VMULPS       Y0, Y11, Y0
+	VMASKMOVPS   Y0, Y9, (AX)(DX*4)
+	VANDPS       Y9, Y0, Y0
+	VADDPS       Y0, Y8, Y8
 
 done3:
+	VADDPS       Y1, Y5, Y1
+	VADDPS       Y2, Y6, Y2
 	VADDPS       Y3, Y7, Y3
 	VADDPS       Y4, Y8, Y4
-	VADDPS       Y5, Y9, Y5
-	VADDPS       Y6, Y10, Y6
-	VADDPS       Y3, Y5, Y3
-	VADDPS       Y4, Y6, Y4
-	VADDPS       Y3, Y4, Y3
-	VEXTRACTF128 $0x01, Y3, X0
-	VADDPS       X3, X0, X0
+	VADDPS       Y1, Y3, Y1
+	VADDPS       Y2, Y4, Y2
+	VADDPS       Y1, Y2, Y1
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPS       X1, X0, X0
 	VPERMILPS    $0x0e, X0, X1
 	VADDPS       X0, X1, X0
 	VPERMILPS    $0x01, X0, X1
@@ -7764,1559 +7516,787 @@ done3:
 	RET
 
 // func softmaxF16AVX2(dst *byte, src *byte, exps *float32, n int, count int, step int)
-// Requires: AVX, AVX2, F16C, FMA3
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·softmaxF16AVX2(SB), NOSPLIT|NOFRAME, $0-48
-	MOVQ         dst+0(FP), AX
-	MOVQ         src+8(FP), CX
-	MOVQ         exps+16(FP), DX
-	MOVQ         n+24(FP), BX
-	MOVQ         count+32(FP), SI
-	VBROADCASTSS expNums<>+0(SB), Y0
-	VBROADCASTSS expNums<>+32(SB), Y1
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ exps+16(FP), DX
+	MOVQ n+24(FP), BX
+	MOVQ count+32(FP), DI
+	MOVQ BX, R8
+	SHLQ $0x01, R8
 
 row:
-	MOVQ         BX, R8
-	XORQ         DI, DI
-	VBROADCASTSS expNums<>+1920(SB), Y2
-	VMOVUPS      Y2, Y3
-	VMOVUPS      Y2, Y4
-	VMOVUPS      Y2, Y5
-	VMOVUPS      Y2, Y6
-	VMOVUPS      Y2, Y7
-	VMOVUPS      Y2, Y8
-	VMOVUPS      Y2, Y9
-	VMOVUPS      Y2, Y10
-	SUBQ         $+64, R8
+	LEAQ         (CX)(R8*1), SI
+	VBROADCASTSS expNums<>+2176(SB), Y0
+	VMOVUPS      Y0, Y1
+	VMOVUPS      Y0, Y2
+	VMOVUPS      Y0, Y3
+	VMOVUPS      Y0, Y4
+	MOVQ         BX, R10
+	XORQ         R9, R9
+	SUBQ         $+32, R10
 	JLT          turned2
 
 turn1:
-	VCVTPH2PS (CX)(DI*2), Y11
-	VCVTPH2PS 16(CX)(DI*2), Y12
-	VCVTPH2PS 32(CX)(DI*2), Y13
-	VCVTPH2PS 48(CX)(DI*2), Y14
-	VMAXPS    Y3, Y11, Y3
-	VMAXPS    Y4, Y12, Y4
-	VMAXPS    Y5, Y13, Y5
-	VMAXPS    Y6, Y14, Y6
-	VCVTPH2PS 64(CX)(DI*2), Y11
-	VCVTPH2PS 80(CX)(DI*2), Y12
-	VCVTPH2PS 96(CX)(DI*2), Y13
-	VCVTPH2PS 112(CX)(DI*2), Y14
-	VMAXPS    Y7, Y11, Y7
-	VMAXPS    Y8, Y12, Y8
-	VMAXPS    Y9, Y13, Y9
-	VMAXPS    Y10, Y14, Y10
-	ADDQ      $+64, DI
-	SUBQ      $+64, R8
+	VCVTPH2PS (CX)(R9*2), Y5
+	VCVTPH2PS 16(CX)(R9*2), Y6
+	VCVTPH2PS 32(CX)(R9*2), Y7
+	VCVTPH2PS 48(CX)(R9*2), Y8
+	VMAXPS    Y1, Y5, Y1
+	VMAXPS    Y2, Y6, Y2
+	VMAXPS    Y3, Y7, Y3
+	VMAXPS    Y4, Y8, Y4
+	ADDQ      $+32, R9
+	SUBQ      $+32, R10
 	JGE       turn1
 
 turned2:
-	ADDQ      $+64, R8
-	CMPQ      R8, $+8
+	ADDQ      $+32, R10
+	CMPQ      R10, $+8
 	JLT       short4
-	VCVTPH2PS (CX)(DI*2), Y11
-	VMAXPS    Y3, Y11, Y3
-	ADDQ      $+8, DI
-	SUBQ      $+8, R8
-	CMPQ      R8, $+8
+	VCVTPH2PS (CX)(R9*2), Y5
+	VMAXPS    Y1, Y5, Y1
+	ADDQ      $+8, R9
+	SUBQ      $+8, R10
+	CMPQ      R10, $+8
 	JLT       short5
-	VCVTPH2PS (CX)(DI*2), Y11
-	VMAXPS    Y4, Y11, Y4
-	ADDQ      $+8, DI
-	SUBQ      $+8, R8
-	CMPQ      R8, $+8
+	VCVTPH2PS (CX)(R9*2), Y5
+	VMAXPS    Y2, Y5, Y2
+	ADDQ      $+8, R9
+	SUBQ      $+8, R10
+	CMPQ      R10, $+8
 	JLT       short6
-	VCVTPH2PS (CX)(DI*2), Y11
-	VMAXPS    Y5, Y11, Y5
-	ADDQ      $+8, DI
-	SUBQ      $+8, R8
-	CMPQ      R8, $+8
+	VCVTPH2PS (CX)(R9*2), Y5
+	VMAXPS    Y3, Y5, Y3
+	ADDQ      $+8, R9
+	SUBQ      $+8, R10
+	CMPQ      R10, $+8
 	JLT       short7
-	VCVTPH2PS (CX)(DI*2), Y11
-	VMAXPS    Y6, Y11, Y6
-	ADDQ      $+8, DI
-	SUBQ      $+8, R8
-	CMPQ      R8, $+8
-	JLT       short8
-	VCVTPH2PS (CX)(DI*2), Y11
-	VMAXPS    Y7, Y11, Y7
-	ADDQ      $+8, DI
-	SUBQ      $+8, R8
-	CMPQ      R8, $+8
-	JLT       short9
-	VCVTPH2PS (CX)(DI*2), Y11
-	VMAXPS    Y8, Y11, Y8
-	ADDQ      $+8, DI
-	SUBQ      $+8, R8
-	CMPQ      R8, $+8
-	JLT       short10
-	VCVTPH2PS (CX)(DI*2), Y11
-	VMAXPS    Y9, Y11, Y9
-	ADDQ      $+8, DI
-	SUBQ      $+8, R8
-	CMPQ      R8, $+8
-	JLT       short11
-	VCVTPH2PS (CX)(DI*2), Y11
-	VMAXPS    Y10, Y11, Y10
-	ADDQ      $+8, DI
-	SUBQ      $+8, R8
+	VCVTPH2PS (CX)(R9*2), Y5
+	VMAXPS    Y4, Y5, Y4
+	ADDQ      $+8, R9
+	SUBQ      $+8, R10
 
 short4:
-	TESTQ   R8, R8
+	TESTQ   R10, R10
 	JEQ     done3
-	LEAQ    tailMasks<>+32(SB), R9
-	MOVQ    R8, R10
-	SHLQ    $0x02, R10
-	SUBQ    R10, R9
-	VMOVUPS (R9), Y11
-	VPXOR   X12, X12, X12
-	TESTQ   $0x00000001, R8
-	JEQ     piece12
-	MOVQ    R8, R9
-	ANDQ    $0x06, R9
-	ADDQ    DI, R9
-	VPSLLDQ $0x02, X12, X12
-	VPINSRW $0x00, (CX)(R9*2), X12, X12
+	LEAQ    tailMasks<>+32(SB), R11
+	MOVQ    R10, R12
+	SHLQ    $0x02, R12
+	SUBQ    R12, R11
+	VMOVUPS (R11), Y5
+	VPXOR   X6, X6, X6
+	TESTQ   $0x00000001, R10
+	JEQ     piece8
+	MOVQ    R10, R11
+	ANDQ    $0x06, R11
+	ADDQ    R9, R11
+	VPSLLDQ $0x02, X6, X6
+	VPINSRW $0x00, (CX)(R11*2), X6, X6
 
-piece12:
-	TESTQ   $0x00000002, R8
-	JEQ     piece13
-	MOVQ    R8, R9
-	ANDQ    $0x04, R9
-	ADDQ    DI, R9
-	VPSLLDQ $0x04, X12, X12
-	VPINSRD $0x00, (CX)(R9*2), X12, X12
+piece8:
+	TESTQ   $0x00000002, R10
+	JEQ     piece9
+	MOVQ    R10, R11
+	ANDQ    $0x04, R11
+	ADDQ    R9, R11
+	VPSLLDQ $0x04, X6, X6
+	VPINSRD $0x00, (CX)(R11*2), X6, X6
 
-piece13:
-	TESTQ   $0x00000004, R8
-	JEQ     piece14
-	ANDQ    $0x00, R8
-	ADDQ    DI, R8
-	VPSLLDQ $0x08, X12, X12
-	VPINSRQ $0x00, (CX)(R8*2), X12, X12
+piece9:
+	TESTQ   $0x00000004, R10
+	JEQ     piece10
+	ANDQ    $0x00, R10
+	ADDQ    R9, R10
+	VPSLLDQ $0x08, X6, X6
+	VPINSRQ $0x00, (CX)(R10*2), X6, X6
 
-piece14:
-	VCVTPH2PS X12, Y12
-	VBLENDVPS Y11, Y12, Y2, Y2
-	VMAXPS    Y3, Y2, Y3
+piece10:
+	VCVTPH2PS X6, Y6
+	VBLENDVPS Y5, Y6, Y0, Y0
+	VMAXPS    Y1, Y0, Y1
 	JMP       done3
 
 short5:
-	TESTQ   R8, R8
+	TESTQ   R10, R10
 	JEQ     done3
-	LEAQ    tailMasks<>+32(SB), R9
-	MOVQ    R8, R10
-	SHLQ    $0x02, R10
-	SUBQ    R10, R9
-	VMOVUPS (R9), Y11
-	VPXOR   X12, X12, X12
-	TESTQ   $0x00000001, R8
-	JEQ     piece15
-	MOVQ    R8, R9
-	ANDQ    $0x06, R9
-	ADDQ    DI, R9
-	VPSLLDQ $0x02, X12, X12
-	VPINSRW $0x00, (CX)(R9*2), X12, X12
+	LEAQ    tailMasks<>+32(SB), R11
+	MOVQ    R10, R12
+	SHLQ    $0x02, R12
+	SUBQ    R12, R11
+	VMOVUPS (R11), Y5
+	VPXOR   X6, X6, X6
+	TESTQ   $0x00000001, R10
+	JEQ     piece11
+	MOVQ    R10, R11
+	ANDQ    $0x06, R11
+	ADDQ    R9, R11
+	VPSLLDQ $0x02, X6, X6
+	VPINSRW $0x00, (CX)(R11*2), X6, X6
 
-piece15:
-	TESTQ   $0x00000002, R8
-	JEQ     piece16
-	MOVQ    R8, R9
-	ANDQ    $0x04, R9
-	ADDQ    DI, R9
-	VPSLLDQ $0x04, X12, X12
-	VPINSRD $0x00, (CX)(R9*2), X12, X12
+piece11:
+	TESTQ   $0x00000002, R10
+	JEQ     piece12
+	MOVQ    R10, R11
+	ANDQ    $0x04, R11
+	ADDQ    R9, R11
+	VPSLLDQ $0x04, X6, X6
+	VPINSRD $0x00, (CX)(R11*2), X6, X6
 
-piece16:
-	TESTQ   $0x00000004, R8
-	JEQ     piece17
-	ANDQ    $0x00, R8
-	ADDQ    DI, R8
-	VPSLLDQ $0x08, X12, X12
-	VPINSRQ $0x00, (CX)(R8*2), X12, X12
+piece12:
+	TESTQ   $0x00000004, R10
+	JEQ     piece13
+	ANDQ    $0x00, R10
+	ADDQ    R9, R10
+	VPSLLDQ $0x08, X6, X6
+	VPINSRQ $0x00, (CX)(R10*2), X6, X6
 
-piece17:
-	VCVTPH2PS X12, Y12
-	VBLENDVPS Y11, Y12, Y2, Y2
-	VMAXPS    Y4, Y2, Y4
+piece13:
+	VCVTPH2PS X6, Y6
+	VBLENDVPS Y5, Y6, Y0, Y0
+	VMAXPS    Y2, Y0, Y2
 	JMP       done3
 
 short6:
-	TESTQ   R8, R8
+	TESTQ   R10, R10
 	JEQ     done3
-	LEAQ    tailMasks<>+32(SB), R9
-	MOVQ    R8, R10
-	SHLQ    $0x02, R10
-	SUBQ    R10, R9
-	VMOVUPS (R9), Y11
-	VPXOR   X12, X12, X12
-	TESTQ   $0x00000001, R8
-	JEQ     piece18
-	MOVQ    R8, R9
-	ANDQ    $0x06, R9
-	ADDQ    DI, R9
-	VPSLLDQ $0x02, X12, X12
-	VPINSRW $0x00, (CX)(R9*2), X12, X12
+	LEAQ    tailMasks<>+32(SB), R11
+	MOVQ    R10, R12
+	SHLQ    $0x02, R12
+	SUBQ    R12, R11
+	VMOVUPS (R11), Y5
+	VPXOR   X6, X6, X6
+	TESTQ   $0x00000001, R10
+	JEQ     piece14
+	MOVQ    R10, R11
+	ANDQ    $0x06, R11
+	ADDQ    R9, R11
+	VPSLLDQ $0x02, X6, X6
+	VPINSRW $0x00, (CX)(R11*2), X6, X6
 
-piece18:
-	TESTQ   $0x00000002, R8
-	JEQ     piece19
-	MOVQ    R8, R9
-	ANDQ    $0x04, R9
-	ADDQ    DI, R9
-	VPSLLDQ $0x04, X12, X12
-	VPINSRD $0x00, (CX)(R9*2), X12, X12
+piece14:
+	TESTQ   $0x00000002, R10
+	JEQ     piece15
+	MOVQ    R10, R11
+	ANDQ    $0x04, R11
+	ADDQ    R9, R11
+	VPSLLDQ $0x04, X6, X6
+	VPINSRD $0x00, (CX)(R11*2), X6, X6
 
-piece19:
-	TESTQ   $0x00000004, R8
-	JEQ     piece20
-	ANDQ    $0x00, R8
-	ADDQ    DI, R8
-	VPSLLDQ $0x08, X12, X12
-	VPINSRQ $0x00, (CX)(R8*2), X12, X12
+piece15:
+	TESTQ   $0x00000004, R10
+	JEQ     piece16
+	ANDQ    $0x00, R10
+	ADDQ    R9, R10
+	VPSLLDQ $0x08, X6, X6
+	VPINSRQ $0x00, (CX)(R10*2), X6, X6
 
-piece20:
-	VCVTPH2PS X12, Y12
-	VBLENDVPS Y11, Y12, Y2, Y2
-	VMAXPS    Y5, Y2, Y5
+piece16:
+	VCVTPH2PS X6, Y6
+	VBLENDVPS Y5, Y6, Y0, Y0
+	VMAXPS    Y3, Y0, Y3
 	JMP       done3
 
 short7:
-	TESTQ   R8, R8
+	TESTQ   R10, R10
 	JEQ     done3
-	LEAQ    tailMasks<>+32(SB), R9
-	MOVQ    R8, R10
-	SHLQ    $0x02, R10
-	SUBQ    R10, R9
-	VMOVUPS (R9), Y11
-	VPXOR   X12, X12, X12
-	TESTQ   $0x00000001, R8
-	JEQ     piece21
-	MOVQ    R8, R9
-	ANDQ    $0x06, R9
-	ADDQ    DI, R9
-	VPSLLDQ $0x02, X12, X12
-	VPINSRW $0x00, (CX)(R9*2), X12, X12
+	LEAQ    tailMasks<>+32(SB), R11
+	MOVQ    R10, R12
+	SHLQ    $0x02, R12
+	SUBQ    R12, R11
+	VMOVUPS (R11), Y5
+	VPXOR   X6, X6, X6
+	TESTQ   $0x00000001, R10
+	JEQ     piece17
+	MOVQ    R10, R11
+	ANDQ    $0x06, R11
+	ADDQ    R9, R11
+	VPSLLDQ $0x02, X6, X6
+	VPINSRW $0x00, (CX)(R11*2), X6, X6
 
-piece21:
-	TESTQ   $0x00000002, R8
-	JEQ     piece22
-	MOVQ    R8, R9
-	ANDQ    $0x04, R9
-	ADDQ    DI, R9
-	VPSLLDQ $0x04, X12, X12
-	VPINSRD $0x00, (CX)(R9*2), X12, X12
+piece17:
+	TESTQ   $0x00000002, R10
+	JEQ     piece18
+	MOVQ    R10, R11
+	ANDQ    $0x04, R11
+	ADDQ    R9, R11
+	VPSLLDQ $0x04, X6, X6
+	VPINSRD $0x00, (CX)(R11*2), X6, X6
 
-piece22:
-	TESTQ   $0x00000004, R8
-	JEQ     piece23
-	ANDQ    $0x00, R8
-	ADDQ    DI, R8
-	VPSLLDQ $0x08, X12, X12
-	VPINSRQ $0x00, (CX)(R8*2), X12, X12
+piece18:
+	TESTQ   $0x00000004, R10
+	JEQ     piece19
+	ANDQ    $0x00, R10
+	ADDQ    R9, R10
+	VPSLLDQ $0x08, X6, X6
+	VPINSRQ $0x00, (CX)(R10*2), X6, X6
 
-piece23:
-	VCVTPH2PS X12, Y12
-	VBLENDVPS Y11, Y12, Y2, Y2
-	VMAXPS    Y6, Y2, Y6
-	JMP       done3
-
-short8:
-	TESTQ   R8, R8
-	JEQ     done3
-	LEAQ    tailMasks<>+32(SB), R9
-	MOVQ    R8, R10
-	SHLQ    $0x02, R10
-	SUBQ    R10, R9
-	VMOVUPS (R9), Y11
-	VPXOR   X12, X12, X12
-	TESTQ   $0x00000001, R8
-	JEQ     piece24
-	MOVQ    R8, R9
-	ANDQ    $0x06, R9
-	ADDQ    DI, R9
-	VPSLLDQ $0x02, X12, X12
-	VPINSRW $0x00, (CX)(R9*2), X12, X12
-
-piece24:
-	TESTQ   $0x00000002, R8
-	JEQ     piece25
-	MOVQ    R8, R9
-	ANDQ    $0x04, R9
-	ADDQ    DI, R9
-	VPSLLDQ $0x04, X12, X12
-	VPINSRD $0x00, (CX)(R9*2), X12, X12
-
-piece25:
-	TESTQ   $0x00000004, R8
-	JEQ     piece26
-	ANDQ    $0x00, R8
-	ADDQ    DI, R8
-	VPSLLDQ $0x08, X12, X12
-	VPINSRQ $0x00, (CX)(R8*2), X12, X12
-
-piece26:
-	VCVTPH2PS X12, Y12
-	VBLENDVPS Y11, Y12, Y2, Y2
-	VMAXPS    Y7, Y2, Y7
-	JMP       done3
-
-short9:
-	TESTQ   R8, R8
-	JEQ     done3
-	LEAQ    tailMasks<>+32(SB), R9
-	MOVQ    R8, R10
-	SHLQ    $0x02, R10
-	SUBQ    R10, R9
-	VMOVUPS (R9), Y11
-	VPXOR   X12, X12, X12
-	TESTQ   $0x00000001, R8
-	JEQ     piece27
-	MOVQ    R8, R9
-	ANDQ    $0x06, R9
-	ADDQ    DI, R9
-	VPSLLDQ $0x02, X12, X12
-	VPINSRW $0x00, (CX)(R9*2), X12, X12
-
-piece27:
-	TESTQ   $0x00000002, R8
-	JEQ     piece28
-	MOVQ    R8, R9
-	ANDQ    $0x04, R9
-	ADDQ    DI, R9
-	VPSLLDQ $0x04, X12, X12
-	VPINSRD $0x00, (CX)(R9*2), X12, X12
-
-piece28:
-	TESTQ   $0x00000004, R8
-	JEQ     piece29
-	ANDQ    $0x00, R8
-	ADDQ    DI, R8
-	VPSLLDQ $0x08, X12, X12
-	VPINSRQ $0x00, (CX)(R8*2), X12, X12
-
-piece29:
-	VCVTPH2PS X12, Y12
-	VBLENDVPS Y11, Y12, Y2, Y2
-	VMAXPS    Y8, Y2, Y8
-	JMP       done3
-
-short10:
-	TESTQ   R8, R8
-	JEQ     done3
-	LEAQ    tailMasks<>+32(SB), R9
-	MOVQ    R8, R10
-	SHLQ    $0x02, R10
-	SUBQ    R10, R9
-	VMOVUPS (R9), Y11
-	VPXOR   X12, X12, X12
-	TESTQ   $0x00000001, R8
-	JEQ     piece30
-	MOVQ    R8, R9
-	ANDQ    $0x06, R9
-	ADDQ    DI, R9
-	VPSLLDQ $0x02, X12, X12
-	VPINSRW $0x00, (CX)(R9*2), X12, X12
-
-piece30:
-	TESTQ   $0x00000002, R8
-	JEQ     piece31
-	MOVQ    R8, R9
-	ANDQ    $0x04, R9
-	ADDQ    DI, R9
-	VPSLLDQ $0x04, X12, X12
-	VPINSRD $0x00, (CX)(R9*2), X12, X12
-
-piece31:
-	TESTQ   $0x00000004, R8
-	JEQ     piece32
-	ANDQ    $0x00, R8
-	ADDQ    DI, R8
-	VPSLLDQ $0x08, X12, X12
-	VPINSRQ $0x00, (CX)(R8*2), X12, X12
-
-piece32:
-	VCVTPH2PS X12, Y12
-	VBLENDVPS Y11, Y12, Y2, Y2
-	VMAXPS    Y9, Y2, Y9
-	JMP       done3
-
-short11:
-	TESTQ   R8, R8
-	JEQ     done3
-	LEAQ    tailMasks<>+32(SB), R9
-	MOVQ    R8, R10
-	SHLQ    $0x02, R10
-	SUBQ    R10, R9
-	VMOVUPS (R9), Y11
-	VPXOR   X12, X12, X12
-	TESTQ   $0x00000001, R8
-	JEQ     piece33
-	MOVQ    R8, R9
-	ANDQ    $0x06, R9
-	ADDQ    DI, R9
-	VPSLLDQ $0x02, X12, X12
-	VPINSRW $0x00, (CX)(R9*2), X12, X12
-
-piece33:
-	TESTQ   $0x00000002, R8
-	JEQ     piece34
-	MOVQ    R8, R9
-	ANDQ    $0x04, R9
-	ADDQ    DI, R9
-	VPSLLDQ $0x04, X12, X12
-	VPINSRD $0x00, (CX)(R9*2), X12, X12
-
-piece34:
-	TESTQ   $0x00000004, R8
-	JEQ     piece35
-	ANDQ    $0x00, R8
-	ADDQ    DI, R8
-	VPSLLDQ $0x08, X12, X12
-	VPINSRQ $0x00, (CX)(R8*2), X12, X12
-
-piece35:
-	VCVTPH2PS X12, Y12
-	VBLENDVPS Y11, Y12, Y2, Y2
-	VMAXPS    Y10, Y2, Y10
+piece19:
+	VCVTPH2PS X6, Y6
+	VBLENDVPS Y5, Y6, Y0, Y0
+	VMAXPS    Y4, Y0, Y4
 
 done3:
-	VMAXPS       Y3, Y7, Y3
-	VMAXPS       Y4, Y8, Y4
-	VMAXPS       Y5, Y9, Y5
-	VMAXPS       Y6, Y10, Y6
-	VMAXPS       Y3, Y5, Y3
-	VMAXPS       Y4, Y6, Y4
-	VMAXPS       Y3, Y4, Y3
-	VEXTRACTF128 $0x01, Y3, X2
-	VMAXPS       X3, X2, X2
-	VPERMILPS    $0x0e, X2, X3
-	VMAXPS       X2, X3, X2
-	VPERMILPS    $0x01, X2, X3
-	VMAXPS       X2, X3, X2
-	VBROADCASTSS X2, Y2
+	VMAXPS       Y1, Y3, Y1
+	VMAXPS       Y2, Y4, Y2
+	VMAXPS       Y1, Y2, Y1
+	VEXTRACTF128 $0x01, Y1, X0
+	VMAXPS       X1, X0, X0
+	VPERMILPS    $0x0e, X0, X1
+	VMAXPS       X0, X1, X0
+	VPERMILPS    $0x01, X0, X1
+	VMAXPS       X0, X1, X0
+	VBROADCASTSS X0, Y0
+	MOVQ         BX, R10
+	XORQ         R9, R9
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
 	VXORPS       Y3, Y3, Y3
 	VXORPS       Y4, Y4, Y4
-	VXORPS       Y5, Y5, Y5
-	VXORPS       Y6, Y6, Y6
-	VXORPS       Y7, Y7, Y7
-	VXORPS       Y8, Y8, Y8
-	VXORPS       Y9, Y9, Y9
-	VXORPS       Y10, Y10, Y10
-	MOVQ         BX, R8
-	XORQ         DI, DI
-	SUBQ         $+64, R8
-	JLT          turned37
+	VBROADCASTSS expNums<>+64(SB), Y5
+	VMULPS       expNums<>+512(SB), Y0, Y0
+	SUBQ         $+32, R10
+	JLT          turned21
 
-turn36:
-	VCVTPH2PS    (CX)(DI*2), Y11
-	VSUBPS       Y2, Y11, Y11
-	VMAXPS       Y11, Y0, Y11
-	VMINPS       Y11, Y1, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VCVTPS2DQ    Y12, Y11
-	VPSRAD       $0x01, Y11, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y11, Y11
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       expNums<>+352(SB), Y11, Y11
-	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, (DX)(DI*4)
-	VADDPS       Y11, Y3, Y3
-	VCVTPH2PS    16(CX)(DI*2), Y11
-	VSUBPS       Y2, Y11, Y11
-	VMAXPS       Y11, Y0, Y11
-	VMINPS       Y11, Y1, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VCVTPS2DQ    Y12, Y11
-	VPSRAD       $0x01, Y11, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y11, Y11
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       expNums<>+352(SB), Y11, Y11
-	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, 32(DX)(DI*4)
-	VADDPS       Y11, Y4, Y4
-	VCVTPH2PS    32(CX)(DI*2), Y11
-	VSUBPS       Y2, Y11, Y11
-	VMAXPS       Y11, Y0, Y11
-	VMINPS       Y11, Y1, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VCVTPS2DQ    Y12, Y11
-	VPSRAD       $0x01, Y11, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y11, Y11
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       expNums<>+352(SB), Y11, Y11
-	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, 64(DX)(DI*4)
-	VADDPS       Y11, Y5, Y5
-	VCVTPH2PS    48(CX)(DI*2), Y11
-	VSUBPS       Y2, Y11, Y11
-	VMAXPS       Y11, Y0, Y11
-	VMINPS       Y11, Y1, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VCVTPS2DQ    Y12, Y11
-	VPSRAD       $0x01, Y11, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y11, Y11
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       expNums<>+352(SB), Y11, Y11
-	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, 96(DX)(DI*4)
-	VADDPS       Y11, Y6, Y6
-	VCVTPH2PS    64(CX)(DI*2), Y11
-	VSUBPS       Y2, Y11, Y11
-	VMAXPS       Y11, Y0, Y11
-	VMINPS       Y11, Y1, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VCVTPS2DQ    Y12, Y11
-	VPSRAD       $0x01, Y11, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y11, Y11
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       expNums<>+352(SB), Y11, Y11
-	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, 128(DX)(DI*4)
-	VADDPS       Y11, Y7, Y7
-	VCVTPH2PS    80(CX)(DI*2), Y11
-	VSUBPS       Y2, Y11, Y11
-	VMAXPS       Y11, Y0, Y11
-	VMINPS       Y11, Y1, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VCVTPS2DQ    Y12, Y11
-	VPSRAD       $0x01, Y11, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y11, Y11
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       expNums<>+352(SB), Y11, Y11
-	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, 160(DX)(DI*4)
-	VADDPS       Y11, Y8, Y8
-	VCVTPH2PS    96(CX)(DI*2), Y11
-	VSUBPS       Y2, Y11, Y11
-	VMAXPS       Y11, Y0, Y11
-	VMINPS       Y11, Y1, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VCVTPS2DQ    Y12, Y11
-	VPSRAD       $0x01, Y11, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y11, Y11
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       expNums<>+352(SB), Y11, Y11
-	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, 192(DX)(DI*4)
-	VADDPS       Y11, Y9, Y9
-	VCVTPH2PS    112(CX)(DI*2), Y11
-	VSUBPS       Y2, Y11, Y11
-	VMAXPS       Y11, Y0, Y11
-	VMINPS       Y11, Y1, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VCVTPS2DQ    Y12, Y11
-	VPSRAD       $0x01, Y11, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y11, Y11
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       expNums<>+352(SB), Y11, Y11
-	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, 224(DX)(DI*4)
-	VADDPS       Y11, Y10, Y10
-	ADDQ         $+64, DI
-	SUBQ         $+64, R8
-	JGE          turn36
+turn20:
+	// PREFETCHW (AX)(R9*2)
+	BYTE         $0x42
+	BYTE         $0x0f
+	BYTE         $0x0d
+	BYTE         $0x8c
+	BYTE         $0x48
+	BYTE         $0x00
+	BYTE         $0x00
+	BYTE         $0x00
+	BYTE         $0x00
+	PREFETCHT1   (SI)(R9*2)
+	VCVTPH2PS    (CX)(R9*2), Y6
+	VFMADD213PS  Y0, Y5, Y6
+	VBROADCASTSS expNums<>+1920(SB), Y7
+	VMAXPS       Y6, Y7, Y6
+	VROUNDPS     $0x09, Y6, Y7
+	VSUBPS       Y7, Y6, Y6
+	VBROADCASTSS expNums<>+2208(SB), Y8
+	VFMADD213PS  expNums<>+2240(SB), Y6, Y8
+	VFMADD213PS  expNums<>+2272(SB), Y6, Y8
+	VFMADD213PS  expNums<>+2304(SB), Y6, Y8
+	VFMADD213PS  expNums<>+2336(SB), Y6, Y8
+	VCVTPS2DQ    Y7, Y6
+	VPSRAD       $0x01, Y6, Y7
+	VPSLLD       $0x17, Y7, Y9
+	VPADDD       expNums<>+352(SB), Y9, Y9
+	VMULPS       Y9, Y8, Y8
+	VPSUBD       Y7, Y6, Y6
+	VPSLLD       $0x17, Y6, Y6
+	VPADDD       expNums<>+352(SB), Y6, Y6
+	VMULPS       Y6, Y8, Y6
+	VMOVUPS      Y6, (DX)(R9*4)
+	VADDPS       Y6, Y1, Y1
+	VCVTPH2PS    16(CX)(R9*2), Y6
+	VFMADD213PS  Y0, Y5, Y6
+	VBROADCASTSS expNums<>+1920(SB), Y7
+	VMAXPS       Y6, Y7, Y6
+	VROUNDPS     $0x09, Y6, Y7
+	VSUBPS       Y7, Y6, Y6
+	VBROADCASTSS expNums<>+2208(SB), Y8
+	VFMADD213PS  expNums<>+2240(SB), Y6, Y8
+	VFMADD213PS  expNums<>+2272(SB), Y6, Y8
+	VFMADD213PS  expNums<>+2304(SB), Y6, Y8
+	VFMADD213PS  expNums<>+2336(SB), Y6, Y8
+	VCVTPS2DQ    Y7, Y6
+	VPSRAD       $0x01, Y6, Y7
+	VPSLLD       $0x17, Y7, Y9
+	VPADDD       expNums<>+352(SB), Y9, Y9
+	VMULPS       Y9, Y8, Y8
+	VPSUBD       Y7, Y6, Y6
+	VPSLLD       $0x17, Y6, Y6
+	VPADDD       expNums<>+352(SB), Y6, Y6
+	VMULPS       Y6, Y8, Y6
+	VMOVUPS      Y6, 32(DX)(R9*4)
+	VADDPS       Y6, Y2, Y2
+	VCVTPH2PS    32(CX)(R9*2), Y6
+	VFMADD213PS  Y0, Y5, Y6
+	VBROADCASTSS expNums<>+1920(SB), Y7
+	VMAXPS       Y6, Y7, Y6
+	VROUNDPS     $0x09, Y6, Y7
+	VSUBPS       Y7, Y6, Y6
+	VBROADCASTSS expNums<>+2208(SB), Y8
+	VFMADD213PS  expNums<>+2240(SB), Y6, Y8
+	VFMADD213PS  expNums<>+2272(SB), Y6, Y8
+	VFMADD213PS  expNums<>+2304(SB), Y6, Y8
+	VFMADD213PS  expNums<>+2336(SB), Y6, Y8
+	VCVTPS2DQ    Y7, Y6
+	VPSRAD       $0x01, Y6, Y7
+	VPSLLD       $0x17, Y7, Y9
+	VPADDD       expNums<>+352(SB), Y9, Y9
+	VMULPS       Y9, Y8, Y8
+	VPSUBD       Y7, Y6, Y6
+	VPSLLD       $0x17, Y6, Y6
+	VPADDD       expNums<>+352(SB), Y6, Y6
+	VMULPS       Y6, Y8, Y6
+	VMOVUPS      Y6, 64(DX)(R9*4)
+	VADDPS       Y6, Y3, Y3
+	VCVTPH2PS    48(CX)(R9*2), Y6
+	VFMADD213PS  Y0, Y5, Y6
+	VBROADCASTSS expNums<>+1920(SB), Y7
+	VMAXPS       Y6, Y7, Y6
+	VROUNDPS     $0x09, Y6, Y7
+	VSUBPS       Y7, Y6, Y6
+	VBROADCASTSS expNums<>+2208(SB), Y8
+	VFMADD213PS  expNums<>+2240(SB), Y6, Y8
+	VFMADD213PS  expNums<>+2272(SB), Y6, Y8
+	VFMADD213PS  expNums<>+2304(SB), Y6, Y8
+	VFMADD213PS  expNums<>+2336(SB), Y6, Y8
+	VCVTPS2DQ    Y7, Y6
+	VPSRAD       $0x01, Y6, Y7
+	VPSLLD       $0x17, Y7, Y9
+	VPADDD       expNums<>+352(SB), Y9, Y9
+	VMULPS       Y9, Y8, Y8
+	VPSUBD       Y7, Y6, Y6
+	VPSLLD       $0x17, Y6, Y6
+	VPADDD       expNums<>+352(SB), Y6, Y6
+	VMULPS       Y6, Y8, Y6
+	VMOVUPS      Y6, 96(DX)(R9*4)
+	VADDPS       Y6, Y4, Y4
+	ADDQ         $+32, R9
+	SUBQ         $+32, R10
+	JGE          turn20
 
-turned37:
-	ADDQ         $+64, R8
-	CMPQ         R8, $+8
-	JLT          short39
-	VCVTPH2PS    (CX)(DI*2), Y11
-	VSUBPS       Y2, Y11, Y11
-	VMAXPS       Y11, Y0, Y11
-	VMINPS       Y11, Y1, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VCVTPS2DQ    Y12, Y11
-	VPSRAD       $0x01, Y11, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y11, Y11
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       expNums<>+352(SB), Y11, Y11
-	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, (DX)(DI*4)
-	VADDPS       Y11, Y3, Y3
-	ADDQ         $+8, DI
-	SUBQ         $+8, R8
-	CMPQ         R8, $+8
-	JLT          short40
-	VCVTPH2PS    (CX)(DI*2), Y11
-	VSUBPS       Y2, Y11, Y11
-	VMAXPS       Y11, Y0, Y11
-	VMINPS       Y11, Y1, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VCVTPS2DQ    Y12, Y11
-	VPSRAD       $0x01, Y11, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y11, Y11
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       expNums<>+352(SB), Y11, Y11
-	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, (DX)(DI*4)
-	VADDPS       Y11, Y4, Y4
-	ADDQ         $+8, DI
-	SUBQ         $+8, R8
-	CMPQ         R8, $+8
-	JLT          short41
-	VCVTPH2PS    (CX)(DI*2), Y11
-	VSUBPS       Y2, Y11, Y11
-	VMAXPS       Y11, Y0, Y11
-	VMINPS       Y11, Y1, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VCVTPS2DQ    Y12, Y11
-	VPSRAD       $0x01, Y11, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y11, Y11
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       expNums<>+352(SB), Y11, Y11
-	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, (DX)(DI*4)
-	VADDPS       Y11, Y5, Y5
-	ADDQ         $+8, DI
-	SUBQ         $+8, R8
-	CMPQ         R8, $+8
-	JLT          short42
-	VCVTPH2PS    (CX)(DI*2), Y11
-	VSUBPS       Y2, Y11, Y11
-	VMAXPS       Y11, Y0, Y11
-	VMINPS       Y11, Y1, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VCVTPS2DQ    Y12, Y11
-	VPSRAD       $0x01, Y11, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y11, Y11
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       expNums<>+352(SB), Y11, Y11
-	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, (DX)(DI*4)
-	VADDPS       Y11, Y6, Y6
-	ADDQ         $+8, DI
-	SUBQ         $+8, R8
-	CMPQ         R8, $+8
-	JLT          short43
-	VCVTPH2PS    (CX)(DI*2), Y11
-	VSUBPS       Y2, Y11, Y11
-	VMAXPS       Y11, Y0, Y11
-	VMINPS       Y11, Y1, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VCVTPS2DQ    Y12, Y11
-	VPSRAD       $0x01, Y11, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y11, Y11
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       expNums<>+352(SB), Y11, Y11
-	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, (DX)(DI*4)
-	VADDPS       Y11, Y7, Y7
-	ADDQ         $+8, DI
-	SUBQ         $+8, R8
-	CMPQ         R8, $+8
-	JLT          short44
-	VCVTPH2PS    (CX)(DI*2), Y11
-	VSUBPS       Y2, Y11, Y11
-	VMAXPS       Y11, Y0, Y11
-	VMINPS       Y11, Y1, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VCVTPS2DQ    Y12, Y11
-	VPSRAD       $0x01, Y11, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y11, Y11
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       expNums<>+352(SB), Y11, Y11
-	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, (DX)(DI*4)
-	VADDPS       Y11, Y8, Y8
-	ADDQ         $+8, DI
-	SUBQ         $+8, R8
-	CMPQ         R8, $+8
-	JLT          short45
-	VCVTPH2PS    (CX)(DI*2), Y11
-	VSUBPS       Y2, Y11, Y11
-	VMAXPS       Y11, Y0, Y11
-	VMINPS       Y11, Y1, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VCVTPS2DQ    Y12, Y11
-	VPSRAD       $0x01, Y11, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y11, Y11
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       expNums<>+352(SB), Y11, Y11
-	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, (DX)(DI*4)
-	VADDPS       Y11, Y9, Y9
-	ADDQ         $+8, DI
-	SUBQ         $+8, R8
-	CMPQ         R8, $+8
-	JLT          short46
-	VCVTPH2PS    (CX)(DI*2), Y11
-	VSUBPS       Y2, Y11, Y11
-	VMAXPS       Y11, Y0, Y11
-	VMINPS       Y11, Y1, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VCVTPS2DQ    Y12, Y11
-	VPSRAD       $0x01, Y11, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y11, Y11
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       expNums<>+352(SB), Y11, Y11
-	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, (DX)(DI*4)
-	VADDPS       Y11, Y10, Y10
-	ADDQ         $+8, DI
-	SUBQ         $+8, R8
+turned21:
+	ADDQ         $+32, R10
+	CMPQ         R10, $+8
+	JLT          short23
+	VCVTPH2PS    (CX)(R9*2), Y6
+	VFMADD213PS  Y0, Y5, Y6
+	VBROADCASTSS expNums<>+1920(SB), Y7
+	VMAXPS       Y6, Y7, Y6
+	VROUNDPS     $0x09, Y6, Y7
+	VSUBPS       Y7, Y6, Y6
+	VBROADCASTSS expNums<>+2208(SB), Y8
+	VFMADD213PS  expNums<>+2240(SB), Y6, Y8
+	VFMADD213PS  expNums<>+2272(SB), Y6, Y8
+	VFMADD213PS  expNums<>+2304(SB), Y6, Y8
+	VFMADD213PS  expNums<>+2336(SB), Y6, Y8
+	VCVTPS2DQ    Y7, Y6
+	VPSRAD       $0x01, Y6, Y7
+	VPSLLD       $0x17, Y7, Y9
+	VPADDD       expNums<>+352(SB), Y9, Y9
+	VMULPS       Y9, Y8, Y8
+	VPSUBD       Y7, Y6, Y6
+	VPSLLD       $0x17, Y6, Y6
+	VPADDD       expNums<>+352(SB), Y6, Y6
+	VMULPS       Y6, Y8, Y6
+	VMOVUPS      Y6, (DX)(R9*4)
+	VADDPS       Y6, Y1, Y1
+	ADDQ         $+8, R9
+	SUBQ         $+8, R10
+	CMPQ         R10, $+8
+	JLT          short24
+	VCVTPH2PS    (CX)(R9*2), Y6
+	VFMADD213PS  Y0, Y5, Y6
+	VBROADCASTSS expNums<>+1920(SB), Y7
+	VMAXPS       Y6, Y7, Y6
+	VROUNDPS     $0x09, Y6, Y7
+	VSUBPS       Y7, Y6, Y6
+	VBROADCASTSS expNums<>+2208(SB), Y8
+	VFMADD213PS  expNums<>+2240(SB), Y6, Y8
+	VFMADD213PS  expNums<>+2272(SB), Y6, Y8
+	VFMADD213PS  expNums<>+2304(SB), Y6, Y8
+	VFMADD213PS  expNums<>+2336(SB), Y6, Y8
+	VCVTPS2DQ    Y7, Y6
+	VPSRAD       $0x01, Y6, Y7
+	VPSLLD       $0x17, Y7, Y9
+	VPADDD       expNums<>+352(SB), Y9, Y9
+	VMULPS       Y9, Y8, Y8
+	VPSUBD       Y7, Y6, Y6
+	VPSLLD       $0x17, Y6, Y6
+	VPADDD       expNums<>+352(SB), Y6, Y6
+	VMULPS       Y6, Y8, Y6
+	VMOVUPS      Y6, (DX)(R9*4)
+	VADDPS       Y6, Y2, Y2
+	ADDQ         $+8, R9
+	SUBQ         $+8, R10
+	CMPQ         R10, $+8
+	JLT          short25
+	VCVTPH2PS    (CX)(R9*2), Y6
+	VFMADD213PS  Y0, Y5, Y6
+	VBROADCASTSS expNums<>+1920(SB), Y7
+	VMAXPS       Y6, Y7, Y6
+	VROUNDPS     $0x09, Y6, Y7
+	VSUBPS       Y7, Y6, Y6
+	VBROADCASTSS expNums<>+2208(SB), Y8
+	VFMADD213PS  expNums<>+2240(SB), Y6, Y8
+	VFMADD213PS  expNums<>+2272(SB), Y6, Y8
+	VFMADD213PS  expNums<>+2304(SB), Y6, Y8
+	VFMADD213PS  expNums<>+2336(SB), Y6, Y8
+	VCVTPS2DQ    Y7, Y6
+	VPSRAD       $0x01, Y6, Y7
+	VPSLLD       $0x17, Y7, Y9
+	VPADDD       expNums<>+352(SB), Y9, Y9
+	VMULPS       Y9, Y8, Y8
+	VPSUBD       Y7, Y6, Y6
+	VPSLLD       $0x17, Y6, Y6
+	VPADDD       expNums<>+352(SB), Y6, Y6
+	VMULPS       Y6, Y8, Y6
+	VMOVUPS      Y6, (DX)(R9*4)
+	VADDPS       Y6, Y3, Y3
+	ADDQ         $+8, R9
+	SUBQ         $+8, R10
+	CMPQ         R10, $+8
+	JLT          short26
+	VCVTPH2PS    (CX)(R9*2), Y6
+	VFMADD213PS  Y0, Y5, Y6
+	VBROADCASTSS expNums<>+1920(SB), Y7
+	VMAXPS       Y6, Y7, Y6
+	VROUNDPS     $0x09, Y6, Y7
+	VSUBPS       Y7, Y6, Y6
+	VBROADCASTSS expNums<>+2208(SB), Y8
+	VFMADD213PS  expNums<>+2240(SB), Y6, Y8
+	VFMADD213PS  expNums<>+2272(SB), Y6, Y8
+	VFMADD213PS  expNums<>+2304(SB), Y6, Y8
+	VFMADD213PS  expNums<>+2336(SB), Y6, Y8
+	VCVTPS2DQ    Y7, Y6
+	VPSRAD       $0x01, Y6, Y7
+	VPSLLD       $0x17, Y7, Y9
+	VPADDD       expNums<>+352(SB), Y9, Y9
+	VMULPS       Y9, Y8, Y8
+	VPSUBD       Y7, Y6, Y6
+	VPSLLD       $0x17, Y6, Y6
+	VPADDD       expNums<>+352(SB), Y6, Y6
+	VMULPS       Y6, Y8, Y6
+	VMOVUPS      Y6, (DX)(R9*4)
+	VADDPS       Y6, Y4, Y4
+	ADDQ         $+8, R9
+	SUBQ         $+8, R10
 
-short39:
-	TESTQ   R8, R8
-	JEQ     done38
-	LEAQ    tailMasks<>+32(SB), R9
-	MOVQ    R8, R10
-	SHLQ    $0x02, R10
-	SUBQ    R10, R9
-	VMOVUPS (R9), Y11
-	VPXOR   X12, X12, X12
-	TESTQ   $0x00000001, R8
-	JEQ     piece47
-	MOVQ    R8, R9
+short23:
+	TESTQ   R10, R10
+	JEQ     done22
+	LEAQ    tailMasks<>+32(SB), R11
+	MOVQ    R10, R12
+	SHLQ    $0x02, R12
+	SUBQ    R12, R11
+	VMOVUPS (R11), Y6
+	VPXOR   X7, X7, X7
+	TESTQ   $0x00000001, R10
+	JEQ     piece27
+	MOVQ    R10, R11
+	ANDQ    $0x06, R11
+	ADDQ    R9, R11
+	VPSLLDQ $0x02, X7, X7
+	VPINSRW $0x00, (CX)(R11*2), X7, X7
+
+piece27:
+	TESTQ   $0x00000002, R10
+	JEQ     piece28
+	MOVQ    R10, R11
+	ANDQ    $0x04, R11
+	ADDQ    R9, R11
+	VPSLLDQ $0x04, X7, X7
+	VPINSRD $0x00, (CX)(R11*2), X7, X7
+
+piece28:
+	TESTQ   $0x00000004, R10
+	JEQ     piece29
+	ANDQ    $0x00, R10
+	ADDQ    R9, R10
+	VPSLLDQ $0x08, X7, X7
+	VPINSRQ $0x00, (CX)(R10*2), X7, X7
+
+piece29:
+	VCVTPH2PS    X7, Y7
+	VFMADD213PS  Y0, Y5, Y7
+	VBROADCASTSS expNums<>+1920(SB), Y0
+	VMAXPS       Y7, Y0, Y0
+	VROUNDPS     $0x09, Y0, Y5
+	VSUBPS       Y5, Y0, Y0
+	VBROADCASTSS expNums<>+2208(SB), Y7
+	VFMADD213PS  expNums<>+2240(SB), Y0, Y7
+	VFMADD213PS  expNums<>+2272(SB), Y0, Y7
+	VFMADD213PS  expNums<>+2304(SB), Y0, Y7
+	VFMADD213PS  expNums<>+2336(SB), Y0, Y7
+	VCVTPS2DQ    Y5, Y0
+	VPSRAD       $0x01, Y0, Y5
+	VPSLLD       $0x17, Y5, Y8
+	VPADDD       expNums<>+352(SB), Y8, Y8
+	VMULPS       Y8, Y7, Y7
+	VPSUBD       Y5, Y0, Y0
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       expNums<>+352(SB), Y0, Y0
+	VMULPS       Y0, Y7, Y0
+	VMASKMOVPS   Y0, Y6, (DX)(R9*4)
+	VANDPS       Y6, Y0, Y0
+	VADDPS       Y0, Y1, Y1
+	JMP          done22
+
+short24:
+	TESTQ   R10, R10
+	JEQ     done22
+	LEAQ    tailMasks<>+32(SB), R11
+	MOVQ    R10, R12
+	SHLQ    $0x02, R12
+	SUBQ    R12, R11
+	VMOVUPS (R11), Y6
+	VPXOR   X7, X7, X7
+	TESTQ   $0x00000001, R10
+	JEQ     piece30
+	MOVQ    R10, R11
+	ANDQ    $0x06, R11
+	ADDQ    R9, R11
+	VPSLLDQ $0x02, X7, X7
+	VPINSRW $0x00, (CX)(R11*2), X7, X7
+
+piece30:
+	TESTQ   $0x00000002, R10
+	JEQ     piece31
+	MOVQ    R10, R11
+	ANDQ    $0x04, R11
+	ADDQ    R9, R11
+	VPSLLDQ $0x04, X7, X7
+	VPINSRD $0x00, (CX)(R11*2), X7, X7
+
+piece31:
+	TESTQ   $0x00000004, R10
+	JEQ     piece32
+	ANDQ    $0x00, R10
+	ADDQ    R9, R10
+	VPSLLDQ $0x08, X7, X7
+	VPINSRQ $0x00, (CX)(R10*2), X7, X7
+
+piece32:
+	VCVTPH2PS    X7, Y7
+	VFMADD213PS  Y0, Y5, Y7
+	VBROADCASTSS expNums<>+1920(SB), Y0
+	VMAXPS       Y7, Y0, Y0
+	VROUNDPS     $0x09, Y0, Y5
+	VSUBPS       Y5, Y0, Y0
+	VBROADCASTSS expNums<>+2208(SB), Y7
+	VFMADD213PS  expNums<>+2240(SB), Y0, Y7
+	VFMADD213PS  expNums<>+2272(SB), Y0, Y7
+	VFMADD213PS  expNums<>+2304(SB), Y0, Y7
+	VFMADD213PS  expNums<>+2336(SB), Y0, Y7
+	VCVTPS2DQ    Y5, Y0
+	VPSRAD       $0x01, Y0, Y5
+	VPSLLD       $0x17, Y5, Y8
+	VPADDD       expNums<>+352(SB), Y8, Y8
+	VMULPS       Y8, Y7, Y7
+	VPSUBD       Y5, Y0, Y0
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       expNums<>+352(SB), Y0, Y0
+	VMULPS       Y0, Y7, Y0
+	VMASKMOVPS   Y0, Y6, (DX)(R9*4)
+	VANDPS       Y6, Y0, Y0
+	VADDPS       Y0, Y2, Y2
+	JMP          done22
+
+short25:
+	TESTQ   R10, R10
+	JEQ     done22
+	LEAQ    tailMasks<>+32(SB), R11
+	MOVQ    R10, R12
+	SHLQ    $0x02, R12
+	SUBQ    R12, R11
+	VMOVUPS (R11), Y6
+	VPXOR   X7, X7, X7
+	TESTQ   $0x00000001, R10
+	JEQ     piece33
+	MOVQ    R10, R11
+	ANDQ    $0x06, R11
+	ADDQ    R9, R11
+	VPSLLDQ $0x02, X7, X7
+	VPINSRW $0x00, (CX)(R11*2), X7, X7
+
+piece33:
+	TESTQ   $0x00000002, R10
+	JEQ     piece34
+	MOVQ    R10, R11
+	ANDQ    $0x04, R11
+	ADDQ    R9, R11
+	VPSLLDQ $0x04, X7, X7
+	VPINSRD $0x00, (CX)(R11*2), X7, X7
+
+piece34:
+	TESTQ   $0x00000004, R10
+	JEQ     piece35
+	ANDQ    $0x00, R10
+	ADDQ    R9, R10
+	VPSLLDQ $0x08, X7, X7
+	VPINSRQ $0x00, (CX)(R10*2), X7, X7
+
+piece35:
+	VCVTPH2PS    X7, Y7
+	VFMADD213PS  Y0, Y5, Y7
+	VBROADCASTSS expNums<>+1920(SB), Y0
+	VMAXPS       Y7, Y0, Y0
+	VROUNDPS     $0x09, Y0, Y5
+	VSUBPS       Y5, Y0, Y0
+	VBROADCASTSS expNums<>+2208(SB), Y7
+	VFMADD213PS  expNums<>+2240(SB), Y0, Y7
+	VFMADD213PS  expNums<>+2272(SB), Y0, Y7
+	VFMADD213PS  expNums<>+2304(SB), Y0, Y7
+	VFMADD213PS  expNums<>+2336(SB), Y0, Y7
+	VCVTPS2DQ    Y5, Y0
+	VPSRAD       $0x01, Y0, Y5
+	VPSLLD       $0x17, Y5, Y8
+	VPADDD       expNums<>+352(SB), Y8, Y8
+	VMULPS       Y8, Y7, Y7
+	VPSUBD       Y5, Y0, Y0
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       expNums<>+352(SB), Y0, Y0
+	VMULPS       Y0, Y7, Y0
+	VMASKMOVPS   Y0, Y6, (DX)(R9*4)
+	VANDPS       Y6, Y0, Y0
+	VADDPS       Y0, Y3, Y3
+	JMP          done22
+
+short26:
+	TESTQ   R10, R10
+	JEQ     done22
+	LEAQ    tailMasks<>+32(SB), R11
+	MOVQ    R10, R12
+	SHLQ    $0x02, R12
+	SUBQ    R12, R11
+	VMOVUPS (R11), Y6
+	VPXOR   X7, X7, X7
+	TESTQ   $0x00000001, R10
+	JEQ     piece36
+	MOVQ    R10, R11
+	ANDQ    $0x06, R11
+	ADDQ    R9, R11
+	VPSLLDQ $0x02, X7, X7
+	VPINSRW $0x00, (CX)(R11*2), X7, X7
+
+piece36:
+	TESTQ   $0x00000002, R10
+	JEQ     piece37
+	MOVQ    R10, R11
+	ANDQ    $0x04, R11
+	ADDQ    R9, R11
+	VPSLLDQ $0x04, X7, X7
+	VPINSRD $0x00, (CX)(R11*2), X7, X7
+
+piece37:
+	TESTQ   $0x00000004, R10
+	JEQ     piece38
+	ANDQ    $0x00, R10
+	ADDQ    R9, R10
+	VPSLLDQ $0x08, X7, X7
+	VPINSRQ $0x00, (CX)(R10*2), X7, X7
+
+piece38:
+	VCVTPH2PS    X7, Y7
+	VFMADD213PS  Y0, Y5, Y7
+	VBROADCASTSS expNums<>+1920(SB), Y0
+	VMAXPS       Y7, Y0, Y0
+	VROUNDPS     $0x09, Y0, Y5
+	VSUBPS       Y5, Y0, Y0
+	VBROADCASTSS expNums<>+2208(SB), Y7
+	VFMADD213PS  expNums<>+2240(SB), Y0, Y7
+	VFMADD213PS  expNums<>+2272(SB), Y0, Y7
+	VFMADD213PS  expNums<>+2304(SB), Y0, Y7
+	VFMADD213PS  expNums<>+2336(SB), Y0, Y7
+	VCVTPS2DQ    Y5, Y0
+	VPSRAD       $0x01, Y0, Y5
+	VPSLLD       $0x17, Y5, Y8
+	VPADDD       expNums<>+352(SB), Y8, Y8
+	VMULPS       Y8, Y7, Y7
+	VPSUBD       Y5, Y0, Y0
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       expNums<>+352(SB), Y0, Y0
+	VMULPS       Y0, Y7, Y0
+	VMASKMOVPS   Y0, Y6, (DX)(R9*4)
+	VANDPS       Y6, Y0, Y0
+	VADDPS       Y0, Y4, Y4
+
+done22:
+	VADDPS       Y1, Y3, Y1
+	VADDPS       Y2, Y4, Y2
+	VADDPS       Y1, Y2, Y1
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPS       X1, X0, X0
+	VPERMILPS    $0x0e, X0, X1
+	VADDPS       X0, X1, X0
+	VPERMILPS    $0x01, X0, X1
+	VADDPS       X0, X1, X0
+	VXORPS       X1, X1, X1
+	VMOVSS       expNums<>+352(SB), X2
+	VCMPSS       $0x00, X1, X0, X1
+	VDIVSS       X0, X2, X2
+	VANDNPS      X2, X1, X2
+	VBROADCASTSS X2, Y0
+	MOVQ         BX, R9
+	XORQ         CX, CX
+	SUBQ         $+16, R9
+	JLT          turned40
+
+turn39:
+	VMOVUPS   (DX)(CX*4), Y1
+	VMOVUPS   32(DX)(CX*4), Y2
+	VMULPS    Y0, Y1, Y1
+	VMULPS    Y0, Y2, Y2
+	VCVTPS2PH $0x00, Y1, (AX)(CX*2)
+	VCVTPS2PH $0x00, Y2, 16(AX)(CX*2)
+	ADDQ      $+16, CX
+	SUBQ      $+16, R9
+	JGE       turn39
+
+turned40:
+	ADDQ $+16, R9
+	SUBQ $+8, R9
+	JLT  turned42
+
+turn41:
+	VMOVUPS   (DX)(CX*4), Y1
+	VMULPS    Y0, Y1, Y1
+	VCVTPS2PH $0x00, Y1, (AX)(CX*2)
+	ADDQ      $+8, CX
+	SUBQ      $+8, R9
+	JGE       turn41
+
+turned42:
+	ADDQ       $+8, R9
+	TESTQ      R9, R9
+	JEQ        done43
+	LEAQ       tailMasks<>+32(SB), R10
+	MOVQ       R9, R11
+	SHLQ       $0x02, R11
+	SUBQ       R11, R10
+	VMOVUPS    (R10), Y1
+	VMASKMOVPS (DX)(CX*4), Y1, Y1
+	VMULPS     Y0, Y1, Y0
+	VCVTPS2PH  $0x00, Y0, X0
+	TESTQ      $0x00000004, R9
+	JEQ        piece44
+	MOVQ       R9, R10
+	ANDQ       $0x00, R10
+	ADDQ       CX, R10
+	VMOVQ      X0, (AX)(R10*2)
+	VPSRLDQ    $0x08, X0, X0
+
+piece44:
+	TESTQ   $0x00000002, R9
+	JEQ     piece45
+	MOVQ    R9, R10
+	ANDQ    $0x04, R10
+	ADDQ    CX, R10
+	VMOVD   X0, (AX)(R10*2)
+	VPSRLDQ $0x04, X0, X0
+
+piece45:
+	TESTQ   $0x00000001, R9
+	JEQ     piece46
 	ANDQ    $0x06, R9
-	ADDQ    DI, R9
-	VPSLLDQ $0x02, X12, X12
-	VPINSRW $0x00, (CX)(R9*2), X12, X12
+	ADDQ    CX, R9
+	VPEXTRW $0x00, X0, (AX)(R9*2)
+	VPSRLDQ $0x02, X0, X0
 
-piece47:
-	TESTQ   $0x00000002, R8
-	JEQ     piece48
-	MOVQ    R8, R9
-	ANDQ    $0x04, R9
-	ADDQ    DI, R9
-	VPSLLDQ $0x04, X12, X12
-	VPINSRD $0x00, (CX)(R9*2), X12, X12
-
-piece48:
-	TESTQ   $0x00000004, R8
-	JEQ     piece49
-	ANDQ    $0x00, R8
-	ADDQ    DI, R8
-	VPSLLDQ $0x08, X12, X12
-	VPINSRQ $0x00, (CX)(R8*2), X12, X12
-
-piece49:
-	VCVTPH2PS    X12, Y12
-	VSUBPS       Y2, Y12, Y2
-	VMAXPS       Y2, Y0, Y2
-	VMINPS       Y2, Y1, Y2
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y2, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y2, Y2
-	VFNMADD231PS expNums<>+128(SB), Y12, Y2
-	VFNMADD231PS expNums<>+160(SB), Y12, Y2
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y2, Y13
-	VFMADD213PS  expNums<>+256(SB), Y2, Y13
-	VFMADD213PS  expNums<>+288(SB), Y2, Y13
-	VFMADD213PS  expNums<>+320(SB), Y2, Y13
-	VFMADD213PS  expNums<>+352(SB), Y2, Y13
-	VFMADD213PS  expNums<>+352(SB), Y2, Y13
-	VCVTPS2DQ    Y12, Y2
-	VPSRAD       $0x01, Y2, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y2, Y2
-	VPSLLD       $0x17, Y2, Y2
-	VPADDD       expNums<>+352(SB), Y2, Y2
-	VMULPS       Y2, Y13, Y2
-	VMASKMOVPS   Y2, Y11, (DX)(DI*4)
-	VANDPS       Y11, Y2, Y2
-	VADDPS       Y2, Y3, Y3
-	JMP          done38
-
-short40:
-	TESTQ   R8, R8
-	JEQ     done38
-	LEAQ    tailMasks<>+32(SB), R9
-	MOVQ    R8, R10
-	SHLQ    $0x02, R10
-	SUBQ    R10, R9
-	VMOVUPS (R9), Y11
-	VPXOR   X12, X12, X12
-	TESTQ   $0x00000001, R8
-	JEQ     piece50
-	MOVQ    R8, R9
-	ANDQ    $0x06, R9
-	ADDQ    DI, R9
-	VPSLLDQ $0x02, X12, X12
-	VPINSRW $0x00, (CX)(R9*2), X12, X12
-
-piece50:
-	TESTQ   $0x00000002, R8
-	JEQ     piece51
-	MOVQ    R8, R9
-	ANDQ    $0x04, R9
-	ADDQ    DI, R9
-	VPSLLDQ $0x04, X12, X12
-	VPINSRD $0x00, (CX)(R9*2), X12, X12
-
-piece51:
-	TESTQ   $0x00000004, R8
-	JEQ     piece52
-	ANDQ    $0x00, R8
-	ADDQ    DI, R8
-	VPSLLDQ $0x08, X12, X12
-	VPINSRQ $0x00, (CX)(R8*2), X12, X12
-
-piece52:
-	VCVTPH2PS    X12, Y12
-	VSUBPS       Y2, Y12, Y2
-	VMAXPS       Y2, Y0, Y2
-	VMINPS       Y2, Y1, Y2
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y2, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y2, Y2
-	VFNMADD231PS expNums<>+128(SB), Y12, Y2
-	VFNMADD231PS expNums<>+160(SB), Y12, Y2
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y2, Y13
-	VFMADD213PS  expNums<>+256(SB), Y2, Y13
-	VFMADD213PS  expNums<>+288(SB), Y2, Y13
-	VFMADD213PS  expNums<>+320(SB), Y2, Y13
-	VFMADD213PS  expNums<>+352(SB), Y2, Y13
-	VFMADD213PS  expNums<>+352(SB), Y2, Y13
-	VCVTPS2DQ    Y12, Y2
-	VPSRAD       $0x01, Y2, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y2, Y2
-	VPSLLD       $0x17, Y2, Y2
-	VPADDD       expNums<>+352(SB), Y2, Y2
-	VMULPS       Y2, Y13, Y2
-	VMASKMOVPS   Y2, Y11, (DX)(DI*4)
-	VANDPS       Y11, Y2, Y2
-	VADDPS       Y2, Y4, Y4
-	JMP          done38
-
-short41:
-	TESTQ   R8, R8
-	JEQ     done38
-	LEAQ    tailMasks<>+32(SB), R9
-	MOVQ    R8, R10
-	SHLQ    $0x02, R10
-	SUBQ    R10, R9
-	VMOVUPS (R9), Y11
-	VPXOR   X12, X12, X12
-	TESTQ   $0x00000001, R8
-	JEQ     piece53
-	MOVQ    R8, R9
-	ANDQ    $0x06, R9
-	ADDQ    DI, R9
-	VPSLLDQ $0x02, X12, X12
-	VPINSRW $0x00, (CX)(R9*2), X12, X12
-
-piece53:
-	TESTQ   $0x00000002, R8
-	JEQ     piece54
-	MOVQ    R8, R9
-	ANDQ    $0x04, R9
-	ADDQ    DI, R9
-	VPSLLDQ $0x04, X12, X12
-	VPINSRD $0x00, (CX)(R9*2), X12, X12
-
-piece54:
-	TESTQ   $0x00000004, R8
-	JEQ     piece55
-	ANDQ    $0x00, R8
-	ADDQ    DI, R8
-	VPSLLDQ $0x08, X12, X12
-	VPINSRQ $0x00, (CX)(R8*2), X12, X12
-
-piece55:
-	VCVTPH2PS    X12, Y12
-	VSUBPS       Y2, Y12, Y2
-	VMAXPS       Y2, Y0, Y2
-	VMINPS       Y2, Y1, Y2
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y2, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y2, Y2
-	VFNMADD231PS expNums<>+128(SB), Y12, Y2
-	VFNMADD231PS expNums<>+160(SB), Y12, Y2
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y2, Y13
-	VFMADD213PS  expNums<>+256(SB), Y2, Y13
-	VFMADD213PS  expNums<>+288(SB), Y2, Y13
-	VFMADD213PS  expNums<>+320(SB), Y2, Y13
-	VFMADD213PS  expNums<>+352(SB), Y2, Y13
-	VFMADD213PS  expNums<>+352(SB), Y2, Y13
-	VCVTPS2DQ    Y12, Y2
-	VPSRAD       $0x01, Y2, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y2, Y2
-	VPSLLD       $0x17, Y2, Y2
-	VPADDD       expNums<>+352(SB), Y2, Y2
-	VMULPS       Y2, Y13, Y2
-	VMASKMOVPS   Y2, Y11, (DX)(DI*4)
-	VANDPS       Y11, Y2, Y2
-	VADDPS       Y2, Y5, Y5
-	JMP          done38
-
-short42:
-	TESTQ   R8, R8
-	JEQ     done38
-	LEAQ    tailMasks<>+32(SB), R9
-	MOVQ    R8, R10
-	SHLQ    $0x02, R10
-	SUBQ    R10, R9
-	VMOVUPS (R9), Y11
-	VPXOR   X12, X12, X12
-	TESTQ   $0x00000001, R8
-	JEQ     piece56
-	MOVQ    R8, R9
-	ANDQ    $0x06, R9
-	ADDQ    DI, R9
-	VPSLLDQ $0x02, X12, X12
-	VPINSRW $0x00, (CX)(R9*2), X12, X12
-
-piece56:
-	TESTQ   $0x00000002, R8
-	JEQ     piece57
-	MOVQ    R8, R9
-	ANDQ    $0x04, R9
-	ADDQ    DI, R9
-	VPSLLDQ $0x04, X12, X12
-	VPINSRD $0x00, (CX)(R9*2), X12, X12
-
-piece57:
-	TESTQ   $0x00000004, R8
-	JEQ     piece58
-	ANDQ    $0x00, R8
-	ADDQ    DI, R8
-	VPSLLDQ $0x08, X12, X12
-	VPINSRQ $0x00, (CX)(R8*2), X12, X12
-
-piece58:
-	VCVTPH2PS    X12, Y12
-	VSUBPS       Y2, Y12, Y2
-	VMAXPS       Y2, Y0, Y2
-	VMINPS       Y2, Y1, Y2
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y2, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y2, Y2
-	VFNMADD231PS expNums<>+128(SB), Y12, Y2
-	VFNMADD231PS expNums<>+160(SB), Y12, Y2
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y2, Y13
-	VFMADD213PS  expNums<>+256(SB), Y2, Y13
-	VFMADD213PS  expNums<>+288(SB), Y2, Y13
-	VFMADD213PS  expNums<>+320(SB), Y2, Y13
-	VFMADD213PS  expNums<>+352(SB), Y2, Y13
-	VFMADD213PS  expNums<>+352(SB), Y2, Y13
-	VCVTPS2DQ    Y12, Y2
-	VPSRAD       $0x01, Y2, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y2, Y2
-	VPSLLD       $0x17, Y2, Y2
-	VPADDD       expNums<>+352(SB), Y2, Y2
-	VMULPS       Y2, Y13, Y2
-	VMASKMOVPS   Y2, Y11, (DX)(DI*4)
-	VANDPS       Y11, Y2, Y2
-	VADDPS       Y2, Y6, Y6
-	JMP          done38
-
-short43:
-	TESTQ   R8, R8
-	JEQ     done38
-	LEAQ    tailMasks<>+32(SB), R9
-	MOVQ    R8, R10
-	SHLQ    $0x02, R10
-	SUBQ    R10, R9
-	VMOVUPS (R9), Y11
-	VPXOR   X12, X12, X12
-	TESTQ   $0x00000001, R8
-	JEQ     piece59
-	MOVQ    R8, R9
-	ANDQ    $0x06, R9
-	ADDQ    DI, R9
-	VPSLLDQ $0x02, X12, X12
-	VPINSRW $0x00, (CX)(R9*2), X12, X12
-
-piece59:
-	TESTQ   $0x00000002, R8
-	JEQ     piece60
-	MOVQ    R8, R9
-	ANDQ    $0x04, R9
-	ADDQ    DI, R9
-	VPSLLDQ $0x04, X12, X12
-	VPINSRD $0x00, (CX)(R9*2), X12, X12
-
-piece60:
-	TESTQ   $0x00000004, R8
-	JEQ     piece61
-	ANDQ    $0x00, R8
-	ADDQ    DI, R8
-	VPSLLDQ $0x08, X12, X12
-	VPINSRQ $0x00, (CX)(R8*2), X12, X12
-
-piece61:
-	VCVTPH2PS    X12, Y12
-	VSUBPS       Y2, Y12, Y2
-	VMAXPS       Y2, Y0, Y2
-	VMINPS       Y2, Y1, Y2
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y2, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y2, Y2
-	VFNMADD231PS expNums<>+128(SB), Y12, Y2
-	VFNMADD231PS expNums<>+160(SB), Y12, Y2
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y2, Y13
-	VFMADD213PS  expNums<>+256(SB), Y2, Y13
-	VFMADD213PS  expNums<>+288(SB), Y2, Y13
-	VFMADD213PS  expNums<>+320(SB), Y2, Y13
-	VFMADD213PS  expNums<>+352(SB), Y2, Y13
-	VFMADD213PS  expNums<>+352(SB), Y2, Y13
-	VCVTPS2DQ    Y12, Y2
-	VPSRAD       $0x01, Y2, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y2, Y2
-	VPSLLD       $0x17, Y2, Y2
-	VPADDD       expNums<>+352(SB), Y2, Y2
-	VMULPS       Y2, Y13, Y2
-	VMASKMOVPS   Y2, Y11, (DX)(DI*4)
-	VANDPS       Y11, Y2, Y2
-	VADDPS       Y2, Y7, Y7
-	JMP          done38
-
-short44:
-	TESTQ   R8, R8
-	JEQ     done38
-	LEAQ    tailMasks<>+32(SB), R9
-	MOVQ    R8, R10
-	SHLQ    $0x02, R10
-	SUBQ    R10, R9
-	VMOVUPS (R9), Y11
-	VPXOR   X12, X12, X12
-	TESTQ   $0x00000001, R8
-	JEQ     piece62
-	MOVQ    R8, R9
-	ANDQ    $0x06, R9
-	ADDQ    DI, R9
-	VPSLLDQ $0x02, X12, X12
-	VPINSRW $0x00, (CX)(R9*2), X12, X12
-
-piece62:
-	TESTQ   $0x00000002, R8
-	JEQ     piece63
-	MOVQ    R8, R9
-	ANDQ    $0x04, R9
-	ADDQ    DI, R9
-	VPSLLDQ $0x04, X12, X12
-	VPINSRD $0x00, (CX)(R9*2), X12, X12
-
-piece63:
-	TESTQ   $0x00000004, R8
-	JEQ     piece64
-	ANDQ    $0x00, R8
-	ADDQ    DI, R8
-	VPSLLDQ $0x08, X12, X12
-	VPINSRQ $0x00, (CX)(R8*2), X12, X12
-
-piece64:
-	VCVTPH2PS    X12, Y12
-	VSUBPS       Y2, Y12, Y2
-	VMAXPS       Y2, Y0, Y2
-	VMINPS       Y2, Y1, Y2
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y2, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y2, Y2
-	VFNMADD231PS expNums<>+128(SB), Y12, Y2
-	VFNMADD231PS expNums<>+160(SB), Y12, Y2
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y2, Y13
-	VFMADD213PS  expNums<>+256(SB), Y2, Y13
-	VFMADD213PS  expNums<>+288(SB), Y2, Y13
-	VFMADD213PS  expNums<>+320(SB), Y2, Y13
-	VFMADD213PS  expNums<>+352(SB), Y2, Y13
-	VFMADD213PS  expNums<>+352(SB), Y2, Y13
-	VCVTPS2DQ    Y12, Y2
-	VPSRAD       $0x01, Y2, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y2, Y2
-	VPSLLD       $0x17, Y2, Y2
-	VPADDD       expNums<>+352(SB), Y2, Y2
-	VMULPS       Y2, Y13, Y2
-	VMASKMOVPS   Y2, Y11, (DX)(DI*4)
-	VANDPS       Y11, Y2, Y2
-	VADDPS       Y2, Y8, Y8
-	JMP          done38
-
-short45:
-	TESTQ   R8, R8
-	JEQ     done38
-	LEAQ    tailMasks<>+32(SB), R9
-	MOVQ    R8, R10
-	SHLQ    $0x02, R10
-	SUBQ    R10, R9
-	VMOVUPS (R9), Y11
-	VPXOR   X12, X12, X12
-	TESTQ   $0x00000001, R8
-	JEQ     piece65
-	MOVQ    R8, R9
-	ANDQ    $0x06, R9
-	ADDQ    DI, R9
-	VPSLLDQ $0x02, X12, X12
-	VPINSRW $0x00, (CX)(R9*2), X12, X12
-
-piece65:
-	TESTQ   $0x00000002, R8
-	JEQ     piece66
-	MOVQ    R8, R9
-	ANDQ    $0x04, R9
-	ADDQ    DI, R9
-	VPSLLDQ $0x04, X12, X12
-	VPINSRD $0x00, (CX)(R9*2), X12, X12
-
-piece66:
-	TESTQ   $0x00000004, R8
-	JEQ     piece67
-	ANDQ    $0x00, R8
-	ADDQ    DI, R8
-	VPSLLDQ $0x08, X12, X12
-	VPINSRQ $0x00, (CX)(R8*2), X12, X12
-
-piece67:
-	VCVTPH2PS    X12, Y12
-	VSUBPS       Y2, Y12, Y2
-	VMAXPS       Y2, Y0, Y2
-	VMINPS       Y2, Y1, Y2
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y2, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y2, Y2
-	VFNMADD231PS expNums<>+128(SB), Y12, Y2
-	VFNMADD231PS expNums<>+160(SB), Y12, Y2
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y2, Y13
-	VFMADD213PS  expNums<>+256(SB), Y2, Y13
-	VFMADD213PS  expNums<>+288(SB), Y2, Y13
-	VFMADD213PS  expNums<>+320(SB), Y2, Y13
-	VFMADD213PS  expNums<>+352(SB), Y2, Y13
-	VFMADD213PS  expNums<>+352(SB), Y2, Y13
-	VCVTPS2DQ    Y12, Y2
-	VPSRAD       $0x01, Y2, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y2, Y2
-	VPSLLD       $0x17, Y2, Y2
-	VPADDD       expNums<>+352(SB), Y2, Y2
-	VMULPS       Y2, Y13, Y2
-	VMASKMOVPS   Y2, Y11, (DX)(DI*4)
-	VANDPS       Y11, Y2, Y2
-	VADDPS       Y2, Y9, Y9
-	JMP          done38
-
-short46:
-	TESTQ   R8, R8
-	JEQ     done38
-	LEAQ    tailMasks<>+32(SB), R9
-	MOVQ    R8, R10
-	SHLQ    $0x02, R10
-	SUBQ    R10, R9
-	VMOVUPS (R9), Y11
-	VPXOR   X12, X12, X12
-	TESTQ   $0x00000001, R8
-	JEQ     piece68
-	MOVQ    R8, R9
-	ANDQ    $0x06, R9
-	ADDQ    DI, R9
-	VPSLLDQ $0x02, X12, X12
-	VPINSRW $0x00, (CX)(R9*2), X12, X12
-
-piece68:
-	TESTQ   $0x00000002, R8
-	JEQ     piece69
-	MOVQ    R8, R9
-	ANDQ    $0x04, R9
-	ADDQ    DI, R9
-	VPSLLDQ $0x04, X12, X12
-	VPINSRD $0x00, (CX)(R9*2), X12, X12
-
-piece69:
-	TESTQ   $0x00000004, R8
-	JEQ     piece70
-	ANDQ    $0x00, R8
-	ADDQ    DI, R8
-	VPSLLDQ $0x08, X12, X12
-	VPINSRQ $0x00, (CX)(R8*2), X12, X12
-
-piece70:
-	VCVTPH2PS    X12, Y12
-	VSUBPS       Y2, Y12, Y2
-	VMAXPS       Y2, Y0, Y2
-	VMINPS       Y2, Y1, Y2
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y2, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y2, Y2
-	VFNMADD231PS expNums<>+128(SB), Y12, Y2
-	VFNMADD231PS expNums<>+160(SB), Y12, Y2
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y2, Y13
-	VFMADD213PS  expNums<>+256(SB), Y2, Y13
-	VFMADD213PS  expNums<>+288(SB), Y2, Y13
-	VFMADD213PS  expNums<>+320(SB), Y2, Y13
-	VFMADD213PS  expNums<>+352(SB), Y2, Y13
-	VFMADD213PS  expNums<>+352(SB), Y2, Y13
-	VCVTPS2DQ    Y12, Y2
-	VPSRAD       $0x01, Y2, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y2, Y2
-	VPSLLD       $0x17, Y2, Y2
-	VPADDD       expNums<>+352(SB), Y2, Y2
-	VMULPS       Y2, Y13, Y2
-	VMASKMOVPS   Y2, Y11, (DX)(DI*4)
-	VANDPS       Y11, Y2, Y2
-	VADDPS       Y2, Y10, Y10
-
-done38:
-	VADDPS       Y3, Y7, Y3
-	VADDPS       Y4, Y8, Y4
-	VADDPS       Y5, Y9, Y5
-	VADDPS       Y6, Y10, Y6
-	VADDPS       Y3, Y5, Y3
-	VADDPS       Y4, Y6, Y4
-	VADDPS       Y3, Y4, Y3
-	VEXTRACTF128 $0x01, Y3, X2
-	VADDPS       X3, X2, X2
-	VPERMILPS    $0x0e, X2, X3
-	VADDPS       X2, X3, X2
-	VPERMILPS    $0x01, X2, X3
-	VADDPS       X2, X3, X2
-	VXORPS       X3, X3, X3
-	VMOVSS       expNums<>+352(SB), X4
-	VCMPSS       $0x00, X3, X2, X3
-	VDIVSS       X2, X4, X4
-	VANDNPS      X4, X3, X4
-	VBROADCASTSS X4, Y2
-	MOVQ         BX, R8
-	XORQ         DI, DI
-	SUBQ         $+16, R8
-	JLT          turned72
-
-turn71:
-	VMOVUPS   (DX)(DI*4), Y3
-	VMOVUPS   32(DX)(DI*4), Y4
-	VMULPS    Y2, Y3, Y3
-	VMULPS    Y2, Y4, Y4
-	VCVTPS2PH $0x00, Y3, (AX)(DI*2)
-	VCVTPS2PH $0x00, Y4, 16(AX)(DI*2)
-	ADDQ      $+16, DI
-	SUBQ      $+16, R8
-	JGE       turn71
-
-turned72:
-	ADDQ $+16, R8
-	SUBQ $+8, R8
-	JLT  turned74
-
-turn73:
-	VMOVUPS   (DX)(DI*4), Y3
-	VMULPS    Y2, Y3, Y3
-	VCVTPS2PH $0x00, Y3, (AX)(DI*2)
-	ADDQ      $+8, DI
-	SUBQ      $+8, R8
-	JGE       turn73
-
-turned74:
-	ADDQ       $+8, R8
-	TESTQ      R8, R8
-	JEQ        done75
-	LEAQ       tailMasks<>+32(SB), R9
-	MOVQ       R8, R10
-	SHLQ       $0x02, R10
-	SUBQ       R10, R9
-	VMOVUPS    (R9), Y3
-	VMASKMOVPS (DX)(DI*4), Y3, Y3
-	VMULPS     Y2, Y3, Y2
-	VCVTPS2PH  $0x00, Y2, X2
-	TESTQ      $0x00000004, R8
-	JEQ        piece76
-	MOVQ       R8, R9
-	ANDQ       $0x00, R9
-	ADDQ       DI, R9
-	VMOVQ      X2, (AX)(R9*2)
-	VPSRLDQ    $0x08, X2, X2
-
-piece76:
-	TESTQ   $0x00000002, R8
-	JEQ     piece77
-	MOVQ    R8, R9
-	ANDQ    $0x04, R9
-	ADDQ    DI, R9
-	VMOVD   X2, (AX)(R9*2)
-	VPSRLDQ $0x04, X2, X2
-
-piece77:
-	TESTQ   $0x00000001, R8
-	JEQ     piece78
-	ANDQ    $0x06, R8
-	ADDQ    DI, R8
-	VPEXTRW $0x00, X2, (AX)(R8*2)
-	VPSRLDQ $0x02, X2, X2
-
-piece78:
-done75:
-	MOVQ BX, DI
-	SHLQ $0x01, DI
-	ADDQ DI, AX
-	ADDQ DI, CX
+piece46:
+done43:
+	ADDQ R8, AX
+	MOVQ SI, CX
 	ADDQ step+40(FP), DX
-	DECQ SI
+	DECQ DI
 	JNE  row
 	VZEROUPPER
 	RET
@@ -10069,252 +9049,226 @@ TEXT ·expSumBF16AVX2(SB), NOSPLIT|NOFRAME, $0-36
 	MOVQ         n+16(FP), BX
 	XORQ         DX, DX
 	VBROADCASTSS max+24(FP), Y0
-	VBROADCASTSS expNums<>+0(SB), Y1
-	VBROADCASTSS expNums<>+32(SB), Y2
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
 	VXORPS       Y3, Y3, Y3
 	VXORPS       Y4, Y4, Y4
 	VXORPS       Y5, Y5, Y5
 	VXORPS       Y6, Y6, Y6
 	VXORPS       Y7, Y7, Y7
 	VXORPS       Y8, Y8, Y8
-	VXORPS       Y9, Y9, Y9
-	VXORPS       Y10, Y10, Y10
 	SUBQ         $+64, BX
 	JLT          turned2
 
 turn1:
-	VPMOVZXWD    (CX)(DX*2), Y11
-	VPSLLD       $0x10, Y11, Y11
-	VSUBPS       Y0, Y11, Y11
-	VMAXPS       Y11, Y1, Y11
-	VMINPS       Y11, Y2, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VCVTPS2DQ    Y12, Y11
-	VPSRAD       $0x01, Y11, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y11, Y11
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       expNums<>+352(SB), Y11, Y11
-	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, (AX)(DX*4)
-	VADDPS       Y11, Y3, Y3
-	VPMOVZXWD    16(CX)(DX*2), Y11
-	VPSLLD       $0x10, Y11, Y11
-	VSUBPS       Y0, Y11, Y11
-	VMAXPS       Y11, Y1, Y11
-	VMINPS       Y11, Y2, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VCVTPS2DQ    Y12, Y11
-	VPSRAD       $0x01, Y11, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y11, Y11
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       expNums<>+352(SB), Y11, Y11
-	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, 32(AX)(DX*4)
-	VADDPS       Y11, Y4, Y4
-	VPMOVZXWD    32(CX)(DX*2), Y11
-	VPSLLD       $0x10, Y11, Y11
-	VSUBPS       Y0, Y11, Y11
-	VMAXPS       Y11, Y1, Y11
-	VMINPS       Y11, Y2, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VCVTPS2DQ    Y12, Y11
-	VPSRAD       $0x01, Y11, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y11, Y11
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       expNums<>+352(SB), Y11, Y11
-	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, 64(AX)(DX*4)
-	VADDPS       Y11, Y5, Y5
-	VPMOVZXWD    48(CX)(DX*2), Y11
-	VPSLLD       $0x10, Y11, Y11
-	VSUBPS       Y0, Y11, Y11
-	VMAXPS       Y11, Y1, Y11
-	VMINPS       Y11, Y2, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VCVTPS2DQ    Y12, Y11
-	VPSRAD       $0x01, Y11, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y11, Y11
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       expNums<>+352(SB), Y11, Y11
-	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, 96(AX)(DX*4)
-	VADDPS       Y11, Y6, Y6
-	VPMOVZXWD    64(CX)(DX*2), Y11
-	VPSLLD       $0x10, Y11, Y11
-	VSUBPS       Y0, Y11, Y11
-	VMAXPS       Y11, Y1, Y11
-	VMINPS       Y11, Y2, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VCVTPS2DQ    Y12, Y11
-	VPSRAD       $0x01, Y11, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y11, Y11
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       expNums<>+352(SB), Y11, Y11
-	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, 128(AX)(DX*4)
-	VADDPS       Y11, Y7, Y7
-	VPMOVZXWD    80(CX)(DX*2), Y11
-	VPSLLD       $0x10, Y11, Y11
-	VSUBPS       Y0, Y11, Y11
-	VMAXPS       Y11, Y1, Y11
-	VMINPS       Y11, Y2, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VCVTPS2DQ    Y12, Y11
-	VPSRAD       $0x01, Y11, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y11, Y11
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       expNums<>+352(SB), Y11, Y11
-	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, 160(AX)(DX*4)
-	VADDPS       Y11, Y8, Y8
-	VPMOVZXWD    96(CX)(DX*2), Y11
-	VPSLLD       $0x10, Y11, Y11
-	VSUBPS       Y0, Y11, Y11
-	VMAXPS       Y11, Y1, Y11
-	VMINPS       Y11, Y2, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VCVTPS2DQ    Y12, Y11
-	VPSRAD       $0x01, Y11, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y11, Y11
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       expNums<>+352(SB), Y11, Y11
-	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, 192(AX)(DX*4)
-	VADDPS       Y11, Y9, Y9
-	VPMOVZXWD    112(CX)(DX*2), Y11
-	VPSLLD       $0x10, Y11, Y11
-	VSUBPS       Y0, Y11, Y11
-	VMAXPS       Y11, Y1, Y11
-	VMINPS       Y11, Y2, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VCVTPS2DQ    Y12, Y11
-	VPSRAD       $0x01, Y11, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y11, Y11
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       expNums<>+352(SB), Y11, Y11
-	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, 224(AX)(DX*4)
-	VADDPS       Y11, Y10, Y10
+	VPMOVZXWD    (CX)(DX*2), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VSUBPS       Y0, Y9, Y9
+	VMULPS       expNums<>+64(SB), Y9, Y9
+	VBROADCASTSS expNums<>+1920(SB), Y10
+	VMAXPS       Y9, Y10, Y9
+	VROUNDPS     $0x09, Y9, Y10
+	VSUBPS       Y10, Y9, Y9
+	VBROADCASTSS expNums<>+1952(SB), Y11
+	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VFMADD213PS  expNums<>+352(SB), Y9, Y11
+	VCVTPS2DQ    Y10, Y9
+	VPSRAD       $0x01, Y9, Y10
+	VPSLLD       $0x17, Y10, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VPSUBD       Y10, Y9, Y9
+	VPSLLD       $0x17, Y9, Y9
+	VPADDD       expNums<>+352(SB), Y9, Y9
+	VMULPS       Y9, Y11, Y9
+	VMOVUPS      Y9, (AX)(DX*4)
+	VADDPS       Y9, Y1, Y1
+	VPMOVZXWD    16(CX)(DX*2), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VSUBPS       Y0, Y9, Y9
+	VMULPS       expNums<>+64(SB), Y9, Y9
+	VBROADCASTSS expNums<>+1920(SB), Y10
+	VMAXPS       Y9, Y10, Y9
+	VROUNDPS     $0x09, Y9, Y10
+	VSUBPS       Y10, Y9, Y9
+	VBROADCASTSS expNums<>+1952(SB), Y11
+	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VFMADD213PS  expNums<>+352(SB), Y9, Y11
+	VCVTPS2DQ    Y10, Y9
+	VPSRAD       $0x01, Y9, Y10
+	VPSLLD       $0x17, Y10, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VPSUBD       Y10, Y9, Y9
+	VPSLLD       $0x17, Y9, Y9
+	VPADDD       expNums<>+352(SB), Y9, Y9
+	VMULPS       Y9, Y11, Y9
+	VMOVUPS      Y9, 32(AX)(DX*4)
+	VADDPS       Y9, Y2, Y2
+	VPMOVZXWD    32(CX)(DX*2), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VSUBPS       Y0, Y9, Y9
+	VMULPS       expNums<>+64(SB), Y9, Y9
+	VBROADCASTSS expNums<>+1920(SB), Y10
+	VMAXPS       Y9, Y10, Y9
+	VROUNDPS     $0x09, Y9, Y10
+	VSUBPS       Y10, Y9, Y9
+	VBROADCASTSS expNums<>+1952(SB), Y11
+	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VFMADD213PS  expNums<>+352(SB), Y9, Y11
+	VCVTPS2DQ    Y10, Y9
+	VPSRAD       $0x01, Y9, Y10
+	VPSLLD       $0x17, Y10, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VPSUBD       Y10, Y9, Y9
+	VPSLLD       $0x17, Y9, Y9
+	VPADDD       expNums<>+352(SB), Y9, Y9
+	VMULPS       Y9, Y11, Y9
+	VMOVUPS      Y9, 64(AX)(DX*4)
+	VADDPS       Y9, Y3, Y3
+	VPMOVZXWD    48(CX)(DX*2), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VSUBPS       Y0, Y9, Y9
+	VMULPS       expNums<>+64(SB), Y9, Y9
+	VBROADCASTSS expNums<>+1920(SB), Y10
+	VMAXPS       Y9, Y10, Y9
+	VROUNDPS     $0x09, Y9, Y10
+	VSUBPS       Y10, Y9, Y9
+	VBROADCASTSS expNums<>+1952(SB), Y11
+	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VFMADD213PS  expNums<>+352(SB), Y9, Y11
+	VCVTPS2DQ    Y10, Y9
+	VPSRAD       $0x01, Y9, Y10
+	VPSLLD       $0x17, Y10, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VPSUBD       Y10, Y9, Y9
+	VPSLLD       $0x17, Y9, Y9
+	VPADDD       expNums<>+352(SB), Y9, Y9
+	VMULPS       Y9, Y11, Y9
+	VMOVUPS      Y9, 96(AX)(DX*4)
+	VADDPS       Y9, Y4, Y4
+	VPMOVZXWD    64(CX)(DX*2), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VSUBPS       Y0, Y9, Y9
+	VMULPS       expNums<>+64(SB), Y9, Y9
+	VBROADCASTSS expNums<>+1920(SB), Y10
+	VMAXPS       Y9, Y10, Y9
+	VROUNDPS     $0x09, Y9, Y10
+	VSUBPS       Y10, Y9, Y9
+	VBROADCASTSS expNums<>+1952(SB), Y11
+	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VFMADD213PS  expNums<>+352(SB), Y9, Y11
+	VCVTPS2DQ    Y10, Y9
+	VPSRAD       $0x01, Y9, Y10
+	VPSLLD       $0x17, Y10, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VPSUBD       Y10, Y9, Y9
+	VPSLLD       $0x17, Y9, Y9
+	VPADDD       expNums<>+352(SB), Y9, Y9
+	VMULPS       Y9, Y11, Y9
+	VMOVUPS      Y9, 128(AX)(DX*4)
+	VADDPS       Y9, Y5, Y5
+	VPMOVZXWD    80(CX)(DX*2), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VSUBPS       Y0, Y9, Y9
+	VMULPS       expNums<>+64(SB), Y9, Y9
+	VBROADCASTSS expNums<>+1920(SB), Y10
+	VMAXPS       Y9, Y10, Y9
+	VROUNDPS     $0x09, Y9, Y10
+	VSUBPS       Y10, Y9, Y9
+	VBROADCASTSS expNums<>+1952(SB), Y11
+	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VFMADD213PS  expNums<>+352(SB), Y9, Y11
+	VCVTPS2DQ    Y10, Y9
+	VPSRAD       $0x01, Y9, Y10
+	VPSLLD       $0x17, Y10, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VPSUBD       Y10, Y9, Y9
+	VPSLLD       $0x17, Y9, Y9
+	VPADDD       expNums<>+352(SB), Y9, Y9
+	VMULPS       Y9, Y11, Y9
+	VMOVUPS      Y9, 160(AX)(DX*4)
+	VADDPS       Y9, Y6, Y6
+	VPMOVZXWD    96(CX)(DX*2), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VSUBPS       Y0, Y9, Y9
+	VMULPS       expNums<>+64(SB), Y9, Y9
+	VBROADCASTSS expNums<>+1920(SB), Y10
+	VMAXPS       Y9, Y10, Y9
+	VROUNDPS     $0x09, Y9, Y10
+	VSUBPS       Y10, Y9, Y9
+	VBROADCASTSS expNums<>+1952(SB), Y11
+	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VFMADD213PS  expNums<>+352(SB), Y9, Y11
+	VCVTPS2DQ    Y10, Y9
+	VPSRAD       $0x01, Y9, Y10
+	VPSLLD       $0x17, Y10, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VPSUBD       Y10, Y9, Y9
+	VPSLLD       $0x17, Y9, Y9
+	VPADDD       expNums<>+352(SB), Y9, Y9
+	VMULPS       Y9, Y11, Y9
+	VMOVUPS      Y9, 192(AX)(DX*4)
+	VADDPS       Y9, Y7, Y7
+	VPMOVZXWD    112(CX)(DX*2), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VSUBPS       Y0, Y9, Y9
+	VMULPS       expNums<>+64(SB), Y9, Y9
+	VBROADCASTSS expNums<>+1920(SB), Y10
+	VMAXPS       Y9, Y10, Y9
+	VROUNDPS     $0x09, Y9, Y10
+	VSUBPS       Y10, Y9, Y9
+	VBROADCASTSS expNums<>+1952(SB), Y11
+	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VFMADD213PS  expNums<>+352(SB), Y9, Y11
+	VCVTPS2DQ    Y10, Y9
+	VPSRAD       $0x01, Y9, Y10
+	VPSLLD       $0x17, Y10, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VPSUBD       Y10, Y9, Y9
+	VPSLLD       $0x17, Y9, Y9
+	VPADDD       expNums<>+352(SB), Y9, Y9
+	VMULPS       Y9, Y11, Y9
+	VMOVUPS      Y9, 224(AX)(DX*4)
+	VADDPS       Y9, Y8, Y8
 	ADDQ         $+64, DX
 	SUBQ         $+64, BX
 	JGE          turn1
@@ -10323,266 +9277,242 @@ turned2:
 	ADDQ         $+64, BX
 	CMPQ         BX, $+8
 	JLT          short4
-	VPMOVZXWD    (CX)(DX*2), Y11
-	VPSLLD       $0x10, Y11, Y11
-	VSUBPS       Y0, Y11, Y11
-	VMAXPS       Y11, Y1, Y11
-	VMINPS       Y11, Y2, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VCVTPS2DQ    Y12, Y11
-	VPSRAD       $0x01, Y11, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y11, Y11
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       expNums<>+352(SB), Y11, Y11
-	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, (AX)(DX*4)
-	VADDPS       Y11, Y3, Y3
+	VPMOVZXWD    (CX)(DX*2), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VSUBPS       Y0, Y9, Y9
+	VMULPS       expNums<>+64(SB), Y9, Y9
+	VBROADCASTSS expNums<>+1920(SB), Y10
+	VMAXPS       Y9, Y10, Y9
+	VROUNDPS     $0x09, Y9, Y10
+	VSUBPS       Y10, Y9, Y9
+	VBROADCASTSS expNums<>+1952(SB), Y11
+	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VFMADD213PS  expNums<>+352(SB), Y9, Y11
+	VCVTPS2DQ    Y10, Y9
+	VPSRAD       $0x01, Y9, Y10
+	VPSLLD       $0x17, Y10, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VPSUBD       Y10, Y9, Y9
+	VPSLLD       $0x17, Y9, Y9
+	VPADDD       expNums<>+352(SB), Y9, Y9
+	VMULPS       Y9, Y11, Y9
+	VMOVUPS      Y9, (AX)(DX*4)
+	VADDPS       Y9, Y1, Y1
 	ADDQ         $+8, DX
 	SUBQ         $+8, BX
 	CMPQ         BX, $+8
 	JLT          short5
-	VPMOVZXWD    (CX)(DX*2), Y11
-	VPSLLD       $0x10, Y11, Y11
-	VSUBPS       Y0, Y11, Y11
-	VMAXPS       Y11, Y1, Y11
-	VMINPS       Y11, Y2, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VCVTPS2DQ    Y12, Y11
-	VPSRAD       $0x01, Y11, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y11, Y11
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       expNums<>+352(SB), Y11, Y11
-	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, (AX)(DX*4)
-	VADDPS       Y11, Y4, Y4
+	VPMOVZXWD    (CX)(DX*2), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VSUBPS       Y0, Y9, Y9
+	VMULPS       expNums<>+64(SB), Y9, Y9
+	VBROADCASTSS expNums<>+1920(SB), Y10
+	VMAXPS       Y9, Y10, Y9
+	VROUNDPS     $0x09, Y9, Y10
+	VSUBPS       Y10, Y9, Y9
+	VBROADCASTSS expNums<>+1952(SB), Y11
+	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VFMADD213PS  expNums<>+352(SB), Y9, Y11
+	VCVTPS2DQ    Y10, Y9
+	VPSRAD       $0x01, Y9, Y10
+	VPSLLD       $0x17, Y10, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VPSUBD       Y10, Y9, Y9
+	VPSLLD       $0x17, Y9, Y9
+	VPADDD       expNums<>+352(SB), Y9, Y9
+	VMULPS       Y9, Y11, Y9
+	VMOVUPS      Y9, (AX)(DX*4)
+	VADDPS       Y9, Y2, Y2
 	ADDQ         $+8, DX
 	SUBQ         $+8, BX
 	CMPQ         BX, $+8
 	JLT          short6
-	VPMOVZXWD    (CX)(DX*2), Y11
-	VPSLLD       $0x10, Y11, Y11
-	VSUBPS       Y0, Y11, Y11
-	VMAXPS       Y11, Y1, Y11
-	VMINPS       Y11, Y2, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VCVTPS2DQ    Y12, Y11
-	VPSRAD       $0x01, Y11, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y11, Y11
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       expNums<>+352(SB), Y11, Y11
-	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, (AX)(DX*4)
-	VADDPS       Y11, Y5, Y5
+	VPMOVZXWD    (CX)(DX*2), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VSUBPS       Y0, Y9, Y9
+	VMULPS       expNums<>+64(SB), Y9, Y9
+	VBROADCASTSS expNums<>+1920(SB), Y10
+	VMAXPS       Y9, Y10, Y9
+	VROUNDPS     $0x09, Y9, Y10
+	VSUBPS       Y10, Y9, Y9
+	VBROADCASTSS expNums<>+1952(SB), Y11
+	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VFMADD213PS  expNums<>+352(SB), Y9, Y11
+	VCVTPS2DQ    Y10, Y9
+	VPSRAD       $0x01, Y9, Y10
+	VPSLLD       $0x17, Y10, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VPSUBD       Y10, Y9, Y9
+	VPSLLD       $0x17, Y9, Y9
+	VPADDD       expNums<>+352(SB), Y9, Y9
+	VMULPS       Y9, Y11, Y9
+	VMOVUPS      Y9, (AX)(DX*4)
+	VADDPS       Y9, Y3, Y3
 	ADDQ         $+8, DX
 	SUBQ         $+8, BX
 	CMPQ         BX, $+8
 	JLT          short7
-	VPMOVZXWD    (CX)(DX*2), Y11
-	VPSLLD       $0x10, Y11, Y11
-	VSUBPS       Y0, Y11, Y11
-	VMAXPS       Y11, Y1, Y11
-	VMINPS       Y11, Y2, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VCVTPS2DQ    Y12, Y11
-	VPSRAD       $0x01, Y11, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y11, Y11
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       expNums<>+352(SB), Y11, Y11
-	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, (AX)(DX*4)
-	VADDPS       Y11, Y6, Y6
+	VPMOVZXWD    (CX)(DX*2), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VSUBPS       Y0, Y9, Y9
+	VMULPS       expNums<>+64(SB), Y9, Y9
+	VBROADCASTSS expNums<>+1920(SB), Y10
+	VMAXPS       Y9, Y10, Y9
+	VROUNDPS     $0x09, Y9, Y10
+	VSUBPS       Y10, Y9, Y9
+	VBROADCASTSS expNums<>+1952(SB), Y11
+	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VFMADD213PS  expNums<>+352(SB), Y9, Y11
+	VCVTPS2DQ    Y10, Y9
+	VPSRAD       $0x01, Y9, Y10
+	VPSLLD       $0x17, Y10, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VPSUBD       Y10, Y9, Y9
+	VPSLLD       $0x17, Y9, Y9
+	VPADDD       expNums<>+352(SB), Y9, Y9
+	VMULPS       Y9, Y11, Y9
+	VMOVUPS      Y9, (AX)(DX*4)
+	VADDPS       Y9, Y4, Y4
 	ADDQ         $+8, DX
 	SUBQ         $+8, BX
 	CMPQ         BX, $+8
 	JLT          short8
-	VPMOVZXWD    (CX)(DX*2), Y11
-	VPSLLD       $0x10, Y11, Y11
-	VSUBPS       Y0, Y11, Y11
-	VMAXPS       Y11, Y1, Y11
-	VMINPS       Y11, Y2, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VCVTPS2DQ    Y12, Y11
-	VPSRAD       $0x01, Y11, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y11, Y11
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       expNums<>+352(SB), Y11, Y11
-	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, (AX)(DX*4)
-	VADDPS       Y11, Y7, Y7
+	VPMOVZXWD    (CX)(DX*2), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VSUBPS       Y0, Y9, Y9
+	VMULPS       expNums<>+64(SB), Y9, Y9
+	VBROADCASTSS expNums<>+1920(SB), Y10
+	VMAXPS       Y9, Y10, Y9
+	VROUNDPS     $0x09, Y9, Y10
+	VSUBPS       Y10, Y9, Y9
+	VBROADCASTSS expNums<>+1952(SB), Y11
+	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VFMADD213PS  expNums<>+352(SB), Y9, Y11
+	VCVTPS2DQ    Y10, Y9
+	VPSRAD       $0x01, Y9, Y10
+	VPSLLD       $0x17, Y10, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VPSUBD       Y10, Y9, Y9
+	VPSLLD       $0x17, Y9, Y9
+	VPADDD       expNums<>+352(SB), Y9, Y9
+	VMULPS       Y9, Y11, Y9
+	VMOVUPS      Y9, (AX)(DX*4)
+	VADDPS       Y9, Y5, Y5
 	ADDQ         $+8, DX
 	SUBQ         $+8, BX
 	CMPQ         BX, $+8
 	JLT          short9
-	VPMOVZXWD    (CX)(DX*2), Y11
-	VPSLLD       $0x10, Y11, Y11
-	VSUBPS       Y0, Y11, Y11
-	VMAXPS       Y11, Y1, Y11
-	VMINPS       Y11, Y2, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VCVTPS2DQ    Y12, Y11
-	VPSRAD       $0x01, Y11, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y11, Y11
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       expNums<>+352(SB), Y11, Y11
-	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, (AX)(DX*4)
-	VADDPS       Y11, Y8, Y8
+	VPMOVZXWD    (CX)(DX*2), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VSUBPS       Y0, Y9, Y9
+	VMULPS       expNums<>+64(SB), Y9, Y9
+	VBROADCASTSS expNums<>+1920(SB), Y10
+	VMAXPS       Y9, Y10, Y9
+	VROUNDPS     $0x09, Y9, Y10
+	VSUBPS       Y10, Y9, Y9
+	VBROADCASTSS expNums<>+1952(SB), Y11
+	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VFMADD213PS  expNums<>+352(SB), Y9, Y11
+	VCVTPS2DQ    Y10, Y9
+	VPSRAD       $0x01, Y9, Y10
+	VPSLLD       $0x17, Y10, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VPSUBD       Y10, Y9, Y9
+	VPSLLD       $0x17, Y9, Y9
+	VPADDD       expNums<>+352(SB), Y9, Y9
+	VMULPS       Y9, Y11, Y9
+	VMOVUPS      Y9, (AX)(DX*4)
+	VADDPS       Y9, Y6, Y6
 	ADDQ         $+8, DX
 	SUBQ         $+8, BX
 	CMPQ         BX, $+8
 	JLT          short10
-	VPMOVZXWD    (CX)(DX*2), Y11
-	VPSLLD       $0x10, Y11, Y11
-	VSUBPS       Y0, Y11, Y11
-	VMAXPS       Y11, Y1, Y11
-	VMINPS       Y11, Y2, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VCVTPS2DQ    Y12, Y11
-	VPSRAD       $0x01, Y11, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y11, Y11
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       expNums<>+352(SB), Y11, Y11
-	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, (AX)(DX*4)
-	VADDPS       Y11, Y9, Y9
+	VPMOVZXWD    (CX)(DX*2), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VSUBPS       Y0, Y9, Y9
+	VMULPS       expNums<>+64(SB), Y9, Y9
+	VBROADCASTSS expNums<>+1920(SB), Y10
+	VMAXPS       Y9, Y10, Y9
+	VROUNDPS     $0x09, Y9, Y10
+	VSUBPS       Y10, Y9, Y9
+	VBROADCASTSS expNums<>+1952(SB), Y11
+	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VFMADD213PS  expNums<>+352(SB), Y9, Y11
+	VCVTPS2DQ    Y10, Y9
+	VPSRAD       $0x01, Y9, Y10
+	VPSLLD       $0x17, Y10, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VPSUBD       Y10, Y9, Y9
+	VPSLLD       $0x17, Y9, Y9
+	VPADDD       expNums<>+352(SB), Y9, Y9
+	VMULPS       Y9, Y11, Y9
+	VMOVUPS      Y9, (AX)(DX*4)
+	VADDPS       Y9, Y7, Y7
 	ADDQ         $+8, DX
 	SUBQ         $+8, BX
 	CMPQ         BX, $+8
 	JLT          short11
-	VPMOVZXWD    (CX)(DX*2), Y11
-	VPSLLD       $0x10, Y11, Y11
-	VSUBPS       Y0, Y11, Y11
-	VMAXPS       Y11, Y1, Y11
-	VMINPS       Y11, Y2, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VCVTPS2DQ    Y12, Y11
-	VPSRAD       $0x01, Y11, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y11, Y11
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       expNums<>+352(SB), Y11, Y11
-	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, (AX)(DX*4)
-	VADDPS       Y11, Y10, Y10
+	VPMOVZXWD    (CX)(DX*2), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VSUBPS       Y0, Y9, Y9
+	VMULPS       expNums<>+64(SB), Y9, Y9
+	VBROADCASTSS expNums<>+1920(SB), Y10
+	VMAXPS       Y9, Y10, Y9
+	VROUNDPS     $0x09, Y9, Y10
+	VSUBPS       Y10, Y9, Y9
+	VBROADCASTSS expNums<>+1952(SB), Y11
+	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VFMADD213PS  expNums<>+352(SB), Y9, Y11
+	VCVTPS2DQ    Y10, Y9
+	VPSRAD       $0x01, Y9, Y10
+	VPSLLD       $0x17, Y10, Y12
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y12, Y11, Y11
+	VPSUBD       Y10, Y9, Y9
+	VPSLLD       $0x17, Y9, Y9
+	VPADDD       expNums<>+352(SB), Y9, Y9
+	VMULPS       Y9, Y11, Y9
+	VMOVUPS      Y9, (AX)(DX*4)
+	VADDPS       Y9, Y8, Y8
 	ADDQ         $+8, DX
 	SUBQ         $+8, BX
 
@@ -10593,15 +9523,15 @@ short4:
 	MOVQ    BX, DI
 	SHLQ    $0x02, DI
 	SUBQ    DI, SI
-	VMOVUPS (SI), Y11
-	VPXOR   X12, X12, X12
+	VMOVUPS (SI), Y9
+	VPXOR   X10, X10, X10
 	TESTQ   $0x00000001, BX
 	JEQ     piece12
 	MOVQ    BX, SI
 	ANDQ    $0x06, SI
 	ADDQ    DX, SI
-	VPSLLDQ $0x02, X12, X12
-	VPINSRW $0x00, (CX)(SI*2), X12, X12
+	VPSLLDQ $0x02, X10, X10
+	VPINSRW $0x00, (CX)(SI*2), X10, X10
 
 piece12:
 	TESTQ   $0x00000002, BX
@@ -10609,48 +9539,45 @@ piece12:
 	MOVQ    BX, SI
 	ANDQ    $0x04, SI
 	ADDQ    DX, SI
-	VPSLLDQ $0x04, X12, X12
-	VPINSRD $0x00, (CX)(SI*2), X12, X12
+	VPSLLDQ $0x04, X10, X10
+	VPINSRD $0x00, (CX)(SI*2), X10, X10
 
 piece13:
 	TESTQ   $0x00000004, BX
 	JEQ     piece14
 	ANDQ    $0x00, BX
 	ADDQ    DX, BX
-	VPSLLDQ $0x08, X12, X12
-	VPINSRQ $0x00, (CX)(BX*2), X12, X12
+	VPSLLDQ $0x08, X10, X10
+	VPINSRQ $0x00, (CX)(BX*2), X10, X10
 
 piece14:
-	VPMOVZXWD    X12, Y12
-	VPSLLD       $0x10, Y12, Y12
-	VSUBPS       Y0, Y12, Y0
-	VMAXPS       Y0, Y1, Y0
-	VMINPS       Y0, Y2, Y0
-	VBROADCASTSS expNums<>+64(SB), Y1
-	VFMADD213PS  expNums<>+96(SB), Y0, Y1
-	VSUBPS       expNums<>+96(SB), Y1, Y1
-	VMOVUPS      Y0, Y0
-	VFNMADD231PS expNums<>+128(SB), Y1, Y0
-	VFNMADD231PS expNums<>+160(SB), Y1, Y0
-	VBROADCASTSS expNums<>+192(SB), Y2
-	VFMADD213PS  expNums<>+224(SB), Y0, Y2
-	VFMADD213PS  expNums<>+256(SB), Y0, Y2
-	VFMADD213PS  expNums<>+288(SB), Y0, Y2
-	VFMADD213PS  expNums<>+320(SB), Y0, Y2
-	VFMADD213PS  expNums<>+352(SB), Y0, Y2
-	VFMADD213PS  expNums<>+352(SB), Y0, Y2
-	VCVTPS2DQ    Y1, Y0
-	VPSRAD       $0x01, Y0, Y1
-	VPSLLD       $0x17, Y1, Y12
+	VPMOVZXWD    X10, Y10
+	VPSLLD       $0x10, Y10, Y10
+	VSUBPS       Y0, Y10, Y0
+	VMULPS       expNums<>+64(SB), Y0, Y0
+	VBROADCASTSS expNums<>+1920(SB), Y10
+	VMAXPS       Y0, Y10, Y0
+	VROUNDPS     $0x09, Y0, Y10
+	VSUBPS       Y10, Y0, Y0
+	VBROADCASTSS expNums<>+1952(SB), Y11
+	VFMADD213PS  expNums<>+1984(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2016(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2048(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2080(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2112(SB), Y0, Y11
+	VFMADD213PS  expNums<>+352(SB), Y0, Y11
+	VCVTPS2DQ    Y10, Y0
+	VPSRAD       $0x01, Y0, Y10
+	VPSLLD       $0x17, Y10, Y12
 	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y2, Y2
-	VPSUBD       Y1, Y0, Y0
+	VMULPS       Y12, Y11, Y11
+	VPSUBD       Y10, Y0, Y0
 	VPSLLD       $0x17, Y0, Y0
 	VPADDD       expNums<>+352(SB), Y0, Y0
-	VMULPS       Y0, Y2, Y0
-	VMASKMOVPS   Y0, Y11, (AX)(DX*4)
-	VANDPS       Y11, Y0, Y0
-	VADDPS       Y0, Y3, Y3
+	VMULPS       Y0, Y11, Y0
+	VMASKMOVPS   Y0, Y9, (AX)(DX*4)
+	VANDPS       Y9, Y0, Y0
+	VADDPS       Y0, Y1, Y1
 	JMP          done3
 
 short5:
@@ -10660,15 +9587,15 @@ short5:
 	MOVQ    BX, DI
 	SHLQ    $0x02, DI
 	SUBQ    DI, SI
-	VMOVUPS (SI), Y11
-	VPXOR   X12, X12, X12
+	VMOVUPS (SI), Y9
+	VPXOR   X10, X10, X10
 	TESTQ   $0x00000001, BX
 	JEQ     piece15
 	MOVQ    BX, SI
 	ANDQ    $0x06, SI
 	ADDQ    DX, SI
-	VPSLLDQ $0x02, X12, X12
-	VPINSRW $0x00, (CX)(SI*2), X12, X12
+	VPSLLDQ $0x02, X10, X10
+	VPINSRW $0x00, (CX)(SI*2), X10, X10
 
 piece15:
 	TESTQ   $0x00000002, BX
@@ -10676,48 +9603,45 @@ piece15:
 	MOVQ    BX, SI
 	ANDQ    $0x04, SI
 	ADDQ    DX, SI
-	VPSLLDQ $0x04, X12, X12
-	VPINSRD $0x00, (CX)(SI*2), X12, X12
+	VPSLLDQ $0x04, X10, X10
+	VPINSRD $0x00, (CX)(SI*2), X10, X10
 
 piece16:
 	TESTQ   $0x00000004, BX
 	JEQ     piece17
 	ANDQ    $0x00, BX
 	ADDQ    DX, BX
-	VPSLLDQ $0x08, X12, X12
-	VPINSRQ $0x00, (CX)(BX*2), X12, X12
+	VPSLLDQ $0x08, X10, X10
+	VPINSRQ $0x00, (CX)(BX*2), X10, X10
 
 piece17:
-	VPMOVZXWD    X12, Y12
-	VPSLLD       $0x10, Y12, Y12
-	VSUBPS       Y0, Y12, Y0
-	VMAXPS       Y0, Y1, Y0
-	VMINPS       Y0, Y2, Y0
-	VBROADCASTSS expNums<>+64(SB), Y1
-	VFMADD213PS  expNums<>+96(SB), Y0, Y1
-	VSUBPS       expNums<>+96(SB), Y1, Y1
-	VMOVUPS      Y0, Y0
-	VFNMADD231PS expNums<>+128(SB), Y1, Y0
-	VFNMADD231PS expNums<>+160(SB), Y1, Y0
-	VBROADCASTSS expNums<>+192(SB), Y2
-	VFMADD213PS  expNums<>+224(SB), Y0, Y2
-	VFMADD213PS  expNums<>+256(SB), Y0, Y2
-	VFMADD213PS  expNums<>+288(SB), Y0, Y2
-	VFMADD213PS  expNums<>+320(SB), Y0, Y2
-	VFMADD213PS  expNums<>+352(SB), Y0, Y2
-	VFMADD213PS  expNums<>+352(SB), Y0, Y2
-	VCVTPS2DQ    Y1, Y0
-	VPSRAD       $0x01, Y0, Y1
-	VPSLLD       $0x17, Y1, Y12
+	VPMOVZXWD    X10, Y10
+	VPSLLD       $0x10, Y10, Y10
+	VSUBPS       Y0, Y10, Y0
+	VMULPS       expNums<>+64(SB), Y0, Y0
+	VBROADCASTSS expNums<>+1920(SB), Y10
+	VMAXPS       Y0, Y10, Y0
+	VROUNDPS     $0x09, Y0, Y10
+	VSUBPS       Y10, Y0, Y0
+	VBROADCASTSS expNums<>+1952(SB), Y11
+	VFMADD213PS  expNums<>+1984(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2016(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2048(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2080(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2112(SB), Y0, Y11
+	VFMADD213PS  expNums<>+352(SB), Y0, Y11
+	VCVTPS2DQ    Y10, Y0
+	VPSRAD       $0x01, Y0, Y10
+	VPSLLD       $0x17, Y10, Y12
 	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y2, Y2
-	VPSUBD       Y1, Y0, Y0
+	VMULPS       Y12, Y11, Y11
+	VPSUBD       Y10, Y0, Y0
 	VPSLLD       $0x17, Y0, Y0
 	VPADDD       expNums<>+352(SB), Y0, Y0
-	VMULPS       Y0, Y2, Y0
-	VMASKMOVPS   Y0, Y11, (AX)(DX*4)
-	VANDPS       Y11, Y0, Y0
-	VADDPS       Y0, Y4, Y4
+	VMULPS       Y0, Y11, Y0
+	VMASKMOVPS   Y0, Y9, (AX)(DX*4)
+	VANDPS       Y9, Y0, Y0
+	VADDPS       Y0, Y2, Y2
 	JMP          done3
 
 short6:
@@ -10727,15 +9651,15 @@ short6:
 	MOVQ    BX, DI
 	SHLQ    $0x02, DI
 	SUBQ    DI, SI
-	VMOVUPS (SI), Y11
-	VPXOR   X12, X12, X12
+	VMOVUPS (SI), Y9
+	VPXOR   X10, X10, X10
 	TESTQ   $0x00000001, BX
 	JEQ     piece18
 	MOVQ    BX, SI
 	ANDQ    $0x06, SI
 	ADDQ    DX, SI
-	VPSLLDQ $0x02, X12, X12
-	VPINSRW $0x00, (CX)(SI*2), X12, X12
+	VPSLLDQ $0x02, X10, X10
+	VPINSRW $0x00, (CX)(SI*2), X10, X10
 
 piece18:
 	TESTQ   $0x00000002, BX
@@ -10743,48 +9667,45 @@ piece18:
 	MOVQ    BX, SI
 	ANDQ    $0x04, SI
 	ADDQ    DX, SI
-	VPSLLDQ $0x04, X12, X12
-	VPINSRD $0x00, (CX)(SI*2), X12, X12
+	VPSLLDQ $0x04, X10, X10
+	VPINSRD $0x00, (CX)(SI*2), X10, X10
 
 piece19:
 	TESTQ   $0x00000004, BX
 	JEQ     piece20
 	ANDQ    $0x00, BX
 	ADDQ    DX, BX
-	VPSLLDQ $0x08, X12, X12
-	VPINSRQ $0x00, (CX)(BX*2), X12, X12
+	VPSLLDQ $0x08, X10, X10
+	VPINSRQ $0x00, (CX)(BX*2), X10, X10
 
 piece20:
-	VPMOVZXWD    X12, Y12
-	VPSLLD       $0x10, Y12, Y12
-	VSUBPS       Y0, Y12, Y0
-	VMAXPS       Y0, Y1, Y0
-	VMINPS       Y0, Y2, Y0
-	VBROADCASTSS expNums<>+64(SB), Y1
-	VFMADD213PS  expNums<>+96(SB), Y0, Y1
-	VSUBPS       expNums<>+96(SB), Y1, Y1
-	VMOVUPS      Y0, Y0
-	VFNMADD231PS expNums<>+128(SB), Y1, Y0
-	VFNMADD231PS expNums<>+160(SB), Y1, Y0
-	VBROADCASTSS expNums<>+192(SB), Y2
-	VFMADD213PS  expNums<>+224(SB), Y0, Y2
-	VFMADD213PS  expNums<>+256(SB), Y0, Y2
-	VFMADD213PS  expNums<>+288(SB), Y0, Y2
-	VFMADD213PS  expNums<>+320(SB), Y0, Y2
-	VFMADD213PS  expNums<>+352(SB), Y0, Y2
-	VFMADD213PS  expNums<>+352(SB), Y0, Y2
-	VCVTPS2DQ    Y1, Y0
-	VPSRAD       $0x01, Y0, Y1
-	VPSLLD       $0x17, Y1, Y12
+	VPMOVZXWD    X10, Y10
+	VPSLLD       $0x10, Y10, Y10
+	VSUBPS       Y0, Y10, Y0
+	VMULPS       expNums<>+64(SB), Y0, Y0
+	VBROADCASTSS expNums<>+1920(SB), Y10
+	VMAXPS       Y0, Y10, Y0
+	VROUNDPS     $0x09, Y0, Y10
+	VSUBPS       Y10, Y0, Y0
+	VBROADCASTSS expNums<>+1952(SB), Y11
+	VFMADD213PS  expNums<>+1984(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2016(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2048(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2080(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2112(SB), Y0, Y11
+	VFMADD213PS  expNums<>+352(SB), Y0, Y11
+	VCVTPS2DQ    Y10, Y0
+	VPSRAD       $0x01, Y0, Y10
+	VPSLLD       $0x17, Y10, Y12
 	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y2, Y2
-	VPSUBD       Y1, Y0, Y0
+	VMULPS       Y12, Y11, Y11
+	VPSUBD       Y10, Y0, Y0
 	VPSLLD       $0x17, Y0, Y0
 	VPADDD       expNums<>+352(SB), Y0, Y0
-	VMULPS       Y0, Y2, Y0
-	VMASKMOVPS   Y0, Y11, (AX)(DX*4)
-	VANDPS       Y11, Y0, Y0
-	VADDPS       Y0, Y5, Y5
+	VMULPS       Y0, Y11, Y0
+	VMASKMOVPS   Y0, Y9, (AX)(DX*4)
+	VANDPS       Y9, Y0, Y0
+	VADDPS       Y0, Y3, Y3
 	JMP          done3
 
 short7:
@@ -10794,15 +9715,15 @@ short7:
 	MOVQ    BX, DI
 	SHLQ    $0x02, DI
 	SUBQ    DI, SI
-	VMOVUPS (SI), Y11
-	VPXOR   X12, X12, X12
+	VMOVUPS (SI), Y9
+	VPXOR   X10, X10, X10
 	TESTQ   $0x00000001, BX
 	JEQ     piece21
 	MOVQ    BX, SI
 	ANDQ    $0x06, SI
 	ADDQ    DX, SI
-	VPSLLDQ $0x02, X12, X12
-	VPINSRW $0x00, (CX)(SI*2), X12, X12
+	VPSLLDQ $0x02, X10, X10
+	VPINSRW $0x00, (CX)(SI*2), X10, X10
 
 piece21:
 	TESTQ   $0x00000002, BX
@@ -10810,48 +9731,45 @@ piece21:
 	MOVQ    BX, SI
 	ANDQ    $0x04, SI
 	ADDQ    DX, SI
-	VPSLLDQ $0x04, X12, X12
-	VPINSRD $0x00, (CX)(SI*2), X12, X12
+	VPSLLDQ $0x04, X10, X10
+	VPINSRD $0x00, (CX)(SI*2), X10, X10
 
 piece22:
 	TESTQ   $0x00000004, BX
 	JEQ     piece23
 	ANDQ    $0x00, BX
 	ADDQ    DX, BX
-	VPSLLDQ $0x08, X12, X12
-	VPINSRQ $0x00, (CX)(BX*2), X12, X12
+	VPSLLDQ $0x08, X10, X10
+	VPINSRQ $0x00, (CX)(BX*2), X10, X10
 
 piece23:
-	VPMOVZXWD    X12, Y12
-	VPSLLD       $0x10, Y12, Y12
-	VSUBPS       Y0, Y12, Y0
-	VMAXPS       Y0, Y1, Y0
-	VMINPS       Y0, Y2, Y0
-	VBROADCASTSS expNums<>+64(SB), Y1
-	VFMADD213PS  expNums<>+96(SB), Y0, Y1
-	VSUBPS       expNums<>+96(SB), Y1, Y1
-	VMOVUPS      Y0, Y0
-	VFNMADD231PS expNums<>+128(SB), Y1, Y0
-	VFNMADD231PS expNums<>+160(SB), Y1, Y0
-	VBROADCASTSS expNums<>+192(SB), Y2
-	VFMADD213PS  expNums<>+224(SB), Y0, Y2
-	VFMADD213PS  expNums<>+256(SB), Y0, Y2
-	VFMADD213PS  expNums<>+288(SB), Y0, Y2
-	VFMADD213PS  expNums<>+320(SB), Y0, Y2
-	VFMADD213PS  expNums<>+352(SB), Y0, Y2
-	VFMADD213PS  expNums<>+352(SB), Y0, Y2
-	VCVTPS2DQ    Y1, Y0
-	VPSRAD       $0x01, Y0, Y1
-	VPSLLD       $0x17, Y1, Y12
+	VPMOVZXWD    X10, Y10
+	VPSLLD       $0x10, Y10, Y10
+	VSUBPS       Y0, Y10, Y0
+	VMULPS       expNums<>+64(SB), Y0, Y0
+	VBROADCASTSS expNums<>+1920(SB), Y10
+	VMAXPS       Y0, Y10, Y0
+	VROUNDPS     $0x09, Y0, Y10
+	VSUBPS       Y10, Y0, Y0
+	VBROADCASTSS expNums<>+1952(SB), Y11
+	VFMADD213PS  expNums<>+1984(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2016(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2048(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2080(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2112(SB), Y0, Y11
+	VFMADD213PS  expNums<>+352(SB), Y0, Y11
+	VCVTPS2DQ    Y10, Y0
+	VPSRAD       $0x01, Y0, Y10
+	VPSLLD       $0x17, Y10, Y12
 	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y2, Y2
-	VPSUBD       Y1, Y0, Y0
+	VMULPS       Y12, Y11, Y11
+	VPSUBD       Y10, Y0, Y0
 	VPSLLD       $0x17, Y0, Y0
 	VPADDD       expNums<>+352(SB), Y0, Y0
-	VMULPS       Y0, Y2, Y0
-	VMASKMOVPS   Y0, Y11, (AX)(DX*4)
-	VANDPS       Y11, Y0, Y0
-	VADDPS       Y0, Y6, Y6
+	VMULPS       Y0, Y11, Y0
+	VMASKMOVPS   Y0, Y9, (AX)(DX*4)
+	VANDPS       Y9, Y0, Y0
+	VADDPS       Y0, Y4, Y4
 	JMP          done3
 
 short8:
@@ -10861,15 +9779,15 @@ short8:
 	MOVQ    BX, DI
 	SHLQ    $0x02, DI
 	SUBQ    DI, SI
-	VMOVUPS (SI), Y11
-	VPXOR   X12, X12, X12
+	VMOVUPS (SI), Y9
+	VPXOR   X10, X10, X10
 	TESTQ   $0x00000001, BX
 	JEQ     piece24
 	MOVQ    BX, SI
 	ANDQ    $0x06, SI
 	ADDQ    DX, SI
-	VPSLLDQ $0x02, X12, X12
-	VPINSRW $0x00, (CX)(SI*2), X12, X12
+	VPSLLDQ $0x02, X10, X10
+	VPINSRW $0x00, (CX)(SI*2), X10, X10
 
 piece24:
 	TESTQ   $0x00000002, BX
@@ -10877,48 +9795,45 @@ piece24:
 	MOVQ    BX, SI
 	ANDQ    $0x04, SI
 	ADDQ    DX, SI
-	VPSLLDQ $0x04, X12, X12
-	VPINSRD $0x00, (CX)(SI*2), X12, X12
+	VPSLLDQ $0x04, X10, X10
+	VPINSRD $0x00, (CX)(SI*2), X10, X10
 
 piece25:
 	TESTQ   $0x00000004, BX
 	JEQ     piece26
 	ANDQ    $0x00, BX
 	ADDQ    DX, BX
-	VPSLLDQ $0x08, X12, X12
-	VPINSRQ $0x00, (CX)(BX*2), X12, X12
+	VPSLLDQ $0x08, X10, X10
+	VPINSRQ $0x00, (CX)(BX*2), X10, X10
 
 piece26:
-	VPMOVZXWD    X12, Y12
-	VPSLLD       $0x10, Y12, Y12
-	VSUBPS       Y0, Y12, Y0
-	VMAXPS       Y0, Y1, Y0
-	VMINPS       Y0, Y2, Y0
-	VBROADCASTSS expNums<>+64(SB), Y1
-	VFMADD213PS  expNums<>+96(SB), Y0, Y1
-	VSUBPS       expNums<>+96(SB), Y1, Y1
-	VMOVUPS      Y0, Y0
-	VFNMADD231PS expNums<>+128(SB), Y1, Y0
-	VFNMADD231PS expNums<>+160(SB), Y1, Y0
-	VBROADCASTSS expNums<>+192(SB), Y2
-	VFMADD213PS  expNums<>+224(SB), Y0, Y2
-	VFMADD213PS  expNums<>+256(SB), Y0, Y2
-	VFMADD213PS  expNums<>+288(SB), Y0, Y2
-	VFMADD213PS  expNums<>+320(SB), Y0, Y2
-	VFMADD213PS  expNums<>+352(SB), Y0, Y2
-	VFMADD213PS  expNums<>+352(SB), Y0, Y2
-	VCVTPS2DQ    Y1, Y0
-	VPSRAD       $0x01, Y0, Y1
-	VPSLLD       $0x17, Y1, Y12
+	VPMOVZXWD    X10, Y10
+	VPSLLD       $0x10, Y10, Y10
+	VSUBPS       Y0, Y10, Y0
+	VMULPS       expNums<>+64(SB), Y0, Y0
+	VBROADCASTSS expNums<>+1920(SB), Y10
+	VMAXPS       Y0, Y10, Y0
+	VROUNDPS     $0x09, Y0, Y10
+	VSUBPS       Y10, Y0, Y0
+	VBROADCASTSS expNums<>+1952(SB), Y11
+	VFMADD213PS  expNums<>+1984(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2016(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2048(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2080(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2112(SB), Y0, Y11
+	VFMADD213PS  expNums<>+352(SB), Y0, Y11
+	VCVTPS2DQ    Y10, Y0
+	VPSRAD       $0x01, Y0, Y10
+	VPSLLD       $0x17, Y10, Y12
 	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y2, Y2
-	VPSUBD       Y1, Y0, Y0
+	VMULPS       Y12, Y11, Y11
+	VPSUBD       Y10, Y0, Y0
 	VPSLLD       $0x17, Y0, Y0
 	VPADDD       expNums<>+352(SB), Y0, Y0
-	VMULPS       Y0, Y2, Y0
-	VMASKMOVPS   Y0, Y11, (AX)(DX*4)
-	VANDPS       Y11, Y0, Y0
-	VADDPS       Y0, Y7, Y7
+	VMULPS       Y0, Y11, Y0
+	VMASKMOVPS   Y0, Y9, (AX)(DX*4)
+	VANDPS       Y9, Y0, Y0
+	VADDPS       Y0, Y5, Y5
 	JMP          done3
 
 short9:
@@ -10928,15 +9843,15 @@ short9:
 	MOVQ    BX, DI
 	SHLQ    $0x02, DI
 	SUBQ    DI, SI
-	VMOVUPS (SI), Y11
-	VPXOR   X12, X12, X12
+	VMOVUPS (SI), Y9
+	VPXOR   X10, X10, X10
 	TESTQ   $0x00000001, BX
 	JEQ     piece27
 	MOVQ    BX, SI
 	ANDQ    $0x06, SI
 	ADDQ    DX, SI
-	VPSLLDQ $0x02, X12, X12
-	VPINSRW $0x00, (CX)(SI*2), X12, X12
+	VPSLLDQ $0x02, X10, X10
+	VPINSRW $0x00, (CX)(SI*2), X10, X10
 
 piece27:
 	TESTQ   $0x00000002, BX
@@ -10944,48 +9859,45 @@ piece27:
 	MOVQ    BX, SI
 	ANDQ    $0x04, SI
 	ADDQ    DX, SI
-	VPSLLDQ $0x04, X12, X12
-	VPINSRD $0x00, (CX)(SI*2), X12, X12
+	VPSLLDQ $0x04, X10, X10
+	VPINSRD $0x00, (CX)(SI*2), X10, X10
 
 piece28:
 	TESTQ   $0x00000004, BX
 	JEQ     piece29
 	ANDQ    $0x00, BX
 	ADDQ    DX, BX
-	VPSLLDQ $0x08, X12, X12
-	VPINSRQ $0x00, (CX)(BX*2), X12, X12
+	VPSLLDQ $0x08, X10, X10
+	VPINSRQ $0x00, (CX)(BX*2), X10, X10
 
 piece29:
-	VPMOVZXWD    X12, Y12
-	VPSLLD       $0x10, Y12, Y12
-	VSUBPS       Y0, Y12, Y0
-	VMAXPS       Y0, Y1, Y0
-	VMINPS       Y0, Y2, Y0
-	VBROADCASTSS expNums<>+64(SB), Y1
-	VFMADD213PS  expNums<>+96(SB), Y0, Y1
-	VSUBPS       expNums<>+96(SB), Y1, Y1
-	VMOVUPS      Y0, Y0
-	VFNMADD231PS expNums<>+128(SB), Y1, Y0
-	VFNMADD231PS expNums<>+160(SB), Y1, Y0
-	VBROADCASTSS expNums<>+192(SB), Y2
-	VFMADD213PS  expNums<>+224(SB), Y0, Y2
-	VFMADD213PS  expNums<>+256(SB), Y0, Y2
-	VFMADD213PS  expNums<>+288(SB), Y0, Y2
-	VFMADD213PS  expNums<>+320(SB), Y0, Y2
-	VFMADD213PS  expNums<>+352(SB), Y0, Y2
-	VFMADD213PS  expNums<>+352(SB), Y0, Y2
-	VCVTPS2DQ    Y1, Y0
-	VPSRAD       $0x01, Y0, Y1
-	VPSLLD       $0x17, Y1, Y12
+	VPMOVZXWD    X10, Y10
+	VPSLLD       $0x10, Y10, Y10
+	VSUBPS       Y0, Y10, Y0
+	VMULPS       expNums<>+64(SB), Y0, Y0
+	VBROADCASTSS expNums<>+1920(SB), Y10
+	VMAXPS       Y0, Y10, Y0
+	VROUNDPS     $0x09, Y0, Y10
+	VSUBPS       Y10, Y0, Y0
+	VBROADCASTSS expNums<>+1952(SB), Y11
+	VFMADD213PS  expNums<>+1984(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2016(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2048(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2080(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2112(SB), Y0, Y11
+	VFMADD213PS  expNums<>+352(SB), Y0, Y11
+	VCVTPS2DQ    Y10, Y0
+	VPSRAD       $0x01, Y0, Y10
+	VPSLLD       $0x17, Y10, Y12
 	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y2, Y2
-	VPSUBD       Y1, Y0, Y0
+	VMULPS       Y12, Y11, Y11
+	VPSUBD       Y10, Y0, Y0
 	VPSLLD       $0x17, Y0, Y0
 	VPADDD       expNums<>+352(SB), Y0, Y0
-	VMULPS       Y0, Y2, Y0
-	VMASKMOVPS   Y0, Y11, (AX)(DX*4)
-	VANDPS       Y11, Y0, Y0
-	VADDPS       Y0, Y8, Y8
+	VMULPS       Y0, Y11, Y0
+	VMASKMOVPS   Y0, Y9, (AX)(DX*4)
+	VANDPS       Y9, Y0, Y0
+	VADDPS       Y0, Y6, Y6
 	JMP          done3
 
 short10:
@@ -10995,15 +9907,15 @@ short10:
 	MOVQ    BX, DI
 	SHLQ    $0x02, DI
 	SUBQ    DI, SI
-	VMOVUPS (SI), Y11
-	VPXOR   X12, X12, X12
+	VMOVUPS (SI), Y9
+	VPXOR   X10, X10, X10
 	TESTQ   $0x00000001, BX
 	JEQ     piece30
 	MOVQ    BX, SI
 	ANDQ    $0x06, SI
 	ADDQ    DX, SI
-	VPSLLDQ $0x02, X12, X12
-	VPINSRW $0x00, (CX)(SI*2), X12, X12
+	VPSLLDQ $0x02, X10, X10
+	VPINSRW $0x00, (CX)(SI*2), X10, X10
 
 piece30:
 	TESTQ   $0x00000002, BX
@@ -11011,48 +9923,45 @@ piece30:
 	MOVQ    BX, SI
 	ANDQ    $0x04, SI
 	ADDQ    DX, SI
-	VPSLLDQ $0x04, X12, X12
-	VPINSRD $0x00, (CX)(SI*2), X12, X12
+	VPSLLDQ $0x04, X10, X10
+	VPINSRD $0x00, (CX)(SI*2), X10, X10
 
 piece31:
 	TESTQ   $0x00000004, BX
 	JEQ     piece32
 	ANDQ    $0x00, BX
 	ADDQ    DX, BX
-	VPSLLDQ $0x08, X12, X12
-	VPINSRQ $0x00, (CX)(BX*2), X12, X12
+	VPSLLDQ $0x08, X10, X10
+	VPINSRQ $0x00, (CX)(BX*2), X10, X10
 
 piece32:
-	VPMOVZXWD    X12, Y12
-	VPSLLD       $0x10, Y12, Y12
-	VSUBPS       Y0, Y12, Y0
-	VMAXPS       Y0, Y1, Y0
-	VMINPS       Y0, Y2, Y0
-	VBROADCASTSS expNums<>+64(SB), Y1
-	VFMADD213PS  expNums<>+96(SB), Y0, Y1
-	VSUBPS       expNums<>+96(SB), Y1, Y1
-	VMOVUPS      Y0, Y0
-	VFNMADD231PS expNums<>+128(SB), Y1, Y0
-	VFNMADD231PS expNums<>+160(SB), Y1, Y0
-	VBROADCASTSS expNums<>+192(SB), Y2
-	VFMADD213PS  expNums<>+224(SB), Y0, Y2
-	VFMADD213PS  expNums<>+256(SB), Y0, Y2
-	VFMADD213PS  expNums<>+288(SB), Y0, Y2
-	VFMADD213PS  expNums<>+320(SB), Y0, Y2
-	VFMADD213PS  expNums<>+352(SB), Y0, Y2
-	VFMADD213PS  expNums<>+352(SB), Y0, Y2
-	VCVTPS2DQ    Y1, Y0
-	VPSRAD       $0x01, Y0, Y1
-	VPSLLD       $0x17, Y1, Y12
+	VPMOVZXWD    X10, Y10
+	VPSLLD       $0x10, Y10, Y10
+	VSUBPS       Y0, Y10, Y0
+	VMULPS       expNums<>+64(SB), Y0, Y0
+	VBROADCASTSS expNums<>+1920(SB), Y10
+	VMAXPS       Y0, Y10, Y0
+	VROUNDPS     $0x09, Y0, Y10
+	VSUBPS       Y10, Y0, Y0
+	VBROADCASTSS expNums<>+1952(SB), Y11
+	VFMADD213PS  expNums<>+1984(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2016(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2048(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2080(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2112(SB), Y0, Y11
+	VFMADD213PS  expNums<>+352(SB), Y0, Y11
+	VCVTPS2DQ    Y10, Y0
+	VPSRAD       $0x01, Y0, Y10
+	VPSLLD       $0x17, Y10, Y12
 	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y2, Y2
-	VPSUBD       Y1, Y0, Y0
+	VMULPS       Y12, Y11, Y11
+	VPSUBD       Y10, Y0, Y0
 	VPSLLD       $0x17, Y0, Y0
 	VPADDD       expNums<>+352(SB), Y0, Y0
-	VMULPS       Y0, Y2, Y0
-	VMASKMOVPS   Y0, Y11, (AX)(DX*4)
-	VANDPS       Y11, Y0, Y0
-	VADDPS       Y0, Y9, Y9
+	VMULPS       Y0, Y11, Y0
+	VMASKMOVPS   Y0, Y9, (AX)(DX*4)
+	VANDPS       Y9, Y0, Y0
+	VADDPS       Y0, Y7, Y7
 	JMP          done3
 
 short11:
@@ -11062,15 +9971,15 @@ short11:
 	MOVQ    BX, DI
 	SHLQ    $0x02, DI
 	SUBQ    DI, SI
-	VMOVUPS (SI), Y11
-	VPXOR   X12, X12, X12
+	VMOVUPS (SI), Y9
+	VPXOR   X10, X10, X10
 	TESTQ   $0x00000001, BX
 	JEQ     piece33
 	MOVQ    BX, SI
 	ANDQ    $0x06, SI
 	ADDQ    DX, SI
-	VPSLLDQ $0x02, X12, X12
-	VPINSRW $0x00, (CX)(SI*2), X12, X12
+	VPSLLDQ $0x02, X10, X10
+	VPINSRW $0x00, (CX)(SI*2), X10, X10
 
 piece33:
 	TESTQ   $0x00000002, BX
@@ -11078,59 +9987,56 @@ piece33:
 	MOVQ    BX, SI
 	ANDQ    $0x04, SI
 	ADDQ    DX, SI
-	VPSLLDQ $0x04, X12, X12
-	VPINSRD $0x00, (CX)(SI*2), X12, X12
+	VPSLLDQ $0x04, X10, X10
+	VPINSRD $0x00, (CX)(SI*2), X10, X10
 
 piece34:
 	TESTQ   $0x00000004, BX
 	JEQ     piece35
 	ANDQ    $0x00, BX
 	ADDQ    DX, BX
-	VPSLLDQ $0x08, X12, X12
-	VPINSRQ $0x00, (CX)(BX*2), X12, X12
+	VPSLLDQ $0x08, X10, X10
+	VPINSRQ $0x00, (CX)(BX*2), X10, X10
 
 piece35:
-	VPMOVZXWD    X12, Y12
-	VPSLLD       $0x10, Y12, Y12
-	VSUBPS       Y0, Y12, Y0
-	VMAXPS       Y0, Y1, Y0
-	VMINPS       Y0, Y2, Y0
-	VBROADCASTSS expNums<>+64(SB), Y1
-	VFMADD213PS  expNums<>+96(SB), Y0, Y1
-	VSUBPS       expNums<>+96(SB), Y1, Y1
-	VMOVUPS      Y0, Y0
-	VFNMADD231PS expNums<>+128(SB), Y1, Y0
-	VFNMADD231PS expNums<>+160(SB), Y1, Y0
-	VBROADCASTSS expNums<>+192(SB), Y2
-	VFMADD213PS  expNums<>+224(SB), Y0, Y2
-	VFMADD213PS  expNums<>+256(SB), Y0, Y2
-	VFMADD213PS  expNums<>+288(SB), Y0, Y2
-	VFMADD213PS  expNums<>+320(SB), Y0, Y2
-	VFMADD213PS  expNums<>+352(SB), Y0, Y2
-	VFMADD213PS  expNums<>+352(SB), Y0, Y2
-	VCVTPS2DQ    Y1, Y0
-	VPSRAD       $0x01, Y0, Y1
-	VPSLLD       $0x17, Y1, Y12
+	VPMOVZXWD    X10, Y10
+	VPSLLD       $0x10, Y10, Y10
+	VSUBPS       Y0, Y10, Y0
+	VMULPS       expNums<>+64(SB), Y0, Y0
+	VBROADCASTSS expNums<>+1920(SB), Y10
+	VMAXPS       Y0, Y10, Y0
+	VROUNDPS     $0x09, Y0, Y10
+	VSUBPS       Y10, Y0, Y0
+	VBROADCASTSS expNums<>+1952(SB), Y11
+	VFMADD213PS  expNums<>+1984(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2016(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2048(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2080(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2112(SB), Y0, Y11
+	VFMADD213PS  expNums<>+352(SB), Y0, Y11
+	VCVTPS2DQ    Y10, Y0
+	VPSRAD       $0x01, Y0, Y10
+	VPSLLD       $0x17, Y10, Y12
 	VPADDD       expNums<>+352(SB), Y12, Y12
-	VMULPS       Y12, Y2, Y2
-	VPSUBD       Y1, Y0, Y0
+	VMULPS       Y12, Y11, Y11
+	VPSUBD       Y10, Y0, Y0
 	VPSLLD       $0x17, Y0, Y0
 	VPADDD       expNums<>+352(SB), Y0, Y0
-	VMULPS       Y0, Y2, Y0
-	VMASKMOVPS   Y0, Y11, (AX)(DX*4)
-	VANDPS       Y11, Y0, Y0
-	VADDPS       Y0, Y10, Y10
+	VMULPS       Y0, Y11, Y0
+	VMASKMOVPS   Y0, Y9, (AX)(DX*4)
+	VANDPS       Y9, Y0, Y0
+	VADDPS       Y0, Y8, Y8
 
 done3:
+	VADDPS       Y1, Y5, Y1
+	VADDPS       Y2, Y6, Y2
 	VADDPS       Y3, Y7, Y3
 	VADDPS       Y4, Y8, Y4
-	VADDPS       Y5, Y9, Y5
-	VADDPS       Y6, Y10, Y6
-	VADDPS       Y3, Y5, Y3
-	VADDPS       Y4, Y6, Y4
-	VADDPS       Y3, Y4, Y3
-	VEXTRACTF128 $0x01, Y3, X0
-	VADDPS       X3, X0, X0
+	VADDPS       Y1, Y3, Y1
+	VADDPS       Y2, Y4, Y2
+	VADDPS       Y1, Y2, Y1
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPS       X1, X0, X0
 	VPERMILPS    $0x0e, X0, X1
 	VADDPS       X0, X1, X0
 	VPERMILPS    $0x01, X0, X1
@@ -11140,1642 +10046,664 @@ done3:
 	RET
 
 // func softmaxBF16AVX2(dst *byte, src *byte, exps *float32, n int, count int, step int)
-// Requires: AVX, AVX2, FMA3
+// Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·softmaxBF16AVX2(SB), NOSPLIT|NOFRAME, $0-48
-	MOVQ         dst+0(FP), AX
-	MOVQ         src+8(FP), CX
-	MOVQ         exps+16(FP), DX
-	MOVQ         n+24(FP), BX
-	MOVQ         count+32(FP), SI
-	VBROADCASTSS expNums<>+0(SB), Y0
-	VBROADCASTSS expNums<>+32(SB), Y1
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ exps+16(FP), DX
+	MOVQ n+24(FP), BX
+	MOVQ count+32(FP), DI
+	MOVQ BX, R8
+	SHLQ $0x01, R8
 
 row:
-	MOVQ         BX, R8
-	XORQ         DI, DI
-	VBROADCASTSS expNums<>+1920(SB), Y2
-	VMOVUPS      Y2, Y3
-	VMOVUPS      Y2, Y4
-	VMOVUPS      Y2, Y5
-	VMOVUPS      Y2, Y6
-	VMOVUPS      Y2, Y7
-	VMOVUPS      Y2, Y8
-	VMOVUPS      Y2, Y9
-	VMOVUPS      Y2, Y10
-	SUBQ         $+64, R8
+	LEAQ         (CX)(R8*1), SI
+	VBROADCASTSS expNums<>+2144(SB), Y0
+	VMOVUPS      Y0, Y1
+	VMOVUPS      Y0, Y2
+	VMOVUPS      Y0, Y3
+	VMOVUPS      Y0, Y4
+	MOVQ         BX, R10
+	XORQ         R9, R9
+	SUBQ         $+32, R10
 	JLT          turned2
 
 turn1:
-	VPMOVZXWD (CX)(DI*2), Y11
-	VPMOVZXWD 16(CX)(DI*2), Y12
-	VPMOVZXWD 32(CX)(DI*2), Y13
-	VPMOVZXWD 48(CX)(DI*2), Y14
-	VPSLLD    $0x10, Y11, Y11
-	VPSLLD    $0x10, Y12, Y12
-	VPSLLD    $0x10, Y13, Y13
-	VPSLLD    $0x10, Y14, Y14
-	VMAXPS    Y3, Y11, Y3
-	VMAXPS    Y4, Y12, Y4
-	VMAXPS    Y5, Y13, Y5
-	VMAXPS    Y6, Y14, Y6
-	VPMOVZXWD 64(CX)(DI*2), Y11
-	VPMOVZXWD 80(CX)(DI*2), Y12
-	VPMOVZXWD 96(CX)(DI*2), Y13
-	VPMOVZXWD 112(CX)(DI*2), Y14
-	VPSLLD    $0x10, Y11, Y11
-	VPSLLD    $0x10, Y12, Y12
-	VPSLLD    $0x10, Y13, Y13
-	VPSLLD    $0x10, Y14, Y14
-	VMAXPS    Y7, Y11, Y7
-	VMAXPS    Y8, Y12, Y8
-	VMAXPS    Y9, Y13, Y9
-	VMAXPS    Y10, Y14, Y10
-	ADDQ      $+64, DI
-	SUBQ      $+64, R8
+	VPMOVZXWD (CX)(R9*2), Y5
+	VPMOVZXWD 16(CX)(R9*2), Y6
+	VPMOVZXWD 32(CX)(R9*2), Y7
+	VPMOVZXWD 48(CX)(R9*2), Y8
+	VPSLLD    $0x10, Y5, Y5
+	VPSLLD    $0x10, Y6, Y6
+	VPSLLD    $0x10, Y7, Y7
+	VPSLLD    $0x10, Y8, Y8
+	VMAXPS    Y1, Y5, Y1
+	VMAXPS    Y2, Y6, Y2
+	VMAXPS    Y3, Y7, Y3
+	VMAXPS    Y4, Y8, Y4
+	ADDQ      $+32, R9
+	SUBQ      $+32, R10
 	JGE       turn1
 
 turned2:
-	ADDQ      $+64, R8
-	CMPQ      R8, $+8
+	ADDQ      $+32, R10
+	CMPQ      R10, $+8
 	JLT       short4
-	VPMOVZXWD (CX)(DI*2), Y11
-	VPSLLD    $0x10, Y11, Y11
-	VMAXPS    Y3, Y11, Y3
-	ADDQ      $+8, DI
-	SUBQ      $+8, R8
-	CMPQ      R8, $+8
+	VPMOVZXWD (CX)(R9*2), Y5
+	VPSLLD    $0x10, Y5, Y5
+	VMAXPS    Y1, Y5, Y1
+	ADDQ      $+8, R9
+	SUBQ      $+8, R10
+	CMPQ      R10, $+8
 	JLT       short5
-	VPMOVZXWD (CX)(DI*2), Y11
-	VPSLLD    $0x10, Y11, Y11
-	VMAXPS    Y4, Y11, Y4
-	ADDQ      $+8, DI
-	SUBQ      $+8, R8
-	CMPQ      R8, $+8
+	VPMOVZXWD (CX)(R9*2), Y5
+	VPSLLD    $0x10, Y5, Y5
+	VMAXPS    Y2, Y5, Y2
+	ADDQ      $+8, R9
+	SUBQ      $+8, R10
+	CMPQ      R10, $+8
 	JLT       short6
-	VPMOVZXWD (CX)(DI*2), Y11
-	VPSLLD    $0x10, Y11, Y11
-	VMAXPS    Y5, Y11, Y5
-	ADDQ      $+8, DI
-	SUBQ      $+8, R8
-	CMPQ      R8, $+8
+	VPMOVZXWD (CX)(R9*2), Y5
+	VPSLLD    $0x10, Y5, Y5
+	VMAXPS    Y3, Y5, Y3
+	ADDQ      $+8, R9
+	SUBQ      $+8, R10
+	CMPQ      R10, $+8
 	JLT       short7
-	VPMOVZXWD (CX)(DI*2), Y11
-	VPSLLD    $0x10, Y11, Y11
-	VMAXPS    Y6, Y11, Y6
-	ADDQ      $+8, DI
-	SUBQ      $+8, R8
-	CMPQ      R8, $+8
-	JLT       short8
-	VPMOVZXWD (CX)(DI*2), Y11
-	VPSLLD    $0x10, Y11, Y11
-	VMAXPS    Y7, Y11, Y7
-	ADDQ      $+8, DI
-	SUBQ      $+8, R8
-	CMPQ      R8, $+8
-	JLT       short9
-	VPMOVZXWD (CX)(DI*2), Y11
-	VPSLLD    $0x10, Y11, Y11
-	VMAXPS    Y8, Y11, Y8
-	ADDQ      $+8, DI
-	SUBQ      $+8, R8
-	CMPQ      R8, $+8
-	JLT       short10
-	VPMOVZXWD (CX)(DI*2), Y11
-	VPSLLD    $0x10, Y11, Y11
-	VMAXPS    Y9, Y11, Y9
-	ADDQ      $+8, DI
-	SUBQ      $+8, R8
-	CMPQ      R8, $+8
-	JLT       short11
-	VPMOVZXWD (CX)(DI*2), Y11
-	VPSLLD    $0x10, Y11, Y11
-	VMAXPS    Y10, Y11, Y10
-	ADDQ      $+8, DI
-	SUBQ      $+8, R8
+	VPMOVZXWD (CX)(R9*2), Y5
+	VPSLLD    $0x10, Y5, Y5
+	VMAXPS    Y4, Y5, Y4
+	ADDQ      $+8, R9
+	SUBQ      $+8, R10
 
 short4:
-	TESTQ   R8, R8
+	TESTQ   R10, R10
 	JEQ     done3
-	LEAQ    tailMasks<>+32(SB), R9
-	MOVQ    R8, R10
-	SHLQ    $0x02, R10
-	SUBQ    R10, R9
-	VMOVUPS (R9), Y11
-	VPXOR   X12, X12, X12
-	TESTQ   $0x00000001, R8
-	JEQ     piece12
-	MOVQ    R8, R9
-	ANDQ    $0x06, R9
-	ADDQ    DI, R9
-	VPSLLDQ $0x02, X12, X12
-	VPINSRW $0x00, (CX)(R9*2), X12, X12
+	LEAQ    tailMasks<>+32(SB), R11
+	MOVQ    R10, R12
+	SHLQ    $0x02, R12
+	SUBQ    R12, R11
+	VMOVUPS (R11), Y5
+	VPXOR   X6, X6, X6
+	TESTQ   $0x00000001, R10
+	JEQ     piece8
+	MOVQ    R10, R11
+	ANDQ    $0x06, R11
+	ADDQ    R9, R11
+	VPSLLDQ $0x02, X6, X6
+	VPINSRW $0x00, (CX)(R11*2), X6, X6
 
-piece12:
-	TESTQ   $0x00000002, R8
-	JEQ     piece13
-	MOVQ    R8, R9
-	ANDQ    $0x04, R9
-	ADDQ    DI, R9
-	VPSLLDQ $0x04, X12, X12
-	VPINSRD $0x00, (CX)(R9*2), X12, X12
+piece8:
+	TESTQ   $0x00000002, R10
+	JEQ     piece9
+	MOVQ    R10, R11
+	ANDQ    $0x04, R11
+	ADDQ    R9, R11
+	VPSLLDQ $0x04, X6, X6
+	VPINSRD $0x00, (CX)(R11*2), X6, X6
 
-piece13:
-	TESTQ   $0x00000004, R8
-	JEQ     piece14
-	ANDQ    $0x00, R8
-	ADDQ    DI, R8
-	VPSLLDQ $0x08, X12, X12
-	VPINSRQ $0x00, (CX)(R8*2), X12, X12
+piece9:
+	TESTQ   $0x00000004, R10
+	JEQ     piece10
+	ANDQ    $0x00, R10
+	ADDQ    R9, R10
+	VPSLLDQ $0x08, X6, X6
+	VPINSRQ $0x00, (CX)(R10*2), X6, X6
 
-piece14:
-	VPMOVZXWD X12, Y12
-	VPSLLD    $0x10, Y12, Y12
-	VBLENDVPS Y11, Y12, Y2, Y2
-	VMAXPS    Y3, Y2, Y3
+piece10:
+	VPMOVZXWD X6, Y6
+	VPSLLD    $0x10, Y6, Y6
+	VBLENDVPS Y5, Y6, Y0, Y0
+	VMAXPS    Y1, Y0, Y1
 	JMP       done3
 
 short5:
-	TESTQ   R8, R8
+	TESTQ   R10, R10
 	JEQ     done3
-	LEAQ    tailMasks<>+32(SB), R9
-	MOVQ    R8, R10
-	SHLQ    $0x02, R10
-	SUBQ    R10, R9
-	VMOVUPS (R9), Y11
-	VPXOR   X12, X12, X12
-	TESTQ   $0x00000001, R8
-	JEQ     piece15
-	MOVQ    R8, R9
-	ANDQ    $0x06, R9
-	ADDQ    DI, R9
-	VPSLLDQ $0x02, X12, X12
-	VPINSRW $0x00, (CX)(R9*2), X12, X12
+	LEAQ    tailMasks<>+32(SB), R11
+	MOVQ    R10, R12
+	SHLQ    $0x02, R12
+	SUBQ    R12, R11
+	VMOVUPS (R11), Y5
+	VPXOR   X6, X6, X6
+	TESTQ   $0x00000001, R10
+	JEQ     piece11
+	MOVQ    R10, R11
+	ANDQ    $0x06, R11
+	ADDQ    R9, R11
+	VPSLLDQ $0x02, X6, X6
+	VPINSRW $0x00, (CX)(R11*2), X6, X6
 
-piece15:
-	TESTQ   $0x00000002, R8
-	JEQ     piece16
-	MOVQ    R8, R9
-	ANDQ    $0x04, R9
-	ADDQ    DI, R9
-	VPSLLDQ $0x04, X12, X12
-	VPINSRD $0x00, (CX)(R9*2), X12, X12
+piece11:
+	TESTQ   $0x00000002, R10
+	JEQ     piece12
+	MOVQ    R10, R11
+	ANDQ    $0x04, R11
+	ADDQ    R9, R11
+	VPSLLDQ $0x04, X6, X6
+	VPINSRD $0x00, (CX)(R11*2), X6, X6
 
-piece16:
-	TESTQ   $0x00000004, R8
-	JEQ     piece17
-	ANDQ    $0x00, R8
-	ADDQ    DI, R8
-	VPSLLDQ $0x08, X12, X12
-	VPINSRQ $0x00, (CX)(R8*2), X12, X12
+piece12:
+	TESTQ   $0x00000004, R10
+	JEQ     piece13
+	ANDQ    $0x00, R10
+	ADDQ    R9, R10
+	VPSLLDQ $0x08, X6, X6
+	VPINSRQ $0x00, (CX)(R10*2), X6, X6
 
-piece17:
-	VPMOVZXWD X12, Y12
-	VPSLLD    $0x10, Y12, Y12
-	VBLENDVPS Y11, Y12, Y2, Y2
-	VMAXPS    Y4, Y2, Y4
+piece13:
+	VPMOVZXWD X6, Y6
+	VPSLLD    $0x10, Y6, Y6
+	VBLENDVPS Y5, Y6, Y0, Y0
+	VMAXPS    Y2, Y0, Y2
 	JMP       done3
 
 short6:
-	TESTQ   R8, R8
+	TESTQ   R10, R10
 	JEQ     done3
-	LEAQ    tailMasks<>+32(SB), R9
-	MOVQ    R8, R10
-	SHLQ    $0x02, R10
-	SUBQ    R10, R9
-	VMOVUPS (R9), Y11
-	VPXOR   X12, X12, X12
-	TESTQ   $0x00000001, R8
-	JEQ     piece18
-	MOVQ    R8, R9
-	ANDQ    $0x06, R9
-	ADDQ    DI, R9
-	VPSLLDQ $0x02, X12, X12
-	VPINSRW $0x00, (CX)(R9*2), X12, X12
+	LEAQ    tailMasks<>+32(SB), R11
+	MOVQ    R10, R12
+	SHLQ    $0x02, R12
+	SUBQ    R12, R11
+	VMOVUPS (R11), Y5
+	VPXOR   X6, X6, X6
+	TESTQ   $0x00000001, R10
+	JEQ     piece14
+	MOVQ    R10, R11
+	ANDQ    $0x06, R11
+	ADDQ    R9, R11
+	VPSLLDQ $0x02, X6, X6
+	VPINSRW $0x00, (CX)(R11*2), X6, X6
 
-piece18:
-	TESTQ   $0x00000002, R8
-	JEQ     piece19
-	MOVQ    R8, R9
-	ANDQ    $0x04, R9
-	ADDQ    DI, R9
-	VPSLLDQ $0x04, X12, X12
-	VPINSRD $0x00, (CX)(R9*2), X12, X12
+piece14:
+	TESTQ   $0x00000002, R10
+	JEQ     piece15
+	MOVQ    R10, R11
+	ANDQ    $0x04, R11
+	ADDQ    R9, R11
+	VPSLLDQ $0x04, X6, X6
+	VPINSRD $0x00, (CX)(R11*2), X6, X6
 
-piece19:
-	TESTQ   $0x00000004, R8
-	JEQ     piece20
-	ANDQ    $0x00, R8
-	ADDQ    DI, R8
-	VPSLLDQ $0x08, X12, X12
-	VPINSRQ $0x00, (CX)(R8*2), X12, X12
+piece15:
+	TESTQ   $0x00000004, R10
+	JEQ     piece16
+	ANDQ    $0x00, R10
+	ADDQ    R9, R10
+	VPSLLDQ $0x08, X6, X6
+	VPINSRQ $0x00, (CX)(R10*2), X6, X6
 
-piece20:
-	VPMOVZXWD X12, Y12
-	VPSLLD    $0x10, Y12, Y12
-	VBLENDVPS Y11, Y12, Y2, Y2
-	VMAXPS    Y5, Y2, Y5
+piece16:
+	VPMOVZXWD X6, Y6
+	VPSLLD    $0x10, Y6, Y6
+	VBLENDVPS Y5, Y6, Y0, Y0
+	VMAXPS    Y3, Y0, Y3
 	JMP       done3
 
 short7:
-	TESTQ   R8, R8
+	TESTQ   R10, R10
 	JEQ     done3
-	LEAQ    tailMasks<>+32(SB), R9
-	MOVQ    R8, R10
-	SHLQ    $0x02, R10
-	SUBQ    R10, R9
-	VMOVUPS (R9), Y11
-	VPXOR   X12, X12, X12
-	TESTQ   $0x00000001, R8
-	JEQ     piece21
-	MOVQ    R8, R9
-	ANDQ    $0x06, R9
-	ADDQ    DI, R9
-	VPSLLDQ $0x02, X12, X12
-	VPINSRW $0x00, (CX)(R9*2), X12, X12
+	LEAQ    tailMasks<>+32(SB), R11
+	MOVQ    R10, R12
+	SHLQ    $0x02, R12
+	SUBQ    R12, R11
+	VMOVUPS (R11), Y5
+	VPXOR   X6, X6, X6
+	TESTQ   $0x00000001, R10
+	JEQ     piece17
+	MOVQ    R10, R11
+	ANDQ    $0x06, R11
+	ADDQ    R9, R11
+	VPSLLDQ $0x02, X6, X6
+	VPINSRW $0x00, (CX)(R11*2), X6, X6
 
-piece21:
-	TESTQ   $0x00000002, R8
-	JEQ     piece22
-	MOVQ    R8, R9
-	ANDQ    $0x04, R9
-	ADDQ    DI, R9
-	VPSLLDQ $0x04, X12, X12
-	VPINSRD $0x00, (CX)(R9*2), X12, X12
+piece17:
+	TESTQ   $0x00000002, R10
+	JEQ     piece18
+	MOVQ    R10, R11
+	ANDQ    $0x04, R11
+	ADDQ    R9, R11
+	VPSLLDQ $0x04, X6, X6
+	VPINSRD $0x00, (CX)(R11*2), X6, X6
 
-piece22:
-	TESTQ   $0x00000004, R8
-	JEQ     piece23
-	ANDQ    $0x00, R8
-	ADDQ    DI, R8
-	VPSLLDQ $0x08, X12, X12
-	VPINSRQ $0x00, (CX)(R8*2), X12, X12
+piece18:
+	TESTQ   $0x00000004, R10
+	JEQ     piece19
+	ANDQ    $0x00, R10
+	ADDQ    R9, R10
+	VPSLLDQ $0x08, X6, X6
+	VPINSRQ $0x00, (CX)(R10*2), X6, X6
 
-piece23:
-	VPMOVZXWD X12, Y12
-	VPSLLD    $0x10, Y12, Y12
-	VBLENDVPS Y11, Y12, Y2, Y2
-	VMAXPS    Y6, Y2, Y6
-	JMP       done3
-
-short8:
-	TESTQ   R8, R8
-	JEQ     done3
-	LEAQ    tailMasks<>+32(SB), R9
-	MOVQ    R8, R10
-	SHLQ    $0x02, R10
-	SUBQ    R10, R9
-	VMOVUPS (R9), Y11
-	VPXOR   X12, X12, X12
-	TESTQ   $0x00000001, R8
-	JEQ     piece24
-	MOVQ    R8, R9
-	ANDQ    $0x06, R9
-	ADDQ    DI, R9
-	VPSLLDQ $0x02, X12, X12
-	VPINSRW $0x00, (CX)(R9*2), X12, X12
-
-piece24:
-	TESTQ   $0x00000002, R8
-	JEQ     piece25
-	MOVQ    R8, R9
-	ANDQ    $0x04, R9
-	ADDQ    DI, R9
-	VPSLLDQ $0x04, X12, X12
-	VPINSRD $0x00, (CX)(R9*2), X12, X12
-
-piece25:
-	TESTQ   $0x00000004, R8
-	JEQ     piece26
-	ANDQ    $0x00, R8
-	ADDQ    DI, R8
-	VPSLLDQ $0x08, X12, X12
-	VPINSRQ $0x00, (CX)(R8*2), X12, X12
-
-piece26:
-	VPMOVZXWD X12, Y12
-	VPSLLD    $0x10, Y12, Y12
-	VBLENDVPS Y11, Y12, Y2, Y2
-	VMAXPS    Y7, Y2, Y7
-	JMP       done3
-
-short9:
-	TESTQ   R8, R8
-	JEQ     done3
-	LEAQ    tailMasks<>+32(SB), R9
-	MOVQ    R8, R10
-	SHLQ    $0x02, R10
-	SUBQ    R10, R9
-	VMOVUPS (R9), Y11
-	VPXOR   X12, X12, X12
-	TESTQ   $0x00000001, R8
-	JEQ     piece27
-	MOVQ    R8, R9
-	ANDQ    $0x06, R9
-	ADDQ    DI, R9
-	VPSLLDQ $0x02, X12, X12
-	VPINSRW $0x00, (CX)(R9*2), X12, X12
-
-piece27:
-	TESTQ   $0x00000002, R8
-	JEQ     piece28
-	MOVQ    R8, R9
-	ANDQ    $0x04, R9
-	ADDQ    DI, R9
-	VPSLLDQ $0x04, X12, X12
-	VPINSRD $0x00, (CX)(R9*2), X12, X12
-
-piece28:
-	TESTQ   $0x00000004, R8
-	JEQ     piece29
-	ANDQ    $0x00, R8
-	ADDQ    DI, R8
-	VPSLLDQ $0x08, X12, X12
-	VPINSRQ $0x00, (CX)(R8*2), X12, X12
-
-piece29:
-	VPMOVZXWD X12, Y12
-	VPSLLD    $0x10, Y12, Y12
-	VBLENDVPS Y11, Y12, Y2, Y2
-	VMAXPS    Y8, Y2, Y8
-	JMP       done3
-
-short10:
-	TESTQ   R8, R8
-	JEQ     done3
-	LEAQ    tailMasks<>+32(SB), R9
-	MOVQ    R8, R10
-	SHLQ    $0x02, R10
-	SUBQ    R10, R9
-	VMOVUPS (R9), Y11
-	VPXOR   X12, X12, X12
-	TESTQ   $0x00000001, R8
-	JEQ     piece30
-	MOVQ    R8, R9
-	ANDQ    $0x06, R9
-	ADDQ    DI, R9
-	VPSLLDQ $0x02, X12, X12
-	VPINSRW $0x00, (CX)(R9*2), X12, X12
-
-piece30:
-	TESTQ   $0x00000002, R8
-	JEQ     piece31
-	MOVQ    R8, R9
-	ANDQ    $0x04, R9
-	ADDQ    DI, R9
-	VPSLLDQ $0x04, X12, X12
-	VPINSRD $0x00, (CX)(R9*2), X12, X12
-
-piece31:
-	TESTQ   $0x00000004, R8
-	JEQ     piece32
-	ANDQ    $0x00, R8
-	ADDQ    DI, R8
-	VPSLLDQ $0x08, X12, X12
-	VPINSRQ $0x00, (CX)(R8*2), X12, X12
-
-piece32:
-	VPMOVZXWD X12, Y12
-	VPSLLD    $0x10, Y12, Y12
-	VBLENDVPS Y11, Y12, Y2, Y2
-	VMAXPS    Y9, Y2, Y9
-	JMP       done3
-
-short11:
-	TESTQ   R8, R8
-	JEQ     done3
-	LEAQ    tailMasks<>+32(SB), R9
-	MOVQ    R8, R10
-	SHLQ    $0x02, R10
-	SUBQ    R10, R9
-	VMOVUPS (R9), Y11
-	VPXOR   X12, X12, X12
-	TESTQ   $0x00000001, R8
-	JEQ     piece33
-	MOVQ    R8, R9
-	ANDQ    $0x06, R9
-	ADDQ    DI, R9
-	VPSLLDQ $0x02, X12, X12
-	VPINSRW $0x00, (CX)(R9*2), X12, X12
-
-piece33:
-	TESTQ   $0x00000002, R8
-	JEQ     piece34
-	MOVQ    R8, R9
-	ANDQ    $0x04, R9
-	ADDQ    DI, R9
-	VPSLLDQ $0x04, X12, X12
-	VPINSRD $0x00, (CX)(R9*2), X12, X12
-
-piece34:
-	TESTQ   $0x00000004, R8
-	JEQ     piece35
-	ANDQ    $0x00, R8
-	ADDQ    DI, R8
-	VPSLLDQ $0x08, X12, X12
-	VPINSRQ $0x00, (CX)(R8*2), X12, X12
-
-piece35:
-	VPMOVZXWD X12, Y12
-	VPSLLD    $0x10, Y12, Y12
-	VBLENDVPS Y11, Y12, Y2, Y2
-	VMAXPS    Y10, Y2, Y10
+piece19:
+	VPMOVZXWD X6, Y6
+	VPSLLD    $0x10, Y6, Y6
+	VBLENDVPS Y5, Y6, Y0, Y0
+	VMAXPS    Y4, Y0, Y4
 
 done3:
-	VMAXPS       Y3, Y7, Y3
-	VMAXPS       Y4, Y8, Y4
-	VMAXPS       Y5, Y9, Y5
-	VMAXPS       Y6, Y10, Y6
-	VMAXPS       Y3, Y5, Y3
-	VMAXPS       Y4, Y6, Y4
-	VMAXPS       Y3, Y4, Y3
-	VEXTRACTF128 $0x01, Y3, X2
-	VMAXPS       X3, X2, X2
-	VPERMILPS    $0x0e, X2, X3
-	VMAXPS       X2, X3, X2
-	VPERMILPS    $0x01, X2, X3
-	VMAXPS       X2, X3, X2
-	VBROADCASTSS X2, Y2
+	VMAXPS       Y1, Y3, Y1
+	VMAXPS       Y2, Y4, Y2
+	VMAXPS       Y1, Y2, Y1
+	VEXTRACTF128 $0x01, Y1, X0
+	VMAXPS       X1, X0, X0
+	VPERMILPS    $0x0e, X0, X1
+	VMAXPS       X0, X1, X0
+	VPERMILPS    $0x01, X0, X1
+	VMAXPS       X0, X1, X0
+	VBROADCASTSS X0, Y0
+	MOVQ         BX, R10
+	XORQ         R9, R9
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
 	VXORPS       Y3, Y3, Y3
 	VXORPS       Y4, Y4, Y4
-	VXORPS       Y5, Y5, Y5
-	VXORPS       Y6, Y6, Y6
-	VXORPS       Y7, Y7, Y7
-	VXORPS       Y8, Y8, Y8
-	VXORPS       Y9, Y9, Y9
-	VXORPS       Y10, Y10, Y10
-	MOVQ         BX, R8
-	XORQ         DI, DI
-	SUBQ         $+64, R8
-	JLT          turned37
+	SUBQ         $+16, R10
+	JLT          turned21
 
-turn36:
-	VPMOVZXWD    (CX)(DI*2), Y11
-	VPSLLD       $0x10, Y11, Y11
-	VSUBPS       Y2, Y11, Y11
-	VMAXPS       Y11, Y0, Y11
-	VMINPS       Y11, Y1, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VCVTPS2DQ    Y12, Y11
-	VPSRAD       $0x01, Y11, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y11, Y11
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       expNums<>+352(SB), Y11, Y11
-	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, (DX)(DI*4)
-	VADDPS       Y11, Y3, Y3
-	VPMOVZXWD    16(CX)(DI*2), Y11
-	VPSLLD       $0x10, Y11, Y11
-	VSUBPS       Y2, Y11, Y11
-	VMAXPS       Y11, Y0, Y11
-	VMINPS       Y11, Y1, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VCVTPS2DQ    Y12, Y11
-	VPSRAD       $0x01, Y11, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y11, Y11
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       expNums<>+352(SB), Y11, Y11
-	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, 32(DX)(DI*4)
-	VADDPS       Y11, Y4, Y4
-	VPMOVZXWD    32(CX)(DI*2), Y11
-	VPSLLD       $0x10, Y11, Y11
-	VSUBPS       Y2, Y11, Y11
-	VMAXPS       Y11, Y0, Y11
-	VMINPS       Y11, Y1, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VCVTPS2DQ    Y12, Y11
-	VPSRAD       $0x01, Y11, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y11, Y11
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       expNums<>+352(SB), Y11, Y11
-	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, 64(DX)(DI*4)
-	VADDPS       Y11, Y5, Y5
-	VPMOVZXWD    48(CX)(DI*2), Y11
-	VPSLLD       $0x10, Y11, Y11
-	VSUBPS       Y2, Y11, Y11
-	VMAXPS       Y11, Y0, Y11
-	VMINPS       Y11, Y1, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VCVTPS2DQ    Y12, Y11
-	VPSRAD       $0x01, Y11, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y11, Y11
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       expNums<>+352(SB), Y11, Y11
-	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, 96(DX)(DI*4)
-	VADDPS       Y11, Y6, Y6
-	VPMOVZXWD    64(CX)(DI*2), Y11
-	VPSLLD       $0x10, Y11, Y11
-	VSUBPS       Y2, Y11, Y11
-	VMAXPS       Y11, Y0, Y11
-	VMINPS       Y11, Y1, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VCVTPS2DQ    Y12, Y11
-	VPSRAD       $0x01, Y11, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y11, Y11
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       expNums<>+352(SB), Y11, Y11
-	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, 128(DX)(DI*4)
-	VADDPS       Y11, Y7, Y7
-	VPMOVZXWD    80(CX)(DI*2), Y11
-	VPSLLD       $0x10, Y11, Y11
-	VSUBPS       Y2, Y11, Y11
-	VMAXPS       Y11, Y0, Y11
-	VMINPS       Y11, Y1, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VCVTPS2DQ    Y12, Y11
-	VPSRAD       $0x01, Y11, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y11, Y11
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       expNums<>+352(SB), Y11, Y11
-	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, 160(DX)(DI*4)
-	VADDPS       Y11, Y8, Y8
-	VPMOVZXWD    96(CX)(DI*2), Y11
-	VPSLLD       $0x10, Y11, Y11
-	VSUBPS       Y2, Y11, Y11
-	VMAXPS       Y11, Y0, Y11
-	VMINPS       Y11, Y1, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VCVTPS2DQ    Y12, Y11
-	VPSRAD       $0x01, Y11, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y11, Y11
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       expNums<>+352(SB), Y11, Y11
-	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, 192(DX)(DI*4)
-	VADDPS       Y11, Y9, Y9
-	VPMOVZXWD    112(CX)(DI*2), Y11
-	VPSLLD       $0x10, Y11, Y11
-	VSUBPS       Y2, Y11, Y11
-	VMAXPS       Y11, Y0, Y11
-	VMINPS       Y11, Y1, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VCVTPS2DQ    Y12, Y11
-	VPSRAD       $0x01, Y11, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y11, Y11
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       expNums<>+352(SB), Y11, Y11
-	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, 224(DX)(DI*4)
-	VADDPS       Y11, Y10, Y10
-	ADDQ         $+64, DI
-	SUBQ         $+64, R8
-	JGE          turn36
+turn20:
+	// PREFETCHW (AX)(R9*2)
+	BYTE         $0x42
+	BYTE         $0x0f
+	BYTE         $0x0d
+	BYTE         $0x8c
+	BYTE         $0x48
+	BYTE         $0x00
+	BYTE         $0x00
+	BYTE         $0x00
+	BYTE         $0x00
+	PREFETCHT1   (SI)(R9*2)
+	VMOVUPS      (CX)(R9*2), Y5
+	VMOVUPS      (CX)(R9*2), Y6
+	VPSLLD       $0x10, Y5, Y5
+	VANDPS       expNums<>+1024(SB), Y6, Y6
+	VSUBPS       Y0, Y5, Y5
+	VSUBPS       Y0, Y6, Y6
+	VMULPS       expNums<>+64(SB), Y5, Y5
+	VMULPS       expNums<>+64(SB), Y6, Y7
+	VBROADCASTSS expNums<>+1920(SB), Y6
+	VBROADCASTSS expNums<>+1920(SB), Y8
+	VMAXPS       Y5, Y6, Y5
+	VMAXPS       Y7, Y8, Y7
+	VROUNDPS     $0x09, Y5, Y6
+	VROUNDPS     $0x09, Y7, Y8
+	VSUBPS       Y6, Y5, Y5
+	VSUBPS       Y8, Y7, Y9
+	VBROADCASTSS expNums<>+2368(SB), Y7
+	VBROADCASTSS expNums<>+2368(SB), Y10
+	VFMADD213PS  expNums<>+2400(SB), Y5, Y7
+	VFMADD213PS  expNums<>+2400(SB), Y9, Y10
+	VFMADD213PS  expNums<>+2432(SB), Y5, Y7
+	VFMADD213PS  expNums<>+2432(SB), Y9, Y10
+	VFMADD213PS  expNums<>+2464(SB), Y5, Y7
+	VFMADD213PS  expNums<>+2464(SB), Y9, Y10
+	VCVTPS2DQ    Y6, Y5
+	VCVTPS2DQ    Y8, Y9
+	VPSRAD       $0x01, Y5, Y6
+	VPSRAD       $0x01, Y9, Y11
+	VPSLLD       $0x17, Y6, Y8
+	VPSLLD       $0x17, Y11, Y12
+	VPADDD       expNums<>+352(SB), Y8, Y8
+	VPADDD       expNums<>+352(SB), Y12, Y12
+	VMULPS       Y8, Y7, Y7
+	VMULPS       Y12, Y10, Y8
+	VPSUBD       Y6, Y5, Y5
+	VPSUBD       Y11, Y9, Y6
+	VPSLLD       $0x17, Y5, Y5
+	VPSLLD       $0x17, Y6, Y6
+	VPADDD       expNums<>+352(SB), Y5, Y5
+	VPADDD       expNums<>+352(SB), Y6, Y6
+	VMULPS       Y5, Y7, Y5
+	VMULPS       Y6, Y8, Y6
+	VMOVUPS      Y5, (DX)(R9*4)
+	VMOVUPS      Y6, 32(DX)(R9*4)
+	VADDPS       Y5, Y1, Y1
+	VADDPS       Y6, Y2, Y2
+	ADDQ         $+16, R9
+	SUBQ         $+16, R10
+	JGE          turn20
 
-turned37:
-	ADDQ         $+64, R8
-	CMPQ         R8, $+8
-	JLT          short39
-	VPMOVZXWD    (CX)(DI*2), Y11
-	VPSLLD       $0x10, Y11, Y11
-	VSUBPS       Y2, Y11, Y11
-	VMAXPS       Y11, Y0, Y11
-	VMINPS       Y11, Y1, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VCVTPS2DQ    Y12, Y11
-	VPSRAD       $0x01, Y11, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y11, Y11
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       expNums<>+352(SB), Y11, Y11
-	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, (DX)(DI*4)
-	VADDPS       Y11, Y3, Y3
-	ADDQ         $+8, DI
-	SUBQ         $+8, R8
-	CMPQ         R8, $+8
-	JLT          short40
-	VPMOVZXWD    (CX)(DI*2), Y11
-	VPSLLD       $0x10, Y11, Y11
-	VSUBPS       Y2, Y11, Y11
-	VMAXPS       Y11, Y0, Y11
-	VMINPS       Y11, Y1, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VCVTPS2DQ    Y12, Y11
-	VPSRAD       $0x01, Y11, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y11, Y11
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       expNums<>+352(SB), Y11, Y11
-	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, (DX)(DI*4)
-	VADDPS       Y11, Y4, Y4
-	ADDQ         $+8, DI
-	SUBQ         $+8, R8
-	CMPQ         R8, $+8
-	JLT          short41
-	VPMOVZXWD    (CX)(DI*2), Y11
-	VPSLLD       $0x10, Y11, Y11
-	VSUBPS       Y2, Y11, Y11
-	VMAXPS       Y11, Y0, Y11
-	VMINPS       Y11, Y1, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VCVTPS2DQ    Y12, Y11
-	VPSRAD       $0x01, Y11, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y11, Y11
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       expNums<>+352(SB), Y11, Y11
-	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, (DX)(DI*4)
-	VADDPS       Y11, Y5, Y5
-	ADDQ         $+8, DI
-	SUBQ         $+8, R8
-	CMPQ         R8, $+8
-	JLT          short42
-	VPMOVZXWD    (CX)(DI*2), Y11
-	VPSLLD       $0x10, Y11, Y11
-	VSUBPS       Y2, Y11, Y11
-	VMAXPS       Y11, Y0, Y11
-	VMINPS       Y11, Y1, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VCVTPS2DQ    Y12, Y11
-	VPSRAD       $0x01, Y11, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y11, Y11
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       expNums<>+352(SB), Y11, Y11
-	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, (DX)(DI*4)
-	VADDPS       Y11, Y6, Y6
-	ADDQ         $+8, DI
-	SUBQ         $+8, R8
-	CMPQ         R8, $+8
-	JLT          short43
-	VPMOVZXWD    (CX)(DI*2), Y11
-	VPSLLD       $0x10, Y11, Y11
-	VSUBPS       Y2, Y11, Y11
-	VMAXPS       Y11, Y0, Y11
-	VMINPS       Y11, Y1, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VCVTPS2DQ    Y12, Y11
-	VPSRAD       $0x01, Y11, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y11, Y11
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       expNums<>+352(SB), Y11, Y11
-	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, (DX)(DI*4)
-	VADDPS       Y11, Y7, Y7
-	ADDQ         $+8, DI
-	SUBQ         $+8, R8
-	CMPQ         R8, $+8
-	JLT          short44
-	VPMOVZXWD    (CX)(DI*2), Y11
-	VPSLLD       $0x10, Y11, Y11
-	VSUBPS       Y2, Y11, Y11
-	VMAXPS       Y11, Y0, Y11
-	VMINPS       Y11, Y1, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VCVTPS2DQ    Y12, Y11
-	VPSRAD       $0x01, Y11, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y11, Y11
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       expNums<>+352(SB), Y11, Y11
-	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, (DX)(DI*4)
-	VADDPS       Y11, Y8, Y8
-	ADDQ         $+8, DI
-	SUBQ         $+8, R8
-	CMPQ         R8, $+8
-	JLT          short45
-	VPMOVZXWD    (CX)(DI*2), Y11
-	VPSLLD       $0x10, Y11, Y11
-	VSUBPS       Y2, Y11, Y11
-	VMAXPS       Y11, Y0, Y11
-	VMINPS       Y11, Y1, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VCVTPS2DQ    Y12, Y11
-	VPSRAD       $0x01, Y11, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y11, Y11
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       expNums<>+352(SB), Y11, Y11
-	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, (DX)(DI*4)
-	VADDPS       Y11, Y9, Y9
-	ADDQ         $+8, DI
-	SUBQ         $+8, R8
-	CMPQ         R8, $+8
-	JLT          short46
-	VPMOVZXWD    (CX)(DI*2), Y11
-	VPSLLD       $0x10, Y11, Y11
-	VSUBPS       Y2, Y11, Y11
-	VMAXPS       Y11, Y0, Y11
-	VMINPS       Y11, Y1, Y11
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y11, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y11, Y11
-	VFNMADD231PS expNums<>+128(SB), Y12, Y11
-	VFNMADD231PS expNums<>+160(SB), Y12, Y11
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y11, Y13
-	VFMADD213PS  expNums<>+256(SB), Y11, Y13
-	VFMADD213PS  expNums<>+288(SB), Y11, Y13
-	VFMADD213PS  expNums<>+320(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VFMADD213PS  expNums<>+352(SB), Y11, Y13
-	VCVTPS2DQ    Y12, Y11
-	VPSRAD       $0x01, Y11, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y11, Y11
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       expNums<>+352(SB), Y11, Y11
-	VMULPS       Y11, Y13, Y11
-	VMOVUPS      Y11, (DX)(DI*4)
-	VADDPS       Y11, Y10, Y10
-	ADDQ         $+8, DI
-	SUBQ         $+8, R8
+turned21:
+	ADDQ $+16, R10
+	SUBQ $+16, R10
+	JLT  turned23
 
-short39:
-	TESTQ   R8, R8
-	JEQ     done38
-	LEAQ    tailMasks<>+32(SB), R9
-	MOVQ    R8, R10
-	SHLQ    $0x02, R10
-	SUBQ    R10, R9
-	VMOVUPS (R9), Y11
-	VPXOR   X12, X12, X12
-	TESTQ   $0x00000001, R8
-	JEQ     piece47
-	MOVQ    R8, R9
+turn22:
+	// PREFETCHW (AX)(R9*2)
+	BYTE         $0x42
+	BYTE         $0x0f
+	BYTE         $0x0d
+	BYTE         $0x8c
+	BYTE         $0x48
+	BYTE         $0x00
+	BYTE         $0x00
+	BYTE         $0x00
+	BYTE         $0x00
+	PREFETCHT1   (SI)(R9*2)
+	VPMOVZXWD    (CX)(R9*2), Y5
+	VPSLLD       $0x10, Y5, Y5
+	VSUBPS       Y0, Y5, Y5
+	VMULPS       expNums<>+64(SB), Y5, Y5
+	VBROADCASTSS expNums<>+1920(SB), Y6
+	VMAXPS       Y5, Y6, Y5
+	VROUNDPS     $0x09, Y5, Y6
+	VSUBPS       Y6, Y5, Y5
+	VBROADCASTSS expNums<>+2368(SB), Y7
+	VFMADD213PS  expNums<>+2400(SB), Y5, Y7
+	VFMADD213PS  expNums<>+2432(SB), Y5, Y7
+	VFMADD213PS  expNums<>+2464(SB), Y5, Y7
+	VCVTPS2DQ    Y6, Y5
+	VPSRAD       $0x01, Y5, Y6
+	VPSLLD       $0x17, Y6, Y8
+	VPADDD       expNums<>+352(SB), Y8, Y8
+	VMULPS       Y8, Y7, Y7
+	VPSUBD       Y6, Y5, Y5
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       expNums<>+352(SB), Y5, Y5
+	VMULPS       Y5, Y7, Y5
+	VMOVUPS      Y5, (DX)(R9*4)
+	VADDPS       Y5, Y1, Y1
+	VPMOVZXWD    16(CX)(R9*2), Y5
+	VPSLLD       $0x10, Y5, Y5
+	VSUBPS       Y0, Y5, Y5
+	VMULPS       expNums<>+64(SB), Y5, Y5
+	VBROADCASTSS expNums<>+1920(SB), Y6
+	VMAXPS       Y5, Y6, Y5
+	VROUNDPS     $0x09, Y5, Y6
+	VSUBPS       Y6, Y5, Y5
+	VBROADCASTSS expNums<>+2368(SB), Y7
+	VFMADD213PS  expNums<>+2400(SB), Y5, Y7
+	VFMADD213PS  expNums<>+2432(SB), Y5, Y7
+	VFMADD213PS  expNums<>+2464(SB), Y5, Y7
+	VCVTPS2DQ    Y6, Y5
+	VPSRAD       $0x01, Y5, Y6
+	VPSLLD       $0x17, Y6, Y8
+	VPADDD       expNums<>+352(SB), Y8, Y8
+	VMULPS       Y8, Y7, Y7
+	VPSUBD       Y6, Y5, Y5
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       expNums<>+352(SB), Y5, Y5
+	VMULPS       Y5, Y7, Y5
+	VMOVUPS      Y5, 32(DX)(R9*4)
+	VADDPS       Y5, Y2, Y2
+	ADDQ         $+16, R9
+	SUBQ         $+16, R10
+	JGE          turn22
+
+turned23:
+	ADDQ         $+16, R10
+	CMPQ         R10, $+8
+	JLT          short25
+	VPMOVZXWD    (CX)(R9*2), Y5
+	VPSLLD       $0x10, Y5, Y5
+	VSUBPS       Y0, Y5, Y5
+	VMULPS       expNums<>+64(SB), Y5, Y5
+	VBROADCASTSS expNums<>+1920(SB), Y6
+	VMAXPS       Y5, Y6, Y5
+	VROUNDPS     $0x09, Y5, Y6
+	VSUBPS       Y6, Y5, Y5
+	VBROADCASTSS expNums<>+2368(SB), Y7
+	VFMADD213PS  expNums<>+2400(SB), Y5, Y7
+	VFMADD213PS  expNums<>+2432(SB), Y5, Y7
+	VFMADD213PS  expNums<>+2464(SB), Y5, Y7
+	VCVTPS2DQ    Y6, Y5
+	VPSRAD       $0x01, Y5, Y6
+	VPSLLD       $0x17, Y6, Y8
+	VPADDD       expNums<>+352(SB), Y8, Y8
+	VMULPS       Y8, Y7, Y7
+	VPSUBD       Y6, Y5, Y5
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       expNums<>+352(SB), Y5, Y5
+	VMULPS       Y5, Y7, Y5
+	VMOVUPS      Y5, (DX)(R9*4)
+	VADDPS       Y5, Y1, Y1
+	ADDQ         $+8, R9
+	SUBQ         $+8, R10
+	CMPQ         R10, $+8
+	JLT          short26
+	VPMOVZXWD    (CX)(R9*2), Y5
+	VPSLLD       $0x10, Y5, Y5
+	VSUBPS       Y0, Y5, Y5
+	VMULPS       expNums<>+64(SB), Y5, Y5
+	VBROADCASTSS expNums<>+1920(SB), Y6
+	VMAXPS       Y5, Y6, Y5
+	VROUNDPS     $0x09, Y5, Y6
+	VSUBPS       Y6, Y5, Y5
+	VBROADCASTSS expNums<>+2368(SB), Y7
+	VFMADD213PS  expNums<>+2400(SB), Y5, Y7
+	VFMADD213PS  expNums<>+2432(SB), Y5, Y7
+	VFMADD213PS  expNums<>+2464(SB), Y5, Y7
+	VCVTPS2DQ    Y6, Y5
+	VPSRAD       $0x01, Y5, Y6
+	VPSLLD       $0x17, Y6, Y8
+	VPADDD       expNums<>+352(SB), Y8, Y8
+	VMULPS       Y8, Y7, Y7
+	VPSUBD       Y6, Y5, Y5
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       expNums<>+352(SB), Y5, Y5
+	VMULPS       Y5, Y7, Y5
+	VMOVUPS      Y5, (DX)(R9*4)
+	VADDPS       Y5, Y2, Y2
+	ADDQ         $+8, R9
+	SUBQ         $+8, R10
+
+short25:
+	TESTQ   R10, R10
+	JEQ     done24
+	LEAQ    tailMasks<>+32(SB), R11
+	MOVQ    R10, R12
+	SHLQ    $0x02, R12
+	SUBQ    R12, R11
+	VMOVUPS (R11), Y5
+	VPXOR   X6, X6, X6
+	TESTQ   $0x00000001, R10
+	JEQ     piece27
+	MOVQ    R10, R11
+	ANDQ    $0x06, R11
+	ADDQ    R9, R11
+	VPSLLDQ $0x02, X6, X6
+	VPINSRW $0x00, (CX)(R11*2), X6, X6
+
+piece27:
+	TESTQ   $0x00000002, R10
+	JEQ     piece28
+	MOVQ    R10, R11
+	ANDQ    $0x04, R11
+	ADDQ    R9, R11
+	VPSLLDQ $0x04, X6, X6
+	VPINSRD $0x00, (CX)(R11*2), X6, X6
+
+piece28:
+	TESTQ   $0x00000004, R10
+	JEQ     piece29
+	ANDQ    $0x00, R10
+	ADDQ    R9, R10
+	VPSLLDQ $0x08, X6, X6
+	VPINSRQ $0x00, (CX)(R10*2), X6, X6
+
+piece29:
+	VPMOVZXWD    X6, Y6
+	VPSLLD       $0x10, Y6, Y6
+	VSUBPS       Y0, Y6, Y0
+	VMULPS       expNums<>+64(SB), Y0, Y0
+	VBROADCASTSS expNums<>+1920(SB), Y6
+	VMAXPS       Y0, Y6, Y0
+	VROUNDPS     $0x09, Y0, Y6
+	VSUBPS       Y6, Y0, Y0
+	VBROADCASTSS expNums<>+2368(SB), Y7
+	VFMADD213PS  expNums<>+2400(SB), Y0, Y7
+	VFMADD213PS  expNums<>+2432(SB), Y0, Y7
+	VFMADD213PS  expNums<>+2464(SB), Y0, Y7
+	VCVTPS2DQ    Y6, Y0
+	VPSRAD       $0x01, Y0, Y6
+	VPSLLD       $0x17, Y6, Y8
+	VPADDD       expNums<>+352(SB), Y8, Y8
+	VMULPS       Y8, Y7, Y7
+	VPSUBD       Y6, Y0, Y0
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       expNums<>+352(SB), Y0, Y0
+	VMULPS       Y0, Y7, Y0
+	VMASKMOVPS   Y0, Y5, (DX)(R9*4)
+	VANDPS       Y5, Y0, Y0
+	VADDPS       Y0, Y1, Y1
+	JMP          done24
+
+short26:
+	TESTQ   R10, R10
+	JEQ     done24
+	LEAQ    tailMasks<>+32(SB), R11
+	MOVQ    R10, R12
+	SHLQ    $0x02, R12
+	SUBQ    R12, R11
+	VMOVUPS (R11), Y5
+	VPXOR   X6, X6, X6
+	TESTQ   $0x00000001, R10
+	JEQ     piece30
+	MOVQ    R10, R11
+	ANDQ    $0x06, R11
+	ADDQ    R9, R11
+	VPSLLDQ $0x02, X6, X6
+	VPINSRW $0x00, (CX)(R11*2), X6, X6
+
+piece30:
+	TESTQ   $0x00000002, R10
+	JEQ     piece31
+	MOVQ    R10, R11
+	ANDQ    $0x04, R11
+	ADDQ    R9, R11
+	VPSLLDQ $0x04, X6, X6
+	VPINSRD $0x00, (CX)(R11*2), X6, X6
+
+piece31:
+	TESTQ   $0x00000004, R10
+	JEQ     piece32
+	ANDQ    $0x00, R10
+	ADDQ    R9, R10
+	VPSLLDQ $0x08, X6, X6
+	VPINSRQ $0x00, (CX)(R10*2), X6, X6
+
+piece32:
+	VPMOVZXWD    X6, Y6
+	VPSLLD       $0x10, Y6, Y6
+	VSUBPS       Y0, Y6, Y0
+	VMULPS       expNums<>+64(SB), Y0, Y0
+	VBROADCASTSS expNums<>+1920(SB), Y6
+	VMAXPS       Y0, Y6, Y0
+	VROUNDPS     $0x09, Y0, Y6
+	VSUBPS       Y6, Y0, Y0
+	VBROADCASTSS expNums<>+2368(SB), Y7
+	VFMADD213PS  expNums<>+2400(SB), Y0, Y7
+	VFMADD213PS  expNums<>+2432(SB), Y0, Y7
+	VFMADD213PS  expNums<>+2464(SB), Y0, Y7
+	VCVTPS2DQ    Y6, Y0
+	VPSRAD       $0x01, Y0, Y6
+	VPSLLD       $0x17, Y6, Y8
+	VPADDD       expNums<>+352(SB), Y8, Y8
+	VMULPS       Y8, Y7, Y7
+	VPSUBD       Y6, Y0, Y0
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       expNums<>+352(SB), Y0, Y0
+	VMULPS       Y0, Y7, Y0
+	VMASKMOVPS   Y0, Y5, (DX)(R9*4)
+	VANDPS       Y5, Y0, Y0
+	VADDPS       Y0, Y2, Y2
+
+done24:
+	VADDPS       Y1, Y3, Y1
+	VADDPS       Y2, Y4, Y2
+	VADDPS       Y1, Y2, Y1
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPS       X1, X0, X0
+	VPERMILPS    $0x0e, X0, X1
+	VADDPS       X0, X1, X0
+	VPERMILPS    $0x01, X0, X1
+	VADDPS       X0, X1, X0
+	VXORPS       X1, X1, X1
+	VMOVSS       expNums<>+352(SB), X2
+	VCMPSS       $0x00, X1, X0, X1
+	VDIVSS       X0, X2, X2
+	VANDNPS      X2, X1, X2
+	VBROADCASTSS X2, Y0
+	MOVQ         BX, R9
+	XORQ         CX, CX
+	SUBQ         $+16, R9
+	JLT          turned34
+
+turn33:
+	VMOVUPS  (DX)(CX*4), Y1
+	VMOVUPS  32(DX)(CX*4), Y2
+	VMULPS   Y0, Y1, Y1
+	VMULPS   Y0, Y2, Y2
+	VPADDD   expNums<>+992(SB), Y1, Y1
+	VPADDD   expNums<>+992(SB), Y2, Y2
+	VPSRLD   $0x10, Y1, Y1
+	VPBLENDW $0xaa, Y2, Y1, Y1
+	VMOVUPS  Y1, (AX)(CX*2)
+	ADDQ     $+16, CX
+	SUBQ     $+16, R9
+	JGE      turn33
+
+turned34:
+	ADDQ $+16, R9
+	SUBQ $+8, R9
+	JLT  turned36
+
+turn35:
+	VMOVUPS      (DX)(CX*4), Y1
+	VMULPS       Y0, Y1, Y1
+	VPADDD       expNums<>+992(SB), Y1, Y1
+	VPSRLD       $0x10, Y1, Y2
+	VEXTRACTI128 $0x01, Y2, X1
+	VPACKUSDW    X1, X2, X1
+	VMOVDQU      X1, (AX)(CX*2)
+	ADDQ         $+8, CX
+	SUBQ         $+8, R9
+	JGE          turn35
+
+turned36:
+	ADDQ         $+8, R9
+	TESTQ        R9, R9
+	JEQ          done37
+	LEAQ         tailMasks<>+32(SB), R10
+	MOVQ         R9, R11
+	SHLQ         $0x02, R11
+	SUBQ         R11, R10
+	VMOVUPS      (R10), Y1
+	VMASKMOVPS   (DX)(CX*4), Y1, Y1
+	VMULPS       Y0, Y1, Y0
+	VPADDD       expNums<>+992(SB), Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VEXTRACTI128 $0x01, Y1, X0
+	VPACKUSDW    X0, X1, X0
+	TESTQ        $0x00000004, R9
+	JEQ          piece38
+	MOVQ         R9, R10
+	ANDQ         $0x00, R10
+	ADDQ         CX, R10
+	VMOVQ        X0, (AX)(R10*2)
+	VPSRLDQ      $0x08, X0, X0
+
+piece38:
+	TESTQ   $0x00000002, R9
+	JEQ     piece39
+	MOVQ    R9, R10
+	ANDQ    $0x04, R10
+	ADDQ    CX, R10
+	VMOVD   X0, (AX)(R10*2)
+	VPSRLDQ $0x04, X0, X0
+
+piece39:
+	TESTQ   $0x00000001, R9
+	JEQ     piece40
 	ANDQ    $0x06, R9
-	ADDQ    DI, R9
-	VPSLLDQ $0x02, X12, X12
-	VPINSRW $0x00, (CX)(R9*2), X12, X12
+	ADDQ    CX, R9
+	VPEXTRW $0x00, X0, (AX)(R9*2)
+	VPSRLDQ $0x02, X0, X0
 
-piece47:
-	TESTQ   $0x00000002, R8
-	JEQ     piece48
-	MOVQ    R8, R9
-	ANDQ    $0x04, R9
-	ADDQ    DI, R9
-	VPSLLDQ $0x04, X12, X12
-	VPINSRD $0x00, (CX)(R9*2), X12, X12
-
-piece48:
-	TESTQ   $0x00000004, R8
-	JEQ     piece49
-	ANDQ    $0x00, R8
-	ADDQ    DI, R8
-	VPSLLDQ $0x08, X12, X12
-	VPINSRQ $0x00, (CX)(R8*2), X12, X12
-
-piece49:
-	VPMOVZXWD    X12, Y12
-	VPSLLD       $0x10, Y12, Y12
-	VSUBPS       Y2, Y12, Y2
-	VMAXPS       Y2, Y0, Y2
-	VMINPS       Y2, Y1, Y2
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y2, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y2, Y2
-	VFNMADD231PS expNums<>+128(SB), Y12, Y2
-	VFNMADD231PS expNums<>+160(SB), Y12, Y2
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y2, Y13
-	VFMADD213PS  expNums<>+256(SB), Y2, Y13
-	VFMADD213PS  expNums<>+288(SB), Y2, Y13
-	VFMADD213PS  expNums<>+320(SB), Y2, Y13
-	VFMADD213PS  expNums<>+352(SB), Y2, Y13
-	VFMADD213PS  expNums<>+352(SB), Y2, Y13
-	VCVTPS2DQ    Y12, Y2
-	VPSRAD       $0x01, Y2, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y2, Y2
-	VPSLLD       $0x17, Y2, Y2
-	VPADDD       expNums<>+352(SB), Y2, Y2
-	VMULPS       Y2, Y13, Y2
-	VMASKMOVPS   Y2, Y11, (DX)(DI*4)
-	VANDPS       Y11, Y2, Y2
-	VADDPS       Y2, Y3, Y3
-	JMP          done38
-
-short40:
-	TESTQ   R8, R8
-	JEQ     done38
-	LEAQ    tailMasks<>+32(SB), R9
-	MOVQ    R8, R10
-	SHLQ    $0x02, R10
-	SUBQ    R10, R9
-	VMOVUPS (R9), Y11
-	VPXOR   X12, X12, X12
-	TESTQ   $0x00000001, R8
-	JEQ     piece50
-	MOVQ    R8, R9
-	ANDQ    $0x06, R9
-	ADDQ    DI, R9
-	VPSLLDQ $0x02, X12, X12
-	VPINSRW $0x00, (CX)(R9*2), X12, X12
-
-piece50:
-	TESTQ   $0x00000002, R8
-	JEQ     piece51
-	MOVQ    R8, R9
-	ANDQ    $0x04, R9
-	ADDQ    DI, R9
-	VPSLLDQ $0x04, X12, X12
-	VPINSRD $0x00, (CX)(R9*2), X12, X12
-
-piece51:
-	TESTQ   $0x00000004, R8
-	JEQ     piece52
-	ANDQ    $0x00, R8
-	ADDQ    DI, R8
-	VPSLLDQ $0x08, X12, X12
-	VPINSRQ $0x00, (CX)(R8*2), X12, X12
-
-piece52:
-	VPMOVZXWD    X12, Y12
-	VPSLLD       $0x10, Y12, Y12
-	VSUBPS       Y2, Y12, Y2
-	VMAXPS       Y2, Y0, Y2
-	VMINPS       Y2, Y1, Y2
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y2, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y2, Y2
-	VFNMADD231PS expNums<>+128(SB), Y12, Y2
-	VFNMADD231PS expNums<>+160(SB), Y12, Y2
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y2, Y13
-	VFMADD213PS  expNums<>+256(SB), Y2, Y13
-	VFMADD213PS  expNums<>+288(SB), Y2, Y13
-	VFMADD213PS  expNums<>+320(SB), Y2, Y13
-	VFMADD213PS  expNums<>+352(SB), Y2, Y13
-	VFMADD213PS  expNums<>+352(SB), Y2, Y13
-	VCVTPS2DQ    Y12, Y2
-	VPSRAD       $0x01, Y2, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y2, Y2
-	VPSLLD       $0x17, Y2, Y2
-	VPADDD       expNums<>+352(SB), Y2, Y2
-	VMULPS       Y2, Y13, Y2
-	VMASKMOVPS   Y2, Y11, (DX)(DI*4)
-	VANDPS       Y11, Y2, Y2
-	VADDPS       Y2, Y4, Y4
-	JMP          done38
-
-short41:
-	TESTQ   R8, R8
-	JEQ     done38
-	LEAQ    tailMasks<>+32(SB), R9
-	MOVQ    R8, R10
-	SHLQ    $0x02, R10
-	SUBQ    R10, R9
-	VMOVUPS (R9), Y11
-	VPXOR   X12, X12, X12
-	TESTQ   $0x00000001, R8
-	JEQ     piece53
-	MOVQ    R8, R9
-	ANDQ    $0x06, R9
-	ADDQ    DI, R9
-	VPSLLDQ $0x02, X12, X12
-	VPINSRW $0x00, (CX)(R9*2), X12, X12
-
-piece53:
-	TESTQ   $0x00000002, R8
-	JEQ     piece54
-	MOVQ    R8, R9
-	ANDQ    $0x04, R9
-	ADDQ    DI, R9
-	VPSLLDQ $0x04, X12, X12
-	VPINSRD $0x00, (CX)(R9*2), X12, X12
-
-piece54:
-	TESTQ   $0x00000004, R8
-	JEQ     piece55
-	ANDQ    $0x00, R8
-	ADDQ    DI, R8
-	VPSLLDQ $0x08, X12, X12
-	VPINSRQ $0x00, (CX)(R8*2), X12, X12
-
-piece55:
-	VPMOVZXWD    X12, Y12
-	VPSLLD       $0x10, Y12, Y12
-	VSUBPS       Y2, Y12, Y2
-	VMAXPS       Y2, Y0, Y2
-	VMINPS       Y2, Y1, Y2
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y2, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y2, Y2
-	VFNMADD231PS expNums<>+128(SB), Y12, Y2
-	VFNMADD231PS expNums<>+160(SB), Y12, Y2
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y2, Y13
-	VFMADD213PS  expNums<>+256(SB), Y2, Y13
-	VFMADD213PS  expNums<>+288(SB), Y2, Y13
-	VFMADD213PS  expNums<>+320(SB), Y2, Y13
-	VFMADD213PS  expNums<>+352(SB), Y2, Y13
-	VFMADD213PS  expNums<>+352(SB), Y2, Y13
-	VCVTPS2DQ    Y12, Y2
-	VPSRAD       $0x01, Y2, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y2, Y2
-	VPSLLD       $0x17, Y2, Y2
-	VPADDD       expNums<>+352(SB), Y2, Y2
-	VMULPS       Y2, Y13, Y2
-	VMASKMOVPS   Y2, Y11, (DX)(DI*4)
-	VANDPS       Y11, Y2, Y2
-	VADDPS       Y2, Y5, Y5
-	JMP          done38
-
-short42:
-	TESTQ   R8, R8
-	JEQ     done38
-	LEAQ    tailMasks<>+32(SB), R9
-	MOVQ    R8, R10
-	SHLQ    $0x02, R10
-	SUBQ    R10, R9
-	VMOVUPS (R9), Y11
-	VPXOR   X12, X12, X12
-	TESTQ   $0x00000001, R8
-	JEQ     piece56
-	MOVQ    R8, R9
-	ANDQ    $0x06, R9
-	ADDQ    DI, R9
-	VPSLLDQ $0x02, X12, X12
-	VPINSRW $0x00, (CX)(R9*2), X12, X12
-
-piece56:
-	TESTQ   $0x00000002, R8
-	JEQ     piece57
-	MOVQ    R8, R9
-	ANDQ    $0x04, R9
-	ADDQ    DI, R9
-	VPSLLDQ $0x04, X12, X12
-	VPINSRD $0x00, (CX)(R9*2), X12, X12
-
-piece57:
-	TESTQ   $0x00000004, R8
-	JEQ     piece58
-	ANDQ    $0x00, R8
-	ADDQ    DI, R8
-	VPSLLDQ $0x08, X12, X12
-	VPINSRQ $0x00, (CX)(R8*2), X12, X12
-
-piece58:
-	VPMOVZXWD    X12, Y12
-	VPSLLD       $0x10, Y12, Y12
-	VSUBPS       Y2, Y12, Y2
-	VMAXPS       Y2, Y0, Y2
-	VMINPS       Y2, Y1, Y2
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y2, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y2, Y2
-	VFNMADD231PS expNums<>+128(SB), Y12, Y2
-	VFNMADD231PS expNums<>+160(SB), Y12, Y2
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y2, Y13
-	VFMADD213PS  expNums<>+256(SB), Y2, Y13
-	VFMADD213PS  expNums<>+288(SB), Y2, Y13
-	VFMADD213PS  expNums<>+320(SB), Y2, Y13
-	VFMADD213PS  expNums<>+352(SB), Y2, Y13
-	VFMADD213PS  expNums<>+352(SB), Y2, Y13
-	VCVTPS2DQ    Y12, Y2
-	VPSRAD       $0x01, Y2, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y2, Y2
-	VPSLLD       $0x17, Y2, Y2
-	VPADDD       expNums<>+352(SB), Y2, Y2
-	VMULPS       Y2, Y13, Y2
-	VMASKMOVPS   Y2, Y11, (DX)(DI*4)
-	VANDPS       Y11, Y2, Y2
-	VADDPS       Y2, Y6, Y6
-	JMP          done38
-
-short43:
-	TESTQ   R8, R8
-	JEQ     done38
-	LEAQ    tailMasks<>+32(SB), R9
-	MOVQ    R8, R10
-	SHLQ    $0x02, R10
-	SUBQ    R10, R9
-	VMOVUPS (R9), Y11
-	VPXOR   X12, X12, X12
-	TESTQ   $0x00000001, R8
-	JEQ     piece59
-	MOVQ    R8, R9
-	ANDQ    $0x06, R9
-	ADDQ    DI, R9
-	VPSLLDQ $0x02, X12, X12
-	VPINSRW $0x00, (CX)(R9*2), X12, X12
-
-piece59:
-	TESTQ   $0x00000002, R8
-	JEQ     piece60
-	MOVQ    R8, R9
-	ANDQ    $0x04, R9
-	ADDQ    DI, R9
-	VPSLLDQ $0x04, X12, X12
-	VPINSRD $0x00, (CX)(R9*2), X12, X12
-
-piece60:
-	TESTQ   $0x00000004, R8
-	JEQ     piece61
-	ANDQ    $0x00, R8
-	ADDQ    DI, R8
-	VPSLLDQ $0x08, X12, X12
-	VPINSRQ $0x00, (CX)(R8*2), X12, X12
-
-piece61:
-	VPMOVZXWD    X12, Y12
-	VPSLLD       $0x10, Y12, Y12
-	VSUBPS       Y2, Y12, Y2
-	VMAXPS       Y2, Y0, Y2
-	VMINPS       Y2, Y1, Y2
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y2, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y2, Y2
-	VFNMADD231PS expNums<>+128(SB), Y12, Y2
-	VFNMADD231PS expNums<>+160(SB), Y12, Y2
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y2, Y13
-	VFMADD213PS  expNums<>+256(SB), Y2, Y13
-	VFMADD213PS  expNums<>+288(SB), Y2, Y13
-	VFMADD213PS  expNums<>+320(SB), Y2, Y13
-	VFMADD213PS  expNums<>+352(SB), Y2, Y13
-	VFMADD213PS  expNums<>+352(SB), Y2, Y13
-	VCVTPS2DQ    Y12, Y2
-	VPSRAD       $0x01, Y2, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y2, Y2
-	VPSLLD       $0x17, Y2, Y2
-	VPADDD       expNums<>+352(SB), Y2, Y2
-	VMULPS       Y2, Y13, Y2
-	VMASKMOVPS   Y2, Y11, (DX)(DI*4)
-	VANDPS       Y11, Y2, Y2
-	VADDPS       Y2, Y7, Y7
-	JMP          done38
-
-short44:
-	TESTQ   R8, R8
-	JEQ     done38
-	LEAQ    tailMasks<>+32(SB), R9
-	MOVQ    R8, R10
-	SHLQ    $0x02, R10
-	SUBQ    R10, R9
-	VMOVUPS (R9), Y11
-	VPXOR   X12, X12, X12
-	TESTQ   $0x00000001, R8
-	JEQ     piece62
-	MOVQ    R8, R9
-	ANDQ    $0x06, R9
-	ADDQ    DI, R9
-	VPSLLDQ $0x02, X12, X12
-	VPINSRW $0x00, (CX)(R9*2), X12, X12
-
-piece62:
-	TESTQ   $0x00000002, R8
-	JEQ     piece63
-	MOVQ    R8, R9
-	ANDQ    $0x04, R9
-	ADDQ    DI, R9
-	VPSLLDQ $0x04, X12, X12
-	VPINSRD $0x00, (CX)(R9*2), X12, X12
-
-piece63:
-	TESTQ   $0x00000004, R8
-	JEQ     piece64
-	ANDQ    $0x00, R8
-	ADDQ    DI, R8
-	VPSLLDQ $0x08, X12, X12
-	VPINSRQ $0x00, (CX)(R8*2), X12, X12
-
-piece64:
-	VPMOVZXWD    X12, Y12
-	VPSLLD       $0x10, Y12, Y12
-	VSUBPS       Y2, Y12, Y2
-	VMAXPS       Y2, Y0, Y2
-	VMINPS       Y2, Y1, Y2
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y2, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y2, Y2
-	VFNMADD231PS expNums<>+128(SB), Y12, Y2
-	VFNMADD231PS expNums<>+160(SB), Y12, Y2
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y2, Y13
-	VFMADD213PS  expNums<>+256(SB), Y2, Y13
-	VFMADD213PS  expNums<>+288(SB), Y2, Y13
-	VFMADD213PS  expNums<>+320(SB), Y2, Y13
-	VFMADD213PS  expNums<>+352(SB), Y2, Y13
-	VFMADD213PS  expNums<>+352(SB), Y2, Y13
-	VCVTPS2DQ    Y12, Y2
-	VPSRAD       $0x01, Y2, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y2, Y2
-	VPSLLD       $0x17, Y2, Y2
-	VPADDD       expNums<>+352(SB), Y2, Y2
-	VMULPS       Y2, Y13, Y2
-	VMASKMOVPS   Y2, Y11, (DX)(DI*4)
-	VANDPS       Y11, Y2, Y2
-	VADDPS       Y2, Y8, Y8
-	JMP          done38
-
-short45:
-	TESTQ   R8, R8
-	JEQ     done38
-	LEAQ    tailMasks<>+32(SB), R9
-	MOVQ    R8, R10
-	SHLQ    $0x02, R10
-	SUBQ    R10, R9
-	VMOVUPS (R9), Y11
-	VPXOR   X12, X12, X12
-	TESTQ   $0x00000001, R8
-	JEQ     piece65
-	MOVQ    R8, R9
-	ANDQ    $0x06, R9
-	ADDQ    DI, R9
-	VPSLLDQ $0x02, X12, X12
-	VPINSRW $0x00, (CX)(R9*2), X12, X12
-
-piece65:
-	TESTQ   $0x00000002, R8
-	JEQ     piece66
-	MOVQ    R8, R9
-	ANDQ    $0x04, R9
-	ADDQ    DI, R9
-	VPSLLDQ $0x04, X12, X12
-	VPINSRD $0x00, (CX)(R9*2), X12, X12
-
-piece66:
-	TESTQ   $0x00000004, R8
-	JEQ     piece67
-	ANDQ    $0x00, R8
-	ADDQ    DI, R8
-	VPSLLDQ $0x08, X12, X12
-	VPINSRQ $0x00, (CX)(R8*2), X12, X12
-
-piece67:
-	VPMOVZXWD    X12, Y12
-	VPSLLD       $0x10, Y12, Y12
-	VSUBPS       Y2, Y12, Y2
-	VMAXPS       Y2, Y0, Y2
-	VMINPS       Y2, Y1, Y2
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y2, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y2, Y2
-	VFNMADD231PS expNums<>+128(SB), Y12, Y2
-	VFNMADD231PS expNums<>+160(SB), Y12, Y2
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y2, Y13
-	VFMADD213PS  expNums<>+256(SB), Y2, Y13
-	VFMADD213PS  expNums<>+288(SB), Y2, Y13
-	VFMADD213PS  expNums<>+320(SB), Y2, Y13
-	VFMADD213PS  expNums<>+352(SB), Y2, Y13
-	VFMADD213PS  expNums<>+352(SB), Y2, Y13
-	VCVTPS2DQ    Y12, Y2
-	VPSRAD       $0x01, Y2, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y2, Y2
-	VPSLLD       $0x17, Y2, Y2
-	VPADDD       expNums<>+352(SB), Y2, Y2
-	VMULPS       Y2, Y13, Y2
-	VMASKMOVPS   Y2, Y11, (DX)(DI*4)
-	VANDPS       Y11, Y2, Y2
-	VADDPS       Y2, Y9, Y9
-	JMP          done38
-
-short46:
-	TESTQ   R8, R8
-	JEQ     done38
-	LEAQ    tailMasks<>+32(SB), R9
-	MOVQ    R8, R10
-	SHLQ    $0x02, R10
-	SUBQ    R10, R9
-	VMOVUPS (R9), Y11
-	VPXOR   X12, X12, X12
-	TESTQ   $0x00000001, R8
-	JEQ     piece68
-	MOVQ    R8, R9
-	ANDQ    $0x06, R9
-	ADDQ    DI, R9
-	VPSLLDQ $0x02, X12, X12
-	VPINSRW $0x00, (CX)(R9*2), X12, X12
-
-piece68:
-	TESTQ   $0x00000002, R8
-	JEQ     piece69
-	MOVQ    R8, R9
-	ANDQ    $0x04, R9
-	ADDQ    DI, R9
-	VPSLLDQ $0x04, X12, X12
-	VPINSRD $0x00, (CX)(R9*2), X12, X12
-
-piece69:
-	TESTQ   $0x00000004, R8
-	JEQ     piece70
-	ANDQ    $0x00, R8
-	ADDQ    DI, R8
-	VPSLLDQ $0x08, X12, X12
-	VPINSRQ $0x00, (CX)(R8*2), X12, X12
-
-piece70:
-	VPMOVZXWD    X12, Y12
-	VPSLLD       $0x10, Y12, Y12
-	VSUBPS       Y2, Y12, Y2
-	VMAXPS       Y2, Y0, Y2
-	VMINPS       Y2, Y1, Y2
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y2, Y12
-	VSUBPS       expNums<>+96(SB), Y12, Y12
-	VMOVUPS      Y2, Y2
-	VFNMADD231PS expNums<>+128(SB), Y12, Y2
-	VFNMADD231PS expNums<>+160(SB), Y12, Y2
-	VBROADCASTSS expNums<>+192(SB), Y13
-	VFMADD213PS  expNums<>+224(SB), Y2, Y13
-	VFMADD213PS  expNums<>+256(SB), Y2, Y13
-	VFMADD213PS  expNums<>+288(SB), Y2, Y13
-	VFMADD213PS  expNums<>+320(SB), Y2, Y13
-	VFMADD213PS  expNums<>+352(SB), Y2, Y13
-	VFMADD213PS  expNums<>+352(SB), Y2, Y13
-	VCVTPS2DQ    Y12, Y2
-	VPSRAD       $0x01, Y2, Y12
-	VPSLLD       $0x17, Y12, Y14
-	VPADDD       expNums<>+352(SB), Y14, Y14
-	VMULPS       Y14, Y13, Y13
-	VPSUBD       Y12, Y2, Y2
-	VPSLLD       $0x17, Y2, Y2
-	VPADDD       expNums<>+352(SB), Y2, Y2
-	VMULPS       Y2, Y13, Y2
-	VMASKMOVPS   Y2, Y11, (DX)(DI*4)
-	VANDPS       Y11, Y2, Y2
-	VADDPS       Y2, Y10, Y10
-
-done38:
-	VADDPS       Y3, Y7, Y3
-	VADDPS       Y4, Y8, Y4
-	VADDPS       Y5, Y9, Y5
-	VADDPS       Y6, Y10, Y6
-	VADDPS       Y3, Y5, Y3
-	VADDPS       Y4, Y6, Y4
-	VADDPS       Y3, Y4, Y3
-	VEXTRACTF128 $0x01, Y3, X2
-	VADDPS       X3, X2, X2
-	VPERMILPS    $0x0e, X2, X3
-	VADDPS       X2, X3, X2
-	VPERMILPS    $0x01, X2, X3
-	VADDPS       X2, X3, X2
-	VXORPS       X3, X3, X3
-	VMOVSS       expNums<>+352(SB), X4
-	VCMPSS       $0x00, X3, X2, X3
-	VDIVSS       X2, X4, X4
-	VANDNPS      X4, X3, X4
-	VBROADCASTSS X4, Y2
-	MOVQ         BX, R8
-	XORQ         DI, DI
-	SUBQ         $+16, R8
-	JLT          turned72
-
-turn71:
-	VMOVUPS      (DX)(DI*4), Y3
-	VMOVUPS      32(DX)(DI*4), Y4
-	VMULPS       Y2, Y3, Y3
-	VMULPS       Y2, Y4, Y6
-	VPSRLD       $0x10, Y3, Y5
-	VPSRLD       $0x10, Y6, Y4
-	VANDPS       expNums<>+1120(SB), Y5, Y5
-	VANDPS       expNums<>+1120(SB), Y4, Y4
-	VPADDD       expNums<>+1152(SB), Y5, Y5
-	VPADDD       expNums<>+1152(SB), Y4, Y8
-	VCMPPS       $0x03, Y3, Y3, Y4
-	VCMPPS       $0x03, Y6, Y6, Y7
-	VPANDN       Y5, Y4, Y4
-	VPANDN       Y8, Y7, Y5
-	VPADDD       Y4, Y3, Y3
-	VPADDD       Y5, Y6, Y4
-	VPSRLD       $0x10, Y3, Y3
-	VPSRLD       $0x10, Y4, Y6
-	VEXTRACTI128 $0x01, Y3, X4
-	VEXTRACTI128 $0x01, Y6, X5
-	VPACKUSDW    X4, X3, X4
-	VPACKUSDW    X5, X6, X5
-	VMOVDQU      X4, (AX)(DI*2)
-	VMOVDQU      X5, 16(AX)(DI*2)
-	ADDQ         $+16, DI
-	SUBQ         $+16, R8
-	JGE          turn71
-
-turned72:
-	ADDQ $+16, R8
-	SUBQ $+8, R8
-	JLT  turned74
-
-turn73:
-	VMOVUPS      (DX)(DI*4), Y3
-	VMULPS       Y2, Y3, Y3
-	VPSRLD       $0x10, Y3, Y4
-	VANDPS       expNums<>+1120(SB), Y4, Y4
-	VPADDD       expNums<>+1152(SB), Y4, Y5
-	VCMPPS       $0x03, Y3, Y3, Y4
-	VPANDN       Y5, Y4, Y4
-	VPADDD       Y4, Y3, Y3
-	VPSRLD       $0x10, Y3, Y4
-	VEXTRACTI128 $0x01, Y4, X3
-	VPACKUSDW    X3, X4, X3
-	VMOVDQU      X3, (AX)(DI*2)
-	ADDQ         $+8, DI
-	SUBQ         $+8, R8
-	JGE          turn73
-
-turned74:
-	ADDQ         $+8, R8
-	TESTQ        R8, R8
-	JEQ          done75
-	LEAQ         tailMasks<>+32(SB), R9
-	MOVQ         R8, R10
-	SHLQ         $0x02, R10
-	SUBQ         R10, R9
-	VMOVUPS      (R9), Y3
-	VMASKMOVPS   (DX)(DI*4), Y3, Y3
-	VMULPS       Y2, Y3, Y2
-	VPSRLD       $0x10, Y2, Y3
-	VANDPS       expNums<>+1120(SB), Y3, Y3
-	VPADDD       expNums<>+1152(SB), Y3, Y4
-	VCMPPS       $0x03, Y2, Y2, Y3
-	VPANDN       Y4, Y3, Y3
-	VPADDD       Y3, Y2, Y2
-	VPSRLD       $0x10, Y2, Y3
-	VEXTRACTI128 $0x01, Y3, X2
-	VPACKUSDW    X2, X3, X2
-	TESTQ        $0x00000004, R8
-	JEQ          piece76
-	MOVQ         R8, R9
-	ANDQ         $0x00, R9
-	ADDQ         DI, R9
-	VMOVQ        X2, (AX)(R9*2)
-	VPSRLDQ      $0x08, X2, X2
-
-piece76:
-	TESTQ   $0x00000002, R8
-	JEQ     piece77
-	MOVQ    R8, R9
-	ANDQ    $0x04, R9
-	ADDQ    DI, R9
-	VMOVD   X2, (AX)(R9*2)
-	VPSRLDQ $0x04, X2, X2
-
-piece77:
-	TESTQ   $0x00000001, R8
-	JEQ     piece78
-	ANDQ    $0x06, R8
-	ADDQ    DI, R8
-	VPEXTRW $0x00, X2, (AX)(R8*2)
-	VPSRLDQ $0x02, X2, X2
-
-piece78:
-done75:
-	MOVQ BX, DI
-	SHLQ $0x01, DI
-	ADDQ DI, AX
-	ADDQ DI, CX
+piece40:
+done37:
+	ADDQ R8, AX
+	MOVQ SI, CX
 	ADDQ step+40(FP), DX
-	DECQ SI
+	DECQ DI
 	JNE  row
 	VZEROUPPER
 	RET
@@ -13355,36 +11283,36 @@ turn1:
 	VREDUCEPS        $0x01, Z4, Z12
 	VREDUCEPS        $0x01, Z5, Z14
 	VREDUCEPS        $0x01, Z16, Z17
-	VBROADCASTSS     expNums<>+1952(SB), Z7
-	VBROADCASTSS     expNums<>+1952(SB), Z9
-	VBROADCASTSS     expNums<>+1952(SB), Z11
-	VBROADCASTSS     expNums<>+1952(SB), Z13
-	VBROADCASTSS     expNums<>+1952(SB), Z15
-	VBROADCASTSS     expNums<>+1952(SB), Z18
-	VFMADD213PS.BCST expNums<>+1984(SB), Z6, Z7
-	VFMADD213PS.BCST expNums<>+1984(SB), Z8, Z9
-	VFMADD213PS.BCST expNums<>+1984(SB), Z10, Z11
-	VFMADD213PS.BCST expNums<>+1984(SB), Z12, Z13
-	VFMADD213PS.BCST expNums<>+1984(SB), Z14, Z15
-	VFMADD213PS.BCST expNums<>+1984(SB), Z17, Z18
-	VFMADD213PS.BCST expNums<>+2016(SB), Z6, Z7
-	VFMADD213PS.BCST expNums<>+2016(SB), Z8, Z9
-	VFMADD213PS.BCST expNums<>+2016(SB), Z10, Z11
-	VFMADD213PS.BCST expNums<>+2016(SB), Z12, Z13
-	VFMADD213PS.BCST expNums<>+2016(SB), Z14, Z15
-	VFMADD213PS.BCST expNums<>+2016(SB), Z17, Z18
-	VFMADD213PS.BCST expNums<>+2048(SB), Z6, Z7
-	VFMADD213PS.BCST expNums<>+2048(SB), Z8, Z9
-	VFMADD213PS.BCST expNums<>+2048(SB), Z10, Z11
-	VFMADD213PS.BCST expNums<>+2048(SB), Z12, Z13
-	VFMADD213PS.BCST expNums<>+2048(SB), Z14, Z15
-	VFMADD213PS.BCST expNums<>+2048(SB), Z17, Z18
-	VFMADD213PS.BCST expNums<>+2080(SB), Z6, Z7
-	VFMADD213PS.BCST expNums<>+2080(SB), Z8, Z9
-	VFMADD213PS.BCST expNums<>+2080(SB), Z10, Z11
-	VFMADD213PS.BCST expNums<>+2080(SB), Z12, Z13
-	VFMADD213PS.BCST expNums<>+2080(SB), Z14, Z15
-	VFMADD213PS.BCST expNums<>+2080(SB), Z17, Z18
+	VBROADCASTSS     expNums<>+2208(SB), Z7
+	VBROADCASTSS     expNums<>+2208(SB), Z9
+	VBROADCASTSS     expNums<>+2208(SB), Z11
+	VBROADCASTSS     expNums<>+2208(SB), Z13
+	VBROADCASTSS     expNums<>+2208(SB), Z15
+	VBROADCASTSS     expNums<>+2208(SB), Z18
+	VFMADD213PS.BCST expNums<>+2240(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2240(SB), Z8, Z9
+	VFMADD213PS.BCST expNums<>+2240(SB), Z10, Z11
+	VFMADD213PS.BCST expNums<>+2240(SB), Z12, Z13
+	VFMADD213PS.BCST expNums<>+2240(SB), Z14, Z15
+	VFMADD213PS.BCST expNums<>+2240(SB), Z17, Z18
+	VFMADD213PS.BCST expNums<>+2272(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2272(SB), Z8, Z9
+	VFMADD213PS.BCST expNums<>+2272(SB), Z10, Z11
+	VFMADD213PS.BCST expNums<>+2272(SB), Z12, Z13
+	VFMADD213PS.BCST expNums<>+2272(SB), Z14, Z15
+	VFMADD213PS.BCST expNums<>+2272(SB), Z17, Z18
+	VFMADD213PS.BCST expNums<>+2304(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2304(SB), Z8, Z9
+	VFMADD213PS.BCST expNums<>+2304(SB), Z10, Z11
+	VFMADD213PS.BCST expNums<>+2304(SB), Z12, Z13
+	VFMADD213PS.BCST expNums<>+2304(SB), Z14, Z15
+	VFMADD213PS.BCST expNums<>+2304(SB), Z17, Z18
+	VFMADD213PS.BCST expNums<>+2336(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2336(SB), Z8, Z9
+	VFMADD213PS.BCST expNums<>+2336(SB), Z10, Z11
+	VFMADD213PS.BCST expNums<>+2336(SB), Z12, Z13
+	VFMADD213PS.BCST expNums<>+2336(SB), Z14, Z15
+	VFMADD213PS.BCST expNums<>+2336(SB), Z17, Z18
 	VSCALEFPS        Z1, Z7, Z7
 	VSCALEFPS        Z2, Z9, Z9
 	VSCALEFPS        Z3, Z11, Z11
@@ -13422,11 +11350,11 @@ turn3:
 	VCVTPH2PS        (DX)(BX*2), Z1
 	VMULPS           Z0, Z1, Z1
 	VREDUCEPS        $0x01, Z1, Z2
-	VBROADCASTSS     expNums<>+1952(SB), Z3
-	VFMADD213PS.BCST expNums<>+1984(SB), Z2, Z3
-	VFMADD213PS.BCST expNums<>+2016(SB), Z2, Z3
-	VFMADD213PS.BCST expNums<>+2048(SB), Z2, Z3
-	VFMADD213PS.BCST expNums<>+2080(SB), Z2, Z3
+	VBROADCASTSS     expNums<>+2208(SB), Z3
+	VFMADD213PS.BCST expNums<>+2240(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+2272(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+2304(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+2336(SB), Z2, Z3
 	VSCALEFPS        Z1, Z3, Z3
 	VADDPS.BCST      expNums<>+352(SB), Z3, Z1
 	VRCP14PS         Z1, Z1
@@ -13447,11 +11375,11 @@ turned4:
 	VCVTPH2PS        Y1, Z1
 	VMULPS           Z0, Z1, Z0
 	VREDUCEPS        $0x01, Z0, Z1
-	VBROADCASTSS     expNums<>+1952(SB), Z2
-	VFMADD213PS.BCST expNums<>+1984(SB), Z1, Z2
-	VFMADD213PS.BCST expNums<>+2016(SB), Z1, Z2
-	VFMADD213PS.BCST expNums<>+2048(SB), Z1, Z2
-	VFMADD213PS.BCST expNums<>+2080(SB), Z1, Z2
+	VBROADCASTSS     expNums<>+2208(SB), Z2
+	VFMADD213PS.BCST expNums<>+2240(SB), Z1, Z2
+	VFMADD213PS.BCST expNums<>+2272(SB), Z1, Z2
+	VFMADD213PS.BCST expNums<>+2304(SB), Z1, Z2
+	VFMADD213PS.BCST expNums<>+2336(SB), Z1, Z2
 	VSCALEFPS        Z0, Z2, Z2
 	VADDPS.BCST      expNums<>+352(SB), Z2, Z0
 	VRCP14PS         Z0, Z0
@@ -13542,30 +11470,30 @@ turn1:
 	VREDUCEPS        $0x01, Z5, Z17
 	VREDUCEPS        $0x01, Z7, Z19
 	VREDUCEPS        $0x01, Z21, Z22
-	VBROADCASTSS     expNums<>+2112(SB), Z12
-	VBROADCASTSS     expNums<>+2112(SB), Z14
-	VBROADCASTSS     expNums<>+2112(SB), Z16
-	VBROADCASTSS     expNums<>+2112(SB), Z18
-	VBROADCASTSS     expNums<>+2112(SB), Z20
-	VBROADCASTSS     expNums<>+2112(SB), Z23
-	VFMADD213PS.BCST expNums<>+2144(SB), Z8, Z12
-	VFMADD213PS.BCST expNums<>+2144(SB), Z13, Z14
-	VFMADD213PS.BCST expNums<>+2144(SB), Z15, Z16
-	VFMADD213PS.BCST expNums<>+2144(SB), Z17, Z18
-	VFMADD213PS.BCST expNums<>+2144(SB), Z19, Z20
-	VFMADD213PS.BCST expNums<>+2144(SB), Z22, Z23
-	VFMADD213PS.BCST expNums<>+2176(SB), Z8, Z12
-	VFMADD213PS.BCST expNums<>+2176(SB), Z13, Z14
-	VFMADD213PS.BCST expNums<>+2176(SB), Z15, Z16
-	VFMADD213PS.BCST expNums<>+2176(SB), Z17, Z18
-	VFMADD213PS.BCST expNums<>+2176(SB), Z19, Z20
-	VFMADD213PS.BCST expNums<>+2176(SB), Z22, Z23
-	VFMADD213PS.BCST expNums<>+2208(SB), Z8, Z12
-	VFMADD213PS.BCST expNums<>+2208(SB), Z13, Z14
-	VFMADD213PS.BCST expNums<>+2208(SB), Z15, Z16
-	VFMADD213PS.BCST expNums<>+2208(SB), Z17, Z18
-	VFMADD213PS.BCST expNums<>+2208(SB), Z19, Z20
-	VFMADD213PS.BCST expNums<>+2208(SB), Z22, Z23
+	VBROADCASTSS     expNums<>+2368(SB), Z12
+	VBROADCASTSS     expNums<>+2368(SB), Z14
+	VBROADCASTSS     expNums<>+2368(SB), Z16
+	VBROADCASTSS     expNums<>+2368(SB), Z18
+	VBROADCASTSS     expNums<>+2368(SB), Z20
+	VBROADCASTSS     expNums<>+2368(SB), Z23
+	VFMADD213PS.BCST expNums<>+2400(SB), Z8, Z12
+	VFMADD213PS.BCST expNums<>+2400(SB), Z13, Z14
+	VFMADD213PS.BCST expNums<>+2400(SB), Z15, Z16
+	VFMADD213PS.BCST expNums<>+2400(SB), Z17, Z18
+	VFMADD213PS.BCST expNums<>+2400(SB), Z19, Z20
+	VFMADD213PS.BCST expNums<>+2400(SB), Z22, Z23
+	VFMADD213PS.BCST expNums<>+2432(SB), Z8, Z12
+	VFMADD213PS.BCST expNums<>+2432(SB), Z13, Z14
+	VFMADD213PS.BCST expNums<>+2432(SB), Z15, Z16
+	VFMADD213PS.BCST expNums<>+2432(SB), Z17, Z18
+	VFMADD213PS.BCST expNums<>+2432(SB), Z19, Z20
+	VFMADD213PS.BCST expNums<>+2432(SB), Z22, Z23
+	VFMADD213PS.BCST expNums<>+2464(SB), Z8, Z12
+	VFMADD213PS.BCST expNums<>+2464(SB), Z13, Z14
+	VFMADD213PS.BCST expNums<>+2464(SB), Z15, Z16
+	VFMADD213PS.BCST expNums<>+2464(SB), Z17, Z18
+	VFMADD213PS.BCST expNums<>+2464(SB), Z19, Z20
+	VFMADD213PS.BCST expNums<>+2464(SB), Z22, Z23
 	VSCALEFPS        Z1, Z12, Z12
 	VSCALEFPS        Z2, Z14, Z14
 	VSCALEFPS        Z4, Z16, Z16
@@ -13625,14 +11553,14 @@ turn3:
 	VFMADD213PS.BCST expNums<>+800(SB), Z0, Z4
 	VREDUCEPS        $0x01, Z1, Z2
 	VREDUCEPS        $0x01, Z4, Z5
-	VBROADCASTSS     expNums<>+2112(SB), Z3
-	VBROADCASTSS     expNums<>+2112(SB), Z6
-	VFMADD213PS.BCST expNums<>+2144(SB), Z2, Z3
-	VFMADD213PS.BCST expNums<>+2144(SB), Z5, Z6
-	VFMADD213PS.BCST expNums<>+2176(SB), Z2, Z3
-	VFMADD213PS.BCST expNums<>+2176(SB), Z5, Z6
-	VFMADD213PS.BCST expNums<>+2208(SB), Z2, Z3
-	VFMADD213PS.BCST expNums<>+2208(SB), Z5, Z6
+	VBROADCASTSS     expNums<>+2368(SB), Z3
+	VBROADCASTSS     expNums<>+2368(SB), Z6
+	VFMADD213PS.BCST expNums<>+2400(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+2400(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2432(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+2432(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2464(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+2464(SB), Z5, Z6
 	VSCALEFPS        Z1, Z3, Z3
 	VSCALEFPS        Z4, Z6, Z6
 	VADDPS.BCST      expNums<>+832(SB), Z3, Z1
@@ -13661,10 +11589,10 @@ turn5:
 	VMOVUPS          Z1, Z1
 	VFMADD213PS.BCST expNums<>+800(SB), Z0, Z1
 	VREDUCEPS        $0x01, Z1, Z2
-	VBROADCASTSS     expNums<>+2112(SB), Z3
-	VFMADD213PS.BCST expNums<>+2144(SB), Z2, Z3
-	VFMADD213PS.BCST expNums<>+2176(SB), Z2, Z3
-	VFMADD213PS.BCST expNums<>+2208(SB), Z2, Z3
+	VBROADCASTSS     expNums<>+2368(SB), Z3
+	VFMADD213PS.BCST expNums<>+2400(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+2432(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+2464(SB), Z2, Z3
 	VSCALEFPS        Z1, Z3, Z3
 	VADDPS.BCST      expNums<>+832(SB), Z3, Z1
 	VRCP14PS         Z1, Z1
@@ -13691,10 +11619,10 @@ turned6:
 	VMOVUPS          Z1, Z1
 	VFMADD213PS.BCST expNums<>+800(SB), Z0, Z1
 	VREDUCEPS        $0x01, Z1, Z0
-	VBROADCASTSS     expNums<>+2112(SB), Z2
-	VFMADD213PS.BCST expNums<>+2144(SB), Z0, Z2
-	VFMADD213PS.BCST expNums<>+2176(SB), Z0, Z2
-	VFMADD213PS.BCST expNums<>+2208(SB), Z0, Z2
+	VBROADCASTSS     expNums<>+2368(SB), Z2
+	VFMADD213PS.BCST expNums<>+2400(SB), Z0, Z2
+	VFMADD213PS.BCST expNums<>+2432(SB), Z0, Z2
+	VFMADD213PS.BCST expNums<>+2464(SB), Z0, Z2
 	VSCALEFPS        Z1, Z2, Z2
 	VADDPS.BCST      expNums<>+832(SB), Z2, Z0
 	VRCP14PS         Z0, Z0
@@ -14251,15 +12179,15 @@ turn1:
 	VCMPPS            $0x07, Z0, Z0, K1
 	VCMPPS            $0x07, Z2, Z2, K3
 	VCMPPS            $0x07, Z7, Z7, K5
-	VPTESTMD.BCST     expNums<>+2240(SB), Z0, K1, K2
-	VPTESTMD.BCST     expNums<>+2240(SB), Z2, K3, K4
-	VPTESTMD.BCST     expNums<>+2240(SB), Z7, K5, K6
+	VPTESTMD.BCST     expNums<>+2496(SB), Z0, K1, K2
+	VPTESTMD.BCST     expNums<>+2496(SB), Z2, K3, K4
+	VPTESTMD.BCST     expNums<>+2496(SB), Z7, K5, K6
 	VPADDD.BCST       expNums<>+1152(SB), Z4, K1, Z4
 	VPADDD.BCST       expNums<>+1152(SB), Z6, K3, Z6
 	VPADDD.BCST       expNums<>+1152(SB), Z8, K5, Z8
-	VPSUBD.BCST       expNums<>+2272(SB), Z4, K2, Z4
-	VPSUBD.BCST       expNums<>+2272(SB), Z6, K4, Z6
-	VPSUBD.BCST       expNums<>+2272(SB), Z8, K6, Z8
+	VPSUBD.BCST       expNums<>+2528(SB), Z4, K2, Z4
+	VPSUBD.BCST       expNums<>+2528(SB), Z6, K4, Z6
+	VPSUBD.BCST       expNums<>+2528(SB), Z8, K6, Z8
 	VMOVDQU           oddWords<>+0(SB), Y1
 	VMOVDQU           oddWords<>+0(SB), Y3
 	VMOVDQU           oddWords<>+0(SB), Y5
@@ -14309,9 +12237,9 @@ turn3:
 	VORPS             Z0, Z2, Z0
 	VMOVUPS           Z0, Z2
 	VCMPPS            $0x07, Z0, Z0, K1
-	VPTESTMD.BCST     expNums<>+2240(SB), Z0, K1, K2
+	VPTESTMD.BCST     expNums<>+2496(SB), Z0, K1, K2
 	VPADDD.BCST       expNums<>+1152(SB), Z2, K1, Z2
-	VPSUBD.BCST       expNums<>+2272(SB), Z2, K2, Z2
+	VPSUBD.BCST       expNums<>+2528(SB), Z2, K2, Z2
 	VMOVDQU           oddWords<>+0(SB), Y1
 	VPERMW            Z2, Z1, Z2
 	VMOVDQU           Y2, (AX)(BX*2)
@@ -14358,9 +12286,9 @@ turned4:
 	VORPS             Z0, Z2, Z0
 	VMOVUPS           Z0, Z2
 	VCMPPS            $0x07, Z0, Z0, K2
-	VPTESTMD.BCST     expNums<>+2240(SB), Z0, K2, K3
+	VPTESTMD.BCST     expNums<>+2496(SB), Z0, K2, K3
 	VPADDD.BCST       expNums<>+1152(SB), Z2, K2, Z2
-	VPSUBD.BCST       expNums<>+2272(SB), Z2, K3, Z2
+	VPSUBD.BCST       expNums<>+2528(SB), Z2, K3, Z2
 	VMOVDQU           oddWords<>+0(SB), Y1
 	VPERMW            Z2, Z1, Z2
 	VMOVDQU16         Y2, K1, (AX)(BX*2)
@@ -14724,36 +12652,36 @@ turn1:
 	VREDUCEPS        $0x01, Z16, Z17
 	VREDUCEPS        $0x01, Z19, Z20
 	VREDUCEPS        $0x01, Z23, Z24
-	VBROADCASTSS     expNums<>+1952(SB), Z9
-	VBROADCASTSS     expNums<>+1952(SB), Z12
-	VBROADCASTSS     expNums<>+1952(SB), Z15
-	VBROADCASTSS     expNums<>+1952(SB), Z18
-	VBROADCASTSS     expNums<>+1952(SB), Z21
-	VBROADCASTSS     expNums<>+1952(SB), Z25
-	VFMADD213PS.BCST expNums<>+1984(SB), Z8, Z9
-	VFMADD213PS.BCST expNums<>+1984(SB), Z11, Z12
-	VFMADD213PS.BCST expNums<>+1984(SB), Z14, Z15
-	VFMADD213PS.BCST expNums<>+1984(SB), Z17, Z18
-	VFMADD213PS.BCST expNums<>+1984(SB), Z20, Z21
-	VFMADD213PS.BCST expNums<>+1984(SB), Z24, Z25
-	VFMADD213PS.BCST expNums<>+2016(SB), Z8, Z9
-	VFMADD213PS.BCST expNums<>+2016(SB), Z11, Z12
-	VFMADD213PS.BCST expNums<>+2016(SB), Z14, Z15
-	VFMADD213PS.BCST expNums<>+2016(SB), Z17, Z18
-	VFMADD213PS.BCST expNums<>+2016(SB), Z20, Z21
-	VFMADD213PS.BCST expNums<>+2016(SB), Z24, Z25
-	VFMADD213PS.BCST expNums<>+2048(SB), Z8, Z9
-	VFMADD213PS.BCST expNums<>+2048(SB), Z11, Z12
-	VFMADD213PS.BCST expNums<>+2048(SB), Z14, Z15
-	VFMADD213PS.BCST expNums<>+2048(SB), Z17, Z18
-	VFMADD213PS.BCST expNums<>+2048(SB), Z20, Z21
-	VFMADD213PS.BCST expNums<>+2048(SB), Z24, Z25
-	VFMADD213PS.BCST expNums<>+2080(SB), Z8, Z9
-	VFMADD213PS.BCST expNums<>+2080(SB), Z11, Z12
-	VFMADD213PS.BCST expNums<>+2080(SB), Z14, Z15
-	VFMADD213PS.BCST expNums<>+2080(SB), Z17, Z18
-	VFMADD213PS.BCST expNums<>+2080(SB), Z20, Z21
-	VFMADD213PS.BCST expNums<>+2080(SB), Z24, Z25
+	VBROADCASTSS     expNums<>+2208(SB), Z9
+	VBROADCASTSS     expNums<>+2208(SB), Z12
+	VBROADCASTSS     expNums<>+2208(SB), Z15
+	VBROADCASTSS     expNums<>+2208(SB), Z18
+	VBROADCASTSS     expNums<>+2208(SB), Z21
+	VBROADCASTSS     expNums<>+2208(SB), Z25
+	VFMADD213PS.BCST expNums<>+2240(SB), Z8, Z9
+	VFMADD213PS.BCST expNums<>+2240(SB), Z11, Z12
+	VFMADD213PS.BCST expNums<>+2240(SB), Z14, Z15
+	VFMADD213PS.BCST expNums<>+2240(SB), Z17, Z18
+	VFMADD213PS.BCST expNums<>+2240(SB), Z20, Z21
+	VFMADD213PS.BCST expNums<>+2240(SB), Z24, Z25
+	VFMADD213PS.BCST expNums<>+2272(SB), Z8, Z9
+	VFMADD213PS.BCST expNums<>+2272(SB), Z11, Z12
+	VFMADD213PS.BCST expNums<>+2272(SB), Z14, Z15
+	VFMADD213PS.BCST expNums<>+2272(SB), Z17, Z18
+	VFMADD213PS.BCST expNums<>+2272(SB), Z20, Z21
+	VFMADD213PS.BCST expNums<>+2272(SB), Z24, Z25
+	VFMADD213PS.BCST expNums<>+2304(SB), Z8, Z9
+	VFMADD213PS.BCST expNums<>+2304(SB), Z11, Z12
+	VFMADD213PS.BCST expNums<>+2304(SB), Z14, Z15
+	VFMADD213PS.BCST expNums<>+2304(SB), Z17, Z18
+	VFMADD213PS.BCST expNums<>+2304(SB), Z20, Z21
+	VFMADD213PS.BCST expNums<>+2304(SB), Z24, Z25
+	VFMADD213PS.BCST expNums<>+2336(SB), Z8, Z9
+	VFMADD213PS.BCST expNums<>+2336(SB), Z11, Z12
+	VFMADD213PS.BCST expNums<>+2336(SB), Z14, Z15
+	VFMADD213PS.BCST expNums<>+2336(SB), Z17, Z18
+	VFMADD213PS.BCST expNums<>+2336(SB), Z20, Z21
+	VFMADD213PS.BCST expNums<>+2336(SB), Z24, Z25
 	VSCALEFPS        Z7, Z9, Z9
 	VSCALEFPS        Z10, Z12, Z12
 	VSCALEFPS        Z13, Z15, Z15
@@ -14798,11 +12726,11 @@ turn3:
 	VMAXPS           Z2, Z1, Z2
 	VMULPS           Z0, Z2, Z3
 	VREDUCEPS        $0x01, Z3, Z4
-	VBROADCASTSS     expNums<>+1952(SB), Z5
-	VFMADD213PS.BCST expNums<>+1984(SB), Z4, Z5
-	VFMADD213PS.BCST expNums<>+2016(SB), Z4, Z5
-	VFMADD213PS.BCST expNums<>+2048(SB), Z4, Z5
-	VFMADD213PS.BCST expNums<>+2080(SB), Z4, Z5
+	VBROADCASTSS     expNums<>+2208(SB), Z5
+	VFMADD213PS.BCST expNums<>+2240(SB), Z4, Z5
+	VFMADD213PS.BCST expNums<>+2272(SB), Z4, Z5
+	VFMADD213PS.BCST expNums<>+2304(SB), Z4, Z5
+	VFMADD213PS.BCST expNums<>+2336(SB), Z4, Z5
 	VSCALEFPS        Z3, Z5, Z5
 	VADDPS.BCST      expNums<>+352(SB), Z5, Z3
 	VRCP14PS         Z3, Z3
@@ -14825,11 +12753,11 @@ turned4:
 	VMAXPS           Z2, Z1, Z1
 	VMULPS           Z0, Z1, Z0
 	VREDUCEPS        $0x01, Z0, Z2
-	VBROADCASTSS     expNums<>+1952(SB), Z3
-	VFMADD213PS.BCST expNums<>+1984(SB), Z2, Z3
-	VFMADD213PS.BCST expNums<>+2016(SB), Z2, Z3
-	VFMADD213PS.BCST expNums<>+2048(SB), Z2, Z3
-	VFMADD213PS.BCST expNums<>+2080(SB), Z2, Z3
+	VBROADCASTSS     expNums<>+2208(SB), Z3
+	VFMADD213PS.BCST expNums<>+2240(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+2272(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+2304(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+2336(SB), Z2, Z3
 	VSCALEFPS        Z0, Z3, Z3
 	VADDPS.BCST      expNums<>+352(SB), Z3, Z0
 	VRCP14PS         Z0, Z0
@@ -14928,30 +12856,30 @@ turn1:
 	VREDUCEPS        $0x01, Z21, Z22
 	VREDUCEPS        $0x01, Z24, Z25
 	VREDUCEPS        $0x01, Z28, Z29
-	VBROADCASTSS     expNums<>+2112(SB), Z14
-	VBROADCASTSS     expNums<>+2112(SB), Z17
-	VBROADCASTSS     expNums<>+2112(SB), Z20
-	VBROADCASTSS     expNums<>+2112(SB), Z23
-	VBROADCASTSS     expNums<>+2112(SB), Z26
-	VBROADCASTSS     expNums<>+2112(SB), Z30
-	VFMADD213PS.BCST expNums<>+2144(SB), Z13, Z14
-	VFMADD213PS.BCST expNums<>+2144(SB), Z16, Z17
-	VFMADD213PS.BCST expNums<>+2144(SB), Z19, Z20
-	VFMADD213PS.BCST expNums<>+2144(SB), Z22, Z23
-	VFMADD213PS.BCST expNums<>+2144(SB), Z25, Z26
-	VFMADD213PS.BCST expNums<>+2144(SB), Z29, Z30
-	VFMADD213PS.BCST expNums<>+2176(SB), Z13, Z14
-	VFMADD213PS.BCST expNums<>+2176(SB), Z16, Z17
-	VFMADD213PS.BCST expNums<>+2176(SB), Z19, Z20
-	VFMADD213PS.BCST expNums<>+2176(SB), Z22, Z23
-	VFMADD213PS.BCST expNums<>+2176(SB), Z25, Z26
-	VFMADD213PS.BCST expNums<>+2176(SB), Z29, Z30
-	VFMADD213PS.BCST expNums<>+2208(SB), Z13, Z14
-	VFMADD213PS.BCST expNums<>+2208(SB), Z16, Z17
-	VFMADD213PS.BCST expNums<>+2208(SB), Z19, Z20
-	VFMADD213PS.BCST expNums<>+2208(SB), Z22, Z23
-	VFMADD213PS.BCST expNums<>+2208(SB), Z25, Z26
-	VFMADD213PS.BCST expNums<>+2208(SB), Z29, Z30
+	VBROADCASTSS     expNums<>+2368(SB), Z14
+	VBROADCASTSS     expNums<>+2368(SB), Z17
+	VBROADCASTSS     expNums<>+2368(SB), Z20
+	VBROADCASTSS     expNums<>+2368(SB), Z23
+	VBROADCASTSS     expNums<>+2368(SB), Z26
+	VBROADCASTSS     expNums<>+2368(SB), Z30
+	VFMADD213PS.BCST expNums<>+2400(SB), Z13, Z14
+	VFMADD213PS.BCST expNums<>+2400(SB), Z16, Z17
+	VFMADD213PS.BCST expNums<>+2400(SB), Z19, Z20
+	VFMADD213PS.BCST expNums<>+2400(SB), Z22, Z23
+	VFMADD213PS.BCST expNums<>+2400(SB), Z25, Z26
+	VFMADD213PS.BCST expNums<>+2400(SB), Z29, Z30
+	VFMADD213PS.BCST expNums<>+2432(SB), Z13, Z14
+	VFMADD213PS.BCST expNums<>+2432(SB), Z16, Z17
+	VFMADD213PS.BCST expNums<>+2432(SB), Z19, Z20
+	VFMADD213PS.BCST expNums<>+2432(SB), Z22, Z23
+	VFMADD213PS.BCST expNums<>+2432(SB), Z25, Z26
+	VFMADD213PS.BCST expNums<>+2432(SB), Z29, Z30
+	VFMADD213PS.BCST expNums<>+2464(SB), Z13, Z14
+	VFMADD213PS.BCST expNums<>+2464(SB), Z16, Z17
+	VFMADD213PS.BCST expNums<>+2464(SB), Z19, Z20
+	VFMADD213PS.BCST expNums<>+2464(SB), Z22, Z23
+	VFMADD213PS.BCST expNums<>+2464(SB), Z25, Z26
+	VFMADD213PS.BCST expNums<>+2464(SB), Z29, Z30
 	VSCALEFPS        Z9, Z14, Z14
 	VSCALEFPS        Z15, Z17, Z17
 	VSCALEFPS        Z18, Z20, Z20
@@ -15019,14 +12947,14 @@ turn3:
 	VFMADD213PS.BCST expNums<>+800(SB), Z0, Z7
 	VREDUCEPS        $0x01, Z3, Z4
 	VREDUCEPS        $0x01, Z7, Z8
-	VBROADCASTSS     expNums<>+2112(SB), Z5
-	VBROADCASTSS     expNums<>+2112(SB), Z9
-	VFMADD213PS.BCST expNums<>+2144(SB), Z4, Z5
-	VFMADD213PS.BCST expNums<>+2144(SB), Z8, Z9
-	VFMADD213PS.BCST expNums<>+2176(SB), Z4, Z5
-	VFMADD213PS.BCST expNums<>+2176(SB), Z8, Z9
-	VFMADD213PS.BCST expNums<>+2208(SB), Z4, Z5
-	VFMADD213PS.BCST expNums<>+2208(SB), Z8, Z9
+	VBROADCASTSS     expNums<>+2368(SB), Z5
+	VBROADCASTSS     expNums<>+2368(SB), Z9
+	VFMADD213PS.BCST expNums<>+2400(SB), Z4, Z5
+	VFMADD213PS.BCST expNums<>+2400(SB), Z8, Z9
+	VFMADD213PS.BCST expNums<>+2432(SB), Z4, Z5
+	VFMADD213PS.BCST expNums<>+2432(SB), Z8, Z9
+	VFMADD213PS.BCST expNums<>+2464(SB), Z4, Z5
+	VFMADD213PS.BCST expNums<>+2464(SB), Z8, Z9
 	VSCALEFPS        Z3, Z5, Z5
 	VSCALEFPS        Z7, Z9, Z9
 	VADDPS.BCST      expNums<>+832(SB), Z5, Z3
@@ -15058,10 +12986,10 @@ turn5:
 	VMOVUPS          Z2, Z3
 	VFMADD213PS.BCST expNums<>+800(SB), Z0, Z3
 	VREDUCEPS        $0x01, Z3, Z4
-	VBROADCASTSS     expNums<>+2112(SB), Z5
-	VFMADD213PS.BCST expNums<>+2144(SB), Z4, Z5
-	VFMADD213PS.BCST expNums<>+2176(SB), Z4, Z5
-	VFMADD213PS.BCST expNums<>+2208(SB), Z4, Z5
+	VBROADCASTSS     expNums<>+2368(SB), Z5
+	VFMADD213PS.BCST expNums<>+2400(SB), Z4, Z5
+	VFMADD213PS.BCST expNums<>+2432(SB), Z4, Z5
+	VFMADD213PS.BCST expNums<>+2464(SB), Z4, Z5
 	VSCALEFPS        Z3, Z5, Z5
 	VADDPS.BCST      expNums<>+832(SB), Z5, Z3
 	VRCP14PS         Z3, Z3
@@ -15090,10 +13018,10 @@ turned6:
 	VMOVUPS          Z1, Z2
 	VFMADD213PS.BCST expNums<>+800(SB), Z0, Z2
 	VREDUCEPS        $0x01, Z2, Z0
-	VBROADCASTSS     expNums<>+2112(SB), Z3
-	VFMADD213PS.BCST expNums<>+2144(SB), Z0, Z3
-	VFMADD213PS.BCST expNums<>+2176(SB), Z0, Z3
-	VFMADD213PS.BCST expNums<>+2208(SB), Z0, Z3
+	VBROADCASTSS     expNums<>+2368(SB), Z3
+	VFMADD213PS.BCST expNums<>+2400(SB), Z0, Z3
+	VFMADD213PS.BCST expNums<>+2432(SB), Z0, Z3
+	VFMADD213PS.BCST expNums<>+2464(SB), Z0, Z3
 	VSCALEFPS        Z2, Z3, Z3
 	VADDPS.BCST      expNums<>+832(SB), Z3, Z0
 	VRCP14PS         Z0, Z0
@@ -15425,36 +13353,36 @@ turn1:
 	VREDUCEPS        $0x01, Z10, Z19
 	VREDUCEPS        $0x01, Z11, Z21
 	VREDUCEPS        $0x01, Z23, Z24
-	VBROADCASTSS     expNums<>+1952(SB), Z14
-	VBROADCASTSS     expNums<>+1952(SB), Z16
-	VBROADCASTSS     expNums<>+1952(SB), Z18
-	VBROADCASTSS     expNums<>+1952(SB), Z20
-	VBROADCASTSS     expNums<>+1952(SB), Z22
-	VBROADCASTSS     expNums<>+1952(SB), Z25
-	VFMADD213PS.BCST expNums<>+1984(SB), Z13, Z14
-	VFMADD213PS.BCST expNums<>+1984(SB), Z15, Z16
-	VFMADD213PS.BCST expNums<>+1984(SB), Z17, Z18
-	VFMADD213PS.BCST expNums<>+1984(SB), Z19, Z20
-	VFMADD213PS.BCST expNums<>+1984(SB), Z21, Z22
-	VFMADD213PS.BCST expNums<>+1984(SB), Z24, Z25
-	VFMADD213PS.BCST expNums<>+2016(SB), Z13, Z14
-	VFMADD213PS.BCST expNums<>+2016(SB), Z15, Z16
-	VFMADD213PS.BCST expNums<>+2016(SB), Z17, Z18
-	VFMADD213PS.BCST expNums<>+2016(SB), Z19, Z20
-	VFMADD213PS.BCST expNums<>+2016(SB), Z21, Z22
-	VFMADD213PS.BCST expNums<>+2016(SB), Z24, Z25
-	VFMADD213PS.BCST expNums<>+2048(SB), Z13, Z14
-	VFMADD213PS.BCST expNums<>+2048(SB), Z15, Z16
-	VFMADD213PS.BCST expNums<>+2048(SB), Z17, Z18
-	VFMADD213PS.BCST expNums<>+2048(SB), Z19, Z20
-	VFMADD213PS.BCST expNums<>+2048(SB), Z21, Z22
-	VFMADD213PS.BCST expNums<>+2048(SB), Z24, Z25
-	VFMADD213PS.BCST expNums<>+2080(SB), Z13, Z14
-	VFMADD213PS.BCST expNums<>+2080(SB), Z15, Z16
-	VFMADD213PS.BCST expNums<>+2080(SB), Z17, Z18
-	VFMADD213PS.BCST expNums<>+2080(SB), Z19, Z20
-	VFMADD213PS.BCST expNums<>+2080(SB), Z21, Z22
-	VFMADD213PS.BCST expNums<>+2080(SB), Z24, Z25
+	VBROADCASTSS     expNums<>+2208(SB), Z14
+	VBROADCASTSS     expNums<>+2208(SB), Z16
+	VBROADCASTSS     expNums<>+2208(SB), Z18
+	VBROADCASTSS     expNums<>+2208(SB), Z20
+	VBROADCASTSS     expNums<>+2208(SB), Z22
+	VBROADCASTSS     expNums<>+2208(SB), Z25
+	VFMADD213PS.BCST expNums<>+2240(SB), Z13, Z14
+	VFMADD213PS.BCST expNums<>+2240(SB), Z15, Z16
+	VFMADD213PS.BCST expNums<>+2240(SB), Z17, Z18
+	VFMADD213PS.BCST expNums<>+2240(SB), Z19, Z20
+	VFMADD213PS.BCST expNums<>+2240(SB), Z21, Z22
+	VFMADD213PS.BCST expNums<>+2240(SB), Z24, Z25
+	VFMADD213PS.BCST expNums<>+2272(SB), Z13, Z14
+	VFMADD213PS.BCST expNums<>+2272(SB), Z15, Z16
+	VFMADD213PS.BCST expNums<>+2272(SB), Z17, Z18
+	VFMADD213PS.BCST expNums<>+2272(SB), Z19, Z20
+	VFMADD213PS.BCST expNums<>+2272(SB), Z21, Z22
+	VFMADD213PS.BCST expNums<>+2272(SB), Z24, Z25
+	VFMADD213PS.BCST expNums<>+2304(SB), Z13, Z14
+	VFMADD213PS.BCST expNums<>+2304(SB), Z15, Z16
+	VFMADD213PS.BCST expNums<>+2304(SB), Z17, Z18
+	VFMADD213PS.BCST expNums<>+2304(SB), Z19, Z20
+	VFMADD213PS.BCST expNums<>+2304(SB), Z21, Z22
+	VFMADD213PS.BCST expNums<>+2304(SB), Z24, Z25
+	VFMADD213PS.BCST expNums<>+2336(SB), Z13, Z14
+	VFMADD213PS.BCST expNums<>+2336(SB), Z15, Z16
+	VFMADD213PS.BCST expNums<>+2336(SB), Z17, Z18
+	VFMADD213PS.BCST expNums<>+2336(SB), Z19, Z20
+	VFMADD213PS.BCST expNums<>+2336(SB), Z21, Z22
+	VFMADD213PS.BCST expNums<>+2336(SB), Z24, Z25
 	VSCALEFPS        Z7, Z14, Z14
 	VSCALEFPS        Z8, Z16, Z16
 	VSCALEFPS        Z9, Z18, Z18
@@ -15501,11 +13429,11 @@ turn3:
 	VFMADD213PS.BCST expNums<>+1440(SB), Z1, Z3
 	VMULPS           Z3, Z2, Z3
 	VREDUCEPS        $0x01, Z3, Z4
-	VBROADCASTSS     expNums<>+1952(SB), Z5
-	VFMADD213PS.BCST expNums<>+1984(SB), Z4, Z5
-	VFMADD213PS.BCST expNums<>+2016(SB), Z4, Z5
-	VFMADD213PS.BCST expNums<>+2048(SB), Z4, Z5
-	VFMADD213PS.BCST expNums<>+2080(SB), Z4, Z5
+	VBROADCASTSS     expNums<>+2208(SB), Z5
+	VFMADD213PS.BCST expNums<>+2240(SB), Z4, Z5
+	VFMADD213PS.BCST expNums<>+2272(SB), Z4, Z5
+	VFMADD213PS.BCST expNums<>+2304(SB), Z4, Z5
+	VFMADD213PS.BCST expNums<>+2336(SB), Z4, Z5
 	VSCALEFPS        Z3, Z5, Z5
 	VADDPS.BCST      expNums<>+352(SB), Z5, Z3
 	VRCP14PS         Z3, Z3
@@ -15530,11 +13458,11 @@ turned4:
 	VFMADD213PS.BCST expNums<>+1440(SB), Z1, Z2
 	VMULPS           Z2, Z0, Z1
 	VREDUCEPS        $0x01, Z1, Z2
-	VBROADCASTSS     expNums<>+1952(SB), Z3
-	VFMADD213PS.BCST expNums<>+1984(SB), Z2, Z3
-	VFMADD213PS.BCST expNums<>+2016(SB), Z2, Z3
-	VFMADD213PS.BCST expNums<>+2048(SB), Z2, Z3
-	VFMADD213PS.BCST expNums<>+2080(SB), Z2, Z3
+	VBROADCASTSS     expNums<>+2208(SB), Z3
+	VFMADD213PS.BCST expNums<>+2240(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+2272(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+2304(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+2336(SB), Z2, Z3
 	VSCALEFPS        Z1, Z3, Z3
 	VADDPS.BCST      expNums<>+352(SB), Z3, Z1
 	VRCP14PS         Z1, Z1
@@ -15645,30 +13573,30 @@ turn1:
 	VREDUCEPS        $0x01, Z19, Z25
 	VREDUCEPS        $0x01, Z21, Z27
 	VREDUCEPS        $0x01, Z24, Z29
-	VBROADCASTSS     expNums<>+2112(SB), Z14
-	VBROADCASTSS     expNums<>+2112(SB), Z18
-	VBROADCASTSS     expNums<>+2112(SB), Z23
-	VBROADCASTSS     expNums<>+2112(SB), Z26
-	VBROADCASTSS     expNums<>+2112(SB), Z28
-	VBROADCASTSS     expNums<>+2112(SB), Z30
-	VFMADD213PS.BCST expNums<>+2144(SB), Z9, Z14
-	VFMADD213PS.BCST expNums<>+2144(SB), Z16, Z18
-	VFMADD213PS.BCST expNums<>+2144(SB), Z20, Z23
-	VFMADD213PS.BCST expNums<>+2144(SB), Z25, Z26
-	VFMADD213PS.BCST expNums<>+2144(SB), Z27, Z28
-	VFMADD213PS.BCST expNums<>+2144(SB), Z29, Z30
-	VFMADD213PS.BCST expNums<>+2176(SB), Z9, Z14
-	VFMADD213PS.BCST expNums<>+2176(SB), Z16, Z18
-	VFMADD213PS.BCST expNums<>+2176(SB), Z20, Z23
-	VFMADD213PS.BCST expNums<>+2176(SB), Z25, Z26
-	VFMADD213PS.BCST expNums<>+2176(SB), Z27, Z28
-	VFMADD213PS.BCST expNums<>+2176(SB), Z29, Z30
-	VFMADD213PS.BCST expNums<>+2208(SB), Z9, Z14
-	VFMADD213PS.BCST expNums<>+2208(SB), Z16, Z18
-	VFMADD213PS.BCST expNums<>+2208(SB), Z20, Z23
-	VFMADD213PS.BCST expNums<>+2208(SB), Z25, Z26
-	VFMADD213PS.BCST expNums<>+2208(SB), Z27, Z28
-	VFMADD213PS.BCST expNums<>+2208(SB), Z29, Z30
+	VBROADCASTSS     expNums<>+2368(SB), Z14
+	VBROADCASTSS     expNums<>+2368(SB), Z18
+	VBROADCASTSS     expNums<>+2368(SB), Z23
+	VBROADCASTSS     expNums<>+2368(SB), Z26
+	VBROADCASTSS     expNums<>+2368(SB), Z28
+	VBROADCASTSS     expNums<>+2368(SB), Z30
+	VFMADD213PS.BCST expNums<>+2400(SB), Z9, Z14
+	VFMADD213PS.BCST expNums<>+2400(SB), Z16, Z18
+	VFMADD213PS.BCST expNums<>+2400(SB), Z20, Z23
+	VFMADD213PS.BCST expNums<>+2400(SB), Z25, Z26
+	VFMADD213PS.BCST expNums<>+2400(SB), Z27, Z28
+	VFMADD213PS.BCST expNums<>+2400(SB), Z29, Z30
+	VFMADD213PS.BCST expNums<>+2432(SB), Z9, Z14
+	VFMADD213PS.BCST expNums<>+2432(SB), Z16, Z18
+	VFMADD213PS.BCST expNums<>+2432(SB), Z20, Z23
+	VFMADD213PS.BCST expNums<>+2432(SB), Z25, Z26
+	VFMADD213PS.BCST expNums<>+2432(SB), Z27, Z28
+	VFMADD213PS.BCST expNums<>+2432(SB), Z29, Z30
+	VFMADD213PS.BCST expNums<>+2464(SB), Z9, Z14
+	VFMADD213PS.BCST expNums<>+2464(SB), Z16, Z18
+	VFMADD213PS.BCST expNums<>+2464(SB), Z20, Z23
+	VFMADD213PS.BCST expNums<>+2464(SB), Z25, Z26
+	VFMADD213PS.BCST expNums<>+2464(SB), Z27, Z28
+	VFMADD213PS.BCST expNums<>+2464(SB), Z29, Z30
 	VSCALEFPS        Z13, Z14, Z14
 	VSCALEFPS        Z15, Z18, Z18
 	VSCALEFPS        Z17, Z23, Z23
@@ -15740,14 +13668,14 @@ turn3:
 	VFMADD213PS.BCST expNums<>+800(SB), Z6, Z7
 	VREDUCEPS        $0x01, Z4, Z3
 	VREDUCEPS        $0x01, Z7, Z8
-	VBROADCASTSS     expNums<>+2112(SB), Z6
-	VBROADCASTSS     expNums<>+2112(SB), Z9
-	VFMADD213PS.BCST expNums<>+2144(SB), Z3, Z6
-	VFMADD213PS.BCST expNums<>+2144(SB), Z8, Z9
-	VFMADD213PS.BCST expNums<>+2176(SB), Z3, Z6
-	VFMADD213PS.BCST expNums<>+2176(SB), Z8, Z9
-	VFMADD213PS.BCST expNums<>+2208(SB), Z3, Z6
-	VFMADD213PS.BCST expNums<>+2208(SB), Z8, Z9
+	VBROADCASTSS     expNums<>+2368(SB), Z6
+	VBROADCASTSS     expNums<>+2368(SB), Z9
+	VFMADD213PS.BCST expNums<>+2400(SB), Z3, Z6
+	VFMADD213PS.BCST expNums<>+2400(SB), Z8, Z9
+	VFMADD213PS.BCST expNums<>+2432(SB), Z3, Z6
+	VFMADD213PS.BCST expNums<>+2432(SB), Z8, Z9
+	VFMADD213PS.BCST expNums<>+2464(SB), Z3, Z6
+	VFMADD213PS.BCST expNums<>+2464(SB), Z8, Z9
 	VSCALEFPS        Z4, Z6, Z6
 	VSCALEFPS        Z7, Z9, Z9
 	VADDPS.BCST      expNums<>+832(SB), Z6, Z3
@@ -15781,10 +13709,10 @@ turn5:
 	VMOVUPS          Z2, Z4
 	VFMADD213PS.BCST expNums<>+800(SB), Z3, Z4
 	VREDUCEPS        $0x01, Z4, Z3
-	VBROADCASTSS     expNums<>+2112(SB), Z5
-	VFMADD213PS.BCST expNums<>+2144(SB), Z3, Z5
-	VFMADD213PS.BCST expNums<>+2176(SB), Z3, Z5
-	VFMADD213PS.BCST expNums<>+2208(SB), Z3, Z5
+	VBROADCASTSS     expNums<>+2368(SB), Z5
+	VFMADD213PS.BCST expNums<>+2400(SB), Z3, Z5
+	VFMADD213PS.BCST expNums<>+2432(SB), Z3, Z5
+	VFMADD213PS.BCST expNums<>+2464(SB), Z3, Z5
 	VSCALEFPS        Z4, Z5, Z5
 	VADDPS.BCST      expNums<>+832(SB), Z5, Z3
 	VRCP14PS         Z3, Z3
@@ -15815,10 +13743,10 @@ turned6:
 	VMOVUPS          Z0, Z1
 	VFMADD213PS.BCST expNums<>+800(SB), Z2, Z1
 	VREDUCEPS        $0x01, Z1, Z2
-	VBROADCASTSS     expNums<>+2112(SB), Z3
-	VFMADD213PS.BCST expNums<>+2144(SB), Z2, Z3
-	VFMADD213PS.BCST expNums<>+2176(SB), Z2, Z3
-	VFMADD213PS.BCST expNums<>+2208(SB), Z2, Z3
+	VBROADCASTSS     expNums<>+2368(SB), Z3
+	VFMADD213PS.BCST expNums<>+2400(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+2432(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+2464(SB), Z2, Z3
 	VSCALEFPS        Z1, Z3, Z3
 	VADDPS.BCST      expNums<>+832(SB), Z3, Z1
 	VRCP14PS         Z1, Z1
@@ -16554,15 +14482,15 @@ turn1:
 	VCMPPS            $0x07, Z3, Z3, K1
 	VCMPPS            $0x07, Z5, Z5, K3
 	VCMPPS            $0x07, Z10, Z10, K5
-	VPTESTMD.BCST     expNums<>+2240(SB), Z3, K1, K2
-	VPTESTMD.BCST     expNums<>+2240(SB), Z5, K3, K4
-	VPTESTMD.BCST     expNums<>+2240(SB), Z10, K5, K6
+	VPTESTMD.BCST     expNums<>+2496(SB), Z3, K1, K2
+	VPTESTMD.BCST     expNums<>+2496(SB), Z5, K3, K4
+	VPTESTMD.BCST     expNums<>+2496(SB), Z10, K5, K6
 	VPADDD.BCST       expNums<>+1152(SB), Z7, K1, Z7
 	VPADDD.BCST       expNums<>+1152(SB), Z9, K3, Z9
 	VPADDD.BCST       expNums<>+1152(SB), Z11, K5, Z11
-	VPSUBD.BCST       expNums<>+2272(SB), Z7, K2, Z7
-	VPSUBD.BCST       expNums<>+2272(SB), Z9, K4, Z9
-	VPSUBD.BCST       expNums<>+2272(SB), Z11, K6, Z11
+	VPSUBD.BCST       expNums<>+2528(SB), Z7, K2, Z7
+	VPSUBD.BCST       expNums<>+2528(SB), Z9, K4, Z9
+	VPSUBD.BCST       expNums<>+2528(SB), Z11, K6, Z11
 	VMOVDQU           oddWords<>+0(SB), Y4
 	VMOVDQU           oddWords<>+0(SB), Y6
 	VMOVDQU           oddWords<>+0(SB), Y8
@@ -16625,9 +14553,9 @@ turn3:
 	VSUBPS            Z5, Z3, Z3
 	VMOVUPS           Z3, Z5
 	VCMPPS            $0x07, Z3, Z3, K1
-	VPTESTMD.BCST     expNums<>+2240(SB), Z3, K1, K2
+	VPTESTMD.BCST     expNums<>+2496(SB), Z3, K1, K2
 	VPADDD.BCST       expNums<>+1152(SB), Z5, K1, Z5
-	VPSUBD.BCST       expNums<>+2272(SB), Z5, K2, Z5
+	VPSUBD.BCST       expNums<>+2528(SB), Z5, K2, Z5
 	VMOVDQU           oddWords<>+0(SB), Y4
 	VPERMW            Z5, Z4, Z5
 	VMOVDQU           Y5, (AX)(BX*2)
@@ -16687,9 +14615,9 @@ turned4:
 	VSUBPS            Z1, Z0, Z0
 	VMOVUPS           Z0, Z1
 	VCMPPS            $0x07, Z0, Z0, K2
-	VPTESTMD.BCST     expNums<>+2240(SB), Z0, K2, K3
+	VPTESTMD.BCST     expNums<>+2496(SB), Z0, K2, K3
 	VPADDD.BCST       expNums<>+1152(SB), Z1, K2, Z1
-	VPSUBD.BCST       expNums<>+2272(SB), Z1, K3, Z1
+	VPSUBD.BCST       expNums<>+2528(SB), Z1, K3, Z1
 	VMOVDQU           oddWords<>+0(SB), Y4
 	VPERMW            Z1, Z4, Z1
 	VMOVDQU16         Y1, K1, (AX)(BX*2)
@@ -17327,320 +15255,448 @@ TEXT ·expSumF32AVX512(SB), NOSPLIT|NOFRAME, $0-36
 	MOVQ         n+16(FP), CX
 	XORQ         BX, BX
 	VBROADCASTSS max+24(FP), Z0
-	VBROADCASTSS expNums<>+0(SB), Z1
-	VBROADCASTSS expNums<>+32(SB), Z2
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z2, Z2, Z2
 	VXORPS       Z3, Z3, Z3
 	VXORPS       Z4, Z4, Z4
-	VXORPS       Z5, Z5, Z5
-	VXORPS       Z6, Z6, Z6
-	SUBQ         $+64, CX
+	SUBQ         $+192, CX
 	JLT          turned2
 
 turn1:
-	VMOVUPS           (DX)(BX*4), Z7
-	VMOVUPS           64(DX)(BX*4), Z8
-	VMOVUPS           128(DX)(BX*4), Z9
-	VMOVUPS           192(DX)(BX*4), Z10
-	VSUBPS            Z0, Z7, Z7
-	VSUBPS            Z0, Z8, Z8
-	VSUBPS            Z0, Z9, Z9
-	VSUBPS            Z0, Z10, Z10
-	VMAXPS            Z7, Z1, Z7
-	VMAXPS            Z8, Z1, Z8
-	VMAXPS            Z9, Z1, Z9
-	VMAXPS            Z10, Z1, Z10
-	VMINPS            Z7, Z2, Z7
-	VMINPS            Z8, Z2, Z8
-	VMINPS            Z9, Z2, Z9
-	VMINPS            Z10, Z2, Z13
-	VBROADCASTSS      expNums<>+64(SB), Z10
-	VBROADCASTSS      expNums<>+64(SB), Z11
-	VBROADCASTSS      expNums<>+64(SB), Z12
-	VBROADCASTSS      expNums<>+64(SB), Z14
-	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z10
-	VFMADD213PS.BCST  expNums<>+96(SB), Z8, Z11
-	VFMADD213PS.BCST  expNums<>+96(SB), Z9, Z12
-	VFMADD213PS.BCST  expNums<>+96(SB), Z13, Z14
-	VSUBPS.BCST       expNums<>+96(SB), Z10, Z10
-	VSUBPS.BCST       expNums<>+96(SB), Z11, Z11
-	VSUBPS.BCST       expNums<>+96(SB), Z12, Z12
-	VSUBPS.BCST       expNums<>+96(SB), Z14, Z14
-	VMOVUPS           Z7, Z7
-	VMOVUPS           Z8, Z8
-	VMOVUPS           Z9, Z9
-	VMOVUPS           Z13, Z17
-	VFNMADD231PS.BCST expNums<>+128(SB), Z10, Z7
-	VFNMADD231PS.BCST expNums<>+128(SB), Z11, Z8
-	VFNMADD231PS.BCST expNums<>+128(SB), Z12, Z9
-	VFNMADD231PS.BCST expNums<>+128(SB), Z14, Z17
-	VFNMADD231PS.BCST expNums<>+160(SB), Z10, Z7
-	VFNMADD231PS.BCST expNums<>+160(SB), Z11, Z8
-	VFNMADD231PS.BCST expNums<>+160(SB), Z12, Z9
-	VFNMADD231PS.BCST expNums<>+160(SB), Z14, Z17
-	VBROADCASTSS      expNums<>+192(SB), Z13
-	VBROADCASTSS      expNums<>+192(SB), Z15
-	VBROADCASTSS      expNums<>+192(SB), Z16
-	VBROADCASTSS      expNums<>+192(SB), Z18
-	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z13
-	VFMADD213PS.BCST  expNums<>+224(SB), Z8, Z15
-	VFMADD213PS.BCST  expNums<>+224(SB), Z9, Z16
-	VFMADD213PS.BCST  expNums<>+224(SB), Z17, Z18
-	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z13
-	VFMADD213PS.BCST  expNums<>+256(SB), Z8, Z15
-	VFMADD213PS.BCST  expNums<>+256(SB), Z9, Z16
-	VFMADD213PS.BCST  expNums<>+256(SB), Z17, Z18
-	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z13
-	VFMADD213PS.BCST  expNums<>+288(SB), Z8, Z15
-	VFMADD213PS.BCST  expNums<>+288(SB), Z9, Z16
-	VFMADD213PS.BCST  expNums<>+288(SB), Z17, Z18
-	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z13
-	VFMADD213PS.BCST  expNums<>+320(SB), Z8, Z15
-	VFMADD213PS.BCST  expNums<>+320(SB), Z9, Z16
-	VFMADD213PS.BCST  expNums<>+320(SB), Z17, Z18
-	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z13
-	VFMADD213PS.BCST  expNums<>+352(SB), Z8, Z15
-	VFMADD213PS.BCST  expNums<>+352(SB), Z9, Z16
-	VFMADD213PS.BCST  expNums<>+352(SB), Z17, Z18
-	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z13
-	VFMADD213PS.BCST  expNums<>+352(SB), Z8, Z15
-	VFMADD213PS.BCST  expNums<>+352(SB), Z9, Z16
-	VFMADD213PS.BCST  expNums<>+352(SB), Z17, Z18
-	VSCALEFPS         Z10, Z13, Z7
-	VSCALEFPS         Z11, Z15, Z8
-	VSCALEFPS         Z12, Z16, Z9
-	VSCALEFPS         Z14, Z18, Z10
-	VMOVUPS           Z7, (AX)(BX*4)
-	VMOVUPS           Z8, 64(AX)(BX*4)
-	VMOVUPS           Z9, 128(AX)(BX*4)
-	VMOVUPS           Z10, 192(AX)(BX*4)
-	VADDPS            Z7, Z3, Z3
-	VADDPS            Z8, Z4, Z4
-	VADDPS            Z9, Z5, Z5
-	VADDPS            Z10, Z6, Z6
-	ADDQ              $+64, BX
-	SUBQ              $+64, CX
-	JGE               turn1
+	VMOVUPS          (DX)(BX*4), Z5
+	VMOVUPS          64(DX)(BX*4), Z6
+	VMOVUPS          128(DX)(BX*4), Z7
+	VMOVUPS          192(DX)(BX*4), Z8
+	VMOVUPS          256(DX)(BX*4), Z9
+	VMOVUPS          320(DX)(BX*4), Z10
+	VSUBPS           Z0, Z5, Z5
+	VSUBPS           Z0, Z6, Z6
+	VSUBPS           Z0, Z7, Z7
+	VSUBPS           Z0, Z8, Z8
+	VSUBPS           Z0, Z9, Z9
+	VSUBPS           Z0, Z10, Z10
+	VMULPS.BCST      expNums<>+64(SB), Z5, Z5
+	VMULPS.BCST      expNums<>+64(SB), Z6, Z6
+	VMULPS.BCST      expNums<>+64(SB), Z7, Z7
+	VMULPS.BCST      expNums<>+64(SB), Z8, Z8
+	VMULPS.BCST      expNums<>+64(SB), Z9, Z9
+	VMULPS.BCST      expNums<>+64(SB), Z10, Z15
+	VRNDSCALEPS      $0x09, Z5, Z10
+	VRNDSCALEPS      $0x09, Z6, Z11
+	VRNDSCALEPS      $0x09, Z7, Z12
+	VRNDSCALEPS      $0x09, Z8, Z13
+	VRNDSCALEPS      $0x09, Z9, Z14
+	VRNDSCALEPS      $0x09, Z15, Z16
+	VSUBPS           Z10, Z5, Z10
+	VSUBPS           Z11, Z6, Z11
+	VSUBPS           Z12, Z7, Z12
+	VSUBPS           Z13, Z8, Z13
+	VSUBPS           Z14, Z9, Z14
+	VSUBPS           Z16, Z15, Z21
+	VBROADCASTSS     expNums<>+1952(SB), Z16
+	VBROADCASTSS     expNums<>+1952(SB), Z17
+	VBROADCASTSS     expNums<>+1952(SB), Z18
+	VBROADCASTSS     expNums<>+1952(SB), Z19
+	VBROADCASTSS     expNums<>+1952(SB), Z20
+	VBROADCASTSS     expNums<>+1952(SB), Z22
+	VFMADD213PS.BCST expNums<>+1984(SB), Z10, Z16
+	VFMADD213PS.BCST expNums<>+1984(SB), Z11, Z17
+	VFMADD213PS.BCST expNums<>+1984(SB), Z12, Z18
+	VFMADD213PS.BCST expNums<>+1984(SB), Z13, Z19
+	VFMADD213PS.BCST expNums<>+1984(SB), Z14, Z20
+	VFMADD213PS.BCST expNums<>+1984(SB), Z21, Z22
+	VFMADD213PS.BCST expNums<>+2016(SB), Z10, Z16
+	VFMADD213PS.BCST expNums<>+2016(SB), Z11, Z17
+	VFMADD213PS.BCST expNums<>+2016(SB), Z12, Z18
+	VFMADD213PS.BCST expNums<>+2016(SB), Z13, Z19
+	VFMADD213PS.BCST expNums<>+2016(SB), Z14, Z20
+	VFMADD213PS.BCST expNums<>+2016(SB), Z21, Z22
+	VFMADD213PS.BCST expNums<>+2048(SB), Z10, Z16
+	VFMADD213PS.BCST expNums<>+2048(SB), Z11, Z17
+	VFMADD213PS.BCST expNums<>+2048(SB), Z12, Z18
+	VFMADD213PS.BCST expNums<>+2048(SB), Z13, Z19
+	VFMADD213PS.BCST expNums<>+2048(SB), Z14, Z20
+	VFMADD213PS.BCST expNums<>+2048(SB), Z21, Z22
+	VFMADD213PS.BCST expNums<>+2080(SB), Z10, Z16
+	VFMADD213PS.BCST expNums<>+2080(SB), Z11, Z17
+	VFMADD213PS.BCST expNums<>+2080(SB), Z12, Z18
+	VFMADD213PS.BCST expNums<>+2080(SB), Z13, Z19
+	VFMADD213PS.BCST expNums<>+2080(SB), Z14, Z20
+	VFMADD213PS.BCST expNums<>+2080(SB), Z21, Z22
+	VFMADD213PS.BCST expNums<>+2112(SB), Z10, Z16
+	VFMADD213PS.BCST expNums<>+2112(SB), Z11, Z17
+	VFMADD213PS.BCST expNums<>+2112(SB), Z12, Z18
+	VFMADD213PS.BCST expNums<>+2112(SB), Z13, Z19
+	VFMADD213PS.BCST expNums<>+2112(SB), Z14, Z20
+	VFMADD213PS.BCST expNums<>+2112(SB), Z21, Z22
+	VFMADD213PS.BCST expNums<>+352(SB), Z10, Z16
+	VFMADD213PS.BCST expNums<>+352(SB), Z11, Z17
+	VFMADD213PS.BCST expNums<>+352(SB), Z12, Z18
+	VFMADD213PS.BCST expNums<>+352(SB), Z13, Z19
+	VFMADD213PS.BCST expNums<>+352(SB), Z14, Z20
+	VFMADD213PS.BCST expNums<>+352(SB), Z21, Z22
+	VSCALEFPS        Z5, Z16, Z16
+	VSCALEFPS        Z6, Z17, Z17
+	VSCALEFPS        Z7, Z18, Z18
+	VSCALEFPS        Z8, Z19, Z19
+	VSCALEFPS        Z9, Z20, Z20
+	VSCALEFPS        Z15, Z22, Z22
+	VMOVUPS          Z16, (AX)(BX*4)
+	VMOVUPS          Z17, 64(AX)(BX*4)
+	VMOVUPS          Z18, 128(AX)(BX*4)
+	VMOVUPS          Z19, 192(AX)(BX*4)
+	VMOVUPS          Z20, 256(AX)(BX*4)
+	VMOVUPS          Z22, 320(AX)(BX*4)
+	VADDPS           Z16, Z1, Z1
+	VADDPS           Z17, Z2, Z2
+	VADDPS           Z18, Z3, Z3
+	VADDPS           Z19, Z4, Z4
+	VADDPS           Z20, Z1, Z1
+	VADDPS           Z22, Z2, Z2
+	VMOVUPS          384(DX)(BX*4), Z5
+	VMOVUPS          448(DX)(BX*4), Z6
+	VMOVUPS          512(DX)(BX*4), Z7
+	VMOVUPS          576(DX)(BX*4), Z8
+	VMOVUPS          640(DX)(BX*4), Z9
+	VMOVUPS          704(DX)(BX*4), Z10
+	VSUBPS           Z0, Z5, Z5
+	VSUBPS           Z0, Z6, Z6
+	VSUBPS           Z0, Z7, Z7
+	VSUBPS           Z0, Z8, Z8
+	VSUBPS           Z0, Z9, Z9
+	VSUBPS           Z0, Z10, Z10
+	VMULPS.BCST      expNums<>+64(SB), Z5, Z5
+	VMULPS.BCST      expNums<>+64(SB), Z6, Z6
+	VMULPS.BCST      expNums<>+64(SB), Z7, Z7
+	VMULPS.BCST      expNums<>+64(SB), Z8, Z8
+	VMULPS.BCST      expNums<>+64(SB), Z9, Z9
+	VMULPS.BCST      expNums<>+64(SB), Z10, Z15
+	VRNDSCALEPS      $0x09, Z5, Z10
+	VRNDSCALEPS      $0x09, Z6, Z11
+	VRNDSCALEPS      $0x09, Z7, Z12
+	VRNDSCALEPS      $0x09, Z8, Z13
+	VRNDSCALEPS      $0x09, Z9, Z14
+	VRNDSCALEPS      $0x09, Z15, Z16
+	VSUBPS           Z10, Z5, Z10
+	VSUBPS           Z11, Z6, Z11
+	VSUBPS           Z12, Z7, Z12
+	VSUBPS           Z13, Z8, Z13
+	VSUBPS           Z14, Z9, Z14
+	VSUBPS           Z16, Z15, Z21
+	VBROADCASTSS     expNums<>+1952(SB), Z16
+	VBROADCASTSS     expNums<>+1952(SB), Z17
+	VBROADCASTSS     expNums<>+1952(SB), Z18
+	VBROADCASTSS     expNums<>+1952(SB), Z19
+	VBROADCASTSS     expNums<>+1952(SB), Z20
+	VBROADCASTSS     expNums<>+1952(SB), Z22
+	VFMADD213PS.BCST expNums<>+1984(SB), Z10, Z16
+	VFMADD213PS.BCST expNums<>+1984(SB), Z11, Z17
+	VFMADD213PS.BCST expNums<>+1984(SB), Z12, Z18
+	VFMADD213PS.BCST expNums<>+1984(SB), Z13, Z19
+	VFMADD213PS.BCST expNums<>+1984(SB), Z14, Z20
+	VFMADD213PS.BCST expNums<>+1984(SB), Z21, Z22
+	VFMADD213PS.BCST expNums<>+2016(SB), Z10, Z16
+	VFMADD213PS.BCST expNums<>+2016(SB), Z11, Z17
+	VFMADD213PS.BCST expNums<>+2016(SB), Z12, Z18
+	VFMADD213PS.BCST expNums<>+2016(SB), Z13, Z19
+	VFMADD213PS.BCST expNums<>+2016(SB), Z14, Z20
+	VFMADD213PS.BCST expNums<>+2016(SB), Z21, Z22
+	VFMADD213PS.BCST expNums<>+2048(SB), Z10, Z16
+	VFMADD213PS.BCST expNums<>+2048(SB), Z11, Z17
+	VFMADD213PS.BCST expNums<>+2048(SB), Z12, Z18
+	VFMADD213PS.BCST expNums<>+2048(SB), Z13, Z19
+	VFMADD213PS.BCST expNums<>+2048(SB), Z14, Z20
+	VFMADD213PS.BCST expNums<>+2048(SB), Z21, Z22
+	VFMADD213PS.BCST expNums<>+2080(SB), Z10, Z16
+	VFMADD213PS.BCST expNums<>+2080(SB), Z11, Z17
+	VFMADD213PS.BCST expNums<>+2080(SB), Z12, Z18
+	VFMADD213PS.BCST expNums<>+2080(SB), Z13, Z19
+	VFMADD213PS.BCST expNums<>+2080(SB), Z14, Z20
+	VFMADD213PS.BCST expNums<>+2080(SB), Z21, Z22
+	VFMADD213PS.BCST expNums<>+2112(SB), Z10, Z16
+	VFMADD213PS.BCST expNums<>+2112(SB), Z11, Z17
+	VFMADD213PS.BCST expNums<>+2112(SB), Z12, Z18
+	VFMADD213PS.BCST expNums<>+2112(SB), Z13, Z19
+	VFMADD213PS.BCST expNums<>+2112(SB), Z14, Z20
+	VFMADD213PS.BCST expNums<>+2112(SB), Z21, Z22
+	VFMADD213PS.BCST expNums<>+352(SB), Z10, Z16
+	VFMADD213PS.BCST expNums<>+352(SB), Z11, Z17
+	VFMADD213PS.BCST expNums<>+352(SB), Z12, Z18
+	VFMADD213PS.BCST expNums<>+352(SB), Z13, Z19
+	VFMADD213PS.BCST expNums<>+352(SB), Z14, Z20
+	VFMADD213PS.BCST expNums<>+352(SB), Z21, Z22
+	VSCALEFPS        Z5, Z16, Z16
+	VSCALEFPS        Z6, Z17, Z17
+	VSCALEFPS        Z7, Z18, Z18
+	VSCALEFPS        Z8, Z19, Z19
+	VSCALEFPS        Z9, Z20, Z20
+	VSCALEFPS        Z15, Z22, Z22
+	VMOVUPS          Z16, 384(AX)(BX*4)
+	VMOVUPS          Z17, 448(AX)(BX*4)
+	VMOVUPS          Z18, 512(AX)(BX*4)
+	VMOVUPS          Z19, 576(AX)(BX*4)
+	VMOVUPS          Z20, 640(AX)(BX*4)
+	VMOVUPS          Z22, 704(AX)(BX*4)
+	VADDPS           Z16, Z3, Z3
+	VADDPS           Z17, Z4, Z4
+	VADDPS           Z18, Z1, Z1
+	VADDPS           Z19, Z2, Z2
+	VADDPS           Z20, Z3, Z3
+	VADDPS           Z22, Z4, Z4
+	ADDQ             $+192, BX
+	SUBQ             $+192, CX
+	JGE              turn1
 
 turned2:
-	ADDQ              $+64, CX
-	CMPQ              CX, $+16
-	JLT               short4
-	VMOVUPS           (DX)(BX*4), Z7
-	VSUBPS            Z0, Z7, Z7
-	VMAXPS            Z7, Z1, Z7
-	VMINPS            Z7, Z2, Z7
-	VBROADCASTSS      expNums<>+64(SB), Z8
-	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z8
-	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
-	VMOVUPS           Z7, Z7
-	VFNMADD231PS.BCST expNums<>+128(SB), Z8, Z7
-	VFNMADD231PS.BCST expNums<>+160(SB), Z8, Z7
-	VBROADCASTSS      expNums<>+192(SB), Z9
-	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z9
-	VSCALEFPS         Z8, Z9, Z7
-	VMOVUPS           Z7, (AX)(BX*4)
-	VADDPS            Z7, Z3, Z3
-	ADDQ              $+16, BX
-	SUBQ              $+16, CX
-	CMPQ              CX, $+16
-	JLT               short5
-	VMOVUPS           (DX)(BX*4), Z7
-	VSUBPS            Z0, Z7, Z7
-	VMAXPS            Z7, Z1, Z7
-	VMINPS            Z7, Z2, Z7
-	VBROADCASTSS      expNums<>+64(SB), Z8
-	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z8
-	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
-	VMOVUPS           Z7, Z7
-	VFNMADD231PS.BCST expNums<>+128(SB), Z8, Z7
-	VFNMADD231PS.BCST expNums<>+160(SB), Z8, Z7
-	VBROADCASTSS      expNums<>+192(SB), Z9
-	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z9
-	VSCALEFPS         Z8, Z9, Z7
-	VMOVUPS           Z7, (AX)(BX*4)
-	VADDPS            Z7, Z4, Z4
-	ADDQ              $+16, BX
-	SUBQ              $+16, CX
-	CMPQ              CX, $+16
-	JLT               short6
-	VMOVUPS           (DX)(BX*4), Z7
-	VSUBPS            Z0, Z7, Z7
-	VMAXPS            Z7, Z1, Z7
-	VMINPS            Z7, Z2, Z7
-	VBROADCASTSS      expNums<>+64(SB), Z8
-	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z8
-	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
-	VMOVUPS           Z7, Z7
-	VFNMADD231PS.BCST expNums<>+128(SB), Z8, Z7
-	VFNMADD231PS.BCST expNums<>+160(SB), Z8, Z7
-	VBROADCASTSS      expNums<>+192(SB), Z9
-	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z9
-	VSCALEFPS         Z8, Z9, Z7
-	VMOVUPS           Z7, (AX)(BX*4)
-	VADDPS            Z7, Z5, Z5
-	ADDQ              $+16, BX
-	SUBQ              $+16, CX
-	CMPQ              CX, $+16
-	JLT               short7
-	VMOVUPS           (DX)(BX*4), Z7
-	VSUBPS            Z0, Z7, Z7
-	VMAXPS            Z7, Z1, Z7
-	VMINPS            Z7, Z2, Z7
-	VBROADCASTSS      expNums<>+64(SB), Z8
-	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z8
-	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
-	VMOVUPS           Z7, Z7
-	VFNMADD231PS.BCST expNums<>+128(SB), Z8, Z7
-	VFNMADD231PS.BCST expNums<>+160(SB), Z8, Z7
-	VBROADCASTSS      expNums<>+192(SB), Z9
-	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z9
-	VSCALEFPS         Z8, Z9, Z7
-	VMOVUPS           Z7, (AX)(BX*4)
-	VADDPS            Z7, Z6, Z6
-	ADDQ              $+16, BX
-	SUBQ              $+16, CX
+	ADDQ $+192, CX
+	SUBQ $+64, CX
+	JLT  turned4
 
-short4:
-	TESTQ             CX, CX
-	JEQ               done3
-	MOVQ              $+1, SI
-	SHLQ              CL, SI
-	DECQ              SI
-	KMOVW             SI, K1
-	VMOVUPS.Z         (DX)(BX*4), K1, Z7
-	VSUBPS            Z0, Z7, Z0
-	VMAXPS            Z0, Z1, Z0
-	VMINPS            Z0, Z2, Z0
-	VBROADCASTSS      expNums<>+64(SB), Z1
-	VFMADD213PS.BCST  expNums<>+96(SB), Z0, Z1
-	VSUBPS.BCST       expNums<>+96(SB), Z1, Z1
-	VMOVUPS           Z0, Z0
-	VFNMADD231PS.BCST expNums<>+128(SB), Z1, Z0
-	VFNMADD231PS.BCST expNums<>+160(SB), Z1, Z0
-	VBROADCASTSS      expNums<>+192(SB), Z2
-	VFMADD213PS.BCST  expNums<>+224(SB), Z0, Z2
-	VFMADD213PS.BCST  expNums<>+256(SB), Z0, Z2
-	VFMADD213PS.BCST  expNums<>+288(SB), Z0, Z2
-	VFMADD213PS.BCST  expNums<>+320(SB), Z0, Z2
-	VFMADD213PS.BCST  expNums<>+352(SB), Z0, Z2
-	VFMADD213PS.BCST  expNums<>+352(SB), Z0, Z2
-	VSCALEFPS         Z1, Z2, Z0
-	VMOVUPS           Z0, K1, (AX)(BX*4)
-	VADDPS            Z0, Z3, K1, Z3
-	JMP               done3
+turn3:
+	VMOVUPS          (DX)(BX*4), Z5
+	VMOVUPS          64(DX)(BX*4), Z6
+	VMOVUPS          128(DX)(BX*4), Z7
+	VMOVUPS          192(DX)(BX*4), Z8
+	VSUBPS           Z0, Z5, Z5
+	VSUBPS           Z0, Z6, Z6
+	VSUBPS           Z0, Z7, Z7
+	VSUBPS           Z0, Z8, Z8
+	VMULPS.BCST      expNums<>+64(SB), Z5, Z5
+	VMULPS.BCST      expNums<>+64(SB), Z6, Z6
+	VMULPS.BCST      expNums<>+64(SB), Z7, Z7
+	VMULPS.BCST      expNums<>+64(SB), Z8, Z11
+	VRNDSCALEPS      $0x09, Z5, Z8
+	VRNDSCALEPS      $0x09, Z6, Z9
+	VRNDSCALEPS      $0x09, Z7, Z10
+	VRNDSCALEPS      $0x09, Z11, Z12
+	VSUBPS           Z8, Z5, Z8
+	VSUBPS           Z9, Z6, Z9
+	VSUBPS           Z10, Z7, Z10
+	VSUBPS           Z12, Z11, Z15
+	VBROADCASTSS     expNums<>+1952(SB), Z12
+	VBROADCASTSS     expNums<>+1952(SB), Z13
+	VBROADCASTSS     expNums<>+1952(SB), Z14
+	VBROADCASTSS     expNums<>+1952(SB), Z16
+	VFMADD213PS.BCST expNums<>+1984(SB), Z8, Z12
+	VFMADD213PS.BCST expNums<>+1984(SB), Z9, Z13
+	VFMADD213PS.BCST expNums<>+1984(SB), Z10, Z14
+	VFMADD213PS.BCST expNums<>+1984(SB), Z15, Z16
+	VFMADD213PS.BCST expNums<>+2016(SB), Z8, Z12
+	VFMADD213PS.BCST expNums<>+2016(SB), Z9, Z13
+	VFMADD213PS.BCST expNums<>+2016(SB), Z10, Z14
+	VFMADD213PS.BCST expNums<>+2016(SB), Z15, Z16
+	VFMADD213PS.BCST expNums<>+2048(SB), Z8, Z12
+	VFMADD213PS.BCST expNums<>+2048(SB), Z9, Z13
+	VFMADD213PS.BCST expNums<>+2048(SB), Z10, Z14
+	VFMADD213PS.BCST expNums<>+2048(SB), Z15, Z16
+	VFMADD213PS.BCST expNums<>+2080(SB), Z8, Z12
+	VFMADD213PS.BCST expNums<>+2080(SB), Z9, Z13
+	VFMADD213PS.BCST expNums<>+2080(SB), Z10, Z14
+	VFMADD213PS.BCST expNums<>+2080(SB), Z15, Z16
+	VFMADD213PS.BCST expNums<>+2112(SB), Z8, Z12
+	VFMADD213PS.BCST expNums<>+2112(SB), Z9, Z13
+	VFMADD213PS.BCST expNums<>+2112(SB), Z10, Z14
+	VFMADD213PS.BCST expNums<>+2112(SB), Z15, Z16
+	VFMADD213PS.BCST expNums<>+352(SB), Z8, Z12
+	VFMADD213PS.BCST expNums<>+352(SB), Z9, Z13
+	VFMADD213PS.BCST expNums<>+352(SB), Z10, Z14
+	VFMADD213PS.BCST expNums<>+352(SB), Z15, Z16
+	VSCALEFPS        Z5, Z12, Z12
+	VSCALEFPS        Z6, Z13, Z13
+	VSCALEFPS        Z7, Z14, Z14
+	VSCALEFPS        Z11, Z16, Z16
+	VMOVUPS          Z12, (AX)(BX*4)
+	VMOVUPS          Z13, 64(AX)(BX*4)
+	VMOVUPS          Z14, 128(AX)(BX*4)
+	VMOVUPS          Z16, 192(AX)(BX*4)
+	VADDPS           Z12, Z1, Z1
+	VADDPS           Z13, Z2, Z2
+	VADDPS           Z14, Z3, Z3
+	VADDPS           Z16, Z4, Z4
+	ADDQ             $+64, BX
+	SUBQ             $+64, CX
+	JGE              turn3
 
-short5:
-	TESTQ             CX, CX
-	JEQ               done3
-	MOVQ              $+1, SI
-	SHLQ              CL, SI
-	DECQ              SI
-	KMOVW             SI, K1
-	VMOVUPS.Z         (DX)(BX*4), K1, Z7
-	VSUBPS            Z0, Z7, Z0
-	VMAXPS            Z0, Z1, Z0
-	VMINPS            Z0, Z2, Z0
-	VBROADCASTSS      expNums<>+64(SB), Z1
-	VFMADD213PS.BCST  expNums<>+96(SB), Z0, Z1
-	VSUBPS.BCST       expNums<>+96(SB), Z1, Z1
-	VMOVUPS           Z0, Z0
-	VFNMADD231PS.BCST expNums<>+128(SB), Z1, Z0
-	VFNMADD231PS.BCST expNums<>+160(SB), Z1, Z0
-	VBROADCASTSS      expNums<>+192(SB), Z2
-	VFMADD213PS.BCST  expNums<>+224(SB), Z0, Z2
-	VFMADD213PS.BCST  expNums<>+256(SB), Z0, Z2
-	VFMADD213PS.BCST  expNums<>+288(SB), Z0, Z2
-	VFMADD213PS.BCST  expNums<>+320(SB), Z0, Z2
-	VFMADD213PS.BCST  expNums<>+352(SB), Z0, Z2
-	VFMADD213PS.BCST  expNums<>+352(SB), Z0, Z2
-	VSCALEFPS         Z1, Z2, Z0
-	VMOVUPS           Z0, K1, (AX)(BX*4)
-	VADDPS            Z0, Z4, K1, Z4
-	JMP               done3
+turned4:
+	ADDQ             $+64, CX
+	CMPQ             CX, $+16
+	JLT              short6
+	VMOVUPS          (DX)(BX*4), Z5
+	VSUBPS           Z0, Z5, Z5
+	VMULPS.BCST      expNums<>+64(SB), Z5, Z5
+	VRNDSCALEPS      $0x09, Z5, Z6
+	VSUBPS           Z6, Z5, Z6
+	VBROADCASTSS     expNums<>+1952(SB), Z7
+	VFMADD213PS.BCST expNums<>+1984(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2016(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2048(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2080(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2112(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+352(SB), Z6, Z7
+	VSCALEFPS        Z5, Z7, Z7
+	VMOVUPS          Z7, (AX)(BX*4)
+	VADDPS           Z7, Z1, Z1
+	ADDQ             $+16, BX
+	SUBQ             $+16, CX
+	CMPQ             CX, $+16
+	JLT              short7
+	VMOVUPS          (DX)(BX*4), Z5
+	VSUBPS           Z0, Z5, Z5
+	VMULPS.BCST      expNums<>+64(SB), Z5, Z5
+	VRNDSCALEPS      $0x09, Z5, Z6
+	VSUBPS           Z6, Z5, Z6
+	VBROADCASTSS     expNums<>+1952(SB), Z7
+	VFMADD213PS.BCST expNums<>+1984(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2016(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2048(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2080(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2112(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+352(SB), Z6, Z7
+	VSCALEFPS        Z5, Z7, Z7
+	VMOVUPS          Z7, (AX)(BX*4)
+	VADDPS           Z7, Z2, Z2
+	ADDQ             $+16, BX
+	SUBQ             $+16, CX
+	CMPQ             CX, $+16
+	JLT              short8
+	VMOVUPS          (DX)(BX*4), Z5
+	VSUBPS           Z0, Z5, Z5
+	VMULPS.BCST      expNums<>+64(SB), Z5, Z5
+	VRNDSCALEPS      $0x09, Z5, Z6
+	VSUBPS           Z6, Z5, Z6
+	VBROADCASTSS     expNums<>+1952(SB), Z7
+	VFMADD213PS.BCST expNums<>+1984(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2016(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2048(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2080(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2112(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+352(SB), Z6, Z7
+	VSCALEFPS        Z5, Z7, Z7
+	VMOVUPS          Z7, (AX)(BX*4)
+	VADDPS           Z7, Z3, Z3
+	ADDQ             $+16, BX
+	SUBQ             $+16, CX
+	CMPQ             CX, $+16
+	JLT              short9
+	VMOVUPS          (DX)(BX*4), Z5
+	VSUBPS           Z0, Z5, Z5
+	VMULPS.BCST      expNums<>+64(SB), Z5, Z5
+	VRNDSCALEPS      $0x09, Z5, Z6
+	VSUBPS           Z6, Z5, Z6
+	VBROADCASTSS     expNums<>+1952(SB), Z7
+	VFMADD213PS.BCST expNums<>+1984(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2016(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2048(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2080(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2112(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+352(SB), Z6, Z7
+	VSCALEFPS        Z5, Z7, Z7
+	VMOVUPS          Z7, (AX)(BX*4)
+	VADDPS           Z7, Z4, Z4
+	ADDQ             $+16, BX
+	SUBQ             $+16, CX
 
 short6:
-	TESTQ             CX, CX
-	JEQ               done3
-	MOVQ              $+1, SI
-	SHLQ              CL, SI
-	DECQ              SI
-	KMOVW             SI, K1
-	VMOVUPS.Z         (DX)(BX*4), K1, Z7
-	VSUBPS            Z0, Z7, Z0
-	VMAXPS            Z0, Z1, Z0
-	VMINPS            Z0, Z2, Z0
-	VBROADCASTSS      expNums<>+64(SB), Z1
-	VFMADD213PS.BCST  expNums<>+96(SB), Z0, Z1
-	VSUBPS.BCST       expNums<>+96(SB), Z1, Z1
-	VMOVUPS           Z0, Z0
-	VFNMADD231PS.BCST expNums<>+128(SB), Z1, Z0
-	VFNMADD231PS.BCST expNums<>+160(SB), Z1, Z0
-	VBROADCASTSS      expNums<>+192(SB), Z2
-	VFMADD213PS.BCST  expNums<>+224(SB), Z0, Z2
-	VFMADD213PS.BCST  expNums<>+256(SB), Z0, Z2
-	VFMADD213PS.BCST  expNums<>+288(SB), Z0, Z2
-	VFMADD213PS.BCST  expNums<>+320(SB), Z0, Z2
-	VFMADD213PS.BCST  expNums<>+352(SB), Z0, Z2
-	VFMADD213PS.BCST  expNums<>+352(SB), Z0, Z2
-	VSCALEFPS         Z1, Z2, Z0
-	VMOVUPS           Z0, K1, (AX)(BX*4)
-	VADDPS            Z0, Z5, K1, Z5
-	JMP               done3
+	TESTQ            CX, CX
+	JEQ              done5
+	MOVQ             $+1, SI
+	SHLQ             CL, SI
+	DECQ             SI
+	KMOVW            SI, K1
+	VMOVUPS.Z        (DX)(BX*4), K1, Z5
+	VSUBPS           Z0, Z5, Z0
+	VMULPS.BCST      expNums<>+64(SB), Z0, Z0
+	VRNDSCALEPS      $0x09, Z0, Z5
+	VSUBPS           Z5, Z0, Z5
+	VBROADCASTSS     expNums<>+1952(SB), Z6
+	VFMADD213PS.BCST expNums<>+1984(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2016(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2048(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2080(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2112(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+352(SB), Z5, Z6
+	VSCALEFPS        Z0, Z6, Z6
+	VMOVUPS          Z6, K1, (AX)(BX*4)
+	VADDPS           Z6, Z1, K1, Z1
+	JMP              done5
 
 short7:
-	TESTQ             CX, CX
-	JEQ               done3
-	MOVQ              $+1, SI
-	SHLQ              CL, SI
-	DECQ              SI
-	KMOVW             SI, K1
-	VMOVUPS.Z         (DX)(BX*4), K1, Z7
-	VSUBPS            Z0, Z7, Z0
-	VMAXPS            Z0, Z1, Z0
-	VMINPS            Z0, Z2, Z0
-	VBROADCASTSS      expNums<>+64(SB), Z1
-	VFMADD213PS.BCST  expNums<>+96(SB), Z0, Z1
-	VSUBPS.BCST       expNums<>+96(SB), Z1, Z1
-	VMOVUPS           Z0, Z0
-	VFNMADD231PS.BCST expNums<>+128(SB), Z1, Z0
-	VFNMADD231PS.BCST expNums<>+160(SB), Z1, Z0
-	VBROADCASTSS      expNums<>+192(SB), Z2
-	VFMADD213PS.BCST  expNums<>+224(SB), Z0, Z2
-	VFMADD213PS.BCST  expNums<>+256(SB), Z0, Z2
-	VFMADD213PS.BCST  expNums<>+288(SB), Z0, Z2
-	VFMADD213PS.BCST  expNums<>+320(SB), Z0, Z2
-	VFMADD213PS.BCST  expNums<>+352(SB), Z0, Z2
-	VFMADD213PS.BCST  expNums<>+352(SB), Z0, Z2
-	VSCALEFPS         Z1, Z2, Z0
-	VMOVUPS           Z0, K1, (AX)(BX*4)
-	VADDPS            Z0, Z6, K1, Z6
+	TESTQ            CX, CX
+	JEQ              done5
+	MOVQ             $+1, SI
+	SHLQ             CL, SI
+	DECQ             SI
+	KMOVW            SI, K1
+	VMOVUPS.Z        (DX)(BX*4), K1, Z5
+	VSUBPS           Z0, Z5, Z0
+	VMULPS.BCST      expNums<>+64(SB), Z0, Z0
+	VRNDSCALEPS      $0x09, Z0, Z5
+	VSUBPS           Z5, Z0, Z5
+	VBROADCASTSS     expNums<>+1952(SB), Z6
+	VFMADD213PS.BCST expNums<>+1984(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2016(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2048(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2080(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2112(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+352(SB), Z5, Z6
+	VSCALEFPS        Z0, Z6, Z6
+	VMOVUPS          Z6, K1, (AX)(BX*4)
+	VADDPS           Z6, Z2, K1, Z2
+	JMP              done5
 
-done3:
-	VADDPS        Z3, Z5, Z3
-	VADDPS        Z4, Z6, Z4
-	VADDPS        Z3, Z4, Z3
-	VEXTRACTF64X4 $0x01, Z3, Y0
-	VADDPS        Y3, Y0, Y0
+short8:
+	TESTQ            CX, CX
+	JEQ              done5
+	MOVQ             $+1, SI
+	SHLQ             CL, SI
+	DECQ             SI
+	KMOVW            SI, K1
+	VMOVUPS.Z        (DX)(BX*4), K1, Z5
+	VSUBPS           Z0, Z5, Z0
+	VMULPS.BCST      expNums<>+64(SB), Z0, Z0
+	VRNDSCALEPS      $0x09, Z0, Z5
+	VSUBPS           Z5, Z0, Z5
+	VBROADCASTSS     expNums<>+1952(SB), Z6
+	VFMADD213PS.BCST expNums<>+1984(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2016(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2048(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2080(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2112(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+352(SB), Z5, Z6
+	VSCALEFPS        Z0, Z6, Z6
+	VMOVUPS          Z6, K1, (AX)(BX*4)
+	VADDPS           Z6, Z3, K1, Z3
+	JMP              done5
+
+short9:
+	TESTQ            CX, CX
+	JEQ              done5
+	MOVQ             $+1, SI
+	SHLQ             CL, SI
+	DECQ             SI
+	KMOVW            SI, K1
+	VMOVUPS.Z        (DX)(BX*4), K1, Z5
+	VSUBPS           Z0, Z5, Z0
+	VMULPS.BCST      expNums<>+64(SB), Z0, Z0
+	VRNDSCALEPS      $0x09, Z0, Z5
+	VSUBPS           Z5, Z0, Z5
+	VBROADCASTSS     expNums<>+1952(SB), Z6
+	VFMADD213PS.BCST expNums<>+1984(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2016(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2048(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2080(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2112(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+352(SB), Z5, Z6
+	VSCALEFPS        Z0, Z6, Z6
+	VMOVUPS          Z6, K1, (AX)(BX*4)
+	VADDPS           Z6, Z4, K1, Z4
+
+done5:
+	VADDPS        Z1, Z3, Z1
+	VADDPS        Z2, Z4, Z2
+	VADDPS        Z1, Z2, Z1
+	VEXTRACTF64X4 $0x01, Z1, Y0
+	VADDPS        Y1, Y0, Y0
 	VEXTRACTF128  $0x01, Y0, X1
 	VADDPS        X0, X1, X1
 	VPERMILPS     $0x0e, X1, X0
@@ -17652,37 +15708,38 @@ done3:
 	RET
 
 // func softmaxF32AVX512(dst *byte, src *byte, exps *float32, n int, count int, step int)
-// Requires: AVX, AVX512DQ, AVX512F
+// Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
 TEXT ·softmaxF32AVX512(SB), NOSPLIT|NOFRAME, $0-48
-	MOVQ         dst+0(FP), AX
-	MOVQ         src+8(FP), DX
-	MOVQ         exps+16(FP), BX
-	MOVQ         n+24(FP), SI
-	MOVQ         count+32(FP), DI
-	VBROADCASTSS expNums<>+0(SB), Z0
-	VBROADCASTSS expNums<>+32(SB), Z1
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), DX
+	MOVQ exps+16(FP), BX
+	MOVQ n+24(FP), SI
+	MOVQ count+32(FP), R8
+	MOVQ SI, R9
+	SHLQ $0x02, R9
 
 row:
+	LEAQ         (DX)(R9*1), DI
+	VBROADCASTSS expNums<>+2144(SB), Z0
+	VMOVUPS      Z0, Z1
+	VMOVUPS      Z0, Z2
+	VMOVUPS      Z0, Z3
+	VMOVUPS      Z0, Z0
 	MOVQ         SI, CX
-	XORQ         R8, R8
-	VBROADCASTSS expNums<>+1920(SB), Z2
-	VMOVUPS      Z2, Z3
-	VMOVUPS      Z2, Z4
-	VMOVUPS      Z2, Z5
-	VMOVUPS      Z2, Z2
+	XORQ         R10, R10
 	SUBQ         $+64, CX
 	JLT          turned2
 
 turn1:
-	VMOVUPS (DX)(R8*4), Z6
-	VMOVUPS 64(DX)(R8*4), Z7
-	VMOVUPS 128(DX)(R8*4), Z8
-	VMOVUPS 192(DX)(R8*4), Z9
+	VMOVUPS (DX)(R10*4), Z4
+	VMOVUPS 64(DX)(R10*4), Z5
+	VMOVUPS 128(DX)(R10*4), Z6
+	VMOVUPS 192(DX)(R10*4), Z7
+	VMAXPS  Z1, Z4, Z1
+	VMAXPS  Z2, Z5, Z2
 	VMAXPS  Z3, Z6, Z3
-	VMAXPS  Z4, Z7, Z4
-	VMAXPS  Z5, Z8, Z5
-	VMAXPS  Z2, Z9, Z2
-	ADDQ    $+64, R8
+	VMAXPS  Z0, Z7, Z0
+	ADDQ    $+64, R10
 	SUBQ    $+64, CX
 	JGE     turn1
 
@@ -17690,397 +15747,725 @@ turned2:
 	ADDQ    $+64, CX
 	CMPQ    CX, $+16
 	JLT     short4
-	VMOVUPS (DX)(R8*4), Z6
-	VMAXPS  Z3, Z6, Z3
-	ADDQ    $+16, R8
+	VMOVUPS (DX)(R10*4), Z4
+	VMAXPS  Z1, Z4, Z1
+	ADDQ    $+16, R10
 	SUBQ    $+16, CX
 	CMPQ    CX, $+16
 	JLT     short5
-	VMOVUPS (DX)(R8*4), Z6
-	VMAXPS  Z4, Z6, Z4
-	ADDQ    $+16, R8
+	VMOVUPS (DX)(R10*4), Z4
+	VMAXPS  Z2, Z4, Z2
+	ADDQ    $+16, R10
 	SUBQ    $+16, CX
 	CMPQ    CX, $+16
 	JLT     short6
-	VMOVUPS (DX)(R8*4), Z6
-	VMAXPS  Z5, Z6, Z5
-	ADDQ    $+16, R8
+	VMOVUPS (DX)(R10*4), Z4
+	VMAXPS  Z3, Z4, Z3
+	ADDQ    $+16, R10
 	SUBQ    $+16, CX
 	CMPQ    CX, $+16
 	JLT     short7
-	VMOVUPS (DX)(R8*4), Z6
-	VMAXPS  Z2, Z6, Z2
-	ADDQ    $+16, R8
+	VMOVUPS (DX)(R10*4), Z4
+	VMAXPS  Z0, Z4, Z0
+	ADDQ    $+16, R10
 	SUBQ    $+16, CX
 
 short4:
 	TESTQ     CX, CX
 	JEQ       done3
-	MOVQ      $+1, R9
-	SHLQ      CL, R9
-	DECQ      R9
-	KMOVW     R9, K1
-	VMOVUPS.Z (DX)(R8*4), K1, Z6
-	VMAXPS    Z3, Z6, K1, Z3
+	MOVQ      $+1, R11
+	SHLQ      CL, R11
+	DECQ      R11
+	KMOVW     R11, K1
+	VMOVUPS.Z (DX)(R10*4), K1, Z4
+	VMAXPS    Z1, Z4, K1, Z1
 	JMP       done3
 
 short5:
 	TESTQ     CX, CX
 	JEQ       done3
-	MOVQ      $+1, R9
-	SHLQ      CL, R9
-	DECQ      R9
-	KMOVW     R9, K1
-	VMOVUPS.Z (DX)(R8*4), K1, Z6
-	VMAXPS    Z4, Z6, K1, Z4
+	MOVQ      $+1, R11
+	SHLQ      CL, R11
+	DECQ      R11
+	KMOVW     R11, K1
+	VMOVUPS.Z (DX)(R10*4), K1, Z4
+	VMAXPS    Z2, Z4, K1, Z2
 	JMP       done3
 
 short6:
 	TESTQ     CX, CX
 	JEQ       done3
-	MOVQ      $+1, R9
-	SHLQ      CL, R9
-	DECQ      R9
-	KMOVW     R9, K1
-	VMOVUPS.Z (DX)(R8*4), K1, Z6
-	VMAXPS    Z5, Z6, K1, Z5
+	MOVQ      $+1, R11
+	SHLQ      CL, R11
+	DECQ      R11
+	KMOVW     R11, K1
+	VMOVUPS.Z (DX)(R10*4), K1, Z4
+	VMAXPS    Z3, Z4, K1, Z3
 	JMP       done3
 
 short7:
 	TESTQ     CX, CX
 	JEQ       done3
-	MOVQ      $+1, R9
-	SHLQ      CL, R9
-	DECQ      R9
-	KMOVW     R9, K1
-	VMOVUPS.Z (DX)(R8*4), K1, Z6
-	VMAXPS    Z2, Z6, K1, Z2
+	MOVQ      $+1, R11
+	SHLQ      CL, R11
+	DECQ      R11
+	KMOVW     R11, K1
+	VMOVUPS.Z (DX)(R10*4), K1, Z4
+	VMAXPS    Z0, Z4, K1, Z0
 
 done3:
-	VMAXPS        Z3, Z5, Z3
-	VMAXPS        Z4, Z2, Z4
-	VMAXPS        Z3, Z4, Z3
-	VEXTRACTF64X4 $0x01, Z3, Y2
-	VMAXPS        Y3, Y2, Y2
-	VEXTRACTF128  $0x01, Y2, X3
-	VMAXPS        X2, X3, X3
-	VPERMILPS     $0x0e, X3, X2
-	VMAXPS        X3, X2, X3
-	VPERMILPS     $0x01, X3, X2
-	VMAXPS        X3, X2, X3
-	VBROADCASTSS  X3, Z2
-	VXORPS        Z3, Z3, Z3
-	VXORPS        Z4, Z4, Z4
-	VXORPS        Z5, Z5, Z5
-	VXORPS        Z6, Z6, Z6
+	VMAXPS        Z1, Z3, Z1
+	VMAXPS        Z2, Z0, Z2
+	VMAXPS        Z1, Z2, Z1
+	VEXTRACTF64X4 $0x01, Z1, Y0
+	VMAXPS        Y1, Y0, Y0
+	VEXTRACTF128  $0x01, Y0, X1
+	VMAXPS        X0, X1, X1
+	VPERMILPS     $0x0e, X1, X0
+	VMAXPS        X1, X0, X1
+	VPERMILPS     $0x01, X1, X0
+	VMAXPS        X1, X0, X1
+	VBROADCASTSS  X1, Z0
 	MOVQ          SI, CX
-	XORQ          R8, R8
-	SUBQ          $+64, CX
-	JLT           turned9
+	XORQ          R10, R10
+	VXORPD        X1, X1, X1
+	MOVQ          CX, R11
+
+part:
+	MOVQ    $+1024, CX
+	CMPQ    R11, CX
+	CMOVQLT R11, CX
+	SUBQ    CX, R11
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	SUBQ    $+192, CX
+	JLT     turned9
 
 turn8:
-	VMOVUPS           (DX)(R8*4), Z7
-	VMOVUPS           64(DX)(R8*4), Z8
-	VMOVUPS           128(DX)(R8*4), Z9
-	VMOVUPS           192(DX)(R8*4), Z10
-	VSUBPS            Z2, Z7, Z7
-	VSUBPS            Z2, Z8, Z8
-	VSUBPS            Z2, Z9, Z9
-	VSUBPS            Z2, Z10, Z10
-	VMAXPS            Z7, Z0, Z7
-	VMAXPS            Z8, Z0, Z8
-	VMAXPS            Z9, Z0, Z9
-	VMAXPS            Z10, Z0, Z10
-	VMINPS            Z7, Z1, Z7
-	VMINPS            Z8, Z1, Z8
-	VMINPS            Z9, Z1, Z9
-	VMINPS            Z10, Z1, Z13
-	VBROADCASTSS      expNums<>+64(SB), Z10
-	VBROADCASTSS      expNums<>+64(SB), Z11
-	VBROADCASTSS      expNums<>+64(SB), Z12
-	VBROADCASTSS      expNums<>+64(SB), Z14
-	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z10
-	VFMADD213PS.BCST  expNums<>+96(SB), Z8, Z11
-	VFMADD213PS.BCST  expNums<>+96(SB), Z9, Z12
-	VFMADD213PS.BCST  expNums<>+96(SB), Z13, Z14
-	VSUBPS.BCST       expNums<>+96(SB), Z10, Z10
-	VSUBPS.BCST       expNums<>+96(SB), Z11, Z11
-	VSUBPS.BCST       expNums<>+96(SB), Z12, Z12
-	VSUBPS.BCST       expNums<>+96(SB), Z14, Z14
-	VMOVUPS           Z7, Z7
-	VMOVUPS           Z8, Z8
-	VMOVUPS           Z9, Z9
-	VMOVUPS           Z13, Z17
-	VFNMADD231PS.BCST expNums<>+128(SB), Z10, Z7
-	VFNMADD231PS.BCST expNums<>+128(SB), Z11, Z8
-	VFNMADD231PS.BCST expNums<>+128(SB), Z12, Z9
-	VFNMADD231PS.BCST expNums<>+128(SB), Z14, Z17
-	VFNMADD231PS.BCST expNums<>+160(SB), Z10, Z7
-	VFNMADD231PS.BCST expNums<>+160(SB), Z11, Z8
-	VFNMADD231PS.BCST expNums<>+160(SB), Z12, Z9
-	VFNMADD231PS.BCST expNums<>+160(SB), Z14, Z17
-	VBROADCASTSS      expNums<>+192(SB), Z13
-	VBROADCASTSS      expNums<>+192(SB), Z15
-	VBROADCASTSS      expNums<>+192(SB), Z16
-	VBROADCASTSS      expNums<>+192(SB), Z18
-	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z13
-	VFMADD213PS.BCST  expNums<>+224(SB), Z8, Z15
-	VFMADD213PS.BCST  expNums<>+224(SB), Z9, Z16
-	VFMADD213PS.BCST  expNums<>+224(SB), Z17, Z18
-	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z13
-	VFMADD213PS.BCST  expNums<>+256(SB), Z8, Z15
-	VFMADD213PS.BCST  expNums<>+256(SB), Z9, Z16
-	VFMADD213PS.BCST  expNums<>+256(SB), Z17, Z18
-	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z13
-	VFMADD213PS.BCST  expNums<>+288(SB), Z8, Z15
-	VFMADD213PS.BCST  expNums<>+288(SB), Z9, Z16
-	VFMADD213PS.BCST  expNums<>+288(SB), Z17, Z18
-	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z13
-	VFMADD213PS.BCST  expNums<>+320(SB), Z8, Z15
-	VFMADD213PS.BCST  expNums<>+320(SB), Z9, Z16
-	VFMADD213PS.BCST  expNums<>+320(SB), Z17, Z18
-	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z13
-	VFMADD213PS.BCST  expNums<>+352(SB), Z8, Z15
-	VFMADD213PS.BCST  expNums<>+352(SB), Z9, Z16
-	VFMADD213PS.BCST  expNums<>+352(SB), Z17, Z18
-	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z13
-	VFMADD213PS.BCST  expNums<>+352(SB), Z8, Z15
-	VFMADD213PS.BCST  expNums<>+352(SB), Z9, Z16
-	VFMADD213PS.BCST  expNums<>+352(SB), Z17, Z18
-	VSCALEFPS         Z10, Z13, Z7
-	VSCALEFPS         Z11, Z15, Z8
-	VSCALEFPS         Z12, Z16, Z9
-	VSCALEFPS         Z14, Z18, Z10
-	VMOVUPS           Z7, (BX)(R8*4)
-	VMOVUPS           Z8, 64(BX)(R8*4)
-	VMOVUPS           Z9, 128(BX)(R8*4)
-	VMOVUPS           Z10, 192(BX)(R8*4)
-	VADDPS            Z7, Z3, Z3
-	VADDPS            Z8, Z4, Z4
-	VADDPS            Z9, Z5, Z5
-	VADDPS            Z10, Z6, Z6
-	ADDQ              $+64, R8
-	SUBQ              $+64, CX
-	JGE               turn8
+	// PREFETCHW (AX)(R10*4)
+	BYTE $0x42
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x90
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 64(AX)(R10*4)
+	BYTE $0x42
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x90
+	BYTE $0x40
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 128(AX)(R10*4)
+	BYTE $0x42
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x90
+	BYTE $0x80
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 192(AX)(R10*4)
+	BYTE $0x42
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x90
+	BYTE $0xc0
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 256(AX)(R10*4)
+	BYTE $0x42
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x90
+	BYTE $0x00
+	BYTE $0x01
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 320(AX)(R10*4)
+	BYTE $0x42
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x90
+	BYTE $0x40
+	BYTE $0x01
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 384(AX)(R10*4)
+	BYTE $0x42
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x90
+	BYTE $0x80
+	BYTE $0x01
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 448(AX)(R10*4)
+	BYTE $0x42
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x90
+	BYTE $0xc0
+	BYTE $0x01
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 512(AX)(R10*4)
+	BYTE $0x42
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x90
+	BYTE $0x00
+	BYTE $0x02
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 576(AX)(R10*4)
+	BYTE $0x42
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x90
+	BYTE $0x40
+	BYTE $0x02
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 640(AX)(R10*4)
+	BYTE $0x42
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x90
+	BYTE $0x80
+	BYTE $0x02
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 704(AX)(R10*4)
+	BYTE             $0x42
+	BYTE             $0x0f
+	BYTE             $0x0d
+	BYTE             $0x8c
+	BYTE             $0x90
+	BYTE             $0xc0
+	BYTE             $0x02
+	BYTE             $0x00
+	BYTE             $0x00
+	PREFETCHT1       (DI)(R10*4)
+	PREFETCHT1       64(DI)(R10*4)
+	PREFETCHT1       128(DI)(R10*4)
+	PREFETCHT1       192(DI)(R10*4)
+	PREFETCHT1       256(DI)(R10*4)
+	PREFETCHT1       320(DI)(R10*4)
+	PREFETCHT1       384(DI)(R10*4)
+	PREFETCHT1       448(DI)(R10*4)
+	PREFETCHT1       512(DI)(R10*4)
+	PREFETCHT1       576(DI)(R10*4)
+	PREFETCHT1       640(DI)(R10*4)
+	PREFETCHT1       704(DI)(R10*4)
+	VMOVUPS          (DX)(R10*4), Z6
+	VMOVUPS          64(DX)(R10*4), Z7
+	VMOVUPS          128(DX)(R10*4), Z8
+	VMOVUPS          192(DX)(R10*4), Z9
+	VMOVUPS          256(DX)(R10*4), Z10
+	VMOVUPS          320(DX)(R10*4), Z11
+	VSUBPS           Z0, Z6, Z6
+	VSUBPS           Z0, Z7, Z7
+	VSUBPS           Z0, Z8, Z8
+	VSUBPS           Z0, Z9, Z9
+	VSUBPS           Z0, Z10, Z10
+	VSUBPS           Z0, Z11, Z11
+	VMULPS.BCST      expNums<>+64(SB), Z6, Z6
+	VMULPS.BCST      expNums<>+64(SB), Z7, Z7
+	VMULPS.BCST      expNums<>+64(SB), Z8, Z8
+	VMULPS.BCST      expNums<>+64(SB), Z9, Z9
+	VMULPS.BCST      expNums<>+64(SB), Z10, Z10
+	VMULPS.BCST      expNums<>+64(SB), Z11, Z16
+	VRNDSCALEPS      $0x09, Z6, Z11
+	VRNDSCALEPS      $0x09, Z7, Z12
+	VRNDSCALEPS      $0x09, Z8, Z13
+	VRNDSCALEPS      $0x09, Z9, Z14
+	VRNDSCALEPS      $0x09, Z10, Z15
+	VRNDSCALEPS      $0x09, Z16, Z17
+	VSUBPS           Z11, Z6, Z11
+	VSUBPS           Z12, Z7, Z12
+	VSUBPS           Z13, Z8, Z13
+	VSUBPS           Z14, Z9, Z14
+	VSUBPS           Z15, Z10, Z15
+	VSUBPS           Z17, Z16, Z22
+	VBROADCASTSS     expNums<>+1952(SB), Z17
+	VBROADCASTSS     expNums<>+1952(SB), Z18
+	VBROADCASTSS     expNums<>+1952(SB), Z19
+	VBROADCASTSS     expNums<>+1952(SB), Z20
+	VBROADCASTSS     expNums<>+1952(SB), Z21
+	VBROADCASTSS     expNums<>+1952(SB), Z23
+	VFMADD213PS.BCST expNums<>+1984(SB), Z11, Z17
+	VFMADD213PS.BCST expNums<>+1984(SB), Z12, Z18
+	VFMADD213PS.BCST expNums<>+1984(SB), Z13, Z19
+	VFMADD213PS.BCST expNums<>+1984(SB), Z14, Z20
+	VFMADD213PS.BCST expNums<>+1984(SB), Z15, Z21
+	VFMADD213PS.BCST expNums<>+1984(SB), Z22, Z23
+	VFMADD213PS.BCST expNums<>+2016(SB), Z11, Z17
+	VFMADD213PS.BCST expNums<>+2016(SB), Z12, Z18
+	VFMADD213PS.BCST expNums<>+2016(SB), Z13, Z19
+	VFMADD213PS.BCST expNums<>+2016(SB), Z14, Z20
+	VFMADD213PS.BCST expNums<>+2016(SB), Z15, Z21
+	VFMADD213PS.BCST expNums<>+2016(SB), Z22, Z23
+	VFMADD213PS.BCST expNums<>+2048(SB), Z11, Z17
+	VFMADD213PS.BCST expNums<>+2048(SB), Z12, Z18
+	VFMADD213PS.BCST expNums<>+2048(SB), Z13, Z19
+	VFMADD213PS.BCST expNums<>+2048(SB), Z14, Z20
+	VFMADD213PS.BCST expNums<>+2048(SB), Z15, Z21
+	VFMADD213PS.BCST expNums<>+2048(SB), Z22, Z23
+	VFMADD213PS.BCST expNums<>+2080(SB), Z11, Z17
+	VFMADD213PS.BCST expNums<>+2080(SB), Z12, Z18
+	VFMADD213PS.BCST expNums<>+2080(SB), Z13, Z19
+	VFMADD213PS.BCST expNums<>+2080(SB), Z14, Z20
+	VFMADD213PS.BCST expNums<>+2080(SB), Z15, Z21
+	VFMADD213PS.BCST expNums<>+2080(SB), Z22, Z23
+	VFMADD213PS.BCST expNums<>+2112(SB), Z11, Z17
+	VFMADD213PS.BCST expNums<>+2112(SB), Z12, Z18
+	VFMADD213PS.BCST expNums<>+2112(SB), Z13, Z19
+	VFMADD213PS.BCST expNums<>+2112(SB), Z14, Z20
+	VFMADD213PS.BCST expNums<>+2112(SB), Z15, Z21
+	VFMADD213PS.BCST expNums<>+2112(SB), Z22, Z23
+	VFMADD213PS.BCST expNums<>+352(SB), Z11, Z17
+	VFMADD213PS.BCST expNums<>+352(SB), Z12, Z18
+	VFMADD213PS.BCST expNums<>+352(SB), Z13, Z19
+	VFMADD213PS.BCST expNums<>+352(SB), Z14, Z20
+	VFMADD213PS.BCST expNums<>+352(SB), Z15, Z21
+	VFMADD213PS.BCST expNums<>+352(SB), Z22, Z23
+	VSCALEFPS        Z6, Z17, Z17
+	VSCALEFPS        Z7, Z18, Z18
+	VSCALEFPS        Z8, Z19, Z19
+	VSCALEFPS        Z9, Z20, Z20
+	VSCALEFPS        Z10, Z21, Z21
+	VSCALEFPS        Z16, Z23, Z23
+	VMOVUPS          Z17, (BX)(R10*4)
+	VMOVUPS          Z18, 64(BX)(R10*4)
+	VMOVUPS          Z19, 128(BX)(R10*4)
+	VMOVUPS          Z20, 192(BX)(R10*4)
+	VMOVUPS          Z21, 256(BX)(R10*4)
+	VMOVUPS          Z23, 320(BX)(R10*4)
+	VADDPS           Z17, Z3, Z3
+	VADDPS           Z18, Z2, Z2
+	VADDPS           Z19, Z4, Z4
+	VADDPS           Z20, Z5, Z5
+	VADDPS           Z21, Z3, Z3
+	VADDPS           Z23, Z2, Z2
+	VMOVUPS          384(DX)(R10*4), Z6
+	VMOVUPS          448(DX)(R10*4), Z7
+	VMOVUPS          512(DX)(R10*4), Z8
+	VMOVUPS          576(DX)(R10*4), Z9
+	VMOVUPS          640(DX)(R10*4), Z10
+	VMOVUPS          704(DX)(R10*4), Z11
+	VSUBPS           Z0, Z6, Z6
+	VSUBPS           Z0, Z7, Z7
+	VSUBPS           Z0, Z8, Z8
+	VSUBPS           Z0, Z9, Z9
+	VSUBPS           Z0, Z10, Z10
+	VSUBPS           Z0, Z11, Z11
+	VMULPS.BCST      expNums<>+64(SB), Z6, Z6
+	VMULPS.BCST      expNums<>+64(SB), Z7, Z7
+	VMULPS.BCST      expNums<>+64(SB), Z8, Z8
+	VMULPS.BCST      expNums<>+64(SB), Z9, Z9
+	VMULPS.BCST      expNums<>+64(SB), Z10, Z10
+	VMULPS.BCST      expNums<>+64(SB), Z11, Z16
+	VRNDSCALEPS      $0x09, Z6, Z11
+	VRNDSCALEPS      $0x09, Z7, Z12
+	VRNDSCALEPS      $0x09, Z8, Z13
+	VRNDSCALEPS      $0x09, Z9, Z14
+	VRNDSCALEPS      $0x09, Z10, Z15
+	VRNDSCALEPS      $0x09, Z16, Z17
+	VSUBPS           Z11, Z6, Z11
+	VSUBPS           Z12, Z7, Z12
+	VSUBPS           Z13, Z8, Z13
+	VSUBPS           Z14, Z9, Z14
+	VSUBPS           Z15, Z10, Z15
+	VSUBPS           Z17, Z16, Z22
+	VBROADCASTSS     expNums<>+1952(SB), Z17
+	VBROADCASTSS     expNums<>+1952(SB), Z18
+	VBROADCASTSS     expNums<>+1952(SB), Z19
+	VBROADCASTSS     expNums<>+1952(SB), Z20
+	VBROADCASTSS     expNums<>+1952(SB), Z21
+	VBROADCASTSS     expNums<>+1952(SB), Z23
+	VFMADD213PS.BCST expNums<>+1984(SB), Z11, Z17
+	VFMADD213PS.BCST expNums<>+1984(SB), Z12, Z18
+	VFMADD213PS.BCST expNums<>+1984(SB), Z13, Z19
+	VFMADD213PS.BCST expNums<>+1984(SB), Z14, Z20
+	VFMADD213PS.BCST expNums<>+1984(SB), Z15, Z21
+	VFMADD213PS.BCST expNums<>+1984(SB), Z22, Z23
+	VFMADD213PS.BCST expNums<>+2016(SB), Z11, Z17
+	VFMADD213PS.BCST expNums<>+2016(SB), Z12, Z18
+	VFMADD213PS.BCST expNums<>+2016(SB), Z13, Z19
+	VFMADD213PS.BCST expNums<>+2016(SB), Z14, Z20
+	VFMADD213PS.BCST expNums<>+2016(SB), Z15, Z21
+	VFMADD213PS.BCST expNums<>+2016(SB), Z22, Z23
+	VFMADD213PS.BCST expNums<>+2048(SB), Z11, Z17
+	VFMADD213PS.BCST expNums<>+2048(SB), Z12, Z18
+	VFMADD213PS.BCST expNums<>+2048(SB), Z13, Z19
+	VFMADD213PS.BCST expNums<>+2048(SB), Z14, Z20
+	VFMADD213PS.BCST expNums<>+2048(SB), Z15, Z21
+	VFMADD213PS.BCST expNums<>+2048(SB), Z22, Z23
+	VFMADD213PS.BCST expNums<>+2080(SB), Z11, Z17
+	VFMADD213PS.BCST expNums<>+2080(SB), Z12, Z18
+	VFMADD213PS.BCST expNums<>+2080(SB), Z13, Z19
+	VFMADD213PS.BCST expNums<>+2080(SB), Z14, Z20
+	VFMADD213PS.BCST expNums<>+2080(SB), Z15, Z21
+	VFMADD213PS.BCST expNums<>+2080(SB), Z22, Z23
+	VFMADD213PS.BCST expNums<>+2112(SB), Z11, Z17
+	VFMADD213PS.BCST expNums<>+2112(SB), Z12, Z18
+	VFMADD213PS.BCST expNums<>+2112(SB), Z13, Z19
+	VFMADD213PS.BCST expNums<>+2112(SB), Z14, Z20
+	VFMADD213PS.BCST expNums<>+2112(SB), Z15, Z21
+	VFMADD213PS.BCST expNums<>+2112(SB), Z22, Z23
+	VFMADD213PS.BCST expNums<>+352(SB), Z11, Z17
+	VFMADD213PS.BCST expNums<>+352(SB), Z12, Z18
+	VFMADD213PS.BCST expNums<>+352(SB), Z13, Z19
+	VFMADD213PS.BCST expNums<>+352(SB), Z14, Z20
+	VFMADD213PS.BCST expNums<>+352(SB), Z15, Z21
+	VFMADD213PS.BCST expNums<>+352(SB), Z22, Z23
+	VSCALEFPS        Z6, Z17, Z17
+	VSCALEFPS        Z7, Z18, Z18
+	VSCALEFPS        Z8, Z19, Z19
+	VSCALEFPS        Z9, Z20, Z20
+	VSCALEFPS        Z10, Z21, Z21
+	VSCALEFPS        Z16, Z23, Z23
+	VMOVUPS          Z17, 384(BX)(R10*4)
+	VMOVUPS          Z18, 448(BX)(R10*4)
+	VMOVUPS          Z19, 512(BX)(R10*4)
+	VMOVUPS          Z20, 576(BX)(R10*4)
+	VMOVUPS          Z21, 640(BX)(R10*4)
+	VMOVUPS          Z23, 704(BX)(R10*4)
+	VADDPS           Z17, Z4, Z4
+	VADDPS           Z18, Z5, Z5
+	VADDPS           Z19, Z3, Z3
+	VADDPS           Z20, Z2, Z2
+	VADDPS           Z21, Z4, Z4
+	VADDPS           Z23, Z5, Z5
+	ADDQ             $+192, R10
+	SUBQ             $+192, CX
+	JGE              turn8
 
 turned9:
-	ADDQ              $+64, CX
-	CMPQ              CX, $+16
-	JLT               short11
-	VMOVUPS           (DX)(R8*4), Z7
-	VSUBPS            Z2, Z7, Z7
-	VMAXPS            Z7, Z0, Z7
-	VMINPS            Z7, Z1, Z7
-	VBROADCASTSS      expNums<>+64(SB), Z8
-	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z8
-	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
-	VMOVUPS           Z7, Z7
-	VFNMADD231PS.BCST expNums<>+128(SB), Z8, Z7
-	VFNMADD231PS.BCST expNums<>+160(SB), Z8, Z7
-	VBROADCASTSS      expNums<>+192(SB), Z9
-	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z9
-	VSCALEFPS         Z8, Z9, Z7
-	VMOVUPS           Z7, (BX)(R8*4)
-	VADDPS            Z7, Z3, Z3
-	ADDQ              $+16, R8
-	SUBQ              $+16, CX
-	CMPQ              CX, $+16
-	JLT               short12
-	VMOVUPS           (DX)(R8*4), Z7
-	VSUBPS            Z2, Z7, Z7
-	VMAXPS            Z7, Z0, Z7
-	VMINPS            Z7, Z1, Z7
-	VBROADCASTSS      expNums<>+64(SB), Z8
-	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z8
-	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
-	VMOVUPS           Z7, Z7
-	VFNMADD231PS.BCST expNums<>+128(SB), Z8, Z7
-	VFNMADD231PS.BCST expNums<>+160(SB), Z8, Z7
-	VBROADCASTSS      expNums<>+192(SB), Z9
-	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z9
-	VSCALEFPS         Z8, Z9, Z7
-	VMOVUPS           Z7, (BX)(R8*4)
-	VADDPS            Z7, Z4, Z4
-	ADDQ              $+16, R8
-	SUBQ              $+16, CX
-	CMPQ              CX, $+16
-	JLT               short13
-	VMOVUPS           (DX)(R8*4), Z7
-	VSUBPS            Z2, Z7, Z7
-	VMAXPS            Z7, Z0, Z7
-	VMINPS            Z7, Z1, Z7
-	VBROADCASTSS      expNums<>+64(SB), Z8
-	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z8
-	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
-	VMOVUPS           Z7, Z7
-	VFNMADD231PS.BCST expNums<>+128(SB), Z8, Z7
-	VFNMADD231PS.BCST expNums<>+160(SB), Z8, Z7
-	VBROADCASTSS      expNums<>+192(SB), Z9
-	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z9
-	VSCALEFPS         Z8, Z9, Z7
-	VMOVUPS           Z7, (BX)(R8*4)
-	VADDPS            Z7, Z5, Z5
-	ADDQ              $+16, R8
-	SUBQ              $+16, CX
-	CMPQ              CX, $+16
-	JLT               short14
-	VMOVUPS           (DX)(R8*4), Z7
-	VSUBPS            Z2, Z7, Z7
-	VMAXPS            Z7, Z0, Z7
-	VMINPS            Z7, Z1, Z7
-	VBROADCASTSS      expNums<>+64(SB), Z8
-	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z8
-	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
-	VMOVUPS           Z7, Z7
-	VFNMADD231PS.BCST expNums<>+128(SB), Z8, Z7
-	VFNMADD231PS.BCST expNums<>+160(SB), Z8, Z7
-	VBROADCASTSS      expNums<>+192(SB), Z9
-	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z9
-	VSCALEFPS         Z8, Z9, Z7
-	VMOVUPS           Z7, (BX)(R8*4)
-	VADDPS            Z7, Z6, Z6
-	ADDQ              $+16, R8
-	SUBQ              $+16, CX
+	ADDQ $+192, CX
+	SUBQ $+64, CX
+	JLT  turned11
 
-short11:
-	TESTQ             CX, CX
-	JEQ               done10
-	MOVQ              $+1, R9
-	SHLQ              CL, R9
-	DECQ              R9
-	KMOVW             R9, K1
-	VMOVUPS.Z         (DX)(R8*4), K1, Z7
-	VSUBPS            Z2, Z7, Z2
-	VMAXPS            Z2, Z0, Z2
-	VMINPS            Z2, Z1, Z2
-	VBROADCASTSS      expNums<>+64(SB), Z7
-	VFMADD213PS.BCST  expNums<>+96(SB), Z2, Z7
-	VSUBPS.BCST       expNums<>+96(SB), Z7, Z7
-	VMOVUPS           Z2, Z2
-	VFNMADD231PS.BCST expNums<>+128(SB), Z7, Z2
-	VFNMADD231PS.BCST expNums<>+160(SB), Z7, Z2
-	VBROADCASTSS      expNums<>+192(SB), Z8
-	VFMADD213PS.BCST  expNums<>+224(SB), Z2, Z8
-	VFMADD213PS.BCST  expNums<>+256(SB), Z2, Z8
-	VFMADD213PS.BCST  expNums<>+288(SB), Z2, Z8
-	VFMADD213PS.BCST  expNums<>+320(SB), Z2, Z8
-	VFMADD213PS.BCST  expNums<>+352(SB), Z2, Z8
-	VFMADD213PS.BCST  expNums<>+352(SB), Z2, Z8
-	VSCALEFPS         Z7, Z8, Z2
-	VMOVUPS           Z2, K1, (BX)(R8*4)
-	VADDPS            Z2, Z3, K1, Z3
-	JMP               done10
+turn10:
+	// PREFETCHW (AX)(R10*4)
+	BYTE $0x42
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x90
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
 
-short12:
-	TESTQ             CX, CX
-	JEQ               done10
-	MOVQ              $+1, R9
-	SHLQ              CL, R9
-	DECQ              R9
-	KMOVW             R9, K1
-	VMOVUPS.Z         (DX)(R8*4), K1, Z7
-	VSUBPS            Z2, Z7, Z2
-	VMAXPS            Z2, Z0, Z2
-	VMINPS            Z2, Z1, Z2
-	VBROADCASTSS      expNums<>+64(SB), Z7
-	VFMADD213PS.BCST  expNums<>+96(SB), Z2, Z7
-	VSUBPS.BCST       expNums<>+96(SB), Z7, Z7
-	VMOVUPS           Z2, Z2
-	VFNMADD231PS.BCST expNums<>+128(SB), Z7, Z2
-	VFNMADD231PS.BCST expNums<>+160(SB), Z7, Z2
-	VBROADCASTSS      expNums<>+192(SB), Z8
-	VFMADD213PS.BCST  expNums<>+224(SB), Z2, Z8
-	VFMADD213PS.BCST  expNums<>+256(SB), Z2, Z8
-	VFMADD213PS.BCST  expNums<>+288(SB), Z2, Z8
-	VFMADD213PS.BCST  expNums<>+320(SB), Z2, Z8
-	VFMADD213PS.BCST  expNums<>+352(SB), Z2, Z8
-	VFMADD213PS.BCST  expNums<>+352(SB), Z2, Z8
-	VSCALEFPS         Z7, Z8, Z2
-	VMOVUPS           Z2, K1, (BX)(R8*4)
-	VADDPS            Z2, Z4, K1, Z4
-	JMP               done10
+	// PREFETCHW 64(AX)(R10*4)
+	BYTE $0x42
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x90
+	BYTE $0x40
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 128(AX)(R10*4)
+	BYTE $0x42
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x90
+	BYTE $0x80
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 192(AX)(R10*4)
+	BYTE             $0x42
+	BYTE             $0x0f
+	BYTE             $0x0d
+	BYTE             $0x8c
+	BYTE             $0x90
+	BYTE             $0xc0
+	BYTE             $0x00
+	BYTE             $0x00
+	BYTE             $0x00
+	PREFETCHT1       (DI)(R10*4)
+	PREFETCHT1       64(DI)(R10*4)
+	PREFETCHT1       128(DI)(R10*4)
+	PREFETCHT1       192(DI)(R10*4)
+	VMOVUPS          (DX)(R10*4), Z6
+	VMOVUPS          64(DX)(R10*4), Z7
+	VMOVUPS          128(DX)(R10*4), Z8
+	VMOVUPS          192(DX)(R10*4), Z9
+	VSUBPS           Z0, Z6, Z6
+	VSUBPS           Z0, Z7, Z7
+	VSUBPS           Z0, Z8, Z8
+	VSUBPS           Z0, Z9, Z9
+	VMULPS.BCST      expNums<>+64(SB), Z6, Z6
+	VMULPS.BCST      expNums<>+64(SB), Z7, Z7
+	VMULPS.BCST      expNums<>+64(SB), Z8, Z8
+	VMULPS.BCST      expNums<>+64(SB), Z9, Z12
+	VRNDSCALEPS      $0x09, Z6, Z9
+	VRNDSCALEPS      $0x09, Z7, Z10
+	VRNDSCALEPS      $0x09, Z8, Z11
+	VRNDSCALEPS      $0x09, Z12, Z13
+	VSUBPS           Z9, Z6, Z9
+	VSUBPS           Z10, Z7, Z10
+	VSUBPS           Z11, Z8, Z11
+	VSUBPS           Z13, Z12, Z16
+	VBROADCASTSS     expNums<>+1952(SB), Z13
+	VBROADCASTSS     expNums<>+1952(SB), Z14
+	VBROADCASTSS     expNums<>+1952(SB), Z15
+	VBROADCASTSS     expNums<>+1952(SB), Z17
+	VFMADD213PS.BCST expNums<>+1984(SB), Z9, Z13
+	VFMADD213PS.BCST expNums<>+1984(SB), Z10, Z14
+	VFMADD213PS.BCST expNums<>+1984(SB), Z11, Z15
+	VFMADD213PS.BCST expNums<>+1984(SB), Z16, Z17
+	VFMADD213PS.BCST expNums<>+2016(SB), Z9, Z13
+	VFMADD213PS.BCST expNums<>+2016(SB), Z10, Z14
+	VFMADD213PS.BCST expNums<>+2016(SB), Z11, Z15
+	VFMADD213PS.BCST expNums<>+2016(SB), Z16, Z17
+	VFMADD213PS.BCST expNums<>+2048(SB), Z9, Z13
+	VFMADD213PS.BCST expNums<>+2048(SB), Z10, Z14
+	VFMADD213PS.BCST expNums<>+2048(SB), Z11, Z15
+	VFMADD213PS.BCST expNums<>+2048(SB), Z16, Z17
+	VFMADD213PS.BCST expNums<>+2080(SB), Z9, Z13
+	VFMADD213PS.BCST expNums<>+2080(SB), Z10, Z14
+	VFMADD213PS.BCST expNums<>+2080(SB), Z11, Z15
+	VFMADD213PS.BCST expNums<>+2080(SB), Z16, Z17
+	VFMADD213PS.BCST expNums<>+2112(SB), Z9, Z13
+	VFMADD213PS.BCST expNums<>+2112(SB), Z10, Z14
+	VFMADD213PS.BCST expNums<>+2112(SB), Z11, Z15
+	VFMADD213PS.BCST expNums<>+2112(SB), Z16, Z17
+	VFMADD213PS.BCST expNums<>+352(SB), Z9, Z13
+	VFMADD213PS.BCST expNums<>+352(SB), Z10, Z14
+	VFMADD213PS.BCST expNums<>+352(SB), Z11, Z15
+	VFMADD213PS.BCST expNums<>+352(SB), Z16, Z17
+	VSCALEFPS        Z6, Z13, Z13
+	VSCALEFPS        Z7, Z14, Z14
+	VSCALEFPS        Z8, Z15, Z15
+	VSCALEFPS        Z12, Z17, Z17
+	VMOVUPS          Z13, (BX)(R10*4)
+	VMOVUPS          Z14, 64(BX)(R10*4)
+	VMOVUPS          Z15, 128(BX)(R10*4)
+	VMOVUPS          Z17, 192(BX)(R10*4)
+	VADDPS           Z13, Z3, Z3
+	VADDPS           Z14, Z2, Z2
+	VADDPS           Z15, Z4, Z4
+	VADDPS           Z17, Z5, Z5
+	ADDQ             $+64, R10
+	SUBQ             $+64, CX
+	JGE              turn10
+
+turned11:
+	ADDQ             $+64, CX
+	CMPQ             CX, $+16
+	JLT              short13
+	VMOVUPS          (DX)(R10*4), Z6
+	VSUBPS           Z0, Z6, Z6
+	VMULPS.BCST      expNums<>+64(SB), Z6, Z6
+	VRNDSCALEPS      $0x09, Z6, Z7
+	VSUBPS           Z7, Z6, Z7
+	VBROADCASTSS     expNums<>+1952(SB), Z8
+	VFMADD213PS.BCST expNums<>+1984(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2016(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2048(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2080(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2112(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+352(SB), Z7, Z8
+	VSCALEFPS        Z6, Z8, Z8
+	VMOVUPS          Z8, (BX)(R10*4)
+	VADDPS           Z8, Z3, Z3
+	ADDQ             $+16, R10
+	SUBQ             $+16, CX
+	CMPQ             CX, $+16
+	JLT              short14
+	VMOVUPS          (DX)(R10*4), Z6
+	VSUBPS           Z0, Z6, Z6
+	VMULPS.BCST      expNums<>+64(SB), Z6, Z6
+	VRNDSCALEPS      $0x09, Z6, Z7
+	VSUBPS           Z7, Z6, Z7
+	VBROADCASTSS     expNums<>+1952(SB), Z8
+	VFMADD213PS.BCST expNums<>+1984(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2016(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2048(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2080(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2112(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+352(SB), Z7, Z8
+	VSCALEFPS        Z6, Z8, Z8
+	VMOVUPS          Z8, (BX)(R10*4)
+	VADDPS           Z8, Z2, Z2
+	ADDQ             $+16, R10
+	SUBQ             $+16, CX
+	CMPQ             CX, $+16
+	JLT              short15
+	VMOVUPS          (DX)(R10*4), Z6
+	VSUBPS           Z0, Z6, Z6
+	VMULPS.BCST      expNums<>+64(SB), Z6, Z6
+	VRNDSCALEPS      $0x09, Z6, Z7
+	VSUBPS           Z7, Z6, Z7
+	VBROADCASTSS     expNums<>+1952(SB), Z8
+	VFMADD213PS.BCST expNums<>+1984(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2016(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2048(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2080(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2112(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+352(SB), Z7, Z8
+	VSCALEFPS        Z6, Z8, Z8
+	VMOVUPS          Z8, (BX)(R10*4)
+	VADDPS           Z8, Z4, Z4
+	ADDQ             $+16, R10
+	SUBQ             $+16, CX
+	CMPQ             CX, $+16
+	JLT              short16
+	VMOVUPS          (DX)(R10*4), Z6
+	VSUBPS           Z0, Z6, Z6
+	VMULPS.BCST      expNums<>+64(SB), Z6, Z6
+	VRNDSCALEPS      $0x09, Z6, Z7
+	VSUBPS           Z7, Z6, Z7
+	VBROADCASTSS     expNums<>+1952(SB), Z8
+	VFMADD213PS.BCST expNums<>+1984(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2016(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2048(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2080(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2112(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+352(SB), Z7, Z8
+	VSCALEFPS        Z6, Z8, Z8
+	VMOVUPS          Z8, (BX)(R10*4)
+	VADDPS           Z8, Z5, Z5
+	ADDQ             $+16, R10
+	SUBQ             $+16, CX
 
 short13:
-	TESTQ             CX, CX
-	JEQ               done10
-	MOVQ              $+1, R9
-	SHLQ              CL, R9
-	DECQ              R9
-	KMOVW             R9, K1
-	VMOVUPS.Z         (DX)(R8*4), K1, Z7
-	VSUBPS            Z2, Z7, Z2
-	VMAXPS            Z2, Z0, Z2
-	VMINPS            Z2, Z1, Z2
-	VBROADCASTSS      expNums<>+64(SB), Z7
-	VFMADD213PS.BCST  expNums<>+96(SB), Z2, Z7
-	VSUBPS.BCST       expNums<>+96(SB), Z7, Z7
-	VMOVUPS           Z2, Z2
-	VFNMADD231PS.BCST expNums<>+128(SB), Z7, Z2
-	VFNMADD231PS.BCST expNums<>+160(SB), Z7, Z2
-	VBROADCASTSS      expNums<>+192(SB), Z8
-	VFMADD213PS.BCST  expNums<>+224(SB), Z2, Z8
-	VFMADD213PS.BCST  expNums<>+256(SB), Z2, Z8
-	VFMADD213PS.BCST  expNums<>+288(SB), Z2, Z8
-	VFMADD213PS.BCST  expNums<>+320(SB), Z2, Z8
-	VFMADD213PS.BCST  expNums<>+352(SB), Z2, Z8
-	VFMADD213PS.BCST  expNums<>+352(SB), Z2, Z8
-	VSCALEFPS         Z7, Z8, Z2
-	VMOVUPS           Z2, K1, (BX)(R8*4)
-	VADDPS            Z2, Z5, K1, Z5
-	JMP               done10
+	TESTQ            CX, CX
+	JEQ              done12
+	MOVQ             $+1, R12
+	SHLQ             CL, R12
+	DECQ             R12
+	KMOVW            R12, K1
+	VMOVUPS.Z        (DX)(R10*4), K1, Z6
+	VSUBPS           Z0, Z6, Z6
+	VMULPS.BCST      expNums<>+64(SB), Z6, Z6
+	VRNDSCALEPS      $0x09, Z6, Z7
+	VSUBPS           Z7, Z6, Z7
+	VBROADCASTSS     expNums<>+1952(SB), Z8
+	VFMADD213PS.BCST expNums<>+1984(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2016(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2048(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2080(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2112(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+352(SB), Z7, Z8
+	VSCALEFPS        Z6, Z8, Z8
+	VMOVUPS          Z8, K1, (BX)(R10*4)
+	VADDPS           Z8, Z3, K1, Z3
+	JMP              done12
 
 short14:
-	TESTQ             CX, CX
-	JEQ               done10
-	MOVQ              $+1, R9
-	SHLQ              CL, R9
-	DECQ              R9
-	KMOVW             R9, K1
-	VMOVUPS.Z         (DX)(R8*4), K1, Z7
-	VSUBPS            Z2, Z7, Z2
-	VMAXPS            Z2, Z0, Z2
-	VMINPS            Z2, Z1, Z2
-	VBROADCASTSS      expNums<>+64(SB), Z7
-	VFMADD213PS.BCST  expNums<>+96(SB), Z2, Z7
-	VSUBPS.BCST       expNums<>+96(SB), Z7, Z7
-	VMOVUPS           Z2, Z2
-	VFNMADD231PS.BCST expNums<>+128(SB), Z7, Z2
-	VFNMADD231PS.BCST expNums<>+160(SB), Z7, Z2
-	VBROADCASTSS      expNums<>+192(SB), Z8
-	VFMADD213PS.BCST  expNums<>+224(SB), Z2, Z8
-	VFMADD213PS.BCST  expNums<>+256(SB), Z2, Z8
-	VFMADD213PS.BCST  expNums<>+288(SB), Z2, Z8
-	VFMADD213PS.BCST  expNums<>+320(SB), Z2, Z8
-	VFMADD213PS.BCST  expNums<>+352(SB), Z2, Z8
-	VFMADD213PS.BCST  expNums<>+352(SB), Z2, Z8
-	VSCALEFPS         Z7, Z8, Z2
-	VMOVUPS           Z2, K1, (BX)(R8*4)
-	VADDPS            Z2, Z6, K1, Z6
+	TESTQ            CX, CX
+	JEQ              done12
+	MOVQ             $+1, R12
+	SHLQ             CL, R12
+	DECQ             R12
+	KMOVW            R12, K1
+	VMOVUPS.Z        (DX)(R10*4), K1, Z6
+	VSUBPS           Z0, Z6, Z6
+	VMULPS.BCST      expNums<>+64(SB), Z6, Z6
+	VRNDSCALEPS      $0x09, Z6, Z7
+	VSUBPS           Z7, Z6, Z7
+	VBROADCASTSS     expNums<>+1952(SB), Z8
+	VFMADD213PS.BCST expNums<>+1984(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2016(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2048(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2080(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2112(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+352(SB), Z7, Z8
+	VSCALEFPS        Z6, Z8, Z8
+	VMOVUPS          Z8, K1, (BX)(R10*4)
+	VADDPS           Z8, Z2, K1, Z2
+	JMP              done12
 
-done10:
-	VADDPS        Z3, Z5, Z3
-	VADDPS        Z4, Z6, Z4
+short15:
+	TESTQ            CX, CX
+	JEQ              done12
+	MOVQ             $+1, R12
+	SHLQ             CL, R12
+	DECQ             R12
+	KMOVW            R12, K1
+	VMOVUPS.Z        (DX)(R10*4), K1, Z6
+	VSUBPS           Z0, Z6, Z6
+	VMULPS.BCST      expNums<>+64(SB), Z6, Z6
+	VRNDSCALEPS      $0x09, Z6, Z7
+	VSUBPS           Z7, Z6, Z7
+	VBROADCASTSS     expNums<>+1952(SB), Z8
+	VFMADD213PS.BCST expNums<>+1984(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2016(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2048(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2080(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2112(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+352(SB), Z7, Z8
+	VSCALEFPS        Z6, Z8, Z8
+	VMOVUPS          Z8, K1, (BX)(R10*4)
+	VADDPS           Z8, Z4, K1, Z4
+	JMP              done12
+
+short16:
+	TESTQ            CX, CX
+	JEQ              done12
+	MOVQ             $+1, R12
+	SHLQ             CL, R12
+	DECQ             R12
+	KMOVW            R12, K1
+	VMOVUPS.Z        (DX)(R10*4), K1, Z6
+	VSUBPS           Z0, Z6, Z6
+	VMULPS.BCST      expNums<>+64(SB), Z6, Z6
+	VRNDSCALEPS      $0x09, Z6, Z7
+	VSUBPS           Z7, Z6, Z7
+	VBROADCASTSS     expNums<>+1952(SB), Z8
+	VFMADD213PS.BCST expNums<>+1984(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2016(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2048(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2080(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2112(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+352(SB), Z7, Z8
+	VSCALEFPS        Z6, Z8, Z8
+	VMOVUPS          Z8, K1, (BX)(R10*4)
+	VADDPS           Z8, Z5, K1, Z5
+
+done12:
 	VADDPS        Z3, Z4, Z3
+	VADDPS        Z2, Z5, Z2
+	VADDPS        Z3, Z2, Z3
 	VEXTRACTF64X4 $0x01, Z3, Y2
 	VADDPS        Y3, Y2, Y2
 	VEXTRACTF128  $0x01, Y2, X3
@@ -18089,66 +16474,70 @@ done10:
 	VADDPS        X3, X2, X3
 	VPERMILPS     $0x01, X3, X2
 	VADDPS        X3, X2, X3
-	VXORPS        X2, X2, X2
-	VMOVSS        expNums<>+352(SB), X4
-	VCMPSS        $0x00, X2, X3, X2
-	VDIVSS        X3, X4, X4
-	VANDNPS       X4, X2, X4
-	VBROADCASTSS  X4, Z2
+	VXORPD        X2, X2, X2
+	VCVTSS2SD     X3, X2, X2
+	VADDSD        X2, X1, X1
+	TESTQ         R11, R11
+	JNE           part
+	VCVTSD2SS     X1, X1, X1
+	VXORPS        X0, X0, X0
+	VMOVSS        expNums<>+352(SB), X2
+	VCMPSS        $0x00, X0, X1, X0
+	VDIVSS        X1, X2, X2
+	VANDNPS       X2, X0, X2
+	VBROADCASTSS  X2, Z0
 	MOVQ          SI, CX
-	XORQ          R8, R8
+	XORQ          DX, DX
 	SUBQ          $+64, CX
-	JLT           turned16
-
-turn15:
-	VMOVUPS (BX)(R8*4), Z3
-	VMOVUPS 64(BX)(R8*4), Z4
-	VMOVUPS 128(BX)(R8*4), Z5
-	VMOVUPS 192(BX)(R8*4), Z6
-	VMULPS  Z2, Z3, Z3
-	VMULPS  Z2, Z4, Z4
-	VMULPS  Z2, Z5, Z5
-	VMULPS  Z2, Z6, Z6
-	VMOVUPS Z3, (AX)(R8*4)
-	VMOVUPS Z4, 64(AX)(R8*4)
-	VMOVUPS Z5, 128(AX)(R8*4)
-	VMOVUPS Z6, 192(AX)(R8*4)
-	ADDQ    $+64, R8
-	SUBQ    $+64, CX
-	JGE     turn15
-
-turned16:
-	ADDQ $+64, CX
-	SUBQ $+16, CX
-	JLT  turned18
+	JLT           turned18
 
 turn17:
-	VMOVUPS (BX)(R8*4), Z3
-	VMULPS  Z2, Z3, Z3
-	VMOVUPS Z3, (AX)(R8*4)
-	ADDQ    $+16, R8
-	SUBQ    $+16, CX
+	VMOVUPS (BX)(DX*4), Z1
+	VMOVUPS 64(BX)(DX*4), Z2
+	VMOVUPS 128(BX)(DX*4), Z3
+	VMOVUPS 192(BX)(DX*4), Z4
+	VMULPS  Z0, Z1, Z1
+	VMULPS  Z0, Z2, Z2
+	VMULPS  Z0, Z3, Z3
+	VMULPS  Z0, Z4, Z4
+	VMOVUPS Z1, (AX)(DX*4)
+	VMOVUPS Z2, 64(AX)(DX*4)
+	VMOVUPS Z3, 128(AX)(DX*4)
+	VMOVUPS Z4, 192(AX)(DX*4)
+	ADDQ    $+64, DX
+	SUBQ    $+64, CX
 	JGE     turn17
 
 turned18:
+	ADDQ $+64, CX
+	SUBQ $+16, CX
+	JLT  turned20
+
+turn19:
+	VMOVUPS (BX)(DX*4), Z1
+	VMULPS  Z0, Z1, Z1
+	VMOVUPS Z1, (AX)(DX*4)
+	ADDQ    $+16, DX
+	SUBQ    $+16, CX
+	JGE     turn19
+
+turned20:
 	ADDQ      $+16, CX
 	TESTQ     CX, CX
-	JEQ       done19
-	MOVQ      $+1, R9
-	SHLQ      CL, R9
-	DECQ      R9
-	KMOVW     R9, K1
-	VMOVUPS.Z (BX)(R8*4), K1, Z3
-	VMULPS    Z2, Z3, Z2
-	VMOVUPS   Z2, K1, (AX)(R8*4)
+	JEQ       done21
+	MOVQ      $+1, R10
+	SHLQ      CL, R10
+	DECQ      R10
+	KMOVW     R10, K1
+	VMOVUPS.Z (BX)(DX*4), K1, Z1
+	VMULPS    Z0, Z1, Z0
+	VMOVUPS   Z0, K1, (AX)(DX*4)
 
-done19:
-	MOVQ SI, CX
-	SHLQ $0x02, CX
-	ADDQ CX, AX
-	ADDQ CX, DX
+done21:
+	ADDQ R9, AX
+	MOVQ DI, DX
 	ADDQ step+40(FP), BX
-	DECQ DI
+	DECQ R8
 	JNE  row
 	VZEROUPPER
 	RET
@@ -18229,36 +16618,36 @@ turn1:
 	VREDUCEPS        $0x01, Z16, Z17
 	VREDUCEPS        $0x01, Z19, Z20
 	VREDUCEPS        $0x01, Z23, Z24
-	VBROADCASTSS     expNums<>+1952(SB), Z9
-	VBROADCASTSS     expNums<>+1952(SB), Z12
-	VBROADCASTSS     expNums<>+1952(SB), Z15
-	VBROADCASTSS     expNums<>+1952(SB), Z18
-	VBROADCASTSS     expNums<>+1952(SB), Z21
-	VBROADCASTSS     expNums<>+1952(SB), Z25
-	VFMADD213PS.BCST expNums<>+1984(SB), Z8, Z9
-	VFMADD213PS.BCST expNums<>+1984(SB), Z11, Z12
-	VFMADD213PS.BCST expNums<>+1984(SB), Z14, Z15
-	VFMADD213PS.BCST expNums<>+1984(SB), Z17, Z18
-	VFMADD213PS.BCST expNums<>+1984(SB), Z20, Z21
-	VFMADD213PS.BCST expNums<>+1984(SB), Z24, Z25
-	VFMADD213PS.BCST expNums<>+2016(SB), Z8, Z9
-	VFMADD213PS.BCST expNums<>+2016(SB), Z11, Z12
-	VFMADD213PS.BCST expNums<>+2016(SB), Z14, Z15
-	VFMADD213PS.BCST expNums<>+2016(SB), Z17, Z18
-	VFMADD213PS.BCST expNums<>+2016(SB), Z20, Z21
-	VFMADD213PS.BCST expNums<>+2016(SB), Z24, Z25
-	VFMADD213PS.BCST expNums<>+2048(SB), Z8, Z9
-	VFMADD213PS.BCST expNums<>+2048(SB), Z11, Z12
-	VFMADD213PS.BCST expNums<>+2048(SB), Z14, Z15
-	VFMADD213PS.BCST expNums<>+2048(SB), Z17, Z18
-	VFMADD213PS.BCST expNums<>+2048(SB), Z20, Z21
-	VFMADD213PS.BCST expNums<>+2048(SB), Z24, Z25
-	VFMADD213PS.BCST expNums<>+2080(SB), Z8, Z9
-	VFMADD213PS.BCST expNums<>+2080(SB), Z11, Z12
-	VFMADD213PS.BCST expNums<>+2080(SB), Z14, Z15
-	VFMADD213PS.BCST expNums<>+2080(SB), Z17, Z18
-	VFMADD213PS.BCST expNums<>+2080(SB), Z20, Z21
-	VFMADD213PS.BCST expNums<>+2080(SB), Z24, Z25
+	VBROADCASTSS     expNums<>+2208(SB), Z9
+	VBROADCASTSS     expNums<>+2208(SB), Z12
+	VBROADCASTSS     expNums<>+2208(SB), Z15
+	VBROADCASTSS     expNums<>+2208(SB), Z18
+	VBROADCASTSS     expNums<>+2208(SB), Z21
+	VBROADCASTSS     expNums<>+2208(SB), Z25
+	VFMADD213PS.BCST expNums<>+2240(SB), Z8, Z9
+	VFMADD213PS.BCST expNums<>+2240(SB), Z11, Z12
+	VFMADD213PS.BCST expNums<>+2240(SB), Z14, Z15
+	VFMADD213PS.BCST expNums<>+2240(SB), Z17, Z18
+	VFMADD213PS.BCST expNums<>+2240(SB), Z20, Z21
+	VFMADD213PS.BCST expNums<>+2240(SB), Z24, Z25
+	VFMADD213PS.BCST expNums<>+2272(SB), Z8, Z9
+	VFMADD213PS.BCST expNums<>+2272(SB), Z11, Z12
+	VFMADD213PS.BCST expNums<>+2272(SB), Z14, Z15
+	VFMADD213PS.BCST expNums<>+2272(SB), Z17, Z18
+	VFMADD213PS.BCST expNums<>+2272(SB), Z20, Z21
+	VFMADD213PS.BCST expNums<>+2272(SB), Z24, Z25
+	VFMADD213PS.BCST expNums<>+2304(SB), Z8, Z9
+	VFMADD213PS.BCST expNums<>+2304(SB), Z11, Z12
+	VFMADD213PS.BCST expNums<>+2304(SB), Z14, Z15
+	VFMADD213PS.BCST expNums<>+2304(SB), Z17, Z18
+	VFMADD213PS.BCST expNums<>+2304(SB), Z20, Z21
+	VFMADD213PS.BCST expNums<>+2304(SB), Z24, Z25
+	VFMADD213PS.BCST expNums<>+2336(SB), Z8, Z9
+	VFMADD213PS.BCST expNums<>+2336(SB), Z11, Z12
+	VFMADD213PS.BCST expNums<>+2336(SB), Z14, Z15
+	VFMADD213PS.BCST expNums<>+2336(SB), Z17, Z18
+	VFMADD213PS.BCST expNums<>+2336(SB), Z20, Z21
+	VFMADD213PS.BCST expNums<>+2336(SB), Z24, Z25
 	VSCALEFPS        Z7, Z9, Z9
 	VSCALEFPS        Z10, Z12, Z12
 	VSCALEFPS        Z13, Z15, Z15
@@ -18303,11 +16692,11 @@ turn3:
 	VMAXPS           Z2, Z1, Z2
 	VMULPS           Z0, Z2, Z3
 	VREDUCEPS        $0x01, Z3, Z4
-	VBROADCASTSS     expNums<>+1952(SB), Z5
-	VFMADD213PS.BCST expNums<>+1984(SB), Z4, Z5
-	VFMADD213PS.BCST expNums<>+2016(SB), Z4, Z5
-	VFMADD213PS.BCST expNums<>+2048(SB), Z4, Z5
-	VFMADD213PS.BCST expNums<>+2080(SB), Z4, Z5
+	VBROADCASTSS     expNums<>+2208(SB), Z5
+	VFMADD213PS.BCST expNums<>+2240(SB), Z4, Z5
+	VFMADD213PS.BCST expNums<>+2272(SB), Z4, Z5
+	VFMADD213PS.BCST expNums<>+2304(SB), Z4, Z5
+	VFMADD213PS.BCST expNums<>+2336(SB), Z4, Z5
 	VSCALEFPS        Z3, Z5, Z5
 	VADDPS.BCST      expNums<>+352(SB), Z5, Z3
 	VRCP14PS         Z3, Z3
@@ -18330,11 +16719,11 @@ turned4:
 	VMAXPS           Z2, Z1, Z1
 	VMULPS           Z0, Z1, Z0
 	VREDUCEPS        $0x01, Z0, Z2
-	VBROADCASTSS     expNums<>+1952(SB), Z3
-	VFMADD213PS.BCST expNums<>+1984(SB), Z2, Z3
-	VFMADD213PS.BCST expNums<>+2016(SB), Z2, Z3
-	VFMADD213PS.BCST expNums<>+2048(SB), Z2, Z3
-	VFMADD213PS.BCST expNums<>+2080(SB), Z2, Z3
+	VBROADCASTSS     expNums<>+2208(SB), Z3
+	VFMADD213PS.BCST expNums<>+2240(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+2272(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+2304(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+2336(SB), Z2, Z3
 	VSCALEFPS        Z0, Z3, Z3
 	VADDPS.BCST      expNums<>+352(SB), Z3, Z0
 	VRCP14PS         Z0, Z0
@@ -18423,36 +16812,36 @@ turn1:
 	VREDUCEPS        $0x01, Z16, Z17
 	VREDUCEPS        $0x01, Z19, Z20
 	VREDUCEPS        $0x01, Z23, Z24
-	VBROADCASTSS     expNums<>+1952(SB), Z9
-	VBROADCASTSS     expNums<>+1952(SB), Z12
-	VBROADCASTSS     expNums<>+1952(SB), Z15
-	VBROADCASTSS     expNums<>+1952(SB), Z18
-	VBROADCASTSS     expNums<>+1952(SB), Z21
-	VBROADCASTSS     expNums<>+1952(SB), Z25
-	VFMADD213PS.BCST expNums<>+1984(SB), Z8, Z9
-	VFMADD213PS.BCST expNums<>+1984(SB), Z11, Z12
-	VFMADD213PS.BCST expNums<>+1984(SB), Z14, Z15
-	VFMADD213PS.BCST expNums<>+1984(SB), Z17, Z18
-	VFMADD213PS.BCST expNums<>+1984(SB), Z20, Z21
-	VFMADD213PS.BCST expNums<>+1984(SB), Z24, Z25
-	VFMADD213PS.BCST expNums<>+2016(SB), Z8, Z9
-	VFMADD213PS.BCST expNums<>+2016(SB), Z11, Z12
-	VFMADD213PS.BCST expNums<>+2016(SB), Z14, Z15
-	VFMADD213PS.BCST expNums<>+2016(SB), Z17, Z18
-	VFMADD213PS.BCST expNums<>+2016(SB), Z20, Z21
-	VFMADD213PS.BCST expNums<>+2016(SB), Z24, Z25
-	VFMADD213PS.BCST expNums<>+2048(SB), Z8, Z9
-	VFMADD213PS.BCST expNums<>+2048(SB), Z11, Z12
-	VFMADD213PS.BCST expNums<>+2048(SB), Z14, Z15
-	VFMADD213PS.BCST expNums<>+2048(SB), Z17, Z18
-	VFMADD213PS.BCST expNums<>+2048(SB), Z20, Z21
-	VFMADD213PS.BCST expNums<>+2048(SB), Z24, Z25
-	VFMADD213PS.BCST expNums<>+2080(SB), Z8, Z9
-	VFMADD213PS.BCST expNums<>+2080(SB), Z11, Z12
-	VFMADD213PS.BCST expNums<>+2080(SB), Z14, Z15
-	VFMADD213PS.BCST expNums<>+2080(SB), Z17, Z18
-	VFMADD213PS.BCST expNums<>+2080(SB), Z20, Z21
-	VFMADD213PS.BCST expNums<>+2080(SB), Z24, Z25
+	VBROADCASTSS     expNums<>+2208(SB), Z9
+	VBROADCASTSS     expNums<>+2208(SB), Z12
+	VBROADCASTSS     expNums<>+2208(SB), Z15
+	VBROADCASTSS     expNums<>+2208(SB), Z18
+	VBROADCASTSS     expNums<>+2208(SB), Z21
+	VBROADCASTSS     expNums<>+2208(SB), Z25
+	VFMADD213PS.BCST expNums<>+2240(SB), Z8, Z9
+	VFMADD213PS.BCST expNums<>+2240(SB), Z11, Z12
+	VFMADD213PS.BCST expNums<>+2240(SB), Z14, Z15
+	VFMADD213PS.BCST expNums<>+2240(SB), Z17, Z18
+	VFMADD213PS.BCST expNums<>+2240(SB), Z20, Z21
+	VFMADD213PS.BCST expNums<>+2240(SB), Z24, Z25
+	VFMADD213PS.BCST expNums<>+2272(SB), Z8, Z9
+	VFMADD213PS.BCST expNums<>+2272(SB), Z11, Z12
+	VFMADD213PS.BCST expNums<>+2272(SB), Z14, Z15
+	VFMADD213PS.BCST expNums<>+2272(SB), Z17, Z18
+	VFMADD213PS.BCST expNums<>+2272(SB), Z20, Z21
+	VFMADD213PS.BCST expNums<>+2272(SB), Z24, Z25
+	VFMADD213PS.BCST expNums<>+2304(SB), Z8, Z9
+	VFMADD213PS.BCST expNums<>+2304(SB), Z11, Z12
+	VFMADD213PS.BCST expNums<>+2304(SB), Z14, Z15
+	VFMADD213PS.BCST expNums<>+2304(SB), Z17, Z18
+	VFMADD213PS.BCST expNums<>+2304(SB), Z20, Z21
+	VFMADD213PS.BCST expNums<>+2304(SB), Z24, Z25
+	VFMADD213PS.BCST expNums<>+2336(SB), Z8, Z9
+	VFMADD213PS.BCST expNums<>+2336(SB), Z11, Z12
+	VFMADD213PS.BCST expNums<>+2336(SB), Z14, Z15
+	VFMADD213PS.BCST expNums<>+2336(SB), Z17, Z18
+	VFMADD213PS.BCST expNums<>+2336(SB), Z20, Z21
+	VFMADD213PS.BCST expNums<>+2336(SB), Z24, Z25
 	VSCALEFPS        Z7, Z9, Z9
 	VSCALEFPS        Z10, Z12, Z12
 	VSCALEFPS        Z13, Z15, Z15
@@ -18509,11 +16898,11 @@ turn3:
 	VMAXPS           Z2, Z1, Z2
 	VMULPS           Z0, Z2, Z3
 	VREDUCEPS        $0x01, Z3, Z4
-	VBROADCASTSS     expNums<>+1952(SB), Z5
-	VFMADD213PS.BCST expNums<>+1984(SB), Z4, Z5
-	VFMADD213PS.BCST expNums<>+2016(SB), Z4, Z5
-	VFMADD213PS.BCST expNums<>+2048(SB), Z4, Z5
-	VFMADD213PS.BCST expNums<>+2080(SB), Z4, Z5
+	VBROADCASTSS     expNums<>+2208(SB), Z5
+	VFMADD213PS.BCST expNums<>+2240(SB), Z4, Z5
+	VFMADD213PS.BCST expNums<>+2272(SB), Z4, Z5
+	VFMADD213PS.BCST expNums<>+2304(SB), Z4, Z5
+	VFMADD213PS.BCST expNums<>+2336(SB), Z4, Z5
 	VSCALEFPS        Z3, Z5, Z5
 	VADDPS.BCST      expNums<>+352(SB), Z5, Z3
 	VRCP14PS         Z3, Z3
@@ -18538,11 +16927,11 @@ turned4:
 	VMAXPS           Z2, Z1, Z1
 	VMULPS           Z0, Z1, Z0
 	VREDUCEPS        $0x01, Z0, Z2
-	VBROADCASTSS     expNums<>+1952(SB), Z3
-	VFMADD213PS.BCST expNums<>+1984(SB), Z2, Z3
-	VFMADD213PS.BCST expNums<>+2016(SB), Z2, Z3
-	VFMADD213PS.BCST expNums<>+2048(SB), Z2, Z3
-	VFMADD213PS.BCST expNums<>+2080(SB), Z2, Z3
+	VBROADCASTSS     expNums<>+2208(SB), Z3
+	VFMADD213PS.BCST expNums<>+2240(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+2272(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+2304(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+2336(SB), Z2, Z3
 	VSCALEFPS        Z0, Z3, Z3
 	VADDPS.BCST      expNums<>+352(SB), Z3, Z0
 	VRCP14PS         Z0, Z0
@@ -18672,324 +17061,452 @@ TEXT ·expSumF16AVX512(SB), NOSPLIT|NOFRAME, $0-36
 	MOVQ         n+16(FP), CX
 	XORQ         BX, BX
 	VBROADCASTSS max+24(FP), Z0
-	VBROADCASTSS expNums<>+0(SB), Z1
-	VBROADCASTSS expNums<>+32(SB), Z2
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z2, Z2, Z2
 	VXORPS       Z3, Z3, Z3
 	VXORPS       Z4, Z4, Z4
-	VXORPS       Z5, Z5, Z5
-	VXORPS       Z6, Z6, Z6
-	SUBQ         $+64, CX
+	SUBQ         $+192, CX
 	JLT          turned2
 
 turn1:
-	VCVTPH2PS         (DX)(BX*2), Z7
-	VCVTPH2PS         32(DX)(BX*2), Z8
-	VCVTPH2PS         64(DX)(BX*2), Z9
-	VCVTPH2PS         96(DX)(BX*2), Z10
-	VSUBPS            Z0, Z7, Z7
-	VSUBPS            Z0, Z8, Z8
-	VSUBPS            Z0, Z9, Z9
-	VSUBPS            Z0, Z10, Z10
-	VMAXPS            Z7, Z1, Z7
-	VMAXPS            Z8, Z1, Z8
-	VMAXPS            Z9, Z1, Z9
-	VMAXPS            Z10, Z1, Z10
-	VMINPS            Z7, Z2, Z7
-	VMINPS            Z8, Z2, Z8
-	VMINPS            Z9, Z2, Z9
-	VMINPS            Z10, Z2, Z13
-	VBROADCASTSS      expNums<>+64(SB), Z10
-	VBROADCASTSS      expNums<>+64(SB), Z11
-	VBROADCASTSS      expNums<>+64(SB), Z12
-	VBROADCASTSS      expNums<>+64(SB), Z14
-	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z10
-	VFMADD213PS.BCST  expNums<>+96(SB), Z8, Z11
-	VFMADD213PS.BCST  expNums<>+96(SB), Z9, Z12
-	VFMADD213PS.BCST  expNums<>+96(SB), Z13, Z14
-	VSUBPS.BCST       expNums<>+96(SB), Z10, Z10
-	VSUBPS.BCST       expNums<>+96(SB), Z11, Z11
-	VSUBPS.BCST       expNums<>+96(SB), Z12, Z12
-	VSUBPS.BCST       expNums<>+96(SB), Z14, Z14
-	VMOVUPS           Z7, Z7
-	VMOVUPS           Z8, Z8
-	VMOVUPS           Z9, Z9
-	VMOVUPS           Z13, Z17
-	VFNMADD231PS.BCST expNums<>+128(SB), Z10, Z7
-	VFNMADD231PS.BCST expNums<>+128(SB), Z11, Z8
-	VFNMADD231PS.BCST expNums<>+128(SB), Z12, Z9
-	VFNMADD231PS.BCST expNums<>+128(SB), Z14, Z17
-	VFNMADD231PS.BCST expNums<>+160(SB), Z10, Z7
-	VFNMADD231PS.BCST expNums<>+160(SB), Z11, Z8
-	VFNMADD231PS.BCST expNums<>+160(SB), Z12, Z9
-	VFNMADD231PS.BCST expNums<>+160(SB), Z14, Z17
-	VBROADCASTSS      expNums<>+192(SB), Z13
-	VBROADCASTSS      expNums<>+192(SB), Z15
-	VBROADCASTSS      expNums<>+192(SB), Z16
-	VBROADCASTSS      expNums<>+192(SB), Z18
-	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z13
-	VFMADD213PS.BCST  expNums<>+224(SB), Z8, Z15
-	VFMADD213PS.BCST  expNums<>+224(SB), Z9, Z16
-	VFMADD213PS.BCST  expNums<>+224(SB), Z17, Z18
-	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z13
-	VFMADD213PS.BCST  expNums<>+256(SB), Z8, Z15
-	VFMADD213PS.BCST  expNums<>+256(SB), Z9, Z16
-	VFMADD213PS.BCST  expNums<>+256(SB), Z17, Z18
-	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z13
-	VFMADD213PS.BCST  expNums<>+288(SB), Z8, Z15
-	VFMADD213PS.BCST  expNums<>+288(SB), Z9, Z16
-	VFMADD213PS.BCST  expNums<>+288(SB), Z17, Z18
-	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z13
-	VFMADD213PS.BCST  expNums<>+320(SB), Z8, Z15
-	VFMADD213PS.BCST  expNums<>+320(SB), Z9, Z16
-	VFMADD213PS.BCST  expNums<>+320(SB), Z17, Z18
-	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z13
-	VFMADD213PS.BCST  expNums<>+352(SB), Z8, Z15
-	VFMADD213PS.BCST  expNums<>+352(SB), Z9, Z16
-	VFMADD213PS.BCST  expNums<>+352(SB), Z17, Z18
-	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z13
-	VFMADD213PS.BCST  expNums<>+352(SB), Z8, Z15
-	VFMADD213PS.BCST  expNums<>+352(SB), Z9, Z16
-	VFMADD213PS.BCST  expNums<>+352(SB), Z17, Z18
-	VSCALEFPS         Z10, Z13, Z7
-	VSCALEFPS         Z11, Z15, Z8
-	VSCALEFPS         Z12, Z16, Z9
-	VSCALEFPS         Z14, Z18, Z10
-	VMOVUPS           Z7, (AX)(BX*4)
-	VMOVUPS           Z8, 64(AX)(BX*4)
-	VMOVUPS           Z9, 128(AX)(BX*4)
-	VMOVUPS           Z10, 192(AX)(BX*4)
-	VADDPS            Z7, Z3, Z3
-	VADDPS            Z8, Z4, Z4
-	VADDPS            Z9, Z5, Z5
-	VADDPS            Z10, Z6, Z6
-	ADDQ              $+64, BX
-	SUBQ              $+64, CX
-	JGE               turn1
+	VCVTPH2PS        (DX)(BX*2), Z5
+	VCVTPH2PS        32(DX)(BX*2), Z6
+	VCVTPH2PS        64(DX)(BX*2), Z7
+	VCVTPH2PS        96(DX)(BX*2), Z8
+	VCVTPH2PS        128(DX)(BX*2), Z9
+	VCVTPH2PS        160(DX)(BX*2), Z10
+	VSUBPS           Z0, Z5, Z5
+	VSUBPS           Z0, Z6, Z6
+	VSUBPS           Z0, Z7, Z7
+	VSUBPS           Z0, Z8, Z8
+	VSUBPS           Z0, Z9, Z9
+	VSUBPS           Z0, Z10, Z10
+	VMULPS.BCST      expNums<>+64(SB), Z5, Z5
+	VMULPS.BCST      expNums<>+64(SB), Z6, Z6
+	VMULPS.BCST      expNums<>+64(SB), Z7, Z7
+	VMULPS.BCST      expNums<>+64(SB), Z8, Z8
+	VMULPS.BCST      expNums<>+64(SB), Z9, Z9
+	VMULPS.BCST      expNums<>+64(SB), Z10, Z15
+	VRNDSCALEPS      $0x09, Z5, Z10
+	VRNDSCALEPS      $0x09, Z6, Z11
+	VRNDSCALEPS      $0x09, Z7, Z12
+	VRNDSCALEPS      $0x09, Z8, Z13
+	VRNDSCALEPS      $0x09, Z9, Z14
+	VRNDSCALEPS      $0x09, Z15, Z16
+	VSUBPS           Z10, Z5, Z10
+	VSUBPS           Z11, Z6, Z11
+	VSUBPS           Z12, Z7, Z12
+	VSUBPS           Z13, Z8, Z13
+	VSUBPS           Z14, Z9, Z14
+	VSUBPS           Z16, Z15, Z21
+	VBROADCASTSS     expNums<>+1952(SB), Z16
+	VBROADCASTSS     expNums<>+1952(SB), Z17
+	VBROADCASTSS     expNums<>+1952(SB), Z18
+	VBROADCASTSS     expNums<>+1952(SB), Z19
+	VBROADCASTSS     expNums<>+1952(SB), Z20
+	VBROADCASTSS     expNums<>+1952(SB), Z22
+	VFMADD213PS.BCST expNums<>+1984(SB), Z10, Z16
+	VFMADD213PS.BCST expNums<>+1984(SB), Z11, Z17
+	VFMADD213PS.BCST expNums<>+1984(SB), Z12, Z18
+	VFMADD213PS.BCST expNums<>+1984(SB), Z13, Z19
+	VFMADD213PS.BCST expNums<>+1984(SB), Z14, Z20
+	VFMADD213PS.BCST expNums<>+1984(SB), Z21, Z22
+	VFMADD213PS.BCST expNums<>+2016(SB), Z10, Z16
+	VFMADD213PS.BCST expNums<>+2016(SB), Z11, Z17
+	VFMADD213PS.BCST expNums<>+2016(SB), Z12, Z18
+	VFMADD213PS.BCST expNums<>+2016(SB), Z13, Z19
+	VFMADD213PS.BCST expNums<>+2016(SB), Z14, Z20
+	VFMADD213PS.BCST expNums<>+2016(SB), Z21, Z22
+	VFMADD213PS.BCST expNums<>+2048(SB), Z10, Z16
+	VFMADD213PS.BCST expNums<>+2048(SB), Z11, Z17
+	VFMADD213PS.BCST expNums<>+2048(SB), Z12, Z18
+	VFMADD213PS.BCST expNums<>+2048(SB), Z13, Z19
+	VFMADD213PS.BCST expNums<>+2048(SB), Z14, Z20
+	VFMADD213PS.BCST expNums<>+2048(SB), Z21, Z22
+	VFMADD213PS.BCST expNums<>+2080(SB), Z10, Z16
+	VFMADD213PS.BCST expNums<>+2080(SB), Z11, Z17
+	VFMADD213PS.BCST expNums<>+2080(SB), Z12, Z18
+	VFMADD213PS.BCST expNums<>+2080(SB), Z13, Z19
+	VFMADD213PS.BCST expNums<>+2080(SB), Z14, Z20
+	VFMADD213PS.BCST expNums<>+2080(SB), Z21, Z22
+	VFMADD213PS.BCST expNums<>+2112(SB), Z10, Z16
+	VFMADD213PS.BCST expNums<>+2112(SB), Z11, Z17
+	VFMADD213PS.BCST expNums<>+2112(SB), Z12, Z18
+	VFMADD213PS.BCST expNums<>+2112(SB), Z13, Z19
+	VFMADD213PS.BCST expNums<>+2112(SB), Z14, Z20
+	VFMADD213PS.BCST expNums<>+2112(SB), Z21, Z22
+	VFMADD213PS.BCST expNums<>+352(SB), Z10, Z16
+	VFMADD213PS.BCST expNums<>+352(SB), Z11, Z17
+	VFMADD213PS.BCST expNums<>+352(SB), Z12, Z18
+	VFMADD213PS.BCST expNums<>+352(SB), Z13, Z19
+	VFMADD213PS.BCST expNums<>+352(SB), Z14, Z20
+	VFMADD213PS.BCST expNums<>+352(SB), Z21, Z22
+	VSCALEFPS        Z5, Z16, Z16
+	VSCALEFPS        Z6, Z17, Z17
+	VSCALEFPS        Z7, Z18, Z18
+	VSCALEFPS        Z8, Z19, Z19
+	VSCALEFPS        Z9, Z20, Z20
+	VSCALEFPS        Z15, Z22, Z22
+	VMOVUPS          Z16, (AX)(BX*4)
+	VMOVUPS          Z17, 64(AX)(BX*4)
+	VMOVUPS          Z18, 128(AX)(BX*4)
+	VMOVUPS          Z19, 192(AX)(BX*4)
+	VMOVUPS          Z20, 256(AX)(BX*4)
+	VMOVUPS          Z22, 320(AX)(BX*4)
+	VADDPS           Z16, Z1, Z1
+	VADDPS           Z17, Z2, Z2
+	VADDPS           Z18, Z3, Z3
+	VADDPS           Z19, Z4, Z4
+	VADDPS           Z20, Z1, Z1
+	VADDPS           Z22, Z2, Z2
+	VCVTPH2PS        192(DX)(BX*2), Z5
+	VCVTPH2PS        224(DX)(BX*2), Z6
+	VCVTPH2PS        256(DX)(BX*2), Z7
+	VCVTPH2PS        288(DX)(BX*2), Z8
+	VCVTPH2PS        320(DX)(BX*2), Z9
+	VCVTPH2PS        352(DX)(BX*2), Z10
+	VSUBPS           Z0, Z5, Z5
+	VSUBPS           Z0, Z6, Z6
+	VSUBPS           Z0, Z7, Z7
+	VSUBPS           Z0, Z8, Z8
+	VSUBPS           Z0, Z9, Z9
+	VSUBPS           Z0, Z10, Z10
+	VMULPS.BCST      expNums<>+64(SB), Z5, Z5
+	VMULPS.BCST      expNums<>+64(SB), Z6, Z6
+	VMULPS.BCST      expNums<>+64(SB), Z7, Z7
+	VMULPS.BCST      expNums<>+64(SB), Z8, Z8
+	VMULPS.BCST      expNums<>+64(SB), Z9, Z9
+	VMULPS.BCST      expNums<>+64(SB), Z10, Z15
+	VRNDSCALEPS      $0x09, Z5, Z10
+	VRNDSCALEPS      $0x09, Z6, Z11
+	VRNDSCALEPS      $0x09, Z7, Z12
+	VRNDSCALEPS      $0x09, Z8, Z13
+	VRNDSCALEPS      $0x09, Z9, Z14
+	VRNDSCALEPS      $0x09, Z15, Z16
+	VSUBPS           Z10, Z5, Z10
+	VSUBPS           Z11, Z6, Z11
+	VSUBPS           Z12, Z7, Z12
+	VSUBPS           Z13, Z8, Z13
+	VSUBPS           Z14, Z9, Z14
+	VSUBPS           Z16, Z15, Z21
+	VBROADCASTSS     expNums<>+1952(SB), Z16
+	VBROADCASTSS     expNums<>+1952(SB), Z17
+	VBROADCASTSS     expNums<>+1952(SB), Z18
+	VBROADCASTSS     expNums<>+1952(SB), Z19
+	VBROADCASTSS     expNums<>+1952(SB), Z20
+	VBROADCASTSS     expNums<>+1952(SB), Z22
+	VFMADD213PS.BCST expNums<>+1984(SB), Z10, Z16
+	VFMADD213PS.BCST expNums<>+1984(SB), Z11, Z17
+	VFMADD213PS.BCST expNums<>+1984(SB), Z12, Z18
+	VFMADD213PS.BCST expNums<>+1984(SB), Z13, Z19
+	VFMADD213PS.BCST expNums<>+1984(SB), Z14, Z20
+	VFMADD213PS.BCST expNums<>+1984(SB), Z21, Z22
+	VFMADD213PS.BCST expNums<>+2016(SB), Z10, Z16
+	VFMADD213PS.BCST expNums<>+2016(SB), Z11, Z17
+	VFMADD213PS.BCST expNums<>+2016(SB), Z12, Z18
+	VFMADD213PS.BCST expNums<>+2016(SB), Z13, Z19
+	VFMADD213PS.BCST expNums<>+2016(SB), Z14, Z20
+	VFMADD213PS.BCST expNums<>+2016(SB), Z21, Z22
+	VFMADD213PS.BCST expNums<>+2048(SB), Z10, Z16
+	VFMADD213PS.BCST expNums<>+2048(SB), Z11, Z17
+	VFMADD213PS.BCST expNums<>+2048(SB), Z12, Z18
+	VFMADD213PS.BCST expNums<>+2048(SB), Z13, Z19
+	VFMADD213PS.BCST expNums<>+2048(SB), Z14, Z20
+	VFMADD213PS.BCST expNums<>+2048(SB), Z21, Z22
+	VFMADD213PS.BCST expNums<>+2080(SB), Z10, Z16
+	VFMADD213PS.BCST expNums<>+2080(SB), Z11, Z17
+	VFMADD213PS.BCST expNums<>+2080(SB), Z12, Z18
+	VFMADD213PS.BCST expNums<>+2080(SB), Z13, Z19
+	VFMADD213PS.BCST expNums<>+2080(SB), Z14, Z20
+	VFMADD213PS.BCST expNums<>+2080(SB), Z21, Z22
+	VFMADD213PS.BCST expNums<>+2112(SB), Z10, Z16
+	VFMADD213PS.BCST expNums<>+2112(SB), Z11, Z17
+	VFMADD213PS.BCST expNums<>+2112(SB), Z12, Z18
+	VFMADD213PS.BCST expNums<>+2112(SB), Z13, Z19
+	VFMADD213PS.BCST expNums<>+2112(SB), Z14, Z20
+	VFMADD213PS.BCST expNums<>+2112(SB), Z21, Z22
+	VFMADD213PS.BCST expNums<>+352(SB), Z10, Z16
+	VFMADD213PS.BCST expNums<>+352(SB), Z11, Z17
+	VFMADD213PS.BCST expNums<>+352(SB), Z12, Z18
+	VFMADD213PS.BCST expNums<>+352(SB), Z13, Z19
+	VFMADD213PS.BCST expNums<>+352(SB), Z14, Z20
+	VFMADD213PS.BCST expNums<>+352(SB), Z21, Z22
+	VSCALEFPS        Z5, Z16, Z16
+	VSCALEFPS        Z6, Z17, Z17
+	VSCALEFPS        Z7, Z18, Z18
+	VSCALEFPS        Z8, Z19, Z19
+	VSCALEFPS        Z9, Z20, Z20
+	VSCALEFPS        Z15, Z22, Z22
+	VMOVUPS          Z16, 384(AX)(BX*4)
+	VMOVUPS          Z17, 448(AX)(BX*4)
+	VMOVUPS          Z18, 512(AX)(BX*4)
+	VMOVUPS          Z19, 576(AX)(BX*4)
+	VMOVUPS          Z20, 640(AX)(BX*4)
+	VMOVUPS          Z22, 704(AX)(BX*4)
+	VADDPS           Z16, Z3, Z3
+	VADDPS           Z17, Z4, Z4
+	VADDPS           Z18, Z1, Z1
+	VADDPS           Z19, Z2, Z2
+	VADDPS           Z20, Z3, Z3
+	VADDPS           Z22, Z4, Z4
+	ADDQ             $+192, BX
+	SUBQ             $+192, CX
+	JGE              turn1
 
 turned2:
-	ADDQ              $+64, CX
-	CMPQ              CX, $+16
-	JLT               short4
-	VCVTPH2PS         (DX)(BX*2), Z7
-	VSUBPS            Z0, Z7, Z7
-	VMAXPS            Z7, Z1, Z7
-	VMINPS            Z7, Z2, Z7
-	VBROADCASTSS      expNums<>+64(SB), Z8
-	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z8
-	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
-	VMOVUPS           Z7, Z7
-	VFNMADD231PS.BCST expNums<>+128(SB), Z8, Z7
-	VFNMADD231PS.BCST expNums<>+160(SB), Z8, Z7
-	VBROADCASTSS      expNums<>+192(SB), Z9
-	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z9
-	VSCALEFPS         Z8, Z9, Z7
-	VMOVUPS           Z7, (AX)(BX*4)
-	VADDPS            Z7, Z3, Z3
-	ADDQ              $+16, BX
-	SUBQ              $+16, CX
-	CMPQ              CX, $+16
-	JLT               short5
-	VCVTPH2PS         (DX)(BX*2), Z7
-	VSUBPS            Z0, Z7, Z7
-	VMAXPS            Z7, Z1, Z7
-	VMINPS            Z7, Z2, Z7
-	VBROADCASTSS      expNums<>+64(SB), Z8
-	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z8
-	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
-	VMOVUPS           Z7, Z7
-	VFNMADD231PS.BCST expNums<>+128(SB), Z8, Z7
-	VFNMADD231PS.BCST expNums<>+160(SB), Z8, Z7
-	VBROADCASTSS      expNums<>+192(SB), Z9
-	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z9
-	VSCALEFPS         Z8, Z9, Z7
-	VMOVUPS           Z7, (AX)(BX*4)
-	VADDPS            Z7, Z4, Z4
-	ADDQ              $+16, BX
-	SUBQ              $+16, CX
-	CMPQ              CX, $+16
-	JLT               short6
-	VCVTPH2PS         (DX)(BX*2), Z7
-	VSUBPS            Z0, Z7, Z7
-	VMAXPS            Z7, Z1, Z7
-	VMINPS            Z7, Z2, Z7
-	VBROADCASTSS      expNums<>+64(SB), Z8
-	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z8
-	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
-	VMOVUPS           Z7, Z7
-	VFNMADD231PS.BCST expNums<>+128(SB), Z8, Z7
-	VFNMADD231PS.BCST expNums<>+160(SB), Z8, Z7
-	VBROADCASTSS      expNums<>+192(SB), Z9
-	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z9
-	VSCALEFPS         Z8, Z9, Z7
-	VMOVUPS           Z7, (AX)(BX*4)
-	VADDPS            Z7, Z5, Z5
-	ADDQ              $+16, BX
-	SUBQ              $+16, CX
-	CMPQ              CX, $+16
-	JLT               short7
-	VCVTPH2PS         (DX)(BX*2), Z7
-	VSUBPS            Z0, Z7, Z7
-	VMAXPS            Z7, Z1, Z7
-	VMINPS            Z7, Z2, Z7
-	VBROADCASTSS      expNums<>+64(SB), Z8
-	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z8
-	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
-	VMOVUPS           Z7, Z7
-	VFNMADD231PS.BCST expNums<>+128(SB), Z8, Z7
-	VFNMADD231PS.BCST expNums<>+160(SB), Z8, Z7
-	VBROADCASTSS      expNums<>+192(SB), Z9
-	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z9
-	VSCALEFPS         Z8, Z9, Z7
-	VMOVUPS           Z7, (AX)(BX*4)
-	VADDPS            Z7, Z6, Z6
-	ADDQ              $+16, BX
-	SUBQ              $+16, CX
+	ADDQ $+192, CX
+	SUBQ $+64, CX
+	JLT  turned4
 
-short4:
-	TESTQ             CX, CX
-	JEQ               done3
-	MOVQ              $+1, SI
-	SHLQ              CL, SI
-	DECQ              SI
-	KMOVW             SI, K1
-	VMOVDQU16.Z       (DX)(BX*2), K1, Y7
-	VCVTPH2PS         Y7, Z7
-	VSUBPS            Z0, Z7, Z0
-	VMAXPS            Z0, Z1, Z0
-	VMINPS            Z0, Z2, Z0
-	VBROADCASTSS      expNums<>+64(SB), Z1
-	VFMADD213PS.BCST  expNums<>+96(SB), Z0, Z1
-	VSUBPS.BCST       expNums<>+96(SB), Z1, Z1
-	VMOVUPS           Z0, Z0
-	VFNMADD231PS.BCST expNums<>+128(SB), Z1, Z0
-	VFNMADD231PS.BCST expNums<>+160(SB), Z1, Z0
-	VBROADCASTSS      expNums<>+192(SB), Z2
-	VFMADD213PS.BCST  expNums<>+224(SB), Z0, Z2
-	VFMADD213PS.BCST  expNums<>+256(SB), Z0, Z2
-	VFMADD213PS.BCST  expNums<>+288(SB), Z0, Z2
-	VFMADD213PS.BCST  expNums<>+320(SB), Z0, Z2
-	VFMADD213PS.BCST  expNums<>+352(SB), Z0, Z2
-	VFMADD213PS.BCST  expNums<>+352(SB), Z0, Z2
-	VSCALEFPS         Z1, Z2, Z0
-	VMOVUPS           Z0, K1, (AX)(BX*4)
-	VADDPS            Z0, Z3, K1, Z3
-	JMP               done3
+turn3:
+	VCVTPH2PS        (DX)(BX*2), Z5
+	VCVTPH2PS        32(DX)(BX*2), Z6
+	VCVTPH2PS        64(DX)(BX*2), Z7
+	VCVTPH2PS        96(DX)(BX*2), Z8
+	VSUBPS           Z0, Z5, Z5
+	VSUBPS           Z0, Z6, Z6
+	VSUBPS           Z0, Z7, Z7
+	VSUBPS           Z0, Z8, Z8
+	VMULPS.BCST      expNums<>+64(SB), Z5, Z5
+	VMULPS.BCST      expNums<>+64(SB), Z6, Z6
+	VMULPS.BCST      expNums<>+64(SB), Z7, Z7
+	VMULPS.BCST      expNums<>+64(SB), Z8, Z11
+	VRNDSCALEPS      $0x09, Z5, Z8
+	VRNDSCALEPS      $0x09, Z6, Z9
+	VRNDSCALEPS      $0x09, Z7, Z10
+	VRNDSCALEPS      $0x09, Z11, Z12
+	VSUBPS           Z8, Z5, Z8
+	VSUBPS           Z9, Z6, Z9
+	VSUBPS           Z10, Z7, Z10
+	VSUBPS           Z12, Z11, Z15
+	VBROADCASTSS     expNums<>+1952(SB), Z12
+	VBROADCASTSS     expNums<>+1952(SB), Z13
+	VBROADCASTSS     expNums<>+1952(SB), Z14
+	VBROADCASTSS     expNums<>+1952(SB), Z16
+	VFMADD213PS.BCST expNums<>+1984(SB), Z8, Z12
+	VFMADD213PS.BCST expNums<>+1984(SB), Z9, Z13
+	VFMADD213PS.BCST expNums<>+1984(SB), Z10, Z14
+	VFMADD213PS.BCST expNums<>+1984(SB), Z15, Z16
+	VFMADD213PS.BCST expNums<>+2016(SB), Z8, Z12
+	VFMADD213PS.BCST expNums<>+2016(SB), Z9, Z13
+	VFMADD213PS.BCST expNums<>+2016(SB), Z10, Z14
+	VFMADD213PS.BCST expNums<>+2016(SB), Z15, Z16
+	VFMADD213PS.BCST expNums<>+2048(SB), Z8, Z12
+	VFMADD213PS.BCST expNums<>+2048(SB), Z9, Z13
+	VFMADD213PS.BCST expNums<>+2048(SB), Z10, Z14
+	VFMADD213PS.BCST expNums<>+2048(SB), Z15, Z16
+	VFMADD213PS.BCST expNums<>+2080(SB), Z8, Z12
+	VFMADD213PS.BCST expNums<>+2080(SB), Z9, Z13
+	VFMADD213PS.BCST expNums<>+2080(SB), Z10, Z14
+	VFMADD213PS.BCST expNums<>+2080(SB), Z15, Z16
+	VFMADD213PS.BCST expNums<>+2112(SB), Z8, Z12
+	VFMADD213PS.BCST expNums<>+2112(SB), Z9, Z13
+	VFMADD213PS.BCST expNums<>+2112(SB), Z10, Z14
+	VFMADD213PS.BCST expNums<>+2112(SB), Z15, Z16
+	VFMADD213PS.BCST expNums<>+352(SB), Z8, Z12
+	VFMADD213PS.BCST expNums<>+352(SB), Z9, Z13
+	VFMADD213PS.BCST expNums<>+352(SB), Z10, Z14
+	VFMADD213PS.BCST expNums<>+352(SB), Z15, Z16
+	VSCALEFPS        Z5, Z12, Z12
+	VSCALEFPS        Z6, Z13, Z13
+	VSCALEFPS        Z7, Z14, Z14
+	VSCALEFPS        Z11, Z16, Z16
+	VMOVUPS          Z12, (AX)(BX*4)
+	VMOVUPS          Z13, 64(AX)(BX*4)
+	VMOVUPS          Z14, 128(AX)(BX*4)
+	VMOVUPS          Z16, 192(AX)(BX*4)
+	VADDPS           Z12, Z1, Z1
+	VADDPS           Z13, Z2, Z2
+	VADDPS           Z14, Z3, Z3
+	VADDPS           Z16, Z4, Z4
+	ADDQ             $+64, BX
+	SUBQ             $+64, CX
+	JGE              turn3
 
-short5:
-	TESTQ             CX, CX
-	JEQ               done3
-	MOVQ              $+1, SI
-	SHLQ              CL, SI
-	DECQ              SI
-	KMOVW             SI, K1
-	VMOVDQU16.Z       (DX)(BX*2), K1, Y7
-	VCVTPH2PS         Y7, Z7
-	VSUBPS            Z0, Z7, Z0
-	VMAXPS            Z0, Z1, Z0
-	VMINPS            Z0, Z2, Z0
-	VBROADCASTSS      expNums<>+64(SB), Z1
-	VFMADD213PS.BCST  expNums<>+96(SB), Z0, Z1
-	VSUBPS.BCST       expNums<>+96(SB), Z1, Z1
-	VMOVUPS           Z0, Z0
-	VFNMADD231PS.BCST expNums<>+128(SB), Z1, Z0
-	VFNMADD231PS.BCST expNums<>+160(SB), Z1, Z0
-	VBROADCASTSS      expNums<>+192(SB), Z2
-	VFMADD213PS.BCST  expNums<>+224(SB), Z0, Z2
-	VFMADD213PS.BCST  expNums<>+256(SB), Z0, Z2
-	VFMADD213PS.BCST  expNums<>+288(SB), Z0, Z2
-	VFMADD213PS.BCST  expNums<>+320(SB), Z0, Z2
-	VFMADD213PS.BCST  expNums<>+352(SB), Z0, Z2
-	VFMADD213PS.BCST  expNums<>+352(SB), Z0, Z2
-	VSCALEFPS         Z1, Z2, Z0
-	VMOVUPS           Z0, K1, (AX)(BX*4)
-	VADDPS            Z0, Z4, K1, Z4
-	JMP               done3
+turned4:
+	ADDQ             $+64, CX
+	CMPQ             CX, $+16
+	JLT              short6
+	VCVTPH2PS        (DX)(BX*2), Z5
+	VSUBPS           Z0, Z5, Z5
+	VMULPS.BCST      expNums<>+64(SB), Z5, Z5
+	VRNDSCALEPS      $0x09, Z5, Z6
+	VSUBPS           Z6, Z5, Z6
+	VBROADCASTSS     expNums<>+1952(SB), Z7
+	VFMADD213PS.BCST expNums<>+1984(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2016(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2048(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2080(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2112(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+352(SB), Z6, Z7
+	VSCALEFPS        Z5, Z7, Z7
+	VMOVUPS          Z7, (AX)(BX*4)
+	VADDPS           Z7, Z1, Z1
+	ADDQ             $+16, BX
+	SUBQ             $+16, CX
+	CMPQ             CX, $+16
+	JLT              short7
+	VCVTPH2PS        (DX)(BX*2), Z5
+	VSUBPS           Z0, Z5, Z5
+	VMULPS.BCST      expNums<>+64(SB), Z5, Z5
+	VRNDSCALEPS      $0x09, Z5, Z6
+	VSUBPS           Z6, Z5, Z6
+	VBROADCASTSS     expNums<>+1952(SB), Z7
+	VFMADD213PS.BCST expNums<>+1984(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2016(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2048(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2080(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2112(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+352(SB), Z6, Z7
+	VSCALEFPS        Z5, Z7, Z7
+	VMOVUPS          Z7, (AX)(BX*4)
+	VADDPS           Z7, Z2, Z2
+	ADDQ             $+16, BX
+	SUBQ             $+16, CX
+	CMPQ             CX, $+16
+	JLT              short8
+	VCVTPH2PS        (DX)(BX*2), Z5
+	VSUBPS           Z0, Z5, Z5
+	VMULPS.BCST      expNums<>+64(SB), Z5, Z5
+	VRNDSCALEPS      $0x09, Z5, Z6
+	VSUBPS           Z6, Z5, Z6
+	VBROADCASTSS     expNums<>+1952(SB), Z7
+	VFMADD213PS.BCST expNums<>+1984(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2016(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2048(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2080(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2112(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+352(SB), Z6, Z7
+	VSCALEFPS        Z5, Z7, Z7
+	VMOVUPS          Z7, (AX)(BX*4)
+	VADDPS           Z7, Z3, Z3
+	ADDQ             $+16, BX
+	SUBQ             $+16, CX
+	CMPQ             CX, $+16
+	JLT              short9
+	VCVTPH2PS        (DX)(BX*2), Z5
+	VSUBPS           Z0, Z5, Z5
+	VMULPS.BCST      expNums<>+64(SB), Z5, Z5
+	VRNDSCALEPS      $0x09, Z5, Z6
+	VSUBPS           Z6, Z5, Z6
+	VBROADCASTSS     expNums<>+1952(SB), Z7
+	VFMADD213PS.BCST expNums<>+1984(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2016(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2048(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2080(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2112(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+352(SB), Z6, Z7
+	VSCALEFPS        Z5, Z7, Z7
+	VMOVUPS          Z7, (AX)(BX*4)
+	VADDPS           Z7, Z4, Z4
+	ADDQ             $+16, BX
+	SUBQ             $+16, CX
 
 short6:
-	TESTQ             CX, CX
-	JEQ               done3
-	MOVQ              $+1, SI
-	SHLQ              CL, SI
-	DECQ              SI
-	KMOVW             SI, K1
-	VMOVDQU16.Z       (DX)(BX*2), K1, Y7
-	VCVTPH2PS         Y7, Z7
-	VSUBPS            Z0, Z7, Z0
-	VMAXPS            Z0, Z1, Z0
-	VMINPS            Z0, Z2, Z0
-	VBROADCASTSS      expNums<>+64(SB), Z1
-	VFMADD213PS.BCST  expNums<>+96(SB), Z0, Z1
-	VSUBPS.BCST       expNums<>+96(SB), Z1, Z1
-	VMOVUPS           Z0, Z0
-	VFNMADD231PS.BCST expNums<>+128(SB), Z1, Z0
-	VFNMADD231PS.BCST expNums<>+160(SB), Z1, Z0
-	VBROADCASTSS      expNums<>+192(SB), Z2
-	VFMADD213PS.BCST  expNums<>+224(SB), Z0, Z2
-	VFMADD213PS.BCST  expNums<>+256(SB), Z0, Z2
-	VFMADD213PS.BCST  expNums<>+288(SB), Z0, Z2
-	VFMADD213PS.BCST  expNums<>+320(SB), Z0, Z2
-	VFMADD213PS.BCST  expNums<>+352(SB), Z0, Z2
-	VFMADD213PS.BCST  expNums<>+352(SB), Z0, Z2
-	VSCALEFPS         Z1, Z2, Z0
-	VMOVUPS           Z0, K1, (AX)(BX*4)
-	VADDPS            Z0, Z5, K1, Z5
-	JMP               done3
+	TESTQ            CX, CX
+	JEQ              done5
+	MOVQ             $+1, SI
+	SHLQ             CL, SI
+	DECQ             SI
+	KMOVW            SI, K1
+	VMOVDQU16.Z      (DX)(BX*2), K1, Y5
+	VCVTPH2PS        Y5, Z5
+	VSUBPS           Z0, Z5, Z0
+	VMULPS.BCST      expNums<>+64(SB), Z0, Z0
+	VRNDSCALEPS      $0x09, Z0, Z5
+	VSUBPS           Z5, Z0, Z5
+	VBROADCASTSS     expNums<>+1952(SB), Z6
+	VFMADD213PS.BCST expNums<>+1984(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2016(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2048(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2080(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2112(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+352(SB), Z5, Z6
+	VSCALEFPS        Z0, Z6, Z6
+	VMOVUPS          Z6, K1, (AX)(BX*4)
+	VADDPS           Z6, Z1, K1, Z1
+	JMP              done5
 
 short7:
-	TESTQ             CX, CX
-	JEQ               done3
-	MOVQ              $+1, SI
-	SHLQ              CL, SI
-	DECQ              SI
-	KMOVW             SI, K1
-	VMOVDQU16.Z       (DX)(BX*2), K1, Y7
-	VCVTPH2PS         Y7, Z7
-	VSUBPS            Z0, Z7, Z0
-	VMAXPS            Z0, Z1, Z0
-	VMINPS            Z0, Z2, Z0
-	VBROADCASTSS      expNums<>+64(SB), Z1
-	VFMADD213PS.BCST  expNums<>+96(SB), Z0, Z1
-	VSUBPS.BCST       expNums<>+96(SB), Z1, Z1
-	VMOVUPS           Z0, Z0
-	VFNMADD231PS.BCST expNums<>+128(SB), Z1, Z0
-	VFNMADD231PS.BCST expNums<>+160(SB), Z1, Z0
-	VBROADCASTSS      expNums<>+192(SB), Z2
-	VFMADD213PS.BCST  expNums<>+224(SB), Z0, Z2
-	VFMADD213PS.BCST  expNums<>+256(SB), Z0, Z2
-	VFMADD213PS.BCST  expNums<>+288(SB), Z0, Z2
-	VFMADD213PS.BCST  expNums<>+320(SB), Z0, Z2
-	VFMADD213PS.BCST  expNums<>+352(SB), Z0, Z2
-	VFMADD213PS.BCST  expNums<>+352(SB), Z0, Z2
-	VSCALEFPS         Z1, Z2, Z0
-	VMOVUPS           Z0, K1, (AX)(BX*4)
-	VADDPS            Z0, Z6, K1, Z6
+	TESTQ            CX, CX
+	JEQ              done5
+	MOVQ             $+1, SI
+	SHLQ             CL, SI
+	DECQ             SI
+	KMOVW            SI, K1
+	VMOVDQU16.Z      (DX)(BX*2), K1, Y5
+	VCVTPH2PS        Y5, Z5
+	VSUBPS           Z0, Z5, Z0
+	VMULPS.BCST      expNums<>+64(SB), Z0, Z0
+	VRNDSCALEPS      $0x09, Z0, Z5
+	VSUBPS           Z5, Z0, Z5
+	VBROADCASTSS     expNums<>+1952(SB), Z6
+	VFMADD213PS.BCST expNums<>+1984(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2016(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2048(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2080(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2112(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+352(SB), Z5, Z6
+	VSCALEFPS        Z0, Z6, Z6
+	VMOVUPS          Z6, K1, (AX)(BX*4)
+	VADDPS           Z6, Z2, K1, Z2
+	JMP              done5
 
-done3:
-	VADDPS        Z3, Z5, Z3
-	VADDPS        Z4, Z6, Z4
-	VADDPS        Z3, Z4, Z3
-	VEXTRACTF64X4 $0x01, Z3, Y0
-	VADDPS        Y3, Y0, Y0
+short8:
+	TESTQ            CX, CX
+	JEQ              done5
+	MOVQ             $+1, SI
+	SHLQ             CL, SI
+	DECQ             SI
+	KMOVW            SI, K1
+	VMOVDQU16.Z      (DX)(BX*2), K1, Y5
+	VCVTPH2PS        Y5, Z5
+	VSUBPS           Z0, Z5, Z0
+	VMULPS.BCST      expNums<>+64(SB), Z0, Z0
+	VRNDSCALEPS      $0x09, Z0, Z5
+	VSUBPS           Z5, Z0, Z5
+	VBROADCASTSS     expNums<>+1952(SB), Z6
+	VFMADD213PS.BCST expNums<>+1984(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2016(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2048(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2080(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2112(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+352(SB), Z5, Z6
+	VSCALEFPS        Z0, Z6, Z6
+	VMOVUPS          Z6, K1, (AX)(BX*4)
+	VADDPS           Z6, Z3, K1, Z3
+	JMP              done5
+
+short9:
+	TESTQ            CX, CX
+	JEQ              done5
+	MOVQ             $+1, SI
+	SHLQ             CL, SI
+	DECQ             SI
+	KMOVW            SI, K1
+	VMOVDQU16.Z      (DX)(BX*2), K1, Y5
+	VCVTPH2PS        Y5, Z5
+	VSUBPS           Z0, Z5, Z0
+	VMULPS.BCST      expNums<>+64(SB), Z0, Z0
+	VRNDSCALEPS      $0x09, Z0, Z5
+	VSUBPS           Z5, Z0, Z5
+	VBROADCASTSS     expNums<>+1952(SB), Z6
+	VFMADD213PS.BCST expNums<>+1984(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2016(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2048(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2080(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2112(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+352(SB), Z5, Z6
+	VSCALEFPS        Z0, Z6, Z6
+	VMOVUPS          Z6, K1, (AX)(BX*4)
+	VADDPS           Z6, Z4, K1, Z4
+
+done5:
+	VADDPS        Z1, Z3, Z1
+	VADDPS        Z2, Z4, Z2
+	VADDPS        Z1, Z2, Z1
+	VEXTRACTF64X4 $0x01, Z1, Y0
+	VADDPS        Y1, Y0, Y0
 	VEXTRACTF128  $0x01, Y0, X1
 	VADDPS        X0, X1, X1
 	VPERMILPS     $0x0e, X1, X0
@@ -19001,512 +17518,535 @@ done3:
 	RET
 
 // func softmaxF16AVX512(dst *byte, src *byte, exps *float32, n int, count int, step int)
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL
+// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, CMOV, F16C, MMX+
 TEXT ·softmaxF16AVX512(SB), NOSPLIT|NOFRAME, $0-48
-	MOVQ         dst+0(FP), AX
-	MOVQ         src+8(FP), DX
-	MOVQ         exps+16(FP), BX
-	MOVQ         n+24(FP), SI
-	MOVQ         count+32(FP), DI
-	VBROADCASTSS expNums<>+0(SB), Z0
-	VBROADCASTSS expNums<>+32(SB), Z1
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), DX
+	MOVQ exps+16(FP), BX
+	MOVQ n+24(FP), SI
+	MOVQ count+32(FP), R8
+	MOVQ SI, R9
+	SHLQ $0x01, R9
 
 row:
+	LEAQ         (DX)(R9*1), DI
 	MOVQ         SI, CX
-	XORQ         R8, R8
-	VBROADCASTSS expNums<>+1920(SB), Z2
-	VMOVUPS      Z2, Z3
-	VMOVUPS      Z2, Z4
-	VMOVUPS      Z2, Z5
-	VMOVUPS      Z2, Z2
+	MOVQ         DX, R10
+	VBROADCASTSS expNums<>+2560(SB), Z0
+	VBROADCASTSS expNums<>+2528(SB), Z1
+	VBROADCASTSS expNums<>+2560(SB), Z2
+	VBROADCASTSS expNums<>+2528(SB), Z3
 	SUBQ         $+64, CX
-	JLT          turned2
+	JLT          pairsEnd
 
-turn1:
-	VCVTPH2PS (DX)(R8*2), Z6
-	VCVTPH2PS 32(DX)(R8*2), Z7
-	VCVTPH2PS 64(DX)(R8*2), Z8
-	VCVTPH2PS 96(DX)(R8*2), Z9
-	VMAXPS    Z3, Z6, Z3
-	VMAXPS    Z4, Z7, Z4
-	VMAXPS    Z5, Z8, Z5
-	VMAXPS    Z2, Z9, Z2
-	ADDQ      $+64, R8
-	SUBQ      $+64, CX
-	JGE       turn1
+pairs:
+	VMOVUPS (R10), Z4
+	VPMAXSW Z4, Z0, Z0
+	VPMINUW Z4, Z1, Z1
+	VMOVUPS 64(R10), Z4
+	VPMAXSW Z4, Z2, Z2
+	VPMINUW Z4, Z3, Z3
+	ADDQ    $+128, R10
+	SUBQ    $+64, CX
+	JGE     pairs
 
-turned2:
-	ADDQ      $+64, CX
-	CMPQ      CX, $+16
-	JLT       short4
-	VCVTPH2PS (DX)(R8*2), Z6
-	VMAXPS    Z3, Z6, Z3
-	ADDQ      $+16, R8
-	SUBQ      $+16, CX
-	CMPQ      CX, $+16
-	JLT       short5
-	VCVTPH2PS (DX)(R8*2), Z6
-	VMAXPS    Z4, Z6, Z4
-	ADDQ      $+16, R8
-	SUBQ      $+16, CX
-	CMPQ      CX, $+16
-	JLT       short6
-	VCVTPH2PS (DX)(R8*2), Z6
-	VMAXPS    Z5, Z6, Z5
-	ADDQ      $+16, R8
-	SUBQ      $+16, CX
-	CMPQ      CX, $+16
-	JLT       short7
-	VCVTPH2PS (DX)(R8*2), Z6
-	VMAXPS    Z2, Z6, Z2
-	ADDQ      $+16, R8
-	SUBQ      $+16, CX
+pairsEnd:
+	ADDQ $+64, CX
+	SUBQ $+32, CX
+	JLT  singleEnd
 
-short4:
-	TESTQ       CX, CX
-	JEQ         done3
-	MOVQ        $+1, R9
-	SHLQ        CL, R9
-	DECQ        R9
-	KMOVW       R9, K1
-	VMOVDQU16.Z (DX)(R8*2), K1, Y6
-	VCVTPH2PS   Y6, Z6
-	VMAXPS      Z3, Z6, K1, Z3
-	JMP         done3
+single:
+	VMOVUPS (R10), Z4
+	VPMAXSW Z4, Z0, Z0
+	VPMINUW Z4, Z1, Z1
+	ADDQ    $+64, R10
+	SUBQ    $+32, CX
+	JGE     single
 
-short5:
-	TESTQ       CX, CX
-	JEQ         done3
-	MOVQ        $+1, R9
-	SHLQ        CL, R9
-	DECQ        R9
-	KMOVW       R9, K1
-	VMOVDQU16.Z (DX)(R8*2), K1, Y6
-	VCVTPH2PS   Y6, Z6
-	VMAXPS      Z4, Z6, K1, Z4
-	JMP         done3
+singleEnd:
+	ADDQ      $+32, CX
+	TESTQ     CX, CX
+	JEQ       words
+	VMOVUPS   Z0, Z4
+	MOVQ      $+1, R11
+	SHLQ      CL, R11
+	DECQ      R11
+	KMOVD     R11, K1
+	VMOVDQU16 (R10), K1, Z4
+	VPMAXSW   Z4, Z0, Z0
+	VPMINUW   Z4, Z1, K1, Z1
 
-short6:
-	TESTQ       CX, CX
-	JEQ         done3
-	MOVQ        $+1, R9
-	SHLQ        CL, R9
-	DECQ        R9
-	KMOVW       R9, K1
-	VMOVDQU16.Z (DX)(R8*2), K1, Y6
-	VCVTPH2PS   Y6, Z6
-	VMAXPS      Z5, Z6, K1, Z5
-	JMP         done3
-
-short7:
-	TESTQ       CX, CX
-	JEQ         done3
-	MOVQ        $+1, R9
-	SHLQ        CL, R9
-	DECQ        R9
-	KMOVW       R9, K1
-	VMOVDQU16.Z (DX)(R8*2), K1, Y6
-	VCVTPH2PS   Y6, Z6
-	VMAXPS      Z2, Z6, K1, Z2
-
-done3:
-	VMAXPS        Z3, Z5, Z3
-	VMAXPS        Z4, Z2, Z4
-	VMAXPS        Z3, Z4, Z3
-	VEXTRACTF64X4 $0x01, Z3, Y2
-	VMAXPS        Y3, Y2, Y2
-	VEXTRACTF128  $0x01, Y2, X3
-	VMAXPS        X2, X3, X3
-	VPERMILPS     $0x0e, X3, X2
-	VMAXPS        X3, X2, X3
-	VPERMILPS     $0x01, X3, X2
-	VMAXPS        X3, X2, X3
-	VBROADCASTSS  X3, Z2
+words:
+	VPMAXSW       Z2, Z0, Z0
+	VPMINUW       Z3, Z1, Z1
+	VXORPS.BCST   expNums<>+2592(SB), Z0, Z0
+	VEXTRACTI64X4 $0x01, Z0, Y2
+	VPMINUW       Y0, Y2, Y2
+	VEXTRACTI128  $0x01, Y2, X0
+	VPMINUW       X2, X0, X0
+	VPHMINPOSUW   X0, X0
+	VMOVD         X0, CX
+	MOVWLZX       CX, CX
+	VEXTRACTI64X4 $0x01, Z1, Y0
+	VPMINUW       Y1, Y0, Y0
+	VEXTRACTI128  $0x01, Y0, X1
+	VPMINUW       X0, X1, X1
+	VPHMINPOSUW   X1, X1
+	VMOVD         X1, R10
+	MOVWLZX       R10, R10
+	XORL          $0x00007fff, CX
+	TESTL         $0x00008000, CX
+	CMOVLNE       R10, CX
+	VMOVD         CX, X0
+	VCVTPH2PS     X0, X0
+	VMOVSS        expNums<>+2176(SB), X1
+	VMAXSS        X0, X1, X0
+	VBROADCASTSS  X0, Z0
+	MOVQ          SI, CX
+	XORQ          R10, R10
+	VXORPS        Z1, Z1, Z1
+	VXORPS        Z2, Z2, Z2
 	VXORPS        Z3, Z3, Z3
 	VXORPS        Z4, Z4, Z4
-	VXORPS        Z5, Z5, Z5
-	VXORPS        Z6, Z6, Z6
+	VBROADCASTSS  expNums<>+64(SB), Z5
+	VMULPS.BCST   expNums<>+512(SB), Z0, Z0
+	SUBQ          $+128, CX
+	JLT           turned2
+
+turn1:
+	// PREFETCHW (AX)(R10*2)
+	BYTE $0x42
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x50
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 64(AX)(R10*2)
+	BYTE $0x42
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x50
+	BYTE $0x40
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 128(AX)(R10*2)
+	BYTE $0x42
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x50
+	BYTE $0x80
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 192(AX)(R10*2)
+	BYTE             $0x42
+	BYTE             $0x0f
+	BYTE             $0x0d
+	BYTE             $0x8c
+	BYTE             $0x50
+	BYTE             $0xc0
+	BYTE             $0x00
+	BYTE             $0x00
+	BYTE             $0x00
+	PREFETCHT1       (DI)(R10*2)
+	PREFETCHT1       64(DI)(R10*2)
+	PREFETCHT1       128(DI)(R10*2)
+	PREFETCHT1       192(DI)(R10*2)
+	VCVTPH2PS        (DX)(R10*2), Z6
+	VCVTPH2PS        32(DX)(R10*2), Z9
+	VCVTPH2PS        64(DX)(R10*2), Z12
+	VCVTPH2PS        96(DX)(R10*2), Z15
+	VCVTPH2PS        128(DX)(R10*2), Z18
+	VCVTPH2PS        160(DX)(R10*2), Z21
+	VCVTPH2PS        192(DX)(R10*2), Z24
+	VCVTPH2PS        224(DX)(R10*2), Z27
+	VFMADD213PS      Z0, Z5, Z6
+	VFMADD213PS      Z0, Z5, Z9
+	VFMADD213PS      Z0, Z5, Z12
+	VFMADD213PS      Z0, Z5, Z15
+	VFMADD213PS      Z0, Z5, Z18
+	VFMADD213PS      Z0, Z5, Z21
+	VFMADD213PS      Z0, Z5, Z24
+	VFMADD213PS      Z0, Z5, Z27
+	VREDUCEPS        $0x01, Z6, Z7
+	VREDUCEPS        $0x01, Z9, Z10
+	VREDUCEPS        $0x01, Z12, Z13
+	VREDUCEPS        $0x01, Z15, Z16
+	VREDUCEPS        $0x01, Z18, Z19
+	VREDUCEPS        $0x01, Z21, Z22
+	VREDUCEPS        $0x01, Z24, Z25
+	VREDUCEPS        $0x01, Z27, Z28
+	VBROADCASTSS     expNums<>+2208(SB), Z8
+	VBROADCASTSS     expNums<>+2208(SB), Z11
+	VBROADCASTSS     expNums<>+2208(SB), Z14
+	VBROADCASTSS     expNums<>+2208(SB), Z17
+	VBROADCASTSS     expNums<>+2208(SB), Z20
+	VBROADCASTSS     expNums<>+2208(SB), Z23
+	VBROADCASTSS     expNums<>+2208(SB), Z26
+	VBROADCASTSS     expNums<>+2208(SB), Z29
+	VFMADD213PS.BCST expNums<>+2240(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2240(SB), Z10, Z11
+	VFMADD213PS.BCST expNums<>+2240(SB), Z13, Z14
+	VFMADD213PS.BCST expNums<>+2240(SB), Z16, Z17
+	VFMADD213PS.BCST expNums<>+2240(SB), Z19, Z20
+	VFMADD213PS.BCST expNums<>+2240(SB), Z22, Z23
+	VFMADD213PS.BCST expNums<>+2240(SB), Z25, Z26
+	VFMADD213PS.BCST expNums<>+2240(SB), Z28, Z29
+	VFMADD213PS.BCST expNums<>+2272(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2272(SB), Z10, Z11
+	VFMADD213PS.BCST expNums<>+2272(SB), Z13, Z14
+	VFMADD213PS.BCST expNums<>+2272(SB), Z16, Z17
+	VFMADD213PS.BCST expNums<>+2272(SB), Z19, Z20
+	VFMADD213PS.BCST expNums<>+2272(SB), Z22, Z23
+	VFMADD213PS.BCST expNums<>+2272(SB), Z25, Z26
+	VFMADD213PS.BCST expNums<>+2272(SB), Z28, Z29
+	VFMADD213PS.BCST expNums<>+2304(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2304(SB), Z10, Z11
+	VFMADD213PS.BCST expNums<>+2304(SB), Z13, Z14
+	VFMADD213PS.BCST expNums<>+2304(SB), Z16, Z17
+	VFMADD213PS.BCST expNums<>+2304(SB), Z19, Z20
+	VFMADD213PS.BCST expNums<>+2304(SB), Z22, Z23
+	VFMADD213PS.BCST expNums<>+2304(SB), Z25, Z26
+	VFMADD213PS.BCST expNums<>+2304(SB), Z28, Z29
+	VFMADD213PS.BCST expNums<>+2336(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2336(SB), Z10, Z11
+	VFMADD213PS.BCST expNums<>+2336(SB), Z13, Z14
+	VFMADD213PS.BCST expNums<>+2336(SB), Z16, Z17
+	VFMADD213PS.BCST expNums<>+2336(SB), Z19, Z20
+	VFMADD213PS.BCST expNums<>+2336(SB), Z22, Z23
+	VFMADD213PS.BCST expNums<>+2336(SB), Z25, Z26
+	VFMADD213PS.BCST expNums<>+2336(SB), Z28, Z29
+	VSCALEFPS        Z6, Z8, Z8
+	VSCALEFPS        Z9, Z11, Z11
+	VSCALEFPS        Z12, Z14, Z14
+	VSCALEFPS        Z15, Z17, Z17
+	VSCALEFPS        Z18, Z20, Z20
+	VSCALEFPS        Z21, Z23, Z23
+	VSCALEFPS        Z24, Z26, Z26
+	VSCALEFPS        Z27, Z29, Z29
+	VMOVUPS          Z8, (BX)(R10*4)
+	VMOVUPS          Z11, 64(BX)(R10*4)
+	VMOVUPS          Z14, 128(BX)(R10*4)
+	VMOVUPS          Z17, 192(BX)(R10*4)
+	VMOVUPS          Z20, 256(BX)(R10*4)
+	VMOVUPS          Z23, 320(BX)(R10*4)
+	VMOVUPS          Z26, 384(BX)(R10*4)
+	VMOVUPS          Z29, 448(BX)(R10*4)
+	VADDPS           Z8, Z1, Z1
+	VADDPS           Z11, Z2, Z2
+	VADDPS           Z14, Z3, Z3
+	VADDPS           Z17, Z4, Z4
+	VADDPS           Z20, Z1, Z1
+	VADDPS           Z23, Z2, Z2
+	VADDPS           Z26, Z3, Z3
+	VADDPS           Z29, Z4, Z4
+	ADDQ             $+128, R10
+	SUBQ             $+128, CX
+	JGE              turn1
+
+turned2:
+	ADDQ $+128, CX
+	SUBQ $+64, CX
+	JLT  turned4
+
+turn3:
+	// PREFETCHW (AX)(R10*2)
+	BYTE $0x42
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x50
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 64(AX)(R10*2)
+	BYTE             $0x42
+	BYTE             $0x0f
+	BYTE             $0x0d
+	BYTE             $0x8c
+	BYTE             $0x50
+	BYTE             $0x40
+	BYTE             $0x00
+	BYTE             $0x00
+	BYTE             $0x00
+	PREFETCHT1       (DI)(R10*2)
+	PREFETCHT1       64(DI)(R10*2)
+	VCVTPH2PS        (DX)(R10*2), Z6
+	VCVTPH2PS        32(DX)(R10*2), Z9
+	VCVTPH2PS        64(DX)(R10*2), Z12
+	VCVTPH2PS        96(DX)(R10*2), Z15
+	VFMADD213PS      Z0, Z5, Z6
+	VFMADD213PS      Z0, Z5, Z9
+	VFMADD213PS      Z0, Z5, Z12
+	VFMADD213PS      Z0, Z5, Z15
+	VREDUCEPS        $0x01, Z6, Z7
+	VREDUCEPS        $0x01, Z9, Z10
+	VREDUCEPS        $0x01, Z12, Z13
+	VREDUCEPS        $0x01, Z15, Z16
+	VBROADCASTSS     expNums<>+2208(SB), Z8
+	VBROADCASTSS     expNums<>+2208(SB), Z11
+	VBROADCASTSS     expNums<>+2208(SB), Z14
+	VBROADCASTSS     expNums<>+2208(SB), Z17
+	VFMADD213PS.BCST expNums<>+2240(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2240(SB), Z10, Z11
+	VFMADD213PS.BCST expNums<>+2240(SB), Z13, Z14
+	VFMADD213PS.BCST expNums<>+2240(SB), Z16, Z17
+	VFMADD213PS.BCST expNums<>+2272(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2272(SB), Z10, Z11
+	VFMADD213PS.BCST expNums<>+2272(SB), Z13, Z14
+	VFMADD213PS.BCST expNums<>+2272(SB), Z16, Z17
+	VFMADD213PS.BCST expNums<>+2304(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2304(SB), Z10, Z11
+	VFMADD213PS.BCST expNums<>+2304(SB), Z13, Z14
+	VFMADD213PS.BCST expNums<>+2304(SB), Z16, Z17
+	VFMADD213PS.BCST expNums<>+2336(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2336(SB), Z10, Z11
+	VFMADD213PS.BCST expNums<>+2336(SB), Z13, Z14
+	VFMADD213PS.BCST expNums<>+2336(SB), Z16, Z17
+	VSCALEFPS        Z6, Z8, Z8
+	VSCALEFPS        Z9, Z11, Z11
+	VSCALEFPS        Z12, Z14, Z14
+	VSCALEFPS        Z15, Z17, Z17
+	VMOVUPS          Z8, (BX)(R10*4)
+	VMOVUPS          Z11, 64(BX)(R10*4)
+	VMOVUPS          Z14, 128(BX)(R10*4)
+	VMOVUPS          Z17, 192(BX)(R10*4)
+	VADDPS           Z8, Z1, Z1
+	VADDPS           Z11, Z2, Z2
+	VADDPS           Z14, Z3, Z3
+	VADDPS           Z17, Z4, Z4
+	ADDQ             $+64, R10
+	SUBQ             $+64, CX
+	JGE              turn3
+
+turned4:
+	ADDQ             $+64, CX
+	CMPQ             CX, $+16
+	JLT              short6
+	VCVTPH2PS        (DX)(R10*2), Z6
+	VFMADD213PS      Z0, Z5, Z6
+	VREDUCEPS        $0x01, Z6, Z7
+	VBROADCASTSS     expNums<>+2208(SB), Z8
+	VFMADD213PS.BCST expNums<>+2240(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2272(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2304(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2336(SB), Z7, Z8
+	VSCALEFPS        Z6, Z8, Z8
+	VMOVUPS          Z8, (BX)(R10*4)
+	VADDPS           Z8, Z1, Z1
+	ADDQ             $+16, R10
+	SUBQ             $+16, CX
+	CMPQ             CX, $+16
+	JLT              short7
+	VCVTPH2PS        (DX)(R10*2), Z6
+	VFMADD213PS      Z0, Z5, Z6
+	VREDUCEPS        $0x01, Z6, Z7
+	VBROADCASTSS     expNums<>+2208(SB), Z8
+	VFMADD213PS.BCST expNums<>+2240(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2272(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2304(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2336(SB), Z7, Z8
+	VSCALEFPS        Z6, Z8, Z8
+	VMOVUPS          Z8, (BX)(R10*4)
+	VADDPS           Z8, Z2, Z2
+	ADDQ             $+16, R10
+	SUBQ             $+16, CX
+	CMPQ             CX, $+16
+	JLT              short8
+	VCVTPH2PS        (DX)(R10*2), Z6
+	VFMADD213PS      Z0, Z5, Z6
+	VREDUCEPS        $0x01, Z6, Z7
+	VBROADCASTSS     expNums<>+2208(SB), Z8
+	VFMADD213PS.BCST expNums<>+2240(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2272(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2304(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2336(SB), Z7, Z8
+	VSCALEFPS        Z6, Z8, Z8
+	VMOVUPS          Z8, (BX)(R10*4)
+	VADDPS           Z8, Z3, Z3
+	ADDQ             $+16, R10
+	SUBQ             $+16, CX
+	CMPQ             CX, $+16
+	JLT              short9
+	VCVTPH2PS        (DX)(R10*2), Z6
+	VFMADD213PS      Z0, Z5, Z6
+	VREDUCEPS        $0x01, Z6, Z7
+	VBROADCASTSS     expNums<>+2208(SB), Z8
+	VFMADD213PS.BCST expNums<>+2240(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2272(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2304(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2336(SB), Z7, Z8
+	VSCALEFPS        Z6, Z8, Z8
+	VMOVUPS          Z8, (BX)(R10*4)
+	VADDPS           Z8, Z4, Z4
+	ADDQ             $+16, R10
+	SUBQ             $+16, CX
+
+short6:
+	TESTQ            CX, CX
+	JEQ              done5
+	MOVQ             $+1, R11
+	SHLQ             CL, R11
+	DECQ             R11
+	KMOVW            R11, K1
+	VMOVDQU16.Z      (DX)(R10*2), K1, Y6
+	VCVTPH2PS        Y6, Z6
+	VFMADD213PS      Z0, Z5, Z6
+	VREDUCEPS        $0x01, Z6, Z0
+	VBROADCASTSS     expNums<>+2208(SB), Z5
+	VFMADD213PS.BCST expNums<>+2240(SB), Z0, Z5
+	VFMADD213PS.BCST expNums<>+2272(SB), Z0, Z5
+	VFMADD213PS.BCST expNums<>+2304(SB), Z0, Z5
+	VFMADD213PS.BCST expNums<>+2336(SB), Z0, Z5
+	VSCALEFPS        Z6, Z5, Z5
+	VMOVUPS          Z5, K1, (BX)(R10*4)
+	VADDPS           Z5, Z1, K1, Z1
+	JMP              done5
+
+short7:
+	TESTQ            CX, CX
+	JEQ              done5
+	MOVQ             $+1, R11
+	SHLQ             CL, R11
+	DECQ             R11
+	KMOVW            R11, K1
+	VMOVDQU16.Z      (DX)(R10*2), K1, Y6
+	VCVTPH2PS        Y6, Z6
+	VFMADD213PS      Z0, Z5, Z6
+	VREDUCEPS        $0x01, Z6, Z0
+	VBROADCASTSS     expNums<>+2208(SB), Z5
+	VFMADD213PS.BCST expNums<>+2240(SB), Z0, Z5
+	VFMADD213PS.BCST expNums<>+2272(SB), Z0, Z5
+	VFMADD213PS.BCST expNums<>+2304(SB), Z0, Z5
+	VFMADD213PS.BCST expNums<>+2336(SB), Z0, Z5
+	VSCALEFPS        Z6, Z5, Z5
+	VMOVUPS          Z5, K1, (BX)(R10*4)
+	VADDPS           Z5, Z2, K1, Z2
+	JMP              done5
+
+short8:
+	TESTQ            CX, CX
+	JEQ              done5
+	MOVQ             $+1, R11
+	SHLQ             CL, R11
+	DECQ             R11
+	KMOVW            R11, K1
+	VMOVDQU16.Z      (DX)(R10*2), K1, Y6
+	VCVTPH2PS        Y6, Z6
+	VFMADD213PS      Z0, Z5, Z6
+	VREDUCEPS        $0x01, Z6, Z0
+	VBROADCASTSS     expNums<>+2208(SB), Z5
+	VFMADD213PS.BCST expNums<>+2240(SB), Z0, Z5
+	VFMADD213PS.BCST expNums<>+2272(SB), Z0, Z5
+	VFMADD213PS.BCST expNums<>+2304(SB), Z0, Z5
+	VFMADD213PS.BCST expNums<>+2336(SB), Z0, Z5
+	VSCALEFPS        Z6, Z5, Z5
+	VMOVUPS          Z5, K1, (BX)(R10*4)
+	VADDPS           Z5, Z3, K1, Z3
+	JMP              done5
+
+short9:
+	TESTQ            CX, CX
+	JEQ              done5
+	MOVQ             $+1, R11
+	SHLQ             CL, R11
+	DECQ             R11
+	KMOVW            R11, K1
+	VMOVDQU16.Z      (DX)(R10*2), K1, Y6
+	VCVTPH2PS        Y6, Z6
+	VFMADD213PS      Z0, Z5, Z6
+	VREDUCEPS        $0x01, Z6, Z0
+	VBROADCASTSS     expNums<>+2208(SB), Z5
+	VFMADD213PS.BCST expNums<>+2240(SB), Z0, Z5
+	VFMADD213PS.BCST expNums<>+2272(SB), Z0, Z5
+	VFMADD213PS.BCST expNums<>+2304(SB), Z0, Z5
+	VFMADD213PS.BCST expNums<>+2336(SB), Z0, Z5
+	VSCALEFPS        Z6, Z5, Z5
+	VMOVUPS          Z5, K1, (BX)(R10*4)
+	VADDPS           Z5, Z4, K1, Z4
+
+done5:
+	VADDPS        Z1, Z3, Z1
+	VADDPS        Z2, Z4, Z2
+	VADDPS        Z1, Z2, Z1
+	VEXTRACTF64X4 $0x01, Z1, Y0
+	VADDPS        Y1, Y0, Y0
+	VEXTRACTF128  $0x01, Y0, X1
+	VADDPS        X0, X1, X1
+	VPERMILPS     $0x0e, X1, X0
+	VADDPS        X1, X0, X1
+	VPERMILPS     $0x01, X1, X0
+	VADDPS        X1, X0, X1
+	VXORPS        X0, X0, X0
+	VMOVSS        expNums<>+352(SB), X2
+	VCMPSS        $0x00, X0, X1, X0
+	VDIVSS        X1, X2, X2
+	VANDNPS       X2, X0, X2
+	VBROADCASTSS  X2, Z0
 	MOVQ          SI, CX
-	XORQ          R8, R8
+	XORQ          DX, DX
 	SUBQ          $+64, CX
-	JLT           turned9
+	JLT           turned11
 
-turn8:
-	VCVTPH2PS         (DX)(R8*2), Z7
-	VCVTPH2PS         32(DX)(R8*2), Z8
-	VCVTPH2PS         64(DX)(R8*2), Z9
-	VCVTPH2PS         96(DX)(R8*2), Z10
-	VSUBPS            Z2, Z7, Z7
-	VSUBPS            Z2, Z8, Z8
-	VSUBPS            Z2, Z9, Z9
-	VSUBPS            Z2, Z10, Z10
-	VMAXPS            Z7, Z0, Z7
-	VMAXPS            Z8, Z0, Z8
-	VMAXPS            Z9, Z0, Z9
-	VMAXPS            Z10, Z0, Z10
-	VMINPS            Z7, Z1, Z7
-	VMINPS            Z8, Z1, Z8
-	VMINPS            Z9, Z1, Z9
-	VMINPS            Z10, Z1, Z13
-	VBROADCASTSS      expNums<>+64(SB), Z10
-	VBROADCASTSS      expNums<>+64(SB), Z11
-	VBROADCASTSS      expNums<>+64(SB), Z12
-	VBROADCASTSS      expNums<>+64(SB), Z14
-	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z10
-	VFMADD213PS.BCST  expNums<>+96(SB), Z8, Z11
-	VFMADD213PS.BCST  expNums<>+96(SB), Z9, Z12
-	VFMADD213PS.BCST  expNums<>+96(SB), Z13, Z14
-	VSUBPS.BCST       expNums<>+96(SB), Z10, Z10
-	VSUBPS.BCST       expNums<>+96(SB), Z11, Z11
-	VSUBPS.BCST       expNums<>+96(SB), Z12, Z12
-	VSUBPS.BCST       expNums<>+96(SB), Z14, Z14
-	VMOVUPS           Z7, Z7
-	VMOVUPS           Z8, Z8
-	VMOVUPS           Z9, Z9
-	VMOVUPS           Z13, Z17
-	VFNMADD231PS.BCST expNums<>+128(SB), Z10, Z7
-	VFNMADD231PS.BCST expNums<>+128(SB), Z11, Z8
-	VFNMADD231PS.BCST expNums<>+128(SB), Z12, Z9
-	VFNMADD231PS.BCST expNums<>+128(SB), Z14, Z17
-	VFNMADD231PS.BCST expNums<>+160(SB), Z10, Z7
-	VFNMADD231PS.BCST expNums<>+160(SB), Z11, Z8
-	VFNMADD231PS.BCST expNums<>+160(SB), Z12, Z9
-	VFNMADD231PS.BCST expNums<>+160(SB), Z14, Z17
-	VBROADCASTSS      expNums<>+192(SB), Z13
-	VBROADCASTSS      expNums<>+192(SB), Z15
-	VBROADCASTSS      expNums<>+192(SB), Z16
-	VBROADCASTSS      expNums<>+192(SB), Z18
-	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z13
-	VFMADD213PS.BCST  expNums<>+224(SB), Z8, Z15
-	VFMADD213PS.BCST  expNums<>+224(SB), Z9, Z16
-	VFMADD213PS.BCST  expNums<>+224(SB), Z17, Z18
-	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z13
-	VFMADD213PS.BCST  expNums<>+256(SB), Z8, Z15
-	VFMADD213PS.BCST  expNums<>+256(SB), Z9, Z16
-	VFMADD213PS.BCST  expNums<>+256(SB), Z17, Z18
-	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z13
-	VFMADD213PS.BCST  expNums<>+288(SB), Z8, Z15
-	VFMADD213PS.BCST  expNums<>+288(SB), Z9, Z16
-	VFMADD213PS.BCST  expNums<>+288(SB), Z17, Z18
-	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z13
-	VFMADD213PS.BCST  expNums<>+320(SB), Z8, Z15
-	VFMADD213PS.BCST  expNums<>+320(SB), Z9, Z16
-	VFMADD213PS.BCST  expNums<>+320(SB), Z17, Z18
-	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z13
-	VFMADD213PS.BCST  expNums<>+352(SB), Z8, Z15
-	VFMADD213PS.BCST  expNums<>+352(SB), Z9, Z16
-	VFMADD213PS.BCST  expNums<>+352(SB), Z17, Z18
-	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z13
-	VFMADD213PS.BCST  expNums<>+352(SB), Z8, Z15
-	VFMADD213PS.BCST  expNums<>+352(SB), Z9, Z16
-	VFMADD213PS.BCST  expNums<>+352(SB), Z17, Z18
-	VSCALEFPS         Z10, Z13, Z7
-	VSCALEFPS         Z11, Z15, Z8
-	VSCALEFPS         Z12, Z16, Z9
-	VSCALEFPS         Z14, Z18, Z10
-	VMOVUPS           Z7, (BX)(R8*4)
-	VMOVUPS           Z8, 64(BX)(R8*4)
-	VMOVUPS           Z9, 128(BX)(R8*4)
-	VMOVUPS           Z10, 192(BX)(R8*4)
-	VADDPS            Z7, Z3, Z3
-	VADDPS            Z8, Z4, Z4
-	VADDPS            Z9, Z5, Z5
-	VADDPS            Z10, Z6, Z6
-	ADDQ              $+64, R8
-	SUBQ              $+64, CX
-	JGE               turn8
-
-turned9:
-	ADDQ              $+64, CX
-	CMPQ              CX, $+16
-	JLT               short11
-	VCVTPH2PS         (DX)(R8*2), Z7
-	VSUBPS            Z2, Z7, Z7
-	VMAXPS            Z7, Z0, Z7
-	VMINPS            Z7, Z1, Z7
-	VBROADCASTSS      expNums<>+64(SB), Z8
-	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z8
-	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
-	VMOVUPS           Z7, Z7
-	VFNMADD231PS.BCST expNums<>+128(SB), Z8, Z7
-	VFNMADD231PS.BCST expNums<>+160(SB), Z8, Z7
-	VBROADCASTSS      expNums<>+192(SB), Z9
-	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z9
-	VSCALEFPS         Z8, Z9, Z7
-	VMOVUPS           Z7, (BX)(R8*4)
-	VADDPS            Z7, Z3, Z3
-	ADDQ              $+16, R8
-	SUBQ              $+16, CX
-	CMPQ              CX, $+16
-	JLT               short12
-	VCVTPH2PS         (DX)(R8*2), Z7
-	VSUBPS            Z2, Z7, Z7
-	VMAXPS            Z7, Z0, Z7
-	VMINPS            Z7, Z1, Z7
-	VBROADCASTSS      expNums<>+64(SB), Z8
-	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z8
-	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
-	VMOVUPS           Z7, Z7
-	VFNMADD231PS.BCST expNums<>+128(SB), Z8, Z7
-	VFNMADD231PS.BCST expNums<>+160(SB), Z8, Z7
-	VBROADCASTSS      expNums<>+192(SB), Z9
-	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z9
-	VSCALEFPS         Z8, Z9, Z7
-	VMOVUPS           Z7, (BX)(R8*4)
-	VADDPS            Z7, Z4, Z4
-	ADDQ              $+16, R8
-	SUBQ              $+16, CX
-	CMPQ              CX, $+16
-	JLT               short13
-	VCVTPH2PS         (DX)(R8*2), Z7
-	VSUBPS            Z2, Z7, Z7
-	VMAXPS            Z7, Z0, Z7
-	VMINPS            Z7, Z1, Z7
-	VBROADCASTSS      expNums<>+64(SB), Z8
-	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z8
-	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
-	VMOVUPS           Z7, Z7
-	VFNMADD231PS.BCST expNums<>+128(SB), Z8, Z7
-	VFNMADD231PS.BCST expNums<>+160(SB), Z8, Z7
-	VBROADCASTSS      expNums<>+192(SB), Z9
-	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z9
-	VSCALEFPS         Z8, Z9, Z7
-	VMOVUPS           Z7, (BX)(R8*4)
-	VADDPS            Z7, Z5, Z5
-	ADDQ              $+16, R8
-	SUBQ              $+16, CX
-	CMPQ              CX, $+16
-	JLT               short14
-	VCVTPH2PS         (DX)(R8*2), Z7
-	VSUBPS            Z2, Z7, Z7
-	VMAXPS            Z7, Z0, Z7
-	VMINPS            Z7, Z1, Z7
-	VBROADCASTSS      expNums<>+64(SB), Z8
-	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z8
-	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
-	VMOVUPS           Z7, Z7
-	VFNMADD231PS.BCST expNums<>+128(SB), Z8, Z7
-	VFNMADD231PS.BCST expNums<>+160(SB), Z8, Z7
-	VBROADCASTSS      expNums<>+192(SB), Z9
-	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z9
-	VSCALEFPS         Z8, Z9, Z7
-	VMOVUPS           Z7, (BX)(R8*4)
-	VADDPS            Z7, Z6, Z6
-	ADDQ              $+16, R8
-	SUBQ              $+16, CX
-
-short11:
-	TESTQ             CX, CX
-	JEQ               done10
-	MOVQ              $+1, R9
-	SHLQ              CL, R9
-	DECQ              R9
-	KMOVW             R9, K1
-	VMOVDQU16.Z       (DX)(R8*2), K1, Y7
-	VCVTPH2PS         Y7, Z7
-	VSUBPS            Z2, Z7, Z2
-	VMAXPS            Z2, Z0, Z2
-	VMINPS            Z2, Z1, Z2
-	VBROADCASTSS      expNums<>+64(SB), Z7
-	VFMADD213PS.BCST  expNums<>+96(SB), Z2, Z7
-	VSUBPS.BCST       expNums<>+96(SB), Z7, Z7
-	VMOVUPS           Z2, Z2
-	VFNMADD231PS.BCST expNums<>+128(SB), Z7, Z2
-	VFNMADD231PS.BCST expNums<>+160(SB), Z7, Z2
-	VBROADCASTSS      expNums<>+192(SB), Z8
-	VFMADD213PS.BCST  expNums<>+224(SB), Z2, Z8
-	VFMADD213PS.BCST  expNums<>+256(SB), Z2, Z8
-	VFMADD213PS.BCST  expNums<>+288(SB), Z2, Z8
-	VFMADD213PS.BCST  expNums<>+320(SB), Z2, Z8
-	VFMADD213PS.BCST  expNums<>+352(SB), Z2, Z8
-	VFMADD213PS.BCST  expNums<>+352(SB), Z2, Z8
-	VSCALEFPS         Z7, Z8, Z2
-	VMOVUPS           Z2, K1, (BX)(R8*4)
-	VADDPS            Z2, Z3, K1, Z3
-	JMP               done10
-
-short12:
-	TESTQ             CX, CX
-	JEQ               done10
-	MOVQ              $+1, R9
-	SHLQ              CL, R9
-	DECQ              R9
-	KMOVW             R9, K1
-	VMOVDQU16.Z       (DX)(R8*2), K1, Y7
-	VCVTPH2PS         Y7, Z7
-	VSUBPS            Z2, Z7, Z2
-	VMAXPS            Z2, Z0, Z2
-	VMINPS            Z2, Z1, Z2
-	VBROADCASTSS      expNums<>+64(SB), Z7
-	VFMADD213PS.BCST  expNums<>+96(SB), Z2, Z7
-	VSUBPS.BCST       expNums<>+96(SB), Z7, Z7
-	VMOVUPS           Z2, Z2
-	VFNMADD231PS.BCST expNums<>+128(SB), Z7, Z2
-	VFNMADD231PS.BCST expNums<>+160(SB), Z7, Z2
-	VBROADCASTSS      expNums<>+192(SB), Z8
-	VFMADD213PS.BCST  expNums<>+224(SB), Z2, Z8
-	VFMADD213PS.BCST  expNums<>+256(SB), Z2, Z8
-	VFMADD213PS.BCST  expNums<>+288(SB), Z2, Z8
-	VFMADD213PS.BCST  expNums<>+320(SB), Z2, Z8
-	VFMADD213PS.BCST  expNums<>+352(SB), Z2, Z8
-	VFMADD213PS.BCST  expNums<>+352(SB), Z2, Z8
-	VSCALEFPS         Z7, Z8, Z2
-	VMOVUPS           Z2, K1, (BX)(R8*4)
-	VADDPS            Z2, Z4, K1, Z4
-	JMP               done10
-
-short13:
-	TESTQ             CX, CX
-	JEQ               done10
-	MOVQ              $+1, R9
-	SHLQ              CL, R9
-	DECQ              R9
-	KMOVW             R9, K1
-	VMOVDQU16.Z       (DX)(R8*2), K1, Y7
-	VCVTPH2PS         Y7, Z7
-	VSUBPS            Z2, Z7, Z2
-	VMAXPS            Z2, Z0, Z2
-	VMINPS            Z2, Z1, Z2
-	VBROADCASTSS      expNums<>+64(SB), Z7
-	VFMADD213PS.BCST  expNums<>+96(SB), Z2, Z7
-	VSUBPS.BCST       expNums<>+96(SB), Z7, Z7
-	VMOVUPS           Z2, Z2
-	VFNMADD231PS.BCST expNums<>+128(SB), Z7, Z2
-	VFNMADD231PS.BCST expNums<>+160(SB), Z7, Z2
-	VBROADCASTSS      expNums<>+192(SB), Z8
-	VFMADD213PS.BCST  expNums<>+224(SB), Z2, Z8
-	VFMADD213PS.BCST  expNums<>+256(SB), Z2, Z8
-	VFMADD213PS.BCST  expNums<>+288(SB), Z2, Z8
-	VFMADD213PS.BCST  expNums<>+320(SB), Z2, Z8
-	VFMADD213PS.BCST  expNums<>+352(SB), Z2, Z8
-	VFMADD213PS.BCST  expNums<>+352(SB), Z2, Z8
-	VSCALEFPS         Z7, Z8, Z2
-	VMOVUPS           Z2, K1, (BX)(R8*4)
-	VADDPS            Z2, Z5, K1, Z5
-	JMP               done10
-
-short14:
-	TESTQ             CX, CX
-	JEQ               done10
-	MOVQ              $+1, R9
-	SHLQ              CL, R9
-	DECQ              R9
-	KMOVW             R9, K1
-	VMOVDQU16.Z       (DX)(R8*2), K1, Y7
-	VCVTPH2PS         Y7, Z7
-	VSUBPS            Z2, Z7, Z2
-	VMAXPS            Z2, Z0, Z2
-	VMINPS            Z2, Z1, Z2
-	VBROADCASTSS      expNums<>+64(SB), Z7
-	VFMADD213PS.BCST  expNums<>+96(SB), Z2, Z7
-	VSUBPS.BCST       expNums<>+96(SB), Z7, Z7
-	VMOVUPS           Z2, Z2
-	VFNMADD231PS.BCST expNums<>+128(SB), Z7, Z2
-	VFNMADD231PS.BCST expNums<>+160(SB), Z7, Z2
-	VBROADCASTSS      expNums<>+192(SB), Z8
-	VFMADD213PS.BCST  expNums<>+224(SB), Z2, Z8
-	VFMADD213PS.BCST  expNums<>+256(SB), Z2, Z8
-	VFMADD213PS.BCST  expNums<>+288(SB), Z2, Z8
-	VFMADD213PS.BCST  expNums<>+320(SB), Z2, Z8
-	VFMADD213PS.BCST  expNums<>+352(SB), Z2, Z8
-	VFMADD213PS.BCST  expNums<>+352(SB), Z2, Z8
-	VSCALEFPS         Z7, Z8, Z2
-	VMOVUPS           Z2, K1, (BX)(R8*4)
-	VADDPS            Z2, Z6, K1, Z6
-
-done10:
-	VADDPS        Z3, Z5, Z3
-	VADDPS        Z4, Z6, Z4
-	VADDPS        Z3, Z4, Z3
-	VEXTRACTF64X4 $0x01, Z3, Y2
-	VADDPS        Y3, Y2, Y2
-	VEXTRACTF128  $0x01, Y2, X3
-	VADDPS        X2, X3, X3
-	VPERMILPS     $0x0e, X3, X2
-	VADDPS        X3, X2, X3
-	VPERMILPS     $0x01, X3, X2
-	VADDPS        X3, X2, X3
-	VXORPS        X2, X2, X2
-	VMOVSS        expNums<>+352(SB), X4
-	VCMPSS        $0x00, X2, X3, X2
-	VDIVSS        X3, X4, X4
-	VANDNPS       X4, X2, X4
-	VBROADCASTSS  X4, Z2
-	MOVQ          SI, CX
-	XORQ          R8, R8
-	SUBQ          $+64, CX
-	JLT           turned16
-
-turn15:
-	VMOVUPS   (BX)(R8*4), Z3
-	VMOVUPS   64(BX)(R8*4), Z4
-	VMOVUPS   128(BX)(R8*4), Z5
-	VMOVUPS   192(BX)(R8*4), Z6
-	VMULPS    Z2, Z3, Z3
-	VMULPS    Z2, Z4, Z4
-	VMULPS    Z2, Z5, Z5
-	VMULPS    Z2, Z6, Z6
-	VCVTPS2PH $0x00, Z3, (AX)(R8*2)
-	VCVTPS2PH $0x00, Z4, 32(AX)(R8*2)
-	VCVTPS2PH $0x00, Z5, 64(AX)(R8*2)
-	VCVTPS2PH $0x00, Z6, 96(AX)(R8*2)
-	ADDQ      $+64, R8
+turn10:
+	VMOVUPS   (BX)(DX*4), Z1
+	VMOVUPS   64(BX)(DX*4), Z2
+	VMOVUPS   128(BX)(DX*4), Z3
+	VMOVUPS   192(BX)(DX*4), Z4
+	VMULPS    Z0, Z1, Z1
+	VMULPS    Z0, Z2, Z2
+	VMULPS    Z0, Z3, Z3
+	VMULPS    Z0, Z4, Z4
+	VCVTPS2PH $0x00, Z1, (AX)(DX*2)
+	VCVTPS2PH $0x00, Z2, 32(AX)(DX*2)
+	VCVTPS2PH $0x00, Z3, 64(AX)(DX*2)
+	VCVTPS2PH $0x00, Z4, 96(AX)(DX*2)
+	ADDQ      $+64, DX
 	SUBQ      $+64, CX
-	JGE       turn15
+	JGE       turn10
 
-turned16:
+turned11:
 	ADDQ $+64, CX
 	SUBQ $+16, CX
-	JLT  turned18
+	JLT  turned13
 
-turn17:
-	VMOVUPS   (BX)(R8*4), Z3
-	VMULPS    Z2, Z3, Z3
-	VCVTPS2PH $0x00, Z3, (AX)(R8*2)
-	ADDQ      $+16, R8
+turn12:
+	VMOVUPS   (BX)(DX*4), Z1
+	VMULPS    Z0, Z1, Z1
+	VCVTPS2PH $0x00, Z1, (AX)(DX*2)
+	ADDQ      $+16, DX
 	SUBQ      $+16, CX
-	JGE       turn17
+	JGE       turn12
 
-turned18:
+turned13:
 	ADDQ      $+16, CX
 	TESTQ     CX, CX
-	JEQ       done19
-	MOVQ      $+1, R9
-	SHLQ      CL, R9
-	DECQ      R9
-	KMOVW     R9, K1
-	VMOVUPS.Z (BX)(R8*4), K1, Z3
-	VMULPS    Z2, Z3, Z2
-	VCVTPS2PH $0x00, Z2, Y2
-	VMOVDQU16 Y2, K1, (AX)(R8*2)
+	JEQ       done14
+	MOVQ      $+1, R10
+	SHLQ      CL, R10
+	DECQ      R10
+	KMOVW     R10, K1
+	VMOVUPS.Z (BX)(DX*4), K1, Z1
+	VMULPS    Z0, Z1, Z0
+	VCVTPS2PH $0x00, Z0, Y0
+	VMOVDQU16 Y0, K1, (AX)(DX*2)
 
-done19:
-	MOVQ SI, CX
-	SHLQ $0x01, CX
-	ADDQ CX, AX
-	ADDQ CX, DX
+done14:
+	ADDQ R9, AX
+	MOVQ DI, DX
 	ADDQ step+40(FP), BX
-	DECQ DI
+	DECQ R8
 	JNE  row
 	VZEROUPPER
 	RET
@@ -19601,30 +18141,30 @@ turn1:
 	VREDUCEPS        $0x01, Z21, Z22
 	VREDUCEPS        $0x01, Z24, Z25
 	VREDUCEPS        $0x01, Z28, Z29
-	VBROADCASTSS     expNums<>+2112(SB), Z14
-	VBROADCASTSS     expNums<>+2112(SB), Z17
-	VBROADCASTSS     expNums<>+2112(SB), Z20
-	VBROADCASTSS     expNums<>+2112(SB), Z23
-	VBROADCASTSS     expNums<>+2112(SB), Z26
-	VBROADCASTSS     expNums<>+2112(SB), Z30
-	VFMADD213PS.BCST expNums<>+2144(SB), Z13, Z14
-	VFMADD213PS.BCST expNums<>+2144(SB), Z16, Z17
-	VFMADD213PS.BCST expNums<>+2144(SB), Z19, Z20
-	VFMADD213PS.BCST expNums<>+2144(SB), Z22, Z23
-	VFMADD213PS.BCST expNums<>+2144(SB), Z25, Z26
-	VFMADD213PS.BCST expNums<>+2144(SB), Z29, Z30
-	VFMADD213PS.BCST expNums<>+2176(SB), Z13, Z14
-	VFMADD213PS.BCST expNums<>+2176(SB), Z16, Z17
-	VFMADD213PS.BCST expNums<>+2176(SB), Z19, Z20
-	VFMADD213PS.BCST expNums<>+2176(SB), Z22, Z23
-	VFMADD213PS.BCST expNums<>+2176(SB), Z25, Z26
-	VFMADD213PS.BCST expNums<>+2176(SB), Z29, Z30
-	VFMADD213PS.BCST expNums<>+2208(SB), Z13, Z14
-	VFMADD213PS.BCST expNums<>+2208(SB), Z16, Z17
-	VFMADD213PS.BCST expNums<>+2208(SB), Z19, Z20
-	VFMADD213PS.BCST expNums<>+2208(SB), Z22, Z23
-	VFMADD213PS.BCST expNums<>+2208(SB), Z25, Z26
-	VFMADD213PS.BCST expNums<>+2208(SB), Z29, Z30
+	VBROADCASTSS     expNums<>+2368(SB), Z14
+	VBROADCASTSS     expNums<>+2368(SB), Z17
+	VBROADCASTSS     expNums<>+2368(SB), Z20
+	VBROADCASTSS     expNums<>+2368(SB), Z23
+	VBROADCASTSS     expNums<>+2368(SB), Z26
+	VBROADCASTSS     expNums<>+2368(SB), Z30
+	VFMADD213PS.BCST expNums<>+2400(SB), Z13, Z14
+	VFMADD213PS.BCST expNums<>+2400(SB), Z16, Z17
+	VFMADD213PS.BCST expNums<>+2400(SB), Z19, Z20
+	VFMADD213PS.BCST expNums<>+2400(SB), Z22, Z23
+	VFMADD213PS.BCST expNums<>+2400(SB), Z25, Z26
+	VFMADD213PS.BCST expNums<>+2400(SB), Z29, Z30
+	VFMADD213PS.BCST expNums<>+2432(SB), Z13, Z14
+	VFMADD213PS.BCST expNums<>+2432(SB), Z16, Z17
+	VFMADD213PS.BCST expNums<>+2432(SB), Z19, Z20
+	VFMADD213PS.BCST expNums<>+2432(SB), Z22, Z23
+	VFMADD213PS.BCST expNums<>+2432(SB), Z25, Z26
+	VFMADD213PS.BCST expNums<>+2432(SB), Z29, Z30
+	VFMADD213PS.BCST expNums<>+2464(SB), Z13, Z14
+	VFMADD213PS.BCST expNums<>+2464(SB), Z16, Z17
+	VFMADD213PS.BCST expNums<>+2464(SB), Z19, Z20
+	VFMADD213PS.BCST expNums<>+2464(SB), Z22, Z23
+	VFMADD213PS.BCST expNums<>+2464(SB), Z25, Z26
+	VFMADD213PS.BCST expNums<>+2464(SB), Z29, Z30
 	VSCALEFPS        Z12, Z14, Z14
 	VSCALEFPS        Z15, Z17, Z17
 	VSCALEFPS        Z18, Z20, Z20
@@ -19692,14 +18232,14 @@ turn3:
 	VFMADD213PS.BCST expNums<>+800(SB), Z0, Z9
 	VREDUCEPS        $0x01, Z3, Z4
 	VREDUCEPS        $0x01, Z9, Z10
-	VBROADCASTSS     expNums<>+2112(SB), Z5
-	VBROADCASTSS     expNums<>+2112(SB), Z11
-	VFMADD213PS.BCST expNums<>+2144(SB), Z4, Z5
-	VFMADD213PS.BCST expNums<>+2144(SB), Z10, Z11
-	VFMADD213PS.BCST expNums<>+2176(SB), Z4, Z5
-	VFMADD213PS.BCST expNums<>+2176(SB), Z10, Z11
-	VFMADD213PS.BCST expNums<>+2208(SB), Z4, Z5
-	VFMADD213PS.BCST expNums<>+2208(SB), Z10, Z11
+	VBROADCASTSS     expNums<>+2368(SB), Z5
+	VBROADCASTSS     expNums<>+2368(SB), Z11
+	VFMADD213PS.BCST expNums<>+2400(SB), Z4, Z5
+	VFMADD213PS.BCST expNums<>+2400(SB), Z10, Z11
+	VFMADD213PS.BCST expNums<>+2432(SB), Z4, Z5
+	VFMADD213PS.BCST expNums<>+2432(SB), Z10, Z11
+	VFMADD213PS.BCST expNums<>+2464(SB), Z4, Z5
+	VFMADD213PS.BCST expNums<>+2464(SB), Z10, Z11
 	VSCALEFPS        Z3, Z5, Z5
 	VSCALEFPS        Z9, Z11, Z11
 	VADDPS.BCST      expNums<>+832(SB), Z5, Z3
@@ -19731,10 +18271,10 @@ turn5:
 	VMOVUPS          Z2, Z3
 	VFMADD213PS.BCST expNums<>+800(SB), Z0, Z3
 	VREDUCEPS        $0x01, Z3, Z4
-	VBROADCASTSS     expNums<>+2112(SB), Z5
-	VFMADD213PS.BCST expNums<>+2144(SB), Z4, Z5
-	VFMADD213PS.BCST expNums<>+2176(SB), Z4, Z5
-	VFMADD213PS.BCST expNums<>+2208(SB), Z4, Z5
+	VBROADCASTSS     expNums<>+2368(SB), Z5
+	VFMADD213PS.BCST expNums<>+2400(SB), Z4, Z5
+	VFMADD213PS.BCST expNums<>+2432(SB), Z4, Z5
+	VFMADD213PS.BCST expNums<>+2464(SB), Z4, Z5
 	VSCALEFPS        Z3, Z5, Z5
 	VADDPS.BCST      expNums<>+832(SB), Z5, Z3
 	VRCP14PS         Z3, Z3
@@ -19763,10 +18303,10 @@ turned6:
 	VMOVUPS          Z1, Z2
 	VFMADD213PS.BCST expNums<>+800(SB), Z0, Z2
 	VREDUCEPS        $0x01, Z2, Z0
-	VBROADCASTSS     expNums<>+2112(SB), Z3
-	VFMADD213PS.BCST expNums<>+2144(SB), Z0, Z3
-	VFMADD213PS.BCST expNums<>+2176(SB), Z0, Z3
-	VFMADD213PS.BCST expNums<>+2208(SB), Z0, Z3
+	VBROADCASTSS     expNums<>+2368(SB), Z3
+	VFMADD213PS.BCST expNums<>+2400(SB), Z0, Z3
+	VFMADD213PS.BCST expNums<>+2432(SB), Z0, Z3
+	VFMADD213PS.BCST expNums<>+2464(SB), Z0, Z3
 	VSCALEFPS        Z2, Z3, Z3
 	VADDPS.BCST      expNums<>+832(SB), Z3, Z0
 	VRCP14PS         Z0, Z0
@@ -19872,30 +18412,30 @@ turn1:
 	VREDUCEPS        $0x01, Z21, Z22
 	VREDUCEPS        $0x01, Z24, Z25
 	VREDUCEPS        $0x01, Z28, Z29
-	VBROADCASTSS     expNums<>+2112(SB), Z14
-	VBROADCASTSS     expNums<>+2112(SB), Z17
-	VBROADCASTSS     expNums<>+2112(SB), Z20
-	VBROADCASTSS     expNums<>+2112(SB), Z23
-	VBROADCASTSS     expNums<>+2112(SB), Z26
-	VBROADCASTSS     expNums<>+2112(SB), Z30
-	VFMADD213PS.BCST expNums<>+2144(SB), Z13, Z14
-	VFMADD213PS.BCST expNums<>+2144(SB), Z16, Z17
-	VFMADD213PS.BCST expNums<>+2144(SB), Z19, Z20
-	VFMADD213PS.BCST expNums<>+2144(SB), Z22, Z23
-	VFMADD213PS.BCST expNums<>+2144(SB), Z25, Z26
-	VFMADD213PS.BCST expNums<>+2144(SB), Z29, Z30
-	VFMADD213PS.BCST expNums<>+2176(SB), Z13, Z14
-	VFMADD213PS.BCST expNums<>+2176(SB), Z16, Z17
-	VFMADD213PS.BCST expNums<>+2176(SB), Z19, Z20
-	VFMADD213PS.BCST expNums<>+2176(SB), Z22, Z23
-	VFMADD213PS.BCST expNums<>+2176(SB), Z25, Z26
-	VFMADD213PS.BCST expNums<>+2176(SB), Z29, Z30
-	VFMADD213PS.BCST expNums<>+2208(SB), Z13, Z14
-	VFMADD213PS.BCST expNums<>+2208(SB), Z16, Z17
-	VFMADD213PS.BCST expNums<>+2208(SB), Z19, Z20
-	VFMADD213PS.BCST expNums<>+2208(SB), Z22, Z23
-	VFMADD213PS.BCST expNums<>+2208(SB), Z25, Z26
-	VFMADD213PS.BCST expNums<>+2208(SB), Z29, Z30
+	VBROADCASTSS     expNums<>+2368(SB), Z14
+	VBROADCASTSS     expNums<>+2368(SB), Z17
+	VBROADCASTSS     expNums<>+2368(SB), Z20
+	VBROADCASTSS     expNums<>+2368(SB), Z23
+	VBROADCASTSS     expNums<>+2368(SB), Z26
+	VBROADCASTSS     expNums<>+2368(SB), Z30
+	VFMADD213PS.BCST expNums<>+2400(SB), Z13, Z14
+	VFMADD213PS.BCST expNums<>+2400(SB), Z16, Z17
+	VFMADD213PS.BCST expNums<>+2400(SB), Z19, Z20
+	VFMADD213PS.BCST expNums<>+2400(SB), Z22, Z23
+	VFMADD213PS.BCST expNums<>+2400(SB), Z25, Z26
+	VFMADD213PS.BCST expNums<>+2400(SB), Z29, Z30
+	VFMADD213PS.BCST expNums<>+2432(SB), Z13, Z14
+	VFMADD213PS.BCST expNums<>+2432(SB), Z16, Z17
+	VFMADD213PS.BCST expNums<>+2432(SB), Z19, Z20
+	VFMADD213PS.BCST expNums<>+2432(SB), Z22, Z23
+	VFMADD213PS.BCST expNums<>+2432(SB), Z25, Z26
+	VFMADD213PS.BCST expNums<>+2432(SB), Z29, Z30
+	VFMADD213PS.BCST expNums<>+2464(SB), Z13, Z14
+	VFMADD213PS.BCST expNums<>+2464(SB), Z16, Z17
+	VFMADD213PS.BCST expNums<>+2464(SB), Z19, Z20
+	VFMADD213PS.BCST expNums<>+2464(SB), Z22, Z23
+	VFMADD213PS.BCST expNums<>+2464(SB), Z25, Z26
+	VFMADD213PS.BCST expNums<>+2464(SB), Z29, Z30
 	VSCALEFPS        Z9, Z14, Z14
 	VSCALEFPS        Z15, Z17, Z17
 	VSCALEFPS        Z18, Z20, Z20
@@ -19981,14 +18521,14 @@ turn3:
 	VFMADD213PS.BCST expNums<>+800(SB), Z0, Z7
 	VREDUCEPS        $0x01, Z3, Z4
 	VREDUCEPS        $0x01, Z7, Z8
-	VBROADCASTSS     expNums<>+2112(SB), Z5
-	VBROADCASTSS     expNums<>+2112(SB), Z9
-	VFMADD213PS.BCST expNums<>+2144(SB), Z4, Z5
-	VFMADD213PS.BCST expNums<>+2144(SB), Z8, Z9
-	VFMADD213PS.BCST expNums<>+2176(SB), Z4, Z5
-	VFMADD213PS.BCST expNums<>+2176(SB), Z8, Z9
-	VFMADD213PS.BCST expNums<>+2208(SB), Z4, Z5
-	VFMADD213PS.BCST expNums<>+2208(SB), Z8, Z9
+	VBROADCASTSS     expNums<>+2368(SB), Z5
+	VBROADCASTSS     expNums<>+2368(SB), Z9
+	VFMADD213PS.BCST expNums<>+2400(SB), Z4, Z5
+	VFMADD213PS.BCST expNums<>+2400(SB), Z8, Z9
+	VFMADD213PS.BCST expNums<>+2432(SB), Z4, Z5
+	VFMADD213PS.BCST expNums<>+2432(SB), Z8, Z9
+	VFMADD213PS.BCST expNums<>+2464(SB), Z4, Z5
+	VFMADD213PS.BCST expNums<>+2464(SB), Z8, Z9
 	VSCALEFPS        Z3, Z5, Z5
 	VSCALEFPS        Z7, Z9, Z9
 	VADDPS.BCST      expNums<>+832(SB), Z5, Z3
@@ -20026,10 +18566,10 @@ turn5:
 	VMOVUPS          Z2, Z3
 	VFMADD213PS.BCST expNums<>+800(SB), Z0, Z3
 	VREDUCEPS        $0x01, Z3, Z4
-	VBROADCASTSS     expNums<>+2112(SB), Z5
-	VFMADD213PS.BCST expNums<>+2144(SB), Z4, Z5
-	VFMADD213PS.BCST expNums<>+2176(SB), Z4, Z5
-	VFMADD213PS.BCST expNums<>+2208(SB), Z4, Z5
+	VBROADCASTSS     expNums<>+2368(SB), Z5
+	VFMADD213PS.BCST expNums<>+2400(SB), Z4, Z5
+	VFMADD213PS.BCST expNums<>+2432(SB), Z4, Z5
+	VFMADD213PS.BCST expNums<>+2464(SB), Z4, Z5
 	VSCALEFPS        Z3, Z5, Z5
 	VADDPS.BCST      expNums<>+832(SB), Z5, Z3
 	VRCP14PS         Z3, Z3
@@ -20061,10 +18601,10 @@ turned6:
 	VMOVUPS          Z1, Z2
 	VFMADD213PS.BCST expNums<>+800(SB), Z0, Z2
 	VREDUCEPS        $0x01, Z2, Z0
-	VBROADCASTSS     expNums<>+2112(SB), Z3
-	VFMADD213PS.BCST expNums<>+2144(SB), Z0, Z3
-	VFMADD213PS.BCST expNums<>+2176(SB), Z0, Z3
-	VFMADD213PS.BCST expNums<>+2208(SB), Z0, Z3
+	VBROADCASTSS     expNums<>+2368(SB), Z3
+	VFMADD213PS.BCST expNums<>+2400(SB), Z0, Z3
+	VFMADD213PS.BCST expNums<>+2432(SB), Z0, Z3
+	VFMADD213PS.BCST expNums<>+2464(SB), Z0, Z3
 	VSCALEFPS        Z2, Z3, Z3
 	VADDPS.BCST      expNums<>+832(SB), Z3, Z0
 	VRCP14PS         Z0, Z0
@@ -20136,18 +18676,18 @@ turn1:
 	VMULPS            Z11, Z9, Z9
 	VMOVUPS           Z9, Z11
 	VCMPPS            $0x07, Z9, Z9, K1
-	VPTESTMD.BCST     expNums<>+2240(SB), Z9, K1, K2
+	VPTESTMD.BCST     expNums<>+2496(SB), Z9, K1, K2
 	VPADDD.BCST       expNums<>+1152(SB), Z11, K1, Z11
-	VPSUBD.BCST       expNums<>+2272(SB), Z11, K2, Z11
+	VPSUBD.BCST       expNums<>+2528(SB), Z11, K2, Z11
 	VMOVDQU           oddWords<>+0(SB), Y6
 	VPERMW            Z11, Z6, Z11
 	VMOVDQU           Y11, (AX)(R8*2)
 	VMULPS            Z3, Z10, Z3
 	VMOVUPS           Z3, Z9
 	VCMPPS            $0x07, Z3, Z3, K1
-	VPTESTMD.BCST     expNums<>+2240(SB), Z3, K1, K2
+	VPTESTMD.BCST     expNums<>+2496(SB), Z3, K1, K2
 	VPADDD.BCST       expNums<>+1152(SB), Z9, K1, Z9
-	VPSUBD.BCST       expNums<>+2272(SB), Z9, K2, Z9
+	VPSUBD.BCST       expNums<>+2528(SB), Z9, K2, Z9
 	VMOVDQU           oddWords<>+0(SB), Y6
 	VPERMW            Z9, Z6, Z9
 	VMOVDQU           Y9, (DX)(R8*2)
@@ -20202,18 +18742,18 @@ turned2:
 	VMULPS            Z2, Z1, Z1
 	VMOVUPS           Z1, Z2
 	VCMPPS            $0x07, Z1, Z1, K2
-	VPTESTMD.BCST     expNums<>+2240(SB), Z1, K2, K3
+	VPTESTMD.BCST     expNums<>+2496(SB), Z1, K2, K3
 	VPADDD.BCST       expNums<>+1152(SB), Z2, K2, Z2
-	VPSUBD.BCST       expNums<>+2272(SB), Z2, K3, Z2
+	VPSUBD.BCST       expNums<>+2528(SB), Z2, K3, Z2
 	VMOVDQU           oddWords<>+0(SB), Y6
 	VPERMW            Z2, Z6, Z2
 	VMOVDQU16         Y2, K1, (AX)(R8*2)
 	VMULPS            Z0, Z3, Z0
 	VMOVUPS           Z0, Z1
 	VCMPPS            $0x07, Z0, Z0, K2
-	VPTESTMD.BCST     expNums<>+2240(SB), Z0, K2, K3
+	VPTESTMD.BCST     expNums<>+2496(SB), Z0, K2, K3
 	VPADDD.BCST       expNums<>+1152(SB), Z1, K2, Z1
-	VPSUBD.BCST       expNums<>+2272(SB), Z1, K3, Z1
+	VPSUBD.BCST       expNums<>+2528(SB), Z1, K3, Z1
 	VMOVDQU           oddWords<>+0(SB), Y6
 	VPERMW            Z1, Z6, Z1
 	VMOVDQU16         Y1, K1, (DX)(R8*2)
@@ -20230,336 +18770,476 @@ TEXT ·expSumBF16AVX512(SB), NOSPLIT|NOFRAME, $0-36
 	MOVQ         n+16(FP), CX
 	XORQ         BX, BX
 	VBROADCASTSS max+24(FP), Z0
-	VBROADCASTSS expNums<>+0(SB), Z1
-	VBROADCASTSS expNums<>+32(SB), Z2
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z2, Z2, Z2
 	VXORPS       Z3, Z3, Z3
 	VXORPS       Z4, Z4, Z4
-	VXORPS       Z5, Z5, Z5
-	VXORPS       Z6, Z6, Z6
-	SUBQ         $+64, CX
+	SUBQ         $+192, CX
 	JLT          turned2
 
 turn1:
-	VPMOVZXWD         (DX)(BX*2), Z7
-	VPMOVZXWD         32(DX)(BX*2), Z8
-	VPMOVZXWD         64(DX)(BX*2), Z9
-	VPMOVZXWD         96(DX)(BX*2), Z10
-	VPSLLD            $0x10, Z7, Z7
-	VPSLLD            $0x10, Z8, Z8
-	VPSLLD            $0x10, Z9, Z9
-	VPSLLD            $0x10, Z10, Z10
-	VSUBPS            Z0, Z7, Z7
-	VSUBPS            Z0, Z8, Z8
-	VSUBPS            Z0, Z9, Z9
-	VSUBPS            Z0, Z10, Z10
-	VMAXPS            Z7, Z1, Z7
-	VMAXPS            Z8, Z1, Z8
-	VMAXPS            Z9, Z1, Z9
-	VMAXPS            Z10, Z1, Z10
-	VMINPS            Z7, Z2, Z7
-	VMINPS            Z8, Z2, Z8
-	VMINPS            Z9, Z2, Z9
-	VMINPS            Z10, Z2, Z13
-	VBROADCASTSS      expNums<>+64(SB), Z10
-	VBROADCASTSS      expNums<>+64(SB), Z11
-	VBROADCASTSS      expNums<>+64(SB), Z12
-	VBROADCASTSS      expNums<>+64(SB), Z14
-	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z10
-	VFMADD213PS.BCST  expNums<>+96(SB), Z8, Z11
-	VFMADD213PS.BCST  expNums<>+96(SB), Z9, Z12
-	VFMADD213PS.BCST  expNums<>+96(SB), Z13, Z14
-	VSUBPS.BCST       expNums<>+96(SB), Z10, Z10
-	VSUBPS.BCST       expNums<>+96(SB), Z11, Z11
-	VSUBPS.BCST       expNums<>+96(SB), Z12, Z12
-	VSUBPS.BCST       expNums<>+96(SB), Z14, Z14
-	VMOVUPS           Z7, Z7
-	VMOVUPS           Z8, Z8
-	VMOVUPS           Z9, Z9
-	VMOVUPS           Z13, Z17
-	VFNMADD231PS.BCST expNums<>+128(SB), Z10, Z7
-	VFNMADD231PS.BCST expNums<>+128(SB), Z11, Z8
-	VFNMADD231PS.BCST expNums<>+128(SB), Z12, Z9
-	VFNMADD231PS.BCST expNums<>+128(SB), Z14, Z17
-	VFNMADD231PS.BCST expNums<>+160(SB), Z10, Z7
-	VFNMADD231PS.BCST expNums<>+160(SB), Z11, Z8
-	VFNMADD231PS.BCST expNums<>+160(SB), Z12, Z9
-	VFNMADD231PS.BCST expNums<>+160(SB), Z14, Z17
-	VBROADCASTSS      expNums<>+192(SB), Z13
-	VBROADCASTSS      expNums<>+192(SB), Z15
-	VBROADCASTSS      expNums<>+192(SB), Z16
-	VBROADCASTSS      expNums<>+192(SB), Z18
-	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z13
-	VFMADD213PS.BCST  expNums<>+224(SB), Z8, Z15
-	VFMADD213PS.BCST  expNums<>+224(SB), Z9, Z16
-	VFMADD213PS.BCST  expNums<>+224(SB), Z17, Z18
-	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z13
-	VFMADD213PS.BCST  expNums<>+256(SB), Z8, Z15
-	VFMADD213PS.BCST  expNums<>+256(SB), Z9, Z16
-	VFMADD213PS.BCST  expNums<>+256(SB), Z17, Z18
-	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z13
-	VFMADD213PS.BCST  expNums<>+288(SB), Z8, Z15
-	VFMADD213PS.BCST  expNums<>+288(SB), Z9, Z16
-	VFMADD213PS.BCST  expNums<>+288(SB), Z17, Z18
-	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z13
-	VFMADD213PS.BCST  expNums<>+320(SB), Z8, Z15
-	VFMADD213PS.BCST  expNums<>+320(SB), Z9, Z16
-	VFMADD213PS.BCST  expNums<>+320(SB), Z17, Z18
-	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z13
-	VFMADD213PS.BCST  expNums<>+352(SB), Z8, Z15
-	VFMADD213PS.BCST  expNums<>+352(SB), Z9, Z16
-	VFMADD213PS.BCST  expNums<>+352(SB), Z17, Z18
-	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z13
-	VFMADD213PS.BCST  expNums<>+352(SB), Z8, Z15
-	VFMADD213PS.BCST  expNums<>+352(SB), Z9, Z16
-	VFMADD213PS.BCST  expNums<>+352(SB), Z17, Z18
-	VSCALEFPS         Z10, Z13, Z7
-	VSCALEFPS         Z11, Z15, Z8
-	VSCALEFPS         Z12, Z16, Z9
-	VSCALEFPS         Z14, Z18, Z10
-	VMOVUPS           Z7, (AX)(BX*4)
-	VMOVUPS           Z8, 64(AX)(BX*4)
-	VMOVUPS           Z9, 128(AX)(BX*4)
-	VMOVUPS           Z10, 192(AX)(BX*4)
-	VADDPS            Z7, Z3, Z3
-	VADDPS            Z8, Z4, Z4
-	VADDPS            Z9, Z5, Z5
-	VADDPS            Z10, Z6, Z6
-	ADDQ              $+64, BX
-	SUBQ              $+64, CX
-	JGE               turn1
+	VPMOVZXWD        (DX)(BX*2), Z5
+	VPMOVZXWD        32(DX)(BX*2), Z6
+	VPMOVZXWD        64(DX)(BX*2), Z7
+	VPMOVZXWD        96(DX)(BX*2), Z8
+	VPMOVZXWD        128(DX)(BX*2), Z9
+	VPMOVZXWD        160(DX)(BX*2), Z10
+	VPSLLD           $0x10, Z5, Z5
+	VPSLLD           $0x10, Z6, Z6
+	VPSLLD           $0x10, Z7, Z7
+	VPSLLD           $0x10, Z8, Z8
+	VPSLLD           $0x10, Z9, Z9
+	VPSLLD           $0x10, Z10, Z10
+	VSUBPS           Z0, Z5, Z5
+	VSUBPS           Z0, Z6, Z6
+	VSUBPS           Z0, Z7, Z7
+	VSUBPS           Z0, Z8, Z8
+	VSUBPS           Z0, Z9, Z9
+	VSUBPS           Z0, Z10, Z10
+	VMULPS.BCST      expNums<>+64(SB), Z5, Z5
+	VMULPS.BCST      expNums<>+64(SB), Z6, Z6
+	VMULPS.BCST      expNums<>+64(SB), Z7, Z7
+	VMULPS.BCST      expNums<>+64(SB), Z8, Z8
+	VMULPS.BCST      expNums<>+64(SB), Z9, Z9
+	VMULPS.BCST      expNums<>+64(SB), Z10, Z15
+	VRNDSCALEPS      $0x09, Z5, Z10
+	VRNDSCALEPS      $0x09, Z6, Z11
+	VRNDSCALEPS      $0x09, Z7, Z12
+	VRNDSCALEPS      $0x09, Z8, Z13
+	VRNDSCALEPS      $0x09, Z9, Z14
+	VRNDSCALEPS      $0x09, Z15, Z16
+	VSUBPS           Z10, Z5, Z10
+	VSUBPS           Z11, Z6, Z11
+	VSUBPS           Z12, Z7, Z12
+	VSUBPS           Z13, Z8, Z13
+	VSUBPS           Z14, Z9, Z14
+	VSUBPS           Z16, Z15, Z21
+	VBROADCASTSS     expNums<>+1952(SB), Z16
+	VBROADCASTSS     expNums<>+1952(SB), Z17
+	VBROADCASTSS     expNums<>+1952(SB), Z18
+	VBROADCASTSS     expNums<>+1952(SB), Z19
+	VBROADCASTSS     expNums<>+1952(SB), Z20
+	VBROADCASTSS     expNums<>+1952(SB), Z22
+	VFMADD213PS.BCST expNums<>+1984(SB), Z10, Z16
+	VFMADD213PS.BCST expNums<>+1984(SB), Z11, Z17
+	VFMADD213PS.BCST expNums<>+1984(SB), Z12, Z18
+	VFMADD213PS.BCST expNums<>+1984(SB), Z13, Z19
+	VFMADD213PS.BCST expNums<>+1984(SB), Z14, Z20
+	VFMADD213PS.BCST expNums<>+1984(SB), Z21, Z22
+	VFMADD213PS.BCST expNums<>+2016(SB), Z10, Z16
+	VFMADD213PS.BCST expNums<>+2016(SB), Z11, Z17
+	VFMADD213PS.BCST expNums<>+2016(SB), Z12, Z18
+	VFMADD213PS.BCST expNums<>+2016(SB), Z13, Z19
+	VFMADD213PS.BCST expNums<>+2016(SB), Z14, Z20
+	VFMADD213PS.BCST expNums<>+2016(SB), Z21, Z22
+	VFMADD213PS.BCST expNums<>+2048(SB), Z10, Z16
+	VFMADD213PS.BCST expNums<>+2048(SB), Z11, Z17
+	VFMADD213PS.BCST expNums<>+2048(SB), Z12, Z18
+	VFMADD213PS.BCST expNums<>+2048(SB), Z13, Z19
+	VFMADD213PS.BCST expNums<>+2048(SB), Z14, Z20
+	VFMADD213PS.BCST expNums<>+2048(SB), Z21, Z22
+	VFMADD213PS.BCST expNums<>+2080(SB), Z10, Z16
+	VFMADD213PS.BCST expNums<>+2080(SB), Z11, Z17
+	VFMADD213PS.BCST expNums<>+2080(SB), Z12, Z18
+	VFMADD213PS.BCST expNums<>+2080(SB), Z13, Z19
+	VFMADD213PS.BCST expNums<>+2080(SB), Z14, Z20
+	VFMADD213PS.BCST expNums<>+2080(SB), Z21, Z22
+	VFMADD213PS.BCST expNums<>+2112(SB), Z10, Z16
+	VFMADD213PS.BCST expNums<>+2112(SB), Z11, Z17
+	VFMADD213PS.BCST expNums<>+2112(SB), Z12, Z18
+	VFMADD213PS.BCST expNums<>+2112(SB), Z13, Z19
+	VFMADD213PS.BCST expNums<>+2112(SB), Z14, Z20
+	VFMADD213PS.BCST expNums<>+2112(SB), Z21, Z22
+	VFMADD213PS.BCST expNums<>+352(SB), Z10, Z16
+	VFMADD213PS.BCST expNums<>+352(SB), Z11, Z17
+	VFMADD213PS.BCST expNums<>+352(SB), Z12, Z18
+	VFMADD213PS.BCST expNums<>+352(SB), Z13, Z19
+	VFMADD213PS.BCST expNums<>+352(SB), Z14, Z20
+	VFMADD213PS.BCST expNums<>+352(SB), Z21, Z22
+	VSCALEFPS        Z5, Z16, Z16
+	VSCALEFPS        Z6, Z17, Z17
+	VSCALEFPS        Z7, Z18, Z18
+	VSCALEFPS        Z8, Z19, Z19
+	VSCALEFPS        Z9, Z20, Z20
+	VSCALEFPS        Z15, Z22, Z22
+	VMOVUPS          Z16, (AX)(BX*4)
+	VMOVUPS          Z17, 64(AX)(BX*4)
+	VMOVUPS          Z18, 128(AX)(BX*4)
+	VMOVUPS          Z19, 192(AX)(BX*4)
+	VMOVUPS          Z20, 256(AX)(BX*4)
+	VMOVUPS          Z22, 320(AX)(BX*4)
+	VADDPS           Z16, Z1, Z1
+	VADDPS           Z17, Z2, Z2
+	VADDPS           Z18, Z3, Z3
+	VADDPS           Z19, Z4, Z4
+	VADDPS           Z20, Z1, Z1
+	VADDPS           Z22, Z2, Z2
+	VPMOVZXWD        192(DX)(BX*2), Z5
+	VPMOVZXWD        224(DX)(BX*2), Z6
+	VPMOVZXWD        256(DX)(BX*2), Z7
+	VPMOVZXWD        288(DX)(BX*2), Z8
+	VPMOVZXWD        320(DX)(BX*2), Z9
+	VPMOVZXWD        352(DX)(BX*2), Z10
+	VPSLLD           $0x10, Z5, Z5
+	VPSLLD           $0x10, Z6, Z6
+	VPSLLD           $0x10, Z7, Z7
+	VPSLLD           $0x10, Z8, Z8
+	VPSLLD           $0x10, Z9, Z9
+	VPSLLD           $0x10, Z10, Z10
+	VSUBPS           Z0, Z5, Z5
+	VSUBPS           Z0, Z6, Z6
+	VSUBPS           Z0, Z7, Z7
+	VSUBPS           Z0, Z8, Z8
+	VSUBPS           Z0, Z9, Z9
+	VSUBPS           Z0, Z10, Z10
+	VMULPS.BCST      expNums<>+64(SB), Z5, Z5
+	VMULPS.BCST      expNums<>+64(SB), Z6, Z6
+	VMULPS.BCST      expNums<>+64(SB), Z7, Z7
+	VMULPS.BCST      expNums<>+64(SB), Z8, Z8
+	VMULPS.BCST      expNums<>+64(SB), Z9, Z9
+	VMULPS.BCST      expNums<>+64(SB), Z10, Z15
+	VRNDSCALEPS      $0x09, Z5, Z10
+	VRNDSCALEPS      $0x09, Z6, Z11
+	VRNDSCALEPS      $0x09, Z7, Z12
+	VRNDSCALEPS      $0x09, Z8, Z13
+	VRNDSCALEPS      $0x09, Z9, Z14
+	VRNDSCALEPS      $0x09, Z15, Z16
+	VSUBPS           Z10, Z5, Z10
+	VSUBPS           Z11, Z6, Z11
+	VSUBPS           Z12, Z7, Z12
+	VSUBPS           Z13, Z8, Z13
+	VSUBPS           Z14, Z9, Z14
+	VSUBPS           Z16, Z15, Z21
+	VBROADCASTSS     expNums<>+1952(SB), Z16
+	VBROADCASTSS     expNums<>+1952(SB), Z17
+	VBROADCASTSS     expNums<>+1952(SB), Z18
+	VBROADCASTSS     expNums<>+1952(SB), Z19
+	VBROADCASTSS     expNums<>+1952(SB), Z20
+	VBROADCASTSS     expNums<>+1952(SB), Z22
+	VFMADD213PS.BCST expNums<>+1984(SB), Z10, Z16
+	VFMADD213PS.BCST expNums<>+1984(SB), Z11, Z17
+	VFMADD213PS.BCST expNums<>+1984(SB), Z12, Z18
+	VFMADD213PS.BCST expNums<>+1984(SB), Z13, Z19
+	VFMADD213PS.BCST expNums<>+1984(SB), Z14, Z20
+	VFMADD213PS.BCST expNums<>+1984(SB), Z21, Z22
+	VFMADD213PS.BCST expNums<>+2016(SB), Z10, Z16
+	VFMADD213PS.BCST expNums<>+2016(SB), Z11, Z17
+	VFMADD213PS.BCST expNums<>+2016(SB), Z12, Z18
+	VFMADD213PS.BCST expNums<>+2016(SB), Z13, Z19
+	VFMADD213PS.BCST expNums<>+2016(SB), Z14, Z20
+	VFMADD213PS.BCST expNums<>+2016(SB), Z21, Z22
+	VFMADD213PS.BCST expNums<>+2048(SB), Z10, Z16
+	VFMADD213PS.BCST expNums<>+2048(SB), Z11, Z17
+	VFMADD213PS.BCST expNums<>+2048(SB), Z12, Z18
+	VFMADD213PS.BCST expNums<>+2048(SB), Z13, Z19
+	VFMADD213PS.BCST expNums<>+2048(SB), Z14, Z20
+	VFMADD213PS.BCST expNums<>+2048(SB), Z21, Z22
+	VFMADD213PS.BCST expNums<>+2080(SB), Z10, Z16
+	VFMADD213PS.BCST expNums<>+2080(SB), Z11, Z17
+	VFMADD213PS.BCST expNums<>+2080(SB), Z12, Z18
+	VFMADD213PS.BCST expNums<>+2080(SB), Z13, Z19
+	VFMADD213PS.BCST expNums<>+2080(SB), Z14, Z20
+	VFMADD213PS.BCST expNums<>+2080(SB), Z21, Z22
+	VFMADD213PS.BCST expNums<>+2112(SB), Z10, Z16
+	VFMADD213PS.BCST expNums<>+2112(SB), Z11, Z17
+	VFMADD213PS.BCST expNums<>+2112(SB), Z12, Z18
+	VFMADD213PS.BCST expNums<>+2112(SB), Z13, Z19
+	VFMADD213PS.BCST expNums<>+2112(SB), Z14, Z20
+	VFMADD213PS.BCST expNums<>+2112(SB), Z21, Z22
+	VFMADD213PS.BCST expNums<>+352(SB), Z10, Z16
+	VFMADD213PS.BCST expNums<>+352(SB), Z11, Z17
+	VFMADD213PS.BCST expNums<>+352(SB), Z12, Z18
+	VFMADD213PS.BCST expNums<>+352(SB), Z13, Z19
+	VFMADD213PS.BCST expNums<>+352(SB), Z14, Z20
+	VFMADD213PS.BCST expNums<>+352(SB), Z21, Z22
+	VSCALEFPS        Z5, Z16, Z16
+	VSCALEFPS        Z6, Z17, Z17
+	VSCALEFPS        Z7, Z18, Z18
+	VSCALEFPS        Z8, Z19, Z19
+	VSCALEFPS        Z9, Z20, Z20
+	VSCALEFPS        Z15, Z22, Z22
+	VMOVUPS          Z16, 384(AX)(BX*4)
+	VMOVUPS          Z17, 448(AX)(BX*4)
+	VMOVUPS          Z18, 512(AX)(BX*4)
+	VMOVUPS          Z19, 576(AX)(BX*4)
+	VMOVUPS          Z20, 640(AX)(BX*4)
+	VMOVUPS          Z22, 704(AX)(BX*4)
+	VADDPS           Z16, Z3, Z3
+	VADDPS           Z17, Z4, Z4
+	VADDPS           Z18, Z1, Z1
+	VADDPS           Z19, Z2, Z2
+	VADDPS           Z20, Z3, Z3
+	VADDPS           Z22, Z4, Z4
+	ADDQ             $+192, BX
+	SUBQ             $+192, CX
+	JGE              turn1
 
 turned2:
-	ADDQ              $+64, CX
-	CMPQ              CX, $+16
-	JLT               short4
-	VPMOVZXWD         (DX)(BX*2), Z7
-	VPSLLD            $0x10, Z7, Z7
-	VSUBPS            Z0, Z7, Z7
-	VMAXPS            Z7, Z1, Z7
-	VMINPS            Z7, Z2, Z7
-	VBROADCASTSS      expNums<>+64(SB), Z8
-	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z8
-	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
-	VMOVUPS           Z7, Z7
-	VFNMADD231PS.BCST expNums<>+128(SB), Z8, Z7
-	VFNMADD231PS.BCST expNums<>+160(SB), Z8, Z7
-	VBROADCASTSS      expNums<>+192(SB), Z9
-	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z9
-	VSCALEFPS         Z8, Z9, Z7
-	VMOVUPS           Z7, (AX)(BX*4)
-	VADDPS            Z7, Z3, Z3
-	ADDQ              $+16, BX
-	SUBQ              $+16, CX
-	CMPQ              CX, $+16
-	JLT               short5
-	VPMOVZXWD         (DX)(BX*2), Z7
-	VPSLLD            $0x10, Z7, Z7
-	VSUBPS            Z0, Z7, Z7
-	VMAXPS            Z7, Z1, Z7
-	VMINPS            Z7, Z2, Z7
-	VBROADCASTSS      expNums<>+64(SB), Z8
-	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z8
-	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
-	VMOVUPS           Z7, Z7
-	VFNMADD231PS.BCST expNums<>+128(SB), Z8, Z7
-	VFNMADD231PS.BCST expNums<>+160(SB), Z8, Z7
-	VBROADCASTSS      expNums<>+192(SB), Z9
-	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z9
-	VSCALEFPS         Z8, Z9, Z7
-	VMOVUPS           Z7, (AX)(BX*4)
-	VADDPS            Z7, Z4, Z4
-	ADDQ              $+16, BX
-	SUBQ              $+16, CX
-	CMPQ              CX, $+16
-	JLT               short6
-	VPMOVZXWD         (DX)(BX*2), Z7
-	VPSLLD            $0x10, Z7, Z7
-	VSUBPS            Z0, Z7, Z7
-	VMAXPS            Z7, Z1, Z7
-	VMINPS            Z7, Z2, Z7
-	VBROADCASTSS      expNums<>+64(SB), Z8
-	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z8
-	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
-	VMOVUPS           Z7, Z7
-	VFNMADD231PS.BCST expNums<>+128(SB), Z8, Z7
-	VFNMADD231PS.BCST expNums<>+160(SB), Z8, Z7
-	VBROADCASTSS      expNums<>+192(SB), Z9
-	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z9
-	VSCALEFPS         Z8, Z9, Z7
-	VMOVUPS           Z7, (AX)(BX*4)
-	VADDPS            Z7, Z5, Z5
-	ADDQ              $+16, BX
-	SUBQ              $+16, CX
-	CMPQ              CX, $+16
-	JLT               short7
-	VPMOVZXWD         (DX)(BX*2), Z7
-	VPSLLD            $0x10, Z7, Z7
-	VSUBPS            Z0, Z7, Z7
-	VMAXPS            Z7, Z1, Z7
-	VMINPS            Z7, Z2, Z7
-	VBROADCASTSS      expNums<>+64(SB), Z8
-	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z8
-	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
-	VMOVUPS           Z7, Z7
-	VFNMADD231PS.BCST expNums<>+128(SB), Z8, Z7
-	VFNMADD231PS.BCST expNums<>+160(SB), Z8, Z7
-	VBROADCASTSS      expNums<>+192(SB), Z9
-	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z9
-	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z9
-	VSCALEFPS         Z8, Z9, Z7
-	VMOVUPS           Z7, (AX)(BX*4)
-	VADDPS            Z7, Z6, Z6
-	ADDQ              $+16, BX
-	SUBQ              $+16, CX
+	ADDQ $+192, CX
+	SUBQ $+64, CX
+	JLT  turned4
 
-short4:
-	TESTQ             CX, CX
-	JEQ               done3
-	MOVQ              $+1, SI
-	SHLQ              CL, SI
-	DECQ              SI
-	KMOVW             SI, K1
-	VMOVDQU16.Z       (DX)(BX*2), K1, Y7
-	VPMOVZXWD         Y7, Z7
-	VPSLLD            $0x10, Z7, Z7
-	VSUBPS            Z0, Z7, Z0
-	VMAXPS            Z0, Z1, Z0
-	VMINPS            Z0, Z2, Z0
-	VBROADCASTSS      expNums<>+64(SB), Z1
-	VFMADD213PS.BCST  expNums<>+96(SB), Z0, Z1
-	VSUBPS.BCST       expNums<>+96(SB), Z1, Z1
-	VMOVUPS           Z0, Z0
-	VFNMADD231PS.BCST expNums<>+128(SB), Z1, Z0
-	VFNMADD231PS.BCST expNums<>+160(SB), Z1, Z0
-	VBROADCASTSS      expNums<>+192(SB), Z2
-	VFMADD213PS.BCST  expNums<>+224(SB), Z0, Z2
-	VFMADD213PS.BCST  expNums<>+256(SB), Z0, Z2
-	VFMADD213PS.BCST  expNums<>+288(SB), Z0, Z2
-	VFMADD213PS.BCST  expNums<>+320(SB), Z0, Z2
-	VFMADD213PS.BCST  expNums<>+352(SB), Z0, Z2
-	VFMADD213PS.BCST  expNums<>+352(SB), Z0, Z2
-	VSCALEFPS         Z1, Z2, Z0
-	VMOVUPS           Z0, K1, (AX)(BX*4)
-	VADDPS            Z0, Z3, K1, Z3
-	JMP               done3
+turn3:
+	VPMOVZXWD        (DX)(BX*2), Z5
+	VPMOVZXWD        32(DX)(BX*2), Z6
+	VPMOVZXWD        64(DX)(BX*2), Z7
+	VPMOVZXWD        96(DX)(BX*2), Z8
+	VPSLLD           $0x10, Z5, Z5
+	VPSLLD           $0x10, Z6, Z6
+	VPSLLD           $0x10, Z7, Z7
+	VPSLLD           $0x10, Z8, Z8
+	VSUBPS           Z0, Z5, Z5
+	VSUBPS           Z0, Z6, Z6
+	VSUBPS           Z0, Z7, Z7
+	VSUBPS           Z0, Z8, Z8
+	VMULPS.BCST      expNums<>+64(SB), Z5, Z5
+	VMULPS.BCST      expNums<>+64(SB), Z6, Z6
+	VMULPS.BCST      expNums<>+64(SB), Z7, Z7
+	VMULPS.BCST      expNums<>+64(SB), Z8, Z11
+	VRNDSCALEPS      $0x09, Z5, Z8
+	VRNDSCALEPS      $0x09, Z6, Z9
+	VRNDSCALEPS      $0x09, Z7, Z10
+	VRNDSCALEPS      $0x09, Z11, Z12
+	VSUBPS           Z8, Z5, Z8
+	VSUBPS           Z9, Z6, Z9
+	VSUBPS           Z10, Z7, Z10
+	VSUBPS           Z12, Z11, Z15
+	VBROADCASTSS     expNums<>+1952(SB), Z12
+	VBROADCASTSS     expNums<>+1952(SB), Z13
+	VBROADCASTSS     expNums<>+1952(SB), Z14
+	VBROADCASTSS     expNums<>+1952(SB), Z16
+	VFMADD213PS.BCST expNums<>+1984(SB), Z8, Z12
+	VFMADD213PS.BCST expNums<>+1984(SB), Z9, Z13
+	VFMADD213PS.BCST expNums<>+1984(SB), Z10, Z14
+	VFMADD213PS.BCST expNums<>+1984(SB), Z15, Z16
+	VFMADD213PS.BCST expNums<>+2016(SB), Z8, Z12
+	VFMADD213PS.BCST expNums<>+2016(SB), Z9, Z13
+	VFMADD213PS.BCST expNums<>+2016(SB), Z10, Z14
+	VFMADD213PS.BCST expNums<>+2016(SB), Z15, Z16
+	VFMADD213PS.BCST expNums<>+2048(SB), Z8, Z12
+	VFMADD213PS.BCST expNums<>+2048(SB), Z9, Z13
+	VFMADD213PS.BCST expNums<>+2048(SB), Z10, Z14
+	VFMADD213PS.BCST expNums<>+2048(SB), Z15, Z16
+	VFMADD213PS.BCST expNums<>+2080(SB), Z8, Z12
+	VFMADD213PS.BCST expNums<>+2080(SB), Z9, Z13
+	VFMADD213PS.BCST expNums<>+2080(SB), Z10, Z14
+	VFMADD213PS.BCST expNums<>+2080(SB), Z15, Z16
+	VFMADD213PS.BCST expNums<>+2112(SB), Z8, Z12
+	VFMADD213PS.BCST expNums<>+2112(SB), Z9, Z13
+	VFMADD213PS.BCST expNums<>+2112(SB), Z10, Z14
+	VFMADD213PS.BCST expNums<>+2112(SB), Z15, Z16
+	VFMADD213PS.BCST expNums<>+352(SB), Z8, Z12
+	VFMADD213PS.BCST expNums<>+352(SB), Z9, Z13
+	VFMADD213PS.BCST expNums<>+352(SB), Z10, Z14
+	VFMADD213PS.BCST expNums<>+352(SB), Z15, Z16
+	VSCALEFPS        Z5, Z12, Z12
+	VSCALEFPS        Z6, Z13, Z13
+	VSCALEFPS        Z7, Z14, Z14
+	VSCALEFPS        Z11, Z16, Z16
+	VMOVUPS          Z12, (AX)(BX*4)
+	VMOVUPS          Z13, 64(AX)(BX*4)
+	VMOVUPS          Z14, 128(AX)(BX*4)
+	VMOVUPS          Z16, 192(AX)(BX*4)
+	VADDPS           Z12, Z1, Z1
+	VADDPS           Z13, Z2, Z2
+	VADDPS           Z14, Z3, Z3
+	VADDPS           Z16, Z4, Z4
+	ADDQ             $+64, BX
+	SUBQ             $+64, CX
+	JGE              turn3
 
-short5:
-	TESTQ             CX, CX
-	JEQ               done3
-	MOVQ              $+1, SI
-	SHLQ              CL, SI
-	DECQ              SI
-	KMOVW             SI, K1
-	VMOVDQU16.Z       (DX)(BX*2), K1, Y7
-	VPMOVZXWD         Y7, Z7
-	VPSLLD            $0x10, Z7, Z7
-	VSUBPS            Z0, Z7, Z0
-	VMAXPS            Z0, Z1, Z0
-	VMINPS            Z0, Z2, Z0
-	VBROADCASTSS      expNums<>+64(SB), Z1
-	VFMADD213PS.BCST  expNums<>+96(SB), Z0, Z1
-	VSUBPS.BCST       expNums<>+96(SB), Z1, Z1
-	VMOVUPS           Z0, Z0
-	VFNMADD231PS.BCST expNums<>+128(SB), Z1, Z0
-	VFNMADD231PS.BCST expNums<>+160(SB), Z1, Z0
-	VBROADCASTSS      expNums<>+192(SB), Z2
-	VFMADD213PS.BCST  expNums<>+224(SB), Z0, Z2
-	VFMADD213PS.BCST  expNums<>+256(SB), Z0, Z2
-	VFMADD213PS.BCST  expNums<>+288(SB), Z0, Z2
-	VFMADD213PS.BCST  expNums<>+320(SB), Z0, Z2
-	VFMADD213PS.BCST  expNums<>+352(SB), Z0, Z2
-	VFMADD213PS.BCST  expNums<>+352(SB), Z0, Z2
-	VSCALEFPS         Z1, Z2, Z0
-	VMOVUPS           Z0, K1, (AX)(BX*4)
-	VADDPS            Z0, Z4, K1, Z4
-	JMP               done3
+turned4:
+	ADDQ             $+64, CX
+	CMPQ             CX, $+16
+	JLT              short6
+	VPMOVZXWD        (DX)(BX*2), Z5
+	VPSLLD           $0x10, Z5, Z5
+	VSUBPS           Z0, Z5, Z5
+	VMULPS.BCST      expNums<>+64(SB), Z5, Z5
+	VRNDSCALEPS      $0x09, Z5, Z6
+	VSUBPS           Z6, Z5, Z6
+	VBROADCASTSS     expNums<>+1952(SB), Z7
+	VFMADD213PS.BCST expNums<>+1984(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2016(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2048(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2080(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2112(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+352(SB), Z6, Z7
+	VSCALEFPS        Z5, Z7, Z7
+	VMOVUPS          Z7, (AX)(BX*4)
+	VADDPS           Z7, Z1, Z1
+	ADDQ             $+16, BX
+	SUBQ             $+16, CX
+	CMPQ             CX, $+16
+	JLT              short7
+	VPMOVZXWD        (DX)(BX*2), Z5
+	VPSLLD           $0x10, Z5, Z5
+	VSUBPS           Z0, Z5, Z5
+	VMULPS.BCST      expNums<>+64(SB), Z5, Z5
+	VRNDSCALEPS      $0x09, Z5, Z6
+	VSUBPS           Z6, Z5, Z6
+	VBROADCASTSS     expNums<>+1952(SB), Z7
+	VFMADD213PS.BCST expNums<>+1984(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2016(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2048(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2080(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2112(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+352(SB), Z6, Z7
+	VSCALEFPS        Z5, Z7, Z7
+	VMOVUPS          Z7, (AX)(BX*4)
+	VADDPS           Z7, Z2, Z2
+	ADDQ             $+16, BX
+	SUBQ             $+16, CX
+	CMPQ             CX, $+16
+	JLT              short8
+	VPMOVZXWD        (DX)(BX*2), Z5
+	VPSLLD           $0x10, Z5, Z5
+	VSUBPS           Z0, Z5, Z5
+	VMULPS.BCST      expNums<>+64(SB), Z5, Z5
+	VRNDSCALEPS      $0x09, Z5, Z6
+	VSUBPS           Z6, Z5, Z6
+	VBROADCASTSS     expNums<>+1952(SB), Z7
+	VFMADD213PS.BCST expNums<>+1984(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2016(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2048(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2080(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2112(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+352(SB), Z6, Z7
+	VSCALEFPS        Z5, Z7, Z7
+	VMOVUPS          Z7, (AX)(BX*4)
+	VADDPS           Z7, Z3, Z3
+	ADDQ             $+16, BX
+	SUBQ             $+16, CX
+	CMPQ             CX, $+16
+	JLT              short9
+	VPMOVZXWD        (DX)(BX*2), Z5
+	VPSLLD           $0x10, Z5, Z5
+	VSUBPS           Z0, Z5, Z5
+	VMULPS.BCST      expNums<>+64(SB), Z5, Z5
+	VRNDSCALEPS      $0x09, Z5, Z6
+	VSUBPS           Z6, Z5, Z6
+	VBROADCASTSS     expNums<>+1952(SB), Z7
+	VFMADD213PS.BCST expNums<>+1984(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2016(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2048(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2080(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2112(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+352(SB), Z6, Z7
+	VSCALEFPS        Z5, Z7, Z7
+	VMOVUPS          Z7, (AX)(BX*4)
+	VADDPS           Z7, Z4, Z4
+	ADDQ             $+16, BX
+	SUBQ             $+16, CX
 
 short6:
-	TESTQ             CX, CX
-	JEQ               done3
-	MOVQ              $+1, SI
-	SHLQ              CL, SI
-	DECQ              SI
-	KMOVW             SI, K1
-	VMOVDQU16.Z       (DX)(BX*2), K1, Y7
-	VPMOVZXWD         Y7, Z7
-	VPSLLD            $0x10, Z7, Z7
-	VSUBPS            Z0, Z7, Z0
-	VMAXPS            Z0, Z1, Z0
-	VMINPS            Z0, Z2, Z0
-	VBROADCASTSS      expNums<>+64(SB), Z1
-	VFMADD213PS.BCST  expNums<>+96(SB), Z0, Z1
-	VSUBPS.BCST       expNums<>+96(SB), Z1, Z1
-	VMOVUPS           Z0, Z0
-	VFNMADD231PS.BCST expNums<>+128(SB), Z1, Z0
-	VFNMADD231PS.BCST expNums<>+160(SB), Z1, Z0
-	VBROADCASTSS      expNums<>+192(SB), Z2
-	VFMADD213PS.BCST  expNums<>+224(SB), Z0, Z2
-	VFMADD213PS.BCST  expNums<>+256(SB), Z0, Z2
-	VFMADD213PS.BCST  expNums<>+288(SB), Z0, Z2
-	VFMADD213PS.BCST  expNums<>+320(SB), Z0, Z2
-	VFMADD213PS.BCST  expNums<>+352(SB), Z0, Z2
-	VFMADD213PS.BCST  expNums<>+352(SB), Z0, Z2
-	VSCALEFPS         Z1, Z2, Z0
-	VMOVUPS           Z0, K1, (AX)(BX*4)
-	VADDPS            Z0, Z5, K1, Z5
-	JMP               done3
+	TESTQ            CX, CX
+	JEQ              done5
+	MOVQ             $+1, SI
+	SHLQ             CL, SI
+	DECQ             SI
+	KMOVW            SI, K1
+	VMOVDQU16.Z      (DX)(BX*2), K1, Y5
+	VPMOVZXWD        Y5, Z5
+	VPSLLD           $0x10, Z5, Z5
+	VSUBPS           Z0, Z5, Z0
+	VMULPS.BCST      expNums<>+64(SB), Z0, Z0
+	VRNDSCALEPS      $0x09, Z0, Z5
+	VSUBPS           Z5, Z0, Z5
+	VBROADCASTSS     expNums<>+1952(SB), Z6
+	VFMADD213PS.BCST expNums<>+1984(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2016(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2048(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2080(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2112(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+352(SB), Z5, Z6
+	VSCALEFPS        Z0, Z6, Z6
+	VMOVUPS          Z6, K1, (AX)(BX*4)
+	VADDPS           Z6, Z1, K1, Z1
+	JMP              done5
 
 short7:
-	TESTQ             CX, CX
-	JEQ               done3
-	MOVQ              $+1, SI
-	SHLQ              CL, SI
-	DECQ              SI
-	KMOVW             SI, K1
-	VMOVDQU16.Z       (DX)(BX*2), K1, Y7
-	VPMOVZXWD         Y7, Z7
-	VPSLLD            $0x10, Z7, Z7
-	VSUBPS            Z0, Z7, Z0
-	VMAXPS            Z0, Z1, Z0
-	VMINPS            Z0, Z2, Z0
-	VBROADCASTSS      expNums<>+64(SB), Z1
-	VFMADD213PS.BCST  expNums<>+96(SB), Z0, Z1
-	VSUBPS.BCST       expNums<>+96(SB), Z1, Z1
-	VMOVUPS           Z0, Z0
-	VFNMADD231PS.BCST expNums<>+128(SB), Z1, Z0
-	VFNMADD231PS.BCST expNums<>+160(SB), Z1, Z0
-	VBROADCASTSS      expNums<>+192(SB), Z2
-	VFMADD213PS.BCST  expNums<>+224(SB), Z0, Z2
-	VFMADD213PS.BCST  expNums<>+256(SB), Z0, Z2
-	VFMADD213PS.BCST  expNums<>+288(SB), Z0, Z2
-	VFMADD213PS.BCST  expNums<>+320(SB), Z0, Z2
-	VFMADD213PS.BCST  expNums<>+352(SB), Z0, Z2
-	VFMADD213PS.BCST  expNums<>+352(SB), Z0, Z2
-	VSCALEFPS         Z1, Z2, Z0
-	VMOVUPS           Z0, K1, (AX)(BX*4)
-	VADDPS            Z0, Z6, K1, Z6
+	TESTQ            CX, CX
+	JEQ              done5
+	MOVQ             $+1, SI
+	SHLQ             CL, SI
+	DECQ             SI
+	KMOVW            SI, K1
+	VMOVDQU16.Z      (DX)(BX*2), K1, Y5
+	VPMOVZXWD        Y5, Z5
+	VPSLLD           $0x10, Z5, Z5
+	VSUBPS           Z0, Z5, Z0
+	VMULPS.BCST      expNums<>+64(SB), Z0, Z0
+	VRNDSCALEPS      $0x09, Z0, Z5
+	VSUBPS           Z5, Z0, Z5
+	VBROADCASTSS     expNums<>+1952(SB), Z6
+	VFMADD213PS.BCST expNums<>+1984(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2016(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2048(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2080(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2112(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+352(SB), Z5, Z6
+	VSCALEFPS        Z0, Z6, Z6
+	VMOVUPS          Z6, K1, (AX)(BX*4)
+	VADDPS           Z6, Z2, K1, Z2
+	JMP              done5
 
-done3:
-	VADDPS        Z3, Z5, Z3
-	VADDPS        Z4, Z6, Z4
-	VADDPS        Z3, Z4, Z3
-	VEXTRACTF64X4 $0x01, Z3, Y0
-	VADDPS        Y3, Y0, Y0
+short8:
+	TESTQ            CX, CX
+	JEQ              done5
+	MOVQ             $+1, SI
+	SHLQ             CL, SI
+	DECQ             SI
+	KMOVW            SI, K1
+	VMOVDQU16.Z      (DX)(BX*2), K1, Y5
+	VPMOVZXWD        Y5, Z5
+	VPSLLD           $0x10, Z5, Z5
+	VSUBPS           Z0, Z5, Z0
+	VMULPS.BCST      expNums<>+64(SB), Z0, Z0
+	VRNDSCALEPS      $0x09, Z0, Z5
+	VSUBPS           Z5, Z0, Z5
+	VBROADCASTSS     expNums<>+1952(SB), Z6
+	VFMADD213PS.BCST expNums<>+1984(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2016(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2048(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2080(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2112(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+352(SB), Z5, Z6
+	VSCALEFPS        Z0, Z6, Z6
+	VMOVUPS          Z6, K1, (AX)(BX*4)
+	VADDPS           Z6, Z3, K1, Z3
+	JMP              done5
+
+short9:
+	TESTQ            CX, CX
+	JEQ              done5
+	MOVQ             $+1, SI
+	SHLQ             CL, SI
+	DECQ             SI
+	KMOVW            SI, K1
+	VMOVDQU16.Z      (DX)(BX*2), K1, Y5
+	VPMOVZXWD        Y5, Z5
+	VPSLLD           $0x10, Z5, Z5
+	VSUBPS           Z0, Z5, Z0
+	VMULPS.BCST      expNums<>+64(SB), Z0, Z0
+	VRNDSCALEPS      $0x09, Z0, Z5
+	VSUBPS           Z5, Z0, Z5
+	VBROADCASTSS     expNums<>+1952(SB), Z6
+	VFMADD213PS.BCST expNums<>+1984(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2016(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2048(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2080(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2112(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+352(SB), Z5, Z6
+	VSCALEFPS        Z0, Z6, Z6
+	VMOVUPS          Z6, K1, (AX)(BX*4)
+	VADDPS           Z6, Z4, K1, Z4
+
+done5:
+	VADDPS        Z1, Z3, Z1
+	VADDPS        Z2, Z4, Z2
+	VADDPS        Z1, Z2, Z1
+	VEXTRACTF64X4 $0x01, Z1, Y0
+	VADDPS        Y1, Y0, Y0
 	VEXTRACTF128  $0x01, Y0, X1
 	VADDPS        X0, X1, X1
 	VPERMILPS     $0x0e, X1, X0
@@ -20571,567 +19251,482 @@ done3:
 	RET
 
 // func softmaxBF16AVX512(dst *byte, src *byte, exps *float32, n int, count int, step int)
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL
+// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, CMOV, MMX+
 TEXT ·softmaxBF16AVX512(SB), NOSPLIT|NOFRAME, $0-48
-	MOVQ         dst+0(FP), AX
-	MOVQ         src+8(FP), DX
-	MOVQ         exps+16(FP), BX
-	MOVQ         n+24(FP), SI
-	MOVQ         count+32(FP), DI
-	VBROADCASTSS expNums<>+0(SB), Z0
-	VBROADCASTSS expNums<>+32(SB), Z1
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), DX
+	MOVQ exps+16(FP), BX
+	MOVQ n+24(FP), SI
+	MOVQ count+32(FP), R8
+	MOVQ SI, R9
+	SHLQ $0x01, R9
 
 row:
+	LEAQ         (DX)(R9*1), DI
 	MOVQ         SI, CX
-	XORQ         R8, R8
-	VBROADCASTSS expNums<>+1920(SB), Z2
-	VMOVUPS      Z2, Z3
-	VMOVUPS      Z2, Z4
-	VMOVUPS      Z2, Z5
-	VMOVUPS      Z2, Z2
+	MOVQ         DX, R10
+	VBROADCASTSS expNums<>+2560(SB), Z0
+	VBROADCASTSS expNums<>+2528(SB), Z1
+	VBROADCASTSS expNums<>+2560(SB), Z2
+	VBROADCASTSS expNums<>+2528(SB), Z3
 	SUBQ         $+64, CX
-	JLT          turned2
+	JLT          pairsEnd
 
-turn1:
-	VPMOVZXWD (DX)(R8*2), Z9
-	VPMOVZXWD 32(DX)(R8*2), Z10
-	VPMOVZXWD 64(DX)(R8*2), Z11
-	VPMOVZXWD 96(DX)(R8*2), Z12
-	VPSLLD    $0x10, Z9, Z9
-	VPSLLD    $0x10, Z10, Z10
-	VPSLLD    $0x10, Z11, Z11
-	VPSLLD    $0x10, Z12, Z12
-	VMAXPS    Z3, Z9, Z3
-	VMAXPS    Z4, Z10, Z4
-	VMAXPS    Z5, Z11, Z5
-	VMAXPS    Z2, Z12, Z2
-	ADDQ      $+64, R8
-	SUBQ      $+64, CX
-	JGE       turn1
+pairs:
+	VMOVUPS (R10), Z4
+	VPMAXSW Z4, Z0, Z0
+	VPMINUW Z4, Z1, Z1
+	VMOVUPS 64(R10), Z4
+	VPMAXSW Z4, Z2, Z2
+	VPMINUW Z4, Z3, Z3
+	ADDQ    $+128, R10
+	SUBQ    $+64, CX
+	JGE     pairs
 
-turned2:
-	ADDQ      $+64, CX
-	CMPQ      CX, $+16
-	JLT       short4
-	VPMOVZXWD (DX)(R8*2), Z9
-	VPSLLD    $0x10, Z9, Z9
-	VMAXPS    Z3, Z9, Z3
-	ADDQ      $+16, R8
-	SUBQ      $+16, CX
-	CMPQ      CX, $+16
-	JLT       short5
-	VPMOVZXWD (DX)(R8*2), Z9
-	VPSLLD    $0x10, Z9, Z9
-	VMAXPS    Z4, Z9, Z4
-	ADDQ      $+16, R8
-	SUBQ      $+16, CX
-	CMPQ      CX, $+16
-	JLT       short6
-	VPMOVZXWD (DX)(R8*2), Z9
-	VPSLLD    $0x10, Z9, Z9
-	VMAXPS    Z5, Z9, Z5
-	ADDQ      $+16, R8
-	SUBQ      $+16, CX
-	CMPQ      CX, $+16
-	JLT       short7
-	VPMOVZXWD (DX)(R8*2), Z9
-	VPSLLD    $0x10, Z9, Z9
-	VMAXPS    Z2, Z9, Z2
-	ADDQ      $+16, R8
-	SUBQ      $+16, CX
+pairsEnd:
+	ADDQ $+64, CX
+	SUBQ $+32, CX
+	JLT  singleEnd
 
-short4:
-	TESTQ       CX, CX
-	JEQ         done3
-	MOVQ        $+1, R9
-	SHLQ        CL, R9
-	DECQ        R9
-	KMOVW       R9, K1
-	VMOVDQU16.Z (DX)(R8*2), K1, Y6
-	VPMOVZXWD   Y6, Z9
-	VPSLLD      $0x10, Z9, Z9
-	VMAXPS      Z3, Z9, K1, Z3
-	JMP         done3
+single:
+	VMOVUPS (R10), Z4
+	VPMAXSW Z4, Z0, Z0
+	VPMINUW Z4, Z1, Z1
+	ADDQ    $+64, R10
+	SUBQ    $+32, CX
+	JGE     single
 
-short5:
-	TESTQ       CX, CX
-	JEQ         done3
-	MOVQ        $+1, R9
-	SHLQ        CL, R9
-	DECQ        R9
-	KMOVW       R9, K1
-	VMOVDQU16.Z (DX)(R8*2), K1, Y6
-	VPMOVZXWD   Y6, Z9
-	VPSLLD      $0x10, Z9, Z9
-	VMAXPS      Z4, Z9, K1, Z4
-	JMP         done3
+singleEnd:
+	ADDQ      $+32, CX
+	TESTQ     CX, CX
+	JEQ       words
+	VMOVUPS   Z0, Z4
+	MOVQ      $+1, R11
+	SHLQ      CL, R11
+	DECQ      R11
+	KMOVD     R11, K1
+	VMOVDQU16 (R10), K1, Z4
+	VPMAXSW   Z4, Z0, Z0
+	VPMINUW   Z4, Z1, K1, Z1
 
-short6:
-	TESTQ       CX, CX
-	JEQ         done3
-	MOVQ        $+1, R9
-	SHLQ        CL, R9
-	DECQ        R9
-	KMOVW       R9, K1
-	VMOVDQU16.Z (DX)(R8*2), K1, Y6
-	VPMOVZXWD   Y6, Z9
-	VPSLLD      $0x10, Z9, Z9
-	VMAXPS      Z5, Z9, K1, Z5
-	JMP         done3
-
-short7:
-	TESTQ       CX, CX
-	JEQ         done3
-	MOVQ        $+1, R9
-	SHLQ        CL, R9
-	DECQ        R9
-	KMOVW       R9, K1
-	VMOVDQU16.Z (DX)(R8*2), K1, Y6
-	VPMOVZXWD   Y6, Z9
-	VPSLLD      $0x10, Z9, Z9
-	VMAXPS      Z2, Z9, K1, Z2
-
-done3:
-	VMAXPS        Z3, Z5, Z3
-	VMAXPS        Z4, Z2, Z4
-	VMAXPS        Z3, Z4, Z3
-	VEXTRACTF64X4 $0x01, Z3, Y2
-	VMAXPS        Y3, Y2, Y2
-	VEXTRACTF128  $0x01, Y2, X3
-	VMAXPS        X2, X3, X3
-	VPERMILPS     $0x0e, X3, X2
-	VMAXPS        X3, X2, X3
-	VPERMILPS     $0x01, X3, X2
-	VMAXPS        X3, X2, X3
-	VBROADCASTSS  X3, Z2
+words:
+	VPMAXSW       Z2, Z0, Z0
+	VPMINUW       Z3, Z1, Z1
+	VXORPS.BCST   expNums<>+2592(SB), Z0, Z0
+	VEXTRACTI64X4 $0x01, Z0, Y2
+	VPMINUW       Y0, Y2, Y2
+	VEXTRACTI128  $0x01, Y2, X0
+	VPMINUW       X2, X0, X0
+	VPHMINPOSUW   X0, X0
+	VMOVD         X0, CX
+	MOVWLZX       CX, CX
+	VEXTRACTI64X4 $0x01, Z1, Y0
+	VPMINUW       Y1, Y0, Y0
+	VEXTRACTI128  $0x01, Y0, X1
+	VPMINUW       X0, X1, X1
+	VPHMINPOSUW   X1, X1
+	VMOVD         X1, R10
+	MOVWLZX       R10, R10
+	XORL          $0x00007fff, CX
+	TESTL         $0x00008000, CX
+	CMOVLNE       R10, CX
+	SHLL          $0x10, CX
+	VMOVD         CX, X0
+	VMOVSS        expNums<>+2144(SB), X1
+	VMAXSS        X0, X1, X0
+	VBROADCASTSS  X0, Z0
+	MOVQ          SI, CX
+	XORQ          R10, R10
+	VXORPS        Z1, Z1, Z1
+	VXORPS        Z2, Z2, Z2
 	VXORPS        Z3, Z3, Z3
 	VXORPS        Z4, Z4, Z4
-	VXORPS        Z5, Z5, Z5
-	VXORPS        Z9, Z9, Z9
+	SUBQ          $+96, CX
+	JLT           turned2
+
+turn1:
+	// PREFETCHW (AX)(R10*2)
+	BYTE $0x42
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x50
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 64(AX)(R10*2)
+	BYTE $0x42
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x50
+	BYTE $0x40
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 128(AX)(R10*2)
+	BYTE             $0x42
+	BYTE             $0x0f
+	BYTE             $0x0d
+	BYTE             $0x8c
+	BYTE             $0x50
+	BYTE             $0x80
+	BYTE             $0x00
+	BYTE             $0x00
+	BYTE             $0x00
+	PREFETCHT1       (DI)(R10*2)
+	PREFETCHT1       64(DI)(R10*2)
+	PREFETCHT1       128(DI)(R10*2)
+	VMOVUPS          (DX)(R10*2), Z9
+	VMOVUPS          (DX)(R10*2), Z10
+	VMOVUPS          64(DX)(R10*2), Z11
+	VMOVUPS          64(DX)(R10*2), Z12
+	VMOVUPS          128(DX)(R10*2), Z13
+	VMOVUPS          128(DX)(R10*2), Z14
+	VPSLLD           $0x10, Z9, Z9
+	VANDPS.BCST      expNums<>+1024(SB), Z10, Z10
+	VPSLLD           $0x10, Z11, Z11
+	VANDPS.BCST      expNums<>+1024(SB), Z12, Z12
+	VPSLLD           $0x10, Z13, Z13
+	VANDPS.BCST      expNums<>+1024(SB), Z14, Z14
+	VSUBPS           Z0, Z9, Z9
+	VSUBPS           Z0, Z10, Z10
+	VSUBPS           Z0, Z11, Z11
+	VSUBPS           Z0, Z12, Z12
+	VSUBPS           Z0, Z13, Z13
+	VSUBPS           Z0, Z14, Z14
+	VMULPS.BCST      expNums<>+64(SB), Z9, Z9
+	VMULPS.BCST      expNums<>+64(SB), Z10, Z10
+	VMULPS.BCST      expNums<>+64(SB), Z11, Z11
+	VMULPS.BCST      expNums<>+64(SB), Z12, Z12
+	VMULPS.BCST      expNums<>+64(SB), Z13, Z13
+	VMULPS.BCST      expNums<>+64(SB), Z14, Z24
+	VREDUCEPS        $0x01, Z9, Z14
+	VREDUCEPS        $0x01, Z10, Z16
+	VREDUCEPS        $0x01, Z11, Z18
+	VREDUCEPS        $0x01, Z12, Z20
+	VREDUCEPS        $0x01, Z13, Z22
+	VREDUCEPS        $0x01, Z24, Z25
+	VBROADCASTSS     expNums<>+2368(SB), Z15
+	VBROADCASTSS     expNums<>+2368(SB), Z17
+	VBROADCASTSS     expNums<>+2368(SB), Z19
+	VBROADCASTSS     expNums<>+2368(SB), Z21
+	VBROADCASTSS     expNums<>+2368(SB), Z23
+	VBROADCASTSS     expNums<>+2368(SB), Z26
+	VFMADD213PS.BCST expNums<>+2400(SB), Z14, Z15
+	VFMADD213PS.BCST expNums<>+2400(SB), Z16, Z17
+	VFMADD213PS.BCST expNums<>+2400(SB), Z18, Z19
+	VFMADD213PS.BCST expNums<>+2400(SB), Z20, Z21
+	VFMADD213PS.BCST expNums<>+2400(SB), Z22, Z23
+	VFMADD213PS.BCST expNums<>+2400(SB), Z25, Z26
+	VFMADD213PS.BCST expNums<>+2432(SB), Z14, Z15
+	VFMADD213PS.BCST expNums<>+2432(SB), Z16, Z17
+	VFMADD213PS.BCST expNums<>+2432(SB), Z18, Z19
+	VFMADD213PS.BCST expNums<>+2432(SB), Z20, Z21
+	VFMADD213PS.BCST expNums<>+2432(SB), Z22, Z23
+	VFMADD213PS.BCST expNums<>+2432(SB), Z25, Z26
+	VFMADD213PS.BCST expNums<>+2464(SB), Z14, Z15
+	VFMADD213PS.BCST expNums<>+2464(SB), Z16, Z17
+	VFMADD213PS.BCST expNums<>+2464(SB), Z18, Z19
+	VFMADD213PS.BCST expNums<>+2464(SB), Z20, Z21
+	VFMADD213PS.BCST expNums<>+2464(SB), Z22, Z23
+	VFMADD213PS.BCST expNums<>+2464(SB), Z25, Z26
+	VSCALEFPS        Z9, Z15, Z15
+	VSCALEFPS        Z10, Z17, Z17
+	VSCALEFPS        Z11, Z19, Z19
+	VSCALEFPS        Z12, Z21, Z21
+	VSCALEFPS        Z13, Z23, Z23
+	VSCALEFPS        Z24, Z26, Z26
+	VMOVUPS          Z15, (BX)(R10*4)
+	VMOVUPS          Z17, 64(BX)(R10*4)
+	VMOVUPS          Z19, 128(BX)(R10*4)
+	VMOVUPS          Z21, 192(BX)(R10*4)
+	VMOVUPS          Z23, 256(BX)(R10*4)
+	VMOVUPS          Z26, 320(BX)(R10*4)
+	VADDPS           Z15, Z1, Z1
+	VADDPS           Z17, Z2, Z2
+	VADDPS           Z19, Z3, Z3
+	VADDPS           Z21, Z4, Z4
+	VADDPS           Z23, Z1, Z1
+	VADDPS           Z26, Z2, Z2
+	ADDQ             $+96, R10
+	SUBQ             $+96, CX
+	JGE              turn1
+
+turned2:
+	ADDQ $+96, CX
+	SUBQ $+32, CX
+	JLT  turned4
+
+turn3:
+	// PREFETCHW (AX)(R10*2)
+	BYTE             $0x42
+	BYTE             $0x0f
+	BYTE             $0x0d
+	BYTE             $0x8c
+	BYTE             $0x50
+	BYTE             $0x00
+	BYTE             $0x00
+	BYTE             $0x00
+	BYTE             $0x00
+	PREFETCHT1       (DI)(R10*2)
+	VMOVUPS          (DX)(R10*2), Z9
+	VMOVUPS          (DX)(R10*2), Z10
+	VPSLLD           $0x10, Z9, Z9
+	VANDPS.BCST      expNums<>+1024(SB), Z10, Z10
+	VSUBPS           Z0, Z9, Z9
+	VSUBPS           Z0, Z10, Z10
+	VMULPS.BCST      expNums<>+64(SB), Z9, Z9
+	VMULPS.BCST      expNums<>+64(SB), Z10, Z12
+	VREDUCEPS        $0x01, Z9, Z10
+	VREDUCEPS        $0x01, Z12, Z13
+	VBROADCASTSS     expNums<>+2368(SB), Z11
+	VBROADCASTSS     expNums<>+2368(SB), Z14
+	VFMADD213PS.BCST expNums<>+2400(SB), Z10, Z11
+	VFMADD213PS.BCST expNums<>+2400(SB), Z13, Z14
+	VFMADD213PS.BCST expNums<>+2432(SB), Z10, Z11
+	VFMADD213PS.BCST expNums<>+2432(SB), Z13, Z14
+	VFMADD213PS.BCST expNums<>+2464(SB), Z10, Z11
+	VFMADD213PS.BCST expNums<>+2464(SB), Z13, Z14
+	VSCALEFPS        Z9, Z11, Z11
+	VSCALEFPS        Z12, Z14, Z14
+	VMOVUPS          Z11, (BX)(R10*4)
+	VMOVUPS          Z14, 64(BX)(R10*4)
+	VADDPS           Z11, Z1, Z1
+	VADDPS           Z14, Z2, Z2
+	ADDQ             $+32, R10
+	SUBQ             $+32, CX
+	JGE              turn3
+
+turned4:
+	ADDQ $+32, CX
+	SUBQ $+32, CX
+	JLT  turned6
+
+turn5:
+	// PREFETCHW (AX)(R10*2)
+	BYTE             $0x42
+	BYTE             $0x0f
+	BYTE             $0x0d
+	BYTE             $0x8c
+	BYTE             $0x50
+	BYTE             $0x00
+	BYTE             $0x00
+	BYTE             $0x00
+	BYTE             $0x00
+	PREFETCHT1       (DI)(R10*2)
+	VPMOVZXWD        (DX)(R10*2), Z9
+	VPSLLD           $0x10, Z9, Z9
+	VSUBPS           Z0, Z9, Z9
+	VMULPS.BCST      expNums<>+64(SB), Z9, Z9
+	VREDUCEPS        $0x01, Z9, Z10
+	VBROADCASTSS     expNums<>+2368(SB), Z11
+	VFMADD213PS.BCST expNums<>+2400(SB), Z10, Z11
+	VFMADD213PS.BCST expNums<>+2432(SB), Z10, Z11
+	VFMADD213PS.BCST expNums<>+2464(SB), Z10, Z11
+	VSCALEFPS        Z9, Z11, Z11
+	VMOVUPS          Z11, (BX)(R10*4)
+	VADDPS           Z11, Z1, Z1
+	VPMOVZXWD        32(DX)(R10*2), Z9
+	VPSLLD           $0x10, Z9, Z9
+	VSUBPS           Z0, Z9, Z9
+	VMULPS.BCST      expNums<>+64(SB), Z9, Z9
+	VREDUCEPS        $0x01, Z9, Z10
+	VBROADCASTSS     expNums<>+2368(SB), Z11
+	VFMADD213PS.BCST expNums<>+2400(SB), Z10, Z11
+	VFMADD213PS.BCST expNums<>+2432(SB), Z10, Z11
+	VFMADD213PS.BCST expNums<>+2464(SB), Z10, Z11
+	VSCALEFPS        Z9, Z11, Z11
+	VMOVUPS          Z11, 64(BX)(R10*4)
+	VADDPS           Z11, Z2, Z2
+	ADDQ             $+32, R10
+	SUBQ             $+32, CX
+	JGE              turn5
+
+turned6:
+	ADDQ             $+32, CX
+	CMPQ             CX, $+16
+	JLT              short8
+	VPMOVZXWD        (DX)(R10*2), Z9
+	VPSLLD           $0x10, Z9, Z9
+	VSUBPS           Z0, Z9, Z9
+	VMULPS.BCST      expNums<>+64(SB), Z9, Z9
+	VREDUCEPS        $0x01, Z9, Z10
+	VBROADCASTSS     expNums<>+2368(SB), Z11
+	VFMADD213PS.BCST expNums<>+2400(SB), Z10, Z11
+	VFMADD213PS.BCST expNums<>+2432(SB), Z10, Z11
+	VFMADD213PS.BCST expNums<>+2464(SB), Z10, Z11
+	VSCALEFPS        Z9, Z11, Z11
+	VMOVUPS          Z11, (BX)(R10*4)
+	VADDPS           Z11, Z1, Z1
+	ADDQ             $+16, R10
+	SUBQ             $+16, CX
+	CMPQ             CX, $+16
+	JLT              short9
+	VPMOVZXWD        (DX)(R10*2), Z9
+	VPSLLD           $0x10, Z9, Z9
+	VSUBPS           Z0, Z9, Z9
+	VMULPS.BCST      expNums<>+64(SB), Z9, Z9
+	VREDUCEPS        $0x01, Z9, Z10
+	VBROADCASTSS     expNums<>+2368(SB), Z11
+	VFMADD213PS.BCST expNums<>+2400(SB), Z10, Z11
+	VFMADD213PS.BCST expNums<>+2432(SB), Z10, Z11
+	VFMADD213PS.BCST expNums<>+2464(SB), Z10, Z11
+	VSCALEFPS        Z9, Z11, Z11
+	VMOVUPS          Z11, (BX)(R10*4)
+	VADDPS           Z11, Z2, Z2
+	ADDQ             $+16, R10
+	SUBQ             $+16, CX
+
+short8:
+	TESTQ            CX, CX
+	JEQ              done7
+	MOVQ             $+1, R11
+	SHLQ             CL, R11
+	DECQ             R11
+	KMOVW            R11, K1
+	VMOVDQU16.Z      (DX)(R10*2), K1, Y8
+	VPMOVZXWD        Y8, Z9
+	VPSLLD           $0x10, Z9, Z9
+	VSUBPS           Z0, Z9, Z0
+	VMULPS.BCST      expNums<>+64(SB), Z0, Z0
+	VREDUCEPS        $0x01, Z0, Z9
+	VBROADCASTSS     expNums<>+2368(SB), Z10
+	VFMADD213PS.BCST expNums<>+2400(SB), Z9, Z10
+	VFMADD213PS.BCST expNums<>+2432(SB), Z9, Z10
+	VFMADD213PS.BCST expNums<>+2464(SB), Z9, Z10
+	VSCALEFPS        Z0, Z10, Z10
+	VMOVUPS          Z10, K1, (BX)(R10*4)
+	VADDPS           Z10, Z1, K1, Z1
+	JMP              done7
+
+short9:
+	TESTQ            CX, CX
+	JEQ              done7
+	MOVQ             $+1, R11
+	SHLQ             CL, R11
+	DECQ             R11
+	KMOVW            R11, K1
+	VMOVDQU16.Z      (DX)(R10*2), K1, Y8
+	VPMOVZXWD        Y8, Z9
+	VPSLLD           $0x10, Z9, Z9
+	VSUBPS           Z0, Z9, Z0
+	VMULPS.BCST      expNums<>+64(SB), Z0, Z0
+	VREDUCEPS        $0x01, Z0, Z9
+	VBROADCASTSS     expNums<>+2368(SB), Z10
+	VFMADD213PS.BCST expNums<>+2400(SB), Z9, Z10
+	VFMADD213PS.BCST expNums<>+2432(SB), Z9, Z10
+	VFMADD213PS.BCST expNums<>+2464(SB), Z9, Z10
+	VSCALEFPS        Z0, Z10, Z10
+	VMOVUPS          Z10, K1, (BX)(R10*4)
+	VADDPS           Z10, Z2, K1, Z2
+
+done7:
+	VADDPS        Z1, Z3, Z1
+	VADDPS        Z2, Z4, Z2
+	VADDPS        Z1, Z2, Z1
+	VEXTRACTF64X4 $0x01, Z1, Y0
+	VADDPS        Y1, Y0, Y0
+	VEXTRACTF128  $0x01, Y0, X1
+	VADDPS        X0, X1, X1
+	VPERMILPS     $0x0e, X1, X0
+	VADDPS        X1, X0, X1
+	VPERMILPS     $0x01, X1, X0
+	VADDPS        X1, X0, X1
+	VXORPS        X0, X0, X0
+	VMOVSS        expNums<>+352(SB), X2
+	VCMPSS        $0x00, X0, X1, X0
+	VDIVSS        X1, X2, X2
+	VANDNPS       X2, X0, X2
+	VBROADCASTSS  X2, Z0
 	MOVQ          SI, CX
-	XORQ          R8, R8
+	XORQ          DX, DX
+	MOVL          $0xaaaaaaaa, R10
+	KMOVD         R10, K1
 	SUBQ          $+64, CX
-	JLT           turned9
+	JLT           turned11
 
-turn8:
-	VPMOVZXWD         (DX)(R8*2), Z10
-	VPMOVZXWD         32(DX)(R8*2), Z11
-	VPMOVZXWD         64(DX)(R8*2), Z12
-	VPMOVZXWD         96(DX)(R8*2), Z13
-	VPSLLD            $0x10, Z10, Z10
-	VPSLLD            $0x10, Z11, Z11
-	VPSLLD            $0x10, Z12, Z12
-	VPSLLD            $0x10, Z13, Z13
-	VSUBPS            Z2, Z10, Z10
-	VSUBPS            Z2, Z11, Z11
-	VSUBPS            Z2, Z12, Z12
-	VSUBPS            Z2, Z13, Z13
-	VMAXPS            Z10, Z0, Z10
-	VMAXPS            Z11, Z0, Z11
-	VMAXPS            Z12, Z0, Z12
-	VMAXPS            Z13, Z0, Z13
-	VMINPS            Z10, Z1, Z10
-	VMINPS            Z11, Z1, Z11
-	VMINPS            Z12, Z1, Z12
-	VMINPS            Z13, Z1, Z16
-	VBROADCASTSS      expNums<>+64(SB), Z13
-	VBROADCASTSS      expNums<>+64(SB), Z14
-	VBROADCASTSS      expNums<>+64(SB), Z15
-	VBROADCASTSS      expNums<>+64(SB), Z17
-	VFMADD213PS.BCST  expNums<>+96(SB), Z10, Z13
-	VFMADD213PS.BCST  expNums<>+96(SB), Z11, Z14
-	VFMADD213PS.BCST  expNums<>+96(SB), Z12, Z15
-	VFMADD213PS.BCST  expNums<>+96(SB), Z16, Z17
-	VSUBPS.BCST       expNums<>+96(SB), Z13, Z13
-	VSUBPS.BCST       expNums<>+96(SB), Z14, Z14
-	VSUBPS.BCST       expNums<>+96(SB), Z15, Z15
-	VSUBPS.BCST       expNums<>+96(SB), Z17, Z17
-	VMOVUPS           Z10, Z10
-	VMOVUPS           Z11, Z11
-	VMOVUPS           Z12, Z12
-	VMOVUPS           Z16, Z20
-	VFNMADD231PS.BCST expNums<>+128(SB), Z13, Z10
-	VFNMADD231PS.BCST expNums<>+128(SB), Z14, Z11
-	VFNMADD231PS.BCST expNums<>+128(SB), Z15, Z12
-	VFNMADD231PS.BCST expNums<>+128(SB), Z17, Z20
-	VFNMADD231PS.BCST expNums<>+160(SB), Z13, Z10
-	VFNMADD231PS.BCST expNums<>+160(SB), Z14, Z11
-	VFNMADD231PS.BCST expNums<>+160(SB), Z15, Z12
-	VFNMADD231PS.BCST expNums<>+160(SB), Z17, Z20
-	VBROADCASTSS      expNums<>+192(SB), Z16
-	VBROADCASTSS      expNums<>+192(SB), Z18
-	VBROADCASTSS      expNums<>+192(SB), Z19
-	VBROADCASTSS      expNums<>+192(SB), Z21
-	VFMADD213PS.BCST  expNums<>+224(SB), Z10, Z16
-	VFMADD213PS.BCST  expNums<>+224(SB), Z11, Z18
-	VFMADD213PS.BCST  expNums<>+224(SB), Z12, Z19
-	VFMADD213PS.BCST  expNums<>+224(SB), Z20, Z21
-	VFMADD213PS.BCST  expNums<>+256(SB), Z10, Z16
-	VFMADD213PS.BCST  expNums<>+256(SB), Z11, Z18
-	VFMADD213PS.BCST  expNums<>+256(SB), Z12, Z19
-	VFMADD213PS.BCST  expNums<>+256(SB), Z20, Z21
-	VFMADD213PS.BCST  expNums<>+288(SB), Z10, Z16
-	VFMADD213PS.BCST  expNums<>+288(SB), Z11, Z18
-	VFMADD213PS.BCST  expNums<>+288(SB), Z12, Z19
-	VFMADD213PS.BCST  expNums<>+288(SB), Z20, Z21
-	VFMADD213PS.BCST  expNums<>+320(SB), Z10, Z16
-	VFMADD213PS.BCST  expNums<>+320(SB), Z11, Z18
-	VFMADD213PS.BCST  expNums<>+320(SB), Z12, Z19
-	VFMADD213PS.BCST  expNums<>+320(SB), Z20, Z21
-	VFMADD213PS.BCST  expNums<>+352(SB), Z10, Z16
-	VFMADD213PS.BCST  expNums<>+352(SB), Z11, Z18
-	VFMADD213PS.BCST  expNums<>+352(SB), Z12, Z19
-	VFMADD213PS.BCST  expNums<>+352(SB), Z20, Z21
-	VFMADD213PS.BCST  expNums<>+352(SB), Z10, Z16
-	VFMADD213PS.BCST  expNums<>+352(SB), Z11, Z18
-	VFMADD213PS.BCST  expNums<>+352(SB), Z12, Z19
-	VFMADD213PS.BCST  expNums<>+352(SB), Z20, Z21
-	VSCALEFPS         Z13, Z16, Z10
-	VSCALEFPS         Z14, Z18, Z11
-	VSCALEFPS         Z15, Z19, Z12
-	VSCALEFPS         Z17, Z21, Z13
-	VMOVUPS           Z10, (BX)(R8*4)
-	VMOVUPS           Z11, 64(BX)(R8*4)
-	VMOVUPS           Z12, 128(BX)(R8*4)
-	VMOVUPS           Z13, 192(BX)(R8*4)
-	VADDPS            Z10, Z3, Z3
-	VADDPS            Z11, Z4, Z4
-	VADDPS            Z12, Z5, Z5
-	VADDPS            Z13, Z9, Z9
-	ADDQ              $+64, R8
-	SUBQ              $+64, CX
-	JGE               turn8
+turn10:
+	VMOVUPS     (BX)(DX*4), Z1
+	VMOVUPS     64(BX)(DX*4), Z2
+	VMOVUPS     128(BX)(DX*4), Z3
+	VMOVUPS     192(BX)(DX*4), Z4
+	VMULPS      Z0, Z1, Z1
+	VMULPS      Z0, Z2, Z2
+	VMULPS      Z0, Z3, Z3
+	VMULPS      Z0, Z4, Z4
+	VPADDD.BCST expNums<>+992(SB), Z1, Z1
+	VPADDD.BCST expNums<>+992(SB), Z2, Z2
+	VPADDD.BCST expNums<>+992(SB), Z3, Z3
+	VPADDD.BCST expNums<>+992(SB), Z4, Z4
+	VPSRLD      $0x10, Z1, Z1
+	VPBLENDMW   Z2, Z1, K1, Z5
+	VPSRLD      $0x10, Z3, Z1
+	VPBLENDMW   Z4, Z1, K1, Z6
+	VMOVUPS     Z5, (AX)(DX*2)
+	VMOVUPS     Z6, 64(AX)(DX*2)
+	ADDQ        $+64, DX
+	SUBQ        $+64, CX
+	JGE         turn10
 
-turned9:
-	ADDQ              $+64, CX
-	CMPQ              CX, $+16
-	JLT               short11
-	VPMOVZXWD         (DX)(R8*2), Z10
-	VPSLLD            $0x10, Z10, Z10
-	VSUBPS            Z2, Z10, Z10
-	VMAXPS            Z10, Z0, Z10
-	VMINPS            Z10, Z1, Z10
-	VBROADCASTSS      expNums<>+64(SB), Z11
-	VFMADD213PS.BCST  expNums<>+96(SB), Z10, Z11
-	VSUBPS.BCST       expNums<>+96(SB), Z11, Z11
-	VMOVUPS           Z10, Z10
-	VFNMADD231PS.BCST expNums<>+128(SB), Z11, Z10
-	VFNMADD231PS.BCST expNums<>+160(SB), Z11, Z10
-	VBROADCASTSS      expNums<>+192(SB), Z12
-	VFMADD213PS.BCST  expNums<>+224(SB), Z10, Z12
-	VFMADD213PS.BCST  expNums<>+256(SB), Z10, Z12
-	VFMADD213PS.BCST  expNums<>+288(SB), Z10, Z12
-	VFMADD213PS.BCST  expNums<>+320(SB), Z10, Z12
-	VFMADD213PS.BCST  expNums<>+352(SB), Z10, Z12
-	VFMADD213PS.BCST  expNums<>+352(SB), Z10, Z12
-	VSCALEFPS         Z11, Z12, Z10
-	VMOVUPS           Z10, (BX)(R8*4)
-	VADDPS            Z10, Z3, Z3
-	ADDQ              $+16, R8
-	SUBQ              $+16, CX
-	CMPQ              CX, $+16
-	JLT               short12
-	VPMOVZXWD         (DX)(R8*2), Z10
-	VPSLLD            $0x10, Z10, Z10
-	VSUBPS            Z2, Z10, Z10
-	VMAXPS            Z10, Z0, Z10
-	VMINPS            Z10, Z1, Z10
-	VBROADCASTSS      expNums<>+64(SB), Z11
-	VFMADD213PS.BCST  expNums<>+96(SB), Z10, Z11
-	VSUBPS.BCST       expNums<>+96(SB), Z11, Z11
-	VMOVUPS           Z10, Z10
-	VFNMADD231PS.BCST expNums<>+128(SB), Z11, Z10
-	VFNMADD231PS.BCST expNums<>+160(SB), Z11, Z10
-	VBROADCASTSS      expNums<>+192(SB), Z12
-	VFMADD213PS.BCST  expNums<>+224(SB), Z10, Z12
-	VFMADD213PS.BCST  expNums<>+256(SB), Z10, Z12
-	VFMADD213PS.BCST  expNums<>+288(SB), Z10, Z12
-	VFMADD213PS.BCST  expNums<>+320(SB), Z10, Z12
-	VFMADD213PS.BCST  expNums<>+352(SB), Z10, Z12
-	VFMADD213PS.BCST  expNums<>+352(SB), Z10, Z12
-	VSCALEFPS         Z11, Z12, Z10
-	VMOVUPS           Z10, (BX)(R8*4)
-	VADDPS            Z10, Z4, Z4
-	ADDQ              $+16, R8
-	SUBQ              $+16, CX
-	CMPQ              CX, $+16
-	JLT               short13
-	VPMOVZXWD         (DX)(R8*2), Z10
-	VPSLLD            $0x10, Z10, Z10
-	VSUBPS            Z2, Z10, Z10
-	VMAXPS            Z10, Z0, Z10
-	VMINPS            Z10, Z1, Z10
-	VBROADCASTSS      expNums<>+64(SB), Z11
-	VFMADD213PS.BCST  expNums<>+96(SB), Z10, Z11
-	VSUBPS.BCST       expNums<>+96(SB), Z11, Z11
-	VMOVUPS           Z10, Z10
-	VFNMADD231PS.BCST expNums<>+128(SB), Z11, Z10
-	VFNMADD231PS.BCST expNums<>+160(SB), Z11, Z10
-	VBROADCASTSS      expNums<>+192(SB), Z12
-	VFMADD213PS.BCST  expNums<>+224(SB), Z10, Z12
-	VFMADD213PS.BCST  expNums<>+256(SB), Z10, Z12
-	VFMADD213PS.BCST  expNums<>+288(SB), Z10, Z12
-	VFMADD213PS.BCST  expNums<>+320(SB), Z10, Z12
-	VFMADD213PS.BCST  expNums<>+352(SB), Z10, Z12
-	VFMADD213PS.BCST  expNums<>+352(SB), Z10, Z12
-	VSCALEFPS         Z11, Z12, Z10
-	VMOVUPS           Z10, (BX)(R8*4)
-	VADDPS            Z10, Z5, Z5
-	ADDQ              $+16, R8
-	SUBQ              $+16, CX
-	CMPQ              CX, $+16
-	JLT               short14
-	VPMOVZXWD         (DX)(R8*2), Z10
-	VPSLLD            $0x10, Z10, Z10
-	VSUBPS            Z2, Z10, Z10
-	VMAXPS            Z10, Z0, Z10
-	VMINPS            Z10, Z1, Z10
-	VBROADCASTSS      expNums<>+64(SB), Z11
-	VFMADD213PS.BCST  expNums<>+96(SB), Z10, Z11
-	VSUBPS.BCST       expNums<>+96(SB), Z11, Z11
-	VMOVUPS           Z10, Z10
-	VFNMADD231PS.BCST expNums<>+128(SB), Z11, Z10
-	VFNMADD231PS.BCST expNums<>+160(SB), Z11, Z10
-	VBROADCASTSS      expNums<>+192(SB), Z12
-	VFMADD213PS.BCST  expNums<>+224(SB), Z10, Z12
-	VFMADD213PS.BCST  expNums<>+256(SB), Z10, Z12
-	VFMADD213PS.BCST  expNums<>+288(SB), Z10, Z12
-	VFMADD213PS.BCST  expNums<>+320(SB), Z10, Z12
-	VFMADD213PS.BCST  expNums<>+352(SB), Z10, Z12
-	VFMADD213PS.BCST  expNums<>+352(SB), Z10, Z12
-	VSCALEFPS         Z11, Z12, Z10
-	VMOVUPS           Z10, (BX)(R8*4)
-	VADDPS            Z10, Z9, Z9
-	ADDQ              $+16, R8
-	SUBQ              $+16, CX
+turned11:
+	ADDQ $+64, CX
+	SUBQ $+32, CX
+	JLT  turned13
 
-short11:
-	TESTQ             CX, CX
-	JEQ               done10
-	MOVQ              $+1, R9
-	SHLQ              CL, R9
-	DECQ              R9
-	KMOVW             R9, K1
-	VMOVDQU16.Z       (DX)(R8*2), K1, Y6
-	VPMOVZXWD         Y6, Z10
-	VPSLLD            $0x10, Z10, Z10
-	VSUBPS            Z2, Z10, Z2
-	VMAXPS            Z2, Z0, Z2
-	VMINPS            Z2, Z1, Z2
-	VBROADCASTSS      expNums<>+64(SB), Z10
-	VFMADD213PS.BCST  expNums<>+96(SB), Z2, Z10
-	VSUBPS.BCST       expNums<>+96(SB), Z10, Z10
-	VMOVUPS           Z2, Z2
-	VFNMADD231PS.BCST expNums<>+128(SB), Z10, Z2
-	VFNMADD231PS.BCST expNums<>+160(SB), Z10, Z2
-	VBROADCASTSS      expNums<>+192(SB), Z11
-	VFMADD213PS.BCST  expNums<>+224(SB), Z2, Z11
-	VFMADD213PS.BCST  expNums<>+256(SB), Z2, Z11
-	VFMADD213PS.BCST  expNums<>+288(SB), Z2, Z11
-	VFMADD213PS.BCST  expNums<>+320(SB), Z2, Z11
-	VFMADD213PS.BCST  expNums<>+352(SB), Z2, Z11
-	VFMADD213PS.BCST  expNums<>+352(SB), Z2, Z11
-	VSCALEFPS         Z10, Z11, Z2
-	VMOVUPS           Z2, K1, (BX)(R8*4)
-	VADDPS            Z2, Z3, K1, Z3
-	JMP               done10
+turn12:
+	VMOVUPS     (BX)(DX*4), Z1
+	VMOVUPS     64(BX)(DX*4), Z2
+	VMULPS      Z0, Z1, Z1
+	VMULPS      Z0, Z2, Z2
+	VPADDD.BCST expNums<>+992(SB), Z1, Z1
+	VPADDD.BCST expNums<>+992(SB), Z2, Z2
+	VPSRLD      $0x10, Z1, Z1
+	VPBLENDMW   Z2, Z1, K1, Z7
+	VMOVUPS     Z7, (AX)(DX*2)
+	ADDQ        $+32, DX
+	SUBQ        $+32, CX
+	JGE         turn12
 
-short12:
-	TESTQ             CX, CX
-	JEQ               done10
-	MOVQ              $+1, R9
-	SHLQ              CL, R9
-	DECQ              R9
-	KMOVW             R9, K1
-	VMOVDQU16.Z       (DX)(R8*2), K1, Y6
-	VPMOVZXWD         Y6, Z10
-	VPSLLD            $0x10, Z10, Z10
-	VSUBPS            Z2, Z10, Z2
-	VMAXPS            Z2, Z0, Z2
-	VMINPS            Z2, Z1, Z2
-	VBROADCASTSS      expNums<>+64(SB), Z10
-	VFMADD213PS.BCST  expNums<>+96(SB), Z2, Z10
-	VSUBPS.BCST       expNums<>+96(SB), Z10, Z10
-	VMOVUPS           Z2, Z2
-	VFNMADD231PS.BCST expNums<>+128(SB), Z10, Z2
-	VFNMADD231PS.BCST expNums<>+160(SB), Z10, Z2
-	VBROADCASTSS      expNums<>+192(SB), Z11
-	VFMADD213PS.BCST  expNums<>+224(SB), Z2, Z11
-	VFMADD213PS.BCST  expNums<>+256(SB), Z2, Z11
-	VFMADD213PS.BCST  expNums<>+288(SB), Z2, Z11
-	VFMADD213PS.BCST  expNums<>+320(SB), Z2, Z11
-	VFMADD213PS.BCST  expNums<>+352(SB), Z2, Z11
-	VFMADD213PS.BCST  expNums<>+352(SB), Z2, Z11
-	VSCALEFPS         Z10, Z11, Z2
-	VMOVUPS           Z2, K1, (BX)(R8*4)
-	VADDPS            Z2, Z4, K1, Z4
-	JMP               done10
-
-short13:
-	TESTQ             CX, CX
-	JEQ               done10
-	MOVQ              $+1, R9
-	SHLQ              CL, R9
-	DECQ              R9
-	KMOVW             R9, K1
-	VMOVDQU16.Z       (DX)(R8*2), K1, Y6
-	VPMOVZXWD         Y6, Z10
-	VPSLLD            $0x10, Z10, Z10
-	VSUBPS            Z2, Z10, Z2
-	VMAXPS            Z2, Z0, Z2
-	VMINPS            Z2, Z1, Z2
-	VBROADCASTSS      expNums<>+64(SB), Z10
-	VFMADD213PS.BCST  expNums<>+96(SB), Z2, Z10
-	VSUBPS.BCST       expNums<>+96(SB), Z10, Z10
-	VMOVUPS           Z2, Z2
-	VFNMADD231PS.BCST expNums<>+128(SB), Z10, Z2
-	VFNMADD231PS.BCST expNums<>+160(SB), Z10, Z2
-	VBROADCASTSS      expNums<>+192(SB), Z11
-	VFMADD213PS.BCST  expNums<>+224(SB), Z2, Z11
-	VFMADD213PS.BCST  expNums<>+256(SB), Z2, Z11
-	VFMADD213PS.BCST  expNums<>+288(SB), Z2, Z11
-	VFMADD213PS.BCST  expNums<>+320(SB), Z2, Z11
-	VFMADD213PS.BCST  expNums<>+352(SB), Z2, Z11
-	VFMADD213PS.BCST  expNums<>+352(SB), Z2, Z11
-	VSCALEFPS         Z10, Z11, Z2
-	VMOVUPS           Z2, K1, (BX)(R8*4)
-	VADDPS            Z2, Z5, K1, Z5
-	JMP               done10
-
-short14:
-	TESTQ             CX, CX
-	JEQ               done10
-	MOVQ              $+1, R9
-	SHLQ              CL, R9
-	DECQ              R9
-	KMOVW             R9, K1
-	VMOVDQU16.Z       (DX)(R8*2), K1, Y6
-	VPMOVZXWD         Y6, Z10
-	VPSLLD            $0x10, Z10, Z10
-	VSUBPS            Z2, Z10, Z2
-	VMAXPS            Z2, Z0, Z2
-	VMINPS            Z2, Z1, Z2
-	VBROADCASTSS      expNums<>+64(SB), Z10
-	VFMADD213PS.BCST  expNums<>+96(SB), Z2, Z10
-	VSUBPS.BCST       expNums<>+96(SB), Z10, Z10
-	VMOVUPS           Z2, Z2
-	VFNMADD231PS.BCST expNums<>+128(SB), Z10, Z2
-	VFNMADD231PS.BCST expNums<>+160(SB), Z10, Z2
-	VBROADCASTSS      expNums<>+192(SB), Z11
-	VFMADD213PS.BCST  expNums<>+224(SB), Z2, Z11
-	VFMADD213PS.BCST  expNums<>+256(SB), Z2, Z11
-	VFMADD213PS.BCST  expNums<>+288(SB), Z2, Z11
-	VFMADD213PS.BCST  expNums<>+320(SB), Z2, Z11
-	VFMADD213PS.BCST  expNums<>+352(SB), Z2, Z11
-	VFMADD213PS.BCST  expNums<>+352(SB), Z2, Z11
-	VSCALEFPS         Z10, Z11, Z2
-	VMOVUPS           Z2, K1, (BX)(R8*4)
-	VADDPS            Z2, Z9, K1, Z9
-
-done10:
-	VADDPS        Z3, Z5, Z3
-	VADDPS        Z4, Z9, Z4
-	VADDPS        Z3, Z4, Z3
-	VEXTRACTF64X4 $0x01, Z3, Y2
-	VADDPS        Y3, Y2, Y2
-	VEXTRACTF128  $0x01, Y2, X3
-	VADDPS        X2, X3, X3
-	VPERMILPS     $0x0e, X3, X2
-	VADDPS        X3, X2, X3
-	VPERMILPS     $0x01, X3, X2
-	VADDPS        X3, X2, X3
-	VXORPS        X2, X2, X2
-	VMOVSS        expNums<>+352(SB), X4
-	VCMPSS        $0x00, X2, X3, X2
-	VDIVSS        X3, X4, X4
-	VANDNPS       X4, X2, X4
-	VBROADCASTSS  X4, Z2
-	MOVQ          SI, CX
-	XORQ          R8, R8
-	SUBQ          $+48, CX
-	JLT           turned16
-
-turn15:
-	VMOVUPS       (BX)(R8*4), Z3
-	VMOVUPS       64(BX)(R8*4), Z4
-	VMOVUPS       128(BX)(R8*4), Z5
-	VMULPS        Z2, Z3, Z3
-	VMULPS        Z2, Z4, Z4
-	VMULPS        Z2, Z5, Z10
-	VMOVUPS       Z3, Z5
-	VMOVUPS       Z4, Z9
-	VMOVUPS       Z10, Z11
-	VCMPPS        $0x07, Z3, Z3, K1
-	VCMPPS        $0x07, Z4, Z4, K3
-	VCMPPS        $0x07, Z10, Z10, K5
-	VPTESTMD.BCST expNums<>+2240(SB), Z3, K1, K2
-	VPTESTMD.BCST expNums<>+2240(SB), Z4, K3, K4
-	VPTESTMD.BCST expNums<>+2240(SB), Z10, K5, K6
-	VPADDD.BCST   expNums<>+1152(SB), Z5, K1, Z5
-	VPADDD.BCST   expNums<>+1152(SB), Z9, K3, Z9
-	VPADDD.BCST   expNums<>+1152(SB), Z11, K5, Z11
-	VPSUBD.BCST   expNums<>+2272(SB), Z5, K2, Z5
-	VPSUBD.BCST   expNums<>+2272(SB), Z9, K4, Z9
-	VPSUBD.BCST   expNums<>+2272(SB), Z11, K6, Z11
-	VMOVDQU       oddWords<>+0(SB), Y6
-	VMOVDQU       oddWords<>+0(SB), Y7
-	VMOVDQU       oddWords<>+0(SB), Y8
-	VPERMW        Z5, Z6, Z5
-	VPERMW        Z9, Z7, Z9
-	VPERMW        Z11, Z8, Z11
-	VMOVDQU       Y5, (AX)(R8*2)
-	VMOVDQU       Y9, 32(AX)(R8*2)
-	VMOVDQU       Y11, 64(AX)(R8*2)
-	ADDQ          $+48, R8
-	SUBQ          $+48, CX
-	JGE           turn15
-
-turned16:
-	ADDQ $+48, CX
+turned13:
+	ADDQ $+32, CX
 	SUBQ $+16, CX
-	JLT  turned18
+	JLT  turned15
 
-turn17:
-	VMOVUPS       (BX)(R8*4), Z3
-	VMULPS        Z2, Z3, Z3
-	VMOVUPS       Z3, Z4
-	VCMPPS        $0x07, Z3, Z3, K1
-	VPTESTMD.BCST expNums<>+2240(SB), Z3, K1, K2
-	VPADDD.BCST   expNums<>+1152(SB), Z4, K1, Z4
-	VPSUBD.BCST   expNums<>+2272(SB), Z4, K2, Z4
-	VMOVDQU       oddWords<>+0(SB), Y6
-	VPERMW        Z4, Z6, Z4
-	VMOVDQU       Y4, (AX)(R8*2)
-	ADDQ          $+16, R8
-	SUBQ          $+16, CX
-	JGE           turn17
+turn14:
+	VMOVUPS     (BX)(DX*4), Z1
+	VMULPS      Z0, Z1, Z1
+	VPADDD.BCST expNums<>+992(SB), Z1, Z1
+	VMOVDQU     oddWords<>+0(SB), Y8
+	VPERMW      Z1, Z8, Z1
+	VMOVDQU     Y1, (AX)(DX*2)
+	ADDQ        $+16, DX
+	SUBQ        $+16, CX
+	JGE         turn14
 
-turned18:
-	ADDQ          $+16, CX
-	TESTQ         CX, CX
-	JEQ           done19
-	MOVQ          $+1, R9
-	SHLQ          CL, R9
-	DECQ          R9
-	KMOVW         R9, K1
-	VMOVUPS.Z     (BX)(R8*4), K1, Z3
-	VMULPS        Z2, Z3, Z2
-	VMOVUPS       Z2, Z3
-	VCMPPS        $0x07, Z2, Z2, K2
-	VPTESTMD.BCST expNums<>+2240(SB), Z2, K2, K3
-	VPADDD.BCST   expNums<>+1152(SB), Z3, K2, Z3
-	VPSUBD.BCST   expNums<>+2272(SB), Z3, K3, Z3
-	VMOVDQU       oddWords<>+0(SB), Y6
-	VPERMW        Z3, Z6, Z3
-	VMOVDQU16     Y3, K1, (AX)(R8*2)
+turned15:
+	ADDQ        $+16, CX
+	TESTQ       CX, CX
+	JEQ         done16
+	MOVQ        $+1, R10
+	SHLQ        CL, R10
+	DECQ        R10
+	KMOVW       R10, K1
+	VMOVUPS.Z   (BX)(DX*4), K1, Z1
+	VMULPS      Z0, Z1, Z0
+	VPADDD.BCST expNums<>+992(SB), Z0, Z0
+	VMOVDQU     oddWords<>+0(SB), Y8
+	VPERMW      Z0, Z8, Z0
+	VMOVDQU16   Y0, K1, (AX)(DX*2)
 
-done19:
-	MOVQ SI, CX
-	SHLQ $0x01, CX
-	ADDQ CX, AX
-	ADDQ CX, DX
+done16:
+	ADDQ R9, AX
+	MOVQ DI, DX
 	ADDQ step+40(FP), BX
-	DECQ DI
+	DECQ R8
 	JNE  row
 	VZEROUPPER
 	RET
@@ -21616,100 +20211,180 @@ DATA expNums<>+1904(SB)/4, $0xbf000000
 DATA expNums<>+1908(SB)/4, $0xbf000000
 DATA expNums<>+1912(SB)/4, $0xbf000000
 DATA expNums<>+1916(SB)/4, $0xbf000000
-DATA expNums<>+1920(SB)/4, $0xff7fffff
-DATA expNums<>+1924(SB)/4, $0xff7fffff
-DATA expNums<>+1928(SB)/4, $0xff7fffff
-DATA expNums<>+1932(SB)/4, $0xff7fffff
-DATA expNums<>+1936(SB)/4, $0xff7fffff
-DATA expNums<>+1940(SB)/4, $0xff7fffff
-DATA expNums<>+1944(SB)/4, $0xff7fffff
-DATA expNums<>+1948(SB)/4, $0xff7fffff
-DATA expNums<>+1952(SB)/4, $0x3c5dbe73
-DATA expNums<>+1956(SB)/4, $0x3c5dbe73
-DATA expNums<>+1960(SB)/4, $0x3c5dbe73
-DATA expNums<>+1964(SB)/4, $0x3c5dbe73
-DATA expNums<>+1968(SB)/4, $0x3c5dbe73
-DATA expNums<>+1972(SB)/4, $0x3c5dbe73
-DATA expNums<>+1976(SB)/4, $0x3c5dbe73
-DATA expNums<>+1980(SB)/4, $0x3c5dbe73
-DATA expNums<>+1984(SB)/4, $0x3d5509f2
-DATA expNums<>+1988(SB)/4, $0x3d5509f2
-DATA expNums<>+1992(SB)/4, $0x3d5509f2
-DATA expNums<>+1996(SB)/4, $0x3d5509f2
-DATA expNums<>+2000(SB)/4, $0x3d5509f2
-DATA expNums<>+2004(SB)/4, $0x3d5509f2
-DATA expNums<>+2008(SB)/4, $0x3d5509f2
-DATA expNums<>+2012(SB)/4, $0x3d5509f2
-DATA expNums<>+2016(SB)/4, $0x3e773cc6
-DATA expNums<>+2020(SB)/4, $0x3e773cc6
-DATA expNums<>+2024(SB)/4, $0x3e773cc6
-DATA expNums<>+2028(SB)/4, $0x3e773cc6
-DATA expNums<>+2032(SB)/4, $0x3e773cc6
-DATA expNums<>+2036(SB)/4, $0x3e773cc6
-DATA expNums<>+2040(SB)/4, $0x3e773cc6
-DATA expNums<>+2044(SB)/4, $0x3e773cc6
-DATA expNums<>+2048(SB)/4, $0x3f3168b3
-DATA expNums<>+2052(SB)/4, $0x3f3168b3
-DATA expNums<>+2056(SB)/4, $0x3f3168b3
-DATA expNums<>+2060(SB)/4, $0x3f3168b3
-DATA expNums<>+2064(SB)/4, $0x3f3168b3
-DATA expNums<>+2068(SB)/4, $0x3f3168b3
-DATA expNums<>+2072(SB)/4, $0x3f3168b3
-DATA expNums<>+2076(SB)/4, $0x3f3168b3
-DATA expNums<>+2080(SB)/4, $0x3f800016
-DATA expNums<>+2084(SB)/4, $0x3f800016
-DATA expNums<>+2088(SB)/4, $0x3f800016
-DATA expNums<>+2092(SB)/4, $0x3f800016
-DATA expNums<>+2096(SB)/4, $0x3f800016
-DATA expNums<>+2100(SB)/4, $0x3f800016
-DATA expNums<>+2104(SB)/4, $0x3f800016
-DATA expNums<>+2108(SB)/4, $0x3f800016
-DATA expNums<>+2112(SB)/4, $0x3d9fcb53
-DATA expNums<>+2116(SB)/4, $0x3d9fcb53
-DATA expNums<>+2120(SB)/4, $0x3d9fcb53
-DATA expNums<>+2124(SB)/4, $0x3d9fcb53
-DATA expNums<>+2128(SB)/4, $0x3d9fcb53
-DATA expNums<>+2132(SB)/4, $0x3d9fcb53
-DATA expNums<>+2136(SB)/4, $0x3d9fcb53
-DATA expNums<>+2140(SB)/4, $0x3d9fcb53
-DATA expNums<>+2144(SB)/4, $0x3e677e25
-DATA expNums<>+2148(SB)/4, $0x3e677e25
-DATA expNums<>+2152(SB)/4, $0x3e677e25
-DATA expNums<>+2156(SB)/4, $0x3e677e25
-DATA expNums<>+2160(SB)/4, $0x3e677e25
-DATA expNums<>+2164(SB)/4, $0x3e677e25
-DATA expNums<>+2168(SB)/4, $0x3e677e25
-DATA expNums<>+2172(SB)/4, $0x3e677e25
-DATA expNums<>+2176(SB)/4, $0x3f322226
-DATA expNums<>+2180(SB)/4, $0x3f322226
-DATA expNums<>+2184(SB)/4, $0x3f322226
-DATA expNums<>+2188(SB)/4, $0x3f322226
-DATA expNums<>+2192(SB)/4, $0x3f322226
-DATA expNums<>+2196(SB)/4, $0x3f322226
-DATA expNums<>+2200(SB)/4, $0x3f322226
-DATA expNums<>+2204(SB)/4, $0x3f322226
-DATA expNums<>+2208(SB)/4, $0x3f7ffb19
-DATA expNums<>+2212(SB)/4, $0x3f7ffb19
-DATA expNums<>+2216(SB)/4, $0x3f7ffb19
-DATA expNums<>+2220(SB)/4, $0x3f7ffb19
-DATA expNums<>+2224(SB)/4, $0x3f7ffb19
-DATA expNums<>+2228(SB)/4, $0x3f7ffb19
-DATA expNums<>+2232(SB)/4, $0x3f7ffb19
-DATA expNums<>+2236(SB)/4, $0x3f7ffb19
-DATA expNums<>+2240(SB)/4, $0x00010000
-DATA expNums<>+2244(SB)/4, $0x00010000
-DATA expNums<>+2248(SB)/4, $0x00010000
-DATA expNums<>+2252(SB)/4, $0x00010000
-DATA expNums<>+2256(SB)/4, $0x00010000
-DATA expNums<>+2260(SB)/4, $0x00010000
-DATA expNums<>+2264(SB)/4, $0x00010000
-DATA expNums<>+2268(SB)/4, $0x00010000
-DATA expNums<>+2272(SB)/4, $0xffffffff
-DATA expNums<>+2276(SB)/4, $0xffffffff
-DATA expNums<>+2280(SB)/4, $0xffffffff
-DATA expNums<>+2284(SB)/4, $0xffffffff
-DATA expNums<>+2288(SB)/4, $0xffffffff
-DATA expNums<>+2292(SB)/4, $0xffffffff
-DATA expNums<>+2296(SB)/4, $0xffffffff
-DATA expNums<>+2300(SB)/4, $0xffffffff
-GLOBL expNums<>(SB), RODATA|NOPTR, $2304
+DATA expNums<>+1920(SB)/4, $0xc3480000
+DATA expNums<>+1924(SB)/4, $0xc3480000
+DATA expNums<>+1928(SB)/4, $0xc3480000
+DATA expNums<>+1932(SB)/4, $0xc3480000
+DATA expNums<>+1936(SB)/4, $0xc3480000
+DATA expNums<>+1940(SB)/4, $0xc3480000
+DATA expNums<>+1944(SB)/4, $0xc3480000
+DATA expNums<>+1948(SB)/4, $0xc3480000
+DATA expNums<>+1952(SB)/4, $0x3963906d
+DATA expNums<>+1956(SB)/4, $0x3963906d
+DATA expNums<>+1960(SB)/4, $0x3963906d
+DATA expNums<>+1964(SB)/4, $0x3963906d
+DATA expNums<>+1968(SB)/4, $0x3963906d
+DATA expNums<>+1972(SB)/4, $0x3963906d
+DATA expNums<>+1976(SB)/4, $0x3963906d
+DATA expNums<>+1980(SB)/4, $0x3963906d
+DATA expNums<>+1984(SB)/4, $0x3aa30cb5
+DATA expNums<>+1988(SB)/4, $0x3aa30cb5
+DATA expNums<>+1992(SB)/4, $0x3aa30cb5
+DATA expNums<>+1996(SB)/4, $0x3aa30cb5
+DATA expNums<>+2000(SB)/4, $0x3aa30cb5
+DATA expNums<>+2004(SB)/4, $0x3aa30cb5
+DATA expNums<>+2008(SB)/4, $0x3aa30cb5
+DATA expNums<>+2012(SB)/4, $0x3aa30cb5
+DATA expNums<>+2016(SB)/4, $0x3c1e93ff
+DATA expNums<>+2020(SB)/4, $0x3c1e93ff
+DATA expNums<>+2024(SB)/4, $0x3c1e93ff
+DATA expNums<>+2028(SB)/4, $0x3c1e93ff
+DATA expNums<>+2032(SB)/4, $0x3c1e93ff
+DATA expNums<>+2036(SB)/4, $0x3c1e93ff
+DATA expNums<>+2040(SB)/4, $0x3c1e93ff
+DATA expNums<>+2044(SB)/4, $0x3c1e93ff
+DATA expNums<>+2048(SB)/4, $0x3d634280
+DATA expNums<>+2052(SB)/4, $0x3d634280
+DATA expNums<>+2056(SB)/4, $0x3d634280
+DATA expNums<>+2060(SB)/4, $0x3d634280
+DATA expNums<>+2064(SB)/4, $0x3d634280
+DATA expNums<>+2068(SB)/4, $0x3d634280
+DATA expNums<>+2072(SB)/4, $0x3d634280
+DATA expNums<>+2076(SB)/4, $0x3d634280
+DATA expNums<>+2080(SB)/4, $0x3e75fecf
+DATA expNums<>+2084(SB)/4, $0x3e75fecf
+DATA expNums<>+2088(SB)/4, $0x3e75fecf
+DATA expNums<>+2092(SB)/4, $0x3e75fecf
+DATA expNums<>+2096(SB)/4, $0x3e75fecf
+DATA expNums<>+2100(SB)/4, $0x3e75fecf
+DATA expNums<>+2104(SB)/4, $0x3e75fecf
+DATA expNums<>+2108(SB)/4, $0x3e75fecf
+DATA expNums<>+2112(SB)/4, $0x3f317215
+DATA expNums<>+2116(SB)/4, $0x3f317215
+DATA expNums<>+2120(SB)/4, $0x3f317215
+DATA expNums<>+2124(SB)/4, $0x3f317215
+DATA expNums<>+2128(SB)/4, $0x3f317215
+DATA expNums<>+2132(SB)/4, $0x3f317215
+DATA expNums<>+2136(SB)/4, $0x3f317215
+DATA expNums<>+2140(SB)/4, $0x3f317215
+DATA expNums<>+2144(SB)/4, $0xff7fffff
+DATA expNums<>+2148(SB)/4, $0xff7fffff
+DATA expNums<>+2152(SB)/4, $0xff7fffff
+DATA expNums<>+2156(SB)/4, $0xff7fffff
+DATA expNums<>+2160(SB)/4, $0xff7fffff
+DATA expNums<>+2164(SB)/4, $0xff7fffff
+DATA expNums<>+2168(SB)/4, $0xff7fffff
+DATA expNums<>+2172(SB)/4, $0xff7fffff
+DATA expNums<>+2176(SB)/4, $0xc8000000
+DATA expNums<>+2180(SB)/4, $0xc8000000
+DATA expNums<>+2184(SB)/4, $0xc8000000
+DATA expNums<>+2188(SB)/4, $0xc8000000
+DATA expNums<>+2192(SB)/4, $0xc8000000
+DATA expNums<>+2196(SB)/4, $0xc8000000
+DATA expNums<>+2200(SB)/4, $0xc8000000
+DATA expNums<>+2204(SB)/4, $0xc8000000
+DATA expNums<>+2208(SB)/4, $0x3c5dbe73
+DATA expNums<>+2212(SB)/4, $0x3c5dbe73
+DATA expNums<>+2216(SB)/4, $0x3c5dbe73
+DATA expNums<>+2220(SB)/4, $0x3c5dbe73
+DATA expNums<>+2224(SB)/4, $0x3c5dbe73
+DATA expNums<>+2228(SB)/4, $0x3c5dbe73
+DATA expNums<>+2232(SB)/4, $0x3c5dbe73
+DATA expNums<>+2236(SB)/4, $0x3c5dbe73
+DATA expNums<>+2240(SB)/4, $0x3d5509f2
+DATA expNums<>+2244(SB)/4, $0x3d5509f2
+DATA expNums<>+2248(SB)/4, $0x3d5509f2
+DATA expNums<>+2252(SB)/4, $0x3d5509f2
+DATA expNums<>+2256(SB)/4, $0x3d5509f2
+DATA expNums<>+2260(SB)/4, $0x3d5509f2
+DATA expNums<>+2264(SB)/4, $0x3d5509f2
+DATA expNums<>+2268(SB)/4, $0x3d5509f2
+DATA expNums<>+2272(SB)/4, $0x3e773cc6
+DATA expNums<>+2276(SB)/4, $0x3e773cc6
+DATA expNums<>+2280(SB)/4, $0x3e773cc6
+DATA expNums<>+2284(SB)/4, $0x3e773cc6
+DATA expNums<>+2288(SB)/4, $0x3e773cc6
+DATA expNums<>+2292(SB)/4, $0x3e773cc6
+DATA expNums<>+2296(SB)/4, $0x3e773cc6
+DATA expNums<>+2300(SB)/4, $0x3e773cc6
+DATA expNums<>+2304(SB)/4, $0x3f3168b3
+DATA expNums<>+2308(SB)/4, $0x3f3168b3
+DATA expNums<>+2312(SB)/4, $0x3f3168b3
+DATA expNums<>+2316(SB)/4, $0x3f3168b3
+DATA expNums<>+2320(SB)/4, $0x3f3168b3
+DATA expNums<>+2324(SB)/4, $0x3f3168b3
+DATA expNums<>+2328(SB)/4, $0x3f3168b3
+DATA expNums<>+2332(SB)/4, $0x3f3168b3
+DATA expNums<>+2336(SB)/4, $0x3f800016
+DATA expNums<>+2340(SB)/4, $0x3f800016
+DATA expNums<>+2344(SB)/4, $0x3f800016
+DATA expNums<>+2348(SB)/4, $0x3f800016
+DATA expNums<>+2352(SB)/4, $0x3f800016
+DATA expNums<>+2356(SB)/4, $0x3f800016
+DATA expNums<>+2360(SB)/4, $0x3f800016
+DATA expNums<>+2364(SB)/4, $0x3f800016
+DATA expNums<>+2368(SB)/4, $0x3d9fcb53
+DATA expNums<>+2372(SB)/4, $0x3d9fcb53
+DATA expNums<>+2376(SB)/4, $0x3d9fcb53
+DATA expNums<>+2380(SB)/4, $0x3d9fcb53
+DATA expNums<>+2384(SB)/4, $0x3d9fcb53
+DATA expNums<>+2388(SB)/4, $0x3d9fcb53
+DATA expNums<>+2392(SB)/4, $0x3d9fcb53
+DATA expNums<>+2396(SB)/4, $0x3d9fcb53
+DATA expNums<>+2400(SB)/4, $0x3e677e25
+DATA expNums<>+2404(SB)/4, $0x3e677e25
+DATA expNums<>+2408(SB)/4, $0x3e677e25
+DATA expNums<>+2412(SB)/4, $0x3e677e25
+DATA expNums<>+2416(SB)/4, $0x3e677e25
+DATA expNums<>+2420(SB)/4, $0x3e677e25
+DATA expNums<>+2424(SB)/4, $0x3e677e25
+DATA expNums<>+2428(SB)/4, $0x3e677e25
+DATA expNums<>+2432(SB)/4, $0x3f322226
+DATA expNums<>+2436(SB)/4, $0x3f322226
+DATA expNums<>+2440(SB)/4, $0x3f322226
+DATA expNums<>+2444(SB)/4, $0x3f322226
+DATA expNums<>+2448(SB)/4, $0x3f322226
+DATA expNums<>+2452(SB)/4, $0x3f322226
+DATA expNums<>+2456(SB)/4, $0x3f322226
+DATA expNums<>+2460(SB)/4, $0x3f322226
+DATA expNums<>+2464(SB)/4, $0x3f7ffb19
+DATA expNums<>+2468(SB)/4, $0x3f7ffb19
+DATA expNums<>+2472(SB)/4, $0x3f7ffb19
+DATA expNums<>+2476(SB)/4, $0x3f7ffb19
+DATA expNums<>+2480(SB)/4, $0x3f7ffb19
+DATA expNums<>+2484(SB)/4, $0x3f7ffb19
+DATA expNums<>+2488(SB)/4, $0x3f7ffb19
+DATA expNums<>+2492(SB)/4, $0x3f7ffb19
+DATA expNums<>+2496(SB)/4, $0x00010000
+DATA expNums<>+2500(SB)/4, $0x00010000
+DATA expNums<>+2504(SB)/4, $0x00010000
+DATA expNums<>+2508(SB)/4, $0x00010000
+DATA expNums<>+2512(SB)/4, $0x00010000
+DATA expNums<>+2516(SB)/4, $0x00010000
+DATA expNums<>+2520(SB)/4, $0x00010000
+DATA expNums<>+2524(SB)/4, $0x00010000
+DATA expNums<>+2528(SB)/4, $0xffffffff
+DATA expNums<>+2532(SB)/4, $0xffffffff
+DATA expNums<>+2536(SB)/4, $0xffffffff
+DATA expNums<>+2540(SB)/4, $0xffffffff
+DATA expNums<>+2544(SB)/4, $0xffffffff
+DATA expNums<>+2548(SB)/4, $0xffffffff
+DATA expNums<>+2552(SB)/4, $0xffffffff
+DATA expNums<>+2556(SB)/4, $0xffffffff
+DATA expNums<>+2560(SB)/4, $0x80008000
+DATA expNums<>+2564(SB)/4, $0x80008000
+DATA expNums<>+2568(SB)/4, $0x80008000
+DATA expNums<>+2572(SB)/4, $0x80008000
+DATA expNums<>+2576(SB)/4, $0x80008000
+DATA expNums<>+2580(SB)/4, $0x80008000
+DATA expNums<>+2584(SB)/4, $0x80008000
+DATA expNums<>+2588(SB)/4, $0x80008000
+DATA expNums<>+2592(SB)/4, $0x7fff7fff
+DATA expNums<>+2596(SB)/4, $0x7fff7fff
+DATA expNums<>+2600(SB)/4, $0x7fff7fff
+DATA expNums<>+2604(SB)/4, $0x7fff7fff
+DATA expNums<>+2608(SB)/4, $0x7fff7fff
+DATA expNums<>+2612(SB)/4, $0x7fff7fff
+DATA expNums<>+2616(SB)/4, $0x7fff7fff
+DATA expNums<>+2620(SB)/4, $0x7fff7fff
+GLOBL expNums<>(SB), RODATA|NOPTR, $2624

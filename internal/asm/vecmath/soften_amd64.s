@@ -288,205 +288,205 @@ done3:
 
 turn12:
 	VMOVUPS      (AX)(DI*4), Y11
+	VMOVUPS      32(AX)(DI*4), Y12
 	VMULPS       Y0, Y11, Y11
+	VMULPS       Y0, Y12, Y12
 	VSUBPS       Y2, Y11, Y11
+	VSUBPS       Y2, Y12, Y14
 	VMAXPS       Y11, Y1, Y12
+	VMAXPS       Y14, Y1, Y15
 	VBROADCASTSS softenNums<>+32(SB), Y13
+	VBROADCASTSS softenNums<>+32(SB), Y16
 	VFMADD213PS  softenNums<>+64(SB), Y12, Y13
+	VFMADD213PS  softenNums<>+64(SB), Y15, Y16
 	VSUBPS       softenNums<>+64(SB), Y13, Y13
+	VSUBPS       softenNums<>+64(SB), Y16, Y16
 	VMOVUPS      Y12, Y12
+	VMOVUPS      Y15, Y17
 	VFNMADD231PS softenNums<>+96(SB), Y13, Y12
+	VFNMADD231PS softenNums<>+96(SB), Y16, Y17
 	VFNMADD231PS softenNums<>+128(SB), Y13, Y12
-	VBROADCASTSS softenNums<>+160(SB), Y14
-	VFMADD213PS  softenNums<>+192(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+224(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+256(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+288(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
+	VFNMADD231PS softenNums<>+128(SB), Y16, Y17
+	VBROADCASTSS softenNums<>+160(SB), Y15
+	VBROADCASTSS softenNums<>+160(SB), Y18
+	VFMADD213PS  softenNums<>+192(SB), Y12, Y15
+	VFMADD213PS  softenNums<>+192(SB), Y17, Y18
+	VFMADD213PS  softenNums<>+224(SB), Y12, Y15
+	VFMADD213PS  softenNums<>+224(SB), Y17, Y18
+	VFMADD213PS  softenNums<>+256(SB), Y12, Y15
+	VFMADD213PS  softenNums<>+256(SB), Y17, Y18
+	VFMADD213PS  softenNums<>+288(SB), Y12, Y15
+	VFMADD213PS  softenNums<>+288(SB), Y17, Y18
+	VFMADD213PS  softenNums<>+320(SB), Y12, Y15
+	VFMADD213PS  softenNums<>+320(SB), Y17, Y18
+	VFMADD213PS  softenNums<>+320(SB), Y12, Y15
+	VFMADD213PS  softenNums<>+320(SB), Y17, Y18
 	VCMPPS       $0x15, Y1, Y11, Y11
-	VCVTPS2DQ    Y13, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       softenNums<>+320(SB), Y12, Y12
-	VMULPS       Y12, Y14, Y12
-	VANDPS       Y11, Y12, Y11
+	VCMPPS       $0x15, Y1, Y14, Y12
+	VCVTPS2DQ    Y13, Y13
+	VCVTPS2DQ    Y16, Y14
+	VPSLLD       $0x17, Y13, Y13
+	VPSLLD       $0x17, Y14, Y14
+	VPADDD       softenNums<>+320(SB), Y13, Y13
+	VPADDD       softenNums<>+320(SB), Y14, Y14
+	VMULPS       Y13, Y15, Y13
+	VMULPS       Y14, Y18, Y14
+	VANDPS       Y11, Y13, Y11
+	VANDPS       Y12, Y14, Y12
 	VMOVUPS      Y11, (AX)(DI*4)
+	VMOVUPS      Y12, 32(AX)(DI*4)
 	VADDPS       Y11, Y3, Y3
-	VMOVUPS      32(AX)(DI*4), Y11
-	VMULPS       Y0, Y11, Y11
-	VSUBPS       Y2, Y11, Y11
-	VMAXPS       Y11, Y1, Y12
-	VBROADCASTSS softenNums<>+32(SB), Y13
-	VFMADD213PS  softenNums<>+64(SB), Y12, Y13
-	VSUBPS       softenNums<>+64(SB), Y13, Y13
-	VMOVUPS      Y12, Y12
-	VFNMADD231PS softenNums<>+96(SB), Y13, Y12
-	VFNMADD231PS softenNums<>+128(SB), Y13, Y12
-	VBROADCASTSS softenNums<>+160(SB), Y14
-	VFMADD213PS  softenNums<>+192(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+224(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+256(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+288(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
-	VCMPPS       $0x15, Y1, Y11, Y11
-	VCVTPS2DQ    Y13, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       softenNums<>+320(SB), Y12, Y12
-	VMULPS       Y12, Y14, Y12
-	VANDPS       Y11, Y12, Y11
-	VMOVUPS      Y11, 32(AX)(DI*4)
-	VADDPS       Y11, Y4, Y4
+	VADDPS       Y12, Y4, Y4
 	VMOVUPS      64(AX)(DI*4), Y11
+	VMOVUPS      96(AX)(DI*4), Y12
 	VMULPS       Y0, Y11, Y11
+	VMULPS       Y0, Y12, Y12
 	VSUBPS       Y2, Y11, Y11
+	VSUBPS       Y2, Y12, Y14
 	VMAXPS       Y11, Y1, Y12
+	VMAXPS       Y14, Y1, Y15
 	VBROADCASTSS softenNums<>+32(SB), Y13
+	VBROADCASTSS softenNums<>+32(SB), Y16
 	VFMADD213PS  softenNums<>+64(SB), Y12, Y13
+	VFMADD213PS  softenNums<>+64(SB), Y15, Y16
 	VSUBPS       softenNums<>+64(SB), Y13, Y13
+	VSUBPS       softenNums<>+64(SB), Y16, Y16
 	VMOVUPS      Y12, Y12
+	VMOVUPS      Y15, Y17
 	VFNMADD231PS softenNums<>+96(SB), Y13, Y12
+	VFNMADD231PS softenNums<>+96(SB), Y16, Y17
 	VFNMADD231PS softenNums<>+128(SB), Y13, Y12
-	VBROADCASTSS softenNums<>+160(SB), Y14
-	VFMADD213PS  softenNums<>+192(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+224(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+256(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+288(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
+	VFNMADD231PS softenNums<>+128(SB), Y16, Y17
+	VBROADCASTSS softenNums<>+160(SB), Y15
+	VBROADCASTSS softenNums<>+160(SB), Y18
+	VFMADD213PS  softenNums<>+192(SB), Y12, Y15
+	VFMADD213PS  softenNums<>+192(SB), Y17, Y18
+	VFMADD213PS  softenNums<>+224(SB), Y12, Y15
+	VFMADD213PS  softenNums<>+224(SB), Y17, Y18
+	VFMADD213PS  softenNums<>+256(SB), Y12, Y15
+	VFMADD213PS  softenNums<>+256(SB), Y17, Y18
+	VFMADD213PS  softenNums<>+288(SB), Y12, Y15
+	VFMADD213PS  softenNums<>+288(SB), Y17, Y18
+	VFMADD213PS  softenNums<>+320(SB), Y12, Y15
+	VFMADD213PS  softenNums<>+320(SB), Y17, Y18
+	VFMADD213PS  softenNums<>+320(SB), Y12, Y15
+	VFMADD213PS  softenNums<>+320(SB), Y17, Y18
 	VCMPPS       $0x15, Y1, Y11, Y11
-	VCVTPS2DQ    Y13, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       softenNums<>+320(SB), Y12, Y12
-	VMULPS       Y12, Y14, Y12
-	VANDPS       Y11, Y12, Y11
+	VCMPPS       $0x15, Y1, Y14, Y12
+	VCVTPS2DQ    Y13, Y13
+	VCVTPS2DQ    Y16, Y14
+	VPSLLD       $0x17, Y13, Y13
+	VPSLLD       $0x17, Y14, Y14
+	VPADDD       softenNums<>+320(SB), Y13, Y13
+	VPADDD       softenNums<>+320(SB), Y14, Y14
+	VMULPS       Y13, Y15, Y13
+	VMULPS       Y14, Y18, Y14
+	VANDPS       Y11, Y13, Y11
+	VANDPS       Y12, Y14, Y12
 	VMOVUPS      Y11, 64(AX)(DI*4)
+	VMOVUPS      Y12, 96(AX)(DI*4)
 	VADDPS       Y11, Y5, Y5
-	VMOVUPS      96(AX)(DI*4), Y11
-	VMULPS       Y0, Y11, Y11
-	VSUBPS       Y2, Y11, Y11
-	VMAXPS       Y11, Y1, Y12
-	VBROADCASTSS softenNums<>+32(SB), Y13
-	VFMADD213PS  softenNums<>+64(SB), Y12, Y13
-	VSUBPS       softenNums<>+64(SB), Y13, Y13
-	VMOVUPS      Y12, Y12
-	VFNMADD231PS softenNums<>+96(SB), Y13, Y12
-	VFNMADD231PS softenNums<>+128(SB), Y13, Y12
-	VBROADCASTSS softenNums<>+160(SB), Y14
-	VFMADD213PS  softenNums<>+192(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+224(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+256(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+288(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
-	VCMPPS       $0x15, Y1, Y11, Y11
-	VCVTPS2DQ    Y13, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       softenNums<>+320(SB), Y12, Y12
-	VMULPS       Y12, Y14, Y12
-	VANDPS       Y11, Y12, Y11
-	VMOVUPS      Y11, 96(AX)(DI*4)
-	VADDPS       Y11, Y6, Y6
+	VADDPS       Y12, Y6, Y6
 	VMOVUPS      128(AX)(DI*4), Y11
+	VMOVUPS      160(AX)(DI*4), Y12
 	VMULPS       Y0, Y11, Y11
+	VMULPS       Y0, Y12, Y12
 	VSUBPS       Y2, Y11, Y11
+	VSUBPS       Y2, Y12, Y14
 	VMAXPS       Y11, Y1, Y12
+	VMAXPS       Y14, Y1, Y15
 	VBROADCASTSS softenNums<>+32(SB), Y13
+	VBROADCASTSS softenNums<>+32(SB), Y16
 	VFMADD213PS  softenNums<>+64(SB), Y12, Y13
+	VFMADD213PS  softenNums<>+64(SB), Y15, Y16
 	VSUBPS       softenNums<>+64(SB), Y13, Y13
+	VSUBPS       softenNums<>+64(SB), Y16, Y16
 	VMOVUPS      Y12, Y12
+	VMOVUPS      Y15, Y17
 	VFNMADD231PS softenNums<>+96(SB), Y13, Y12
+	VFNMADD231PS softenNums<>+96(SB), Y16, Y17
 	VFNMADD231PS softenNums<>+128(SB), Y13, Y12
-	VBROADCASTSS softenNums<>+160(SB), Y14
-	VFMADD213PS  softenNums<>+192(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+224(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+256(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+288(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
+	VFNMADD231PS softenNums<>+128(SB), Y16, Y17
+	VBROADCASTSS softenNums<>+160(SB), Y15
+	VBROADCASTSS softenNums<>+160(SB), Y18
+	VFMADD213PS  softenNums<>+192(SB), Y12, Y15
+	VFMADD213PS  softenNums<>+192(SB), Y17, Y18
+	VFMADD213PS  softenNums<>+224(SB), Y12, Y15
+	VFMADD213PS  softenNums<>+224(SB), Y17, Y18
+	VFMADD213PS  softenNums<>+256(SB), Y12, Y15
+	VFMADD213PS  softenNums<>+256(SB), Y17, Y18
+	VFMADD213PS  softenNums<>+288(SB), Y12, Y15
+	VFMADD213PS  softenNums<>+288(SB), Y17, Y18
+	VFMADD213PS  softenNums<>+320(SB), Y12, Y15
+	VFMADD213PS  softenNums<>+320(SB), Y17, Y18
+	VFMADD213PS  softenNums<>+320(SB), Y12, Y15
+	VFMADD213PS  softenNums<>+320(SB), Y17, Y18
 	VCMPPS       $0x15, Y1, Y11, Y11
-	VCVTPS2DQ    Y13, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       softenNums<>+320(SB), Y12, Y12
-	VMULPS       Y12, Y14, Y12
-	VANDPS       Y11, Y12, Y11
+	VCMPPS       $0x15, Y1, Y14, Y12
+	VCVTPS2DQ    Y13, Y13
+	VCVTPS2DQ    Y16, Y14
+	VPSLLD       $0x17, Y13, Y13
+	VPSLLD       $0x17, Y14, Y14
+	VPADDD       softenNums<>+320(SB), Y13, Y13
+	VPADDD       softenNums<>+320(SB), Y14, Y14
+	VMULPS       Y13, Y15, Y13
+	VMULPS       Y14, Y18, Y14
+	VANDPS       Y11, Y13, Y11
+	VANDPS       Y12, Y14, Y12
 	VMOVUPS      Y11, 128(AX)(DI*4)
+	VMOVUPS      Y12, 160(AX)(DI*4)
 	VADDPS       Y11, Y7, Y7
-	VMOVUPS      160(AX)(DI*4), Y11
-	VMULPS       Y0, Y11, Y11
-	VSUBPS       Y2, Y11, Y11
-	VMAXPS       Y11, Y1, Y12
-	VBROADCASTSS softenNums<>+32(SB), Y13
-	VFMADD213PS  softenNums<>+64(SB), Y12, Y13
-	VSUBPS       softenNums<>+64(SB), Y13, Y13
-	VMOVUPS      Y12, Y12
-	VFNMADD231PS softenNums<>+96(SB), Y13, Y12
-	VFNMADD231PS softenNums<>+128(SB), Y13, Y12
-	VBROADCASTSS softenNums<>+160(SB), Y14
-	VFMADD213PS  softenNums<>+192(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+224(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+256(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+288(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
-	VCMPPS       $0x15, Y1, Y11, Y11
-	VCVTPS2DQ    Y13, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       softenNums<>+320(SB), Y12, Y12
-	VMULPS       Y12, Y14, Y12
-	VANDPS       Y11, Y12, Y11
-	VMOVUPS      Y11, 160(AX)(DI*4)
-	VADDPS       Y11, Y8, Y8
+	VADDPS       Y12, Y8, Y8
 	VMOVUPS      192(AX)(DI*4), Y11
+	VMOVUPS      224(AX)(DI*4), Y12
 	VMULPS       Y0, Y11, Y11
+	VMULPS       Y0, Y12, Y12
 	VSUBPS       Y2, Y11, Y11
+	VSUBPS       Y2, Y12, Y14
 	VMAXPS       Y11, Y1, Y12
+	VMAXPS       Y14, Y1, Y15
 	VBROADCASTSS softenNums<>+32(SB), Y13
+	VBROADCASTSS softenNums<>+32(SB), Y16
 	VFMADD213PS  softenNums<>+64(SB), Y12, Y13
+	VFMADD213PS  softenNums<>+64(SB), Y15, Y16
 	VSUBPS       softenNums<>+64(SB), Y13, Y13
+	VSUBPS       softenNums<>+64(SB), Y16, Y16
 	VMOVUPS      Y12, Y12
+	VMOVUPS      Y15, Y17
 	VFNMADD231PS softenNums<>+96(SB), Y13, Y12
+	VFNMADD231PS softenNums<>+96(SB), Y16, Y17
 	VFNMADD231PS softenNums<>+128(SB), Y13, Y12
-	VBROADCASTSS softenNums<>+160(SB), Y14
-	VFMADD213PS  softenNums<>+192(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+224(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+256(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+288(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
+	VFNMADD231PS softenNums<>+128(SB), Y16, Y17
+	VBROADCASTSS softenNums<>+160(SB), Y15
+	VBROADCASTSS softenNums<>+160(SB), Y18
+	VFMADD213PS  softenNums<>+192(SB), Y12, Y15
+	VFMADD213PS  softenNums<>+192(SB), Y17, Y18
+	VFMADD213PS  softenNums<>+224(SB), Y12, Y15
+	VFMADD213PS  softenNums<>+224(SB), Y17, Y18
+	VFMADD213PS  softenNums<>+256(SB), Y12, Y15
+	VFMADD213PS  softenNums<>+256(SB), Y17, Y18
+	VFMADD213PS  softenNums<>+288(SB), Y12, Y15
+	VFMADD213PS  softenNums<>+288(SB), Y17, Y18
+	VFMADD213PS  softenNums<>+320(SB), Y12, Y15
+	VFMADD213PS  softenNums<>+320(SB), Y17, Y18
+	VFMADD213PS  softenNums<>+320(SB), Y12, Y15
+	VFMADD213PS  softenNums<>+320(SB), Y17, Y18
 	VCMPPS       $0x15, Y1, Y11, Y11
-	VCVTPS2DQ    Y13, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       softenNums<>+320(SB), Y12, Y12
-	VMULPS       Y12, Y14, Y12
-	VANDPS       Y11, Y12, Y11
+	VCMPPS       $0x15, Y1, Y14, Y12
+	VCVTPS2DQ    Y13, Y13
+	VCVTPS2DQ    Y16, Y14
+	VPSLLD       $0x17, Y13, Y13
+	VPSLLD       $0x17, Y14, Y14
+	VPADDD       softenNums<>+320(SB), Y13, Y13
+	VPADDD       softenNums<>+320(SB), Y14, Y14
+	VMULPS       Y13, Y15, Y13
+	VMULPS       Y14, Y18, Y14
+	VANDPS       Y11, Y13, Y11
+	VANDPS       Y12, Y14, Y12
 	VMOVUPS      Y11, 192(AX)(DI*4)
+	VMOVUPS      Y12, 224(AX)(DI*4)
 	VADDPS       Y11, Y9, Y9
-	VMOVUPS      224(AX)(DI*4), Y11
-	VMULPS       Y0, Y11, Y11
-	VSUBPS       Y2, Y11, Y11
-	VMAXPS       Y11, Y1, Y12
-	VBROADCASTSS softenNums<>+32(SB), Y13
-	VFMADD213PS  softenNums<>+64(SB), Y12, Y13
-	VSUBPS       softenNums<>+64(SB), Y13, Y13
-	VMOVUPS      Y12, Y12
-	VFNMADD231PS softenNums<>+96(SB), Y13, Y12
-	VFNMADD231PS softenNums<>+128(SB), Y13, Y12
-	VBROADCASTSS softenNums<>+160(SB), Y14
-	VFMADD213PS  softenNums<>+192(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+224(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+256(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+288(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
-	VCMPPS       $0x15, Y1, Y11, Y11
-	VCVTPS2DQ    Y13, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       softenNums<>+320(SB), Y12, Y12
-	VMULPS       Y12, Y14, Y12
-	VANDPS       Y11, Y12, Y11
-	VMOVUPS      Y11, 224(AX)(DI*4)
-	VADDPS       Y11, Y10, Y10
+	VADDPS       Y12, Y10, Y10
 	ADDQ         $+64, DI
 	SUBQ         $+64, R8
 	JGE          turn12
@@ -1165,10 +1165,440 @@ done3:
 	VXORPS        Z6, Z6, Z6
 	MOVQ          DX, CX
 	XORQ          R8, R8
-	SUBQ          $+64, CX
+	SUBQ          $+320, CX
 	JLT           turned9
 
 turn8:
+	VMOVUPS           (AX)(R8*4), Z7
+	VMOVUPS           64(AX)(R8*4), Z8
+	VMOVUPS           128(AX)(R8*4), Z9
+	VMOVUPS           192(AX)(R8*4), Z10
+	VMOVUPS           256(AX)(R8*4), Z11
+	VMULPS            Z0, Z7, Z7
+	VMULPS            Z0, Z8, Z8
+	VMULPS            Z0, Z9, Z9
+	VMULPS            Z0, Z10, Z10
+	VMULPS            Z0, Z11, Z11
+	VSUBPS            Z2, Z7, Z7
+	VSUBPS            Z2, Z8, Z8
+	VSUBPS            Z2, Z9, Z9
+	VSUBPS            Z2, Z10, Z10
+	VSUBPS            Z2, Z11, Z19
+	VMAXPS            Z7, Z1, Z11
+	VMAXPS            Z8, Z1, Z13
+	VMAXPS            Z9, Z1, Z15
+	VMAXPS            Z10, Z1, Z17
+	VMAXPS            Z19, Z1, Z20
+	VBROADCASTSS      softenNums<>+32(SB), Z12
+	VBROADCASTSS      softenNums<>+32(SB), Z14
+	VBROADCASTSS      softenNums<>+32(SB), Z16
+	VBROADCASTSS      softenNums<>+32(SB), Z18
+	VBROADCASTSS      softenNums<>+32(SB), Z21
+	VFMADD213PS.BCST  softenNums<>+64(SB), Z11, Z12
+	VFMADD213PS.BCST  softenNums<>+64(SB), Z13, Z14
+	VFMADD213PS.BCST  softenNums<>+64(SB), Z15, Z16
+	VFMADD213PS.BCST  softenNums<>+64(SB), Z17, Z18
+	VFMADD213PS.BCST  softenNums<>+64(SB), Z20, Z21
+	VSUBPS.BCST       softenNums<>+64(SB), Z12, Z12
+	VSUBPS.BCST       softenNums<>+64(SB), Z14, Z14
+	VSUBPS.BCST       softenNums<>+64(SB), Z16, Z16
+	VSUBPS.BCST       softenNums<>+64(SB), Z18, Z18
+	VSUBPS.BCST       softenNums<>+64(SB), Z21, Z21
+	VMOVUPS           Z11, Z11
+	VMOVUPS           Z13, Z13
+	VMOVUPS           Z15, Z15
+	VMOVUPS           Z17, Z17
+	VMOVUPS           Z20, Z25
+	VFNMADD231PS.BCST softenNums<>+96(SB), Z12, Z11
+	VFNMADD231PS.BCST softenNums<>+96(SB), Z14, Z13
+	VFNMADD231PS.BCST softenNums<>+96(SB), Z16, Z15
+	VFNMADD231PS.BCST softenNums<>+96(SB), Z18, Z17
+	VFNMADD231PS.BCST softenNums<>+96(SB), Z21, Z25
+	VFNMADD231PS.BCST softenNums<>+128(SB), Z12, Z11
+	VFNMADD231PS.BCST softenNums<>+128(SB), Z14, Z13
+	VFNMADD231PS.BCST softenNums<>+128(SB), Z16, Z15
+	VFNMADD231PS.BCST softenNums<>+128(SB), Z18, Z17
+	VFNMADD231PS.BCST softenNums<>+128(SB), Z21, Z25
+	VBROADCASTSS      softenNums<>+160(SB), Z20
+	VBROADCASTSS      softenNums<>+160(SB), Z22
+	VBROADCASTSS      softenNums<>+160(SB), Z23
+	VBROADCASTSS      softenNums<>+160(SB), Z24
+	VBROADCASTSS      softenNums<>+160(SB), Z26
+	VFMADD213PS.BCST  softenNums<>+192(SB), Z11, Z20
+	VFMADD213PS.BCST  softenNums<>+192(SB), Z13, Z22
+	VFMADD213PS.BCST  softenNums<>+192(SB), Z15, Z23
+	VFMADD213PS.BCST  softenNums<>+192(SB), Z17, Z24
+	VFMADD213PS.BCST  softenNums<>+192(SB), Z25, Z26
+	VFMADD213PS.BCST  softenNums<>+224(SB), Z11, Z20
+	VFMADD213PS.BCST  softenNums<>+224(SB), Z13, Z22
+	VFMADD213PS.BCST  softenNums<>+224(SB), Z15, Z23
+	VFMADD213PS.BCST  softenNums<>+224(SB), Z17, Z24
+	VFMADD213PS.BCST  softenNums<>+224(SB), Z25, Z26
+	VFMADD213PS.BCST  softenNums<>+256(SB), Z11, Z20
+	VFMADD213PS.BCST  softenNums<>+256(SB), Z13, Z22
+	VFMADD213PS.BCST  softenNums<>+256(SB), Z15, Z23
+	VFMADD213PS.BCST  softenNums<>+256(SB), Z17, Z24
+	VFMADD213PS.BCST  softenNums<>+256(SB), Z25, Z26
+	VFMADD213PS.BCST  softenNums<>+288(SB), Z11, Z20
+	VFMADD213PS.BCST  softenNums<>+288(SB), Z13, Z22
+	VFMADD213PS.BCST  softenNums<>+288(SB), Z15, Z23
+	VFMADD213PS.BCST  softenNums<>+288(SB), Z17, Z24
+	VFMADD213PS.BCST  softenNums<>+288(SB), Z25, Z26
+	VFMADD213PS.BCST  softenNums<>+320(SB), Z11, Z20
+	VFMADD213PS.BCST  softenNums<>+320(SB), Z13, Z22
+	VFMADD213PS.BCST  softenNums<>+320(SB), Z15, Z23
+	VFMADD213PS.BCST  softenNums<>+320(SB), Z17, Z24
+	VFMADD213PS.BCST  softenNums<>+320(SB), Z25, Z26
+	VFMADD213PS.BCST  softenNums<>+320(SB), Z11, Z20
+	VFMADD213PS.BCST  softenNums<>+320(SB), Z13, Z22
+	VFMADD213PS.BCST  softenNums<>+320(SB), Z15, Z23
+	VFMADD213PS.BCST  softenNums<>+320(SB), Z17, Z24
+	VFMADD213PS.BCST  softenNums<>+320(SB), Z25, Z26
+	VCMPPS            $0x15, Z1, Z7, K1
+	VCMPPS            $0x15, Z1, Z8, K2
+	VCMPPS            $0x15, Z1, Z9, K3
+	VCMPPS            $0x15, Z1, Z10, K4
+	VCMPPS            $0x15, Z1, Z19, K5
+	VSCALEFPS.Z       Z12, Z20, K1, Z7
+	VSCALEFPS.Z       Z14, Z22, K2, Z8
+	VSCALEFPS.Z       Z16, Z23, K3, Z9
+	VSCALEFPS.Z       Z18, Z24, K4, Z10
+	VSCALEFPS.Z       Z21, Z26, K5, Z11
+	VMOVUPS           Z7, (AX)(R8*4)
+	VMOVUPS           Z8, 64(AX)(R8*4)
+	VMOVUPS           Z9, 128(AX)(R8*4)
+	VMOVUPS           Z10, 192(AX)(R8*4)
+	VMOVUPS           Z11, 256(AX)(R8*4)
+	VADDPS            Z7, Z3, Z3
+	VADDPS            Z8, Z4, Z4
+	VADDPS            Z9, Z5, Z5
+	VADDPS            Z10, Z6, Z6
+	VADDPS            Z11, Z3, Z3
+	VMOVUPS           320(AX)(R8*4), Z7
+	VMOVUPS           384(AX)(R8*4), Z8
+	VMOVUPS           448(AX)(R8*4), Z9
+	VMOVUPS           512(AX)(R8*4), Z10
+	VMOVUPS           576(AX)(R8*4), Z11
+	VMULPS            Z0, Z7, Z7
+	VMULPS            Z0, Z8, Z8
+	VMULPS            Z0, Z9, Z9
+	VMULPS            Z0, Z10, Z10
+	VMULPS            Z0, Z11, Z11
+	VSUBPS            Z2, Z7, Z7
+	VSUBPS            Z2, Z8, Z8
+	VSUBPS            Z2, Z9, Z9
+	VSUBPS            Z2, Z10, Z10
+	VSUBPS            Z2, Z11, Z19
+	VMAXPS            Z7, Z1, Z11
+	VMAXPS            Z8, Z1, Z13
+	VMAXPS            Z9, Z1, Z15
+	VMAXPS            Z10, Z1, Z17
+	VMAXPS            Z19, Z1, Z20
+	VBROADCASTSS      softenNums<>+32(SB), Z12
+	VBROADCASTSS      softenNums<>+32(SB), Z14
+	VBROADCASTSS      softenNums<>+32(SB), Z16
+	VBROADCASTSS      softenNums<>+32(SB), Z18
+	VBROADCASTSS      softenNums<>+32(SB), Z21
+	VFMADD213PS.BCST  softenNums<>+64(SB), Z11, Z12
+	VFMADD213PS.BCST  softenNums<>+64(SB), Z13, Z14
+	VFMADD213PS.BCST  softenNums<>+64(SB), Z15, Z16
+	VFMADD213PS.BCST  softenNums<>+64(SB), Z17, Z18
+	VFMADD213PS.BCST  softenNums<>+64(SB), Z20, Z21
+	VSUBPS.BCST       softenNums<>+64(SB), Z12, Z12
+	VSUBPS.BCST       softenNums<>+64(SB), Z14, Z14
+	VSUBPS.BCST       softenNums<>+64(SB), Z16, Z16
+	VSUBPS.BCST       softenNums<>+64(SB), Z18, Z18
+	VSUBPS.BCST       softenNums<>+64(SB), Z21, Z21
+	VMOVUPS           Z11, Z11
+	VMOVUPS           Z13, Z13
+	VMOVUPS           Z15, Z15
+	VMOVUPS           Z17, Z17
+	VMOVUPS           Z20, Z25
+	VFNMADD231PS.BCST softenNums<>+96(SB), Z12, Z11
+	VFNMADD231PS.BCST softenNums<>+96(SB), Z14, Z13
+	VFNMADD231PS.BCST softenNums<>+96(SB), Z16, Z15
+	VFNMADD231PS.BCST softenNums<>+96(SB), Z18, Z17
+	VFNMADD231PS.BCST softenNums<>+96(SB), Z21, Z25
+	VFNMADD231PS.BCST softenNums<>+128(SB), Z12, Z11
+	VFNMADD231PS.BCST softenNums<>+128(SB), Z14, Z13
+	VFNMADD231PS.BCST softenNums<>+128(SB), Z16, Z15
+	VFNMADD231PS.BCST softenNums<>+128(SB), Z18, Z17
+	VFNMADD231PS.BCST softenNums<>+128(SB), Z21, Z25
+	VBROADCASTSS      softenNums<>+160(SB), Z20
+	VBROADCASTSS      softenNums<>+160(SB), Z22
+	VBROADCASTSS      softenNums<>+160(SB), Z23
+	VBROADCASTSS      softenNums<>+160(SB), Z24
+	VBROADCASTSS      softenNums<>+160(SB), Z26
+	VFMADD213PS.BCST  softenNums<>+192(SB), Z11, Z20
+	VFMADD213PS.BCST  softenNums<>+192(SB), Z13, Z22
+	VFMADD213PS.BCST  softenNums<>+192(SB), Z15, Z23
+	VFMADD213PS.BCST  softenNums<>+192(SB), Z17, Z24
+	VFMADD213PS.BCST  softenNums<>+192(SB), Z25, Z26
+	VFMADD213PS.BCST  softenNums<>+224(SB), Z11, Z20
+	VFMADD213PS.BCST  softenNums<>+224(SB), Z13, Z22
+	VFMADD213PS.BCST  softenNums<>+224(SB), Z15, Z23
+	VFMADD213PS.BCST  softenNums<>+224(SB), Z17, Z24
+	VFMADD213PS.BCST  softenNums<>+224(SB), Z25, Z26
+	VFMADD213PS.BCST  softenNums<>+256(SB), Z11, Z20
+	VFMADD213PS.BCST  softenNums<>+256(SB), Z13, Z22
+	VFMADD213PS.BCST  softenNums<>+256(SB), Z15, Z23
+	VFMADD213PS.BCST  softenNums<>+256(SB), Z17, Z24
+	VFMADD213PS.BCST  softenNums<>+256(SB), Z25, Z26
+	VFMADD213PS.BCST  softenNums<>+288(SB), Z11, Z20
+	VFMADD213PS.BCST  softenNums<>+288(SB), Z13, Z22
+	VFMADD213PS.BCST  softenNums<>+288(SB), Z15, Z23
+	VFMADD213PS.BCST  softenNums<>+288(SB), Z17, Z24
+	VFMADD213PS.BCST  softenNums<>+288(SB), Z25, Z26
+	VFMADD213PS.BCST  softenNums<>+320(SB), Z11, Z20
+	VFMADD213PS.BCST  softenNums<>+320(SB), Z13, Z22
+	VFMADD213PS.BCST  softenNums<>+320(SB), Z15, Z23
+	VFMADD213PS.BCST  softenNums<>+320(SB), Z17, Z24
+	VFMADD213PS.BCST  softenNums<>+320(SB), Z25, Z26
+	VFMADD213PS.BCST  softenNums<>+320(SB), Z11, Z20
+	VFMADD213PS.BCST  softenNums<>+320(SB), Z13, Z22
+	VFMADD213PS.BCST  softenNums<>+320(SB), Z15, Z23
+	VFMADD213PS.BCST  softenNums<>+320(SB), Z17, Z24
+	VFMADD213PS.BCST  softenNums<>+320(SB), Z25, Z26
+	VCMPPS            $0x15, Z1, Z7, K1
+	VCMPPS            $0x15, Z1, Z8, K2
+	VCMPPS            $0x15, Z1, Z9, K3
+	VCMPPS            $0x15, Z1, Z10, K4
+	VCMPPS            $0x15, Z1, Z19, K5
+	VSCALEFPS.Z       Z12, Z20, K1, Z7
+	VSCALEFPS.Z       Z14, Z22, K2, Z8
+	VSCALEFPS.Z       Z16, Z23, K3, Z9
+	VSCALEFPS.Z       Z18, Z24, K4, Z10
+	VSCALEFPS.Z       Z21, Z26, K5, Z11
+	VMOVUPS           Z7, 320(AX)(R8*4)
+	VMOVUPS           Z8, 384(AX)(R8*4)
+	VMOVUPS           Z9, 448(AX)(R8*4)
+	VMOVUPS           Z10, 512(AX)(R8*4)
+	VMOVUPS           Z11, 576(AX)(R8*4)
+	VADDPS            Z7, Z4, Z4
+	VADDPS            Z8, Z5, Z5
+	VADDPS            Z9, Z6, Z6
+	VADDPS            Z10, Z3, Z3
+	VADDPS            Z11, Z4, Z4
+	VMOVUPS           640(AX)(R8*4), Z7
+	VMOVUPS           704(AX)(R8*4), Z8
+	VMOVUPS           768(AX)(R8*4), Z9
+	VMOVUPS           832(AX)(R8*4), Z10
+	VMOVUPS           896(AX)(R8*4), Z11
+	VMULPS            Z0, Z7, Z7
+	VMULPS            Z0, Z8, Z8
+	VMULPS            Z0, Z9, Z9
+	VMULPS            Z0, Z10, Z10
+	VMULPS            Z0, Z11, Z11
+	VSUBPS            Z2, Z7, Z7
+	VSUBPS            Z2, Z8, Z8
+	VSUBPS            Z2, Z9, Z9
+	VSUBPS            Z2, Z10, Z10
+	VSUBPS            Z2, Z11, Z19
+	VMAXPS            Z7, Z1, Z11
+	VMAXPS            Z8, Z1, Z13
+	VMAXPS            Z9, Z1, Z15
+	VMAXPS            Z10, Z1, Z17
+	VMAXPS            Z19, Z1, Z20
+	VBROADCASTSS      softenNums<>+32(SB), Z12
+	VBROADCASTSS      softenNums<>+32(SB), Z14
+	VBROADCASTSS      softenNums<>+32(SB), Z16
+	VBROADCASTSS      softenNums<>+32(SB), Z18
+	VBROADCASTSS      softenNums<>+32(SB), Z21
+	VFMADD213PS.BCST  softenNums<>+64(SB), Z11, Z12
+	VFMADD213PS.BCST  softenNums<>+64(SB), Z13, Z14
+	VFMADD213PS.BCST  softenNums<>+64(SB), Z15, Z16
+	VFMADD213PS.BCST  softenNums<>+64(SB), Z17, Z18
+	VFMADD213PS.BCST  softenNums<>+64(SB), Z20, Z21
+	VSUBPS.BCST       softenNums<>+64(SB), Z12, Z12
+	VSUBPS.BCST       softenNums<>+64(SB), Z14, Z14
+	VSUBPS.BCST       softenNums<>+64(SB), Z16, Z16
+	VSUBPS.BCST       softenNums<>+64(SB), Z18, Z18
+	VSUBPS.BCST       softenNums<>+64(SB), Z21, Z21
+	VMOVUPS           Z11, Z11
+	VMOVUPS           Z13, Z13
+	VMOVUPS           Z15, Z15
+	VMOVUPS           Z17, Z17
+	VMOVUPS           Z20, Z25
+	VFNMADD231PS.BCST softenNums<>+96(SB), Z12, Z11
+	VFNMADD231PS.BCST softenNums<>+96(SB), Z14, Z13
+	VFNMADD231PS.BCST softenNums<>+96(SB), Z16, Z15
+	VFNMADD231PS.BCST softenNums<>+96(SB), Z18, Z17
+	VFNMADD231PS.BCST softenNums<>+96(SB), Z21, Z25
+	VFNMADD231PS.BCST softenNums<>+128(SB), Z12, Z11
+	VFNMADD231PS.BCST softenNums<>+128(SB), Z14, Z13
+	VFNMADD231PS.BCST softenNums<>+128(SB), Z16, Z15
+	VFNMADD231PS.BCST softenNums<>+128(SB), Z18, Z17
+	VFNMADD231PS.BCST softenNums<>+128(SB), Z21, Z25
+	VBROADCASTSS      softenNums<>+160(SB), Z20
+	VBROADCASTSS      softenNums<>+160(SB), Z22
+	VBROADCASTSS      softenNums<>+160(SB), Z23
+	VBROADCASTSS      softenNums<>+160(SB), Z24
+	VBROADCASTSS      softenNums<>+160(SB), Z26
+	VFMADD213PS.BCST  softenNums<>+192(SB), Z11, Z20
+	VFMADD213PS.BCST  softenNums<>+192(SB), Z13, Z22
+	VFMADD213PS.BCST  softenNums<>+192(SB), Z15, Z23
+	VFMADD213PS.BCST  softenNums<>+192(SB), Z17, Z24
+	VFMADD213PS.BCST  softenNums<>+192(SB), Z25, Z26
+	VFMADD213PS.BCST  softenNums<>+224(SB), Z11, Z20
+	VFMADD213PS.BCST  softenNums<>+224(SB), Z13, Z22
+	VFMADD213PS.BCST  softenNums<>+224(SB), Z15, Z23
+	VFMADD213PS.BCST  softenNums<>+224(SB), Z17, Z24
+	VFMADD213PS.BCST  softenNums<>+224(SB), Z25, Z26
+	VFMADD213PS.BCST  softenNums<>+256(SB), Z11, Z20
+	VFMADD213PS.BCST  softenNums<>+256(SB), Z13, Z22
+	VFMADD213PS.BCST  softenNums<>+256(SB), Z15, Z23
+	VFMADD213PS.BCST  softenNums<>+256(SB), Z17, Z24
+	VFMADD213PS.BCST  softenNums<>+256(SB), Z25, Z26
+	VFMADD213PS.BCST  softenNums<>+288(SB), Z11, Z20
+	VFMADD213PS.BCST  softenNums<>+288(SB), Z13, Z22
+	VFMADD213PS.BCST  softenNums<>+288(SB), Z15, Z23
+	VFMADD213PS.BCST  softenNums<>+288(SB), Z17, Z24
+	VFMADD213PS.BCST  softenNums<>+288(SB), Z25, Z26
+	VFMADD213PS.BCST  softenNums<>+320(SB), Z11, Z20
+	VFMADD213PS.BCST  softenNums<>+320(SB), Z13, Z22
+	VFMADD213PS.BCST  softenNums<>+320(SB), Z15, Z23
+	VFMADD213PS.BCST  softenNums<>+320(SB), Z17, Z24
+	VFMADD213PS.BCST  softenNums<>+320(SB), Z25, Z26
+	VFMADD213PS.BCST  softenNums<>+320(SB), Z11, Z20
+	VFMADD213PS.BCST  softenNums<>+320(SB), Z13, Z22
+	VFMADD213PS.BCST  softenNums<>+320(SB), Z15, Z23
+	VFMADD213PS.BCST  softenNums<>+320(SB), Z17, Z24
+	VFMADD213PS.BCST  softenNums<>+320(SB), Z25, Z26
+	VCMPPS            $0x15, Z1, Z7, K1
+	VCMPPS            $0x15, Z1, Z8, K2
+	VCMPPS            $0x15, Z1, Z9, K3
+	VCMPPS            $0x15, Z1, Z10, K4
+	VCMPPS            $0x15, Z1, Z19, K5
+	VSCALEFPS.Z       Z12, Z20, K1, Z7
+	VSCALEFPS.Z       Z14, Z22, K2, Z8
+	VSCALEFPS.Z       Z16, Z23, K3, Z9
+	VSCALEFPS.Z       Z18, Z24, K4, Z10
+	VSCALEFPS.Z       Z21, Z26, K5, Z11
+	VMOVUPS           Z7, 640(AX)(R8*4)
+	VMOVUPS           Z8, 704(AX)(R8*4)
+	VMOVUPS           Z9, 768(AX)(R8*4)
+	VMOVUPS           Z10, 832(AX)(R8*4)
+	VMOVUPS           Z11, 896(AX)(R8*4)
+	VADDPS            Z7, Z5, Z5
+	VADDPS            Z8, Z6, Z6
+	VADDPS            Z9, Z3, Z3
+	VADDPS            Z10, Z4, Z4
+	VADDPS            Z11, Z5, Z5
+	VMOVUPS           960(AX)(R8*4), Z7
+	VMOVUPS           1024(AX)(R8*4), Z8
+	VMOVUPS           1088(AX)(R8*4), Z9
+	VMOVUPS           1152(AX)(R8*4), Z10
+	VMOVUPS           1216(AX)(R8*4), Z11
+	VMULPS            Z0, Z7, Z7
+	VMULPS            Z0, Z8, Z8
+	VMULPS            Z0, Z9, Z9
+	VMULPS            Z0, Z10, Z10
+	VMULPS            Z0, Z11, Z11
+	VSUBPS            Z2, Z7, Z7
+	VSUBPS            Z2, Z8, Z8
+	VSUBPS            Z2, Z9, Z9
+	VSUBPS            Z2, Z10, Z10
+	VSUBPS            Z2, Z11, Z19
+	VMAXPS            Z7, Z1, Z11
+	VMAXPS            Z8, Z1, Z13
+	VMAXPS            Z9, Z1, Z15
+	VMAXPS            Z10, Z1, Z17
+	VMAXPS            Z19, Z1, Z20
+	VBROADCASTSS      softenNums<>+32(SB), Z12
+	VBROADCASTSS      softenNums<>+32(SB), Z14
+	VBROADCASTSS      softenNums<>+32(SB), Z16
+	VBROADCASTSS      softenNums<>+32(SB), Z18
+	VBROADCASTSS      softenNums<>+32(SB), Z21
+	VFMADD213PS.BCST  softenNums<>+64(SB), Z11, Z12
+	VFMADD213PS.BCST  softenNums<>+64(SB), Z13, Z14
+	VFMADD213PS.BCST  softenNums<>+64(SB), Z15, Z16
+	VFMADD213PS.BCST  softenNums<>+64(SB), Z17, Z18
+	VFMADD213PS.BCST  softenNums<>+64(SB), Z20, Z21
+	VSUBPS.BCST       softenNums<>+64(SB), Z12, Z12
+	VSUBPS.BCST       softenNums<>+64(SB), Z14, Z14
+	VSUBPS.BCST       softenNums<>+64(SB), Z16, Z16
+	VSUBPS.BCST       softenNums<>+64(SB), Z18, Z18
+	VSUBPS.BCST       softenNums<>+64(SB), Z21, Z21
+	VMOVUPS           Z11, Z11
+	VMOVUPS           Z13, Z13
+	VMOVUPS           Z15, Z15
+	VMOVUPS           Z17, Z17
+	VMOVUPS           Z20, Z25
+	VFNMADD231PS.BCST softenNums<>+96(SB), Z12, Z11
+	VFNMADD231PS.BCST softenNums<>+96(SB), Z14, Z13
+	VFNMADD231PS.BCST softenNums<>+96(SB), Z16, Z15
+	VFNMADD231PS.BCST softenNums<>+96(SB), Z18, Z17
+	VFNMADD231PS.BCST softenNums<>+96(SB), Z21, Z25
+	VFNMADD231PS.BCST softenNums<>+128(SB), Z12, Z11
+	VFNMADD231PS.BCST softenNums<>+128(SB), Z14, Z13
+	VFNMADD231PS.BCST softenNums<>+128(SB), Z16, Z15
+	VFNMADD231PS.BCST softenNums<>+128(SB), Z18, Z17
+	VFNMADD231PS.BCST softenNums<>+128(SB), Z21, Z25
+	VBROADCASTSS      softenNums<>+160(SB), Z20
+	VBROADCASTSS      softenNums<>+160(SB), Z22
+	VBROADCASTSS      softenNums<>+160(SB), Z23
+	VBROADCASTSS      softenNums<>+160(SB), Z24
+	VBROADCASTSS      softenNums<>+160(SB), Z26
+	VFMADD213PS.BCST  softenNums<>+192(SB), Z11, Z20
+	VFMADD213PS.BCST  softenNums<>+192(SB), Z13, Z22
+	VFMADD213PS.BCST  softenNums<>+192(SB), Z15, Z23
+	VFMADD213PS.BCST  softenNums<>+192(SB), Z17, Z24
+	VFMADD213PS.BCST  softenNums<>+192(SB), Z25, Z26
+	VFMADD213PS.BCST  softenNums<>+224(SB), Z11, Z20
+	VFMADD213PS.BCST  softenNums<>+224(SB), Z13, Z22
+	VFMADD213PS.BCST  softenNums<>+224(SB), Z15, Z23
+	VFMADD213PS.BCST  softenNums<>+224(SB), Z17, Z24
+	VFMADD213PS.BCST  softenNums<>+224(SB), Z25, Z26
+	VFMADD213PS.BCST  softenNums<>+256(SB), Z11, Z20
+	VFMADD213PS.BCST  softenNums<>+256(SB), Z13, Z22
+	VFMADD213PS.BCST  softenNums<>+256(SB), Z15, Z23
+	VFMADD213PS.BCST  softenNums<>+256(SB), Z17, Z24
+	VFMADD213PS.BCST  softenNums<>+256(SB), Z25, Z26
+	VFMADD213PS.BCST  softenNums<>+288(SB), Z11, Z20
+	VFMADD213PS.BCST  softenNums<>+288(SB), Z13, Z22
+	VFMADD213PS.BCST  softenNums<>+288(SB), Z15, Z23
+	VFMADD213PS.BCST  softenNums<>+288(SB), Z17, Z24
+	VFMADD213PS.BCST  softenNums<>+288(SB), Z25, Z26
+	VFMADD213PS.BCST  softenNums<>+320(SB), Z11, Z20
+	VFMADD213PS.BCST  softenNums<>+320(SB), Z13, Z22
+	VFMADD213PS.BCST  softenNums<>+320(SB), Z15, Z23
+	VFMADD213PS.BCST  softenNums<>+320(SB), Z17, Z24
+	VFMADD213PS.BCST  softenNums<>+320(SB), Z25, Z26
+	VFMADD213PS.BCST  softenNums<>+320(SB), Z11, Z20
+	VFMADD213PS.BCST  softenNums<>+320(SB), Z13, Z22
+	VFMADD213PS.BCST  softenNums<>+320(SB), Z15, Z23
+	VFMADD213PS.BCST  softenNums<>+320(SB), Z17, Z24
+	VFMADD213PS.BCST  softenNums<>+320(SB), Z25, Z26
+	VCMPPS            $0x15, Z1, Z7, K1
+	VCMPPS            $0x15, Z1, Z8, K2
+	VCMPPS            $0x15, Z1, Z9, K3
+	VCMPPS            $0x15, Z1, Z10, K4
+	VCMPPS            $0x15, Z1, Z19, K5
+	VSCALEFPS.Z       Z12, Z20, K1, Z7
+	VSCALEFPS.Z       Z14, Z22, K2, Z8
+	VSCALEFPS.Z       Z16, Z23, K3, Z9
+	VSCALEFPS.Z       Z18, Z24, K4, Z10
+	VSCALEFPS.Z       Z21, Z26, K5, Z11
+	VMOVUPS           Z7, 960(AX)(R8*4)
+	VMOVUPS           Z8, 1024(AX)(R8*4)
+	VMOVUPS           Z9, 1088(AX)(R8*4)
+	VMOVUPS           Z10, 1152(AX)(R8*4)
+	VMOVUPS           Z11, 1216(AX)(R8*4)
+	VADDPS            Z7, Z6, Z6
+	VADDPS            Z8, Z3, Z3
+	VADDPS            Z9, Z4, Z4
+	VADDPS            Z10, Z5, Z5
+	VADDPS            Z11, Z6, Z6
+	ADDQ              $+320, R8
+	SUBQ              $+320, CX
+	JGE               turn8
+
+turned9:
+	ADDQ $+320, CX
+	SUBQ $+64, CX
+	JLT  turned11
+
+turn10:
 	VMOVUPS           (AX)(R8*4), Z7
 	VMOVUPS           64(AX)(R8*4), Z8
 	VMOVUPS           128(AX)(R8*4), Z9
@@ -1255,12 +1685,12 @@ turn8:
 	VADDPS            Z10, Z6, Z6
 	ADDQ              $+64, R8
 	SUBQ              $+64, CX
-	JGE               turn8
+	JGE               turn10
 
-turned9:
+turned11:
 	ADDQ              $+64, CX
 	CMPQ              CX, $+16
-	JLT               short11
+	JLT               short13
 	VMOVUPS           (AX)(R8*4), Z7
 	VMULPS            Z0, Z7, Z7
 	VSUBPS            Z2, Z7, Z7
@@ -1285,7 +1715,7 @@ turned9:
 	ADDQ              $+16, R8
 	SUBQ              $+16, CX
 	CMPQ              CX, $+16
-	JLT               short12
+	JLT               short14
 	VMOVUPS           (AX)(R8*4), Z7
 	VMULPS            Z0, Z7, Z7
 	VSUBPS            Z2, Z7, Z7
@@ -1310,7 +1740,7 @@ turned9:
 	ADDQ              $+16, R8
 	SUBQ              $+16, CX
 	CMPQ              CX, $+16
-	JLT               short13
+	JLT               short15
 	VMOVUPS           (AX)(R8*4), Z7
 	VMULPS            Z0, Z7, Z7
 	VSUBPS            Z2, Z7, Z7
@@ -1335,7 +1765,7 @@ turned9:
 	ADDQ              $+16, R8
 	SUBQ              $+16, CX
 	CMPQ              CX, $+16
-	JLT               short14
+	JLT               short16
 	VMOVUPS           (AX)(R8*4), Z7
 	VMULPS            Z0, Z7, Z7
 	VSUBPS            Z2, Z7, Z7
@@ -1360,9 +1790,9 @@ turned9:
 	ADDQ              $+16, R8
 	SUBQ              $+16, CX
 
-short11:
+short13:
 	TESTQ             CX, CX
-	JEQ               done10
+	JEQ               done12
 	MOVQ              $+1, R9
 	SHLQ              CL, R9
 	DECQ              R9
@@ -1388,11 +1818,11 @@ short11:
 	VSCALEFPS.Z       Z8, Z9, K2, Z2
 	VMOVUPS           Z2, K1, (AX)(R8*4)
 	VADDPS            Z2, Z3, K1, Z3
-	JMP               done10
+	JMP               done12
 
-short12:
+short14:
 	TESTQ             CX, CX
-	JEQ               done10
+	JEQ               done12
 	MOVQ              $+1, R9
 	SHLQ              CL, R9
 	DECQ              R9
@@ -1418,11 +1848,11 @@ short12:
 	VSCALEFPS.Z       Z8, Z9, K2, Z2
 	VMOVUPS           Z2, K1, (AX)(R8*4)
 	VADDPS            Z2, Z4, K1, Z4
-	JMP               done10
+	JMP               done12
 
-short13:
+short15:
 	TESTQ             CX, CX
-	JEQ               done10
+	JEQ               done12
 	MOVQ              $+1, R9
 	SHLQ              CL, R9
 	DECQ              R9
@@ -1448,11 +1878,11 @@ short13:
 	VSCALEFPS.Z       Z8, Z9, K2, Z2
 	VMOVUPS           Z2, K1, (AX)(R8*4)
 	VADDPS            Z2, Z5, K1, Z5
-	JMP               done10
+	JMP               done12
 
-short14:
+short16:
 	TESTQ             CX, CX
-	JEQ               done10
+	JEQ               done12
 	MOVQ              $+1, R9
 	SHLQ              CL, R9
 	DECQ              R9
@@ -1479,7 +1909,7 @@ short14:
 	VMOVUPS           Z2, K1, (AX)(R8*4)
 	VADDPS            Z2, Z6, K1, Z6
 
-done10:
+done12:
 	VADDPS        Z3, Z5, Z3
 	VADDPS        Z4, Z6, Z4
 	VADDPS        Z3, Z4, Z3

@@ -71,7 +71,7 @@ func functions(e Element, n int) []function {
 		{"max", size, func() { Max(e, src, buf) }},
 		{"exp-sum", size + 4, func() { ExpSum(e, wide, src, 4) }},
 		{"scale-to", size + 4, func() { ScaleTo(e, dst, wide, 0.5, buf) }},
-		{"softmax-1024", 2 * size, func() { Softmax(e, dst, src, ShortRow, buf) }},
+		{"softmax-4096", 2 * size, func() { Softmax(e, dst, src, 4096, buf) }},
 		{"sum-squares", size, func() { SumSquares(e, src, buf) }},
 		{"scale-mul", 2*size + 4, func() { ScaleMul(e, dst, src, 0.5, wide, buf) }},
 		{"rotate-half-128", 2 * size, func() { Rotate(Halves, e, dst, src, n/128, 128, wide[:128], x.values[:128], buf) }},

@@ -290,7 +290,8 @@ func TestReductions(t *testing.T) {
 	})
 }
 
-// TestSoftmax compares rows in one call with each row by its parts.
+// TestSoftmax compares rows in one call: of float32 with each row by its parts,
+// of 16-bit numbers with float64.
 func TestSoftmax(t *testing.T) {
 	each(t, func(t *testing.T, r *rand.Rand, e Element, n int, what string) {
 		if n == 0 {
@@ -303,7 +304,7 @@ func TestSoftmax(t *testing.T) {
 			x.values[i] = float32(math.Inf(-1))
 		}
 		for i := range x.values[n:] {
-			x.values[n+i] = float32(r.NormFloat64())
+			x.values[n+i] = float32(r.NormFloat64()) * 4
 		}
 		copy(x.bytes(), encode(e, x.values))
 		Widen(e, x.values, x.bytes())
@@ -311,15 +312,84 @@ func TestSoftmax(t *testing.T) {
 			return
 		}
 		for i := 1; i < rows; i++ {
-			row := x.values[i*n : (i+1)*n]
-			w := want[i*n : (i+1)*n]
-			vec.Scale(w, w, 1/vec.ExpSum(w, row, vec.Max(row)))
+			row, w := x.values[i*n:(i+1)*n], want[i*n:(i+1)*n]
+			if e == F32 {
+				vec.Scale(w, w, 1/vec.ExpSum(w, row, vec.Max(row)))
+				continue
+			}
+			got := make([]float32, n)
+			Widen(e, got, y.bytes()[i*n*2:(i+1)*n*2])
+			for k, exact := range softmaxRef(row) {
+				wantNear(t, e, float64(got[k]), exact, gateBound(e), "row %d element %d of %d, %s", i, k, n, what)
+			}
+			copy(w, got)
 		}
 		y.require(t, want, what)
 		Softmax(e, x.bytes(), x.bytes(), n, buf)
 		x.require(t, want, "in place, "+what)
 	})
-	require.False(t, Softmax(F32, nil, nil, ShortRow+1, nil))
+	require.False(t, Softmax(F32, nil, nil, LongestRow+1, nil))
+}
+
+// softmaxRef is the softmax of a row, zeros for one of -Inf.
+func softmaxRef(row []float32) []float64 {
+	out, top, sum := make([]float64, len(row)), math.Inf(-1), 0.0
+	for _, x := range row {
+		top = max(top, float64(x))
+	}
+	for i, x := range row {
+		if !math.IsInf(top, -1) {
+			out[i] = math.Exp(float64(x) - top)
+		}
+		sum += out[i]
+	}
+	for i := range out {
+		if sum != 0 {
+			out[i] /= sum
+		}
+	}
+	return out
+}
+
+// TestSoftmaxSpecialRows has rows whose numbers are extreme: NaN and +Inf make a
+// row NaN, -Inf hides, and large, small and negative numbers stay exact.
+func TestSoftmaxSpecialRows(t *testing.T) {
+	inf, nan := float32(math.Inf(1)), float32(math.NaN())
+	negative := math.Float32frombits(0xffc00000) // a NaN too
+	each(t, func(t *testing.T, r *rand.Rand, e Element, n int, what string) {
+		if n < 2 {
+			return
+		}
+		big := float32(largest(e))
+		for _, s := range [][]float32{{nan}, {negative}, {inf}, {inf, -inf}, {-inf}, {big, -big}, {-big, -inf}, {-3, -1e-7, -2}, {1e-7, 0}, {-big}} {
+			x, y, buf := newArray(e, n, n%7), newArray(e, n, n%5), make([]float32, n)
+			for i := range x.values {
+				x.values[i] = s[i%len(s)]
+				if len(s) == 1 && i > 0 {
+					x.values[i] = float32(r.NormFloat64())
+				}
+			}
+			copy(x.bytes(), encode(e, x.values))
+			Widen(e, x.values, x.bytes())
+			if !Softmax(e, y.bytes(), x.bytes(), n, buf) {
+				return
+			}
+			got := make([]float32, n)
+			Widen(e, got, y.bytes())
+			for i, exact := range softmaxRef(x.values) {
+				if e == F32 {
+					if math.IsNaN(exact) {
+						require.True(t, got[i] != got[i], "%v of %v", i, s)
+					} else {
+						require.InDelta(t, exact, got[i], 1e-6, "%v of %v, %s", i, s, what)
+					}
+					continue
+				}
+				wantNear(t, e, float64(got[i]), exact, gateBound(e), "element %d of %d, values %v, %s", i, n, s, what)
+			}
+			y.require(t, got, what)
+		}
+	})
 }
 
 func TestNothingAllocates(t *testing.T) {

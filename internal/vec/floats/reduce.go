@@ -63,16 +63,17 @@ func ExpSum(e Element, dst []float32, src []byte, max float32) float32 {
 	return vec.ExpSumHalves(e, dst, view[uint16](src), max)
 }
 
-// ShortRow is the largest length of a row that Softmax takes.
-const ShortRow = vec.SumStep
+// LongestRow is the largest length of a row that Softmax takes.
+const LongestRow = 8 << 10
 
-// Softmax stores the softmax of rows of n elements that follow each other: what
-// Max, ExpSum and ScaleTo by 1 over the sum give for each, and zeros for a row of
-// -Inf. It returns false where there is no assembly, or n is above ShortRow.
-// buf has room for a row.
+// Softmax stores the softmax of rows of n elements that follow each other, and
+// zeros for a row of -Inf; a NaN or +Inf makes its row NaN. For float32 it gives
+// what Max, ExpSum and ScaleTo by 1 over the sum give for each row; 16-bit
+// results have the error of gates. It returns false where there is no assembly, or
+// n is above LongestRow. buf has room for a row.
 func Softmax(e Element, dst, src []byte, n int, buf []float32) bool {
 	switch {
-	case n > ShortRow:
+	case n > LongestRow:
 		return false
 	case e == F32:
 		return vecmath.Softmax(e, view[float32](dst), view[float32](src), n, nil)

@@ -1,7 +1,12 @@
 package vecmath
 
-// sumLanes is the number of interleaved partial sums of every reduction.
+import "math"
+
+// sumLanes is the number of interleaved partial sums of reductions.
 const sumLanes = 64
+
+// sumStep is the number of elements that a softmax adds in float32.
+const sumStep = 1024
 
 // expSum makes the core of a softmax.
 func (v isa) expSum(e element) {
@@ -10,10 +15,10 @@ func (v isa) expSum(e element) {
 		name+" writes e^(src-max) and returns the sum of what it wrote, in the order of a reduction.")
 	dst, src := v.pointer("dst"), v.pointer("src")
 	l := v.begin()
-	top, exp := v.param("max"), v.exp()
+	top := v.param("max")
 	acc := v.partials()
-	l.sum(acc, v.sumChains(), func() vec {
-		y := exp(v.sub(l.load(src, e), top))
+	l.sum(acc, v.sumChains(f32), func() vec {
+		y := v.exp2(v.mul(v.sub(l.load(src, e), top), v.nums.f32(math.Log2E)), f32)
 		l.store(y, dst, f32)
 		return y
 	})
@@ -29,10 +34,14 @@ func (v isa) partials() []vec {
 	return acc
 }
 
-// sumChains is the number of exponentials that a sum interleaves.
-func (v isa) sumChains() int {
-	if v.wide {
-		return sumLanes / v.lanes()
+// sumChains is the number of exponentials with results of type e that a sum
+// interleaves.
+func (v isa) sumChains(e element) int {
+	switch {
+	case !v.wide:
+		return 1
+	case e == f32:
+		return 6
 	}
-	return 1
+	return 8
 }

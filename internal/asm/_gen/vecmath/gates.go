@@ -13,26 +13,42 @@ import (
 // place of f16, and by less than 0.03 of bf16.
 
 // exp2Polys hold polynomials for 2^f, 0 <= f <= 1, with the smallest relative
-// error.
+// error; that for float32 has one below 2^-27, and gives 1 for 0.
 var exp2Polys = map[element][]float64{
 	bf16: {0x1.fff632p-1, 0x1.64444cp-1, 0x1.cefc4ap-3, 0x1.3f96a6p-4},
 	f16:  {0x1.00002cp0, 0x1.62d166p-1, 0x1.ee798cp-3, 0x1.aa13e4p-5, 0x1.bb7ce6p-7},
+	f32:  {1, 0x1.62e42ap-1, 0x1.ebfd9ep-3, 0x1.c685p-5, 0x1.3d27fep-7, 0x1.46196ap-10, 0x1.c720dap-13},
 }
 
 // gateShifts hold a number that z is taken less of, so that no z whose result is
 // not 0 overflows: a bf16 may be as small as 2^-133.
 var gateShifts = map[element]float64{bf16: 20, f16: 0}
 
-// onePlusExp2 returns one + 2^z. Powers below 2^-126 may be 2^-126, and those from
-// 2^128 on give Inf; NaN stays NaN.
-func (v isa) onePlusExp2(one num, z vec, e element) vec {
+// exp2 returns 2^z for z < 128, with the polynomial of e; NaN stays NaN. For
+// float32 both widths give the same bits; VREDUCEPS rounds a fraction down.
+func (v isa) exp2(z vec, e element) vec {
 	const down = 1
 	if v.wide {
 		f := v.reg()
-		v.c.VREDUCEPS(operand.U8(down), z, f)
+		if e == f32 {
+			f = v.sub(z, v.floor(z))
+		} else {
+			v.c.VREDUCEPS(operand.U8(down), z, f)
+		}
 		p := v.horner(f, exp2Polys[e]...)
 		v.c.VSCALEFPS(z, p, p) // by the integer below z
-		return v.add(p, one)
+		return p
+	}
+	z = v.max(v.set(v.nums.f32(-200)), z)
+	n := v.floor(z)
+	return v.scale(v.horner(v.sub(z, n), exp2Polys[e]...), n)
+}
+
+// onePlusExp2 returns one + 2^z. Powers below 2^-126 may be 2^-126, and those from
+// 2^128 on give Inf; NaN stays NaN.
+func (v isa) onePlusExp2(one num, z vec, e element) vec {
+	if v.wide {
+		return v.add(v.exp2(z, e), one)
 	}
 	// Half the power has an exponent within range.
 	half := make([]float64, len(exp2Polys[e]))

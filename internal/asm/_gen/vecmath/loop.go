@@ -99,9 +99,9 @@ func (v isa) array(name, what string, s signature, body func(l *loop, p pointers
 
 // stream makes the arrays of an array function streams, all of type e.
 func (l *loop) stream(e element, p pointers) {
-	l.streams = []stream{{p.src, e.size, false}, {p.dst, e.size, true}}
+	l.streams = []stream{{p.src, e.size, false, aheadBytes, false}, {p.dst, e.size, true, aheadBytes, false}}
 	if p.b != nil {
-		l.streams = append(l.streams, stream{p.b, e.size, false})
+		l.streams = append(l.streams, stream{p.b, e.size, false, aheadBytes, false})
 	}
 }
 
@@ -149,22 +149,29 @@ type stream struct {
 	p       reg.Register
 	size    uint8
 	written bool
+	// ahead is the distance in bytes at which its lines are asked for; far says
+	// that they go to the second-level cache.
+	ahead int
+	far   bool
 }
 
-// aheadBytes is how far ahead of a turn its streams' lines are asked for. The
+// aheadBytes is how far ahead of a turn the lines of most streams are asked for. The
 // processor's own prefetching stops at the end of a page, and does not know what
 // will be written before the instructions that are waiting.
 const aheadBytes = 2048
 
-// askAhead asks for the lines of a turn of n elements that comes aheadBytes later.
+// askAhead asks for the lines of a turn of n elements that comes later.
 func (l *loop) askAhead(n int) {
 	for _, s := range l.streams {
 		for at := 0; at < n*int(s.size); at += lineBytes {
 			m := l.at(s.p, s.size)
-			m.Disp += aheadBytes + at
-			if s.written {
+			m.Disp += s.ahead + at
+			switch {
+			case s.written:
 				target.PREFETCHW(l.c, m)
-			} else {
+			case s.far:
+				l.c.PREFETCHT1(m)
+			default:
 				l.c.PREFETCHT0(m)
 			}
 		}
@@ -236,7 +243,7 @@ func (l *loop) at(p reg.Register, size uint8) operand.Mem {
 func (l *loop) reduce(acc []vec, chains int, step, last func(i int)) {
 	c, n := l.c, len(acc)
 	if chains > n {
-		l.groups(2*n, chains, func(u int) { step(u % n) })
+		l.groups(n*chains/gcd(n, chains), chains, func(u int) { step(u % n) })
 	}
 	l.groups(n, min(chains, n), step)
 	done := l.label("done")
@@ -259,6 +266,13 @@ func (l *loop) reduce(acc []vec, chains int, step, last func(i int)) {
 		}
 	}
 	c.Label(done)
+}
+
+func gcd(a, b int) int {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
 }
 
 // sum adds term() for all elements to partial sums.

@@ -38,7 +38,7 @@ func (v isa) soften() {
 
 	acc = v.partials()
 	l = v.walk(n)
-	l.sum(acc, v.sumChains(), func() vec {
+	l.sum(acc, v.chains(f32), func() vec {
 		y := weight(v.sub(v.mul(l.load(s, f32), scale), top))
 		l.store(y, s, f32)
 		return y
