@@ -146,6 +146,7 @@ func operationAPI() []api {
 			"DefaultGather":    shape.DefaultGather,
 			"DefaultSlice":     shape.DefaultSlice,
 			"DefaultSoftmax":   shape.DefaultSoftmax,
+			"DefaultSort":      shape.DefaultSort,
 			"DefaultSplit":     shape.DefaultSplit,
 			"DefaultTranspose": shape.DefaultTranspose,
 		}, types: types{
@@ -153,6 +154,7 @@ func operationAPI() []api {
 			new(shape.Gather),
 			new(shape.Slice),
 			new(shape.Softmax),
+			new(shape.Sort),
 			new(shape.Split),
 			new(shape.Transpose),
 		}},

@@ -30,6 +30,9 @@ var variants = []struct{ op, param, in, out string }{
 	{"PagedAttention", `{"headNum":4,"kvHeadNum":2,"qkScale":0.02,"quantType":3,"outDataType":27}`, "int8 2,4,64;int8 9,32,2,64;int8 9,32,2,64;int32 2,4;int32 2;float 4;float 4", "bf16 2,4,64"},
 
 	{"ReshapeAndCache", `{"compressType":1}`, "float16 20,3,32;float16 20,3,32;float16 16,8,1,32;float16 16,8,1,32;int32 6;int32 6;int32 2", "float16 16,8,1,32;float16 16,8,1,32"},
+	{"Sort", `{"num":[3000]}`, "float16 3,2,4096", "float16 3,2,3000;int32 3,2,3000"},
+	{"Sort", `{"num":[8]}`, "bf16 5,64", "bf16 5,8;int32 5,8"},
+	{"Sort", `{"num":[512]}`, "float 3,25000", "float 3,512;int32 3,512"},
 	{"ReshapeAndCache", `{"compressType":2}`, "bf16 20,3,32;bf16 20,3,32;bf16 16,8,1,32;bf16 16,8,1,32;int32 6;int32 6;int32 2;int32 6", "bf16 16,8,1,32;bf16 16,8,1,32"},
 }
 

@@ -167,6 +167,8 @@ func shapeRows() []row {
 		{"Gather", shape.Gather{}, shape.Gather{Axis: 1}, func(s *source, n int64) []operand { return []operand{s.f32(9, 9, 3), s.below(9, n)} }, nil},
 		{"Softmax", shape.Softmax{Axes: []int64{-1}}, shape.Softmax{Axes: []int64{0, 1}}, func(s *source, n int64) []operand { return []operand{s.f16(n, 6, 7)} }, nil},
 		{"Softmax of long rows", shape.Softmax{Axes: []int64{-1}}, nil, func(s *source, n int64) []operand { return []operand{s.f32(1, 20000*n)} }, nil},
+		{"Sort", shape.Sort{Num: []int64{4}}, shape.Sort{Num: []int64{3}}, wide, nil},
+		{"Sort of long rows", shape.Sort{Num: []int64{600}}, nil, func(s *source, n int64) []operand { return []operand{s.f16(2, 700*n)} }, nil},
 		{"Transpose", shape.Transpose{Perm: []int64{1, 0, 2}}, shape.Transpose{Perm: []int64{2, 1, 0}}, func(s *source, n int64) []operand { return []operand{s.f32(n, 5, 6)} }, nil},
 		{"Concat", shape.Concat{}, shape.Concat{ConcatDim: 1}, func(s *source, n int64) []operand { return []operand{s.f32(n, 8), s.f32(n, 8)} }, nil},
 		{"Split", shape.Split{SplitNum: 2, SplitDim: 1}, shape.Split{SplitNum: 3, SplitDim: 1}, wide, nil},

@@ -43,6 +43,7 @@ var decoders = map[string]decoder{
 	"SelfAttentionOperation":   of(attention.DefaultSelfAttention),
 	"SliceOperation":           of(shape.DefaultSlice, "offsets", "size"),
 	"SoftmaxOperation":         of(shape.DefaultSoftmax, "axes"),
+	"SortOperation":            of(shape.DefaultSort, "num"),
 	"SplitOperation":           of(shape.DefaultSplit),
 	"TransposeOperation":       of(shape.DefaultTranspose, "perm"),
 }

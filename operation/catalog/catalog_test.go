@@ -32,6 +32,7 @@ var minimal = map[string]string{
 	"SelfAttentionOperation":  `{"headNum":1}`,
 	"SliceOperation":          `{"offsets":[0],"size":[1]}`,
 	"SoftmaxOperation":        `{"axes":[0]}`,
+	"SortOperation":           `{"num":[1]}`,
 	"TransposeOperation":      `{"perm":[0]}`,
 }
 

@@ -33,6 +33,8 @@ func TestInferShape(t *testing.T) {
 		{Gather{Axis: 2, BatchDims: 1}, []tensor.Desc{f16(2, 9, 3), i32(2, 5)}, []tensor.Desc{f16(2, 9, 5)}},
 		{Gather{Axis: 2, BatchDims: 2}, []tensor.Desc{f16(2, 9, 3), i32(2, 9)}, []tensor.Desc{f16(2, 9)}},
 		{Softmax{Axes: []int64{1, -1}}, []tensor.Desc{f32(2, 9, 3)}, []tensor.Desc{f32(2, 9, 3)}},
+		{Sort{Num: []int64{4}}, []tensor.Desc{f16(2, 9)}, []tensor.Desc{f16(2, 4), i32(2, 4)}},
+		{Sort{Num: []int64{9}}, []tensor.Desc{f32(9)}, []tensor.Desc{f32(9), i32(9)}},
 	} {
 		got, err := operation.InferShape(c.spec, operation.Native(), c.in)
 		require.NoError(t, err, "%+v", c.spec)
@@ -82,6 +84,13 @@ var badInfer = []struct {
 	{"softmax gap", Softmax{Axes: []int64{0, 2}}, []tensor.Desc{f32(2, 3, 4)}, status.ErrInvalidParam, "axes[1]"},
 	{"softmax range", Softmax{Axes: []int64{-2}}, []tensor.Desc{f32(2, 3)}, status.ErrInvalidParam, "axes[0]: want -1 to 1"},
 	{"softmax type", Softmax{Axes: []int64{0}}, []tensor.Desc{i32(2, 3)}, status.ErrInvalidTensorIniMatch, "SoftmaxOperation"},
+	{"sort empty", Sort{}, []tensor.Desc{f32(2, 3)}, status.ErrInvalidParam, "num: want one number, got 0"},
+	{"sort two", Sort{Num: []int64{1, 1}}, []tensor.Desc{f32(2, 3)}, status.ErrInvalidParam, "want one number, got 2"},
+	{"sort zero", Sort{Num: []int64{0}}, []tensor.Desc{f32(2, 3)}, status.ErrInvalidParam, "num[0]: want 1 to 3"},
+	{"sort negative", Sort{Num: []int64{math.MinInt64}}, []tensor.Desc{f32(2, 3)}, status.ErrInvalidParam, "num[0]: want 1 to 3"},
+	{"sort more", Sort{Num: []int64{4}}, []tensor.Desc{f32(2, 3)}, status.ErrInvalidParam, "num[0]: want 1 to 3 for f32[2,3], got 4"},
+	{"sort long", Sort{Num: []int64{4}}, []tensor.Desc{f16(1 << 31)}, status.ErrInvalidTensorDim, "want at most 2147483647 elements"},
+	{"sort type", Sort{Num: []int64{1}}, []tensor.Desc{i32(2, 3)}, status.ErrInvalidTensorIniMatch, "SortOperation"},
 	{"no input", Softmax{Axes: []int64{0}}, nil, status.ErrInvalidInTensorNum, "want 1 inputs, got 0"},
 }
 
@@ -111,6 +120,9 @@ func TestSetupRefuses(t *testing.T) {
 		{"slice", Slice{[]int64{0, 0}, []int64{1, 2}}, []tensor.Desc{f16(2, 3)}, []tensor.Desc{f16(2, 1)}, status.ErrInvalidTensorDim, status.ErrInvalidTensorDim},
 		{"gather rank", Gather{}, []tensor.Desc{f16(2, 3), i32(4)}, []tensor.Desc{f16(12)}, status.ErrInvalidTensorDimNum, status.ErrInvalidTensorDimNum},
 		{"gather dims", Gather{}, []tensor.Desc{f16(2, 3), i32(4)}, []tensor.Desc{f16(3, 4)}, status.ErrInvalidTensorDim, status.ErrInvalidTensorDim},
+		{"sort rank", Sort{[]int64{2}}, []tensor.Desc{f16(2, 3)}, []tensor.Desc{f16(4), i32(4)}, status.ErrInvalidTensorDimNum, status.ErrInvalidTensorDimNum},
+		{"sort dims", Sort{[]int64{2}}, []tensor.Desc{f16(2, 3)}, []tensor.Desc{f16(2, 2), i32(2, 3)}, status.ErrInvalidTensorDim, status.ErrInvalidTensorDim},
+		{"sort index type", Sort{[]int64{2}}, []tensor.Desc{f16(2, 3)}, []tensor.Desc{f16(2, 2), tensor.Of(tensor.Int64, 2, 2)}, status.ErrInvalidTensorIniMatch, status.ErrInvalidTensorIniMatch},
 		{"transpose", Transpose{[]int64{1, 0}}, []tensor.Desc{f16(2, 3)}, []tensor.Desc{f16(6)}, status.ErrInvalidTensorDim, status.OK},
 		{"softmax", Softmax{[]int64{0}}, []tensor.Desc{f32(2, 3)}, []tensor.Desc{f32(6)}, status.ErrInvalidTensorDim, status.OK},
 		{"split", Split{SplitNum: 2}, []tensor.Desc{f16(4, 3)}, []tensor.Desc{f16(6), f16(3, 2)}, status.ErrInvalidTensorDim, status.OK},
@@ -157,7 +169,7 @@ func TestValidate(t *testing.T) {
 		require.ErrorIs(t, s.Validate(), status.ErrInvalidParam, "%+v", s)
 	}
 	for _, s := range []operation.Spec{
-		DefaultTranspose(), DefaultConcat(), DefaultSplit(), DefaultSlice(), DefaultGather(), DefaultSoftmax(), Gather{Axis: 3, BatchDims: 3},
+		DefaultTranspose(), DefaultConcat(), DefaultSplit(), DefaultSlice(), DefaultGather(), DefaultSoftmax(), DefaultSort(), Gather{Axis: 3, BatchDims: 3},
 	} {
 		require.NoError(t, s.Validate(), "%+v", s)
 	}
@@ -173,6 +185,7 @@ func TestJSON(t *testing.T) {
 		{decode(`{"splitDim":1,"splitSizes":[1,5]}`, DefaultSplit()), Split{SplitDim: 1, SplitNum: 2, SplitSizes: []int64{1, 5}}},
 		{decode(`{"offsets":[1],"size":[-1]}`, DefaultSlice()), Slice{Offsets: []int64{1}, Size: []int64{-1}}},
 		{decode(`{"axis":2,"batchDims":1}`, DefaultGather()), Gather{Axis: 2, BatchDims: 1}},
+		{decode(`{"num":[3]}`, DefaultSort(), "num"), Sort{Num: []int64{3}}},
 		{decode(`{"axes":[-1]}`, DefaultSoftmax()), Softmax{Axes: []int64{-1}}},
 	} {
 		got, err := c.got()

@@ -1,5 +1,6 @@
 // Package shape holds the operations that move data without computing on it,
-// and the softmax: Transpose, Concat, Split, Slice, Gather, Softmax.
+// Transpose, Concat, Split, Slice and Gather, and those that order or reduce rows,
+// Softmax and Sort.
 //
 // The data movers take every element type under profile native; they copy bits.
 package shape

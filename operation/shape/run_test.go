@@ -176,3 +176,13 @@ func TestSoftmaxOverFewLongRows(t *testing.T) {
 	assert.Equal(t, []int{1, 3}, nodes)
 	assert.Equal(t, out[0], out[1])
 }
+
+func TestSortValues(t *testing.T) {
+	x := f32(2, 5)
+	res := optest.Run(t, optest.Case{
+		Spec: Sort{Num: []int64{3}}, In: []tensor.Desc{x},
+		Data: [][]byte{device.BytesOf([]float32{1, 7, 1, -2, 7, 0, float32(math.Inf(-1)), -1, -1, -3})},
+	})
+	assert.Equal(t, []float32{7, 7, 1, 0, -1, -1}, floats(res.Out[0]))
+	assert.Equal(t, []int32{1, 4, 0, 0, 2, 3}, device.View[int32](res.Out[1])[:6])
+}

@@ -64,6 +64,7 @@ var functions = map[string]func(c *Input) ([]Tensor, error){
 	"SelfAttentionOperation":   selfAttention,
 	"SliceOperation":           slice,
 	"SoftmaxOperation":         softmax,
+	"SortOperation":            sortRows,
 	"SplitOperation":           split,
 	"TransposeOperation":       transpose,
 }
