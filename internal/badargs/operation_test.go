@@ -144,6 +144,7 @@ func operationAPI() []api {
 		{dir: "operation/shape", funcs: funcs{
 			"DefaultConcat":    shape.DefaultConcat,
 			"DefaultGather":    shape.DefaultGather,
+			"DefaultIndexAdd":  shape.DefaultIndexAdd,
 			"DefaultSlice":     shape.DefaultSlice,
 			"DefaultSoftmax":   shape.DefaultSoftmax,
 			"DefaultSort":      shape.DefaultSort,
@@ -152,6 +153,8 @@ func operationAPI() []api {
 		}, types: types{
 			new(shape.Concat),
 			new(shape.Gather),
+			new(shape.IndexAdd),
+			new(shape.IndexType),
 			new(shape.Slice),
 			new(shape.Softmax),
 			new(shape.Sort),

@@ -18,6 +18,8 @@ func aliasOf(c *reference.Input) map[int]int {
 	switch {
 	case c.Op == "LinearOperation" && p.EnAccum:
 		return map[int]int{0: 2}
+	case c.Op == "IndexAddOperation":
+		return map[int]int{0: 0}
 	case c.Op == "ReshapeAndCacheOperation" && p.KVCacheCfg == 1:
 		return map[int]int{0: 1}
 	case c.Op == "ReshapeAndCacheOperation":

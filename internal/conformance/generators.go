@@ -14,6 +14,7 @@ type generator func(in *inputs, fills []fill)
 var generators = map[string]generator{
 	"ElewiseOperation":         elewiseData,
 	"GatherOperation":          gatherData,
+	"IndexAddOperation":        indexAddData,
 	"LinearOperation":          linearData,
 	"PagedAttentionOperation":  pagedAttentionData,
 	"ReshapeAndCacheOperation": reshapeAndCacheData,
@@ -33,6 +34,22 @@ func gatherData(in *inputs, fills []fill) {
 	p := decodeParam(in, struct{ Axis int }{})
 	if len(in.descs) == 2 && fills[1].kind == fillCustom && p.Axis >= 0 && p.Axis < in.descs[0].Rank() {
 		in.fill[1] = uniform(0, float64(in.descs[0].Dim(p.Axis)))
+	}
+}
+
+// indexAddData draws indices inside the axis and makes all updates but the last few
+// valid.
+func indexAddData(in *inputs, fills []fill) {
+	p := decodeParam(in, struct{ IndexType, Axis int }{})
+	if len(in.descs) != 4 || p.Axis < -in.descs[0].Rank() || p.Axis >= in.descs[0].Rank() {
+		return
+	}
+	if fills[1].kind == fillCustom {
+		in.fill[1] = uniform(0, float64(in.descs[0].Dim(p.Axis)))
+	}
+	if p.IndexType == 2 && fills[3].kind == fillCustom {
+		n := in.descs[1].Numel()
+		in.fill[3] = integers([]int64{n - n/8})
 	}
 }
 

@@ -50,8 +50,8 @@ func TestGoldenCases(t *testing.T) {
 	require.NoError(t, err)
 	res, err := Check([]string{filepath.Join(dir, "golden")}, Options{Engine: e, Stale: stale})
 	require.NoError(t, err)
-	assert.Equal(t, Totals{Passed: 387}, catalogTotals(t, e, res))
-	assert.Equal(t, Totals{Passed: 387, Skipped: 475}, res.Totals, "all others are for later operations")
+	assert.Equal(t, Totals{Passed: 402}, catalogTotals(t, e, res))
+	assert.Equal(t, Totals{Passed: 402, Skipped: 460}, res.Totals, "all others are for later operations")
 }
 
 func TestRows(t *testing.T) {
@@ -61,6 +61,6 @@ func TestRows(t *testing.T) {
 	require.NoError(t, err)
 	res, err := Check([]string{filepath.Join(dir, "atb-csv")}, Options{Engine: e, Stale: stale})
 	require.NoError(t, err)
-	assert.Equal(t, Totals{Passed: 1241, Skipped: 5, StageOnly: 118}, catalogTotals(t, e, res), "1364 rows of this board, 5 of them stale")
+	assert.Equal(t, Totals{Passed: 1354, Skipped: 5, StageOnly: 126}, catalogTotals(t, e, res), "1485 rows of this board, 5 of them stale")
 	assert.Len(t, res.Cases, 4931)
 }

@@ -56,7 +56,7 @@ func classOf(c *reference.Input) (class, int64) {
 			return classQuant, 0
 		}
 		return classVectorFusion, 0
-	case "RopeOperation", "SoftmaxOperation":
+	case "RopeOperation", "SoftmaxOperation", "IndexAddOperation":
 		return classFloat, 0
 	case "SelfAttentionOperation", "PagedAttentionOperation":
 		return classAttentionStyle, 0

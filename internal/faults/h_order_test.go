@@ -1,12 +1,15 @@
 package faults_test
 
 import (
+	"bytes"
 	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"goatb/atb"
+	"goatb/device/cpu"
 	"goatb/operation/shape"
 	"goatb/tensor"
 )
@@ -42,6 +45,43 @@ func TestH15(t *testing.T) {
 					assert.Equal(t, row[int(p)], values[r][i])
 				}
 			}
+		}
+	}
+}
+
+// H25: updates of one row raced with each other.
+func TestH25(t *testing.T) {
+	for _, dtype := range []atb.DType{tensor.Float32, tensor.Float16, tensor.BFloat16} {
+		add := shape.IndexAdd{IndexType: shape.IndexAddAll}
+		one := floats(dtype, []float64{1}, 1)
+		// The rows of ones: short, and so long that four workers share the launch.
+		for _, width := range []int64{3, 20000} {
+			in := []operand{floats(dtype, repeat(0, 2*width), 2, width), ints([]int32{0, 1, 0}), floats(dtype, repeat(1, 3*width), 3, width), one}
+			c := bedOn(t, newDevice(t, cpu.WithWorkers(4))).ready(add, in...)
+			c.again()
+			want := floats(dtype, append(repeat(2, width), repeat(1, width)...), 2, width)
+			for range 1000 {
+				c.refill(in)
+				c.execute(c.op, c.pack, c.ws)
+				c.sync()
+				require.True(t, bytes.Equal(want.data, c.pack.Out[0].Data.Bytes()), "%s of %d", dtype, width)
+			}
+		}
+		// Sums that depend on their order have the same bits for every number of
+		// workers, in place and elsewhere.
+		rng := random(25)
+		v := floats(dtype, normals(rng, 60*300), 60, 300)
+		in := []operand{v, below(rng, 60, 900), floats(dtype, normals(rng, 900*300), 900, 300), one}
+		first := cold(t, add, in...)
+		for _, workers := range []int{1, 3, 4, 16} {
+			b := bedOn(t, newDevice(t, cpu.WithWorkers(workers)))
+			c := b.ready(add, in...)
+			c.again()
+			assert.True(t, bytes.Equal(first[0], c.pack.Out[0].Data.Bytes()), "%s, %d workers", dtype, workers)
+			c.pack.Out[0] = c.pack.In[0]
+			c.execute(c.op, c.pack, b.setup(c.op, c.pack))
+			c.sync()
+			assert.True(t, bytes.Equal(first[0], c.pack.In[0].Data.Bytes()), "%s, %d workers in place", dtype, workers)
 		}
 	}
 }

@@ -102,6 +102,12 @@ func shapeSamples() []sample {
 		{"Gather", shape.Gather{}, nil, func(r *rand.Rand, n int64) []operand { return []operand{draw(r, n, 3), below(r, n, 5)} }},
 		{"Gather of a square", shape.Gather{}, shape.Gather{Axis: 1}, func(r *rand.Rand, n int64) []operand { return []operand{draw(r, n, n), below(r, n, n)} }},
 		{"Softmax", shape.Softmax{Axes: []int64{1}}, shape.Softmax{Axes: []int64{0}}, func(r *rand.Rand, n int64) []operand { return []operand{draw(r, n, 5)} }},
+		{"IndexAdd", shape.IndexAdd{IndexType: shape.IndexAddAll}, nil, func(r *rand.Rand, n int64) []operand {
+			return []operand{draw(r, n, 3), below(r, n, 5), draw(r, 5, 3), draw(r, 1)}
+		}},
+		{"IndexAdd of valid rows", shape.IndexAdd{IndexType: shape.IndexAddValid}, nil, func(r *rand.Rand, n int64) []operand {
+			return []operand{draw(r, n, 3), below(r, n, 5), draw(r, 5, 3), ints([]int32{3})}
+		}},
 		{"Sort", shape.Sort{Num: []int64{3}}, nil, func(r *rand.Rand, n int64) []operand { return []operand{draw(r, n, 5)} }},
 		{"Softmax in parts", shape.Softmax{Axes: []int64{0}}, nil, func(r *rand.Rand, n int64) []operand { return []operand{draw(r, 4*softmax.Chunk+n)} }},
 	}

@@ -163,10 +163,19 @@ func productRows() []row {
 
 func shapeRows() []row {
 	wide := func(s *source, n int64) []operand { return []operand{s.f32(n, 12)} }
+	indexAdd := func(axis int64) shape.IndexAdd { return shape.IndexAdd{IndexType: shape.IndexAddAll, Axis: axis} }
+	added := func(s *source, n int64) []operand {
+		return []operand{s.f32(6, 6), s.below(6, 6), s.f32(6, 6), s.f32(1)}
+	}
 	return []row{
 		{"Gather", shape.Gather{}, shape.Gather{Axis: 1}, func(s *source, n int64) []operand { return []operand{s.f32(9, 9, 3), s.below(9, n)} }, nil},
 		{"Softmax", shape.Softmax{Axes: []int64{-1}}, shape.Softmax{Axes: []int64{0, 1}}, func(s *source, n int64) []operand { return []operand{s.f16(n, 6, 7)} }, nil},
 		{"Softmax of long rows", shape.Softmax{Axes: []int64{-1}}, nil, func(s *source, n int64) []operand { return []operand{s.f32(1, 20000*n)} }, nil},
+		{"IndexAdd", indexAdd(0), indexAdd(1), added, nil},
+		{"IndexAdd in place", indexAdd(0), indexAdd(1), added, map[int]int{0: 0}},
+		{"IndexAdd of valid rows", shape.IndexAdd{IndexType: shape.IndexAddValid}, nil, func(s *source, n int64) []operand {
+			return []operand{s.f16(n, 70), s.below(n, 9), s.f16(9, 70), s.below(10, 1)}
+		}, nil},
 		{"Sort", shape.Sort{Num: []int64{4}}, shape.Sort{Num: []int64{3}}, wide, nil},
 		{"Sort of long rows", shape.Sort{Num: []int64{600}}, nil, func(s *source, n int64) []operand { return []operand{s.f16(2, 700*n)} }, nil},
 		{"Transpose", shape.Transpose{Perm: []int64{1, 0, 2}}, shape.Transpose{Perm: []int64{2, 1, 0}}, func(s *source, n int64) []operand { return []operand{s.f32(n, 5, 6)} }, nil},

@@ -35,6 +35,7 @@ var decoders = map[string]decoder{
 	"ConcatOperation":          of(shape.DefaultConcat),
 	"ElewiseOperation":         of(elementwise.DefaultElewise, "elewiseType"),
 	"GatherOperation":          of(shape.DefaultGather),
+	"IndexAddOperation":        of(shape.DefaultIndexAdd, "indexType"),
 	"LinearOperation":          of(linear.DefaultLinear),
 	"PagedAttentionOperation":  of(attention.DefaultPagedAttention, "headNum", "qkScale", "kvHeadNum"),
 	"ReshapeAndCacheOperation": of(cache.DefaultReshapeAndCache),

@@ -27,6 +27,7 @@ func TestNames(t *testing.T) {
 var minimal = map[string]string{
 	"ActivationOperation":     `{"activationType":1}`,
 	"ElewiseOperation":        `{"elewiseType":5}`,
+	"IndexAddOperation":       `{"indexType":1}`,
 	"PagedAttentionOperation": `{"headNum":1,"qkScale":1,"kvHeadNum":1}`,
 	"RmsNormOperation":        `{"layerType":1}`,
 	"SelfAttentionOperation":  `{"headNum":1}`,

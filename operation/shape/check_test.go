@@ -33,6 +33,9 @@ func TestInferShape(t *testing.T) {
 		{Gather{Axis: 2, BatchDims: 1}, []tensor.Desc{f16(2, 9, 3), i32(2, 5)}, []tensor.Desc{f16(2, 9, 5)}},
 		{Gather{Axis: 2, BatchDims: 2}, []tensor.Desc{f16(2, 9, 3), i32(2, 9)}, []tensor.Desc{f16(2, 9)}},
 		{Softmax{Axes: []int64{1, -1}}, []tensor.Desc{f32(2, 9, 3)}, []tensor.Desc{f32(2, 9, 3)}},
+		{IndexAdd{IndexAddAll, -2}, []tensor.Desc{f16(2, 9), i32(3), f16(3, 9), f16(1)}, []tensor.Desc{f16(2, 9)}},
+		{IndexAdd{IndexAddAll, 1}, []tensor.Desc{f32(2, 9, 4), i32(30), f32(2, 30, 4), f32(1)}, []tensor.Desc{f32(2, 9, 4)}},
+		{IndexAdd{IndexAddValid, 0}, []tensor.Desc{f16(2, 9), i32(3), f16(3, 9), i32(1)}, []tensor.Desc{f16(2, 9)}},
 		{Sort{Num: []int64{4}}, []tensor.Desc{f16(2, 9)}, []tensor.Desc{f16(2, 4), i32(2, 4)}},
 		{Sort{Num: []int64{9}}, []tensor.Desc{f32(9)}, []tensor.Desc{f32(9), i32(9)}},
 	} {
@@ -84,6 +87,18 @@ var badInfer = []struct {
 	{"softmax gap", Softmax{Axes: []int64{0, 2}}, []tensor.Desc{f32(2, 3, 4)}, status.ErrInvalidParam, "axes[1]"},
 	{"softmax range", Softmax{Axes: []int64{-2}}, []tensor.Desc{f32(2, 3)}, status.ErrInvalidParam, "axes[0]: want -1 to 1"},
 	{"softmax type", Softmax{Axes: []int64{0}}, []tensor.Desc{i32(2, 3)}, status.ErrInvalidTensorIniMatch, "SoftmaxOperation"},
+	{"index add axis", IndexAdd{IndexAddAll, 2}, []tensor.Desc{f16(2, 9), i32(3), f16(3, 9), f16(1)}, status.ErrInvalidParam, "axis: want an axis from -2 to 1"},
+	{"index add axis below", IndexAdd{IndexAddAll, math.MinInt64}, []tensor.Desc{f16(2, 9), i32(3), f16(3, 9), f16(1)}, status.ErrInvalidParam, "axis"},
+	{"index add indices", IndexAdd{IndexAddAll, 0}, []tensor.Desc{f16(2, 9), i32(1, 3), f16(3, 9), f16(1)}, status.ErrInvalidTensorSize, "input 1 (indices): want rank 1"},
+	{"index add updates", IndexAdd{IndexAddAll, 0}, []tensor.Desc{f16(2, 9), i32(3), f16(1, 3, 9), f16(1)}, status.ErrInvalidTensorSize, "input 2 (updates): want rank 2"},
+	{"index add alpha", IndexAdd{IndexAddAll, 0}, []tensor.Desc{f16(2, 9), i32(3), f16(3, 9), f16(1, 1)}, status.ErrInvalidTensorSize, "input 3 (alpha): want rank 1"},
+	{"index add count", IndexAdd{IndexAddAll, 0}, []tensor.Desc{f16(2, 9), i32(3), f16(4, 9), f16(1)}, status.ErrInvalidTensorDim, "want the shape [3,9]"},
+	{"index add width", IndexAdd{IndexAddAll, 0}, []tensor.Desc{f16(2, 9), i32(3), f16(3, 8), f16(1)}, status.ErrInvalidTensorDim, "want the shape [3,9]"},
+	{"index add alphas", IndexAdd{IndexAddAll, 0}, []tensor.Desc{f16(2, 9), i32(3), f16(3, 9), f16(2)}, status.ErrInvalidTensorDim, "want one element"},
+	{"index add type", IndexAdd{IndexAddAll, 0}, []tensor.Desc{i32(2, 9), i32(3), i32(3, 9), i32(1)}, status.ErrInvalidTensorIniMatch, "IndexAddOperation"},
+	{"index add valid rank", IndexAdd{IndexAddValid, 0}, []tensor.Desc{f16(2, 9, 1), i32(3), f16(3, 9, 1), i32(1)}, status.ErrInvalidTensorSize, "input 0 (var): want rank 2"},
+	{"index add valid bf16 rank", IndexAdd{IndexAddValid, 0}, []tensor.Desc{tensor.Of(tensor.BFloat16, 2, 9), i32(3), tensor.Of(tensor.BFloat16, 3, 9), i32(1, 1)}, status.ErrInvalidTensorDim, "input 3 (validNum): want rank 1"},
+	{"index add valid number", IndexAdd{IndexAddValid, 0}, []tensor.Desc{f16(2, 9), i32(3), f16(3, 9), i32(2)}, status.ErrInvalidTensorDim, "input 3 (validNum): want one element"},
 	{"sort empty", Sort{}, []tensor.Desc{f32(2, 3)}, status.ErrInvalidParam, "num: want one number, got 0"},
 	{"sort two", Sort{Num: []int64{1, 1}}, []tensor.Desc{f32(2, 3)}, status.ErrInvalidParam, "want one number, got 2"},
 	{"sort zero", Sort{Num: []int64{0}}, []tensor.Desc{f32(2, 3)}, status.ErrInvalidParam, "num[0]: want 1 to 3"},
@@ -120,6 +135,9 @@ func TestSetupRefuses(t *testing.T) {
 		{"slice", Slice{[]int64{0, 0}, []int64{1, 2}}, []tensor.Desc{f16(2, 3)}, []tensor.Desc{f16(2, 1)}, status.ErrInvalidTensorDim, status.ErrInvalidTensorDim},
 		{"gather rank", Gather{}, []tensor.Desc{f16(2, 3), i32(4)}, []tensor.Desc{f16(12)}, status.ErrInvalidTensorDimNum, status.ErrInvalidTensorDimNum},
 		{"gather dims", Gather{}, []tensor.Desc{f16(2, 3), i32(4)}, []tensor.Desc{f16(3, 4)}, status.ErrInvalidTensorDim, status.ErrInvalidTensorDim},
+		{"index add rank", IndexAdd{IndexAddAll, 0}, []tensor.Desc{f16(2, 9), i32(3), f16(3, 9), f16(1)}, []tensor.Desc{f16(1, 2, 9)}, status.ErrInvalidTensorDimNum, status.ErrInvalidTensorDimNum},
+		{"index add dims", IndexAdd{IndexAddAll, 0}, []tensor.Desc{f16(2, 9), i32(3), f16(3, 9), f16(1)}, []tensor.Desc{f16(3, 9)}, status.ErrInvalidTensorDim, status.ErrInvalidTensorDim},
+		{"index add wide", IndexAdd{IndexAddValid, 0}, []tensor.Desc{f16(2, 8193), i32(3), f16(3, 8193), i32(1)}, []tensor.Desc{f16(2, 8193)}, status.OK, status.ErrInvalidTensorDim},
 		{"sort rank", Sort{[]int64{2}}, []tensor.Desc{f16(2, 3)}, []tensor.Desc{f16(4), i32(4)}, status.ErrInvalidTensorDimNum, status.ErrInvalidTensorDimNum},
 		{"sort dims", Sort{[]int64{2}}, []tensor.Desc{f16(2, 3)}, []tensor.Desc{f16(2, 2), i32(2, 3)}, status.ErrInvalidTensorDim, status.ErrInvalidTensorDim},
 		{"sort index type", Sort{[]int64{2}}, []tensor.Desc{f16(2, 3)}, []tensor.Desc{f16(2, 2), tensor.Of(tensor.Int64, 2, 2)}, status.ErrInvalidTensorIniMatch, status.ErrInvalidTensorIniMatch},
@@ -165,6 +183,7 @@ func TestBoardTables(t *testing.T) {
 func TestValidate(t *testing.T) {
 	for _, s := range []operation.Spec{
 		Split{}, Split{SplitNum: 1}, Split{SplitNum: 4}, Gather{Axis: -1}, Gather{BatchDims: -1}, Gather{Axis: 1, BatchDims: 2},
+		IndexAdd{}, IndexAdd{IndexType: 3}, IndexAdd{IndexType: -1}, IndexAdd{IndexAddValid, 1}, IndexAdd{IndexAddValid, -1},
 	} {
 		require.ErrorIs(t, s.Validate(), status.ErrInvalidParam, "%+v", s)
 	}
@@ -185,6 +204,8 @@ func TestJSON(t *testing.T) {
 		{decode(`{"splitDim":1,"splitSizes":[1,5]}`, DefaultSplit()), Split{SplitDim: 1, SplitNum: 2, SplitSizes: []int64{1, 5}}},
 		{decode(`{"offsets":[1],"size":[-1]}`, DefaultSlice()), Slice{Offsets: []int64{1}, Size: []int64{-1}}},
 		{decode(`{"axis":2,"batchDims":1}`, DefaultGather()), Gather{Axis: 2, BatchDims: 1}},
+		{decode(`{"indexType":2}`, DefaultIndexAdd(), "indexType"), IndexAdd{IndexType: IndexAddValid}},
+		{decode(`{"indexType":1,"axis":-1}`, DefaultIndexAdd(), "indexType"), IndexAdd{IndexAddAll, -1}},
 		{decode(`{"num":[3]}`, DefaultSort(), "num"), Sort{Num: []int64{3}}},
 		{decode(`{"axes":[-1]}`, DefaultSoftmax()), Softmax{Axes: []int64{-1}}},
 	} {

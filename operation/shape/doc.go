@@ -1,6 +1,6 @@
 // Package shape holds the operations that move data without computing on it,
-// Transpose, Concat, Split, Slice and Gather, and those that order or reduce rows,
-// Softmax and Sort.
+// Transpose, Concat, Split, Slice and Gather, and those that compute with its rows,
+// Softmax, Sort and IndexAdd.
 //
 // The data movers take every element type under profile native; they copy bits.
 package shape

@@ -186,3 +186,25 @@ func TestSortValues(t *testing.T) {
 	assert.Equal(t, []float32{7, 7, 1, 0, -1, -1}, floats(res.Out[0]))
 	assert.Equal(t, []int32{1, 4, 0, 0, 2, 3}, device.View[int32](res.Out[1])[:6])
 }
+
+func TestIndexAddValues(t *testing.T) {
+	x, idx := f32(2, 3), device.BytesOf([]int32{2, 0, 2, 2})
+	updates := device.BytesOf([]float32{1, 2, 3, 4, 10, 20, 30, 40})
+	want := []float32{0 - 0.5*2, 1, 2 - 0.5*8, 3 - 0.5*20, 4, 5 - 0.5*80}
+	for _, inPlace := range []map[int]int{nil, {0: 0}} {
+		res := optest.Run(t, optest.Case{
+			Spec: IndexAdd{IndexAddAll, 1}, In: []tensor.Desc{x, i32(4), f32(2, 4), f32(1)}, InPlace: inPlace,
+			Data: [][]byte{counting(x), idx, updates, device.BytesOf([]float32{-0.5})},
+		})
+		assert.Equal(t, want, floats(res.Out[0]))
+		if inPlace == nil {
+			assert.Equal(t, counting(x), res.In[0], "var elsewhere stays as it is")
+		}
+		// Two updates of four count, and the others may name anything.
+		res = optest.Run(t, optest.Case{
+			Spec: IndexAdd{IndexType: IndexAddValid}, In: []tensor.Desc{x, i32(4), f32(4, 3), i32(1)}, InPlace: inPlace,
+			Data: [][]byte{counting(x), device.BytesOf([]int32{1, 1, 9, -1}), counting(f32(4, 3)), device.BytesOf([]int32{2})},
+		})
+		assert.Equal(t, []float32{0, 1, 2, 6, 9, 12}, floats(res.Out[0]))
+	}
+}

@@ -56,6 +56,7 @@ var functions = map[string]func(c *Input) ([]Tensor, error){
 	"ConcatOperation":          concat,
 	"ElewiseOperation":         elewise,
 	"GatherOperation":          gather,
+	"IndexAddOperation":        indexAdd,
 	"LinearOperation":          linear,
 	"PagedAttentionOperation":  pagedAttention,
 	"ReshapeAndCacheOperation": reshapeAndCache,

@@ -34,6 +34,8 @@ func TestEvalByHand(t *testing.T) {
 		{"SliceOperation", `{"offsets":[-1,1],"size":[1,-1]}`, []Tensor{f32([]float32{1, 2, 3, 4, 5, 6}, 2, 3)}, [][]float64{{5, 6}}},
 		{"GatherOperation", ``, []Tensor{f32([]float32{1, 2, 3, 4}, 2, 2), i32([]int32{1, -1, 2, 0}, 4)}, [][]float64{{3, 4, 0, 0, 0, 0, 1, 2}}},
 		{"SortOperation", `{"num":[3]}`, []Tensor{f32([]float32{1, 2, 2, -inf, float32(math.NaN()), -inf}, 2, 3)}, [][]float64{{2, 2, 1, math.NaN(), math.Inf(1), math.Inf(1)}, {1, 2, 0, 1, 0, 2}}},
+		{"IndexAddOperation", `{"indexType":1,"axis":-2}`, []Tensor{f32([]float32{1, 2, 3, 4}, 2, 2), i32([]int32{1, 1}, 2), f32([]float32{1, 2, 3, 4}, 2, 2), f32([]float32{2}, 1)}, [][]float64{{1, 2, 11, 16}}},
+		{"IndexAddOperation", `{"indexType":2}`, []Tensor{f32([]float32{1, 2, 3, 4}, 2, 2), i32([]int32{1, 1}, 2), f32([]float32{1, 2, 3, 4}, 2, 2), i32([]int32{1}, 1)}, [][]float64{{1, 2, 4, 6}}},
 		{"LinearOperation", `{"hasBias":false}`, []Tensor{f32([]float32{1, 2, 3, 4}, 2, 2), f32([]float32{1, 0, 2, 1}, 2, 2)}, [][]float64{{1, 4, 3, 10}}},
 		{"LinearOperation", `{"hasBias":true,"transposeB":false}`, []Tensor{f32([]float32{1, 2}, 1, 2), f32([]float32{1, 0, 2, 1}, 2, 2), f32([]float32{10, 20}, 2)}, [][]float64{{15, 22}}},
 		{"ElewiseOperation", `{"elewiseType":10}`, []Tensor{f32([]float32{1, 2, 3, 4}, 2, 2), f32([]float32{2, 4}, 2, 1)}, [][]float64{{0.5, 1, 0.75, 1}}},
