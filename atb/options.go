@@ -8,6 +8,7 @@ import (
 
 	atbctx "goatb/context"
 	"goatb/device"
+	"goatb/kernel"
 	"goatb/kernel/overflow"
 	"goatb/mempool"
 	"goatb/runner"
@@ -53,6 +54,10 @@ func WithTilingLog(f func(workspace []byte) error) Option { return atbctx.WithTi
 // WithCompiled captures graphs as a compilation has them, without tilings on the
 // host, under policy device-sink.
 func WithCompiled(f *Compiled) Option { return atbctx.WithCompiled(f) }
+
+// WithMachine tells tilings of another machine than the device's; see
+// [goatb/context.WithMachine].
+func WithMachine(m kernel.Machine) Option { return atbctx.WithMachine(m) }
 
 // WithStreams makes n execute streams.
 func WithStreams(n int) Option { return atbctx.WithStreams(n) }

@@ -88,8 +88,14 @@ func (c *Context) open(s *settings) error {
 		Options: kernel.Options{ShuffleK: c.cfg.ShuffleK, QuantMinNeg127: c.cfg.QuantMinNeg127},
 		Filter:  filter, Copy: move.Copy, Host: device.HostOf(c.dev),
 	}
+	if m := s.machine; m != nil {
+		if m.Cores < 1 || m.L1 < 0 || m.L2 < 0 || m.L3 < 0 {
+			return status.Errorf(status.ErrInvalidParam, "want a machine with at least one core and no negative cache sizes, got %+v", *m)
+		}
+		c.lower.Machine = *m
+	}
 	c.env = runner.Env{
-		Device: c.dev, Host: c.lower.Host, BlockSize: BlockSize, LocalOn: c.cfg.CacheType&1 != 0, LocalSlots: c.cfg.LocalSlots, SlotBytes: c.cfg.CacheSlotBytes,
+		Device: c.dev, Machine: c.lower.Machine, Host: c.lower.Host, BlockSize: BlockSize, LocalOn: c.cfg.CacheType&1 != 0, LocalSlots: c.cfg.LocalSlots, SlotBytes: c.cfg.CacheSlotBytes,
 		SyncKernel: c.cfg.SyncKernel, SyncRunner: c.cfg.SyncRunner, SyncOperation: c.cfg.SyncOperation, CompareTiling: c.cfg.CompareTiling,
 		Overflow: s.overflow, Counters: &c.count,
 	}

@@ -19,6 +19,7 @@ import (
 	atbctx "goatb/context"
 	"goatb/device"
 	"goatb/device/cpu"
+	"goatb/kernel"
 	"goatb/mempool"
 	"goatb/status"
 	"goatb/tensor"
@@ -55,6 +56,8 @@ func TestNewRefuses(t *testing.T) {
 		{"streams", "got 1025", atbctx.WithStreams(1025)},
 		{"checks", `"310p"`, atbctx.WithChecks("310p")},
 		{"filter", "[", atbctx.WithKernelFilter("matmul/[")},
+		{"cores", "at least one core", atbctx.WithMachine(kernel.Machine{})},
+		{"caches", "negative", atbctx.WithMachine(kernel.Machine{Cores: 1, L2: -1})},
 		{"only alloc", "both functions or none", atbctx.WithTilingAllocator(alloc, nil)},
 		{"only free", "both functions or none", atbctx.WithTilingAllocator(nil, free)},
 		{"only host alloc", "both functions or none", atbctx.WithHostTilingAllocator(alloc, nil)},
@@ -463,4 +466,13 @@ func TestContextsOfOneDevice(t *testing.T) {
 		})
 	}
 	wg.Wait()
+}
+
+// Tilings are told of the device's machine, or of the one that they are to cut for.
+func TestWithMachine(t *testing.T) {
+	assert.Equal(t, kernel.MachineOf(open(t).Device().Props()), open(t).Lowering().Machine)
+	m := kernel.Machine{Cores: 3, L1: 1, L2: 2, L3: 3}
+	c := open(t, atbctx.WithMachine(m))
+	assert.Equal(t, m, c.Lowering().Machine)
+	assert.Equal(t, m, c.Env().Machine)
 }

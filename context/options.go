@@ -40,6 +40,7 @@ type settings struct {
 	errs       []error
 	fullConfig *Config
 	tilingLog  func([]byte) error
+	machine    *kernel.Machine
 }
 
 // allocator is a pair of a user's functions for ring memory.
@@ -123,6 +124,11 @@ func WithTilingLog(f func(workspace []byte) error) Option {
 // what makes the host launch every kernel itself: a wait after each kernel or
 // operation of a graph, or WithOverflowCheck.
 func WithCompiled(f *compiled.File) Option { return func(s *settings) { s.compiled = f } }
+
+// WithMachine tells tilings of another machine than the device's: they cut their
+// work for it. It is for tests and for a search of better tilings; fewer cores leave
+// workers idle, more make blocks wait. At least one core, and no negative sizes.
+func WithMachine(m kernel.Machine) Option { return func(s *settings) { s.machine = &m } }
 
 // WithStreams makes n execute streams; the default is one.
 func WithStreams(n int) Option { return func(s *settings) { s.streams = n } }

@@ -64,6 +64,8 @@ type Def[P comparable, T any] struct {
 	// once; a result must not depend on the number of workers unless the
 	// kernel's comment says so.
 	Run func(a *Args, block int, t *T, tail []int64) error
+	// Explain tells people how a tiling cuts the work. Nil means not at all.
+	Explain func(t *T, tail []int64) string
 	// Cost gives flops and bytes of a launch with the tiling. Nil means unknown.
 	Cost func(t *T, tail []int64) (flops, bytes int64)
 }
@@ -84,6 +86,7 @@ type Kernel struct {
 	scratch  func(p *Problem) int64
 	tail     func(p *Problem) int
 	tile     func(p *Problem, dst []byte) (Grid, error)
+	explain  func(tiling []byte) string
 	params   paramCodec
 	size     int
 	types    [2]reflect.Type // of parameters and tiling
@@ -141,6 +144,13 @@ func Define[P comparable, T any](d Def[P, T]) *Kernel {
 		g, err := d.Tile(p, mustParams[P](p), t, tail)
 		clearGaps(dst, gaps)
 		return g, err
+	}
+	k.explain = func(tiling []byte) string {
+		if d.Explain == nil {
+			return ""
+		}
+		t, tail := split[T](tiling, size)
+		return d.Explain(t, tail)
 	}
 	k.moves = func(p *Problem, out, in int) Moved {
 		if d.Moves == nil {
@@ -234,6 +244,15 @@ func (k *Kernel) Scratch(p *Problem) int64 { return k.scratch(p) }
 
 // TilingSize returns the bytes of a tiling of p, a multiple of 8.
 func (k *Kernel) TilingSize(p *Problem) int { return k.size + 8*k.tail(p) }
+
+// Explain tells how a tiling that Tile made cuts the work, "" where the kernel
+// does not say.
+func (k *Kernel) Explain(tiling []byte) string {
+	if k == nil || len(tiling) < k.size {
+		return ""
+	}
+	return k.explain(tiling)
+}
 
 // Tile writes the tiling of p, with p.Values set, to dst, which has TilingSize
 // bytes and is 64-byte aligned. Equal problems give equal bytes.

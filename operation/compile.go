@@ -2,7 +2,6 @@ package operation
 
 import (
 	atbctx "goatb/context"
-	"goatb/kernel"
 	"goatb/status"
 	"goatb/tiling/sink"
 	"goatb/tiling/sink/compiled"
@@ -38,7 +37,7 @@ func NewCompiler(c *atbctx.Context, o CompileOptions) (*Compiler, error) {
 		return nil, status.Place(err, status.ErrInvalidParam, "", "compile", "")
 	}
 	s := &c.Env().Sinking
-	return &Compiler{c: c, opts: o, file: compiled.New(s.Soc, s.Form, kernel.MachineOf(c.Device().Props()), !o.Online)}, nil
+	return &Compiler{c: c, opts: o, file: compiled.New(s.Soc, s.Form, c.Lowering().Machine, !o.Online)}, nil
 }
 
 // Add compiles an operation as its last Setup planned it: for those shapes, and for

@@ -1,6 +1,9 @@
 package operation
 
 import (
+	"slices"
+
+	"goatb/kernel"
 	"goatb/kernelgraph"
 	"goatb/runner"
 	"goatb/status"
@@ -27,6 +30,45 @@ func (o *Op) Graph() *kernelgraph.Graph {
 		return nil
 	}
 	return o.run.Plan().Graph
+}
+
+// Launched is a kernel as an Execute launched it.
+type Launched struct {
+	Kernel *kernel.Kernel
+	Grid   kernel.Grid
+	// Tiling is a copy of the tiling's bytes.
+	Tiling []byte
+}
+
+// Launches returns the kernels of the last Setup in order, with their tilings for
+// the values of the last Execute. Errors: ErrInvalidParam without a Setup, or where
+// a tiling reads values and there was no Execute or the launch makes them itself;
+// and those of tilings.
+func (o *Op) Launches() ([]Launched, error) {
+	if err := o.enter(); err != nil {
+		return nil, err
+	}
+	defer o.leave()
+	if !o.ready || o.run == nil || o.run.Plan() == nil {
+		return nil, status.Place(status.Errorf(status.ErrInvalidParam, "want a successful setup first"), status.ErrInvalidParam, o.name, "launches", "")
+	}
+	out := make([]Launched, 0, o.run.Plan().Kernels())
+	for i := range o.run.Plan().Graph.Nodes {
+		n := &o.run.Plan().Graph.Nodes[i]
+		if n.Kernel == nil {
+			continue
+		}
+		if !o.run.Tilable(len(out)) {
+			return nil, status.Place(status.Errorf(status.ErrInvalidParam, "the tiling of %s reads values that are not known: execute first", n.Kernel.Name()),
+				status.ErrInvalidParam, o.name, "launches", "")
+		}
+		bytes, grid, err := o.run.Tiling(len(out))
+		if err != nil {
+			return nil, status.Place(err, status.ErrInternal, o.name, "launches", "")
+		}
+		out = append(out, Launched{n.Kernel, grid, slices.Clone(bytes)})
+	}
+	return out, nil
 }
 
 // Capture describes what policy device-sink captured at the last Execute: nil

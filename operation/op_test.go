@@ -52,6 +52,27 @@ func TestNilAndClosedOperations(t *testing.T) {
 	assert.Zero(t, none.Stream())
 	assert.Nil(t, none.Graph())
 	assert.Nil(t, none.Workspace())
+	_, err := none.Launches()
+	assert.ErrorIs(t, err, status.ErrInvalidOperationAddr)
+}
+
+// Launches tells what was launched, with tilings for the values of the last Execute.
+func TestLaunches(t *testing.T) {
+	b := newBed(t)
+	o := b.op(muls(2))
+	_, err := o.Launches()
+	require.ErrorIs(t, err, status.ErrInvalidParam)
+	assert.Equal(t, []float32{2, 4}, b.run(o, b.f32([]float32{1, 2})))
+	got, err := o.Launches()
+	require.NoError(t, err)
+	require.Len(t, got, 1)
+	n := &o.Graph().Nodes[0]
+	assert.Same(t, n.Kernel, got[0].Kernel)
+	want := device.BytesOf(make([]uint64, n.TilingSize/8))
+	grid, err := n.Kernel.Tile(&n.Problem, want)
+	require.NoError(t, err)
+	assert.Equal(t, grid, got[0].Grid)
+	assert.Equal(t, want, got[0].Tiling)
 }
 
 func TestParamsAndUpdate(t *testing.T) {

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"goatb/device"
+	"goatb/kernel"
 	"goatb/mempool"
 	"goatb/tiling"
 	"goatb/tilingcache"
@@ -10,6 +11,8 @@ import (
 // Env is what a runner needs of a context. The context owns everything in it.
 type Env struct {
 	Device device.Device
+	// Machine is what tilings are told of the device.
+	Machine kernel.Machine
 	// Host keeps account of the host's work, nil where nobody does.
 	Host device.Host
 	// Streams are the execute streams by id.

@@ -51,7 +51,7 @@ func (r *Runner) scanOverflow(k int, stream device.Stream) error {
 		if !d.DType.IsFloat() || d.DType == tensor.Float64 {
 			continue
 		}
-		hit, err := r.env.Overflow.scan(stream, r.launches[k].Buffers[len(ks.node.In)+i], d, kernel.MachineOf(r.env.Device.Props()))
+		hit, err := r.env.Overflow.scan(stream, r.launches[k].Buffers[len(ks.node.In)+i], d, r.env.Machine)
 		if err != nil {
 			return ks.label.Place(err)
 		}

@@ -205,6 +205,15 @@ func (r *Runner) Tiling(k int) ([]byte, kernel.Grid, error) {
 	return e.Bytes(), e.Grid, nil
 }
 
+// Tilable reports whether the host knows all values that the tiling of kernel k
+// reads: not before the first launch, nor where the launch itself makes some.
+func (r *Runner) Tilable(k int) bool {
+	if r == nil || r.plan == nil || k < 0 || k >= len(r.plan.kernels) {
+		return false
+	}
+	return !slices.ContainsFunc(r.problems[k].Values, func(v []int64) bool { return v == nil })
+}
+
 // find returns the entry that holds the tiling of kernel k, or one to fill.
 func (r *Runner) find(k int) (*tilingcache.Entry, bool) {
 	ks, values := &r.plan.kernels[k], r.problems[k].Values

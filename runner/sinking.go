@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"goatb/device"
-	"goatb/kernel"
 	"goatb/status"
 	"goatb/tiling/sink"
 	"goatb/tiling/sink/capture"
@@ -43,7 +42,7 @@ func (r *Runner) settings(models device.ModelDevice, compile string) (capture.Se
 	}
 	out := capture.Settings{
 		Name: p.root, Form: s.Form, Soc: s.Soc, Deadline: s.Deadline, Tilings: &r.env.Counters.DeviceTilings, Log: s.Log, Warn: s.Warn,
-		Machine: kernel.MachineOf(r.env.Device.Props()), Streams: len(p.streams), Main: p.streamIndex(p.main),
+		Machine: r.env.Machine, Streams: len(p.streams), Main: p.streamIndex(p.main),
 	}
 	out.Build = sink.Build{Option: choice, Require: s.Require, Capable: func() (string, error) { return incapable(models, &s.Soc, s.Form) }}
 	return out, nil

@@ -7,6 +7,7 @@ import (
 
 	"goatb/atb"
 	"goatb/device/cpu"
+	"goatb/operation"
 )
 
 // Case is an operation on one shape.
@@ -30,6 +31,7 @@ type Bench struct {
 	C *atb.Context
 
 	dev    *cpu.Device
+	guest  bool  // the device is another bench's
 	beyond int64 // memory that weights and caches rotate through
 	calls  []call
 	next   int
@@ -49,7 +51,7 @@ func Open(c *Case, threads int, beyond int64) (*Bench, error) {
 		return nil, err
 	}
 	b := &Bench{dev: dev, beyond: beyond}
-	b.C, err = atb.NewContext(dev, atb.WithEnv(func(string) (string, bool) { return "", false }))
+	b.C, err = atb.NewContext(dev, noVariables())
 	if err == nil {
 		err = c.Build(b)
 	}
@@ -58,6 +60,30 @@ func Open(c *Case, threads int, beyond int64) (*Bench, error) {
 	}
 	return b, nil
 }
+
+// Beside opens a bench that runs the same calls on the same tensors, with options
+// for its own context. It has to be closed first.
+func (b *Bench) Beside(options ...atb.Option) (*Bench, error) {
+	o := &Bench{dev: b.dev, guest: true, beyond: b.beyond}
+	var err error
+	o.C, err = atb.NewContext(b.dev, append([]atb.Option{noVariables()}, options...)...)
+	for i := 0; err == nil && i < len(b.calls); i++ {
+		k := &b.calls[i]
+		err = o.Add(k.op.Params(), k.pack.In, k.pack.Out)
+	}
+	if err != nil {
+		return nil, errors.Join(err, o.Close())
+	}
+	return o, nil
+}
+
+// noVariables keeps the environment out of a bench.
+func noVariables() atb.Option {
+	return atb.WithEnv(func(string) (string, bool) { return "", false })
+}
+
+// Launches returns the kernels of the first call, as its last run launched them.
+func (b *Bench) Launches() ([]operation.Launched, error) { return b.calls[0].op.Launches() }
 
 // Add sets an operation up. Outputs that the caller does not give are made.
 func (b *Bench) Add(s atb.Spec, in, out []atb.Tensor) error {
@@ -121,5 +147,8 @@ func (b *Bench) Close() error {
 	if b.C != nil {
 		errs = append(errs, b.C.Close())
 	}
-	return errors.Join(append(errs, b.dev.Close())...)
+	if !b.guest {
+		errs = append(errs, b.dev.Close())
+	}
+	return errors.Join(errs...)
 }

@@ -54,7 +54,7 @@ func products() []Case {
 	}
 	for _, t := range []atb.DType{tensor.Float32, tensor.Float16, tensor.BFloat16, tensor.Int8} {
 		for _, m := range []int64{1, 16, 128} {
-			out = append(out, packed(t, m, 4096, 4096))
+			out = append(out, Packed(t, m, 4096, 4096))
 		}
 	}
 	return out
@@ -78,13 +78,38 @@ func square(n int64) Case {
 	}
 }
 
-func packed(t atb.DType, m, n, k int64) Case {
+// Packed is a product of m rows with constant weights [n,k] of type t, packed
+// beforehand.
+func Packed(t atb.DType, m, n, k int64) Case {
 	size := float64(t.Size())
 	return Case{
 		Name: "linear", Shape: fmt.Sprintf("%dx%dx%d", m, n, k), DType: t.String(), Peak: peakOf(t),
 		Flops: 2 * float64(m*n*k), Bytes: size*float64(n*k) + size*float64(m*k) + 2*float64(m*n),
 		Build: func(b *Bench) error { return b.linears(t, m, n, k) },
 	}
+}
+
+// Plain is a product of m rows with a matrix of type t as it lies in memory: [n,k]
+// transposed, [k,n] otherwise.
+func Plain(t atb.DType, m, n, k int64, transposed bool) Case {
+	c := Packed(t, m, n, k)
+	c.Name = "plain [k,n]"
+	if transposed {
+		c.Name = "plain [n,k]"
+	}
+	c.Build = func(b *Bench) error {
+		op, in, err := b.product(t, m, n, k)
+		if err != nil {
+			return err
+		}
+		if op.TransposeB = transposed; !transposed {
+			if in[1], err = b.random(t, k, n); err != nil {
+				return err
+			}
+		}
+		return b.Add(op, in, nil)
+	}
+	return c
 }
 
 // peakOf names the peak of products of a type: f16 is multiplied as f32.
@@ -97,24 +122,11 @@ func peakOf(t atb.DType) string {
 
 // linears adds products with as many packed weights as go beyond caches.
 func (b *Bench) linears(t atb.DType, m, n, k int64) error {
-	x, err := b.random(t, m, k)
+	op, in, err := b.product(t, m, n, k)
 	if err != nil {
 		return err
 	}
-	w, err := b.random(t, n, k)
-	if err != nil {
-		return err
-	}
-	op := linear.Linear{TransposeB: true}
-	in := []atb.Tensor{x, {}}
-	if t == tensor.Int8 {
-		op.OutDataType = tensor.BFloat16
-		scale, err := b.random(tensor.Float32, n)
-		if err != nil {
-			return err
-		}
-		in = append(in, scale)
-	}
+	w := in[1]
 	for total := int64(0); total <= b.beyond; total += w.Desc.Bytes() {
 		in := slices.Clone(in)
 		if in[1], err = linear.PackWeight(ctx(), b.C, w, true); err != nil {
@@ -125,4 +137,26 @@ func (b *Bench) linears(t atb.DType, m, n, k int64) error {
 		}
 	}
 	return nil
+}
+
+// product makes the operation of m rows times weights [n,k], and its inputs.
+func (b *Bench) product(t atb.DType, m, n, k int64) (op linear.Linear, in []atb.Tensor, err error) {
+	op.TransposeB = true
+	shapes := [][]int64{{m, k}, {n, k}}
+	if t == tensor.Int8 {
+		op.OutDataType = tensor.BFloat16
+		shapes = append(shapes, []int64{n})
+	}
+	for i, s := range shapes {
+		of := t
+		if i == 2 { // the scales
+			of = tensor.Float32
+		}
+		x, err := b.random(of, s...)
+		if err != nil {
+			return op, nil, err
+		}
+		in = append(in, x)
+	}
+	return op, in, nil
 }

@@ -35,6 +35,7 @@ type cli struct {
 	Compile  compileCmd  `cmd:"" help:"Capture a graph or a model for device-sink ahead of time."`
 	Policies policiesCmd `cmd:"" help:"Compare the tiling policies on a simulated accelerator or on the CPU."`
 	Roofline rooflineCmd `cmd:"" help:"Measure the machine's limits and what the operations reach of them."`
+	Tune     tuneCmd     `cmd:"" help:"Compare what tilings choose with the best that a search finds."`
 	Env      envCmd      `cmd:"" help:"Show every configuration variable with value, source and meaning."`
 }
 

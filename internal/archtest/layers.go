@@ -71,10 +71,11 @@ var layers = []row{
 	{level: 10, pattern: "bench/compare", beside: []string{"model/*"}},
 	{level: 10, pattern: "bench/report", beside: []string{"bench/compare"}},
 	{level: 10, pattern: "bench/roofline", beside: []string{"model/*"}},
+	{level: 10, pattern: "bench/tune", beside: []string{"bench/roofline"}},
 	{level: 10, pattern: "bench", beside: []string{"model/*", "bench/compare"}},
 	{level: 10, pattern: "internal/conformance", beside: []string{"model/*", "internal/conformance/..."}},
 	{level: 10, pattern: "internal/conformance/...", beside: []string{"internal/conformance/..."}},
-	{level: 10, pattern: "cmd/...", beside: []string{"model/*", "bench", "bench/compare", "bench/report", "bench/roofline", "internal/conformance", "cmd/..."}},
+	{level: 10, pattern: "cmd/...", beside: []string{"model/*", "bench", "bench/compare", "bench/report", "bench/roofline", "bench/tune", "internal/conformance", "cmd/..."}},
 	{level: 10, pattern: "examples/*", beside: []string{"model/*"}},
 }
 

@@ -42,7 +42,7 @@ func operationAPI() []api {
 			new(operation.If),
 			new(operation.InferShapeFunc),
 			new(operation.Node),
-			new(operation.Op),
+			new(operation.Launched), new(operation.Op),
 			new(operation.Port),
 			new(operation.Profile),
 			new(operation.Query),

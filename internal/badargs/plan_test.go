@@ -94,6 +94,7 @@ func planAPI() []api {
 			"WithSinkForm":               atbctx.WithSinkForm,
 			"WithSoc":                    atbctx.WithSoc,
 			"WithSolver":                 atbctx.WithSolver,
+			"WithMachine":                atbctx.WithMachine,
 			"WithStreams":                atbctx.WithStreams,
 			"WithTilingAllocator":        atbctx.WithTilingAllocator,
 			"WithTilingCaches":           atbctx.WithTilingCaches,

@@ -42,6 +42,7 @@ func userAPI() []api {
 			"WithSinkForm":               atb.WithSinkForm,
 			"WithSoc":                    atb.WithSoc,
 			"WithSolver":                 atb.WithSolver,
+			"WithMachine":                atb.WithMachine,
 			"WithStreams":                atb.WithStreams,
 			"WithTilingAllocator":        atb.WithTilingAllocator,
 			"WithTilingCaches":           atb.WithTilingCaches,

@@ -1,6 +1,7 @@
 package matmul
 
 import (
+	"fmt"
 	"slices"
 
 	"goatb/device"
@@ -132,6 +133,9 @@ func int4Def(name string, maxRows int64, refusal func() error, book func(t *int4
 			return plan(p, a, t)
 		},
 		Run: run,
+		Explain: func(t *int4Tiling, _ []int64) string {
+			return fmt.Sprintf("tile %dx%d panels", t.TileM, t.TileN)
+		},
 		Cost: func(t *int4Tiling, _ []int64) (int64, int64) {
 			mk, mn := float64(t.M)*float64(t.K), float64(t.M)*float64(t.Columns)
 			bytes := mk*float64(t.X.Size()) + float64(t.Panels)*float64(t.PanelBytes) + mn*float64(t.Ep.Out.Size())

@@ -257,7 +257,8 @@ func productDef(name string, plan planner, run func(*kernel.Args, int, *tiling, 
 			*t = l.tiling
 			return l.grid, err
 		},
-		Run:  run,
-		Cost: func(t *tiling, _ []int64) (int64, int64) { return t.cost() },
+		Run:     run,
+		Explain: func(t *tiling, _ []int64) string { return t.explain() },
+		Cost:    func(t *tiling, _ []int64) (int64, int64) { return t.cost() },
 	}
 }

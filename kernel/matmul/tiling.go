@@ -1,5 +1,7 @@
 package matmul
 
+import "fmt"
+
 // Tiling keys: how a product walks its operands.
 const (
 	keyRows uint64 = iota
@@ -106,6 +108,27 @@ func (t *tiling) order(lo, hi, i int64, block int) int64 {
 		return lo + i
 	}
 	return lo + (i+int64(block))%(hi-lo)
+}
+
+// explain tells the size of tiles, the rows that are packed at a time and the
+// length of K that they are packed for.
+func (t *tiling) explain() string {
+	s := fmt.Sprintf("tile %dx%d", t.TileM, t.TileN)
+	if t.SubM < t.TileM {
+		s += fmt.Sprintf(" rows %d", t.SubM)
+	}
+	if t.Span < t.K {
+		s += fmt.Sprintf(" span %d", t.Span)
+	}
+	for _, has := range []struct {
+		is   bool
+		name string
+	}{{t.Kept, "kept"}, {t.Narrow, "narrow"}, {t.OneRow, "one row"}, {t.DirectX, "direct x"}, {t.Split, "split"}} {
+		if has.is {
+			s += " " + has.name
+		}
+	}
+	return s
 }
 
 // cost returns the flops and bytes of a product.
