@@ -41,9 +41,9 @@ func (s *sweeper) packRows(p *place, from, to int64) {
 }
 
 // flip is what the words of x are changed by: VPDPBUSD takes one operand
-// unsigned, so that 128 is added to int8 elements of x.
+// unsigned, so that 128 is added to int8 elements of x then.
 func (e *engine) flip() uint32 {
-	if e.set.Elem == gemm.Int8 {
+	if e.set.Elem == gemm.Int8 && !e.set.Signed {
 		return 0x80808080
 	}
 	return 0

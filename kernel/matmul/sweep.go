@@ -118,7 +118,7 @@ func (s *sweeper) strips(p, part *place, j, from, k, end, to int64) {
 		narrow := s.e.narrow(&s.t.W)
 		tiles, steps, columnBytes = narrow.Rows, ceilDiv(words, int64(s.t.W.Step)), narrow.StepBytes/gemm.PanelColumns
 	}
-	if s.e.word == tensor.Int8 && part.i == p.i && !s.e.excessKnown(s.t) {
+	if s.e.flip() != 0 && part.i == p.i && !s.e.excessKnown(s.t) {
 		s.addExcess(j, w, words, k > p.k0)
 	}
 	groups := ceilDiv(part.m, set.MaxRows())

@@ -9,7 +9,8 @@ import (
 
 // VPDPBUSD takes x unsigned: 128 is added to its elements when they are packed,
 // so that sums come out too large by 128 times the sum of their column of w.
-// Int32 sums wrap, so what comes off again gives the exact sum.
+// Int32 sums wrap, so what comes off again gives the exact sum. Loops that take x
+// signed have no excess.
 
 // excess is what sums are too large by, for each column of an item or, where it
 // is finished by panels, of a panel. It is known for panels that Pack made, and
@@ -68,6 +69,11 @@ func (s *sweeper) addExcess(j int64, b []byte, words int64, add bool) {
 // excessOf returns the excess of columns [j, j+n) of an item.
 func (s *sweeper) excessOf(p *place, j, n int64) []int32 {
 	t := s.t
+	if s.e.flip() == 0 {
+		less := s.excess.columns[:n]
+		clear(less)
+		return less
+	}
 	if s.e.excessKnown(t) {
 		for c := int64(0); c < n; c += gemm.PanelColumns {
 			end := s.w[t.W.at(p.b, p.j+j+c, 0)+t.W.Lead-4*gemm.PanelColumns:]

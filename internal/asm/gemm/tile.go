@@ -53,6 +53,9 @@ type Set struct {
 	// for weights that a cache holds; those of int8 stream by, one behind the
 	// other. It is nil where there is no such loop.
 	Row func(steps, panels int, a, b, c *byte, stride int)
+	// Signed says that the int8 elements of the rows are signed as those of the panel
+	// are; without it they are unsigned.
+	Signed bool
 	// F16 and BF16 are there for sets of f32, Dequant for sets of int8.
 	F16, BF16 Narrow
 	Dequant   Dequant

@@ -70,7 +70,7 @@ func TestTiles(t *testing.T) {
 		for range 300 {
 			rows, steps := 1+r.IntN(int(s.MaxRows())), 1+r.IntN(40)
 			stride, add := int(s.Columns)+r.IntN(20), r.IntN(2) == 0
-			a, b := drawWords(r, s.Elem, rows*steps, true), drawWords(r, s.Elem, 32*steps, false)
+			a, b := drawWords(r, s.Elem, rows*steps, !s.Signed), drawWords(r, s.Elem, 32*steps, false)
 			c := drawWords(r, F32, (rows-1)*stride+int(s.Columns), false)
 			if s.Elem == Int8 {
 				for i := range c.value {
@@ -135,7 +135,7 @@ func TestTilesGiveEqualBits(t *testing.T) {
 		var first []byte
 		for rows := 1; rows <= int(s.MaxRows()); rows++ {
 			for at := range rows {
-				a := drawWords(r, s.Elem, rows*steps, true)
+				a := drawWords(r, s.Elem, rows*steps, !s.Signed)
 				for k := range steps {
 					copy(a.payload[4*(k*rows+at):][:4], row.payload[4*k:])
 				}
@@ -160,7 +160,7 @@ func TestTilesSpread(t *testing.T) {
 		r := rand.New(rand.NewPCG(7, 8))
 		for rows := 1; rows <= int(s.MaxRows()); rows++ {
 			const steps = 9
-			a, b := drawWords(r, s.Elem, rows*steps, true), drawWords(r, s.Elem, 32*steps, false)
+			a, b := drawWords(r, s.Elem, rows*steps, !s.Signed), drawWords(r, s.Elem, 32*steps, false)
 			c := newGuarded(r, 4*rows*32)
 			for i := range b.payload { // ones, and one column of infinities
 				b.payload[i] = 0

@@ -15,6 +15,7 @@ func Files() []target.File {
 		{Package: "gemm", Name: "row_i8_avx512", Build: rowI8AVX512},
 		{Package: "gemm", Name: "tile_bf16_avx512", Build: tileBF16AVX512},
 		{Package: "gemm", Name: "tile_i8_avx512", Build: tileI8AVX512},
+		{Package: "gemm", Name: "tile_i8_avx2", Build: tileI8AVX2},
 		{Package: "gemm", Name: "narrow_avx512", Build: narrowAVX512},
 		{Package: "gemm", Name: "narrow_avx2", Build: narrowAVX2},
 		{Package: "gemm", Name: "transpose_avx512", Build: transposeAVX512},
