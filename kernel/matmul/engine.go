@@ -80,6 +80,14 @@ func (e *engine) isPanels(m *matrix) bool {
 	return m.DType == e.word && m.Step == uint8(e.step()) && m.Block == gemm.PanelColumns && !m.AlongK
 }
 
+// mostRows is the number of rows of the largest tile of a product.
+func (e *engine) mostRows(t *tiling) int64 {
+	if t.Narrow {
+		return int64(len(e.narrow(&t.W).Rows))
+	}
+	return e.set.MaxRows()
+}
+
 // narrow returns the loops for a matrix in panels of 2-byte elements that are
 // multiplied as f32, nil for any other.
 func (e *engine) narrow(m *matrix) *gemm.Narrow {

@@ -31,6 +31,9 @@ const (
 	maxSweepN = 1024
 	// maxSweepBytes bounds the sums that are kept.
 	maxSweepBytes = 3 << 18
+	// narrowTiles is the number of tiles of an item's rows up to which each widens a
+	// panel of 2-byte elements for itself: more are faster with a widened panel.
+	narrowTiles = 2
 	// leastKeptBytes and mostKeptBytes bound the packed weights that are kept: as
 	// much as a core's share of L3 lets stay there.
 	leastKeptBytes = 3 << 18
@@ -192,7 +195,7 @@ func (e *engine) book(t *plan, m kernel.Machine) {
 	}
 	t.OneRow = e.rowStreams(t) || e.set.Row != nil && t.DirectX && t.DirectOut && !t.Split && e.isPanels(&t.W) && t.K <= t.Chunk && 4*t.N*t.K <= l2(m)
 	narrow := e.narrow(&t.W)
-	t.Narrow = narrow != nil && t.TileM <= int64(len(narrow.Rows))
+	t.Narrow = narrow != nil && t.TileM <= narrowTiles*int64(len(narrow.Rows))
 	panel := gemm.PanelColumns * roundUp(e.words(chunk), 2)
 	switch {
 	case t.Kept:

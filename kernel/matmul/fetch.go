@@ -35,7 +35,7 @@ func (s *sweeper) fetched(j int64) (next, pace uintptr) {
 // tilesPerPanel is the number of tiles that a part of an item's rows is multiplied
 // with a panel in.
 func (s *sweeper) tilesPerPanel(part *place) int64 {
-	return ceilDiv(part.m, s.e.set.MaxRows()) * gemm.PanelColumns / s.e.set.Columns
+	return ceilDiv(part.m, s.e.mostRows(s.t)) * gemm.PanelColumns / s.e.set.Columns
 }
 
 // stretch makes the next tiles fetch size bytes, in equal pieces of steps steps.

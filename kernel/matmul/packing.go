@@ -21,7 +21,7 @@ func (s *sweeper) packRows(p *place, from, to int64) {
 		s.rows = s.x[t.X.at(p.b, p.i, from):]
 		return
 	}
-	groups := ceilDiv(p.m, s.e.set.MaxRows())
+	groups := ceilDiv(p.m, s.e.mostRows(t))
 	least, larger := p.m/groups, p.m%groups
 	pk := packer{e: s.e, m: &t.X, mem: s.x, b: p.b, flip: s.e.flip(), tmp: s.tmp}
 	row := int64(0)

@@ -121,7 +121,7 @@ func (s *sweeper) strips(p, part *place, j, from, k, end, to int64) {
 	if s.e.flip() != 0 && part.i == p.i && !s.e.excessKnown(s.t) {
 		s.addExcess(j, w, words, k > p.k0)
 	}
-	groups := ceilDiv(part.m, set.MaxRows())
+	groups := ceilDiv(part.m, s.e.mostRows(s.t))
 	least, larger := part.m/groups, part.m%groups
 	for h := int64(0); h < min(gemm.PanelColumns, p.n-j); h += set.Columns {
 		sums, stride := s.sums(p, j+h)
