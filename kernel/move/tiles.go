@@ -8,10 +8,10 @@ import (
 	"goatb/tensor"
 )
 
-// tileBytes is the length of a tile's rows in memory: long enough for the
-// prefetchers to follow, short enough for the pages and lines of a tile to stay
-// in the second-level cache.
-const tileBytes = 1024
+// tileBytes is the length of a tile's rows in memory: some lines, which
+// prefetching fetches together, and few enough for the pages of a tile's rows to
+// stay in the first-level translation cache.
+const tileBytes = 256
 
 // nanosPerTurnedByte estimates the time of one core for a transposed byte.
 func nanosPerTurnedByte() float64 { return kernel.Nanos(0.12, 0.35) }

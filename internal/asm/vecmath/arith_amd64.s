@@ -41,7 +41,7 @@ DATA oddWords<>+30(SB)/2, $0x001f
 GLOBL oddWords<>(SB), RODATA|NOPTR, $32
 
 // func addF32AVX2(dst *byte, a *byte, b *byte, n int)
-// Requires: AVX
+// Requires: AVX, MMX+
 TEXT ·addF32AVX2(SB), NOSPLIT|NOFRAME, $0-32
 	MOVQ dst+0(FP), AX
 	MOVQ a+8(FP), CX
@@ -52,17 +52,30 @@ TEXT ·addF32AVX2(SB), NOSPLIT|NOFRAME, $0-32
 	JLT  turned2
 
 turn1:
-	VMOVUPS (CX)(BX*4), Y0
-	VMOVUPS 32(CX)(BX*4), Y2
-	VMOVUPS (DX)(BX*4), Y1
-	VMOVUPS 32(DX)(BX*4), Y3
-	VADDPS  Y1, Y0, Y0
-	VADDPS  Y3, Y2, Y1
-	VMOVUPS Y0, (AX)(BX*4)
-	VMOVUPS Y1, 32(AX)(BX*4)
-	ADDQ    $+16, BX
-	SUBQ    $+16, SI
-	JGE     turn1
+	PREFETCHT0 2048(CX)(BX*4)
+
+	// PREFETCHW 2048(AX)(BX*4)
+	BYTE       $0x40
+	BYTE       $0x0f
+	BYTE       $0x0d
+	BYTE       $0x8c
+	BYTE       $0x98
+	BYTE       $0x00
+	BYTE       $0x08
+	BYTE       $0x00
+	BYTE       $0x00
+	PREFETCHT0 2048(DX)(BX*4)
+	VMOVUPS    (CX)(BX*4), Y0
+	VMOVUPS    32(CX)(BX*4), Y2
+	VMOVUPS    (DX)(BX*4), Y1
+	VMOVUPS    32(DX)(BX*4), Y3
+	VADDPS     Y1, Y0, Y0
+	VADDPS     Y3, Y2, Y1
+	VMOVUPS    Y0, (AX)(BX*4)
+	VMOVUPS    Y1, 32(AX)(BX*4)
+	ADDQ       $+16, BX
+	SUBQ       $+16, SI
+	JGE        turn1
 
 turned2:
 	ADDQ $+16, SI
@@ -96,7 +109,7 @@ done5:
 	RET
 
 // func subF32AVX2(dst *byte, a *byte, b *byte, n int)
-// Requires: AVX
+// Requires: AVX, MMX+
 TEXT ·subF32AVX2(SB), NOSPLIT|NOFRAME, $0-32
 	MOVQ dst+0(FP), AX
 	MOVQ a+8(FP), CX
@@ -107,17 +120,30 @@ TEXT ·subF32AVX2(SB), NOSPLIT|NOFRAME, $0-32
 	JLT  turned2
 
 turn1:
-	VMOVUPS (CX)(BX*4), Y0
-	VMOVUPS 32(CX)(BX*4), Y2
-	VMOVUPS (DX)(BX*4), Y1
-	VMOVUPS 32(DX)(BX*4), Y3
-	VSUBPS  Y1, Y0, Y0
-	VSUBPS  Y3, Y2, Y1
-	VMOVUPS Y0, (AX)(BX*4)
-	VMOVUPS Y1, 32(AX)(BX*4)
-	ADDQ    $+16, BX
-	SUBQ    $+16, SI
-	JGE     turn1
+	PREFETCHT0 2048(CX)(BX*4)
+
+	// PREFETCHW 2048(AX)(BX*4)
+	BYTE       $0x40
+	BYTE       $0x0f
+	BYTE       $0x0d
+	BYTE       $0x8c
+	BYTE       $0x98
+	BYTE       $0x00
+	BYTE       $0x08
+	BYTE       $0x00
+	BYTE       $0x00
+	PREFETCHT0 2048(DX)(BX*4)
+	VMOVUPS    (CX)(BX*4), Y0
+	VMOVUPS    32(CX)(BX*4), Y2
+	VMOVUPS    (DX)(BX*4), Y1
+	VMOVUPS    32(DX)(BX*4), Y3
+	VSUBPS     Y1, Y0, Y0
+	VSUBPS     Y3, Y2, Y1
+	VMOVUPS    Y0, (AX)(BX*4)
+	VMOVUPS    Y1, 32(AX)(BX*4)
+	ADDQ       $+16, BX
+	SUBQ       $+16, SI
+	JGE        turn1
 
 turned2:
 	ADDQ $+16, SI
@@ -151,7 +177,7 @@ done5:
 	RET
 
 // func mulF32AVX2(dst *byte, a *byte, b *byte, n int)
-// Requires: AVX
+// Requires: AVX, MMX+
 TEXT ·mulF32AVX2(SB), NOSPLIT|NOFRAME, $0-32
 	MOVQ dst+0(FP), AX
 	MOVQ a+8(FP), CX
@@ -162,17 +188,30 @@ TEXT ·mulF32AVX2(SB), NOSPLIT|NOFRAME, $0-32
 	JLT  turned2
 
 turn1:
-	VMOVUPS (CX)(BX*4), Y0
-	VMOVUPS 32(CX)(BX*4), Y2
-	VMOVUPS (DX)(BX*4), Y1
-	VMOVUPS 32(DX)(BX*4), Y3
-	VMULPS  Y1, Y0, Y0
-	VMULPS  Y3, Y2, Y1
-	VMOVUPS Y0, (AX)(BX*4)
-	VMOVUPS Y1, 32(AX)(BX*4)
-	ADDQ    $+16, BX
-	SUBQ    $+16, SI
-	JGE     turn1
+	PREFETCHT0 2048(CX)(BX*4)
+
+	// PREFETCHW 2048(AX)(BX*4)
+	BYTE       $0x40
+	BYTE       $0x0f
+	BYTE       $0x0d
+	BYTE       $0x8c
+	BYTE       $0x98
+	BYTE       $0x00
+	BYTE       $0x08
+	BYTE       $0x00
+	BYTE       $0x00
+	PREFETCHT0 2048(DX)(BX*4)
+	VMOVUPS    (CX)(BX*4), Y0
+	VMOVUPS    32(CX)(BX*4), Y2
+	VMOVUPS    (DX)(BX*4), Y1
+	VMOVUPS    32(DX)(BX*4), Y3
+	VMULPS     Y1, Y0, Y0
+	VMULPS     Y3, Y2, Y1
+	VMOVUPS    Y0, (AX)(BX*4)
+	VMOVUPS    Y1, 32(AX)(BX*4)
+	ADDQ       $+16, BX
+	SUBQ       $+16, SI
+	JGE        turn1
 
 turned2:
 	ADDQ $+16, SI
@@ -206,7 +245,7 @@ done5:
 	RET
 
 // func divF32AVX2(dst *byte, a *byte, b *byte, n int)
-// Requires: AVX
+// Requires: AVX, MMX+
 TEXT ·divF32AVX2(SB), NOSPLIT|NOFRAME, $0-32
 	MOVQ dst+0(FP), AX
 	MOVQ a+8(FP), CX
@@ -217,17 +256,30 @@ TEXT ·divF32AVX2(SB), NOSPLIT|NOFRAME, $0-32
 	JLT  turned2
 
 turn1:
-	VMOVUPS (CX)(BX*4), Y0
-	VMOVUPS 32(CX)(BX*4), Y2
-	VMOVUPS (DX)(BX*4), Y1
-	VMOVUPS 32(DX)(BX*4), Y3
-	VDIVPS  Y1, Y0, Y0
-	VDIVPS  Y3, Y2, Y1
-	VMOVUPS Y0, (AX)(BX*4)
-	VMOVUPS Y1, 32(AX)(BX*4)
-	ADDQ    $+16, BX
-	SUBQ    $+16, SI
-	JGE     turn1
+	PREFETCHT0 2048(CX)(BX*4)
+
+	// PREFETCHW 2048(AX)(BX*4)
+	BYTE       $0x40
+	BYTE       $0x0f
+	BYTE       $0x0d
+	BYTE       $0x8c
+	BYTE       $0x98
+	BYTE       $0x00
+	BYTE       $0x08
+	BYTE       $0x00
+	BYTE       $0x00
+	PREFETCHT0 2048(DX)(BX*4)
+	VMOVUPS    (CX)(BX*4), Y0
+	VMOVUPS    32(CX)(BX*4), Y2
+	VMOVUPS    (DX)(BX*4), Y1
+	VMOVUPS    32(DX)(BX*4), Y3
+	VDIVPS     Y1, Y0, Y0
+	VDIVPS     Y3, Y2, Y1
+	VMOVUPS    Y0, (AX)(BX*4)
+	VMOVUPS    Y1, 32(AX)(BX*4)
+	ADDQ       $+16, BX
+	SUBQ       $+16, SI
+	JGE        turn1
 
 turned2:
 	ADDQ $+16, SI
@@ -567,7 +619,7 @@ done5:
 	RET
 
 // func scaleMulF32AVX2(dst *byte, a *byte, b *byte, n int, s float32)
-// Requires: AVX
+// Requires: AVX, MMX+
 TEXT ·scaleMulF32AVX2(SB), NOSPLIT|NOFRAME, $0-36
 	MOVQ         dst+0(FP), AX
 	MOVQ         a+8(FP), CX
@@ -579,6 +631,18 @@ TEXT ·scaleMulF32AVX2(SB), NOSPLIT|NOFRAME, $0-36
 	JLT          turned2
 
 turn1:
+	PREFETCHT0 2048(CX)(BX*4)
+
+	// PREFETCHW 2048(AX)(BX*4)
+	BYTE    $0x40
+	BYTE    $0x0f
+	BYTE    $0x0d
+	BYTE    $0x8c
+	BYTE    $0x98
+	BYTE    $0x00
+	BYTE    $0x08
+	BYTE    $0x00
+	BYTE    $0x00
 	VMOVUPS (CX)(BX*4), Y1
 	VMOVUPS 32(CX)(BX*4), Y2
 	VMULPS  Y0, Y1, Y1
@@ -627,7 +691,7 @@ done5:
 	RET
 
 // func addF16AVX2(dst *byte, a *byte, b *byte, n int)
-// Requires: AVX, F16C
+// Requires: AVX, F16C, MMX+
 TEXT ·addF16AVX2(SB), NOSPLIT|NOFRAME, $0-32
 	MOVQ dst+0(FP), AX
 	MOVQ a+8(FP), CX
@@ -638,17 +702,30 @@ TEXT ·addF16AVX2(SB), NOSPLIT|NOFRAME, $0-32
 	JLT  turned2
 
 turn1:
-	VCVTPH2PS (CX)(BX*2), Y0
-	VCVTPH2PS 16(CX)(BX*2), Y2
-	VCVTPH2PS (DX)(BX*2), Y1
-	VCVTPH2PS 16(DX)(BX*2), Y3
-	VADDPS    Y1, Y0, Y0
-	VADDPS    Y3, Y2, Y1
-	VCVTPS2PH $0x00, Y0, (AX)(BX*2)
-	VCVTPS2PH $0x00, Y1, 16(AX)(BX*2)
-	ADDQ      $+16, BX
-	SUBQ      $+16, SI
-	JGE       turn1
+	PREFETCHT0 2048(CX)(BX*2)
+
+	// PREFETCHW 2048(AX)(BX*2)
+	BYTE       $0x40
+	BYTE       $0x0f
+	BYTE       $0x0d
+	BYTE       $0x8c
+	BYTE       $0x58
+	BYTE       $0x00
+	BYTE       $0x08
+	BYTE       $0x00
+	BYTE       $0x00
+	PREFETCHT0 2048(DX)(BX*2)
+	VCVTPH2PS  (CX)(BX*2), Y0
+	VCVTPH2PS  16(CX)(BX*2), Y2
+	VCVTPH2PS  (DX)(BX*2), Y1
+	VCVTPH2PS  16(DX)(BX*2), Y3
+	VADDPS     Y1, Y0, Y0
+	VADDPS     Y3, Y2, Y1
+	VCVTPS2PH  $0x00, Y0, (AX)(BX*2)
+	VCVTPS2PH  $0x00, Y1, 16(AX)(BX*2)
+	ADDQ       $+16, BX
+	SUBQ       $+16, SI
+	JGE        turn1
 
 turned2:
 	ADDQ $+16, SI
@@ -765,7 +842,7 @@ done5:
 	RET
 
 // func subF16AVX2(dst *byte, a *byte, b *byte, n int)
-// Requires: AVX, F16C
+// Requires: AVX, F16C, MMX+
 TEXT ·subF16AVX2(SB), NOSPLIT|NOFRAME, $0-32
 	MOVQ dst+0(FP), AX
 	MOVQ a+8(FP), CX
@@ -776,17 +853,30 @@ TEXT ·subF16AVX2(SB), NOSPLIT|NOFRAME, $0-32
 	JLT  turned2
 
 turn1:
-	VCVTPH2PS (CX)(BX*2), Y0
-	VCVTPH2PS 16(CX)(BX*2), Y2
-	VCVTPH2PS (DX)(BX*2), Y1
-	VCVTPH2PS 16(DX)(BX*2), Y3
-	VSUBPS    Y1, Y0, Y0
-	VSUBPS    Y3, Y2, Y1
-	VCVTPS2PH $0x00, Y0, (AX)(BX*2)
-	VCVTPS2PH $0x00, Y1, 16(AX)(BX*2)
-	ADDQ      $+16, BX
-	SUBQ      $+16, SI
-	JGE       turn1
+	PREFETCHT0 2048(CX)(BX*2)
+
+	// PREFETCHW 2048(AX)(BX*2)
+	BYTE       $0x40
+	BYTE       $0x0f
+	BYTE       $0x0d
+	BYTE       $0x8c
+	BYTE       $0x58
+	BYTE       $0x00
+	BYTE       $0x08
+	BYTE       $0x00
+	BYTE       $0x00
+	PREFETCHT0 2048(DX)(BX*2)
+	VCVTPH2PS  (CX)(BX*2), Y0
+	VCVTPH2PS  16(CX)(BX*2), Y2
+	VCVTPH2PS  (DX)(BX*2), Y1
+	VCVTPH2PS  16(DX)(BX*2), Y3
+	VSUBPS     Y1, Y0, Y0
+	VSUBPS     Y3, Y2, Y1
+	VCVTPS2PH  $0x00, Y0, (AX)(BX*2)
+	VCVTPS2PH  $0x00, Y1, 16(AX)(BX*2)
+	ADDQ       $+16, BX
+	SUBQ       $+16, SI
+	JGE        turn1
 
 turned2:
 	ADDQ $+16, SI
@@ -903,7 +993,7 @@ done5:
 	RET
 
 // func mulF16AVX2(dst *byte, a *byte, b *byte, n int)
-// Requires: AVX, F16C
+// Requires: AVX, F16C, MMX+
 TEXT ·mulF16AVX2(SB), NOSPLIT|NOFRAME, $0-32
 	MOVQ dst+0(FP), AX
 	MOVQ a+8(FP), CX
@@ -914,17 +1004,30 @@ TEXT ·mulF16AVX2(SB), NOSPLIT|NOFRAME, $0-32
 	JLT  turned2
 
 turn1:
-	VCVTPH2PS (CX)(BX*2), Y0
-	VCVTPH2PS 16(CX)(BX*2), Y2
-	VCVTPH2PS (DX)(BX*2), Y1
-	VCVTPH2PS 16(DX)(BX*2), Y3
-	VMULPS    Y1, Y0, Y0
-	VMULPS    Y3, Y2, Y1
-	VCVTPS2PH $0x00, Y0, (AX)(BX*2)
-	VCVTPS2PH $0x00, Y1, 16(AX)(BX*2)
-	ADDQ      $+16, BX
-	SUBQ      $+16, SI
-	JGE       turn1
+	PREFETCHT0 2048(CX)(BX*2)
+
+	// PREFETCHW 2048(AX)(BX*2)
+	BYTE       $0x40
+	BYTE       $0x0f
+	BYTE       $0x0d
+	BYTE       $0x8c
+	BYTE       $0x58
+	BYTE       $0x00
+	BYTE       $0x08
+	BYTE       $0x00
+	BYTE       $0x00
+	PREFETCHT0 2048(DX)(BX*2)
+	VCVTPH2PS  (CX)(BX*2), Y0
+	VCVTPH2PS  16(CX)(BX*2), Y2
+	VCVTPH2PS  (DX)(BX*2), Y1
+	VCVTPH2PS  16(DX)(BX*2), Y3
+	VMULPS     Y1, Y0, Y0
+	VMULPS     Y3, Y2, Y1
+	VCVTPS2PH  $0x00, Y0, (AX)(BX*2)
+	VCVTPS2PH  $0x00, Y1, 16(AX)(BX*2)
+	ADDQ       $+16, BX
+	SUBQ       $+16, SI
+	JGE        turn1
 
 turned2:
 	ADDQ $+16, SI
@@ -1041,7 +1144,7 @@ done5:
 	RET
 
 // func divF16AVX2(dst *byte, a *byte, b *byte, n int)
-// Requires: AVX, F16C
+// Requires: AVX, F16C, MMX+
 TEXT ·divF16AVX2(SB), NOSPLIT|NOFRAME, $0-32
 	MOVQ dst+0(FP), AX
 	MOVQ a+8(FP), CX
@@ -1052,17 +1155,30 @@ TEXT ·divF16AVX2(SB), NOSPLIT|NOFRAME, $0-32
 	JLT  turned2
 
 turn1:
-	VCVTPH2PS (CX)(BX*2), Y0
-	VCVTPH2PS 16(CX)(BX*2), Y2
-	VCVTPH2PS (DX)(BX*2), Y1
-	VCVTPH2PS 16(DX)(BX*2), Y3
-	VDIVPS    Y1, Y0, Y0
-	VDIVPS    Y3, Y2, Y1
-	VCVTPS2PH $0x00, Y0, (AX)(BX*2)
-	VCVTPS2PH $0x00, Y1, 16(AX)(BX*2)
-	ADDQ      $+16, BX
-	SUBQ      $+16, SI
-	JGE       turn1
+	PREFETCHT0 2048(CX)(BX*2)
+
+	// PREFETCHW 2048(AX)(BX*2)
+	BYTE       $0x40
+	BYTE       $0x0f
+	BYTE       $0x0d
+	BYTE       $0x8c
+	BYTE       $0x58
+	BYTE       $0x00
+	BYTE       $0x08
+	BYTE       $0x00
+	BYTE       $0x00
+	PREFETCHT0 2048(DX)(BX*2)
+	VCVTPH2PS  (CX)(BX*2), Y0
+	VCVTPH2PS  16(CX)(BX*2), Y2
+	VCVTPH2PS  (DX)(BX*2), Y1
+	VCVTPH2PS  16(DX)(BX*2), Y3
+	VDIVPS     Y1, Y0, Y0
+	VDIVPS     Y3, Y2, Y1
+	VCVTPS2PH  $0x00, Y0, (AX)(BX*2)
+	VCVTPS2PH  $0x00, Y1, 16(AX)(BX*2)
+	ADDQ       $+16, BX
+	SUBQ       $+16, SI
+	JGE        turn1
 
 turned2:
 	ADDQ $+16, SI
@@ -1815,7 +1931,7 @@ done5:
 	RET
 
 // func scaleMulF16AVX2(dst *byte, a *byte, b *byte, n int, s float32)
-// Requires: AVX, F16C
+// Requires: AVX, F16C, MMX+
 TEXT ·scaleMulF16AVX2(SB), NOSPLIT|NOFRAME, $0-36
 	MOVQ         dst+0(FP), AX
 	MOVQ         a+8(FP), CX
@@ -1827,6 +1943,18 @@ TEXT ·scaleMulF16AVX2(SB), NOSPLIT|NOFRAME, $0-36
 	JLT          turned2
 
 turn1:
+	PREFETCHT0 2048(CX)(BX*2)
+
+	// PREFETCHW 2048(AX)(BX*2)
+	BYTE      $0x40
+	BYTE      $0x0f
+	BYTE      $0x0d
+	BYTE      $0x8c
+	BYTE      $0x58
+	BYTE      $0x00
+	BYTE      $0x08
+	BYTE      $0x00
+	BYTE      $0x00
 	VCVTPH2PS (CX)(BX*2), Y1
 	VCVTPH2PS 16(CX)(BX*2), Y2
 	VMULPS    Y0, Y1, Y1
@@ -2106,39 +2234,30 @@ TEXT ·addBF16AVX2(SB), NOSPLIT|NOFRAME, $0-32
 	JLT  turned2
 
 turn1:
-	VPMOVZXWD    (CX)(BX*2), Y0
-	VPMOVZXWD    16(CX)(BX*2), Y1
-	VPSLLD       $0x10, Y0, Y0
-	VPSLLD       $0x10, Y1, Y2
-	VPMOVZXWD    (DX)(BX*2), Y1
-	VPMOVZXWD    16(DX)(BX*2), Y3
-	VPSLLD       $0x10, Y1, Y1
-	VPSLLD       $0x10, Y3, Y3
-	VADDPS       Y1, Y0, Y0
-	VADDPS       Y3, Y2, Y3
-	VPSRLD       $0x10, Y0, Y2
-	VPSRLD       $0x10, Y3, Y1
-	VANDPS       arithNums<>+0(SB), Y2, Y2
-	VANDPS       arithNums<>+0(SB), Y1, Y1
-	VPADDD       arithNums<>+32(SB), Y2, Y2
-	VPADDD       arithNums<>+32(SB), Y1, Y5
-	VCMPPS       $0x03, Y0, Y0, Y1
-	VCMPPS       $0x03, Y3, Y3, Y4
-	VPANDN       Y2, Y1, Y1
-	VPANDN       Y5, Y4, Y2
-	VPADDD       Y1, Y0, Y0
-	VPADDD       Y2, Y3, Y1
-	VPSRLD       $0x10, Y0, Y0
-	VPSRLD       $0x10, Y1, Y3
-	VEXTRACTI128 $0x01, Y0, X1
-	VEXTRACTI128 $0x01, Y3, X2
-	VPACKUSDW    X1, X0, X1
-	VPACKUSDW    X2, X3, X2
-	VMOVDQU      X1, (AX)(BX*2)
-	VMOVDQU      X2, 16(AX)(BX*2)
-	ADDQ         $+16, BX
-	SUBQ         $+16, SI
-	JGE          turn1
+	VMOVUPS  (CX)(BX*2), Y0
+	VMOVUPS  (CX)(BX*2), Y1
+	VPSLLD   $0x10, Y0, Y0
+	VANDPS   arithNums<>+64(SB), Y1, Y2
+	VMOVUPS  (DX)(BX*2), Y1
+	VMOVUPS  (DX)(BX*2), Y3
+	VPSLLD   $0x10, Y1, Y1
+	VANDPS   arithNums<>+64(SB), Y3, Y3
+	VADDPS   Y1, Y0, Y0
+	VADDPS   Y3, Y2, Y2
+	VPSRLD   $0x10, Y0, Y1
+	VPSRLD   $0x10, Y2, Y3
+	VANDPS   arithNums<>+0(SB), Y1, Y1
+	VANDPS   arithNums<>+0(SB), Y3, Y3
+	VPADDD   arithNums<>+32(SB), Y0, Y0
+	VPADDD   arithNums<>+32(SB), Y2, Y2
+	VPADDD   Y1, Y0, Y0
+	VPADDD   Y3, Y2, Y1
+	VPSRLD   $0x10, Y0, Y0
+	VPBLENDW $0xaa, Y1, Y0, Y0
+	VMOVUPS  Y0, (AX)(BX*2)
+	ADDQ     $+16, BX
+	SUBQ     $+16, SI
+	JGE      turn1
 
 turned2:
 	ADDQ $+16, SI
@@ -2153,9 +2272,7 @@ turn3:
 	VADDPS       Y1, Y0, Y0
 	VPSRLD       $0x10, Y0, Y1
 	VANDPS       arithNums<>+0(SB), Y1, Y1
-	VPADDD       arithNums<>+32(SB), Y1, Y2
-	VCMPPS       $0x03, Y0, Y0, Y1
-	VPANDN       Y2, Y1, Y1
+	VPADDD       arithNums<>+32(SB), Y0, Y0
 	VPADDD       Y1, Y0, Y0
 	VPSRLD       $0x10, Y0, Y1
 	VEXTRACTI128 $0x01, Y1, X0
@@ -2237,9 +2354,7 @@ piece11:
 	VADDPS       Y1, Y0, Y0
 	VPSRLD       $0x10, Y0, Y1
 	VANDPS       arithNums<>+0(SB), Y1, Y1
-	VPADDD       arithNums<>+32(SB), Y1, Y2
-	VCMPPS       $0x03, Y0, Y0, Y1
-	VPANDN       Y2, Y1, Y1
+	VPADDD       arithNums<>+32(SB), Y0, Y0
 	VPADDD       Y1, Y0, Y0
 	VPSRLD       $0x10, Y0, Y1
 	VEXTRACTI128 $0x01, Y1, X0
@@ -2287,39 +2402,30 @@ TEXT ·subBF16AVX2(SB), NOSPLIT|NOFRAME, $0-32
 	JLT  turned2
 
 turn1:
-	VPMOVZXWD    (CX)(BX*2), Y0
-	VPMOVZXWD    16(CX)(BX*2), Y1
-	VPSLLD       $0x10, Y0, Y0
-	VPSLLD       $0x10, Y1, Y2
-	VPMOVZXWD    (DX)(BX*2), Y1
-	VPMOVZXWD    16(DX)(BX*2), Y3
-	VPSLLD       $0x10, Y1, Y1
-	VPSLLD       $0x10, Y3, Y3
-	VSUBPS       Y1, Y0, Y0
-	VSUBPS       Y3, Y2, Y3
-	VPSRLD       $0x10, Y0, Y2
-	VPSRLD       $0x10, Y3, Y1
-	VANDPS       arithNums<>+0(SB), Y2, Y2
-	VANDPS       arithNums<>+0(SB), Y1, Y1
-	VPADDD       arithNums<>+32(SB), Y2, Y2
-	VPADDD       arithNums<>+32(SB), Y1, Y5
-	VCMPPS       $0x03, Y0, Y0, Y1
-	VCMPPS       $0x03, Y3, Y3, Y4
-	VPANDN       Y2, Y1, Y1
-	VPANDN       Y5, Y4, Y2
-	VPADDD       Y1, Y0, Y0
-	VPADDD       Y2, Y3, Y1
-	VPSRLD       $0x10, Y0, Y0
-	VPSRLD       $0x10, Y1, Y3
-	VEXTRACTI128 $0x01, Y0, X1
-	VEXTRACTI128 $0x01, Y3, X2
-	VPACKUSDW    X1, X0, X1
-	VPACKUSDW    X2, X3, X2
-	VMOVDQU      X1, (AX)(BX*2)
-	VMOVDQU      X2, 16(AX)(BX*2)
-	ADDQ         $+16, BX
-	SUBQ         $+16, SI
-	JGE          turn1
+	VMOVUPS  (CX)(BX*2), Y0
+	VMOVUPS  (CX)(BX*2), Y1
+	VPSLLD   $0x10, Y0, Y0
+	VANDPS   arithNums<>+64(SB), Y1, Y2
+	VMOVUPS  (DX)(BX*2), Y1
+	VMOVUPS  (DX)(BX*2), Y3
+	VPSLLD   $0x10, Y1, Y1
+	VANDPS   arithNums<>+64(SB), Y3, Y3
+	VSUBPS   Y1, Y0, Y0
+	VSUBPS   Y3, Y2, Y2
+	VPSRLD   $0x10, Y0, Y1
+	VPSRLD   $0x10, Y2, Y3
+	VANDPS   arithNums<>+0(SB), Y1, Y1
+	VANDPS   arithNums<>+0(SB), Y3, Y3
+	VPADDD   arithNums<>+32(SB), Y0, Y0
+	VPADDD   arithNums<>+32(SB), Y2, Y2
+	VPADDD   Y1, Y0, Y0
+	VPADDD   Y3, Y2, Y1
+	VPSRLD   $0x10, Y0, Y0
+	VPBLENDW $0xaa, Y1, Y0, Y0
+	VMOVUPS  Y0, (AX)(BX*2)
+	ADDQ     $+16, BX
+	SUBQ     $+16, SI
+	JGE      turn1
 
 turned2:
 	ADDQ $+16, SI
@@ -2334,9 +2440,7 @@ turn3:
 	VSUBPS       Y1, Y0, Y0
 	VPSRLD       $0x10, Y0, Y1
 	VANDPS       arithNums<>+0(SB), Y1, Y1
-	VPADDD       arithNums<>+32(SB), Y1, Y2
-	VCMPPS       $0x03, Y0, Y0, Y1
-	VPANDN       Y2, Y1, Y1
+	VPADDD       arithNums<>+32(SB), Y0, Y0
 	VPADDD       Y1, Y0, Y0
 	VPSRLD       $0x10, Y0, Y1
 	VEXTRACTI128 $0x01, Y1, X0
@@ -2418,9 +2522,7 @@ piece11:
 	VSUBPS       Y1, Y0, Y0
 	VPSRLD       $0x10, Y0, Y1
 	VANDPS       arithNums<>+0(SB), Y1, Y1
-	VPADDD       arithNums<>+32(SB), Y1, Y2
-	VCMPPS       $0x03, Y0, Y0, Y1
-	VPANDN       Y2, Y1, Y1
+	VPADDD       arithNums<>+32(SB), Y0, Y0
 	VPADDD       Y1, Y0, Y0
 	VPSRLD       $0x10, Y0, Y1
 	VEXTRACTI128 $0x01, Y1, X0
@@ -2468,39 +2570,30 @@ TEXT ·mulBF16AVX2(SB), NOSPLIT|NOFRAME, $0-32
 	JLT  turned2
 
 turn1:
-	VPMOVZXWD    (CX)(BX*2), Y0
-	VPMOVZXWD    16(CX)(BX*2), Y1
-	VPSLLD       $0x10, Y0, Y0
-	VPSLLD       $0x10, Y1, Y2
-	VPMOVZXWD    (DX)(BX*2), Y1
-	VPMOVZXWD    16(DX)(BX*2), Y3
-	VPSLLD       $0x10, Y1, Y1
-	VPSLLD       $0x10, Y3, Y3
-	VMULPS       Y1, Y0, Y0
-	VMULPS       Y3, Y2, Y3
-	VPSRLD       $0x10, Y0, Y2
-	VPSRLD       $0x10, Y3, Y1
-	VANDPS       arithNums<>+0(SB), Y2, Y2
-	VANDPS       arithNums<>+0(SB), Y1, Y1
-	VPADDD       arithNums<>+32(SB), Y2, Y2
-	VPADDD       arithNums<>+32(SB), Y1, Y5
-	VCMPPS       $0x03, Y0, Y0, Y1
-	VCMPPS       $0x03, Y3, Y3, Y4
-	VPANDN       Y2, Y1, Y1
-	VPANDN       Y5, Y4, Y2
-	VPADDD       Y1, Y0, Y0
-	VPADDD       Y2, Y3, Y1
-	VPSRLD       $0x10, Y0, Y0
-	VPSRLD       $0x10, Y1, Y3
-	VEXTRACTI128 $0x01, Y0, X1
-	VEXTRACTI128 $0x01, Y3, X2
-	VPACKUSDW    X1, X0, X1
-	VPACKUSDW    X2, X3, X2
-	VMOVDQU      X1, (AX)(BX*2)
-	VMOVDQU      X2, 16(AX)(BX*2)
-	ADDQ         $+16, BX
-	SUBQ         $+16, SI
-	JGE          turn1
+	VMOVUPS  (CX)(BX*2), Y0
+	VMOVUPS  (CX)(BX*2), Y1
+	VPSLLD   $0x10, Y0, Y0
+	VANDPS   arithNums<>+64(SB), Y1, Y2
+	VMOVUPS  (DX)(BX*2), Y1
+	VMOVUPS  (DX)(BX*2), Y3
+	VPSLLD   $0x10, Y1, Y1
+	VANDPS   arithNums<>+64(SB), Y3, Y3
+	VMULPS   Y1, Y0, Y0
+	VMULPS   Y3, Y2, Y2
+	VPSRLD   $0x10, Y0, Y1
+	VPSRLD   $0x10, Y2, Y3
+	VANDPS   arithNums<>+0(SB), Y1, Y1
+	VANDPS   arithNums<>+0(SB), Y3, Y3
+	VPADDD   arithNums<>+32(SB), Y0, Y0
+	VPADDD   arithNums<>+32(SB), Y2, Y2
+	VPADDD   Y1, Y0, Y0
+	VPADDD   Y3, Y2, Y1
+	VPSRLD   $0x10, Y0, Y0
+	VPBLENDW $0xaa, Y1, Y0, Y0
+	VMOVUPS  Y0, (AX)(BX*2)
+	ADDQ     $+16, BX
+	SUBQ     $+16, SI
+	JGE      turn1
 
 turned2:
 	ADDQ $+16, SI
@@ -2515,9 +2608,7 @@ turn3:
 	VMULPS       Y1, Y0, Y0
 	VPSRLD       $0x10, Y0, Y1
 	VANDPS       arithNums<>+0(SB), Y1, Y1
-	VPADDD       arithNums<>+32(SB), Y1, Y2
-	VCMPPS       $0x03, Y0, Y0, Y1
-	VPANDN       Y2, Y1, Y1
+	VPADDD       arithNums<>+32(SB), Y0, Y0
 	VPADDD       Y1, Y0, Y0
 	VPSRLD       $0x10, Y0, Y1
 	VEXTRACTI128 $0x01, Y1, X0
@@ -2599,9 +2690,7 @@ piece11:
 	VMULPS       Y1, Y0, Y0
 	VPSRLD       $0x10, Y0, Y1
 	VANDPS       arithNums<>+0(SB), Y1, Y1
-	VPADDD       arithNums<>+32(SB), Y1, Y2
-	VCMPPS       $0x03, Y0, Y0, Y1
-	VPANDN       Y2, Y1, Y1
+	VPADDD       arithNums<>+32(SB), Y0, Y0
 	VPADDD       Y1, Y0, Y0
 	VPSRLD       $0x10, Y0, Y1
 	VEXTRACTI128 $0x01, Y1, X0
@@ -2649,39 +2738,30 @@ TEXT ·divBF16AVX2(SB), NOSPLIT|NOFRAME, $0-32
 	JLT  turned2
 
 turn1:
-	VPMOVZXWD    (CX)(BX*2), Y0
-	VPMOVZXWD    16(CX)(BX*2), Y1
-	VPSLLD       $0x10, Y0, Y0
-	VPSLLD       $0x10, Y1, Y2
-	VPMOVZXWD    (DX)(BX*2), Y1
-	VPMOVZXWD    16(DX)(BX*2), Y3
-	VPSLLD       $0x10, Y1, Y1
-	VPSLLD       $0x10, Y3, Y3
-	VDIVPS       Y1, Y0, Y0
-	VDIVPS       Y3, Y2, Y3
-	VPSRLD       $0x10, Y0, Y2
-	VPSRLD       $0x10, Y3, Y1
-	VANDPS       arithNums<>+0(SB), Y2, Y2
-	VANDPS       arithNums<>+0(SB), Y1, Y1
-	VPADDD       arithNums<>+32(SB), Y2, Y2
-	VPADDD       arithNums<>+32(SB), Y1, Y5
-	VCMPPS       $0x03, Y0, Y0, Y1
-	VCMPPS       $0x03, Y3, Y3, Y4
-	VPANDN       Y2, Y1, Y1
-	VPANDN       Y5, Y4, Y2
-	VPADDD       Y1, Y0, Y0
-	VPADDD       Y2, Y3, Y1
-	VPSRLD       $0x10, Y0, Y0
-	VPSRLD       $0x10, Y1, Y3
-	VEXTRACTI128 $0x01, Y0, X1
-	VEXTRACTI128 $0x01, Y3, X2
-	VPACKUSDW    X1, X0, X1
-	VPACKUSDW    X2, X3, X2
-	VMOVDQU      X1, (AX)(BX*2)
-	VMOVDQU      X2, 16(AX)(BX*2)
-	ADDQ         $+16, BX
-	SUBQ         $+16, SI
-	JGE          turn1
+	VMOVUPS  (CX)(BX*2), Y0
+	VMOVUPS  (CX)(BX*2), Y1
+	VPSLLD   $0x10, Y0, Y0
+	VANDPS   arithNums<>+64(SB), Y1, Y2
+	VMOVUPS  (DX)(BX*2), Y1
+	VMOVUPS  (DX)(BX*2), Y3
+	VPSLLD   $0x10, Y1, Y1
+	VANDPS   arithNums<>+64(SB), Y3, Y3
+	VDIVPS   Y1, Y0, Y0
+	VDIVPS   Y3, Y2, Y2
+	VPSRLD   $0x10, Y0, Y1
+	VPSRLD   $0x10, Y2, Y3
+	VANDPS   arithNums<>+0(SB), Y1, Y1
+	VANDPS   arithNums<>+0(SB), Y3, Y3
+	VPADDD   arithNums<>+32(SB), Y0, Y0
+	VPADDD   arithNums<>+32(SB), Y2, Y2
+	VPADDD   Y1, Y0, Y0
+	VPADDD   Y3, Y2, Y1
+	VPSRLD   $0x10, Y0, Y0
+	VPBLENDW $0xaa, Y1, Y0, Y0
+	VMOVUPS  Y0, (AX)(BX*2)
+	ADDQ     $+16, BX
+	SUBQ     $+16, SI
+	JGE      turn1
 
 turned2:
 	ADDQ $+16, SI
@@ -2696,9 +2776,7 @@ turn3:
 	VDIVPS       Y1, Y0, Y0
 	VPSRLD       $0x10, Y0, Y1
 	VANDPS       arithNums<>+0(SB), Y1, Y1
-	VPADDD       arithNums<>+32(SB), Y1, Y2
-	VCMPPS       $0x03, Y0, Y0, Y1
-	VPANDN       Y2, Y1, Y1
+	VPADDD       arithNums<>+32(SB), Y0, Y0
 	VPADDD       Y1, Y0, Y0
 	VPSRLD       $0x10, Y0, Y1
 	VEXTRACTI128 $0x01, Y1, X0
@@ -2780,9 +2858,7 @@ piece11:
 	VDIVPS       Y1, Y0, Y0
 	VPSRLD       $0x10, Y0, Y1
 	VANDPS       arithNums<>+0(SB), Y1, Y1
-	VPADDD       arithNums<>+32(SB), Y1, Y2
-	VCMPPS       $0x03, Y0, Y0, Y1
-	VPANDN       Y2, Y1, Y1
+	VPADDD       arithNums<>+32(SB), Y0, Y0
 	VPADDD       Y1, Y0, Y0
 	VPSRLD       $0x10, Y0, Y1
 	VEXTRACTI128 $0x01, Y1, X0
@@ -3689,7 +3765,7 @@ done5:
 	RET
 
 // func scaleMulBF16AVX2(dst *byte, a *byte, b *byte, n int, s float32)
-// Requires: AVX, AVX2
+// Requires: AVX, AVX2, MMX+
 TEXT ·scaleMulBF16AVX2(SB), NOSPLIT|NOFRAME, $0-36
 	MOVQ         dst+0(FP), AX
 	MOVQ         a+8(FP), CX
@@ -3701,6 +3777,18 @@ TEXT ·scaleMulBF16AVX2(SB), NOSPLIT|NOFRAME, $0-36
 	JLT          turned2
 
 turn1:
+	PREFETCHT0 2048(CX)(BX*2)
+
+	// PREFETCHW 2048(AX)(BX*2)
+	BYTE         $0x40
+	BYTE         $0x0f
+	BYTE         $0x0d
+	BYTE         $0x8c
+	BYTE         $0x58
+	BYTE         $0x00
+	BYTE         $0x08
+	BYTE         $0x00
+	BYTE         $0x00
 	VPMOVZXWD    (CX)(BX*2), Y1
 	VPMOVZXWD    16(CX)(BX*2), Y2
 	VPSLLD       $0x10, Y1, Y1
@@ -4102,8 +4190,8 @@ turn1:
 	BYTE    $0x00
 	VMOVUPS (CX)(DX*4), Y0
 	VMOVUPS 32(CX)(DX*4), Y1
-	VXORPS  arithNums<>+64(SB), Y0, Y0
-	VXORPS  arithNums<>+64(SB), Y1, Y1
+	VXORPS  arithNums<>+96(SB), Y0, Y0
+	VXORPS  arithNums<>+96(SB), Y1, Y1
 	VMOVUPS Y0, (AX)(DX*4)
 	VMOVUPS Y1, 32(AX)(DX*4)
 	ADDQ    $+16, DX
@@ -4117,7 +4205,7 @@ turned2:
 
 turn3:
 	VMOVUPS (CX)(DX*4), Y0
-	VXORPS  arithNums<>+64(SB), Y0, Y0
+	VXORPS  arithNums<>+96(SB), Y0, Y0
 	VMOVUPS Y0, (AX)(DX*4)
 	ADDQ    $+8, DX
 	SUBQ    $+8, BX
@@ -4132,7 +4220,7 @@ turned4:
 	SUBQ       BX, SI
 	VMOVUPS    (SI), Y0
 	VMASKMOVPS (CX)(DX*4), Y0, Y1
-	VXORPS     arithNums<>+64(SB), Y1, Y1
+	VXORPS     arithNums<>+96(SB), Y1, Y1
 	VMASKMOVPS Y1, Y0, (AX)(DX*4)
 
 done5:
@@ -4164,8 +4252,8 @@ turn1:
 	BYTE      $0x00
 	VCVTPH2PS (CX)(DX*2), Y0
 	VCVTPH2PS 16(CX)(DX*2), Y1
-	VXORPS    arithNums<>+64(SB), Y0, Y0
-	VXORPS    arithNums<>+64(SB), Y1, Y1
+	VXORPS    arithNums<>+96(SB), Y0, Y0
+	VXORPS    arithNums<>+96(SB), Y1, Y1
 	VCVTPS2PH $0x00, Y0, (AX)(DX*2)
 	VCVTPS2PH $0x00, Y1, 16(AX)(DX*2)
 	ADDQ      $+16, DX
@@ -4179,7 +4267,7 @@ turned2:
 
 turn3:
 	VCVTPH2PS (CX)(DX*2), Y0
-	VXORPS    arithNums<>+64(SB), Y0, Y0
+	VXORPS    arithNums<>+96(SB), Y0, Y0
 	VCVTPS2PH $0x00, Y0, (AX)(DX*2)
 	ADDQ      $+8, DX
 	SUBQ      $+8, BX
@@ -4223,7 +4311,7 @@ piece7:
 
 piece8:
 	VCVTPH2PS X0, Y0
-	VXORPS    arithNums<>+64(SB), Y0, Y0
+	VXORPS    arithNums<>+96(SB), Y0, Y0
 	VCVTPS2PH $0x00, Y0, X0
 	TESTQ     $0x00000004, BX
 	JEQ       piece9
@@ -4283,8 +4371,8 @@ turn1:
 	VPMOVZXWD    16(CX)(DX*2), Y1
 	VPSLLD       $0x10, Y0, Y0
 	VPSLLD       $0x10, Y1, Y1
-	VXORPS       arithNums<>+64(SB), Y0, Y0
-	VXORPS       arithNums<>+64(SB), Y1, Y3
+	VXORPS       arithNums<>+96(SB), Y0, Y0
+	VXORPS       arithNums<>+96(SB), Y1, Y3
 	VPSRLD       $0x10, Y0, Y2
 	VPSRLD       $0x10, Y3, Y1
 	VANDPS       arithNums<>+0(SB), Y2, Y2
@@ -4317,7 +4405,7 @@ turned2:
 turn3:
 	VPMOVZXWD    (CX)(DX*2), Y0
 	VPSLLD       $0x10, Y0, Y0
-	VXORPS       arithNums<>+64(SB), Y0, Y0
+	VXORPS       arithNums<>+96(SB), Y0, Y0
 	VPSRLD       $0x10, Y0, Y1
 	VANDPS       arithNums<>+0(SB), Y1, Y1
 	VPADDD       arithNums<>+32(SB), Y1, Y2
@@ -4371,7 +4459,7 @@ piece7:
 piece8:
 	VPMOVZXWD    X0, Y0
 	VPSLLD       $0x10, Y0, Y0
-	VXORPS       arithNums<>+64(SB), Y0, Y0
+	VXORPS       arithNums<>+96(SB), Y0, Y0
 	VPSRLD       $0x10, Y0, Y1
 	VANDPS       arithNums<>+0(SB), Y1, Y1
 	VPADDD       arithNums<>+32(SB), Y1, Y2
@@ -5072,7 +5160,7 @@ done5:
 	RET
 
 // func addF32AVX512(dst *byte, a *byte, b *byte, n int)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·addF32AVX512(SB), NOSPLIT|NOFRAME, $0-32
 	MOVQ dst+0(FP), AX
 	MOVQ a+8(FP), DX
@@ -5083,25 +5171,77 @@ TEXT ·addF32AVX512(SB), NOSPLIT|NOFRAME, $0-32
 	JLT  turned2
 
 turn1:
-	VMOVUPS (DX)(SI*4), Z0
-	VMOVUPS 64(DX)(SI*4), Z2
-	VMOVUPS 128(DX)(SI*4), Z4
-	VMOVUPS 192(DX)(SI*4), Z6
-	VMOVUPS (BX)(SI*4), Z1
-	VMOVUPS 64(BX)(SI*4), Z3
-	VMOVUPS 128(BX)(SI*4), Z5
-	VMOVUPS 192(BX)(SI*4), Z7
-	VADDPS  Z1, Z0, Z0
-	VADDPS  Z3, Z2, Z1
-	VADDPS  Z5, Z4, Z2
-	VADDPS  Z7, Z6, Z3
-	VMOVUPS Z0, (AX)(SI*4)
-	VMOVUPS Z1, 64(AX)(SI*4)
-	VMOVUPS Z2, 128(AX)(SI*4)
-	VMOVUPS Z3, 192(AX)(SI*4)
-	ADDQ    $+64, SI
-	SUBQ    $+64, CX
-	JGE     turn1
+	PREFETCHT0 2048(DX)(SI*4)
+	PREFETCHT0 2112(DX)(SI*4)
+	PREFETCHT0 2176(DX)(SI*4)
+	PREFETCHT0 2240(DX)(SI*4)
+
+	// PREFETCHW 2048(AX)(SI*4)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0xb0
+	BYTE $0x00
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2112(AX)(SI*4)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0xb0
+	BYTE $0x40
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2176(AX)(SI*4)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0xb0
+	BYTE $0x80
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2240(AX)(SI*4)
+	BYTE       $0x40
+	BYTE       $0x0f
+	BYTE       $0x0d
+	BYTE       $0x8c
+	BYTE       $0xb0
+	BYTE       $0xc0
+	BYTE       $0x08
+	BYTE       $0x00
+	BYTE       $0x00
+	PREFETCHT0 2048(BX)(SI*4)
+	PREFETCHT0 2112(BX)(SI*4)
+	PREFETCHT0 2176(BX)(SI*4)
+	PREFETCHT0 2240(BX)(SI*4)
+	VMOVUPS    (DX)(SI*4), Z0
+	VMOVUPS    64(DX)(SI*4), Z2
+	VMOVUPS    128(DX)(SI*4), Z4
+	VMOVUPS    192(DX)(SI*4), Z6
+	VMOVUPS    (BX)(SI*4), Z1
+	VMOVUPS    64(BX)(SI*4), Z3
+	VMOVUPS    128(BX)(SI*4), Z5
+	VMOVUPS    192(BX)(SI*4), Z7
+	VADDPS     Z1, Z0, Z0
+	VADDPS     Z3, Z2, Z1
+	VADDPS     Z5, Z4, Z2
+	VADDPS     Z7, Z6, Z3
+	VMOVUPS    Z0, (AX)(SI*4)
+	VMOVUPS    Z1, 64(AX)(SI*4)
+	VMOVUPS    Z2, 128(AX)(SI*4)
+	VMOVUPS    Z3, 192(AX)(SI*4)
+	ADDQ       $+64, SI
+	SUBQ       $+64, CX
+	JGE        turn1
 
 turned2:
 	ADDQ $+64, CX
@@ -5135,7 +5275,7 @@ done5:
 	RET
 
 // func subF32AVX512(dst *byte, a *byte, b *byte, n int)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·subF32AVX512(SB), NOSPLIT|NOFRAME, $0-32
 	MOVQ dst+0(FP), AX
 	MOVQ a+8(FP), DX
@@ -5146,25 +5286,77 @@ TEXT ·subF32AVX512(SB), NOSPLIT|NOFRAME, $0-32
 	JLT  turned2
 
 turn1:
-	VMOVUPS (DX)(SI*4), Z0
-	VMOVUPS 64(DX)(SI*4), Z2
-	VMOVUPS 128(DX)(SI*4), Z4
-	VMOVUPS 192(DX)(SI*4), Z6
-	VMOVUPS (BX)(SI*4), Z1
-	VMOVUPS 64(BX)(SI*4), Z3
-	VMOVUPS 128(BX)(SI*4), Z5
-	VMOVUPS 192(BX)(SI*4), Z7
-	VSUBPS  Z1, Z0, Z0
-	VSUBPS  Z3, Z2, Z1
-	VSUBPS  Z5, Z4, Z2
-	VSUBPS  Z7, Z6, Z3
-	VMOVUPS Z0, (AX)(SI*4)
-	VMOVUPS Z1, 64(AX)(SI*4)
-	VMOVUPS Z2, 128(AX)(SI*4)
-	VMOVUPS Z3, 192(AX)(SI*4)
-	ADDQ    $+64, SI
-	SUBQ    $+64, CX
-	JGE     turn1
+	PREFETCHT0 2048(DX)(SI*4)
+	PREFETCHT0 2112(DX)(SI*4)
+	PREFETCHT0 2176(DX)(SI*4)
+	PREFETCHT0 2240(DX)(SI*4)
+
+	// PREFETCHW 2048(AX)(SI*4)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0xb0
+	BYTE $0x00
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2112(AX)(SI*4)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0xb0
+	BYTE $0x40
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2176(AX)(SI*4)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0xb0
+	BYTE $0x80
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2240(AX)(SI*4)
+	BYTE       $0x40
+	BYTE       $0x0f
+	BYTE       $0x0d
+	BYTE       $0x8c
+	BYTE       $0xb0
+	BYTE       $0xc0
+	BYTE       $0x08
+	BYTE       $0x00
+	BYTE       $0x00
+	PREFETCHT0 2048(BX)(SI*4)
+	PREFETCHT0 2112(BX)(SI*4)
+	PREFETCHT0 2176(BX)(SI*4)
+	PREFETCHT0 2240(BX)(SI*4)
+	VMOVUPS    (DX)(SI*4), Z0
+	VMOVUPS    64(DX)(SI*4), Z2
+	VMOVUPS    128(DX)(SI*4), Z4
+	VMOVUPS    192(DX)(SI*4), Z6
+	VMOVUPS    (BX)(SI*4), Z1
+	VMOVUPS    64(BX)(SI*4), Z3
+	VMOVUPS    128(BX)(SI*4), Z5
+	VMOVUPS    192(BX)(SI*4), Z7
+	VSUBPS     Z1, Z0, Z0
+	VSUBPS     Z3, Z2, Z1
+	VSUBPS     Z5, Z4, Z2
+	VSUBPS     Z7, Z6, Z3
+	VMOVUPS    Z0, (AX)(SI*4)
+	VMOVUPS    Z1, 64(AX)(SI*4)
+	VMOVUPS    Z2, 128(AX)(SI*4)
+	VMOVUPS    Z3, 192(AX)(SI*4)
+	ADDQ       $+64, SI
+	SUBQ       $+64, CX
+	JGE        turn1
 
 turned2:
 	ADDQ $+64, CX
@@ -5198,7 +5390,7 @@ done5:
 	RET
 
 // func mulF32AVX512(dst *byte, a *byte, b *byte, n int)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·mulF32AVX512(SB), NOSPLIT|NOFRAME, $0-32
 	MOVQ dst+0(FP), AX
 	MOVQ a+8(FP), DX
@@ -5209,25 +5401,77 @@ TEXT ·mulF32AVX512(SB), NOSPLIT|NOFRAME, $0-32
 	JLT  turned2
 
 turn1:
-	VMOVUPS (DX)(SI*4), Z0
-	VMOVUPS 64(DX)(SI*4), Z2
-	VMOVUPS 128(DX)(SI*4), Z4
-	VMOVUPS 192(DX)(SI*4), Z6
-	VMOVUPS (BX)(SI*4), Z1
-	VMOVUPS 64(BX)(SI*4), Z3
-	VMOVUPS 128(BX)(SI*4), Z5
-	VMOVUPS 192(BX)(SI*4), Z7
-	VMULPS  Z1, Z0, Z0
-	VMULPS  Z3, Z2, Z1
-	VMULPS  Z5, Z4, Z2
-	VMULPS  Z7, Z6, Z3
-	VMOVUPS Z0, (AX)(SI*4)
-	VMOVUPS Z1, 64(AX)(SI*4)
-	VMOVUPS Z2, 128(AX)(SI*4)
-	VMOVUPS Z3, 192(AX)(SI*4)
-	ADDQ    $+64, SI
-	SUBQ    $+64, CX
-	JGE     turn1
+	PREFETCHT0 2048(DX)(SI*4)
+	PREFETCHT0 2112(DX)(SI*4)
+	PREFETCHT0 2176(DX)(SI*4)
+	PREFETCHT0 2240(DX)(SI*4)
+
+	// PREFETCHW 2048(AX)(SI*4)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0xb0
+	BYTE $0x00
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2112(AX)(SI*4)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0xb0
+	BYTE $0x40
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2176(AX)(SI*4)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0xb0
+	BYTE $0x80
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2240(AX)(SI*4)
+	BYTE       $0x40
+	BYTE       $0x0f
+	BYTE       $0x0d
+	BYTE       $0x8c
+	BYTE       $0xb0
+	BYTE       $0xc0
+	BYTE       $0x08
+	BYTE       $0x00
+	BYTE       $0x00
+	PREFETCHT0 2048(BX)(SI*4)
+	PREFETCHT0 2112(BX)(SI*4)
+	PREFETCHT0 2176(BX)(SI*4)
+	PREFETCHT0 2240(BX)(SI*4)
+	VMOVUPS    (DX)(SI*4), Z0
+	VMOVUPS    64(DX)(SI*4), Z2
+	VMOVUPS    128(DX)(SI*4), Z4
+	VMOVUPS    192(DX)(SI*4), Z6
+	VMOVUPS    (BX)(SI*4), Z1
+	VMOVUPS    64(BX)(SI*4), Z3
+	VMOVUPS    128(BX)(SI*4), Z5
+	VMOVUPS    192(BX)(SI*4), Z7
+	VMULPS     Z1, Z0, Z0
+	VMULPS     Z3, Z2, Z1
+	VMULPS     Z5, Z4, Z2
+	VMULPS     Z7, Z6, Z3
+	VMOVUPS    Z0, (AX)(SI*4)
+	VMOVUPS    Z1, 64(AX)(SI*4)
+	VMOVUPS    Z2, 128(AX)(SI*4)
+	VMOVUPS    Z3, 192(AX)(SI*4)
+	ADDQ       $+64, SI
+	SUBQ       $+64, CX
+	JGE        turn1
 
 turned2:
 	ADDQ $+64, CX
@@ -5261,7 +5505,7 @@ done5:
 	RET
 
 // func divF32AVX512(dst *byte, a *byte, b *byte, n int)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·divF32AVX512(SB), NOSPLIT|NOFRAME, $0-32
 	MOVQ dst+0(FP), AX
 	MOVQ a+8(FP), DX
@@ -5272,25 +5516,77 @@ TEXT ·divF32AVX512(SB), NOSPLIT|NOFRAME, $0-32
 	JLT  turned2
 
 turn1:
-	VMOVUPS (DX)(SI*4), Z0
-	VMOVUPS 64(DX)(SI*4), Z2
-	VMOVUPS 128(DX)(SI*4), Z4
-	VMOVUPS 192(DX)(SI*4), Z6
-	VMOVUPS (BX)(SI*4), Z1
-	VMOVUPS 64(BX)(SI*4), Z3
-	VMOVUPS 128(BX)(SI*4), Z5
-	VMOVUPS 192(BX)(SI*4), Z7
-	VDIVPS  Z1, Z0, Z0
-	VDIVPS  Z3, Z2, Z1
-	VDIVPS  Z5, Z4, Z2
-	VDIVPS  Z7, Z6, Z3
-	VMOVUPS Z0, (AX)(SI*4)
-	VMOVUPS Z1, 64(AX)(SI*4)
-	VMOVUPS Z2, 128(AX)(SI*4)
-	VMOVUPS Z3, 192(AX)(SI*4)
-	ADDQ    $+64, SI
-	SUBQ    $+64, CX
-	JGE     turn1
+	PREFETCHT0 2048(DX)(SI*4)
+	PREFETCHT0 2112(DX)(SI*4)
+	PREFETCHT0 2176(DX)(SI*4)
+	PREFETCHT0 2240(DX)(SI*4)
+
+	// PREFETCHW 2048(AX)(SI*4)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0xb0
+	BYTE $0x00
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2112(AX)(SI*4)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0xb0
+	BYTE $0x40
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2176(AX)(SI*4)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0xb0
+	BYTE $0x80
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2240(AX)(SI*4)
+	BYTE       $0x40
+	BYTE       $0x0f
+	BYTE       $0x0d
+	BYTE       $0x8c
+	BYTE       $0xb0
+	BYTE       $0xc0
+	BYTE       $0x08
+	BYTE       $0x00
+	BYTE       $0x00
+	PREFETCHT0 2048(BX)(SI*4)
+	PREFETCHT0 2112(BX)(SI*4)
+	PREFETCHT0 2176(BX)(SI*4)
+	PREFETCHT0 2240(BX)(SI*4)
+	VMOVUPS    (DX)(SI*4), Z0
+	VMOVUPS    64(DX)(SI*4), Z2
+	VMOVUPS    128(DX)(SI*4), Z4
+	VMOVUPS    192(DX)(SI*4), Z6
+	VMOVUPS    (BX)(SI*4), Z1
+	VMOVUPS    64(BX)(SI*4), Z3
+	VMOVUPS    128(BX)(SI*4), Z5
+	VMOVUPS    192(BX)(SI*4), Z7
+	VDIVPS     Z1, Z0, Z0
+	VDIVPS     Z3, Z2, Z1
+	VDIVPS     Z5, Z4, Z2
+	VDIVPS     Z7, Z6, Z3
+	VMOVUPS    Z0, (AX)(SI*4)
+	VMOVUPS    Z1, 64(AX)(SI*4)
+	VMOVUPS    Z2, 128(AX)(SI*4)
+	VMOVUPS    Z3, 192(AX)(SI*4)
+	ADDQ       $+64, SI
+	SUBQ       $+64, CX
+	JGE        turn1
 
 turned2:
 	ADDQ $+64, CX
@@ -5666,7 +5962,7 @@ done5:
 	RET
 
 // func scaleMulF32AVX512(dst *byte, a *byte, b *byte, n int, s float32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·scaleMulF32AVX512(SB), NOSPLIT|NOFRAME, $0-36
 	MOVQ         dst+0(FP), AX
 	MOVQ         a+8(FP), DX
@@ -5678,6 +5974,54 @@ TEXT ·scaleMulF32AVX512(SB), NOSPLIT|NOFRAME, $0-36
 	JLT          turned2
 
 turn1:
+	PREFETCHT0 2048(DX)(SI*4)
+	PREFETCHT0 2112(DX)(SI*4)
+	PREFETCHT0 2176(DX)(SI*4)
+	PREFETCHT0 2240(DX)(SI*4)
+
+	// PREFETCHW 2048(AX)(SI*4)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0xb0
+	BYTE $0x00
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2112(AX)(SI*4)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0xb0
+	BYTE $0x40
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2176(AX)(SI*4)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0xb0
+	BYTE $0x80
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2240(AX)(SI*4)
+	BYTE    $0x40
+	BYTE    $0x0f
+	BYTE    $0x0d
+	BYTE    $0x8c
+	BYTE    $0xb0
+	BYTE    $0xc0
+	BYTE    $0x08
+	BYTE    $0x00
+	BYTE    $0x00
 	VMOVUPS (DX)(SI*4), Z1
 	VMOVUPS 64(DX)(SI*4), Z2
 	VMOVUPS 128(DX)(SI*4), Z3
@@ -5736,7 +6080,7 @@ done5:
 	RET
 
 // func addF16AVX512(dst *byte, a *byte, b *byte, n int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, MMX+
 TEXT ·addF16AVX512(SB), NOSPLIT|NOFRAME, $0-32
 	MOVQ dst+0(FP), AX
 	MOVQ a+8(FP), DX
@@ -5747,25 +6091,51 @@ TEXT ·addF16AVX512(SB), NOSPLIT|NOFRAME, $0-32
 	JLT  turned2
 
 turn1:
-	VCVTPH2PS (DX)(SI*2), Z0
-	VCVTPH2PS 32(DX)(SI*2), Z2
-	VCVTPH2PS 64(DX)(SI*2), Z4
-	VCVTPH2PS 96(DX)(SI*2), Z6
-	VCVTPH2PS (BX)(SI*2), Z1
-	VCVTPH2PS 32(BX)(SI*2), Z3
-	VCVTPH2PS 64(BX)(SI*2), Z5
-	VCVTPH2PS 96(BX)(SI*2), Z7
-	VADDPS    Z1, Z0, Z0
-	VADDPS    Z3, Z2, Z1
-	VADDPS    Z5, Z4, Z2
-	VADDPS    Z7, Z6, Z3
-	VCVTPS2PH $0x00, Z0, (AX)(SI*2)
-	VCVTPS2PH $0x00, Z1, 32(AX)(SI*2)
-	VCVTPS2PH $0x00, Z2, 64(AX)(SI*2)
-	VCVTPS2PH $0x00, Z3, 96(AX)(SI*2)
-	ADDQ      $+64, SI
-	SUBQ      $+64, CX
-	JGE       turn1
+	PREFETCHT0 2048(DX)(SI*2)
+	PREFETCHT0 2112(DX)(SI*2)
+
+	// PREFETCHW 2048(AX)(SI*2)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x70
+	BYTE $0x00
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2112(AX)(SI*2)
+	BYTE       $0x40
+	BYTE       $0x0f
+	BYTE       $0x0d
+	BYTE       $0x8c
+	BYTE       $0x70
+	BYTE       $0x40
+	BYTE       $0x08
+	BYTE       $0x00
+	BYTE       $0x00
+	PREFETCHT0 2048(BX)(SI*2)
+	PREFETCHT0 2112(BX)(SI*2)
+	VCVTPH2PS  (DX)(SI*2), Z0
+	VCVTPH2PS  32(DX)(SI*2), Z2
+	VCVTPH2PS  64(DX)(SI*2), Z4
+	VCVTPH2PS  96(DX)(SI*2), Z6
+	VCVTPH2PS  (BX)(SI*2), Z1
+	VCVTPH2PS  32(BX)(SI*2), Z3
+	VCVTPH2PS  64(BX)(SI*2), Z5
+	VCVTPH2PS  96(BX)(SI*2), Z7
+	VADDPS     Z1, Z0, Z0
+	VADDPS     Z3, Z2, Z1
+	VADDPS     Z5, Z4, Z2
+	VADDPS     Z7, Z6, Z3
+	VCVTPS2PH  $0x00, Z0, (AX)(SI*2)
+	VCVTPS2PH  $0x00, Z1, 32(AX)(SI*2)
+	VCVTPS2PH  $0x00, Z2, 64(AX)(SI*2)
+	VCVTPS2PH  $0x00, Z3, 96(AX)(SI*2)
+	ADDQ       $+64, SI
+	SUBQ       $+64, CX
+	JGE        turn1
 
 turned2:
 	ADDQ $+64, CX
@@ -5802,7 +6172,7 @@ done5:
 	RET
 
 // func subF16AVX512(dst *byte, a *byte, b *byte, n int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, MMX+
 TEXT ·subF16AVX512(SB), NOSPLIT|NOFRAME, $0-32
 	MOVQ dst+0(FP), AX
 	MOVQ a+8(FP), DX
@@ -5813,25 +6183,51 @@ TEXT ·subF16AVX512(SB), NOSPLIT|NOFRAME, $0-32
 	JLT  turned2
 
 turn1:
-	VCVTPH2PS (DX)(SI*2), Z0
-	VCVTPH2PS 32(DX)(SI*2), Z2
-	VCVTPH2PS 64(DX)(SI*2), Z4
-	VCVTPH2PS 96(DX)(SI*2), Z6
-	VCVTPH2PS (BX)(SI*2), Z1
-	VCVTPH2PS 32(BX)(SI*2), Z3
-	VCVTPH2PS 64(BX)(SI*2), Z5
-	VCVTPH2PS 96(BX)(SI*2), Z7
-	VSUBPS    Z1, Z0, Z0
-	VSUBPS    Z3, Z2, Z1
-	VSUBPS    Z5, Z4, Z2
-	VSUBPS    Z7, Z6, Z3
-	VCVTPS2PH $0x00, Z0, (AX)(SI*2)
-	VCVTPS2PH $0x00, Z1, 32(AX)(SI*2)
-	VCVTPS2PH $0x00, Z2, 64(AX)(SI*2)
-	VCVTPS2PH $0x00, Z3, 96(AX)(SI*2)
-	ADDQ      $+64, SI
-	SUBQ      $+64, CX
-	JGE       turn1
+	PREFETCHT0 2048(DX)(SI*2)
+	PREFETCHT0 2112(DX)(SI*2)
+
+	// PREFETCHW 2048(AX)(SI*2)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x70
+	BYTE $0x00
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2112(AX)(SI*2)
+	BYTE       $0x40
+	BYTE       $0x0f
+	BYTE       $0x0d
+	BYTE       $0x8c
+	BYTE       $0x70
+	BYTE       $0x40
+	BYTE       $0x08
+	BYTE       $0x00
+	BYTE       $0x00
+	PREFETCHT0 2048(BX)(SI*2)
+	PREFETCHT0 2112(BX)(SI*2)
+	VCVTPH2PS  (DX)(SI*2), Z0
+	VCVTPH2PS  32(DX)(SI*2), Z2
+	VCVTPH2PS  64(DX)(SI*2), Z4
+	VCVTPH2PS  96(DX)(SI*2), Z6
+	VCVTPH2PS  (BX)(SI*2), Z1
+	VCVTPH2PS  32(BX)(SI*2), Z3
+	VCVTPH2PS  64(BX)(SI*2), Z5
+	VCVTPH2PS  96(BX)(SI*2), Z7
+	VSUBPS     Z1, Z0, Z0
+	VSUBPS     Z3, Z2, Z1
+	VSUBPS     Z5, Z4, Z2
+	VSUBPS     Z7, Z6, Z3
+	VCVTPS2PH  $0x00, Z0, (AX)(SI*2)
+	VCVTPS2PH  $0x00, Z1, 32(AX)(SI*2)
+	VCVTPS2PH  $0x00, Z2, 64(AX)(SI*2)
+	VCVTPS2PH  $0x00, Z3, 96(AX)(SI*2)
+	ADDQ       $+64, SI
+	SUBQ       $+64, CX
+	JGE        turn1
 
 turned2:
 	ADDQ $+64, CX
@@ -5868,7 +6264,7 @@ done5:
 	RET
 
 // func mulF16AVX512(dst *byte, a *byte, b *byte, n int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, MMX+
 TEXT ·mulF16AVX512(SB), NOSPLIT|NOFRAME, $0-32
 	MOVQ dst+0(FP), AX
 	MOVQ a+8(FP), DX
@@ -5879,25 +6275,51 @@ TEXT ·mulF16AVX512(SB), NOSPLIT|NOFRAME, $0-32
 	JLT  turned2
 
 turn1:
-	VCVTPH2PS (DX)(SI*2), Z0
-	VCVTPH2PS 32(DX)(SI*2), Z2
-	VCVTPH2PS 64(DX)(SI*2), Z4
-	VCVTPH2PS 96(DX)(SI*2), Z6
-	VCVTPH2PS (BX)(SI*2), Z1
-	VCVTPH2PS 32(BX)(SI*2), Z3
-	VCVTPH2PS 64(BX)(SI*2), Z5
-	VCVTPH2PS 96(BX)(SI*2), Z7
-	VMULPS    Z1, Z0, Z0
-	VMULPS    Z3, Z2, Z1
-	VMULPS    Z5, Z4, Z2
-	VMULPS    Z7, Z6, Z3
-	VCVTPS2PH $0x00, Z0, (AX)(SI*2)
-	VCVTPS2PH $0x00, Z1, 32(AX)(SI*2)
-	VCVTPS2PH $0x00, Z2, 64(AX)(SI*2)
-	VCVTPS2PH $0x00, Z3, 96(AX)(SI*2)
-	ADDQ      $+64, SI
-	SUBQ      $+64, CX
-	JGE       turn1
+	PREFETCHT0 2048(DX)(SI*2)
+	PREFETCHT0 2112(DX)(SI*2)
+
+	// PREFETCHW 2048(AX)(SI*2)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x70
+	BYTE $0x00
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2112(AX)(SI*2)
+	BYTE       $0x40
+	BYTE       $0x0f
+	BYTE       $0x0d
+	BYTE       $0x8c
+	BYTE       $0x70
+	BYTE       $0x40
+	BYTE       $0x08
+	BYTE       $0x00
+	BYTE       $0x00
+	PREFETCHT0 2048(BX)(SI*2)
+	PREFETCHT0 2112(BX)(SI*2)
+	VCVTPH2PS  (DX)(SI*2), Z0
+	VCVTPH2PS  32(DX)(SI*2), Z2
+	VCVTPH2PS  64(DX)(SI*2), Z4
+	VCVTPH2PS  96(DX)(SI*2), Z6
+	VCVTPH2PS  (BX)(SI*2), Z1
+	VCVTPH2PS  32(BX)(SI*2), Z3
+	VCVTPH2PS  64(BX)(SI*2), Z5
+	VCVTPH2PS  96(BX)(SI*2), Z7
+	VMULPS     Z1, Z0, Z0
+	VMULPS     Z3, Z2, Z1
+	VMULPS     Z5, Z4, Z2
+	VMULPS     Z7, Z6, Z3
+	VCVTPS2PH  $0x00, Z0, (AX)(SI*2)
+	VCVTPS2PH  $0x00, Z1, 32(AX)(SI*2)
+	VCVTPS2PH  $0x00, Z2, 64(AX)(SI*2)
+	VCVTPS2PH  $0x00, Z3, 96(AX)(SI*2)
+	ADDQ       $+64, SI
+	SUBQ       $+64, CX
+	JGE        turn1
 
 turned2:
 	ADDQ $+64, CX
@@ -5934,7 +6356,7 @@ done5:
 	RET
 
 // func divF16AVX512(dst *byte, a *byte, b *byte, n int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, MMX+
 TEXT ·divF16AVX512(SB), NOSPLIT|NOFRAME, $0-32
 	MOVQ dst+0(FP), AX
 	MOVQ a+8(FP), DX
@@ -5945,25 +6367,51 @@ TEXT ·divF16AVX512(SB), NOSPLIT|NOFRAME, $0-32
 	JLT  turned2
 
 turn1:
-	VCVTPH2PS (DX)(SI*2), Z0
-	VCVTPH2PS 32(DX)(SI*2), Z2
-	VCVTPH2PS 64(DX)(SI*2), Z4
-	VCVTPH2PS 96(DX)(SI*2), Z6
-	VCVTPH2PS (BX)(SI*2), Z1
-	VCVTPH2PS 32(BX)(SI*2), Z3
-	VCVTPH2PS 64(BX)(SI*2), Z5
-	VCVTPH2PS 96(BX)(SI*2), Z7
-	VDIVPS    Z1, Z0, Z0
-	VDIVPS    Z3, Z2, Z1
-	VDIVPS    Z5, Z4, Z2
-	VDIVPS    Z7, Z6, Z3
-	VCVTPS2PH $0x00, Z0, (AX)(SI*2)
-	VCVTPS2PH $0x00, Z1, 32(AX)(SI*2)
-	VCVTPS2PH $0x00, Z2, 64(AX)(SI*2)
-	VCVTPS2PH $0x00, Z3, 96(AX)(SI*2)
-	ADDQ      $+64, SI
-	SUBQ      $+64, CX
-	JGE       turn1
+	PREFETCHT0 2048(DX)(SI*2)
+	PREFETCHT0 2112(DX)(SI*2)
+
+	// PREFETCHW 2048(AX)(SI*2)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x70
+	BYTE $0x00
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2112(AX)(SI*2)
+	BYTE       $0x40
+	BYTE       $0x0f
+	BYTE       $0x0d
+	BYTE       $0x8c
+	BYTE       $0x70
+	BYTE       $0x40
+	BYTE       $0x08
+	BYTE       $0x00
+	BYTE       $0x00
+	PREFETCHT0 2048(BX)(SI*2)
+	PREFETCHT0 2112(BX)(SI*2)
+	VCVTPH2PS  (DX)(SI*2), Z0
+	VCVTPH2PS  32(DX)(SI*2), Z2
+	VCVTPH2PS  64(DX)(SI*2), Z4
+	VCVTPH2PS  96(DX)(SI*2), Z6
+	VCVTPH2PS  (BX)(SI*2), Z1
+	VCVTPH2PS  32(BX)(SI*2), Z3
+	VCVTPH2PS  64(BX)(SI*2), Z5
+	VCVTPH2PS  96(BX)(SI*2), Z7
+	VDIVPS     Z1, Z0, Z0
+	VDIVPS     Z3, Z2, Z1
+	VDIVPS     Z5, Z4, Z2
+	VDIVPS     Z7, Z6, Z3
+	VCVTPS2PH  $0x00, Z0, (AX)(SI*2)
+	VCVTPS2PH  $0x00, Z1, 32(AX)(SI*2)
+	VCVTPS2PH  $0x00, Z2, 64(AX)(SI*2)
+	VCVTPS2PH  $0x00, Z3, 96(AX)(SI*2)
+	ADDQ       $+64, SI
+	SUBQ       $+64, CX
+	JGE        turn1
 
 turned2:
 	ADDQ $+64, CX
@@ -6354,7 +6802,7 @@ done5:
 	RET
 
 // func scaleMulF16AVX512(dst *byte, a *byte, b *byte, n int, s float32)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, MMX+
 TEXT ·scaleMulF16AVX512(SB), NOSPLIT|NOFRAME, $0-36
 	MOVQ         dst+0(FP), AX
 	MOVQ         a+8(FP), DX
@@ -6366,6 +6814,30 @@ TEXT ·scaleMulF16AVX512(SB), NOSPLIT|NOFRAME, $0-36
 	JLT          turned2
 
 turn1:
+	PREFETCHT0 2048(DX)(SI*2)
+	PREFETCHT0 2112(DX)(SI*2)
+
+	// PREFETCHW 2048(AX)(SI*2)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x70
+	BYTE $0x00
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2112(AX)(SI*2)
+	BYTE      $0x40
+	BYTE      $0x0f
+	BYTE      $0x0d
+	BYTE      $0x8c
+	BYTE      $0x70
+	BYTE      $0x40
+	BYTE      $0x08
+	BYTE      $0x00
+	BYTE      $0x00
 	VCVTPH2PS (DX)(SI*2), Z1
 	VCVTPH2PS 32(DX)(SI*2), Z2
 	VCVTPH2PS 64(DX)(SI*2), Z3
@@ -6555,87 +7027,141 @@ done5:
 	RET
 
 // func addBF16AVX512(dst *byte, a *byte, b *byte, n int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, MMX+
 TEXT ·addBF16AVX512(SB), NOSPLIT|NOFRAME, $0-32
-	MOVQ dst+0(FP), AX
-	MOVQ a+8(FP), DX
-	MOVQ b+16(FP), BX
-	MOVQ n+24(FP), CX
-	XORQ SI, SI
-	SUBQ $+48, CX
-	JLT  turned2
+	MOVQ  dst+0(FP), AX
+	MOVQ  a+8(FP), DX
+	MOVQ  b+16(FP), BX
+	MOVQ  n+24(FP), CX
+	XORQ  SI, SI
+	MOVL  $0xaaaaaaaa, DI
+	KMOVD DI, K1
+	SUBQ  $+64, CX
+	JLT   turned2
 
 turn1:
-	VPMOVZXWD     (DX)(SI*2), Z0
-	VPMOVZXWD     32(DX)(SI*2), Z2
-	VPMOVZXWD     64(DX)(SI*2), Z4
+	PREFETCHT0 2048(DX)(SI*2)
+	PREFETCHT0 2112(DX)(SI*2)
+
+	// PREFETCHW 2048(AX)(SI*2)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x70
+	BYTE $0x00
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2112(AX)(SI*2)
+	BYTE          $0x40
+	BYTE          $0x0f
+	BYTE          $0x0d
+	BYTE          $0x8c
+	BYTE          $0x70
+	BYTE          $0x40
+	BYTE          $0x08
+	BYTE          $0x00
+	BYTE          $0x00
+	PREFETCHT0    2048(BX)(SI*2)
+	PREFETCHT0    2112(BX)(SI*2)
+	VMOVUPS       (DX)(SI*2), Z0
+	VMOVUPS       (DX)(SI*2), Z1
+	VMOVUPS       64(DX)(SI*2), Z3
+	VMOVUPS       64(DX)(SI*2), Z4
 	VPSLLD        $0x10, Z0, Z0
-	VPSLLD        $0x10, Z2, Z2
-	VPSLLD        $0x10, Z4, Z7
-	VPMOVZXWD     (BX)(SI*2), Z4
-	VPMOVZXWD     32(BX)(SI*2), Z6
-	VPMOVZXWD     64(BX)(SI*2), Z8
+	VANDPS.BCST   arithNums<>+64(SB), Z1, Z1
+	VPSLLD        $0x10, Z3, Z3
+	VANDPS.BCST   arithNums<>+64(SB), Z4, Z10
+	VMOVUPS       (BX)(SI*2), Z4
+	VMOVUPS       (BX)(SI*2), Z8
+	VMOVUPS       64(BX)(SI*2), Z9
+	VMOVUPS       64(BX)(SI*2), Z11
 	VPSLLD        $0x10, Z4, Z4
-	VPSLLD        $0x10, Z6, Z6
-	VPSLLD        $0x10, Z8, Z8
+	VANDPS.BCST   arithNums<>+64(SB), Z8, Z8
+	VPSLLD        $0x10, Z9, Z9
+	VANDPS.BCST   arithNums<>+64(SB), Z11, Z11
 	VADDPS        Z4, Z0, Z0
-	VADDPS        Z6, Z2, Z2
-	VADDPS        Z8, Z7, Z7
-	VMOVUPS       Z0, Z4
-	VMOVUPS       Z2, Z6
-	VMOVUPS       Z7, Z8
-	VCMPPS        $0x07, Z0, Z0, K1
-	VCMPPS        $0x07, Z2, Z2, K3
-	VCMPPS        $0x07, Z7, Z7, K5
-	VPTESTMD.BCST arithNums<>+96(SB), Z0, K1, K2
-	VPTESTMD.BCST arithNums<>+96(SB), Z2, K3, K4
-	VPTESTMD.BCST arithNums<>+96(SB), Z7, K5, K6
-	VPADDD.BCST   arithNums<>+32(SB), Z4, K1, Z4
-	VPADDD.BCST   arithNums<>+32(SB), Z6, K3, Z6
-	VPADDD.BCST   arithNums<>+32(SB), Z8, K5, Z8
-	VPSUBD.BCST   arithNums<>+128(SB), Z4, K2, Z4
-	VPSUBD.BCST   arithNums<>+128(SB), Z6, K4, Z6
-	VPSUBD.BCST   arithNums<>+128(SB), Z8, K6, Z8
-	VMOVDQU       oddWords<>+0(SB), Y1
-	VMOVDQU       oddWords<>+0(SB), Y3
-	VMOVDQU       oddWords<>+0(SB), Y5
-	VPERMW        Z4, Z1, Z4
-	VPERMW        Z6, Z3, Z6
-	VPERMW        Z8, Z5, Z8
-	VMOVDQU       Y4, (AX)(SI*2)
-	VMOVDQU       Y6, 32(AX)(SI*2)
-	VMOVDQU       Y8, 64(AX)(SI*2)
-	ADDQ          $+48, SI
-	SUBQ          $+48, CX
+	VADDPS        Z8, Z1, Z1
+	VADDPS        Z9, Z3, Z3
+	VADDPS        Z11, Z10, Z4
+	VPTESTMD.BCST arithNums<>+128(SB), Z0, K2
+	VPTESTMD.BCST arithNums<>+128(SB), Z1, K3
+	VPTESTMD.BCST arithNums<>+128(SB), Z3, K4
+	VPTESTMD.BCST arithNums<>+128(SB), Z4, K5
+	VPADDD.BCST   arithNums<>+32(SB), Z0, Z0
+	VPADDD.BCST   arithNums<>+32(SB), Z1, Z1
+	VPADDD.BCST   arithNums<>+32(SB), Z3, Z3
+	VPADDD.BCST   arithNums<>+32(SB), Z4, Z4
+	VPSUBD.BCST   arithNums<>+160(SB), Z0, K2, Z0
+	VPSUBD.BCST   arithNums<>+160(SB), Z1, K3, Z1
+	VPSUBD.BCST   arithNums<>+160(SB), Z3, K4, Z3
+	VPSUBD.BCST   arithNums<>+160(SB), Z4, K5, Z4
+	VPSRLD        $0x10, Z0, Z0
+	VPBLENDMW     Z1, Z0, K1, Z2
+	VPSRLD        $0x10, Z3, Z0
+	VPBLENDMW     Z4, Z0, K1, Z5
+	VMOVUPS       Z2, (AX)(SI*2)
+	VMOVUPS       Z5, 64(AX)(SI*2)
+	ADDQ          $+64, SI
+	SUBQ          $+64, CX
 	JGE           turn1
 
 turned2:
-	ADDQ $+48, CX
-	SUBQ $+16, CX
+	ADDQ $+64, CX
+	SUBQ $+32, CX
 	JLT  turned4
 
 turn3:
-	VPMOVZXWD     (DX)(SI*2), Z0
+	VMOVUPS       (DX)(SI*2), Z0
+	VMOVUPS       (DX)(SI*2), Z1
 	VPSLLD        $0x10, Z0, Z0
-	VPMOVZXWD     (BX)(SI*2), Z2
-	VPSLLD        $0x10, Z2, Z2
-	VADDPS        Z2, Z0, Z0
-	VMOVUPS       Z0, Z2
-	VCMPPS        $0x07, Z0, Z0, K1
-	VPTESTMD.BCST arithNums<>+96(SB), Z0, K1, K2
-	VPADDD.BCST   arithNums<>+32(SB), Z2, K1, Z2
-	VPSUBD.BCST   arithNums<>+128(SB), Z2, K2, Z2
-	VMOVDQU       oddWords<>+0(SB), Y1
-	VPERMW        Z2, Z1, Z2
-	VMOVDQU       Y2, (AX)(SI*2)
-	ADDQ          $+16, SI
-	SUBQ          $+16, CX
+	VANDPS.BCST   arithNums<>+64(SB), Z1, Z2
+	VMOVUPS       (BX)(SI*2), Z1
+	VMOVUPS       (BX)(SI*2), Z3
+	VPSLLD        $0x10, Z1, Z1
+	VANDPS.BCST   arithNums<>+64(SB), Z3, Z3
+	VADDPS        Z1, Z0, Z0
+	VADDPS        Z3, Z2, Z1
+	VPTESTMD.BCST arithNums<>+128(SB), Z0, K2
+	VPTESTMD.BCST arithNums<>+128(SB), Z1, K3
+	VPADDD.BCST   arithNums<>+32(SB), Z0, Z0
+	VPADDD.BCST   arithNums<>+32(SB), Z1, Z1
+	VPSUBD.BCST   arithNums<>+160(SB), Z0, K2, Z0
+	VPSUBD.BCST   arithNums<>+160(SB), Z1, K3, Z1
+	VPSRLD        $0x10, Z0, Z0
+	VPBLENDMW     Z1, Z0, K1, Z6
+	VMOVUPS       Z6, (AX)(SI*2)
+	ADDQ          $+32, SI
+	SUBQ          $+32, CX
 	JGE           turn3
 
 turned4:
+	ADDQ $+32, CX
+	SUBQ $+16, CX
+	JLT  turned6
+
+turn5:
+	VPMOVZXWD     (DX)(SI*2), Z0
+	VPSLLD        $0x10, Z0, Z0
+	VPMOVZXWD     (BX)(SI*2), Z1
+	VPSLLD        $0x10, Z1, Z1
+	VADDPS        Z1, Z0, Z0
+	VPTESTMD.BCST arithNums<>+128(SB), Z0, K1
+	VPADDD.BCST   arithNums<>+32(SB), Z0, Z0
+	VPSUBD.BCST   arithNums<>+160(SB), Z0, K1, Z0
+	VMOVDQU       oddWords<>+0(SB), Y7
+	VPERMW        Z0, Z7, Z0
+	VMOVDQU       Y0, (AX)(SI*2)
+	ADDQ          $+16, SI
+	SUBQ          $+16, CX
+	JGE           turn5
+
+turned6:
 	ADDQ          $+16, CX
 	TESTQ         CX, CX
-	JEQ           done5
+	JEQ           done7
 	MOVQ          $+1, DI
 	SHLQ          CL, DI
 	DECQ          DI
@@ -6644,104 +7170,156 @@ turned4:
 	VPMOVZXWD     Y0, Z0
 	VPSLLD        $0x10, Z0, Z0
 	VMOVDQU16.Z   (BX)(SI*2), K1, Y1
-	VPMOVZXWD     Y1, Z2
-	VPSLLD        $0x10, Z2, Z2
-	VADDPS        Z2, Z0, Z0
-	VMOVUPS       Z0, Z2
-	VCMPPS        $0x07, Z0, Z0, K2
-	VPTESTMD.BCST arithNums<>+96(SB), Z0, K2, K3
-	VPADDD.BCST   arithNums<>+32(SB), Z2, K2, Z2
-	VPSUBD.BCST   arithNums<>+128(SB), Z2, K3, Z2
-	VMOVDQU       oddWords<>+0(SB), Y1
-	VPERMW        Z2, Z1, Z2
-	VMOVDQU16     Y2, K1, (AX)(SI*2)
+	VPMOVZXWD     Y1, Z1
+	VPSLLD        $0x10, Z1, Z1
+	VADDPS        Z1, Z0, Z0
+	VPTESTMD.BCST arithNums<>+128(SB), Z0, K2
+	VPADDD.BCST   arithNums<>+32(SB), Z0, Z0
+	VPSUBD.BCST   arithNums<>+160(SB), Z0, K2, Z0
+	VMOVDQU       oddWords<>+0(SB), Y7
+	VPERMW        Z0, Z7, Z0
+	VMOVDQU16     Y0, K1, (AX)(SI*2)
 
-done5:
+done7:
 	VZEROUPPER
 	RET
 
 // func subBF16AVX512(dst *byte, a *byte, b *byte, n int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, MMX+
 TEXT ·subBF16AVX512(SB), NOSPLIT|NOFRAME, $0-32
-	MOVQ dst+0(FP), AX
-	MOVQ a+8(FP), DX
-	MOVQ b+16(FP), BX
-	MOVQ n+24(FP), CX
-	XORQ SI, SI
-	SUBQ $+48, CX
-	JLT  turned2
+	MOVQ  dst+0(FP), AX
+	MOVQ  a+8(FP), DX
+	MOVQ  b+16(FP), BX
+	MOVQ  n+24(FP), CX
+	XORQ  SI, SI
+	MOVL  $0xaaaaaaaa, DI
+	KMOVD DI, K1
+	SUBQ  $+64, CX
+	JLT   turned2
 
 turn1:
-	VPMOVZXWD     (DX)(SI*2), Z0
-	VPMOVZXWD     32(DX)(SI*2), Z2
-	VPMOVZXWD     64(DX)(SI*2), Z4
+	PREFETCHT0 2048(DX)(SI*2)
+	PREFETCHT0 2112(DX)(SI*2)
+
+	// PREFETCHW 2048(AX)(SI*2)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x70
+	BYTE $0x00
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2112(AX)(SI*2)
+	BYTE          $0x40
+	BYTE          $0x0f
+	BYTE          $0x0d
+	BYTE          $0x8c
+	BYTE          $0x70
+	BYTE          $0x40
+	BYTE          $0x08
+	BYTE          $0x00
+	BYTE          $0x00
+	PREFETCHT0    2048(BX)(SI*2)
+	PREFETCHT0    2112(BX)(SI*2)
+	VMOVUPS       (DX)(SI*2), Z0
+	VMOVUPS       (DX)(SI*2), Z1
+	VMOVUPS       64(DX)(SI*2), Z3
+	VMOVUPS       64(DX)(SI*2), Z4
 	VPSLLD        $0x10, Z0, Z0
-	VPSLLD        $0x10, Z2, Z2
-	VPSLLD        $0x10, Z4, Z7
-	VPMOVZXWD     (BX)(SI*2), Z4
-	VPMOVZXWD     32(BX)(SI*2), Z6
-	VPMOVZXWD     64(BX)(SI*2), Z8
+	VANDPS.BCST   arithNums<>+64(SB), Z1, Z1
+	VPSLLD        $0x10, Z3, Z3
+	VANDPS.BCST   arithNums<>+64(SB), Z4, Z10
+	VMOVUPS       (BX)(SI*2), Z4
+	VMOVUPS       (BX)(SI*2), Z8
+	VMOVUPS       64(BX)(SI*2), Z9
+	VMOVUPS       64(BX)(SI*2), Z11
 	VPSLLD        $0x10, Z4, Z4
-	VPSLLD        $0x10, Z6, Z6
-	VPSLLD        $0x10, Z8, Z8
+	VANDPS.BCST   arithNums<>+64(SB), Z8, Z8
+	VPSLLD        $0x10, Z9, Z9
+	VANDPS.BCST   arithNums<>+64(SB), Z11, Z11
 	VSUBPS        Z4, Z0, Z0
-	VSUBPS        Z6, Z2, Z2
-	VSUBPS        Z8, Z7, Z7
-	VMOVUPS       Z0, Z4
-	VMOVUPS       Z2, Z6
-	VMOVUPS       Z7, Z8
-	VCMPPS        $0x07, Z0, Z0, K1
-	VCMPPS        $0x07, Z2, Z2, K3
-	VCMPPS        $0x07, Z7, Z7, K5
-	VPTESTMD.BCST arithNums<>+96(SB), Z0, K1, K2
-	VPTESTMD.BCST arithNums<>+96(SB), Z2, K3, K4
-	VPTESTMD.BCST arithNums<>+96(SB), Z7, K5, K6
-	VPADDD.BCST   arithNums<>+32(SB), Z4, K1, Z4
-	VPADDD.BCST   arithNums<>+32(SB), Z6, K3, Z6
-	VPADDD.BCST   arithNums<>+32(SB), Z8, K5, Z8
-	VPSUBD.BCST   arithNums<>+128(SB), Z4, K2, Z4
-	VPSUBD.BCST   arithNums<>+128(SB), Z6, K4, Z6
-	VPSUBD.BCST   arithNums<>+128(SB), Z8, K6, Z8
-	VMOVDQU       oddWords<>+0(SB), Y1
-	VMOVDQU       oddWords<>+0(SB), Y3
-	VMOVDQU       oddWords<>+0(SB), Y5
-	VPERMW        Z4, Z1, Z4
-	VPERMW        Z6, Z3, Z6
-	VPERMW        Z8, Z5, Z8
-	VMOVDQU       Y4, (AX)(SI*2)
-	VMOVDQU       Y6, 32(AX)(SI*2)
-	VMOVDQU       Y8, 64(AX)(SI*2)
-	ADDQ          $+48, SI
-	SUBQ          $+48, CX
+	VSUBPS        Z8, Z1, Z1
+	VSUBPS        Z9, Z3, Z3
+	VSUBPS        Z11, Z10, Z4
+	VPTESTMD.BCST arithNums<>+128(SB), Z0, K2
+	VPTESTMD.BCST arithNums<>+128(SB), Z1, K3
+	VPTESTMD.BCST arithNums<>+128(SB), Z3, K4
+	VPTESTMD.BCST arithNums<>+128(SB), Z4, K5
+	VPADDD.BCST   arithNums<>+32(SB), Z0, Z0
+	VPADDD.BCST   arithNums<>+32(SB), Z1, Z1
+	VPADDD.BCST   arithNums<>+32(SB), Z3, Z3
+	VPADDD.BCST   arithNums<>+32(SB), Z4, Z4
+	VPSUBD.BCST   arithNums<>+160(SB), Z0, K2, Z0
+	VPSUBD.BCST   arithNums<>+160(SB), Z1, K3, Z1
+	VPSUBD.BCST   arithNums<>+160(SB), Z3, K4, Z3
+	VPSUBD.BCST   arithNums<>+160(SB), Z4, K5, Z4
+	VPSRLD        $0x10, Z0, Z0
+	VPBLENDMW     Z1, Z0, K1, Z2
+	VPSRLD        $0x10, Z3, Z0
+	VPBLENDMW     Z4, Z0, K1, Z5
+	VMOVUPS       Z2, (AX)(SI*2)
+	VMOVUPS       Z5, 64(AX)(SI*2)
+	ADDQ          $+64, SI
+	SUBQ          $+64, CX
 	JGE           turn1
 
 turned2:
-	ADDQ $+48, CX
-	SUBQ $+16, CX
+	ADDQ $+64, CX
+	SUBQ $+32, CX
 	JLT  turned4
 
 turn3:
-	VPMOVZXWD     (DX)(SI*2), Z0
+	VMOVUPS       (DX)(SI*2), Z0
+	VMOVUPS       (DX)(SI*2), Z1
 	VPSLLD        $0x10, Z0, Z0
-	VPMOVZXWD     (BX)(SI*2), Z2
-	VPSLLD        $0x10, Z2, Z2
-	VSUBPS        Z2, Z0, Z0
-	VMOVUPS       Z0, Z2
-	VCMPPS        $0x07, Z0, Z0, K1
-	VPTESTMD.BCST arithNums<>+96(SB), Z0, K1, K2
-	VPADDD.BCST   arithNums<>+32(SB), Z2, K1, Z2
-	VPSUBD.BCST   arithNums<>+128(SB), Z2, K2, Z2
-	VMOVDQU       oddWords<>+0(SB), Y1
-	VPERMW        Z2, Z1, Z2
-	VMOVDQU       Y2, (AX)(SI*2)
-	ADDQ          $+16, SI
-	SUBQ          $+16, CX
+	VANDPS.BCST   arithNums<>+64(SB), Z1, Z2
+	VMOVUPS       (BX)(SI*2), Z1
+	VMOVUPS       (BX)(SI*2), Z3
+	VPSLLD        $0x10, Z1, Z1
+	VANDPS.BCST   arithNums<>+64(SB), Z3, Z3
+	VSUBPS        Z1, Z0, Z0
+	VSUBPS        Z3, Z2, Z1
+	VPTESTMD.BCST arithNums<>+128(SB), Z0, K2
+	VPTESTMD.BCST arithNums<>+128(SB), Z1, K3
+	VPADDD.BCST   arithNums<>+32(SB), Z0, Z0
+	VPADDD.BCST   arithNums<>+32(SB), Z1, Z1
+	VPSUBD.BCST   arithNums<>+160(SB), Z0, K2, Z0
+	VPSUBD.BCST   arithNums<>+160(SB), Z1, K3, Z1
+	VPSRLD        $0x10, Z0, Z0
+	VPBLENDMW     Z1, Z0, K1, Z6
+	VMOVUPS       Z6, (AX)(SI*2)
+	ADDQ          $+32, SI
+	SUBQ          $+32, CX
 	JGE           turn3
 
 turned4:
+	ADDQ $+32, CX
+	SUBQ $+16, CX
+	JLT  turned6
+
+turn5:
+	VPMOVZXWD     (DX)(SI*2), Z0
+	VPSLLD        $0x10, Z0, Z0
+	VPMOVZXWD     (BX)(SI*2), Z1
+	VPSLLD        $0x10, Z1, Z1
+	VSUBPS        Z1, Z0, Z0
+	VPTESTMD.BCST arithNums<>+128(SB), Z0, K1
+	VPADDD.BCST   arithNums<>+32(SB), Z0, Z0
+	VPSUBD.BCST   arithNums<>+160(SB), Z0, K1, Z0
+	VMOVDQU       oddWords<>+0(SB), Y7
+	VPERMW        Z0, Z7, Z0
+	VMOVDQU       Y0, (AX)(SI*2)
+	ADDQ          $+16, SI
+	SUBQ          $+16, CX
+	JGE           turn5
+
+turned6:
 	ADDQ          $+16, CX
 	TESTQ         CX, CX
-	JEQ           done5
+	JEQ           done7
 	MOVQ          $+1, DI
 	SHLQ          CL, DI
 	DECQ          DI
@@ -6750,104 +7328,156 @@ turned4:
 	VPMOVZXWD     Y0, Z0
 	VPSLLD        $0x10, Z0, Z0
 	VMOVDQU16.Z   (BX)(SI*2), K1, Y1
-	VPMOVZXWD     Y1, Z2
-	VPSLLD        $0x10, Z2, Z2
-	VSUBPS        Z2, Z0, Z0
-	VMOVUPS       Z0, Z2
-	VCMPPS        $0x07, Z0, Z0, K2
-	VPTESTMD.BCST arithNums<>+96(SB), Z0, K2, K3
-	VPADDD.BCST   arithNums<>+32(SB), Z2, K2, Z2
-	VPSUBD.BCST   arithNums<>+128(SB), Z2, K3, Z2
-	VMOVDQU       oddWords<>+0(SB), Y1
-	VPERMW        Z2, Z1, Z2
-	VMOVDQU16     Y2, K1, (AX)(SI*2)
+	VPMOVZXWD     Y1, Z1
+	VPSLLD        $0x10, Z1, Z1
+	VSUBPS        Z1, Z0, Z0
+	VPTESTMD.BCST arithNums<>+128(SB), Z0, K2
+	VPADDD.BCST   arithNums<>+32(SB), Z0, Z0
+	VPSUBD.BCST   arithNums<>+160(SB), Z0, K2, Z0
+	VMOVDQU       oddWords<>+0(SB), Y7
+	VPERMW        Z0, Z7, Z0
+	VMOVDQU16     Y0, K1, (AX)(SI*2)
 
-done5:
+done7:
 	VZEROUPPER
 	RET
 
 // func mulBF16AVX512(dst *byte, a *byte, b *byte, n int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, MMX+
 TEXT ·mulBF16AVX512(SB), NOSPLIT|NOFRAME, $0-32
-	MOVQ dst+0(FP), AX
-	MOVQ a+8(FP), DX
-	MOVQ b+16(FP), BX
-	MOVQ n+24(FP), CX
-	XORQ SI, SI
-	SUBQ $+48, CX
-	JLT  turned2
+	MOVQ  dst+0(FP), AX
+	MOVQ  a+8(FP), DX
+	MOVQ  b+16(FP), BX
+	MOVQ  n+24(FP), CX
+	XORQ  SI, SI
+	MOVL  $0xaaaaaaaa, DI
+	KMOVD DI, K1
+	SUBQ  $+64, CX
+	JLT   turned2
 
 turn1:
-	VPMOVZXWD     (DX)(SI*2), Z0
-	VPMOVZXWD     32(DX)(SI*2), Z2
-	VPMOVZXWD     64(DX)(SI*2), Z4
+	PREFETCHT0 2048(DX)(SI*2)
+	PREFETCHT0 2112(DX)(SI*2)
+
+	// PREFETCHW 2048(AX)(SI*2)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x70
+	BYTE $0x00
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2112(AX)(SI*2)
+	BYTE          $0x40
+	BYTE          $0x0f
+	BYTE          $0x0d
+	BYTE          $0x8c
+	BYTE          $0x70
+	BYTE          $0x40
+	BYTE          $0x08
+	BYTE          $0x00
+	BYTE          $0x00
+	PREFETCHT0    2048(BX)(SI*2)
+	PREFETCHT0    2112(BX)(SI*2)
+	VMOVUPS       (DX)(SI*2), Z0
+	VMOVUPS       (DX)(SI*2), Z1
+	VMOVUPS       64(DX)(SI*2), Z3
+	VMOVUPS       64(DX)(SI*2), Z4
 	VPSLLD        $0x10, Z0, Z0
-	VPSLLD        $0x10, Z2, Z2
-	VPSLLD        $0x10, Z4, Z7
-	VPMOVZXWD     (BX)(SI*2), Z4
-	VPMOVZXWD     32(BX)(SI*2), Z6
-	VPMOVZXWD     64(BX)(SI*2), Z8
+	VANDPS.BCST   arithNums<>+64(SB), Z1, Z1
+	VPSLLD        $0x10, Z3, Z3
+	VANDPS.BCST   arithNums<>+64(SB), Z4, Z10
+	VMOVUPS       (BX)(SI*2), Z4
+	VMOVUPS       (BX)(SI*2), Z8
+	VMOVUPS       64(BX)(SI*2), Z9
+	VMOVUPS       64(BX)(SI*2), Z11
 	VPSLLD        $0x10, Z4, Z4
-	VPSLLD        $0x10, Z6, Z6
-	VPSLLD        $0x10, Z8, Z8
+	VANDPS.BCST   arithNums<>+64(SB), Z8, Z8
+	VPSLLD        $0x10, Z9, Z9
+	VANDPS.BCST   arithNums<>+64(SB), Z11, Z11
 	VMULPS        Z4, Z0, Z0
-	VMULPS        Z6, Z2, Z2
-	VMULPS        Z8, Z7, Z7
-	VMOVUPS       Z0, Z4
-	VMOVUPS       Z2, Z6
-	VMOVUPS       Z7, Z8
-	VCMPPS        $0x07, Z0, Z0, K1
-	VCMPPS        $0x07, Z2, Z2, K3
-	VCMPPS        $0x07, Z7, Z7, K5
-	VPTESTMD.BCST arithNums<>+96(SB), Z0, K1, K2
-	VPTESTMD.BCST arithNums<>+96(SB), Z2, K3, K4
-	VPTESTMD.BCST arithNums<>+96(SB), Z7, K5, K6
-	VPADDD.BCST   arithNums<>+32(SB), Z4, K1, Z4
-	VPADDD.BCST   arithNums<>+32(SB), Z6, K3, Z6
-	VPADDD.BCST   arithNums<>+32(SB), Z8, K5, Z8
-	VPSUBD.BCST   arithNums<>+128(SB), Z4, K2, Z4
-	VPSUBD.BCST   arithNums<>+128(SB), Z6, K4, Z6
-	VPSUBD.BCST   arithNums<>+128(SB), Z8, K6, Z8
-	VMOVDQU       oddWords<>+0(SB), Y1
-	VMOVDQU       oddWords<>+0(SB), Y3
-	VMOVDQU       oddWords<>+0(SB), Y5
-	VPERMW        Z4, Z1, Z4
-	VPERMW        Z6, Z3, Z6
-	VPERMW        Z8, Z5, Z8
-	VMOVDQU       Y4, (AX)(SI*2)
-	VMOVDQU       Y6, 32(AX)(SI*2)
-	VMOVDQU       Y8, 64(AX)(SI*2)
-	ADDQ          $+48, SI
-	SUBQ          $+48, CX
+	VMULPS        Z8, Z1, Z1
+	VMULPS        Z9, Z3, Z3
+	VMULPS        Z11, Z10, Z4
+	VPTESTMD.BCST arithNums<>+128(SB), Z0, K2
+	VPTESTMD.BCST arithNums<>+128(SB), Z1, K3
+	VPTESTMD.BCST arithNums<>+128(SB), Z3, K4
+	VPTESTMD.BCST arithNums<>+128(SB), Z4, K5
+	VPADDD.BCST   arithNums<>+32(SB), Z0, Z0
+	VPADDD.BCST   arithNums<>+32(SB), Z1, Z1
+	VPADDD.BCST   arithNums<>+32(SB), Z3, Z3
+	VPADDD.BCST   arithNums<>+32(SB), Z4, Z4
+	VPSUBD.BCST   arithNums<>+160(SB), Z0, K2, Z0
+	VPSUBD.BCST   arithNums<>+160(SB), Z1, K3, Z1
+	VPSUBD.BCST   arithNums<>+160(SB), Z3, K4, Z3
+	VPSUBD.BCST   arithNums<>+160(SB), Z4, K5, Z4
+	VPSRLD        $0x10, Z0, Z0
+	VPBLENDMW     Z1, Z0, K1, Z2
+	VPSRLD        $0x10, Z3, Z0
+	VPBLENDMW     Z4, Z0, K1, Z5
+	VMOVUPS       Z2, (AX)(SI*2)
+	VMOVUPS       Z5, 64(AX)(SI*2)
+	ADDQ          $+64, SI
+	SUBQ          $+64, CX
 	JGE           turn1
 
 turned2:
-	ADDQ $+48, CX
-	SUBQ $+16, CX
+	ADDQ $+64, CX
+	SUBQ $+32, CX
 	JLT  turned4
 
 turn3:
-	VPMOVZXWD     (DX)(SI*2), Z0
+	VMOVUPS       (DX)(SI*2), Z0
+	VMOVUPS       (DX)(SI*2), Z1
 	VPSLLD        $0x10, Z0, Z0
-	VPMOVZXWD     (BX)(SI*2), Z2
-	VPSLLD        $0x10, Z2, Z2
-	VMULPS        Z2, Z0, Z0
-	VMOVUPS       Z0, Z2
-	VCMPPS        $0x07, Z0, Z0, K1
-	VPTESTMD.BCST arithNums<>+96(SB), Z0, K1, K2
-	VPADDD.BCST   arithNums<>+32(SB), Z2, K1, Z2
-	VPSUBD.BCST   arithNums<>+128(SB), Z2, K2, Z2
-	VMOVDQU       oddWords<>+0(SB), Y1
-	VPERMW        Z2, Z1, Z2
-	VMOVDQU       Y2, (AX)(SI*2)
-	ADDQ          $+16, SI
-	SUBQ          $+16, CX
+	VANDPS.BCST   arithNums<>+64(SB), Z1, Z2
+	VMOVUPS       (BX)(SI*2), Z1
+	VMOVUPS       (BX)(SI*2), Z3
+	VPSLLD        $0x10, Z1, Z1
+	VANDPS.BCST   arithNums<>+64(SB), Z3, Z3
+	VMULPS        Z1, Z0, Z0
+	VMULPS        Z3, Z2, Z1
+	VPTESTMD.BCST arithNums<>+128(SB), Z0, K2
+	VPTESTMD.BCST arithNums<>+128(SB), Z1, K3
+	VPADDD.BCST   arithNums<>+32(SB), Z0, Z0
+	VPADDD.BCST   arithNums<>+32(SB), Z1, Z1
+	VPSUBD.BCST   arithNums<>+160(SB), Z0, K2, Z0
+	VPSUBD.BCST   arithNums<>+160(SB), Z1, K3, Z1
+	VPSRLD        $0x10, Z0, Z0
+	VPBLENDMW     Z1, Z0, K1, Z6
+	VMOVUPS       Z6, (AX)(SI*2)
+	ADDQ          $+32, SI
+	SUBQ          $+32, CX
 	JGE           turn3
 
 turned4:
+	ADDQ $+32, CX
+	SUBQ $+16, CX
+	JLT  turned6
+
+turn5:
+	VPMOVZXWD     (DX)(SI*2), Z0
+	VPSLLD        $0x10, Z0, Z0
+	VPMOVZXWD     (BX)(SI*2), Z1
+	VPSLLD        $0x10, Z1, Z1
+	VMULPS        Z1, Z0, Z0
+	VPTESTMD.BCST arithNums<>+128(SB), Z0, K1
+	VPADDD.BCST   arithNums<>+32(SB), Z0, Z0
+	VPSUBD.BCST   arithNums<>+160(SB), Z0, K1, Z0
+	VMOVDQU       oddWords<>+0(SB), Y7
+	VPERMW        Z0, Z7, Z0
+	VMOVDQU       Y0, (AX)(SI*2)
+	ADDQ          $+16, SI
+	SUBQ          $+16, CX
+	JGE           turn5
+
+turned6:
 	ADDQ          $+16, CX
 	TESTQ         CX, CX
-	JEQ           done5
+	JEQ           done7
 	MOVQ          $+1, DI
 	SHLQ          CL, DI
 	DECQ          DI
@@ -6856,104 +7486,156 @@ turned4:
 	VPMOVZXWD     Y0, Z0
 	VPSLLD        $0x10, Z0, Z0
 	VMOVDQU16.Z   (BX)(SI*2), K1, Y1
-	VPMOVZXWD     Y1, Z2
-	VPSLLD        $0x10, Z2, Z2
-	VMULPS        Z2, Z0, Z0
-	VMOVUPS       Z0, Z2
-	VCMPPS        $0x07, Z0, Z0, K2
-	VPTESTMD.BCST arithNums<>+96(SB), Z0, K2, K3
-	VPADDD.BCST   arithNums<>+32(SB), Z2, K2, Z2
-	VPSUBD.BCST   arithNums<>+128(SB), Z2, K3, Z2
-	VMOVDQU       oddWords<>+0(SB), Y1
-	VPERMW        Z2, Z1, Z2
-	VMOVDQU16     Y2, K1, (AX)(SI*2)
+	VPMOVZXWD     Y1, Z1
+	VPSLLD        $0x10, Z1, Z1
+	VMULPS        Z1, Z0, Z0
+	VPTESTMD.BCST arithNums<>+128(SB), Z0, K2
+	VPADDD.BCST   arithNums<>+32(SB), Z0, Z0
+	VPSUBD.BCST   arithNums<>+160(SB), Z0, K2, Z0
+	VMOVDQU       oddWords<>+0(SB), Y7
+	VPERMW        Z0, Z7, Z0
+	VMOVDQU16     Y0, K1, (AX)(SI*2)
 
-done5:
+done7:
 	VZEROUPPER
 	RET
 
 // func divBF16AVX512(dst *byte, a *byte, b *byte, n int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, MMX+
 TEXT ·divBF16AVX512(SB), NOSPLIT|NOFRAME, $0-32
-	MOVQ dst+0(FP), AX
-	MOVQ a+8(FP), DX
-	MOVQ b+16(FP), BX
-	MOVQ n+24(FP), CX
-	XORQ SI, SI
-	SUBQ $+48, CX
-	JLT  turned2
+	MOVQ  dst+0(FP), AX
+	MOVQ  a+8(FP), DX
+	MOVQ  b+16(FP), BX
+	MOVQ  n+24(FP), CX
+	XORQ  SI, SI
+	MOVL  $0xaaaaaaaa, DI
+	KMOVD DI, K1
+	SUBQ  $+64, CX
+	JLT   turned2
 
 turn1:
-	VPMOVZXWD     (DX)(SI*2), Z0
-	VPMOVZXWD     32(DX)(SI*2), Z2
-	VPMOVZXWD     64(DX)(SI*2), Z4
+	PREFETCHT0 2048(DX)(SI*2)
+	PREFETCHT0 2112(DX)(SI*2)
+
+	// PREFETCHW 2048(AX)(SI*2)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x70
+	BYTE $0x00
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2112(AX)(SI*2)
+	BYTE          $0x40
+	BYTE          $0x0f
+	BYTE          $0x0d
+	BYTE          $0x8c
+	BYTE          $0x70
+	BYTE          $0x40
+	BYTE          $0x08
+	BYTE          $0x00
+	BYTE          $0x00
+	PREFETCHT0    2048(BX)(SI*2)
+	PREFETCHT0    2112(BX)(SI*2)
+	VMOVUPS       (DX)(SI*2), Z0
+	VMOVUPS       (DX)(SI*2), Z1
+	VMOVUPS       64(DX)(SI*2), Z3
+	VMOVUPS       64(DX)(SI*2), Z4
 	VPSLLD        $0x10, Z0, Z0
-	VPSLLD        $0x10, Z2, Z2
-	VPSLLD        $0x10, Z4, Z7
-	VPMOVZXWD     (BX)(SI*2), Z4
-	VPMOVZXWD     32(BX)(SI*2), Z6
-	VPMOVZXWD     64(BX)(SI*2), Z8
+	VANDPS.BCST   arithNums<>+64(SB), Z1, Z1
+	VPSLLD        $0x10, Z3, Z3
+	VANDPS.BCST   arithNums<>+64(SB), Z4, Z10
+	VMOVUPS       (BX)(SI*2), Z4
+	VMOVUPS       (BX)(SI*2), Z8
+	VMOVUPS       64(BX)(SI*2), Z9
+	VMOVUPS       64(BX)(SI*2), Z11
 	VPSLLD        $0x10, Z4, Z4
-	VPSLLD        $0x10, Z6, Z6
-	VPSLLD        $0x10, Z8, Z8
+	VANDPS.BCST   arithNums<>+64(SB), Z8, Z8
+	VPSLLD        $0x10, Z9, Z9
+	VANDPS.BCST   arithNums<>+64(SB), Z11, Z11
 	VDIVPS        Z4, Z0, Z0
-	VDIVPS        Z6, Z2, Z2
-	VDIVPS        Z8, Z7, Z7
-	VMOVUPS       Z0, Z4
-	VMOVUPS       Z2, Z6
-	VMOVUPS       Z7, Z8
-	VCMPPS        $0x07, Z0, Z0, K1
-	VCMPPS        $0x07, Z2, Z2, K3
-	VCMPPS        $0x07, Z7, Z7, K5
-	VPTESTMD.BCST arithNums<>+96(SB), Z0, K1, K2
-	VPTESTMD.BCST arithNums<>+96(SB), Z2, K3, K4
-	VPTESTMD.BCST arithNums<>+96(SB), Z7, K5, K6
-	VPADDD.BCST   arithNums<>+32(SB), Z4, K1, Z4
-	VPADDD.BCST   arithNums<>+32(SB), Z6, K3, Z6
-	VPADDD.BCST   arithNums<>+32(SB), Z8, K5, Z8
-	VPSUBD.BCST   arithNums<>+128(SB), Z4, K2, Z4
-	VPSUBD.BCST   arithNums<>+128(SB), Z6, K4, Z6
-	VPSUBD.BCST   arithNums<>+128(SB), Z8, K6, Z8
-	VMOVDQU       oddWords<>+0(SB), Y1
-	VMOVDQU       oddWords<>+0(SB), Y3
-	VMOVDQU       oddWords<>+0(SB), Y5
-	VPERMW        Z4, Z1, Z4
-	VPERMW        Z6, Z3, Z6
-	VPERMW        Z8, Z5, Z8
-	VMOVDQU       Y4, (AX)(SI*2)
-	VMOVDQU       Y6, 32(AX)(SI*2)
-	VMOVDQU       Y8, 64(AX)(SI*2)
-	ADDQ          $+48, SI
-	SUBQ          $+48, CX
+	VDIVPS        Z8, Z1, Z1
+	VDIVPS        Z9, Z3, Z3
+	VDIVPS        Z11, Z10, Z4
+	VPTESTMD.BCST arithNums<>+128(SB), Z0, K2
+	VPTESTMD.BCST arithNums<>+128(SB), Z1, K3
+	VPTESTMD.BCST arithNums<>+128(SB), Z3, K4
+	VPTESTMD.BCST arithNums<>+128(SB), Z4, K5
+	VPADDD.BCST   arithNums<>+32(SB), Z0, Z0
+	VPADDD.BCST   arithNums<>+32(SB), Z1, Z1
+	VPADDD.BCST   arithNums<>+32(SB), Z3, Z3
+	VPADDD.BCST   arithNums<>+32(SB), Z4, Z4
+	VPSUBD.BCST   arithNums<>+160(SB), Z0, K2, Z0
+	VPSUBD.BCST   arithNums<>+160(SB), Z1, K3, Z1
+	VPSUBD.BCST   arithNums<>+160(SB), Z3, K4, Z3
+	VPSUBD.BCST   arithNums<>+160(SB), Z4, K5, Z4
+	VPSRLD        $0x10, Z0, Z0
+	VPBLENDMW     Z1, Z0, K1, Z2
+	VPSRLD        $0x10, Z3, Z0
+	VPBLENDMW     Z4, Z0, K1, Z5
+	VMOVUPS       Z2, (AX)(SI*2)
+	VMOVUPS       Z5, 64(AX)(SI*2)
+	ADDQ          $+64, SI
+	SUBQ          $+64, CX
 	JGE           turn1
 
 turned2:
-	ADDQ $+48, CX
-	SUBQ $+16, CX
+	ADDQ $+64, CX
+	SUBQ $+32, CX
 	JLT  turned4
 
 turn3:
-	VPMOVZXWD     (DX)(SI*2), Z0
+	VMOVUPS       (DX)(SI*2), Z0
+	VMOVUPS       (DX)(SI*2), Z1
 	VPSLLD        $0x10, Z0, Z0
-	VPMOVZXWD     (BX)(SI*2), Z2
-	VPSLLD        $0x10, Z2, Z2
-	VDIVPS        Z2, Z0, Z0
-	VMOVUPS       Z0, Z2
-	VCMPPS        $0x07, Z0, Z0, K1
-	VPTESTMD.BCST arithNums<>+96(SB), Z0, K1, K2
-	VPADDD.BCST   arithNums<>+32(SB), Z2, K1, Z2
-	VPSUBD.BCST   arithNums<>+128(SB), Z2, K2, Z2
-	VMOVDQU       oddWords<>+0(SB), Y1
-	VPERMW        Z2, Z1, Z2
-	VMOVDQU       Y2, (AX)(SI*2)
-	ADDQ          $+16, SI
-	SUBQ          $+16, CX
+	VANDPS.BCST   arithNums<>+64(SB), Z1, Z2
+	VMOVUPS       (BX)(SI*2), Z1
+	VMOVUPS       (BX)(SI*2), Z3
+	VPSLLD        $0x10, Z1, Z1
+	VANDPS.BCST   arithNums<>+64(SB), Z3, Z3
+	VDIVPS        Z1, Z0, Z0
+	VDIVPS        Z3, Z2, Z1
+	VPTESTMD.BCST arithNums<>+128(SB), Z0, K2
+	VPTESTMD.BCST arithNums<>+128(SB), Z1, K3
+	VPADDD.BCST   arithNums<>+32(SB), Z0, Z0
+	VPADDD.BCST   arithNums<>+32(SB), Z1, Z1
+	VPSUBD.BCST   arithNums<>+160(SB), Z0, K2, Z0
+	VPSUBD.BCST   arithNums<>+160(SB), Z1, K3, Z1
+	VPSRLD        $0x10, Z0, Z0
+	VPBLENDMW     Z1, Z0, K1, Z6
+	VMOVUPS       Z6, (AX)(SI*2)
+	ADDQ          $+32, SI
+	SUBQ          $+32, CX
 	JGE           turn3
 
 turned4:
+	ADDQ $+32, CX
+	SUBQ $+16, CX
+	JLT  turned6
+
+turn5:
+	VPMOVZXWD     (DX)(SI*2), Z0
+	VPSLLD        $0x10, Z0, Z0
+	VPMOVZXWD     (BX)(SI*2), Z1
+	VPSLLD        $0x10, Z1, Z1
+	VDIVPS        Z1, Z0, Z0
+	VPTESTMD.BCST arithNums<>+128(SB), Z0, K1
+	VPADDD.BCST   arithNums<>+32(SB), Z0, Z0
+	VPSUBD.BCST   arithNums<>+160(SB), Z0, K1, Z0
+	VMOVDQU       oddWords<>+0(SB), Y7
+	VPERMW        Z0, Z7, Z0
+	VMOVDQU       Y0, (AX)(SI*2)
+	ADDQ          $+16, SI
+	SUBQ          $+16, CX
+	JGE           turn5
+
+turned6:
 	ADDQ          $+16, CX
 	TESTQ         CX, CX
-	JEQ           done5
+	JEQ           done7
 	MOVQ          $+1, DI
 	SHLQ          CL, DI
 	DECQ          DI
@@ -6962,19 +7644,17 @@ turned4:
 	VPMOVZXWD     Y0, Z0
 	VPSLLD        $0x10, Z0, Z0
 	VMOVDQU16.Z   (BX)(SI*2), K1, Y1
-	VPMOVZXWD     Y1, Z2
-	VPSLLD        $0x10, Z2, Z2
-	VDIVPS        Z2, Z0, Z0
-	VMOVUPS       Z0, Z2
-	VCMPPS        $0x07, Z0, Z0, K2
-	VPTESTMD.BCST arithNums<>+96(SB), Z0, K2, K3
-	VPADDD.BCST   arithNums<>+32(SB), Z2, K2, Z2
-	VPSUBD.BCST   arithNums<>+128(SB), Z2, K3, Z2
-	VMOVDQU       oddWords<>+0(SB), Y1
-	VPERMW        Z2, Z1, Z2
-	VMOVDQU16     Y2, K1, (AX)(SI*2)
+	VPMOVZXWD     Y1, Z1
+	VPSLLD        $0x10, Z1, Z1
+	VDIVPS        Z1, Z0, Z0
+	VPTESTMD.BCST arithNums<>+128(SB), Z0, K2
+	VPADDD.BCST   arithNums<>+32(SB), Z0, Z0
+	VPSUBD.BCST   arithNums<>+160(SB), Z0, K2, Z0
+	VMOVDQU       oddWords<>+0(SB), Y7
+	VPERMW        Z0, Z7, Z0
+	VMOVDQU16     Y0, K1, (AX)(SI*2)
 
-done5:
+done7:
 	VZEROUPPER
 	RET
 
@@ -7005,15 +7685,15 @@ turn1:
 	VCMPPS        $0x07, Z1, Z1, K1
 	VCMPPS        $0x07, Z3, Z3, K3
 	VCMPPS        $0x07, Z8, Z8, K5
-	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
-	VPTESTMD.BCST arithNums<>+96(SB), Z3, K3, K4
-	VPTESTMD.BCST arithNums<>+96(SB), Z8, K5, K6
+	VPTESTMD.BCST arithNums<>+128(SB), Z1, K1, K2
+	VPTESTMD.BCST arithNums<>+128(SB), Z3, K3, K4
+	VPTESTMD.BCST arithNums<>+128(SB), Z8, K5, K6
 	VPADDD.BCST   arithNums<>+32(SB), Z5, K1, Z5
 	VPADDD.BCST   arithNums<>+32(SB), Z7, K3, Z7
 	VPADDD.BCST   arithNums<>+32(SB), Z9, K5, Z9
-	VPSUBD.BCST   arithNums<>+128(SB), Z5, K2, Z5
-	VPSUBD.BCST   arithNums<>+128(SB), Z7, K4, Z7
-	VPSUBD.BCST   arithNums<>+128(SB), Z9, K6, Z9
+	VPSUBD.BCST   arithNums<>+160(SB), Z5, K2, Z5
+	VPSUBD.BCST   arithNums<>+160(SB), Z7, K4, Z7
+	VPSUBD.BCST   arithNums<>+160(SB), Z9, K6, Z9
 	VMOVDQU       oddWords<>+0(SB), Y2
 	VMOVDQU       oddWords<>+0(SB), Y4
 	VMOVDQU       oddWords<>+0(SB), Y6
@@ -7038,9 +7718,9 @@ turn3:
 	VADDPS        Z0, Z1, Z1
 	VMOVUPS       Z1, Z3
 	VCMPPS        $0x07, Z1, Z1, K1
-	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
+	VPTESTMD.BCST arithNums<>+128(SB), Z1, K1, K2
 	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
-	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
+	VPSUBD.BCST   arithNums<>+160(SB), Z3, K2, Z3
 	VMOVDQU       oddWords<>+0(SB), Y2
 	VPERMW        Z3, Z2, Z3
 	VMOVDQU       Y3, (AX)(BX*2)
@@ -7062,9 +7742,9 @@ turned4:
 	VADDPS        Z0, Z1, Z0
 	VMOVUPS       Z0, Z1
 	VCMPPS        $0x07, Z0, Z0, K2
-	VPTESTMD.BCST arithNums<>+96(SB), Z0, K2, K3
+	VPTESTMD.BCST arithNums<>+128(SB), Z0, K2, K3
 	VPADDD.BCST   arithNums<>+32(SB), Z1, K2, Z1
-	VPSUBD.BCST   arithNums<>+128(SB), Z1, K3, Z1
+	VPSUBD.BCST   arithNums<>+160(SB), Z1, K3, Z1
 	VMOVDQU       oddWords<>+0(SB), Y2
 	VPERMW        Z1, Z2, Z1
 	VMOVDQU16     Y1, K1, (AX)(BX*2)
@@ -7100,15 +7780,15 @@ turn1:
 	VCMPPS        $0x07, Z1, Z1, K1
 	VCMPPS        $0x07, Z3, Z3, K3
 	VCMPPS        $0x07, Z8, Z8, K5
-	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
-	VPTESTMD.BCST arithNums<>+96(SB), Z3, K3, K4
-	VPTESTMD.BCST arithNums<>+96(SB), Z8, K5, K6
+	VPTESTMD.BCST arithNums<>+128(SB), Z1, K1, K2
+	VPTESTMD.BCST arithNums<>+128(SB), Z3, K3, K4
+	VPTESTMD.BCST arithNums<>+128(SB), Z8, K5, K6
 	VPADDD.BCST   arithNums<>+32(SB), Z5, K1, Z5
 	VPADDD.BCST   arithNums<>+32(SB), Z7, K3, Z7
 	VPADDD.BCST   arithNums<>+32(SB), Z9, K5, Z9
-	VPSUBD.BCST   arithNums<>+128(SB), Z5, K2, Z5
-	VPSUBD.BCST   arithNums<>+128(SB), Z7, K4, Z7
-	VPSUBD.BCST   arithNums<>+128(SB), Z9, K6, Z9
+	VPSUBD.BCST   arithNums<>+160(SB), Z5, K2, Z5
+	VPSUBD.BCST   arithNums<>+160(SB), Z7, K4, Z7
+	VPSUBD.BCST   arithNums<>+160(SB), Z9, K6, Z9
 	VMOVDQU       oddWords<>+0(SB), Y2
 	VMOVDQU       oddWords<>+0(SB), Y4
 	VMOVDQU       oddWords<>+0(SB), Y6
@@ -7133,9 +7813,9 @@ turn3:
 	VSUBPS        Z0, Z1, Z1
 	VMOVUPS       Z1, Z3
 	VCMPPS        $0x07, Z1, Z1, K1
-	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
+	VPTESTMD.BCST arithNums<>+128(SB), Z1, K1, K2
 	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
-	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
+	VPSUBD.BCST   arithNums<>+160(SB), Z3, K2, Z3
 	VMOVDQU       oddWords<>+0(SB), Y2
 	VPERMW        Z3, Z2, Z3
 	VMOVDQU       Y3, (AX)(BX*2)
@@ -7157,9 +7837,9 @@ turned4:
 	VSUBPS        Z0, Z1, Z0
 	VMOVUPS       Z0, Z1
 	VCMPPS        $0x07, Z0, Z0, K2
-	VPTESTMD.BCST arithNums<>+96(SB), Z0, K2, K3
+	VPTESTMD.BCST arithNums<>+128(SB), Z0, K2, K3
 	VPADDD.BCST   arithNums<>+32(SB), Z1, K2, Z1
-	VPSUBD.BCST   arithNums<>+128(SB), Z1, K3, Z1
+	VPSUBD.BCST   arithNums<>+160(SB), Z1, K3, Z1
 	VMOVDQU       oddWords<>+0(SB), Y2
 	VPERMW        Z1, Z2, Z1
 	VMOVDQU16     Y1, K1, (AX)(BX*2)
@@ -7195,15 +7875,15 @@ turn1:
 	VCMPPS        $0x07, Z1, Z1, K1
 	VCMPPS        $0x07, Z3, Z3, K3
 	VCMPPS        $0x07, Z8, Z8, K5
-	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
-	VPTESTMD.BCST arithNums<>+96(SB), Z3, K3, K4
-	VPTESTMD.BCST arithNums<>+96(SB), Z8, K5, K6
+	VPTESTMD.BCST arithNums<>+128(SB), Z1, K1, K2
+	VPTESTMD.BCST arithNums<>+128(SB), Z3, K3, K4
+	VPTESTMD.BCST arithNums<>+128(SB), Z8, K5, K6
 	VPADDD.BCST   arithNums<>+32(SB), Z5, K1, Z5
 	VPADDD.BCST   arithNums<>+32(SB), Z7, K3, Z7
 	VPADDD.BCST   arithNums<>+32(SB), Z9, K5, Z9
-	VPSUBD.BCST   arithNums<>+128(SB), Z5, K2, Z5
-	VPSUBD.BCST   arithNums<>+128(SB), Z7, K4, Z7
-	VPSUBD.BCST   arithNums<>+128(SB), Z9, K6, Z9
+	VPSUBD.BCST   arithNums<>+160(SB), Z5, K2, Z5
+	VPSUBD.BCST   arithNums<>+160(SB), Z7, K4, Z7
+	VPSUBD.BCST   arithNums<>+160(SB), Z9, K6, Z9
 	VMOVDQU       oddWords<>+0(SB), Y2
 	VMOVDQU       oddWords<>+0(SB), Y4
 	VMOVDQU       oddWords<>+0(SB), Y6
@@ -7228,9 +7908,9 @@ turn3:
 	VSUBPS        Z1, Z0, Z1
 	VMOVUPS       Z1, Z3
 	VCMPPS        $0x07, Z1, Z1, K1
-	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
+	VPTESTMD.BCST arithNums<>+128(SB), Z1, K1, K2
 	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
-	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
+	VPSUBD.BCST   arithNums<>+160(SB), Z3, K2, Z3
 	VMOVDQU       oddWords<>+0(SB), Y2
 	VPERMW        Z3, Z2, Z3
 	VMOVDQU       Y3, (AX)(BX*2)
@@ -7252,9 +7932,9 @@ turned4:
 	VSUBPS        Z1, Z0, Z0
 	VMOVUPS       Z0, Z1
 	VCMPPS        $0x07, Z0, Z0, K2
-	VPTESTMD.BCST arithNums<>+96(SB), Z0, K2, K3
+	VPTESTMD.BCST arithNums<>+128(SB), Z0, K2, K3
 	VPADDD.BCST   arithNums<>+32(SB), Z1, K2, Z1
-	VPSUBD.BCST   arithNums<>+128(SB), Z1, K3, Z1
+	VPSUBD.BCST   arithNums<>+160(SB), Z1, K3, Z1
 	VMOVDQU       oddWords<>+0(SB), Y2
 	VPERMW        Z1, Z2, Z1
 	VMOVDQU16     Y1, K1, (AX)(BX*2)
@@ -7290,15 +7970,15 @@ turn1:
 	VCMPPS        $0x07, Z1, Z1, K1
 	VCMPPS        $0x07, Z3, Z3, K3
 	VCMPPS        $0x07, Z8, Z8, K5
-	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
-	VPTESTMD.BCST arithNums<>+96(SB), Z3, K3, K4
-	VPTESTMD.BCST arithNums<>+96(SB), Z8, K5, K6
+	VPTESTMD.BCST arithNums<>+128(SB), Z1, K1, K2
+	VPTESTMD.BCST arithNums<>+128(SB), Z3, K3, K4
+	VPTESTMD.BCST arithNums<>+128(SB), Z8, K5, K6
 	VPADDD.BCST   arithNums<>+32(SB), Z5, K1, Z5
 	VPADDD.BCST   arithNums<>+32(SB), Z7, K3, Z7
 	VPADDD.BCST   arithNums<>+32(SB), Z9, K5, Z9
-	VPSUBD.BCST   arithNums<>+128(SB), Z5, K2, Z5
-	VPSUBD.BCST   arithNums<>+128(SB), Z7, K4, Z7
-	VPSUBD.BCST   arithNums<>+128(SB), Z9, K6, Z9
+	VPSUBD.BCST   arithNums<>+160(SB), Z5, K2, Z5
+	VPSUBD.BCST   arithNums<>+160(SB), Z7, K4, Z7
+	VPSUBD.BCST   arithNums<>+160(SB), Z9, K6, Z9
 	VMOVDQU       oddWords<>+0(SB), Y2
 	VMOVDQU       oddWords<>+0(SB), Y4
 	VMOVDQU       oddWords<>+0(SB), Y6
@@ -7323,9 +8003,9 @@ turn3:
 	VMULPS        Z0, Z1, Z1
 	VMOVUPS       Z1, Z3
 	VCMPPS        $0x07, Z1, Z1, K1
-	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
+	VPTESTMD.BCST arithNums<>+128(SB), Z1, K1, K2
 	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
-	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
+	VPSUBD.BCST   arithNums<>+160(SB), Z3, K2, Z3
 	VMOVDQU       oddWords<>+0(SB), Y2
 	VPERMW        Z3, Z2, Z3
 	VMOVDQU       Y3, (AX)(BX*2)
@@ -7347,9 +8027,9 @@ turned4:
 	VMULPS        Z0, Z1, Z0
 	VMOVUPS       Z0, Z1
 	VCMPPS        $0x07, Z0, Z0, K2
-	VPTESTMD.BCST arithNums<>+96(SB), Z0, K2, K3
+	VPTESTMD.BCST arithNums<>+128(SB), Z0, K2, K3
 	VPADDD.BCST   arithNums<>+32(SB), Z1, K2, Z1
-	VPSUBD.BCST   arithNums<>+128(SB), Z1, K3, Z1
+	VPSUBD.BCST   arithNums<>+160(SB), Z1, K3, Z1
 	VMOVDQU       oddWords<>+0(SB), Y2
 	VPERMW        Z1, Z2, Z1
 	VMOVDQU16     Y1, K1, (AX)(BX*2)
@@ -7385,15 +8065,15 @@ turn1:
 	VCMPPS        $0x07, Z1, Z1, K1
 	VCMPPS        $0x07, Z3, Z3, K3
 	VCMPPS        $0x07, Z8, Z8, K5
-	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
-	VPTESTMD.BCST arithNums<>+96(SB), Z3, K3, K4
-	VPTESTMD.BCST arithNums<>+96(SB), Z8, K5, K6
+	VPTESTMD.BCST arithNums<>+128(SB), Z1, K1, K2
+	VPTESTMD.BCST arithNums<>+128(SB), Z3, K3, K4
+	VPTESTMD.BCST arithNums<>+128(SB), Z8, K5, K6
 	VPADDD.BCST   arithNums<>+32(SB), Z5, K1, Z5
 	VPADDD.BCST   arithNums<>+32(SB), Z7, K3, Z7
 	VPADDD.BCST   arithNums<>+32(SB), Z9, K5, Z9
-	VPSUBD.BCST   arithNums<>+128(SB), Z5, K2, Z5
-	VPSUBD.BCST   arithNums<>+128(SB), Z7, K4, Z7
-	VPSUBD.BCST   arithNums<>+128(SB), Z9, K6, Z9
+	VPSUBD.BCST   arithNums<>+160(SB), Z5, K2, Z5
+	VPSUBD.BCST   arithNums<>+160(SB), Z7, K4, Z7
+	VPSUBD.BCST   arithNums<>+160(SB), Z9, K6, Z9
 	VMOVDQU       oddWords<>+0(SB), Y2
 	VMOVDQU       oddWords<>+0(SB), Y4
 	VMOVDQU       oddWords<>+0(SB), Y6
@@ -7418,9 +8098,9 @@ turn3:
 	VDIVPS        Z0, Z1, Z1
 	VMOVUPS       Z1, Z3
 	VCMPPS        $0x07, Z1, Z1, K1
-	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
+	VPTESTMD.BCST arithNums<>+128(SB), Z1, K1, K2
 	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
-	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
+	VPSUBD.BCST   arithNums<>+160(SB), Z3, K2, Z3
 	VMOVDQU       oddWords<>+0(SB), Y2
 	VPERMW        Z3, Z2, Z3
 	VMOVDQU       Y3, (AX)(BX*2)
@@ -7442,9 +8122,9 @@ turned4:
 	VDIVPS        Z0, Z1, Z0
 	VMOVUPS       Z0, Z1
 	VCMPPS        $0x07, Z0, Z0, K2
-	VPTESTMD.BCST arithNums<>+96(SB), Z0, K2, K3
+	VPTESTMD.BCST arithNums<>+128(SB), Z0, K2, K3
 	VPADDD.BCST   arithNums<>+32(SB), Z1, K2, Z1
-	VPSUBD.BCST   arithNums<>+128(SB), Z1, K3, Z1
+	VPSUBD.BCST   arithNums<>+160(SB), Z1, K3, Z1
 	VMOVDQU       oddWords<>+0(SB), Y2
 	VPERMW        Z1, Z2, Z1
 	VMOVDQU16     Y1, K1, (AX)(BX*2)
@@ -7480,15 +8160,15 @@ turn1:
 	VCMPPS        $0x07, Z1, Z1, K1
 	VCMPPS        $0x07, Z3, Z3, K3
 	VCMPPS        $0x07, Z8, Z8, K5
-	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
-	VPTESTMD.BCST arithNums<>+96(SB), Z3, K3, K4
-	VPTESTMD.BCST arithNums<>+96(SB), Z8, K5, K6
+	VPTESTMD.BCST arithNums<>+128(SB), Z1, K1, K2
+	VPTESTMD.BCST arithNums<>+128(SB), Z3, K3, K4
+	VPTESTMD.BCST arithNums<>+128(SB), Z8, K5, K6
 	VPADDD.BCST   arithNums<>+32(SB), Z5, K1, Z5
 	VPADDD.BCST   arithNums<>+32(SB), Z7, K3, Z7
 	VPADDD.BCST   arithNums<>+32(SB), Z9, K5, Z9
-	VPSUBD.BCST   arithNums<>+128(SB), Z5, K2, Z5
-	VPSUBD.BCST   arithNums<>+128(SB), Z7, K4, Z7
-	VPSUBD.BCST   arithNums<>+128(SB), Z9, K6, Z9
+	VPSUBD.BCST   arithNums<>+160(SB), Z5, K2, Z5
+	VPSUBD.BCST   arithNums<>+160(SB), Z7, K4, Z7
+	VPSUBD.BCST   arithNums<>+160(SB), Z9, K6, Z9
 	VMOVDQU       oddWords<>+0(SB), Y2
 	VMOVDQU       oddWords<>+0(SB), Y4
 	VMOVDQU       oddWords<>+0(SB), Y6
@@ -7513,9 +8193,9 @@ turn3:
 	VDIVPS        Z1, Z0, Z1
 	VMOVUPS       Z1, Z3
 	VCMPPS        $0x07, Z1, Z1, K1
-	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
+	VPTESTMD.BCST arithNums<>+128(SB), Z1, K1, K2
 	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
-	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
+	VPSUBD.BCST   arithNums<>+160(SB), Z3, K2, Z3
 	VMOVDQU       oddWords<>+0(SB), Y2
 	VPERMW        Z3, Z2, Z3
 	VMOVDQU       Y3, (AX)(BX*2)
@@ -7537,9 +8217,9 @@ turned4:
 	VDIVPS        Z1, Z0, Z0
 	VMOVUPS       Z0, Z1
 	VCMPPS        $0x07, Z0, Z0, K2
-	VPTESTMD.BCST arithNums<>+96(SB), Z0, K2, K3
+	VPTESTMD.BCST arithNums<>+128(SB), Z0, K2, K3
 	VPADDD.BCST   arithNums<>+32(SB), Z1, K2, Z1
-	VPSUBD.BCST   arithNums<>+128(SB), Z1, K3, Z1
+	VPSUBD.BCST   arithNums<>+160(SB), Z1, K3, Z1
 	VMOVDQU       oddWords<>+0(SB), Y2
 	VPERMW        Z1, Z2, Z1
 	VMOVDQU16     Y1, K1, (AX)(BX*2)
@@ -7549,7 +8229,7 @@ done5:
 	RET
 
 // func scaleMulBF16AVX512(dst *byte, a *byte, b *byte, n int, s float32)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, MMX+
 TEXT ·scaleMulBF16AVX512(SB), NOSPLIT|NOFRAME, $0-36
 	MOVQ         dst+0(FP), AX
 	MOVQ         a+8(FP), DX
@@ -7561,6 +8241,30 @@ TEXT ·scaleMulBF16AVX512(SB), NOSPLIT|NOFRAME, $0-36
 	JLT          turned2
 
 turn1:
+	PREFETCHT0 2048(DX)(SI*2)
+	PREFETCHT0 2112(DX)(SI*2)
+
+	// PREFETCHW 2048(AX)(SI*2)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x70
+	BYTE $0x00
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2112(AX)(SI*2)
+	BYTE          $0x40
+	BYTE          $0x0f
+	BYTE          $0x0d
+	BYTE          $0x8c
+	BYTE          $0x70
+	BYTE          $0x40
+	BYTE          $0x08
+	BYTE          $0x00
+	BYTE          $0x00
 	VPMOVZXWD     (DX)(SI*2), Z1
 	VPMOVZXWD     32(DX)(SI*2), Z3
 	VPMOVZXWD     64(DX)(SI*2), Z5
@@ -7582,15 +8286,15 @@ turn1:
 	VCMPPS        $0x07, Z1, Z1, K1
 	VCMPPS        $0x07, Z3, Z3, K3
 	VCMPPS        $0x07, Z8, Z8, K5
-	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
-	VPTESTMD.BCST arithNums<>+96(SB), Z3, K3, K4
-	VPTESTMD.BCST arithNums<>+96(SB), Z8, K5, K6
+	VPTESTMD.BCST arithNums<>+128(SB), Z1, K1, K2
+	VPTESTMD.BCST arithNums<>+128(SB), Z3, K3, K4
+	VPTESTMD.BCST arithNums<>+128(SB), Z8, K5, K6
 	VPADDD.BCST   arithNums<>+32(SB), Z5, K1, Z5
 	VPADDD.BCST   arithNums<>+32(SB), Z7, K3, Z7
 	VPADDD.BCST   arithNums<>+32(SB), Z9, K5, Z9
-	VPSUBD.BCST   arithNums<>+128(SB), Z5, K2, Z5
-	VPSUBD.BCST   arithNums<>+128(SB), Z7, K4, Z7
-	VPSUBD.BCST   arithNums<>+128(SB), Z9, K6, Z9
+	VPSUBD.BCST   arithNums<>+160(SB), Z5, K2, Z5
+	VPSUBD.BCST   arithNums<>+160(SB), Z7, K4, Z7
+	VPSUBD.BCST   arithNums<>+160(SB), Z9, K6, Z9
 	VMOVDQU       oddWords<>+0(SB), Y2
 	VMOVDQU       oddWords<>+0(SB), Y4
 	VMOVDQU       oddWords<>+0(SB), Y6
@@ -7617,9 +8321,9 @@ turn3:
 	VMULPS        Z3, Z1, Z1
 	VMOVUPS       Z1, Z3
 	VCMPPS        $0x07, Z1, Z1, K1
-	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
+	VPTESTMD.BCST arithNums<>+128(SB), Z1, K1, K2
 	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
-	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
+	VPSUBD.BCST   arithNums<>+160(SB), Z3, K2, Z3
 	VMOVDQU       oddWords<>+0(SB), Y2
 	VPERMW        Z3, Z2, Z3
 	VMOVDQU       Y3, (AX)(SI*2)
@@ -7643,9 +8347,9 @@ turned4:
 	VMULPS        Z1, Z0, Z0
 	VMOVUPS       Z0, Z1
 	VCMPPS        $0x07, Z0, Z0, K2
-	VPTESTMD.BCST arithNums<>+96(SB), Z0, K2, K3
+	VPTESTMD.BCST arithNums<>+128(SB), Z0, K2, K3
 	VPADDD.BCST   arithNums<>+32(SB), Z1, K2, Z1
-	VPSUBD.BCST   arithNums<>+128(SB), Z1, K3, Z1
+	VPSUBD.BCST   arithNums<>+160(SB), Z1, K3, Z1
 	VMOVDQU       oddWords<>+0(SB), Y2
 	VPERMW        Z1, Z2, Z1
 	VMOVDQU16     Y1, K1, (AX)(SI*2)
@@ -7678,15 +8382,15 @@ turn1:
 	VCMPPS        $0x07, Z1, Z1, K1
 	VCMPPS        $0x07, Z3, Z3, K3
 	VCMPPS        $0x07, Z8, Z8, K5
-	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
-	VPTESTMD.BCST arithNums<>+96(SB), Z3, K3, K4
-	VPTESTMD.BCST arithNums<>+96(SB), Z8, K5, K6
+	VPTESTMD.BCST arithNums<>+128(SB), Z1, K1, K2
+	VPTESTMD.BCST arithNums<>+128(SB), Z3, K3, K4
+	VPTESTMD.BCST arithNums<>+128(SB), Z8, K5, K6
 	VPADDD.BCST   arithNums<>+32(SB), Z5, K1, Z5
 	VPADDD.BCST   arithNums<>+32(SB), Z7, K3, Z7
 	VPADDD.BCST   arithNums<>+32(SB), Z9, K5, Z9
-	VPSUBD.BCST   arithNums<>+128(SB), Z5, K2, Z5
-	VPSUBD.BCST   arithNums<>+128(SB), Z7, K4, Z7
-	VPSUBD.BCST   arithNums<>+128(SB), Z9, K6, Z9
+	VPSUBD.BCST   arithNums<>+160(SB), Z5, K2, Z5
+	VPSUBD.BCST   arithNums<>+160(SB), Z7, K4, Z7
+	VPSUBD.BCST   arithNums<>+160(SB), Z9, K6, Z9
 	VMOVDQU       oddWords<>+0(SB), Y2
 	VMOVDQU       oddWords<>+0(SB), Y4
 	VMOVDQU       oddWords<>+0(SB), Y6
@@ -7710,9 +8414,9 @@ turn3:
 	VMULPS        Z0, Z1, Z1
 	VMOVUPS       Z1, Z3
 	VCMPPS        $0x07, Z1, Z1, K1
-	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
+	VPTESTMD.BCST arithNums<>+128(SB), Z1, K1, K2
 	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
-	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
+	VPSUBD.BCST   arithNums<>+160(SB), Z3, K2, Z3
 	VMOVDQU       oddWords<>+0(SB), Y2
 	VPERMW        Z3, Z2, Z3
 	VMOVDQU       Y3, (AX)(BX*2)
@@ -7732,9 +8436,9 @@ turned4:
 	VMULPS        Z0, Z1, Z0
 	VMOVUPS       Z0, Z1
 	VCMPPS        $0x07, Z0, Z0, K2
-	VPTESTMD.BCST arithNums<>+96(SB), Z0, K2, K3
+	VPTESTMD.BCST arithNums<>+128(SB), Z0, K2, K3
 	VPADDD.BCST   arithNums<>+32(SB), Z1, K2, Z1
-	VPSUBD.BCST   arithNums<>+128(SB), Z1, K3, Z1
+	VPSUBD.BCST   arithNums<>+160(SB), Z1, K3, Z1
 	VMOVDQU       oddWords<>+0(SB), Y2
 	VPERMW        Z1, Z2, Z1
 	VMOVDQU16     Y1, K1, (AX)(BX*2)
@@ -7774,15 +8478,15 @@ turn1:
 	VCMPPS        $0x07, Z1, Z1, K1
 	VCMPPS        $0x07, Z3, Z3, K3
 	VCMPPS        $0x07, Z8, Z8, K5
-	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
-	VPTESTMD.BCST arithNums<>+96(SB), Z3, K3, K4
-	VPTESTMD.BCST arithNums<>+96(SB), Z8, K5, K6
+	VPTESTMD.BCST arithNums<>+128(SB), Z1, K1, K2
+	VPTESTMD.BCST arithNums<>+128(SB), Z3, K3, K4
+	VPTESTMD.BCST arithNums<>+128(SB), Z8, K5, K6
 	VPADDD.BCST   arithNums<>+32(SB), Z5, K1, Z5
 	VPADDD.BCST   arithNums<>+32(SB), Z7, K3, Z7
 	VPADDD.BCST   arithNums<>+32(SB), Z9, K5, Z9
-	VPSUBD.BCST   arithNums<>+128(SB), Z5, K2, Z5
-	VPSUBD.BCST   arithNums<>+128(SB), Z7, K4, Z7
-	VPSUBD.BCST   arithNums<>+128(SB), Z9, K6, Z9
+	VPSUBD.BCST   arithNums<>+160(SB), Z5, K2, Z5
+	VPSUBD.BCST   arithNums<>+160(SB), Z7, K4, Z7
+	VPSUBD.BCST   arithNums<>+160(SB), Z9, K6, Z9
 	VMOVDQU       oddWords<>+0(SB), Y2
 	VMOVDQU       oddWords<>+0(SB), Y4
 	VMOVDQU       oddWords<>+0(SB), Y6
@@ -7808,9 +8512,9 @@ turn3:
 	VMULPS        Z3, Z1, Z1
 	VMOVUPS       Z1, Z3
 	VCMPPS        $0x07, Z1, Z1, K1
-	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
+	VPTESTMD.BCST arithNums<>+128(SB), Z1, K1, K2
 	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
-	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
+	VPSUBD.BCST   arithNums<>+160(SB), Z3, K2, Z3
 	VMOVDQU       oddWords<>+0(SB), Y2
 	VPERMW        Z3, Z2, Z3
 	VMOVDQU       Y3, (AX)(SI*2)
@@ -7832,9 +8536,9 @@ turned4:
 	VMULPS        Z1, Z0, Z0
 	VMOVUPS       Z0, Z1
 	VCMPPS        $0x07, Z0, Z0, K2
-	VPTESTMD.BCST arithNums<>+96(SB), Z0, K2, K3
+	VPTESTMD.BCST arithNums<>+128(SB), Z0, K2, K3
 	VPADDD.BCST   arithNums<>+32(SB), Z1, K2, Z1
-	VPSUBD.BCST   arithNums<>+128(SB), Z1, K3, Z1
+	VPSUBD.BCST   arithNums<>+160(SB), Z1, K3, Z1
 	VMOVDQU       oddWords<>+0(SB), Y2
 	VPERMW        Z1, Z2, Z1
 	VMOVDQU16     Y1, K1, (AX)(SI*2)
@@ -7893,9 +8597,9 @@ turn1:
 	VMOVUPS     (DX)(BX*4), Z0
 	VMOVUPS     64(DX)(BX*4), Z1
 	VMOVUPS     128(DX)(BX*4), Z2
-	VXORPS.BCST arithNums<>+64(SB), Z0, Z0
-	VXORPS.BCST arithNums<>+64(SB), Z1, Z1
-	VXORPS.BCST arithNums<>+64(SB), Z2, Z2
+	VXORPS.BCST arithNums<>+96(SB), Z0, Z0
+	VXORPS.BCST arithNums<>+96(SB), Z1, Z1
+	VXORPS.BCST arithNums<>+96(SB), Z2, Z2
 	VMOVUPS     Z0, (AX)(BX*4)
 	VMOVUPS     Z1, 64(AX)(BX*4)
 	VMOVUPS     Z2, 128(AX)(BX*4)
@@ -7910,7 +8614,7 @@ turned2:
 
 turn3:
 	VMOVUPS     (DX)(BX*4), Z0
-	VXORPS.BCST arithNums<>+64(SB), Z0, Z0
+	VXORPS.BCST arithNums<>+96(SB), Z0, Z0
 	VMOVUPS     Z0, (AX)(BX*4)
 	ADDQ        $+16, BX
 	SUBQ        $+16, CX
@@ -7925,7 +8629,7 @@ turned4:
 	DECQ        SI
 	KMOVW       SI, K1
 	VMOVUPS.Z   (DX)(BX*4), K1, Z0
-	VXORPS.BCST arithNums<>+64(SB), Z0, Z0
+	VXORPS.BCST arithNums<>+96(SB), Z0, Z0
 	VMOVUPS     Z0, K1, (AX)(BX*4)
 
 done5:
@@ -7970,9 +8674,9 @@ turn1:
 	VCVTPH2PS   (DX)(BX*2), Z0
 	VCVTPH2PS   32(DX)(BX*2), Z1
 	VCVTPH2PS   64(DX)(BX*2), Z2
-	VXORPS.BCST arithNums<>+64(SB), Z0, Z0
-	VXORPS.BCST arithNums<>+64(SB), Z1, Z1
-	VXORPS.BCST arithNums<>+64(SB), Z2, Z2
+	VXORPS.BCST arithNums<>+96(SB), Z0, Z0
+	VXORPS.BCST arithNums<>+96(SB), Z1, Z1
+	VXORPS.BCST arithNums<>+96(SB), Z2, Z2
 	VCVTPS2PH   $0x00, Z0, (AX)(BX*2)
 	VCVTPS2PH   $0x00, Z1, 32(AX)(BX*2)
 	VCVTPS2PH   $0x00, Z2, 64(AX)(BX*2)
@@ -7987,7 +8691,7 @@ turned2:
 
 turn3:
 	VCVTPH2PS   (DX)(BX*2), Z0
-	VXORPS.BCST arithNums<>+64(SB), Z0, Z0
+	VXORPS.BCST arithNums<>+96(SB), Z0, Z0
 	VCVTPS2PH   $0x00, Z0, (AX)(BX*2)
 	ADDQ        $+16, BX
 	SUBQ        $+16, CX
@@ -8003,7 +8707,7 @@ turned4:
 	KMOVW       SI, K1
 	VMOVDQU16.Z (DX)(BX*2), K1, Y0
 	VCVTPH2PS   Y0, Z0
-	VXORPS.BCST arithNums<>+64(SB), Z0, Z0
+	VXORPS.BCST arithNums<>+96(SB), Z0, Z0
 	VCVTPS2PH   $0x00, Z0, Y0
 	VMOVDQU16   Y0, K1, (AX)(BX*2)
 
@@ -8052,24 +8756,24 @@ turn1:
 	VPSLLD        $0x10, Z0, Z0
 	VPSLLD        $0x10, Z2, Z2
 	VPSLLD        $0x10, Z4, Z4
-	VXORPS.BCST   arithNums<>+64(SB), Z0, Z0
-	VXORPS.BCST   arithNums<>+64(SB), Z2, Z2
-	VXORPS.BCST   arithNums<>+64(SB), Z4, Z7
+	VXORPS.BCST   arithNums<>+96(SB), Z0, Z0
+	VXORPS.BCST   arithNums<>+96(SB), Z2, Z2
+	VXORPS.BCST   arithNums<>+96(SB), Z4, Z7
 	VMOVUPS       Z0, Z4
 	VMOVUPS       Z2, Z6
 	VMOVUPS       Z7, Z8
 	VCMPPS        $0x07, Z0, Z0, K1
 	VCMPPS        $0x07, Z2, Z2, K3
 	VCMPPS        $0x07, Z7, Z7, K5
-	VPTESTMD.BCST arithNums<>+96(SB), Z0, K1, K2
-	VPTESTMD.BCST arithNums<>+96(SB), Z2, K3, K4
-	VPTESTMD.BCST arithNums<>+96(SB), Z7, K5, K6
+	VPTESTMD.BCST arithNums<>+128(SB), Z0, K1, K2
+	VPTESTMD.BCST arithNums<>+128(SB), Z2, K3, K4
+	VPTESTMD.BCST arithNums<>+128(SB), Z7, K5, K6
 	VPADDD.BCST   arithNums<>+32(SB), Z4, K1, Z4
 	VPADDD.BCST   arithNums<>+32(SB), Z6, K3, Z6
 	VPADDD.BCST   arithNums<>+32(SB), Z8, K5, Z8
-	VPSUBD.BCST   arithNums<>+128(SB), Z4, K2, Z4
-	VPSUBD.BCST   arithNums<>+128(SB), Z6, K4, Z6
-	VPSUBD.BCST   arithNums<>+128(SB), Z8, K6, Z8
+	VPSUBD.BCST   arithNums<>+160(SB), Z4, K2, Z4
+	VPSUBD.BCST   arithNums<>+160(SB), Z6, K4, Z6
+	VPSUBD.BCST   arithNums<>+160(SB), Z8, K6, Z8
 	VMOVDQU       oddWords<>+0(SB), Y1
 	VMOVDQU       oddWords<>+0(SB), Y3
 	VMOVDQU       oddWords<>+0(SB), Y5
@@ -8091,12 +8795,12 @@ turned2:
 turn3:
 	VPMOVZXWD     (DX)(BX*2), Z0
 	VPSLLD        $0x10, Z0, Z0
-	VXORPS.BCST   arithNums<>+64(SB), Z0, Z0
+	VXORPS.BCST   arithNums<>+96(SB), Z0, Z0
 	VMOVUPS       Z0, Z2
 	VCMPPS        $0x07, Z0, Z0, K1
-	VPTESTMD.BCST arithNums<>+96(SB), Z0, K1, K2
+	VPTESTMD.BCST arithNums<>+128(SB), Z0, K1, K2
 	VPADDD.BCST   arithNums<>+32(SB), Z2, K1, Z2
-	VPSUBD.BCST   arithNums<>+128(SB), Z2, K2, Z2
+	VPSUBD.BCST   arithNums<>+160(SB), Z2, K2, Z2
 	VMOVDQU       oddWords<>+0(SB), Y1
 	VPERMW        Z2, Z1, Z2
 	VMOVDQU       Y2, (AX)(BX*2)
@@ -8115,12 +8819,12 @@ turned4:
 	VMOVDQU16.Z   (DX)(BX*2), K1, Y0
 	VPMOVZXWD     Y0, Z0
 	VPSLLD        $0x10, Z0, Z0
-	VXORPS.BCST   arithNums<>+64(SB), Z0, Z0
+	VXORPS.BCST   arithNums<>+96(SB), Z0, Z0
 	VMOVUPS       Z0, Z2
 	VCMPPS        $0x07, Z0, Z0, K2
-	VPTESTMD.BCST arithNums<>+96(SB), Z0, K2, K3
+	VPTESTMD.BCST arithNums<>+128(SB), Z0, K2, K3
 	VPADDD.BCST   arithNums<>+32(SB), Z2, K2, Z2
-	VPSUBD.BCST   arithNums<>+128(SB), Z2, K3, Z2
+	VPSUBD.BCST   arithNums<>+160(SB), Z2, K3, Z2
 	VMOVDQU       oddWords<>+0(SB), Y1
 	VPERMW        Z2, Z1, Z2
 	VMOVDQU16     Y2, K1, (AX)(BX*2)
@@ -8350,15 +9054,15 @@ turn1:
 	VCMPPS        $0x07, Z1, Z1, K1
 	VCMPPS        $0x07, Z3, Z3, K3
 	VCMPPS        $0x07, Z8, Z8, K5
-	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
-	VPTESTMD.BCST arithNums<>+96(SB), Z3, K3, K4
-	VPTESTMD.BCST arithNums<>+96(SB), Z8, K5, K6
+	VPTESTMD.BCST arithNums<>+128(SB), Z1, K1, K2
+	VPTESTMD.BCST arithNums<>+128(SB), Z3, K3, K4
+	VPTESTMD.BCST arithNums<>+128(SB), Z8, K5, K6
 	VPADDD.BCST   arithNums<>+32(SB), Z5, K1, Z5
 	VPADDD.BCST   arithNums<>+32(SB), Z7, K3, Z7
 	VPADDD.BCST   arithNums<>+32(SB), Z9, K5, Z9
-	VPSUBD.BCST   arithNums<>+128(SB), Z5, K2, Z5
-	VPSUBD.BCST   arithNums<>+128(SB), Z7, K4, Z7
-	VPSUBD.BCST   arithNums<>+128(SB), Z9, K6, Z9
+	VPSUBD.BCST   arithNums<>+160(SB), Z5, K2, Z5
+	VPSUBD.BCST   arithNums<>+160(SB), Z7, K4, Z7
+	VPSUBD.BCST   arithNums<>+160(SB), Z9, K6, Z9
 	VMOVDQU       oddWords<>+0(SB), Y2
 	VMOVDQU       oddWords<>+0(SB), Y4
 	VMOVDQU       oddWords<>+0(SB), Y6
@@ -8383,9 +9087,9 @@ turn3:
 	VMAXPS        Z1, Z0, Z1
 	VMOVUPS       Z1, Z3
 	VCMPPS        $0x07, Z1, Z1, K1
-	VPTESTMD.BCST arithNums<>+96(SB), Z1, K1, K2
+	VPTESTMD.BCST arithNums<>+128(SB), Z1, K1, K2
 	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
-	VPSUBD.BCST   arithNums<>+128(SB), Z3, K2, Z3
+	VPSUBD.BCST   arithNums<>+160(SB), Z3, K2, Z3
 	VMOVDQU       oddWords<>+0(SB), Y2
 	VPERMW        Z3, Z2, Z3
 	VMOVDQU       Y3, (AX)(BX*2)
@@ -8407,9 +9111,9 @@ turned4:
 	VMAXPS        Z1, Z0, Z0
 	VMOVUPS       Z0, Z1
 	VCMPPS        $0x07, Z0, Z0, K2
-	VPTESTMD.BCST arithNums<>+96(SB), Z0, K2, K3
+	VPTESTMD.BCST arithNums<>+128(SB), Z0, K2, K3
 	VPADDD.BCST   arithNums<>+32(SB), Z1, K2, Z1
-	VPSUBD.BCST   arithNums<>+128(SB), Z1, K3, Z1
+	VPSUBD.BCST   arithNums<>+160(SB), Z1, K3, Z1
 	VMOVDQU       oddWords<>+0(SB), Y2
 	VPERMW        Z1, Z2, Z1
 	VMOVDQU16     Y1, K1, (AX)(BX*2)
@@ -8845,28 +9549,36 @@ DATA arithNums<>+48(SB)/4, $0x00007fff
 DATA arithNums<>+52(SB)/4, $0x00007fff
 DATA arithNums<>+56(SB)/4, $0x00007fff
 DATA arithNums<>+60(SB)/4, $0x00007fff
-DATA arithNums<>+64(SB)/4, $0x80000000
-DATA arithNums<>+68(SB)/4, $0x80000000
-DATA arithNums<>+72(SB)/4, $0x80000000
-DATA arithNums<>+76(SB)/4, $0x80000000
-DATA arithNums<>+80(SB)/4, $0x80000000
-DATA arithNums<>+84(SB)/4, $0x80000000
-DATA arithNums<>+88(SB)/4, $0x80000000
-DATA arithNums<>+92(SB)/4, $0x80000000
-DATA arithNums<>+96(SB)/4, $0x00010000
-DATA arithNums<>+100(SB)/4, $0x00010000
-DATA arithNums<>+104(SB)/4, $0x00010000
-DATA arithNums<>+108(SB)/4, $0x00010000
-DATA arithNums<>+112(SB)/4, $0x00010000
-DATA arithNums<>+116(SB)/4, $0x00010000
-DATA arithNums<>+120(SB)/4, $0x00010000
-DATA arithNums<>+124(SB)/4, $0x00010000
-DATA arithNums<>+128(SB)/4, $0xffffffff
-DATA arithNums<>+132(SB)/4, $0xffffffff
-DATA arithNums<>+136(SB)/4, $0xffffffff
-DATA arithNums<>+140(SB)/4, $0xffffffff
-DATA arithNums<>+144(SB)/4, $0xffffffff
-DATA arithNums<>+148(SB)/4, $0xffffffff
-DATA arithNums<>+152(SB)/4, $0xffffffff
-DATA arithNums<>+156(SB)/4, $0xffffffff
-GLOBL arithNums<>(SB), RODATA|NOPTR, $160
+DATA arithNums<>+64(SB)/4, $0xffff0000
+DATA arithNums<>+68(SB)/4, $0xffff0000
+DATA arithNums<>+72(SB)/4, $0xffff0000
+DATA arithNums<>+76(SB)/4, $0xffff0000
+DATA arithNums<>+80(SB)/4, $0xffff0000
+DATA arithNums<>+84(SB)/4, $0xffff0000
+DATA arithNums<>+88(SB)/4, $0xffff0000
+DATA arithNums<>+92(SB)/4, $0xffff0000
+DATA arithNums<>+96(SB)/4, $0x80000000
+DATA arithNums<>+100(SB)/4, $0x80000000
+DATA arithNums<>+104(SB)/4, $0x80000000
+DATA arithNums<>+108(SB)/4, $0x80000000
+DATA arithNums<>+112(SB)/4, $0x80000000
+DATA arithNums<>+116(SB)/4, $0x80000000
+DATA arithNums<>+120(SB)/4, $0x80000000
+DATA arithNums<>+124(SB)/4, $0x80000000
+DATA arithNums<>+128(SB)/4, $0x00010000
+DATA arithNums<>+132(SB)/4, $0x00010000
+DATA arithNums<>+136(SB)/4, $0x00010000
+DATA arithNums<>+140(SB)/4, $0x00010000
+DATA arithNums<>+144(SB)/4, $0x00010000
+DATA arithNums<>+148(SB)/4, $0x00010000
+DATA arithNums<>+152(SB)/4, $0x00010000
+DATA arithNums<>+156(SB)/4, $0x00010000
+DATA arithNums<>+160(SB)/4, $0xffffffff
+DATA arithNums<>+164(SB)/4, $0xffffffff
+DATA arithNums<>+168(SB)/4, $0xffffffff
+DATA arithNums<>+172(SB)/4, $0xffffffff
+DATA arithNums<>+176(SB)/4, $0xffffffff
+DATA arithNums<>+180(SB)/4, $0xffffffff
+DATA arithNums<>+184(SB)/4, $0xffffffff
+DATA arithNums<>+188(SB)/4, $0xffffffff
+GLOBL arithNums<>(SB), RODATA|NOPTR, $192

@@ -41,7 +41,7 @@ DATA oddWords<>+30(SB)/2, $0x001f
 GLOBL oddWords<>(SB), RODATA|NOPTR, $32
 
 // func widenF16AVX2(dst *byte, src *byte, n int)
-// Requires: AVX, F16C
+// Requires: AVX, F16C, MMX+
 TEXT ·widenF16AVX2(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ dst+0(FP), AX
 	MOVQ src+8(FP), CX
@@ -51,6 +51,18 @@ TEXT ·widenF16AVX2(SB), NOSPLIT|NOFRAME, $0-24
 	JLT  turned2
 
 turn1:
+	PREFETCHT0 2048(CX)(DX*2)
+
+	// PREFETCHW 2048(AX)(DX*4)
+	BYTE      $0x40
+	BYTE      $0x0f
+	BYTE      $0x0d
+	BYTE      $0x8c
+	BYTE      $0x90
+	BYTE      $0x00
+	BYTE      $0x08
+	BYTE      $0x00
+	BYTE      $0x00
 	VCVTPH2PS (CX)(DX*2), Y0
 	VCVTPH2PS 16(CX)(DX*2), Y1
 	VMOVUPS   Y0, (AX)(DX*4)
@@ -115,7 +127,7 @@ done5:
 	RET
 
 // func widenBF16AVX2(dst *byte, src *byte, n int)
-// Requires: AVX, AVX2
+// Requires: AVX, AVX2, MMX+
 TEXT ·widenBF16AVX2(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ dst+0(FP), AX
 	MOVQ src+8(FP), CX
@@ -125,6 +137,18 @@ TEXT ·widenBF16AVX2(SB), NOSPLIT|NOFRAME, $0-24
 	JLT  turned2
 
 turn1:
+	PREFETCHT0 2048(CX)(DX*2)
+
+	// PREFETCHW 2048(AX)(DX*4)
+	BYTE      $0x40
+	BYTE      $0x0f
+	BYTE      $0x0d
+	BYTE      $0x8c
+	BYTE      $0x90
+	BYTE      $0x00
+	BYTE      $0x08
+	BYTE      $0x00
+	BYTE      $0x00
 	VPMOVZXWD (CX)(DX*2), Y0
 	VPMOVZXWD 16(CX)(DX*2), Y1
 	VPSLLD    $0x10, Y0, Y0
@@ -193,7 +217,7 @@ done5:
 	RET
 
 // func widenI8AVX2(dst *byte, src *byte, n int)
-// Requires: AVX, AVX2
+// Requires: AVX, AVX2, MMX+
 TEXT ·widenI8AVX2(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ dst+0(FP), AX
 	MOVQ src+8(FP), CX
@@ -203,6 +227,18 @@ TEXT ·widenI8AVX2(SB), NOSPLIT|NOFRAME, $0-24
 	JLT  turned2
 
 turn1:
+	PREFETCHT0 2048(CX)(DX*1)
+
+	// PREFETCHW 2048(AX)(DX*4)
+	BYTE      $0x40
+	BYTE      $0x0f
+	BYTE      $0x0d
+	BYTE      $0x8c
+	BYTE      $0x90
+	BYTE      $0x00
+	BYTE      $0x08
+	BYTE      $0x00
+	BYTE      $0x00
 	VPMOVSXBD (CX)(DX*1), Y0
 	VPMOVSXBD 8(CX)(DX*1), Y1
 	VCVTDQ2PS Y0, Y0
@@ -271,7 +307,7 @@ done5:
 	RET
 
 // func narrowF16AVX2(dst *byte, src *byte, n int)
-// Requires: AVX, F16C
+// Requires: AVX, F16C, MMX+
 TEXT ·narrowF16AVX2(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ dst+0(FP), AX
 	MOVQ src+8(FP), CX
@@ -281,6 +317,18 @@ TEXT ·narrowF16AVX2(SB), NOSPLIT|NOFRAME, $0-24
 	JLT  turned2
 
 turn1:
+	PREFETCHT0 2048(CX)(DX*4)
+
+	// PREFETCHW 2048(AX)(DX*2)
+	BYTE      $0x40
+	BYTE      $0x0f
+	BYTE      $0x0d
+	BYTE      $0x8c
+	BYTE      $0x50
+	BYTE      $0x00
+	BYTE      $0x08
+	BYTE      $0x00
+	BYTE      $0x00
 	VMOVUPS   (CX)(DX*4), Y0
 	VMOVUPS   32(CX)(DX*4), Y1
 	VCVTPS2PH $0x00, Y0, (AX)(DX*2)
@@ -457,7 +505,7 @@ done5:
 	RET
 
 // func widenF16AVX512(dst *byte, src *byte, n int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, MMX+
 TEXT ·widenF16AVX512(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ dst+0(FP), AX
 	MOVQ src+8(FP), DX
@@ -467,6 +515,52 @@ TEXT ·widenF16AVX512(SB), NOSPLIT|NOFRAME, $0-24
 	JLT  turned2
 
 turn1:
+	PREFETCHT0 2048(DX)(BX*2)
+	PREFETCHT0 2112(DX)(BX*2)
+
+	// PREFETCHW 2048(AX)(BX*4)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x98
+	BYTE $0x00
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2112(AX)(BX*4)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x98
+	BYTE $0x40
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2176(AX)(BX*4)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x98
+	BYTE $0x80
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2240(AX)(BX*4)
+	BYTE      $0x40
+	BYTE      $0x0f
+	BYTE      $0x0d
+	BYTE      $0x8c
+	BYTE      $0x98
+	BYTE      $0xc0
+	BYTE      $0x08
+	BYTE      $0x00
+	BYTE      $0x00
 	VCVTPH2PS (DX)(BX*2), Z0
 	VCVTPH2PS 32(DX)(BX*2), Z1
 	VCVTPH2PS 64(DX)(BX*2), Z2
@@ -508,7 +602,7 @@ done5:
 	RET
 
 // func widenBF16AVX512(dst *byte, src *byte, n int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, MMX+
 TEXT ·widenBF16AVX512(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ dst+0(FP), AX
 	MOVQ src+8(FP), DX
@@ -518,6 +612,52 @@ TEXT ·widenBF16AVX512(SB), NOSPLIT|NOFRAME, $0-24
 	JLT  turned2
 
 turn1:
+	PREFETCHT0 2048(DX)(BX*2)
+	PREFETCHT0 2112(DX)(BX*2)
+
+	// PREFETCHW 2048(AX)(BX*4)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x98
+	BYTE $0x00
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2112(AX)(BX*4)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x98
+	BYTE $0x40
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2176(AX)(BX*4)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x98
+	BYTE $0x80
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2240(AX)(BX*4)
+	BYTE      $0x40
+	BYTE      $0x0f
+	BYTE      $0x0d
+	BYTE      $0x8c
+	BYTE      $0x98
+	BYTE      $0xc0
+	BYTE      $0x08
+	BYTE      $0x00
+	BYTE      $0x00
 	VPMOVZXWD (DX)(BX*2), Z0
 	VPMOVZXWD 32(DX)(BX*2), Z1
 	VPMOVZXWD 64(DX)(BX*2), Z2
@@ -565,7 +705,7 @@ done5:
 	RET
 
 // func widenI8AVX512(dst *byte, src *byte, n int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, MMX+
 TEXT ·widenI8AVX512(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ dst+0(FP), AX
 	MOVQ src+8(FP), DX
@@ -575,6 +715,51 @@ TEXT ·widenI8AVX512(SB), NOSPLIT|NOFRAME, $0-24
 	JLT  turned2
 
 turn1:
+	PREFETCHT0 2048(DX)(BX*1)
+
+	// PREFETCHW 2048(AX)(BX*4)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x98
+	BYTE $0x00
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2112(AX)(BX*4)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x98
+	BYTE $0x40
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2176(AX)(BX*4)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x98
+	BYTE $0x80
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2240(AX)(BX*4)
+	BYTE      $0x40
+	BYTE      $0x0f
+	BYTE      $0x0d
+	BYTE      $0x8c
+	BYTE      $0x98
+	BYTE      $0xc0
+	BYTE      $0x08
+	BYTE      $0x00
+	BYTE      $0x00
 	VPMOVSXBD (DX)(BX*1), Z0
 	VPMOVSXBD 16(DX)(BX*1), Z1
 	VPMOVSXBD 32(DX)(BX*1), Z2
@@ -622,7 +807,7 @@ done5:
 	RET
 
 // func narrowF16AVX512(dst *byte, src *byte, n int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, MMX+
 TEXT ·narrowF16AVX512(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ dst+0(FP), AX
 	MOVQ src+8(FP), DX
@@ -632,6 +817,32 @@ TEXT ·narrowF16AVX512(SB), NOSPLIT|NOFRAME, $0-24
 	JLT  turned2
 
 turn1:
+	PREFETCHT0 2048(DX)(BX*4)
+	PREFETCHT0 2112(DX)(BX*4)
+	PREFETCHT0 2176(DX)(BX*4)
+	PREFETCHT0 2240(DX)(BX*4)
+
+	// PREFETCHW 2048(AX)(BX*2)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x58
+	BYTE $0x00
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2112(AX)(BX*2)
+	BYTE      $0x40
+	BYTE      $0x0f
+	BYTE      $0x0d
+	BYTE      $0x8c
+	BYTE      $0x58
+	BYTE      $0x40
+	BYTE      $0x08
+	BYTE      $0x00
+	BYTE      $0x00
 	VMOVUPS   (DX)(BX*4), Z0
 	VMOVUPS   64(DX)(BX*4), Z1
 	VMOVUPS   128(DX)(BX*4), Z2

@@ -41,7 +41,7 @@ DATA oddWords<>+30(SB)/2, $0x001f
 GLOBL oddWords<>(SB), RODATA|NOPTR, $32
 
 // func sumF32AVX2(a *byte, n int) float32
-// Requires: AVX, SSE
+// Requires: AVX, MMX+, SSE
 TEXT ·sumF32AVX2(SB), NOSPLIT|NOFRAME, $0-20
 	MOVQ         a+0(FP), AX
 	MOVQ         n+8(FP), DX
@@ -59,25 +59,29 @@ TEXT ·sumF32AVX2(SB), NOSPLIT|NOFRAME, $0-20
 	JLT          turned2
 
 turn1:
-	VMOVUPS (AX)(CX*4), Y9
-	VMOVUPS 32(AX)(CX*4), Y10
-	VMOVUPS 64(AX)(CX*4), Y11
-	VMOVUPS 96(AX)(CX*4), Y12
-	VADDPS  Y1, Y9, Y1
-	VADDPS  Y2, Y10, Y2
-	VADDPS  Y3, Y11, Y3
-	VADDPS  Y4, Y12, Y4
-	VMOVUPS 128(AX)(CX*4), Y9
-	VMOVUPS 160(AX)(CX*4), Y10
-	VMOVUPS 192(AX)(CX*4), Y11
-	VMOVUPS 224(AX)(CX*4), Y12
-	VADDPS  Y5, Y9, Y5
-	VADDPS  Y6, Y10, Y6
-	VADDPS  Y7, Y11, Y7
-	VADDPS  Y8, Y12, Y8
-	ADDQ    $+64, CX
-	SUBQ    $+64, DX
-	JGE     turn1
+	PREFETCHT0 2048(AX)(CX*4)
+	PREFETCHT0 2112(AX)(CX*4)
+	PREFETCHT0 2176(AX)(CX*4)
+	PREFETCHT0 2240(AX)(CX*4)
+	VMOVUPS    (AX)(CX*4), Y9
+	VMOVUPS    32(AX)(CX*4), Y10
+	VMOVUPS    64(AX)(CX*4), Y11
+	VMOVUPS    96(AX)(CX*4), Y12
+	VADDPS     Y1, Y9, Y1
+	VADDPS     Y2, Y10, Y2
+	VADDPS     Y3, Y11, Y3
+	VADDPS     Y4, Y12, Y4
+	VMOVUPS    128(AX)(CX*4), Y9
+	VMOVUPS    160(AX)(CX*4), Y10
+	VMOVUPS    192(AX)(CX*4), Y11
+	VMOVUPS    224(AX)(CX*4), Y12
+	VADDPS     Y5, Y9, Y5
+	VADDPS     Y6, Y10, Y6
+	VADDPS     Y7, Y11, Y7
+	VADDPS     Y8, Y12, Y8
+	ADDQ       $+64, CX
+	SUBQ       $+64, DX
+	JGE        turn1
 
 turned2:
 	ADDQ    $+64, DX
@@ -244,7 +248,7 @@ done3:
 	RET
 
 // func sumSquaresF32AVX2(a *byte, n int) float32
-// Requires: AVX, SSE
+// Requires: AVX, MMX+, SSE
 TEXT ·sumSquaresF32AVX2(SB), NOSPLIT|NOFRAME, $0-20
 	MOVQ         a+0(FP), AX
 	MOVQ         n+8(FP), DX
@@ -262,33 +266,37 @@ TEXT ·sumSquaresF32AVX2(SB), NOSPLIT|NOFRAME, $0-20
 	JLT          turned2
 
 turn1:
-	VMOVUPS (AX)(CX*4), Y9
-	VMOVUPS 32(AX)(CX*4), Y10
-	VMOVUPS 64(AX)(CX*4), Y11
-	VMOVUPS 96(AX)(CX*4), Y12
-	VMULPS  Y9, Y9, Y9
-	VMULPS  Y10, Y10, Y10
-	VMULPS  Y11, Y11, Y11
-	VMULPS  Y12, Y12, Y12
-	VADDPS  Y1, Y9, Y1
-	VADDPS  Y2, Y10, Y2
-	VADDPS  Y3, Y11, Y3
-	VADDPS  Y4, Y12, Y4
-	VMOVUPS 128(AX)(CX*4), Y9
-	VMOVUPS 160(AX)(CX*4), Y10
-	VMOVUPS 192(AX)(CX*4), Y11
-	VMOVUPS 224(AX)(CX*4), Y12
-	VMULPS  Y9, Y9, Y9
-	VMULPS  Y10, Y10, Y10
-	VMULPS  Y11, Y11, Y11
-	VMULPS  Y12, Y12, Y12
-	VADDPS  Y5, Y9, Y5
-	VADDPS  Y6, Y10, Y6
-	VADDPS  Y7, Y11, Y7
-	VADDPS  Y8, Y12, Y8
-	ADDQ    $+64, CX
-	SUBQ    $+64, DX
-	JGE     turn1
+	PREFETCHT0 2048(AX)(CX*4)
+	PREFETCHT0 2112(AX)(CX*4)
+	PREFETCHT0 2176(AX)(CX*4)
+	PREFETCHT0 2240(AX)(CX*4)
+	VMOVUPS    (AX)(CX*4), Y9
+	VMOVUPS    32(AX)(CX*4), Y10
+	VMOVUPS    64(AX)(CX*4), Y11
+	VMOVUPS    96(AX)(CX*4), Y12
+	VMULPS     Y9, Y9, Y9
+	VMULPS     Y10, Y10, Y10
+	VMULPS     Y11, Y11, Y11
+	VMULPS     Y12, Y12, Y12
+	VADDPS     Y1, Y9, Y1
+	VADDPS     Y2, Y10, Y2
+	VADDPS     Y3, Y11, Y3
+	VADDPS     Y4, Y12, Y4
+	VMOVUPS    128(AX)(CX*4), Y9
+	VMOVUPS    160(AX)(CX*4), Y10
+	VMOVUPS    192(AX)(CX*4), Y11
+	VMOVUPS    224(AX)(CX*4), Y12
+	VMULPS     Y9, Y9, Y9
+	VMULPS     Y10, Y10, Y10
+	VMULPS     Y11, Y11, Y11
+	VMULPS     Y12, Y12, Y12
+	VADDPS     Y5, Y9, Y5
+	VADDPS     Y6, Y10, Y6
+	VADDPS     Y7, Y11, Y7
+	VADDPS     Y8, Y12, Y8
+	ADDQ       $+64, CX
+	SUBQ       $+64, DX
+	JGE        turn1
 
 turned2:
 	ADDQ    $+64, DX
@@ -471,7 +479,7 @@ done3:
 	RET
 
 // func largestF32AVX2(a *byte, n int) float32
-// Requires: AVX, SSE
+// Requires: AVX, MMX+, SSE
 TEXT ·largestF32AVX2(SB), NOSPLIT|NOFRAME, $0-20
 	MOVQ         a+0(FP), AX
 	MOVQ         n+8(FP), DX
@@ -489,25 +497,29 @@ TEXT ·largestF32AVX2(SB), NOSPLIT|NOFRAME, $0-20
 	JLT          turned2
 
 turn1:
-	VMOVUPS (AX)(CX*4), Y9
-	VMOVUPS 32(AX)(CX*4), Y10
-	VMOVUPS 64(AX)(CX*4), Y11
-	VMOVUPS 96(AX)(CX*4), Y12
-	VMAXPS  Y1, Y9, Y1
-	VMAXPS  Y2, Y10, Y2
-	VMAXPS  Y3, Y11, Y3
-	VMAXPS  Y4, Y12, Y4
-	VMOVUPS 128(AX)(CX*4), Y9
-	VMOVUPS 160(AX)(CX*4), Y10
-	VMOVUPS 192(AX)(CX*4), Y11
-	VMOVUPS 224(AX)(CX*4), Y12
-	VMAXPS  Y5, Y9, Y5
-	VMAXPS  Y6, Y10, Y6
-	VMAXPS  Y7, Y11, Y7
-	VMAXPS  Y8, Y12, Y8
-	ADDQ    $+64, CX
-	SUBQ    $+64, DX
-	JGE     turn1
+	PREFETCHT0 2048(AX)(CX*4)
+	PREFETCHT0 2112(AX)(CX*4)
+	PREFETCHT0 2176(AX)(CX*4)
+	PREFETCHT0 2240(AX)(CX*4)
+	VMOVUPS    (AX)(CX*4), Y9
+	VMOVUPS    32(AX)(CX*4), Y10
+	VMOVUPS    64(AX)(CX*4), Y11
+	VMOVUPS    96(AX)(CX*4), Y12
+	VMAXPS     Y1, Y9, Y1
+	VMAXPS     Y2, Y10, Y2
+	VMAXPS     Y3, Y11, Y3
+	VMAXPS     Y4, Y12, Y4
+	VMOVUPS    128(AX)(CX*4), Y9
+	VMOVUPS    160(AX)(CX*4), Y10
+	VMOVUPS    192(AX)(CX*4), Y11
+	VMOVUPS    224(AX)(CX*4), Y12
+	VMAXPS     Y5, Y9, Y5
+	VMAXPS     Y6, Y10, Y6
+	VMAXPS     Y7, Y11, Y7
+	VMAXPS     Y8, Y12, Y8
+	ADDQ       $+64, CX
+	SUBQ       $+64, DX
+	JGE        turn1
 
 turned2:
 	ADDQ    $+64, DX
@@ -674,7 +686,7 @@ done3:
 	RET
 
 // func largestAbsF32AVX2(a *byte, n int) float32
-// Requires: AVX, SSE
+// Requires: AVX, MMX+, SSE
 TEXT ·largestAbsF32AVX2(SB), NOSPLIT|NOFRAME, $0-20
 	MOVQ         a+0(FP), AX
 	MOVQ         n+8(FP), DX
@@ -692,33 +704,37 @@ TEXT ·largestAbsF32AVX2(SB), NOSPLIT|NOFRAME, $0-20
 	JLT          turned2
 
 turn1:
-	VMOVUPS (AX)(CX*4), Y9
-	VMOVUPS 32(AX)(CX*4), Y10
-	VMOVUPS 64(AX)(CX*4), Y11
-	VMOVUPS 96(AX)(CX*4), Y12
-	VANDPS  reduceNums<>+64(SB), Y9, Y9
-	VANDPS  reduceNums<>+64(SB), Y10, Y10
-	VANDPS  reduceNums<>+64(SB), Y11, Y11
-	VANDPS  reduceNums<>+64(SB), Y12, Y12
-	VMAXPS  Y1, Y9, Y1
-	VMAXPS  Y2, Y10, Y2
-	VMAXPS  Y3, Y11, Y3
-	VMAXPS  Y4, Y12, Y4
-	VMOVUPS 128(AX)(CX*4), Y9
-	VMOVUPS 160(AX)(CX*4), Y10
-	VMOVUPS 192(AX)(CX*4), Y11
-	VMOVUPS 224(AX)(CX*4), Y12
-	VANDPS  reduceNums<>+64(SB), Y9, Y9
-	VANDPS  reduceNums<>+64(SB), Y10, Y10
-	VANDPS  reduceNums<>+64(SB), Y11, Y11
-	VANDPS  reduceNums<>+64(SB), Y12, Y12
-	VMAXPS  Y5, Y9, Y5
-	VMAXPS  Y6, Y10, Y6
-	VMAXPS  Y7, Y11, Y7
-	VMAXPS  Y8, Y12, Y8
-	ADDQ    $+64, CX
-	SUBQ    $+64, DX
-	JGE     turn1
+	PREFETCHT0 2048(AX)(CX*4)
+	PREFETCHT0 2112(AX)(CX*4)
+	PREFETCHT0 2176(AX)(CX*4)
+	PREFETCHT0 2240(AX)(CX*4)
+	VMOVUPS    (AX)(CX*4), Y9
+	VMOVUPS    32(AX)(CX*4), Y10
+	VMOVUPS    64(AX)(CX*4), Y11
+	VMOVUPS    96(AX)(CX*4), Y12
+	VANDPS     reduceNums<>+64(SB), Y9, Y9
+	VANDPS     reduceNums<>+64(SB), Y10, Y10
+	VANDPS     reduceNums<>+64(SB), Y11, Y11
+	VANDPS     reduceNums<>+64(SB), Y12, Y12
+	VMAXPS     Y1, Y9, Y1
+	VMAXPS     Y2, Y10, Y2
+	VMAXPS     Y3, Y11, Y3
+	VMAXPS     Y4, Y12, Y4
+	VMOVUPS    128(AX)(CX*4), Y9
+	VMOVUPS    160(AX)(CX*4), Y10
+	VMOVUPS    192(AX)(CX*4), Y11
+	VMOVUPS    224(AX)(CX*4), Y12
+	VANDPS     reduceNums<>+64(SB), Y9, Y9
+	VANDPS     reduceNums<>+64(SB), Y10, Y10
+	VANDPS     reduceNums<>+64(SB), Y11, Y11
+	VANDPS     reduceNums<>+64(SB), Y12, Y12
+	VMAXPS     Y5, Y9, Y5
+	VMAXPS     Y6, Y10, Y6
+	VMAXPS     Y7, Y11, Y7
+	VMAXPS     Y8, Y12, Y8
+	ADDQ       $+64, CX
+	SUBQ       $+64, DX
+	JGE        turn1
 
 turned2:
 	ADDQ    $+64, DX
@@ -901,7 +917,7 @@ done3:
 	RET
 
 // func sumF16AVX2(a *byte, n int) float32
-// Requires: AVX, F16C, SSE
+// Requires: AVX, F16C, MMX+, SSE
 TEXT ·sumF16AVX2(SB), NOSPLIT|NOFRAME, $0-20
 	MOVQ         a+0(FP), AX
 	MOVQ         n+8(FP), DX
@@ -919,25 +935,27 @@ TEXT ·sumF16AVX2(SB), NOSPLIT|NOFRAME, $0-20
 	JLT          turned2
 
 turn1:
-	VCVTPH2PS (AX)(CX*2), Y9
-	VCVTPH2PS 16(AX)(CX*2), Y10
-	VCVTPH2PS 32(AX)(CX*2), Y11
-	VCVTPH2PS 48(AX)(CX*2), Y12
-	VADDPS    Y1, Y9, Y1
-	VADDPS    Y2, Y10, Y2
-	VADDPS    Y3, Y11, Y3
-	VADDPS    Y4, Y12, Y4
-	VCVTPH2PS 64(AX)(CX*2), Y9
-	VCVTPH2PS 80(AX)(CX*2), Y10
-	VCVTPH2PS 96(AX)(CX*2), Y11
-	VCVTPH2PS 112(AX)(CX*2), Y12
-	VADDPS    Y5, Y9, Y5
-	VADDPS    Y6, Y10, Y6
-	VADDPS    Y7, Y11, Y7
-	VADDPS    Y8, Y12, Y8
-	ADDQ      $+64, CX
-	SUBQ      $+64, DX
-	JGE       turn1
+	PREFETCHT0 2048(AX)(CX*2)
+	PREFETCHT0 2112(AX)(CX*2)
+	VCVTPH2PS  (AX)(CX*2), Y9
+	VCVTPH2PS  16(AX)(CX*2), Y10
+	VCVTPH2PS  32(AX)(CX*2), Y11
+	VCVTPH2PS  48(AX)(CX*2), Y12
+	VADDPS     Y1, Y9, Y1
+	VADDPS     Y2, Y10, Y2
+	VADDPS     Y3, Y11, Y3
+	VADDPS     Y4, Y12, Y4
+	VCVTPH2PS  64(AX)(CX*2), Y9
+	VCVTPH2PS  80(AX)(CX*2), Y10
+	VCVTPH2PS  96(AX)(CX*2), Y11
+	VCVTPH2PS  112(AX)(CX*2), Y12
+	VADDPS     Y5, Y9, Y5
+	VADDPS     Y6, Y10, Y6
+	VADDPS     Y7, Y11, Y7
+	VADDPS     Y8, Y12, Y8
+	ADDQ       $+64, CX
+	SUBQ       $+64, DX
+	JGE        turn1
 
 turned2:
 	ADDQ      $+64, DX
@@ -1328,7 +1346,7 @@ done3:
 	RET
 
 // func sumSquaresF16AVX2(a *byte, n int) float32
-// Requires: AVX, F16C, SSE
+// Requires: AVX, F16C, MMX+, SSE
 TEXT ·sumSquaresF16AVX2(SB), NOSPLIT|NOFRAME, $0-20
 	MOVQ         a+0(FP), AX
 	MOVQ         n+8(FP), DX
@@ -1346,33 +1364,35 @@ TEXT ·sumSquaresF16AVX2(SB), NOSPLIT|NOFRAME, $0-20
 	JLT          turned2
 
 turn1:
-	VCVTPH2PS (AX)(CX*2), Y9
-	VCVTPH2PS 16(AX)(CX*2), Y10
-	VCVTPH2PS 32(AX)(CX*2), Y11
-	VCVTPH2PS 48(AX)(CX*2), Y12
-	VMULPS    Y9, Y9, Y9
-	VMULPS    Y10, Y10, Y10
-	VMULPS    Y11, Y11, Y11
-	VMULPS    Y12, Y12, Y12
-	VADDPS    Y1, Y9, Y1
-	VADDPS    Y2, Y10, Y2
-	VADDPS    Y3, Y11, Y3
-	VADDPS    Y4, Y12, Y4
-	VCVTPH2PS 64(AX)(CX*2), Y9
-	VCVTPH2PS 80(AX)(CX*2), Y10
-	VCVTPH2PS 96(AX)(CX*2), Y11
-	VCVTPH2PS 112(AX)(CX*2), Y12
-	VMULPS    Y9, Y9, Y9
-	VMULPS    Y10, Y10, Y10
-	VMULPS    Y11, Y11, Y11
-	VMULPS    Y12, Y12, Y12
-	VADDPS    Y5, Y9, Y5
-	VADDPS    Y6, Y10, Y6
-	VADDPS    Y7, Y11, Y7
-	VADDPS    Y8, Y12, Y8
-	ADDQ      $+64, CX
-	SUBQ      $+64, DX
-	JGE       turn1
+	PREFETCHT0 2048(AX)(CX*2)
+	PREFETCHT0 2112(AX)(CX*2)
+	VCVTPH2PS  (AX)(CX*2), Y9
+	VCVTPH2PS  16(AX)(CX*2), Y10
+	VCVTPH2PS  32(AX)(CX*2), Y11
+	VCVTPH2PS  48(AX)(CX*2), Y12
+	VMULPS     Y9, Y9, Y9
+	VMULPS     Y10, Y10, Y10
+	VMULPS     Y11, Y11, Y11
+	VMULPS     Y12, Y12, Y12
+	VADDPS     Y1, Y9, Y1
+	VADDPS     Y2, Y10, Y2
+	VADDPS     Y3, Y11, Y3
+	VADDPS     Y4, Y12, Y4
+	VCVTPH2PS  64(AX)(CX*2), Y9
+	VCVTPH2PS  80(AX)(CX*2), Y10
+	VCVTPH2PS  96(AX)(CX*2), Y11
+	VCVTPH2PS  112(AX)(CX*2), Y12
+	VMULPS     Y9, Y9, Y9
+	VMULPS     Y10, Y10, Y10
+	VMULPS     Y11, Y11, Y11
+	VMULPS     Y12, Y12, Y12
+	VADDPS     Y5, Y9, Y5
+	VADDPS     Y6, Y10, Y6
+	VADDPS     Y7, Y11, Y7
+	VADDPS     Y8, Y12, Y8
+	ADDQ       $+64, CX
+	SUBQ       $+64, DX
+	JGE        turn1
 
 turned2:
 	ADDQ      $+64, DX
@@ -1779,7 +1799,7 @@ done3:
 	RET
 
 // func largestF16AVX2(a *byte, n int) float32
-// Requires: AVX, F16C, SSE
+// Requires: AVX, F16C, MMX+, SSE
 TEXT ·largestF16AVX2(SB), NOSPLIT|NOFRAME, $0-20
 	MOVQ         a+0(FP), AX
 	MOVQ         n+8(FP), DX
@@ -1797,25 +1817,27 @@ TEXT ·largestF16AVX2(SB), NOSPLIT|NOFRAME, $0-20
 	JLT          turned2
 
 turn1:
-	VCVTPH2PS (AX)(CX*2), Y9
-	VCVTPH2PS 16(AX)(CX*2), Y10
-	VCVTPH2PS 32(AX)(CX*2), Y11
-	VCVTPH2PS 48(AX)(CX*2), Y12
-	VMAXPS    Y1, Y9, Y1
-	VMAXPS    Y2, Y10, Y2
-	VMAXPS    Y3, Y11, Y3
-	VMAXPS    Y4, Y12, Y4
-	VCVTPH2PS 64(AX)(CX*2), Y9
-	VCVTPH2PS 80(AX)(CX*2), Y10
-	VCVTPH2PS 96(AX)(CX*2), Y11
-	VCVTPH2PS 112(AX)(CX*2), Y12
-	VMAXPS    Y5, Y9, Y5
-	VMAXPS    Y6, Y10, Y6
-	VMAXPS    Y7, Y11, Y7
-	VMAXPS    Y8, Y12, Y8
-	ADDQ      $+64, CX
-	SUBQ      $+64, DX
-	JGE       turn1
+	PREFETCHT0 2048(AX)(CX*2)
+	PREFETCHT0 2112(AX)(CX*2)
+	VCVTPH2PS  (AX)(CX*2), Y9
+	VCVTPH2PS  16(AX)(CX*2), Y10
+	VCVTPH2PS  32(AX)(CX*2), Y11
+	VCVTPH2PS  48(AX)(CX*2), Y12
+	VMAXPS     Y1, Y9, Y1
+	VMAXPS     Y2, Y10, Y2
+	VMAXPS     Y3, Y11, Y3
+	VMAXPS     Y4, Y12, Y4
+	VCVTPH2PS  64(AX)(CX*2), Y9
+	VCVTPH2PS  80(AX)(CX*2), Y10
+	VCVTPH2PS  96(AX)(CX*2), Y11
+	VCVTPH2PS  112(AX)(CX*2), Y12
+	VMAXPS     Y5, Y9, Y5
+	VMAXPS     Y6, Y10, Y6
+	VMAXPS     Y7, Y11, Y7
+	VMAXPS     Y8, Y12, Y8
+	ADDQ       $+64, CX
+	SUBQ       $+64, DX
+	JGE        turn1
 
 turned2:
 	ADDQ      $+64, DX
@@ -2206,7 +2228,7 @@ done3:
 	RET
 
 // func largestAbsF16AVX2(a *byte, n int) float32
-// Requires: AVX, F16C, SSE
+// Requires: AVX, F16C, MMX+, SSE
 TEXT ·largestAbsF16AVX2(SB), NOSPLIT|NOFRAME, $0-20
 	MOVQ         a+0(FP), AX
 	MOVQ         n+8(FP), DX
@@ -2224,33 +2246,35 @@ TEXT ·largestAbsF16AVX2(SB), NOSPLIT|NOFRAME, $0-20
 	JLT          turned2
 
 turn1:
-	VCVTPH2PS (AX)(CX*2), Y9
-	VCVTPH2PS 16(AX)(CX*2), Y10
-	VCVTPH2PS 32(AX)(CX*2), Y11
-	VCVTPH2PS 48(AX)(CX*2), Y12
-	VANDPS    reduceNums<>+64(SB), Y9, Y9
-	VANDPS    reduceNums<>+64(SB), Y10, Y10
-	VANDPS    reduceNums<>+64(SB), Y11, Y11
-	VANDPS    reduceNums<>+64(SB), Y12, Y12
-	VMAXPS    Y1, Y9, Y1
-	VMAXPS    Y2, Y10, Y2
-	VMAXPS    Y3, Y11, Y3
-	VMAXPS    Y4, Y12, Y4
-	VCVTPH2PS 64(AX)(CX*2), Y9
-	VCVTPH2PS 80(AX)(CX*2), Y10
-	VCVTPH2PS 96(AX)(CX*2), Y11
-	VCVTPH2PS 112(AX)(CX*2), Y12
-	VANDPS    reduceNums<>+64(SB), Y9, Y9
-	VANDPS    reduceNums<>+64(SB), Y10, Y10
-	VANDPS    reduceNums<>+64(SB), Y11, Y11
-	VANDPS    reduceNums<>+64(SB), Y12, Y12
-	VMAXPS    Y5, Y9, Y5
-	VMAXPS    Y6, Y10, Y6
-	VMAXPS    Y7, Y11, Y7
-	VMAXPS    Y8, Y12, Y8
-	ADDQ      $+64, CX
-	SUBQ      $+64, DX
-	JGE       turn1
+	PREFETCHT0 2048(AX)(CX*2)
+	PREFETCHT0 2112(AX)(CX*2)
+	VCVTPH2PS  (AX)(CX*2), Y9
+	VCVTPH2PS  16(AX)(CX*2), Y10
+	VCVTPH2PS  32(AX)(CX*2), Y11
+	VCVTPH2PS  48(AX)(CX*2), Y12
+	VANDPS     reduceNums<>+64(SB), Y9, Y9
+	VANDPS     reduceNums<>+64(SB), Y10, Y10
+	VANDPS     reduceNums<>+64(SB), Y11, Y11
+	VANDPS     reduceNums<>+64(SB), Y12, Y12
+	VMAXPS     Y1, Y9, Y1
+	VMAXPS     Y2, Y10, Y2
+	VMAXPS     Y3, Y11, Y3
+	VMAXPS     Y4, Y12, Y4
+	VCVTPH2PS  64(AX)(CX*2), Y9
+	VCVTPH2PS  80(AX)(CX*2), Y10
+	VCVTPH2PS  96(AX)(CX*2), Y11
+	VCVTPH2PS  112(AX)(CX*2), Y12
+	VANDPS     reduceNums<>+64(SB), Y9, Y9
+	VANDPS     reduceNums<>+64(SB), Y10, Y10
+	VANDPS     reduceNums<>+64(SB), Y11, Y11
+	VANDPS     reduceNums<>+64(SB), Y12, Y12
+	VMAXPS     Y5, Y9, Y5
+	VMAXPS     Y6, Y10, Y6
+	VMAXPS     Y7, Y11, Y7
+	VMAXPS     Y8, Y12, Y8
+	ADDQ       $+64, CX
+	SUBQ       $+64, DX
+	JGE        turn1
 
 turned2:
 	ADDQ      $+64, DX
@@ -2657,7 +2681,7 @@ done3:
 	RET
 
 // func sumBF16AVX2(a *byte, n int) float32
-// Requires: AVX, AVX2, SSE
+// Requires: AVX, AVX2, MMX+, SSE
 TEXT ·sumBF16AVX2(SB), NOSPLIT|NOFRAME, $0-20
 	MOVQ         a+0(FP), AX
 	MOVQ         n+8(FP), DX
@@ -2675,33 +2699,35 @@ TEXT ·sumBF16AVX2(SB), NOSPLIT|NOFRAME, $0-20
 	JLT          turned2
 
 turn1:
-	VPMOVZXWD (AX)(CX*2), Y9
-	VPMOVZXWD 16(AX)(CX*2), Y10
-	VPMOVZXWD 32(AX)(CX*2), Y11
-	VPMOVZXWD 48(AX)(CX*2), Y12
-	VPSLLD    $0x10, Y9, Y9
-	VPSLLD    $0x10, Y10, Y10
-	VPSLLD    $0x10, Y11, Y11
-	VPSLLD    $0x10, Y12, Y12
-	VADDPS    Y1, Y9, Y1
-	VADDPS    Y2, Y10, Y2
-	VADDPS    Y3, Y11, Y3
-	VADDPS    Y4, Y12, Y4
-	VPMOVZXWD 64(AX)(CX*2), Y9
-	VPMOVZXWD 80(AX)(CX*2), Y10
-	VPMOVZXWD 96(AX)(CX*2), Y11
-	VPMOVZXWD 112(AX)(CX*2), Y12
-	VPSLLD    $0x10, Y9, Y9
-	VPSLLD    $0x10, Y10, Y10
-	VPSLLD    $0x10, Y11, Y11
-	VPSLLD    $0x10, Y12, Y12
-	VADDPS    Y5, Y9, Y5
-	VADDPS    Y6, Y10, Y6
-	VADDPS    Y7, Y11, Y7
-	VADDPS    Y8, Y12, Y8
-	ADDQ      $+64, CX
-	SUBQ      $+64, DX
-	JGE       turn1
+	PREFETCHT0 2048(AX)(CX*2)
+	PREFETCHT0 2112(AX)(CX*2)
+	VPMOVZXWD  (AX)(CX*2), Y9
+	VPMOVZXWD  16(AX)(CX*2), Y10
+	VPMOVZXWD  32(AX)(CX*2), Y11
+	VPMOVZXWD  48(AX)(CX*2), Y12
+	VPSLLD     $0x10, Y9, Y9
+	VPSLLD     $0x10, Y10, Y10
+	VPSLLD     $0x10, Y11, Y11
+	VPSLLD     $0x10, Y12, Y12
+	VADDPS     Y1, Y9, Y1
+	VADDPS     Y2, Y10, Y2
+	VADDPS     Y3, Y11, Y3
+	VADDPS     Y4, Y12, Y4
+	VPMOVZXWD  64(AX)(CX*2), Y9
+	VPMOVZXWD  80(AX)(CX*2), Y10
+	VPMOVZXWD  96(AX)(CX*2), Y11
+	VPMOVZXWD  112(AX)(CX*2), Y12
+	VPSLLD     $0x10, Y9, Y9
+	VPSLLD     $0x10, Y10, Y10
+	VPSLLD     $0x10, Y11, Y11
+	VPSLLD     $0x10, Y12, Y12
+	VADDPS     Y5, Y9, Y5
+	VADDPS     Y6, Y10, Y6
+	VADDPS     Y7, Y11, Y7
+	VADDPS     Y8, Y12, Y8
+	ADDQ       $+64, CX
+	SUBQ       $+64, DX
+	JGE        turn1
 
 turned2:
 	ADDQ      $+64, DX
@@ -3108,7 +3134,7 @@ done3:
 	RET
 
 // func sumSquaresBF16AVX2(a *byte, n int) float32
-// Requires: AVX, AVX2, SSE
+// Requires: AVX, AVX2, MMX+, SSE
 TEXT ·sumSquaresBF16AVX2(SB), NOSPLIT|NOFRAME, $0-20
 	MOVQ         a+0(FP), AX
 	MOVQ         n+8(FP), DX
@@ -3126,41 +3152,43 @@ TEXT ·sumSquaresBF16AVX2(SB), NOSPLIT|NOFRAME, $0-20
 	JLT          turned2
 
 turn1:
-	VPMOVZXWD (AX)(CX*2), Y9
-	VPMOVZXWD 16(AX)(CX*2), Y10
-	VPMOVZXWD 32(AX)(CX*2), Y11
-	VPMOVZXWD 48(AX)(CX*2), Y12
-	VPSLLD    $0x10, Y9, Y9
-	VPSLLD    $0x10, Y10, Y10
-	VPSLLD    $0x10, Y11, Y11
-	VPSLLD    $0x10, Y12, Y12
-	VMULPS    Y9, Y9, Y9
-	VMULPS    Y10, Y10, Y10
-	VMULPS    Y11, Y11, Y11
-	VMULPS    Y12, Y12, Y12
-	VADDPS    Y1, Y9, Y1
-	VADDPS    Y2, Y10, Y2
-	VADDPS    Y3, Y11, Y3
-	VADDPS    Y4, Y12, Y4
-	VPMOVZXWD 64(AX)(CX*2), Y9
-	VPMOVZXWD 80(AX)(CX*2), Y10
-	VPMOVZXWD 96(AX)(CX*2), Y11
-	VPMOVZXWD 112(AX)(CX*2), Y12
-	VPSLLD    $0x10, Y9, Y9
-	VPSLLD    $0x10, Y10, Y10
-	VPSLLD    $0x10, Y11, Y11
-	VPSLLD    $0x10, Y12, Y12
-	VMULPS    Y9, Y9, Y9
-	VMULPS    Y10, Y10, Y10
-	VMULPS    Y11, Y11, Y11
-	VMULPS    Y12, Y12, Y12
-	VADDPS    Y5, Y9, Y5
-	VADDPS    Y6, Y10, Y6
-	VADDPS    Y7, Y11, Y7
-	VADDPS    Y8, Y12, Y8
-	ADDQ      $+64, CX
-	SUBQ      $+64, DX
-	JGE       turn1
+	PREFETCHT0 2048(AX)(CX*2)
+	PREFETCHT0 2112(AX)(CX*2)
+	VPMOVZXWD  (AX)(CX*2), Y9
+	VPMOVZXWD  16(AX)(CX*2), Y10
+	VPMOVZXWD  32(AX)(CX*2), Y11
+	VPMOVZXWD  48(AX)(CX*2), Y12
+	VPSLLD     $0x10, Y9, Y9
+	VPSLLD     $0x10, Y10, Y10
+	VPSLLD     $0x10, Y11, Y11
+	VPSLLD     $0x10, Y12, Y12
+	VMULPS     Y9, Y9, Y9
+	VMULPS     Y10, Y10, Y10
+	VMULPS     Y11, Y11, Y11
+	VMULPS     Y12, Y12, Y12
+	VADDPS     Y1, Y9, Y1
+	VADDPS     Y2, Y10, Y2
+	VADDPS     Y3, Y11, Y3
+	VADDPS     Y4, Y12, Y4
+	VPMOVZXWD  64(AX)(CX*2), Y9
+	VPMOVZXWD  80(AX)(CX*2), Y10
+	VPMOVZXWD  96(AX)(CX*2), Y11
+	VPMOVZXWD  112(AX)(CX*2), Y12
+	VPSLLD     $0x10, Y9, Y9
+	VPSLLD     $0x10, Y10, Y10
+	VPSLLD     $0x10, Y11, Y11
+	VPSLLD     $0x10, Y12, Y12
+	VMULPS     Y9, Y9, Y9
+	VMULPS     Y10, Y10, Y10
+	VMULPS     Y11, Y11, Y11
+	VMULPS     Y12, Y12, Y12
+	VADDPS     Y5, Y9, Y5
+	VADDPS     Y6, Y10, Y6
+	VADDPS     Y7, Y11, Y7
+	VADDPS     Y8, Y12, Y8
+	ADDQ       $+64, CX
+	SUBQ       $+64, DX
+	JGE        turn1
 
 turned2:
 	ADDQ      $+64, DX
@@ -3583,7 +3611,7 @@ done3:
 	RET
 
 // func largestBF16AVX2(a *byte, n int) float32
-// Requires: AVX, AVX2, SSE
+// Requires: AVX, AVX2, MMX+, SSE
 TEXT ·largestBF16AVX2(SB), NOSPLIT|NOFRAME, $0-20
 	MOVQ         a+0(FP), AX
 	MOVQ         n+8(FP), DX
@@ -3601,33 +3629,35 @@ TEXT ·largestBF16AVX2(SB), NOSPLIT|NOFRAME, $0-20
 	JLT          turned2
 
 turn1:
-	VPMOVZXWD (AX)(CX*2), Y9
-	VPMOVZXWD 16(AX)(CX*2), Y10
-	VPMOVZXWD 32(AX)(CX*2), Y11
-	VPMOVZXWD 48(AX)(CX*2), Y12
-	VPSLLD    $0x10, Y9, Y9
-	VPSLLD    $0x10, Y10, Y10
-	VPSLLD    $0x10, Y11, Y11
-	VPSLLD    $0x10, Y12, Y12
-	VMAXPS    Y1, Y9, Y1
-	VMAXPS    Y2, Y10, Y2
-	VMAXPS    Y3, Y11, Y3
-	VMAXPS    Y4, Y12, Y4
-	VPMOVZXWD 64(AX)(CX*2), Y9
-	VPMOVZXWD 80(AX)(CX*2), Y10
-	VPMOVZXWD 96(AX)(CX*2), Y11
-	VPMOVZXWD 112(AX)(CX*2), Y12
-	VPSLLD    $0x10, Y9, Y9
-	VPSLLD    $0x10, Y10, Y10
-	VPSLLD    $0x10, Y11, Y11
-	VPSLLD    $0x10, Y12, Y12
-	VMAXPS    Y5, Y9, Y5
-	VMAXPS    Y6, Y10, Y6
-	VMAXPS    Y7, Y11, Y7
-	VMAXPS    Y8, Y12, Y8
-	ADDQ      $+64, CX
-	SUBQ      $+64, DX
-	JGE       turn1
+	PREFETCHT0 2048(AX)(CX*2)
+	PREFETCHT0 2112(AX)(CX*2)
+	VPMOVZXWD  (AX)(CX*2), Y9
+	VPMOVZXWD  16(AX)(CX*2), Y10
+	VPMOVZXWD  32(AX)(CX*2), Y11
+	VPMOVZXWD  48(AX)(CX*2), Y12
+	VPSLLD     $0x10, Y9, Y9
+	VPSLLD     $0x10, Y10, Y10
+	VPSLLD     $0x10, Y11, Y11
+	VPSLLD     $0x10, Y12, Y12
+	VMAXPS     Y1, Y9, Y1
+	VMAXPS     Y2, Y10, Y2
+	VMAXPS     Y3, Y11, Y3
+	VMAXPS     Y4, Y12, Y4
+	VPMOVZXWD  64(AX)(CX*2), Y9
+	VPMOVZXWD  80(AX)(CX*2), Y10
+	VPMOVZXWD  96(AX)(CX*2), Y11
+	VPMOVZXWD  112(AX)(CX*2), Y12
+	VPSLLD     $0x10, Y9, Y9
+	VPSLLD     $0x10, Y10, Y10
+	VPSLLD     $0x10, Y11, Y11
+	VPSLLD     $0x10, Y12, Y12
+	VMAXPS     Y5, Y9, Y5
+	VMAXPS     Y6, Y10, Y6
+	VMAXPS     Y7, Y11, Y7
+	VMAXPS     Y8, Y12, Y8
+	ADDQ       $+64, CX
+	SUBQ       $+64, DX
+	JGE        turn1
 
 turned2:
 	ADDQ      $+64, DX
@@ -4034,7 +4064,7 @@ done3:
 	RET
 
 // func largestAbsBF16AVX2(a *byte, n int) float32
-// Requires: AVX, AVX2, SSE
+// Requires: AVX, AVX2, MMX+, SSE
 TEXT ·largestAbsBF16AVX2(SB), NOSPLIT|NOFRAME, $0-20
 	MOVQ         a+0(FP), AX
 	MOVQ         n+8(FP), DX
@@ -4052,41 +4082,43 @@ TEXT ·largestAbsBF16AVX2(SB), NOSPLIT|NOFRAME, $0-20
 	JLT          turned2
 
 turn1:
-	VPMOVZXWD (AX)(CX*2), Y9
-	VPMOVZXWD 16(AX)(CX*2), Y10
-	VPMOVZXWD 32(AX)(CX*2), Y11
-	VPMOVZXWD 48(AX)(CX*2), Y12
-	VPSLLD    $0x10, Y9, Y9
-	VPSLLD    $0x10, Y10, Y10
-	VPSLLD    $0x10, Y11, Y11
-	VPSLLD    $0x10, Y12, Y12
-	VANDPS    reduceNums<>+64(SB), Y9, Y9
-	VANDPS    reduceNums<>+64(SB), Y10, Y10
-	VANDPS    reduceNums<>+64(SB), Y11, Y11
-	VANDPS    reduceNums<>+64(SB), Y12, Y12
-	VMAXPS    Y1, Y9, Y1
-	VMAXPS    Y2, Y10, Y2
-	VMAXPS    Y3, Y11, Y3
-	VMAXPS    Y4, Y12, Y4
-	VPMOVZXWD 64(AX)(CX*2), Y9
-	VPMOVZXWD 80(AX)(CX*2), Y10
-	VPMOVZXWD 96(AX)(CX*2), Y11
-	VPMOVZXWD 112(AX)(CX*2), Y12
-	VPSLLD    $0x10, Y9, Y9
-	VPSLLD    $0x10, Y10, Y10
-	VPSLLD    $0x10, Y11, Y11
-	VPSLLD    $0x10, Y12, Y12
-	VANDPS    reduceNums<>+64(SB), Y9, Y9
-	VANDPS    reduceNums<>+64(SB), Y10, Y10
-	VANDPS    reduceNums<>+64(SB), Y11, Y11
-	VANDPS    reduceNums<>+64(SB), Y12, Y12
-	VMAXPS    Y5, Y9, Y5
-	VMAXPS    Y6, Y10, Y6
-	VMAXPS    Y7, Y11, Y7
-	VMAXPS    Y8, Y12, Y8
-	ADDQ      $+64, CX
-	SUBQ      $+64, DX
-	JGE       turn1
+	PREFETCHT0 2048(AX)(CX*2)
+	PREFETCHT0 2112(AX)(CX*2)
+	VPMOVZXWD  (AX)(CX*2), Y9
+	VPMOVZXWD  16(AX)(CX*2), Y10
+	VPMOVZXWD  32(AX)(CX*2), Y11
+	VPMOVZXWD  48(AX)(CX*2), Y12
+	VPSLLD     $0x10, Y9, Y9
+	VPSLLD     $0x10, Y10, Y10
+	VPSLLD     $0x10, Y11, Y11
+	VPSLLD     $0x10, Y12, Y12
+	VANDPS     reduceNums<>+64(SB), Y9, Y9
+	VANDPS     reduceNums<>+64(SB), Y10, Y10
+	VANDPS     reduceNums<>+64(SB), Y11, Y11
+	VANDPS     reduceNums<>+64(SB), Y12, Y12
+	VMAXPS     Y1, Y9, Y1
+	VMAXPS     Y2, Y10, Y2
+	VMAXPS     Y3, Y11, Y3
+	VMAXPS     Y4, Y12, Y4
+	VPMOVZXWD  64(AX)(CX*2), Y9
+	VPMOVZXWD  80(AX)(CX*2), Y10
+	VPMOVZXWD  96(AX)(CX*2), Y11
+	VPMOVZXWD  112(AX)(CX*2), Y12
+	VPSLLD     $0x10, Y9, Y9
+	VPSLLD     $0x10, Y10, Y10
+	VPSLLD     $0x10, Y11, Y11
+	VPSLLD     $0x10, Y12, Y12
+	VANDPS     reduceNums<>+64(SB), Y9, Y9
+	VANDPS     reduceNums<>+64(SB), Y10, Y10
+	VANDPS     reduceNums<>+64(SB), Y11, Y11
+	VANDPS     reduceNums<>+64(SB), Y12, Y12
+	VMAXPS     Y5, Y9, Y5
+	VMAXPS     Y6, Y10, Y6
+	VMAXPS     Y7, Y11, Y7
+	VMAXPS     Y8, Y12, Y8
+	ADDQ       $+64, CX
+	SUBQ       $+64, DX
+	JGE        turn1
 
 turned2:
 	ADDQ      $+64, DX
@@ -4509,7 +4541,7 @@ done3:
 	RET
 
 // func sumF32AVX512(a *byte, n int) float32
-// Requires: AVX, AVX512F, SSE
+// Requires: AVX, AVX512F, MMX+, SSE
 TEXT ·sumF32AVX512(SB), NOSPLIT|NOFRAME, $0-20
 	MOVQ         a+0(FP), AX
 	MOVQ         n+8(FP), CX
@@ -4523,17 +4555,21 @@ TEXT ·sumF32AVX512(SB), NOSPLIT|NOFRAME, $0-20
 	JLT          turned2
 
 turn1:
-	VMOVUPS (AX)(DX*4), Z4
-	VMOVUPS 64(AX)(DX*4), Z5
-	VMOVUPS 128(AX)(DX*4), Z6
-	VMOVUPS 192(AX)(DX*4), Z7
-	VADDPS  Z1, Z4, Z1
-	VADDPS  Z2, Z5, Z2
-	VADDPS  Z3, Z6, Z3
-	VADDPS  Z0, Z7, Z0
-	ADDQ    $+64, DX
-	SUBQ    $+64, CX
-	JGE     turn1
+	PREFETCHT0 2048(AX)(DX*4)
+	PREFETCHT0 2112(AX)(DX*4)
+	PREFETCHT0 2176(AX)(DX*4)
+	PREFETCHT0 2240(AX)(DX*4)
+	VMOVUPS    (AX)(DX*4), Z4
+	VMOVUPS    64(AX)(DX*4), Z5
+	VMOVUPS    128(AX)(DX*4), Z6
+	VMOVUPS    192(AX)(DX*4), Z7
+	VADDPS     Z1, Z4, Z1
+	VADDPS     Z2, Z5, Z2
+	VADDPS     Z3, Z6, Z3
+	VADDPS     Z0, Z7, Z0
+	ADDQ       $+64, DX
+	SUBQ       $+64, CX
+	JGE        turn1
 
 turned2:
 	ADDQ    $+64, CX
@@ -4622,7 +4658,7 @@ done3:
 	RET
 
 // func sumSquaresF32AVX512(a *byte, n int) float32
-// Requires: AVX, AVX512F, SSE
+// Requires: AVX, AVX512F, MMX+, SSE
 TEXT ·sumSquaresF32AVX512(SB), NOSPLIT|NOFRAME, $0-20
 	MOVQ         a+0(FP), AX
 	MOVQ         n+8(FP), CX
@@ -4636,21 +4672,25 @@ TEXT ·sumSquaresF32AVX512(SB), NOSPLIT|NOFRAME, $0-20
 	JLT          turned2
 
 turn1:
-	VMOVUPS (AX)(DX*4), Z4
-	VMOVUPS 64(AX)(DX*4), Z5
-	VMOVUPS 128(AX)(DX*4), Z6
-	VMOVUPS 192(AX)(DX*4), Z7
-	VMULPS  Z4, Z4, Z4
-	VMULPS  Z5, Z5, Z5
-	VMULPS  Z6, Z6, Z6
-	VMULPS  Z7, Z7, Z7
-	VADDPS  Z1, Z4, Z1
-	VADDPS  Z2, Z5, Z2
-	VADDPS  Z3, Z6, Z3
-	VADDPS  Z0, Z7, Z0
-	ADDQ    $+64, DX
-	SUBQ    $+64, CX
-	JGE     turn1
+	PREFETCHT0 2048(AX)(DX*4)
+	PREFETCHT0 2112(AX)(DX*4)
+	PREFETCHT0 2176(AX)(DX*4)
+	PREFETCHT0 2240(AX)(DX*4)
+	VMOVUPS    (AX)(DX*4), Z4
+	VMOVUPS    64(AX)(DX*4), Z5
+	VMOVUPS    128(AX)(DX*4), Z6
+	VMOVUPS    192(AX)(DX*4), Z7
+	VMULPS     Z4, Z4, Z4
+	VMULPS     Z5, Z5, Z5
+	VMULPS     Z6, Z6, Z6
+	VMULPS     Z7, Z7, Z7
+	VADDPS     Z1, Z4, Z1
+	VADDPS     Z2, Z5, Z2
+	VADDPS     Z3, Z6, Z3
+	VADDPS     Z0, Z7, Z0
+	ADDQ       $+64, DX
+	SUBQ       $+64, CX
+	JGE        turn1
 
 turned2:
 	ADDQ    $+64, CX
@@ -4747,7 +4787,7 @@ done3:
 	RET
 
 // func largestF32AVX512(a *byte, n int) float32
-// Requires: AVX, AVX512F, SSE
+// Requires: AVX, AVX512F, MMX+, SSE
 TEXT ·largestF32AVX512(SB), NOSPLIT|NOFRAME, $0-20
 	MOVQ         a+0(FP), AX
 	MOVQ         n+8(FP), CX
@@ -4761,17 +4801,21 @@ TEXT ·largestF32AVX512(SB), NOSPLIT|NOFRAME, $0-20
 	JLT          turned2
 
 turn1:
-	VMOVUPS (AX)(DX*4), Z4
-	VMOVUPS 64(AX)(DX*4), Z5
-	VMOVUPS 128(AX)(DX*4), Z6
-	VMOVUPS 192(AX)(DX*4), Z7
-	VMAXPS  Z1, Z4, Z1
-	VMAXPS  Z2, Z5, Z2
-	VMAXPS  Z3, Z6, Z3
-	VMAXPS  Z0, Z7, Z0
-	ADDQ    $+64, DX
-	SUBQ    $+64, CX
-	JGE     turn1
+	PREFETCHT0 2048(AX)(DX*4)
+	PREFETCHT0 2112(AX)(DX*4)
+	PREFETCHT0 2176(AX)(DX*4)
+	PREFETCHT0 2240(AX)(DX*4)
+	VMOVUPS    (AX)(DX*4), Z4
+	VMOVUPS    64(AX)(DX*4), Z5
+	VMOVUPS    128(AX)(DX*4), Z6
+	VMOVUPS    192(AX)(DX*4), Z7
+	VMAXPS     Z1, Z4, Z1
+	VMAXPS     Z2, Z5, Z2
+	VMAXPS     Z3, Z6, Z3
+	VMAXPS     Z0, Z7, Z0
+	ADDQ       $+64, DX
+	SUBQ       $+64, CX
+	JGE        turn1
 
 turned2:
 	ADDQ    $+64, CX
@@ -4860,7 +4904,7 @@ done3:
 	RET
 
 // func largestAbsF32AVX512(a *byte, n int) float32
-// Requires: AVX, AVX512DQ, AVX512F, SSE
+// Requires: AVX, AVX512DQ, AVX512F, MMX+, SSE
 TEXT ·largestAbsF32AVX512(SB), NOSPLIT|NOFRAME, $0-20
 	MOVQ         a+0(FP), AX
 	MOVQ         n+8(FP), CX
@@ -4874,6 +4918,10 @@ TEXT ·largestAbsF32AVX512(SB), NOSPLIT|NOFRAME, $0-20
 	JLT          turned2
 
 turn1:
+	PREFETCHT0  2048(AX)(DX*4)
+	PREFETCHT0  2112(AX)(DX*4)
+	PREFETCHT0  2176(AX)(DX*4)
+	PREFETCHT0  2240(AX)(DX*4)
 	VMOVUPS     (AX)(DX*4), Z4
 	VMOVUPS     64(AX)(DX*4), Z5
 	VMOVUPS     128(AX)(DX*4), Z6
@@ -4985,7 +5033,7 @@ done3:
 	RET
 
 // func sumF16AVX512(a *byte, n int) float32
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL, SSE
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, MMX+, SSE
 TEXT ·sumF16AVX512(SB), NOSPLIT|NOFRAME, $0-20
 	MOVQ         a+0(FP), AX
 	MOVQ         n+8(FP), CX
@@ -4999,17 +5047,19 @@ TEXT ·sumF16AVX512(SB), NOSPLIT|NOFRAME, $0-20
 	JLT          turned2
 
 turn1:
-	VCVTPH2PS (AX)(DX*2), Z4
-	VCVTPH2PS 32(AX)(DX*2), Z5
-	VCVTPH2PS 64(AX)(DX*2), Z6
-	VCVTPH2PS 96(AX)(DX*2), Z7
-	VADDPS    Z1, Z4, Z1
-	VADDPS    Z2, Z5, Z2
-	VADDPS    Z3, Z6, Z3
-	VADDPS    Z0, Z7, Z0
-	ADDQ      $+64, DX
-	SUBQ      $+64, CX
-	JGE       turn1
+	PREFETCHT0 2048(AX)(DX*2)
+	PREFETCHT0 2112(AX)(DX*2)
+	VCVTPH2PS  (AX)(DX*2), Z4
+	VCVTPH2PS  32(AX)(DX*2), Z5
+	VCVTPH2PS  64(AX)(DX*2), Z6
+	VCVTPH2PS  96(AX)(DX*2), Z7
+	VADDPS     Z1, Z4, Z1
+	VADDPS     Z2, Z5, Z2
+	VADDPS     Z3, Z6, Z3
+	VADDPS     Z0, Z7, Z0
+	ADDQ       $+64, DX
+	SUBQ       $+64, CX
+	JGE        turn1
 
 turned2:
 	ADDQ      $+64, CX
@@ -5102,7 +5152,7 @@ done3:
 	RET
 
 // func sumSquaresF16AVX512(a *byte, n int) float32
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL, SSE
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, MMX+, SSE
 TEXT ·sumSquaresF16AVX512(SB), NOSPLIT|NOFRAME, $0-20
 	MOVQ         a+0(FP), AX
 	MOVQ         n+8(FP), CX
@@ -5116,21 +5166,23 @@ TEXT ·sumSquaresF16AVX512(SB), NOSPLIT|NOFRAME, $0-20
 	JLT          turned2
 
 turn1:
-	VCVTPH2PS (AX)(DX*2), Z4
-	VCVTPH2PS 32(AX)(DX*2), Z5
-	VCVTPH2PS 64(AX)(DX*2), Z6
-	VCVTPH2PS 96(AX)(DX*2), Z7
-	VMULPS    Z4, Z4, Z4
-	VMULPS    Z5, Z5, Z5
-	VMULPS    Z6, Z6, Z6
-	VMULPS    Z7, Z7, Z7
-	VADDPS    Z1, Z4, Z1
-	VADDPS    Z2, Z5, Z2
-	VADDPS    Z3, Z6, Z3
-	VADDPS    Z0, Z7, Z0
-	ADDQ      $+64, DX
-	SUBQ      $+64, CX
-	JGE       turn1
+	PREFETCHT0 2048(AX)(DX*2)
+	PREFETCHT0 2112(AX)(DX*2)
+	VCVTPH2PS  (AX)(DX*2), Z4
+	VCVTPH2PS  32(AX)(DX*2), Z5
+	VCVTPH2PS  64(AX)(DX*2), Z6
+	VCVTPH2PS  96(AX)(DX*2), Z7
+	VMULPS     Z4, Z4, Z4
+	VMULPS     Z5, Z5, Z5
+	VMULPS     Z6, Z6, Z6
+	VMULPS     Z7, Z7, Z7
+	VADDPS     Z1, Z4, Z1
+	VADDPS     Z2, Z5, Z2
+	VADDPS     Z3, Z6, Z3
+	VADDPS     Z0, Z7, Z0
+	ADDQ       $+64, DX
+	SUBQ       $+64, CX
+	JGE        turn1
 
 turned2:
 	ADDQ      $+64, CX
@@ -5231,7 +5283,7 @@ done3:
 	RET
 
 // func largestF16AVX512(a *byte, n int) float32
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL, SSE
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, MMX+, SSE
 TEXT ·largestF16AVX512(SB), NOSPLIT|NOFRAME, $0-20
 	MOVQ         a+0(FP), AX
 	MOVQ         n+8(FP), CX
@@ -5245,17 +5297,19 @@ TEXT ·largestF16AVX512(SB), NOSPLIT|NOFRAME, $0-20
 	JLT          turned2
 
 turn1:
-	VCVTPH2PS (AX)(DX*2), Z4
-	VCVTPH2PS 32(AX)(DX*2), Z5
-	VCVTPH2PS 64(AX)(DX*2), Z6
-	VCVTPH2PS 96(AX)(DX*2), Z7
-	VMAXPS    Z1, Z4, Z1
-	VMAXPS    Z2, Z5, Z2
-	VMAXPS    Z3, Z6, Z3
-	VMAXPS    Z0, Z7, Z0
-	ADDQ      $+64, DX
-	SUBQ      $+64, CX
-	JGE       turn1
+	PREFETCHT0 2048(AX)(DX*2)
+	PREFETCHT0 2112(AX)(DX*2)
+	VCVTPH2PS  (AX)(DX*2), Z4
+	VCVTPH2PS  32(AX)(DX*2), Z5
+	VCVTPH2PS  64(AX)(DX*2), Z6
+	VCVTPH2PS  96(AX)(DX*2), Z7
+	VMAXPS     Z1, Z4, Z1
+	VMAXPS     Z2, Z5, Z2
+	VMAXPS     Z3, Z6, Z3
+	VMAXPS     Z0, Z7, Z0
+	ADDQ       $+64, DX
+	SUBQ       $+64, CX
+	JGE        turn1
 
 turned2:
 	ADDQ      $+64, CX
@@ -5348,7 +5402,7 @@ done3:
 	RET
 
 // func largestAbsF16AVX512(a *byte, n int) float32
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, SSE
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, MMX+, SSE
 TEXT ·largestAbsF16AVX512(SB), NOSPLIT|NOFRAME, $0-20
 	MOVQ         a+0(FP), AX
 	MOVQ         n+8(FP), CX
@@ -5362,6 +5416,8 @@ TEXT ·largestAbsF16AVX512(SB), NOSPLIT|NOFRAME, $0-20
 	JLT          turned2
 
 turn1:
+	PREFETCHT0  2048(AX)(DX*2)
+	PREFETCHT0  2112(AX)(DX*2)
 	VCVTPH2PS   (AX)(DX*2), Z4
 	VCVTPH2PS   32(AX)(DX*2), Z5
 	VCVTPH2PS   64(AX)(DX*2), Z6
@@ -5477,7 +5533,7 @@ done3:
 	RET
 
 // func sumBF16AVX512(a *byte, n int) float32
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL, SSE
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, MMX+, SSE
 TEXT ·sumBF16AVX512(SB), NOSPLIT|NOFRAME, $0-20
 	MOVQ         a+0(FP), AX
 	MOVQ         n+8(FP), CX
@@ -5491,21 +5547,23 @@ TEXT ·sumBF16AVX512(SB), NOSPLIT|NOFRAME, $0-20
 	JLT          turned2
 
 turn1:
-	VPMOVZXWD (AX)(DX*2), Z4
-	VPMOVZXWD 32(AX)(DX*2), Z5
-	VPMOVZXWD 64(AX)(DX*2), Z6
-	VPMOVZXWD 96(AX)(DX*2), Z7
-	VPSLLD    $0x10, Z4, Z4
-	VPSLLD    $0x10, Z5, Z5
-	VPSLLD    $0x10, Z6, Z6
-	VPSLLD    $0x10, Z7, Z7
-	VADDPS    Z1, Z4, Z1
-	VADDPS    Z2, Z5, Z2
-	VADDPS    Z3, Z6, Z3
-	VADDPS    Z0, Z7, Z0
-	ADDQ      $+64, DX
-	SUBQ      $+64, CX
-	JGE       turn1
+	PREFETCHT0 2048(AX)(DX*2)
+	PREFETCHT0 2112(AX)(DX*2)
+	VPMOVZXWD  (AX)(DX*2), Z4
+	VPMOVZXWD  32(AX)(DX*2), Z5
+	VPMOVZXWD  64(AX)(DX*2), Z6
+	VPMOVZXWD  96(AX)(DX*2), Z7
+	VPSLLD     $0x10, Z4, Z4
+	VPSLLD     $0x10, Z5, Z5
+	VPSLLD     $0x10, Z6, Z6
+	VPSLLD     $0x10, Z7, Z7
+	VADDPS     Z1, Z4, Z1
+	VADDPS     Z2, Z5, Z2
+	VADDPS     Z3, Z6, Z3
+	VADDPS     Z0, Z7, Z0
+	ADDQ       $+64, DX
+	SUBQ       $+64, CX
+	JGE        turn1
 
 turned2:
 	ADDQ      $+64, CX
@@ -5606,7 +5664,7 @@ done3:
 	RET
 
 // func sumSquaresBF16AVX512(a *byte, n int) float32
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL, SSE
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, MMX+, SSE
 TEXT ·sumSquaresBF16AVX512(SB), NOSPLIT|NOFRAME, $0-20
 	MOVQ         a+0(FP), AX
 	MOVQ         n+8(FP), CX
@@ -5620,25 +5678,27 @@ TEXT ·sumSquaresBF16AVX512(SB), NOSPLIT|NOFRAME, $0-20
 	JLT          turned2
 
 turn1:
-	VPMOVZXWD (AX)(DX*2), Z4
-	VPMOVZXWD 32(AX)(DX*2), Z5
-	VPMOVZXWD 64(AX)(DX*2), Z6
-	VPMOVZXWD 96(AX)(DX*2), Z7
-	VPSLLD    $0x10, Z4, Z4
-	VPSLLD    $0x10, Z5, Z5
-	VPSLLD    $0x10, Z6, Z6
-	VPSLLD    $0x10, Z7, Z7
-	VMULPS    Z4, Z4, Z4
-	VMULPS    Z5, Z5, Z5
-	VMULPS    Z6, Z6, Z6
-	VMULPS    Z7, Z7, Z7
-	VADDPS    Z1, Z4, Z1
-	VADDPS    Z2, Z5, Z2
-	VADDPS    Z3, Z6, Z3
-	VADDPS    Z0, Z7, Z0
-	ADDQ      $+64, DX
-	SUBQ      $+64, CX
-	JGE       turn1
+	PREFETCHT0 2048(AX)(DX*2)
+	PREFETCHT0 2112(AX)(DX*2)
+	VPMOVZXWD  (AX)(DX*2), Z4
+	VPMOVZXWD  32(AX)(DX*2), Z5
+	VPMOVZXWD  64(AX)(DX*2), Z6
+	VPMOVZXWD  96(AX)(DX*2), Z7
+	VPSLLD     $0x10, Z4, Z4
+	VPSLLD     $0x10, Z5, Z5
+	VPSLLD     $0x10, Z6, Z6
+	VPSLLD     $0x10, Z7, Z7
+	VMULPS     Z4, Z4, Z4
+	VMULPS     Z5, Z5, Z5
+	VMULPS     Z6, Z6, Z6
+	VMULPS     Z7, Z7, Z7
+	VADDPS     Z1, Z4, Z1
+	VADDPS     Z2, Z5, Z2
+	VADDPS     Z3, Z6, Z3
+	VADDPS     Z0, Z7, Z0
+	ADDQ       $+64, DX
+	SUBQ       $+64, CX
+	JGE        turn1
 
 turned2:
 	ADDQ      $+64, CX
@@ -5747,7 +5807,7 @@ done3:
 	RET
 
 // func largestBF16AVX512(a *byte, n int) float32
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL, SSE
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, MMX+, SSE
 TEXT ·largestBF16AVX512(SB), NOSPLIT|NOFRAME, $0-20
 	MOVQ         a+0(FP), AX
 	MOVQ         n+8(FP), CX
@@ -5761,21 +5821,23 @@ TEXT ·largestBF16AVX512(SB), NOSPLIT|NOFRAME, $0-20
 	JLT          turned2
 
 turn1:
-	VPMOVZXWD (AX)(DX*2), Z4
-	VPMOVZXWD 32(AX)(DX*2), Z5
-	VPMOVZXWD 64(AX)(DX*2), Z6
-	VPMOVZXWD 96(AX)(DX*2), Z7
-	VPSLLD    $0x10, Z4, Z4
-	VPSLLD    $0x10, Z5, Z5
-	VPSLLD    $0x10, Z6, Z6
-	VPSLLD    $0x10, Z7, Z7
-	VMAXPS    Z1, Z4, Z1
-	VMAXPS    Z2, Z5, Z2
-	VMAXPS    Z3, Z6, Z3
-	VMAXPS    Z0, Z7, Z0
-	ADDQ      $+64, DX
-	SUBQ      $+64, CX
-	JGE       turn1
+	PREFETCHT0 2048(AX)(DX*2)
+	PREFETCHT0 2112(AX)(DX*2)
+	VPMOVZXWD  (AX)(DX*2), Z4
+	VPMOVZXWD  32(AX)(DX*2), Z5
+	VPMOVZXWD  64(AX)(DX*2), Z6
+	VPMOVZXWD  96(AX)(DX*2), Z7
+	VPSLLD     $0x10, Z4, Z4
+	VPSLLD     $0x10, Z5, Z5
+	VPSLLD     $0x10, Z6, Z6
+	VPSLLD     $0x10, Z7, Z7
+	VMAXPS     Z1, Z4, Z1
+	VMAXPS     Z2, Z5, Z2
+	VMAXPS     Z3, Z6, Z3
+	VMAXPS     Z0, Z7, Z0
+	ADDQ       $+64, DX
+	SUBQ       $+64, CX
+	JGE        turn1
 
 turned2:
 	ADDQ      $+64, CX
@@ -5876,7 +5938,7 @@ done3:
 	RET
 
 // func largestAbsBF16AVX512(a *byte, n int) float32
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, SSE
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, MMX+, SSE
 TEXT ·largestAbsBF16AVX512(SB), NOSPLIT|NOFRAME, $0-20
 	MOVQ         a+0(FP), AX
 	MOVQ         n+8(FP), CX
@@ -5890,6 +5952,8 @@ TEXT ·largestAbsBF16AVX512(SB), NOSPLIT|NOFRAME, $0-20
 	JLT          turned2
 
 turn1:
+	PREFETCHT0  2048(AX)(DX*2)
+	PREFETCHT0  2112(AX)(DX*2)
 	VPMOVZXWD   (AX)(DX*2), Z4
 	VPMOVZXWD   32(AX)(DX*2), Z5
 	VPMOVZXWD   64(AX)(DX*2), Z6

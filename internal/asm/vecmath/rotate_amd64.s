@@ -41,7 +41,7 @@ DATA oddWords<>+30(SB)/2, $0x001f
 GLOBL oddWords<>(SB), RODATA|NOPTR, $32
 
 // func rotateHalfF32AVX2(dst *byte, x *byte, cos *float32, sin *float32, n int, count int, stride int)
-// Requires: AVX
+// Requires: AVX, MMX+
 TEXT ·rotateHalfF32AVX2(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), AX
 	MOVQ x+8(FP), CX
@@ -61,6 +61,30 @@ vector:
 	JLT  turned2
 
 turn1:
+	PREFETCHT0 2048(CX)(R8*4)
+	PREFETCHT0 2048(R11)(R8*4)
+
+	// PREFETCHW 2048(AX)(R8*4)
+	BYTE $0x42
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x80
+	BYTE $0x00
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2048(R10)(R8*4)
+	BYTE    $0x43
+	BYTE    $0x0f
+	BYTE    $0x0d
+	BYTE    $0x8c
+	BYTE    $0x82
+	BYTE    $0x00
+	BYTE    $0x08
+	BYTE    $0x00
+	BYTE    $0x00
 	VMOVUPS (CX)(R8*4), Y0
 	VMOVUPS 32(CX)(R8*4), Y3
 	VMOVUPS (R11)(R8*4), Y1
@@ -149,7 +173,7 @@ done5:
 	RET
 
 // func rotatePairsF32AVX2(dst *byte, x *byte, cos *float32, sin *float32, n int, count int, stride int)
-// Requires: AVX
+// Requires: AVX, MMX+
 TEXT ·rotatePairsF32AVX2(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), AX
 	MOVQ x+8(FP), CX
@@ -166,6 +190,18 @@ vector:
 	JLT          turned2
 
 turn1:
+	PREFETCHT0 2048(CX)(R8*4)
+
+	// PREFETCHW 2048(AX)(R8*4)
+	BYTE      $0x42
+	BYTE      $0x0f
+	BYTE      $0x0d
+	BYTE      $0x8c
+	BYTE      $0x80
+	BYTE      $0x00
+	BYTE      $0x08
+	BYTE      $0x00
+	BYTE      $0x00
 	VMOVUPS   (CX)(R8*4), Y1
 	VMOVUPS   32(CX)(R8*4), Y4
 	VPERMILPS $0xb1, Y1, Y2
@@ -234,7 +270,7 @@ done5:
 	RET
 
 // func rotateHalfF16AVX2(dst *byte, x *byte, cos *float32, sin *float32, n int, count int, stride int)
-// Requires: AVX, F16C
+// Requires: AVX, F16C, MMX+
 TEXT ·rotateHalfF16AVX2(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), AX
 	MOVQ x+8(FP), CX
@@ -254,6 +290,30 @@ vector:
 	JLT  turned2
 
 turn1:
+	PREFETCHT0 2048(CX)(R8*2)
+	PREFETCHT0 2048(R11)(R8*2)
+
+	// PREFETCHW 2048(AX)(R8*2)
+	BYTE $0x42
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x40
+	BYTE $0x00
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2048(R10)(R8*2)
+	BYTE      $0x43
+	BYTE      $0x0f
+	BYTE      $0x0d
+	BYTE      $0x8c
+	BYTE      $0x42
+	BYTE      $0x00
+	BYTE      $0x08
+	BYTE      $0x00
+	BYTE      $0x00
 	VCVTPH2PS (CX)(R8*2), Y0
 	VCVTPH2PS 16(CX)(R8*2), Y3
 	VCVTPH2PS (R11)(R8*2), Y1
@@ -451,7 +511,7 @@ done5:
 	RET
 
 // func rotatePairsF16AVX2(dst *byte, x *byte, cos *float32, sin *float32, n int, count int, stride int)
-// Requires: AVX, F16C
+// Requires: AVX, F16C, MMX+
 TEXT ·rotatePairsF16AVX2(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), AX
 	MOVQ x+8(FP), CX
@@ -468,6 +528,18 @@ vector:
 	JLT          turned2
 
 turn1:
+	PREFETCHT0 2048(CX)(R8*2)
+
+	// PREFETCHW 2048(AX)(R8*2)
+	BYTE      $0x42
+	BYTE      $0x0f
+	BYTE      $0x0d
+	BYTE      $0x8c
+	BYTE      $0x40
+	BYTE      $0x00
+	BYTE      $0x08
+	BYTE      $0x00
+	BYTE      $0x00
 	VCVTPH2PS (CX)(R8*2), Y1
 	VCVTPH2PS 16(CX)(R8*2), Y4
 	VPERMILPS $0xb1, Y1, Y2
@@ -590,7 +662,7 @@ done5:
 	RET
 
 // func rotateHalfBF16AVX2(dst *byte, x *byte, cos *float32, sin *float32, n int, count int, stride int)
-// Requires: AVX, AVX2
+// Requires: AVX, AVX2, MMX+
 TEXT ·rotateHalfBF16AVX2(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), AX
 	MOVQ x+8(FP), CX
@@ -610,6 +682,30 @@ vector:
 	JLT  turned2
 
 turn1:
+	PREFETCHT0 2048(CX)(R8*2)
+	PREFETCHT0 2048(R11)(R8*2)
+
+	// PREFETCHW 2048(AX)(R8*2)
+	BYTE $0x42
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x40
+	BYTE $0x00
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2048(R10)(R8*2)
+	BYTE         $0x43
+	BYTE         $0x0f
+	BYTE         $0x0d
+	BYTE         $0x8c
+	BYTE         $0x42
+	BYTE         $0x00
+	BYTE         $0x08
+	BYTE         $0x00
+	BYTE         $0x00
 	VPMOVZXWD    (CX)(R8*2), Y0
 	VPMOVZXWD    16(CX)(R8*2), Y1
 	VPSLLD       $0x10, Y0, Y0
@@ -885,7 +981,7 @@ done5:
 	RET
 
 // func rotatePairsBF16AVX2(dst *byte, x *byte, cos *float32, sin *float32, n int, count int, stride int)
-// Requires: AVX, AVX2
+// Requires: AVX, AVX2, MMX+
 TEXT ·rotatePairsBF16AVX2(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), AX
 	MOVQ x+8(FP), CX
@@ -902,6 +998,18 @@ vector:
 	JLT          turned2
 
 turn1:
+	PREFETCHT0 2048(CX)(R8*2)
+
+	// PREFETCHW 2048(AX)(R8*2)
+	BYTE         $0x42
+	BYTE         $0x0f
+	BYTE         $0x0d
+	BYTE         $0x8c
+	BYTE         $0x40
+	BYTE         $0x00
+	BYTE         $0x08
+	BYTE         $0x00
+	BYTE         $0x00
 	VPMOVZXWD    (CX)(R8*2), Y1
 	VPMOVZXWD    16(CX)(R8*2), Y2
 	VPSLLD       $0x10, Y1, Y1
@@ -1063,7 +1171,7 @@ done5:
 	RET
 
 // func rotateHalfStepsF32AVX2(dst *byte, x *byte, cos *float32, sin *float32, n int, count int, stride int)
-// Requires: AVX, F16C
+// Requires: AVX, F16C, MMX+
 TEXT ·rotateHalfStepsF32AVX2(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), AX
 	MOVQ x+8(FP), CX
@@ -1083,6 +1191,30 @@ vector:
 	JLT  turned2
 
 turn1:
+	PREFETCHT0 2048(CX)(R8*4)
+	PREFETCHT0 2048(R11)(R8*4)
+
+	// PREFETCHW 2048(AX)(R8*4)
+	BYTE $0x42
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x80
+	BYTE $0x00
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2048(R10)(R8*4)
+	BYTE      $0x43
+	BYTE      $0x0f
+	BYTE      $0x0d
+	BYTE      $0x8c
+	BYTE      $0x82
+	BYTE      $0x00
+	BYTE      $0x08
+	BYTE      $0x00
+	BYTE      $0x00
 	VMOVUPS   (CX)(R8*4), Y0
 	VMOVUPS   32(CX)(R8*4), Y3
 	VMOVUPS   (R11)(R8*4), Y1
@@ -1127,12 +1259,12 @@ turn1:
 	VCVTPS2PH $0x00, Y6, X3
 	VCVTPH2PS X2, Y2
 	VCVTPH2PS X3, Y3
-	VMOVUPS   Y2, (AX)(R8*4)
-	VMOVUPS   Y3, 32(AX)(R8*4)
 	VCVTPS2PH $0x00, Y0, X0
 	VCVTPS2PH $0x00, Y1, X1
 	VCVTPH2PS X0, Y0
 	VCVTPH2PS X1, Y1
+	VMOVUPS   Y2, (AX)(R8*4)
+	VMOVUPS   Y3, 32(AX)(R8*4)
 	VMOVUPS   Y0, (R10)(R8*4)
 	VMOVUPS   Y1, 32(R10)(R8*4)
 	ADDQ      $+16, R8
@@ -1167,9 +1299,9 @@ turn3:
 	VADDPS    Y0, Y1, Y0
 	VCVTPS2PH $0x00, Y2, X1
 	VCVTPH2PS X1, Y1
-	VMOVUPS   Y1, (AX)(R8*4)
 	VCVTPS2PH $0x00, Y0, X0
 	VCVTPH2PS X0, Y0
+	VMOVUPS   Y1, (AX)(R8*4)
 	VMOVUPS   Y0, (R10)(R8*4)
 	ADDQ      $+8, R8
 	SUBQ      $+8, R9
@@ -1205,9 +1337,9 @@ turned4:
 	VADDPS     Y1, Y2, Y1
 	VCVTPS2PH  $0x00, Y3, X2
 	VCVTPH2PS  X2, Y2
-	VMASKMOVPS Y2, Y0, (AX)(R8*4)
 	VCVTPS2PH  $0x00, Y1, X1
 	VCVTPH2PS  X1, Y1
+	VMASKMOVPS Y2, Y0, (AX)(R8*4)
 	VMASKMOVPS Y1, Y0, (R10)(R8*4)
 
 done5:
@@ -1219,7 +1351,7 @@ done5:
 	RET
 
 // func rotatePairsStepsF32AVX2(dst *byte, x *byte, cos *float32, sin *float32, n int, count int, stride int)
-// Requires: AVX, F16C
+// Requires: AVX, F16C, MMX+
 TEXT ·rotatePairsStepsF32AVX2(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), AX
 	MOVQ x+8(FP), CX
@@ -1236,6 +1368,18 @@ vector:
 	JLT          turned2
 
 turn1:
+	PREFETCHT0 2048(CX)(R8*4)
+
+	// PREFETCHW 2048(AX)(R8*4)
+	BYTE      $0x42
+	BYTE      $0x0f
+	BYTE      $0x0d
+	BYTE      $0x8c
+	BYTE      $0x80
+	BYTE      $0x00
+	BYTE      $0x08
+	BYTE      $0x00
+	BYTE      $0x00
 	VMOVUPS   (CX)(R8*4), Y1
 	VMOVUPS   32(CX)(R8*4), Y4
 	VPERMILPS $0xb1, Y1, Y2
@@ -1328,7 +1472,7 @@ done5:
 	RET
 
 // func rotateHalfStepsF16AVX2(dst *byte, x *byte, cos *float32, sin *float32, n int, count int, stride int)
-// Requires: AVX, F16C
+// Requires: AVX, F16C, MMX+
 TEXT ·rotateHalfStepsF16AVX2(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), AX
 	MOVQ x+8(FP), CX
@@ -1348,6 +1492,30 @@ vector:
 	JLT  turned2
 
 turn1:
+	PREFETCHT0 2048(CX)(R8*2)
+	PREFETCHT0 2048(R11)(R8*2)
+
+	// PREFETCHW 2048(AX)(R8*2)
+	BYTE $0x42
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x40
+	BYTE $0x00
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2048(R10)(R8*2)
+	BYTE      $0x43
+	BYTE      $0x0f
+	BYTE      $0x0d
+	BYTE      $0x8c
+	BYTE      $0x42
+	BYTE      $0x00
+	BYTE      $0x08
+	BYTE      $0x00
+	BYTE      $0x00
 	VCVTPH2PS (CX)(R8*2), Y0
 	VCVTPH2PS 16(CX)(R8*2), Y3
 	VCVTPH2PS (R11)(R8*2), Y1
@@ -1388,16 +1556,8 @@ turn1:
 	VCVTPH2PS X3, Y3
 	VADDPS    Y0, Y1, Y0
 	VADDPS    Y3, Y5, Y1
-	VCVTPS2PH $0x00, Y2, X2
-	VCVTPS2PH $0x00, Y6, X3
-	VCVTPH2PS X2, Y2
-	VCVTPH2PS X3, Y3
 	VCVTPS2PH $0x00, Y2, (AX)(R8*2)
-	VCVTPS2PH $0x00, Y3, 16(AX)(R8*2)
-	VCVTPS2PH $0x00, Y0, X0
-	VCVTPS2PH $0x00, Y1, X1
-	VCVTPH2PS X0, Y0
-	VCVTPH2PS X1, Y1
+	VCVTPS2PH $0x00, Y6, 16(AX)(R8*2)
 	VCVTPS2PH $0x00, Y0, (R10)(R8*2)
 	VCVTPS2PH $0x00, Y1, 16(R10)(R8*2)
 	ADDQ      $+16, R8
@@ -1430,11 +1590,7 @@ turn3:
 	VCVTPS2PH $0x00, Y0, X0
 	VCVTPH2PS X0, Y0
 	VADDPS    Y0, Y1, Y0
-	VCVTPS2PH $0x00, Y2, X1
-	VCVTPH2PS X1, Y1
-	VCVTPS2PH $0x00, Y1, (AX)(R8*2)
-	VCVTPS2PH $0x00, Y0, X0
-	VCVTPH2PS X0, Y0
+	VCVTPS2PH $0x00, Y2, (AX)(R8*2)
 	VCVTPS2PH $0x00, Y0, (R10)(R8*2)
 	ADDQ      $+8, R8
 	SUBQ      $+8, R9
@@ -1526,8 +1682,6 @@ piece11:
 	VCVTPH2PS  X0, Y0
 	VADDPS     Y0, Y2, Y0
 	VCVTPS2PH  $0x00, Y3, X1
-	VCVTPH2PS  X1, Y1
-	VCVTPS2PH  $0x00, Y1, X1
 	TESTQ      $0x00000004, R9
 	JEQ        piece12
 	MOVQ       R9, R11
@@ -1555,8 +1709,6 @@ piece13:
 	VPSRLDQ $0x02, X1, X1
 
 piece14:
-	VCVTPS2PH $0x00, Y0, X0
-	VCVTPH2PS X0, Y0
 	VCVTPS2PH $0x00, Y0, X0
 	TESTQ     $0x00000004, R9
 	JEQ       piece15
@@ -1593,7 +1745,7 @@ done5:
 	RET
 
 // func rotatePairsStepsF16AVX2(dst *byte, x *byte, cos *float32, sin *float32, n int, count int, stride int)
-// Requires: AVX, F16C
+// Requires: AVX, F16C, MMX+
 TEXT ·rotatePairsStepsF16AVX2(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), AX
 	MOVQ x+8(FP), CX
@@ -1610,6 +1762,18 @@ vector:
 	JLT          turned2
 
 turn1:
+	PREFETCHT0 2048(CX)(R8*2)
+
+	// PREFETCHW 2048(AX)(R8*2)
+	BYTE      $0x42
+	BYTE      $0x0f
+	BYTE      $0x0d
+	BYTE      $0x8c
+	BYTE      $0x40
+	BYTE      $0x00
+	BYTE      $0x08
+	BYTE      $0x00
+	BYTE      $0x00
 	VCVTPH2PS (CX)(R8*2), Y1
 	VCVTPH2PS 16(CX)(R8*2), Y4
 	VPERMILPS $0xb1, Y1, Y2
@@ -1634,10 +1798,6 @@ turn1:
 	VCVTPH2PS X3, Y3
 	VADDPS    Y2, Y1, Y1
 	VADDPS    Y5, Y3, Y2
-	VCVTPS2PH $0x00, Y1, X1
-	VCVTPS2PH $0x00, Y2, X2
-	VCVTPH2PS X1, Y1
-	VCVTPH2PS X2, Y2
 	VCVTPS2PH $0x00, Y1, (AX)(R8*2)
 	VCVTPS2PH $0x00, Y2, 16(AX)(R8*2)
 	ADDQ      $+16, R8
@@ -1662,8 +1822,6 @@ turn3:
 	VCVTPS2PH $0x00, Y1, X1
 	VCVTPH2PS X1, Y1
 	VADDPS    Y2, Y1, Y1
-	VCVTPS2PH $0x00, Y1, X1
-	VCVTPH2PS X1, Y1
 	VCVTPS2PH $0x00, Y1, (AX)(R8*2)
 	ADDQ      $+8, R8
 	SUBQ      $+8, R9
@@ -1719,8 +1877,6 @@ piece8:
 	VCVTPH2PS  X1, Y1
 	VADDPS     Y0, Y1, Y0
 	VCVTPS2PH  $0x00, Y0, X0
-	VCVTPH2PS  X0, Y0
-	VCVTPS2PH  $0x00, Y0, X0
 	TESTQ      $0x00000004, R9
 	JEQ        piece9
 	MOVQ       R9, R10
@@ -1756,7 +1912,7 @@ done5:
 	RET
 
 // func rotateHalfF32AVX512(dst *byte, x *byte, cos *float32, sin *float32, n int, count int, stride int)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·rotateHalfF32AVX512(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), AX
 	MOVQ x+8(FP), DX
@@ -1776,6 +1932,54 @@ vector:
 	JLT  turned2
 
 turn1:
+	PREFETCHT0 2048(DX)(R9*4)
+	PREFETCHT0 2112(DX)(R9*4)
+	PREFETCHT0 2048(R11)(R9*4)
+	PREFETCHT0 2112(R11)(R9*4)
+
+	// PREFETCHW 2048(AX)(R9*4)
+	BYTE $0x42
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x88
+	BYTE $0x00
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2112(AX)(R9*4)
+	BYTE $0x42
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x88
+	BYTE $0x40
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2048(R10)(R9*4)
+	BYTE $0x43
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x8a
+	BYTE $0x00
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2112(R10)(R9*4)
+	BYTE    $0x43
+	BYTE    $0x0f
+	BYTE    $0x0d
+	BYTE    $0x8c
+	BYTE    $0x8a
+	BYTE    $0x40
+	BYTE    $0x08
+	BYTE    $0x00
+	BYTE    $0x00
 	VMOVUPS (DX)(R9*4), Z0
 	VMOVUPS 64(DX)(R9*4), Z3
 	VMOVUPS (R11)(R9*4), Z1
@@ -1864,7 +2068,7 @@ done5:
 	RET
 
 // func rotatePairsF32AVX512(dst *byte, x *byte, cos *float32, sin *float32, n int, count int, stride int)
-// Requires: AVX, AVX512DQ, AVX512F
+// Requires: AVX, AVX512DQ, AVX512F, MMX+
 TEXT ·rotatePairsF32AVX512(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), AX
 	MOVQ x+8(FP), DX
@@ -1881,6 +2085,30 @@ vector:
 	JLT          turned2
 
 turn1:
+	PREFETCHT0 2048(DX)(R9*4)
+	PREFETCHT0 2112(DX)(R9*4)
+
+	// PREFETCHW 2048(AX)(R9*4)
+	BYTE $0x42
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x88
+	BYTE $0x00
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2112(AX)(R9*4)
+	BYTE      $0x42
+	BYTE      $0x0f
+	BYTE      $0x0d
+	BYTE      $0x8c
+	BYTE      $0x88
+	BYTE      $0x40
+	BYTE      $0x08
+	BYTE      $0x00
+	BYTE      $0x00
 	VMOVUPS   (DX)(R9*4), Z1
 	VMOVUPS   64(DX)(R9*4), Z4
 	VPERMILPS $0xb1, Z1, Z2
@@ -1949,7 +2177,7 @@ done5:
 	RET
 
 // func rotateHalfF16AVX512(dst *byte, x *byte, cos *float32, sin *float32, n int, count int, stride int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, MMX+
 TEXT ·rotateHalfF16AVX512(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), AX
 	MOVQ x+8(FP), DX
@@ -1969,6 +2197,30 @@ vector:
 	JLT  turned2
 
 turn1:
+	PREFETCHT0 2048(DX)(R9*2)
+	PREFETCHT0 2048(R11)(R9*2)
+
+	// PREFETCHW 2048(AX)(R9*2)
+	BYTE $0x42
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x48
+	BYTE $0x00
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2048(R10)(R9*2)
+	BYTE      $0x43
+	BYTE      $0x0f
+	BYTE      $0x0d
+	BYTE      $0x8c
+	BYTE      $0x4a
+	BYTE      $0x00
+	BYTE      $0x08
+	BYTE      $0x00
+	BYTE      $0x00
 	VCVTPH2PS (DX)(R9*2), Z0
 	VCVTPH2PS 32(DX)(R9*2), Z3
 	VCVTPH2PS (R11)(R9*2), Z1
@@ -2061,7 +2313,7 @@ done5:
 	RET
 
 // func rotatePairsF16AVX512(dst *byte, x *byte, cos *float32, sin *float32, n int, count int, stride int)
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, MMX+
 TEXT ·rotatePairsF16AVX512(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), AX
 	MOVQ x+8(FP), DX
@@ -2078,6 +2330,18 @@ vector:
 	JLT          turned2
 
 turn1:
+	PREFETCHT0 2048(DX)(R9*2)
+
+	// PREFETCHW 2048(AX)(R9*2)
+	BYTE      $0x42
+	BYTE      $0x0f
+	BYTE      $0x0d
+	BYTE      $0x8c
+	BYTE      $0x48
+	BYTE      $0x00
+	BYTE      $0x08
+	BYTE      $0x00
+	BYTE      $0x00
 	VCVTPH2PS (DX)(R9*2), Z1
 	VCVTPH2PS 32(DX)(R9*2), Z4
 	VPERMILPS $0xb1, Z1, Z2
@@ -2148,7 +2412,7 @@ done5:
 	RET
 
 // func rotateHalfBF16AVX512(dst *byte, x *byte, cos *float32, sin *float32, n int, count int, stride int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, MMX+
 TEXT ·rotateHalfBF16AVX512(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), AX
 	MOVQ x+8(FP), DX
@@ -2168,6 +2432,30 @@ vector:
 	JLT  turned2
 
 turn1:
+	PREFETCHT0 2048(DX)(R9*2)
+	PREFETCHT0 2048(R11)(R9*2)
+
+	// PREFETCHW 2048(AX)(R9*2)
+	BYTE $0x42
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x48
+	BYTE $0x00
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2048(R10)(R9*2)
+	BYTE          $0x43
+	BYTE          $0x0f
+	BYTE          $0x0d
+	BYTE          $0x8c
+	BYTE          $0x4a
+	BYTE          $0x00
+	BYTE          $0x08
+	BYTE          $0x00
+	BYTE          $0x00
 	VPMOVZXWD     (DX)(R9*2), Z0
 	VPMOVZXWD     32(DX)(R9*2), Z2
 	VPSLLD        $0x10, Z0, Z0
@@ -2322,7 +2610,7 @@ done5:
 	RET
 
 // func rotatePairsBF16AVX512(dst *byte, x *byte, cos *float32, sin *float32, n int, count int, stride int)
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, MMX+
 TEXT ·rotatePairsBF16AVX512(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), AX
 	MOVQ x+8(FP), DX
@@ -2339,6 +2627,18 @@ vector:
 	JLT          turned2
 
 turn1:
+	PREFETCHT0 2048(DX)(R9*2)
+
+	// PREFETCHW 2048(AX)(R9*2)
+	BYTE          $0x42
+	BYTE          $0x0f
+	BYTE          $0x0d
+	BYTE          $0x8c
+	BYTE          $0x48
+	BYTE          $0x00
+	BYTE          $0x08
+	BYTE          $0x00
+	BYTE          $0x00
 	VPMOVZXWD     (DX)(R9*2), Z1
 	VPMOVZXWD     32(DX)(R9*2), Z3
 	VPSLLD        $0x10, Z1, Z1
@@ -2440,7 +2740,7 @@ done5:
 	RET
 
 // func rotateHalfStepsF32AVX512(dst *byte, x *byte, cos *float32, sin *float32, n int, count int, stride int)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·rotateHalfStepsF32AVX512(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), AX
 	MOVQ x+8(FP), DX
@@ -2460,6 +2760,54 @@ vector:
 	JLT  turned2
 
 turn1:
+	PREFETCHT0 2048(DX)(R9*4)
+	PREFETCHT0 2112(DX)(R9*4)
+	PREFETCHT0 2048(R11)(R9*4)
+	PREFETCHT0 2112(R11)(R9*4)
+
+	// PREFETCHW 2048(AX)(R9*4)
+	BYTE $0x42
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x88
+	BYTE $0x00
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2112(AX)(R9*4)
+	BYTE $0x42
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x88
+	BYTE $0x40
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2048(R10)(R9*4)
+	BYTE $0x43
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x8a
+	BYTE $0x00
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2112(R10)(R9*4)
+	BYTE      $0x43
+	BYTE      $0x0f
+	BYTE      $0x0d
+	BYTE      $0x8c
+	BYTE      $0x8a
+	BYTE      $0x40
+	BYTE      $0x08
+	BYTE      $0x00
+	BYTE      $0x00
 	VMOVUPS   (DX)(R9*4), Z0
 	VMOVUPS   64(DX)(R9*4), Z3
 	VMOVUPS   (R11)(R9*4), Z1
@@ -2504,12 +2852,12 @@ turn1:
 	VCVTPS2PH $0x00, Z6, Y3
 	VCVTPH2PS Y2, Z2
 	VCVTPH2PS Y3, Z3
-	VMOVUPS   Z2, (AX)(R9*4)
-	VMOVUPS   Z3, 64(AX)(R9*4)
 	VCVTPS2PH $0x00, Z0, Y0
 	VCVTPS2PH $0x00, Z1, Y1
 	VCVTPH2PS Y0, Z0
 	VCVTPH2PS Y1, Z1
+	VMOVUPS   Z2, (AX)(R9*4)
+	VMOVUPS   Z3, 64(AX)(R9*4)
 	VMOVUPS   Z0, (R10)(R9*4)
 	VMOVUPS   Z1, 64(R10)(R9*4)
 	ADDQ      $+32, R9
@@ -2544,9 +2892,9 @@ turn3:
 	VADDPS    Z0, Z1, Z0
 	VCVTPS2PH $0x00, Z2, Y1
 	VCVTPH2PS Y1, Z1
-	VMOVUPS   Z1, (AX)(R9*4)
 	VCVTPS2PH $0x00, Z0, Y0
 	VCVTPH2PS Y0, Z0
+	VMOVUPS   Z1, (AX)(R9*4)
 	VMOVUPS   Z0, (R10)(R9*4)
 	ADDQ      $+16, R9
 	SUBQ      $+16, CX
@@ -2582,9 +2930,9 @@ turned4:
 	VADDPS    Z0, Z1, Z0
 	VCVTPS2PH $0x00, Z2, Y1
 	VCVTPH2PS Y1, Z1
-	VMOVUPS   Z1, K1, (AX)(R9*4)
 	VCVTPS2PH $0x00, Z0, Y0
 	VCVTPH2PS Y0, Z0
+	VMOVUPS   Z1, K1, (AX)(R9*4)
 	VMOVUPS   Z0, K1, (R10)(R9*4)
 
 done5:
@@ -2596,7 +2944,7 @@ done5:
 	RET
 
 // func rotatePairsStepsF32AVX512(dst *byte, x *byte, cos *float32, sin *float32, n int, count int, stride int)
-// Requires: AVX, AVX512DQ, AVX512F
+// Requires: AVX, AVX512DQ, AVX512F, MMX+
 TEXT ·rotatePairsStepsF32AVX512(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), AX
 	MOVQ x+8(FP), DX
@@ -2613,6 +2961,30 @@ vector:
 	JLT          turned2
 
 turn1:
+	PREFETCHT0 2048(DX)(R9*4)
+	PREFETCHT0 2112(DX)(R9*4)
+
+	// PREFETCHW 2048(AX)(R9*4)
+	BYTE $0x42
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x88
+	BYTE $0x00
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2112(AX)(R9*4)
+	BYTE      $0x42
+	BYTE      $0x0f
+	BYTE      $0x0d
+	BYTE      $0x8c
+	BYTE      $0x88
+	BYTE      $0x40
+	BYTE      $0x08
+	BYTE      $0x00
+	BYTE      $0x00
 	VMOVUPS   (DX)(R9*4), Z1
 	VMOVUPS   64(DX)(R9*4), Z4
 	VPERMILPS $0xb1, Z1, Z2
@@ -2705,7 +3077,7 @@ done5:
 	RET
 
 // func rotateHalfStepsF16AVX512(dst *byte, x *byte, cos *float32, sin *float32, n int, count int, stride int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, MMX+
 TEXT ·rotateHalfStepsF16AVX512(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), AX
 	MOVQ x+8(FP), DX
@@ -2725,6 +3097,30 @@ vector:
 	JLT  turned2
 
 turn1:
+	PREFETCHT0 2048(DX)(R9*2)
+	PREFETCHT0 2048(R11)(R9*2)
+
+	// PREFETCHW 2048(AX)(R9*2)
+	BYTE $0x42
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x48
+	BYTE $0x00
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2048(R10)(R9*2)
+	BYTE      $0x43
+	BYTE      $0x0f
+	BYTE      $0x0d
+	BYTE      $0x8c
+	BYTE      $0x4a
+	BYTE      $0x00
+	BYTE      $0x08
+	BYTE      $0x00
+	BYTE      $0x00
 	VCVTPH2PS (DX)(R9*2), Z0
 	VCVTPH2PS 32(DX)(R9*2), Z3
 	VCVTPH2PS (R11)(R9*2), Z1
@@ -2765,16 +3161,8 @@ turn1:
 	VCVTPH2PS Y3, Z3
 	VADDPS    Z0, Z1, Z0
 	VADDPS    Z3, Z5, Z1
-	VCVTPS2PH $0x00, Z2, Y2
-	VCVTPS2PH $0x00, Z6, Y3
-	VCVTPH2PS Y2, Z2
-	VCVTPH2PS Y3, Z3
 	VCVTPS2PH $0x00, Z2, (AX)(R9*2)
-	VCVTPS2PH $0x00, Z3, 32(AX)(R9*2)
-	VCVTPS2PH $0x00, Z0, Y0
-	VCVTPS2PH $0x00, Z1, Y1
-	VCVTPH2PS Y0, Z0
-	VCVTPH2PS Y1, Z1
+	VCVTPS2PH $0x00, Z6, 32(AX)(R9*2)
 	VCVTPS2PH $0x00, Z0, (R10)(R9*2)
 	VCVTPS2PH $0x00, Z1, 32(R10)(R9*2)
 	ADDQ      $+32, R9
@@ -2807,11 +3195,7 @@ turn3:
 	VCVTPS2PH $0x00, Z0, Y0
 	VCVTPH2PS Y0, Z0
 	VADDPS    Z0, Z1, Z0
-	VCVTPS2PH $0x00, Z2, Y1
-	VCVTPH2PS Y1, Z1
-	VCVTPS2PH $0x00, Z1, (AX)(R9*2)
-	VCVTPS2PH $0x00, Z0, Y0
-	VCVTPH2PS Y0, Z0
+	VCVTPS2PH $0x00, Z2, (AX)(R9*2)
 	VCVTPS2PH $0x00, Z0, (R10)(R9*2)
 	ADDQ      $+16, R9
 	SUBQ      $+16, CX
@@ -2848,11 +3232,7 @@ turned4:
 	VCVTPH2PS   Y0, Z0
 	VADDPS      Z0, Z1, Z0
 	VCVTPS2PH   $0x00, Z2, Y1
-	VCVTPH2PS   Y1, Z1
-	VCVTPS2PH   $0x00, Z1, Y1
 	VMOVDQU16   Y1, K1, (AX)(R9*2)
-	VCVTPS2PH   $0x00, Z0, Y0
-	VCVTPH2PS   Y0, Z0
 	VCVTPS2PH   $0x00, Z0, Y0
 	VMOVDQU16   Y0, K1, (R10)(R9*2)
 
@@ -2865,7 +3245,7 @@ done5:
 	RET
 
 // func rotatePairsStepsF16AVX512(dst *byte, x *byte, cos *float32, sin *float32, n int, count int, stride int)
-// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, MMX+
 TEXT ·rotatePairsStepsF16AVX512(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), AX
 	MOVQ x+8(FP), DX
@@ -2882,6 +3262,18 @@ vector:
 	JLT          turned2
 
 turn1:
+	PREFETCHT0 2048(DX)(R9*2)
+
+	// PREFETCHW 2048(AX)(R9*2)
+	BYTE      $0x42
+	BYTE      $0x0f
+	BYTE      $0x0d
+	BYTE      $0x8c
+	BYTE      $0x48
+	BYTE      $0x00
+	BYTE      $0x08
+	BYTE      $0x00
+	BYTE      $0x00
 	VCVTPH2PS (DX)(R9*2), Z1
 	VCVTPH2PS 32(DX)(R9*2), Z4
 	VPERMILPS $0xb1, Z1, Z2
@@ -2906,10 +3298,6 @@ turn1:
 	VCVTPH2PS Y3, Z3
 	VADDPS    Z2, Z1, Z1
 	VADDPS    Z5, Z3, Z2
-	VCVTPS2PH $0x00, Z1, Y1
-	VCVTPS2PH $0x00, Z2, Y2
-	VCVTPH2PS Y1, Z1
-	VCVTPH2PS Y2, Z2
 	VCVTPS2PH $0x00, Z1, (AX)(R9*2)
 	VCVTPS2PH $0x00, Z2, 32(AX)(R9*2)
 	ADDQ      $+32, R9
@@ -2934,8 +3322,6 @@ turn3:
 	VCVTPS2PH $0x00, Z1, Y1
 	VCVTPH2PS Y1, Z1
 	VADDPS    Z2, Z1, Z1
-	VCVTPS2PH $0x00, Z1, Y1
-	VCVTPH2PS Y1, Z1
 	VCVTPS2PH $0x00, Z1, (AX)(R9*2)
 	ADDQ      $+16, R9
 	SUBQ      $+16, CX
@@ -2962,8 +3348,6 @@ turned4:
 	VCVTPS2PH   $0x00, Z1, Y1
 	VCVTPH2PS   Y1, Z1
 	VADDPS      Z0, Z1, Z0
-	VCVTPS2PH   $0x00, Z0, Y0
-	VCVTPH2PS   Y0, Z0
 	VCVTPS2PH   $0x00, Z0, Y0
 	VMOVDQU16   Y0, K1, (AX)(R9*2)
 

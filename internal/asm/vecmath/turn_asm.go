@@ -21,12 +21,16 @@ func Turn(size int, dst, src []byte, dstStride, srcStride, rows, cols int) (done
 	_ = src[(doneCols-1)*srcStride+doneRows*size-1]
 	for r := 0; r < doneRows; r += edge {
 		d, s := unsafe.SliceData(dst[r*dstStride:]), unsafe.SliceData(src[r*size:])
-		switch size {
-		case 1:
+		switch wide := active() == avx512; {
+		case size == 1:
 			turn1AVX2(d, s, dstStride, srcStride, doneCols/edge)
-		case 2:
+		case size == 2 && wide:
+			turn2AVX512(d, s, dstStride, srcStride, doneCols/edge)
+		case size == 2:
 			turn2AVX2(d, s, dstStride, srcStride, doneCols/edge)
-		case 4:
+		case size == 4 && wide:
+			turn4AVX512(d, s, dstStride, srcStride, doneCols/edge)
+		case size == 4:
 			turn4AVX2(d, s, dstStride, srcStride, doneCols/edge)
 		default:
 			turn8AVX2(d, s, dstStride, srcStride, doneCols/edge)

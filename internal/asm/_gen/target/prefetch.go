@@ -15,9 +15,8 @@ import (
 // prefetchW is an instruction that neither avo nor Go's assembler knows.
 const prefetchW = "PREFETCHW"
 
-// PREFETCHW asks for the line at m, which has a base and an index, to write it
-// soon. Processors without the instruction do nothing. Write replaces it by its
-// bytes.
+// PREFETCHW asks for the line at m, which has a base, to write it soon.
+// Processors without the instruction do nothing. Write replaces it by its bytes.
 func PREFETCHW(c *build.Context, m operand.Mem) {
 	i, err := x86.PREFETCHT0(m)
 	if err != nil {
@@ -27,8 +26,8 @@ func PREFETCHW(c *build.Context, m operand.Mem) {
 	c.Instruction(i)
 }
 
-// encodePrefetch gives the bytes of PREFETCHW: REX 0F 0D /1 with an index and a
-// displacement of 32 bits.
+// encodePrefetch gives the bytes of PREFETCHW: REX 0F 0D /1 with a SIB byte and
+// a displacement of 32 bits.
 func encodePrefetch(i *ir.Instruction) ([]ir.Node, error) {
 	m, ok := i.Operands[0].(operand.Mem)
 	if !ok {
@@ -41,8 +40,11 @@ func encodePrefetch(i *ir.Instruction) ([]ir.Node, error) {
 		}
 		return byte(p.PhysicalIndex())
 	}
-	base, index := number(m.Base), number(m.Index)
-	scale := byte(bits.TrailingZeros8(m.Scale))
+	const none = 4 // as an index
+	base, index, scale := number(m.Base), byte(none), byte(0)
+	if m.Index != nil {
+		index, scale = number(m.Index), byte(bits.TrailingZeros8(m.Scale))
+	}
 	code := []byte{0x40 | index>>3<<1 | base>>3, 0x0f, 0x0d, 0x8c, scale<<6 | index&7<<3 | base&7}
 	code = binary.LittleEndian.AppendUint32(code, uint32(m.Disp))
 	nodes := []ir.Node{&ir.Comment{Lines: []string{i.Opcode + " " + m.Asm()}}}

@@ -59,7 +59,13 @@ func arithFile(c *build.Context) {
 // binary makes a function of two arrays.
 func (v isa) binary(name, what string, e element, f func(a vec, b operand.Op) vec) {
 	v.array(name+e.name, "writes "+what, signature{second: true}, func(l *loop, p pointers) {
-		l.each(v.light(e), func() { l.store(f(l.load(p.src, e), l.load(p.b, e)), p.dst, e) })
+		l.stream(e, p)
+		body := func() { l.store(f(l.load(p.src, e), l.load(p.b, e)), p.dst, e) }
+		if e == bf16 {
+			l.eachPair(v.light(f32)/2, v.roundEven, body)
+		} else {
+			l.each(v.light(e), body)
+		}
 	})
 }
 
@@ -99,6 +105,7 @@ func (v isa) roundScaled() {
 // gain b is float32.
 func (v isa) scaleMul(e element) {
 	v.array("scaleMul"+e.name, "writes (a·s)·b, b being float32", signature{second: true, scalars: []string{"s"}}, func(l *loop, p pointers) {
+		l.stream(e, pointers{dst: p.dst, src: p.src})
 		l.each(v.light(e), func() {
 			l.store(v.mul(v.mul(l.load(p.src, e), p.scalars[0]), l.load(p.b, f32)), p.dst, e)
 		})

@@ -1,7 +1,8 @@
 // Package vecmath generates functions of arrays: elementary functions, sums,
 // conversions and moves. Every function exists for AVX2 with FMA and F16C and
-// for AVX-512, from one source, and gives the same bits at both; those that are
-// bound by shuffles or memory exist for AVX2 and serve both.
+// for AVX-512, from one source, and gives the same bits at both, but for what
+// package vecmath says of 16-bit gates; most of those that are bound by shuffles or
+// memory exist for AVX2 and serve both.
 package vecmath
 
 import "goatb/internal/asm/gen/target"
@@ -20,6 +21,7 @@ func Files() []target.File {
 		{Package: "vecmath", Name: "soften", Build: softenFile},
 		{Package: "vecmath", Name: "trig", Build: trigFile},
 		{Package: "vecmath", Name: "turn", Build: turnFile},
+		{Package: "vecmath", Name: "turnwide", Build: turnWideFile},
 		{Package: "vecmath", Name: "words", Build: wordsFile},
 	}
 }

@@ -13,9 +13,8 @@ import (
 // lineBytes is the size of a cache line.
 const lineBytes = 64
 
-// turnFile makes transposes of matrices of 1, 2, 4 and 8 byte elements, with
-// 256-bit registers: shuffles, of which there is one a cycle at every width, are
-// what they cost.
+// turnFile makes transposes of matrices of 1, 2, 4 and 8 byte elements with
+// 256-bit registers.
 func turnFile(c *build.Context) {
 	for _, t := range []turn{
 		{c: c, size: 8, rows: 4, cols: 4},
