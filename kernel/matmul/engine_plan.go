@@ -32,7 +32,9 @@ const (
 	// maxSweepBytes bounds the sums that are kept.
 	maxSweepBytes = 3 << 18
 	// narrowTiles is the number of tiles of an item's rows up to which each widens a
-	// panel of 2-byte elements for itself: more are faster with a widened panel.
+	// panel of 2-byte elements for itself: more are faster with a widened panel. It
+	// is twice as many where a step of the panel holds two elements, whose widening
+	// is a shift and a mask.
 	narrowTiles = 2
 	// leastKeptBytes and mostKeptBytes bound the packed weights that are kept: as
 	// much as a core's share of L3 lets stay there.
@@ -180,7 +182,7 @@ func (e *engine) book(t *plan, m kernel.Machine) {
 	t.Kept = !e.passes(&t.W) && t.SubM < t.TileM
 	t.DirectX = t.M == 1 && e.inPlace(&t.X) && e.flip() == 0 && t.K%e.step() == 0
 	t.Span = t.span()
-	fit := l2(m) / 4 / (4 * t.SubM)
+	fit := l2(m) / 8 / (4 * t.SubM)
 	if t.Kept {
 		fit = 0
 	}
@@ -195,7 +197,7 @@ func (e *engine) book(t *plan, m kernel.Machine) {
 	}
 	t.OneRow = e.rowStreams(t) || e.set.Row != nil && t.DirectX && t.DirectOut && !t.Split && e.isPanels(&t.W) && t.K <= t.Chunk && 4*t.N*t.K <= l2(m)
 	narrow := e.narrow(&t.W)
-	t.Narrow = narrow != nil && t.TileM <= narrowTiles*int64(len(narrow.Rows))
+	t.Narrow = narrow != nil && t.TileM <= narrowTiles*int64(t.W.Step)*int64(len(narrow.Rows))
 	panel := gemm.PanelColumns * roundUp(e.words(chunk), 2)
 	switch {
 	case t.Kept:
