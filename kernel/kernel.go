@@ -42,6 +42,9 @@ type Def[P comparable, T any] struct {
 	// Supports returns why the kernel cannot do p, or nil. A nil Supports
 	// supports everything.
 	Supports func(p *Problem, a P) error
+	// Slower says, for people, which of the kernel's faster ways a problem that it
+	// supports turns off, and why. Nothing depends on it. Nil means none.
+	Slower func(p *Problem, a P) []string
 	// Scratch bounds the scratch bytes for every tiling of p, whatever the
 	// host values. A nil Scratch needs none.
 	Scratch func(p *Problem, a P) int64
@@ -83,6 +86,7 @@ type Kernel struct {
 	keys     int
 	program  device.Program
 	supports func(p *Problem) error
+	slower   func(p *Problem) []string
 	scratch  func(p *Problem) int64
 	tail     func(p *Problem) int
 	tile     func(p *Problem, dst []byte) (Grid, error)
@@ -126,6 +130,12 @@ func Define[P comparable, T any](d Def[P, T]) *Kernel {
 			return nil
 		}
 		return d.Supports(p, a)
+	}
+	k.slower = func(p *Problem) []string {
+		if d.Slower == nil || k.supports(p) != nil {
+			return nil
+		}
+		return d.Slower(p, mustParams[P](p))
 	}
 	k.scratch = func(p *Problem) int64 {
 		if d.Scratch == nil {
@@ -238,6 +248,10 @@ func (k *Kernel) Program() *device.Program { return &k.program }
 
 // Supports returns why the kernel cannot do p, or nil.
 func (k *Kernel) Supports(p *Problem) error { return k.supports(p) }
+
+// Slower says which of the kernel's faster ways p turns off, and why: none for a
+// problem that it does not support.
+func (k *Kernel) Slower(p *Problem) []string { return k.slower(p) }
 
 // Scratch bounds the scratch bytes of every tiling of p.
 func (k *Kernel) Scratch(p *Problem) int64 { return k.scratch(p) }

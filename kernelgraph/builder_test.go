@@ -2,6 +2,7 @@ package kernelgraph_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -45,6 +46,9 @@ func TestBuilderKeepsRefusals(t *testing.T) {
 	g := build(t, b)
 	require.Len(t, g.Nodes[0].Refused, 1)
 	assert.Equal(t, "test/picky", g.Nodes[0].Refused[0].Kernel)
+	var text strings.Builder
+	require.NoError(t, g.WriteReasons(&text))
+	assert.Equal(t, "0 k: test/plain instead of test/picky: not this one\n", text.String())
 	err := b.Kernel(kernelgraph.Call{Table: kernel.Table{picky}, Params: none{}, In: refs{b.In(0)}, Out: refs{b.Out(0)}})
 	assert.ErrorIs(t, err, status.ErrInvalidParam)
 	assert.ErrorContains(t, err, "not this one")

@@ -69,6 +69,33 @@ func (g *Graph) WriteText(w io.Writer, plan *Workspace) error {
 	return err
 }
 
+// Slower says which of its kernel's faster ways the node's problem turns off, and
+// why.
+func (n *Node) Slower() []string {
+	if n.Kernel == nil {
+		return nil
+	}
+	return n.Kernel.Slower(&n.Problem)
+}
+
+// WriteReasons writes what a shape, a type or the processor turns off: the kernels
+// that would come before each node's own, with why they were not taken, and the
+// ways of its own that the node does not go. Other nodes have no line.
+func (g *Graph) WriteReasons(w io.Writer) error {
+	var b strings.Builder
+	for i := range g.Nodes {
+		n := &g.Nodes[i]
+		for _, r := range n.Refused {
+			fmt.Fprintf(&b, "%d %s: %s instead of %s: %v\n", i, n.Path, n.What(), r.Kernel, r.Reason)
+		}
+		for _, why := range n.Slower() {
+			fmt.Fprintf(&b, "%d %s: %s: %s\n", i, n.Path, n.What(), why)
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
 // peak names the node at which the most memory is live.
 func (g *Graph) peak(plan *Workspace) string {
 	if len(plan.Lives) == 0 {

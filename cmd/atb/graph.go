@@ -22,6 +22,7 @@ type graphCmd struct {
 	Solver *int   `help:"Workspace solver, 0 to 4; the variable's when left out." placeholder:"0..4"`
 	Format string `help:"Output format: text, dot, svg (a drawing of the workspace plan) or json." enum:"text,dot,svg,json" default:"text"`
 	Plan   bool   `help:"Add the workspace plan to the text; json always has it."`
+	Why    bool   `help:"Add why kernels that come first were not chosen, and what of those chosen is turned off; json always has it."`
 	Tasks  bool   `help:"Show the task lists of policy device-sink, with what its gates decided; json has both then."`
 	sinkFlags
 	JSON bool `help:"Same as --format json." name:"json"`
@@ -70,6 +71,8 @@ func (g *graphCmd) validate() error {
 	switch {
 	case g.Tasks && (g.Format == "dot" || g.Format == "svg" || g.Plan):
 		return fmt.Errorf("--tasks: want --format text or json, without --plan")
+	case g.Why && (g.Tasks || g.Format == "dot" || g.Format == "svg"):
+		return fmt.Errorf("--why: want --format text or json, without --tasks")
 	case (g.File == "") == (g.Model == ""):
 		return fmt.Errorf("want either a graph file or --model")
 	case g.JSON && g.Format != "text" && g.Format != "json":
@@ -137,10 +140,14 @@ func (g *graphCmd) show(w io.Writer, op *atb.Op, in []atb.Tensor) error {
 	case g.Format == "svg":
 		t, r := planTable(kg, ws)
 		return mempool.WriteSVG(w, t, r)
-	case g.Plan:
-		return kg.WriteText(w, ws)
 	}
-	return kg.WriteText(w, nil)
+	if !g.Plan {
+		ws = nil
+	}
+	if err := kg.WriteText(w, ws); err != nil || !g.Why {
+		return err
+	}
+	return kg.WriteReasons(w)
 }
 
 // planTable turns a workspace plan into what the drawing reads.

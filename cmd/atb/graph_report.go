@@ -39,6 +39,15 @@ type kernelEntry struct {
 	Scratch   int64    `json:"scratch"`
 	Reads     []string `json:"reads"`
 	Writes    []string `json:"writes"`
+	// Refused lists the kernels that would have come first, Slower what of the
+	// kernel the node turns off.
+	Refused []refusedEntry `json:"refused"`
+	Slower  []string       `json:"slower"`
+}
+
+type refusedEntry struct {
+	Kernel string `json:"kernel"`
+	Reason string `json:"reason"`
 }
 
 type planEntry struct {
@@ -134,7 +143,10 @@ func operationEntries(op *atb.Op) ([]operationEntry, error) {
 func kernelOf(kg *kernelgraph.Graph, i int, in []atb.Tensor) (kernelEntry, error) {
 	n := &kg.Nodes[i]
 	operation, _, _ := strings.Cut(n.Path, "/")
-	k := kernelEntry{ID: i, Operation: operation, Kernel: n.What(), Scratch: n.Scratch, Reads: present(kg, n.In), Writes: present(kg, n.Out)}
+	k := kernelEntry{ID: i, Operation: operation, Kernel: n.What(), Scratch: n.Scratch, Reads: present(kg, n.In), Writes: present(kg, n.Out), Refused: []refusedEntry{}, Slower: append([]string{}, n.Slower()...)}
+	for _, r := range n.Refused {
+		k.Refused = append(k.Refused, refusedEntry{r.Kernel, r.Reason.Error()})
+	}
 	if n.Kernel == nil {
 		return k, nil
 	}

@@ -129,6 +129,30 @@ func TestGraphJSON(t *testing.T) {
 	require.Equal(t, []bufferEntry{{"v", 96, 0, 2, base}, {"k", 96, 1, 2, base + 512}, {"q", 192, 3, 4, base}}, r.Plan.Buffers)
 }
 
+// TestGraphWhy shows what a shape turns off, as text and as JSON.
+func TestGraphWhy(t *testing.T) {
+	cleanEnv(t)
+	file := write(t, "g.json", []byte(`{"name": "g", "inputs": [{"name": "x", "dtype": "f32", "shape": [4, 6]}], "outputs": ["y"],
+		"nodes": [{"name": "soft", "op": "SoftmaxOperation", "param": {"axes": [0]}, "in": ["x"], "out": ["y"]}]}`))
+	plain := fine(t, "graph", file)
+	require.NotContains(t, plain, "instead of")
+	text := fine(t, "graph", "--why", file)
+	require.True(t, strings.HasPrefix(text, plain))
+	require.Contains(t, text, "0 soft: softmax/columns instead of softmax/rows: slices have a stride of 6")
+	require.Contains(t, fine(t, "graph", "--why", "--plan", "testdata/attention.json"), "attend: paged/go: keys are gathered: want blocks of 8 positions or more, got 2")
+	var r graphReport
+	strictJSON(t, fine(t, "graph", "--json", file), &r)
+	require.Equal(t, "softmax/rows", r.Kernels[0].Refused[0].Kernel)
+	require.Contains(t, r.Kernels[0].Refused[0].Reason, "slices have a stride of 6")
+	strictJSON(t, fine(t, "graph", "--json", "testdata/attention.json"), &r)
+	require.Len(t, r.Kernels[4].Slower, 2)
+	for _, other := range [][]string{{"--tasks"}, {"--format", "dot"}, {"--format", "svg"}} {
+		bad := atbRun(t, append([]string{"graph", "--why", file}, other...)...)
+		assert.Equal(t, exitUsage, bad.code, other)
+		assert.Contains(t, bad.stderr, "--why")
+	}
+}
+
 // TestGraphWantsHostValues asks for the tilings of a graph whose lengths are
 // not there.
 func TestGraphWantsHostValues(t *testing.T) {

@@ -17,7 +17,7 @@
 //   - E, memory planners: 01 03 05 07 09 11 13 15 17 19 21 23 25 27 29 31
 //   - F, caches: 01 03 05 07 09 11 13 15 17 19 21
 //   - G, streams and lifetimes: 01 03 07 09 11 13 15 17 19
-//   - H, numbers: 01 03 05 07 09 11 13 15 17 19 21 23 25
+//   - H, numbers: 01 03 05 07 09 11 13 15 17 19 21 23 25 27
 //
 // Some rows tell of what GoATB has not; their kind is tested where it exists:
 //
@@ -49,6 +49,4 @@
 //   - B39: no NonZero, nor any output whose shape depends on data.
 //   - G05: no recording of launches; the intermediates of a graph cannot be held
 //     from outside.
-//   - H27: no
-//     result depends on the choice of a kernel, which "atb graph" shows.
 package faults

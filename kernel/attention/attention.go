@@ -1,7 +1,10 @@
 package attention
 
 import (
+	"fmt"
+
 	"goatb/device"
+	"goatb/internal/vec"
 	"goatb/kernel"
 )
 
@@ -21,6 +24,7 @@ var attend = kernel.Define(kernel.Def[Params, tiling]{
 	Keys:     numKeys,
 	Supports: supports,
 	Scratch:  scratchBytes,
+	Slower:   slower,
 	Tail:     tail,
 	Tile: func(p *kernel.Problem, a Params, t *tiling, tail []int64) (kernel.Grid, error) {
 		return tile(p, a, t, tail, 0)
@@ -36,6 +40,7 @@ var attendParts = kernel.Define(kernel.Def[Params, tiling]{
 	Keys:     numKeys,
 	Supports: supportParts,
 	Scratch:  scratchBytes,
+	Slower:   slower,
 	Tail:     tail,
 	Tile: func(p *kernel.Problem, a Params, t *tiling, tail []int64) (kernel.Grid, error) {
 		return tile(p, a, t, tail, p.Out[0].Dim(1))
@@ -43,6 +48,17 @@ var attendParts = kernel.Define(kernel.Def[Params, tiling]{
 	Run:  run,
 	Cost: cost,
 })
+
+// slower says why keys and values are not used where they lie.
+func slower(p *kernel.Problem, a Params) (why []string) {
+	t := p.In[InKey].DType
+	for i, size := range [...]int64{a.KeySize, a.ValueSize} {
+		if !vec.CacheTakes(elementOf(t), int(size)) {
+			why = append(why, fmt.Sprintf("%s are widened: this processor has no loop over %s rows of %d elements", [...]string{"keys", "values"}[i], t, size))
+		}
+	}
+	return why
+}
 
 func tail(_ *kernel.Problem, a Params) int { return int(a.Batch+1) * sequenceWords }
 

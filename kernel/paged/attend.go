@@ -33,6 +33,7 @@ var attendGo = kernel.Define(kernel.Def[Params, tiling]{
 		return nil
 	},
 	Scratch: scratchBytes,
+	Slower:  slower,
 	Tail:    tail,
 	Tile: func(p *kernel.Problem, a Params, t *tiling, tail []int64) (kernel.Grid, error) {
 		return tile(p, a, t, tail, 0)
@@ -57,6 +58,7 @@ var partsGo = kernel.Define(kernel.Def[Params, tiling]{
 		return nil
 	},
 	Scratch: scratchBytes,
+	Slower:  slower,
 	Tail:    tail,
 	Tile: func(p *kernel.Problem, a Params, t *tiling, tail []int64) (kernel.Grid, error) {
 		return tile(p, a, t, tail, p.Out[0].Dim(1))
