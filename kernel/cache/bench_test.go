@@ -17,9 +17,10 @@ func TestScatterAllocatesNothing(t *testing.T) {
 }
 
 // BenchmarkBandwidth reports bytes moved by one core beside a copy, for rows of
-// 8 heads of width 128 that go to slots in no order.
+// 8 heads of width 128 that go to slots in no order, and for heads of width 128
+// all of whose tokens go to windows of their own.
 func BenchmarkBandwidth(b *testing.B) {
-	const heads, width, block, rowBytes = 8, 128, 128, 8 * 128 * 2
+	const heads, width, block, rowBytes = 8, 128, 16, 8 * 128 * 2
 	for _, bytes := range []int64{kerneltest.CacheBytes, kerneltest.MemoryBytes} {
 		rows := bytes / rowBytes / 4 / block * block
 		x := tensor.Of(f16, rows, heads, width)
@@ -37,5 +38,14 @@ func BenchmarkBandwidth(b *testing.B) {
 				kerneltest.Bandwidth(b, 4*rows*rowBytes, kerneltest.Launch(b, Scatter, p, map[int][]byte{ScatterSlots: in[ScatterSlots]}))
 			})
 		}
+		b.Run(fmt.Sprintf("k=windows/bytes=%d", bytes), func(b *testing.B) {
+			c := windowsCase{dtype: f16, tokens: rows, heads: heads, dk: width, dv: width, blocks: rows / block * heads, bs: block, lengths: []int32{int32(rows)}}
+			for h := range heads {
+				c.slots, c.sizes = append(c.slots, int32(int64(h)*rows)), append(c.sizes, int32(rows))
+			}
+			p, in := c.problem()
+			values := map[int][]byte{WindowsSlots: in[WindowsSlots], WindowsSizes: in[WindowsSizes], WindowsLengths: in[WindowsLengths]}
+			kerneltest.Bandwidth(b, 4*rows*rowBytes, kerneltest.Launch(b, Windows, p, values))
+		})
 	}
 }
