@@ -1,6 +1,8 @@
 package runner
 
 import (
+	"slices"
+
 	"goatb/device"
 	"goatb/kernelgraph"
 	"goatb/status"
@@ -64,6 +66,9 @@ type kernelStep struct {
 	values    []window
 	made      bool
 	cacheable bool
+	// twin is an earlier kernel that has the same tiling whatever the values, such
+	// as the attention of another layer; -1 for none and where no values are read.
+	twin int
 	// runs are what a kernel consists of that does nothing but move bytes.
 	runs []run
 }
@@ -145,6 +150,7 @@ func (p *Plan) addNode(n *kernelgraph.Node, root string, slotBytes int64) error 
 				p.values = addOnce(p.values, v.input)
 			}
 		}
+		k.twin = p.findTwin(&k)
 		p.operands += len(k.operands)
 		p.kernels = append(p.kernels, k)
 		p.slots = append(p.slots, tiling.Slot{Offset: p.bytes, Size: int64(n.TilingSize), Stream: n.Stream})
@@ -158,6 +164,24 @@ func (p *Plan) addNode(n *kernelgraph.Node, root string, slotBytes int64) error 
 }
 
 const slotAlign = 64
+
+// findTwin finds the twin of a kernel among those before it.
+func (p *Plan) findTwin(k *kernelStep) int {
+	if len(k.values) == 0 || k.made || !k.cacheable {
+		return -1
+	}
+	for i := len(p.kernels) - 1; i >= 0; i-- {
+		o := &p.kernels[i]
+		if len(o.values) == 0 || !o.cacheable || !slices.Equal(o.values, k.values) || !o.query.Same(&k.query) {
+			continue
+		}
+		if o.twin >= 0 {
+			return o.twin
+		}
+		return i
+	}
+	return -1
+}
 
 // valuesOf finds the values that the tiling of n reads as r.
 func (p *Plan) valuesOf(n *kernelgraph.Node, r kernelgraph.Ref) (window, error) {

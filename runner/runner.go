@@ -235,9 +235,14 @@ func (r *Runner) find(k int) (*tilingcache.Entry, bool) {
 	return e, true
 }
 
-// fill completes an entry from the global cache or by tiling.
+// fill completes an entry from that of a twin, from the global cache or by tiling.
 func (r *Runner) fill(k int, e *tilingcache.Entry) error {
 	ks := &r.plan.kernels[k]
+	if r.env.LocalOn && r.env.Host == nil && ks.twin >= 0 && r.current[ks.twin] != nil {
+		e.CopyFrom(r.current[ks.twin])
+		r.tally.localHits++
+		return nil
+	}
 	global := r.env.Global
 	if !ks.cacheable {
 		global = nil

@@ -47,6 +47,10 @@ func NewQuery(k *kernel.Kernel, p *kernel.Problem) Query {
 // Size returns the bytes of the tiling.
 func (q *Query) Size() int { return q.size }
 
+// Same reports whether two queries ask for the same tiling where the host values
+// are equal.
+func (q *Query) Same(o *Query) bool { return q.same(o) }
+
 func (q *Query) same(o *Query) bool {
 	return q.kernel == o.kernel && (q.problem == o.problem || (q.hash == o.hash && q.problem.Same(o.problem)))
 }

@@ -24,7 +24,7 @@ const (
 	mostHeld = 24
 	// promptEnough is the credit of a host whose tasks are held. It gains 1 whenever
 	// it comes in time, up to promptMost, and loses promptLoss when it does not.
-	promptEnough = 8
+	promptEnough = 4
 	promptMost   = 64
 	promptLoss   = 16
 	// holdTime is how long tasks are held at most. A host that comes lateHost after

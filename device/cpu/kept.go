@@ -14,7 +14,8 @@ type kept struct {
 	launches []keptLaunch
 	until    uint64 // the task behind the last run that was enqueued
 	checked  uint64 // the device's count of frees when all memory was last seen to be live
-	// took is what the longest run of the last ones took, in nanoseconds.
+	// took is the time of the last run in nanoseconds, at least half of what was
+	// expected of it.
 	took atomic.Int64
 }
 
@@ -142,8 +143,7 @@ func (k *kept) checkLive() error {
 func (s *Stream) runKept(t *task) {
 	r, ls, start := &s.run, t.kept, time.Now()
 	defer func() {
-		took := time.Since(start)
-		t.took.Store(max(int64(took), t.took.Load()-int64(took)/8, 1))
+		t.took.Store(max(int64(time.Since(start)), t.took.Load()/2, 1))
 	}()
 	for len(ls) > 0 && s.failure.Load() == nil {
 		l := &ls[0]
