@@ -33,8 +33,11 @@ const (
 	// slow is how many times slower than the choice a way may be in its first
 	// turns before it is given up.
 	slow = 3
-	// leastTurns is the number of turns that are taken whatever the time.
+	// leastTurns and duelTurns are the numbers of turns that a search and the
+	// comparison with the best way take whatever the time: others on the machine
+	// take the median of a few turns wherever they want.
 	leastTurns = 5
+	duelTurns  = 21
 )
 
 // Measure searches for the fastest way to run a case on a number of threads, and
@@ -144,7 +147,7 @@ func (s *search) fastest(ctx context.Context) (*way, error) {
 func duel(ctx context.Context, a, b *way, budget time.Duration) (float64, error) {
 	a.times, b.times = nil, nil
 	var ratios []float64
-	for start := time.Now(); len(ratios) < leastTurns || time.Since(start) < budget; {
+	for start := time.Now(); len(ratios) < duelTurns || time.Since(start) < budget; {
 		if err := a.run(ctx); err != nil {
 			return 0, err
 		}
