@@ -1,6 +1,7 @@
 package workpool
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -41,7 +42,7 @@ func TestCourtesy(t *testing.T) {
 // A busy wait that finds a gap between two looks at the clock has lost its
 // processor: it ends and notes that.
 func TestWaitThatLostItsProcessor(t *testing.T) {
-	s := Spin{limit: time.Hour, iters: 1 << 40, learned: &courtesy{}}
+	s := Spin{limit: time.Hour, iters: math.MaxInt, learned: &courtesy{}}
 	sp := s.Start()
 	for sp.seen.IsZero() {
 		require.True(t, sp.Next())
@@ -61,7 +62,7 @@ func TestWaitThatLostItsProcessor(t *testing.T) {
 
 // Only a wait that has waited earns anything.
 func TestFoundAtOnce(t *testing.T) {
-	s := Spin{limit: time.Hour, iters: 1 << 40, learned: &courtesy{}}
+	s := Spin{limit: time.Hour, iters: math.MaxInt, learned: &courtesy{}}
 	s.learned.lost()
 	for range 10 * courtesyPay {
 		sp := s.Start()
