@@ -79,7 +79,7 @@ func (j *Job) Run(n int) {
 	}
 	start := time.Now()
 	if j.pool.crowded.Load() && j.pool.crowded.Swap(false) {
-		j.helped.close(start)
+		j.helped.charge(start, crowdedCost)
 	}
 	if !j.helped.open(start) {
 		j.body(0, n)
