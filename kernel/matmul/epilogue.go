@@ -14,7 +14,6 @@ import (
 type epilogue struct {
 	Out, Bias, Scale              tensor.DType
 	HasBias, Accumulate, PerToken bool
-	Pad                           [2]uint8
 	// BiasBatch and ScaleBatch are strides in elements.
 	BiasBatch, ScaleBatch int64
 }

@@ -36,7 +36,6 @@ type int4Tiling struct {
 	X                                                                   tensor.DType
 	// OneRow says that x has one row, which is multiplied with many panels at once.
 	OneRow bool
-	Pad    [6]uint8
 	Ep     epilogue
 }
 

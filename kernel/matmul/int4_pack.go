@@ -84,7 +84,6 @@ func (l *int4Layout) desc() tensor.Desc {
 type int4PackTiling struct {
 	int4Layout
 	Scale tensor.DType
-	Pad   [7]uint8
 }
 
 var int4PackGo = kernel.Define(kernel.Def[Int4Params, int4PackTiling]{

@@ -18,15 +18,12 @@ const panelWidth = 4
 //	blocked along K:  b*Batch + k/Block*Lead + r*Block + k%Block
 //	blocked along R:  b*Batch + r/Block*Lead + k/Step*Block*Step + r%Block*Step + k%Step
 //
-// all in elements. Block is 0 for the first two and Step at least 1. Pad fields
-// here and in other parts of tilings leave no unnamed bytes, which copies need
-// not keep.
+// all in elements. Block is 0 for the first two and Step at least 1.
 type matrix struct {
 	Batch, Lead, Block int64
 	AlongK             bool
 	DType              tensor.DType
 	Step               uint8
-	Pad                [5]uint8
 }
 
 // at returns the byte offset of an element.

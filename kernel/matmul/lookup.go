@@ -30,7 +30,6 @@ type lookupTiling struct {
 	W               matrix
 	Int4            int4Layout
 	Out             tensor.DType
-	Pad             [7]uint8
 }
 
 var lookupGo = kernel.Define(kernel.Def[Int4Params, lookupTiling]{

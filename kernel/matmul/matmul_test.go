@@ -3,7 +3,6 @@ package matmul
 import (
 	"bytes"
 	"math/rand/v2"
-	"reflect"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -323,25 +322,6 @@ func TestChoose(t *testing.T) {
 	assert.Equal(t, Direct, choose(2, f32, 4, 3, 3))
 	assert.Equal(t, Direct, choose(2, f32, 1, 4096, 4096))
 	assert.Equal(t, Direct, choose(2, f32, 512, 512, 512))
-}
-
-// TestTilingsHaveNoHiddenBytes checks that equal tilings are equal bytes: Go
-// need not keep padding when it copies a struct.
-func TestTilingsHaveNoHiddenBytes(t *testing.T) {
-	var size func(reflect.Type) uintptr
-	size = func(x reflect.Type) uintptr {
-		if x.Kind() != reflect.Struct {
-			return x.Size()
-		}
-		n := uintptr(0)
-		for f := range x.Fields() {
-			n += size(f.Type)
-		}
-		return n
-	}
-	for _, x := range []reflect.Type{reflect.TypeFor[tiling](), reflect.TypeFor[reduceTiling](), reflect.TypeFor[packTiling]()} {
-		assert.Equal(t, x.Size(), size(x), x.String())
-	}
 }
 
 func TestCost(t *testing.T) {
