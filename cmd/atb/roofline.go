@@ -65,15 +65,23 @@ func (r *rooflineCmd) refuseIdle(given givenFlags) error {
 	return given.refuse("it is for --model", "weights", "dtype", "prompt")
 }
 
-// Run measures and prints.
-func (r *rooflineCmd) Run(ctx context.Context, out output) error {
-	for _, n := range r.Threads {
+// wantMeasurable refuses numbers of threads that the machine has not, and no time.
+func wantMeasurable(threads []int, each time.Duration) error {
+	for _, n := range threads {
 		if n < 1 || n > runtime.NumCPU() {
 			return fmt.Errorf("--threads: want 1 to %d processors, got %d", runtime.NumCPU(), n)
 		}
 	}
-	if r.Time <= 0 {
-		return fmt.Errorf("--time: want more than 0, got %v", r.Time)
+	if each <= 0 {
+		return fmt.Errorf("--time: want more than 0, got %v", each)
+	}
+	return nil
+}
+
+// Run measures and prints.
+func (r *rooflineCmd) Run(ctx context.Context, out output) error {
+	if err := wantMeasurable(r.Threads, r.Time); err != nil {
+		return err
 	}
 	if r.Model != "" {
 		return r.models(ctx, out)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"runtime"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -50,13 +49,8 @@ type tuneRow struct {
 
 // Run searches and prints.
 func (r *tuneCmd) Run(ctx context.Context, out output) error {
-	for _, n := range r.Threads {
-		if n < 1 || n > runtime.NumCPU() {
-			return fmt.Errorf("--threads: want 1 to %d processors, got %d", runtime.NumCPU(), n)
-		}
-	}
-	if r.Time <= 0 {
-		return fmt.Errorf("--time: want more than 0, got %v", r.Time)
+	if err := wantMeasurable(r.Threads, r.Time); err != nil {
+		return err
 	}
 	if !(r.Least >= 0 && r.Least <= 1) {
 		return fmt.Errorf("--least: want 0 to 1, got %v", r.Least)

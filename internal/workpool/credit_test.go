@@ -36,6 +36,22 @@ func TestAccount(t *testing.T) {
 	require.True(t, a.open(now), "savings bear a late helper now and then")
 }
 
+// After a pause a job bears one helper on its waker's processor, and no second one
+// that nothing has paid for.
+func TestAccountBearsOneBadWakeUp(t *testing.T) {
+	now := time.Unix(1000, 0)
+	var a account
+	a.close(now)
+	now = now.Add(minPause)
+	a.charge(now, crowdedCost)
+	require.True(t, a.open(now))
+	a.book(now, crowdedCost/2, 0, 1, 2)
+	a.charge(now, crowdedCost/2)
+	require.True(t, a.open(now), "paid by a run that went well")
+	a.charge(now, crowdedCost)
+	require.False(t, a.open(now))
+}
+
 func TestAccountPauses(t *testing.T) {
 	now := time.Unix(1000, 0)
 	var a account
