@@ -366,10 +366,8 @@ func (c *Context) Synchronize(ctx stdctx.Context) error {
 // is closed. It is nil of one that can.
 func (c *Context) unusable() error {
 	switch {
-	case c == nil:
-		return status.Errorf(status.ErrInvalidContextAddr, "the context is nil: make one with NewContext")
-	case c.dev == nil:
-		return status.Errorf(status.ErrInvalidContextAddr, "the context is a zero Context: make one with NewContext")
+	case c == nil || c.dev == nil:
+		return status.Unmade(status.ErrInvalidContextAddr, "Context", c == nil, "make one with NewContext")
 	case c.closed.Load():
 		return status.Errorf(status.ErrInvalidContextAddr, "the context is closed")
 	}

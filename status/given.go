@@ -1,6 +1,9 @@
 package status
 
-import "reflect"
+import (
+	"reflect"
+	"strings"
+)
 
 // Given is the check of a call's arguments for nil. Arguments alternate between
 // name and value, as in
@@ -17,6 +20,17 @@ func Given(call string, arguments ...any) error {
 		}
 	}
 	return nil
+}
+
+// Unmade is the error of an argument that its constructor has not made: typ is the
+// name of its type, isNil tells a nil pointer from a zero value, and how says what
+// to call instead.
+func Unmade(code Code, typ string, isNil bool, how string) error {
+	name := strings.ToLower(typ)
+	if isNil {
+		return Errorf(code, "the %s is nil: %s", name, how)
+	}
+	return Errorf(code, "the %s is a zero %s: %s", name, typ, how)
 }
 
 // IsNil reports whether v is nil, or holds something that is.

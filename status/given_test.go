@@ -27,6 +27,13 @@ func TestGivenNamesTheFirstNil(t *testing.T) {
 	}
 }
 
+func TestUnmade(t *testing.T) {
+	assert.EqualError(t, status.Unmade(status.ErrInvalidStream, "Stream", true, "make one with NewStream"),
+		"the stream is nil: make one with NewStream (ERROR_INVALID_STREAM)")
+	assert.EqualError(t, status.Unmade(status.ErrInvalidParam, "Event", false, "make one with NewEvent"),
+		"the event is a zero Event: make one with NewEvent (ERROR_INVALID_PARAM)")
+}
+
 func TestNilOpError(t *testing.T) {
 	var e *status.OpError
 	assert.Equal(t, "NO_ERROR", e.Error())

@@ -1,7 +1,6 @@
 package peers
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -87,12 +86,12 @@ func contend(b *testing.B, c *roofline.Case, l *roofline.Limits) {
 			for j, d := range x.spent {
 				ratios[j] = float64(d) / float64(all[0].spent[j])
 			}
-			b.ReportMetric(median(ratios), "vs-"+x.name)
+			b.ReportMetric(roofline.Median(ratios), "vs-"+x.name)
 		}
 		x.close()
 	}
 	for _, x := range all {
-		b.ReportMetric(c.Flops/float64(median(x.spent).Nanoseconds()), x.name+"-GFLOP/s")
+		b.ReportMetric(c.Flops/float64(roofline.Median(x.spent).Nanoseconds()), x.name+"-GFLOP/s")
 	}
 }
 
@@ -103,11 +102,6 @@ func timed(call func() error) func() (time.Duration, error) {
 		err := call()
 		return time.Since(start), err
 	}
-}
-
-func median[T cmp.Ordered](x []T) T {
-	slices.Sort(x)
-	return x[len(x)/2]
 }
 
 // opponents are the peers that are there and know the type.

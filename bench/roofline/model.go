@@ -103,7 +103,7 @@ func inTurns(ctx context.Context, budget time.Duration, work, limit func(context
 			*f.to = append(*f.to, time.Since(at))
 		}
 	}
-	return median(times), median(limits), nil
+	return Median(times), Median(limits), nil
 }
 
 // runningModel is a model with a session of one sequence.

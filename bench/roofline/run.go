@@ -1,6 +1,7 @@
 package roofline
 
 import (
+	"cmp"
 	"context"
 	"runtime"
 	"slices"
@@ -46,17 +47,18 @@ func Measure(ctx context.Context, c *Case, l *Limits, budget time.Duration) (Row
 		}
 		times = append(times, time.Since(at))
 	}
-	r := Row{Name: c.Name, Shape: c.Shape, DType: c.DType, Threads: l.Threads, Time: median(times), Limit: name}
+	r := Row{Name: c.Name, Shape: c.Shape, DType: c.DType, Threads: l.Threads, Time: Median(times), Limit: name}
 	ns := float64(r.Time.Nanoseconds())
 	r.GBytes = c.Bytes / ns
 	if c.Peak != "" {
 		r.GFlops = c.Flops / ns
 	}
-	r.Fraction = float64(median(least).Nanoseconds()) / ns
+	r.Fraction = float64(Median(least).Nanoseconds()) / ns
 	return r, nil
 }
 
-func median(d []time.Duration) time.Duration {
-	slices.Sort(d)
-	return d[len(d)/2]
+// Median returns the middle of values, the upper one of two; it leaves them as they
+// are. Values must not be empty.
+func Median[T cmp.Ordered](values []T) T {
+	return slices.Sorted(slices.Values(values))[len(values)/2]
 }

@@ -76,7 +76,7 @@ func Measure(ctx context.Context, c *roofline.Case, threads int, budget time.Dur
 			best, r.Best, r.Told, r.Ratio = choice, r.Chosen, "", 1
 		}
 	}
-	r.Time, r.BestTime = median(choice.times), median(best.times)
+	r.Time, r.BestTime = roofline.Median(choice.times), roofline.Median(best.times)
 	if c.Peak != "" {
 		r.GFlops = c.Flops / float64(r.Time.Nanoseconds())
 	}
@@ -135,7 +135,7 @@ func (s *search) fastest(ctx context.Context) (*way, error) {
 	}
 	best := s.ways[0]
 	for _, w := range running {
-		if median(w.times) < median(best.times) {
+		if roofline.Median(w.times) < roofline.Median(best.times) {
 			best = w
 		}
 	}
@@ -156,10 +156,5 @@ func duel(ctx context.Context, a, b *way, budget time.Duration) (float64, error)
 		}
 		ratios = append(ratios, float64(b.times[len(ratios)])/float64(a.times[len(ratios)]))
 	}
-	return median(ratios), nil
-}
-
-// median returns the middle of values, which it leaves as they are.
-func median[T time.Duration | float64](x []T) T {
-	return slices.Sorted(slices.Values(x))[len(x)/2]
+	return roofline.Median(ratios), nil
 }

@@ -82,8 +82,13 @@ func (p *policiesCmd) Run(ctx context.Context, out output) (err error) {
 }
 
 // refuseIdle refuses flags of a comparison beside --list-costs, which makes none,
-// and those of the device that does not run.
+// those of the device that does not run, and a context before a prompt.
 func (p *policiesCmd) refuseIdle(given givenFlags) error {
+	if p.Prompt > 1 {
+		if err := given.refuse("a step of --prompt tokens has no context", "context"); err != nil {
+			return err
+		}
+	}
 	switch {
 	case !p.ListCosts && p.Profile == "cpu":
 		return given.refuse("the CPU device always computes values", "numerics")

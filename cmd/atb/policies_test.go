@@ -153,6 +153,7 @@ func TestPoliciesRefused(t *testing.T) {
 		{[]string{"--steps", "0"}, "steps"},
 		{[]string{"--batch", "-1"}, "batch"},
 		{[]string{"--workers", "-1"}, "--workers"},
+		{[]string{"--prompt", "8", "--context", "16"}, "--context: a step of --prompt tokens has no context"},
 		{[]string{"--set", "X"}, "NAME=VALUE"},
 		{[]string{"--model", "llama-2-7b", "--batch", "64", "--context", "4000"}, "want"},
 		{[]string{"--trace", "/no/such/folder/x"}, "--trace: create /no/such/folder/x: no such file"},

@@ -59,7 +59,7 @@ func (r *tuneCmd) Run(ctx context.Context, out output) error {
 		return !strings.Contains(c.Name+" "+c.Shape+" "+c.DType, r.Case)
 	})
 	if len(cases) == 0 {
-		return fmt.Errorf("--case: no case has %q in its name", r.Case)
+		return fmt.Errorf("--case: no case has %q in its name, shape and type", r.Case)
 	}
 	rep := tuneReport{Schema: 1, Command: "tune", Machine: roofline.Machine()}
 	for _, n := range r.Threads {

@@ -58,13 +58,10 @@ func New(d device.Device, opts ...Option) *Device {
 
 // exists refuses a device that New has not made of another.
 func (d *Device) exists() error {
-	switch {
-	case d == nil:
-		return status.Errorf(status.ErrInvalidParam, "the device is nil: make one with New")
-	case d.inner == nil:
-		return status.Errorf(status.ErrInvalidParam, "the device is a zero Device: make one with New, of a device that is not nil")
+	if d != nil && d.inner != nil {
+		return nil
 	}
-	return nil
+	return status.Unmade(status.ErrInvalidParam, "Device", d == nil, "make one with New, of a device that is not nil")
 }
 
 // Props describes the inner device; those of a nil or zero Device are zero.

@@ -81,13 +81,10 @@ func (e *Event) done(c clock, open []*record) {
 
 // exists refuses an event that NewEvent has not made.
 func (e *Event) exists() error {
-	switch {
-	case e == nil:
-		return status.Errorf(status.ErrInvalidParam, "the event is nil: make one with NewEvent")
-	case e.dev == nil:
-		return status.Errorf(status.ErrInvalidParam, "the event is a zero Event: make one with NewEvent")
+	if e != nil && e.dev != nil {
+		return nil
 	}
-	return nil
+	return status.Unmade(status.ErrInvalidParam, "Event", e == nil, "make one with NewEvent")
 }
 
 // Query reports whether every record enqueued so far has fired.

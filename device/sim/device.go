@@ -79,13 +79,10 @@ func New(p *profile.Profile, opts ...Option) (*Device, error) {
 
 // exists refuses a device that New has not made.
 func (d *Device) exists() error {
-	switch {
-	case d == nil:
-		return status.Errorf(status.ErrInvalidParam, "the device is nil: open one with New")
-	case d.inner == nil:
-		return status.Errorf(status.ErrInvalidParam, "the device is a zero Device: open one with New")
+	if d != nil && d.inner != nil {
+		return nil
 	}
-	return nil
+	return status.Unmade(status.ErrInvalidParam, "Device", d == nil, "open one with New")
 }
 
 // Props describes the device; those of a nil or zero Device are zero.

@@ -84,13 +84,10 @@ func (s *Stream) Usable(p *device.Props) error {
 
 // exists refuses a stream that NewStream has not made.
 func (s *Stream) exists() error {
-	switch {
-	case s == nil:
-		return status.Errorf(status.ErrInvalidStream, "the stream is nil: make one with NewStream")
-	case s.dev == nil:
-		return status.Errorf(status.ErrInvalidStream, "the stream is a zero Stream: make one with NewStream")
+	if s != nil && s.dev != nil {
+		return nil
 	}
-	return nil
+	return status.Unmade(status.ErrInvalidStream, "Stream", s == nil, "make one with NewStream")
 }
 
 // Launch enqueues a kernel.

@@ -14,6 +14,7 @@ func lowAPI() []api {
 			"CodeOf": status.CodeOf,
 			"Given":  status.Given,
 			"IsNil":  status.IsNil,
+			"Unmade": status.Unmade,
 			"Errorf": status.Errorf,
 			"Parse":  status.Parse,
 			"Place":  status.Place,
