@@ -127,8 +127,11 @@ func TestPlanTransformerLayers(t *testing.T) {
 func TestPlanSmallAgainstAllOrders(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 7))
 	var p Planner
-	above := 0
-	for c := range 2000 {
+	above, problems := 0, 2000
+	if testing.Short() {
+		problems = 200
+	}
+	for c := range problems {
 		items := randomItems(rng, 1+rng.IntN(8), 9, 6, 4)
 		align := int64(1)
 		if c%4 == 1 {
@@ -154,7 +157,7 @@ func TestPlanSmallAgainstAllOrders(t *testing.T) {
 			planAll(t, &p, items, align)
 		}
 	}
-	assert.Greater(t, above, 250, "problems whose smallest arena is above the bound")
+	assert.Greater(t, above, problems/10, "problems whose smallest arena is above the bound")
 }
 
 // granuleOf returns the smallest alignment in use.
