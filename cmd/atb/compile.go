@@ -147,10 +147,11 @@ func (c *compileCmd) compileGraph(ctx *atb.Context, to *atb.Compiler, out output
 // compileModel compiles the steps that prompts of the lengths asked for, and the
 // tokens after them, are made of.
 func (c *compileCmd) compileModel(ctx *atb.Context, to *atb.Compiler) (s *compileSource, err error) {
-	w, _, err := llama.LoadDir(c.Model)
+	w, _, err := llama.OpenDir(c.Model)
 	if err != nil {
 		return nil, err
 	}
+	defer func() { err = errors.Join(err, w.Close()) }()
 	dtype, err := tensor.ParseDType(c.Dtype)
 	if err != nil {
 		return nil, err
@@ -165,11 +166,11 @@ func (c *compileCmd) compileModel(ctx *atb.Context, to *atb.Compiler) (s *compil
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, session.Close()) }()
-	s = &compileSource{Model: &modelSource{Config: w.Config, DType: c.Dtype, Checks: c.Checks, Batch: c.Batch, BlockSize: c.BlockSize}}
+	s = &compileSource{Model: &modelSource{Config: w.Model(), DType: c.Dtype, Checks: c.Checks, Batch: c.Batch, BlockSize: c.BlockSize}}
 	s.Model.Shapes = append(s.Model.Shapes, stepShape{c.Batch, c.Batch})
 	for _, n := range c.PromptTokens {
-		if n > w.Config.MaxSeq {
-			return nil, fmt.Errorf("--prompt-tokens: want at most the model's %d positions, got %d", w.Config.MaxSeq, n)
+		if most := w.Model().MaxSeq; n > most {
+			return nil, fmt.Errorf("--prompt-tokens: want at most the model's %d positions, got %d", most, n)
 		}
 		for _, shape := range prefillShapes(n, c.Prefill, func(int) bool { return false }) {
 			s.Model.add(shape)

@@ -47,6 +47,7 @@ type generateCmd struct {
 // job is what a generate runs under each policy.
 type job struct {
 	source   llama.Source
+	file     *llama.File // the source that is a file, or nil
 	config   llama.Config
 	compiled *compiledFile    // nil for none
 	tok      *llama.Tokenizer // nil for a random model
@@ -59,8 +60,9 @@ func (g *generateCmd) Run(ctx context.Context, out output) (err error) {
 	if err := g.validate(); err != nil {
 		return err
 	}
-	j, err := g.load()
-	if err != nil {
+	j := &job{prompt: []int32{llama.BOS}}
+	defer func() { err = errors.Join(err, j.file.Close()) }()
+	if err := g.load(j); err != nil {
 		return err
 	}
 	policies, err := g.policies()
@@ -185,11 +187,10 @@ func randomConfig() llama.Config {
 func (g *generateCmd) readModel(j *job) (err error) {
 	switch {
 	case g.Model != "":
-		var w *llama.Weights
-		if w, j.tok, err = llama.LoadDir(g.Model); err != nil {
+		if j.file, j.tok, err = llama.OpenDir(g.Model); err != nil {
 			return err
 		}
-		j.source = w
+		j.source = j.file
 	case g.Shape != "":
 		var c llama.Config
 		if c, err = llamaConfig(g.Shape, max(len(g.PromptIds), 1)+g.Steps); err != nil {
@@ -206,43 +207,41 @@ func (g *generateCmd) readModel(j *job) (err error) {
 }
 
 // load reads or makes the model and the prompt.
-func (g *generateCmd) load() (*job, error) {
-	j := &job{prompt: []int32{llama.BOS}}
-	err := g.readModel(j)
-	if err != nil {
-		return nil, err
+func (g *generateCmd) load(j *job) (err error) {
+	if err := g.readModel(j); err != nil {
+		return err
 	}
 	if len(g.PromptIds) > 0 {
 		j.prompt = g.PromptIds
 	}
 	if g.Prompt != "" {
 		if j.prompt, err = j.tok.Encode(g.Prompt); err != nil {
-			return nil, fmt.Errorf("--prompt: %w", err)
+			return fmt.Errorf("--prompt: %w", err)
 		}
 	}
 	c := &j.config
 	for _, id := range j.prompt {
 		if id < 0 || int(id) >= c.Vocab {
-			return nil, fmt.Errorf("--prompt-ids: want ids of 0 to %d, got %d", c.Vocab-1, id)
+			return fmt.Errorf("--prompt-ids: want ids of 0 to %d, got %d", c.Vocab-1, id)
 		}
 	}
 	computed := len(j.prompt) + g.Steps - 1
 	if g.Steps > c.MaxSeq || computed > c.MaxSeq {
-		return nil, fmt.Errorf("--steps: a prompt of %d tokens leaves room for %d steps in the model's %d positions, got %d",
+		return fmt.Errorf("--steps: a prompt of %d tokens leaves room for %d steps in the model's %d positions, got %d",
 			len(j.prompt), max(c.MaxSeq-len(j.prompt)+1, 0), c.MaxSeq, g.Steps)
 	}
 	for _, pos := range g.Logits {
 		if pos < 0 || pos >= computed {
-			return nil, fmt.Errorf("--logits: want positions of 0 to %d, got %d", computed-1, pos)
+			return fmt.Errorf("--logits: want positions of 0 to %d, got %d", computed-1, pos)
 		}
 	}
 	if g.Compiled != "" {
 		if j.compiled, err = readCompiled(g.Compiled); err != nil {
-			return nil, err
+			return err
 		}
-		return j, j.compiled.checkModel(g, j)
+		return j.compiled.checkModel(g, j)
 	}
-	return j, nil
+	return nil
 }
 
 // contextOptions are the options of a policy's context.

@@ -91,10 +91,11 @@ func (g *graphCmd) validate() error {
 
 // showModel decodes one token and shows the first layer.
 func (g *graphCmd) showModel(ctx context.Context, c *atb.Context, w io.Writer) (err error) {
-	weights, _, err := llama.LoadDir(g.Model)
+	weights, _, err := llama.OpenDir(g.Model)
 	if err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, weights.Close()) }()
 	m, err := llama.Upload(c, weights, tensor.Float32)
 	if err != nil {
 		return err

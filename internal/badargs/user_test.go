@@ -55,6 +55,8 @@ func userAPI() []api {
 		{dir: "model/llama", funcs: funcs{
 			"LoadDir":           llama.LoadDir,
 			"LoadFile":          llama.LoadFile,
+			"OpenDir":           llama.OpenDir,
+			"OpenFile":          llama.OpenFile,
 			"LoadTokenizer":     llama.LoadTokenizer,
 			"NewSampler":        llama.NewSampler,
 			"NewSession":        llama.NewSession,
@@ -65,6 +67,7 @@ func userAPI() []api {
 			"UploadAs":          llama.UploadAs,
 		}, types: types{
 			new(llama.Config),
+			new(llama.File),
 			new(llama.Format),
 			new(llama.LayerWeights),
 			new(llama.Matrix),

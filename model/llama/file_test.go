@@ -30,6 +30,15 @@ func modelFile(n int, header ...int32) []byte {
 // max_seq 6.
 const tinyFloats = 5*4 + 2*(4+16+8+8+16+4+12+12+12) + 4 + 6*2
 
+// parseModel reads a model from memory.
+func parseModel(b []byte) (*Weights, error) {
+	f, err := newFile(bytes.NewReader(b), int64(len(b)))
+	if err != nil {
+		return nil, err
+	}
+	return readAll(f)
+}
+
 func tinyHeader(vocab int32) []int32 { return []int32{4, 3, 2, 2, 1, vocab, 6} }
 
 func TestParseModelCutsInFileOrder(t *testing.T) {
@@ -110,6 +119,40 @@ func TestParseModelRefuses(t *testing.T) {
 	}
 }
 
+// A file gives the rows of a model that is read whole, until it is closed.
+func TestFileRows(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "m.bin")
+	require.NoError(t, os.WriteFile(path, modelFile(tinyFloats+20, tinyHeader(-5)...), 0o644))
+	w, err := LoadFile(path)
+	require.NoError(t, err)
+	f, err := OpenFile(path)
+	require.NoError(t, err)
+	require.Equal(t, w.Config, f.Model())
+	require.NoError(t, w.Config.each(func(x Tensor, layer int) error {
+		rows, cols := w.Config.Size(x)
+		for from := range rows {
+			for n := range rows - from + 1 {
+				want, got := make([]float32, n*cols), make([]float32, n*cols)
+				require.NoError(t, w.Rows(want, x, layer, from))
+				require.NoError(t, f.Rows(got, x, layer, from))
+				require.Equal(t, want, got)
+			}
+		}
+		return nil
+	}))
+	for _, src := range []Source{w, f} {
+		assert.ErrorContains(t, src.Rows(make([]float32, 4), WQ, 2, 0), "tensor 4 of layer 2 has no 4 elements from row 0 on")
+		assert.Error(t, src.Rows(make([]float32, 8), WQ, 0, 3))
+		assert.Error(t, src.Rows(make([]float32, 3), WQ, 0, 0))
+		assert.Error(t, src.Rows(make([]float32, 4), WQ, 0, -1))
+		assert.Error(t, src.Rows(make([]float32, 4), Embedding, 1, 0))
+		assert.Error(t, src.Rows(nil, tensors, 0, 0))
+	}
+	require.NoError(t, f.Close())
+	assert.ErrorIs(t, f.Rows(make([]float32, 4), WQ, 0, 0), os.ErrClosed)
+	assert.ErrorContains(t, new(File).Rows(nil, WQ, 0, 0), "zero File")
+}
+
 func TestLoadDirRefuses(t *testing.T) {
 	write := func(t *testing.T, files map[string][]byte) string {
 		dir := t.TempDir()
@@ -152,7 +195,7 @@ func FuzzParseModel(f *testing.F) {
 	f.Add(modelFile(tinyFloats+20, tinyHeader(-5)...))
 	f.Add(modelFile(1, 2, 1, 1<<24, 1, 1, 5, 6))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		w, err := parseModel(append(make([]byte, 0, len(b)+8), b...))
+		w, err := parseModel(b)
 		if err != nil {
 			return
 		}

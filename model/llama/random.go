@@ -1,7 +1,6 @@
 package llama
 
 import (
-	"fmt"
 	"math"
 
 	"goatb/status"
@@ -36,10 +35,10 @@ func (s *Seeded) Rows(dst []float32, t Tensor, layer, from int) error {
 	if err := status.Given("rows", "seeded", s); err != nil {
 		return err
 	}
-	rows, cols := s.config.Size(t)
-	if rows == 0 || layer < 0 || layer >= s.config.Layers || from < 0 || len(dst)%cols != 0 || len(dst)/cols > rows-from {
-		return fmt.Errorf("rows: tensor %d of layer %d has no %d elements from row %d on", t, layer, len(dst), from)
+	if err := s.config.wantRows(t, layer, from, len(dst)); err != nil {
+		return err
 	}
+	_, cols := s.config.Size(t)
 	mean, deviation := float32(0), 1/math.Sqrt(float64(cols))
 	switch t {
 	case FinalNorm, AttnNorm, FFNNorm:
@@ -82,15 +81,5 @@ func Random(c Config, seed uint64) (*Weights, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Weights{Config: c, Layers: make([]LayerWeights, c.Layers)}
-	err = c.each(func(t Tensor, layer int) error {
-		rows, cols := c.Size(t)
-		f := make([]float32, rows*cols)
-		*w.at(t, layer) = f
-		return s.Rows(f, t, layer, 0)
-	})
-	if c.SharedClassifier {
-		w.Classifier = w.Embedding
-	}
-	return w, err
+	return readAll(s)
 }

@@ -82,6 +82,25 @@ type LayerWeights struct {
 	W1, W2, W3 []float32
 }
 
+// readAll reads all weights of a source, each tensor at once.
+func readAll(src Source) (*Weights, error) {
+	c := src.Model()
+	w := &Weights{Config: c, Layers: make([]LayerWeights, c.Layers)}
+	err := c.each(func(t Tensor, layer int) error {
+		rows, cols := c.Size(t)
+		x := w.at(t, layer)
+		*x = make([]float32, rows*cols)
+		return src.Rows(*x, t, layer, 0)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if c.SharedClassifier {
+		w.Classifier = w.Embedding
+	}
+	return w, nil
+}
+
 // at returns where a tensor is kept; layers are those of the configuration.
 func (w *Weights) at(t Tensor, layer int) *[]float32 {
 	switch t {
@@ -112,15 +131,35 @@ func (w *Weights) Rows(dst []float32, t Tensor, layer, from int) error {
 	if err := status.Given("rows", "weights", w); err != nil {
 		return err
 	}
-	rows, cols := w.Config.Size(t)
-	if rows == 0 || layer < 0 || layer >= len(w.Layers) || from < 0 || len(dst)%cols != 0 || len(dst)/cols > rows-from {
-		return fmt.Errorf("rows: tensor %d of layer %d has no %d elements from row %d on", t, layer, len(dst), from)
+	if len(w.Layers) != w.Config.Layers {
+		return fmt.Errorf("rows: want the weights of %d layers, got %d", w.Config.Layers, len(w.Layers))
 	}
+	if err := w.Config.wantRows(t, layer, from, len(dst)); err != nil {
+		return err
+	}
+	rows, cols := w.Config.Size(t)
 	f := *w.at(t, layer)
 	if int64(len(f)) != int64(rows)*int64(cols) {
 		return fmt.Errorf("rows: want %d x %d elements in tensor %d of layer %d, got %d", rows, cols, t, layer, len(f))
 	}
 	copy(dst, f[from*cols:])
+	return nil
+}
+
+// layersOf returns how often a tensor is there: once or for each layer.
+func (c *Config) layersOf(t Tensor) int {
+	if t < AttnNorm {
+		return 1
+	}
+	return c.Layers
+}
+
+// wantRows refuses rows that a tensor does not have, n elements from row from on.
+func (c *Config) wantRows(t Tensor, layer, from, n int) error {
+	rows, cols := c.Size(t)
+	if rows <= 0 || cols <= 0 || layer < 0 || layer >= c.layersOf(t) || from < 0 || n%cols != 0 || n/cols > rows-from {
+		return fmt.Errorf("rows: tensor %d of layer %d has no %d elements from row %d on", t, layer, n, from)
+	}
 	return nil
 }
 
@@ -132,11 +171,7 @@ func (c *Config) each(visit func(t Tensor, layer int) error) error {
 		order = append(order, Classifier)
 	}
 	for _, t := range order {
-		layers := c.Layers
-		if t < AttnNorm {
-			layers = 1
-		}
-		for l := range layers {
+		for l := range c.layersOf(t) {
 			if err := visit(t, l); err != nil {
 				return err
 			}
