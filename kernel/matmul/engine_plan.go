@@ -53,6 +53,7 @@ func (e *engine) plan(p *kernel.Problem, s *shape, split bool) plan {
 	e.cut(&t, p.Machine)
 	t.Items = t.Batch * t.TilesM * t.TilesN * t.chunks()
 	t.grid.Blocks = int(min(int64(t.grid.Blocks), t.Items))
+	e.walk(&t, p.Machine)
 	e.book(&t, p.Machine)
 	return t
 }
@@ -175,9 +176,8 @@ func (e *engine) rowStreams(t *plan) bool {
 	return e.word == tensor.Int8 && e.set.Row != nil && t.M == 1 && e.isPanels(&t.W) && !t.Split && t.Span >= t.K
 }
 
-// book chooses the span of K whose packed rows stay in L2, and sizes the buffers
-// of a block.
-func (e *engine) book(t *plan, m kernel.Machine) {
+// walk chooses the parts of rows and the span of K whose packed rows stay in L2.
+func (e *engine) walk(t *plan, m kernel.Machine) {
 	t.SubM = min(t.TileM, t.subRows(e, m))
 	t.Kept = !e.passes(&t.W) && t.SubM < t.TileM
 	t.DirectX = t.M == 1 && e.inPlace(&t.X) && e.flip() == 0 && t.K%e.step() == 0
@@ -189,15 +189,19 @@ func (e *engine) book(t *plan, m kernel.Machine) {
 	if e.words(t.Span) > fit && !t.DirectX {
 		t.Span = min(t.Span, max(fit*e.step()/t.Chunk, 1)*t.Chunk)
 	}
-	t.ByPanel = t.Span >= t.span() && t.SubM == t.TileM
+	narrow := e.narrow(&t.W)
+	t.Narrow = narrow != nil && t.TileM <= narrowTiles*int64(t.W.Step)*int64(len(narrow.Rows))
+}
+
+// book sizes the buffers of a block.
+func (e *engine) book(t *plan, m kernel.Machine) {
+	t.Strip = t.strip()
 	chunk, width := min(t.Chunk, t.K), e.set.Width
 	var w [numBufs]int64
 	if !t.DirectX {
 		w[bufX] = t.SubM*(e.words(t.Span)+1) + width
 	}
 	t.OneRow = e.rowStreams(t) || e.set.Row != nil && t.DirectX && t.DirectOut && !t.Split && e.isPanels(&t.W) && t.K <= t.Chunk && 4*t.N*t.K <= l2(m)
-	narrow := e.narrow(&t.W)
-	t.Narrow = narrow != nil && t.TileM <= narrowTiles*int64(t.W.Step)*int64(len(narrow.Rows))
 	panel := gemm.PanelColumns * roundUp(e.words(chunk), 2)
 	switch {
 	case t.Kept:
@@ -208,17 +212,33 @@ func (e *engine) book(t *plan, m kernel.Machine) {
 	if e.word == tensor.Float32 && !(e.inPlace(&t.X) && e.inPlace(&t.W)) {
 		w[bufTmp] = width * max(chunk, 4)
 	}
-	columns := int64(gemm.PanelColumns)
-	if !t.DirectOut && !t.ByPanel {
-		columns = roundUp(t.TileN, gemm.PanelColumns)
+	sums, columns := t.SubM, t.Strip
+	if t.manySpans() {
+		sums = t.TileM
 	}
 	if e.rowStreams(t) {
 		columns = t.excessColumns()
 	}
+	w[bufAcc], w[bufColumn] = sums*max(columns, t.pitch()), finisherRows*columns
 	if e.word == tensor.Int8 {
 		w[bufPart] = t.excessColumns() + e.words(chunk)
+		w[bufColumn] += columns
 	}
-	w[bufAcc] = t.TileM * columns
-	w[bufColumn] = finisherRows * columns
 	t.setBuffers(w)
+}
+
+// strip returns the number of columns whose sums are kept and finished together: as
+// many as stay in L2 beside rows and panels, for runs of the output that are worth
+// their call.
+func (t *plan) strip() int64 {
+	const most, bytes = 512, 128 << 10
+	all := roundUp(t.TileN, gemm.PanelColumns)
+	switch {
+	case t.DirectOut:
+		return gemm.PanelColumns
+	case t.manySpans():
+		return all
+	}
+	fit := bytes / (4 * t.SubM) / gemm.PanelColumns * gemm.PanelColumns
+	return max(gemm.PanelColumns, min(all, most, fit))
 }

@@ -2,6 +2,7 @@ package matmul
 
 import (
 	"bytes"
+	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -170,6 +171,26 @@ func TestSpecialValues(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestRowsOfInfinities checks that an infinity stays in its row where panels end
+// with a zero that no element of K meets.
+func TestRowsOfInfinities(t *testing.T) {
+	eachLevel(t, func(t *testing.T) {
+		for _, x := range floats {
+			for _, k := range []int64{1, 33, 600, 1201} {
+				d := newData(product{x: x, out: tensor.Float32, b: 1, wb: 1, m: 30, n: 40, k: k, p: Params{TransB: true}, rank2: true}, uint64(k))
+				for i := int64(0); i < d.m; i += 3 {
+					for at := i * k; at < (i+1)*k; at++ {
+						d.xs[at] = math.Inf(1)
+					}
+				}
+				d.layOutX()
+				d.check(t, d.run(t))
+				d.check(t, d.runPacked(t))
+			}
+		}
+	})
 }
 
 // TestVariantsGiveEqualBits checks the one order of summation of a level: a

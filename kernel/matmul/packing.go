@@ -5,11 +5,13 @@ import (
 
 	"goatb/device"
 	"goatb/internal/asm/gemm"
+	"goatb/kernel"
 )
 
 // packRows packs the rows of an item for the elements [from, to) of K, unless
-// they are there already or can be read where they lie. The groups of rows that
-// tiles take lie one behind the other.
+// they are there already or can be read where they lie. The chunks of the span lie
+// one behind the other, and in each of them the groups of rows that tiles take, so
+// that the tiles of a panel's chunk read one run of memory.
 func (s *sweeper) packRows(p *place, from, to int64) {
 	t := s.t
 	want := place{b: p.b, i: p.i, m: p.m, k0: from, k1: to}
@@ -22,22 +24,28 @@ func (s *sweeper) packRows(p *place, from, to int64) {
 		return
 	}
 	groups := ceilDiv(p.m, s.e.mostRows(t))
-	least, larger := p.m/groups, p.m%groups
 	pk := packer{e: s.e, m: &t.X, mem: s.x, b: p.b, flip: s.e.flip(), tmp: s.tmp}
-	row := int64(0)
-	for g := range groups {
-		rows := least
-		if g < larger {
-			rows++
+	for k := from; k < to; k += t.Chunk {
+		n := min(t.Chunk, to-k)
+		words := s.e.words(n)
+		chunk, padded := s.rows[4*s.e.words(k-from)*p.m:], s.e.padded(t, words)
+		for g := range groups {
+			row, end := kernel.Share(p.m, int(g), int(groups))
+			rows := end - row
+			group := chunk[4*row*padded:]
+			pk.pack(group, 4*rows, p.i+row, rows, k, n)
+			clear(group[4*rows*words : 4*rows*padded])
 		}
-		for k := from; k < to; k += t.Chunk {
-			pk.pack(s.rows[4*(row*s.words+s.e.words(k-from)*rows):], 4*rows, p.i+row, rows, k, min(t.Chunk, to-k))
-		}
-		row += rows
 	}
-	if t.Narrow { // a panel may have one element more, a zero
-		clear(s.rows[4*s.words*p.m:][:4*p.m])
+}
+
+// padded returns the words that a group of packed rows takes for each of its rows:
+// a panel of 2-byte elements may have one more, a zero, which only a zero may meet.
+func (e *engine) padded(t *tiling, words int64) int64 {
+	if t.Narrow {
+		return roundUp(words, int64(t.W.Step))
 	}
+	return words
 }
 
 // flip is what the words of x are changed by: VPDPBUSD takes one operand

@@ -90,20 +90,20 @@ func (s *sweeper) item(p *place) {
 			s.sweep(p, &part, from, to)
 		}
 	}
-	if !t.ByPanel {
-		s.finish(p, 0, p.n)
-	}
 }
 
 // sweep multiplies a part of an item's rows, packed from K from to to, with all
-// its panels.
+// its panels, and finishes them strip by strip at the end of K.
 func (s *sweeper) sweep(p, part *place, from, to int64) {
+	t := s.t
 	for j := int64(0); j < p.n; j += gemm.PanelColumns {
-		for k := from; k < to; k += s.t.Chunk {
-			s.strips(p, part, j, from, k, min(k+s.t.Chunk, to), to)
+		for k := from; k < to; k += t.Chunk {
+			s.strips(p, part, j, from, k, min(k+t.Chunk, to), to)
 		}
-		if to == p.k1 && s.t.ByPanel {
-			s.finish(p, j, min(gemm.PanelColumns, p.n-j))
+		end := min(j+gemm.PanelColumns, p.n)
+		if to == p.k1 && (end == p.n || end%t.Strip == 0) {
+			first := j / t.Strip * t.Strip
+			s.finish(p, part, first, end-first)
 		}
 	}
 }
@@ -112,7 +112,8 @@ func (s *sweeper) sweep(p, part *place, from, to int64) {
 // panel of its column j; the packed rows begin at K from and the span ends at to.
 func (s *sweeper) strips(p, part *place, j, from, k, end, to int64) {
 	w := s.weights(p, part, j, from, k, end, to)
-	set, words, first := s.e.set, s.e.words(end-k), (k-from)/s.e.step()
+	set, words := s.e.set, s.e.words(end-k)
+	chunk, padded := s.rows[4*s.e.words(k-from)*part.m:], s.e.padded(s.t, words)
 	tiles, steps, columnBytes := set.Rows, words, int64(4)
 	if s.t.Narrow {
 		narrow := s.e.narrow(&s.t.W)
@@ -121,38 +122,45 @@ func (s *sweeper) strips(p, part *place, j, from, k, end, to int64) {
 	if s.e.flip() != 0 && part.i == p.i && !s.e.excessKnown(s.t) {
 		s.addExcess(j, w, words, k > p.k0)
 	}
-	groups := ceilDiv(part.m, s.e.mostRows(s.t))
-	least, larger := part.m/groups, part.m%groups
+	groups := int(ceilDiv(part.m, s.e.mostRows(s.t)))
 	for h := int64(0); h < min(gemm.PanelColumns, p.n-j); h += set.Columns {
-		sums, stride := s.sums(p, j+h)
-		row, at := int64(0), part.i-p.i
+		sums, stride := s.sums(p, part, j+h)
 		for g := range groups {
-			rows := least
-			if g < larger {
-				rows++
-			}
-			a := &s.rows[4*(row*s.words+first*rows)]
-			c := &sums[4*(at+row)*stride]
+			row, end := kernel.Share(part.m, g, groups)
 			next, pace := s.fetched(j)
-			tiles[rows-1](int(steps), a, &w[columnBytes*h], c, int(stride), k > p.k0, next, pace)
-			row += rows
+			tiles[end-row-1](int(steps), &chunk[4*row*padded], &w[columnBytes*h], &sums[4*row*stride], int(stride), k > p.k0, next, pace)
 		}
 	}
 }
 
-// sums returns the memory of the sums of a strip from column j of an item on,
-// and the distance of its rows in elements.
-func (s *sweeper) sums(p *place, j int64) ([]byte, int64) {
+// sums returns the memory of the sums of a part of an item's rows from column j of
+// the item on, and the distance of its rows in elements.
+func (s *sweeper) sums(p, part *place, j int64) ([]byte, int64) {
 	t := s.t
-	switch {
-	case t.DirectOut && j+s.e.set.Columns <= p.n:
-		at, stride := t.output(p)
+	if t.DirectOut && j+s.e.set.Columns <= p.n {
+		at, stride := t.output(part)
 		return s.out[4*(at+j):], stride
-	case t.DirectOut || t.ByPanel:
-		return s.acc[4*(j%gemm.PanelColumns):], gemm.PanelColumns
 	}
-	return s.acc[4*j:], roundUp(t.TileN, gemm.PanelColumns)
+	at := j % t.Strip
+	if t.manySpans() {
+		at += (part.i - p.i) * t.pitch()
+	}
+	return s.acc[4*at:], t.pitch()
 }
+
+// pitch is the distance of rows of sums that are kept, in elements: rows of many
+// columns do not lie a power of two apart, so that a cache has room for a tile of
+// them.
+func (t *tiling) pitch() int64 {
+	if t.Strip > gemm.PanelColumns {
+		return t.Strip + gemm.PanelColumns/2
+	}
+	return t.Strip
+}
+
+// manySpans reports whether K is walked in several spans, in which the sums of all
+// rows of an item are made.
+func (t *tiling) manySpans() bool { return t.Span < t.K && !t.Split }
 
 // output returns the output element where an item starts and the distance of
 // its rows.
@@ -163,12 +171,12 @@ func (t *tiling) output(p *place) (at, stride int64) {
 	return t.element(p, 0), t.OutRow
 }
 
-// finish stores the sums of columns [j, j+n) of an item that are not in the
-// output yet.
-func (s *sweeper) finish(p *place, j, n int64) {
+// finish stores the sums of columns [j, j+n) of a part of an item's rows that are
+// not in the output yet.
+func (s *sweeper) finish(p, part *place, j, n int64) {
 	t := s.t
 	if s.e.word == tensor.Int8 {
-		s.finishInts(p, j, n)
+		s.finishInts(p, part, j, n)
 		return
 	}
 	if t.DirectOut {
@@ -178,14 +186,14 @@ func (s *sweeper) finish(p *place, j, n int64) {
 			return
 		}
 	}
-	sums, stride := s.sums(p, j)
+	sums, stride := s.sums(p, part, j)
 	rows := device.View[float32](sums)
 	if t.Split {
-		copyRows(device.View[float32](s.out), t, p, j, n, rows, stride)
+		copyRows(device.View[float32](s.out), t, part, j, n, rows, stride)
 		return
 	}
 	s.f.floatColumns(p.b, p.j+j, n)
-	for r := range p.m {
-		s.f.floats(t.element(p, r)+j, rows[r*stride:r*stride+n])
+	for r := range part.m {
+		s.f.floats(t.element(part, r)+j, rows[r*stride:r*stride+n])
 	}
 }

@@ -31,15 +31,16 @@ func newExcess(buf []float32, t *tiling, e *engine) excess {
 	return x
 }
 
-// excessColumns is the number of columns whose excess is kept.
+// excessColumns is the number of columns whose excess is kept: those of a strip, or
+// all of an item that is not walked in one go.
 func (t *tiling) excessColumns() int64 {
 	switch {
 	case t.OneRow:
 		return rowPanels * gemm.PanelColumns
-	case t.ByPanel:
-		return gemm.PanelColumns
+	case t.manySpans() || t.SubM < t.TileM:
+		return roundUp(t.TileN, gemm.PanelColumns)
 	}
-	return roundUp(t.TileN, gemm.PanelColumns)
+	return t.Strip
 }
 
 // intRow computes an item of one row: panels pass as memory gives them.
@@ -50,7 +51,7 @@ func (s *sweeper) intRow(p *place) {
 		n := min(rowPanels*gemm.PanelColumns, p.n-j)
 		panels := ceilDiv(n, gemm.PanelColumns)
 		s.e.set.Row(int(s.words), int(panels), &s.rows[0], &s.w[t.W.at(p.b, p.j+j, 0)], &s.acc[0], int(t.W.Lead))
-		s.finishInts(p, j, n)
+		s.finishInts(p, p, j, n)
 	}
 }
 
@@ -66,44 +67,44 @@ func (s *sweeper) addExcess(j int64, b []byte, words int64, add bool) {
 	}
 }
 
-// excessOf returns the excess of columns [j, j+n) of an item.
-func (s *sweeper) excessOf(p *place, j, n int64) []int32 {
+// excessOf stores the excess of columns [j, j+n) of an item in less.
+func (s *sweeper) excessOf(less []int32, p *place, j, n int64) {
 	t := s.t
-	if s.e.flip() == 0 {
-		less := s.excess.columns[:n]
-		clear(less)
-		return less
-	}
-	if s.e.excessKnown(t) {
+	switch {
+	case s.e.flip() == 0:
+		clear(less[:n])
+	case s.e.excessKnown(t):
 		for c := int64(0); c < n; c += gemm.PanelColumns {
 			end := s.w[t.W.at(p.b, p.j+j+c, 0)+t.W.Lead-4*gemm.PanelColumns:]
-			copy(s.excess.columns[c:min(c+gemm.PanelColumns, n)], device.View[int32](end[:4*gemm.PanelColumns]))
+			copy(less[c:min(c+gemm.PanelColumns, n)], device.View[int32](end[:4*gemm.PanelColumns]))
 		}
-		return s.excess.columns[:n]
+	default:
+		copy(less[:n], s.excess.columns[j%int64(len(s.excess.columns)):])
 	}
-	return s.excess.columns[j%int64(len(s.excess.columns)):][:n]
 }
 
-// finishInts stores the sums of columns [j, j+n) of an item.
-func (s *sweeper) finishInts(p *place, j, n int64) {
-	less := s.excessOf(p, j, n)
+// finishInts stores the sums of columns [j, j+n) of a part of an item's rows.
+func (s *sweeper) finishInts(p, part *place, j, n int64) {
+	f := &s.f
+	less := device.View[int32](device.BytesOf(f.buf[finisherRows*n : (finisherRows+1)*n]))
+	s.excessOf(less, p, j, n)
 	if s.t.Split {
-		s.finishPartialInts(p, j, n, less)
+		s.finishPartialInts(p, part, j, n, less)
 		return
 	}
-	sums, stride := s.sums(p, j)
-	rows, f := device.View[int32](sums), &s.f
+	sums, stride := s.sums(p, part, j)
+	rows := device.View[int32](sums)
 	f.int8Columns(p.b, p.j+j, n)
 	for c := range f.intBias {
 		less[c] -= f.intBias[c]
 	}
 	vals, size := f.buf[n:2*n], f.ep.Out.Size()
-	for r := range p.m {
+	for r := range part.m {
 		factor := float32(1)
 		if f.ep.PerToken {
-			factor = device.View[float32](f.a.Mem(TokenScale))[p.i+r]
+			factor = device.View[float32](f.a.Mem(TokenScale))[part.i+r]
 		}
-		dst := s.out[(s.t.element(p, r)+j)*size:]
+		dst := s.out[(s.t.element(part, r)+j)*size:]
 		if f.ep.Out == tensor.Float32 {
 			vals = device.View[float32](dst[:4*n])
 		}
@@ -114,14 +115,14 @@ func (s *sweeper) finishInts(p *place, j, n int64) {
 
 // finishPartialInts takes the excess off sums that are in the output, and stores
 // the others.
-func (s *sweeper) finishPartialInts(p *place, j, n int64, less []int32) {
+func (s *sweeper) finishPartialInts(p, part *place, j, n int64, less []int32) {
 	out := device.View[int32](s.out)
-	at, row := s.t.output(p)
+	at, row := s.t.output(part)
 	if tail := n % s.e.set.Columns; tail > 0 {
-		sums, stride := s.sums(p, j+n-tail)
-		copyRows(out, s.t, p, j+n-tail, tail, device.View[int32](sums), stride)
+		sums, stride := s.sums(p, part, j+n-tail)
+		copyRows(out, s.t, part, j+n-tail, tail, device.View[int32](sums), stride)
 	}
-	for r := range p.m {
+	for r := range part.m {
 		line := out[at+j+r*row:][:n]
 		for c := range line {
 			line[c] -= less[c]

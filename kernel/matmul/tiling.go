@@ -36,9 +36,11 @@ type tiling struct {
 	Split bool
 	// Rotate makes each block start at another chunk.
 	Rotate bool
-	// DirectOut says that sums are made in the output's memory, and ByPanel that
-	// an item's columns are finished panel by panel: both with an engine.
-	DirectOut, ByPanel bool
+	// Strip is the number of columns of an item that an engine finishes at a time:
+	// the sums of as many are kept, or of all where K is walked in several spans.
+	Strip int64
+	// DirectOut says that an engine makes sums in the output's memory.
+	DirectOut bool
 	// Narrow says that tiles widen panels of 2-byte elements as they go, Kept
 	// that packed panels of an item are kept for all parts of its rows, OneRow that
 	// a row is multiplied with all panels of an item at once.
