@@ -33,8 +33,9 @@
 // stored on the way, and reads those of layout Panels, which Pack makes once for
 // constant weights, where they lie: that is as fast as memory gives them for few
 // rows, and as fast as the core multiplies for many. Panels of f16 and bf16 are
-// widened to f32 in registers for few rows and once for many; bf16 goes through
-// VDPBF16PS only where that is faster, and then subnormal elements count as zero.
+// widened to f32 by the first tile that takes them, which stores that for the others
+// if there are any; bf16 goes through VDPBF16PS only where that is faster, and then
+// subnormal elements count as zero.
 // Plain Go comes last.
 //
 // The tiling key of plain Go says how a product walks its operands: "rows" for few

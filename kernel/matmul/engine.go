@@ -82,8 +82,8 @@ func (e *engine) isPanels(m *matrix) bool {
 
 // mostRows is the number of rows of the largest tile of a product.
 func (e *engine) mostRows(t *tiling) int64 {
-	if t.Narrow {
-		return int64(len(e.narrow(&t.W).Rows))
+	if narrow := e.narrow(&t.W); narrow != nil {
+		return narrow.MaxRows()
 	}
 	return e.set.MaxRows()
 }

@@ -31,11 +31,6 @@ const (
 	maxSweepN = 1024
 	// maxSweepBytes bounds the sums that are kept.
 	maxSweepBytes = 3 << 18
-	// narrowTiles is the number of tiles of an item's rows up to which each widens a
-	// panel of 2-byte elements for itself: more are faster with a widened panel. It
-	// is twice as many where a step of the panel holds two elements, whose widening
-	// is a shift and a mask.
-	narrowTiles = 2
 	// leastKeptBytes and mostKeptBytes bound the packed weights that are kept: as
 	// much as a core's share of L3 lets stay there.
 	leastKeptBytes = 3 << 18
@@ -189,8 +184,6 @@ func (e *engine) walk(t *plan, m kernel.Machine) {
 	if e.words(t.Span) > fit && !t.DirectX {
 		t.Span = min(t.Span, max(fit*e.step()/t.Chunk, 1)*t.Chunk)
 	}
-	narrow := e.narrow(&t.W)
-	t.Narrow = narrow != nil && t.TileM <= narrowTiles*int64(t.W.Step)*int64(len(narrow.Rows))
 }
 
 // book sizes the buffers of a block.
@@ -206,7 +199,7 @@ func (e *engine) book(t *plan, m kernel.Machine) {
 	switch {
 	case t.Kept:
 		w[bufW] = ceilDiv(t.TileN, gemm.PanelColumns) * panel
-	case !e.isPanels(&t.W) && !t.Narrow:
+	case !e.isPanels(&t.W) && (e.narrow(&t.W) == nil || t.SubM > e.mostRows(&t.tiling)):
 		w[bufW] = panel
 	}
 	if e.word == tensor.Float32 && !(e.inPlace(&t.X) && e.inPlace(&t.W)) {

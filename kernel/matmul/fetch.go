@@ -35,7 +35,7 @@ func (s *sweeper) fetched(j int64) (next, pace uintptr) {
 // tilesPerPanel is the number of tiles that a part of an item's rows is multiplied
 // with a panel in.
 func (s *sweeper) tilesPerPanel(part *place) int64 {
-	return ceilDiv(part.m, s.e.mostRows(s.t)) * gemm.PanelColumns / s.e.set.Columns
+	return s.groups(part) * gemm.PanelColumns / s.e.set.Columns
 }
 
 // stretch makes the next tiles fetch size bytes, in equal pieces of steps steps.
@@ -56,7 +56,7 @@ func (s *sweeper) fetchPanel(p, part *place, j, from, k, end, to int64) {
 		return
 	}
 	steps := s.e.words(min(t.Chunk, to-k))
-	if t.Narrow {
+	if s.narrow != nil && s.groups(part) == 1 {
 		steps = ceilDiv(steps, int64(t.W.Step))
 	}
 	size := (min(end+t.Chunk, to) - end) * gemm.PanelColumns * t.W.DType.Size()

@@ -23,7 +23,7 @@ func (s *sweeper) packRows(p *place, from, to int64) {
 		s.rows = s.x[t.X.at(p.b, p.i, from):]
 		return
 	}
-	groups := ceilDiv(p.m, s.e.mostRows(t))
+	groups := s.groups(p)
 	pk := packer{e: s.e, m: &t.X, mem: s.x, b: p.b, flip: s.e.flip(), tmp: s.tmp}
 	for k := from; k < to; k += t.Chunk {
 		n := min(t.Chunk, to-k)
@@ -42,7 +42,7 @@ func (s *sweeper) packRows(p *place, from, to int64) {
 // padded returns the words that a group of packed rows takes for each of its rows:
 // a panel of 2-byte elements may have one more, a zero, which only a zero may meet.
 func (e *engine) padded(t *tiling, words int64) int64 {
-	if t.Narrow {
+	if e.narrow(&t.W) != nil {
 		return roundUp(words, int64(t.W.Step))
 	}
 	return words
@@ -65,12 +65,7 @@ func (s *sweeper) weights(p, part *place, j, from, k, end, to int64) []byte {
 	switch {
 	case s.e.passes(&t.W):
 		s.fetchPanel(p, part, j, from, k, end, to)
-		mem := s.w[t.W.at(p.b, p.j+j, k):]
-		if narrow := s.e.narrow(&t.W); narrow != nil && !t.Narrow {
-			narrow.Widen(int(ceilDiv(end-k, int64(t.W.Step))), &s.panel[0], &mem[0])
-			return s.panel
-		}
-		return mem
+		return s.w[t.W.at(p.b, p.j+j, k):]
 	case part.i > p.i:
 		s.fetchKept(part, j, p.n, end-k)
 		return s.kept(j)

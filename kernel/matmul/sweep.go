@@ -14,6 +14,10 @@ type sweeper struct {
 	e    *engine
 	t    *tiling
 	x, w []byte
+	// narrow is there for panels of 2-byte elements that are multiplied as f32, and
+	// columnBytes the size of a step of a column of a panel.
+	narrow      *gemm.Narrow
+	columnBytes int64
 	// rows holds packed rows of x, panel packed parts of w, acc sums, and tmp
 	// converted elements before they are packed.
 	rows, panel, acc []byte
@@ -41,6 +45,9 @@ func (e *engine) run(a *kernel.Args, block int, t *tiling, _ []int64) error {
 		e: e, t: t, x: a.Mem(X), w: a.Mem(W), held: place{b: -1}, out: a.Mem(Inputs),
 		rows: device.BytesOf(bufs[bufX]), panel: device.BytesOf(bufs[bufW]), acc: device.BytesOf(bufs[bufAcc]), tmp: bufs[bufTmp],
 		f: finisher{a: a, ep: &t.Ep, buf: bufs[bufColumn]},
+	}
+	if s.narrow, s.columnBytes = e.narrow(&t.W), 4; s.narrow != nil {
+		s.columnBytes = s.narrow.StepBytes / gemm.PanelColumns
 	}
 	if e.word == tensor.Int8 {
 		s.excess = newExcess(bufs[bufPart], t, e)
@@ -112,26 +119,37 @@ func (s *sweeper) sweep(p, part *place, from, to int64) {
 // panel of its column j; the packed rows begin at K from and the span ends at to.
 func (s *sweeper) strips(p, part *place, j, from, k, end, to int64) {
 	w := s.weights(p, part, j, from, k, end, to)
-	set, words := s.e.set, s.e.words(end-k)
-	chunk, padded := s.rows[4*s.e.words(k-from)*part.m:], s.e.padded(s.t, words)
-	tiles, steps, columnBytes := set.Rows, words, int64(4)
-	if s.t.Narrow {
-		narrow := s.e.narrow(&s.t.W)
-		tiles, steps, columnBytes = narrow.Rows, ceilDiv(words, int64(s.t.W.Step)), narrow.StepBytes/gemm.PanelColumns
-	}
+	words := s.e.words(end - k)
 	if s.e.flip() != 0 && part.i == p.i && !s.e.excessKnown(s.t) {
 		s.addExcess(j, w, words, k > p.k0)
 	}
-	groups := int(ceilDiv(part.m, s.e.mostRows(s.t)))
+	chunk, padded := s.rows[4*s.e.words(k-from)*part.m:], s.e.padded(s.t, words)
+	set, narrow, step, groups := s.e.set, s.narrow, int64(s.t.W.Step), int(s.groups(part))
 	for h := int64(0); h < min(gemm.PanelColumns, p.n-j); h += set.Columns {
-		sums, stride := s.sums(p, part, j+h)
+		sums, pitch := s.sums(p, part, j+h)
+		b, stride, add := &w[s.columnBytes*h], int(pitch), k > p.k0
 		for g := range groups {
 			row, end := kernel.Share(part.m, g, groups)
 			next, pace := s.fetched(j)
-			tiles[end-row-1](int(steps), &chunk[4*row*padded], &w[columnBytes*h], &sums[4*row*stride], int(stride), k > p.k0, next, pace)
+			a, c, rows := &chunk[4*row*padded], &sums[4*row*pitch], end-row
+			switch {
+			case narrow == nil || g > 0:
+				set.Rows[rows-1](int(words), a, b, c, stride, add, next, pace)
+			case groups == 1:
+				narrow.Rows[rows-1](int(ceilDiv(words, step)), a, b, c, stride, add, next, pace)
+			default:
+				wide := &s.panel[4*h]
+				narrow.Widenings[rows-narrow.LeastWidening()](int(ceilDiv(words, step)), a, b, c, stride, add, next, uintptr(step)*pace, wide)
+				b = wide
+			}
 		}
 	}
 }
+
+// groups is the number of groups that a part of an item's rows is multiplied in, a
+// tile each. Of several the first one widens a panel of 2-byte elements for the
+// others.
+func (s *sweeper) groups(part *place) int64 { return ceilDiv(part.m, s.e.mostRows(s.t)) }
 
 // sums returns the memory of the sums of a part of an item's rows from column j of
 // the item on, and the distance of its rows in elements.

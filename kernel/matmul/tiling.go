@@ -41,11 +41,10 @@ type tiling struct {
 	Strip int64
 	// DirectOut says that an engine makes sums in the output's memory.
 	DirectOut bool
-	// Narrow says that tiles widen panels of 2-byte elements as they go, Kept
-	// that packed panels of an item are kept for all parts of its rows, OneRow that
-	// a row is multiplied with all panels of an item at once.
-	Narrow, Kept, OneRow bool
-	Ep                   epilogue
+	// Kept says that packed panels of an item are kept for all parts of its rows,
+	// OneRow that a row is multiplied with all panels of an item at once.
+	Kept, OneRow bool
+	Ep           epilogue
 }
 
 // Buffers of a block, in scratch memory.
@@ -125,7 +124,7 @@ func (t *tiling) explain() string {
 	for _, has := range []struct {
 		is   bool
 		name string
-	}{{t.Kept, "kept"}, {t.Narrow, "narrow"}, {t.OneRow, "one row"}, {t.DirectX, "direct x"}, {t.Split, "split"}} {
+	}{{t.Kept, "kept"}, {t.OneRow, "one row"}, {t.DirectX, "direct x"}, {t.Split, "split"}} {
 		if has.is {
 			s += " " + has.name
 		}

@@ -54,12 +54,42 @@ func tilePairsx3AVX2(steps int, a *byte, b *byte, c *byte, stride int, add bool,
 //go:noescape
 func tilePairsx4AVX2(steps int, a *byte, b *byte, c *byte, stride int, add bool, next uintptr, pace uintptr)
 
-// widenF16AVX2 turns a panel into f32; see Narrow.
+// tilePairsx5AVX2 computes a tile of 5 rows and 16 columns; see Tile.
 //
 //go:noescape
-func widenF16AVX2(steps int, dst *byte, src *byte)
+func tilePairsx5AVX2(steps int, a *byte, b *byte, c *byte, stride int, add bool, next uintptr, pace uintptr)
 
-// widenBF16AVX2 turns a panel into f32; see Narrow.
+// wideningF16x3AVX2 computes a tile of 3 rows and 16 columns; see Widening.
 //
 //go:noescape
-func widenBF16AVX2(steps int, dst *byte, src *byte)
+func wideningF16x3AVX2(steps int, a *byte, b *byte, c *byte, stride int, add bool, next uintptr, pace uintptr, wide *byte)
+
+// wideningF16x4AVX2 computes a tile of 4 rows and 16 columns; see Widening.
+//
+//go:noescape
+func wideningF16x4AVX2(steps int, a *byte, b *byte, c *byte, stride int, add bool, next uintptr, pace uintptr, wide *byte)
+
+// wideningF16x5AVX2 computes a tile of 5 rows and 16 columns; see Widening.
+//
+//go:noescape
+func wideningF16x5AVX2(steps int, a *byte, b *byte, c *byte, stride int, add bool, next uintptr, pace uintptr, wide *byte)
+
+// wideningF16x6AVX2 computes a tile of 6 rows and 16 columns; see Widening.
+//
+//go:noescape
+func wideningF16x6AVX2(steps int, a *byte, b *byte, c *byte, stride int, add bool, next uintptr, pace uintptr, wide *byte)
+
+// wideningPairsx3AVX2 computes a tile of 3 rows and 16 columns; see Widening.
+//
+//go:noescape
+func wideningPairsx3AVX2(steps int, a *byte, b *byte, c *byte, stride int, add bool, next uintptr, pace uintptr, wide *byte)
+
+// wideningPairsx4AVX2 computes a tile of 4 rows and 16 columns; see Widening.
+//
+//go:noescape
+func wideningPairsx4AVX2(steps int, a *byte, b *byte, c *byte, stride int, add bool, next uintptr, pace uintptr, wide *byte)
+
+// wideningPairsx5AVX2 computes a tile of 5 rows and 16 columns; see Widening.
+//
+//go:noescape
+func wideningPairsx5AVX2(steps int, a *byte, b *byte, c *byte, stride int, add bool, next uintptr, pace uintptr, wide *byte)

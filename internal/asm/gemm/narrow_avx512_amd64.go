@@ -134,12 +134,82 @@ func tilePairsx11AVX512(steps int, a *byte, b *byte, c *byte, stride int, add bo
 //go:noescape
 func tilePairsx12AVX512(steps int, a *byte, b *byte, c *byte, stride int, add bool, next uintptr, pace uintptr)
 
-// widenF16AVX512 turns a panel into f32; see Narrow.
+// tilePairsx13AVX512 computes a tile of 13 rows and 32 columns; see Tile.
 //
 //go:noescape
-func widenF16AVX512(steps int, dst *byte, src *byte)
+func tilePairsx13AVX512(steps int, a *byte, b *byte, c *byte, stride int, add bool, next uintptr, pace uintptr)
 
-// widenBF16AVX512 turns a panel into f32; see Narrow.
+// wideningF16x7AVX512 computes a tile of 7 rows and 32 columns; see Widening.
 //
 //go:noescape
-func widenBF16AVX512(steps int, dst *byte, src *byte)
+func wideningF16x7AVX512(steps int, a *byte, b *byte, c *byte, stride int, add bool, next uintptr, pace uintptr, wide *byte)
+
+// wideningF16x8AVX512 computes a tile of 8 rows and 32 columns; see Widening.
+//
+//go:noescape
+func wideningF16x8AVX512(steps int, a *byte, b *byte, c *byte, stride int, add bool, next uintptr, pace uintptr, wide *byte)
+
+// wideningF16x9AVX512 computes a tile of 9 rows and 32 columns; see Widening.
+//
+//go:noescape
+func wideningF16x9AVX512(steps int, a *byte, b *byte, c *byte, stride int, add bool, next uintptr, pace uintptr, wide *byte)
+
+// wideningF16x10AVX512 computes a tile of 10 rows and 32 columns; see Widening.
+//
+//go:noescape
+func wideningF16x10AVX512(steps int, a *byte, b *byte, c *byte, stride int, add bool, next uintptr, pace uintptr, wide *byte)
+
+// wideningF16x11AVX512 computes a tile of 11 rows and 32 columns; see Widening.
+//
+//go:noescape
+func wideningF16x11AVX512(steps int, a *byte, b *byte, c *byte, stride int, add bool, next uintptr, pace uintptr, wide *byte)
+
+// wideningF16x12AVX512 computes a tile of 12 rows and 32 columns; see Widening.
+//
+//go:noescape
+func wideningF16x12AVX512(steps int, a *byte, b *byte, c *byte, stride int, add bool, next uintptr, pace uintptr, wide *byte)
+
+// wideningF16x13AVX512 computes a tile of 13 rows and 32 columns; see Widening.
+//
+//go:noescape
+func wideningF16x13AVX512(steps int, a *byte, b *byte, c *byte, stride int, add bool, next uintptr, pace uintptr, wide *byte)
+
+// wideningF16x14AVX512 computes a tile of 14 rows and 32 columns; see Widening.
+//
+//go:noescape
+func wideningF16x14AVX512(steps int, a *byte, b *byte, c *byte, stride int, add bool, next uintptr, pace uintptr, wide *byte)
+
+// wideningPairsx7AVX512 computes a tile of 7 rows and 32 columns; see Widening.
+//
+//go:noescape
+func wideningPairsx7AVX512(steps int, a *byte, b *byte, c *byte, stride int, add bool, next uintptr, pace uintptr, wide *byte)
+
+// wideningPairsx8AVX512 computes a tile of 8 rows and 32 columns; see Widening.
+//
+//go:noescape
+func wideningPairsx8AVX512(steps int, a *byte, b *byte, c *byte, stride int, add bool, next uintptr, pace uintptr, wide *byte)
+
+// wideningPairsx9AVX512 computes a tile of 9 rows and 32 columns; see Widening.
+//
+//go:noescape
+func wideningPairsx9AVX512(steps int, a *byte, b *byte, c *byte, stride int, add bool, next uintptr, pace uintptr, wide *byte)
+
+// wideningPairsx10AVX512 computes a tile of 10 rows and 32 columns; see Widening.
+//
+//go:noescape
+func wideningPairsx10AVX512(steps int, a *byte, b *byte, c *byte, stride int, add bool, next uintptr, pace uintptr, wide *byte)
+
+// wideningPairsx11AVX512 computes a tile of 11 rows and 32 columns; see Widening.
+//
+//go:noescape
+func wideningPairsx11AVX512(steps int, a *byte, b *byte, c *byte, stride int, add bool, next uintptr, pace uintptr, wide *byte)
+
+// wideningPairsx12AVX512 computes a tile of 12 rows and 32 columns; see Widening.
+//
+//go:noescape
+func wideningPairsx12AVX512(steps int, a *byte, b *byte, c *byte, stride int, add bool, next uintptr, pace uintptr, wide *byte)
+
+// wideningPairsx13AVX512 computes a tile of 13 rows and 32 columns; see Widening.
+//
+//go:noescape
+func wideningPairsx13AVX512(steps int, a *byte, b *byte, c *byte, stride int, add bool, next uintptr, pace uintptr, wide *byte)

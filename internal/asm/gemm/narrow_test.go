@@ -28,36 +28,61 @@ func drawPanel(r *rand.Rand, n *Narrow, steps int, finite bool) guarded {
 	return g
 }
 
-// TestWiden compares every element, NaN and denormals too.
-func TestWiden(t *testing.T) {
+// TestWidenings compares every element of the widened panel, NaN and denormals too.
+func TestWidenings(t *testing.T) {
 	for _, s := range usable() {
 		if s.Elem != F32 {
 			continue
 		}
 		r := rand.New(rand.NewPCG(11, 12))
 		for elem, n := range narrows(s) {
-			steps := int(1 << 19 / n.StepBytes)
-			src := drawPanel(r, n, steps, false)
-			pairs := int(n.StepBytes / 64)
-			dst := newGuarded(r, steps*pairs*128)
-			n.Widen(steps, &dst.payload[0], &src.payload[0])
-			for i := range steps * 32 * pairs {
-				k, c := i/32, i%32
-				bits := binary.LittleEndian.Uint16(src.payload[2*((k/pairs*32+c)*pairs+k%pairs):])
-				want := tensor.F16(bits).Float32()
-				if elem == tensor.BFloat16 {
-					want = tensor.BF16(bits).Float32()
+			require.Equal(t, n.MaxRows()-n.LeastWidening()+1, int64(len(n.Widenings)))
+			for i, tile := range n.Widenings {
+				steps := int(1<<19/n.StepBytes) - i
+				src := drawPanel(r, n, steps, false)
+				pairs, rows := int(n.StepBytes/64), int(n.LeastWidening())+i
+				a := drawWords(r, F32, rows*steps*pairs, false)
+				dst, sums := newGuarded(r, steps*pairs*128), newGuarded(r, 128*rows)
+				for h := 0; h < 32; h += int(s.Columns) {
+					tile(steps, &a.payload[0], &src.payload[h*int(n.StepBytes)/32], &sums.payload[4*h], 32, false, 0, 64, &dst.payload[4*h])
 				}
-				got := math.Float32frombits(binary.LittleEndian.Uint32(dst.payload[4*i:]))
-				if want != want {
-					require.True(t, got != got, "%s %s: %04x", s.Name, elem, bits)
-					continue
-				}
-				require.Equal(t, want, got, "%s %s: %04x", s.Name, elem, bits)
+				wantWidened(t, s.Name, elem, pairs, src.payload, dst.payload)
+				dst.check(t)
+				sums.check(t)
 			}
-			dst.check(t)
 		}
 	}
+}
+
+// wantWidened compares a widened panel with its source, whose steps hold one or two
+// elements of a column.
+func wantWidened(t *testing.T, name string, elem tensor.DType, pairs int, src, dst []byte) {
+	t.Helper()
+	for i, all := 0, widened(elem, pairs, src); i < len(all); i += 4 {
+		want, got := binary.LittleEndian.Uint32(all[i:]), binary.LittleEndian.Uint32(dst[i:])
+		const sign, infinity = 1 << 31, 0x7f800000
+		if want&^sign > infinity && got&^sign > infinity {
+			continue // NaN
+		}
+		if want != got {
+			require.Equal(t, want, got, "%s %s: element %d", name, elem, i/4)
+		}
+	}
+}
+
+// widened returns a panel of 2-byte elements as f32.
+func widened(elem tensor.DType, pairs int, src []byte) []byte {
+	dst := make([]byte, 2*len(src))
+	for i := range len(src) / 2 {
+		k, c := i/32, i%32
+		bits := binary.LittleEndian.Uint16(src[2*((k/pairs*32+c)*pairs+k%pairs):])
+		v := tensor.F16(bits).Float32()
+		if elem == tensor.BFloat16 {
+			v = tensor.BF16(bits).Float32()
+		}
+		binary.LittleEndian.PutUint32(dst[4*i:], math.Float32bits(v))
+	}
+	return dst
 }
 
 // TestNarrowTiles compares tiles with those of the widened panel, bit by bit.
@@ -75,13 +100,18 @@ func TestNarrowTiles(t *testing.T) {
 					steps, stride := 1+r.IntN(30), 32+r.IntN(9)
 					a := drawWords(r, F32, rows*steps*pairs, false)
 					src := drawPanel(r, n, steps, true)
-					wide := newGuarded(r, steps*pairs*128)
-					n.Widen(steps, &wide.payload[0], &src.payload[0])
+					wide := widened(elem, pairs, src.payload)
 					got, want := newGuarded(r, 4*(rows-1)*stride+4*int(s.Columns)), newGuarded(r, 4*(rows-1)*stride+4*int(s.Columns))
 					for _, add := range []bool{false, true} {
 						n.Rows[rows-1](steps, &a.payload[0], &src.payload[0], &got.payload[0], stride, add, 0, 64)
-						s.Rows[rows-1](steps*pairs, &a.payload[0], &wide.payload[0], &want.payload[0], stride, add, 0, 64)
+						s.Rows[rows-1](steps*pairs, &a.payload[0], &wide[0], &want.payload[0], stride, add, 0, 64)
 						require.Equal(t, want.payload, got.payload, "%s %s: rows %d steps %d", s.Name, elem, rows, steps)
+					}
+					if least := int(n.LeastWidening()); rows >= least {
+						dst := newGuarded(r, len(wide))
+						n.Widenings[rows-least](steps, &a.payload[0], &src.payload[0], &got.payload[0], stride, false, 0, 64, &dst.payload[0])
+						s.Rows[rows-1](steps*pairs, &a.payload[0], &wide[0], &want.payload[0], stride, false, 0, 64)
+						require.Equal(t, want.payload, got.payload, "%s %s: rows %d steps %d, widening", s.Name, elem, rows, steps)
 					}
 					src.check(t)
 					got.check(t)

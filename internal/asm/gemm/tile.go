@@ -66,12 +66,24 @@ type Set struct {
 type Narrow struct {
 	// Rows holds the tiles of 1, 2, ... rows. They count steps of the panel.
 	Rows []Tile
+	// Widenings holds tiles that store the widened panel for others of more rows:
+	// those of LeastWidening() to MaxRows() rows.
+	Widenings []Widening
 	// StepBytes is the size of a step of the panel: 32 f16, or 32 pairs of bf16
 	// that are two steps of the rows.
 	StepBytes int64
-	// Widen turns steps of the panel into an f32 panel.
-	Widen func(steps int, dst, src *byte)
 }
+
+// Widening is a tile that stores its columns of the panel as f32 too: steps of 32
+// words from wide on, of which it writes as many as it has columns.
+type Widening func(steps int, a, b, c *byte, stride int, add bool, next, pace uintptr, wide *byte)
+
+// MaxRows is the number of rows of the largest tile.
+func (n *Narrow) MaxRows() int64 { return int64(len(n.Rows)) }
+
+// LeastWidening is the number of rows of the smallest widening tile: the least that
+// more rows than MaxRows are cut into.
+func (n *Narrow) LeastWidening() int64 { return (n.MaxRows() + 1) / 2 }
 
 // MaxRows is the number of rows of the largest tile.
 func (s *Set) MaxRows() int64 { return int64(len(s.Rows)) }

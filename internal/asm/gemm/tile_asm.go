@@ -29,18 +29,27 @@ var (
 	turnAVX512 = Transpose{16, transposeAVX512}
 	turnAVX2   = Transpose{8, transposeAVX2}
 
-	f16AVX512 = Narrow{StepBytes: 64, Widen: widenF16AVX512, Rows: []Tile{
+	f16AVX512 = Narrow{StepBytes: 64, Rows: []Tile{
 		tileF16x1AVX512, tileF16x2AVX512, tileF16x3AVX512, tileF16x4AVX512, tileF16x5AVX512, tileF16x6AVX512, tileF16x7AVX512,
 		tileF16x8AVX512, tileF16x9AVX512, tileF16x10AVX512, tileF16x11AVX512, tileF16x12AVX512, tileF16x13AVX512, tileF16x14AVX512,
+	}, Widenings: []Widening{
+		wideningF16x7AVX512, wideningF16x8AVX512, wideningF16x9AVX512, wideningF16x10AVX512, wideningF16x11AVX512, wideningF16x12AVX512, wideningF16x13AVX512,
+		wideningF16x14AVX512,
 	}}
-	pairsAVX512 = Narrow{StepBytes: 128, Widen: widenBF16AVX512, Rows: []Tile{
-		tilePairsx1AVX512, tilePairsx2AVX512, tilePairsx3AVX512, tilePairsx4AVX512, tilePairsx5AVX512, tilePairsx6AVX512,
-		tilePairsx7AVX512, tilePairsx8AVX512, tilePairsx9AVX512, tilePairsx10AVX512, tilePairsx11AVX512, tilePairsx12AVX512,
+	pairsAVX512 = Narrow{StepBytes: 128, Rows: []Tile{
+		tilePairsx1AVX512, tilePairsx2AVX512, tilePairsx3AVX512, tilePairsx4AVX512, tilePairsx5AVX512, tilePairsx6AVX512, tilePairsx7AVX512,
+		tilePairsx8AVX512, tilePairsx9AVX512, tilePairsx10AVX512, tilePairsx11AVX512, tilePairsx12AVX512, tilePairsx13AVX512,
+	}, Widenings: []Widening{
+		wideningPairsx7AVX512, wideningPairsx8AVX512, wideningPairsx9AVX512, wideningPairsx10AVX512, wideningPairsx11AVX512, wideningPairsx12AVX512, wideningPairsx13AVX512,
 	}}
-	f16AVX2 = Narrow{StepBytes: 64, Widen: widenF16AVX2, Rows: []Tile{
+	f16AVX2 = Narrow{StepBytes: 64, Rows: []Tile{
 		tileF16x1AVX2, tileF16x2AVX2, tileF16x3AVX2, tileF16x4AVX2, tileF16x5AVX2, tileF16x6AVX2,
+	}, Widenings: []Widening{
+		wideningF16x3AVX2, wideningF16x4AVX2, wideningF16x5AVX2, wideningF16x6AVX2,
 	}}
-	pairsAVX2 = Narrow{StepBytes: 128, Widen: widenBF16AVX2, Rows: []Tile{
-		tilePairsx1AVX2, tilePairsx2AVX2, tilePairsx3AVX2, tilePairsx4AVX2,
+	pairsAVX2 = Narrow{StepBytes: 128, Rows: []Tile{
+		tilePairsx1AVX2, tilePairsx2AVX2, tilePairsx3AVX2, tilePairsx4AVX2, tilePairsx5AVX2,
+	}, Widenings: []Widening{
+		wideningPairsx3AVX2, wideningPairsx4AVX2, wideningPairsx5AVX2,
 	}}
 )

@@ -39,15 +39,24 @@ type tile struct {
 	line    operand.Mem         // a row of them: each turn fetches one
 	stride  reg.Register        // bytes between the rows
 	last    reg.Register        // the first byte behind them
+	widens  bool                // the tile stores the panel widened to f32
+	wide    operand.Mem         // where to
 	acc     [][]reg.VecVirtual
 }
 
 func (t *tile) begin(name string) {
 	c := t.c
-	target.Function(c, name, "func(steps int, a, b, c *byte, stride int, add bool, next, pace uintptr)",
-		fmt.Sprintf("%s computes a tile of %d rows and %d columns; see Tile.", name, t.rows, t.vectors*t.bytes/4))
+	params, kind := "steps int, a, b, c *byte, stride int, add bool, next, pace uintptr", "Tile"
+	if t.widens {
+		params, kind = params+", wide *byte", "Widening"
+	}
+	target.Function(c, name, "func("+params+")",
+		fmt.Sprintf("%s computes a tile of %d rows and %d columns; see %s.", name, t.rows, t.vectors*t.bytes/4, kind))
 	t.a = operand.Mem{Base: c.Load(c.Param("a"), c.GP64())}
 	t.b = operand.Mem{Base: c.Load(c.Param("b"), c.GP64())}
+	if t.widens {
+		t.wide = operand.Mem{Base: c.Load(c.Param("wide"), c.GP64())}
+	}
 	t.fetched()
 	t.sums()
 	t.acc = make([][]reg.VecVirtual, t.rows)
@@ -131,6 +140,21 @@ func (t *tile) loop(step func(u int)) {
 func (t *tile) advance(steps int) {
 	t.c.ADDQ(operand.U32(steps*t.step), t.a.Base)
 	t.c.ADDQ(operand.U32(steps*t.panel), t.b.Base)
+	if t.widens {
+		t.c.ADDQ(operand.U32(steps*t.step/(4*t.rows)*panelBytes), t.wide.Base)
+	}
+}
+
+// keep stores what became of a step of the panel: a row of columns for step k of
+// the packed rows in turn u.
+func (t *tile) keep(x []reg.VecVirtual, u, k int) {
+	if !t.widens {
+		return
+	}
+	k += u * t.step / (4 * t.rows)
+	for v, x := range x {
+		t.c.VMOVUPS(x, t.wide.Offset(k*panelBytes+v*t.bytes))
+	}
 }
 
 // finish stores the sums, or adds them to what is there.

@@ -6,8 +6,6 @@ import (
 	"github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
-
-	"goatb/internal/asm/gen/target"
 )
 
 // wide is a width of registers.
@@ -20,7 +18,7 @@ type wide struct {
 }
 
 func widths(c *build.Context) (avx512, avx2 wide) {
-	return wide{"AVX512", 64, c.ZMM, 14, 12}, wide{"AVX2", 32, c.YMM, 6, 4}
+	return wide{"AVX512", 64, c.ZMM, 14, 13}, wide{"AVX2", 32, c.YMM, 6, 5}
 }
 
 // narrowAVX512 and narrowAVX2 make the loops that multiply panels of 2-byte
@@ -37,37 +35,40 @@ func narrowAVX2(c *build.Context) {
 
 func narrow(c *build.Context, w wide) {
 	for rows := 1; rows <= w.mostF16; rows++ {
-		tileF16(c, w, rows)
+		tileF16(c, w, rows, false)
 	}
 	for rows := 1; rows <= w.mostBF16; rows++ {
-		tileBF16(c, w, rows)
+		tileBF16(c, w, rows, false)
 	}
-	widen(c, "widenF16"+w.suffix, panelBytes/2, panelBytes, nil, func(src, dst operand.Mem) {
-		for v := range panelBytes / w.bytes {
-			x := w.reg()
-			c.VCVTPH2PS(src.Offset(v*w.bytes/2), x)
-			c.VMOVUPS(x, dst.Offset(v*w.bytes))
-		}
-	})
-	var mask reg.VecVirtual
-	widen(c, "widenBF16"+w.suffix, panelBytes, 2*panelBytes, func() { mask = upperHalves(c, w) }, func(src, dst operand.Mem) {
-		for v := range panelBytes / w.bytes {
-			lo, hi := widenPair(c, w, src.Offset(v*w.bytes), mask)
-			c.VMOVUPS(lo, dst.Offset(v*w.bytes))
-			c.VMOVUPS(hi, dst.Offset(panelBytes+v*w.bytes))
-		}
-	})
+	for rows := (w.mostF16 + 1) / 2; rows <= w.mostF16; rows++ {
+		tileF16(c, w, rows, true)
+	}
+	for rows := (w.mostBF16 + 1) / 2; rows <= w.mostBF16; rows++ {
+		tileBF16(c, w, rows, true)
+	}
+}
+
+// narrowTile makes the frame of a tile of f32 rows, step bytes a step for all of
+// them, and a panel of 2-byte elements.
+func narrowTile(c *build.Context, w wide, name string, rows, step, panel int, widens bool) tile {
+	t := tile{c: c, rows: rows, vectors: 2, bytes: w.bytes, reg: w.reg, step: step, panel: panel, widens: widens}
+	kind := "tile"
+	if widens {
+		kind = "widening"
+	}
+	t.begin(fmt.Sprintf("%s%sx%d%s", kind, name, rows, w.suffix))
+	return t
 }
 
 // tileF16 makes a tile of f32 rows and a panel of f16.
-func tileF16(c *build.Context, w wide, rows int) {
-	t := tile{c: c, rows: rows, vectors: 2, bytes: w.bytes, reg: w.reg, step: 4 * rows, panel: panelBytes / 2}
-	t.begin(fmt.Sprintf("tileF16x%d%s", rows, w.suffix))
+func tileF16(c *build.Context, w wide, rows int, widens bool) {
+	t := narrowTile(c, w, "F16", rows, 4*rows, panelBytes/2, widens)
 	t.loop(func(u int) {
 		b := registers(w.reg, 2)
 		for v := range b {
 			c.VCVTPH2PS(t.b.Offset(u*t.panel+v*w.bytes/2), b[v])
 		}
+		t.keep(b, u, 0)
 		t.multiplyRow(b, u*t.step)
 	})
 	t.finish(c.VADDPS)
@@ -75,16 +76,17 @@ func tileF16(c *build.Context, w wide, rows int) {
 
 // tileBF16 makes a tile of f32 rows and a panel of pairs of bf16: a step of the
 // panel is two steps of the rows.
-func tileBF16(c *build.Context, w wide, rows int) {
-	t := tile{c: c, rows: rows, vectors: 2, bytes: w.bytes, reg: w.reg, step: 8 * rows, panel: panelBytes}
-	t.begin(fmt.Sprintf("tilePairsx%d%s", rows, w.suffix))
+func tileBF16(c *build.Context, w wide, rows int, widens bool) {
+	t := narrowTile(c, w, "Pairs", rows, 8*rows, panelBytes, widens)
 	mask := upperHalves(c, w)
 	t.loop(func(u int) {
 		var lo, hi [2]reg.VecVirtual
 		for v := range lo {
 			lo[v], hi[v] = widenPair(c, w, t.b.Offset(u*t.panel+v*w.bytes), mask)
 		}
+		t.keep(lo[:], u, 0)
 		t.multiplyRow(lo[:], u*t.step)
+		t.keep(hi[:], u, 1)
 		t.multiplyRow(hi[:], u*t.step+4*rows)
 	})
 	t.finish(c.VADDPS)
@@ -125,23 +127,4 @@ func widenPair(c *build.Context, w wide, m operand.Mem, mask reg.VecVirtual) (lo
 		c.VPAND(mask, hi, hi)
 	}
 	return lo, hi
-}
-
-// widen makes a loop that turns steps of a panel, from bytes each, into steps of
-// f32, to bytes each. It begins with what before emits.
-func widen(c *build.Context, name string, from, to int, before func(), step func(src, dst operand.Mem)) {
-	target.Function(c, name, "func(steps int, dst, src *byte)", name+" turns a panel into f32; see Narrow.")
-	n := c.Load(c.Param("steps"), c.GP64())
-	dst := operand.Mem{Base: c.Load(c.Param("dst"), c.GP64())}
-	src := operand.Mem{Base: c.Load(c.Param("src"), c.GP64())}
-	if before != nil {
-		before()
-	}
-	c.Label("step")
-	step(src, dst)
-	c.ADDQ(operand.U32(from), src.Base)
-	c.ADDQ(operand.U32(to), dst.Base)
-	c.DECQ(n)
-	c.JNZ(operand.LabelRef("step"))
-	target.Return(c)
 }
