@@ -14,7 +14,7 @@ func TestTurn(t *testing.T) {
 		r := rand.New(rand.NewPCG(31, 32))
 		for _, size := range []int{1, 2, 4, 8} {
 			edge := 64 / size
-			for _, rows := range []int{1, 3, edge - 1, edge, edge + 5, 2 * edge} {
+			for _, rows := range []int{1, 3, edge - 1, edge, edge + 5, 2 * edge, 3*edge + 1} {
 				for _, cols := range []int{1, 7, edge, 2*edge + 3} {
 					checkTurn(t, r, size, rows, cols)
 				}

@@ -8,15 +8,19 @@ import (
 	"goatb/tensor"
 )
 
-// tileBytes is the length of a tile's rows in memory: some lines, which
-// prefetching fetches together, and few enough for the pages of a tile's rows to
-// stay in the first-level translation cache.
-const tileBytes = 256
+const (
+	// tileBytes is the length of a tile's rows in the input: some lines, which
+	// prefetching fetches together.
+	tileBytes = 256
+	// tileAcross is the length of a tile's rows in the output, in elements: few
+	// enough for the pages of a tile to stay in the translation caches.
+	tileAcross = 256
+)
 
 // nanosPerTurnedByte estimates the time of one core for a transposed byte.
 func nanosPerTurnedByte() float64 { return kernel.Nanos(0.12, 0.35) }
 
-// transposeTiles moves square tiles of 1, 2, 4 or 8 byte elements: the last
+// transposeTiles moves tiles of 1, 2, 4 or 8 byte elements: the last
 // axis changes.
 var transposeTiles = kernel.Define(kernel.Def[Perm, permTiling]{
 	Name:  "transpose/tiles",
@@ -74,7 +78,7 @@ func tileTiles(m *merged, t *permTiling) {
 	}
 	t.Tile = tileBytes / t.Size
 	t.TilesDown = (t.Down + t.Tile - 1) / t.Tile
-	t.TilesAcross = (t.Across + t.Tile - 1) / t.Tile
+	t.TilesAcross = (t.Across + tileAcross - 1) / tileAcross
 }
 
 // turnTiles gives each block a run of tiles. Tiles of one output row band
@@ -83,7 +87,7 @@ func turnTiles(a *kernel.Args, block int, t *permTiling) {
 	src, dst := a.Mem(0), a.Mem(1)
 	lo, hi := kernel.Share(t.Outer*t.TilesDown*t.TilesAcross, block, a.Blocks)
 	for i := lo; i < hi; i++ {
-		col := i % t.TilesAcross * t.Tile
+		col := i % t.TilesAcross * tileAcross
 		row := i / t.TilesAcross % t.TilesDown * t.Tile
 		from, to, rest := int64(0), int64(0), i/t.TilesAcross/t.TilesDown
 		for k := t.Axes - 1; k >= 0; k-- {
@@ -94,6 +98,6 @@ func turnTiles(a *kernel.Args, block int, t *permTiling) {
 		}
 		from += row*t.Size + col*t.InStride
 		to += row*t.OutStride + col*t.Size
-		vec.Turn(int(t.Size), dst[to:], src[from:], int(t.OutStride), int(t.InStride), int(min(t.Tile, t.Down-row)), int(min(t.Tile, t.Across-col)))
+		vec.Turn(int(t.Size), dst[to:], src[from:], int(t.OutStride), int(t.InStride), int(min(t.Tile, t.Down-row)), int(min(tileAcross, t.Across-col)))
 	}
 }

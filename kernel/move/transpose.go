@@ -25,7 +25,7 @@ type permTiling struct {
 	Dim, In, Out                            [tensor.MaxRank]int64
 	Outer, Width                            int64
 	Size, Down, Across, InStride, OutStride int64
-	// Tile is the edge of a tile in elements.
+	// Tile is the number of output rows of a tile.
 	Tile, TilesDown, TilesAcross int64
 }
 

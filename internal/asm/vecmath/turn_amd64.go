@@ -4,26 +4,26 @@
 
 package vecmath
 
-// turn8AVX2 transposes count squares of 8 by 8 elements of 8 bytes that lie side by side in dst and
-// one below the other in src.
+// turn8AVX2 transposes squares of 8 by 8 elements of 8 bytes: count lie side by side in dst and one
+// below the other in src, side one below the other in dst and side by side in src.
 //
 //go:noescape
-func turn8AVX2(dst *byte, src *byte, dstStride int, srcStride int, count int)
+func turn8AVX2(dst *byte, src *byte, dstStride int, srcStride int, count int, side int)
 
-// turn4AVX2 transposes count squares of 16 by 16 elements of 4 bytes that lie side by side in dst and
-// one below the other in src.
+// turn4AVX2 transposes squares of 16 by 16 elements of 4 bytes: count lie side by side in dst and one
+// below the other in src, side one below the other in dst and side by side in src.
 //
 //go:noescape
-func turn4AVX2(dst *byte, src *byte, dstStride int, srcStride int, count int)
+func turn4AVX2(dst *byte, src *byte, dstStride int, srcStride int, count int, side int)
 
-// turn2AVX2 transposes count squares of 32 by 32 elements of 2 bytes that lie side by side in dst and
-// one below the other in src.
+// turn2AVX2 transposes squares of 32 by 32 elements of 2 bytes: count lie side by side in dst and one
+// below the other in src, side one below the other in dst and side by side in src.
 //
 //go:noescape
-func turn2AVX2(dst *byte, src *byte, dstStride int, srcStride int, count int)
+func turn2AVX2(dst *byte, src *byte, dstStride int, srcStride int, count int, side int)
 
-// turn1AVX2 transposes count squares of 64 by 64 elements of 1 bytes that lie side by side in dst and
-// one below the other in src.
+// turn1AVX2 transposes squares of 64 by 64 elements of 1 bytes: count lie side by side in dst and one
+// below the other in src, side one below the other in dst and side by side in src.
 //
 //go:noescape
-func turn1AVX2(dst *byte, src *byte, dstStride int, srcStride int, count int)
+func turn1AVX2(dst *byte, src *byte, dstStride int, srcStride int, count int, side int)

@@ -4,166 +4,183 @@
 
 #include "textflag.h"
 
-// func turn8AVX2(dst *byte, src *byte, dstStride int, srcStride int, count int)
+// func turn8AVX2(dst *byte, src *byte, dstStride int, srcStride int, count int, side int)
 // Requires: AVX
-TEXT ·turn8AVX2(SB), NOSPLIT|NOFRAME, $0-40
+TEXT ·turn8AVX2(SB), NOSPLIT|NOFRAME, $0-48
 	MOVQ dst+0(FP), AX
 	MOVQ src+8(FP), CX
-	MOVQ count+32(FP), DX
-	MOVQ dstStride+16(FP), BX
-	MOVQ srcStride+24(FP), SI
+	MOVQ dstStride+16(FP), DX
+	MOVQ srcStride+24(FP), BX
+	MOVQ count+32(FP), R8
+	MOVQ side+40(FP), R9
+
+squares:
+	MOVQ AX, R10
+	MOVQ CX, R11
+	MOVQ R9, R12
 
 square:
-	LEAQ           (CX), DI
-	LEAQ           (AX), R8
-	VBROADCASTF128 (DI), Y0
-	VBROADCASTF128 16(DI), Y1
-	ADDQ           SI, DI
-	VBROADCASTF128 (DI), Y2
-	VBROADCASTF128 16(DI), Y3
-	ADDQ           SI, DI
-	VINSERTF128    $0x01, (DI), Y0, Y0
-	VINSERTF128    $0x01, 16(DI), Y1, Y1
-	ADDQ           SI, DI
-	VINSERTF128    $0x01, (DI), Y2, Y2
-	VINSERTF128    $0x01, 16(DI), Y3, Y3
-	ADDQ           SI, DI
+	LEAQ           (R11), SI
+	LEAQ           (R10), DI
+	VBROADCASTF128 (SI), Y0
+	VBROADCASTF128 16(SI), Y1
+	ADDQ           BX, SI
+	VBROADCASTF128 (SI), Y2
+	VBROADCASTF128 16(SI), Y3
+	ADDQ           BX, SI
+	VINSERTF128    $0x01, (SI), Y0, Y0
+	VINSERTF128    $0x01, 16(SI), Y1, Y1
+	ADDQ           BX, SI
+	VINSERTF128    $0x01, (SI), Y2, Y2
+	VINSERTF128    $0x01, 16(SI), Y3, Y3
+	ADDQ           BX, SI
 	VUNPCKLPD      Y2, Y0, Y4
 	VUNPCKHPD      Y2, Y0, Y0
-	VMOVUPS        Y4, (R8)
-	ADDQ           BX, R8
-	VMOVUPS        Y0, (R8)
-	ADDQ           BX, R8
+	VMOVUPS        Y4, (DI)
+	ADDQ           DX, DI
+	VMOVUPS        Y0, (DI)
+	ADDQ           DX, DI
 	VUNPCKLPD      Y3, Y1, Y0
 	VUNPCKHPD      Y3, Y1, Y1
-	VMOVUPS        Y0, (R8)
-	ADDQ           BX, R8
-	VMOVUPS        Y1, (R8)
-	ADDQ           BX, R8
-	LEAQ           32(AX), R8
-	VBROADCASTF128 (DI), Y0
-	VBROADCASTF128 16(DI), Y1
-	ADDQ           SI, DI
-	VBROADCASTF128 (DI), Y2
-	VBROADCASTF128 16(DI), Y3
-	ADDQ           SI, DI
-	VINSERTF128    $0x01, (DI), Y0, Y0
-	VINSERTF128    $0x01, 16(DI), Y1, Y1
-	ADDQ           SI, DI
-	VINSERTF128    $0x01, (DI), Y2, Y2
-	VINSERTF128    $0x01, 16(DI), Y3, Y3
-	ADDQ           SI, DI
+	VMOVUPS        Y0, (DI)
+	ADDQ           DX, DI
+	VMOVUPS        Y1, (DI)
+	ADDQ           DX, DI
+	LEAQ           32(R10), DI
+	VBROADCASTF128 (SI), Y0
+	VBROADCASTF128 16(SI), Y1
+	ADDQ           BX, SI
+	VBROADCASTF128 (SI), Y2
+	VBROADCASTF128 16(SI), Y3
+	ADDQ           BX, SI
+	VINSERTF128    $0x01, (SI), Y0, Y0
+	VINSERTF128    $0x01, 16(SI), Y1, Y1
+	ADDQ           BX, SI
+	VINSERTF128    $0x01, (SI), Y2, Y2
+	VINSERTF128    $0x01, 16(SI), Y3, Y3
+	ADDQ           BX, SI
 	VUNPCKLPD      Y2, Y0, Y4
 	VUNPCKHPD      Y2, Y0, Y0
-	VMOVUPS        Y4, (R8)
-	ADDQ           BX, R8
-	VMOVUPS        Y0, (R8)
-	ADDQ           BX, R8
+	VMOVUPS        Y4, (DI)
+	ADDQ           DX, DI
+	VMOVUPS        Y0, (DI)
+	ADDQ           DX, DI
 	VUNPCKLPD      Y3, Y1, Y0
 	VUNPCKHPD      Y3, Y1, Y1
-	VMOVUPS        Y0, (R8)
-	ADDQ           BX, R8
-	VMOVUPS        Y1, (R8)
-	ADDQ           BX, R8
-	LEAQ           32(CX), DI
-	LEAQ           (AX), R8
-	IMUL3Q         $+4, BX, CX
-	ADDQ           CX, R8
-	VBROADCASTF128 (DI), Y0
-	VBROADCASTF128 16(DI), Y1
-	ADDQ           SI, DI
-	VBROADCASTF128 (DI), Y2
-	VBROADCASTF128 16(DI), Y3
-	ADDQ           SI, DI
-	VINSERTF128    $0x01, (DI), Y0, Y0
-	VINSERTF128    $0x01, 16(DI), Y1, Y1
-	ADDQ           SI, DI
-	VINSERTF128    $0x01, (DI), Y2, Y2
-	VINSERTF128    $0x01, 16(DI), Y3, Y3
-	ADDQ           SI, DI
+	VMOVUPS        Y0, (DI)
+	ADDQ           DX, DI
+	VMOVUPS        Y1, (DI)
+	ADDQ           DX, DI
+	LEAQ           32(R11), SI
+	LEAQ           (R10), DI
+	IMUL3Q         $+4, DX, R13
+	ADDQ           R13, DI
+	VBROADCASTF128 (SI), Y0
+	VBROADCASTF128 16(SI), Y1
+	ADDQ           BX, SI
+	VBROADCASTF128 (SI), Y2
+	VBROADCASTF128 16(SI), Y3
+	ADDQ           BX, SI
+	VINSERTF128    $0x01, (SI), Y0, Y0
+	VINSERTF128    $0x01, 16(SI), Y1, Y1
+	ADDQ           BX, SI
+	VINSERTF128    $0x01, (SI), Y2, Y2
+	VINSERTF128    $0x01, 16(SI), Y3, Y3
+	ADDQ           BX, SI
 	VUNPCKLPD      Y2, Y0, Y4
 	VUNPCKHPD      Y2, Y0, Y0
-	VMOVUPS        Y4, (R8)
-	ADDQ           BX, R8
-	VMOVUPS        Y0, (R8)
-	ADDQ           BX, R8
+	VMOVUPS        Y4, (DI)
+	ADDQ           DX, DI
+	VMOVUPS        Y0, (DI)
+	ADDQ           DX, DI
 	VUNPCKLPD      Y3, Y1, Y0
 	VUNPCKHPD      Y3, Y1, Y1
-	VMOVUPS        Y0, (R8)
-	ADDQ           BX, R8
-	VMOVUPS        Y1, (R8)
-	ADDQ           BX, R8
-	LEAQ           32(AX), R8
-	IMUL3Q         $+4, BX, CX
-	ADDQ           CX, R8
-	VBROADCASTF128 (DI), Y0
-	VBROADCASTF128 16(DI), Y1
-	ADDQ           SI, DI
-	VBROADCASTF128 (DI), Y2
-	VBROADCASTF128 16(DI), Y3
-	ADDQ           SI, DI
-	VINSERTF128    $0x01, (DI), Y0, Y0
-	VINSERTF128    $0x01, 16(DI), Y1, Y1
-	ADDQ           SI, DI
-	VINSERTF128    $0x01, (DI), Y2, Y2
-	VINSERTF128    $0x01, 16(DI), Y3, Y3
-	ADDQ           SI, DI
+	VMOVUPS        Y0, (DI)
+	ADDQ           DX, DI
+	VMOVUPS        Y1, (DI)
+	ADDQ           DX, DI
+	LEAQ           32(R10), DI
+	IMUL3Q         $+4, DX, R13
+	ADDQ           R13, DI
+	VBROADCASTF128 (SI), Y0
+	VBROADCASTF128 16(SI), Y1
+	ADDQ           BX, SI
+	VBROADCASTF128 (SI), Y2
+	VBROADCASTF128 16(SI), Y3
+	ADDQ           BX, SI
+	VINSERTF128    $0x01, (SI), Y0, Y0
+	VINSERTF128    $0x01, 16(SI), Y1, Y1
+	ADDQ           BX, SI
+	VINSERTF128    $0x01, (SI), Y2, Y2
+	VINSERTF128    $0x01, 16(SI), Y3, Y3
+	ADDQ           BX, SI
 	VUNPCKLPD      Y2, Y0, Y4
 	VUNPCKHPD      Y2, Y0, Y0
-	VMOVUPS        Y4, (R8)
-	ADDQ           BX, R8
-	VMOVUPS        Y0, (R8)
-	ADDQ           BX, R8
+	VMOVUPS        Y4, (DI)
+	ADDQ           DX, DI
+	VMOVUPS        Y0, (DI)
+	ADDQ           DX, DI
 	VUNPCKLPD      Y3, Y1, Y0
 	VUNPCKHPD      Y3, Y1, Y1
-	VMOVUPS        Y0, (R8)
-	ADDQ           BX, R8
-	VMOVUPS        Y1, (R8)
-	ADDQ           BX, R8
-	MOVQ           DI, CX
-	SUBQ           $+32, CX
-	ADDQ           $+64, AX
-	DECQ           DX
+	VMOVUPS        Y0, (DI)
+	ADDQ           DX, DI
+	VMOVUPS        Y1, (DI)
+	ADDQ           DX, DI
+	IMUL3Q         $+8, DX, SI
+	ADDQ           SI, R10
+	ADDQ           $+64, R11
+	DECQ           R12
 	JNE            square
+	IMUL3Q         $+8, BX, SI
+	ADDQ           SI, CX
+	ADDQ           $+64, AX
+	DECQ           R8
+	JNE            squares
 	VZEROUPPER
 	RET
 
-// func turn4AVX2(dst *byte, src *byte, dstStride int, srcStride int, count int)
+// func turn4AVX2(dst *byte, src *byte, dstStride int, srcStride int, count int, side int)
 // Requires: AVX
-TEXT ·turn4AVX2(SB), NOSPLIT|NOFRAME, $0-40
+TEXT ·turn4AVX2(SB), NOSPLIT|NOFRAME, $0-48
 	MOVQ dst+0(FP), AX
 	MOVQ src+8(FP), CX
-	MOVQ count+32(FP), DX
-	MOVQ dstStride+16(FP), BX
-	MOVQ srcStride+24(FP), SI
+	MOVQ dstStride+16(FP), DX
+	MOVQ srcStride+24(FP), BX
+	MOVQ count+32(FP), R8
+	MOVQ side+40(FP), R9
+
+squares:
+	MOVQ AX, R10
+	MOVQ CX, R11
+	MOVQ R9, R12
 
 square:
-	LEAQ           (CX), DI
-	LEAQ           (AX), R8
-	VBROADCASTF128 (DI), Y0
-	VBROADCASTF128 16(DI), Y1
-	ADDQ           SI, DI
-	VBROADCASTF128 (DI), Y2
-	VBROADCASTF128 16(DI), Y3
-	ADDQ           SI, DI
-	VBROADCASTF128 (DI), Y4
-	VBROADCASTF128 16(DI), Y5
-	ADDQ           SI, DI
-	VBROADCASTF128 (DI), Y6
-	VBROADCASTF128 16(DI), Y7
-	ADDQ           SI, DI
-	VINSERTF128    $0x01, (DI), Y0, Y0
-	VINSERTF128    $0x01, 16(DI), Y1, Y1
-	ADDQ           SI, DI
-	VINSERTF128    $0x01, (DI), Y2, Y2
-	VINSERTF128    $0x01, 16(DI), Y3, Y3
-	ADDQ           SI, DI
-	VINSERTF128    $0x01, (DI), Y4, Y4
-	VINSERTF128    $0x01, 16(DI), Y5, Y5
-	ADDQ           SI, DI
-	VINSERTF128    $0x01, (DI), Y6, Y6
-	VINSERTF128    $0x01, 16(DI), Y7, Y7
-	ADDQ           SI, DI
+	LEAQ           (R11), SI
+	LEAQ           (R10), DI
+	VBROADCASTF128 (SI), Y0
+	VBROADCASTF128 16(SI), Y1
+	ADDQ           BX, SI
+	VBROADCASTF128 (SI), Y2
+	VBROADCASTF128 16(SI), Y3
+	ADDQ           BX, SI
+	VBROADCASTF128 (SI), Y4
+	VBROADCASTF128 16(SI), Y5
+	ADDQ           BX, SI
+	VBROADCASTF128 (SI), Y6
+	VBROADCASTF128 16(SI), Y7
+	ADDQ           BX, SI
+	VINSERTF128    $0x01, (SI), Y0, Y0
+	VINSERTF128    $0x01, 16(SI), Y1, Y1
+	ADDQ           BX, SI
+	VINSERTF128    $0x01, (SI), Y2, Y2
+	VINSERTF128    $0x01, 16(SI), Y3, Y3
+	ADDQ           BX, SI
+	VINSERTF128    $0x01, (SI), Y4, Y4
+	VINSERTF128    $0x01, 16(SI), Y5, Y5
+	ADDQ           BX, SI
+	VINSERTF128    $0x01, (SI), Y6, Y6
+	VINSERTF128    $0x01, 16(SI), Y7, Y7
+	ADDQ           BX, SI
 	VUNPCKLPS      Y4, Y0, Y8
 	VUNPCKHPS      Y4, Y0, Y0
 	VUNPCKLPS      Y6, Y2, Y4
@@ -172,14 +189,14 @@ square:
 	VUNPCKHPS      Y4, Y8, Y4
 	VUNPCKLPS      Y2, Y0, Y8
 	VUNPCKHPS      Y2, Y0, Y0
-	VMOVUPS        Y6, (R8)
-	ADDQ           BX, R8
-	VMOVUPS        Y4, (R8)
-	ADDQ           BX, R8
-	VMOVUPS        Y8, (R8)
-	ADDQ           BX, R8
-	VMOVUPS        Y0, (R8)
-	ADDQ           BX, R8
+	VMOVUPS        Y6, (DI)
+	ADDQ           DX, DI
+	VMOVUPS        Y4, (DI)
+	ADDQ           DX, DI
+	VMOVUPS        Y8, (DI)
+	ADDQ           DX, DI
+	VMOVUPS        Y0, (DI)
+	ADDQ           DX, DI
 	VUNPCKLPS      Y5, Y1, Y0
 	VUNPCKHPS      Y5, Y1, Y1
 	VUNPCKLPS      Y7, Y3, Y2
@@ -188,39 +205,39 @@ square:
 	VUNPCKHPS      Y2, Y0, Y0
 	VUNPCKLPS      Y3, Y1, Y2
 	VUNPCKHPS      Y3, Y1, Y1
-	VMOVUPS        Y4, (R8)
-	ADDQ           BX, R8
-	VMOVUPS        Y0, (R8)
-	ADDQ           BX, R8
-	VMOVUPS        Y2, (R8)
-	ADDQ           BX, R8
-	VMOVUPS        Y1, (R8)
-	ADDQ           BX, R8
-	LEAQ           32(AX), R8
-	VBROADCASTF128 (DI), Y0
-	VBROADCASTF128 16(DI), Y1
-	ADDQ           SI, DI
-	VBROADCASTF128 (DI), Y2
-	VBROADCASTF128 16(DI), Y3
-	ADDQ           SI, DI
-	VBROADCASTF128 (DI), Y4
-	VBROADCASTF128 16(DI), Y5
-	ADDQ           SI, DI
-	VBROADCASTF128 (DI), Y6
-	VBROADCASTF128 16(DI), Y7
-	ADDQ           SI, DI
-	VINSERTF128    $0x01, (DI), Y0, Y0
-	VINSERTF128    $0x01, 16(DI), Y1, Y1
-	ADDQ           SI, DI
-	VINSERTF128    $0x01, (DI), Y2, Y2
-	VINSERTF128    $0x01, 16(DI), Y3, Y3
-	ADDQ           SI, DI
-	VINSERTF128    $0x01, (DI), Y4, Y4
-	VINSERTF128    $0x01, 16(DI), Y5, Y5
-	ADDQ           SI, DI
-	VINSERTF128    $0x01, (DI), Y6, Y6
-	VINSERTF128    $0x01, 16(DI), Y7, Y7
-	ADDQ           SI, DI
+	VMOVUPS        Y4, (DI)
+	ADDQ           DX, DI
+	VMOVUPS        Y0, (DI)
+	ADDQ           DX, DI
+	VMOVUPS        Y2, (DI)
+	ADDQ           DX, DI
+	VMOVUPS        Y1, (DI)
+	ADDQ           DX, DI
+	LEAQ           32(R10), DI
+	VBROADCASTF128 (SI), Y0
+	VBROADCASTF128 16(SI), Y1
+	ADDQ           BX, SI
+	VBROADCASTF128 (SI), Y2
+	VBROADCASTF128 16(SI), Y3
+	ADDQ           BX, SI
+	VBROADCASTF128 (SI), Y4
+	VBROADCASTF128 16(SI), Y5
+	ADDQ           BX, SI
+	VBROADCASTF128 (SI), Y6
+	VBROADCASTF128 16(SI), Y7
+	ADDQ           BX, SI
+	VINSERTF128    $0x01, (SI), Y0, Y0
+	VINSERTF128    $0x01, 16(SI), Y1, Y1
+	ADDQ           BX, SI
+	VINSERTF128    $0x01, (SI), Y2, Y2
+	VINSERTF128    $0x01, 16(SI), Y3, Y3
+	ADDQ           BX, SI
+	VINSERTF128    $0x01, (SI), Y4, Y4
+	VINSERTF128    $0x01, 16(SI), Y5, Y5
+	ADDQ           BX, SI
+	VINSERTF128    $0x01, (SI), Y6, Y6
+	VINSERTF128    $0x01, 16(SI), Y7, Y7
+	ADDQ           BX, SI
 	VUNPCKLPS      Y4, Y0, Y8
 	VUNPCKHPS      Y4, Y0, Y0
 	VUNPCKLPS      Y6, Y2, Y4
@@ -229,14 +246,14 @@ square:
 	VUNPCKHPS      Y4, Y8, Y4
 	VUNPCKLPS      Y2, Y0, Y8
 	VUNPCKHPS      Y2, Y0, Y0
-	VMOVUPS        Y6, (R8)
-	ADDQ           BX, R8
-	VMOVUPS        Y4, (R8)
-	ADDQ           BX, R8
-	VMOVUPS        Y8, (R8)
-	ADDQ           BX, R8
-	VMOVUPS        Y0, (R8)
-	ADDQ           BX, R8
+	VMOVUPS        Y6, (DI)
+	ADDQ           DX, DI
+	VMOVUPS        Y4, (DI)
+	ADDQ           DX, DI
+	VMOVUPS        Y8, (DI)
+	ADDQ           DX, DI
+	VMOVUPS        Y0, (DI)
+	ADDQ           DX, DI
 	VUNPCKLPS      Y5, Y1, Y0
 	VUNPCKHPS      Y5, Y1, Y1
 	VUNPCKLPS      Y7, Y3, Y2
@@ -245,42 +262,42 @@ square:
 	VUNPCKHPS      Y2, Y0, Y0
 	VUNPCKLPS      Y3, Y1, Y2
 	VUNPCKHPS      Y3, Y1, Y1
-	VMOVUPS        Y4, (R8)
-	ADDQ           BX, R8
-	VMOVUPS        Y0, (R8)
-	ADDQ           BX, R8
-	VMOVUPS        Y2, (R8)
-	ADDQ           BX, R8
-	VMOVUPS        Y1, (R8)
-	ADDQ           BX, R8
-	LEAQ           32(CX), DI
-	LEAQ           (AX), R8
-	IMUL3Q         $+8, BX, CX
-	ADDQ           CX, R8
-	VBROADCASTF128 (DI), Y0
-	VBROADCASTF128 16(DI), Y1
-	ADDQ           SI, DI
-	VBROADCASTF128 (DI), Y2
-	VBROADCASTF128 16(DI), Y3
-	ADDQ           SI, DI
-	VBROADCASTF128 (DI), Y4
-	VBROADCASTF128 16(DI), Y5
-	ADDQ           SI, DI
-	VBROADCASTF128 (DI), Y6
-	VBROADCASTF128 16(DI), Y7
-	ADDQ           SI, DI
-	VINSERTF128    $0x01, (DI), Y0, Y0
-	VINSERTF128    $0x01, 16(DI), Y1, Y1
-	ADDQ           SI, DI
-	VINSERTF128    $0x01, (DI), Y2, Y2
-	VINSERTF128    $0x01, 16(DI), Y3, Y3
-	ADDQ           SI, DI
-	VINSERTF128    $0x01, (DI), Y4, Y4
-	VINSERTF128    $0x01, 16(DI), Y5, Y5
-	ADDQ           SI, DI
-	VINSERTF128    $0x01, (DI), Y6, Y6
-	VINSERTF128    $0x01, 16(DI), Y7, Y7
-	ADDQ           SI, DI
+	VMOVUPS        Y4, (DI)
+	ADDQ           DX, DI
+	VMOVUPS        Y0, (DI)
+	ADDQ           DX, DI
+	VMOVUPS        Y2, (DI)
+	ADDQ           DX, DI
+	VMOVUPS        Y1, (DI)
+	ADDQ           DX, DI
+	LEAQ           32(R11), SI
+	LEAQ           (R10), DI
+	IMUL3Q         $+8, DX, R13
+	ADDQ           R13, DI
+	VBROADCASTF128 (SI), Y0
+	VBROADCASTF128 16(SI), Y1
+	ADDQ           BX, SI
+	VBROADCASTF128 (SI), Y2
+	VBROADCASTF128 16(SI), Y3
+	ADDQ           BX, SI
+	VBROADCASTF128 (SI), Y4
+	VBROADCASTF128 16(SI), Y5
+	ADDQ           BX, SI
+	VBROADCASTF128 (SI), Y6
+	VBROADCASTF128 16(SI), Y7
+	ADDQ           BX, SI
+	VINSERTF128    $0x01, (SI), Y0, Y0
+	VINSERTF128    $0x01, 16(SI), Y1, Y1
+	ADDQ           BX, SI
+	VINSERTF128    $0x01, (SI), Y2, Y2
+	VINSERTF128    $0x01, 16(SI), Y3, Y3
+	ADDQ           BX, SI
+	VINSERTF128    $0x01, (SI), Y4, Y4
+	VINSERTF128    $0x01, 16(SI), Y5, Y5
+	ADDQ           BX, SI
+	VINSERTF128    $0x01, (SI), Y6, Y6
+	VINSERTF128    $0x01, 16(SI), Y7, Y7
+	ADDQ           BX, SI
 	VUNPCKLPS      Y4, Y0, Y8
 	VUNPCKHPS      Y4, Y0, Y0
 	VUNPCKLPS      Y6, Y2, Y4
@@ -289,14 +306,14 @@ square:
 	VUNPCKHPS      Y4, Y8, Y4
 	VUNPCKLPS      Y2, Y0, Y8
 	VUNPCKHPS      Y2, Y0, Y0
-	VMOVUPS        Y6, (R8)
-	ADDQ           BX, R8
-	VMOVUPS        Y4, (R8)
-	ADDQ           BX, R8
-	VMOVUPS        Y8, (R8)
-	ADDQ           BX, R8
-	VMOVUPS        Y0, (R8)
-	ADDQ           BX, R8
+	VMOVUPS        Y6, (DI)
+	ADDQ           DX, DI
+	VMOVUPS        Y4, (DI)
+	ADDQ           DX, DI
+	VMOVUPS        Y8, (DI)
+	ADDQ           DX, DI
+	VMOVUPS        Y0, (DI)
+	ADDQ           DX, DI
 	VUNPCKLPS      Y5, Y1, Y0
 	VUNPCKHPS      Y5, Y1, Y1
 	VUNPCKLPS      Y7, Y3, Y2
@@ -305,41 +322,41 @@ square:
 	VUNPCKHPS      Y2, Y0, Y0
 	VUNPCKLPS      Y3, Y1, Y2
 	VUNPCKHPS      Y3, Y1, Y1
-	VMOVUPS        Y4, (R8)
-	ADDQ           BX, R8
-	VMOVUPS        Y0, (R8)
-	ADDQ           BX, R8
-	VMOVUPS        Y2, (R8)
-	ADDQ           BX, R8
-	VMOVUPS        Y1, (R8)
-	ADDQ           BX, R8
-	LEAQ           32(AX), R8
-	IMUL3Q         $+8, BX, CX
-	ADDQ           CX, R8
-	VBROADCASTF128 (DI), Y0
-	VBROADCASTF128 16(DI), Y1
-	ADDQ           SI, DI
-	VBROADCASTF128 (DI), Y2
-	VBROADCASTF128 16(DI), Y3
-	ADDQ           SI, DI
-	VBROADCASTF128 (DI), Y4
-	VBROADCASTF128 16(DI), Y5
-	ADDQ           SI, DI
-	VBROADCASTF128 (DI), Y6
-	VBROADCASTF128 16(DI), Y7
-	ADDQ           SI, DI
-	VINSERTF128    $0x01, (DI), Y0, Y0
-	VINSERTF128    $0x01, 16(DI), Y1, Y1
-	ADDQ           SI, DI
-	VINSERTF128    $0x01, (DI), Y2, Y2
-	VINSERTF128    $0x01, 16(DI), Y3, Y3
-	ADDQ           SI, DI
-	VINSERTF128    $0x01, (DI), Y4, Y4
-	VINSERTF128    $0x01, 16(DI), Y5, Y5
-	ADDQ           SI, DI
-	VINSERTF128    $0x01, (DI), Y6, Y6
-	VINSERTF128    $0x01, 16(DI), Y7, Y7
-	ADDQ           SI, DI
+	VMOVUPS        Y4, (DI)
+	ADDQ           DX, DI
+	VMOVUPS        Y0, (DI)
+	ADDQ           DX, DI
+	VMOVUPS        Y2, (DI)
+	ADDQ           DX, DI
+	VMOVUPS        Y1, (DI)
+	ADDQ           DX, DI
+	LEAQ           32(R10), DI
+	IMUL3Q         $+8, DX, R13
+	ADDQ           R13, DI
+	VBROADCASTF128 (SI), Y0
+	VBROADCASTF128 16(SI), Y1
+	ADDQ           BX, SI
+	VBROADCASTF128 (SI), Y2
+	VBROADCASTF128 16(SI), Y3
+	ADDQ           BX, SI
+	VBROADCASTF128 (SI), Y4
+	VBROADCASTF128 16(SI), Y5
+	ADDQ           BX, SI
+	VBROADCASTF128 (SI), Y6
+	VBROADCASTF128 16(SI), Y7
+	ADDQ           BX, SI
+	VINSERTF128    $0x01, (SI), Y0, Y0
+	VINSERTF128    $0x01, 16(SI), Y1, Y1
+	ADDQ           BX, SI
+	VINSERTF128    $0x01, (SI), Y2, Y2
+	VINSERTF128    $0x01, 16(SI), Y3, Y3
+	ADDQ           BX, SI
+	VINSERTF128    $0x01, (SI), Y4, Y4
+	VINSERTF128    $0x01, 16(SI), Y5, Y5
+	ADDQ           BX, SI
+	VINSERTF128    $0x01, (SI), Y6, Y6
+	VINSERTF128    $0x01, 16(SI), Y7, Y7
+	ADDQ           BX, SI
 	VUNPCKLPS      Y4, Y0, Y8
 	VUNPCKHPS      Y4, Y0, Y0
 	VUNPCKLPS      Y6, Y2, Y4
@@ -348,14 +365,14 @@ square:
 	VUNPCKHPS      Y4, Y8, Y4
 	VUNPCKLPS      Y2, Y0, Y8
 	VUNPCKHPS      Y2, Y0, Y0
-	VMOVUPS        Y6, (R8)
-	ADDQ           BX, R8
-	VMOVUPS        Y4, (R8)
-	ADDQ           BX, R8
-	VMOVUPS        Y8, (R8)
-	ADDQ           BX, R8
-	VMOVUPS        Y0, (R8)
-	ADDQ           BX, R8
+	VMOVUPS        Y6, (DI)
+	ADDQ           DX, DI
+	VMOVUPS        Y4, (DI)
+	ADDQ           DX, DI
+	VMOVUPS        Y8, (DI)
+	ADDQ           DX, DI
+	VMOVUPS        Y0, (DI)
+	ADDQ           DX, DI
 	VUNPCKLPS      Y5, Y1, Y0
 	VUNPCKHPS      Y5, Y1, Y1
 	VUNPCKLPS      Y7, Y3, Y2
@@ -364,66 +381,77 @@ square:
 	VUNPCKHPS      Y2, Y0, Y0
 	VUNPCKLPS      Y3, Y1, Y2
 	VUNPCKHPS      Y3, Y1, Y1
-	VMOVUPS        Y4, (R8)
-	ADDQ           BX, R8
-	VMOVUPS        Y0, (R8)
-	ADDQ           BX, R8
-	VMOVUPS        Y2, (R8)
-	ADDQ           BX, R8
-	VMOVUPS        Y1, (R8)
-	ADDQ           BX, R8
-	MOVQ           DI, CX
-	SUBQ           $+32, CX
-	ADDQ           $+64, AX
-	DECQ           DX
+	VMOVUPS        Y4, (DI)
+	ADDQ           DX, DI
+	VMOVUPS        Y0, (DI)
+	ADDQ           DX, DI
+	VMOVUPS        Y2, (DI)
+	ADDQ           DX, DI
+	VMOVUPS        Y1, (DI)
+	ADDQ           DX, DI
+	IMUL3Q         $+16, DX, SI
+	ADDQ           SI, R10
+	ADDQ           $+64, R11
+	DECQ           R12
 	JNE            square
+	IMUL3Q         $+16, BX, SI
+	ADDQ           SI, CX
+	ADDQ           $+64, AX
+	DECQ           R8
+	JNE            squares
 	VZEROUPPER
 	RET
 
-// func turn2AVX2(dst *byte, src *byte, dstStride int, srcStride int, count int)
+// func turn2AVX2(dst *byte, src *byte, dstStride int, srcStride int, count int, side int)
 // Requires: AVX, AVX2
-TEXT ·turn2AVX2(SB), NOSPLIT|NOFRAME, $0-40
+TEXT ·turn2AVX2(SB), NOSPLIT|NOFRAME, $0-48
 	MOVQ dst+0(FP), AX
 	MOVQ src+8(FP), CX
-	MOVQ count+32(FP), DX
-	MOVQ dstStride+16(FP), BX
-	MOVQ srcStride+24(FP), SI
+	MOVQ dstStride+16(FP), DX
+	MOVQ srcStride+24(FP), BX
+	MOVQ count+32(FP), R8
+	MOVQ side+40(FP), R9
+
+squares:
+	MOVQ AX, R10
+	MOVQ CX, R11
+	MOVQ R9, R12
 
 square:
-	LEAQ           (CX), DI
-	LEAQ           (AX), R8
-	VBROADCASTI128 (DI), Y0
-	ADDQ           SI, DI
-	VBROADCASTI128 (DI), Y1
-	ADDQ           SI, DI
-	VBROADCASTI128 (DI), Y2
-	ADDQ           SI, DI
-	VBROADCASTI128 (DI), Y3
-	ADDQ           SI, DI
-	VBROADCASTI128 (DI), Y4
-	ADDQ           SI, DI
-	VBROADCASTI128 (DI), Y5
-	ADDQ           SI, DI
-	VBROADCASTI128 (DI), Y6
-	ADDQ           SI, DI
-	VBROADCASTI128 (DI), Y7
-	ADDQ           SI, DI
-	VINSERTI128    $0x01, (DI), Y0, Y0
-	ADDQ           SI, DI
-	VINSERTI128    $0x01, (DI), Y1, Y1
-	ADDQ           SI, DI
-	VINSERTI128    $0x01, (DI), Y2, Y2
-	ADDQ           SI, DI
-	VINSERTI128    $0x01, (DI), Y3, Y3
-	ADDQ           SI, DI
-	VINSERTI128    $0x01, (DI), Y4, Y4
-	ADDQ           SI, DI
-	VINSERTI128    $0x01, (DI), Y5, Y5
-	ADDQ           SI, DI
-	VINSERTI128    $0x01, (DI), Y6, Y6
-	ADDQ           SI, DI
-	VINSERTI128    $0x01, (DI), Y7, Y7
-	ADDQ           SI, DI
+	LEAQ           (R11), SI
+	LEAQ           (R10), DI
+	VBROADCASTI128 (SI), Y0
+	ADDQ           BX, SI
+	VBROADCASTI128 (SI), Y1
+	ADDQ           BX, SI
+	VBROADCASTI128 (SI), Y2
+	ADDQ           BX, SI
+	VBROADCASTI128 (SI), Y3
+	ADDQ           BX, SI
+	VBROADCASTI128 (SI), Y4
+	ADDQ           BX, SI
+	VBROADCASTI128 (SI), Y5
+	ADDQ           BX, SI
+	VBROADCASTI128 (SI), Y6
+	ADDQ           BX, SI
+	VBROADCASTI128 (SI), Y7
+	ADDQ           BX, SI
+	VINSERTI128    $0x01, (SI), Y0, Y0
+	ADDQ           BX, SI
+	VINSERTI128    $0x01, (SI), Y1, Y1
+	ADDQ           BX, SI
+	VINSERTI128    $0x01, (SI), Y2, Y2
+	ADDQ           BX, SI
+	VINSERTI128    $0x01, (SI), Y3, Y3
+	ADDQ           BX, SI
+	VINSERTI128    $0x01, (SI), Y4, Y4
+	ADDQ           BX, SI
+	VINSERTI128    $0x01, (SI), Y5, Y5
+	ADDQ           BX, SI
+	VINSERTI128    $0x01, (SI), Y6, Y6
+	ADDQ           BX, SI
+	VINSERTI128    $0x01, (SI), Y7, Y7
+	ADDQ           BX, SI
 	VPUNPCKLWD     Y4, Y0, Y8
 	VPUNPCKHWD     Y4, Y0, Y0
 	VPUNPCKLWD     Y5, Y1, Y4
@@ -448,55 +476,55 @@ square:
 	VPUNPCKHWD     Y6, Y8, Y6
 	VPUNPCKLWD     Y1, Y0, Y8
 	VPUNPCKHWD     Y1, Y0, Y0
-	VMOVUPS        Y3, (R8)
-	ADDQ           BX, R8
-	VMOVUPS        Y2, (R8)
-	ADDQ           BX, R8
-	VMOVUPS        Y7, (R8)
-	ADDQ           BX, R8
-	VMOVUPS        Y4, (R8)
-	ADDQ           BX, R8
-	VMOVUPS        Y5, (R8)
-	ADDQ           BX, R8
-	VMOVUPS        Y6, (R8)
-	ADDQ           BX, R8
-	VMOVUPS        Y8, (R8)
-	ADDQ           BX, R8
-	VMOVUPS        Y0, (R8)
-	ADDQ           BX, R8
-	LEAQ           32(AX), R8
-	VBROADCASTI128 (DI), Y0
-	ADDQ           SI, DI
-	VBROADCASTI128 (DI), Y1
-	ADDQ           SI, DI
-	VBROADCASTI128 (DI), Y2
-	ADDQ           SI, DI
-	VBROADCASTI128 (DI), Y3
-	ADDQ           SI, DI
-	VBROADCASTI128 (DI), Y4
-	ADDQ           SI, DI
-	VBROADCASTI128 (DI), Y5
-	ADDQ           SI, DI
-	VBROADCASTI128 (DI), Y6
-	ADDQ           SI, DI
-	VBROADCASTI128 (DI), Y7
-	ADDQ           SI, DI
-	VINSERTI128    $0x01, (DI), Y0, Y0
-	ADDQ           SI, DI
-	VINSERTI128    $0x01, (DI), Y1, Y1
-	ADDQ           SI, DI
-	VINSERTI128    $0x01, (DI), Y2, Y2
-	ADDQ           SI, DI
-	VINSERTI128    $0x01, (DI), Y3, Y3
-	ADDQ           SI, DI
-	VINSERTI128    $0x01, (DI), Y4, Y4
-	ADDQ           SI, DI
-	VINSERTI128    $0x01, (DI), Y5, Y5
-	ADDQ           SI, DI
-	VINSERTI128    $0x01, (DI), Y6, Y6
-	ADDQ           SI, DI
-	VINSERTI128    $0x01, (DI), Y7, Y7
-	ADDQ           SI, DI
+	VMOVUPS        Y3, (DI)
+	ADDQ           DX, DI
+	VMOVUPS        Y2, (DI)
+	ADDQ           DX, DI
+	VMOVUPS        Y7, (DI)
+	ADDQ           DX, DI
+	VMOVUPS        Y4, (DI)
+	ADDQ           DX, DI
+	VMOVUPS        Y5, (DI)
+	ADDQ           DX, DI
+	VMOVUPS        Y6, (DI)
+	ADDQ           DX, DI
+	VMOVUPS        Y8, (DI)
+	ADDQ           DX, DI
+	VMOVUPS        Y0, (DI)
+	ADDQ           DX, DI
+	LEAQ           32(R10), DI
+	VBROADCASTI128 (SI), Y0
+	ADDQ           BX, SI
+	VBROADCASTI128 (SI), Y1
+	ADDQ           BX, SI
+	VBROADCASTI128 (SI), Y2
+	ADDQ           BX, SI
+	VBROADCASTI128 (SI), Y3
+	ADDQ           BX, SI
+	VBROADCASTI128 (SI), Y4
+	ADDQ           BX, SI
+	VBROADCASTI128 (SI), Y5
+	ADDQ           BX, SI
+	VBROADCASTI128 (SI), Y6
+	ADDQ           BX, SI
+	VBROADCASTI128 (SI), Y7
+	ADDQ           BX, SI
+	VINSERTI128    $0x01, (SI), Y0, Y0
+	ADDQ           BX, SI
+	VINSERTI128    $0x01, (SI), Y1, Y1
+	ADDQ           BX, SI
+	VINSERTI128    $0x01, (SI), Y2, Y2
+	ADDQ           BX, SI
+	VINSERTI128    $0x01, (SI), Y3, Y3
+	ADDQ           BX, SI
+	VINSERTI128    $0x01, (SI), Y4, Y4
+	ADDQ           BX, SI
+	VINSERTI128    $0x01, (SI), Y5, Y5
+	ADDQ           BX, SI
+	VINSERTI128    $0x01, (SI), Y6, Y6
+	ADDQ           BX, SI
+	VINSERTI128    $0x01, (SI), Y7, Y7
+	ADDQ           BX, SI
 	VPUNPCKLWD     Y4, Y0, Y8
 	VPUNPCKHWD     Y4, Y0, Y0
 	VPUNPCKLWD     Y5, Y1, Y4
@@ -521,58 +549,58 @@ square:
 	VPUNPCKHWD     Y6, Y8, Y6
 	VPUNPCKLWD     Y1, Y0, Y8
 	VPUNPCKHWD     Y1, Y0, Y0
-	VMOVUPS        Y3, (R8)
-	ADDQ           BX, R8
-	VMOVUPS        Y2, (R8)
-	ADDQ           BX, R8
-	VMOVUPS        Y7, (R8)
-	ADDQ           BX, R8
-	VMOVUPS        Y4, (R8)
-	ADDQ           BX, R8
-	VMOVUPS        Y5, (R8)
-	ADDQ           BX, R8
-	VMOVUPS        Y6, (R8)
-	ADDQ           BX, R8
-	VMOVUPS        Y8, (R8)
-	ADDQ           BX, R8
-	VMOVUPS        Y0, (R8)
-	ADDQ           BX, R8
-	LEAQ           16(CX), DI
-	LEAQ           (AX), R8
-	IMUL3Q         $+8, BX, R9
-	ADDQ           R9, R8
-	VBROADCASTI128 (DI), Y0
-	ADDQ           SI, DI
-	VBROADCASTI128 (DI), Y1
-	ADDQ           SI, DI
-	VBROADCASTI128 (DI), Y2
-	ADDQ           SI, DI
-	VBROADCASTI128 (DI), Y3
-	ADDQ           SI, DI
-	VBROADCASTI128 (DI), Y4
-	ADDQ           SI, DI
-	VBROADCASTI128 (DI), Y5
-	ADDQ           SI, DI
-	VBROADCASTI128 (DI), Y6
-	ADDQ           SI, DI
-	VBROADCASTI128 (DI), Y7
-	ADDQ           SI, DI
-	VINSERTI128    $0x01, (DI), Y0, Y0
-	ADDQ           SI, DI
-	VINSERTI128    $0x01, (DI), Y1, Y1
-	ADDQ           SI, DI
-	VINSERTI128    $0x01, (DI), Y2, Y2
-	ADDQ           SI, DI
-	VINSERTI128    $0x01, (DI), Y3, Y3
-	ADDQ           SI, DI
-	VINSERTI128    $0x01, (DI), Y4, Y4
-	ADDQ           SI, DI
-	VINSERTI128    $0x01, (DI), Y5, Y5
-	ADDQ           SI, DI
-	VINSERTI128    $0x01, (DI), Y6, Y6
-	ADDQ           SI, DI
-	VINSERTI128    $0x01, (DI), Y7, Y7
-	ADDQ           SI, DI
+	VMOVUPS        Y3, (DI)
+	ADDQ           DX, DI
+	VMOVUPS        Y2, (DI)
+	ADDQ           DX, DI
+	VMOVUPS        Y7, (DI)
+	ADDQ           DX, DI
+	VMOVUPS        Y4, (DI)
+	ADDQ           DX, DI
+	VMOVUPS        Y5, (DI)
+	ADDQ           DX, DI
+	VMOVUPS        Y6, (DI)
+	ADDQ           DX, DI
+	VMOVUPS        Y8, (DI)
+	ADDQ           DX, DI
+	VMOVUPS        Y0, (DI)
+	ADDQ           DX, DI
+	LEAQ           16(R11), SI
+	LEAQ           (R10), DI
+	IMUL3Q         $+8, DX, R13
+	ADDQ           R13, DI
+	VBROADCASTI128 (SI), Y0
+	ADDQ           BX, SI
+	VBROADCASTI128 (SI), Y1
+	ADDQ           BX, SI
+	VBROADCASTI128 (SI), Y2
+	ADDQ           BX, SI
+	VBROADCASTI128 (SI), Y3
+	ADDQ           BX, SI
+	VBROADCASTI128 (SI), Y4
+	ADDQ           BX, SI
+	VBROADCASTI128 (SI), Y5
+	ADDQ           BX, SI
+	VBROADCASTI128 (SI), Y6
+	ADDQ           BX, SI
+	VBROADCASTI128 (SI), Y7
+	ADDQ           BX, SI
+	VINSERTI128    $0x01, (SI), Y0, Y0
+	ADDQ           BX, SI
+	VINSERTI128    $0x01, (SI), Y1, Y1
+	ADDQ           BX, SI
+	VINSERTI128    $0x01, (SI), Y2, Y2
+	ADDQ           BX, SI
+	VINSERTI128    $0x01, (SI), Y3, Y3
+	ADDQ           BX, SI
+	VINSERTI128    $0x01, (SI), Y4, Y4
+	ADDQ           BX, SI
+	VINSERTI128    $0x01, (SI), Y5, Y5
+	ADDQ           BX, SI
+	VINSERTI128    $0x01, (SI), Y6, Y6
+	ADDQ           BX, SI
+	VINSERTI128    $0x01, (SI), Y7, Y7
+	ADDQ           BX, SI
 	VPUNPCKLWD     Y4, Y0, Y8
 	VPUNPCKHWD     Y4, Y0, Y0
 	VPUNPCKLWD     Y5, Y1, Y4
@@ -597,57 +625,57 @@ square:
 	VPUNPCKHWD     Y6, Y8, Y6
 	VPUNPCKLWD     Y1, Y0, Y8
 	VPUNPCKHWD     Y1, Y0, Y0
-	VMOVUPS        Y3, (R8)
-	ADDQ           BX, R8
-	VMOVUPS        Y2, (R8)
-	ADDQ           BX, R8
-	VMOVUPS        Y7, (R8)
-	ADDQ           BX, R8
-	VMOVUPS        Y4, (R8)
-	ADDQ           BX, R8
-	VMOVUPS        Y5, (R8)
-	ADDQ           BX, R8
-	VMOVUPS        Y6, (R8)
-	ADDQ           BX, R8
-	VMOVUPS        Y8, (R8)
-	ADDQ           BX, R8
-	VMOVUPS        Y0, (R8)
-	ADDQ           BX, R8
-	LEAQ           32(AX), R8
-	IMUL3Q         $+8, BX, R9
-	ADDQ           R9, R8
-	VBROADCASTI128 (DI), Y0
-	ADDQ           SI, DI
-	VBROADCASTI128 (DI), Y1
-	ADDQ           SI, DI
-	VBROADCASTI128 (DI), Y2
-	ADDQ           SI, DI
-	VBROADCASTI128 (DI), Y3
-	ADDQ           SI, DI
-	VBROADCASTI128 (DI), Y4
-	ADDQ           SI, DI
-	VBROADCASTI128 (DI), Y5
-	ADDQ           SI, DI
-	VBROADCASTI128 (DI), Y6
-	ADDQ           SI, DI
-	VBROADCASTI128 (DI), Y7
-	ADDQ           SI, DI
-	VINSERTI128    $0x01, (DI), Y0, Y0
-	ADDQ           SI, DI
-	VINSERTI128    $0x01, (DI), Y1, Y1
-	ADDQ           SI, DI
-	VINSERTI128    $0x01, (DI), Y2, Y2
-	ADDQ           SI, DI
-	VINSERTI128    $0x01, (DI), Y3, Y3
-	ADDQ           SI, DI
-	VINSERTI128    $0x01, (DI), Y4, Y4
-	ADDQ           SI, DI
-	VINSERTI128    $0x01, (DI), Y5, Y5
-	ADDQ           SI, DI
-	VINSERTI128    $0x01, (DI), Y6, Y6
-	ADDQ           SI, DI
-	VINSERTI128    $0x01, (DI), Y7, Y7
-	ADDQ           SI, DI
+	VMOVUPS        Y3, (DI)
+	ADDQ           DX, DI
+	VMOVUPS        Y2, (DI)
+	ADDQ           DX, DI
+	VMOVUPS        Y7, (DI)
+	ADDQ           DX, DI
+	VMOVUPS        Y4, (DI)
+	ADDQ           DX, DI
+	VMOVUPS        Y5, (DI)
+	ADDQ           DX, DI
+	VMOVUPS        Y6, (DI)
+	ADDQ           DX, DI
+	VMOVUPS        Y8, (DI)
+	ADDQ           DX, DI
+	VMOVUPS        Y0, (DI)
+	ADDQ           DX, DI
+	LEAQ           32(R10), DI
+	IMUL3Q         $+8, DX, R13
+	ADDQ           R13, DI
+	VBROADCASTI128 (SI), Y0
+	ADDQ           BX, SI
+	VBROADCASTI128 (SI), Y1
+	ADDQ           BX, SI
+	VBROADCASTI128 (SI), Y2
+	ADDQ           BX, SI
+	VBROADCASTI128 (SI), Y3
+	ADDQ           BX, SI
+	VBROADCASTI128 (SI), Y4
+	ADDQ           BX, SI
+	VBROADCASTI128 (SI), Y5
+	ADDQ           BX, SI
+	VBROADCASTI128 (SI), Y6
+	ADDQ           BX, SI
+	VBROADCASTI128 (SI), Y7
+	ADDQ           BX, SI
+	VINSERTI128    $0x01, (SI), Y0, Y0
+	ADDQ           BX, SI
+	VINSERTI128    $0x01, (SI), Y1, Y1
+	ADDQ           BX, SI
+	VINSERTI128    $0x01, (SI), Y2, Y2
+	ADDQ           BX, SI
+	VINSERTI128    $0x01, (SI), Y3, Y3
+	ADDQ           BX, SI
+	VINSERTI128    $0x01, (SI), Y4, Y4
+	ADDQ           BX, SI
+	VINSERTI128    $0x01, (SI), Y5, Y5
+	ADDQ           BX, SI
+	VINSERTI128    $0x01, (SI), Y6, Y6
+	ADDQ           BX, SI
+	VINSERTI128    $0x01, (SI), Y7, Y7
+	ADDQ           BX, SI
 	VPUNPCKLWD     Y4, Y0, Y8
 	VPUNPCKHWD     Y4, Y0, Y0
 	VPUNPCKLWD     Y5, Y1, Y4
@@ -672,58 +700,58 @@ square:
 	VPUNPCKHWD     Y6, Y8, Y6
 	VPUNPCKLWD     Y1, Y0, Y8
 	VPUNPCKHWD     Y1, Y0, Y0
-	VMOVUPS        Y3, (R8)
-	ADDQ           BX, R8
-	VMOVUPS        Y2, (R8)
-	ADDQ           BX, R8
-	VMOVUPS        Y7, (R8)
-	ADDQ           BX, R8
-	VMOVUPS        Y4, (R8)
-	ADDQ           BX, R8
-	VMOVUPS        Y5, (R8)
-	ADDQ           BX, R8
-	VMOVUPS        Y6, (R8)
-	ADDQ           BX, R8
-	VMOVUPS        Y8, (R8)
-	ADDQ           BX, R8
-	VMOVUPS        Y0, (R8)
-	ADDQ           BX, R8
-	LEAQ           32(CX), DI
-	LEAQ           (AX), R8
-	IMUL3Q         $+16, BX, R9
-	ADDQ           R9, R8
-	VBROADCASTI128 (DI), Y0
-	ADDQ           SI, DI
-	VBROADCASTI128 (DI), Y1
-	ADDQ           SI, DI
-	VBROADCASTI128 (DI), Y2
-	ADDQ           SI, DI
-	VBROADCASTI128 (DI), Y3
-	ADDQ           SI, DI
-	VBROADCASTI128 (DI), Y4
-	ADDQ           SI, DI
-	VBROADCASTI128 (DI), Y5
-	ADDQ           SI, DI
-	VBROADCASTI128 (DI), Y6
-	ADDQ           SI, DI
-	VBROADCASTI128 (DI), Y7
-	ADDQ           SI, DI
-	VINSERTI128    $0x01, (DI), Y0, Y0
-	ADDQ           SI, DI
-	VINSERTI128    $0x01, (DI), Y1, Y1
-	ADDQ           SI, DI
-	VINSERTI128    $0x01, (DI), Y2, Y2
-	ADDQ           SI, DI
-	VINSERTI128    $0x01, (DI), Y3, Y3
-	ADDQ           SI, DI
-	VINSERTI128    $0x01, (DI), Y4, Y4
-	ADDQ           SI, DI
-	VINSERTI128    $0x01, (DI), Y5, Y5
-	ADDQ           SI, DI
-	VINSERTI128    $0x01, (DI), Y6, Y6
-	ADDQ           SI, DI
-	VINSERTI128    $0x01, (DI), Y7, Y7
-	ADDQ           SI, DI
+	VMOVUPS        Y3, (DI)
+	ADDQ           DX, DI
+	VMOVUPS        Y2, (DI)
+	ADDQ           DX, DI
+	VMOVUPS        Y7, (DI)
+	ADDQ           DX, DI
+	VMOVUPS        Y4, (DI)
+	ADDQ           DX, DI
+	VMOVUPS        Y5, (DI)
+	ADDQ           DX, DI
+	VMOVUPS        Y6, (DI)
+	ADDQ           DX, DI
+	VMOVUPS        Y8, (DI)
+	ADDQ           DX, DI
+	VMOVUPS        Y0, (DI)
+	ADDQ           DX, DI
+	LEAQ           32(R11), SI
+	LEAQ           (R10), DI
+	IMUL3Q         $+16, DX, R13
+	ADDQ           R13, DI
+	VBROADCASTI128 (SI), Y0
+	ADDQ           BX, SI
+	VBROADCASTI128 (SI), Y1
+	ADDQ           BX, SI
+	VBROADCASTI128 (SI), Y2
+	ADDQ           BX, SI
+	VBROADCASTI128 (SI), Y3
+	ADDQ           BX, SI
+	VBROADCASTI128 (SI), Y4
+	ADDQ           BX, SI
+	VBROADCASTI128 (SI), Y5
+	ADDQ           BX, SI
+	VBROADCASTI128 (SI), Y6
+	ADDQ           BX, SI
+	VBROADCASTI128 (SI), Y7
+	ADDQ           BX, SI
+	VINSERTI128    $0x01, (SI), Y0, Y0
+	ADDQ           BX, SI
+	VINSERTI128    $0x01, (SI), Y1, Y1
+	ADDQ           BX, SI
+	VINSERTI128    $0x01, (SI), Y2, Y2
+	ADDQ           BX, SI
+	VINSERTI128    $0x01, (SI), Y3, Y3
+	ADDQ           BX, SI
+	VINSERTI128    $0x01, (SI), Y4, Y4
+	ADDQ           BX, SI
+	VINSERTI128    $0x01, (SI), Y5, Y5
+	ADDQ           BX, SI
+	VINSERTI128    $0x01, (SI), Y6, Y6
+	ADDQ           BX, SI
+	VINSERTI128    $0x01, (SI), Y7, Y7
+	ADDQ           BX, SI
 	VPUNPCKLWD     Y4, Y0, Y8
 	VPUNPCKHWD     Y4, Y0, Y0
 	VPUNPCKLWD     Y5, Y1, Y4
@@ -748,57 +776,57 @@ square:
 	VPUNPCKHWD     Y6, Y8, Y6
 	VPUNPCKLWD     Y1, Y0, Y8
 	VPUNPCKHWD     Y1, Y0, Y0
-	VMOVUPS        Y3, (R8)
-	ADDQ           BX, R8
-	VMOVUPS        Y2, (R8)
-	ADDQ           BX, R8
-	VMOVUPS        Y7, (R8)
-	ADDQ           BX, R8
-	VMOVUPS        Y4, (R8)
-	ADDQ           BX, R8
-	VMOVUPS        Y5, (R8)
-	ADDQ           BX, R8
-	VMOVUPS        Y6, (R8)
-	ADDQ           BX, R8
-	VMOVUPS        Y8, (R8)
-	ADDQ           BX, R8
-	VMOVUPS        Y0, (R8)
-	ADDQ           BX, R8
-	LEAQ           32(AX), R8
-	IMUL3Q         $+16, BX, R9
-	ADDQ           R9, R8
-	VBROADCASTI128 (DI), Y0
-	ADDQ           SI, DI
-	VBROADCASTI128 (DI), Y1
-	ADDQ           SI, DI
-	VBROADCASTI128 (DI), Y2
-	ADDQ           SI, DI
-	VBROADCASTI128 (DI), Y3
-	ADDQ           SI, DI
-	VBROADCASTI128 (DI), Y4
-	ADDQ           SI, DI
-	VBROADCASTI128 (DI), Y5
-	ADDQ           SI, DI
-	VBROADCASTI128 (DI), Y6
-	ADDQ           SI, DI
-	VBROADCASTI128 (DI), Y7
-	ADDQ           SI, DI
-	VINSERTI128    $0x01, (DI), Y0, Y0
-	ADDQ           SI, DI
-	VINSERTI128    $0x01, (DI), Y1, Y1
-	ADDQ           SI, DI
-	VINSERTI128    $0x01, (DI), Y2, Y2
-	ADDQ           SI, DI
-	VINSERTI128    $0x01, (DI), Y3, Y3
-	ADDQ           SI, DI
-	VINSERTI128    $0x01, (DI), Y4, Y4
-	ADDQ           SI, DI
-	VINSERTI128    $0x01, (DI), Y5, Y5
-	ADDQ           SI, DI
-	VINSERTI128    $0x01, (DI), Y6, Y6
-	ADDQ           SI, DI
-	VINSERTI128    $0x01, (DI), Y7, Y7
-	ADDQ           SI, DI
+	VMOVUPS        Y3, (DI)
+	ADDQ           DX, DI
+	VMOVUPS        Y2, (DI)
+	ADDQ           DX, DI
+	VMOVUPS        Y7, (DI)
+	ADDQ           DX, DI
+	VMOVUPS        Y4, (DI)
+	ADDQ           DX, DI
+	VMOVUPS        Y5, (DI)
+	ADDQ           DX, DI
+	VMOVUPS        Y6, (DI)
+	ADDQ           DX, DI
+	VMOVUPS        Y8, (DI)
+	ADDQ           DX, DI
+	VMOVUPS        Y0, (DI)
+	ADDQ           DX, DI
+	LEAQ           32(R10), DI
+	IMUL3Q         $+16, DX, R13
+	ADDQ           R13, DI
+	VBROADCASTI128 (SI), Y0
+	ADDQ           BX, SI
+	VBROADCASTI128 (SI), Y1
+	ADDQ           BX, SI
+	VBROADCASTI128 (SI), Y2
+	ADDQ           BX, SI
+	VBROADCASTI128 (SI), Y3
+	ADDQ           BX, SI
+	VBROADCASTI128 (SI), Y4
+	ADDQ           BX, SI
+	VBROADCASTI128 (SI), Y5
+	ADDQ           BX, SI
+	VBROADCASTI128 (SI), Y6
+	ADDQ           BX, SI
+	VBROADCASTI128 (SI), Y7
+	ADDQ           BX, SI
+	VINSERTI128    $0x01, (SI), Y0, Y0
+	ADDQ           BX, SI
+	VINSERTI128    $0x01, (SI), Y1, Y1
+	ADDQ           BX, SI
+	VINSERTI128    $0x01, (SI), Y2, Y2
+	ADDQ           BX, SI
+	VINSERTI128    $0x01, (SI), Y3, Y3
+	ADDQ           BX, SI
+	VINSERTI128    $0x01, (SI), Y4, Y4
+	ADDQ           BX, SI
+	VINSERTI128    $0x01, (SI), Y5, Y5
+	ADDQ           BX, SI
+	VINSERTI128    $0x01, (SI), Y6, Y6
+	ADDQ           BX, SI
+	VINSERTI128    $0x01, (SI), Y7, Y7
+	ADDQ           BX, SI
 	VPUNPCKLWD     Y4, Y0, Y8
 	VPUNPCKHWD     Y4, Y0, Y0
 	VPUNPCKLWD     Y5, Y1, Y4
@@ -823,58 +851,58 @@ square:
 	VPUNPCKHWD     Y6, Y8, Y6
 	VPUNPCKLWD     Y1, Y0, Y8
 	VPUNPCKHWD     Y1, Y0, Y0
-	VMOVUPS        Y3, (R8)
-	ADDQ           BX, R8
-	VMOVUPS        Y2, (R8)
-	ADDQ           BX, R8
-	VMOVUPS        Y7, (R8)
-	ADDQ           BX, R8
-	VMOVUPS        Y4, (R8)
-	ADDQ           BX, R8
-	VMOVUPS        Y5, (R8)
-	ADDQ           BX, R8
-	VMOVUPS        Y6, (R8)
-	ADDQ           BX, R8
-	VMOVUPS        Y8, (R8)
-	ADDQ           BX, R8
-	VMOVUPS        Y0, (R8)
-	ADDQ           BX, R8
-	LEAQ           48(CX), DI
-	LEAQ           (AX), R8
-	IMUL3Q         $+24, BX, CX
-	ADDQ           CX, R8
-	VBROADCASTI128 (DI), Y0
-	ADDQ           SI, DI
-	VBROADCASTI128 (DI), Y1
-	ADDQ           SI, DI
-	VBROADCASTI128 (DI), Y2
-	ADDQ           SI, DI
-	VBROADCASTI128 (DI), Y3
-	ADDQ           SI, DI
-	VBROADCASTI128 (DI), Y4
-	ADDQ           SI, DI
-	VBROADCASTI128 (DI), Y5
-	ADDQ           SI, DI
-	VBROADCASTI128 (DI), Y6
-	ADDQ           SI, DI
-	VBROADCASTI128 (DI), Y7
-	ADDQ           SI, DI
-	VINSERTI128    $0x01, (DI), Y0, Y0
-	ADDQ           SI, DI
-	VINSERTI128    $0x01, (DI), Y1, Y1
-	ADDQ           SI, DI
-	VINSERTI128    $0x01, (DI), Y2, Y2
-	ADDQ           SI, DI
-	VINSERTI128    $0x01, (DI), Y3, Y3
-	ADDQ           SI, DI
-	VINSERTI128    $0x01, (DI), Y4, Y4
-	ADDQ           SI, DI
-	VINSERTI128    $0x01, (DI), Y5, Y5
-	ADDQ           SI, DI
-	VINSERTI128    $0x01, (DI), Y6, Y6
-	ADDQ           SI, DI
-	VINSERTI128    $0x01, (DI), Y7, Y7
-	ADDQ           SI, DI
+	VMOVUPS        Y3, (DI)
+	ADDQ           DX, DI
+	VMOVUPS        Y2, (DI)
+	ADDQ           DX, DI
+	VMOVUPS        Y7, (DI)
+	ADDQ           DX, DI
+	VMOVUPS        Y4, (DI)
+	ADDQ           DX, DI
+	VMOVUPS        Y5, (DI)
+	ADDQ           DX, DI
+	VMOVUPS        Y6, (DI)
+	ADDQ           DX, DI
+	VMOVUPS        Y8, (DI)
+	ADDQ           DX, DI
+	VMOVUPS        Y0, (DI)
+	ADDQ           DX, DI
+	LEAQ           48(R11), SI
+	LEAQ           (R10), DI
+	IMUL3Q         $+24, DX, R13
+	ADDQ           R13, DI
+	VBROADCASTI128 (SI), Y0
+	ADDQ           BX, SI
+	VBROADCASTI128 (SI), Y1
+	ADDQ           BX, SI
+	VBROADCASTI128 (SI), Y2
+	ADDQ           BX, SI
+	VBROADCASTI128 (SI), Y3
+	ADDQ           BX, SI
+	VBROADCASTI128 (SI), Y4
+	ADDQ           BX, SI
+	VBROADCASTI128 (SI), Y5
+	ADDQ           BX, SI
+	VBROADCASTI128 (SI), Y6
+	ADDQ           BX, SI
+	VBROADCASTI128 (SI), Y7
+	ADDQ           BX, SI
+	VINSERTI128    $0x01, (SI), Y0, Y0
+	ADDQ           BX, SI
+	VINSERTI128    $0x01, (SI), Y1, Y1
+	ADDQ           BX, SI
+	VINSERTI128    $0x01, (SI), Y2, Y2
+	ADDQ           BX, SI
+	VINSERTI128    $0x01, (SI), Y3, Y3
+	ADDQ           BX, SI
+	VINSERTI128    $0x01, (SI), Y4, Y4
+	ADDQ           BX, SI
+	VINSERTI128    $0x01, (SI), Y5, Y5
+	ADDQ           BX, SI
+	VINSERTI128    $0x01, (SI), Y6, Y6
+	ADDQ           BX, SI
+	VINSERTI128    $0x01, (SI), Y7, Y7
+	ADDQ           BX, SI
 	VPUNPCKLWD     Y4, Y0, Y8
 	VPUNPCKHWD     Y4, Y0, Y0
 	VPUNPCKLWD     Y5, Y1, Y4
@@ -899,57 +927,57 @@ square:
 	VPUNPCKHWD     Y6, Y8, Y6
 	VPUNPCKLWD     Y1, Y0, Y8
 	VPUNPCKHWD     Y1, Y0, Y0
-	VMOVUPS        Y3, (R8)
-	ADDQ           BX, R8
-	VMOVUPS        Y2, (R8)
-	ADDQ           BX, R8
-	VMOVUPS        Y7, (R8)
-	ADDQ           BX, R8
-	VMOVUPS        Y4, (R8)
-	ADDQ           BX, R8
-	VMOVUPS        Y5, (R8)
-	ADDQ           BX, R8
-	VMOVUPS        Y6, (R8)
-	ADDQ           BX, R8
-	VMOVUPS        Y8, (R8)
-	ADDQ           BX, R8
-	VMOVUPS        Y0, (R8)
-	ADDQ           BX, R8
-	LEAQ           32(AX), R8
-	IMUL3Q         $+24, BX, CX
-	ADDQ           CX, R8
-	VBROADCASTI128 (DI), Y0
-	ADDQ           SI, DI
-	VBROADCASTI128 (DI), Y1
-	ADDQ           SI, DI
-	VBROADCASTI128 (DI), Y2
-	ADDQ           SI, DI
-	VBROADCASTI128 (DI), Y3
-	ADDQ           SI, DI
-	VBROADCASTI128 (DI), Y4
-	ADDQ           SI, DI
-	VBROADCASTI128 (DI), Y5
-	ADDQ           SI, DI
-	VBROADCASTI128 (DI), Y6
-	ADDQ           SI, DI
-	VBROADCASTI128 (DI), Y7
-	ADDQ           SI, DI
-	VINSERTI128    $0x01, (DI), Y0, Y0
-	ADDQ           SI, DI
-	VINSERTI128    $0x01, (DI), Y1, Y1
-	ADDQ           SI, DI
-	VINSERTI128    $0x01, (DI), Y2, Y2
-	ADDQ           SI, DI
-	VINSERTI128    $0x01, (DI), Y3, Y3
-	ADDQ           SI, DI
-	VINSERTI128    $0x01, (DI), Y4, Y4
-	ADDQ           SI, DI
-	VINSERTI128    $0x01, (DI), Y5, Y5
-	ADDQ           SI, DI
-	VINSERTI128    $0x01, (DI), Y6, Y6
-	ADDQ           SI, DI
-	VINSERTI128    $0x01, (DI), Y7, Y7
-	ADDQ           SI, DI
+	VMOVUPS        Y3, (DI)
+	ADDQ           DX, DI
+	VMOVUPS        Y2, (DI)
+	ADDQ           DX, DI
+	VMOVUPS        Y7, (DI)
+	ADDQ           DX, DI
+	VMOVUPS        Y4, (DI)
+	ADDQ           DX, DI
+	VMOVUPS        Y5, (DI)
+	ADDQ           DX, DI
+	VMOVUPS        Y6, (DI)
+	ADDQ           DX, DI
+	VMOVUPS        Y8, (DI)
+	ADDQ           DX, DI
+	VMOVUPS        Y0, (DI)
+	ADDQ           DX, DI
+	LEAQ           32(R10), DI
+	IMUL3Q         $+24, DX, R13
+	ADDQ           R13, DI
+	VBROADCASTI128 (SI), Y0
+	ADDQ           BX, SI
+	VBROADCASTI128 (SI), Y1
+	ADDQ           BX, SI
+	VBROADCASTI128 (SI), Y2
+	ADDQ           BX, SI
+	VBROADCASTI128 (SI), Y3
+	ADDQ           BX, SI
+	VBROADCASTI128 (SI), Y4
+	ADDQ           BX, SI
+	VBROADCASTI128 (SI), Y5
+	ADDQ           BX, SI
+	VBROADCASTI128 (SI), Y6
+	ADDQ           BX, SI
+	VBROADCASTI128 (SI), Y7
+	ADDQ           BX, SI
+	VINSERTI128    $0x01, (SI), Y0, Y0
+	ADDQ           BX, SI
+	VINSERTI128    $0x01, (SI), Y1, Y1
+	ADDQ           BX, SI
+	VINSERTI128    $0x01, (SI), Y2, Y2
+	ADDQ           BX, SI
+	VINSERTI128    $0x01, (SI), Y3, Y3
+	ADDQ           BX, SI
+	VINSERTI128    $0x01, (SI), Y4, Y4
+	ADDQ           BX, SI
+	VINSERTI128    $0x01, (SI), Y5, Y5
+	ADDQ           BX, SI
+	VINSERTI128    $0x01, (SI), Y6, Y6
+	ADDQ           BX, SI
+	VINSERTI128    $0x01, (SI), Y7, Y7
+	ADDQ           BX, SI
 	VPUNPCKLWD     Y4, Y0, Y8
 	VPUNPCKHWD     Y4, Y0, Y0
 	VPUNPCKLWD     Y5, Y1, Y4
@@ -974,136 +1002,147 @@ square:
 	VPUNPCKHWD     Y6, Y8, Y6
 	VPUNPCKLWD     Y1, Y0, Y8
 	VPUNPCKHWD     Y1, Y0, Y0
-	VMOVUPS        Y3, (R8)
-	ADDQ           BX, R8
-	VMOVUPS        Y2, (R8)
-	ADDQ           BX, R8
-	VMOVUPS        Y7, (R8)
-	ADDQ           BX, R8
-	VMOVUPS        Y4, (R8)
-	ADDQ           BX, R8
-	VMOVUPS        Y5, (R8)
-	ADDQ           BX, R8
-	VMOVUPS        Y6, (R8)
-	ADDQ           BX, R8
-	VMOVUPS        Y8, (R8)
-	ADDQ           BX, R8
-	VMOVUPS        Y0, (R8)
-	ADDQ           BX, R8
-	MOVQ           DI, CX
-	SUBQ           $+48, CX
-	ADDQ           $+64, AX
-	DECQ           DX
+	VMOVUPS        Y3, (DI)
+	ADDQ           DX, DI
+	VMOVUPS        Y2, (DI)
+	ADDQ           DX, DI
+	VMOVUPS        Y7, (DI)
+	ADDQ           DX, DI
+	VMOVUPS        Y4, (DI)
+	ADDQ           DX, DI
+	VMOVUPS        Y5, (DI)
+	ADDQ           DX, DI
+	VMOVUPS        Y6, (DI)
+	ADDQ           DX, DI
+	VMOVUPS        Y8, (DI)
+	ADDQ           DX, DI
+	VMOVUPS        Y0, (DI)
+	ADDQ           DX, DI
+	IMUL3Q         $+32, DX, SI
+	ADDQ           SI, R10
+	ADDQ           $+64, R11
+	DECQ           R12
 	JNE            square
+	IMUL3Q         $+32, BX, SI
+	ADDQ           SI, CX
+	ADDQ           $+64, AX
+	DECQ           R8
+	JNE            squares
 	VZEROUPPER
 	RET
 
-// func turn1AVX2(dst *byte, src *byte, dstStride int, srcStride int, count int)
+// func turn1AVX2(dst *byte, src *byte, dstStride int, srcStride int, count int, side int)
 // Requires: AVX, AVX2
-TEXT ·turn1AVX2(SB), NOSPLIT|NOFRAME, $0-40
+TEXT ·turn1AVX2(SB), NOSPLIT|NOFRAME, $0-48
 	MOVQ dst+0(FP), AX
 	MOVQ src+8(FP), CX
-	MOVQ count+32(FP), DX
-	MOVQ dstStride+16(FP), BX
-	MOVQ srcStride+24(FP), SI
+	MOVQ dstStride+16(FP), DX
+	MOVQ srcStride+24(FP), BX
+	MOVQ count+32(FP), R8
+	MOVQ side+40(FP), R9
+
+squares:
+	MOVQ AX, R10
+	MOVQ CX, R11
+	MOVQ R9, R12
 
 square:
-	LEAQ        (CX), DI
-	LEAQ        (AX), R8
+	LEAQ        (R11), SI
+	LEAQ        (R10), DI
 	VPXOR       Y0, Y0, Y0
-	VMOVQ       (DI), X0
-	ADDQ        SI, DI
-	VMOVQ       (DI), X1
-	ADDQ        SI, DI
+	VMOVQ       (SI), X0
+	ADDQ        BX, SI
+	VMOVQ       (SI), X1
+	ADDQ        BX, SI
 	VPUNPCKLBW  X1, X0, X0
 	VPXOR       Y1, Y1, Y1
-	VMOVQ       (DI), X1
-	ADDQ        SI, DI
-	VMOVQ       (DI), X2
-	ADDQ        SI, DI
+	VMOVQ       (SI), X1
+	ADDQ        BX, SI
+	VMOVQ       (SI), X2
+	ADDQ        BX, SI
 	VPUNPCKLBW  X2, X1, X1
 	VPXOR       Y2, Y2, Y2
-	VMOVQ       (DI), X2
-	ADDQ        SI, DI
-	VMOVQ       (DI), X3
-	ADDQ        SI, DI
+	VMOVQ       (SI), X2
+	ADDQ        BX, SI
+	VMOVQ       (SI), X3
+	ADDQ        BX, SI
 	VPUNPCKLBW  X3, X2, X2
 	VPXOR       Y3, Y3, Y3
-	VMOVQ       (DI), X3
-	ADDQ        SI, DI
-	VMOVQ       (DI), X4
-	ADDQ        SI, DI
+	VMOVQ       (SI), X3
+	ADDQ        BX, SI
+	VMOVQ       (SI), X4
+	ADDQ        BX, SI
 	VPUNPCKLBW  X4, X3, X3
 	VPXOR       Y4, Y4, Y4
-	VMOVQ       (DI), X4
-	ADDQ        SI, DI
-	VMOVQ       (DI), X5
-	ADDQ        SI, DI
+	VMOVQ       (SI), X4
+	ADDQ        BX, SI
+	VMOVQ       (SI), X5
+	ADDQ        BX, SI
 	VPUNPCKLBW  X5, X4, X4
 	VPXOR       Y5, Y5, Y5
-	VMOVQ       (DI), X5
-	ADDQ        SI, DI
-	VMOVQ       (DI), X6
-	ADDQ        SI, DI
+	VMOVQ       (SI), X5
+	ADDQ        BX, SI
+	VMOVQ       (SI), X6
+	ADDQ        BX, SI
 	VPUNPCKLBW  X6, X5, X5
 	VPXOR       Y6, Y6, Y6
-	VMOVQ       (DI), X6
-	ADDQ        SI, DI
-	VMOVQ       (DI), X7
-	ADDQ        SI, DI
+	VMOVQ       (SI), X6
+	ADDQ        BX, SI
+	VMOVQ       (SI), X7
+	ADDQ        BX, SI
 	VPUNPCKLBW  X7, X6, X6
 	VPXOR       Y7, Y7, Y7
-	VMOVQ       (DI), X7
-	ADDQ        SI, DI
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
+	VMOVQ       (SI), X7
+	ADDQ        BX, SI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
 	VPUNPCKLBW  X8, X7, X7
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y0, Y0
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y1, Y1
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y2, Y2
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y3, Y3
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y4, Y4
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y5, Y5
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y6, Y6
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y7, Y7
 	VPUNPCKLWD  Y4, Y0, Y8
@@ -1130,117 +1169,117 @@ square:
 	VPUNPCKHWD  Y6, Y8, Y6
 	VPUNPCKLWD  Y1, Y0, Y8
 	VPUNPCKHWD  Y1, Y0, Y0
-	VMOVUPS     Y3, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y2, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y7, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y4, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y5, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y6, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y8, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y0, (R8)
-	ADDQ        BX, R8
-	LEAQ        32(AX), R8
+	VMOVUPS     Y3, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y2, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y7, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y4, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y5, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y6, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y8, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y0, (DI)
+	ADDQ        DX, DI
+	LEAQ        32(R10), DI
 	VPXOR       Y0, Y0, Y0
-	VMOVQ       (DI), X0
-	ADDQ        SI, DI
-	VMOVQ       (DI), X1
-	ADDQ        SI, DI
+	VMOVQ       (SI), X0
+	ADDQ        BX, SI
+	VMOVQ       (SI), X1
+	ADDQ        BX, SI
 	VPUNPCKLBW  X1, X0, X0
 	VPXOR       Y1, Y1, Y1
-	VMOVQ       (DI), X1
-	ADDQ        SI, DI
-	VMOVQ       (DI), X2
-	ADDQ        SI, DI
+	VMOVQ       (SI), X1
+	ADDQ        BX, SI
+	VMOVQ       (SI), X2
+	ADDQ        BX, SI
 	VPUNPCKLBW  X2, X1, X1
 	VPXOR       Y2, Y2, Y2
-	VMOVQ       (DI), X2
-	ADDQ        SI, DI
-	VMOVQ       (DI), X3
-	ADDQ        SI, DI
+	VMOVQ       (SI), X2
+	ADDQ        BX, SI
+	VMOVQ       (SI), X3
+	ADDQ        BX, SI
 	VPUNPCKLBW  X3, X2, X2
 	VPXOR       Y3, Y3, Y3
-	VMOVQ       (DI), X3
-	ADDQ        SI, DI
-	VMOVQ       (DI), X4
-	ADDQ        SI, DI
+	VMOVQ       (SI), X3
+	ADDQ        BX, SI
+	VMOVQ       (SI), X4
+	ADDQ        BX, SI
 	VPUNPCKLBW  X4, X3, X3
 	VPXOR       Y4, Y4, Y4
-	VMOVQ       (DI), X4
-	ADDQ        SI, DI
-	VMOVQ       (DI), X5
-	ADDQ        SI, DI
+	VMOVQ       (SI), X4
+	ADDQ        BX, SI
+	VMOVQ       (SI), X5
+	ADDQ        BX, SI
 	VPUNPCKLBW  X5, X4, X4
 	VPXOR       Y5, Y5, Y5
-	VMOVQ       (DI), X5
-	ADDQ        SI, DI
-	VMOVQ       (DI), X6
-	ADDQ        SI, DI
+	VMOVQ       (SI), X5
+	ADDQ        BX, SI
+	VMOVQ       (SI), X6
+	ADDQ        BX, SI
 	VPUNPCKLBW  X6, X5, X5
 	VPXOR       Y6, Y6, Y6
-	VMOVQ       (DI), X6
-	ADDQ        SI, DI
-	VMOVQ       (DI), X7
-	ADDQ        SI, DI
+	VMOVQ       (SI), X6
+	ADDQ        BX, SI
+	VMOVQ       (SI), X7
+	ADDQ        BX, SI
 	VPUNPCKLBW  X7, X6, X6
 	VPXOR       Y7, Y7, Y7
-	VMOVQ       (DI), X7
-	ADDQ        SI, DI
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
+	VMOVQ       (SI), X7
+	ADDQ        BX, SI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
 	VPUNPCKLBW  X8, X7, X7
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y0, Y0
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y1, Y1
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y2, Y2
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y3, Y3
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y4, Y4
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y5, Y5
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y6, Y6
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y7, Y7
 	VPUNPCKLWD  Y4, Y0, Y8
@@ -1267,120 +1306,120 @@ square:
 	VPUNPCKHWD  Y6, Y8, Y6
 	VPUNPCKLWD  Y1, Y0, Y8
 	VPUNPCKHWD  Y1, Y0, Y0
-	VMOVUPS     Y3, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y2, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y7, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y4, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y5, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y6, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y8, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y0, (R8)
-	ADDQ        BX, R8
-	LEAQ        8(CX), DI
-	LEAQ        (AX), R8
-	IMUL3Q      $+8, BX, R9
-	ADDQ        R9, R8
+	VMOVUPS     Y3, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y2, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y7, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y4, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y5, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y6, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y8, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y0, (DI)
+	ADDQ        DX, DI
+	LEAQ        8(R11), SI
+	LEAQ        (R10), DI
+	IMUL3Q      $+8, DX, R13
+	ADDQ        R13, DI
 	VPXOR       Y0, Y0, Y0
-	VMOVQ       (DI), X0
-	ADDQ        SI, DI
-	VMOVQ       (DI), X1
-	ADDQ        SI, DI
+	VMOVQ       (SI), X0
+	ADDQ        BX, SI
+	VMOVQ       (SI), X1
+	ADDQ        BX, SI
 	VPUNPCKLBW  X1, X0, X0
 	VPXOR       Y1, Y1, Y1
-	VMOVQ       (DI), X1
-	ADDQ        SI, DI
-	VMOVQ       (DI), X2
-	ADDQ        SI, DI
+	VMOVQ       (SI), X1
+	ADDQ        BX, SI
+	VMOVQ       (SI), X2
+	ADDQ        BX, SI
 	VPUNPCKLBW  X2, X1, X1
 	VPXOR       Y2, Y2, Y2
-	VMOVQ       (DI), X2
-	ADDQ        SI, DI
-	VMOVQ       (DI), X3
-	ADDQ        SI, DI
+	VMOVQ       (SI), X2
+	ADDQ        BX, SI
+	VMOVQ       (SI), X3
+	ADDQ        BX, SI
 	VPUNPCKLBW  X3, X2, X2
 	VPXOR       Y3, Y3, Y3
-	VMOVQ       (DI), X3
-	ADDQ        SI, DI
-	VMOVQ       (DI), X4
-	ADDQ        SI, DI
+	VMOVQ       (SI), X3
+	ADDQ        BX, SI
+	VMOVQ       (SI), X4
+	ADDQ        BX, SI
 	VPUNPCKLBW  X4, X3, X3
 	VPXOR       Y4, Y4, Y4
-	VMOVQ       (DI), X4
-	ADDQ        SI, DI
-	VMOVQ       (DI), X5
-	ADDQ        SI, DI
+	VMOVQ       (SI), X4
+	ADDQ        BX, SI
+	VMOVQ       (SI), X5
+	ADDQ        BX, SI
 	VPUNPCKLBW  X5, X4, X4
 	VPXOR       Y5, Y5, Y5
-	VMOVQ       (DI), X5
-	ADDQ        SI, DI
-	VMOVQ       (DI), X6
-	ADDQ        SI, DI
+	VMOVQ       (SI), X5
+	ADDQ        BX, SI
+	VMOVQ       (SI), X6
+	ADDQ        BX, SI
 	VPUNPCKLBW  X6, X5, X5
 	VPXOR       Y6, Y6, Y6
-	VMOVQ       (DI), X6
-	ADDQ        SI, DI
-	VMOVQ       (DI), X7
-	ADDQ        SI, DI
+	VMOVQ       (SI), X6
+	ADDQ        BX, SI
+	VMOVQ       (SI), X7
+	ADDQ        BX, SI
 	VPUNPCKLBW  X7, X6, X6
 	VPXOR       Y7, Y7, Y7
-	VMOVQ       (DI), X7
-	ADDQ        SI, DI
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
+	VMOVQ       (SI), X7
+	ADDQ        BX, SI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
 	VPUNPCKLBW  X8, X7, X7
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y0, Y0
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y1, Y1
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y2, Y2
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y3, Y3
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y4, Y4
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y5, Y5
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y6, Y6
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y7, Y7
 	VPUNPCKLWD  Y4, Y0, Y8
@@ -1407,119 +1446,119 @@ square:
 	VPUNPCKHWD  Y6, Y8, Y6
 	VPUNPCKLWD  Y1, Y0, Y8
 	VPUNPCKHWD  Y1, Y0, Y0
-	VMOVUPS     Y3, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y2, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y7, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y4, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y5, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y6, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y8, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y0, (R8)
-	ADDQ        BX, R8
-	LEAQ        32(AX), R8
-	IMUL3Q      $+8, BX, R9
-	ADDQ        R9, R8
+	VMOVUPS     Y3, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y2, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y7, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y4, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y5, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y6, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y8, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y0, (DI)
+	ADDQ        DX, DI
+	LEAQ        32(R10), DI
+	IMUL3Q      $+8, DX, R13
+	ADDQ        R13, DI
 	VPXOR       Y0, Y0, Y0
-	VMOVQ       (DI), X0
-	ADDQ        SI, DI
-	VMOVQ       (DI), X1
-	ADDQ        SI, DI
+	VMOVQ       (SI), X0
+	ADDQ        BX, SI
+	VMOVQ       (SI), X1
+	ADDQ        BX, SI
 	VPUNPCKLBW  X1, X0, X0
 	VPXOR       Y1, Y1, Y1
-	VMOVQ       (DI), X1
-	ADDQ        SI, DI
-	VMOVQ       (DI), X2
-	ADDQ        SI, DI
+	VMOVQ       (SI), X1
+	ADDQ        BX, SI
+	VMOVQ       (SI), X2
+	ADDQ        BX, SI
 	VPUNPCKLBW  X2, X1, X1
 	VPXOR       Y2, Y2, Y2
-	VMOVQ       (DI), X2
-	ADDQ        SI, DI
-	VMOVQ       (DI), X3
-	ADDQ        SI, DI
+	VMOVQ       (SI), X2
+	ADDQ        BX, SI
+	VMOVQ       (SI), X3
+	ADDQ        BX, SI
 	VPUNPCKLBW  X3, X2, X2
 	VPXOR       Y3, Y3, Y3
-	VMOVQ       (DI), X3
-	ADDQ        SI, DI
-	VMOVQ       (DI), X4
-	ADDQ        SI, DI
+	VMOVQ       (SI), X3
+	ADDQ        BX, SI
+	VMOVQ       (SI), X4
+	ADDQ        BX, SI
 	VPUNPCKLBW  X4, X3, X3
 	VPXOR       Y4, Y4, Y4
-	VMOVQ       (DI), X4
-	ADDQ        SI, DI
-	VMOVQ       (DI), X5
-	ADDQ        SI, DI
+	VMOVQ       (SI), X4
+	ADDQ        BX, SI
+	VMOVQ       (SI), X5
+	ADDQ        BX, SI
 	VPUNPCKLBW  X5, X4, X4
 	VPXOR       Y5, Y5, Y5
-	VMOVQ       (DI), X5
-	ADDQ        SI, DI
-	VMOVQ       (DI), X6
-	ADDQ        SI, DI
+	VMOVQ       (SI), X5
+	ADDQ        BX, SI
+	VMOVQ       (SI), X6
+	ADDQ        BX, SI
 	VPUNPCKLBW  X6, X5, X5
 	VPXOR       Y6, Y6, Y6
-	VMOVQ       (DI), X6
-	ADDQ        SI, DI
-	VMOVQ       (DI), X7
-	ADDQ        SI, DI
+	VMOVQ       (SI), X6
+	ADDQ        BX, SI
+	VMOVQ       (SI), X7
+	ADDQ        BX, SI
 	VPUNPCKLBW  X7, X6, X6
 	VPXOR       Y7, Y7, Y7
-	VMOVQ       (DI), X7
-	ADDQ        SI, DI
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
+	VMOVQ       (SI), X7
+	ADDQ        BX, SI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
 	VPUNPCKLBW  X8, X7, X7
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y0, Y0
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y1, Y1
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y2, Y2
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y3, Y3
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y4, Y4
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y5, Y5
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y6, Y6
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y7, Y7
 	VPUNPCKLWD  Y4, Y0, Y8
@@ -1546,120 +1585,120 @@ square:
 	VPUNPCKHWD  Y6, Y8, Y6
 	VPUNPCKLWD  Y1, Y0, Y8
 	VPUNPCKHWD  Y1, Y0, Y0
-	VMOVUPS     Y3, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y2, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y7, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y4, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y5, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y6, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y8, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y0, (R8)
-	ADDQ        BX, R8
-	LEAQ        16(CX), DI
-	LEAQ        (AX), R8
-	IMUL3Q      $+16, BX, R9
-	ADDQ        R9, R8
+	VMOVUPS     Y3, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y2, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y7, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y4, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y5, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y6, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y8, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y0, (DI)
+	ADDQ        DX, DI
+	LEAQ        16(R11), SI
+	LEAQ        (R10), DI
+	IMUL3Q      $+16, DX, R13
+	ADDQ        R13, DI
 	VPXOR       Y0, Y0, Y0
-	VMOVQ       (DI), X0
-	ADDQ        SI, DI
-	VMOVQ       (DI), X1
-	ADDQ        SI, DI
+	VMOVQ       (SI), X0
+	ADDQ        BX, SI
+	VMOVQ       (SI), X1
+	ADDQ        BX, SI
 	VPUNPCKLBW  X1, X0, X0
 	VPXOR       Y1, Y1, Y1
-	VMOVQ       (DI), X1
-	ADDQ        SI, DI
-	VMOVQ       (DI), X2
-	ADDQ        SI, DI
+	VMOVQ       (SI), X1
+	ADDQ        BX, SI
+	VMOVQ       (SI), X2
+	ADDQ        BX, SI
 	VPUNPCKLBW  X2, X1, X1
 	VPXOR       Y2, Y2, Y2
-	VMOVQ       (DI), X2
-	ADDQ        SI, DI
-	VMOVQ       (DI), X3
-	ADDQ        SI, DI
+	VMOVQ       (SI), X2
+	ADDQ        BX, SI
+	VMOVQ       (SI), X3
+	ADDQ        BX, SI
 	VPUNPCKLBW  X3, X2, X2
 	VPXOR       Y3, Y3, Y3
-	VMOVQ       (DI), X3
-	ADDQ        SI, DI
-	VMOVQ       (DI), X4
-	ADDQ        SI, DI
+	VMOVQ       (SI), X3
+	ADDQ        BX, SI
+	VMOVQ       (SI), X4
+	ADDQ        BX, SI
 	VPUNPCKLBW  X4, X3, X3
 	VPXOR       Y4, Y4, Y4
-	VMOVQ       (DI), X4
-	ADDQ        SI, DI
-	VMOVQ       (DI), X5
-	ADDQ        SI, DI
+	VMOVQ       (SI), X4
+	ADDQ        BX, SI
+	VMOVQ       (SI), X5
+	ADDQ        BX, SI
 	VPUNPCKLBW  X5, X4, X4
 	VPXOR       Y5, Y5, Y5
-	VMOVQ       (DI), X5
-	ADDQ        SI, DI
-	VMOVQ       (DI), X6
-	ADDQ        SI, DI
+	VMOVQ       (SI), X5
+	ADDQ        BX, SI
+	VMOVQ       (SI), X6
+	ADDQ        BX, SI
 	VPUNPCKLBW  X6, X5, X5
 	VPXOR       Y6, Y6, Y6
-	VMOVQ       (DI), X6
-	ADDQ        SI, DI
-	VMOVQ       (DI), X7
-	ADDQ        SI, DI
+	VMOVQ       (SI), X6
+	ADDQ        BX, SI
+	VMOVQ       (SI), X7
+	ADDQ        BX, SI
 	VPUNPCKLBW  X7, X6, X6
 	VPXOR       Y7, Y7, Y7
-	VMOVQ       (DI), X7
-	ADDQ        SI, DI
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
+	VMOVQ       (SI), X7
+	ADDQ        BX, SI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
 	VPUNPCKLBW  X8, X7, X7
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y0, Y0
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y1, Y1
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y2, Y2
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y3, Y3
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y4, Y4
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y5, Y5
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y6, Y6
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y7, Y7
 	VPUNPCKLWD  Y4, Y0, Y8
@@ -1686,119 +1725,119 @@ square:
 	VPUNPCKHWD  Y6, Y8, Y6
 	VPUNPCKLWD  Y1, Y0, Y8
 	VPUNPCKHWD  Y1, Y0, Y0
-	VMOVUPS     Y3, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y2, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y7, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y4, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y5, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y6, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y8, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y0, (R8)
-	ADDQ        BX, R8
-	LEAQ        32(AX), R8
-	IMUL3Q      $+16, BX, R9
-	ADDQ        R9, R8
+	VMOVUPS     Y3, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y2, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y7, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y4, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y5, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y6, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y8, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y0, (DI)
+	ADDQ        DX, DI
+	LEAQ        32(R10), DI
+	IMUL3Q      $+16, DX, R13
+	ADDQ        R13, DI
 	VPXOR       Y0, Y0, Y0
-	VMOVQ       (DI), X0
-	ADDQ        SI, DI
-	VMOVQ       (DI), X1
-	ADDQ        SI, DI
+	VMOVQ       (SI), X0
+	ADDQ        BX, SI
+	VMOVQ       (SI), X1
+	ADDQ        BX, SI
 	VPUNPCKLBW  X1, X0, X0
 	VPXOR       Y1, Y1, Y1
-	VMOVQ       (DI), X1
-	ADDQ        SI, DI
-	VMOVQ       (DI), X2
-	ADDQ        SI, DI
+	VMOVQ       (SI), X1
+	ADDQ        BX, SI
+	VMOVQ       (SI), X2
+	ADDQ        BX, SI
 	VPUNPCKLBW  X2, X1, X1
 	VPXOR       Y2, Y2, Y2
-	VMOVQ       (DI), X2
-	ADDQ        SI, DI
-	VMOVQ       (DI), X3
-	ADDQ        SI, DI
+	VMOVQ       (SI), X2
+	ADDQ        BX, SI
+	VMOVQ       (SI), X3
+	ADDQ        BX, SI
 	VPUNPCKLBW  X3, X2, X2
 	VPXOR       Y3, Y3, Y3
-	VMOVQ       (DI), X3
-	ADDQ        SI, DI
-	VMOVQ       (DI), X4
-	ADDQ        SI, DI
+	VMOVQ       (SI), X3
+	ADDQ        BX, SI
+	VMOVQ       (SI), X4
+	ADDQ        BX, SI
 	VPUNPCKLBW  X4, X3, X3
 	VPXOR       Y4, Y4, Y4
-	VMOVQ       (DI), X4
-	ADDQ        SI, DI
-	VMOVQ       (DI), X5
-	ADDQ        SI, DI
+	VMOVQ       (SI), X4
+	ADDQ        BX, SI
+	VMOVQ       (SI), X5
+	ADDQ        BX, SI
 	VPUNPCKLBW  X5, X4, X4
 	VPXOR       Y5, Y5, Y5
-	VMOVQ       (DI), X5
-	ADDQ        SI, DI
-	VMOVQ       (DI), X6
-	ADDQ        SI, DI
+	VMOVQ       (SI), X5
+	ADDQ        BX, SI
+	VMOVQ       (SI), X6
+	ADDQ        BX, SI
 	VPUNPCKLBW  X6, X5, X5
 	VPXOR       Y6, Y6, Y6
-	VMOVQ       (DI), X6
-	ADDQ        SI, DI
-	VMOVQ       (DI), X7
-	ADDQ        SI, DI
+	VMOVQ       (SI), X6
+	ADDQ        BX, SI
+	VMOVQ       (SI), X7
+	ADDQ        BX, SI
 	VPUNPCKLBW  X7, X6, X6
 	VPXOR       Y7, Y7, Y7
-	VMOVQ       (DI), X7
-	ADDQ        SI, DI
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
+	VMOVQ       (SI), X7
+	ADDQ        BX, SI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
 	VPUNPCKLBW  X8, X7, X7
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y0, Y0
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y1, Y1
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y2, Y2
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y3, Y3
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y4, Y4
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y5, Y5
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y6, Y6
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y7, Y7
 	VPUNPCKLWD  Y4, Y0, Y8
@@ -1825,120 +1864,120 @@ square:
 	VPUNPCKHWD  Y6, Y8, Y6
 	VPUNPCKLWD  Y1, Y0, Y8
 	VPUNPCKHWD  Y1, Y0, Y0
-	VMOVUPS     Y3, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y2, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y7, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y4, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y5, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y6, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y8, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y0, (R8)
-	ADDQ        BX, R8
-	LEAQ        24(CX), DI
-	LEAQ        (AX), R8
-	IMUL3Q      $+24, BX, R9
-	ADDQ        R9, R8
+	VMOVUPS     Y3, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y2, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y7, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y4, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y5, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y6, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y8, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y0, (DI)
+	ADDQ        DX, DI
+	LEAQ        24(R11), SI
+	LEAQ        (R10), DI
+	IMUL3Q      $+24, DX, R13
+	ADDQ        R13, DI
 	VPXOR       Y0, Y0, Y0
-	VMOVQ       (DI), X0
-	ADDQ        SI, DI
-	VMOVQ       (DI), X1
-	ADDQ        SI, DI
+	VMOVQ       (SI), X0
+	ADDQ        BX, SI
+	VMOVQ       (SI), X1
+	ADDQ        BX, SI
 	VPUNPCKLBW  X1, X0, X0
 	VPXOR       Y1, Y1, Y1
-	VMOVQ       (DI), X1
-	ADDQ        SI, DI
-	VMOVQ       (DI), X2
-	ADDQ        SI, DI
+	VMOVQ       (SI), X1
+	ADDQ        BX, SI
+	VMOVQ       (SI), X2
+	ADDQ        BX, SI
 	VPUNPCKLBW  X2, X1, X1
 	VPXOR       Y2, Y2, Y2
-	VMOVQ       (DI), X2
-	ADDQ        SI, DI
-	VMOVQ       (DI), X3
-	ADDQ        SI, DI
+	VMOVQ       (SI), X2
+	ADDQ        BX, SI
+	VMOVQ       (SI), X3
+	ADDQ        BX, SI
 	VPUNPCKLBW  X3, X2, X2
 	VPXOR       Y3, Y3, Y3
-	VMOVQ       (DI), X3
-	ADDQ        SI, DI
-	VMOVQ       (DI), X4
-	ADDQ        SI, DI
+	VMOVQ       (SI), X3
+	ADDQ        BX, SI
+	VMOVQ       (SI), X4
+	ADDQ        BX, SI
 	VPUNPCKLBW  X4, X3, X3
 	VPXOR       Y4, Y4, Y4
-	VMOVQ       (DI), X4
-	ADDQ        SI, DI
-	VMOVQ       (DI), X5
-	ADDQ        SI, DI
+	VMOVQ       (SI), X4
+	ADDQ        BX, SI
+	VMOVQ       (SI), X5
+	ADDQ        BX, SI
 	VPUNPCKLBW  X5, X4, X4
 	VPXOR       Y5, Y5, Y5
-	VMOVQ       (DI), X5
-	ADDQ        SI, DI
-	VMOVQ       (DI), X6
-	ADDQ        SI, DI
+	VMOVQ       (SI), X5
+	ADDQ        BX, SI
+	VMOVQ       (SI), X6
+	ADDQ        BX, SI
 	VPUNPCKLBW  X6, X5, X5
 	VPXOR       Y6, Y6, Y6
-	VMOVQ       (DI), X6
-	ADDQ        SI, DI
-	VMOVQ       (DI), X7
-	ADDQ        SI, DI
+	VMOVQ       (SI), X6
+	ADDQ        BX, SI
+	VMOVQ       (SI), X7
+	ADDQ        BX, SI
 	VPUNPCKLBW  X7, X6, X6
 	VPXOR       Y7, Y7, Y7
-	VMOVQ       (DI), X7
-	ADDQ        SI, DI
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
+	VMOVQ       (SI), X7
+	ADDQ        BX, SI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
 	VPUNPCKLBW  X8, X7, X7
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y0, Y0
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y1, Y1
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y2, Y2
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y3, Y3
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y4, Y4
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y5, Y5
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y6, Y6
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y7, Y7
 	VPUNPCKLWD  Y4, Y0, Y8
@@ -1965,119 +2004,119 @@ square:
 	VPUNPCKHWD  Y6, Y8, Y6
 	VPUNPCKLWD  Y1, Y0, Y8
 	VPUNPCKHWD  Y1, Y0, Y0
-	VMOVUPS     Y3, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y2, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y7, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y4, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y5, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y6, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y8, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y0, (R8)
-	ADDQ        BX, R8
-	LEAQ        32(AX), R8
-	IMUL3Q      $+24, BX, R9
-	ADDQ        R9, R8
+	VMOVUPS     Y3, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y2, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y7, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y4, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y5, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y6, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y8, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y0, (DI)
+	ADDQ        DX, DI
+	LEAQ        32(R10), DI
+	IMUL3Q      $+24, DX, R13
+	ADDQ        R13, DI
 	VPXOR       Y0, Y0, Y0
-	VMOVQ       (DI), X0
-	ADDQ        SI, DI
-	VMOVQ       (DI), X1
-	ADDQ        SI, DI
+	VMOVQ       (SI), X0
+	ADDQ        BX, SI
+	VMOVQ       (SI), X1
+	ADDQ        BX, SI
 	VPUNPCKLBW  X1, X0, X0
 	VPXOR       Y1, Y1, Y1
-	VMOVQ       (DI), X1
-	ADDQ        SI, DI
-	VMOVQ       (DI), X2
-	ADDQ        SI, DI
+	VMOVQ       (SI), X1
+	ADDQ        BX, SI
+	VMOVQ       (SI), X2
+	ADDQ        BX, SI
 	VPUNPCKLBW  X2, X1, X1
 	VPXOR       Y2, Y2, Y2
-	VMOVQ       (DI), X2
-	ADDQ        SI, DI
-	VMOVQ       (DI), X3
-	ADDQ        SI, DI
+	VMOVQ       (SI), X2
+	ADDQ        BX, SI
+	VMOVQ       (SI), X3
+	ADDQ        BX, SI
 	VPUNPCKLBW  X3, X2, X2
 	VPXOR       Y3, Y3, Y3
-	VMOVQ       (DI), X3
-	ADDQ        SI, DI
-	VMOVQ       (DI), X4
-	ADDQ        SI, DI
+	VMOVQ       (SI), X3
+	ADDQ        BX, SI
+	VMOVQ       (SI), X4
+	ADDQ        BX, SI
 	VPUNPCKLBW  X4, X3, X3
 	VPXOR       Y4, Y4, Y4
-	VMOVQ       (DI), X4
-	ADDQ        SI, DI
-	VMOVQ       (DI), X5
-	ADDQ        SI, DI
+	VMOVQ       (SI), X4
+	ADDQ        BX, SI
+	VMOVQ       (SI), X5
+	ADDQ        BX, SI
 	VPUNPCKLBW  X5, X4, X4
 	VPXOR       Y5, Y5, Y5
-	VMOVQ       (DI), X5
-	ADDQ        SI, DI
-	VMOVQ       (DI), X6
-	ADDQ        SI, DI
+	VMOVQ       (SI), X5
+	ADDQ        BX, SI
+	VMOVQ       (SI), X6
+	ADDQ        BX, SI
 	VPUNPCKLBW  X6, X5, X5
 	VPXOR       Y6, Y6, Y6
-	VMOVQ       (DI), X6
-	ADDQ        SI, DI
-	VMOVQ       (DI), X7
-	ADDQ        SI, DI
+	VMOVQ       (SI), X6
+	ADDQ        BX, SI
+	VMOVQ       (SI), X7
+	ADDQ        BX, SI
 	VPUNPCKLBW  X7, X6, X6
 	VPXOR       Y7, Y7, Y7
-	VMOVQ       (DI), X7
-	ADDQ        SI, DI
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
+	VMOVQ       (SI), X7
+	ADDQ        BX, SI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
 	VPUNPCKLBW  X8, X7, X7
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y0, Y0
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y1, Y1
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y2, Y2
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y3, Y3
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y4, Y4
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y5, Y5
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y6, Y6
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y7, Y7
 	VPUNPCKLWD  Y4, Y0, Y8
@@ -2104,120 +2143,120 @@ square:
 	VPUNPCKHWD  Y6, Y8, Y6
 	VPUNPCKLWD  Y1, Y0, Y8
 	VPUNPCKHWD  Y1, Y0, Y0
-	VMOVUPS     Y3, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y2, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y7, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y4, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y5, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y6, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y8, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y0, (R8)
-	ADDQ        BX, R8
-	LEAQ        32(CX), DI
-	LEAQ        (AX), R8
-	IMUL3Q      $+32, BX, R9
-	ADDQ        R9, R8
+	VMOVUPS     Y3, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y2, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y7, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y4, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y5, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y6, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y8, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y0, (DI)
+	ADDQ        DX, DI
+	LEAQ        32(R11), SI
+	LEAQ        (R10), DI
+	IMUL3Q      $+32, DX, R13
+	ADDQ        R13, DI
 	VPXOR       Y0, Y0, Y0
-	VMOVQ       (DI), X0
-	ADDQ        SI, DI
-	VMOVQ       (DI), X1
-	ADDQ        SI, DI
+	VMOVQ       (SI), X0
+	ADDQ        BX, SI
+	VMOVQ       (SI), X1
+	ADDQ        BX, SI
 	VPUNPCKLBW  X1, X0, X0
 	VPXOR       Y1, Y1, Y1
-	VMOVQ       (DI), X1
-	ADDQ        SI, DI
-	VMOVQ       (DI), X2
-	ADDQ        SI, DI
+	VMOVQ       (SI), X1
+	ADDQ        BX, SI
+	VMOVQ       (SI), X2
+	ADDQ        BX, SI
 	VPUNPCKLBW  X2, X1, X1
 	VPXOR       Y2, Y2, Y2
-	VMOVQ       (DI), X2
-	ADDQ        SI, DI
-	VMOVQ       (DI), X3
-	ADDQ        SI, DI
+	VMOVQ       (SI), X2
+	ADDQ        BX, SI
+	VMOVQ       (SI), X3
+	ADDQ        BX, SI
 	VPUNPCKLBW  X3, X2, X2
 	VPXOR       Y3, Y3, Y3
-	VMOVQ       (DI), X3
-	ADDQ        SI, DI
-	VMOVQ       (DI), X4
-	ADDQ        SI, DI
+	VMOVQ       (SI), X3
+	ADDQ        BX, SI
+	VMOVQ       (SI), X4
+	ADDQ        BX, SI
 	VPUNPCKLBW  X4, X3, X3
 	VPXOR       Y4, Y4, Y4
-	VMOVQ       (DI), X4
-	ADDQ        SI, DI
-	VMOVQ       (DI), X5
-	ADDQ        SI, DI
+	VMOVQ       (SI), X4
+	ADDQ        BX, SI
+	VMOVQ       (SI), X5
+	ADDQ        BX, SI
 	VPUNPCKLBW  X5, X4, X4
 	VPXOR       Y5, Y5, Y5
-	VMOVQ       (DI), X5
-	ADDQ        SI, DI
-	VMOVQ       (DI), X6
-	ADDQ        SI, DI
+	VMOVQ       (SI), X5
+	ADDQ        BX, SI
+	VMOVQ       (SI), X6
+	ADDQ        BX, SI
 	VPUNPCKLBW  X6, X5, X5
 	VPXOR       Y6, Y6, Y6
-	VMOVQ       (DI), X6
-	ADDQ        SI, DI
-	VMOVQ       (DI), X7
-	ADDQ        SI, DI
+	VMOVQ       (SI), X6
+	ADDQ        BX, SI
+	VMOVQ       (SI), X7
+	ADDQ        BX, SI
 	VPUNPCKLBW  X7, X6, X6
 	VPXOR       Y7, Y7, Y7
-	VMOVQ       (DI), X7
-	ADDQ        SI, DI
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
+	VMOVQ       (SI), X7
+	ADDQ        BX, SI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
 	VPUNPCKLBW  X8, X7, X7
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y0, Y0
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y1, Y1
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y2, Y2
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y3, Y3
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y4, Y4
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y5, Y5
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y6, Y6
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y7, Y7
 	VPUNPCKLWD  Y4, Y0, Y8
@@ -2244,119 +2283,119 @@ square:
 	VPUNPCKHWD  Y6, Y8, Y6
 	VPUNPCKLWD  Y1, Y0, Y8
 	VPUNPCKHWD  Y1, Y0, Y0
-	VMOVUPS     Y3, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y2, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y7, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y4, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y5, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y6, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y8, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y0, (R8)
-	ADDQ        BX, R8
-	LEAQ        32(AX), R8
-	IMUL3Q      $+32, BX, R9
-	ADDQ        R9, R8
+	VMOVUPS     Y3, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y2, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y7, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y4, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y5, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y6, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y8, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y0, (DI)
+	ADDQ        DX, DI
+	LEAQ        32(R10), DI
+	IMUL3Q      $+32, DX, R13
+	ADDQ        R13, DI
 	VPXOR       Y0, Y0, Y0
-	VMOVQ       (DI), X0
-	ADDQ        SI, DI
-	VMOVQ       (DI), X1
-	ADDQ        SI, DI
+	VMOVQ       (SI), X0
+	ADDQ        BX, SI
+	VMOVQ       (SI), X1
+	ADDQ        BX, SI
 	VPUNPCKLBW  X1, X0, X0
 	VPXOR       Y1, Y1, Y1
-	VMOVQ       (DI), X1
-	ADDQ        SI, DI
-	VMOVQ       (DI), X2
-	ADDQ        SI, DI
+	VMOVQ       (SI), X1
+	ADDQ        BX, SI
+	VMOVQ       (SI), X2
+	ADDQ        BX, SI
 	VPUNPCKLBW  X2, X1, X1
 	VPXOR       Y2, Y2, Y2
-	VMOVQ       (DI), X2
-	ADDQ        SI, DI
-	VMOVQ       (DI), X3
-	ADDQ        SI, DI
+	VMOVQ       (SI), X2
+	ADDQ        BX, SI
+	VMOVQ       (SI), X3
+	ADDQ        BX, SI
 	VPUNPCKLBW  X3, X2, X2
 	VPXOR       Y3, Y3, Y3
-	VMOVQ       (DI), X3
-	ADDQ        SI, DI
-	VMOVQ       (DI), X4
-	ADDQ        SI, DI
+	VMOVQ       (SI), X3
+	ADDQ        BX, SI
+	VMOVQ       (SI), X4
+	ADDQ        BX, SI
 	VPUNPCKLBW  X4, X3, X3
 	VPXOR       Y4, Y4, Y4
-	VMOVQ       (DI), X4
-	ADDQ        SI, DI
-	VMOVQ       (DI), X5
-	ADDQ        SI, DI
+	VMOVQ       (SI), X4
+	ADDQ        BX, SI
+	VMOVQ       (SI), X5
+	ADDQ        BX, SI
 	VPUNPCKLBW  X5, X4, X4
 	VPXOR       Y5, Y5, Y5
-	VMOVQ       (DI), X5
-	ADDQ        SI, DI
-	VMOVQ       (DI), X6
-	ADDQ        SI, DI
+	VMOVQ       (SI), X5
+	ADDQ        BX, SI
+	VMOVQ       (SI), X6
+	ADDQ        BX, SI
 	VPUNPCKLBW  X6, X5, X5
 	VPXOR       Y6, Y6, Y6
-	VMOVQ       (DI), X6
-	ADDQ        SI, DI
-	VMOVQ       (DI), X7
-	ADDQ        SI, DI
+	VMOVQ       (SI), X6
+	ADDQ        BX, SI
+	VMOVQ       (SI), X7
+	ADDQ        BX, SI
 	VPUNPCKLBW  X7, X6, X6
 	VPXOR       Y7, Y7, Y7
-	VMOVQ       (DI), X7
-	ADDQ        SI, DI
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
+	VMOVQ       (SI), X7
+	ADDQ        BX, SI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
 	VPUNPCKLBW  X8, X7, X7
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y0, Y0
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y1, Y1
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y2, Y2
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y3, Y3
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y4, Y4
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y5, Y5
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y6, Y6
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y7, Y7
 	VPUNPCKLWD  Y4, Y0, Y8
@@ -2383,120 +2422,120 @@ square:
 	VPUNPCKHWD  Y6, Y8, Y6
 	VPUNPCKLWD  Y1, Y0, Y8
 	VPUNPCKHWD  Y1, Y0, Y0
-	VMOVUPS     Y3, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y2, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y7, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y4, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y5, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y6, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y8, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y0, (R8)
-	ADDQ        BX, R8
-	LEAQ        40(CX), DI
-	LEAQ        (AX), R8
-	IMUL3Q      $+40, BX, R9
-	ADDQ        R9, R8
+	VMOVUPS     Y3, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y2, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y7, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y4, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y5, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y6, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y8, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y0, (DI)
+	ADDQ        DX, DI
+	LEAQ        40(R11), SI
+	LEAQ        (R10), DI
+	IMUL3Q      $+40, DX, R13
+	ADDQ        R13, DI
 	VPXOR       Y0, Y0, Y0
-	VMOVQ       (DI), X0
-	ADDQ        SI, DI
-	VMOVQ       (DI), X1
-	ADDQ        SI, DI
+	VMOVQ       (SI), X0
+	ADDQ        BX, SI
+	VMOVQ       (SI), X1
+	ADDQ        BX, SI
 	VPUNPCKLBW  X1, X0, X0
 	VPXOR       Y1, Y1, Y1
-	VMOVQ       (DI), X1
-	ADDQ        SI, DI
-	VMOVQ       (DI), X2
-	ADDQ        SI, DI
+	VMOVQ       (SI), X1
+	ADDQ        BX, SI
+	VMOVQ       (SI), X2
+	ADDQ        BX, SI
 	VPUNPCKLBW  X2, X1, X1
 	VPXOR       Y2, Y2, Y2
-	VMOVQ       (DI), X2
-	ADDQ        SI, DI
-	VMOVQ       (DI), X3
-	ADDQ        SI, DI
+	VMOVQ       (SI), X2
+	ADDQ        BX, SI
+	VMOVQ       (SI), X3
+	ADDQ        BX, SI
 	VPUNPCKLBW  X3, X2, X2
 	VPXOR       Y3, Y3, Y3
-	VMOVQ       (DI), X3
-	ADDQ        SI, DI
-	VMOVQ       (DI), X4
-	ADDQ        SI, DI
+	VMOVQ       (SI), X3
+	ADDQ        BX, SI
+	VMOVQ       (SI), X4
+	ADDQ        BX, SI
 	VPUNPCKLBW  X4, X3, X3
 	VPXOR       Y4, Y4, Y4
-	VMOVQ       (DI), X4
-	ADDQ        SI, DI
-	VMOVQ       (DI), X5
-	ADDQ        SI, DI
+	VMOVQ       (SI), X4
+	ADDQ        BX, SI
+	VMOVQ       (SI), X5
+	ADDQ        BX, SI
 	VPUNPCKLBW  X5, X4, X4
 	VPXOR       Y5, Y5, Y5
-	VMOVQ       (DI), X5
-	ADDQ        SI, DI
-	VMOVQ       (DI), X6
-	ADDQ        SI, DI
+	VMOVQ       (SI), X5
+	ADDQ        BX, SI
+	VMOVQ       (SI), X6
+	ADDQ        BX, SI
 	VPUNPCKLBW  X6, X5, X5
 	VPXOR       Y6, Y6, Y6
-	VMOVQ       (DI), X6
-	ADDQ        SI, DI
-	VMOVQ       (DI), X7
-	ADDQ        SI, DI
+	VMOVQ       (SI), X6
+	ADDQ        BX, SI
+	VMOVQ       (SI), X7
+	ADDQ        BX, SI
 	VPUNPCKLBW  X7, X6, X6
 	VPXOR       Y7, Y7, Y7
-	VMOVQ       (DI), X7
-	ADDQ        SI, DI
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
+	VMOVQ       (SI), X7
+	ADDQ        BX, SI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
 	VPUNPCKLBW  X8, X7, X7
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y0, Y0
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y1, Y1
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y2, Y2
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y3, Y3
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y4, Y4
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y5, Y5
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y6, Y6
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y7, Y7
 	VPUNPCKLWD  Y4, Y0, Y8
@@ -2523,119 +2562,119 @@ square:
 	VPUNPCKHWD  Y6, Y8, Y6
 	VPUNPCKLWD  Y1, Y0, Y8
 	VPUNPCKHWD  Y1, Y0, Y0
-	VMOVUPS     Y3, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y2, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y7, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y4, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y5, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y6, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y8, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y0, (R8)
-	ADDQ        BX, R8
-	LEAQ        32(AX), R8
-	IMUL3Q      $+40, BX, R9
-	ADDQ        R9, R8
+	VMOVUPS     Y3, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y2, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y7, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y4, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y5, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y6, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y8, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y0, (DI)
+	ADDQ        DX, DI
+	LEAQ        32(R10), DI
+	IMUL3Q      $+40, DX, R13
+	ADDQ        R13, DI
 	VPXOR       Y0, Y0, Y0
-	VMOVQ       (DI), X0
-	ADDQ        SI, DI
-	VMOVQ       (DI), X1
-	ADDQ        SI, DI
+	VMOVQ       (SI), X0
+	ADDQ        BX, SI
+	VMOVQ       (SI), X1
+	ADDQ        BX, SI
 	VPUNPCKLBW  X1, X0, X0
 	VPXOR       Y1, Y1, Y1
-	VMOVQ       (DI), X1
-	ADDQ        SI, DI
-	VMOVQ       (DI), X2
-	ADDQ        SI, DI
+	VMOVQ       (SI), X1
+	ADDQ        BX, SI
+	VMOVQ       (SI), X2
+	ADDQ        BX, SI
 	VPUNPCKLBW  X2, X1, X1
 	VPXOR       Y2, Y2, Y2
-	VMOVQ       (DI), X2
-	ADDQ        SI, DI
-	VMOVQ       (DI), X3
-	ADDQ        SI, DI
+	VMOVQ       (SI), X2
+	ADDQ        BX, SI
+	VMOVQ       (SI), X3
+	ADDQ        BX, SI
 	VPUNPCKLBW  X3, X2, X2
 	VPXOR       Y3, Y3, Y3
-	VMOVQ       (DI), X3
-	ADDQ        SI, DI
-	VMOVQ       (DI), X4
-	ADDQ        SI, DI
+	VMOVQ       (SI), X3
+	ADDQ        BX, SI
+	VMOVQ       (SI), X4
+	ADDQ        BX, SI
 	VPUNPCKLBW  X4, X3, X3
 	VPXOR       Y4, Y4, Y4
-	VMOVQ       (DI), X4
-	ADDQ        SI, DI
-	VMOVQ       (DI), X5
-	ADDQ        SI, DI
+	VMOVQ       (SI), X4
+	ADDQ        BX, SI
+	VMOVQ       (SI), X5
+	ADDQ        BX, SI
 	VPUNPCKLBW  X5, X4, X4
 	VPXOR       Y5, Y5, Y5
-	VMOVQ       (DI), X5
-	ADDQ        SI, DI
-	VMOVQ       (DI), X6
-	ADDQ        SI, DI
+	VMOVQ       (SI), X5
+	ADDQ        BX, SI
+	VMOVQ       (SI), X6
+	ADDQ        BX, SI
 	VPUNPCKLBW  X6, X5, X5
 	VPXOR       Y6, Y6, Y6
-	VMOVQ       (DI), X6
-	ADDQ        SI, DI
-	VMOVQ       (DI), X7
-	ADDQ        SI, DI
+	VMOVQ       (SI), X6
+	ADDQ        BX, SI
+	VMOVQ       (SI), X7
+	ADDQ        BX, SI
 	VPUNPCKLBW  X7, X6, X6
 	VPXOR       Y7, Y7, Y7
-	VMOVQ       (DI), X7
-	ADDQ        SI, DI
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
+	VMOVQ       (SI), X7
+	ADDQ        BX, SI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
 	VPUNPCKLBW  X8, X7, X7
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y0, Y0
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y1, Y1
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y2, Y2
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y3, Y3
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y4, Y4
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y5, Y5
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y6, Y6
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y7, Y7
 	VPUNPCKLWD  Y4, Y0, Y8
@@ -2662,120 +2701,120 @@ square:
 	VPUNPCKHWD  Y6, Y8, Y6
 	VPUNPCKLWD  Y1, Y0, Y8
 	VPUNPCKHWD  Y1, Y0, Y0
-	VMOVUPS     Y3, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y2, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y7, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y4, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y5, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y6, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y8, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y0, (R8)
-	ADDQ        BX, R8
-	LEAQ        48(CX), DI
-	LEAQ        (AX), R8
-	IMUL3Q      $+48, BX, R9
-	ADDQ        R9, R8
+	VMOVUPS     Y3, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y2, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y7, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y4, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y5, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y6, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y8, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y0, (DI)
+	ADDQ        DX, DI
+	LEAQ        48(R11), SI
+	LEAQ        (R10), DI
+	IMUL3Q      $+48, DX, R13
+	ADDQ        R13, DI
 	VPXOR       Y0, Y0, Y0
-	VMOVQ       (DI), X0
-	ADDQ        SI, DI
-	VMOVQ       (DI), X1
-	ADDQ        SI, DI
+	VMOVQ       (SI), X0
+	ADDQ        BX, SI
+	VMOVQ       (SI), X1
+	ADDQ        BX, SI
 	VPUNPCKLBW  X1, X0, X0
 	VPXOR       Y1, Y1, Y1
-	VMOVQ       (DI), X1
-	ADDQ        SI, DI
-	VMOVQ       (DI), X2
-	ADDQ        SI, DI
+	VMOVQ       (SI), X1
+	ADDQ        BX, SI
+	VMOVQ       (SI), X2
+	ADDQ        BX, SI
 	VPUNPCKLBW  X2, X1, X1
 	VPXOR       Y2, Y2, Y2
-	VMOVQ       (DI), X2
-	ADDQ        SI, DI
-	VMOVQ       (DI), X3
-	ADDQ        SI, DI
+	VMOVQ       (SI), X2
+	ADDQ        BX, SI
+	VMOVQ       (SI), X3
+	ADDQ        BX, SI
 	VPUNPCKLBW  X3, X2, X2
 	VPXOR       Y3, Y3, Y3
-	VMOVQ       (DI), X3
-	ADDQ        SI, DI
-	VMOVQ       (DI), X4
-	ADDQ        SI, DI
+	VMOVQ       (SI), X3
+	ADDQ        BX, SI
+	VMOVQ       (SI), X4
+	ADDQ        BX, SI
 	VPUNPCKLBW  X4, X3, X3
 	VPXOR       Y4, Y4, Y4
-	VMOVQ       (DI), X4
-	ADDQ        SI, DI
-	VMOVQ       (DI), X5
-	ADDQ        SI, DI
+	VMOVQ       (SI), X4
+	ADDQ        BX, SI
+	VMOVQ       (SI), X5
+	ADDQ        BX, SI
 	VPUNPCKLBW  X5, X4, X4
 	VPXOR       Y5, Y5, Y5
-	VMOVQ       (DI), X5
-	ADDQ        SI, DI
-	VMOVQ       (DI), X6
-	ADDQ        SI, DI
+	VMOVQ       (SI), X5
+	ADDQ        BX, SI
+	VMOVQ       (SI), X6
+	ADDQ        BX, SI
 	VPUNPCKLBW  X6, X5, X5
 	VPXOR       Y6, Y6, Y6
-	VMOVQ       (DI), X6
-	ADDQ        SI, DI
-	VMOVQ       (DI), X7
-	ADDQ        SI, DI
+	VMOVQ       (SI), X6
+	ADDQ        BX, SI
+	VMOVQ       (SI), X7
+	ADDQ        BX, SI
 	VPUNPCKLBW  X7, X6, X6
 	VPXOR       Y7, Y7, Y7
-	VMOVQ       (DI), X7
-	ADDQ        SI, DI
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
+	VMOVQ       (SI), X7
+	ADDQ        BX, SI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
 	VPUNPCKLBW  X8, X7, X7
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y0, Y0
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y1, Y1
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y2, Y2
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y3, Y3
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y4, Y4
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y5, Y5
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y6, Y6
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y7, Y7
 	VPUNPCKLWD  Y4, Y0, Y8
@@ -2802,119 +2841,119 @@ square:
 	VPUNPCKHWD  Y6, Y8, Y6
 	VPUNPCKLWD  Y1, Y0, Y8
 	VPUNPCKHWD  Y1, Y0, Y0
-	VMOVUPS     Y3, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y2, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y7, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y4, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y5, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y6, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y8, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y0, (R8)
-	ADDQ        BX, R8
-	LEAQ        32(AX), R8
-	IMUL3Q      $+48, BX, R9
-	ADDQ        R9, R8
+	VMOVUPS     Y3, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y2, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y7, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y4, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y5, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y6, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y8, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y0, (DI)
+	ADDQ        DX, DI
+	LEAQ        32(R10), DI
+	IMUL3Q      $+48, DX, R13
+	ADDQ        R13, DI
 	VPXOR       Y0, Y0, Y0
-	VMOVQ       (DI), X0
-	ADDQ        SI, DI
-	VMOVQ       (DI), X1
-	ADDQ        SI, DI
+	VMOVQ       (SI), X0
+	ADDQ        BX, SI
+	VMOVQ       (SI), X1
+	ADDQ        BX, SI
 	VPUNPCKLBW  X1, X0, X0
 	VPXOR       Y1, Y1, Y1
-	VMOVQ       (DI), X1
-	ADDQ        SI, DI
-	VMOVQ       (DI), X2
-	ADDQ        SI, DI
+	VMOVQ       (SI), X1
+	ADDQ        BX, SI
+	VMOVQ       (SI), X2
+	ADDQ        BX, SI
 	VPUNPCKLBW  X2, X1, X1
 	VPXOR       Y2, Y2, Y2
-	VMOVQ       (DI), X2
-	ADDQ        SI, DI
-	VMOVQ       (DI), X3
-	ADDQ        SI, DI
+	VMOVQ       (SI), X2
+	ADDQ        BX, SI
+	VMOVQ       (SI), X3
+	ADDQ        BX, SI
 	VPUNPCKLBW  X3, X2, X2
 	VPXOR       Y3, Y3, Y3
-	VMOVQ       (DI), X3
-	ADDQ        SI, DI
-	VMOVQ       (DI), X4
-	ADDQ        SI, DI
+	VMOVQ       (SI), X3
+	ADDQ        BX, SI
+	VMOVQ       (SI), X4
+	ADDQ        BX, SI
 	VPUNPCKLBW  X4, X3, X3
 	VPXOR       Y4, Y4, Y4
-	VMOVQ       (DI), X4
-	ADDQ        SI, DI
-	VMOVQ       (DI), X5
-	ADDQ        SI, DI
+	VMOVQ       (SI), X4
+	ADDQ        BX, SI
+	VMOVQ       (SI), X5
+	ADDQ        BX, SI
 	VPUNPCKLBW  X5, X4, X4
 	VPXOR       Y5, Y5, Y5
-	VMOVQ       (DI), X5
-	ADDQ        SI, DI
-	VMOVQ       (DI), X6
-	ADDQ        SI, DI
+	VMOVQ       (SI), X5
+	ADDQ        BX, SI
+	VMOVQ       (SI), X6
+	ADDQ        BX, SI
 	VPUNPCKLBW  X6, X5, X5
 	VPXOR       Y6, Y6, Y6
-	VMOVQ       (DI), X6
-	ADDQ        SI, DI
-	VMOVQ       (DI), X7
-	ADDQ        SI, DI
+	VMOVQ       (SI), X6
+	ADDQ        BX, SI
+	VMOVQ       (SI), X7
+	ADDQ        BX, SI
 	VPUNPCKLBW  X7, X6, X6
 	VPXOR       Y7, Y7, Y7
-	VMOVQ       (DI), X7
-	ADDQ        SI, DI
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
+	VMOVQ       (SI), X7
+	ADDQ        BX, SI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
 	VPUNPCKLBW  X8, X7, X7
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y0, Y0
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y1, Y1
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y2, Y2
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y3, Y3
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y4, Y4
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y5, Y5
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y6, Y6
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y7, Y7
 	VPUNPCKLWD  Y4, Y0, Y8
@@ -2941,120 +2980,120 @@ square:
 	VPUNPCKHWD  Y6, Y8, Y6
 	VPUNPCKLWD  Y1, Y0, Y8
 	VPUNPCKHWD  Y1, Y0, Y0
-	VMOVUPS     Y3, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y2, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y7, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y4, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y5, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y6, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y8, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y0, (R8)
-	ADDQ        BX, R8
-	LEAQ        56(CX), DI
-	LEAQ        (AX), R8
-	IMUL3Q      $+56, BX, CX
-	ADDQ        CX, R8
+	VMOVUPS     Y3, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y2, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y7, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y4, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y5, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y6, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y8, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y0, (DI)
+	ADDQ        DX, DI
+	LEAQ        56(R11), SI
+	LEAQ        (R10), DI
+	IMUL3Q      $+56, DX, R13
+	ADDQ        R13, DI
 	VPXOR       Y0, Y0, Y0
-	VMOVQ       (DI), X0
-	ADDQ        SI, DI
-	VMOVQ       (DI), X1
-	ADDQ        SI, DI
+	VMOVQ       (SI), X0
+	ADDQ        BX, SI
+	VMOVQ       (SI), X1
+	ADDQ        BX, SI
 	VPUNPCKLBW  X1, X0, X0
 	VPXOR       Y1, Y1, Y1
-	VMOVQ       (DI), X1
-	ADDQ        SI, DI
-	VMOVQ       (DI), X2
-	ADDQ        SI, DI
+	VMOVQ       (SI), X1
+	ADDQ        BX, SI
+	VMOVQ       (SI), X2
+	ADDQ        BX, SI
 	VPUNPCKLBW  X2, X1, X1
 	VPXOR       Y2, Y2, Y2
-	VMOVQ       (DI), X2
-	ADDQ        SI, DI
-	VMOVQ       (DI), X3
-	ADDQ        SI, DI
+	VMOVQ       (SI), X2
+	ADDQ        BX, SI
+	VMOVQ       (SI), X3
+	ADDQ        BX, SI
 	VPUNPCKLBW  X3, X2, X2
 	VPXOR       Y3, Y3, Y3
-	VMOVQ       (DI), X3
-	ADDQ        SI, DI
-	VMOVQ       (DI), X4
-	ADDQ        SI, DI
+	VMOVQ       (SI), X3
+	ADDQ        BX, SI
+	VMOVQ       (SI), X4
+	ADDQ        BX, SI
 	VPUNPCKLBW  X4, X3, X3
 	VPXOR       Y4, Y4, Y4
-	VMOVQ       (DI), X4
-	ADDQ        SI, DI
-	VMOVQ       (DI), X5
-	ADDQ        SI, DI
+	VMOVQ       (SI), X4
+	ADDQ        BX, SI
+	VMOVQ       (SI), X5
+	ADDQ        BX, SI
 	VPUNPCKLBW  X5, X4, X4
 	VPXOR       Y5, Y5, Y5
-	VMOVQ       (DI), X5
-	ADDQ        SI, DI
-	VMOVQ       (DI), X6
-	ADDQ        SI, DI
+	VMOVQ       (SI), X5
+	ADDQ        BX, SI
+	VMOVQ       (SI), X6
+	ADDQ        BX, SI
 	VPUNPCKLBW  X6, X5, X5
 	VPXOR       Y6, Y6, Y6
-	VMOVQ       (DI), X6
-	ADDQ        SI, DI
-	VMOVQ       (DI), X7
-	ADDQ        SI, DI
+	VMOVQ       (SI), X6
+	ADDQ        BX, SI
+	VMOVQ       (SI), X7
+	ADDQ        BX, SI
 	VPUNPCKLBW  X7, X6, X6
 	VPXOR       Y7, Y7, Y7
-	VMOVQ       (DI), X7
-	ADDQ        SI, DI
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
+	VMOVQ       (SI), X7
+	ADDQ        BX, SI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
 	VPUNPCKLBW  X8, X7, X7
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y0, Y0
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y1, Y1
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y2, Y2
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y3, Y3
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y4, Y4
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y5, Y5
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y6, Y6
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y7, Y7
 	VPUNPCKLWD  Y4, Y0, Y8
@@ -3081,119 +3120,119 @@ square:
 	VPUNPCKHWD  Y6, Y8, Y6
 	VPUNPCKLWD  Y1, Y0, Y8
 	VPUNPCKHWD  Y1, Y0, Y0
-	VMOVUPS     Y3, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y2, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y7, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y4, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y5, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y6, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y8, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y0, (R8)
-	ADDQ        BX, R8
-	LEAQ        32(AX), R8
-	IMUL3Q      $+56, BX, CX
-	ADDQ        CX, R8
+	VMOVUPS     Y3, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y2, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y7, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y4, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y5, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y6, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y8, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y0, (DI)
+	ADDQ        DX, DI
+	LEAQ        32(R10), DI
+	IMUL3Q      $+56, DX, R13
+	ADDQ        R13, DI
 	VPXOR       Y0, Y0, Y0
-	VMOVQ       (DI), X0
-	ADDQ        SI, DI
-	VMOVQ       (DI), X1
-	ADDQ        SI, DI
+	VMOVQ       (SI), X0
+	ADDQ        BX, SI
+	VMOVQ       (SI), X1
+	ADDQ        BX, SI
 	VPUNPCKLBW  X1, X0, X0
 	VPXOR       Y1, Y1, Y1
-	VMOVQ       (DI), X1
-	ADDQ        SI, DI
-	VMOVQ       (DI), X2
-	ADDQ        SI, DI
+	VMOVQ       (SI), X1
+	ADDQ        BX, SI
+	VMOVQ       (SI), X2
+	ADDQ        BX, SI
 	VPUNPCKLBW  X2, X1, X1
 	VPXOR       Y2, Y2, Y2
-	VMOVQ       (DI), X2
-	ADDQ        SI, DI
-	VMOVQ       (DI), X3
-	ADDQ        SI, DI
+	VMOVQ       (SI), X2
+	ADDQ        BX, SI
+	VMOVQ       (SI), X3
+	ADDQ        BX, SI
 	VPUNPCKLBW  X3, X2, X2
 	VPXOR       Y3, Y3, Y3
-	VMOVQ       (DI), X3
-	ADDQ        SI, DI
-	VMOVQ       (DI), X4
-	ADDQ        SI, DI
+	VMOVQ       (SI), X3
+	ADDQ        BX, SI
+	VMOVQ       (SI), X4
+	ADDQ        BX, SI
 	VPUNPCKLBW  X4, X3, X3
 	VPXOR       Y4, Y4, Y4
-	VMOVQ       (DI), X4
-	ADDQ        SI, DI
-	VMOVQ       (DI), X5
-	ADDQ        SI, DI
+	VMOVQ       (SI), X4
+	ADDQ        BX, SI
+	VMOVQ       (SI), X5
+	ADDQ        BX, SI
 	VPUNPCKLBW  X5, X4, X4
 	VPXOR       Y5, Y5, Y5
-	VMOVQ       (DI), X5
-	ADDQ        SI, DI
-	VMOVQ       (DI), X6
-	ADDQ        SI, DI
+	VMOVQ       (SI), X5
+	ADDQ        BX, SI
+	VMOVQ       (SI), X6
+	ADDQ        BX, SI
 	VPUNPCKLBW  X6, X5, X5
 	VPXOR       Y6, Y6, Y6
-	VMOVQ       (DI), X6
-	ADDQ        SI, DI
-	VMOVQ       (DI), X7
-	ADDQ        SI, DI
+	VMOVQ       (SI), X6
+	ADDQ        BX, SI
+	VMOVQ       (SI), X7
+	ADDQ        BX, SI
 	VPUNPCKLBW  X7, X6, X6
 	VPXOR       Y7, Y7, Y7
-	VMOVQ       (DI), X7
-	ADDQ        SI, DI
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
+	VMOVQ       (SI), X7
+	ADDQ        BX, SI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
 	VPUNPCKLBW  X8, X7, X7
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y0, Y0
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y1, Y1
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y2, Y2
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y3, Y3
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y4, Y4
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y5, Y5
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y6, Y6
-	VMOVQ       (DI), X8
-	ADDQ        SI, DI
-	VMOVQ       (DI), X9
-	ADDQ        SI, DI
+	VMOVQ       (SI), X8
+	ADDQ        BX, SI
+	VMOVQ       (SI), X9
+	ADDQ        BX, SI
 	VPUNPCKLBW  X9, X8, X8
 	VINSERTI128 $0x01, X8, Y7, Y7
 	VPUNPCKLWD  Y4, Y0, Y8
@@ -3220,26 +3259,31 @@ square:
 	VPUNPCKHWD  Y6, Y8, Y6
 	VPUNPCKLWD  Y1, Y0, Y8
 	VPUNPCKHWD  Y1, Y0, Y0
-	VMOVUPS     Y3, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y2, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y7, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y4, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y5, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y6, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y8, (R8)
-	ADDQ        BX, R8
-	VMOVUPS     Y0, (R8)
-	ADDQ        BX, R8
-	MOVQ        DI, CX
-	SUBQ        $+56, CX
-	ADDQ        $+64, AX
-	DECQ        DX
+	VMOVUPS     Y3, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y2, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y7, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y4, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y5, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y6, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y8, (DI)
+	ADDQ        DX, DI
+	VMOVUPS     Y0, (DI)
+	ADDQ        DX, DI
+	IMUL3Q      $+64, DX, SI
+	ADDQ        SI, R10
+	ADDQ        $+64, R11
+	DECQ        R12
 	JNE         square
+	IMUL3Q      $+64, BX, SI
+	ADDQ        SI, CX
+	ADDQ        $+64, AX
+	DECQ        R8
+	JNE         squares
 	VZEROUPPER
 	RET

@@ -4,8 +4,14 @@ package vecmath
 
 import "unsafe"
 
-// lineBytes is the edge of the squares that turns do.
-const lineBytes = 64
+const (
+	// lineBytes is the edge of the squares that turns do.
+	lineBytes = 64
+	// turnSide is the number of lines of a row of src that are turned together.
+	turnSide = 2
+	// halfSquare is half of a square of 16-bit elements, in bytes.
+	halfSquare = lineBytes * lineBytes / 4
+)
 
 // Turn writes the transpose of a matrix of elements of 1, 2, 4 or 8 bytes:
 // element (r, c) of dst, whose rows are dstStride bytes apart, is element (c, r)
@@ -19,21 +25,23 @@ func Turn(size int, dst, src []byte, dstStride, srcStride, rows, cols int) (done
 	}
 	_ = dst[(doneRows-1)*dstStride+doneCols*size-1]
 	_ = src[(doneCols-1)*srcStride+doneRows*size-1]
-	for r := 0; r < doneRows; r += edge {
+	var rest [halfSquare]byte
+	for r := 0; r < doneRows; r += turnSide * edge {
 		d, s := unsafe.SliceData(dst[r*dstStride:]), unsafe.SliceData(src[r*size:])
+		down, side := doneCols/edge, min(turnSide, (doneRows-r)/edge)
 		switch wide := active() == avx512; {
 		case size == 1:
-			turn1AVX2(d, s, dstStride, srcStride, doneCols/edge)
+			turn1AVX2(d, s, dstStride, srcStride, down, side)
 		case size == 2 && wide:
-			turn2AVX512(d, s, dstStride, srcStride, doneCols/edge)
+			turn2AVX512(d, s, dstStride, srcStride, down, side, &rest[0])
 		case size == 2:
-			turn2AVX2(d, s, dstStride, srcStride, doneCols/edge)
+			turn2AVX2(d, s, dstStride, srcStride, down, side)
 		case size == 4 && wide:
-			turn4AVX512(d, s, dstStride, srcStride, doneCols/edge)
+			turn4AVX512(d, s, dstStride, srcStride, down, side)
 		case size == 4:
-			turn4AVX2(d, s, dstStride, srcStride, doneCols/edge)
+			turn4AVX2(d, s, dstStride, srcStride, down, side)
 		default:
-			turn8AVX2(d, s, dstStride, srcStride, doneCols/edge)
+			turn8AVX2(d, s, dstStride, srcStride, down, side)
 		}
 	}
 	return doneRows, doneCols

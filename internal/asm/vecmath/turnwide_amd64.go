@@ -4,14 +4,15 @@
 
 package vecmath
 
-// turn4AVX512 transposes count squares of 16 by 16 elements of 4 bytes that lie side by side in dst and
-// one below the other in src.
+// turn4AVX512 transposes squares of 16 by 16 elements of 4 bytes: count lie side by side in dst and one
+// below the other in src, side one below the other in dst and side by side in src.
 //
 //go:noescape
-func turn4AVX512(dst *byte, src *byte, dstStride int, srcStride int, count int)
+func turn4AVX512(dst *byte, src *byte, dstStride int, srcStride int, count int, side int)
 
-// turn2AVX512 transposes count squares of 32 by 32 elements of 2 bytes that lie side by side in dst and
-// one below the other in src.
+// turn2AVX512 transposes squares of 32 by 32 elements of 2 bytes: count lie side by side in dst and one
+// below the other in src, side one below the other in dst and side by side in src.
+// rest has room for half a square.
 //
 //go:noescape
-func turn2AVX512(dst *byte, src *byte, dstStride int, srcStride int, count int)
+func turn2AVX512(dst *byte, src *byte, dstStride int, srcStride int, count int, side int, rest *byte)

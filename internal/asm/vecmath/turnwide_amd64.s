@@ -4,48 +4,248 @@
 
 #include "textflag.h"
 
-// func turn4AVX512(dst *byte, src *byte, dstStride int, srcStride int, count int)
+// func turn4AVX512(dst *byte, src *byte, dstStride int, srcStride int, count int, side int)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·turn4AVX512(SB), NOSPLIT|NOFRAME, $0-40
+TEXT ·turn4AVX512(SB), NOSPLIT|NOFRAME, $0-48
 	MOVQ dst+0(FP), AX
 	MOVQ src+8(FP), CX
-	MOVQ count+32(FP), DX
-	MOVQ dstStride+16(FP), BX
-	MOVQ srcStride+24(FP), SI
+	MOVQ dstStride+16(FP), DX
+	MOVQ srcStride+24(FP), BX
+	MOVQ count+32(FP), SI
+	MOVQ side+40(FP), DI
+
+squares:
+	MOVQ AX, R8
+	MOVQ CX, R9
+	MOVQ DI, R10
 
 square:
-	VMOVUPS    (CX), Z0
-	ADDQ       SI, CX
-	VMOVUPS    (CX), Z1
-	ADDQ       SI, CX
-	VMOVUPS    (CX), Z2
-	ADDQ       SI, CX
-	VMOVUPS    (CX), Z3
-	ADDQ       SI, CX
-	VMOVUPS    (CX), Z4
-	ADDQ       SI, CX
-	VMOVUPS    (CX), Z5
-	ADDQ       SI, CX
-	VMOVUPS    (CX), Z6
-	ADDQ       SI, CX
-	VMOVUPS    (CX), Z7
-	ADDQ       SI, CX
-	VMOVUPS    (CX), Z8
-	ADDQ       SI, CX
-	VMOVUPS    (CX), Z9
-	ADDQ       SI, CX
-	VMOVUPS    (CX), Z10
-	ADDQ       SI, CX
-	VMOVUPS    (CX), Z11
-	ADDQ       SI, CX
-	VMOVUPS    (CX), Z12
-	ADDQ       SI, CX
-	VMOVUPS    (CX), Z13
-	ADDQ       SI, CX
-	VMOVUPS    (CX), Z14
-	ADDQ       SI, CX
-	VMOVUPS    (CX), Z15
-	ADDQ       SI, CX
+	MOVQ    R9, R11
+	MOVQ    R8, R12
+	VMOVUPS (R11), Z0
+	ADDQ    BX, R11
+
+	// PREFETCHW (R12)
+	BYTE    $0x41
+	BYTE    $0x0f
+	BYTE    $0x0d
+	BYTE    $0x8c
+	BYTE    $0x24
+	BYTE    $0x00
+	BYTE    $0x00
+	BYTE    $0x00
+	BYTE    $0x00
+	ADDQ    DX, R12
+	VMOVUPS (R11), Z1
+	ADDQ    BX, R11
+
+	// PREFETCHW (R12)
+	BYTE    $0x41
+	BYTE    $0x0f
+	BYTE    $0x0d
+	BYTE    $0x8c
+	BYTE    $0x24
+	BYTE    $0x00
+	BYTE    $0x00
+	BYTE    $0x00
+	BYTE    $0x00
+	ADDQ    DX, R12
+	VMOVUPS (R11), Z2
+	ADDQ    BX, R11
+
+	// PREFETCHW (R12)
+	BYTE    $0x41
+	BYTE    $0x0f
+	BYTE    $0x0d
+	BYTE    $0x8c
+	BYTE    $0x24
+	BYTE    $0x00
+	BYTE    $0x00
+	BYTE    $0x00
+	BYTE    $0x00
+	ADDQ    DX, R12
+	VMOVUPS (R11), Z3
+	ADDQ    BX, R11
+
+	// PREFETCHW (R12)
+	BYTE    $0x41
+	BYTE    $0x0f
+	BYTE    $0x0d
+	BYTE    $0x8c
+	BYTE    $0x24
+	BYTE    $0x00
+	BYTE    $0x00
+	BYTE    $0x00
+	BYTE    $0x00
+	ADDQ    DX, R12
+	VMOVUPS (R11), Z4
+	ADDQ    BX, R11
+
+	// PREFETCHW (R12)
+	BYTE    $0x41
+	BYTE    $0x0f
+	BYTE    $0x0d
+	BYTE    $0x8c
+	BYTE    $0x24
+	BYTE    $0x00
+	BYTE    $0x00
+	BYTE    $0x00
+	BYTE    $0x00
+	ADDQ    DX, R12
+	VMOVUPS (R11), Z5
+	ADDQ    BX, R11
+
+	// PREFETCHW (R12)
+	BYTE    $0x41
+	BYTE    $0x0f
+	BYTE    $0x0d
+	BYTE    $0x8c
+	BYTE    $0x24
+	BYTE    $0x00
+	BYTE    $0x00
+	BYTE    $0x00
+	BYTE    $0x00
+	ADDQ    DX, R12
+	VMOVUPS (R11), Z6
+	ADDQ    BX, R11
+
+	// PREFETCHW (R12)
+	BYTE    $0x41
+	BYTE    $0x0f
+	BYTE    $0x0d
+	BYTE    $0x8c
+	BYTE    $0x24
+	BYTE    $0x00
+	BYTE    $0x00
+	BYTE    $0x00
+	BYTE    $0x00
+	ADDQ    DX, R12
+	VMOVUPS (R11), Z7
+	ADDQ    BX, R11
+
+	// PREFETCHW (R12)
+	BYTE    $0x41
+	BYTE    $0x0f
+	BYTE    $0x0d
+	BYTE    $0x8c
+	BYTE    $0x24
+	BYTE    $0x00
+	BYTE    $0x00
+	BYTE    $0x00
+	BYTE    $0x00
+	ADDQ    DX, R12
+	VMOVUPS (R11), Z8
+	ADDQ    BX, R11
+
+	// PREFETCHW (R12)
+	BYTE    $0x41
+	BYTE    $0x0f
+	BYTE    $0x0d
+	BYTE    $0x8c
+	BYTE    $0x24
+	BYTE    $0x00
+	BYTE    $0x00
+	BYTE    $0x00
+	BYTE    $0x00
+	ADDQ    DX, R12
+	VMOVUPS (R11), Z9
+	ADDQ    BX, R11
+
+	// PREFETCHW (R12)
+	BYTE    $0x41
+	BYTE    $0x0f
+	BYTE    $0x0d
+	BYTE    $0x8c
+	BYTE    $0x24
+	BYTE    $0x00
+	BYTE    $0x00
+	BYTE    $0x00
+	BYTE    $0x00
+	ADDQ    DX, R12
+	VMOVUPS (R11), Z10
+	ADDQ    BX, R11
+
+	// PREFETCHW (R12)
+	BYTE    $0x41
+	BYTE    $0x0f
+	BYTE    $0x0d
+	BYTE    $0x8c
+	BYTE    $0x24
+	BYTE    $0x00
+	BYTE    $0x00
+	BYTE    $0x00
+	BYTE    $0x00
+	ADDQ    DX, R12
+	VMOVUPS (R11), Z11
+	ADDQ    BX, R11
+
+	// PREFETCHW (R12)
+	BYTE    $0x41
+	BYTE    $0x0f
+	BYTE    $0x0d
+	BYTE    $0x8c
+	BYTE    $0x24
+	BYTE    $0x00
+	BYTE    $0x00
+	BYTE    $0x00
+	BYTE    $0x00
+	ADDQ    DX, R12
+	VMOVUPS (R11), Z12
+	ADDQ    BX, R11
+
+	// PREFETCHW (R12)
+	BYTE    $0x41
+	BYTE    $0x0f
+	BYTE    $0x0d
+	BYTE    $0x8c
+	BYTE    $0x24
+	BYTE    $0x00
+	BYTE    $0x00
+	BYTE    $0x00
+	BYTE    $0x00
+	ADDQ    DX, R12
+	VMOVUPS (R11), Z13
+	ADDQ    BX, R11
+
+	// PREFETCHW (R12)
+	BYTE    $0x41
+	BYTE    $0x0f
+	BYTE    $0x0d
+	BYTE    $0x8c
+	BYTE    $0x24
+	BYTE    $0x00
+	BYTE    $0x00
+	BYTE    $0x00
+	BYTE    $0x00
+	ADDQ    DX, R12
+	VMOVUPS (R11), Z14
+	ADDQ    BX, R11
+
+	// PREFETCHW (R12)
+	BYTE    $0x41
+	BYTE    $0x0f
+	BYTE    $0x0d
+	BYTE    $0x8c
+	BYTE    $0x24
+	BYTE    $0x00
+	BYTE    $0x00
+	BYTE    $0x00
+	BYTE    $0x00
+	ADDQ    DX, R12
+	VMOVUPS (R11), Z15
+	ADDQ    BX, R11
+
+	// PREFETCHW (R12)
+	BYTE       $0x41
+	BYTE       $0x0f
+	BYTE       $0x0d
+	BYTE       $0x8c
+	BYTE       $0x24
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0x00
+	ADDQ       DX, R12
 	VUNPCKLPS  Z1, Z0, Z16
 	VUNPCKHPS  Z1, Z0, Z0
 	VUNPCKLPS  Z3, Z2, Z1
@@ -110,662 +310,567 @@ square:
 	VSHUFF32X4 $0xdd, Z9, Z5, Z5
 	VSHUFF32X4 $0x88, Z8, Z0, Z9
 	VSHUFF32X4 $0xdd, Z8, Z0, Z0
-	MOVQ       AX, DI
-
-	// PREFETCHW 128(DI)
-	BYTE    $0x40
-	BYTE    $0x0f
-	BYTE    $0x0d
-	BYTE    $0x8c
-	BYTE    $0x27
-	BYTE    $0x80
-	BYTE    $0x00
-	BYTE    $0x00
-	BYTE    $0x00
-	VMOVUPS Z12, (DI)
-	ADDQ    BX, DI
-
-	// PREFETCHW 128(DI)
-	BYTE    $0x40
-	BYTE    $0x0f
-	BYTE    $0x0d
-	BYTE    $0x8c
-	BYTE    $0x27
-	BYTE    $0x80
-	BYTE    $0x00
-	BYTE    $0x00
-	BYTE    $0x00
-	VMOVUPS Z14, (DI)
-	ADDQ    BX, DI
-
-	// PREFETCHW 128(DI)
-	BYTE    $0x40
-	BYTE    $0x0f
-	BYTE    $0x0d
-	BYTE    $0x8c
-	BYTE    $0x27
-	BYTE    $0x80
-	BYTE    $0x00
-	BYTE    $0x00
-	BYTE    $0x00
-	VMOVUPS Z15, (DI)
-	ADDQ    BX, DI
-
-	// PREFETCHW 128(DI)
-	BYTE    $0x40
-	BYTE    $0x0f
-	BYTE    $0x0d
-	BYTE    $0x8c
-	BYTE    $0x27
-	BYTE    $0x80
-	BYTE    $0x00
-	BYTE    $0x00
-	BYTE    $0x00
-	VMOVUPS Z11, (DI)
-	ADDQ    BX, DI
-
-	// PREFETCHW 128(DI)
-	BYTE    $0x40
-	BYTE    $0x0f
-	BYTE    $0x0d
-	BYTE    $0x8c
-	BYTE    $0x27
-	BYTE    $0x80
-	BYTE    $0x00
-	BYTE    $0x00
-	BYTE    $0x00
-	VMOVUPS Z16, (DI)
-	ADDQ    BX, DI
-
-	// PREFETCHW 128(DI)
-	BYTE    $0x40
-	BYTE    $0x0f
-	BYTE    $0x0d
-	BYTE    $0x8c
-	BYTE    $0x27
-	BYTE    $0x80
-	BYTE    $0x00
-	BYTE    $0x00
-	BYTE    $0x00
-	VMOVUPS Z6, (DI)
-	ADDQ    BX, DI
-
-	// PREFETCHW 128(DI)
-	BYTE    $0x40
-	BYTE    $0x0f
-	BYTE    $0x0d
-	BYTE    $0x8c
-	BYTE    $0x27
-	BYTE    $0x80
-	BYTE    $0x00
-	BYTE    $0x00
-	BYTE    $0x00
-	VMOVUPS Z7, (DI)
-	ADDQ    BX, DI
-
-	// PREFETCHW 128(DI)
-	BYTE    $0x40
-	BYTE    $0x0f
-	BYTE    $0x0d
-	BYTE    $0x8c
-	BYTE    $0x27
-	BYTE    $0x80
-	BYTE    $0x00
-	BYTE    $0x00
-	BYTE    $0x00
-	VMOVUPS Z9, (DI)
-	ADDQ    BX, DI
-
-	// PREFETCHW 128(DI)
-	BYTE    $0x40
-	BYTE    $0x0f
-	BYTE    $0x0d
-	BYTE    $0x8c
-	BYTE    $0x27
-	BYTE    $0x80
-	BYTE    $0x00
-	BYTE    $0x00
-	BYTE    $0x00
-	VMOVUPS Z4, (DI)
-	ADDQ    BX, DI
-
-	// PREFETCHW 128(DI)
-	BYTE    $0x40
-	BYTE    $0x0f
-	BYTE    $0x0d
-	BYTE    $0x8c
-	BYTE    $0x27
-	BYTE    $0x80
-	BYTE    $0x00
-	BYTE    $0x00
-	BYTE    $0x00
-	VMOVUPS Z10, (DI)
-	ADDQ    BX, DI
-
-	// PREFETCHW 128(DI)
-	BYTE    $0x40
-	BYTE    $0x0f
-	BYTE    $0x0d
-	BYTE    $0x8c
-	BYTE    $0x27
-	BYTE    $0x80
-	BYTE    $0x00
-	BYTE    $0x00
-	BYTE    $0x00
-	VMOVUPS Z3, (DI)
-	ADDQ    BX, DI
-
-	// PREFETCHW 128(DI)
-	BYTE    $0x40
-	BYTE    $0x0f
-	BYTE    $0x0d
-	BYTE    $0x8c
-	BYTE    $0x27
-	BYTE    $0x80
-	BYTE    $0x00
-	BYTE    $0x00
-	BYTE    $0x00
-	VMOVUPS Z13, (DI)
-	ADDQ    BX, DI
-
-	// PREFETCHW 128(DI)
-	BYTE    $0x40
-	BYTE    $0x0f
-	BYTE    $0x0d
-	BYTE    $0x8c
-	BYTE    $0x27
-	BYTE    $0x80
-	BYTE    $0x00
-	BYTE    $0x00
-	BYTE    $0x00
-	VMOVUPS Z2, (DI)
-	ADDQ    BX, DI
-
-	// PREFETCHW 128(DI)
-	BYTE    $0x40
-	BYTE    $0x0f
-	BYTE    $0x0d
-	BYTE    $0x8c
-	BYTE    $0x27
-	BYTE    $0x80
-	BYTE    $0x00
-	BYTE    $0x00
-	BYTE    $0x00
-	VMOVUPS Z1, (DI)
-	ADDQ    BX, DI
-
-	// PREFETCHW 128(DI)
-	BYTE    $0x40
-	BYTE    $0x0f
-	BYTE    $0x0d
-	BYTE    $0x8c
-	BYTE    $0x27
-	BYTE    $0x80
-	BYTE    $0x00
-	BYTE    $0x00
-	BYTE    $0x00
-	VMOVUPS Z5, (DI)
-	ADDQ    BX, DI
-
-	// PREFETCHW 128(DI)
-	BYTE    $0x40
-	BYTE    $0x0f
-	BYTE    $0x0d
-	BYTE    $0x8c
-	BYTE    $0x27
-	BYTE    $0x80
-	BYTE    $0x00
-	BYTE    $0x00
-	BYTE    $0x00
-	VMOVUPS Z0, (DI)
-	ADDQ    BX, DI
-	ADDQ    $+64, AX
-	DECQ    DX
-	JNE     square
+	MOVQ       R8, R11
+	VMOVUPS    Z12, (R11)
+	ADDQ       DX, R11
+	VMOVUPS    Z14, (R11)
+	ADDQ       DX, R11
+	VMOVUPS    Z15, (R11)
+	ADDQ       DX, R11
+	VMOVUPS    Z11, (R11)
+	ADDQ       DX, R11
+	VMOVUPS    Z16, (R11)
+	ADDQ       DX, R11
+	VMOVUPS    Z6, (R11)
+	ADDQ       DX, R11
+	VMOVUPS    Z7, (R11)
+	ADDQ       DX, R11
+	VMOVUPS    Z9, (R11)
+	ADDQ       DX, R11
+	VMOVUPS    Z4, (R11)
+	ADDQ       DX, R11
+	VMOVUPS    Z10, (R11)
+	ADDQ       DX, R11
+	VMOVUPS    Z3, (R11)
+	ADDQ       DX, R11
+	VMOVUPS    Z13, (R11)
+	ADDQ       DX, R11
+	VMOVUPS    Z2, (R11)
+	ADDQ       DX, R11
+	VMOVUPS    Z1, (R11)
+	ADDQ       DX, R11
+	VMOVUPS    Z5, (R11)
+	ADDQ       DX, R11
+	VMOVUPS    Z0, (R11)
+	ADDQ       DX, R11
+	IMUL3Q     $+16, DX, R11
+	ADDQ       R11, R8
+	ADDQ       $+64, R9
+	DECQ       R10
+	JNE        square
+	IMUL3Q     $+16, BX, R11
+	ADDQ       R11, CX
+	ADDQ       $+64, AX
+	DECQ       SI
+	JNE        squares
 	VZEROUPPER
 	RET
 
-// func turn2AVX512(dst *byte, src *byte, dstStride int, srcStride int, count int)
+// func turn2AVX512(dst *byte, src *byte, dstStride int, srcStride int, count int, side int, rest *byte)
 // Requires: AVX, AVX512BW, AVX512F, MMX+
-TEXT ·turn2AVX512(SB), NOSPLIT|NOFRAME, $0-40
+TEXT ·turn2AVX512(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ dst+0(FP), AX
 	MOVQ src+8(FP), CX
-	MOVQ count+32(FP), DX
-	MOVQ dstStride+16(FP), BX
-	MOVQ srcStride+24(FP), SI
+	MOVQ dstStride+16(FP), DX
+	MOVQ srcStride+24(FP), BX
+	MOVQ rest+48(FP), SI
+	MOVQ count+32(FP), DI
+	MOVQ side+40(FP), R8
+
+squares:
+	MOVQ AX, R9
+	MOVQ CX, R10
+	MOVQ R8, R11
 
 square:
-	MOVQ       CX, DI
-	VMOVDQU16  (DI), Z0
-	VMOVDQU16  (DI)(SI*1), Z1
-	VPUNPCKLWD Z1, Z0, Z1
-	LEAQ       (DI)(SI*2), DI
-	VMOVDQU16  (DI), Z0
-	VMOVDQU16  (DI)(SI*1), Z2
-	VPUNPCKLWD Z2, Z0, Z2
-	LEAQ       (DI)(SI*2), DI
-	VMOVDQU16  (DI), Z0
-	VMOVDQU16  (DI)(SI*1), Z3
-	VPUNPCKLWD Z3, Z0, Z3
-	LEAQ       (DI)(SI*2), DI
-	VMOVDQU16  (DI), Z0
-	VMOVDQU16  (DI)(SI*1), Z4
-	VPUNPCKLWD Z4, Z0, Z4
-	LEAQ       (DI)(SI*2), DI
-	VMOVDQU16  (DI), Z0
-	VMOVDQU16  (DI)(SI*1), Z5
-	VPUNPCKLWD Z5, Z0, Z5
-	LEAQ       (DI)(SI*2), DI
-	VMOVDQU16  (DI), Z0
-	VMOVDQU16  (DI)(SI*1), Z6
-	VPUNPCKLWD Z6, Z0, Z6
-	LEAQ       (DI)(SI*2), DI
-	VMOVDQU16  (DI), Z0
-	VMOVDQU16  (DI)(SI*1), Z7
-	VPUNPCKLWD Z7, Z0, Z7
-	LEAQ       (DI)(SI*2), DI
-	VMOVDQU16  (DI), Z0
-	VMOVDQU16  (DI)(SI*1), Z8
-	VPUNPCKLWD Z8, Z0, Z8
-	LEAQ       (DI)(SI*2), DI
-	VMOVDQU16  (DI), Z0
-	VMOVDQU16  (DI)(SI*1), Z9
-	VPUNPCKLWD Z9, Z0, Z9
-	LEAQ       (DI)(SI*2), DI
-	VMOVDQU16  (DI), Z0
-	VMOVDQU16  (DI)(SI*1), Z10
-	VPUNPCKLWD Z10, Z0, Z10
-	LEAQ       (DI)(SI*2), DI
-	VMOVDQU16  (DI), Z0
-	VMOVDQU16  (DI)(SI*1), Z11
-	VPUNPCKLWD Z11, Z0, Z11
-	LEAQ       (DI)(SI*2), DI
-	VMOVDQU16  (DI), Z0
-	VMOVDQU16  (DI)(SI*1), Z12
-	VPUNPCKLWD Z12, Z0, Z12
-	LEAQ       (DI)(SI*2), DI
-	VMOVDQU16  (DI), Z0
-	VMOVDQU16  (DI)(SI*1), Z13
-	VPUNPCKLWD Z13, Z0, Z13
-	LEAQ       (DI)(SI*2), DI
-	VMOVDQU16  (DI), Z0
-	VMOVDQU16  (DI)(SI*1), Z14
-	VPUNPCKLWD Z14, Z0, Z14
-	LEAQ       (DI)(SI*2), DI
-	VMOVDQU16  (DI), Z0
-	VMOVDQU16  (DI)(SI*1), Z15
-	VPUNPCKLWD Z15, Z0, Z15
-	LEAQ       (DI)(SI*2), DI
-	VMOVDQU16  (DI), Z0
-	VMOVDQU16  (DI)(SI*1), Z16
-	VPUNPCKLWD Z16, Z0, Z16
-	LEAQ       (DI)(SI*2), DI
-	VUNPCKLPS  Z2, Z1, Z0
-	VUNPCKHPS  Z2, Z1, Z1
-	VUNPCKLPS  Z4, Z3, Z2
-	VUNPCKHPS  Z4, Z3, Z3
-	VUNPCKLPS  Z6, Z5, Z4
-	VUNPCKHPS  Z6, Z5, Z5
-	VUNPCKLPS  Z8, Z7, Z6
-	VUNPCKHPS  Z8, Z7, Z7
-	VUNPCKLPS  Z10, Z9, Z8
-	VUNPCKHPS  Z10, Z9, Z9
-	VUNPCKLPS  Z12, Z11, Z10
-	VUNPCKHPS  Z12, Z11, Z11
-	VUNPCKLPS  Z14, Z13, Z12
-	VUNPCKHPS  Z14, Z13, Z13
-	VUNPCKLPS  Z16, Z15, Z14
-	VUNPCKHPS  Z16, Z15, Z15
-	VUNPCKLPD  Z2, Z0, Z16
-	VUNPCKHPD  Z2, Z0, Z0
-	VUNPCKLPD  Z3, Z1, Z2
-	VUNPCKHPD  Z3, Z1, Z1
-	VUNPCKLPD  Z6, Z4, Z3
-	VUNPCKHPD  Z6, Z4, Z4
-	VUNPCKLPD  Z7, Z5, Z6
-	VUNPCKHPD  Z7, Z5, Z5
-	VUNPCKLPD  Z10, Z8, Z7
-	VUNPCKHPD  Z10, Z8, Z8
-	VUNPCKLPD  Z11, Z9, Z10
-	VUNPCKHPD  Z11, Z9, Z9
-	VUNPCKLPD  Z14, Z12, Z11
-	VUNPCKHPD  Z14, Z12, Z12
-	VUNPCKLPD  Z15, Z13, Z14
-	VUNPCKHPD  Z15, Z13, Z13
-	VSHUFF32X4 $0x88, Z3, Z16, Z15
-	VSHUFF32X4 $0xdd, Z3, Z16, Z3
-	VSHUFF32X4 $0x88, Z4, Z0, Z16
-	VSHUFF32X4 $0xdd, Z4, Z0, Z0
-	VSHUFF32X4 $0x88, Z6, Z2, Z4
-	VSHUFF32X4 $0xdd, Z6, Z2, Z2
-	VSHUFF32X4 $0x88, Z5, Z1, Z6
-	VSHUFF32X4 $0xdd, Z5, Z1, Z1
-	VSHUFF32X4 $0x88, Z11, Z7, Z5
-	VSHUFF32X4 $0xdd, Z11, Z7, Z7
-	VSHUFF32X4 $0x88, Z12, Z8, Z11
-	VSHUFF32X4 $0xdd, Z12, Z8, Z8
-	VSHUFF32X4 $0x88, Z14, Z10, Z12
-	VSHUFF32X4 $0xdd, Z14, Z10, Z10
-	VSHUFF32X4 $0x88, Z13, Z9, Z14
-	VSHUFF32X4 $0xdd, Z13, Z9, Z9
-	VSHUFF32X4 $0x88, Z5, Z15, Z13
-	VSHUFF32X4 $0xdd, Z5, Z15, Z5
-	VSHUFF32X4 $0x88, Z11, Z16, Z15
-	VSHUFF32X4 $0xdd, Z11, Z16, Z11
-	VSHUFF32X4 $0x88, Z12, Z4, Z16
-	VSHUFF32X4 $0xdd, Z12, Z4, Z4
-	VSHUFF32X4 $0x88, Z14, Z6, Z12
-	VSHUFF32X4 $0xdd, Z14, Z6, Z6
-	VSHUFF32X4 $0x88, Z7, Z3, Z14
-	VSHUFF32X4 $0xdd, Z7, Z3, Z3
-	VSHUFF32X4 $0x88, Z8, Z0, Z7
-	VSHUFF32X4 $0xdd, Z8, Z0, Z0
-	VSHUFF32X4 $0x88, Z10, Z2, Z8
-	VSHUFF32X4 $0xdd, Z10, Z2, Z2
-	VSHUFF32X4 $0x88, Z9, Z1, Z10
-	VSHUFF32X4 $0xdd, Z9, Z1, Z1
-	MOVQ       AX, DI
+	MOVQ       R10, R12
+	MOVQ       R9, R13
+	VMOVDQU16  (R12), Z0
+	VMOVDQU16  (R12)(BX*1), Z1
+	LEAQ       (R12)(BX*2), R12
+	VPUNPCKLWD Z1, Z0, Z2
+	VPUNPCKHWD Z1, Z0, Z0
+	VMOVDQU16  Z0, (SI)
 
-	// PREFETCHW 128(DI)
-	BYTE    $0x40
-	BYTE    $0x0f
-	BYTE    $0x0d
-	BYTE    $0x8c
-	BYTE    $0x27
-	BYTE    $0x80
-	BYTE    $0x00
-	BYTE    $0x00
-	BYTE    $0x00
-	VMOVUPS Z13, (DI)
-	ADDQ    BX, DI
+	// PREFETCHW (R13)
+	BYTE $0x41
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x25
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+	ADDQ DX, R13
 
-	// PREFETCHW 128(DI)
-	BYTE    $0x40
-	BYTE    $0x0f
-	BYTE    $0x0d
-	BYTE    $0x8c
-	BYTE    $0x27
-	BYTE    $0x80
-	BYTE    $0x00
-	BYTE    $0x00
-	BYTE    $0x00
-	VMOVUPS Z15, (DI)
-	ADDQ    BX, DI
-
-	// PREFETCHW 128(DI)
-	BYTE    $0x40
-	BYTE    $0x0f
-	BYTE    $0x0d
-	BYTE    $0x8c
-	BYTE    $0x27
-	BYTE    $0x80
-	BYTE    $0x00
-	BYTE    $0x00
-	BYTE    $0x00
-	VMOVUPS Z16, (DI)
-	ADDQ    BX, DI
-
-	// PREFETCHW 128(DI)
-	BYTE    $0x40
-	BYTE    $0x0f
-	BYTE    $0x0d
-	BYTE    $0x8c
-	BYTE    $0x27
-	BYTE    $0x80
-	BYTE    $0x00
-	BYTE    $0x00
-	BYTE    $0x00
-	VMOVUPS Z12, (DI)
-	ADDQ    BX, DI
-	ADDQ    BX, DI
-	ADDQ    BX, DI
-	ADDQ    BX, DI
-	ADDQ    BX, DI
-
-	// PREFETCHW 128(DI)
-	BYTE    $0x40
-	BYTE    $0x0f
-	BYTE    $0x0d
-	BYTE    $0x8c
-	BYTE    $0x27
-	BYTE    $0x80
-	BYTE    $0x00
-	BYTE    $0x00
-	BYTE    $0x00
-	VMOVUPS Z14, (DI)
-	ADDQ    BX, DI
-
-	// PREFETCHW 128(DI)
-	BYTE    $0x40
-	BYTE    $0x0f
-	BYTE    $0x0d
-	BYTE    $0x8c
-	BYTE    $0x27
-	BYTE    $0x80
-	BYTE    $0x00
-	BYTE    $0x00
-	BYTE    $0x00
-	VMOVUPS Z7, (DI)
-	ADDQ    BX, DI
-
-	// PREFETCHW 128(DI)
-	BYTE    $0x40
-	BYTE    $0x0f
-	BYTE    $0x0d
-	BYTE    $0x8c
-	BYTE    $0x27
-	BYTE    $0x80
-	BYTE    $0x00
-	BYTE    $0x00
-	BYTE    $0x00
-	VMOVUPS Z8, (DI)
-	ADDQ    BX, DI
-
-	// PREFETCHW 128(DI)
-	BYTE    $0x40
-	BYTE    $0x0f
-	BYTE    $0x0d
-	BYTE    $0x8c
-	BYTE    $0x27
-	BYTE    $0x80
-	BYTE    $0x00
-	BYTE    $0x00
-	BYTE    $0x00
-	VMOVUPS Z10, (DI)
-	ADDQ    BX, DI
-	ADDQ    BX, DI
-	ADDQ    BX, DI
-	ADDQ    BX, DI
-	ADDQ    BX, DI
-
-	// PREFETCHW 128(DI)
-	BYTE    $0x40
-	BYTE    $0x0f
-	BYTE    $0x0d
-	BYTE    $0x8c
-	BYTE    $0x27
-	BYTE    $0x80
-	BYTE    $0x00
-	BYTE    $0x00
-	BYTE    $0x00
-	VMOVUPS Z5, (DI)
-	ADDQ    BX, DI
-
-	// PREFETCHW 128(DI)
-	BYTE    $0x40
-	BYTE    $0x0f
-	BYTE    $0x0d
-	BYTE    $0x8c
-	BYTE    $0x27
-	BYTE    $0x80
-	BYTE    $0x00
-	BYTE    $0x00
-	BYTE    $0x00
-	VMOVUPS Z11, (DI)
-	ADDQ    BX, DI
-
-	// PREFETCHW 128(DI)
-	BYTE    $0x40
-	BYTE    $0x0f
-	BYTE    $0x0d
-	BYTE    $0x8c
-	BYTE    $0x27
-	BYTE    $0x80
-	BYTE    $0x00
-	BYTE    $0x00
-	BYTE    $0x00
-	VMOVUPS Z4, (DI)
-	ADDQ    BX, DI
-
-	// PREFETCHW 128(DI)
-	BYTE    $0x40
-	BYTE    $0x0f
-	BYTE    $0x0d
-	BYTE    $0x8c
-	BYTE    $0x27
-	BYTE    $0x80
-	BYTE    $0x00
-	BYTE    $0x00
-	BYTE    $0x00
-	VMOVUPS Z6, (DI)
-	ADDQ    BX, DI
-	ADDQ    BX, DI
-	ADDQ    BX, DI
-	ADDQ    BX, DI
-	ADDQ    BX, DI
-
-	// PREFETCHW 128(DI)
-	BYTE    $0x40
-	BYTE    $0x0f
-	BYTE    $0x0d
-	BYTE    $0x8c
-	BYTE    $0x27
-	BYTE    $0x80
-	BYTE    $0x00
-	BYTE    $0x00
-	BYTE    $0x00
-	VMOVUPS Z3, (DI)
-	ADDQ    BX, DI
-
-	// PREFETCHW 128(DI)
-	BYTE    $0x40
-	BYTE    $0x0f
-	BYTE    $0x0d
-	BYTE    $0x8c
-	BYTE    $0x27
-	BYTE    $0x80
-	BYTE    $0x00
-	BYTE    $0x00
-	BYTE    $0x00
-	VMOVUPS Z0, (DI)
-	ADDQ    BX, DI
-
-	// PREFETCHW 128(DI)
-	BYTE    $0x40
-	BYTE    $0x0f
-	BYTE    $0x0d
-	BYTE    $0x8c
-	BYTE    $0x27
-	BYTE    $0x80
-	BYTE    $0x00
-	BYTE    $0x00
-	BYTE    $0x00
-	VMOVUPS Z2, (DI)
-	ADDQ    BX, DI
-
-	// PREFETCHW 128(DI)
-	BYTE       $0x40
+	// PREFETCHW (R13)
+	BYTE       $0x41
 	BYTE       $0x0f
 	BYTE       $0x0d
 	BYTE       $0x8c
-	BYTE       $0x27
-	BYTE       $0x80
+	BYTE       $0x25
 	BYTE       $0x00
 	BYTE       $0x00
 	BYTE       $0x00
-	VMOVUPS    Z1, (DI)
-	ADDQ       BX, DI
-	MOVQ       CX, DI
-	VMOVDQU16  (DI), Z0
-	VMOVDQU16  (DI)(SI*1), Z1
-	VPUNPCKHWD Z1, Z0, Z1
-	LEAQ       (DI)(SI*2), DI
-	VMOVDQU16  (DI), Z0
-	VMOVDQU16  (DI)(SI*1), Z2
-	VPUNPCKHWD Z2, Z0, Z2
-	LEAQ       (DI)(SI*2), DI
-	VMOVDQU16  (DI), Z0
-	VMOVDQU16  (DI)(SI*1), Z3
-	VPUNPCKHWD Z3, Z0, Z3
-	LEAQ       (DI)(SI*2), DI
-	VMOVDQU16  (DI), Z0
-	VMOVDQU16  (DI)(SI*1), Z4
-	VPUNPCKHWD Z4, Z0, Z4
-	LEAQ       (DI)(SI*2), DI
-	VMOVDQU16  (DI), Z0
-	VMOVDQU16  (DI)(SI*1), Z5
-	VPUNPCKHWD Z5, Z0, Z5
-	LEAQ       (DI)(SI*2), DI
-	VMOVDQU16  (DI), Z0
-	VMOVDQU16  (DI)(SI*1), Z6
-	VPUNPCKHWD Z6, Z0, Z6
-	LEAQ       (DI)(SI*2), DI
-	VMOVDQU16  (DI), Z0
-	VMOVDQU16  (DI)(SI*1), Z7
-	VPUNPCKHWD Z7, Z0, Z7
-	LEAQ       (DI)(SI*2), DI
-	VMOVDQU16  (DI), Z0
-	VMOVDQU16  (DI)(SI*1), Z8
-	VPUNPCKHWD Z8, Z0, Z8
-	LEAQ       (DI)(SI*2), DI
-	VMOVDQU16  (DI), Z0
-	VMOVDQU16  (DI)(SI*1), Z9
-	VPUNPCKHWD Z9, Z0, Z9
-	LEAQ       (DI)(SI*2), DI
-	VMOVDQU16  (DI), Z0
-	VMOVDQU16  (DI)(SI*1), Z10
-	VPUNPCKHWD Z10, Z0, Z10
-	LEAQ       (DI)(SI*2), DI
-	VMOVDQU16  (DI), Z0
-	VMOVDQU16  (DI)(SI*1), Z11
-	VPUNPCKHWD Z11, Z0, Z11
-	LEAQ       (DI)(SI*2), DI
-	VMOVDQU16  (DI), Z0
-	VMOVDQU16  (DI)(SI*1), Z12
-	VPUNPCKHWD Z12, Z0, Z12
-	LEAQ       (DI)(SI*2), DI
-	VMOVDQU16  (DI), Z0
-	VMOVDQU16  (DI)(SI*1), Z13
-	VPUNPCKHWD Z13, Z0, Z13
-	LEAQ       (DI)(SI*2), DI
-	VMOVDQU16  (DI), Z0
-	VMOVDQU16  (DI)(SI*1), Z14
-	VPUNPCKHWD Z14, Z0, Z14
-	LEAQ       (DI)(SI*2), DI
-	VMOVDQU16  (DI), Z0
-	VMOVDQU16  (DI)(SI*1), Z15
-	VPUNPCKHWD Z15, Z0, Z15
-	LEAQ       (DI)(SI*2), DI
-	VMOVDQU16  (DI), Z0
-	VMOVDQU16  (DI)(SI*1), Z16
-	VPUNPCKHWD Z16, Z0, Z16
-	LEAQ       (DI)(SI*2), DI
-	VUNPCKLPS  Z2, Z1, Z0
-	VUNPCKHPS  Z2, Z1, Z1
-	VUNPCKLPS  Z4, Z3, Z2
-	VUNPCKHPS  Z4, Z3, Z3
-	VUNPCKLPS  Z6, Z5, Z4
-	VUNPCKHPS  Z6, Z5, Z5
-	VUNPCKLPS  Z8, Z7, Z6
-	VUNPCKHPS  Z8, Z7, Z7
-	VUNPCKLPS  Z10, Z9, Z8
-	VUNPCKHPS  Z10, Z9, Z9
-	VUNPCKLPS  Z12, Z11, Z10
-	VUNPCKHPS  Z12, Z11, Z11
-	VUNPCKLPS  Z14, Z13, Z12
-	VUNPCKHPS  Z14, Z13, Z13
-	VUNPCKLPS  Z16, Z15, Z14
-	VUNPCKHPS  Z16, Z15, Z15
+	BYTE       $0x00
+	ADDQ       DX, R13
+	VMOVDQU16  (R12), Z0
+	VMOVDQU16  (R12)(BX*1), Z1
+	LEAQ       (R12)(BX*2), R12
+	VPUNPCKLWD Z1, Z0, Z3
+	VPUNPCKHWD Z1, Z0, Z0
+	VMOVDQU16  Z0, 64(SI)
+
+	// PREFETCHW (R13)
+	BYTE $0x41
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x25
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+	ADDQ DX, R13
+
+	// PREFETCHW (R13)
+	BYTE       $0x41
+	BYTE       $0x0f
+	BYTE       $0x0d
+	BYTE       $0x8c
+	BYTE       $0x25
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0x00
+	ADDQ       DX, R13
+	VMOVDQU16  (R12), Z0
+	VMOVDQU16  (R12)(BX*1), Z1
+	LEAQ       (R12)(BX*2), R12
+	VPUNPCKLWD Z1, Z0, Z4
+	VPUNPCKHWD Z1, Z0, Z0
+	VMOVDQU16  Z0, 128(SI)
+
+	// PREFETCHW (R13)
+	BYTE $0x41
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x25
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+	ADDQ DX, R13
+
+	// PREFETCHW (R13)
+	BYTE       $0x41
+	BYTE       $0x0f
+	BYTE       $0x0d
+	BYTE       $0x8c
+	BYTE       $0x25
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0x00
+	ADDQ       DX, R13
+	VMOVDQU16  (R12), Z0
+	VMOVDQU16  (R12)(BX*1), Z1
+	LEAQ       (R12)(BX*2), R12
+	VPUNPCKLWD Z1, Z0, Z5
+	VPUNPCKHWD Z1, Z0, Z0
+	VMOVDQU16  Z0, 192(SI)
+
+	// PREFETCHW (R13)
+	BYTE $0x41
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x25
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+	ADDQ DX, R13
+
+	// PREFETCHW (R13)
+	BYTE       $0x41
+	BYTE       $0x0f
+	BYTE       $0x0d
+	BYTE       $0x8c
+	BYTE       $0x25
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0x00
+	ADDQ       DX, R13
+	VMOVDQU16  (R12), Z0
+	VMOVDQU16  (R12)(BX*1), Z1
+	LEAQ       (R12)(BX*2), R12
+	VPUNPCKLWD Z1, Z0, Z6
+	VPUNPCKHWD Z1, Z0, Z0
+	VMOVDQU16  Z0, 256(SI)
+
+	// PREFETCHW (R13)
+	BYTE $0x41
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x25
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+	ADDQ DX, R13
+
+	// PREFETCHW (R13)
+	BYTE       $0x41
+	BYTE       $0x0f
+	BYTE       $0x0d
+	BYTE       $0x8c
+	BYTE       $0x25
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0x00
+	ADDQ       DX, R13
+	VMOVDQU16  (R12), Z0
+	VMOVDQU16  (R12)(BX*1), Z1
+	LEAQ       (R12)(BX*2), R12
+	VPUNPCKLWD Z1, Z0, Z7
+	VPUNPCKHWD Z1, Z0, Z0
+	VMOVDQU16  Z0, 320(SI)
+
+	// PREFETCHW (R13)
+	BYTE $0x41
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x25
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+	ADDQ DX, R13
+
+	// PREFETCHW (R13)
+	BYTE       $0x41
+	BYTE       $0x0f
+	BYTE       $0x0d
+	BYTE       $0x8c
+	BYTE       $0x25
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0x00
+	ADDQ       DX, R13
+	VMOVDQU16  (R12), Z0
+	VMOVDQU16  (R12)(BX*1), Z1
+	LEAQ       (R12)(BX*2), R12
+	VPUNPCKLWD Z1, Z0, Z8
+	VPUNPCKHWD Z1, Z0, Z0
+	VMOVDQU16  Z0, 384(SI)
+
+	// PREFETCHW (R13)
+	BYTE $0x41
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x25
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+	ADDQ DX, R13
+
+	// PREFETCHW (R13)
+	BYTE       $0x41
+	BYTE       $0x0f
+	BYTE       $0x0d
+	BYTE       $0x8c
+	BYTE       $0x25
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0x00
+	ADDQ       DX, R13
+	VMOVDQU16  (R12), Z0
+	VMOVDQU16  (R12)(BX*1), Z1
+	LEAQ       (R12)(BX*2), R12
+	VPUNPCKLWD Z1, Z0, Z9
+	VPUNPCKHWD Z1, Z0, Z0
+	VMOVDQU16  Z0, 448(SI)
+
+	// PREFETCHW (R13)
+	BYTE $0x41
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x25
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+	ADDQ DX, R13
+
+	// PREFETCHW (R13)
+	BYTE       $0x41
+	BYTE       $0x0f
+	BYTE       $0x0d
+	BYTE       $0x8c
+	BYTE       $0x25
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0x00
+	ADDQ       DX, R13
+	VMOVDQU16  (R12), Z0
+	VMOVDQU16  (R12)(BX*1), Z1
+	LEAQ       (R12)(BX*2), R12
+	VPUNPCKLWD Z1, Z0, Z10
+	VPUNPCKHWD Z1, Z0, Z0
+	VMOVDQU16  Z0, 512(SI)
+
+	// PREFETCHW (R13)
+	BYTE $0x41
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x25
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+	ADDQ DX, R13
+
+	// PREFETCHW (R13)
+	BYTE       $0x41
+	BYTE       $0x0f
+	BYTE       $0x0d
+	BYTE       $0x8c
+	BYTE       $0x25
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0x00
+	ADDQ       DX, R13
+	VMOVDQU16  (R12), Z0
+	VMOVDQU16  (R12)(BX*1), Z1
+	LEAQ       (R12)(BX*2), R12
+	VPUNPCKLWD Z1, Z0, Z11
+	VPUNPCKHWD Z1, Z0, Z0
+	VMOVDQU16  Z0, 576(SI)
+
+	// PREFETCHW (R13)
+	BYTE $0x41
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x25
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+	ADDQ DX, R13
+
+	// PREFETCHW (R13)
+	BYTE       $0x41
+	BYTE       $0x0f
+	BYTE       $0x0d
+	BYTE       $0x8c
+	BYTE       $0x25
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0x00
+	ADDQ       DX, R13
+	VMOVDQU16  (R12), Z0
+	VMOVDQU16  (R12)(BX*1), Z1
+	LEAQ       (R12)(BX*2), R12
+	VPUNPCKLWD Z1, Z0, Z12
+	VPUNPCKHWD Z1, Z0, Z0
+	VMOVDQU16  Z0, 640(SI)
+
+	// PREFETCHW (R13)
+	BYTE $0x41
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x25
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+	ADDQ DX, R13
+
+	// PREFETCHW (R13)
+	BYTE       $0x41
+	BYTE       $0x0f
+	BYTE       $0x0d
+	BYTE       $0x8c
+	BYTE       $0x25
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0x00
+	ADDQ       DX, R13
+	VMOVDQU16  (R12), Z0
+	VMOVDQU16  (R12)(BX*1), Z1
+	LEAQ       (R12)(BX*2), R12
+	VPUNPCKLWD Z1, Z0, Z13
+	VPUNPCKHWD Z1, Z0, Z0
+	VMOVDQU16  Z0, 704(SI)
+
+	// PREFETCHW (R13)
+	BYTE $0x41
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x25
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+	ADDQ DX, R13
+
+	// PREFETCHW (R13)
+	BYTE       $0x41
+	BYTE       $0x0f
+	BYTE       $0x0d
+	BYTE       $0x8c
+	BYTE       $0x25
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0x00
+	ADDQ       DX, R13
+	VMOVDQU16  (R12), Z0
+	VMOVDQU16  (R12)(BX*1), Z1
+	LEAQ       (R12)(BX*2), R12
+	VPUNPCKLWD Z1, Z0, Z14
+	VPUNPCKHWD Z1, Z0, Z0
+	VMOVDQU16  Z0, 768(SI)
+
+	// PREFETCHW (R13)
+	BYTE $0x41
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x25
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+	ADDQ DX, R13
+
+	// PREFETCHW (R13)
+	BYTE       $0x41
+	BYTE       $0x0f
+	BYTE       $0x0d
+	BYTE       $0x8c
+	BYTE       $0x25
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0x00
+	ADDQ       DX, R13
+	VMOVDQU16  (R12), Z0
+	VMOVDQU16  (R12)(BX*1), Z1
+	LEAQ       (R12)(BX*2), R12
+	VPUNPCKLWD Z1, Z0, Z15
+	VPUNPCKHWD Z1, Z0, Z0
+	VMOVDQU16  Z0, 832(SI)
+
+	// PREFETCHW (R13)
+	BYTE $0x41
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x25
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+	ADDQ DX, R13
+
+	// PREFETCHW (R13)
+	BYTE       $0x41
+	BYTE       $0x0f
+	BYTE       $0x0d
+	BYTE       $0x8c
+	BYTE       $0x25
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0x00
+	ADDQ       DX, R13
+	VMOVDQU16  (R12), Z0
+	VMOVDQU16  (R12)(BX*1), Z1
+	LEAQ       (R12)(BX*2), R12
+	VPUNPCKLWD Z1, Z0, Z16
+	VPUNPCKHWD Z1, Z0, Z0
+	VMOVDQU16  Z0, 896(SI)
+
+	// PREFETCHW (R13)
+	BYTE $0x41
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x25
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+	ADDQ DX, R13
+
+	// PREFETCHW (R13)
+	BYTE       $0x41
+	BYTE       $0x0f
+	BYTE       $0x0d
+	BYTE       $0x8c
+	BYTE       $0x25
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0x00
+	ADDQ       DX, R13
+	VMOVDQU16  (R12), Z0
+	VMOVDQU16  (R12)(BX*1), Z1
+	LEAQ       (R12)(BX*2), R12
+	VPUNPCKLWD Z1, Z0, Z17
+	VPUNPCKHWD Z1, Z0, Z0
+	VMOVDQU16  Z0, 960(SI)
+
+	// PREFETCHW (R13)
+	BYTE $0x41
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x25
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+	BYTE $0x00
+	ADDQ DX, R13
+
+	// PREFETCHW (R13)
+	BYTE       $0x41
+	BYTE       $0x0f
+	BYTE       $0x0d
+	BYTE       $0x8c
+	BYTE       $0x25
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0x00
+	BYTE       $0x00
+	ADDQ       DX, R13
+	VUNPCKLPS  Z3, Z2, Z0
+	VUNPCKHPS  Z3, Z2, Z1
+	VUNPCKLPS  Z5, Z4, Z2
+	VUNPCKHPS  Z5, Z4, Z3
+	VUNPCKLPS  Z7, Z6, Z4
+	VUNPCKHPS  Z7, Z6, Z5
+	VUNPCKLPS  Z9, Z8, Z6
+	VUNPCKHPS  Z9, Z8, Z7
+	VUNPCKLPS  Z11, Z10, Z8
+	VUNPCKHPS  Z11, Z10, Z9
+	VUNPCKLPS  Z13, Z12, Z10
+	VUNPCKHPS  Z13, Z12, Z11
+	VUNPCKLPS  Z15, Z14, Z12
+	VUNPCKHPS  Z15, Z14, Z13
+	VUNPCKLPS  Z17, Z16, Z14
+	VUNPCKHPS  Z17, Z16, Z15
 	VUNPCKLPD  Z2, Z0, Z16
 	VUNPCKHPD  Z2, Z0, Z0
 	VUNPCKLPD  Z3, Z1, Z2
@@ -814,234 +919,189 @@ square:
 	VSHUFF32X4 $0xdd, Z10, Z2, Z2
 	VSHUFF32X4 $0x88, Z9, Z1, Z10
 	VSHUFF32X4 $0xdd, Z9, Z1, Z1
-	MOVQ       AX, CX
-	ADDQ       BX, CX
-	ADDQ       BX, CX
-	ADDQ       BX, CX
-	ADDQ       BX, CX
-
-	// PREFETCHW 128(CX)
-	BYTE    $0x40
-	BYTE    $0x0f
-	BYTE    $0x0d
-	BYTE    $0x8c
-	BYTE    $0x21
-	BYTE    $0x80
-	BYTE    $0x00
-	BYTE    $0x00
-	BYTE    $0x00
-	VMOVUPS Z13, (CX)
-	ADDQ    BX, CX
-
-	// PREFETCHW 128(CX)
-	BYTE    $0x40
-	BYTE    $0x0f
-	BYTE    $0x0d
-	BYTE    $0x8c
-	BYTE    $0x21
-	BYTE    $0x80
-	BYTE    $0x00
-	BYTE    $0x00
-	BYTE    $0x00
-	VMOVUPS Z15, (CX)
-	ADDQ    BX, CX
-
-	// PREFETCHW 128(CX)
-	BYTE    $0x40
-	BYTE    $0x0f
-	BYTE    $0x0d
-	BYTE    $0x8c
-	BYTE    $0x21
-	BYTE    $0x80
-	BYTE    $0x00
-	BYTE    $0x00
-	BYTE    $0x00
-	VMOVUPS Z16, (CX)
-	ADDQ    BX, CX
-
-	// PREFETCHW 128(CX)
-	BYTE    $0x40
-	BYTE    $0x0f
-	BYTE    $0x0d
-	BYTE    $0x8c
-	BYTE    $0x21
-	BYTE    $0x80
-	BYTE    $0x00
-	BYTE    $0x00
-	BYTE    $0x00
-	VMOVUPS Z12, (CX)
-	ADDQ    BX, CX
-	ADDQ    BX, CX
-	ADDQ    BX, CX
-	ADDQ    BX, CX
-	ADDQ    BX, CX
-
-	// PREFETCHW 128(CX)
-	BYTE    $0x40
-	BYTE    $0x0f
-	BYTE    $0x0d
-	BYTE    $0x8c
-	BYTE    $0x21
-	BYTE    $0x80
-	BYTE    $0x00
-	BYTE    $0x00
-	BYTE    $0x00
-	VMOVUPS Z14, (CX)
-	ADDQ    BX, CX
-
-	// PREFETCHW 128(CX)
-	BYTE    $0x40
-	BYTE    $0x0f
-	BYTE    $0x0d
-	BYTE    $0x8c
-	BYTE    $0x21
-	BYTE    $0x80
-	BYTE    $0x00
-	BYTE    $0x00
-	BYTE    $0x00
-	VMOVUPS Z7, (CX)
-	ADDQ    BX, CX
-
-	// PREFETCHW 128(CX)
-	BYTE    $0x40
-	BYTE    $0x0f
-	BYTE    $0x0d
-	BYTE    $0x8c
-	BYTE    $0x21
-	BYTE    $0x80
-	BYTE    $0x00
-	BYTE    $0x00
-	BYTE    $0x00
-	VMOVUPS Z8, (CX)
-	ADDQ    BX, CX
-
-	// PREFETCHW 128(CX)
-	BYTE    $0x40
-	BYTE    $0x0f
-	BYTE    $0x0d
-	BYTE    $0x8c
-	BYTE    $0x21
-	BYTE    $0x80
-	BYTE    $0x00
-	BYTE    $0x00
-	BYTE    $0x00
-	VMOVUPS Z10, (CX)
-	ADDQ    BX, CX
-	ADDQ    BX, CX
-	ADDQ    BX, CX
-	ADDQ    BX, CX
-	ADDQ    BX, CX
-
-	// PREFETCHW 128(CX)
-	BYTE    $0x40
-	BYTE    $0x0f
-	BYTE    $0x0d
-	BYTE    $0x8c
-	BYTE    $0x21
-	BYTE    $0x80
-	BYTE    $0x00
-	BYTE    $0x00
-	BYTE    $0x00
-	VMOVUPS Z5, (CX)
-	ADDQ    BX, CX
-
-	// PREFETCHW 128(CX)
-	BYTE    $0x40
-	BYTE    $0x0f
-	BYTE    $0x0d
-	BYTE    $0x8c
-	BYTE    $0x21
-	BYTE    $0x80
-	BYTE    $0x00
-	BYTE    $0x00
-	BYTE    $0x00
-	VMOVUPS Z11, (CX)
-	ADDQ    BX, CX
-
-	// PREFETCHW 128(CX)
-	BYTE    $0x40
-	BYTE    $0x0f
-	BYTE    $0x0d
-	BYTE    $0x8c
-	BYTE    $0x21
-	BYTE    $0x80
-	BYTE    $0x00
-	BYTE    $0x00
-	BYTE    $0x00
-	VMOVUPS Z4, (CX)
-	ADDQ    BX, CX
-
-	// PREFETCHW 128(CX)
-	BYTE    $0x40
-	BYTE    $0x0f
-	BYTE    $0x0d
-	BYTE    $0x8c
-	BYTE    $0x21
-	BYTE    $0x80
-	BYTE    $0x00
-	BYTE    $0x00
-	BYTE    $0x00
-	VMOVUPS Z6, (CX)
-	ADDQ    BX, CX
-	ADDQ    BX, CX
-	ADDQ    BX, CX
-	ADDQ    BX, CX
-	ADDQ    BX, CX
-
-	// PREFETCHW 128(CX)
-	BYTE    $0x40
-	BYTE    $0x0f
-	BYTE    $0x0d
-	BYTE    $0x8c
-	BYTE    $0x21
-	BYTE    $0x80
-	BYTE    $0x00
-	BYTE    $0x00
-	BYTE    $0x00
-	VMOVUPS Z3, (CX)
-	ADDQ    BX, CX
-
-	// PREFETCHW 128(CX)
-	BYTE    $0x40
-	BYTE    $0x0f
-	BYTE    $0x0d
-	BYTE    $0x8c
-	BYTE    $0x21
-	BYTE    $0x80
-	BYTE    $0x00
-	BYTE    $0x00
-	BYTE    $0x00
-	VMOVUPS Z0, (CX)
-	ADDQ    BX, CX
-
-	// PREFETCHW 128(CX)
-	BYTE    $0x40
-	BYTE    $0x0f
-	BYTE    $0x0d
-	BYTE    $0x8c
-	BYTE    $0x21
-	BYTE    $0x80
-	BYTE    $0x00
-	BYTE    $0x00
-	BYTE    $0x00
-	VMOVUPS Z2, (CX)
-	ADDQ    BX, CX
-
-	// PREFETCHW 128(CX)
-	BYTE    $0x40
-	BYTE    $0x0f
-	BYTE    $0x0d
-	BYTE    $0x8c
-	BYTE    $0x21
-	BYTE    $0x80
-	BYTE    $0x00
-	BYTE    $0x00
-	BYTE    $0x00
-	VMOVUPS Z1, (CX)
-	ADDQ    BX, CX
-	MOVQ    DI, CX
-	ADDQ    $+64, AX
-	DECQ    DX
-	JNE     square
+	MOVQ       R9, R12
+	VMOVUPS    Z13, (R12)
+	ADDQ       DX, R12
+	VMOVUPS    Z15, (R12)
+	ADDQ       DX, R12
+	VMOVUPS    Z16, (R12)
+	ADDQ       DX, R12
+	VMOVUPS    Z12, (R12)
+	ADDQ       DX, R12
+	ADDQ       DX, R12
+	ADDQ       DX, R12
+	ADDQ       DX, R12
+	ADDQ       DX, R12
+	VMOVUPS    Z14, (R12)
+	ADDQ       DX, R12
+	VMOVUPS    Z7, (R12)
+	ADDQ       DX, R12
+	VMOVUPS    Z8, (R12)
+	ADDQ       DX, R12
+	VMOVUPS    Z10, (R12)
+	ADDQ       DX, R12
+	ADDQ       DX, R12
+	ADDQ       DX, R12
+	ADDQ       DX, R12
+	ADDQ       DX, R12
+	VMOVUPS    Z5, (R12)
+	ADDQ       DX, R12
+	VMOVUPS    Z11, (R12)
+	ADDQ       DX, R12
+	VMOVUPS    Z4, (R12)
+	ADDQ       DX, R12
+	VMOVUPS    Z6, (R12)
+	ADDQ       DX, R12
+	ADDQ       DX, R12
+	ADDQ       DX, R12
+	ADDQ       DX, R12
+	ADDQ       DX, R12
+	VMOVUPS    Z3, (R12)
+	ADDQ       DX, R12
+	VMOVUPS    Z0, (R12)
+	ADDQ       DX, R12
+	VMOVUPS    Z2, (R12)
+	ADDQ       DX, R12
+	VMOVUPS    Z1, (R12)
+	ADDQ       DX, R12
+	VMOVDQU16  (SI), Z0
+	VMOVDQU16  64(SI), Z1
+	VMOVDQU16  128(SI), Z2
+	VMOVDQU16  192(SI), Z3
+	VMOVDQU16  256(SI), Z4
+	VMOVDQU16  320(SI), Z5
+	VMOVDQU16  384(SI), Z6
+	VMOVDQU16  448(SI), Z7
+	VMOVDQU16  512(SI), Z8
+	VMOVDQU16  576(SI), Z9
+	VMOVDQU16  640(SI), Z10
+	VMOVDQU16  704(SI), Z11
+	VMOVDQU16  768(SI), Z12
+	VMOVDQU16  832(SI), Z13
+	VMOVDQU16  896(SI), Z14
+	VMOVDQU16  960(SI), Z15
+	VUNPCKLPS  Z1, Z0, Z16
+	VUNPCKHPS  Z1, Z0, Z0
+	VUNPCKLPS  Z3, Z2, Z1
+	VUNPCKHPS  Z3, Z2, Z2
+	VUNPCKLPS  Z5, Z4, Z3
+	VUNPCKHPS  Z5, Z4, Z4
+	VUNPCKLPS  Z7, Z6, Z5
+	VUNPCKHPS  Z7, Z6, Z6
+	VUNPCKLPS  Z9, Z8, Z7
+	VUNPCKHPS  Z9, Z8, Z8
+	VUNPCKLPS  Z11, Z10, Z9
+	VUNPCKHPS  Z11, Z10, Z10
+	VUNPCKLPS  Z13, Z12, Z11
+	VUNPCKHPS  Z13, Z12, Z12
+	VUNPCKLPS  Z15, Z14, Z13
+	VUNPCKHPS  Z15, Z14, Z14
+	VUNPCKLPD  Z1, Z16, Z15
+	VUNPCKHPD  Z1, Z16, Z1
+	VUNPCKLPD  Z2, Z0, Z16
+	VUNPCKHPD  Z2, Z0, Z0
+	VUNPCKLPD  Z5, Z3, Z2
+	VUNPCKHPD  Z5, Z3, Z3
+	VUNPCKLPD  Z6, Z4, Z5
+	VUNPCKHPD  Z6, Z4, Z4
+	VUNPCKLPD  Z9, Z7, Z6
+	VUNPCKHPD  Z9, Z7, Z7
+	VUNPCKLPD  Z10, Z8, Z9
+	VUNPCKHPD  Z10, Z8, Z8
+	VUNPCKLPD  Z13, Z11, Z10
+	VUNPCKHPD  Z13, Z11, Z11
+	VUNPCKLPD  Z14, Z12, Z13
+	VUNPCKHPD  Z14, Z12, Z12
+	VSHUFF32X4 $0x88, Z2, Z15, Z14
+	VSHUFF32X4 $0xdd, Z2, Z15, Z2
+	VSHUFF32X4 $0x88, Z3, Z1, Z15
+	VSHUFF32X4 $0xdd, Z3, Z1, Z1
+	VSHUFF32X4 $0x88, Z5, Z16, Z3
+	VSHUFF32X4 $0xdd, Z5, Z16, Z5
+	VSHUFF32X4 $0x88, Z4, Z0, Z16
+	VSHUFF32X4 $0xdd, Z4, Z0, Z0
+	VSHUFF32X4 $0x88, Z10, Z6, Z4
+	VSHUFF32X4 $0xdd, Z10, Z6, Z6
+	VSHUFF32X4 $0x88, Z11, Z7, Z10
+	VSHUFF32X4 $0xdd, Z11, Z7, Z7
+	VSHUFF32X4 $0x88, Z13, Z9, Z11
+	VSHUFF32X4 $0xdd, Z13, Z9, Z9
+	VSHUFF32X4 $0x88, Z12, Z8, Z13
+	VSHUFF32X4 $0xdd, Z12, Z8, Z8
+	VSHUFF32X4 $0x88, Z4, Z14, Z12
+	VSHUFF32X4 $0xdd, Z4, Z14, Z4
+	VSHUFF32X4 $0x88, Z10, Z15, Z14
+	VSHUFF32X4 $0xdd, Z10, Z15, Z10
+	VSHUFF32X4 $0x88, Z11, Z3, Z15
+	VSHUFF32X4 $0xdd, Z11, Z3, Z3
+	VSHUFF32X4 $0x88, Z13, Z16, Z11
+	VSHUFF32X4 $0xdd, Z13, Z16, Z13
+	VSHUFF32X4 $0x88, Z6, Z2, Z16
+	VSHUFF32X4 $0xdd, Z6, Z2, Z2
+	VSHUFF32X4 $0x88, Z7, Z1, Z6
+	VSHUFF32X4 $0xdd, Z7, Z1, Z1
+	VSHUFF32X4 $0x88, Z9, Z5, Z7
+	VSHUFF32X4 $0xdd, Z9, Z5, Z5
+	VSHUFF32X4 $0x88, Z8, Z0, Z9
+	VSHUFF32X4 $0xdd, Z8, Z0, Z0
+	MOVQ       R9, R12
+	ADDQ       DX, R12
+	ADDQ       DX, R12
+	ADDQ       DX, R12
+	ADDQ       DX, R12
+	VMOVUPS    Z12, (R12)
+	ADDQ       DX, R12
+	VMOVUPS    Z14, (R12)
+	ADDQ       DX, R12
+	VMOVUPS    Z15, (R12)
+	ADDQ       DX, R12
+	VMOVUPS    Z11, (R12)
+	ADDQ       DX, R12
+	ADDQ       DX, R12
+	ADDQ       DX, R12
+	ADDQ       DX, R12
+	ADDQ       DX, R12
+	VMOVUPS    Z16, (R12)
+	ADDQ       DX, R12
+	VMOVUPS    Z6, (R12)
+	ADDQ       DX, R12
+	VMOVUPS    Z7, (R12)
+	ADDQ       DX, R12
+	VMOVUPS    Z9, (R12)
+	ADDQ       DX, R12
+	ADDQ       DX, R12
+	ADDQ       DX, R12
+	ADDQ       DX, R12
+	ADDQ       DX, R12
+	VMOVUPS    Z4, (R12)
+	ADDQ       DX, R12
+	VMOVUPS    Z10, (R12)
+	ADDQ       DX, R12
+	VMOVUPS    Z3, (R12)
+	ADDQ       DX, R12
+	VMOVUPS    Z13, (R12)
+	ADDQ       DX, R12
+	ADDQ       DX, R12
+	ADDQ       DX, R12
+	ADDQ       DX, R12
+	ADDQ       DX, R12
+	VMOVUPS    Z2, (R12)
+	ADDQ       DX, R12
+	VMOVUPS    Z1, (R12)
+	ADDQ       DX, R12
+	VMOVUPS    Z5, (R12)
+	ADDQ       DX, R12
+	VMOVUPS    Z0, (R12)
+	ADDQ       DX, R12
+	IMUL3Q     $+32, DX, R12
+	ADDQ       R12, R9
+	ADDQ       $+64, R10
+	DECQ       R11
+	JNE        square
+	IMUL3Q     $+32, BX, R12
+	ADDQ       R12, CX
+	ADDQ       $+64, AX
+	DECQ       DI
+	JNE        squares
 	VZEROUPPER
 	RET

@@ -40,32 +40,19 @@ type turn struct {
 
 func (t *turn) generate() {
 	c, edge := t.c, lineBytes/t.size
-	name := fmt.Sprintf("turn%dAVX2", t.size)
-	target.Function(c, name, "func(dst, src *byte, dstStride, srcStride, count int)",
-		fmt.Sprintf("%s transposes count squares of %d by %d elements of %d bytes that lie side by side in dst and", name, edge, edge, t.size),
-		"one below the other in src.")
-	load := func(param string) reg.GPVirtual {
-		r := c.GP64()
-		c.Load(c.Param(param), r)
-		return r
-	}
-	dst, src, count := load("dst"), load("src"), load("count")
-	t.outStride, t.inStride = load("dstStride"), load("srcStride")
+	b := beginBands(c, fmt.Sprintf("turn%dAVX2", t.size), edge, t.size)
+	t.outStride, t.inStride = b.outStride, b.inStride
 	t.in, t.out = c.GP64(), c.GP64()
-	c.Label("square")
-	for row := 0; row < edge; row += t.rows {
-		c.LEAQ(operand.Mem{Base: src, Disp: row * t.size}, t.in)
-		for col := 0; col < edge; col += t.cols {
-			c.LEAQ(operand.Mem{Base: dst, Disp: col * t.size}, t.out)
-			t.skip(row)
-			t.block()
+	b.each(func(dst, src reg.GPVirtual) {
+		for row := 0; row < edge; row += t.rows {
+			c.LEAQ(operand.Mem{Base: src, Disp: row * t.size}, t.in)
+			for col := 0; col < edge; col += t.cols {
+				c.LEAQ(operand.Mem{Base: dst, Disp: col * t.size}, t.out)
+				t.skip(row)
+				t.block()
+			}
 		}
-	}
-	c.MOVQ(t.in, src)
-	c.SUBQ(operand.I32((edge-t.rows)*t.size), src)
-	c.ADDQ(operand.I32(lineBytes), dst)
-	c.DECQ(count)
-	c.JNE(operand.LabelRef("square"))
+	})
 	target.Return(c)
 }
 

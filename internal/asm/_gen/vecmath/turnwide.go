@@ -15,7 +15,7 @@ import (
 // share a set of the first-level cache, which has fewer lines than a square.
 func turnWideFile(c *build.Context) {
 	for _, size := range []int{4, 2} {
-		(&turnWide{c: c, size: size}).generate()
+		(&turnWide{c: c}).generate(size)
 	}
 }
 
@@ -23,68 +23,82 @@ func turnWideFile(c *build.Context) {
 // line.
 type turnWide struct {
 	c                   *build.Context
-	size                int
 	inStride, outStride reg.GPVirtual
 }
 
-// soonWritten is the distance of the lines of the output that are asked for while
-// a square is written.
-const soonWritten = 2 * lineBytes
-
-func (t *turnWide) generate() {
-	c, edge := t.c, lineBytes/t.size
-	name := fmt.Sprintf("turn%dAVX512", t.size)
-	target.Function(c, name, "func(dst, src *byte, dstStride, srcStride, count int)",
-		fmt.Sprintf("%s transposes count squares of %d by %d elements of %d bytes that lie side by side in dst and", name, edge, edge, t.size),
-		"one below the other in src.")
-	load := func(param string) reg.GPVirtual {
-		r := c.GP64()
-		c.Load(c.Param(param), r)
-		return r
+func (t *turnWide) generate(size int) {
+	c, edge := t.c, lineBytes/size
+	name := fmt.Sprintf("turn%dAVX512", size)
+	var more []string
+	if size == 2 {
+		more = []string{"rest *byte", "rest has room for half a square."}
 	}
-	dst, src, count := load("dst"), load("src"), load("count")
-	t.outStride, t.inStride = load("dstStride"), load("srcStride")
-	c.Label("square")
-	if t.size == 4 {
-		next := c.GP64()
-		c.MOVQ(src, next)
-		r := make([]reg.VecVirtual, edge)
-		for i := range r {
-			r[i] = c.ZMM()
-			c.VMOVUPS(operand.Mem{Base: next}, r[i])
-			c.ADDQ(t.inStride, next)
-		}
-		t.store(t.words32(r), dst, func(i int) int { return i })
-		c.MOVQ(next, src)
+	b := beginBands(c, name, edge, size, more...)
+	t.inStride, t.outStride = b.inStride, b.outStride
+	if size == 2 {
+		rest := b.param("rest")
+		b.each(func(dst, src reg.GPVirtual) { t.halves(dst, src, rest) })
 	} else {
-		t.halves(dst, src)
+		b.each(t.words)
 	}
-	c.ADDQ(operand.I32(lineBytes), dst)
-	c.DECQ(count)
-	c.JNE(operand.LabelRef("square"))
 	target.Return(c)
+}
+
+// words transposes a square of words of 32 bits. It asks for the lines of the
+// output before it waits for those of the input.
+func (t *turnWide) words(dst, src reg.GPVirtual) {
+	c := t.c
+	in, soon := c.GP64(), c.GP64()
+	c.MOVQ(src, in)
+	c.MOVQ(dst, soon)
+	r := make([]reg.VecVirtual, lineBytes/4)
+	for i := range r {
+		r[i] = c.ZMM()
+		c.VMOVUPS(operand.Mem{Base: in}, r[i])
+		c.ADDQ(t.inStride, in)
+		t.ask(soon)
+	}
+	t.store(t.words32(r), dst, func(i int) int { return i })
+}
+
+// ask asks for the next line of the output.
+func (t *turnWide) ask(soon reg.GPVirtual) {
+	target.PREFETCHW(t.c, operand.Mem{Base: soon})
+	t.c.ADDQ(t.outStride, soon)
 }
 
 // halves transposes a square of words: the words of two rows interleaved are
 // words of 32 bits, of the columns whose number has its third bit clear or set.
-// It moves src behind the square.
-func (t *turnWide) halves(dst, src reg.GPVirtual) {
+// Those of the latter wait in rest, for by then the lines of the input may be
+// gone from the first-level cache.
+func (t *turnWide) halves(dst, src, rest reg.GPVirtual) {
 	c := t.c
-	next := c.GP64()
-	for half, unpack := range []func(...operand.Op){c.VPUNPCKLWD, c.VPUNPCKHWD} {
-		c.MOVQ(src, next)
-		r := make([]reg.VecVirtual, 16)
-		for i := range r {
-			first := c.ZMM()
-			r[i] = c.ZMM()
-			c.VMOVDQU16(operand.Mem{Base: next}, first)
-			c.VMOVDQU16(operand.Mem{Base: next, Index: t.inStride, Scale: 1}, r[i])
-			unpack(r[i], first, r[i])
-			c.LEAQ(operand.Mem{Base: next, Index: t.inStride, Scale: 2}, next)
+	in, soon := c.GP64(), c.GP64()
+	c.MOVQ(src, in)
+	c.MOVQ(dst, soon)
+	r := make([]reg.VecVirtual, 16)
+	at := func(i int) operand.Mem { return operand.Mem{Base: rest, Disp: lineBytes * i} }
+	for i := range r {
+		first, second, upper := c.ZMM(), c.ZMM(), c.ZMM()
+		r[i] = c.ZMM()
+		c.VMOVDQU16(operand.Mem{Base: in}, first)
+		c.VMOVDQU16(operand.Mem{Base: in, Index: t.inStride, Scale: 1}, second)
+		c.LEAQ(operand.Mem{Base: in, Index: t.inStride, Scale: 2}, in)
+		c.VPUNPCKLWD(second, first, r[i])
+		c.VPUNPCKHWD(second, first, upper)
+		c.VMOVDQU16(upper, at(i))
+		t.ask(soon)
+		t.ask(soon)
+	}
+	for half := range 2 {
+		if half == 1 {
+			for i := range r {
+				r[i] = c.ZMM()
+				c.VMOVDQU16(at(i), r[i])
+			}
 		}
 		t.store(t.words32(r), dst, func(i int) int { return i/4*8 + 4*half + i%4 })
 	}
-	c.MOVQ(next, src)
 }
 
 // words32 transposes 16 rows of 16 words of 32 bits.
@@ -133,7 +147,6 @@ func (t *turnWide) store(r []reg.VecVirtual, dst reg.GPVirtual, at func(i int) i
 	c.MOVQ(dst, out)
 	for _, x := range rows {
 		if x != nil {
-			target.PREFETCHW(c, operand.Mem{Base: out, Disp: soonWritten})
 			c.VMOVUPS(x, operand.Mem{Base: out})
 		}
 		c.ADDQ(t.outStride, out)
