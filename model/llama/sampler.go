@@ -6,6 +6,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"goatb/internal/vec"
 )
 
 // logitError is about what rounding logits to float32 does to a probability:
@@ -44,15 +46,12 @@ func (s *Sampler) Next(logits []float32) (int32, error) {
 	if len(logits) == 0 {
 		return 0, fmt.Errorf("sampler: want logits, got none")
 	}
-	best := 0
 	for i, v := range logits {
-		if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
+		if v-v != 0 {
 			return 0, fmt.Errorf("sampler: logit %d is %g", i, v)
 		}
-		if v > logits[best] {
-			best = i
-		}
 	}
+	best := slices.Index(logits, vec.Max(logits))
 	if s.temperature == 0 {
 		return int32(best), nil
 	}

@@ -96,8 +96,11 @@ func eachLevel(t *testing.T, test func(t *testing.T, f cpu.Features)) {
 // shape draws sizes with all tails.
 func shape(r *rand.Rand) (heads, n, keys, width int) {
 	width = 1 + r.IntN(150)
-	if r.IntN(3) == 0 {
+	switch r.IntN(6) {
+	case 0, 1:
 		width = 1 + r.IntN(16)
+	case 2:
+		width = Chunk
 	}
 	return 1 + r.IntN(10), 1 + r.IntN(17), 1 + r.IntN(70), width
 }
@@ -118,7 +121,7 @@ func (c *cache) args(heads, keys, width int) Args {
 func TestScores(t *testing.T) {
 	eachLevel(t, func(t *testing.T, f cpu.Features) {
 		r := rand.New(rand.NewPCG(1, 2))
-		for range 150 {
+		for range 200 {
 			heads, n, keys, width := shape(r)
 			e := Elem(r.IntN(4))
 			if r.IntN(2) == 0 {
@@ -166,7 +169,7 @@ func TestScores(t *testing.T) {
 func TestMix(t *testing.T) {
 	eachLevel(t, func(t *testing.T, f cpu.Features) {
 		r := rand.New(rand.NewPCG(3, 4))
-		for range 150 {
+		for range 200 {
 			heads, n, keys, width := shape(r)
 			e := Elem(r.IntN(4))
 			if r.IntN(2) == 0 {

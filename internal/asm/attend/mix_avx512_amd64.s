@@ -335,11 +335,263 @@ end:
 // func mixF32x2AVX512(a *byte)
 // Requires: AVX, AVX512F, AVX512VL, BMI2, CMOV, MMX+
 TEXT ·mixF32x2AVX512(SB), NOSPLIT|NOFRAME, $0-8
-	MOVQ   a+0(FP), AX
-	MOVQ   32(AX), CX
-	IMUL3Q $0x18, CX, CX
-	ADDQ   24(AX), CX
-	MOVQ   CX, 104(AX)
+	MOVQ           a+0(FP), AX
+	MOVQ           32(AX), CX
+	IMUL3Q         $0x18, CX, CX
+	ADDQ           24(AX), CX
+	MOVQ           CX, 104(AX)
+	CMPQ           96(AX), $+8
+	JNE            wider
+	MOVQ           56(AX), CX
+	IMUL3Q         $+2, CX, CX
+	CMPQ           CX, 64(AX)
+	JNE            head
+	MOVQ           80(AX), CX
+	IMUL3Q         $+2, CX, CX
+	CMPQ           CX, 88(AX)
+	JNE            head
+	MOVQ           $+65280, CX
+	KMOVW          CX, K1
+	MOVQ           $+1, CX
+	VPBROADCASTD   CX, Z11
+	MOVQ           $+8, CX
+	VPBROADCASTD.Z CX, K1, Z4
+	VPADDD         Z11, Z4, Z5
+	VPADDD         Z11, Z5, Z6
+	VPADDD         Z11, Z6, Z7
+	VPADDD         Z11, Z7, Z8
+	VPADDD         Z11, Z8, Z9
+	VPADDD         Z11, Z9, Z10
+	VPADDD         Z11, Z10, Z11
+	MOVQ           $+1, CX
+	VPBROADCASTD   CX, Z12
+
+chunkHeads:
+	CMPQ         40(AX), $+4
+	JLT          head
+	MOVQ         72(AX), CX
+	MOVQ         80(AX), DX
+	LEAQ         (CX)(DX*4), BX
+	LEAQ         (DX)(DX*2), SI
+	VMOVUPS      (CX), Y0
+	VINSERTF64X4 $0x01, (CX)(DX*1), Z0, Z0
+	VMOVUPS      (CX)(DX*2), Y1
+	VINSERTF64X4 $0x01, (CX)(SI*1), Z1, Z1
+	VMOVUPS      (BX), Y2
+	VINSERTF64X4 $0x01, (BX)(DX*1), Z2, Z2
+	VMOVUPS      (BX)(DX*2), Y3
+	VINSERTF64X4 $0x01, (BX)(SI*1), Z3, Z3
+	MOVQ         48(AX), CX
+	MOVQ         56(AX), DX
+	LEAQ         (CX)(DX*4), BX
+	LEAQ         (DX)(DX*2), SI
+	MOVQ         8(AX), DI
+	MOVQ         24(AX), R8
+	MOVQ         R8, 120(AX)
+
+chunkSpan:
+	MOVQ 120(AX), R8
+	MOVQ (R8), R9
+	MOVQ 8(R8), R8
+	ADDQ (AX), R9
+	MOVQ 16(AX), R10
+	LEAQ (R10)(R10*2), R11
+	SUBQ $+8, R8
+	JLT  chunkFew
+
+chunkKeys:
+	VMOVUPS         (CX), Y13
+	VINSERTF64X4    $0x01, (CX)(DX*1), Z13, Z13
+	VMOVUPS         (CX)(DX*2), Y14
+	VINSERTF64X4    $0x01, (CX)(SI*1), Z14, Z14
+	VMOVUPS         (BX), Y15
+	VINSERTF64X4    $0x01, (BX)(DX*1), Z15, Z15
+	VMOVUPS         (BX)(DX*2), Y16
+	VINSERTF64X4    $0x01, (BX)(SI*1), Z16, Z16
+	VBROADCASTF64X4 (R9), Z17
+	VPERMPS         Z13, Z4, Z18
+	VFMADD231PS     Z18, Z17, Z0
+	VBROADCASTF64X4 (R9)(R10*1), Z17
+	VPERMPS         Z14, Z4, Z18
+	VFMADD231PS     Z18, Z17, Z1
+	VBROADCASTF64X4 (R9)(R10*2), Z17
+	VPERMPS         Z15, Z4, Z18
+	VFMADD231PS     Z18, Z17, Z2
+	VBROADCASTF64X4 (R9)(R11*1), Z17
+	VPERMPS         Z16, Z4, Z18
+	VFMADD231PS     Z18, Z17, Z3
+	ADDQ            DI, R9
+	VBROADCASTF64X4 (R9), Z17
+	VPERMPS         Z13, Z5, Z18
+	VFMADD231PS     Z18, Z17, Z0
+	VBROADCASTF64X4 (R9)(R10*1), Z17
+	VPERMPS         Z14, Z5, Z18
+	VFMADD231PS     Z18, Z17, Z1
+	VBROADCASTF64X4 (R9)(R10*2), Z17
+	VPERMPS         Z15, Z5, Z18
+	VFMADD231PS     Z18, Z17, Z2
+	VBROADCASTF64X4 (R9)(R11*1), Z17
+	VPERMPS         Z16, Z5, Z18
+	VFMADD231PS     Z18, Z17, Z3
+	ADDQ            DI, R9
+	VBROADCASTF64X4 (R9), Z17
+	VPERMPS         Z13, Z6, Z18
+	VFMADD231PS     Z18, Z17, Z0
+	VBROADCASTF64X4 (R9)(R10*1), Z17
+	VPERMPS         Z14, Z6, Z18
+	VFMADD231PS     Z18, Z17, Z1
+	VBROADCASTF64X4 (R9)(R10*2), Z17
+	VPERMPS         Z15, Z6, Z18
+	VFMADD231PS     Z18, Z17, Z2
+	VBROADCASTF64X4 (R9)(R11*1), Z17
+	VPERMPS         Z16, Z6, Z18
+	VFMADD231PS     Z18, Z17, Z3
+	ADDQ            DI, R9
+	VBROADCASTF64X4 (R9), Z17
+	VPERMPS         Z13, Z7, Z18
+	VFMADD231PS     Z18, Z17, Z0
+	VBROADCASTF64X4 (R9)(R10*1), Z17
+	VPERMPS         Z14, Z7, Z18
+	VFMADD231PS     Z18, Z17, Z1
+	VBROADCASTF64X4 (R9)(R10*2), Z17
+	VPERMPS         Z15, Z7, Z18
+	VFMADD231PS     Z18, Z17, Z2
+	VBROADCASTF64X4 (R9)(R11*1), Z17
+	VPERMPS         Z16, Z7, Z18
+	VFMADD231PS     Z18, Z17, Z3
+	ADDQ            DI, R9
+	VBROADCASTF64X4 (R9), Z17
+	VPERMPS         Z13, Z8, Z18
+	VFMADD231PS     Z18, Z17, Z0
+	VBROADCASTF64X4 (R9)(R10*1), Z17
+	VPERMPS         Z14, Z8, Z18
+	VFMADD231PS     Z18, Z17, Z1
+	VBROADCASTF64X4 (R9)(R10*2), Z17
+	VPERMPS         Z15, Z8, Z18
+	VFMADD231PS     Z18, Z17, Z2
+	VBROADCASTF64X4 (R9)(R11*1), Z17
+	VPERMPS         Z16, Z8, Z18
+	VFMADD231PS     Z18, Z17, Z3
+	ADDQ            DI, R9
+	VBROADCASTF64X4 (R9), Z17
+	VPERMPS         Z13, Z9, Z18
+	VFMADD231PS     Z18, Z17, Z0
+	VBROADCASTF64X4 (R9)(R10*1), Z17
+	VPERMPS         Z14, Z9, Z18
+	VFMADD231PS     Z18, Z17, Z1
+	VBROADCASTF64X4 (R9)(R10*2), Z17
+	VPERMPS         Z15, Z9, Z18
+	VFMADD231PS     Z18, Z17, Z2
+	VBROADCASTF64X4 (R9)(R11*1), Z17
+	VPERMPS         Z16, Z9, Z18
+	VFMADD231PS     Z18, Z17, Z3
+	ADDQ            DI, R9
+	VBROADCASTF64X4 (R9), Z17
+	VPERMPS         Z13, Z10, Z18
+	VFMADD231PS     Z18, Z17, Z0
+	VBROADCASTF64X4 (R9)(R10*1), Z17
+	VPERMPS         Z14, Z10, Z18
+	VFMADD231PS     Z18, Z17, Z1
+	VBROADCASTF64X4 (R9)(R10*2), Z17
+	VPERMPS         Z15, Z10, Z18
+	VFMADD231PS     Z18, Z17, Z2
+	VBROADCASTF64X4 (R9)(R11*1), Z17
+	VPERMPS         Z16, Z10, Z18
+	VFMADD231PS     Z18, Z17, Z3
+	ADDQ            DI, R9
+	VBROADCASTF64X4 (R9), Z17
+	VPERMPS         Z13, Z11, Z18
+	VFMADD231PS     Z18, Z17, Z0
+	VBROADCASTF64X4 (R9)(R10*1), Z17
+	VPERMPS         Z14, Z11, Z18
+	VFMADD231PS     Z18, Z17, Z1
+	VBROADCASTF64X4 (R9)(R10*2), Z17
+	VPERMPS         Z15, Z11, Z18
+	VFMADD231PS     Z18, Z17, Z2
+	VBROADCASTF64X4 (R9)(R11*1), Z17
+	VPERMPS         Z16, Z11, Z18
+	VFMADD231PS     Z18, Z17, Z3
+	ADDQ            DI, R9
+	ADDQ            $+32, CX
+	ADDQ            $+32, BX
+	SUBQ            $+8, R8
+	JGE             chunkKeys
+
+chunkFew:
+	ADDQ         $+8, R8
+	JEQ          chunkNone
+	MOVQ         $+8, R13
+	CMPQ         R8, R13
+	CMOVQLT      R8, R13
+	MOVQ         $+255, R12
+	BZHIQ        R13, R12, R12
+	KMOVW        R12, K1
+	VMOVUPS.Z    (CX), K1, Y13
+	VMOVUPS.Z    (CX)(DX*1), K1, Y14
+	VINSERTF64X4 $0x01, Y14, Z13, Z13
+	VMOVUPS.Z    (CX)(DX*2), K1, Y14
+	VMOVUPS.Z    (CX)(SI*1), K1, Y15
+	VINSERTF64X4 $0x01, Y15, Z14, Z14
+	VMOVUPS.Z    (BX), K1, Y15
+	VMOVUPS.Z    (BX)(DX*1), K1, Y16
+	VINSERTF64X4 $0x01, Y16, Z15, Z15
+	VMOVUPS.Z    (BX)(DX*2), K1, Y16
+	VMOVUPS.Z    (BX)(SI*1), K1, Y17
+	VINSERTF64X4 $0x01, Y17, Z16, Z16
+	LEAQ         (CX)(R8*4), CX
+	LEAQ         (BX)(R8*4), BX
+	VMOVDQA32    Z4, Z17
+
+chunkKey:
+	VBROADCASTF64X4 (R9), Z18
+	VPERMPS         Z13, Z17, Z19
+	VFMADD231PS     Z19, Z18, Z0
+	VBROADCASTF64X4 (R9)(R10*1), Z18
+	VPERMPS         Z14, Z17, Z19
+	VFMADD231PS     Z19, Z18, Z1
+	VBROADCASTF64X4 (R9)(R10*2), Z18
+	VPERMPS         Z15, Z17, Z19
+	VFMADD231PS     Z19, Z18, Z2
+	VBROADCASTF64X4 (R9)(R11*1), Z18
+	VPERMPS         Z16, Z17, Z19
+	VFMADD231PS     Z19, Z18, Z3
+	ADDQ            DI, R9
+	VPADDD          Z12, Z17, Z17
+	DECQ            R8
+	JNE             chunkKey
+
+chunkNone:
+	MOVQ          120(AX), R8
+	ADDQ          $+24, R8
+	MOVQ          R8, 120(AX)
+	CMPQ          R8, 104(AX)
+	JNE           chunkSpan
+	MOVQ          72(AX), CX
+	MOVQ          80(AX), DX
+	LEAQ          (CX)(DX*4), BX
+	LEAQ          (DX)(DX*2), SI
+	VMOVUPS       Y0, (CX)
+	VEXTRACTF64X4 $0x01, Z0, (CX)(DX*1)
+	VMOVUPS       Y1, (CX)(DX*2)
+	VEXTRACTF64X4 $0x01, Z1, (CX)(SI*1)
+	VMOVUPS       Y2, (BX)
+	VEXTRACTF64X4 $0x01, Z2, (BX)(DX*1)
+	VMOVUPS       Y3, (BX)(DX*2)
+	VEXTRACTF64X4 $0x01, Z3, (BX)(SI*1)
+	MOVQ          16(AX), CX
+	IMUL3Q        $+4, CX, CX
+	ADDQ          CX, (AX)
+	MOVQ          64(AX), CX
+	IMUL3Q        $+4, CX, CX
+	ADDQ          CX, 48(AX)
+	MOVQ          88(AX), CX
+	IMUL3Q        $+4, CX, CX
+	ADDQ          CX, 72(AX)
+	SUBQ          $+4, 40(AX)
+	JNE           chunkHeads
+	JMP           end
+
+wider:
 	CMPQ   96(AX), $+16
 	JGT    head
 	MOVQ   56(AX), CX
@@ -671,11 +923,244 @@ end:
 // func mixF32x4AVX512(a *byte)
 // Requires: AVX, AVX512F, AVX512VL, BMI2, CMOV, MMX+
 TEXT ·mixF32x4AVX512(SB), NOSPLIT|NOFRAME, $0-8
-	MOVQ   a+0(FP), AX
-	MOVQ   32(AX), CX
-	IMUL3Q $0x18, CX, CX
-	ADDQ   24(AX), CX
-	MOVQ   CX, 104(AX)
+	MOVQ           a+0(FP), AX
+	MOVQ           32(AX), CX
+	IMUL3Q         $0x18, CX, CX
+	ADDQ           24(AX), CX
+	MOVQ           CX, 104(AX)
+	CMPQ           96(AX), $+8
+	JNE            wider
+	MOVQ           56(AX), CX
+	IMUL3Q         $+4, CX, CX
+	CMPQ           CX, 64(AX)
+	JNE            head
+	MOVQ           80(AX), CX
+	IMUL3Q         $+4, CX, CX
+	CMPQ           CX, 88(AX)
+	JNE            head
+	MOVQ           $+65280, CX
+	KMOVW          CX, K1
+	MOVQ           $+1, CX
+	VPBROADCASTD   CX, Z11
+	MOVQ           $+8, CX
+	VPBROADCASTD.Z CX, K1, Z4
+	VPADDD         Z11, Z4, Z5
+	VPADDD         Z11, Z5, Z6
+	VPADDD         Z11, Z6, Z7
+	VPADDD         Z11, Z7, Z8
+	VPADDD         Z11, Z8, Z9
+	VPADDD         Z11, Z9, Z10
+	VPADDD         Z11, Z10, Z11
+	MOVQ           $+1, CX
+	VPBROADCASTD   CX, Z12
+
+chunkHeads:
+	CMPQ         40(AX), $+2
+	JLT          head
+	MOVQ         72(AX), CX
+	MOVQ         80(AX), DX
+	LEAQ         (CX)(DX*4), BX
+	LEAQ         (DX)(DX*2), SI
+	VMOVUPS      (CX), Y0
+	VINSERTF64X4 $0x01, (CX)(DX*1), Z0, Z0
+	VMOVUPS      (CX)(DX*2), Y1
+	VINSERTF64X4 $0x01, (CX)(SI*1), Z1, Z1
+	VMOVUPS      (BX), Y2
+	VINSERTF64X4 $0x01, (BX)(DX*1), Z2, Z2
+	VMOVUPS      (BX)(DX*2), Y3
+	VINSERTF64X4 $0x01, (BX)(SI*1), Z3, Z3
+	MOVQ         48(AX), CX
+	MOVQ         56(AX), DX
+	LEAQ         (CX)(DX*4), BX
+	LEAQ         (DX)(DX*2), SI
+	MOVQ         8(AX), DI
+	MOVQ         24(AX), R8
+	MOVQ         R8, 120(AX)
+
+chunkSpan:
+	MOVQ 120(AX), R8
+	MOVQ (R8), R9
+	MOVQ 8(R8), R8
+	ADDQ (AX), R9
+	MOVQ 16(AX), R10
+	SUBQ $+8, R8
+	JLT  chunkFew
+
+chunkKeys:
+	VMOVUPS         (CX), Y13
+	VINSERTF64X4    $0x01, (CX)(DX*1), Z13, Z13
+	VMOVUPS         (CX)(DX*2), Y14
+	VINSERTF64X4    $0x01, (CX)(SI*1), Z14, Z14
+	VMOVUPS         (BX), Y15
+	VINSERTF64X4    $0x01, (BX)(DX*1), Z15, Z15
+	VMOVUPS         (BX)(DX*2), Y16
+	VINSERTF64X4    $0x01, (BX)(SI*1), Z16, Z16
+	VBROADCASTF64X4 (R9), Z17
+	VPERMPS         Z13, Z4, Z18
+	VFMADD231PS     Z18, Z17, Z0
+	VPERMPS         Z14, Z4, Z18
+	VFMADD231PS     Z18, Z17, Z1
+	VBROADCASTF64X4 (R9)(R10*1), Z17
+	VPERMPS         Z15, Z4, Z18
+	VFMADD231PS     Z18, Z17, Z2
+	VPERMPS         Z16, Z4, Z18
+	VFMADD231PS     Z18, Z17, Z3
+	ADDQ            DI, R9
+	VBROADCASTF64X4 (R9), Z17
+	VPERMPS         Z13, Z5, Z18
+	VFMADD231PS     Z18, Z17, Z0
+	VPERMPS         Z14, Z5, Z18
+	VFMADD231PS     Z18, Z17, Z1
+	VBROADCASTF64X4 (R9)(R10*1), Z17
+	VPERMPS         Z15, Z5, Z18
+	VFMADD231PS     Z18, Z17, Z2
+	VPERMPS         Z16, Z5, Z18
+	VFMADD231PS     Z18, Z17, Z3
+	ADDQ            DI, R9
+	VBROADCASTF64X4 (R9), Z17
+	VPERMPS         Z13, Z6, Z18
+	VFMADD231PS     Z18, Z17, Z0
+	VPERMPS         Z14, Z6, Z18
+	VFMADD231PS     Z18, Z17, Z1
+	VBROADCASTF64X4 (R9)(R10*1), Z17
+	VPERMPS         Z15, Z6, Z18
+	VFMADD231PS     Z18, Z17, Z2
+	VPERMPS         Z16, Z6, Z18
+	VFMADD231PS     Z18, Z17, Z3
+	ADDQ            DI, R9
+	VBROADCASTF64X4 (R9), Z17
+	VPERMPS         Z13, Z7, Z18
+	VFMADD231PS     Z18, Z17, Z0
+	VPERMPS         Z14, Z7, Z18
+	VFMADD231PS     Z18, Z17, Z1
+	VBROADCASTF64X4 (R9)(R10*1), Z17
+	VPERMPS         Z15, Z7, Z18
+	VFMADD231PS     Z18, Z17, Z2
+	VPERMPS         Z16, Z7, Z18
+	VFMADD231PS     Z18, Z17, Z3
+	ADDQ            DI, R9
+	VBROADCASTF64X4 (R9), Z17
+	VPERMPS         Z13, Z8, Z18
+	VFMADD231PS     Z18, Z17, Z0
+	VPERMPS         Z14, Z8, Z18
+	VFMADD231PS     Z18, Z17, Z1
+	VBROADCASTF64X4 (R9)(R10*1), Z17
+	VPERMPS         Z15, Z8, Z18
+	VFMADD231PS     Z18, Z17, Z2
+	VPERMPS         Z16, Z8, Z18
+	VFMADD231PS     Z18, Z17, Z3
+	ADDQ            DI, R9
+	VBROADCASTF64X4 (R9), Z17
+	VPERMPS         Z13, Z9, Z18
+	VFMADD231PS     Z18, Z17, Z0
+	VPERMPS         Z14, Z9, Z18
+	VFMADD231PS     Z18, Z17, Z1
+	VBROADCASTF64X4 (R9)(R10*1), Z17
+	VPERMPS         Z15, Z9, Z18
+	VFMADD231PS     Z18, Z17, Z2
+	VPERMPS         Z16, Z9, Z18
+	VFMADD231PS     Z18, Z17, Z3
+	ADDQ            DI, R9
+	VBROADCASTF64X4 (R9), Z17
+	VPERMPS         Z13, Z10, Z18
+	VFMADD231PS     Z18, Z17, Z0
+	VPERMPS         Z14, Z10, Z18
+	VFMADD231PS     Z18, Z17, Z1
+	VBROADCASTF64X4 (R9)(R10*1), Z17
+	VPERMPS         Z15, Z10, Z18
+	VFMADD231PS     Z18, Z17, Z2
+	VPERMPS         Z16, Z10, Z18
+	VFMADD231PS     Z18, Z17, Z3
+	ADDQ            DI, R9
+	VBROADCASTF64X4 (R9), Z17
+	VPERMPS         Z13, Z11, Z18
+	VFMADD231PS     Z18, Z17, Z0
+	VPERMPS         Z14, Z11, Z18
+	VFMADD231PS     Z18, Z17, Z1
+	VBROADCASTF64X4 (R9)(R10*1), Z17
+	VPERMPS         Z15, Z11, Z18
+	VFMADD231PS     Z18, Z17, Z2
+	VPERMPS         Z16, Z11, Z18
+	VFMADD231PS     Z18, Z17, Z3
+	ADDQ            DI, R9
+	ADDQ            $+32, CX
+	ADDQ            $+32, BX
+	SUBQ            $+8, R8
+	JGE             chunkKeys
+
+chunkFew:
+	ADDQ         $+8, R8
+	JEQ          chunkNone
+	MOVQ         $+8, R12
+	CMPQ         R8, R12
+	CMOVQLT      R8, R12
+	MOVQ         $+255, R11
+	BZHIQ        R12, R11, R11
+	KMOVW        R11, K1
+	VMOVUPS.Z    (CX), K1, Y13
+	VMOVUPS.Z    (CX)(DX*1), K1, Y14
+	VINSERTF64X4 $0x01, Y14, Z13, Z13
+	VMOVUPS.Z    (CX)(DX*2), K1, Y14
+	VMOVUPS.Z    (CX)(SI*1), K1, Y15
+	VINSERTF64X4 $0x01, Y15, Z14, Z14
+	VMOVUPS.Z    (BX), K1, Y15
+	VMOVUPS.Z    (BX)(DX*1), K1, Y16
+	VINSERTF64X4 $0x01, Y16, Z15, Z15
+	VMOVUPS.Z    (BX)(DX*2), K1, Y16
+	VMOVUPS.Z    (BX)(SI*1), K1, Y17
+	VINSERTF64X4 $0x01, Y17, Z16, Z16
+	LEAQ         (CX)(R8*4), CX
+	LEAQ         (BX)(R8*4), BX
+	VMOVDQA32    Z4, Z17
+
+chunkKey:
+	VBROADCASTF64X4 (R9), Z18
+	VPERMPS         Z13, Z17, Z19
+	VFMADD231PS     Z19, Z18, Z0
+	VPERMPS         Z14, Z17, Z19
+	VFMADD231PS     Z19, Z18, Z1
+	VBROADCASTF64X4 (R9)(R10*1), Z18
+	VPERMPS         Z15, Z17, Z19
+	VFMADD231PS     Z19, Z18, Z2
+	VPERMPS         Z16, Z17, Z19
+	VFMADD231PS     Z19, Z18, Z3
+	ADDQ            DI, R9
+	VPADDD          Z12, Z17, Z17
+	DECQ            R8
+	JNE             chunkKey
+
+chunkNone:
+	MOVQ          120(AX), R8
+	ADDQ          $+24, R8
+	MOVQ          R8, 120(AX)
+	CMPQ          R8, 104(AX)
+	JNE           chunkSpan
+	MOVQ          72(AX), CX
+	MOVQ          80(AX), DX
+	LEAQ          (CX)(DX*4), BX
+	LEAQ          (DX)(DX*2), SI
+	VMOVUPS       Y0, (CX)
+	VEXTRACTF64X4 $0x01, Z0, (CX)(DX*1)
+	VMOVUPS       Y1, (CX)(DX*2)
+	VEXTRACTF64X4 $0x01, Z1, (CX)(SI*1)
+	VMOVUPS       Y2, (BX)
+	VEXTRACTF64X4 $0x01, Z2, (BX)(DX*1)
+	VMOVUPS       Y3, (BX)(DX*2)
+	VEXTRACTF64X4 $0x01, Z3, (BX)(SI*1)
+	MOVQ          16(AX), CX
+	IMUL3Q        $+2, CX, CX
+	ADDQ          CX, (AX)
+	MOVQ          64(AX), CX
+	IMUL3Q        $+2, CX, CX
+	ADDQ          CX, 48(AX)
+	MOVQ          88(AX), CX
+	IMUL3Q        $+2, CX, CX
+	ADDQ          CX, 72(AX)
+	SUBQ          $+2, 40(AX)
+	JNE           chunkHeads
+	JMP           end
+
+wider:
 	CMPQ   96(AX), $+16
 	JGT    head
 	MOVQ   56(AX), CX
@@ -1041,14 +1526,234 @@ end:
 	RET
 
 // func mixF32x8AVX512(a *byte)
-// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
+// Requires: AVX, AVX512F, AVX512VL, BMI2, CMOV, MMX+
 TEXT ·mixF32x8AVX512(SB), NOSPLIT|NOFRAME, $0-8
-	MOVQ   a+0(FP), AX
-	MOVQ   32(AX), CX
-	IMUL3Q $0x18, CX, CX
-	ADDQ   24(AX), CX
-	MOVQ   CX, 104(AX)
+	MOVQ           a+0(FP), AX
+	MOVQ           32(AX), CX
+	IMUL3Q         $0x18, CX, CX
+	ADDQ           24(AX), CX
+	MOVQ           CX, 104(AX)
+	CMPQ           96(AX), $+8
+	JNE            wider
+	MOVQ           56(AX), CX
+	IMUL3Q         $+8, CX, CX
+	CMPQ           CX, 64(AX)
+	JNE            head
+	MOVQ           80(AX), CX
+	IMUL3Q         $+8, CX, CX
+	CMPQ           CX, 88(AX)
+	JNE            head
+	MOVQ           $+65280, CX
+	KMOVW          CX, K1
+	MOVQ           $+1, CX
+	VPBROADCASTD   CX, Z11
+	MOVQ           $+8, CX
+	VPBROADCASTD.Z CX, K1, Z4
+	VPADDD         Z11, Z4, Z5
+	VPADDD         Z11, Z5, Z6
+	VPADDD         Z11, Z6, Z7
+	VPADDD         Z11, Z7, Z8
+	VPADDD         Z11, Z8, Z9
+	VPADDD         Z11, Z9, Z10
+	VPADDD         Z11, Z10, Z11
+	MOVQ           $+1, CX
+	VPBROADCASTD   CX, Z12
 
+chunkHeads:
+	CMPQ         40(AX), $+1
+	JLT          head
+	MOVQ         72(AX), CX
+	MOVQ         80(AX), DX
+	LEAQ         (CX)(DX*4), BX
+	LEAQ         (DX)(DX*2), SI
+	VMOVUPS      (CX), Y0
+	VINSERTF64X4 $0x01, (CX)(DX*1), Z0, Z0
+	VMOVUPS      (CX)(DX*2), Y1
+	VINSERTF64X4 $0x01, (CX)(SI*1), Z1, Z1
+	VMOVUPS      (BX), Y2
+	VINSERTF64X4 $0x01, (BX)(DX*1), Z2, Z2
+	VMOVUPS      (BX)(DX*2), Y3
+	VINSERTF64X4 $0x01, (BX)(SI*1), Z3, Z3
+	MOVQ         48(AX), CX
+	MOVQ         56(AX), DX
+	LEAQ         (CX)(DX*4), BX
+	LEAQ         (DX)(DX*2), SI
+	MOVQ         8(AX), DI
+	MOVQ         24(AX), R8
+	MOVQ         R8, 120(AX)
+
+chunkSpan:
+	MOVQ 120(AX), R8
+	MOVQ (R8), R9
+	MOVQ 8(R8), R8
+	ADDQ (AX), R9
+	MOVQ 16(AX), R10
+	SUBQ $+8, R8
+	JLT  chunkFew
+
+chunkKeys:
+	VMOVUPS         (CX), Y13
+	VINSERTF64X4    $0x01, (CX)(DX*1), Z13, Z13
+	VMOVUPS         (CX)(DX*2), Y14
+	VINSERTF64X4    $0x01, (CX)(SI*1), Z14, Z14
+	VMOVUPS         (BX), Y15
+	VINSERTF64X4    $0x01, (BX)(DX*1), Z15, Z15
+	VMOVUPS         (BX)(DX*2), Y16
+	VINSERTF64X4    $0x01, (BX)(SI*1), Z16, Z16
+	VBROADCASTF64X4 (R9), Z17
+	VPERMPS         Z13, Z4, Z18
+	VFMADD231PS     Z18, Z17, Z0
+	VPERMPS         Z14, Z4, Z18
+	VFMADD231PS     Z18, Z17, Z1
+	VPERMPS         Z15, Z4, Z18
+	VFMADD231PS     Z18, Z17, Z2
+	VPERMPS         Z16, Z4, Z18
+	VFMADD231PS     Z18, Z17, Z3
+	ADDQ            DI, R9
+	VBROADCASTF64X4 (R9), Z17
+	VPERMPS         Z13, Z5, Z18
+	VFMADD231PS     Z18, Z17, Z0
+	VPERMPS         Z14, Z5, Z18
+	VFMADD231PS     Z18, Z17, Z1
+	VPERMPS         Z15, Z5, Z18
+	VFMADD231PS     Z18, Z17, Z2
+	VPERMPS         Z16, Z5, Z18
+	VFMADD231PS     Z18, Z17, Z3
+	ADDQ            DI, R9
+	VBROADCASTF64X4 (R9), Z17
+	VPERMPS         Z13, Z6, Z18
+	VFMADD231PS     Z18, Z17, Z0
+	VPERMPS         Z14, Z6, Z18
+	VFMADD231PS     Z18, Z17, Z1
+	VPERMPS         Z15, Z6, Z18
+	VFMADD231PS     Z18, Z17, Z2
+	VPERMPS         Z16, Z6, Z18
+	VFMADD231PS     Z18, Z17, Z3
+	ADDQ            DI, R9
+	VBROADCASTF64X4 (R9), Z17
+	VPERMPS         Z13, Z7, Z18
+	VFMADD231PS     Z18, Z17, Z0
+	VPERMPS         Z14, Z7, Z18
+	VFMADD231PS     Z18, Z17, Z1
+	VPERMPS         Z15, Z7, Z18
+	VFMADD231PS     Z18, Z17, Z2
+	VPERMPS         Z16, Z7, Z18
+	VFMADD231PS     Z18, Z17, Z3
+	ADDQ            DI, R9
+	VBROADCASTF64X4 (R9), Z17
+	VPERMPS         Z13, Z8, Z18
+	VFMADD231PS     Z18, Z17, Z0
+	VPERMPS         Z14, Z8, Z18
+	VFMADD231PS     Z18, Z17, Z1
+	VPERMPS         Z15, Z8, Z18
+	VFMADD231PS     Z18, Z17, Z2
+	VPERMPS         Z16, Z8, Z18
+	VFMADD231PS     Z18, Z17, Z3
+	ADDQ            DI, R9
+	VBROADCASTF64X4 (R9), Z17
+	VPERMPS         Z13, Z9, Z18
+	VFMADD231PS     Z18, Z17, Z0
+	VPERMPS         Z14, Z9, Z18
+	VFMADD231PS     Z18, Z17, Z1
+	VPERMPS         Z15, Z9, Z18
+	VFMADD231PS     Z18, Z17, Z2
+	VPERMPS         Z16, Z9, Z18
+	VFMADD231PS     Z18, Z17, Z3
+	ADDQ            DI, R9
+	VBROADCASTF64X4 (R9), Z17
+	VPERMPS         Z13, Z10, Z18
+	VFMADD231PS     Z18, Z17, Z0
+	VPERMPS         Z14, Z10, Z18
+	VFMADD231PS     Z18, Z17, Z1
+	VPERMPS         Z15, Z10, Z18
+	VFMADD231PS     Z18, Z17, Z2
+	VPERMPS         Z16, Z10, Z18
+	VFMADD231PS     Z18, Z17, Z3
+	ADDQ            DI, R9
+	VBROADCASTF64X4 (R9), Z17
+	VPERMPS         Z13, Z11, Z18
+	VFMADD231PS     Z18, Z17, Z0
+	VPERMPS         Z14, Z11, Z18
+	VFMADD231PS     Z18, Z17, Z1
+	VPERMPS         Z15, Z11, Z18
+	VFMADD231PS     Z18, Z17, Z2
+	VPERMPS         Z16, Z11, Z18
+	VFMADD231PS     Z18, Z17, Z3
+	ADDQ            DI, R9
+	ADDQ            $+32, CX
+	ADDQ            $+32, BX
+	SUBQ            $+8, R8
+	JGE             chunkKeys
+
+chunkFew:
+	ADDQ         $+8, R8
+	JEQ          chunkNone
+	MOVQ         $+8, R11
+	CMPQ         R8, R11
+	CMOVQLT      R8, R11
+	MOVQ         $+255, R10
+	BZHIQ        R11, R10, R10
+	KMOVW        R10, K1
+	VMOVUPS.Z    (CX), K1, Y13
+	VMOVUPS.Z    (CX)(DX*1), K1, Y14
+	VINSERTF64X4 $0x01, Y14, Z13, Z13
+	VMOVUPS.Z    (CX)(DX*2), K1, Y14
+	VMOVUPS.Z    (CX)(SI*1), K1, Y15
+	VINSERTF64X4 $0x01, Y15, Z14, Z14
+	VMOVUPS.Z    (BX), K1, Y15
+	VMOVUPS.Z    (BX)(DX*1), K1, Y16
+	VINSERTF64X4 $0x01, Y16, Z15, Z15
+	VMOVUPS.Z    (BX)(DX*2), K1, Y16
+	VMOVUPS.Z    (BX)(SI*1), K1, Y17
+	VINSERTF64X4 $0x01, Y17, Z16, Z16
+	LEAQ         (CX)(R8*4), CX
+	LEAQ         (BX)(R8*4), BX
+	VMOVDQA32    Z4, Z17
+
+chunkKey:
+	VBROADCASTF64X4 (R9), Z18
+	VPERMPS         Z13, Z17, Z19
+	VFMADD231PS     Z19, Z18, Z0
+	VPERMPS         Z14, Z17, Z19
+	VFMADD231PS     Z19, Z18, Z1
+	VPERMPS         Z15, Z17, Z19
+	VFMADD231PS     Z19, Z18, Z2
+	VPERMPS         Z16, Z17, Z19
+	VFMADD231PS     Z19, Z18, Z3
+	ADDQ            DI, R9
+	VPADDD          Z12, Z17, Z17
+	DECQ            R8
+	JNE             chunkKey
+
+chunkNone:
+	MOVQ          120(AX), R8
+	ADDQ          $+24, R8
+	MOVQ          R8, 120(AX)
+	CMPQ          R8, 104(AX)
+	JNE           chunkSpan
+	MOVQ          72(AX), CX
+	MOVQ          80(AX), DX
+	LEAQ          (CX)(DX*4), BX
+	LEAQ          (DX)(DX*2), SI
+	VMOVUPS       Y0, (CX)
+	VEXTRACTF64X4 $0x01, Z0, (CX)(DX*1)
+	VMOVUPS       Y1, (CX)(DX*2)
+	VEXTRACTF64X4 $0x01, Z1, (CX)(SI*1)
+	VMOVUPS       Y2, (BX)
+	VEXTRACTF64X4 $0x01, Z2, (BX)(DX*1)
+	VMOVUPS       Y3, (BX)(DX*2)
+	VEXTRACTF64X4 $0x01, Z3, (BX)(SI*1)
+	MOVQ          16(AX), CX
+	ADDQ          CX, (AX)
+	MOVQ          64(AX), CX
+	ADDQ          CX, 48(AX)
+	MOVQ          88(AX), CX
+	ADDQ          CX, 72(AX)
+	SUBQ          $+1, 40(AX)
+	JNE           chunkHeads
+	JMP           end
+
+wider:
 head:
 	MOVQ (AX), CX
 	MOVQ 72(AX), DX
@@ -1257,6 +1962,8 @@ done:
 	ADDQ CX, 72(AX)
 	SUBQ $+1, 40(AX)
 	JNE  head
+
+end:
 	VZEROUPPER
 	RET
 
@@ -1606,11 +2313,299 @@ end:
 // func mixF16x2AVX512(a *byte)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, CMOV, F16C, MMX+
 TEXT ·mixF16x2AVX512(SB), NOSPLIT|NOFRAME, $0-8
-	MOVQ   a+0(FP), AX
-	MOVQ   32(AX), CX
-	IMUL3Q $0x18, CX, CX
-	ADDQ   24(AX), CX
-	MOVQ   CX, 104(AX)
+	MOVQ           a+0(FP), AX
+	MOVQ           32(AX), CX
+	IMUL3Q         $0x18, CX, CX
+	ADDQ           24(AX), CX
+	MOVQ           CX, 104(AX)
+	CMPQ           96(AX), $+8
+	JNE            wider
+	MOVQ           56(AX), CX
+	IMUL3Q         $+2, CX, CX
+	CMPQ           CX, 64(AX)
+	JNE            head
+	MOVQ           80(AX), CX
+	IMUL3Q         $+2, CX, CX
+	CMPQ           CX, 88(AX)
+	JNE            head
+	MOVQ           $+65280, CX
+	KMOVW          CX, K1
+	MOVQ           $+1, CX
+	VPBROADCASTD   CX, Z11
+	MOVQ           $+8, CX
+	VPBROADCASTD.Z CX, K1, Z4
+	VPADDD         Z11, Z4, Z5
+	VPADDD         Z11, Z5, Z6
+	VPADDD         Z11, Z6, Z7
+	VPADDD         Z11, Z7, Z8
+	VPADDD         Z11, Z8, Z9
+	VPADDD         Z11, Z9, Z10
+	VPADDD         Z11, Z10, Z11
+	MOVQ           $+1, CX
+	VPBROADCASTD   CX, Z12
+
+chunkHeads:
+	CMPQ         40(AX), $+4
+	JLT          head
+	MOVQ         72(AX), CX
+	MOVQ         80(AX), DX
+	LEAQ         (CX)(DX*4), BX
+	LEAQ         (DX)(DX*2), SI
+	VMOVUPS      (CX), Y0
+	VINSERTF64X4 $0x01, (CX)(DX*1), Z0, Z0
+	VMOVUPS      (CX)(DX*2), Y1
+	VINSERTF64X4 $0x01, (CX)(SI*1), Z1, Z1
+	VMOVUPS      (BX), Y2
+	VINSERTF64X4 $0x01, (BX)(DX*1), Z2, Z2
+	VMOVUPS      (BX)(DX*2), Y3
+	VINSERTF64X4 $0x01, (BX)(SI*1), Z3, Z3
+	MOVQ         48(AX), CX
+	MOVQ         56(AX), DX
+	LEAQ         (CX)(DX*4), BX
+	LEAQ         (DX)(DX*2), SI
+	MOVQ         8(AX), DI
+	MOVQ         24(AX), R8
+	MOVQ         R8, 120(AX)
+
+chunkSpan:
+	MOVQ 120(AX), R8
+	MOVQ (R8), R9
+	MOVQ 8(R8), R8
+	ADDQ (AX), R9
+	MOVQ 16(AX), R10
+	LEAQ (R10)(R10*2), R11
+	SUBQ $+8, R8
+	JLT  chunkFew
+
+chunkKeys:
+	VMOVUPS         (CX), Y13
+	VINSERTF64X4    $0x01, (CX)(DX*1), Z13, Z13
+	VMOVUPS         (CX)(DX*2), Y14
+	VINSERTF64X4    $0x01, (CX)(SI*1), Z14, Z14
+	VMOVUPS         (BX), Y15
+	VINSERTF64X4    $0x01, (BX)(DX*1), Z15, Z15
+	VMOVUPS         (BX)(DX*2), Y16
+	VINSERTF64X4    $0x01, (BX)(SI*1), Z16, Z16
+	VBROADCASTI32X4 (R9), Y17
+	VCVTPH2PS       Y17, Z17
+	VPERMPS         Z13, Z4, Z18
+	VFMADD231PS     Z18, Z17, Z0
+	VBROADCASTI32X4 (R9)(R10*1), Y17
+	VCVTPH2PS       Y17, Z17
+	VPERMPS         Z14, Z4, Z18
+	VFMADD231PS     Z18, Z17, Z1
+	VBROADCASTI32X4 (R9)(R10*2), Y17
+	VCVTPH2PS       Y17, Z17
+	VPERMPS         Z15, Z4, Z18
+	VFMADD231PS     Z18, Z17, Z2
+	VBROADCASTI32X4 (R9)(R11*1), Y17
+	VCVTPH2PS       Y17, Z17
+	VPERMPS         Z16, Z4, Z18
+	VFMADD231PS     Z18, Z17, Z3
+	ADDQ            DI, R9
+	VBROADCASTI32X4 (R9), Y17
+	VCVTPH2PS       Y17, Z17
+	VPERMPS         Z13, Z5, Z18
+	VFMADD231PS     Z18, Z17, Z0
+	VBROADCASTI32X4 (R9)(R10*1), Y17
+	VCVTPH2PS       Y17, Z17
+	VPERMPS         Z14, Z5, Z18
+	VFMADD231PS     Z18, Z17, Z1
+	VBROADCASTI32X4 (R9)(R10*2), Y17
+	VCVTPH2PS       Y17, Z17
+	VPERMPS         Z15, Z5, Z18
+	VFMADD231PS     Z18, Z17, Z2
+	VBROADCASTI32X4 (R9)(R11*1), Y17
+	VCVTPH2PS       Y17, Z17
+	VPERMPS         Z16, Z5, Z18
+	VFMADD231PS     Z18, Z17, Z3
+	ADDQ            DI, R9
+	VBROADCASTI32X4 (R9), Y17
+	VCVTPH2PS       Y17, Z17
+	VPERMPS         Z13, Z6, Z18
+	VFMADD231PS     Z18, Z17, Z0
+	VBROADCASTI32X4 (R9)(R10*1), Y17
+	VCVTPH2PS       Y17, Z17
+	VPERMPS         Z14, Z6, Z18
+	VFMADD231PS     Z18, Z17, Z1
+	VBROADCASTI32X4 (R9)(R10*2), Y17
+	VCVTPH2PS       Y17, Z17
+	VPERMPS         Z15, Z6, Z18
+	VFMADD231PS     Z18, Z17, Z2
+	VBROADCASTI32X4 (R9)(R11*1), Y17
+	VCVTPH2PS       Y17, Z17
+	VPERMPS         Z16, Z6, Z18
+	VFMADD231PS     Z18, Z17, Z3
+	ADDQ            DI, R9
+	VBROADCASTI32X4 (R9), Y17
+	VCVTPH2PS       Y17, Z17
+	VPERMPS         Z13, Z7, Z18
+	VFMADD231PS     Z18, Z17, Z0
+	VBROADCASTI32X4 (R9)(R10*1), Y17
+	VCVTPH2PS       Y17, Z17
+	VPERMPS         Z14, Z7, Z18
+	VFMADD231PS     Z18, Z17, Z1
+	VBROADCASTI32X4 (R9)(R10*2), Y17
+	VCVTPH2PS       Y17, Z17
+	VPERMPS         Z15, Z7, Z18
+	VFMADD231PS     Z18, Z17, Z2
+	VBROADCASTI32X4 (R9)(R11*1), Y17
+	VCVTPH2PS       Y17, Z17
+	VPERMPS         Z16, Z7, Z18
+	VFMADD231PS     Z18, Z17, Z3
+	ADDQ            DI, R9
+	VBROADCASTI32X4 (R9), Y17
+	VCVTPH2PS       Y17, Z17
+	VPERMPS         Z13, Z8, Z18
+	VFMADD231PS     Z18, Z17, Z0
+	VBROADCASTI32X4 (R9)(R10*1), Y17
+	VCVTPH2PS       Y17, Z17
+	VPERMPS         Z14, Z8, Z18
+	VFMADD231PS     Z18, Z17, Z1
+	VBROADCASTI32X4 (R9)(R10*2), Y17
+	VCVTPH2PS       Y17, Z17
+	VPERMPS         Z15, Z8, Z18
+	VFMADD231PS     Z18, Z17, Z2
+	VBROADCASTI32X4 (R9)(R11*1), Y17
+	VCVTPH2PS       Y17, Z17
+	VPERMPS         Z16, Z8, Z18
+	VFMADD231PS     Z18, Z17, Z3
+	ADDQ            DI, R9
+	VBROADCASTI32X4 (R9), Y17
+	VCVTPH2PS       Y17, Z17
+	VPERMPS         Z13, Z9, Z18
+	VFMADD231PS     Z18, Z17, Z0
+	VBROADCASTI32X4 (R9)(R10*1), Y17
+	VCVTPH2PS       Y17, Z17
+	VPERMPS         Z14, Z9, Z18
+	VFMADD231PS     Z18, Z17, Z1
+	VBROADCASTI32X4 (R9)(R10*2), Y17
+	VCVTPH2PS       Y17, Z17
+	VPERMPS         Z15, Z9, Z18
+	VFMADD231PS     Z18, Z17, Z2
+	VBROADCASTI32X4 (R9)(R11*1), Y17
+	VCVTPH2PS       Y17, Z17
+	VPERMPS         Z16, Z9, Z18
+	VFMADD231PS     Z18, Z17, Z3
+	ADDQ            DI, R9
+	VBROADCASTI32X4 (R9), Y17
+	VCVTPH2PS       Y17, Z17
+	VPERMPS         Z13, Z10, Z18
+	VFMADD231PS     Z18, Z17, Z0
+	VBROADCASTI32X4 (R9)(R10*1), Y17
+	VCVTPH2PS       Y17, Z17
+	VPERMPS         Z14, Z10, Z18
+	VFMADD231PS     Z18, Z17, Z1
+	VBROADCASTI32X4 (R9)(R10*2), Y17
+	VCVTPH2PS       Y17, Z17
+	VPERMPS         Z15, Z10, Z18
+	VFMADD231PS     Z18, Z17, Z2
+	VBROADCASTI32X4 (R9)(R11*1), Y17
+	VCVTPH2PS       Y17, Z17
+	VPERMPS         Z16, Z10, Z18
+	VFMADD231PS     Z18, Z17, Z3
+	ADDQ            DI, R9
+	VBROADCASTI32X4 (R9), Y17
+	VCVTPH2PS       Y17, Z17
+	VPERMPS         Z13, Z11, Z18
+	VFMADD231PS     Z18, Z17, Z0
+	VBROADCASTI32X4 (R9)(R10*1), Y13
+	VCVTPH2PS       Y13, Z17
+	VPERMPS         Z14, Z11, Z18
+	VFMADD231PS     Z18, Z17, Z1
+	VBROADCASTI32X4 (R9)(R10*2), Y13
+	VCVTPH2PS       Y13, Z17
+	VPERMPS         Z15, Z11, Z18
+	VFMADD231PS     Z18, Z17, Z2
+	VBROADCASTI32X4 (R9)(R11*1), Y13
+	VCVTPH2PS       Y13, Z17
+	VPERMPS         Z16, Z11, Z18
+	VFMADD231PS     Z18, Z17, Z3
+	ADDQ            DI, R9
+	ADDQ            $+32, CX
+	ADDQ            $+32, BX
+	SUBQ            $+8, R8
+	JGE             chunkKeys
+
+chunkFew:
+	ADDQ         $+8, R8
+	JEQ          chunkNone
+	MOVQ         $+8, R13
+	CMPQ         R8, R13
+	CMOVQLT      R8, R13
+	MOVQ         $+255, R12
+	BZHIQ        R13, R12, R12
+	KMOVW        R12, K1
+	VMOVUPS.Z    (CX), K1, Y13
+	VMOVUPS.Z    (CX)(DX*1), K1, Y14
+	VINSERTF64X4 $0x01, Y14, Z13, Z13
+	VMOVUPS.Z    (CX)(DX*2), K1, Y14
+	VMOVUPS.Z    (CX)(SI*1), K1, Y15
+	VINSERTF64X4 $0x01, Y15, Z14, Z14
+	VMOVUPS.Z    (BX), K1, Y15
+	VMOVUPS.Z    (BX)(DX*1), K1, Y16
+	VINSERTF64X4 $0x01, Y16, Z15, Z15
+	VMOVUPS.Z    (BX)(DX*2), K1, Y16
+	VMOVUPS.Z    (BX)(SI*1), K1, Y17
+	VINSERTF64X4 $0x01, Y17, Z16, Z16
+	LEAQ         (CX)(R8*4), CX
+	LEAQ         (BX)(R8*4), BX
+	VMOVDQA32    Z4, Z17
+
+chunkKey:
+	VBROADCASTI32X4 (R9), Y18
+	VCVTPH2PS       Y18, Z18
+	VPERMPS         Z13, Z17, Z19
+	VFMADD231PS     Z19, Z18, Z0
+	VBROADCASTI32X4 (R9)(R10*1), Y18
+	VCVTPH2PS       Y18, Z18
+	VPERMPS         Z14, Z17, Z19
+	VFMADD231PS     Z19, Z18, Z1
+	VBROADCASTI32X4 (R9)(R10*2), Y18
+	VCVTPH2PS       Y18, Z18
+	VPERMPS         Z15, Z17, Z19
+	VFMADD231PS     Z19, Z18, Z2
+	VBROADCASTI32X4 (R9)(R11*1), Y18
+	VCVTPH2PS       Y18, Z18
+	VPERMPS         Z16, Z17, Z19
+	VFMADD231PS     Z19, Z18, Z3
+	ADDQ            DI, R9
+	VPADDD          Z12, Z17, Z17
+	DECQ            R8
+	JNE             chunkKey
+
+chunkNone:
+	MOVQ          120(AX), R8
+	ADDQ          $+24, R8
+	MOVQ          R8, 120(AX)
+	CMPQ          R8, 104(AX)
+	JNE           chunkSpan
+	MOVQ          72(AX), CX
+	MOVQ          80(AX), DX
+	LEAQ          (CX)(DX*4), BX
+	LEAQ          (DX)(DX*2), SI
+	VMOVUPS       Y0, (CX)
+	VEXTRACTF64X4 $0x01, Z0, (CX)(DX*1)
+	VMOVUPS       Y1, (CX)(DX*2)
+	VEXTRACTF64X4 $0x01, Z1, (CX)(SI*1)
+	VMOVUPS       Y2, (BX)
+	VEXTRACTF64X4 $0x01, Z2, (BX)(DX*1)
+	VMOVUPS       Y3, (BX)(DX*2)
+	VEXTRACTF64X4 $0x01, Z3, (BX)(SI*1)
+	MOVQ          16(AX), CX
+	IMUL3Q        $+4, CX, CX
+	ADDQ          CX, (AX)
+	MOVQ          64(AX), CX
+	IMUL3Q        $+4, CX, CX
+	ADDQ          CX, 48(AX)
+	MOVQ          88(AX), CX
+	IMUL3Q        $+4, CX, CX
+	ADDQ          CX, 72(AX)
+	SUBQ          $+4, 40(AX)
+	JNE           chunkHeads
+	JMP           end
+
+wider:
 	CMPQ   96(AX), $+16
 	JGT    head
 	MOVQ   56(AX), CX
@@ -1949,11 +2944,262 @@ end:
 // func mixF16x4AVX512(a *byte)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, CMOV, F16C, MMX+
 TEXT ·mixF16x4AVX512(SB), NOSPLIT|NOFRAME, $0-8
-	MOVQ   a+0(FP), AX
-	MOVQ   32(AX), CX
-	IMUL3Q $0x18, CX, CX
-	ADDQ   24(AX), CX
-	MOVQ   CX, 104(AX)
+	MOVQ           a+0(FP), AX
+	MOVQ           32(AX), CX
+	IMUL3Q         $0x18, CX, CX
+	ADDQ           24(AX), CX
+	MOVQ           CX, 104(AX)
+	CMPQ           96(AX), $+8
+	JNE            wider
+	MOVQ           56(AX), CX
+	IMUL3Q         $+4, CX, CX
+	CMPQ           CX, 64(AX)
+	JNE            head
+	MOVQ           80(AX), CX
+	IMUL3Q         $+4, CX, CX
+	CMPQ           CX, 88(AX)
+	JNE            head
+	MOVQ           $+65280, CX
+	KMOVW          CX, K1
+	MOVQ           $+1, CX
+	VPBROADCASTD   CX, Z11
+	MOVQ           $+8, CX
+	VPBROADCASTD.Z CX, K1, Z4
+	VPADDD         Z11, Z4, Z5
+	VPADDD         Z11, Z5, Z6
+	VPADDD         Z11, Z6, Z7
+	VPADDD         Z11, Z7, Z8
+	VPADDD         Z11, Z8, Z9
+	VPADDD         Z11, Z9, Z10
+	VPADDD         Z11, Z10, Z11
+	MOVQ           $+1, CX
+	VPBROADCASTD   CX, Z12
+
+chunkHeads:
+	CMPQ         40(AX), $+2
+	JLT          head
+	MOVQ         72(AX), CX
+	MOVQ         80(AX), DX
+	LEAQ         (CX)(DX*4), BX
+	LEAQ         (DX)(DX*2), SI
+	VMOVUPS      (CX), Y0
+	VINSERTF64X4 $0x01, (CX)(DX*1), Z0, Z0
+	VMOVUPS      (CX)(DX*2), Y1
+	VINSERTF64X4 $0x01, (CX)(SI*1), Z1, Z1
+	VMOVUPS      (BX), Y2
+	VINSERTF64X4 $0x01, (BX)(DX*1), Z2, Z2
+	VMOVUPS      (BX)(DX*2), Y3
+	VINSERTF64X4 $0x01, (BX)(SI*1), Z3, Z3
+	MOVQ         48(AX), CX
+	MOVQ         56(AX), DX
+	LEAQ         (CX)(DX*4), BX
+	LEAQ         (DX)(DX*2), SI
+	MOVQ         8(AX), DI
+	MOVQ         24(AX), R8
+	MOVQ         R8, 120(AX)
+
+chunkSpan:
+	MOVQ 120(AX), R8
+	MOVQ (R8), R9
+	MOVQ 8(R8), R8
+	ADDQ (AX), R9
+	MOVQ 16(AX), R10
+	SUBQ $+8, R8
+	JLT  chunkFew
+
+chunkKeys:
+	VMOVUPS         (CX), Y13
+	VINSERTF64X4    $0x01, (CX)(DX*1), Z13, Z13
+	VMOVUPS         (CX)(DX*2), Y14
+	VINSERTF64X4    $0x01, (CX)(SI*1), Z14, Z14
+	VMOVUPS         (BX), Y15
+	VINSERTF64X4    $0x01, (BX)(DX*1), Z15, Z15
+	VMOVUPS         (BX)(DX*2), Y16
+	VINSERTF64X4    $0x01, (BX)(SI*1), Z16, Z16
+	VBROADCASTI32X4 (R9), Y17
+	VCVTPH2PS       Y17, Z17
+	VPERMPS         Z13, Z4, Z18
+	VFMADD231PS     Z18, Z17, Z0
+	VPERMPS         Z14, Z4, Z18
+	VFMADD231PS     Z18, Z17, Z1
+	VBROADCASTI32X4 (R9)(R10*1), Y17
+	VCVTPH2PS       Y17, Z17
+	VPERMPS         Z15, Z4, Z18
+	VFMADD231PS     Z18, Z17, Z2
+	VPERMPS         Z16, Z4, Z18
+	VFMADD231PS     Z18, Z17, Z3
+	ADDQ            DI, R9
+	VBROADCASTI32X4 (R9), Y17
+	VCVTPH2PS       Y17, Z17
+	VPERMPS         Z13, Z5, Z18
+	VFMADD231PS     Z18, Z17, Z0
+	VPERMPS         Z14, Z5, Z18
+	VFMADD231PS     Z18, Z17, Z1
+	VBROADCASTI32X4 (R9)(R10*1), Y17
+	VCVTPH2PS       Y17, Z17
+	VPERMPS         Z15, Z5, Z18
+	VFMADD231PS     Z18, Z17, Z2
+	VPERMPS         Z16, Z5, Z18
+	VFMADD231PS     Z18, Z17, Z3
+	ADDQ            DI, R9
+	VBROADCASTI32X4 (R9), Y17
+	VCVTPH2PS       Y17, Z17
+	VPERMPS         Z13, Z6, Z18
+	VFMADD231PS     Z18, Z17, Z0
+	VPERMPS         Z14, Z6, Z18
+	VFMADD231PS     Z18, Z17, Z1
+	VBROADCASTI32X4 (R9)(R10*1), Y17
+	VCVTPH2PS       Y17, Z17
+	VPERMPS         Z15, Z6, Z18
+	VFMADD231PS     Z18, Z17, Z2
+	VPERMPS         Z16, Z6, Z18
+	VFMADD231PS     Z18, Z17, Z3
+	ADDQ            DI, R9
+	VBROADCASTI32X4 (R9), Y17
+	VCVTPH2PS       Y17, Z17
+	VPERMPS         Z13, Z7, Z18
+	VFMADD231PS     Z18, Z17, Z0
+	VPERMPS         Z14, Z7, Z18
+	VFMADD231PS     Z18, Z17, Z1
+	VBROADCASTI32X4 (R9)(R10*1), Y17
+	VCVTPH2PS       Y17, Z17
+	VPERMPS         Z15, Z7, Z18
+	VFMADD231PS     Z18, Z17, Z2
+	VPERMPS         Z16, Z7, Z18
+	VFMADD231PS     Z18, Z17, Z3
+	ADDQ            DI, R9
+	VBROADCASTI32X4 (R9), Y17
+	VCVTPH2PS       Y17, Z17
+	VPERMPS         Z13, Z8, Z18
+	VFMADD231PS     Z18, Z17, Z0
+	VPERMPS         Z14, Z8, Z18
+	VFMADD231PS     Z18, Z17, Z1
+	VBROADCASTI32X4 (R9)(R10*1), Y17
+	VCVTPH2PS       Y17, Z17
+	VPERMPS         Z15, Z8, Z18
+	VFMADD231PS     Z18, Z17, Z2
+	VPERMPS         Z16, Z8, Z18
+	VFMADD231PS     Z18, Z17, Z3
+	ADDQ            DI, R9
+	VBROADCASTI32X4 (R9), Y17
+	VCVTPH2PS       Y17, Z17
+	VPERMPS         Z13, Z9, Z18
+	VFMADD231PS     Z18, Z17, Z0
+	VPERMPS         Z14, Z9, Z18
+	VFMADD231PS     Z18, Z17, Z1
+	VBROADCASTI32X4 (R9)(R10*1), Y17
+	VCVTPH2PS       Y17, Z17
+	VPERMPS         Z15, Z9, Z18
+	VFMADD231PS     Z18, Z17, Z2
+	VPERMPS         Z16, Z9, Z18
+	VFMADD231PS     Z18, Z17, Z3
+	ADDQ            DI, R9
+	VBROADCASTI32X4 (R9), Y17
+	VCVTPH2PS       Y17, Z17
+	VPERMPS         Z13, Z10, Z18
+	VFMADD231PS     Z18, Z17, Z0
+	VPERMPS         Z14, Z10, Z18
+	VFMADD231PS     Z18, Z17, Z1
+	VBROADCASTI32X4 (R9)(R10*1), Y17
+	VCVTPH2PS       Y17, Z17
+	VPERMPS         Z15, Z10, Z18
+	VFMADD231PS     Z18, Z17, Z2
+	VPERMPS         Z16, Z10, Z18
+	VFMADD231PS     Z18, Z17, Z3
+	ADDQ            DI, R9
+	VBROADCASTI32X4 (R9), Y17
+	VCVTPH2PS       Y17, Z17
+	VPERMPS         Z13, Z11, Z18
+	VFMADD231PS     Z18, Z17, Z0
+	VPERMPS         Z14, Z11, Z18
+	VFMADD231PS     Z18, Z17, Z1
+	VBROADCASTI32X4 (R9)(R10*1), Y13
+	VCVTPH2PS       Y13, Z17
+	VPERMPS         Z15, Z11, Z18
+	VFMADD231PS     Z18, Z17, Z2
+	VPERMPS         Z16, Z11, Z18
+	VFMADD231PS     Z18, Z17, Z3
+	ADDQ            DI, R9
+	ADDQ            $+32, CX
+	ADDQ            $+32, BX
+	SUBQ            $+8, R8
+	JGE             chunkKeys
+
+chunkFew:
+	ADDQ         $+8, R8
+	JEQ          chunkNone
+	MOVQ         $+8, R12
+	CMPQ         R8, R12
+	CMOVQLT      R8, R12
+	MOVQ         $+255, R11
+	BZHIQ        R12, R11, R11
+	KMOVW        R11, K1
+	VMOVUPS.Z    (CX), K1, Y13
+	VMOVUPS.Z    (CX)(DX*1), K1, Y14
+	VINSERTF64X4 $0x01, Y14, Z13, Z13
+	VMOVUPS.Z    (CX)(DX*2), K1, Y14
+	VMOVUPS.Z    (CX)(SI*1), K1, Y15
+	VINSERTF64X4 $0x01, Y15, Z14, Z14
+	VMOVUPS.Z    (BX), K1, Y15
+	VMOVUPS.Z    (BX)(DX*1), K1, Y16
+	VINSERTF64X4 $0x01, Y16, Z15, Z15
+	VMOVUPS.Z    (BX)(DX*2), K1, Y16
+	VMOVUPS.Z    (BX)(SI*1), K1, Y17
+	VINSERTF64X4 $0x01, Y17, Z16, Z16
+	LEAQ         (CX)(R8*4), CX
+	LEAQ         (BX)(R8*4), BX
+	VMOVDQA32    Z4, Z17
+
+chunkKey:
+	VBROADCASTI32X4 (R9), Y18
+	VCVTPH2PS       Y18, Z18
+	VPERMPS         Z13, Z17, Z19
+	VFMADD231PS     Z19, Z18, Z0
+	VPERMPS         Z14, Z17, Z19
+	VFMADD231PS     Z19, Z18, Z1
+	VBROADCASTI32X4 (R9)(R10*1), Y18
+	VCVTPH2PS       Y18, Z18
+	VPERMPS         Z15, Z17, Z19
+	VFMADD231PS     Z19, Z18, Z2
+	VPERMPS         Z16, Z17, Z19
+	VFMADD231PS     Z19, Z18, Z3
+	ADDQ            DI, R9
+	VPADDD          Z12, Z17, Z17
+	DECQ            R8
+	JNE             chunkKey
+
+chunkNone:
+	MOVQ          120(AX), R8
+	ADDQ          $+24, R8
+	MOVQ          R8, 120(AX)
+	CMPQ          R8, 104(AX)
+	JNE           chunkSpan
+	MOVQ          72(AX), CX
+	MOVQ          80(AX), DX
+	LEAQ          (CX)(DX*4), BX
+	LEAQ          (DX)(DX*2), SI
+	VMOVUPS       Y0, (CX)
+	VEXTRACTF64X4 $0x01, Z0, (CX)(DX*1)
+	VMOVUPS       Y1, (CX)(DX*2)
+	VEXTRACTF64X4 $0x01, Z1, (CX)(SI*1)
+	VMOVUPS       Y2, (BX)
+	VEXTRACTF64X4 $0x01, Z2, (BX)(DX*1)
+	VMOVUPS       Y3, (BX)(DX*2)
+	VEXTRACTF64X4 $0x01, Z3, (BX)(SI*1)
+	MOVQ          16(AX), CX
+	IMUL3Q        $+2, CX, CX
+	ADDQ          CX, (AX)
+	MOVQ          64(AX), CX
+	IMUL3Q        $+2, CX, CX
+	ADDQ          CX, 48(AX)
+	MOVQ          88(AX), CX
+	IMUL3Q        $+2, CX, CX
+	ADDQ          CX, 72(AX)
+	SUBQ          $+2, 40(AX)
+	JNE           chunkHeads
+	JMP           end
+
+wider:
 	CMPQ   96(AX), $+16
 	JGT    head
 	MOVQ   56(AX), CX
@@ -2324,12 +3570,241 @@ end:
 // func mixF16x8AVX512(a *byte)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, CMOV, MMX+
 TEXT ·mixF16x8AVX512(SB), NOSPLIT|NOFRAME, $0-8
-	MOVQ   a+0(FP), AX
-	MOVQ   32(AX), CX
-	IMUL3Q $0x18, CX, CX
-	ADDQ   24(AX), CX
-	MOVQ   CX, 104(AX)
+	MOVQ           a+0(FP), AX
+	MOVQ           32(AX), CX
+	IMUL3Q         $0x18, CX, CX
+	ADDQ           24(AX), CX
+	MOVQ           CX, 104(AX)
+	CMPQ           96(AX), $+8
+	JNE            wider
+	MOVQ           56(AX), CX
+	IMUL3Q         $+8, CX, CX
+	CMPQ           CX, 64(AX)
+	JNE            head
+	MOVQ           80(AX), CX
+	IMUL3Q         $+8, CX, CX
+	CMPQ           CX, 88(AX)
+	JNE            head
+	MOVQ           $+65280, CX
+	KMOVW          CX, K1
+	MOVQ           $+1, CX
+	VPBROADCASTD   CX, Z11
+	MOVQ           $+8, CX
+	VPBROADCASTD.Z CX, K1, Z4
+	VPADDD         Z11, Z4, Z5
+	VPADDD         Z11, Z5, Z6
+	VPADDD         Z11, Z6, Z7
+	VPADDD         Z11, Z7, Z8
+	VPADDD         Z11, Z8, Z9
+	VPADDD         Z11, Z9, Z10
+	VPADDD         Z11, Z10, Z11
+	MOVQ           $+1, CX
+	VPBROADCASTD   CX, Z12
 
+chunkHeads:
+	CMPQ         40(AX), $+1
+	JLT          head
+	MOVQ         72(AX), CX
+	MOVQ         80(AX), DX
+	LEAQ         (CX)(DX*4), BX
+	LEAQ         (DX)(DX*2), SI
+	VMOVUPS      (CX), Y0
+	VINSERTF64X4 $0x01, (CX)(DX*1), Z0, Z0
+	VMOVUPS      (CX)(DX*2), Y1
+	VINSERTF64X4 $0x01, (CX)(SI*1), Z1, Z1
+	VMOVUPS      (BX), Y2
+	VINSERTF64X4 $0x01, (BX)(DX*1), Z2, Z2
+	VMOVUPS      (BX)(DX*2), Y3
+	VINSERTF64X4 $0x01, (BX)(SI*1), Z3, Z3
+	MOVQ         48(AX), CX
+	MOVQ         56(AX), DX
+	LEAQ         (CX)(DX*4), BX
+	LEAQ         (DX)(DX*2), SI
+	MOVQ         8(AX), DI
+	MOVQ         24(AX), R8
+	MOVQ         R8, 120(AX)
+
+chunkSpan:
+	MOVQ 120(AX), R8
+	MOVQ (R8), R9
+	MOVQ 8(R8), R8
+	ADDQ (AX), R9
+	MOVQ 16(AX), R10
+	SUBQ $+8, R8
+	JLT  chunkFew
+
+chunkKeys:
+	VMOVUPS         (CX), Y13
+	VINSERTF64X4    $0x01, (CX)(DX*1), Z13, Z13
+	VMOVUPS         (CX)(DX*2), Y14
+	VINSERTF64X4    $0x01, (CX)(SI*1), Z14, Z14
+	VMOVUPS         (BX), Y15
+	VINSERTF64X4    $0x01, (BX)(DX*1), Z15, Z15
+	VMOVUPS         (BX)(DX*2), Y16
+	VINSERTF64X4    $0x01, (BX)(SI*1), Z16, Z16
+	VBROADCASTI32X4 (R9), Y17
+	VCVTPH2PS       Y17, Z17
+	VPERMPS         Z13, Z4, Z18
+	VFMADD231PS     Z18, Z17, Z0
+	VPERMPS         Z14, Z4, Z18
+	VFMADD231PS     Z18, Z17, Z1
+	VPERMPS         Z15, Z4, Z18
+	VFMADD231PS     Z18, Z17, Z2
+	VPERMPS         Z16, Z4, Z18
+	VFMADD231PS     Z18, Z17, Z3
+	ADDQ            DI, R9
+	VBROADCASTI32X4 (R9), Y17
+	VCVTPH2PS       Y17, Z17
+	VPERMPS         Z13, Z5, Z18
+	VFMADD231PS     Z18, Z17, Z0
+	VPERMPS         Z14, Z5, Z18
+	VFMADD231PS     Z18, Z17, Z1
+	VPERMPS         Z15, Z5, Z18
+	VFMADD231PS     Z18, Z17, Z2
+	VPERMPS         Z16, Z5, Z18
+	VFMADD231PS     Z18, Z17, Z3
+	ADDQ            DI, R9
+	VBROADCASTI32X4 (R9), Y17
+	VCVTPH2PS       Y17, Z17
+	VPERMPS         Z13, Z6, Z18
+	VFMADD231PS     Z18, Z17, Z0
+	VPERMPS         Z14, Z6, Z18
+	VFMADD231PS     Z18, Z17, Z1
+	VPERMPS         Z15, Z6, Z18
+	VFMADD231PS     Z18, Z17, Z2
+	VPERMPS         Z16, Z6, Z18
+	VFMADD231PS     Z18, Z17, Z3
+	ADDQ            DI, R9
+	VBROADCASTI32X4 (R9), Y17
+	VCVTPH2PS       Y17, Z17
+	VPERMPS         Z13, Z7, Z18
+	VFMADD231PS     Z18, Z17, Z0
+	VPERMPS         Z14, Z7, Z18
+	VFMADD231PS     Z18, Z17, Z1
+	VPERMPS         Z15, Z7, Z18
+	VFMADD231PS     Z18, Z17, Z2
+	VPERMPS         Z16, Z7, Z18
+	VFMADD231PS     Z18, Z17, Z3
+	ADDQ            DI, R9
+	VBROADCASTI32X4 (R9), Y17
+	VCVTPH2PS       Y17, Z17
+	VPERMPS         Z13, Z8, Z18
+	VFMADD231PS     Z18, Z17, Z0
+	VPERMPS         Z14, Z8, Z18
+	VFMADD231PS     Z18, Z17, Z1
+	VPERMPS         Z15, Z8, Z18
+	VFMADD231PS     Z18, Z17, Z2
+	VPERMPS         Z16, Z8, Z18
+	VFMADD231PS     Z18, Z17, Z3
+	ADDQ            DI, R9
+	VBROADCASTI32X4 (R9), Y17
+	VCVTPH2PS       Y17, Z17
+	VPERMPS         Z13, Z9, Z18
+	VFMADD231PS     Z18, Z17, Z0
+	VPERMPS         Z14, Z9, Z18
+	VFMADD231PS     Z18, Z17, Z1
+	VPERMPS         Z15, Z9, Z18
+	VFMADD231PS     Z18, Z17, Z2
+	VPERMPS         Z16, Z9, Z18
+	VFMADD231PS     Z18, Z17, Z3
+	ADDQ            DI, R9
+	VBROADCASTI32X4 (R9), Y17
+	VCVTPH2PS       Y17, Z17
+	VPERMPS         Z13, Z10, Z18
+	VFMADD231PS     Z18, Z17, Z0
+	VPERMPS         Z14, Z10, Z18
+	VFMADD231PS     Z18, Z17, Z1
+	VPERMPS         Z15, Z10, Z18
+	VFMADD231PS     Z18, Z17, Z2
+	VPERMPS         Z16, Z10, Z18
+	VFMADD231PS     Z18, Z17, Z3
+	ADDQ            DI, R9
+	VBROADCASTI32X4 (R9), Y17
+	VCVTPH2PS       Y17, Z17
+	VPERMPS         Z13, Z11, Z18
+	VFMADD231PS     Z18, Z17, Z0
+	VPERMPS         Z14, Z11, Z18
+	VFMADD231PS     Z18, Z17, Z1
+	VPERMPS         Z15, Z11, Z18
+	VFMADD231PS     Z18, Z17, Z2
+	VPERMPS         Z16, Z11, Z18
+	VFMADD231PS     Z18, Z17, Z3
+	ADDQ            DI, R9
+	ADDQ            $+32, CX
+	ADDQ            $+32, BX
+	SUBQ            $+8, R8
+	JGE             chunkKeys
+
+chunkFew:
+	ADDQ         $+8, R8
+	JEQ          chunkNone
+	MOVQ         $+8, R11
+	CMPQ         R8, R11
+	CMOVQLT      R8, R11
+	MOVQ         $+255, R10
+	BZHIQ        R11, R10, R10
+	KMOVW        R10, K1
+	VMOVUPS.Z    (CX), K1, Y13
+	VMOVUPS.Z    (CX)(DX*1), K1, Y14
+	VINSERTF64X4 $0x01, Y14, Z13, Z13
+	VMOVUPS.Z    (CX)(DX*2), K1, Y14
+	VMOVUPS.Z    (CX)(SI*1), K1, Y15
+	VINSERTF64X4 $0x01, Y15, Z14, Z14
+	VMOVUPS.Z    (BX), K1, Y15
+	VMOVUPS.Z    (BX)(DX*1), K1, Y16
+	VINSERTF64X4 $0x01, Y16, Z15, Z15
+	VMOVUPS.Z    (BX)(DX*2), K1, Y16
+	VMOVUPS.Z    (BX)(SI*1), K1, Y17
+	VINSERTF64X4 $0x01, Y17, Z16, Z16
+	LEAQ         (CX)(R8*4), CX
+	LEAQ         (BX)(R8*4), BX
+	VMOVDQA32    Z4, Z17
+
+chunkKey:
+	VBROADCASTI32X4 (R9), Y18
+	VCVTPH2PS       Y18, Z18
+	VPERMPS         Z13, Z17, Z19
+	VFMADD231PS     Z19, Z18, Z0
+	VPERMPS         Z14, Z17, Z19
+	VFMADD231PS     Z19, Z18, Z1
+	VPERMPS         Z15, Z17, Z19
+	VFMADD231PS     Z19, Z18, Z2
+	VPERMPS         Z16, Z17, Z19
+	VFMADD231PS     Z19, Z18, Z3
+	ADDQ            DI, R9
+	VPADDD          Z12, Z17, Z17
+	DECQ            R8
+	JNE             chunkKey
+
+chunkNone:
+	MOVQ          120(AX), R8
+	ADDQ          $+24, R8
+	MOVQ          R8, 120(AX)
+	CMPQ          R8, 104(AX)
+	JNE           chunkSpan
+	MOVQ          72(AX), CX
+	MOVQ          80(AX), DX
+	LEAQ          (CX)(DX*4), BX
+	LEAQ          (DX)(DX*2), SI
+	VMOVUPS       Y0, (CX)
+	VEXTRACTF64X4 $0x01, Z0, (CX)(DX*1)
+	VMOVUPS       Y1, (CX)(DX*2)
+	VEXTRACTF64X4 $0x01, Z1, (CX)(SI*1)
+	VMOVUPS       Y2, (BX)
+	VEXTRACTF64X4 $0x01, Z2, (BX)(DX*1)
+	VMOVUPS       Y3, (BX)(DX*2)
+	VEXTRACTF64X4 $0x01, Z3, (BX)(SI*1)
+	MOVQ          16(AX), CX
+	ADDQ          CX, (AX)
+	MOVQ          64(AX), CX
+	ADDQ          CX, 48(AX)
+	MOVQ          88(AX), CX
+	ADDQ          CX, 72(AX)
+	SUBQ          $+1, 40(AX)
+	JNE           chunkHeads
+	JMP           end
+
+wider:
 head:
 	MOVQ (AX), CX
 	MOVQ 72(AX), DX
@@ -2538,6 +4013,8 @@ done:
 	ADDQ CX, 72(AX)
 	SUBQ $+1, 40(AX)
 	JNE  head
+
+end:
 	VZEROUPPER
 	RET
 
@@ -2908,11 +4385,335 @@ end:
 // func mixBF16x2AVX512(a *byte)
 // Requires: AVX, AVX2, AVX512BW, AVX512F, AVX512VL, BMI2, CMOV, MMX+
 TEXT ·mixBF16x2AVX512(SB), NOSPLIT|NOFRAME, $0-8
-	MOVQ   a+0(FP), AX
-	MOVQ   32(AX), CX
-	IMUL3Q $0x18, CX, CX
-	ADDQ   24(AX), CX
-	MOVQ   CX, 104(AX)
+	MOVQ           a+0(FP), AX
+	MOVQ           32(AX), CX
+	IMUL3Q         $0x18, CX, CX
+	ADDQ           24(AX), CX
+	MOVQ           CX, 104(AX)
+	CMPQ           96(AX), $+8
+	JNE            wider
+	MOVQ           56(AX), CX
+	IMUL3Q         $+2, CX, CX
+	CMPQ           CX, 64(AX)
+	JNE            head
+	MOVQ           80(AX), CX
+	IMUL3Q         $+2, CX, CX
+	CMPQ           CX, 88(AX)
+	JNE            head
+	MOVQ           $+65280, CX
+	KMOVW          CX, K1
+	MOVQ           $+1, CX
+	VPBROADCASTD   CX, Z11
+	MOVQ           $+8, CX
+	VPBROADCASTD.Z CX, K1, Z4
+	VPADDD         Z11, Z4, Z5
+	VPADDD         Z11, Z5, Z6
+	VPADDD         Z11, Z6, Z7
+	VPADDD         Z11, Z7, Z8
+	VPADDD         Z11, Z8, Z9
+	VPADDD         Z11, Z9, Z10
+	VPADDD         Z11, Z10, Z11
+	MOVQ           $+1, CX
+	VPBROADCASTD   CX, Z12
+
+chunkHeads:
+	CMPQ         40(AX), $+4
+	JLT          head
+	MOVQ         72(AX), CX
+	MOVQ         80(AX), DX
+	LEAQ         (CX)(DX*4), BX
+	LEAQ         (DX)(DX*2), SI
+	VMOVUPS      (CX), Y0
+	VINSERTF64X4 $0x01, (CX)(DX*1), Z0, Z0
+	VMOVUPS      (CX)(DX*2), Y1
+	VINSERTF64X4 $0x01, (CX)(SI*1), Z1, Z1
+	VMOVUPS      (BX), Y2
+	VINSERTF64X4 $0x01, (BX)(DX*1), Z2, Z2
+	VMOVUPS      (BX)(DX*2), Y3
+	VINSERTF64X4 $0x01, (BX)(SI*1), Z3, Z3
+	MOVQ         48(AX), CX
+	MOVQ         56(AX), DX
+	LEAQ         (CX)(DX*4), BX
+	LEAQ         (DX)(DX*2), SI
+	MOVQ         8(AX), DI
+	MOVQ         24(AX), R8
+	MOVQ         R8, 120(AX)
+
+chunkSpan:
+	MOVQ 120(AX), R8
+	MOVQ (R8), R9
+	MOVQ 8(R8), R8
+	ADDQ (AX), R9
+	MOVQ 16(AX), R10
+	LEAQ (R10)(R10*2), R11
+	SUBQ $+8, R8
+	JLT  chunkFew
+
+chunkKeys:
+	VMOVUPS         (CX), Y13
+	VINSERTF64X4    $0x01, (CX)(DX*1), Z13, Z13
+	VMOVUPS         (CX)(DX*2), Y14
+	VINSERTF64X4    $0x01, (CX)(SI*1), Z14, Z14
+	VMOVUPS         (BX), Y15
+	VINSERTF64X4    $0x01, (BX)(DX*1), Z15, Z15
+	VMOVUPS         (BX)(DX*2), Y16
+	VINSERTF64X4    $0x01, (BX)(SI*1), Z16, Z16
+	VBROADCASTI32X4 (R9), Y17
+	VPMOVZXWD       Y17, Z17
+	VPSLLD          $0x10, Z17, Z17
+	VPERMPS         Z13, Z4, Z18
+	VFMADD231PS     Z18, Z17, Z0
+	VBROADCASTI32X4 (R9)(R10*1), Y17
+	VPMOVZXWD       Y17, Z17
+	VPSLLD          $0x10, Z17, Z17
+	VPERMPS         Z14, Z4, Z18
+	VFMADD231PS     Z18, Z17, Z1
+	VBROADCASTI32X4 (R9)(R10*2), Y17
+	VPMOVZXWD       Y17, Z17
+	VPSLLD          $0x10, Z17, Z17
+	VPERMPS         Z15, Z4, Z18
+	VFMADD231PS     Z18, Z17, Z2
+	VBROADCASTI32X4 (R9)(R11*1), Y17
+	VPMOVZXWD       Y17, Z17
+	VPSLLD          $0x10, Z17, Z17
+	VPERMPS         Z16, Z4, Z18
+	VFMADD231PS     Z18, Z17, Z3
+	ADDQ            DI, R9
+	VBROADCASTI32X4 (R9), Y17
+	VPMOVZXWD       Y17, Z17
+	VPSLLD          $0x10, Z17, Z17
+	VPERMPS         Z13, Z5, Z18
+	VFMADD231PS     Z18, Z17, Z0
+	VBROADCASTI32X4 (R9)(R10*1), Y17
+	VPMOVZXWD       Y17, Z17
+	VPSLLD          $0x10, Z17, Z17
+	VPERMPS         Z14, Z5, Z18
+	VFMADD231PS     Z18, Z17, Z1
+	VBROADCASTI32X4 (R9)(R10*2), Y17
+	VPMOVZXWD       Y17, Z17
+	VPSLLD          $0x10, Z17, Z17
+	VPERMPS         Z15, Z5, Z18
+	VFMADD231PS     Z18, Z17, Z2
+	VBROADCASTI32X4 (R9)(R11*1), Y17
+	VPMOVZXWD       Y17, Z17
+	VPSLLD          $0x10, Z17, Z17
+	VPERMPS         Z16, Z5, Z18
+	VFMADD231PS     Z18, Z17, Z3
+	ADDQ            DI, R9
+	VBROADCASTI32X4 (R9), Y17
+	VPMOVZXWD       Y17, Z17
+	VPSLLD          $0x10, Z17, Z17
+	VPERMPS         Z13, Z6, Z18
+	VFMADD231PS     Z18, Z17, Z0
+	VBROADCASTI32X4 (R9)(R10*1), Y17
+	VPMOVZXWD       Y17, Z17
+	VPSLLD          $0x10, Z17, Z17
+	VPERMPS         Z14, Z6, Z18
+	VFMADD231PS     Z18, Z17, Z1
+	VBROADCASTI32X4 (R9)(R10*2), Y17
+	VPMOVZXWD       Y17, Z17
+	VPSLLD          $0x10, Z17, Z17
+	VPERMPS         Z15, Z6, Z18
+	VFMADD231PS     Z18, Z17, Z2
+	VBROADCASTI32X4 (R9)(R11*1), Y17
+	VPMOVZXWD       Y17, Z17
+	VPSLLD          $0x10, Z17, Z17
+	VPERMPS         Z16, Z6, Z18
+	VFMADD231PS     Z18, Z17, Z3
+	ADDQ            DI, R9
+	VBROADCASTI32X4 (R9), Y17
+	VPMOVZXWD       Y17, Z17
+	VPSLLD          $0x10, Z17, Z17
+	VPERMPS         Z13, Z7, Z18
+	VFMADD231PS     Z18, Z17, Z0
+	VBROADCASTI32X4 (R9)(R10*1), Y17
+	VPMOVZXWD       Y17, Z17
+	VPSLLD          $0x10, Z17, Z17
+	VPERMPS         Z14, Z7, Z18
+	VFMADD231PS     Z18, Z17, Z1
+	VBROADCASTI32X4 (R9)(R10*2), Y17
+	VPMOVZXWD       Y17, Z17
+	VPSLLD          $0x10, Z17, Z17
+	VPERMPS         Z15, Z7, Z18
+	VFMADD231PS     Z18, Z17, Z2
+	VBROADCASTI32X4 (R9)(R11*1), Y17
+	VPMOVZXWD       Y17, Z17
+	VPSLLD          $0x10, Z17, Z17
+	VPERMPS         Z16, Z7, Z18
+	VFMADD231PS     Z18, Z17, Z3
+	ADDQ            DI, R9
+	VBROADCASTI32X4 (R9), Y17
+	VPMOVZXWD       Y17, Z17
+	VPSLLD          $0x10, Z17, Z17
+	VPERMPS         Z13, Z8, Z18
+	VFMADD231PS     Z18, Z17, Z0
+	VBROADCASTI32X4 (R9)(R10*1), Y17
+	VPMOVZXWD       Y17, Z17
+	VPSLLD          $0x10, Z17, Z17
+	VPERMPS         Z14, Z8, Z18
+	VFMADD231PS     Z18, Z17, Z1
+	VBROADCASTI32X4 (R9)(R10*2), Y17
+	VPMOVZXWD       Y17, Z17
+	VPSLLD          $0x10, Z17, Z17
+	VPERMPS         Z15, Z8, Z18
+	VFMADD231PS     Z18, Z17, Z2
+	VBROADCASTI32X4 (R9)(R11*1), Y17
+	VPMOVZXWD       Y17, Z17
+	VPSLLD          $0x10, Z17, Z17
+	VPERMPS         Z16, Z8, Z18
+	VFMADD231PS     Z18, Z17, Z3
+	ADDQ            DI, R9
+	VBROADCASTI32X4 (R9), Y17
+	VPMOVZXWD       Y17, Z17
+	VPSLLD          $0x10, Z17, Z17
+	VPERMPS         Z13, Z9, Z18
+	VFMADD231PS     Z18, Z17, Z0
+	VBROADCASTI32X4 (R9)(R10*1), Y17
+	VPMOVZXWD       Y17, Z17
+	VPSLLD          $0x10, Z17, Z17
+	VPERMPS         Z14, Z9, Z18
+	VFMADD231PS     Z18, Z17, Z1
+	VBROADCASTI32X4 (R9)(R10*2), Y17
+	VPMOVZXWD       Y17, Z17
+	VPSLLD          $0x10, Z17, Z17
+	VPERMPS         Z15, Z9, Z18
+	VFMADD231PS     Z18, Z17, Z2
+	VBROADCASTI32X4 (R9)(R11*1), Y17
+	VPMOVZXWD       Y17, Z17
+	VPSLLD          $0x10, Z17, Z17
+	VPERMPS         Z16, Z9, Z18
+	VFMADD231PS     Z18, Z17, Z3
+	ADDQ            DI, R9
+	VBROADCASTI32X4 (R9), Y17
+	VPMOVZXWD       Y17, Z17
+	VPSLLD          $0x10, Z17, Z17
+	VPERMPS         Z13, Z10, Z18
+	VFMADD231PS     Z18, Z17, Z0
+	VBROADCASTI32X4 (R9)(R10*1), Y17
+	VPMOVZXWD       Y17, Z17
+	VPSLLD          $0x10, Z17, Z17
+	VPERMPS         Z14, Z10, Z18
+	VFMADD231PS     Z18, Z17, Z1
+	VBROADCASTI32X4 (R9)(R10*2), Y17
+	VPMOVZXWD       Y17, Z17
+	VPSLLD          $0x10, Z17, Z17
+	VPERMPS         Z15, Z10, Z18
+	VFMADD231PS     Z18, Z17, Z2
+	VBROADCASTI32X4 (R9)(R11*1), Y17
+	VPMOVZXWD       Y17, Z17
+	VPSLLD          $0x10, Z17, Z17
+	VPERMPS         Z16, Z10, Z18
+	VFMADD231PS     Z18, Z17, Z3
+	ADDQ            DI, R9
+	VBROADCASTI32X4 (R9), Y17
+	VPMOVZXWD       Y17, Z17
+	VPSLLD          $0x10, Z17, Z17
+	VPERMPS         Z13, Z11, Z18
+	VFMADD231PS     Z18, Z17, Z0
+	VBROADCASTI32X4 (R9)(R10*1), Y13
+	VPMOVZXWD       Y13, Z17
+	VPSLLD          $0x10, Z17, Z17
+	VPERMPS         Z14, Z11, Z18
+	VFMADD231PS     Z18, Z17, Z1
+	VBROADCASTI32X4 (R9)(R10*2), Y13
+	VPMOVZXWD       Y13, Z17
+	VPSLLD          $0x10, Z17, Z17
+	VPERMPS         Z15, Z11, Z18
+	VFMADD231PS     Z18, Z17, Z2
+	VBROADCASTI32X4 (R9)(R11*1), Y13
+	VPMOVZXWD       Y13, Z17
+	VPSLLD          $0x10, Z17, Z17
+	VPERMPS         Z16, Z11, Z18
+	VFMADD231PS     Z18, Z17, Z3
+	ADDQ            DI, R9
+	ADDQ            $+32, CX
+	ADDQ            $+32, BX
+	SUBQ            $+8, R8
+	JGE             chunkKeys
+
+chunkFew:
+	ADDQ         $+8, R8
+	JEQ          chunkNone
+	MOVQ         $+8, R13
+	CMPQ         R8, R13
+	CMOVQLT      R8, R13
+	MOVQ         $+255, R12
+	BZHIQ        R13, R12, R12
+	KMOVW        R12, K1
+	VMOVUPS.Z    (CX), K1, Y13
+	VMOVUPS.Z    (CX)(DX*1), K1, Y14
+	VINSERTF64X4 $0x01, Y14, Z13, Z13
+	VMOVUPS.Z    (CX)(DX*2), K1, Y14
+	VMOVUPS.Z    (CX)(SI*1), K1, Y15
+	VINSERTF64X4 $0x01, Y15, Z14, Z14
+	VMOVUPS.Z    (BX), K1, Y15
+	VMOVUPS.Z    (BX)(DX*1), K1, Y16
+	VINSERTF64X4 $0x01, Y16, Z15, Z15
+	VMOVUPS.Z    (BX)(DX*2), K1, Y16
+	VMOVUPS.Z    (BX)(SI*1), K1, Y17
+	VINSERTF64X4 $0x01, Y17, Z16, Z16
+	LEAQ         (CX)(R8*4), CX
+	LEAQ         (BX)(R8*4), BX
+	VMOVDQA32    Z4, Z17
+
+chunkKey:
+	VBROADCASTI32X4 (R9), Y18
+	VPMOVZXWD       Y18, Z18
+	VPSLLD          $0x10, Z18, Z18
+	VPERMPS         Z13, Z17, Z19
+	VFMADD231PS     Z19, Z18, Z0
+	VBROADCASTI32X4 (R9)(R10*1), Y18
+	VPMOVZXWD       Y18, Z18
+	VPSLLD          $0x10, Z18, Z18
+	VPERMPS         Z14, Z17, Z19
+	VFMADD231PS     Z19, Z18, Z1
+	VBROADCASTI32X4 (R9)(R10*2), Y18
+	VPMOVZXWD       Y18, Z18
+	VPSLLD          $0x10, Z18, Z18
+	VPERMPS         Z15, Z17, Z19
+	VFMADD231PS     Z19, Z18, Z2
+	VBROADCASTI32X4 (R9)(R11*1), Y18
+	VPMOVZXWD       Y18, Z18
+	VPSLLD          $0x10, Z18, Z18
+	VPERMPS         Z16, Z17, Z19
+	VFMADD231PS     Z19, Z18, Z3
+	ADDQ            DI, R9
+	VPADDD          Z12, Z17, Z17
+	DECQ            R8
+	JNE             chunkKey
+
+chunkNone:
+	MOVQ          120(AX), R8
+	ADDQ          $+24, R8
+	MOVQ          R8, 120(AX)
+	CMPQ          R8, 104(AX)
+	JNE           chunkSpan
+	MOVQ          72(AX), CX
+	MOVQ          80(AX), DX
+	LEAQ          (CX)(DX*4), BX
+	LEAQ          (DX)(DX*2), SI
+	VMOVUPS       Y0, (CX)
+	VEXTRACTF64X4 $0x01, Z0, (CX)(DX*1)
+	VMOVUPS       Y1, (CX)(DX*2)
+	VEXTRACTF64X4 $0x01, Z1, (CX)(SI*1)
+	VMOVUPS       Y2, (BX)
+	VEXTRACTF64X4 $0x01, Z2, (BX)(DX*1)
+	VMOVUPS       Y3, (BX)(DX*2)
+	VEXTRACTF64X4 $0x01, Z3, (BX)(SI*1)
+	MOVQ          16(AX), CX
+	IMUL3Q        $+4, CX, CX
+	ADDQ          CX, (AX)
+	MOVQ          64(AX), CX
+	IMUL3Q        $+4, CX, CX
+	ADDQ          CX, 48(AX)
+	MOVQ          88(AX), CX
+	IMUL3Q        $+4, CX, CX
+	ADDQ          CX, 72(AX)
+	SUBQ          $+4, 40(AX)
+	JNE           chunkHeads
+	JMP           end
+
+wider:
 	CMPQ   96(AX), $+16
 	JGT    head
 	MOVQ   56(AX), CX
@@ -3264,11 +5065,280 @@ end:
 // func mixBF16x4AVX512(a *byte)
 // Requires: AVX, AVX2, AVX512BW, AVX512F, AVX512VL, BMI2, CMOV, MMX+
 TEXT ·mixBF16x4AVX512(SB), NOSPLIT|NOFRAME, $0-8
-	MOVQ   a+0(FP), AX
-	MOVQ   32(AX), CX
-	IMUL3Q $0x18, CX, CX
-	ADDQ   24(AX), CX
-	MOVQ   CX, 104(AX)
+	MOVQ           a+0(FP), AX
+	MOVQ           32(AX), CX
+	IMUL3Q         $0x18, CX, CX
+	ADDQ           24(AX), CX
+	MOVQ           CX, 104(AX)
+	CMPQ           96(AX), $+8
+	JNE            wider
+	MOVQ           56(AX), CX
+	IMUL3Q         $+4, CX, CX
+	CMPQ           CX, 64(AX)
+	JNE            head
+	MOVQ           80(AX), CX
+	IMUL3Q         $+4, CX, CX
+	CMPQ           CX, 88(AX)
+	JNE            head
+	MOVQ           $+65280, CX
+	KMOVW          CX, K1
+	MOVQ           $+1, CX
+	VPBROADCASTD   CX, Z11
+	MOVQ           $+8, CX
+	VPBROADCASTD.Z CX, K1, Z4
+	VPADDD         Z11, Z4, Z5
+	VPADDD         Z11, Z5, Z6
+	VPADDD         Z11, Z6, Z7
+	VPADDD         Z11, Z7, Z8
+	VPADDD         Z11, Z8, Z9
+	VPADDD         Z11, Z9, Z10
+	VPADDD         Z11, Z10, Z11
+	MOVQ           $+1, CX
+	VPBROADCASTD   CX, Z12
+
+chunkHeads:
+	CMPQ         40(AX), $+2
+	JLT          head
+	MOVQ         72(AX), CX
+	MOVQ         80(AX), DX
+	LEAQ         (CX)(DX*4), BX
+	LEAQ         (DX)(DX*2), SI
+	VMOVUPS      (CX), Y0
+	VINSERTF64X4 $0x01, (CX)(DX*1), Z0, Z0
+	VMOVUPS      (CX)(DX*2), Y1
+	VINSERTF64X4 $0x01, (CX)(SI*1), Z1, Z1
+	VMOVUPS      (BX), Y2
+	VINSERTF64X4 $0x01, (BX)(DX*1), Z2, Z2
+	VMOVUPS      (BX)(DX*2), Y3
+	VINSERTF64X4 $0x01, (BX)(SI*1), Z3, Z3
+	MOVQ         48(AX), CX
+	MOVQ         56(AX), DX
+	LEAQ         (CX)(DX*4), BX
+	LEAQ         (DX)(DX*2), SI
+	MOVQ         8(AX), DI
+	MOVQ         24(AX), R8
+	MOVQ         R8, 120(AX)
+
+chunkSpan:
+	MOVQ 120(AX), R8
+	MOVQ (R8), R9
+	MOVQ 8(R8), R8
+	ADDQ (AX), R9
+	MOVQ 16(AX), R10
+	SUBQ $+8, R8
+	JLT  chunkFew
+
+chunkKeys:
+	VMOVUPS         (CX), Y13
+	VINSERTF64X4    $0x01, (CX)(DX*1), Z13, Z13
+	VMOVUPS         (CX)(DX*2), Y14
+	VINSERTF64X4    $0x01, (CX)(SI*1), Z14, Z14
+	VMOVUPS         (BX), Y15
+	VINSERTF64X4    $0x01, (BX)(DX*1), Z15, Z15
+	VMOVUPS         (BX)(DX*2), Y16
+	VINSERTF64X4    $0x01, (BX)(SI*1), Z16, Z16
+	VBROADCASTI32X4 (R9), Y17
+	VPMOVZXWD       Y17, Z17
+	VPSLLD          $0x10, Z17, Z17
+	VPERMPS         Z13, Z4, Z18
+	VFMADD231PS     Z18, Z17, Z0
+	VPERMPS         Z14, Z4, Z18
+	VFMADD231PS     Z18, Z17, Z1
+	VBROADCASTI32X4 (R9)(R10*1), Y17
+	VPMOVZXWD       Y17, Z17
+	VPSLLD          $0x10, Z17, Z17
+	VPERMPS         Z15, Z4, Z18
+	VFMADD231PS     Z18, Z17, Z2
+	VPERMPS         Z16, Z4, Z18
+	VFMADD231PS     Z18, Z17, Z3
+	ADDQ            DI, R9
+	VBROADCASTI32X4 (R9), Y17
+	VPMOVZXWD       Y17, Z17
+	VPSLLD          $0x10, Z17, Z17
+	VPERMPS         Z13, Z5, Z18
+	VFMADD231PS     Z18, Z17, Z0
+	VPERMPS         Z14, Z5, Z18
+	VFMADD231PS     Z18, Z17, Z1
+	VBROADCASTI32X4 (R9)(R10*1), Y17
+	VPMOVZXWD       Y17, Z17
+	VPSLLD          $0x10, Z17, Z17
+	VPERMPS         Z15, Z5, Z18
+	VFMADD231PS     Z18, Z17, Z2
+	VPERMPS         Z16, Z5, Z18
+	VFMADD231PS     Z18, Z17, Z3
+	ADDQ            DI, R9
+	VBROADCASTI32X4 (R9), Y17
+	VPMOVZXWD       Y17, Z17
+	VPSLLD          $0x10, Z17, Z17
+	VPERMPS         Z13, Z6, Z18
+	VFMADD231PS     Z18, Z17, Z0
+	VPERMPS         Z14, Z6, Z18
+	VFMADD231PS     Z18, Z17, Z1
+	VBROADCASTI32X4 (R9)(R10*1), Y17
+	VPMOVZXWD       Y17, Z17
+	VPSLLD          $0x10, Z17, Z17
+	VPERMPS         Z15, Z6, Z18
+	VFMADD231PS     Z18, Z17, Z2
+	VPERMPS         Z16, Z6, Z18
+	VFMADD231PS     Z18, Z17, Z3
+	ADDQ            DI, R9
+	VBROADCASTI32X4 (R9), Y17
+	VPMOVZXWD       Y17, Z17
+	VPSLLD          $0x10, Z17, Z17
+	VPERMPS         Z13, Z7, Z18
+	VFMADD231PS     Z18, Z17, Z0
+	VPERMPS         Z14, Z7, Z18
+	VFMADD231PS     Z18, Z17, Z1
+	VBROADCASTI32X4 (R9)(R10*1), Y17
+	VPMOVZXWD       Y17, Z17
+	VPSLLD          $0x10, Z17, Z17
+	VPERMPS         Z15, Z7, Z18
+	VFMADD231PS     Z18, Z17, Z2
+	VPERMPS         Z16, Z7, Z18
+	VFMADD231PS     Z18, Z17, Z3
+	ADDQ            DI, R9
+	VBROADCASTI32X4 (R9), Y17
+	VPMOVZXWD       Y17, Z17
+	VPSLLD          $0x10, Z17, Z17
+	VPERMPS         Z13, Z8, Z18
+	VFMADD231PS     Z18, Z17, Z0
+	VPERMPS         Z14, Z8, Z18
+	VFMADD231PS     Z18, Z17, Z1
+	VBROADCASTI32X4 (R9)(R10*1), Y17
+	VPMOVZXWD       Y17, Z17
+	VPSLLD          $0x10, Z17, Z17
+	VPERMPS         Z15, Z8, Z18
+	VFMADD231PS     Z18, Z17, Z2
+	VPERMPS         Z16, Z8, Z18
+	VFMADD231PS     Z18, Z17, Z3
+	ADDQ            DI, R9
+	VBROADCASTI32X4 (R9), Y17
+	VPMOVZXWD       Y17, Z17
+	VPSLLD          $0x10, Z17, Z17
+	VPERMPS         Z13, Z9, Z18
+	VFMADD231PS     Z18, Z17, Z0
+	VPERMPS         Z14, Z9, Z18
+	VFMADD231PS     Z18, Z17, Z1
+	VBROADCASTI32X4 (R9)(R10*1), Y17
+	VPMOVZXWD       Y17, Z17
+	VPSLLD          $0x10, Z17, Z17
+	VPERMPS         Z15, Z9, Z18
+	VFMADD231PS     Z18, Z17, Z2
+	VPERMPS         Z16, Z9, Z18
+	VFMADD231PS     Z18, Z17, Z3
+	ADDQ            DI, R9
+	VBROADCASTI32X4 (R9), Y17
+	VPMOVZXWD       Y17, Z17
+	VPSLLD          $0x10, Z17, Z17
+	VPERMPS         Z13, Z10, Z18
+	VFMADD231PS     Z18, Z17, Z0
+	VPERMPS         Z14, Z10, Z18
+	VFMADD231PS     Z18, Z17, Z1
+	VBROADCASTI32X4 (R9)(R10*1), Y17
+	VPMOVZXWD       Y17, Z17
+	VPSLLD          $0x10, Z17, Z17
+	VPERMPS         Z15, Z10, Z18
+	VFMADD231PS     Z18, Z17, Z2
+	VPERMPS         Z16, Z10, Z18
+	VFMADD231PS     Z18, Z17, Z3
+	ADDQ            DI, R9
+	VBROADCASTI32X4 (R9), Y17
+	VPMOVZXWD       Y17, Z17
+	VPSLLD          $0x10, Z17, Z17
+	VPERMPS         Z13, Z11, Z18
+	VFMADD231PS     Z18, Z17, Z0
+	VPERMPS         Z14, Z11, Z18
+	VFMADD231PS     Z18, Z17, Z1
+	VBROADCASTI32X4 (R9)(R10*1), Y13
+	VPMOVZXWD       Y13, Z17
+	VPSLLD          $0x10, Z17, Z17
+	VPERMPS         Z15, Z11, Z18
+	VFMADD231PS     Z18, Z17, Z2
+	VPERMPS         Z16, Z11, Z18
+	VFMADD231PS     Z18, Z17, Z3
+	ADDQ            DI, R9
+	ADDQ            $+32, CX
+	ADDQ            $+32, BX
+	SUBQ            $+8, R8
+	JGE             chunkKeys
+
+chunkFew:
+	ADDQ         $+8, R8
+	JEQ          chunkNone
+	MOVQ         $+8, R12
+	CMPQ         R8, R12
+	CMOVQLT      R8, R12
+	MOVQ         $+255, R11
+	BZHIQ        R12, R11, R11
+	KMOVW        R11, K1
+	VMOVUPS.Z    (CX), K1, Y13
+	VMOVUPS.Z    (CX)(DX*1), K1, Y14
+	VINSERTF64X4 $0x01, Y14, Z13, Z13
+	VMOVUPS.Z    (CX)(DX*2), K1, Y14
+	VMOVUPS.Z    (CX)(SI*1), K1, Y15
+	VINSERTF64X4 $0x01, Y15, Z14, Z14
+	VMOVUPS.Z    (BX), K1, Y15
+	VMOVUPS.Z    (BX)(DX*1), K1, Y16
+	VINSERTF64X4 $0x01, Y16, Z15, Z15
+	VMOVUPS.Z    (BX)(DX*2), K1, Y16
+	VMOVUPS.Z    (BX)(SI*1), K1, Y17
+	VINSERTF64X4 $0x01, Y17, Z16, Z16
+	LEAQ         (CX)(R8*4), CX
+	LEAQ         (BX)(R8*4), BX
+	VMOVDQA32    Z4, Z17
+
+chunkKey:
+	VBROADCASTI32X4 (R9), Y18
+	VPMOVZXWD       Y18, Z18
+	VPSLLD          $0x10, Z18, Z18
+	VPERMPS         Z13, Z17, Z19
+	VFMADD231PS     Z19, Z18, Z0
+	VPERMPS         Z14, Z17, Z19
+	VFMADD231PS     Z19, Z18, Z1
+	VBROADCASTI32X4 (R9)(R10*1), Y18
+	VPMOVZXWD       Y18, Z18
+	VPSLLD          $0x10, Z18, Z18
+	VPERMPS         Z15, Z17, Z19
+	VFMADD231PS     Z19, Z18, Z2
+	VPERMPS         Z16, Z17, Z19
+	VFMADD231PS     Z19, Z18, Z3
+	ADDQ            DI, R9
+	VPADDD          Z12, Z17, Z17
+	DECQ            R8
+	JNE             chunkKey
+
+chunkNone:
+	MOVQ          120(AX), R8
+	ADDQ          $+24, R8
+	MOVQ          R8, 120(AX)
+	CMPQ          R8, 104(AX)
+	JNE           chunkSpan
+	MOVQ          72(AX), CX
+	MOVQ          80(AX), DX
+	LEAQ          (CX)(DX*4), BX
+	LEAQ          (DX)(DX*2), SI
+	VMOVUPS       Y0, (CX)
+	VEXTRACTF64X4 $0x01, Z0, (CX)(DX*1)
+	VMOVUPS       Y1, (CX)(DX*2)
+	VEXTRACTF64X4 $0x01, Z1, (CX)(SI*1)
+	VMOVUPS       Y2, (BX)
+	VEXTRACTF64X4 $0x01, Z2, (BX)(DX*1)
+	VMOVUPS       Y3, (BX)(DX*2)
+	VEXTRACTF64X4 $0x01, Z3, (BX)(SI*1)
+	MOVQ          16(AX), CX
+	IMUL3Q        $+2, CX, CX
+	ADDQ          CX, (AX)
+	MOVQ          64(AX), CX
+	IMUL3Q        $+2, CX, CX
+	ADDQ          CX, 48(AX)
+	MOVQ          88(AX), CX
+	IMUL3Q        $+2, CX, CX
+	ADDQ          CX, 72(AX)
+	SUBQ          $+2, 40(AX)
+	JNE           chunkHeads
+	JMP           end
+
+wider:
 	CMPQ   96(AX), $+16
 	JGT    head
 	MOVQ   56(AX), CX
@@ -3648,12 +5718,250 @@ end:
 // func mixBF16x8AVX512(a *byte)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, CMOV, MMX+
 TEXT ·mixBF16x8AVX512(SB), NOSPLIT|NOFRAME, $0-8
-	MOVQ   a+0(FP), AX
-	MOVQ   32(AX), CX
-	IMUL3Q $0x18, CX, CX
-	ADDQ   24(AX), CX
-	MOVQ   CX, 104(AX)
+	MOVQ           a+0(FP), AX
+	MOVQ           32(AX), CX
+	IMUL3Q         $0x18, CX, CX
+	ADDQ           24(AX), CX
+	MOVQ           CX, 104(AX)
+	CMPQ           96(AX), $+8
+	JNE            wider
+	MOVQ           56(AX), CX
+	IMUL3Q         $+8, CX, CX
+	CMPQ           CX, 64(AX)
+	JNE            head
+	MOVQ           80(AX), CX
+	IMUL3Q         $+8, CX, CX
+	CMPQ           CX, 88(AX)
+	JNE            head
+	MOVQ           $+65280, CX
+	KMOVW          CX, K1
+	MOVQ           $+1, CX
+	VPBROADCASTD   CX, Z11
+	MOVQ           $+8, CX
+	VPBROADCASTD.Z CX, K1, Z4
+	VPADDD         Z11, Z4, Z5
+	VPADDD         Z11, Z5, Z6
+	VPADDD         Z11, Z6, Z7
+	VPADDD         Z11, Z7, Z8
+	VPADDD         Z11, Z8, Z9
+	VPADDD         Z11, Z9, Z10
+	VPADDD         Z11, Z10, Z11
+	MOVQ           $+1, CX
+	VPBROADCASTD   CX, Z12
 
+chunkHeads:
+	CMPQ         40(AX), $+1
+	JLT          head
+	MOVQ         72(AX), CX
+	MOVQ         80(AX), DX
+	LEAQ         (CX)(DX*4), BX
+	LEAQ         (DX)(DX*2), SI
+	VMOVUPS      (CX), Y0
+	VINSERTF64X4 $0x01, (CX)(DX*1), Z0, Z0
+	VMOVUPS      (CX)(DX*2), Y1
+	VINSERTF64X4 $0x01, (CX)(SI*1), Z1, Z1
+	VMOVUPS      (BX), Y2
+	VINSERTF64X4 $0x01, (BX)(DX*1), Z2, Z2
+	VMOVUPS      (BX)(DX*2), Y3
+	VINSERTF64X4 $0x01, (BX)(SI*1), Z3, Z3
+	MOVQ         48(AX), CX
+	MOVQ         56(AX), DX
+	LEAQ         (CX)(DX*4), BX
+	LEAQ         (DX)(DX*2), SI
+	MOVQ         8(AX), DI
+	MOVQ         24(AX), R8
+	MOVQ         R8, 120(AX)
+
+chunkSpan:
+	MOVQ 120(AX), R8
+	MOVQ (R8), R9
+	MOVQ 8(R8), R8
+	ADDQ (AX), R9
+	MOVQ 16(AX), R10
+	SUBQ $+8, R8
+	JLT  chunkFew
+
+chunkKeys:
+	VMOVUPS         (CX), Y13
+	VINSERTF64X4    $0x01, (CX)(DX*1), Z13, Z13
+	VMOVUPS         (CX)(DX*2), Y14
+	VINSERTF64X4    $0x01, (CX)(SI*1), Z14, Z14
+	VMOVUPS         (BX), Y15
+	VINSERTF64X4    $0x01, (BX)(DX*1), Z15, Z15
+	VMOVUPS         (BX)(DX*2), Y16
+	VINSERTF64X4    $0x01, (BX)(SI*1), Z16, Z16
+	VBROADCASTI32X4 (R9), Y17
+	VPMOVZXWD       Y17, Z17
+	VPSLLD          $0x10, Z17, Z17
+	VPERMPS         Z13, Z4, Z18
+	VFMADD231PS     Z18, Z17, Z0
+	VPERMPS         Z14, Z4, Z18
+	VFMADD231PS     Z18, Z17, Z1
+	VPERMPS         Z15, Z4, Z18
+	VFMADD231PS     Z18, Z17, Z2
+	VPERMPS         Z16, Z4, Z18
+	VFMADD231PS     Z18, Z17, Z3
+	ADDQ            DI, R9
+	VBROADCASTI32X4 (R9), Y17
+	VPMOVZXWD       Y17, Z17
+	VPSLLD          $0x10, Z17, Z17
+	VPERMPS         Z13, Z5, Z18
+	VFMADD231PS     Z18, Z17, Z0
+	VPERMPS         Z14, Z5, Z18
+	VFMADD231PS     Z18, Z17, Z1
+	VPERMPS         Z15, Z5, Z18
+	VFMADD231PS     Z18, Z17, Z2
+	VPERMPS         Z16, Z5, Z18
+	VFMADD231PS     Z18, Z17, Z3
+	ADDQ            DI, R9
+	VBROADCASTI32X4 (R9), Y17
+	VPMOVZXWD       Y17, Z17
+	VPSLLD          $0x10, Z17, Z17
+	VPERMPS         Z13, Z6, Z18
+	VFMADD231PS     Z18, Z17, Z0
+	VPERMPS         Z14, Z6, Z18
+	VFMADD231PS     Z18, Z17, Z1
+	VPERMPS         Z15, Z6, Z18
+	VFMADD231PS     Z18, Z17, Z2
+	VPERMPS         Z16, Z6, Z18
+	VFMADD231PS     Z18, Z17, Z3
+	ADDQ            DI, R9
+	VBROADCASTI32X4 (R9), Y17
+	VPMOVZXWD       Y17, Z17
+	VPSLLD          $0x10, Z17, Z17
+	VPERMPS         Z13, Z7, Z18
+	VFMADD231PS     Z18, Z17, Z0
+	VPERMPS         Z14, Z7, Z18
+	VFMADD231PS     Z18, Z17, Z1
+	VPERMPS         Z15, Z7, Z18
+	VFMADD231PS     Z18, Z17, Z2
+	VPERMPS         Z16, Z7, Z18
+	VFMADD231PS     Z18, Z17, Z3
+	ADDQ            DI, R9
+	VBROADCASTI32X4 (R9), Y17
+	VPMOVZXWD       Y17, Z17
+	VPSLLD          $0x10, Z17, Z17
+	VPERMPS         Z13, Z8, Z18
+	VFMADD231PS     Z18, Z17, Z0
+	VPERMPS         Z14, Z8, Z18
+	VFMADD231PS     Z18, Z17, Z1
+	VPERMPS         Z15, Z8, Z18
+	VFMADD231PS     Z18, Z17, Z2
+	VPERMPS         Z16, Z8, Z18
+	VFMADD231PS     Z18, Z17, Z3
+	ADDQ            DI, R9
+	VBROADCASTI32X4 (R9), Y17
+	VPMOVZXWD       Y17, Z17
+	VPSLLD          $0x10, Z17, Z17
+	VPERMPS         Z13, Z9, Z18
+	VFMADD231PS     Z18, Z17, Z0
+	VPERMPS         Z14, Z9, Z18
+	VFMADD231PS     Z18, Z17, Z1
+	VPERMPS         Z15, Z9, Z18
+	VFMADD231PS     Z18, Z17, Z2
+	VPERMPS         Z16, Z9, Z18
+	VFMADD231PS     Z18, Z17, Z3
+	ADDQ            DI, R9
+	VBROADCASTI32X4 (R9), Y17
+	VPMOVZXWD       Y17, Z17
+	VPSLLD          $0x10, Z17, Z17
+	VPERMPS         Z13, Z10, Z18
+	VFMADD231PS     Z18, Z17, Z0
+	VPERMPS         Z14, Z10, Z18
+	VFMADD231PS     Z18, Z17, Z1
+	VPERMPS         Z15, Z10, Z18
+	VFMADD231PS     Z18, Z17, Z2
+	VPERMPS         Z16, Z10, Z18
+	VFMADD231PS     Z18, Z17, Z3
+	ADDQ            DI, R9
+	VBROADCASTI32X4 (R9), Y17
+	VPMOVZXWD       Y17, Z17
+	VPSLLD          $0x10, Z17, Z17
+	VPERMPS         Z13, Z11, Z18
+	VFMADD231PS     Z18, Z17, Z0
+	VPERMPS         Z14, Z11, Z18
+	VFMADD231PS     Z18, Z17, Z1
+	VPERMPS         Z15, Z11, Z18
+	VFMADD231PS     Z18, Z17, Z2
+	VPERMPS         Z16, Z11, Z18
+	VFMADD231PS     Z18, Z17, Z3
+	ADDQ            DI, R9
+	ADDQ            $+32, CX
+	ADDQ            $+32, BX
+	SUBQ            $+8, R8
+	JGE             chunkKeys
+
+chunkFew:
+	ADDQ         $+8, R8
+	JEQ          chunkNone
+	MOVQ         $+8, R11
+	CMPQ         R8, R11
+	CMOVQLT      R8, R11
+	MOVQ         $+255, R10
+	BZHIQ        R11, R10, R10
+	KMOVW        R10, K1
+	VMOVUPS.Z    (CX), K1, Y13
+	VMOVUPS.Z    (CX)(DX*1), K1, Y14
+	VINSERTF64X4 $0x01, Y14, Z13, Z13
+	VMOVUPS.Z    (CX)(DX*2), K1, Y14
+	VMOVUPS.Z    (CX)(SI*1), K1, Y15
+	VINSERTF64X4 $0x01, Y15, Z14, Z14
+	VMOVUPS.Z    (BX), K1, Y15
+	VMOVUPS.Z    (BX)(DX*1), K1, Y16
+	VINSERTF64X4 $0x01, Y16, Z15, Z15
+	VMOVUPS.Z    (BX)(DX*2), K1, Y16
+	VMOVUPS.Z    (BX)(SI*1), K1, Y17
+	VINSERTF64X4 $0x01, Y17, Z16, Z16
+	LEAQ         (CX)(R8*4), CX
+	LEAQ         (BX)(R8*4), BX
+	VMOVDQA32    Z4, Z17
+
+chunkKey:
+	VBROADCASTI32X4 (R9), Y18
+	VPMOVZXWD       Y18, Z18
+	VPSLLD          $0x10, Z18, Z18
+	VPERMPS         Z13, Z17, Z19
+	VFMADD231PS     Z19, Z18, Z0
+	VPERMPS         Z14, Z17, Z19
+	VFMADD231PS     Z19, Z18, Z1
+	VPERMPS         Z15, Z17, Z19
+	VFMADD231PS     Z19, Z18, Z2
+	VPERMPS         Z16, Z17, Z19
+	VFMADD231PS     Z19, Z18, Z3
+	ADDQ            DI, R9
+	VPADDD          Z12, Z17, Z17
+	DECQ            R8
+	JNE             chunkKey
+
+chunkNone:
+	MOVQ          120(AX), R8
+	ADDQ          $+24, R8
+	MOVQ          R8, 120(AX)
+	CMPQ          R8, 104(AX)
+	JNE           chunkSpan
+	MOVQ          72(AX), CX
+	MOVQ          80(AX), DX
+	LEAQ          (CX)(DX*4), BX
+	LEAQ          (DX)(DX*2), SI
+	VMOVUPS       Y0, (CX)
+	VEXTRACTF64X4 $0x01, Z0, (CX)(DX*1)
+	VMOVUPS       Y1, (CX)(DX*2)
+	VEXTRACTF64X4 $0x01, Z1, (CX)(SI*1)
+	VMOVUPS       Y2, (BX)
+	VEXTRACTF64X4 $0x01, Z2, (BX)(DX*1)
+	VMOVUPS       Y3, (BX)(DX*2)
+	VEXTRACTF64X4 $0x01, Z3, (BX)(SI*1)
+	MOVQ          16(AX), CX
+	ADDQ          CX, (AX)
+	MOVQ          64(AX), CX
+	ADDQ          CX, 48(AX)
+	MOVQ          88(AX), CX
+	ADDQ          CX, 72(AX)
+	SUBQ          $+1, 40(AX)
+	JNE           chunkHeads
+	JMP           end
+
+wider:
 head:
 	MOVQ (AX), CX
 	MOVQ 72(AX), DX
@@ -3865,6 +6173,8 @@ done:
 	ADDQ CX, 72(AX)
 	SUBQ $+1, 40(AX)
 	JNE  head
+
+end:
 	VZEROUPPER
 	RET
 
@@ -4234,11 +6544,335 @@ end:
 // func mixI8x2AVX512(a *byte)
 // Requires: AVX, AVX2, AVX512BW, AVX512F, AVX512VL, BMI2, CMOV, MMX+
 TEXT ·mixI8x2AVX512(SB), NOSPLIT|NOFRAME, $0-8
-	MOVQ   a+0(FP), AX
-	MOVQ   32(AX), CX
-	IMUL3Q $0x18, CX, CX
-	ADDQ   24(AX), CX
-	MOVQ   CX, 104(AX)
+	MOVQ           a+0(FP), AX
+	MOVQ           32(AX), CX
+	IMUL3Q         $0x18, CX, CX
+	ADDQ           24(AX), CX
+	MOVQ           CX, 104(AX)
+	CMPQ           96(AX), $+8
+	JNE            wider
+	MOVQ           56(AX), CX
+	IMUL3Q         $+2, CX, CX
+	CMPQ           CX, 64(AX)
+	JNE            head
+	MOVQ           80(AX), CX
+	IMUL3Q         $+2, CX, CX
+	CMPQ           CX, 88(AX)
+	JNE            head
+	MOVQ           $+65280, CX
+	KMOVW          CX, K1
+	MOVQ           $+1, CX
+	VPBROADCASTD   CX, Z11
+	MOVQ           $+8, CX
+	VPBROADCASTD.Z CX, K1, Z4
+	VPADDD         Z11, Z4, Z5
+	VPADDD         Z11, Z5, Z6
+	VPADDD         Z11, Z6, Z7
+	VPADDD         Z11, Z7, Z8
+	VPADDD         Z11, Z8, Z9
+	VPADDD         Z11, Z9, Z10
+	VPADDD         Z11, Z10, Z11
+	MOVQ           $+1, CX
+	VPBROADCASTD   CX, Z12
+
+chunkHeads:
+	CMPQ         40(AX), $+4
+	JLT          head
+	MOVQ         72(AX), CX
+	MOVQ         80(AX), DX
+	LEAQ         (CX)(DX*4), BX
+	LEAQ         (DX)(DX*2), SI
+	VMOVUPS      (CX), Y0
+	VINSERTF64X4 $0x01, (CX)(DX*1), Z0, Z0
+	VMOVUPS      (CX)(DX*2), Y1
+	VINSERTF64X4 $0x01, (CX)(SI*1), Z1, Z1
+	VMOVUPS      (BX), Y2
+	VINSERTF64X4 $0x01, (BX)(DX*1), Z2, Z2
+	VMOVUPS      (BX)(DX*2), Y3
+	VINSERTF64X4 $0x01, (BX)(SI*1), Z3, Z3
+	MOVQ         48(AX), CX
+	MOVQ         56(AX), DX
+	LEAQ         (CX)(DX*4), BX
+	LEAQ         (DX)(DX*2), SI
+	MOVQ         8(AX), DI
+	MOVQ         24(AX), R8
+	MOVQ         R8, 120(AX)
+
+chunkSpan:
+	MOVQ 120(AX), R8
+	MOVQ (R8), R9
+	MOVQ 8(R8), R8
+	ADDQ (AX), R9
+	MOVQ 16(AX), R10
+	LEAQ (R10)(R10*2), R11
+	SUBQ $+8, R8
+	JLT  chunkFew
+
+chunkKeys:
+	VMOVUPS      (CX), Y13
+	VINSERTF64X4 $0x01, (CX)(DX*1), Z13, Z13
+	VMOVUPS      (CX)(DX*2), Y14
+	VINSERTF64X4 $0x01, (CX)(SI*1), Z14, Z14
+	VMOVUPS      (BX), Y15
+	VINSERTF64X4 $0x01, (BX)(DX*1), Z15, Z15
+	VMOVUPS      (BX)(DX*2), Y16
+	VINSERTF64X4 $0x01, (BX)(SI*1), Z16, Z16
+	VPBROADCASTQ (R9), X17
+	VPMOVSXBD    X17, Z17
+	VCVTDQ2PS    Z17, Z17
+	VPERMPS      Z13, Z4, Z18
+	VFMADD231PS  Z18, Z17, Z0
+	VPBROADCASTQ (R9)(R10*1), X17
+	VPMOVSXBD    X17, Z17
+	VCVTDQ2PS    Z17, Z17
+	VPERMPS      Z14, Z4, Z18
+	VFMADD231PS  Z18, Z17, Z1
+	VPBROADCASTQ (R9)(R10*2), X17
+	VPMOVSXBD    X17, Z17
+	VCVTDQ2PS    Z17, Z17
+	VPERMPS      Z15, Z4, Z18
+	VFMADD231PS  Z18, Z17, Z2
+	VPBROADCASTQ (R9)(R11*1), X17
+	VPMOVSXBD    X17, Z17
+	VCVTDQ2PS    Z17, Z17
+	VPERMPS      Z16, Z4, Z18
+	VFMADD231PS  Z18, Z17, Z3
+	ADDQ         DI, R9
+	VPBROADCASTQ (R9), X17
+	VPMOVSXBD    X17, Z17
+	VCVTDQ2PS    Z17, Z17
+	VPERMPS      Z13, Z5, Z18
+	VFMADD231PS  Z18, Z17, Z0
+	VPBROADCASTQ (R9)(R10*1), X17
+	VPMOVSXBD    X17, Z17
+	VCVTDQ2PS    Z17, Z17
+	VPERMPS      Z14, Z5, Z18
+	VFMADD231PS  Z18, Z17, Z1
+	VPBROADCASTQ (R9)(R10*2), X17
+	VPMOVSXBD    X17, Z17
+	VCVTDQ2PS    Z17, Z17
+	VPERMPS      Z15, Z5, Z18
+	VFMADD231PS  Z18, Z17, Z2
+	VPBROADCASTQ (R9)(R11*1), X17
+	VPMOVSXBD    X17, Z17
+	VCVTDQ2PS    Z17, Z17
+	VPERMPS      Z16, Z5, Z18
+	VFMADD231PS  Z18, Z17, Z3
+	ADDQ         DI, R9
+	VPBROADCASTQ (R9), X17
+	VPMOVSXBD    X17, Z17
+	VCVTDQ2PS    Z17, Z17
+	VPERMPS      Z13, Z6, Z18
+	VFMADD231PS  Z18, Z17, Z0
+	VPBROADCASTQ (R9)(R10*1), X17
+	VPMOVSXBD    X17, Z17
+	VCVTDQ2PS    Z17, Z17
+	VPERMPS      Z14, Z6, Z18
+	VFMADD231PS  Z18, Z17, Z1
+	VPBROADCASTQ (R9)(R10*2), X17
+	VPMOVSXBD    X17, Z17
+	VCVTDQ2PS    Z17, Z17
+	VPERMPS      Z15, Z6, Z18
+	VFMADD231PS  Z18, Z17, Z2
+	VPBROADCASTQ (R9)(R11*1), X17
+	VPMOVSXBD    X17, Z17
+	VCVTDQ2PS    Z17, Z17
+	VPERMPS      Z16, Z6, Z18
+	VFMADD231PS  Z18, Z17, Z3
+	ADDQ         DI, R9
+	VPBROADCASTQ (R9), X17
+	VPMOVSXBD    X17, Z17
+	VCVTDQ2PS    Z17, Z17
+	VPERMPS      Z13, Z7, Z18
+	VFMADD231PS  Z18, Z17, Z0
+	VPBROADCASTQ (R9)(R10*1), X17
+	VPMOVSXBD    X17, Z17
+	VCVTDQ2PS    Z17, Z17
+	VPERMPS      Z14, Z7, Z18
+	VFMADD231PS  Z18, Z17, Z1
+	VPBROADCASTQ (R9)(R10*2), X17
+	VPMOVSXBD    X17, Z17
+	VCVTDQ2PS    Z17, Z17
+	VPERMPS      Z15, Z7, Z18
+	VFMADD231PS  Z18, Z17, Z2
+	VPBROADCASTQ (R9)(R11*1), X17
+	VPMOVSXBD    X17, Z17
+	VCVTDQ2PS    Z17, Z17
+	VPERMPS      Z16, Z7, Z18
+	VFMADD231PS  Z18, Z17, Z3
+	ADDQ         DI, R9
+	VPBROADCASTQ (R9), X17
+	VPMOVSXBD    X17, Z17
+	VCVTDQ2PS    Z17, Z17
+	VPERMPS      Z13, Z8, Z18
+	VFMADD231PS  Z18, Z17, Z0
+	VPBROADCASTQ (R9)(R10*1), X17
+	VPMOVSXBD    X17, Z17
+	VCVTDQ2PS    Z17, Z17
+	VPERMPS      Z14, Z8, Z18
+	VFMADD231PS  Z18, Z17, Z1
+	VPBROADCASTQ (R9)(R10*2), X17
+	VPMOVSXBD    X17, Z17
+	VCVTDQ2PS    Z17, Z17
+	VPERMPS      Z15, Z8, Z18
+	VFMADD231PS  Z18, Z17, Z2
+	VPBROADCASTQ (R9)(R11*1), X17
+	VPMOVSXBD    X17, Z17
+	VCVTDQ2PS    Z17, Z17
+	VPERMPS      Z16, Z8, Z18
+	VFMADD231PS  Z18, Z17, Z3
+	ADDQ         DI, R9
+	VPBROADCASTQ (R9), X17
+	VPMOVSXBD    X17, Z17
+	VCVTDQ2PS    Z17, Z17
+	VPERMPS      Z13, Z9, Z18
+	VFMADD231PS  Z18, Z17, Z0
+	VPBROADCASTQ (R9)(R10*1), X17
+	VPMOVSXBD    X17, Z17
+	VCVTDQ2PS    Z17, Z17
+	VPERMPS      Z14, Z9, Z18
+	VFMADD231PS  Z18, Z17, Z1
+	VPBROADCASTQ (R9)(R10*2), X17
+	VPMOVSXBD    X17, Z17
+	VCVTDQ2PS    Z17, Z17
+	VPERMPS      Z15, Z9, Z18
+	VFMADD231PS  Z18, Z17, Z2
+	VPBROADCASTQ (R9)(R11*1), X17
+	VPMOVSXBD    X17, Z17
+	VCVTDQ2PS    Z17, Z17
+	VPERMPS      Z16, Z9, Z18
+	VFMADD231PS  Z18, Z17, Z3
+	ADDQ         DI, R9
+	VPBROADCASTQ (R9), X17
+	VPMOVSXBD    X17, Z17
+	VCVTDQ2PS    Z17, Z17
+	VPERMPS      Z13, Z10, Z18
+	VFMADD231PS  Z18, Z17, Z0
+	VPBROADCASTQ (R9)(R10*1), X17
+	VPMOVSXBD    X17, Z17
+	VCVTDQ2PS    Z17, Z17
+	VPERMPS      Z14, Z10, Z18
+	VFMADD231PS  Z18, Z17, Z1
+	VPBROADCASTQ (R9)(R10*2), X17
+	VPMOVSXBD    X17, Z17
+	VCVTDQ2PS    Z17, Z17
+	VPERMPS      Z15, Z10, Z18
+	VFMADD231PS  Z18, Z17, Z2
+	VPBROADCASTQ (R9)(R11*1), X17
+	VPMOVSXBD    X17, Z17
+	VCVTDQ2PS    Z17, Z17
+	VPERMPS      Z16, Z10, Z18
+	VFMADD231PS  Z18, Z17, Z3
+	ADDQ         DI, R9
+	VPBROADCASTQ (R9), X17
+	VPMOVSXBD    X17, Z17
+	VCVTDQ2PS    Z17, Z17
+	VPERMPS      Z13, Z11, Z18
+	VFMADD231PS  Z18, Z17, Z0
+	VPBROADCASTQ (R9)(R10*1), X13
+	VPMOVSXBD    X13, Z17
+	VCVTDQ2PS    Z17, Z17
+	VPERMPS      Z14, Z11, Z18
+	VFMADD231PS  Z18, Z17, Z1
+	VPBROADCASTQ (R9)(R10*2), X13
+	VPMOVSXBD    X13, Z17
+	VCVTDQ2PS    Z17, Z17
+	VPERMPS      Z15, Z11, Z18
+	VFMADD231PS  Z18, Z17, Z2
+	VPBROADCASTQ (R9)(R11*1), X13
+	VPMOVSXBD    X13, Z17
+	VCVTDQ2PS    Z17, Z17
+	VPERMPS      Z16, Z11, Z18
+	VFMADD231PS  Z18, Z17, Z3
+	ADDQ         DI, R9
+	ADDQ         $+32, CX
+	ADDQ         $+32, BX
+	SUBQ         $+8, R8
+	JGE          chunkKeys
+
+chunkFew:
+	ADDQ         $+8, R8
+	JEQ          chunkNone
+	MOVQ         $+8, R13
+	CMPQ         R8, R13
+	CMOVQLT      R8, R13
+	MOVQ         $+255, R12
+	BZHIQ        R13, R12, R12
+	KMOVW        R12, K1
+	VMOVUPS.Z    (CX), K1, Y13
+	VMOVUPS.Z    (CX)(DX*1), K1, Y14
+	VINSERTF64X4 $0x01, Y14, Z13, Z13
+	VMOVUPS.Z    (CX)(DX*2), K1, Y14
+	VMOVUPS.Z    (CX)(SI*1), K1, Y15
+	VINSERTF64X4 $0x01, Y15, Z14, Z14
+	VMOVUPS.Z    (BX), K1, Y15
+	VMOVUPS.Z    (BX)(DX*1), K1, Y16
+	VINSERTF64X4 $0x01, Y16, Z15, Z15
+	VMOVUPS.Z    (BX)(DX*2), K1, Y16
+	VMOVUPS.Z    (BX)(SI*1), K1, Y17
+	VINSERTF64X4 $0x01, Y17, Z16, Z16
+	LEAQ         (CX)(R8*4), CX
+	LEAQ         (BX)(R8*4), BX
+	VMOVDQA32    Z4, Z17
+
+chunkKey:
+	VPBROADCASTQ (R9), X18
+	VPMOVSXBD    X18, Z18
+	VCVTDQ2PS    Z18, Z18
+	VPERMPS      Z13, Z17, Z19
+	VFMADD231PS  Z19, Z18, Z0
+	VPBROADCASTQ (R9)(R10*1), X18
+	VPMOVSXBD    X18, Z18
+	VCVTDQ2PS    Z18, Z18
+	VPERMPS      Z14, Z17, Z19
+	VFMADD231PS  Z19, Z18, Z1
+	VPBROADCASTQ (R9)(R10*2), X18
+	VPMOVSXBD    X18, Z18
+	VCVTDQ2PS    Z18, Z18
+	VPERMPS      Z15, Z17, Z19
+	VFMADD231PS  Z19, Z18, Z2
+	VPBROADCASTQ (R9)(R11*1), X18
+	VPMOVSXBD    X18, Z18
+	VCVTDQ2PS    Z18, Z18
+	VPERMPS      Z16, Z17, Z19
+	VFMADD231PS  Z19, Z18, Z3
+	ADDQ         DI, R9
+	VPADDD       Z12, Z17, Z17
+	DECQ         R8
+	JNE          chunkKey
+
+chunkNone:
+	MOVQ          120(AX), R8
+	ADDQ          $+24, R8
+	MOVQ          R8, 120(AX)
+	CMPQ          R8, 104(AX)
+	JNE           chunkSpan
+	MOVQ          72(AX), CX
+	MOVQ          80(AX), DX
+	LEAQ          (CX)(DX*4), BX
+	LEAQ          (DX)(DX*2), SI
+	VMOVUPS       Y0, (CX)
+	VEXTRACTF64X4 $0x01, Z0, (CX)(DX*1)
+	VMOVUPS       Y1, (CX)(DX*2)
+	VEXTRACTF64X4 $0x01, Z1, (CX)(SI*1)
+	VMOVUPS       Y2, (BX)
+	VEXTRACTF64X4 $0x01, Z2, (BX)(DX*1)
+	VMOVUPS       Y3, (BX)(DX*2)
+	VEXTRACTF64X4 $0x01, Z3, (BX)(SI*1)
+	MOVQ          16(AX), CX
+	IMUL3Q        $+4, CX, CX
+	ADDQ          CX, (AX)
+	MOVQ          64(AX), CX
+	IMUL3Q        $+4, CX, CX
+	ADDQ          CX, 48(AX)
+	MOVQ          88(AX), CX
+	IMUL3Q        $+4, CX, CX
+	ADDQ          CX, 72(AX)
+	SUBQ          $+4, 40(AX)
+	JNE           chunkHeads
+	JMP           end
+
+wider:
 	CMPQ   96(AX), $+16
 	JGT    head
 	MOVQ   56(AX), CX
@@ -4589,11 +7223,280 @@ end:
 // func mixI8x4AVX512(a *byte)
 // Requires: AVX, AVX2, AVX512BW, AVX512F, AVX512VL, BMI2, CMOV, MMX+
 TEXT ·mixI8x4AVX512(SB), NOSPLIT|NOFRAME, $0-8
-	MOVQ   a+0(FP), AX
-	MOVQ   32(AX), CX
-	IMUL3Q $0x18, CX, CX
-	ADDQ   24(AX), CX
-	MOVQ   CX, 104(AX)
+	MOVQ           a+0(FP), AX
+	MOVQ           32(AX), CX
+	IMUL3Q         $0x18, CX, CX
+	ADDQ           24(AX), CX
+	MOVQ           CX, 104(AX)
+	CMPQ           96(AX), $+8
+	JNE            wider
+	MOVQ           56(AX), CX
+	IMUL3Q         $+4, CX, CX
+	CMPQ           CX, 64(AX)
+	JNE            head
+	MOVQ           80(AX), CX
+	IMUL3Q         $+4, CX, CX
+	CMPQ           CX, 88(AX)
+	JNE            head
+	MOVQ           $+65280, CX
+	KMOVW          CX, K1
+	MOVQ           $+1, CX
+	VPBROADCASTD   CX, Z11
+	MOVQ           $+8, CX
+	VPBROADCASTD.Z CX, K1, Z4
+	VPADDD         Z11, Z4, Z5
+	VPADDD         Z11, Z5, Z6
+	VPADDD         Z11, Z6, Z7
+	VPADDD         Z11, Z7, Z8
+	VPADDD         Z11, Z8, Z9
+	VPADDD         Z11, Z9, Z10
+	VPADDD         Z11, Z10, Z11
+	MOVQ           $+1, CX
+	VPBROADCASTD   CX, Z12
+
+chunkHeads:
+	CMPQ         40(AX), $+2
+	JLT          head
+	MOVQ         72(AX), CX
+	MOVQ         80(AX), DX
+	LEAQ         (CX)(DX*4), BX
+	LEAQ         (DX)(DX*2), SI
+	VMOVUPS      (CX), Y0
+	VINSERTF64X4 $0x01, (CX)(DX*1), Z0, Z0
+	VMOVUPS      (CX)(DX*2), Y1
+	VINSERTF64X4 $0x01, (CX)(SI*1), Z1, Z1
+	VMOVUPS      (BX), Y2
+	VINSERTF64X4 $0x01, (BX)(DX*1), Z2, Z2
+	VMOVUPS      (BX)(DX*2), Y3
+	VINSERTF64X4 $0x01, (BX)(SI*1), Z3, Z3
+	MOVQ         48(AX), CX
+	MOVQ         56(AX), DX
+	LEAQ         (CX)(DX*4), BX
+	LEAQ         (DX)(DX*2), SI
+	MOVQ         8(AX), DI
+	MOVQ         24(AX), R8
+	MOVQ         R8, 120(AX)
+
+chunkSpan:
+	MOVQ 120(AX), R8
+	MOVQ (R8), R9
+	MOVQ 8(R8), R8
+	ADDQ (AX), R9
+	MOVQ 16(AX), R10
+	SUBQ $+8, R8
+	JLT  chunkFew
+
+chunkKeys:
+	VMOVUPS      (CX), Y13
+	VINSERTF64X4 $0x01, (CX)(DX*1), Z13, Z13
+	VMOVUPS      (CX)(DX*2), Y14
+	VINSERTF64X4 $0x01, (CX)(SI*1), Z14, Z14
+	VMOVUPS      (BX), Y15
+	VINSERTF64X4 $0x01, (BX)(DX*1), Z15, Z15
+	VMOVUPS      (BX)(DX*2), Y16
+	VINSERTF64X4 $0x01, (BX)(SI*1), Z16, Z16
+	VPBROADCASTQ (R9), X17
+	VPMOVSXBD    X17, Z17
+	VCVTDQ2PS    Z17, Z17
+	VPERMPS      Z13, Z4, Z18
+	VFMADD231PS  Z18, Z17, Z0
+	VPERMPS      Z14, Z4, Z18
+	VFMADD231PS  Z18, Z17, Z1
+	VPBROADCASTQ (R9)(R10*1), X17
+	VPMOVSXBD    X17, Z17
+	VCVTDQ2PS    Z17, Z17
+	VPERMPS      Z15, Z4, Z18
+	VFMADD231PS  Z18, Z17, Z2
+	VPERMPS      Z16, Z4, Z18
+	VFMADD231PS  Z18, Z17, Z3
+	ADDQ         DI, R9
+	VPBROADCASTQ (R9), X17
+	VPMOVSXBD    X17, Z17
+	VCVTDQ2PS    Z17, Z17
+	VPERMPS      Z13, Z5, Z18
+	VFMADD231PS  Z18, Z17, Z0
+	VPERMPS      Z14, Z5, Z18
+	VFMADD231PS  Z18, Z17, Z1
+	VPBROADCASTQ (R9)(R10*1), X17
+	VPMOVSXBD    X17, Z17
+	VCVTDQ2PS    Z17, Z17
+	VPERMPS      Z15, Z5, Z18
+	VFMADD231PS  Z18, Z17, Z2
+	VPERMPS      Z16, Z5, Z18
+	VFMADD231PS  Z18, Z17, Z3
+	ADDQ         DI, R9
+	VPBROADCASTQ (R9), X17
+	VPMOVSXBD    X17, Z17
+	VCVTDQ2PS    Z17, Z17
+	VPERMPS      Z13, Z6, Z18
+	VFMADD231PS  Z18, Z17, Z0
+	VPERMPS      Z14, Z6, Z18
+	VFMADD231PS  Z18, Z17, Z1
+	VPBROADCASTQ (R9)(R10*1), X17
+	VPMOVSXBD    X17, Z17
+	VCVTDQ2PS    Z17, Z17
+	VPERMPS      Z15, Z6, Z18
+	VFMADD231PS  Z18, Z17, Z2
+	VPERMPS      Z16, Z6, Z18
+	VFMADD231PS  Z18, Z17, Z3
+	ADDQ         DI, R9
+	VPBROADCASTQ (R9), X17
+	VPMOVSXBD    X17, Z17
+	VCVTDQ2PS    Z17, Z17
+	VPERMPS      Z13, Z7, Z18
+	VFMADD231PS  Z18, Z17, Z0
+	VPERMPS      Z14, Z7, Z18
+	VFMADD231PS  Z18, Z17, Z1
+	VPBROADCASTQ (R9)(R10*1), X17
+	VPMOVSXBD    X17, Z17
+	VCVTDQ2PS    Z17, Z17
+	VPERMPS      Z15, Z7, Z18
+	VFMADD231PS  Z18, Z17, Z2
+	VPERMPS      Z16, Z7, Z18
+	VFMADD231PS  Z18, Z17, Z3
+	ADDQ         DI, R9
+	VPBROADCASTQ (R9), X17
+	VPMOVSXBD    X17, Z17
+	VCVTDQ2PS    Z17, Z17
+	VPERMPS      Z13, Z8, Z18
+	VFMADD231PS  Z18, Z17, Z0
+	VPERMPS      Z14, Z8, Z18
+	VFMADD231PS  Z18, Z17, Z1
+	VPBROADCASTQ (R9)(R10*1), X17
+	VPMOVSXBD    X17, Z17
+	VCVTDQ2PS    Z17, Z17
+	VPERMPS      Z15, Z8, Z18
+	VFMADD231PS  Z18, Z17, Z2
+	VPERMPS      Z16, Z8, Z18
+	VFMADD231PS  Z18, Z17, Z3
+	ADDQ         DI, R9
+	VPBROADCASTQ (R9), X17
+	VPMOVSXBD    X17, Z17
+	VCVTDQ2PS    Z17, Z17
+	VPERMPS      Z13, Z9, Z18
+	VFMADD231PS  Z18, Z17, Z0
+	VPERMPS      Z14, Z9, Z18
+	VFMADD231PS  Z18, Z17, Z1
+	VPBROADCASTQ (R9)(R10*1), X17
+	VPMOVSXBD    X17, Z17
+	VCVTDQ2PS    Z17, Z17
+	VPERMPS      Z15, Z9, Z18
+	VFMADD231PS  Z18, Z17, Z2
+	VPERMPS      Z16, Z9, Z18
+	VFMADD231PS  Z18, Z17, Z3
+	ADDQ         DI, R9
+	VPBROADCASTQ (R9), X17
+	VPMOVSXBD    X17, Z17
+	VCVTDQ2PS    Z17, Z17
+	VPERMPS      Z13, Z10, Z18
+	VFMADD231PS  Z18, Z17, Z0
+	VPERMPS      Z14, Z10, Z18
+	VFMADD231PS  Z18, Z17, Z1
+	VPBROADCASTQ (R9)(R10*1), X17
+	VPMOVSXBD    X17, Z17
+	VCVTDQ2PS    Z17, Z17
+	VPERMPS      Z15, Z10, Z18
+	VFMADD231PS  Z18, Z17, Z2
+	VPERMPS      Z16, Z10, Z18
+	VFMADD231PS  Z18, Z17, Z3
+	ADDQ         DI, R9
+	VPBROADCASTQ (R9), X17
+	VPMOVSXBD    X17, Z17
+	VCVTDQ2PS    Z17, Z17
+	VPERMPS      Z13, Z11, Z18
+	VFMADD231PS  Z18, Z17, Z0
+	VPERMPS      Z14, Z11, Z18
+	VFMADD231PS  Z18, Z17, Z1
+	VPBROADCASTQ (R9)(R10*1), X13
+	VPMOVSXBD    X13, Z17
+	VCVTDQ2PS    Z17, Z17
+	VPERMPS      Z15, Z11, Z18
+	VFMADD231PS  Z18, Z17, Z2
+	VPERMPS      Z16, Z11, Z18
+	VFMADD231PS  Z18, Z17, Z3
+	ADDQ         DI, R9
+	ADDQ         $+32, CX
+	ADDQ         $+32, BX
+	SUBQ         $+8, R8
+	JGE          chunkKeys
+
+chunkFew:
+	ADDQ         $+8, R8
+	JEQ          chunkNone
+	MOVQ         $+8, R12
+	CMPQ         R8, R12
+	CMOVQLT      R8, R12
+	MOVQ         $+255, R11
+	BZHIQ        R12, R11, R11
+	KMOVW        R11, K1
+	VMOVUPS.Z    (CX), K1, Y13
+	VMOVUPS.Z    (CX)(DX*1), K1, Y14
+	VINSERTF64X4 $0x01, Y14, Z13, Z13
+	VMOVUPS.Z    (CX)(DX*2), K1, Y14
+	VMOVUPS.Z    (CX)(SI*1), K1, Y15
+	VINSERTF64X4 $0x01, Y15, Z14, Z14
+	VMOVUPS.Z    (BX), K1, Y15
+	VMOVUPS.Z    (BX)(DX*1), K1, Y16
+	VINSERTF64X4 $0x01, Y16, Z15, Z15
+	VMOVUPS.Z    (BX)(DX*2), K1, Y16
+	VMOVUPS.Z    (BX)(SI*1), K1, Y17
+	VINSERTF64X4 $0x01, Y17, Z16, Z16
+	LEAQ         (CX)(R8*4), CX
+	LEAQ         (BX)(R8*4), BX
+	VMOVDQA32    Z4, Z17
+
+chunkKey:
+	VPBROADCASTQ (R9), X18
+	VPMOVSXBD    X18, Z18
+	VCVTDQ2PS    Z18, Z18
+	VPERMPS      Z13, Z17, Z19
+	VFMADD231PS  Z19, Z18, Z0
+	VPERMPS      Z14, Z17, Z19
+	VFMADD231PS  Z19, Z18, Z1
+	VPBROADCASTQ (R9)(R10*1), X18
+	VPMOVSXBD    X18, Z18
+	VCVTDQ2PS    Z18, Z18
+	VPERMPS      Z15, Z17, Z19
+	VFMADD231PS  Z19, Z18, Z2
+	VPERMPS      Z16, Z17, Z19
+	VFMADD231PS  Z19, Z18, Z3
+	ADDQ         DI, R9
+	VPADDD       Z12, Z17, Z17
+	DECQ         R8
+	JNE          chunkKey
+
+chunkNone:
+	MOVQ          120(AX), R8
+	ADDQ          $+24, R8
+	MOVQ          R8, 120(AX)
+	CMPQ          R8, 104(AX)
+	JNE           chunkSpan
+	MOVQ          72(AX), CX
+	MOVQ          80(AX), DX
+	LEAQ          (CX)(DX*4), BX
+	LEAQ          (DX)(DX*2), SI
+	VMOVUPS       Y0, (CX)
+	VEXTRACTF64X4 $0x01, Z0, (CX)(DX*1)
+	VMOVUPS       Y1, (CX)(DX*2)
+	VEXTRACTF64X4 $0x01, Z1, (CX)(SI*1)
+	VMOVUPS       Y2, (BX)
+	VEXTRACTF64X4 $0x01, Z2, (BX)(DX*1)
+	VMOVUPS       Y3, (BX)(DX*2)
+	VEXTRACTF64X4 $0x01, Z3, (BX)(SI*1)
+	MOVQ          16(AX), CX
+	IMUL3Q        $+2, CX, CX
+	ADDQ          CX, (AX)
+	MOVQ          64(AX), CX
+	IMUL3Q        $+2, CX, CX
+	ADDQ          CX, 48(AX)
+	MOVQ          88(AX), CX
+	IMUL3Q        $+2, CX, CX
+	ADDQ          CX, 72(AX)
+	SUBQ          $+2, 40(AX)
+	JNE           chunkHeads
+	JMP           end
+
+wider:
 	CMPQ   96(AX), $+16
 	JGT    head
 	MOVQ   56(AX), CX
@@ -4970,14 +7873,252 @@ end:
 	RET
 
 // func mixI8x8AVX512(a *byte)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2, CMOV, MMX+
+// Requires: AVX, AVX2, AVX512BW, AVX512F, AVX512VL, BMI2, CMOV, MMX+
 TEXT ·mixI8x8AVX512(SB), NOSPLIT|NOFRAME, $0-8
-	MOVQ   a+0(FP), AX
-	MOVQ   32(AX), CX
-	IMUL3Q $0x18, CX, CX
-	ADDQ   24(AX), CX
-	MOVQ   CX, 104(AX)
+	MOVQ           a+0(FP), AX
+	MOVQ           32(AX), CX
+	IMUL3Q         $0x18, CX, CX
+	ADDQ           24(AX), CX
+	MOVQ           CX, 104(AX)
+	CMPQ           96(AX), $+8
+	JNE            wider
+	MOVQ           56(AX), CX
+	IMUL3Q         $+8, CX, CX
+	CMPQ           CX, 64(AX)
+	JNE            head
+	MOVQ           80(AX), CX
+	IMUL3Q         $+8, CX, CX
+	CMPQ           CX, 88(AX)
+	JNE            head
+	MOVQ           $+65280, CX
+	KMOVW          CX, K1
+	MOVQ           $+1, CX
+	VPBROADCASTD   CX, Z11
+	MOVQ           $+8, CX
+	VPBROADCASTD.Z CX, K1, Z4
+	VPADDD         Z11, Z4, Z5
+	VPADDD         Z11, Z5, Z6
+	VPADDD         Z11, Z6, Z7
+	VPADDD         Z11, Z7, Z8
+	VPADDD         Z11, Z8, Z9
+	VPADDD         Z11, Z9, Z10
+	VPADDD         Z11, Z10, Z11
+	MOVQ           $+1, CX
+	VPBROADCASTD   CX, Z12
 
+chunkHeads:
+	CMPQ         40(AX), $+1
+	JLT          head
+	MOVQ         72(AX), CX
+	MOVQ         80(AX), DX
+	LEAQ         (CX)(DX*4), BX
+	LEAQ         (DX)(DX*2), SI
+	VMOVUPS      (CX), Y0
+	VINSERTF64X4 $0x01, (CX)(DX*1), Z0, Z0
+	VMOVUPS      (CX)(DX*2), Y1
+	VINSERTF64X4 $0x01, (CX)(SI*1), Z1, Z1
+	VMOVUPS      (BX), Y2
+	VINSERTF64X4 $0x01, (BX)(DX*1), Z2, Z2
+	VMOVUPS      (BX)(DX*2), Y3
+	VINSERTF64X4 $0x01, (BX)(SI*1), Z3, Z3
+	MOVQ         48(AX), CX
+	MOVQ         56(AX), DX
+	LEAQ         (CX)(DX*4), BX
+	LEAQ         (DX)(DX*2), SI
+	MOVQ         8(AX), DI
+	MOVQ         24(AX), R8
+	MOVQ         R8, 120(AX)
+
+chunkSpan:
+	MOVQ 120(AX), R8
+	MOVQ (R8), R9
+	MOVQ 8(R8), R8
+	ADDQ (AX), R9
+	MOVQ 16(AX), R10
+	SUBQ $+8, R8
+	JLT  chunkFew
+
+chunkKeys:
+	VMOVUPS      (CX), Y13
+	VINSERTF64X4 $0x01, (CX)(DX*1), Z13, Z13
+	VMOVUPS      (CX)(DX*2), Y14
+	VINSERTF64X4 $0x01, (CX)(SI*1), Z14, Z14
+	VMOVUPS      (BX), Y15
+	VINSERTF64X4 $0x01, (BX)(DX*1), Z15, Z15
+	VMOVUPS      (BX)(DX*2), Y16
+	VINSERTF64X4 $0x01, (BX)(SI*1), Z16, Z16
+	VPBROADCASTQ (R9), X17
+	VPMOVSXBD    X17, Z17
+	VCVTDQ2PS    Z17, Z17
+	VPERMPS      Z13, Z4, Z18
+	VFMADD231PS  Z18, Z17, Z0
+	VPERMPS      Z14, Z4, Z18
+	VFMADD231PS  Z18, Z17, Z1
+	VPERMPS      Z15, Z4, Z18
+	VFMADD231PS  Z18, Z17, Z2
+	VPERMPS      Z16, Z4, Z18
+	VFMADD231PS  Z18, Z17, Z3
+	ADDQ         DI, R9
+	VPBROADCASTQ (R9), X17
+	VPMOVSXBD    X17, Z17
+	VCVTDQ2PS    Z17, Z17
+	VPERMPS      Z13, Z5, Z18
+	VFMADD231PS  Z18, Z17, Z0
+	VPERMPS      Z14, Z5, Z18
+	VFMADD231PS  Z18, Z17, Z1
+	VPERMPS      Z15, Z5, Z18
+	VFMADD231PS  Z18, Z17, Z2
+	VPERMPS      Z16, Z5, Z18
+	VFMADD231PS  Z18, Z17, Z3
+	ADDQ         DI, R9
+	VPBROADCASTQ (R9), X17
+	VPMOVSXBD    X17, Z17
+	VCVTDQ2PS    Z17, Z17
+	VPERMPS      Z13, Z6, Z18
+	VFMADD231PS  Z18, Z17, Z0
+	VPERMPS      Z14, Z6, Z18
+	VFMADD231PS  Z18, Z17, Z1
+	VPERMPS      Z15, Z6, Z18
+	VFMADD231PS  Z18, Z17, Z2
+	VPERMPS      Z16, Z6, Z18
+	VFMADD231PS  Z18, Z17, Z3
+	ADDQ         DI, R9
+	VPBROADCASTQ (R9), X17
+	VPMOVSXBD    X17, Z17
+	VCVTDQ2PS    Z17, Z17
+	VPERMPS      Z13, Z7, Z18
+	VFMADD231PS  Z18, Z17, Z0
+	VPERMPS      Z14, Z7, Z18
+	VFMADD231PS  Z18, Z17, Z1
+	VPERMPS      Z15, Z7, Z18
+	VFMADD231PS  Z18, Z17, Z2
+	VPERMPS      Z16, Z7, Z18
+	VFMADD231PS  Z18, Z17, Z3
+	ADDQ         DI, R9
+	VPBROADCASTQ (R9), X17
+	VPMOVSXBD    X17, Z17
+	VCVTDQ2PS    Z17, Z17
+	VPERMPS      Z13, Z8, Z18
+	VFMADD231PS  Z18, Z17, Z0
+	VPERMPS      Z14, Z8, Z18
+	VFMADD231PS  Z18, Z17, Z1
+	VPERMPS      Z15, Z8, Z18
+	VFMADD231PS  Z18, Z17, Z2
+	VPERMPS      Z16, Z8, Z18
+	VFMADD231PS  Z18, Z17, Z3
+	ADDQ         DI, R9
+	VPBROADCASTQ (R9), X17
+	VPMOVSXBD    X17, Z17
+	VCVTDQ2PS    Z17, Z17
+	VPERMPS      Z13, Z9, Z18
+	VFMADD231PS  Z18, Z17, Z0
+	VPERMPS      Z14, Z9, Z18
+	VFMADD231PS  Z18, Z17, Z1
+	VPERMPS      Z15, Z9, Z18
+	VFMADD231PS  Z18, Z17, Z2
+	VPERMPS      Z16, Z9, Z18
+	VFMADD231PS  Z18, Z17, Z3
+	ADDQ         DI, R9
+	VPBROADCASTQ (R9), X17
+	VPMOVSXBD    X17, Z17
+	VCVTDQ2PS    Z17, Z17
+	VPERMPS      Z13, Z10, Z18
+	VFMADD231PS  Z18, Z17, Z0
+	VPERMPS      Z14, Z10, Z18
+	VFMADD231PS  Z18, Z17, Z1
+	VPERMPS      Z15, Z10, Z18
+	VFMADD231PS  Z18, Z17, Z2
+	VPERMPS      Z16, Z10, Z18
+	VFMADD231PS  Z18, Z17, Z3
+	ADDQ         DI, R9
+	VPBROADCASTQ (R9), X17
+	VPMOVSXBD    X17, Z17
+	VCVTDQ2PS    Z17, Z17
+	VPERMPS      Z13, Z11, Z18
+	VFMADD231PS  Z18, Z17, Z0
+	VPERMPS      Z14, Z11, Z18
+	VFMADD231PS  Z18, Z17, Z1
+	VPERMPS      Z15, Z11, Z18
+	VFMADD231PS  Z18, Z17, Z2
+	VPERMPS      Z16, Z11, Z18
+	VFMADD231PS  Z18, Z17, Z3
+	ADDQ         DI, R9
+	ADDQ         $+32, CX
+	ADDQ         $+32, BX
+	SUBQ         $+8, R8
+	JGE          chunkKeys
+
+chunkFew:
+	ADDQ         $+8, R8
+	JEQ          chunkNone
+	MOVQ         $+8, R11
+	CMPQ         R8, R11
+	CMOVQLT      R8, R11
+	MOVQ         $+255, R10
+	BZHIQ        R11, R10, R10
+	KMOVW        R10, K1
+	VMOVUPS.Z    (CX), K1, Y13
+	VMOVUPS.Z    (CX)(DX*1), K1, Y14
+	VINSERTF64X4 $0x01, Y14, Z13, Z13
+	VMOVUPS.Z    (CX)(DX*2), K1, Y14
+	VMOVUPS.Z    (CX)(SI*1), K1, Y15
+	VINSERTF64X4 $0x01, Y15, Z14, Z14
+	VMOVUPS.Z    (BX), K1, Y15
+	VMOVUPS.Z    (BX)(DX*1), K1, Y16
+	VINSERTF64X4 $0x01, Y16, Z15, Z15
+	VMOVUPS.Z    (BX)(DX*2), K1, Y16
+	VMOVUPS.Z    (BX)(SI*1), K1, Y17
+	VINSERTF64X4 $0x01, Y17, Z16, Z16
+	LEAQ         (CX)(R8*4), CX
+	LEAQ         (BX)(R8*4), BX
+	VMOVDQA32    Z4, Z17
+
+chunkKey:
+	VPBROADCASTQ (R9), X18
+	VPMOVSXBD    X18, Z18
+	VCVTDQ2PS    Z18, Z18
+	VPERMPS      Z13, Z17, Z19
+	VFMADD231PS  Z19, Z18, Z0
+	VPERMPS      Z14, Z17, Z19
+	VFMADD231PS  Z19, Z18, Z1
+	VPERMPS      Z15, Z17, Z19
+	VFMADD231PS  Z19, Z18, Z2
+	VPERMPS      Z16, Z17, Z19
+	VFMADD231PS  Z19, Z18, Z3
+	ADDQ         DI, R9
+	VPADDD       Z12, Z17, Z17
+	DECQ         R8
+	JNE          chunkKey
+
+chunkNone:
+	MOVQ          120(AX), R8
+	ADDQ          $+24, R8
+	MOVQ          R8, 120(AX)
+	CMPQ          R8, 104(AX)
+	JNE           chunkSpan
+	MOVQ          72(AX), CX
+	MOVQ          80(AX), DX
+	LEAQ          (CX)(DX*4), BX
+	LEAQ          (DX)(DX*2), SI
+	VMOVUPS       Y0, (CX)
+	VEXTRACTF64X4 $0x01, Z0, (CX)(DX*1)
+	VMOVUPS       Y1, (CX)(DX*2)
+	VEXTRACTF64X4 $0x01, Z1, (CX)(SI*1)
+	VMOVUPS       Y2, (BX)
+	VEXTRACTF64X4 $0x01, Z2, (BX)(DX*1)
+	VMOVUPS       Y3, (BX)(DX*2)
+	VEXTRACTF64X4 $0x01, Z3, (BX)(SI*1)
+	MOVQ          16(AX), CX
+	ADDQ          CX, (AX)
+	MOVQ          64(AX), CX
+	ADDQ          CX, 48(AX)
+	MOVQ          88(AX), CX
+	ADDQ          CX, 72(AX)
+	SUBQ          $+1, 40(AX)
+	JNE           chunkHeads
+	JMP           end
+
+wider:
 head:
 	MOVQ (AX), CX
 	MOVQ 72(AX), DX
@@ -5189,5 +8330,7 @@ done:
 	ADDQ CX, 72(AX)
 	SUBQ $+1, 40(AX)
 	JNE  head
+
+end:
 	VZEROUPPER
 	RET

@@ -114,17 +114,19 @@ func (f frame) weigh(m operand.Mem, v, acc []vec) {
 func (f frame) narrowHeads(t rowType, rows int) {
 	c := f.c
 	heads := 8 / rows
+	if f.wide && rows > 1 {
+		c.CMPQ(f.arg(argWidth), operand.I32(chunk))
+		c.JNE(operand.LabelRef("wider"))
+		f.evenRows(rows)
+		f.chunkMix(t, rows)
+		c.Label("wider")
+	}
 	if heads < 2 {
 		return
 	}
 	c.CMPQ(f.arg(argWidth), operand.I32(f.lanes))
 	c.JGT(operand.LabelRef("head"))
-	for _, x := range [...][2]int{{argXRow, argXHead}, {argYRow, argYHead}} {
-		even := f.get(x[0])
-		c.IMUL3Q(operand.I32(rows), even, even)
-		c.CMPQ(even, f.arg(x[1]))
-		c.JNE(operand.LabelRef("head"))
-	}
+	f.evenRows(rows)
 	if f.wide {
 		// Whole registers would reach over the ends of cache lines.
 		c.CMPQ(f.arg(argWidth), operand.I32(f.lanes/2))
@@ -136,6 +138,18 @@ func (f frame) narrowHeads(t rowType, rows int) {
 		c.Label("whole")
 	}
 	f.someHeads(t, rows, heads, "heads")
+}
+
+// evenRows goes to the loop that does one head at a time unless the rows of X and Y of
+// all heads lie evenly.
+func (f frame) evenRows(rows int) {
+	c := f.c
+	for _, x := range [...][2]int{{argXRow, argXHead}, {argYRow, argYHead}} {
+		even := f.get(x[0])
+		c.IMUL3Q(operand.I32(rows), even, even)
+		c.CMPQ(even, f.arg(x[1]))
+		c.JNE(operand.LabelRef("head"))
+	}
 }
 
 // someHeads does heads as long as there are so many; each is one register wide.

@@ -14,6 +14,7 @@ func scores(v isa, t rowType, rows int) {
 	f := v.begin(name, fmt.Sprintf("%s does Scores for %d rows of X and %s rows of a cache.", name, rows, t.name))
 	c := v.c
 	acc := v.regs(rows)
+	f.chunkScores(t, rows)
 	f.heads(func() {
 		c.MOVQ(f.get(argY), f.arg(argOut))
 		f.spans("span", f.arg(argRows), func(key, n vecPointer) {
