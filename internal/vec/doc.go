@@ -35,12 +35,12 @@
 //	Log       0.9
 //	Sin, Cos  2.2
 //	Tanh      2.6
-//	Sigmoid   2.5
-//	Silu      3.2, Swish with scales from 2^-64 to 2^64 3.5
+//	Sigmoid   2.2
+//	Silu      2.2, Swish with scales from 2^-64 to 2^64 2.6
 //	SwiGLU    0.5 behind silu(gate) rounded to float32
 //	SwiGLUGrad  6, and 4 ulp of dy·up·sigmoid(gate) more for dgate
 //	GeluErf   5.2
-//	GeluTanh  3.3, and 1.8·|z| more for z = √(8/π)·(x+0.044715·x³) below 0
+//	GeluTanh  2.7, and 1.8·|z| more for z = √(8/π)·(x+0.044715·x³) below 0
 //	ExpSum    1.1, and 1.3·|src-max| more
 //
 // The gates of f16 and bf16 (Sigmoid, Silu, Swish, SwiGLU, GeluTanh) are off by up

@@ -46,10 +46,10 @@ func swishRef(scale float64) func(float64) float64 {
 // The bounds are those of the comments of the functions.
 var unaries = []unary{
 	{name: "exp", f: Exp, ref: math.Exp, bound: 1.1},
-	{name: "sigmoid", f: Sigmoid, ref: func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }, bound: 2.5},
-	{name: "silu", f: Silu, ref: swishRef(1), bound: 3.2},
-	{name: "swish 1.702", f: func(d, s []float32) { Swish(d, s, 1.702) }, ref: swishRef(float64(float32(1.702))), bound: 3.5},
-	{name: "swish 90", f: func(d, s []float32) { Swish(d, s, 90) }, ref: swishRef(90), bound: 3.5},
+	{name: "sigmoid", f: Sigmoid, ref: func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }, bound: 2.2},
+	{name: "silu", f: Silu, ref: swishRef(1), bound: 2.2},
+	{name: "swish 1.702", f: func(d, s []float32) { Swish(d, s, 1.702) }, ref: swishRef(float64(float32(1.702))), bound: 2.6},
+	{name: "swish 90", f: func(d, s []float32) { Swish(d, s, 90) }, ref: swishRef(90), bound: 2.6},
 	{name: "swish -0.5", f: func(d, s []float32) { Swish(d, s, -0.5) }, ref: swishRef(-0.5), bound: 0.6},
 	{name: "tanh", f: Tanh, ref: math.Tanh, bound: 2.6},
 	{name: "gelu tanh", f: GeluTanh, ref: func(x float64) float64 {
@@ -58,7 +58,7 @@ var unaries = []unary{
 			return math.Copysign(0, x)
 		}
 		return x / (1 + math.Exp(-z))
-	}, bound: 3.3, slack: func(x float64) float64 {
+	}, bound: 2.7, slack: func(x float64) float64 {
 		return 1.8 * min(90, max(0, -2*math.Sqrt(2/math.Pi)*(x+0.044715*x*x*x)))
 	}},
 	{name: "gelu erf", f: GeluErf, ref: func(x float64) float64 {

@@ -203,9 +203,8 @@ TEXT ·sigmoidF32AVX2(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ         src+8(FP), CX
 	MOVQ         n+16(FP), BX
 	XORQ         DX, DX
-	VBROADCASTSS expNums<>+384(SB), Y0
-	VBROADCASTSS expNums<>+416(SB), Y1
-	VBROADCASTSS expNums<>+352(SB), Y2
+	VBROADCASTSS expNums<>+352(SB), Y0
+	VBROADCASTSS expNums<>+384(SB), Y1
 	SUBQ         $+16, BX
 	JLT          turned2
 
@@ -222,82 +221,72 @@ turn1:
 	BYTE         $0x08
 	BYTE         $0x00
 	BYTE         $0x00
-	VMOVUPS      (CX)(DX*4), Y3
+	VMOVUPS      (CX)(DX*4), Y1
 	VMOVUPS      32(CX)(DX*4), Y4
-	VMAXPS       Y3, Y0, Y3
-	VMAXPS       Y4, Y0, Y4
-	VMINPS       Y3, Y1, Y3
-	VMINPS       Y4, Y1, Y6
-	VORPS        expNums<>+448(SB), Y3, Y4
-	VORPS        expNums<>+448(SB), Y6, Y7
-	VBROADCASTSS expNums<>+64(SB), Y5
-	VBROADCASTSS expNums<>+64(SB), Y8
-	VFMADD213PS  expNums<>+96(SB), Y4, Y5
-	VFMADD213PS  expNums<>+96(SB), Y7, Y8
-	VSUBPS       expNums<>+96(SB), Y5, Y5
-	VSUBPS       expNums<>+96(SB), Y8, Y8
-	VMOVUPS      Y4, Y4
-	VMOVUPS      Y7, Y9
-	VFNMADD231PS expNums<>+128(SB), Y5, Y4
-	VFNMADD231PS expNums<>+128(SB), Y8, Y9
-	VFNMADD231PS expNums<>+160(SB), Y5, Y4
-	VFNMADD231PS expNums<>+160(SB), Y8, Y9
-	VBROADCASTSS expNums<>+192(SB), Y7
-	VBROADCASTSS expNums<>+192(SB), Y10
-	VFMADD213PS  expNums<>+224(SB), Y4, Y7
-	VFMADD213PS  expNums<>+224(SB), Y9, Y10
-	VFMADD213PS  expNums<>+256(SB), Y4, Y7
-	VFMADD213PS  expNums<>+256(SB), Y9, Y10
-	VFMADD213PS  expNums<>+288(SB), Y4, Y7
-	VFMADD213PS  expNums<>+288(SB), Y9, Y10
-	VFMADD213PS  expNums<>+320(SB), Y4, Y7
-	VFMADD213PS  expNums<>+320(SB), Y9, Y10
-	VFMADD213PS  expNums<>+352(SB), Y4, Y7
-	VFMADD213PS  expNums<>+352(SB), Y9, Y10
-	VFMADD213PS  expNums<>+352(SB), Y4, Y7
-	VFMADD213PS  expNums<>+352(SB), Y9, Y10
-	VMULPS       Y7, Y2, Y4
-	VMULPS       Y10, Y2, Y9
-	VBLENDVPS    Y3, Y4, Y2, Y4
-	VBLENDVPS    Y6, Y9, Y2, Y11
-	VBROADCASTSS expNums<>+480(SB), Y9
-	VBROADCASTSS expNums<>+480(SB), Y12
-	VMAXPS       Y5, Y9, Y9
-	VMAXPS       Y8, Y12, Y12
-	VCVTPS2DQ    Y9, Y9
-	VCVTPS2DQ    Y12, Y12
-	VPSLLD       $0x17, Y9, Y9
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       Y9, Y7, Y7
-	VPADDD       Y12, Y10, Y9
-	VADDPS       expNums<>+352(SB), Y7, Y7
-	VADDPS       expNums<>+352(SB), Y9, Y9
-	VDIVPS       Y7, Y4, Y4
-	VDIVPS       Y9, Y11, Y7
-	VPSRAD       $0x1f, Y3, Y3
-	VPSRAD       $0x1f, Y6, Y6
-	VANDPS       Y3, Y5, Y3
-	VANDPS       Y6, Y8, Y5
-	VCVTPS2DQ    Y3, Y3
-	VCVTPS2DQ    Y5, Y8
-	VPSRAD       $0x01, Y3, Y5
-	VPSRAD       $0x01, Y8, Y9
-	VPSLLD       $0x17, Y5, Y6
-	VPSLLD       $0x17, Y9, Y10
-	VPADDD       expNums<>+352(SB), Y6, Y6
-	VPADDD       expNums<>+352(SB), Y10, Y10
-	VMULPS       Y6, Y4, Y4
-	VMULPS       Y10, Y7, Y6
-	VPSUBD       Y5, Y3, Y3
-	VPSUBD       Y9, Y8, Y5
-	VPSLLD       $0x17, Y3, Y3
+	VBROADCASTSS expNums<>+416(SB), Y2
+	VBROADCASTSS expNums<>+416(SB), Y5
+	VBROADCASTSS expNums<>+448(SB), Y3
+	VBROADCASTSS expNums<>+448(SB), Y6
+	VMAXPS       Y1, Y2, Y1
+	VMAXPS       Y4, Y5, Y2
+	VMINPS       Y1, Y3, Y1
+	VMINPS       Y2, Y6, Y3
+	VBROADCASTSS expNums<>+480(SB), Y2
+	VBROADCASTSS expNums<>+480(SB), Y4
+	VFMADD213PS  expNums<>+96(SB), Y1, Y2
+	VFMADD213PS  expNums<>+96(SB), Y3, Y4
+	VSUBPS       expNums<>+96(SB), Y2, Y2
+	VSUBPS       expNums<>+96(SB), Y4, Y4
+	VMOVUPS      Y1, Y1
+	VMOVUPS      Y3, Y5
+	VFMADD231PS  expNums<>+128(SB), Y2, Y1
+	VFMADD231PS  expNums<>+128(SB), Y4, Y5
+	VFMADD231PS  expNums<>+160(SB), Y2, Y1
+	VFMADD231PS  expNums<>+160(SB), Y4, Y5
+	VBROADCASTSS expNums<>+192(SB), Y3
+	VBROADCASTSS expNums<>+192(SB), Y6
+	VFMADD213PS  expNums<>+512(SB), Y1, Y3
+	VFMADD213PS  expNums<>+512(SB), Y5, Y6
+	VFMADD213PS  expNums<>+256(SB), Y1, Y3
+	VFMADD213PS  expNums<>+256(SB), Y5, Y6
+	VFMADD213PS  expNums<>+544(SB), Y1, Y3
+	VFMADD213PS  expNums<>+544(SB), Y5, Y6
+	VFMADD213PS  expNums<>+320(SB), Y1, Y3
+	VFMADD213PS  expNums<>+320(SB), Y5, Y6
+	VFMADD213PS  expNums<>+576(SB), Y1, Y3
+	VFMADD213PS  expNums<>+576(SB), Y5, Y6
+	VFMADD213PS  expNums<>+352(SB), Y1, Y3
+	VFMADD213PS  expNums<>+352(SB), Y5, Y6
+	VBROADCASTSS expNums<>+608(SB), Y1
+	VBROADCASTSS expNums<>+608(SB), Y5
+	VMINPS       Y2, Y1, Y1
+	VMINPS       Y4, Y5, Y7
+	VBROADCASTSS expNums<>+640(SB), Y5
+	VBROADCASTSS expNums<>+640(SB), Y8
+	VMAXPS       Y1, Y5, Y5
+	VMAXPS       Y7, Y8, Y8
+	VCVTPS2DQ    Y5, Y5
+	VCVTPS2DQ    Y8, Y8
 	VPSLLD       $0x17, Y5, Y5
-	VPADDD       expNums<>+352(SB), Y3, Y3
-	VPADDD       expNums<>+352(SB), Y5, Y5
-	VMULPS       Y3, Y4, Y3
-	VMULPS       Y5, Y6, Y4
-	VMOVUPS      Y3, (AX)(DX*4)
-	VMOVUPS      Y4, 32(AX)(DX*4)
+	VPSLLD       $0x17, Y8, Y8
+	VPADDD       Y5, Y3, Y3
+	VPADDD       Y8, Y6, Y5
+	VADDPS       expNums<>+352(SB), Y3, Y3
+	VADDPS       expNums<>+352(SB), Y5, Y5
+	VDIVPS       Y3, Y0, Y3
+	VDIVPS       Y5, Y0, Y5
+	VSUBPS       Y2, Y1, Y1
+	VSUBPS       Y4, Y7, Y2
+	VCVTPS2DQ    Y1, Y1
+	VCVTPS2DQ    Y2, Y2
+	VPSLLD       $0x17, Y1, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       expNums<>+352(SB), Y1, Y1
+	VPADDD       expNums<>+352(SB), Y2, Y2
+	VMULPS       Y1, Y3, Y1
+	VMULPS       Y2, Y5, Y2
+	VMOVUPS      Y1, (AX)(DX*4)
+	VMOVUPS      Y2, 32(AX)(DX*4)
 	ADDQ         $+16, DX
 	SUBQ         $+16, BX
 	JGE          turn1
@@ -308,44 +297,39 @@ turned2:
 	JLT  turned4
 
 turn3:
-	VMOVUPS      (CX)(DX*4), Y3
-	VMAXPS       Y3, Y0, Y3
-	VMINPS       Y3, Y1, Y3
-	VORPS        expNums<>+448(SB), Y3, Y4
-	VBROADCASTSS expNums<>+64(SB), Y5
-	VFMADD213PS  expNums<>+96(SB), Y4, Y5
-	VSUBPS       expNums<>+96(SB), Y5, Y5
-	VMOVUPS      Y4, Y4
-	VFNMADD231PS expNums<>+128(SB), Y5, Y4
-	VFNMADD231PS expNums<>+160(SB), Y5, Y4
-	VBROADCASTSS expNums<>+192(SB), Y6
-	VFMADD213PS  expNums<>+224(SB), Y4, Y6
-	VFMADD213PS  expNums<>+256(SB), Y4, Y6
-	VFMADD213PS  expNums<>+288(SB), Y4, Y6
-	VFMADD213PS  expNums<>+320(SB), Y4, Y6
-	VFMADD213PS  expNums<>+352(SB), Y4, Y6
-	VFMADD213PS  expNums<>+352(SB), Y4, Y6
-	VMULPS       Y6, Y2, Y4
-	VBLENDVPS    Y3, Y4, Y2, Y4
-	VBROADCASTSS expNums<>+480(SB), Y7
-	VMAXPS       Y5, Y7, Y7
-	VCVTPS2DQ    Y7, Y7
-	VPSLLD       $0x17, Y7, Y7
-	VPADDD       Y7, Y6, Y6
-	VADDPS       expNums<>+352(SB), Y6, Y6
-	VDIVPS       Y6, Y4, Y4
-	VPSRAD       $0x1f, Y3, Y3
-	VANDPS       Y3, Y5, Y3
-	VCVTPS2DQ    Y3, Y3
-	VPSRAD       $0x01, Y3, Y5
-	VPSLLD       $0x17, Y5, Y6
-	VPADDD       expNums<>+352(SB), Y6, Y6
-	VMULPS       Y6, Y4, Y4
-	VPSUBD       Y5, Y3, Y3
-	VPSLLD       $0x17, Y3, Y3
-	VPADDD       expNums<>+352(SB), Y3, Y3
-	VMULPS       Y3, Y4, Y3
-	VMOVUPS      Y3, (AX)(DX*4)
+	VMOVUPS      (CX)(DX*4), Y1
+	VBROADCASTSS expNums<>+416(SB), Y2
+	VBROADCASTSS expNums<>+448(SB), Y3
+	VMAXPS       Y1, Y2, Y1
+	VMINPS       Y1, Y3, Y1
+	VBROADCASTSS expNums<>+480(SB), Y2
+	VFMADD213PS  expNums<>+96(SB), Y1, Y2
+	VSUBPS       expNums<>+96(SB), Y2, Y2
+	VMOVUPS      Y1, Y1
+	VFMADD231PS  expNums<>+128(SB), Y2, Y1
+	VFMADD231PS  expNums<>+160(SB), Y2, Y1
+	VBROADCASTSS expNums<>+192(SB), Y3
+	VFMADD213PS  expNums<>+512(SB), Y1, Y3
+	VFMADD213PS  expNums<>+256(SB), Y1, Y3
+	VFMADD213PS  expNums<>+544(SB), Y1, Y3
+	VFMADD213PS  expNums<>+320(SB), Y1, Y3
+	VFMADD213PS  expNums<>+576(SB), Y1, Y3
+	VFMADD213PS  expNums<>+352(SB), Y1, Y3
+	VBROADCASTSS expNums<>+608(SB), Y1
+	VMINPS       Y2, Y1, Y1
+	VBROADCASTSS expNums<>+640(SB), Y4
+	VMAXPS       Y1, Y4, Y4
+	VCVTPS2DQ    Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       Y4, Y3, Y3
+	VADDPS       expNums<>+352(SB), Y3, Y3
+	VDIVPS       Y3, Y0, Y3
+	VSUBPS       Y2, Y1, Y1
+	VCVTPS2DQ    Y1, Y1
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       expNums<>+352(SB), Y1, Y1
+	VMULPS       Y1, Y3, Y1
+	VMOVUPS      Y1, (AX)(DX*4)
 	ADDQ         $+8, DX
 	SUBQ         $+8, BX
 	JGE          turn3
@@ -357,45 +341,40 @@ turned4:
 	LEAQ         tailMasks<>+32(SB), SI
 	SHLQ         $0x02, BX
 	SUBQ         BX, SI
-	VMOVUPS      (SI), Y3
-	VMASKMOVPS   (CX)(DX*4), Y3, Y4
-	VMAXPS       Y4, Y0, Y0
-	VMINPS       Y0, Y1, Y0
-	VORPS        expNums<>+448(SB), Y0, Y1
-	VBROADCASTSS expNums<>+64(SB), Y4
-	VFMADD213PS  expNums<>+96(SB), Y1, Y4
-	VSUBPS       expNums<>+96(SB), Y4, Y4
-	VMOVUPS      Y1, Y1
-	VFNMADD231PS expNums<>+128(SB), Y4, Y1
-	VFNMADD231PS expNums<>+160(SB), Y4, Y1
-	VBROADCASTSS expNums<>+192(SB), Y5
-	VFMADD213PS  expNums<>+224(SB), Y1, Y5
-	VFMADD213PS  expNums<>+256(SB), Y1, Y5
-	VFMADD213PS  expNums<>+288(SB), Y1, Y5
-	VFMADD213PS  expNums<>+320(SB), Y1, Y5
-	VFMADD213PS  expNums<>+352(SB), Y1, Y5
-	VFMADD213PS  expNums<>+352(SB), Y1, Y5
-	VMULPS       Y5, Y2, Y1
-	VBLENDVPS    Y0, Y1, Y2, Y1
-	VBROADCASTSS expNums<>+480(SB), Y2
-	VMAXPS       Y4, Y2, Y2
+	VMOVUPS      (SI), Y1
+	VMASKMOVPS   (CX)(DX*4), Y1, Y2
+	VBROADCASTSS expNums<>+416(SB), Y3
+	VBROADCASTSS expNums<>+448(SB), Y4
+	VMAXPS       Y2, Y3, Y2
+	VMINPS       Y2, Y4, Y2
+	VBROADCASTSS expNums<>+480(SB), Y3
+	VFMADD213PS  expNums<>+96(SB), Y2, Y3
+	VSUBPS       expNums<>+96(SB), Y3, Y3
+	VMOVUPS      Y2, Y2
+	VFMADD231PS  expNums<>+128(SB), Y3, Y2
+	VFMADD231PS  expNums<>+160(SB), Y3, Y2
+	VBROADCASTSS expNums<>+192(SB), Y4
+	VFMADD213PS  expNums<>+512(SB), Y2, Y4
+	VFMADD213PS  expNums<>+256(SB), Y2, Y4
+	VFMADD213PS  expNums<>+544(SB), Y2, Y4
+	VFMADD213PS  expNums<>+320(SB), Y2, Y4
+	VFMADD213PS  expNums<>+576(SB), Y2, Y4
+	VFMADD213PS  expNums<>+352(SB), Y2, Y4
+	VBROADCASTSS expNums<>+608(SB), Y2
+	VMINPS       Y3, Y2, Y2
+	VBROADCASTSS expNums<>+640(SB), Y5
+	VMAXPS       Y2, Y5, Y5
+	VCVTPS2DQ    Y5, Y5
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       Y5, Y4, Y4
+	VADDPS       expNums<>+352(SB), Y4, Y4
+	VDIVPS       Y4, Y0, Y0
+	VSUBPS       Y3, Y2, Y2
 	VCVTPS2DQ    Y2, Y2
 	VPSLLD       $0x17, Y2, Y2
-	VPADDD       Y2, Y5, Y2
-	VADDPS       expNums<>+352(SB), Y2, Y2
-	VDIVPS       Y2, Y1, Y1
-	VPSRAD       $0x1f, Y0, Y0
-	VANDPS       Y0, Y4, Y0
-	VCVTPS2DQ    Y0, Y0
-	VPSRAD       $0x01, Y0, Y2
-	VPSLLD       $0x17, Y2, Y4
-	VPADDD       expNums<>+352(SB), Y4, Y4
-	VMULPS       Y4, Y1, Y1
-	VPSUBD       Y2, Y0, Y0
-	VPSLLD       $0x17, Y0, Y0
-	VPADDD       expNums<>+352(SB), Y0, Y0
-	VMULPS       Y0, Y1, Y0
-	VMASKMOVPS   Y0, Y3, (AX)(DX*4)
+	VPADDD       expNums<>+352(SB), Y2, Y2
+	VMULPS       Y2, Y0, Y0
+	VMASKMOVPS   Y0, Y1, (AX)(DX*4)
 
 done5:
 	VZEROUPPER
@@ -408,7 +387,7 @@ TEXT ·sigmoidF16AVX2(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ         src+8(FP), CX
 	MOVQ         n+16(FP), BX
 	XORQ         DX, DX
-	VBROADCASTSS expNums<>+512(SB), Y0
+	VBROADCASTSS expNums<>+480(SB), Y0
 	SUBQ         $+16, BX
 	JLT          turned2
 
@@ -429,10 +408,10 @@ turn1:
 	VCVTPH2PS    16(CX)(DX*2), Y2
 	VMULPS       Y0, Y1, Y1
 	VMULPS       Y0, Y2, Y4
-	VBROADCASTSS expNums<>+544(SB), Y2
-	VBROADCASTSS expNums<>+544(SB), Y5
-	VBROADCASTSS expNums<>+576(SB), Y3
-	VBROADCASTSS expNums<>+576(SB), Y6
+	VBROADCASTSS expNums<>+672(SB), Y2
+	VBROADCASTSS expNums<>+672(SB), Y5
+	VBROADCASTSS expNums<>+704(SB), Y3
+	VBROADCASTSS expNums<>+704(SB), Y6
 	VMINPS       Y1, Y3, Y1
 	VMINPS       Y4, Y6, Y3
 	VMAXPS       Y1, Y2, Y1
@@ -441,24 +420,24 @@ turn1:
 	VROUNDPS     $0x09, Y3, Y4
 	VSUBPS       Y2, Y1, Y1
 	VSUBPS       Y4, Y3, Y5
-	VBROADCASTSS expNums<>+608(SB), Y3
-	VBROADCASTSS expNums<>+608(SB), Y6
-	VFMADD213PS  expNums<>+640(SB), Y1, Y3
-	VFMADD213PS  expNums<>+640(SB), Y5, Y6
-	VFMADD213PS  expNums<>+672(SB), Y1, Y3
-	VFMADD213PS  expNums<>+672(SB), Y5, Y6
-	VFMADD213PS  expNums<>+704(SB), Y1, Y3
-	VFMADD213PS  expNums<>+704(SB), Y5, Y6
-	VFMADD213PS  expNums<>+736(SB), Y1, Y3
-	VFMADD213PS  expNums<>+736(SB), Y5, Y6
+	VBROADCASTSS expNums<>+736(SB), Y3
+	VBROADCASTSS expNums<>+736(SB), Y6
+	VFMADD213PS  expNums<>+768(SB), Y1, Y3
+	VFMADD213PS  expNums<>+768(SB), Y5, Y6
+	VFMADD213PS  expNums<>+800(SB), Y1, Y3
+	VFMADD213PS  expNums<>+800(SB), Y5, Y6
+	VFMADD213PS  expNums<>+832(SB), Y1, Y3
+	VFMADD213PS  expNums<>+832(SB), Y5, Y6
+	VFMADD213PS  expNums<>+864(SB), Y1, Y3
+	VFMADD213PS  expNums<>+864(SB), Y5, Y6
 	VCVTPS2DQ    Y2, Y1
 	VCVTPS2DQ    Y4, Y2
 	VPSLLD       $0x17, Y1, Y1
 	VPSLLD       $0x17, Y2, Y2
 	VPADDD       Y1, Y3, Y1
 	VPADDD       Y2, Y6, Y3
-	VBROADCASTSS expNums<>+768(SB), Y2
-	VBROADCASTSS expNums<>+768(SB), Y4
+	VBROADCASTSS expNums<>+896(SB), Y2
+	VBROADCASTSS expNums<>+896(SB), Y4
 	VFMADD213PS  expNums<>+352(SB), Y2, Y1
 	VFMADD213PS  expNums<>+352(SB), Y4, Y3
 	VBROADCASTSS expNums<>+352(SB), Y2
@@ -479,21 +458,21 @@ turned2:
 turn3:
 	VCVTPH2PS    (CX)(DX*2), Y1
 	VMULPS       Y0, Y1, Y1
-	VBROADCASTSS expNums<>+544(SB), Y2
-	VBROADCASTSS expNums<>+576(SB), Y3
+	VBROADCASTSS expNums<>+672(SB), Y2
+	VBROADCASTSS expNums<>+704(SB), Y3
 	VMINPS       Y1, Y3, Y1
 	VMAXPS       Y1, Y2, Y1
 	VROUNDPS     $0x09, Y1, Y2
 	VSUBPS       Y2, Y1, Y1
-	VBROADCASTSS expNums<>+608(SB), Y3
-	VFMADD213PS  expNums<>+640(SB), Y1, Y3
-	VFMADD213PS  expNums<>+672(SB), Y1, Y3
-	VFMADD213PS  expNums<>+704(SB), Y1, Y3
-	VFMADD213PS  expNums<>+736(SB), Y1, Y3
+	VBROADCASTSS expNums<>+736(SB), Y3
+	VFMADD213PS  expNums<>+768(SB), Y1, Y3
+	VFMADD213PS  expNums<>+800(SB), Y1, Y3
+	VFMADD213PS  expNums<>+832(SB), Y1, Y3
+	VFMADD213PS  expNums<>+864(SB), Y1, Y3
 	VCVTPS2DQ    Y2, Y1
 	VPSLLD       $0x17, Y1, Y1
 	VPADDD       Y1, Y3, Y1
-	VBROADCASTSS expNums<>+768(SB), Y2
+	VBROADCASTSS expNums<>+896(SB), Y2
 	VFMADD213PS  expNums<>+352(SB), Y2, Y1
 	VBROADCASTSS expNums<>+352(SB), Y2
 	VDIVPS       Y1, Y2, Y1
@@ -541,21 +520,21 @@ piece7:
 piece8:
 	VCVTPH2PS    X1, Y1
 	VMULPS       Y0, Y1, Y0
-	VBROADCASTSS expNums<>+544(SB), Y1
-	VBROADCASTSS expNums<>+576(SB), Y2
+	VBROADCASTSS expNums<>+672(SB), Y1
+	VBROADCASTSS expNums<>+704(SB), Y2
 	VMINPS       Y0, Y2, Y0
 	VMAXPS       Y0, Y1, Y0
 	VROUNDPS     $0x09, Y0, Y1
 	VSUBPS       Y1, Y0, Y0
-	VBROADCASTSS expNums<>+608(SB), Y2
-	VFMADD213PS  expNums<>+640(SB), Y0, Y2
-	VFMADD213PS  expNums<>+672(SB), Y0, Y2
-	VFMADD213PS  expNums<>+704(SB), Y0, Y2
-	VFMADD213PS  expNums<>+736(SB), Y0, Y2
+	VBROADCASTSS expNums<>+736(SB), Y2
+	VFMADD213PS  expNums<>+768(SB), Y0, Y2
+	VFMADD213PS  expNums<>+800(SB), Y0, Y2
+	VFMADD213PS  expNums<>+832(SB), Y0, Y2
+	VFMADD213PS  expNums<>+864(SB), Y0, Y2
 	VCVTPS2DQ    Y1, Y0
 	VPSLLD       $0x17, Y0, Y0
 	VPADDD       Y0, Y2, Y0
-	VBROADCASTSS expNums<>+768(SB), Y1
+	VBROADCASTSS expNums<>+896(SB), Y1
 	VFMADD213PS  expNums<>+352(SB), Y1, Y0
 	VBROADCASTSS expNums<>+352(SB), Y1
 	VDIVPS       Y0, Y1, Y0
@@ -598,7 +577,7 @@ TEXT ·sigmoidBF16AVX2(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ         src+8(FP), CX
 	MOVQ         n+16(FP), BX
 	XORQ         DX, DX
-	VBROADCASTSS expNums<>+512(SB), Y0
+	VBROADCASTSS expNums<>+480(SB), Y0
 	SUBQ         $+16, BX
 	JLT          turned2
 
@@ -606,15 +585,15 @@ turn1:
 	VMOVUPS      (CX)(DX*2), Y1
 	VMOVUPS      (CX)(DX*2), Y2
 	VPSLLD       $0x10, Y1, Y1
-	VANDPS       expNums<>+1024(SB), Y2, Y2
+	VANDPS       expNums<>+1152(SB), Y2, Y2
 	VMOVUPS      Y1, Y1
 	VMOVUPS      Y2, Y4
-	VFMADD213PS  expNums<>+800(SB), Y0, Y1
-	VFMADD213PS  expNums<>+800(SB), Y0, Y4
-	VBROADCASTSS expNums<>+544(SB), Y2
-	VBROADCASTSS expNums<>+544(SB), Y5
-	VBROADCASTSS expNums<>+576(SB), Y3
-	VBROADCASTSS expNums<>+576(SB), Y6
+	VFMADD213PS  expNums<>+928(SB), Y0, Y1
+	VFMADD213PS  expNums<>+928(SB), Y0, Y4
+	VBROADCASTSS expNums<>+672(SB), Y2
+	VBROADCASTSS expNums<>+672(SB), Y5
+	VBROADCASTSS expNums<>+704(SB), Y3
+	VBROADCASTSS expNums<>+704(SB), Y6
 	VMINPS       Y1, Y3, Y1
 	VMINPS       Y4, Y6, Y3
 	VMAXPS       Y1, Y2, Y1
@@ -623,30 +602,30 @@ turn1:
 	VROUNDPS     $0x09, Y3, Y4
 	VSUBPS       Y2, Y1, Y1
 	VSUBPS       Y4, Y3, Y5
-	VBROADCASTSS expNums<>+864(SB), Y3
-	VBROADCASTSS expNums<>+864(SB), Y6
-	VFMADD213PS  expNums<>+896(SB), Y1, Y3
-	VFMADD213PS  expNums<>+896(SB), Y5, Y6
-	VFMADD213PS  expNums<>+928(SB), Y1, Y3
-	VFMADD213PS  expNums<>+928(SB), Y5, Y6
-	VFMADD213PS  expNums<>+960(SB), Y1, Y3
-	VFMADD213PS  expNums<>+960(SB), Y5, Y6
+	VBROADCASTSS expNums<>+992(SB), Y3
+	VBROADCASTSS expNums<>+992(SB), Y6
+	VFMADD213PS  expNums<>+1024(SB), Y1, Y3
+	VFMADD213PS  expNums<>+1024(SB), Y5, Y6
+	VFMADD213PS  expNums<>+1056(SB), Y1, Y3
+	VFMADD213PS  expNums<>+1056(SB), Y5, Y6
+	VFMADD213PS  expNums<>+1088(SB), Y1, Y3
+	VFMADD213PS  expNums<>+1088(SB), Y5, Y6
 	VCVTPS2DQ    Y2, Y1
 	VCVTPS2DQ    Y4, Y2
 	VPSLLD       $0x17, Y1, Y1
 	VPSLLD       $0x17, Y2, Y2
 	VPADDD       Y1, Y3, Y1
 	VPADDD       Y2, Y6, Y3
-	VBROADCASTSS expNums<>+768(SB), Y2
-	VBROADCASTSS expNums<>+768(SB), Y4
-	VFMADD213PS  expNums<>+832(SB), Y2, Y1
-	VFMADD213PS  expNums<>+832(SB), Y4, Y3
-	VBROADCASTSS expNums<>+832(SB), Y2
-	VBROADCASTSS expNums<>+832(SB), Y4
+	VBROADCASTSS expNums<>+896(SB), Y2
+	VBROADCASTSS expNums<>+896(SB), Y4
+	VFMADD213PS  expNums<>+960(SB), Y2, Y1
+	VFMADD213PS  expNums<>+960(SB), Y4, Y3
+	VBROADCASTSS expNums<>+960(SB), Y2
+	VBROADCASTSS expNums<>+960(SB), Y4
 	VDIVPS       Y1, Y2, Y1
 	VDIVPS       Y3, Y4, Y2
-	VPADDD       expNums<>+992(SB), Y1, Y1
-	VPADDD       expNums<>+992(SB), Y2, Y2
+	VPADDD       expNums<>+1120(SB), Y1, Y1
+	VPADDD       expNums<>+1120(SB), Y2, Y2
 	VPSRLD       $0x10, Y1, Y1
 	VPBLENDW     $0xaa, Y2, Y1, Y1
 	VMOVUPS      Y1, (AX)(DX*2)
@@ -663,25 +642,25 @@ turn3:
 	VPMOVZXWD    (CX)(DX*2), Y1
 	VPSLLD       $0x10, Y1, Y1
 	VMOVUPS      Y1, Y1
-	VFMADD213PS  expNums<>+800(SB), Y0, Y1
-	VBROADCASTSS expNums<>+544(SB), Y2
-	VBROADCASTSS expNums<>+576(SB), Y3
+	VFMADD213PS  expNums<>+928(SB), Y0, Y1
+	VBROADCASTSS expNums<>+672(SB), Y2
+	VBROADCASTSS expNums<>+704(SB), Y3
 	VMINPS       Y1, Y3, Y1
 	VMAXPS       Y1, Y2, Y1
 	VROUNDPS     $0x09, Y1, Y2
 	VSUBPS       Y2, Y1, Y1
-	VBROADCASTSS expNums<>+864(SB), Y3
-	VFMADD213PS  expNums<>+896(SB), Y1, Y3
-	VFMADD213PS  expNums<>+928(SB), Y1, Y3
-	VFMADD213PS  expNums<>+960(SB), Y1, Y3
+	VBROADCASTSS expNums<>+992(SB), Y3
+	VFMADD213PS  expNums<>+1024(SB), Y1, Y3
+	VFMADD213PS  expNums<>+1056(SB), Y1, Y3
+	VFMADD213PS  expNums<>+1088(SB), Y1, Y3
 	VCVTPS2DQ    Y2, Y1
 	VPSLLD       $0x17, Y1, Y1
 	VPADDD       Y1, Y3, Y1
-	VBROADCASTSS expNums<>+768(SB), Y2
-	VFMADD213PS  expNums<>+832(SB), Y2, Y1
-	VBROADCASTSS expNums<>+832(SB), Y2
+	VBROADCASTSS expNums<>+896(SB), Y2
+	VFMADD213PS  expNums<>+960(SB), Y2, Y1
+	VBROADCASTSS expNums<>+960(SB), Y2
 	VDIVPS       Y1, Y2, Y1
-	VPADDD       expNums<>+992(SB), Y1, Y1
+	VPADDD       expNums<>+1120(SB), Y1, Y1
 	VPSRLD       $0x10, Y1, Y2
 	VEXTRACTI128 $0x01, Y2, X1
 	VPACKUSDW    X1, X2, X1
@@ -730,25 +709,25 @@ piece8:
 	VPMOVZXWD    X1, Y1
 	VPSLLD       $0x10, Y1, Y1
 	VMOVUPS      Y1, Y1
-	VFMADD213PS  expNums<>+800(SB), Y0, Y1
-	VBROADCASTSS expNums<>+544(SB), Y0
-	VBROADCASTSS expNums<>+576(SB), Y2
+	VFMADD213PS  expNums<>+928(SB), Y0, Y1
+	VBROADCASTSS expNums<>+672(SB), Y0
+	VBROADCASTSS expNums<>+704(SB), Y2
 	VMINPS       Y1, Y2, Y1
 	VMAXPS       Y1, Y0, Y0
 	VROUNDPS     $0x09, Y0, Y1
 	VSUBPS       Y1, Y0, Y0
-	VBROADCASTSS expNums<>+864(SB), Y2
-	VFMADD213PS  expNums<>+896(SB), Y0, Y2
-	VFMADD213PS  expNums<>+928(SB), Y0, Y2
-	VFMADD213PS  expNums<>+960(SB), Y0, Y2
+	VBROADCASTSS expNums<>+992(SB), Y2
+	VFMADD213PS  expNums<>+1024(SB), Y0, Y2
+	VFMADD213PS  expNums<>+1056(SB), Y0, Y2
+	VFMADD213PS  expNums<>+1088(SB), Y0, Y2
 	VCVTPS2DQ    Y1, Y0
 	VPSLLD       $0x17, Y0, Y0
 	VPADDD       Y0, Y2, Y0
-	VBROADCASTSS expNums<>+768(SB), Y1
-	VFMADD213PS  expNums<>+832(SB), Y1, Y0
-	VBROADCASTSS expNums<>+832(SB), Y1
+	VBROADCASTSS expNums<>+896(SB), Y1
+	VFMADD213PS  expNums<>+960(SB), Y1, Y0
+	VBROADCASTSS expNums<>+960(SB), Y1
 	VDIVPS       Y0, Y1, Y0
-	VPADDD       expNums<>+992(SB), Y0, Y0
+	VPADDD       expNums<>+1120(SB), Y0, Y0
 	VPSRLD       $0x10, Y0, Y1
 	VEXTRACTI128 $0x01, Y1, X0
 	VPACKUSDW    X0, X1, X0
@@ -808,10 +787,10 @@ turn1:
 	BYTE         $0x00
 	VMOVUPS      (CX)(DX*4), Y0
 	VMOVUPS      32(CX)(DX*4), Y3
-	VBROADCASTSS expNums<>+1056(SB), Y1
-	VBROADCASTSS expNums<>+1056(SB), Y4
-	VANDPS       expNums<>+1088(SB), Y0, Y2
-	VANDPS       expNums<>+1088(SB), Y3, Y5
+	VBROADCASTSS expNums<>+1216(SB), Y1
+	VBROADCASTSS expNums<>+1216(SB), Y4
+	VANDPS       expNums<>+1248(SB), Y0, Y2
+	VANDPS       expNums<>+1248(SB), Y3, Y5
 	VMINPS       Y2, Y1, Y1
 	VMINPS       Y5, Y4, Y2
 	VADDPS       Y1, Y1, Y1
@@ -852,12 +831,12 @@ turn1:
 	VSUBPS       expNums<>+352(SB), Y5, Y6
 	VFMADD231PS  Y4, Y1, Y2
 	VFMADD231PS  Y8, Y5, Y6
-	VADDPS       expNums<>+768(SB), Y2, Y1
-	VADDPS       expNums<>+768(SB), Y6, Y4
+	VADDPS       expNums<>+896(SB), Y2, Y1
+	VADDPS       expNums<>+896(SB), Y6, Y4
 	VDIVPS       Y1, Y2, Y1
 	VDIVPS       Y4, Y6, Y2
-	VANDPS       expNums<>+448(SB), Y0, Y0
-	VANDPS       expNums<>+448(SB), Y3, Y3
+	VANDPS       expNums<>+1184(SB), Y0, Y0
+	VANDPS       expNums<>+1184(SB), Y3, Y3
 	VORPS        Y0, Y1, Y0
 	VORPS        Y3, Y2, Y1
 	VMOVUPS      Y0, (AX)(DX*4)
@@ -873,8 +852,8 @@ turned2:
 
 turn3:
 	VMOVUPS      (CX)(DX*4), Y0
-	VBROADCASTSS expNums<>+1056(SB), Y1
-	VANDPS       expNums<>+1088(SB), Y0, Y2
+	VBROADCASTSS expNums<>+1216(SB), Y1
+	VANDPS       expNums<>+1248(SB), Y0, Y2
 	VMINPS       Y2, Y1, Y1
 	VADDPS       Y1, Y1, Y1
 	VBROADCASTSS expNums<>+64(SB), Y2
@@ -895,9 +874,9 @@ turn3:
 	VPADDD       expNums<>+352(SB), Y1, Y1
 	VSUBPS       expNums<>+352(SB), Y1, Y2
 	VFMADD231PS  Y3, Y1, Y2
-	VADDPS       expNums<>+768(SB), Y2, Y1
+	VADDPS       expNums<>+896(SB), Y2, Y1
 	VDIVPS       Y1, Y2, Y1
-	VANDPS       expNums<>+448(SB), Y0, Y0
+	VANDPS       expNums<>+1184(SB), Y0, Y0
 	VORPS        Y0, Y1, Y0
 	VMOVUPS      Y0, (AX)(DX*4)
 	ADDQ         $+8, DX
@@ -913,8 +892,8 @@ turned4:
 	SUBQ         BX, SI
 	VMOVUPS      (SI), Y0
 	VMASKMOVPS   (CX)(DX*4), Y0, Y1
-	VBROADCASTSS expNums<>+1056(SB), Y2
-	VANDPS       expNums<>+1088(SB), Y1, Y3
+	VBROADCASTSS expNums<>+1216(SB), Y2
+	VANDPS       expNums<>+1248(SB), Y1, Y3
 	VMINPS       Y3, Y2, Y2
 	VADDPS       Y2, Y2, Y2
 	VBROADCASTSS expNums<>+64(SB), Y3
@@ -935,9 +914,9 @@ turned4:
 	VPADDD       expNums<>+352(SB), Y2, Y2
 	VSUBPS       expNums<>+352(SB), Y2, Y3
 	VFMADD231PS  Y4, Y2, Y3
-	VADDPS       expNums<>+768(SB), Y3, Y2
+	VADDPS       expNums<>+896(SB), Y3, Y2
 	VDIVPS       Y2, Y3, Y2
-	VANDPS       expNums<>+448(SB), Y1, Y1
+	VANDPS       expNums<>+1184(SB), Y1, Y1
 	VORPS        Y1, Y2, Y1
 	VMASKMOVPS   Y1, Y0, (AX)(DX*4)
 
@@ -970,10 +949,10 @@ turn1:
 	BYTE         $0x00
 	VCVTPH2PS    (CX)(DX*2), Y0
 	VCVTPH2PS    16(CX)(DX*2), Y3
-	VBROADCASTSS expNums<>+1056(SB), Y1
-	VBROADCASTSS expNums<>+1056(SB), Y4
-	VANDPS       expNums<>+1088(SB), Y0, Y2
-	VANDPS       expNums<>+1088(SB), Y3, Y5
+	VBROADCASTSS expNums<>+1216(SB), Y1
+	VBROADCASTSS expNums<>+1216(SB), Y4
+	VANDPS       expNums<>+1248(SB), Y0, Y2
+	VANDPS       expNums<>+1248(SB), Y3, Y5
 	VMINPS       Y2, Y1, Y1
 	VMINPS       Y5, Y4, Y2
 	VADDPS       Y1, Y1, Y1
@@ -1014,12 +993,12 @@ turn1:
 	VSUBPS       expNums<>+352(SB), Y5, Y6
 	VFMADD231PS  Y4, Y1, Y2
 	VFMADD231PS  Y8, Y5, Y6
-	VADDPS       expNums<>+768(SB), Y2, Y1
-	VADDPS       expNums<>+768(SB), Y6, Y4
+	VADDPS       expNums<>+896(SB), Y2, Y1
+	VADDPS       expNums<>+896(SB), Y6, Y4
 	VDIVPS       Y1, Y2, Y1
 	VDIVPS       Y4, Y6, Y2
-	VANDPS       expNums<>+448(SB), Y0, Y0
-	VANDPS       expNums<>+448(SB), Y3, Y3
+	VANDPS       expNums<>+1184(SB), Y0, Y0
+	VANDPS       expNums<>+1184(SB), Y3, Y3
 	VORPS        Y0, Y1, Y0
 	VORPS        Y3, Y2, Y1
 	VCVTPS2PH    $0x00, Y0, (AX)(DX*2)
@@ -1035,8 +1014,8 @@ turned2:
 
 turn3:
 	VCVTPH2PS    (CX)(DX*2), Y0
-	VBROADCASTSS expNums<>+1056(SB), Y1
-	VANDPS       expNums<>+1088(SB), Y0, Y2
+	VBROADCASTSS expNums<>+1216(SB), Y1
+	VANDPS       expNums<>+1248(SB), Y0, Y2
 	VMINPS       Y2, Y1, Y1
 	VADDPS       Y1, Y1, Y1
 	VBROADCASTSS expNums<>+64(SB), Y2
@@ -1057,9 +1036,9 @@ turn3:
 	VPADDD       expNums<>+352(SB), Y1, Y1
 	VSUBPS       expNums<>+352(SB), Y1, Y2
 	VFMADD231PS  Y3, Y1, Y2
-	VADDPS       expNums<>+768(SB), Y2, Y1
+	VADDPS       expNums<>+896(SB), Y2, Y1
 	VDIVPS       Y1, Y2, Y1
-	VANDPS       expNums<>+448(SB), Y0, Y0
+	VANDPS       expNums<>+1184(SB), Y0, Y0
 	VORPS        Y0, Y1, Y0
 	VCVTPS2PH    $0x00, Y0, (AX)(DX*2)
 	ADDQ         $+8, DX
@@ -1104,8 +1083,8 @@ piece7:
 
 piece8:
 	VCVTPH2PS    X0, Y0
-	VBROADCASTSS expNums<>+1056(SB), Y1
-	VANDPS       expNums<>+1088(SB), Y0, Y2
+	VBROADCASTSS expNums<>+1216(SB), Y1
+	VANDPS       expNums<>+1248(SB), Y0, Y2
 	VMINPS       Y2, Y1, Y1
 	VADDPS       Y1, Y1, Y1
 	VBROADCASTSS expNums<>+64(SB), Y2
@@ -1126,9 +1105,9 @@ piece8:
 	VPADDD       expNums<>+352(SB), Y1, Y1
 	VSUBPS       expNums<>+352(SB), Y1, Y2
 	VFMADD231PS  Y3, Y1, Y2
-	VADDPS       expNums<>+768(SB), Y2, Y1
+	VADDPS       expNums<>+896(SB), Y2, Y1
 	VDIVPS       Y1, Y2, Y1
-	VANDPS       expNums<>+448(SB), Y0, Y0
+	VANDPS       expNums<>+1184(SB), Y0, Y0
 	VORPS        Y0, Y1, Y0
 	VCVTPS2PH    $0x00, Y0, X0
 	TESTQ        $0x00000004, BX
@@ -1189,10 +1168,10 @@ turn1:
 	VPMOVZXWD    16(CX)(DX*2), Y1
 	VPSLLD       $0x10, Y0, Y0
 	VPSLLD       $0x10, Y1, Y3
-	VBROADCASTSS expNums<>+1056(SB), Y1
-	VBROADCASTSS expNums<>+1056(SB), Y4
-	VANDPS       expNums<>+1088(SB), Y0, Y2
-	VANDPS       expNums<>+1088(SB), Y3, Y5
+	VBROADCASTSS expNums<>+1216(SB), Y1
+	VBROADCASTSS expNums<>+1216(SB), Y4
+	VANDPS       expNums<>+1248(SB), Y0, Y2
+	VANDPS       expNums<>+1248(SB), Y3, Y5
 	VMINPS       Y2, Y1, Y1
 	VMINPS       Y5, Y4, Y2
 	VADDPS       Y1, Y1, Y1
@@ -1233,20 +1212,20 @@ turn1:
 	VSUBPS       expNums<>+352(SB), Y5, Y6
 	VFMADD231PS  Y4, Y1, Y2
 	VFMADD231PS  Y8, Y5, Y6
-	VADDPS       expNums<>+768(SB), Y2, Y1
-	VADDPS       expNums<>+768(SB), Y6, Y4
+	VADDPS       expNums<>+896(SB), Y2, Y1
+	VADDPS       expNums<>+896(SB), Y6, Y4
 	VDIVPS       Y1, Y2, Y1
 	VDIVPS       Y4, Y6, Y2
-	VANDPS       expNums<>+448(SB), Y0, Y0
-	VANDPS       expNums<>+448(SB), Y3, Y3
+	VANDPS       expNums<>+1184(SB), Y0, Y0
+	VANDPS       expNums<>+1184(SB), Y3, Y3
 	VORPS        Y0, Y1, Y0
 	VORPS        Y3, Y2, Y3
 	VPSRLD       $0x10, Y0, Y2
 	VPSRLD       $0x10, Y3, Y1
-	VANDPS       expNums<>+1120(SB), Y2, Y2
-	VANDPS       expNums<>+1120(SB), Y1, Y1
-	VPADDD       expNums<>+1152(SB), Y2, Y2
-	VPADDD       expNums<>+1152(SB), Y1, Y5
+	VANDPS       expNums<>+1280(SB), Y2, Y2
+	VANDPS       expNums<>+1280(SB), Y1, Y1
+	VPADDD       expNums<>+1312(SB), Y2, Y2
+	VPADDD       expNums<>+1312(SB), Y1, Y5
 	VCMPPS       $0x03, Y0, Y0, Y1
 	VCMPPS       $0x03, Y3, Y3, Y4
 	VPANDN       Y2, Y1, Y1
@@ -1273,8 +1252,8 @@ turned2:
 turn3:
 	VPMOVZXWD    (CX)(DX*2), Y0
 	VPSLLD       $0x10, Y0, Y0
-	VBROADCASTSS expNums<>+1056(SB), Y1
-	VANDPS       expNums<>+1088(SB), Y0, Y2
+	VBROADCASTSS expNums<>+1216(SB), Y1
+	VANDPS       expNums<>+1248(SB), Y0, Y2
 	VMINPS       Y2, Y1, Y1
 	VADDPS       Y1, Y1, Y1
 	VBROADCASTSS expNums<>+64(SB), Y2
@@ -1295,13 +1274,13 @@ turn3:
 	VPADDD       expNums<>+352(SB), Y1, Y1
 	VSUBPS       expNums<>+352(SB), Y1, Y2
 	VFMADD231PS  Y3, Y1, Y2
-	VADDPS       expNums<>+768(SB), Y2, Y1
+	VADDPS       expNums<>+896(SB), Y2, Y1
 	VDIVPS       Y1, Y2, Y1
-	VANDPS       expNums<>+448(SB), Y0, Y0
+	VANDPS       expNums<>+1184(SB), Y0, Y0
 	VORPS        Y0, Y1, Y0
 	VPSRLD       $0x10, Y0, Y1
-	VANDPS       expNums<>+1120(SB), Y1, Y1
-	VPADDD       expNums<>+1152(SB), Y1, Y2
+	VANDPS       expNums<>+1280(SB), Y1, Y1
+	VPADDD       expNums<>+1312(SB), Y1, Y2
 	VCMPPS       $0x03, Y0, Y0, Y1
 	VPANDN       Y2, Y1, Y1
 	VPADDD       Y1, Y0, Y0
@@ -1352,8 +1331,8 @@ piece7:
 piece8:
 	VPMOVZXWD    X0, Y0
 	VPSLLD       $0x10, Y0, Y0
-	VBROADCASTSS expNums<>+1056(SB), Y1
-	VANDPS       expNums<>+1088(SB), Y0, Y2
+	VBROADCASTSS expNums<>+1216(SB), Y1
+	VANDPS       expNums<>+1248(SB), Y0, Y2
 	VMINPS       Y2, Y1, Y1
 	VADDPS       Y1, Y1, Y1
 	VBROADCASTSS expNums<>+64(SB), Y2
@@ -1374,13 +1353,13 @@ piece8:
 	VPADDD       expNums<>+352(SB), Y1, Y1
 	VSUBPS       expNums<>+352(SB), Y1, Y2
 	VFMADD231PS  Y3, Y1, Y2
-	VADDPS       expNums<>+768(SB), Y2, Y1
+	VADDPS       expNums<>+896(SB), Y2, Y1
 	VDIVPS       Y1, Y2, Y1
-	VANDPS       expNums<>+448(SB), Y0, Y0
+	VANDPS       expNums<>+1184(SB), Y0, Y0
 	VORPS        Y0, Y1, Y0
 	VPSRLD       $0x10, Y0, Y1
-	VANDPS       expNums<>+1120(SB), Y1, Y1
-	VPADDD       expNums<>+1152(SB), Y1, Y2
+	VANDPS       expNums<>+1280(SB), Y1, Y1
+	VPADDD       expNums<>+1312(SB), Y1, Y2
 	VCMPPS       $0x03, Y0, Y0, Y1
 	VPANDN       Y2, Y1, Y1
 	VPADDD       Y1, Y0, Y0
@@ -1426,7 +1405,6 @@ TEXT ·siluF32AVX2(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ         n+16(FP), BX
 	XORQ         DX, DX
 	VBROADCASTSS expNums<>+384(SB), Y0
-	VBROADCASTSS expNums<>+416(SB), Y1
 	SUBQ         $+16, BX
 	JLT          turned2
 
@@ -1443,82 +1421,72 @@ turn1:
 	BYTE         $0x08
 	BYTE         $0x00
 	BYTE         $0x00
-	VMOVUPS      (CX)(DX*4), Y2
+	VMOVUPS      (CX)(DX*4), Y0
 	VMOVUPS      32(CX)(DX*4), Y3
-	VMAXPS       Y2, Y0, Y2
-	VMAXPS       Y3, Y0, Y4
-	VMINPS       Y2, Y1, Y3
-	VMINPS       Y4, Y1, Y5
-	VORPS        expNums<>+448(SB), Y3, Y3
-	VORPS        expNums<>+448(SB), Y5, Y6
-	VBROADCASTSS expNums<>+64(SB), Y5
-	VBROADCASTSS expNums<>+64(SB), Y7
-	VFMADD213PS  expNums<>+96(SB), Y3, Y5
-	VFMADD213PS  expNums<>+96(SB), Y6, Y7
+	VBROADCASTSS expNums<>+416(SB), Y1
+	VBROADCASTSS expNums<>+416(SB), Y4
+	VBROADCASTSS expNums<>+448(SB), Y2
+	VBROADCASTSS expNums<>+448(SB), Y5
+	VMAXPS       Y0, Y1, Y0
+	VMAXPS       Y3, Y4, Y1
+	VMINPS       Y0, Y2, Y2
+	VMINPS       Y1, Y5, Y4
+	VBROADCASTSS expNums<>+480(SB), Y3
+	VBROADCASTSS expNums<>+480(SB), Y5
+	VFMADD213PS  expNums<>+96(SB), Y2, Y3
+	VFMADD213PS  expNums<>+96(SB), Y4, Y5
+	VSUBPS       expNums<>+96(SB), Y3, Y3
 	VSUBPS       expNums<>+96(SB), Y5, Y5
-	VSUBPS       expNums<>+96(SB), Y7, Y7
-	VMOVUPS      Y3, Y3
-	VMOVUPS      Y6, Y8
-	VFNMADD231PS expNums<>+128(SB), Y5, Y3
-	VFNMADD231PS expNums<>+128(SB), Y7, Y8
-	VFNMADD231PS expNums<>+160(SB), Y5, Y3
-	VFNMADD231PS expNums<>+160(SB), Y7, Y8
-	VBROADCASTSS expNums<>+192(SB), Y6
-	VBROADCASTSS expNums<>+192(SB), Y9
-	VFMADD213PS  expNums<>+224(SB), Y3, Y6
-	VFMADD213PS  expNums<>+224(SB), Y8, Y9
-	VFMADD213PS  expNums<>+256(SB), Y3, Y6
-	VFMADD213PS  expNums<>+256(SB), Y8, Y9
-	VFMADD213PS  expNums<>+288(SB), Y3, Y6
-	VFMADD213PS  expNums<>+288(SB), Y8, Y9
-	VFMADD213PS  expNums<>+320(SB), Y3, Y6
-	VFMADD213PS  expNums<>+320(SB), Y8, Y9
-	VFMADD213PS  expNums<>+352(SB), Y3, Y6
-	VFMADD213PS  expNums<>+352(SB), Y8, Y9
-	VFMADD213PS  expNums<>+352(SB), Y3, Y6
-	VFMADD213PS  expNums<>+352(SB), Y8, Y9
-	VMULPS       Y6, Y2, Y3
-	VMULPS       Y9, Y4, Y8
-	VBLENDVPS    Y2, Y3, Y2, Y3
-	VBLENDVPS    Y4, Y8, Y4, Y10
-	VBROADCASTSS expNums<>+480(SB), Y8
-	VBROADCASTSS expNums<>+480(SB), Y11
-	VMAXPS       Y5, Y8, Y8
-	VMAXPS       Y7, Y11, Y11
-	VCVTPS2DQ    Y8, Y8
-	VCVTPS2DQ    Y11, Y11
-	VPSLLD       $0x17, Y8, Y8
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       Y8, Y6, Y6
-	VPADDD       Y11, Y9, Y8
+	VMOVUPS      Y2, Y2
+	VMOVUPS      Y4, Y6
+	VFMADD231PS  expNums<>+128(SB), Y3, Y2
+	VFMADD231PS  expNums<>+128(SB), Y5, Y6
+	VFMADD231PS  expNums<>+160(SB), Y3, Y2
+	VFMADD231PS  expNums<>+160(SB), Y5, Y6
+	VBROADCASTSS expNums<>+192(SB), Y4
+	VBROADCASTSS expNums<>+192(SB), Y7
+	VFMADD213PS  expNums<>+512(SB), Y2, Y4
+	VFMADD213PS  expNums<>+512(SB), Y6, Y7
+	VFMADD213PS  expNums<>+256(SB), Y2, Y4
+	VFMADD213PS  expNums<>+256(SB), Y6, Y7
+	VFMADD213PS  expNums<>+544(SB), Y2, Y4
+	VFMADD213PS  expNums<>+544(SB), Y6, Y7
+	VFMADD213PS  expNums<>+320(SB), Y2, Y4
+	VFMADD213PS  expNums<>+320(SB), Y6, Y7
+	VFMADD213PS  expNums<>+576(SB), Y2, Y4
+	VFMADD213PS  expNums<>+576(SB), Y6, Y7
+	VFMADD213PS  expNums<>+352(SB), Y2, Y4
+	VFMADD213PS  expNums<>+352(SB), Y6, Y7
+	VBROADCASTSS expNums<>+608(SB), Y2
+	VBROADCASTSS expNums<>+608(SB), Y6
+	VMINPS       Y3, Y2, Y2
+	VMINPS       Y5, Y6, Y8
+	VBROADCASTSS expNums<>+640(SB), Y6
+	VBROADCASTSS expNums<>+640(SB), Y9
+	VMAXPS       Y2, Y6, Y6
+	VMAXPS       Y8, Y9, Y9
+	VCVTPS2DQ    Y6, Y6
+	VCVTPS2DQ    Y9, Y9
+	VPSLLD       $0x17, Y6, Y6
+	VPSLLD       $0x17, Y9, Y9
+	VPADDD       Y6, Y4, Y4
+	VPADDD       Y9, Y7, Y6
+	VADDPS       expNums<>+352(SB), Y4, Y4
 	VADDPS       expNums<>+352(SB), Y6, Y6
-	VADDPS       expNums<>+352(SB), Y8, Y8
-	VDIVPS       Y6, Y3, Y3
-	VDIVPS       Y8, Y10, Y6
-	VPSRAD       $0x1f, Y2, Y2
-	VPSRAD       $0x1f, Y4, Y4
-	VANDPS       Y2, Y5, Y2
-	VANDPS       Y4, Y7, Y4
+	VDIVPS       Y4, Y0, Y0
+	VDIVPS       Y6, Y1, Y1
+	VSUBPS       Y3, Y2, Y2
+	VSUBPS       Y5, Y8, Y3
 	VCVTPS2DQ    Y2, Y2
-	VCVTPS2DQ    Y4, Y7
-	VPSRAD       $0x01, Y2, Y4
-	VPSRAD       $0x01, Y7, Y8
-	VPSLLD       $0x17, Y4, Y5
-	VPSLLD       $0x17, Y8, Y9
-	VPADDD       expNums<>+352(SB), Y5, Y5
-	VPADDD       expNums<>+352(SB), Y9, Y9
-	VMULPS       Y5, Y3, Y3
-	VMULPS       Y9, Y6, Y5
-	VPSUBD       Y4, Y2, Y2
-	VPSUBD       Y8, Y7, Y4
+	VCVTPS2DQ    Y3, Y3
 	VPSLLD       $0x17, Y2, Y2
-	VPSLLD       $0x17, Y4, Y4
+	VPSLLD       $0x17, Y3, Y3
 	VPADDD       expNums<>+352(SB), Y2, Y2
-	VPADDD       expNums<>+352(SB), Y4, Y4
-	VMULPS       Y2, Y3, Y2
-	VMULPS       Y4, Y5, Y3
-	VMOVUPS      Y2, (AX)(DX*4)
-	VMOVUPS      Y3, 32(AX)(DX*4)
+	VPADDD       expNums<>+352(SB), Y3, Y3
+	VMULPS       Y2, Y0, Y0
+	VMULPS       Y3, Y1, Y1
+	VMOVUPS      Y0, (AX)(DX*4)
+	VMOVUPS      Y1, 32(AX)(DX*4)
 	ADDQ         $+16, DX
 	SUBQ         $+16, BX
 	JGE          turn1
@@ -1529,44 +1497,39 @@ turned2:
 	JLT  turned4
 
 turn3:
-	VMOVUPS      (CX)(DX*4), Y2
-	VMAXPS       Y2, Y0, Y2
-	VMINPS       Y2, Y1, Y3
-	VORPS        expNums<>+448(SB), Y3, Y3
-	VBROADCASTSS expNums<>+64(SB), Y4
-	VFMADD213PS  expNums<>+96(SB), Y3, Y4
-	VSUBPS       expNums<>+96(SB), Y4, Y4
-	VMOVUPS      Y3, Y3
-	VFNMADD231PS expNums<>+128(SB), Y4, Y3
-	VFNMADD231PS expNums<>+160(SB), Y4, Y3
-	VBROADCASTSS expNums<>+192(SB), Y5
-	VFMADD213PS  expNums<>+224(SB), Y3, Y5
-	VFMADD213PS  expNums<>+256(SB), Y3, Y5
-	VFMADD213PS  expNums<>+288(SB), Y3, Y5
-	VFMADD213PS  expNums<>+320(SB), Y3, Y5
-	VFMADD213PS  expNums<>+352(SB), Y3, Y5
-	VFMADD213PS  expNums<>+352(SB), Y3, Y5
-	VMULPS       Y5, Y2, Y3
-	VBLENDVPS    Y2, Y3, Y2, Y3
-	VBROADCASTSS expNums<>+480(SB), Y6
-	VMAXPS       Y4, Y6, Y6
-	VCVTPS2DQ    Y6, Y6
-	VPSLLD       $0x17, Y6, Y6
-	VPADDD       Y6, Y5, Y5
-	VADDPS       expNums<>+352(SB), Y5, Y5
-	VDIVPS       Y5, Y3, Y3
-	VPSRAD       $0x1f, Y2, Y2
-	VANDPS       Y2, Y4, Y2
-	VCVTPS2DQ    Y2, Y2
-	VPSRAD       $0x01, Y2, Y4
-	VPSLLD       $0x17, Y4, Y5
-	VPADDD       expNums<>+352(SB), Y5, Y5
-	VMULPS       Y5, Y3, Y3
-	VPSUBD       Y4, Y2, Y2
-	VPSLLD       $0x17, Y2, Y2
-	VPADDD       expNums<>+352(SB), Y2, Y2
-	VMULPS       Y2, Y3, Y2
-	VMOVUPS      Y2, (AX)(DX*4)
+	VMOVUPS      (CX)(DX*4), Y0
+	VBROADCASTSS expNums<>+416(SB), Y1
+	VBROADCASTSS expNums<>+448(SB), Y2
+	VMAXPS       Y0, Y1, Y0
+	VMINPS       Y0, Y2, Y1
+	VBROADCASTSS expNums<>+480(SB), Y2
+	VFMADD213PS  expNums<>+96(SB), Y1, Y2
+	VSUBPS       expNums<>+96(SB), Y2, Y2
+	VMOVUPS      Y1, Y1
+	VFMADD231PS  expNums<>+128(SB), Y2, Y1
+	VFMADD231PS  expNums<>+160(SB), Y2, Y1
+	VBROADCASTSS expNums<>+192(SB), Y3
+	VFMADD213PS  expNums<>+512(SB), Y1, Y3
+	VFMADD213PS  expNums<>+256(SB), Y1, Y3
+	VFMADD213PS  expNums<>+544(SB), Y1, Y3
+	VFMADD213PS  expNums<>+320(SB), Y1, Y3
+	VFMADD213PS  expNums<>+576(SB), Y1, Y3
+	VFMADD213PS  expNums<>+352(SB), Y1, Y3
+	VBROADCASTSS expNums<>+608(SB), Y1
+	VMINPS       Y2, Y1, Y1
+	VBROADCASTSS expNums<>+640(SB), Y4
+	VMAXPS       Y1, Y4, Y4
+	VCVTPS2DQ    Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       Y4, Y3, Y3
+	VADDPS       expNums<>+352(SB), Y3, Y3
+	VDIVPS       Y3, Y0, Y0
+	VSUBPS       Y2, Y1, Y1
+	VCVTPS2DQ    Y1, Y1
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       expNums<>+352(SB), Y1, Y1
+	VMULPS       Y1, Y0, Y0
+	VMOVUPS      Y0, (AX)(DX*4)
 	ADDQ         $+8, DX
 	SUBQ         $+8, BX
 	JGE          turn3
@@ -1578,45 +1541,40 @@ turned4:
 	LEAQ         tailMasks<>+32(SB), SI
 	SHLQ         $0x02, BX
 	SUBQ         BX, SI
-	VMOVUPS      (SI), Y2
-	VMASKMOVPS   (CX)(DX*4), Y2, Y3
-	VMAXPS       Y3, Y0, Y0
-	VMINPS       Y0, Y1, Y1
-	VORPS        expNums<>+448(SB), Y1, Y1
-	VBROADCASTSS expNums<>+64(SB), Y3
-	VFMADD213PS  expNums<>+96(SB), Y1, Y3
+	VMOVUPS      (SI), Y0
+	VMASKMOVPS   (CX)(DX*4), Y0, Y1
+	VBROADCASTSS expNums<>+416(SB), Y2
+	VBROADCASTSS expNums<>+448(SB), Y3
+	VMAXPS       Y1, Y2, Y1
+	VMINPS       Y1, Y3, Y2
+	VBROADCASTSS expNums<>+480(SB), Y3
+	VFMADD213PS  expNums<>+96(SB), Y2, Y3
 	VSUBPS       expNums<>+96(SB), Y3, Y3
-	VMOVUPS      Y1, Y1
-	VFNMADD231PS expNums<>+128(SB), Y3, Y1
-	VFNMADD231PS expNums<>+160(SB), Y3, Y1
+	VMOVUPS      Y2, Y2
+	VFMADD231PS  expNums<>+128(SB), Y3, Y2
+	VFMADD231PS  expNums<>+160(SB), Y3, Y2
 	VBROADCASTSS expNums<>+192(SB), Y4
-	VFMADD213PS  expNums<>+224(SB), Y1, Y4
-	VFMADD213PS  expNums<>+256(SB), Y1, Y4
-	VFMADD213PS  expNums<>+288(SB), Y1, Y4
-	VFMADD213PS  expNums<>+320(SB), Y1, Y4
-	VFMADD213PS  expNums<>+352(SB), Y1, Y4
-	VFMADD213PS  expNums<>+352(SB), Y1, Y4
-	VMULPS       Y4, Y0, Y1
-	VBLENDVPS    Y0, Y1, Y0, Y1
-	VBROADCASTSS expNums<>+480(SB), Y5
-	VMAXPS       Y3, Y5, Y5
+	VFMADD213PS  expNums<>+512(SB), Y2, Y4
+	VFMADD213PS  expNums<>+256(SB), Y2, Y4
+	VFMADD213PS  expNums<>+544(SB), Y2, Y4
+	VFMADD213PS  expNums<>+320(SB), Y2, Y4
+	VFMADD213PS  expNums<>+576(SB), Y2, Y4
+	VFMADD213PS  expNums<>+352(SB), Y2, Y4
+	VBROADCASTSS expNums<>+608(SB), Y2
+	VMINPS       Y3, Y2, Y2
+	VBROADCASTSS expNums<>+640(SB), Y5
+	VMAXPS       Y2, Y5, Y5
 	VCVTPS2DQ    Y5, Y5
 	VPSLLD       $0x17, Y5, Y5
 	VPADDD       Y5, Y4, Y4
 	VADDPS       expNums<>+352(SB), Y4, Y4
 	VDIVPS       Y4, Y1, Y1
-	VPSRAD       $0x1f, Y0, Y0
-	VANDPS       Y0, Y3, Y0
-	VCVTPS2DQ    Y0, Y0
-	VPSRAD       $0x01, Y0, Y3
-	VPSLLD       $0x17, Y3, Y4
-	VPADDD       expNums<>+352(SB), Y4, Y4
-	VMULPS       Y4, Y1, Y1
-	VPSUBD       Y3, Y0, Y0
-	VPSLLD       $0x17, Y0, Y0
-	VPADDD       expNums<>+352(SB), Y0, Y0
-	VMULPS       Y0, Y1, Y0
-	VMASKMOVPS   Y0, Y2, (AX)(DX*4)
+	VSUBPS       Y3, Y2, Y2
+	VCVTPS2DQ    Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       expNums<>+352(SB), Y2, Y2
+	VMULPS       Y2, Y1, Y1
+	VMASKMOVPS   Y1, Y0, (AX)(DX*4)
 
 done5:
 	VZEROUPPER
@@ -1629,8 +1587,8 @@ TEXT ·siluF16AVX2(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ         src+8(FP), CX
 	MOVQ         n+16(FP), BX
 	XORQ         DX, DX
-	VBROADCASTSS expNums<>+512(SB), Y0
-	VBROADCASTSS expNums<>+1184(SB), Y1
+	VBROADCASTSS expNums<>+480(SB), Y0
+	VBROADCASTSS expNums<>+1344(SB), Y1
 	SUBQ         $+16, BX
 	JLT          turned2
 
@@ -1653,10 +1611,10 @@ turn1:
 	VMAXPS       Y3, Y1, Y6
 	VMULPS       Y0, Y2, Y3
 	VMULPS       Y0, Y6, Y7
-	VBROADCASTSS expNums<>+544(SB), Y4
-	VBROADCASTSS expNums<>+544(SB), Y8
-	VBROADCASTSS expNums<>+576(SB), Y5
-	VBROADCASTSS expNums<>+576(SB), Y9
+	VBROADCASTSS expNums<>+672(SB), Y4
+	VBROADCASTSS expNums<>+672(SB), Y8
+	VBROADCASTSS expNums<>+704(SB), Y5
+	VBROADCASTSS expNums<>+704(SB), Y9
 	VMINPS       Y3, Y5, Y3
 	VMINPS       Y7, Y9, Y5
 	VMAXPS       Y3, Y4, Y3
@@ -1665,24 +1623,24 @@ turn1:
 	VROUNDPS     $0x09, Y5, Y7
 	VSUBPS       Y4, Y3, Y3
 	VSUBPS       Y7, Y5, Y8
-	VBROADCASTSS expNums<>+608(SB), Y5
-	VBROADCASTSS expNums<>+608(SB), Y9
-	VFMADD213PS  expNums<>+640(SB), Y3, Y5
-	VFMADD213PS  expNums<>+640(SB), Y8, Y9
-	VFMADD213PS  expNums<>+672(SB), Y3, Y5
-	VFMADD213PS  expNums<>+672(SB), Y8, Y9
-	VFMADD213PS  expNums<>+704(SB), Y3, Y5
-	VFMADD213PS  expNums<>+704(SB), Y8, Y9
-	VFMADD213PS  expNums<>+736(SB), Y3, Y5
-	VFMADD213PS  expNums<>+736(SB), Y8, Y9
+	VBROADCASTSS expNums<>+736(SB), Y5
+	VBROADCASTSS expNums<>+736(SB), Y9
+	VFMADD213PS  expNums<>+768(SB), Y3, Y5
+	VFMADD213PS  expNums<>+768(SB), Y8, Y9
+	VFMADD213PS  expNums<>+800(SB), Y3, Y5
+	VFMADD213PS  expNums<>+800(SB), Y8, Y9
+	VFMADD213PS  expNums<>+832(SB), Y3, Y5
+	VFMADD213PS  expNums<>+832(SB), Y8, Y9
+	VFMADD213PS  expNums<>+864(SB), Y3, Y5
+	VFMADD213PS  expNums<>+864(SB), Y8, Y9
 	VCVTPS2DQ    Y4, Y3
 	VCVTPS2DQ    Y7, Y4
 	VPSLLD       $0x17, Y3, Y3
 	VPSLLD       $0x17, Y4, Y4
 	VPADDD       Y3, Y5, Y3
 	VPADDD       Y4, Y9, Y5
-	VBROADCASTSS expNums<>+768(SB), Y4
-	VBROADCASTSS expNums<>+768(SB), Y7
+	VBROADCASTSS expNums<>+896(SB), Y4
+	VBROADCASTSS expNums<>+896(SB), Y7
 	VFMADD213PS  expNums<>+352(SB), Y4, Y3
 	VFMADD213PS  expNums<>+352(SB), Y7, Y5
 	VBROADCASTSS expNums<>+352(SB), Y4
@@ -1706,21 +1664,21 @@ turn3:
 	VCVTPH2PS    (CX)(DX*2), Y2
 	VMAXPS       Y2, Y1, Y2
 	VMULPS       Y0, Y2, Y3
-	VBROADCASTSS expNums<>+544(SB), Y4
-	VBROADCASTSS expNums<>+576(SB), Y5
+	VBROADCASTSS expNums<>+672(SB), Y4
+	VBROADCASTSS expNums<>+704(SB), Y5
 	VMINPS       Y3, Y5, Y3
 	VMAXPS       Y3, Y4, Y3
 	VROUNDPS     $0x09, Y3, Y4
 	VSUBPS       Y4, Y3, Y3
-	VBROADCASTSS expNums<>+608(SB), Y5
-	VFMADD213PS  expNums<>+640(SB), Y3, Y5
-	VFMADD213PS  expNums<>+672(SB), Y3, Y5
-	VFMADD213PS  expNums<>+704(SB), Y3, Y5
-	VFMADD213PS  expNums<>+736(SB), Y3, Y5
+	VBROADCASTSS expNums<>+736(SB), Y5
+	VFMADD213PS  expNums<>+768(SB), Y3, Y5
+	VFMADD213PS  expNums<>+800(SB), Y3, Y5
+	VFMADD213PS  expNums<>+832(SB), Y3, Y5
+	VFMADD213PS  expNums<>+864(SB), Y3, Y5
 	VCVTPS2DQ    Y4, Y3
 	VPSLLD       $0x17, Y3, Y3
 	VPADDD       Y3, Y5, Y3
-	VBROADCASTSS expNums<>+768(SB), Y4
+	VBROADCASTSS expNums<>+896(SB), Y4
 	VFMADD213PS  expNums<>+352(SB), Y4, Y3
 	VBROADCASTSS expNums<>+352(SB), Y4
 	VDIVPS       Y3, Y4, Y3
@@ -1770,21 +1728,21 @@ piece8:
 	VCVTPH2PS    X2, Y2
 	VMAXPS       Y2, Y1, Y1
 	VMULPS       Y0, Y1, Y0
-	VBROADCASTSS expNums<>+544(SB), Y2
-	VBROADCASTSS expNums<>+576(SB), Y3
+	VBROADCASTSS expNums<>+672(SB), Y2
+	VBROADCASTSS expNums<>+704(SB), Y3
 	VMINPS       Y0, Y3, Y0
 	VMAXPS       Y0, Y2, Y0
 	VROUNDPS     $0x09, Y0, Y2
 	VSUBPS       Y2, Y0, Y0
-	VBROADCASTSS expNums<>+608(SB), Y3
-	VFMADD213PS  expNums<>+640(SB), Y0, Y3
-	VFMADD213PS  expNums<>+672(SB), Y0, Y3
-	VFMADD213PS  expNums<>+704(SB), Y0, Y3
-	VFMADD213PS  expNums<>+736(SB), Y0, Y3
+	VBROADCASTSS expNums<>+736(SB), Y3
+	VFMADD213PS  expNums<>+768(SB), Y0, Y3
+	VFMADD213PS  expNums<>+800(SB), Y0, Y3
+	VFMADD213PS  expNums<>+832(SB), Y0, Y3
+	VFMADD213PS  expNums<>+864(SB), Y0, Y3
 	VCVTPS2DQ    Y2, Y0
 	VPSLLD       $0x17, Y0, Y0
 	VPADDD       Y0, Y3, Y0
-	VBROADCASTSS expNums<>+768(SB), Y2
+	VBROADCASTSS expNums<>+896(SB), Y2
 	VFMADD213PS  expNums<>+352(SB), Y2, Y0
 	VBROADCASTSS expNums<>+352(SB), Y2
 	VDIVPS       Y0, Y2, Y0
@@ -1828,8 +1786,8 @@ TEXT ·siluBF16AVX2(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ         src+8(FP), CX
 	MOVQ         n+16(FP), BX
 	XORQ         DX, DX
-	VBROADCASTSS expNums<>+512(SB), Y0
-	VBROADCASTSS expNums<>+1184(SB), Y1
+	VBROADCASTSS expNums<>+480(SB), Y0
+	VBROADCASTSS expNums<>+1344(SB), Y1
 	SUBQ         $+16, BX
 	JLT          turned2
 
@@ -1837,17 +1795,17 @@ turn1:
 	VMOVUPS      (CX)(DX*2), Y2
 	VMOVUPS      (CX)(DX*2), Y3
 	VPSLLD       $0x10, Y2, Y2
-	VANDPS       expNums<>+1024(SB), Y3, Y3
+	VANDPS       expNums<>+1152(SB), Y3, Y3
 	VMAXPS       Y2, Y1, Y2
 	VMAXPS       Y3, Y1, Y6
 	VMOVUPS      Y2, Y3
 	VMOVUPS      Y6, Y7
-	VFMADD213PS  expNums<>+800(SB), Y0, Y3
-	VFMADD213PS  expNums<>+800(SB), Y0, Y7
-	VBROADCASTSS expNums<>+544(SB), Y4
-	VBROADCASTSS expNums<>+544(SB), Y8
-	VBROADCASTSS expNums<>+576(SB), Y5
-	VBROADCASTSS expNums<>+576(SB), Y9
+	VFMADD213PS  expNums<>+928(SB), Y0, Y3
+	VFMADD213PS  expNums<>+928(SB), Y0, Y7
+	VBROADCASTSS expNums<>+672(SB), Y4
+	VBROADCASTSS expNums<>+672(SB), Y8
+	VBROADCASTSS expNums<>+704(SB), Y5
+	VBROADCASTSS expNums<>+704(SB), Y9
 	VMINPS       Y3, Y5, Y3
 	VMINPS       Y7, Y9, Y5
 	VMAXPS       Y3, Y4, Y3
@@ -1856,32 +1814,32 @@ turn1:
 	VROUNDPS     $0x09, Y5, Y7
 	VSUBPS       Y4, Y3, Y3
 	VSUBPS       Y7, Y5, Y8
-	VBROADCASTSS expNums<>+864(SB), Y5
-	VBROADCASTSS expNums<>+864(SB), Y9
-	VFMADD213PS  expNums<>+896(SB), Y3, Y5
-	VFMADD213PS  expNums<>+896(SB), Y8, Y9
-	VFMADD213PS  expNums<>+928(SB), Y3, Y5
-	VFMADD213PS  expNums<>+928(SB), Y8, Y9
-	VFMADD213PS  expNums<>+960(SB), Y3, Y5
-	VFMADD213PS  expNums<>+960(SB), Y8, Y9
+	VBROADCASTSS expNums<>+992(SB), Y5
+	VBROADCASTSS expNums<>+992(SB), Y9
+	VFMADD213PS  expNums<>+1024(SB), Y3, Y5
+	VFMADD213PS  expNums<>+1024(SB), Y8, Y9
+	VFMADD213PS  expNums<>+1056(SB), Y3, Y5
+	VFMADD213PS  expNums<>+1056(SB), Y8, Y9
+	VFMADD213PS  expNums<>+1088(SB), Y3, Y5
+	VFMADD213PS  expNums<>+1088(SB), Y8, Y9
 	VCVTPS2DQ    Y4, Y3
 	VCVTPS2DQ    Y7, Y4
 	VPSLLD       $0x17, Y3, Y3
 	VPSLLD       $0x17, Y4, Y4
 	VPADDD       Y3, Y5, Y3
 	VPADDD       Y4, Y9, Y5
-	VBROADCASTSS expNums<>+768(SB), Y4
-	VBROADCASTSS expNums<>+768(SB), Y7
-	VFMADD213PS  expNums<>+832(SB), Y4, Y3
-	VFMADD213PS  expNums<>+832(SB), Y7, Y5
-	VBROADCASTSS expNums<>+832(SB), Y4
-	VBROADCASTSS expNums<>+832(SB), Y7
+	VBROADCASTSS expNums<>+896(SB), Y4
+	VBROADCASTSS expNums<>+896(SB), Y7
+	VFMADD213PS  expNums<>+960(SB), Y4, Y3
+	VFMADD213PS  expNums<>+960(SB), Y7, Y5
+	VBROADCASTSS expNums<>+960(SB), Y4
+	VBROADCASTSS expNums<>+960(SB), Y7
 	VDIVPS       Y3, Y4, Y3
 	VDIVPS       Y5, Y7, Y4
 	VMULPS       Y3, Y2, Y2
 	VMULPS       Y4, Y6, Y3
-	VPADDD       expNums<>+992(SB), Y2, Y2
-	VPADDD       expNums<>+992(SB), Y3, Y3
+	VPADDD       expNums<>+1120(SB), Y2, Y2
+	VPADDD       expNums<>+1120(SB), Y3, Y3
 	VPSRLD       $0x10, Y2, Y2
 	VPBLENDW     $0xaa, Y3, Y2, Y2
 	VMOVUPS      Y2, (AX)(DX*2)
@@ -1899,26 +1857,26 @@ turn3:
 	VPSLLD       $0x10, Y2, Y2
 	VMAXPS       Y2, Y1, Y2
 	VMOVUPS      Y2, Y3
-	VFMADD213PS  expNums<>+800(SB), Y0, Y3
-	VBROADCASTSS expNums<>+544(SB), Y4
-	VBROADCASTSS expNums<>+576(SB), Y5
+	VFMADD213PS  expNums<>+928(SB), Y0, Y3
+	VBROADCASTSS expNums<>+672(SB), Y4
+	VBROADCASTSS expNums<>+704(SB), Y5
 	VMINPS       Y3, Y5, Y3
 	VMAXPS       Y3, Y4, Y3
 	VROUNDPS     $0x09, Y3, Y4
 	VSUBPS       Y4, Y3, Y3
-	VBROADCASTSS expNums<>+864(SB), Y5
-	VFMADD213PS  expNums<>+896(SB), Y3, Y5
-	VFMADD213PS  expNums<>+928(SB), Y3, Y5
-	VFMADD213PS  expNums<>+960(SB), Y3, Y5
+	VBROADCASTSS expNums<>+992(SB), Y5
+	VFMADD213PS  expNums<>+1024(SB), Y3, Y5
+	VFMADD213PS  expNums<>+1056(SB), Y3, Y5
+	VFMADD213PS  expNums<>+1088(SB), Y3, Y5
 	VCVTPS2DQ    Y4, Y3
 	VPSLLD       $0x17, Y3, Y3
 	VPADDD       Y3, Y5, Y3
-	VBROADCASTSS expNums<>+768(SB), Y4
-	VFMADD213PS  expNums<>+832(SB), Y4, Y3
-	VBROADCASTSS expNums<>+832(SB), Y4
+	VBROADCASTSS expNums<>+896(SB), Y4
+	VFMADD213PS  expNums<>+960(SB), Y4, Y3
+	VBROADCASTSS expNums<>+960(SB), Y4
 	VDIVPS       Y3, Y4, Y3
 	VMULPS       Y3, Y2, Y2
-	VPADDD       expNums<>+992(SB), Y2, Y2
+	VPADDD       expNums<>+1120(SB), Y2, Y2
 	VPSRLD       $0x10, Y2, Y3
 	VEXTRACTI128 $0x01, Y3, X2
 	VPACKUSDW    X2, X3, X2
@@ -1968,26 +1926,26 @@ piece8:
 	VPSLLD       $0x10, Y2, Y2
 	VMAXPS       Y2, Y1, Y1
 	VMOVUPS      Y1, Y2
-	VFMADD213PS  expNums<>+800(SB), Y0, Y2
-	VBROADCASTSS expNums<>+544(SB), Y0
-	VBROADCASTSS expNums<>+576(SB), Y3
+	VFMADD213PS  expNums<>+928(SB), Y0, Y2
+	VBROADCASTSS expNums<>+672(SB), Y0
+	VBROADCASTSS expNums<>+704(SB), Y3
 	VMINPS       Y2, Y3, Y2
 	VMAXPS       Y2, Y0, Y0
 	VROUNDPS     $0x09, Y0, Y2
 	VSUBPS       Y2, Y0, Y0
-	VBROADCASTSS expNums<>+864(SB), Y3
-	VFMADD213PS  expNums<>+896(SB), Y0, Y3
-	VFMADD213PS  expNums<>+928(SB), Y0, Y3
-	VFMADD213PS  expNums<>+960(SB), Y0, Y3
+	VBROADCASTSS expNums<>+992(SB), Y3
+	VFMADD213PS  expNums<>+1024(SB), Y0, Y3
+	VFMADD213PS  expNums<>+1056(SB), Y0, Y3
+	VFMADD213PS  expNums<>+1088(SB), Y0, Y3
 	VCVTPS2DQ    Y2, Y0
 	VPSLLD       $0x17, Y0, Y0
 	VPADDD       Y0, Y3, Y0
-	VBROADCASTSS expNums<>+768(SB), Y2
-	VFMADD213PS  expNums<>+832(SB), Y2, Y0
-	VBROADCASTSS expNums<>+832(SB), Y2
+	VBROADCASTSS expNums<>+896(SB), Y2
+	VFMADD213PS  expNums<>+960(SB), Y2, Y0
+	VBROADCASTSS expNums<>+960(SB), Y2
 	VDIVPS       Y0, Y2, Y0
 	VMULPS       Y0, Y1, Y0
-	VPADDD       expNums<>+992(SB), Y0, Y0
+	VPADDD       expNums<>+1120(SB), Y0, Y0
 	VPSRLD       $0x10, Y0, Y1
 	VEXTRACTI128 $0x01, Y1, X0
 	VPACKUSDW    X0, X1, X0
@@ -2029,9 +1987,7 @@ TEXT ·geluTanhF32AVX2(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ         src+8(FP), CX
 	MOVQ         n+16(FP), BX
 	XORQ         DX, DX
-	VBROADCASTSS expNums<>+1216(SB), Y0
-	VBROADCASTSS expNums<>+1248(SB), Y1
-	VBROADCASTSS expNums<>+1280(SB), Y2
+	VBROADCASTSS expNums<>+1376(SB), Y0
 	SUBQ         $+16, BX
 	JLT          turned2
 
@@ -2048,92 +2004,82 @@ turn1:
 	BYTE         $0x08
 	BYTE         $0x00
 	BYTE         $0x00
-	VMOVUPS      (CX)(DX*4), Y3
-	VMOVUPS      32(CX)(DX*4), Y4
-	VMAXPS       Y3, Y0, Y3
-	VMAXPS       Y4, Y0, Y7
-	VMINPS       Y3, Y1, Y4
-	VMINPS       Y7, Y1, Y8
-	VMOVUPS      Y2, Y5
-	VMOVUPS      Y2, Y9
-	VMULPS       Y4, Y4, Y6
-	VMULPS       Y8, Y8, Y10
-	VFMADD231PS  expNums<>+1312(SB), Y6, Y5
-	VFMADD231PS  expNums<>+1312(SB), Y10, Y9
-	VORPS        expNums<>+448(SB), Y4, Y4
-	VORPS        expNums<>+448(SB), Y8, Y10
-	VMULPS       Y5, Y4, Y6
-	VMULPS       Y9, Y10, Y11
-	VBROADCASTSS expNums<>+64(SB), Y8
-	VBROADCASTSS expNums<>+64(SB), Y12
-	VFMADD213PS  expNums<>+96(SB), Y8, Y6
-	VFMADD213PS  expNums<>+96(SB), Y12, Y11
-	VSUBPS       expNums<>+96(SB), Y6, Y6
-	VSUBPS       expNums<>+96(SB), Y11, Y8
-	VMOVUPS      Y4, Y4
-	VMOVUPS      Y10, Y11
-	VMULPS       expNums<>+1344(SB), Y6, Y10
-	VMULPS       expNums<>+1344(SB), Y8, Y12
-	VFMSUB213PS  Y10, Y5, Y4
-	VFMSUB213PS  Y12, Y9, Y11
-	VFNMADD231PS expNums<>+1376(SB), Y6, Y4
-	VFNMADD231PS expNums<>+1376(SB), Y8, Y11
+	VMOVUPS      (CX)(DX*4), Y0
+	VMOVUPS      32(CX)(DX*4), Y3
+	VBROADCASTSS expNums<>+1408(SB), Y1
+	VBROADCASTSS expNums<>+1408(SB), Y4
+	VBROADCASTSS expNums<>+1440(SB), Y2
+	VBROADCASTSS expNums<>+1440(SB), Y5
+	VMAXPS       Y0, Y1, Y0
+	VMAXPS       Y3, Y4, Y1
+	VMINPS       Y0, Y2, Y2
+	VMINPS       Y1, Y5, Y5
+	VBROADCASTSS expNums<>+1472(SB), Y3
+	VBROADCASTSS expNums<>+1472(SB), Y6
+	VMULPS       Y2, Y2, Y4
+	VMULPS       Y5, Y5, Y7
+	VFMADD213PS  expNums<>+1504(SB), Y4, Y3
+	VFMADD213PS  expNums<>+1504(SB), Y7, Y6
+	VBROADCASTSS expNums<>+480(SB), Y4
+	VBROADCASTSS expNums<>+480(SB), Y8
+	VMULPS       Y3, Y2, Y7
+	VMULPS       Y6, Y5, Y9
+	VFMADD213PS  expNums<>+96(SB), Y7, Y4
+	VFMADD213PS  expNums<>+96(SB), Y9, Y8
+	VSUBPS       expNums<>+96(SB), Y4, Y4
+	VSUBPS       expNums<>+96(SB), Y8, Y7
+	VMOVUPS      Y2, Y2
+	VMOVUPS      Y5, Y8
+	VMULPS       expNums<>+1536(SB), Y4, Y5
+	VMULPS       expNums<>+1536(SB), Y7, Y9
+	VFMADD213PS  Y5, Y3, Y2
+	VFMADD213PS  Y9, Y6, Y8
+	VFMADD231PS  expNums<>+1568(SB), Y4, Y2
+	VFMADD231PS  expNums<>+1568(SB), Y7, Y8
+	VBROADCASTSS expNums<>+192(SB), Y3
 	VBROADCASTSS expNums<>+192(SB), Y5
-	VBROADCASTSS expNums<>+192(SB), Y9
-	VFMADD213PS  expNums<>+224(SB), Y4, Y5
-	VFMADD213PS  expNums<>+224(SB), Y11, Y9
-	VFMADD213PS  expNums<>+256(SB), Y4, Y5
-	VFMADD213PS  expNums<>+256(SB), Y11, Y9
-	VFMADD213PS  expNums<>+288(SB), Y4, Y5
-	VFMADD213PS  expNums<>+288(SB), Y11, Y9
-	VFMADD213PS  expNums<>+320(SB), Y4, Y5
-	VFMADD213PS  expNums<>+320(SB), Y11, Y9
-	VFMADD213PS  expNums<>+352(SB), Y4, Y5
-	VFMADD213PS  expNums<>+352(SB), Y11, Y9
-	VFMADD213PS  expNums<>+352(SB), Y4, Y5
-	VFMADD213PS  expNums<>+352(SB), Y11, Y9
-	VMULPS       Y5, Y3, Y4
-	VMULPS       Y9, Y7, Y10
-	VBLENDVPS    Y3, Y4, Y3, Y4
-	VBLENDVPS    Y7, Y10, Y7, Y11
-	VBROADCASTSS expNums<>+480(SB), Y10
-	VBROADCASTSS expNums<>+480(SB), Y12
-	VMAXPS       Y6, Y10, Y10
-	VMAXPS       Y8, Y12, Y12
-	VCVTPS2DQ    Y10, Y10
-	VCVTPS2DQ    Y12, Y12
-	VPSLLD       $0x17, Y10, Y10
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       Y10, Y5, Y5
-	VPADDD       Y12, Y9, Y9
-	VADDPS       expNums<>+352(SB), Y5, Y5
-	VADDPS       expNums<>+352(SB), Y9, Y9
-	VDIVPS       Y5, Y4, Y4
-	VDIVPS       Y9, Y11, Y5
-	VPSRAD       $0x1f, Y3, Y3
-	VPSRAD       $0x1f, Y7, Y7
-	VANDPS       Y3, Y6, Y3
-	VANDPS       Y7, Y8, Y6
-	VCVTPS2DQ    Y3, Y3
-	VCVTPS2DQ    Y6, Y8
-	VPSRAD       $0x01, Y3, Y6
-	VPSRAD       $0x01, Y8, Y9
-	VPSLLD       $0x17, Y6, Y7
-	VPSLLD       $0x17, Y9, Y10
-	VPADDD       expNums<>+352(SB), Y7, Y7
-	VPADDD       expNums<>+352(SB), Y10, Y10
-	VMULPS       Y7, Y4, Y4
-	VMULPS       Y10, Y5, Y5
-	VPSUBD       Y6, Y3, Y3
-	VPSUBD       Y9, Y8, Y6
-	VPSLLD       $0x17, Y3, Y3
+	VFMADD213PS  expNums<>+512(SB), Y2, Y3
+	VFMADD213PS  expNums<>+512(SB), Y8, Y5
+	VFMADD213PS  expNums<>+256(SB), Y2, Y3
+	VFMADD213PS  expNums<>+256(SB), Y8, Y5
+	VFMADD213PS  expNums<>+544(SB), Y2, Y3
+	VFMADD213PS  expNums<>+544(SB), Y8, Y5
+	VFMADD213PS  expNums<>+320(SB), Y2, Y3
+	VFMADD213PS  expNums<>+320(SB), Y8, Y5
+	VFMADD213PS  expNums<>+576(SB), Y2, Y3
+	VFMADD213PS  expNums<>+576(SB), Y8, Y5
+	VFMADD213PS  expNums<>+352(SB), Y2, Y3
+	VFMADD213PS  expNums<>+352(SB), Y8, Y5
+	VBROADCASTSS expNums<>+608(SB), Y2
+	VBROADCASTSS expNums<>+608(SB), Y6
+	VMINPS       Y4, Y2, Y2
+	VMINPS       Y7, Y6, Y8
+	VBROADCASTSS expNums<>+640(SB), Y6
+	VBROADCASTSS expNums<>+640(SB), Y9
+	VMAXPS       Y2, Y6, Y6
+	VMAXPS       Y8, Y9, Y9
+	VCVTPS2DQ    Y6, Y6
+	VCVTPS2DQ    Y9, Y9
 	VPSLLD       $0x17, Y6, Y6
+	VPSLLD       $0x17, Y9, Y9
+	VPADDD       Y6, Y3, Y3
+	VPADDD       Y9, Y5, Y5
+	VADDPS       expNums<>+352(SB), Y3, Y3
+	VADDPS       expNums<>+352(SB), Y5, Y5
+	VDIVPS       Y3, Y0, Y0
+	VDIVPS       Y5, Y1, Y1
+	VSUBPS       Y4, Y2, Y2
+	VSUBPS       Y7, Y8, Y3
+	VCVTPS2DQ    Y2, Y2
+	VCVTPS2DQ    Y3, Y3
+	VPSLLD       $0x17, Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       expNums<>+352(SB), Y2, Y2
 	VPADDD       expNums<>+352(SB), Y3, Y3
-	VPADDD       expNums<>+352(SB), Y6, Y6
-	VMULPS       Y3, Y4, Y3
-	VMULPS       Y6, Y5, Y4
-	VMOVUPS      Y3, (AX)(DX*4)
-	VMOVUPS      Y4, 32(AX)(DX*4)
+	VMULPS       Y2, Y0, Y0
+	VMULPS       Y3, Y1, Y1
+	VMOVUPS      Y0, (AX)(DX*4)
+	VMOVUPS      Y1, 32(AX)(DX*4)
 	ADDQ         $+16, DX
 	SUBQ         $+16, BX
 	JGE          turn1
@@ -2144,49 +2090,44 @@ turned2:
 	JLT  turned4
 
 turn3:
-	VMOVUPS      (CX)(DX*4), Y3
-	VMAXPS       Y3, Y0, Y3
-	VMINPS       Y3, Y1, Y4
-	VMOVUPS      Y2, Y5
-	VMULPS       Y4, Y4, Y6
-	VFMADD231PS  expNums<>+1312(SB), Y6, Y5
-	VORPS        expNums<>+448(SB), Y4, Y4
-	VMULPS       Y5, Y4, Y6
-	VBROADCASTSS expNums<>+64(SB), Y7
-	VFMADD213PS  expNums<>+96(SB), Y7, Y6
-	VSUBPS       expNums<>+96(SB), Y6, Y6
-	VMOVUPS      Y4, Y4
-	VMULPS       expNums<>+1344(SB), Y6, Y7
-	VFMSUB213PS  Y7, Y5, Y4
-	VFNMADD231PS expNums<>+1376(SB), Y6, Y4
-	VBROADCASTSS expNums<>+192(SB), Y5
-	VFMADD213PS  expNums<>+224(SB), Y4, Y5
-	VFMADD213PS  expNums<>+256(SB), Y4, Y5
-	VFMADD213PS  expNums<>+288(SB), Y4, Y5
-	VFMADD213PS  expNums<>+320(SB), Y4, Y5
-	VFMADD213PS  expNums<>+352(SB), Y4, Y5
-	VFMADD213PS  expNums<>+352(SB), Y4, Y5
-	VMULPS       Y5, Y3, Y4
-	VBLENDVPS    Y3, Y4, Y3, Y4
-	VBROADCASTSS expNums<>+480(SB), Y7
-	VMAXPS       Y6, Y7, Y7
-	VCVTPS2DQ    Y7, Y7
-	VPSLLD       $0x17, Y7, Y7
-	VPADDD       Y7, Y5, Y5
-	VADDPS       expNums<>+352(SB), Y5, Y5
-	VDIVPS       Y5, Y4, Y4
-	VPSRAD       $0x1f, Y3, Y3
-	VANDPS       Y3, Y6, Y3
-	VCVTPS2DQ    Y3, Y3
-	VPSRAD       $0x01, Y3, Y5
-	VPSLLD       $0x17, Y5, Y6
-	VPADDD       expNums<>+352(SB), Y6, Y6
-	VMULPS       Y6, Y4, Y4
-	VPSUBD       Y5, Y3, Y3
-	VPSLLD       $0x17, Y3, Y3
-	VPADDD       expNums<>+352(SB), Y3, Y3
-	VMULPS       Y3, Y4, Y3
-	VMOVUPS      Y3, (AX)(DX*4)
+	VMOVUPS      (CX)(DX*4), Y0
+	VBROADCASTSS expNums<>+1408(SB), Y1
+	VBROADCASTSS expNums<>+1440(SB), Y2
+	VMAXPS       Y0, Y1, Y0
+	VMINPS       Y0, Y2, Y1
+	VBROADCASTSS expNums<>+1472(SB), Y2
+	VMULPS       Y1, Y1, Y3
+	VFMADD213PS  expNums<>+1504(SB), Y3, Y2
+	VBROADCASTSS expNums<>+480(SB), Y3
+	VMULPS       Y2, Y1, Y4
+	VFMADD213PS  expNums<>+96(SB), Y4, Y3
+	VSUBPS       expNums<>+96(SB), Y3, Y3
+	VMOVUPS      Y1, Y1
+	VMULPS       expNums<>+1536(SB), Y3, Y4
+	VFMADD213PS  Y4, Y2, Y1
+	VFMADD231PS  expNums<>+1568(SB), Y3, Y1
+	VBROADCASTSS expNums<>+192(SB), Y2
+	VFMADD213PS  expNums<>+512(SB), Y1, Y2
+	VFMADD213PS  expNums<>+256(SB), Y1, Y2
+	VFMADD213PS  expNums<>+544(SB), Y1, Y2
+	VFMADD213PS  expNums<>+320(SB), Y1, Y2
+	VFMADD213PS  expNums<>+576(SB), Y1, Y2
+	VFMADD213PS  expNums<>+352(SB), Y1, Y2
+	VBROADCASTSS expNums<>+608(SB), Y1
+	VMINPS       Y3, Y1, Y1
+	VBROADCASTSS expNums<>+640(SB), Y4
+	VMAXPS       Y1, Y4, Y4
+	VCVTPS2DQ    Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       Y4, Y2, Y2
+	VADDPS       expNums<>+352(SB), Y2, Y2
+	VDIVPS       Y2, Y0, Y0
+	VSUBPS       Y3, Y1, Y1
+	VCVTPS2DQ    Y1, Y1
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       expNums<>+352(SB), Y1, Y1
+	VMULPS       Y1, Y0, Y0
+	VMOVUPS      Y0, (AX)(DX*4)
 	ADDQ         $+8, DX
 	SUBQ         $+8, BX
 	JGE          turn3
@@ -2198,50 +2139,45 @@ turned4:
 	LEAQ         tailMasks<>+32(SB), SI
 	SHLQ         $0x02, BX
 	SUBQ         BX, SI
-	VMOVUPS      (SI), Y3
-	VMASKMOVPS   (CX)(DX*4), Y3, Y4
-	VMAXPS       Y4, Y0, Y0
-	VMINPS       Y0, Y1, Y1
-	VMOVUPS      Y2, Y2
-	VMULPS       Y1, Y1, Y4
-	VFMADD231PS  expNums<>+1312(SB), Y4, Y2
-	VORPS        expNums<>+448(SB), Y1, Y1
-	VMULPS       Y2, Y1, Y4
-	VBROADCASTSS expNums<>+64(SB), Y5
+	VMOVUPS      (SI), Y0
+	VMASKMOVPS   (CX)(DX*4), Y0, Y1
+	VBROADCASTSS expNums<>+1408(SB), Y2
+	VBROADCASTSS expNums<>+1440(SB), Y3
+	VMAXPS       Y1, Y2, Y1
+	VMINPS       Y1, Y3, Y2
+	VBROADCASTSS expNums<>+1472(SB), Y3
+	VMULPS       Y2, Y2, Y4
+	VFMADD213PS  expNums<>+1504(SB), Y4, Y3
+	VBROADCASTSS expNums<>+480(SB), Y4
+	VMULPS       Y3, Y2, Y5
 	VFMADD213PS  expNums<>+96(SB), Y5, Y4
 	VSUBPS       expNums<>+96(SB), Y4, Y4
-	VMOVUPS      Y1, Y1
-	VMULPS       expNums<>+1344(SB), Y4, Y5
-	VFMSUB213PS  Y5, Y2, Y1
-	VFNMADD231PS expNums<>+1376(SB), Y4, Y1
-	VBROADCASTSS expNums<>+192(SB), Y2
-	VFMADD213PS  expNums<>+224(SB), Y1, Y2
-	VFMADD213PS  expNums<>+256(SB), Y1, Y2
-	VFMADD213PS  expNums<>+288(SB), Y1, Y2
-	VFMADD213PS  expNums<>+320(SB), Y1, Y2
-	VFMADD213PS  expNums<>+352(SB), Y1, Y2
-	VFMADD213PS  expNums<>+352(SB), Y1, Y2
-	VMULPS       Y2, Y0, Y1
-	VBLENDVPS    Y0, Y1, Y0, Y1
-	VBROADCASTSS expNums<>+480(SB), Y5
-	VMAXPS       Y4, Y5, Y5
+	VMOVUPS      Y2, Y2
+	VMULPS       expNums<>+1536(SB), Y4, Y5
+	VFMADD213PS  Y5, Y3, Y2
+	VFMADD231PS  expNums<>+1568(SB), Y4, Y2
+	VBROADCASTSS expNums<>+192(SB), Y3
+	VFMADD213PS  expNums<>+512(SB), Y2, Y3
+	VFMADD213PS  expNums<>+256(SB), Y2, Y3
+	VFMADD213PS  expNums<>+544(SB), Y2, Y3
+	VFMADD213PS  expNums<>+320(SB), Y2, Y3
+	VFMADD213PS  expNums<>+576(SB), Y2, Y3
+	VFMADD213PS  expNums<>+352(SB), Y2, Y3
+	VBROADCASTSS expNums<>+608(SB), Y2
+	VMINPS       Y4, Y2, Y2
+	VBROADCASTSS expNums<>+640(SB), Y5
+	VMAXPS       Y2, Y5, Y5
 	VCVTPS2DQ    Y5, Y5
 	VPSLLD       $0x17, Y5, Y5
-	VPADDD       Y5, Y2, Y2
-	VADDPS       expNums<>+352(SB), Y2, Y2
-	VDIVPS       Y2, Y1, Y1
-	VPSRAD       $0x1f, Y0, Y0
-	VANDPS       Y0, Y4, Y0
-	VCVTPS2DQ    Y0, Y0
-	VPSRAD       $0x01, Y0, Y2
-	VPSLLD       $0x17, Y2, Y4
-	VPADDD       expNums<>+352(SB), Y4, Y4
-	VMULPS       Y4, Y1, Y1
-	VPSUBD       Y2, Y0, Y0
-	VPSLLD       $0x17, Y0, Y0
-	VPADDD       expNums<>+352(SB), Y0, Y0
-	VMULPS       Y0, Y1, Y0
-	VMASKMOVPS   Y0, Y3, (AX)(DX*4)
+	VPADDD       Y5, Y3, Y3
+	VADDPS       expNums<>+352(SB), Y3, Y3
+	VDIVPS       Y3, Y1, Y1
+	VSUBPS       Y4, Y2, Y2
+	VCVTPS2DQ    Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       expNums<>+352(SB), Y2, Y2
+	VMULPS       Y2, Y1, Y1
+	VMASKMOVPS   Y1, Y0, (AX)(DX*4)
 
 done5:
 	VZEROUPPER
@@ -2254,8 +2190,8 @@ TEXT ·geluTanhF16AVX2(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ         src+8(FP), CX
 	MOVQ         n+16(FP), BX
 	XORQ         DX, DX
-	VBROADCASTSS expNums<>+1216(SB), Y0
-	VBROADCASTSS expNums<>+1408(SB), Y1
+	VBROADCASTSS expNums<>+1408(SB), Y0
+	VBROADCASTSS expNums<>+1600(SB), Y1
 	SUBQ         $+16, BX
 	JLT          turned2
 
@@ -2278,14 +2214,14 @@ turn1:
 	VMAXPS       Y3, Y0, Y4
 	VMULPS       Y2, Y2, Y3
 	VMULPS       Y4, Y4, Y5
-	VFMADD213PS  expNums<>+1440(SB), Y1, Y3
-	VFMADD213PS  expNums<>+1440(SB), Y1, Y5
+	VFMADD213PS  expNums<>+1632(SB), Y1, Y3
+	VFMADD213PS  expNums<>+1632(SB), Y1, Y5
 	VMULPS       Y3, Y2, Y3
 	VMULPS       Y5, Y4, Y7
-	VBROADCASTSS expNums<>+544(SB), Y5
-	VBROADCASTSS expNums<>+544(SB), Y8
-	VBROADCASTSS expNums<>+576(SB), Y6
-	VBROADCASTSS expNums<>+576(SB), Y9
+	VBROADCASTSS expNums<>+672(SB), Y5
+	VBROADCASTSS expNums<>+672(SB), Y8
+	VBROADCASTSS expNums<>+704(SB), Y6
+	VBROADCASTSS expNums<>+704(SB), Y9
 	VMINPS       Y3, Y6, Y3
 	VMINPS       Y7, Y9, Y6
 	VMAXPS       Y3, Y5, Y3
@@ -2294,24 +2230,24 @@ turn1:
 	VROUNDPS     $0x09, Y6, Y7
 	VSUBPS       Y5, Y3, Y3
 	VSUBPS       Y7, Y6, Y8
-	VBROADCASTSS expNums<>+608(SB), Y6
-	VBROADCASTSS expNums<>+608(SB), Y9
-	VFMADD213PS  expNums<>+640(SB), Y3, Y6
-	VFMADD213PS  expNums<>+640(SB), Y8, Y9
-	VFMADD213PS  expNums<>+672(SB), Y3, Y6
-	VFMADD213PS  expNums<>+672(SB), Y8, Y9
-	VFMADD213PS  expNums<>+704(SB), Y3, Y6
-	VFMADD213PS  expNums<>+704(SB), Y8, Y9
-	VFMADD213PS  expNums<>+736(SB), Y3, Y6
-	VFMADD213PS  expNums<>+736(SB), Y8, Y9
+	VBROADCASTSS expNums<>+736(SB), Y6
+	VBROADCASTSS expNums<>+736(SB), Y9
+	VFMADD213PS  expNums<>+768(SB), Y3, Y6
+	VFMADD213PS  expNums<>+768(SB), Y8, Y9
+	VFMADD213PS  expNums<>+800(SB), Y3, Y6
+	VFMADD213PS  expNums<>+800(SB), Y8, Y9
+	VFMADD213PS  expNums<>+832(SB), Y3, Y6
+	VFMADD213PS  expNums<>+832(SB), Y8, Y9
+	VFMADD213PS  expNums<>+864(SB), Y3, Y6
+	VFMADD213PS  expNums<>+864(SB), Y8, Y9
 	VCVTPS2DQ    Y5, Y3
 	VCVTPS2DQ    Y7, Y5
 	VPSLLD       $0x17, Y3, Y3
 	VPSLLD       $0x17, Y5, Y5
 	VPADDD       Y3, Y6, Y3
 	VPADDD       Y5, Y9, Y6
-	VBROADCASTSS expNums<>+768(SB), Y5
-	VBROADCASTSS expNums<>+768(SB), Y7
+	VBROADCASTSS expNums<>+896(SB), Y5
+	VBROADCASTSS expNums<>+896(SB), Y7
 	VFMADD213PS  expNums<>+352(SB), Y5, Y3
 	VFMADD213PS  expNums<>+352(SB), Y7, Y6
 	VBROADCASTSS expNums<>+352(SB), Y5
@@ -2335,23 +2271,23 @@ turn3:
 	VCVTPH2PS    (CX)(DX*2), Y2
 	VMAXPS       Y2, Y0, Y2
 	VMULPS       Y2, Y2, Y3
-	VFMADD213PS  expNums<>+1440(SB), Y1, Y3
+	VFMADD213PS  expNums<>+1632(SB), Y1, Y3
 	VMULPS       Y3, Y2, Y3
-	VBROADCASTSS expNums<>+544(SB), Y4
-	VBROADCASTSS expNums<>+576(SB), Y5
+	VBROADCASTSS expNums<>+672(SB), Y4
+	VBROADCASTSS expNums<>+704(SB), Y5
 	VMINPS       Y3, Y5, Y3
 	VMAXPS       Y3, Y4, Y3
 	VROUNDPS     $0x09, Y3, Y4
 	VSUBPS       Y4, Y3, Y3
-	VBROADCASTSS expNums<>+608(SB), Y5
-	VFMADD213PS  expNums<>+640(SB), Y3, Y5
-	VFMADD213PS  expNums<>+672(SB), Y3, Y5
-	VFMADD213PS  expNums<>+704(SB), Y3, Y5
-	VFMADD213PS  expNums<>+736(SB), Y3, Y5
+	VBROADCASTSS expNums<>+736(SB), Y5
+	VFMADD213PS  expNums<>+768(SB), Y3, Y5
+	VFMADD213PS  expNums<>+800(SB), Y3, Y5
+	VFMADD213PS  expNums<>+832(SB), Y3, Y5
+	VFMADD213PS  expNums<>+864(SB), Y3, Y5
 	VCVTPS2DQ    Y4, Y3
 	VPSLLD       $0x17, Y3, Y3
 	VPADDD       Y3, Y5, Y3
-	VBROADCASTSS expNums<>+768(SB), Y4
+	VBROADCASTSS expNums<>+896(SB), Y4
 	VFMADD213PS  expNums<>+352(SB), Y4, Y3
 	VBROADCASTSS expNums<>+352(SB), Y4
 	VDIVPS       Y3, Y4, Y3
@@ -2401,23 +2337,23 @@ piece8:
 	VCVTPH2PS    X2, Y2
 	VMAXPS       Y2, Y0, Y0
 	VMULPS       Y0, Y0, Y2
-	VFMADD213PS  expNums<>+1440(SB), Y1, Y2
+	VFMADD213PS  expNums<>+1632(SB), Y1, Y2
 	VMULPS       Y2, Y0, Y1
-	VBROADCASTSS expNums<>+544(SB), Y2
-	VBROADCASTSS expNums<>+576(SB), Y3
+	VBROADCASTSS expNums<>+672(SB), Y2
+	VBROADCASTSS expNums<>+704(SB), Y3
 	VMINPS       Y1, Y3, Y1
 	VMAXPS       Y1, Y2, Y1
 	VROUNDPS     $0x09, Y1, Y2
 	VSUBPS       Y2, Y1, Y1
-	VBROADCASTSS expNums<>+608(SB), Y3
-	VFMADD213PS  expNums<>+640(SB), Y1, Y3
-	VFMADD213PS  expNums<>+672(SB), Y1, Y3
-	VFMADD213PS  expNums<>+704(SB), Y1, Y3
-	VFMADD213PS  expNums<>+736(SB), Y1, Y3
+	VBROADCASTSS expNums<>+736(SB), Y3
+	VFMADD213PS  expNums<>+768(SB), Y1, Y3
+	VFMADD213PS  expNums<>+800(SB), Y1, Y3
+	VFMADD213PS  expNums<>+832(SB), Y1, Y3
+	VFMADD213PS  expNums<>+864(SB), Y1, Y3
 	VCVTPS2DQ    Y2, Y1
 	VPSLLD       $0x17, Y1, Y1
 	VPADDD       Y1, Y3, Y1
-	VBROADCASTSS expNums<>+768(SB), Y2
+	VBROADCASTSS expNums<>+896(SB), Y2
 	VFMADD213PS  expNums<>+352(SB), Y2, Y1
 	VBROADCASTSS expNums<>+352(SB), Y2
 	VDIVPS       Y1, Y2, Y1
@@ -2461,8 +2397,8 @@ TEXT ·geluTanhBF16AVX2(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ         src+8(FP), CX
 	MOVQ         n+16(FP), BX
 	XORQ         DX, DX
-	VBROADCASTSS expNums<>+1216(SB), Y0
-	VBROADCASTSS expNums<>+1408(SB), Y1
+	VBROADCASTSS expNums<>+1408(SB), Y0
+	VBROADCASTSS expNums<>+1600(SB), Y1
 	SUBQ         $+16, BX
 	JLT          turned2
 
@@ -2470,21 +2406,21 @@ turn1:
 	VMOVUPS      (CX)(DX*2), Y2
 	VMOVUPS      (CX)(DX*2), Y3
 	VPSLLD       $0x10, Y2, Y2
-	VANDPS       expNums<>+1024(SB), Y3, Y3
+	VANDPS       expNums<>+1152(SB), Y3, Y3
 	VMAXPS       Y2, Y0, Y2
 	VMAXPS       Y3, Y0, Y5
 	VMULPS       Y2, Y2, Y3
 	VMULPS       Y5, Y5, Y6
-	VFMADD213PS  expNums<>+1440(SB), Y1, Y3
-	VFMADD213PS  expNums<>+1440(SB), Y1, Y6
+	VFMADD213PS  expNums<>+1632(SB), Y1, Y3
+	VFMADD213PS  expNums<>+1632(SB), Y1, Y6
 	VMOVUPS      Y2, Y4
 	VMOVUPS      Y5, Y7
-	VFMADD213PS  expNums<>+800(SB), Y3, Y4
-	VFMADD213PS  expNums<>+800(SB), Y6, Y7
-	VBROADCASTSS expNums<>+544(SB), Y3
-	VBROADCASTSS expNums<>+544(SB), Y8
-	VBROADCASTSS expNums<>+576(SB), Y6
-	VBROADCASTSS expNums<>+576(SB), Y9
+	VFMADD213PS  expNums<>+928(SB), Y3, Y4
+	VFMADD213PS  expNums<>+928(SB), Y6, Y7
+	VBROADCASTSS expNums<>+672(SB), Y3
+	VBROADCASTSS expNums<>+672(SB), Y8
+	VBROADCASTSS expNums<>+704(SB), Y6
+	VBROADCASTSS expNums<>+704(SB), Y9
 	VMINPS       Y4, Y6, Y4
 	VMINPS       Y7, Y9, Y6
 	VMAXPS       Y4, Y3, Y3
@@ -2493,32 +2429,32 @@ turn1:
 	VROUNDPS     $0x09, Y6, Y7
 	VSUBPS       Y4, Y3, Y3
 	VSUBPS       Y7, Y6, Y8
-	VBROADCASTSS expNums<>+864(SB), Y6
-	VBROADCASTSS expNums<>+864(SB), Y9
-	VFMADD213PS  expNums<>+896(SB), Y3, Y6
-	VFMADD213PS  expNums<>+896(SB), Y8, Y9
-	VFMADD213PS  expNums<>+928(SB), Y3, Y6
-	VFMADD213PS  expNums<>+928(SB), Y8, Y9
-	VFMADD213PS  expNums<>+960(SB), Y3, Y6
-	VFMADD213PS  expNums<>+960(SB), Y8, Y9
+	VBROADCASTSS expNums<>+992(SB), Y6
+	VBROADCASTSS expNums<>+992(SB), Y9
+	VFMADD213PS  expNums<>+1024(SB), Y3, Y6
+	VFMADD213PS  expNums<>+1024(SB), Y8, Y9
+	VFMADD213PS  expNums<>+1056(SB), Y3, Y6
+	VFMADD213PS  expNums<>+1056(SB), Y8, Y9
+	VFMADD213PS  expNums<>+1088(SB), Y3, Y6
+	VFMADD213PS  expNums<>+1088(SB), Y8, Y9
 	VCVTPS2DQ    Y4, Y3
 	VCVTPS2DQ    Y7, Y4
 	VPSLLD       $0x17, Y3, Y3
 	VPSLLD       $0x17, Y4, Y4
 	VPADDD       Y3, Y6, Y3
 	VPADDD       Y4, Y9, Y6
-	VBROADCASTSS expNums<>+768(SB), Y4
-	VBROADCASTSS expNums<>+768(SB), Y7
-	VFMADD213PS  expNums<>+832(SB), Y4, Y3
-	VFMADD213PS  expNums<>+832(SB), Y7, Y6
-	VBROADCASTSS expNums<>+832(SB), Y4
-	VBROADCASTSS expNums<>+832(SB), Y7
+	VBROADCASTSS expNums<>+896(SB), Y4
+	VBROADCASTSS expNums<>+896(SB), Y7
+	VFMADD213PS  expNums<>+960(SB), Y4, Y3
+	VFMADD213PS  expNums<>+960(SB), Y7, Y6
+	VBROADCASTSS expNums<>+960(SB), Y4
+	VBROADCASTSS expNums<>+960(SB), Y7
 	VDIVPS       Y3, Y4, Y3
 	VDIVPS       Y6, Y7, Y4
 	VMULPS       Y3, Y2, Y2
 	VMULPS       Y4, Y5, Y3
-	VPADDD       expNums<>+992(SB), Y2, Y2
-	VPADDD       expNums<>+992(SB), Y3, Y3
+	VPADDD       expNums<>+1120(SB), Y2, Y2
+	VPADDD       expNums<>+1120(SB), Y3, Y3
 	VPSRLD       $0x10, Y2, Y2
 	VPBLENDW     $0xaa, Y3, Y2, Y2
 	VMOVUPS      Y2, (AX)(DX*2)
@@ -2536,28 +2472,28 @@ turn3:
 	VPSLLD       $0x10, Y2, Y2
 	VMAXPS       Y2, Y0, Y2
 	VMULPS       Y2, Y2, Y3
-	VFMADD213PS  expNums<>+1440(SB), Y1, Y3
+	VFMADD213PS  expNums<>+1632(SB), Y1, Y3
 	VMOVUPS      Y2, Y4
-	VFMADD213PS  expNums<>+800(SB), Y3, Y4
-	VBROADCASTSS expNums<>+544(SB), Y3
-	VBROADCASTSS expNums<>+576(SB), Y5
+	VFMADD213PS  expNums<>+928(SB), Y3, Y4
+	VBROADCASTSS expNums<>+672(SB), Y3
+	VBROADCASTSS expNums<>+704(SB), Y5
 	VMINPS       Y4, Y5, Y4
 	VMAXPS       Y4, Y3, Y3
 	VROUNDPS     $0x09, Y3, Y4
 	VSUBPS       Y4, Y3, Y3
-	VBROADCASTSS expNums<>+864(SB), Y5
-	VFMADD213PS  expNums<>+896(SB), Y3, Y5
-	VFMADD213PS  expNums<>+928(SB), Y3, Y5
-	VFMADD213PS  expNums<>+960(SB), Y3, Y5
+	VBROADCASTSS expNums<>+992(SB), Y5
+	VFMADD213PS  expNums<>+1024(SB), Y3, Y5
+	VFMADD213PS  expNums<>+1056(SB), Y3, Y5
+	VFMADD213PS  expNums<>+1088(SB), Y3, Y5
 	VCVTPS2DQ    Y4, Y3
 	VPSLLD       $0x17, Y3, Y3
 	VPADDD       Y3, Y5, Y3
-	VBROADCASTSS expNums<>+768(SB), Y4
-	VFMADD213PS  expNums<>+832(SB), Y4, Y3
-	VBROADCASTSS expNums<>+832(SB), Y4
+	VBROADCASTSS expNums<>+896(SB), Y4
+	VFMADD213PS  expNums<>+960(SB), Y4, Y3
+	VBROADCASTSS expNums<>+960(SB), Y4
 	VDIVPS       Y3, Y4, Y3
 	VMULPS       Y3, Y2, Y2
-	VPADDD       expNums<>+992(SB), Y2, Y2
+	VPADDD       expNums<>+1120(SB), Y2, Y2
 	VPSRLD       $0x10, Y2, Y3
 	VEXTRACTI128 $0x01, Y3, X2
 	VPACKUSDW    X2, X3, X2
@@ -2607,28 +2543,28 @@ piece8:
 	VPSLLD       $0x10, Y2, Y2
 	VMAXPS       Y2, Y0, Y0
 	VMULPS       Y0, Y0, Y2
-	VFMADD213PS  expNums<>+1440(SB), Y1, Y2
+	VFMADD213PS  expNums<>+1632(SB), Y1, Y2
 	VMOVUPS      Y0, Y1
-	VFMADD213PS  expNums<>+800(SB), Y2, Y1
-	VBROADCASTSS expNums<>+544(SB), Y2
-	VBROADCASTSS expNums<>+576(SB), Y3
+	VFMADD213PS  expNums<>+928(SB), Y2, Y1
+	VBROADCASTSS expNums<>+672(SB), Y2
+	VBROADCASTSS expNums<>+704(SB), Y3
 	VMINPS       Y1, Y3, Y1
 	VMAXPS       Y1, Y2, Y1
 	VROUNDPS     $0x09, Y1, Y2
 	VSUBPS       Y2, Y1, Y1
-	VBROADCASTSS expNums<>+864(SB), Y3
-	VFMADD213PS  expNums<>+896(SB), Y1, Y3
-	VFMADD213PS  expNums<>+928(SB), Y1, Y3
-	VFMADD213PS  expNums<>+960(SB), Y1, Y3
+	VBROADCASTSS expNums<>+992(SB), Y3
+	VFMADD213PS  expNums<>+1024(SB), Y1, Y3
+	VFMADD213PS  expNums<>+1056(SB), Y1, Y3
+	VFMADD213PS  expNums<>+1088(SB), Y1, Y3
 	VCVTPS2DQ    Y2, Y1
 	VPSLLD       $0x17, Y1, Y1
 	VPADDD       Y1, Y3, Y1
-	VBROADCASTSS expNums<>+768(SB), Y2
-	VFMADD213PS  expNums<>+832(SB), Y2, Y1
-	VBROADCASTSS expNums<>+832(SB), Y2
+	VBROADCASTSS expNums<>+896(SB), Y2
+	VFMADD213PS  expNums<>+960(SB), Y2, Y1
+	VBROADCASTSS expNums<>+960(SB), Y2
 	VDIVPS       Y1, Y2, Y1
 	VMULPS       Y1, Y0, Y0
-	VPADDD       expNums<>+992(SB), Y0, Y0
+	VPADDD       expNums<>+1120(SB), Y0, Y0
 	VPSRLD       $0x10, Y0, Y1
 	VEXTRACTI128 $0x01, Y1, X0
 	VPACKUSDW    X0, X1, X0
@@ -2670,8 +2606,8 @@ TEXT ·geluErfF32AVX2(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ         src+8(FP), CX
 	MOVQ         n+16(FP), BX
 	XORQ         DX, DX
-	VBROADCASTSS expNums<>+1472(SB), Y0
-	VBROADCASTSS expNums<>+448(SB), Y1
+	VBROADCASTSS expNums<>+1664(SB), Y0
+	VBROADCASTSS expNums<>+1184(SB), Y1
 	VBROADCASTSS expNums<>+352(SB), Y2
 	SUBQ         $+16, BX
 	JLT          turned2
@@ -2691,32 +2627,20 @@ turn1:
 	BYTE         $0x00
 	VMOVUPS      (CX)(DX*4), Y3
 	VMOVUPS      32(CX)(DX*4), Y5
-	VANDPS       expNums<>+1088(SB), Y3, Y4
-	VANDPS       expNums<>+1088(SB), Y5, Y6
+	VANDPS       expNums<>+1248(SB), Y3, Y4
+	VANDPS       expNums<>+1248(SB), Y5, Y6
 	VMINPS       Y4, Y0, Y4
 	VMINPS       Y6, Y0, Y7
-	VADDPS       expNums<>+768(SB), Y4, Y6
-	VADDPS       expNums<>+768(SB), Y7, Y8
+	VADDPS       expNums<>+896(SB), Y4, Y6
+	VADDPS       expNums<>+896(SB), Y7, Y8
 	VDIVPS       Y6, Y2, Y6
 	VDIVPS       Y8, Y2, Y10
 	VMOVUPS      Y2, Y8
 	VMOVUPS      Y2, Y11
-	VFNMADD231PS expNums<>+1504(SB), Y6, Y8
-	VFNMADD231PS expNums<>+1504(SB), Y10, Y11
-	VBROADCASTSS expNums<>+1536(SB), Y9
-	VBROADCASTSS expNums<>+1536(SB), Y12
-	VFMADD213PS  expNums<>+1568(SB), Y8, Y9
-	VFMADD213PS  expNums<>+1568(SB), Y11, Y12
-	VFMADD213PS  expNums<>+1600(SB), Y8, Y9
-	VFMADD213PS  expNums<>+1600(SB), Y11, Y12
-	VFMADD213PS  expNums<>+1632(SB), Y8, Y9
-	VFMADD213PS  expNums<>+1632(SB), Y11, Y12
-	VFMADD213PS  expNums<>+1664(SB), Y8, Y9
-	VFMADD213PS  expNums<>+1664(SB), Y11, Y12
-	VFMADD213PS  expNums<>+1696(SB), Y8, Y9
-	VFMADD213PS  expNums<>+1696(SB), Y11, Y12
-	VFMADD213PS  expNums<>+1728(SB), Y8, Y9
-	VFMADD213PS  expNums<>+1728(SB), Y11, Y12
+	VFNMADD231PS expNums<>+1696(SB), Y6, Y8
+	VFNMADD231PS expNums<>+1696(SB), Y10, Y11
+	VBROADCASTSS expNums<>+1728(SB), Y9
+	VBROADCASTSS expNums<>+1728(SB), Y12
 	VFMADD213PS  expNums<>+1760(SB), Y8, Y9
 	VFMADD213PS  expNums<>+1760(SB), Y11, Y12
 	VFMADD213PS  expNums<>+1792(SB), Y8, Y9
@@ -2725,12 +2649,24 @@ turn1:
 	VFMADD213PS  expNums<>+1824(SB), Y11, Y12
 	VFMADD213PS  expNums<>+1856(SB), Y8, Y9
 	VFMADD213PS  expNums<>+1856(SB), Y11, Y12
+	VFMADD213PS  expNums<>+1888(SB), Y8, Y9
+	VFMADD213PS  expNums<>+1888(SB), Y11, Y12
+	VFMADD213PS  expNums<>+1920(SB), Y8, Y9
+	VFMADD213PS  expNums<>+1920(SB), Y11, Y12
+	VFMADD213PS  expNums<>+1952(SB), Y8, Y9
+	VFMADD213PS  expNums<>+1952(SB), Y11, Y12
+	VFMADD213PS  expNums<>+1984(SB), Y8, Y9
+	VFMADD213PS  expNums<>+1984(SB), Y11, Y12
+	VFMADD213PS  expNums<>+2016(SB), Y8, Y9
+	VFMADD213PS  expNums<>+2016(SB), Y11, Y12
+	VFMADD213PS  expNums<>+2048(SB), Y8, Y9
+	VFMADD213PS  expNums<>+2048(SB), Y11, Y12
 	VMULPS       Y9, Y6, Y6
 	VMULPS       Y12, Y10, Y8
 	VMULPS       Y6, Y4, Y6
 	VMULPS       Y8, Y7, Y11
-	VMULPS       expNums<>+1888(SB), Y4, Y8
-	VMULPS       expNums<>+1888(SB), Y7, Y12
+	VMULPS       expNums<>+2080(SB), Y4, Y8
+	VMULPS       expNums<>+2080(SB), Y7, Y12
 	VMULPS       Y4, Y8, Y9
 	VMULPS       Y7, Y12, Y13
 	VBROADCASTSS expNums<>+64(SB), Y10
@@ -2741,12 +2677,12 @@ turn1:
 	VSUBPS       expNums<>+96(SB), Y13, Y10
 	VMOVUPS      Y8, Y8
 	VMOVUPS      Y12, Y13
-	VMULPS       expNums<>+1344(SB), Y9, Y12
-	VMULPS       expNums<>+1344(SB), Y10, Y14
+	VMULPS       expNums<>+1536(SB), Y9, Y12
+	VMULPS       expNums<>+1536(SB), Y10, Y14
 	VFMSUB213PS  Y12, Y4, Y8
 	VFMSUB213PS  Y14, Y7, Y13
-	VFNMADD231PS expNums<>+1376(SB), Y9, Y8
-	VFNMADD231PS expNums<>+1376(SB), Y10, Y13
+	VFNMADD231PS expNums<>+1568(SB), Y9, Y8
+	VFNMADD231PS expNums<>+1568(SB), Y10, Y13
 	VMAXPS       Y3, Y1, Y3
 	VMAXPS       Y5, Y1, Y5
 	VBROADCASTSS expNums<>+192(SB), Y4
@@ -2798,34 +2734,34 @@ turned2:
 
 turn3:
 	VMOVUPS      (CX)(DX*4), Y3
-	VANDPS       expNums<>+1088(SB), Y3, Y4
+	VANDPS       expNums<>+1248(SB), Y3, Y4
 	VMINPS       Y4, Y0, Y4
-	VADDPS       expNums<>+768(SB), Y4, Y5
+	VADDPS       expNums<>+896(SB), Y4, Y5
 	VDIVPS       Y5, Y2, Y5
 	VMOVUPS      Y2, Y6
-	VFNMADD231PS expNums<>+1504(SB), Y5, Y6
-	VBROADCASTSS expNums<>+1536(SB), Y7
-	VFMADD213PS  expNums<>+1568(SB), Y6, Y7
-	VFMADD213PS  expNums<>+1600(SB), Y6, Y7
-	VFMADD213PS  expNums<>+1632(SB), Y6, Y7
-	VFMADD213PS  expNums<>+1664(SB), Y6, Y7
-	VFMADD213PS  expNums<>+1696(SB), Y6, Y7
-	VFMADD213PS  expNums<>+1728(SB), Y6, Y7
+	VFNMADD231PS expNums<>+1696(SB), Y5, Y6
+	VBROADCASTSS expNums<>+1728(SB), Y7
 	VFMADD213PS  expNums<>+1760(SB), Y6, Y7
 	VFMADD213PS  expNums<>+1792(SB), Y6, Y7
 	VFMADD213PS  expNums<>+1824(SB), Y6, Y7
 	VFMADD213PS  expNums<>+1856(SB), Y6, Y7
+	VFMADD213PS  expNums<>+1888(SB), Y6, Y7
+	VFMADD213PS  expNums<>+1920(SB), Y6, Y7
+	VFMADD213PS  expNums<>+1952(SB), Y6, Y7
+	VFMADD213PS  expNums<>+1984(SB), Y6, Y7
+	VFMADD213PS  expNums<>+2016(SB), Y6, Y7
+	VFMADD213PS  expNums<>+2048(SB), Y6, Y7
 	VMULPS       Y7, Y5, Y5
 	VMULPS       Y5, Y4, Y5
-	VMULPS       expNums<>+1888(SB), Y4, Y6
+	VMULPS       expNums<>+2080(SB), Y4, Y6
 	VMULPS       Y4, Y6, Y7
 	VBROADCASTSS expNums<>+64(SB), Y8
 	VFMADD213PS  expNums<>+96(SB), Y8, Y7
 	VSUBPS       expNums<>+96(SB), Y7, Y7
 	VMOVUPS      Y6, Y6
-	VMULPS       expNums<>+1344(SB), Y7, Y8
+	VMULPS       expNums<>+1536(SB), Y7, Y8
 	VFMSUB213PS  Y8, Y4, Y6
-	VFNMADD231PS expNums<>+1376(SB), Y7, Y6
+	VFNMADD231PS expNums<>+1568(SB), Y7, Y6
 	VMAXPS       Y3, Y1, Y3
 	VBROADCASTSS expNums<>+192(SB), Y4
 	VFMADD213PS  expNums<>+224(SB), Y6, Y4
@@ -2859,34 +2795,34 @@ turned4:
 	SUBQ         BX, SI
 	VMOVUPS      (SI), Y3
 	VMASKMOVPS   (CX)(DX*4), Y3, Y4
-	VANDPS       expNums<>+1088(SB), Y4, Y5
+	VANDPS       expNums<>+1248(SB), Y4, Y5
 	VMINPS       Y5, Y0, Y0
-	VADDPS       expNums<>+768(SB), Y0, Y5
+	VADDPS       expNums<>+896(SB), Y0, Y5
 	VDIVPS       Y5, Y2, Y5
 	VMOVUPS      Y2, Y2
-	VFNMADD231PS expNums<>+1504(SB), Y5, Y2
-	VBROADCASTSS expNums<>+1536(SB), Y6
-	VFMADD213PS  expNums<>+1568(SB), Y2, Y6
-	VFMADD213PS  expNums<>+1600(SB), Y2, Y6
-	VFMADD213PS  expNums<>+1632(SB), Y2, Y6
-	VFMADD213PS  expNums<>+1664(SB), Y2, Y6
-	VFMADD213PS  expNums<>+1696(SB), Y2, Y6
-	VFMADD213PS  expNums<>+1728(SB), Y2, Y6
+	VFNMADD231PS expNums<>+1696(SB), Y5, Y2
+	VBROADCASTSS expNums<>+1728(SB), Y6
 	VFMADD213PS  expNums<>+1760(SB), Y2, Y6
 	VFMADD213PS  expNums<>+1792(SB), Y2, Y6
 	VFMADD213PS  expNums<>+1824(SB), Y2, Y6
 	VFMADD213PS  expNums<>+1856(SB), Y2, Y6
+	VFMADD213PS  expNums<>+1888(SB), Y2, Y6
+	VFMADD213PS  expNums<>+1920(SB), Y2, Y6
+	VFMADD213PS  expNums<>+1952(SB), Y2, Y6
+	VFMADD213PS  expNums<>+1984(SB), Y2, Y6
+	VFMADD213PS  expNums<>+2016(SB), Y2, Y6
+	VFMADD213PS  expNums<>+2048(SB), Y2, Y6
 	VMULPS       Y6, Y5, Y2
 	VMULPS       Y2, Y0, Y2
-	VMULPS       expNums<>+1888(SB), Y0, Y5
+	VMULPS       expNums<>+2080(SB), Y0, Y5
 	VMULPS       Y0, Y5, Y6
 	VBROADCASTSS expNums<>+64(SB), Y7
 	VFMADD213PS  expNums<>+96(SB), Y7, Y6
 	VSUBPS       expNums<>+96(SB), Y6, Y6
 	VMOVUPS      Y5, Y5
-	VMULPS       expNums<>+1344(SB), Y6, Y7
+	VMULPS       expNums<>+1536(SB), Y6, Y7
 	VFMSUB213PS  Y7, Y0, Y5
-	VFNMADD231PS expNums<>+1376(SB), Y6, Y5
+	VFNMADD231PS expNums<>+1568(SB), Y6, Y5
 	VMAXPS       Y4, Y1, Y0
 	VBROADCASTSS expNums<>+192(SB), Y1
 	VFMADD213PS  expNums<>+224(SB), Y5, Y1
@@ -2919,8 +2855,8 @@ TEXT ·geluErfF16AVX2(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ         src+8(FP), CX
 	MOVQ         n+16(FP), BX
 	XORQ         DX, DX
-	VBROADCASTSS expNums<>+1472(SB), Y0
-	VBROADCASTSS expNums<>+448(SB), Y1
+	VBROADCASTSS expNums<>+1664(SB), Y0
+	VBROADCASTSS expNums<>+1184(SB), Y1
 	VBROADCASTSS expNums<>+352(SB), Y2
 	SUBQ         $+16, BX
 	JLT          turned2
@@ -2940,32 +2876,20 @@ turn1:
 	BYTE         $0x00
 	VCVTPH2PS    (CX)(DX*2), Y3
 	VCVTPH2PS    16(CX)(DX*2), Y5
-	VANDPS       expNums<>+1088(SB), Y3, Y4
-	VANDPS       expNums<>+1088(SB), Y5, Y6
+	VANDPS       expNums<>+1248(SB), Y3, Y4
+	VANDPS       expNums<>+1248(SB), Y5, Y6
 	VMINPS       Y4, Y0, Y4
 	VMINPS       Y6, Y0, Y7
-	VADDPS       expNums<>+768(SB), Y4, Y6
-	VADDPS       expNums<>+768(SB), Y7, Y8
+	VADDPS       expNums<>+896(SB), Y4, Y6
+	VADDPS       expNums<>+896(SB), Y7, Y8
 	VDIVPS       Y6, Y2, Y6
 	VDIVPS       Y8, Y2, Y10
 	VMOVUPS      Y2, Y8
 	VMOVUPS      Y2, Y11
-	VFNMADD231PS expNums<>+1504(SB), Y6, Y8
-	VFNMADD231PS expNums<>+1504(SB), Y10, Y11
-	VBROADCASTSS expNums<>+1536(SB), Y9
-	VBROADCASTSS expNums<>+1536(SB), Y12
-	VFMADD213PS  expNums<>+1568(SB), Y8, Y9
-	VFMADD213PS  expNums<>+1568(SB), Y11, Y12
-	VFMADD213PS  expNums<>+1600(SB), Y8, Y9
-	VFMADD213PS  expNums<>+1600(SB), Y11, Y12
-	VFMADD213PS  expNums<>+1632(SB), Y8, Y9
-	VFMADD213PS  expNums<>+1632(SB), Y11, Y12
-	VFMADD213PS  expNums<>+1664(SB), Y8, Y9
-	VFMADD213PS  expNums<>+1664(SB), Y11, Y12
-	VFMADD213PS  expNums<>+1696(SB), Y8, Y9
-	VFMADD213PS  expNums<>+1696(SB), Y11, Y12
-	VFMADD213PS  expNums<>+1728(SB), Y8, Y9
-	VFMADD213PS  expNums<>+1728(SB), Y11, Y12
+	VFNMADD231PS expNums<>+1696(SB), Y6, Y8
+	VFNMADD231PS expNums<>+1696(SB), Y10, Y11
+	VBROADCASTSS expNums<>+1728(SB), Y9
+	VBROADCASTSS expNums<>+1728(SB), Y12
 	VFMADD213PS  expNums<>+1760(SB), Y8, Y9
 	VFMADD213PS  expNums<>+1760(SB), Y11, Y12
 	VFMADD213PS  expNums<>+1792(SB), Y8, Y9
@@ -2974,12 +2898,24 @@ turn1:
 	VFMADD213PS  expNums<>+1824(SB), Y11, Y12
 	VFMADD213PS  expNums<>+1856(SB), Y8, Y9
 	VFMADD213PS  expNums<>+1856(SB), Y11, Y12
+	VFMADD213PS  expNums<>+1888(SB), Y8, Y9
+	VFMADD213PS  expNums<>+1888(SB), Y11, Y12
+	VFMADD213PS  expNums<>+1920(SB), Y8, Y9
+	VFMADD213PS  expNums<>+1920(SB), Y11, Y12
+	VFMADD213PS  expNums<>+1952(SB), Y8, Y9
+	VFMADD213PS  expNums<>+1952(SB), Y11, Y12
+	VFMADD213PS  expNums<>+1984(SB), Y8, Y9
+	VFMADD213PS  expNums<>+1984(SB), Y11, Y12
+	VFMADD213PS  expNums<>+2016(SB), Y8, Y9
+	VFMADD213PS  expNums<>+2016(SB), Y11, Y12
+	VFMADD213PS  expNums<>+2048(SB), Y8, Y9
+	VFMADD213PS  expNums<>+2048(SB), Y11, Y12
 	VMULPS       Y9, Y6, Y6
 	VMULPS       Y12, Y10, Y8
 	VMULPS       Y6, Y4, Y6
 	VMULPS       Y8, Y7, Y11
-	VMULPS       expNums<>+1888(SB), Y4, Y8
-	VMULPS       expNums<>+1888(SB), Y7, Y12
+	VMULPS       expNums<>+2080(SB), Y4, Y8
+	VMULPS       expNums<>+2080(SB), Y7, Y12
 	VMULPS       Y4, Y8, Y9
 	VMULPS       Y7, Y12, Y13
 	VBROADCASTSS expNums<>+64(SB), Y10
@@ -2990,12 +2926,12 @@ turn1:
 	VSUBPS       expNums<>+96(SB), Y13, Y10
 	VMOVUPS      Y8, Y8
 	VMOVUPS      Y12, Y13
-	VMULPS       expNums<>+1344(SB), Y9, Y12
-	VMULPS       expNums<>+1344(SB), Y10, Y14
+	VMULPS       expNums<>+1536(SB), Y9, Y12
+	VMULPS       expNums<>+1536(SB), Y10, Y14
 	VFMSUB213PS  Y12, Y4, Y8
 	VFMSUB213PS  Y14, Y7, Y13
-	VFNMADD231PS expNums<>+1376(SB), Y9, Y8
-	VFNMADD231PS expNums<>+1376(SB), Y10, Y13
+	VFNMADD231PS expNums<>+1568(SB), Y9, Y8
+	VFNMADD231PS expNums<>+1568(SB), Y10, Y13
 	VMAXPS       Y3, Y1, Y3
 	VMAXPS       Y5, Y1, Y5
 	VBROADCASTSS expNums<>+192(SB), Y4
@@ -3047,34 +2983,34 @@ turned2:
 
 turn3:
 	VCVTPH2PS    (CX)(DX*2), Y3
-	VANDPS       expNums<>+1088(SB), Y3, Y4
+	VANDPS       expNums<>+1248(SB), Y3, Y4
 	VMINPS       Y4, Y0, Y4
-	VADDPS       expNums<>+768(SB), Y4, Y5
+	VADDPS       expNums<>+896(SB), Y4, Y5
 	VDIVPS       Y5, Y2, Y5
 	VMOVUPS      Y2, Y6
-	VFNMADD231PS expNums<>+1504(SB), Y5, Y6
-	VBROADCASTSS expNums<>+1536(SB), Y7
-	VFMADD213PS  expNums<>+1568(SB), Y6, Y7
-	VFMADD213PS  expNums<>+1600(SB), Y6, Y7
-	VFMADD213PS  expNums<>+1632(SB), Y6, Y7
-	VFMADD213PS  expNums<>+1664(SB), Y6, Y7
-	VFMADD213PS  expNums<>+1696(SB), Y6, Y7
-	VFMADD213PS  expNums<>+1728(SB), Y6, Y7
+	VFNMADD231PS expNums<>+1696(SB), Y5, Y6
+	VBROADCASTSS expNums<>+1728(SB), Y7
 	VFMADD213PS  expNums<>+1760(SB), Y6, Y7
 	VFMADD213PS  expNums<>+1792(SB), Y6, Y7
 	VFMADD213PS  expNums<>+1824(SB), Y6, Y7
 	VFMADD213PS  expNums<>+1856(SB), Y6, Y7
+	VFMADD213PS  expNums<>+1888(SB), Y6, Y7
+	VFMADD213PS  expNums<>+1920(SB), Y6, Y7
+	VFMADD213PS  expNums<>+1952(SB), Y6, Y7
+	VFMADD213PS  expNums<>+1984(SB), Y6, Y7
+	VFMADD213PS  expNums<>+2016(SB), Y6, Y7
+	VFMADD213PS  expNums<>+2048(SB), Y6, Y7
 	VMULPS       Y7, Y5, Y5
 	VMULPS       Y5, Y4, Y5
-	VMULPS       expNums<>+1888(SB), Y4, Y6
+	VMULPS       expNums<>+2080(SB), Y4, Y6
 	VMULPS       Y4, Y6, Y7
 	VBROADCASTSS expNums<>+64(SB), Y8
 	VFMADD213PS  expNums<>+96(SB), Y8, Y7
 	VSUBPS       expNums<>+96(SB), Y7, Y7
 	VMOVUPS      Y6, Y6
-	VMULPS       expNums<>+1344(SB), Y7, Y8
+	VMULPS       expNums<>+1536(SB), Y7, Y8
 	VFMSUB213PS  Y8, Y4, Y6
-	VFNMADD231PS expNums<>+1376(SB), Y7, Y6
+	VFNMADD231PS expNums<>+1568(SB), Y7, Y6
 	VMAXPS       Y3, Y1, Y3
 	VBROADCASTSS expNums<>+192(SB), Y4
 	VFMADD213PS  expNums<>+224(SB), Y6, Y4
@@ -3137,34 +3073,34 @@ piece7:
 
 piece8:
 	VCVTPH2PS    X3, Y3
-	VANDPS       expNums<>+1088(SB), Y3, Y4
+	VANDPS       expNums<>+1248(SB), Y3, Y4
 	VMINPS       Y4, Y0, Y0
-	VADDPS       expNums<>+768(SB), Y0, Y4
+	VADDPS       expNums<>+896(SB), Y0, Y4
 	VDIVPS       Y4, Y2, Y4
 	VMOVUPS      Y2, Y2
-	VFNMADD231PS expNums<>+1504(SB), Y4, Y2
-	VBROADCASTSS expNums<>+1536(SB), Y5
-	VFMADD213PS  expNums<>+1568(SB), Y2, Y5
-	VFMADD213PS  expNums<>+1600(SB), Y2, Y5
-	VFMADD213PS  expNums<>+1632(SB), Y2, Y5
-	VFMADD213PS  expNums<>+1664(SB), Y2, Y5
-	VFMADD213PS  expNums<>+1696(SB), Y2, Y5
-	VFMADD213PS  expNums<>+1728(SB), Y2, Y5
+	VFNMADD231PS expNums<>+1696(SB), Y4, Y2
+	VBROADCASTSS expNums<>+1728(SB), Y5
 	VFMADD213PS  expNums<>+1760(SB), Y2, Y5
 	VFMADD213PS  expNums<>+1792(SB), Y2, Y5
 	VFMADD213PS  expNums<>+1824(SB), Y2, Y5
 	VFMADD213PS  expNums<>+1856(SB), Y2, Y5
+	VFMADD213PS  expNums<>+1888(SB), Y2, Y5
+	VFMADD213PS  expNums<>+1920(SB), Y2, Y5
+	VFMADD213PS  expNums<>+1952(SB), Y2, Y5
+	VFMADD213PS  expNums<>+1984(SB), Y2, Y5
+	VFMADD213PS  expNums<>+2016(SB), Y2, Y5
+	VFMADD213PS  expNums<>+2048(SB), Y2, Y5
 	VMULPS       Y5, Y4, Y2
 	VMULPS       Y2, Y0, Y2
-	VMULPS       expNums<>+1888(SB), Y0, Y4
+	VMULPS       expNums<>+2080(SB), Y0, Y4
 	VMULPS       Y0, Y4, Y5
 	VBROADCASTSS expNums<>+64(SB), Y6
 	VFMADD213PS  expNums<>+96(SB), Y6, Y5
 	VSUBPS       expNums<>+96(SB), Y5, Y5
 	VMOVUPS      Y4, Y4
-	VMULPS       expNums<>+1344(SB), Y5, Y6
+	VMULPS       expNums<>+1536(SB), Y5, Y6
 	VFMSUB213PS  Y6, Y0, Y4
-	VFNMADD231PS expNums<>+1376(SB), Y5, Y4
+	VFNMADD231PS expNums<>+1568(SB), Y5, Y4
 	VMAXPS       Y3, Y1, Y0
 	VBROADCASTSS expNums<>+192(SB), Y1
 	VFMADD213PS  expNums<>+224(SB), Y4, Y1
@@ -3223,8 +3159,8 @@ TEXT ·geluErfBF16AVX2(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ         src+8(FP), CX
 	MOVQ         n+16(FP), BX
 	XORQ         DX, DX
-	VBROADCASTSS expNums<>+1472(SB), Y0
-	VBROADCASTSS expNums<>+448(SB), Y1
+	VBROADCASTSS expNums<>+1664(SB), Y0
+	VBROADCASTSS expNums<>+1184(SB), Y1
 	VBROADCASTSS expNums<>+352(SB), Y2
 	SUBQ         $+16, BX
 	JLT          turned2
@@ -3246,32 +3182,20 @@ turn1:
 	VPMOVZXWD    16(CX)(DX*2), Y4
 	VPSLLD       $0x10, Y3, Y3
 	VPSLLD       $0x10, Y4, Y5
-	VANDPS       expNums<>+1088(SB), Y3, Y4
-	VANDPS       expNums<>+1088(SB), Y5, Y6
+	VANDPS       expNums<>+1248(SB), Y3, Y4
+	VANDPS       expNums<>+1248(SB), Y5, Y6
 	VMINPS       Y4, Y0, Y4
 	VMINPS       Y6, Y0, Y7
-	VADDPS       expNums<>+768(SB), Y4, Y6
-	VADDPS       expNums<>+768(SB), Y7, Y8
+	VADDPS       expNums<>+896(SB), Y4, Y6
+	VADDPS       expNums<>+896(SB), Y7, Y8
 	VDIVPS       Y6, Y2, Y6
 	VDIVPS       Y8, Y2, Y10
 	VMOVUPS      Y2, Y8
 	VMOVUPS      Y2, Y11
-	VFNMADD231PS expNums<>+1504(SB), Y6, Y8
-	VFNMADD231PS expNums<>+1504(SB), Y10, Y11
-	VBROADCASTSS expNums<>+1536(SB), Y9
-	VBROADCASTSS expNums<>+1536(SB), Y12
-	VFMADD213PS  expNums<>+1568(SB), Y8, Y9
-	VFMADD213PS  expNums<>+1568(SB), Y11, Y12
-	VFMADD213PS  expNums<>+1600(SB), Y8, Y9
-	VFMADD213PS  expNums<>+1600(SB), Y11, Y12
-	VFMADD213PS  expNums<>+1632(SB), Y8, Y9
-	VFMADD213PS  expNums<>+1632(SB), Y11, Y12
-	VFMADD213PS  expNums<>+1664(SB), Y8, Y9
-	VFMADD213PS  expNums<>+1664(SB), Y11, Y12
-	VFMADD213PS  expNums<>+1696(SB), Y8, Y9
-	VFMADD213PS  expNums<>+1696(SB), Y11, Y12
-	VFMADD213PS  expNums<>+1728(SB), Y8, Y9
-	VFMADD213PS  expNums<>+1728(SB), Y11, Y12
+	VFNMADD231PS expNums<>+1696(SB), Y6, Y8
+	VFNMADD231PS expNums<>+1696(SB), Y10, Y11
+	VBROADCASTSS expNums<>+1728(SB), Y9
+	VBROADCASTSS expNums<>+1728(SB), Y12
 	VFMADD213PS  expNums<>+1760(SB), Y8, Y9
 	VFMADD213PS  expNums<>+1760(SB), Y11, Y12
 	VFMADD213PS  expNums<>+1792(SB), Y8, Y9
@@ -3280,12 +3204,24 @@ turn1:
 	VFMADD213PS  expNums<>+1824(SB), Y11, Y12
 	VFMADD213PS  expNums<>+1856(SB), Y8, Y9
 	VFMADD213PS  expNums<>+1856(SB), Y11, Y12
+	VFMADD213PS  expNums<>+1888(SB), Y8, Y9
+	VFMADD213PS  expNums<>+1888(SB), Y11, Y12
+	VFMADD213PS  expNums<>+1920(SB), Y8, Y9
+	VFMADD213PS  expNums<>+1920(SB), Y11, Y12
+	VFMADD213PS  expNums<>+1952(SB), Y8, Y9
+	VFMADD213PS  expNums<>+1952(SB), Y11, Y12
+	VFMADD213PS  expNums<>+1984(SB), Y8, Y9
+	VFMADD213PS  expNums<>+1984(SB), Y11, Y12
+	VFMADD213PS  expNums<>+2016(SB), Y8, Y9
+	VFMADD213PS  expNums<>+2016(SB), Y11, Y12
+	VFMADD213PS  expNums<>+2048(SB), Y8, Y9
+	VFMADD213PS  expNums<>+2048(SB), Y11, Y12
 	VMULPS       Y9, Y6, Y6
 	VMULPS       Y12, Y10, Y8
 	VMULPS       Y6, Y4, Y6
 	VMULPS       Y8, Y7, Y11
-	VMULPS       expNums<>+1888(SB), Y4, Y8
-	VMULPS       expNums<>+1888(SB), Y7, Y12
+	VMULPS       expNums<>+2080(SB), Y4, Y8
+	VMULPS       expNums<>+2080(SB), Y7, Y12
 	VMULPS       Y4, Y8, Y9
 	VMULPS       Y7, Y12, Y13
 	VBROADCASTSS expNums<>+64(SB), Y10
@@ -3296,12 +3232,12 @@ turn1:
 	VSUBPS       expNums<>+96(SB), Y13, Y10
 	VMOVUPS      Y8, Y8
 	VMOVUPS      Y12, Y13
-	VMULPS       expNums<>+1344(SB), Y9, Y12
-	VMULPS       expNums<>+1344(SB), Y10, Y14
+	VMULPS       expNums<>+1536(SB), Y9, Y12
+	VMULPS       expNums<>+1536(SB), Y10, Y14
 	VFMSUB213PS  Y12, Y4, Y8
 	VFMSUB213PS  Y14, Y7, Y13
-	VFNMADD231PS expNums<>+1376(SB), Y9, Y8
-	VFNMADD231PS expNums<>+1376(SB), Y10, Y13
+	VFNMADD231PS expNums<>+1568(SB), Y9, Y8
+	VFNMADD231PS expNums<>+1568(SB), Y10, Y13
 	VMAXPS       Y3, Y1, Y3
 	VMAXPS       Y5, Y1, Y5
 	VBROADCASTSS expNums<>+192(SB), Y4
@@ -3342,10 +3278,10 @@ turn1:
 	VSUBPS       Y6, Y5, Y6
 	VPSRLD       $0x10, Y3, Y5
 	VPSRLD       $0x10, Y6, Y4
-	VANDPS       expNums<>+1120(SB), Y5, Y5
-	VANDPS       expNums<>+1120(SB), Y4, Y4
-	VPADDD       expNums<>+1152(SB), Y5, Y5
-	VPADDD       expNums<>+1152(SB), Y4, Y8
+	VANDPS       expNums<>+1280(SB), Y5, Y5
+	VANDPS       expNums<>+1280(SB), Y4, Y4
+	VPADDD       expNums<>+1312(SB), Y5, Y5
+	VPADDD       expNums<>+1312(SB), Y4, Y8
 	VCMPPS       $0x03, Y3, Y3, Y4
 	VCMPPS       $0x03, Y6, Y6, Y7
 	VPANDN       Y5, Y4, Y4
@@ -3372,34 +3308,34 @@ turned2:
 turn3:
 	VPMOVZXWD    (CX)(DX*2), Y3
 	VPSLLD       $0x10, Y3, Y3
-	VANDPS       expNums<>+1088(SB), Y3, Y4
+	VANDPS       expNums<>+1248(SB), Y3, Y4
 	VMINPS       Y4, Y0, Y4
-	VADDPS       expNums<>+768(SB), Y4, Y5
+	VADDPS       expNums<>+896(SB), Y4, Y5
 	VDIVPS       Y5, Y2, Y5
 	VMOVUPS      Y2, Y6
-	VFNMADD231PS expNums<>+1504(SB), Y5, Y6
-	VBROADCASTSS expNums<>+1536(SB), Y7
-	VFMADD213PS  expNums<>+1568(SB), Y6, Y7
-	VFMADD213PS  expNums<>+1600(SB), Y6, Y7
-	VFMADD213PS  expNums<>+1632(SB), Y6, Y7
-	VFMADD213PS  expNums<>+1664(SB), Y6, Y7
-	VFMADD213PS  expNums<>+1696(SB), Y6, Y7
-	VFMADD213PS  expNums<>+1728(SB), Y6, Y7
+	VFNMADD231PS expNums<>+1696(SB), Y5, Y6
+	VBROADCASTSS expNums<>+1728(SB), Y7
 	VFMADD213PS  expNums<>+1760(SB), Y6, Y7
 	VFMADD213PS  expNums<>+1792(SB), Y6, Y7
 	VFMADD213PS  expNums<>+1824(SB), Y6, Y7
 	VFMADD213PS  expNums<>+1856(SB), Y6, Y7
+	VFMADD213PS  expNums<>+1888(SB), Y6, Y7
+	VFMADD213PS  expNums<>+1920(SB), Y6, Y7
+	VFMADD213PS  expNums<>+1952(SB), Y6, Y7
+	VFMADD213PS  expNums<>+1984(SB), Y6, Y7
+	VFMADD213PS  expNums<>+2016(SB), Y6, Y7
+	VFMADD213PS  expNums<>+2048(SB), Y6, Y7
 	VMULPS       Y7, Y5, Y5
 	VMULPS       Y5, Y4, Y5
-	VMULPS       expNums<>+1888(SB), Y4, Y6
+	VMULPS       expNums<>+2080(SB), Y4, Y6
 	VMULPS       Y4, Y6, Y7
 	VBROADCASTSS expNums<>+64(SB), Y8
 	VFMADD213PS  expNums<>+96(SB), Y8, Y7
 	VSUBPS       expNums<>+96(SB), Y7, Y7
 	VMOVUPS      Y6, Y6
-	VMULPS       expNums<>+1344(SB), Y7, Y8
+	VMULPS       expNums<>+1536(SB), Y7, Y8
 	VFMSUB213PS  Y8, Y4, Y6
-	VFNMADD231PS expNums<>+1376(SB), Y7, Y6
+	VFNMADD231PS expNums<>+1568(SB), Y7, Y6
 	VMAXPS       Y3, Y1, Y3
 	VBROADCASTSS expNums<>+192(SB), Y4
 	VFMADD213PS  expNums<>+224(SB), Y6, Y4
@@ -3420,8 +3356,8 @@ turn3:
 	VMULPS       Y5, Y4, Y4
 	VSUBPS       Y4, Y3, Y3
 	VPSRLD       $0x10, Y3, Y4
-	VANDPS       expNums<>+1120(SB), Y4, Y4
-	VPADDD       expNums<>+1152(SB), Y4, Y5
+	VANDPS       expNums<>+1280(SB), Y4, Y4
+	VPADDD       expNums<>+1312(SB), Y4, Y5
 	VCMPPS       $0x03, Y3, Y3, Y4
 	VPANDN       Y5, Y4, Y4
 	VPADDD       Y4, Y3, Y3
@@ -3472,34 +3408,34 @@ piece7:
 piece8:
 	VPMOVZXWD    X3, Y3
 	VPSLLD       $0x10, Y3, Y3
-	VANDPS       expNums<>+1088(SB), Y3, Y4
+	VANDPS       expNums<>+1248(SB), Y3, Y4
 	VMINPS       Y4, Y0, Y0
-	VADDPS       expNums<>+768(SB), Y0, Y4
+	VADDPS       expNums<>+896(SB), Y0, Y4
 	VDIVPS       Y4, Y2, Y4
 	VMOVUPS      Y2, Y2
-	VFNMADD231PS expNums<>+1504(SB), Y4, Y2
-	VBROADCASTSS expNums<>+1536(SB), Y5
-	VFMADD213PS  expNums<>+1568(SB), Y2, Y5
-	VFMADD213PS  expNums<>+1600(SB), Y2, Y5
-	VFMADD213PS  expNums<>+1632(SB), Y2, Y5
-	VFMADD213PS  expNums<>+1664(SB), Y2, Y5
-	VFMADD213PS  expNums<>+1696(SB), Y2, Y5
-	VFMADD213PS  expNums<>+1728(SB), Y2, Y5
+	VFNMADD231PS expNums<>+1696(SB), Y4, Y2
+	VBROADCASTSS expNums<>+1728(SB), Y5
 	VFMADD213PS  expNums<>+1760(SB), Y2, Y5
 	VFMADD213PS  expNums<>+1792(SB), Y2, Y5
 	VFMADD213PS  expNums<>+1824(SB), Y2, Y5
 	VFMADD213PS  expNums<>+1856(SB), Y2, Y5
+	VFMADD213PS  expNums<>+1888(SB), Y2, Y5
+	VFMADD213PS  expNums<>+1920(SB), Y2, Y5
+	VFMADD213PS  expNums<>+1952(SB), Y2, Y5
+	VFMADD213PS  expNums<>+1984(SB), Y2, Y5
+	VFMADD213PS  expNums<>+2016(SB), Y2, Y5
+	VFMADD213PS  expNums<>+2048(SB), Y2, Y5
 	VMULPS       Y5, Y4, Y2
 	VMULPS       Y2, Y0, Y2
-	VMULPS       expNums<>+1888(SB), Y0, Y4
+	VMULPS       expNums<>+2080(SB), Y0, Y4
 	VMULPS       Y0, Y4, Y5
 	VBROADCASTSS expNums<>+64(SB), Y6
 	VFMADD213PS  expNums<>+96(SB), Y6, Y5
 	VSUBPS       expNums<>+96(SB), Y5, Y5
 	VMOVUPS      Y4, Y4
-	VMULPS       expNums<>+1344(SB), Y5, Y6
+	VMULPS       expNums<>+1536(SB), Y5, Y6
 	VFMSUB213PS  Y6, Y0, Y4
-	VFNMADD231PS expNums<>+1376(SB), Y5, Y4
+	VFNMADD231PS expNums<>+1568(SB), Y5, Y4
 	VMAXPS       Y3, Y1, Y0
 	VBROADCASTSS expNums<>+192(SB), Y1
 	VFMADD213PS  expNums<>+224(SB), Y4, Y1
@@ -3520,8 +3456,8 @@ piece8:
 	VMULPS       Y2, Y1, Y1
 	VSUBPS       Y1, Y0, Y0
 	VPSRLD       $0x10, Y0, Y1
-	VANDPS       expNums<>+1120(SB), Y1, Y1
-	VPADDD       expNums<>+1152(SB), Y1, Y2
+	VANDPS       expNums<>+1280(SB), Y1, Y1
+	VPADDD       expNums<>+1312(SB), Y1, Y2
 	VCMPPS       $0x03, Y0, Y0, Y1
 	VPANDN       Y2, Y1, Y1
 	VPADDD       Y1, Y0, Y0
@@ -3569,6 +3505,10 @@ TEXT ·swishF32AVX2(SB), NOSPLIT|NOFRAME, $0-36
 	VBROADCASTSS scale+24(FP), Y0
 	VBROADCASTSS low+28(FP), Y1
 	VBROADCASTSS high+32(FP), Y2
+	VBROADCASTSS expNums<>+2112(SB), Y3
+	VMINPS       Y3, Y2, Y3
+	VMULPS       expNums<>+2144(SB), Y3, Y3
+	VMULPS       Y3, Y3, Y3
 	SUBQ         $+16, BX
 	JLT          turned2
 
@@ -3588,49 +3528,47 @@ turn1:
 	VMOVUPS      (CX)(DX*4), Y3
 	VMOVUPS      32(CX)(DX*4), Y4
 	VMAXPS       Y3, Y1, Y3
-	VMAXPS       Y4, Y1, Y5
+	VMAXPS       Y4, Y1, Y7
 	VMINPS       Y3, Y2, Y4
-	VMINPS       Y5, Y2, Y6
-	VORPS        expNums<>+448(SB), Y4, Y4
-	VORPS        expNums<>+448(SB), Y6, Y8
+	VMINPS       Y7, Y2, Y8
+	VBROADCASTSS expNums<>+480(SB), Y5
+	VBROADCASTSS expNums<>+480(SB), Y9
 	VMULPS       Y0, Y4, Y6
-	VMULPS       Y0, Y8, Y9
-	VBROADCASTSS expNums<>+64(SB), Y7
-	VBROADCASTSS expNums<>+64(SB), Y10
-	VFMADD213PS  expNums<>+96(SB), Y7, Y6
+	VMULPS       Y0, Y8, Y10
+	VFMADD213PS  expNums<>+96(SB), Y6, Y5
 	VFMADD213PS  expNums<>+96(SB), Y10, Y9
-	VSUBPS       expNums<>+96(SB), Y6, Y6
-	VSUBPS       expNums<>+96(SB), Y9, Y7
+	VSUBPS       expNums<>+96(SB), Y5, Y5
+	VSUBPS       expNums<>+96(SB), Y9, Y6
 	VMOVUPS      Y4, Y4
 	VMOVUPS      Y8, Y9
-	VMULPS       expNums<>+1344(SB), Y6, Y8
-	VMULPS       expNums<>+1344(SB), Y7, Y10
-	VFMSUB213PS  Y8, Y0, Y4
-	VFMSUB213PS  Y10, Y0, Y9
-	VFNMADD231PS expNums<>+1376(SB), Y6, Y4
-	VFNMADD231PS expNums<>+1376(SB), Y7, Y9
+	VMULPS       expNums<>+1536(SB), Y5, Y8
+	VMULPS       expNums<>+1536(SB), Y6, Y10
+	VFMADD213PS  Y8, Y0, Y4
+	VFMADD213PS  Y10, Y0, Y9
+	VFMADD231PS  expNums<>+1568(SB), Y5, Y4
+	VFMADD231PS  expNums<>+1568(SB), Y6, Y9
 	VBROADCASTSS expNums<>+192(SB), Y8
 	VBROADCASTSS expNums<>+192(SB), Y10
-	VFMADD213PS  expNums<>+224(SB), Y4, Y8
-	VFMADD213PS  expNums<>+224(SB), Y9, Y10
+	VFMADD213PS  expNums<>+512(SB), Y4, Y8
+	VFMADD213PS  expNums<>+512(SB), Y9, Y10
 	VFMADD213PS  expNums<>+256(SB), Y4, Y8
 	VFMADD213PS  expNums<>+256(SB), Y9, Y10
-	VFMADD213PS  expNums<>+288(SB), Y4, Y8
-	VFMADD213PS  expNums<>+288(SB), Y9, Y10
+	VFMADD213PS  expNums<>+544(SB), Y4, Y8
+	VFMADD213PS  expNums<>+544(SB), Y9, Y10
 	VFMADD213PS  expNums<>+320(SB), Y4, Y8
 	VFMADD213PS  expNums<>+320(SB), Y9, Y10
+	VFMADD213PS  expNums<>+576(SB), Y4, Y8
+	VFMADD213PS  expNums<>+576(SB), Y9, Y10
 	VFMADD213PS  expNums<>+352(SB), Y4, Y8
 	VFMADD213PS  expNums<>+352(SB), Y9, Y10
-	VFMADD213PS  expNums<>+352(SB), Y4, Y8
-	VFMADD213PS  expNums<>+352(SB), Y9, Y10
-	VMULPS       Y8, Y3, Y4
-	VMULPS       Y10, Y5, Y9
-	VBLENDVPS    Y3, Y4, Y3, Y4
-	VBLENDVPS    Y5, Y9, Y5, Y11
-	VBROADCASTSS expNums<>+480(SB), Y9
-	VBROADCASTSS expNums<>+480(SB), Y12
-	VMAXPS       Y6, Y9, Y9
-	VMAXPS       Y7, Y12, Y12
+	VBROADCASTSS expNums<>+608(SB), Y4
+	VBROADCASTSS expNums<>+608(SB), Y9
+	VMINPS       Y5, Y4, Y4
+	VMINPS       Y6, Y9, Y11
+	VBROADCASTSS expNums<>+640(SB), Y9
+	VBROADCASTSS expNums<>+640(SB), Y12
+	VMAXPS       Y4, Y9, Y9
+	VMAXPS       Y11, Y12, Y12
 	VCVTPS2DQ    Y9, Y9
 	VCVTPS2DQ    Y12, Y12
 	VPSLLD       $0x17, Y9, Y9
@@ -3639,30 +3577,18 @@ turn1:
 	VPADDD       Y12, Y10, Y9
 	VADDPS       expNums<>+352(SB), Y8, Y8
 	VADDPS       expNums<>+352(SB), Y9, Y9
-	VDIVPS       Y8, Y4, Y4
-	VDIVPS       Y9, Y11, Y8
-	VPSRAD       $0x1f, Y3, Y3
-	VPSRAD       $0x1f, Y5, Y5
-	VANDPS       Y3, Y6, Y3
-	VANDPS       Y5, Y7, Y5
-	VCVTPS2DQ    Y3, Y3
-	VCVTPS2DQ    Y5, Y7
-	VPSRAD       $0x01, Y3, Y5
-	VPSRAD       $0x01, Y7, Y9
-	VPSLLD       $0x17, Y5, Y6
-	VPSLLD       $0x17, Y9, Y10
-	VPADDD       expNums<>+352(SB), Y6, Y6
-	VPADDD       expNums<>+352(SB), Y10, Y10
-	VMULPS       Y6, Y4, Y4
-	VMULPS       Y10, Y8, Y6
-	VPSUBD       Y5, Y3, Y3
-	VPSUBD       Y9, Y7, Y5
-	VPSLLD       $0x17, Y3, Y3
+	VDIVPS       Y8, Y3, Y3
+	VDIVPS       Y9, Y7, Y7
+	VSUBPS       Y5, Y4, Y4
+	VSUBPS       Y6, Y11, Y5
+	VCVTPS2DQ    Y4, Y4
+	VCVTPS2DQ    Y5, Y5
+	VPSLLD       $0x17, Y4, Y4
 	VPSLLD       $0x17, Y5, Y5
-	VPADDD       expNums<>+352(SB), Y3, Y3
+	VPADDD       expNums<>+352(SB), Y4, Y4
 	VPADDD       expNums<>+352(SB), Y5, Y5
-	VMULPS       Y3, Y4, Y3
-	VMULPS       Y5, Y6, Y4
+	VMULPS       Y4, Y3, Y3
+	VMULPS       Y5, Y7, Y4
 	VMOVUPS      Y3, (AX)(DX*4)
 	VMOVUPS      Y4, 32(AX)(DX*4)
 	ADDQ         $+16, DX
@@ -3678,42 +3604,35 @@ turn3:
 	VMOVUPS      (CX)(DX*4), Y3
 	VMAXPS       Y3, Y1, Y3
 	VMINPS       Y3, Y2, Y4
-	VORPS        expNums<>+448(SB), Y4, Y4
-	VMULPS       Y0, Y4, Y5
-	VBROADCASTSS expNums<>+64(SB), Y6
+	VBROADCASTSS expNums<>+480(SB), Y5
+	VMULPS       Y0, Y4, Y6
 	VFMADD213PS  expNums<>+96(SB), Y6, Y5
 	VSUBPS       expNums<>+96(SB), Y5, Y5
 	VMOVUPS      Y4, Y4
-	VMULPS       expNums<>+1344(SB), Y5, Y6
-	VFMSUB213PS  Y6, Y0, Y4
-	VFNMADD231PS expNums<>+1376(SB), Y5, Y4
+	VMULPS       expNums<>+1536(SB), Y5, Y6
+	VFMADD213PS  Y6, Y0, Y4
+	VFMADD231PS  expNums<>+1568(SB), Y5, Y4
 	VBROADCASTSS expNums<>+192(SB), Y6
-	VFMADD213PS  expNums<>+224(SB), Y4, Y6
+	VFMADD213PS  expNums<>+512(SB), Y4, Y6
 	VFMADD213PS  expNums<>+256(SB), Y4, Y6
-	VFMADD213PS  expNums<>+288(SB), Y4, Y6
+	VFMADD213PS  expNums<>+544(SB), Y4, Y6
 	VFMADD213PS  expNums<>+320(SB), Y4, Y6
+	VFMADD213PS  expNums<>+576(SB), Y4, Y6
 	VFMADD213PS  expNums<>+352(SB), Y4, Y6
-	VFMADD213PS  expNums<>+352(SB), Y4, Y6
-	VMULPS       Y6, Y3, Y4
-	VBLENDVPS    Y3, Y4, Y3, Y4
-	VBROADCASTSS expNums<>+480(SB), Y7
-	VMAXPS       Y5, Y7, Y7
+	VBROADCASTSS expNums<>+608(SB), Y4
+	VMINPS       Y5, Y4, Y4
+	VBROADCASTSS expNums<>+640(SB), Y7
+	VMAXPS       Y4, Y7, Y7
 	VCVTPS2DQ    Y7, Y7
 	VPSLLD       $0x17, Y7, Y7
 	VPADDD       Y7, Y6, Y6
 	VADDPS       expNums<>+352(SB), Y6, Y6
-	VDIVPS       Y6, Y4, Y4
-	VPSRAD       $0x1f, Y3, Y3
-	VANDPS       Y3, Y5, Y3
-	VCVTPS2DQ    Y3, Y3
-	VPSRAD       $0x01, Y3, Y5
-	VPSLLD       $0x17, Y5, Y6
-	VPADDD       expNums<>+352(SB), Y6, Y6
-	VMULPS       Y6, Y4, Y4
-	VPSUBD       Y5, Y3, Y3
-	VPSLLD       $0x17, Y3, Y3
-	VPADDD       expNums<>+352(SB), Y3, Y3
-	VMULPS       Y3, Y4, Y3
+	VDIVPS       Y6, Y3, Y3
+	VSUBPS       Y5, Y4, Y4
+	VCVTPS2DQ    Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       expNums<>+352(SB), Y4, Y4
+	VMULPS       Y4, Y3, Y3
 	VMOVUPS      Y3, (AX)(DX*4)
 	ADDQ         $+8, DX
 	SUBQ         $+8, BX
@@ -3730,39 +3649,32 @@ turned4:
 	VMASKMOVPS   (CX)(DX*4), Y3, Y4
 	VMAXPS       Y4, Y1, Y1
 	VMINPS       Y1, Y2, Y2
-	VORPS        expNums<>+448(SB), Y2, Y2
-	VMULPS       Y0, Y2, Y4
-	VBROADCASTSS expNums<>+64(SB), Y5
+	VBROADCASTSS expNums<>+480(SB), Y4
+	VMULPS       Y0, Y2, Y5
 	VFMADD213PS  expNums<>+96(SB), Y5, Y4
 	VSUBPS       expNums<>+96(SB), Y4, Y4
 	VMOVUPS      Y2, Y2
-	VMULPS       expNums<>+1344(SB), Y4, Y5
-	VFMSUB213PS  Y5, Y0, Y2
-	VFNMADD231PS expNums<>+1376(SB), Y4, Y2
+	VMULPS       expNums<>+1536(SB), Y4, Y5
+	VFMADD213PS  Y5, Y0, Y2
+	VFMADD231PS  expNums<>+1568(SB), Y4, Y2
 	VBROADCASTSS expNums<>+192(SB), Y0
-	VFMADD213PS  expNums<>+224(SB), Y2, Y0
+	VFMADD213PS  expNums<>+512(SB), Y2, Y0
 	VFMADD213PS  expNums<>+256(SB), Y2, Y0
-	VFMADD213PS  expNums<>+288(SB), Y2, Y0
+	VFMADD213PS  expNums<>+544(SB), Y2, Y0
 	VFMADD213PS  expNums<>+320(SB), Y2, Y0
+	VFMADD213PS  expNums<>+576(SB), Y2, Y0
 	VFMADD213PS  expNums<>+352(SB), Y2, Y0
-	VFMADD213PS  expNums<>+352(SB), Y2, Y0
-	VMULPS       Y0, Y1, Y2
-	VBLENDVPS    Y1, Y2, Y1, Y2
-	VBROADCASTSS expNums<>+480(SB), Y5
-	VMAXPS       Y4, Y5, Y5
+	VBROADCASTSS expNums<>+608(SB), Y2
+	VMINPS       Y4, Y2, Y2
+	VBROADCASTSS expNums<>+640(SB), Y5
+	VMAXPS       Y2, Y5, Y5
 	VCVTPS2DQ    Y5, Y5
 	VPSLLD       $0x17, Y5, Y5
 	VPADDD       Y5, Y0, Y0
 	VADDPS       expNums<>+352(SB), Y0, Y0
-	VDIVPS       Y0, Y2, Y0
-	VPSRAD       $0x1f, Y1, Y1
-	VANDPS       Y1, Y4, Y1
+	VDIVPS       Y0, Y1, Y0
+	VSUBPS       Y4, Y2, Y1
 	VCVTPS2DQ    Y1, Y1
-	VPSRAD       $0x01, Y1, Y2
-	VPSLLD       $0x17, Y2, Y4
-	VPADDD       expNums<>+352(SB), Y4, Y4
-	VMULPS       Y4, Y0, Y0
-	VPSUBD       Y2, Y1, Y1
 	VPSLLD       $0x17, Y1, Y1
 	VPADDD       expNums<>+352(SB), Y1, Y1
 	VMULPS       Y1, Y0, Y0
@@ -3781,7 +3693,6 @@ TEXT ·swigluF32AVX2(SB), NOSPLIT|NOFRAME, $0-32
 	MOVQ         n+24(FP), SI
 	XORQ         BX, BX
 	VBROADCASTSS expNums<>+384(SB), Y0
-	VBROADCASTSS expNums<>+416(SB), Y1
 	SUBQ         $+16, SI
 	JLT          turned2
 
@@ -3799,86 +3710,76 @@ turn1:
 	BYTE         $0x00
 	BYTE         $0x00
 	PREFETCHT0   2048(DX)(BX*4)
-	VMOVUPS      (CX)(BX*4), Y2
+	VMOVUPS      (CX)(BX*4), Y0
 	VMOVUPS      32(CX)(BX*4), Y3
-	VMAXPS       Y2, Y0, Y2
-	VMAXPS       Y3, Y0, Y4
-	VMINPS       Y2, Y1, Y3
-	VMINPS       Y4, Y1, Y5
-	VORPS        expNums<>+448(SB), Y3, Y3
-	VORPS        expNums<>+448(SB), Y5, Y6
-	VBROADCASTSS expNums<>+64(SB), Y5
-	VBROADCASTSS expNums<>+64(SB), Y7
-	VFMADD213PS  expNums<>+96(SB), Y3, Y5
-	VFMADD213PS  expNums<>+96(SB), Y6, Y7
+	VBROADCASTSS expNums<>+416(SB), Y1
+	VBROADCASTSS expNums<>+416(SB), Y4
+	VBROADCASTSS expNums<>+448(SB), Y2
+	VBROADCASTSS expNums<>+448(SB), Y5
+	VMAXPS       Y0, Y1, Y0
+	VMAXPS       Y3, Y4, Y1
+	VMINPS       Y0, Y2, Y2
+	VMINPS       Y1, Y5, Y4
+	VBROADCASTSS expNums<>+480(SB), Y3
+	VBROADCASTSS expNums<>+480(SB), Y5
+	VFMADD213PS  expNums<>+96(SB), Y2, Y3
+	VFMADD213PS  expNums<>+96(SB), Y4, Y5
+	VSUBPS       expNums<>+96(SB), Y3, Y3
 	VSUBPS       expNums<>+96(SB), Y5, Y5
-	VSUBPS       expNums<>+96(SB), Y7, Y7
-	VMOVUPS      Y3, Y3
-	VMOVUPS      Y6, Y8
-	VFNMADD231PS expNums<>+128(SB), Y5, Y3
-	VFNMADD231PS expNums<>+128(SB), Y7, Y8
-	VFNMADD231PS expNums<>+160(SB), Y5, Y3
-	VFNMADD231PS expNums<>+160(SB), Y7, Y8
-	VBROADCASTSS expNums<>+192(SB), Y6
-	VBROADCASTSS expNums<>+192(SB), Y9
-	VFMADD213PS  expNums<>+224(SB), Y3, Y6
-	VFMADD213PS  expNums<>+224(SB), Y8, Y9
-	VFMADD213PS  expNums<>+256(SB), Y3, Y6
-	VFMADD213PS  expNums<>+256(SB), Y8, Y9
-	VFMADD213PS  expNums<>+288(SB), Y3, Y6
-	VFMADD213PS  expNums<>+288(SB), Y8, Y9
-	VFMADD213PS  expNums<>+320(SB), Y3, Y6
-	VFMADD213PS  expNums<>+320(SB), Y8, Y9
-	VFMADD213PS  expNums<>+352(SB), Y3, Y6
-	VFMADD213PS  expNums<>+352(SB), Y8, Y9
-	VFMADD213PS  expNums<>+352(SB), Y3, Y6
-	VFMADD213PS  expNums<>+352(SB), Y8, Y9
-	VMULPS       Y6, Y2, Y3
-	VMULPS       Y9, Y4, Y8
-	VBLENDVPS    Y2, Y3, Y2, Y3
-	VBLENDVPS    Y4, Y8, Y4, Y10
-	VBROADCASTSS expNums<>+480(SB), Y8
-	VBROADCASTSS expNums<>+480(SB), Y11
-	VMAXPS       Y5, Y8, Y8
-	VMAXPS       Y7, Y11, Y11
-	VCVTPS2DQ    Y8, Y8
-	VCVTPS2DQ    Y11, Y11
-	VPSLLD       $0x17, Y8, Y8
-	VPSLLD       $0x17, Y11, Y11
-	VPADDD       Y8, Y6, Y6
-	VPADDD       Y11, Y9, Y8
+	VMOVUPS      Y2, Y2
+	VMOVUPS      Y4, Y6
+	VFMADD231PS  expNums<>+128(SB), Y3, Y2
+	VFMADD231PS  expNums<>+128(SB), Y5, Y6
+	VFMADD231PS  expNums<>+160(SB), Y3, Y2
+	VFMADD231PS  expNums<>+160(SB), Y5, Y6
+	VBROADCASTSS expNums<>+192(SB), Y4
+	VBROADCASTSS expNums<>+192(SB), Y7
+	VFMADD213PS  expNums<>+512(SB), Y2, Y4
+	VFMADD213PS  expNums<>+512(SB), Y6, Y7
+	VFMADD213PS  expNums<>+256(SB), Y2, Y4
+	VFMADD213PS  expNums<>+256(SB), Y6, Y7
+	VFMADD213PS  expNums<>+544(SB), Y2, Y4
+	VFMADD213PS  expNums<>+544(SB), Y6, Y7
+	VFMADD213PS  expNums<>+320(SB), Y2, Y4
+	VFMADD213PS  expNums<>+320(SB), Y6, Y7
+	VFMADD213PS  expNums<>+576(SB), Y2, Y4
+	VFMADD213PS  expNums<>+576(SB), Y6, Y7
+	VFMADD213PS  expNums<>+352(SB), Y2, Y4
+	VFMADD213PS  expNums<>+352(SB), Y6, Y7
+	VBROADCASTSS expNums<>+608(SB), Y2
+	VBROADCASTSS expNums<>+608(SB), Y6
+	VMINPS       Y3, Y2, Y2
+	VMINPS       Y5, Y6, Y8
+	VBROADCASTSS expNums<>+640(SB), Y6
+	VBROADCASTSS expNums<>+640(SB), Y9
+	VMAXPS       Y2, Y6, Y6
+	VMAXPS       Y8, Y9, Y9
+	VCVTPS2DQ    Y6, Y6
+	VCVTPS2DQ    Y9, Y9
+	VPSLLD       $0x17, Y6, Y6
+	VPSLLD       $0x17, Y9, Y9
+	VPADDD       Y6, Y4, Y4
+	VPADDD       Y9, Y7, Y6
+	VADDPS       expNums<>+352(SB), Y4, Y4
 	VADDPS       expNums<>+352(SB), Y6, Y6
-	VADDPS       expNums<>+352(SB), Y8, Y8
-	VDIVPS       Y6, Y3, Y3
-	VDIVPS       Y8, Y10, Y6
-	VPSRAD       $0x1f, Y2, Y2
-	VPSRAD       $0x1f, Y4, Y4
-	VANDPS       Y2, Y5, Y2
-	VANDPS       Y4, Y7, Y4
+	VDIVPS       Y4, Y0, Y0
+	VDIVPS       Y6, Y1, Y1
+	VSUBPS       Y3, Y2, Y2
+	VSUBPS       Y5, Y8, Y3
 	VCVTPS2DQ    Y2, Y2
-	VCVTPS2DQ    Y4, Y7
-	VPSRAD       $0x01, Y2, Y4
-	VPSRAD       $0x01, Y7, Y8
-	VPSLLD       $0x17, Y4, Y5
-	VPSLLD       $0x17, Y8, Y9
-	VPADDD       expNums<>+352(SB), Y5, Y5
-	VPADDD       expNums<>+352(SB), Y9, Y9
-	VMULPS       Y5, Y3, Y3
-	VMULPS       Y9, Y6, Y5
-	VPSUBD       Y4, Y2, Y2
-	VPSUBD       Y8, Y7, Y4
+	VCVTPS2DQ    Y3, Y3
 	VPSLLD       $0x17, Y2, Y2
-	VPSLLD       $0x17, Y4, Y4
+	VPSLLD       $0x17, Y3, Y3
 	VPADDD       expNums<>+352(SB), Y2, Y2
-	VPADDD       expNums<>+352(SB), Y4, Y4
-	VMULPS       Y2, Y3, Y2
-	VMULPS       Y4, Y5, Y4
-	VMOVUPS      (DX)(BX*4), Y3
-	VMOVUPS      32(DX)(BX*4), Y5
-	VMULPS       Y3, Y2, Y2
-	VMULPS       Y5, Y4, Y3
-	VMOVUPS      Y2, (AX)(BX*4)
-	VMOVUPS      Y3, 32(AX)(BX*4)
+	VPADDD       expNums<>+352(SB), Y3, Y3
+	VMULPS       Y2, Y0, Y0
+	VMULPS       Y3, Y1, Y2
+	VMOVUPS      (DX)(BX*4), Y1
+	VMOVUPS      32(DX)(BX*4), Y3
+	VMULPS       Y1, Y0, Y0
+	VMULPS       Y3, Y2, Y1
+	VMOVUPS      Y0, (AX)(BX*4)
+	VMOVUPS      Y1, 32(AX)(BX*4)
 	ADDQ         $+16, BX
 	SUBQ         $+16, SI
 	JGE          turn1
@@ -3889,46 +3790,41 @@ turned2:
 	JLT  turned4
 
 turn3:
-	VMOVUPS      (CX)(BX*4), Y2
-	VMAXPS       Y2, Y0, Y2
-	VMINPS       Y2, Y1, Y3
-	VORPS        expNums<>+448(SB), Y3, Y3
-	VBROADCASTSS expNums<>+64(SB), Y4
-	VFMADD213PS  expNums<>+96(SB), Y3, Y4
-	VSUBPS       expNums<>+96(SB), Y4, Y4
-	VMOVUPS      Y3, Y3
-	VFNMADD231PS expNums<>+128(SB), Y4, Y3
-	VFNMADD231PS expNums<>+160(SB), Y4, Y3
-	VBROADCASTSS expNums<>+192(SB), Y5
-	VFMADD213PS  expNums<>+224(SB), Y3, Y5
-	VFMADD213PS  expNums<>+256(SB), Y3, Y5
-	VFMADD213PS  expNums<>+288(SB), Y3, Y5
-	VFMADD213PS  expNums<>+320(SB), Y3, Y5
-	VFMADD213PS  expNums<>+352(SB), Y3, Y5
-	VFMADD213PS  expNums<>+352(SB), Y3, Y5
-	VMULPS       Y5, Y2, Y3
-	VBLENDVPS    Y2, Y3, Y2, Y3
-	VBROADCASTSS expNums<>+480(SB), Y6
-	VMAXPS       Y4, Y6, Y6
-	VCVTPS2DQ    Y6, Y6
-	VPSLLD       $0x17, Y6, Y6
-	VPADDD       Y6, Y5, Y5
-	VADDPS       expNums<>+352(SB), Y5, Y5
-	VDIVPS       Y5, Y3, Y3
-	VPSRAD       $0x1f, Y2, Y2
-	VANDPS       Y2, Y4, Y2
-	VCVTPS2DQ    Y2, Y2
-	VPSRAD       $0x01, Y2, Y4
-	VPSLLD       $0x17, Y4, Y5
-	VPADDD       expNums<>+352(SB), Y5, Y5
-	VMULPS       Y5, Y3, Y3
-	VPSUBD       Y4, Y2, Y2
-	VPSLLD       $0x17, Y2, Y2
-	VPADDD       expNums<>+352(SB), Y2, Y2
-	VMULPS       Y2, Y3, Y2
-	VMOVUPS      (DX)(BX*4), Y3
-	VMULPS       Y3, Y2, Y2
-	VMOVUPS      Y2, (AX)(BX*4)
+	VMOVUPS      (CX)(BX*4), Y0
+	VBROADCASTSS expNums<>+416(SB), Y1
+	VBROADCASTSS expNums<>+448(SB), Y2
+	VMAXPS       Y0, Y1, Y0
+	VMINPS       Y0, Y2, Y1
+	VBROADCASTSS expNums<>+480(SB), Y2
+	VFMADD213PS  expNums<>+96(SB), Y1, Y2
+	VSUBPS       expNums<>+96(SB), Y2, Y2
+	VMOVUPS      Y1, Y1
+	VFMADD231PS  expNums<>+128(SB), Y2, Y1
+	VFMADD231PS  expNums<>+160(SB), Y2, Y1
+	VBROADCASTSS expNums<>+192(SB), Y3
+	VFMADD213PS  expNums<>+512(SB), Y1, Y3
+	VFMADD213PS  expNums<>+256(SB), Y1, Y3
+	VFMADD213PS  expNums<>+544(SB), Y1, Y3
+	VFMADD213PS  expNums<>+320(SB), Y1, Y3
+	VFMADD213PS  expNums<>+576(SB), Y1, Y3
+	VFMADD213PS  expNums<>+352(SB), Y1, Y3
+	VBROADCASTSS expNums<>+608(SB), Y1
+	VMINPS       Y2, Y1, Y1
+	VBROADCASTSS expNums<>+640(SB), Y4
+	VMAXPS       Y1, Y4, Y4
+	VCVTPS2DQ    Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       Y4, Y3, Y3
+	VADDPS       expNums<>+352(SB), Y3, Y3
+	VDIVPS       Y3, Y0, Y0
+	VSUBPS       Y2, Y1, Y1
+	VCVTPS2DQ    Y1, Y1
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       expNums<>+352(SB), Y1, Y1
+	VMULPS       Y1, Y0, Y0
+	VMOVUPS      (DX)(BX*4), Y1
+	VMULPS       Y1, Y0, Y0
+	VMOVUPS      Y0, (AX)(BX*4)
 	ADDQ         $+8, BX
 	SUBQ         $+8, SI
 	JGE          turn3
@@ -3940,47 +3836,42 @@ turned4:
 	LEAQ         tailMasks<>+32(SB), DI
 	SHLQ         $0x02, SI
 	SUBQ         SI, DI
-	VMOVUPS      (DI), Y2
-	VMASKMOVPS   (CX)(BX*4), Y2, Y3
-	VMAXPS       Y3, Y0, Y0
-	VMINPS       Y0, Y1, Y1
-	VORPS        expNums<>+448(SB), Y1, Y1
-	VBROADCASTSS expNums<>+64(SB), Y3
-	VFMADD213PS  expNums<>+96(SB), Y1, Y3
+	VMOVUPS      (DI), Y0
+	VMASKMOVPS   (CX)(BX*4), Y0, Y1
+	VBROADCASTSS expNums<>+416(SB), Y2
+	VBROADCASTSS expNums<>+448(SB), Y3
+	VMAXPS       Y1, Y2, Y1
+	VMINPS       Y1, Y3, Y2
+	VBROADCASTSS expNums<>+480(SB), Y3
+	VFMADD213PS  expNums<>+96(SB), Y2, Y3
 	VSUBPS       expNums<>+96(SB), Y3, Y3
-	VMOVUPS      Y1, Y1
-	VFNMADD231PS expNums<>+128(SB), Y3, Y1
-	VFNMADD231PS expNums<>+160(SB), Y3, Y1
+	VMOVUPS      Y2, Y2
+	VFMADD231PS  expNums<>+128(SB), Y3, Y2
+	VFMADD231PS  expNums<>+160(SB), Y3, Y2
 	VBROADCASTSS expNums<>+192(SB), Y4
-	VFMADD213PS  expNums<>+224(SB), Y1, Y4
-	VFMADD213PS  expNums<>+256(SB), Y1, Y4
-	VFMADD213PS  expNums<>+288(SB), Y1, Y4
-	VFMADD213PS  expNums<>+320(SB), Y1, Y4
-	VFMADD213PS  expNums<>+352(SB), Y1, Y4
-	VFMADD213PS  expNums<>+352(SB), Y1, Y4
-	VMULPS       Y4, Y0, Y1
-	VBLENDVPS    Y0, Y1, Y0, Y1
-	VBROADCASTSS expNums<>+480(SB), Y5
-	VMAXPS       Y3, Y5, Y5
+	VFMADD213PS  expNums<>+512(SB), Y2, Y4
+	VFMADD213PS  expNums<>+256(SB), Y2, Y4
+	VFMADD213PS  expNums<>+544(SB), Y2, Y4
+	VFMADD213PS  expNums<>+320(SB), Y2, Y4
+	VFMADD213PS  expNums<>+576(SB), Y2, Y4
+	VFMADD213PS  expNums<>+352(SB), Y2, Y4
+	VBROADCASTSS expNums<>+608(SB), Y2
+	VMINPS       Y3, Y2, Y2
+	VBROADCASTSS expNums<>+640(SB), Y5
+	VMAXPS       Y2, Y5, Y5
 	VCVTPS2DQ    Y5, Y5
 	VPSLLD       $0x17, Y5, Y5
 	VPADDD       Y5, Y4, Y4
 	VADDPS       expNums<>+352(SB), Y4, Y4
 	VDIVPS       Y4, Y1, Y1
-	VPSRAD       $0x1f, Y0, Y0
-	VANDPS       Y0, Y3, Y0
-	VCVTPS2DQ    Y0, Y0
-	VPSRAD       $0x01, Y0, Y3
-	VPSLLD       $0x17, Y3, Y4
-	VPADDD       expNums<>+352(SB), Y4, Y4
-	VMULPS       Y4, Y1, Y1
-	VPSUBD       Y3, Y0, Y0
-	VPSLLD       $0x17, Y0, Y0
-	VPADDD       expNums<>+352(SB), Y0, Y0
-	VMULPS       Y0, Y1, Y0
-	VMASKMOVPS   (DX)(BX*4), Y2, Y1
-	VMULPS       Y1, Y0, Y0
-	VMASKMOVPS   Y0, Y2, (AX)(BX*4)
+	VSUBPS       Y3, Y2, Y2
+	VCVTPS2DQ    Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       expNums<>+352(SB), Y2, Y2
+	VMULPS       Y2, Y1, Y1
+	VMASKMOVPS   (DX)(BX*4), Y0, Y2
+	VMULPS       Y2, Y1, Y1
+	VMASKMOVPS   Y1, Y0, (AX)(BX*4)
 
 done5:
 	VZEROUPPER
@@ -3996,8 +3887,8 @@ TEXT ·swigluGradF32AVX2(SB), NOSPLIT|NOFRAME, $0-48
 	MOVQ         up+32(FP), SI
 	MOVQ         n+40(FP), R8
 	XORQ         DI, DI
-	VBROADCASTSS expNums<>+384(SB), Y0
-	VBROADCASTSS expNums<>+416(SB), Y1
+	VBROADCASTSS expNums<>+416(SB), Y0
+	VBROADCASTSS expNums<>+448(SB), Y1
 	VBROADCASTSS expNums<>+352(SB), Y2
 	SUBQ         $+8, R8
 	JLT          turned2
@@ -4006,7 +3897,7 @@ turn1:
 	VMOVUPS      (BX)(DI*4), Y3
 	VMAXPS       Y3, Y0, Y3
 	VMINPS       Y3, Y1, Y4
-	VORPS        expNums<>+448(SB), Y4, Y5
+	VORPS        expNums<>+1184(SB), Y4, Y5
 	VBROADCASTSS expNums<>+64(SB), Y6
 	VFMADD213PS  expNums<>+96(SB), Y5, Y6
 	VSUBPS       expNums<>+96(SB), Y6, Y6
@@ -4059,7 +3950,7 @@ turned2:
 	VMASKMOVPS   (BX)(DI*4), Y3, Y4
 	VMAXPS       Y4, Y0, Y0
 	VMINPS       Y0, Y1, Y1
-	VORPS        expNums<>+448(SB), Y1, Y4
+	VORPS        expNums<>+1184(SB), Y1, Y4
 	VBROADCASTSS expNums<>+64(SB), Y5
 	VFMADD213PS  expNums<>+96(SB), Y4, Y5
 	VSUBPS       expNums<>+96(SB), Y5, Y5
@@ -4125,16 +4016,16 @@ turn1:
 	VMOVUPS      (CX)(DX*4), Y9
 	VSUBPS       Y0, Y9, Y9
 	VMULPS       expNums<>+64(SB), Y9, Y9
-	VBROADCASTSS expNums<>+1920(SB), Y10
+	VBROADCASTSS expNums<>+2176(SB), Y10
 	VMAXPS       Y9, Y10, Y9
 	VROUNDPS     $0x09, Y9, Y10
 	VSUBPS       Y10, Y9, Y9
-	VBROADCASTSS expNums<>+1952(SB), Y11
-	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VBROADCASTSS expNums<>+2208(SB), Y11
+	VFMADD213PS  expNums<>+2240(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2272(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2304(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2336(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2368(SB), Y9, Y11
 	VFMADD213PS  expNums<>+352(SB), Y9, Y11
 	VCVTPS2DQ    Y10, Y9
 	VPSRAD       $0x01, Y9, Y10
@@ -4150,16 +4041,16 @@ turn1:
 	VMOVUPS      32(CX)(DX*4), Y9
 	VSUBPS       Y0, Y9, Y9
 	VMULPS       expNums<>+64(SB), Y9, Y9
-	VBROADCASTSS expNums<>+1920(SB), Y10
+	VBROADCASTSS expNums<>+2176(SB), Y10
 	VMAXPS       Y9, Y10, Y9
 	VROUNDPS     $0x09, Y9, Y10
 	VSUBPS       Y10, Y9, Y9
-	VBROADCASTSS expNums<>+1952(SB), Y11
-	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VBROADCASTSS expNums<>+2208(SB), Y11
+	VFMADD213PS  expNums<>+2240(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2272(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2304(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2336(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2368(SB), Y9, Y11
 	VFMADD213PS  expNums<>+352(SB), Y9, Y11
 	VCVTPS2DQ    Y10, Y9
 	VPSRAD       $0x01, Y9, Y10
@@ -4175,16 +4066,16 @@ turn1:
 	VMOVUPS      64(CX)(DX*4), Y9
 	VSUBPS       Y0, Y9, Y9
 	VMULPS       expNums<>+64(SB), Y9, Y9
-	VBROADCASTSS expNums<>+1920(SB), Y10
+	VBROADCASTSS expNums<>+2176(SB), Y10
 	VMAXPS       Y9, Y10, Y9
 	VROUNDPS     $0x09, Y9, Y10
 	VSUBPS       Y10, Y9, Y9
-	VBROADCASTSS expNums<>+1952(SB), Y11
-	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VBROADCASTSS expNums<>+2208(SB), Y11
+	VFMADD213PS  expNums<>+2240(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2272(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2304(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2336(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2368(SB), Y9, Y11
 	VFMADD213PS  expNums<>+352(SB), Y9, Y11
 	VCVTPS2DQ    Y10, Y9
 	VPSRAD       $0x01, Y9, Y10
@@ -4200,16 +4091,16 @@ turn1:
 	VMOVUPS      96(CX)(DX*4), Y9
 	VSUBPS       Y0, Y9, Y9
 	VMULPS       expNums<>+64(SB), Y9, Y9
-	VBROADCASTSS expNums<>+1920(SB), Y10
+	VBROADCASTSS expNums<>+2176(SB), Y10
 	VMAXPS       Y9, Y10, Y9
 	VROUNDPS     $0x09, Y9, Y10
 	VSUBPS       Y10, Y9, Y9
-	VBROADCASTSS expNums<>+1952(SB), Y11
-	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VBROADCASTSS expNums<>+2208(SB), Y11
+	VFMADD213PS  expNums<>+2240(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2272(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2304(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2336(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2368(SB), Y9, Y11
 	VFMADD213PS  expNums<>+352(SB), Y9, Y11
 	VCVTPS2DQ    Y10, Y9
 	VPSRAD       $0x01, Y9, Y10
@@ -4225,16 +4116,16 @@ turn1:
 	VMOVUPS      128(CX)(DX*4), Y9
 	VSUBPS       Y0, Y9, Y9
 	VMULPS       expNums<>+64(SB), Y9, Y9
-	VBROADCASTSS expNums<>+1920(SB), Y10
+	VBROADCASTSS expNums<>+2176(SB), Y10
 	VMAXPS       Y9, Y10, Y9
 	VROUNDPS     $0x09, Y9, Y10
 	VSUBPS       Y10, Y9, Y9
-	VBROADCASTSS expNums<>+1952(SB), Y11
-	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VBROADCASTSS expNums<>+2208(SB), Y11
+	VFMADD213PS  expNums<>+2240(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2272(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2304(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2336(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2368(SB), Y9, Y11
 	VFMADD213PS  expNums<>+352(SB), Y9, Y11
 	VCVTPS2DQ    Y10, Y9
 	VPSRAD       $0x01, Y9, Y10
@@ -4250,16 +4141,16 @@ turn1:
 	VMOVUPS      160(CX)(DX*4), Y9
 	VSUBPS       Y0, Y9, Y9
 	VMULPS       expNums<>+64(SB), Y9, Y9
-	VBROADCASTSS expNums<>+1920(SB), Y10
+	VBROADCASTSS expNums<>+2176(SB), Y10
 	VMAXPS       Y9, Y10, Y9
 	VROUNDPS     $0x09, Y9, Y10
 	VSUBPS       Y10, Y9, Y9
-	VBROADCASTSS expNums<>+1952(SB), Y11
-	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VBROADCASTSS expNums<>+2208(SB), Y11
+	VFMADD213PS  expNums<>+2240(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2272(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2304(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2336(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2368(SB), Y9, Y11
 	VFMADD213PS  expNums<>+352(SB), Y9, Y11
 	VCVTPS2DQ    Y10, Y9
 	VPSRAD       $0x01, Y9, Y10
@@ -4275,16 +4166,16 @@ turn1:
 	VMOVUPS      192(CX)(DX*4), Y9
 	VSUBPS       Y0, Y9, Y9
 	VMULPS       expNums<>+64(SB), Y9, Y9
-	VBROADCASTSS expNums<>+1920(SB), Y10
+	VBROADCASTSS expNums<>+2176(SB), Y10
 	VMAXPS       Y9, Y10, Y9
 	VROUNDPS     $0x09, Y9, Y10
 	VSUBPS       Y10, Y9, Y9
-	VBROADCASTSS expNums<>+1952(SB), Y11
-	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VBROADCASTSS expNums<>+2208(SB), Y11
+	VFMADD213PS  expNums<>+2240(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2272(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2304(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2336(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2368(SB), Y9, Y11
 	VFMADD213PS  expNums<>+352(SB), Y9, Y11
 	VCVTPS2DQ    Y10, Y9
 	VPSRAD       $0x01, Y9, Y10
@@ -4300,16 +4191,16 @@ turn1:
 	VMOVUPS      224(CX)(DX*4), Y9
 	VSUBPS       Y0, Y9, Y9
 	VMULPS       expNums<>+64(SB), Y9, Y9
-	VBROADCASTSS expNums<>+1920(SB), Y10
+	VBROADCASTSS expNums<>+2176(SB), Y10
 	VMAXPS       Y9, Y10, Y9
 	VROUNDPS     $0x09, Y9, Y10
 	VSUBPS       Y10, Y9, Y9
-	VBROADCASTSS expNums<>+1952(SB), Y11
-	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VBROADCASTSS expNums<>+2208(SB), Y11
+	VFMADD213PS  expNums<>+2240(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2272(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2304(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2336(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2368(SB), Y9, Y11
 	VFMADD213PS  expNums<>+352(SB), Y9, Y11
 	VCVTPS2DQ    Y10, Y9
 	VPSRAD       $0x01, Y9, Y10
@@ -4333,16 +4224,16 @@ turned2:
 	VMOVUPS      (CX)(DX*4), Y9
 	VSUBPS       Y0, Y9, Y9
 	VMULPS       expNums<>+64(SB), Y9, Y9
-	VBROADCASTSS expNums<>+1920(SB), Y10
+	VBROADCASTSS expNums<>+2176(SB), Y10
 	VMAXPS       Y9, Y10, Y9
 	VROUNDPS     $0x09, Y9, Y10
 	VSUBPS       Y10, Y9, Y9
-	VBROADCASTSS expNums<>+1952(SB), Y11
-	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VBROADCASTSS expNums<>+2208(SB), Y11
+	VFMADD213PS  expNums<>+2240(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2272(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2304(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2336(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2368(SB), Y9, Y11
 	VFMADD213PS  expNums<>+352(SB), Y9, Y11
 	VCVTPS2DQ    Y10, Y9
 	VPSRAD       $0x01, Y9, Y10
@@ -4362,16 +4253,16 @@ turned2:
 	VMOVUPS      (CX)(DX*4), Y9
 	VSUBPS       Y0, Y9, Y9
 	VMULPS       expNums<>+64(SB), Y9, Y9
-	VBROADCASTSS expNums<>+1920(SB), Y10
+	VBROADCASTSS expNums<>+2176(SB), Y10
 	VMAXPS       Y9, Y10, Y9
 	VROUNDPS     $0x09, Y9, Y10
 	VSUBPS       Y10, Y9, Y9
-	VBROADCASTSS expNums<>+1952(SB), Y11
-	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VBROADCASTSS expNums<>+2208(SB), Y11
+	VFMADD213PS  expNums<>+2240(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2272(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2304(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2336(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2368(SB), Y9, Y11
 	VFMADD213PS  expNums<>+352(SB), Y9, Y11
 	VCVTPS2DQ    Y10, Y9
 	VPSRAD       $0x01, Y9, Y10
@@ -4391,16 +4282,16 @@ turned2:
 	VMOVUPS      (CX)(DX*4), Y9
 	VSUBPS       Y0, Y9, Y9
 	VMULPS       expNums<>+64(SB), Y9, Y9
-	VBROADCASTSS expNums<>+1920(SB), Y10
+	VBROADCASTSS expNums<>+2176(SB), Y10
 	VMAXPS       Y9, Y10, Y9
 	VROUNDPS     $0x09, Y9, Y10
 	VSUBPS       Y10, Y9, Y9
-	VBROADCASTSS expNums<>+1952(SB), Y11
-	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VBROADCASTSS expNums<>+2208(SB), Y11
+	VFMADD213PS  expNums<>+2240(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2272(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2304(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2336(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2368(SB), Y9, Y11
 	VFMADD213PS  expNums<>+352(SB), Y9, Y11
 	VCVTPS2DQ    Y10, Y9
 	VPSRAD       $0x01, Y9, Y10
@@ -4420,16 +4311,16 @@ turned2:
 	VMOVUPS      (CX)(DX*4), Y9
 	VSUBPS       Y0, Y9, Y9
 	VMULPS       expNums<>+64(SB), Y9, Y9
-	VBROADCASTSS expNums<>+1920(SB), Y10
+	VBROADCASTSS expNums<>+2176(SB), Y10
 	VMAXPS       Y9, Y10, Y9
 	VROUNDPS     $0x09, Y9, Y10
 	VSUBPS       Y10, Y9, Y9
-	VBROADCASTSS expNums<>+1952(SB), Y11
-	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VBROADCASTSS expNums<>+2208(SB), Y11
+	VFMADD213PS  expNums<>+2240(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2272(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2304(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2336(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2368(SB), Y9, Y11
 	VFMADD213PS  expNums<>+352(SB), Y9, Y11
 	VCVTPS2DQ    Y10, Y9
 	VPSRAD       $0x01, Y9, Y10
@@ -4449,16 +4340,16 @@ turned2:
 	VMOVUPS      (CX)(DX*4), Y9
 	VSUBPS       Y0, Y9, Y9
 	VMULPS       expNums<>+64(SB), Y9, Y9
-	VBROADCASTSS expNums<>+1920(SB), Y10
+	VBROADCASTSS expNums<>+2176(SB), Y10
 	VMAXPS       Y9, Y10, Y9
 	VROUNDPS     $0x09, Y9, Y10
 	VSUBPS       Y10, Y9, Y9
-	VBROADCASTSS expNums<>+1952(SB), Y11
-	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VBROADCASTSS expNums<>+2208(SB), Y11
+	VFMADD213PS  expNums<>+2240(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2272(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2304(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2336(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2368(SB), Y9, Y11
 	VFMADD213PS  expNums<>+352(SB), Y9, Y11
 	VCVTPS2DQ    Y10, Y9
 	VPSRAD       $0x01, Y9, Y10
@@ -4478,16 +4369,16 @@ turned2:
 	VMOVUPS      (CX)(DX*4), Y9
 	VSUBPS       Y0, Y9, Y9
 	VMULPS       expNums<>+64(SB), Y9, Y9
-	VBROADCASTSS expNums<>+1920(SB), Y10
+	VBROADCASTSS expNums<>+2176(SB), Y10
 	VMAXPS       Y9, Y10, Y9
 	VROUNDPS     $0x09, Y9, Y10
 	VSUBPS       Y10, Y9, Y9
-	VBROADCASTSS expNums<>+1952(SB), Y11
-	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VBROADCASTSS expNums<>+2208(SB), Y11
+	VFMADD213PS  expNums<>+2240(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2272(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2304(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2336(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2368(SB), Y9, Y11
 	VFMADD213PS  expNums<>+352(SB), Y9, Y11
 	VCVTPS2DQ    Y10, Y9
 	VPSRAD       $0x01, Y9, Y10
@@ -4507,16 +4398,16 @@ turned2:
 	VMOVUPS      (CX)(DX*4), Y9
 	VSUBPS       Y0, Y9, Y9
 	VMULPS       expNums<>+64(SB), Y9, Y9
-	VBROADCASTSS expNums<>+1920(SB), Y10
+	VBROADCASTSS expNums<>+2176(SB), Y10
 	VMAXPS       Y9, Y10, Y9
 	VROUNDPS     $0x09, Y9, Y10
 	VSUBPS       Y10, Y9, Y9
-	VBROADCASTSS expNums<>+1952(SB), Y11
-	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VBROADCASTSS expNums<>+2208(SB), Y11
+	VFMADD213PS  expNums<>+2240(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2272(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2304(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2336(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2368(SB), Y9, Y11
 	VFMADD213PS  expNums<>+352(SB), Y9, Y11
 	VCVTPS2DQ    Y10, Y9
 	VPSRAD       $0x01, Y9, Y10
@@ -4536,16 +4427,16 @@ turned2:
 	VMOVUPS      (CX)(DX*4), Y9
 	VSUBPS       Y0, Y9, Y9
 	VMULPS       expNums<>+64(SB), Y9, Y9
-	VBROADCASTSS expNums<>+1920(SB), Y10
+	VBROADCASTSS expNums<>+2176(SB), Y10
 	VMAXPS       Y9, Y10, Y9
 	VROUNDPS     $0x09, Y9, Y10
 	VSUBPS       Y10, Y9, Y9
-	VBROADCASTSS expNums<>+1952(SB), Y11
-	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VBROADCASTSS expNums<>+2208(SB), Y11
+	VFMADD213PS  expNums<>+2240(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2272(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2304(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2336(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2368(SB), Y9, Y11
 	VFMADD213PS  expNums<>+352(SB), Y9, Y11
 	VCVTPS2DQ    Y10, Y9
 	VPSRAD       $0x01, Y9, Y10
@@ -4571,16 +4462,16 @@ short4:
 	VMASKMOVPS   (CX)(DX*4), Y9, Y10
 	VSUBPS       Y0, Y10, Y0
 	VMULPS       expNums<>+64(SB), Y0, Y0
-	VBROADCASTSS expNums<>+1920(SB), Y10
+	VBROADCASTSS expNums<>+2176(SB), Y10
 	VMAXPS       Y0, Y10, Y0
 	VROUNDPS     $0x09, Y0, Y10
 	VSUBPS       Y10, Y0, Y0
-	VBROADCASTSS expNums<>+1952(SB), Y11
-	VFMADD213PS  expNums<>+1984(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2016(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2048(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2080(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2112(SB), Y0, Y11
+	VBROADCASTSS expNums<>+2208(SB), Y11
+	VFMADD213PS  expNums<>+2240(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2272(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2304(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2336(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2368(SB), Y0, Y11
 	VFMADD213PS  expNums<>+352(SB), Y0, Y11
 	VCVTPS2DQ    Y10, Y0
 	VPSRAD       $0x01, Y0, Y10
@@ -4606,16 +4497,16 @@ short5:
 	VMASKMOVPS   (CX)(DX*4), Y9, Y10
 	VSUBPS       Y0, Y10, Y0
 	VMULPS       expNums<>+64(SB), Y0, Y0
-	VBROADCASTSS expNums<>+1920(SB), Y10
+	VBROADCASTSS expNums<>+2176(SB), Y10
 	VMAXPS       Y0, Y10, Y0
 	VROUNDPS     $0x09, Y0, Y10
 	VSUBPS       Y10, Y0, Y0
-	VBROADCASTSS expNums<>+1952(SB), Y11
-	VFMADD213PS  expNums<>+1984(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2016(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2048(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2080(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2112(SB), Y0, Y11
+	VBROADCASTSS expNums<>+2208(SB), Y11
+	VFMADD213PS  expNums<>+2240(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2272(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2304(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2336(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2368(SB), Y0, Y11
 	VFMADD213PS  expNums<>+352(SB), Y0, Y11
 	VCVTPS2DQ    Y10, Y0
 	VPSRAD       $0x01, Y0, Y10
@@ -4641,16 +4532,16 @@ short6:
 	VMASKMOVPS   (CX)(DX*4), Y9, Y10
 	VSUBPS       Y0, Y10, Y0
 	VMULPS       expNums<>+64(SB), Y0, Y0
-	VBROADCASTSS expNums<>+1920(SB), Y10
+	VBROADCASTSS expNums<>+2176(SB), Y10
 	VMAXPS       Y0, Y10, Y0
 	VROUNDPS     $0x09, Y0, Y10
 	VSUBPS       Y10, Y0, Y0
-	VBROADCASTSS expNums<>+1952(SB), Y11
-	VFMADD213PS  expNums<>+1984(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2016(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2048(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2080(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2112(SB), Y0, Y11
+	VBROADCASTSS expNums<>+2208(SB), Y11
+	VFMADD213PS  expNums<>+2240(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2272(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2304(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2336(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2368(SB), Y0, Y11
 	VFMADD213PS  expNums<>+352(SB), Y0, Y11
 	VCVTPS2DQ    Y10, Y0
 	VPSRAD       $0x01, Y0, Y10
@@ -4676,16 +4567,16 @@ short7:
 	VMASKMOVPS   (CX)(DX*4), Y9, Y10
 	VSUBPS       Y0, Y10, Y0
 	VMULPS       expNums<>+64(SB), Y0, Y0
-	VBROADCASTSS expNums<>+1920(SB), Y10
+	VBROADCASTSS expNums<>+2176(SB), Y10
 	VMAXPS       Y0, Y10, Y0
 	VROUNDPS     $0x09, Y0, Y10
 	VSUBPS       Y10, Y0, Y0
-	VBROADCASTSS expNums<>+1952(SB), Y11
-	VFMADD213PS  expNums<>+1984(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2016(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2048(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2080(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2112(SB), Y0, Y11
+	VBROADCASTSS expNums<>+2208(SB), Y11
+	VFMADD213PS  expNums<>+2240(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2272(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2304(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2336(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2368(SB), Y0, Y11
 	VFMADD213PS  expNums<>+352(SB), Y0, Y11
 	VCVTPS2DQ    Y10, Y0
 	VPSRAD       $0x01, Y0, Y10
@@ -4711,16 +4602,16 @@ short8:
 	VMASKMOVPS   (CX)(DX*4), Y9, Y10
 	VSUBPS       Y0, Y10, Y0
 	VMULPS       expNums<>+64(SB), Y0, Y0
-	VBROADCASTSS expNums<>+1920(SB), Y10
+	VBROADCASTSS expNums<>+2176(SB), Y10
 	VMAXPS       Y0, Y10, Y0
 	VROUNDPS     $0x09, Y0, Y10
 	VSUBPS       Y10, Y0, Y0
-	VBROADCASTSS expNums<>+1952(SB), Y11
-	VFMADD213PS  expNums<>+1984(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2016(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2048(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2080(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2112(SB), Y0, Y11
+	VBROADCASTSS expNums<>+2208(SB), Y11
+	VFMADD213PS  expNums<>+2240(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2272(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2304(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2336(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2368(SB), Y0, Y11
 	VFMADD213PS  expNums<>+352(SB), Y0, Y11
 	VCVTPS2DQ    Y10, Y0
 	VPSRAD       $0x01, Y0, Y10
@@ -4746,16 +4637,16 @@ short9:
 	VMASKMOVPS   (CX)(DX*4), Y9, Y10
 	VSUBPS       Y0, Y10, Y0
 	VMULPS       expNums<>+64(SB), Y0, Y0
-	VBROADCASTSS expNums<>+1920(SB), Y10
+	VBROADCASTSS expNums<>+2176(SB), Y10
 	VMAXPS       Y0, Y10, Y0
 	VROUNDPS     $0x09, Y0, Y10
 	VSUBPS       Y10, Y0, Y0
-	VBROADCASTSS expNums<>+1952(SB), Y11
-	VFMADD213PS  expNums<>+1984(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2016(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2048(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2080(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2112(SB), Y0, Y11
+	VBROADCASTSS expNums<>+2208(SB), Y11
+	VFMADD213PS  expNums<>+2240(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2272(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2304(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2336(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2368(SB), Y0, Y11
 	VFMADD213PS  expNums<>+352(SB), Y0, Y11
 	VCVTPS2DQ    Y10, Y0
 	VPSRAD       $0x01, Y0, Y10
@@ -4781,16 +4672,16 @@ short10:
 	VMASKMOVPS   (CX)(DX*4), Y9, Y10
 	VSUBPS       Y0, Y10, Y0
 	VMULPS       expNums<>+64(SB), Y0, Y0
-	VBROADCASTSS expNums<>+1920(SB), Y10
+	VBROADCASTSS expNums<>+2176(SB), Y10
 	VMAXPS       Y0, Y10, Y0
 	VROUNDPS     $0x09, Y0, Y10
 	VSUBPS       Y10, Y0, Y0
-	VBROADCASTSS expNums<>+1952(SB), Y11
-	VFMADD213PS  expNums<>+1984(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2016(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2048(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2080(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2112(SB), Y0, Y11
+	VBROADCASTSS expNums<>+2208(SB), Y11
+	VFMADD213PS  expNums<>+2240(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2272(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2304(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2336(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2368(SB), Y0, Y11
 	VFMADD213PS  expNums<>+352(SB), Y0, Y11
 	VCVTPS2DQ    Y10, Y0
 	VPSRAD       $0x01, Y0, Y10
@@ -4816,16 +4707,16 @@ short11:
 	VMASKMOVPS   (CX)(DX*4), Y9, Y10
 	VSUBPS       Y0, Y10, Y0
 	VMULPS       expNums<>+64(SB), Y0, Y0
-	VBROADCASTSS expNums<>+1920(SB), Y10
+	VBROADCASTSS expNums<>+2176(SB), Y10
 	VMAXPS       Y0, Y10, Y0
 	VROUNDPS     $0x09, Y0, Y10
 	VSUBPS       Y10, Y0, Y0
-	VBROADCASTSS expNums<>+1952(SB), Y11
-	VFMADD213PS  expNums<>+1984(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2016(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2048(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2080(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2112(SB), Y0, Y11
+	VBROADCASTSS expNums<>+2208(SB), Y11
+	VFMADD213PS  expNums<>+2240(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2272(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2304(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2336(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2368(SB), Y0, Y11
 	VFMADD213PS  expNums<>+352(SB), Y0, Y11
 	VCVTPS2DQ    Y10, Y0
 	VPSRAD       $0x01, Y0, Y10
@@ -4871,7 +4762,7 @@ TEXT ·softmaxF32AVX2(SB), NOSPLIT|NOFRAME, $0-48
 
 row:
 	LEAQ         (CX)(R8*1), SI
-	VBROADCASTSS expNums<>+2144(SB), Y0
+	VBROADCASTSS expNums<>+2400(SB), Y0
 	VMOVUPS      Y0, Y1
 	VMOVUPS      Y0, Y2
 	VMOVUPS      Y0, Y3
@@ -5051,16 +4942,16 @@ turn8:
 	VMOVUPS      (CX)(R9*4), Y10
 	VSUBPS       Y0, Y10, Y10
 	VMULPS       expNums<>+64(SB), Y10, Y10
-	VBROADCASTSS expNums<>+1920(SB), Y11
+	VBROADCASTSS expNums<>+2176(SB), Y11
 	VMAXPS       Y10, Y11, Y10
 	VROUNDPS     $0x09, Y10, Y11
 	VSUBPS       Y11, Y10, Y10
-	VBROADCASTSS expNums<>+1952(SB), Y12
-	VFMADD213PS  expNums<>+1984(SB), Y10, Y12
-	VFMADD213PS  expNums<>+2016(SB), Y10, Y12
-	VFMADD213PS  expNums<>+2048(SB), Y10, Y12
-	VFMADD213PS  expNums<>+2080(SB), Y10, Y12
-	VFMADD213PS  expNums<>+2112(SB), Y10, Y12
+	VBROADCASTSS expNums<>+2208(SB), Y12
+	VFMADD213PS  expNums<>+2240(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2272(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2304(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2336(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2368(SB), Y10, Y12
 	VFMADD213PS  expNums<>+352(SB), Y10, Y12
 	VCVTPS2DQ    Y11, Y10
 	VPSRAD       $0x01, Y10, Y11
@@ -5076,16 +4967,16 @@ turn8:
 	VMOVUPS      32(CX)(R9*4), Y10
 	VSUBPS       Y0, Y10, Y10
 	VMULPS       expNums<>+64(SB), Y10, Y10
-	VBROADCASTSS expNums<>+1920(SB), Y11
+	VBROADCASTSS expNums<>+2176(SB), Y11
 	VMAXPS       Y10, Y11, Y10
 	VROUNDPS     $0x09, Y10, Y11
 	VSUBPS       Y11, Y10, Y10
-	VBROADCASTSS expNums<>+1952(SB), Y12
-	VFMADD213PS  expNums<>+1984(SB), Y10, Y12
-	VFMADD213PS  expNums<>+2016(SB), Y10, Y12
-	VFMADD213PS  expNums<>+2048(SB), Y10, Y12
-	VFMADD213PS  expNums<>+2080(SB), Y10, Y12
-	VFMADD213PS  expNums<>+2112(SB), Y10, Y12
+	VBROADCASTSS expNums<>+2208(SB), Y12
+	VFMADD213PS  expNums<>+2240(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2272(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2304(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2336(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2368(SB), Y10, Y12
 	VFMADD213PS  expNums<>+352(SB), Y10, Y12
 	VCVTPS2DQ    Y11, Y10
 	VPSRAD       $0x01, Y10, Y11
@@ -5101,16 +4992,16 @@ turn8:
 	VMOVUPS      64(CX)(R9*4), Y10
 	VSUBPS       Y0, Y10, Y10
 	VMULPS       expNums<>+64(SB), Y10, Y10
-	VBROADCASTSS expNums<>+1920(SB), Y11
+	VBROADCASTSS expNums<>+2176(SB), Y11
 	VMAXPS       Y10, Y11, Y10
 	VROUNDPS     $0x09, Y10, Y11
 	VSUBPS       Y11, Y10, Y10
-	VBROADCASTSS expNums<>+1952(SB), Y12
-	VFMADD213PS  expNums<>+1984(SB), Y10, Y12
-	VFMADD213PS  expNums<>+2016(SB), Y10, Y12
-	VFMADD213PS  expNums<>+2048(SB), Y10, Y12
-	VFMADD213PS  expNums<>+2080(SB), Y10, Y12
-	VFMADD213PS  expNums<>+2112(SB), Y10, Y12
+	VBROADCASTSS expNums<>+2208(SB), Y12
+	VFMADD213PS  expNums<>+2240(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2272(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2304(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2336(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2368(SB), Y10, Y12
 	VFMADD213PS  expNums<>+352(SB), Y10, Y12
 	VCVTPS2DQ    Y11, Y10
 	VPSRAD       $0x01, Y10, Y11
@@ -5126,16 +5017,16 @@ turn8:
 	VMOVUPS      96(CX)(R9*4), Y10
 	VSUBPS       Y0, Y10, Y10
 	VMULPS       expNums<>+64(SB), Y10, Y10
-	VBROADCASTSS expNums<>+1920(SB), Y11
+	VBROADCASTSS expNums<>+2176(SB), Y11
 	VMAXPS       Y10, Y11, Y10
 	VROUNDPS     $0x09, Y10, Y11
 	VSUBPS       Y11, Y10, Y10
-	VBROADCASTSS expNums<>+1952(SB), Y12
-	VFMADD213PS  expNums<>+1984(SB), Y10, Y12
-	VFMADD213PS  expNums<>+2016(SB), Y10, Y12
-	VFMADD213PS  expNums<>+2048(SB), Y10, Y12
-	VFMADD213PS  expNums<>+2080(SB), Y10, Y12
-	VFMADD213PS  expNums<>+2112(SB), Y10, Y12
+	VBROADCASTSS expNums<>+2208(SB), Y12
+	VFMADD213PS  expNums<>+2240(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2272(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2304(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2336(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2368(SB), Y10, Y12
 	VFMADD213PS  expNums<>+352(SB), Y10, Y12
 	VCVTPS2DQ    Y11, Y10
 	VPSRAD       $0x01, Y10, Y11
@@ -5151,16 +5042,16 @@ turn8:
 	VMOVUPS      128(CX)(R9*4), Y10
 	VSUBPS       Y0, Y10, Y10
 	VMULPS       expNums<>+64(SB), Y10, Y10
-	VBROADCASTSS expNums<>+1920(SB), Y11
+	VBROADCASTSS expNums<>+2176(SB), Y11
 	VMAXPS       Y10, Y11, Y10
 	VROUNDPS     $0x09, Y10, Y11
 	VSUBPS       Y11, Y10, Y10
-	VBROADCASTSS expNums<>+1952(SB), Y12
-	VFMADD213PS  expNums<>+1984(SB), Y10, Y12
-	VFMADD213PS  expNums<>+2016(SB), Y10, Y12
-	VFMADD213PS  expNums<>+2048(SB), Y10, Y12
-	VFMADD213PS  expNums<>+2080(SB), Y10, Y12
-	VFMADD213PS  expNums<>+2112(SB), Y10, Y12
+	VBROADCASTSS expNums<>+2208(SB), Y12
+	VFMADD213PS  expNums<>+2240(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2272(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2304(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2336(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2368(SB), Y10, Y12
 	VFMADD213PS  expNums<>+352(SB), Y10, Y12
 	VCVTPS2DQ    Y11, Y10
 	VPSRAD       $0x01, Y10, Y11
@@ -5176,16 +5067,16 @@ turn8:
 	VMOVUPS      160(CX)(R9*4), Y10
 	VSUBPS       Y0, Y10, Y10
 	VMULPS       expNums<>+64(SB), Y10, Y10
-	VBROADCASTSS expNums<>+1920(SB), Y11
+	VBROADCASTSS expNums<>+2176(SB), Y11
 	VMAXPS       Y10, Y11, Y10
 	VROUNDPS     $0x09, Y10, Y11
 	VSUBPS       Y11, Y10, Y10
-	VBROADCASTSS expNums<>+1952(SB), Y12
-	VFMADD213PS  expNums<>+1984(SB), Y10, Y12
-	VFMADD213PS  expNums<>+2016(SB), Y10, Y12
-	VFMADD213PS  expNums<>+2048(SB), Y10, Y12
-	VFMADD213PS  expNums<>+2080(SB), Y10, Y12
-	VFMADD213PS  expNums<>+2112(SB), Y10, Y12
+	VBROADCASTSS expNums<>+2208(SB), Y12
+	VFMADD213PS  expNums<>+2240(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2272(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2304(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2336(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2368(SB), Y10, Y12
 	VFMADD213PS  expNums<>+352(SB), Y10, Y12
 	VCVTPS2DQ    Y11, Y10
 	VPSRAD       $0x01, Y10, Y11
@@ -5201,16 +5092,16 @@ turn8:
 	VMOVUPS      192(CX)(R9*4), Y10
 	VSUBPS       Y0, Y10, Y10
 	VMULPS       expNums<>+64(SB), Y10, Y10
-	VBROADCASTSS expNums<>+1920(SB), Y11
+	VBROADCASTSS expNums<>+2176(SB), Y11
 	VMAXPS       Y10, Y11, Y10
 	VROUNDPS     $0x09, Y10, Y11
 	VSUBPS       Y11, Y10, Y10
-	VBROADCASTSS expNums<>+1952(SB), Y12
-	VFMADD213PS  expNums<>+1984(SB), Y10, Y12
-	VFMADD213PS  expNums<>+2016(SB), Y10, Y12
-	VFMADD213PS  expNums<>+2048(SB), Y10, Y12
-	VFMADD213PS  expNums<>+2080(SB), Y10, Y12
-	VFMADD213PS  expNums<>+2112(SB), Y10, Y12
+	VBROADCASTSS expNums<>+2208(SB), Y12
+	VFMADD213PS  expNums<>+2240(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2272(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2304(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2336(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2368(SB), Y10, Y12
 	VFMADD213PS  expNums<>+352(SB), Y10, Y12
 	VCVTPS2DQ    Y11, Y10
 	VPSRAD       $0x01, Y10, Y11
@@ -5226,16 +5117,16 @@ turn8:
 	VMOVUPS      224(CX)(R9*4), Y10
 	VSUBPS       Y0, Y10, Y10
 	VMULPS       expNums<>+64(SB), Y10, Y10
-	VBROADCASTSS expNums<>+1920(SB), Y11
+	VBROADCASTSS expNums<>+2176(SB), Y11
 	VMAXPS       Y10, Y11, Y10
 	VROUNDPS     $0x09, Y10, Y11
 	VSUBPS       Y11, Y10, Y10
-	VBROADCASTSS expNums<>+1952(SB), Y12
-	VFMADD213PS  expNums<>+1984(SB), Y10, Y12
-	VFMADD213PS  expNums<>+2016(SB), Y10, Y12
-	VFMADD213PS  expNums<>+2048(SB), Y10, Y12
-	VFMADD213PS  expNums<>+2080(SB), Y10, Y12
-	VFMADD213PS  expNums<>+2112(SB), Y10, Y12
+	VBROADCASTSS expNums<>+2208(SB), Y12
+	VFMADD213PS  expNums<>+2240(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2272(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2304(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2336(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2368(SB), Y10, Y12
 	VFMADD213PS  expNums<>+352(SB), Y10, Y12
 	VCVTPS2DQ    Y11, Y10
 	VPSRAD       $0x01, Y10, Y11
@@ -5259,16 +5150,16 @@ turned9:
 	VMOVUPS      (CX)(R9*4), Y10
 	VSUBPS       Y0, Y10, Y10
 	VMULPS       expNums<>+64(SB), Y10, Y10
-	VBROADCASTSS expNums<>+1920(SB), Y11
+	VBROADCASTSS expNums<>+2176(SB), Y11
 	VMAXPS       Y10, Y11, Y10
 	VROUNDPS     $0x09, Y10, Y11
 	VSUBPS       Y11, Y10, Y10
-	VBROADCASTSS expNums<>+1952(SB), Y12
-	VFMADD213PS  expNums<>+1984(SB), Y10, Y12
-	VFMADD213PS  expNums<>+2016(SB), Y10, Y12
-	VFMADD213PS  expNums<>+2048(SB), Y10, Y12
-	VFMADD213PS  expNums<>+2080(SB), Y10, Y12
-	VFMADD213PS  expNums<>+2112(SB), Y10, Y12
+	VBROADCASTSS expNums<>+2208(SB), Y12
+	VFMADD213PS  expNums<>+2240(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2272(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2304(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2336(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2368(SB), Y10, Y12
 	VFMADD213PS  expNums<>+352(SB), Y10, Y12
 	VCVTPS2DQ    Y11, Y10
 	VPSRAD       $0x01, Y10, Y11
@@ -5288,16 +5179,16 @@ turned9:
 	VMOVUPS      (CX)(R9*4), Y10
 	VSUBPS       Y0, Y10, Y10
 	VMULPS       expNums<>+64(SB), Y10, Y10
-	VBROADCASTSS expNums<>+1920(SB), Y11
+	VBROADCASTSS expNums<>+2176(SB), Y11
 	VMAXPS       Y10, Y11, Y10
 	VROUNDPS     $0x09, Y10, Y11
 	VSUBPS       Y11, Y10, Y10
-	VBROADCASTSS expNums<>+1952(SB), Y12
-	VFMADD213PS  expNums<>+1984(SB), Y10, Y12
-	VFMADD213PS  expNums<>+2016(SB), Y10, Y12
-	VFMADD213PS  expNums<>+2048(SB), Y10, Y12
-	VFMADD213PS  expNums<>+2080(SB), Y10, Y12
-	VFMADD213PS  expNums<>+2112(SB), Y10, Y12
+	VBROADCASTSS expNums<>+2208(SB), Y12
+	VFMADD213PS  expNums<>+2240(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2272(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2304(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2336(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2368(SB), Y10, Y12
 	VFMADD213PS  expNums<>+352(SB), Y10, Y12
 	VCVTPS2DQ    Y11, Y10
 	VPSRAD       $0x01, Y10, Y11
@@ -5317,16 +5208,16 @@ turned9:
 	VMOVUPS      (CX)(R9*4), Y10
 	VSUBPS       Y0, Y10, Y10
 	VMULPS       expNums<>+64(SB), Y10, Y10
-	VBROADCASTSS expNums<>+1920(SB), Y11
+	VBROADCASTSS expNums<>+2176(SB), Y11
 	VMAXPS       Y10, Y11, Y10
 	VROUNDPS     $0x09, Y10, Y11
 	VSUBPS       Y11, Y10, Y10
-	VBROADCASTSS expNums<>+1952(SB), Y12
-	VFMADD213PS  expNums<>+1984(SB), Y10, Y12
-	VFMADD213PS  expNums<>+2016(SB), Y10, Y12
-	VFMADD213PS  expNums<>+2048(SB), Y10, Y12
-	VFMADD213PS  expNums<>+2080(SB), Y10, Y12
-	VFMADD213PS  expNums<>+2112(SB), Y10, Y12
+	VBROADCASTSS expNums<>+2208(SB), Y12
+	VFMADD213PS  expNums<>+2240(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2272(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2304(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2336(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2368(SB), Y10, Y12
 	VFMADD213PS  expNums<>+352(SB), Y10, Y12
 	VCVTPS2DQ    Y11, Y10
 	VPSRAD       $0x01, Y10, Y11
@@ -5346,16 +5237,16 @@ turned9:
 	VMOVUPS      (CX)(R9*4), Y10
 	VSUBPS       Y0, Y10, Y10
 	VMULPS       expNums<>+64(SB), Y10, Y10
-	VBROADCASTSS expNums<>+1920(SB), Y11
+	VBROADCASTSS expNums<>+2176(SB), Y11
 	VMAXPS       Y10, Y11, Y10
 	VROUNDPS     $0x09, Y10, Y11
 	VSUBPS       Y11, Y10, Y10
-	VBROADCASTSS expNums<>+1952(SB), Y12
-	VFMADD213PS  expNums<>+1984(SB), Y10, Y12
-	VFMADD213PS  expNums<>+2016(SB), Y10, Y12
-	VFMADD213PS  expNums<>+2048(SB), Y10, Y12
-	VFMADD213PS  expNums<>+2080(SB), Y10, Y12
-	VFMADD213PS  expNums<>+2112(SB), Y10, Y12
+	VBROADCASTSS expNums<>+2208(SB), Y12
+	VFMADD213PS  expNums<>+2240(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2272(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2304(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2336(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2368(SB), Y10, Y12
 	VFMADD213PS  expNums<>+352(SB), Y10, Y12
 	VCVTPS2DQ    Y11, Y10
 	VPSRAD       $0x01, Y10, Y11
@@ -5375,16 +5266,16 @@ turned9:
 	VMOVUPS      (CX)(R9*4), Y10
 	VSUBPS       Y0, Y10, Y10
 	VMULPS       expNums<>+64(SB), Y10, Y10
-	VBROADCASTSS expNums<>+1920(SB), Y11
+	VBROADCASTSS expNums<>+2176(SB), Y11
 	VMAXPS       Y10, Y11, Y10
 	VROUNDPS     $0x09, Y10, Y11
 	VSUBPS       Y11, Y10, Y10
-	VBROADCASTSS expNums<>+1952(SB), Y12
-	VFMADD213PS  expNums<>+1984(SB), Y10, Y12
-	VFMADD213PS  expNums<>+2016(SB), Y10, Y12
-	VFMADD213PS  expNums<>+2048(SB), Y10, Y12
-	VFMADD213PS  expNums<>+2080(SB), Y10, Y12
-	VFMADD213PS  expNums<>+2112(SB), Y10, Y12
+	VBROADCASTSS expNums<>+2208(SB), Y12
+	VFMADD213PS  expNums<>+2240(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2272(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2304(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2336(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2368(SB), Y10, Y12
 	VFMADD213PS  expNums<>+352(SB), Y10, Y12
 	VCVTPS2DQ    Y11, Y10
 	VPSRAD       $0x01, Y10, Y11
@@ -5404,16 +5295,16 @@ turned9:
 	VMOVUPS      (CX)(R9*4), Y10
 	VSUBPS       Y0, Y10, Y10
 	VMULPS       expNums<>+64(SB), Y10, Y10
-	VBROADCASTSS expNums<>+1920(SB), Y11
+	VBROADCASTSS expNums<>+2176(SB), Y11
 	VMAXPS       Y10, Y11, Y10
 	VROUNDPS     $0x09, Y10, Y11
 	VSUBPS       Y11, Y10, Y10
-	VBROADCASTSS expNums<>+1952(SB), Y12
-	VFMADD213PS  expNums<>+1984(SB), Y10, Y12
-	VFMADD213PS  expNums<>+2016(SB), Y10, Y12
-	VFMADD213PS  expNums<>+2048(SB), Y10, Y12
-	VFMADD213PS  expNums<>+2080(SB), Y10, Y12
-	VFMADD213PS  expNums<>+2112(SB), Y10, Y12
+	VBROADCASTSS expNums<>+2208(SB), Y12
+	VFMADD213PS  expNums<>+2240(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2272(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2304(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2336(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2368(SB), Y10, Y12
 	VFMADD213PS  expNums<>+352(SB), Y10, Y12
 	VCVTPS2DQ    Y11, Y10
 	VPSRAD       $0x01, Y10, Y11
@@ -5433,16 +5324,16 @@ turned9:
 	VMOVUPS      (CX)(R9*4), Y10
 	VSUBPS       Y0, Y10, Y10
 	VMULPS       expNums<>+64(SB), Y10, Y10
-	VBROADCASTSS expNums<>+1920(SB), Y11
+	VBROADCASTSS expNums<>+2176(SB), Y11
 	VMAXPS       Y10, Y11, Y10
 	VROUNDPS     $0x09, Y10, Y11
 	VSUBPS       Y11, Y10, Y10
-	VBROADCASTSS expNums<>+1952(SB), Y12
-	VFMADD213PS  expNums<>+1984(SB), Y10, Y12
-	VFMADD213PS  expNums<>+2016(SB), Y10, Y12
-	VFMADD213PS  expNums<>+2048(SB), Y10, Y12
-	VFMADD213PS  expNums<>+2080(SB), Y10, Y12
-	VFMADD213PS  expNums<>+2112(SB), Y10, Y12
+	VBROADCASTSS expNums<>+2208(SB), Y12
+	VFMADD213PS  expNums<>+2240(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2272(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2304(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2336(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2368(SB), Y10, Y12
 	VFMADD213PS  expNums<>+352(SB), Y10, Y12
 	VCVTPS2DQ    Y11, Y10
 	VPSRAD       $0x01, Y10, Y11
@@ -5462,16 +5353,16 @@ turned9:
 	VMOVUPS      (CX)(R9*4), Y10
 	VSUBPS       Y0, Y10, Y10
 	VMULPS       expNums<>+64(SB), Y10, Y10
-	VBROADCASTSS expNums<>+1920(SB), Y11
+	VBROADCASTSS expNums<>+2176(SB), Y11
 	VMAXPS       Y10, Y11, Y10
 	VROUNDPS     $0x09, Y10, Y11
 	VSUBPS       Y11, Y10, Y10
-	VBROADCASTSS expNums<>+1952(SB), Y12
-	VFMADD213PS  expNums<>+1984(SB), Y10, Y12
-	VFMADD213PS  expNums<>+2016(SB), Y10, Y12
-	VFMADD213PS  expNums<>+2048(SB), Y10, Y12
-	VFMADD213PS  expNums<>+2080(SB), Y10, Y12
-	VFMADD213PS  expNums<>+2112(SB), Y10, Y12
+	VBROADCASTSS expNums<>+2208(SB), Y12
+	VFMADD213PS  expNums<>+2240(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2272(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2304(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2336(SB), Y10, Y12
+	VFMADD213PS  expNums<>+2368(SB), Y10, Y12
 	VFMADD213PS  expNums<>+352(SB), Y10, Y12
 	VCVTPS2DQ    Y11, Y10
 	VPSRAD       $0x01, Y10, Y11
@@ -5497,16 +5388,16 @@ short11:
 	VMASKMOVPS   (CX)(R9*4), Y10, Y11
 	VSUBPS       Y0, Y11, Y11
 	VMULPS       expNums<>+64(SB), Y11, Y11
-	VBROADCASTSS expNums<>+1920(SB), Y12
+	VBROADCASTSS expNums<>+2176(SB), Y12
 	VMAXPS       Y11, Y12, Y11
 	VROUNDPS     $0x09, Y11, Y12
 	VSUBPS       Y12, Y11, Y11
-	VBROADCASTSS expNums<>+1952(SB), Y13
-	VFMADD213PS  expNums<>+1984(SB), Y11, Y13
-	VFMADD213PS  expNums<>+2016(SB), Y11, Y13
-	VFMADD213PS  expNums<>+2048(SB), Y11, Y13
-	VFMADD213PS  expNums<>+2080(SB), Y11, Y13
-	VFMADD213PS  expNums<>+2112(SB), Y11, Y13
+	VBROADCASTSS expNums<>+2208(SB), Y13
+	VFMADD213PS  expNums<>+2240(SB), Y11, Y13
+	VFMADD213PS  expNums<>+2272(SB), Y11, Y13
+	VFMADD213PS  expNums<>+2304(SB), Y11, Y13
+	VFMADD213PS  expNums<>+2336(SB), Y11, Y13
+	VFMADD213PS  expNums<>+2368(SB), Y11, Y13
 	VFMADD213PS  expNums<>+352(SB), Y11, Y13
 	VCVTPS2DQ    Y12, Y11
 	VPSRAD       $0x01, Y11, Y12
@@ -5532,16 +5423,16 @@ short12:
 	VMASKMOVPS   (CX)(R9*4), Y10, Y11
 	VSUBPS       Y0, Y11, Y11
 	VMULPS       expNums<>+64(SB), Y11, Y11
-	VBROADCASTSS expNums<>+1920(SB), Y12
+	VBROADCASTSS expNums<>+2176(SB), Y12
 	VMAXPS       Y11, Y12, Y11
 	VROUNDPS     $0x09, Y11, Y12
 	VSUBPS       Y12, Y11, Y11
-	VBROADCASTSS expNums<>+1952(SB), Y13
-	VFMADD213PS  expNums<>+1984(SB), Y11, Y13
-	VFMADD213PS  expNums<>+2016(SB), Y11, Y13
-	VFMADD213PS  expNums<>+2048(SB), Y11, Y13
-	VFMADD213PS  expNums<>+2080(SB), Y11, Y13
-	VFMADD213PS  expNums<>+2112(SB), Y11, Y13
+	VBROADCASTSS expNums<>+2208(SB), Y13
+	VFMADD213PS  expNums<>+2240(SB), Y11, Y13
+	VFMADD213PS  expNums<>+2272(SB), Y11, Y13
+	VFMADD213PS  expNums<>+2304(SB), Y11, Y13
+	VFMADD213PS  expNums<>+2336(SB), Y11, Y13
+	VFMADD213PS  expNums<>+2368(SB), Y11, Y13
 	VFMADD213PS  expNums<>+352(SB), Y11, Y13
 	VCVTPS2DQ    Y12, Y11
 	VPSRAD       $0x01, Y11, Y12
@@ -5567,16 +5458,16 @@ short13:
 	VMASKMOVPS   (CX)(R9*4), Y10, Y11
 	VSUBPS       Y0, Y11, Y11
 	VMULPS       expNums<>+64(SB), Y11, Y11
-	VBROADCASTSS expNums<>+1920(SB), Y12
+	VBROADCASTSS expNums<>+2176(SB), Y12
 	VMAXPS       Y11, Y12, Y11
 	VROUNDPS     $0x09, Y11, Y12
 	VSUBPS       Y12, Y11, Y11
-	VBROADCASTSS expNums<>+1952(SB), Y13
-	VFMADD213PS  expNums<>+1984(SB), Y11, Y13
-	VFMADD213PS  expNums<>+2016(SB), Y11, Y13
-	VFMADD213PS  expNums<>+2048(SB), Y11, Y13
-	VFMADD213PS  expNums<>+2080(SB), Y11, Y13
-	VFMADD213PS  expNums<>+2112(SB), Y11, Y13
+	VBROADCASTSS expNums<>+2208(SB), Y13
+	VFMADD213PS  expNums<>+2240(SB), Y11, Y13
+	VFMADD213PS  expNums<>+2272(SB), Y11, Y13
+	VFMADD213PS  expNums<>+2304(SB), Y11, Y13
+	VFMADD213PS  expNums<>+2336(SB), Y11, Y13
+	VFMADD213PS  expNums<>+2368(SB), Y11, Y13
 	VFMADD213PS  expNums<>+352(SB), Y11, Y13
 	VCVTPS2DQ    Y12, Y11
 	VPSRAD       $0x01, Y11, Y12
@@ -5602,16 +5493,16 @@ short14:
 	VMASKMOVPS   (CX)(R9*4), Y10, Y11
 	VSUBPS       Y0, Y11, Y11
 	VMULPS       expNums<>+64(SB), Y11, Y11
-	VBROADCASTSS expNums<>+1920(SB), Y12
+	VBROADCASTSS expNums<>+2176(SB), Y12
 	VMAXPS       Y11, Y12, Y11
 	VROUNDPS     $0x09, Y11, Y12
 	VSUBPS       Y12, Y11, Y11
-	VBROADCASTSS expNums<>+1952(SB), Y13
-	VFMADD213PS  expNums<>+1984(SB), Y11, Y13
-	VFMADD213PS  expNums<>+2016(SB), Y11, Y13
-	VFMADD213PS  expNums<>+2048(SB), Y11, Y13
-	VFMADD213PS  expNums<>+2080(SB), Y11, Y13
-	VFMADD213PS  expNums<>+2112(SB), Y11, Y13
+	VBROADCASTSS expNums<>+2208(SB), Y13
+	VFMADD213PS  expNums<>+2240(SB), Y11, Y13
+	VFMADD213PS  expNums<>+2272(SB), Y11, Y13
+	VFMADD213PS  expNums<>+2304(SB), Y11, Y13
+	VFMADD213PS  expNums<>+2336(SB), Y11, Y13
+	VFMADD213PS  expNums<>+2368(SB), Y11, Y13
 	VFMADD213PS  expNums<>+352(SB), Y11, Y13
 	VCVTPS2DQ    Y12, Y11
 	VPSRAD       $0x01, Y11, Y12
@@ -5637,16 +5528,16 @@ short15:
 	VMASKMOVPS   (CX)(R9*4), Y10, Y11
 	VSUBPS       Y0, Y11, Y11
 	VMULPS       expNums<>+64(SB), Y11, Y11
-	VBROADCASTSS expNums<>+1920(SB), Y12
+	VBROADCASTSS expNums<>+2176(SB), Y12
 	VMAXPS       Y11, Y12, Y11
 	VROUNDPS     $0x09, Y11, Y12
 	VSUBPS       Y12, Y11, Y11
-	VBROADCASTSS expNums<>+1952(SB), Y13
-	VFMADD213PS  expNums<>+1984(SB), Y11, Y13
-	VFMADD213PS  expNums<>+2016(SB), Y11, Y13
-	VFMADD213PS  expNums<>+2048(SB), Y11, Y13
-	VFMADD213PS  expNums<>+2080(SB), Y11, Y13
-	VFMADD213PS  expNums<>+2112(SB), Y11, Y13
+	VBROADCASTSS expNums<>+2208(SB), Y13
+	VFMADD213PS  expNums<>+2240(SB), Y11, Y13
+	VFMADD213PS  expNums<>+2272(SB), Y11, Y13
+	VFMADD213PS  expNums<>+2304(SB), Y11, Y13
+	VFMADD213PS  expNums<>+2336(SB), Y11, Y13
+	VFMADD213PS  expNums<>+2368(SB), Y11, Y13
 	VFMADD213PS  expNums<>+352(SB), Y11, Y13
 	VCVTPS2DQ    Y12, Y11
 	VPSRAD       $0x01, Y11, Y12
@@ -5672,16 +5563,16 @@ short16:
 	VMASKMOVPS   (CX)(R9*4), Y10, Y11
 	VSUBPS       Y0, Y11, Y11
 	VMULPS       expNums<>+64(SB), Y11, Y11
-	VBROADCASTSS expNums<>+1920(SB), Y12
+	VBROADCASTSS expNums<>+2176(SB), Y12
 	VMAXPS       Y11, Y12, Y11
 	VROUNDPS     $0x09, Y11, Y12
 	VSUBPS       Y12, Y11, Y11
-	VBROADCASTSS expNums<>+1952(SB), Y13
-	VFMADD213PS  expNums<>+1984(SB), Y11, Y13
-	VFMADD213PS  expNums<>+2016(SB), Y11, Y13
-	VFMADD213PS  expNums<>+2048(SB), Y11, Y13
-	VFMADD213PS  expNums<>+2080(SB), Y11, Y13
-	VFMADD213PS  expNums<>+2112(SB), Y11, Y13
+	VBROADCASTSS expNums<>+2208(SB), Y13
+	VFMADD213PS  expNums<>+2240(SB), Y11, Y13
+	VFMADD213PS  expNums<>+2272(SB), Y11, Y13
+	VFMADD213PS  expNums<>+2304(SB), Y11, Y13
+	VFMADD213PS  expNums<>+2336(SB), Y11, Y13
+	VFMADD213PS  expNums<>+2368(SB), Y11, Y13
 	VFMADD213PS  expNums<>+352(SB), Y11, Y13
 	VCVTPS2DQ    Y12, Y11
 	VPSRAD       $0x01, Y11, Y12
@@ -5707,16 +5598,16 @@ short17:
 	VMASKMOVPS   (CX)(R9*4), Y10, Y11
 	VSUBPS       Y0, Y11, Y11
 	VMULPS       expNums<>+64(SB), Y11, Y11
-	VBROADCASTSS expNums<>+1920(SB), Y12
+	VBROADCASTSS expNums<>+2176(SB), Y12
 	VMAXPS       Y11, Y12, Y11
 	VROUNDPS     $0x09, Y11, Y12
 	VSUBPS       Y12, Y11, Y11
-	VBROADCASTSS expNums<>+1952(SB), Y13
-	VFMADD213PS  expNums<>+1984(SB), Y11, Y13
-	VFMADD213PS  expNums<>+2016(SB), Y11, Y13
-	VFMADD213PS  expNums<>+2048(SB), Y11, Y13
-	VFMADD213PS  expNums<>+2080(SB), Y11, Y13
-	VFMADD213PS  expNums<>+2112(SB), Y11, Y13
+	VBROADCASTSS expNums<>+2208(SB), Y13
+	VFMADD213PS  expNums<>+2240(SB), Y11, Y13
+	VFMADD213PS  expNums<>+2272(SB), Y11, Y13
+	VFMADD213PS  expNums<>+2304(SB), Y11, Y13
+	VFMADD213PS  expNums<>+2336(SB), Y11, Y13
+	VFMADD213PS  expNums<>+2368(SB), Y11, Y13
 	VFMADD213PS  expNums<>+352(SB), Y11, Y13
 	VCVTPS2DQ    Y12, Y11
 	VPSRAD       $0x01, Y11, Y12
@@ -5742,16 +5633,16 @@ short18:
 	VMASKMOVPS   (CX)(R9*4), Y10, Y11
 	VSUBPS       Y0, Y11, Y11
 	VMULPS       expNums<>+64(SB), Y11, Y11
-	VBROADCASTSS expNums<>+1920(SB), Y12
+	VBROADCASTSS expNums<>+2176(SB), Y12
 	VMAXPS       Y11, Y12, Y11
 	VROUNDPS     $0x09, Y11, Y12
 	VSUBPS       Y12, Y11, Y11
-	VBROADCASTSS expNums<>+1952(SB), Y13
-	VFMADD213PS  expNums<>+1984(SB), Y11, Y13
-	VFMADD213PS  expNums<>+2016(SB), Y11, Y13
-	VFMADD213PS  expNums<>+2048(SB), Y11, Y13
-	VFMADD213PS  expNums<>+2080(SB), Y11, Y13
-	VFMADD213PS  expNums<>+2112(SB), Y11, Y13
+	VBROADCASTSS expNums<>+2208(SB), Y13
+	VFMADD213PS  expNums<>+2240(SB), Y11, Y13
+	VFMADD213PS  expNums<>+2272(SB), Y11, Y13
+	VFMADD213PS  expNums<>+2304(SB), Y11, Y13
+	VFMADD213PS  expNums<>+2336(SB), Y11, Y13
+	VFMADD213PS  expNums<>+2368(SB), Y11, Y13
 	VFMADD213PS  expNums<>+352(SB), Y11, Y13
 	VCVTPS2DQ    Y12, Y11
 	VPSRAD       $0x01, Y11, Y12
@@ -5852,7 +5743,7 @@ TEXT ·swishF16AVX2(SB), NOSPLIT|NOFRAME, $0-36
 	VBROADCASTSS scale+24(FP), Y0
 	VBROADCASTSS low+28(FP), Y1
 	VBROADCASTSS high+32(FP), Y2
-	VBROADCASTSS expNums<>+512(SB), Y2
+	VBROADCASTSS expNums<>+480(SB), Y2
 	VMULPS       Y2, Y0, Y0
 	SUBQ         $+16, BX
 	JLT          turned2
@@ -5876,10 +5767,10 @@ turn1:
 	VMAXPS       Y3, Y1, Y6
 	VMULPS       Y0, Y2, Y3
 	VMULPS       Y0, Y6, Y7
-	VBROADCASTSS expNums<>+544(SB), Y4
-	VBROADCASTSS expNums<>+544(SB), Y8
-	VBROADCASTSS expNums<>+576(SB), Y5
-	VBROADCASTSS expNums<>+576(SB), Y9
+	VBROADCASTSS expNums<>+672(SB), Y4
+	VBROADCASTSS expNums<>+672(SB), Y8
+	VBROADCASTSS expNums<>+704(SB), Y5
+	VBROADCASTSS expNums<>+704(SB), Y9
 	VMINPS       Y3, Y5, Y3
 	VMINPS       Y7, Y9, Y5
 	VMAXPS       Y3, Y4, Y3
@@ -5888,24 +5779,24 @@ turn1:
 	VROUNDPS     $0x09, Y5, Y7
 	VSUBPS       Y4, Y3, Y3
 	VSUBPS       Y7, Y5, Y8
-	VBROADCASTSS expNums<>+608(SB), Y5
-	VBROADCASTSS expNums<>+608(SB), Y9
-	VFMADD213PS  expNums<>+640(SB), Y3, Y5
-	VFMADD213PS  expNums<>+640(SB), Y8, Y9
-	VFMADD213PS  expNums<>+672(SB), Y3, Y5
-	VFMADD213PS  expNums<>+672(SB), Y8, Y9
-	VFMADD213PS  expNums<>+704(SB), Y3, Y5
-	VFMADD213PS  expNums<>+704(SB), Y8, Y9
-	VFMADD213PS  expNums<>+736(SB), Y3, Y5
-	VFMADD213PS  expNums<>+736(SB), Y8, Y9
+	VBROADCASTSS expNums<>+736(SB), Y5
+	VBROADCASTSS expNums<>+736(SB), Y9
+	VFMADD213PS  expNums<>+768(SB), Y3, Y5
+	VFMADD213PS  expNums<>+768(SB), Y8, Y9
+	VFMADD213PS  expNums<>+800(SB), Y3, Y5
+	VFMADD213PS  expNums<>+800(SB), Y8, Y9
+	VFMADD213PS  expNums<>+832(SB), Y3, Y5
+	VFMADD213PS  expNums<>+832(SB), Y8, Y9
+	VFMADD213PS  expNums<>+864(SB), Y3, Y5
+	VFMADD213PS  expNums<>+864(SB), Y8, Y9
 	VCVTPS2DQ    Y4, Y3
 	VCVTPS2DQ    Y7, Y4
 	VPSLLD       $0x17, Y3, Y3
 	VPSLLD       $0x17, Y4, Y4
 	VPADDD       Y3, Y5, Y3
 	VPADDD       Y4, Y9, Y5
-	VBROADCASTSS expNums<>+768(SB), Y4
-	VBROADCASTSS expNums<>+768(SB), Y7
+	VBROADCASTSS expNums<>+896(SB), Y4
+	VBROADCASTSS expNums<>+896(SB), Y7
 	VFMADD213PS  expNums<>+352(SB), Y4, Y3
 	VFMADD213PS  expNums<>+352(SB), Y7, Y5
 	VBROADCASTSS expNums<>+352(SB), Y4
@@ -5929,21 +5820,21 @@ turn3:
 	VCVTPH2PS    (CX)(DX*2), Y2
 	VMAXPS       Y2, Y1, Y2
 	VMULPS       Y0, Y2, Y3
-	VBROADCASTSS expNums<>+544(SB), Y4
-	VBROADCASTSS expNums<>+576(SB), Y5
+	VBROADCASTSS expNums<>+672(SB), Y4
+	VBROADCASTSS expNums<>+704(SB), Y5
 	VMINPS       Y3, Y5, Y3
 	VMAXPS       Y3, Y4, Y3
 	VROUNDPS     $0x09, Y3, Y4
 	VSUBPS       Y4, Y3, Y3
-	VBROADCASTSS expNums<>+608(SB), Y5
-	VFMADD213PS  expNums<>+640(SB), Y3, Y5
-	VFMADD213PS  expNums<>+672(SB), Y3, Y5
-	VFMADD213PS  expNums<>+704(SB), Y3, Y5
-	VFMADD213PS  expNums<>+736(SB), Y3, Y5
+	VBROADCASTSS expNums<>+736(SB), Y5
+	VFMADD213PS  expNums<>+768(SB), Y3, Y5
+	VFMADD213PS  expNums<>+800(SB), Y3, Y5
+	VFMADD213PS  expNums<>+832(SB), Y3, Y5
+	VFMADD213PS  expNums<>+864(SB), Y3, Y5
 	VCVTPS2DQ    Y4, Y3
 	VPSLLD       $0x17, Y3, Y3
 	VPADDD       Y3, Y5, Y3
-	VBROADCASTSS expNums<>+768(SB), Y4
+	VBROADCASTSS expNums<>+896(SB), Y4
 	VFMADD213PS  expNums<>+352(SB), Y4, Y3
 	VBROADCASTSS expNums<>+352(SB), Y4
 	VDIVPS       Y3, Y4, Y3
@@ -5993,21 +5884,21 @@ piece8:
 	VCVTPH2PS    X2, Y2
 	VMAXPS       Y2, Y1, Y1
 	VMULPS       Y0, Y1, Y0
-	VBROADCASTSS expNums<>+544(SB), Y2
-	VBROADCASTSS expNums<>+576(SB), Y3
+	VBROADCASTSS expNums<>+672(SB), Y2
+	VBROADCASTSS expNums<>+704(SB), Y3
 	VMINPS       Y0, Y3, Y0
 	VMAXPS       Y0, Y2, Y0
 	VROUNDPS     $0x09, Y0, Y2
 	VSUBPS       Y2, Y0, Y0
-	VBROADCASTSS expNums<>+608(SB), Y3
-	VFMADD213PS  expNums<>+640(SB), Y0, Y3
-	VFMADD213PS  expNums<>+672(SB), Y0, Y3
-	VFMADD213PS  expNums<>+704(SB), Y0, Y3
-	VFMADD213PS  expNums<>+736(SB), Y0, Y3
+	VBROADCASTSS expNums<>+736(SB), Y3
+	VFMADD213PS  expNums<>+768(SB), Y0, Y3
+	VFMADD213PS  expNums<>+800(SB), Y0, Y3
+	VFMADD213PS  expNums<>+832(SB), Y0, Y3
+	VFMADD213PS  expNums<>+864(SB), Y0, Y3
 	VCVTPS2DQ    Y2, Y0
 	VPSLLD       $0x17, Y0, Y0
 	VPADDD       Y0, Y3, Y0
-	VBROADCASTSS expNums<>+768(SB), Y2
+	VBROADCASTSS expNums<>+896(SB), Y2
 	VFMADD213PS  expNums<>+352(SB), Y2, Y0
 	VBROADCASTSS expNums<>+352(SB), Y2
 	VDIVPS       Y0, Y2, Y0
@@ -6052,8 +5943,8 @@ TEXT ·swigluF16AVX2(SB), NOSPLIT|NOFRAME, $0-32
 	MOVQ         b+16(FP), DX
 	MOVQ         n+24(FP), SI
 	XORQ         BX, BX
-	VBROADCASTSS expNums<>+512(SB), Y0
-	VBROADCASTSS expNums<>+1184(SB), Y1
+	VBROADCASTSS expNums<>+480(SB), Y0
+	VBROADCASTSS expNums<>+1344(SB), Y1
 	SUBQ         $+16, SI
 	JLT          turned2
 
@@ -6077,10 +5968,10 @@ turn1:
 	VMAXPS       Y3, Y1, Y6
 	VMULPS       Y0, Y2, Y3
 	VMULPS       Y0, Y6, Y7
-	VBROADCASTSS expNums<>+544(SB), Y4
-	VBROADCASTSS expNums<>+544(SB), Y8
-	VBROADCASTSS expNums<>+576(SB), Y5
-	VBROADCASTSS expNums<>+576(SB), Y9
+	VBROADCASTSS expNums<>+672(SB), Y4
+	VBROADCASTSS expNums<>+672(SB), Y8
+	VBROADCASTSS expNums<>+704(SB), Y5
+	VBROADCASTSS expNums<>+704(SB), Y9
 	VMINPS       Y3, Y5, Y3
 	VMINPS       Y7, Y9, Y5
 	VMAXPS       Y3, Y4, Y3
@@ -6089,24 +5980,24 @@ turn1:
 	VROUNDPS     $0x09, Y5, Y7
 	VSUBPS       Y4, Y3, Y3
 	VSUBPS       Y7, Y5, Y8
-	VBROADCASTSS expNums<>+608(SB), Y5
-	VBROADCASTSS expNums<>+608(SB), Y9
-	VFMADD213PS  expNums<>+640(SB), Y3, Y5
-	VFMADD213PS  expNums<>+640(SB), Y8, Y9
-	VFMADD213PS  expNums<>+672(SB), Y3, Y5
-	VFMADD213PS  expNums<>+672(SB), Y8, Y9
-	VFMADD213PS  expNums<>+704(SB), Y3, Y5
-	VFMADD213PS  expNums<>+704(SB), Y8, Y9
-	VFMADD213PS  expNums<>+736(SB), Y3, Y5
-	VFMADD213PS  expNums<>+736(SB), Y8, Y9
+	VBROADCASTSS expNums<>+736(SB), Y5
+	VBROADCASTSS expNums<>+736(SB), Y9
+	VFMADD213PS  expNums<>+768(SB), Y3, Y5
+	VFMADD213PS  expNums<>+768(SB), Y8, Y9
+	VFMADD213PS  expNums<>+800(SB), Y3, Y5
+	VFMADD213PS  expNums<>+800(SB), Y8, Y9
+	VFMADD213PS  expNums<>+832(SB), Y3, Y5
+	VFMADD213PS  expNums<>+832(SB), Y8, Y9
+	VFMADD213PS  expNums<>+864(SB), Y3, Y5
+	VFMADD213PS  expNums<>+864(SB), Y8, Y9
 	VCVTPS2DQ    Y4, Y3
 	VCVTPS2DQ    Y7, Y4
 	VPSLLD       $0x17, Y3, Y3
 	VPSLLD       $0x17, Y4, Y4
 	VPADDD       Y3, Y5, Y3
 	VPADDD       Y4, Y9, Y5
-	VBROADCASTSS expNums<>+768(SB), Y4
-	VBROADCASTSS expNums<>+768(SB), Y7
+	VBROADCASTSS expNums<>+896(SB), Y4
+	VBROADCASTSS expNums<>+896(SB), Y7
 	VFMADD213PS  expNums<>+352(SB), Y4, Y3
 	VFMADD213PS  expNums<>+352(SB), Y7, Y5
 	VBROADCASTSS expNums<>+352(SB), Y4
@@ -6134,21 +6025,21 @@ turn3:
 	VCVTPH2PS    (CX)(BX*2), Y2
 	VMAXPS       Y2, Y1, Y2
 	VMULPS       Y0, Y2, Y3
-	VBROADCASTSS expNums<>+544(SB), Y4
-	VBROADCASTSS expNums<>+576(SB), Y5
+	VBROADCASTSS expNums<>+672(SB), Y4
+	VBROADCASTSS expNums<>+704(SB), Y5
 	VMINPS       Y3, Y5, Y3
 	VMAXPS       Y3, Y4, Y3
 	VROUNDPS     $0x09, Y3, Y4
 	VSUBPS       Y4, Y3, Y3
-	VBROADCASTSS expNums<>+608(SB), Y5
-	VFMADD213PS  expNums<>+640(SB), Y3, Y5
-	VFMADD213PS  expNums<>+672(SB), Y3, Y5
-	VFMADD213PS  expNums<>+704(SB), Y3, Y5
-	VFMADD213PS  expNums<>+736(SB), Y3, Y5
+	VBROADCASTSS expNums<>+736(SB), Y5
+	VFMADD213PS  expNums<>+768(SB), Y3, Y5
+	VFMADD213PS  expNums<>+800(SB), Y3, Y5
+	VFMADD213PS  expNums<>+832(SB), Y3, Y5
+	VFMADD213PS  expNums<>+864(SB), Y3, Y5
 	VCVTPS2DQ    Y4, Y3
 	VPSLLD       $0x17, Y3, Y3
 	VPADDD       Y3, Y5, Y3
-	VBROADCASTSS expNums<>+768(SB), Y4
+	VBROADCASTSS expNums<>+896(SB), Y4
 	VFMADD213PS  expNums<>+352(SB), Y4, Y3
 	VBROADCASTSS expNums<>+352(SB), Y4
 	VDIVPS       Y3, Y4, Y3
@@ -6200,21 +6091,21 @@ piece8:
 	VCVTPH2PS    X2, Y2
 	VMAXPS       Y2, Y1, Y1
 	VMULPS       Y0, Y1, Y0
-	VBROADCASTSS expNums<>+544(SB), Y2
-	VBROADCASTSS expNums<>+576(SB), Y3
+	VBROADCASTSS expNums<>+672(SB), Y2
+	VBROADCASTSS expNums<>+704(SB), Y3
 	VMINPS       Y0, Y3, Y0
 	VMAXPS       Y0, Y2, Y0
 	VROUNDPS     $0x09, Y0, Y2
 	VSUBPS       Y2, Y0, Y0
-	VBROADCASTSS expNums<>+608(SB), Y3
-	VFMADD213PS  expNums<>+640(SB), Y0, Y3
-	VFMADD213PS  expNums<>+672(SB), Y0, Y3
-	VFMADD213PS  expNums<>+704(SB), Y0, Y3
-	VFMADD213PS  expNums<>+736(SB), Y0, Y3
+	VBROADCASTSS expNums<>+736(SB), Y3
+	VFMADD213PS  expNums<>+768(SB), Y0, Y3
+	VFMADD213PS  expNums<>+800(SB), Y0, Y3
+	VFMADD213PS  expNums<>+832(SB), Y0, Y3
+	VFMADD213PS  expNums<>+864(SB), Y0, Y3
 	VCVTPS2DQ    Y2, Y0
 	VPSLLD       $0x17, Y0, Y0
 	VPADDD       Y0, Y3, Y0
-	VBROADCASTSS expNums<>+768(SB), Y2
+	VBROADCASTSS expNums<>+896(SB), Y2
 	VFMADD213PS  expNums<>+352(SB), Y2, Y0
 	VBROADCASTSS expNums<>+352(SB), Y2
 	VDIVPS       Y0, Y2, Y0
@@ -6291,8 +6182,8 @@ TEXT ·swigluGradF16AVX2(SB), NOSPLIT|NOFRAME, $0-48
 	MOVQ         up+32(FP), SI
 	MOVQ         n+40(FP), R8
 	XORQ         DI, DI
-	VBROADCASTSS expNums<>+384(SB), Y0
-	VBROADCASTSS expNums<>+416(SB), Y1
+	VBROADCASTSS expNums<>+416(SB), Y0
+	VBROADCASTSS expNums<>+448(SB), Y1
 	VBROADCASTSS expNums<>+352(SB), Y2
 	SUBQ         $+8, R8
 	JLT          turned2
@@ -6301,7 +6192,7 @@ turn1:
 	VCVTPH2PS    (BX)(DI*2), Y3
 	VMAXPS       Y3, Y0, Y3
 	VMINPS       Y3, Y1, Y4
-	VORPS        expNums<>+448(SB), Y4, Y5
+	VORPS        expNums<>+1184(SB), Y4, Y5
 	VBROADCASTSS expNums<>+64(SB), Y6
 	VFMADD213PS  expNums<>+96(SB), Y5, Y6
 	VSUBPS       expNums<>+96(SB), Y6, Y6
@@ -6383,7 +6274,7 @@ piece6:
 	VCVTPH2PS    X3, Y3
 	VMAXPS       Y3, Y0, Y0
 	VMINPS       Y0, Y1, Y1
-	VORPS        expNums<>+448(SB), Y1, Y3
+	VORPS        expNums<>+1184(SB), Y1, Y3
 	VBROADCASTSS expNums<>+64(SB), Y4
 	VFMADD213PS  expNums<>+96(SB), Y3, Y4
 	VSUBPS       expNums<>+96(SB), Y4, Y4
@@ -6558,16 +6449,16 @@ turn1:
 	VCVTPH2PS    (CX)(DX*2), Y9
 	VSUBPS       Y0, Y9, Y9
 	VMULPS       expNums<>+64(SB), Y9, Y9
-	VBROADCASTSS expNums<>+1920(SB), Y10
+	VBROADCASTSS expNums<>+2176(SB), Y10
 	VMAXPS       Y9, Y10, Y9
 	VROUNDPS     $0x09, Y9, Y10
 	VSUBPS       Y10, Y9, Y9
-	VBROADCASTSS expNums<>+1952(SB), Y11
-	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VBROADCASTSS expNums<>+2208(SB), Y11
+	VFMADD213PS  expNums<>+2240(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2272(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2304(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2336(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2368(SB), Y9, Y11
 	VFMADD213PS  expNums<>+352(SB), Y9, Y11
 	VCVTPS2DQ    Y10, Y9
 	VPSRAD       $0x01, Y9, Y10
@@ -6583,16 +6474,16 @@ turn1:
 	VCVTPH2PS    16(CX)(DX*2), Y9
 	VSUBPS       Y0, Y9, Y9
 	VMULPS       expNums<>+64(SB), Y9, Y9
-	VBROADCASTSS expNums<>+1920(SB), Y10
+	VBROADCASTSS expNums<>+2176(SB), Y10
 	VMAXPS       Y9, Y10, Y9
 	VROUNDPS     $0x09, Y9, Y10
 	VSUBPS       Y10, Y9, Y9
-	VBROADCASTSS expNums<>+1952(SB), Y11
-	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VBROADCASTSS expNums<>+2208(SB), Y11
+	VFMADD213PS  expNums<>+2240(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2272(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2304(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2336(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2368(SB), Y9, Y11
 	VFMADD213PS  expNums<>+352(SB), Y9, Y11
 	VCVTPS2DQ    Y10, Y9
 	VPSRAD       $0x01, Y9, Y10
@@ -6608,16 +6499,16 @@ turn1:
 	VCVTPH2PS    32(CX)(DX*2), Y9
 	VSUBPS       Y0, Y9, Y9
 	VMULPS       expNums<>+64(SB), Y9, Y9
-	VBROADCASTSS expNums<>+1920(SB), Y10
+	VBROADCASTSS expNums<>+2176(SB), Y10
 	VMAXPS       Y9, Y10, Y9
 	VROUNDPS     $0x09, Y9, Y10
 	VSUBPS       Y10, Y9, Y9
-	VBROADCASTSS expNums<>+1952(SB), Y11
-	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VBROADCASTSS expNums<>+2208(SB), Y11
+	VFMADD213PS  expNums<>+2240(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2272(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2304(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2336(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2368(SB), Y9, Y11
 	VFMADD213PS  expNums<>+352(SB), Y9, Y11
 	VCVTPS2DQ    Y10, Y9
 	VPSRAD       $0x01, Y9, Y10
@@ -6633,16 +6524,16 @@ turn1:
 	VCVTPH2PS    48(CX)(DX*2), Y9
 	VSUBPS       Y0, Y9, Y9
 	VMULPS       expNums<>+64(SB), Y9, Y9
-	VBROADCASTSS expNums<>+1920(SB), Y10
+	VBROADCASTSS expNums<>+2176(SB), Y10
 	VMAXPS       Y9, Y10, Y9
 	VROUNDPS     $0x09, Y9, Y10
 	VSUBPS       Y10, Y9, Y9
-	VBROADCASTSS expNums<>+1952(SB), Y11
-	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VBROADCASTSS expNums<>+2208(SB), Y11
+	VFMADD213PS  expNums<>+2240(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2272(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2304(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2336(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2368(SB), Y9, Y11
 	VFMADD213PS  expNums<>+352(SB), Y9, Y11
 	VCVTPS2DQ    Y10, Y9
 	VPSRAD       $0x01, Y9, Y10
@@ -6658,16 +6549,16 @@ turn1:
 	VCVTPH2PS    64(CX)(DX*2), Y9
 	VSUBPS       Y0, Y9, Y9
 	VMULPS       expNums<>+64(SB), Y9, Y9
-	VBROADCASTSS expNums<>+1920(SB), Y10
+	VBROADCASTSS expNums<>+2176(SB), Y10
 	VMAXPS       Y9, Y10, Y9
 	VROUNDPS     $0x09, Y9, Y10
 	VSUBPS       Y10, Y9, Y9
-	VBROADCASTSS expNums<>+1952(SB), Y11
-	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VBROADCASTSS expNums<>+2208(SB), Y11
+	VFMADD213PS  expNums<>+2240(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2272(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2304(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2336(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2368(SB), Y9, Y11
 	VFMADD213PS  expNums<>+352(SB), Y9, Y11
 	VCVTPS2DQ    Y10, Y9
 	VPSRAD       $0x01, Y9, Y10
@@ -6683,16 +6574,16 @@ turn1:
 	VCVTPH2PS    80(CX)(DX*2), Y9
 	VSUBPS       Y0, Y9, Y9
 	VMULPS       expNums<>+64(SB), Y9, Y9
-	VBROADCASTSS expNums<>+1920(SB), Y10
+	VBROADCASTSS expNums<>+2176(SB), Y10
 	VMAXPS       Y9, Y10, Y9
 	VROUNDPS     $0x09, Y9, Y10
 	VSUBPS       Y10, Y9, Y9
-	VBROADCASTSS expNums<>+1952(SB), Y11
-	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VBROADCASTSS expNums<>+2208(SB), Y11
+	VFMADD213PS  expNums<>+2240(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2272(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2304(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2336(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2368(SB), Y9, Y11
 	VFMADD213PS  expNums<>+352(SB), Y9, Y11
 	VCVTPS2DQ    Y10, Y9
 	VPSRAD       $0x01, Y9, Y10
@@ -6708,16 +6599,16 @@ turn1:
 	VCVTPH2PS    96(CX)(DX*2), Y9
 	VSUBPS       Y0, Y9, Y9
 	VMULPS       expNums<>+64(SB), Y9, Y9
-	VBROADCASTSS expNums<>+1920(SB), Y10
+	VBROADCASTSS expNums<>+2176(SB), Y10
 	VMAXPS       Y9, Y10, Y9
 	VROUNDPS     $0x09, Y9, Y10
 	VSUBPS       Y10, Y9, Y9
-	VBROADCASTSS expNums<>+1952(SB), Y11
-	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VBROADCASTSS expNums<>+2208(SB), Y11
+	VFMADD213PS  expNums<>+2240(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2272(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2304(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2336(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2368(SB), Y9, Y11
 	VFMADD213PS  expNums<>+352(SB), Y9, Y11
 	VCVTPS2DQ    Y10, Y9
 	VPSRAD       $0x01, Y9, Y10
@@ -6733,16 +6624,16 @@ turn1:
 	VCVTPH2PS    112(CX)(DX*2), Y9
 	VSUBPS       Y0, Y9, Y9
 	VMULPS       expNums<>+64(SB), Y9, Y9
-	VBROADCASTSS expNums<>+1920(SB), Y10
+	VBROADCASTSS expNums<>+2176(SB), Y10
 	VMAXPS       Y9, Y10, Y9
 	VROUNDPS     $0x09, Y9, Y10
 	VSUBPS       Y10, Y9, Y9
-	VBROADCASTSS expNums<>+1952(SB), Y11
-	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VBROADCASTSS expNums<>+2208(SB), Y11
+	VFMADD213PS  expNums<>+2240(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2272(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2304(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2336(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2368(SB), Y9, Y11
 	VFMADD213PS  expNums<>+352(SB), Y9, Y11
 	VCVTPS2DQ    Y10, Y9
 	VPSRAD       $0x01, Y9, Y10
@@ -6766,16 +6657,16 @@ turned2:
 	VCVTPH2PS    (CX)(DX*2), Y9
 	VSUBPS       Y0, Y9, Y9
 	VMULPS       expNums<>+64(SB), Y9, Y9
-	VBROADCASTSS expNums<>+1920(SB), Y10
+	VBROADCASTSS expNums<>+2176(SB), Y10
 	VMAXPS       Y9, Y10, Y9
 	VROUNDPS     $0x09, Y9, Y10
 	VSUBPS       Y10, Y9, Y9
-	VBROADCASTSS expNums<>+1952(SB), Y11
-	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VBROADCASTSS expNums<>+2208(SB), Y11
+	VFMADD213PS  expNums<>+2240(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2272(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2304(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2336(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2368(SB), Y9, Y11
 	VFMADD213PS  expNums<>+352(SB), Y9, Y11
 	VCVTPS2DQ    Y10, Y9
 	VPSRAD       $0x01, Y9, Y10
@@ -6795,16 +6686,16 @@ turned2:
 	VCVTPH2PS    (CX)(DX*2), Y9
 	VSUBPS       Y0, Y9, Y9
 	VMULPS       expNums<>+64(SB), Y9, Y9
-	VBROADCASTSS expNums<>+1920(SB), Y10
+	VBROADCASTSS expNums<>+2176(SB), Y10
 	VMAXPS       Y9, Y10, Y9
 	VROUNDPS     $0x09, Y9, Y10
 	VSUBPS       Y10, Y9, Y9
-	VBROADCASTSS expNums<>+1952(SB), Y11
-	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VBROADCASTSS expNums<>+2208(SB), Y11
+	VFMADD213PS  expNums<>+2240(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2272(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2304(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2336(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2368(SB), Y9, Y11
 	VFMADD213PS  expNums<>+352(SB), Y9, Y11
 	VCVTPS2DQ    Y10, Y9
 	VPSRAD       $0x01, Y9, Y10
@@ -6824,16 +6715,16 @@ turned2:
 	VCVTPH2PS    (CX)(DX*2), Y9
 	VSUBPS       Y0, Y9, Y9
 	VMULPS       expNums<>+64(SB), Y9, Y9
-	VBROADCASTSS expNums<>+1920(SB), Y10
+	VBROADCASTSS expNums<>+2176(SB), Y10
 	VMAXPS       Y9, Y10, Y9
 	VROUNDPS     $0x09, Y9, Y10
 	VSUBPS       Y10, Y9, Y9
-	VBROADCASTSS expNums<>+1952(SB), Y11
-	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VBROADCASTSS expNums<>+2208(SB), Y11
+	VFMADD213PS  expNums<>+2240(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2272(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2304(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2336(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2368(SB), Y9, Y11
 	VFMADD213PS  expNums<>+352(SB), Y9, Y11
 	VCVTPS2DQ    Y10, Y9
 	VPSRAD       $0x01, Y9, Y10
@@ -6853,16 +6744,16 @@ turned2:
 	VCVTPH2PS    (CX)(DX*2), Y9
 	VSUBPS       Y0, Y9, Y9
 	VMULPS       expNums<>+64(SB), Y9, Y9
-	VBROADCASTSS expNums<>+1920(SB), Y10
+	VBROADCASTSS expNums<>+2176(SB), Y10
 	VMAXPS       Y9, Y10, Y9
 	VROUNDPS     $0x09, Y9, Y10
 	VSUBPS       Y10, Y9, Y9
-	VBROADCASTSS expNums<>+1952(SB), Y11
-	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VBROADCASTSS expNums<>+2208(SB), Y11
+	VFMADD213PS  expNums<>+2240(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2272(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2304(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2336(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2368(SB), Y9, Y11
 	VFMADD213PS  expNums<>+352(SB), Y9, Y11
 	VCVTPS2DQ    Y10, Y9
 	VPSRAD       $0x01, Y9, Y10
@@ -6882,16 +6773,16 @@ turned2:
 	VCVTPH2PS    (CX)(DX*2), Y9
 	VSUBPS       Y0, Y9, Y9
 	VMULPS       expNums<>+64(SB), Y9, Y9
-	VBROADCASTSS expNums<>+1920(SB), Y10
+	VBROADCASTSS expNums<>+2176(SB), Y10
 	VMAXPS       Y9, Y10, Y9
 	VROUNDPS     $0x09, Y9, Y10
 	VSUBPS       Y10, Y9, Y9
-	VBROADCASTSS expNums<>+1952(SB), Y11
-	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VBROADCASTSS expNums<>+2208(SB), Y11
+	VFMADD213PS  expNums<>+2240(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2272(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2304(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2336(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2368(SB), Y9, Y11
 	VFMADD213PS  expNums<>+352(SB), Y9, Y11
 	VCVTPS2DQ    Y10, Y9
 	VPSRAD       $0x01, Y9, Y10
@@ -6911,16 +6802,16 @@ turned2:
 	VCVTPH2PS    (CX)(DX*2), Y9
 	VSUBPS       Y0, Y9, Y9
 	VMULPS       expNums<>+64(SB), Y9, Y9
-	VBROADCASTSS expNums<>+1920(SB), Y10
+	VBROADCASTSS expNums<>+2176(SB), Y10
 	VMAXPS       Y9, Y10, Y9
 	VROUNDPS     $0x09, Y9, Y10
 	VSUBPS       Y10, Y9, Y9
-	VBROADCASTSS expNums<>+1952(SB), Y11
-	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VBROADCASTSS expNums<>+2208(SB), Y11
+	VFMADD213PS  expNums<>+2240(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2272(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2304(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2336(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2368(SB), Y9, Y11
 	VFMADD213PS  expNums<>+352(SB), Y9, Y11
 	VCVTPS2DQ    Y10, Y9
 	VPSRAD       $0x01, Y9, Y10
@@ -6940,16 +6831,16 @@ turned2:
 	VCVTPH2PS    (CX)(DX*2), Y9
 	VSUBPS       Y0, Y9, Y9
 	VMULPS       expNums<>+64(SB), Y9, Y9
-	VBROADCASTSS expNums<>+1920(SB), Y10
+	VBROADCASTSS expNums<>+2176(SB), Y10
 	VMAXPS       Y9, Y10, Y9
 	VROUNDPS     $0x09, Y9, Y10
 	VSUBPS       Y10, Y9, Y9
-	VBROADCASTSS expNums<>+1952(SB), Y11
-	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VBROADCASTSS expNums<>+2208(SB), Y11
+	VFMADD213PS  expNums<>+2240(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2272(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2304(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2336(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2368(SB), Y9, Y11
 	VFMADD213PS  expNums<>+352(SB), Y9, Y11
 	VCVTPS2DQ    Y10, Y9
 	VPSRAD       $0x01, Y9, Y10
@@ -6969,16 +6860,16 @@ turned2:
 	VCVTPH2PS    (CX)(DX*2), Y9
 	VSUBPS       Y0, Y9, Y9
 	VMULPS       expNums<>+64(SB), Y9, Y9
-	VBROADCASTSS expNums<>+1920(SB), Y10
+	VBROADCASTSS expNums<>+2176(SB), Y10
 	VMAXPS       Y9, Y10, Y9
 	VROUNDPS     $0x09, Y9, Y10
 	VSUBPS       Y10, Y9, Y9
-	VBROADCASTSS expNums<>+1952(SB), Y11
-	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VBROADCASTSS expNums<>+2208(SB), Y11
+	VFMADD213PS  expNums<>+2240(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2272(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2304(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2336(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2368(SB), Y9, Y11
 	VFMADD213PS  expNums<>+352(SB), Y9, Y11
 	VCVTPS2DQ    Y10, Y9
 	VPSRAD       $0x01, Y9, Y10
@@ -7032,16 +6923,16 @@ piece14:
 	VCVTPH2PS    X10, Y10
 	VSUBPS       Y0, Y10, Y0
 	VMULPS       expNums<>+64(SB), Y0, Y0
-	VBROADCASTSS expNums<>+1920(SB), Y10
+	VBROADCASTSS expNums<>+2176(SB), Y10
 	VMAXPS       Y0, Y10, Y0
 	VROUNDPS     $0x09, Y0, Y10
 	VSUBPS       Y10, Y0, Y0
-	VBROADCASTSS expNums<>+1952(SB), Y11
-	VFMADD213PS  expNums<>+1984(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2016(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2048(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2080(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2112(SB), Y0, Y11
+	VBROADCASTSS expNums<>+2208(SB), Y11
+	VFMADD213PS  expNums<>+2240(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2272(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2304(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2336(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2368(SB), Y0, Y11
 	VFMADD213PS  expNums<>+352(SB), Y0, Y11
 	VCVTPS2DQ    Y10, Y0
 	VPSRAD       $0x01, Y0, Y10
@@ -7095,16 +6986,16 @@ piece17:
 	VCVTPH2PS    X10, Y10
 	VSUBPS       Y0, Y10, Y0
 	VMULPS       expNums<>+64(SB), Y0, Y0
-	VBROADCASTSS expNums<>+1920(SB), Y10
+	VBROADCASTSS expNums<>+2176(SB), Y10
 	VMAXPS       Y0, Y10, Y0
 	VROUNDPS     $0x09, Y0, Y10
 	VSUBPS       Y10, Y0, Y0
-	VBROADCASTSS expNums<>+1952(SB), Y11
-	VFMADD213PS  expNums<>+1984(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2016(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2048(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2080(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2112(SB), Y0, Y11
+	VBROADCASTSS expNums<>+2208(SB), Y11
+	VFMADD213PS  expNums<>+2240(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2272(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2304(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2336(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2368(SB), Y0, Y11
 	VFMADD213PS  expNums<>+352(SB), Y0, Y11
 	VCVTPS2DQ    Y10, Y0
 	VPSRAD       $0x01, Y0, Y10
@@ -7158,16 +7049,16 @@ piece20:
 	VCVTPH2PS    X10, Y10
 	VSUBPS       Y0, Y10, Y0
 	VMULPS       expNums<>+64(SB), Y0, Y0
-	VBROADCASTSS expNums<>+1920(SB), Y10
+	VBROADCASTSS expNums<>+2176(SB), Y10
 	VMAXPS       Y0, Y10, Y0
 	VROUNDPS     $0x09, Y0, Y10
 	VSUBPS       Y10, Y0, Y0
-	VBROADCASTSS expNums<>+1952(SB), Y11
-	VFMADD213PS  expNums<>+1984(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2016(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2048(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2080(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2112(SB), Y0, Y11
+	VBROADCASTSS expNums<>+2208(SB), Y11
+	VFMADD213PS  expNums<>+2240(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2272(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2304(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2336(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2368(SB), Y0, Y11
 	VFMADD213PS  expNums<>+352(SB), Y0, Y11
 	VCVTPS2DQ    Y10, Y0
 	VPSRAD       $0x01, Y0, Y10
@@ -7221,16 +7112,16 @@ piece23:
 	VCVTPH2PS    X10, Y10
 	VSUBPS       Y0, Y10, Y0
 	VMULPS       expNums<>+64(SB), Y0, Y0
-	VBROADCASTSS expNums<>+1920(SB), Y10
+	VBROADCASTSS expNums<>+2176(SB), Y10
 	VMAXPS       Y0, Y10, Y0
 	VROUNDPS     $0x09, Y0, Y10
 	VSUBPS       Y10, Y0, Y0
-	VBROADCASTSS expNums<>+1952(SB), Y11
-	VFMADD213PS  expNums<>+1984(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2016(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2048(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2080(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2112(SB), Y0, Y11
+	VBROADCASTSS expNums<>+2208(SB), Y11
+	VFMADD213PS  expNums<>+2240(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2272(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2304(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2336(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2368(SB), Y0, Y11
 	VFMADD213PS  expNums<>+352(SB), Y0, Y11
 	VCVTPS2DQ    Y10, Y0
 	VPSRAD       $0x01, Y0, Y10
@@ -7284,16 +7175,16 @@ piece26:
 	VCVTPH2PS    X10, Y10
 	VSUBPS       Y0, Y10, Y0
 	VMULPS       expNums<>+64(SB), Y0, Y0
-	VBROADCASTSS expNums<>+1920(SB), Y10
+	VBROADCASTSS expNums<>+2176(SB), Y10
 	VMAXPS       Y0, Y10, Y0
 	VROUNDPS     $0x09, Y0, Y10
 	VSUBPS       Y10, Y0, Y0
-	VBROADCASTSS expNums<>+1952(SB), Y11
-	VFMADD213PS  expNums<>+1984(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2016(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2048(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2080(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2112(SB), Y0, Y11
+	VBROADCASTSS expNums<>+2208(SB), Y11
+	VFMADD213PS  expNums<>+2240(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2272(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2304(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2336(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2368(SB), Y0, Y11
 	VFMADD213PS  expNums<>+352(SB), Y0, Y11
 	VCVTPS2DQ    Y10, Y0
 	VPSRAD       $0x01, Y0, Y10
@@ -7347,16 +7238,16 @@ piece29:
 	VCVTPH2PS    X10, Y10
 	VSUBPS       Y0, Y10, Y0
 	VMULPS       expNums<>+64(SB), Y0, Y0
-	VBROADCASTSS expNums<>+1920(SB), Y10
+	VBROADCASTSS expNums<>+2176(SB), Y10
 	VMAXPS       Y0, Y10, Y0
 	VROUNDPS     $0x09, Y0, Y10
 	VSUBPS       Y10, Y0, Y0
-	VBROADCASTSS expNums<>+1952(SB), Y11
-	VFMADD213PS  expNums<>+1984(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2016(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2048(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2080(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2112(SB), Y0, Y11
+	VBROADCASTSS expNums<>+2208(SB), Y11
+	VFMADD213PS  expNums<>+2240(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2272(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2304(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2336(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2368(SB), Y0, Y11
 	VFMADD213PS  expNums<>+352(SB), Y0, Y11
 	VCVTPS2DQ    Y10, Y0
 	VPSRAD       $0x01, Y0, Y10
@@ -7410,16 +7301,16 @@ piece32:
 	VCVTPH2PS    X10, Y10
 	VSUBPS       Y0, Y10, Y0
 	VMULPS       expNums<>+64(SB), Y0, Y0
-	VBROADCASTSS expNums<>+1920(SB), Y10
+	VBROADCASTSS expNums<>+2176(SB), Y10
 	VMAXPS       Y0, Y10, Y0
 	VROUNDPS     $0x09, Y0, Y10
 	VSUBPS       Y10, Y0, Y0
-	VBROADCASTSS expNums<>+1952(SB), Y11
-	VFMADD213PS  expNums<>+1984(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2016(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2048(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2080(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2112(SB), Y0, Y11
+	VBROADCASTSS expNums<>+2208(SB), Y11
+	VFMADD213PS  expNums<>+2240(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2272(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2304(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2336(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2368(SB), Y0, Y11
 	VFMADD213PS  expNums<>+352(SB), Y0, Y11
 	VCVTPS2DQ    Y10, Y0
 	VPSRAD       $0x01, Y0, Y10
@@ -7473,16 +7364,16 @@ piece35:
 	VCVTPH2PS    X10, Y10
 	VSUBPS       Y0, Y10, Y0
 	VMULPS       expNums<>+64(SB), Y0, Y0
-	VBROADCASTSS expNums<>+1920(SB), Y10
+	VBROADCASTSS expNums<>+2176(SB), Y10
 	VMAXPS       Y0, Y10, Y0
 	VROUNDPS     $0x09, Y0, Y10
 	VSUBPS       Y10, Y0, Y0
-	VBROADCASTSS expNums<>+1952(SB), Y11
-	VFMADD213PS  expNums<>+1984(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2016(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2048(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2080(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2112(SB), Y0, Y11
+	VBROADCASTSS expNums<>+2208(SB), Y11
+	VFMADD213PS  expNums<>+2240(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2272(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2304(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2336(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2368(SB), Y0, Y11
 	VFMADD213PS  expNums<>+352(SB), Y0, Y11
 	VCVTPS2DQ    Y10, Y0
 	VPSRAD       $0x01, Y0, Y10
@@ -7528,7 +7419,7 @@ TEXT ·softmaxF16AVX2(SB), NOSPLIT|NOFRAME, $0-48
 
 row:
 	LEAQ         (CX)(R8*1), SI
-	VBROADCASTSS expNums<>+2176(SB), Y0
+	VBROADCASTSS expNums<>+2432(SB), Y0
 	VMOVUPS      Y0, Y1
 	VMOVUPS      Y0, Y2
 	VMOVUPS      Y0, Y3
@@ -7755,7 +7646,7 @@ done3:
 	VXORPS       Y3, Y3, Y3
 	VXORPS       Y4, Y4, Y4
 	VBROADCASTSS expNums<>+64(SB), Y5
-	VMULPS       expNums<>+512(SB), Y0, Y0
+	VMULPS       expNums<>+480(SB), Y0, Y0
 	SUBQ         $+32, R10
 	JLT          turned21
 
@@ -7773,15 +7664,15 @@ turn20:
 	PREFETCHT1   (SI)(R9*2)
 	VCVTPH2PS    (CX)(R9*2), Y6
 	VFMADD213PS  Y0, Y5, Y6
-	VBROADCASTSS expNums<>+1920(SB), Y7
+	VBROADCASTSS expNums<>+2176(SB), Y7
 	VMAXPS       Y6, Y7, Y6
 	VROUNDPS     $0x09, Y6, Y7
 	VSUBPS       Y7, Y6, Y6
-	VBROADCASTSS expNums<>+2208(SB), Y8
-	VFMADD213PS  expNums<>+2240(SB), Y6, Y8
-	VFMADD213PS  expNums<>+2272(SB), Y6, Y8
-	VFMADD213PS  expNums<>+2304(SB), Y6, Y8
-	VFMADD213PS  expNums<>+2336(SB), Y6, Y8
+	VBROADCASTSS expNums<>+2464(SB), Y8
+	VFMADD213PS  expNums<>+2496(SB), Y6, Y8
+	VFMADD213PS  expNums<>+2528(SB), Y6, Y8
+	VFMADD213PS  expNums<>+2560(SB), Y6, Y8
+	VFMADD213PS  expNums<>+2592(SB), Y6, Y8
 	VCVTPS2DQ    Y7, Y6
 	VPSRAD       $0x01, Y6, Y7
 	VPSLLD       $0x17, Y7, Y9
@@ -7795,15 +7686,15 @@ turn20:
 	VADDPS       Y6, Y1, Y1
 	VCVTPH2PS    16(CX)(R9*2), Y6
 	VFMADD213PS  Y0, Y5, Y6
-	VBROADCASTSS expNums<>+1920(SB), Y7
+	VBROADCASTSS expNums<>+2176(SB), Y7
 	VMAXPS       Y6, Y7, Y6
 	VROUNDPS     $0x09, Y6, Y7
 	VSUBPS       Y7, Y6, Y6
-	VBROADCASTSS expNums<>+2208(SB), Y8
-	VFMADD213PS  expNums<>+2240(SB), Y6, Y8
-	VFMADD213PS  expNums<>+2272(SB), Y6, Y8
-	VFMADD213PS  expNums<>+2304(SB), Y6, Y8
-	VFMADD213PS  expNums<>+2336(SB), Y6, Y8
+	VBROADCASTSS expNums<>+2464(SB), Y8
+	VFMADD213PS  expNums<>+2496(SB), Y6, Y8
+	VFMADD213PS  expNums<>+2528(SB), Y6, Y8
+	VFMADD213PS  expNums<>+2560(SB), Y6, Y8
+	VFMADD213PS  expNums<>+2592(SB), Y6, Y8
 	VCVTPS2DQ    Y7, Y6
 	VPSRAD       $0x01, Y6, Y7
 	VPSLLD       $0x17, Y7, Y9
@@ -7817,15 +7708,15 @@ turn20:
 	VADDPS       Y6, Y2, Y2
 	VCVTPH2PS    32(CX)(R9*2), Y6
 	VFMADD213PS  Y0, Y5, Y6
-	VBROADCASTSS expNums<>+1920(SB), Y7
+	VBROADCASTSS expNums<>+2176(SB), Y7
 	VMAXPS       Y6, Y7, Y6
 	VROUNDPS     $0x09, Y6, Y7
 	VSUBPS       Y7, Y6, Y6
-	VBROADCASTSS expNums<>+2208(SB), Y8
-	VFMADD213PS  expNums<>+2240(SB), Y6, Y8
-	VFMADD213PS  expNums<>+2272(SB), Y6, Y8
-	VFMADD213PS  expNums<>+2304(SB), Y6, Y8
-	VFMADD213PS  expNums<>+2336(SB), Y6, Y8
+	VBROADCASTSS expNums<>+2464(SB), Y8
+	VFMADD213PS  expNums<>+2496(SB), Y6, Y8
+	VFMADD213PS  expNums<>+2528(SB), Y6, Y8
+	VFMADD213PS  expNums<>+2560(SB), Y6, Y8
+	VFMADD213PS  expNums<>+2592(SB), Y6, Y8
 	VCVTPS2DQ    Y7, Y6
 	VPSRAD       $0x01, Y6, Y7
 	VPSLLD       $0x17, Y7, Y9
@@ -7839,15 +7730,15 @@ turn20:
 	VADDPS       Y6, Y3, Y3
 	VCVTPH2PS    48(CX)(R9*2), Y6
 	VFMADD213PS  Y0, Y5, Y6
-	VBROADCASTSS expNums<>+1920(SB), Y7
+	VBROADCASTSS expNums<>+2176(SB), Y7
 	VMAXPS       Y6, Y7, Y6
 	VROUNDPS     $0x09, Y6, Y7
 	VSUBPS       Y7, Y6, Y6
-	VBROADCASTSS expNums<>+2208(SB), Y8
-	VFMADD213PS  expNums<>+2240(SB), Y6, Y8
-	VFMADD213PS  expNums<>+2272(SB), Y6, Y8
-	VFMADD213PS  expNums<>+2304(SB), Y6, Y8
-	VFMADD213PS  expNums<>+2336(SB), Y6, Y8
+	VBROADCASTSS expNums<>+2464(SB), Y8
+	VFMADD213PS  expNums<>+2496(SB), Y6, Y8
+	VFMADD213PS  expNums<>+2528(SB), Y6, Y8
+	VFMADD213PS  expNums<>+2560(SB), Y6, Y8
+	VFMADD213PS  expNums<>+2592(SB), Y6, Y8
 	VCVTPS2DQ    Y7, Y6
 	VPSRAD       $0x01, Y6, Y7
 	VPSLLD       $0x17, Y7, Y9
@@ -7869,15 +7760,15 @@ turned21:
 	JLT          short23
 	VCVTPH2PS    (CX)(R9*2), Y6
 	VFMADD213PS  Y0, Y5, Y6
-	VBROADCASTSS expNums<>+1920(SB), Y7
+	VBROADCASTSS expNums<>+2176(SB), Y7
 	VMAXPS       Y6, Y7, Y6
 	VROUNDPS     $0x09, Y6, Y7
 	VSUBPS       Y7, Y6, Y6
-	VBROADCASTSS expNums<>+2208(SB), Y8
-	VFMADD213PS  expNums<>+2240(SB), Y6, Y8
-	VFMADD213PS  expNums<>+2272(SB), Y6, Y8
-	VFMADD213PS  expNums<>+2304(SB), Y6, Y8
-	VFMADD213PS  expNums<>+2336(SB), Y6, Y8
+	VBROADCASTSS expNums<>+2464(SB), Y8
+	VFMADD213PS  expNums<>+2496(SB), Y6, Y8
+	VFMADD213PS  expNums<>+2528(SB), Y6, Y8
+	VFMADD213PS  expNums<>+2560(SB), Y6, Y8
+	VFMADD213PS  expNums<>+2592(SB), Y6, Y8
 	VCVTPS2DQ    Y7, Y6
 	VPSRAD       $0x01, Y6, Y7
 	VPSLLD       $0x17, Y7, Y9
@@ -7895,15 +7786,15 @@ turned21:
 	JLT          short24
 	VCVTPH2PS    (CX)(R9*2), Y6
 	VFMADD213PS  Y0, Y5, Y6
-	VBROADCASTSS expNums<>+1920(SB), Y7
+	VBROADCASTSS expNums<>+2176(SB), Y7
 	VMAXPS       Y6, Y7, Y6
 	VROUNDPS     $0x09, Y6, Y7
 	VSUBPS       Y7, Y6, Y6
-	VBROADCASTSS expNums<>+2208(SB), Y8
-	VFMADD213PS  expNums<>+2240(SB), Y6, Y8
-	VFMADD213PS  expNums<>+2272(SB), Y6, Y8
-	VFMADD213PS  expNums<>+2304(SB), Y6, Y8
-	VFMADD213PS  expNums<>+2336(SB), Y6, Y8
+	VBROADCASTSS expNums<>+2464(SB), Y8
+	VFMADD213PS  expNums<>+2496(SB), Y6, Y8
+	VFMADD213PS  expNums<>+2528(SB), Y6, Y8
+	VFMADD213PS  expNums<>+2560(SB), Y6, Y8
+	VFMADD213PS  expNums<>+2592(SB), Y6, Y8
 	VCVTPS2DQ    Y7, Y6
 	VPSRAD       $0x01, Y6, Y7
 	VPSLLD       $0x17, Y7, Y9
@@ -7921,15 +7812,15 @@ turned21:
 	JLT          short25
 	VCVTPH2PS    (CX)(R9*2), Y6
 	VFMADD213PS  Y0, Y5, Y6
-	VBROADCASTSS expNums<>+1920(SB), Y7
+	VBROADCASTSS expNums<>+2176(SB), Y7
 	VMAXPS       Y6, Y7, Y6
 	VROUNDPS     $0x09, Y6, Y7
 	VSUBPS       Y7, Y6, Y6
-	VBROADCASTSS expNums<>+2208(SB), Y8
-	VFMADD213PS  expNums<>+2240(SB), Y6, Y8
-	VFMADD213PS  expNums<>+2272(SB), Y6, Y8
-	VFMADD213PS  expNums<>+2304(SB), Y6, Y8
-	VFMADD213PS  expNums<>+2336(SB), Y6, Y8
+	VBROADCASTSS expNums<>+2464(SB), Y8
+	VFMADD213PS  expNums<>+2496(SB), Y6, Y8
+	VFMADD213PS  expNums<>+2528(SB), Y6, Y8
+	VFMADD213PS  expNums<>+2560(SB), Y6, Y8
+	VFMADD213PS  expNums<>+2592(SB), Y6, Y8
 	VCVTPS2DQ    Y7, Y6
 	VPSRAD       $0x01, Y6, Y7
 	VPSLLD       $0x17, Y7, Y9
@@ -7947,15 +7838,15 @@ turned21:
 	JLT          short26
 	VCVTPH2PS    (CX)(R9*2), Y6
 	VFMADD213PS  Y0, Y5, Y6
-	VBROADCASTSS expNums<>+1920(SB), Y7
+	VBROADCASTSS expNums<>+2176(SB), Y7
 	VMAXPS       Y6, Y7, Y6
 	VROUNDPS     $0x09, Y6, Y7
 	VSUBPS       Y7, Y6, Y6
-	VBROADCASTSS expNums<>+2208(SB), Y8
-	VFMADD213PS  expNums<>+2240(SB), Y6, Y8
-	VFMADD213PS  expNums<>+2272(SB), Y6, Y8
-	VFMADD213PS  expNums<>+2304(SB), Y6, Y8
-	VFMADD213PS  expNums<>+2336(SB), Y6, Y8
+	VBROADCASTSS expNums<>+2464(SB), Y8
+	VFMADD213PS  expNums<>+2496(SB), Y6, Y8
+	VFMADD213PS  expNums<>+2528(SB), Y6, Y8
+	VFMADD213PS  expNums<>+2560(SB), Y6, Y8
+	VFMADD213PS  expNums<>+2592(SB), Y6, Y8
 	VCVTPS2DQ    Y7, Y6
 	VPSRAD       $0x01, Y6, Y7
 	VPSLLD       $0x17, Y7, Y9
@@ -8007,15 +7898,15 @@ piece28:
 piece29:
 	VCVTPH2PS    X7, Y7
 	VFMADD213PS  Y0, Y5, Y7
-	VBROADCASTSS expNums<>+1920(SB), Y0
+	VBROADCASTSS expNums<>+2176(SB), Y0
 	VMAXPS       Y7, Y0, Y0
 	VROUNDPS     $0x09, Y0, Y5
 	VSUBPS       Y5, Y0, Y0
-	VBROADCASTSS expNums<>+2208(SB), Y7
-	VFMADD213PS  expNums<>+2240(SB), Y0, Y7
-	VFMADD213PS  expNums<>+2272(SB), Y0, Y7
-	VFMADD213PS  expNums<>+2304(SB), Y0, Y7
-	VFMADD213PS  expNums<>+2336(SB), Y0, Y7
+	VBROADCASTSS expNums<>+2464(SB), Y7
+	VFMADD213PS  expNums<>+2496(SB), Y0, Y7
+	VFMADD213PS  expNums<>+2528(SB), Y0, Y7
+	VFMADD213PS  expNums<>+2560(SB), Y0, Y7
+	VFMADD213PS  expNums<>+2592(SB), Y0, Y7
 	VCVTPS2DQ    Y5, Y0
 	VPSRAD       $0x01, Y0, Y5
 	VPSLLD       $0x17, Y5, Y8
@@ -8067,15 +7958,15 @@ piece31:
 piece32:
 	VCVTPH2PS    X7, Y7
 	VFMADD213PS  Y0, Y5, Y7
-	VBROADCASTSS expNums<>+1920(SB), Y0
+	VBROADCASTSS expNums<>+2176(SB), Y0
 	VMAXPS       Y7, Y0, Y0
 	VROUNDPS     $0x09, Y0, Y5
 	VSUBPS       Y5, Y0, Y0
-	VBROADCASTSS expNums<>+2208(SB), Y7
-	VFMADD213PS  expNums<>+2240(SB), Y0, Y7
-	VFMADD213PS  expNums<>+2272(SB), Y0, Y7
-	VFMADD213PS  expNums<>+2304(SB), Y0, Y7
-	VFMADD213PS  expNums<>+2336(SB), Y0, Y7
+	VBROADCASTSS expNums<>+2464(SB), Y7
+	VFMADD213PS  expNums<>+2496(SB), Y0, Y7
+	VFMADD213PS  expNums<>+2528(SB), Y0, Y7
+	VFMADD213PS  expNums<>+2560(SB), Y0, Y7
+	VFMADD213PS  expNums<>+2592(SB), Y0, Y7
 	VCVTPS2DQ    Y5, Y0
 	VPSRAD       $0x01, Y0, Y5
 	VPSLLD       $0x17, Y5, Y8
@@ -8127,15 +8018,15 @@ piece34:
 piece35:
 	VCVTPH2PS    X7, Y7
 	VFMADD213PS  Y0, Y5, Y7
-	VBROADCASTSS expNums<>+1920(SB), Y0
+	VBROADCASTSS expNums<>+2176(SB), Y0
 	VMAXPS       Y7, Y0, Y0
 	VROUNDPS     $0x09, Y0, Y5
 	VSUBPS       Y5, Y0, Y0
-	VBROADCASTSS expNums<>+2208(SB), Y7
-	VFMADD213PS  expNums<>+2240(SB), Y0, Y7
-	VFMADD213PS  expNums<>+2272(SB), Y0, Y7
-	VFMADD213PS  expNums<>+2304(SB), Y0, Y7
-	VFMADD213PS  expNums<>+2336(SB), Y0, Y7
+	VBROADCASTSS expNums<>+2464(SB), Y7
+	VFMADD213PS  expNums<>+2496(SB), Y0, Y7
+	VFMADD213PS  expNums<>+2528(SB), Y0, Y7
+	VFMADD213PS  expNums<>+2560(SB), Y0, Y7
+	VFMADD213PS  expNums<>+2592(SB), Y0, Y7
 	VCVTPS2DQ    Y5, Y0
 	VPSRAD       $0x01, Y0, Y5
 	VPSLLD       $0x17, Y5, Y8
@@ -8187,15 +8078,15 @@ piece37:
 piece38:
 	VCVTPH2PS    X7, Y7
 	VFMADD213PS  Y0, Y5, Y7
-	VBROADCASTSS expNums<>+1920(SB), Y0
+	VBROADCASTSS expNums<>+2176(SB), Y0
 	VMAXPS       Y7, Y0, Y0
 	VROUNDPS     $0x09, Y0, Y5
 	VSUBPS       Y5, Y0, Y0
-	VBROADCASTSS expNums<>+2208(SB), Y7
-	VFMADD213PS  expNums<>+2240(SB), Y0, Y7
-	VFMADD213PS  expNums<>+2272(SB), Y0, Y7
-	VFMADD213PS  expNums<>+2304(SB), Y0, Y7
-	VFMADD213PS  expNums<>+2336(SB), Y0, Y7
+	VBROADCASTSS expNums<>+2464(SB), Y7
+	VFMADD213PS  expNums<>+2496(SB), Y0, Y7
+	VFMADD213PS  expNums<>+2528(SB), Y0, Y7
+	VFMADD213PS  expNums<>+2560(SB), Y0, Y7
+	VFMADD213PS  expNums<>+2592(SB), Y0, Y7
 	VCVTPS2DQ    Y5, Y0
 	VPSRAD       $0x01, Y0, Y5
 	VPSLLD       $0x17, Y5, Y8
@@ -8311,7 +8202,7 @@ TEXT ·swishBF16AVX2(SB), NOSPLIT|NOFRAME, $0-36
 	VBROADCASTSS scale+24(FP), Y0
 	VBROADCASTSS low+28(FP), Y1
 	VBROADCASTSS high+32(FP), Y2
-	VBROADCASTSS expNums<>+512(SB), Y2
+	VBROADCASTSS expNums<>+480(SB), Y2
 	VMULPS       Y2, Y0, Y0
 	SUBQ         $+16, BX
 	JLT          turned2
@@ -8320,17 +8211,17 @@ turn1:
 	VMOVUPS      (CX)(DX*2), Y2
 	VMOVUPS      (CX)(DX*2), Y3
 	VPSLLD       $0x10, Y2, Y2
-	VANDPS       expNums<>+1024(SB), Y3, Y3
+	VANDPS       expNums<>+1152(SB), Y3, Y3
 	VMAXPS       Y2, Y1, Y2
 	VMAXPS       Y3, Y1, Y6
 	VMOVUPS      Y2, Y3
 	VMOVUPS      Y6, Y7
-	VFMADD213PS  expNums<>+800(SB), Y0, Y3
-	VFMADD213PS  expNums<>+800(SB), Y0, Y7
-	VBROADCASTSS expNums<>+544(SB), Y4
-	VBROADCASTSS expNums<>+544(SB), Y8
-	VBROADCASTSS expNums<>+576(SB), Y5
-	VBROADCASTSS expNums<>+576(SB), Y9
+	VFMADD213PS  expNums<>+928(SB), Y0, Y3
+	VFMADD213PS  expNums<>+928(SB), Y0, Y7
+	VBROADCASTSS expNums<>+672(SB), Y4
+	VBROADCASTSS expNums<>+672(SB), Y8
+	VBROADCASTSS expNums<>+704(SB), Y5
+	VBROADCASTSS expNums<>+704(SB), Y9
 	VMINPS       Y3, Y5, Y3
 	VMINPS       Y7, Y9, Y5
 	VMAXPS       Y3, Y4, Y3
@@ -8339,32 +8230,32 @@ turn1:
 	VROUNDPS     $0x09, Y5, Y7
 	VSUBPS       Y4, Y3, Y3
 	VSUBPS       Y7, Y5, Y8
-	VBROADCASTSS expNums<>+864(SB), Y5
-	VBROADCASTSS expNums<>+864(SB), Y9
-	VFMADD213PS  expNums<>+896(SB), Y3, Y5
-	VFMADD213PS  expNums<>+896(SB), Y8, Y9
-	VFMADD213PS  expNums<>+928(SB), Y3, Y5
-	VFMADD213PS  expNums<>+928(SB), Y8, Y9
-	VFMADD213PS  expNums<>+960(SB), Y3, Y5
-	VFMADD213PS  expNums<>+960(SB), Y8, Y9
+	VBROADCASTSS expNums<>+992(SB), Y5
+	VBROADCASTSS expNums<>+992(SB), Y9
+	VFMADD213PS  expNums<>+1024(SB), Y3, Y5
+	VFMADD213PS  expNums<>+1024(SB), Y8, Y9
+	VFMADD213PS  expNums<>+1056(SB), Y3, Y5
+	VFMADD213PS  expNums<>+1056(SB), Y8, Y9
+	VFMADD213PS  expNums<>+1088(SB), Y3, Y5
+	VFMADD213PS  expNums<>+1088(SB), Y8, Y9
 	VCVTPS2DQ    Y4, Y3
 	VCVTPS2DQ    Y7, Y4
 	VPSLLD       $0x17, Y3, Y3
 	VPSLLD       $0x17, Y4, Y4
 	VPADDD       Y3, Y5, Y3
 	VPADDD       Y4, Y9, Y5
-	VBROADCASTSS expNums<>+768(SB), Y4
-	VBROADCASTSS expNums<>+768(SB), Y7
-	VFMADD213PS  expNums<>+832(SB), Y4, Y3
-	VFMADD213PS  expNums<>+832(SB), Y7, Y5
-	VBROADCASTSS expNums<>+832(SB), Y4
-	VBROADCASTSS expNums<>+832(SB), Y7
+	VBROADCASTSS expNums<>+896(SB), Y4
+	VBROADCASTSS expNums<>+896(SB), Y7
+	VFMADD213PS  expNums<>+960(SB), Y4, Y3
+	VFMADD213PS  expNums<>+960(SB), Y7, Y5
+	VBROADCASTSS expNums<>+960(SB), Y4
+	VBROADCASTSS expNums<>+960(SB), Y7
 	VDIVPS       Y3, Y4, Y3
 	VDIVPS       Y5, Y7, Y4
 	VMULPS       Y3, Y2, Y2
 	VMULPS       Y4, Y6, Y3
-	VPADDD       expNums<>+992(SB), Y2, Y2
-	VPADDD       expNums<>+992(SB), Y3, Y3
+	VPADDD       expNums<>+1120(SB), Y2, Y2
+	VPADDD       expNums<>+1120(SB), Y3, Y3
 	VPSRLD       $0x10, Y2, Y2
 	VPBLENDW     $0xaa, Y3, Y2, Y2
 	VMOVUPS      Y2, (AX)(DX*2)
@@ -8382,26 +8273,26 @@ turn3:
 	VPSLLD       $0x10, Y2, Y2
 	VMAXPS       Y2, Y1, Y2
 	VMOVUPS      Y2, Y3
-	VFMADD213PS  expNums<>+800(SB), Y0, Y3
-	VBROADCASTSS expNums<>+544(SB), Y4
-	VBROADCASTSS expNums<>+576(SB), Y5
+	VFMADD213PS  expNums<>+928(SB), Y0, Y3
+	VBROADCASTSS expNums<>+672(SB), Y4
+	VBROADCASTSS expNums<>+704(SB), Y5
 	VMINPS       Y3, Y5, Y3
 	VMAXPS       Y3, Y4, Y3
 	VROUNDPS     $0x09, Y3, Y4
 	VSUBPS       Y4, Y3, Y3
-	VBROADCASTSS expNums<>+864(SB), Y5
-	VFMADD213PS  expNums<>+896(SB), Y3, Y5
-	VFMADD213PS  expNums<>+928(SB), Y3, Y5
-	VFMADD213PS  expNums<>+960(SB), Y3, Y5
+	VBROADCASTSS expNums<>+992(SB), Y5
+	VFMADD213PS  expNums<>+1024(SB), Y3, Y5
+	VFMADD213PS  expNums<>+1056(SB), Y3, Y5
+	VFMADD213PS  expNums<>+1088(SB), Y3, Y5
 	VCVTPS2DQ    Y4, Y3
 	VPSLLD       $0x17, Y3, Y3
 	VPADDD       Y3, Y5, Y3
-	VBROADCASTSS expNums<>+768(SB), Y4
-	VFMADD213PS  expNums<>+832(SB), Y4, Y3
-	VBROADCASTSS expNums<>+832(SB), Y4
+	VBROADCASTSS expNums<>+896(SB), Y4
+	VFMADD213PS  expNums<>+960(SB), Y4, Y3
+	VBROADCASTSS expNums<>+960(SB), Y4
 	VDIVPS       Y3, Y4, Y3
 	VMULPS       Y3, Y2, Y2
-	VPADDD       expNums<>+992(SB), Y2, Y2
+	VPADDD       expNums<>+1120(SB), Y2, Y2
 	VPSRLD       $0x10, Y2, Y3
 	VEXTRACTI128 $0x01, Y3, X2
 	VPACKUSDW    X2, X3, X2
@@ -8451,26 +8342,26 @@ piece8:
 	VPSLLD       $0x10, Y2, Y2
 	VMAXPS       Y2, Y1, Y1
 	VMOVUPS      Y1, Y2
-	VFMADD213PS  expNums<>+800(SB), Y0, Y2
-	VBROADCASTSS expNums<>+544(SB), Y0
-	VBROADCASTSS expNums<>+576(SB), Y3
+	VFMADD213PS  expNums<>+928(SB), Y0, Y2
+	VBROADCASTSS expNums<>+672(SB), Y0
+	VBROADCASTSS expNums<>+704(SB), Y3
 	VMINPS       Y2, Y3, Y2
 	VMAXPS       Y2, Y0, Y0
 	VROUNDPS     $0x09, Y0, Y2
 	VSUBPS       Y2, Y0, Y0
-	VBROADCASTSS expNums<>+864(SB), Y3
-	VFMADD213PS  expNums<>+896(SB), Y0, Y3
-	VFMADD213PS  expNums<>+928(SB), Y0, Y3
-	VFMADD213PS  expNums<>+960(SB), Y0, Y3
+	VBROADCASTSS expNums<>+992(SB), Y3
+	VFMADD213PS  expNums<>+1024(SB), Y0, Y3
+	VFMADD213PS  expNums<>+1056(SB), Y0, Y3
+	VFMADD213PS  expNums<>+1088(SB), Y0, Y3
 	VCVTPS2DQ    Y2, Y0
 	VPSLLD       $0x17, Y0, Y0
 	VPADDD       Y0, Y3, Y0
-	VBROADCASTSS expNums<>+768(SB), Y2
-	VFMADD213PS  expNums<>+832(SB), Y2, Y0
-	VBROADCASTSS expNums<>+832(SB), Y2
+	VBROADCASTSS expNums<>+896(SB), Y2
+	VFMADD213PS  expNums<>+960(SB), Y2, Y0
+	VBROADCASTSS expNums<>+960(SB), Y2
 	VDIVPS       Y0, Y2, Y0
 	VMULPS       Y0, Y1, Y0
-	VPADDD       expNums<>+992(SB), Y0, Y0
+	VPADDD       expNums<>+1120(SB), Y0, Y0
 	VPSRLD       $0x10, Y0, Y1
 	VEXTRACTI128 $0x01, Y1, X0
 	VPACKUSDW    X0, X1, X0
@@ -8513,8 +8404,8 @@ TEXT ·swigluBF16AVX2(SB), NOSPLIT|NOFRAME, $0-32
 	MOVQ         b+16(FP), DX
 	MOVQ         n+24(FP), SI
 	XORQ         BX, BX
-	VBROADCASTSS expNums<>+512(SB), Y0
-	VBROADCASTSS expNums<>+1184(SB), Y1
+	VBROADCASTSS expNums<>+480(SB), Y0
+	VBROADCASTSS expNums<>+1344(SB), Y1
 	SUBQ         $+16, SI
 	JLT          turned2
 
@@ -8522,17 +8413,17 @@ turn1:
 	VMOVUPS      (CX)(BX*2), Y2
 	VMOVUPS      (CX)(BX*2), Y3
 	VPSLLD       $0x10, Y2, Y2
-	VANDPS       expNums<>+1024(SB), Y3, Y3
+	VANDPS       expNums<>+1152(SB), Y3, Y3
 	VMAXPS       Y2, Y1, Y2
 	VMAXPS       Y3, Y1, Y6
 	VMOVUPS      Y2, Y3
 	VMOVUPS      Y6, Y7
-	VFMADD213PS  expNums<>+800(SB), Y0, Y3
-	VFMADD213PS  expNums<>+800(SB), Y0, Y7
-	VBROADCASTSS expNums<>+544(SB), Y4
-	VBROADCASTSS expNums<>+544(SB), Y8
-	VBROADCASTSS expNums<>+576(SB), Y5
-	VBROADCASTSS expNums<>+576(SB), Y9
+	VFMADD213PS  expNums<>+928(SB), Y0, Y3
+	VFMADD213PS  expNums<>+928(SB), Y0, Y7
+	VBROADCASTSS expNums<>+672(SB), Y4
+	VBROADCASTSS expNums<>+672(SB), Y8
+	VBROADCASTSS expNums<>+704(SB), Y5
+	VBROADCASTSS expNums<>+704(SB), Y9
 	VMINPS       Y3, Y5, Y3
 	VMINPS       Y7, Y9, Y5
 	VMAXPS       Y3, Y4, Y3
@@ -8541,26 +8432,26 @@ turn1:
 	VROUNDPS     $0x09, Y5, Y7
 	VSUBPS       Y4, Y3, Y3
 	VSUBPS       Y7, Y5, Y8
-	VBROADCASTSS expNums<>+864(SB), Y5
-	VBROADCASTSS expNums<>+864(SB), Y9
-	VFMADD213PS  expNums<>+896(SB), Y3, Y5
-	VFMADD213PS  expNums<>+896(SB), Y8, Y9
-	VFMADD213PS  expNums<>+928(SB), Y3, Y5
-	VFMADD213PS  expNums<>+928(SB), Y8, Y9
-	VFMADD213PS  expNums<>+960(SB), Y3, Y5
-	VFMADD213PS  expNums<>+960(SB), Y8, Y9
+	VBROADCASTSS expNums<>+992(SB), Y5
+	VBROADCASTSS expNums<>+992(SB), Y9
+	VFMADD213PS  expNums<>+1024(SB), Y3, Y5
+	VFMADD213PS  expNums<>+1024(SB), Y8, Y9
+	VFMADD213PS  expNums<>+1056(SB), Y3, Y5
+	VFMADD213PS  expNums<>+1056(SB), Y8, Y9
+	VFMADD213PS  expNums<>+1088(SB), Y3, Y5
+	VFMADD213PS  expNums<>+1088(SB), Y8, Y9
 	VCVTPS2DQ    Y4, Y3
 	VCVTPS2DQ    Y7, Y4
 	VPSLLD       $0x17, Y3, Y3
 	VPSLLD       $0x17, Y4, Y4
 	VPADDD       Y3, Y5, Y3
 	VPADDD       Y4, Y9, Y5
-	VBROADCASTSS expNums<>+768(SB), Y4
-	VBROADCASTSS expNums<>+768(SB), Y7
-	VFMADD213PS  expNums<>+832(SB), Y4, Y3
-	VFMADD213PS  expNums<>+832(SB), Y7, Y5
-	VBROADCASTSS expNums<>+832(SB), Y4
-	VBROADCASTSS expNums<>+832(SB), Y7
+	VBROADCASTSS expNums<>+896(SB), Y4
+	VBROADCASTSS expNums<>+896(SB), Y7
+	VFMADD213PS  expNums<>+960(SB), Y4, Y3
+	VFMADD213PS  expNums<>+960(SB), Y7, Y5
+	VBROADCASTSS expNums<>+960(SB), Y4
+	VBROADCASTSS expNums<>+960(SB), Y7
 	VDIVPS       Y3, Y4, Y3
 	VDIVPS       Y5, Y7, Y4
 	VMULPS       Y3, Y2, Y2
@@ -8568,11 +8459,11 @@ turn1:
 	VMOVUPS      (DX)(BX*2), Y3
 	VMOVUPS      (DX)(BX*2), Y5
 	VPSLLD       $0x10, Y3, Y3
-	VANDPS       expNums<>+1024(SB), Y5, Y5
+	VANDPS       expNums<>+1152(SB), Y5, Y5
 	VMULPS       Y3, Y2, Y2
 	VMULPS       Y5, Y4, Y3
-	VPADDD       expNums<>+992(SB), Y2, Y2
-	VPADDD       expNums<>+992(SB), Y3, Y3
+	VPADDD       expNums<>+1120(SB), Y2, Y2
+	VPADDD       expNums<>+1120(SB), Y3, Y3
 	VPSRLD       $0x10, Y2, Y2
 	VPBLENDW     $0xaa, Y3, Y2, Y2
 	VMOVUPS      Y2, (AX)(BX*2)
@@ -8590,29 +8481,29 @@ turn3:
 	VPSLLD       $0x10, Y2, Y2
 	VMAXPS       Y2, Y1, Y2
 	VMOVUPS      Y2, Y3
-	VFMADD213PS  expNums<>+800(SB), Y0, Y3
-	VBROADCASTSS expNums<>+544(SB), Y4
-	VBROADCASTSS expNums<>+576(SB), Y5
+	VFMADD213PS  expNums<>+928(SB), Y0, Y3
+	VBROADCASTSS expNums<>+672(SB), Y4
+	VBROADCASTSS expNums<>+704(SB), Y5
 	VMINPS       Y3, Y5, Y3
 	VMAXPS       Y3, Y4, Y3
 	VROUNDPS     $0x09, Y3, Y4
 	VSUBPS       Y4, Y3, Y3
-	VBROADCASTSS expNums<>+864(SB), Y5
-	VFMADD213PS  expNums<>+896(SB), Y3, Y5
-	VFMADD213PS  expNums<>+928(SB), Y3, Y5
-	VFMADD213PS  expNums<>+960(SB), Y3, Y5
+	VBROADCASTSS expNums<>+992(SB), Y5
+	VFMADD213PS  expNums<>+1024(SB), Y3, Y5
+	VFMADD213PS  expNums<>+1056(SB), Y3, Y5
+	VFMADD213PS  expNums<>+1088(SB), Y3, Y5
 	VCVTPS2DQ    Y4, Y3
 	VPSLLD       $0x17, Y3, Y3
 	VPADDD       Y3, Y5, Y3
-	VBROADCASTSS expNums<>+768(SB), Y4
-	VFMADD213PS  expNums<>+832(SB), Y4, Y3
-	VBROADCASTSS expNums<>+832(SB), Y4
+	VBROADCASTSS expNums<>+896(SB), Y4
+	VFMADD213PS  expNums<>+960(SB), Y4, Y3
+	VBROADCASTSS expNums<>+960(SB), Y4
 	VDIVPS       Y3, Y4, Y3
 	VMULPS       Y3, Y2, Y2
 	VPMOVZXWD    (DX)(BX*2), Y3
 	VPSLLD       $0x10, Y3, Y3
 	VMULPS       Y3, Y2, Y2
-	VPADDD       expNums<>+992(SB), Y2, Y2
+	VPADDD       expNums<>+1120(SB), Y2, Y2
 	VPSRLD       $0x10, Y2, Y3
 	VEXTRACTI128 $0x01, Y3, X2
 	VPACKUSDW    X2, X3, X2
@@ -8662,23 +8553,23 @@ piece8:
 	VPSLLD       $0x10, Y2, Y2
 	VMAXPS       Y2, Y1, Y1
 	VMOVUPS      Y1, Y2
-	VFMADD213PS  expNums<>+800(SB), Y0, Y2
-	VBROADCASTSS expNums<>+544(SB), Y0
-	VBROADCASTSS expNums<>+576(SB), Y3
+	VFMADD213PS  expNums<>+928(SB), Y0, Y2
+	VBROADCASTSS expNums<>+672(SB), Y0
+	VBROADCASTSS expNums<>+704(SB), Y3
 	VMINPS       Y2, Y3, Y2
 	VMAXPS       Y2, Y0, Y0
 	VROUNDPS     $0x09, Y0, Y2
 	VSUBPS       Y2, Y0, Y0
-	VBROADCASTSS expNums<>+864(SB), Y3
-	VFMADD213PS  expNums<>+896(SB), Y0, Y3
-	VFMADD213PS  expNums<>+928(SB), Y0, Y3
-	VFMADD213PS  expNums<>+960(SB), Y0, Y3
+	VBROADCASTSS expNums<>+992(SB), Y3
+	VFMADD213PS  expNums<>+1024(SB), Y0, Y3
+	VFMADD213PS  expNums<>+1056(SB), Y0, Y3
+	VFMADD213PS  expNums<>+1088(SB), Y0, Y3
 	VCVTPS2DQ    Y2, Y0
 	VPSLLD       $0x17, Y0, Y0
 	VPADDD       Y0, Y3, Y0
-	VBROADCASTSS expNums<>+768(SB), Y2
-	VFMADD213PS  expNums<>+832(SB), Y2, Y0
-	VBROADCASTSS expNums<>+832(SB), Y2
+	VBROADCASTSS expNums<>+896(SB), Y2
+	VFMADD213PS  expNums<>+960(SB), Y2, Y0
+	VBROADCASTSS expNums<>+960(SB), Y2
 	VDIVPS       Y0, Y2, Y0
 	VMULPS       Y0, Y1, Y0
 	VPXOR        X1, X1, X1
@@ -8712,7 +8603,7 @@ piece11:
 	VPMOVZXWD    X1, Y1
 	VPSLLD       $0x10, Y1, Y1
 	VMULPS       Y1, Y0, Y0
-	VPADDD       expNums<>+992(SB), Y0, Y0
+	VPADDD       expNums<>+1120(SB), Y0, Y0
 	VPSRLD       $0x10, Y0, Y1
 	VEXTRACTI128 $0x01, Y1, X0
 	VPACKUSDW    X0, X1, X0
@@ -8757,8 +8648,8 @@ TEXT ·swigluGradBF16AVX2(SB), NOSPLIT|NOFRAME, $0-48
 	MOVQ         up+32(FP), SI
 	MOVQ         n+40(FP), R8
 	XORQ         DI, DI
-	VBROADCASTSS expNums<>+384(SB), Y0
-	VBROADCASTSS expNums<>+416(SB), Y1
+	VBROADCASTSS expNums<>+416(SB), Y0
+	VBROADCASTSS expNums<>+448(SB), Y1
 	VBROADCASTSS expNums<>+352(SB), Y2
 	SUBQ         $+8, R8
 	JLT          turned2
@@ -8768,7 +8659,7 @@ turn1:
 	VPSLLD       $0x10, Y3, Y3
 	VMAXPS       Y3, Y0, Y3
 	VMINPS       Y3, Y1, Y4
-	VORPS        expNums<>+448(SB), Y4, Y5
+	VORPS        expNums<>+1184(SB), Y4, Y5
 	VBROADCASTSS expNums<>+64(SB), Y6
 	VFMADD213PS  expNums<>+96(SB), Y5, Y6
 	VSUBPS       expNums<>+96(SB), Y6, Y6
@@ -8806,8 +8697,8 @@ turn1:
 	VMULPS       Y4, Y6, Y4
 	VMULPS       Y7, Y4, Y4
 	VPSRLD       $0x10, Y4, Y5
-	VANDPS       expNums<>+1120(SB), Y5, Y5
-	VPADDD       expNums<>+1152(SB), Y5, Y7
+	VANDPS       expNums<>+1280(SB), Y5, Y5
+	VPADDD       expNums<>+1312(SB), Y5, Y7
 	VCMPPS       $0x03, Y4, Y4, Y5
 	VPANDN       Y7, Y5, Y5
 	VPADDD       Y5, Y4, Y4
@@ -8817,8 +8708,8 @@ turn1:
 	VMOVDQU      X4, (AX)(DI*2)
 	VMULPS       Y3, Y6, Y3
 	VPSRLD       $0x10, Y3, Y4
-	VANDPS       expNums<>+1120(SB), Y4, Y4
-	VPADDD       expNums<>+1152(SB), Y4, Y5
+	VANDPS       expNums<>+1280(SB), Y4, Y4
+	VPADDD       expNums<>+1312(SB), Y4, Y5
 	VCMPPS       $0x03, Y3, Y3, Y4
 	VPANDN       Y5, Y4, Y4
 	VPADDD       Y4, Y3, Y3
@@ -8871,7 +8762,7 @@ piece6:
 	VPSLLD       $0x10, Y3, Y3
 	VMAXPS       Y3, Y0, Y0
 	VMINPS       Y0, Y1, Y1
-	VORPS        expNums<>+448(SB), Y1, Y3
+	VORPS        expNums<>+1184(SB), Y1, Y3
 	VBROADCASTSS expNums<>+64(SB), Y4
 	VFMADD213PS  expNums<>+96(SB), Y3, Y4
 	VSUBPS       expNums<>+96(SB), Y4, Y4
@@ -8965,8 +8856,8 @@ piece12:
 	VMULPS       Y1, Y4, Y1
 	VMULPS       Y2, Y1, Y1
 	VPSRLD       $0x10, Y1, Y2
-	VANDPS       expNums<>+1120(SB), Y2, Y2
-	VPADDD       expNums<>+1152(SB), Y2, Y3
+	VANDPS       expNums<>+1280(SB), Y2, Y2
+	VPADDD       expNums<>+1312(SB), Y2, Y3
 	VCMPPS       $0x03, Y1, Y1, Y2
 	VPANDN       Y3, Y2, Y2
 	VPADDD       Y2, Y1, Y1
@@ -9002,8 +8893,8 @@ piece14:
 piece15:
 	VMULPS       Y0, Y4, Y0
 	VPSRLD       $0x10, Y0, Y1
-	VANDPS       expNums<>+1120(SB), Y1, Y1
-	VPADDD       expNums<>+1152(SB), Y1, Y2
+	VANDPS       expNums<>+1280(SB), Y1, Y1
+	VPADDD       expNums<>+1312(SB), Y1, Y2
 	VCMPPS       $0x03, Y0, Y0, Y1
 	VPANDN       Y2, Y1, Y1
 	VPADDD       Y1, Y0, Y0
@@ -9065,16 +8956,16 @@ turn1:
 	VPSLLD       $0x10, Y9, Y9
 	VSUBPS       Y0, Y9, Y9
 	VMULPS       expNums<>+64(SB), Y9, Y9
-	VBROADCASTSS expNums<>+1920(SB), Y10
+	VBROADCASTSS expNums<>+2176(SB), Y10
 	VMAXPS       Y9, Y10, Y9
 	VROUNDPS     $0x09, Y9, Y10
 	VSUBPS       Y10, Y9, Y9
-	VBROADCASTSS expNums<>+1952(SB), Y11
-	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VBROADCASTSS expNums<>+2208(SB), Y11
+	VFMADD213PS  expNums<>+2240(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2272(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2304(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2336(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2368(SB), Y9, Y11
 	VFMADD213PS  expNums<>+352(SB), Y9, Y11
 	VCVTPS2DQ    Y10, Y9
 	VPSRAD       $0x01, Y9, Y10
@@ -9091,16 +8982,16 @@ turn1:
 	VPSLLD       $0x10, Y9, Y9
 	VSUBPS       Y0, Y9, Y9
 	VMULPS       expNums<>+64(SB), Y9, Y9
-	VBROADCASTSS expNums<>+1920(SB), Y10
+	VBROADCASTSS expNums<>+2176(SB), Y10
 	VMAXPS       Y9, Y10, Y9
 	VROUNDPS     $0x09, Y9, Y10
 	VSUBPS       Y10, Y9, Y9
-	VBROADCASTSS expNums<>+1952(SB), Y11
-	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VBROADCASTSS expNums<>+2208(SB), Y11
+	VFMADD213PS  expNums<>+2240(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2272(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2304(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2336(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2368(SB), Y9, Y11
 	VFMADD213PS  expNums<>+352(SB), Y9, Y11
 	VCVTPS2DQ    Y10, Y9
 	VPSRAD       $0x01, Y9, Y10
@@ -9117,16 +9008,16 @@ turn1:
 	VPSLLD       $0x10, Y9, Y9
 	VSUBPS       Y0, Y9, Y9
 	VMULPS       expNums<>+64(SB), Y9, Y9
-	VBROADCASTSS expNums<>+1920(SB), Y10
+	VBROADCASTSS expNums<>+2176(SB), Y10
 	VMAXPS       Y9, Y10, Y9
 	VROUNDPS     $0x09, Y9, Y10
 	VSUBPS       Y10, Y9, Y9
-	VBROADCASTSS expNums<>+1952(SB), Y11
-	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VBROADCASTSS expNums<>+2208(SB), Y11
+	VFMADD213PS  expNums<>+2240(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2272(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2304(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2336(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2368(SB), Y9, Y11
 	VFMADD213PS  expNums<>+352(SB), Y9, Y11
 	VCVTPS2DQ    Y10, Y9
 	VPSRAD       $0x01, Y9, Y10
@@ -9143,16 +9034,16 @@ turn1:
 	VPSLLD       $0x10, Y9, Y9
 	VSUBPS       Y0, Y9, Y9
 	VMULPS       expNums<>+64(SB), Y9, Y9
-	VBROADCASTSS expNums<>+1920(SB), Y10
+	VBROADCASTSS expNums<>+2176(SB), Y10
 	VMAXPS       Y9, Y10, Y9
 	VROUNDPS     $0x09, Y9, Y10
 	VSUBPS       Y10, Y9, Y9
-	VBROADCASTSS expNums<>+1952(SB), Y11
-	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VBROADCASTSS expNums<>+2208(SB), Y11
+	VFMADD213PS  expNums<>+2240(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2272(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2304(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2336(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2368(SB), Y9, Y11
 	VFMADD213PS  expNums<>+352(SB), Y9, Y11
 	VCVTPS2DQ    Y10, Y9
 	VPSRAD       $0x01, Y9, Y10
@@ -9169,16 +9060,16 @@ turn1:
 	VPSLLD       $0x10, Y9, Y9
 	VSUBPS       Y0, Y9, Y9
 	VMULPS       expNums<>+64(SB), Y9, Y9
-	VBROADCASTSS expNums<>+1920(SB), Y10
+	VBROADCASTSS expNums<>+2176(SB), Y10
 	VMAXPS       Y9, Y10, Y9
 	VROUNDPS     $0x09, Y9, Y10
 	VSUBPS       Y10, Y9, Y9
-	VBROADCASTSS expNums<>+1952(SB), Y11
-	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VBROADCASTSS expNums<>+2208(SB), Y11
+	VFMADD213PS  expNums<>+2240(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2272(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2304(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2336(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2368(SB), Y9, Y11
 	VFMADD213PS  expNums<>+352(SB), Y9, Y11
 	VCVTPS2DQ    Y10, Y9
 	VPSRAD       $0x01, Y9, Y10
@@ -9195,16 +9086,16 @@ turn1:
 	VPSLLD       $0x10, Y9, Y9
 	VSUBPS       Y0, Y9, Y9
 	VMULPS       expNums<>+64(SB), Y9, Y9
-	VBROADCASTSS expNums<>+1920(SB), Y10
+	VBROADCASTSS expNums<>+2176(SB), Y10
 	VMAXPS       Y9, Y10, Y9
 	VROUNDPS     $0x09, Y9, Y10
 	VSUBPS       Y10, Y9, Y9
-	VBROADCASTSS expNums<>+1952(SB), Y11
-	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VBROADCASTSS expNums<>+2208(SB), Y11
+	VFMADD213PS  expNums<>+2240(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2272(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2304(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2336(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2368(SB), Y9, Y11
 	VFMADD213PS  expNums<>+352(SB), Y9, Y11
 	VCVTPS2DQ    Y10, Y9
 	VPSRAD       $0x01, Y9, Y10
@@ -9221,16 +9112,16 @@ turn1:
 	VPSLLD       $0x10, Y9, Y9
 	VSUBPS       Y0, Y9, Y9
 	VMULPS       expNums<>+64(SB), Y9, Y9
-	VBROADCASTSS expNums<>+1920(SB), Y10
+	VBROADCASTSS expNums<>+2176(SB), Y10
 	VMAXPS       Y9, Y10, Y9
 	VROUNDPS     $0x09, Y9, Y10
 	VSUBPS       Y10, Y9, Y9
-	VBROADCASTSS expNums<>+1952(SB), Y11
-	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VBROADCASTSS expNums<>+2208(SB), Y11
+	VFMADD213PS  expNums<>+2240(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2272(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2304(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2336(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2368(SB), Y9, Y11
 	VFMADD213PS  expNums<>+352(SB), Y9, Y11
 	VCVTPS2DQ    Y10, Y9
 	VPSRAD       $0x01, Y9, Y10
@@ -9247,16 +9138,16 @@ turn1:
 	VPSLLD       $0x10, Y9, Y9
 	VSUBPS       Y0, Y9, Y9
 	VMULPS       expNums<>+64(SB), Y9, Y9
-	VBROADCASTSS expNums<>+1920(SB), Y10
+	VBROADCASTSS expNums<>+2176(SB), Y10
 	VMAXPS       Y9, Y10, Y9
 	VROUNDPS     $0x09, Y9, Y10
 	VSUBPS       Y10, Y9, Y9
-	VBROADCASTSS expNums<>+1952(SB), Y11
-	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VBROADCASTSS expNums<>+2208(SB), Y11
+	VFMADD213PS  expNums<>+2240(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2272(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2304(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2336(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2368(SB), Y9, Y11
 	VFMADD213PS  expNums<>+352(SB), Y9, Y11
 	VCVTPS2DQ    Y10, Y9
 	VPSRAD       $0x01, Y9, Y10
@@ -9281,16 +9172,16 @@ turned2:
 	VPSLLD       $0x10, Y9, Y9
 	VSUBPS       Y0, Y9, Y9
 	VMULPS       expNums<>+64(SB), Y9, Y9
-	VBROADCASTSS expNums<>+1920(SB), Y10
+	VBROADCASTSS expNums<>+2176(SB), Y10
 	VMAXPS       Y9, Y10, Y9
 	VROUNDPS     $0x09, Y9, Y10
 	VSUBPS       Y10, Y9, Y9
-	VBROADCASTSS expNums<>+1952(SB), Y11
-	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VBROADCASTSS expNums<>+2208(SB), Y11
+	VFMADD213PS  expNums<>+2240(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2272(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2304(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2336(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2368(SB), Y9, Y11
 	VFMADD213PS  expNums<>+352(SB), Y9, Y11
 	VCVTPS2DQ    Y10, Y9
 	VPSRAD       $0x01, Y9, Y10
@@ -9311,16 +9202,16 @@ turned2:
 	VPSLLD       $0x10, Y9, Y9
 	VSUBPS       Y0, Y9, Y9
 	VMULPS       expNums<>+64(SB), Y9, Y9
-	VBROADCASTSS expNums<>+1920(SB), Y10
+	VBROADCASTSS expNums<>+2176(SB), Y10
 	VMAXPS       Y9, Y10, Y9
 	VROUNDPS     $0x09, Y9, Y10
 	VSUBPS       Y10, Y9, Y9
-	VBROADCASTSS expNums<>+1952(SB), Y11
-	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VBROADCASTSS expNums<>+2208(SB), Y11
+	VFMADD213PS  expNums<>+2240(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2272(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2304(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2336(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2368(SB), Y9, Y11
 	VFMADD213PS  expNums<>+352(SB), Y9, Y11
 	VCVTPS2DQ    Y10, Y9
 	VPSRAD       $0x01, Y9, Y10
@@ -9341,16 +9232,16 @@ turned2:
 	VPSLLD       $0x10, Y9, Y9
 	VSUBPS       Y0, Y9, Y9
 	VMULPS       expNums<>+64(SB), Y9, Y9
-	VBROADCASTSS expNums<>+1920(SB), Y10
+	VBROADCASTSS expNums<>+2176(SB), Y10
 	VMAXPS       Y9, Y10, Y9
 	VROUNDPS     $0x09, Y9, Y10
 	VSUBPS       Y10, Y9, Y9
-	VBROADCASTSS expNums<>+1952(SB), Y11
-	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VBROADCASTSS expNums<>+2208(SB), Y11
+	VFMADD213PS  expNums<>+2240(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2272(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2304(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2336(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2368(SB), Y9, Y11
 	VFMADD213PS  expNums<>+352(SB), Y9, Y11
 	VCVTPS2DQ    Y10, Y9
 	VPSRAD       $0x01, Y9, Y10
@@ -9371,16 +9262,16 @@ turned2:
 	VPSLLD       $0x10, Y9, Y9
 	VSUBPS       Y0, Y9, Y9
 	VMULPS       expNums<>+64(SB), Y9, Y9
-	VBROADCASTSS expNums<>+1920(SB), Y10
+	VBROADCASTSS expNums<>+2176(SB), Y10
 	VMAXPS       Y9, Y10, Y9
 	VROUNDPS     $0x09, Y9, Y10
 	VSUBPS       Y10, Y9, Y9
-	VBROADCASTSS expNums<>+1952(SB), Y11
-	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VBROADCASTSS expNums<>+2208(SB), Y11
+	VFMADD213PS  expNums<>+2240(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2272(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2304(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2336(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2368(SB), Y9, Y11
 	VFMADD213PS  expNums<>+352(SB), Y9, Y11
 	VCVTPS2DQ    Y10, Y9
 	VPSRAD       $0x01, Y9, Y10
@@ -9401,16 +9292,16 @@ turned2:
 	VPSLLD       $0x10, Y9, Y9
 	VSUBPS       Y0, Y9, Y9
 	VMULPS       expNums<>+64(SB), Y9, Y9
-	VBROADCASTSS expNums<>+1920(SB), Y10
+	VBROADCASTSS expNums<>+2176(SB), Y10
 	VMAXPS       Y9, Y10, Y9
 	VROUNDPS     $0x09, Y9, Y10
 	VSUBPS       Y10, Y9, Y9
-	VBROADCASTSS expNums<>+1952(SB), Y11
-	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VBROADCASTSS expNums<>+2208(SB), Y11
+	VFMADD213PS  expNums<>+2240(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2272(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2304(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2336(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2368(SB), Y9, Y11
 	VFMADD213PS  expNums<>+352(SB), Y9, Y11
 	VCVTPS2DQ    Y10, Y9
 	VPSRAD       $0x01, Y9, Y10
@@ -9431,16 +9322,16 @@ turned2:
 	VPSLLD       $0x10, Y9, Y9
 	VSUBPS       Y0, Y9, Y9
 	VMULPS       expNums<>+64(SB), Y9, Y9
-	VBROADCASTSS expNums<>+1920(SB), Y10
+	VBROADCASTSS expNums<>+2176(SB), Y10
 	VMAXPS       Y9, Y10, Y9
 	VROUNDPS     $0x09, Y9, Y10
 	VSUBPS       Y10, Y9, Y9
-	VBROADCASTSS expNums<>+1952(SB), Y11
-	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VBROADCASTSS expNums<>+2208(SB), Y11
+	VFMADD213PS  expNums<>+2240(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2272(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2304(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2336(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2368(SB), Y9, Y11
 	VFMADD213PS  expNums<>+352(SB), Y9, Y11
 	VCVTPS2DQ    Y10, Y9
 	VPSRAD       $0x01, Y9, Y10
@@ -9461,16 +9352,16 @@ turned2:
 	VPSLLD       $0x10, Y9, Y9
 	VSUBPS       Y0, Y9, Y9
 	VMULPS       expNums<>+64(SB), Y9, Y9
-	VBROADCASTSS expNums<>+1920(SB), Y10
+	VBROADCASTSS expNums<>+2176(SB), Y10
 	VMAXPS       Y9, Y10, Y9
 	VROUNDPS     $0x09, Y9, Y10
 	VSUBPS       Y10, Y9, Y9
-	VBROADCASTSS expNums<>+1952(SB), Y11
-	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VBROADCASTSS expNums<>+2208(SB), Y11
+	VFMADD213PS  expNums<>+2240(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2272(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2304(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2336(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2368(SB), Y9, Y11
 	VFMADD213PS  expNums<>+352(SB), Y9, Y11
 	VCVTPS2DQ    Y10, Y9
 	VPSRAD       $0x01, Y9, Y10
@@ -9491,16 +9382,16 @@ turned2:
 	VPSLLD       $0x10, Y9, Y9
 	VSUBPS       Y0, Y9, Y9
 	VMULPS       expNums<>+64(SB), Y9, Y9
-	VBROADCASTSS expNums<>+1920(SB), Y10
+	VBROADCASTSS expNums<>+2176(SB), Y10
 	VMAXPS       Y9, Y10, Y9
 	VROUNDPS     $0x09, Y9, Y10
 	VSUBPS       Y10, Y9, Y9
-	VBROADCASTSS expNums<>+1952(SB), Y11
-	VFMADD213PS  expNums<>+1984(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2016(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2048(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2080(SB), Y9, Y11
-	VFMADD213PS  expNums<>+2112(SB), Y9, Y11
+	VBROADCASTSS expNums<>+2208(SB), Y11
+	VFMADD213PS  expNums<>+2240(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2272(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2304(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2336(SB), Y9, Y11
+	VFMADD213PS  expNums<>+2368(SB), Y9, Y11
 	VFMADD213PS  expNums<>+352(SB), Y9, Y11
 	VCVTPS2DQ    Y10, Y9
 	VPSRAD       $0x01, Y9, Y10
@@ -9555,16 +9446,16 @@ piece14:
 	VPSLLD       $0x10, Y10, Y10
 	VSUBPS       Y0, Y10, Y0
 	VMULPS       expNums<>+64(SB), Y0, Y0
-	VBROADCASTSS expNums<>+1920(SB), Y10
+	VBROADCASTSS expNums<>+2176(SB), Y10
 	VMAXPS       Y0, Y10, Y0
 	VROUNDPS     $0x09, Y0, Y10
 	VSUBPS       Y10, Y0, Y0
-	VBROADCASTSS expNums<>+1952(SB), Y11
-	VFMADD213PS  expNums<>+1984(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2016(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2048(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2080(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2112(SB), Y0, Y11
+	VBROADCASTSS expNums<>+2208(SB), Y11
+	VFMADD213PS  expNums<>+2240(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2272(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2304(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2336(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2368(SB), Y0, Y11
 	VFMADD213PS  expNums<>+352(SB), Y0, Y11
 	VCVTPS2DQ    Y10, Y0
 	VPSRAD       $0x01, Y0, Y10
@@ -9619,16 +9510,16 @@ piece17:
 	VPSLLD       $0x10, Y10, Y10
 	VSUBPS       Y0, Y10, Y0
 	VMULPS       expNums<>+64(SB), Y0, Y0
-	VBROADCASTSS expNums<>+1920(SB), Y10
+	VBROADCASTSS expNums<>+2176(SB), Y10
 	VMAXPS       Y0, Y10, Y0
 	VROUNDPS     $0x09, Y0, Y10
 	VSUBPS       Y10, Y0, Y0
-	VBROADCASTSS expNums<>+1952(SB), Y11
-	VFMADD213PS  expNums<>+1984(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2016(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2048(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2080(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2112(SB), Y0, Y11
+	VBROADCASTSS expNums<>+2208(SB), Y11
+	VFMADD213PS  expNums<>+2240(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2272(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2304(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2336(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2368(SB), Y0, Y11
 	VFMADD213PS  expNums<>+352(SB), Y0, Y11
 	VCVTPS2DQ    Y10, Y0
 	VPSRAD       $0x01, Y0, Y10
@@ -9683,16 +9574,16 @@ piece20:
 	VPSLLD       $0x10, Y10, Y10
 	VSUBPS       Y0, Y10, Y0
 	VMULPS       expNums<>+64(SB), Y0, Y0
-	VBROADCASTSS expNums<>+1920(SB), Y10
+	VBROADCASTSS expNums<>+2176(SB), Y10
 	VMAXPS       Y0, Y10, Y0
 	VROUNDPS     $0x09, Y0, Y10
 	VSUBPS       Y10, Y0, Y0
-	VBROADCASTSS expNums<>+1952(SB), Y11
-	VFMADD213PS  expNums<>+1984(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2016(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2048(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2080(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2112(SB), Y0, Y11
+	VBROADCASTSS expNums<>+2208(SB), Y11
+	VFMADD213PS  expNums<>+2240(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2272(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2304(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2336(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2368(SB), Y0, Y11
 	VFMADD213PS  expNums<>+352(SB), Y0, Y11
 	VCVTPS2DQ    Y10, Y0
 	VPSRAD       $0x01, Y0, Y10
@@ -9747,16 +9638,16 @@ piece23:
 	VPSLLD       $0x10, Y10, Y10
 	VSUBPS       Y0, Y10, Y0
 	VMULPS       expNums<>+64(SB), Y0, Y0
-	VBROADCASTSS expNums<>+1920(SB), Y10
+	VBROADCASTSS expNums<>+2176(SB), Y10
 	VMAXPS       Y0, Y10, Y0
 	VROUNDPS     $0x09, Y0, Y10
 	VSUBPS       Y10, Y0, Y0
-	VBROADCASTSS expNums<>+1952(SB), Y11
-	VFMADD213PS  expNums<>+1984(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2016(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2048(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2080(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2112(SB), Y0, Y11
+	VBROADCASTSS expNums<>+2208(SB), Y11
+	VFMADD213PS  expNums<>+2240(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2272(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2304(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2336(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2368(SB), Y0, Y11
 	VFMADD213PS  expNums<>+352(SB), Y0, Y11
 	VCVTPS2DQ    Y10, Y0
 	VPSRAD       $0x01, Y0, Y10
@@ -9811,16 +9702,16 @@ piece26:
 	VPSLLD       $0x10, Y10, Y10
 	VSUBPS       Y0, Y10, Y0
 	VMULPS       expNums<>+64(SB), Y0, Y0
-	VBROADCASTSS expNums<>+1920(SB), Y10
+	VBROADCASTSS expNums<>+2176(SB), Y10
 	VMAXPS       Y0, Y10, Y0
 	VROUNDPS     $0x09, Y0, Y10
 	VSUBPS       Y10, Y0, Y0
-	VBROADCASTSS expNums<>+1952(SB), Y11
-	VFMADD213PS  expNums<>+1984(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2016(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2048(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2080(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2112(SB), Y0, Y11
+	VBROADCASTSS expNums<>+2208(SB), Y11
+	VFMADD213PS  expNums<>+2240(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2272(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2304(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2336(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2368(SB), Y0, Y11
 	VFMADD213PS  expNums<>+352(SB), Y0, Y11
 	VCVTPS2DQ    Y10, Y0
 	VPSRAD       $0x01, Y0, Y10
@@ -9875,16 +9766,16 @@ piece29:
 	VPSLLD       $0x10, Y10, Y10
 	VSUBPS       Y0, Y10, Y0
 	VMULPS       expNums<>+64(SB), Y0, Y0
-	VBROADCASTSS expNums<>+1920(SB), Y10
+	VBROADCASTSS expNums<>+2176(SB), Y10
 	VMAXPS       Y0, Y10, Y0
 	VROUNDPS     $0x09, Y0, Y10
 	VSUBPS       Y10, Y0, Y0
-	VBROADCASTSS expNums<>+1952(SB), Y11
-	VFMADD213PS  expNums<>+1984(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2016(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2048(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2080(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2112(SB), Y0, Y11
+	VBROADCASTSS expNums<>+2208(SB), Y11
+	VFMADD213PS  expNums<>+2240(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2272(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2304(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2336(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2368(SB), Y0, Y11
 	VFMADD213PS  expNums<>+352(SB), Y0, Y11
 	VCVTPS2DQ    Y10, Y0
 	VPSRAD       $0x01, Y0, Y10
@@ -9939,16 +9830,16 @@ piece32:
 	VPSLLD       $0x10, Y10, Y10
 	VSUBPS       Y0, Y10, Y0
 	VMULPS       expNums<>+64(SB), Y0, Y0
-	VBROADCASTSS expNums<>+1920(SB), Y10
+	VBROADCASTSS expNums<>+2176(SB), Y10
 	VMAXPS       Y0, Y10, Y0
 	VROUNDPS     $0x09, Y0, Y10
 	VSUBPS       Y10, Y0, Y0
-	VBROADCASTSS expNums<>+1952(SB), Y11
-	VFMADD213PS  expNums<>+1984(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2016(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2048(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2080(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2112(SB), Y0, Y11
+	VBROADCASTSS expNums<>+2208(SB), Y11
+	VFMADD213PS  expNums<>+2240(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2272(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2304(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2336(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2368(SB), Y0, Y11
 	VFMADD213PS  expNums<>+352(SB), Y0, Y11
 	VCVTPS2DQ    Y10, Y0
 	VPSRAD       $0x01, Y0, Y10
@@ -10003,16 +9894,16 @@ piece35:
 	VPSLLD       $0x10, Y10, Y10
 	VSUBPS       Y0, Y10, Y0
 	VMULPS       expNums<>+64(SB), Y0, Y0
-	VBROADCASTSS expNums<>+1920(SB), Y10
+	VBROADCASTSS expNums<>+2176(SB), Y10
 	VMAXPS       Y0, Y10, Y0
 	VROUNDPS     $0x09, Y0, Y10
 	VSUBPS       Y10, Y0, Y0
-	VBROADCASTSS expNums<>+1952(SB), Y11
-	VFMADD213PS  expNums<>+1984(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2016(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2048(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2080(SB), Y0, Y11
-	VFMADD213PS  expNums<>+2112(SB), Y0, Y11
+	VBROADCASTSS expNums<>+2208(SB), Y11
+	VFMADD213PS  expNums<>+2240(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2272(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2304(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2336(SB), Y0, Y11
+	VFMADD213PS  expNums<>+2368(SB), Y0, Y11
 	VFMADD213PS  expNums<>+352(SB), Y0, Y11
 	VCVTPS2DQ    Y10, Y0
 	VPSRAD       $0x01, Y0, Y10
@@ -10058,7 +9949,7 @@ TEXT ·softmaxBF16AVX2(SB), NOSPLIT|NOFRAME, $0-48
 
 row:
 	LEAQ         (CX)(R8*1), SI
-	VBROADCASTSS expNums<>+2144(SB), Y0
+	VBROADCASTSS expNums<>+2400(SB), Y0
 	VMOVUPS      Y0, Y1
 	VMOVUPS      Y0, Y2
 	VMOVUPS      Y0, Y3
@@ -10314,27 +10205,27 @@ turn20:
 	VMOVUPS      (CX)(R9*2), Y5
 	VMOVUPS      (CX)(R9*2), Y6
 	VPSLLD       $0x10, Y5, Y5
-	VANDPS       expNums<>+1024(SB), Y6, Y6
+	VANDPS       expNums<>+1152(SB), Y6, Y6
 	VSUBPS       Y0, Y5, Y5
 	VSUBPS       Y0, Y6, Y6
 	VMULPS       expNums<>+64(SB), Y5, Y5
 	VMULPS       expNums<>+64(SB), Y6, Y7
-	VBROADCASTSS expNums<>+1920(SB), Y6
-	VBROADCASTSS expNums<>+1920(SB), Y8
+	VBROADCASTSS expNums<>+2176(SB), Y6
+	VBROADCASTSS expNums<>+2176(SB), Y8
 	VMAXPS       Y5, Y6, Y5
 	VMAXPS       Y7, Y8, Y7
 	VROUNDPS     $0x09, Y5, Y6
 	VROUNDPS     $0x09, Y7, Y8
 	VSUBPS       Y6, Y5, Y5
 	VSUBPS       Y8, Y7, Y9
-	VBROADCASTSS expNums<>+2368(SB), Y7
-	VBROADCASTSS expNums<>+2368(SB), Y10
-	VFMADD213PS  expNums<>+2400(SB), Y5, Y7
-	VFMADD213PS  expNums<>+2400(SB), Y9, Y10
-	VFMADD213PS  expNums<>+2432(SB), Y5, Y7
-	VFMADD213PS  expNums<>+2432(SB), Y9, Y10
-	VFMADD213PS  expNums<>+2464(SB), Y5, Y7
-	VFMADD213PS  expNums<>+2464(SB), Y9, Y10
+	VBROADCASTSS expNums<>+2624(SB), Y7
+	VBROADCASTSS expNums<>+2624(SB), Y10
+	VFMADD213PS  expNums<>+2656(SB), Y5, Y7
+	VFMADD213PS  expNums<>+2656(SB), Y9, Y10
+	VFMADD213PS  expNums<>+2688(SB), Y5, Y7
+	VFMADD213PS  expNums<>+2688(SB), Y9, Y10
+	VFMADD213PS  expNums<>+2720(SB), Y5, Y7
+	VFMADD213PS  expNums<>+2720(SB), Y9, Y10
 	VCVTPS2DQ    Y6, Y5
 	VCVTPS2DQ    Y8, Y9
 	VPSRAD       $0x01, Y5, Y6
@@ -10382,14 +10273,14 @@ turn22:
 	VPSLLD       $0x10, Y5, Y5
 	VSUBPS       Y0, Y5, Y5
 	VMULPS       expNums<>+64(SB), Y5, Y5
-	VBROADCASTSS expNums<>+1920(SB), Y6
+	VBROADCASTSS expNums<>+2176(SB), Y6
 	VMAXPS       Y5, Y6, Y5
 	VROUNDPS     $0x09, Y5, Y6
 	VSUBPS       Y6, Y5, Y5
-	VBROADCASTSS expNums<>+2368(SB), Y7
-	VFMADD213PS  expNums<>+2400(SB), Y5, Y7
-	VFMADD213PS  expNums<>+2432(SB), Y5, Y7
-	VFMADD213PS  expNums<>+2464(SB), Y5, Y7
+	VBROADCASTSS expNums<>+2624(SB), Y7
+	VFMADD213PS  expNums<>+2656(SB), Y5, Y7
+	VFMADD213PS  expNums<>+2688(SB), Y5, Y7
+	VFMADD213PS  expNums<>+2720(SB), Y5, Y7
 	VCVTPS2DQ    Y6, Y5
 	VPSRAD       $0x01, Y5, Y6
 	VPSLLD       $0x17, Y6, Y8
@@ -10405,14 +10296,14 @@ turn22:
 	VPSLLD       $0x10, Y5, Y5
 	VSUBPS       Y0, Y5, Y5
 	VMULPS       expNums<>+64(SB), Y5, Y5
-	VBROADCASTSS expNums<>+1920(SB), Y6
+	VBROADCASTSS expNums<>+2176(SB), Y6
 	VMAXPS       Y5, Y6, Y5
 	VROUNDPS     $0x09, Y5, Y6
 	VSUBPS       Y6, Y5, Y5
-	VBROADCASTSS expNums<>+2368(SB), Y7
-	VFMADD213PS  expNums<>+2400(SB), Y5, Y7
-	VFMADD213PS  expNums<>+2432(SB), Y5, Y7
-	VFMADD213PS  expNums<>+2464(SB), Y5, Y7
+	VBROADCASTSS expNums<>+2624(SB), Y7
+	VFMADD213PS  expNums<>+2656(SB), Y5, Y7
+	VFMADD213PS  expNums<>+2688(SB), Y5, Y7
+	VFMADD213PS  expNums<>+2720(SB), Y5, Y7
 	VCVTPS2DQ    Y6, Y5
 	VPSRAD       $0x01, Y5, Y6
 	VPSLLD       $0x17, Y6, Y8
@@ -10436,14 +10327,14 @@ turned23:
 	VPSLLD       $0x10, Y5, Y5
 	VSUBPS       Y0, Y5, Y5
 	VMULPS       expNums<>+64(SB), Y5, Y5
-	VBROADCASTSS expNums<>+1920(SB), Y6
+	VBROADCASTSS expNums<>+2176(SB), Y6
 	VMAXPS       Y5, Y6, Y5
 	VROUNDPS     $0x09, Y5, Y6
 	VSUBPS       Y6, Y5, Y5
-	VBROADCASTSS expNums<>+2368(SB), Y7
-	VFMADD213PS  expNums<>+2400(SB), Y5, Y7
-	VFMADD213PS  expNums<>+2432(SB), Y5, Y7
-	VFMADD213PS  expNums<>+2464(SB), Y5, Y7
+	VBROADCASTSS expNums<>+2624(SB), Y7
+	VFMADD213PS  expNums<>+2656(SB), Y5, Y7
+	VFMADD213PS  expNums<>+2688(SB), Y5, Y7
+	VFMADD213PS  expNums<>+2720(SB), Y5, Y7
 	VCVTPS2DQ    Y6, Y5
 	VPSRAD       $0x01, Y5, Y6
 	VPSLLD       $0x17, Y6, Y8
@@ -10463,14 +10354,14 @@ turned23:
 	VPSLLD       $0x10, Y5, Y5
 	VSUBPS       Y0, Y5, Y5
 	VMULPS       expNums<>+64(SB), Y5, Y5
-	VBROADCASTSS expNums<>+1920(SB), Y6
+	VBROADCASTSS expNums<>+2176(SB), Y6
 	VMAXPS       Y5, Y6, Y5
 	VROUNDPS     $0x09, Y5, Y6
 	VSUBPS       Y6, Y5, Y5
-	VBROADCASTSS expNums<>+2368(SB), Y7
-	VFMADD213PS  expNums<>+2400(SB), Y5, Y7
-	VFMADD213PS  expNums<>+2432(SB), Y5, Y7
-	VFMADD213PS  expNums<>+2464(SB), Y5, Y7
+	VBROADCASTSS expNums<>+2624(SB), Y7
+	VFMADD213PS  expNums<>+2656(SB), Y5, Y7
+	VFMADD213PS  expNums<>+2688(SB), Y5, Y7
+	VFMADD213PS  expNums<>+2720(SB), Y5, Y7
 	VCVTPS2DQ    Y6, Y5
 	VPSRAD       $0x01, Y5, Y6
 	VPSLLD       $0x17, Y6, Y8
@@ -10524,14 +10415,14 @@ piece29:
 	VPSLLD       $0x10, Y6, Y6
 	VSUBPS       Y0, Y6, Y0
 	VMULPS       expNums<>+64(SB), Y0, Y0
-	VBROADCASTSS expNums<>+1920(SB), Y6
+	VBROADCASTSS expNums<>+2176(SB), Y6
 	VMAXPS       Y0, Y6, Y0
 	VROUNDPS     $0x09, Y0, Y6
 	VSUBPS       Y6, Y0, Y0
-	VBROADCASTSS expNums<>+2368(SB), Y7
-	VFMADD213PS  expNums<>+2400(SB), Y0, Y7
-	VFMADD213PS  expNums<>+2432(SB), Y0, Y7
-	VFMADD213PS  expNums<>+2464(SB), Y0, Y7
+	VBROADCASTSS expNums<>+2624(SB), Y7
+	VFMADD213PS  expNums<>+2656(SB), Y0, Y7
+	VFMADD213PS  expNums<>+2688(SB), Y0, Y7
+	VFMADD213PS  expNums<>+2720(SB), Y0, Y7
 	VCVTPS2DQ    Y6, Y0
 	VPSRAD       $0x01, Y0, Y6
 	VPSLLD       $0x17, Y6, Y8
@@ -10585,14 +10476,14 @@ piece32:
 	VPSLLD       $0x10, Y6, Y6
 	VSUBPS       Y0, Y6, Y0
 	VMULPS       expNums<>+64(SB), Y0, Y0
-	VBROADCASTSS expNums<>+1920(SB), Y6
+	VBROADCASTSS expNums<>+2176(SB), Y6
 	VMAXPS       Y0, Y6, Y0
 	VROUNDPS     $0x09, Y0, Y6
 	VSUBPS       Y6, Y0, Y0
-	VBROADCASTSS expNums<>+2368(SB), Y7
-	VFMADD213PS  expNums<>+2400(SB), Y0, Y7
-	VFMADD213PS  expNums<>+2432(SB), Y0, Y7
-	VFMADD213PS  expNums<>+2464(SB), Y0, Y7
+	VBROADCASTSS expNums<>+2624(SB), Y7
+	VFMADD213PS  expNums<>+2656(SB), Y0, Y7
+	VFMADD213PS  expNums<>+2688(SB), Y0, Y7
+	VFMADD213PS  expNums<>+2720(SB), Y0, Y7
 	VCVTPS2DQ    Y6, Y0
 	VPSRAD       $0x01, Y0, Y6
 	VPSLLD       $0x17, Y6, Y8
@@ -10632,8 +10523,8 @@ turn33:
 	VMOVUPS  32(DX)(CX*4), Y2
 	VMULPS   Y0, Y1, Y1
 	VMULPS   Y0, Y2, Y2
-	VPADDD   expNums<>+992(SB), Y1, Y1
-	VPADDD   expNums<>+992(SB), Y2, Y2
+	VPADDD   expNums<>+1120(SB), Y1, Y1
+	VPADDD   expNums<>+1120(SB), Y2, Y2
 	VPSRLD   $0x10, Y1, Y1
 	VPBLENDW $0xaa, Y2, Y1, Y1
 	VMOVUPS  Y1, (AX)(CX*2)
@@ -10649,7 +10540,7 @@ turned34:
 turn35:
 	VMOVUPS      (DX)(CX*4), Y1
 	VMULPS       Y0, Y1, Y1
-	VPADDD       expNums<>+992(SB), Y1, Y1
+	VPADDD       expNums<>+1120(SB), Y1, Y1
 	VPSRLD       $0x10, Y1, Y2
 	VEXTRACTI128 $0x01, Y2, X1
 	VPACKUSDW    X1, X2, X1
@@ -10669,7 +10560,7 @@ turned36:
 	VMOVUPS      (R10), Y1
 	VMASKMOVPS   (DX)(CX*4), Y1, Y1
 	VMULPS       Y0, Y1, Y0
-	VPADDD       expNums<>+992(SB), Y0, Y0
+	VPADDD       expNums<>+1120(SB), Y0, Y0
 	VPSRLD       $0x10, Y0, Y1
 	VEXTRACTI128 $0x01, Y1, X0
 	VPACKUSDW    X0, X1, X0
@@ -10935,16 +10826,15 @@ done5:
 	RET
 
 // func sigmoidF32AVX512(dst *byte, src *byte, n int)
-// Requires: AVX, AVX512DQ, AVX512F, MMX+
+// Requires: AVX, AVX512F, MMX+
 TEXT ·sigmoidF32AVX512(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), DX
 	MOVQ         n+16(FP), CX
 	XORQ         BX, BX
-	VBROADCASTSS expNums<>+384(SB), Z0
-	VBROADCASTSS expNums<>+416(SB), Z1
-	VBROADCASTSS expNums<>+352(SB), Z2
-	SUBQ         $+80, CX
+	VBROADCASTSS expNums<>+352(SB), Z0
+	VBROADCASTSS expNums<>+384(SB), Z1
+	SUBQ         $+96, CX
 	JLT          turned2
 
 turn1:
@@ -10953,6 +10843,7 @@ turn1:
 	PREFETCHT0 2176(DX)(BX*4)
 	PREFETCHT0 2240(DX)(BX*4)
 	PREFETCHT0 2304(DX)(BX*4)
+	PREFETCHT0 2368(DX)(BX*4)
 
 	// PREFETCHW 2048(AX)(BX*4)
 	BYTE $0x40
@@ -10999,221 +10890,387 @@ turn1:
 	BYTE $0x00
 
 	// PREFETCHW 2304(AX)(BX*4)
-	BYTE              $0x40
-	BYTE              $0x0f
-	BYTE              $0x0d
-	BYTE              $0x8c
-	BYTE              $0x98
-	BYTE              $0x00
-	BYTE              $0x09
-	BYTE              $0x00
-	BYTE              $0x00
-	VMOVUPS           (DX)(BX*4), Z3
-	VMOVUPS           64(DX)(BX*4), Z5
-	VMOVUPS           128(DX)(BX*4), Z7
-	VMOVUPS           192(DX)(BX*4), Z9
-	VMOVUPS           256(DX)(BX*4), Z11
-	VMAXPS            Z3, Z0, Z3
-	VMAXPS            Z5, Z0, Z5
-	VMAXPS            Z7, Z0, Z7
-	VMAXPS            Z9, Z0, Z9
-	VMAXPS            Z11, Z0, Z11
-	VMINPS            Z3, Z1, Z3
-	VMINPS            Z5, Z1, Z5
-	VMINPS            Z7, Z1, Z7
-	VMINPS            Z9, Z1, Z9
-	VMINPS            Z11, Z1, Z22
-	VORPS.BCST        expNums<>+448(SB), Z3, Z11
-	VORPS.BCST        expNums<>+448(SB), Z5, Z16
-	VORPS.BCST        expNums<>+448(SB), Z7, Z18
-	VORPS.BCST        expNums<>+448(SB), Z9, Z20
-	VORPS.BCST        expNums<>+448(SB), Z22, Z23
-	VBROADCASTSS      expNums<>+64(SB), Z15
-	VBROADCASTSS      expNums<>+64(SB), Z17
-	VBROADCASTSS      expNums<>+64(SB), Z19
-	VBROADCASTSS      expNums<>+64(SB), Z21
-	VBROADCASTSS      expNums<>+64(SB), Z24
-	VFMADD213PS.BCST  expNums<>+96(SB), Z11, Z15
-	VFMADD213PS.BCST  expNums<>+96(SB), Z16, Z17
-	VFMADD213PS.BCST  expNums<>+96(SB), Z18, Z19
-	VFMADD213PS.BCST  expNums<>+96(SB), Z20, Z21
-	VFMADD213PS.BCST  expNums<>+96(SB), Z23, Z24
-	VSUBPS.BCST       expNums<>+96(SB), Z15, Z15
-	VSUBPS.BCST       expNums<>+96(SB), Z17, Z17
-	VSUBPS.BCST       expNums<>+96(SB), Z19, Z19
-	VSUBPS.BCST       expNums<>+96(SB), Z21, Z21
-	VSUBPS.BCST       expNums<>+96(SB), Z24, Z24
-	VMOVUPS           Z11, Z11
-	VMOVUPS           Z16, Z16
-	VMOVUPS           Z18, Z18
-	VMOVUPS           Z20, Z20
-	VMOVUPS           Z23, Z28
-	VFNMADD231PS.BCST expNums<>+128(SB), Z15, Z11
-	VFNMADD231PS.BCST expNums<>+128(SB), Z17, Z16
-	VFNMADD231PS.BCST expNums<>+128(SB), Z19, Z18
-	VFNMADD231PS.BCST expNums<>+128(SB), Z21, Z20
-	VFNMADD231PS.BCST expNums<>+128(SB), Z24, Z28
-	VFNMADD231PS.BCST expNums<>+160(SB), Z15, Z11
-	VFNMADD231PS.BCST expNums<>+160(SB), Z17, Z16
-	VFNMADD231PS.BCST expNums<>+160(SB), Z19, Z18
-	VFNMADD231PS.BCST expNums<>+160(SB), Z21, Z20
-	VFNMADD231PS.BCST expNums<>+160(SB), Z24, Z28
-	VBROADCASTSS      expNums<>+192(SB), Z23
-	VBROADCASTSS      expNums<>+192(SB), Z25
-	VBROADCASTSS      expNums<>+192(SB), Z26
-	VBROADCASTSS      expNums<>+192(SB), Z27
-	VBROADCASTSS      expNums<>+192(SB), Z29
-	VFMADD213PS.BCST  expNums<>+224(SB), Z11, Z23
-	VFMADD213PS.BCST  expNums<>+224(SB), Z16, Z25
-	VFMADD213PS.BCST  expNums<>+224(SB), Z18, Z26
-	VFMADD213PS.BCST  expNums<>+224(SB), Z20, Z27
-	VFMADD213PS.BCST  expNums<>+224(SB), Z28, Z29
-	VFMADD213PS.BCST  expNums<>+256(SB), Z11, Z23
-	VFMADD213PS.BCST  expNums<>+256(SB), Z16, Z25
-	VFMADD213PS.BCST  expNums<>+256(SB), Z18, Z26
-	VFMADD213PS.BCST  expNums<>+256(SB), Z20, Z27
-	VFMADD213PS.BCST  expNums<>+256(SB), Z28, Z29
-	VFMADD213PS.BCST  expNums<>+288(SB), Z11, Z23
-	VFMADD213PS.BCST  expNums<>+288(SB), Z16, Z25
-	VFMADD213PS.BCST  expNums<>+288(SB), Z18, Z26
-	VFMADD213PS.BCST  expNums<>+288(SB), Z20, Z27
-	VFMADD213PS.BCST  expNums<>+288(SB), Z28, Z29
-	VFMADD213PS.BCST  expNums<>+320(SB), Z11, Z23
-	VFMADD213PS.BCST  expNums<>+320(SB), Z16, Z25
-	VFMADD213PS.BCST  expNums<>+320(SB), Z18, Z26
-	VFMADD213PS.BCST  expNums<>+320(SB), Z20, Z27
-	VFMADD213PS.BCST  expNums<>+320(SB), Z28, Z29
-	VFMADD213PS.BCST  expNums<>+352(SB), Z11, Z23
-	VFMADD213PS.BCST  expNums<>+352(SB), Z16, Z25
-	VFMADD213PS.BCST  expNums<>+352(SB), Z18, Z26
-	VFMADD213PS.BCST  expNums<>+352(SB), Z20, Z27
-	VFMADD213PS.BCST  expNums<>+352(SB), Z28, Z29
-	VFMADD213PS.BCST  expNums<>+352(SB), Z11, Z23
-	VFMADD213PS.BCST  expNums<>+352(SB), Z16, Z25
-	VFMADD213PS.BCST  expNums<>+352(SB), Z18, Z26
-	VFMADD213PS.BCST  expNums<>+352(SB), Z20, Z27
-	VFMADD213PS.BCST  expNums<>+352(SB), Z28, Z29
-	VPMOVD2M          Z3, K1
-	VPMOVD2M          Z5, K2
-	VPMOVD2M          Z7, K3
-	VPMOVD2M          Z9, K4
-	VPMOVD2M          Z22, K5
-	VMULPS            Z23, Z2, Z3
-	VMULPS            Z25, Z2, Z5
-	VMULPS            Z26, Z2, Z7
-	VMULPS            Z27, Z2, Z9
-	VMULPS            Z29, Z2, Z11
-	VBLENDMPS         Z3, Z2, K1, Z4
-	VBLENDMPS         Z5, Z2, K2, Z6
-	VBLENDMPS         Z7, Z2, K3, Z8
-	VBLENDMPS         Z9, Z2, K4, Z10
-	VBLENDMPS         Z11, Z2, K5, Z12
-	VSCALEFPS         Z15, Z23, Z3
-	VSCALEFPS         Z17, Z25, Z5
-	VSCALEFPS         Z19, Z26, Z7
-	VSCALEFPS         Z21, Z27, Z9
-	VSCALEFPS         Z24, Z29, Z11
-	VADDPS.BCST       expNums<>+352(SB), Z3, Z3
-	VADDPS.BCST       expNums<>+352(SB), Z5, Z5
-	VADDPS.BCST       expNums<>+352(SB), Z7, Z7
-	VADDPS.BCST       expNums<>+352(SB), Z9, Z9
-	VADDPS.BCST       expNums<>+352(SB), Z11, Z11
-	VDIVPS            Z3, Z4, Z3
-	VDIVPS            Z5, Z6, Z5
-	VDIVPS            Z7, Z8, Z7
-	VDIVPS            Z9, Z10, Z9
-	VDIVPS            Z11, Z12, Z22
-	VMOVUPS           Z3, Z11
-	VMOVUPS           Z5, Z16
-	VMOVUPS           Z7, Z18
-	VMOVUPS           Z9, Z20
-	VMOVUPS           Z22, Z23
-	VSCALEFPS         Z15, Z3, K1, Z11
-	VSCALEFPS         Z17, Z5, K2, Z16
-	VSCALEFPS         Z19, Z7, K3, Z18
-	VSCALEFPS         Z21, Z9, K4, Z20
-	VSCALEFPS         Z24, Z22, K5, Z23
-	VMOVUPS           Z11, (AX)(BX*4)
-	VMOVUPS           Z16, 64(AX)(BX*4)
-	VMOVUPS           Z18, 128(AX)(BX*4)
-	VMOVUPS           Z20, 192(AX)(BX*4)
-	VMOVUPS           Z23, 256(AX)(BX*4)
-	ADDQ              $+80, BX
-	SUBQ              $+80, CX
-	JGE               turn1
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x98
+	BYTE $0x00
+	BYTE $0x09
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2368(AX)(BX*4)
+	BYTE             $0x40
+	BYTE             $0x0f
+	BYTE             $0x0d
+	BYTE             $0x8c
+	BYTE             $0x98
+	BYTE             $0x40
+	BYTE             $0x09
+	BYTE             $0x00
+	BYTE             $0x00
+	VBROADCASTSS     expNums<>+352(SB), Z2
+	VMOVUPS          (DX)(BX*4), Z3
+	VFMADD231PS      Z3, Z3, Z2
+	VMOVUPS          64(DX)(BX*4), Z3
+	VFMADD231PS      Z3, Z3, Z2
+	VMOVUPS          128(DX)(BX*4), Z3
+	VFMADD231PS      Z3, Z3, Z2
+	VMOVUPS          192(DX)(BX*4), Z3
+	VFMADD231PS      Z3, Z3, Z2
+	VMOVUPS          256(DX)(BX*4), Z3
+	VFMADD231PS      Z3, Z3, Z2
+	VMOVUPS          320(DX)(BX*4), Z3
+	VFMADD231PS      Z3, Z3, Z2
+	VCMPPS           $0x16, Z1, Z2, K1
+	KORTESTW         K1, K1
+	JNE              far3
+	VMOVUPS          (DX)(BX*4), Z2
+	VMOVUPS          64(DX)(BX*4), Z4
+	VMOVUPS          128(DX)(BX*4), Z6
+	VMOVUPS          192(DX)(BX*4), Z8
+	VMOVUPS          256(DX)(BX*4), Z10
+	VMOVUPS          320(DX)(BX*4), Z12
+	VBROADCASTSS     expNums<>+480(SB), Z3
+	VBROADCASTSS     expNums<>+480(SB), Z5
+	VBROADCASTSS     expNums<>+480(SB), Z7
+	VBROADCASTSS     expNums<>+480(SB), Z9
+	VBROADCASTSS     expNums<>+480(SB), Z11
+	VBROADCASTSS     expNums<>+480(SB), Z13
+	VFMADD213PS.BCST expNums<>+96(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+96(SB), Z4, Z5
+	VFMADD213PS.BCST expNums<>+96(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+96(SB), Z8, Z9
+	VFMADD213PS.BCST expNums<>+96(SB), Z10, Z11
+	VFMADD213PS.BCST expNums<>+96(SB), Z12, Z13
+	VSUBPS.BCST      expNums<>+96(SB), Z3, Z3
+	VSUBPS.BCST      expNums<>+96(SB), Z5, Z5
+	VSUBPS.BCST      expNums<>+96(SB), Z7, Z7
+	VSUBPS.BCST      expNums<>+96(SB), Z9, Z9
+	VSUBPS.BCST      expNums<>+96(SB), Z11, Z11
+	VSUBPS.BCST      expNums<>+96(SB), Z13, Z13
+	VMOVUPS          Z2, Z2
+	VMOVUPS          Z4, Z4
+	VMOVUPS          Z6, Z6
+	VMOVUPS          Z8, Z8
+	VMOVUPS          Z10, Z10
+	VMOVUPS          Z12, Z18
+	VFMADD231PS.BCST expNums<>+128(SB), Z3, Z2
+	VFMADD231PS.BCST expNums<>+128(SB), Z5, Z4
+	VFMADD231PS.BCST expNums<>+128(SB), Z7, Z6
+	VFMADD231PS.BCST expNums<>+128(SB), Z9, Z8
+	VFMADD231PS.BCST expNums<>+128(SB), Z11, Z10
+	VFMADD231PS.BCST expNums<>+128(SB), Z13, Z18
+	VFMADD231PS.BCST expNums<>+160(SB), Z3, Z2
+	VFMADD231PS.BCST expNums<>+160(SB), Z5, Z4
+	VFMADD231PS.BCST expNums<>+160(SB), Z7, Z6
+	VFMADD231PS.BCST expNums<>+160(SB), Z9, Z8
+	VFMADD231PS.BCST expNums<>+160(SB), Z11, Z10
+	VFMADD231PS.BCST expNums<>+160(SB), Z13, Z18
+	VBROADCASTSS     expNums<>+192(SB), Z12
+	VBROADCASTSS     expNums<>+192(SB), Z14
+	VBROADCASTSS     expNums<>+192(SB), Z15
+	VBROADCASTSS     expNums<>+192(SB), Z16
+	VBROADCASTSS     expNums<>+192(SB), Z17
+	VBROADCASTSS     expNums<>+192(SB), Z19
+	VFMADD213PS.BCST expNums<>+512(SB), Z2, Z12
+	VFMADD213PS.BCST expNums<>+512(SB), Z4, Z14
+	VFMADD213PS.BCST expNums<>+512(SB), Z6, Z15
+	VFMADD213PS.BCST expNums<>+512(SB), Z8, Z16
+	VFMADD213PS.BCST expNums<>+512(SB), Z10, Z17
+	VFMADD213PS.BCST expNums<>+512(SB), Z18, Z19
+	VFMADD213PS.BCST expNums<>+256(SB), Z2, Z12
+	VFMADD213PS.BCST expNums<>+256(SB), Z4, Z14
+	VFMADD213PS.BCST expNums<>+256(SB), Z6, Z15
+	VFMADD213PS.BCST expNums<>+256(SB), Z8, Z16
+	VFMADD213PS.BCST expNums<>+256(SB), Z10, Z17
+	VFMADD213PS.BCST expNums<>+256(SB), Z18, Z19
+	VFMADD213PS.BCST expNums<>+544(SB), Z2, Z12
+	VFMADD213PS.BCST expNums<>+544(SB), Z4, Z14
+	VFMADD213PS.BCST expNums<>+544(SB), Z6, Z15
+	VFMADD213PS.BCST expNums<>+544(SB), Z8, Z16
+	VFMADD213PS.BCST expNums<>+544(SB), Z10, Z17
+	VFMADD213PS.BCST expNums<>+544(SB), Z18, Z19
+	VFMADD213PS.BCST expNums<>+320(SB), Z2, Z12
+	VFMADD213PS.BCST expNums<>+320(SB), Z4, Z14
+	VFMADD213PS.BCST expNums<>+320(SB), Z6, Z15
+	VFMADD213PS.BCST expNums<>+320(SB), Z8, Z16
+	VFMADD213PS.BCST expNums<>+320(SB), Z10, Z17
+	VFMADD213PS.BCST expNums<>+320(SB), Z18, Z19
+	VFMADD213PS.BCST expNums<>+576(SB), Z2, Z12
+	VFMADD213PS.BCST expNums<>+576(SB), Z4, Z14
+	VFMADD213PS.BCST expNums<>+576(SB), Z6, Z15
+	VFMADD213PS.BCST expNums<>+576(SB), Z8, Z16
+	VFMADD213PS.BCST expNums<>+576(SB), Z10, Z17
+	VFMADD213PS.BCST expNums<>+576(SB), Z18, Z19
+	VFMADD213PS.BCST expNums<>+352(SB), Z2, Z12
+	VFMADD213PS.BCST expNums<>+352(SB), Z4, Z14
+	VFMADD213PS.BCST expNums<>+352(SB), Z6, Z15
+	VFMADD213PS.BCST expNums<>+352(SB), Z8, Z16
+	VFMADD213PS.BCST expNums<>+352(SB), Z10, Z17
+	VFMADD213PS.BCST expNums<>+352(SB), Z18, Z19
+	VSCALEFPS        Z3, Z12, Z2
+	VSCALEFPS        Z5, Z14, Z3
+	VSCALEFPS        Z7, Z15, Z4
+	VSCALEFPS        Z9, Z16, Z5
+	VSCALEFPS        Z11, Z17, Z6
+	VSCALEFPS        Z13, Z19, Z7
+	VADDPS.BCST      expNums<>+352(SB), Z2, Z2
+	VADDPS.BCST      expNums<>+352(SB), Z3, Z3
+	VADDPS.BCST      expNums<>+352(SB), Z4, Z4
+	VADDPS.BCST      expNums<>+352(SB), Z5, Z5
+	VADDPS.BCST      expNums<>+352(SB), Z6, Z6
+	VADDPS.BCST      expNums<>+352(SB), Z7, Z7
+	VDIVPS           Z2, Z0, Z2
+	VDIVPS           Z3, Z0, Z3
+	VDIVPS           Z4, Z0, Z4
+	VDIVPS           Z5, Z0, Z5
+	VDIVPS           Z6, Z0, Z6
+	VDIVPS           Z7, Z0, Z7
+	VMOVUPS          Z2, (AX)(BX*4)
+	VMOVUPS          Z3, 64(AX)(BX*4)
+	VMOVUPS          Z4, 128(AX)(BX*4)
+	VMOVUPS          Z5, 192(AX)(BX*4)
+	VMOVUPS          Z6, 256(AX)(BX*4)
+	VMOVUPS          Z7, 320(AX)(BX*4)
+	JMP              near4
+
+far3:
+	VMOVUPS          (DX)(BX*4), Z2
+	VBROADCASTSS     expNums<>+416(SB), Z3
+	VBROADCASTSS     expNums<>+448(SB), Z4
+	VMAXPS           Z2, Z3, Z2
+	VMINPS           Z2, Z4, Z2
+	VBROADCASTSS     expNums<>+480(SB), Z3
+	VFMADD213PS.BCST expNums<>+96(SB), Z2, Z3
+	VSUBPS.BCST      expNums<>+96(SB), Z3, Z3
+	VMOVUPS          Z2, Z2
+	VFMADD231PS.BCST expNums<>+128(SB), Z3, Z2
+	VFMADD231PS.BCST expNums<>+160(SB), Z3, Z2
+	VBROADCASTSS     expNums<>+192(SB), Z4
+	VFMADD213PS.BCST expNums<>+512(SB), Z2, Z4
+	VFMADD213PS.BCST expNums<>+256(SB), Z2, Z4
+	VFMADD213PS.BCST expNums<>+544(SB), Z2, Z4
+	VFMADD213PS.BCST expNums<>+320(SB), Z2, Z4
+	VFMADD213PS.BCST expNums<>+576(SB), Z2, Z4
+	VFMADD213PS.BCST expNums<>+352(SB), Z2, Z4
+	VBROADCASTSS     expNums<>+608(SB), Z2
+	VMINPS           Z3, Z2, Z2
+	VSCALEFPS        Z2, Z4, Z4
+	VADDPS.BCST      expNums<>+352(SB), Z4, Z4
+	VDIVPS           Z4, Z0, Z4
+	VSUBPS           Z3, Z2, Z2
+	VSCALEFPS        Z2, Z4, Z4
+	VMOVUPS          Z4, (AX)(BX*4)
+	VMOVUPS          64(DX)(BX*4), Z2
+	VBROADCASTSS     expNums<>+416(SB), Z3
+	VBROADCASTSS     expNums<>+448(SB), Z4
+	VMAXPS           Z2, Z3, Z2
+	VMINPS           Z2, Z4, Z2
+	VBROADCASTSS     expNums<>+480(SB), Z3
+	VFMADD213PS.BCST expNums<>+96(SB), Z2, Z3
+	VSUBPS.BCST      expNums<>+96(SB), Z3, Z3
+	VMOVUPS          Z2, Z2
+	VFMADD231PS.BCST expNums<>+128(SB), Z3, Z2
+	VFMADD231PS.BCST expNums<>+160(SB), Z3, Z2
+	VBROADCASTSS     expNums<>+192(SB), Z4
+	VFMADD213PS.BCST expNums<>+512(SB), Z2, Z4
+	VFMADD213PS.BCST expNums<>+256(SB), Z2, Z4
+	VFMADD213PS.BCST expNums<>+544(SB), Z2, Z4
+	VFMADD213PS.BCST expNums<>+320(SB), Z2, Z4
+	VFMADD213PS.BCST expNums<>+576(SB), Z2, Z4
+	VFMADD213PS.BCST expNums<>+352(SB), Z2, Z4
+	VBROADCASTSS     expNums<>+608(SB), Z2
+	VMINPS           Z3, Z2, Z2
+	VSCALEFPS        Z2, Z4, Z4
+	VADDPS.BCST      expNums<>+352(SB), Z4, Z4
+	VDIVPS           Z4, Z0, Z4
+	VSUBPS           Z3, Z2, Z2
+	VSCALEFPS        Z2, Z4, Z4
+	VMOVUPS          Z4, 64(AX)(BX*4)
+	VMOVUPS          128(DX)(BX*4), Z2
+	VBROADCASTSS     expNums<>+416(SB), Z3
+	VBROADCASTSS     expNums<>+448(SB), Z4
+	VMAXPS           Z2, Z3, Z2
+	VMINPS           Z2, Z4, Z2
+	VBROADCASTSS     expNums<>+480(SB), Z3
+	VFMADD213PS.BCST expNums<>+96(SB), Z2, Z3
+	VSUBPS.BCST      expNums<>+96(SB), Z3, Z3
+	VMOVUPS          Z2, Z2
+	VFMADD231PS.BCST expNums<>+128(SB), Z3, Z2
+	VFMADD231PS.BCST expNums<>+160(SB), Z3, Z2
+	VBROADCASTSS     expNums<>+192(SB), Z4
+	VFMADD213PS.BCST expNums<>+512(SB), Z2, Z4
+	VFMADD213PS.BCST expNums<>+256(SB), Z2, Z4
+	VFMADD213PS.BCST expNums<>+544(SB), Z2, Z4
+	VFMADD213PS.BCST expNums<>+320(SB), Z2, Z4
+	VFMADD213PS.BCST expNums<>+576(SB), Z2, Z4
+	VFMADD213PS.BCST expNums<>+352(SB), Z2, Z4
+	VBROADCASTSS     expNums<>+608(SB), Z2
+	VMINPS           Z3, Z2, Z2
+	VSCALEFPS        Z2, Z4, Z4
+	VADDPS.BCST      expNums<>+352(SB), Z4, Z4
+	VDIVPS           Z4, Z0, Z4
+	VSUBPS           Z3, Z2, Z2
+	VSCALEFPS        Z2, Z4, Z4
+	VMOVUPS          Z4, 128(AX)(BX*4)
+	VMOVUPS          192(DX)(BX*4), Z2
+	VBROADCASTSS     expNums<>+416(SB), Z3
+	VBROADCASTSS     expNums<>+448(SB), Z4
+	VMAXPS           Z2, Z3, Z2
+	VMINPS           Z2, Z4, Z2
+	VBROADCASTSS     expNums<>+480(SB), Z3
+	VFMADD213PS.BCST expNums<>+96(SB), Z2, Z3
+	VSUBPS.BCST      expNums<>+96(SB), Z3, Z3
+	VMOVUPS          Z2, Z2
+	VFMADD231PS.BCST expNums<>+128(SB), Z3, Z2
+	VFMADD231PS.BCST expNums<>+160(SB), Z3, Z2
+	VBROADCASTSS     expNums<>+192(SB), Z4
+	VFMADD213PS.BCST expNums<>+512(SB), Z2, Z4
+	VFMADD213PS.BCST expNums<>+256(SB), Z2, Z4
+	VFMADD213PS.BCST expNums<>+544(SB), Z2, Z4
+	VFMADD213PS.BCST expNums<>+320(SB), Z2, Z4
+	VFMADD213PS.BCST expNums<>+576(SB), Z2, Z4
+	VFMADD213PS.BCST expNums<>+352(SB), Z2, Z4
+	VBROADCASTSS     expNums<>+608(SB), Z2
+	VMINPS           Z3, Z2, Z2
+	VSCALEFPS        Z2, Z4, Z4
+	VADDPS.BCST      expNums<>+352(SB), Z4, Z4
+	VDIVPS           Z4, Z0, Z4
+	VSUBPS           Z3, Z2, Z2
+	VSCALEFPS        Z2, Z4, Z4
+	VMOVUPS          Z4, 192(AX)(BX*4)
+	VMOVUPS          256(DX)(BX*4), Z2
+	VBROADCASTSS     expNums<>+416(SB), Z3
+	VBROADCASTSS     expNums<>+448(SB), Z4
+	VMAXPS           Z2, Z3, Z2
+	VMINPS           Z2, Z4, Z2
+	VBROADCASTSS     expNums<>+480(SB), Z3
+	VFMADD213PS.BCST expNums<>+96(SB), Z2, Z3
+	VSUBPS.BCST      expNums<>+96(SB), Z3, Z3
+	VMOVUPS          Z2, Z2
+	VFMADD231PS.BCST expNums<>+128(SB), Z3, Z2
+	VFMADD231PS.BCST expNums<>+160(SB), Z3, Z2
+	VBROADCASTSS     expNums<>+192(SB), Z4
+	VFMADD213PS.BCST expNums<>+512(SB), Z2, Z4
+	VFMADD213PS.BCST expNums<>+256(SB), Z2, Z4
+	VFMADD213PS.BCST expNums<>+544(SB), Z2, Z4
+	VFMADD213PS.BCST expNums<>+320(SB), Z2, Z4
+	VFMADD213PS.BCST expNums<>+576(SB), Z2, Z4
+	VFMADD213PS.BCST expNums<>+352(SB), Z2, Z4
+	VBROADCASTSS     expNums<>+608(SB), Z2
+	VMINPS           Z3, Z2, Z2
+	VSCALEFPS        Z2, Z4, Z4
+	VADDPS.BCST      expNums<>+352(SB), Z4, Z4
+	VDIVPS           Z4, Z0, Z4
+	VSUBPS           Z3, Z2, Z2
+	VSCALEFPS        Z2, Z4, Z4
+	VMOVUPS          Z4, 256(AX)(BX*4)
+	VMOVUPS          320(DX)(BX*4), Z2
+	VBROADCASTSS     expNums<>+416(SB), Z3
+	VBROADCASTSS     expNums<>+448(SB), Z4
+	VMAXPS           Z2, Z3, Z2
+	VMINPS           Z2, Z4, Z2
+	VBROADCASTSS     expNums<>+480(SB), Z3
+	VFMADD213PS.BCST expNums<>+96(SB), Z2, Z3
+	VSUBPS.BCST      expNums<>+96(SB), Z3, Z3
+	VMOVUPS          Z2, Z2
+	VFMADD231PS.BCST expNums<>+128(SB), Z3, Z2
+	VFMADD231PS.BCST expNums<>+160(SB), Z3, Z2
+	VBROADCASTSS     expNums<>+192(SB), Z4
+	VFMADD213PS.BCST expNums<>+512(SB), Z2, Z4
+	VFMADD213PS.BCST expNums<>+256(SB), Z2, Z4
+	VFMADD213PS.BCST expNums<>+544(SB), Z2, Z4
+	VFMADD213PS.BCST expNums<>+320(SB), Z2, Z4
+	VFMADD213PS.BCST expNums<>+576(SB), Z2, Z4
+	VFMADD213PS.BCST expNums<>+352(SB), Z2, Z4
+	VBROADCASTSS     expNums<>+608(SB), Z2
+	VMINPS           Z3, Z2, Z2
+	VSCALEFPS        Z2, Z4, Z4
+	VADDPS.BCST      expNums<>+352(SB), Z4, Z4
+	VDIVPS           Z4, Z0, Z4
+	VSUBPS           Z3, Z2, Z2
+	VSCALEFPS        Z2, Z4, Z4
+	VMOVUPS          Z4, 320(AX)(BX*4)
+
+near4:
+	ADDQ $+96, BX
+	SUBQ $+96, CX
+	JGE  turn1
 
 turned2:
-	ADDQ $+80, CX
+	ADDQ $+96, CX
 	SUBQ $+16, CX
-	JLT  turned4
+	JLT  turned6
 
-turn3:
-	VMOVUPS           (DX)(BX*4), Z3
-	VMAXPS            Z3, Z0, Z3
-	VMINPS            Z3, Z1, Z3
-	VORPS.BCST        expNums<>+448(SB), Z3, Z4
-	VBROADCASTSS      expNums<>+64(SB), Z5
-	VFMADD213PS.BCST  expNums<>+96(SB), Z4, Z5
-	VSUBPS.BCST       expNums<>+96(SB), Z5, Z5
-	VMOVUPS           Z4, Z4
-	VFNMADD231PS.BCST expNums<>+128(SB), Z5, Z4
-	VFNMADD231PS.BCST expNums<>+160(SB), Z5, Z4
-	VBROADCASTSS      expNums<>+192(SB), Z6
-	VFMADD213PS.BCST  expNums<>+224(SB), Z4, Z6
-	VFMADD213PS.BCST  expNums<>+256(SB), Z4, Z6
-	VFMADD213PS.BCST  expNums<>+288(SB), Z4, Z6
-	VFMADD213PS.BCST  expNums<>+320(SB), Z4, Z6
-	VFMADD213PS.BCST  expNums<>+352(SB), Z4, Z6
-	VFMADD213PS.BCST  expNums<>+352(SB), Z4, Z6
-	VPMOVD2M          Z3, K1
-	VMULPS            Z6, Z2, Z3
-	VBLENDMPS         Z3, Z2, K1, Z13
-	VSCALEFPS         Z5, Z6, Z3
-	VADDPS.BCST       expNums<>+352(SB), Z3, Z3
-	VDIVPS            Z3, Z13, Z3
-	VMOVUPS           Z3, Z4
-	VSCALEFPS         Z5, Z3, K1, Z4
-	VMOVUPS           Z4, (AX)(BX*4)
-	ADDQ              $+16, BX
-	SUBQ              $+16, CX
-	JGE               turn3
+turn5:
+	VMOVUPS          (DX)(BX*4), Z1
+	VBROADCASTSS     expNums<>+416(SB), Z2
+	VBROADCASTSS     expNums<>+448(SB), Z3
+	VMAXPS           Z1, Z2, Z1
+	VMINPS           Z1, Z3, Z1
+	VBROADCASTSS     expNums<>+480(SB), Z2
+	VFMADD213PS.BCST expNums<>+96(SB), Z1, Z2
+	VSUBPS.BCST      expNums<>+96(SB), Z2, Z2
+	VMOVUPS          Z1, Z1
+	VFMADD231PS.BCST expNums<>+128(SB), Z2, Z1
+	VFMADD231PS.BCST expNums<>+160(SB), Z2, Z1
+	VBROADCASTSS     expNums<>+192(SB), Z3
+	VFMADD213PS.BCST expNums<>+512(SB), Z1, Z3
+	VFMADD213PS.BCST expNums<>+256(SB), Z1, Z3
+	VFMADD213PS.BCST expNums<>+544(SB), Z1, Z3
+	VFMADD213PS.BCST expNums<>+320(SB), Z1, Z3
+	VFMADD213PS.BCST expNums<>+576(SB), Z1, Z3
+	VFMADD213PS.BCST expNums<>+352(SB), Z1, Z3
+	VBROADCASTSS     expNums<>+608(SB), Z1
+	VMINPS           Z2, Z1, Z1
+	VSCALEFPS        Z1, Z3, Z3
+	VADDPS.BCST      expNums<>+352(SB), Z3, Z3
+	VDIVPS           Z3, Z0, Z3
+	VSUBPS           Z2, Z1, Z1
+	VSCALEFPS        Z1, Z3, Z3
+	VMOVUPS          Z3, (AX)(BX*4)
+	ADDQ             $+16, BX
+	SUBQ             $+16, CX
+	JGE              turn5
 
-turned4:
-	ADDQ              $+16, CX
-	TESTQ             CX, CX
-	JEQ               done5
-	MOVQ              $+1, SI
-	SHLQ              CL, SI
-	DECQ              SI
-	KMOVW             SI, K1
-	VMOVUPS.Z         (DX)(BX*4), K1, Z3
-	VMAXPS            Z3, Z0, Z0
-	VMINPS            Z0, Z1, Z0
-	VORPS.BCST        expNums<>+448(SB), Z0, Z1
-	VBROADCASTSS      expNums<>+64(SB), Z3
-	VFMADD213PS.BCST  expNums<>+96(SB), Z1, Z3
-	VSUBPS.BCST       expNums<>+96(SB), Z3, Z3
-	VMOVUPS           Z1, Z1
-	VFNMADD231PS.BCST expNums<>+128(SB), Z3, Z1
-	VFNMADD231PS.BCST expNums<>+160(SB), Z3, Z1
-	VBROADCASTSS      expNums<>+192(SB), Z4
-	VFMADD213PS.BCST  expNums<>+224(SB), Z1, Z4
-	VFMADD213PS.BCST  expNums<>+256(SB), Z1, Z4
-	VFMADD213PS.BCST  expNums<>+288(SB), Z1, Z4
-	VFMADD213PS.BCST  expNums<>+320(SB), Z1, Z4
-	VFMADD213PS.BCST  expNums<>+352(SB), Z1, Z4
-	VFMADD213PS.BCST  expNums<>+352(SB), Z1, Z4
-	VPMOVD2M          Z0, K2
-	VMULPS            Z4, Z2, Z0
-	VBLENDMPS         Z0, Z2, K2, Z14
-	VSCALEFPS         Z3, Z4, Z0
-	VADDPS.BCST       expNums<>+352(SB), Z0, Z0
-	VDIVPS            Z0, Z14, Z0
-	VMOVUPS           Z0, Z1
-	VSCALEFPS         Z3, Z0, K2, Z1
-	VMOVUPS           Z1, K1, (AX)(BX*4)
+turned6:
+	ADDQ             $+16, CX
+	TESTQ            CX, CX
+	JEQ              done7
+	MOVQ             $+1, SI
+	SHLQ             CL, SI
+	DECQ             SI
+	KMOVW            SI, K1
+	VMOVUPS.Z        (DX)(BX*4), K1, Z1
+	VBROADCASTSS     expNums<>+416(SB), Z2
+	VBROADCASTSS     expNums<>+448(SB), Z3
+	VMAXPS           Z1, Z2, Z1
+	VMINPS           Z1, Z3, Z1
+	VBROADCASTSS     expNums<>+480(SB), Z2
+	VFMADD213PS.BCST expNums<>+96(SB), Z1, Z2
+	VSUBPS.BCST      expNums<>+96(SB), Z2, Z2
+	VMOVUPS          Z1, Z1
+	VFMADD231PS.BCST expNums<>+128(SB), Z2, Z1
+	VFMADD231PS.BCST expNums<>+160(SB), Z2, Z1
+	VBROADCASTSS     expNums<>+192(SB), Z3
+	VFMADD213PS.BCST expNums<>+512(SB), Z1, Z3
+	VFMADD213PS.BCST expNums<>+256(SB), Z1, Z3
+	VFMADD213PS.BCST expNums<>+544(SB), Z1, Z3
+	VFMADD213PS.BCST expNums<>+320(SB), Z1, Z3
+	VFMADD213PS.BCST expNums<>+576(SB), Z1, Z3
+	VFMADD213PS.BCST expNums<>+352(SB), Z1, Z3
+	VBROADCASTSS     expNums<>+608(SB), Z1
+	VMINPS           Z2, Z1, Z1
+	VSCALEFPS        Z1, Z3, Z3
+	VADDPS.BCST      expNums<>+352(SB), Z3, Z3
+	VDIVPS           Z3, Z0, Z0
+	VSUBPS           Z2, Z1, Z1
+	VSCALEFPS        Z1, Z0, Z0
+	VMOVUPS          Z0, K1, (AX)(BX*4)
 
-done5:
+done7:
 	VZEROUPPER
 	RET
 
@@ -11224,7 +11281,7 @@ TEXT ·sigmoidF16AVX512(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ         src+8(FP), DX
 	MOVQ         n+16(FP), CX
 	XORQ         BX, BX
-	VBROADCASTSS expNums<>+512(SB), Z0
+	VBROADCASTSS expNums<>+480(SB), Z0
 	SUBQ         $+96, CX
 	JLT          turned2
 
@@ -11283,36 +11340,36 @@ turn1:
 	VREDUCEPS        $0x01, Z4, Z12
 	VREDUCEPS        $0x01, Z5, Z14
 	VREDUCEPS        $0x01, Z16, Z17
-	VBROADCASTSS     expNums<>+2208(SB), Z7
-	VBROADCASTSS     expNums<>+2208(SB), Z9
-	VBROADCASTSS     expNums<>+2208(SB), Z11
-	VBROADCASTSS     expNums<>+2208(SB), Z13
-	VBROADCASTSS     expNums<>+2208(SB), Z15
-	VBROADCASTSS     expNums<>+2208(SB), Z18
-	VFMADD213PS.BCST expNums<>+2240(SB), Z6, Z7
-	VFMADD213PS.BCST expNums<>+2240(SB), Z8, Z9
-	VFMADD213PS.BCST expNums<>+2240(SB), Z10, Z11
-	VFMADD213PS.BCST expNums<>+2240(SB), Z12, Z13
-	VFMADD213PS.BCST expNums<>+2240(SB), Z14, Z15
-	VFMADD213PS.BCST expNums<>+2240(SB), Z17, Z18
-	VFMADD213PS.BCST expNums<>+2272(SB), Z6, Z7
-	VFMADD213PS.BCST expNums<>+2272(SB), Z8, Z9
-	VFMADD213PS.BCST expNums<>+2272(SB), Z10, Z11
-	VFMADD213PS.BCST expNums<>+2272(SB), Z12, Z13
-	VFMADD213PS.BCST expNums<>+2272(SB), Z14, Z15
-	VFMADD213PS.BCST expNums<>+2272(SB), Z17, Z18
-	VFMADD213PS.BCST expNums<>+2304(SB), Z6, Z7
-	VFMADD213PS.BCST expNums<>+2304(SB), Z8, Z9
-	VFMADD213PS.BCST expNums<>+2304(SB), Z10, Z11
-	VFMADD213PS.BCST expNums<>+2304(SB), Z12, Z13
-	VFMADD213PS.BCST expNums<>+2304(SB), Z14, Z15
-	VFMADD213PS.BCST expNums<>+2304(SB), Z17, Z18
-	VFMADD213PS.BCST expNums<>+2336(SB), Z6, Z7
-	VFMADD213PS.BCST expNums<>+2336(SB), Z8, Z9
-	VFMADD213PS.BCST expNums<>+2336(SB), Z10, Z11
-	VFMADD213PS.BCST expNums<>+2336(SB), Z12, Z13
-	VFMADD213PS.BCST expNums<>+2336(SB), Z14, Z15
-	VFMADD213PS.BCST expNums<>+2336(SB), Z17, Z18
+	VBROADCASTSS     expNums<>+2464(SB), Z7
+	VBROADCASTSS     expNums<>+2464(SB), Z9
+	VBROADCASTSS     expNums<>+2464(SB), Z11
+	VBROADCASTSS     expNums<>+2464(SB), Z13
+	VBROADCASTSS     expNums<>+2464(SB), Z15
+	VBROADCASTSS     expNums<>+2464(SB), Z18
+	VFMADD213PS.BCST expNums<>+2496(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2496(SB), Z8, Z9
+	VFMADD213PS.BCST expNums<>+2496(SB), Z10, Z11
+	VFMADD213PS.BCST expNums<>+2496(SB), Z12, Z13
+	VFMADD213PS.BCST expNums<>+2496(SB), Z14, Z15
+	VFMADD213PS.BCST expNums<>+2496(SB), Z17, Z18
+	VFMADD213PS.BCST expNums<>+2528(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2528(SB), Z8, Z9
+	VFMADD213PS.BCST expNums<>+2528(SB), Z10, Z11
+	VFMADD213PS.BCST expNums<>+2528(SB), Z12, Z13
+	VFMADD213PS.BCST expNums<>+2528(SB), Z14, Z15
+	VFMADD213PS.BCST expNums<>+2528(SB), Z17, Z18
+	VFMADD213PS.BCST expNums<>+2560(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2560(SB), Z8, Z9
+	VFMADD213PS.BCST expNums<>+2560(SB), Z10, Z11
+	VFMADD213PS.BCST expNums<>+2560(SB), Z12, Z13
+	VFMADD213PS.BCST expNums<>+2560(SB), Z14, Z15
+	VFMADD213PS.BCST expNums<>+2560(SB), Z17, Z18
+	VFMADD213PS.BCST expNums<>+2592(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2592(SB), Z8, Z9
+	VFMADD213PS.BCST expNums<>+2592(SB), Z10, Z11
+	VFMADD213PS.BCST expNums<>+2592(SB), Z12, Z13
+	VFMADD213PS.BCST expNums<>+2592(SB), Z14, Z15
+	VFMADD213PS.BCST expNums<>+2592(SB), Z17, Z18
 	VSCALEFPS        Z1, Z7, Z7
 	VSCALEFPS        Z2, Z9, Z9
 	VSCALEFPS        Z3, Z11, Z11
@@ -11350,11 +11407,11 @@ turn3:
 	VCVTPH2PS        (DX)(BX*2), Z1
 	VMULPS           Z0, Z1, Z1
 	VREDUCEPS        $0x01, Z1, Z2
-	VBROADCASTSS     expNums<>+2208(SB), Z3
-	VFMADD213PS.BCST expNums<>+2240(SB), Z2, Z3
-	VFMADD213PS.BCST expNums<>+2272(SB), Z2, Z3
-	VFMADD213PS.BCST expNums<>+2304(SB), Z2, Z3
-	VFMADD213PS.BCST expNums<>+2336(SB), Z2, Z3
+	VBROADCASTSS     expNums<>+2464(SB), Z3
+	VFMADD213PS.BCST expNums<>+2496(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+2528(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+2560(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+2592(SB), Z2, Z3
 	VSCALEFPS        Z1, Z3, Z3
 	VADDPS.BCST      expNums<>+352(SB), Z3, Z1
 	VRCP14PS         Z1, Z1
@@ -11375,11 +11432,11 @@ turned4:
 	VCVTPH2PS        Y1, Z1
 	VMULPS           Z0, Z1, Z0
 	VREDUCEPS        $0x01, Z0, Z1
-	VBROADCASTSS     expNums<>+2208(SB), Z2
-	VFMADD213PS.BCST expNums<>+2240(SB), Z1, Z2
-	VFMADD213PS.BCST expNums<>+2272(SB), Z1, Z2
-	VFMADD213PS.BCST expNums<>+2304(SB), Z1, Z2
-	VFMADD213PS.BCST expNums<>+2336(SB), Z1, Z2
+	VBROADCASTSS     expNums<>+2464(SB), Z2
+	VFMADD213PS.BCST expNums<>+2496(SB), Z1, Z2
+	VFMADD213PS.BCST expNums<>+2528(SB), Z1, Z2
+	VFMADD213PS.BCST expNums<>+2560(SB), Z1, Z2
+	VFMADD213PS.BCST expNums<>+2592(SB), Z1, Z2
 	VSCALEFPS        Z0, Z2, Z2
 	VADDPS.BCST      expNums<>+352(SB), Z2, Z0
 	VRCP14PS         Z0, Z0
@@ -11397,7 +11454,7 @@ TEXT ·sigmoidBF16AVX512(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ         src+8(FP), DX
 	MOVQ         n+16(FP), CX
 	XORQ         BX, BX
-	VBROADCASTSS expNums<>+512(SB), Z0
+	VBROADCASTSS expNums<>+480(SB), Z0
 	MOVL         $0xaaaaaaaa, SI
 	KMOVD        SI, K1
 	SUBQ         $+96, CX
@@ -11447,83 +11504,83 @@ turn1:
 	VMOVUPS          128(DX)(BX*2), Z7
 	VMOVUPS          128(DX)(BX*2), Z8
 	VPSLLD           $0x10, Z1, Z1
-	VANDPS.BCST      expNums<>+1024(SB), Z2, Z2
+	VANDPS.BCST      expNums<>+1152(SB), Z2, Z2
 	VPSLLD           $0x10, Z4, Z4
-	VANDPS.BCST      expNums<>+1024(SB), Z5, Z5
+	VANDPS.BCST      expNums<>+1152(SB), Z5, Z5
 	VPSLLD           $0x10, Z7, Z7
-	VANDPS.BCST      expNums<>+1024(SB), Z8, Z8
+	VANDPS.BCST      expNums<>+1152(SB), Z8, Z8
 	VMOVUPS          Z1, Z1
 	VMOVUPS          Z2, Z2
 	VMOVUPS          Z4, Z4
 	VMOVUPS          Z5, Z5
 	VMOVUPS          Z7, Z7
 	VMOVUPS          Z8, Z21
-	VFMADD213PS.BCST expNums<>+800(SB), Z0, Z1
-	VFMADD213PS.BCST expNums<>+800(SB), Z0, Z2
-	VFMADD213PS.BCST expNums<>+800(SB), Z0, Z4
-	VFMADD213PS.BCST expNums<>+800(SB), Z0, Z5
-	VFMADD213PS.BCST expNums<>+800(SB), Z0, Z7
-	VFMADD213PS.BCST expNums<>+800(SB), Z0, Z21
+	VFMADD213PS.BCST expNums<>+928(SB), Z0, Z1
+	VFMADD213PS.BCST expNums<>+928(SB), Z0, Z2
+	VFMADD213PS.BCST expNums<>+928(SB), Z0, Z4
+	VFMADD213PS.BCST expNums<>+928(SB), Z0, Z5
+	VFMADD213PS.BCST expNums<>+928(SB), Z0, Z7
+	VFMADD213PS.BCST expNums<>+928(SB), Z0, Z21
 	VREDUCEPS        $0x01, Z1, Z8
 	VREDUCEPS        $0x01, Z2, Z13
 	VREDUCEPS        $0x01, Z4, Z15
 	VREDUCEPS        $0x01, Z5, Z17
 	VREDUCEPS        $0x01, Z7, Z19
 	VREDUCEPS        $0x01, Z21, Z22
-	VBROADCASTSS     expNums<>+2368(SB), Z12
-	VBROADCASTSS     expNums<>+2368(SB), Z14
-	VBROADCASTSS     expNums<>+2368(SB), Z16
-	VBROADCASTSS     expNums<>+2368(SB), Z18
-	VBROADCASTSS     expNums<>+2368(SB), Z20
-	VBROADCASTSS     expNums<>+2368(SB), Z23
-	VFMADD213PS.BCST expNums<>+2400(SB), Z8, Z12
-	VFMADD213PS.BCST expNums<>+2400(SB), Z13, Z14
-	VFMADD213PS.BCST expNums<>+2400(SB), Z15, Z16
-	VFMADD213PS.BCST expNums<>+2400(SB), Z17, Z18
-	VFMADD213PS.BCST expNums<>+2400(SB), Z19, Z20
-	VFMADD213PS.BCST expNums<>+2400(SB), Z22, Z23
-	VFMADD213PS.BCST expNums<>+2432(SB), Z8, Z12
-	VFMADD213PS.BCST expNums<>+2432(SB), Z13, Z14
-	VFMADD213PS.BCST expNums<>+2432(SB), Z15, Z16
-	VFMADD213PS.BCST expNums<>+2432(SB), Z17, Z18
-	VFMADD213PS.BCST expNums<>+2432(SB), Z19, Z20
-	VFMADD213PS.BCST expNums<>+2432(SB), Z22, Z23
-	VFMADD213PS.BCST expNums<>+2464(SB), Z8, Z12
-	VFMADD213PS.BCST expNums<>+2464(SB), Z13, Z14
-	VFMADD213PS.BCST expNums<>+2464(SB), Z15, Z16
-	VFMADD213PS.BCST expNums<>+2464(SB), Z17, Z18
-	VFMADD213PS.BCST expNums<>+2464(SB), Z19, Z20
-	VFMADD213PS.BCST expNums<>+2464(SB), Z22, Z23
+	VBROADCASTSS     expNums<>+2624(SB), Z12
+	VBROADCASTSS     expNums<>+2624(SB), Z14
+	VBROADCASTSS     expNums<>+2624(SB), Z16
+	VBROADCASTSS     expNums<>+2624(SB), Z18
+	VBROADCASTSS     expNums<>+2624(SB), Z20
+	VBROADCASTSS     expNums<>+2624(SB), Z23
+	VFMADD213PS.BCST expNums<>+2656(SB), Z8, Z12
+	VFMADD213PS.BCST expNums<>+2656(SB), Z13, Z14
+	VFMADD213PS.BCST expNums<>+2656(SB), Z15, Z16
+	VFMADD213PS.BCST expNums<>+2656(SB), Z17, Z18
+	VFMADD213PS.BCST expNums<>+2656(SB), Z19, Z20
+	VFMADD213PS.BCST expNums<>+2656(SB), Z22, Z23
+	VFMADD213PS.BCST expNums<>+2688(SB), Z8, Z12
+	VFMADD213PS.BCST expNums<>+2688(SB), Z13, Z14
+	VFMADD213PS.BCST expNums<>+2688(SB), Z15, Z16
+	VFMADD213PS.BCST expNums<>+2688(SB), Z17, Z18
+	VFMADD213PS.BCST expNums<>+2688(SB), Z19, Z20
+	VFMADD213PS.BCST expNums<>+2688(SB), Z22, Z23
+	VFMADD213PS.BCST expNums<>+2720(SB), Z8, Z12
+	VFMADD213PS.BCST expNums<>+2720(SB), Z13, Z14
+	VFMADD213PS.BCST expNums<>+2720(SB), Z15, Z16
+	VFMADD213PS.BCST expNums<>+2720(SB), Z17, Z18
+	VFMADD213PS.BCST expNums<>+2720(SB), Z19, Z20
+	VFMADD213PS.BCST expNums<>+2720(SB), Z22, Z23
 	VSCALEFPS        Z1, Z12, Z12
 	VSCALEFPS        Z2, Z14, Z14
 	VSCALEFPS        Z4, Z16, Z16
 	VSCALEFPS        Z5, Z18, Z18
 	VSCALEFPS        Z7, Z20, Z20
 	VSCALEFPS        Z21, Z23, Z23
-	VADDPS.BCST      expNums<>+832(SB), Z12, Z1
-	VADDPS.BCST      expNums<>+832(SB), Z14, Z2
-	VADDPS.BCST      expNums<>+832(SB), Z16, Z4
-	VADDPS.BCST      expNums<>+832(SB), Z18, Z5
-	VADDPS.BCST      expNums<>+832(SB), Z20, Z7
-	VADDPS.BCST      expNums<>+832(SB), Z23, Z8
+	VADDPS.BCST      expNums<>+960(SB), Z12, Z1
+	VADDPS.BCST      expNums<>+960(SB), Z14, Z2
+	VADDPS.BCST      expNums<>+960(SB), Z16, Z4
+	VADDPS.BCST      expNums<>+960(SB), Z18, Z5
+	VADDPS.BCST      expNums<>+960(SB), Z20, Z7
+	VADDPS.BCST      expNums<>+960(SB), Z23, Z8
 	VRCP14PS         Z1, Z1
 	VRCP14PS         Z2, Z2
 	VRCP14PS         Z4, Z4
 	VRCP14PS         Z5, Z5
 	VRCP14PS         Z7, Z7
 	VRCP14PS         Z8, Z8
-	VMULPS.BCST      expNums<>+832(SB), Z1, Z1
-	VMULPS.BCST      expNums<>+832(SB), Z2, Z2
-	VMULPS.BCST      expNums<>+832(SB), Z4, Z4
-	VMULPS.BCST      expNums<>+832(SB), Z5, Z5
-	VMULPS.BCST      expNums<>+832(SB), Z7, Z7
-	VMULPS.BCST      expNums<>+832(SB), Z8, Z8
-	VPADDD.BCST      expNums<>+992(SB), Z1, Z1
-	VPADDD.BCST      expNums<>+992(SB), Z2, Z2
-	VPADDD.BCST      expNums<>+992(SB), Z4, Z4
-	VPADDD.BCST      expNums<>+992(SB), Z5, Z5
-	VPADDD.BCST      expNums<>+992(SB), Z7, Z7
-	VPADDD.BCST      expNums<>+992(SB), Z8, Z8
+	VMULPS.BCST      expNums<>+960(SB), Z1, Z1
+	VMULPS.BCST      expNums<>+960(SB), Z2, Z2
+	VMULPS.BCST      expNums<>+960(SB), Z4, Z4
+	VMULPS.BCST      expNums<>+960(SB), Z5, Z5
+	VMULPS.BCST      expNums<>+960(SB), Z7, Z7
+	VMULPS.BCST      expNums<>+960(SB), Z8, Z8
+	VPADDD.BCST      expNums<>+1120(SB), Z1, Z1
+	VPADDD.BCST      expNums<>+1120(SB), Z2, Z2
+	VPADDD.BCST      expNums<>+1120(SB), Z4, Z4
+	VPADDD.BCST      expNums<>+1120(SB), Z5, Z5
+	VPADDD.BCST      expNums<>+1120(SB), Z7, Z7
+	VPADDD.BCST      expNums<>+1120(SB), Z8, Z8
 	VPSRLD           $0x10, Z1, Z1
 	VPBLENDMW        Z2, Z1, K1, Z3
 	VPSRLD           $0x10, Z4, Z1
@@ -11546,31 +11603,31 @@ turn3:
 	VMOVUPS          (DX)(BX*2), Z1
 	VMOVUPS          (DX)(BX*2), Z2
 	VPSLLD           $0x10, Z1, Z1
-	VANDPS.BCST      expNums<>+1024(SB), Z2, Z2
+	VANDPS.BCST      expNums<>+1152(SB), Z2, Z2
 	VMOVUPS          Z1, Z1
 	VMOVUPS          Z2, Z4
-	VFMADD213PS.BCST expNums<>+800(SB), Z0, Z1
-	VFMADD213PS.BCST expNums<>+800(SB), Z0, Z4
+	VFMADD213PS.BCST expNums<>+928(SB), Z0, Z1
+	VFMADD213PS.BCST expNums<>+928(SB), Z0, Z4
 	VREDUCEPS        $0x01, Z1, Z2
 	VREDUCEPS        $0x01, Z4, Z5
-	VBROADCASTSS     expNums<>+2368(SB), Z3
-	VBROADCASTSS     expNums<>+2368(SB), Z6
-	VFMADD213PS.BCST expNums<>+2400(SB), Z2, Z3
-	VFMADD213PS.BCST expNums<>+2400(SB), Z5, Z6
-	VFMADD213PS.BCST expNums<>+2432(SB), Z2, Z3
-	VFMADD213PS.BCST expNums<>+2432(SB), Z5, Z6
-	VFMADD213PS.BCST expNums<>+2464(SB), Z2, Z3
-	VFMADD213PS.BCST expNums<>+2464(SB), Z5, Z6
+	VBROADCASTSS     expNums<>+2624(SB), Z3
+	VBROADCASTSS     expNums<>+2624(SB), Z6
+	VFMADD213PS.BCST expNums<>+2656(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+2656(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2688(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+2688(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2720(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+2720(SB), Z5, Z6
 	VSCALEFPS        Z1, Z3, Z3
 	VSCALEFPS        Z4, Z6, Z6
-	VADDPS.BCST      expNums<>+832(SB), Z3, Z1
-	VADDPS.BCST      expNums<>+832(SB), Z6, Z2
+	VADDPS.BCST      expNums<>+960(SB), Z3, Z1
+	VADDPS.BCST      expNums<>+960(SB), Z6, Z2
 	VRCP14PS         Z1, Z1
 	VRCP14PS         Z2, Z2
-	VMULPS.BCST      expNums<>+832(SB), Z1, Z1
-	VMULPS.BCST      expNums<>+832(SB), Z2, Z2
-	VPADDD.BCST      expNums<>+992(SB), Z1, Z1
-	VPADDD.BCST      expNums<>+992(SB), Z2, Z2
+	VMULPS.BCST      expNums<>+960(SB), Z1, Z1
+	VMULPS.BCST      expNums<>+960(SB), Z2, Z2
+	VPADDD.BCST      expNums<>+1120(SB), Z1, Z1
+	VPADDD.BCST      expNums<>+1120(SB), Z2, Z2
 	VPSRLD           $0x10, Z1, Z1
 	VPBLENDMW        Z2, Z1, K1, Z10
 	VMOVUPS          Z10, (AX)(BX*2)
@@ -11587,17 +11644,17 @@ turn5:
 	VPMOVZXWD        (DX)(BX*2), Z1
 	VPSLLD           $0x10, Z1, Z1
 	VMOVUPS          Z1, Z1
-	VFMADD213PS.BCST expNums<>+800(SB), Z0, Z1
+	VFMADD213PS.BCST expNums<>+928(SB), Z0, Z1
 	VREDUCEPS        $0x01, Z1, Z2
-	VBROADCASTSS     expNums<>+2368(SB), Z3
-	VFMADD213PS.BCST expNums<>+2400(SB), Z2, Z3
-	VFMADD213PS.BCST expNums<>+2432(SB), Z2, Z3
-	VFMADD213PS.BCST expNums<>+2464(SB), Z2, Z3
+	VBROADCASTSS     expNums<>+2624(SB), Z3
+	VFMADD213PS.BCST expNums<>+2656(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+2688(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+2720(SB), Z2, Z3
 	VSCALEFPS        Z1, Z3, Z3
-	VADDPS.BCST      expNums<>+832(SB), Z3, Z1
+	VADDPS.BCST      expNums<>+960(SB), Z3, Z1
 	VRCP14PS         Z1, Z1
-	VMULPS.BCST      expNums<>+832(SB), Z1, Z1
-	VPADDD.BCST      expNums<>+992(SB), Z1, Z1
+	VMULPS.BCST      expNums<>+960(SB), Z1, Z1
+	VPADDD.BCST      expNums<>+1120(SB), Z1, Z1
 	VMOVDQU          oddWords<>+0(SB), Y11
 	VPERMW           Z1, Z11, Z1
 	VMOVDQU          Y1, (AX)(BX*2)
@@ -11617,17 +11674,17 @@ turned6:
 	VPMOVZXWD        Y1, Z1
 	VPSLLD           $0x10, Z1, Z1
 	VMOVUPS          Z1, Z1
-	VFMADD213PS.BCST expNums<>+800(SB), Z0, Z1
+	VFMADD213PS.BCST expNums<>+928(SB), Z0, Z1
 	VREDUCEPS        $0x01, Z1, Z0
-	VBROADCASTSS     expNums<>+2368(SB), Z2
-	VFMADD213PS.BCST expNums<>+2400(SB), Z0, Z2
-	VFMADD213PS.BCST expNums<>+2432(SB), Z0, Z2
-	VFMADD213PS.BCST expNums<>+2464(SB), Z0, Z2
+	VBROADCASTSS     expNums<>+2624(SB), Z2
+	VFMADD213PS.BCST expNums<>+2656(SB), Z0, Z2
+	VFMADD213PS.BCST expNums<>+2688(SB), Z0, Z2
+	VFMADD213PS.BCST expNums<>+2720(SB), Z0, Z2
 	VSCALEFPS        Z1, Z2, Z2
-	VADDPS.BCST      expNums<>+832(SB), Z2, Z0
+	VADDPS.BCST      expNums<>+960(SB), Z2, Z0
 	VRCP14PS         Z0, Z0
-	VMULPS.BCST      expNums<>+832(SB), Z0, Z0
-	VPADDD.BCST      expNums<>+992(SB), Z0, Z0
+	VMULPS.BCST      expNums<>+960(SB), Z0, Z0
+	VPADDD.BCST      expNums<>+1120(SB), Z0, Z0
 	VMOVDQU          oddWords<>+0(SB), Y11
 	VPERMW           Z0, Z11, Z0
 	VMOVDQU16        Y0, K1, (AX)(BX*2)
@@ -11686,12 +11743,12 @@ turn1:
 	VMOVUPS           (DX)(BX*4), Z0
 	VMOVUPS           64(DX)(BX*4), Z3
 	VMOVUPS           128(DX)(BX*4), Z6
-	VBROADCASTSS      expNums<>+1056(SB), Z1
-	VBROADCASTSS      expNums<>+1056(SB), Z4
-	VBROADCASTSS      expNums<>+1056(SB), Z7
-	VANDPS.BCST       expNums<>+1088(SB), Z0, Z2
-	VANDPS.BCST       expNums<>+1088(SB), Z3, Z5
-	VANDPS.BCST       expNums<>+1088(SB), Z6, Z8
+	VBROADCASTSS      expNums<>+1216(SB), Z1
+	VBROADCASTSS      expNums<>+1216(SB), Z4
+	VBROADCASTSS      expNums<>+1216(SB), Z7
+	VANDPS.BCST       expNums<>+1248(SB), Z0, Z2
+	VANDPS.BCST       expNums<>+1248(SB), Z3, Z5
+	VANDPS.BCST       expNums<>+1248(SB), Z6, Z8
 	VMINPS            Z2, Z1, Z1
 	VMINPS            Z5, Z4, Z2
 	VMINPS            Z8, Z7, Z4
@@ -11752,15 +11809,15 @@ turn1:
 	VFMADD231PS       Z7, Z1, Z4
 	VFMADD231PS       Z10, Z2, Z5
 	VFMADD231PS       Z13, Z8, Z9
-	VADDPS.BCST       expNums<>+768(SB), Z4, Z1
-	VADDPS.BCST       expNums<>+768(SB), Z5, Z2
-	VADDPS.BCST       expNums<>+768(SB), Z9, Z7
+	VADDPS.BCST       expNums<>+896(SB), Z4, Z1
+	VADDPS.BCST       expNums<>+896(SB), Z5, Z2
+	VADDPS.BCST       expNums<>+896(SB), Z9, Z7
 	VDIVPS            Z1, Z4, Z1
 	VDIVPS            Z2, Z5, Z2
 	VDIVPS            Z7, Z9, Z4
-	VANDPS.BCST       expNums<>+448(SB), Z0, Z0
-	VANDPS.BCST       expNums<>+448(SB), Z3, Z3
-	VANDPS.BCST       expNums<>+448(SB), Z6, Z5
+	VANDPS.BCST       expNums<>+1184(SB), Z0, Z0
+	VANDPS.BCST       expNums<>+1184(SB), Z3, Z3
+	VANDPS.BCST       expNums<>+1184(SB), Z6, Z5
 	VORPS             Z0, Z1, Z0
 	VORPS             Z3, Z2, Z1
 	VORPS             Z5, Z4, Z2
@@ -11778,8 +11835,8 @@ turned2:
 
 turn3:
 	VMOVUPS           (DX)(BX*4), Z0
-	VBROADCASTSS      expNums<>+1056(SB), Z1
-	VANDPS.BCST       expNums<>+1088(SB), Z0, Z2
+	VBROADCASTSS      expNums<>+1216(SB), Z1
+	VANDPS.BCST       expNums<>+1248(SB), Z0, Z2
 	VMINPS            Z2, Z1, Z1
 	VADDPS            Z1, Z1, Z1
 	VBROADCASTSS      expNums<>+64(SB), Z2
@@ -11800,9 +11857,9 @@ turn3:
 	VPADDD.BCST       expNums<>+352(SB), Z1, Z1
 	VSUBPS.BCST       expNums<>+352(SB), Z1, Z2
 	VFMADD231PS       Z3, Z1, Z2
-	VADDPS.BCST       expNums<>+768(SB), Z2, Z1
+	VADDPS.BCST       expNums<>+896(SB), Z2, Z1
 	VDIVPS            Z1, Z2, Z1
-	VANDPS.BCST       expNums<>+448(SB), Z0, Z0
+	VANDPS.BCST       expNums<>+1184(SB), Z0, Z0
 	VORPS             Z0, Z1, Z0
 	VMOVUPS           Z0, (AX)(BX*4)
 	ADDQ              $+16, BX
@@ -11818,8 +11875,8 @@ turned4:
 	DECQ              SI
 	KMOVW             SI, K1
 	VMOVUPS.Z         (DX)(BX*4), K1, Z0
-	VBROADCASTSS      expNums<>+1056(SB), Z1
-	VANDPS.BCST       expNums<>+1088(SB), Z0, Z2
+	VBROADCASTSS      expNums<>+1216(SB), Z1
+	VANDPS.BCST       expNums<>+1248(SB), Z0, Z2
 	VMINPS            Z2, Z1, Z1
 	VADDPS            Z1, Z1, Z1
 	VBROADCASTSS      expNums<>+64(SB), Z2
@@ -11840,9 +11897,9 @@ turned4:
 	VPADDD.BCST       expNums<>+352(SB), Z1, Z1
 	VSUBPS.BCST       expNums<>+352(SB), Z1, Z2
 	VFMADD231PS       Z3, Z1, Z2
-	VADDPS.BCST       expNums<>+768(SB), Z2, Z1
+	VADDPS.BCST       expNums<>+896(SB), Z2, Z1
 	VDIVPS            Z1, Z2, Z1
-	VANDPS.BCST       expNums<>+448(SB), Z0, Z0
+	VANDPS.BCST       expNums<>+1184(SB), Z0, Z0
 	VORPS             Z0, Z1, Z0
 	VMOVUPS           Z0, K1, (AX)(BX*4)
 
@@ -11888,12 +11945,12 @@ turn1:
 	VCVTPH2PS         (DX)(BX*2), Z0
 	VCVTPH2PS         32(DX)(BX*2), Z3
 	VCVTPH2PS         64(DX)(BX*2), Z6
-	VBROADCASTSS      expNums<>+1056(SB), Z1
-	VBROADCASTSS      expNums<>+1056(SB), Z4
-	VBROADCASTSS      expNums<>+1056(SB), Z7
-	VANDPS.BCST       expNums<>+1088(SB), Z0, Z2
-	VANDPS.BCST       expNums<>+1088(SB), Z3, Z5
-	VANDPS.BCST       expNums<>+1088(SB), Z6, Z8
+	VBROADCASTSS      expNums<>+1216(SB), Z1
+	VBROADCASTSS      expNums<>+1216(SB), Z4
+	VBROADCASTSS      expNums<>+1216(SB), Z7
+	VANDPS.BCST       expNums<>+1248(SB), Z0, Z2
+	VANDPS.BCST       expNums<>+1248(SB), Z3, Z5
+	VANDPS.BCST       expNums<>+1248(SB), Z6, Z8
 	VMINPS            Z2, Z1, Z1
 	VMINPS            Z5, Z4, Z2
 	VMINPS            Z8, Z7, Z4
@@ -11954,15 +12011,15 @@ turn1:
 	VFMADD231PS       Z7, Z1, Z4
 	VFMADD231PS       Z10, Z2, Z5
 	VFMADD231PS       Z13, Z8, Z9
-	VADDPS.BCST       expNums<>+768(SB), Z4, Z1
-	VADDPS.BCST       expNums<>+768(SB), Z5, Z2
-	VADDPS.BCST       expNums<>+768(SB), Z9, Z7
+	VADDPS.BCST       expNums<>+896(SB), Z4, Z1
+	VADDPS.BCST       expNums<>+896(SB), Z5, Z2
+	VADDPS.BCST       expNums<>+896(SB), Z9, Z7
 	VDIVPS            Z1, Z4, Z1
 	VDIVPS            Z2, Z5, Z2
 	VDIVPS            Z7, Z9, Z4
-	VANDPS.BCST       expNums<>+448(SB), Z0, Z0
-	VANDPS.BCST       expNums<>+448(SB), Z3, Z3
-	VANDPS.BCST       expNums<>+448(SB), Z6, Z5
+	VANDPS.BCST       expNums<>+1184(SB), Z0, Z0
+	VANDPS.BCST       expNums<>+1184(SB), Z3, Z3
+	VANDPS.BCST       expNums<>+1184(SB), Z6, Z5
 	VORPS             Z0, Z1, Z0
 	VORPS             Z3, Z2, Z1
 	VORPS             Z5, Z4, Z2
@@ -11980,8 +12037,8 @@ turned2:
 
 turn3:
 	VCVTPH2PS         (DX)(BX*2), Z0
-	VBROADCASTSS      expNums<>+1056(SB), Z1
-	VANDPS.BCST       expNums<>+1088(SB), Z0, Z2
+	VBROADCASTSS      expNums<>+1216(SB), Z1
+	VANDPS.BCST       expNums<>+1248(SB), Z0, Z2
 	VMINPS            Z2, Z1, Z1
 	VADDPS            Z1, Z1, Z1
 	VBROADCASTSS      expNums<>+64(SB), Z2
@@ -12002,9 +12059,9 @@ turn3:
 	VPADDD.BCST       expNums<>+352(SB), Z1, Z1
 	VSUBPS.BCST       expNums<>+352(SB), Z1, Z2
 	VFMADD231PS       Z3, Z1, Z2
-	VADDPS.BCST       expNums<>+768(SB), Z2, Z1
+	VADDPS.BCST       expNums<>+896(SB), Z2, Z1
 	VDIVPS            Z1, Z2, Z1
-	VANDPS.BCST       expNums<>+448(SB), Z0, Z0
+	VANDPS.BCST       expNums<>+1184(SB), Z0, Z0
 	VORPS             Z0, Z1, Z0
 	VCVTPS2PH         $0x00, Z0, (AX)(BX*2)
 	ADDQ              $+16, BX
@@ -12021,8 +12078,8 @@ turned4:
 	KMOVW             SI, K1
 	VMOVDQU16.Z       (DX)(BX*2), K1, Y0
 	VCVTPH2PS         Y0, Z0
-	VBROADCASTSS      expNums<>+1056(SB), Z1
-	VANDPS.BCST       expNums<>+1088(SB), Z0, Z2
+	VBROADCASTSS      expNums<>+1216(SB), Z1
+	VANDPS.BCST       expNums<>+1248(SB), Z0, Z2
 	VMINPS            Z2, Z1, Z1
 	VADDPS            Z1, Z1, Z1
 	VBROADCASTSS      expNums<>+64(SB), Z2
@@ -12043,9 +12100,9 @@ turned4:
 	VPADDD.BCST       expNums<>+352(SB), Z1, Z1
 	VSUBPS.BCST       expNums<>+352(SB), Z1, Z2
 	VFMADD231PS       Z3, Z1, Z2
-	VADDPS.BCST       expNums<>+768(SB), Z2, Z1
+	VADDPS.BCST       expNums<>+896(SB), Z2, Z1
 	VDIVPS            Z1, Z2, Z1
-	VANDPS.BCST       expNums<>+448(SB), Z0, Z0
+	VANDPS.BCST       expNums<>+1184(SB), Z0, Z0
 	VORPS             Z0, Z1, Z0
 	VCVTPS2PH         $0x00, Z0, Y0
 	VMOVDQU16         Y0, K1, (AX)(BX*2)
@@ -12095,12 +12152,12 @@ turn1:
 	VPSLLD            $0x10, Z0, Z0
 	VPSLLD            $0x10, Z2, Z2
 	VPSLLD            $0x10, Z4, Z9
-	VBROADCASTSS      expNums<>+1056(SB), Z4
-	VBROADCASTSS      expNums<>+1056(SB), Z7
-	VBROADCASTSS      expNums<>+1056(SB), Z10
-	VANDPS.BCST       expNums<>+1088(SB), Z0, Z6
-	VANDPS.BCST       expNums<>+1088(SB), Z2, Z8
-	VANDPS.BCST       expNums<>+1088(SB), Z9, Z11
+	VBROADCASTSS      expNums<>+1216(SB), Z4
+	VBROADCASTSS      expNums<>+1216(SB), Z7
+	VBROADCASTSS      expNums<>+1216(SB), Z10
+	VANDPS.BCST       expNums<>+1248(SB), Z0, Z6
+	VANDPS.BCST       expNums<>+1248(SB), Z2, Z8
+	VANDPS.BCST       expNums<>+1248(SB), Z9, Z11
 	VMINPS            Z6, Z4, Z4
 	VMINPS            Z8, Z7, Z6
 	VMINPS            Z11, Z10, Z7
@@ -12161,15 +12218,15 @@ turn1:
 	VFMADD231PS       Z10, Z4, Z7
 	VFMADD231PS       Z13, Z6, Z8
 	VFMADD231PS       Z16, Z11, Z12
-	VADDPS.BCST       expNums<>+768(SB), Z7, Z4
-	VADDPS.BCST       expNums<>+768(SB), Z8, Z6
-	VADDPS.BCST       expNums<>+768(SB), Z12, Z10
+	VADDPS.BCST       expNums<>+896(SB), Z7, Z4
+	VADDPS.BCST       expNums<>+896(SB), Z8, Z6
+	VADDPS.BCST       expNums<>+896(SB), Z12, Z10
 	VDIVPS            Z4, Z7, Z4
 	VDIVPS            Z6, Z8, Z6
 	VDIVPS            Z10, Z12, Z7
-	VANDPS.BCST       expNums<>+448(SB), Z0, Z0
-	VANDPS.BCST       expNums<>+448(SB), Z2, Z2
-	VANDPS.BCST       expNums<>+448(SB), Z9, Z8
+	VANDPS.BCST       expNums<>+1184(SB), Z0, Z0
+	VANDPS.BCST       expNums<>+1184(SB), Z2, Z2
+	VANDPS.BCST       expNums<>+1184(SB), Z9, Z8
 	VORPS             Z0, Z4, Z0
 	VORPS             Z2, Z6, Z2
 	VORPS             Z8, Z7, Z7
@@ -12179,15 +12236,15 @@ turn1:
 	VCMPPS            $0x07, Z0, Z0, K1
 	VCMPPS            $0x07, Z2, Z2, K3
 	VCMPPS            $0x07, Z7, Z7, K5
-	VPTESTMD.BCST     expNums<>+2496(SB), Z0, K1, K2
-	VPTESTMD.BCST     expNums<>+2496(SB), Z2, K3, K4
-	VPTESTMD.BCST     expNums<>+2496(SB), Z7, K5, K6
-	VPADDD.BCST       expNums<>+1152(SB), Z4, K1, Z4
-	VPADDD.BCST       expNums<>+1152(SB), Z6, K3, Z6
-	VPADDD.BCST       expNums<>+1152(SB), Z8, K5, Z8
-	VPSUBD.BCST       expNums<>+2528(SB), Z4, K2, Z4
-	VPSUBD.BCST       expNums<>+2528(SB), Z6, K4, Z6
-	VPSUBD.BCST       expNums<>+2528(SB), Z8, K6, Z8
+	VPTESTMD.BCST     expNums<>+2752(SB), Z0, K1, K2
+	VPTESTMD.BCST     expNums<>+2752(SB), Z2, K3, K4
+	VPTESTMD.BCST     expNums<>+2752(SB), Z7, K5, K6
+	VPADDD.BCST       expNums<>+1312(SB), Z4, K1, Z4
+	VPADDD.BCST       expNums<>+1312(SB), Z6, K3, Z6
+	VPADDD.BCST       expNums<>+1312(SB), Z8, K5, Z8
+	VPSUBD.BCST       expNums<>+2784(SB), Z4, K2, Z4
+	VPSUBD.BCST       expNums<>+2784(SB), Z6, K4, Z6
+	VPSUBD.BCST       expNums<>+2784(SB), Z8, K6, Z8
 	VMOVDQU           oddWords<>+0(SB), Y1
 	VMOVDQU           oddWords<>+0(SB), Y3
 	VMOVDQU           oddWords<>+0(SB), Y5
@@ -12209,8 +12266,8 @@ turned2:
 turn3:
 	VPMOVZXWD         (DX)(BX*2), Z0
 	VPSLLD            $0x10, Z0, Z0
-	VBROADCASTSS      expNums<>+1056(SB), Z2
-	VANDPS.BCST       expNums<>+1088(SB), Z0, Z3
+	VBROADCASTSS      expNums<>+1216(SB), Z2
+	VANDPS.BCST       expNums<>+1248(SB), Z0, Z3
 	VMINPS            Z3, Z2, Z2
 	VADDPS            Z2, Z2, Z2
 	VBROADCASTSS      expNums<>+64(SB), Z3
@@ -12231,15 +12288,15 @@ turn3:
 	VPADDD.BCST       expNums<>+352(SB), Z2, Z2
 	VSUBPS.BCST       expNums<>+352(SB), Z2, Z3
 	VFMADD231PS       Z4, Z2, Z3
-	VADDPS.BCST       expNums<>+768(SB), Z3, Z2
+	VADDPS.BCST       expNums<>+896(SB), Z3, Z2
 	VDIVPS            Z2, Z3, Z2
-	VANDPS.BCST       expNums<>+448(SB), Z0, Z0
+	VANDPS.BCST       expNums<>+1184(SB), Z0, Z0
 	VORPS             Z0, Z2, Z0
 	VMOVUPS           Z0, Z2
 	VCMPPS            $0x07, Z0, Z0, K1
-	VPTESTMD.BCST     expNums<>+2496(SB), Z0, K1, K2
-	VPADDD.BCST       expNums<>+1152(SB), Z2, K1, Z2
-	VPSUBD.BCST       expNums<>+2528(SB), Z2, K2, Z2
+	VPTESTMD.BCST     expNums<>+2752(SB), Z0, K1, K2
+	VPADDD.BCST       expNums<>+1312(SB), Z2, K1, Z2
+	VPSUBD.BCST       expNums<>+2784(SB), Z2, K2, Z2
 	VMOVDQU           oddWords<>+0(SB), Y1
 	VPERMW            Z2, Z1, Z2
 	VMOVDQU           Y2, (AX)(BX*2)
@@ -12258,8 +12315,8 @@ turned4:
 	VMOVDQU16.Z       (DX)(BX*2), K1, Y0
 	VPMOVZXWD         Y0, Z0
 	VPSLLD            $0x10, Z0, Z0
-	VBROADCASTSS      expNums<>+1056(SB), Z2
-	VANDPS.BCST       expNums<>+1088(SB), Z0, Z3
+	VBROADCASTSS      expNums<>+1216(SB), Z2
+	VANDPS.BCST       expNums<>+1248(SB), Z0, Z3
 	VMINPS            Z3, Z2, Z2
 	VADDPS            Z2, Z2, Z2
 	VBROADCASTSS      expNums<>+64(SB), Z3
@@ -12280,15 +12337,15 @@ turned4:
 	VPADDD.BCST       expNums<>+352(SB), Z2, Z2
 	VSUBPS.BCST       expNums<>+352(SB), Z2, Z3
 	VFMADD231PS       Z4, Z2, Z3
-	VADDPS.BCST       expNums<>+768(SB), Z3, Z2
+	VADDPS.BCST       expNums<>+896(SB), Z3, Z2
 	VDIVPS            Z2, Z3, Z2
-	VANDPS.BCST       expNums<>+448(SB), Z0, Z0
+	VANDPS.BCST       expNums<>+1184(SB), Z0, Z0
 	VORPS             Z0, Z2, Z0
 	VMOVUPS           Z0, Z2
 	VCMPPS            $0x07, Z0, Z0, K2
-	VPTESTMD.BCST     expNums<>+2496(SB), Z0, K2, K3
-	VPADDD.BCST       expNums<>+1152(SB), Z2, K2, Z2
-	VPSUBD.BCST       expNums<>+2528(SB), Z2, K3, Z2
+	VPTESTMD.BCST     expNums<>+2752(SB), Z0, K2, K3
+	VPADDD.BCST       expNums<>+1312(SB), Z2, K2, Z2
+	VPSUBD.BCST       expNums<>+2784(SB), Z2, K3, Z2
 	VMOVDQU           oddWords<>+0(SB), Y1
 	VPERMW            Z2, Z1, Z2
 	VMOVDQU16         Y2, K1, (AX)(BX*2)
@@ -12298,15 +12355,14 @@ done5:
 	RET
 
 // func siluF32AVX512(dst *byte, src *byte, n int)
-// Requires: AVX, AVX512DQ, AVX512F, MMX+
+// Requires: AVX, AVX512F, MMX+
 TEXT ·siluF32AVX512(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), DX
 	MOVQ         n+16(FP), CX
 	XORQ         BX, BX
 	VBROADCASTSS expNums<>+384(SB), Z0
-	VBROADCASTSS expNums<>+416(SB), Z1
-	SUBQ         $+80, CX
+	SUBQ         $+96, CX
 	JLT          turned2
 
 turn1:
@@ -12315,6 +12371,7 @@ turn1:
 	PREFETCHT0 2176(DX)(BX*4)
 	PREFETCHT0 2240(DX)(BX*4)
 	PREFETCHT0 2304(DX)(BX*4)
+	PREFETCHT0 2368(DX)(BX*4)
 
 	// PREFETCHW 2048(AX)(BX*4)
 	BYTE $0x40
@@ -12361,221 +12418,387 @@ turn1:
 	BYTE $0x00
 
 	// PREFETCHW 2304(AX)(BX*4)
-	BYTE              $0x40
-	BYTE              $0x0f
-	BYTE              $0x0d
-	BYTE              $0x8c
-	BYTE              $0x98
-	BYTE              $0x00
-	BYTE              $0x09
-	BYTE              $0x00
-	BYTE              $0x00
-	VMOVUPS           (DX)(BX*4), Z2
-	VMOVUPS           64(DX)(BX*4), Z4
-	VMOVUPS           128(DX)(BX*4), Z6
-	VMOVUPS           192(DX)(BX*4), Z8
-	VMOVUPS           256(DX)(BX*4), Z10
-	VMAXPS            Z2, Z0, Z2
-	VMAXPS            Z4, Z0, Z4
-	VMAXPS            Z6, Z0, Z6
-	VMAXPS            Z8, Z0, Z8
-	VMAXPS            Z10, Z0, Z17
-	VMINPS            Z2, Z1, Z10
-	VMINPS            Z4, Z1, Z14
-	VMINPS            Z6, Z1, Z15
-	VMINPS            Z8, Z1, Z16
-	VMINPS            Z17, Z1, Z18
-	VORPS.BCST        expNums<>+448(SB), Z10, Z10
-	VORPS.BCST        expNums<>+448(SB), Z14, Z14
-	VORPS.BCST        expNums<>+448(SB), Z15, Z15
-	VORPS.BCST        expNums<>+448(SB), Z16, Z16
-	VORPS.BCST        expNums<>+448(SB), Z18, Z22
-	VBROADCASTSS      expNums<>+64(SB), Z18
-	VBROADCASTSS      expNums<>+64(SB), Z19
-	VBROADCASTSS      expNums<>+64(SB), Z20
-	VBROADCASTSS      expNums<>+64(SB), Z21
-	VBROADCASTSS      expNums<>+64(SB), Z23
-	VFMADD213PS.BCST  expNums<>+96(SB), Z10, Z18
-	VFMADD213PS.BCST  expNums<>+96(SB), Z14, Z19
-	VFMADD213PS.BCST  expNums<>+96(SB), Z15, Z20
-	VFMADD213PS.BCST  expNums<>+96(SB), Z16, Z21
-	VFMADD213PS.BCST  expNums<>+96(SB), Z22, Z23
-	VSUBPS.BCST       expNums<>+96(SB), Z18, Z18
-	VSUBPS.BCST       expNums<>+96(SB), Z19, Z19
-	VSUBPS.BCST       expNums<>+96(SB), Z20, Z20
-	VSUBPS.BCST       expNums<>+96(SB), Z21, Z21
-	VSUBPS.BCST       expNums<>+96(SB), Z23, Z23
-	VMOVUPS           Z10, Z10
-	VMOVUPS           Z14, Z14
-	VMOVUPS           Z15, Z15
-	VMOVUPS           Z16, Z16
-	VMOVUPS           Z22, Z27
-	VFNMADD231PS.BCST expNums<>+128(SB), Z18, Z10
-	VFNMADD231PS.BCST expNums<>+128(SB), Z19, Z14
-	VFNMADD231PS.BCST expNums<>+128(SB), Z20, Z15
-	VFNMADD231PS.BCST expNums<>+128(SB), Z21, Z16
-	VFNMADD231PS.BCST expNums<>+128(SB), Z23, Z27
-	VFNMADD231PS.BCST expNums<>+160(SB), Z18, Z10
-	VFNMADD231PS.BCST expNums<>+160(SB), Z19, Z14
-	VFNMADD231PS.BCST expNums<>+160(SB), Z20, Z15
-	VFNMADD231PS.BCST expNums<>+160(SB), Z21, Z16
-	VFNMADD231PS.BCST expNums<>+160(SB), Z23, Z27
-	VBROADCASTSS      expNums<>+192(SB), Z22
-	VBROADCASTSS      expNums<>+192(SB), Z24
-	VBROADCASTSS      expNums<>+192(SB), Z25
-	VBROADCASTSS      expNums<>+192(SB), Z26
-	VBROADCASTSS      expNums<>+192(SB), Z28
-	VFMADD213PS.BCST  expNums<>+224(SB), Z10, Z22
-	VFMADD213PS.BCST  expNums<>+224(SB), Z14, Z24
-	VFMADD213PS.BCST  expNums<>+224(SB), Z15, Z25
-	VFMADD213PS.BCST  expNums<>+224(SB), Z16, Z26
-	VFMADD213PS.BCST  expNums<>+224(SB), Z27, Z28
-	VFMADD213PS.BCST  expNums<>+256(SB), Z10, Z22
-	VFMADD213PS.BCST  expNums<>+256(SB), Z14, Z24
-	VFMADD213PS.BCST  expNums<>+256(SB), Z15, Z25
-	VFMADD213PS.BCST  expNums<>+256(SB), Z16, Z26
-	VFMADD213PS.BCST  expNums<>+256(SB), Z27, Z28
-	VFMADD213PS.BCST  expNums<>+288(SB), Z10, Z22
-	VFMADD213PS.BCST  expNums<>+288(SB), Z14, Z24
-	VFMADD213PS.BCST  expNums<>+288(SB), Z15, Z25
-	VFMADD213PS.BCST  expNums<>+288(SB), Z16, Z26
-	VFMADD213PS.BCST  expNums<>+288(SB), Z27, Z28
-	VFMADD213PS.BCST  expNums<>+320(SB), Z10, Z22
-	VFMADD213PS.BCST  expNums<>+320(SB), Z14, Z24
-	VFMADD213PS.BCST  expNums<>+320(SB), Z15, Z25
-	VFMADD213PS.BCST  expNums<>+320(SB), Z16, Z26
-	VFMADD213PS.BCST  expNums<>+320(SB), Z27, Z28
-	VFMADD213PS.BCST  expNums<>+352(SB), Z10, Z22
-	VFMADD213PS.BCST  expNums<>+352(SB), Z14, Z24
-	VFMADD213PS.BCST  expNums<>+352(SB), Z15, Z25
-	VFMADD213PS.BCST  expNums<>+352(SB), Z16, Z26
-	VFMADD213PS.BCST  expNums<>+352(SB), Z27, Z28
-	VFMADD213PS.BCST  expNums<>+352(SB), Z10, Z22
-	VFMADD213PS.BCST  expNums<>+352(SB), Z14, Z24
-	VFMADD213PS.BCST  expNums<>+352(SB), Z15, Z25
-	VFMADD213PS.BCST  expNums<>+352(SB), Z16, Z26
-	VFMADD213PS.BCST  expNums<>+352(SB), Z27, Z28
-	VPMOVD2M          Z2, K1
-	VPMOVD2M          Z4, K2
-	VPMOVD2M          Z6, K3
-	VPMOVD2M          Z8, K4
-	VPMOVD2M          Z17, K5
-	VMULPS            Z22, Z2, Z10
-	VMULPS            Z24, Z4, Z14
-	VMULPS            Z25, Z6, Z15
-	VMULPS            Z26, Z8, Z16
-	VMULPS            Z28, Z17, Z27
-	VBLENDMPS         Z10, Z2, K1, Z3
-	VBLENDMPS         Z14, Z4, K2, Z5
-	VBLENDMPS         Z15, Z6, K3, Z7
-	VBLENDMPS         Z16, Z8, K4, Z9
-	VBLENDMPS         Z27, Z17, K5, Z11
-	VSCALEFPS         Z18, Z22, Z2
-	VSCALEFPS         Z19, Z24, Z4
-	VSCALEFPS         Z20, Z25, Z6
-	VSCALEFPS         Z21, Z26, Z8
-	VSCALEFPS         Z23, Z28, Z10
-	VADDPS.BCST       expNums<>+352(SB), Z2, Z2
-	VADDPS.BCST       expNums<>+352(SB), Z4, Z4
-	VADDPS.BCST       expNums<>+352(SB), Z6, Z6
-	VADDPS.BCST       expNums<>+352(SB), Z8, Z8
-	VADDPS.BCST       expNums<>+352(SB), Z10, Z10
-	VDIVPS            Z2, Z3, Z2
-	VDIVPS            Z4, Z5, Z4
-	VDIVPS            Z6, Z7, Z6
-	VDIVPS            Z8, Z9, Z8
-	VDIVPS            Z10, Z11, Z17
-	VMOVUPS           Z2, Z10
-	VMOVUPS           Z4, Z14
-	VMOVUPS           Z6, Z15
-	VMOVUPS           Z8, Z16
-	VMOVUPS           Z17, Z22
-	VSCALEFPS         Z18, Z2, K1, Z10
-	VSCALEFPS         Z19, Z4, K2, Z14
-	VSCALEFPS         Z20, Z6, K3, Z15
-	VSCALEFPS         Z21, Z8, K4, Z16
-	VSCALEFPS         Z23, Z17, K5, Z22
-	VMOVUPS           Z10, (AX)(BX*4)
-	VMOVUPS           Z14, 64(AX)(BX*4)
-	VMOVUPS           Z15, 128(AX)(BX*4)
-	VMOVUPS           Z16, 192(AX)(BX*4)
-	VMOVUPS           Z22, 256(AX)(BX*4)
-	ADDQ              $+80, BX
-	SUBQ              $+80, CX
-	JGE               turn1
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x98
+	BYTE $0x00
+	BYTE $0x09
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2368(AX)(BX*4)
+	BYTE             $0x40
+	BYTE             $0x0f
+	BYTE             $0x0d
+	BYTE             $0x8c
+	BYTE             $0x98
+	BYTE             $0x40
+	BYTE             $0x09
+	BYTE             $0x00
+	BYTE             $0x00
+	VBROADCASTSS     expNums<>+352(SB), Z1
+	VMOVUPS          (DX)(BX*4), Z2
+	VFMADD231PS      Z2, Z2, Z1
+	VMOVUPS          64(DX)(BX*4), Z2
+	VFMADD231PS      Z2, Z2, Z1
+	VMOVUPS          128(DX)(BX*4), Z2
+	VFMADD231PS      Z2, Z2, Z1
+	VMOVUPS          192(DX)(BX*4), Z2
+	VFMADD231PS      Z2, Z2, Z1
+	VMOVUPS          256(DX)(BX*4), Z2
+	VFMADD231PS      Z2, Z2, Z1
+	VMOVUPS          320(DX)(BX*4), Z2
+	VFMADD231PS      Z2, Z2, Z1
+	VCMPPS           $0x16, Z0, Z1, K1
+	KORTESTW         K1, K1
+	JNE              far3
+	VMOVUPS          (DX)(BX*4), Z1
+	VMOVUPS          64(DX)(BX*4), Z3
+	VMOVUPS          128(DX)(BX*4), Z5
+	VMOVUPS          192(DX)(BX*4), Z7
+	VMOVUPS          256(DX)(BX*4), Z9
+	VMOVUPS          320(DX)(BX*4), Z11
+	VBROADCASTSS     expNums<>+480(SB), Z2
+	VBROADCASTSS     expNums<>+480(SB), Z4
+	VBROADCASTSS     expNums<>+480(SB), Z6
+	VBROADCASTSS     expNums<>+480(SB), Z8
+	VBROADCASTSS     expNums<>+480(SB), Z10
+	VBROADCASTSS     expNums<>+480(SB), Z12
+	VFMADD213PS.BCST expNums<>+96(SB), Z1, Z2
+	VFMADD213PS.BCST expNums<>+96(SB), Z3, Z4
+	VFMADD213PS.BCST expNums<>+96(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+96(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+96(SB), Z9, Z10
+	VFMADD213PS.BCST expNums<>+96(SB), Z11, Z12
+	VSUBPS.BCST      expNums<>+96(SB), Z2, Z2
+	VSUBPS.BCST      expNums<>+96(SB), Z4, Z4
+	VSUBPS.BCST      expNums<>+96(SB), Z6, Z6
+	VSUBPS.BCST      expNums<>+96(SB), Z8, Z8
+	VSUBPS.BCST      expNums<>+96(SB), Z10, Z10
+	VSUBPS.BCST      expNums<>+96(SB), Z12, Z22
+	VMOVUPS          Z1, Z12
+	VMOVUPS          Z3, Z14
+	VMOVUPS          Z5, Z16
+	VMOVUPS          Z7, Z18
+	VMOVUPS          Z9, Z20
+	VMOVUPS          Z11, Z23
+	VFMADD231PS.BCST expNums<>+128(SB), Z2, Z12
+	VFMADD231PS.BCST expNums<>+128(SB), Z4, Z14
+	VFMADD231PS.BCST expNums<>+128(SB), Z6, Z16
+	VFMADD231PS.BCST expNums<>+128(SB), Z8, Z18
+	VFMADD231PS.BCST expNums<>+128(SB), Z10, Z20
+	VFMADD231PS.BCST expNums<>+128(SB), Z22, Z23
+	VFMADD231PS.BCST expNums<>+160(SB), Z2, Z12
+	VFMADD231PS.BCST expNums<>+160(SB), Z4, Z14
+	VFMADD231PS.BCST expNums<>+160(SB), Z6, Z16
+	VFMADD231PS.BCST expNums<>+160(SB), Z8, Z18
+	VFMADD231PS.BCST expNums<>+160(SB), Z10, Z20
+	VFMADD231PS.BCST expNums<>+160(SB), Z22, Z23
+	VBROADCASTSS     expNums<>+192(SB), Z13
+	VBROADCASTSS     expNums<>+192(SB), Z15
+	VBROADCASTSS     expNums<>+192(SB), Z17
+	VBROADCASTSS     expNums<>+192(SB), Z19
+	VBROADCASTSS     expNums<>+192(SB), Z21
+	VBROADCASTSS     expNums<>+192(SB), Z24
+	VFMADD213PS.BCST expNums<>+512(SB), Z12, Z13
+	VFMADD213PS.BCST expNums<>+512(SB), Z14, Z15
+	VFMADD213PS.BCST expNums<>+512(SB), Z16, Z17
+	VFMADD213PS.BCST expNums<>+512(SB), Z18, Z19
+	VFMADD213PS.BCST expNums<>+512(SB), Z20, Z21
+	VFMADD213PS.BCST expNums<>+512(SB), Z23, Z24
+	VFMADD213PS.BCST expNums<>+256(SB), Z12, Z13
+	VFMADD213PS.BCST expNums<>+256(SB), Z14, Z15
+	VFMADD213PS.BCST expNums<>+256(SB), Z16, Z17
+	VFMADD213PS.BCST expNums<>+256(SB), Z18, Z19
+	VFMADD213PS.BCST expNums<>+256(SB), Z20, Z21
+	VFMADD213PS.BCST expNums<>+256(SB), Z23, Z24
+	VFMADD213PS.BCST expNums<>+544(SB), Z12, Z13
+	VFMADD213PS.BCST expNums<>+544(SB), Z14, Z15
+	VFMADD213PS.BCST expNums<>+544(SB), Z16, Z17
+	VFMADD213PS.BCST expNums<>+544(SB), Z18, Z19
+	VFMADD213PS.BCST expNums<>+544(SB), Z20, Z21
+	VFMADD213PS.BCST expNums<>+544(SB), Z23, Z24
+	VFMADD213PS.BCST expNums<>+320(SB), Z12, Z13
+	VFMADD213PS.BCST expNums<>+320(SB), Z14, Z15
+	VFMADD213PS.BCST expNums<>+320(SB), Z16, Z17
+	VFMADD213PS.BCST expNums<>+320(SB), Z18, Z19
+	VFMADD213PS.BCST expNums<>+320(SB), Z20, Z21
+	VFMADD213PS.BCST expNums<>+320(SB), Z23, Z24
+	VFMADD213PS.BCST expNums<>+576(SB), Z12, Z13
+	VFMADD213PS.BCST expNums<>+576(SB), Z14, Z15
+	VFMADD213PS.BCST expNums<>+576(SB), Z16, Z17
+	VFMADD213PS.BCST expNums<>+576(SB), Z18, Z19
+	VFMADD213PS.BCST expNums<>+576(SB), Z20, Z21
+	VFMADD213PS.BCST expNums<>+576(SB), Z23, Z24
+	VFMADD213PS.BCST expNums<>+352(SB), Z12, Z13
+	VFMADD213PS.BCST expNums<>+352(SB), Z14, Z15
+	VFMADD213PS.BCST expNums<>+352(SB), Z16, Z17
+	VFMADD213PS.BCST expNums<>+352(SB), Z18, Z19
+	VFMADD213PS.BCST expNums<>+352(SB), Z20, Z21
+	VFMADD213PS.BCST expNums<>+352(SB), Z23, Z24
+	VSCALEFPS        Z2, Z13, Z2
+	VSCALEFPS        Z4, Z15, Z4
+	VSCALEFPS        Z6, Z17, Z6
+	VSCALEFPS        Z8, Z19, Z8
+	VSCALEFPS        Z10, Z21, Z10
+	VSCALEFPS        Z22, Z24, Z12
+	VADDPS.BCST      expNums<>+352(SB), Z2, Z2
+	VADDPS.BCST      expNums<>+352(SB), Z4, Z4
+	VADDPS.BCST      expNums<>+352(SB), Z6, Z6
+	VADDPS.BCST      expNums<>+352(SB), Z8, Z8
+	VADDPS.BCST      expNums<>+352(SB), Z10, Z10
+	VADDPS.BCST      expNums<>+352(SB), Z12, Z12
+	VDIVPS           Z2, Z1, Z1
+	VDIVPS           Z4, Z3, Z2
+	VDIVPS           Z6, Z5, Z3
+	VDIVPS           Z8, Z7, Z4
+	VDIVPS           Z10, Z9, Z5
+	VDIVPS           Z12, Z11, Z6
+	VMOVUPS          Z1, (AX)(BX*4)
+	VMOVUPS          Z2, 64(AX)(BX*4)
+	VMOVUPS          Z3, 128(AX)(BX*4)
+	VMOVUPS          Z4, 192(AX)(BX*4)
+	VMOVUPS          Z5, 256(AX)(BX*4)
+	VMOVUPS          Z6, 320(AX)(BX*4)
+	JMP              near4
+
+far3:
+	VMOVUPS          (DX)(BX*4), Z1
+	VBROADCASTSS     expNums<>+416(SB), Z2
+	VBROADCASTSS     expNums<>+448(SB), Z3
+	VMAXPS           Z1, Z2, Z1
+	VMINPS           Z1, Z3, Z2
+	VBROADCASTSS     expNums<>+480(SB), Z3
+	VFMADD213PS.BCST expNums<>+96(SB), Z2, Z3
+	VSUBPS.BCST      expNums<>+96(SB), Z3, Z3
+	VMOVUPS          Z2, Z2
+	VFMADD231PS.BCST expNums<>+128(SB), Z3, Z2
+	VFMADD231PS.BCST expNums<>+160(SB), Z3, Z2
+	VBROADCASTSS     expNums<>+192(SB), Z4
+	VFMADD213PS.BCST expNums<>+512(SB), Z2, Z4
+	VFMADD213PS.BCST expNums<>+256(SB), Z2, Z4
+	VFMADD213PS.BCST expNums<>+544(SB), Z2, Z4
+	VFMADD213PS.BCST expNums<>+320(SB), Z2, Z4
+	VFMADD213PS.BCST expNums<>+576(SB), Z2, Z4
+	VFMADD213PS.BCST expNums<>+352(SB), Z2, Z4
+	VBROADCASTSS     expNums<>+608(SB), Z2
+	VMINPS           Z3, Z2, Z2
+	VSCALEFPS        Z2, Z4, Z4
+	VADDPS.BCST      expNums<>+352(SB), Z4, Z4
+	VDIVPS           Z4, Z1, Z1
+	VSUBPS           Z3, Z2, Z2
+	VSCALEFPS        Z2, Z1, Z1
+	VMOVUPS          Z1, (AX)(BX*4)
+	VMOVUPS          64(DX)(BX*4), Z1
+	VBROADCASTSS     expNums<>+416(SB), Z2
+	VBROADCASTSS     expNums<>+448(SB), Z3
+	VMAXPS           Z1, Z2, Z1
+	VMINPS           Z1, Z3, Z2
+	VBROADCASTSS     expNums<>+480(SB), Z3
+	VFMADD213PS.BCST expNums<>+96(SB), Z2, Z3
+	VSUBPS.BCST      expNums<>+96(SB), Z3, Z3
+	VMOVUPS          Z2, Z2
+	VFMADD231PS.BCST expNums<>+128(SB), Z3, Z2
+	VFMADD231PS.BCST expNums<>+160(SB), Z3, Z2
+	VBROADCASTSS     expNums<>+192(SB), Z4
+	VFMADD213PS.BCST expNums<>+512(SB), Z2, Z4
+	VFMADD213PS.BCST expNums<>+256(SB), Z2, Z4
+	VFMADD213PS.BCST expNums<>+544(SB), Z2, Z4
+	VFMADD213PS.BCST expNums<>+320(SB), Z2, Z4
+	VFMADD213PS.BCST expNums<>+576(SB), Z2, Z4
+	VFMADD213PS.BCST expNums<>+352(SB), Z2, Z4
+	VBROADCASTSS     expNums<>+608(SB), Z2
+	VMINPS           Z3, Z2, Z2
+	VSCALEFPS        Z2, Z4, Z4
+	VADDPS.BCST      expNums<>+352(SB), Z4, Z4
+	VDIVPS           Z4, Z1, Z1
+	VSUBPS           Z3, Z2, Z2
+	VSCALEFPS        Z2, Z1, Z1
+	VMOVUPS          Z1, 64(AX)(BX*4)
+	VMOVUPS          128(DX)(BX*4), Z1
+	VBROADCASTSS     expNums<>+416(SB), Z2
+	VBROADCASTSS     expNums<>+448(SB), Z3
+	VMAXPS           Z1, Z2, Z1
+	VMINPS           Z1, Z3, Z2
+	VBROADCASTSS     expNums<>+480(SB), Z3
+	VFMADD213PS.BCST expNums<>+96(SB), Z2, Z3
+	VSUBPS.BCST      expNums<>+96(SB), Z3, Z3
+	VMOVUPS          Z2, Z2
+	VFMADD231PS.BCST expNums<>+128(SB), Z3, Z2
+	VFMADD231PS.BCST expNums<>+160(SB), Z3, Z2
+	VBROADCASTSS     expNums<>+192(SB), Z4
+	VFMADD213PS.BCST expNums<>+512(SB), Z2, Z4
+	VFMADD213PS.BCST expNums<>+256(SB), Z2, Z4
+	VFMADD213PS.BCST expNums<>+544(SB), Z2, Z4
+	VFMADD213PS.BCST expNums<>+320(SB), Z2, Z4
+	VFMADD213PS.BCST expNums<>+576(SB), Z2, Z4
+	VFMADD213PS.BCST expNums<>+352(SB), Z2, Z4
+	VBROADCASTSS     expNums<>+608(SB), Z2
+	VMINPS           Z3, Z2, Z2
+	VSCALEFPS        Z2, Z4, Z4
+	VADDPS.BCST      expNums<>+352(SB), Z4, Z4
+	VDIVPS           Z4, Z1, Z1
+	VSUBPS           Z3, Z2, Z2
+	VSCALEFPS        Z2, Z1, Z1
+	VMOVUPS          Z1, 128(AX)(BX*4)
+	VMOVUPS          192(DX)(BX*4), Z1
+	VBROADCASTSS     expNums<>+416(SB), Z2
+	VBROADCASTSS     expNums<>+448(SB), Z3
+	VMAXPS           Z1, Z2, Z1
+	VMINPS           Z1, Z3, Z2
+	VBROADCASTSS     expNums<>+480(SB), Z3
+	VFMADD213PS.BCST expNums<>+96(SB), Z2, Z3
+	VSUBPS.BCST      expNums<>+96(SB), Z3, Z3
+	VMOVUPS          Z2, Z2
+	VFMADD231PS.BCST expNums<>+128(SB), Z3, Z2
+	VFMADD231PS.BCST expNums<>+160(SB), Z3, Z2
+	VBROADCASTSS     expNums<>+192(SB), Z4
+	VFMADD213PS.BCST expNums<>+512(SB), Z2, Z4
+	VFMADD213PS.BCST expNums<>+256(SB), Z2, Z4
+	VFMADD213PS.BCST expNums<>+544(SB), Z2, Z4
+	VFMADD213PS.BCST expNums<>+320(SB), Z2, Z4
+	VFMADD213PS.BCST expNums<>+576(SB), Z2, Z4
+	VFMADD213PS.BCST expNums<>+352(SB), Z2, Z4
+	VBROADCASTSS     expNums<>+608(SB), Z2
+	VMINPS           Z3, Z2, Z2
+	VSCALEFPS        Z2, Z4, Z4
+	VADDPS.BCST      expNums<>+352(SB), Z4, Z4
+	VDIVPS           Z4, Z1, Z1
+	VSUBPS           Z3, Z2, Z2
+	VSCALEFPS        Z2, Z1, Z1
+	VMOVUPS          Z1, 192(AX)(BX*4)
+	VMOVUPS          256(DX)(BX*4), Z1
+	VBROADCASTSS     expNums<>+416(SB), Z2
+	VBROADCASTSS     expNums<>+448(SB), Z3
+	VMAXPS           Z1, Z2, Z1
+	VMINPS           Z1, Z3, Z2
+	VBROADCASTSS     expNums<>+480(SB), Z3
+	VFMADD213PS.BCST expNums<>+96(SB), Z2, Z3
+	VSUBPS.BCST      expNums<>+96(SB), Z3, Z3
+	VMOVUPS          Z2, Z2
+	VFMADD231PS.BCST expNums<>+128(SB), Z3, Z2
+	VFMADD231PS.BCST expNums<>+160(SB), Z3, Z2
+	VBROADCASTSS     expNums<>+192(SB), Z4
+	VFMADD213PS.BCST expNums<>+512(SB), Z2, Z4
+	VFMADD213PS.BCST expNums<>+256(SB), Z2, Z4
+	VFMADD213PS.BCST expNums<>+544(SB), Z2, Z4
+	VFMADD213PS.BCST expNums<>+320(SB), Z2, Z4
+	VFMADD213PS.BCST expNums<>+576(SB), Z2, Z4
+	VFMADD213PS.BCST expNums<>+352(SB), Z2, Z4
+	VBROADCASTSS     expNums<>+608(SB), Z2
+	VMINPS           Z3, Z2, Z2
+	VSCALEFPS        Z2, Z4, Z4
+	VADDPS.BCST      expNums<>+352(SB), Z4, Z4
+	VDIVPS           Z4, Z1, Z1
+	VSUBPS           Z3, Z2, Z2
+	VSCALEFPS        Z2, Z1, Z1
+	VMOVUPS          Z1, 256(AX)(BX*4)
+	VMOVUPS          320(DX)(BX*4), Z1
+	VBROADCASTSS     expNums<>+416(SB), Z2
+	VBROADCASTSS     expNums<>+448(SB), Z3
+	VMAXPS           Z1, Z2, Z1
+	VMINPS           Z1, Z3, Z2
+	VBROADCASTSS     expNums<>+480(SB), Z3
+	VFMADD213PS.BCST expNums<>+96(SB), Z2, Z3
+	VSUBPS.BCST      expNums<>+96(SB), Z3, Z3
+	VMOVUPS          Z2, Z2
+	VFMADD231PS.BCST expNums<>+128(SB), Z3, Z2
+	VFMADD231PS.BCST expNums<>+160(SB), Z3, Z2
+	VBROADCASTSS     expNums<>+192(SB), Z4
+	VFMADD213PS.BCST expNums<>+512(SB), Z2, Z4
+	VFMADD213PS.BCST expNums<>+256(SB), Z2, Z4
+	VFMADD213PS.BCST expNums<>+544(SB), Z2, Z4
+	VFMADD213PS.BCST expNums<>+320(SB), Z2, Z4
+	VFMADD213PS.BCST expNums<>+576(SB), Z2, Z4
+	VFMADD213PS.BCST expNums<>+352(SB), Z2, Z4
+	VBROADCASTSS     expNums<>+608(SB), Z2
+	VMINPS           Z3, Z2, Z2
+	VSCALEFPS        Z2, Z4, Z4
+	VADDPS.BCST      expNums<>+352(SB), Z4, Z4
+	VDIVPS           Z4, Z1, Z1
+	VSUBPS           Z3, Z2, Z2
+	VSCALEFPS        Z2, Z1, Z1
+	VMOVUPS          Z1, 320(AX)(BX*4)
+
+near4:
+	ADDQ $+96, BX
+	SUBQ $+96, CX
+	JGE  turn1
 
 turned2:
-	ADDQ $+80, CX
+	ADDQ $+96, CX
 	SUBQ $+16, CX
-	JLT  turned4
+	JLT  turned6
 
-turn3:
-	VMOVUPS           (DX)(BX*4), Z2
-	VMAXPS            Z2, Z0, Z2
-	VMINPS            Z2, Z1, Z3
-	VORPS.BCST        expNums<>+448(SB), Z3, Z3
-	VBROADCASTSS      expNums<>+64(SB), Z4
-	VFMADD213PS.BCST  expNums<>+96(SB), Z3, Z4
-	VSUBPS.BCST       expNums<>+96(SB), Z4, Z4
-	VMOVUPS           Z3, Z3
-	VFNMADD231PS.BCST expNums<>+128(SB), Z4, Z3
-	VFNMADD231PS.BCST expNums<>+160(SB), Z4, Z3
-	VBROADCASTSS      expNums<>+192(SB), Z5
-	VFMADD213PS.BCST  expNums<>+224(SB), Z3, Z5
-	VFMADD213PS.BCST  expNums<>+256(SB), Z3, Z5
-	VFMADD213PS.BCST  expNums<>+288(SB), Z3, Z5
-	VFMADD213PS.BCST  expNums<>+320(SB), Z3, Z5
-	VFMADD213PS.BCST  expNums<>+352(SB), Z3, Z5
-	VFMADD213PS.BCST  expNums<>+352(SB), Z3, Z5
-	VPMOVD2M          Z2, K1
-	VMULPS            Z5, Z2, Z3
-	VBLENDMPS         Z3, Z2, K1, Z12
-	VSCALEFPS         Z4, Z5, Z2
-	VADDPS.BCST       expNums<>+352(SB), Z2, Z2
-	VDIVPS            Z2, Z12, Z2
-	VMOVUPS           Z2, Z3
-	VSCALEFPS         Z4, Z2, K1, Z3
-	VMOVUPS           Z3, (AX)(BX*4)
-	ADDQ              $+16, BX
-	SUBQ              $+16, CX
-	JGE               turn3
+turn5:
+	VMOVUPS          (DX)(BX*4), Z0
+	VBROADCASTSS     expNums<>+416(SB), Z1
+	VBROADCASTSS     expNums<>+448(SB), Z2
+	VMAXPS           Z0, Z1, Z0
+	VMINPS           Z0, Z2, Z1
+	VBROADCASTSS     expNums<>+480(SB), Z2
+	VFMADD213PS.BCST expNums<>+96(SB), Z1, Z2
+	VSUBPS.BCST      expNums<>+96(SB), Z2, Z2
+	VMOVUPS          Z1, Z1
+	VFMADD231PS.BCST expNums<>+128(SB), Z2, Z1
+	VFMADD231PS.BCST expNums<>+160(SB), Z2, Z1
+	VBROADCASTSS     expNums<>+192(SB), Z3
+	VFMADD213PS.BCST expNums<>+512(SB), Z1, Z3
+	VFMADD213PS.BCST expNums<>+256(SB), Z1, Z3
+	VFMADD213PS.BCST expNums<>+544(SB), Z1, Z3
+	VFMADD213PS.BCST expNums<>+320(SB), Z1, Z3
+	VFMADD213PS.BCST expNums<>+576(SB), Z1, Z3
+	VFMADD213PS.BCST expNums<>+352(SB), Z1, Z3
+	VBROADCASTSS     expNums<>+608(SB), Z1
+	VMINPS           Z2, Z1, Z1
+	VSCALEFPS        Z1, Z3, Z3
+	VADDPS.BCST      expNums<>+352(SB), Z3, Z3
+	VDIVPS           Z3, Z0, Z0
+	VSUBPS           Z2, Z1, Z1
+	VSCALEFPS        Z1, Z0, Z0
+	VMOVUPS          Z0, (AX)(BX*4)
+	ADDQ             $+16, BX
+	SUBQ             $+16, CX
+	JGE              turn5
 
-turned4:
-	ADDQ              $+16, CX
-	TESTQ             CX, CX
-	JEQ               done5
-	MOVQ              $+1, SI
-	SHLQ              CL, SI
-	DECQ              SI
-	KMOVW             SI, K1
-	VMOVUPS.Z         (DX)(BX*4), K1, Z2
-	VMAXPS            Z2, Z0, Z0
-	VMINPS            Z0, Z1, Z1
-	VORPS.BCST        expNums<>+448(SB), Z1, Z1
-	VBROADCASTSS      expNums<>+64(SB), Z2
-	VFMADD213PS.BCST  expNums<>+96(SB), Z1, Z2
-	VSUBPS.BCST       expNums<>+96(SB), Z2, Z2
-	VMOVUPS           Z1, Z1
-	VFNMADD231PS.BCST expNums<>+128(SB), Z2, Z1
-	VFNMADD231PS.BCST expNums<>+160(SB), Z2, Z1
-	VBROADCASTSS      expNums<>+192(SB), Z3
-	VFMADD213PS.BCST  expNums<>+224(SB), Z1, Z3
-	VFMADD213PS.BCST  expNums<>+256(SB), Z1, Z3
-	VFMADD213PS.BCST  expNums<>+288(SB), Z1, Z3
-	VFMADD213PS.BCST  expNums<>+320(SB), Z1, Z3
-	VFMADD213PS.BCST  expNums<>+352(SB), Z1, Z3
-	VFMADD213PS.BCST  expNums<>+352(SB), Z1, Z3
-	VPMOVD2M          Z0, K2
-	VMULPS            Z3, Z0, Z1
-	VBLENDMPS         Z1, Z0, K2, Z13
-	VSCALEFPS         Z2, Z3, Z0
-	VADDPS.BCST       expNums<>+352(SB), Z0, Z0
-	VDIVPS            Z0, Z13, Z0
-	VMOVUPS           Z0, Z1
-	VSCALEFPS         Z2, Z0, K2, Z1
-	VMOVUPS           Z1, K1, (AX)(BX*4)
+turned6:
+	ADDQ             $+16, CX
+	TESTQ            CX, CX
+	JEQ              done7
+	MOVQ             $+1, SI
+	SHLQ             CL, SI
+	DECQ             SI
+	KMOVW            SI, K1
+	VMOVUPS.Z        (DX)(BX*4), K1, Z0
+	VBROADCASTSS     expNums<>+416(SB), Z1
+	VBROADCASTSS     expNums<>+448(SB), Z2
+	VMAXPS           Z0, Z1, Z0
+	VMINPS           Z0, Z2, Z1
+	VBROADCASTSS     expNums<>+480(SB), Z2
+	VFMADD213PS.BCST expNums<>+96(SB), Z1, Z2
+	VSUBPS.BCST      expNums<>+96(SB), Z2, Z2
+	VMOVUPS          Z1, Z1
+	VFMADD231PS.BCST expNums<>+128(SB), Z2, Z1
+	VFMADD231PS.BCST expNums<>+160(SB), Z2, Z1
+	VBROADCASTSS     expNums<>+192(SB), Z3
+	VFMADD213PS.BCST expNums<>+512(SB), Z1, Z3
+	VFMADD213PS.BCST expNums<>+256(SB), Z1, Z3
+	VFMADD213PS.BCST expNums<>+544(SB), Z1, Z3
+	VFMADD213PS.BCST expNums<>+320(SB), Z1, Z3
+	VFMADD213PS.BCST expNums<>+576(SB), Z1, Z3
+	VFMADD213PS.BCST expNums<>+352(SB), Z1, Z3
+	VBROADCASTSS     expNums<>+608(SB), Z1
+	VMINPS           Z2, Z1, Z1
+	VSCALEFPS        Z1, Z3, Z3
+	VADDPS.BCST      expNums<>+352(SB), Z3, Z3
+	VDIVPS           Z3, Z0, Z0
+	VSUBPS           Z2, Z1, Z1
+	VSCALEFPS        Z1, Z0, Z0
+	VMOVUPS          Z0, K1, (AX)(BX*4)
 
-done5:
+done7:
 	VZEROUPPER
 	RET
 
@@ -12586,8 +12809,8 @@ TEXT ·siluF16AVX512(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ         src+8(FP), DX
 	MOVQ         n+16(FP), CX
 	XORQ         BX, BX
-	VBROADCASTSS expNums<>+512(SB), Z0
-	VBROADCASTSS expNums<>+1184(SB), Z1
+	VBROADCASTSS expNums<>+480(SB), Z0
+	VBROADCASTSS expNums<>+1344(SB), Z1
 	SUBQ         $+96, CX
 	JLT          turned2
 
@@ -12652,36 +12875,36 @@ turn1:
 	VREDUCEPS        $0x01, Z16, Z17
 	VREDUCEPS        $0x01, Z19, Z20
 	VREDUCEPS        $0x01, Z23, Z24
-	VBROADCASTSS     expNums<>+2208(SB), Z9
-	VBROADCASTSS     expNums<>+2208(SB), Z12
-	VBROADCASTSS     expNums<>+2208(SB), Z15
-	VBROADCASTSS     expNums<>+2208(SB), Z18
-	VBROADCASTSS     expNums<>+2208(SB), Z21
-	VBROADCASTSS     expNums<>+2208(SB), Z25
-	VFMADD213PS.BCST expNums<>+2240(SB), Z8, Z9
-	VFMADD213PS.BCST expNums<>+2240(SB), Z11, Z12
-	VFMADD213PS.BCST expNums<>+2240(SB), Z14, Z15
-	VFMADD213PS.BCST expNums<>+2240(SB), Z17, Z18
-	VFMADD213PS.BCST expNums<>+2240(SB), Z20, Z21
-	VFMADD213PS.BCST expNums<>+2240(SB), Z24, Z25
-	VFMADD213PS.BCST expNums<>+2272(SB), Z8, Z9
-	VFMADD213PS.BCST expNums<>+2272(SB), Z11, Z12
-	VFMADD213PS.BCST expNums<>+2272(SB), Z14, Z15
-	VFMADD213PS.BCST expNums<>+2272(SB), Z17, Z18
-	VFMADD213PS.BCST expNums<>+2272(SB), Z20, Z21
-	VFMADD213PS.BCST expNums<>+2272(SB), Z24, Z25
-	VFMADD213PS.BCST expNums<>+2304(SB), Z8, Z9
-	VFMADD213PS.BCST expNums<>+2304(SB), Z11, Z12
-	VFMADD213PS.BCST expNums<>+2304(SB), Z14, Z15
-	VFMADD213PS.BCST expNums<>+2304(SB), Z17, Z18
-	VFMADD213PS.BCST expNums<>+2304(SB), Z20, Z21
-	VFMADD213PS.BCST expNums<>+2304(SB), Z24, Z25
-	VFMADD213PS.BCST expNums<>+2336(SB), Z8, Z9
-	VFMADD213PS.BCST expNums<>+2336(SB), Z11, Z12
-	VFMADD213PS.BCST expNums<>+2336(SB), Z14, Z15
-	VFMADD213PS.BCST expNums<>+2336(SB), Z17, Z18
-	VFMADD213PS.BCST expNums<>+2336(SB), Z20, Z21
-	VFMADD213PS.BCST expNums<>+2336(SB), Z24, Z25
+	VBROADCASTSS     expNums<>+2464(SB), Z9
+	VBROADCASTSS     expNums<>+2464(SB), Z12
+	VBROADCASTSS     expNums<>+2464(SB), Z15
+	VBROADCASTSS     expNums<>+2464(SB), Z18
+	VBROADCASTSS     expNums<>+2464(SB), Z21
+	VBROADCASTSS     expNums<>+2464(SB), Z25
+	VFMADD213PS.BCST expNums<>+2496(SB), Z8, Z9
+	VFMADD213PS.BCST expNums<>+2496(SB), Z11, Z12
+	VFMADD213PS.BCST expNums<>+2496(SB), Z14, Z15
+	VFMADD213PS.BCST expNums<>+2496(SB), Z17, Z18
+	VFMADD213PS.BCST expNums<>+2496(SB), Z20, Z21
+	VFMADD213PS.BCST expNums<>+2496(SB), Z24, Z25
+	VFMADD213PS.BCST expNums<>+2528(SB), Z8, Z9
+	VFMADD213PS.BCST expNums<>+2528(SB), Z11, Z12
+	VFMADD213PS.BCST expNums<>+2528(SB), Z14, Z15
+	VFMADD213PS.BCST expNums<>+2528(SB), Z17, Z18
+	VFMADD213PS.BCST expNums<>+2528(SB), Z20, Z21
+	VFMADD213PS.BCST expNums<>+2528(SB), Z24, Z25
+	VFMADD213PS.BCST expNums<>+2560(SB), Z8, Z9
+	VFMADD213PS.BCST expNums<>+2560(SB), Z11, Z12
+	VFMADD213PS.BCST expNums<>+2560(SB), Z14, Z15
+	VFMADD213PS.BCST expNums<>+2560(SB), Z17, Z18
+	VFMADD213PS.BCST expNums<>+2560(SB), Z20, Z21
+	VFMADD213PS.BCST expNums<>+2560(SB), Z24, Z25
+	VFMADD213PS.BCST expNums<>+2592(SB), Z8, Z9
+	VFMADD213PS.BCST expNums<>+2592(SB), Z11, Z12
+	VFMADD213PS.BCST expNums<>+2592(SB), Z14, Z15
+	VFMADD213PS.BCST expNums<>+2592(SB), Z17, Z18
+	VFMADD213PS.BCST expNums<>+2592(SB), Z20, Z21
+	VFMADD213PS.BCST expNums<>+2592(SB), Z24, Z25
 	VSCALEFPS        Z7, Z9, Z9
 	VSCALEFPS        Z10, Z12, Z12
 	VSCALEFPS        Z13, Z15, Z15
@@ -12726,11 +12949,11 @@ turn3:
 	VMAXPS           Z2, Z1, Z2
 	VMULPS           Z0, Z2, Z3
 	VREDUCEPS        $0x01, Z3, Z4
-	VBROADCASTSS     expNums<>+2208(SB), Z5
-	VFMADD213PS.BCST expNums<>+2240(SB), Z4, Z5
-	VFMADD213PS.BCST expNums<>+2272(SB), Z4, Z5
-	VFMADD213PS.BCST expNums<>+2304(SB), Z4, Z5
-	VFMADD213PS.BCST expNums<>+2336(SB), Z4, Z5
+	VBROADCASTSS     expNums<>+2464(SB), Z5
+	VFMADD213PS.BCST expNums<>+2496(SB), Z4, Z5
+	VFMADD213PS.BCST expNums<>+2528(SB), Z4, Z5
+	VFMADD213PS.BCST expNums<>+2560(SB), Z4, Z5
+	VFMADD213PS.BCST expNums<>+2592(SB), Z4, Z5
 	VSCALEFPS        Z3, Z5, Z5
 	VADDPS.BCST      expNums<>+352(SB), Z5, Z3
 	VRCP14PS         Z3, Z3
@@ -12753,11 +12976,11 @@ turned4:
 	VMAXPS           Z2, Z1, Z1
 	VMULPS           Z0, Z1, Z0
 	VREDUCEPS        $0x01, Z0, Z2
-	VBROADCASTSS     expNums<>+2208(SB), Z3
-	VFMADD213PS.BCST expNums<>+2240(SB), Z2, Z3
-	VFMADD213PS.BCST expNums<>+2272(SB), Z2, Z3
-	VFMADD213PS.BCST expNums<>+2304(SB), Z2, Z3
-	VFMADD213PS.BCST expNums<>+2336(SB), Z2, Z3
+	VBROADCASTSS     expNums<>+2464(SB), Z3
+	VFMADD213PS.BCST expNums<>+2496(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+2528(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+2560(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+2592(SB), Z2, Z3
 	VSCALEFPS        Z0, Z3, Z3
 	VADDPS.BCST      expNums<>+352(SB), Z3, Z0
 	VRCP14PS         Z0, Z0
@@ -12776,8 +12999,8 @@ TEXT ·siluBF16AVX512(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ         src+8(FP), DX
 	MOVQ         n+16(FP), CX
 	XORQ         BX, BX
-	VBROADCASTSS expNums<>+512(SB), Z0
-	VBROADCASTSS expNums<>+1184(SB), Z1
+	VBROADCASTSS expNums<>+480(SB), Z0
+	VBROADCASTSS expNums<>+1344(SB), Z1
 	MOVL         $0xaaaaaaaa, SI
 	KMOVD        SI, K1
 	SUBQ         $+96, CX
@@ -12827,11 +13050,11 @@ turn1:
 	VMOVUPS          128(DX)(BX*2), Z8
 	VMOVUPS          128(DX)(BX*2), Z9
 	VPSLLD           $0x10, Z2, Z2
-	VANDPS.BCST      expNums<>+1024(SB), Z3, Z3
+	VANDPS.BCST      expNums<>+1152(SB), Z3, Z3
 	VPSLLD           $0x10, Z5, Z5
-	VANDPS.BCST      expNums<>+1024(SB), Z6, Z6
+	VANDPS.BCST      expNums<>+1152(SB), Z6, Z6
 	VPSLLD           $0x10, Z8, Z8
-	VANDPS.BCST      expNums<>+1024(SB), Z9, Z9
+	VANDPS.BCST      expNums<>+1152(SB), Z9, Z9
 	VMAXPS           Z2, Z1, Z2
 	VMAXPS           Z3, Z1, Z3
 	VMAXPS           Z5, Z1, Z5
@@ -12844,78 +13067,78 @@ turn1:
 	VMOVUPS          Z6, Z21
 	VMOVUPS          Z8, Z24
 	VMOVUPS          Z27, Z28
-	VFMADD213PS.BCST expNums<>+800(SB), Z0, Z9
-	VFMADD213PS.BCST expNums<>+800(SB), Z0, Z15
-	VFMADD213PS.BCST expNums<>+800(SB), Z0, Z18
-	VFMADD213PS.BCST expNums<>+800(SB), Z0, Z21
-	VFMADD213PS.BCST expNums<>+800(SB), Z0, Z24
-	VFMADD213PS.BCST expNums<>+800(SB), Z0, Z28
+	VFMADD213PS.BCST expNums<>+928(SB), Z0, Z9
+	VFMADD213PS.BCST expNums<>+928(SB), Z0, Z15
+	VFMADD213PS.BCST expNums<>+928(SB), Z0, Z18
+	VFMADD213PS.BCST expNums<>+928(SB), Z0, Z21
+	VFMADD213PS.BCST expNums<>+928(SB), Z0, Z24
+	VFMADD213PS.BCST expNums<>+928(SB), Z0, Z28
 	VREDUCEPS        $0x01, Z9, Z13
 	VREDUCEPS        $0x01, Z15, Z16
 	VREDUCEPS        $0x01, Z18, Z19
 	VREDUCEPS        $0x01, Z21, Z22
 	VREDUCEPS        $0x01, Z24, Z25
 	VREDUCEPS        $0x01, Z28, Z29
-	VBROADCASTSS     expNums<>+2368(SB), Z14
-	VBROADCASTSS     expNums<>+2368(SB), Z17
-	VBROADCASTSS     expNums<>+2368(SB), Z20
-	VBROADCASTSS     expNums<>+2368(SB), Z23
-	VBROADCASTSS     expNums<>+2368(SB), Z26
-	VBROADCASTSS     expNums<>+2368(SB), Z30
-	VFMADD213PS.BCST expNums<>+2400(SB), Z13, Z14
-	VFMADD213PS.BCST expNums<>+2400(SB), Z16, Z17
-	VFMADD213PS.BCST expNums<>+2400(SB), Z19, Z20
-	VFMADD213PS.BCST expNums<>+2400(SB), Z22, Z23
-	VFMADD213PS.BCST expNums<>+2400(SB), Z25, Z26
-	VFMADD213PS.BCST expNums<>+2400(SB), Z29, Z30
-	VFMADD213PS.BCST expNums<>+2432(SB), Z13, Z14
-	VFMADD213PS.BCST expNums<>+2432(SB), Z16, Z17
-	VFMADD213PS.BCST expNums<>+2432(SB), Z19, Z20
-	VFMADD213PS.BCST expNums<>+2432(SB), Z22, Z23
-	VFMADD213PS.BCST expNums<>+2432(SB), Z25, Z26
-	VFMADD213PS.BCST expNums<>+2432(SB), Z29, Z30
-	VFMADD213PS.BCST expNums<>+2464(SB), Z13, Z14
-	VFMADD213PS.BCST expNums<>+2464(SB), Z16, Z17
-	VFMADD213PS.BCST expNums<>+2464(SB), Z19, Z20
-	VFMADD213PS.BCST expNums<>+2464(SB), Z22, Z23
-	VFMADD213PS.BCST expNums<>+2464(SB), Z25, Z26
-	VFMADD213PS.BCST expNums<>+2464(SB), Z29, Z30
+	VBROADCASTSS     expNums<>+2624(SB), Z14
+	VBROADCASTSS     expNums<>+2624(SB), Z17
+	VBROADCASTSS     expNums<>+2624(SB), Z20
+	VBROADCASTSS     expNums<>+2624(SB), Z23
+	VBROADCASTSS     expNums<>+2624(SB), Z26
+	VBROADCASTSS     expNums<>+2624(SB), Z30
+	VFMADD213PS.BCST expNums<>+2656(SB), Z13, Z14
+	VFMADD213PS.BCST expNums<>+2656(SB), Z16, Z17
+	VFMADD213PS.BCST expNums<>+2656(SB), Z19, Z20
+	VFMADD213PS.BCST expNums<>+2656(SB), Z22, Z23
+	VFMADD213PS.BCST expNums<>+2656(SB), Z25, Z26
+	VFMADD213PS.BCST expNums<>+2656(SB), Z29, Z30
+	VFMADD213PS.BCST expNums<>+2688(SB), Z13, Z14
+	VFMADD213PS.BCST expNums<>+2688(SB), Z16, Z17
+	VFMADD213PS.BCST expNums<>+2688(SB), Z19, Z20
+	VFMADD213PS.BCST expNums<>+2688(SB), Z22, Z23
+	VFMADD213PS.BCST expNums<>+2688(SB), Z25, Z26
+	VFMADD213PS.BCST expNums<>+2688(SB), Z29, Z30
+	VFMADD213PS.BCST expNums<>+2720(SB), Z13, Z14
+	VFMADD213PS.BCST expNums<>+2720(SB), Z16, Z17
+	VFMADD213PS.BCST expNums<>+2720(SB), Z19, Z20
+	VFMADD213PS.BCST expNums<>+2720(SB), Z22, Z23
+	VFMADD213PS.BCST expNums<>+2720(SB), Z25, Z26
+	VFMADD213PS.BCST expNums<>+2720(SB), Z29, Z30
 	VSCALEFPS        Z9, Z14, Z14
 	VSCALEFPS        Z15, Z17, Z17
 	VSCALEFPS        Z18, Z20, Z20
 	VSCALEFPS        Z21, Z23, Z23
 	VSCALEFPS        Z24, Z26, Z26
 	VSCALEFPS        Z28, Z30, Z30
-	VADDPS.BCST      expNums<>+832(SB), Z14, Z9
-	VADDPS.BCST      expNums<>+832(SB), Z17, Z13
-	VADDPS.BCST      expNums<>+832(SB), Z20, Z14
-	VADDPS.BCST      expNums<>+832(SB), Z23, Z15
-	VADDPS.BCST      expNums<>+832(SB), Z26, Z16
-	VADDPS.BCST      expNums<>+832(SB), Z30, Z17
+	VADDPS.BCST      expNums<>+960(SB), Z14, Z9
+	VADDPS.BCST      expNums<>+960(SB), Z17, Z13
+	VADDPS.BCST      expNums<>+960(SB), Z20, Z14
+	VADDPS.BCST      expNums<>+960(SB), Z23, Z15
+	VADDPS.BCST      expNums<>+960(SB), Z26, Z16
+	VADDPS.BCST      expNums<>+960(SB), Z30, Z17
 	VRCP14PS         Z9, Z9
 	VRCP14PS         Z13, Z13
 	VRCP14PS         Z14, Z14
 	VRCP14PS         Z15, Z15
 	VRCP14PS         Z16, Z16
 	VRCP14PS         Z17, Z17
-	VMULPS.BCST      expNums<>+832(SB), Z9, Z9
-	VMULPS.BCST      expNums<>+832(SB), Z13, Z13
-	VMULPS.BCST      expNums<>+832(SB), Z14, Z14
-	VMULPS.BCST      expNums<>+832(SB), Z15, Z15
-	VMULPS.BCST      expNums<>+832(SB), Z16, Z16
-	VMULPS.BCST      expNums<>+832(SB), Z17, Z17
+	VMULPS.BCST      expNums<>+960(SB), Z9, Z9
+	VMULPS.BCST      expNums<>+960(SB), Z13, Z13
+	VMULPS.BCST      expNums<>+960(SB), Z14, Z14
+	VMULPS.BCST      expNums<>+960(SB), Z15, Z15
+	VMULPS.BCST      expNums<>+960(SB), Z16, Z16
+	VMULPS.BCST      expNums<>+960(SB), Z17, Z17
 	VMULPS           Z9, Z2, Z2
 	VMULPS           Z13, Z3, Z3
 	VMULPS           Z14, Z5, Z5
 	VMULPS           Z15, Z6, Z6
 	VMULPS           Z16, Z8, Z8
 	VMULPS           Z17, Z27, Z9
-	VPADDD.BCST      expNums<>+992(SB), Z2, Z2
-	VPADDD.BCST      expNums<>+992(SB), Z3, Z3
-	VPADDD.BCST      expNums<>+992(SB), Z5, Z5
-	VPADDD.BCST      expNums<>+992(SB), Z6, Z6
-	VPADDD.BCST      expNums<>+992(SB), Z8, Z8
-	VPADDD.BCST      expNums<>+992(SB), Z9, Z9
+	VPADDD.BCST      expNums<>+1120(SB), Z2, Z2
+	VPADDD.BCST      expNums<>+1120(SB), Z3, Z3
+	VPADDD.BCST      expNums<>+1120(SB), Z5, Z5
+	VPADDD.BCST      expNums<>+1120(SB), Z6, Z6
+	VPADDD.BCST      expNums<>+1120(SB), Z8, Z8
+	VPADDD.BCST      expNums<>+1120(SB), Z9, Z9
 	VPSRLD           $0x10, Z2, Z2
 	VPBLENDMW        Z3, Z2, K1, Z4
 	VPSRLD           $0x10, Z5, Z2
@@ -12938,35 +13161,35 @@ turn3:
 	VMOVUPS          (DX)(BX*2), Z2
 	VMOVUPS          (DX)(BX*2), Z3
 	VPSLLD           $0x10, Z2, Z2
-	VANDPS.BCST      expNums<>+1024(SB), Z3, Z3
+	VANDPS.BCST      expNums<>+1152(SB), Z3, Z3
 	VMAXPS           Z2, Z1, Z2
 	VMAXPS           Z3, Z1, Z6
 	VMOVUPS          Z2, Z3
 	VMOVUPS          Z6, Z7
-	VFMADD213PS.BCST expNums<>+800(SB), Z0, Z3
-	VFMADD213PS.BCST expNums<>+800(SB), Z0, Z7
+	VFMADD213PS.BCST expNums<>+928(SB), Z0, Z3
+	VFMADD213PS.BCST expNums<>+928(SB), Z0, Z7
 	VREDUCEPS        $0x01, Z3, Z4
 	VREDUCEPS        $0x01, Z7, Z8
-	VBROADCASTSS     expNums<>+2368(SB), Z5
-	VBROADCASTSS     expNums<>+2368(SB), Z9
-	VFMADD213PS.BCST expNums<>+2400(SB), Z4, Z5
-	VFMADD213PS.BCST expNums<>+2400(SB), Z8, Z9
-	VFMADD213PS.BCST expNums<>+2432(SB), Z4, Z5
-	VFMADD213PS.BCST expNums<>+2432(SB), Z8, Z9
-	VFMADD213PS.BCST expNums<>+2464(SB), Z4, Z5
-	VFMADD213PS.BCST expNums<>+2464(SB), Z8, Z9
+	VBROADCASTSS     expNums<>+2624(SB), Z5
+	VBROADCASTSS     expNums<>+2624(SB), Z9
+	VFMADD213PS.BCST expNums<>+2656(SB), Z4, Z5
+	VFMADD213PS.BCST expNums<>+2656(SB), Z8, Z9
+	VFMADD213PS.BCST expNums<>+2688(SB), Z4, Z5
+	VFMADD213PS.BCST expNums<>+2688(SB), Z8, Z9
+	VFMADD213PS.BCST expNums<>+2720(SB), Z4, Z5
+	VFMADD213PS.BCST expNums<>+2720(SB), Z8, Z9
 	VSCALEFPS        Z3, Z5, Z5
 	VSCALEFPS        Z7, Z9, Z9
-	VADDPS.BCST      expNums<>+832(SB), Z5, Z3
-	VADDPS.BCST      expNums<>+832(SB), Z9, Z4
+	VADDPS.BCST      expNums<>+960(SB), Z5, Z3
+	VADDPS.BCST      expNums<>+960(SB), Z9, Z4
 	VRCP14PS         Z3, Z3
 	VRCP14PS         Z4, Z4
-	VMULPS.BCST      expNums<>+832(SB), Z3, Z3
-	VMULPS.BCST      expNums<>+832(SB), Z4, Z4
+	VMULPS.BCST      expNums<>+960(SB), Z3, Z3
+	VMULPS.BCST      expNums<>+960(SB), Z4, Z4
 	VMULPS           Z3, Z2, Z2
 	VMULPS           Z4, Z6, Z3
-	VPADDD.BCST      expNums<>+992(SB), Z2, Z2
-	VPADDD.BCST      expNums<>+992(SB), Z3, Z3
+	VPADDD.BCST      expNums<>+1120(SB), Z2, Z2
+	VPADDD.BCST      expNums<>+1120(SB), Z3, Z3
 	VPSRLD           $0x10, Z2, Z2
 	VPBLENDMW        Z3, Z2, K1, Z11
 	VMOVUPS          Z11, (AX)(BX*2)
@@ -12984,18 +13207,18 @@ turn5:
 	VPSLLD           $0x10, Z2, Z2
 	VMAXPS           Z2, Z1, Z2
 	VMOVUPS          Z2, Z3
-	VFMADD213PS.BCST expNums<>+800(SB), Z0, Z3
+	VFMADD213PS.BCST expNums<>+928(SB), Z0, Z3
 	VREDUCEPS        $0x01, Z3, Z4
-	VBROADCASTSS     expNums<>+2368(SB), Z5
-	VFMADD213PS.BCST expNums<>+2400(SB), Z4, Z5
-	VFMADD213PS.BCST expNums<>+2432(SB), Z4, Z5
-	VFMADD213PS.BCST expNums<>+2464(SB), Z4, Z5
+	VBROADCASTSS     expNums<>+2624(SB), Z5
+	VFMADD213PS.BCST expNums<>+2656(SB), Z4, Z5
+	VFMADD213PS.BCST expNums<>+2688(SB), Z4, Z5
+	VFMADD213PS.BCST expNums<>+2720(SB), Z4, Z5
 	VSCALEFPS        Z3, Z5, Z5
-	VADDPS.BCST      expNums<>+832(SB), Z5, Z3
+	VADDPS.BCST      expNums<>+960(SB), Z5, Z3
 	VRCP14PS         Z3, Z3
-	VMULPS.BCST      expNums<>+832(SB), Z3, Z3
+	VMULPS.BCST      expNums<>+960(SB), Z3, Z3
 	VMULPS           Z3, Z2, Z2
-	VPADDD.BCST      expNums<>+992(SB), Z2, Z2
+	VPADDD.BCST      expNums<>+1120(SB), Z2, Z2
 	VMOVDQU          oddWords<>+0(SB), Y12
 	VPERMW           Z2, Z12, Z2
 	VMOVDQU          Y2, (AX)(BX*2)
@@ -13016,18 +13239,18 @@ turned6:
 	VPSLLD           $0x10, Z2, Z2
 	VMAXPS           Z2, Z1, Z1
 	VMOVUPS          Z1, Z2
-	VFMADD213PS.BCST expNums<>+800(SB), Z0, Z2
+	VFMADD213PS.BCST expNums<>+928(SB), Z0, Z2
 	VREDUCEPS        $0x01, Z2, Z0
-	VBROADCASTSS     expNums<>+2368(SB), Z3
-	VFMADD213PS.BCST expNums<>+2400(SB), Z0, Z3
-	VFMADD213PS.BCST expNums<>+2432(SB), Z0, Z3
-	VFMADD213PS.BCST expNums<>+2464(SB), Z0, Z3
+	VBROADCASTSS     expNums<>+2624(SB), Z3
+	VFMADD213PS.BCST expNums<>+2656(SB), Z0, Z3
+	VFMADD213PS.BCST expNums<>+2688(SB), Z0, Z3
+	VFMADD213PS.BCST expNums<>+2720(SB), Z0, Z3
 	VSCALEFPS        Z2, Z3, Z3
-	VADDPS.BCST      expNums<>+832(SB), Z3, Z0
+	VADDPS.BCST      expNums<>+960(SB), Z3, Z0
 	VRCP14PS         Z0, Z0
-	VMULPS.BCST      expNums<>+832(SB), Z0, Z0
+	VMULPS.BCST      expNums<>+960(SB), Z0, Z0
 	VMULPS           Z0, Z1, Z0
-	VPADDD.BCST      expNums<>+992(SB), Z0, Z0
+	VPADDD.BCST      expNums<>+1120(SB), Z0, Z0
 	VMOVDQU          oddWords<>+0(SB), Y12
 	VPERMW           Z0, Z12, Z0
 	VMOVDQU16        Y0, K1, (AX)(BX*2)
@@ -13037,22 +13260,23 @@ done7:
 	RET
 
 // func geluTanhF32AVX512(dst *byte, src *byte, n int)
-// Requires: AVX, AVX512DQ, AVX512F, MMX+
+// Requires: AVX, AVX512F, MMX+
 TEXT ·geluTanhF32AVX512(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), DX
 	MOVQ         n+16(FP), CX
 	XORQ         BX, BX
-	VBROADCASTSS expNums<>+1216(SB), Z0
-	VBROADCASTSS expNums<>+1248(SB), Z1
-	VBROADCASTSS expNums<>+1280(SB), Z2
-	SUBQ         $+48, CX
+	VBROADCASTSS expNums<>+1376(SB), Z0
+	SUBQ         $+96, CX
 	JLT          turned2
 
 turn1:
 	PREFETCHT0 2048(DX)(BX*4)
 	PREFETCHT0 2112(DX)(BX*4)
 	PREFETCHT0 2176(DX)(BX*4)
+	PREFETCHT0 2240(DX)(BX*4)
+	PREFETCHT0 2304(DX)(BX*4)
+	PREFETCHT0 2368(DX)(BX*4)
 
 	// PREFETCHW 2048(AX)(BX*4)
 	BYTE $0x40
@@ -13077,194 +13301,479 @@ turn1:
 	BYTE $0x00
 
 	// PREFETCHW 2176(AX)(BX*4)
-	BYTE              $0x40
-	BYTE              $0x0f
-	BYTE              $0x0d
-	BYTE              $0x8c
-	BYTE              $0x98
-	BYTE              $0x80
-	BYTE              $0x08
-	BYTE              $0x00
-	BYTE              $0x00
-	VMOVUPS           (DX)(BX*4), Z3
-	VMOVUPS           64(DX)(BX*4), Z5
-	VMOVUPS           128(DX)(BX*4), Z7
-	VMAXPS            Z3, Z0, Z3
-	VMAXPS            Z5, Z0, Z5
-	VMAXPS            Z7, Z0, Z16
-	VMINPS            Z3, Z1, Z7
-	VMINPS            Z5, Z1, Z13
-	VMINPS            Z16, Z1, Z17
-	VMOVUPS           Z2, Z11
-	VMOVUPS           Z2, Z14
-	VMOVUPS           Z2, Z18
-	VMULPS            Z7, Z7, Z12
-	VMULPS            Z13, Z13, Z15
-	VMULPS            Z17, Z17, Z19
-	VFMADD231PS.BCST  expNums<>+1312(SB), Z12, Z11
-	VFMADD231PS.BCST  expNums<>+1312(SB), Z15, Z14
-	VFMADD231PS.BCST  expNums<>+1312(SB), Z19, Z18
-	VORPS.BCST        expNums<>+448(SB), Z7, Z7
-	VORPS.BCST        expNums<>+448(SB), Z13, Z12
-	VORPS.BCST        expNums<>+448(SB), Z17, Z20
-	VMULPS            Z11, Z7, Z13
-	VMULPS            Z14, Z12, Z17
-	VMULPS            Z18, Z20, Z21
-	VBROADCASTSS      expNums<>+64(SB), Z15
-	VBROADCASTSS      expNums<>+64(SB), Z19
-	VBROADCASTSS      expNums<>+64(SB), Z22
-	VFMADD213PS.BCST  expNums<>+96(SB), Z15, Z13
-	VFMADD213PS.BCST  expNums<>+96(SB), Z19, Z17
-	VFMADD213PS.BCST  expNums<>+96(SB), Z22, Z21
-	VSUBPS.BCST       expNums<>+96(SB), Z13, Z13
-	VSUBPS.BCST       expNums<>+96(SB), Z17, Z15
-	VSUBPS.BCST       expNums<>+96(SB), Z21, Z17
-	VMOVUPS           Z7, Z7
-	VMOVUPS           Z12, Z12
-	VMOVUPS           Z20, Z21
-	VMULPS.BCST       expNums<>+1344(SB), Z13, Z19
-	VMULPS.BCST       expNums<>+1344(SB), Z15, Z20
-	VMULPS.BCST       expNums<>+1344(SB), Z17, Z22
-	VFMSUB213PS       Z19, Z11, Z7
-	VFMSUB213PS       Z20, Z14, Z12
-	VFMSUB213PS       Z22, Z18, Z21
-	VFNMADD231PS.BCST expNums<>+1376(SB), Z13, Z7
-	VFNMADD231PS.BCST expNums<>+1376(SB), Z15, Z12
-	VFNMADD231PS.BCST expNums<>+1376(SB), Z17, Z21
-	VBROADCASTSS      expNums<>+192(SB), Z11
-	VBROADCASTSS      expNums<>+192(SB), Z14
-	VBROADCASTSS      expNums<>+192(SB), Z18
-	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z11
-	VFMADD213PS.BCST  expNums<>+224(SB), Z12, Z14
-	VFMADD213PS.BCST  expNums<>+224(SB), Z21, Z18
-	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z11
-	VFMADD213PS.BCST  expNums<>+256(SB), Z12, Z14
-	VFMADD213PS.BCST  expNums<>+256(SB), Z21, Z18
-	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z11
-	VFMADD213PS.BCST  expNums<>+288(SB), Z12, Z14
-	VFMADD213PS.BCST  expNums<>+288(SB), Z21, Z18
-	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z11
-	VFMADD213PS.BCST  expNums<>+320(SB), Z12, Z14
-	VFMADD213PS.BCST  expNums<>+320(SB), Z21, Z18
-	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z11
-	VFMADD213PS.BCST  expNums<>+352(SB), Z12, Z14
-	VFMADD213PS.BCST  expNums<>+352(SB), Z21, Z18
-	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z11
-	VFMADD213PS.BCST  expNums<>+352(SB), Z12, Z14
-	VFMADD213PS.BCST  expNums<>+352(SB), Z21, Z18
-	VPMOVD2M          Z3, K1
-	VPMOVD2M          Z5, K2
-	VPMOVD2M          Z16, K3
-	VMULPS            Z11, Z3, Z7
-	VMULPS            Z14, Z5, Z12
-	VMULPS            Z18, Z16, Z19
-	VBLENDMPS         Z7, Z3, K1, Z4
-	VBLENDMPS         Z12, Z5, K2, Z6
-	VBLENDMPS         Z19, Z16, K3, Z8
-	VSCALEFPS         Z13, Z11, Z3
-	VSCALEFPS         Z15, Z14, Z5
-	VSCALEFPS         Z17, Z18, Z7
-	VADDPS.BCST       expNums<>+352(SB), Z3, Z3
-	VADDPS.BCST       expNums<>+352(SB), Z5, Z5
-	VADDPS.BCST       expNums<>+352(SB), Z7, Z7
-	VDIVPS            Z3, Z4, Z3
-	VDIVPS            Z5, Z6, Z5
-	VDIVPS            Z7, Z8, Z12
-	VMOVUPS           Z3, Z7
-	VMOVUPS           Z5, Z11
-	VMOVUPS           Z12, Z14
-	VSCALEFPS         Z13, Z3, K1, Z7
-	VSCALEFPS         Z15, Z5, K2, Z11
-	VSCALEFPS         Z17, Z12, K3, Z14
-	VMOVUPS           Z7, (AX)(BX*4)
-	VMOVUPS           Z11, 64(AX)(BX*4)
-	VMOVUPS           Z14, 128(AX)(BX*4)
-	ADDQ              $+48, BX
-	SUBQ              $+48, CX
-	JGE               turn1
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x98
+	BYTE $0x80
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2240(AX)(BX*4)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x98
+	BYTE $0xc0
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2304(AX)(BX*4)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x98
+	BYTE $0x00
+	BYTE $0x09
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2368(AX)(BX*4)
+	BYTE             $0x40
+	BYTE             $0x0f
+	BYTE             $0x0d
+	BYTE             $0x8c
+	BYTE             $0x98
+	BYTE             $0x40
+	BYTE             $0x09
+	BYTE             $0x00
+	BYTE             $0x00
+	VBROADCASTSS     expNums<>+352(SB), Z1
+	VMOVUPS          (DX)(BX*4), Z2
+	VFMADD231PS      Z2, Z2, Z1
+	VMOVUPS          64(DX)(BX*4), Z2
+	VFMADD231PS      Z2, Z2, Z1
+	VMOVUPS          128(DX)(BX*4), Z2
+	VFMADD231PS      Z2, Z2, Z1
+	VMOVUPS          192(DX)(BX*4), Z2
+	VFMADD231PS      Z2, Z2, Z1
+	VMOVUPS          256(DX)(BX*4), Z2
+	VFMADD231PS      Z2, Z2, Z1
+	VMOVUPS          320(DX)(BX*4), Z2
+	VFMADD231PS      Z2, Z2, Z1
+	VCMPPS           $0x16, Z0, Z1, K1
+	KORTESTW         K1, K1
+	JNE              far3
+	VMOVUPS          (DX)(BX*4), Z1
+	VMOVUPS          64(DX)(BX*4), Z4
+	VMOVUPS          128(DX)(BX*4), Z7
+	VMOVUPS          192(DX)(BX*4), Z10
+	VMOVUPS          256(DX)(BX*4), Z13
+	VMOVUPS          320(DX)(BX*4), Z16
+	VBROADCASTSS     expNums<>+1472(SB), Z2
+	VBROADCASTSS     expNums<>+1472(SB), Z5
+	VBROADCASTSS     expNums<>+1472(SB), Z8
+	VBROADCASTSS     expNums<>+1472(SB), Z11
+	VBROADCASTSS     expNums<>+1472(SB), Z14
+	VBROADCASTSS     expNums<>+1472(SB), Z17
+	VMULPS           Z1, Z1, Z3
+	VMULPS           Z4, Z4, Z6
+	VMULPS           Z7, Z7, Z9
+	VMULPS           Z10, Z10, Z12
+	VMULPS           Z13, Z13, Z15
+	VMULPS           Z16, Z16, Z18
+	VFMADD213PS.BCST expNums<>+1504(SB), Z3, Z2
+	VFMADD213PS.BCST expNums<>+1504(SB), Z6, Z5
+	VFMADD213PS.BCST expNums<>+1504(SB), Z9, Z8
+	VFMADD213PS.BCST expNums<>+1504(SB), Z12, Z11
+	VFMADD213PS.BCST expNums<>+1504(SB), Z15, Z14
+	VFMADD213PS.BCST expNums<>+1504(SB), Z18, Z17
+	VBROADCASTSS     expNums<>+480(SB), Z3
+	VBROADCASTSS     expNums<>+480(SB), Z9
+	VBROADCASTSS     expNums<>+480(SB), Z15
+	VBROADCASTSS     expNums<>+480(SB), Z19
+	VBROADCASTSS     expNums<>+480(SB), Z21
+	VBROADCASTSS     expNums<>+480(SB), Z23
+	VMULPS           Z2, Z1, Z6
+	VMULPS           Z5, Z4, Z12
+	VMULPS           Z8, Z7, Z18
+	VMULPS           Z11, Z10, Z20
+	VMULPS           Z14, Z13, Z22
+	VMULPS           Z17, Z16, Z24
+	VFMADD213PS.BCST expNums<>+96(SB), Z6, Z3
+	VFMADD213PS.BCST expNums<>+96(SB), Z12, Z9
+	VFMADD213PS.BCST expNums<>+96(SB), Z18, Z15
+	VFMADD213PS.BCST expNums<>+96(SB), Z20, Z19
+	VFMADD213PS.BCST expNums<>+96(SB), Z22, Z21
+	VFMADD213PS.BCST expNums<>+96(SB), Z24, Z23
+	VSUBPS.BCST      expNums<>+96(SB), Z3, Z3
+	VSUBPS.BCST      expNums<>+96(SB), Z9, Z6
+	VSUBPS.BCST      expNums<>+96(SB), Z15, Z9
+	VSUBPS.BCST      expNums<>+96(SB), Z19, Z12
+	VSUBPS.BCST      expNums<>+96(SB), Z21, Z15
+	VSUBPS.BCST      expNums<>+96(SB), Z23, Z28
+	VMOVUPS          Z1, Z18
+	VMOVUPS          Z4, Z20
+	VMOVUPS          Z7, Z22
+	VMOVUPS          Z10, Z24
+	VMOVUPS          Z13, Z26
+	VMOVUPS          Z16, Z29
+	VMULPS.BCST      expNums<>+1536(SB), Z3, Z19
+	VMULPS.BCST      expNums<>+1536(SB), Z6, Z21
+	VMULPS.BCST      expNums<>+1536(SB), Z9, Z23
+	VMULPS.BCST      expNums<>+1536(SB), Z12, Z25
+	VMULPS.BCST      expNums<>+1536(SB), Z15, Z27
+	VMULPS.BCST      expNums<>+1536(SB), Z28, Z30
+	VFMADD213PS      Z19, Z2, Z18
+	VFMADD213PS      Z21, Z5, Z20
+	VFMADD213PS      Z23, Z8, Z22
+	VFMADD213PS      Z25, Z11, Z24
+	VFMADD213PS      Z27, Z14, Z26
+	VFMADD213PS      Z30, Z17, Z29
+	VFMADD231PS.BCST expNums<>+1568(SB), Z3, Z18
+	VFMADD231PS.BCST expNums<>+1568(SB), Z6, Z20
+	VFMADD231PS.BCST expNums<>+1568(SB), Z9, Z22
+	VFMADD231PS.BCST expNums<>+1568(SB), Z12, Z24
+	VFMADD231PS.BCST expNums<>+1568(SB), Z15, Z26
+	VFMADD231PS.BCST expNums<>+1568(SB), Z28, Z29
+	VBROADCASTSS     expNums<>+192(SB), Z2
+	VBROADCASTSS     expNums<>+192(SB), Z5
+	VBROADCASTSS     expNums<>+192(SB), Z8
+	VBROADCASTSS     expNums<>+192(SB), Z11
+	VBROADCASTSS     expNums<>+192(SB), Z14
+	VBROADCASTSS     expNums<>+192(SB), Z17
+	VFMADD213PS.BCST expNums<>+512(SB), Z18, Z2
+	VFMADD213PS.BCST expNums<>+512(SB), Z20, Z5
+	VFMADD213PS.BCST expNums<>+512(SB), Z22, Z8
+	VFMADD213PS.BCST expNums<>+512(SB), Z24, Z11
+	VFMADD213PS.BCST expNums<>+512(SB), Z26, Z14
+	VFMADD213PS.BCST expNums<>+512(SB), Z29, Z17
+	VFMADD213PS.BCST expNums<>+256(SB), Z18, Z2
+	VFMADD213PS.BCST expNums<>+256(SB), Z20, Z5
+	VFMADD213PS.BCST expNums<>+256(SB), Z22, Z8
+	VFMADD213PS.BCST expNums<>+256(SB), Z24, Z11
+	VFMADD213PS.BCST expNums<>+256(SB), Z26, Z14
+	VFMADD213PS.BCST expNums<>+256(SB), Z29, Z17
+	VFMADD213PS.BCST expNums<>+544(SB), Z18, Z2
+	VFMADD213PS.BCST expNums<>+544(SB), Z20, Z5
+	VFMADD213PS.BCST expNums<>+544(SB), Z22, Z8
+	VFMADD213PS.BCST expNums<>+544(SB), Z24, Z11
+	VFMADD213PS.BCST expNums<>+544(SB), Z26, Z14
+	VFMADD213PS.BCST expNums<>+544(SB), Z29, Z17
+	VFMADD213PS.BCST expNums<>+320(SB), Z18, Z2
+	VFMADD213PS.BCST expNums<>+320(SB), Z20, Z5
+	VFMADD213PS.BCST expNums<>+320(SB), Z22, Z8
+	VFMADD213PS.BCST expNums<>+320(SB), Z24, Z11
+	VFMADD213PS.BCST expNums<>+320(SB), Z26, Z14
+	VFMADD213PS.BCST expNums<>+320(SB), Z29, Z17
+	VFMADD213PS.BCST expNums<>+576(SB), Z18, Z2
+	VFMADD213PS.BCST expNums<>+576(SB), Z20, Z5
+	VFMADD213PS.BCST expNums<>+576(SB), Z22, Z8
+	VFMADD213PS.BCST expNums<>+576(SB), Z24, Z11
+	VFMADD213PS.BCST expNums<>+576(SB), Z26, Z14
+	VFMADD213PS.BCST expNums<>+576(SB), Z29, Z17
+	VFMADD213PS.BCST expNums<>+352(SB), Z18, Z2
+	VFMADD213PS.BCST expNums<>+352(SB), Z20, Z5
+	VFMADD213PS.BCST expNums<>+352(SB), Z22, Z8
+	VFMADD213PS.BCST expNums<>+352(SB), Z24, Z11
+	VFMADD213PS.BCST expNums<>+352(SB), Z26, Z14
+	VFMADD213PS.BCST expNums<>+352(SB), Z29, Z17
+	VSCALEFPS        Z3, Z2, Z2
+	VSCALEFPS        Z6, Z5, Z3
+	VSCALEFPS        Z9, Z8, Z5
+	VSCALEFPS        Z12, Z11, Z6
+	VSCALEFPS        Z15, Z14, Z8
+	VSCALEFPS        Z28, Z17, Z9
+	VADDPS.BCST      expNums<>+352(SB), Z2, Z2
+	VADDPS.BCST      expNums<>+352(SB), Z3, Z3
+	VADDPS.BCST      expNums<>+352(SB), Z5, Z5
+	VADDPS.BCST      expNums<>+352(SB), Z6, Z6
+	VADDPS.BCST      expNums<>+352(SB), Z8, Z8
+	VADDPS.BCST      expNums<>+352(SB), Z9, Z9
+	VDIVPS           Z2, Z1, Z1
+	VDIVPS           Z3, Z4, Z2
+	VDIVPS           Z5, Z7, Z3
+	VDIVPS           Z6, Z10, Z4
+	VDIVPS           Z8, Z13, Z5
+	VDIVPS           Z9, Z16, Z6
+	VMOVUPS          Z1, (AX)(BX*4)
+	VMOVUPS          Z2, 64(AX)(BX*4)
+	VMOVUPS          Z3, 128(AX)(BX*4)
+	VMOVUPS          Z4, 192(AX)(BX*4)
+	VMOVUPS          Z5, 256(AX)(BX*4)
+	VMOVUPS          Z6, 320(AX)(BX*4)
+	JMP              near4
+
+far3:
+	VMOVUPS          (DX)(BX*4), Z1
+	VBROADCASTSS     expNums<>+1408(SB), Z2
+	VBROADCASTSS     expNums<>+1440(SB), Z3
+	VMAXPS           Z1, Z2, Z1
+	VMINPS           Z1, Z3, Z2
+	VBROADCASTSS     expNums<>+1472(SB), Z3
+	VMULPS           Z2, Z2, Z4
+	VFMADD213PS.BCST expNums<>+1504(SB), Z4, Z3
+	VBROADCASTSS     expNums<>+480(SB), Z4
+	VMULPS           Z3, Z2, Z5
+	VFMADD213PS.BCST expNums<>+96(SB), Z5, Z4
+	VSUBPS.BCST      expNums<>+96(SB), Z4, Z4
+	VMOVUPS          Z2, Z2
+	VMULPS.BCST      expNums<>+1536(SB), Z4, Z5
+	VFMADD213PS      Z5, Z3, Z2
+	VFMADD231PS.BCST expNums<>+1568(SB), Z4, Z2
+	VBROADCASTSS     expNums<>+192(SB), Z3
+	VFMADD213PS.BCST expNums<>+512(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+256(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+544(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+320(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+576(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+352(SB), Z2, Z3
+	VBROADCASTSS     expNums<>+608(SB), Z2
+	VMINPS           Z4, Z2, Z2
+	VSCALEFPS        Z2, Z3, Z3
+	VADDPS.BCST      expNums<>+352(SB), Z3, Z3
+	VDIVPS           Z3, Z1, Z1
+	VSUBPS           Z4, Z2, Z2
+	VSCALEFPS        Z2, Z1, Z1
+	VMOVUPS          Z1, (AX)(BX*4)
+	VMOVUPS          64(DX)(BX*4), Z1
+	VBROADCASTSS     expNums<>+1408(SB), Z2
+	VBROADCASTSS     expNums<>+1440(SB), Z3
+	VMAXPS           Z1, Z2, Z1
+	VMINPS           Z1, Z3, Z2
+	VBROADCASTSS     expNums<>+1472(SB), Z3
+	VMULPS           Z2, Z2, Z4
+	VFMADD213PS.BCST expNums<>+1504(SB), Z4, Z3
+	VBROADCASTSS     expNums<>+480(SB), Z4
+	VMULPS           Z3, Z2, Z5
+	VFMADD213PS.BCST expNums<>+96(SB), Z5, Z4
+	VSUBPS.BCST      expNums<>+96(SB), Z4, Z4
+	VMOVUPS          Z2, Z2
+	VMULPS.BCST      expNums<>+1536(SB), Z4, Z5
+	VFMADD213PS      Z5, Z3, Z2
+	VFMADD231PS.BCST expNums<>+1568(SB), Z4, Z2
+	VBROADCASTSS     expNums<>+192(SB), Z3
+	VFMADD213PS.BCST expNums<>+512(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+256(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+544(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+320(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+576(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+352(SB), Z2, Z3
+	VBROADCASTSS     expNums<>+608(SB), Z2
+	VMINPS           Z4, Z2, Z2
+	VSCALEFPS        Z2, Z3, Z3
+	VADDPS.BCST      expNums<>+352(SB), Z3, Z3
+	VDIVPS           Z3, Z1, Z1
+	VSUBPS           Z4, Z2, Z2
+	VSCALEFPS        Z2, Z1, Z1
+	VMOVUPS          Z1, 64(AX)(BX*4)
+	VMOVUPS          128(DX)(BX*4), Z1
+	VBROADCASTSS     expNums<>+1408(SB), Z2
+	VBROADCASTSS     expNums<>+1440(SB), Z3
+	VMAXPS           Z1, Z2, Z1
+	VMINPS           Z1, Z3, Z2
+	VBROADCASTSS     expNums<>+1472(SB), Z3
+	VMULPS           Z2, Z2, Z4
+	VFMADD213PS.BCST expNums<>+1504(SB), Z4, Z3
+	VBROADCASTSS     expNums<>+480(SB), Z4
+	VMULPS           Z3, Z2, Z5
+	VFMADD213PS.BCST expNums<>+96(SB), Z5, Z4
+	VSUBPS.BCST      expNums<>+96(SB), Z4, Z4
+	VMOVUPS          Z2, Z2
+	VMULPS.BCST      expNums<>+1536(SB), Z4, Z5
+	VFMADD213PS      Z5, Z3, Z2
+	VFMADD231PS.BCST expNums<>+1568(SB), Z4, Z2
+	VBROADCASTSS     expNums<>+192(SB), Z3
+	VFMADD213PS.BCST expNums<>+512(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+256(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+544(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+320(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+576(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+352(SB), Z2, Z3
+	VBROADCASTSS     expNums<>+608(SB), Z2
+	VMINPS           Z4, Z2, Z2
+	VSCALEFPS        Z2, Z3, Z3
+	VADDPS.BCST      expNums<>+352(SB), Z3, Z3
+	VDIVPS           Z3, Z1, Z1
+	VSUBPS           Z4, Z2, Z2
+	VSCALEFPS        Z2, Z1, Z1
+	VMOVUPS          Z1, 128(AX)(BX*4)
+	VMOVUPS          192(DX)(BX*4), Z1
+	VBROADCASTSS     expNums<>+1408(SB), Z2
+	VBROADCASTSS     expNums<>+1440(SB), Z3
+	VMAXPS           Z1, Z2, Z1
+	VMINPS           Z1, Z3, Z2
+	VBROADCASTSS     expNums<>+1472(SB), Z3
+	VMULPS           Z2, Z2, Z4
+	VFMADD213PS.BCST expNums<>+1504(SB), Z4, Z3
+	VBROADCASTSS     expNums<>+480(SB), Z4
+	VMULPS           Z3, Z2, Z5
+	VFMADD213PS.BCST expNums<>+96(SB), Z5, Z4
+	VSUBPS.BCST      expNums<>+96(SB), Z4, Z4
+	VMOVUPS          Z2, Z2
+	VMULPS.BCST      expNums<>+1536(SB), Z4, Z5
+	VFMADD213PS      Z5, Z3, Z2
+	VFMADD231PS.BCST expNums<>+1568(SB), Z4, Z2
+	VBROADCASTSS     expNums<>+192(SB), Z3
+	VFMADD213PS.BCST expNums<>+512(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+256(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+544(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+320(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+576(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+352(SB), Z2, Z3
+	VBROADCASTSS     expNums<>+608(SB), Z2
+	VMINPS           Z4, Z2, Z2
+	VSCALEFPS        Z2, Z3, Z3
+	VADDPS.BCST      expNums<>+352(SB), Z3, Z3
+	VDIVPS           Z3, Z1, Z1
+	VSUBPS           Z4, Z2, Z2
+	VSCALEFPS        Z2, Z1, Z1
+	VMOVUPS          Z1, 192(AX)(BX*4)
+	VMOVUPS          256(DX)(BX*4), Z1
+	VBROADCASTSS     expNums<>+1408(SB), Z2
+	VBROADCASTSS     expNums<>+1440(SB), Z3
+	VMAXPS           Z1, Z2, Z1
+	VMINPS           Z1, Z3, Z2
+	VBROADCASTSS     expNums<>+1472(SB), Z3
+	VMULPS           Z2, Z2, Z4
+	VFMADD213PS.BCST expNums<>+1504(SB), Z4, Z3
+	VBROADCASTSS     expNums<>+480(SB), Z4
+	VMULPS           Z3, Z2, Z5
+	VFMADD213PS.BCST expNums<>+96(SB), Z5, Z4
+	VSUBPS.BCST      expNums<>+96(SB), Z4, Z4
+	VMOVUPS          Z2, Z2
+	VMULPS.BCST      expNums<>+1536(SB), Z4, Z5
+	VFMADD213PS      Z5, Z3, Z2
+	VFMADD231PS.BCST expNums<>+1568(SB), Z4, Z2
+	VBROADCASTSS     expNums<>+192(SB), Z3
+	VFMADD213PS.BCST expNums<>+512(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+256(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+544(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+320(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+576(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+352(SB), Z2, Z3
+	VBROADCASTSS     expNums<>+608(SB), Z2
+	VMINPS           Z4, Z2, Z2
+	VSCALEFPS        Z2, Z3, Z3
+	VADDPS.BCST      expNums<>+352(SB), Z3, Z3
+	VDIVPS           Z3, Z1, Z1
+	VSUBPS           Z4, Z2, Z2
+	VSCALEFPS        Z2, Z1, Z1
+	VMOVUPS          Z1, 256(AX)(BX*4)
+	VMOVUPS          320(DX)(BX*4), Z1
+	VBROADCASTSS     expNums<>+1408(SB), Z2
+	VBROADCASTSS     expNums<>+1440(SB), Z3
+	VMAXPS           Z1, Z2, Z1
+	VMINPS           Z1, Z3, Z2
+	VBROADCASTSS     expNums<>+1472(SB), Z3
+	VMULPS           Z2, Z2, Z4
+	VFMADD213PS.BCST expNums<>+1504(SB), Z4, Z3
+	VBROADCASTSS     expNums<>+480(SB), Z4
+	VMULPS           Z3, Z2, Z5
+	VFMADD213PS.BCST expNums<>+96(SB), Z5, Z4
+	VSUBPS.BCST      expNums<>+96(SB), Z4, Z4
+	VMOVUPS          Z2, Z2
+	VMULPS.BCST      expNums<>+1536(SB), Z4, Z5
+	VFMADD213PS      Z5, Z3, Z2
+	VFMADD231PS.BCST expNums<>+1568(SB), Z4, Z2
+	VBROADCASTSS     expNums<>+192(SB), Z3
+	VFMADD213PS.BCST expNums<>+512(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+256(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+544(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+320(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+576(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+352(SB), Z2, Z3
+	VBROADCASTSS     expNums<>+608(SB), Z2
+	VMINPS           Z4, Z2, Z2
+	VSCALEFPS        Z2, Z3, Z3
+	VADDPS.BCST      expNums<>+352(SB), Z3, Z3
+	VDIVPS           Z3, Z1, Z1
+	VSUBPS           Z4, Z2, Z2
+	VSCALEFPS        Z2, Z1, Z1
+	VMOVUPS          Z1, 320(AX)(BX*4)
+
+near4:
+	ADDQ $+96, BX
+	SUBQ $+96, CX
+	JGE  turn1
 
 turned2:
-	ADDQ $+48, CX
+	ADDQ $+96, CX
 	SUBQ $+16, CX
-	JLT  turned4
+	JLT  turned6
 
-turn3:
-	VMOVUPS           (DX)(BX*4), Z3
-	VMAXPS            Z3, Z0, Z3
-	VMINPS            Z3, Z1, Z4
-	VMOVUPS           Z2, Z5
-	VMULPS            Z4, Z4, Z6
-	VFMADD231PS.BCST  expNums<>+1312(SB), Z6, Z5
-	VORPS.BCST        expNums<>+448(SB), Z4, Z4
-	VMULPS            Z5, Z4, Z6
-	VBROADCASTSS      expNums<>+64(SB), Z7
-	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z6
-	VSUBPS.BCST       expNums<>+96(SB), Z6, Z6
-	VMOVUPS           Z4, Z4
-	VMULPS.BCST       expNums<>+1344(SB), Z6, Z7
-	VFMSUB213PS       Z7, Z5, Z4
-	VFNMADD231PS.BCST expNums<>+1376(SB), Z6, Z4
-	VBROADCASTSS      expNums<>+192(SB), Z5
-	VFMADD213PS.BCST  expNums<>+224(SB), Z4, Z5
-	VFMADD213PS.BCST  expNums<>+256(SB), Z4, Z5
-	VFMADD213PS.BCST  expNums<>+288(SB), Z4, Z5
-	VFMADD213PS.BCST  expNums<>+320(SB), Z4, Z5
-	VFMADD213PS.BCST  expNums<>+352(SB), Z4, Z5
-	VFMADD213PS.BCST  expNums<>+352(SB), Z4, Z5
-	VPMOVD2M          Z3, K1
-	VMULPS            Z5, Z3, Z4
-	VBLENDMPS         Z4, Z3, K1, Z9
-	VSCALEFPS         Z6, Z5, Z3
-	VADDPS.BCST       expNums<>+352(SB), Z3, Z3
-	VDIVPS            Z3, Z9, Z3
-	VMOVUPS           Z3, Z4
-	VSCALEFPS         Z6, Z3, K1, Z4
-	VMOVUPS           Z4, (AX)(BX*4)
-	ADDQ              $+16, BX
-	SUBQ              $+16, CX
-	JGE               turn3
+turn5:
+	VMOVUPS          (DX)(BX*4), Z0
+	VBROADCASTSS     expNums<>+1408(SB), Z1
+	VBROADCASTSS     expNums<>+1440(SB), Z2
+	VMAXPS           Z0, Z1, Z0
+	VMINPS           Z0, Z2, Z1
+	VBROADCASTSS     expNums<>+1472(SB), Z2
+	VMULPS           Z1, Z1, Z3
+	VFMADD213PS.BCST expNums<>+1504(SB), Z3, Z2
+	VBROADCASTSS     expNums<>+480(SB), Z3
+	VMULPS           Z2, Z1, Z4
+	VFMADD213PS.BCST expNums<>+96(SB), Z4, Z3
+	VSUBPS.BCST      expNums<>+96(SB), Z3, Z3
+	VMOVUPS          Z1, Z1
+	VMULPS.BCST      expNums<>+1536(SB), Z3, Z4
+	VFMADD213PS      Z4, Z2, Z1
+	VFMADD231PS.BCST expNums<>+1568(SB), Z3, Z1
+	VBROADCASTSS     expNums<>+192(SB), Z2
+	VFMADD213PS.BCST expNums<>+512(SB), Z1, Z2
+	VFMADD213PS.BCST expNums<>+256(SB), Z1, Z2
+	VFMADD213PS.BCST expNums<>+544(SB), Z1, Z2
+	VFMADD213PS.BCST expNums<>+320(SB), Z1, Z2
+	VFMADD213PS.BCST expNums<>+576(SB), Z1, Z2
+	VFMADD213PS.BCST expNums<>+352(SB), Z1, Z2
+	VBROADCASTSS     expNums<>+608(SB), Z1
+	VMINPS           Z3, Z1, Z1
+	VSCALEFPS        Z1, Z2, Z2
+	VADDPS.BCST      expNums<>+352(SB), Z2, Z2
+	VDIVPS           Z2, Z0, Z0
+	VSUBPS           Z3, Z1, Z1
+	VSCALEFPS        Z1, Z0, Z0
+	VMOVUPS          Z0, (AX)(BX*4)
+	ADDQ             $+16, BX
+	SUBQ             $+16, CX
+	JGE              turn5
 
-turned4:
-	ADDQ              $+16, CX
-	TESTQ             CX, CX
-	JEQ               done5
-	MOVQ              $+1, SI
-	SHLQ              CL, SI
-	DECQ              SI
-	KMOVW             SI, K1
-	VMOVUPS.Z         (DX)(BX*4), K1, Z3
-	VMAXPS            Z3, Z0, Z0
-	VMINPS            Z0, Z1, Z1
-	VMOVUPS           Z2, Z2
-	VMULPS            Z1, Z1, Z3
-	VFMADD231PS.BCST  expNums<>+1312(SB), Z3, Z2
-	VORPS.BCST        expNums<>+448(SB), Z1, Z1
-	VMULPS            Z2, Z1, Z3
-	VBROADCASTSS      expNums<>+64(SB), Z4
-	VFMADD213PS.BCST  expNums<>+96(SB), Z4, Z3
-	VSUBPS.BCST       expNums<>+96(SB), Z3, Z3
-	VMOVUPS           Z1, Z1
-	VMULPS.BCST       expNums<>+1344(SB), Z3, Z4
-	VFMSUB213PS       Z4, Z2, Z1
-	VFNMADD231PS.BCST expNums<>+1376(SB), Z3, Z1
-	VBROADCASTSS      expNums<>+192(SB), Z2
-	VFMADD213PS.BCST  expNums<>+224(SB), Z1, Z2
-	VFMADD213PS.BCST  expNums<>+256(SB), Z1, Z2
-	VFMADD213PS.BCST  expNums<>+288(SB), Z1, Z2
-	VFMADD213PS.BCST  expNums<>+320(SB), Z1, Z2
-	VFMADD213PS.BCST  expNums<>+352(SB), Z1, Z2
-	VFMADD213PS.BCST  expNums<>+352(SB), Z1, Z2
-	VPMOVD2M          Z0, K2
-	VMULPS            Z2, Z0, Z1
-	VBLENDMPS         Z1, Z0, K2, Z10
-	VSCALEFPS         Z3, Z2, Z0
-	VADDPS.BCST       expNums<>+352(SB), Z0, Z0
-	VDIVPS            Z0, Z10, Z0
-	VMOVUPS           Z0, Z1
-	VSCALEFPS         Z3, Z0, K2, Z1
-	VMOVUPS           Z1, K1, (AX)(BX*4)
+turned6:
+	ADDQ             $+16, CX
+	TESTQ            CX, CX
+	JEQ              done7
+	MOVQ             $+1, SI
+	SHLQ             CL, SI
+	DECQ             SI
+	KMOVW            SI, K1
+	VMOVUPS.Z        (DX)(BX*4), K1, Z0
+	VBROADCASTSS     expNums<>+1408(SB), Z1
+	VBROADCASTSS     expNums<>+1440(SB), Z2
+	VMAXPS           Z0, Z1, Z0
+	VMINPS           Z0, Z2, Z1
+	VBROADCASTSS     expNums<>+1472(SB), Z2
+	VMULPS           Z1, Z1, Z3
+	VFMADD213PS.BCST expNums<>+1504(SB), Z3, Z2
+	VBROADCASTSS     expNums<>+480(SB), Z3
+	VMULPS           Z2, Z1, Z4
+	VFMADD213PS.BCST expNums<>+96(SB), Z4, Z3
+	VSUBPS.BCST      expNums<>+96(SB), Z3, Z3
+	VMOVUPS          Z1, Z1
+	VMULPS.BCST      expNums<>+1536(SB), Z3, Z4
+	VFMADD213PS      Z4, Z2, Z1
+	VFMADD231PS.BCST expNums<>+1568(SB), Z3, Z1
+	VBROADCASTSS     expNums<>+192(SB), Z2
+	VFMADD213PS.BCST expNums<>+512(SB), Z1, Z2
+	VFMADD213PS.BCST expNums<>+256(SB), Z1, Z2
+	VFMADD213PS.BCST expNums<>+544(SB), Z1, Z2
+	VFMADD213PS.BCST expNums<>+320(SB), Z1, Z2
+	VFMADD213PS.BCST expNums<>+576(SB), Z1, Z2
+	VFMADD213PS.BCST expNums<>+352(SB), Z1, Z2
+	VBROADCASTSS     expNums<>+608(SB), Z1
+	VMINPS           Z3, Z1, Z1
+	VSCALEFPS        Z1, Z2, Z2
+	VADDPS.BCST      expNums<>+352(SB), Z2, Z2
+	VDIVPS           Z2, Z0, Z0
+	VSUBPS           Z3, Z1, Z1
+	VSCALEFPS        Z1, Z0, Z0
+	VMOVUPS          Z0, K1, (AX)(BX*4)
 
-done5:
+done7:
 	VZEROUPPER
 	RET
 
@@ -13275,8 +13784,8 @@ TEXT ·geluTanhF16AVX512(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ         src+8(FP), DX
 	MOVQ         n+16(FP), CX
 	XORQ         BX, BX
-	VBROADCASTSS expNums<>+1216(SB), Z0
-	VBROADCASTSS expNums<>+1408(SB), Z1
+	VBROADCASTSS expNums<>+1408(SB), Z0
+	VBROADCASTSS expNums<>+1600(SB), Z1
 	SUBQ         $+96, CX
 	JLT          turned2
 
@@ -13335,12 +13844,12 @@ turn1:
 	VMULPS           Z5, Z5, Z10
 	VMULPS           Z6, Z6, Z11
 	VMULPS           Z12, Z12, Z13
-	VFMADD213PS.BCST expNums<>+1440(SB), Z1, Z7
-	VFMADD213PS.BCST expNums<>+1440(SB), Z1, Z8
-	VFMADD213PS.BCST expNums<>+1440(SB), Z1, Z9
-	VFMADD213PS.BCST expNums<>+1440(SB), Z1, Z10
-	VFMADD213PS.BCST expNums<>+1440(SB), Z1, Z11
-	VFMADD213PS.BCST expNums<>+1440(SB), Z1, Z13
+	VFMADD213PS.BCST expNums<>+1632(SB), Z1, Z7
+	VFMADD213PS.BCST expNums<>+1632(SB), Z1, Z8
+	VFMADD213PS.BCST expNums<>+1632(SB), Z1, Z9
+	VFMADD213PS.BCST expNums<>+1632(SB), Z1, Z10
+	VFMADD213PS.BCST expNums<>+1632(SB), Z1, Z11
+	VFMADD213PS.BCST expNums<>+1632(SB), Z1, Z13
 	VMULPS           Z7, Z2, Z7
 	VMULPS           Z8, Z3, Z8
 	VMULPS           Z9, Z4, Z9
@@ -13353,36 +13862,36 @@ turn1:
 	VREDUCEPS        $0x01, Z10, Z19
 	VREDUCEPS        $0x01, Z11, Z21
 	VREDUCEPS        $0x01, Z23, Z24
-	VBROADCASTSS     expNums<>+2208(SB), Z14
-	VBROADCASTSS     expNums<>+2208(SB), Z16
-	VBROADCASTSS     expNums<>+2208(SB), Z18
-	VBROADCASTSS     expNums<>+2208(SB), Z20
-	VBROADCASTSS     expNums<>+2208(SB), Z22
-	VBROADCASTSS     expNums<>+2208(SB), Z25
-	VFMADD213PS.BCST expNums<>+2240(SB), Z13, Z14
-	VFMADD213PS.BCST expNums<>+2240(SB), Z15, Z16
-	VFMADD213PS.BCST expNums<>+2240(SB), Z17, Z18
-	VFMADD213PS.BCST expNums<>+2240(SB), Z19, Z20
-	VFMADD213PS.BCST expNums<>+2240(SB), Z21, Z22
-	VFMADD213PS.BCST expNums<>+2240(SB), Z24, Z25
-	VFMADD213PS.BCST expNums<>+2272(SB), Z13, Z14
-	VFMADD213PS.BCST expNums<>+2272(SB), Z15, Z16
-	VFMADD213PS.BCST expNums<>+2272(SB), Z17, Z18
-	VFMADD213PS.BCST expNums<>+2272(SB), Z19, Z20
-	VFMADD213PS.BCST expNums<>+2272(SB), Z21, Z22
-	VFMADD213PS.BCST expNums<>+2272(SB), Z24, Z25
-	VFMADD213PS.BCST expNums<>+2304(SB), Z13, Z14
-	VFMADD213PS.BCST expNums<>+2304(SB), Z15, Z16
-	VFMADD213PS.BCST expNums<>+2304(SB), Z17, Z18
-	VFMADD213PS.BCST expNums<>+2304(SB), Z19, Z20
-	VFMADD213PS.BCST expNums<>+2304(SB), Z21, Z22
-	VFMADD213PS.BCST expNums<>+2304(SB), Z24, Z25
-	VFMADD213PS.BCST expNums<>+2336(SB), Z13, Z14
-	VFMADD213PS.BCST expNums<>+2336(SB), Z15, Z16
-	VFMADD213PS.BCST expNums<>+2336(SB), Z17, Z18
-	VFMADD213PS.BCST expNums<>+2336(SB), Z19, Z20
-	VFMADD213PS.BCST expNums<>+2336(SB), Z21, Z22
-	VFMADD213PS.BCST expNums<>+2336(SB), Z24, Z25
+	VBROADCASTSS     expNums<>+2464(SB), Z14
+	VBROADCASTSS     expNums<>+2464(SB), Z16
+	VBROADCASTSS     expNums<>+2464(SB), Z18
+	VBROADCASTSS     expNums<>+2464(SB), Z20
+	VBROADCASTSS     expNums<>+2464(SB), Z22
+	VBROADCASTSS     expNums<>+2464(SB), Z25
+	VFMADD213PS.BCST expNums<>+2496(SB), Z13, Z14
+	VFMADD213PS.BCST expNums<>+2496(SB), Z15, Z16
+	VFMADD213PS.BCST expNums<>+2496(SB), Z17, Z18
+	VFMADD213PS.BCST expNums<>+2496(SB), Z19, Z20
+	VFMADD213PS.BCST expNums<>+2496(SB), Z21, Z22
+	VFMADD213PS.BCST expNums<>+2496(SB), Z24, Z25
+	VFMADD213PS.BCST expNums<>+2528(SB), Z13, Z14
+	VFMADD213PS.BCST expNums<>+2528(SB), Z15, Z16
+	VFMADD213PS.BCST expNums<>+2528(SB), Z17, Z18
+	VFMADD213PS.BCST expNums<>+2528(SB), Z19, Z20
+	VFMADD213PS.BCST expNums<>+2528(SB), Z21, Z22
+	VFMADD213PS.BCST expNums<>+2528(SB), Z24, Z25
+	VFMADD213PS.BCST expNums<>+2560(SB), Z13, Z14
+	VFMADD213PS.BCST expNums<>+2560(SB), Z15, Z16
+	VFMADD213PS.BCST expNums<>+2560(SB), Z17, Z18
+	VFMADD213PS.BCST expNums<>+2560(SB), Z19, Z20
+	VFMADD213PS.BCST expNums<>+2560(SB), Z21, Z22
+	VFMADD213PS.BCST expNums<>+2560(SB), Z24, Z25
+	VFMADD213PS.BCST expNums<>+2592(SB), Z13, Z14
+	VFMADD213PS.BCST expNums<>+2592(SB), Z15, Z16
+	VFMADD213PS.BCST expNums<>+2592(SB), Z17, Z18
+	VFMADD213PS.BCST expNums<>+2592(SB), Z19, Z20
+	VFMADD213PS.BCST expNums<>+2592(SB), Z21, Z22
+	VFMADD213PS.BCST expNums<>+2592(SB), Z24, Z25
 	VSCALEFPS        Z7, Z14, Z14
 	VSCALEFPS        Z8, Z16, Z16
 	VSCALEFPS        Z9, Z18, Z18
@@ -13426,14 +13935,14 @@ turn3:
 	VCVTPH2PS        (DX)(BX*2), Z2
 	VMAXPS           Z2, Z0, Z2
 	VMULPS           Z2, Z2, Z3
-	VFMADD213PS.BCST expNums<>+1440(SB), Z1, Z3
+	VFMADD213PS.BCST expNums<>+1632(SB), Z1, Z3
 	VMULPS           Z3, Z2, Z3
 	VREDUCEPS        $0x01, Z3, Z4
-	VBROADCASTSS     expNums<>+2208(SB), Z5
-	VFMADD213PS.BCST expNums<>+2240(SB), Z4, Z5
-	VFMADD213PS.BCST expNums<>+2272(SB), Z4, Z5
-	VFMADD213PS.BCST expNums<>+2304(SB), Z4, Z5
-	VFMADD213PS.BCST expNums<>+2336(SB), Z4, Z5
+	VBROADCASTSS     expNums<>+2464(SB), Z5
+	VFMADD213PS.BCST expNums<>+2496(SB), Z4, Z5
+	VFMADD213PS.BCST expNums<>+2528(SB), Z4, Z5
+	VFMADD213PS.BCST expNums<>+2560(SB), Z4, Z5
+	VFMADD213PS.BCST expNums<>+2592(SB), Z4, Z5
 	VSCALEFPS        Z3, Z5, Z5
 	VADDPS.BCST      expNums<>+352(SB), Z5, Z3
 	VRCP14PS         Z3, Z3
@@ -13455,14 +13964,14 @@ turned4:
 	VCVTPH2PS        Y2, Z2
 	VMAXPS           Z2, Z0, Z0
 	VMULPS           Z0, Z0, Z2
-	VFMADD213PS.BCST expNums<>+1440(SB), Z1, Z2
+	VFMADD213PS.BCST expNums<>+1632(SB), Z1, Z2
 	VMULPS           Z2, Z0, Z1
 	VREDUCEPS        $0x01, Z1, Z2
-	VBROADCASTSS     expNums<>+2208(SB), Z3
-	VFMADD213PS.BCST expNums<>+2240(SB), Z2, Z3
-	VFMADD213PS.BCST expNums<>+2272(SB), Z2, Z3
-	VFMADD213PS.BCST expNums<>+2304(SB), Z2, Z3
-	VFMADD213PS.BCST expNums<>+2336(SB), Z2, Z3
+	VBROADCASTSS     expNums<>+2464(SB), Z3
+	VFMADD213PS.BCST expNums<>+2496(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+2528(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+2560(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+2592(SB), Z2, Z3
 	VSCALEFPS        Z1, Z3, Z3
 	VADDPS.BCST      expNums<>+352(SB), Z3, Z1
 	VRCP14PS         Z1, Z1
@@ -13481,8 +13990,8 @@ TEXT ·geluTanhBF16AVX512(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ         src+8(FP), DX
 	MOVQ         n+16(FP), CX
 	XORQ         BX, BX
-	VBROADCASTSS expNums<>+1216(SB), Z0
-	VBROADCASTSS expNums<>+1408(SB), Z1
+	VBROADCASTSS expNums<>+1408(SB), Z0
+	VBROADCASTSS expNums<>+1600(SB), Z1
 	MOVL         $0xaaaaaaaa, SI
 	KMOVD        SI, K1
 	SUBQ         $+96, CX
@@ -13532,11 +14041,11 @@ turn1:
 	VMOVUPS          128(DX)(BX*2), Z8
 	VMOVUPS          128(DX)(BX*2), Z9
 	VPSLLD           $0x10, Z2, Z2
-	VANDPS.BCST      expNums<>+1024(SB), Z3, Z3
+	VANDPS.BCST      expNums<>+1152(SB), Z3, Z3
 	VPSLLD           $0x10, Z5, Z5
-	VANDPS.BCST      expNums<>+1024(SB), Z6, Z6
+	VANDPS.BCST      expNums<>+1152(SB), Z6, Z6
 	VPSLLD           $0x10, Z8, Z8
-	VANDPS.BCST      expNums<>+1024(SB), Z9, Z9
+	VANDPS.BCST      expNums<>+1152(SB), Z9, Z9
 	VMAXPS           Z2, Z0, Z2
 	VMAXPS           Z3, Z0, Z3
 	VMAXPS           Z5, Z0, Z5
@@ -13549,90 +14058,90 @@ turn1:
 	VMULPS           Z6, Z6, Z18
 	VMULPS           Z8, Z8, Z20
 	VMULPS           Z22, Z22, Z23
-	VFMADD213PS.BCST expNums<>+1440(SB), Z1, Z9
-	VFMADD213PS.BCST expNums<>+1440(SB), Z1, Z14
-	VFMADD213PS.BCST expNums<>+1440(SB), Z1, Z16
-	VFMADD213PS.BCST expNums<>+1440(SB), Z1, Z18
-	VFMADD213PS.BCST expNums<>+1440(SB), Z1, Z20
-	VFMADD213PS.BCST expNums<>+1440(SB), Z1, Z23
+	VFMADD213PS.BCST expNums<>+1632(SB), Z1, Z9
+	VFMADD213PS.BCST expNums<>+1632(SB), Z1, Z14
+	VFMADD213PS.BCST expNums<>+1632(SB), Z1, Z16
+	VFMADD213PS.BCST expNums<>+1632(SB), Z1, Z18
+	VFMADD213PS.BCST expNums<>+1632(SB), Z1, Z20
+	VFMADD213PS.BCST expNums<>+1632(SB), Z1, Z23
 	VMOVUPS          Z2, Z13
 	VMOVUPS          Z3, Z15
 	VMOVUPS          Z5, Z17
 	VMOVUPS          Z6, Z19
 	VMOVUPS          Z8, Z21
 	VMOVUPS          Z22, Z24
-	VFMADD213PS.BCST expNums<>+800(SB), Z9, Z13
-	VFMADD213PS.BCST expNums<>+800(SB), Z14, Z15
-	VFMADD213PS.BCST expNums<>+800(SB), Z16, Z17
-	VFMADD213PS.BCST expNums<>+800(SB), Z18, Z19
-	VFMADD213PS.BCST expNums<>+800(SB), Z20, Z21
-	VFMADD213PS.BCST expNums<>+800(SB), Z23, Z24
+	VFMADD213PS.BCST expNums<>+928(SB), Z9, Z13
+	VFMADD213PS.BCST expNums<>+928(SB), Z14, Z15
+	VFMADD213PS.BCST expNums<>+928(SB), Z16, Z17
+	VFMADD213PS.BCST expNums<>+928(SB), Z18, Z19
+	VFMADD213PS.BCST expNums<>+928(SB), Z20, Z21
+	VFMADD213PS.BCST expNums<>+928(SB), Z23, Z24
 	VREDUCEPS        $0x01, Z13, Z9
 	VREDUCEPS        $0x01, Z15, Z16
 	VREDUCEPS        $0x01, Z17, Z20
 	VREDUCEPS        $0x01, Z19, Z25
 	VREDUCEPS        $0x01, Z21, Z27
 	VREDUCEPS        $0x01, Z24, Z29
-	VBROADCASTSS     expNums<>+2368(SB), Z14
-	VBROADCASTSS     expNums<>+2368(SB), Z18
-	VBROADCASTSS     expNums<>+2368(SB), Z23
-	VBROADCASTSS     expNums<>+2368(SB), Z26
-	VBROADCASTSS     expNums<>+2368(SB), Z28
-	VBROADCASTSS     expNums<>+2368(SB), Z30
-	VFMADD213PS.BCST expNums<>+2400(SB), Z9, Z14
-	VFMADD213PS.BCST expNums<>+2400(SB), Z16, Z18
-	VFMADD213PS.BCST expNums<>+2400(SB), Z20, Z23
-	VFMADD213PS.BCST expNums<>+2400(SB), Z25, Z26
-	VFMADD213PS.BCST expNums<>+2400(SB), Z27, Z28
-	VFMADD213PS.BCST expNums<>+2400(SB), Z29, Z30
-	VFMADD213PS.BCST expNums<>+2432(SB), Z9, Z14
-	VFMADD213PS.BCST expNums<>+2432(SB), Z16, Z18
-	VFMADD213PS.BCST expNums<>+2432(SB), Z20, Z23
-	VFMADD213PS.BCST expNums<>+2432(SB), Z25, Z26
-	VFMADD213PS.BCST expNums<>+2432(SB), Z27, Z28
-	VFMADD213PS.BCST expNums<>+2432(SB), Z29, Z30
-	VFMADD213PS.BCST expNums<>+2464(SB), Z9, Z14
-	VFMADD213PS.BCST expNums<>+2464(SB), Z16, Z18
-	VFMADD213PS.BCST expNums<>+2464(SB), Z20, Z23
-	VFMADD213PS.BCST expNums<>+2464(SB), Z25, Z26
-	VFMADD213PS.BCST expNums<>+2464(SB), Z27, Z28
-	VFMADD213PS.BCST expNums<>+2464(SB), Z29, Z30
+	VBROADCASTSS     expNums<>+2624(SB), Z14
+	VBROADCASTSS     expNums<>+2624(SB), Z18
+	VBROADCASTSS     expNums<>+2624(SB), Z23
+	VBROADCASTSS     expNums<>+2624(SB), Z26
+	VBROADCASTSS     expNums<>+2624(SB), Z28
+	VBROADCASTSS     expNums<>+2624(SB), Z30
+	VFMADD213PS.BCST expNums<>+2656(SB), Z9, Z14
+	VFMADD213PS.BCST expNums<>+2656(SB), Z16, Z18
+	VFMADD213PS.BCST expNums<>+2656(SB), Z20, Z23
+	VFMADD213PS.BCST expNums<>+2656(SB), Z25, Z26
+	VFMADD213PS.BCST expNums<>+2656(SB), Z27, Z28
+	VFMADD213PS.BCST expNums<>+2656(SB), Z29, Z30
+	VFMADD213PS.BCST expNums<>+2688(SB), Z9, Z14
+	VFMADD213PS.BCST expNums<>+2688(SB), Z16, Z18
+	VFMADD213PS.BCST expNums<>+2688(SB), Z20, Z23
+	VFMADD213PS.BCST expNums<>+2688(SB), Z25, Z26
+	VFMADD213PS.BCST expNums<>+2688(SB), Z27, Z28
+	VFMADD213PS.BCST expNums<>+2688(SB), Z29, Z30
+	VFMADD213PS.BCST expNums<>+2720(SB), Z9, Z14
+	VFMADD213PS.BCST expNums<>+2720(SB), Z16, Z18
+	VFMADD213PS.BCST expNums<>+2720(SB), Z20, Z23
+	VFMADD213PS.BCST expNums<>+2720(SB), Z25, Z26
+	VFMADD213PS.BCST expNums<>+2720(SB), Z27, Z28
+	VFMADD213PS.BCST expNums<>+2720(SB), Z29, Z30
 	VSCALEFPS        Z13, Z14, Z14
 	VSCALEFPS        Z15, Z18, Z18
 	VSCALEFPS        Z17, Z23, Z23
 	VSCALEFPS        Z19, Z26, Z26
 	VSCALEFPS        Z21, Z28, Z28
 	VSCALEFPS        Z24, Z30, Z30
-	VADDPS.BCST      expNums<>+832(SB), Z14, Z9
-	VADDPS.BCST      expNums<>+832(SB), Z18, Z13
-	VADDPS.BCST      expNums<>+832(SB), Z23, Z14
-	VADDPS.BCST      expNums<>+832(SB), Z26, Z15
-	VADDPS.BCST      expNums<>+832(SB), Z28, Z16
-	VADDPS.BCST      expNums<>+832(SB), Z30, Z17
+	VADDPS.BCST      expNums<>+960(SB), Z14, Z9
+	VADDPS.BCST      expNums<>+960(SB), Z18, Z13
+	VADDPS.BCST      expNums<>+960(SB), Z23, Z14
+	VADDPS.BCST      expNums<>+960(SB), Z26, Z15
+	VADDPS.BCST      expNums<>+960(SB), Z28, Z16
+	VADDPS.BCST      expNums<>+960(SB), Z30, Z17
 	VRCP14PS         Z9, Z9
 	VRCP14PS         Z13, Z13
 	VRCP14PS         Z14, Z14
 	VRCP14PS         Z15, Z15
 	VRCP14PS         Z16, Z16
 	VRCP14PS         Z17, Z17
-	VMULPS.BCST      expNums<>+832(SB), Z9, Z9
-	VMULPS.BCST      expNums<>+832(SB), Z13, Z13
-	VMULPS.BCST      expNums<>+832(SB), Z14, Z14
-	VMULPS.BCST      expNums<>+832(SB), Z15, Z15
-	VMULPS.BCST      expNums<>+832(SB), Z16, Z16
-	VMULPS.BCST      expNums<>+832(SB), Z17, Z17
+	VMULPS.BCST      expNums<>+960(SB), Z9, Z9
+	VMULPS.BCST      expNums<>+960(SB), Z13, Z13
+	VMULPS.BCST      expNums<>+960(SB), Z14, Z14
+	VMULPS.BCST      expNums<>+960(SB), Z15, Z15
+	VMULPS.BCST      expNums<>+960(SB), Z16, Z16
+	VMULPS.BCST      expNums<>+960(SB), Z17, Z17
 	VMULPS           Z9, Z2, Z2
 	VMULPS           Z13, Z3, Z3
 	VMULPS           Z14, Z5, Z5
 	VMULPS           Z15, Z6, Z6
 	VMULPS           Z16, Z8, Z8
 	VMULPS           Z17, Z22, Z9
-	VPADDD.BCST      expNums<>+992(SB), Z2, Z2
-	VPADDD.BCST      expNums<>+992(SB), Z3, Z3
-	VPADDD.BCST      expNums<>+992(SB), Z5, Z5
-	VPADDD.BCST      expNums<>+992(SB), Z6, Z6
-	VPADDD.BCST      expNums<>+992(SB), Z8, Z8
-	VPADDD.BCST      expNums<>+992(SB), Z9, Z9
+	VPADDD.BCST      expNums<>+1120(SB), Z2, Z2
+	VPADDD.BCST      expNums<>+1120(SB), Z3, Z3
+	VPADDD.BCST      expNums<>+1120(SB), Z5, Z5
+	VPADDD.BCST      expNums<>+1120(SB), Z6, Z6
+	VPADDD.BCST      expNums<>+1120(SB), Z8, Z8
+	VPADDD.BCST      expNums<>+1120(SB), Z9, Z9
 	VPSRLD           $0x10, Z2, Z2
 	VPBLENDMW        Z3, Z2, K1, Z4
 	VPSRLD           $0x10, Z5, Z2
@@ -13655,39 +14164,39 @@ turn3:
 	VMOVUPS          (DX)(BX*2), Z2
 	VMOVUPS          (DX)(BX*2), Z3
 	VPSLLD           $0x10, Z2, Z2
-	VANDPS.BCST      expNums<>+1024(SB), Z3, Z3
+	VANDPS.BCST      expNums<>+1152(SB), Z3, Z3
 	VMAXPS           Z2, Z0, Z2
 	VMAXPS           Z3, Z0, Z5
 	VMULPS           Z2, Z2, Z3
 	VMULPS           Z5, Z5, Z6
-	VFMADD213PS.BCST expNums<>+1440(SB), Z1, Z3
-	VFMADD213PS.BCST expNums<>+1440(SB), Z1, Z6
+	VFMADD213PS.BCST expNums<>+1632(SB), Z1, Z3
+	VFMADD213PS.BCST expNums<>+1632(SB), Z1, Z6
 	VMOVUPS          Z2, Z4
 	VMOVUPS          Z5, Z7
-	VFMADD213PS.BCST expNums<>+800(SB), Z3, Z4
-	VFMADD213PS.BCST expNums<>+800(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+928(SB), Z3, Z4
+	VFMADD213PS.BCST expNums<>+928(SB), Z6, Z7
 	VREDUCEPS        $0x01, Z4, Z3
 	VREDUCEPS        $0x01, Z7, Z8
-	VBROADCASTSS     expNums<>+2368(SB), Z6
-	VBROADCASTSS     expNums<>+2368(SB), Z9
-	VFMADD213PS.BCST expNums<>+2400(SB), Z3, Z6
-	VFMADD213PS.BCST expNums<>+2400(SB), Z8, Z9
-	VFMADD213PS.BCST expNums<>+2432(SB), Z3, Z6
-	VFMADD213PS.BCST expNums<>+2432(SB), Z8, Z9
-	VFMADD213PS.BCST expNums<>+2464(SB), Z3, Z6
-	VFMADD213PS.BCST expNums<>+2464(SB), Z8, Z9
+	VBROADCASTSS     expNums<>+2624(SB), Z6
+	VBROADCASTSS     expNums<>+2624(SB), Z9
+	VFMADD213PS.BCST expNums<>+2656(SB), Z3, Z6
+	VFMADD213PS.BCST expNums<>+2656(SB), Z8, Z9
+	VFMADD213PS.BCST expNums<>+2688(SB), Z3, Z6
+	VFMADD213PS.BCST expNums<>+2688(SB), Z8, Z9
+	VFMADD213PS.BCST expNums<>+2720(SB), Z3, Z6
+	VFMADD213PS.BCST expNums<>+2720(SB), Z8, Z9
 	VSCALEFPS        Z4, Z6, Z6
 	VSCALEFPS        Z7, Z9, Z9
-	VADDPS.BCST      expNums<>+832(SB), Z6, Z3
-	VADDPS.BCST      expNums<>+832(SB), Z9, Z4
+	VADDPS.BCST      expNums<>+960(SB), Z6, Z3
+	VADDPS.BCST      expNums<>+960(SB), Z9, Z4
 	VRCP14PS         Z3, Z3
 	VRCP14PS         Z4, Z4
-	VMULPS.BCST      expNums<>+832(SB), Z3, Z3
-	VMULPS.BCST      expNums<>+832(SB), Z4, Z4
+	VMULPS.BCST      expNums<>+960(SB), Z3, Z3
+	VMULPS.BCST      expNums<>+960(SB), Z4, Z4
 	VMULPS           Z3, Z2, Z2
 	VMULPS           Z4, Z5, Z3
-	VPADDD.BCST      expNums<>+992(SB), Z2, Z2
-	VPADDD.BCST      expNums<>+992(SB), Z3, Z3
+	VPADDD.BCST      expNums<>+1120(SB), Z2, Z2
+	VPADDD.BCST      expNums<>+1120(SB), Z3, Z3
 	VPSRLD           $0x10, Z2, Z2
 	VPBLENDMW        Z3, Z2, K1, Z11
 	VMOVUPS          Z11, (AX)(BX*2)
@@ -13705,20 +14214,20 @@ turn5:
 	VPSLLD           $0x10, Z2, Z2
 	VMAXPS           Z2, Z0, Z2
 	VMULPS           Z2, Z2, Z3
-	VFMADD213PS.BCST expNums<>+1440(SB), Z1, Z3
+	VFMADD213PS.BCST expNums<>+1632(SB), Z1, Z3
 	VMOVUPS          Z2, Z4
-	VFMADD213PS.BCST expNums<>+800(SB), Z3, Z4
+	VFMADD213PS.BCST expNums<>+928(SB), Z3, Z4
 	VREDUCEPS        $0x01, Z4, Z3
-	VBROADCASTSS     expNums<>+2368(SB), Z5
-	VFMADD213PS.BCST expNums<>+2400(SB), Z3, Z5
-	VFMADD213PS.BCST expNums<>+2432(SB), Z3, Z5
-	VFMADD213PS.BCST expNums<>+2464(SB), Z3, Z5
+	VBROADCASTSS     expNums<>+2624(SB), Z5
+	VFMADD213PS.BCST expNums<>+2656(SB), Z3, Z5
+	VFMADD213PS.BCST expNums<>+2688(SB), Z3, Z5
+	VFMADD213PS.BCST expNums<>+2720(SB), Z3, Z5
 	VSCALEFPS        Z4, Z5, Z5
-	VADDPS.BCST      expNums<>+832(SB), Z5, Z3
+	VADDPS.BCST      expNums<>+960(SB), Z5, Z3
 	VRCP14PS         Z3, Z3
-	VMULPS.BCST      expNums<>+832(SB), Z3, Z3
+	VMULPS.BCST      expNums<>+960(SB), Z3, Z3
 	VMULPS           Z3, Z2, Z2
-	VPADDD.BCST      expNums<>+992(SB), Z2, Z2
+	VPADDD.BCST      expNums<>+1120(SB), Z2, Z2
 	VMOVDQU          oddWords<>+0(SB), Y12
 	VPERMW           Z2, Z12, Z2
 	VMOVDQU          Y2, (AX)(BX*2)
@@ -13739,20 +14248,20 @@ turned6:
 	VPSLLD           $0x10, Z2, Z2
 	VMAXPS           Z2, Z0, Z0
 	VMULPS           Z0, Z0, Z2
-	VFMADD213PS.BCST expNums<>+1440(SB), Z1, Z2
+	VFMADD213PS.BCST expNums<>+1632(SB), Z1, Z2
 	VMOVUPS          Z0, Z1
-	VFMADD213PS.BCST expNums<>+800(SB), Z2, Z1
+	VFMADD213PS.BCST expNums<>+928(SB), Z2, Z1
 	VREDUCEPS        $0x01, Z1, Z2
-	VBROADCASTSS     expNums<>+2368(SB), Z3
-	VFMADD213PS.BCST expNums<>+2400(SB), Z2, Z3
-	VFMADD213PS.BCST expNums<>+2432(SB), Z2, Z3
-	VFMADD213PS.BCST expNums<>+2464(SB), Z2, Z3
+	VBROADCASTSS     expNums<>+2624(SB), Z3
+	VFMADD213PS.BCST expNums<>+2656(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+2688(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+2720(SB), Z2, Z3
 	VSCALEFPS        Z1, Z3, Z3
-	VADDPS.BCST      expNums<>+832(SB), Z3, Z1
+	VADDPS.BCST      expNums<>+960(SB), Z3, Z1
 	VRCP14PS         Z1, Z1
-	VMULPS.BCST      expNums<>+832(SB), Z1, Z1
+	VMULPS.BCST      expNums<>+960(SB), Z1, Z1
 	VMULPS           Z1, Z0, Z0
-	VPADDD.BCST      expNums<>+992(SB), Z0, Z0
+	VPADDD.BCST      expNums<>+1120(SB), Z0, Z0
 	VMOVDQU          oddWords<>+0(SB), Y12
 	VPERMW           Z0, Z12, Z0
 	VMOVDQU16        Y0, K1, (AX)(BX*2)
@@ -13768,8 +14277,8 @@ TEXT ·geluErfF32AVX512(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ         src+8(FP), DX
 	MOVQ         n+16(FP), CX
 	XORQ         BX, BX
-	VBROADCASTSS expNums<>+1472(SB), Z0
-	VBROADCASTSS expNums<>+448(SB), Z1
+	VBROADCASTSS expNums<>+1664(SB), Z0
+	VBROADCASTSS expNums<>+1184(SB), Z1
 	VBROADCASTSS expNums<>+352(SB), Z2
 	SUBQ         $+48, CX
 	JLT          turned2
@@ -13814,45 +14323,27 @@ turn1:
 	VMOVUPS           (DX)(BX*4), Z3
 	VMOVUPS           64(DX)(BX*4), Z5
 	VMOVUPS           128(DX)(BX*4), Z7
-	VANDPS.BCST       expNums<>+1088(SB), Z3, Z4
-	VANDPS.BCST       expNums<>+1088(SB), Z5, Z6
-	VANDPS.BCST       expNums<>+1088(SB), Z7, Z8
+	VANDPS.BCST       expNums<>+1248(SB), Z3, Z4
+	VANDPS.BCST       expNums<>+1248(SB), Z5, Z6
+	VANDPS.BCST       expNums<>+1248(SB), Z7, Z8
 	VMINPS            Z4, Z0, Z4
 	VMINPS            Z6, Z0, Z6
 	VMINPS            Z8, Z0, Z10
-	VADDPS.BCST       expNums<>+768(SB), Z4, Z8
-	VADDPS.BCST       expNums<>+768(SB), Z6, Z9
-	VADDPS.BCST       expNums<>+768(SB), Z10, Z11
+	VADDPS.BCST       expNums<>+896(SB), Z4, Z8
+	VADDPS.BCST       expNums<>+896(SB), Z6, Z9
+	VADDPS.BCST       expNums<>+896(SB), Z10, Z11
 	VDIVPS            Z8, Z2, Z8
 	VDIVPS            Z9, Z2, Z9
 	VDIVPS            Z11, Z2, Z15
 	VMOVUPS           Z2, Z11
 	VMOVUPS           Z2, Z13
 	VMOVUPS           Z2, Z16
-	VFNMADD231PS.BCST expNums<>+1504(SB), Z8, Z11
-	VFNMADD231PS.BCST expNums<>+1504(SB), Z9, Z13
-	VFNMADD231PS.BCST expNums<>+1504(SB), Z15, Z16
-	VBROADCASTSS      expNums<>+1536(SB), Z12
-	VBROADCASTSS      expNums<>+1536(SB), Z14
-	VBROADCASTSS      expNums<>+1536(SB), Z17
-	VFMADD213PS.BCST  expNums<>+1568(SB), Z11, Z12
-	VFMADD213PS.BCST  expNums<>+1568(SB), Z13, Z14
-	VFMADD213PS.BCST  expNums<>+1568(SB), Z16, Z17
-	VFMADD213PS.BCST  expNums<>+1600(SB), Z11, Z12
-	VFMADD213PS.BCST  expNums<>+1600(SB), Z13, Z14
-	VFMADD213PS.BCST  expNums<>+1600(SB), Z16, Z17
-	VFMADD213PS.BCST  expNums<>+1632(SB), Z11, Z12
-	VFMADD213PS.BCST  expNums<>+1632(SB), Z13, Z14
-	VFMADD213PS.BCST  expNums<>+1632(SB), Z16, Z17
-	VFMADD213PS.BCST  expNums<>+1664(SB), Z11, Z12
-	VFMADD213PS.BCST  expNums<>+1664(SB), Z13, Z14
-	VFMADD213PS.BCST  expNums<>+1664(SB), Z16, Z17
-	VFMADD213PS.BCST  expNums<>+1696(SB), Z11, Z12
-	VFMADD213PS.BCST  expNums<>+1696(SB), Z13, Z14
-	VFMADD213PS.BCST  expNums<>+1696(SB), Z16, Z17
-	VFMADD213PS.BCST  expNums<>+1728(SB), Z11, Z12
-	VFMADD213PS.BCST  expNums<>+1728(SB), Z13, Z14
-	VFMADD213PS.BCST  expNums<>+1728(SB), Z16, Z17
+	VFNMADD231PS.BCST expNums<>+1696(SB), Z8, Z11
+	VFNMADD231PS.BCST expNums<>+1696(SB), Z9, Z13
+	VFNMADD231PS.BCST expNums<>+1696(SB), Z15, Z16
+	VBROADCASTSS      expNums<>+1728(SB), Z12
+	VBROADCASTSS      expNums<>+1728(SB), Z14
+	VBROADCASTSS      expNums<>+1728(SB), Z17
 	VFMADD213PS.BCST  expNums<>+1760(SB), Z11, Z12
 	VFMADD213PS.BCST  expNums<>+1760(SB), Z13, Z14
 	VFMADD213PS.BCST  expNums<>+1760(SB), Z16, Z17
@@ -13865,15 +14356,33 @@ turn1:
 	VFMADD213PS.BCST  expNums<>+1856(SB), Z11, Z12
 	VFMADD213PS.BCST  expNums<>+1856(SB), Z13, Z14
 	VFMADD213PS.BCST  expNums<>+1856(SB), Z16, Z17
+	VFMADD213PS.BCST  expNums<>+1888(SB), Z11, Z12
+	VFMADD213PS.BCST  expNums<>+1888(SB), Z13, Z14
+	VFMADD213PS.BCST  expNums<>+1888(SB), Z16, Z17
+	VFMADD213PS.BCST  expNums<>+1920(SB), Z11, Z12
+	VFMADD213PS.BCST  expNums<>+1920(SB), Z13, Z14
+	VFMADD213PS.BCST  expNums<>+1920(SB), Z16, Z17
+	VFMADD213PS.BCST  expNums<>+1952(SB), Z11, Z12
+	VFMADD213PS.BCST  expNums<>+1952(SB), Z13, Z14
+	VFMADD213PS.BCST  expNums<>+1952(SB), Z16, Z17
+	VFMADD213PS.BCST  expNums<>+1984(SB), Z11, Z12
+	VFMADD213PS.BCST  expNums<>+1984(SB), Z13, Z14
+	VFMADD213PS.BCST  expNums<>+1984(SB), Z16, Z17
+	VFMADD213PS.BCST  expNums<>+2016(SB), Z11, Z12
+	VFMADD213PS.BCST  expNums<>+2016(SB), Z13, Z14
+	VFMADD213PS.BCST  expNums<>+2016(SB), Z16, Z17
+	VFMADD213PS.BCST  expNums<>+2048(SB), Z11, Z12
+	VFMADD213PS.BCST  expNums<>+2048(SB), Z13, Z14
+	VFMADD213PS.BCST  expNums<>+2048(SB), Z16, Z17
 	VMULPS            Z12, Z8, Z8
 	VMULPS            Z14, Z9, Z9
 	VMULPS            Z17, Z15, Z11
 	VMULPS            Z8, Z4, Z8
 	VMULPS            Z9, Z6, Z9
 	VMULPS            Z11, Z10, Z17
-	VMULPS.BCST       expNums<>+1888(SB), Z4, Z11
-	VMULPS.BCST       expNums<>+1888(SB), Z6, Z14
-	VMULPS.BCST       expNums<>+1888(SB), Z10, Z18
+	VMULPS.BCST       expNums<>+2080(SB), Z4, Z11
+	VMULPS.BCST       expNums<>+2080(SB), Z6, Z14
+	VMULPS.BCST       expNums<>+2080(SB), Z10, Z18
 	VMULPS            Z4, Z11, Z12
 	VMULPS            Z6, Z14, Z15
 	VMULPS            Z10, Z18, Z19
@@ -13889,15 +14398,15 @@ turn1:
 	VMOVUPS           Z11, Z11
 	VMOVUPS           Z14, Z14
 	VMOVUPS           Z18, Z19
-	VMULPS.BCST       expNums<>+1344(SB), Z12, Z16
-	VMULPS.BCST       expNums<>+1344(SB), Z13, Z18
-	VMULPS.BCST       expNums<>+1344(SB), Z15, Z20
+	VMULPS.BCST       expNums<>+1536(SB), Z12, Z16
+	VMULPS.BCST       expNums<>+1536(SB), Z13, Z18
+	VMULPS.BCST       expNums<>+1536(SB), Z15, Z20
 	VFMSUB213PS       Z16, Z4, Z11
 	VFMSUB213PS       Z18, Z6, Z14
 	VFMSUB213PS       Z20, Z10, Z19
-	VFNMADD231PS.BCST expNums<>+1376(SB), Z12, Z11
-	VFNMADD231PS.BCST expNums<>+1376(SB), Z13, Z14
-	VFNMADD231PS.BCST expNums<>+1376(SB), Z15, Z19
+	VFNMADD231PS.BCST expNums<>+1568(SB), Z12, Z11
+	VFNMADD231PS.BCST expNums<>+1568(SB), Z13, Z14
+	VFNMADD231PS.BCST expNums<>+1568(SB), Z15, Z19
 	VMAXPS            Z3, Z1, Z3
 	VMAXPS            Z5, Z1, Z4
 	VMAXPS            Z7, Z1, Z7
@@ -13945,34 +14454,34 @@ turned2:
 
 turn3:
 	VMOVUPS           (DX)(BX*4), Z3
-	VANDPS.BCST       expNums<>+1088(SB), Z3, Z4
+	VANDPS.BCST       expNums<>+1248(SB), Z3, Z4
 	VMINPS            Z4, Z0, Z4
-	VADDPS.BCST       expNums<>+768(SB), Z4, Z5
+	VADDPS.BCST       expNums<>+896(SB), Z4, Z5
 	VDIVPS            Z5, Z2, Z5
 	VMOVUPS           Z2, Z6
-	VFNMADD231PS.BCST expNums<>+1504(SB), Z5, Z6
-	VBROADCASTSS      expNums<>+1536(SB), Z7
-	VFMADD213PS.BCST  expNums<>+1568(SB), Z6, Z7
-	VFMADD213PS.BCST  expNums<>+1600(SB), Z6, Z7
-	VFMADD213PS.BCST  expNums<>+1632(SB), Z6, Z7
-	VFMADD213PS.BCST  expNums<>+1664(SB), Z6, Z7
-	VFMADD213PS.BCST  expNums<>+1696(SB), Z6, Z7
-	VFMADD213PS.BCST  expNums<>+1728(SB), Z6, Z7
+	VFNMADD231PS.BCST expNums<>+1696(SB), Z5, Z6
+	VBROADCASTSS      expNums<>+1728(SB), Z7
 	VFMADD213PS.BCST  expNums<>+1760(SB), Z6, Z7
 	VFMADD213PS.BCST  expNums<>+1792(SB), Z6, Z7
 	VFMADD213PS.BCST  expNums<>+1824(SB), Z6, Z7
 	VFMADD213PS.BCST  expNums<>+1856(SB), Z6, Z7
+	VFMADD213PS.BCST  expNums<>+1888(SB), Z6, Z7
+	VFMADD213PS.BCST  expNums<>+1920(SB), Z6, Z7
+	VFMADD213PS.BCST  expNums<>+1952(SB), Z6, Z7
+	VFMADD213PS.BCST  expNums<>+1984(SB), Z6, Z7
+	VFMADD213PS.BCST  expNums<>+2016(SB), Z6, Z7
+	VFMADD213PS.BCST  expNums<>+2048(SB), Z6, Z7
 	VMULPS            Z7, Z5, Z5
 	VMULPS            Z5, Z4, Z5
-	VMULPS.BCST       expNums<>+1888(SB), Z4, Z6
+	VMULPS.BCST       expNums<>+2080(SB), Z4, Z6
 	VMULPS            Z4, Z6, Z7
 	VBROADCASTSS      expNums<>+64(SB), Z8
 	VFMADD213PS.BCST  expNums<>+96(SB), Z8, Z7
 	VSUBPS.BCST       expNums<>+96(SB), Z7, Z7
 	VMOVUPS           Z6, Z6
-	VMULPS.BCST       expNums<>+1344(SB), Z7, Z8
+	VMULPS.BCST       expNums<>+1536(SB), Z7, Z8
 	VFMSUB213PS       Z8, Z4, Z6
-	VFNMADD231PS.BCST expNums<>+1376(SB), Z7, Z6
+	VFNMADD231PS.BCST expNums<>+1568(SB), Z7, Z6
 	VMAXPS            Z3, Z1, Z3
 	VBROADCASTSS      expNums<>+192(SB), Z4
 	VFMADD213PS.BCST  expNums<>+224(SB), Z6, Z4
@@ -13998,34 +14507,34 @@ turned4:
 	DECQ              SI
 	KMOVW             SI, K1
 	VMOVUPS.Z         (DX)(BX*4), K1, Z3
-	VANDPS.BCST       expNums<>+1088(SB), Z3, Z4
+	VANDPS.BCST       expNums<>+1248(SB), Z3, Z4
 	VMINPS            Z4, Z0, Z0
-	VADDPS.BCST       expNums<>+768(SB), Z0, Z4
+	VADDPS.BCST       expNums<>+896(SB), Z0, Z4
 	VDIVPS            Z4, Z2, Z4
 	VMOVUPS           Z2, Z2
-	VFNMADD231PS.BCST expNums<>+1504(SB), Z4, Z2
-	VBROADCASTSS      expNums<>+1536(SB), Z5
-	VFMADD213PS.BCST  expNums<>+1568(SB), Z2, Z5
-	VFMADD213PS.BCST  expNums<>+1600(SB), Z2, Z5
-	VFMADD213PS.BCST  expNums<>+1632(SB), Z2, Z5
-	VFMADD213PS.BCST  expNums<>+1664(SB), Z2, Z5
-	VFMADD213PS.BCST  expNums<>+1696(SB), Z2, Z5
-	VFMADD213PS.BCST  expNums<>+1728(SB), Z2, Z5
+	VFNMADD231PS.BCST expNums<>+1696(SB), Z4, Z2
+	VBROADCASTSS      expNums<>+1728(SB), Z5
 	VFMADD213PS.BCST  expNums<>+1760(SB), Z2, Z5
 	VFMADD213PS.BCST  expNums<>+1792(SB), Z2, Z5
 	VFMADD213PS.BCST  expNums<>+1824(SB), Z2, Z5
 	VFMADD213PS.BCST  expNums<>+1856(SB), Z2, Z5
+	VFMADD213PS.BCST  expNums<>+1888(SB), Z2, Z5
+	VFMADD213PS.BCST  expNums<>+1920(SB), Z2, Z5
+	VFMADD213PS.BCST  expNums<>+1952(SB), Z2, Z5
+	VFMADD213PS.BCST  expNums<>+1984(SB), Z2, Z5
+	VFMADD213PS.BCST  expNums<>+2016(SB), Z2, Z5
+	VFMADD213PS.BCST  expNums<>+2048(SB), Z2, Z5
 	VMULPS            Z5, Z4, Z2
 	VMULPS            Z2, Z0, Z2
-	VMULPS.BCST       expNums<>+1888(SB), Z0, Z4
+	VMULPS.BCST       expNums<>+2080(SB), Z0, Z4
 	VMULPS            Z0, Z4, Z5
 	VBROADCASTSS      expNums<>+64(SB), Z6
 	VFMADD213PS.BCST  expNums<>+96(SB), Z6, Z5
 	VSUBPS.BCST       expNums<>+96(SB), Z5, Z5
 	VMOVUPS           Z4, Z4
-	VMULPS.BCST       expNums<>+1344(SB), Z5, Z6
+	VMULPS.BCST       expNums<>+1536(SB), Z5, Z6
 	VFMSUB213PS       Z6, Z0, Z4
-	VFNMADD231PS.BCST expNums<>+1376(SB), Z5, Z4
+	VFNMADD231PS.BCST expNums<>+1568(SB), Z5, Z4
 	VMAXPS            Z3, Z1, Z0
 	VBROADCASTSS      expNums<>+192(SB), Z1
 	VFMADD213PS.BCST  expNums<>+224(SB), Z4, Z1
@@ -14050,8 +14559,8 @@ TEXT ·geluErfF16AVX512(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ         src+8(FP), DX
 	MOVQ         n+16(FP), CX
 	XORQ         BX, BX
-	VBROADCASTSS expNums<>+1472(SB), Z0
-	VBROADCASTSS expNums<>+448(SB), Z1
+	VBROADCASTSS expNums<>+1664(SB), Z0
+	VBROADCASTSS expNums<>+1184(SB), Z1
 	VBROADCASTSS expNums<>+352(SB), Z2
 	SUBQ         $+48, CX
 	JLT          turned2
@@ -14084,45 +14593,27 @@ turn1:
 	VCVTPH2PS         (DX)(BX*2), Z3
 	VCVTPH2PS         32(DX)(BX*2), Z5
 	VCVTPH2PS         64(DX)(BX*2), Z7
-	VANDPS.BCST       expNums<>+1088(SB), Z3, Z4
-	VANDPS.BCST       expNums<>+1088(SB), Z5, Z6
-	VANDPS.BCST       expNums<>+1088(SB), Z7, Z8
+	VANDPS.BCST       expNums<>+1248(SB), Z3, Z4
+	VANDPS.BCST       expNums<>+1248(SB), Z5, Z6
+	VANDPS.BCST       expNums<>+1248(SB), Z7, Z8
 	VMINPS            Z4, Z0, Z4
 	VMINPS            Z6, Z0, Z6
 	VMINPS            Z8, Z0, Z10
-	VADDPS.BCST       expNums<>+768(SB), Z4, Z8
-	VADDPS.BCST       expNums<>+768(SB), Z6, Z9
-	VADDPS.BCST       expNums<>+768(SB), Z10, Z11
+	VADDPS.BCST       expNums<>+896(SB), Z4, Z8
+	VADDPS.BCST       expNums<>+896(SB), Z6, Z9
+	VADDPS.BCST       expNums<>+896(SB), Z10, Z11
 	VDIVPS            Z8, Z2, Z8
 	VDIVPS            Z9, Z2, Z9
 	VDIVPS            Z11, Z2, Z15
 	VMOVUPS           Z2, Z11
 	VMOVUPS           Z2, Z13
 	VMOVUPS           Z2, Z16
-	VFNMADD231PS.BCST expNums<>+1504(SB), Z8, Z11
-	VFNMADD231PS.BCST expNums<>+1504(SB), Z9, Z13
-	VFNMADD231PS.BCST expNums<>+1504(SB), Z15, Z16
-	VBROADCASTSS      expNums<>+1536(SB), Z12
-	VBROADCASTSS      expNums<>+1536(SB), Z14
-	VBROADCASTSS      expNums<>+1536(SB), Z17
-	VFMADD213PS.BCST  expNums<>+1568(SB), Z11, Z12
-	VFMADD213PS.BCST  expNums<>+1568(SB), Z13, Z14
-	VFMADD213PS.BCST  expNums<>+1568(SB), Z16, Z17
-	VFMADD213PS.BCST  expNums<>+1600(SB), Z11, Z12
-	VFMADD213PS.BCST  expNums<>+1600(SB), Z13, Z14
-	VFMADD213PS.BCST  expNums<>+1600(SB), Z16, Z17
-	VFMADD213PS.BCST  expNums<>+1632(SB), Z11, Z12
-	VFMADD213PS.BCST  expNums<>+1632(SB), Z13, Z14
-	VFMADD213PS.BCST  expNums<>+1632(SB), Z16, Z17
-	VFMADD213PS.BCST  expNums<>+1664(SB), Z11, Z12
-	VFMADD213PS.BCST  expNums<>+1664(SB), Z13, Z14
-	VFMADD213PS.BCST  expNums<>+1664(SB), Z16, Z17
-	VFMADD213PS.BCST  expNums<>+1696(SB), Z11, Z12
-	VFMADD213PS.BCST  expNums<>+1696(SB), Z13, Z14
-	VFMADD213PS.BCST  expNums<>+1696(SB), Z16, Z17
-	VFMADD213PS.BCST  expNums<>+1728(SB), Z11, Z12
-	VFMADD213PS.BCST  expNums<>+1728(SB), Z13, Z14
-	VFMADD213PS.BCST  expNums<>+1728(SB), Z16, Z17
+	VFNMADD231PS.BCST expNums<>+1696(SB), Z8, Z11
+	VFNMADD231PS.BCST expNums<>+1696(SB), Z9, Z13
+	VFNMADD231PS.BCST expNums<>+1696(SB), Z15, Z16
+	VBROADCASTSS      expNums<>+1728(SB), Z12
+	VBROADCASTSS      expNums<>+1728(SB), Z14
+	VBROADCASTSS      expNums<>+1728(SB), Z17
 	VFMADD213PS.BCST  expNums<>+1760(SB), Z11, Z12
 	VFMADD213PS.BCST  expNums<>+1760(SB), Z13, Z14
 	VFMADD213PS.BCST  expNums<>+1760(SB), Z16, Z17
@@ -14135,15 +14626,33 @@ turn1:
 	VFMADD213PS.BCST  expNums<>+1856(SB), Z11, Z12
 	VFMADD213PS.BCST  expNums<>+1856(SB), Z13, Z14
 	VFMADD213PS.BCST  expNums<>+1856(SB), Z16, Z17
+	VFMADD213PS.BCST  expNums<>+1888(SB), Z11, Z12
+	VFMADD213PS.BCST  expNums<>+1888(SB), Z13, Z14
+	VFMADD213PS.BCST  expNums<>+1888(SB), Z16, Z17
+	VFMADD213PS.BCST  expNums<>+1920(SB), Z11, Z12
+	VFMADD213PS.BCST  expNums<>+1920(SB), Z13, Z14
+	VFMADD213PS.BCST  expNums<>+1920(SB), Z16, Z17
+	VFMADD213PS.BCST  expNums<>+1952(SB), Z11, Z12
+	VFMADD213PS.BCST  expNums<>+1952(SB), Z13, Z14
+	VFMADD213PS.BCST  expNums<>+1952(SB), Z16, Z17
+	VFMADD213PS.BCST  expNums<>+1984(SB), Z11, Z12
+	VFMADD213PS.BCST  expNums<>+1984(SB), Z13, Z14
+	VFMADD213PS.BCST  expNums<>+1984(SB), Z16, Z17
+	VFMADD213PS.BCST  expNums<>+2016(SB), Z11, Z12
+	VFMADD213PS.BCST  expNums<>+2016(SB), Z13, Z14
+	VFMADD213PS.BCST  expNums<>+2016(SB), Z16, Z17
+	VFMADD213PS.BCST  expNums<>+2048(SB), Z11, Z12
+	VFMADD213PS.BCST  expNums<>+2048(SB), Z13, Z14
+	VFMADD213PS.BCST  expNums<>+2048(SB), Z16, Z17
 	VMULPS            Z12, Z8, Z8
 	VMULPS            Z14, Z9, Z9
 	VMULPS            Z17, Z15, Z11
 	VMULPS            Z8, Z4, Z8
 	VMULPS            Z9, Z6, Z9
 	VMULPS            Z11, Z10, Z17
-	VMULPS.BCST       expNums<>+1888(SB), Z4, Z11
-	VMULPS.BCST       expNums<>+1888(SB), Z6, Z14
-	VMULPS.BCST       expNums<>+1888(SB), Z10, Z18
+	VMULPS.BCST       expNums<>+2080(SB), Z4, Z11
+	VMULPS.BCST       expNums<>+2080(SB), Z6, Z14
+	VMULPS.BCST       expNums<>+2080(SB), Z10, Z18
 	VMULPS            Z4, Z11, Z12
 	VMULPS            Z6, Z14, Z15
 	VMULPS            Z10, Z18, Z19
@@ -14159,15 +14668,15 @@ turn1:
 	VMOVUPS           Z11, Z11
 	VMOVUPS           Z14, Z14
 	VMOVUPS           Z18, Z19
-	VMULPS.BCST       expNums<>+1344(SB), Z12, Z16
-	VMULPS.BCST       expNums<>+1344(SB), Z13, Z18
-	VMULPS.BCST       expNums<>+1344(SB), Z15, Z20
+	VMULPS.BCST       expNums<>+1536(SB), Z12, Z16
+	VMULPS.BCST       expNums<>+1536(SB), Z13, Z18
+	VMULPS.BCST       expNums<>+1536(SB), Z15, Z20
 	VFMSUB213PS       Z16, Z4, Z11
 	VFMSUB213PS       Z18, Z6, Z14
 	VFMSUB213PS       Z20, Z10, Z19
-	VFNMADD231PS.BCST expNums<>+1376(SB), Z12, Z11
-	VFNMADD231PS.BCST expNums<>+1376(SB), Z13, Z14
-	VFNMADD231PS.BCST expNums<>+1376(SB), Z15, Z19
+	VFNMADD231PS.BCST expNums<>+1568(SB), Z12, Z11
+	VFNMADD231PS.BCST expNums<>+1568(SB), Z13, Z14
+	VFNMADD231PS.BCST expNums<>+1568(SB), Z15, Z19
 	VMAXPS            Z3, Z1, Z3
 	VMAXPS            Z5, Z1, Z4
 	VMAXPS            Z7, Z1, Z7
@@ -14215,34 +14724,34 @@ turned2:
 
 turn3:
 	VCVTPH2PS         (DX)(BX*2), Z3
-	VANDPS.BCST       expNums<>+1088(SB), Z3, Z4
+	VANDPS.BCST       expNums<>+1248(SB), Z3, Z4
 	VMINPS            Z4, Z0, Z4
-	VADDPS.BCST       expNums<>+768(SB), Z4, Z5
+	VADDPS.BCST       expNums<>+896(SB), Z4, Z5
 	VDIVPS            Z5, Z2, Z5
 	VMOVUPS           Z2, Z6
-	VFNMADD231PS.BCST expNums<>+1504(SB), Z5, Z6
-	VBROADCASTSS      expNums<>+1536(SB), Z7
-	VFMADD213PS.BCST  expNums<>+1568(SB), Z6, Z7
-	VFMADD213PS.BCST  expNums<>+1600(SB), Z6, Z7
-	VFMADD213PS.BCST  expNums<>+1632(SB), Z6, Z7
-	VFMADD213PS.BCST  expNums<>+1664(SB), Z6, Z7
-	VFMADD213PS.BCST  expNums<>+1696(SB), Z6, Z7
-	VFMADD213PS.BCST  expNums<>+1728(SB), Z6, Z7
+	VFNMADD231PS.BCST expNums<>+1696(SB), Z5, Z6
+	VBROADCASTSS      expNums<>+1728(SB), Z7
 	VFMADD213PS.BCST  expNums<>+1760(SB), Z6, Z7
 	VFMADD213PS.BCST  expNums<>+1792(SB), Z6, Z7
 	VFMADD213PS.BCST  expNums<>+1824(SB), Z6, Z7
 	VFMADD213PS.BCST  expNums<>+1856(SB), Z6, Z7
+	VFMADD213PS.BCST  expNums<>+1888(SB), Z6, Z7
+	VFMADD213PS.BCST  expNums<>+1920(SB), Z6, Z7
+	VFMADD213PS.BCST  expNums<>+1952(SB), Z6, Z7
+	VFMADD213PS.BCST  expNums<>+1984(SB), Z6, Z7
+	VFMADD213PS.BCST  expNums<>+2016(SB), Z6, Z7
+	VFMADD213PS.BCST  expNums<>+2048(SB), Z6, Z7
 	VMULPS            Z7, Z5, Z5
 	VMULPS            Z5, Z4, Z5
-	VMULPS.BCST       expNums<>+1888(SB), Z4, Z6
+	VMULPS.BCST       expNums<>+2080(SB), Z4, Z6
 	VMULPS            Z4, Z6, Z7
 	VBROADCASTSS      expNums<>+64(SB), Z8
 	VFMADD213PS.BCST  expNums<>+96(SB), Z8, Z7
 	VSUBPS.BCST       expNums<>+96(SB), Z7, Z7
 	VMOVUPS           Z6, Z6
-	VMULPS.BCST       expNums<>+1344(SB), Z7, Z8
+	VMULPS.BCST       expNums<>+1536(SB), Z7, Z8
 	VFMSUB213PS       Z8, Z4, Z6
-	VFNMADD231PS.BCST expNums<>+1376(SB), Z7, Z6
+	VFNMADD231PS.BCST expNums<>+1568(SB), Z7, Z6
 	VMAXPS            Z3, Z1, Z3
 	VBROADCASTSS      expNums<>+192(SB), Z4
 	VFMADD213PS.BCST  expNums<>+224(SB), Z6, Z4
@@ -14269,34 +14778,34 @@ turned4:
 	KMOVW             SI, K1
 	VMOVDQU16.Z       (DX)(BX*2), K1, Y3
 	VCVTPH2PS         Y3, Z3
-	VANDPS.BCST       expNums<>+1088(SB), Z3, Z4
+	VANDPS.BCST       expNums<>+1248(SB), Z3, Z4
 	VMINPS            Z4, Z0, Z0
-	VADDPS.BCST       expNums<>+768(SB), Z0, Z4
+	VADDPS.BCST       expNums<>+896(SB), Z0, Z4
 	VDIVPS            Z4, Z2, Z4
 	VMOVUPS           Z2, Z2
-	VFNMADD231PS.BCST expNums<>+1504(SB), Z4, Z2
-	VBROADCASTSS      expNums<>+1536(SB), Z5
-	VFMADD213PS.BCST  expNums<>+1568(SB), Z2, Z5
-	VFMADD213PS.BCST  expNums<>+1600(SB), Z2, Z5
-	VFMADD213PS.BCST  expNums<>+1632(SB), Z2, Z5
-	VFMADD213PS.BCST  expNums<>+1664(SB), Z2, Z5
-	VFMADD213PS.BCST  expNums<>+1696(SB), Z2, Z5
-	VFMADD213PS.BCST  expNums<>+1728(SB), Z2, Z5
+	VFNMADD231PS.BCST expNums<>+1696(SB), Z4, Z2
+	VBROADCASTSS      expNums<>+1728(SB), Z5
 	VFMADD213PS.BCST  expNums<>+1760(SB), Z2, Z5
 	VFMADD213PS.BCST  expNums<>+1792(SB), Z2, Z5
 	VFMADD213PS.BCST  expNums<>+1824(SB), Z2, Z5
 	VFMADD213PS.BCST  expNums<>+1856(SB), Z2, Z5
+	VFMADD213PS.BCST  expNums<>+1888(SB), Z2, Z5
+	VFMADD213PS.BCST  expNums<>+1920(SB), Z2, Z5
+	VFMADD213PS.BCST  expNums<>+1952(SB), Z2, Z5
+	VFMADD213PS.BCST  expNums<>+1984(SB), Z2, Z5
+	VFMADD213PS.BCST  expNums<>+2016(SB), Z2, Z5
+	VFMADD213PS.BCST  expNums<>+2048(SB), Z2, Z5
 	VMULPS            Z5, Z4, Z2
 	VMULPS            Z2, Z0, Z2
-	VMULPS.BCST       expNums<>+1888(SB), Z0, Z4
+	VMULPS.BCST       expNums<>+2080(SB), Z0, Z4
 	VMULPS            Z0, Z4, Z5
 	VBROADCASTSS      expNums<>+64(SB), Z6
 	VFMADD213PS.BCST  expNums<>+96(SB), Z6, Z5
 	VSUBPS.BCST       expNums<>+96(SB), Z5, Z5
 	VMOVUPS           Z4, Z4
-	VMULPS.BCST       expNums<>+1344(SB), Z5, Z6
+	VMULPS.BCST       expNums<>+1536(SB), Z5, Z6
 	VFMSUB213PS       Z6, Z0, Z4
-	VFNMADD231PS.BCST expNums<>+1376(SB), Z5, Z4
+	VFNMADD231PS.BCST expNums<>+1568(SB), Z5, Z4
 	VMAXPS            Z3, Z1, Z0
 	VBROADCASTSS      expNums<>+192(SB), Z1
 	VFMADD213PS.BCST  expNums<>+224(SB), Z4, Z1
@@ -14322,8 +14831,8 @@ TEXT ·geluErfBF16AVX512(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ         src+8(FP), DX
 	MOVQ         n+16(FP), CX
 	XORQ         BX, BX
-	VBROADCASTSS expNums<>+1472(SB), Z0
-	VBROADCASTSS expNums<>+448(SB), Z1
+	VBROADCASTSS expNums<>+1664(SB), Z0
+	VBROADCASTSS expNums<>+1184(SB), Z1
 	VBROADCASTSS expNums<>+352(SB), Z2
 	SUBQ         $+48, CX
 	JLT          turned2
@@ -14359,45 +14868,27 @@ turn1:
 	VPSLLD            $0x10, Z3, Z3
 	VPSLLD            $0x10, Z5, Z5
 	VPSLLD            $0x10, Z7, Z10
-	VANDPS.BCST       expNums<>+1088(SB), Z3, Z7
-	VANDPS.BCST       expNums<>+1088(SB), Z5, Z9
-	VANDPS.BCST       expNums<>+1088(SB), Z10, Z11
+	VANDPS.BCST       expNums<>+1248(SB), Z3, Z7
+	VANDPS.BCST       expNums<>+1248(SB), Z5, Z9
+	VANDPS.BCST       expNums<>+1248(SB), Z10, Z11
 	VMINPS            Z7, Z0, Z7
 	VMINPS            Z9, Z0, Z9
 	VMINPS            Z11, Z0, Z13
-	VADDPS.BCST       expNums<>+768(SB), Z7, Z11
-	VADDPS.BCST       expNums<>+768(SB), Z9, Z12
-	VADDPS.BCST       expNums<>+768(SB), Z13, Z14
+	VADDPS.BCST       expNums<>+896(SB), Z7, Z11
+	VADDPS.BCST       expNums<>+896(SB), Z9, Z12
+	VADDPS.BCST       expNums<>+896(SB), Z13, Z14
 	VDIVPS            Z11, Z2, Z11
 	VDIVPS            Z12, Z2, Z12
 	VDIVPS            Z14, Z2, Z18
 	VMOVUPS           Z2, Z14
 	VMOVUPS           Z2, Z16
 	VMOVUPS           Z2, Z19
-	VFNMADD231PS.BCST expNums<>+1504(SB), Z11, Z14
-	VFNMADD231PS.BCST expNums<>+1504(SB), Z12, Z16
-	VFNMADD231PS.BCST expNums<>+1504(SB), Z18, Z19
-	VBROADCASTSS      expNums<>+1536(SB), Z15
-	VBROADCASTSS      expNums<>+1536(SB), Z17
-	VBROADCASTSS      expNums<>+1536(SB), Z20
-	VFMADD213PS.BCST  expNums<>+1568(SB), Z14, Z15
-	VFMADD213PS.BCST  expNums<>+1568(SB), Z16, Z17
-	VFMADD213PS.BCST  expNums<>+1568(SB), Z19, Z20
-	VFMADD213PS.BCST  expNums<>+1600(SB), Z14, Z15
-	VFMADD213PS.BCST  expNums<>+1600(SB), Z16, Z17
-	VFMADD213PS.BCST  expNums<>+1600(SB), Z19, Z20
-	VFMADD213PS.BCST  expNums<>+1632(SB), Z14, Z15
-	VFMADD213PS.BCST  expNums<>+1632(SB), Z16, Z17
-	VFMADD213PS.BCST  expNums<>+1632(SB), Z19, Z20
-	VFMADD213PS.BCST  expNums<>+1664(SB), Z14, Z15
-	VFMADD213PS.BCST  expNums<>+1664(SB), Z16, Z17
-	VFMADD213PS.BCST  expNums<>+1664(SB), Z19, Z20
-	VFMADD213PS.BCST  expNums<>+1696(SB), Z14, Z15
-	VFMADD213PS.BCST  expNums<>+1696(SB), Z16, Z17
-	VFMADD213PS.BCST  expNums<>+1696(SB), Z19, Z20
-	VFMADD213PS.BCST  expNums<>+1728(SB), Z14, Z15
-	VFMADD213PS.BCST  expNums<>+1728(SB), Z16, Z17
-	VFMADD213PS.BCST  expNums<>+1728(SB), Z19, Z20
+	VFNMADD231PS.BCST expNums<>+1696(SB), Z11, Z14
+	VFNMADD231PS.BCST expNums<>+1696(SB), Z12, Z16
+	VFNMADD231PS.BCST expNums<>+1696(SB), Z18, Z19
+	VBROADCASTSS      expNums<>+1728(SB), Z15
+	VBROADCASTSS      expNums<>+1728(SB), Z17
+	VBROADCASTSS      expNums<>+1728(SB), Z20
 	VFMADD213PS.BCST  expNums<>+1760(SB), Z14, Z15
 	VFMADD213PS.BCST  expNums<>+1760(SB), Z16, Z17
 	VFMADD213PS.BCST  expNums<>+1760(SB), Z19, Z20
@@ -14410,15 +14901,33 @@ turn1:
 	VFMADD213PS.BCST  expNums<>+1856(SB), Z14, Z15
 	VFMADD213PS.BCST  expNums<>+1856(SB), Z16, Z17
 	VFMADD213PS.BCST  expNums<>+1856(SB), Z19, Z20
+	VFMADD213PS.BCST  expNums<>+1888(SB), Z14, Z15
+	VFMADD213PS.BCST  expNums<>+1888(SB), Z16, Z17
+	VFMADD213PS.BCST  expNums<>+1888(SB), Z19, Z20
+	VFMADD213PS.BCST  expNums<>+1920(SB), Z14, Z15
+	VFMADD213PS.BCST  expNums<>+1920(SB), Z16, Z17
+	VFMADD213PS.BCST  expNums<>+1920(SB), Z19, Z20
+	VFMADD213PS.BCST  expNums<>+1952(SB), Z14, Z15
+	VFMADD213PS.BCST  expNums<>+1952(SB), Z16, Z17
+	VFMADD213PS.BCST  expNums<>+1952(SB), Z19, Z20
+	VFMADD213PS.BCST  expNums<>+1984(SB), Z14, Z15
+	VFMADD213PS.BCST  expNums<>+1984(SB), Z16, Z17
+	VFMADD213PS.BCST  expNums<>+1984(SB), Z19, Z20
+	VFMADD213PS.BCST  expNums<>+2016(SB), Z14, Z15
+	VFMADD213PS.BCST  expNums<>+2016(SB), Z16, Z17
+	VFMADD213PS.BCST  expNums<>+2016(SB), Z19, Z20
+	VFMADD213PS.BCST  expNums<>+2048(SB), Z14, Z15
+	VFMADD213PS.BCST  expNums<>+2048(SB), Z16, Z17
+	VFMADD213PS.BCST  expNums<>+2048(SB), Z19, Z20
 	VMULPS            Z15, Z11, Z11
 	VMULPS            Z17, Z12, Z12
 	VMULPS            Z20, Z18, Z14
 	VMULPS            Z11, Z7, Z11
 	VMULPS            Z12, Z9, Z12
 	VMULPS            Z14, Z13, Z20
-	VMULPS.BCST       expNums<>+1888(SB), Z7, Z14
-	VMULPS.BCST       expNums<>+1888(SB), Z9, Z17
-	VMULPS.BCST       expNums<>+1888(SB), Z13, Z21
+	VMULPS.BCST       expNums<>+2080(SB), Z7, Z14
+	VMULPS.BCST       expNums<>+2080(SB), Z9, Z17
+	VMULPS.BCST       expNums<>+2080(SB), Z13, Z21
 	VMULPS            Z7, Z14, Z15
 	VMULPS            Z9, Z17, Z18
 	VMULPS            Z13, Z21, Z22
@@ -14434,15 +14943,15 @@ turn1:
 	VMOVUPS           Z14, Z14
 	VMOVUPS           Z17, Z17
 	VMOVUPS           Z21, Z22
-	VMULPS.BCST       expNums<>+1344(SB), Z15, Z19
-	VMULPS.BCST       expNums<>+1344(SB), Z16, Z21
-	VMULPS.BCST       expNums<>+1344(SB), Z18, Z23
+	VMULPS.BCST       expNums<>+1536(SB), Z15, Z19
+	VMULPS.BCST       expNums<>+1536(SB), Z16, Z21
+	VMULPS.BCST       expNums<>+1536(SB), Z18, Z23
 	VFMSUB213PS       Z19, Z7, Z14
 	VFMSUB213PS       Z21, Z9, Z17
 	VFMSUB213PS       Z23, Z13, Z22
-	VFNMADD231PS.BCST expNums<>+1376(SB), Z15, Z14
-	VFNMADD231PS.BCST expNums<>+1376(SB), Z16, Z17
-	VFNMADD231PS.BCST expNums<>+1376(SB), Z18, Z22
+	VFNMADD231PS.BCST expNums<>+1568(SB), Z15, Z14
+	VFNMADD231PS.BCST expNums<>+1568(SB), Z16, Z17
+	VFNMADD231PS.BCST expNums<>+1568(SB), Z18, Z22
 	VMAXPS            Z3, Z1, Z3
 	VMAXPS            Z5, Z1, Z5
 	VMAXPS            Z10, Z1, Z10
@@ -14482,15 +14991,15 @@ turn1:
 	VCMPPS            $0x07, Z3, Z3, K1
 	VCMPPS            $0x07, Z5, Z5, K3
 	VCMPPS            $0x07, Z10, Z10, K5
-	VPTESTMD.BCST     expNums<>+2496(SB), Z3, K1, K2
-	VPTESTMD.BCST     expNums<>+2496(SB), Z5, K3, K4
-	VPTESTMD.BCST     expNums<>+2496(SB), Z10, K5, K6
-	VPADDD.BCST       expNums<>+1152(SB), Z7, K1, Z7
-	VPADDD.BCST       expNums<>+1152(SB), Z9, K3, Z9
-	VPADDD.BCST       expNums<>+1152(SB), Z11, K5, Z11
-	VPSUBD.BCST       expNums<>+2528(SB), Z7, K2, Z7
-	VPSUBD.BCST       expNums<>+2528(SB), Z9, K4, Z9
-	VPSUBD.BCST       expNums<>+2528(SB), Z11, K6, Z11
+	VPTESTMD.BCST     expNums<>+2752(SB), Z3, K1, K2
+	VPTESTMD.BCST     expNums<>+2752(SB), Z5, K3, K4
+	VPTESTMD.BCST     expNums<>+2752(SB), Z10, K5, K6
+	VPADDD.BCST       expNums<>+1312(SB), Z7, K1, Z7
+	VPADDD.BCST       expNums<>+1312(SB), Z9, K3, Z9
+	VPADDD.BCST       expNums<>+1312(SB), Z11, K5, Z11
+	VPSUBD.BCST       expNums<>+2784(SB), Z7, K2, Z7
+	VPSUBD.BCST       expNums<>+2784(SB), Z9, K4, Z9
+	VPSUBD.BCST       expNums<>+2784(SB), Z11, K6, Z11
 	VMOVDQU           oddWords<>+0(SB), Y4
 	VMOVDQU           oddWords<>+0(SB), Y6
 	VMOVDQU           oddWords<>+0(SB), Y8
@@ -14512,34 +15021,34 @@ turned2:
 turn3:
 	VPMOVZXWD         (DX)(BX*2), Z3
 	VPSLLD            $0x10, Z3, Z3
-	VANDPS.BCST       expNums<>+1088(SB), Z3, Z5
+	VANDPS.BCST       expNums<>+1248(SB), Z3, Z5
 	VMINPS            Z5, Z0, Z5
-	VADDPS.BCST       expNums<>+768(SB), Z5, Z6
+	VADDPS.BCST       expNums<>+896(SB), Z5, Z6
 	VDIVPS            Z6, Z2, Z6
 	VMOVUPS           Z2, Z7
-	VFNMADD231PS.BCST expNums<>+1504(SB), Z6, Z7
-	VBROADCASTSS      expNums<>+1536(SB), Z8
-	VFMADD213PS.BCST  expNums<>+1568(SB), Z7, Z8
-	VFMADD213PS.BCST  expNums<>+1600(SB), Z7, Z8
-	VFMADD213PS.BCST  expNums<>+1632(SB), Z7, Z8
-	VFMADD213PS.BCST  expNums<>+1664(SB), Z7, Z8
-	VFMADD213PS.BCST  expNums<>+1696(SB), Z7, Z8
-	VFMADD213PS.BCST  expNums<>+1728(SB), Z7, Z8
+	VFNMADD231PS.BCST expNums<>+1696(SB), Z6, Z7
+	VBROADCASTSS      expNums<>+1728(SB), Z8
 	VFMADD213PS.BCST  expNums<>+1760(SB), Z7, Z8
 	VFMADD213PS.BCST  expNums<>+1792(SB), Z7, Z8
 	VFMADD213PS.BCST  expNums<>+1824(SB), Z7, Z8
 	VFMADD213PS.BCST  expNums<>+1856(SB), Z7, Z8
+	VFMADD213PS.BCST  expNums<>+1888(SB), Z7, Z8
+	VFMADD213PS.BCST  expNums<>+1920(SB), Z7, Z8
+	VFMADD213PS.BCST  expNums<>+1952(SB), Z7, Z8
+	VFMADD213PS.BCST  expNums<>+1984(SB), Z7, Z8
+	VFMADD213PS.BCST  expNums<>+2016(SB), Z7, Z8
+	VFMADD213PS.BCST  expNums<>+2048(SB), Z7, Z8
 	VMULPS            Z8, Z6, Z6
 	VMULPS            Z6, Z5, Z6
-	VMULPS.BCST       expNums<>+1888(SB), Z5, Z7
+	VMULPS.BCST       expNums<>+2080(SB), Z5, Z7
 	VMULPS            Z5, Z7, Z8
 	VBROADCASTSS      expNums<>+64(SB), Z9
 	VFMADD213PS.BCST  expNums<>+96(SB), Z9, Z8
 	VSUBPS.BCST       expNums<>+96(SB), Z8, Z8
 	VMOVUPS           Z7, Z7
-	VMULPS.BCST       expNums<>+1344(SB), Z8, Z9
+	VMULPS.BCST       expNums<>+1536(SB), Z8, Z9
 	VFMSUB213PS       Z9, Z5, Z7
-	VFNMADD231PS.BCST expNums<>+1376(SB), Z8, Z7
+	VFNMADD231PS.BCST expNums<>+1568(SB), Z8, Z7
 	VMAXPS            Z3, Z1, Z3
 	VBROADCASTSS      expNums<>+192(SB), Z5
 	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z5
@@ -14553,9 +15062,9 @@ turn3:
 	VSUBPS            Z5, Z3, Z3
 	VMOVUPS           Z3, Z5
 	VCMPPS            $0x07, Z3, Z3, K1
-	VPTESTMD.BCST     expNums<>+2496(SB), Z3, K1, K2
-	VPADDD.BCST       expNums<>+1152(SB), Z5, K1, Z5
-	VPSUBD.BCST       expNums<>+2528(SB), Z5, K2, Z5
+	VPTESTMD.BCST     expNums<>+2752(SB), Z3, K1, K2
+	VPADDD.BCST       expNums<>+1312(SB), Z5, K1, Z5
+	VPSUBD.BCST       expNums<>+2784(SB), Z5, K2, Z5
 	VMOVDQU           oddWords<>+0(SB), Y4
 	VPERMW            Z5, Z4, Z5
 	VMOVDQU           Y5, (AX)(BX*2)
@@ -14574,34 +15083,34 @@ turned4:
 	VMOVDQU16.Z       (DX)(BX*2), K1, Y3
 	VPMOVZXWD         Y3, Z3
 	VPSLLD            $0x10, Z3, Z3
-	VANDPS.BCST       expNums<>+1088(SB), Z3, Z5
+	VANDPS.BCST       expNums<>+1248(SB), Z3, Z5
 	VMINPS            Z5, Z0, Z0
-	VADDPS.BCST       expNums<>+768(SB), Z0, Z5
+	VADDPS.BCST       expNums<>+896(SB), Z0, Z5
 	VDIVPS            Z5, Z2, Z5
 	VMOVUPS           Z2, Z2
-	VFNMADD231PS.BCST expNums<>+1504(SB), Z5, Z2
-	VBROADCASTSS      expNums<>+1536(SB), Z6
-	VFMADD213PS.BCST  expNums<>+1568(SB), Z2, Z6
-	VFMADD213PS.BCST  expNums<>+1600(SB), Z2, Z6
-	VFMADD213PS.BCST  expNums<>+1632(SB), Z2, Z6
-	VFMADD213PS.BCST  expNums<>+1664(SB), Z2, Z6
-	VFMADD213PS.BCST  expNums<>+1696(SB), Z2, Z6
-	VFMADD213PS.BCST  expNums<>+1728(SB), Z2, Z6
+	VFNMADD231PS.BCST expNums<>+1696(SB), Z5, Z2
+	VBROADCASTSS      expNums<>+1728(SB), Z6
 	VFMADD213PS.BCST  expNums<>+1760(SB), Z2, Z6
 	VFMADD213PS.BCST  expNums<>+1792(SB), Z2, Z6
 	VFMADD213PS.BCST  expNums<>+1824(SB), Z2, Z6
 	VFMADD213PS.BCST  expNums<>+1856(SB), Z2, Z6
+	VFMADD213PS.BCST  expNums<>+1888(SB), Z2, Z6
+	VFMADD213PS.BCST  expNums<>+1920(SB), Z2, Z6
+	VFMADD213PS.BCST  expNums<>+1952(SB), Z2, Z6
+	VFMADD213PS.BCST  expNums<>+1984(SB), Z2, Z6
+	VFMADD213PS.BCST  expNums<>+2016(SB), Z2, Z6
+	VFMADD213PS.BCST  expNums<>+2048(SB), Z2, Z6
 	VMULPS            Z6, Z5, Z2
 	VMULPS            Z2, Z0, Z2
-	VMULPS.BCST       expNums<>+1888(SB), Z0, Z5
+	VMULPS.BCST       expNums<>+2080(SB), Z0, Z5
 	VMULPS            Z0, Z5, Z6
 	VBROADCASTSS      expNums<>+64(SB), Z7
 	VFMADD213PS.BCST  expNums<>+96(SB), Z7, Z6
 	VSUBPS.BCST       expNums<>+96(SB), Z6, Z6
 	VMOVUPS           Z5, Z5
-	VMULPS.BCST       expNums<>+1344(SB), Z6, Z7
+	VMULPS.BCST       expNums<>+1536(SB), Z6, Z7
 	VFMSUB213PS       Z7, Z0, Z5
-	VFNMADD231PS.BCST expNums<>+1376(SB), Z6, Z5
+	VFNMADD231PS.BCST expNums<>+1568(SB), Z6, Z5
 	VMAXPS            Z3, Z1, Z0
 	VBROADCASTSS      expNums<>+192(SB), Z1
 	VFMADD213PS.BCST  expNums<>+224(SB), Z5, Z1
@@ -14615,9 +15124,9 @@ turned4:
 	VSUBPS            Z1, Z0, Z0
 	VMOVUPS           Z0, Z1
 	VCMPPS            $0x07, Z0, Z0, K2
-	VPTESTMD.BCST     expNums<>+2496(SB), Z0, K2, K3
-	VPADDD.BCST       expNums<>+1152(SB), Z1, K2, Z1
-	VPSUBD.BCST       expNums<>+2528(SB), Z1, K3, Z1
+	VPTESTMD.BCST     expNums<>+2752(SB), Z0, K2, K3
+	VPADDD.BCST       expNums<>+1312(SB), Z1, K2, Z1
+	VPSUBD.BCST       expNums<>+2784(SB), Z1, K3, Z1
 	VMOVDQU           oddWords<>+0(SB), Y4
 	VPERMW            Z1, Z4, Z1
 	VMOVDQU16         Y1, K1, (AX)(BX*2)
@@ -14627,7 +15136,7 @@ done5:
 	RET
 
 // func swishF32AVX512(dst *byte, src *byte, n int, scale float32, low float32, high float32)
-// Requires: AVX, AVX512DQ, AVX512F, MMX+
+// Requires: AVX, AVX512F, MMX+
 TEXT ·swishF32AVX512(SB), NOSPLIT|NOFRAME, $0-36
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), DX
@@ -14636,13 +15145,20 @@ TEXT ·swishF32AVX512(SB), NOSPLIT|NOFRAME, $0-36
 	VBROADCASTSS scale+24(FP), Z0
 	VBROADCASTSS low+28(FP), Z1
 	VBROADCASTSS high+32(FP), Z2
-	SUBQ         $+48, CX
+	VBROADCASTSS expNums<>+2112(SB), Z3
+	VMINPS       Z3, Z2, Z3
+	VMULPS.BCST  expNums<>+2144(SB), Z3, Z3
+	VMULPS       Z3, Z3, Z3
+	SUBQ         $+96, CX
 	JLT          turned2
 
 turn1:
 	PREFETCHT0 2048(DX)(BX*4)
 	PREFETCHT0 2112(DX)(BX*4)
 	PREFETCHT0 2176(DX)(BX*4)
+	PREFETCHT0 2240(DX)(BX*4)
+	PREFETCHT0 2304(DX)(BX*4)
+	PREFETCHT0 2368(DX)(BX*4)
 
 	// PREFETCHW 2048(AX)(BX*4)
 	BYTE $0x40
@@ -14667,184 +15183,426 @@ turn1:
 	BYTE $0x00
 
 	// PREFETCHW 2176(AX)(BX*4)
-	BYTE              $0x40
-	BYTE              $0x0f
-	BYTE              $0x0d
-	BYTE              $0x8c
-	BYTE              $0x98
-	BYTE              $0x80
-	BYTE              $0x08
-	BYTE              $0x00
-	BYTE              $0x00
-	VMOVUPS           (DX)(BX*4), Z3
-	VMOVUPS           64(DX)(BX*4), Z5
-	VMOVUPS           128(DX)(BX*4), Z7
-	VMAXPS            Z3, Z1, Z3
-	VMAXPS            Z5, Z1, Z5
-	VMAXPS            Z7, Z1, Z12
-	VMINPS            Z3, Z2, Z7
-	VMINPS            Z5, Z2, Z11
-	VMINPS            Z12, Z2, Z13
-	VORPS.BCST        expNums<>+448(SB), Z7, Z7
-	VORPS.BCST        expNums<>+448(SB), Z11, Z11
-	VORPS.BCST        expNums<>+448(SB), Z13, Z17
-	VMULPS            Z0, Z7, Z13
-	VMULPS            Z0, Z11, Z15
-	VMULPS            Z0, Z17, Z18
-	VBROADCASTSS      expNums<>+64(SB), Z14
-	VBROADCASTSS      expNums<>+64(SB), Z16
-	VBROADCASTSS      expNums<>+64(SB), Z19
-	VFMADD213PS.BCST  expNums<>+96(SB), Z14, Z13
-	VFMADD213PS.BCST  expNums<>+96(SB), Z16, Z15
-	VFMADD213PS.BCST  expNums<>+96(SB), Z19, Z18
-	VSUBPS.BCST       expNums<>+96(SB), Z13, Z13
-	VSUBPS.BCST       expNums<>+96(SB), Z15, Z14
-	VSUBPS.BCST       expNums<>+96(SB), Z18, Z15
-	VMOVUPS           Z7, Z7
-	VMOVUPS           Z11, Z11
-	VMOVUPS           Z17, Z18
-	VMULPS.BCST       expNums<>+1344(SB), Z13, Z16
-	VMULPS.BCST       expNums<>+1344(SB), Z14, Z17
-	VMULPS.BCST       expNums<>+1344(SB), Z15, Z19
-	VFMSUB213PS       Z16, Z0, Z7
-	VFMSUB213PS       Z17, Z0, Z11
-	VFMSUB213PS       Z19, Z0, Z18
-	VFNMADD231PS.BCST expNums<>+1376(SB), Z13, Z7
-	VFNMADD231PS.BCST expNums<>+1376(SB), Z14, Z11
-	VFNMADD231PS.BCST expNums<>+1376(SB), Z15, Z18
-	VBROADCASTSS      expNums<>+192(SB), Z16
-	VBROADCASTSS      expNums<>+192(SB), Z17
-	VBROADCASTSS      expNums<>+192(SB), Z19
-	VFMADD213PS.BCST  expNums<>+224(SB), Z7, Z16
-	VFMADD213PS.BCST  expNums<>+224(SB), Z11, Z17
-	VFMADD213PS.BCST  expNums<>+224(SB), Z18, Z19
-	VFMADD213PS.BCST  expNums<>+256(SB), Z7, Z16
-	VFMADD213PS.BCST  expNums<>+256(SB), Z11, Z17
-	VFMADD213PS.BCST  expNums<>+256(SB), Z18, Z19
-	VFMADD213PS.BCST  expNums<>+288(SB), Z7, Z16
-	VFMADD213PS.BCST  expNums<>+288(SB), Z11, Z17
-	VFMADD213PS.BCST  expNums<>+288(SB), Z18, Z19
-	VFMADD213PS.BCST  expNums<>+320(SB), Z7, Z16
-	VFMADD213PS.BCST  expNums<>+320(SB), Z11, Z17
-	VFMADD213PS.BCST  expNums<>+320(SB), Z18, Z19
-	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z16
-	VFMADD213PS.BCST  expNums<>+352(SB), Z11, Z17
-	VFMADD213PS.BCST  expNums<>+352(SB), Z18, Z19
-	VFMADD213PS.BCST  expNums<>+352(SB), Z7, Z16
-	VFMADD213PS.BCST  expNums<>+352(SB), Z11, Z17
-	VFMADD213PS.BCST  expNums<>+352(SB), Z18, Z19
-	VPMOVD2M          Z3, K1
-	VPMOVD2M          Z5, K2
-	VPMOVD2M          Z12, K3
-	VMULPS            Z16, Z3, Z7
-	VMULPS            Z17, Z5, Z11
-	VMULPS            Z19, Z12, Z18
-	VBLENDMPS         Z7, Z3, K1, Z4
-	VBLENDMPS         Z11, Z5, K2, Z6
-	VBLENDMPS         Z18, Z12, K3, Z8
-	VSCALEFPS         Z13, Z16, Z3
-	VSCALEFPS         Z14, Z17, Z5
-	VSCALEFPS         Z15, Z19, Z7
-	VADDPS.BCST       expNums<>+352(SB), Z3, Z3
-	VADDPS.BCST       expNums<>+352(SB), Z5, Z5
-	VADDPS.BCST       expNums<>+352(SB), Z7, Z7
-	VDIVPS            Z3, Z4, Z3
-	VDIVPS            Z5, Z6, Z5
-	VDIVPS            Z7, Z8, Z12
-	VMOVUPS           Z3, Z7
-	VMOVUPS           Z5, Z11
-	VMOVUPS           Z12, Z16
-	VSCALEFPS         Z13, Z3, K1, Z7
-	VSCALEFPS         Z14, Z5, K2, Z11
-	VSCALEFPS         Z15, Z12, K3, Z16
-	VMOVUPS           Z7, (AX)(BX*4)
-	VMOVUPS           Z11, 64(AX)(BX*4)
-	VMOVUPS           Z16, 128(AX)(BX*4)
-	ADDQ              $+48, BX
-	SUBQ              $+48, CX
-	JGE               turn1
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x98
+	BYTE $0x80
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2240(AX)(BX*4)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x98
+	BYTE $0xc0
+	BYTE $0x08
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2304(AX)(BX*4)
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0x98
+	BYTE $0x00
+	BYTE $0x09
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2368(AX)(BX*4)
+	BYTE             $0x40
+	BYTE             $0x0f
+	BYTE             $0x0d
+	BYTE             $0x8c
+	BYTE             $0x98
+	BYTE             $0x40
+	BYTE             $0x09
+	BYTE             $0x00
+	BYTE             $0x00
+	VBROADCASTSS     expNums<>+352(SB), Z4
+	VMOVUPS          (DX)(BX*4), Z5
+	VFMADD231PS      Z5, Z5, Z4
+	VMOVUPS          64(DX)(BX*4), Z5
+	VFMADD231PS      Z5, Z5, Z4
+	VMOVUPS          128(DX)(BX*4), Z5
+	VFMADD231PS      Z5, Z5, Z4
+	VMOVUPS          192(DX)(BX*4), Z5
+	VFMADD231PS      Z5, Z5, Z4
+	VMOVUPS          256(DX)(BX*4), Z5
+	VFMADD231PS      Z5, Z5, Z4
+	VMOVUPS          320(DX)(BX*4), Z5
+	VFMADD231PS      Z5, Z5, Z4
+	VCMPPS           $0x16, Z3, Z4, K1
+	KORTESTW         K1, K1
+	JNE              far3
+	VMOVUPS          (DX)(BX*4), Z4
+	VMOVUPS          64(DX)(BX*4), Z7
+	VMOVUPS          128(DX)(BX*4), Z10
+	VMOVUPS          192(DX)(BX*4), Z13
+	VMOVUPS          256(DX)(BX*4), Z16
+	VMOVUPS          320(DX)(BX*4), Z19
+	VBROADCASTSS     expNums<>+480(SB), Z5
+	VBROADCASTSS     expNums<>+480(SB), Z8
+	VBROADCASTSS     expNums<>+480(SB), Z11
+	VBROADCASTSS     expNums<>+480(SB), Z14
+	VBROADCASTSS     expNums<>+480(SB), Z17
+	VBROADCASTSS     expNums<>+480(SB), Z20
+	VMULPS           Z0, Z4, Z6
+	VMULPS           Z0, Z7, Z9
+	VMULPS           Z0, Z10, Z12
+	VMULPS           Z0, Z13, Z15
+	VMULPS           Z0, Z16, Z18
+	VMULPS           Z0, Z19, Z21
+	VFMADD213PS.BCST expNums<>+96(SB), Z6, Z5
+	VFMADD213PS.BCST expNums<>+96(SB), Z9, Z8
+	VFMADD213PS.BCST expNums<>+96(SB), Z12, Z11
+	VFMADD213PS.BCST expNums<>+96(SB), Z15, Z14
+	VFMADD213PS.BCST expNums<>+96(SB), Z18, Z17
+	VFMADD213PS.BCST expNums<>+96(SB), Z21, Z20
+	VSUBPS.BCST      expNums<>+96(SB), Z5, Z5
+	VSUBPS.BCST      expNums<>+96(SB), Z8, Z6
+	VSUBPS.BCST      expNums<>+96(SB), Z11, Z8
+	VSUBPS.BCST      expNums<>+96(SB), Z14, Z9
+	VSUBPS.BCST      expNums<>+96(SB), Z17, Z11
+	VSUBPS.BCST      expNums<>+96(SB), Z20, Z25
+	VMOVUPS          Z4, Z12
+	VMOVUPS          Z7, Z15
+	VMOVUPS          Z10, Z18
+	VMOVUPS          Z13, Z21
+	VMOVUPS          Z16, Z23
+	VMOVUPS          Z19, Z26
+	VMULPS.BCST      expNums<>+1536(SB), Z5, Z14
+	VMULPS.BCST      expNums<>+1536(SB), Z6, Z17
+	VMULPS.BCST      expNums<>+1536(SB), Z8, Z20
+	VMULPS.BCST      expNums<>+1536(SB), Z9, Z22
+	VMULPS.BCST      expNums<>+1536(SB), Z11, Z24
+	VMULPS.BCST      expNums<>+1536(SB), Z25, Z27
+	VFMADD213PS      Z14, Z0, Z12
+	VFMADD213PS      Z17, Z0, Z15
+	VFMADD213PS      Z20, Z0, Z18
+	VFMADD213PS      Z22, Z0, Z21
+	VFMADD213PS      Z24, Z0, Z23
+	VFMADD213PS      Z27, Z0, Z26
+	VFMADD231PS.BCST expNums<>+1568(SB), Z5, Z12
+	VFMADD231PS.BCST expNums<>+1568(SB), Z6, Z15
+	VFMADD231PS.BCST expNums<>+1568(SB), Z8, Z18
+	VFMADD231PS.BCST expNums<>+1568(SB), Z9, Z21
+	VFMADD231PS.BCST expNums<>+1568(SB), Z11, Z23
+	VFMADD231PS.BCST expNums<>+1568(SB), Z25, Z26
+	VBROADCASTSS     expNums<>+192(SB), Z14
+	VBROADCASTSS     expNums<>+192(SB), Z17
+	VBROADCASTSS     expNums<>+192(SB), Z20
+	VBROADCASTSS     expNums<>+192(SB), Z22
+	VBROADCASTSS     expNums<>+192(SB), Z24
+	VBROADCASTSS     expNums<>+192(SB), Z27
+	VFMADD213PS.BCST expNums<>+512(SB), Z12, Z14
+	VFMADD213PS.BCST expNums<>+512(SB), Z15, Z17
+	VFMADD213PS.BCST expNums<>+512(SB), Z18, Z20
+	VFMADD213PS.BCST expNums<>+512(SB), Z21, Z22
+	VFMADD213PS.BCST expNums<>+512(SB), Z23, Z24
+	VFMADD213PS.BCST expNums<>+512(SB), Z26, Z27
+	VFMADD213PS.BCST expNums<>+256(SB), Z12, Z14
+	VFMADD213PS.BCST expNums<>+256(SB), Z15, Z17
+	VFMADD213PS.BCST expNums<>+256(SB), Z18, Z20
+	VFMADD213PS.BCST expNums<>+256(SB), Z21, Z22
+	VFMADD213PS.BCST expNums<>+256(SB), Z23, Z24
+	VFMADD213PS.BCST expNums<>+256(SB), Z26, Z27
+	VFMADD213PS.BCST expNums<>+544(SB), Z12, Z14
+	VFMADD213PS.BCST expNums<>+544(SB), Z15, Z17
+	VFMADD213PS.BCST expNums<>+544(SB), Z18, Z20
+	VFMADD213PS.BCST expNums<>+544(SB), Z21, Z22
+	VFMADD213PS.BCST expNums<>+544(SB), Z23, Z24
+	VFMADD213PS.BCST expNums<>+544(SB), Z26, Z27
+	VFMADD213PS.BCST expNums<>+320(SB), Z12, Z14
+	VFMADD213PS.BCST expNums<>+320(SB), Z15, Z17
+	VFMADD213PS.BCST expNums<>+320(SB), Z18, Z20
+	VFMADD213PS.BCST expNums<>+320(SB), Z21, Z22
+	VFMADD213PS.BCST expNums<>+320(SB), Z23, Z24
+	VFMADD213PS.BCST expNums<>+320(SB), Z26, Z27
+	VFMADD213PS.BCST expNums<>+576(SB), Z12, Z14
+	VFMADD213PS.BCST expNums<>+576(SB), Z15, Z17
+	VFMADD213PS.BCST expNums<>+576(SB), Z18, Z20
+	VFMADD213PS.BCST expNums<>+576(SB), Z21, Z22
+	VFMADD213PS.BCST expNums<>+576(SB), Z23, Z24
+	VFMADD213PS.BCST expNums<>+576(SB), Z26, Z27
+	VFMADD213PS.BCST expNums<>+352(SB), Z12, Z14
+	VFMADD213PS.BCST expNums<>+352(SB), Z15, Z17
+	VFMADD213PS.BCST expNums<>+352(SB), Z18, Z20
+	VFMADD213PS.BCST expNums<>+352(SB), Z21, Z22
+	VFMADD213PS.BCST expNums<>+352(SB), Z23, Z24
+	VFMADD213PS.BCST expNums<>+352(SB), Z26, Z27
+	VSCALEFPS        Z5, Z14, Z5
+	VSCALEFPS        Z6, Z17, Z6
+	VSCALEFPS        Z8, Z20, Z8
+	VSCALEFPS        Z9, Z22, Z9
+	VSCALEFPS        Z11, Z24, Z11
+	VSCALEFPS        Z25, Z27, Z12
+	VADDPS.BCST      expNums<>+352(SB), Z5, Z5
+	VADDPS.BCST      expNums<>+352(SB), Z6, Z6
+	VADDPS.BCST      expNums<>+352(SB), Z8, Z8
+	VADDPS.BCST      expNums<>+352(SB), Z9, Z9
+	VADDPS.BCST      expNums<>+352(SB), Z11, Z11
+	VADDPS.BCST      expNums<>+352(SB), Z12, Z12
+	VDIVPS           Z5, Z4, Z4
+	VDIVPS           Z6, Z7, Z5
+	VDIVPS           Z8, Z10, Z6
+	VDIVPS           Z9, Z13, Z7
+	VDIVPS           Z11, Z16, Z8
+	VDIVPS           Z12, Z19, Z9
+	VMOVUPS          Z4, (AX)(BX*4)
+	VMOVUPS          Z5, 64(AX)(BX*4)
+	VMOVUPS          Z6, 128(AX)(BX*4)
+	VMOVUPS          Z7, 192(AX)(BX*4)
+	VMOVUPS          Z8, 256(AX)(BX*4)
+	VMOVUPS          Z9, 320(AX)(BX*4)
+	JMP              near4
+
+far3:
+	VMOVUPS          (DX)(BX*4), Z4
+	VMAXPS           Z4, Z1, Z4
+	VMINPS           Z4, Z2, Z5
+	VBROADCASTSS     expNums<>+480(SB), Z6
+	VMULPS           Z0, Z5, Z7
+	VFMADD213PS.BCST expNums<>+96(SB), Z7, Z6
+	VSUBPS.BCST      expNums<>+96(SB), Z6, Z6
+	VMOVUPS          Z5, Z5
+	VMULPS.BCST      expNums<>+1536(SB), Z6, Z7
+	VFMADD213PS      Z7, Z0, Z5
+	VFMADD231PS.BCST expNums<>+1568(SB), Z6, Z5
+	VBROADCASTSS     expNums<>+192(SB), Z7
+	VFMADD213PS.BCST expNums<>+512(SB), Z5, Z7
+	VFMADD213PS.BCST expNums<>+256(SB), Z5, Z7
+	VFMADD213PS.BCST expNums<>+544(SB), Z5, Z7
+	VFMADD213PS.BCST expNums<>+320(SB), Z5, Z7
+	VFMADD213PS.BCST expNums<>+576(SB), Z5, Z7
+	VFMADD213PS.BCST expNums<>+352(SB), Z5, Z7
+	VBROADCASTSS     expNums<>+608(SB), Z5
+	VMINPS           Z6, Z5, Z5
+	VSCALEFPS        Z5, Z7, Z7
+	VADDPS.BCST      expNums<>+352(SB), Z7, Z7
+	VDIVPS           Z7, Z4, Z4
+	VSUBPS           Z6, Z5, Z5
+	VSCALEFPS        Z5, Z4, Z4
+	VMOVUPS          Z4, (AX)(BX*4)
+	VMOVUPS          64(DX)(BX*4), Z4
+	VMAXPS           Z4, Z1, Z4
+	VMINPS           Z4, Z2, Z5
+	VBROADCASTSS     expNums<>+480(SB), Z6
+	VMULPS           Z0, Z5, Z7
+	VFMADD213PS.BCST expNums<>+96(SB), Z7, Z6
+	VSUBPS.BCST      expNums<>+96(SB), Z6, Z6
+	VMOVUPS          Z5, Z5
+	VMULPS.BCST      expNums<>+1536(SB), Z6, Z7
+	VFMADD213PS      Z7, Z0, Z5
+	VFMADD231PS.BCST expNums<>+1568(SB), Z6, Z5
+	VBROADCASTSS     expNums<>+192(SB), Z7
+	VFMADD213PS.BCST expNums<>+512(SB), Z5, Z7
+	VFMADD213PS.BCST expNums<>+256(SB), Z5, Z7
+	VFMADD213PS.BCST expNums<>+544(SB), Z5, Z7
+	VFMADD213PS.BCST expNums<>+320(SB), Z5, Z7
+	VFMADD213PS.BCST expNums<>+576(SB), Z5, Z7
+	VFMADD213PS.BCST expNums<>+352(SB), Z5, Z7
+	VBROADCASTSS     expNums<>+608(SB), Z5
+	VMINPS           Z6, Z5, Z5
+	VSCALEFPS        Z5, Z7, Z7
+	VADDPS.BCST      expNums<>+352(SB), Z7, Z7
+	VDIVPS           Z7, Z4, Z4
+	VSUBPS           Z6, Z5, Z5
+	VSCALEFPS        Z5, Z4, Z4
+	VMOVUPS          Z4, 64(AX)(BX*4)
+	VMOVUPS          128(DX)(BX*4), Z4
+	VMAXPS           Z4, Z1, Z4
+	VMINPS           Z4, Z2, Z5
+	VBROADCASTSS     expNums<>+480(SB), Z6
+	VMULPS           Z0, Z5, Z7
+	VFMADD213PS.BCST expNums<>+96(SB), Z7, Z6
+	VSUBPS.BCST      expNums<>+96(SB), Z6, Z6
+	VMOVUPS          Z5, Z5
+	VMULPS.BCST      expNums<>+1536(SB), Z6, Z7
+	VFMADD213PS      Z7, Z0, Z5
+	VFMADD231PS.BCST expNums<>+1568(SB), Z6, Z5
+	VBROADCASTSS     expNums<>+192(SB), Z7
+	VFMADD213PS.BCST expNums<>+512(SB), Z5, Z7
+	VFMADD213PS.BCST expNums<>+256(SB), Z5, Z7
+	VFMADD213PS.BCST expNums<>+544(SB), Z5, Z7
+	VFMADD213PS.BCST expNums<>+320(SB), Z5, Z7
+	VFMADD213PS.BCST expNums<>+576(SB), Z5, Z7
+	VFMADD213PS.BCST expNums<>+352(SB), Z5, Z7
+	VBROADCASTSS     expNums<>+608(SB), Z5
+	VMINPS           Z6, Z5, Z5
+	VSCALEFPS        Z5, Z7, Z7
+	VADDPS.BCST      expNums<>+352(SB), Z7, Z7
+	VDIVPS           Z7, Z4, Z4
+	VSUBPS           Z6, Z5, Z5
+	VSCALEFPS        Z5, Z4, Z4
+	VMOVUPS          Z4, 128(AX)(BX*4)
+	VMOVUPS          192(DX)(BX*4), Z4
+	VMAXPS           Z4, Z1, Z4
+	VMINPS           Z4, Z2, Z5
+	VBROADCASTSS     expNums<>+480(SB), Z6
+	VMULPS           Z0, Z5, Z7
+	VFMADD213PS.BCST expNums<>+96(SB), Z7, Z6
+	VSUBPS.BCST      expNums<>+96(SB), Z6, Z6
+	VMOVUPS          Z5, Z5
+	VMULPS.BCST      expNums<>+1536(SB), Z6, Z7
+	VFMADD213PS      Z7, Z0, Z5
+	VFMADD231PS.BCST expNums<>+1568(SB), Z6, Z5
+	VBROADCASTSS     expNums<>+192(SB), Z7
+	VFMADD213PS.BCST expNums<>+512(SB), Z5, Z7
+	VFMADD213PS.BCST expNums<>+256(SB), Z5, Z7
+	VFMADD213PS.BCST expNums<>+544(SB), Z5, Z7
+	VFMADD213PS.BCST expNums<>+320(SB), Z5, Z7
+	VFMADD213PS.BCST expNums<>+576(SB), Z5, Z7
+	VFMADD213PS.BCST expNums<>+352(SB), Z5, Z7
+	VBROADCASTSS     expNums<>+608(SB), Z5
+	VMINPS           Z6, Z5, Z5
+	VSCALEFPS        Z5, Z7, Z7
+	VADDPS.BCST      expNums<>+352(SB), Z7, Z7
+	VDIVPS           Z7, Z4, Z4
+	VSUBPS           Z6, Z5, Z5
+	VSCALEFPS        Z5, Z4, Z4
+	VMOVUPS          Z4, 192(AX)(BX*4)
+	VMOVUPS          256(DX)(BX*4), Z4
+	VMAXPS           Z4, Z1, Z4
+	VMINPS           Z4, Z2, Z5
+	VBROADCASTSS     expNums<>+480(SB), Z6
+	VMULPS           Z0, Z5, Z7
+	VFMADD213PS.BCST expNums<>+96(SB), Z7, Z6
+	VSUBPS.BCST      expNums<>+96(SB), Z6, Z6
+	VMOVUPS          Z5, Z5
+	VMULPS.BCST      expNums<>+1536(SB), Z6, Z7
+	VFMADD213PS      Z7, Z0, Z5
+	VFMADD231PS.BCST expNums<>+1568(SB), Z6, Z5
+	VBROADCASTSS     expNums<>+192(SB), Z7
+	VFMADD213PS.BCST expNums<>+512(SB), Z5, Z7
+	VFMADD213PS.BCST expNums<>+256(SB), Z5, Z7
+	VFMADD213PS.BCST expNums<>+544(SB), Z5, Z7
+	VFMADD213PS.BCST expNums<>+320(SB), Z5, Z7
+	VFMADD213PS.BCST expNums<>+576(SB), Z5, Z7
+	VFMADD213PS.BCST expNums<>+352(SB), Z5, Z7
+	VBROADCASTSS     expNums<>+608(SB), Z5
+	VMINPS           Z6, Z5, Z5
+	VSCALEFPS        Z5, Z7, Z7
+	VADDPS.BCST      expNums<>+352(SB), Z7, Z7
+	VDIVPS           Z7, Z4, Z4
+	VSUBPS           Z6, Z5, Z5
+	VSCALEFPS        Z5, Z4, Z4
+	VMOVUPS          Z4, 256(AX)(BX*4)
+	VMOVUPS          320(DX)(BX*4), Z4
+	VMAXPS           Z4, Z1, Z4
+	VMINPS           Z4, Z2, Z5
+	VBROADCASTSS     expNums<>+480(SB), Z6
+	VMULPS           Z0, Z5, Z7
+	VFMADD213PS.BCST expNums<>+96(SB), Z7, Z6
+	VSUBPS.BCST      expNums<>+96(SB), Z6, Z6
+	VMOVUPS          Z5, Z5
+	VMULPS.BCST      expNums<>+1536(SB), Z6, Z7
+	VFMADD213PS      Z7, Z0, Z5
+	VFMADD231PS.BCST expNums<>+1568(SB), Z6, Z5
+	VBROADCASTSS     expNums<>+192(SB), Z7
+	VFMADD213PS.BCST expNums<>+512(SB), Z5, Z7
+	VFMADD213PS.BCST expNums<>+256(SB), Z5, Z7
+	VFMADD213PS.BCST expNums<>+544(SB), Z5, Z7
+	VFMADD213PS.BCST expNums<>+320(SB), Z5, Z7
+	VFMADD213PS.BCST expNums<>+576(SB), Z5, Z7
+	VFMADD213PS.BCST expNums<>+352(SB), Z5, Z7
+	VBROADCASTSS     expNums<>+608(SB), Z5
+	VMINPS           Z6, Z5, Z5
+	VSCALEFPS        Z5, Z7, Z7
+	VADDPS.BCST      expNums<>+352(SB), Z7, Z7
+	VDIVPS           Z7, Z4, Z4
+	VSUBPS           Z6, Z5, Z5
+	VSCALEFPS        Z5, Z4, Z4
+	VMOVUPS          Z4, 320(AX)(BX*4)
+
+near4:
+	ADDQ $+96, BX
+	SUBQ $+96, CX
+	JGE  turn1
 
 turned2:
-	ADDQ $+48, CX
+	ADDQ $+96, CX
 	SUBQ $+16, CX
-	JLT  turned4
+	JLT  turned6
 
-turn3:
-	VMOVUPS           (DX)(BX*4), Z3
-	VMAXPS            Z3, Z1, Z3
-	VMINPS            Z3, Z2, Z4
-	VORPS.BCST        expNums<>+448(SB), Z4, Z4
-	VMULPS            Z0, Z4, Z5
-	VBROADCASTSS      expNums<>+64(SB), Z6
-	VFMADD213PS.BCST  expNums<>+96(SB), Z6, Z5
-	VSUBPS.BCST       expNums<>+96(SB), Z5, Z5
-	VMOVUPS           Z4, Z4
-	VMULPS.BCST       expNums<>+1344(SB), Z5, Z6
-	VFMSUB213PS       Z6, Z0, Z4
-	VFNMADD231PS.BCST expNums<>+1376(SB), Z5, Z4
-	VBROADCASTSS      expNums<>+192(SB), Z6
-	VFMADD213PS.BCST  expNums<>+224(SB), Z4, Z6
-	VFMADD213PS.BCST  expNums<>+256(SB), Z4, Z6
-	VFMADD213PS.BCST  expNums<>+288(SB), Z4, Z6
-	VFMADD213PS.BCST  expNums<>+320(SB), Z4, Z6
-	VFMADD213PS.BCST  expNums<>+352(SB), Z4, Z6
-	VFMADD213PS.BCST  expNums<>+352(SB), Z4, Z6
-	VPMOVD2M          Z3, K1
-	VMULPS            Z6, Z3, Z4
-	VBLENDMPS         Z4, Z3, K1, Z9
-	VSCALEFPS         Z5, Z6, Z3
-	VADDPS.BCST       expNums<>+352(SB), Z3, Z3
-	VDIVPS            Z3, Z9, Z3
-	VMOVUPS           Z3, Z4
-	VSCALEFPS         Z5, Z3, K1, Z4
-	VMOVUPS           Z4, (AX)(BX*4)
-	ADDQ              $+16, BX
-	SUBQ              $+16, CX
-	JGE               turn3
+turn5:
+	VMOVUPS          (DX)(BX*4), Z3
+	VMAXPS           Z3, Z1, Z3
+	VMINPS           Z3, Z2, Z4
+	VBROADCASTSS     expNums<>+480(SB), Z5
+	VMULPS           Z0, Z4, Z6
+	VFMADD213PS.BCST expNums<>+96(SB), Z6, Z5
+	VSUBPS.BCST      expNums<>+96(SB), Z5, Z5
+	VMOVUPS          Z4, Z4
+	VMULPS.BCST      expNums<>+1536(SB), Z5, Z6
+	VFMADD213PS      Z6, Z0, Z4
+	VFMADD231PS.BCST expNums<>+1568(SB), Z5, Z4
+	VBROADCASTSS     expNums<>+192(SB), Z6
+	VFMADD213PS.BCST expNums<>+512(SB), Z4, Z6
+	VFMADD213PS.BCST expNums<>+256(SB), Z4, Z6
+	VFMADD213PS.BCST expNums<>+544(SB), Z4, Z6
+	VFMADD213PS.BCST expNums<>+320(SB), Z4, Z6
+	VFMADD213PS.BCST expNums<>+576(SB), Z4, Z6
+	VFMADD213PS.BCST expNums<>+352(SB), Z4, Z6
+	VBROADCASTSS     expNums<>+608(SB), Z4
+	VMINPS           Z5, Z4, Z4
+	VSCALEFPS        Z4, Z6, Z6
+	VADDPS.BCST      expNums<>+352(SB), Z6, Z6
+	VDIVPS           Z6, Z3, Z3
+	VSUBPS           Z5, Z4, Z4
+	VSCALEFPS        Z4, Z3, Z3
+	VMOVUPS          Z3, (AX)(BX*4)
+	ADDQ             $+16, BX
+	SUBQ             $+16, CX
+	JGE              turn5
 
-turned4:
-	ADDQ              $+16, CX
-	TESTQ             CX, CX
-	JEQ               done5
-	MOVQ              $+1, SI
-	SHLQ              CL, SI
-	DECQ              SI
-	KMOVW             SI, K1
-	VMOVUPS.Z         (DX)(BX*4), K1, Z3
-	VMAXPS            Z3, Z1, Z1
-	VMINPS            Z1, Z2, Z2
-	VORPS.BCST        expNums<>+448(SB), Z2, Z2
-	VMULPS            Z0, Z2, Z3
-	VBROADCASTSS      expNums<>+64(SB), Z4
-	VFMADD213PS.BCST  expNums<>+96(SB), Z4, Z3
-	VSUBPS.BCST       expNums<>+96(SB), Z3, Z3
-	VMOVUPS           Z2, Z2
-	VMULPS.BCST       expNums<>+1344(SB), Z3, Z4
-	VFMSUB213PS       Z4, Z0, Z2
-	VFNMADD231PS.BCST expNums<>+1376(SB), Z3, Z2
-	VBROADCASTSS      expNums<>+192(SB), Z0
-	VFMADD213PS.BCST  expNums<>+224(SB), Z2, Z0
-	VFMADD213PS.BCST  expNums<>+256(SB), Z2, Z0
-	VFMADD213PS.BCST  expNums<>+288(SB), Z2, Z0
-	VFMADD213PS.BCST  expNums<>+320(SB), Z2, Z0
-	VFMADD213PS.BCST  expNums<>+352(SB), Z2, Z0
-	VFMADD213PS.BCST  expNums<>+352(SB), Z2, Z0
-	VPMOVD2M          Z1, K2
-	VMULPS            Z0, Z1, Z2
-	VBLENDMPS         Z2, Z1, K2, Z10
-	VSCALEFPS         Z3, Z0, Z0
-	VADDPS.BCST       expNums<>+352(SB), Z0, Z0
-	VDIVPS            Z0, Z10, Z0
-	VMOVUPS           Z0, Z1
-	VSCALEFPS         Z3, Z0, K2, Z1
-	VMOVUPS           Z1, K1, (AX)(BX*4)
+turned6:
+	ADDQ             $+16, CX
+	TESTQ            CX, CX
+	JEQ              done7
+	MOVQ             $+1, SI
+	SHLQ             CL, SI
+	DECQ             SI
+	KMOVW            SI, K1
+	VMOVUPS.Z        (DX)(BX*4), K1, Z3
+	VMAXPS           Z3, Z1, Z1
+	VMINPS           Z1, Z2, Z2
+	VBROADCASTSS     expNums<>+480(SB), Z3
+	VMULPS           Z0, Z2, Z4
+	VFMADD213PS.BCST expNums<>+96(SB), Z4, Z3
+	VSUBPS.BCST      expNums<>+96(SB), Z3, Z3
+	VMOVUPS          Z2, Z2
+	VMULPS.BCST      expNums<>+1536(SB), Z3, Z4
+	VFMADD213PS      Z4, Z0, Z2
+	VFMADD231PS.BCST expNums<>+1568(SB), Z3, Z2
+	VBROADCASTSS     expNums<>+192(SB), Z0
+	VFMADD213PS.BCST expNums<>+512(SB), Z2, Z0
+	VFMADD213PS.BCST expNums<>+256(SB), Z2, Z0
+	VFMADD213PS.BCST expNums<>+544(SB), Z2, Z0
+	VFMADD213PS.BCST expNums<>+320(SB), Z2, Z0
+	VFMADD213PS.BCST expNums<>+576(SB), Z2, Z0
+	VFMADD213PS.BCST expNums<>+352(SB), Z2, Z0
+	VBROADCASTSS     expNums<>+608(SB), Z2
+	VMINPS           Z3, Z2, Z2
+	VSCALEFPS        Z2, Z0, Z0
+	VADDPS.BCST      expNums<>+352(SB), Z0, Z0
+	VDIVPS           Z0, Z1, Z0
+	VSUBPS           Z3, Z2, Z1
+	VSCALEFPS        Z1, Z0, Z0
+	VMOVUPS          Z0, K1, (AX)(BX*4)
 
-done5:
+done7:
 	VZEROUPPER
 	RET
 
 // func swigluF32AVX512(dst *byte, a *byte, b *byte, n int)
-// Requires: AVX, AVX512DQ, AVX512F, MMX+
+// Requires: AVX, AVX512F, MMX+
 TEXT ·swigluF32AVX512(SB), NOSPLIT|NOFRAME, $0-32
 	MOVQ         dst+0(FP), AX
 	MOVQ         a+8(FP), DX
@@ -14852,8 +15610,7 @@ TEXT ·swigluF32AVX512(SB), NOSPLIT|NOFRAME, $0-32
 	MOVQ         n+24(FP), CX
 	XORQ         SI, SI
 	VBROADCASTSS expNums<>+384(SB), Z0
-	VBROADCASTSS expNums<>+416(SB), Z1
-	SUBQ         $+80, CX
+	SUBQ         $+96, CX
 	JLT          turned2
 
 turn1:
@@ -14862,6 +15619,7 @@ turn1:
 	PREFETCHT0 2176(DX)(SI*4)
 	PREFETCHT0 2240(DX)(SI*4)
 	PREFETCHT0 2304(DX)(SI*4)
+	PREFETCHT0 2368(DX)(SI*4)
 
 	// PREFETCHW 2048(AX)(SI*4)
 	BYTE $0x40
@@ -14908,240 +15666,421 @@ turn1:
 	BYTE $0x00
 
 	// PREFETCHW 2304(AX)(SI*4)
-	BYTE              $0x40
-	BYTE              $0x0f
-	BYTE              $0x0d
-	BYTE              $0x8c
-	BYTE              $0xb0
-	BYTE              $0x00
-	BYTE              $0x09
-	BYTE              $0x00
-	BYTE              $0x00
-	PREFETCHT0        2048(BX)(SI*4)
-	PREFETCHT0        2112(BX)(SI*4)
-	PREFETCHT0        2176(BX)(SI*4)
-	PREFETCHT0        2240(BX)(SI*4)
-	PREFETCHT0        2304(BX)(SI*4)
-	VMOVUPS           (DX)(SI*4), Z2
-	VMOVUPS           64(DX)(SI*4), Z4
-	VMOVUPS           128(DX)(SI*4), Z6
-	VMOVUPS           192(DX)(SI*4), Z8
-	VMOVUPS           256(DX)(SI*4), Z10
-	VMAXPS            Z2, Z0, Z2
-	VMAXPS            Z4, Z0, Z4
-	VMAXPS            Z6, Z0, Z6
-	VMAXPS            Z8, Z0, Z8
-	VMAXPS            Z10, Z0, Z17
-	VMINPS            Z2, Z1, Z10
-	VMINPS            Z4, Z1, Z14
-	VMINPS            Z6, Z1, Z15
-	VMINPS            Z8, Z1, Z16
-	VMINPS            Z17, Z1, Z18
-	VORPS.BCST        expNums<>+448(SB), Z10, Z10
-	VORPS.BCST        expNums<>+448(SB), Z14, Z14
-	VORPS.BCST        expNums<>+448(SB), Z15, Z15
-	VORPS.BCST        expNums<>+448(SB), Z16, Z16
-	VORPS.BCST        expNums<>+448(SB), Z18, Z22
-	VBROADCASTSS      expNums<>+64(SB), Z18
-	VBROADCASTSS      expNums<>+64(SB), Z19
-	VBROADCASTSS      expNums<>+64(SB), Z20
-	VBROADCASTSS      expNums<>+64(SB), Z21
-	VBROADCASTSS      expNums<>+64(SB), Z23
-	VFMADD213PS.BCST  expNums<>+96(SB), Z10, Z18
-	VFMADD213PS.BCST  expNums<>+96(SB), Z14, Z19
-	VFMADD213PS.BCST  expNums<>+96(SB), Z15, Z20
-	VFMADD213PS.BCST  expNums<>+96(SB), Z16, Z21
-	VFMADD213PS.BCST  expNums<>+96(SB), Z22, Z23
-	VSUBPS.BCST       expNums<>+96(SB), Z18, Z18
-	VSUBPS.BCST       expNums<>+96(SB), Z19, Z19
-	VSUBPS.BCST       expNums<>+96(SB), Z20, Z20
-	VSUBPS.BCST       expNums<>+96(SB), Z21, Z21
-	VSUBPS.BCST       expNums<>+96(SB), Z23, Z23
-	VMOVUPS           Z10, Z10
-	VMOVUPS           Z14, Z14
-	VMOVUPS           Z15, Z15
-	VMOVUPS           Z16, Z16
-	VMOVUPS           Z22, Z27
-	VFNMADD231PS.BCST expNums<>+128(SB), Z18, Z10
-	VFNMADD231PS.BCST expNums<>+128(SB), Z19, Z14
-	VFNMADD231PS.BCST expNums<>+128(SB), Z20, Z15
-	VFNMADD231PS.BCST expNums<>+128(SB), Z21, Z16
-	VFNMADD231PS.BCST expNums<>+128(SB), Z23, Z27
-	VFNMADD231PS.BCST expNums<>+160(SB), Z18, Z10
-	VFNMADD231PS.BCST expNums<>+160(SB), Z19, Z14
-	VFNMADD231PS.BCST expNums<>+160(SB), Z20, Z15
-	VFNMADD231PS.BCST expNums<>+160(SB), Z21, Z16
-	VFNMADD231PS.BCST expNums<>+160(SB), Z23, Z27
-	VBROADCASTSS      expNums<>+192(SB), Z22
-	VBROADCASTSS      expNums<>+192(SB), Z24
-	VBROADCASTSS      expNums<>+192(SB), Z25
-	VBROADCASTSS      expNums<>+192(SB), Z26
-	VBROADCASTSS      expNums<>+192(SB), Z28
-	VFMADD213PS.BCST  expNums<>+224(SB), Z10, Z22
-	VFMADD213PS.BCST  expNums<>+224(SB), Z14, Z24
-	VFMADD213PS.BCST  expNums<>+224(SB), Z15, Z25
-	VFMADD213PS.BCST  expNums<>+224(SB), Z16, Z26
-	VFMADD213PS.BCST  expNums<>+224(SB), Z27, Z28
-	VFMADD213PS.BCST  expNums<>+256(SB), Z10, Z22
-	VFMADD213PS.BCST  expNums<>+256(SB), Z14, Z24
-	VFMADD213PS.BCST  expNums<>+256(SB), Z15, Z25
-	VFMADD213PS.BCST  expNums<>+256(SB), Z16, Z26
-	VFMADD213PS.BCST  expNums<>+256(SB), Z27, Z28
-	VFMADD213PS.BCST  expNums<>+288(SB), Z10, Z22
-	VFMADD213PS.BCST  expNums<>+288(SB), Z14, Z24
-	VFMADD213PS.BCST  expNums<>+288(SB), Z15, Z25
-	VFMADD213PS.BCST  expNums<>+288(SB), Z16, Z26
-	VFMADD213PS.BCST  expNums<>+288(SB), Z27, Z28
-	VFMADD213PS.BCST  expNums<>+320(SB), Z10, Z22
-	VFMADD213PS.BCST  expNums<>+320(SB), Z14, Z24
-	VFMADD213PS.BCST  expNums<>+320(SB), Z15, Z25
-	VFMADD213PS.BCST  expNums<>+320(SB), Z16, Z26
-	VFMADD213PS.BCST  expNums<>+320(SB), Z27, Z28
-	VFMADD213PS.BCST  expNums<>+352(SB), Z10, Z22
-	VFMADD213PS.BCST  expNums<>+352(SB), Z14, Z24
-	VFMADD213PS.BCST  expNums<>+352(SB), Z15, Z25
-	VFMADD213PS.BCST  expNums<>+352(SB), Z16, Z26
-	VFMADD213PS.BCST  expNums<>+352(SB), Z27, Z28
-	VFMADD213PS.BCST  expNums<>+352(SB), Z10, Z22
-	VFMADD213PS.BCST  expNums<>+352(SB), Z14, Z24
-	VFMADD213PS.BCST  expNums<>+352(SB), Z15, Z25
-	VFMADD213PS.BCST  expNums<>+352(SB), Z16, Z26
-	VFMADD213PS.BCST  expNums<>+352(SB), Z27, Z28
-	VPMOVD2M          Z2, K1
-	VPMOVD2M          Z4, K2
-	VPMOVD2M          Z6, K3
-	VPMOVD2M          Z8, K4
-	VPMOVD2M          Z17, K5
-	VMULPS            Z22, Z2, Z10
-	VMULPS            Z24, Z4, Z14
-	VMULPS            Z25, Z6, Z15
-	VMULPS            Z26, Z8, Z16
-	VMULPS            Z28, Z17, Z27
-	VBLENDMPS         Z10, Z2, K1, Z3
-	VBLENDMPS         Z14, Z4, K2, Z5
-	VBLENDMPS         Z15, Z6, K3, Z7
-	VBLENDMPS         Z16, Z8, K4, Z9
-	VBLENDMPS         Z27, Z17, K5, Z11
-	VSCALEFPS         Z18, Z22, Z2
-	VSCALEFPS         Z19, Z24, Z4
-	VSCALEFPS         Z20, Z25, Z6
-	VSCALEFPS         Z21, Z26, Z8
-	VSCALEFPS         Z23, Z28, Z10
-	VADDPS.BCST       expNums<>+352(SB), Z2, Z2
-	VADDPS.BCST       expNums<>+352(SB), Z4, Z4
-	VADDPS.BCST       expNums<>+352(SB), Z6, Z6
-	VADDPS.BCST       expNums<>+352(SB), Z8, Z8
-	VADDPS.BCST       expNums<>+352(SB), Z10, Z10
-	VDIVPS            Z2, Z3, Z2
-	VDIVPS            Z4, Z5, Z4
-	VDIVPS            Z6, Z7, Z6
-	VDIVPS            Z8, Z9, Z8
-	VDIVPS            Z10, Z11, Z17
-	VMOVUPS           Z2, Z10
-	VMOVUPS           Z4, Z14
-	VMOVUPS           Z6, Z15
-	VMOVUPS           Z8, Z16
-	VMOVUPS           Z17, Z22
-	VSCALEFPS         Z18, Z2, K1, Z10
-	VSCALEFPS         Z19, Z4, K2, Z14
-	VSCALEFPS         Z20, Z6, K3, Z15
-	VSCALEFPS         Z21, Z8, K4, Z16
-	VSCALEFPS         Z23, Z17, K5, Z22
-	VMOVUPS           (BX)(SI*4), Z2
-	VMOVUPS           64(BX)(SI*4), Z4
-	VMOVUPS           128(BX)(SI*4), Z6
-	VMOVUPS           192(BX)(SI*4), Z8
-	VMOVUPS           256(BX)(SI*4), Z17
-	VMULPS            Z2, Z10, Z2
-	VMULPS            Z4, Z14, Z4
-	VMULPS            Z6, Z15, Z6
-	VMULPS            Z8, Z16, Z8
-	VMULPS            Z17, Z22, Z10
-	VMOVUPS           Z2, (AX)(SI*4)
-	VMOVUPS           Z4, 64(AX)(SI*4)
-	VMOVUPS           Z6, 128(AX)(SI*4)
-	VMOVUPS           Z8, 192(AX)(SI*4)
-	VMOVUPS           Z10, 256(AX)(SI*4)
-	ADDQ              $+80, SI
-	SUBQ              $+80, CX
-	JGE               turn1
+	BYTE $0x40
+	BYTE $0x0f
+	BYTE $0x0d
+	BYTE $0x8c
+	BYTE $0xb0
+	BYTE $0x00
+	BYTE $0x09
+	BYTE $0x00
+	BYTE $0x00
+
+	// PREFETCHW 2368(AX)(SI*4)
+	BYTE             $0x40
+	BYTE             $0x0f
+	BYTE             $0x0d
+	BYTE             $0x8c
+	BYTE             $0xb0
+	BYTE             $0x40
+	BYTE             $0x09
+	BYTE             $0x00
+	BYTE             $0x00
+	PREFETCHT0       2048(BX)(SI*4)
+	PREFETCHT0       2112(BX)(SI*4)
+	PREFETCHT0       2176(BX)(SI*4)
+	PREFETCHT0       2240(BX)(SI*4)
+	PREFETCHT0       2304(BX)(SI*4)
+	PREFETCHT0       2368(BX)(SI*4)
+	VBROADCASTSS     expNums<>+352(SB), Z1
+	VMOVUPS          (DX)(SI*4), Z2
+	VFMADD231PS      Z2, Z2, Z1
+	VMOVUPS          64(DX)(SI*4), Z2
+	VFMADD231PS      Z2, Z2, Z1
+	VMOVUPS          128(DX)(SI*4), Z2
+	VFMADD231PS      Z2, Z2, Z1
+	VMOVUPS          192(DX)(SI*4), Z2
+	VFMADD231PS      Z2, Z2, Z1
+	VMOVUPS          256(DX)(SI*4), Z2
+	VFMADD231PS      Z2, Z2, Z1
+	VMOVUPS          320(DX)(SI*4), Z2
+	VFMADD231PS      Z2, Z2, Z1
+	VCMPPS           $0x16, Z0, Z1, K1
+	KORTESTW         K1, K1
+	JNE              far3
+	VMOVUPS          (DX)(SI*4), Z1
+	VMOVUPS          64(DX)(SI*4), Z3
+	VMOVUPS          128(DX)(SI*4), Z5
+	VMOVUPS          192(DX)(SI*4), Z7
+	VMOVUPS          256(DX)(SI*4), Z9
+	VMOVUPS          320(DX)(SI*4), Z11
+	VBROADCASTSS     expNums<>+480(SB), Z2
+	VBROADCASTSS     expNums<>+480(SB), Z4
+	VBROADCASTSS     expNums<>+480(SB), Z6
+	VBROADCASTSS     expNums<>+480(SB), Z8
+	VBROADCASTSS     expNums<>+480(SB), Z10
+	VBROADCASTSS     expNums<>+480(SB), Z12
+	VFMADD213PS.BCST expNums<>+96(SB), Z1, Z2
+	VFMADD213PS.BCST expNums<>+96(SB), Z3, Z4
+	VFMADD213PS.BCST expNums<>+96(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+96(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+96(SB), Z9, Z10
+	VFMADD213PS.BCST expNums<>+96(SB), Z11, Z12
+	VSUBPS.BCST      expNums<>+96(SB), Z2, Z2
+	VSUBPS.BCST      expNums<>+96(SB), Z4, Z4
+	VSUBPS.BCST      expNums<>+96(SB), Z6, Z6
+	VSUBPS.BCST      expNums<>+96(SB), Z8, Z8
+	VSUBPS.BCST      expNums<>+96(SB), Z10, Z10
+	VSUBPS.BCST      expNums<>+96(SB), Z12, Z22
+	VMOVUPS          Z1, Z12
+	VMOVUPS          Z3, Z14
+	VMOVUPS          Z5, Z16
+	VMOVUPS          Z7, Z18
+	VMOVUPS          Z9, Z20
+	VMOVUPS          Z11, Z23
+	VFMADD231PS.BCST expNums<>+128(SB), Z2, Z12
+	VFMADD231PS.BCST expNums<>+128(SB), Z4, Z14
+	VFMADD231PS.BCST expNums<>+128(SB), Z6, Z16
+	VFMADD231PS.BCST expNums<>+128(SB), Z8, Z18
+	VFMADD231PS.BCST expNums<>+128(SB), Z10, Z20
+	VFMADD231PS.BCST expNums<>+128(SB), Z22, Z23
+	VFMADD231PS.BCST expNums<>+160(SB), Z2, Z12
+	VFMADD231PS.BCST expNums<>+160(SB), Z4, Z14
+	VFMADD231PS.BCST expNums<>+160(SB), Z6, Z16
+	VFMADD231PS.BCST expNums<>+160(SB), Z8, Z18
+	VFMADD231PS.BCST expNums<>+160(SB), Z10, Z20
+	VFMADD231PS.BCST expNums<>+160(SB), Z22, Z23
+	VBROADCASTSS     expNums<>+192(SB), Z13
+	VBROADCASTSS     expNums<>+192(SB), Z15
+	VBROADCASTSS     expNums<>+192(SB), Z17
+	VBROADCASTSS     expNums<>+192(SB), Z19
+	VBROADCASTSS     expNums<>+192(SB), Z21
+	VBROADCASTSS     expNums<>+192(SB), Z24
+	VFMADD213PS.BCST expNums<>+512(SB), Z12, Z13
+	VFMADD213PS.BCST expNums<>+512(SB), Z14, Z15
+	VFMADD213PS.BCST expNums<>+512(SB), Z16, Z17
+	VFMADD213PS.BCST expNums<>+512(SB), Z18, Z19
+	VFMADD213PS.BCST expNums<>+512(SB), Z20, Z21
+	VFMADD213PS.BCST expNums<>+512(SB), Z23, Z24
+	VFMADD213PS.BCST expNums<>+256(SB), Z12, Z13
+	VFMADD213PS.BCST expNums<>+256(SB), Z14, Z15
+	VFMADD213PS.BCST expNums<>+256(SB), Z16, Z17
+	VFMADD213PS.BCST expNums<>+256(SB), Z18, Z19
+	VFMADD213PS.BCST expNums<>+256(SB), Z20, Z21
+	VFMADD213PS.BCST expNums<>+256(SB), Z23, Z24
+	VFMADD213PS.BCST expNums<>+544(SB), Z12, Z13
+	VFMADD213PS.BCST expNums<>+544(SB), Z14, Z15
+	VFMADD213PS.BCST expNums<>+544(SB), Z16, Z17
+	VFMADD213PS.BCST expNums<>+544(SB), Z18, Z19
+	VFMADD213PS.BCST expNums<>+544(SB), Z20, Z21
+	VFMADD213PS.BCST expNums<>+544(SB), Z23, Z24
+	VFMADD213PS.BCST expNums<>+320(SB), Z12, Z13
+	VFMADD213PS.BCST expNums<>+320(SB), Z14, Z15
+	VFMADD213PS.BCST expNums<>+320(SB), Z16, Z17
+	VFMADD213PS.BCST expNums<>+320(SB), Z18, Z19
+	VFMADD213PS.BCST expNums<>+320(SB), Z20, Z21
+	VFMADD213PS.BCST expNums<>+320(SB), Z23, Z24
+	VFMADD213PS.BCST expNums<>+576(SB), Z12, Z13
+	VFMADD213PS.BCST expNums<>+576(SB), Z14, Z15
+	VFMADD213PS.BCST expNums<>+576(SB), Z16, Z17
+	VFMADD213PS.BCST expNums<>+576(SB), Z18, Z19
+	VFMADD213PS.BCST expNums<>+576(SB), Z20, Z21
+	VFMADD213PS.BCST expNums<>+576(SB), Z23, Z24
+	VFMADD213PS.BCST expNums<>+352(SB), Z12, Z13
+	VFMADD213PS.BCST expNums<>+352(SB), Z14, Z15
+	VFMADD213PS.BCST expNums<>+352(SB), Z16, Z17
+	VFMADD213PS.BCST expNums<>+352(SB), Z18, Z19
+	VFMADD213PS.BCST expNums<>+352(SB), Z20, Z21
+	VFMADD213PS.BCST expNums<>+352(SB), Z23, Z24
+	VSCALEFPS        Z2, Z13, Z2
+	VSCALEFPS        Z4, Z15, Z4
+	VSCALEFPS        Z6, Z17, Z6
+	VSCALEFPS        Z8, Z19, Z8
+	VSCALEFPS        Z10, Z21, Z10
+	VSCALEFPS        Z22, Z24, Z12
+	VADDPS.BCST      expNums<>+352(SB), Z2, Z2
+	VADDPS.BCST      expNums<>+352(SB), Z4, Z4
+	VADDPS.BCST      expNums<>+352(SB), Z6, Z6
+	VADDPS.BCST      expNums<>+352(SB), Z8, Z8
+	VADDPS.BCST      expNums<>+352(SB), Z10, Z10
+	VADDPS.BCST      expNums<>+352(SB), Z12, Z12
+	VDIVPS           Z2, Z1, Z1
+	VDIVPS           Z4, Z3, Z2
+	VDIVPS           Z6, Z5, Z3
+	VDIVPS           Z8, Z7, Z4
+	VDIVPS           Z10, Z9, Z5
+	VDIVPS           Z12, Z11, Z11
+	VMOVUPS          (BX)(SI*4), Z6
+	VMOVUPS          64(BX)(SI*4), Z7
+	VMOVUPS          128(BX)(SI*4), Z8
+	VMOVUPS          192(BX)(SI*4), Z9
+	VMOVUPS          256(BX)(SI*4), Z10
+	VMOVUPS          320(BX)(SI*4), Z12
+	VMULPS           Z6, Z1, Z1
+	VMULPS           Z7, Z2, Z2
+	VMULPS           Z8, Z3, Z3
+	VMULPS           Z9, Z4, Z4
+	VMULPS           Z10, Z5, Z5
+	VMULPS           Z12, Z11, Z6
+	VMOVUPS          Z1, (AX)(SI*4)
+	VMOVUPS          Z2, 64(AX)(SI*4)
+	VMOVUPS          Z3, 128(AX)(SI*4)
+	VMOVUPS          Z4, 192(AX)(SI*4)
+	VMOVUPS          Z5, 256(AX)(SI*4)
+	VMOVUPS          Z6, 320(AX)(SI*4)
+	JMP              near4
+
+far3:
+	VMOVUPS          (DX)(SI*4), Z1
+	VBROADCASTSS     expNums<>+416(SB), Z2
+	VBROADCASTSS     expNums<>+448(SB), Z3
+	VMAXPS           Z1, Z2, Z1
+	VMINPS           Z1, Z3, Z2
+	VBROADCASTSS     expNums<>+480(SB), Z3
+	VFMADD213PS.BCST expNums<>+96(SB), Z2, Z3
+	VSUBPS.BCST      expNums<>+96(SB), Z3, Z3
+	VMOVUPS          Z2, Z2
+	VFMADD231PS.BCST expNums<>+128(SB), Z3, Z2
+	VFMADD231PS.BCST expNums<>+160(SB), Z3, Z2
+	VBROADCASTSS     expNums<>+192(SB), Z4
+	VFMADD213PS.BCST expNums<>+512(SB), Z2, Z4
+	VFMADD213PS.BCST expNums<>+256(SB), Z2, Z4
+	VFMADD213PS.BCST expNums<>+544(SB), Z2, Z4
+	VFMADD213PS.BCST expNums<>+320(SB), Z2, Z4
+	VFMADD213PS.BCST expNums<>+576(SB), Z2, Z4
+	VFMADD213PS.BCST expNums<>+352(SB), Z2, Z4
+	VBROADCASTSS     expNums<>+608(SB), Z2
+	VMINPS           Z3, Z2, Z2
+	VSCALEFPS        Z2, Z4, Z4
+	VADDPS.BCST      expNums<>+352(SB), Z4, Z4
+	VDIVPS           Z4, Z1, Z1
+	VSUBPS           Z3, Z2, Z2
+	VSCALEFPS        Z2, Z1, Z1
+	VMOVUPS          (BX)(SI*4), Z2
+	VMULPS           Z2, Z1, Z1
+	VMOVUPS          Z1, (AX)(SI*4)
+	VMOVUPS          64(DX)(SI*4), Z1
+	VBROADCASTSS     expNums<>+416(SB), Z2
+	VBROADCASTSS     expNums<>+448(SB), Z3
+	VMAXPS           Z1, Z2, Z1
+	VMINPS           Z1, Z3, Z2
+	VBROADCASTSS     expNums<>+480(SB), Z3
+	VFMADD213PS.BCST expNums<>+96(SB), Z2, Z3
+	VSUBPS.BCST      expNums<>+96(SB), Z3, Z3
+	VMOVUPS          Z2, Z2
+	VFMADD231PS.BCST expNums<>+128(SB), Z3, Z2
+	VFMADD231PS.BCST expNums<>+160(SB), Z3, Z2
+	VBROADCASTSS     expNums<>+192(SB), Z4
+	VFMADD213PS.BCST expNums<>+512(SB), Z2, Z4
+	VFMADD213PS.BCST expNums<>+256(SB), Z2, Z4
+	VFMADD213PS.BCST expNums<>+544(SB), Z2, Z4
+	VFMADD213PS.BCST expNums<>+320(SB), Z2, Z4
+	VFMADD213PS.BCST expNums<>+576(SB), Z2, Z4
+	VFMADD213PS.BCST expNums<>+352(SB), Z2, Z4
+	VBROADCASTSS     expNums<>+608(SB), Z2
+	VMINPS           Z3, Z2, Z2
+	VSCALEFPS        Z2, Z4, Z4
+	VADDPS.BCST      expNums<>+352(SB), Z4, Z4
+	VDIVPS           Z4, Z1, Z1
+	VSUBPS           Z3, Z2, Z2
+	VSCALEFPS        Z2, Z1, Z1
+	VMOVUPS          64(BX)(SI*4), Z2
+	VMULPS           Z2, Z1, Z1
+	VMOVUPS          Z1, 64(AX)(SI*4)
+	VMOVUPS          128(DX)(SI*4), Z1
+	VBROADCASTSS     expNums<>+416(SB), Z2
+	VBROADCASTSS     expNums<>+448(SB), Z3
+	VMAXPS           Z1, Z2, Z1
+	VMINPS           Z1, Z3, Z2
+	VBROADCASTSS     expNums<>+480(SB), Z3
+	VFMADD213PS.BCST expNums<>+96(SB), Z2, Z3
+	VSUBPS.BCST      expNums<>+96(SB), Z3, Z3
+	VMOVUPS          Z2, Z2
+	VFMADD231PS.BCST expNums<>+128(SB), Z3, Z2
+	VFMADD231PS.BCST expNums<>+160(SB), Z3, Z2
+	VBROADCASTSS     expNums<>+192(SB), Z4
+	VFMADD213PS.BCST expNums<>+512(SB), Z2, Z4
+	VFMADD213PS.BCST expNums<>+256(SB), Z2, Z4
+	VFMADD213PS.BCST expNums<>+544(SB), Z2, Z4
+	VFMADD213PS.BCST expNums<>+320(SB), Z2, Z4
+	VFMADD213PS.BCST expNums<>+576(SB), Z2, Z4
+	VFMADD213PS.BCST expNums<>+352(SB), Z2, Z4
+	VBROADCASTSS     expNums<>+608(SB), Z2
+	VMINPS           Z3, Z2, Z2
+	VSCALEFPS        Z2, Z4, Z4
+	VADDPS.BCST      expNums<>+352(SB), Z4, Z4
+	VDIVPS           Z4, Z1, Z1
+	VSUBPS           Z3, Z2, Z2
+	VSCALEFPS        Z2, Z1, Z1
+	VMOVUPS          128(BX)(SI*4), Z2
+	VMULPS           Z2, Z1, Z1
+	VMOVUPS          Z1, 128(AX)(SI*4)
+	VMOVUPS          192(DX)(SI*4), Z1
+	VBROADCASTSS     expNums<>+416(SB), Z2
+	VBROADCASTSS     expNums<>+448(SB), Z3
+	VMAXPS           Z1, Z2, Z1
+	VMINPS           Z1, Z3, Z2
+	VBROADCASTSS     expNums<>+480(SB), Z3
+	VFMADD213PS.BCST expNums<>+96(SB), Z2, Z3
+	VSUBPS.BCST      expNums<>+96(SB), Z3, Z3
+	VMOVUPS          Z2, Z2
+	VFMADD231PS.BCST expNums<>+128(SB), Z3, Z2
+	VFMADD231PS.BCST expNums<>+160(SB), Z3, Z2
+	VBROADCASTSS     expNums<>+192(SB), Z4
+	VFMADD213PS.BCST expNums<>+512(SB), Z2, Z4
+	VFMADD213PS.BCST expNums<>+256(SB), Z2, Z4
+	VFMADD213PS.BCST expNums<>+544(SB), Z2, Z4
+	VFMADD213PS.BCST expNums<>+320(SB), Z2, Z4
+	VFMADD213PS.BCST expNums<>+576(SB), Z2, Z4
+	VFMADD213PS.BCST expNums<>+352(SB), Z2, Z4
+	VBROADCASTSS     expNums<>+608(SB), Z2
+	VMINPS           Z3, Z2, Z2
+	VSCALEFPS        Z2, Z4, Z4
+	VADDPS.BCST      expNums<>+352(SB), Z4, Z4
+	VDIVPS           Z4, Z1, Z1
+	VSUBPS           Z3, Z2, Z2
+	VSCALEFPS        Z2, Z1, Z1
+	VMOVUPS          192(BX)(SI*4), Z2
+	VMULPS           Z2, Z1, Z1
+	VMOVUPS          Z1, 192(AX)(SI*4)
+	VMOVUPS          256(DX)(SI*4), Z1
+	VBROADCASTSS     expNums<>+416(SB), Z2
+	VBROADCASTSS     expNums<>+448(SB), Z3
+	VMAXPS           Z1, Z2, Z1
+	VMINPS           Z1, Z3, Z2
+	VBROADCASTSS     expNums<>+480(SB), Z3
+	VFMADD213PS.BCST expNums<>+96(SB), Z2, Z3
+	VSUBPS.BCST      expNums<>+96(SB), Z3, Z3
+	VMOVUPS          Z2, Z2
+	VFMADD231PS.BCST expNums<>+128(SB), Z3, Z2
+	VFMADD231PS.BCST expNums<>+160(SB), Z3, Z2
+	VBROADCASTSS     expNums<>+192(SB), Z4
+	VFMADD213PS.BCST expNums<>+512(SB), Z2, Z4
+	VFMADD213PS.BCST expNums<>+256(SB), Z2, Z4
+	VFMADD213PS.BCST expNums<>+544(SB), Z2, Z4
+	VFMADD213PS.BCST expNums<>+320(SB), Z2, Z4
+	VFMADD213PS.BCST expNums<>+576(SB), Z2, Z4
+	VFMADD213PS.BCST expNums<>+352(SB), Z2, Z4
+	VBROADCASTSS     expNums<>+608(SB), Z2
+	VMINPS           Z3, Z2, Z2
+	VSCALEFPS        Z2, Z4, Z4
+	VADDPS.BCST      expNums<>+352(SB), Z4, Z4
+	VDIVPS           Z4, Z1, Z1
+	VSUBPS           Z3, Z2, Z2
+	VSCALEFPS        Z2, Z1, Z1
+	VMOVUPS          256(BX)(SI*4), Z2
+	VMULPS           Z2, Z1, Z1
+	VMOVUPS          Z1, 256(AX)(SI*4)
+	VMOVUPS          320(DX)(SI*4), Z1
+	VBROADCASTSS     expNums<>+416(SB), Z2
+	VBROADCASTSS     expNums<>+448(SB), Z3
+	VMAXPS           Z1, Z2, Z1
+	VMINPS           Z1, Z3, Z2
+	VBROADCASTSS     expNums<>+480(SB), Z3
+	VFMADD213PS.BCST expNums<>+96(SB), Z2, Z3
+	VSUBPS.BCST      expNums<>+96(SB), Z3, Z3
+	VMOVUPS          Z2, Z2
+	VFMADD231PS.BCST expNums<>+128(SB), Z3, Z2
+	VFMADD231PS.BCST expNums<>+160(SB), Z3, Z2
+	VBROADCASTSS     expNums<>+192(SB), Z4
+	VFMADD213PS.BCST expNums<>+512(SB), Z2, Z4
+	VFMADD213PS.BCST expNums<>+256(SB), Z2, Z4
+	VFMADD213PS.BCST expNums<>+544(SB), Z2, Z4
+	VFMADD213PS.BCST expNums<>+320(SB), Z2, Z4
+	VFMADD213PS.BCST expNums<>+576(SB), Z2, Z4
+	VFMADD213PS.BCST expNums<>+352(SB), Z2, Z4
+	VBROADCASTSS     expNums<>+608(SB), Z2
+	VMINPS           Z3, Z2, Z2
+	VSCALEFPS        Z2, Z4, Z4
+	VADDPS.BCST      expNums<>+352(SB), Z4, Z4
+	VDIVPS           Z4, Z1, Z1
+	VSUBPS           Z3, Z2, Z2
+	VSCALEFPS        Z2, Z1, Z1
+	VMOVUPS          320(BX)(SI*4), Z2
+	VMULPS           Z2, Z1, Z1
+	VMOVUPS          Z1, 320(AX)(SI*4)
+
+near4:
+	ADDQ $+96, SI
+	SUBQ $+96, CX
+	JGE  turn1
 
 turned2:
-	ADDQ $+80, CX
+	ADDQ $+96, CX
 	SUBQ $+16, CX
-	JLT  turned4
+	JLT  turned6
 
-turn3:
-	VMOVUPS           (DX)(SI*4), Z2
-	VMAXPS            Z2, Z0, Z2
-	VMINPS            Z2, Z1, Z3
-	VORPS.BCST        expNums<>+448(SB), Z3, Z3
-	VBROADCASTSS      expNums<>+64(SB), Z4
-	VFMADD213PS.BCST  expNums<>+96(SB), Z3, Z4
-	VSUBPS.BCST       expNums<>+96(SB), Z4, Z4
-	VMOVUPS           Z3, Z3
-	VFNMADD231PS.BCST expNums<>+128(SB), Z4, Z3
-	VFNMADD231PS.BCST expNums<>+160(SB), Z4, Z3
-	VBROADCASTSS      expNums<>+192(SB), Z5
-	VFMADD213PS.BCST  expNums<>+224(SB), Z3, Z5
-	VFMADD213PS.BCST  expNums<>+256(SB), Z3, Z5
-	VFMADD213PS.BCST  expNums<>+288(SB), Z3, Z5
-	VFMADD213PS.BCST  expNums<>+320(SB), Z3, Z5
-	VFMADD213PS.BCST  expNums<>+352(SB), Z3, Z5
-	VFMADD213PS.BCST  expNums<>+352(SB), Z3, Z5
-	VPMOVD2M          Z2, K1
-	VMULPS            Z5, Z2, Z3
-	VBLENDMPS         Z3, Z2, K1, Z12
-	VSCALEFPS         Z4, Z5, Z2
-	VADDPS.BCST       expNums<>+352(SB), Z2, Z2
-	VDIVPS            Z2, Z12, Z2
-	VMOVUPS           Z2, Z3
-	VSCALEFPS         Z4, Z2, K1, Z3
-	VMOVUPS           (BX)(SI*4), Z2
-	VMULPS            Z2, Z3, Z2
-	VMOVUPS           Z2, (AX)(SI*4)
-	ADDQ              $+16, SI
-	SUBQ              $+16, CX
-	JGE               turn3
+turn5:
+	VMOVUPS          (DX)(SI*4), Z0
+	VBROADCASTSS     expNums<>+416(SB), Z1
+	VBROADCASTSS     expNums<>+448(SB), Z2
+	VMAXPS           Z0, Z1, Z0
+	VMINPS           Z0, Z2, Z1
+	VBROADCASTSS     expNums<>+480(SB), Z2
+	VFMADD213PS.BCST expNums<>+96(SB), Z1, Z2
+	VSUBPS.BCST      expNums<>+96(SB), Z2, Z2
+	VMOVUPS          Z1, Z1
+	VFMADD231PS.BCST expNums<>+128(SB), Z2, Z1
+	VFMADD231PS.BCST expNums<>+160(SB), Z2, Z1
+	VBROADCASTSS     expNums<>+192(SB), Z3
+	VFMADD213PS.BCST expNums<>+512(SB), Z1, Z3
+	VFMADD213PS.BCST expNums<>+256(SB), Z1, Z3
+	VFMADD213PS.BCST expNums<>+544(SB), Z1, Z3
+	VFMADD213PS.BCST expNums<>+320(SB), Z1, Z3
+	VFMADD213PS.BCST expNums<>+576(SB), Z1, Z3
+	VFMADD213PS.BCST expNums<>+352(SB), Z1, Z3
+	VBROADCASTSS     expNums<>+608(SB), Z1
+	VMINPS           Z2, Z1, Z1
+	VSCALEFPS        Z1, Z3, Z3
+	VADDPS.BCST      expNums<>+352(SB), Z3, Z3
+	VDIVPS           Z3, Z0, Z0
+	VSUBPS           Z2, Z1, Z1
+	VSCALEFPS        Z1, Z0, Z0
+	VMOVUPS          (BX)(SI*4), Z1
+	VMULPS           Z1, Z0, Z0
+	VMOVUPS          Z0, (AX)(SI*4)
+	ADDQ             $+16, SI
+	SUBQ             $+16, CX
+	JGE              turn5
 
-turned4:
-	ADDQ              $+16, CX
-	TESTQ             CX, CX
-	JEQ               done5
-	MOVQ              $+1, DI
-	SHLQ              CL, DI
-	DECQ              DI
-	KMOVW             DI, K1
-	VMOVUPS.Z         (DX)(SI*4), K1, Z2
-	VMAXPS            Z2, Z0, Z0
-	VMINPS            Z0, Z1, Z1
-	VORPS.BCST        expNums<>+448(SB), Z1, Z1
-	VBROADCASTSS      expNums<>+64(SB), Z2
-	VFMADD213PS.BCST  expNums<>+96(SB), Z1, Z2
-	VSUBPS.BCST       expNums<>+96(SB), Z2, Z2
-	VMOVUPS           Z1, Z1
-	VFNMADD231PS.BCST expNums<>+128(SB), Z2, Z1
-	VFNMADD231PS.BCST expNums<>+160(SB), Z2, Z1
-	VBROADCASTSS      expNums<>+192(SB), Z3
-	VFMADD213PS.BCST  expNums<>+224(SB), Z1, Z3
-	VFMADD213PS.BCST  expNums<>+256(SB), Z1, Z3
-	VFMADD213PS.BCST  expNums<>+288(SB), Z1, Z3
-	VFMADD213PS.BCST  expNums<>+320(SB), Z1, Z3
-	VFMADD213PS.BCST  expNums<>+352(SB), Z1, Z3
-	VFMADD213PS.BCST  expNums<>+352(SB), Z1, Z3
-	VPMOVD2M          Z0, K2
-	VMULPS            Z3, Z0, Z1
-	VBLENDMPS         Z1, Z0, K2, Z13
-	VSCALEFPS         Z2, Z3, Z0
-	VADDPS.BCST       expNums<>+352(SB), Z0, Z0
-	VDIVPS            Z0, Z13, Z0
-	VMOVUPS           Z0, Z1
-	VSCALEFPS         Z2, Z0, K2, Z1
-	VMOVUPS.Z         (BX)(SI*4), K1, Z0
-	VMULPS            Z0, Z1, Z0
-	VMOVUPS           Z0, K1, (AX)(SI*4)
+turned6:
+	ADDQ             $+16, CX
+	TESTQ            CX, CX
+	JEQ              done7
+	MOVQ             $+1, DI
+	SHLQ             CL, DI
+	DECQ             DI
+	KMOVW            DI, K1
+	VMOVUPS.Z        (DX)(SI*4), K1, Z0
+	VBROADCASTSS     expNums<>+416(SB), Z1
+	VBROADCASTSS     expNums<>+448(SB), Z2
+	VMAXPS           Z0, Z1, Z0
+	VMINPS           Z0, Z2, Z1
+	VBROADCASTSS     expNums<>+480(SB), Z2
+	VFMADD213PS.BCST expNums<>+96(SB), Z1, Z2
+	VSUBPS.BCST      expNums<>+96(SB), Z2, Z2
+	VMOVUPS          Z1, Z1
+	VFMADD231PS.BCST expNums<>+128(SB), Z2, Z1
+	VFMADD231PS.BCST expNums<>+160(SB), Z2, Z1
+	VBROADCASTSS     expNums<>+192(SB), Z3
+	VFMADD213PS.BCST expNums<>+512(SB), Z1, Z3
+	VFMADD213PS.BCST expNums<>+256(SB), Z1, Z3
+	VFMADD213PS.BCST expNums<>+544(SB), Z1, Z3
+	VFMADD213PS.BCST expNums<>+320(SB), Z1, Z3
+	VFMADD213PS.BCST expNums<>+576(SB), Z1, Z3
+	VFMADD213PS.BCST expNums<>+352(SB), Z1, Z3
+	VBROADCASTSS     expNums<>+608(SB), Z1
+	VMINPS           Z2, Z1, Z1
+	VSCALEFPS        Z1, Z3, Z3
+	VADDPS.BCST      expNums<>+352(SB), Z3, Z3
+	VDIVPS           Z3, Z0, Z0
+	VSUBPS           Z2, Z1, Z1
+	VSCALEFPS        Z1, Z0, Z0
+	VMOVUPS.Z        (BX)(SI*4), K1, Z1
+	VMULPS           Z1, Z0, Z0
+	VMOVUPS          Z0, K1, (AX)(SI*4)
 
-done5:
+done7:
 	VZEROUPPER
 	RET
 
@@ -15155,8 +16094,8 @@ TEXT ·swigluGradF32AVX512(SB), NOSPLIT|NOFRAME, $0-48
 	MOVQ         up+32(FP), DI
 	MOVQ         n+40(FP), CX
 	XORQ         R8, R8
-	VBROADCASTSS expNums<>+384(SB), Z0
-	VBROADCASTSS expNums<>+416(SB), Z1
+	VBROADCASTSS expNums<>+416(SB), Z0
+	VBROADCASTSS expNums<>+448(SB), Z1
 	VBROADCASTSS expNums<>+352(SB), Z2
 	SUBQ         $+16, CX
 	JLT          turned2
@@ -15165,7 +16104,7 @@ turn1:
 	VMOVUPS           (SI)(R8*4), Z3
 	VMAXPS            Z3, Z0, Z3
 	VMINPS            Z3, Z1, Z8
-	VORPS.BCST        expNums<>+448(SB), Z8, Z9
+	VORPS.BCST        expNums<>+1184(SB), Z8, Z9
 	VBROADCASTSS      expNums<>+64(SB), Z10
 	VFMADD213PS.BCST  expNums<>+96(SB), Z9, Z10
 	VSUBPS.BCST       expNums<>+96(SB), Z10, Z10
@@ -15211,7 +16150,7 @@ turned2:
 	VMOVUPS.Z         (SI)(R8*4), K1, Z3
 	VMAXPS            Z3, Z0, Z0
 	VMINPS            Z0, Z1, Z1
-	VORPS.BCST        expNums<>+448(SB), Z1, Z3
+	VORPS.BCST        expNums<>+1184(SB), Z1, Z3
 	VBROADCASTSS      expNums<>+64(SB), Z4
 	VFMADD213PS.BCST  expNums<>+96(SB), Z3, Z4
 	VSUBPS.BCST       expNums<>+96(SB), Z4, Z4
@@ -15293,42 +16232,42 @@ turn1:
 	VSUBPS           Z13, Z8, Z13
 	VSUBPS           Z14, Z9, Z14
 	VSUBPS           Z16, Z15, Z21
-	VBROADCASTSS     expNums<>+1952(SB), Z16
-	VBROADCASTSS     expNums<>+1952(SB), Z17
-	VBROADCASTSS     expNums<>+1952(SB), Z18
-	VBROADCASTSS     expNums<>+1952(SB), Z19
-	VBROADCASTSS     expNums<>+1952(SB), Z20
-	VBROADCASTSS     expNums<>+1952(SB), Z22
-	VFMADD213PS.BCST expNums<>+1984(SB), Z10, Z16
-	VFMADD213PS.BCST expNums<>+1984(SB), Z11, Z17
-	VFMADD213PS.BCST expNums<>+1984(SB), Z12, Z18
-	VFMADD213PS.BCST expNums<>+1984(SB), Z13, Z19
-	VFMADD213PS.BCST expNums<>+1984(SB), Z14, Z20
-	VFMADD213PS.BCST expNums<>+1984(SB), Z21, Z22
-	VFMADD213PS.BCST expNums<>+2016(SB), Z10, Z16
-	VFMADD213PS.BCST expNums<>+2016(SB), Z11, Z17
-	VFMADD213PS.BCST expNums<>+2016(SB), Z12, Z18
-	VFMADD213PS.BCST expNums<>+2016(SB), Z13, Z19
-	VFMADD213PS.BCST expNums<>+2016(SB), Z14, Z20
-	VFMADD213PS.BCST expNums<>+2016(SB), Z21, Z22
-	VFMADD213PS.BCST expNums<>+2048(SB), Z10, Z16
-	VFMADD213PS.BCST expNums<>+2048(SB), Z11, Z17
-	VFMADD213PS.BCST expNums<>+2048(SB), Z12, Z18
-	VFMADD213PS.BCST expNums<>+2048(SB), Z13, Z19
-	VFMADD213PS.BCST expNums<>+2048(SB), Z14, Z20
-	VFMADD213PS.BCST expNums<>+2048(SB), Z21, Z22
-	VFMADD213PS.BCST expNums<>+2080(SB), Z10, Z16
-	VFMADD213PS.BCST expNums<>+2080(SB), Z11, Z17
-	VFMADD213PS.BCST expNums<>+2080(SB), Z12, Z18
-	VFMADD213PS.BCST expNums<>+2080(SB), Z13, Z19
-	VFMADD213PS.BCST expNums<>+2080(SB), Z14, Z20
-	VFMADD213PS.BCST expNums<>+2080(SB), Z21, Z22
-	VFMADD213PS.BCST expNums<>+2112(SB), Z10, Z16
-	VFMADD213PS.BCST expNums<>+2112(SB), Z11, Z17
-	VFMADD213PS.BCST expNums<>+2112(SB), Z12, Z18
-	VFMADD213PS.BCST expNums<>+2112(SB), Z13, Z19
-	VFMADD213PS.BCST expNums<>+2112(SB), Z14, Z20
-	VFMADD213PS.BCST expNums<>+2112(SB), Z21, Z22
+	VBROADCASTSS     expNums<>+2208(SB), Z16
+	VBROADCASTSS     expNums<>+2208(SB), Z17
+	VBROADCASTSS     expNums<>+2208(SB), Z18
+	VBROADCASTSS     expNums<>+2208(SB), Z19
+	VBROADCASTSS     expNums<>+2208(SB), Z20
+	VBROADCASTSS     expNums<>+2208(SB), Z22
+	VFMADD213PS.BCST expNums<>+2240(SB), Z10, Z16
+	VFMADD213PS.BCST expNums<>+2240(SB), Z11, Z17
+	VFMADD213PS.BCST expNums<>+2240(SB), Z12, Z18
+	VFMADD213PS.BCST expNums<>+2240(SB), Z13, Z19
+	VFMADD213PS.BCST expNums<>+2240(SB), Z14, Z20
+	VFMADD213PS.BCST expNums<>+2240(SB), Z21, Z22
+	VFMADD213PS.BCST expNums<>+2272(SB), Z10, Z16
+	VFMADD213PS.BCST expNums<>+2272(SB), Z11, Z17
+	VFMADD213PS.BCST expNums<>+2272(SB), Z12, Z18
+	VFMADD213PS.BCST expNums<>+2272(SB), Z13, Z19
+	VFMADD213PS.BCST expNums<>+2272(SB), Z14, Z20
+	VFMADD213PS.BCST expNums<>+2272(SB), Z21, Z22
+	VFMADD213PS.BCST expNums<>+2304(SB), Z10, Z16
+	VFMADD213PS.BCST expNums<>+2304(SB), Z11, Z17
+	VFMADD213PS.BCST expNums<>+2304(SB), Z12, Z18
+	VFMADD213PS.BCST expNums<>+2304(SB), Z13, Z19
+	VFMADD213PS.BCST expNums<>+2304(SB), Z14, Z20
+	VFMADD213PS.BCST expNums<>+2304(SB), Z21, Z22
+	VFMADD213PS.BCST expNums<>+2336(SB), Z10, Z16
+	VFMADD213PS.BCST expNums<>+2336(SB), Z11, Z17
+	VFMADD213PS.BCST expNums<>+2336(SB), Z12, Z18
+	VFMADD213PS.BCST expNums<>+2336(SB), Z13, Z19
+	VFMADD213PS.BCST expNums<>+2336(SB), Z14, Z20
+	VFMADD213PS.BCST expNums<>+2336(SB), Z21, Z22
+	VFMADD213PS.BCST expNums<>+2368(SB), Z10, Z16
+	VFMADD213PS.BCST expNums<>+2368(SB), Z11, Z17
+	VFMADD213PS.BCST expNums<>+2368(SB), Z12, Z18
+	VFMADD213PS.BCST expNums<>+2368(SB), Z13, Z19
+	VFMADD213PS.BCST expNums<>+2368(SB), Z14, Z20
+	VFMADD213PS.BCST expNums<>+2368(SB), Z21, Z22
 	VFMADD213PS.BCST expNums<>+352(SB), Z10, Z16
 	VFMADD213PS.BCST expNums<>+352(SB), Z11, Z17
 	VFMADD213PS.BCST expNums<>+352(SB), Z12, Z18
@@ -15383,42 +16322,42 @@ turn1:
 	VSUBPS           Z13, Z8, Z13
 	VSUBPS           Z14, Z9, Z14
 	VSUBPS           Z16, Z15, Z21
-	VBROADCASTSS     expNums<>+1952(SB), Z16
-	VBROADCASTSS     expNums<>+1952(SB), Z17
-	VBROADCASTSS     expNums<>+1952(SB), Z18
-	VBROADCASTSS     expNums<>+1952(SB), Z19
-	VBROADCASTSS     expNums<>+1952(SB), Z20
-	VBROADCASTSS     expNums<>+1952(SB), Z22
-	VFMADD213PS.BCST expNums<>+1984(SB), Z10, Z16
-	VFMADD213PS.BCST expNums<>+1984(SB), Z11, Z17
-	VFMADD213PS.BCST expNums<>+1984(SB), Z12, Z18
-	VFMADD213PS.BCST expNums<>+1984(SB), Z13, Z19
-	VFMADD213PS.BCST expNums<>+1984(SB), Z14, Z20
-	VFMADD213PS.BCST expNums<>+1984(SB), Z21, Z22
-	VFMADD213PS.BCST expNums<>+2016(SB), Z10, Z16
-	VFMADD213PS.BCST expNums<>+2016(SB), Z11, Z17
-	VFMADD213PS.BCST expNums<>+2016(SB), Z12, Z18
-	VFMADD213PS.BCST expNums<>+2016(SB), Z13, Z19
-	VFMADD213PS.BCST expNums<>+2016(SB), Z14, Z20
-	VFMADD213PS.BCST expNums<>+2016(SB), Z21, Z22
-	VFMADD213PS.BCST expNums<>+2048(SB), Z10, Z16
-	VFMADD213PS.BCST expNums<>+2048(SB), Z11, Z17
-	VFMADD213PS.BCST expNums<>+2048(SB), Z12, Z18
-	VFMADD213PS.BCST expNums<>+2048(SB), Z13, Z19
-	VFMADD213PS.BCST expNums<>+2048(SB), Z14, Z20
-	VFMADD213PS.BCST expNums<>+2048(SB), Z21, Z22
-	VFMADD213PS.BCST expNums<>+2080(SB), Z10, Z16
-	VFMADD213PS.BCST expNums<>+2080(SB), Z11, Z17
-	VFMADD213PS.BCST expNums<>+2080(SB), Z12, Z18
-	VFMADD213PS.BCST expNums<>+2080(SB), Z13, Z19
-	VFMADD213PS.BCST expNums<>+2080(SB), Z14, Z20
-	VFMADD213PS.BCST expNums<>+2080(SB), Z21, Z22
-	VFMADD213PS.BCST expNums<>+2112(SB), Z10, Z16
-	VFMADD213PS.BCST expNums<>+2112(SB), Z11, Z17
-	VFMADD213PS.BCST expNums<>+2112(SB), Z12, Z18
-	VFMADD213PS.BCST expNums<>+2112(SB), Z13, Z19
-	VFMADD213PS.BCST expNums<>+2112(SB), Z14, Z20
-	VFMADD213PS.BCST expNums<>+2112(SB), Z21, Z22
+	VBROADCASTSS     expNums<>+2208(SB), Z16
+	VBROADCASTSS     expNums<>+2208(SB), Z17
+	VBROADCASTSS     expNums<>+2208(SB), Z18
+	VBROADCASTSS     expNums<>+2208(SB), Z19
+	VBROADCASTSS     expNums<>+2208(SB), Z20
+	VBROADCASTSS     expNums<>+2208(SB), Z22
+	VFMADD213PS.BCST expNums<>+2240(SB), Z10, Z16
+	VFMADD213PS.BCST expNums<>+2240(SB), Z11, Z17
+	VFMADD213PS.BCST expNums<>+2240(SB), Z12, Z18
+	VFMADD213PS.BCST expNums<>+2240(SB), Z13, Z19
+	VFMADD213PS.BCST expNums<>+2240(SB), Z14, Z20
+	VFMADD213PS.BCST expNums<>+2240(SB), Z21, Z22
+	VFMADD213PS.BCST expNums<>+2272(SB), Z10, Z16
+	VFMADD213PS.BCST expNums<>+2272(SB), Z11, Z17
+	VFMADD213PS.BCST expNums<>+2272(SB), Z12, Z18
+	VFMADD213PS.BCST expNums<>+2272(SB), Z13, Z19
+	VFMADD213PS.BCST expNums<>+2272(SB), Z14, Z20
+	VFMADD213PS.BCST expNums<>+2272(SB), Z21, Z22
+	VFMADD213PS.BCST expNums<>+2304(SB), Z10, Z16
+	VFMADD213PS.BCST expNums<>+2304(SB), Z11, Z17
+	VFMADD213PS.BCST expNums<>+2304(SB), Z12, Z18
+	VFMADD213PS.BCST expNums<>+2304(SB), Z13, Z19
+	VFMADD213PS.BCST expNums<>+2304(SB), Z14, Z20
+	VFMADD213PS.BCST expNums<>+2304(SB), Z21, Z22
+	VFMADD213PS.BCST expNums<>+2336(SB), Z10, Z16
+	VFMADD213PS.BCST expNums<>+2336(SB), Z11, Z17
+	VFMADD213PS.BCST expNums<>+2336(SB), Z12, Z18
+	VFMADD213PS.BCST expNums<>+2336(SB), Z13, Z19
+	VFMADD213PS.BCST expNums<>+2336(SB), Z14, Z20
+	VFMADD213PS.BCST expNums<>+2336(SB), Z21, Z22
+	VFMADD213PS.BCST expNums<>+2368(SB), Z10, Z16
+	VFMADD213PS.BCST expNums<>+2368(SB), Z11, Z17
+	VFMADD213PS.BCST expNums<>+2368(SB), Z12, Z18
+	VFMADD213PS.BCST expNums<>+2368(SB), Z13, Z19
+	VFMADD213PS.BCST expNums<>+2368(SB), Z14, Z20
+	VFMADD213PS.BCST expNums<>+2368(SB), Z21, Z22
 	VFMADD213PS.BCST expNums<>+352(SB), Z10, Z16
 	VFMADD213PS.BCST expNums<>+352(SB), Z11, Z17
 	VFMADD213PS.BCST expNums<>+352(SB), Z12, Z18
@@ -15473,30 +16412,30 @@ turn3:
 	VSUBPS           Z9, Z6, Z9
 	VSUBPS           Z10, Z7, Z10
 	VSUBPS           Z12, Z11, Z15
-	VBROADCASTSS     expNums<>+1952(SB), Z12
-	VBROADCASTSS     expNums<>+1952(SB), Z13
-	VBROADCASTSS     expNums<>+1952(SB), Z14
-	VBROADCASTSS     expNums<>+1952(SB), Z16
-	VFMADD213PS.BCST expNums<>+1984(SB), Z8, Z12
-	VFMADD213PS.BCST expNums<>+1984(SB), Z9, Z13
-	VFMADD213PS.BCST expNums<>+1984(SB), Z10, Z14
-	VFMADD213PS.BCST expNums<>+1984(SB), Z15, Z16
-	VFMADD213PS.BCST expNums<>+2016(SB), Z8, Z12
-	VFMADD213PS.BCST expNums<>+2016(SB), Z9, Z13
-	VFMADD213PS.BCST expNums<>+2016(SB), Z10, Z14
-	VFMADD213PS.BCST expNums<>+2016(SB), Z15, Z16
-	VFMADD213PS.BCST expNums<>+2048(SB), Z8, Z12
-	VFMADD213PS.BCST expNums<>+2048(SB), Z9, Z13
-	VFMADD213PS.BCST expNums<>+2048(SB), Z10, Z14
-	VFMADD213PS.BCST expNums<>+2048(SB), Z15, Z16
-	VFMADD213PS.BCST expNums<>+2080(SB), Z8, Z12
-	VFMADD213PS.BCST expNums<>+2080(SB), Z9, Z13
-	VFMADD213PS.BCST expNums<>+2080(SB), Z10, Z14
-	VFMADD213PS.BCST expNums<>+2080(SB), Z15, Z16
-	VFMADD213PS.BCST expNums<>+2112(SB), Z8, Z12
-	VFMADD213PS.BCST expNums<>+2112(SB), Z9, Z13
-	VFMADD213PS.BCST expNums<>+2112(SB), Z10, Z14
-	VFMADD213PS.BCST expNums<>+2112(SB), Z15, Z16
+	VBROADCASTSS     expNums<>+2208(SB), Z12
+	VBROADCASTSS     expNums<>+2208(SB), Z13
+	VBROADCASTSS     expNums<>+2208(SB), Z14
+	VBROADCASTSS     expNums<>+2208(SB), Z16
+	VFMADD213PS.BCST expNums<>+2240(SB), Z8, Z12
+	VFMADD213PS.BCST expNums<>+2240(SB), Z9, Z13
+	VFMADD213PS.BCST expNums<>+2240(SB), Z10, Z14
+	VFMADD213PS.BCST expNums<>+2240(SB), Z15, Z16
+	VFMADD213PS.BCST expNums<>+2272(SB), Z8, Z12
+	VFMADD213PS.BCST expNums<>+2272(SB), Z9, Z13
+	VFMADD213PS.BCST expNums<>+2272(SB), Z10, Z14
+	VFMADD213PS.BCST expNums<>+2272(SB), Z15, Z16
+	VFMADD213PS.BCST expNums<>+2304(SB), Z8, Z12
+	VFMADD213PS.BCST expNums<>+2304(SB), Z9, Z13
+	VFMADD213PS.BCST expNums<>+2304(SB), Z10, Z14
+	VFMADD213PS.BCST expNums<>+2304(SB), Z15, Z16
+	VFMADD213PS.BCST expNums<>+2336(SB), Z8, Z12
+	VFMADD213PS.BCST expNums<>+2336(SB), Z9, Z13
+	VFMADD213PS.BCST expNums<>+2336(SB), Z10, Z14
+	VFMADD213PS.BCST expNums<>+2336(SB), Z15, Z16
+	VFMADD213PS.BCST expNums<>+2368(SB), Z8, Z12
+	VFMADD213PS.BCST expNums<>+2368(SB), Z9, Z13
+	VFMADD213PS.BCST expNums<>+2368(SB), Z10, Z14
+	VFMADD213PS.BCST expNums<>+2368(SB), Z15, Z16
 	VFMADD213PS.BCST expNums<>+352(SB), Z8, Z12
 	VFMADD213PS.BCST expNums<>+352(SB), Z9, Z13
 	VFMADD213PS.BCST expNums<>+352(SB), Z10, Z14
@@ -15526,12 +16465,12 @@ turned4:
 	VMULPS.BCST      expNums<>+64(SB), Z5, Z5
 	VRNDSCALEPS      $0x09, Z5, Z6
 	VSUBPS           Z6, Z5, Z6
-	VBROADCASTSS     expNums<>+1952(SB), Z7
-	VFMADD213PS.BCST expNums<>+1984(SB), Z6, Z7
-	VFMADD213PS.BCST expNums<>+2016(SB), Z6, Z7
-	VFMADD213PS.BCST expNums<>+2048(SB), Z6, Z7
-	VFMADD213PS.BCST expNums<>+2080(SB), Z6, Z7
-	VFMADD213PS.BCST expNums<>+2112(SB), Z6, Z7
+	VBROADCASTSS     expNums<>+2208(SB), Z7
+	VFMADD213PS.BCST expNums<>+2240(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2272(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2304(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2336(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2368(SB), Z6, Z7
 	VFMADD213PS.BCST expNums<>+352(SB), Z6, Z7
 	VSCALEFPS        Z5, Z7, Z7
 	VMOVUPS          Z7, (AX)(BX*4)
@@ -15545,12 +16484,12 @@ turned4:
 	VMULPS.BCST      expNums<>+64(SB), Z5, Z5
 	VRNDSCALEPS      $0x09, Z5, Z6
 	VSUBPS           Z6, Z5, Z6
-	VBROADCASTSS     expNums<>+1952(SB), Z7
-	VFMADD213PS.BCST expNums<>+1984(SB), Z6, Z7
-	VFMADD213PS.BCST expNums<>+2016(SB), Z6, Z7
-	VFMADD213PS.BCST expNums<>+2048(SB), Z6, Z7
-	VFMADD213PS.BCST expNums<>+2080(SB), Z6, Z7
-	VFMADD213PS.BCST expNums<>+2112(SB), Z6, Z7
+	VBROADCASTSS     expNums<>+2208(SB), Z7
+	VFMADD213PS.BCST expNums<>+2240(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2272(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2304(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2336(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2368(SB), Z6, Z7
 	VFMADD213PS.BCST expNums<>+352(SB), Z6, Z7
 	VSCALEFPS        Z5, Z7, Z7
 	VMOVUPS          Z7, (AX)(BX*4)
@@ -15564,12 +16503,12 @@ turned4:
 	VMULPS.BCST      expNums<>+64(SB), Z5, Z5
 	VRNDSCALEPS      $0x09, Z5, Z6
 	VSUBPS           Z6, Z5, Z6
-	VBROADCASTSS     expNums<>+1952(SB), Z7
-	VFMADD213PS.BCST expNums<>+1984(SB), Z6, Z7
-	VFMADD213PS.BCST expNums<>+2016(SB), Z6, Z7
-	VFMADD213PS.BCST expNums<>+2048(SB), Z6, Z7
-	VFMADD213PS.BCST expNums<>+2080(SB), Z6, Z7
-	VFMADD213PS.BCST expNums<>+2112(SB), Z6, Z7
+	VBROADCASTSS     expNums<>+2208(SB), Z7
+	VFMADD213PS.BCST expNums<>+2240(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2272(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2304(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2336(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2368(SB), Z6, Z7
 	VFMADD213PS.BCST expNums<>+352(SB), Z6, Z7
 	VSCALEFPS        Z5, Z7, Z7
 	VMOVUPS          Z7, (AX)(BX*4)
@@ -15583,12 +16522,12 @@ turned4:
 	VMULPS.BCST      expNums<>+64(SB), Z5, Z5
 	VRNDSCALEPS      $0x09, Z5, Z6
 	VSUBPS           Z6, Z5, Z6
-	VBROADCASTSS     expNums<>+1952(SB), Z7
-	VFMADD213PS.BCST expNums<>+1984(SB), Z6, Z7
-	VFMADD213PS.BCST expNums<>+2016(SB), Z6, Z7
-	VFMADD213PS.BCST expNums<>+2048(SB), Z6, Z7
-	VFMADD213PS.BCST expNums<>+2080(SB), Z6, Z7
-	VFMADD213PS.BCST expNums<>+2112(SB), Z6, Z7
+	VBROADCASTSS     expNums<>+2208(SB), Z7
+	VFMADD213PS.BCST expNums<>+2240(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2272(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2304(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2336(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2368(SB), Z6, Z7
 	VFMADD213PS.BCST expNums<>+352(SB), Z6, Z7
 	VSCALEFPS        Z5, Z7, Z7
 	VMOVUPS          Z7, (AX)(BX*4)
@@ -15608,12 +16547,12 @@ short6:
 	VMULPS.BCST      expNums<>+64(SB), Z0, Z0
 	VRNDSCALEPS      $0x09, Z0, Z5
 	VSUBPS           Z5, Z0, Z5
-	VBROADCASTSS     expNums<>+1952(SB), Z6
-	VFMADD213PS.BCST expNums<>+1984(SB), Z5, Z6
-	VFMADD213PS.BCST expNums<>+2016(SB), Z5, Z6
-	VFMADD213PS.BCST expNums<>+2048(SB), Z5, Z6
-	VFMADD213PS.BCST expNums<>+2080(SB), Z5, Z6
-	VFMADD213PS.BCST expNums<>+2112(SB), Z5, Z6
+	VBROADCASTSS     expNums<>+2208(SB), Z6
+	VFMADD213PS.BCST expNums<>+2240(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2272(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2304(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2336(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2368(SB), Z5, Z6
 	VFMADD213PS.BCST expNums<>+352(SB), Z5, Z6
 	VSCALEFPS        Z0, Z6, Z6
 	VMOVUPS          Z6, K1, (AX)(BX*4)
@@ -15632,12 +16571,12 @@ short7:
 	VMULPS.BCST      expNums<>+64(SB), Z0, Z0
 	VRNDSCALEPS      $0x09, Z0, Z5
 	VSUBPS           Z5, Z0, Z5
-	VBROADCASTSS     expNums<>+1952(SB), Z6
-	VFMADD213PS.BCST expNums<>+1984(SB), Z5, Z6
-	VFMADD213PS.BCST expNums<>+2016(SB), Z5, Z6
-	VFMADD213PS.BCST expNums<>+2048(SB), Z5, Z6
-	VFMADD213PS.BCST expNums<>+2080(SB), Z5, Z6
-	VFMADD213PS.BCST expNums<>+2112(SB), Z5, Z6
+	VBROADCASTSS     expNums<>+2208(SB), Z6
+	VFMADD213PS.BCST expNums<>+2240(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2272(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2304(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2336(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2368(SB), Z5, Z6
 	VFMADD213PS.BCST expNums<>+352(SB), Z5, Z6
 	VSCALEFPS        Z0, Z6, Z6
 	VMOVUPS          Z6, K1, (AX)(BX*4)
@@ -15656,12 +16595,12 @@ short8:
 	VMULPS.BCST      expNums<>+64(SB), Z0, Z0
 	VRNDSCALEPS      $0x09, Z0, Z5
 	VSUBPS           Z5, Z0, Z5
-	VBROADCASTSS     expNums<>+1952(SB), Z6
-	VFMADD213PS.BCST expNums<>+1984(SB), Z5, Z6
-	VFMADD213PS.BCST expNums<>+2016(SB), Z5, Z6
-	VFMADD213PS.BCST expNums<>+2048(SB), Z5, Z6
-	VFMADD213PS.BCST expNums<>+2080(SB), Z5, Z6
-	VFMADD213PS.BCST expNums<>+2112(SB), Z5, Z6
+	VBROADCASTSS     expNums<>+2208(SB), Z6
+	VFMADD213PS.BCST expNums<>+2240(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2272(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2304(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2336(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2368(SB), Z5, Z6
 	VFMADD213PS.BCST expNums<>+352(SB), Z5, Z6
 	VSCALEFPS        Z0, Z6, Z6
 	VMOVUPS          Z6, K1, (AX)(BX*4)
@@ -15680,12 +16619,12 @@ short9:
 	VMULPS.BCST      expNums<>+64(SB), Z0, Z0
 	VRNDSCALEPS      $0x09, Z0, Z5
 	VSUBPS           Z5, Z0, Z5
-	VBROADCASTSS     expNums<>+1952(SB), Z6
-	VFMADD213PS.BCST expNums<>+1984(SB), Z5, Z6
-	VFMADD213PS.BCST expNums<>+2016(SB), Z5, Z6
-	VFMADD213PS.BCST expNums<>+2048(SB), Z5, Z6
-	VFMADD213PS.BCST expNums<>+2080(SB), Z5, Z6
-	VFMADD213PS.BCST expNums<>+2112(SB), Z5, Z6
+	VBROADCASTSS     expNums<>+2208(SB), Z6
+	VFMADD213PS.BCST expNums<>+2240(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2272(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2304(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2336(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2368(SB), Z5, Z6
 	VFMADD213PS.BCST expNums<>+352(SB), Z5, Z6
 	VSCALEFPS        Z0, Z6, Z6
 	VMOVUPS          Z6, K1, (AX)(BX*4)
@@ -15720,7 +16659,7 @@ TEXT ·softmaxF32AVX512(SB), NOSPLIT|NOFRAME, $0-48
 
 row:
 	LEAQ         (DX)(R9*1), DI
-	VBROADCASTSS expNums<>+2144(SB), Z0
+	VBROADCASTSS expNums<>+2400(SB), Z0
 	VMOVUPS      Z0, Z1
 	VMOVUPS      Z0, Z2
 	VMOVUPS      Z0, Z3
@@ -16017,42 +16956,42 @@ turn8:
 	VSUBPS           Z14, Z9, Z14
 	VSUBPS           Z15, Z10, Z15
 	VSUBPS           Z17, Z16, Z22
-	VBROADCASTSS     expNums<>+1952(SB), Z17
-	VBROADCASTSS     expNums<>+1952(SB), Z18
-	VBROADCASTSS     expNums<>+1952(SB), Z19
-	VBROADCASTSS     expNums<>+1952(SB), Z20
-	VBROADCASTSS     expNums<>+1952(SB), Z21
-	VBROADCASTSS     expNums<>+1952(SB), Z23
-	VFMADD213PS.BCST expNums<>+1984(SB), Z11, Z17
-	VFMADD213PS.BCST expNums<>+1984(SB), Z12, Z18
-	VFMADD213PS.BCST expNums<>+1984(SB), Z13, Z19
-	VFMADD213PS.BCST expNums<>+1984(SB), Z14, Z20
-	VFMADD213PS.BCST expNums<>+1984(SB), Z15, Z21
-	VFMADD213PS.BCST expNums<>+1984(SB), Z22, Z23
-	VFMADD213PS.BCST expNums<>+2016(SB), Z11, Z17
-	VFMADD213PS.BCST expNums<>+2016(SB), Z12, Z18
-	VFMADD213PS.BCST expNums<>+2016(SB), Z13, Z19
-	VFMADD213PS.BCST expNums<>+2016(SB), Z14, Z20
-	VFMADD213PS.BCST expNums<>+2016(SB), Z15, Z21
-	VFMADD213PS.BCST expNums<>+2016(SB), Z22, Z23
-	VFMADD213PS.BCST expNums<>+2048(SB), Z11, Z17
-	VFMADD213PS.BCST expNums<>+2048(SB), Z12, Z18
-	VFMADD213PS.BCST expNums<>+2048(SB), Z13, Z19
-	VFMADD213PS.BCST expNums<>+2048(SB), Z14, Z20
-	VFMADD213PS.BCST expNums<>+2048(SB), Z15, Z21
-	VFMADD213PS.BCST expNums<>+2048(SB), Z22, Z23
-	VFMADD213PS.BCST expNums<>+2080(SB), Z11, Z17
-	VFMADD213PS.BCST expNums<>+2080(SB), Z12, Z18
-	VFMADD213PS.BCST expNums<>+2080(SB), Z13, Z19
-	VFMADD213PS.BCST expNums<>+2080(SB), Z14, Z20
-	VFMADD213PS.BCST expNums<>+2080(SB), Z15, Z21
-	VFMADD213PS.BCST expNums<>+2080(SB), Z22, Z23
-	VFMADD213PS.BCST expNums<>+2112(SB), Z11, Z17
-	VFMADD213PS.BCST expNums<>+2112(SB), Z12, Z18
-	VFMADD213PS.BCST expNums<>+2112(SB), Z13, Z19
-	VFMADD213PS.BCST expNums<>+2112(SB), Z14, Z20
-	VFMADD213PS.BCST expNums<>+2112(SB), Z15, Z21
-	VFMADD213PS.BCST expNums<>+2112(SB), Z22, Z23
+	VBROADCASTSS     expNums<>+2208(SB), Z17
+	VBROADCASTSS     expNums<>+2208(SB), Z18
+	VBROADCASTSS     expNums<>+2208(SB), Z19
+	VBROADCASTSS     expNums<>+2208(SB), Z20
+	VBROADCASTSS     expNums<>+2208(SB), Z21
+	VBROADCASTSS     expNums<>+2208(SB), Z23
+	VFMADD213PS.BCST expNums<>+2240(SB), Z11, Z17
+	VFMADD213PS.BCST expNums<>+2240(SB), Z12, Z18
+	VFMADD213PS.BCST expNums<>+2240(SB), Z13, Z19
+	VFMADD213PS.BCST expNums<>+2240(SB), Z14, Z20
+	VFMADD213PS.BCST expNums<>+2240(SB), Z15, Z21
+	VFMADD213PS.BCST expNums<>+2240(SB), Z22, Z23
+	VFMADD213PS.BCST expNums<>+2272(SB), Z11, Z17
+	VFMADD213PS.BCST expNums<>+2272(SB), Z12, Z18
+	VFMADD213PS.BCST expNums<>+2272(SB), Z13, Z19
+	VFMADD213PS.BCST expNums<>+2272(SB), Z14, Z20
+	VFMADD213PS.BCST expNums<>+2272(SB), Z15, Z21
+	VFMADD213PS.BCST expNums<>+2272(SB), Z22, Z23
+	VFMADD213PS.BCST expNums<>+2304(SB), Z11, Z17
+	VFMADD213PS.BCST expNums<>+2304(SB), Z12, Z18
+	VFMADD213PS.BCST expNums<>+2304(SB), Z13, Z19
+	VFMADD213PS.BCST expNums<>+2304(SB), Z14, Z20
+	VFMADD213PS.BCST expNums<>+2304(SB), Z15, Z21
+	VFMADD213PS.BCST expNums<>+2304(SB), Z22, Z23
+	VFMADD213PS.BCST expNums<>+2336(SB), Z11, Z17
+	VFMADD213PS.BCST expNums<>+2336(SB), Z12, Z18
+	VFMADD213PS.BCST expNums<>+2336(SB), Z13, Z19
+	VFMADD213PS.BCST expNums<>+2336(SB), Z14, Z20
+	VFMADD213PS.BCST expNums<>+2336(SB), Z15, Z21
+	VFMADD213PS.BCST expNums<>+2336(SB), Z22, Z23
+	VFMADD213PS.BCST expNums<>+2368(SB), Z11, Z17
+	VFMADD213PS.BCST expNums<>+2368(SB), Z12, Z18
+	VFMADD213PS.BCST expNums<>+2368(SB), Z13, Z19
+	VFMADD213PS.BCST expNums<>+2368(SB), Z14, Z20
+	VFMADD213PS.BCST expNums<>+2368(SB), Z15, Z21
+	VFMADD213PS.BCST expNums<>+2368(SB), Z22, Z23
 	VFMADD213PS.BCST expNums<>+352(SB), Z11, Z17
 	VFMADD213PS.BCST expNums<>+352(SB), Z12, Z18
 	VFMADD213PS.BCST expNums<>+352(SB), Z13, Z19
@@ -16107,42 +17046,42 @@ turn8:
 	VSUBPS           Z14, Z9, Z14
 	VSUBPS           Z15, Z10, Z15
 	VSUBPS           Z17, Z16, Z22
-	VBROADCASTSS     expNums<>+1952(SB), Z17
-	VBROADCASTSS     expNums<>+1952(SB), Z18
-	VBROADCASTSS     expNums<>+1952(SB), Z19
-	VBROADCASTSS     expNums<>+1952(SB), Z20
-	VBROADCASTSS     expNums<>+1952(SB), Z21
-	VBROADCASTSS     expNums<>+1952(SB), Z23
-	VFMADD213PS.BCST expNums<>+1984(SB), Z11, Z17
-	VFMADD213PS.BCST expNums<>+1984(SB), Z12, Z18
-	VFMADD213PS.BCST expNums<>+1984(SB), Z13, Z19
-	VFMADD213PS.BCST expNums<>+1984(SB), Z14, Z20
-	VFMADD213PS.BCST expNums<>+1984(SB), Z15, Z21
-	VFMADD213PS.BCST expNums<>+1984(SB), Z22, Z23
-	VFMADD213PS.BCST expNums<>+2016(SB), Z11, Z17
-	VFMADD213PS.BCST expNums<>+2016(SB), Z12, Z18
-	VFMADD213PS.BCST expNums<>+2016(SB), Z13, Z19
-	VFMADD213PS.BCST expNums<>+2016(SB), Z14, Z20
-	VFMADD213PS.BCST expNums<>+2016(SB), Z15, Z21
-	VFMADD213PS.BCST expNums<>+2016(SB), Z22, Z23
-	VFMADD213PS.BCST expNums<>+2048(SB), Z11, Z17
-	VFMADD213PS.BCST expNums<>+2048(SB), Z12, Z18
-	VFMADD213PS.BCST expNums<>+2048(SB), Z13, Z19
-	VFMADD213PS.BCST expNums<>+2048(SB), Z14, Z20
-	VFMADD213PS.BCST expNums<>+2048(SB), Z15, Z21
-	VFMADD213PS.BCST expNums<>+2048(SB), Z22, Z23
-	VFMADD213PS.BCST expNums<>+2080(SB), Z11, Z17
-	VFMADD213PS.BCST expNums<>+2080(SB), Z12, Z18
-	VFMADD213PS.BCST expNums<>+2080(SB), Z13, Z19
-	VFMADD213PS.BCST expNums<>+2080(SB), Z14, Z20
-	VFMADD213PS.BCST expNums<>+2080(SB), Z15, Z21
-	VFMADD213PS.BCST expNums<>+2080(SB), Z22, Z23
-	VFMADD213PS.BCST expNums<>+2112(SB), Z11, Z17
-	VFMADD213PS.BCST expNums<>+2112(SB), Z12, Z18
-	VFMADD213PS.BCST expNums<>+2112(SB), Z13, Z19
-	VFMADD213PS.BCST expNums<>+2112(SB), Z14, Z20
-	VFMADD213PS.BCST expNums<>+2112(SB), Z15, Z21
-	VFMADD213PS.BCST expNums<>+2112(SB), Z22, Z23
+	VBROADCASTSS     expNums<>+2208(SB), Z17
+	VBROADCASTSS     expNums<>+2208(SB), Z18
+	VBROADCASTSS     expNums<>+2208(SB), Z19
+	VBROADCASTSS     expNums<>+2208(SB), Z20
+	VBROADCASTSS     expNums<>+2208(SB), Z21
+	VBROADCASTSS     expNums<>+2208(SB), Z23
+	VFMADD213PS.BCST expNums<>+2240(SB), Z11, Z17
+	VFMADD213PS.BCST expNums<>+2240(SB), Z12, Z18
+	VFMADD213PS.BCST expNums<>+2240(SB), Z13, Z19
+	VFMADD213PS.BCST expNums<>+2240(SB), Z14, Z20
+	VFMADD213PS.BCST expNums<>+2240(SB), Z15, Z21
+	VFMADD213PS.BCST expNums<>+2240(SB), Z22, Z23
+	VFMADD213PS.BCST expNums<>+2272(SB), Z11, Z17
+	VFMADD213PS.BCST expNums<>+2272(SB), Z12, Z18
+	VFMADD213PS.BCST expNums<>+2272(SB), Z13, Z19
+	VFMADD213PS.BCST expNums<>+2272(SB), Z14, Z20
+	VFMADD213PS.BCST expNums<>+2272(SB), Z15, Z21
+	VFMADD213PS.BCST expNums<>+2272(SB), Z22, Z23
+	VFMADD213PS.BCST expNums<>+2304(SB), Z11, Z17
+	VFMADD213PS.BCST expNums<>+2304(SB), Z12, Z18
+	VFMADD213PS.BCST expNums<>+2304(SB), Z13, Z19
+	VFMADD213PS.BCST expNums<>+2304(SB), Z14, Z20
+	VFMADD213PS.BCST expNums<>+2304(SB), Z15, Z21
+	VFMADD213PS.BCST expNums<>+2304(SB), Z22, Z23
+	VFMADD213PS.BCST expNums<>+2336(SB), Z11, Z17
+	VFMADD213PS.BCST expNums<>+2336(SB), Z12, Z18
+	VFMADD213PS.BCST expNums<>+2336(SB), Z13, Z19
+	VFMADD213PS.BCST expNums<>+2336(SB), Z14, Z20
+	VFMADD213PS.BCST expNums<>+2336(SB), Z15, Z21
+	VFMADD213PS.BCST expNums<>+2336(SB), Z22, Z23
+	VFMADD213PS.BCST expNums<>+2368(SB), Z11, Z17
+	VFMADD213PS.BCST expNums<>+2368(SB), Z12, Z18
+	VFMADD213PS.BCST expNums<>+2368(SB), Z13, Z19
+	VFMADD213PS.BCST expNums<>+2368(SB), Z14, Z20
+	VFMADD213PS.BCST expNums<>+2368(SB), Z15, Z21
+	VFMADD213PS.BCST expNums<>+2368(SB), Z22, Z23
 	VFMADD213PS.BCST expNums<>+352(SB), Z11, Z17
 	VFMADD213PS.BCST expNums<>+352(SB), Z12, Z18
 	VFMADD213PS.BCST expNums<>+352(SB), Z13, Z19
@@ -16244,30 +17183,30 @@ turn10:
 	VSUBPS           Z10, Z7, Z10
 	VSUBPS           Z11, Z8, Z11
 	VSUBPS           Z13, Z12, Z16
-	VBROADCASTSS     expNums<>+1952(SB), Z13
-	VBROADCASTSS     expNums<>+1952(SB), Z14
-	VBROADCASTSS     expNums<>+1952(SB), Z15
-	VBROADCASTSS     expNums<>+1952(SB), Z17
-	VFMADD213PS.BCST expNums<>+1984(SB), Z9, Z13
-	VFMADD213PS.BCST expNums<>+1984(SB), Z10, Z14
-	VFMADD213PS.BCST expNums<>+1984(SB), Z11, Z15
-	VFMADD213PS.BCST expNums<>+1984(SB), Z16, Z17
-	VFMADD213PS.BCST expNums<>+2016(SB), Z9, Z13
-	VFMADD213PS.BCST expNums<>+2016(SB), Z10, Z14
-	VFMADD213PS.BCST expNums<>+2016(SB), Z11, Z15
-	VFMADD213PS.BCST expNums<>+2016(SB), Z16, Z17
-	VFMADD213PS.BCST expNums<>+2048(SB), Z9, Z13
-	VFMADD213PS.BCST expNums<>+2048(SB), Z10, Z14
-	VFMADD213PS.BCST expNums<>+2048(SB), Z11, Z15
-	VFMADD213PS.BCST expNums<>+2048(SB), Z16, Z17
-	VFMADD213PS.BCST expNums<>+2080(SB), Z9, Z13
-	VFMADD213PS.BCST expNums<>+2080(SB), Z10, Z14
-	VFMADD213PS.BCST expNums<>+2080(SB), Z11, Z15
-	VFMADD213PS.BCST expNums<>+2080(SB), Z16, Z17
-	VFMADD213PS.BCST expNums<>+2112(SB), Z9, Z13
-	VFMADD213PS.BCST expNums<>+2112(SB), Z10, Z14
-	VFMADD213PS.BCST expNums<>+2112(SB), Z11, Z15
-	VFMADD213PS.BCST expNums<>+2112(SB), Z16, Z17
+	VBROADCASTSS     expNums<>+2208(SB), Z13
+	VBROADCASTSS     expNums<>+2208(SB), Z14
+	VBROADCASTSS     expNums<>+2208(SB), Z15
+	VBROADCASTSS     expNums<>+2208(SB), Z17
+	VFMADD213PS.BCST expNums<>+2240(SB), Z9, Z13
+	VFMADD213PS.BCST expNums<>+2240(SB), Z10, Z14
+	VFMADD213PS.BCST expNums<>+2240(SB), Z11, Z15
+	VFMADD213PS.BCST expNums<>+2240(SB), Z16, Z17
+	VFMADD213PS.BCST expNums<>+2272(SB), Z9, Z13
+	VFMADD213PS.BCST expNums<>+2272(SB), Z10, Z14
+	VFMADD213PS.BCST expNums<>+2272(SB), Z11, Z15
+	VFMADD213PS.BCST expNums<>+2272(SB), Z16, Z17
+	VFMADD213PS.BCST expNums<>+2304(SB), Z9, Z13
+	VFMADD213PS.BCST expNums<>+2304(SB), Z10, Z14
+	VFMADD213PS.BCST expNums<>+2304(SB), Z11, Z15
+	VFMADD213PS.BCST expNums<>+2304(SB), Z16, Z17
+	VFMADD213PS.BCST expNums<>+2336(SB), Z9, Z13
+	VFMADD213PS.BCST expNums<>+2336(SB), Z10, Z14
+	VFMADD213PS.BCST expNums<>+2336(SB), Z11, Z15
+	VFMADD213PS.BCST expNums<>+2336(SB), Z16, Z17
+	VFMADD213PS.BCST expNums<>+2368(SB), Z9, Z13
+	VFMADD213PS.BCST expNums<>+2368(SB), Z10, Z14
+	VFMADD213PS.BCST expNums<>+2368(SB), Z11, Z15
+	VFMADD213PS.BCST expNums<>+2368(SB), Z16, Z17
 	VFMADD213PS.BCST expNums<>+352(SB), Z9, Z13
 	VFMADD213PS.BCST expNums<>+352(SB), Z10, Z14
 	VFMADD213PS.BCST expNums<>+352(SB), Z11, Z15
@@ -16297,12 +17236,12 @@ turned11:
 	VMULPS.BCST      expNums<>+64(SB), Z6, Z6
 	VRNDSCALEPS      $0x09, Z6, Z7
 	VSUBPS           Z7, Z6, Z7
-	VBROADCASTSS     expNums<>+1952(SB), Z8
-	VFMADD213PS.BCST expNums<>+1984(SB), Z7, Z8
-	VFMADD213PS.BCST expNums<>+2016(SB), Z7, Z8
-	VFMADD213PS.BCST expNums<>+2048(SB), Z7, Z8
-	VFMADD213PS.BCST expNums<>+2080(SB), Z7, Z8
-	VFMADD213PS.BCST expNums<>+2112(SB), Z7, Z8
+	VBROADCASTSS     expNums<>+2208(SB), Z8
+	VFMADD213PS.BCST expNums<>+2240(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2272(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2304(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2336(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2368(SB), Z7, Z8
 	VFMADD213PS.BCST expNums<>+352(SB), Z7, Z8
 	VSCALEFPS        Z6, Z8, Z8
 	VMOVUPS          Z8, (BX)(R10*4)
@@ -16316,12 +17255,12 @@ turned11:
 	VMULPS.BCST      expNums<>+64(SB), Z6, Z6
 	VRNDSCALEPS      $0x09, Z6, Z7
 	VSUBPS           Z7, Z6, Z7
-	VBROADCASTSS     expNums<>+1952(SB), Z8
-	VFMADD213PS.BCST expNums<>+1984(SB), Z7, Z8
-	VFMADD213PS.BCST expNums<>+2016(SB), Z7, Z8
-	VFMADD213PS.BCST expNums<>+2048(SB), Z7, Z8
-	VFMADD213PS.BCST expNums<>+2080(SB), Z7, Z8
-	VFMADD213PS.BCST expNums<>+2112(SB), Z7, Z8
+	VBROADCASTSS     expNums<>+2208(SB), Z8
+	VFMADD213PS.BCST expNums<>+2240(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2272(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2304(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2336(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2368(SB), Z7, Z8
 	VFMADD213PS.BCST expNums<>+352(SB), Z7, Z8
 	VSCALEFPS        Z6, Z8, Z8
 	VMOVUPS          Z8, (BX)(R10*4)
@@ -16335,12 +17274,12 @@ turned11:
 	VMULPS.BCST      expNums<>+64(SB), Z6, Z6
 	VRNDSCALEPS      $0x09, Z6, Z7
 	VSUBPS           Z7, Z6, Z7
-	VBROADCASTSS     expNums<>+1952(SB), Z8
-	VFMADD213PS.BCST expNums<>+1984(SB), Z7, Z8
-	VFMADD213PS.BCST expNums<>+2016(SB), Z7, Z8
-	VFMADD213PS.BCST expNums<>+2048(SB), Z7, Z8
-	VFMADD213PS.BCST expNums<>+2080(SB), Z7, Z8
-	VFMADD213PS.BCST expNums<>+2112(SB), Z7, Z8
+	VBROADCASTSS     expNums<>+2208(SB), Z8
+	VFMADD213PS.BCST expNums<>+2240(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2272(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2304(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2336(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2368(SB), Z7, Z8
 	VFMADD213PS.BCST expNums<>+352(SB), Z7, Z8
 	VSCALEFPS        Z6, Z8, Z8
 	VMOVUPS          Z8, (BX)(R10*4)
@@ -16354,12 +17293,12 @@ turned11:
 	VMULPS.BCST      expNums<>+64(SB), Z6, Z6
 	VRNDSCALEPS      $0x09, Z6, Z7
 	VSUBPS           Z7, Z6, Z7
-	VBROADCASTSS     expNums<>+1952(SB), Z8
-	VFMADD213PS.BCST expNums<>+1984(SB), Z7, Z8
-	VFMADD213PS.BCST expNums<>+2016(SB), Z7, Z8
-	VFMADD213PS.BCST expNums<>+2048(SB), Z7, Z8
-	VFMADD213PS.BCST expNums<>+2080(SB), Z7, Z8
-	VFMADD213PS.BCST expNums<>+2112(SB), Z7, Z8
+	VBROADCASTSS     expNums<>+2208(SB), Z8
+	VFMADD213PS.BCST expNums<>+2240(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2272(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2304(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2336(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2368(SB), Z7, Z8
 	VFMADD213PS.BCST expNums<>+352(SB), Z7, Z8
 	VSCALEFPS        Z6, Z8, Z8
 	VMOVUPS          Z8, (BX)(R10*4)
@@ -16379,12 +17318,12 @@ short13:
 	VMULPS.BCST      expNums<>+64(SB), Z6, Z6
 	VRNDSCALEPS      $0x09, Z6, Z7
 	VSUBPS           Z7, Z6, Z7
-	VBROADCASTSS     expNums<>+1952(SB), Z8
-	VFMADD213PS.BCST expNums<>+1984(SB), Z7, Z8
-	VFMADD213PS.BCST expNums<>+2016(SB), Z7, Z8
-	VFMADD213PS.BCST expNums<>+2048(SB), Z7, Z8
-	VFMADD213PS.BCST expNums<>+2080(SB), Z7, Z8
-	VFMADD213PS.BCST expNums<>+2112(SB), Z7, Z8
+	VBROADCASTSS     expNums<>+2208(SB), Z8
+	VFMADD213PS.BCST expNums<>+2240(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2272(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2304(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2336(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2368(SB), Z7, Z8
 	VFMADD213PS.BCST expNums<>+352(SB), Z7, Z8
 	VSCALEFPS        Z6, Z8, Z8
 	VMOVUPS          Z8, K1, (BX)(R10*4)
@@ -16403,12 +17342,12 @@ short14:
 	VMULPS.BCST      expNums<>+64(SB), Z6, Z6
 	VRNDSCALEPS      $0x09, Z6, Z7
 	VSUBPS           Z7, Z6, Z7
-	VBROADCASTSS     expNums<>+1952(SB), Z8
-	VFMADD213PS.BCST expNums<>+1984(SB), Z7, Z8
-	VFMADD213PS.BCST expNums<>+2016(SB), Z7, Z8
-	VFMADD213PS.BCST expNums<>+2048(SB), Z7, Z8
-	VFMADD213PS.BCST expNums<>+2080(SB), Z7, Z8
-	VFMADD213PS.BCST expNums<>+2112(SB), Z7, Z8
+	VBROADCASTSS     expNums<>+2208(SB), Z8
+	VFMADD213PS.BCST expNums<>+2240(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2272(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2304(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2336(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2368(SB), Z7, Z8
 	VFMADD213PS.BCST expNums<>+352(SB), Z7, Z8
 	VSCALEFPS        Z6, Z8, Z8
 	VMOVUPS          Z8, K1, (BX)(R10*4)
@@ -16427,12 +17366,12 @@ short15:
 	VMULPS.BCST      expNums<>+64(SB), Z6, Z6
 	VRNDSCALEPS      $0x09, Z6, Z7
 	VSUBPS           Z7, Z6, Z7
-	VBROADCASTSS     expNums<>+1952(SB), Z8
-	VFMADD213PS.BCST expNums<>+1984(SB), Z7, Z8
-	VFMADD213PS.BCST expNums<>+2016(SB), Z7, Z8
-	VFMADD213PS.BCST expNums<>+2048(SB), Z7, Z8
-	VFMADD213PS.BCST expNums<>+2080(SB), Z7, Z8
-	VFMADD213PS.BCST expNums<>+2112(SB), Z7, Z8
+	VBROADCASTSS     expNums<>+2208(SB), Z8
+	VFMADD213PS.BCST expNums<>+2240(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2272(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2304(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2336(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2368(SB), Z7, Z8
 	VFMADD213PS.BCST expNums<>+352(SB), Z7, Z8
 	VSCALEFPS        Z6, Z8, Z8
 	VMOVUPS          Z8, K1, (BX)(R10*4)
@@ -16451,12 +17390,12 @@ short16:
 	VMULPS.BCST      expNums<>+64(SB), Z6, Z6
 	VRNDSCALEPS      $0x09, Z6, Z7
 	VSUBPS           Z7, Z6, Z7
-	VBROADCASTSS     expNums<>+1952(SB), Z8
-	VFMADD213PS.BCST expNums<>+1984(SB), Z7, Z8
-	VFMADD213PS.BCST expNums<>+2016(SB), Z7, Z8
-	VFMADD213PS.BCST expNums<>+2048(SB), Z7, Z8
-	VFMADD213PS.BCST expNums<>+2080(SB), Z7, Z8
-	VFMADD213PS.BCST expNums<>+2112(SB), Z7, Z8
+	VBROADCASTSS     expNums<>+2208(SB), Z8
+	VFMADD213PS.BCST expNums<>+2240(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2272(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2304(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2336(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2368(SB), Z7, Z8
 	VFMADD213PS.BCST expNums<>+352(SB), Z7, Z8
 	VSCALEFPS        Z6, Z8, Z8
 	VMOVUPS          Z8, K1, (BX)(R10*4)
@@ -16552,7 +17491,7 @@ TEXT ·swishF16AVX512(SB), NOSPLIT|NOFRAME, $0-36
 	VBROADCASTSS scale+24(FP), Z0
 	VBROADCASTSS low+28(FP), Z1
 	VBROADCASTSS high+32(FP), Z2
-	VBROADCASTSS expNums<>+512(SB), Z2
+	VBROADCASTSS expNums<>+480(SB), Z2
 	VMULPS       Z2, Z0, Z0
 	SUBQ         $+96, CX
 	JLT          turned2
@@ -16618,36 +17557,36 @@ turn1:
 	VREDUCEPS        $0x01, Z16, Z17
 	VREDUCEPS        $0x01, Z19, Z20
 	VREDUCEPS        $0x01, Z23, Z24
-	VBROADCASTSS     expNums<>+2208(SB), Z9
-	VBROADCASTSS     expNums<>+2208(SB), Z12
-	VBROADCASTSS     expNums<>+2208(SB), Z15
-	VBROADCASTSS     expNums<>+2208(SB), Z18
-	VBROADCASTSS     expNums<>+2208(SB), Z21
-	VBROADCASTSS     expNums<>+2208(SB), Z25
-	VFMADD213PS.BCST expNums<>+2240(SB), Z8, Z9
-	VFMADD213PS.BCST expNums<>+2240(SB), Z11, Z12
-	VFMADD213PS.BCST expNums<>+2240(SB), Z14, Z15
-	VFMADD213PS.BCST expNums<>+2240(SB), Z17, Z18
-	VFMADD213PS.BCST expNums<>+2240(SB), Z20, Z21
-	VFMADD213PS.BCST expNums<>+2240(SB), Z24, Z25
-	VFMADD213PS.BCST expNums<>+2272(SB), Z8, Z9
-	VFMADD213PS.BCST expNums<>+2272(SB), Z11, Z12
-	VFMADD213PS.BCST expNums<>+2272(SB), Z14, Z15
-	VFMADD213PS.BCST expNums<>+2272(SB), Z17, Z18
-	VFMADD213PS.BCST expNums<>+2272(SB), Z20, Z21
-	VFMADD213PS.BCST expNums<>+2272(SB), Z24, Z25
-	VFMADD213PS.BCST expNums<>+2304(SB), Z8, Z9
-	VFMADD213PS.BCST expNums<>+2304(SB), Z11, Z12
-	VFMADD213PS.BCST expNums<>+2304(SB), Z14, Z15
-	VFMADD213PS.BCST expNums<>+2304(SB), Z17, Z18
-	VFMADD213PS.BCST expNums<>+2304(SB), Z20, Z21
-	VFMADD213PS.BCST expNums<>+2304(SB), Z24, Z25
-	VFMADD213PS.BCST expNums<>+2336(SB), Z8, Z9
-	VFMADD213PS.BCST expNums<>+2336(SB), Z11, Z12
-	VFMADD213PS.BCST expNums<>+2336(SB), Z14, Z15
-	VFMADD213PS.BCST expNums<>+2336(SB), Z17, Z18
-	VFMADD213PS.BCST expNums<>+2336(SB), Z20, Z21
-	VFMADD213PS.BCST expNums<>+2336(SB), Z24, Z25
+	VBROADCASTSS     expNums<>+2464(SB), Z9
+	VBROADCASTSS     expNums<>+2464(SB), Z12
+	VBROADCASTSS     expNums<>+2464(SB), Z15
+	VBROADCASTSS     expNums<>+2464(SB), Z18
+	VBROADCASTSS     expNums<>+2464(SB), Z21
+	VBROADCASTSS     expNums<>+2464(SB), Z25
+	VFMADD213PS.BCST expNums<>+2496(SB), Z8, Z9
+	VFMADD213PS.BCST expNums<>+2496(SB), Z11, Z12
+	VFMADD213PS.BCST expNums<>+2496(SB), Z14, Z15
+	VFMADD213PS.BCST expNums<>+2496(SB), Z17, Z18
+	VFMADD213PS.BCST expNums<>+2496(SB), Z20, Z21
+	VFMADD213PS.BCST expNums<>+2496(SB), Z24, Z25
+	VFMADD213PS.BCST expNums<>+2528(SB), Z8, Z9
+	VFMADD213PS.BCST expNums<>+2528(SB), Z11, Z12
+	VFMADD213PS.BCST expNums<>+2528(SB), Z14, Z15
+	VFMADD213PS.BCST expNums<>+2528(SB), Z17, Z18
+	VFMADD213PS.BCST expNums<>+2528(SB), Z20, Z21
+	VFMADD213PS.BCST expNums<>+2528(SB), Z24, Z25
+	VFMADD213PS.BCST expNums<>+2560(SB), Z8, Z9
+	VFMADD213PS.BCST expNums<>+2560(SB), Z11, Z12
+	VFMADD213PS.BCST expNums<>+2560(SB), Z14, Z15
+	VFMADD213PS.BCST expNums<>+2560(SB), Z17, Z18
+	VFMADD213PS.BCST expNums<>+2560(SB), Z20, Z21
+	VFMADD213PS.BCST expNums<>+2560(SB), Z24, Z25
+	VFMADD213PS.BCST expNums<>+2592(SB), Z8, Z9
+	VFMADD213PS.BCST expNums<>+2592(SB), Z11, Z12
+	VFMADD213PS.BCST expNums<>+2592(SB), Z14, Z15
+	VFMADD213PS.BCST expNums<>+2592(SB), Z17, Z18
+	VFMADD213PS.BCST expNums<>+2592(SB), Z20, Z21
+	VFMADD213PS.BCST expNums<>+2592(SB), Z24, Z25
 	VSCALEFPS        Z7, Z9, Z9
 	VSCALEFPS        Z10, Z12, Z12
 	VSCALEFPS        Z13, Z15, Z15
@@ -16692,11 +17631,11 @@ turn3:
 	VMAXPS           Z2, Z1, Z2
 	VMULPS           Z0, Z2, Z3
 	VREDUCEPS        $0x01, Z3, Z4
-	VBROADCASTSS     expNums<>+2208(SB), Z5
-	VFMADD213PS.BCST expNums<>+2240(SB), Z4, Z5
-	VFMADD213PS.BCST expNums<>+2272(SB), Z4, Z5
-	VFMADD213PS.BCST expNums<>+2304(SB), Z4, Z5
-	VFMADD213PS.BCST expNums<>+2336(SB), Z4, Z5
+	VBROADCASTSS     expNums<>+2464(SB), Z5
+	VFMADD213PS.BCST expNums<>+2496(SB), Z4, Z5
+	VFMADD213PS.BCST expNums<>+2528(SB), Z4, Z5
+	VFMADD213PS.BCST expNums<>+2560(SB), Z4, Z5
+	VFMADD213PS.BCST expNums<>+2592(SB), Z4, Z5
 	VSCALEFPS        Z3, Z5, Z5
 	VADDPS.BCST      expNums<>+352(SB), Z5, Z3
 	VRCP14PS         Z3, Z3
@@ -16719,11 +17658,11 @@ turned4:
 	VMAXPS           Z2, Z1, Z1
 	VMULPS           Z0, Z1, Z0
 	VREDUCEPS        $0x01, Z0, Z2
-	VBROADCASTSS     expNums<>+2208(SB), Z3
-	VFMADD213PS.BCST expNums<>+2240(SB), Z2, Z3
-	VFMADD213PS.BCST expNums<>+2272(SB), Z2, Z3
-	VFMADD213PS.BCST expNums<>+2304(SB), Z2, Z3
-	VFMADD213PS.BCST expNums<>+2336(SB), Z2, Z3
+	VBROADCASTSS     expNums<>+2464(SB), Z3
+	VFMADD213PS.BCST expNums<>+2496(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+2528(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+2560(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+2592(SB), Z2, Z3
 	VSCALEFPS        Z0, Z3, Z3
 	VADDPS.BCST      expNums<>+352(SB), Z3, Z0
 	VRCP14PS         Z0, Z0
@@ -16743,8 +17682,8 @@ TEXT ·swigluF16AVX512(SB), NOSPLIT|NOFRAME, $0-32
 	MOVQ         b+16(FP), BX
 	MOVQ         n+24(FP), CX
 	XORQ         SI, SI
-	VBROADCASTSS expNums<>+512(SB), Z0
-	VBROADCASTSS expNums<>+1184(SB), Z1
+	VBROADCASTSS expNums<>+480(SB), Z0
+	VBROADCASTSS expNums<>+1344(SB), Z1
 	SUBQ         $+96, CX
 	JLT          turned2
 
@@ -16812,36 +17751,36 @@ turn1:
 	VREDUCEPS        $0x01, Z16, Z17
 	VREDUCEPS        $0x01, Z19, Z20
 	VREDUCEPS        $0x01, Z23, Z24
-	VBROADCASTSS     expNums<>+2208(SB), Z9
-	VBROADCASTSS     expNums<>+2208(SB), Z12
-	VBROADCASTSS     expNums<>+2208(SB), Z15
-	VBROADCASTSS     expNums<>+2208(SB), Z18
-	VBROADCASTSS     expNums<>+2208(SB), Z21
-	VBROADCASTSS     expNums<>+2208(SB), Z25
-	VFMADD213PS.BCST expNums<>+2240(SB), Z8, Z9
-	VFMADD213PS.BCST expNums<>+2240(SB), Z11, Z12
-	VFMADD213PS.BCST expNums<>+2240(SB), Z14, Z15
-	VFMADD213PS.BCST expNums<>+2240(SB), Z17, Z18
-	VFMADD213PS.BCST expNums<>+2240(SB), Z20, Z21
-	VFMADD213PS.BCST expNums<>+2240(SB), Z24, Z25
-	VFMADD213PS.BCST expNums<>+2272(SB), Z8, Z9
-	VFMADD213PS.BCST expNums<>+2272(SB), Z11, Z12
-	VFMADD213PS.BCST expNums<>+2272(SB), Z14, Z15
-	VFMADD213PS.BCST expNums<>+2272(SB), Z17, Z18
-	VFMADD213PS.BCST expNums<>+2272(SB), Z20, Z21
-	VFMADD213PS.BCST expNums<>+2272(SB), Z24, Z25
-	VFMADD213PS.BCST expNums<>+2304(SB), Z8, Z9
-	VFMADD213PS.BCST expNums<>+2304(SB), Z11, Z12
-	VFMADD213PS.BCST expNums<>+2304(SB), Z14, Z15
-	VFMADD213PS.BCST expNums<>+2304(SB), Z17, Z18
-	VFMADD213PS.BCST expNums<>+2304(SB), Z20, Z21
-	VFMADD213PS.BCST expNums<>+2304(SB), Z24, Z25
-	VFMADD213PS.BCST expNums<>+2336(SB), Z8, Z9
-	VFMADD213PS.BCST expNums<>+2336(SB), Z11, Z12
-	VFMADD213PS.BCST expNums<>+2336(SB), Z14, Z15
-	VFMADD213PS.BCST expNums<>+2336(SB), Z17, Z18
-	VFMADD213PS.BCST expNums<>+2336(SB), Z20, Z21
-	VFMADD213PS.BCST expNums<>+2336(SB), Z24, Z25
+	VBROADCASTSS     expNums<>+2464(SB), Z9
+	VBROADCASTSS     expNums<>+2464(SB), Z12
+	VBROADCASTSS     expNums<>+2464(SB), Z15
+	VBROADCASTSS     expNums<>+2464(SB), Z18
+	VBROADCASTSS     expNums<>+2464(SB), Z21
+	VBROADCASTSS     expNums<>+2464(SB), Z25
+	VFMADD213PS.BCST expNums<>+2496(SB), Z8, Z9
+	VFMADD213PS.BCST expNums<>+2496(SB), Z11, Z12
+	VFMADD213PS.BCST expNums<>+2496(SB), Z14, Z15
+	VFMADD213PS.BCST expNums<>+2496(SB), Z17, Z18
+	VFMADD213PS.BCST expNums<>+2496(SB), Z20, Z21
+	VFMADD213PS.BCST expNums<>+2496(SB), Z24, Z25
+	VFMADD213PS.BCST expNums<>+2528(SB), Z8, Z9
+	VFMADD213PS.BCST expNums<>+2528(SB), Z11, Z12
+	VFMADD213PS.BCST expNums<>+2528(SB), Z14, Z15
+	VFMADD213PS.BCST expNums<>+2528(SB), Z17, Z18
+	VFMADD213PS.BCST expNums<>+2528(SB), Z20, Z21
+	VFMADD213PS.BCST expNums<>+2528(SB), Z24, Z25
+	VFMADD213PS.BCST expNums<>+2560(SB), Z8, Z9
+	VFMADD213PS.BCST expNums<>+2560(SB), Z11, Z12
+	VFMADD213PS.BCST expNums<>+2560(SB), Z14, Z15
+	VFMADD213PS.BCST expNums<>+2560(SB), Z17, Z18
+	VFMADD213PS.BCST expNums<>+2560(SB), Z20, Z21
+	VFMADD213PS.BCST expNums<>+2560(SB), Z24, Z25
+	VFMADD213PS.BCST expNums<>+2592(SB), Z8, Z9
+	VFMADD213PS.BCST expNums<>+2592(SB), Z11, Z12
+	VFMADD213PS.BCST expNums<>+2592(SB), Z14, Z15
+	VFMADD213PS.BCST expNums<>+2592(SB), Z17, Z18
+	VFMADD213PS.BCST expNums<>+2592(SB), Z20, Z21
+	VFMADD213PS.BCST expNums<>+2592(SB), Z24, Z25
 	VSCALEFPS        Z7, Z9, Z9
 	VSCALEFPS        Z10, Z12, Z12
 	VSCALEFPS        Z13, Z15, Z15
@@ -16898,11 +17837,11 @@ turn3:
 	VMAXPS           Z2, Z1, Z2
 	VMULPS           Z0, Z2, Z3
 	VREDUCEPS        $0x01, Z3, Z4
-	VBROADCASTSS     expNums<>+2208(SB), Z5
-	VFMADD213PS.BCST expNums<>+2240(SB), Z4, Z5
-	VFMADD213PS.BCST expNums<>+2272(SB), Z4, Z5
-	VFMADD213PS.BCST expNums<>+2304(SB), Z4, Z5
-	VFMADD213PS.BCST expNums<>+2336(SB), Z4, Z5
+	VBROADCASTSS     expNums<>+2464(SB), Z5
+	VFMADD213PS.BCST expNums<>+2496(SB), Z4, Z5
+	VFMADD213PS.BCST expNums<>+2528(SB), Z4, Z5
+	VFMADD213PS.BCST expNums<>+2560(SB), Z4, Z5
+	VFMADD213PS.BCST expNums<>+2592(SB), Z4, Z5
 	VSCALEFPS        Z3, Z5, Z5
 	VADDPS.BCST      expNums<>+352(SB), Z5, Z3
 	VRCP14PS         Z3, Z3
@@ -16927,11 +17866,11 @@ turned4:
 	VMAXPS           Z2, Z1, Z1
 	VMULPS           Z0, Z1, Z0
 	VREDUCEPS        $0x01, Z0, Z2
-	VBROADCASTSS     expNums<>+2208(SB), Z3
-	VFMADD213PS.BCST expNums<>+2240(SB), Z2, Z3
-	VFMADD213PS.BCST expNums<>+2272(SB), Z2, Z3
-	VFMADD213PS.BCST expNums<>+2304(SB), Z2, Z3
-	VFMADD213PS.BCST expNums<>+2336(SB), Z2, Z3
+	VBROADCASTSS     expNums<>+2464(SB), Z3
+	VFMADD213PS.BCST expNums<>+2496(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+2528(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+2560(SB), Z2, Z3
+	VFMADD213PS.BCST expNums<>+2592(SB), Z2, Z3
 	VSCALEFPS        Z0, Z3, Z3
 	VADDPS.BCST      expNums<>+352(SB), Z3, Z0
 	VRCP14PS         Z0, Z0
@@ -16956,8 +17895,8 @@ TEXT ·swigluGradF16AVX512(SB), NOSPLIT|NOFRAME, $0-48
 	MOVQ         up+32(FP), DI
 	MOVQ         n+40(FP), CX
 	XORQ         R8, R8
-	VBROADCASTSS expNums<>+384(SB), Z0
-	VBROADCASTSS expNums<>+416(SB), Z1
+	VBROADCASTSS expNums<>+416(SB), Z0
+	VBROADCASTSS expNums<>+448(SB), Z1
 	VBROADCASTSS expNums<>+352(SB), Z2
 	SUBQ         $+16, CX
 	JLT          turned2
@@ -16966,7 +17905,7 @@ turn1:
 	VCVTPH2PS         (SI)(R8*2), Z3
 	VMAXPS            Z3, Z0, Z3
 	VMINPS            Z3, Z1, Z8
-	VORPS.BCST        expNums<>+448(SB), Z8, Z9
+	VORPS.BCST        expNums<>+1184(SB), Z8, Z9
 	VBROADCASTSS      expNums<>+64(SB), Z10
 	VFMADD213PS.BCST  expNums<>+96(SB), Z9, Z10
 	VSUBPS.BCST       expNums<>+96(SB), Z10, Z10
@@ -17013,7 +17952,7 @@ turned2:
 	VCVTPH2PS         Y3, Z3
 	VMAXPS            Z3, Z0, Z0
 	VMINPS            Z0, Z1, Z1
-	VORPS.BCST        expNums<>+448(SB), Z1, Z3
+	VORPS.BCST        expNums<>+1184(SB), Z1, Z3
 	VBROADCASTSS      expNums<>+64(SB), Z4
 	VFMADD213PS.BCST  expNums<>+96(SB), Z3, Z4
 	VSUBPS.BCST       expNums<>+96(SB), Z4, Z4
@@ -17099,42 +18038,42 @@ turn1:
 	VSUBPS           Z13, Z8, Z13
 	VSUBPS           Z14, Z9, Z14
 	VSUBPS           Z16, Z15, Z21
-	VBROADCASTSS     expNums<>+1952(SB), Z16
-	VBROADCASTSS     expNums<>+1952(SB), Z17
-	VBROADCASTSS     expNums<>+1952(SB), Z18
-	VBROADCASTSS     expNums<>+1952(SB), Z19
-	VBROADCASTSS     expNums<>+1952(SB), Z20
-	VBROADCASTSS     expNums<>+1952(SB), Z22
-	VFMADD213PS.BCST expNums<>+1984(SB), Z10, Z16
-	VFMADD213PS.BCST expNums<>+1984(SB), Z11, Z17
-	VFMADD213PS.BCST expNums<>+1984(SB), Z12, Z18
-	VFMADD213PS.BCST expNums<>+1984(SB), Z13, Z19
-	VFMADD213PS.BCST expNums<>+1984(SB), Z14, Z20
-	VFMADD213PS.BCST expNums<>+1984(SB), Z21, Z22
-	VFMADD213PS.BCST expNums<>+2016(SB), Z10, Z16
-	VFMADD213PS.BCST expNums<>+2016(SB), Z11, Z17
-	VFMADD213PS.BCST expNums<>+2016(SB), Z12, Z18
-	VFMADD213PS.BCST expNums<>+2016(SB), Z13, Z19
-	VFMADD213PS.BCST expNums<>+2016(SB), Z14, Z20
-	VFMADD213PS.BCST expNums<>+2016(SB), Z21, Z22
-	VFMADD213PS.BCST expNums<>+2048(SB), Z10, Z16
-	VFMADD213PS.BCST expNums<>+2048(SB), Z11, Z17
-	VFMADD213PS.BCST expNums<>+2048(SB), Z12, Z18
-	VFMADD213PS.BCST expNums<>+2048(SB), Z13, Z19
-	VFMADD213PS.BCST expNums<>+2048(SB), Z14, Z20
-	VFMADD213PS.BCST expNums<>+2048(SB), Z21, Z22
-	VFMADD213PS.BCST expNums<>+2080(SB), Z10, Z16
-	VFMADD213PS.BCST expNums<>+2080(SB), Z11, Z17
-	VFMADD213PS.BCST expNums<>+2080(SB), Z12, Z18
-	VFMADD213PS.BCST expNums<>+2080(SB), Z13, Z19
-	VFMADD213PS.BCST expNums<>+2080(SB), Z14, Z20
-	VFMADD213PS.BCST expNums<>+2080(SB), Z21, Z22
-	VFMADD213PS.BCST expNums<>+2112(SB), Z10, Z16
-	VFMADD213PS.BCST expNums<>+2112(SB), Z11, Z17
-	VFMADD213PS.BCST expNums<>+2112(SB), Z12, Z18
-	VFMADD213PS.BCST expNums<>+2112(SB), Z13, Z19
-	VFMADD213PS.BCST expNums<>+2112(SB), Z14, Z20
-	VFMADD213PS.BCST expNums<>+2112(SB), Z21, Z22
+	VBROADCASTSS     expNums<>+2208(SB), Z16
+	VBROADCASTSS     expNums<>+2208(SB), Z17
+	VBROADCASTSS     expNums<>+2208(SB), Z18
+	VBROADCASTSS     expNums<>+2208(SB), Z19
+	VBROADCASTSS     expNums<>+2208(SB), Z20
+	VBROADCASTSS     expNums<>+2208(SB), Z22
+	VFMADD213PS.BCST expNums<>+2240(SB), Z10, Z16
+	VFMADD213PS.BCST expNums<>+2240(SB), Z11, Z17
+	VFMADD213PS.BCST expNums<>+2240(SB), Z12, Z18
+	VFMADD213PS.BCST expNums<>+2240(SB), Z13, Z19
+	VFMADD213PS.BCST expNums<>+2240(SB), Z14, Z20
+	VFMADD213PS.BCST expNums<>+2240(SB), Z21, Z22
+	VFMADD213PS.BCST expNums<>+2272(SB), Z10, Z16
+	VFMADD213PS.BCST expNums<>+2272(SB), Z11, Z17
+	VFMADD213PS.BCST expNums<>+2272(SB), Z12, Z18
+	VFMADD213PS.BCST expNums<>+2272(SB), Z13, Z19
+	VFMADD213PS.BCST expNums<>+2272(SB), Z14, Z20
+	VFMADD213PS.BCST expNums<>+2272(SB), Z21, Z22
+	VFMADD213PS.BCST expNums<>+2304(SB), Z10, Z16
+	VFMADD213PS.BCST expNums<>+2304(SB), Z11, Z17
+	VFMADD213PS.BCST expNums<>+2304(SB), Z12, Z18
+	VFMADD213PS.BCST expNums<>+2304(SB), Z13, Z19
+	VFMADD213PS.BCST expNums<>+2304(SB), Z14, Z20
+	VFMADD213PS.BCST expNums<>+2304(SB), Z21, Z22
+	VFMADD213PS.BCST expNums<>+2336(SB), Z10, Z16
+	VFMADD213PS.BCST expNums<>+2336(SB), Z11, Z17
+	VFMADD213PS.BCST expNums<>+2336(SB), Z12, Z18
+	VFMADD213PS.BCST expNums<>+2336(SB), Z13, Z19
+	VFMADD213PS.BCST expNums<>+2336(SB), Z14, Z20
+	VFMADD213PS.BCST expNums<>+2336(SB), Z21, Z22
+	VFMADD213PS.BCST expNums<>+2368(SB), Z10, Z16
+	VFMADD213PS.BCST expNums<>+2368(SB), Z11, Z17
+	VFMADD213PS.BCST expNums<>+2368(SB), Z12, Z18
+	VFMADD213PS.BCST expNums<>+2368(SB), Z13, Z19
+	VFMADD213PS.BCST expNums<>+2368(SB), Z14, Z20
+	VFMADD213PS.BCST expNums<>+2368(SB), Z21, Z22
 	VFMADD213PS.BCST expNums<>+352(SB), Z10, Z16
 	VFMADD213PS.BCST expNums<>+352(SB), Z11, Z17
 	VFMADD213PS.BCST expNums<>+352(SB), Z12, Z18
@@ -17189,42 +18128,42 @@ turn1:
 	VSUBPS           Z13, Z8, Z13
 	VSUBPS           Z14, Z9, Z14
 	VSUBPS           Z16, Z15, Z21
-	VBROADCASTSS     expNums<>+1952(SB), Z16
-	VBROADCASTSS     expNums<>+1952(SB), Z17
-	VBROADCASTSS     expNums<>+1952(SB), Z18
-	VBROADCASTSS     expNums<>+1952(SB), Z19
-	VBROADCASTSS     expNums<>+1952(SB), Z20
-	VBROADCASTSS     expNums<>+1952(SB), Z22
-	VFMADD213PS.BCST expNums<>+1984(SB), Z10, Z16
-	VFMADD213PS.BCST expNums<>+1984(SB), Z11, Z17
-	VFMADD213PS.BCST expNums<>+1984(SB), Z12, Z18
-	VFMADD213PS.BCST expNums<>+1984(SB), Z13, Z19
-	VFMADD213PS.BCST expNums<>+1984(SB), Z14, Z20
-	VFMADD213PS.BCST expNums<>+1984(SB), Z21, Z22
-	VFMADD213PS.BCST expNums<>+2016(SB), Z10, Z16
-	VFMADD213PS.BCST expNums<>+2016(SB), Z11, Z17
-	VFMADD213PS.BCST expNums<>+2016(SB), Z12, Z18
-	VFMADD213PS.BCST expNums<>+2016(SB), Z13, Z19
-	VFMADD213PS.BCST expNums<>+2016(SB), Z14, Z20
-	VFMADD213PS.BCST expNums<>+2016(SB), Z21, Z22
-	VFMADD213PS.BCST expNums<>+2048(SB), Z10, Z16
-	VFMADD213PS.BCST expNums<>+2048(SB), Z11, Z17
-	VFMADD213PS.BCST expNums<>+2048(SB), Z12, Z18
-	VFMADD213PS.BCST expNums<>+2048(SB), Z13, Z19
-	VFMADD213PS.BCST expNums<>+2048(SB), Z14, Z20
-	VFMADD213PS.BCST expNums<>+2048(SB), Z21, Z22
-	VFMADD213PS.BCST expNums<>+2080(SB), Z10, Z16
-	VFMADD213PS.BCST expNums<>+2080(SB), Z11, Z17
-	VFMADD213PS.BCST expNums<>+2080(SB), Z12, Z18
-	VFMADD213PS.BCST expNums<>+2080(SB), Z13, Z19
-	VFMADD213PS.BCST expNums<>+2080(SB), Z14, Z20
-	VFMADD213PS.BCST expNums<>+2080(SB), Z21, Z22
-	VFMADD213PS.BCST expNums<>+2112(SB), Z10, Z16
-	VFMADD213PS.BCST expNums<>+2112(SB), Z11, Z17
-	VFMADD213PS.BCST expNums<>+2112(SB), Z12, Z18
-	VFMADD213PS.BCST expNums<>+2112(SB), Z13, Z19
-	VFMADD213PS.BCST expNums<>+2112(SB), Z14, Z20
-	VFMADD213PS.BCST expNums<>+2112(SB), Z21, Z22
+	VBROADCASTSS     expNums<>+2208(SB), Z16
+	VBROADCASTSS     expNums<>+2208(SB), Z17
+	VBROADCASTSS     expNums<>+2208(SB), Z18
+	VBROADCASTSS     expNums<>+2208(SB), Z19
+	VBROADCASTSS     expNums<>+2208(SB), Z20
+	VBROADCASTSS     expNums<>+2208(SB), Z22
+	VFMADD213PS.BCST expNums<>+2240(SB), Z10, Z16
+	VFMADD213PS.BCST expNums<>+2240(SB), Z11, Z17
+	VFMADD213PS.BCST expNums<>+2240(SB), Z12, Z18
+	VFMADD213PS.BCST expNums<>+2240(SB), Z13, Z19
+	VFMADD213PS.BCST expNums<>+2240(SB), Z14, Z20
+	VFMADD213PS.BCST expNums<>+2240(SB), Z21, Z22
+	VFMADD213PS.BCST expNums<>+2272(SB), Z10, Z16
+	VFMADD213PS.BCST expNums<>+2272(SB), Z11, Z17
+	VFMADD213PS.BCST expNums<>+2272(SB), Z12, Z18
+	VFMADD213PS.BCST expNums<>+2272(SB), Z13, Z19
+	VFMADD213PS.BCST expNums<>+2272(SB), Z14, Z20
+	VFMADD213PS.BCST expNums<>+2272(SB), Z21, Z22
+	VFMADD213PS.BCST expNums<>+2304(SB), Z10, Z16
+	VFMADD213PS.BCST expNums<>+2304(SB), Z11, Z17
+	VFMADD213PS.BCST expNums<>+2304(SB), Z12, Z18
+	VFMADD213PS.BCST expNums<>+2304(SB), Z13, Z19
+	VFMADD213PS.BCST expNums<>+2304(SB), Z14, Z20
+	VFMADD213PS.BCST expNums<>+2304(SB), Z21, Z22
+	VFMADD213PS.BCST expNums<>+2336(SB), Z10, Z16
+	VFMADD213PS.BCST expNums<>+2336(SB), Z11, Z17
+	VFMADD213PS.BCST expNums<>+2336(SB), Z12, Z18
+	VFMADD213PS.BCST expNums<>+2336(SB), Z13, Z19
+	VFMADD213PS.BCST expNums<>+2336(SB), Z14, Z20
+	VFMADD213PS.BCST expNums<>+2336(SB), Z21, Z22
+	VFMADD213PS.BCST expNums<>+2368(SB), Z10, Z16
+	VFMADD213PS.BCST expNums<>+2368(SB), Z11, Z17
+	VFMADD213PS.BCST expNums<>+2368(SB), Z12, Z18
+	VFMADD213PS.BCST expNums<>+2368(SB), Z13, Z19
+	VFMADD213PS.BCST expNums<>+2368(SB), Z14, Z20
+	VFMADD213PS.BCST expNums<>+2368(SB), Z21, Z22
 	VFMADD213PS.BCST expNums<>+352(SB), Z10, Z16
 	VFMADD213PS.BCST expNums<>+352(SB), Z11, Z17
 	VFMADD213PS.BCST expNums<>+352(SB), Z12, Z18
@@ -17279,30 +18218,30 @@ turn3:
 	VSUBPS           Z9, Z6, Z9
 	VSUBPS           Z10, Z7, Z10
 	VSUBPS           Z12, Z11, Z15
-	VBROADCASTSS     expNums<>+1952(SB), Z12
-	VBROADCASTSS     expNums<>+1952(SB), Z13
-	VBROADCASTSS     expNums<>+1952(SB), Z14
-	VBROADCASTSS     expNums<>+1952(SB), Z16
-	VFMADD213PS.BCST expNums<>+1984(SB), Z8, Z12
-	VFMADD213PS.BCST expNums<>+1984(SB), Z9, Z13
-	VFMADD213PS.BCST expNums<>+1984(SB), Z10, Z14
-	VFMADD213PS.BCST expNums<>+1984(SB), Z15, Z16
-	VFMADD213PS.BCST expNums<>+2016(SB), Z8, Z12
-	VFMADD213PS.BCST expNums<>+2016(SB), Z9, Z13
-	VFMADD213PS.BCST expNums<>+2016(SB), Z10, Z14
-	VFMADD213PS.BCST expNums<>+2016(SB), Z15, Z16
-	VFMADD213PS.BCST expNums<>+2048(SB), Z8, Z12
-	VFMADD213PS.BCST expNums<>+2048(SB), Z9, Z13
-	VFMADD213PS.BCST expNums<>+2048(SB), Z10, Z14
-	VFMADD213PS.BCST expNums<>+2048(SB), Z15, Z16
-	VFMADD213PS.BCST expNums<>+2080(SB), Z8, Z12
-	VFMADD213PS.BCST expNums<>+2080(SB), Z9, Z13
-	VFMADD213PS.BCST expNums<>+2080(SB), Z10, Z14
-	VFMADD213PS.BCST expNums<>+2080(SB), Z15, Z16
-	VFMADD213PS.BCST expNums<>+2112(SB), Z8, Z12
-	VFMADD213PS.BCST expNums<>+2112(SB), Z9, Z13
-	VFMADD213PS.BCST expNums<>+2112(SB), Z10, Z14
-	VFMADD213PS.BCST expNums<>+2112(SB), Z15, Z16
+	VBROADCASTSS     expNums<>+2208(SB), Z12
+	VBROADCASTSS     expNums<>+2208(SB), Z13
+	VBROADCASTSS     expNums<>+2208(SB), Z14
+	VBROADCASTSS     expNums<>+2208(SB), Z16
+	VFMADD213PS.BCST expNums<>+2240(SB), Z8, Z12
+	VFMADD213PS.BCST expNums<>+2240(SB), Z9, Z13
+	VFMADD213PS.BCST expNums<>+2240(SB), Z10, Z14
+	VFMADD213PS.BCST expNums<>+2240(SB), Z15, Z16
+	VFMADD213PS.BCST expNums<>+2272(SB), Z8, Z12
+	VFMADD213PS.BCST expNums<>+2272(SB), Z9, Z13
+	VFMADD213PS.BCST expNums<>+2272(SB), Z10, Z14
+	VFMADD213PS.BCST expNums<>+2272(SB), Z15, Z16
+	VFMADD213PS.BCST expNums<>+2304(SB), Z8, Z12
+	VFMADD213PS.BCST expNums<>+2304(SB), Z9, Z13
+	VFMADD213PS.BCST expNums<>+2304(SB), Z10, Z14
+	VFMADD213PS.BCST expNums<>+2304(SB), Z15, Z16
+	VFMADD213PS.BCST expNums<>+2336(SB), Z8, Z12
+	VFMADD213PS.BCST expNums<>+2336(SB), Z9, Z13
+	VFMADD213PS.BCST expNums<>+2336(SB), Z10, Z14
+	VFMADD213PS.BCST expNums<>+2336(SB), Z15, Z16
+	VFMADD213PS.BCST expNums<>+2368(SB), Z8, Z12
+	VFMADD213PS.BCST expNums<>+2368(SB), Z9, Z13
+	VFMADD213PS.BCST expNums<>+2368(SB), Z10, Z14
+	VFMADD213PS.BCST expNums<>+2368(SB), Z15, Z16
 	VFMADD213PS.BCST expNums<>+352(SB), Z8, Z12
 	VFMADD213PS.BCST expNums<>+352(SB), Z9, Z13
 	VFMADD213PS.BCST expNums<>+352(SB), Z10, Z14
@@ -17332,12 +18271,12 @@ turned4:
 	VMULPS.BCST      expNums<>+64(SB), Z5, Z5
 	VRNDSCALEPS      $0x09, Z5, Z6
 	VSUBPS           Z6, Z5, Z6
-	VBROADCASTSS     expNums<>+1952(SB), Z7
-	VFMADD213PS.BCST expNums<>+1984(SB), Z6, Z7
-	VFMADD213PS.BCST expNums<>+2016(SB), Z6, Z7
-	VFMADD213PS.BCST expNums<>+2048(SB), Z6, Z7
-	VFMADD213PS.BCST expNums<>+2080(SB), Z6, Z7
-	VFMADD213PS.BCST expNums<>+2112(SB), Z6, Z7
+	VBROADCASTSS     expNums<>+2208(SB), Z7
+	VFMADD213PS.BCST expNums<>+2240(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2272(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2304(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2336(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2368(SB), Z6, Z7
 	VFMADD213PS.BCST expNums<>+352(SB), Z6, Z7
 	VSCALEFPS        Z5, Z7, Z7
 	VMOVUPS          Z7, (AX)(BX*4)
@@ -17351,12 +18290,12 @@ turned4:
 	VMULPS.BCST      expNums<>+64(SB), Z5, Z5
 	VRNDSCALEPS      $0x09, Z5, Z6
 	VSUBPS           Z6, Z5, Z6
-	VBROADCASTSS     expNums<>+1952(SB), Z7
-	VFMADD213PS.BCST expNums<>+1984(SB), Z6, Z7
-	VFMADD213PS.BCST expNums<>+2016(SB), Z6, Z7
-	VFMADD213PS.BCST expNums<>+2048(SB), Z6, Z7
-	VFMADD213PS.BCST expNums<>+2080(SB), Z6, Z7
-	VFMADD213PS.BCST expNums<>+2112(SB), Z6, Z7
+	VBROADCASTSS     expNums<>+2208(SB), Z7
+	VFMADD213PS.BCST expNums<>+2240(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2272(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2304(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2336(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2368(SB), Z6, Z7
 	VFMADD213PS.BCST expNums<>+352(SB), Z6, Z7
 	VSCALEFPS        Z5, Z7, Z7
 	VMOVUPS          Z7, (AX)(BX*4)
@@ -17370,12 +18309,12 @@ turned4:
 	VMULPS.BCST      expNums<>+64(SB), Z5, Z5
 	VRNDSCALEPS      $0x09, Z5, Z6
 	VSUBPS           Z6, Z5, Z6
-	VBROADCASTSS     expNums<>+1952(SB), Z7
-	VFMADD213PS.BCST expNums<>+1984(SB), Z6, Z7
-	VFMADD213PS.BCST expNums<>+2016(SB), Z6, Z7
-	VFMADD213PS.BCST expNums<>+2048(SB), Z6, Z7
-	VFMADD213PS.BCST expNums<>+2080(SB), Z6, Z7
-	VFMADD213PS.BCST expNums<>+2112(SB), Z6, Z7
+	VBROADCASTSS     expNums<>+2208(SB), Z7
+	VFMADD213PS.BCST expNums<>+2240(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2272(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2304(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2336(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2368(SB), Z6, Z7
 	VFMADD213PS.BCST expNums<>+352(SB), Z6, Z7
 	VSCALEFPS        Z5, Z7, Z7
 	VMOVUPS          Z7, (AX)(BX*4)
@@ -17389,12 +18328,12 @@ turned4:
 	VMULPS.BCST      expNums<>+64(SB), Z5, Z5
 	VRNDSCALEPS      $0x09, Z5, Z6
 	VSUBPS           Z6, Z5, Z6
-	VBROADCASTSS     expNums<>+1952(SB), Z7
-	VFMADD213PS.BCST expNums<>+1984(SB), Z6, Z7
-	VFMADD213PS.BCST expNums<>+2016(SB), Z6, Z7
-	VFMADD213PS.BCST expNums<>+2048(SB), Z6, Z7
-	VFMADD213PS.BCST expNums<>+2080(SB), Z6, Z7
-	VFMADD213PS.BCST expNums<>+2112(SB), Z6, Z7
+	VBROADCASTSS     expNums<>+2208(SB), Z7
+	VFMADD213PS.BCST expNums<>+2240(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2272(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2304(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2336(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2368(SB), Z6, Z7
 	VFMADD213PS.BCST expNums<>+352(SB), Z6, Z7
 	VSCALEFPS        Z5, Z7, Z7
 	VMOVUPS          Z7, (AX)(BX*4)
@@ -17415,12 +18354,12 @@ short6:
 	VMULPS.BCST      expNums<>+64(SB), Z0, Z0
 	VRNDSCALEPS      $0x09, Z0, Z5
 	VSUBPS           Z5, Z0, Z5
-	VBROADCASTSS     expNums<>+1952(SB), Z6
-	VFMADD213PS.BCST expNums<>+1984(SB), Z5, Z6
-	VFMADD213PS.BCST expNums<>+2016(SB), Z5, Z6
-	VFMADD213PS.BCST expNums<>+2048(SB), Z5, Z6
-	VFMADD213PS.BCST expNums<>+2080(SB), Z5, Z6
-	VFMADD213PS.BCST expNums<>+2112(SB), Z5, Z6
+	VBROADCASTSS     expNums<>+2208(SB), Z6
+	VFMADD213PS.BCST expNums<>+2240(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2272(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2304(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2336(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2368(SB), Z5, Z6
 	VFMADD213PS.BCST expNums<>+352(SB), Z5, Z6
 	VSCALEFPS        Z0, Z6, Z6
 	VMOVUPS          Z6, K1, (AX)(BX*4)
@@ -17440,12 +18379,12 @@ short7:
 	VMULPS.BCST      expNums<>+64(SB), Z0, Z0
 	VRNDSCALEPS      $0x09, Z0, Z5
 	VSUBPS           Z5, Z0, Z5
-	VBROADCASTSS     expNums<>+1952(SB), Z6
-	VFMADD213PS.BCST expNums<>+1984(SB), Z5, Z6
-	VFMADD213PS.BCST expNums<>+2016(SB), Z5, Z6
-	VFMADD213PS.BCST expNums<>+2048(SB), Z5, Z6
-	VFMADD213PS.BCST expNums<>+2080(SB), Z5, Z6
-	VFMADD213PS.BCST expNums<>+2112(SB), Z5, Z6
+	VBROADCASTSS     expNums<>+2208(SB), Z6
+	VFMADD213PS.BCST expNums<>+2240(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2272(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2304(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2336(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2368(SB), Z5, Z6
 	VFMADD213PS.BCST expNums<>+352(SB), Z5, Z6
 	VSCALEFPS        Z0, Z6, Z6
 	VMOVUPS          Z6, K1, (AX)(BX*4)
@@ -17465,12 +18404,12 @@ short8:
 	VMULPS.BCST      expNums<>+64(SB), Z0, Z0
 	VRNDSCALEPS      $0x09, Z0, Z5
 	VSUBPS           Z5, Z0, Z5
-	VBROADCASTSS     expNums<>+1952(SB), Z6
-	VFMADD213PS.BCST expNums<>+1984(SB), Z5, Z6
-	VFMADD213PS.BCST expNums<>+2016(SB), Z5, Z6
-	VFMADD213PS.BCST expNums<>+2048(SB), Z5, Z6
-	VFMADD213PS.BCST expNums<>+2080(SB), Z5, Z6
-	VFMADD213PS.BCST expNums<>+2112(SB), Z5, Z6
+	VBROADCASTSS     expNums<>+2208(SB), Z6
+	VFMADD213PS.BCST expNums<>+2240(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2272(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2304(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2336(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2368(SB), Z5, Z6
 	VFMADD213PS.BCST expNums<>+352(SB), Z5, Z6
 	VSCALEFPS        Z0, Z6, Z6
 	VMOVUPS          Z6, K1, (AX)(BX*4)
@@ -17490,12 +18429,12 @@ short9:
 	VMULPS.BCST      expNums<>+64(SB), Z0, Z0
 	VRNDSCALEPS      $0x09, Z0, Z5
 	VSUBPS           Z5, Z0, Z5
-	VBROADCASTSS     expNums<>+1952(SB), Z6
-	VFMADD213PS.BCST expNums<>+1984(SB), Z5, Z6
-	VFMADD213PS.BCST expNums<>+2016(SB), Z5, Z6
-	VFMADD213PS.BCST expNums<>+2048(SB), Z5, Z6
-	VFMADD213PS.BCST expNums<>+2080(SB), Z5, Z6
-	VFMADD213PS.BCST expNums<>+2112(SB), Z5, Z6
+	VBROADCASTSS     expNums<>+2208(SB), Z6
+	VFMADD213PS.BCST expNums<>+2240(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2272(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2304(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2336(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2368(SB), Z5, Z6
 	VFMADD213PS.BCST expNums<>+352(SB), Z5, Z6
 	VSCALEFPS        Z0, Z6, Z6
 	VMOVUPS          Z6, K1, (AX)(BX*4)
@@ -17532,10 +18471,10 @@ row:
 	LEAQ         (DX)(R9*1), DI
 	MOVQ         SI, CX
 	MOVQ         DX, R10
-	VBROADCASTSS expNums<>+2560(SB), Z0
-	VBROADCASTSS expNums<>+2528(SB), Z1
-	VBROADCASTSS expNums<>+2560(SB), Z2
-	VBROADCASTSS expNums<>+2528(SB), Z3
+	VBROADCASTSS expNums<>+2816(SB), Z0
+	VBROADCASTSS expNums<>+2784(SB), Z1
+	VBROADCASTSS expNums<>+2816(SB), Z2
+	VBROADCASTSS expNums<>+2784(SB), Z3
 	SUBQ         $+64, CX
 	JLT          pairsEnd
 
@@ -17579,7 +18518,7 @@ singleEnd:
 words:
 	VPMAXSW       Z2, Z0, Z0
 	VPMINUW       Z3, Z1, Z1
-	VXORPS.BCST   expNums<>+2592(SB), Z0, Z0
+	VXORPS.BCST   expNums<>+2848(SB), Z0, Z0
 	VEXTRACTI64X4 $0x01, Z0, Y2
 	VPMINUW       Y0, Y2, Y2
 	VEXTRACTI128  $0x01, Y2, X0
@@ -17599,7 +18538,7 @@ words:
 	CMOVLNE       R10, CX
 	VMOVD         CX, X0
 	VCVTPH2PS     X0, X0
-	VMOVSS        expNums<>+2176(SB), X1
+	VMOVSS        expNums<>+2432(SB), X1
 	VMAXSS        X0, X1, X0
 	VBROADCASTSS  X0, Z0
 	MOVQ          SI, CX
@@ -17609,7 +18548,7 @@ words:
 	VXORPS        Z3, Z3, Z3
 	VXORPS        Z4, Z4, Z4
 	VBROADCASTSS  expNums<>+64(SB), Z5
-	VMULPS.BCST   expNums<>+512(SB), Z0, Z0
+	VMULPS.BCST   expNums<>+480(SB), Z0, Z0
 	SUBQ          $+128, CX
 	JLT           turned2
 
@@ -17685,46 +18624,46 @@ turn1:
 	VREDUCEPS        $0x01, Z21, Z22
 	VREDUCEPS        $0x01, Z24, Z25
 	VREDUCEPS        $0x01, Z27, Z28
-	VBROADCASTSS     expNums<>+2208(SB), Z8
-	VBROADCASTSS     expNums<>+2208(SB), Z11
-	VBROADCASTSS     expNums<>+2208(SB), Z14
-	VBROADCASTSS     expNums<>+2208(SB), Z17
-	VBROADCASTSS     expNums<>+2208(SB), Z20
-	VBROADCASTSS     expNums<>+2208(SB), Z23
-	VBROADCASTSS     expNums<>+2208(SB), Z26
-	VBROADCASTSS     expNums<>+2208(SB), Z29
-	VFMADD213PS.BCST expNums<>+2240(SB), Z7, Z8
-	VFMADD213PS.BCST expNums<>+2240(SB), Z10, Z11
-	VFMADD213PS.BCST expNums<>+2240(SB), Z13, Z14
-	VFMADD213PS.BCST expNums<>+2240(SB), Z16, Z17
-	VFMADD213PS.BCST expNums<>+2240(SB), Z19, Z20
-	VFMADD213PS.BCST expNums<>+2240(SB), Z22, Z23
-	VFMADD213PS.BCST expNums<>+2240(SB), Z25, Z26
-	VFMADD213PS.BCST expNums<>+2240(SB), Z28, Z29
-	VFMADD213PS.BCST expNums<>+2272(SB), Z7, Z8
-	VFMADD213PS.BCST expNums<>+2272(SB), Z10, Z11
-	VFMADD213PS.BCST expNums<>+2272(SB), Z13, Z14
-	VFMADD213PS.BCST expNums<>+2272(SB), Z16, Z17
-	VFMADD213PS.BCST expNums<>+2272(SB), Z19, Z20
-	VFMADD213PS.BCST expNums<>+2272(SB), Z22, Z23
-	VFMADD213PS.BCST expNums<>+2272(SB), Z25, Z26
-	VFMADD213PS.BCST expNums<>+2272(SB), Z28, Z29
-	VFMADD213PS.BCST expNums<>+2304(SB), Z7, Z8
-	VFMADD213PS.BCST expNums<>+2304(SB), Z10, Z11
-	VFMADD213PS.BCST expNums<>+2304(SB), Z13, Z14
-	VFMADD213PS.BCST expNums<>+2304(SB), Z16, Z17
-	VFMADD213PS.BCST expNums<>+2304(SB), Z19, Z20
-	VFMADD213PS.BCST expNums<>+2304(SB), Z22, Z23
-	VFMADD213PS.BCST expNums<>+2304(SB), Z25, Z26
-	VFMADD213PS.BCST expNums<>+2304(SB), Z28, Z29
-	VFMADD213PS.BCST expNums<>+2336(SB), Z7, Z8
-	VFMADD213PS.BCST expNums<>+2336(SB), Z10, Z11
-	VFMADD213PS.BCST expNums<>+2336(SB), Z13, Z14
-	VFMADD213PS.BCST expNums<>+2336(SB), Z16, Z17
-	VFMADD213PS.BCST expNums<>+2336(SB), Z19, Z20
-	VFMADD213PS.BCST expNums<>+2336(SB), Z22, Z23
-	VFMADD213PS.BCST expNums<>+2336(SB), Z25, Z26
-	VFMADD213PS.BCST expNums<>+2336(SB), Z28, Z29
+	VBROADCASTSS     expNums<>+2464(SB), Z8
+	VBROADCASTSS     expNums<>+2464(SB), Z11
+	VBROADCASTSS     expNums<>+2464(SB), Z14
+	VBROADCASTSS     expNums<>+2464(SB), Z17
+	VBROADCASTSS     expNums<>+2464(SB), Z20
+	VBROADCASTSS     expNums<>+2464(SB), Z23
+	VBROADCASTSS     expNums<>+2464(SB), Z26
+	VBROADCASTSS     expNums<>+2464(SB), Z29
+	VFMADD213PS.BCST expNums<>+2496(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2496(SB), Z10, Z11
+	VFMADD213PS.BCST expNums<>+2496(SB), Z13, Z14
+	VFMADD213PS.BCST expNums<>+2496(SB), Z16, Z17
+	VFMADD213PS.BCST expNums<>+2496(SB), Z19, Z20
+	VFMADD213PS.BCST expNums<>+2496(SB), Z22, Z23
+	VFMADD213PS.BCST expNums<>+2496(SB), Z25, Z26
+	VFMADD213PS.BCST expNums<>+2496(SB), Z28, Z29
+	VFMADD213PS.BCST expNums<>+2528(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2528(SB), Z10, Z11
+	VFMADD213PS.BCST expNums<>+2528(SB), Z13, Z14
+	VFMADD213PS.BCST expNums<>+2528(SB), Z16, Z17
+	VFMADD213PS.BCST expNums<>+2528(SB), Z19, Z20
+	VFMADD213PS.BCST expNums<>+2528(SB), Z22, Z23
+	VFMADD213PS.BCST expNums<>+2528(SB), Z25, Z26
+	VFMADD213PS.BCST expNums<>+2528(SB), Z28, Z29
+	VFMADD213PS.BCST expNums<>+2560(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2560(SB), Z10, Z11
+	VFMADD213PS.BCST expNums<>+2560(SB), Z13, Z14
+	VFMADD213PS.BCST expNums<>+2560(SB), Z16, Z17
+	VFMADD213PS.BCST expNums<>+2560(SB), Z19, Z20
+	VFMADD213PS.BCST expNums<>+2560(SB), Z22, Z23
+	VFMADD213PS.BCST expNums<>+2560(SB), Z25, Z26
+	VFMADD213PS.BCST expNums<>+2560(SB), Z28, Z29
+	VFMADD213PS.BCST expNums<>+2592(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2592(SB), Z10, Z11
+	VFMADD213PS.BCST expNums<>+2592(SB), Z13, Z14
+	VFMADD213PS.BCST expNums<>+2592(SB), Z16, Z17
+	VFMADD213PS.BCST expNums<>+2592(SB), Z19, Z20
+	VFMADD213PS.BCST expNums<>+2592(SB), Z22, Z23
+	VFMADD213PS.BCST expNums<>+2592(SB), Z25, Z26
+	VFMADD213PS.BCST expNums<>+2592(SB), Z28, Z29
 	VSCALEFPS        Z6, Z8, Z8
 	VSCALEFPS        Z9, Z11, Z11
 	VSCALEFPS        Z12, Z14, Z14
@@ -17794,26 +18733,26 @@ turn3:
 	VREDUCEPS        $0x01, Z9, Z10
 	VREDUCEPS        $0x01, Z12, Z13
 	VREDUCEPS        $0x01, Z15, Z16
-	VBROADCASTSS     expNums<>+2208(SB), Z8
-	VBROADCASTSS     expNums<>+2208(SB), Z11
-	VBROADCASTSS     expNums<>+2208(SB), Z14
-	VBROADCASTSS     expNums<>+2208(SB), Z17
-	VFMADD213PS.BCST expNums<>+2240(SB), Z7, Z8
-	VFMADD213PS.BCST expNums<>+2240(SB), Z10, Z11
-	VFMADD213PS.BCST expNums<>+2240(SB), Z13, Z14
-	VFMADD213PS.BCST expNums<>+2240(SB), Z16, Z17
-	VFMADD213PS.BCST expNums<>+2272(SB), Z7, Z8
-	VFMADD213PS.BCST expNums<>+2272(SB), Z10, Z11
-	VFMADD213PS.BCST expNums<>+2272(SB), Z13, Z14
-	VFMADD213PS.BCST expNums<>+2272(SB), Z16, Z17
-	VFMADD213PS.BCST expNums<>+2304(SB), Z7, Z8
-	VFMADD213PS.BCST expNums<>+2304(SB), Z10, Z11
-	VFMADD213PS.BCST expNums<>+2304(SB), Z13, Z14
-	VFMADD213PS.BCST expNums<>+2304(SB), Z16, Z17
-	VFMADD213PS.BCST expNums<>+2336(SB), Z7, Z8
-	VFMADD213PS.BCST expNums<>+2336(SB), Z10, Z11
-	VFMADD213PS.BCST expNums<>+2336(SB), Z13, Z14
-	VFMADD213PS.BCST expNums<>+2336(SB), Z16, Z17
+	VBROADCASTSS     expNums<>+2464(SB), Z8
+	VBROADCASTSS     expNums<>+2464(SB), Z11
+	VBROADCASTSS     expNums<>+2464(SB), Z14
+	VBROADCASTSS     expNums<>+2464(SB), Z17
+	VFMADD213PS.BCST expNums<>+2496(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2496(SB), Z10, Z11
+	VFMADD213PS.BCST expNums<>+2496(SB), Z13, Z14
+	VFMADD213PS.BCST expNums<>+2496(SB), Z16, Z17
+	VFMADD213PS.BCST expNums<>+2528(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2528(SB), Z10, Z11
+	VFMADD213PS.BCST expNums<>+2528(SB), Z13, Z14
+	VFMADD213PS.BCST expNums<>+2528(SB), Z16, Z17
+	VFMADD213PS.BCST expNums<>+2560(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2560(SB), Z10, Z11
+	VFMADD213PS.BCST expNums<>+2560(SB), Z13, Z14
+	VFMADD213PS.BCST expNums<>+2560(SB), Z16, Z17
+	VFMADD213PS.BCST expNums<>+2592(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2592(SB), Z10, Z11
+	VFMADD213PS.BCST expNums<>+2592(SB), Z13, Z14
+	VFMADD213PS.BCST expNums<>+2592(SB), Z16, Z17
 	VSCALEFPS        Z6, Z8, Z8
 	VSCALEFPS        Z9, Z11, Z11
 	VSCALEFPS        Z12, Z14, Z14
@@ -17837,11 +18776,11 @@ turned4:
 	VCVTPH2PS        (DX)(R10*2), Z6
 	VFMADD213PS      Z0, Z5, Z6
 	VREDUCEPS        $0x01, Z6, Z7
-	VBROADCASTSS     expNums<>+2208(SB), Z8
-	VFMADD213PS.BCST expNums<>+2240(SB), Z7, Z8
-	VFMADD213PS.BCST expNums<>+2272(SB), Z7, Z8
-	VFMADD213PS.BCST expNums<>+2304(SB), Z7, Z8
-	VFMADD213PS.BCST expNums<>+2336(SB), Z7, Z8
+	VBROADCASTSS     expNums<>+2464(SB), Z8
+	VFMADD213PS.BCST expNums<>+2496(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2528(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2560(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2592(SB), Z7, Z8
 	VSCALEFPS        Z6, Z8, Z8
 	VMOVUPS          Z8, (BX)(R10*4)
 	VADDPS           Z8, Z1, Z1
@@ -17852,11 +18791,11 @@ turned4:
 	VCVTPH2PS        (DX)(R10*2), Z6
 	VFMADD213PS      Z0, Z5, Z6
 	VREDUCEPS        $0x01, Z6, Z7
-	VBROADCASTSS     expNums<>+2208(SB), Z8
-	VFMADD213PS.BCST expNums<>+2240(SB), Z7, Z8
-	VFMADD213PS.BCST expNums<>+2272(SB), Z7, Z8
-	VFMADD213PS.BCST expNums<>+2304(SB), Z7, Z8
-	VFMADD213PS.BCST expNums<>+2336(SB), Z7, Z8
+	VBROADCASTSS     expNums<>+2464(SB), Z8
+	VFMADD213PS.BCST expNums<>+2496(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2528(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2560(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2592(SB), Z7, Z8
 	VSCALEFPS        Z6, Z8, Z8
 	VMOVUPS          Z8, (BX)(R10*4)
 	VADDPS           Z8, Z2, Z2
@@ -17867,11 +18806,11 @@ turned4:
 	VCVTPH2PS        (DX)(R10*2), Z6
 	VFMADD213PS      Z0, Z5, Z6
 	VREDUCEPS        $0x01, Z6, Z7
-	VBROADCASTSS     expNums<>+2208(SB), Z8
-	VFMADD213PS.BCST expNums<>+2240(SB), Z7, Z8
-	VFMADD213PS.BCST expNums<>+2272(SB), Z7, Z8
-	VFMADD213PS.BCST expNums<>+2304(SB), Z7, Z8
-	VFMADD213PS.BCST expNums<>+2336(SB), Z7, Z8
+	VBROADCASTSS     expNums<>+2464(SB), Z8
+	VFMADD213PS.BCST expNums<>+2496(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2528(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2560(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2592(SB), Z7, Z8
 	VSCALEFPS        Z6, Z8, Z8
 	VMOVUPS          Z8, (BX)(R10*4)
 	VADDPS           Z8, Z3, Z3
@@ -17882,11 +18821,11 @@ turned4:
 	VCVTPH2PS        (DX)(R10*2), Z6
 	VFMADD213PS      Z0, Z5, Z6
 	VREDUCEPS        $0x01, Z6, Z7
-	VBROADCASTSS     expNums<>+2208(SB), Z8
-	VFMADD213PS.BCST expNums<>+2240(SB), Z7, Z8
-	VFMADD213PS.BCST expNums<>+2272(SB), Z7, Z8
-	VFMADD213PS.BCST expNums<>+2304(SB), Z7, Z8
-	VFMADD213PS.BCST expNums<>+2336(SB), Z7, Z8
+	VBROADCASTSS     expNums<>+2464(SB), Z8
+	VFMADD213PS.BCST expNums<>+2496(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2528(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2560(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2592(SB), Z7, Z8
 	VSCALEFPS        Z6, Z8, Z8
 	VMOVUPS          Z8, (BX)(R10*4)
 	VADDPS           Z8, Z4, Z4
@@ -17904,11 +18843,11 @@ short6:
 	VCVTPH2PS        Y6, Z6
 	VFMADD213PS      Z0, Z5, Z6
 	VREDUCEPS        $0x01, Z6, Z0
-	VBROADCASTSS     expNums<>+2208(SB), Z5
-	VFMADD213PS.BCST expNums<>+2240(SB), Z0, Z5
-	VFMADD213PS.BCST expNums<>+2272(SB), Z0, Z5
-	VFMADD213PS.BCST expNums<>+2304(SB), Z0, Z5
-	VFMADD213PS.BCST expNums<>+2336(SB), Z0, Z5
+	VBROADCASTSS     expNums<>+2464(SB), Z5
+	VFMADD213PS.BCST expNums<>+2496(SB), Z0, Z5
+	VFMADD213PS.BCST expNums<>+2528(SB), Z0, Z5
+	VFMADD213PS.BCST expNums<>+2560(SB), Z0, Z5
+	VFMADD213PS.BCST expNums<>+2592(SB), Z0, Z5
 	VSCALEFPS        Z6, Z5, Z5
 	VMOVUPS          Z5, K1, (BX)(R10*4)
 	VADDPS           Z5, Z1, K1, Z1
@@ -17925,11 +18864,11 @@ short7:
 	VCVTPH2PS        Y6, Z6
 	VFMADD213PS      Z0, Z5, Z6
 	VREDUCEPS        $0x01, Z6, Z0
-	VBROADCASTSS     expNums<>+2208(SB), Z5
-	VFMADD213PS.BCST expNums<>+2240(SB), Z0, Z5
-	VFMADD213PS.BCST expNums<>+2272(SB), Z0, Z5
-	VFMADD213PS.BCST expNums<>+2304(SB), Z0, Z5
-	VFMADD213PS.BCST expNums<>+2336(SB), Z0, Z5
+	VBROADCASTSS     expNums<>+2464(SB), Z5
+	VFMADD213PS.BCST expNums<>+2496(SB), Z0, Z5
+	VFMADD213PS.BCST expNums<>+2528(SB), Z0, Z5
+	VFMADD213PS.BCST expNums<>+2560(SB), Z0, Z5
+	VFMADD213PS.BCST expNums<>+2592(SB), Z0, Z5
 	VSCALEFPS        Z6, Z5, Z5
 	VMOVUPS          Z5, K1, (BX)(R10*4)
 	VADDPS           Z5, Z2, K1, Z2
@@ -17946,11 +18885,11 @@ short8:
 	VCVTPH2PS        Y6, Z6
 	VFMADD213PS      Z0, Z5, Z6
 	VREDUCEPS        $0x01, Z6, Z0
-	VBROADCASTSS     expNums<>+2208(SB), Z5
-	VFMADD213PS.BCST expNums<>+2240(SB), Z0, Z5
-	VFMADD213PS.BCST expNums<>+2272(SB), Z0, Z5
-	VFMADD213PS.BCST expNums<>+2304(SB), Z0, Z5
-	VFMADD213PS.BCST expNums<>+2336(SB), Z0, Z5
+	VBROADCASTSS     expNums<>+2464(SB), Z5
+	VFMADD213PS.BCST expNums<>+2496(SB), Z0, Z5
+	VFMADD213PS.BCST expNums<>+2528(SB), Z0, Z5
+	VFMADD213PS.BCST expNums<>+2560(SB), Z0, Z5
+	VFMADD213PS.BCST expNums<>+2592(SB), Z0, Z5
 	VSCALEFPS        Z6, Z5, Z5
 	VMOVUPS          Z5, K1, (BX)(R10*4)
 	VADDPS           Z5, Z3, K1, Z3
@@ -17967,11 +18906,11 @@ short9:
 	VCVTPH2PS        Y6, Z6
 	VFMADD213PS      Z0, Z5, Z6
 	VREDUCEPS        $0x01, Z6, Z0
-	VBROADCASTSS     expNums<>+2208(SB), Z5
-	VFMADD213PS.BCST expNums<>+2240(SB), Z0, Z5
-	VFMADD213PS.BCST expNums<>+2272(SB), Z0, Z5
-	VFMADD213PS.BCST expNums<>+2304(SB), Z0, Z5
-	VFMADD213PS.BCST expNums<>+2336(SB), Z0, Z5
+	VBROADCASTSS     expNums<>+2464(SB), Z5
+	VFMADD213PS.BCST expNums<>+2496(SB), Z0, Z5
+	VFMADD213PS.BCST expNums<>+2528(SB), Z0, Z5
+	VFMADD213PS.BCST expNums<>+2560(SB), Z0, Z5
+	VFMADD213PS.BCST expNums<>+2592(SB), Z0, Z5
 	VSCALEFPS        Z6, Z5, Z5
 	VMOVUPS          Z5, K1, (BX)(R10*4)
 	VADDPS           Z5, Z4, K1, Z4
@@ -18061,7 +19000,7 @@ TEXT ·swishBF16AVX512(SB), NOSPLIT|NOFRAME, $0-36
 	VBROADCASTSS scale+24(FP), Z0
 	VBROADCASTSS low+28(FP), Z1
 	VBROADCASTSS high+32(FP), Z2
-	VBROADCASTSS expNums<>+512(SB), Z2
+	VBROADCASTSS expNums<>+480(SB), Z2
 	VMULPS       Z2, Z0, Z0
 	MOVL         $0xaaaaaaaa, SI
 	KMOVD        SI, K1
@@ -18112,11 +19051,11 @@ turn1:
 	VMOVUPS          128(DX)(BX*2), Z11
 	VMOVUPS          128(DX)(BX*2), Z12
 	VPSLLD           $0x10, Z2, Z2
-	VANDPS.BCST      expNums<>+1024(SB), Z8, Z8
+	VANDPS.BCST      expNums<>+1152(SB), Z8, Z8
 	VPSLLD           $0x10, Z9, Z9
-	VANDPS.BCST      expNums<>+1024(SB), Z10, Z10
+	VANDPS.BCST      expNums<>+1152(SB), Z10, Z10
 	VPSLLD           $0x10, Z11, Z11
-	VANDPS.BCST      expNums<>+1024(SB), Z12, Z12
+	VANDPS.BCST      expNums<>+1152(SB), Z12, Z12
 	VMAXPS           Z2, Z1, Z2
 	VMAXPS           Z8, Z1, Z8
 	VMAXPS           Z9, Z1, Z9
@@ -18129,78 +19068,78 @@ turn1:
 	VMOVUPS          Z10, Z21
 	VMOVUPS          Z11, Z24
 	VMOVUPS          Z27, Z28
-	VFMADD213PS.BCST expNums<>+800(SB), Z0, Z12
-	VFMADD213PS.BCST expNums<>+800(SB), Z0, Z15
-	VFMADD213PS.BCST expNums<>+800(SB), Z0, Z18
-	VFMADD213PS.BCST expNums<>+800(SB), Z0, Z21
-	VFMADD213PS.BCST expNums<>+800(SB), Z0, Z24
-	VFMADD213PS.BCST expNums<>+800(SB), Z0, Z28
+	VFMADD213PS.BCST expNums<>+928(SB), Z0, Z12
+	VFMADD213PS.BCST expNums<>+928(SB), Z0, Z15
+	VFMADD213PS.BCST expNums<>+928(SB), Z0, Z18
+	VFMADD213PS.BCST expNums<>+928(SB), Z0, Z21
+	VFMADD213PS.BCST expNums<>+928(SB), Z0, Z24
+	VFMADD213PS.BCST expNums<>+928(SB), Z0, Z28
 	VREDUCEPS        $0x01, Z12, Z13
 	VREDUCEPS        $0x01, Z15, Z16
 	VREDUCEPS        $0x01, Z18, Z19
 	VREDUCEPS        $0x01, Z21, Z22
 	VREDUCEPS        $0x01, Z24, Z25
 	VREDUCEPS        $0x01, Z28, Z29
-	VBROADCASTSS     expNums<>+2368(SB), Z14
-	VBROADCASTSS     expNums<>+2368(SB), Z17
-	VBROADCASTSS     expNums<>+2368(SB), Z20
-	VBROADCASTSS     expNums<>+2368(SB), Z23
-	VBROADCASTSS     expNums<>+2368(SB), Z26
-	VBROADCASTSS     expNums<>+2368(SB), Z30
-	VFMADD213PS.BCST expNums<>+2400(SB), Z13, Z14
-	VFMADD213PS.BCST expNums<>+2400(SB), Z16, Z17
-	VFMADD213PS.BCST expNums<>+2400(SB), Z19, Z20
-	VFMADD213PS.BCST expNums<>+2400(SB), Z22, Z23
-	VFMADD213PS.BCST expNums<>+2400(SB), Z25, Z26
-	VFMADD213PS.BCST expNums<>+2400(SB), Z29, Z30
-	VFMADD213PS.BCST expNums<>+2432(SB), Z13, Z14
-	VFMADD213PS.BCST expNums<>+2432(SB), Z16, Z17
-	VFMADD213PS.BCST expNums<>+2432(SB), Z19, Z20
-	VFMADD213PS.BCST expNums<>+2432(SB), Z22, Z23
-	VFMADD213PS.BCST expNums<>+2432(SB), Z25, Z26
-	VFMADD213PS.BCST expNums<>+2432(SB), Z29, Z30
-	VFMADD213PS.BCST expNums<>+2464(SB), Z13, Z14
-	VFMADD213PS.BCST expNums<>+2464(SB), Z16, Z17
-	VFMADD213PS.BCST expNums<>+2464(SB), Z19, Z20
-	VFMADD213PS.BCST expNums<>+2464(SB), Z22, Z23
-	VFMADD213PS.BCST expNums<>+2464(SB), Z25, Z26
-	VFMADD213PS.BCST expNums<>+2464(SB), Z29, Z30
+	VBROADCASTSS     expNums<>+2624(SB), Z14
+	VBROADCASTSS     expNums<>+2624(SB), Z17
+	VBROADCASTSS     expNums<>+2624(SB), Z20
+	VBROADCASTSS     expNums<>+2624(SB), Z23
+	VBROADCASTSS     expNums<>+2624(SB), Z26
+	VBROADCASTSS     expNums<>+2624(SB), Z30
+	VFMADD213PS.BCST expNums<>+2656(SB), Z13, Z14
+	VFMADD213PS.BCST expNums<>+2656(SB), Z16, Z17
+	VFMADD213PS.BCST expNums<>+2656(SB), Z19, Z20
+	VFMADD213PS.BCST expNums<>+2656(SB), Z22, Z23
+	VFMADD213PS.BCST expNums<>+2656(SB), Z25, Z26
+	VFMADD213PS.BCST expNums<>+2656(SB), Z29, Z30
+	VFMADD213PS.BCST expNums<>+2688(SB), Z13, Z14
+	VFMADD213PS.BCST expNums<>+2688(SB), Z16, Z17
+	VFMADD213PS.BCST expNums<>+2688(SB), Z19, Z20
+	VFMADD213PS.BCST expNums<>+2688(SB), Z22, Z23
+	VFMADD213PS.BCST expNums<>+2688(SB), Z25, Z26
+	VFMADD213PS.BCST expNums<>+2688(SB), Z29, Z30
+	VFMADD213PS.BCST expNums<>+2720(SB), Z13, Z14
+	VFMADD213PS.BCST expNums<>+2720(SB), Z16, Z17
+	VFMADD213PS.BCST expNums<>+2720(SB), Z19, Z20
+	VFMADD213PS.BCST expNums<>+2720(SB), Z22, Z23
+	VFMADD213PS.BCST expNums<>+2720(SB), Z25, Z26
+	VFMADD213PS.BCST expNums<>+2720(SB), Z29, Z30
 	VSCALEFPS        Z12, Z14, Z14
 	VSCALEFPS        Z15, Z17, Z17
 	VSCALEFPS        Z18, Z20, Z20
 	VSCALEFPS        Z21, Z23, Z23
 	VSCALEFPS        Z24, Z26, Z26
 	VSCALEFPS        Z28, Z30, Z30
-	VADDPS.BCST      expNums<>+832(SB), Z14, Z12
-	VADDPS.BCST      expNums<>+832(SB), Z17, Z13
-	VADDPS.BCST      expNums<>+832(SB), Z20, Z14
-	VADDPS.BCST      expNums<>+832(SB), Z23, Z15
-	VADDPS.BCST      expNums<>+832(SB), Z26, Z16
-	VADDPS.BCST      expNums<>+832(SB), Z30, Z17
+	VADDPS.BCST      expNums<>+960(SB), Z14, Z12
+	VADDPS.BCST      expNums<>+960(SB), Z17, Z13
+	VADDPS.BCST      expNums<>+960(SB), Z20, Z14
+	VADDPS.BCST      expNums<>+960(SB), Z23, Z15
+	VADDPS.BCST      expNums<>+960(SB), Z26, Z16
+	VADDPS.BCST      expNums<>+960(SB), Z30, Z17
 	VRCP14PS         Z12, Z12
 	VRCP14PS         Z13, Z13
 	VRCP14PS         Z14, Z14
 	VRCP14PS         Z15, Z15
 	VRCP14PS         Z16, Z16
 	VRCP14PS         Z17, Z17
-	VMULPS.BCST      expNums<>+832(SB), Z12, Z12
-	VMULPS.BCST      expNums<>+832(SB), Z13, Z13
-	VMULPS.BCST      expNums<>+832(SB), Z14, Z14
-	VMULPS.BCST      expNums<>+832(SB), Z15, Z15
-	VMULPS.BCST      expNums<>+832(SB), Z16, Z16
-	VMULPS.BCST      expNums<>+832(SB), Z17, Z17
+	VMULPS.BCST      expNums<>+960(SB), Z12, Z12
+	VMULPS.BCST      expNums<>+960(SB), Z13, Z13
+	VMULPS.BCST      expNums<>+960(SB), Z14, Z14
+	VMULPS.BCST      expNums<>+960(SB), Z15, Z15
+	VMULPS.BCST      expNums<>+960(SB), Z16, Z16
+	VMULPS.BCST      expNums<>+960(SB), Z17, Z17
 	VMULPS           Z12, Z2, Z2
 	VMULPS           Z13, Z8, Z8
 	VMULPS           Z14, Z9, Z9
 	VMULPS           Z15, Z10, Z10
 	VMULPS           Z16, Z11, Z11
 	VMULPS           Z17, Z27, Z12
-	VPADDD.BCST      expNums<>+992(SB), Z2, Z2
-	VPADDD.BCST      expNums<>+992(SB), Z8, Z8
-	VPADDD.BCST      expNums<>+992(SB), Z9, Z9
-	VPADDD.BCST      expNums<>+992(SB), Z10, Z10
-	VPADDD.BCST      expNums<>+992(SB), Z11, Z11
-	VPADDD.BCST      expNums<>+992(SB), Z12, Z12
+	VPADDD.BCST      expNums<>+1120(SB), Z2, Z2
+	VPADDD.BCST      expNums<>+1120(SB), Z8, Z8
+	VPADDD.BCST      expNums<>+1120(SB), Z9, Z9
+	VPADDD.BCST      expNums<>+1120(SB), Z10, Z10
+	VPADDD.BCST      expNums<>+1120(SB), Z11, Z11
+	VPADDD.BCST      expNums<>+1120(SB), Z12, Z12
 	VPSRLD           $0x10, Z2, Z2
 	VPBLENDMW        Z8, Z2, K1, Z3
 	VPSRLD           $0x10, Z9, Z2
@@ -18223,35 +19162,35 @@ turn3:
 	VMOVUPS          (DX)(BX*2), Z2
 	VMOVUPS          (DX)(BX*2), Z3
 	VPSLLD           $0x10, Z2, Z2
-	VANDPS.BCST      expNums<>+1024(SB), Z3, Z3
+	VANDPS.BCST      expNums<>+1152(SB), Z3, Z3
 	VMAXPS           Z2, Z1, Z2
 	VMAXPS           Z3, Z1, Z8
 	VMOVUPS          Z2, Z3
 	VMOVUPS          Z8, Z9
-	VFMADD213PS.BCST expNums<>+800(SB), Z0, Z3
-	VFMADD213PS.BCST expNums<>+800(SB), Z0, Z9
+	VFMADD213PS.BCST expNums<>+928(SB), Z0, Z3
+	VFMADD213PS.BCST expNums<>+928(SB), Z0, Z9
 	VREDUCEPS        $0x01, Z3, Z4
 	VREDUCEPS        $0x01, Z9, Z10
-	VBROADCASTSS     expNums<>+2368(SB), Z5
-	VBROADCASTSS     expNums<>+2368(SB), Z11
-	VFMADD213PS.BCST expNums<>+2400(SB), Z4, Z5
-	VFMADD213PS.BCST expNums<>+2400(SB), Z10, Z11
-	VFMADD213PS.BCST expNums<>+2432(SB), Z4, Z5
-	VFMADD213PS.BCST expNums<>+2432(SB), Z10, Z11
-	VFMADD213PS.BCST expNums<>+2464(SB), Z4, Z5
-	VFMADD213PS.BCST expNums<>+2464(SB), Z10, Z11
+	VBROADCASTSS     expNums<>+2624(SB), Z5
+	VBROADCASTSS     expNums<>+2624(SB), Z11
+	VFMADD213PS.BCST expNums<>+2656(SB), Z4, Z5
+	VFMADD213PS.BCST expNums<>+2656(SB), Z10, Z11
+	VFMADD213PS.BCST expNums<>+2688(SB), Z4, Z5
+	VFMADD213PS.BCST expNums<>+2688(SB), Z10, Z11
+	VFMADD213PS.BCST expNums<>+2720(SB), Z4, Z5
+	VFMADD213PS.BCST expNums<>+2720(SB), Z10, Z11
 	VSCALEFPS        Z3, Z5, Z5
 	VSCALEFPS        Z9, Z11, Z11
-	VADDPS.BCST      expNums<>+832(SB), Z5, Z3
-	VADDPS.BCST      expNums<>+832(SB), Z11, Z4
+	VADDPS.BCST      expNums<>+960(SB), Z5, Z3
+	VADDPS.BCST      expNums<>+960(SB), Z11, Z4
 	VRCP14PS         Z3, Z3
 	VRCP14PS         Z4, Z4
-	VMULPS.BCST      expNums<>+832(SB), Z3, Z3
-	VMULPS.BCST      expNums<>+832(SB), Z4, Z4
+	VMULPS.BCST      expNums<>+960(SB), Z3, Z3
+	VMULPS.BCST      expNums<>+960(SB), Z4, Z4
 	VMULPS           Z3, Z2, Z2
 	VMULPS           Z4, Z8, Z3
-	VPADDD.BCST      expNums<>+992(SB), Z2, Z2
-	VPADDD.BCST      expNums<>+992(SB), Z3, Z3
+	VPADDD.BCST      expNums<>+1120(SB), Z2, Z2
+	VPADDD.BCST      expNums<>+1120(SB), Z3, Z3
 	VPSRLD           $0x10, Z2, Z2
 	VPBLENDMW        Z3, Z2, K1, Z6
 	VMOVUPS          Z6, (AX)(BX*2)
@@ -18269,18 +19208,18 @@ turn5:
 	VPSLLD           $0x10, Z2, Z2
 	VMAXPS           Z2, Z1, Z2
 	VMOVUPS          Z2, Z3
-	VFMADD213PS.BCST expNums<>+800(SB), Z0, Z3
+	VFMADD213PS.BCST expNums<>+928(SB), Z0, Z3
 	VREDUCEPS        $0x01, Z3, Z4
-	VBROADCASTSS     expNums<>+2368(SB), Z5
-	VFMADD213PS.BCST expNums<>+2400(SB), Z4, Z5
-	VFMADD213PS.BCST expNums<>+2432(SB), Z4, Z5
-	VFMADD213PS.BCST expNums<>+2464(SB), Z4, Z5
+	VBROADCASTSS     expNums<>+2624(SB), Z5
+	VFMADD213PS.BCST expNums<>+2656(SB), Z4, Z5
+	VFMADD213PS.BCST expNums<>+2688(SB), Z4, Z5
+	VFMADD213PS.BCST expNums<>+2720(SB), Z4, Z5
 	VSCALEFPS        Z3, Z5, Z5
-	VADDPS.BCST      expNums<>+832(SB), Z5, Z3
+	VADDPS.BCST      expNums<>+960(SB), Z5, Z3
 	VRCP14PS         Z3, Z3
-	VMULPS.BCST      expNums<>+832(SB), Z3, Z3
+	VMULPS.BCST      expNums<>+960(SB), Z3, Z3
 	VMULPS           Z3, Z2, Z2
-	VPADDD.BCST      expNums<>+992(SB), Z2, Z2
+	VPADDD.BCST      expNums<>+1120(SB), Z2, Z2
 	VMOVDQU          oddWords<>+0(SB), Y7
 	VPERMW           Z2, Z7, Z2
 	VMOVDQU          Y2, (AX)(BX*2)
@@ -18301,18 +19240,18 @@ turned6:
 	VPSLLD           $0x10, Z2, Z2
 	VMAXPS           Z2, Z1, Z1
 	VMOVUPS          Z1, Z2
-	VFMADD213PS.BCST expNums<>+800(SB), Z0, Z2
+	VFMADD213PS.BCST expNums<>+928(SB), Z0, Z2
 	VREDUCEPS        $0x01, Z2, Z0
-	VBROADCASTSS     expNums<>+2368(SB), Z3
-	VFMADD213PS.BCST expNums<>+2400(SB), Z0, Z3
-	VFMADD213PS.BCST expNums<>+2432(SB), Z0, Z3
-	VFMADD213PS.BCST expNums<>+2464(SB), Z0, Z3
+	VBROADCASTSS     expNums<>+2624(SB), Z3
+	VFMADD213PS.BCST expNums<>+2656(SB), Z0, Z3
+	VFMADD213PS.BCST expNums<>+2688(SB), Z0, Z3
+	VFMADD213PS.BCST expNums<>+2720(SB), Z0, Z3
 	VSCALEFPS        Z2, Z3, Z3
-	VADDPS.BCST      expNums<>+832(SB), Z3, Z0
+	VADDPS.BCST      expNums<>+960(SB), Z3, Z0
 	VRCP14PS         Z0, Z0
-	VMULPS.BCST      expNums<>+832(SB), Z0, Z0
+	VMULPS.BCST      expNums<>+960(SB), Z0, Z0
 	VMULPS           Z0, Z1, Z0
-	VPADDD.BCST      expNums<>+992(SB), Z0, Z0
+	VPADDD.BCST      expNums<>+1120(SB), Z0, Z0
 	VMOVDQU          oddWords<>+0(SB), Y7
 	VPERMW           Z0, Z7, Z0
 	VMOVDQU16        Y0, K1, (AX)(BX*2)
@@ -18329,8 +19268,8 @@ TEXT ·swigluBF16AVX512(SB), NOSPLIT|NOFRAME, $0-32
 	MOVQ         b+16(FP), BX
 	MOVQ         n+24(FP), CX
 	XORQ         SI, SI
-	VBROADCASTSS expNums<>+512(SB), Z0
-	VBROADCASTSS expNums<>+1184(SB), Z1
+	VBROADCASTSS expNums<>+480(SB), Z0
+	VBROADCASTSS expNums<>+1344(SB), Z1
 	MOVL         $0xaaaaaaaa, DI
 	KMOVD        DI, K1
 	SUBQ         $+96, CX
@@ -18383,11 +19322,11 @@ turn1:
 	VMOVUPS          128(DX)(SI*2), Z8
 	VMOVUPS          128(DX)(SI*2), Z9
 	VPSLLD           $0x10, Z2, Z2
-	VANDPS.BCST      expNums<>+1024(SB), Z3, Z3
+	VANDPS.BCST      expNums<>+1152(SB), Z3, Z3
 	VPSLLD           $0x10, Z5, Z5
-	VANDPS.BCST      expNums<>+1024(SB), Z6, Z6
+	VANDPS.BCST      expNums<>+1152(SB), Z6, Z6
 	VPSLLD           $0x10, Z8, Z8
-	VANDPS.BCST      expNums<>+1024(SB), Z9, Z9
+	VANDPS.BCST      expNums<>+1152(SB), Z9, Z9
 	VMAXPS           Z2, Z1, Z2
 	VMAXPS           Z3, Z1, Z3
 	VMAXPS           Z5, Z1, Z5
@@ -18400,66 +19339,66 @@ turn1:
 	VMOVUPS          Z6, Z21
 	VMOVUPS          Z8, Z24
 	VMOVUPS          Z27, Z28
-	VFMADD213PS.BCST expNums<>+800(SB), Z0, Z9
-	VFMADD213PS.BCST expNums<>+800(SB), Z0, Z15
-	VFMADD213PS.BCST expNums<>+800(SB), Z0, Z18
-	VFMADD213PS.BCST expNums<>+800(SB), Z0, Z21
-	VFMADD213PS.BCST expNums<>+800(SB), Z0, Z24
-	VFMADD213PS.BCST expNums<>+800(SB), Z0, Z28
+	VFMADD213PS.BCST expNums<>+928(SB), Z0, Z9
+	VFMADD213PS.BCST expNums<>+928(SB), Z0, Z15
+	VFMADD213PS.BCST expNums<>+928(SB), Z0, Z18
+	VFMADD213PS.BCST expNums<>+928(SB), Z0, Z21
+	VFMADD213PS.BCST expNums<>+928(SB), Z0, Z24
+	VFMADD213PS.BCST expNums<>+928(SB), Z0, Z28
 	VREDUCEPS        $0x01, Z9, Z13
 	VREDUCEPS        $0x01, Z15, Z16
 	VREDUCEPS        $0x01, Z18, Z19
 	VREDUCEPS        $0x01, Z21, Z22
 	VREDUCEPS        $0x01, Z24, Z25
 	VREDUCEPS        $0x01, Z28, Z29
-	VBROADCASTSS     expNums<>+2368(SB), Z14
-	VBROADCASTSS     expNums<>+2368(SB), Z17
-	VBROADCASTSS     expNums<>+2368(SB), Z20
-	VBROADCASTSS     expNums<>+2368(SB), Z23
-	VBROADCASTSS     expNums<>+2368(SB), Z26
-	VBROADCASTSS     expNums<>+2368(SB), Z30
-	VFMADD213PS.BCST expNums<>+2400(SB), Z13, Z14
-	VFMADD213PS.BCST expNums<>+2400(SB), Z16, Z17
-	VFMADD213PS.BCST expNums<>+2400(SB), Z19, Z20
-	VFMADD213PS.BCST expNums<>+2400(SB), Z22, Z23
-	VFMADD213PS.BCST expNums<>+2400(SB), Z25, Z26
-	VFMADD213PS.BCST expNums<>+2400(SB), Z29, Z30
-	VFMADD213PS.BCST expNums<>+2432(SB), Z13, Z14
-	VFMADD213PS.BCST expNums<>+2432(SB), Z16, Z17
-	VFMADD213PS.BCST expNums<>+2432(SB), Z19, Z20
-	VFMADD213PS.BCST expNums<>+2432(SB), Z22, Z23
-	VFMADD213PS.BCST expNums<>+2432(SB), Z25, Z26
-	VFMADD213PS.BCST expNums<>+2432(SB), Z29, Z30
-	VFMADD213PS.BCST expNums<>+2464(SB), Z13, Z14
-	VFMADD213PS.BCST expNums<>+2464(SB), Z16, Z17
-	VFMADD213PS.BCST expNums<>+2464(SB), Z19, Z20
-	VFMADD213PS.BCST expNums<>+2464(SB), Z22, Z23
-	VFMADD213PS.BCST expNums<>+2464(SB), Z25, Z26
-	VFMADD213PS.BCST expNums<>+2464(SB), Z29, Z30
+	VBROADCASTSS     expNums<>+2624(SB), Z14
+	VBROADCASTSS     expNums<>+2624(SB), Z17
+	VBROADCASTSS     expNums<>+2624(SB), Z20
+	VBROADCASTSS     expNums<>+2624(SB), Z23
+	VBROADCASTSS     expNums<>+2624(SB), Z26
+	VBROADCASTSS     expNums<>+2624(SB), Z30
+	VFMADD213PS.BCST expNums<>+2656(SB), Z13, Z14
+	VFMADD213PS.BCST expNums<>+2656(SB), Z16, Z17
+	VFMADD213PS.BCST expNums<>+2656(SB), Z19, Z20
+	VFMADD213PS.BCST expNums<>+2656(SB), Z22, Z23
+	VFMADD213PS.BCST expNums<>+2656(SB), Z25, Z26
+	VFMADD213PS.BCST expNums<>+2656(SB), Z29, Z30
+	VFMADD213PS.BCST expNums<>+2688(SB), Z13, Z14
+	VFMADD213PS.BCST expNums<>+2688(SB), Z16, Z17
+	VFMADD213PS.BCST expNums<>+2688(SB), Z19, Z20
+	VFMADD213PS.BCST expNums<>+2688(SB), Z22, Z23
+	VFMADD213PS.BCST expNums<>+2688(SB), Z25, Z26
+	VFMADD213PS.BCST expNums<>+2688(SB), Z29, Z30
+	VFMADD213PS.BCST expNums<>+2720(SB), Z13, Z14
+	VFMADD213PS.BCST expNums<>+2720(SB), Z16, Z17
+	VFMADD213PS.BCST expNums<>+2720(SB), Z19, Z20
+	VFMADD213PS.BCST expNums<>+2720(SB), Z22, Z23
+	VFMADD213PS.BCST expNums<>+2720(SB), Z25, Z26
+	VFMADD213PS.BCST expNums<>+2720(SB), Z29, Z30
 	VSCALEFPS        Z9, Z14, Z14
 	VSCALEFPS        Z15, Z17, Z17
 	VSCALEFPS        Z18, Z20, Z20
 	VSCALEFPS        Z21, Z23, Z23
 	VSCALEFPS        Z24, Z26, Z26
 	VSCALEFPS        Z28, Z30, Z30
-	VADDPS.BCST      expNums<>+832(SB), Z14, Z9
-	VADDPS.BCST      expNums<>+832(SB), Z17, Z13
-	VADDPS.BCST      expNums<>+832(SB), Z20, Z14
-	VADDPS.BCST      expNums<>+832(SB), Z23, Z15
-	VADDPS.BCST      expNums<>+832(SB), Z26, Z16
-	VADDPS.BCST      expNums<>+832(SB), Z30, Z17
+	VADDPS.BCST      expNums<>+960(SB), Z14, Z9
+	VADDPS.BCST      expNums<>+960(SB), Z17, Z13
+	VADDPS.BCST      expNums<>+960(SB), Z20, Z14
+	VADDPS.BCST      expNums<>+960(SB), Z23, Z15
+	VADDPS.BCST      expNums<>+960(SB), Z26, Z16
+	VADDPS.BCST      expNums<>+960(SB), Z30, Z17
 	VRCP14PS         Z9, Z9
 	VRCP14PS         Z13, Z13
 	VRCP14PS         Z14, Z14
 	VRCP14PS         Z15, Z15
 	VRCP14PS         Z16, Z16
 	VRCP14PS         Z17, Z17
-	VMULPS.BCST      expNums<>+832(SB), Z9, Z9
-	VMULPS.BCST      expNums<>+832(SB), Z13, Z13
-	VMULPS.BCST      expNums<>+832(SB), Z14, Z14
-	VMULPS.BCST      expNums<>+832(SB), Z15, Z15
-	VMULPS.BCST      expNums<>+832(SB), Z16, Z16
-	VMULPS.BCST      expNums<>+832(SB), Z17, Z17
+	VMULPS.BCST      expNums<>+960(SB), Z9, Z9
+	VMULPS.BCST      expNums<>+960(SB), Z13, Z13
+	VMULPS.BCST      expNums<>+960(SB), Z14, Z14
+	VMULPS.BCST      expNums<>+960(SB), Z15, Z15
+	VMULPS.BCST      expNums<>+960(SB), Z16, Z16
+	VMULPS.BCST      expNums<>+960(SB), Z17, Z17
 	VMULPS           Z9, Z2, Z2
 	VMULPS           Z13, Z3, Z3
 	VMULPS           Z14, Z5, Z5
@@ -18473,23 +19412,23 @@ turn1:
 	VMOVUPS          128(BX)(SI*2), Z16
 	VMOVUPS          128(BX)(SI*2), Z18
 	VPSLLD           $0x10, Z9, Z9
-	VANDPS.BCST      expNums<>+1024(SB), Z13, Z13
+	VANDPS.BCST      expNums<>+1152(SB), Z13, Z13
 	VPSLLD           $0x10, Z14, Z14
-	VANDPS.BCST      expNums<>+1024(SB), Z15, Z15
+	VANDPS.BCST      expNums<>+1152(SB), Z15, Z15
 	VPSLLD           $0x10, Z16, Z16
-	VANDPS.BCST      expNums<>+1024(SB), Z18, Z18
+	VANDPS.BCST      expNums<>+1152(SB), Z18, Z18
 	VMULPS           Z9, Z2, Z2
 	VMULPS           Z13, Z3, Z3
 	VMULPS           Z14, Z5, Z5
 	VMULPS           Z15, Z6, Z6
 	VMULPS           Z16, Z8, Z8
 	VMULPS           Z18, Z17, Z9
-	VPADDD.BCST      expNums<>+992(SB), Z2, Z2
-	VPADDD.BCST      expNums<>+992(SB), Z3, Z3
-	VPADDD.BCST      expNums<>+992(SB), Z5, Z5
-	VPADDD.BCST      expNums<>+992(SB), Z6, Z6
-	VPADDD.BCST      expNums<>+992(SB), Z8, Z8
-	VPADDD.BCST      expNums<>+992(SB), Z9, Z9
+	VPADDD.BCST      expNums<>+1120(SB), Z2, Z2
+	VPADDD.BCST      expNums<>+1120(SB), Z3, Z3
+	VPADDD.BCST      expNums<>+1120(SB), Z5, Z5
+	VPADDD.BCST      expNums<>+1120(SB), Z6, Z6
+	VPADDD.BCST      expNums<>+1120(SB), Z8, Z8
+	VPADDD.BCST      expNums<>+1120(SB), Z9, Z9
 	VPSRLD           $0x10, Z2, Z2
 	VPBLENDMW        Z3, Z2, K1, Z4
 	VPSRLD           $0x10, Z5, Z2
@@ -18512,41 +19451,41 @@ turn3:
 	VMOVUPS          (DX)(SI*2), Z2
 	VMOVUPS          (DX)(SI*2), Z3
 	VPSLLD           $0x10, Z2, Z2
-	VANDPS.BCST      expNums<>+1024(SB), Z3, Z3
+	VANDPS.BCST      expNums<>+1152(SB), Z3, Z3
 	VMAXPS           Z2, Z1, Z2
 	VMAXPS           Z3, Z1, Z6
 	VMOVUPS          Z2, Z3
 	VMOVUPS          Z6, Z7
-	VFMADD213PS.BCST expNums<>+800(SB), Z0, Z3
-	VFMADD213PS.BCST expNums<>+800(SB), Z0, Z7
+	VFMADD213PS.BCST expNums<>+928(SB), Z0, Z3
+	VFMADD213PS.BCST expNums<>+928(SB), Z0, Z7
 	VREDUCEPS        $0x01, Z3, Z4
 	VREDUCEPS        $0x01, Z7, Z8
-	VBROADCASTSS     expNums<>+2368(SB), Z5
-	VBROADCASTSS     expNums<>+2368(SB), Z9
-	VFMADD213PS.BCST expNums<>+2400(SB), Z4, Z5
-	VFMADD213PS.BCST expNums<>+2400(SB), Z8, Z9
-	VFMADD213PS.BCST expNums<>+2432(SB), Z4, Z5
-	VFMADD213PS.BCST expNums<>+2432(SB), Z8, Z9
-	VFMADD213PS.BCST expNums<>+2464(SB), Z4, Z5
-	VFMADD213PS.BCST expNums<>+2464(SB), Z8, Z9
+	VBROADCASTSS     expNums<>+2624(SB), Z5
+	VBROADCASTSS     expNums<>+2624(SB), Z9
+	VFMADD213PS.BCST expNums<>+2656(SB), Z4, Z5
+	VFMADD213PS.BCST expNums<>+2656(SB), Z8, Z9
+	VFMADD213PS.BCST expNums<>+2688(SB), Z4, Z5
+	VFMADD213PS.BCST expNums<>+2688(SB), Z8, Z9
+	VFMADD213PS.BCST expNums<>+2720(SB), Z4, Z5
+	VFMADD213PS.BCST expNums<>+2720(SB), Z8, Z9
 	VSCALEFPS        Z3, Z5, Z5
 	VSCALEFPS        Z7, Z9, Z9
-	VADDPS.BCST      expNums<>+832(SB), Z5, Z3
-	VADDPS.BCST      expNums<>+832(SB), Z9, Z4
+	VADDPS.BCST      expNums<>+960(SB), Z5, Z3
+	VADDPS.BCST      expNums<>+960(SB), Z9, Z4
 	VRCP14PS         Z3, Z3
 	VRCP14PS         Z4, Z4
-	VMULPS.BCST      expNums<>+832(SB), Z3, Z3
-	VMULPS.BCST      expNums<>+832(SB), Z4, Z4
+	VMULPS.BCST      expNums<>+960(SB), Z3, Z3
+	VMULPS.BCST      expNums<>+960(SB), Z4, Z4
 	VMULPS           Z3, Z2, Z2
 	VMULPS           Z4, Z6, Z4
 	VMOVUPS          (BX)(SI*2), Z3
 	VMOVUPS          (BX)(SI*2), Z5
 	VPSLLD           $0x10, Z3, Z3
-	VANDPS.BCST      expNums<>+1024(SB), Z5, Z5
+	VANDPS.BCST      expNums<>+1152(SB), Z5, Z5
 	VMULPS           Z3, Z2, Z2
 	VMULPS           Z5, Z4, Z3
-	VPADDD.BCST      expNums<>+992(SB), Z2, Z2
-	VPADDD.BCST      expNums<>+992(SB), Z3, Z3
+	VPADDD.BCST      expNums<>+1120(SB), Z2, Z2
+	VPADDD.BCST      expNums<>+1120(SB), Z3, Z3
 	VPSRLD           $0x10, Z2, Z2
 	VPBLENDMW        Z3, Z2, K1, Z11
 	VMOVUPS          Z11, (AX)(SI*2)
@@ -18564,21 +19503,21 @@ turn5:
 	VPSLLD           $0x10, Z2, Z2
 	VMAXPS           Z2, Z1, Z2
 	VMOVUPS          Z2, Z3
-	VFMADD213PS.BCST expNums<>+800(SB), Z0, Z3
+	VFMADD213PS.BCST expNums<>+928(SB), Z0, Z3
 	VREDUCEPS        $0x01, Z3, Z4
-	VBROADCASTSS     expNums<>+2368(SB), Z5
-	VFMADD213PS.BCST expNums<>+2400(SB), Z4, Z5
-	VFMADD213PS.BCST expNums<>+2432(SB), Z4, Z5
-	VFMADD213PS.BCST expNums<>+2464(SB), Z4, Z5
+	VBROADCASTSS     expNums<>+2624(SB), Z5
+	VFMADD213PS.BCST expNums<>+2656(SB), Z4, Z5
+	VFMADD213PS.BCST expNums<>+2688(SB), Z4, Z5
+	VFMADD213PS.BCST expNums<>+2720(SB), Z4, Z5
 	VSCALEFPS        Z3, Z5, Z5
-	VADDPS.BCST      expNums<>+832(SB), Z5, Z3
+	VADDPS.BCST      expNums<>+960(SB), Z5, Z3
 	VRCP14PS         Z3, Z3
-	VMULPS.BCST      expNums<>+832(SB), Z3, Z3
+	VMULPS.BCST      expNums<>+960(SB), Z3, Z3
 	VMULPS           Z3, Z2, Z2
 	VPMOVZXWD        (BX)(SI*2), Z3
 	VPSLLD           $0x10, Z3, Z3
 	VMULPS           Z3, Z2, Z2
-	VPADDD.BCST      expNums<>+992(SB), Z2, Z2
+	VPADDD.BCST      expNums<>+1120(SB), Z2, Z2
 	VMOVDQU          oddWords<>+0(SB), Y12
 	VPERMW           Z2, Z12, Z2
 	VMOVDQU          Y2, (AX)(SI*2)
@@ -18599,22 +19538,22 @@ turned6:
 	VPSLLD           $0x10, Z2, Z2
 	VMAXPS           Z2, Z1, Z1
 	VMOVUPS          Z1, Z2
-	VFMADD213PS.BCST expNums<>+800(SB), Z0, Z2
+	VFMADD213PS.BCST expNums<>+928(SB), Z0, Z2
 	VREDUCEPS        $0x01, Z2, Z0
-	VBROADCASTSS     expNums<>+2368(SB), Z3
-	VFMADD213PS.BCST expNums<>+2400(SB), Z0, Z3
-	VFMADD213PS.BCST expNums<>+2432(SB), Z0, Z3
-	VFMADD213PS.BCST expNums<>+2464(SB), Z0, Z3
+	VBROADCASTSS     expNums<>+2624(SB), Z3
+	VFMADD213PS.BCST expNums<>+2656(SB), Z0, Z3
+	VFMADD213PS.BCST expNums<>+2688(SB), Z0, Z3
+	VFMADD213PS.BCST expNums<>+2720(SB), Z0, Z3
 	VSCALEFPS        Z2, Z3, Z3
-	VADDPS.BCST      expNums<>+832(SB), Z3, Z0
+	VADDPS.BCST      expNums<>+960(SB), Z3, Z0
 	VRCP14PS         Z0, Z0
-	VMULPS.BCST      expNums<>+832(SB), Z0, Z0
+	VMULPS.BCST      expNums<>+960(SB), Z0, Z0
 	VMULPS           Z0, Z1, Z0
 	VMOVDQU16.Z      (BX)(SI*2), K1, Y1
 	VPMOVZXWD        Y1, Z1
 	VPSLLD           $0x10, Z1, Z1
 	VMULPS           Z1, Z0, Z0
-	VPADDD.BCST      expNums<>+992(SB), Z0, Z0
+	VPADDD.BCST      expNums<>+1120(SB), Z0, Z0
 	VMOVDQU          oddWords<>+0(SB), Y12
 	VPERMW           Z0, Z12, Z0
 	VMOVDQU16        Y0, K1, (AX)(SI*2)
@@ -18633,8 +19572,8 @@ TEXT ·swigluGradBF16AVX512(SB), NOSPLIT|NOFRAME, $0-48
 	MOVQ         up+32(FP), DI
 	MOVQ         n+40(FP), CX
 	XORQ         R8, R8
-	VBROADCASTSS expNums<>+384(SB), Z0
-	VBROADCASTSS expNums<>+416(SB), Z1
+	VBROADCASTSS expNums<>+416(SB), Z0
+	VBROADCASTSS expNums<>+448(SB), Z1
 	VBROADCASTSS expNums<>+352(SB), Z2
 	SUBQ         $+16, CX
 	JLT          turned2
@@ -18644,7 +19583,7 @@ turn1:
 	VPSLLD            $0x10, Z3, Z3
 	VMAXPS            Z3, Z0, Z3
 	VMINPS            Z3, Z1, Z9
-	VORPS.BCST        expNums<>+448(SB), Z9, Z10
+	VORPS.BCST        expNums<>+1184(SB), Z9, Z10
 	VBROADCASTSS      expNums<>+64(SB), Z11
 	VFMADD213PS.BCST  expNums<>+96(SB), Z10, Z11
 	VSUBPS.BCST       expNums<>+96(SB), Z11, Z11
@@ -18676,18 +19615,18 @@ turn1:
 	VMULPS            Z11, Z9, Z9
 	VMOVUPS           Z9, Z11
 	VCMPPS            $0x07, Z9, Z9, K1
-	VPTESTMD.BCST     expNums<>+2496(SB), Z9, K1, K2
-	VPADDD.BCST       expNums<>+1152(SB), Z11, K1, Z11
-	VPSUBD.BCST       expNums<>+2528(SB), Z11, K2, Z11
+	VPTESTMD.BCST     expNums<>+2752(SB), Z9, K1, K2
+	VPADDD.BCST       expNums<>+1312(SB), Z11, K1, Z11
+	VPSUBD.BCST       expNums<>+2784(SB), Z11, K2, Z11
 	VMOVDQU           oddWords<>+0(SB), Y6
 	VPERMW            Z11, Z6, Z11
 	VMOVDQU           Y11, (AX)(R8*2)
 	VMULPS            Z3, Z10, Z3
 	VMOVUPS           Z3, Z9
 	VCMPPS            $0x07, Z3, Z3, K1
-	VPTESTMD.BCST     expNums<>+2496(SB), Z3, K1, K2
-	VPADDD.BCST       expNums<>+1152(SB), Z9, K1, Z9
-	VPSUBD.BCST       expNums<>+2528(SB), Z9, K2, Z9
+	VPTESTMD.BCST     expNums<>+2752(SB), Z3, K1, K2
+	VPADDD.BCST       expNums<>+1312(SB), Z9, K1, Z9
+	VPSUBD.BCST       expNums<>+2784(SB), Z9, K2, Z9
 	VMOVDQU           oddWords<>+0(SB), Y6
 	VPERMW            Z9, Z6, Z9
 	VMOVDQU           Y9, (DX)(R8*2)
@@ -18708,7 +19647,7 @@ turned2:
 	VPSLLD            $0x10, Z3, Z3
 	VMAXPS            Z3, Z0, Z0
 	VMINPS            Z0, Z1, Z1
-	VORPS.BCST        expNums<>+448(SB), Z1, Z3
+	VORPS.BCST        expNums<>+1184(SB), Z1, Z3
 	VBROADCASTSS      expNums<>+64(SB), Z4
 	VFMADD213PS.BCST  expNums<>+96(SB), Z3, Z4
 	VSUBPS.BCST       expNums<>+96(SB), Z4, Z4
@@ -18742,18 +19681,18 @@ turned2:
 	VMULPS            Z2, Z1, Z1
 	VMOVUPS           Z1, Z2
 	VCMPPS            $0x07, Z1, Z1, K2
-	VPTESTMD.BCST     expNums<>+2496(SB), Z1, K2, K3
-	VPADDD.BCST       expNums<>+1152(SB), Z2, K2, Z2
-	VPSUBD.BCST       expNums<>+2528(SB), Z2, K3, Z2
+	VPTESTMD.BCST     expNums<>+2752(SB), Z1, K2, K3
+	VPADDD.BCST       expNums<>+1312(SB), Z2, K2, Z2
+	VPSUBD.BCST       expNums<>+2784(SB), Z2, K3, Z2
 	VMOVDQU           oddWords<>+0(SB), Y6
 	VPERMW            Z2, Z6, Z2
 	VMOVDQU16         Y2, K1, (AX)(R8*2)
 	VMULPS            Z0, Z3, Z0
 	VMOVUPS           Z0, Z1
 	VCMPPS            $0x07, Z0, Z0, K2
-	VPTESTMD.BCST     expNums<>+2496(SB), Z0, K2, K3
-	VPADDD.BCST       expNums<>+1152(SB), Z1, K2, Z1
-	VPSUBD.BCST       expNums<>+2528(SB), Z1, K3, Z1
+	VPTESTMD.BCST     expNums<>+2752(SB), Z0, K2, K3
+	VPADDD.BCST       expNums<>+1312(SB), Z1, K2, Z1
+	VPSUBD.BCST       expNums<>+2784(SB), Z1, K3, Z1
 	VMOVDQU           oddWords<>+0(SB), Y6
 	VPERMW            Z1, Z6, Z1
 	VMOVDQU16         Y1, K1, (DX)(R8*2)
@@ -18814,42 +19753,42 @@ turn1:
 	VSUBPS           Z13, Z8, Z13
 	VSUBPS           Z14, Z9, Z14
 	VSUBPS           Z16, Z15, Z21
-	VBROADCASTSS     expNums<>+1952(SB), Z16
-	VBROADCASTSS     expNums<>+1952(SB), Z17
-	VBROADCASTSS     expNums<>+1952(SB), Z18
-	VBROADCASTSS     expNums<>+1952(SB), Z19
-	VBROADCASTSS     expNums<>+1952(SB), Z20
-	VBROADCASTSS     expNums<>+1952(SB), Z22
-	VFMADD213PS.BCST expNums<>+1984(SB), Z10, Z16
-	VFMADD213PS.BCST expNums<>+1984(SB), Z11, Z17
-	VFMADD213PS.BCST expNums<>+1984(SB), Z12, Z18
-	VFMADD213PS.BCST expNums<>+1984(SB), Z13, Z19
-	VFMADD213PS.BCST expNums<>+1984(SB), Z14, Z20
-	VFMADD213PS.BCST expNums<>+1984(SB), Z21, Z22
-	VFMADD213PS.BCST expNums<>+2016(SB), Z10, Z16
-	VFMADD213PS.BCST expNums<>+2016(SB), Z11, Z17
-	VFMADD213PS.BCST expNums<>+2016(SB), Z12, Z18
-	VFMADD213PS.BCST expNums<>+2016(SB), Z13, Z19
-	VFMADD213PS.BCST expNums<>+2016(SB), Z14, Z20
-	VFMADD213PS.BCST expNums<>+2016(SB), Z21, Z22
-	VFMADD213PS.BCST expNums<>+2048(SB), Z10, Z16
-	VFMADD213PS.BCST expNums<>+2048(SB), Z11, Z17
-	VFMADD213PS.BCST expNums<>+2048(SB), Z12, Z18
-	VFMADD213PS.BCST expNums<>+2048(SB), Z13, Z19
-	VFMADD213PS.BCST expNums<>+2048(SB), Z14, Z20
-	VFMADD213PS.BCST expNums<>+2048(SB), Z21, Z22
-	VFMADD213PS.BCST expNums<>+2080(SB), Z10, Z16
-	VFMADD213PS.BCST expNums<>+2080(SB), Z11, Z17
-	VFMADD213PS.BCST expNums<>+2080(SB), Z12, Z18
-	VFMADD213PS.BCST expNums<>+2080(SB), Z13, Z19
-	VFMADD213PS.BCST expNums<>+2080(SB), Z14, Z20
-	VFMADD213PS.BCST expNums<>+2080(SB), Z21, Z22
-	VFMADD213PS.BCST expNums<>+2112(SB), Z10, Z16
-	VFMADD213PS.BCST expNums<>+2112(SB), Z11, Z17
-	VFMADD213PS.BCST expNums<>+2112(SB), Z12, Z18
-	VFMADD213PS.BCST expNums<>+2112(SB), Z13, Z19
-	VFMADD213PS.BCST expNums<>+2112(SB), Z14, Z20
-	VFMADD213PS.BCST expNums<>+2112(SB), Z21, Z22
+	VBROADCASTSS     expNums<>+2208(SB), Z16
+	VBROADCASTSS     expNums<>+2208(SB), Z17
+	VBROADCASTSS     expNums<>+2208(SB), Z18
+	VBROADCASTSS     expNums<>+2208(SB), Z19
+	VBROADCASTSS     expNums<>+2208(SB), Z20
+	VBROADCASTSS     expNums<>+2208(SB), Z22
+	VFMADD213PS.BCST expNums<>+2240(SB), Z10, Z16
+	VFMADD213PS.BCST expNums<>+2240(SB), Z11, Z17
+	VFMADD213PS.BCST expNums<>+2240(SB), Z12, Z18
+	VFMADD213PS.BCST expNums<>+2240(SB), Z13, Z19
+	VFMADD213PS.BCST expNums<>+2240(SB), Z14, Z20
+	VFMADD213PS.BCST expNums<>+2240(SB), Z21, Z22
+	VFMADD213PS.BCST expNums<>+2272(SB), Z10, Z16
+	VFMADD213PS.BCST expNums<>+2272(SB), Z11, Z17
+	VFMADD213PS.BCST expNums<>+2272(SB), Z12, Z18
+	VFMADD213PS.BCST expNums<>+2272(SB), Z13, Z19
+	VFMADD213PS.BCST expNums<>+2272(SB), Z14, Z20
+	VFMADD213PS.BCST expNums<>+2272(SB), Z21, Z22
+	VFMADD213PS.BCST expNums<>+2304(SB), Z10, Z16
+	VFMADD213PS.BCST expNums<>+2304(SB), Z11, Z17
+	VFMADD213PS.BCST expNums<>+2304(SB), Z12, Z18
+	VFMADD213PS.BCST expNums<>+2304(SB), Z13, Z19
+	VFMADD213PS.BCST expNums<>+2304(SB), Z14, Z20
+	VFMADD213PS.BCST expNums<>+2304(SB), Z21, Z22
+	VFMADD213PS.BCST expNums<>+2336(SB), Z10, Z16
+	VFMADD213PS.BCST expNums<>+2336(SB), Z11, Z17
+	VFMADD213PS.BCST expNums<>+2336(SB), Z12, Z18
+	VFMADD213PS.BCST expNums<>+2336(SB), Z13, Z19
+	VFMADD213PS.BCST expNums<>+2336(SB), Z14, Z20
+	VFMADD213PS.BCST expNums<>+2336(SB), Z21, Z22
+	VFMADD213PS.BCST expNums<>+2368(SB), Z10, Z16
+	VFMADD213PS.BCST expNums<>+2368(SB), Z11, Z17
+	VFMADD213PS.BCST expNums<>+2368(SB), Z12, Z18
+	VFMADD213PS.BCST expNums<>+2368(SB), Z13, Z19
+	VFMADD213PS.BCST expNums<>+2368(SB), Z14, Z20
+	VFMADD213PS.BCST expNums<>+2368(SB), Z21, Z22
 	VFMADD213PS.BCST expNums<>+352(SB), Z10, Z16
 	VFMADD213PS.BCST expNums<>+352(SB), Z11, Z17
 	VFMADD213PS.BCST expNums<>+352(SB), Z12, Z18
@@ -18910,42 +19849,42 @@ turn1:
 	VSUBPS           Z13, Z8, Z13
 	VSUBPS           Z14, Z9, Z14
 	VSUBPS           Z16, Z15, Z21
-	VBROADCASTSS     expNums<>+1952(SB), Z16
-	VBROADCASTSS     expNums<>+1952(SB), Z17
-	VBROADCASTSS     expNums<>+1952(SB), Z18
-	VBROADCASTSS     expNums<>+1952(SB), Z19
-	VBROADCASTSS     expNums<>+1952(SB), Z20
-	VBROADCASTSS     expNums<>+1952(SB), Z22
-	VFMADD213PS.BCST expNums<>+1984(SB), Z10, Z16
-	VFMADD213PS.BCST expNums<>+1984(SB), Z11, Z17
-	VFMADD213PS.BCST expNums<>+1984(SB), Z12, Z18
-	VFMADD213PS.BCST expNums<>+1984(SB), Z13, Z19
-	VFMADD213PS.BCST expNums<>+1984(SB), Z14, Z20
-	VFMADD213PS.BCST expNums<>+1984(SB), Z21, Z22
-	VFMADD213PS.BCST expNums<>+2016(SB), Z10, Z16
-	VFMADD213PS.BCST expNums<>+2016(SB), Z11, Z17
-	VFMADD213PS.BCST expNums<>+2016(SB), Z12, Z18
-	VFMADD213PS.BCST expNums<>+2016(SB), Z13, Z19
-	VFMADD213PS.BCST expNums<>+2016(SB), Z14, Z20
-	VFMADD213PS.BCST expNums<>+2016(SB), Z21, Z22
-	VFMADD213PS.BCST expNums<>+2048(SB), Z10, Z16
-	VFMADD213PS.BCST expNums<>+2048(SB), Z11, Z17
-	VFMADD213PS.BCST expNums<>+2048(SB), Z12, Z18
-	VFMADD213PS.BCST expNums<>+2048(SB), Z13, Z19
-	VFMADD213PS.BCST expNums<>+2048(SB), Z14, Z20
-	VFMADD213PS.BCST expNums<>+2048(SB), Z21, Z22
-	VFMADD213PS.BCST expNums<>+2080(SB), Z10, Z16
-	VFMADD213PS.BCST expNums<>+2080(SB), Z11, Z17
-	VFMADD213PS.BCST expNums<>+2080(SB), Z12, Z18
-	VFMADD213PS.BCST expNums<>+2080(SB), Z13, Z19
-	VFMADD213PS.BCST expNums<>+2080(SB), Z14, Z20
-	VFMADD213PS.BCST expNums<>+2080(SB), Z21, Z22
-	VFMADD213PS.BCST expNums<>+2112(SB), Z10, Z16
-	VFMADD213PS.BCST expNums<>+2112(SB), Z11, Z17
-	VFMADD213PS.BCST expNums<>+2112(SB), Z12, Z18
-	VFMADD213PS.BCST expNums<>+2112(SB), Z13, Z19
-	VFMADD213PS.BCST expNums<>+2112(SB), Z14, Z20
-	VFMADD213PS.BCST expNums<>+2112(SB), Z21, Z22
+	VBROADCASTSS     expNums<>+2208(SB), Z16
+	VBROADCASTSS     expNums<>+2208(SB), Z17
+	VBROADCASTSS     expNums<>+2208(SB), Z18
+	VBROADCASTSS     expNums<>+2208(SB), Z19
+	VBROADCASTSS     expNums<>+2208(SB), Z20
+	VBROADCASTSS     expNums<>+2208(SB), Z22
+	VFMADD213PS.BCST expNums<>+2240(SB), Z10, Z16
+	VFMADD213PS.BCST expNums<>+2240(SB), Z11, Z17
+	VFMADD213PS.BCST expNums<>+2240(SB), Z12, Z18
+	VFMADD213PS.BCST expNums<>+2240(SB), Z13, Z19
+	VFMADD213PS.BCST expNums<>+2240(SB), Z14, Z20
+	VFMADD213PS.BCST expNums<>+2240(SB), Z21, Z22
+	VFMADD213PS.BCST expNums<>+2272(SB), Z10, Z16
+	VFMADD213PS.BCST expNums<>+2272(SB), Z11, Z17
+	VFMADD213PS.BCST expNums<>+2272(SB), Z12, Z18
+	VFMADD213PS.BCST expNums<>+2272(SB), Z13, Z19
+	VFMADD213PS.BCST expNums<>+2272(SB), Z14, Z20
+	VFMADD213PS.BCST expNums<>+2272(SB), Z21, Z22
+	VFMADD213PS.BCST expNums<>+2304(SB), Z10, Z16
+	VFMADD213PS.BCST expNums<>+2304(SB), Z11, Z17
+	VFMADD213PS.BCST expNums<>+2304(SB), Z12, Z18
+	VFMADD213PS.BCST expNums<>+2304(SB), Z13, Z19
+	VFMADD213PS.BCST expNums<>+2304(SB), Z14, Z20
+	VFMADD213PS.BCST expNums<>+2304(SB), Z21, Z22
+	VFMADD213PS.BCST expNums<>+2336(SB), Z10, Z16
+	VFMADD213PS.BCST expNums<>+2336(SB), Z11, Z17
+	VFMADD213PS.BCST expNums<>+2336(SB), Z12, Z18
+	VFMADD213PS.BCST expNums<>+2336(SB), Z13, Z19
+	VFMADD213PS.BCST expNums<>+2336(SB), Z14, Z20
+	VFMADD213PS.BCST expNums<>+2336(SB), Z21, Z22
+	VFMADD213PS.BCST expNums<>+2368(SB), Z10, Z16
+	VFMADD213PS.BCST expNums<>+2368(SB), Z11, Z17
+	VFMADD213PS.BCST expNums<>+2368(SB), Z12, Z18
+	VFMADD213PS.BCST expNums<>+2368(SB), Z13, Z19
+	VFMADD213PS.BCST expNums<>+2368(SB), Z14, Z20
+	VFMADD213PS.BCST expNums<>+2368(SB), Z21, Z22
 	VFMADD213PS.BCST expNums<>+352(SB), Z10, Z16
 	VFMADD213PS.BCST expNums<>+352(SB), Z11, Z17
 	VFMADD213PS.BCST expNums<>+352(SB), Z12, Z18
@@ -19004,30 +19943,30 @@ turn3:
 	VSUBPS           Z9, Z6, Z9
 	VSUBPS           Z10, Z7, Z10
 	VSUBPS           Z12, Z11, Z15
-	VBROADCASTSS     expNums<>+1952(SB), Z12
-	VBROADCASTSS     expNums<>+1952(SB), Z13
-	VBROADCASTSS     expNums<>+1952(SB), Z14
-	VBROADCASTSS     expNums<>+1952(SB), Z16
-	VFMADD213PS.BCST expNums<>+1984(SB), Z8, Z12
-	VFMADD213PS.BCST expNums<>+1984(SB), Z9, Z13
-	VFMADD213PS.BCST expNums<>+1984(SB), Z10, Z14
-	VFMADD213PS.BCST expNums<>+1984(SB), Z15, Z16
-	VFMADD213PS.BCST expNums<>+2016(SB), Z8, Z12
-	VFMADD213PS.BCST expNums<>+2016(SB), Z9, Z13
-	VFMADD213PS.BCST expNums<>+2016(SB), Z10, Z14
-	VFMADD213PS.BCST expNums<>+2016(SB), Z15, Z16
-	VFMADD213PS.BCST expNums<>+2048(SB), Z8, Z12
-	VFMADD213PS.BCST expNums<>+2048(SB), Z9, Z13
-	VFMADD213PS.BCST expNums<>+2048(SB), Z10, Z14
-	VFMADD213PS.BCST expNums<>+2048(SB), Z15, Z16
-	VFMADD213PS.BCST expNums<>+2080(SB), Z8, Z12
-	VFMADD213PS.BCST expNums<>+2080(SB), Z9, Z13
-	VFMADD213PS.BCST expNums<>+2080(SB), Z10, Z14
-	VFMADD213PS.BCST expNums<>+2080(SB), Z15, Z16
-	VFMADD213PS.BCST expNums<>+2112(SB), Z8, Z12
-	VFMADD213PS.BCST expNums<>+2112(SB), Z9, Z13
-	VFMADD213PS.BCST expNums<>+2112(SB), Z10, Z14
-	VFMADD213PS.BCST expNums<>+2112(SB), Z15, Z16
+	VBROADCASTSS     expNums<>+2208(SB), Z12
+	VBROADCASTSS     expNums<>+2208(SB), Z13
+	VBROADCASTSS     expNums<>+2208(SB), Z14
+	VBROADCASTSS     expNums<>+2208(SB), Z16
+	VFMADD213PS.BCST expNums<>+2240(SB), Z8, Z12
+	VFMADD213PS.BCST expNums<>+2240(SB), Z9, Z13
+	VFMADD213PS.BCST expNums<>+2240(SB), Z10, Z14
+	VFMADD213PS.BCST expNums<>+2240(SB), Z15, Z16
+	VFMADD213PS.BCST expNums<>+2272(SB), Z8, Z12
+	VFMADD213PS.BCST expNums<>+2272(SB), Z9, Z13
+	VFMADD213PS.BCST expNums<>+2272(SB), Z10, Z14
+	VFMADD213PS.BCST expNums<>+2272(SB), Z15, Z16
+	VFMADD213PS.BCST expNums<>+2304(SB), Z8, Z12
+	VFMADD213PS.BCST expNums<>+2304(SB), Z9, Z13
+	VFMADD213PS.BCST expNums<>+2304(SB), Z10, Z14
+	VFMADD213PS.BCST expNums<>+2304(SB), Z15, Z16
+	VFMADD213PS.BCST expNums<>+2336(SB), Z8, Z12
+	VFMADD213PS.BCST expNums<>+2336(SB), Z9, Z13
+	VFMADD213PS.BCST expNums<>+2336(SB), Z10, Z14
+	VFMADD213PS.BCST expNums<>+2336(SB), Z15, Z16
+	VFMADD213PS.BCST expNums<>+2368(SB), Z8, Z12
+	VFMADD213PS.BCST expNums<>+2368(SB), Z9, Z13
+	VFMADD213PS.BCST expNums<>+2368(SB), Z10, Z14
+	VFMADD213PS.BCST expNums<>+2368(SB), Z15, Z16
 	VFMADD213PS.BCST expNums<>+352(SB), Z8, Z12
 	VFMADD213PS.BCST expNums<>+352(SB), Z9, Z13
 	VFMADD213PS.BCST expNums<>+352(SB), Z10, Z14
@@ -19058,12 +19997,12 @@ turned4:
 	VMULPS.BCST      expNums<>+64(SB), Z5, Z5
 	VRNDSCALEPS      $0x09, Z5, Z6
 	VSUBPS           Z6, Z5, Z6
-	VBROADCASTSS     expNums<>+1952(SB), Z7
-	VFMADD213PS.BCST expNums<>+1984(SB), Z6, Z7
-	VFMADD213PS.BCST expNums<>+2016(SB), Z6, Z7
-	VFMADD213PS.BCST expNums<>+2048(SB), Z6, Z7
-	VFMADD213PS.BCST expNums<>+2080(SB), Z6, Z7
-	VFMADD213PS.BCST expNums<>+2112(SB), Z6, Z7
+	VBROADCASTSS     expNums<>+2208(SB), Z7
+	VFMADD213PS.BCST expNums<>+2240(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2272(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2304(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2336(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2368(SB), Z6, Z7
 	VFMADD213PS.BCST expNums<>+352(SB), Z6, Z7
 	VSCALEFPS        Z5, Z7, Z7
 	VMOVUPS          Z7, (AX)(BX*4)
@@ -19078,12 +20017,12 @@ turned4:
 	VMULPS.BCST      expNums<>+64(SB), Z5, Z5
 	VRNDSCALEPS      $0x09, Z5, Z6
 	VSUBPS           Z6, Z5, Z6
-	VBROADCASTSS     expNums<>+1952(SB), Z7
-	VFMADD213PS.BCST expNums<>+1984(SB), Z6, Z7
-	VFMADD213PS.BCST expNums<>+2016(SB), Z6, Z7
-	VFMADD213PS.BCST expNums<>+2048(SB), Z6, Z7
-	VFMADD213PS.BCST expNums<>+2080(SB), Z6, Z7
-	VFMADD213PS.BCST expNums<>+2112(SB), Z6, Z7
+	VBROADCASTSS     expNums<>+2208(SB), Z7
+	VFMADD213PS.BCST expNums<>+2240(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2272(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2304(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2336(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2368(SB), Z6, Z7
 	VFMADD213PS.BCST expNums<>+352(SB), Z6, Z7
 	VSCALEFPS        Z5, Z7, Z7
 	VMOVUPS          Z7, (AX)(BX*4)
@@ -19098,12 +20037,12 @@ turned4:
 	VMULPS.BCST      expNums<>+64(SB), Z5, Z5
 	VRNDSCALEPS      $0x09, Z5, Z6
 	VSUBPS           Z6, Z5, Z6
-	VBROADCASTSS     expNums<>+1952(SB), Z7
-	VFMADD213PS.BCST expNums<>+1984(SB), Z6, Z7
-	VFMADD213PS.BCST expNums<>+2016(SB), Z6, Z7
-	VFMADD213PS.BCST expNums<>+2048(SB), Z6, Z7
-	VFMADD213PS.BCST expNums<>+2080(SB), Z6, Z7
-	VFMADD213PS.BCST expNums<>+2112(SB), Z6, Z7
+	VBROADCASTSS     expNums<>+2208(SB), Z7
+	VFMADD213PS.BCST expNums<>+2240(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2272(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2304(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2336(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2368(SB), Z6, Z7
 	VFMADD213PS.BCST expNums<>+352(SB), Z6, Z7
 	VSCALEFPS        Z5, Z7, Z7
 	VMOVUPS          Z7, (AX)(BX*4)
@@ -19118,12 +20057,12 @@ turned4:
 	VMULPS.BCST      expNums<>+64(SB), Z5, Z5
 	VRNDSCALEPS      $0x09, Z5, Z6
 	VSUBPS           Z6, Z5, Z6
-	VBROADCASTSS     expNums<>+1952(SB), Z7
-	VFMADD213PS.BCST expNums<>+1984(SB), Z6, Z7
-	VFMADD213PS.BCST expNums<>+2016(SB), Z6, Z7
-	VFMADD213PS.BCST expNums<>+2048(SB), Z6, Z7
-	VFMADD213PS.BCST expNums<>+2080(SB), Z6, Z7
-	VFMADD213PS.BCST expNums<>+2112(SB), Z6, Z7
+	VBROADCASTSS     expNums<>+2208(SB), Z7
+	VFMADD213PS.BCST expNums<>+2240(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2272(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2304(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2336(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2368(SB), Z6, Z7
 	VFMADD213PS.BCST expNums<>+352(SB), Z6, Z7
 	VSCALEFPS        Z5, Z7, Z7
 	VMOVUPS          Z7, (AX)(BX*4)
@@ -19145,12 +20084,12 @@ short6:
 	VMULPS.BCST      expNums<>+64(SB), Z0, Z0
 	VRNDSCALEPS      $0x09, Z0, Z5
 	VSUBPS           Z5, Z0, Z5
-	VBROADCASTSS     expNums<>+1952(SB), Z6
-	VFMADD213PS.BCST expNums<>+1984(SB), Z5, Z6
-	VFMADD213PS.BCST expNums<>+2016(SB), Z5, Z6
-	VFMADD213PS.BCST expNums<>+2048(SB), Z5, Z6
-	VFMADD213PS.BCST expNums<>+2080(SB), Z5, Z6
-	VFMADD213PS.BCST expNums<>+2112(SB), Z5, Z6
+	VBROADCASTSS     expNums<>+2208(SB), Z6
+	VFMADD213PS.BCST expNums<>+2240(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2272(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2304(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2336(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2368(SB), Z5, Z6
 	VFMADD213PS.BCST expNums<>+352(SB), Z5, Z6
 	VSCALEFPS        Z0, Z6, Z6
 	VMOVUPS          Z6, K1, (AX)(BX*4)
@@ -19171,12 +20110,12 @@ short7:
 	VMULPS.BCST      expNums<>+64(SB), Z0, Z0
 	VRNDSCALEPS      $0x09, Z0, Z5
 	VSUBPS           Z5, Z0, Z5
-	VBROADCASTSS     expNums<>+1952(SB), Z6
-	VFMADD213PS.BCST expNums<>+1984(SB), Z5, Z6
-	VFMADD213PS.BCST expNums<>+2016(SB), Z5, Z6
-	VFMADD213PS.BCST expNums<>+2048(SB), Z5, Z6
-	VFMADD213PS.BCST expNums<>+2080(SB), Z5, Z6
-	VFMADD213PS.BCST expNums<>+2112(SB), Z5, Z6
+	VBROADCASTSS     expNums<>+2208(SB), Z6
+	VFMADD213PS.BCST expNums<>+2240(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2272(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2304(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2336(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2368(SB), Z5, Z6
 	VFMADD213PS.BCST expNums<>+352(SB), Z5, Z6
 	VSCALEFPS        Z0, Z6, Z6
 	VMOVUPS          Z6, K1, (AX)(BX*4)
@@ -19197,12 +20136,12 @@ short8:
 	VMULPS.BCST      expNums<>+64(SB), Z0, Z0
 	VRNDSCALEPS      $0x09, Z0, Z5
 	VSUBPS           Z5, Z0, Z5
-	VBROADCASTSS     expNums<>+1952(SB), Z6
-	VFMADD213PS.BCST expNums<>+1984(SB), Z5, Z6
-	VFMADD213PS.BCST expNums<>+2016(SB), Z5, Z6
-	VFMADD213PS.BCST expNums<>+2048(SB), Z5, Z6
-	VFMADD213PS.BCST expNums<>+2080(SB), Z5, Z6
-	VFMADD213PS.BCST expNums<>+2112(SB), Z5, Z6
+	VBROADCASTSS     expNums<>+2208(SB), Z6
+	VFMADD213PS.BCST expNums<>+2240(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2272(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2304(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2336(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2368(SB), Z5, Z6
 	VFMADD213PS.BCST expNums<>+352(SB), Z5, Z6
 	VSCALEFPS        Z0, Z6, Z6
 	VMOVUPS          Z6, K1, (AX)(BX*4)
@@ -19223,12 +20162,12 @@ short9:
 	VMULPS.BCST      expNums<>+64(SB), Z0, Z0
 	VRNDSCALEPS      $0x09, Z0, Z5
 	VSUBPS           Z5, Z0, Z5
-	VBROADCASTSS     expNums<>+1952(SB), Z6
-	VFMADD213PS.BCST expNums<>+1984(SB), Z5, Z6
-	VFMADD213PS.BCST expNums<>+2016(SB), Z5, Z6
-	VFMADD213PS.BCST expNums<>+2048(SB), Z5, Z6
-	VFMADD213PS.BCST expNums<>+2080(SB), Z5, Z6
-	VFMADD213PS.BCST expNums<>+2112(SB), Z5, Z6
+	VBROADCASTSS     expNums<>+2208(SB), Z6
+	VFMADD213PS.BCST expNums<>+2240(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2272(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2304(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2336(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2368(SB), Z5, Z6
 	VFMADD213PS.BCST expNums<>+352(SB), Z5, Z6
 	VSCALEFPS        Z0, Z6, Z6
 	VMOVUPS          Z6, K1, (AX)(BX*4)
@@ -19265,10 +20204,10 @@ row:
 	LEAQ         (DX)(R9*1), DI
 	MOVQ         SI, CX
 	MOVQ         DX, R10
-	VBROADCASTSS expNums<>+2560(SB), Z0
-	VBROADCASTSS expNums<>+2528(SB), Z1
-	VBROADCASTSS expNums<>+2560(SB), Z2
-	VBROADCASTSS expNums<>+2528(SB), Z3
+	VBROADCASTSS expNums<>+2816(SB), Z0
+	VBROADCASTSS expNums<>+2784(SB), Z1
+	VBROADCASTSS expNums<>+2816(SB), Z2
+	VBROADCASTSS expNums<>+2784(SB), Z3
 	SUBQ         $+64, CX
 	JLT          pairsEnd
 
@@ -19312,7 +20251,7 @@ singleEnd:
 words:
 	VPMAXSW       Z2, Z0, Z0
 	VPMINUW       Z3, Z1, Z1
-	VXORPS.BCST   expNums<>+2592(SB), Z0, Z0
+	VXORPS.BCST   expNums<>+2848(SB), Z0, Z0
 	VEXTRACTI64X4 $0x01, Z0, Y2
 	VPMINUW       Y0, Y2, Y2
 	VEXTRACTI128  $0x01, Y2, X0
@@ -19332,7 +20271,7 @@ words:
 	CMOVLNE       R10, CX
 	SHLL          $0x10, CX
 	VMOVD         CX, X0
-	VMOVSS        expNums<>+2144(SB), X1
+	VMOVSS        expNums<>+2400(SB), X1
 	VMAXSS        X0, X1, X0
 	VBROADCASTSS  X0, Z0
 	MOVQ          SI, CX
@@ -19387,11 +20326,11 @@ turn1:
 	VMOVUPS          128(DX)(R10*2), Z13
 	VMOVUPS          128(DX)(R10*2), Z14
 	VPSLLD           $0x10, Z9, Z9
-	VANDPS.BCST      expNums<>+1024(SB), Z10, Z10
+	VANDPS.BCST      expNums<>+1152(SB), Z10, Z10
 	VPSLLD           $0x10, Z11, Z11
-	VANDPS.BCST      expNums<>+1024(SB), Z12, Z12
+	VANDPS.BCST      expNums<>+1152(SB), Z12, Z12
 	VPSLLD           $0x10, Z13, Z13
-	VANDPS.BCST      expNums<>+1024(SB), Z14, Z14
+	VANDPS.BCST      expNums<>+1152(SB), Z14, Z14
 	VSUBPS           Z0, Z9, Z9
 	VSUBPS           Z0, Z10, Z10
 	VSUBPS           Z0, Z11, Z11
@@ -19410,30 +20349,30 @@ turn1:
 	VREDUCEPS        $0x01, Z12, Z20
 	VREDUCEPS        $0x01, Z13, Z22
 	VREDUCEPS        $0x01, Z24, Z25
-	VBROADCASTSS     expNums<>+2368(SB), Z15
-	VBROADCASTSS     expNums<>+2368(SB), Z17
-	VBROADCASTSS     expNums<>+2368(SB), Z19
-	VBROADCASTSS     expNums<>+2368(SB), Z21
-	VBROADCASTSS     expNums<>+2368(SB), Z23
-	VBROADCASTSS     expNums<>+2368(SB), Z26
-	VFMADD213PS.BCST expNums<>+2400(SB), Z14, Z15
-	VFMADD213PS.BCST expNums<>+2400(SB), Z16, Z17
-	VFMADD213PS.BCST expNums<>+2400(SB), Z18, Z19
-	VFMADD213PS.BCST expNums<>+2400(SB), Z20, Z21
-	VFMADD213PS.BCST expNums<>+2400(SB), Z22, Z23
-	VFMADD213PS.BCST expNums<>+2400(SB), Z25, Z26
-	VFMADD213PS.BCST expNums<>+2432(SB), Z14, Z15
-	VFMADD213PS.BCST expNums<>+2432(SB), Z16, Z17
-	VFMADD213PS.BCST expNums<>+2432(SB), Z18, Z19
-	VFMADD213PS.BCST expNums<>+2432(SB), Z20, Z21
-	VFMADD213PS.BCST expNums<>+2432(SB), Z22, Z23
-	VFMADD213PS.BCST expNums<>+2432(SB), Z25, Z26
-	VFMADD213PS.BCST expNums<>+2464(SB), Z14, Z15
-	VFMADD213PS.BCST expNums<>+2464(SB), Z16, Z17
-	VFMADD213PS.BCST expNums<>+2464(SB), Z18, Z19
-	VFMADD213PS.BCST expNums<>+2464(SB), Z20, Z21
-	VFMADD213PS.BCST expNums<>+2464(SB), Z22, Z23
-	VFMADD213PS.BCST expNums<>+2464(SB), Z25, Z26
+	VBROADCASTSS     expNums<>+2624(SB), Z15
+	VBROADCASTSS     expNums<>+2624(SB), Z17
+	VBROADCASTSS     expNums<>+2624(SB), Z19
+	VBROADCASTSS     expNums<>+2624(SB), Z21
+	VBROADCASTSS     expNums<>+2624(SB), Z23
+	VBROADCASTSS     expNums<>+2624(SB), Z26
+	VFMADD213PS.BCST expNums<>+2656(SB), Z14, Z15
+	VFMADD213PS.BCST expNums<>+2656(SB), Z16, Z17
+	VFMADD213PS.BCST expNums<>+2656(SB), Z18, Z19
+	VFMADD213PS.BCST expNums<>+2656(SB), Z20, Z21
+	VFMADD213PS.BCST expNums<>+2656(SB), Z22, Z23
+	VFMADD213PS.BCST expNums<>+2656(SB), Z25, Z26
+	VFMADD213PS.BCST expNums<>+2688(SB), Z14, Z15
+	VFMADD213PS.BCST expNums<>+2688(SB), Z16, Z17
+	VFMADD213PS.BCST expNums<>+2688(SB), Z18, Z19
+	VFMADD213PS.BCST expNums<>+2688(SB), Z20, Z21
+	VFMADD213PS.BCST expNums<>+2688(SB), Z22, Z23
+	VFMADD213PS.BCST expNums<>+2688(SB), Z25, Z26
+	VFMADD213PS.BCST expNums<>+2720(SB), Z14, Z15
+	VFMADD213PS.BCST expNums<>+2720(SB), Z16, Z17
+	VFMADD213PS.BCST expNums<>+2720(SB), Z18, Z19
+	VFMADD213PS.BCST expNums<>+2720(SB), Z20, Z21
+	VFMADD213PS.BCST expNums<>+2720(SB), Z22, Z23
+	VFMADD213PS.BCST expNums<>+2720(SB), Z25, Z26
 	VSCALEFPS        Z9, Z15, Z15
 	VSCALEFPS        Z10, Z17, Z17
 	VSCALEFPS        Z11, Z19, Z19
@@ -19476,21 +20415,21 @@ turn3:
 	VMOVUPS          (DX)(R10*2), Z9
 	VMOVUPS          (DX)(R10*2), Z10
 	VPSLLD           $0x10, Z9, Z9
-	VANDPS.BCST      expNums<>+1024(SB), Z10, Z10
+	VANDPS.BCST      expNums<>+1152(SB), Z10, Z10
 	VSUBPS           Z0, Z9, Z9
 	VSUBPS           Z0, Z10, Z10
 	VMULPS.BCST      expNums<>+64(SB), Z9, Z9
 	VMULPS.BCST      expNums<>+64(SB), Z10, Z12
 	VREDUCEPS        $0x01, Z9, Z10
 	VREDUCEPS        $0x01, Z12, Z13
-	VBROADCASTSS     expNums<>+2368(SB), Z11
-	VBROADCASTSS     expNums<>+2368(SB), Z14
-	VFMADD213PS.BCST expNums<>+2400(SB), Z10, Z11
-	VFMADD213PS.BCST expNums<>+2400(SB), Z13, Z14
-	VFMADD213PS.BCST expNums<>+2432(SB), Z10, Z11
-	VFMADD213PS.BCST expNums<>+2432(SB), Z13, Z14
-	VFMADD213PS.BCST expNums<>+2464(SB), Z10, Z11
-	VFMADD213PS.BCST expNums<>+2464(SB), Z13, Z14
+	VBROADCASTSS     expNums<>+2624(SB), Z11
+	VBROADCASTSS     expNums<>+2624(SB), Z14
+	VFMADD213PS.BCST expNums<>+2656(SB), Z10, Z11
+	VFMADD213PS.BCST expNums<>+2656(SB), Z13, Z14
+	VFMADD213PS.BCST expNums<>+2688(SB), Z10, Z11
+	VFMADD213PS.BCST expNums<>+2688(SB), Z13, Z14
+	VFMADD213PS.BCST expNums<>+2720(SB), Z10, Z11
+	VFMADD213PS.BCST expNums<>+2720(SB), Z13, Z14
 	VSCALEFPS        Z9, Z11, Z11
 	VSCALEFPS        Z12, Z14, Z14
 	VMOVUPS          Z11, (BX)(R10*4)
@@ -19523,10 +20462,10 @@ turn5:
 	VSUBPS           Z0, Z9, Z9
 	VMULPS.BCST      expNums<>+64(SB), Z9, Z9
 	VREDUCEPS        $0x01, Z9, Z10
-	VBROADCASTSS     expNums<>+2368(SB), Z11
-	VFMADD213PS.BCST expNums<>+2400(SB), Z10, Z11
-	VFMADD213PS.BCST expNums<>+2432(SB), Z10, Z11
-	VFMADD213PS.BCST expNums<>+2464(SB), Z10, Z11
+	VBROADCASTSS     expNums<>+2624(SB), Z11
+	VFMADD213PS.BCST expNums<>+2656(SB), Z10, Z11
+	VFMADD213PS.BCST expNums<>+2688(SB), Z10, Z11
+	VFMADD213PS.BCST expNums<>+2720(SB), Z10, Z11
 	VSCALEFPS        Z9, Z11, Z11
 	VMOVUPS          Z11, (BX)(R10*4)
 	VADDPS           Z11, Z1, Z1
@@ -19535,10 +20474,10 @@ turn5:
 	VSUBPS           Z0, Z9, Z9
 	VMULPS.BCST      expNums<>+64(SB), Z9, Z9
 	VREDUCEPS        $0x01, Z9, Z10
-	VBROADCASTSS     expNums<>+2368(SB), Z11
-	VFMADD213PS.BCST expNums<>+2400(SB), Z10, Z11
-	VFMADD213PS.BCST expNums<>+2432(SB), Z10, Z11
-	VFMADD213PS.BCST expNums<>+2464(SB), Z10, Z11
+	VBROADCASTSS     expNums<>+2624(SB), Z11
+	VFMADD213PS.BCST expNums<>+2656(SB), Z10, Z11
+	VFMADD213PS.BCST expNums<>+2688(SB), Z10, Z11
+	VFMADD213PS.BCST expNums<>+2720(SB), Z10, Z11
 	VSCALEFPS        Z9, Z11, Z11
 	VMOVUPS          Z11, 64(BX)(R10*4)
 	VADDPS           Z11, Z2, Z2
@@ -19555,10 +20494,10 @@ turned6:
 	VSUBPS           Z0, Z9, Z9
 	VMULPS.BCST      expNums<>+64(SB), Z9, Z9
 	VREDUCEPS        $0x01, Z9, Z10
-	VBROADCASTSS     expNums<>+2368(SB), Z11
-	VFMADD213PS.BCST expNums<>+2400(SB), Z10, Z11
-	VFMADD213PS.BCST expNums<>+2432(SB), Z10, Z11
-	VFMADD213PS.BCST expNums<>+2464(SB), Z10, Z11
+	VBROADCASTSS     expNums<>+2624(SB), Z11
+	VFMADD213PS.BCST expNums<>+2656(SB), Z10, Z11
+	VFMADD213PS.BCST expNums<>+2688(SB), Z10, Z11
+	VFMADD213PS.BCST expNums<>+2720(SB), Z10, Z11
 	VSCALEFPS        Z9, Z11, Z11
 	VMOVUPS          Z11, (BX)(R10*4)
 	VADDPS           Z11, Z1, Z1
@@ -19571,10 +20510,10 @@ turned6:
 	VSUBPS           Z0, Z9, Z9
 	VMULPS.BCST      expNums<>+64(SB), Z9, Z9
 	VREDUCEPS        $0x01, Z9, Z10
-	VBROADCASTSS     expNums<>+2368(SB), Z11
-	VFMADD213PS.BCST expNums<>+2400(SB), Z10, Z11
-	VFMADD213PS.BCST expNums<>+2432(SB), Z10, Z11
-	VFMADD213PS.BCST expNums<>+2464(SB), Z10, Z11
+	VBROADCASTSS     expNums<>+2624(SB), Z11
+	VFMADD213PS.BCST expNums<>+2656(SB), Z10, Z11
+	VFMADD213PS.BCST expNums<>+2688(SB), Z10, Z11
+	VFMADD213PS.BCST expNums<>+2720(SB), Z10, Z11
 	VSCALEFPS        Z9, Z11, Z11
 	VMOVUPS          Z11, (BX)(R10*4)
 	VADDPS           Z11, Z2, Z2
@@ -19594,10 +20533,10 @@ short8:
 	VSUBPS           Z0, Z9, Z0
 	VMULPS.BCST      expNums<>+64(SB), Z0, Z0
 	VREDUCEPS        $0x01, Z0, Z9
-	VBROADCASTSS     expNums<>+2368(SB), Z10
-	VFMADD213PS.BCST expNums<>+2400(SB), Z9, Z10
-	VFMADD213PS.BCST expNums<>+2432(SB), Z9, Z10
-	VFMADD213PS.BCST expNums<>+2464(SB), Z9, Z10
+	VBROADCASTSS     expNums<>+2624(SB), Z10
+	VFMADD213PS.BCST expNums<>+2656(SB), Z9, Z10
+	VFMADD213PS.BCST expNums<>+2688(SB), Z9, Z10
+	VFMADD213PS.BCST expNums<>+2720(SB), Z9, Z10
 	VSCALEFPS        Z0, Z10, Z10
 	VMOVUPS          Z10, K1, (BX)(R10*4)
 	VADDPS           Z10, Z1, K1, Z1
@@ -19616,10 +20555,10 @@ short9:
 	VSUBPS           Z0, Z9, Z0
 	VMULPS.BCST      expNums<>+64(SB), Z0, Z0
 	VREDUCEPS        $0x01, Z0, Z9
-	VBROADCASTSS     expNums<>+2368(SB), Z10
-	VFMADD213PS.BCST expNums<>+2400(SB), Z9, Z10
-	VFMADD213PS.BCST expNums<>+2432(SB), Z9, Z10
-	VFMADD213PS.BCST expNums<>+2464(SB), Z9, Z10
+	VBROADCASTSS     expNums<>+2624(SB), Z10
+	VFMADD213PS.BCST expNums<>+2656(SB), Z9, Z10
+	VFMADD213PS.BCST expNums<>+2688(SB), Z9, Z10
+	VFMADD213PS.BCST expNums<>+2720(SB), Z9, Z10
 	VSCALEFPS        Z0, Z10, Z10
 	VMOVUPS          Z10, K1, (BX)(R10*4)
 	VADDPS           Z10, Z2, K1, Z2
@@ -19658,10 +20597,10 @@ turn10:
 	VMULPS      Z0, Z2, Z2
 	VMULPS      Z0, Z3, Z3
 	VMULPS      Z0, Z4, Z4
-	VPADDD.BCST expNums<>+992(SB), Z1, Z1
-	VPADDD.BCST expNums<>+992(SB), Z2, Z2
-	VPADDD.BCST expNums<>+992(SB), Z3, Z3
-	VPADDD.BCST expNums<>+992(SB), Z4, Z4
+	VPADDD.BCST expNums<>+1120(SB), Z1, Z1
+	VPADDD.BCST expNums<>+1120(SB), Z2, Z2
+	VPADDD.BCST expNums<>+1120(SB), Z3, Z3
+	VPADDD.BCST expNums<>+1120(SB), Z4, Z4
 	VPSRLD      $0x10, Z1, Z1
 	VPBLENDMW   Z2, Z1, K1, Z5
 	VPSRLD      $0x10, Z3, Z1
@@ -19682,8 +20621,8 @@ turn12:
 	VMOVUPS     64(BX)(DX*4), Z2
 	VMULPS      Z0, Z1, Z1
 	VMULPS      Z0, Z2, Z2
-	VPADDD.BCST expNums<>+992(SB), Z1, Z1
-	VPADDD.BCST expNums<>+992(SB), Z2, Z2
+	VPADDD.BCST expNums<>+1120(SB), Z1, Z1
+	VPADDD.BCST expNums<>+1120(SB), Z2, Z2
 	VPSRLD      $0x10, Z1, Z1
 	VPBLENDMW   Z2, Z1, K1, Z7
 	VMOVUPS     Z7, (AX)(DX*2)
@@ -19699,7 +20638,7 @@ turned13:
 turn14:
 	VMOVUPS     (BX)(DX*4), Z1
 	VMULPS      Z0, Z1, Z1
-	VPADDD.BCST expNums<>+992(SB), Z1, Z1
+	VPADDD.BCST expNums<>+1120(SB), Z1, Z1
 	VMOVDQU     oddWords<>+0(SB), Y8
 	VPERMW      Z1, Z8, Z1
 	VMOVDQU     Y1, (AX)(DX*2)
@@ -19717,7 +20656,7 @@ turned15:
 	KMOVW       R10, K1
 	VMOVUPS.Z   (BX)(DX*4), K1, Z1
 	VMULPS      Z0, Z1, Z0
-	VPADDD.BCST expNums<>+992(SB), Z0, Z0
+	VPADDD.BCST expNums<>+1120(SB), Z0, Z0
 	VMOVDQU     oddWords<>+0(SB), Y8
 	VPERMW      Z0, Z8, Z0
 	VMOVDQU16   Y0, K1, (AX)(DX*2)
@@ -19827,564 +20766,628 @@ DATA expNums<>+368(SB)/4, $0x3f800000
 DATA expNums<>+372(SB)/4, $0x3f800000
 DATA expNums<>+376(SB)/4, $0x3f800000
 DATA expNums<>+380(SB)/4, $0x3f800000
-DATA expNums<>+384(SB)/4, $0xc32e0000
-DATA expNums<>+388(SB)/4, $0xc32e0000
-DATA expNums<>+392(SB)/4, $0xc32e0000
-DATA expNums<>+396(SB)/4, $0xc32e0000
-DATA expNums<>+400(SB)/4, $0xc32e0000
-DATA expNums<>+404(SB)/4, $0xc32e0000
-DATA expNums<>+408(SB)/4, $0xc32e0000
-DATA expNums<>+412(SB)/4, $0xc32e0000
-DATA expNums<>+416(SB)/4, $0x432e0000
-DATA expNums<>+420(SB)/4, $0x432e0000
-DATA expNums<>+424(SB)/4, $0x432e0000
-DATA expNums<>+428(SB)/4, $0x432e0000
-DATA expNums<>+432(SB)/4, $0x432e0000
-DATA expNums<>+436(SB)/4, $0x432e0000
-DATA expNums<>+440(SB)/4, $0x432e0000
-DATA expNums<>+444(SB)/4, $0x432e0000
-DATA expNums<>+448(SB)/4, $0x80000000
-DATA expNums<>+452(SB)/4, $0x80000000
-DATA expNums<>+456(SB)/4, $0x80000000
-DATA expNums<>+460(SB)/4, $0x80000000
-DATA expNums<>+464(SB)/4, $0x80000000
-DATA expNums<>+468(SB)/4, $0x80000000
-DATA expNums<>+472(SB)/4, $0x80000000
-DATA expNums<>+476(SB)/4, $0x80000000
-DATA expNums<>+480(SB)/4, $0xc2fc0000
-DATA expNums<>+484(SB)/4, $0xc2fc0000
-DATA expNums<>+488(SB)/4, $0xc2fc0000
-DATA expNums<>+492(SB)/4, $0xc2fc0000
-DATA expNums<>+496(SB)/4, $0xc2fc0000
-DATA expNums<>+500(SB)/4, $0xc2fc0000
-DATA expNums<>+504(SB)/4, $0xc2fc0000
-DATA expNums<>+508(SB)/4, $0xc2fc0000
-DATA expNums<>+512(SB)/4, $0xbfb8aa3b
-DATA expNums<>+516(SB)/4, $0xbfb8aa3b
-DATA expNums<>+520(SB)/4, $0xbfb8aa3b
-DATA expNums<>+524(SB)/4, $0xbfb8aa3b
-DATA expNums<>+528(SB)/4, $0xbfb8aa3b
-DATA expNums<>+532(SB)/4, $0xbfb8aa3b
-DATA expNums<>+536(SB)/4, $0xbfb8aa3b
-DATA expNums<>+540(SB)/4, $0xbfb8aa3b
-DATA expNums<>+544(SB)/4, $0xc2fa0000
-DATA expNums<>+548(SB)/4, $0xc2fa0000
-DATA expNums<>+552(SB)/4, $0xc2fa0000
-DATA expNums<>+556(SB)/4, $0xc2fa0000
-DATA expNums<>+560(SB)/4, $0xc2fa0000
-DATA expNums<>+564(SB)/4, $0xc2fa0000
-DATA expNums<>+568(SB)/4, $0xc2fa0000
-DATA expNums<>+572(SB)/4, $0xc2fa0000
-DATA expNums<>+576(SB)/4, $0x43008000
-DATA expNums<>+580(SB)/4, $0x43008000
-DATA expNums<>+584(SB)/4, $0x43008000
-DATA expNums<>+588(SB)/4, $0x43008000
-DATA expNums<>+592(SB)/4, $0x43008000
-DATA expNums<>+596(SB)/4, $0x43008000
-DATA expNums<>+600(SB)/4, $0x43008000
-DATA expNums<>+604(SB)/4, $0x43008000
-DATA expNums<>+608(SB)/4, $0x3bddbe73
-DATA expNums<>+612(SB)/4, $0x3bddbe73
-DATA expNums<>+616(SB)/4, $0x3bddbe73
-DATA expNums<>+620(SB)/4, $0x3bddbe73
-DATA expNums<>+624(SB)/4, $0x3bddbe73
-DATA expNums<>+628(SB)/4, $0x3bddbe73
-DATA expNums<>+632(SB)/4, $0x3bddbe73
-DATA expNums<>+636(SB)/4, $0x3bddbe73
-DATA expNums<>+640(SB)/4, $0x3cd509f2
-DATA expNums<>+644(SB)/4, $0x3cd509f2
-DATA expNums<>+648(SB)/4, $0x3cd509f2
-DATA expNums<>+652(SB)/4, $0x3cd509f2
-DATA expNums<>+656(SB)/4, $0x3cd509f2
-DATA expNums<>+660(SB)/4, $0x3cd509f2
-DATA expNums<>+664(SB)/4, $0x3cd509f2
-DATA expNums<>+668(SB)/4, $0x3cd509f2
-DATA expNums<>+672(SB)/4, $0x3df73cc6
-DATA expNums<>+676(SB)/4, $0x3df73cc6
-DATA expNums<>+680(SB)/4, $0x3df73cc6
-DATA expNums<>+684(SB)/4, $0x3df73cc6
-DATA expNums<>+688(SB)/4, $0x3df73cc6
-DATA expNums<>+692(SB)/4, $0x3df73cc6
-DATA expNums<>+696(SB)/4, $0x3df73cc6
-DATA expNums<>+700(SB)/4, $0x3df73cc6
-DATA expNums<>+704(SB)/4, $0x3eb168b3
-DATA expNums<>+708(SB)/4, $0x3eb168b3
-DATA expNums<>+712(SB)/4, $0x3eb168b3
-DATA expNums<>+716(SB)/4, $0x3eb168b3
-DATA expNums<>+720(SB)/4, $0x3eb168b3
-DATA expNums<>+724(SB)/4, $0x3eb168b3
-DATA expNums<>+728(SB)/4, $0x3eb168b3
-DATA expNums<>+732(SB)/4, $0x3eb168b3
-DATA expNums<>+736(SB)/4, $0x3f000016
-DATA expNums<>+740(SB)/4, $0x3f000016
-DATA expNums<>+744(SB)/4, $0x3f000016
-DATA expNums<>+748(SB)/4, $0x3f000016
-DATA expNums<>+752(SB)/4, $0x3f000016
-DATA expNums<>+756(SB)/4, $0x3f000016
-DATA expNums<>+760(SB)/4, $0x3f000016
-DATA expNums<>+764(SB)/4, $0x3f000016
-DATA expNums<>+768(SB)/4, $0x40000000
-DATA expNums<>+772(SB)/4, $0x40000000
-DATA expNums<>+776(SB)/4, $0x40000000
-DATA expNums<>+780(SB)/4, $0x40000000
-DATA expNums<>+784(SB)/4, $0x40000000
-DATA expNums<>+788(SB)/4, $0x40000000
-DATA expNums<>+792(SB)/4, $0x40000000
-DATA expNums<>+796(SB)/4, $0x40000000
-DATA expNums<>+800(SB)/4, $0xc1a00000
-DATA expNums<>+804(SB)/4, $0xc1a00000
-DATA expNums<>+808(SB)/4, $0xc1a00000
-DATA expNums<>+812(SB)/4, $0xc1a00000
-DATA expNums<>+816(SB)/4, $0xc1a00000
-DATA expNums<>+820(SB)/4, $0xc1a00000
-DATA expNums<>+824(SB)/4, $0xc1a00000
-DATA expNums<>+828(SB)/4, $0xc1a00000
-DATA expNums<>+832(SB)/4, $0x35800000
-DATA expNums<>+836(SB)/4, $0x35800000
-DATA expNums<>+840(SB)/4, $0x35800000
-DATA expNums<>+844(SB)/4, $0x35800000
-DATA expNums<>+848(SB)/4, $0x35800000
-DATA expNums<>+852(SB)/4, $0x35800000
-DATA expNums<>+856(SB)/4, $0x35800000
-DATA expNums<>+860(SB)/4, $0x35800000
-DATA expNums<>+864(SB)/4, $0x3d1fcb53
-DATA expNums<>+868(SB)/4, $0x3d1fcb53
-DATA expNums<>+872(SB)/4, $0x3d1fcb53
-DATA expNums<>+876(SB)/4, $0x3d1fcb53
-DATA expNums<>+880(SB)/4, $0x3d1fcb53
-DATA expNums<>+884(SB)/4, $0x3d1fcb53
-DATA expNums<>+888(SB)/4, $0x3d1fcb53
-DATA expNums<>+892(SB)/4, $0x3d1fcb53
-DATA expNums<>+896(SB)/4, $0x3de77e25
-DATA expNums<>+900(SB)/4, $0x3de77e25
-DATA expNums<>+904(SB)/4, $0x3de77e25
-DATA expNums<>+908(SB)/4, $0x3de77e25
-DATA expNums<>+912(SB)/4, $0x3de77e25
-DATA expNums<>+916(SB)/4, $0x3de77e25
-DATA expNums<>+920(SB)/4, $0x3de77e25
-DATA expNums<>+924(SB)/4, $0x3de77e25
-DATA expNums<>+928(SB)/4, $0x3eb22226
-DATA expNums<>+932(SB)/4, $0x3eb22226
-DATA expNums<>+936(SB)/4, $0x3eb22226
-DATA expNums<>+940(SB)/4, $0x3eb22226
-DATA expNums<>+944(SB)/4, $0x3eb22226
-DATA expNums<>+948(SB)/4, $0x3eb22226
-DATA expNums<>+952(SB)/4, $0x3eb22226
-DATA expNums<>+956(SB)/4, $0x3eb22226
-DATA expNums<>+960(SB)/4, $0x3efffb19
-DATA expNums<>+964(SB)/4, $0x3efffb19
-DATA expNums<>+968(SB)/4, $0x3efffb19
-DATA expNums<>+972(SB)/4, $0x3efffb19
-DATA expNums<>+976(SB)/4, $0x3efffb19
-DATA expNums<>+980(SB)/4, $0x3efffb19
-DATA expNums<>+984(SB)/4, $0x3efffb19
-DATA expNums<>+988(SB)/4, $0x3efffb19
-DATA expNums<>+992(SB)/4, $0x00008000
-DATA expNums<>+996(SB)/4, $0x00008000
-DATA expNums<>+1000(SB)/4, $0x00008000
-DATA expNums<>+1004(SB)/4, $0x00008000
-DATA expNums<>+1008(SB)/4, $0x00008000
-DATA expNums<>+1012(SB)/4, $0x00008000
-DATA expNums<>+1016(SB)/4, $0x00008000
-DATA expNums<>+1020(SB)/4, $0x00008000
-DATA expNums<>+1024(SB)/4, $0xffff0000
-DATA expNums<>+1028(SB)/4, $0xffff0000
-DATA expNums<>+1032(SB)/4, $0xffff0000
-DATA expNums<>+1036(SB)/4, $0xffff0000
-DATA expNums<>+1040(SB)/4, $0xffff0000
-DATA expNums<>+1044(SB)/4, $0xffff0000
-DATA expNums<>+1048(SB)/4, $0xffff0000
-DATA expNums<>+1052(SB)/4, $0xffff0000
-DATA expNums<>+1056(SB)/4, $0x41200000
-DATA expNums<>+1060(SB)/4, $0x41200000
-DATA expNums<>+1064(SB)/4, $0x41200000
-DATA expNums<>+1068(SB)/4, $0x41200000
-DATA expNums<>+1072(SB)/4, $0x41200000
-DATA expNums<>+1076(SB)/4, $0x41200000
-DATA expNums<>+1080(SB)/4, $0x41200000
-DATA expNums<>+1084(SB)/4, $0x41200000
-DATA expNums<>+1088(SB)/4, $0x7fffffff
-DATA expNums<>+1092(SB)/4, $0x7fffffff
-DATA expNums<>+1096(SB)/4, $0x7fffffff
-DATA expNums<>+1100(SB)/4, $0x7fffffff
-DATA expNums<>+1104(SB)/4, $0x7fffffff
-DATA expNums<>+1108(SB)/4, $0x7fffffff
-DATA expNums<>+1112(SB)/4, $0x7fffffff
-DATA expNums<>+1116(SB)/4, $0x7fffffff
-DATA expNums<>+1120(SB)/4, $0x00000001
-DATA expNums<>+1124(SB)/4, $0x00000001
-DATA expNums<>+1128(SB)/4, $0x00000001
-DATA expNums<>+1132(SB)/4, $0x00000001
-DATA expNums<>+1136(SB)/4, $0x00000001
-DATA expNums<>+1140(SB)/4, $0x00000001
-DATA expNums<>+1144(SB)/4, $0x00000001
-DATA expNums<>+1148(SB)/4, $0x00000001
-DATA expNums<>+1152(SB)/4, $0x00007fff
-DATA expNums<>+1156(SB)/4, $0x00007fff
-DATA expNums<>+1160(SB)/4, $0x00007fff
-DATA expNums<>+1164(SB)/4, $0x00007fff
-DATA expNums<>+1168(SB)/4, $0x00007fff
-DATA expNums<>+1172(SB)/4, $0x00007fff
-DATA expNums<>+1176(SB)/4, $0x00007fff
-DATA expNums<>+1180(SB)/4, $0x00007fff
-DATA expNums<>+1184(SB)/4, $0xc3020000
-DATA expNums<>+1188(SB)/4, $0xc3020000
-DATA expNums<>+1192(SB)/4, $0xc3020000
-DATA expNums<>+1196(SB)/4, $0xc3020000
-DATA expNums<>+1200(SB)/4, $0xc3020000
-DATA expNums<>+1204(SB)/4, $0xc3020000
-DATA expNums<>+1208(SB)/4, $0xc3020000
-DATA expNums<>+1212(SB)/4, $0xc3020000
-DATA expNums<>+1216(SB)/4, $0xc14e0000
-DATA expNums<>+1220(SB)/4, $0xc14e0000
-DATA expNums<>+1224(SB)/4, $0xc14e0000
-DATA expNums<>+1228(SB)/4, $0xc14e0000
-DATA expNums<>+1232(SB)/4, $0xc14e0000
-DATA expNums<>+1236(SB)/4, $0xc14e0000
-DATA expNums<>+1240(SB)/4, $0xc14e0000
-DATA expNums<>+1244(SB)/4, $0xc14e0000
-DATA expNums<>+1248(SB)/4, $0x414e0000
-DATA expNums<>+1252(SB)/4, $0x414e0000
-DATA expNums<>+1256(SB)/4, $0x414e0000
-DATA expNums<>+1260(SB)/4, $0x414e0000
-DATA expNums<>+1264(SB)/4, $0x414e0000
-DATA expNums<>+1268(SB)/4, $0x414e0000
-DATA expNums<>+1272(SB)/4, $0x414e0000
-DATA expNums<>+1276(SB)/4, $0x414e0000
-DATA expNums<>+1280(SB)/4, $0x3fcc422a
-DATA expNums<>+1284(SB)/4, $0x3fcc422a
-DATA expNums<>+1288(SB)/4, $0x3fcc422a
-DATA expNums<>+1292(SB)/4, $0x3fcc422a
-DATA expNums<>+1296(SB)/4, $0x3fcc422a
-DATA expNums<>+1300(SB)/4, $0x3fcc422a
-DATA expNums<>+1304(SB)/4, $0x3fcc422a
-DATA expNums<>+1308(SB)/4, $0x3fcc422a
-DATA expNums<>+1312(SB)/4, $0x3d922279
-DATA expNums<>+1316(SB)/4, $0x3d922279
-DATA expNums<>+1320(SB)/4, $0x3d922279
-DATA expNums<>+1324(SB)/4, $0x3d922279
-DATA expNums<>+1328(SB)/4, $0x3d922279
-DATA expNums<>+1332(SB)/4, $0x3d922279
-DATA expNums<>+1336(SB)/4, $0x3d922279
-DATA expNums<>+1340(SB)/4, $0x3d922279
-DATA expNums<>+1344(SB)/4, $0x3f317200
-DATA expNums<>+1348(SB)/4, $0x3f317200
-DATA expNums<>+1352(SB)/4, $0x3f317200
-DATA expNums<>+1356(SB)/4, $0x3f317200
-DATA expNums<>+1360(SB)/4, $0x3f317200
-DATA expNums<>+1364(SB)/4, $0x3f317200
-DATA expNums<>+1368(SB)/4, $0x3f317200
-DATA expNums<>+1372(SB)/4, $0x3f317200
-DATA expNums<>+1376(SB)/4, $0x35bfbe8e
-DATA expNums<>+1380(SB)/4, $0x35bfbe8e
-DATA expNums<>+1384(SB)/4, $0x35bfbe8e
-DATA expNums<>+1388(SB)/4, $0x35bfbe8e
-DATA expNums<>+1392(SB)/4, $0x35bfbe8e
-DATA expNums<>+1396(SB)/4, $0x35bfbe8e
-DATA expNums<>+1400(SB)/4, $0x35bfbe8e
-DATA expNums<>+1404(SB)/4, $0x35bfbe8e
-DATA expNums<>+1408(SB)/4, $0xbdd2d3e8
-DATA expNums<>+1412(SB)/4, $0xbdd2d3e8
-DATA expNums<>+1416(SB)/4, $0xbdd2d3e8
-DATA expNums<>+1420(SB)/4, $0xbdd2d3e8
-DATA expNums<>+1424(SB)/4, $0xbdd2d3e8
-DATA expNums<>+1428(SB)/4, $0xbdd2d3e8
-DATA expNums<>+1432(SB)/4, $0xbdd2d3e8
-DATA expNums<>+1436(SB)/4, $0xbdd2d3e8
-DATA expNums<>+1440(SB)/4, $0xc0135761
-DATA expNums<>+1444(SB)/4, $0xc0135761
-DATA expNums<>+1448(SB)/4, $0xc0135761
-DATA expNums<>+1452(SB)/4, $0xc0135761
-DATA expNums<>+1456(SB)/4, $0xc0135761
-DATA expNums<>+1460(SB)/4, $0xc0135761
-DATA expNums<>+1464(SB)/4, $0xc0135761
-DATA expNums<>+1468(SB)/4, $0xc0135761
-DATA expNums<>+1472(SB)/4, $0x41800000
-DATA expNums<>+1476(SB)/4, $0x41800000
-DATA expNums<>+1480(SB)/4, $0x41800000
-DATA expNums<>+1484(SB)/4, $0x41800000
-DATA expNums<>+1488(SB)/4, $0x41800000
-DATA expNums<>+1492(SB)/4, $0x41800000
-DATA expNums<>+1496(SB)/4, $0x41800000
-DATA expNums<>+1500(SB)/4, $0x41800000
-DATA expNums<>+1504(SB)/4, $0x40800000
-DATA expNums<>+1508(SB)/4, $0x40800000
-DATA expNums<>+1512(SB)/4, $0x40800000
-DATA expNums<>+1516(SB)/4, $0x40800000
-DATA expNums<>+1520(SB)/4, $0x40800000
-DATA expNums<>+1524(SB)/4, $0x40800000
-DATA expNums<>+1528(SB)/4, $0x40800000
-DATA expNums<>+1532(SB)/4, $0x40800000
-DATA expNums<>+1536(SB)/4, $0xb8997f75
-DATA expNums<>+1540(SB)/4, $0xb8997f75
-DATA expNums<>+1544(SB)/4, $0xb8997f75
-DATA expNums<>+1548(SB)/4, $0xb8997f75
-DATA expNums<>+1552(SB)/4, $0xb8997f75
-DATA expNums<>+1556(SB)/4, $0xb8997f75
-DATA expNums<>+1560(SB)/4, $0xb8997f75
-DATA expNums<>+1564(SB)/4, $0xb8997f75
-DATA expNums<>+1568(SB)/4, $0x382451ba
-DATA expNums<>+1572(SB)/4, $0x382451ba
-DATA expNums<>+1576(SB)/4, $0x382451ba
-DATA expNums<>+1580(SB)/4, $0x382451ba
-DATA expNums<>+1584(SB)/4, $0x382451ba
-DATA expNums<>+1588(SB)/4, $0x382451ba
-DATA expNums<>+1592(SB)/4, $0x382451ba
-DATA expNums<>+1596(SB)/4, $0x382451ba
-DATA expNums<>+1600(SB)/4, $0x3a3d9ee1
-DATA expNums<>+1604(SB)/4, $0x3a3d9ee1
-DATA expNums<>+1608(SB)/4, $0x3a3d9ee1
-DATA expNums<>+1612(SB)/4, $0x3a3d9ee1
-DATA expNums<>+1616(SB)/4, $0x3a3d9ee1
-DATA expNums<>+1620(SB)/4, $0x3a3d9ee1
-DATA expNums<>+1624(SB)/4, $0x3a3d9ee1
-DATA expNums<>+1628(SB)/4, $0x3a3d9ee1
-DATA expNums<>+1632(SB)/4, $0x3a6458de
-DATA expNums<>+1636(SB)/4, $0x3a6458de
-DATA expNums<>+1640(SB)/4, $0x3a6458de
-DATA expNums<>+1644(SB)/4, $0x3a6458de
-DATA expNums<>+1648(SB)/4, $0x3a6458de
-DATA expNums<>+1652(SB)/4, $0x3a6458de
-DATA expNums<>+1656(SB)/4, $0x3a6458de
-DATA expNums<>+1660(SB)/4, $0x3a6458de
-DATA expNums<>+1664(SB)/4, $0xbaf81b96
-DATA expNums<>+1668(SB)/4, $0xbaf81b96
-DATA expNums<>+1672(SB)/4, $0xbaf81b96
-DATA expNums<>+1676(SB)/4, $0xbaf81b96
-DATA expNums<>+1680(SB)/4, $0xbaf81b96
-DATA expNums<>+1684(SB)/4, $0xbaf81b96
-DATA expNums<>+1688(SB)/4, $0xbaf81b96
-DATA expNums<>+1692(SB)/4, $0xbaf81b96
-DATA expNums<>+1696(SB)/4, $0xbbdcfd7a
-DATA expNums<>+1700(SB)/4, $0xbbdcfd7a
-DATA expNums<>+1704(SB)/4, $0xbbdcfd7a
-DATA expNums<>+1708(SB)/4, $0xbbdcfd7a
-DATA expNums<>+1712(SB)/4, $0xbbdcfd7a
-DATA expNums<>+1716(SB)/4, $0xbbdcfd7a
-DATA expNums<>+1720(SB)/4, $0xbbdcfd7a
-DATA expNums<>+1724(SB)/4, $0xbbdcfd7a
-DATA expNums<>+1728(SB)/4, $0xb9fcb4ae
-DATA expNums<>+1732(SB)/4, $0xb9fcb4ae
-DATA expNums<>+1736(SB)/4, $0xb9fcb4ae
-DATA expNums<>+1740(SB)/4, $0xb9fcb4ae
-DATA expNums<>+1744(SB)/4, $0xb9fcb4ae
-DATA expNums<>+1748(SB)/4, $0xb9fcb4ae
-DATA expNums<>+1752(SB)/4, $0xb9fcb4ae
-DATA expNums<>+1756(SB)/4, $0xb9fcb4ae
-DATA expNums<>+1760(SB)/4, $0x3d16677d
-DATA expNums<>+1764(SB)/4, $0x3d16677d
-DATA expNums<>+1768(SB)/4, $0x3d16677d
-DATA expNums<>+1772(SB)/4, $0x3d16677d
-DATA expNums<>+1776(SB)/4, $0x3d16677d
-DATA expNums<>+1780(SB)/4, $0x3d16677d
-DATA expNums<>+1784(SB)/4, $0x3d16677d
-DATA expNums<>+1788(SB)/4, $0x3d16677d
-DATA expNums<>+1792(SB)/4, $0x3cebea61
-DATA expNums<>+1796(SB)/4, $0x3cebea61
-DATA expNums<>+1800(SB)/4, $0x3cebea61
-DATA expNums<>+1804(SB)/4, $0x3cebea61
-DATA expNums<>+1808(SB)/4, $0x3cebea61
-DATA expNums<>+1812(SB)/4, $0x3cebea61
-DATA expNums<>+1816(SB)/4, $0x3cebea61
-DATA expNums<>+1820(SB)/4, $0x3cebea61
-DATA expNums<>+1824(SB)/4, $0xbea9add7
-DATA expNums<>+1828(SB)/4, $0xbea9add7
-DATA expNums<>+1832(SB)/4, $0xbea9add7
-DATA expNums<>+1836(SB)/4, $0xbea9add7
-DATA expNums<>+1840(SB)/4, $0xbea9add7
-DATA expNums<>+1844(SB)/4, $0xbea9add7
-DATA expNums<>+1848(SB)/4, $0xbea9add7
-DATA expNums<>+1852(SB)/4, $0xbea9add7
-DATA expNums<>+1856(SB)/4, $0x3f2c22ee
-DATA expNums<>+1860(SB)/4, $0x3f2c22ee
-DATA expNums<>+1864(SB)/4, $0x3f2c22ee
-DATA expNums<>+1868(SB)/4, $0x3f2c22ee
-DATA expNums<>+1872(SB)/4, $0x3f2c22ee
-DATA expNums<>+1876(SB)/4, $0x3f2c22ee
-DATA expNums<>+1880(SB)/4, $0x3f2c22ee
-DATA expNums<>+1884(SB)/4, $0x3f2c22ee
-DATA expNums<>+1888(SB)/4, $0xbf000000
-DATA expNums<>+1892(SB)/4, $0xbf000000
-DATA expNums<>+1896(SB)/4, $0xbf000000
-DATA expNums<>+1900(SB)/4, $0xbf000000
-DATA expNums<>+1904(SB)/4, $0xbf000000
-DATA expNums<>+1908(SB)/4, $0xbf000000
-DATA expNums<>+1912(SB)/4, $0xbf000000
-DATA expNums<>+1916(SB)/4, $0xbf000000
-DATA expNums<>+1920(SB)/4, $0xc3480000
-DATA expNums<>+1924(SB)/4, $0xc3480000
-DATA expNums<>+1928(SB)/4, $0xc3480000
-DATA expNums<>+1932(SB)/4, $0xc3480000
-DATA expNums<>+1936(SB)/4, $0xc3480000
-DATA expNums<>+1940(SB)/4, $0xc3480000
-DATA expNums<>+1944(SB)/4, $0xc3480000
-DATA expNums<>+1948(SB)/4, $0xc3480000
-DATA expNums<>+1952(SB)/4, $0x3963906d
-DATA expNums<>+1956(SB)/4, $0x3963906d
-DATA expNums<>+1960(SB)/4, $0x3963906d
-DATA expNums<>+1964(SB)/4, $0x3963906d
-DATA expNums<>+1968(SB)/4, $0x3963906d
-DATA expNums<>+1972(SB)/4, $0x3963906d
-DATA expNums<>+1976(SB)/4, $0x3963906d
-DATA expNums<>+1980(SB)/4, $0x3963906d
-DATA expNums<>+1984(SB)/4, $0x3aa30cb5
-DATA expNums<>+1988(SB)/4, $0x3aa30cb5
-DATA expNums<>+1992(SB)/4, $0x3aa30cb5
-DATA expNums<>+1996(SB)/4, $0x3aa30cb5
-DATA expNums<>+2000(SB)/4, $0x3aa30cb5
-DATA expNums<>+2004(SB)/4, $0x3aa30cb5
-DATA expNums<>+2008(SB)/4, $0x3aa30cb5
-DATA expNums<>+2012(SB)/4, $0x3aa30cb5
-DATA expNums<>+2016(SB)/4, $0x3c1e93ff
-DATA expNums<>+2020(SB)/4, $0x3c1e93ff
-DATA expNums<>+2024(SB)/4, $0x3c1e93ff
-DATA expNums<>+2028(SB)/4, $0x3c1e93ff
-DATA expNums<>+2032(SB)/4, $0x3c1e93ff
-DATA expNums<>+2036(SB)/4, $0x3c1e93ff
-DATA expNums<>+2040(SB)/4, $0x3c1e93ff
-DATA expNums<>+2044(SB)/4, $0x3c1e93ff
-DATA expNums<>+2048(SB)/4, $0x3d634280
-DATA expNums<>+2052(SB)/4, $0x3d634280
-DATA expNums<>+2056(SB)/4, $0x3d634280
-DATA expNums<>+2060(SB)/4, $0x3d634280
-DATA expNums<>+2064(SB)/4, $0x3d634280
-DATA expNums<>+2068(SB)/4, $0x3d634280
-DATA expNums<>+2072(SB)/4, $0x3d634280
-DATA expNums<>+2076(SB)/4, $0x3d634280
-DATA expNums<>+2080(SB)/4, $0x3e75fecf
-DATA expNums<>+2084(SB)/4, $0x3e75fecf
-DATA expNums<>+2088(SB)/4, $0x3e75fecf
-DATA expNums<>+2092(SB)/4, $0x3e75fecf
-DATA expNums<>+2096(SB)/4, $0x3e75fecf
-DATA expNums<>+2100(SB)/4, $0x3e75fecf
-DATA expNums<>+2104(SB)/4, $0x3e75fecf
-DATA expNums<>+2108(SB)/4, $0x3e75fecf
-DATA expNums<>+2112(SB)/4, $0x3f317215
-DATA expNums<>+2116(SB)/4, $0x3f317215
-DATA expNums<>+2120(SB)/4, $0x3f317215
-DATA expNums<>+2124(SB)/4, $0x3f317215
-DATA expNums<>+2128(SB)/4, $0x3f317215
-DATA expNums<>+2132(SB)/4, $0x3f317215
-DATA expNums<>+2136(SB)/4, $0x3f317215
-DATA expNums<>+2140(SB)/4, $0x3f317215
-DATA expNums<>+2144(SB)/4, $0xff7fffff
-DATA expNums<>+2148(SB)/4, $0xff7fffff
-DATA expNums<>+2152(SB)/4, $0xff7fffff
-DATA expNums<>+2156(SB)/4, $0xff7fffff
-DATA expNums<>+2160(SB)/4, $0xff7fffff
-DATA expNums<>+2164(SB)/4, $0xff7fffff
-DATA expNums<>+2168(SB)/4, $0xff7fffff
-DATA expNums<>+2172(SB)/4, $0xff7fffff
-DATA expNums<>+2176(SB)/4, $0xc8000000
-DATA expNums<>+2180(SB)/4, $0xc8000000
-DATA expNums<>+2184(SB)/4, $0xc8000000
-DATA expNums<>+2188(SB)/4, $0xc8000000
-DATA expNums<>+2192(SB)/4, $0xc8000000
-DATA expNums<>+2196(SB)/4, $0xc8000000
-DATA expNums<>+2200(SB)/4, $0xc8000000
-DATA expNums<>+2204(SB)/4, $0xc8000000
-DATA expNums<>+2208(SB)/4, $0x3c5dbe73
-DATA expNums<>+2212(SB)/4, $0x3c5dbe73
-DATA expNums<>+2216(SB)/4, $0x3c5dbe73
-DATA expNums<>+2220(SB)/4, $0x3c5dbe73
-DATA expNums<>+2224(SB)/4, $0x3c5dbe73
-DATA expNums<>+2228(SB)/4, $0x3c5dbe73
-DATA expNums<>+2232(SB)/4, $0x3c5dbe73
-DATA expNums<>+2236(SB)/4, $0x3c5dbe73
-DATA expNums<>+2240(SB)/4, $0x3d5509f2
-DATA expNums<>+2244(SB)/4, $0x3d5509f2
-DATA expNums<>+2248(SB)/4, $0x3d5509f2
-DATA expNums<>+2252(SB)/4, $0x3d5509f2
-DATA expNums<>+2256(SB)/4, $0x3d5509f2
-DATA expNums<>+2260(SB)/4, $0x3d5509f2
-DATA expNums<>+2264(SB)/4, $0x3d5509f2
-DATA expNums<>+2268(SB)/4, $0x3d5509f2
-DATA expNums<>+2272(SB)/4, $0x3e773cc6
-DATA expNums<>+2276(SB)/4, $0x3e773cc6
-DATA expNums<>+2280(SB)/4, $0x3e773cc6
-DATA expNums<>+2284(SB)/4, $0x3e773cc6
-DATA expNums<>+2288(SB)/4, $0x3e773cc6
-DATA expNums<>+2292(SB)/4, $0x3e773cc6
-DATA expNums<>+2296(SB)/4, $0x3e773cc6
-DATA expNums<>+2300(SB)/4, $0x3e773cc6
-DATA expNums<>+2304(SB)/4, $0x3f3168b3
-DATA expNums<>+2308(SB)/4, $0x3f3168b3
-DATA expNums<>+2312(SB)/4, $0x3f3168b3
-DATA expNums<>+2316(SB)/4, $0x3f3168b3
-DATA expNums<>+2320(SB)/4, $0x3f3168b3
-DATA expNums<>+2324(SB)/4, $0x3f3168b3
-DATA expNums<>+2328(SB)/4, $0x3f3168b3
-DATA expNums<>+2332(SB)/4, $0x3f3168b3
-DATA expNums<>+2336(SB)/4, $0x3f800016
-DATA expNums<>+2340(SB)/4, $0x3f800016
-DATA expNums<>+2344(SB)/4, $0x3f800016
-DATA expNums<>+2348(SB)/4, $0x3f800016
-DATA expNums<>+2352(SB)/4, $0x3f800016
-DATA expNums<>+2356(SB)/4, $0x3f800016
-DATA expNums<>+2360(SB)/4, $0x3f800016
-DATA expNums<>+2364(SB)/4, $0x3f800016
-DATA expNums<>+2368(SB)/4, $0x3d9fcb53
-DATA expNums<>+2372(SB)/4, $0x3d9fcb53
-DATA expNums<>+2376(SB)/4, $0x3d9fcb53
-DATA expNums<>+2380(SB)/4, $0x3d9fcb53
-DATA expNums<>+2384(SB)/4, $0x3d9fcb53
-DATA expNums<>+2388(SB)/4, $0x3d9fcb53
-DATA expNums<>+2392(SB)/4, $0x3d9fcb53
-DATA expNums<>+2396(SB)/4, $0x3d9fcb53
-DATA expNums<>+2400(SB)/4, $0x3e677e25
-DATA expNums<>+2404(SB)/4, $0x3e677e25
-DATA expNums<>+2408(SB)/4, $0x3e677e25
-DATA expNums<>+2412(SB)/4, $0x3e677e25
-DATA expNums<>+2416(SB)/4, $0x3e677e25
-DATA expNums<>+2420(SB)/4, $0x3e677e25
-DATA expNums<>+2424(SB)/4, $0x3e677e25
-DATA expNums<>+2428(SB)/4, $0x3e677e25
-DATA expNums<>+2432(SB)/4, $0x3f322226
-DATA expNums<>+2436(SB)/4, $0x3f322226
-DATA expNums<>+2440(SB)/4, $0x3f322226
-DATA expNums<>+2444(SB)/4, $0x3f322226
-DATA expNums<>+2448(SB)/4, $0x3f322226
-DATA expNums<>+2452(SB)/4, $0x3f322226
-DATA expNums<>+2456(SB)/4, $0x3f322226
-DATA expNums<>+2460(SB)/4, $0x3f322226
-DATA expNums<>+2464(SB)/4, $0x3f7ffb19
-DATA expNums<>+2468(SB)/4, $0x3f7ffb19
-DATA expNums<>+2472(SB)/4, $0x3f7ffb19
-DATA expNums<>+2476(SB)/4, $0x3f7ffb19
-DATA expNums<>+2480(SB)/4, $0x3f7ffb19
-DATA expNums<>+2484(SB)/4, $0x3f7ffb19
-DATA expNums<>+2488(SB)/4, $0x3f7ffb19
-DATA expNums<>+2492(SB)/4, $0x3f7ffb19
-DATA expNums<>+2496(SB)/4, $0x00010000
-DATA expNums<>+2500(SB)/4, $0x00010000
-DATA expNums<>+2504(SB)/4, $0x00010000
-DATA expNums<>+2508(SB)/4, $0x00010000
-DATA expNums<>+2512(SB)/4, $0x00010000
-DATA expNums<>+2516(SB)/4, $0x00010000
-DATA expNums<>+2520(SB)/4, $0x00010000
-DATA expNums<>+2524(SB)/4, $0x00010000
-DATA expNums<>+2528(SB)/4, $0xffffffff
-DATA expNums<>+2532(SB)/4, $0xffffffff
-DATA expNums<>+2536(SB)/4, $0xffffffff
-DATA expNums<>+2540(SB)/4, $0xffffffff
-DATA expNums<>+2544(SB)/4, $0xffffffff
-DATA expNums<>+2548(SB)/4, $0xffffffff
-DATA expNums<>+2552(SB)/4, $0xffffffff
-DATA expNums<>+2556(SB)/4, $0xffffffff
-DATA expNums<>+2560(SB)/4, $0x80008000
-DATA expNums<>+2564(SB)/4, $0x80008000
-DATA expNums<>+2568(SB)/4, $0x80008000
-DATA expNums<>+2572(SB)/4, $0x80008000
-DATA expNums<>+2576(SB)/4, $0x80008000
-DATA expNums<>+2580(SB)/4, $0x80008000
-DATA expNums<>+2584(SB)/4, $0x80008000
-DATA expNums<>+2588(SB)/4, $0x80008000
-DATA expNums<>+2592(SB)/4, $0x7fff7fff
-DATA expNums<>+2596(SB)/4, $0x7fff7fff
-DATA expNums<>+2600(SB)/4, $0x7fff7fff
-DATA expNums<>+2604(SB)/4, $0x7fff7fff
-DATA expNums<>+2608(SB)/4, $0x7fff7fff
-DATA expNums<>+2612(SB)/4, $0x7fff7fff
-DATA expNums<>+2616(SB)/4, $0x7fff7fff
-DATA expNums<>+2620(SB)/4, $0x7fff7fff
-GLOBL expNums<>(SB), RODATA|NOPTR, $2624
+DATA expNums<>+384(SB)/4, $0x45ec9000
+DATA expNums<>+388(SB)/4, $0x45ec9000
+DATA expNums<>+392(SB)/4, $0x45ec9000
+DATA expNums<>+396(SB)/4, $0x45ec9000
+DATA expNums<>+400(SB)/4, $0x45ec9000
+DATA expNums<>+404(SB)/4, $0x45ec9000
+DATA expNums<>+408(SB)/4, $0x45ec9000
+DATA expNums<>+412(SB)/4, $0x45ec9000
+DATA expNums<>+416(SB)/4, $0xc32e0000
+DATA expNums<>+420(SB)/4, $0xc32e0000
+DATA expNums<>+424(SB)/4, $0xc32e0000
+DATA expNums<>+428(SB)/4, $0xc32e0000
+DATA expNums<>+432(SB)/4, $0xc32e0000
+DATA expNums<>+436(SB)/4, $0xc32e0000
+DATA expNums<>+440(SB)/4, $0xc32e0000
+DATA expNums<>+444(SB)/4, $0xc32e0000
+DATA expNums<>+448(SB)/4, $0x432e0000
+DATA expNums<>+452(SB)/4, $0x432e0000
+DATA expNums<>+456(SB)/4, $0x432e0000
+DATA expNums<>+460(SB)/4, $0x432e0000
+DATA expNums<>+464(SB)/4, $0x432e0000
+DATA expNums<>+468(SB)/4, $0x432e0000
+DATA expNums<>+472(SB)/4, $0x432e0000
+DATA expNums<>+476(SB)/4, $0x432e0000
+DATA expNums<>+480(SB)/4, $0xbfb8aa3b
+DATA expNums<>+484(SB)/4, $0xbfb8aa3b
+DATA expNums<>+488(SB)/4, $0xbfb8aa3b
+DATA expNums<>+492(SB)/4, $0xbfb8aa3b
+DATA expNums<>+496(SB)/4, $0xbfb8aa3b
+DATA expNums<>+500(SB)/4, $0xbfb8aa3b
+DATA expNums<>+504(SB)/4, $0xbfb8aa3b
+DATA expNums<>+508(SB)/4, $0xbfb8aa3b
+DATA expNums<>+512(SB)/4, $0xbc091cd0
+DATA expNums<>+516(SB)/4, $0xbc091cd0
+DATA expNums<>+520(SB)/4, $0xbc091cd0
+DATA expNums<>+524(SB)/4, $0xbc091cd0
+DATA expNums<>+528(SB)/4, $0xbc091cd0
+DATA expNums<>+532(SB)/4, $0xbc091cd0
+DATA expNums<>+536(SB)/4, $0xbc091cd0
+DATA expNums<>+540(SB)/4, $0xbc091cd0
+DATA expNums<>+544(SB)/4, $0xbe2aaa49
+DATA expNums<>+548(SB)/4, $0xbe2aaa49
+DATA expNums<>+552(SB)/4, $0xbe2aaa49
+DATA expNums<>+556(SB)/4, $0xbe2aaa49
+DATA expNums<>+560(SB)/4, $0xbe2aaa49
+DATA expNums<>+564(SB)/4, $0xbe2aaa49
+DATA expNums<>+568(SB)/4, $0xbe2aaa49
+DATA expNums<>+572(SB)/4, $0xbe2aaa49
+DATA expNums<>+576(SB)/4, $0xbf800000
+DATA expNums<>+580(SB)/4, $0xbf800000
+DATA expNums<>+584(SB)/4, $0xbf800000
+DATA expNums<>+588(SB)/4, $0xbf800000
+DATA expNums<>+592(SB)/4, $0xbf800000
+DATA expNums<>+596(SB)/4, $0xbf800000
+DATA expNums<>+600(SB)/4, $0xbf800000
+DATA expNums<>+604(SB)/4, $0xbf800000
+DATA expNums<>+608(SB)/4, $0x42fc0000
+DATA expNums<>+612(SB)/4, $0x42fc0000
+DATA expNums<>+616(SB)/4, $0x42fc0000
+DATA expNums<>+620(SB)/4, $0x42fc0000
+DATA expNums<>+624(SB)/4, $0x42fc0000
+DATA expNums<>+628(SB)/4, $0x42fc0000
+DATA expNums<>+632(SB)/4, $0x42fc0000
+DATA expNums<>+636(SB)/4, $0x42fc0000
+DATA expNums<>+640(SB)/4, $0xc2fc0000
+DATA expNums<>+644(SB)/4, $0xc2fc0000
+DATA expNums<>+648(SB)/4, $0xc2fc0000
+DATA expNums<>+652(SB)/4, $0xc2fc0000
+DATA expNums<>+656(SB)/4, $0xc2fc0000
+DATA expNums<>+660(SB)/4, $0xc2fc0000
+DATA expNums<>+664(SB)/4, $0xc2fc0000
+DATA expNums<>+668(SB)/4, $0xc2fc0000
+DATA expNums<>+672(SB)/4, $0xc2fa0000
+DATA expNums<>+676(SB)/4, $0xc2fa0000
+DATA expNums<>+680(SB)/4, $0xc2fa0000
+DATA expNums<>+684(SB)/4, $0xc2fa0000
+DATA expNums<>+688(SB)/4, $0xc2fa0000
+DATA expNums<>+692(SB)/4, $0xc2fa0000
+DATA expNums<>+696(SB)/4, $0xc2fa0000
+DATA expNums<>+700(SB)/4, $0xc2fa0000
+DATA expNums<>+704(SB)/4, $0x43008000
+DATA expNums<>+708(SB)/4, $0x43008000
+DATA expNums<>+712(SB)/4, $0x43008000
+DATA expNums<>+716(SB)/4, $0x43008000
+DATA expNums<>+720(SB)/4, $0x43008000
+DATA expNums<>+724(SB)/4, $0x43008000
+DATA expNums<>+728(SB)/4, $0x43008000
+DATA expNums<>+732(SB)/4, $0x43008000
+DATA expNums<>+736(SB)/4, $0x3bddbe73
+DATA expNums<>+740(SB)/4, $0x3bddbe73
+DATA expNums<>+744(SB)/4, $0x3bddbe73
+DATA expNums<>+748(SB)/4, $0x3bddbe73
+DATA expNums<>+752(SB)/4, $0x3bddbe73
+DATA expNums<>+756(SB)/4, $0x3bddbe73
+DATA expNums<>+760(SB)/4, $0x3bddbe73
+DATA expNums<>+764(SB)/4, $0x3bddbe73
+DATA expNums<>+768(SB)/4, $0x3cd509f2
+DATA expNums<>+772(SB)/4, $0x3cd509f2
+DATA expNums<>+776(SB)/4, $0x3cd509f2
+DATA expNums<>+780(SB)/4, $0x3cd509f2
+DATA expNums<>+784(SB)/4, $0x3cd509f2
+DATA expNums<>+788(SB)/4, $0x3cd509f2
+DATA expNums<>+792(SB)/4, $0x3cd509f2
+DATA expNums<>+796(SB)/4, $0x3cd509f2
+DATA expNums<>+800(SB)/4, $0x3df73cc6
+DATA expNums<>+804(SB)/4, $0x3df73cc6
+DATA expNums<>+808(SB)/4, $0x3df73cc6
+DATA expNums<>+812(SB)/4, $0x3df73cc6
+DATA expNums<>+816(SB)/4, $0x3df73cc6
+DATA expNums<>+820(SB)/4, $0x3df73cc6
+DATA expNums<>+824(SB)/4, $0x3df73cc6
+DATA expNums<>+828(SB)/4, $0x3df73cc6
+DATA expNums<>+832(SB)/4, $0x3eb168b3
+DATA expNums<>+836(SB)/4, $0x3eb168b3
+DATA expNums<>+840(SB)/4, $0x3eb168b3
+DATA expNums<>+844(SB)/4, $0x3eb168b3
+DATA expNums<>+848(SB)/4, $0x3eb168b3
+DATA expNums<>+852(SB)/4, $0x3eb168b3
+DATA expNums<>+856(SB)/4, $0x3eb168b3
+DATA expNums<>+860(SB)/4, $0x3eb168b3
+DATA expNums<>+864(SB)/4, $0x3f000016
+DATA expNums<>+868(SB)/4, $0x3f000016
+DATA expNums<>+872(SB)/4, $0x3f000016
+DATA expNums<>+876(SB)/4, $0x3f000016
+DATA expNums<>+880(SB)/4, $0x3f000016
+DATA expNums<>+884(SB)/4, $0x3f000016
+DATA expNums<>+888(SB)/4, $0x3f000016
+DATA expNums<>+892(SB)/4, $0x3f000016
+DATA expNums<>+896(SB)/4, $0x40000000
+DATA expNums<>+900(SB)/4, $0x40000000
+DATA expNums<>+904(SB)/4, $0x40000000
+DATA expNums<>+908(SB)/4, $0x40000000
+DATA expNums<>+912(SB)/4, $0x40000000
+DATA expNums<>+916(SB)/4, $0x40000000
+DATA expNums<>+920(SB)/4, $0x40000000
+DATA expNums<>+924(SB)/4, $0x40000000
+DATA expNums<>+928(SB)/4, $0xc1a00000
+DATA expNums<>+932(SB)/4, $0xc1a00000
+DATA expNums<>+936(SB)/4, $0xc1a00000
+DATA expNums<>+940(SB)/4, $0xc1a00000
+DATA expNums<>+944(SB)/4, $0xc1a00000
+DATA expNums<>+948(SB)/4, $0xc1a00000
+DATA expNums<>+952(SB)/4, $0xc1a00000
+DATA expNums<>+956(SB)/4, $0xc1a00000
+DATA expNums<>+960(SB)/4, $0x35800000
+DATA expNums<>+964(SB)/4, $0x35800000
+DATA expNums<>+968(SB)/4, $0x35800000
+DATA expNums<>+972(SB)/4, $0x35800000
+DATA expNums<>+976(SB)/4, $0x35800000
+DATA expNums<>+980(SB)/4, $0x35800000
+DATA expNums<>+984(SB)/4, $0x35800000
+DATA expNums<>+988(SB)/4, $0x35800000
+DATA expNums<>+992(SB)/4, $0x3d1fcb53
+DATA expNums<>+996(SB)/4, $0x3d1fcb53
+DATA expNums<>+1000(SB)/4, $0x3d1fcb53
+DATA expNums<>+1004(SB)/4, $0x3d1fcb53
+DATA expNums<>+1008(SB)/4, $0x3d1fcb53
+DATA expNums<>+1012(SB)/4, $0x3d1fcb53
+DATA expNums<>+1016(SB)/4, $0x3d1fcb53
+DATA expNums<>+1020(SB)/4, $0x3d1fcb53
+DATA expNums<>+1024(SB)/4, $0x3de77e25
+DATA expNums<>+1028(SB)/4, $0x3de77e25
+DATA expNums<>+1032(SB)/4, $0x3de77e25
+DATA expNums<>+1036(SB)/4, $0x3de77e25
+DATA expNums<>+1040(SB)/4, $0x3de77e25
+DATA expNums<>+1044(SB)/4, $0x3de77e25
+DATA expNums<>+1048(SB)/4, $0x3de77e25
+DATA expNums<>+1052(SB)/4, $0x3de77e25
+DATA expNums<>+1056(SB)/4, $0x3eb22226
+DATA expNums<>+1060(SB)/4, $0x3eb22226
+DATA expNums<>+1064(SB)/4, $0x3eb22226
+DATA expNums<>+1068(SB)/4, $0x3eb22226
+DATA expNums<>+1072(SB)/4, $0x3eb22226
+DATA expNums<>+1076(SB)/4, $0x3eb22226
+DATA expNums<>+1080(SB)/4, $0x3eb22226
+DATA expNums<>+1084(SB)/4, $0x3eb22226
+DATA expNums<>+1088(SB)/4, $0x3efffb19
+DATA expNums<>+1092(SB)/4, $0x3efffb19
+DATA expNums<>+1096(SB)/4, $0x3efffb19
+DATA expNums<>+1100(SB)/4, $0x3efffb19
+DATA expNums<>+1104(SB)/4, $0x3efffb19
+DATA expNums<>+1108(SB)/4, $0x3efffb19
+DATA expNums<>+1112(SB)/4, $0x3efffb19
+DATA expNums<>+1116(SB)/4, $0x3efffb19
+DATA expNums<>+1120(SB)/4, $0x00008000
+DATA expNums<>+1124(SB)/4, $0x00008000
+DATA expNums<>+1128(SB)/4, $0x00008000
+DATA expNums<>+1132(SB)/4, $0x00008000
+DATA expNums<>+1136(SB)/4, $0x00008000
+DATA expNums<>+1140(SB)/4, $0x00008000
+DATA expNums<>+1144(SB)/4, $0x00008000
+DATA expNums<>+1148(SB)/4, $0x00008000
+DATA expNums<>+1152(SB)/4, $0xffff0000
+DATA expNums<>+1156(SB)/4, $0xffff0000
+DATA expNums<>+1160(SB)/4, $0xffff0000
+DATA expNums<>+1164(SB)/4, $0xffff0000
+DATA expNums<>+1168(SB)/4, $0xffff0000
+DATA expNums<>+1172(SB)/4, $0xffff0000
+DATA expNums<>+1176(SB)/4, $0xffff0000
+DATA expNums<>+1180(SB)/4, $0xffff0000
+DATA expNums<>+1184(SB)/4, $0x80000000
+DATA expNums<>+1188(SB)/4, $0x80000000
+DATA expNums<>+1192(SB)/4, $0x80000000
+DATA expNums<>+1196(SB)/4, $0x80000000
+DATA expNums<>+1200(SB)/4, $0x80000000
+DATA expNums<>+1204(SB)/4, $0x80000000
+DATA expNums<>+1208(SB)/4, $0x80000000
+DATA expNums<>+1212(SB)/4, $0x80000000
+DATA expNums<>+1216(SB)/4, $0x41200000
+DATA expNums<>+1220(SB)/4, $0x41200000
+DATA expNums<>+1224(SB)/4, $0x41200000
+DATA expNums<>+1228(SB)/4, $0x41200000
+DATA expNums<>+1232(SB)/4, $0x41200000
+DATA expNums<>+1236(SB)/4, $0x41200000
+DATA expNums<>+1240(SB)/4, $0x41200000
+DATA expNums<>+1244(SB)/4, $0x41200000
+DATA expNums<>+1248(SB)/4, $0x7fffffff
+DATA expNums<>+1252(SB)/4, $0x7fffffff
+DATA expNums<>+1256(SB)/4, $0x7fffffff
+DATA expNums<>+1260(SB)/4, $0x7fffffff
+DATA expNums<>+1264(SB)/4, $0x7fffffff
+DATA expNums<>+1268(SB)/4, $0x7fffffff
+DATA expNums<>+1272(SB)/4, $0x7fffffff
+DATA expNums<>+1276(SB)/4, $0x7fffffff
+DATA expNums<>+1280(SB)/4, $0x00000001
+DATA expNums<>+1284(SB)/4, $0x00000001
+DATA expNums<>+1288(SB)/4, $0x00000001
+DATA expNums<>+1292(SB)/4, $0x00000001
+DATA expNums<>+1296(SB)/4, $0x00000001
+DATA expNums<>+1300(SB)/4, $0x00000001
+DATA expNums<>+1304(SB)/4, $0x00000001
+DATA expNums<>+1308(SB)/4, $0x00000001
+DATA expNums<>+1312(SB)/4, $0x00007fff
+DATA expNums<>+1316(SB)/4, $0x00007fff
+DATA expNums<>+1320(SB)/4, $0x00007fff
+DATA expNums<>+1324(SB)/4, $0x00007fff
+DATA expNums<>+1328(SB)/4, $0x00007fff
+DATA expNums<>+1332(SB)/4, $0x00007fff
+DATA expNums<>+1336(SB)/4, $0x00007fff
+DATA expNums<>+1340(SB)/4, $0x00007fff
+DATA expNums<>+1344(SB)/4, $0xc3020000
+DATA expNums<>+1348(SB)/4, $0xc3020000
+DATA expNums<>+1352(SB)/4, $0xc3020000
+DATA expNums<>+1356(SB)/4, $0xc3020000
+DATA expNums<>+1360(SB)/4, $0xc3020000
+DATA expNums<>+1364(SB)/4, $0xc3020000
+DATA expNums<>+1368(SB)/4, $0xc3020000
+DATA expNums<>+1372(SB)/4, $0xc3020000
+DATA expNums<>+1376(SB)/4, $0x42c78200
+DATA expNums<>+1380(SB)/4, $0x42c78200
+DATA expNums<>+1384(SB)/4, $0x42c78200
+DATA expNums<>+1388(SB)/4, $0x42c78200
+DATA expNums<>+1392(SB)/4, $0x42c78200
+DATA expNums<>+1396(SB)/4, $0x42c78200
+DATA expNums<>+1400(SB)/4, $0x42c78200
+DATA expNums<>+1404(SB)/4, $0x42c78200
+DATA expNums<>+1408(SB)/4, $0xc14e0000
+DATA expNums<>+1412(SB)/4, $0xc14e0000
+DATA expNums<>+1416(SB)/4, $0xc14e0000
+DATA expNums<>+1420(SB)/4, $0xc14e0000
+DATA expNums<>+1424(SB)/4, $0xc14e0000
+DATA expNums<>+1428(SB)/4, $0xc14e0000
+DATA expNums<>+1432(SB)/4, $0xc14e0000
+DATA expNums<>+1436(SB)/4, $0xc14e0000
+DATA expNums<>+1440(SB)/4, $0x414e0000
+DATA expNums<>+1444(SB)/4, $0x414e0000
+DATA expNums<>+1448(SB)/4, $0x414e0000
+DATA expNums<>+1452(SB)/4, $0x414e0000
+DATA expNums<>+1456(SB)/4, $0x414e0000
+DATA expNums<>+1460(SB)/4, $0x414e0000
+DATA expNums<>+1464(SB)/4, $0x414e0000
+DATA expNums<>+1468(SB)/4, $0x414e0000
+DATA expNums<>+1472(SB)/4, $0x3d922279
+DATA expNums<>+1476(SB)/4, $0x3d922279
+DATA expNums<>+1480(SB)/4, $0x3d922279
+DATA expNums<>+1484(SB)/4, $0x3d922279
+DATA expNums<>+1488(SB)/4, $0x3d922279
+DATA expNums<>+1492(SB)/4, $0x3d922279
+DATA expNums<>+1496(SB)/4, $0x3d922279
+DATA expNums<>+1500(SB)/4, $0x3d922279
+DATA expNums<>+1504(SB)/4, $0x3fcc422a
+DATA expNums<>+1508(SB)/4, $0x3fcc422a
+DATA expNums<>+1512(SB)/4, $0x3fcc422a
+DATA expNums<>+1516(SB)/4, $0x3fcc422a
+DATA expNums<>+1520(SB)/4, $0x3fcc422a
+DATA expNums<>+1524(SB)/4, $0x3fcc422a
+DATA expNums<>+1528(SB)/4, $0x3fcc422a
+DATA expNums<>+1532(SB)/4, $0x3fcc422a
+DATA expNums<>+1536(SB)/4, $0x3f317200
+DATA expNums<>+1540(SB)/4, $0x3f317200
+DATA expNums<>+1544(SB)/4, $0x3f317200
+DATA expNums<>+1548(SB)/4, $0x3f317200
+DATA expNums<>+1552(SB)/4, $0x3f317200
+DATA expNums<>+1556(SB)/4, $0x3f317200
+DATA expNums<>+1560(SB)/4, $0x3f317200
+DATA expNums<>+1564(SB)/4, $0x3f317200
+DATA expNums<>+1568(SB)/4, $0x35bfbe8e
+DATA expNums<>+1572(SB)/4, $0x35bfbe8e
+DATA expNums<>+1576(SB)/4, $0x35bfbe8e
+DATA expNums<>+1580(SB)/4, $0x35bfbe8e
+DATA expNums<>+1584(SB)/4, $0x35bfbe8e
+DATA expNums<>+1588(SB)/4, $0x35bfbe8e
+DATA expNums<>+1592(SB)/4, $0x35bfbe8e
+DATA expNums<>+1596(SB)/4, $0x35bfbe8e
+DATA expNums<>+1600(SB)/4, $0xbdd2d3e8
+DATA expNums<>+1604(SB)/4, $0xbdd2d3e8
+DATA expNums<>+1608(SB)/4, $0xbdd2d3e8
+DATA expNums<>+1612(SB)/4, $0xbdd2d3e8
+DATA expNums<>+1616(SB)/4, $0xbdd2d3e8
+DATA expNums<>+1620(SB)/4, $0xbdd2d3e8
+DATA expNums<>+1624(SB)/4, $0xbdd2d3e8
+DATA expNums<>+1628(SB)/4, $0xbdd2d3e8
+DATA expNums<>+1632(SB)/4, $0xc0135761
+DATA expNums<>+1636(SB)/4, $0xc0135761
+DATA expNums<>+1640(SB)/4, $0xc0135761
+DATA expNums<>+1644(SB)/4, $0xc0135761
+DATA expNums<>+1648(SB)/4, $0xc0135761
+DATA expNums<>+1652(SB)/4, $0xc0135761
+DATA expNums<>+1656(SB)/4, $0xc0135761
+DATA expNums<>+1660(SB)/4, $0xc0135761
+DATA expNums<>+1664(SB)/4, $0x41800000
+DATA expNums<>+1668(SB)/4, $0x41800000
+DATA expNums<>+1672(SB)/4, $0x41800000
+DATA expNums<>+1676(SB)/4, $0x41800000
+DATA expNums<>+1680(SB)/4, $0x41800000
+DATA expNums<>+1684(SB)/4, $0x41800000
+DATA expNums<>+1688(SB)/4, $0x41800000
+DATA expNums<>+1692(SB)/4, $0x41800000
+DATA expNums<>+1696(SB)/4, $0x40800000
+DATA expNums<>+1700(SB)/4, $0x40800000
+DATA expNums<>+1704(SB)/4, $0x40800000
+DATA expNums<>+1708(SB)/4, $0x40800000
+DATA expNums<>+1712(SB)/4, $0x40800000
+DATA expNums<>+1716(SB)/4, $0x40800000
+DATA expNums<>+1720(SB)/4, $0x40800000
+DATA expNums<>+1724(SB)/4, $0x40800000
+DATA expNums<>+1728(SB)/4, $0xb8997f75
+DATA expNums<>+1732(SB)/4, $0xb8997f75
+DATA expNums<>+1736(SB)/4, $0xb8997f75
+DATA expNums<>+1740(SB)/4, $0xb8997f75
+DATA expNums<>+1744(SB)/4, $0xb8997f75
+DATA expNums<>+1748(SB)/4, $0xb8997f75
+DATA expNums<>+1752(SB)/4, $0xb8997f75
+DATA expNums<>+1756(SB)/4, $0xb8997f75
+DATA expNums<>+1760(SB)/4, $0x382451ba
+DATA expNums<>+1764(SB)/4, $0x382451ba
+DATA expNums<>+1768(SB)/4, $0x382451ba
+DATA expNums<>+1772(SB)/4, $0x382451ba
+DATA expNums<>+1776(SB)/4, $0x382451ba
+DATA expNums<>+1780(SB)/4, $0x382451ba
+DATA expNums<>+1784(SB)/4, $0x382451ba
+DATA expNums<>+1788(SB)/4, $0x382451ba
+DATA expNums<>+1792(SB)/4, $0x3a3d9ee1
+DATA expNums<>+1796(SB)/4, $0x3a3d9ee1
+DATA expNums<>+1800(SB)/4, $0x3a3d9ee1
+DATA expNums<>+1804(SB)/4, $0x3a3d9ee1
+DATA expNums<>+1808(SB)/4, $0x3a3d9ee1
+DATA expNums<>+1812(SB)/4, $0x3a3d9ee1
+DATA expNums<>+1816(SB)/4, $0x3a3d9ee1
+DATA expNums<>+1820(SB)/4, $0x3a3d9ee1
+DATA expNums<>+1824(SB)/4, $0x3a6458de
+DATA expNums<>+1828(SB)/4, $0x3a6458de
+DATA expNums<>+1832(SB)/4, $0x3a6458de
+DATA expNums<>+1836(SB)/4, $0x3a6458de
+DATA expNums<>+1840(SB)/4, $0x3a6458de
+DATA expNums<>+1844(SB)/4, $0x3a6458de
+DATA expNums<>+1848(SB)/4, $0x3a6458de
+DATA expNums<>+1852(SB)/4, $0x3a6458de
+DATA expNums<>+1856(SB)/4, $0xbaf81b96
+DATA expNums<>+1860(SB)/4, $0xbaf81b96
+DATA expNums<>+1864(SB)/4, $0xbaf81b96
+DATA expNums<>+1868(SB)/4, $0xbaf81b96
+DATA expNums<>+1872(SB)/4, $0xbaf81b96
+DATA expNums<>+1876(SB)/4, $0xbaf81b96
+DATA expNums<>+1880(SB)/4, $0xbaf81b96
+DATA expNums<>+1884(SB)/4, $0xbaf81b96
+DATA expNums<>+1888(SB)/4, $0xbbdcfd7a
+DATA expNums<>+1892(SB)/4, $0xbbdcfd7a
+DATA expNums<>+1896(SB)/4, $0xbbdcfd7a
+DATA expNums<>+1900(SB)/4, $0xbbdcfd7a
+DATA expNums<>+1904(SB)/4, $0xbbdcfd7a
+DATA expNums<>+1908(SB)/4, $0xbbdcfd7a
+DATA expNums<>+1912(SB)/4, $0xbbdcfd7a
+DATA expNums<>+1916(SB)/4, $0xbbdcfd7a
+DATA expNums<>+1920(SB)/4, $0xb9fcb4ae
+DATA expNums<>+1924(SB)/4, $0xb9fcb4ae
+DATA expNums<>+1928(SB)/4, $0xb9fcb4ae
+DATA expNums<>+1932(SB)/4, $0xb9fcb4ae
+DATA expNums<>+1936(SB)/4, $0xb9fcb4ae
+DATA expNums<>+1940(SB)/4, $0xb9fcb4ae
+DATA expNums<>+1944(SB)/4, $0xb9fcb4ae
+DATA expNums<>+1948(SB)/4, $0xb9fcb4ae
+DATA expNums<>+1952(SB)/4, $0x3d16677d
+DATA expNums<>+1956(SB)/4, $0x3d16677d
+DATA expNums<>+1960(SB)/4, $0x3d16677d
+DATA expNums<>+1964(SB)/4, $0x3d16677d
+DATA expNums<>+1968(SB)/4, $0x3d16677d
+DATA expNums<>+1972(SB)/4, $0x3d16677d
+DATA expNums<>+1976(SB)/4, $0x3d16677d
+DATA expNums<>+1980(SB)/4, $0x3d16677d
+DATA expNums<>+1984(SB)/4, $0x3cebea61
+DATA expNums<>+1988(SB)/4, $0x3cebea61
+DATA expNums<>+1992(SB)/4, $0x3cebea61
+DATA expNums<>+1996(SB)/4, $0x3cebea61
+DATA expNums<>+2000(SB)/4, $0x3cebea61
+DATA expNums<>+2004(SB)/4, $0x3cebea61
+DATA expNums<>+2008(SB)/4, $0x3cebea61
+DATA expNums<>+2012(SB)/4, $0x3cebea61
+DATA expNums<>+2016(SB)/4, $0xbea9add7
+DATA expNums<>+2020(SB)/4, $0xbea9add7
+DATA expNums<>+2024(SB)/4, $0xbea9add7
+DATA expNums<>+2028(SB)/4, $0xbea9add7
+DATA expNums<>+2032(SB)/4, $0xbea9add7
+DATA expNums<>+2036(SB)/4, $0xbea9add7
+DATA expNums<>+2040(SB)/4, $0xbea9add7
+DATA expNums<>+2044(SB)/4, $0xbea9add7
+DATA expNums<>+2048(SB)/4, $0x3f2c22ee
+DATA expNums<>+2052(SB)/4, $0x3f2c22ee
+DATA expNums<>+2056(SB)/4, $0x3f2c22ee
+DATA expNums<>+2060(SB)/4, $0x3f2c22ee
+DATA expNums<>+2064(SB)/4, $0x3f2c22ee
+DATA expNums<>+2068(SB)/4, $0x3f2c22ee
+DATA expNums<>+2072(SB)/4, $0x3f2c22ee
+DATA expNums<>+2076(SB)/4, $0x3f2c22ee
+DATA expNums<>+2080(SB)/4, $0xbf000000
+DATA expNums<>+2084(SB)/4, $0xbf000000
+DATA expNums<>+2088(SB)/4, $0xbf000000
+DATA expNums<>+2092(SB)/4, $0xbf000000
+DATA expNums<>+2096(SB)/4, $0xbf000000
+DATA expNums<>+2100(SB)/4, $0xbf000000
+DATA expNums<>+2104(SB)/4, $0xbf000000
+DATA expNums<>+2108(SB)/4, $0xbf000000
+DATA expNums<>+2112(SB)/4, $0x5e800000
+DATA expNums<>+2116(SB)/4, $0x5e800000
+DATA expNums<>+2120(SB)/4, $0x5e800000
+DATA expNums<>+2124(SB)/4, $0x5e800000
+DATA expNums<>+2128(SB)/4, $0x5e800000
+DATA expNums<>+2132(SB)/4, $0x5e800000
+DATA expNums<>+2136(SB)/4, $0x5e800000
+DATA expNums<>+2140(SB)/4, $0x5e800000
+DATA expNums<>+2144(SB)/4, $0x3f000000
+DATA expNums<>+2148(SB)/4, $0x3f000000
+DATA expNums<>+2152(SB)/4, $0x3f000000
+DATA expNums<>+2156(SB)/4, $0x3f000000
+DATA expNums<>+2160(SB)/4, $0x3f000000
+DATA expNums<>+2164(SB)/4, $0x3f000000
+DATA expNums<>+2168(SB)/4, $0x3f000000
+DATA expNums<>+2172(SB)/4, $0x3f000000
+DATA expNums<>+2176(SB)/4, $0xc3480000
+DATA expNums<>+2180(SB)/4, $0xc3480000
+DATA expNums<>+2184(SB)/4, $0xc3480000
+DATA expNums<>+2188(SB)/4, $0xc3480000
+DATA expNums<>+2192(SB)/4, $0xc3480000
+DATA expNums<>+2196(SB)/4, $0xc3480000
+DATA expNums<>+2200(SB)/4, $0xc3480000
+DATA expNums<>+2204(SB)/4, $0xc3480000
+DATA expNums<>+2208(SB)/4, $0x3963906d
+DATA expNums<>+2212(SB)/4, $0x3963906d
+DATA expNums<>+2216(SB)/4, $0x3963906d
+DATA expNums<>+2220(SB)/4, $0x3963906d
+DATA expNums<>+2224(SB)/4, $0x3963906d
+DATA expNums<>+2228(SB)/4, $0x3963906d
+DATA expNums<>+2232(SB)/4, $0x3963906d
+DATA expNums<>+2236(SB)/4, $0x3963906d
+DATA expNums<>+2240(SB)/4, $0x3aa30cb5
+DATA expNums<>+2244(SB)/4, $0x3aa30cb5
+DATA expNums<>+2248(SB)/4, $0x3aa30cb5
+DATA expNums<>+2252(SB)/4, $0x3aa30cb5
+DATA expNums<>+2256(SB)/4, $0x3aa30cb5
+DATA expNums<>+2260(SB)/4, $0x3aa30cb5
+DATA expNums<>+2264(SB)/4, $0x3aa30cb5
+DATA expNums<>+2268(SB)/4, $0x3aa30cb5
+DATA expNums<>+2272(SB)/4, $0x3c1e93ff
+DATA expNums<>+2276(SB)/4, $0x3c1e93ff
+DATA expNums<>+2280(SB)/4, $0x3c1e93ff
+DATA expNums<>+2284(SB)/4, $0x3c1e93ff
+DATA expNums<>+2288(SB)/4, $0x3c1e93ff
+DATA expNums<>+2292(SB)/4, $0x3c1e93ff
+DATA expNums<>+2296(SB)/4, $0x3c1e93ff
+DATA expNums<>+2300(SB)/4, $0x3c1e93ff
+DATA expNums<>+2304(SB)/4, $0x3d634280
+DATA expNums<>+2308(SB)/4, $0x3d634280
+DATA expNums<>+2312(SB)/4, $0x3d634280
+DATA expNums<>+2316(SB)/4, $0x3d634280
+DATA expNums<>+2320(SB)/4, $0x3d634280
+DATA expNums<>+2324(SB)/4, $0x3d634280
+DATA expNums<>+2328(SB)/4, $0x3d634280
+DATA expNums<>+2332(SB)/4, $0x3d634280
+DATA expNums<>+2336(SB)/4, $0x3e75fecf
+DATA expNums<>+2340(SB)/4, $0x3e75fecf
+DATA expNums<>+2344(SB)/4, $0x3e75fecf
+DATA expNums<>+2348(SB)/4, $0x3e75fecf
+DATA expNums<>+2352(SB)/4, $0x3e75fecf
+DATA expNums<>+2356(SB)/4, $0x3e75fecf
+DATA expNums<>+2360(SB)/4, $0x3e75fecf
+DATA expNums<>+2364(SB)/4, $0x3e75fecf
+DATA expNums<>+2368(SB)/4, $0x3f317215
+DATA expNums<>+2372(SB)/4, $0x3f317215
+DATA expNums<>+2376(SB)/4, $0x3f317215
+DATA expNums<>+2380(SB)/4, $0x3f317215
+DATA expNums<>+2384(SB)/4, $0x3f317215
+DATA expNums<>+2388(SB)/4, $0x3f317215
+DATA expNums<>+2392(SB)/4, $0x3f317215
+DATA expNums<>+2396(SB)/4, $0x3f317215
+DATA expNums<>+2400(SB)/4, $0xff7fffff
+DATA expNums<>+2404(SB)/4, $0xff7fffff
+DATA expNums<>+2408(SB)/4, $0xff7fffff
+DATA expNums<>+2412(SB)/4, $0xff7fffff
+DATA expNums<>+2416(SB)/4, $0xff7fffff
+DATA expNums<>+2420(SB)/4, $0xff7fffff
+DATA expNums<>+2424(SB)/4, $0xff7fffff
+DATA expNums<>+2428(SB)/4, $0xff7fffff
+DATA expNums<>+2432(SB)/4, $0xc8000000
+DATA expNums<>+2436(SB)/4, $0xc8000000
+DATA expNums<>+2440(SB)/4, $0xc8000000
+DATA expNums<>+2444(SB)/4, $0xc8000000
+DATA expNums<>+2448(SB)/4, $0xc8000000
+DATA expNums<>+2452(SB)/4, $0xc8000000
+DATA expNums<>+2456(SB)/4, $0xc8000000
+DATA expNums<>+2460(SB)/4, $0xc8000000
+DATA expNums<>+2464(SB)/4, $0x3c5dbe73
+DATA expNums<>+2468(SB)/4, $0x3c5dbe73
+DATA expNums<>+2472(SB)/4, $0x3c5dbe73
+DATA expNums<>+2476(SB)/4, $0x3c5dbe73
+DATA expNums<>+2480(SB)/4, $0x3c5dbe73
+DATA expNums<>+2484(SB)/4, $0x3c5dbe73
+DATA expNums<>+2488(SB)/4, $0x3c5dbe73
+DATA expNums<>+2492(SB)/4, $0x3c5dbe73
+DATA expNums<>+2496(SB)/4, $0x3d5509f2
+DATA expNums<>+2500(SB)/4, $0x3d5509f2
+DATA expNums<>+2504(SB)/4, $0x3d5509f2
+DATA expNums<>+2508(SB)/4, $0x3d5509f2
+DATA expNums<>+2512(SB)/4, $0x3d5509f2
+DATA expNums<>+2516(SB)/4, $0x3d5509f2
+DATA expNums<>+2520(SB)/4, $0x3d5509f2
+DATA expNums<>+2524(SB)/4, $0x3d5509f2
+DATA expNums<>+2528(SB)/4, $0x3e773cc6
+DATA expNums<>+2532(SB)/4, $0x3e773cc6
+DATA expNums<>+2536(SB)/4, $0x3e773cc6
+DATA expNums<>+2540(SB)/4, $0x3e773cc6
+DATA expNums<>+2544(SB)/4, $0x3e773cc6
+DATA expNums<>+2548(SB)/4, $0x3e773cc6
+DATA expNums<>+2552(SB)/4, $0x3e773cc6
+DATA expNums<>+2556(SB)/4, $0x3e773cc6
+DATA expNums<>+2560(SB)/4, $0x3f3168b3
+DATA expNums<>+2564(SB)/4, $0x3f3168b3
+DATA expNums<>+2568(SB)/4, $0x3f3168b3
+DATA expNums<>+2572(SB)/4, $0x3f3168b3
+DATA expNums<>+2576(SB)/4, $0x3f3168b3
+DATA expNums<>+2580(SB)/4, $0x3f3168b3
+DATA expNums<>+2584(SB)/4, $0x3f3168b3
+DATA expNums<>+2588(SB)/4, $0x3f3168b3
+DATA expNums<>+2592(SB)/4, $0x3f800016
+DATA expNums<>+2596(SB)/4, $0x3f800016
+DATA expNums<>+2600(SB)/4, $0x3f800016
+DATA expNums<>+2604(SB)/4, $0x3f800016
+DATA expNums<>+2608(SB)/4, $0x3f800016
+DATA expNums<>+2612(SB)/4, $0x3f800016
+DATA expNums<>+2616(SB)/4, $0x3f800016
+DATA expNums<>+2620(SB)/4, $0x3f800016
+DATA expNums<>+2624(SB)/4, $0x3d9fcb53
+DATA expNums<>+2628(SB)/4, $0x3d9fcb53
+DATA expNums<>+2632(SB)/4, $0x3d9fcb53
+DATA expNums<>+2636(SB)/4, $0x3d9fcb53
+DATA expNums<>+2640(SB)/4, $0x3d9fcb53
+DATA expNums<>+2644(SB)/4, $0x3d9fcb53
+DATA expNums<>+2648(SB)/4, $0x3d9fcb53
+DATA expNums<>+2652(SB)/4, $0x3d9fcb53
+DATA expNums<>+2656(SB)/4, $0x3e677e25
+DATA expNums<>+2660(SB)/4, $0x3e677e25
+DATA expNums<>+2664(SB)/4, $0x3e677e25
+DATA expNums<>+2668(SB)/4, $0x3e677e25
+DATA expNums<>+2672(SB)/4, $0x3e677e25
+DATA expNums<>+2676(SB)/4, $0x3e677e25
+DATA expNums<>+2680(SB)/4, $0x3e677e25
+DATA expNums<>+2684(SB)/4, $0x3e677e25
+DATA expNums<>+2688(SB)/4, $0x3f322226
+DATA expNums<>+2692(SB)/4, $0x3f322226
+DATA expNums<>+2696(SB)/4, $0x3f322226
+DATA expNums<>+2700(SB)/4, $0x3f322226
+DATA expNums<>+2704(SB)/4, $0x3f322226
+DATA expNums<>+2708(SB)/4, $0x3f322226
+DATA expNums<>+2712(SB)/4, $0x3f322226
+DATA expNums<>+2716(SB)/4, $0x3f322226
+DATA expNums<>+2720(SB)/4, $0x3f7ffb19
+DATA expNums<>+2724(SB)/4, $0x3f7ffb19
+DATA expNums<>+2728(SB)/4, $0x3f7ffb19
+DATA expNums<>+2732(SB)/4, $0x3f7ffb19
+DATA expNums<>+2736(SB)/4, $0x3f7ffb19
+DATA expNums<>+2740(SB)/4, $0x3f7ffb19
+DATA expNums<>+2744(SB)/4, $0x3f7ffb19
+DATA expNums<>+2748(SB)/4, $0x3f7ffb19
+DATA expNums<>+2752(SB)/4, $0x00010000
+DATA expNums<>+2756(SB)/4, $0x00010000
+DATA expNums<>+2760(SB)/4, $0x00010000
+DATA expNums<>+2764(SB)/4, $0x00010000
+DATA expNums<>+2768(SB)/4, $0x00010000
+DATA expNums<>+2772(SB)/4, $0x00010000
+DATA expNums<>+2776(SB)/4, $0x00010000
+DATA expNums<>+2780(SB)/4, $0x00010000
+DATA expNums<>+2784(SB)/4, $0xffffffff
+DATA expNums<>+2788(SB)/4, $0xffffffff
+DATA expNums<>+2792(SB)/4, $0xffffffff
+DATA expNums<>+2796(SB)/4, $0xffffffff
+DATA expNums<>+2800(SB)/4, $0xffffffff
+DATA expNums<>+2804(SB)/4, $0xffffffff
+DATA expNums<>+2808(SB)/4, $0xffffffff
+DATA expNums<>+2812(SB)/4, $0xffffffff
+DATA expNums<>+2816(SB)/4, $0x80008000
+DATA expNums<>+2820(SB)/4, $0x80008000
+DATA expNums<>+2824(SB)/4, $0x80008000
+DATA expNums<>+2828(SB)/4, $0x80008000
+DATA expNums<>+2832(SB)/4, $0x80008000
+DATA expNums<>+2836(SB)/4, $0x80008000
+DATA expNums<>+2840(SB)/4, $0x80008000
+DATA expNums<>+2844(SB)/4, $0x80008000
+DATA expNums<>+2848(SB)/4, $0x7fff7fff
+DATA expNums<>+2852(SB)/4, $0x7fff7fff
+DATA expNums<>+2856(SB)/4, $0x7fff7fff
+DATA expNums<>+2860(SB)/4, $0x7fff7fff
+DATA expNums<>+2864(SB)/4, $0x7fff7fff
+DATA expNums<>+2868(SB)/4, $0x7fff7fff
+DATA expNums<>+2872(SB)/4, $0x7fff7fff
+DATA expNums<>+2876(SB)/4, $0x7fff7fff
+GLOBL expNums<>(SB), RODATA|NOPTR, $2880

@@ -78,16 +78,6 @@ func (v isa) power(i vec) vec {
 	return v.addInt(v.shiftLeft(i, 23), v.nums.f32(1))
 }
 
-// scaleNegative is scale where at says; it returns y elsewhere.
-func (v isa) scaleNegative(y, n vec, at negative) vec {
-	if v.wide {
-		d := v.copy(y)
-		v.c.VSCALEFPS(n, y, at.k, d)
-		return d
-	}
-	return v.scale(y, v.and(n, v.shiftRight(at.s, 31)))
-}
-
 // onePlus returns 1 + p·2^n for n <= 0 and p near 1. Powers too small to
 // change the sum need not be right.
 func (v isa) onePlus(p, n vec) vec {
@@ -96,24 +86,6 @@ func (v isa) onePlus(p, n vec) vec {
 	}
 	n = v.max(v.set(v.nums.f32(-126)), n)
 	return v.add(v.addInt(p, v.shiftLeft(v.toInt(n), 23)), v.nums.f32(1))
-}
-
-// gate returns x/(1+e^-z) for z = a·b and |z| <= widest, where b is positive and
-// may be nil for 1; sign has the sign of z.
-func (v isa) gate(x, a, b, sign vec) vec {
-	minus := v.or(a, v.nums.u32(1<<31))
-	var n, r vec
-	if b == nil {
-		n, r = v.reduce(minus)
-	} else {
-		n, r = v.reduceProduct(minus, b)
-	}
-	p := v.expOf(r)
-	// The numerator is x on the positive side and x·e^z on the other, where the
-	// power of two comes last so that subnormal results are rounded once.
-	below := v.negative(sign)
-	y := v.div(v.blend(x, v.mul(x, p), below), v.onePlus(p, n))
-	return v.scaleNegative(y, n, below)
 }
 
 // chains is the number of chains of elementary functions that turns interleave:
@@ -137,6 +109,12 @@ func (v isa) limits(low, high float64) limits {
 
 func (l limits) clamp(v isa, x vec) vec { return v.min(l.high, v.max(l.low, x)) }
 
+// apart returns x not below the limits, and within them.
+func (l limits) apart(v isa, x vec) (notBelow, within vec) {
+	x = v.max(l.low, x)
+	return x, v.min(l.high, x)
+}
+
 // unary makes a function of one array for element types; make returns its body
 // and may load constants before the loop.
 func (v isa) unary(name, what string, types []element, unroll int, make func() func(x vec) vec) {
@@ -150,12 +128,16 @@ func (v isa) unary(name, what string, types []element, unroll int, make func() f
 }
 
 // gateUnary makes a function of one array for float32 and for results of 16 bits.
-func (v isa) gateUnary(name, what string, chains int, exact func() func(x vec) vec, brief func(e element) func(x vec) vec) {
-	v.unary(name, what, floats[:1], chains, exact)
-	for _, e := range floats[1:] {
+func (v isa) gateUnary(name, what string, exact func() longGate, brief func(e element) func(x vec) vec) {
+	for _, e := range floats {
 		v.array(name+e.name, "writes "+what, signature{}, func(l *loop, p pointers) {
-			f := brief(e)
 			l.stream(e, p)
+			if e == f32 {
+				g := exact()
+				l.eachLong(p.src, g.bound, func(far bool) { l.store(g.of(l.load(p.src, f32), far), p.dst, f32) })
+				return
+			}
+			f := brief(e)
 			l.eachGate(e, func() { l.store(f(l.load(p.src, e)), p.dst, e) })
 		})
 	}
@@ -167,10 +149,10 @@ func expFile(c *build.Context) {
 	writeTables(c)
 	both(c, nums, func(v isa) {
 		v.unary("exp", "e^src", floats[:1], v.chains(f32), v.exp)
-		v.gateUnary("sigmoid", "1/(1+e^-src)", v.chains(f32), v.sigmoid, v.briefSigmoid)
+		v.gateUnary("sigmoid", "1/(1+e^-src)", v.sigmoid, v.briefSigmoid)
 		v.unary("tanh", "the hyperbolic tangent of src", floats, v.chains(bf16), func() func(x vec) vec { return v.tanh })
-		v.gateUnary("silu", "src/(1+e^-src)", v.chains(f32), v.silu, v.briefSilu)
-		v.gateUnary("geluTanh", "src/2·(1+tanh(√(2/π)·(src+0.044715·src³)))", v.chains(bf16), v.geluTanh, v.briefGeluTanh)
+		v.gateUnary("silu", "src/(1+e^-src)", v.silu, v.briefSilu)
+		v.gateUnary("geluTanh", "src/2·(1+tanh(√(2/π)·(src+0.044715·src³)))", v.geluTanh, v.briefGeluTanh)
 		v.unary("geluErf", "src/2·(1+erf(src/√2))", floats, v.chains(bf16), v.geluErf)
 		for _, e := range floats {
 			v.swish(e)
@@ -191,23 +173,6 @@ func (v isa) exp() func(x vec) vec {
 	}
 }
 
-func (v isa) sigmoid() func(x vec) vec {
-	ends, one := v.limits(-widest, widest), v.set(v.nums.f32(1))
-	return func(x vec) vec {
-		x = ends.clamp(v, x)
-		return v.gate(one, x, nil, x)
-	}
-}
-
-// silu returns the function x/(1+e^-x).
-func (v isa) silu() func(x vec) vec {
-	ends := v.limits(-widest, widest)
-	return func(x vec) vec {
-		x = v.max(ends.low, x)
-		return v.gate(x, v.min(ends.high, x), nil, x)
-	}
-}
-
 // tanh is m/(m+2) with m = e^2|x| - 1, formed without cancellation, and the
 // sign of x. From 10 on the result is 1.
 func (v isa) tanh(x vec) vec {
@@ -220,38 +185,6 @@ func (v isa) tanh(x vec) vec {
 	m := v.sub(two, v.nums.f32(1))
 	v.addMul(m, two, e)
 	return v.or(v.div(m, v.add(m, v.nums.f32(2))), v.and(x, sign))
-}
-
-// swish makes the silu with a factor in its exponent.
-func (v isa) swish(e element) {
-	what := "writes src/(1+e^(-scale·src)) for scales from 2^-64 to 2^64; low and high are -174/scale and 174/scale"
-	v.array("swish"+e.name, what, signature{scalars: []string{"scale", "low", "high"}}, func(l *loop, p pointers) {
-		factor, low, high := p.scalars[0], p.scalars[1], p.scalars[2]
-		l.stream(e, p)
-		if e != f32 {
-			f := v.briefSwish(e, v.mul(factor, v.set(v.nums.f32(-math.Log2E))), low)
-			l.eachGate(e, func() { l.store(f(l.load(p.src, e)), p.dst, e) })
-			return
-		}
-		l.each(v.chains(bf16), func() {
-			x := v.max(low, l.load(p.src, e))
-			l.store(v.gate(x, v.min(high, x), factor, x), p.dst, e)
-		})
-	})
-}
-
-// swiglu makes the product of silu(a) and b.
-func (v isa) swiglu(e element) {
-	v.array("swiglu"+e.name, "writes silu(a)·b", signature{second: true}, func(l *loop, p pointers) {
-		l.stream(e, p)
-		if e != f32 {
-			silu := v.briefSilu(e)
-			l.eachGate(e, func() { l.store(v.mul(silu(l.load(p.src, e)), l.load(p.b, e)), p.dst, e) })
-			return
-		}
-		silu := v.silu()
-		l.each(v.chains(e), func() { l.store(v.mul(silu(l.load(p.src, e)), l.load(p.b, e)), p.dst, e) })
-	})
 }
 
 // swigluGrad makes the gradients of silu(gate)·up.

@@ -2,21 +2,6 @@ package vecmath
 
 import "math"
 
-// geluTanh returns x/(1+e^-z) with z = x·(c1 + c3·x²).
-func (v isa) geluTanh() func(x vec) vec {
-	// |z| is below widest within the range, and the result is x or 0 outside.
-	const edge = 12.875
-	c1 := 2 * math.Sqrt(2/math.Pi)
-	ends, first := v.limits(-edge, edge), v.set(v.nums.f32(c1))
-	return func(x vec) vec {
-		x = v.max(ends.low, x)
-		a := v.min(ends.high, x)
-		factor := v.copy(first)
-		v.addMul(factor, v.mul(a, a), v.nums.f32(c1*0.044715))
-		return v.gate(x, a, factor, x)
-	}
-}
-
 // tailPoly holds P with Φ(-t) = e^(-t²/2)·w·P(1-4w) for w = 1/(t+2) and
 // 0 <= t <= 14.5, Φ being the normal distribution. With coefficients rounded to
 // float32 its relative error is below 2^-24.9.
