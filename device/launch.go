@@ -15,6 +15,10 @@ type Program struct {
 	// at the same time; Run reads its tiling from a.Tiling() and touches only
 	// the launch's buffers. A panic becomes the stream's error.
 	Run func(a *Args, block int) error
+	// Share computes the blocks [lo, hi) as Run does one by one, in less time where
+	// blocks prepare the same. It may be nil; the blocks of a share that fails may be
+	// those before the first that is at fault.
+	Share func(a *Args, lo, hi int) error
 	// Cost estimates the launch with the given tiling bytes; nil when unknown.
 	Cost func(tiling []byte, key uint64, blocks int) Cost
 }

@@ -30,6 +30,33 @@ func Nanos(assembly, plain float64) float64 {
 	return plain
 }
 
+const (
+	// MinStreamBytes is the memory below which a block of a kernel that reads its
+	// operands once is too small: so much is read while a block is begun.
+	MinStreamBytes = 64 << 10
+	// streamBlocks is the most blocks for each of BlocksFor.
+	streamBlocks = 16
+)
+
+// StreamBlocks turns a block dim of BlocksFor into that of a kernel that does
+// little but read some bytes of memory: more blocks where each stays long enough,
+// for cores do not get memory equally fast at every moment and take blocks as they
+// are done. An accelerator's block dim stays.
+func StreamBlocks(m Machine, blocks int, items, bytes int64) int {
+	if blocks < 2 || m.Accelerator {
+		return blocks
+	}
+	return int(max(int64(blocks), min(int64(blocks)*streamBlocks, items, bytes/MinStreamBytes)))
+}
+
+// Shares returns the part [lo, hi) of n items that the blocks [first, end) of
+// `blocks` do.
+func Shares(n int64, first, end, blocks int) (lo, hi int64) {
+	lo, _ = Share(n, first, blocks)
+	_, hi = Share(n, end-1, blocks)
+	return lo, hi
+}
+
 // Share returns the part [lo, hi) of n items that block `block` of `blocks`
 // does: contiguous, all parts within one item of each other.
 func Share(n int64, block, blocks int) (lo, hi int64) {

@@ -51,7 +51,7 @@ type Def[P comparable, T any] struct {
 	// Tail returns the number of 64-bit words behind T. Nil means none.
 	Tail func(p *Problem, a P) int
 	// Tile fills the zeroed tiling. It checks the host values that it reads:
-	// a value that would lead Run outside its operands is an error.
+	// a value that would lead Run or Share outside its operands is an error.
 	Tile func(p *Problem, a P, t *T, tail []int64) (Grid, error)
 	// TileOn says where Tile may run, and so both places and names the function
 	// of a device tiling; the zero value means OnHost. With OnAICPU the problem
@@ -67,6 +67,10 @@ type Def[P comparable, T any] struct {
 	// once; a result must not depend on the number of workers unless the
 	// kernel's comment says so.
 	Run func(a *Args, block int, t *T, tail []int64) error
+	// Share, in the place of Run, computes the blocks [lo, hi), neighbours that a
+	// worker has taken together. It may use the scratch memory of all of them, and
+	// does once what they all need.
+	Share func(a *Args, lo, hi int, t *T, tail []int64) error
 	// Explain tells people how a tiling cuts the work. Nil means not at all.
 	Explain func(t *T, tail []int64) string
 	// Cost gives flops and bytes of a launch with the tiling. Nil means unknown.
@@ -97,11 +101,11 @@ type Kernel struct {
 }
 
 // Define makes a kernel. It panics when T holds pointers, P is not plain data,
-// Tile or Run is missing, or TileOn has a place that does not exist: that is a
+// Tile is missing, or there is not one of Run and Share, or TileOn has a place that does not exist: that is a
 // fault of the program, found when the package is loaded.
 func Define[P comparable, T any](d Def[P, T]) *Kernel {
-	if d.Tile == nil || d.Run == nil {
-		panic(fmt.Sprintf("kernel %s: want a tiling and a compute function", d.Name))
+	if d.Tile == nil || (d.Run == nil) == (d.Share == nil) {
+		panic(fmt.Sprintf("kernel %s: want a tiling and one compute function", d.Name))
 	}
 	if d.TileOn&^allPlaces != 0 {
 		panic(fmt.Sprintf("kernel %s: want tiling placements of %s, got %s", d.Name, allPlaces, d.TileOn))
@@ -174,8 +178,17 @@ func Define[P comparable, T any](d Def[P, T]) *Kernel {
 		Overlay: d.Moves != nil,
 		Run: func(a *device.Args, block int) error {
 			t, tail := split[T](a.Tiling, size)
+			if d.Share != nil {
+				return d.Share(a, block, block+1, t, tail)
+			}
 			return d.Run(a, block, t, tail)
 		},
+	}
+	if d.Share != nil {
+		k.program.Share = func(a *device.Args, lo, hi int) error {
+			t, tail := split[T](a.Tiling, size)
+			return d.Share(a, lo, hi, t, tail)
+		}
 	}
 	if d.Cost != nil {
 		k.program.Cost = func(tiling []byte, _ uint64, blocks int) device.Cost {

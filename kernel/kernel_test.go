@@ -2,6 +2,7 @@ package kernel_test
 
 import (
 	"fmt"
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -58,6 +59,11 @@ func TestDefineRefusesWhatCannotTravelAsBytes(t *testing.T) {
 	})
 	assert.Panics(t, func() { define("x", func(d *kernel.Def[size, plan]) { d.Run = nil }) })
 	assert.Panics(t, func() { define("x", func(d *kernel.Def[size, plan]) { d.Tile = nil }) })
+	assert.Panics(t, func() {
+		define("x", func(d *kernel.Def[size, plan]) {
+			d.Share = func(*kernel.Args, int, int, *plan, []int64) error { return nil }
+		})
+	}, "it has Run too")
 }
 
 func TestTile(t *testing.T) {
@@ -180,6 +186,38 @@ func TestBlocksFor(t *testing.T) {
 		got := kernel.BlocksFor(kernel.Machine{Cores: int(tt.cores)}, tt.items, tt.nanos)
 		assert.Equal(t, tt.want, got, "%+v", tt)
 	}
+}
+
+func TestStreamBlocks(t *testing.T) {
+	const mb = 1 << 20
+	for _, tt := range []struct {
+		blocks       int
+		items, bytes int64
+		want         int
+	}{
+		{1, 100, 100 * mb, 1}, {2, 100, 100 * mb, 32}, {2, 10, 100 * mb, 10}, {2, 100, mb, 16}, {2, 100, mb / 16, 2}, {64, 1 << 40, math.MaxInt64, 1024},
+	} {
+		assert.Equal(t, tt.want, kernel.StreamBlocks(kernel.Machine{Cores: tt.blocks}, tt.blocks, tt.items, tt.bytes), "%+v", tt)
+		assert.Equal(t, tt.blocks, kernel.StreamBlocks(kernel.Machine{Accelerator: true}, tt.blocks, tt.items, tt.bytes), "an accelerator")
+	}
+}
+
+// A program of shares computes single blocks as shares of one.
+func TestSharesOfOneBlock(t *testing.T) {
+	var ran [][2]int
+	k := define("x", func(d *kernel.Def[size, plan]) {
+		d.Run = nil
+		d.Share = func(_ *kernel.Args, lo, hi int, _ *plan, _ []int64) error {
+			ran = append(ran, [2]int{lo, hi})
+			return nil
+		}
+	})
+	a := kernel.Args{Tiling: device.BytesOf(make([]uint64, 64))}
+	require.NoError(t, k.Program().Run(&a, 3))
+	require.NoError(t, k.Program().Share(&a, 4, 7))
+	assert.Equal(t, [][2]int{{3, 4}, {4, 7}}, ran)
+	lo, hi := kernel.Shares(10, 1, 3, 4)
+	assert.Equal(t, [2]int64{3, 8}, [2]int64{lo, hi})
 }
 
 func TestShareCoversEverythingOnce(t *testing.T) {

@@ -176,12 +176,10 @@ func (s *Stream) runAlone(ls []keptLaunch) (n int) {
 		}
 		n++
 		r.prog, label = l.prog, l.label
-		for block = 0; block < l.args.Blocks; block++ {
-			if err := l.prog.Run(&l.args, block); err != nil {
-				s.badBlock(block, coded(err))
-				block = noBlock
-				return n
-			}
+		block = 0
+		if err := s.share(l.prog, &l.args, &block, l.args.Blocks); err != nil {
+			s.badBlock(block, coded(err))
+			break
 		}
 	}
 	block = noBlock

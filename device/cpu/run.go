@@ -266,13 +266,24 @@ func (s *Stream) endLaunch(l *device.Label) {
 func (s *Stream) runBlocks(lo, hi int) {
 	at := lo
 	defer s.caught(&at)
-	for ; at < hi && !s.run.bad.Load(); at++ {
-		if err := s.run.prog.Run(s.run.args, at); err != nil {
-			s.badBlock(at, coded(err))
-			break
-		}
+	if err := s.share(s.run.prog, s.run.args, &at, hi); err != nil {
+		s.badBlock(at, coded(err))
 	}
 	at = noBlock
+}
+
+// share runs the blocks [*at, hi) of a launch, until one has failed; at is left
+// where it is.
+func (s *Stream) share(p *device.Program, a *device.Args, at *int, hi int) error {
+	if p.Share != nil {
+		return p.Share(a, *at, hi)
+	}
+	for ; *at < hi && !s.run.bad.Load(); *at++ {
+		if err := p.Run(a, *at); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // badBlock keeps the error of the first block that failed.

@@ -230,8 +230,15 @@ func runBlocks(t testing.TB, k *kernel.Kernel, a *device.Args, order int) {
 			require.NoError(t, run(a, b), "%s block %d", k.Name(), b)
 		}
 	case 1:
-		for _, b := range rand.New(rand.NewPCG(7, 7)).Perm(a.Blocks) {
-			require.NoError(t, run(a, b), "%s block %d", k.Name(), b)
+		shares := cuts(rand.New(rand.NewPCG(7, 7)), a.Blocks)
+		for _, s := range shares {
+			if share := k.Program().Share; share != nil {
+				require.NoError(t, share(a, s[0], s[1]), "%s blocks %d to %d", k.Name(), s[0], s[1])
+				continue
+			}
+			for b := s[0]; b < s[1]; b++ {
+				require.NoError(t, run(a, b), "%s block %d", k.Name(), b)
+			}
 		}
 	default:
 		errs := make([]error, a.Blocks)
@@ -244,6 +251,17 @@ func runBlocks(t testing.TB, k *kernel.Kernel, a *device.Args, order int) {
 			require.NoError(t, err, "%s block %d", k.Name(), b)
 		}
 	}
+}
+
+// cuts cuts n blocks into shares, which it shuffles.
+func cuts(r *rand.Rand, n int) (shares [][2]int) {
+	for at := 0; at < n; {
+		end := min(at+1+r.IntN(3), n)
+		shares = append(shares, [2]int{at, end})
+		at = end
+	}
+	r.Shuffle(len(shares), func(i, j int) { shares[i], shares[j] = shares[j], shares[i] })
+	return shares
 }
 
 // poison fills memory with values that make a float NaN and an integer large,

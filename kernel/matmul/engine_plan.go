@@ -61,6 +61,10 @@ func (e *engine) cut(t *plan, m kernel.Machine) {
 	total := float64(others) * e.itemNanos(t, t.M, t.N, m)
 	most := min(panels*ceilDiv(t.M, e.set.MaxRows()), math.MaxInt32) * min(others, math.MaxInt32)
 	blocks := int64(kernel.BlocksFor(m, most, total))
+	if t.M == 1 && e.passes(&t.W) {
+		bytes := saturate(float64(others) * float64(t.N) * float64(t.span()) * float64(t.W.DType.Size()))
+		blocks = int64(kernel.StreamBlocks(m, int(blocks), most, bytes))
+	}
 	best := math.Inf(1)
 	mostM, mostN := e.limits(t, m)
 	leastM := ceilDiv(t.M, mostM)
@@ -168,14 +172,20 @@ func (e *engine) wordNanos(m *matrix) float64 {
 // rowStreams reports whether one row is multiplied with many panels at a time, as
 // memory gives them.
 func (e *engine) rowStreams(t *plan) bool {
-	return e.word == tensor.Int8 && e.set.Row != nil && t.M == 1 && e.isPanels(&t.W) && !t.Split && t.Span >= t.K
+	return e.pairStreams(t) || e.word == tensor.Int8 && e.set.Row != nil && t.M == 1 && e.isPanels(&t.W) && !t.Split && t.Span >= t.K
+}
+
+// pairStreams reports whether that row is one of pairs of bf16, where it lies.
+func (e *engine) pairStreams(t *plan) bool {
+	narrow := e.narrow(&t.W)
+	return narrow != nil && narrow.Row != nil && t.M == 1 && !t.Split && t.X.AlongK && t.X.Block == 0 && t.K%int64(t.W.Step) == 0
 }
 
 // walk chooses the parts of rows and the span of K whose packed rows stay in L2.
 func (e *engine) walk(t *plan, m kernel.Machine) {
 	t.SubM = min(t.TileM, t.subRows(e, m))
 	t.Kept = !e.passes(&t.W) && t.SubM < t.TileM
-	t.DirectX = t.M == 1 && e.inPlace(&t.X) && e.flip() == 0 && t.K%e.step() == 0
+	t.DirectX = e.pairStreams(t) || t.M == 1 && e.inPlace(&t.X) && e.flip() == 0 && t.K%e.step() == 0
 	t.Span = t.span()
 	fit := l2(m) / 8 / (4 * t.SubM)
 	if t.Kept {

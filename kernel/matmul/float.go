@@ -17,7 +17,7 @@ func floatDef(name string, accumulate bool) kernel.Def[Params, tiling] {
 			return plan{}, err
 		}
 		return planFloat(p, a)
-	}, runFloat)
+	}, shareFloat)
 	d.InPlace, d.Pairs = accumulate, [][2]int{{0, Acc}}
 	return d
 }
@@ -76,13 +76,13 @@ type floatWorker struct {
 	xStride, xBatch, xFrom int64
 }
 
-func runFloat(a *kernel.Args, block int, t *tiling, _ []int64) error {
-	bufs := carve(a, block, t)
+func shareFloat(a *kernel.Args, first, end int, t *tiling, _ []int64) error {
+	bufs := carve(a, first, t)
 	w := newFloatWorker(a, t, &bufs)
 	f := finisher{a: a, ep: &t.Ep, buf: bufs[bufColumn]}
-	lo, hi := kernel.Share(t.Items, block, a.Blocks)
+	lo, hi := kernel.Shares(t.Items, first, end, a.Blocks)
 	for i := range hi - lo {
-		p := t.place(t.order(lo, hi, i, block))
+		p := t.place(t.order(lo, hi, i, first))
 		acc, ld := w.product(&p, a.Key)
 		if t.Split {
 			storePartial(t, device.View[float32](a.Mem(Inputs)), &p, acc, ld)

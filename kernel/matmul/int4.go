@@ -82,6 +82,9 @@ func (t *int4Tiling) cut(m kernel.Machine, maxRows int64) kernel.Grid {
 	steps := float64(max(t.M, 2)) * float64(t.Panels) * float64(t.K/8)
 	nanos := max(steps*nanosPerInt4Step, float64(t.Panels*t.PanelBytes)*nanosPerByte)
 	blocks := int64(kernel.BlocksFor(m, t.TilesM*t.Panels, nanos))
+	if t.M == 1 {
+		blocks = int64(kernel.StreamBlocks(m, int(blocks), t.Panels, t.Panels*t.PanelBytes))
+	}
 	t.TilesN = min(ceilDiv(blocks, t.TilesM), t.Panels)
 	for n := t.TilesN; n <= min(4*blocks, t.Panels); n++ {
 		if t.TilesM*n%blocks == 0 {
@@ -102,7 +105,7 @@ func (t *int4Tiling) item(i int64) (row, rows, panel, panels int64) {
 
 // int4Def defines a kernel with tiles of up to maxRows rows; plan books the
 // buffers of a block.
-func int4Def(name string, maxRows int64, refusal func() error, book func(t *int4Tiling), run func(*kernel.Args, int, *int4Tiling, []int64) error) *kernel.Kernel {
+func int4Def(name string, maxRows int64, refusal func() error, book func(t *int4Tiling), share func(*kernel.Args, int, int, *int4Tiling, []int64) error) *kernel.Kernel {
 	plan := func(p *kernel.Problem, a Int4Params, t *int4Tiling) (kernel.Grid, error) {
 		if err := int4Shape(p, a, t); err != nil {
 			return kernel.Grid{}, err
@@ -131,7 +134,7 @@ func int4Def(name string, maxRows int64, refusal func() error, book func(t *int4
 		Tile: func(p *kernel.Problem, a Int4Params, t *int4Tiling, _ []int64) (kernel.Grid, error) {
 			return plan(p, a, t)
 		},
-		Run: run,
+		Share: share,
 		Explain: func(t *int4Tiling, _ []int64) string {
 			return fmt.Sprintf("tile %dx%d panels", t.TileM, t.TileN)
 		},
@@ -153,7 +156,7 @@ func int4Kernels() (out kernel.Table) {
 			}
 			return nil
 		}
-		out = append(out, int4Def("matmul/int4-"+e.set.Name, int64(len(e.set.Rows)), refusal, e.book, e.run))
+		out = append(out, int4Def("matmul/int4-"+e.set.Name, int64(len(e.set.Rows)), refusal, e.book, e.share))
 	}
 	return out
 }

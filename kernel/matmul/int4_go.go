@@ -12,14 +12,14 @@ import (
 var int4Go = int4Def("matmul/int4", 4, func() error { return nil }, func(t *int4Tiling) {
 	t.RowBytes = roundUp(4*t.K, 64)
 	t.SumBytes = (1 + finisherRows) * 4 * gemm.PanelColumns
-}, runInt4Go)
+}, shareInt4Go)
 
-func runInt4Go(a *kernel.Args, block int, t *int4Tiling, _ []int64) error {
-	mem := a.Scratch.Bytes()[int64(block)*t.BlockScratch:][:t.BlockScratch]
+func shareInt4Go(a *kernel.Args, first, end int, t *int4Tiling, _ []int64) error {
+	mem := a.Scratch.Bytes()[int64(first)*t.BlockScratch:][:t.BlockScratch]
 	x := device.View[float32](mem[:t.RowBytes])[:t.K]
 	sums := device.View[float32](mem[t.RowBytes:])
 	f := finisher{a: a, ep: &t.Ep, buf: sums[gemm.PanelColumns:]}
-	lo, hi := kernel.Share(t.TilesM*t.TilesN, block, a.Blocks)
+	lo, hi := kernel.Shares(t.TilesM*t.TilesN, first, end, a.Blocks)
 	for i := lo; i < hi; i++ {
 		row, rows, panel, panels := t.item(i)
 		for r := row; r < row+rows; r++ {

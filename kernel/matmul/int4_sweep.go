@@ -33,7 +33,7 @@ func (e int4Engine) book(t *int4Tiling) {
 	t.SumBytes = (t.TileM + finisherRows) * 4 * columns
 }
 
-// int4Sweeper computes the items of one block.
+// int4Sweeper computes the items of a share of blocks.
 type int4Sweeper struct {
 	e       int4Engine
 	t       *int4Tiling
@@ -47,8 +47,8 @@ type int4Sweeper struct {
 	f       finisher
 }
 
-func (e int4Engine) run(a *kernel.Args, block int, t *int4Tiling, _ []int64) error {
-	mem := a.Scratch.Bytes()[int64(block)*t.BlockScratch:][:t.BlockScratch]
+func (e int4Engine) share(a *kernel.Args, first, end int, t *int4Tiling, _ []int64) error {
+	mem := a.Scratch.Bytes()[int64(first)*t.BlockScratch:][:t.BlockScratch]
 	take := func(n int64) []byte {
 		b := mem[:n:n]
 		mem = mem[n:]
@@ -62,17 +62,17 @@ func (e int4Engine) run(a *kernel.Args, block int, t *int4Tiling, _ []int64) err
 	held := int64(len(sums)) / (t.TileM + finisherRows) * t.TileM
 	s.sums, s.f = sums[:held], finisher{a: a, ep: &t.Ep, buf: sums[held:]}
 	if t.OneRow {
-		s.oneRow(a, block)
+		s.oneRow(a, first, end)
 		return nil
 	}
-	s.items(a, block)
+	s.items(a, first, end)
 	return nil
 }
 
-// items computes the items of one block.
-func (s *int4Sweeper) items(a *kernel.Args, block int) {
+// items computes the items of a share.
+func (s *int4Sweeper) items(a *kernel.Args, begin, end int) {
 	t := s.t
-	lo, hi := kernel.Share(t.TilesM*t.TilesN, block, a.Blocks)
+	lo, hi := kernel.Shares(t.TilesM*t.TilesN, begin, end, a.Blocks)
 	held := int64(-1)
 	for i := lo; i < hi; i++ {
 		row, rows, panel, panels := t.item(i)
@@ -86,15 +86,15 @@ func (s *int4Sweeper) items(a *kernel.Args, block int) {
 	}
 }
 
-// oneRow computes the items of one block where x has one row: panels pass as
+// oneRow computes the items of a share where x has one row: panels pass as
 // memory gives them.
-func (s *int4Sweeper) oneRow(a *kernel.Args, block int) {
+func (s *int4Sweeper) oneRow(a *kernel.Args, begin, end int) {
 	t, set := s.t, s.e.set
 	s.orderRow()
-	lo, hi := kernel.Share(t.TilesN, block, a.Blocks)
-	first, end := lo*t.TileN, min(hi*t.TileN, t.Panels)
-	for panel := first; panel < end; panel += rowPanels {
-		panels := min(rowPanels, end-panel)
+	lo, hi := kernel.Shares(t.TilesN, begin, end, a.Blocks)
+	first, last := lo*t.TileN, min(hi*t.TileN, t.Panels)
+	for panel := first; panel < last; panel += rowPanels {
+		panels := min(rowPanels, last-panel)
 		j := panel * gemm.PanelColumns
 		columns := min(panels*gemm.PanelColumns, t.Columns-j)
 		set.Row(int(panels), int(t.Groups), int(t.Chunk/t.Group), int(t.Group/8), &s.rows[0], &s.less[0], &s.factors[0],

@@ -8,7 +8,7 @@ import (
 	"goatb/tensor"
 )
 
-var int8Go = kernel.Define(productDef("matmul/int8", planInt8, runInt8))
+var int8Go = kernel.Define(productDef("matmul/int8", planInt8, shareInt8))
 
 // planInt8 checks and plans a whole int8 product.
 func planInt8(p *kernel.Problem, a Params) (plan, error) {
@@ -79,8 +79,8 @@ type int8Worker struct {
 	xBatch, xFrom int64
 }
 
-func runInt8(a *kernel.Args, block int, t *tiling, _ []int64) error {
-	bufs := carve(a, block, t)
+func shareInt8(a *kernel.Args, first, end int, t *tiling, _ []int64) error {
+	bufs := carve(a, first, t)
 	w := int8Worker{
 		t: t, x: a.Mem(X), w: a.Mem(W), xBatch: -1,
 		acc: device.View[int32](device.BytesOf(bufs[bufAcc])),
@@ -89,9 +89,9 @@ func runInt8(a *kernel.Args, block int, t *tiling, _ []int64) error {
 		tmp: device.View[int8](device.BytesOf(bufs[bufTmp])),
 	}
 	f := finisher{a: a, ep: &t.Ep, buf: bufs[bufColumn]}
-	lo, hi := kernel.Share(t.Items, block, a.Blocks)
+	lo, hi := kernel.Shares(t.Items, first, end, a.Blocks)
 	for i := range hi - lo {
-		p := t.place(t.order(lo, hi, i, block))
+		p := t.place(t.order(lo, hi, i, first))
 		acc, ld := w.product(&p, a.Key)
 		if t.Split {
 			storePartial(t, device.View[int32](a.Mem(Inputs)), &p, acc, ld)

@@ -6,13 +6,13 @@ import (
 	"goatb/tensor"
 )
 
-var partialGo = kernel.Define(partialDef("matmul/partial", tensor.Float32, runFloat))
+var partialGo = kernel.Define(partialDef("matmul/partial", tensor.Float32, shareFloat))
 
-var partialInt8Go = kernel.Define(partialDef("matmul/partial-int8", tensor.Int32, runInt8))
+var partialInt8Go = kernel.Define(partialDef("matmul/partial-int8", tensor.Int32, shareInt8))
 
 // partialDef defines a kernel that stores the sum of each chunk of K.
-func partialDef(name string, sum tensor.DType, run func(*kernel.Args, int, *tiling, []int64) error) kernel.Def[Params, tiling] {
-	return productDef(name, func(p *kernel.Problem, a Params) (plan, error) { return planPartial(p, a, sum) }, run)
+func partialDef(name string, sum tensor.DType, share func(*kernel.Args, int, int, *tiling, []int64) error) kernel.Def[Params, tiling] {
+	return productDef(name, func(p *kernel.Problem, a Params) (plan, error) { return planPartial(p, a, sum) }, share)
 }
 
 // planPartial checks and plans the partial sums of a product.

@@ -237,7 +237,7 @@ type planner func(p *kernel.Problem, a Params) (plan, error)
 
 // productDef defines a kernel by its plan: what cannot be planned is not
 // supported.
-func productDef(name string, plan planner, run func(*kernel.Args, int, *tiling, []int64) error) kernel.Def[Params, tiling] {
+func productDef(name string, plan planner, share func(*kernel.Args, int, int, *tiling, []int64) error) kernel.Def[Params, tiling] {
 	return kernel.Def[Params, tiling]{
 		Name:  name,
 		Class: device.Cube,
@@ -257,7 +257,7 @@ func productDef(name string, plan planner, run func(*kernel.Args, int, *tiling, 
 			*t = l.tiling
 			return l.grid, err
 		},
-		Run:     run,
+		Share:   share,
 		Explain: func(t *tiling, _ []int64) string { return t.explain() },
 		Cost:    func(t *tiling, _ []int64) (int64, int64) { return t.cost() },
 	}

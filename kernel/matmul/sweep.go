@@ -7,7 +7,7 @@ import (
 	"goatb/tensor"
 )
 
-// sweeper computes the items of one block with an engine. It walks K in spans and
+// sweeper computes the items of a share of blocks with an engine. It walks K in spans and
 // the rows of an item in parts: the rows of a part and a span are packed once, and
 // the panels of w pass by, each in its chunks.
 type sweeper struct {
@@ -35,12 +35,12 @@ type sweeper struct {
 	f           finisher
 }
 
-func (e *engine) run(a *kernel.Args, block int, t *tiling, _ []int64) error {
-	if t.OneRow && e.word == tensor.Float32 {
-		e.oneRow(a, block, t)
+func (e *engine) share(a *kernel.Args, first, end int, t *tiling, _ []int64) error {
+	if t.OneRow && e.isPanels(&t.W) && e.word == tensor.Float32 {
+		e.oneRow(a, first, end, t)
 		return nil
 	}
-	bufs := carve(a, block, t)
+	bufs := carve(a, first, t)
 	s := sweeper{
 		e: e, t: t, x: a.Mem(X), w: a.Mem(W), held: place{b: -1}, out: a.Mem(Inputs),
 		rows: device.BytesOf(bufs[bufX]), panel: device.BytesOf(bufs[bufW]), acc: device.BytesOf(bufs[bufAcc]), tmp: bufs[bufTmp],
@@ -52,23 +52,39 @@ func (e *engine) run(a *kernel.Args, block int, t *tiling, _ []int64) error {
 	if e.word == tensor.Int8 {
 		s.excess = newExcess(bufs[bufPart], t, e)
 	}
-	lo, hi := kernel.Share(t.Items, block, a.Blocks)
+	lo, hi := kernel.Shares(t.Items, first, end, a.Blocks)
 	for i := range hi - lo {
-		p := t.place(t.order(lo, hi, i, block))
-		if t.OneRow {
+		p := t.place(t.order(lo, hi, i, first))
+		switch {
+		case t.OneRow && s.narrow != nil:
+			s.pairRow(&p)
+		case t.OneRow:
 			s.intRow(&p)
-			continue
+		default:
+			s.item(&p)
 		}
-		s.item(&p)
 	}
 	return nil
 }
 
-// oneRow computes the items of one block with few words for each: products that
+// pairRow computes an item of one row of bf16: panels pass as memory gives them.
+func (s *sweeper) pairRow(p *place) {
+	t, step := s.t, int64(s.t.W.Step)
+	x, sums := &s.x[t.X.at(p.b, p.i, 0)], device.View[float32](s.acc)
+	for j := int64(0); j < p.n; j += rowPanels * gemm.PanelColumns {
+		n := min(rowPanels*gemm.PanelColumns, p.n-j)
+		panels := ceilDiv(n, gemm.PanelColumns)
+		s.narrow.Row(int(t.K/step), int(t.Chunk/step), int(panels), x, &s.w[t.W.at(p.b, p.j+j, 0)], &s.acc[0], int(t.W.Lead*t.W.DType.Size()))
+		s.f.floatColumns(p.b, p.j+j, n)
+		s.f.floats(t.element(p, 0)+j, sums[:n])
+	}
+}
+
+// oneRow computes the items of a share with few words for each: products that
 // a cache holds are done in less than a microsecond.
-func (e *engine) oneRow(a *kernel.Args, block int, t *tiling) {
+func (e *engine) oneRow(a *kernel.Args, first, end int, t *tiling) {
 	x, w, out, stride := a.Mem(X), a.Mem(W), a.Mem(Inputs), int(4*t.W.Lead)
-	lo, hi := kernel.Share(t.Items, block, a.Blocks)
+	lo, hi := kernel.Shares(t.Items, first, end, a.Blocks)
 	for i := lo; i < hi; i++ {
 		p := t.place(i)
 		row, sums := &x[t.X.at(p.b, 0, 0)], out[4*t.element(&p, 0):][:4*p.n]
@@ -77,7 +93,7 @@ func (e *engine) oneRow(a *kernel.Args, block int, t *tiling) {
 			e.set.Row(int(t.K), int(whole), row, &w[t.W.at(p.b, p.j, 0)], &sums[0], stride)
 		}
 		if rest > 0 {
-			last := device.BytesOf(carve(a, block, t)[bufAcc])
+			last := device.BytesOf(carve(a, first, t)[bufAcc])
 			e.set.Row(int(t.K), 1, row, &w[t.W.at(p.b, p.j+p.n-rest, 0)], &last[0], stride)
 			copy(sums[4*(p.n-rest):], last)
 		}

@@ -120,3 +120,41 @@ func TestNarrowTiles(t *testing.T) {
 		}
 	}
 }
+
+// TestNarrowRowGivesTheBitsOfTiles compares a row times many panels with a tile for
+// each, which adds up chunks.
+func TestNarrowRowGivesTheBitsOfTiles(t *testing.T) {
+	for _, s := range usable() {
+		for elem, n := range narrows(s) {
+			if n.Row == nil {
+				continue
+			}
+			require.Equal(t, tensor.BFloat16, elem, "f32 rows are twice as long")
+			r := rand.New(rand.NewPCG(31, 32))
+			for range 100 {
+				steps, chunk, panels := 1+r.IntN(90), 1+r.IntN(40), 1+r.IntN(5)
+				stride := steps*int(n.StepBytes) + 64*r.IntN(3)
+				x, b := newGuarded(r, 4*steps), drawPanel(r, n, stride/int(n.StepBytes)*panels+panels, true)
+				wide := newGuarded(r, 8*steps)
+				for i := range 2 * steps {
+					v := float32(r.NormFloat64())
+					binary.LittleEndian.PutUint16(x.payload[2*i:], uint16(tensor.BF16From(v)))
+					binary.LittleEndian.PutUint32(wide.payload[4*i:], math.Float32bits(tensor.BF16From(v).Float32()))
+				}
+				got, want := newGuarded(r, 128*panels), newGuarded(r, 128*panels)
+				n.Row(steps, chunk, panels, &x.payload[0], &b.payload[0], &got.payload[0], stride)
+				for p := range panels {
+					for at := 0; at < steps; at += chunk {
+						for h := 0; h < 32; h += int(s.Columns) {
+							n.Rows[0](min(chunk, steps-at), &wide.payload[8*at], &b.payload[p*stride+at*int(n.StepBytes)+4*h], &want.payload[128*p+4*h], 0, at > 0, 0, 128)
+						}
+					}
+				}
+				require.Equal(t, want.payload, got.payload, "%s: %d steps in chunks of %d, %d panels", s.Name, steps, chunk, panels)
+				x.check(t)
+				b.check(t)
+				got.check(t)
+			}
+		}
+	}
+}

@@ -72,6 +72,10 @@ type Narrow struct {
 	// StepBytes is the size of a step of the panel: 32 f16, or 32 pairs of bf16
 	// that are two steps of the rows.
 	StepBytes int64
+	// Row multiplies one row of such elements, as they are, with whole panels, stride
+	// bytes apart, that stream by, and gives the bits that Rows[0] gives for each where
+	// it takes chunk steps at a time and adds up. It is nil where there is no such loop.
+	Row func(steps, chunk, panels int, a, b, c *byte, stride int)
 }
 
 // Widening is a tile that stores its columns of the panel as f32 too: steps of 32

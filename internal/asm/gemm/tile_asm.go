@@ -36,7 +36,7 @@ var (
 		wideningF16x7AVX512, wideningF16x8AVX512, wideningF16x9AVX512, wideningF16x10AVX512, wideningF16x11AVX512, wideningF16x12AVX512, wideningF16x13AVX512,
 		wideningF16x14AVX512,
 	}}
-	pairsAVX512 = Narrow{StepBytes: 128, Rows: []Tile{
+	pairsAVX512 = Narrow{StepBytes: 128, Row: rowPairsAVX512, Rows: []Tile{
 		tilePairsx1AVX512, tilePairsx2AVX512, tilePairsx3AVX512, tilePairsx4AVX512, tilePairsx5AVX512, tilePairsx6AVX512, tilePairsx7AVX512,
 		tilePairsx8AVX512, tilePairsx9AVX512, tilePairsx10AVX512, tilePairsx11AVX512, tilePairsx12AVX512, tilePairsx13AVX512,
 	}, Widenings: []Widening{
@@ -47,7 +47,7 @@ var (
 	}, Widenings: []Widening{
 		wideningF16x3AVX2, wideningF16x4AVX2, wideningF16x5AVX2, wideningF16x6AVX2,
 	}}
-	pairsAVX2 = Narrow{StepBytes: 128, Rows: []Tile{
+	pairsAVX2 = Narrow{StepBytes: 128, Row: rowPairsAVX2, Rows: []Tile{
 		tilePairsx1AVX2, tilePairsx2AVX2, tilePairsx3AVX2, tilePairsx4AVX2, tilePairsx5AVX2,
 	}, Widenings: []Widening{
 		wideningPairsx3AVX2, wideningPairsx4AVX2, wideningPairsx5AVX2,

@@ -18,6 +18,8 @@ func Files() []target.File {
 		{Package: "gemm", Name: "tile_i8_avx2", Build: tileI8AVX2},
 		{Package: "gemm", Name: "narrow_avx512", Build: narrowAVX512},
 		{Package: "gemm", Name: "narrow_avx2", Build: narrowAVX2},
+		{Package: "gemm", Name: "row_pairs_avx512", Build: rowPairsAVX512},
+		{Package: "gemm", Name: "row_pairs_avx2", Build: rowPairsAVX2},
 		{Package: "gemm", Name: "transpose_avx512", Build: transposeAVX512},
 		{Package: "gemm", Name: "transpose_avx2", Build: transposeAVX2},
 		{Package: "gemm", Name: "copy_avx2", Build: copyStepsAVX2},

@@ -7,9 +7,21 @@ import (
 	"goatb/internal/asm/gen/target"
 )
 
-// streamAhead is how far ahead of weights that stream by memory is fetched: some
-// hundred nanoseconds.
-const streamAhead = 4096
+// Weights that stream by are fetched twice: into L2 from memory, some hundred
+// nanoseconds ahead, and from there into L1. A core has room for few lines on their
+// way into L1, and for more on their way into L2.
+const (
+	streamFar  = 8192
+	streamNear = 1024
+)
+
+// fetchStream fetches the lines of a step of some bytes ahead of b.
+func fetchStream(c *build.Context, b operand.Mem, at, bytes int) {
+	for line := at; line < at+bytes; line += lineBytes {
+		c.PREFETCHT1(b.Offset(streamFar + line))
+		c.PREFETCHT0(b.Offset(streamNear + line))
+	}
+}
 
 // rowI8AVX512 makes the loop that multiplies one row with panels of int8 as memory
 // gives them. The elements of the row are unsigned.
@@ -42,9 +54,7 @@ func rowI8AVX512(c *build.Context) {
 	c.JLT(operand.LabelRef("tail"))
 	c.Label("turn")
 	for u := range unroll {
-		for line := 0; line < panelBytes; line += lineBytes {
-			c.PREFETCHT0(b.Offset(streamAhead + panelBytes*u + line))
-		}
+		fetchStream(c, b, panelBytes*u, panelBytes)
 		step(u)
 	}
 	c.ADDQ(operand.U8(4*unroll), a.Base)

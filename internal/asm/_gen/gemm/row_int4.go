@@ -19,8 +19,8 @@ func rowInt4AVX512(c *build.Context) {
 // Weights are fetched twice: into L2 from memory, and from there into L1. The loop
 // has too many instructions for a line to come from memory in one go.
 const (
-	int4Far  = 5120
-	int4Near = 1536
+	int4Far  = 8192
+	int4Near = 2048
 )
 
 // int4Row is the frame of rowInt4.
@@ -56,7 +56,8 @@ func rowInt4(c *build.Context) {
 	c.Load(c.Param("less"), t.less.Base.(reg.GPVirtual))
 	c.Load(c.Param("factors"), factor.Base.(reg.GPVirtual))
 	c.Load(c.Param("groups"), left)
-	t.negativeZeros(totals)
+	wide512, _ := widths(c)
+	negativeZero(c, wide512, totals)
 	c.Label("chunk")
 	for _, s := range t.sums {
 		c.VPXORD(s, s, s)
@@ -101,16 +102,6 @@ func (t *int4Row) constants() {
 	c.JZ(operand.LabelRef("sized"))
 	c.MOVQ(operand.U32(64), t.scaleBytes)
 	c.Label("sized")
-}
-
-// negativeZeros makes sums of nothing, which keep the sign of what is added first.
-func (t *int4Row) negativeZeros(to []reg.VecVirtual) {
-	c := t.c
-	word := c.GP32()
-	c.MOVL(operand.U32(1<<31), word)
-	for _, x := range to {
-		c.VPBROADCASTD(word, x)
-	}
 }
 
 // oneGroup adds a group: elements of the weights plus 8, unsigned, times the lower
