@@ -125,20 +125,20 @@ func (w *worker) attendAll() error {
 	return nil
 }
 
-// store divides the values of an item's rows by their sums and writes them; the
-// heads of a group lie together.
+// store divides the values of an item's rows by their sums and writes them.
 func (w *worker) store(values, sums []float32) {
 	t, out := w.t, w.a.Mem(NumInputs)
-	size := t.OutType.Size() * t.ValueDim
-	row := int64(0)
-	for h := range w.heads {
+	width := t.ValueDim
+	for row, sum := range sums[:w.rows()] {
+		parts.Finish(values[int64(row)*width:][:width], sum)
+	}
+	heads, size := w.together(), t.OutType.Size()*width
+	n, row := heads*w.group, int64(0)
+	for h := int64(0); h < w.heads; h += heads {
 		for r := range w.queryRows {
-			for g := range w.group {
-				parts.Finish(values[(row+g)*t.ValueDim:(row+g+1)*t.ValueDim], sums[row+g])
-			}
 			at := (w.firstRow+r)*t.Heads + w.queryHead(h, 0)
-			kernel.StoreFloats(out[at*size:(at+w.group)*size], values[row*t.ValueDim:(row+w.group)*t.ValueDim], t.OutType)
-			row += w.group
+			kernel.StoreFloats(out[at*size:(at+n)*size], values[row*width:(row+n)*width], t.OutType)
+			row += n
 		}
 	}
 }

@@ -88,7 +88,7 @@ func (w *worker) load(c *cacheView, mem []byte, j, n int64) (vec.Cache, error) {
 		}
 		at, m := w.element(c, id, slot), min(n-done, bs-slot)
 		if c.Direct {
-			out.Add(at, int(m), w.ahead(c, mem, at, j+done+step))
+			out.Append(at, int(m), w.ahead(c, mem, at, j+done+step))
 		} else {
 			w.gather(c, mem, n, at, done, m)
 		}

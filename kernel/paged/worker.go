@@ -152,31 +152,46 @@ func (w *worker) queryHead(h, g int64) int64 {
 	return (w.firstKVHead+h)*w.t.Group + w.firstGroup + g
 }
 
+// together is the number of kv heads of the item whose query heads lie together: all
+// where it has whole groups of one query row.
+func (w *worker) together() int64 {
+	if w.queryRows == 1 && w.group == w.t.Group {
+		return w.heads
+	}
+	return 1
+}
+
 // loadQuery widens the item's query rows and, for int8 caches, its scales.
 func (w *worker) loadQuery() {
-	t, mem := w.t, w.a.Mem(InQuery)
+	t := w.t
 	width := padded(t.KeyDim)
-	at := int64(0)
-	for h := range w.heads {
+	heads, at := w.together(), int64(0)
+	for h := int64(0); h < w.heads; h += heads {
 		for r := range w.queryRows {
-			src := ((w.firstRow+r)*t.Heads + w.queryHead(h, 0)) * t.KeyDim
-			if width == t.KeyDim {
-				widen(w.query[at:at+w.group*width], mem, t.QueryType, src)
-				at += w.group * width
-				continue
-			}
-			for g := range w.group {
-				row := w.query[at : at+width]
-				widen(row[:t.KeyDim], mem, t.QueryType, src+g*t.KeyDim)
-				clear(row[t.KeyDim:])
-				at += width
-			}
+			rows := heads * w.group
+			w.loadRows(w.query[at:at+rows*width], rows, ((w.firstRow+r)*t.Heads+w.queryHead(h, 0))*t.KeyDim)
+			at += rows * width
 		}
 	}
 	if t.Quant == Dequant {
 		w.keyChannels = w.channels(w.keyScale, nil, InKeyScale, InKeyOffset, t.KeyDim, t.KeyScaleType, false)
 		w.valueChannels = w.channels(w.valueScale, w.valueOffset, InValueScale, InValueOffset, t.ValueDim, t.ValueScaleType, t.HasValueOffset)
 		w.scaleQuery()
+	}
+}
+
+// loadRows widens rows of the query that lie together from an element on.
+func (w *worker) loadRows(dst []float32, rows, from int64) {
+	t, mem := w.t, w.a.Mem(InQuery)
+	width := padded(t.KeyDim)
+	if width == t.KeyDim {
+		widen(dst, mem, t.QueryType, from)
+		return
+	}
+	for i := range rows {
+		row := dst[i*width:][:width]
+		widen(row[:t.KeyDim], mem, t.QueryType, from+i*t.KeyDim)
+		clear(row[t.KeyDim:])
 	}
 }
 
