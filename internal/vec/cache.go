@@ -43,19 +43,6 @@ func (c *Cache) Add(at int64, n int, ahead int64) {
 	c.Spans = append(c.Spans, Span{At: int(at) * size, Rows: n, Ahead: int(ahead)})
 }
 
-// Append is Add, but rows that go on where the last span ends, with what is next as far
-// behind them, become a part of it.
-func (c *Cache) Append(at int64, n int, ahead int64) {
-	c.Add(at, n, ahead)
-	if k := len(c.Spans) - 1; k > 0 {
-		last, added := &c.Spans[k-1], &c.Spans[k]
-		if last.At+last.Rows*c.StepBytes() == added.At && last.Ahead == added.Ahead {
-			last.Rows += n
-			c.Spans = c.Spans[:k]
-		}
-	}
-}
-
 // Part returns n rows from row j on, which lie in one span from the first on.
 func (c *Cache) Part(j, n int) Span {
 	return Span{At: c.Spans[0].At + j*c.Step*sizeOf(c.Elem), Rows: n, Ahead: c.Spans[0].Ahead}

@@ -17,6 +17,8 @@ type cacheView struct {
 	Type                       tensor.DType
 	// HeadMajor says that a block holds one head after the other.
 	HeadMajor bool
+	// Serial says that the rows of a block go on in the block of the next number.
+	Serial bool
 	// Direct says that rows are used where they lie; otherwise they are gathered
 	// as float32.
 	Direct bool
@@ -48,6 +50,7 @@ func (c *cacheView) fill(d *tensor.Desc, headMajor bool, heads int64) {
 		c.Position, c.Head = c.Dim, slots*c.Dim
 	}
 	c.Block = d.Shape.Product(1, 4)
+	c.Serial = c.Block == slots*c.Position
 	c.Direct = slots >= directBlock && vec.CacheTakes(c.element(), int(c.Dim))
 }
 
@@ -81,14 +84,18 @@ func (w *worker) load(c *cacheView, mem []byte, j, n int64) (vec.Cache, error) {
 		out.Add(0, int(n), 0)
 	}
 	column, slot := j/bs, j%bs
-	for done := int64(0); done < n; column, slot = column+1, 0 {
+	for done := int64(0); done < n; slot = 0 {
 		id, err := w.block(column)
 		if err != nil {
 			return out, err
 		}
 		at, m := w.element(c, id, slot), min(n-done, bs-slot)
+		column++
 		if c.Direct {
-			out.Append(at, int(m), w.ahead(c, mem, at, j+done+step))
+			for c.Serial && done+m < n && int64(w.table[column]) == id+1 && id+1 < w.t.Blocks {
+				m, id, column = m+min(n-done-m, bs), id+1, column+1
+			}
+			out.Add(at, int(m), w.ahead(c, mem, at, j+done+step))
 		} else {
 			w.gather(c, mem, n, at, done, m)
 		}
