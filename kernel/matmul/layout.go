@@ -30,6 +30,8 @@ type matrix struct {
 func (m *matrix) at(b, r, k int64) int64 {
 	var i int64
 	switch {
+	case b|r|k == 0:
+		return 0
 	case m.Block == 0 && m.AlongK:
 		i = r*m.Lead + k
 	case m.Block == 0:

@@ -81,6 +81,9 @@ type place struct {
 
 // place returns item number i.
 func (t *tiling) place(i int64) place {
+	if t.Items == 1 {
+		return place{k1: t.K, m: t.M, n: t.N}
+	}
 	p := place{k1: t.K}
 	if t.Split {
 		chunks := ceilDiv(t.K, t.Chunk)

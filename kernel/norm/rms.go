@@ -58,6 +58,8 @@ type rmsTiling struct {
 	HalfSteps   bool
 	// Around says that y goes around the caches.
 	Around bool
+	// Plain says that all operands are f32 and rows are scaled by nothing but gamma.
+	Plain  bool
 	DTypes [rmsOperands]tensor.DType
 }
 
@@ -85,9 +87,11 @@ var rms = kernel.Define(kernel.Def[RMSParams, rmsTiling]{
 		*t = rmsTiling{Rows: p.In[rmsX].Numel() / width, Width: width, Eps: r.Eps, OnePlus: r.OnePlus, HalfSteps: r.HalfSteps}
 		t.Around = kernel.Around(p.Machine, p.In[rmsX].Bytes()+p.Out[0].Bytes())
 		nanos := kernel.Nanos(0.1, 0.7)
+		t.Plain = !t.Around && !r.OnePlus && !r.HalfSteps && p.In[rmsBias].Empty() && p.In[rmsBeta].Empty()
 		for i := range t.DTypes {
 			if d := rmsDesc(p, i); !d.Empty() {
 				t.DTypes[i] = d.DType
+				t.Plain = t.Plain && d.DType == tensor.Float32
 				if d.Numel() == p.In[rmsX].Numel() {
 					nanos += transferNanos(d.DType)
 				}
@@ -97,6 +101,10 @@ var rms = kernel.Define(kernel.Def[RMSParams, rmsTiling]{
 	},
 	Run: func(a *kernel.Args, block int, t *rmsTiling, _ []int64) error {
 		lo, hi := kernel.Share(t.Rows, block, a.Blocks)
+		if t.Plain {
+			t.plainRows(a, buffersOf(a, block, rmsBuffers, t.Width), lo, hi)
+			return nil
+		}
 		t.rows(a, buffersOf(a, block, rmsBuffers, t.Width), lo, hi)
 		return nil
 	},
@@ -180,6 +188,34 @@ func (t *rmsTiling) rows(a *kernel.Args, buf rowBuffers, lo, hi int64) {
 		} else {
 			n.row(i)
 		}
+	}
+}
+
+// plainRows is rows where Plain: a short row takes less time than finding out what
+// there is to do.
+func (t *rmsTiling) plainRows(a *kernel.Args, buf rowBuffers, lo, hi int64) {
+	view := func(i int) []float32 { return device.View[float32](a.Mem(i)) }
+	x, residual, gamma, y := view(rmsX), view(rmsResidual), view(rmsGamma)[:t.Width], view(rmsY)
+	n := norm{t: t, rstd: view(rmsRstd)}
+	sum, row := view(rmsSum), buf.row(rmsBufRow)
+	for i := lo; i < hi; i++ {
+		at, end := i*t.Width, (i+1)*t.Width
+		s := x[at:end]
+		if sum != nil {
+			row = sum[at:end]
+		}
+		switch {
+		case residual != nil:
+			vec.Add(row, s, residual[at:end])
+			s = row
+		case sum != nil:
+			copy(row, s)
+		}
+		squares := float64(vec.SumSquares(s))
+		if math.IsInf(squares, 1) {
+			squares = wideSquares(s)
+		}
+		vec.ScaleMul(y[at:end], s, n.reciprocal(squares, i), gamma)
 	}
 }
 

@@ -46,9 +46,12 @@ func (s *Sampler) Next(logits []float32) (int32, error) {
 	if len(logits) == 0 {
 		return 0, fmt.Errorf("sampler: want logits, got none")
 	}
-	for i, v := range logits {
-		if v-v != 0 {
-			return 0, fmt.Errorf("sampler: logit %d is %g", i, v)
+	// Squares that are too large are infinite too.
+	if squares := vec.SumSquares(logits); squares-squares != 0 {
+		for i, v := range logits {
+			if v-v != 0 {
+				return 0, fmt.Errorf("sampler: logit %d is %g", i, v)
+			}
 		}
 	}
 	best := slices.Index(logits, vec.Max(logits))
