@@ -35,12 +35,16 @@ type Bench struct {
 	beyond int64 // memory that weights and caches rotate through
 	calls  []call
 	next   int
+	// ws is the workspace of all calls, those of benches beside it too, as that of a
+	// model is one for all layers.
+	ws *workspace
 }
+
+type workspace struct{ mem atb.Buffer }
 
 type call struct {
 	op   *atb.Op
 	pack atb.VariantPack
-	ws   atb.Buffer
 }
 
 // Open builds a case for a number of threads. Weights and caches that a case
@@ -50,7 +54,7 @@ func Open(c *Case, threads int, beyond int64) (*Bench, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Bench{dev: dev, beyond: beyond}
+	b := &Bench{dev: dev, beyond: beyond, ws: &workspace{}}
 	b.C, err = atb.NewContext(dev, noVariables())
 	if err == nil {
 		err = c.Build(b)
@@ -64,7 +68,7 @@ func Open(c *Case, threads int, beyond int64) (*Bench, error) {
 // Beside opens a bench that runs the same calls on the same tensors, with options
 // for its own context. It has to be closed first.
 func (b *Bench) Beside(options ...atb.Option) (*Bench, error) {
-	o := &Bench{dev: b.dev, guest: true, beyond: b.beyond}
+	o := &Bench{dev: b.dev, guest: true, beyond: b.beyond, ws: b.ws}
 	var err error
 	o.C, err = atb.NewContext(b.dev, append([]atb.Option{noVariables()}, options...)...)
 	for i := 0; err == nil && i < len(b.calls); i++ {
@@ -100,10 +104,15 @@ func (b *Bench) Add(s atb.Spec, in, out []atb.Tensor) error {
 		}
 	}
 	size, err := op.Setup(k.pack, b.C)
-	if err != nil {
+	if err != nil || size <= b.ws.mem.Size() {
 		return err
 	}
-	k.ws, err = b.C.Alloc(size)
+	if b.ws.mem.Size() > 0 {
+		if err := b.C.Free(b.ws.mem); err != nil {
+			return err
+		}
+	}
+	b.ws.mem, err = b.C.Alloc(size)
 	return err
 }
 
@@ -132,7 +141,7 @@ func (b *Bench) Run(ctx context.Context) error {
 	if _, err := k.op.Setup(k.pack, b.C); err != nil {
 		return err
 	}
-	if err := k.op.Execute(k.pack, k.ws, b.C); err != nil {
+	if err := k.op.Execute(k.pack, b.ws.mem, b.C); err != nil {
 		return err
 	}
 	return b.C.Synchronize(ctx)

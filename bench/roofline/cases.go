@@ -120,21 +120,23 @@ func peakOf(t atb.DType) string {
 	return t.String()
 }
 
-// linears adds products with as many packed weights as go beyond caches.
+// linears adds products with as many packed weights as go beyond caches. They have
+// one output, as the layers of a model use the same memory again and again.
 func (b *Bench) linears(t atb.DType, m, n, k int64) error {
 	op, in, err := b.product(t, m, n, k)
 	if err != nil {
 		return err
 	}
-	w := in[1]
+	w, out := in[1], []atb.Tensor(nil)
 	for total := int64(0); total <= b.beyond; total += w.Desc.Bytes() {
 		in := slices.Clone(in)
 		if in[1], err = linear.PackWeight(ctx(), b.C, w, true); err != nil {
 			return err
 		}
-		if err := b.Add(op, in, nil); err != nil {
+		if err := b.Add(op, in, out); err != nil {
 			return err
 		}
+		out = b.calls[0].pack.Out
 	}
 	return nil
 }
