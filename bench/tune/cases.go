@@ -15,6 +15,9 @@ import (
 func Cases() []roofline.Case {
 	var out []roofline.Case
 	for _, t := range []atb.DType{tensor.Float32, tensor.Float16, tensor.BFloat16, tensor.Int8} {
+		for _, m := range []int64{1, 16} { // so few outputs that K is all there is to cut
+			out = append(out, roofline.Packed(t, m, 32, 8192))
+		}
 		for _, w := range [][2]int64{{64, 64}, {768, 288}, {2048, 2048}, {4096, 4096}} {
 			for _, m := range []int64{1, 5, 16, 48, 128} {
 				out = append(out, roofline.Packed(t, m, w[0], w[1]))

@@ -71,6 +71,6 @@ func TestQuestions(t *testing.T) {
 		got = append(got, q.String())
 	}
 	assert.Equal(t, []string{
-		"cores x0.333", "cores x0.667", "L2 x0.25", "L3 x0.25", "L2 x0.5", "L3 x0.5", "L2 x2", "L3 x2", "L2 x4", "L3 x4", "!family/best",
+		"cores x0.333", "cores x0.667", "cores x2", "cores x4", "L2 x0.25", "L3 x0.25", "L2 x0.5", "L3 x0.5", "L2 x2", "L3 x2", "L2 x4", "L3 x4", "!family/best",
 	}, got)
 }

@@ -29,14 +29,22 @@ type asked struct {
 	without       []string
 }
 
-// cacheFactors are the factors by which caches differ from the machine's.
-var cacheFactors = []float64{0.25, 0.5, 2, 4}
+// cacheFactors are the factors by which caches differ from the machine's, and
+// coreFactors those by which there are more cores: then work is cut into more blocks,
+// or K where that is all there is to cut.
+var (
+	cacheFactors = []float64{0.25, 0.5, 2, 4}
+	coreFactors  = []float64{2, 4}
+)
 
 // questions lists what to ask on a machine with a number of cores, where the best
 // kernels are those of chosen.
 func questions(cores int, chosen []operation.Launched) (out []asked) {
 	for n := 1; n < cores; n++ {
 		out = append(out, asked{cores: float64(n) / float64(cores), l2: 1, l3: 1})
+	}
+	for _, f := range coreFactors {
+		out = append(out, asked{cores: f, l2: 1, l3: 1})
 	}
 	for _, f := range cacheFactors {
 		out = append(out, asked{cores: 1, l2: f, l3: 1}, asked{cores: 1, l2: 1, l3: f})
@@ -93,8 +101,12 @@ func (w *way) same(o *way) bool {
 	})
 }
 
-// run runs the way once more and keeps the time.
+// run runs the way twice more and keeps the second time: what the way before left in
+// caches, and whether its helpers sleep, is not this one's.
 func (w *way) run(ctx context.Context) error {
+	if err := w.bench.Run(ctx); err != nil {
+		return err
+	}
 	start := time.Now()
 	err := w.bench.Run(ctx)
 	w.times = append(w.times, time.Since(start))

@@ -22,6 +22,11 @@ const (
 	nanosPerOddWord = 1.5
 	// nanosPerNearByte is the price of a byte of weights that stay in L2.
 	nanosPerNearByte = 0.015
+	// waiting is the part of the shorter one of multiplying and reading weights that
+	// the longer one does not cover.
+	waiting = 0.4
+	// nanosPerPanel is the price of beginning a chunk of a panel.
+	nanosPerPanel = 100
 )
 
 const (
@@ -148,7 +153,9 @@ func (e *engine) itemNanos(t *plan, m, n int64, mach kernel.Machine) float64 {
 		perByte = nanosPerNearByte
 	}
 	memory := float64(n) * float64(t.span()) * float64(t.W.DType.Size()) * perByte
-	nanos := max(words*steps*nanosPerStep, memory) + float64(m)*words*e.wordNanos(&t.X)
+	compute := words * steps * nanosPerStep
+	nanos := max(compute, memory) + waiting*min(compute, memory) + float64(m)*words*e.wordNanos(&t.X)
+	nanos += float64(ceilDiv(n, gemm.PanelColumns)) * float64(ceilDiv(t.span(), t.Chunk)) * nanosPerPanel
 	if !e.passes(&t.W) {
 		nanos += float64(n) * words * e.wordNanos(&t.W)
 	}
