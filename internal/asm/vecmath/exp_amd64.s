@@ -4756,106 +4756,107 @@ TEXT ·softmaxF32AVX2(SB), NOSPLIT|NOFRAME, $0-48
 	MOVQ src+8(FP), CX
 	MOVQ exps+16(FP), DX
 	MOVQ n+24(FP), BX
-	MOVQ count+32(FP), DI
-	MOVQ BX, R8
-	SHLQ $0x02, R8
+	MOVQ count+32(FP), R8
+	MOVQ BX, R9
+	SHLQ $0x02, R9
 
 row:
-	LEAQ         (CX)(R8*1), SI
+	LEAQ         (CX)(R9*1), SI
+	LEAQ         (AX)(R9*1), DI
 	VBROADCASTSS expNums<>+2400(SB), Y0
 	VMOVUPS      Y0, Y1
 	VMOVUPS      Y0, Y2
 	VMOVUPS      Y0, Y3
 	VMOVUPS      Y0, Y4
-	MOVQ         BX, R10
-	XORQ         R9, R9
-	SUBQ         $+32, R10
+	MOVQ         BX, R11
+	XORQ         R10, R10
+	SUBQ         $+32, R11
 	JLT          turned2
 
 turn1:
-	VMOVUPS (CX)(R9*4), Y5
-	VMOVUPS 32(CX)(R9*4), Y6
-	VMOVUPS 64(CX)(R9*4), Y7
-	VMOVUPS 96(CX)(R9*4), Y8
+	VMOVUPS (CX)(R10*4), Y5
+	VMOVUPS 32(CX)(R10*4), Y6
+	VMOVUPS 64(CX)(R10*4), Y7
+	VMOVUPS 96(CX)(R10*4), Y8
 	VMAXPS  Y1, Y5, Y1
 	VMAXPS  Y2, Y6, Y2
 	VMAXPS  Y3, Y7, Y3
 	VMAXPS  Y4, Y8, Y4
-	ADDQ    $+32, R9
-	SUBQ    $+32, R10
+	ADDQ    $+32, R10
+	SUBQ    $+32, R11
 	JGE     turn1
 
 turned2:
-	ADDQ    $+32, R10
-	CMPQ    R10, $+8
+	ADDQ    $+32, R11
+	CMPQ    R11, $+8
 	JLT     short4
-	VMOVUPS (CX)(R9*4), Y5
+	VMOVUPS (CX)(R10*4), Y5
 	VMAXPS  Y1, Y5, Y1
-	ADDQ    $+8, R9
-	SUBQ    $+8, R10
-	CMPQ    R10, $+8
+	ADDQ    $+8, R10
+	SUBQ    $+8, R11
+	CMPQ    R11, $+8
 	JLT     short5
-	VMOVUPS (CX)(R9*4), Y5
+	VMOVUPS (CX)(R10*4), Y5
 	VMAXPS  Y2, Y5, Y2
-	ADDQ    $+8, R9
-	SUBQ    $+8, R10
-	CMPQ    R10, $+8
+	ADDQ    $+8, R10
+	SUBQ    $+8, R11
+	CMPQ    R11, $+8
 	JLT     short6
-	VMOVUPS (CX)(R9*4), Y5
+	VMOVUPS (CX)(R10*4), Y5
 	VMAXPS  Y3, Y5, Y3
-	ADDQ    $+8, R9
-	SUBQ    $+8, R10
-	CMPQ    R10, $+8
+	ADDQ    $+8, R10
+	SUBQ    $+8, R11
+	CMPQ    R11, $+8
 	JLT     short7
-	VMOVUPS (CX)(R9*4), Y5
+	VMOVUPS (CX)(R10*4), Y5
 	VMAXPS  Y4, Y5, Y4
-	ADDQ    $+8, R9
-	SUBQ    $+8, R10
+	ADDQ    $+8, R10
+	SUBQ    $+8, R11
 
 short4:
-	TESTQ      R10, R10
+	TESTQ      R11, R11
 	JEQ        done3
-	LEAQ       tailMasks<>+32(SB), R11
-	SHLQ       $0x02, R10
-	SUBQ       R10, R11
-	VMOVUPS    (R11), Y5
-	VMASKMOVPS (CX)(R9*4), Y5, Y6
+	LEAQ       tailMasks<>+32(SB), R12
+	SHLQ       $0x02, R11
+	SUBQ       R11, R12
+	VMOVUPS    (R12), Y5
+	VMASKMOVPS (CX)(R10*4), Y5, Y6
 	VBLENDVPS  Y5, Y6, Y0, Y0
 	VMAXPS     Y1, Y0, Y1
 	JMP        done3
 
 short5:
-	TESTQ      R10, R10
+	TESTQ      R11, R11
 	JEQ        done3
-	LEAQ       tailMasks<>+32(SB), R11
-	SHLQ       $0x02, R10
-	SUBQ       R10, R11
-	VMOVUPS    (R11), Y5
-	VMASKMOVPS (CX)(R9*4), Y5, Y6
+	LEAQ       tailMasks<>+32(SB), R12
+	SHLQ       $0x02, R11
+	SUBQ       R11, R12
+	VMOVUPS    (R12), Y5
+	VMASKMOVPS (CX)(R10*4), Y5, Y6
 	VBLENDVPS  Y5, Y6, Y0, Y0
 	VMAXPS     Y2, Y0, Y2
 	JMP        done3
 
 short6:
-	TESTQ      R10, R10
+	TESTQ      R11, R11
 	JEQ        done3
-	LEAQ       tailMasks<>+32(SB), R11
-	SHLQ       $0x02, R10
-	SUBQ       R10, R11
-	VMOVUPS    (R11), Y5
-	VMASKMOVPS (CX)(R9*4), Y5, Y6
+	LEAQ       tailMasks<>+32(SB), R12
+	SHLQ       $0x02, R11
+	SUBQ       R11, R12
+	VMOVUPS    (R12), Y5
+	VMASKMOVPS (CX)(R10*4), Y5, Y6
 	VBLENDVPS  Y5, Y6, Y0, Y0
 	VMAXPS     Y3, Y0, Y3
 	JMP        done3
 
 short7:
-	TESTQ      R10, R10
+	TESTQ      R11, R11
 	JEQ        done3
-	LEAQ       tailMasks<>+32(SB), R11
-	SHLQ       $0x02, R10
-	SUBQ       R10, R11
-	VMOVUPS    (R11), Y5
-	VMASKMOVPS (CX)(R9*4), Y5, Y6
+	LEAQ       tailMasks<>+32(SB), R12
+	SHLQ       $0x02, R11
+	SUBQ       R11, R12
+	VMOVUPS    (R12), Y5
+	VMASKMOVPS (CX)(R10*4), Y5, Y6
 	VBLENDVPS  Y5, Y6, Y0, Y0
 	VMAXPS     Y4, Y0, Y4
 
@@ -4870,16 +4871,16 @@ done3:
 	VPERMILPS    $0x01, X0, X1
 	VMAXPS       X0, X1, X0
 	VBROADCASTSS X0, Y0
-	MOVQ         BX, R10
-	XORQ         R9, R9
+	MOVQ         BX, R11
+	XORQ         R10, R10
 	VXORPD       X1, X1, X1
-	MOVQ         R10, R11
+	MOVQ         R11, R12
 
 part:
-	MOVQ    $+1024, R10
-	CMPQ    R11, R10
-	CMOVQLT R11, R10
-	SUBQ    R10, R11
+	MOVQ    $+1024, R11
+	CMPQ    R12, R11
+	CMOVQLT R12, R11
+	SUBQ    R11, R12
 	VXORPS  Y2, Y2, Y2
 	VXORPS  Y3, Y3, Y3
 	VXORPS  Y4, Y4, Y4
@@ -4888,58 +4889,37 @@ part:
 	VXORPS  Y7, Y7, Y7
 	VXORPS  Y8, Y8, Y8
 	VXORPS  Y9, Y9, Y9
-	SUBQ    $+64, R10
+	SUBQ    $+64, R11
 	JLT     turned9
 
 turn8:
-	// PREFETCHW (AX)(R9*4)
-	BYTE $0x42
-	BYTE $0x0f
-	BYTE $0x0d
-	BYTE $0x8c
-	BYTE $0x88
-	BYTE $0x00
-	BYTE $0x00
-	BYTE $0x00
-	BYTE $0x00
+	PREFETCHT1 (SI)
+	PREFETCHT1 64(SI)
 
-	// PREFETCHW 64(AX)(R9*4)
-	BYTE $0x42
-	BYTE $0x0f
-	BYTE $0x0d
-	BYTE $0x8c
-	BYTE $0x88
+	// PREFETCHW (DI)
 	BYTE $0x40
-	BYTE $0x00
-	BYTE $0x00
-	BYTE $0x00
-
-	// PREFETCHW 128(AX)(R9*4)
-	BYTE $0x42
 	BYTE $0x0f
 	BYTE $0x0d
 	BYTE $0x8c
-	BYTE $0x88
-	BYTE $0x80
+	BYTE $0x27
+	BYTE $0x00
 	BYTE $0x00
 	BYTE $0x00
 	BYTE $0x00
 
-	// PREFETCHW 192(AX)(R9*4)
-	BYTE         $0x42
+	// PREFETCHW 64(DI)
+	BYTE         $0x40
 	BYTE         $0x0f
 	BYTE         $0x0d
 	BYTE         $0x8c
-	BYTE         $0x88
-	BYTE         $0xc0
+	BYTE         $0x27
+	BYTE         $0x40
 	BYTE         $0x00
 	BYTE         $0x00
 	BYTE         $0x00
-	PREFETCHT1   (SI)(R9*4)
-	PREFETCHT1   64(SI)(R9*4)
-	PREFETCHT1   128(SI)(R9*4)
-	PREFETCHT1   192(SI)(R9*4)
-	VMOVUPS      (CX)(R9*4), Y10
+	ADDQ         $+128, SI
+	ADDQ         $+128, DI
+	VMOVUPS      (CX)(R10*4), Y10
 	VSUBPS       Y0, Y10, Y10
 	VMULPS       expNums<>+64(SB), Y10, Y10
 	VBROADCASTSS expNums<>+2176(SB), Y11
@@ -4962,9 +4942,9 @@ turn8:
 	VPSLLD       $0x17, Y10, Y10
 	VPADDD       expNums<>+352(SB), Y10, Y10
 	VMULPS       Y10, Y12, Y10
-	VMOVUPS      Y10, (DX)(R9*4)
+	VMOVUPS      Y10, (DX)(R10*4)
 	VADDPS       Y10, Y2, Y2
-	VMOVUPS      32(CX)(R9*4), Y10
+	VMOVUPS      32(CX)(R10*4), Y10
 	VSUBPS       Y0, Y10, Y10
 	VMULPS       expNums<>+64(SB), Y10, Y10
 	VBROADCASTSS expNums<>+2176(SB), Y11
@@ -4987,9 +4967,9 @@ turn8:
 	VPSLLD       $0x17, Y10, Y10
 	VPADDD       expNums<>+352(SB), Y10, Y10
 	VMULPS       Y10, Y12, Y10
-	VMOVUPS      Y10, 32(DX)(R9*4)
+	VMOVUPS      Y10, 32(DX)(R10*4)
 	VADDPS       Y10, Y3, Y3
-	VMOVUPS      64(CX)(R9*4), Y10
+	VMOVUPS      64(CX)(R10*4), Y10
 	VSUBPS       Y0, Y10, Y10
 	VMULPS       expNums<>+64(SB), Y10, Y10
 	VBROADCASTSS expNums<>+2176(SB), Y11
@@ -5012,9 +4992,9 @@ turn8:
 	VPSLLD       $0x17, Y10, Y10
 	VPADDD       expNums<>+352(SB), Y10, Y10
 	VMULPS       Y10, Y12, Y10
-	VMOVUPS      Y10, 64(DX)(R9*4)
+	VMOVUPS      Y10, 64(DX)(R10*4)
 	VADDPS       Y10, Y4, Y4
-	VMOVUPS      96(CX)(R9*4), Y10
+	VMOVUPS      96(CX)(R10*4), Y10
 	VSUBPS       Y0, Y10, Y10
 	VMULPS       expNums<>+64(SB), Y10, Y10
 	VBROADCASTSS expNums<>+2176(SB), Y11
@@ -5037,9 +5017,9 @@ turn8:
 	VPSLLD       $0x17, Y10, Y10
 	VPADDD       expNums<>+352(SB), Y10, Y10
 	VMULPS       Y10, Y12, Y10
-	VMOVUPS      Y10, 96(DX)(R9*4)
+	VMOVUPS      Y10, 96(DX)(R10*4)
 	VADDPS       Y10, Y5, Y5
-	VMOVUPS      128(CX)(R9*4), Y10
+	VMOVUPS      128(CX)(R10*4), Y10
 	VSUBPS       Y0, Y10, Y10
 	VMULPS       expNums<>+64(SB), Y10, Y10
 	VBROADCASTSS expNums<>+2176(SB), Y11
@@ -5062,9 +5042,9 @@ turn8:
 	VPSLLD       $0x17, Y10, Y10
 	VPADDD       expNums<>+352(SB), Y10, Y10
 	VMULPS       Y10, Y12, Y10
-	VMOVUPS      Y10, 128(DX)(R9*4)
+	VMOVUPS      Y10, 128(DX)(R10*4)
 	VADDPS       Y10, Y6, Y6
-	VMOVUPS      160(CX)(R9*4), Y10
+	VMOVUPS      160(CX)(R10*4), Y10
 	VSUBPS       Y0, Y10, Y10
 	VMULPS       expNums<>+64(SB), Y10, Y10
 	VBROADCASTSS expNums<>+2176(SB), Y11
@@ -5087,9 +5067,9 @@ turn8:
 	VPSLLD       $0x17, Y10, Y10
 	VPADDD       expNums<>+352(SB), Y10, Y10
 	VMULPS       Y10, Y12, Y10
-	VMOVUPS      Y10, 160(DX)(R9*4)
+	VMOVUPS      Y10, 160(DX)(R10*4)
 	VADDPS       Y10, Y7, Y7
-	VMOVUPS      192(CX)(R9*4), Y10
+	VMOVUPS      192(CX)(R10*4), Y10
 	VSUBPS       Y0, Y10, Y10
 	VMULPS       expNums<>+64(SB), Y10, Y10
 	VBROADCASTSS expNums<>+2176(SB), Y11
@@ -5112,9 +5092,9 @@ turn8:
 	VPSLLD       $0x17, Y10, Y10
 	VPADDD       expNums<>+352(SB), Y10, Y10
 	VMULPS       Y10, Y12, Y10
-	VMOVUPS      Y10, 192(DX)(R9*4)
+	VMOVUPS      Y10, 192(DX)(R10*4)
 	VADDPS       Y10, Y8, Y8
-	VMOVUPS      224(CX)(R9*4), Y10
+	VMOVUPS      224(CX)(R10*4), Y10
 	VSUBPS       Y0, Y10, Y10
 	VMULPS       expNums<>+64(SB), Y10, Y10
 	VBROADCASTSS expNums<>+2176(SB), Y11
@@ -5137,17 +5117,17 @@ turn8:
 	VPSLLD       $0x17, Y10, Y10
 	VPADDD       expNums<>+352(SB), Y10, Y10
 	VMULPS       Y10, Y12, Y10
-	VMOVUPS      Y10, 224(DX)(R9*4)
+	VMOVUPS      Y10, 224(DX)(R10*4)
 	VADDPS       Y10, Y9, Y9
-	ADDQ         $+64, R9
-	SUBQ         $+64, R10
+	ADDQ         $+64, R10
+	SUBQ         $+64, R11
 	JGE          turn8
 
 turned9:
-	ADDQ         $+64, R10
-	CMPQ         R10, $+8
+	ADDQ         $+64, R11
+	CMPQ         R11, $+8
 	JLT          short11
-	VMOVUPS      (CX)(R9*4), Y10
+	VMOVUPS      (CX)(R10*4), Y10
 	VSUBPS       Y0, Y10, Y10
 	VMULPS       expNums<>+64(SB), Y10, Y10
 	VBROADCASTSS expNums<>+2176(SB), Y11
@@ -5170,13 +5150,13 @@ turned9:
 	VPSLLD       $0x17, Y10, Y10
 	VPADDD       expNums<>+352(SB), Y10, Y10
 	VMULPS       Y10, Y12, Y10
-	VMOVUPS      Y10, (DX)(R9*4)
+	VMOVUPS      Y10, (DX)(R10*4)
 	VADDPS       Y10, Y2, Y2
-	ADDQ         $+8, R9
-	SUBQ         $+8, R10
-	CMPQ         R10, $+8
+	ADDQ         $+8, R10
+	SUBQ         $+8, R11
+	CMPQ         R11, $+8
 	JLT          short12
-	VMOVUPS      (CX)(R9*4), Y10
+	VMOVUPS      (CX)(R10*4), Y10
 	VSUBPS       Y0, Y10, Y10
 	VMULPS       expNums<>+64(SB), Y10, Y10
 	VBROADCASTSS expNums<>+2176(SB), Y11
@@ -5199,13 +5179,13 @@ turned9:
 	VPSLLD       $0x17, Y10, Y10
 	VPADDD       expNums<>+352(SB), Y10, Y10
 	VMULPS       Y10, Y12, Y10
-	VMOVUPS      Y10, (DX)(R9*4)
+	VMOVUPS      Y10, (DX)(R10*4)
 	VADDPS       Y10, Y3, Y3
-	ADDQ         $+8, R9
-	SUBQ         $+8, R10
-	CMPQ         R10, $+8
+	ADDQ         $+8, R10
+	SUBQ         $+8, R11
+	CMPQ         R11, $+8
 	JLT          short13
-	VMOVUPS      (CX)(R9*4), Y10
+	VMOVUPS      (CX)(R10*4), Y10
 	VSUBPS       Y0, Y10, Y10
 	VMULPS       expNums<>+64(SB), Y10, Y10
 	VBROADCASTSS expNums<>+2176(SB), Y11
@@ -5228,13 +5208,13 @@ turned9:
 	VPSLLD       $0x17, Y10, Y10
 	VPADDD       expNums<>+352(SB), Y10, Y10
 	VMULPS       Y10, Y12, Y10
-	VMOVUPS      Y10, (DX)(R9*4)
+	VMOVUPS      Y10, (DX)(R10*4)
 	VADDPS       Y10, Y4, Y4
-	ADDQ         $+8, R9
-	SUBQ         $+8, R10
-	CMPQ         R10, $+8
+	ADDQ         $+8, R10
+	SUBQ         $+8, R11
+	CMPQ         R11, $+8
 	JLT          short14
-	VMOVUPS      (CX)(R9*4), Y10
+	VMOVUPS      (CX)(R10*4), Y10
 	VSUBPS       Y0, Y10, Y10
 	VMULPS       expNums<>+64(SB), Y10, Y10
 	VBROADCASTSS expNums<>+2176(SB), Y11
@@ -5257,13 +5237,13 @@ turned9:
 	VPSLLD       $0x17, Y10, Y10
 	VPADDD       expNums<>+352(SB), Y10, Y10
 	VMULPS       Y10, Y12, Y10
-	VMOVUPS      Y10, (DX)(R9*4)
+	VMOVUPS      Y10, (DX)(R10*4)
 	VADDPS       Y10, Y5, Y5
-	ADDQ         $+8, R9
-	SUBQ         $+8, R10
-	CMPQ         R10, $+8
+	ADDQ         $+8, R10
+	SUBQ         $+8, R11
+	CMPQ         R11, $+8
 	JLT          short15
-	VMOVUPS      (CX)(R9*4), Y10
+	VMOVUPS      (CX)(R10*4), Y10
 	VSUBPS       Y0, Y10, Y10
 	VMULPS       expNums<>+64(SB), Y10, Y10
 	VBROADCASTSS expNums<>+2176(SB), Y11
@@ -5286,13 +5266,13 @@ turned9:
 	VPSLLD       $0x17, Y10, Y10
 	VPADDD       expNums<>+352(SB), Y10, Y10
 	VMULPS       Y10, Y12, Y10
-	VMOVUPS      Y10, (DX)(R9*4)
+	VMOVUPS      Y10, (DX)(R10*4)
 	VADDPS       Y10, Y6, Y6
-	ADDQ         $+8, R9
-	SUBQ         $+8, R10
-	CMPQ         R10, $+8
+	ADDQ         $+8, R10
+	SUBQ         $+8, R11
+	CMPQ         R11, $+8
 	JLT          short16
-	VMOVUPS      (CX)(R9*4), Y10
+	VMOVUPS      (CX)(R10*4), Y10
 	VSUBPS       Y0, Y10, Y10
 	VMULPS       expNums<>+64(SB), Y10, Y10
 	VBROADCASTSS expNums<>+2176(SB), Y11
@@ -5315,13 +5295,13 @@ turned9:
 	VPSLLD       $0x17, Y10, Y10
 	VPADDD       expNums<>+352(SB), Y10, Y10
 	VMULPS       Y10, Y12, Y10
-	VMOVUPS      Y10, (DX)(R9*4)
+	VMOVUPS      Y10, (DX)(R10*4)
 	VADDPS       Y10, Y7, Y7
-	ADDQ         $+8, R9
-	SUBQ         $+8, R10
-	CMPQ         R10, $+8
+	ADDQ         $+8, R10
+	SUBQ         $+8, R11
+	CMPQ         R11, $+8
 	JLT          short17
-	VMOVUPS      (CX)(R9*4), Y10
+	VMOVUPS      (CX)(R10*4), Y10
 	VSUBPS       Y0, Y10, Y10
 	VMULPS       expNums<>+64(SB), Y10, Y10
 	VBROADCASTSS expNums<>+2176(SB), Y11
@@ -5344,13 +5324,13 @@ turned9:
 	VPSLLD       $0x17, Y10, Y10
 	VPADDD       expNums<>+352(SB), Y10, Y10
 	VMULPS       Y10, Y12, Y10
-	VMOVUPS      Y10, (DX)(R9*4)
+	VMOVUPS      Y10, (DX)(R10*4)
 	VADDPS       Y10, Y8, Y8
-	ADDQ         $+8, R9
-	SUBQ         $+8, R10
-	CMPQ         R10, $+8
+	ADDQ         $+8, R10
+	SUBQ         $+8, R11
+	CMPQ         R11, $+8
 	JLT          short18
-	VMOVUPS      (CX)(R9*4), Y10
+	VMOVUPS      (CX)(R10*4), Y10
 	VSUBPS       Y0, Y10, Y10
 	VMULPS       expNums<>+64(SB), Y10, Y10
 	VBROADCASTSS expNums<>+2176(SB), Y11
@@ -5373,19 +5353,19 @@ turned9:
 	VPSLLD       $0x17, Y10, Y10
 	VPADDD       expNums<>+352(SB), Y10, Y10
 	VMULPS       Y10, Y12, Y10
-	VMOVUPS      Y10, (DX)(R9*4)
+	VMOVUPS      Y10, (DX)(R10*4)
 	VADDPS       Y10, Y9, Y9
-	ADDQ         $+8, R9
-	SUBQ         $+8, R10
+	ADDQ         $+8, R10
+	SUBQ         $+8, R11
 
 short11:
-	TESTQ        R10, R10
+	TESTQ        R11, R11
 	JEQ          done10
-	LEAQ         tailMasks<>+32(SB), R12
-	SHLQ         $0x02, R10
-	SUBQ         R10, R12
-	VMOVUPS      (R12), Y10
-	VMASKMOVPS   (CX)(R9*4), Y10, Y11
+	LEAQ         tailMasks<>+32(SB), R13
+	SHLQ         $0x02, R11
+	SUBQ         R11, R13
+	VMOVUPS      (R13), Y10
+	VMASKMOVPS   (CX)(R10*4), Y10, Y11
 	VSUBPS       Y0, Y11, Y11
 	VMULPS       expNums<>+64(SB), Y11, Y11
 	VBROADCASTSS expNums<>+2176(SB), Y12
@@ -5408,19 +5388,19 @@ short11:
 	VPSLLD       $0x17, Y11, Y11
 	VPADDD       expNums<>+352(SB), Y11, Y11
 	VMULPS       Y11, Y13, Y11
-	VMASKMOVPS   Y11, Y10, (DX)(R9*4)
+	VMASKMOVPS   Y11, Y10, (DX)(R10*4)
 	VANDPS       Y10, Y11, Y10
 	VADDPS       Y10, Y2, Y2
 	JMP          done10
 
 short12:
-	TESTQ        R10, R10
+	TESTQ        R11, R11
 	JEQ          done10
-	LEAQ         tailMasks<>+32(SB), R12
-	SHLQ         $0x02, R10
-	SUBQ         R10, R12
-	VMOVUPS      (R12), Y10
-	VMASKMOVPS   (CX)(R9*4), Y10, Y11
+	LEAQ         tailMasks<>+32(SB), R13
+	SHLQ         $0x02, R11
+	SUBQ         R11, R13
+	VMOVUPS      (R13), Y10
+	VMASKMOVPS   (CX)(R10*4), Y10, Y11
 	VSUBPS       Y0, Y11, Y11
 	VMULPS       expNums<>+64(SB), Y11, Y11
 	VBROADCASTSS expNums<>+2176(SB), Y12
@@ -5443,19 +5423,19 @@ short12:
 	VPSLLD       $0x17, Y11, Y11
 	VPADDD       expNums<>+352(SB), Y11, Y11
 	VMULPS       Y11, Y13, Y11
-	VMASKMOVPS   Y11, Y10, (DX)(R9*4)
+	VMASKMOVPS   Y11, Y10, (DX)(R10*4)
 	VANDPS       Y10, Y11, Y10
 	VADDPS       Y10, Y3, Y3
 	JMP          done10
 
 short13:
-	TESTQ        R10, R10
+	TESTQ        R11, R11
 	JEQ          done10
-	LEAQ         tailMasks<>+32(SB), R12
-	SHLQ         $0x02, R10
-	SUBQ         R10, R12
-	VMOVUPS      (R12), Y10
-	VMASKMOVPS   (CX)(R9*4), Y10, Y11
+	LEAQ         tailMasks<>+32(SB), R13
+	SHLQ         $0x02, R11
+	SUBQ         R11, R13
+	VMOVUPS      (R13), Y10
+	VMASKMOVPS   (CX)(R10*4), Y10, Y11
 	VSUBPS       Y0, Y11, Y11
 	VMULPS       expNums<>+64(SB), Y11, Y11
 	VBROADCASTSS expNums<>+2176(SB), Y12
@@ -5478,19 +5458,19 @@ short13:
 	VPSLLD       $0x17, Y11, Y11
 	VPADDD       expNums<>+352(SB), Y11, Y11
 	VMULPS       Y11, Y13, Y11
-	VMASKMOVPS   Y11, Y10, (DX)(R9*4)
+	VMASKMOVPS   Y11, Y10, (DX)(R10*4)
 	VANDPS       Y10, Y11, Y10
 	VADDPS       Y10, Y4, Y4
 	JMP          done10
 
 short14:
-	TESTQ        R10, R10
+	TESTQ        R11, R11
 	JEQ          done10
-	LEAQ         tailMasks<>+32(SB), R12
-	SHLQ         $0x02, R10
-	SUBQ         R10, R12
-	VMOVUPS      (R12), Y10
-	VMASKMOVPS   (CX)(R9*4), Y10, Y11
+	LEAQ         tailMasks<>+32(SB), R13
+	SHLQ         $0x02, R11
+	SUBQ         R11, R13
+	VMOVUPS      (R13), Y10
+	VMASKMOVPS   (CX)(R10*4), Y10, Y11
 	VSUBPS       Y0, Y11, Y11
 	VMULPS       expNums<>+64(SB), Y11, Y11
 	VBROADCASTSS expNums<>+2176(SB), Y12
@@ -5513,19 +5493,19 @@ short14:
 	VPSLLD       $0x17, Y11, Y11
 	VPADDD       expNums<>+352(SB), Y11, Y11
 	VMULPS       Y11, Y13, Y11
-	VMASKMOVPS   Y11, Y10, (DX)(R9*4)
+	VMASKMOVPS   Y11, Y10, (DX)(R10*4)
 	VANDPS       Y10, Y11, Y10
 	VADDPS       Y10, Y5, Y5
 	JMP          done10
 
 short15:
-	TESTQ        R10, R10
+	TESTQ        R11, R11
 	JEQ          done10
-	LEAQ         tailMasks<>+32(SB), R12
-	SHLQ         $0x02, R10
-	SUBQ         R10, R12
-	VMOVUPS      (R12), Y10
-	VMASKMOVPS   (CX)(R9*4), Y10, Y11
+	LEAQ         tailMasks<>+32(SB), R13
+	SHLQ         $0x02, R11
+	SUBQ         R11, R13
+	VMOVUPS      (R13), Y10
+	VMASKMOVPS   (CX)(R10*4), Y10, Y11
 	VSUBPS       Y0, Y11, Y11
 	VMULPS       expNums<>+64(SB), Y11, Y11
 	VBROADCASTSS expNums<>+2176(SB), Y12
@@ -5548,19 +5528,19 @@ short15:
 	VPSLLD       $0x17, Y11, Y11
 	VPADDD       expNums<>+352(SB), Y11, Y11
 	VMULPS       Y11, Y13, Y11
-	VMASKMOVPS   Y11, Y10, (DX)(R9*4)
+	VMASKMOVPS   Y11, Y10, (DX)(R10*4)
 	VANDPS       Y10, Y11, Y10
 	VADDPS       Y10, Y6, Y6
 	JMP          done10
 
 short16:
-	TESTQ        R10, R10
+	TESTQ        R11, R11
 	JEQ          done10
-	LEAQ         tailMasks<>+32(SB), R12
-	SHLQ         $0x02, R10
-	SUBQ         R10, R12
-	VMOVUPS      (R12), Y10
-	VMASKMOVPS   (CX)(R9*4), Y10, Y11
+	LEAQ         tailMasks<>+32(SB), R13
+	SHLQ         $0x02, R11
+	SUBQ         R11, R13
+	VMOVUPS      (R13), Y10
+	VMASKMOVPS   (CX)(R10*4), Y10, Y11
 	VSUBPS       Y0, Y11, Y11
 	VMULPS       expNums<>+64(SB), Y11, Y11
 	VBROADCASTSS expNums<>+2176(SB), Y12
@@ -5583,19 +5563,19 @@ short16:
 	VPSLLD       $0x17, Y11, Y11
 	VPADDD       expNums<>+352(SB), Y11, Y11
 	VMULPS       Y11, Y13, Y11
-	VMASKMOVPS   Y11, Y10, (DX)(R9*4)
+	VMASKMOVPS   Y11, Y10, (DX)(R10*4)
 	VANDPS       Y10, Y11, Y10
 	VADDPS       Y10, Y7, Y7
 	JMP          done10
 
 short17:
-	TESTQ        R10, R10
+	TESTQ        R11, R11
 	JEQ          done10
-	LEAQ         tailMasks<>+32(SB), R12
-	SHLQ         $0x02, R10
-	SUBQ         R10, R12
-	VMOVUPS      (R12), Y10
-	VMASKMOVPS   (CX)(R9*4), Y10, Y11
+	LEAQ         tailMasks<>+32(SB), R13
+	SHLQ         $0x02, R11
+	SUBQ         R11, R13
+	VMOVUPS      (R13), Y10
+	VMASKMOVPS   (CX)(R10*4), Y10, Y11
 	VSUBPS       Y0, Y11, Y11
 	VMULPS       expNums<>+64(SB), Y11, Y11
 	VBROADCASTSS expNums<>+2176(SB), Y12
@@ -5618,19 +5598,19 @@ short17:
 	VPSLLD       $0x17, Y11, Y11
 	VPADDD       expNums<>+352(SB), Y11, Y11
 	VMULPS       Y11, Y13, Y11
-	VMASKMOVPS   Y11, Y10, (DX)(R9*4)
+	VMASKMOVPS   Y11, Y10, (DX)(R10*4)
 	VANDPS       Y10, Y11, Y10
 	VADDPS       Y10, Y8, Y8
 	JMP          done10
 
 short18:
-	TESTQ        R10, R10
+	TESTQ        R11, R11
 	JEQ          done10
-	LEAQ         tailMasks<>+32(SB), R12
-	SHLQ         $0x02, R10
-	SUBQ         R10, R12
-	VMOVUPS      (R12), Y10
-	VMASKMOVPS   (CX)(R9*4), Y10, Y11
+	LEAQ         tailMasks<>+32(SB), R13
+	SHLQ         $0x02, R11
+	SUBQ         R11, R13
+	VMOVUPS      (R13), Y10
+	VMASKMOVPS   (CX)(R10*4), Y10, Y11
 	VSUBPS       Y0, Y11, Y11
 	VMULPS       expNums<>+64(SB), Y11, Y11
 	VBROADCASTSS expNums<>+2176(SB), Y12
@@ -5653,7 +5633,7 @@ short18:
 	VPSLLD       $0x17, Y11, Y11
 	VPADDD       expNums<>+352(SB), Y11, Y11
 	VMULPS       Y11, Y13, Y11
-	VMASKMOVPS   Y11, Y10, (DX)(R9*4)
+	VMASKMOVPS   Y11, Y10, (DX)(R10*4)
 	VANDPS       Y10, Y11, Y10
 	VADDPS       Y10, Y9, Y9
 
@@ -5674,7 +5654,7 @@ done10:
 	VXORPD       X2, X2, X2
 	VCVTSS2SD    X3, X2, X2
 	VADDSD       X2, X1, X1
-	TESTQ        R11, R11
+	TESTQ        R12, R12
 	JNE          part
 	VCVTSD2SS    X1, X1, X1
 	VXORPS       X0, X0, X0
@@ -5683,52 +5663,52 @@ done10:
 	VDIVSS       X1, X2, X2
 	VANDNPS      X2, X0, X2
 	VBROADCASTSS X2, Y0
-	MOVQ         BX, R9
-	XORQ         CX, CX
-	SUBQ         $+16, R9
+	MOVQ         BX, DI
+	XORQ         SI, SI
+	SUBQ         $+16, DI
 	JLT          turned20
 
 turn19:
-	VMOVUPS (DX)(CX*4), Y1
-	VMOVUPS 32(DX)(CX*4), Y2
+	VMOVUPS (DX)(SI*4), Y1
+	VMOVUPS 32(DX)(SI*4), Y2
 	VMULPS  Y0, Y1, Y1
 	VMULPS  Y0, Y2, Y2
-	VMOVUPS Y1, (AX)(CX*4)
-	VMOVUPS Y2, 32(AX)(CX*4)
-	ADDQ    $+16, CX
-	SUBQ    $+16, R9
+	VMOVUPS Y1, (AX)(SI*4)
+	VMOVUPS Y2, 32(AX)(SI*4)
+	ADDQ    $+16, SI
+	SUBQ    $+16, DI
 	JGE     turn19
 
 turned20:
-	ADDQ $+16, R9
-	SUBQ $+8, R9
+	ADDQ $+16, DI
+	SUBQ $+8, DI
 	JLT  turned22
 
 turn21:
-	VMOVUPS (DX)(CX*4), Y1
+	VMOVUPS (DX)(SI*4), Y1
 	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, (AX)(CX*4)
-	ADDQ    $+8, CX
-	SUBQ    $+8, R9
+	VMOVUPS Y1, (AX)(SI*4)
+	ADDQ    $+8, SI
+	SUBQ    $+8, DI
 	JGE     turn21
 
 turned22:
-	ADDQ       $+8, R9
-	TESTQ      R9, R9
+	ADDQ       $+8, DI
+	TESTQ      DI, DI
 	JEQ        done23
 	LEAQ       tailMasks<>+32(SB), R10
-	SHLQ       $0x02, R9
-	SUBQ       R9, R10
+	SHLQ       $0x02, DI
+	SUBQ       DI, R10
 	VMOVUPS    (R10), Y1
-	VMASKMOVPS (DX)(CX*4), Y1, Y2
+	VMASKMOVPS (DX)(SI*4), Y1, Y2
 	VMULPS     Y0, Y2, Y0
-	VMASKMOVPS Y0, Y1, (AX)(CX*4)
+	VMASKMOVPS Y0, Y1, (AX)(SI*4)
 
 done23:
-	ADDQ R8, AX
-	MOVQ SI, CX
+	ADDQ R9, AX
+	ADDQ R9, CX
 	ADDQ step+40(FP), DX
-	DECQ DI
+	DECQ R8
 	JNE  row
 	VZEROUPPER
 	RET
@@ -7419,6 +7399,7 @@ TEXT ·softmaxF16AVX2(SB), NOSPLIT|NOFRAME, $0-48
 
 row:
 	LEAQ         (CX)(R8*1), SI
+	MOVQ         AX, SI
 	VBROADCASTSS expNums<>+2432(SB), Y0
 	VMOVUPS      Y0, Y1
 	VMOVUPS      Y0, Y2
@@ -7651,17 +7632,17 @@ done3:
 	JLT          turned21
 
 turn20:
-	// PREFETCHW (AX)(R9*2)
-	BYTE         $0x42
+	// PREFETCHW (SI)
+	BYTE         $0x40
 	BYTE         $0x0f
 	BYTE         $0x0d
 	BYTE         $0x8c
-	BYTE         $0x48
+	BYTE         $0x26
 	BYTE         $0x00
 	BYTE         $0x00
 	BYTE         $0x00
 	BYTE         $0x00
-	PREFETCHT1   (SI)(R9*2)
+	ADDQ         $+64, SI
 	VCVTPH2PS    (CX)(R9*2), Y6
 	VFMADD213PS  Y0, Y5, Y6
 	VBROADCASTSS expNums<>+2176(SB), Y7
@@ -7864,36 +7845,37 @@ turned21:
 short23:
 	TESTQ   R10, R10
 	JEQ     done22
-	LEAQ    tailMasks<>+32(SB), R11
-	MOVQ    R10, R12
-	SHLQ    $0x02, R12
-	SUBQ    R12, R11
-	VMOVUPS (R11), Y6
+	LEAQ    tailMasks<>+32(SB), SI
+	MOVQ    R10, R11
+	SHLQ    $0x02, R11
+	SUBQ    R11, SI
+	VMOVUPS (SI), Y6
 	VPXOR   X7, X7, X7
 	TESTQ   $0x00000001, R10
 	JEQ     piece27
-	MOVQ    R10, R11
-	ANDQ    $0x06, R11
-	ADDQ    R9, R11
+	MOVQ    R10, SI
+	ANDQ    $0x06, SI
+	ADDQ    R9, SI
 	VPSLLDQ $0x02, X7, X7
-	VPINSRW $0x00, (CX)(R11*2), X7, X7
+	VPINSRW $0x00, (CX)(SI*2), X7, X7
 
 piece27:
 	TESTQ   $0x00000002, R10
 	JEQ     piece28
-	MOVQ    R10, R11
-	ANDQ    $0x04, R11
-	ADDQ    R9, R11
+	MOVQ    R10, SI
+	ANDQ    $0x04, SI
+	ADDQ    R9, SI
 	VPSLLDQ $0x04, X7, X7
-	VPINSRD $0x00, (CX)(R11*2), X7, X7
+	VPINSRD $0x00, (CX)(SI*2), X7, X7
 
 piece28:
 	TESTQ   $0x00000004, R10
 	JEQ     piece29
-	ANDQ    $0x00, R10
-	ADDQ    R9, R10
+	MOVQ    R10, SI
+	ANDQ    $0x00, SI
+	ADDQ    R9, SI
 	VPSLLDQ $0x08, X7, X7
-	VPINSRQ $0x00, (CX)(R10*2), X7, X7
+	VPINSRQ $0x00, (CX)(SI*2), X7, X7
 
 piece29:
 	VCVTPH2PS    X7, Y7
@@ -7924,36 +7906,37 @@ piece29:
 short24:
 	TESTQ   R10, R10
 	JEQ     done22
-	LEAQ    tailMasks<>+32(SB), R11
-	MOVQ    R10, R12
-	SHLQ    $0x02, R12
-	SUBQ    R12, R11
-	VMOVUPS (R11), Y6
+	LEAQ    tailMasks<>+32(SB), SI
+	MOVQ    R10, R11
+	SHLQ    $0x02, R11
+	SUBQ    R11, SI
+	VMOVUPS (SI), Y6
 	VPXOR   X7, X7, X7
 	TESTQ   $0x00000001, R10
 	JEQ     piece30
-	MOVQ    R10, R11
-	ANDQ    $0x06, R11
-	ADDQ    R9, R11
+	MOVQ    R10, SI
+	ANDQ    $0x06, SI
+	ADDQ    R9, SI
 	VPSLLDQ $0x02, X7, X7
-	VPINSRW $0x00, (CX)(R11*2), X7, X7
+	VPINSRW $0x00, (CX)(SI*2), X7, X7
 
 piece30:
 	TESTQ   $0x00000002, R10
 	JEQ     piece31
-	MOVQ    R10, R11
-	ANDQ    $0x04, R11
-	ADDQ    R9, R11
+	MOVQ    R10, SI
+	ANDQ    $0x04, SI
+	ADDQ    R9, SI
 	VPSLLDQ $0x04, X7, X7
-	VPINSRD $0x00, (CX)(R11*2), X7, X7
+	VPINSRD $0x00, (CX)(SI*2), X7, X7
 
 piece31:
 	TESTQ   $0x00000004, R10
 	JEQ     piece32
-	ANDQ    $0x00, R10
-	ADDQ    R9, R10
+	MOVQ    R10, SI
+	ANDQ    $0x00, SI
+	ADDQ    R9, SI
 	VPSLLDQ $0x08, X7, X7
-	VPINSRQ $0x00, (CX)(R10*2), X7, X7
+	VPINSRQ $0x00, (CX)(SI*2), X7, X7
 
 piece32:
 	VCVTPH2PS    X7, Y7
@@ -7984,36 +7967,37 @@ piece32:
 short25:
 	TESTQ   R10, R10
 	JEQ     done22
-	LEAQ    tailMasks<>+32(SB), R11
-	MOVQ    R10, R12
-	SHLQ    $0x02, R12
-	SUBQ    R12, R11
-	VMOVUPS (R11), Y6
+	LEAQ    tailMasks<>+32(SB), SI
+	MOVQ    R10, R11
+	SHLQ    $0x02, R11
+	SUBQ    R11, SI
+	VMOVUPS (SI), Y6
 	VPXOR   X7, X7, X7
 	TESTQ   $0x00000001, R10
 	JEQ     piece33
-	MOVQ    R10, R11
-	ANDQ    $0x06, R11
-	ADDQ    R9, R11
+	MOVQ    R10, SI
+	ANDQ    $0x06, SI
+	ADDQ    R9, SI
 	VPSLLDQ $0x02, X7, X7
-	VPINSRW $0x00, (CX)(R11*2), X7, X7
+	VPINSRW $0x00, (CX)(SI*2), X7, X7
 
 piece33:
 	TESTQ   $0x00000002, R10
 	JEQ     piece34
-	MOVQ    R10, R11
-	ANDQ    $0x04, R11
-	ADDQ    R9, R11
+	MOVQ    R10, SI
+	ANDQ    $0x04, SI
+	ADDQ    R9, SI
 	VPSLLDQ $0x04, X7, X7
-	VPINSRD $0x00, (CX)(R11*2), X7, X7
+	VPINSRD $0x00, (CX)(SI*2), X7, X7
 
 piece34:
 	TESTQ   $0x00000004, R10
 	JEQ     piece35
-	ANDQ    $0x00, R10
-	ADDQ    R9, R10
+	MOVQ    R10, SI
+	ANDQ    $0x00, SI
+	ADDQ    R9, SI
 	VPSLLDQ $0x08, X7, X7
-	VPINSRQ $0x00, (CX)(R10*2), X7, X7
+	VPINSRQ $0x00, (CX)(SI*2), X7, X7
 
 piece35:
 	VCVTPH2PS    X7, Y7
@@ -8044,36 +8028,37 @@ piece35:
 short26:
 	TESTQ   R10, R10
 	JEQ     done22
-	LEAQ    tailMasks<>+32(SB), R11
-	MOVQ    R10, R12
-	SHLQ    $0x02, R12
-	SUBQ    R12, R11
-	VMOVUPS (R11), Y6
+	LEAQ    tailMasks<>+32(SB), SI
+	MOVQ    R10, R11
+	SHLQ    $0x02, R11
+	SUBQ    R11, SI
+	VMOVUPS (SI), Y6
 	VPXOR   X7, X7, X7
 	TESTQ   $0x00000001, R10
 	JEQ     piece36
-	MOVQ    R10, R11
-	ANDQ    $0x06, R11
-	ADDQ    R9, R11
+	MOVQ    R10, SI
+	ANDQ    $0x06, SI
+	ADDQ    R9, SI
 	VPSLLDQ $0x02, X7, X7
-	VPINSRW $0x00, (CX)(R11*2), X7, X7
+	VPINSRW $0x00, (CX)(SI*2), X7, X7
 
 piece36:
 	TESTQ   $0x00000002, R10
 	JEQ     piece37
-	MOVQ    R10, R11
-	ANDQ    $0x04, R11
-	ADDQ    R9, R11
+	MOVQ    R10, SI
+	ANDQ    $0x04, SI
+	ADDQ    R9, SI
 	VPSLLDQ $0x04, X7, X7
-	VPINSRD $0x00, (CX)(R11*2), X7, X7
+	VPINSRD $0x00, (CX)(SI*2), X7, X7
 
 piece37:
 	TESTQ   $0x00000004, R10
 	JEQ     piece38
-	ANDQ    $0x00, R10
-	ADDQ    R9, R10
+	MOVQ    R10, SI
+	ANDQ    $0x00, SI
+	ADDQ    R9, SI
 	VPSLLDQ $0x08, X7, X7
-	VPINSRQ $0x00, (CX)(R10*2), X7, X7
+	VPINSRQ $0x00, (CX)(SI*2), X7, X7
 
 piece38:
 	VCVTPH2PS    X7, Y7
@@ -8117,18 +8102,18 @@ done22:
 	VANDNPS      X2, X1, X2
 	VBROADCASTSS X2, Y0
 	MOVQ         BX, R9
-	XORQ         CX, CX
+	XORQ         SI, SI
 	SUBQ         $+16, R9
 	JLT          turned40
 
 turn39:
-	VMOVUPS   (DX)(CX*4), Y1
-	VMOVUPS   32(DX)(CX*4), Y2
+	VMOVUPS   (DX)(SI*4), Y1
+	VMOVUPS   32(DX)(SI*4), Y2
 	VMULPS    Y0, Y1, Y1
 	VMULPS    Y0, Y2, Y2
-	VCVTPS2PH $0x00, Y1, (AX)(CX*2)
-	VCVTPS2PH $0x00, Y2, 16(AX)(CX*2)
-	ADDQ      $+16, CX
+	VCVTPS2PH $0x00, Y1, (AX)(SI*2)
+	VCVTPS2PH $0x00, Y2, 16(AX)(SI*2)
+	ADDQ      $+16, SI
 	SUBQ      $+16, R9
 	JGE       turn39
 
@@ -8138,10 +8123,10 @@ turned40:
 	JLT  turned42
 
 turn41:
-	VMOVUPS   (DX)(CX*4), Y1
+	VMOVUPS   (DX)(SI*4), Y1
 	VMULPS    Y0, Y1, Y1
-	VCVTPS2PH $0x00, Y1, (AX)(CX*2)
-	ADDQ      $+8, CX
+	VCVTPS2PH $0x00, Y1, (AX)(SI*2)
+	ADDQ      $+8, SI
 	SUBQ      $+8, R9
 	JGE       turn41
 
@@ -8154,14 +8139,14 @@ turned42:
 	SHLQ       $0x02, R11
 	SUBQ       R11, R10
 	VMOVUPS    (R10), Y1
-	VMASKMOVPS (DX)(CX*4), Y1, Y1
+	VMASKMOVPS (DX)(SI*4), Y1, Y1
 	VMULPS     Y0, Y1, Y0
 	VCVTPS2PH  $0x00, Y0, X0
 	TESTQ      $0x00000004, R9
 	JEQ        piece44
 	MOVQ       R9, R10
 	ANDQ       $0x00, R10
-	ADDQ       CX, R10
+	ADDQ       SI, R10
 	VMOVQ      X0, (AX)(R10*2)
 	VPSRLDQ    $0x08, X0, X0
 
@@ -8170,7 +8155,7 @@ piece44:
 	JEQ     piece45
 	MOVQ    R9, R10
 	ANDQ    $0x04, R10
-	ADDQ    CX, R10
+	ADDQ    SI, R10
 	VMOVD   X0, (AX)(R10*2)
 	VPSRLDQ $0x04, X0, X0
 
@@ -8178,14 +8163,14 @@ piece45:
 	TESTQ   $0x00000001, R9
 	JEQ     piece46
 	ANDQ    $0x06, R9
-	ADDQ    CX, R9
+	ADDQ    SI, R9
 	VPEXTRW $0x00, X0, (AX)(R9*2)
 	VPSRLDQ $0x02, X0, X0
 
 piece46:
 done43:
 	ADDQ R8, AX
-	MOVQ SI, CX
+	ADDQ R8, CX
 	ADDQ step+40(FP), DX
 	DECQ DI
 	JNE  row
@@ -9937,7 +9922,7 @@ done3:
 	RET
 
 // func softmaxBF16AVX2(dst *byte, src *byte, exps *float32, n int, count int, step int)
-// Requires: AVX, AVX2, FMA3, MMX+
+// Requires: AVX, AVX2, FMA3
 TEXT ·softmaxBF16AVX2(SB), NOSPLIT|NOFRAME, $0-48
 	MOVQ dst+0(FP), AX
 	MOVQ src+8(FP), CX
@@ -9949,21 +9934,22 @@ TEXT ·softmaxBF16AVX2(SB), NOSPLIT|NOFRAME, $0-48
 
 row:
 	LEAQ         (CX)(R8*1), SI
+	MOVQ         AX, SI
 	VBROADCASTSS expNums<>+2400(SB), Y0
 	VMOVUPS      Y0, Y1
 	VMOVUPS      Y0, Y2
 	VMOVUPS      Y0, Y3
 	VMOVUPS      Y0, Y4
-	MOVQ         BX, R10
-	XORQ         R9, R9
-	SUBQ         $+32, R10
+	MOVQ         BX, R9
+	XORQ         SI, SI
+	SUBQ         $+32, R9
 	JLT          turned2
 
 turn1:
-	VPMOVZXWD (CX)(R9*2), Y5
-	VPMOVZXWD 16(CX)(R9*2), Y6
-	VPMOVZXWD 32(CX)(R9*2), Y7
-	VPMOVZXWD 48(CX)(R9*2), Y8
+	VPMOVZXWD (CX)(SI*2), Y5
+	VPMOVZXWD 16(CX)(SI*2), Y6
+	VPMOVZXWD 32(CX)(SI*2), Y7
+	VPMOVZXWD 48(CX)(SI*2), Y8
 	VPSLLD    $0x10, Y5, Y5
 	VPSLLD    $0x10, Y6, Y6
 	VPSLLD    $0x10, Y7, Y7
@@ -9972,74 +9958,74 @@ turn1:
 	VMAXPS    Y2, Y6, Y2
 	VMAXPS    Y3, Y7, Y3
 	VMAXPS    Y4, Y8, Y4
-	ADDQ      $+32, R9
-	SUBQ      $+32, R10
+	ADDQ      $+32, SI
+	SUBQ      $+32, R9
 	JGE       turn1
 
 turned2:
-	ADDQ      $+32, R10
-	CMPQ      R10, $+8
+	ADDQ      $+32, R9
+	CMPQ      R9, $+8
 	JLT       short4
-	VPMOVZXWD (CX)(R9*2), Y5
+	VPMOVZXWD (CX)(SI*2), Y5
 	VPSLLD    $0x10, Y5, Y5
 	VMAXPS    Y1, Y5, Y1
-	ADDQ      $+8, R9
-	SUBQ      $+8, R10
-	CMPQ      R10, $+8
+	ADDQ      $+8, SI
+	SUBQ      $+8, R9
+	CMPQ      R9, $+8
 	JLT       short5
-	VPMOVZXWD (CX)(R9*2), Y5
+	VPMOVZXWD (CX)(SI*2), Y5
 	VPSLLD    $0x10, Y5, Y5
 	VMAXPS    Y2, Y5, Y2
-	ADDQ      $+8, R9
-	SUBQ      $+8, R10
-	CMPQ      R10, $+8
+	ADDQ      $+8, SI
+	SUBQ      $+8, R9
+	CMPQ      R9, $+8
 	JLT       short6
-	VPMOVZXWD (CX)(R9*2), Y5
+	VPMOVZXWD (CX)(SI*2), Y5
 	VPSLLD    $0x10, Y5, Y5
 	VMAXPS    Y3, Y5, Y3
-	ADDQ      $+8, R9
-	SUBQ      $+8, R10
-	CMPQ      R10, $+8
+	ADDQ      $+8, SI
+	SUBQ      $+8, R9
+	CMPQ      R9, $+8
 	JLT       short7
-	VPMOVZXWD (CX)(R9*2), Y5
+	VPMOVZXWD (CX)(SI*2), Y5
 	VPSLLD    $0x10, Y5, Y5
 	VMAXPS    Y4, Y5, Y4
-	ADDQ      $+8, R9
-	SUBQ      $+8, R10
+	ADDQ      $+8, SI
+	SUBQ      $+8, R9
 
 short4:
-	TESTQ   R10, R10
+	TESTQ   R9, R9
 	JEQ     done3
-	LEAQ    tailMasks<>+32(SB), R11
-	MOVQ    R10, R12
-	SHLQ    $0x02, R12
-	SUBQ    R12, R11
-	VMOVUPS (R11), Y5
+	LEAQ    tailMasks<>+32(SB), R10
+	MOVQ    R9, R11
+	SHLQ    $0x02, R11
+	SUBQ    R11, R10
+	VMOVUPS (R10), Y5
 	VPXOR   X6, X6, X6
-	TESTQ   $0x00000001, R10
+	TESTQ   $0x00000001, R9
 	JEQ     piece8
-	MOVQ    R10, R11
-	ANDQ    $0x06, R11
-	ADDQ    R9, R11
+	MOVQ    R9, R10
+	ANDQ    $0x06, R10
+	ADDQ    SI, R10
 	VPSLLDQ $0x02, X6, X6
-	VPINSRW $0x00, (CX)(R11*2), X6, X6
+	VPINSRW $0x00, (CX)(R10*2), X6, X6
 
 piece8:
-	TESTQ   $0x00000002, R10
+	TESTQ   $0x00000002, R9
 	JEQ     piece9
-	MOVQ    R10, R11
-	ANDQ    $0x04, R11
-	ADDQ    R9, R11
+	MOVQ    R9, R10
+	ANDQ    $0x04, R10
+	ADDQ    SI, R10
 	VPSLLDQ $0x04, X6, X6
-	VPINSRD $0x00, (CX)(R11*2), X6, X6
+	VPINSRD $0x00, (CX)(R10*2), X6, X6
 
 piece9:
-	TESTQ   $0x00000004, R10
+	TESTQ   $0x00000004, R9
 	JEQ     piece10
-	ANDQ    $0x00, R10
-	ADDQ    R9, R10
+	ANDQ    $0x00, R9
+	ADDQ    SI, R9
 	VPSLLDQ $0x08, X6, X6
-	VPINSRQ $0x00, (CX)(R10*2), X6, X6
+	VPINSRQ $0x00, (CX)(R9*2), X6, X6
 
 piece10:
 	VPMOVZXWD X6, Y6
@@ -10049,38 +10035,38 @@ piece10:
 	JMP       done3
 
 short5:
-	TESTQ   R10, R10
+	TESTQ   R9, R9
 	JEQ     done3
-	LEAQ    tailMasks<>+32(SB), R11
-	MOVQ    R10, R12
-	SHLQ    $0x02, R12
-	SUBQ    R12, R11
-	VMOVUPS (R11), Y5
+	LEAQ    tailMasks<>+32(SB), R10
+	MOVQ    R9, R11
+	SHLQ    $0x02, R11
+	SUBQ    R11, R10
+	VMOVUPS (R10), Y5
 	VPXOR   X6, X6, X6
-	TESTQ   $0x00000001, R10
+	TESTQ   $0x00000001, R9
 	JEQ     piece11
-	MOVQ    R10, R11
-	ANDQ    $0x06, R11
-	ADDQ    R9, R11
+	MOVQ    R9, R10
+	ANDQ    $0x06, R10
+	ADDQ    SI, R10
 	VPSLLDQ $0x02, X6, X6
-	VPINSRW $0x00, (CX)(R11*2), X6, X6
+	VPINSRW $0x00, (CX)(R10*2), X6, X6
 
 piece11:
-	TESTQ   $0x00000002, R10
+	TESTQ   $0x00000002, R9
 	JEQ     piece12
-	MOVQ    R10, R11
-	ANDQ    $0x04, R11
-	ADDQ    R9, R11
+	MOVQ    R9, R10
+	ANDQ    $0x04, R10
+	ADDQ    SI, R10
 	VPSLLDQ $0x04, X6, X6
-	VPINSRD $0x00, (CX)(R11*2), X6, X6
+	VPINSRD $0x00, (CX)(R10*2), X6, X6
 
 piece12:
-	TESTQ   $0x00000004, R10
+	TESTQ   $0x00000004, R9
 	JEQ     piece13
-	ANDQ    $0x00, R10
-	ADDQ    R9, R10
+	ANDQ    $0x00, R9
+	ADDQ    SI, R9
 	VPSLLDQ $0x08, X6, X6
-	VPINSRQ $0x00, (CX)(R10*2), X6, X6
+	VPINSRQ $0x00, (CX)(R9*2), X6, X6
 
 piece13:
 	VPMOVZXWD X6, Y6
@@ -10090,38 +10076,38 @@ piece13:
 	JMP       done3
 
 short6:
-	TESTQ   R10, R10
+	TESTQ   R9, R9
 	JEQ     done3
-	LEAQ    tailMasks<>+32(SB), R11
-	MOVQ    R10, R12
-	SHLQ    $0x02, R12
-	SUBQ    R12, R11
-	VMOVUPS (R11), Y5
+	LEAQ    tailMasks<>+32(SB), R10
+	MOVQ    R9, R11
+	SHLQ    $0x02, R11
+	SUBQ    R11, R10
+	VMOVUPS (R10), Y5
 	VPXOR   X6, X6, X6
-	TESTQ   $0x00000001, R10
+	TESTQ   $0x00000001, R9
 	JEQ     piece14
-	MOVQ    R10, R11
-	ANDQ    $0x06, R11
-	ADDQ    R9, R11
+	MOVQ    R9, R10
+	ANDQ    $0x06, R10
+	ADDQ    SI, R10
 	VPSLLDQ $0x02, X6, X6
-	VPINSRW $0x00, (CX)(R11*2), X6, X6
+	VPINSRW $0x00, (CX)(R10*2), X6, X6
 
 piece14:
-	TESTQ   $0x00000002, R10
+	TESTQ   $0x00000002, R9
 	JEQ     piece15
-	MOVQ    R10, R11
-	ANDQ    $0x04, R11
-	ADDQ    R9, R11
+	MOVQ    R9, R10
+	ANDQ    $0x04, R10
+	ADDQ    SI, R10
 	VPSLLDQ $0x04, X6, X6
-	VPINSRD $0x00, (CX)(R11*2), X6, X6
+	VPINSRD $0x00, (CX)(R10*2), X6, X6
 
 piece15:
-	TESTQ   $0x00000004, R10
+	TESTQ   $0x00000004, R9
 	JEQ     piece16
-	ANDQ    $0x00, R10
-	ADDQ    R9, R10
+	ANDQ    $0x00, R9
+	ADDQ    SI, R9
 	VPSLLDQ $0x08, X6, X6
-	VPINSRQ $0x00, (CX)(R10*2), X6, X6
+	VPINSRQ $0x00, (CX)(R9*2), X6, X6
 
 piece16:
 	VPMOVZXWD X6, Y6
@@ -10131,38 +10117,38 @@ piece16:
 	JMP       done3
 
 short7:
-	TESTQ   R10, R10
+	TESTQ   R9, R9
 	JEQ     done3
-	LEAQ    tailMasks<>+32(SB), R11
-	MOVQ    R10, R12
-	SHLQ    $0x02, R12
-	SUBQ    R12, R11
-	VMOVUPS (R11), Y5
+	LEAQ    tailMasks<>+32(SB), R10
+	MOVQ    R9, R11
+	SHLQ    $0x02, R11
+	SUBQ    R11, R10
+	VMOVUPS (R10), Y5
 	VPXOR   X6, X6, X6
-	TESTQ   $0x00000001, R10
+	TESTQ   $0x00000001, R9
 	JEQ     piece17
-	MOVQ    R10, R11
-	ANDQ    $0x06, R11
-	ADDQ    R9, R11
+	MOVQ    R9, R10
+	ANDQ    $0x06, R10
+	ADDQ    SI, R10
 	VPSLLDQ $0x02, X6, X6
-	VPINSRW $0x00, (CX)(R11*2), X6, X6
+	VPINSRW $0x00, (CX)(R10*2), X6, X6
 
 piece17:
-	TESTQ   $0x00000002, R10
+	TESTQ   $0x00000002, R9
 	JEQ     piece18
-	MOVQ    R10, R11
-	ANDQ    $0x04, R11
-	ADDQ    R9, R11
+	MOVQ    R9, R10
+	ANDQ    $0x04, R10
+	ADDQ    SI, R10
 	VPSLLDQ $0x04, X6, X6
-	VPINSRD $0x00, (CX)(R11*2), X6, X6
+	VPINSRD $0x00, (CX)(R10*2), X6, X6
 
 piece18:
-	TESTQ   $0x00000004, R10
+	TESTQ   $0x00000004, R9
 	JEQ     piece19
-	ANDQ    $0x00, R10
-	ADDQ    R9, R10
+	ANDQ    $0x00, R9
+	ADDQ    SI, R9
 	VPSLLDQ $0x08, X6, X6
-	VPINSRQ $0x00, (CX)(R10*2), X6, X6
+	VPINSRQ $0x00, (CX)(R9*2), X6, X6
 
 piece19:
 	VPMOVZXWD X6, Y6
@@ -10181,29 +10167,18 @@ done3:
 	VPERMILPS    $0x01, X0, X1
 	VMAXPS       X0, X1, X0
 	VBROADCASTSS X0, Y0
-	MOVQ         BX, R10
-	XORQ         R9, R9
+	MOVQ         BX, R9
+	XORQ         SI, SI
 	VXORPS       Y1, Y1, Y1
 	VXORPS       Y2, Y2, Y2
 	VXORPS       Y3, Y3, Y3
 	VXORPS       Y4, Y4, Y4
-	SUBQ         $+16, R10
+	SUBQ         $+16, R9
 	JLT          turned21
 
 turn20:
-	// PREFETCHW (AX)(R9*2)
-	BYTE         $0x42
-	BYTE         $0x0f
-	BYTE         $0x0d
-	BYTE         $0x8c
-	BYTE         $0x48
-	BYTE         $0x00
-	BYTE         $0x00
-	BYTE         $0x00
-	BYTE         $0x00
-	PREFETCHT1   (SI)(R9*2)
-	VMOVUPS      (CX)(R9*2), Y5
-	VMOVUPS      (CX)(R9*2), Y6
+	VMOVUPS      (CX)(SI*2), Y5
+	VMOVUPS      (CX)(SI*2), Y6
 	VPSLLD       $0x10, Y5, Y5
 	VANDPS       expNums<>+1152(SB), Y6, Y6
 	VSUBPS       Y0, Y5, Y5
@@ -10244,32 +10219,21 @@ turn20:
 	VPADDD       expNums<>+352(SB), Y6, Y6
 	VMULPS       Y5, Y7, Y5
 	VMULPS       Y6, Y8, Y6
-	VMOVUPS      Y5, (DX)(R9*4)
-	VMOVUPS      Y6, 32(DX)(R9*4)
+	VMOVUPS      Y5, (DX)(SI*4)
+	VMOVUPS      Y6, 32(DX)(SI*4)
 	VADDPS       Y5, Y1, Y1
 	VADDPS       Y6, Y2, Y2
-	ADDQ         $+16, R9
-	SUBQ         $+16, R10
+	ADDQ         $+16, SI
+	SUBQ         $+16, R9
 	JGE          turn20
 
 turned21:
-	ADDQ $+16, R10
-	SUBQ $+16, R10
+	ADDQ $+16, R9
+	SUBQ $+16, R9
 	JLT  turned23
 
 turn22:
-	// PREFETCHW (AX)(R9*2)
-	BYTE         $0x42
-	BYTE         $0x0f
-	BYTE         $0x0d
-	BYTE         $0x8c
-	BYTE         $0x48
-	BYTE         $0x00
-	BYTE         $0x00
-	BYTE         $0x00
-	BYTE         $0x00
-	PREFETCHT1   (SI)(R9*2)
-	VPMOVZXWD    (CX)(R9*2), Y5
+	VPMOVZXWD    (CX)(SI*2), Y5
 	VPSLLD       $0x10, Y5, Y5
 	VSUBPS       Y0, Y5, Y5
 	VMULPS       expNums<>+64(SB), Y5, Y5
@@ -10290,9 +10254,9 @@ turn22:
 	VPSLLD       $0x17, Y5, Y5
 	VPADDD       expNums<>+352(SB), Y5, Y5
 	VMULPS       Y5, Y7, Y5
-	VMOVUPS      Y5, (DX)(R9*4)
+	VMOVUPS      Y5, (DX)(SI*4)
 	VADDPS       Y5, Y1, Y1
-	VPMOVZXWD    16(CX)(R9*2), Y5
+	VPMOVZXWD    16(CX)(SI*2), Y5
 	VPSLLD       $0x10, Y5, Y5
 	VSUBPS       Y0, Y5, Y5
 	VMULPS       expNums<>+64(SB), Y5, Y5
@@ -10313,17 +10277,17 @@ turn22:
 	VPSLLD       $0x17, Y5, Y5
 	VPADDD       expNums<>+352(SB), Y5, Y5
 	VMULPS       Y5, Y7, Y5
-	VMOVUPS      Y5, 32(DX)(R9*4)
+	VMOVUPS      Y5, 32(DX)(SI*4)
 	VADDPS       Y5, Y2, Y2
-	ADDQ         $+16, R9
-	SUBQ         $+16, R10
+	ADDQ         $+16, SI
+	SUBQ         $+16, R9
 	JGE          turn22
 
 turned23:
-	ADDQ         $+16, R10
-	CMPQ         R10, $+8
+	ADDQ         $+16, R9
+	CMPQ         R9, $+8
 	JLT          short25
-	VPMOVZXWD    (CX)(R9*2), Y5
+	VPMOVZXWD    (CX)(SI*2), Y5
 	VPSLLD       $0x10, Y5, Y5
 	VSUBPS       Y0, Y5, Y5
 	VMULPS       expNums<>+64(SB), Y5, Y5
@@ -10344,13 +10308,13 @@ turned23:
 	VPSLLD       $0x17, Y5, Y5
 	VPADDD       expNums<>+352(SB), Y5, Y5
 	VMULPS       Y5, Y7, Y5
-	VMOVUPS      Y5, (DX)(R9*4)
+	VMOVUPS      Y5, (DX)(SI*4)
 	VADDPS       Y5, Y1, Y1
-	ADDQ         $+8, R9
-	SUBQ         $+8, R10
-	CMPQ         R10, $+8
+	ADDQ         $+8, SI
+	SUBQ         $+8, R9
+	CMPQ         R9, $+8
 	JLT          short26
-	VPMOVZXWD    (CX)(R9*2), Y5
+	VPMOVZXWD    (CX)(SI*2), Y5
 	VPSLLD       $0x10, Y5, Y5
 	VSUBPS       Y0, Y5, Y5
 	VMULPS       expNums<>+64(SB), Y5, Y5
@@ -10371,44 +10335,44 @@ turned23:
 	VPSLLD       $0x17, Y5, Y5
 	VPADDD       expNums<>+352(SB), Y5, Y5
 	VMULPS       Y5, Y7, Y5
-	VMOVUPS      Y5, (DX)(R9*4)
+	VMOVUPS      Y5, (DX)(SI*4)
 	VADDPS       Y5, Y2, Y2
-	ADDQ         $+8, R9
-	SUBQ         $+8, R10
+	ADDQ         $+8, SI
+	SUBQ         $+8, R9
 
 short25:
-	TESTQ   R10, R10
+	TESTQ   R9, R9
 	JEQ     done24
-	LEAQ    tailMasks<>+32(SB), R11
-	MOVQ    R10, R12
-	SHLQ    $0x02, R12
-	SUBQ    R12, R11
-	VMOVUPS (R11), Y5
+	LEAQ    tailMasks<>+32(SB), R10
+	MOVQ    R9, R11
+	SHLQ    $0x02, R11
+	SUBQ    R11, R10
+	VMOVUPS (R10), Y5
 	VPXOR   X6, X6, X6
-	TESTQ   $0x00000001, R10
+	TESTQ   $0x00000001, R9
 	JEQ     piece27
-	MOVQ    R10, R11
-	ANDQ    $0x06, R11
-	ADDQ    R9, R11
+	MOVQ    R9, R10
+	ANDQ    $0x06, R10
+	ADDQ    SI, R10
 	VPSLLDQ $0x02, X6, X6
-	VPINSRW $0x00, (CX)(R11*2), X6, X6
+	VPINSRW $0x00, (CX)(R10*2), X6, X6
 
 piece27:
-	TESTQ   $0x00000002, R10
+	TESTQ   $0x00000002, R9
 	JEQ     piece28
-	MOVQ    R10, R11
-	ANDQ    $0x04, R11
-	ADDQ    R9, R11
+	MOVQ    R9, R10
+	ANDQ    $0x04, R10
+	ADDQ    SI, R10
 	VPSLLDQ $0x04, X6, X6
-	VPINSRD $0x00, (CX)(R11*2), X6, X6
+	VPINSRD $0x00, (CX)(R10*2), X6, X6
 
 piece28:
-	TESTQ   $0x00000004, R10
+	TESTQ   $0x00000004, R9
 	JEQ     piece29
-	ANDQ    $0x00, R10
-	ADDQ    R9, R10
+	ANDQ    $0x00, R9
+	ADDQ    SI, R9
 	VPSLLDQ $0x08, X6, X6
-	VPINSRQ $0x00, (CX)(R10*2), X6, X6
+	VPINSRQ $0x00, (CX)(R9*2), X6, X6
 
 piece29:
 	VPMOVZXWD    X6, Y6
@@ -10432,44 +10396,44 @@ piece29:
 	VPSLLD       $0x17, Y0, Y0
 	VPADDD       expNums<>+352(SB), Y0, Y0
 	VMULPS       Y0, Y7, Y0
-	VMASKMOVPS   Y0, Y5, (DX)(R9*4)
+	VMASKMOVPS   Y0, Y5, (DX)(SI*4)
 	VANDPS       Y5, Y0, Y0
 	VADDPS       Y0, Y1, Y1
 	JMP          done24
 
 short26:
-	TESTQ   R10, R10
+	TESTQ   R9, R9
 	JEQ     done24
-	LEAQ    tailMasks<>+32(SB), R11
-	MOVQ    R10, R12
-	SHLQ    $0x02, R12
-	SUBQ    R12, R11
-	VMOVUPS (R11), Y5
+	LEAQ    tailMasks<>+32(SB), R10
+	MOVQ    R9, R11
+	SHLQ    $0x02, R11
+	SUBQ    R11, R10
+	VMOVUPS (R10), Y5
 	VPXOR   X6, X6, X6
-	TESTQ   $0x00000001, R10
+	TESTQ   $0x00000001, R9
 	JEQ     piece30
-	MOVQ    R10, R11
-	ANDQ    $0x06, R11
-	ADDQ    R9, R11
+	MOVQ    R9, R10
+	ANDQ    $0x06, R10
+	ADDQ    SI, R10
 	VPSLLDQ $0x02, X6, X6
-	VPINSRW $0x00, (CX)(R11*2), X6, X6
+	VPINSRW $0x00, (CX)(R10*2), X6, X6
 
 piece30:
-	TESTQ   $0x00000002, R10
+	TESTQ   $0x00000002, R9
 	JEQ     piece31
-	MOVQ    R10, R11
-	ANDQ    $0x04, R11
-	ADDQ    R9, R11
+	MOVQ    R9, R10
+	ANDQ    $0x04, R10
+	ADDQ    SI, R10
 	VPSLLDQ $0x04, X6, X6
-	VPINSRD $0x00, (CX)(R11*2), X6, X6
+	VPINSRD $0x00, (CX)(R10*2), X6, X6
 
 piece31:
-	TESTQ   $0x00000004, R10
+	TESTQ   $0x00000004, R9
 	JEQ     piece32
-	ANDQ    $0x00, R10
-	ADDQ    R9, R10
+	ANDQ    $0x00, R9
+	ADDQ    SI, R9
 	VPSLLDQ $0x08, X6, X6
-	VPINSRQ $0x00, (CX)(R10*2), X6, X6
+	VPINSRQ $0x00, (CX)(R9*2), X6, X6
 
 piece32:
 	VPMOVZXWD    X6, Y6
@@ -10493,7 +10457,7 @@ piece32:
 	VPSLLD       $0x17, Y0, Y0
 	VPADDD       expNums<>+352(SB), Y0, Y0
 	VMULPS       Y0, Y7, Y0
-	VMASKMOVPS   Y0, Y5, (DX)(R9*4)
+	VMASKMOVPS   Y0, Y5, (DX)(SI*4)
 	VANDPS       Y5, Y0, Y0
 	VADDPS       Y0, Y2, Y2
 
@@ -10514,21 +10478,21 @@ done24:
 	VANDNPS      X2, X1, X2
 	VBROADCASTSS X2, Y0
 	MOVQ         BX, R9
-	XORQ         CX, CX
+	XORQ         SI, SI
 	SUBQ         $+16, R9
 	JLT          turned34
 
 turn33:
-	VMOVUPS  (DX)(CX*4), Y1
-	VMOVUPS  32(DX)(CX*4), Y2
+	VMOVUPS  (DX)(SI*4), Y1
+	VMOVUPS  32(DX)(SI*4), Y2
 	VMULPS   Y0, Y1, Y1
 	VMULPS   Y0, Y2, Y2
 	VPADDD   expNums<>+1120(SB), Y1, Y1
 	VPADDD   expNums<>+1120(SB), Y2, Y2
 	VPSRLD   $0x10, Y1, Y1
 	VPBLENDW $0xaa, Y2, Y1, Y1
-	VMOVUPS  Y1, (AX)(CX*2)
-	ADDQ     $+16, CX
+	VMOVUPS  Y1, (AX)(SI*2)
+	ADDQ     $+16, SI
 	SUBQ     $+16, R9
 	JGE      turn33
 
@@ -10538,14 +10502,14 @@ turned34:
 	JLT  turned36
 
 turn35:
-	VMOVUPS      (DX)(CX*4), Y1
+	VMOVUPS      (DX)(SI*4), Y1
 	VMULPS       Y0, Y1, Y1
 	VPADDD       expNums<>+1120(SB), Y1, Y1
 	VPSRLD       $0x10, Y1, Y2
 	VEXTRACTI128 $0x01, Y2, X1
 	VPACKUSDW    X1, X2, X1
-	VMOVDQU      X1, (AX)(CX*2)
-	ADDQ         $+8, CX
+	VMOVDQU      X1, (AX)(SI*2)
+	ADDQ         $+8, SI
 	SUBQ         $+8, R9
 	JGE          turn35
 
@@ -10558,7 +10522,7 @@ turned36:
 	SHLQ         $0x02, R11
 	SUBQ         R11, R10
 	VMOVUPS      (R10), Y1
-	VMASKMOVPS   (DX)(CX*4), Y1, Y1
+	VMASKMOVPS   (DX)(SI*4), Y1, Y1
 	VMULPS       Y0, Y1, Y0
 	VPADDD       expNums<>+1120(SB), Y0, Y0
 	VPSRLD       $0x10, Y0, Y1
@@ -10568,7 +10532,7 @@ turned36:
 	JEQ          piece38
 	MOVQ         R9, R10
 	ANDQ         $0x00, R10
-	ADDQ         CX, R10
+	ADDQ         SI, R10
 	VMOVQ        X0, (AX)(R10*2)
 	VPSRLDQ      $0x08, X0, X0
 
@@ -10577,7 +10541,7 @@ piece38:
 	JEQ     piece39
 	MOVQ    R9, R10
 	ANDQ    $0x04, R10
-	ADDQ    CX, R10
+	ADDQ    SI, R10
 	VMOVD   X0, (AX)(R10*2)
 	VPSRLDQ $0x04, X0, X0
 
@@ -10585,14 +10549,14 @@ piece39:
 	TESTQ   $0x00000001, R9
 	JEQ     piece40
 	ANDQ    $0x06, R9
-	ADDQ    CX, R9
+	ADDQ    SI, R9
 	VPEXTRW $0x00, X0, (AX)(R9*2)
 	VPSRLDQ $0x02, X0, X0
 
 piece40:
 done37:
 	ADDQ R8, AX
-	MOVQ SI, CX
+	ADDQ R8, CX
 	ADDQ step+40(FP), DX
 	DECQ DI
 	JNE  row
@@ -16653,32 +16617,47 @@ TEXT ·softmaxF32AVX512(SB), NOSPLIT|NOFRAME, $0-48
 	MOVQ src+8(FP), DX
 	MOVQ exps+16(FP), BX
 	MOVQ n+24(FP), SI
-	MOVQ count+32(FP), R8
-	MOVQ SI, R9
-	SHLQ $0x02, R9
+	MOVQ count+32(FP), R9
+	MOVQ SI, R10
+	SHLQ $0x02, R10
 
 row:
-	LEAQ         (DX)(R9*1), DI
+	LEAQ         (DX)(R10*1), DI
+	LEAQ         (AX)(R10*1), R8
 	VBROADCASTSS expNums<>+2400(SB), Z0
 	VMOVUPS      Z0, Z1
 	VMOVUPS      Z0, Z2
 	VMOVUPS      Z0, Z3
 	VMOVUPS      Z0, Z0
 	MOVQ         SI, CX
-	XORQ         R10, R10
+	XORQ         R11, R11
 	SUBQ         $+64, CX
 	JLT          turned2
 
 turn1:
-	VMOVUPS (DX)(R10*4), Z4
-	VMOVUPS 64(DX)(R10*4), Z5
-	VMOVUPS 128(DX)(R10*4), Z6
-	VMOVUPS 192(DX)(R10*4), Z7
+	PREFETCHT1 (DI)
+
+	// PREFETCHW (R8)
+	BYTE    $0x41
+	BYTE    $0x0f
+	BYTE    $0x0d
+	BYTE    $0x8c
+	BYTE    $0x20
+	BYTE    $0x00
+	BYTE    $0x00
+	BYTE    $0x00
+	BYTE    $0x00
+	ADDQ    $+64, DI
+	ADDQ    $+64, R8
+	VMOVUPS (DX)(R11*4), Z4
+	VMOVUPS 64(DX)(R11*4), Z5
+	VMOVUPS 128(DX)(R11*4), Z6
+	VMOVUPS 192(DX)(R11*4), Z7
 	VMAXPS  Z1, Z4, Z1
 	VMAXPS  Z2, Z5, Z2
 	VMAXPS  Z3, Z6, Z3
 	VMAXPS  Z0, Z7, Z0
-	ADDQ    $+64, R10
+	ADDQ    $+64, R11
 	SUBQ    $+64, CX
 	JGE     turn1
 
@@ -16686,70 +16665,70 @@ turned2:
 	ADDQ    $+64, CX
 	CMPQ    CX, $+16
 	JLT     short4
-	VMOVUPS (DX)(R10*4), Z4
+	VMOVUPS (DX)(R11*4), Z4
 	VMAXPS  Z1, Z4, Z1
-	ADDQ    $+16, R10
+	ADDQ    $+16, R11
 	SUBQ    $+16, CX
 	CMPQ    CX, $+16
 	JLT     short5
-	VMOVUPS (DX)(R10*4), Z4
+	VMOVUPS (DX)(R11*4), Z4
 	VMAXPS  Z2, Z4, Z2
-	ADDQ    $+16, R10
+	ADDQ    $+16, R11
 	SUBQ    $+16, CX
 	CMPQ    CX, $+16
 	JLT     short6
-	VMOVUPS (DX)(R10*4), Z4
+	VMOVUPS (DX)(R11*4), Z4
 	VMAXPS  Z3, Z4, Z3
-	ADDQ    $+16, R10
+	ADDQ    $+16, R11
 	SUBQ    $+16, CX
 	CMPQ    CX, $+16
 	JLT     short7
-	VMOVUPS (DX)(R10*4), Z4
+	VMOVUPS (DX)(R11*4), Z4
 	VMAXPS  Z0, Z4, Z0
-	ADDQ    $+16, R10
+	ADDQ    $+16, R11
 	SUBQ    $+16, CX
 
 short4:
 	TESTQ     CX, CX
 	JEQ       done3
-	MOVQ      $+1, R11
-	SHLQ      CL, R11
-	DECQ      R11
-	KMOVW     R11, K1
-	VMOVUPS.Z (DX)(R10*4), K1, Z4
+	MOVQ      $+1, R12
+	SHLQ      CL, R12
+	DECQ      R12
+	KMOVW     R12, K1
+	VMOVUPS.Z (DX)(R11*4), K1, Z4
 	VMAXPS    Z1, Z4, K1, Z1
 	JMP       done3
 
 short5:
 	TESTQ     CX, CX
 	JEQ       done3
-	MOVQ      $+1, R11
-	SHLQ      CL, R11
-	DECQ      R11
-	KMOVW     R11, K1
-	VMOVUPS.Z (DX)(R10*4), K1, Z4
+	MOVQ      $+1, R12
+	SHLQ      CL, R12
+	DECQ      R12
+	KMOVW     R12, K1
+	VMOVUPS.Z (DX)(R11*4), K1, Z4
 	VMAXPS    Z2, Z4, K1, Z2
 	JMP       done3
 
 short6:
 	TESTQ     CX, CX
 	JEQ       done3
-	MOVQ      $+1, R11
-	SHLQ      CL, R11
-	DECQ      R11
-	KMOVW     R11, K1
-	VMOVUPS.Z (DX)(R10*4), K1, Z4
+	MOVQ      $+1, R12
+	SHLQ      CL, R12
+	DECQ      R12
+	KMOVW     R12, K1
+	VMOVUPS.Z (DX)(R11*4), K1, Z4
 	VMAXPS    Z3, Z4, K1, Z3
 	JMP       done3
 
 short7:
 	TESTQ     CX, CX
 	JEQ       done3
-	MOVQ      $+1, R11
-	SHLQ      CL, R11
-	DECQ      R11
-	KMOVW     R11, K1
-	VMOVUPS.Z (DX)(R10*4), K1, Z4
+	MOVQ      $+1, R12
+	SHLQ      CL, R12
+	DECQ      R12
+	KMOVW     R12, K1
+	VMOVUPS.Z (DX)(R11*4), K1, Z4
 	VMAXPS    Z0, Z4, K1, Z0
 
 done3:
@@ -16766,15 +16745,15 @@ done3:
 	VMAXPS        X1, X0, X1
 	VBROADCASTSS  X1, Z0
 	MOVQ          SI, CX
-	XORQ          R10, R10
+	XORQ          R11, R11
 	VXORPD        X1, X1, X1
-	MOVQ          CX, R11
+	MOVQ          CX, R12
 
 part:
 	MOVQ    $+1024, CX
-	CMPQ    R11, CX
-	CMOVQLT R11, CX
-	SUBQ    CX, R11
+	CMPQ    R12, CX
+	CMOVQLT R12, CX
+	SUBQ    CX, R12
 	VXORPS  Z3, Z3, Z3
 	VXORPS  Z2, Z2, Z2
 	VXORPS  Z4, Z4, Z4
@@ -16783,155 +16762,86 @@ part:
 	JLT     turned9
 
 turn8:
-	// PREFETCHW (AX)(R10*4)
-	BYTE $0x42
+	PREFETCHT1 (DI)
+	PREFETCHT1 64(DI)
+	PREFETCHT1 128(DI)
+	PREFETCHT1 192(DI)
+	PREFETCHT1 256(DI)
+	PREFETCHT1 320(DI)
+
+	// PREFETCHW (R8)
+	BYTE $0x41
 	BYTE $0x0f
 	BYTE $0x0d
 	BYTE $0x8c
-	BYTE $0x90
+	BYTE $0x20
 	BYTE $0x00
 	BYTE $0x00
 	BYTE $0x00
 	BYTE $0x00
 
-	// PREFETCHW 64(AX)(R10*4)
-	BYTE $0x42
+	// PREFETCHW 64(R8)
+	BYTE $0x41
 	BYTE $0x0f
 	BYTE $0x0d
 	BYTE $0x8c
-	BYTE $0x90
+	BYTE $0x20
 	BYTE $0x40
 	BYTE $0x00
 	BYTE $0x00
 	BYTE $0x00
 
-	// PREFETCHW 128(AX)(R10*4)
-	BYTE $0x42
+	// PREFETCHW 128(R8)
+	BYTE $0x41
 	BYTE $0x0f
 	BYTE $0x0d
 	BYTE $0x8c
-	BYTE $0x90
+	BYTE $0x20
 	BYTE $0x80
 	BYTE $0x00
 	BYTE $0x00
 	BYTE $0x00
 
-	// PREFETCHW 192(AX)(R10*4)
-	BYTE $0x42
+	// PREFETCHW 192(R8)
+	BYTE $0x41
 	BYTE $0x0f
 	BYTE $0x0d
 	BYTE $0x8c
-	BYTE $0x90
+	BYTE $0x20
 	BYTE $0xc0
 	BYTE $0x00
 	BYTE $0x00
 	BYTE $0x00
 
-	// PREFETCHW 256(AX)(R10*4)
-	BYTE $0x42
+	// PREFETCHW 256(R8)
+	BYTE $0x41
 	BYTE $0x0f
 	BYTE $0x0d
 	BYTE $0x8c
-	BYTE $0x90
+	BYTE $0x20
 	BYTE $0x00
 	BYTE $0x01
 	BYTE $0x00
 	BYTE $0x00
 
-	// PREFETCHW 320(AX)(R10*4)
-	BYTE $0x42
-	BYTE $0x0f
-	BYTE $0x0d
-	BYTE $0x8c
-	BYTE $0x90
-	BYTE $0x40
-	BYTE $0x01
-	BYTE $0x00
-	BYTE $0x00
-
-	// PREFETCHW 384(AX)(R10*4)
-	BYTE $0x42
-	BYTE $0x0f
-	BYTE $0x0d
-	BYTE $0x8c
-	BYTE $0x90
-	BYTE $0x80
-	BYTE $0x01
-	BYTE $0x00
-	BYTE $0x00
-
-	// PREFETCHW 448(AX)(R10*4)
-	BYTE $0x42
-	BYTE $0x0f
-	BYTE $0x0d
-	BYTE $0x8c
-	BYTE $0x90
-	BYTE $0xc0
-	BYTE $0x01
-	BYTE $0x00
-	BYTE $0x00
-
-	// PREFETCHW 512(AX)(R10*4)
-	BYTE $0x42
-	BYTE $0x0f
-	BYTE $0x0d
-	BYTE $0x8c
-	BYTE $0x90
-	BYTE $0x00
-	BYTE $0x02
-	BYTE $0x00
-	BYTE $0x00
-
-	// PREFETCHW 576(AX)(R10*4)
-	BYTE $0x42
-	BYTE $0x0f
-	BYTE $0x0d
-	BYTE $0x8c
-	BYTE $0x90
-	BYTE $0x40
-	BYTE $0x02
-	BYTE $0x00
-	BYTE $0x00
-
-	// PREFETCHW 640(AX)(R10*4)
-	BYTE $0x42
-	BYTE $0x0f
-	BYTE $0x0d
-	BYTE $0x8c
-	BYTE $0x90
-	BYTE $0x80
-	BYTE $0x02
-	BYTE $0x00
-	BYTE $0x00
-
-	// PREFETCHW 704(AX)(R10*4)
-	BYTE             $0x42
+	// PREFETCHW 320(R8)
+	BYTE             $0x41
 	BYTE             $0x0f
 	BYTE             $0x0d
 	BYTE             $0x8c
-	BYTE             $0x90
-	BYTE             $0xc0
-	BYTE             $0x02
+	BYTE             $0x20
+	BYTE             $0x40
+	BYTE             $0x01
 	BYTE             $0x00
 	BYTE             $0x00
-	PREFETCHT1       (DI)(R10*4)
-	PREFETCHT1       64(DI)(R10*4)
-	PREFETCHT1       128(DI)(R10*4)
-	PREFETCHT1       192(DI)(R10*4)
-	PREFETCHT1       256(DI)(R10*4)
-	PREFETCHT1       320(DI)(R10*4)
-	PREFETCHT1       384(DI)(R10*4)
-	PREFETCHT1       448(DI)(R10*4)
-	PREFETCHT1       512(DI)(R10*4)
-	PREFETCHT1       576(DI)(R10*4)
-	PREFETCHT1       640(DI)(R10*4)
-	PREFETCHT1       704(DI)(R10*4)
-	VMOVUPS          (DX)(R10*4), Z6
-	VMOVUPS          64(DX)(R10*4), Z7
-	VMOVUPS          128(DX)(R10*4), Z8
-	VMOVUPS          192(DX)(R10*4), Z9
-	VMOVUPS          256(DX)(R10*4), Z10
-	VMOVUPS          320(DX)(R10*4), Z11
+	ADDQ             $+384, DI
+	ADDQ             $+384, R8
+	VMOVUPS          (DX)(R11*4), Z6
+	VMOVUPS          64(DX)(R11*4), Z7
+	VMOVUPS          128(DX)(R11*4), Z8
+	VMOVUPS          192(DX)(R11*4), Z9
+	VMOVUPS          256(DX)(R11*4), Z10
+	VMOVUPS          320(DX)(R11*4), Z11
 	VSUBPS           Z0, Z6, Z6
 	VSUBPS           Z0, Z7, Z7
 	VSUBPS           Z0, Z8, Z8
@@ -17004,24 +16914,24 @@ turn8:
 	VSCALEFPS        Z9, Z20, Z20
 	VSCALEFPS        Z10, Z21, Z21
 	VSCALEFPS        Z16, Z23, Z23
-	VMOVUPS          Z17, (BX)(R10*4)
-	VMOVUPS          Z18, 64(BX)(R10*4)
-	VMOVUPS          Z19, 128(BX)(R10*4)
-	VMOVUPS          Z20, 192(BX)(R10*4)
-	VMOVUPS          Z21, 256(BX)(R10*4)
-	VMOVUPS          Z23, 320(BX)(R10*4)
+	VMOVUPS          Z17, (BX)(R11*4)
+	VMOVUPS          Z18, 64(BX)(R11*4)
+	VMOVUPS          Z19, 128(BX)(R11*4)
+	VMOVUPS          Z20, 192(BX)(R11*4)
+	VMOVUPS          Z21, 256(BX)(R11*4)
+	VMOVUPS          Z23, 320(BX)(R11*4)
 	VADDPS           Z17, Z3, Z3
 	VADDPS           Z18, Z2, Z2
 	VADDPS           Z19, Z4, Z4
 	VADDPS           Z20, Z5, Z5
 	VADDPS           Z21, Z3, Z3
 	VADDPS           Z23, Z2, Z2
-	VMOVUPS          384(DX)(R10*4), Z6
-	VMOVUPS          448(DX)(R10*4), Z7
-	VMOVUPS          512(DX)(R10*4), Z8
-	VMOVUPS          576(DX)(R10*4), Z9
-	VMOVUPS          640(DX)(R10*4), Z10
-	VMOVUPS          704(DX)(R10*4), Z11
+	VMOVUPS          384(DX)(R11*4), Z6
+	VMOVUPS          448(DX)(R11*4), Z7
+	VMOVUPS          512(DX)(R11*4), Z8
+	VMOVUPS          576(DX)(R11*4), Z9
+	VMOVUPS          640(DX)(R11*4), Z10
+	VMOVUPS          704(DX)(R11*4), Z11
 	VSUBPS           Z0, Z6, Z6
 	VSUBPS           Z0, Z7, Z7
 	VSUBPS           Z0, Z8, Z8
@@ -17094,19 +17004,19 @@ turn8:
 	VSCALEFPS        Z9, Z20, Z20
 	VSCALEFPS        Z10, Z21, Z21
 	VSCALEFPS        Z16, Z23, Z23
-	VMOVUPS          Z17, 384(BX)(R10*4)
-	VMOVUPS          Z18, 448(BX)(R10*4)
-	VMOVUPS          Z19, 512(BX)(R10*4)
-	VMOVUPS          Z20, 576(BX)(R10*4)
-	VMOVUPS          Z21, 640(BX)(R10*4)
-	VMOVUPS          Z23, 704(BX)(R10*4)
+	VMOVUPS          Z17, 384(BX)(R11*4)
+	VMOVUPS          Z18, 448(BX)(R11*4)
+	VMOVUPS          Z19, 512(BX)(R11*4)
+	VMOVUPS          Z20, 576(BX)(R11*4)
+	VMOVUPS          Z21, 640(BX)(R11*4)
+	VMOVUPS          Z23, 704(BX)(R11*4)
 	VADDPS           Z17, Z4, Z4
 	VADDPS           Z18, Z5, Z5
 	VADDPS           Z19, Z3, Z3
 	VADDPS           Z20, Z2, Z2
 	VADDPS           Z21, Z4, Z4
 	VADDPS           Z23, Z5, Z5
-	ADDQ             $+192, R10
+	ADDQ             $+192, R11
 	SUBQ             $+192, CX
 	JGE              turn8
 
@@ -17116,57 +17026,36 @@ turned9:
 	JLT  turned11
 
 turn10:
-	// PREFETCHW (AX)(R10*4)
-	BYTE $0x42
+	PREFETCHT1 (DI)
+	PREFETCHT1 64(DI)
+
+	// PREFETCHW (R8)
+	BYTE $0x41
 	BYTE $0x0f
 	BYTE $0x0d
 	BYTE $0x8c
-	BYTE $0x90
+	BYTE $0x20
 	BYTE $0x00
 	BYTE $0x00
 	BYTE $0x00
 	BYTE $0x00
 
-	// PREFETCHW 64(AX)(R10*4)
-	BYTE $0x42
-	BYTE $0x0f
-	BYTE $0x0d
-	BYTE $0x8c
-	BYTE $0x90
-	BYTE $0x40
-	BYTE $0x00
-	BYTE $0x00
-	BYTE $0x00
-
-	// PREFETCHW 128(AX)(R10*4)
-	BYTE $0x42
-	BYTE $0x0f
-	BYTE $0x0d
-	BYTE $0x8c
-	BYTE $0x90
-	BYTE $0x80
-	BYTE $0x00
-	BYTE $0x00
-	BYTE $0x00
-
-	// PREFETCHW 192(AX)(R10*4)
-	BYTE             $0x42
+	// PREFETCHW 64(R8)
+	BYTE             $0x41
 	BYTE             $0x0f
 	BYTE             $0x0d
 	BYTE             $0x8c
-	BYTE             $0x90
-	BYTE             $0xc0
+	BYTE             $0x20
+	BYTE             $0x40
 	BYTE             $0x00
 	BYTE             $0x00
 	BYTE             $0x00
-	PREFETCHT1       (DI)(R10*4)
-	PREFETCHT1       64(DI)(R10*4)
-	PREFETCHT1       128(DI)(R10*4)
-	PREFETCHT1       192(DI)(R10*4)
-	VMOVUPS          (DX)(R10*4), Z6
-	VMOVUPS          64(DX)(R10*4), Z7
-	VMOVUPS          128(DX)(R10*4), Z8
-	VMOVUPS          192(DX)(R10*4), Z9
+	ADDQ             $+128, DI
+	ADDQ             $+128, R8
+	VMOVUPS          (DX)(R11*4), Z6
+	VMOVUPS          64(DX)(R11*4), Z7
+	VMOVUPS          128(DX)(R11*4), Z8
+	VMOVUPS          192(DX)(R11*4), Z9
 	VSUBPS           Z0, Z6, Z6
 	VSUBPS           Z0, Z7, Z7
 	VSUBPS           Z0, Z8, Z8
@@ -17215,15 +17104,15 @@ turn10:
 	VSCALEFPS        Z7, Z14, Z14
 	VSCALEFPS        Z8, Z15, Z15
 	VSCALEFPS        Z12, Z17, Z17
-	VMOVUPS          Z13, (BX)(R10*4)
-	VMOVUPS          Z14, 64(BX)(R10*4)
-	VMOVUPS          Z15, 128(BX)(R10*4)
-	VMOVUPS          Z17, 192(BX)(R10*4)
+	VMOVUPS          Z13, (BX)(R11*4)
+	VMOVUPS          Z14, 64(BX)(R11*4)
+	VMOVUPS          Z15, 128(BX)(R11*4)
+	VMOVUPS          Z17, 192(BX)(R11*4)
 	VADDPS           Z13, Z3, Z3
 	VADDPS           Z14, Z2, Z2
 	VADDPS           Z15, Z4, Z4
 	VADDPS           Z17, Z5, Z5
-	ADDQ             $+64, R10
+	ADDQ             $+64, R11
 	SUBQ             $+64, CX
 	JGE              turn10
 
@@ -17231,7 +17120,7 @@ turned11:
 	ADDQ             $+64, CX
 	CMPQ             CX, $+16
 	JLT              short13
-	VMOVUPS          (DX)(R10*4), Z6
+	VMOVUPS          (DX)(R11*4), Z6
 	VSUBPS           Z0, Z6, Z6
 	VMULPS.BCST      expNums<>+64(SB), Z6, Z6
 	VRNDSCALEPS      $0x09, Z6, Z7
@@ -17244,13 +17133,13 @@ turned11:
 	VFMADD213PS.BCST expNums<>+2368(SB), Z7, Z8
 	VFMADD213PS.BCST expNums<>+352(SB), Z7, Z8
 	VSCALEFPS        Z6, Z8, Z8
-	VMOVUPS          Z8, (BX)(R10*4)
+	VMOVUPS          Z8, (BX)(R11*4)
 	VADDPS           Z8, Z3, Z3
-	ADDQ             $+16, R10
+	ADDQ             $+16, R11
 	SUBQ             $+16, CX
 	CMPQ             CX, $+16
 	JLT              short14
-	VMOVUPS          (DX)(R10*4), Z6
+	VMOVUPS          (DX)(R11*4), Z6
 	VSUBPS           Z0, Z6, Z6
 	VMULPS.BCST      expNums<>+64(SB), Z6, Z6
 	VRNDSCALEPS      $0x09, Z6, Z7
@@ -17263,13 +17152,13 @@ turned11:
 	VFMADD213PS.BCST expNums<>+2368(SB), Z7, Z8
 	VFMADD213PS.BCST expNums<>+352(SB), Z7, Z8
 	VSCALEFPS        Z6, Z8, Z8
-	VMOVUPS          Z8, (BX)(R10*4)
+	VMOVUPS          Z8, (BX)(R11*4)
 	VADDPS           Z8, Z2, Z2
-	ADDQ             $+16, R10
+	ADDQ             $+16, R11
 	SUBQ             $+16, CX
 	CMPQ             CX, $+16
 	JLT              short15
-	VMOVUPS          (DX)(R10*4), Z6
+	VMOVUPS          (DX)(R11*4), Z6
 	VSUBPS           Z0, Z6, Z6
 	VMULPS.BCST      expNums<>+64(SB), Z6, Z6
 	VRNDSCALEPS      $0x09, Z6, Z7
@@ -17282,13 +17171,13 @@ turned11:
 	VFMADD213PS.BCST expNums<>+2368(SB), Z7, Z8
 	VFMADD213PS.BCST expNums<>+352(SB), Z7, Z8
 	VSCALEFPS        Z6, Z8, Z8
-	VMOVUPS          Z8, (BX)(R10*4)
+	VMOVUPS          Z8, (BX)(R11*4)
 	VADDPS           Z8, Z4, Z4
-	ADDQ             $+16, R10
+	ADDQ             $+16, R11
 	SUBQ             $+16, CX
 	CMPQ             CX, $+16
 	JLT              short16
-	VMOVUPS          (DX)(R10*4), Z6
+	VMOVUPS          (DX)(R11*4), Z6
 	VSUBPS           Z0, Z6, Z6
 	VMULPS.BCST      expNums<>+64(SB), Z6, Z6
 	VRNDSCALEPS      $0x09, Z6, Z7
@@ -17301,19 +17190,19 @@ turned11:
 	VFMADD213PS.BCST expNums<>+2368(SB), Z7, Z8
 	VFMADD213PS.BCST expNums<>+352(SB), Z7, Z8
 	VSCALEFPS        Z6, Z8, Z8
-	VMOVUPS          Z8, (BX)(R10*4)
+	VMOVUPS          Z8, (BX)(R11*4)
 	VADDPS           Z8, Z5, Z5
-	ADDQ             $+16, R10
+	ADDQ             $+16, R11
 	SUBQ             $+16, CX
 
 short13:
 	TESTQ            CX, CX
 	JEQ              done12
-	MOVQ             $+1, R12
-	SHLQ             CL, R12
-	DECQ             R12
-	KMOVW            R12, K1
-	VMOVUPS.Z        (DX)(R10*4), K1, Z6
+	MOVQ             $+1, R13
+	SHLQ             CL, R13
+	DECQ             R13
+	KMOVW            R13, K1
+	VMOVUPS.Z        (DX)(R11*4), K1, Z6
 	VSUBPS           Z0, Z6, Z6
 	VMULPS.BCST      expNums<>+64(SB), Z6, Z6
 	VRNDSCALEPS      $0x09, Z6, Z7
@@ -17326,18 +17215,18 @@ short13:
 	VFMADD213PS.BCST expNums<>+2368(SB), Z7, Z8
 	VFMADD213PS.BCST expNums<>+352(SB), Z7, Z8
 	VSCALEFPS        Z6, Z8, Z8
-	VMOVUPS          Z8, K1, (BX)(R10*4)
+	VMOVUPS          Z8, K1, (BX)(R11*4)
 	VADDPS           Z8, Z3, K1, Z3
 	JMP              done12
 
 short14:
 	TESTQ            CX, CX
 	JEQ              done12
-	MOVQ             $+1, R12
-	SHLQ             CL, R12
-	DECQ             R12
-	KMOVW            R12, K1
-	VMOVUPS.Z        (DX)(R10*4), K1, Z6
+	MOVQ             $+1, R13
+	SHLQ             CL, R13
+	DECQ             R13
+	KMOVW            R13, K1
+	VMOVUPS.Z        (DX)(R11*4), K1, Z6
 	VSUBPS           Z0, Z6, Z6
 	VMULPS.BCST      expNums<>+64(SB), Z6, Z6
 	VRNDSCALEPS      $0x09, Z6, Z7
@@ -17350,18 +17239,18 @@ short14:
 	VFMADD213PS.BCST expNums<>+2368(SB), Z7, Z8
 	VFMADD213PS.BCST expNums<>+352(SB), Z7, Z8
 	VSCALEFPS        Z6, Z8, Z8
-	VMOVUPS          Z8, K1, (BX)(R10*4)
+	VMOVUPS          Z8, K1, (BX)(R11*4)
 	VADDPS           Z8, Z2, K1, Z2
 	JMP              done12
 
 short15:
 	TESTQ            CX, CX
 	JEQ              done12
-	MOVQ             $+1, R12
-	SHLQ             CL, R12
-	DECQ             R12
-	KMOVW            R12, K1
-	VMOVUPS.Z        (DX)(R10*4), K1, Z6
+	MOVQ             $+1, R13
+	SHLQ             CL, R13
+	DECQ             R13
+	KMOVW            R13, K1
+	VMOVUPS.Z        (DX)(R11*4), K1, Z6
 	VSUBPS           Z0, Z6, Z6
 	VMULPS.BCST      expNums<>+64(SB), Z6, Z6
 	VRNDSCALEPS      $0x09, Z6, Z7
@@ -17374,18 +17263,18 @@ short15:
 	VFMADD213PS.BCST expNums<>+2368(SB), Z7, Z8
 	VFMADD213PS.BCST expNums<>+352(SB), Z7, Z8
 	VSCALEFPS        Z6, Z8, Z8
-	VMOVUPS          Z8, K1, (BX)(R10*4)
+	VMOVUPS          Z8, K1, (BX)(R11*4)
 	VADDPS           Z8, Z4, K1, Z4
 	JMP              done12
 
 short16:
 	TESTQ            CX, CX
 	JEQ              done12
-	MOVQ             $+1, R12
-	SHLQ             CL, R12
-	DECQ             R12
-	KMOVW            R12, K1
-	VMOVUPS.Z        (DX)(R10*4), K1, Z6
+	MOVQ             $+1, R13
+	SHLQ             CL, R13
+	DECQ             R13
+	KMOVW            R13, K1
+	VMOVUPS.Z        (DX)(R11*4), K1, Z6
 	VSUBPS           Z0, Z6, Z6
 	VMULPS.BCST      expNums<>+64(SB), Z6, Z6
 	VRNDSCALEPS      $0x09, Z6, Z7
@@ -17398,7 +17287,7 @@ short16:
 	VFMADD213PS.BCST expNums<>+2368(SB), Z7, Z8
 	VFMADD213PS.BCST expNums<>+352(SB), Z7, Z8
 	VSCALEFPS        Z6, Z8, Z8
-	VMOVUPS          Z8, K1, (BX)(R10*4)
+	VMOVUPS          Z8, K1, (BX)(R11*4)
 	VADDPS           Z8, Z5, K1, Z5
 
 done12:
@@ -17416,7 +17305,7 @@ done12:
 	VXORPD        X2, X2, X2
 	VCVTSS2SD     X3, X2, X2
 	VADDSD        X2, X1, X1
-	TESTQ         R11, R11
+	TESTQ         R12, R12
 	JNE           part
 	VCVTSD2SS     X1, X1, X1
 	VXORPS        X0, X0, X0
@@ -17426,24 +17315,38 @@ done12:
 	VANDNPS       X2, X0, X2
 	VBROADCASTSS  X2, Z0
 	MOVQ          SI, CX
-	XORQ          DX, DX
+	XORQ          R11, R11
 	SUBQ          $+64, CX
 	JLT           turned18
 
 turn17:
-	VMOVUPS (BX)(DX*4), Z1
-	VMOVUPS 64(BX)(DX*4), Z2
-	VMOVUPS 128(BX)(DX*4), Z3
-	VMOVUPS 192(BX)(DX*4), Z4
+	PREFETCHT1 (DI)
+
+	// PREFETCHW (R8)
+	BYTE    $0x41
+	BYTE    $0x0f
+	BYTE    $0x0d
+	BYTE    $0x8c
+	BYTE    $0x20
+	BYTE    $0x00
+	BYTE    $0x00
+	BYTE    $0x00
+	BYTE    $0x00
+	ADDQ    $+64, DI
+	ADDQ    $+64, R8
+	VMOVUPS (BX)(R11*4), Z1
+	VMOVUPS 64(BX)(R11*4), Z2
+	VMOVUPS 128(BX)(R11*4), Z3
+	VMOVUPS 192(BX)(R11*4), Z4
 	VMULPS  Z0, Z1, Z1
 	VMULPS  Z0, Z2, Z2
 	VMULPS  Z0, Z3, Z3
 	VMULPS  Z0, Z4, Z4
-	VMOVUPS Z1, (AX)(DX*4)
-	VMOVUPS Z2, 64(AX)(DX*4)
-	VMOVUPS Z3, 128(AX)(DX*4)
-	VMOVUPS Z4, 192(AX)(DX*4)
-	ADDQ    $+64, DX
+	VMOVUPS Z1, (AX)(R11*4)
+	VMOVUPS Z2, 64(AX)(R11*4)
+	VMOVUPS Z3, 128(AX)(R11*4)
+	VMOVUPS Z4, 192(AX)(R11*4)
+	ADDQ    $+64, R11
 	SUBQ    $+64, CX
 	JGE     turn17
 
@@ -17453,10 +17356,10 @@ turned18:
 	JLT  turned20
 
 turn19:
-	VMOVUPS (BX)(DX*4), Z1
+	VMOVUPS (BX)(R11*4), Z1
 	VMULPS  Z0, Z1, Z1
-	VMOVUPS Z1, (AX)(DX*4)
-	ADDQ    $+16, DX
+	VMOVUPS Z1, (AX)(R11*4)
+	ADDQ    $+16, R11
 	SUBQ    $+16, CX
 	JGE     turn19
 
@@ -17464,19 +17367,19 @@ turned20:
 	ADDQ      $+16, CX
 	TESTQ     CX, CX
 	JEQ       done21
-	MOVQ      $+1, R10
-	SHLQ      CL, R10
-	DECQ      R10
-	KMOVW     R10, K1
-	VMOVUPS.Z (BX)(DX*4), K1, Z1
+	MOVQ      $+1, DI
+	SHLQ      CL, DI
+	DECQ      DI
+	KMOVW     DI, K1
+	VMOVUPS.Z (BX)(R11*4), K1, Z1
 	VMULPS    Z0, Z1, Z0
-	VMOVUPS   Z0, K1, (AX)(DX*4)
+	VMOVUPS   Z0, K1, (AX)(R11*4)
 
 done21:
-	ADDQ R9, AX
-	MOVQ DI, DX
+	ADDQ R10, AX
+	ADDQ R10, DX
 	ADDQ step+40(FP), BX
-	DECQ R8
+	DECQ R9
 	JNE  row
 	VZEROUPPER
 	RET
@@ -18463,14 +18366,15 @@ TEXT ·softmaxF16AVX512(SB), NOSPLIT|NOFRAME, $0-48
 	MOVQ src+8(FP), DX
 	MOVQ exps+16(FP), BX
 	MOVQ n+24(FP), SI
-	MOVQ count+32(FP), R8
-	MOVQ SI, R9
-	SHLQ $0x01, R9
+	MOVQ count+32(FP), R9
+	MOVQ SI, R10
+	SHLQ $0x01, R10
 
 row:
-	LEAQ         (DX)(R9*1), DI
+	LEAQ         (DX)(R10*1), DI
+	MOVQ         AX, R8
 	MOVQ         SI, CX
-	MOVQ         DX, R10
+	MOVQ         DX, R11
 	VBROADCASTSS expNums<>+2816(SB), Z0
 	VBROADCASTSS expNums<>+2784(SB), Z1
 	VBROADCASTSS expNums<>+2816(SB), Z2
@@ -18479,13 +18383,13 @@ row:
 	JLT          pairsEnd
 
 pairs:
-	VMOVUPS (R10), Z4
+	VMOVUPS (R11), Z4
 	VPMAXSW Z4, Z0, Z0
 	VPMINUW Z4, Z1, Z1
-	VMOVUPS 64(R10), Z4
+	VMOVUPS 64(R11), Z4
 	VPMAXSW Z4, Z2, Z2
 	VPMINUW Z4, Z3, Z3
-	ADDQ    $+128, R10
+	ADDQ    $+128, R11
 	SUBQ    $+64, CX
 	JGE     pairs
 
@@ -18495,10 +18399,10 @@ pairsEnd:
 	JLT  singleEnd
 
 single:
-	VMOVUPS (R10), Z4
+	VMOVUPS (R11), Z4
 	VPMAXSW Z4, Z0, Z0
 	VPMINUW Z4, Z1, Z1
-	ADDQ    $+64, R10
+	ADDQ    $+64, R11
 	SUBQ    $+32, CX
 	JGE     single
 
@@ -18507,11 +18411,11 @@ singleEnd:
 	TESTQ     CX, CX
 	JEQ       words
 	VMOVUPS   Z0, Z4
-	MOVQ      $+1, R11
-	SHLQ      CL, R11
-	DECQ      R11
-	KMOVD     R11, K1
-	VMOVDQU16 (R10), K1, Z4
+	MOVQ      $+1, R12
+	SHLQ      CL, R12
+	DECQ      R12
+	KMOVD     R12, K1
+	VMOVDQU16 (R11), K1, Z4
 	VPMAXSW   Z4, Z0, Z0
 	VPMINUW   Z4, Z1, K1, Z1
 
@@ -18531,18 +18435,18 @@ words:
 	VEXTRACTI128  $0x01, Y0, X1
 	VPMINUW       X0, X1, X1
 	VPHMINPOSUW   X1, X1
-	VMOVD         X1, R10
-	MOVWLZX       R10, R10
+	VMOVD         X1, R11
+	MOVWLZX       R11, R11
 	XORL          $0x00007fff, CX
 	TESTL         $0x00008000, CX
-	CMOVLNE       R10, CX
+	CMOVLNE       R11, CX
 	VMOVD         CX, X0
 	VCVTPH2PS     X0, X0
 	VMOVSS        expNums<>+2432(SB), X1
 	VMAXSS        X0, X1, X0
 	VBROADCASTSS  X0, Z0
 	MOVQ          SI, CX
-	XORQ          R10, R10
+	XORQ          R11, R11
 	VXORPS        Z1, Z1, Z1
 	VXORPS        Z2, Z2, Z2
 	VXORPS        Z3, Z3, Z3
@@ -18553,61 +18457,62 @@ words:
 	JLT           turned2
 
 turn1:
-	// PREFETCHW (AX)(R10*2)
-	BYTE $0x42
+	PREFETCHT1 (DI)
+	PREFETCHT1 64(DI)
+
+	// PREFETCHW (R8)
+	BYTE $0x41
 	BYTE $0x0f
 	BYTE $0x0d
 	BYTE $0x8c
-	BYTE $0x50
+	BYTE $0x20
 	BYTE $0x00
 	BYTE $0x00
 	BYTE $0x00
 	BYTE $0x00
 
-	// PREFETCHW 64(AX)(R10*2)
-	BYTE $0x42
+	// PREFETCHW 64(R8)
+	BYTE $0x41
 	BYTE $0x0f
 	BYTE $0x0d
 	BYTE $0x8c
-	BYTE $0x50
+	BYTE $0x20
 	BYTE $0x40
 	BYTE $0x00
 	BYTE $0x00
 	BYTE $0x00
 
-	// PREFETCHW 128(AX)(R10*2)
-	BYTE $0x42
+	// PREFETCHW 128(R8)
+	BYTE $0x41
 	BYTE $0x0f
 	BYTE $0x0d
 	BYTE $0x8c
-	BYTE $0x50
+	BYTE $0x20
 	BYTE $0x80
 	BYTE $0x00
 	BYTE $0x00
 	BYTE $0x00
 
-	// PREFETCHW 192(AX)(R10*2)
-	BYTE             $0x42
+	// PREFETCHW 192(R8)
+	BYTE             $0x41
 	BYTE             $0x0f
 	BYTE             $0x0d
 	BYTE             $0x8c
-	BYTE             $0x50
+	BYTE             $0x20
 	BYTE             $0xc0
 	BYTE             $0x00
 	BYTE             $0x00
 	BYTE             $0x00
-	PREFETCHT1       (DI)(R10*2)
-	PREFETCHT1       64(DI)(R10*2)
-	PREFETCHT1       128(DI)(R10*2)
-	PREFETCHT1       192(DI)(R10*2)
-	VCVTPH2PS        (DX)(R10*2), Z6
-	VCVTPH2PS        32(DX)(R10*2), Z9
-	VCVTPH2PS        64(DX)(R10*2), Z12
-	VCVTPH2PS        96(DX)(R10*2), Z15
-	VCVTPH2PS        128(DX)(R10*2), Z18
-	VCVTPH2PS        160(DX)(R10*2), Z21
-	VCVTPH2PS        192(DX)(R10*2), Z24
-	VCVTPH2PS        224(DX)(R10*2), Z27
+	ADDQ             $+128, DI
+	ADDQ             $+256, R8
+	VCVTPH2PS        (DX)(R11*2), Z6
+	VCVTPH2PS        32(DX)(R11*2), Z9
+	VCVTPH2PS        64(DX)(R11*2), Z12
+	VCVTPH2PS        96(DX)(R11*2), Z15
+	VCVTPH2PS        128(DX)(R11*2), Z18
+	VCVTPH2PS        160(DX)(R11*2), Z21
+	VCVTPH2PS        192(DX)(R11*2), Z24
+	VCVTPH2PS        224(DX)(R11*2), Z27
 	VFMADD213PS      Z0, Z5, Z6
 	VFMADD213PS      Z0, Z5, Z9
 	VFMADD213PS      Z0, Z5, Z12
@@ -18672,14 +18577,14 @@ turn1:
 	VSCALEFPS        Z21, Z23, Z23
 	VSCALEFPS        Z24, Z26, Z26
 	VSCALEFPS        Z27, Z29, Z29
-	VMOVUPS          Z8, (BX)(R10*4)
-	VMOVUPS          Z11, 64(BX)(R10*4)
-	VMOVUPS          Z14, 128(BX)(R10*4)
-	VMOVUPS          Z17, 192(BX)(R10*4)
-	VMOVUPS          Z20, 256(BX)(R10*4)
-	VMOVUPS          Z23, 320(BX)(R10*4)
-	VMOVUPS          Z26, 384(BX)(R10*4)
-	VMOVUPS          Z29, 448(BX)(R10*4)
+	VMOVUPS          Z8, (BX)(R11*4)
+	VMOVUPS          Z11, 64(BX)(R11*4)
+	VMOVUPS          Z14, 128(BX)(R11*4)
+	VMOVUPS          Z17, 192(BX)(R11*4)
+	VMOVUPS          Z20, 256(BX)(R11*4)
+	VMOVUPS          Z23, 320(BX)(R11*4)
+	VMOVUPS          Z26, 384(BX)(R11*4)
+	VMOVUPS          Z29, 448(BX)(R11*4)
 	VADDPS           Z8, Z1, Z1
 	VADDPS           Z11, Z2, Z2
 	VADDPS           Z14, Z3, Z3
@@ -18688,7 +18593,7 @@ turn1:
 	VADDPS           Z23, Z2, Z2
 	VADDPS           Z26, Z3, Z3
 	VADDPS           Z29, Z4, Z4
-	ADDQ             $+128, R10
+	ADDQ             $+128, R11
 	SUBQ             $+128, CX
 	JGE              turn1
 
@@ -18698,33 +18603,35 @@ turned2:
 	JLT  turned4
 
 turn3:
-	// PREFETCHW (AX)(R10*2)
-	BYTE $0x42
+	PREFETCHT1 (DI)
+
+	// PREFETCHW (R8)
+	BYTE $0x41
 	BYTE $0x0f
 	BYTE $0x0d
 	BYTE $0x8c
-	BYTE $0x50
+	BYTE $0x20
 	BYTE $0x00
 	BYTE $0x00
 	BYTE $0x00
 	BYTE $0x00
 
-	// PREFETCHW 64(AX)(R10*2)
-	BYTE             $0x42
+	// PREFETCHW 64(R8)
+	BYTE             $0x41
 	BYTE             $0x0f
 	BYTE             $0x0d
 	BYTE             $0x8c
-	BYTE             $0x50
+	BYTE             $0x20
 	BYTE             $0x40
 	BYTE             $0x00
 	BYTE             $0x00
 	BYTE             $0x00
-	PREFETCHT1       (DI)(R10*2)
-	PREFETCHT1       64(DI)(R10*2)
-	VCVTPH2PS        (DX)(R10*2), Z6
-	VCVTPH2PS        32(DX)(R10*2), Z9
-	VCVTPH2PS        64(DX)(R10*2), Z12
-	VCVTPH2PS        96(DX)(R10*2), Z15
+	ADDQ             $+64, DI
+	ADDQ             $+128, R8
+	VCVTPH2PS        (DX)(R11*2), Z6
+	VCVTPH2PS        32(DX)(R11*2), Z9
+	VCVTPH2PS        64(DX)(R11*2), Z12
+	VCVTPH2PS        96(DX)(R11*2), Z15
 	VFMADD213PS      Z0, Z5, Z6
 	VFMADD213PS      Z0, Z5, Z9
 	VFMADD213PS      Z0, Z5, Z12
@@ -18757,15 +18664,15 @@ turn3:
 	VSCALEFPS        Z9, Z11, Z11
 	VSCALEFPS        Z12, Z14, Z14
 	VSCALEFPS        Z15, Z17, Z17
-	VMOVUPS          Z8, (BX)(R10*4)
-	VMOVUPS          Z11, 64(BX)(R10*4)
-	VMOVUPS          Z14, 128(BX)(R10*4)
-	VMOVUPS          Z17, 192(BX)(R10*4)
+	VMOVUPS          Z8, (BX)(R11*4)
+	VMOVUPS          Z11, 64(BX)(R11*4)
+	VMOVUPS          Z14, 128(BX)(R11*4)
+	VMOVUPS          Z17, 192(BX)(R11*4)
 	VADDPS           Z8, Z1, Z1
 	VADDPS           Z11, Z2, Z2
 	VADDPS           Z14, Z3, Z3
 	VADDPS           Z17, Z4, Z4
-	ADDQ             $+64, R10
+	ADDQ             $+64, R11
 	SUBQ             $+64, CX
 	JGE              turn3
 
@@ -18773,7 +18680,7 @@ turned4:
 	ADDQ             $+64, CX
 	CMPQ             CX, $+16
 	JLT              short6
-	VCVTPH2PS        (DX)(R10*2), Z6
+	VCVTPH2PS        (DX)(R11*2), Z6
 	VFMADD213PS      Z0, Z5, Z6
 	VREDUCEPS        $0x01, Z6, Z7
 	VBROADCASTSS     expNums<>+2464(SB), Z8
@@ -18782,13 +18689,13 @@ turned4:
 	VFMADD213PS.BCST expNums<>+2560(SB), Z7, Z8
 	VFMADD213PS.BCST expNums<>+2592(SB), Z7, Z8
 	VSCALEFPS        Z6, Z8, Z8
-	VMOVUPS          Z8, (BX)(R10*4)
+	VMOVUPS          Z8, (BX)(R11*4)
 	VADDPS           Z8, Z1, Z1
-	ADDQ             $+16, R10
+	ADDQ             $+16, R11
 	SUBQ             $+16, CX
 	CMPQ             CX, $+16
 	JLT              short7
-	VCVTPH2PS        (DX)(R10*2), Z6
+	VCVTPH2PS        (DX)(R11*2), Z6
 	VFMADD213PS      Z0, Z5, Z6
 	VREDUCEPS        $0x01, Z6, Z7
 	VBROADCASTSS     expNums<>+2464(SB), Z8
@@ -18797,13 +18704,13 @@ turned4:
 	VFMADD213PS.BCST expNums<>+2560(SB), Z7, Z8
 	VFMADD213PS.BCST expNums<>+2592(SB), Z7, Z8
 	VSCALEFPS        Z6, Z8, Z8
-	VMOVUPS          Z8, (BX)(R10*4)
+	VMOVUPS          Z8, (BX)(R11*4)
 	VADDPS           Z8, Z2, Z2
-	ADDQ             $+16, R10
+	ADDQ             $+16, R11
 	SUBQ             $+16, CX
 	CMPQ             CX, $+16
 	JLT              short8
-	VCVTPH2PS        (DX)(R10*2), Z6
+	VCVTPH2PS        (DX)(R11*2), Z6
 	VFMADD213PS      Z0, Z5, Z6
 	VREDUCEPS        $0x01, Z6, Z7
 	VBROADCASTSS     expNums<>+2464(SB), Z8
@@ -18812,13 +18719,13 @@ turned4:
 	VFMADD213PS.BCST expNums<>+2560(SB), Z7, Z8
 	VFMADD213PS.BCST expNums<>+2592(SB), Z7, Z8
 	VSCALEFPS        Z6, Z8, Z8
-	VMOVUPS          Z8, (BX)(R10*4)
+	VMOVUPS          Z8, (BX)(R11*4)
 	VADDPS           Z8, Z3, Z3
-	ADDQ             $+16, R10
+	ADDQ             $+16, R11
 	SUBQ             $+16, CX
 	CMPQ             CX, $+16
 	JLT              short9
-	VCVTPH2PS        (DX)(R10*2), Z6
+	VCVTPH2PS        (DX)(R11*2), Z6
 	VFMADD213PS      Z0, Z5, Z6
 	VREDUCEPS        $0x01, Z6, Z7
 	VBROADCASTSS     expNums<>+2464(SB), Z8
@@ -18827,19 +18734,19 @@ turned4:
 	VFMADD213PS.BCST expNums<>+2560(SB), Z7, Z8
 	VFMADD213PS.BCST expNums<>+2592(SB), Z7, Z8
 	VSCALEFPS        Z6, Z8, Z8
-	VMOVUPS          Z8, (BX)(R10*4)
+	VMOVUPS          Z8, (BX)(R11*4)
 	VADDPS           Z8, Z4, Z4
-	ADDQ             $+16, R10
+	ADDQ             $+16, R11
 	SUBQ             $+16, CX
 
 short6:
 	TESTQ            CX, CX
 	JEQ              done5
-	MOVQ             $+1, R11
-	SHLQ             CL, R11
-	DECQ             R11
-	KMOVW            R11, K1
-	VMOVDQU16.Z      (DX)(R10*2), K1, Y6
+	MOVQ             $+1, R8
+	SHLQ             CL, R8
+	DECQ             R8
+	KMOVW            R8, K1
+	VMOVDQU16.Z      (DX)(R11*2), K1, Y6
 	VCVTPH2PS        Y6, Z6
 	VFMADD213PS      Z0, Z5, Z6
 	VREDUCEPS        $0x01, Z6, Z0
@@ -18849,18 +18756,18 @@ short6:
 	VFMADD213PS.BCST expNums<>+2560(SB), Z0, Z5
 	VFMADD213PS.BCST expNums<>+2592(SB), Z0, Z5
 	VSCALEFPS        Z6, Z5, Z5
-	VMOVUPS          Z5, K1, (BX)(R10*4)
+	VMOVUPS          Z5, K1, (BX)(R11*4)
 	VADDPS           Z5, Z1, K1, Z1
 	JMP              done5
 
 short7:
 	TESTQ            CX, CX
 	JEQ              done5
-	MOVQ             $+1, R11
-	SHLQ             CL, R11
-	DECQ             R11
-	KMOVW            R11, K1
-	VMOVDQU16.Z      (DX)(R10*2), K1, Y6
+	MOVQ             $+1, R8
+	SHLQ             CL, R8
+	DECQ             R8
+	KMOVW            R8, K1
+	VMOVDQU16.Z      (DX)(R11*2), K1, Y6
 	VCVTPH2PS        Y6, Z6
 	VFMADD213PS      Z0, Z5, Z6
 	VREDUCEPS        $0x01, Z6, Z0
@@ -18870,18 +18777,18 @@ short7:
 	VFMADD213PS.BCST expNums<>+2560(SB), Z0, Z5
 	VFMADD213PS.BCST expNums<>+2592(SB), Z0, Z5
 	VSCALEFPS        Z6, Z5, Z5
-	VMOVUPS          Z5, K1, (BX)(R10*4)
+	VMOVUPS          Z5, K1, (BX)(R11*4)
 	VADDPS           Z5, Z2, K1, Z2
 	JMP              done5
 
 short8:
 	TESTQ            CX, CX
 	JEQ              done5
-	MOVQ             $+1, R11
-	SHLQ             CL, R11
-	DECQ             R11
-	KMOVW            R11, K1
-	VMOVDQU16.Z      (DX)(R10*2), K1, Y6
+	MOVQ             $+1, R8
+	SHLQ             CL, R8
+	DECQ             R8
+	KMOVW            R8, K1
+	VMOVDQU16.Z      (DX)(R11*2), K1, Y6
 	VCVTPH2PS        Y6, Z6
 	VFMADD213PS      Z0, Z5, Z6
 	VREDUCEPS        $0x01, Z6, Z0
@@ -18891,18 +18798,18 @@ short8:
 	VFMADD213PS.BCST expNums<>+2560(SB), Z0, Z5
 	VFMADD213PS.BCST expNums<>+2592(SB), Z0, Z5
 	VSCALEFPS        Z6, Z5, Z5
-	VMOVUPS          Z5, K1, (BX)(R10*4)
+	VMOVUPS          Z5, K1, (BX)(R11*4)
 	VADDPS           Z5, Z3, K1, Z3
 	JMP              done5
 
 short9:
 	TESTQ            CX, CX
 	JEQ              done5
-	MOVQ             $+1, R11
-	SHLQ             CL, R11
-	DECQ             R11
-	KMOVW            R11, K1
-	VMOVDQU16.Z      (DX)(R10*2), K1, Y6
+	MOVQ             $+1, R8
+	SHLQ             CL, R8
+	DECQ             R8
+	KMOVW            R8, K1
+	VMOVDQU16.Z      (DX)(R11*2), K1, Y6
 	VCVTPH2PS        Y6, Z6
 	VFMADD213PS      Z0, Z5, Z6
 	VREDUCEPS        $0x01, Z6, Z0
@@ -18912,7 +18819,7 @@ short9:
 	VFMADD213PS.BCST expNums<>+2560(SB), Z0, Z5
 	VFMADD213PS.BCST expNums<>+2592(SB), Z0, Z5
 	VSCALEFPS        Z6, Z5, Z5
-	VMOVUPS          Z5, K1, (BX)(R10*4)
+	VMOVUPS          Z5, K1, (BX)(R11*4)
 	VADDPS           Z5, Z4, K1, Z4
 
 done5:
@@ -18934,26 +18841,28 @@ done5:
 	VANDNPS       X2, X0, X2
 	VBROADCASTSS  X2, Z0
 	MOVQ          SI, CX
-	XORQ          DX, DX
+	XORQ          R8, R8
 	SUBQ          $+64, CX
 	JLT           turned11
 
 turn10:
-	VMOVUPS   (BX)(DX*4), Z1
-	VMOVUPS   64(BX)(DX*4), Z2
-	VMOVUPS   128(BX)(DX*4), Z3
-	VMOVUPS   192(BX)(DX*4), Z4
-	VMULPS    Z0, Z1, Z1
-	VMULPS    Z0, Z2, Z2
-	VMULPS    Z0, Z3, Z3
-	VMULPS    Z0, Z4, Z4
-	VCVTPS2PH $0x00, Z1, (AX)(DX*2)
-	VCVTPS2PH $0x00, Z2, 32(AX)(DX*2)
-	VCVTPS2PH $0x00, Z3, 64(AX)(DX*2)
-	VCVTPS2PH $0x00, Z4, 96(AX)(DX*2)
-	ADDQ      $+64, DX
-	SUBQ      $+64, CX
-	JGE       turn10
+	PREFETCHT1 (DI)
+	ADDQ       $+64, DI
+	VMOVUPS    (BX)(R8*4), Z1
+	VMOVUPS    64(BX)(R8*4), Z2
+	VMOVUPS    128(BX)(R8*4), Z3
+	VMOVUPS    192(BX)(R8*4), Z4
+	VMULPS     Z0, Z1, Z1
+	VMULPS     Z0, Z2, Z2
+	VMULPS     Z0, Z3, Z3
+	VMULPS     Z0, Z4, Z4
+	VCVTPS2PH  $0x00, Z1, (AX)(R8*2)
+	VCVTPS2PH  $0x00, Z2, 32(AX)(R8*2)
+	VCVTPS2PH  $0x00, Z3, 64(AX)(R8*2)
+	VCVTPS2PH  $0x00, Z4, 96(AX)(R8*2)
+	ADDQ       $+64, R8
+	SUBQ       $+64, CX
+	JGE        turn10
 
 turned11:
 	ADDQ $+64, CX
@@ -18961,10 +18870,10 @@ turned11:
 	JLT  turned13
 
 turn12:
-	VMOVUPS   (BX)(DX*4), Z1
+	VMOVUPS   (BX)(R8*4), Z1
 	VMULPS    Z0, Z1, Z1
-	VCVTPS2PH $0x00, Z1, (AX)(DX*2)
-	ADDQ      $+16, DX
+	VCVTPS2PH $0x00, Z1, (AX)(R8*2)
+	ADDQ      $+16, R8
 	SUBQ      $+16, CX
 	JGE       turn12
 
@@ -18972,20 +18881,20 @@ turned13:
 	ADDQ      $+16, CX
 	TESTQ     CX, CX
 	JEQ       done14
-	MOVQ      $+1, R10
-	SHLQ      CL, R10
-	DECQ      R10
-	KMOVW     R10, K1
-	VMOVUPS.Z (BX)(DX*4), K1, Z1
+	MOVQ      $+1, DI
+	SHLQ      CL, DI
+	DECQ      DI
+	KMOVW     DI, K1
+	VMOVUPS.Z (BX)(R8*4), K1, Z1
 	VMULPS    Z0, Z1, Z0
 	VCVTPS2PH $0x00, Z0, Y0
-	VMOVDQU16 Y0, K1, (AX)(DX*2)
+	VMOVDQU16 Y0, K1, (AX)(R8*2)
 
 done14:
-	ADDQ R9, AX
-	MOVQ DI, DX
+	ADDQ R10, AX
+	ADDQ R10, DX
 	ADDQ step+40(FP), BX
-	DECQ R8
+	DECQ R9
 	JNE  row
 	VZEROUPPER
 	RET
@@ -20196,14 +20105,15 @@ TEXT ·softmaxBF16AVX512(SB), NOSPLIT|NOFRAME, $0-48
 	MOVQ src+8(FP), DX
 	MOVQ exps+16(FP), BX
 	MOVQ n+24(FP), SI
-	MOVQ count+32(FP), R8
-	MOVQ SI, R9
-	SHLQ $0x01, R9
+	MOVQ count+32(FP), R9
+	MOVQ SI, R10
+	SHLQ $0x01, R10
 
 row:
-	LEAQ         (DX)(R9*1), DI
+	LEAQ         (DX)(R10*1), DI
+	MOVQ         AX, R8
 	MOVQ         SI, CX
-	MOVQ         DX, R10
+	MOVQ         DX, R11
 	VBROADCASTSS expNums<>+2816(SB), Z0
 	VBROADCASTSS expNums<>+2784(SB), Z1
 	VBROADCASTSS expNums<>+2816(SB), Z2
@@ -20212,13 +20122,13 @@ row:
 	JLT          pairsEnd
 
 pairs:
-	VMOVUPS (R10), Z4
+	VMOVUPS (R11), Z4
 	VPMAXSW Z4, Z0, Z0
 	VPMINUW Z4, Z1, Z1
-	VMOVUPS 64(R10), Z4
+	VMOVUPS 64(R11), Z4
 	VPMAXSW Z4, Z2, Z2
 	VPMINUW Z4, Z3, Z3
-	ADDQ    $+128, R10
+	ADDQ    $+128, R11
 	SUBQ    $+64, CX
 	JGE     pairs
 
@@ -20228,10 +20138,10 @@ pairsEnd:
 	JLT  singleEnd
 
 single:
-	VMOVUPS (R10), Z4
+	VMOVUPS (R11), Z4
 	VPMAXSW Z4, Z0, Z0
 	VPMINUW Z4, Z1, Z1
-	ADDQ    $+64, R10
+	ADDQ    $+64, R11
 	SUBQ    $+32, CX
 	JGE     single
 
@@ -20240,11 +20150,11 @@ singleEnd:
 	TESTQ     CX, CX
 	JEQ       words
 	VMOVUPS   Z0, Z4
-	MOVQ      $+1, R11
-	SHLQ      CL, R11
-	DECQ      R11
-	KMOVD     R11, K1
-	VMOVDQU16 (R10), K1, Z4
+	MOVQ      $+1, R12
+	SHLQ      CL, R12
+	DECQ      R12
+	KMOVD     R12, K1
+	VMOVDQU16 (R11), K1, Z4
 	VPMAXSW   Z4, Z0, Z0
 	VPMINUW   Z4, Z1, K1, Z1
 
@@ -20264,18 +20174,18 @@ words:
 	VEXTRACTI128  $0x01, Y0, X1
 	VPMINUW       X0, X1, X1
 	VPHMINPOSUW   X1, X1
-	VMOVD         X1, R10
-	MOVWLZX       R10, R10
+	VMOVD         X1, R11
+	MOVWLZX       R11, R11
 	XORL          $0x00007fff, CX
 	TESTL         $0x00008000, CX
-	CMOVLNE       R10, CX
+	CMOVLNE       R11, CX
 	SHLL          $0x10, CX
 	VMOVD         CX, X0
 	VMOVSS        expNums<>+2400(SB), X1
 	VMAXSS        X0, X1, X0
 	VBROADCASTSS  X0, Z0
 	MOVQ          SI, CX
-	XORQ          R10, R10
+	XORQ          R11, R11
 	VXORPS        Z1, Z1, Z1
 	VXORPS        Z2, Z2, Z2
 	VXORPS        Z3, Z3, Z3
@@ -20284,47 +20194,48 @@ words:
 	JLT           turned2
 
 turn1:
-	// PREFETCHW (AX)(R10*2)
-	BYTE $0x42
+	PREFETCHT1 (DI)
+
+	// PREFETCHW (R8)
+	BYTE $0x41
 	BYTE $0x0f
 	BYTE $0x0d
 	BYTE $0x8c
-	BYTE $0x50
+	BYTE $0x20
 	BYTE $0x00
 	BYTE $0x00
 	BYTE $0x00
 	BYTE $0x00
 
-	// PREFETCHW 64(AX)(R10*2)
-	BYTE $0x42
+	// PREFETCHW 64(R8)
+	BYTE $0x41
 	BYTE $0x0f
 	BYTE $0x0d
 	BYTE $0x8c
-	BYTE $0x50
+	BYTE $0x20
 	BYTE $0x40
 	BYTE $0x00
 	BYTE $0x00
 	BYTE $0x00
 
-	// PREFETCHW 128(AX)(R10*2)
-	BYTE             $0x42
+	// PREFETCHW 128(R8)
+	BYTE             $0x41
 	BYTE             $0x0f
 	BYTE             $0x0d
 	BYTE             $0x8c
-	BYTE             $0x50
+	BYTE             $0x20
 	BYTE             $0x80
 	BYTE             $0x00
 	BYTE             $0x00
 	BYTE             $0x00
-	PREFETCHT1       (DI)(R10*2)
-	PREFETCHT1       64(DI)(R10*2)
-	PREFETCHT1       128(DI)(R10*2)
-	VMOVUPS          (DX)(R10*2), Z9
-	VMOVUPS          (DX)(R10*2), Z10
-	VMOVUPS          64(DX)(R10*2), Z11
-	VMOVUPS          64(DX)(R10*2), Z12
-	VMOVUPS          128(DX)(R10*2), Z13
-	VMOVUPS          128(DX)(R10*2), Z14
+	ADDQ             $+64, DI
+	ADDQ             $+192, R8
+	VMOVUPS          (DX)(R11*2), Z9
+	VMOVUPS          (DX)(R11*2), Z10
+	VMOVUPS          64(DX)(R11*2), Z11
+	VMOVUPS          64(DX)(R11*2), Z12
+	VMOVUPS          128(DX)(R11*2), Z13
+	VMOVUPS          128(DX)(R11*2), Z14
 	VPSLLD           $0x10, Z9, Z9
 	VANDPS.BCST      expNums<>+1152(SB), Z10, Z10
 	VPSLLD           $0x10, Z11, Z11
@@ -20379,19 +20290,19 @@ turn1:
 	VSCALEFPS        Z12, Z21, Z21
 	VSCALEFPS        Z13, Z23, Z23
 	VSCALEFPS        Z24, Z26, Z26
-	VMOVUPS          Z15, (BX)(R10*4)
-	VMOVUPS          Z17, 64(BX)(R10*4)
-	VMOVUPS          Z19, 128(BX)(R10*4)
-	VMOVUPS          Z21, 192(BX)(R10*4)
-	VMOVUPS          Z23, 256(BX)(R10*4)
-	VMOVUPS          Z26, 320(BX)(R10*4)
+	VMOVUPS          Z15, (BX)(R11*4)
+	VMOVUPS          Z17, 64(BX)(R11*4)
+	VMOVUPS          Z19, 128(BX)(R11*4)
+	VMOVUPS          Z21, 192(BX)(R11*4)
+	VMOVUPS          Z23, 256(BX)(R11*4)
+	VMOVUPS          Z26, 320(BX)(R11*4)
 	VADDPS           Z15, Z1, Z1
 	VADDPS           Z17, Z2, Z2
 	VADDPS           Z19, Z3, Z3
 	VADDPS           Z21, Z4, Z4
 	VADDPS           Z23, Z1, Z1
 	VADDPS           Z26, Z2, Z2
-	ADDQ             $+96, R10
+	ADDQ             $+96, R11
 	SUBQ             $+96, CX
 	JGE              turn1
 
@@ -20401,19 +20312,19 @@ turned2:
 	JLT  turned4
 
 turn3:
-	// PREFETCHW (AX)(R10*2)
-	BYTE             $0x42
+	// PREFETCHW (R8)
+	BYTE             $0x41
 	BYTE             $0x0f
 	BYTE             $0x0d
 	BYTE             $0x8c
-	BYTE             $0x50
+	BYTE             $0x20
 	BYTE             $0x00
 	BYTE             $0x00
 	BYTE             $0x00
 	BYTE             $0x00
-	PREFETCHT1       (DI)(R10*2)
-	VMOVUPS          (DX)(R10*2), Z9
-	VMOVUPS          (DX)(R10*2), Z10
+	ADDQ             $+64, R8
+	VMOVUPS          (DX)(R11*2), Z9
+	VMOVUPS          (DX)(R11*2), Z10
 	VPSLLD           $0x10, Z9, Z9
 	VANDPS.BCST      expNums<>+1152(SB), Z10, Z10
 	VSUBPS           Z0, Z9, Z9
@@ -20432,11 +20343,11 @@ turn3:
 	VFMADD213PS.BCST expNums<>+2720(SB), Z13, Z14
 	VSCALEFPS        Z9, Z11, Z11
 	VSCALEFPS        Z12, Z14, Z14
-	VMOVUPS          Z11, (BX)(R10*4)
-	VMOVUPS          Z14, 64(BX)(R10*4)
+	VMOVUPS          Z11, (BX)(R11*4)
+	VMOVUPS          Z14, 64(BX)(R11*4)
 	VADDPS           Z11, Z1, Z1
 	VADDPS           Z14, Z2, Z2
-	ADDQ             $+32, R10
+	ADDQ             $+32, R11
 	SUBQ             $+32, CX
 	JGE              turn3
 
@@ -20446,18 +20357,18 @@ turned4:
 	JLT  turned6
 
 turn5:
-	// PREFETCHW (AX)(R10*2)
-	BYTE             $0x42
+	// PREFETCHW (R8)
+	BYTE             $0x41
 	BYTE             $0x0f
 	BYTE             $0x0d
 	BYTE             $0x8c
-	BYTE             $0x50
+	BYTE             $0x20
 	BYTE             $0x00
 	BYTE             $0x00
 	BYTE             $0x00
 	BYTE             $0x00
-	PREFETCHT1       (DI)(R10*2)
-	VPMOVZXWD        (DX)(R10*2), Z9
+	ADDQ             $+64, R8
+	VPMOVZXWD        (DX)(R11*2), Z9
 	VPSLLD           $0x10, Z9, Z9
 	VSUBPS           Z0, Z9, Z9
 	VMULPS.BCST      expNums<>+64(SB), Z9, Z9
@@ -20467,9 +20378,9 @@ turn5:
 	VFMADD213PS.BCST expNums<>+2688(SB), Z10, Z11
 	VFMADD213PS.BCST expNums<>+2720(SB), Z10, Z11
 	VSCALEFPS        Z9, Z11, Z11
-	VMOVUPS          Z11, (BX)(R10*4)
+	VMOVUPS          Z11, (BX)(R11*4)
 	VADDPS           Z11, Z1, Z1
-	VPMOVZXWD        32(DX)(R10*2), Z9
+	VPMOVZXWD        32(DX)(R11*2), Z9
 	VPSLLD           $0x10, Z9, Z9
 	VSUBPS           Z0, Z9, Z9
 	VMULPS.BCST      expNums<>+64(SB), Z9, Z9
@@ -20479,9 +20390,9 @@ turn5:
 	VFMADD213PS.BCST expNums<>+2688(SB), Z10, Z11
 	VFMADD213PS.BCST expNums<>+2720(SB), Z10, Z11
 	VSCALEFPS        Z9, Z11, Z11
-	VMOVUPS          Z11, 64(BX)(R10*4)
+	VMOVUPS          Z11, 64(BX)(R11*4)
 	VADDPS           Z11, Z2, Z2
-	ADDQ             $+32, R10
+	ADDQ             $+32, R11
 	SUBQ             $+32, CX
 	JGE              turn5
 
@@ -20489,7 +20400,7 @@ turned6:
 	ADDQ             $+32, CX
 	CMPQ             CX, $+16
 	JLT              short8
-	VPMOVZXWD        (DX)(R10*2), Z9
+	VPMOVZXWD        (DX)(R11*2), Z9
 	VPSLLD           $0x10, Z9, Z9
 	VSUBPS           Z0, Z9, Z9
 	VMULPS.BCST      expNums<>+64(SB), Z9, Z9
@@ -20499,13 +20410,13 @@ turned6:
 	VFMADD213PS.BCST expNums<>+2688(SB), Z10, Z11
 	VFMADD213PS.BCST expNums<>+2720(SB), Z10, Z11
 	VSCALEFPS        Z9, Z11, Z11
-	VMOVUPS          Z11, (BX)(R10*4)
+	VMOVUPS          Z11, (BX)(R11*4)
 	VADDPS           Z11, Z1, Z1
-	ADDQ             $+16, R10
+	ADDQ             $+16, R11
 	SUBQ             $+16, CX
 	CMPQ             CX, $+16
 	JLT              short9
-	VPMOVZXWD        (DX)(R10*2), Z9
+	VPMOVZXWD        (DX)(R11*2), Z9
 	VPSLLD           $0x10, Z9, Z9
 	VSUBPS           Z0, Z9, Z9
 	VMULPS.BCST      expNums<>+64(SB), Z9, Z9
@@ -20515,19 +20426,19 @@ turned6:
 	VFMADD213PS.BCST expNums<>+2688(SB), Z10, Z11
 	VFMADD213PS.BCST expNums<>+2720(SB), Z10, Z11
 	VSCALEFPS        Z9, Z11, Z11
-	VMOVUPS          Z11, (BX)(R10*4)
+	VMOVUPS          Z11, (BX)(R11*4)
 	VADDPS           Z11, Z2, Z2
-	ADDQ             $+16, R10
+	ADDQ             $+16, R11
 	SUBQ             $+16, CX
 
 short8:
 	TESTQ            CX, CX
 	JEQ              done7
-	MOVQ             $+1, R11
-	SHLQ             CL, R11
-	DECQ             R11
-	KMOVW            R11, K1
-	VMOVDQU16.Z      (DX)(R10*2), K1, Y8
+	MOVQ             $+1, R8
+	SHLQ             CL, R8
+	DECQ             R8
+	KMOVW            R8, K1
+	VMOVDQU16.Z      (DX)(R11*2), K1, Y8
 	VPMOVZXWD        Y8, Z9
 	VPSLLD           $0x10, Z9, Z9
 	VSUBPS           Z0, Z9, Z0
@@ -20538,18 +20449,18 @@ short8:
 	VFMADD213PS.BCST expNums<>+2688(SB), Z9, Z10
 	VFMADD213PS.BCST expNums<>+2720(SB), Z9, Z10
 	VSCALEFPS        Z0, Z10, Z10
-	VMOVUPS          Z10, K1, (BX)(R10*4)
+	VMOVUPS          Z10, K1, (BX)(R11*4)
 	VADDPS           Z10, Z1, K1, Z1
 	JMP              done7
 
 short9:
 	TESTQ            CX, CX
 	JEQ              done7
-	MOVQ             $+1, R11
-	SHLQ             CL, R11
-	DECQ             R11
-	KMOVW            R11, K1
-	VMOVDQU16.Z      (DX)(R10*2), K1, Y8
+	MOVQ             $+1, R8
+	SHLQ             CL, R8
+	DECQ             R8
+	KMOVW            R8, K1
+	VMOVDQU16.Z      (DX)(R11*2), K1, Y8
 	VPMOVZXWD        Y8, Z9
 	VPSLLD           $0x10, Z9, Z9
 	VSUBPS           Z0, Z9, Z0
@@ -20560,7 +20471,7 @@ short9:
 	VFMADD213PS.BCST expNums<>+2688(SB), Z9, Z10
 	VFMADD213PS.BCST expNums<>+2720(SB), Z9, Z10
 	VSCALEFPS        Z0, Z10, Z10
-	VMOVUPS          Z10, K1, (BX)(R10*4)
+	VMOVUPS          Z10, K1, (BX)(R11*4)
 	VADDPS           Z10, Z2, K1, Z2
 
 done7:
@@ -20582,17 +20493,19 @@ done7:
 	VANDNPS       X2, X0, X2
 	VBROADCASTSS  X2, Z0
 	MOVQ          SI, CX
-	XORQ          DX, DX
-	MOVL          $0xaaaaaaaa, R10
-	KMOVD         R10, K1
+	XORQ          R8, R8
+	MOVL          $0xaaaaaaaa, R11
+	KMOVD         R11, K1
 	SUBQ          $+64, CX
 	JLT           turned11
 
 turn10:
-	VMOVUPS     (BX)(DX*4), Z1
-	VMOVUPS     64(BX)(DX*4), Z2
-	VMOVUPS     128(BX)(DX*4), Z3
-	VMOVUPS     192(BX)(DX*4), Z4
+	PREFETCHT1  (DI)
+	ADDQ        $+64, DI
+	VMOVUPS     (BX)(R8*4), Z1
+	VMOVUPS     64(BX)(R8*4), Z2
+	VMOVUPS     128(BX)(R8*4), Z3
+	VMOVUPS     192(BX)(R8*4), Z4
 	VMULPS      Z0, Z1, Z1
 	VMULPS      Z0, Z2, Z2
 	VMULPS      Z0, Z3, Z3
@@ -20605,9 +20518,9 @@ turn10:
 	VPBLENDMW   Z2, Z1, K1, Z5
 	VPSRLD      $0x10, Z3, Z1
 	VPBLENDMW   Z4, Z1, K1, Z6
-	VMOVUPS     Z5, (AX)(DX*2)
-	VMOVUPS     Z6, 64(AX)(DX*2)
-	ADDQ        $+64, DX
+	VMOVUPS     Z5, (AX)(R8*2)
+	VMOVUPS     Z6, 64(AX)(R8*2)
+	ADDQ        $+64, R8
 	SUBQ        $+64, CX
 	JGE         turn10
 
@@ -20617,16 +20530,16 @@ turned11:
 	JLT  turned13
 
 turn12:
-	VMOVUPS     (BX)(DX*4), Z1
-	VMOVUPS     64(BX)(DX*4), Z2
+	VMOVUPS     (BX)(R8*4), Z1
+	VMOVUPS     64(BX)(R8*4), Z2
 	VMULPS      Z0, Z1, Z1
 	VMULPS      Z0, Z2, Z2
 	VPADDD.BCST expNums<>+1120(SB), Z1, Z1
 	VPADDD.BCST expNums<>+1120(SB), Z2, Z2
 	VPSRLD      $0x10, Z1, Z1
 	VPBLENDMW   Z2, Z1, K1, Z7
-	VMOVUPS     Z7, (AX)(DX*2)
-	ADDQ        $+32, DX
+	VMOVUPS     Z7, (AX)(R8*2)
+	ADDQ        $+32, R8
 	SUBQ        $+32, CX
 	JGE         turn12
 
@@ -20636,13 +20549,13 @@ turned13:
 	JLT  turned15
 
 turn14:
-	VMOVUPS     (BX)(DX*4), Z1
+	VMOVUPS     (BX)(R8*4), Z1
 	VMULPS      Z0, Z1, Z1
 	VPADDD.BCST expNums<>+1120(SB), Z1, Z1
 	VMOVDQU     oddWords<>+0(SB), Y8
 	VPERMW      Z1, Z8, Z1
-	VMOVDQU     Y1, (AX)(DX*2)
-	ADDQ        $+16, DX
+	VMOVDQU     Y1, (AX)(R8*2)
+	ADDQ        $+16, R8
 	SUBQ        $+16, CX
 	JGE         turn14
 
@@ -20650,22 +20563,22 @@ turned15:
 	ADDQ        $+16, CX
 	TESTQ       CX, CX
 	JEQ         done16
-	MOVQ        $+1, R10
-	SHLQ        CL, R10
-	DECQ        R10
-	KMOVW       R10, K1
-	VMOVUPS.Z   (BX)(DX*4), K1, Z1
+	MOVQ        $+1, DI
+	SHLQ        CL, DI
+	DECQ        DI
+	KMOVW       DI, K1
+	VMOVUPS.Z   (BX)(R8*4), K1, Z1
 	VMULPS      Z0, Z1, Z0
 	VPADDD.BCST expNums<>+1120(SB), Z0, Z0
 	VMOVDQU     oddWords<>+0(SB), Y8
 	VPERMW      Z0, Z8, Z0
-	VMOVDQU16   Y0, K1, (AX)(DX*2)
+	VMOVDQU16   Y0, K1, (AX)(R8*2)
 
 done16:
-	ADDQ R9, AX
-	MOVQ DI, DX
+	ADDQ R10, AX
+	ADDQ R10, DX
 	ADDQ step+40(FP), BX
-	DECQ R8
+	DECQ R9
 	JNE  row
 	VZEROUPPER
 	RET

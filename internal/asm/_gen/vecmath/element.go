@@ -254,7 +254,7 @@ func convertFile(c *build.Context) {
 
 func (v isa) convert(name, what string, to, from element) {
 	v.array(name, what, signature{}, func(l *loop, p pointers) {
-		l.streams = []stream{{p.src, from.size, false, aheadBytes, false}, {p.dst, to.size, true, aheadBytes, false}}
+		l.streams = []stream{{p.src, from.size, false, aheadBytes}, {p.dst, to.size, true, aheadBytes}}
 		l.each(v.light(to), func() { l.store(l.load(p.src, from), p.dst, to) })
 	})
 }

@@ -26,6 +26,8 @@ type loop struct {
 	oddMask reg.OpmaskVirtual
 	// streams are arrays whose lines turns of several registers ask for ahead.
 	streams []stream
+	// ask, if there is one, asks for other lines in such a turn of n elements.
+	ask func(n int)
 	// masked says that this is the last step; opmask or mask is its mask.
 	masked bool
 	opmask reg.OpmaskVirtual
@@ -99,9 +101,9 @@ func (v isa) array(name, what string, s signature, body func(l *loop, p pointers
 
 // stream makes the arrays of an array function streams, all of type e.
 func (l *loop) stream(e element, p pointers) {
-	l.streams = []stream{{p.src, e.size, false, aheadBytes, false}, {p.dst, e.size, true, aheadBytes, false}}
+	l.streams = []stream{{p.src, e.size, false, aheadBytes}, {p.dst, e.size, true, aheadBytes}}
 	if p.b != nil {
-		l.streams = append(l.streams, stream{p.b, e.size, false, aheadBytes, false})
+		l.streams = append(l.streams, stream{p.b, e.size, false, aheadBytes})
 	}
 }
 
@@ -149,10 +151,8 @@ type stream struct {
 	p       reg.Register
 	size    uint8
 	written bool
-	// ahead is the distance in bytes at which its lines are asked for; far says
-	// that they go to the second-level cache.
+	// ahead is the distance in bytes at which its lines are asked for.
 	ahead int
-	far   bool
 }
 
 // aheadBytes is how far ahead of a turn the lines of most streams are asked for. The
@@ -166,15 +166,15 @@ func (l *loop) askAhead(n int) {
 		for at := 0; at < n*int(s.size); at += lineBytes {
 			m := l.at(s.p, s.size)
 			m.Disp += s.ahead + at
-			switch {
-			case s.written:
+			if s.written {
 				target.PREFETCHW(l.c, m)
-			case s.far:
-				l.c.PREFETCHT1(m)
-			default:
+			} else {
 				l.c.PREFETCHT0(m)
 			}
 		}
+	}
+	if l.ask != nil {
+		l.ask(n)
 	}
 }
 

@@ -35,7 +35,7 @@ func (v isa) reduction(name, what string, e element, join func(...operand.Op), s
 	v.function(name, "func(a *byte, n int) float32", name+" returns "+what+", in the order of a reduction.")
 	a := v.pointer("a")
 	l := v.begin()
-	l.streams = []stream{{a, e.size, false, aheadBytes, false}}
+	l.streams = []stream{{a, e.size, false, aheadBytes}}
 	first := v.set(v.nums.f32(start))
 	acc := make([]vec, sumLanes/v.lanes())
 	for i := range acc {

@@ -60,8 +60,8 @@ func (v isa) rotateHalf(name, note string, e element, round func(x vec) vec) {
 			second[i] = l.c.GP64()
 			l.c.LEAQ(operand.Mem{Base: p, Index: l.left, Scale: size}, second[i])
 		}
-		l.streams = []stream{{x, e.size, false, aheadBytes, false}, {second[1], e.size, false, aheadBytes, false},
-			{dst, e.size, true, aheadBytes, false}, {second[0], e.size, true, aheadBytes, false}}
+		l.streams = []stream{{x, e.size, false, aheadBytes}, {second[1], e.size, false, aheadBytes},
+			{dst, e.size, true, aheadBytes}, {second[0], e.size, true, aheadBytes}}
 		l.each(2, func() {
 			a, b := l.load(x, e), l.load(second[1], e)
 			p := v.sub(round(v.mul(a, l.load(cos, f32))), round(v.mul(b, l.load(sin, f32))))
@@ -80,7 +80,7 @@ func (v isa) rotatePairs(name, note string, e element, round func(x vec) vec) {
 	v.rotation(name, "the pairs of neighbours among n elements."+note, func(l *loop, dst, x, cos, sin gp) {
 		even := v.reg()
 		l.c.VBROADCASTSD(v.nums.at(1<<31, true).Mem, even)
-		l.streams = []stream{{x, e.size, false, aheadBytes, false}, {dst, e.size, true, aheadBytes, false}}
+		l.streams = []stream{{x, e.size, false, aheadBytes}, {dst, e.size, true, aheadBytes}}
 		l.each(2, func() {
 			a, b := l.load(x, e), v.reg()
 			l.c.VPERMILPS(operand.U8(0b10110001), a, b)

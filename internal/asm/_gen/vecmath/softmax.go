@@ -16,19 +16,24 @@ func (v isa) softmax(e element) {
 	v.function(name, "func(dst, src *byte, exps *float32, n, count, step int)",
 		name+" writes the softmax of count rows of n elements that follow each other. exps has room for a row,",
 		"or is dst, and moves by step bytes from row to row. A row of -Inf gives zeros.")
-	s := softmax{isa: v, e: e, dst: v.pointer("dst"), src: v.pointer("src"), exps: v.pointer("exps"), n: v.pointer("n"), next: c.GP64()}
+	s := softmax{isa: v, e: e, dst: v.pointer("dst"), src: v.pointer("src"), exps: v.pointer("exps"), n: v.pointer("n"), soonIn: c.GP64(), soonOut: c.GP64()}
 	count, bytes := v.pointer("count"), c.GP64()
 	c.MOVQ(s.n, bytes)
 	if shift := e.size / 2; shift > 0 {
 		c.SHLQ(operand.U8(shift), bytes)
 	}
 	c.Label("row")
-	c.LEAQ(operand.Mem{Base: s.src, Index: bytes, Scale: 1}, s.next)
+	c.LEAQ(operand.Mem{Base: s.src, Index: bytes, Scale: 1}, s.soonIn)
+	if e == f32 {
+		c.LEAQ(operand.Mem{Base: s.dst, Index: bytes, Scale: 1}, s.soonOut)
+	} else {
+		c.MOVQ(s.dst, s.soonOut)
+	}
 	s.largest()
 	s.exponentials()
 	s.shares()
 	c.ADDQ(bytes, s.dst)
-	c.MOVQ(s.next, s.src)
+	c.ADDQ(bytes, s.src)
 	step, err := c.Param("step").Resolve()
 	if err != nil {
 		panic(err)
@@ -42,10 +47,49 @@ func (v isa) softmax(e element) {
 // softmax is the row that a function is at.
 type softmax struct {
 	isa
-	e                       element
-	dst, src, exps, n, next gp
+	e                 element
+	dst, src, exps, n gp
+	// soonIn and soonOut are where lines are asked for next.
+	soonIn, soonOut gp
 	// top is the largest element, share 1 over the sum of the exponentials.
 	top, share vec
+}
+
+// Passes over a row.
+const (
+	passLargest = iota
+	passExponentials
+	passShares
+)
+
+// ahead says for how many of four lines of a pass a line of the next row's input
+// is asked for, and of an output, by type: all passes together ask for each line
+// once, and for the more the longer they compute. The output is that of the next
+// row for float32, and otherwise of this one, which the last pass writes.
+var ahead = map[element][3]struct{ in, out int }{
+	f32:  {{1, 1}, {2, 2}, {1, 1}},
+	f16:  {{0, 0}, {2, 4}, {2, 0}},
+	bf16: {{0, 0}, {2, 4}, {2, 0}},
+}
+
+// asking returns what asks for lines in a turn of n elements of a pass.
+func (s *softmax) asking(pass int) func(n int) {
+	return func(n int) {
+		lines, share := n*int(s.e.size)/lineBytes, ahead[s.e][pass]
+		in, out := lines*share.in/4, lines*share.out/4
+		for i := range in {
+			s.c.PREFETCHT1(operand.Mem{Base: s.soonIn, Disp: i * lineBytes})
+		}
+		for i := range out {
+			target.PREFETCHW(s.c, operand.Mem{Base: s.soonOut, Disp: i * lineBytes})
+		}
+		if in > 0 {
+			s.c.ADDQ(operand.I32(in*lineBytes), s.soonIn)
+		}
+		if out > 0 {
+			s.c.ADDQ(operand.I32(out*lineBytes), s.soonOut)
+		}
+	}
 }
 
 // lowest is below all finite elements but the smallest, and stands for a largest
@@ -71,6 +115,7 @@ func (s *softmax) largest() {
 		acc[i] = s.copy(first)
 	}
 	l := s.walk(s.n)
+	l.ask = s.asking(passLargest)
 	l.fold(acc, first, c.VMAXPS, func() vec { return l.load(s.src, s.e) })
 	s.top = s.reg()
 	c.VBROADCASTSS(s.joined(acc, c.VMAXPS).AsX(), s.top)
@@ -98,6 +143,9 @@ func (s *softmax) largestWord() vec {
 		c.SUBQ(operand.I32(turn.regs*words), n)
 		c.JLT(operand.LabelRef(turn.name + "End"))
 		c.Label(turn.name)
+		if turn.regs > 1 {
+			s.asking(passLargest)(turn.regs * words)
+		}
 		for i := range turn.regs {
 			take(i, s.copy(operand.Mem{Base: at, Disp: 64 * i}))
 		}
@@ -163,10 +211,9 @@ func (s *softmax) wordTop(positive, negative gp) vec {
 }
 
 // exponentials writes e^(src-top) to exps and takes the reciprocal of the sum.
-// Meanwhile it asks for the lines of the output and of the next row.
 func (s *softmax) exponentials() {
 	l := s.walk(s.n)
-	l.streams = []stream{{s.dst, s.e.size, true, 0, false}, {s.next, s.e.size, false, 0, true}}
+	l.ask = s.asking(passExponentials)
 	var sum vec
 	switch s.e {
 	case bf16:
@@ -262,6 +309,7 @@ func (s *softmax) pairExponentials(l *loop) vec {
 // shares writes exps times share.
 func (s *softmax) shares() {
 	l := s.walk(s.n)
+	l.ask = s.asking(passShares)
 	if s.e != bf16 {
 		l.each(s.light(s.e), func() { l.store(s.mul(l.load(s.exps, f32), s.share), s.dst, s.e) })
 		return
