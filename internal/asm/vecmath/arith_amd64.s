@@ -7068,42 +7068,42 @@ turn1:
 	PREFETCHT0    2112(BX)(SI*2)
 	VMOVUPS       (DX)(SI*2), Z0
 	VMOVUPS       (DX)(SI*2), Z1
+	VMOVUPS       64(DX)(SI*2), Z2
 	VMOVUPS       64(DX)(SI*2), Z3
-	VMOVUPS       64(DX)(SI*2), Z4
 	VPSLLD        $0x10, Z0, Z0
 	VANDPS.BCST   arithNums<>+64(SB), Z1, Z1
+	VPSLLD        $0x10, Z2, Z2
+	VANDPS.BCST   arithNums<>+64(SB), Z3, Z7
+	VMOVUPS       (BX)(SI*2), Z3
+	VMOVUPS       (BX)(SI*2), Z5
+	VMOVUPS       64(BX)(SI*2), Z6
+	VMOVUPS       64(BX)(SI*2), Z8
 	VPSLLD        $0x10, Z3, Z3
-	VANDPS.BCST   arithNums<>+64(SB), Z4, Z10
-	VMOVUPS       (BX)(SI*2), Z4
-	VMOVUPS       (BX)(SI*2), Z8
-	VMOVUPS       64(BX)(SI*2), Z9
-	VMOVUPS       64(BX)(SI*2), Z11
-	VPSLLD        $0x10, Z4, Z4
+	VANDPS.BCST   arithNums<>+64(SB), Z5, Z5
+	VPSLLD        $0x10, Z6, Z6
 	VANDPS.BCST   arithNums<>+64(SB), Z8, Z8
-	VPSLLD        $0x10, Z9, Z9
-	VANDPS.BCST   arithNums<>+64(SB), Z11, Z11
-	VADDPS        Z4, Z0, Z0
-	VADDPS        Z8, Z1, Z1
-	VADDPS        Z9, Z3, Z3
-	VADDPS        Z11, Z10, Z4
+	VADDPS        Z3, Z0, Z0
+	VADDPS        Z5, Z1, Z1
+	VADDPS        Z6, Z2, Z2
+	VADDPS        Z8, Z7, Z3
 	VPTESTMD.BCST arithNums<>+128(SB), Z0, K2
 	VPTESTMD.BCST arithNums<>+128(SB), Z1, K3
-	VPTESTMD.BCST arithNums<>+128(SB), Z3, K4
-	VPTESTMD.BCST arithNums<>+128(SB), Z4, K5
+	VPTESTMD.BCST arithNums<>+128(SB), Z2, K4
+	VPTESTMD.BCST arithNums<>+128(SB), Z3, K5
 	VPADDD.BCST   arithNums<>+32(SB), Z0, Z0
 	VPADDD.BCST   arithNums<>+32(SB), Z1, Z1
+	VPADDD.BCST   arithNums<>+32(SB), Z2, Z2
 	VPADDD.BCST   arithNums<>+32(SB), Z3, Z3
-	VPADDD.BCST   arithNums<>+32(SB), Z4, Z4
 	VPSUBD.BCST   arithNums<>+160(SB), Z0, K2, Z0
 	VPSUBD.BCST   arithNums<>+160(SB), Z1, K3, Z1
-	VPSUBD.BCST   arithNums<>+160(SB), Z3, K4, Z3
-	VPSUBD.BCST   arithNums<>+160(SB), Z4, K5, Z4
+	VPSUBD.BCST   arithNums<>+160(SB), Z2, K4, Z2
+	VPSUBD.BCST   arithNums<>+160(SB), Z3, K5, Z3
 	VPSRLD        $0x10, Z0, Z0
-	VPBLENDMW     Z1, Z0, K1, Z2
-	VPSRLD        $0x10, Z3, Z0
-	VPBLENDMW     Z4, Z0, K1, Z5
-	VMOVUPS       Z2, (AX)(SI*2)
-	VMOVUPS       Z5, 64(AX)(SI*2)
+	VMOVDQU16     Z1, K1, Z0
+	VPSRLD        $0x10, Z2, Z1
+	VMOVDQU16     Z3, K1, Z1
+	VMOVUPS       Z0, (AX)(SI*2)
+	VMOVUPS       Z1, 64(AX)(SI*2)
 	ADDQ          $+64, SI
 	SUBQ          $+64, CX
 	JGE           turn1
@@ -7131,8 +7131,8 @@ turn3:
 	VPSUBD.BCST   arithNums<>+160(SB), Z0, K2, Z0
 	VPSUBD.BCST   arithNums<>+160(SB), Z1, K3, Z1
 	VPSRLD        $0x10, Z0, Z0
-	VPBLENDMW     Z1, Z0, K1, Z6
-	VMOVUPS       Z6, (AX)(SI*2)
+	VMOVDQU16     Z1, K1, Z0
+	VMOVUPS       Z0, (AX)(SI*2)
 	ADDQ          $+32, SI
 	SUBQ          $+32, CX
 	JGE           turn3
@@ -7151,8 +7151,8 @@ turn5:
 	VPTESTMD.BCST arithNums<>+128(SB), Z0, K1
 	VPADDD.BCST   arithNums<>+32(SB), Z0, Z0
 	VPSUBD.BCST   arithNums<>+160(SB), Z0, K1, Z0
-	VMOVDQU       oddWords<>+0(SB), Y7
-	VPERMW        Z0, Z7, Z0
+	VMOVUPS       oddWords<>+0(SB), Y4
+	VPERMW        Z0, Z4, Z0
 	VMOVDQU       Y0, (AX)(SI*2)
 	ADDQ          $+16, SI
 	SUBQ          $+16, CX
@@ -7176,8 +7176,8 @@ turned6:
 	VPTESTMD.BCST arithNums<>+128(SB), Z0, K2
 	VPADDD.BCST   arithNums<>+32(SB), Z0, Z0
 	VPSUBD.BCST   arithNums<>+160(SB), Z0, K2, Z0
-	VMOVDQU       oddWords<>+0(SB), Y7
-	VPERMW        Z0, Z7, Z0
+	VMOVUPS       oddWords<>+0(SB), Y4
+	VPERMW        Z0, Z4, Z0
 	VMOVDQU16     Y0, K1, (AX)(SI*2)
 
 done7:
@@ -7226,42 +7226,42 @@ turn1:
 	PREFETCHT0    2112(BX)(SI*2)
 	VMOVUPS       (DX)(SI*2), Z0
 	VMOVUPS       (DX)(SI*2), Z1
+	VMOVUPS       64(DX)(SI*2), Z2
 	VMOVUPS       64(DX)(SI*2), Z3
-	VMOVUPS       64(DX)(SI*2), Z4
 	VPSLLD        $0x10, Z0, Z0
 	VANDPS.BCST   arithNums<>+64(SB), Z1, Z1
+	VPSLLD        $0x10, Z2, Z2
+	VANDPS.BCST   arithNums<>+64(SB), Z3, Z7
+	VMOVUPS       (BX)(SI*2), Z3
+	VMOVUPS       (BX)(SI*2), Z5
+	VMOVUPS       64(BX)(SI*2), Z6
+	VMOVUPS       64(BX)(SI*2), Z8
 	VPSLLD        $0x10, Z3, Z3
-	VANDPS.BCST   arithNums<>+64(SB), Z4, Z10
-	VMOVUPS       (BX)(SI*2), Z4
-	VMOVUPS       (BX)(SI*2), Z8
-	VMOVUPS       64(BX)(SI*2), Z9
-	VMOVUPS       64(BX)(SI*2), Z11
-	VPSLLD        $0x10, Z4, Z4
+	VANDPS.BCST   arithNums<>+64(SB), Z5, Z5
+	VPSLLD        $0x10, Z6, Z6
 	VANDPS.BCST   arithNums<>+64(SB), Z8, Z8
-	VPSLLD        $0x10, Z9, Z9
-	VANDPS.BCST   arithNums<>+64(SB), Z11, Z11
-	VSUBPS        Z4, Z0, Z0
-	VSUBPS        Z8, Z1, Z1
-	VSUBPS        Z9, Z3, Z3
-	VSUBPS        Z11, Z10, Z4
+	VSUBPS        Z3, Z0, Z0
+	VSUBPS        Z5, Z1, Z1
+	VSUBPS        Z6, Z2, Z2
+	VSUBPS        Z8, Z7, Z3
 	VPTESTMD.BCST arithNums<>+128(SB), Z0, K2
 	VPTESTMD.BCST arithNums<>+128(SB), Z1, K3
-	VPTESTMD.BCST arithNums<>+128(SB), Z3, K4
-	VPTESTMD.BCST arithNums<>+128(SB), Z4, K5
+	VPTESTMD.BCST arithNums<>+128(SB), Z2, K4
+	VPTESTMD.BCST arithNums<>+128(SB), Z3, K5
 	VPADDD.BCST   arithNums<>+32(SB), Z0, Z0
 	VPADDD.BCST   arithNums<>+32(SB), Z1, Z1
+	VPADDD.BCST   arithNums<>+32(SB), Z2, Z2
 	VPADDD.BCST   arithNums<>+32(SB), Z3, Z3
-	VPADDD.BCST   arithNums<>+32(SB), Z4, Z4
 	VPSUBD.BCST   arithNums<>+160(SB), Z0, K2, Z0
 	VPSUBD.BCST   arithNums<>+160(SB), Z1, K3, Z1
-	VPSUBD.BCST   arithNums<>+160(SB), Z3, K4, Z3
-	VPSUBD.BCST   arithNums<>+160(SB), Z4, K5, Z4
+	VPSUBD.BCST   arithNums<>+160(SB), Z2, K4, Z2
+	VPSUBD.BCST   arithNums<>+160(SB), Z3, K5, Z3
 	VPSRLD        $0x10, Z0, Z0
-	VPBLENDMW     Z1, Z0, K1, Z2
-	VPSRLD        $0x10, Z3, Z0
-	VPBLENDMW     Z4, Z0, K1, Z5
-	VMOVUPS       Z2, (AX)(SI*2)
-	VMOVUPS       Z5, 64(AX)(SI*2)
+	VMOVDQU16     Z1, K1, Z0
+	VPSRLD        $0x10, Z2, Z1
+	VMOVDQU16     Z3, K1, Z1
+	VMOVUPS       Z0, (AX)(SI*2)
+	VMOVUPS       Z1, 64(AX)(SI*2)
 	ADDQ          $+64, SI
 	SUBQ          $+64, CX
 	JGE           turn1
@@ -7289,8 +7289,8 @@ turn3:
 	VPSUBD.BCST   arithNums<>+160(SB), Z0, K2, Z0
 	VPSUBD.BCST   arithNums<>+160(SB), Z1, K3, Z1
 	VPSRLD        $0x10, Z0, Z0
-	VPBLENDMW     Z1, Z0, K1, Z6
-	VMOVUPS       Z6, (AX)(SI*2)
+	VMOVDQU16     Z1, K1, Z0
+	VMOVUPS       Z0, (AX)(SI*2)
 	ADDQ          $+32, SI
 	SUBQ          $+32, CX
 	JGE           turn3
@@ -7309,8 +7309,8 @@ turn5:
 	VPTESTMD.BCST arithNums<>+128(SB), Z0, K1
 	VPADDD.BCST   arithNums<>+32(SB), Z0, Z0
 	VPSUBD.BCST   arithNums<>+160(SB), Z0, K1, Z0
-	VMOVDQU       oddWords<>+0(SB), Y7
-	VPERMW        Z0, Z7, Z0
+	VMOVUPS       oddWords<>+0(SB), Y4
+	VPERMW        Z0, Z4, Z0
 	VMOVDQU       Y0, (AX)(SI*2)
 	ADDQ          $+16, SI
 	SUBQ          $+16, CX
@@ -7334,8 +7334,8 @@ turned6:
 	VPTESTMD.BCST arithNums<>+128(SB), Z0, K2
 	VPADDD.BCST   arithNums<>+32(SB), Z0, Z0
 	VPSUBD.BCST   arithNums<>+160(SB), Z0, K2, Z0
-	VMOVDQU       oddWords<>+0(SB), Y7
-	VPERMW        Z0, Z7, Z0
+	VMOVUPS       oddWords<>+0(SB), Y4
+	VPERMW        Z0, Z4, Z0
 	VMOVDQU16     Y0, K1, (AX)(SI*2)
 
 done7:
@@ -7384,42 +7384,42 @@ turn1:
 	PREFETCHT0    2112(BX)(SI*2)
 	VMOVUPS       (DX)(SI*2), Z0
 	VMOVUPS       (DX)(SI*2), Z1
+	VMOVUPS       64(DX)(SI*2), Z2
 	VMOVUPS       64(DX)(SI*2), Z3
-	VMOVUPS       64(DX)(SI*2), Z4
 	VPSLLD        $0x10, Z0, Z0
 	VANDPS.BCST   arithNums<>+64(SB), Z1, Z1
+	VPSLLD        $0x10, Z2, Z2
+	VANDPS.BCST   arithNums<>+64(SB), Z3, Z7
+	VMOVUPS       (BX)(SI*2), Z3
+	VMOVUPS       (BX)(SI*2), Z5
+	VMOVUPS       64(BX)(SI*2), Z6
+	VMOVUPS       64(BX)(SI*2), Z8
 	VPSLLD        $0x10, Z3, Z3
-	VANDPS.BCST   arithNums<>+64(SB), Z4, Z10
-	VMOVUPS       (BX)(SI*2), Z4
-	VMOVUPS       (BX)(SI*2), Z8
-	VMOVUPS       64(BX)(SI*2), Z9
-	VMOVUPS       64(BX)(SI*2), Z11
-	VPSLLD        $0x10, Z4, Z4
+	VANDPS.BCST   arithNums<>+64(SB), Z5, Z5
+	VPSLLD        $0x10, Z6, Z6
 	VANDPS.BCST   arithNums<>+64(SB), Z8, Z8
-	VPSLLD        $0x10, Z9, Z9
-	VANDPS.BCST   arithNums<>+64(SB), Z11, Z11
-	VMULPS        Z4, Z0, Z0
-	VMULPS        Z8, Z1, Z1
-	VMULPS        Z9, Z3, Z3
-	VMULPS        Z11, Z10, Z4
+	VMULPS        Z3, Z0, Z0
+	VMULPS        Z5, Z1, Z1
+	VMULPS        Z6, Z2, Z2
+	VMULPS        Z8, Z7, Z3
 	VPTESTMD.BCST arithNums<>+128(SB), Z0, K2
 	VPTESTMD.BCST arithNums<>+128(SB), Z1, K3
-	VPTESTMD.BCST arithNums<>+128(SB), Z3, K4
-	VPTESTMD.BCST arithNums<>+128(SB), Z4, K5
+	VPTESTMD.BCST arithNums<>+128(SB), Z2, K4
+	VPTESTMD.BCST arithNums<>+128(SB), Z3, K5
 	VPADDD.BCST   arithNums<>+32(SB), Z0, Z0
 	VPADDD.BCST   arithNums<>+32(SB), Z1, Z1
+	VPADDD.BCST   arithNums<>+32(SB), Z2, Z2
 	VPADDD.BCST   arithNums<>+32(SB), Z3, Z3
-	VPADDD.BCST   arithNums<>+32(SB), Z4, Z4
 	VPSUBD.BCST   arithNums<>+160(SB), Z0, K2, Z0
 	VPSUBD.BCST   arithNums<>+160(SB), Z1, K3, Z1
-	VPSUBD.BCST   arithNums<>+160(SB), Z3, K4, Z3
-	VPSUBD.BCST   arithNums<>+160(SB), Z4, K5, Z4
+	VPSUBD.BCST   arithNums<>+160(SB), Z2, K4, Z2
+	VPSUBD.BCST   arithNums<>+160(SB), Z3, K5, Z3
 	VPSRLD        $0x10, Z0, Z0
-	VPBLENDMW     Z1, Z0, K1, Z2
-	VPSRLD        $0x10, Z3, Z0
-	VPBLENDMW     Z4, Z0, K1, Z5
-	VMOVUPS       Z2, (AX)(SI*2)
-	VMOVUPS       Z5, 64(AX)(SI*2)
+	VMOVDQU16     Z1, K1, Z0
+	VPSRLD        $0x10, Z2, Z1
+	VMOVDQU16     Z3, K1, Z1
+	VMOVUPS       Z0, (AX)(SI*2)
+	VMOVUPS       Z1, 64(AX)(SI*2)
 	ADDQ          $+64, SI
 	SUBQ          $+64, CX
 	JGE           turn1
@@ -7447,8 +7447,8 @@ turn3:
 	VPSUBD.BCST   arithNums<>+160(SB), Z0, K2, Z0
 	VPSUBD.BCST   arithNums<>+160(SB), Z1, K3, Z1
 	VPSRLD        $0x10, Z0, Z0
-	VPBLENDMW     Z1, Z0, K1, Z6
-	VMOVUPS       Z6, (AX)(SI*2)
+	VMOVDQU16     Z1, K1, Z0
+	VMOVUPS       Z0, (AX)(SI*2)
 	ADDQ          $+32, SI
 	SUBQ          $+32, CX
 	JGE           turn3
@@ -7467,8 +7467,8 @@ turn5:
 	VPTESTMD.BCST arithNums<>+128(SB), Z0, K1
 	VPADDD.BCST   arithNums<>+32(SB), Z0, Z0
 	VPSUBD.BCST   arithNums<>+160(SB), Z0, K1, Z0
-	VMOVDQU       oddWords<>+0(SB), Y7
-	VPERMW        Z0, Z7, Z0
+	VMOVUPS       oddWords<>+0(SB), Y4
+	VPERMW        Z0, Z4, Z0
 	VMOVDQU       Y0, (AX)(SI*2)
 	ADDQ          $+16, SI
 	SUBQ          $+16, CX
@@ -7492,8 +7492,8 @@ turned6:
 	VPTESTMD.BCST arithNums<>+128(SB), Z0, K2
 	VPADDD.BCST   arithNums<>+32(SB), Z0, Z0
 	VPSUBD.BCST   arithNums<>+160(SB), Z0, K2, Z0
-	VMOVDQU       oddWords<>+0(SB), Y7
-	VPERMW        Z0, Z7, Z0
+	VMOVUPS       oddWords<>+0(SB), Y4
+	VPERMW        Z0, Z4, Z0
 	VMOVDQU16     Y0, K1, (AX)(SI*2)
 
 done7:
@@ -7542,42 +7542,42 @@ turn1:
 	PREFETCHT0    2112(BX)(SI*2)
 	VMOVUPS       (DX)(SI*2), Z0
 	VMOVUPS       (DX)(SI*2), Z1
+	VMOVUPS       64(DX)(SI*2), Z2
 	VMOVUPS       64(DX)(SI*2), Z3
-	VMOVUPS       64(DX)(SI*2), Z4
 	VPSLLD        $0x10, Z0, Z0
 	VANDPS.BCST   arithNums<>+64(SB), Z1, Z1
+	VPSLLD        $0x10, Z2, Z2
+	VANDPS.BCST   arithNums<>+64(SB), Z3, Z7
+	VMOVUPS       (BX)(SI*2), Z3
+	VMOVUPS       (BX)(SI*2), Z5
+	VMOVUPS       64(BX)(SI*2), Z6
+	VMOVUPS       64(BX)(SI*2), Z8
 	VPSLLD        $0x10, Z3, Z3
-	VANDPS.BCST   arithNums<>+64(SB), Z4, Z10
-	VMOVUPS       (BX)(SI*2), Z4
-	VMOVUPS       (BX)(SI*2), Z8
-	VMOVUPS       64(BX)(SI*2), Z9
-	VMOVUPS       64(BX)(SI*2), Z11
-	VPSLLD        $0x10, Z4, Z4
+	VANDPS.BCST   arithNums<>+64(SB), Z5, Z5
+	VPSLLD        $0x10, Z6, Z6
 	VANDPS.BCST   arithNums<>+64(SB), Z8, Z8
-	VPSLLD        $0x10, Z9, Z9
-	VANDPS.BCST   arithNums<>+64(SB), Z11, Z11
-	VDIVPS        Z4, Z0, Z0
-	VDIVPS        Z8, Z1, Z1
-	VDIVPS        Z9, Z3, Z3
-	VDIVPS        Z11, Z10, Z4
+	VDIVPS        Z3, Z0, Z0
+	VDIVPS        Z5, Z1, Z1
+	VDIVPS        Z6, Z2, Z2
+	VDIVPS        Z8, Z7, Z3
 	VPTESTMD.BCST arithNums<>+128(SB), Z0, K2
 	VPTESTMD.BCST arithNums<>+128(SB), Z1, K3
-	VPTESTMD.BCST arithNums<>+128(SB), Z3, K4
-	VPTESTMD.BCST arithNums<>+128(SB), Z4, K5
+	VPTESTMD.BCST arithNums<>+128(SB), Z2, K4
+	VPTESTMD.BCST arithNums<>+128(SB), Z3, K5
 	VPADDD.BCST   arithNums<>+32(SB), Z0, Z0
 	VPADDD.BCST   arithNums<>+32(SB), Z1, Z1
+	VPADDD.BCST   arithNums<>+32(SB), Z2, Z2
 	VPADDD.BCST   arithNums<>+32(SB), Z3, Z3
-	VPADDD.BCST   arithNums<>+32(SB), Z4, Z4
 	VPSUBD.BCST   arithNums<>+160(SB), Z0, K2, Z0
 	VPSUBD.BCST   arithNums<>+160(SB), Z1, K3, Z1
-	VPSUBD.BCST   arithNums<>+160(SB), Z3, K4, Z3
-	VPSUBD.BCST   arithNums<>+160(SB), Z4, K5, Z4
+	VPSUBD.BCST   arithNums<>+160(SB), Z2, K4, Z2
+	VPSUBD.BCST   arithNums<>+160(SB), Z3, K5, Z3
 	VPSRLD        $0x10, Z0, Z0
-	VPBLENDMW     Z1, Z0, K1, Z2
-	VPSRLD        $0x10, Z3, Z0
-	VPBLENDMW     Z4, Z0, K1, Z5
-	VMOVUPS       Z2, (AX)(SI*2)
-	VMOVUPS       Z5, 64(AX)(SI*2)
+	VMOVDQU16     Z1, K1, Z0
+	VPSRLD        $0x10, Z2, Z1
+	VMOVDQU16     Z3, K1, Z1
+	VMOVUPS       Z0, (AX)(SI*2)
+	VMOVUPS       Z1, 64(AX)(SI*2)
 	ADDQ          $+64, SI
 	SUBQ          $+64, CX
 	JGE           turn1
@@ -7605,8 +7605,8 @@ turn3:
 	VPSUBD.BCST   arithNums<>+160(SB), Z0, K2, Z0
 	VPSUBD.BCST   arithNums<>+160(SB), Z1, K3, Z1
 	VPSRLD        $0x10, Z0, Z0
-	VPBLENDMW     Z1, Z0, K1, Z6
-	VMOVUPS       Z6, (AX)(SI*2)
+	VMOVDQU16     Z1, K1, Z0
+	VMOVUPS       Z0, (AX)(SI*2)
 	ADDQ          $+32, SI
 	SUBQ          $+32, CX
 	JGE           turn3
@@ -7625,8 +7625,8 @@ turn5:
 	VPTESTMD.BCST arithNums<>+128(SB), Z0, K1
 	VPADDD.BCST   arithNums<>+32(SB), Z0, Z0
 	VPSUBD.BCST   arithNums<>+160(SB), Z0, K1, Z0
-	VMOVDQU       oddWords<>+0(SB), Y7
-	VPERMW        Z0, Z7, Z0
+	VMOVUPS       oddWords<>+0(SB), Y4
+	VPERMW        Z0, Z4, Z0
 	VMOVDQU       Y0, (AX)(SI*2)
 	ADDQ          $+16, SI
 	SUBQ          $+16, CX
@@ -7650,8 +7650,8 @@ turned6:
 	VPTESTMD.BCST arithNums<>+128(SB), Z0, K2
 	VPADDD.BCST   arithNums<>+32(SB), Z0, Z0
 	VPSUBD.BCST   arithNums<>+160(SB), Z0, K2, Z0
-	VMOVDQU       oddWords<>+0(SB), Y7
-	VPERMW        Z0, Z7, Z0
+	VMOVUPS       oddWords<>+0(SB), Y4
+	VPERMW        Z0, Z4, Z0
 	VMOVDQU16     Y0, K1, (AX)(SI*2)
 
 done7:
@@ -7694,9 +7694,9 @@ turn1:
 	VPSUBD.BCST   arithNums<>+160(SB), Z5, K2, Z5
 	VPSUBD.BCST   arithNums<>+160(SB), Z7, K4, Z7
 	VPSUBD.BCST   arithNums<>+160(SB), Z9, K6, Z9
-	VMOVDQU       oddWords<>+0(SB), Y2
-	VMOVDQU       oddWords<>+0(SB), Y4
-	VMOVDQU       oddWords<>+0(SB), Y6
+	VMOVUPS       oddWords<>+0(SB), Y2
+	VMOVUPS       oddWords<>+0(SB), Y4
+	VMOVUPS       oddWords<>+0(SB), Y6
 	VPERMW        Z5, Z2, Z5
 	VPERMW        Z7, Z4, Z7
 	VPERMW        Z9, Z6, Z9
@@ -7721,7 +7721,7 @@ turn3:
 	VPTESTMD.BCST arithNums<>+128(SB), Z1, K1, K2
 	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
 	VPSUBD.BCST   arithNums<>+160(SB), Z3, K2, Z3
-	VMOVDQU       oddWords<>+0(SB), Y2
+	VMOVUPS       oddWords<>+0(SB), Y2
 	VPERMW        Z3, Z2, Z3
 	VMOVDQU       Y3, (AX)(BX*2)
 	ADDQ          $+16, BX
@@ -7745,7 +7745,7 @@ turned4:
 	VPTESTMD.BCST arithNums<>+128(SB), Z0, K2, K3
 	VPADDD.BCST   arithNums<>+32(SB), Z1, K2, Z1
 	VPSUBD.BCST   arithNums<>+160(SB), Z1, K3, Z1
-	VMOVDQU       oddWords<>+0(SB), Y2
+	VMOVUPS       oddWords<>+0(SB), Y2
 	VPERMW        Z1, Z2, Z1
 	VMOVDQU16     Y1, K1, (AX)(BX*2)
 
@@ -7789,9 +7789,9 @@ turn1:
 	VPSUBD.BCST   arithNums<>+160(SB), Z5, K2, Z5
 	VPSUBD.BCST   arithNums<>+160(SB), Z7, K4, Z7
 	VPSUBD.BCST   arithNums<>+160(SB), Z9, K6, Z9
-	VMOVDQU       oddWords<>+0(SB), Y2
-	VMOVDQU       oddWords<>+0(SB), Y4
-	VMOVDQU       oddWords<>+0(SB), Y6
+	VMOVUPS       oddWords<>+0(SB), Y2
+	VMOVUPS       oddWords<>+0(SB), Y4
+	VMOVUPS       oddWords<>+0(SB), Y6
 	VPERMW        Z5, Z2, Z5
 	VPERMW        Z7, Z4, Z7
 	VPERMW        Z9, Z6, Z9
@@ -7816,7 +7816,7 @@ turn3:
 	VPTESTMD.BCST arithNums<>+128(SB), Z1, K1, K2
 	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
 	VPSUBD.BCST   arithNums<>+160(SB), Z3, K2, Z3
-	VMOVDQU       oddWords<>+0(SB), Y2
+	VMOVUPS       oddWords<>+0(SB), Y2
 	VPERMW        Z3, Z2, Z3
 	VMOVDQU       Y3, (AX)(BX*2)
 	ADDQ          $+16, BX
@@ -7840,7 +7840,7 @@ turned4:
 	VPTESTMD.BCST arithNums<>+128(SB), Z0, K2, K3
 	VPADDD.BCST   arithNums<>+32(SB), Z1, K2, Z1
 	VPSUBD.BCST   arithNums<>+160(SB), Z1, K3, Z1
-	VMOVDQU       oddWords<>+0(SB), Y2
+	VMOVUPS       oddWords<>+0(SB), Y2
 	VPERMW        Z1, Z2, Z1
 	VMOVDQU16     Y1, K1, (AX)(BX*2)
 
@@ -7884,9 +7884,9 @@ turn1:
 	VPSUBD.BCST   arithNums<>+160(SB), Z5, K2, Z5
 	VPSUBD.BCST   arithNums<>+160(SB), Z7, K4, Z7
 	VPSUBD.BCST   arithNums<>+160(SB), Z9, K6, Z9
-	VMOVDQU       oddWords<>+0(SB), Y2
-	VMOVDQU       oddWords<>+0(SB), Y4
-	VMOVDQU       oddWords<>+0(SB), Y6
+	VMOVUPS       oddWords<>+0(SB), Y2
+	VMOVUPS       oddWords<>+0(SB), Y4
+	VMOVUPS       oddWords<>+0(SB), Y6
 	VPERMW        Z5, Z2, Z5
 	VPERMW        Z7, Z4, Z7
 	VPERMW        Z9, Z6, Z9
@@ -7911,7 +7911,7 @@ turn3:
 	VPTESTMD.BCST arithNums<>+128(SB), Z1, K1, K2
 	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
 	VPSUBD.BCST   arithNums<>+160(SB), Z3, K2, Z3
-	VMOVDQU       oddWords<>+0(SB), Y2
+	VMOVUPS       oddWords<>+0(SB), Y2
 	VPERMW        Z3, Z2, Z3
 	VMOVDQU       Y3, (AX)(BX*2)
 	ADDQ          $+16, BX
@@ -7935,7 +7935,7 @@ turned4:
 	VPTESTMD.BCST arithNums<>+128(SB), Z0, K2, K3
 	VPADDD.BCST   arithNums<>+32(SB), Z1, K2, Z1
 	VPSUBD.BCST   arithNums<>+160(SB), Z1, K3, Z1
-	VMOVDQU       oddWords<>+0(SB), Y2
+	VMOVUPS       oddWords<>+0(SB), Y2
 	VPERMW        Z1, Z2, Z1
 	VMOVDQU16     Y1, K1, (AX)(BX*2)
 
@@ -7979,9 +7979,9 @@ turn1:
 	VPSUBD.BCST   arithNums<>+160(SB), Z5, K2, Z5
 	VPSUBD.BCST   arithNums<>+160(SB), Z7, K4, Z7
 	VPSUBD.BCST   arithNums<>+160(SB), Z9, K6, Z9
-	VMOVDQU       oddWords<>+0(SB), Y2
-	VMOVDQU       oddWords<>+0(SB), Y4
-	VMOVDQU       oddWords<>+0(SB), Y6
+	VMOVUPS       oddWords<>+0(SB), Y2
+	VMOVUPS       oddWords<>+0(SB), Y4
+	VMOVUPS       oddWords<>+0(SB), Y6
 	VPERMW        Z5, Z2, Z5
 	VPERMW        Z7, Z4, Z7
 	VPERMW        Z9, Z6, Z9
@@ -8006,7 +8006,7 @@ turn3:
 	VPTESTMD.BCST arithNums<>+128(SB), Z1, K1, K2
 	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
 	VPSUBD.BCST   arithNums<>+160(SB), Z3, K2, Z3
-	VMOVDQU       oddWords<>+0(SB), Y2
+	VMOVUPS       oddWords<>+0(SB), Y2
 	VPERMW        Z3, Z2, Z3
 	VMOVDQU       Y3, (AX)(BX*2)
 	ADDQ          $+16, BX
@@ -8030,7 +8030,7 @@ turned4:
 	VPTESTMD.BCST arithNums<>+128(SB), Z0, K2, K3
 	VPADDD.BCST   arithNums<>+32(SB), Z1, K2, Z1
 	VPSUBD.BCST   arithNums<>+160(SB), Z1, K3, Z1
-	VMOVDQU       oddWords<>+0(SB), Y2
+	VMOVUPS       oddWords<>+0(SB), Y2
 	VPERMW        Z1, Z2, Z1
 	VMOVDQU16     Y1, K1, (AX)(BX*2)
 
@@ -8074,9 +8074,9 @@ turn1:
 	VPSUBD.BCST   arithNums<>+160(SB), Z5, K2, Z5
 	VPSUBD.BCST   arithNums<>+160(SB), Z7, K4, Z7
 	VPSUBD.BCST   arithNums<>+160(SB), Z9, K6, Z9
-	VMOVDQU       oddWords<>+0(SB), Y2
-	VMOVDQU       oddWords<>+0(SB), Y4
-	VMOVDQU       oddWords<>+0(SB), Y6
+	VMOVUPS       oddWords<>+0(SB), Y2
+	VMOVUPS       oddWords<>+0(SB), Y4
+	VMOVUPS       oddWords<>+0(SB), Y6
 	VPERMW        Z5, Z2, Z5
 	VPERMW        Z7, Z4, Z7
 	VPERMW        Z9, Z6, Z9
@@ -8101,7 +8101,7 @@ turn3:
 	VPTESTMD.BCST arithNums<>+128(SB), Z1, K1, K2
 	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
 	VPSUBD.BCST   arithNums<>+160(SB), Z3, K2, Z3
-	VMOVDQU       oddWords<>+0(SB), Y2
+	VMOVUPS       oddWords<>+0(SB), Y2
 	VPERMW        Z3, Z2, Z3
 	VMOVDQU       Y3, (AX)(BX*2)
 	ADDQ          $+16, BX
@@ -8125,7 +8125,7 @@ turned4:
 	VPTESTMD.BCST arithNums<>+128(SB), Z0, K2, K3
 	VPADDD.BCST   arithNums<>+32(SB), Z1, K2, Z1
 	VPSUBD.BCST   arithNums<>+160(SB), Z1, K3, Z1
-	VMOVDQU       oddWords<>+0(SB), Y2
+	VMOVUPS       oddWords<>+0(SB), Y2
 	VPERMW        Z1, Z2, Z1
 	VMOVDQU16     Y1, K1, (AX)(BX*2)
 
@@ -8169,9 +8169,9 @@ turn1:
 	VPSUBD.BCST   arithNums<>+160(SB), Z5, K2, Z5
 	VPSUBD.BCST   arithNums<>+160(SB), Z7, K4, Z7
 	VPSUBD.BCST   arithNums<>+160(SB), Z9, K6, Z9
-	VMOVDQU       oddWords<>+0(SB), Y2
-	VMOVDQU       oddWords<>+0(SB), Y4
-	VMOVDQU       oddWords<>+0(SB), Y6
+	VMOVUPS       oddWords<>+0(SB), Y2
+	VMOVUPS       oddWords<>+0(SB), Y4
+	VMOVUPS       oddWords<>+0(SB), Y6
 	VPERMW        Z5, Z2, Z5
 	VPERMW        Z7, Z4, Z7
 	VPERMW        Z9, Z6, Z9
@@ -8196,7 +8196,7 @@ turn3:
 	VPTESTMD.BCST arithNums<>+128(SB), Z1, K1, K2
 	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
 	VPSUBD.BCST   arithNums<>+160(SB), Z3, K2, Z3
-	VMOVDQU       oddWords<>+0(SB), Y2
+	VMOVUPS       oddWords<>+0(SB), Y2
 	VPERMW        Z3, Z2, Z3
 	VMOVDQU       Y3, (AX)(BX*2)
 	ADDQ          $+16, BX
@@ -8220,7 +8220,7 @@ turned4:
 	VPTESTMD.BCST arithNums<>+128(SB), Z0, K2, K3
 	VPADDD.BCST   arithNums<>+32(SB), Z1, K2, Z1
 	VPSUBD.BCST   arithNums<>+160(SB), Z1, K3, Z1
-	VMOVDQU       oddWords<>+0(SB), Y2
+	VMOVUPS       oddWords<>+0(SB), Y2
 	VPERMW        Z1, Z2, Z1
 	VMOVDQU16     Y1, K1, (AX)(BX*2)
 
@@ -8295,9 +8295,9 @@ turn1:
 	VPSUBD.BCST   arithNums<>+160(SB), Z5, K2, Z5
 	VPSUBD.BCST   arithNums<>+160(SB), Z7, K4, Z7
 	VPSUBD.BCST   arithNums<>+160(SB), Z9, K6, Z9
-	VMOVDQU       oddWords<>+0(SB), Y2
-	VMOVDQU       oddWords<>+0(SB), Y4
-	VMOVDQU       oddWords<>+0(SB), Y6
+	VMOVUPS       oddWords<>+0(SB), Y2
+	VMOVUPS       oddWords<>+0(SB), Y4
+	VMOVUPS       oddWords<>+0(SB), Y6
 	VPERMW        Z5, Z2, Z5
 	VPERMW        Z7, Z4, Z7
 	VPERMW        Z9, Z6, Z9
@@ -8324,7 +8324,7 @@ turn3:
 	VPTESTMD.BCST arithNums<>+128(SB), Z1, K1, K2
 	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
 	VPSUBD.BCST   arithNums<>+160(SB), Z3, K2, Z3
-	VMOVDQU       oddWords<>+0(SB), Y2
+	VMOVUPS       oddWords<>+0(SB), Y2
 	VPERMW        Z3, Z2, Z3
 	VMOVDQU       Y3, (AX)(SI*2)
 	ADDQ          $+16, SI
@@ -8350,7 +8350,7 @@ turned4:
 	VPTESTMD.BCST arithNums<>+128(SB), Z0, K2, K3
 	VPADDD.BCST   arithNums<>+32(SB), Z1, K2, Z1
 	VPSUBD.BCST   arithNums<>+160(SB), Z1, K3, Z1
-	VMOVDQU       oddWords<>+0(SB), Y2
+	VMOVUPS       oddWords<>+0(SB), Y2
 	VPERMW        Z1, Z2, Z1
 	VMOVDQU16     Y1, K1, (AX)(SI*2)
 
@@ -8391,9 +8391,9 @@ turn1:
 	VPSUBD.BCST   arithNums<>+160(SB), Z5, K2, Z5
 	VPSUBD.BCST   arithNums<>+160(SB), Z7, K4, Z7
 	VPSUBD.BCST   arithNums<>+160(SB), Z9, K6, Z9
-	VMOVDQU       oddWords<>+0(SB), Y2
-	VMOVDQU       oddWords<>+0(SB), Y4
-	VMOVDQU       oddWords<>+0(SB), Y6
+	VMOVUPS       oddWords<>+0(SB), Y2
+	VMOVUPS       oddWords<>+0(SB), Y4
+	VMOVUPS       oddWords<>+0(SB), Y6
 	VPERMW        Z5, Z2, Z5
 	VPERMW        Z7, Z4, Z7
 	VPERMW        Z9, Z6, Z9
@@ -8417,7 +8417,7 @@ turn3:
 	VPTESTMD.BCST arithNums<>+128(SB), Z1, K1, K2
 	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
 	VPSUBD.BCST   arithNums<>+160(SB), Z3, K2, Z3
-	VMOVDQU       oddWords<>+0(SB), Y2
+	VMOVUPS       oddWords<>+0(SB), Y2
 	VPERMW        Z3, Z2, Z3
 	VMOVDQU       Y3, (AX)(BX*2)
 	ADDQ          $+16, BX
@@ -8439,7 +8439,7 @@ turned4:
 	VPTESTMD.BCST arithNums<>+128(SB), Z0, K2, K3
 	VPADDD.BCST   arithNums<>+32(SB), Z1, K2, Z1
 	VPSUBD.BCST   arithNums<>+160(SB), Z1, K3, Z1
-	VMOVDQU       oddWords<>+0(SB), Y2
+	VMOVUPS       oddWords<>+0(SB), Y2
 	VPERMW        Z1, Z2, Z1
 	VMOVDQU16     Y1, K1, (AX)(BX*2)
 
@@ -8487,9 +8487,9 @@ turn1:
 	VPSUBD.BCST   arithNums<>+160(SB), Z5, K2, Z5
 	VPSUBD.BCST   arithNums<>+160(SB), Z7, K4, Z7
 	VPSUBD.BCST   arithNums<>+160(SB), Z9, K6, Z9
-	VMOVDQU       oddWords<>+0(SB), Y2
-	VMOVDQU       oddWords<>+0(SB), Y4
-	VMOVDQU       oddWords<>+0(SB), Y6
+	VMOVUPS       oddWords<>+0(SB), Y2
+	VMOVUPS       oddWords<>+0(SB), Y4
+	VMOVUPS       oddWords<>+0(SB), Y6
 	VPERMW        Z5, Z2, Z5
 	VPERMW        Z7, Z4, Z7
 	VPERMW        Z9, Z6, Z9
@@ -8515,7 +8515,7 @@ turn3:
 	VPTESTMD.BCST arithNums<>+128(SB), Z1, K1, K2
 	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
 	VPSUBD.BCST   arithNums<>+160(SB), Z3, K2, Z3
-	VMOVDQU       oddWords<>+0(SB), Y2
+	VMOVUPS       oddWords<>+0(SB), Y2
 	VPERMW        Z3, Z2, Z3
 	VMOVDQU       Y3, (AX)(SI*2)
 	ADDQ          $+16, SI
@@ -8539,7 +8539,7 @@ turned4:
 	VPTESTMD.BCST arithNums<>+128(SB), Z0, K2, K3
 	VPADDD.BCST   arithNums<>+32(SB), Z1, K2, Z1
 	VPSUBD.BCST   arithNums<>+160(SB), Z1, K3, Z1
-	VMOVDQU       oddWords<>+0(SB), Y2
+	VMOVUPS       oddWords<>+0(SB), Y2
 	VPERMW        Z1, Z2, Z1
 	VMOVDQU16     Y1, K1, (AX)(SI*2)
 
@@ -8774,9 +8774,9 @@ turn1:
 	VPSUBD.BCST   arithNums<>+160(SB), Z4, K2, Z4
 	VPSUBD.BCST   arithNums<>+160(SB), Z6, K4, Z6
 	VPSUBD.BCST   arithNums<>+160(SB), Z8, K6, Z8
-	VMOVDQU       oddWords<>+0(SB), Y1
-	VMOVDQU       oddWords<>+0(SB), Y3
-	VMOVDQU       oddWords<>+0(SB), Y5
+	VMOVUPS       oddWords<>+0(SB), Y1
+	VMOVUPS       oddWords<>+0(SB), Y3
+	VMOVUPS       oddWords<>+0(SB), Y5
 	VPERMW        Z4, Z1, Z4
 	VPERMW        Z6, Z3, Z6
 	VPERMW        Z8, Z5, Z8
@@ -8801,7 +8801,7 @@ turn3:
 	VPTESTMD.BCST arithNums<>+128(SB), Z0, K1, K2
 	VPADDD.BCST   arithNums<>+32(SB), Z2, K1, Z2
 	VPSUBD.BCST   arithNums<>+160(SB), Z2, K2, Z2
-	VMOVDQU       oddWords<>+0(SB), Y1
+	VMOVUPS       oddWords<>+0(SB), Y1
 	VPERMW        Z2, Z1, Z2
 	VMOVDQU       Y2, (AX)(BX*2)
 	ADDQ          $+16, BX
@@ -8825,7 +8825,7 @@ turned4:
 	VPTESTMD.BCST arithNums<>+128(SB), Z0, K2, K3
 	VPADDD.BCST   arithNums<>+32(SB), Z2, K2, Z2
 	VPSUBD.BCST   arithNums<>+160(SB), Z2, K3, Z2
-	VMOVDQU       oddWords<>+0(SB), Y1
+	VMOVUPS       oddWords<>+0(SB), Y1
 	VPERMW        Z2, Z1, Z2
 	VMOVDQU16     Y2, K1, (AX)(BX*2)
 
@@ -9063,9 +9063,9 @@ turn1:
 	VPSUBD.BCST   arithNums<>+160(SB), Z5, K2, Z5
 	VPSUBD.BCST   arithNums<>+160(SB), Z7, K4, Z7
 	VPSUBD.BCST   arithNums<>+160(SB), Z9, K6, Z9
-	VMOVDQU       oddWords<>+0(SB), Y2
-	VMOVDQU       oddWords<>+0(SB), Y4
-	VMOVDQU       oddWords<>+0(SB), Y6
+	VMOVUPS       oddWords<>+0(SB), Y2
+	VMOVUPS       oddWords<>+0(SB), Y4
+	VMOVUPS       oddWords<>+0(SB), Y6
 	VPERMW        Z5, Z2, Z5
 	VPERMW        Z7, Z4, Z7
 	VPERMW        Z9, Z6, Z9
@@ -9090,7 +9090,7 @@ turn3:
 	VPTESTMD.BCST arithNums<>+128(SB), Z1, K1, K2
 	VPADDD.BCST   arithNums<>+32(SB), Z3, K1, Z3
 	VPSUBD.BCST   arithNums<>+160(SB), Z3, K2, Z3
-	VMOVDQU       oddWords<>+0(SB), Y2
+	VMOVUPS       oddWords<>+0(SB), Y2
 	VPERMW        Z3, Z2, Z3
 	VMOVDQU       Y3, (AX)(BX*2)
 	ADDQ          $+16, BX
@@ -9114,7 +9114,7 @@ turned4:
 	VPTESTMD.BCST arithNums<>+128(SB), Z0, K2, K3
 	VPADDD.BCST   arithNums<>+32(SB), Z1, K2, Z1
 	VPSUBD.BCST   arithNums<>+160(SB), Z1, K3, Z1
-	VMOVDQU       oddWords<>+0(SB), Y2
+	VMOVUPS       oddWords<>+0(SB), Y2
 	VPERMW        Z1, Z2, Z1
 	VMOVDQU16     Y1, K1, (AX)(BX*2)
 

@@ -916,9 +916,9 @@ turn1:
 	VPSUBD.BCST   convertNums<>+128(SB), Z5, K2, Z5
 	VPSUBD.BCST   convertNums<>+128(SB), Z7, K4, Z7
 	VPSUBD.BCST   convertNums<>+128(SB), Z9, K6, Z9
-	VMOVDQU       oddWords<>+0(SB), Y2
-	VMOVDQU       oddWords<>+0(SB), Y4
-	VMOVDQU       oddWords<>+0(SB), Y6
+	VMOVUPS       oddWords<>+0(SB), Y2
+	VMOVUPS       oddWords<>+0(SB), Y4
+	VMOVUPS       oddWords<>+0(SB), Y6
 	VPERMW        Z5, Z2, Z5
 	VPERMW        Z7, Z4, Z7
 	VPERMW        Z9, Z6, Z9
@@ -942,7 +942,7 @@ turn3:
 	VPTESTMD.BCST convertNums<>+96(SB), Z1, K1, K2
 	VPADDD.BCST   convertNums<>+64(SB), Z3, K1, Z3
 	VPSUBD.BCST   convertNums<>+128(SB), Z3, K2, Z3
-	VMOVDQU       oddWords<>+0(SB), Y2
+	VMOVUPS       oddWords<>+0(SB), Y2
 	VPERMW        Z3, Z2, Z3
 	VMOVDQU       Y3, (AX)(BX*2)
 	ADDQ          $+16, BX
@@ -964,7 +964,7 @@ turned4:
 	VPTESTMD.BCST convertNums<>+96(SB), Z0, K2, K3
 	VPADDD.BCST   convertNums<>+64(SB), Z1, K2, Z1
 	VPSUBD.BCST   convertNums<>+128(SB), Z1, K3, Z1
-	VMOVDQU       oddWords<>+0(SB), Y2
+	VMOVUPS       oddWords<>+0(SB), Y2
 	VPERMW        Z1, Z2, Z1
 	VMOVDQU16     Y1, K1, (AX)(BX*2)
 

@@ -3,8 +3,8 @@
 //
 // Every function exists for AVX2 with FMA and F16C and for AVX-512, and gives
 // the same bits at both, but for the gates (Sigmoid, Silu, Swish, GeluTanh, SwiGLU)
-// of f16 and bf16, which use the processor's reciprocal at AVX-512, and the
-// softmaxes of such rows. Elements are float32, or f16 or bf16 as uint16, which
+// of f16 and bf16, which use tables and the processor's reciprocal at AVX-512, and
+// the softmaxes of such rows. Elements are float32, or f16 or bf16 as uint16, which
 // are computed in float32 and rounded once to nearest even.
 //
 // A function that returns false, or that says that it did 0 elements, did

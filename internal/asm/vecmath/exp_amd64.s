@@ -40,6 +40,136 @@ DATA oddWords<>+28(SB)/2, $0x001d
 DATA oddWords<>+30(SB)/2, $0x001f
 GLOBL oddWords<>(SB), RODATA|NOPTR, $32
 
+DATA sigmoidPieces<>+0(SB)/4, $0x3f000000
+DATA sigmoidPieces<>+4(SB)/4, $0x3effd931
+DATA sigmoidPieces<>+8(SB)/4, $0x3efc30dd
+DATA sigmoidPieces<>+12(SB)/4, $0x3ef170d5
+DATA sigmoidPieces<>+16(SB)/4, $0x3ee9429c
+DATA sigmoidPieces<>+20(SB)/4, $0x3ef11148
+DATA sigmoidPieces<>+24(SB)/4, $0x3f05b1fc
+DATA sigmoidPieces<>+28(SB)/4, $0x3f18b4ba
+DATA sigmoidPieces<>+32(SB)/4, $0x3f2d4ba2
+DATA sigmoidPieces<>+36(SB)/4, $0x3f407245
+DATA sigmoidPieces<>+40(SB)/4, $0x3f50aeed
+DATA sigmoidPieces<>+44(SB)/4, $0x3f5da25f
+DATA sigmoidPieces<>+48(SB)/4, $0x3f678837
+DATA sigmoidPieces<>+52(SB)/4, $0x3f6edcbc
+DATA sigmoidPieces<>+56(SB)/4, $0x3f742933
+DATA sigmoidPieces<>+60(SB)/4, $0x3f77eaf5
+DATA sigmoidPieces<>+64(SB)/4, $0x00000000
+DATA sigmoidPieces<>+68(SB)/4, $0x3d0071de
+DATA sigmoidPieces<>+72(SB)/4, $0x3d3c2fac
+DATA sigmoidPieces<>+76(SB)/4, $0x3d883c60
+DATA sigmoidPieces<>+80(SB)/4, $0x3dc28eae
+DATA sigmoidPieces<>+84(SB)/4, $0x3e08ac49
+DATA sigmoidPieces<>+88(SB)/4, $0x3e3c4061
+DATA sigmoidPieces<>+92(SB)/4, $0x3e7cf934
+DATA sigmoidPieces<>+96(SB)/4, $0x3ea4b45b
+DATA sigmoidPieces<>+100(SB)/4, $0x3ecde02b
+DATA sigmoidPieces<>+104(SB)/4, $0x3ef40579
+DATA sigmoidPieces<>+108(SB)/4, $0x3f074f92
+DATA sigmoidPieces<>+112(SB)/4, $0x3f0b6228
+DATA sigmoidPieces<>+116(SB)/4, $0x3f07625e
+DATA sigmoidPieces<>+120(SB)/4, $0x3f01f84b
+DATA sigmoidPieces<>+124(SB)/4, $0x3f001522
+DATA sigmoidPieces<>+128(SB)/4, $0x3e7ffe50
+DATA sigmoidPieces<>+132(SB)/4, $0x3e813112
+DATA sigmoidPieces<>+136(SB)/4, $0x3e8dc8b4
+DATA sigmoidPieces<>+140(SB)/4, $0x3ea50252
+DATA sigmoidPieces<>+144(SB)/4, $0x3eb2082b
+DATA sigmoidPieces<>+148(SB)/4, $0x3ea92159
+DATA sigmoidPieces<>+152(SB)/4, $0x3e8fb2bb
+DATA sigmoidPieces<>+156(SB)/4, $0x3e60e880
+DATA sigmoidPieces<>+160(SB)/4, $0x3e262a5a
+DATA sigmoidPieces<>+164(SB)/4, $0x3debde0f
+DATA sigmoidPieces<>+168(SB)/4, $0x3da2aff4
+DATA sigmoidPieces<>+172(SB)/4, $0x3d5bc37f
+DATA sigmoidPieces<>+176(SB)/4, $0x3d12148d
+DATA sigmoidPieces<>+180(SB)/4, $0x3cbfc59f
+DATA sigmoidPieces<>+184(SB)/4, $0x3c792ed5
+DATA sigmoidPieces<>+188(SB)/4, $0x3c2080d1
+DATA sigmoidPieces<>+192(SB)/4, $0x00000000
+DATA sigmoidPieces<>+196(SB)/4, $0x3c1f43d7
+DATA sigmoidPieces<>+200(SB)/4, $0x3c774b7e
+DATA sigmoidPieces<>+204(SB)/4, $0x3cbe5999
+DATA sigmoidPieces<>+208(SB)/4, $0x3d110695
+DATA sigmoidPieces<>+212(SB)/4, $0x3d5a3b13
+DATA sigmoidPieces<>+216(SB)/4, $0x3da19a87
+DATA sigmoidPieces<>+220(SB)/4, $0x3dea652d
+DATA sigmoidPieces<>+224(SB)/4, $0x3e25398c
+DATA sigmoidPieces<>+228(SB)/4, $0x3e5fd219
+DATA sigmoidPieces<>+232(SB)/4, $0x3e8f2c8f
+DATA sigmoidPieces<>+236(SB)/4, $0x3ea8cc21
+DATA sigmoidPieces<>+240(SB)/4, $0x3eb21177
+DATA sigmoidPieces<>+244(SB)/4, $0x3ea562c4
+DATA sigmoidPieces<>+248(SB)/4, $0x3e8e24af
+DATA sigmoidPieces<>+252(SB)/4, $0x3e814658
+DATA sigmoidPieces<>+256(SB)/4, $0xabd0e1c8
+DATA sigmoidPieces<>+260(SB)/4, $0xbbcb303a
+DATA sigmoidPieces<>+264(SB)/4, $0xbd0ef502
+DATA sigmoidPieces<>+268(SB)/4, $0xbd8ad302
+DATA sigmoidPieces<>+272(SB)/4, $0xbda68529
+DATA sigmoidPieces<>+276(SB)/4, $0xbd98fc6a
+DATA sigmoidPieces<>+280(SB)/4, $0xbd705ca1
+DATA sigmoidPieces<>+284(SB)/4, $0xbd2bd421
+DATA sigmoidPieces<>+288(SB)/4, $0xbce7d822
+DATA sigmoidPieces<>+292(SB)/4, $0xbc96d112
+DATA sigmoidPieces<>+296(SB)/4, $0xbc3fa454
+DATA sigmoidPieces<>+300(SB)/4, $0xbbefb15a
+DATA sigmoidPieces<>+304(SB)/4, $0xbb943e38
+DATA sigmoidPieces<>+308(SB)/4, $0xbb35e291
+DATA sigmoidPieces<>+312(SB)/4, $0xbaddc741
+DATA sigmoidPieces<>+316(SB)/4, $0xba868ac1
+DATA sigmoidPieces<>+320(SB)/4, $0x00000000
+DATA sigmoidPieces<>+324(SB)/4, $0x3a855e3f
+DATA sigmoidPieces<>+328(SB)/4, $0x3adbdc4a
+DATA sigmoidPieces<>+332(SB)/4, $0x3b34545a
+DATA sigmoidPieces<>+336(SB)/4, $0x3b92fe46
+DATA sigmoidPieces<>+340(SB)/4, $0x3bedb5fb
+DATA sigmoidPieces<>+344(SB)/4, $0x3c3e19c0
+DATA sigmoidPieces<>+348(SB)/4, $0x3c95a740
+DATA sigmoidPieces<>+352(SB)/4, $0x3ce62bed
+DATA sigmoidPieces<>+356(SB)/4, $0x3d2ab92c
+DATA sigmoidPieces<>+360(SB)/4, $0x3d6f1e55
+DATA sigmoidPieces<>+364(SB)/4, $0x3d988309
+DATA sigmoidPieces<>+368(SB)/4, $0x3da695bd
+DATA sigmoidPieces<>+372(SB)/4, $0x3d8bb8e6
+DATA sigmoidPieces<>+376(SB)/4, $0x3d118c73
+DATA sigmoidPieces<>+380(SB)/4, $0x3bd541bd
+DATA sigmoidPieces<>+384(SB)/4, $0xbca8a8f7
+DATA sigmoidPieces<>+388(SB)/4, $0xbc73db13
+DATA sigmoidPieces<>+392(SB)/4, $0xbb66c60e
+DATA sigmoidPieces<>+396(SB)/4, $0x3b92a51d
+DATA sigmoidPieces<>+400(SB)/4, $0x3be1507c
+DATA sigmoidPieces<>+404(SB)/4, $0x3bc5df9a
+DATA sigmoidPieces<>+408(SB)/4, $0x3b8d60b1
+DATA sigmoidPieces<>+412(SB)/4, $0x3b3670b4
+DATA sigmoidPieces<>+416(SB)/4, $0x3adee41c
+DATA sigmoidPieces<>+420(SB)/4, $0x3a841733
+DATA sigmoidPieces<>+424(SB)/4, $0x3a19eb0d
+DATA sigmoidPieces<>+428(SB)/4, $0x39b1a29b
+DATA sigmoidPieces<>+432(SB)/4, $0x394be3ff
+DATA sigmoidPieces<>+436(SB)/4, $0x38e94d3a
+DATA sigmoidPieces<>+440(SB)/4, $0x38853dfe
+DATA sigmoidPieces<>+444(SB)/4, $0x38180a54
+DATA sigmoidPieces<>+448(SB)/4, $0x00000000
+DATA sigmoidPieces<>+452(SB)/4, $0x38168e93
+DATA sigmoidPieces<>+456(SB)/4, $0x3883f1a0
+DATA sigmoidPieces<>+460(SB)/4, $0x38e7089e
+DATA sigmoidPieces<>+464(SB)/4, $0x3949eaa6
+DATA sigmoidPieces<>+468(SB)/4, $0x39afed81
+DATA sigmoidPieces<>+472(SB)/4, $0x3a187526
+DATA sigmoidPieces<>+476(SB)/4, $0x3a82dda6
+DATA sigmoidPieces<>+480(SB)/4, $0x3adce8f7
+DATA sigmoidPieces<>+484(SB)/4, $0x3b34f1bf
+DATA sigmoidPieces<>+488(SB)/4, $0x3b8c656d
+DATA sigmoidPieces<>+492(SB)/4, $0x3bc4f9ab
+DATA sigmoidPieces<>+496(SB)/4, $0x3be177bc
+DATA sigmoidPieces<>+500(SB)/4, $0x3b957ab4
+DATA sigmoidPieces<>+504(SB)/4, $0xbb5a8181
+DATA sigmoidPieces<>+508(SB)/4, $0xbc70e095
+GLOBL sigmoidPieces<>(SB), RODATA|NOPTR, $512
+
 // func expF32AVX2(dst *byte, src *byte, n int)
 // Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·expF32AVX2(SB), NOSPLIT|NOFRAME, $0-24
@@ -383,13 +513,12 @@ done5:
 // func sigmoidF16AVX2(dst *byte, src *byte, n int)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·sigmoidF16AVX2(SB), NOSPLIT|NOFRAME, $0-24
-	MOVQ         dst+0(FP), AX
-	MOVQ         src+8(FP), CX
-	MOVQ         n+16(FP), BX
-	XORQ         DX, DX
-	VBROADCASTSS expNums<>+480(SB), Y0
-	SUBQ         $+16, BX
-	JLT          turned2
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ n+16(FP), BX
+	XORQ DX, DX
+	SUBQ $+16, BX
+	JLT  turned2
 
 turn1:
 	PREFETCHT0 2048(CX)(DX*2)
@@ -404,48 +533,50 @@ turn1:
 	BYTE         $0x08
 	BYTE         $0x00
 	BYTE         $0x00
-	VCVTPH2PS    (CX)(DX*2), Y1
+	VCVTPH2PS    (CX)(DX*2), Y0
 	VCVTPH2PS    16(CX)(DX*2), Y2
-	VMULPS       Y0, Y1, Y1
-	VMULPS       Y0, Y2, Y4
-	VBROADCASTSS expNums<>+672(SB), Y2
-	VBROADCASTSS expNums<>+672(SB), Y5
-	VBROADCASTSS expNums<>+704(SB), Y3
-	VBROADCASTSS expNums<>+704(SB), Y6
-	VMINPS       Y1, Y3, Y1
-	VMINPS       Y4, Y6, Y3
-	VMAXPS       Y1, Y2, Y1
-	VMAXPS       Y3, Y5, Y3
-	VROUNDPS     $0x09, Y1, Y2
-	VROUNDPS     $0x09, Y3, Y4
-	VSUBPS       Y2, Y1, Y1
-	VSUBPS       Y4, Y3, Y5
-	VBROADCASTSS expNums<>+736(SB), Y3
-	VBROADCASTSS expNums<>+736(SB), Y6
-	VFMADD213PS  expNums<>+768(SB), Y1, Y3
-	VFMADD213PS  expNums<>+768(SB), Y5, Y6
-	VFMADD213PS  expNums<>+800(SB), Y1, Y3
-	VFMADD213PS  expNums<>+800(SB), Y5, Y6
-	VFMADD213PS  expNums<>+832(SB), Y1, Y3
-	VFMADD213PS  expNums<>+832(SB), Y5, Y6
-	VFMADD213PS  expNums<>+864(SB), Y1, Y3
-	VFMADD213PS  expNums<>+864(SB), Y5, Y6
-	VCVTPS2DQ    Y2, Y1
-	VCVTPS2DQ    Y4, Y2
+	VBROADCASTSS expNums<>+480(SB), Y1
+	VBROADCASTSS expNums<>+480(SB), Y3
+	VMULPS       Y1, Y0, Y0
+	VMULPS       Y3, Y2, Y3
+	VBROADCASTSS expNums<>+672(SB), Y1
+	VBROADCASTSS expNums<>+672(SB), Y4
+	VBROADCASTSS expNums<>+704(SB), Y2
+	VBROADCASTSS expNums<>+704(SB), Y5
+	VMINPS       Y0, Y2, Y0
+	VMINPS       Y3, Y5, Y2
+	VMAXPS       Y0, Y1, Y0
+	VMAXPS       Y2, Y4, Y2
+	VROUNDPS     $0x09, Y0, Y1
+	VROUNDPS     $0x09, Y2, Y3
+	VSUBPS       Y1, Y0, Y0
+	VSUBPS       Y3, Y2, Y4
+	VBROADCASTSS expNums<>+736(SB), Y2
+	VBROADCASTSS expNums<>+736(SB), Y5
+	VFMADD213PS  expNums<>+768(SB), Y0, Y2
+	VFMADD213PS  expNums<>+768(SB), Y4, Y5
+	VFMADD213PS  expNums<>+800(SB), Y0, Y2
+	VFMADD213PS  expNums<>+800(SB), Y4, Y5
+	VFMADD213PS  expNums<>+832(SB), Y0, Y2
+	VFMADD213PS  expNums<>+832(SB), Y4, Y5
+	VFMADD213PS  expNums<>+864(SB), Y0, Y2
+	VFMADD213PS  expNums<>+864(SB), Y4, Y5
+	VCVTPS2DQ    Y1, Y0
+	VCVTPS2DQ    Y3, Y1
+	VPSLLD       $0x17, Y0, Y0
 	VPSLLD       $0x17, Y1, Y1
-	VPSLLD       $0x17, Y2, Y2
-	VPADDD       Y1, Y3, Y1
-	VPADDD       Y2, Y6, Y3
-	VBROADCASTSS expNums<>+896(SB), Y2
-	VBROADCASTSS expNums<>+896(SB), Y4
-	VFMADD213PS  expNums<>+352(SB), Y2, Y1
-	VFMADD213PS  expNums<>+352(SB), Y4, Y3
-	VBROADCASTSS expNums<>+352(SB), Y2
-	VBROADCASTSS expNums<>+352(SB), Y4
-	VDIVPS       Y1, Y2, Y1
-	VDIVPS       Y3, Y4, Y2
-	VCVTPS2PH    $0x00, Y1, (AX)(DX*2)
-	VCVTPS2PH    $0x00, Y2, 16(AX)(DX*2)
+	VPADDD       Y0, Y2, Y0
+	VPADDD       Y1, Y5, Y2
+	VBROADCASTSS expNums<>+896(SB), Y1
+	VBROADCASTSS expNums<>+896(SB), Y3
+	VFMADD213PS  expNums<>+352(SB), Y1, Y0
+	VFMADD213PS  expNums<>+352(SB), Y3, Y2
+	VBROADCASTSS expNums<>+352(SB), Y1
+	VBROADCASTSS expNums<>+352(SB), Y3
+	VDIVPS       Y0, Y1, Y0
+	VDIVPS       Y2, Y3, Y1
+	VCVTPS2PH    $0x00, Y0, (AX)(DX*2)
+	VCVTPS2PH    $0x00, Y1, 16(AX)(DX*2)
 	ADDQ         $+16, DX
 	SUBQ         $+16, BX
 	JGE          turn1
@@ -456,27 +587,28 @@ turned2:
 	JLT  turned4
 
 turn3:
-	VCVTPH2PS    (CX)(DX*2), Y1
-	VMULPS       Y0, Y1, Y1
-	VBROADCASTSS expNums<>+672(SB), Y2
-	VBROADCASTSS expNums<>+704(SB), Y3
-	VMINPS       Y1, Y3, Y1
-	VMAXPS       Y1, Y2, Y1
-	VROUNDPS     $0x09, Y1, Y2
-	VSUBPS       Y2, Y1, Y1
-	VBROADCASTSS expNums<>+736(SB), Y3
-	VFMADD213PS  expNums<>+768(SB), Y1, Y3
-	VFMADD213PS  expNums<>+800(SB), Y1, Y3
-	VFMADD213PS  expNums<>+832(SB), Y1, Y3
-	VFMADD213PS  expNums<>+864(SB), Y1, Y3
-	VCVTPS2DQ    Y2, Y1
-	VPSLLD       $0x17, Y1, Y1
-	VPADDD       Y1, Y3, Y1
-	VBROADCASTSS expNums<>+896(SB), Y2
-	VFMADD213PS  expNums<>+352(SB), Y2, Y1
-	VBROADCASTSS expNums<>+352(SB), Y2
-	VDIVPS       Y1, Y2, Y1
-	VCVTPS2PH    $0x00, Y1, (AX)(DX*2)
+	VCVTPH2PS    (CX)(DX*2), Y0
+	VBROADCASTSS expNums<>+480(SB), Y1
+	VMULPS       Y1, Y0, Y0
+	VBROADCASTSS expNums<>+672(SB), Y1
+	VBROADCASTSS expNums<>+704(SB), Y2
+	VMINPS       Y0, Y2, Y0
+	VMAXPS       Y0, Y1, Y0
+	VROUNDPS     $0x09, Y0, Y1
+	VSUBPS       Y1, Y0, Y0
+	VBROADCASTSS expNums<>+736(SB), Y2
+	VFMADD213PS  expNums<>+768(SB), Y0, Y2
+	VFMADD213PS  expNums<>+800(SB), Y0, Y2
+	VFMADD213PS  expNums<>+832(SB), Y0, Y2
+	VFMADD213PS  expNums<>+864(SB), Y0, Y2
+	VCVTPS2DQ    Y1, Y0
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       Y0, Y2, Y0
+	VBROADCASTSS expNums<>+896(SB), Y1
+	VFMADD213PS  expNums<>+352(SB), Y1, Y0
+	VBROADCASTSS expNums<>+352(SB), Y1
+	VDIVPS       Y0, Y1, Y0
+	VCVTPS2PH    $0x00, Y0, (AX)(DX*2)
 	ADDQ         $+8, DX
 	SUBQ         $+8, BX
 	JGE          turn3
@@ -489,15 +621,15 @@ turned4:
 	MOVQ    BX, DI
 	SHLQ    $0x02, DI
 	SUBQ    DI, SI
-	VMOVUPS (SI), Y1
-	VPXOR   X1, X1, X1
+	VMOVUPS (SI), Y0
+	VPXOR   X0, X0, X0
 	TESTQ   $0x00000001, BX
 	JEQ     piece6
 	MOVQ    BX, SI
 	ANDQ    $0x06, SI
 	ADDQ    DX, SI
-	VPSLLDQ $0x02, X1, X1
-	VPINSRW $0x00, (CX)(SI*2), X1, X1
+	VPSLLDQ $0x02, X0, X0
+	VPINSRW $0x00, (CX)(SI*2), X0, X0
 
 piece6:
 	TESTQ   $0x00000002, BX
@@ -505,8 +637,8 @@ piece6:
 	MOVQ    BX, SI
 	ANDQ    $0x04, SI
 	ADDQ    DX, SI
-	VPSLLDQ $0x04, X1, X1
-	VPINSRD $0x00, (CX)(SI*2), X1, X1
+	VPSLLDQ $0x04, X0, X0
+	VPINSRD $0x00, (CX)(SI*2), X0, X0
 
 piece7:
 	TESTQ   $0x00000004, BX
@@ -514,12 +646,13 @@ piece7:
 	MOVQ    BX, SI
 	ANDQ    $0x00, SI
 	ADDQ    DX, SI
-	VPSLLDQ $0x08, X1, X1
-	VPINSRQ $0x00, (CX)(SI*2), X1, X1
+	VPSLLDQ $0x08, X0, X0
+	VPINSRQ $0x00, (CX)(SI*2), X0, X0
 
 piece8:
-	VCVTPH2PS    X1, Y1
-	VMULPS       Y0, Y1, Y0
+	VCVTPH2PS    X0, Y0
+	VBROADCASTSS expNums<>+480(SB), Y1
+	VMULPS       Y1, Y0, Y0
 	VBROADCASTSS expNums<>+672(SB), Y1
 	VBROADCASTSS expNums<>+704(SB), Y2
 	VMINPS       Y0, Y2, Y0
@@ -573,62 +706,63 @@ done5:
 // func sigmoidBF16AVX2(dst *byte, src *byte, n int)
 // Requires: AVX, AVX2, FMA3
 TEXT ·sigmoidBF16AVX2(SB), NOSPLIT|NOFRAME, $0-24
-	MOVQ         dst+0(FP), AX
-	MOVQ         src+8(FP), CX
-	MOVQ         n+16(FP), BX
-	XORQ         DX, DX
-	VBROADCASTSS expNums<>+480(SB), Y0
-	SUBQ         $+16, BX
-	JLT          turned2
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ n+16(FP), BX
+	XORQ DX, DX
+	SUBQ $+16, BX
+	JLT  turned2
 
 turn1:
+	VMOVUPS      (CX)(DX*2), Y0
 	VMOVUPS      (CX)(DX*2), Y1
-	VMOVUPS      (CX)(DX*2), Y2
-	VPSLLD       $0x10, Y1, Y1
-	VANDPS       expNums<>+1152(SB), Y2, Y2
-	VMOVUPS      Y1, Y1
-	VMOVUPS      Y2, Y4
-	VFMADD213PS  expNums<>+928(SB), Y0, Y1
-	VFMADD213PS  expNums<>+928(SB), Y0, Y4
-	VBROADCASTSS expNums<>+672(SB), Y2
-	VBROADCASTSS expNums<>+672(SB), Y5
+	VPSLLD       $0x10, Y0, Y0
+	VANDPS       expNums<>+1152(SB), Y1, Y2
+	VBROADCASTSS expNums<>+480(SB), Y1
+	VBROADCASTSS expNums<>+480(SB), Y3
+	VMOVUPS      Y0, Y0
+	VMOVUPS      Y2, Y2
+	VFMADD213PS  expNums<>+928(SB), Y1, Y0
+	VFMADD213PS  expNums<>+928(SB), Y3, Y2
+	VBROADCASTSS expNums<>+672(SB), Y1
+	VBROADCASTSS expNums<>+672(SB), Y4
 	VBROADCASTSS expNums<>+704(SB), Y3
-	VBROADCASTSS expNums<>+704(SB), Y6
-	VMINPS       Y1, Y3, Y1
-	VMINPS       Y4, Y6, Y3
-	VMAXPS       Y1, Y2, Y1
-	VMAXPS       Y3, Y5, Y3
-	VROUNDPS     $0x09, Y1, Y2
-	VROUNDPS     $0x09, Y3, Y4
-	VSUBPS       Y2, Y1, Y1
-	VSUBPS       Y4, Y3, Y5
-	VBROADCASTSS expNums<>+992(SB), Y3
-	VBROADCASTSS expNums<>+992(SB), Y6
-	VFMADD213PS  expNums<>+1024(SB), Y1, Y3
-	VFMADD213PS  expNums<>+1024(SB), Y5, Y6
-	VFMADD213PS  expNums<>+1056(SB), Y1, Y3
-	VFMADD213PS  expNums<>+1056(SB), Y5, Y6
-	VFMADD213PS  expNums<>+1088(SB), Y1, Y3
-	VFMADD213PS  expNums<>+1088(SB), Y5, Y6
-	VCVTPS2DQ    Y2, Y1
-	VCVTPS2DQ    Y4, Y2
+	VBROADCASTSS expNums<>+704(SB), Y5
+	VMINPS       Y0, Y3, Y0
+	VMINPS       Y2, Y5, Y2
+	VMAXPS       Y0, Y1, Y0
+	VMAXPS       Y2, Y4, Y2
+	VROUNDPS     $0x09, Y0, Y1
+	VROUNDPS     $0x09, Y2, Y3
+	VSUBPS       Y1, Y0, Y0
+	VSUBPS       Y3, Y2, Y4
+	VBROADCASTSS expNums<>+992(SB), Y2
+	VBROADCASTSS expNums<>+992(SB), Y5
+	VFMADD213PS  expNums<>+1024(SB), Y0, Y2
+	VFMADD213PS  expNums<>+1024(SB), Y4, Y5
+	VFMADD213PS  expNums<>+1056(SB), Y0, Y2
+	VFMADD213PS  expNums<>+1056(SB), Y4, Y5
+	VFMADD213PS  expNums<>+1088(SB), Y0, Y2
+	VFMADD213PS  expNums<>+1088(SB), Y4, Y5
+	VCVTPS2DQ    Y1, Y0
+	VCVTPS2DQ    Y3, Y1
+	VPSLLD       $0x17, Y0, Y0
 	VPSLLD       $0x17, Y1, Y1
-	VPSLLD       $0x17, Y2, Y2
-	VPADDD       Y1, Y3, Y1
-	VPADDD       Y2, Y6, Y3
-	VBROADCASTSS expNums<>+896(SB), Y2
-	VBROADCASTSS expNums<>+896(SB), Y4
-	VFMADD213PS  expNums<>+960(SB), Y2, Y1
-	VFMADD213PS  expNums<>+960(SB), Y4, Y3
-	VBROADCASTSS expNums<>+960(SB), Y2
-	VBROADCASTSS expNums<>+960(SB), Y4
-	VDIVPS       Y1, Y2, Y1
-	VDIVPS       Y3, Y4, Y2
+	VPADDD       Y0, Y2, Y0
+	VPADDD       Y1, Y5, Y2
+	VBROADCASTSS expNums<>+896(SB), Y1
+	VBROADCASTSS expNums<>+896(SB), Y3
+	VFMADD213PS  expNums<>+960(SB), Y1, Y0
+	VFMADD213PS  expNums<>+960(SB), Y3, Y2
+	VBROADCASTSS expNums<>+960(SB), Y1
+	VBROADCASTSS expNums<>+960(SB), Y3
+	VDIVPS       Y0, Y1, Y0
+	VDIVPS       Y2, Y3, Y1
+	VPADDD       expNums<>+1120(SB), Y0, Y0
 	VPADDD       expNums<>+1120(SB), Y1, Y1
-	VPADDD       expNums<>+1120(SB), Y2, Y2
-	VPSRLD       $0x10, Y1, Y1
-	VPBLENDW     $0xaa, Y2, Y1, Y1
-	VMOVUPS      Y1, (AX)(DX*2)
+	VPSRLD       $0x10, Y0, Y0
+	VPBLENDW     $0xaa, Y1, Y0, Y0
+	VMOVUPS      Y0, (AX)(DX*2)
 	ADDQ         $+16, DX
 	SUBQ         $+16, BX
 	JGE          turn1
@@ -639,32 +773,33 @@ turned2:
 	JLT  turned4
 
 turn3:
-	VPMOVZXWD    (CX)(DX*2), Y1
-	VPSLLD       $0x10, Y1, Y1
-	VMOVUPS      Y1, Y1
-	VFMADD213PS  expNums<>+928(SB), Y0, Y1
-	VBROADCASTSS expNums<>+672(SB), Y2
-	VBROADCASTSS expNums<>+704(SB), Y3
-	VMINPS       Y1, Y3, Y1
-	VMAXPS       Y1, Y2, Y1
-	VROUNDPS     $0x09, Y1, Y2
-	VSUBPS       Y2, Y1, Y1
-	VBROADCASTSS expNums<>+992(SB), Y3
-	VFMADD213PS  expNums<>+1024(SB), Y1, Y3
-	VFMADD213PS  expNums<>+1056(SB), Y1, Y3
-	VFMADD213PS  expNums<>+1088(SB), Y1, Y3
-	VCVTPS2DQ    Y2, Y1
-	VPSLLD       $0x17, Y1, Y1
-	VPADDD       Y1, Y3, Y1
-	VBROADCASTSS expNums<>+896(SB), Y2
-	VFMADD213PS  expNums<>+960(SB), Y2, Y1
-	VBROADCASTSS expNums<>+960(SB), Y2
-	VDIVPS       Y1, Y2, Y1
-	VPADDD       expNums<>+1120(SB), Y1, Y1
-	VPSRLD       $0x10, Y1, Y2
-	VEXTRACTI128 $0x01, Y2, X1
-	VPACKUSDW    X1, X2, X1
-	VMOVDQU      X1, (AX)(DX*2)
+	VPMOVZXWD    (CX)(DX*2), Y0
+	VPSLLD       $0x10, Y0, Y0
+	VBROADCASTSS expNums<>+480(SB), Y1
+	VMOVUPS      Y0, Y0
+	VFMADD213PS  expNums<>+928(SB), Y1, Y0
+	VBROADCASTSS expNums<>+672(SB), Y1
+	VBROADCASTSS expNums<>+704(SB), Y2
+	VMINPS       Y0, Y2, Y0
+	VMAXPS       Y0, Y1, Y0
+	VROUNDPS     $0x09, Y0, Y1
+	VSUBPS       Y1, Y0, Y0
+	VBROADCASTSS expNums<>+992(SB), Y2
+	VFMADD213PS  expNums<>+1024(SB), Y0, Y2
+	VFMADD213PS  expNums<>+1056(SB), Y0, Y2
+	VFMADD213PS  expNums<>+1088(SB), Y0, Y2
+	VCVTPS2DQ    Y1, Y0
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       Y0, Y2, Y0
+	VBROADCASTSS expNums<>+896(SB), Y1
+	VFMADD213PS  expNums<>+960(SB), Y1, Y0
+	VBROADCASTSS expNums<>+960(SB), Y1
+	VDIVPS       Y0, Y1, Y0
+	VPADDD       expNums<>+1120(SB), Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VEXTRACTI128 $0x01, Y1, X0
+	VPACKUSDW    X0, X1, X0
+	VMOVDQU      X0, (AX)(DX*2)
 	ADDQ         $+8, DX
 	SUBQ         $+8, BX
 	JGE          turn3
@@ -677,15 +812,15 @@ turned4:
 	MOVQ    BX, DI
 	SHLQ    $0x02, DI
 	SUBQ    DI, SI
-	VMOVUPS (SI), Y1
-	VPXOR   X1, X1, X1
+	VMOVUPS (SI), Y0
+	VPXOR   X0, X0, X0
 	TESTQ   $0x00000001, BX
 	JEQ     piece6
 	MOVQ    BX, SI
 	ANDQ    $0x06, SI
 	ADDQ    DX, SI
-	VPSLLDQ $0x02, X1, X1
-	VPINSRW $0x00, (CX)(SI*2), X1, X1
+	VPSLLDQ $0x02, X0, X0
+	VPINSRW $0x00, (CX)(SI*2), X0, X0
 
 piece6:
 	TESTQ   $0x00000002, BX
@@ -693,8 +828,8 @@ piece6:
 	MOVQ    BX, SI
 	ANDQ    $0x04, SI
 	ADDQ    DX, SI
-	VPSLLDQ $0x04, X1, X1
-	VPINSRD $0x00, (CX)(SI*2), X1, X1
+	VPSLLDQ $0x04, X0, X0
+	VPINSRD $0x00, (CX)(SI*2), X0, X0
 
 piece7:
 	TESTQ   $0x00000004, BX
@@ -702,18 +837,19 @@ piece7:
 	MOVQ    BX, SI
 	ANDQ    $0x00, SI
 	ADDQ    DX, SI
-	VPSLLDQ $0x08, X1, X1
-	VPINSRQ $0x00, (CX)(SI*2), X1, X1
+	VPSLLDQ $0x08, X0, X0
+	VPINSRQ $0x00, (CX)(SI*2), X0, X0
 
 piece8:
-	VPMOVZXWD    X1, Y1
-	VPSLLD       $0x10, Y1, Y1
-	VMOVUPS      Y1, Y1
-	VFMADD213PS  expNums<>+928(SB), Y0, Y1
-	VBROADCASTSS expNums<>+672(SB), Y0
+	VPMOVZXWD    X0, Y0
+	VPSLLD       $0x10, Y0, Y0
+	VBROADCASTSS expNums<>+480(SB), Y1
+	VMOVUPS      Y0, Y0
+	VFMADD213PS  expNums<>+928(SB), Y1, Y0
+	VBROADCASTSS expNums<>+672(SB), Y1
 	VBROADCASTSS expNums<>+704(SB), Y2
-	VMINPS       Y1, Y2, Y1
-	VMAXPS       Y1, Y0, Y0
+	VMINPS       Y0, Y2, Y0
+	VMAXPS       Y0, Y1, Y0
 	VROUNDPS     $0x09, Y0, Y1
 	VSUBPS       Y1, Y0, Y0
 	VBROADCASTSS expNums<>+992(SB), Y2
@@ -1583,14 +1719,12 @@ done5:
 // func siluF16AVX2(dst *byte, src *byte, n int)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·siluF16AVX2(SB), NOSPLIT|NOFRAME, $0-24
-	MOVQ         dst+0(FP), AX
-	MOVQ         src+8(FP), CX
-	MOVQ         n+16(FP), BX
-	XORQ         DX, DX
-	VBROADCASTSS expNums<>+480(SB), Y0
-	VBROADCASTSS expNums<>+1344(SB), Y1
-	SUBQ         $+16, BX
-	JLT          turned2
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ n+16(FP), BX
+	XORQ DX, DX
+	SUBQ $+16, BX
+	JLT  turned2
 
 turn1:
 	PREFETCHT0 2048(CX)(DX*2)
@@ -1605,52 +1739,56 @@ turn1:
 	BYTE         $0x08
 	BYTE         $0x00
 	BYTE         $0x00
-	VCVTPH2PS    (CX)(DX*2), Y2
+	VCVTPH2PS    (CX)(DX*2), Y0
 	VCVTPH2PS    16(CX)(DX*2), Y3
-	VMAXPS       Y2, Y1, Y2
-	VMAXPS       Y3, Y1, Y6
-	VMULPS       Y0, Y2, Y3
-	VMULPS       Y0, Y6, Y7
-	VBROADCASTSS expNums<>+672(SB), Y4
-	VBROADCASTSS expNums<>+672(SB), Y8
-	VBROADCASTSS expNums<>+704(SB), Y5
-	VBROADCASTSS expNums<>+704(SB), Y9
-	VMINPS       Y3, Y5, Y3
-	VMINPS       Y7, Y9, Y5
-	VMAXPS       Y3, Y4, Y3
-	VMAXPS       Y5, Y8, Y5
-	VROUNDPS     $0x09, Y3, Y4
-	VROUNDPS     $0x09, Y5, Y7
-	VSUBPS       Y4, Y3, Y3
-	VSUBPS       Y7, Y5, Y8
-	VBROADCASTSS expNums<>+736(SB), Y5
-	VBROADCASTSS expNums<>+736(SB), Y9
-	VFMADD213PS  expNums<>+768(SB), Y3, Y5
-	VFMADD213PS  expNums<>+768(SB), Y8, Y9
-	VFMADD213PS  expNums<>+800(SB), Y3, Y5
-	VFMADD213PS  expNums<>+800(SB), Y8, Y9
-	VFMADD213PS  expNums<>+832(SB), Y3, Y5
-	VFMADD213PS  expNums<>+832(SB), Y8, Y9
-	VFMADD213PS  expNums<>+864(SB), Y3, Y5
-	VFMADD213PS  expNums<>+864(SB), Y8, Y9
-	VCVTPS2DQ    Y4, Y3
-	VCVTPS2DQ    Y7, Y4
+	VBROADCASTSS expNums<>+480(SB), Y1
+	VBROADCASTSS expNums<>+480(SB), Y4
+	VBROADCASTSS expNums<>+1344(SB), Y2
+	VBROADCASTSS expNums<>+1344(SB), Y5
+	VMAXPS       Y0, Y2, Y0
+	VMAXPS       Y3, Y5, Y2
+	VMULPS       Y1, Y0, Y1
+	VMULPS       Y4, Y2, Y5
+	VBROADCASTSS expNums<>+672(SB), Y3
+	VBROADCASTSS expNums<>+672(SB), Y6
+	VBROADCASTSS expNums<>+704(SB), Y4
+	VBROADCASTSS expNums<>+704(SB), Y7
+	VMINPS       Y1, Y4, Y1
+	VMINPS       Y5, Y7, Y4
+	VMAXPS       Y1, Y3, Y1
+	VMAXPS       Y4, Y6, Y4
+	VROUNDPS     $0x09, Y1, Y3
+	VROUNDPS     $0x09, Y4, Y5
+	VSUBPS       Y3, Y1, Y1
+	VSUBPS       Y5, Y4, Y6
+	VBROADCASTSS expNums<>+736(SB), Y4
+	VBROADCASTSS expNums<>+736(SB), Y7
+	VFMADD213PS  expNums<>+768(SB), Y1, Y4
+	VFMADD213PS  expNums<>+768(SB), Y6, Y7
+	VFMADD213PS  expNums<>+800(SB), Y1, Y4
+	VFMADD213PS  expNums<>+800(SB), Y6, Y7
+	VFMADD213PS  expNums<>+832(SB), Y1, Y4
+	VFMADD213PS  expNums<>+832(SB), Y6, Y7
+	VFMADD213PS  expNums<>+864(SB), Y1, Y4
+	VFMADD213PS  expNums<>+864(SB), Y6, Y7
+	VCVTPS2DQ    Y3, Y1
+	VCVTPS2DQ    Y5, Y3
+	VPSLLD       $0x17, Y1, Y1
 	VPSLLD       $0x17, Y3, Y3
-	VPSLLD       $0x17, Y4, Y4
-	VPADDD       Y3, Y5, Y3
-	VPADDD       Y4, Y9, Y5
-	VBROADCASTSS expNums<>+896(SB), Y4
-	VBROADCASTSS expNums<>+896(SB), Y7
-	VFMADD213PS  expNums<>+352(SB), Y4, Y3
-	VFMADD213PS  expNums<>+352(SB), Y7, Y5
-	VBROADCASTSS expNums<>+352(SB), Y4
-	VBROADCASTSS expNums<>+352(SB), Y7
-	VDIVPS       Y3, Y4, Y3
-	VDIVPS       Y5, Y7, Y4
-	VMULPS       Y3, Y2, Y2
-	VMULPS       Y4, Y6, Y3
-	VCVTPS2PH    $0x00, Y2, (AX)(DX*2)
-	VCVTPS2PH    $0x00, Y3, 16(AX)(DX*2)
+	VPADDD       Y1, Y4, Y1
+	VPADDD       Y3, Y7, Y4
+	VBROADCASTSS expNums<>+896(SB), Y3
+	VBROADCASTSS expNums<>+896(SB), Y5
+	VFMADD213PS  expNums<>+352(SB), Y3, Y1
+	VFMADD213PS  expNums<>+352(SB), Y5, Y4
+	VBROADCASTSS expNums<>+352(SB), Y3
+	VBROADCASTSS expNums<>+352(SB), Y5
+	VDIVPS       Y1, Y3, Y1
+	VDIVPS       Y4, Y5, Y3
+	VMULPS       Y1, Y0, Y0
+	VMULPS       Y3, Y2, Y1
+	VCVTPS2PH    $0x00, Y0, (AX)(DX*2)
+	VCVTPS2PH    $0x00, Y1, 16(AX)(DX*2)
 	ADDQ         $+16, DX
 	SUBQ         $+16, BX
 	JGE          turn1
@@ -1661,29 +1799,31 @@ turned2:
 	JLT  turned4
 
 turn3:
-	VCVTPH2PS    (CX)(DX*2), Y2
-	VMAXPS       Y2, Y1, Y2
-	VMULPS       Y0, Y2, Y3
-	VBROADCASTSS expNums<>+672(SB), Y4
-	VBROADCASTSS expNums<>+704(SB), Y5
-	VMINPS       Y3, Y5, Y3
-	VMAXPS       Y3, Y4, Y3
-	VROUNDPS     $0x09, Y3, Y4
-	VSUBPS       Y4, Y3, Y3
-	VBROADCASTSS expNums<>+736(SB), Y5
-	VFMADD213PS  expNums<>+768(SB), Y3, Y5
-	VFMADD213PS  expNums<>+800(SB), Y3, Y5
-	VFMADD213PS  expNums<>+832(SB), Y3, Y5
-	VFMADD213PS  expNums<>+864(SB), Y3, Y5
-	VCVTPS2DQ    Y4, Y3
-	VPSLLD       $0x17, Y3, Y3
-	VPADDD       Y3, Y5, Y3
-	VBROADCASTSS expNums<>+896(SB), Y4
-	VFMADD213PS  expNums<>+352(SB), Y4, Y3
-	VBROADCASTSS expNums<>+352(SB), Y4
-	VDIVPS       Y3, Y4, Y3
-	VMULPS       Y3, Y2, Y2
-	VCVTPS2PH    $0x00, Y2, (AX)(DX*2)
+	VCVTPH2PS    (CX)(DX*2), Y0
+	VBROADCASTSS expNums<>+480(SB), Y1
+	VBROADCASTSS expNums<>+1344(SB), Y2
+	VMAXPS       Y0, Y2, Y0
+	VMULPS       Y1, Y0, Y1
+	VBROADCASTSS expNums<>+672(SB), Y2
+	VBROADCASTSS expNums<>+704(SB), Y3
+	VMINPS       Y1, Y3, Y1
+	VMAXPS       Y1, Y2, Y1
+	VROUNDPS     $0x09, Y1, Y2
+	VSUBPS       Y2, Y1, Y1
+	VBROADCASTSS expNums<>+736(SB), Y3
+	VFMADD213PS  expNums<>+768(SB), Y1, Y3
+	VFMADD213PS  expNums<>+800(SB), Y1, Y3
+	VFMADD213PS  expNums<>+832(SB), Y1, Y3
+	VFMADD213PS  expNums<>+864(SB), Y1, Y3
+	VCVTPS2DQ    Y2, Y1
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       Y1, Y3, Y1
+	VBROADCASTSS expNums<>+896(SB), Y2
+	VFMADD213PS  expNums<>+352(SB), Y2, Y1
+	VBROADCASTSS expNums<>+352(SB), Y2
+	VDIVPS       Y1, Y2, Y1
+	VMULPS       Y1, Y0, Y0
+	VCVTPS2PH    $0x00, Y0, (AX)(DX*2)
 	ADDQ         $+8, DX
 	SUBQ         $+8, BX
 	JGE          turn3
@@ -1696,15 +1836,15 @@ turned4:
 	MOVQ    BX, DI
 	SHLQ    $0x02, DI
 	SUBQ    DI, SI
-	VMOVUPS (SI), Y2
-	VPXOR   X2, X2, X2
+	VMOVUPS (SI), Y0
+	VPXOR   X0, X0, X0
 	TESTQ   $0x00000001, BX
 	JEQ     piece6
 	MOVQ    BX, SI
 	ANDQ    $0x06, SI
 	ADDQ    DX, SI
-	VPSLLDQ $0x02, X2, X2
-	VPINSRW $0x00, (CX)(SI*2), X2, X2
+	VPSLLDQ $0x02, X0, X0
+	VPINSRW $0x00, (CX)(SI*2), X0, X0
 
 piece6:
 	TESTQ   $0x00000002, BX
@@ -1712,8 +1852,8 @@ piece6:
 	MOVQ    BX, SI
 	ANDQ    $0x04, SI
 	ADDQ    DX, SI
-	VPSLLDQ $0x04, X2, X2
-	VPINSRD $0x00, (CX)(SI*2), X2, X2
+	VPSLLDQ $0x04, X0, X0
+	VPINSRD $0x00, (CX)(SI*2), X0, X0
 
 piece7:
 	TESTQ   $0x00000004, BX
@@ -1721,32 +1861,34 @@ piece7:
 	MOVQ    BX, SI
 	ANDQ    $0x00, SI
 	ADDQ    DX, SI
-	VPSLLDQ $0x08, X2, X2
-	VPINSRQ $0x00, (CX)(SI*2), X2, X2
+	VPSLLDQ $0x08, X0, X0
+	VPINSRQ $0x00, (CX)(SI*2), X0, X0
 
 piece8:
-	VCVTPH2PS    X2, Y2
-	VMAXPS       Y2, Y1, Y1
-	VMULPS       Y0, Y1, Y0
+	VCVTPH2PS    X0, Y0
+	VBROADCASTSS expNums<>+480(SB), Y1
+	VBROADCASTSS expNums<>+1344(SB), Y2
+	VMAXPS       Y0, Y2, Y0
+	VMULPS       Y1, Y0, Y1
 	VBROADCASTSS expNums<>+672(SB), Y2
 	VBROADCASTSS expNums<>+704(SB), Y3
-	VMINPS       Y0, Y3, Y0
-	VMAXPS       Y0, Y2, Y0
-	VROUNDPS     $0x09, Y0, Y2
-	VSUBPS       Y2, Y0, Y0
+	VMINPS       Y1, Y3, Y1
+	VMAXPS       Y1, Y2, Y1
+	VROUNDPS     $0x09, Y1, Y2
+	VSUBPS       Y2, Y1, Y1
 	VBROADCASTSS expNums<>+736(SB), Y3
-	VFMADD213PS  expNums<>+768(SB), Y0, Y3
-	VFMADD213PS  expNums<>+800(SB), Y0, Y3
-	VFMADD213PS  expNums<>+832(SB), Y0, Y3
-	VFMADD213PS  expNums<>+864(SB), Y0, Y3
-	VCVTPS2DQ    Y2, Y0
-	VPSLLD       $0x17, Y0, Y0
-	VPADDD       Y0, Y3, Y0
+	VFMADD213PS  expNums<>+768(SB), Y1, Y3
+	VFMADD213PS  expNums<>+800(SB), Y1, Y3
+	VFMADD213PS  expNums<>+832(SB), Y1, Y3
+	VFMADD213PS  expNums<>+864(SB), Y1, Y3
+	VCVTPS2DQ    Y2, Y1
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       Y1, Y3, Y1
 	VBROADCASTSS expNums<>+896(SB), Y2
-	VFMADD213PS  expNums<>+352(SB), Y2, Y0
+	VFMADD213PS  expNums<>+352(SB), Y2, Y1
 	VBROADCASTSS expNums<>+352(SB), Y2
-	VDIVPS       Y0, Y2, Y0
-	VMULPS       Y0, Y1, Y0
+	VDIVPS       Y1, Y2, Y1
+	VMULPS       Y1, Y0, Y0
 	VCVTPS2PH    $0x00, Y0, X0
 	TESTQ        $0x00000004, BX
 	JEQ          piece9
@@ -1782,67 +1924,69 @@ done5:
 // func siluBF16AVX2(dst *byte, src *byte, n int)
 // Requires: AVX, AVX2, FMA3
 TEXT ·siluBF16AVX2(SB), NOSPLIT|NOFRAME, $0-24
-	MOVQ         dst+0(FP), AX
-	MOVQ         src+8(FP), CX
-	MOVQ         n+16(FP), BX
-	XORQ         DX, DX
-	VBROADCASTSS expNums<>+480(SB), Y0
-	VBROADCASTSS expNums<>+1344(SB), Y1
-	SUBQ         $+16, BX
-	JLT          turned2
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ n+16(FP), BX
+	XORQ DX, DX
+	SUBQ $+16, BX
+	JLT  turned2
 
 turn1:
-	VMOVUPS      (CX)(DX*2), Y2
-	VMOVUPS      (CX)(DX*2), Y3
-	VPSLLD       $0x10, Y2, Y2
-	VANDPS       expNums<>+1152(SB), Y3, Y3
-	VMAXPS       Y2, Y1, Y2
-	VMAXPS       Y3, Y1, Y6
-	VMOVUPS      Y2, Y3
-	VMOVUPS      Y6, Y7
-	VFMADD213PS  expNums<>+928(SB), Y0, Y3
-	VFMADD213PS  expNums<>+928(SB), Y0, Y7
-	VBROADCASTSS expNums<>+672(SB), Y4
-	VBROADCASTSS expNums<>+672(SB), Y8
-	VBROADCASTSS expNums<>+704(SB), Y5
-	VBROADCASTSS expNums<>+704(SB), Y9
-	VMINPS       Y3, Y5, Y3
-	VMINPS       Y7, Y9, Y5
-	VMAXPS       Y3, Y4, Y3
-	VMAXPS       Y5, Y8, Y5
-	VROUNDPS     $0x09, Y3, Y4
-	VROUNDPS     $0x09, Y5, Y7
-	VSUBPS       Y4, Y3, Y3
-	VSUBPS       Y7, Y5, Y8
-	VBROADCASTSS expNums<>+992(SB), Y5
-	VBROADCASTSS expNums<>+992(SB), Y9
-	VFMADD213PS  expNums<>+1024(SB), Y3, Y5
-	VFMADD213PS  expNums<>+1024(SB), Y8, Y9
-	VFMADD213PS  expNums<>+1056(SB), Y3, Y5
-	VFMADD213PS  expNums<>+1056(SB), Y8, Y9
-	VFMADD213PS  expNums<>+1088(SB), Y3, Y5
-	VFMADD213PS  expNums<>+1088(SB), Y8, Y9
-	VCVTPS2DQ    Y4, Y3
-	VCVTPS2DQ    Y7, Y4
-	VPSLLD       $0x17, Y3, Y3
-	VPSLLD       $0x17, Y4, Y4
-	VPADDD       Y3, Y5, Y3
-	VPADDD       Y4, Y9, Y5
-	VBROADCASTSS expNums<>+896(SB), Y4
-	VBROADCASTSS expNums<>+896(SB), Y7
-	VFMADD213PS  expNums<>+960(SB), Y4, Y3
-	VFMADD213PS  expNums<>+960(SB), Y7, Y5
-	VBROADCASTSS expNums<>+960(SB), Y4
-	VBROADCASTSS expNums<>+960(SB), Y7
-	VDIVPS       Y3, Y4, Y3
-	VDIVPS       Y5, Y7, Y4
-	VMULPS       Y3, Y2, Y2
-	VMULPS       Y4, Y6, Y3
-	VPADDD       expNums<>+1120(SB), Y2, Y2
-	VPADDD       expNums<>+1120(SB), Y3, Y3
-	VPSRLD       $0x10, Y2, Y2
-	VPBLENDW     $0xaa, Y3, Y2, Y2
-	VMOVUPS      Y2, (AX)(DX*2)
+	VMOVUPS      (CX)(DX*2), Y0
+	VMOVUPS      (CX)(DX*2), Y1
+	VPSLLD       $0x10, Y0, Y0
+	VANDPS       expNums<>+1152(SB), Y1, Y3
+	VBROADCASTSS expNums<>+480(SB), Y1
+	VBROADCASTSS expNums<>+480(SB), Y4
+	VBROADCASTSS expNums<>+1344(SB), Y2
+	VBROADCASTSS expNums<>+1344(SB), Y5
+	VMAXPS       Y0, Y2, Y0
+	VMAXPS       Y3, Y5, Y3
+	VMOVUPS      Y0, Y2
+	VMOVUPS      Y3, Y5
+	VFMADD213PS  expNums<>+928(SB), Y1, Y2
+	VFMADD213PS  expNums<>+928(SB), Y4, Y5
+	VBROADCASTSS expNums<>+672(SB), Y1
+	VBROADCASTSS expNums<>+672(SB), Y6
+	VBROADCASTSS expNums<>+704(SB), Y4
+	VBROADCASTSS expNums<>+704(SB), Y7
+	VMINPS       Y2, Y4, Y2
+	VMINPS       Y5, Y7, Y4
+	VMAXPS       Y2, Y1, Y1
+	VMAXPS       Y4, Y6, Y4
+	VROUNDPS     $0x09, Y1, Y2
+	VROUNDPS     $0x09, Y4, Y5
+	VSUBPS       Y2, Y1, Y1
+	VSUBPS       Y5, Y4, Y6
+	VBROADCASTSS expNums<>+992(SB), Y4
+	VBROADCASTSS expNums<>+992(SB), Y7
+	VFMADD213PS  expNums<>+1024(SB), Y1, Y4
+	VFMADD213PS  expNums<>+1024(SB), Y6, Y7
+	VFMADD213PS  expNums<>+1056(SB), Y1, Y4
+	VFMADD213PS  expNums<>+1056(SB), Y6, Y7
+	VFMADD213PS  expNums<>+1088(SB), Y1, Y4
+	VFMADD213PS  expNums<>+1088(SB), Y6, Y7
+	VCVTPS2DQ    Y2, Y1
+	VCVTPS2DQ    Y5, Y2
+	VPSLLD       $0x17, Y1, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       Y1, Y4, Y1
+	VPADDD       Y2, Y7, Y4
+	VBROADCASTSS expNums<>+896(SB), Y2
+	VBROADCASTSS expNums<>+896(SB), Y5
+	VFMADD213PS  expNums<>+960(SB), Y2, Y1
+	VFMADD213PS  expNums<>+960(SB), Y5, Y4
+	VBROADCASTSS expNums<>+960(SB), Y2
+	VBROADCASTSS expNums<>+960(SB), Y5
+	VDIVPS       Y1, Y2, Y1
+	VDIVPS       Y4, Y5, Y2
+	VMULPS       Y1, Y0, Y0
+	VMULPS       Y2, Y3, Y1
+	VPADDD       expNums<>+1120(SB), Y0, Y0
+	VPADDD       expNums<>+1120(SB), Y1, Y1
+	VPSRLD       $0x10, Y0, Y0
+	VPBLENDW     $0xaa, Y1, Y0, Y0
+	VMOVUPS      Y0, (AX)(DX*2)
 	ADDQ         $+16, DX
 	SUBQ         $+16, BX
 	JGE          turn1
@@ -1853,34 +1997,36 @@ turned2:
 	JLT  turned4
 
 turn3:
-	VPMOVZXWD    (CX)(DX*2), Y2
-	VPSLLD       $0x10, Y2, Y2
-	VMAXPS       Y2, Y1, Y2
-	VMOVUPS      Y2, Y3
-	VFMADD213PS  expNums<>+928(SB), Y0, Y3
-	VBROADCASTSS expNums<>+672(SB), Y4
-	VBROADCASTSS expNums<>+704(SB), Y5
-	VMINPS       Y3, Y5, Y3
-	VMAXPS       Y3, Y4, Y3
-	VROUNDPS     $0x09, Y3, Y4
-	VSUBPS       Y4, Y3, Y3
-	VBROADCASTSS expNums<>+992(SB), Y5
-	VFMADD213PS  expNums<>+1024(SB), Y3, Y5
-	VFMADD213PS  expNums<>+1056(SB), Y3, Y5
-	VFMADD213PS  expNums<>+1088(SB), Y3, Y5
-	VCVTPS2DQ    Y4, Y3
-	VPSLLD       $0x17, Y3, Y3
-	VPADDD       Y3, Y5, Y3
-	VBROADCASTSS expNums<>+896(SB), Y4
-	VFMADD213PS  expNums<>+960(SB), Y4, Y3
-	VBROADCASTSS expNums<>+960(SB), Y4
-	VDIVPS       Y3, Y4, Y3
-	VMULPS       Y3, Y2, Y2
-	VPADDD       expNums<>+1120(SB), Y2, Y2
-	VPSRLD       $0x10, Y2, Y3
-	VEXTRACTI128 $0x01, Y3, X2
-	VPACKUSDW    X2, X3, X2
-	VMOVDQU      X2, (AX)(DX*2)
+	VPMOVZXWD    (CX)(DX*2), Y0
+	VPSLLD       $0x10, Y0, Y0
+	VBROADCASTSS expNums<>+480(SB), Y1
+	VBROADCASTSS expNums<>+1344(SB), Y2
+	VMAXPS       Y0, Y2, Y0
+	VMOVUPS      Y0, Y2
+	VFMADD213PS  expNums<>+928(SB), Y1, Y2
+	VBROADCASTSS expNums<>+672(SB), Y1
+	VBROADCASTSS expNums<>+704(SB), Y3
+	VMINPS       Y2, Y3, Y2
+	VMAXPS       Y2, Y1, Y1
+	VROUNDPS     $0x09, Y1, Y2
+	VSUBPS       Y2, Y1, Y1
+	VBROADCASTSS expNums<>+992(SB), Y3
+	VFMADD213PS  expNums<>+1024(SB), Y1, Y3
+	VFMADD213PS  expNums<>+1056(SB), Y1, Y3
+	VFMADD213PS  expNums<>+1088(SB), Y1, Y3
+	VCVTPS2DQ    Y2, Y1
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       Y1, Y3, Y1
+	VBROADCASTSS expNums<>+896(SB), Y2
+	VFMADD213PS  expNums<>+960(SB), Y2, Y1
+	VBROADCASTSS expNums<>+960(SB), Y2
+	VDIVPS       Y1, Y2, Y1
+	VMULPS       Y1, Y0, Y0
+	VPADDD       expNums<>+1120(SB), Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VEXTRACTI128 $0x01, Y1, X0
+	VPACKUSDW    X0, X1, X0
+	VMOVDQU      X0, (AX)(DX*2)
 	ADDQ         $+8, DX
 	SUBQ         $+8, BX
 	JGE          turn3
@@ -1893,15 +2039,15 @@ turned4:
 	MOVQ    BX, DI
 	SHLQ    $0x02, DI
 	SUBQ    DI, SI
-	VMOVUPS (SI), Y2
-	VPXOR   X2, X2, X2
+	VMOVUPS (SI), Y0
+	VPXOR   X0, X0, X0
 	TESTQ   $0x00000001, BX
 	JEQ     piece6
 	MOVQ    BX, SI
 	ANDQ    $0x06, SI
 	ADDQ    DX, SI
-	VPSLLDQ $0x02, X2, X2
-	VPINSRW $0x00, (CX)(SI*2), X2, X2
+	VPSLLDQ $0x02, X0, X0
+	VPINSRW $0x00, (CX)(SI*2), X0, X0
 
 piece6:
 	TESTQ   $0x00000002, BX
@@ -1909,8 +2055,8 @@ piece6:
 	MOVQ    BX, SI
 	ANDQ    $0x04, SI
 	ADDQ    DX, SI
-	VPSLLDQ $0x04, X2, X2
-	VPINSRD $0x00, (CX)(SI*2), X2, X2
+	VPSLLDQ $0x04, X0, X0
+	VPINSRD $0x00, (CX)(SI*2), X0, X0
 
 piece7:
 	TESTQ   $0x00000004, BX
@@ -1918,33 +2064,35 @@ piece7:
 	MOVQ    BX, SI
 	ANDQ    $0x00, SI
 	ADDQ    DX, SI
-	VPSLLDQ $0x08, X2, X2
-	VPINSRQ $0x00, (CX)(SI*2), X2, X2
+	VPSLLDQ $0x08, X0, X0
+	VPINSRQ $0x00, (CX)(SI*2), X0, X0
 
 piece8:
-	VPMOVZXWD    X2, Y2
-	VPSLLD       $0x10, Y2, Y2
-	VMAXPS       Y2, Y1, Y1
-	VMOVUPS      Y1, Y2
-	VFMADD213PS  expNums<>+928(SB), Y0, Y2
-	VBROADCASTSS expNums<>+672(SB), Y0
+	VPMOVZXWD    X0, Y0
+	VPSLLD       $0x10, Y0, Y0
+	VBROADCASTSS expNums<>+480(SB), Y1
+	VBROADCASTSS expNums<>+1344(SB), Y2
+	VMAXPS       Y0, Y2, Y0
+	VMOVUPS      Y0, Y2
+	VFMADD213PS  expNums<>+928(SB), Y1, Y2
+	VBROADCASTSS expNums<>+672(SB), Y1
 	VBROADCASTSS expNums<>+704(SB), Y3
 	VMINPS       Y2, Y3, Y2
-	VMAXPS       Y2, Y0, Y0
-	VROUNDPS     $0x09, Y0, Y2
-	VSUBPS       Y2, Y0, Y0
+	VMAXPS       Y2, Y1, Y1
+	VROUNDPS     $0x09, Y1, Y2
+	VSUBPS       Y2, Y1, Y1
 	VBROADCASTSS expNums<>+992(SB), Y3
-	VFMADD213PS  expNums<>+1024(SB), Y0, Y3
-	VFMADD213PS  expNums<>+1056(SB), Y0, Y3
-	VFMADD213PS  expNums<>+1088(SB), Y0, Y3
-	VCVTPS2DQ    Y2, Y0
-	VPSLLD       $0x17, Y0, Y0
-	VPADDD       Y0, Y3, Y0
+	VFMADD213PS  expNums<>+1024(SB), Y1, Y3
+	VFMADD213PS  expNums<>+1056(SB), Y1, Y3
+	VFMADD213PS  expNums<>+1088(SB), Y1, Y3
+	VCVTPS2DQ    Y2, Y1
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       Y1, Y3, Y1
 	VBROADCASTSS expNums<>+896(SB), Y2
-	VFMADD213PS  expNums<>+960(SB), Y2, Y0
+	VFMADD213PS  expNums<>+960(SB), Y2, Y1
 	VBROADCASTSS expNums<>+960(SB), Y2
-	VDIVPS       Y0, Y2, Y0
-	VMULPS       Y0, Y1, Y0
+	VDIVPS       Y1, Y2, Y1
+	VMULPS       Y1, Y0, Y0
 	VPADDD       expNums<>+1120(SB), Y0, Y0
 	VPSRLD       $0x10, Y0, Y1
 	VEXTRACTI128 $0x01, Y1, X0
@@ -5918,15 +6066,13 @@ done5:
 // func swigluF16AVX2(dst *byte, a *byte, b *byte, n int)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·swigluF16AVX2(SB), NOSPLIT|NOFRAME, $0-32
-	MOVQ         dst+0(FP), AX
-	MOVQ         a+8(FP), CX
-	MOVQ         b+16(FP), DX
-	MOVQ         n+24(FP), SI
-	XORQ         BX, BX
-	VBROADCASTSS expNums<>+480(SB), Y0
-	VBROADCASTSS expNums<>+1344(SB), Y1
-	SUBQ         $+16, SI
-	JLT          turned2
+	MOVQ dst+0(FP), AX
+	MOVQ a+8(FP), CX
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), SI
+	XORQ BX, BX
+	SUBQ $+16, SI
+	JLT  turned2
 
 turn1:
 	PREFETCHT0 2048(CX)(BX*2)
@@ -5942,56 +6088,60 @@ turn1:
 	BYTE         $0x00
 	BYTE         $0x00
 	PREFETCHT0   2048(DX)(BX*2)
-	VCVTPH2PS    (CX)(BX*2), Y2
+	VCVTPH2PS    (CX)(BX*2), Y0
 	VCVTPH2PS    16(CX)(BX*2), Y3
-	VMAXPS       Y2, Y1, Y2
-	VMAXPS       Y3, Y1, Y6
-	VMULPS       Y0, Y2, Y3
-	VMULPS       Y0, Y6, Y7
-	VBROADCASTSS expNums<>+672(SB), Y4
-	VBROADCASTSS expNums<>+672(SB), Y8
-	VBROADCASTSS expNums<>+704(SB), Y5
-	VBROADCASTSS expNums<>+704(SB), Y9
-	VMINPS       Y3, Y5, Y3
-	VMINPS       Y7, Y9, Y5
-	VMAXPS       Y3, Y4, Y3
-	VMAXPS       Y5, Y8, Y5
-	VROUNDPS     $0x09, Y3, Y4
-	VROUNDPS     $0x09, Y5, Y7
-	VSUBPS       Y4, Y3, Y3
-	VSUBPS       Y7, Y5, Y8
-	VBROADCASTSS expNums<>+736(SB), Y5
-	VBROADCASTSS expNums<>+736(SB), Y9
-	VFMADD213PS  expNums<>+768(SB), Y3, Y5
-	VFMADD213PS  expNums<>+768(SB), Y8, Y9
-	VFMADD213PS  expNums<>+800(SB), Y3, Y5
-	VFMADD213PS  expNums<>+800(SB), Y8, Y9
-	VFMADD213PS  expNums<>+832(SB), Y3, Y5
-	VFMADD213PS  expNums<>+832(SB), Y8, Y9
-	VFMADD213PS  expNums<>+864(SB), Y3, Y5
-	VFMADD213PS  expNums<>+864(SB), Y8, Y9
-	VCVTPS2DQ    Y4, Y3
-	VCVTPS2DQ    Y7, Y4
+	VBROADCASTSS expNums<>+480(SB), Y1
+	VBROADCASTSS expNums<>+480(SB), Y4
+	VBROADCASTSS expNums<>+1344(SB), Y2
+	VBROADCASTSS expNums<>+1344(SB), Y5
+	VMAXPS       Y0, Y2, Y0
+	VMAXPS       Y3, Y5, Y2
+	VMULPS       Y1, Y0, Y1
+	VMULPS       Y4, Y2, Y5
+	VBROADCASTSS expNums<>+672(SB), Y3
+	VBROADCASTSS expNums<>+672(SB), Y6
+	VBROADCASTSS expNums<>+704(SB), Y4
+	VBROADCASTSS expNums<>+704(SB), Y7
+	VMINPS       Y1, Y4, Y1
+	VMINPS       Y5, Y7, Y4
+	VMAXPS       Y1, Y3, Y1
+	VMAXPS       Y4, Y6, Y4
+	VROUNDPS     $0x09, Y1, Y3
+	VROUNDPS     $0x09, Y4, Y5
+	VSUBPS       Y3, Y1, Y1
+	VSUBPS       Y5, Y4, Y6
+	VBROADCASTSS expNums<>+736(SB), Y4
+	VBROADCASTSS expNums<>+736(SB), Y7
+	VFMADD213PS  expNums<>+768(SB), Y1, Y4
+	VFMADD213PS  expNums<>+768(SB), Y6, Y7
+	VFMADD213PS  expNums<>+800(SB), Y1, Y4
+	VFMADD213PS  expNums<>+800(SB), Y6, Y7
+	VFMADD213PS  expNums<>+832(SB), Y1, Y4
+	VFMADD213PS  expNums<>+832(SB), Y6, Y7
+	VFMADD213PS  expNums<>+864(SB), Y1, Y4
+	VFMADD213PS  expNums<>+864(SB), Y6, Y7
+	VCVTPS2DQ    Y3, Y1
+	VCVTPS2DQ    Y5, Y3
+	VPSLLD       $0x17, Y1, Y1
 	VPSLLD       $0x17, Y3, Y3
-	VPSLLD       $0x17, Y4, Y4
-	VPADDD       Y3, Y5, Y3
-	VPADDD       Y4, Y9, Y5
-	VBROADCASTSS expNums<>+896(SB), Y4
-	VBROADCASTSS expNums<>+896(SB), Y7
-	VFMADD213PS  expNums<>+352(SB), Y4, Y3
-	VFMADD213PS  expNums<>+352(SB), Y7, Y5
-	VBROADCASTSS expNums<>+352(SB), Y4
-	VBROADCASTSS expNums<>+352(SB), Y7
-	VDIVPS       Y3, Y4, Y3
-	VDIVPS       Y5, Y7, Y4
+	VPADDD       Y1, Y4, Y1
+	VPADDD       Y3, Y7, Y4
+	VBROADCASTSS expNums<>+896(SB), Y3
+	VBROADCASTSS expNums<>+896(SB), Y5
+	VFMADD213PS  expNums<>+352(SB), Y3, Y1
+	VFMADD213PS  expNums<>+352(SB), Y5, Y4
+	VBROADCASTSS expNums<>+352(SB), Y3
+	VBROADCASTSS expNums<>+352(SB), Y5
+	VDIVPS       Y1, Y3, Y1
+	VDIVPS       Y4, Y5, Y3
+	VMULPS       Y1, Y0, Y0
 	VMULPS       Y3, Y2, Y2
-	VMULPS       Y4, Y6, Y4
-	VCVTPH2PS    (DX)(BX*2), Y3
-	VCVTPH2PS    16(DX)(BX*2), Y5
-	VMULPS       Y3, Y2, Y2
-	VMULPS       Y5, Y4, Y3
-	VCVTPS2PH    $0x00, Y2, (AX)(BX*2)
-	VCVTPS2PH    $0x00, Y3, 16(AX)(BX*2)
+	VCVTPH2PS    (DX)(BX*2), Y1
+	VCVTPH2PS    16(DX)(BX*2), Y3
+	VMULPS       Y1, Y0, Y0
+	VMULPS       Y3, Y2, Y1
+	VCVTPS2PH    $0x00, Y0, (AX)(BX*2)
+	VCVTPS2PH    $0x00, Y1, 16(AX)(BX*2)
 	ADDQ         $+16, BX
 	SUBQ         $+16, SI
 	JGE          turn1
@@ -6002,31 +6152,33 @@ turned2:
 	JLT  turned4
 
 turn3:
-	VCVTPH2PS    (CX)(BX*2), Y2
-	VMAXPS       Y2, Y1, Y2
-	VMULPS       Y0, Y2, Y3
-	VBROADCASTSS expNums<>+672(SB), Y4
-	VBROADCASTSS expNums<>+704(SB), Y5
-	VMINPS       Y3, Y5, Y3
-	VMAXPS       Y3, Y4, Y3
-	VROUNDPS     $0x09, Y3, Y4
-	VSUBPS       Y4, Y3, Y3
-	VBROADCASTSS expNums<>+736(SB), Y5
-	VFMADD213PS  expNums<>+768(SB), Y3, Y5
-	VFMADD213PS  expNums<>+800(SB), Y3, Y5
-	VFMADD213PS  expNums<>+832(SB), Y3, Y5
-	VFMADD213PS  expNums<>+864(SB), Y3, Y5
-	VCVTPS2DQ    Y4, Y3
-	VPSLLD       $0x17, Y3, Y3
-	VPADDD       Y3, Y5, Y3
-	VBROADCASTSS expNums<>+896(SB), Y4
-	VFMADD213PS  expNums<>+352(SB), Y4, Y3
-	VBROADCASTSS expNums<>+352(SB), Y4
-	VDIVPS       Y3, Y4, Y3
-	VMULPS       Y3, Y2, Y2
-	VCVTPH2PS    (DX)(BX*2), Y3
-	VMULPS       Y3, Y2, Y2
-	VCVTPS2PH    $0x00, Y2, (AX)(BX*2)
+	VCVTPH2PS    (CX)(BX*2), Y0
+	VBROADCASTSS expNums<>+480(SB), Y1
+	VBROADCASTSS expNums<>+1344(SB), Y2
+	VMAXPS       Y0, Y2, Y0
+	VMULPS       Y1, Y0, Y1
+	VBROADCASTSS expNums<>+672(SB), Y2
+	VBROADCASTSS expNums<>+704(SB), Y3
+	VMINPS       Y1, Y3, Y1
+	VMAXPS       Y1, Y2, Y1
+	VROUNDPS     $0x09, Y1, Y2
+	VSUBPS       Y2, Y1, Y1
+	VBROADCASTSS expNums<>+736(SB), Y3
+	VFMADD213PS  expNums<>+768(SB), Y1, Y3
+	VFMADD213PS  expNums<>+800(SB), Y1, Y3
+	VFMADD213PS  expNums<>+832(SB), Y1, Y3
+	VFMADD213PS  expNums<>+864(SB), Y1, Y3
+	VCVTPS2DQ    Y2, Y1
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       Y1, Y3, Y1
+	VBROADCASTSS expNums<>+896(SB), Y2
+	VFMADD213PS  expNums<>+352(SB), Y2, Y1
+	VBROADCASTSS expNums<>+352(SB), Y2
+	VDIVPS       Y1, Y2, Y1
+	VMULPS       Y1, Y0, Y0
+	VCVTPH2PS    (DX)(BX*2), Y1
+	VMULPS       Y1, Y0, Y0
+	VCVTPS2PH    $0x00, Y0, (AX)(BX*2)
 	ADDQ         $+8, BX
 	SUBQ         $+8, SI
 	JGE          turn3
@@ -6039,15 +6191,15 @@ turned4:
 	MOVQ    SI, R8
 	SHLQ    $0x02, R8
 	SUBQ    R8, DI
-	VMOVUPS (DI), Y2
-	VPXOR   X2, X2, X2
+	VMOVUPS (DI), Y0
+	VPXOR   X0, X0, X0
 	TESTQ   $0x00000001, SI
 	JEQ     piece6
 	MOVQ    SI, DI
 	ANDQ    $0x06, DI
 	ADDQ    BX, DI
-	VPSLLDQ $0x02, X2, X2
-	VPINSRW $0x00, (CX)(DI*2), X2, X2
+	VPSLLDQ $0x02, X0, X0
+	VPINSRW $0x00, (CX)(DI*2), X0, X0
 
 piece6:
 	TESTQ   $0x00000002, SI
@@ -6055,8 +6207,8 @@ piece6:
 	MOVQ    SI, DI
 	ANDQ    $0x04, DI
 	ADDQ    BX, DI
-	VPSLLDQ $0x04, X2, X2
-	VPINSRD $0x00, (CX)(DI*2), X2, X2
+	VPSLLDQ $0x04, X0, X0
+	VPINSRD $0x00, (CX)(DI*2), X0, X0
 
 piece7:
 	TESTQ   $0x00000004, SI
@@ -6064,32 +6216,34 @@ piece7:
 	MOVQ    SI, DI
 	ANDQ    $0x00, DI
 	ADDQ    BX, DI
-	VPSLLDQ $0x08, X2, X2
-	VPINSRQ $0x00, (CX)(DI*2), X2, X2
+	VPSLLDQ $0x08, X0, X0
+	VPINSRQ $0x00, (CX)(DI*2), X0, X0
 
 piece8:
-	VCVTPH2PS    X2, Y2
-	VMAXPS       Y2, Y1, Y1
-	VMULPS       Y0, Y1, Y0
+	VCVTPH2PS    X0, Y0
+	VBROADCASTSS expNums<>+480(SB), Y1
+	VBROADCASTSS expNums<>+1344(SB), Y2
+	VMAXPS       Y0, Y2, Y0
+	VMULPS       Y1, Y0, Y1
 	VBROADCASTSS expNums<>+672(SB), Y2
 	VBROADCASTSS expNums<>+704(SB), Y3
-	VMINPS       Y0, Y3, Y0
-	VMAXPS       Y0, Y2, Y0
-	VROUNDPS     $0x09, Y0, Y2
-	VSUBPS       Y2, Y0, Y0
+	VMINPS       Y1, Y3, Y1
+	VMAXPS       Y1, Y2, Y1
+	VROUNDPS     $0x09, Y1, Y2
+	VSUBPS       Y2, Y1, Y1
 	VBROADCASTSS expNums<>+736(SB), Y3
-	VFMADD213PS  expNums<>+768(SB), Y0, Y3
-	VFMADD213PS  expNums<>+800(SB), Y0, Y3
-	VFMADD213PS  expNums<>+832(SB), Y0, Y3
-	VFMADD213PS  expNums<>+864(SB), Y0, Y3
-	VCVTPS2DQ    Y2, Y0
-	VPSLLD       $0x17, Y0, Y0
-	VPADDD       Y0, Y3, Y0
+	VFMADD213PS  expNums<>+768(SB), Y1, Y3
+	VFMADD213PS  expNums<>+800(SB), Y1, Y3
+	VFMADD213PS  expNums<>+832(SB), Y1, Y3
+	VFMADD213PS  expNums<>+864(SB), Y1, Y3
+	VCVTPS2DQ    Y2, Y1
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       Y1, Y3, Y1
 	VBROADCASTSS expNums<>+896(SB), Y2
-	VFMADD213PS  expNums<>+352(SB), Y2, Y0
+	VFMADD213PS  expNums<>+352(SB), Y2, Y1
 	VBROADCASTSS expNums<>+352(SB), Y2
-	VDIVPS       Y0, Y2, Y0
-	VMULPS       Y0, Y1, Y0
+	VDIVPS       Y1, Y2, Y1
+	VMULPS       Y1, Y0, Y0
 	VPXOR        X1, X1, X1
 	TESTQ        $0x00000001, SI
 	JEQ          piece9
@@ -8384,74 +8538,76 @@ done5:
 // func swigluBF16AVX2(dst *byte, a *byte, b *byte, n int)
 // Requires: AVX, AVX2, FMA3
 TEXT ·swigluBF16AVX2(SB), NOSPLIT|NOFRAME, $0-32
-	MOVQ         dst+0(FP), AX
-	MOVQ         a+8(FP), CX
-	MOVQ         b+16(FP), DX
-	MOVQ         n+24(FP), SI
-	XORQ         BX, BX
-	VBROADCASTSS expNums<>+480(SB), Y0
-	VBROADCASTSS expNums<>+1344(SB), Y1
-	SUBQ         $+16, SI
-	JLT          turned2
+	MOVQ dst+0(FP), AX
+	MOVQ a+8(FP), CX
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), SI
+	XORQ BX, BX
+	SUBQ $+16, SI
+	JLT  turned2
 
 turn1:
-	VMOVUPS      (CX)(BX*2), Y2
-	VMOVUPS      (CX)(BX*2), Y3
-	VPSLLD       $0x10, Y2, Y2
-	VANDPS       expNums<>+1152(SB), Y3, Y3
-	VMAXPS       Y2, Y1, Y2
-	VMAXPS       Y3, Y1, Y6
-	VMOVUPS      Y2, Y3
-	VMOVUPS      Y6, Y7
-	VFMADD213PS  expNums<>+928(SB), Y0, Y3
-	VFMADD213PS  expNums<>+928(SB), Y0, Y7
-	VBROADCASTSS expNums<>+672(SB), Y4
-	VBROADCASTSS expNums<>+672(SB), Y8
-	VBROADCASTSS expNums<>+704(SB), Y5
-	VBROADCASTSS expNums<>+704(SB), Y9
-	VMINPS       Y3, Y5, Y3
-	VMINPS       Y7, Y9, Y5
-	VMAXPS       Y3, Y4, Y3
-	VMAXPS       Y5, Y8, Y5
-	VROUNDPS     $0x09, Y3, Y4
-	VROUNDPS     $0x09, Y5, Y7
-	VSUBPS       Y4, Y3, Y3
-	VSUBPS       Y7, Y5, Y8
-	VBROADCASTSS expNums<>+992(SB), Y5
-	VBROADCASTSS expNums<>+992(SB), Y9
-	VFMADD213PS  expNums<>+1024(SB), Y3, Y5
-	VFMADD213PS  expNums<>+1024(SB), Y8, Y9
-	VFMADD213PS  expNums<>+1056(SB), Y3, Y5
-	VFMADD213PS  expNums<>+1056(SB), Y8, Y9
-	VFMADD213PS  expNums<>+1088(SB), Y3, Y5
-	VFMADD213PS  expNums<>+1088(SB), Y8, Y9
-	VCVTPS2DQ    Y4, Y3
-	VCVTPS2DQ    Y7, Y4
-	VPSLLD       $0x17, Y3, Y3
-	VPSLLD       $0x17, Y4, Y4
-	VPADDD       Y3, Y5, Y3
-	VPADDD       Y4, Y9, Y5
-	VBROADCASTSS expNums<>+896(SB), Y4
-	VBROADCASTSS expNums<>+896(SB), Y7
-	VFMADD213PS  expNums<>+960(SB), Y4, Y3
-	VFMADD213PS  expNums<>+960(SB), Y7, Y5
-	VBROADCASTSS expNums<>+960(SB), Y4
-	VBROADCASTSS expNums<>+960(SB), Y7
-	VDIVPS       Y3, Y4, Y3
-	VDIVPS       Y5, Y7, Y4
-	VMULPS       Y3, Y2, Y2
-	VMULPS       Y4, Y6, Y4
+	VMOVUPS      (CX)(BX*2), Y0
+	VMOVUPS      (CX)(BX*2), Y1
+	VPSLLD       $0x10, Y0, Y0
+	VANDPS       expNums<>+1152(SB), Y1, Y3
+	VBROADCASTSS expNums<>+480(SB), Y1
+	VBROADCASTSS expNums<>+480(SB), Y4
+	VBROADCASTSS expNums<>+1344(SB), Y2
+	VBROADCASTSS expNums<>+1344(SB), Y5
+	VMAXPS       Y0, Y2, Y0
+	VMAXPS       Y3, Y5, Y3
+	VMOVUPS      Y0, Y2
+	VMOVUPS      Y3, Y5
+	VFMADD213PS  expNums<>+928(SB), Y1, Y2
+	VFMADD213PS  expNums<>+928(SB), Y4, Y5
+	VBROADCASTSS expNums<>+672(SB), Y1
+	VBROADCASTSS expNums<>+672(SB), Y6
+	VBROADCASTSS expNums<>+704(SB), Y4
+	VBROADCASTSS expNums<>+704(SB), Y7
+	VMINPS       Y2, Y4, Y2
+	VMINPS       Y5, Y7, Y4
+	VMAXPS       Y2, Y1, Y1
+	VMAXPS       Y4, Y6, Y4
+	VROUNDPS     $0x09, Y1, Y2
+	VROUNDPS     $0x09, Y4, Y5
+	VSUBPS       Y2, Y1, Y1
+	VSUBPS       Y5, Y4, Y6
+	VBROADCASTSS expNums<>+992(SB), Y4
+	VBROADCASTSS expNums<>+992(SB), Y7
+	VFMADD213PS  expNums<>+1024(SB), Y1, Y4
+	VFMADD213PS  expNums<>+1024(SB), Y6, Y7
+	VFMADD213PS  expNums<>+1056(SB), Y1, Y4
+	VFMADD213PS  expNums<>+1056(SB), Y6, Y7
+	VFMADD213PS  expNums<>+1088(SB), Y1, Y4
+	VFMADD213PS  expNums<>+1088(SB), Y6, Y7
+	VCVTPS2DQ    Y2, Y1
+	VCVTPS2DQ    Y5, Y2
+	VPSLLD       $0x17, Y1, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       Y1, Y4, Y1
+	VPADDD       Y2, Y7, Y4
+	VBROADCASTSS expNums<>+896(SB), Y2
+	VBROADCASTSS expNums<>+896(SB), Y5
+	VFMADD213PS  expNums<>+960(SB), Y2, Y1
+	VFMADD213PS  expNums<>+960(SB), Y5, Y4
+	VBROADCASTSS expNums<>+960(SB), Y2
+	VBROADCASTSS expNums<>+960(SB), Y5
+	VDIVPS       Y1, Y2, Y1
+	VDIVPS       Y4, Y5, Y2
+	VMULPS       Y1, Y0, Y0
+	VMULPS       Y2, Y3, Y2
+	VMOVUPS      (DX)(BX*2), Y1
 	VMOVUPS      (DX)(BX*2), Y3
-	VMOVUPS      (DX)(BX*2), Y5
-	VPSLLD       $0x10, Y3, Y3
-	VANDPS       expNums<>+1152(SB), Y5, Y5
-	VMULPS       Y3, Y2, Y2
-	VMULPS       Y5, Y4, Y3
-	VPADDD       expNums<>+1120(SB), Y2, Y2
-	VPADDD       expNums<>+1120(SB), Y3, Y3
-	VPSRLD       $0x10, Y2, Y2
-	VPBLENDW     $0xaa, Y3, Y2, Y2
-	VMOVUPS      Y2, (AX)(BX*2)
+	VPSLLD       $0x10, Y1, Y1
+	VANDPS       expNums<>+1152(SB), Y3, Y3
+	VMULPS       Y1, Y0, Y0
+	VMULPS       Y3, Y2, Y1
+	VPADDD       expNums<>+1120(SB), Y0, Y0
+	VPADDD       expNums<>+1120(SB), Y1, Y1
+	VPSRLD       $0x10, Y0, Y0
+	VPBLENDW     $0xaa, Y1, Y0, Y0
+	VMOVUPS      Y0, (AX)(BX*2)
 	ADDQ         $+16, BX
 	SUBQ         $+16, SI
 	JGE          turn1
@@ -8462,37 +8618,39 @@ turned2:
 	JLT  turned4
 
 turn3:
-	VPMOVZXWD    (CX)(BX*2), Y2
-	VPSLLD       $0x10, Y2, Y2
-	VMAXPS       Y2, Y1, Y2
-	VMOVUPS      Y2, Y3
-	VFMADD213PS  expNums<>+928(SB), Y0, Y3
-	VBROADCASTSS expNums<>+672(SB), Y4
-	VBROADCASTSS expNums<>+704(SB), Y5
-	VMINPS       Y3, Y5, Y3
-	VMAXPS       Y3, Y4, Y3
-	VROUNDPS     $0x09, Y3, Y4
-	VSUBPS       Y4, Y3, Y3
-	VBROADCASTSS expNums<>+992(SB), Y5
-	VFMADD213PS  expNums<>+1024(SB), Y3, Y5
-	VFMADD213PS  expNums<>+1056(SB), Y3, Y5
-	VFMADD213PS  expNums<>+1088(SB), Y3, Y5
-	VCVTPS2DQ    Y4, Y3
-	VPSLLD       $0x17, Y3, Y3
-	VPADDD       Y3, Y5, Y3
-	VBROADCASTSS expNums<>+896(SB), Y4
-	VFMADD213PS  expNums<>+960(SB), Y4, Y3
-	VBROADCASTSS expNums<>+960(SB), Y4
-	VDIVPS       Y3, Y4, Y3
-	VMULPS       Y3, Y2, Y2
-	VPMOVZXWD    (DX)(BX*2), Y3
-	VPSLLD       $0x10, Y3, Y3
-	VMULPS       Y3, Y2, Y2
-	VPADDD       expNums<>+1120(SB), Y2, Y2
-	VPSRLD       $0x10, Y2, Y3
-	VEXTRACTI128 $0x01, Y3, X2
-	VPACKUSDW    X2, X3, X2
-	VMOVDQU      X2, (AX)(BX*2)
+	VPMOVZXWD    (CX)(BX*2), Y0
+	VPSLLD       $0x10, Y0, Y0
+	VBROADCASTSS expNums<>+480(SB), Y1
+	VBROADCASTSS expNums<>+1344(SB), Y2
+	VMAXPS       Y0, Y2, Y0
+	VMOVUPS      Y0, Y2
+	VFMADD213PS  expNums<>+928(SB), Y1, Y2
+	VBROADCASTSS expNums<>+672(SB), Y1
+	VBROADCASTSS expNums<>+704(SB), Y3
+	VMINPS       Y2, Y3, Y2
+	VMAXPS       Y2, Y1, Y1
+	VROUNDPS     $0x09, Y1, Y2
+	VSUBPS       Y2, Y1, Y1
+	VBROADCASTSS expNums<>+992(SB), Y3
+	VFMADD213PS  expNums<>+1024(SB), Y1, Y3
+	VFMADD213PS  expNums<>+1056(SB), Y1, Y3
+	VFMADD213PS  expNums<>+1088(SB), Y1, Y3
+	VCVTPS2DQ    Y2, Y1
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       Y1, Y3, Y1
+	VBROADCASTSS expNums<>+896(SB), Y2
+	VFMADD213PS  expNums<>+960(SB), Y2, Y1
+	VBROADCASTSS expNums<>+960(SB), Y2
+	VDIVPS       Y1, Y2, Y1
+	VMULPS       Y1, Y0, Y0
+	VPMOVZXWD    (DX)(BX*2), Y1
+	VPSLLD       $0x10, Y1, Y1
+	VMULPS       Y1, Y0, Y0
+	VPADDD       expNums<>+1120(SB), Y0, Y0
+	VPSRLD       $0x10, Y0, Y1
+	VEXTRACTI128 $0x01, Y1, X0
+	VPACKUSDW    X0, X1, X0
+	VMOVDQU      X0, (AX)(BX*2)
 	ADDQ         $+8, BX
 	SUBQ         $+8, SI
 	JGE          turn3
@@ -8505,15 +8663,15 @@ turned4:
 	MOVQ    SI, R8
 	SHLQ    $0x02, R8
 	SUBQ    R8, DI
-	VMOVUPS (DI), Y2
-	VPXOR   X2, X2, X2
+	VMOVUPS (DI), Y0
+	VPXOR   X0, X0, X0
 	TESTQ   $0x00000001, SI
 	JEQ     piece6
 	MOVQ    SI, DI
 	ANDQ    $0x06, DI
 	ADDQ    BX, DI
-	VPSLLDQ $0x02, X2, X2
-	VPINSRW $0x00, (CX)(DI*2), X2, X2
+	VPSLLDQ $0x02, X0, X0
+	VPINSRW $0x00, (CX)(DI*2), X0, X0
 
 piece6:
 	TESTQ   $0x00000002, SI
@@ -8521,8 +8679,8 @@ piece6:
 	MOVQ    SI, DI
 	ANDQ    $0x04, DI
 	ADDQ    BX, DI
-	VPSLLDQ $0x04, X2, X2
-	VPINSRD $0x00, (CX)(DI*2), X2, X2
+	VPSLLDQ $0x04, X0, X0
+	VPINSRD $0x00, (CX)(DI*2), X0, X0
 
 piece7:
 	TESTQ   $0x00000004, SI
@@ -8530,33 +8688,35 @@ piece7:
 	MOVQ    SI, DI
 	ANDQ    $0x00, DI
 	ADDQ    BX, DI
-	VPSLLDQ $0x08, X2, X2
-	VPINSRQ $0x00, (CX)(DI*2), X2, X2
+	VPSLLDQ $0x08, X0, X0
+	VPINSRQ $0x00, (CX)(DI*2), X0, X0
 
 piece8:
-	VPMOVZXWD    X2, Y2
-	VPSLLD       $0x10, Y2, Y2
-	VMAXPS       Y2, Y1, Y1
-	VMOVUPS      Y1, Y2
-	VFMADD213PS  expNums<>+928(SB), Y0, Y2
-	VBROADCASTSS expNums<>+672(SB), Y0
+	VPMOVZXWD    X0, Y0
+	VPSLLD       $0x10, Y0, Y0
+	VBROADCASTSS expNums<>+480(SB), Y1
+	VBROADCASTSS expNums<>+1344(SB), Y2
+	VMAXPS       Y0, Y2, Y0
+	VMOVUPS      Y0, Y2
+	VFMADD213PS  expNums<>+928(SB), Y1, Y2
+	VBROADCASTSS expNums<>+672(SB), Y1
 	VBROADCASTSS expNums<>+704(SB), Y3
 	VMINPS       Y2, Y3, Y2
-	VMAXPS       Y2, Y0, Y0
-	VROUNDPS     $0x09, Y0, Y2
-	VSUBPS       Y2, Y0, Y0
+	VMAXPS       Y2, Y1, Y1
+	VROUNDPS     $0x09, Y1, Y2
+	VSUBPS       Y2, Y1, Y1
 	VBROADCASTSS expNums<>+992(SB), Y3
-	VFMADD213PS  expNums<>+1024(SB), Y0, Y3
-	VFMADD213PS  expNums<>+1056(SB), Y0, Y3
-	VFMADD213PS  expNums<>+1088(SB), Y0, Y3
-	VCVTPS2DQ    Y2, Y0
-	VPSLLD       $0x17, Y0, Y0
-	VPADDD       Y0, Y3, Y0
+	VFMADD213PS  expNums<>+1024(SB), Y1, Y3
+	VFMADD213PS  expNums<>+1056(SB), Y1, Y3
+	VFMADD213PS  expNums<>+1088(SB), Y1, Y3
+	VCVTPS2DQ    Y2, Y1
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       Y1, Y3, Y1
 	VBROADCASTSS expNums<>+896(SB), Y2
-	VFMADD213PS  expNums<>+960(SB), Y2, Y0
+	VFMADD213PS  expNums<>+960(SB), Y2, Y1
 	VBROADCASTSS expNums<>+960(SB), Y2
-	VDIVPS       Y0, Y2, Y0
-	VMULPS       Y0, Y1, Y0
+	VDIVPS       Y1, Y2, Y1
+	VMULPS       Y1, Y0, Y0
 	VPXOR        X1, X1, X1
 	TESTQ        $0x00000001, SI
 	JEQ          piece9
@@ -11245,7 +11405,15 @@ TEXT ·sigmoidF16AVX512(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ         src+8(FP), DX
 	MOVQ         n+16(FP), CX
 	XORQ         BX, BX
-	VBROADCASTSS expNums<>+480(SB), Z0
+	VMOVUPS      sigmoidPieces<>+0(SB), Z0
+	VMOVUPS      sigmoidPieces<>+64(SB), Z1
+	VMOVUPS      sigmoidPieces<>+128(SB), Z2
+	VMOVUPS      sigmoidPieces<>+192(SB), Z3
+	VMOVUPS      sigmoidPieces<>+256(SB), Z4
+	VMOVUPS      sigmoidPieces<>+320(SB), Z5
+	VMOVUPS      sigmoidPieces<>+384(SB), Z6
+	VMOVUPS      sigmoidPieces<>+448(SB), Z7
+	VBROADCASTSS expNums<>+2752(SB), Z8
 	SUBQ         $+96, CX
 	JLT          turned2
 
@@ -11286,115 +11454,342 @@ turn1:
 	BYTE             $0x08
 	BYTE             $0x00
 	BYTE             $0x00
-	VCVTPH2PS        (DX)(BX*2), Z1
-	VCVTPH2PS        32(DX)(BX*2), Z2
-	VCVTPH2PS        64(DX)(BX*2), Z3
-	VCVTPH2PS        96(DX)(BX*2), Z4
-	VCVTPH2PS        128(DX)(BX*2), Z5
-	VCVTPH2PS        160(DX)(BX*2), Z6
-	VMULPS           Z0, Z1, Z1
-	VMULPS           Z0, Z2, Z2
-	VMULPS           Z0, Z3, Z3
-	VMULPS           Z0, Z4, Z4
-	VMULPS           Z0, Z5, Z5
-	VMULPS           Z0, Z6, Z16
-	VREDUCEPS        $0x01, Z1, Z6
-	VREDUCEPS        $0x01, Z2, Z8
-	VREDUCEPS        $0x01, Z3, Z10
-	VREDUCEPS        $0x01, Z4, Z12
-	VREDUCEPS        $0x01, Z5, Z14
-	VREDUCEPS        $0x01, Z16, Z17
-	VBROADCASTSS     expNums<>+2464(SB), Z7
-	VBROADCASTSS     expNums<>+2464(SB), Z9
-	VBROADCASTSS     expNums<>+2464(SB), Z11
-	VBROADCASTSS     expNums<>+2464(SB), Z13
-	VBROADCASTSS     expNums<>+2464(SB), Z15
-	VBROADCASTSS     expNums<>+2464(SB), Z18
-	VFMADD213PS.BCST expNums<>+2496(SB), Z6, Z7
-	VFMADD213PS.BCST expNums<>+2496(SB), Z8, Z9
-	VFMADD213PS.BCST expNums<>+2496(SB), Z10, Z11
-	VFMADD213PS.BCST expNums<>+2496(SB), Z12, Z13
-	VFMADD213PS.BCST expNums<>+2496(SB), Z14, Z15
-	VFMADD213PS.BCST expNums<>+2496(SB), Z17, Z18
-	VFMADD213PS.BCST expNums<>+2528(SB), Z6, Z7
-	VFMADD213PS.BCST expNums<>+2528(SB), Z8, Z9
-	VFMADD213PS.BCST expNums<>+2528(SB), Z10, Z11
-	VFMADD213PS.BCST expNums<>+2528(SB), Z12, Z13
-	VFMADD213PS.BCST expNums<>+2528(SB), Z14, Z15
-	VFMADD213PS.BCST expNums<>+2528(SB), Z17, Z18
-	VFMADD213PS.BCST expNums<>+2560(SB), Z6, Z7
-	VFMADD213PS.BCST expNums<>+2560(SB), Z8, Z9
-	VFMADD213PS.BCST expNums<>+2560(SB), Z10, Z11
-	VFMADD213PS.BCST expNums<>+2560(SB), Z12, Z13
-	VFMADD213PS.BCST expNums<>+2560(SB), Z14, Z15
-	VFMADD213PS.BCST expNums<>+2560(SB), Z17, Z18
-	VFMADD213PS.BCST expNums<>+2592(SB), Z6, Z7
-	VFMADD213PS.BCST expNums<>+2592(SB), Z8, Z9
-	VFMADD213PS.BCST expNums<>+2592(SB), Z10, Z11
-	VFMADD213PS.BCST expNums<>+2592(SB), Z12, Z13
-	VFMADD213PS.BCST expNums<>+2592(SB), Z14, Z15
-	VFMADD213PS.BCST expNums<>+2592(SB), Z17, Z18
-	VSCALEFPS        Z1, Z7, Z7
-	VSCALEFPS        Z2, Z9, Z9
-	VSCALEFPS        Z3, Z11, Z11
-	VSCALEFPS        Z4, Z13, Z13
-	VSCALEFPS        Z5, Z15, Z15
-	VSCALEFPS        Z16, Z18, Z18
-	VADDPS.BCST      expNums<>+352(SB), Z7, Z1
-	VADDPS.BCST      expNums<>+352(SB), Z9, Z2
-	VADDPS.BCST      expNums<>+352(SB), Z11, Z3
-	VADDPS.BCST      expNums<>+352(SB), Z13, Z4
-	VADDPS.BCST      expNums<>+352(SB), Z15, Z5
-	VADDPS.BCST      expNums<>+352(SB), Z18, Z6
-	VRCP14PS         Z1, Z1
-	VRCP14PS         Z2, Z2
-	VRCP14PS         Z3, Z3
-	VRCP14PS         Z4, Z4
-	VRCP14PS         Z5, Z5
-	VRCP14PS         Z6, Z6
-	VCVTPS2PH        $0x00, Z1, (AX)(BX*2)
-	VCVTPS2PH        $0x00, Z2, 32(AX)(BX*2)
-	VCVTPS2PH        $0x00, Z3, 64(AX)(BX*2)
-	VCVTPS2PH        $0x00, Z4, 96(AX)(BX*2)
-	VCVTPS2PH        $0x00, Z5, 128(AX)(BX*2)
-	VCVTPS2PH        $0x00, Z6, 160(AX)(BX*2)
-	ADDQ             $+96, BX
-	SUBQ             $+96, CX
-	JGE              turn1
+	VMOVDQU16        (DX)(BX*2), Z9
+	VPADDW           Z9, Z9, Z9
+	VMOVDQU16        64(DX)(BX*2), Z10
+	VPADDW           Z10, Z10, Z10
+	VPMAXUW          Z10, Z9, Z9
+	VMOVDQU16        128(DX)(BX*2), Z10
+	VPADDW           Z10, Z10, Z10
+	VPMAXUW          Z10, Z9, Z9
+	VPCMPUW          $0x05, Z8, Z9, K1
+	KORTESTD         K1, K1
+	JNE              far3
+	VCVTPH2PS        (DX)(BX*2), Z9
+	VCVTPH2PS        32(DX)(BX*2), Z13
+	VCVTPH2PS        64(DX)(BX*2), Z17
+	VBROADCASTSS     expNums<>+2784(SB), Z10
+	VBROADCASTSS     expNums<>+2784(SB), Z14
+	VBROADCASTSS     expNums<>+2784(SB), Z18
+	VFMADD213PS.BCST expNums<>+96(SB), Z9, Z10
+	VFMADD213PS.BCST expNums<>+96(SB), Z13, Z14
+	VFMADD213PS.BCST expNums<>+96(SB), Z17, Z18
+	VMOVUPS          Z10, Z11
+	VMOVUPS          Z14, Z15
+	VMOVUPS          Z18, Z19
+	VPERMI2PS        Z7, Z6, Z11
+	VPERMI2PS        Z7, Z6, Z15
+	VPERMI2PS        Z7, Z6, Z19
+	VMOVUPS          Z10, Z12
+	VMOVUPS          Z14, Z16
+	VMOVUPS          Z18, Z20
+	VPERMI2PS        Z5, Z4, Z12
+	VPERMI2PS        Z5, Z4, Z16
+	VPERMI2PS        Z5, Z4, Z20
+	VFMADD213PS      Z12, Z9, Z11
+	VFMADD213PS      Z16, Z13, Z15
+	VFMADD213PS      Z20, Z17, Z19
+	VMOVUPS          Z10, Z12
+	VMOVUPS          Z14, Z16
+	VMOVUPS          Z18, Z20
+	VPERMI2PS        Z3, Z2, Z12
+	VPERMI2PS        Z3, Z2, Z16
+	VPERMI2PS        Z3, Z2, Z20
+	VFMADD213PS      Z12, Z9, Z11
+	VFMADD213PS      Z16, Z13, Z15
+	VFMADD213PS      Z20, Z17, Z19
+	VPERMI2PS        Z1, Z0, Z10
+	VPERMI2PS        Z1, Z0, Z14
+	VPERMI2PS        Z1, Z0, Z18
+	VFMADD213PS      Z10, Z9, Z11
+	VFMADD213PS      Z14, Z13, Z15
+	VFMADD213PS      Z18, Z17, Z19
+	VCVTPS2PH        $0x00, Z11, (AX)(BX*2)
+	VCVTPS2PH        $0x00, Z15, 32(AX)(BX*2)
+	VCVTPS2PH        $0x00, Z19, 64(AX)(BX*2)
+	VCVTPH2PS        96(DX)(BX*2), Z9
+	VCVTPH2PS        128(DX)(BX*2), Z13
+	VCVTPH2PS        160(DX)(BX*2), Z17
+	VBROADCASTSS     expNums<>+2784(SB), Z10
+	VBROADCASTSS     expNums<>+2784(SB), Z14
+	VBROADCASTSS     expNums<>+2784(SB), Z18
+	VFMADD213PS.BCST expNums<>+96(SB), Z9, Z10
+	VFMADD213PS.BCST expNums<>+96(SB), Z13, Z14
+	VFMADD213PS.BCST expNums<>+96(SB), Z17, Z18
+	VMOVUPS          Z10, Z11
+	VMOVUPS          Z14, Z15
+	VMOVUPS          Z18, Z19
+	VPERMI2PS        Z7, Z6, Z11
+	VPERMI2PS        Z7, Z6, Z15
+	VPERMI2PS        Z7, Z6, Z19
+	VMOVUPS          Z10, Z12
+	VMOVUPS          Z14, Z16
+	VMOVUPS          Z18, Z20
+	VPERMI2PS        Z5, Z4, Z12
+	VPERMI2PS        Z5, Z4, Z16
+	VPERMI2PS        Z5, Z4, Z20
+	VFMADD213PS      Z12, Z9, Z11
+	VFMADD213PS      Z16, Z13, Z15
+	VFMADD213PS      Z20, Z17, Z19
+	VMOVUPS          Z10, Z12
+	VMOVUPS          Z14, Z16
+	VMOVUPS          Z18, Z20
+	VPERMI2PS        Z3, Z2, Z12
+	VPERMI2PS        Z3, Z2, Z16
+	VPERMI2PS        Z3, Z2, Z20
+	VFMADD213PS      Z12, Z9, Z11
+	VFMADD213PS      Z16, Z13, Z15
+	VFMADD213PS      Z20, Z17, Z19
+	VPERMI2PS        Z1, Z0, Z10
+	VPERMI2PS        Z1, Z0, Z14
+	VPERMI2PS        Z1, Z0, Z18
+	VFMADD213PS      Z10, Z9, Z11
+	VFMADD213PS      Z14, Z13, Z15
+	VFMADD213PS      Z18, Z17, Z19
+	VCVTPS2PH        $0x00, Z11, 96(AX)(BX*2)
+	VCVTPS2PH        $0x00, Z15, 128(AX)(BX*2)
+	VCVTPS2PH        $0x00, Z19, 160(AX)(BX*2)
+	JMP              near4
+
+far3:
+	VCVTPH2PS        (DX)(BX*2), Z9
+	VBROADCASTSS     expNums<>+2784(SB), Z10
+	VFMADD213PS.BCST expNums<>+96(SB), Z9, Z10
+	VMOVUPS          Z10, Z11
+	VPERMI2PS        Z7, Z6, Z11
+	VMOVUPS          Z10, Z12
+	VPERMI2PS        Z5, Z4, Z12
+	VFMADD213PS      Z12, Z9, Z11
+	VMOVUPS          Z10, Z12
+	VPERMI2PS        Z3, Z2, Z12
+	VFMADD213PS      Z12, Z9, Z11
+	VPERMI2PS        Z1, Z0, Z10
+	VFMADD213PS      Z10, Z9, Z11
+	VANDPS.BCST      expNums<>+1248(SB), Z9, Z10
+	VCMPPS.BCST      $0x15, expNums<>+2816(SB), Z10, K1
+	VBROADCASTSS     expNums<>+480(SB), Z10
+	VMULPS           Z10, Z9, Z9
+	VREDUCEPS        $0x01, Z9, Z10
+	VBROADCASTSS     expNums<>+2464(SB), Z12
+	VFMADD213PS.BCST expNums<>+2496(SB), Z10, Z12
+	VFMADD213PS.BCST expNums<>+2528(SB), Z10, Z12
+	VFMADD213PS.BCST expNums<>+2560(SB), Z10, Z12
+	VFMADD213PS.BCST expNums<>+2592(SB), Z10, Z12
+	VSCALEFPS        Z9, Z12, Z12
+	VADDPS.BCST      expNums<>+352(SB), Z12, Z9
+	VRCP14PS         Z9, Z9
+	VMOVAPS          Z9, K1, Z11
+	VCVTPS2PH        $0x00, Z11, (AX)(BX*2)
+	VCVTPH2PS        32(DX)(BX*2), Z9
+	VBROADCASTSS     expNums<>+2784(SB), Z10
+	VFMADD213PS.BCST expNums<>+96(SB), Z9, Z10
+	VMOVUPS          Z10, Z11
+	VPERMI2PS        Z7, Z6, Z11
+	VMOVUPS          Z10, Z12
+	VPERMI2PS        Z5, Z4, Z12
+	VFMADD213PS      Z12, Z9, Z11
+	VMOVUPS          Z10, Z12
+	VPERMI2PS        Z3, Z2, Z12
+	VFMADD213PS      Z12, Z9, Z11
+	VPERMI2PS        Z1, Z0, Z10
+	VFMADD213PS      Z10, Z9, Z11
+	VANDPS.BCST      expNums<>+1248(SB), Z9, Z10
+	VCMPPS.BCST      $0x15, expNums<>+2816(SB), Z10, K1
+	VBROADCASTSS     expNums<>+480(SB), Z10
+	VMULPS           Z10, Z9, Z9
+	VREDUCEPS        $0x01, Z9, Z10
+	VBROADCASTSS     expNums<>+2464(SB), Z12
+	VFMADD213PS.BCST expNums<>+2496(SB), Z10, Z12
+	VFMADD213PS.BCST expNums<>+2528(SB), Z10, Z12
+	VFMADD213PS.BCST expNums<>+2560(SB), Z10, Z12
+	VFMADD213PS.BCST expNums<>+2592(SB), Z10, Z12
+	VSCALEFPS        Z9, Z12, Z12
+	VADDPS.BCST      expNums<>+352(SB), Z12, Z9
+	VRCP14PS         Z9, Z9
+	VMOVAPS          Z9, K1, Z11
+	VCVTPS2PH        $0x00, Z11, 32(AX)(BX*2)
+	VCVTPH2PS        64(DX)(BX*2), Z9
+	VBROADCASTSS     expNums<>+2784(SB), Z10
+	VFMADD213PS.BCST expNums<>+96(SB), Z9, Z10
+	VMOVUPS          Z10, Z11
+	VPERMI2PS        Z7, Z6, Z11
+	VMOVUPS          Z10, Z12
+	VPERMI2PS        Z5, Z4, Z12
+	VFMADD213PS      Z12, Z9, Z11
+	VMOVUPS          Z10, Z12
+	VPERMI2PS        Z3, Z2, Z12
+	VFMADD213PS      Z12, Z9, Z11
+	VPERMI2PS        Z1, Z0, Z10
+	VFMADD213PS      Z10, Z9, Z11
+	VANDPS.BCST      expNums<>+1248(SB), Z9, Z10
+	VCMPPS.BCST      $0x15, expNums<>+2816(SB), Z10, K1
+	VBROADCASTSS     expNums<>+480(SB), Z10
+	VMULPS           Z10, Z9, Z9
+	VREDUCEPS        $0x01, Z9, Z10
+	VBROADCASTSS     expNums<>+2464(SB), Z12
+	VFMADD213PS.BCST expNums<>+2496(SB), Z10, Z12
+	VFMADD213PS.BCST expNums<>+2528(SB), Z10, Z12
+	VFMADD213PS.BCST expNums<>+2560(SB), Z10, Z12
+	VFMADD213PS.BCST expNums<>+2592(SB), Z10, Z12
+	VSCALEFPS        Z9, Z12, Z12
+	VADDPS.BCST      expNums<>+352(SB), Z12, Z9
+	VRCP14PS         Z9, Z9
+	VMOVAPS          Z9, K1, Z11
+	VCVTPS2PH        $0x00, Z11, 64(AX)(BX*2)
+	VCVTPH2PS        96(DX)(BX*2), Z9
+	VBROADCASTSS     expNums<>+2784(SB), Z10
+	VFMADD213PS.BCST expNums<>+96(SB), Z9, Z10
+	VMOVUPS          Z10, Z11
+	VPERMI2PS        Z7, Z6, Z11
+	VMOVUPS          Z10, Z12
+	VPERMI2PS        Z5, Z4, Z12
+	VFMADD213PS      Z12, Z9, Z11
+	VMOVUPS          Z10, Z12
+	VPERMI2PS        Z3, Z2, Z12
+	VFMADD213PS      Z12, Z9, Z11
+	VPERMI2PS        Z1, Z0, Z10
+	VFMADD213PS      Z10, Z9, Z11
+	VANDPS.BCST      expNums<>+1248(SB), Z9, Z10
+	VCMPPS.BCST      $0x15, expNums<>+2816(SB), Z10, K1
+	VBROADCASTSS     expNums<>+480(SB), Z10
+	VMULPS           Z10, Z9, Z9
+	VREDUCEPS        $0x01, Z9, Z10
+	VBROADCASTSS     expNums<>+2464(SB), Z12
+	VFMADD213PS.BCST expNums<>+2496(SB), Z10, Z12
+	VFMADD213PS.BCST expNums<>+2528(SB), Z10, Z12
+	VFMADD213PS.BCST expNums<>+2560(SB), Z10, Z12
+	VFMADD213PS.BCST expNums<>+2592(SB), Z10, Z12
+	VSCALEFPS        Z9, Z12, Z12
+	VADDPS.BCST      expNums<>+352(SB), Z12, Z9
+	VRCP14PS         Z9, Z9
+	VMOVAPS          Z9, K1, Z11
+	VCVTPS2PH        $0x00, Z11, 96(AX)(BX*2)
+	VCVTPH2PS        128(DX)(BX*2), Z9
+	VBROADCASTSS     expNums<>+2784(SB), Z10
+	VFMADD213PS.BCST expNums<>+96(SB), Z9, Z10
+	VMOVUPS          Z10, Z11
+	VPERMI2PS        Z7, Z6, Z11
+	VMOVUPS          Z10, Z12
+	VPERMI2PS        Z5, Z4, Z12
+	VFMADD213PS      Z12, Z9, Z11
+	VMOVUPS          Z10, Z12
+	VPERMI2PS        Z3, Z2, Z12
+	VFMADD213PS      Z12, Z9, Z11
+	VPERMI2PS        Z1, Z0, Z10
+	VFMADD213PS      Z10, Z9, Z11
+	VANDPS.BCST      expNums<>+1248(SB), Z9, Z10
+	VCMPPS.BCST      $0x15, expNums<>+2816(SB), Z10, K1
+	VBROADCASTSS     expNums<>+480(SB), Z10
+	VMULPS           Z10, Z9, Z9
+	VREDUCEPS        $0x01, Z9, Z10
+	VBROADCASTSS     expNums<>+2464(SB), Z12
+	VFMADD213PS.BCST expNums<>+2496(SB), Z10, Z12
+	VFMADD213PS.BCST expNums<>+2528(SB), Z10, Z12
+	VFMADD213PS.BCST expNums<>+2560(SB), Z10, Z12
+	VFMADD213PS.BCST expNums<>+2592(SB), Z10, Z12
+	VSCALEFPS        Z9, Z12, Z12
+	VADDPS.BCST      expNums<>+352(SB), Z12, Z9
+	VRCP14PS         Z9, Z9
+	VMOVAPS          Z9, K1, Z11
+	VCVTPS2PH        $0x00, Z11, 128(AX)(BX*2)
+	VCVTPH2PS        160(DX)(BX*2), Z9
+	VBROADCASTSS     expNums<>+2784(SB), Z10
+	VFMADD213PS.BCST expNums<>+96(SB), Z9, Z10
+	VMOVUPS          Z10, Z11
+	VPERMI2PS        Z7, Z6, Z11
+	VMOVUPS          Z10, Z12
+	VPERMI2PS        Z5, Z4, Z12
+	VFMADD213PS      Z12, Z9, Z11
+	VMOVUPS          Z10, Z12
+	VPERMI2PS        Z3, Z2, Z12
+	VFMADD213PS      Z12, Z9, Z11
+	VPERMI2PS        Z1, Z0, Z10
+	VFMADD213PS      Z10, Z9, Z11
+	VANDPS.BCST      expNums<>+1248(SB), Z9, Z10
+	VCMPPS.BCST      $0x15, expNums<>+2816(SB), Z10, K1
+	VBROADCASTSS     expNums<>+480(SB), Z10
+	VMULPS           Z10, Z9, Z9
+	VREDUCEPS        $0x01, Z9, Z10
+	VBROADCASTSS     expNums<>+2464(SB), Z12
+	VFMADD213PS.BCST expNums<>+2496(SB), Z10, Z12
+	VFMADD213PS.BCST expNums<>+2528(SB), Z10, Z12
+	VFMADD213PS.BCST expNums<>+2560(SB), Z10, Z12
+	VFMADD213PS.BCST expNums<>+2592(SB), Z10, Z12
+	VSCALEFPS        Z9, Z12, Z12
+	VADDPS.BCST      expNums<>+352(SB), Z12, Z9
+	VRCP14PS         Z9, Z9
+	VMOVAPS          Z9, K1, Z11
+	VCVTPS2PH        $0x00, Z11, 160(AX)(BX*2)
+
+near4:
+	ADDQ $+96, BX
+	SUBQ $+96, CX
+	JGE  turn1
 
 turned2:
 	ADDQ $+96, CX
 	SUBQ $+16, CX
-	JLT  turned4
+	JLT  turned6
 
-turn3:
-	VCVTPH2PS        (DX)(BX*2), Z1
-	VMULPS           Z0, Z1, Z1
-	VREDUCEPS        $0x01, Z1, Z2
-	VBROADCASTSS     expNums<>+2464(SB), Z3
-	VFMADD213PS.BCST expNums<>+2496(SB), Z2, Z3
-	VFMADD213PS.BCST expNums<>+2528(SB), Z2, Z3
-	VFMADD213PS.BCST expNums<>+2560(SB), Z2, Z3
-	VFMADD213PS.BCST expNums<>+2592(SB), Z2, Z3
-	VSCALEFPS        Z1, Z3, Z3
-	VADDPS.BCST      expNums<>+352(SB), Z3, Z1
-	VRCP14PS         Z1, Z1
-	VCVTPS2PH        $0x00, Z1, (AX)(BX*2)
+turn5:
+	VCVTPH2PS        (DX)(BX*2), Z8
+	VBROADCASTSS     expNums<>+2784(SB), Z9
+	VFMADD213PS.BCST expNums<>+96(SB), Z8, Z9
+	VMOVUPS          Z9, Z10
+	VPERMI2PS        Z7, Z6, Z10
+	VMOVUPS          Z9, Z11
+	VPERMI2PS        Z5, Z4, Z11
+	VFMADD213PS      Z11, Z8, Z10
+	VMOVUPS          Z9, Z11
+	VPERMI2PS        Z3, Z2, Z11
+	VFMADD213PS      Z11, Z8, Z10
+	VPERMI2PS        Z1, Z0, Z9
+	VFMADD213PS      Z9, Z8, Z10
+	VANDPS.BCST      expNums<>+1248(SB), Z8, Z9
+	VCMPPS.BCST      $0x15, expNums<>+2816(SB), Z9, K1
+	VBROADCASTSS     expNums<>+480(SB), Z9
+	VMULPS           Z9, Z8, Z8
+	VREDUCEPS        $0x01, Z8, Z9
+	VBROADCASTSS     expNums<>+2464(SB), Z11
+	VFMADD213PS.BCST expNums<>+2496(SB), Z9, Z11
+	VFMADD213PS.BCST expNums<>+2528(SB), Z9, Z11
+	VFMADD213PS.BCST expNums<>+2560(SB), Z9, Z11
+	VFMADD213PS.BCST expNums<>+2592(SB), Z9, Z11
+	VSCALEFPS        Z8, Z11, Z11
+	VADDPS.BCST      expNums<>+352(SB), Z11, Z8
+	VRCP14PS         Z8, Z8
+	VMOVAPS          Z8, K1, Z10
+	VCVTPS2PH        $0x00, Z10, (AX)(BX*2)
 	ADDQ             $+16, BX
 	SUBQ             $+16, CX
-	JGE              turn3
+	JGE              turn5
 
-turned4:
+turned6:
 	ADDQ             $+16, CX
 	TESTQ            CX, CX
-	JEQ              done5
+	JEQ              done7
 	MOVQ             $+1, SI
 	SHLQ             CL, SI
 	DECQ             SI
 	KMOVW            SI, K1
-	VMOVDQU16.Z      (DX)(BX*2), K1, Y1
-	VCVTPH2PS        Y1, Z1
-	VMULPS           Z0, Z1, Z0
+	VMOVDQU16.Z      (DX)(BX*2), K1, Y8
+	VCVTPH2PS        Y8, Z8
+	VBROADCASTSS     expNums<>+2784(SB), Z9
+	VFMADD213PS.BCST expNums<>+96(SB), Z8, Z9
+	VMOVUPS          Z9, Z10
+	VPERMI2PS        Z7, Z6, Z10
+	VMOVUPS          Z9, Z6
+	VPERMI2PS        Z5, Z4, Z6
+	VFMADD213PS      Z6, Z8, Z10
+	VMOVUPS          Z9, Z4
+	VPERMI2PS        Z3, Z2, Z4
+	VFMADD213PS      Z4, Z8, Z10
+	VPERMI2PS        Z1, Z0, Z9
+	VFMADD213PS      Z9, Z8, Z10
+	VANDPS.BCST      expNums<>+1248(SB), Z8, Z0
+	VCMPPS.BCST      $0x15, expNums<>+2816(SB), Z0, K2
+	VBROADCASTSS     expNums<>+480(SB), Z0
+	VMULPS           Z0, Z8, Z0
 	VREDUCEPS        $0x01, Z0, Z1
 	VBROADCASTSS     expNums<>+2464(SB), Z2
 	VFMADD213PS.BCST expNums<>+2496(SB), Z1, Z2
@@ -11404,10 +11799,11 @@ turned4:
 	VSCALEFPS        Z0, Z2, Z2
 	VADDPS.BCST      expNums<>+352(SB), Z2, Z0
 	VRCP14PS         Z0, Z0
-	VCVTPS2PH        $0x00, Z0, Y0
+	VMOVAPS          Z0, K2, Z10
+	VCVTPS2PH        $0x00, Z10, Y0
 	VMOVDQU16        Y0, K1, (AX)(BX*2)
 
-done5:
+done7:
 	VZEROUPPER
 	RET
 
@@ -11418,7 +11814,15 @@ TEXT ·sigmoidBF16AVX512(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ         src+8(FP), DX
 	MOVQ         n+16(FP), CX
 	XORQ         BX, BX
-	VBROADCASTSS expNums<>+480(SB), Z0
+	VMOVUPS      sigmoidPieces<>+0(SB), Z0
+	VMOVUPS      sigmoidPieces<>+64(SB), Z1
+	VMOVUPS      sigmoidPieces<>+128(SB), Z2
+	VMOVUPS      sigmoidPieces<>+192(SB), Z3
+	VMOVUPS      sigmoidPieces<>+256(SB), Z4
+	VMOVUPS      sigmoidPieces<>+320(SB), Z5
+	VMOVUPS      sigmoidPieces<>+384(SB), Z6
+	VMOVUPS      sigmoidPieces<>+448(SB), Z7
+	VBROADCASTSS expNums<>+2848(SB), Z8
 	MOVL         $0xaaaaaaaa, SI
 	KMOVD        SI, K1
 	SUBQ         $+96, CX
@@ -11461,183 +11865,457 @@ turn1:
 	BYTE             $0x08
 	BYTE             $0x00
 	BYTE             $0x00
-	VMOVUPS          (DX)(BX*2), Z1
-	VMOVUPS          (DX)(BX*2), Z2
-	VMOVUPS          64(DX)(BX*2), Z4
-	VMOVUPS          64(DX)(BX*2), Z5
-	VMOVUPS          128(DX)(BX*2), Z7
-	VMOVUPS          128(DX)(BX*2), Z8
-	VPSLLD           $0x10, Z1, Z1
-	VANDPS.BCST      expNums<>+1152(SB), Z2, Z2
-	VPSLLD           $0x10, Z4, Z4
-	VANDPS.BCST      expNums<>+1152(SB), Z5, Z5
-	VPSLLD           $0x10, Z7, Z7
-	VANDPS.BCST      expNums<>+1152(SB), Z8, Z8
-	VMOVUPS          Z1, Z1
-	VMOVUPS          Z2, Z2
-	VMOVUPS          Z4, Z4
-	VMOVUPS          Z5, Z5
-	VMOVUPS          Z7, Z7
-	VMOVUPS          Z8, Z21
-	VFMADD213PS.BCST expNums<>+928(SB), Z0, Z1
-	VFMADD213PS.BCST expNums<>+928(SB), Z0, Z2
-	VFMADD213PS.BCST expNums<>+928(SB), Z0, Z4
-	VFMADD213PS.BCST expNums<>+928(SB), Z0, Z5
-	VFMADD213PS.BCST expNums<>+928(SB), Z0, Z7
-	VFMADD213PS.BCST expNums<>+928(SB), Z0, Z21
-	VREDUCEPS        $0x01, Z1, Z8
-	VREDUCEPS        $0x01, Z2, Z13
-	VREDUCEPS        $0x01, Z4, Z15
-	VREDUCEPS        $0x01, Z5, Z17
-	VREDUCEPS        $0x01, Z7, Z19
-	VREDUCEPS        $0x01, Z21, Z22
-	VBROADCASTSS     expNums<>+2624(SB), Z12
-	VBROADCASTSS     expNums<>+2624(SB), Z14
-	VBROADCASTSS     expNums<>+2624(SB), Z16
-	VBROADCASTSS     expNums<>+2624(SB), Z18
-	VBROADCASTSS     expNums<>+2624(SB), Z20
-	VBROADCASTSS     expNums<>+2624(SB), Z23
-	VFMADD213PS.BCST expNums<>+2656(SB), Z8, Z12
-	VFMADD213PS.BCST expNums<>+2656(SB), Z13, Z14
-	VFMADD213PS.BCST expNums<>+2656(SB), Z15, Z16
-	VFMADD213PS.BCST expNums<>+2656(SB), Z17, Z18
-	VFMADD213PS.BCST expNums<>+2656(SB), Z19, Z20
-	VFMADD213PS.BCST expNums<>+2656(SB), Z22, Z23
-	VFMADD213PS.BCST expNums<>+2688(SB), Z8, Z12
-	VFMADD213PS.BCST expNums<>+2688(SB), Z13, Z14
-	VFMADD213PS.BCST expNums<>+2688(SB), Z15, Z16
-	VFMADD213PS.BCST expNums<>+2688(SB), Z17, Z18
-	VFMADD213PS.BCST expNums<>+2688(SB), Z19, Z20
-	VFMADD213PS.BCST expNums<>+2688(SB), Z22, Z23
-	VFMADD213PS.BCST expNums<>+2720(SB), Z8, Z12
-	VFMADD213PS.BCST expNums<>+2720(SB), Z13, Z14
-	VFMADD213PS.BCST expNums<>+2720(SB), Z15, Z16
-	VFMADD213PS.BCST expNums<>+2720(SB), Z17, Z18
-	VFMADD213PS.BCST expNums<>+2720(SB), Z19, Z20
-	VFMADD213PS.BCST expNums<>+2720(SB), Z22, Z23
-	VSCALEFPS        Z1, Z12, Z12
-	VSCALEFPS        Z2, Z14, Z14
-	VSCALEFPS        Z4, Z16, Z16
-	VSCALEFPS        Z5, Z18, Z18
-	VSCALEFPS        Z7, Z20, Z20
-	VSCALEFPS        Z21, Z23, Z23
-	VADDPS.BCST      expNums<>+960(SB), Z12, Z1
-	VADDPS.BCST      expNums<>+960(SB), Z14, Z2
-	VADDPS.BCST      expNums<>+960(SB), Z16, Z4
-	VADDPS.BCST      expNums<>+960(SB), Z18, Z5
-	VADDPS.BCST      expNums<>+960(SB), Z20, Z7
-	VADDPS.BCST      expNums<>+960(SB), Z23, Z8
-	VRCP14PS         Z1, Z1
-	VRCP14PS         Z2, Z2
-	VRCP14PS         Z4, Z4
-	VRCP14PS         Z5, Z5
-	VRCP14PS         Z7, Z7
-	VRCP14PS         Z8, Z8
-	VMULPS.BCST      expNums<>+960(SB), Z1, Z1
-	VMULPS.BCST      expNums<>+960(SB), Z2, Z2
-	VMULPS.BCST      expNums<>+960(SB), Z4, Z4
-	VMULPS.BCST      expNums<>+960(SB), Z5, Z5
-	VMULPS.BCST      expNums<>+960(SB), Z7, Z7
-	VMULPS.BCST      expNums<>+960(SB), Z8, Z8
-	VPADDD.BCST      expNums<>+1120(SB), Z1, Z1
-	VPADDD.BCST      expNums<>+1120(SB), Z2, Z2
-	VPADDD.BCST      expNums<>+1120(SB), Z4, Z4
-	VPADDD.BCST      expNums<>+1120(SB), Z5, Z5
-	VPADDD.BCST      expNums<>+1120(SB), Z7, Z7
-	VPADDD.BCST      expNums<>+1120(SB), Z8, Z8
-	VPSRLD           $0x10, Z1, Z1
-	VPBLENDMW        Z2, Z1, K1, Z3
-	VPSRLD           $0x10, Z4, Z1
-	VPBLENDMW        Z5, Z1, K1, Z6
-	VPSRLD           $0x10, Z7, Z1
-	VPBLENDMW        Z8, Z1, K1, Z9
-	VMOVUPS          Z3, (AX)(BX*2)
-	VMOVUPS          Z6, 64(AX)(BX*2)
+	VMOVDQU16        (DX)(BX*2), Z9
+	VPADDW           Z9, Z9, Z9
+	VMOVDQU16        64(DX)(BX*2), Z10
+	VPADDW           Z10, Z10, Z10
+	VPMAXUW          Z10, Z9, Z9
+	VMOVDQU16        128(DX)(BX*2), Z10
+	VPADDW           Z10, Z10, Z10
+	VPMAXUW          Z10, Z9, Z9
+	VPCMPUW          $0x05, Z8, Z9, K2
+	KORTESTD         K2, K2
+	JNE              far3
+	VMOVUPS          (DX)(BX*2), Z9
+	VMOVUPS          (DX)(BX*2), Z10
+	VMOVUPS          64(DX)(BX*2), Z12
+	VPSLLD           $0x10, Z9, Z9
+	VANDPS.BCST      expNums<>+1152(SB), Z10, Z10
+	VPSLLD           $0x10, Z12, Z18
+	VBROADCASTSS     expNums<>+2784(SB), Z12
+	VBROADCASTSS     expNums<>+2784(SB), Z15
+	VBROADCASTSS     expNums<>+2784(SB), Z19
+	VFMADD213PS.BCST expNums<>+96(SB), Z9, Z12
+	VFMADD213PS.BCST expNums<>+96(SB), Z10, Z15
+	VFMADD213PS.BCST expNums<>+96(SB), Z18, Z19
+	VMOVUPS          Z12, Z13
+	VMOVUPS          Z15, Z16
+	VMOVUPS          Z19, Z20
+	VPERMI2PS        Z7, Z6, Z13
+	VPERMI2PS        Z7, Z6, Z16
+	VPERMI2PS        Z7, Z6, Z20
+	VMOVUPS          Z12, Z14
+	VMOVUPS          Z15, Z17
+	VMOVUPS          Z19, Z21
+	VPERMI2PS        Z5, Z4, Z14
+	VPERMI2PS        Z5, Z4, Z17
+	VPERMI2PS        Z5, Z4, Z21
+	VFMADD213PS      Z14, Z9, Z13
+	VFMADD213PS      Z17, Z10, Z16
+	VFMADD213PS      Z21, Z18, Z20
+	VMOVUPS          Z12, Z14
+	VMOVUPS          Z15, Z17
+	VMOVUPS          Z19, Z21
+	VPERMI2PS        Z3, Z2, Z14
+	VPERMI2PS        Z3, Z2, Z17
+	VPERMI2PS        Z3, Z2, Z21
+	VFMADD213PS      Z14, Z9, Z13
+	VFMADD213PS      Z17, Z10, Z16
+	VFMADD213PS      Z21, Z18, Z20
+	VPERMI2PS        Z1, Z0, Z12
+	VPERMI2PS        Z1, Z0, Z15
+	VPERMI2PS        Z1, Z0, Z19
+	VFMADD213PS      Z12, Z9, Z13
+	VFMADD213PS      Z15, Z10, Z16
+	VFMADD213PS      Z19, Z18, Z20
+	VPADDD.BCST      expNums<>+1120(SB), Z13, Z9
+	VPADDD.BCST      expNums<>+1120(SB), Z16, Z10
+	VPADDD.BCST      expNums<>+1120(SB), Z20, Z12
+	VPSRLD           $0x10, Z9, Z9
+	VMOVDQU16        Z10, K1, Z9
+	VPSRLD           $0x10, Z12, Z10
+	VMOVUPS          Z9, (AX)(BX*2)
+	VMOVUPS          64(DX)(BX*2), Z9
+	VMOVUPS          128(DX)(BX*2), Z12
+	VMOVUPS          128(DX)(BX*2), Z13
+	VANDPS.BCST      expNums<>+1152(SB), Z9, Z9
+	VPSLLD           $0x10, Z12, Z12
+	VANDPS.BCST      expNums<>+1152(SB), Z13, Z19
+	VBROADCASTSS     expNums<>+2784(SB), Z13
+	VBROADCASTSS     expNums<>+2784(SB), Z16
+	VBROADCASTSS     expNums<>+2784(SB), Z20
+	VFMADD213PS.BCST expNums<>+96(SB), Z9, Z13
+	VFMADD213PS.BCST expNums<>+96(SB), Z12, Z16
+	VFMADD213PS.BCST expNums<>+96(SB), Z19, Z20
+	VMOVUPS          Z13, Z14
+	VMOVUPS          Z16, Z17
+	VMOVUPS          Z20, Z21
+	VPERMI2PS        Z7, Z6, Z14
+	VPERMI2PS        Z7, Z6, Z17
+	VPERMI2PS        Z7, Z6, Z21
+	VMOVUPS          Z13, Z15
+	VMOVUPS          Z16, Z18
+	VMOVUPS          Z20, Z22
+	VPERMI2PS        Z5, Z4, Z15
+	VPERMI2PS        Z5, Z4, Z18
+	VPERMI2PS        Z5, Z4, Z22
+	VFMADD213PS      Z15, Z9, Z14
+	VFMADD213PS      Z18, Z12, Z17
+	VFMADD213PS      Z22, Z19, Z21
+	VMOVUPS          Z13, Z15
+	VMOVUPS          Z16, Z18
+	VMOVUPS          Z20, Z22
+	VPERMI2PS        Z3, Z2, Z15
+	VPERMI2PS        Z3, Z2, Z18
+	VPERMI2PS        Z3, Z2, Z22
+	VFMADD213PS      Z15, Z9, Z14
+	VFMADD213PS      Z18, Z12, Z17
+	VFMADD213PS      Z22, Z19, Z21
+	VPERMI2PS        Z1, Z0, Z13
+	VPERMI2PS        Z1, Z0, Z16
+	VPERMI2PS        Z1, Z0, Z20
+	VFMADD213PS      Z13, Z9, Z14
+	VFMADD213PS      Z16, Z12, Z17
+	VFMADD213PS      Z20, Z19, Z21
+	VPADDD.BCST      expNums<>+1120(SB), Z14, Z9
+	VPADDD.BCST      expNums<>+1120(SB), Z17, Z12
+	VPADDD.BCST      expNums<>+1120(SB), Z21, Z13
+	VMOVDQU16        Z9, K1, Z10
+	VPSRLD           $0x10, Z12, Z9
+	VMOVDQU16        Z13, K1, Z9
+	VMOVUPS          Z10, 64(AX)(BX*2)
 	VMOVUPS          Z9, 128(AX)(BX*2)
-	ADDQ             $+96, BX
-	SUBQ             $+96, CX
-	JGE              turn1
+	JMP              near4
+
+far3:
+	VMOVUPS          (DX)(BX*2), Z9
+	VPSLLD           $0x10, Z9, Z9
+	VBROADCASTSS     expNums<>+2784(SB), Z10
+	VFMADD213PS.BCST expNums<>+96(SB), Z9, Z10
+	VMOVUPS          Z10, Z12
+	VPERMI2PS        Z7, Z6, Z12
+	VMOVUPS          Z10, Z13
+	VPERMI2PS        Z5, Z4, Z13
+	VFMADD213PS      Z13, Z9, Z12
+	VMOVUPS          Z10, Z13
+	VPERMI2PS        Z3, Z2, Z13
+	VFMADD213PS      Z13, Z9, Z12
+	VPERMI2PS        Z1, Z0, Z10
+	VFMADD213PS      Z10, Z9, Z12
+	VANDPS.BCST      expNums<>+1248(SB), Z9, Z10
+	VCMPPS.BCST      $0x15, expNums<>+2816(SB), Z10, K2
+	VBROADCASTSS     expNums<>+480(SB), Z10
+	VMOVUPS          Z9, Z9
+	VFMADD213PS.BCST expNums<>+928(SB), Z10, Z9
+	VREDUCEPS        $0x01, Z9, Z10
+	VBROADCASTSS     expNums<>+2624(SB), Z13
+	VFMADD213PS.BCST expNums<>+2656(SB), Z10, Z13
+	VFMADD213PS.BCST expNums<>+2688(SB), Z10, Z13
+	VFMADD213PS.BCST expNums<>+2720(SB), Z10, Z13
+	VSCALEFPS        Z9, Z13, Z13
+	VADDPS.BCST      expNums<>+960(SB), Z13, Z9
+	VRCP14PS         Z9, Z9
+	VMULPS.BCST      expNums<>+960(SB), Z9, Z9
+	VMOVAPS          Z9, K2, Z12
+	VPADDD.BCST      expNums<>+1120(SB), Z12, Z9
+	VPSRLD           $0x10, Z9, Z9
+	VMOVUPS          (DX)(BX*2), Z10
+	VANDPS.BCST      expNums<>+1152(SB), Z10, Z10
+	VBROADCASTSS     expNums<>+2784(SB), Z12
+	VFMADD213PS.BCST expNums<>+96(SB), Z10, Z12
+	VMOVUPS          Z12, Z13
+	VPERMI2PS        Z7, Z6, Z13
+	VMOVUPS          Z12, Z14
+	VPERMI2PS        Z5, Z4, Z14
+	VFMADD213PS      Z14, Z10, Z13
+	VMOVUPS          Z12, Z14
+	VPERMI2PS        Z3, Z2, Z14
+	VFMADD213PS      Z14, Z10, Z13
+	VPERMI2PS        Z1, Z0, Z12
+	VFMADD213PS      Z12, Z10, Z13
+	VANDPS.BCST      expNums<>+1248(SB), Z10, Z12
+	VCMPPS.BCST      $0x15, expNums<>+2816(SB), Z12, K2
+	VBROADCASTSS     expNums<>+480(SB), Z12
+	VMOVUPS          Z10, Z10
+	VFMADD213PS.BCST expNums<>+928(SB), Z12, Z10
+	VREDUCEPS        $0x01, Z10, Z12
+	VBROADCASTSS     expNums<>+2624(SB), Z14
+	VFMADD213PS.BCST expNums<>+2656(SB), Z12, Z14
+	VFMADD213PS.BCST expNums<>+2688(SB), Z12, Z14
+	VFMADD213PS.BCST expNums<>+2720(SB), Z12, Z14
+	VSCALEFPS        Z10, Z14, Z14
+	VADDPS.BCST      expNums<>+960(SB), Z14, Z10
+	VRCP14PS         Z10, Z10
+	VMULPS.BCST      expNums<>+960(SB), Z10, Z10
+	VMOVAPS          Z10, K2, Z13
+	VPADDD.BCST      expNums<>+1120(SB), Z13, Z10
+	VMOVDQU16        Z10, K1, Z9
+	VMOVUPS          Z9, (AX)(BX*2)
+	VMOVUPS          64(DX)(BX*2), Z9
+	VPSLLD           $0x10, Z9, Z9
+	VBROADCASTSS     expNums<>+2784(SB), Z10
+	VFMADD213PS.BCST expNums<>+96(SB), Z9, Z10
+	VMOVUPS          Z10, Z12
+	VPERMI2PS        Z7, Z6, Z12
+	VMOVUPS          Z10, Z13
+	VPERMI2PS        Z5, Z4, Z13
+	VFMADD213PS      Z13, Z9, Z12
+	VMOVUPS          Z10, Z13
+	VPERMI2PS        Z3, Z2, Z13
+	VFMADD213PS      Z13, Z9, Z12
+	VPERMI2PS        Z1, Z0, Z10
+	VFMADD213PS      Z10, Z9, Z12
+	VANDPS.BCST      expNums<>+1248(SB), Z9, Z10
+	VCMPPS.BCST      $0x15, expNums<>+2816(SB), Z10, K2
+	VBROADCASTSS     expNums<>+480(SB), Z10
+	VMOVUPS          Z9, Z9
+	VFMADD213PS.BCST expNums<>+928(SB), Z10, Z9
+	VREDUCEPS        $0x01, Z9, Z10
+	VBROADCASTSS     expNums<>+2624(SB), Z13
+	VFMADD213PS.BCST expNums<>+2656(SB), Z10, Z13
+	VFMADD213PS.BCST expNums<>+2688(SB), Z10, Z13
+	VFMADD213PS.BCST expNums<>+2720(SB), Z10, Z13
+	VSCALEFPS        Z9, Z13, Z13
+	VADDPS.BCST      expNums<>+960(SB), Z13, Z9
+	VRCP14PS         Z9, Z9
+	VMULPS.BCST      expNums<>+960(SB), Z9, Z9
+	VMOVAPS          Z9, K2, Z12
+	VPADDD.BCST      expNums<>+1120(SB), Z12, Z9
+	VPSRLD           $0x10, Z9, Z9
+	VMOVUPS          64(DX)(BX*2), Z10
+	VANDPS.BCST      expNums<>+1152(SB), Z10, Z10
+	VBROADCASTSS     expNums<>+2784(SB), Z12
+	VFMADD213PS.BCST expNums<>+96(SB), Z10, Z12
+	VMOVUPS          Z12, Z13
+	VPERMI2PS        Z7, Z6, Z13
+	VMOVUPS          Z12, Z14
+	VPERMI2PS        Z5, Z4, Z14
+	VFMADD213PS      Z14, Z10, Z13
+	VMOVUPS          Z12, Z14
+	VPERMI2PS        Z3, Z2, Z14
+	VFMADD213PS      Z14, Z10, Z13
+	VPERMI2PS        Z1, Z0, Z12
+	VFMADD213PS      Z12, Z10, Z13
+	VANDPS.BCST      expNums<>+1248(SB), Z10, Z12
+	VCMPPS.BCST      $0x15, expNums<>+2816(SB), Z12, K2
+	VBROADCASTSS     expNums<>+480(SB), Z12
+	VMOVUPS          Z10, Z10
+	VFMADD213PS.BCST expNums<>+928(SB), Z12, Z10
+	VREDUCEPS        $0x01, Z10, Z12
+	VBROADCASTSS     expNums<>+2624(SB), Z14
+	VFMADD213PS.BCST expNums<>+2656(SB), Z12, Z14
+	VFMADD213PS.BCST expNums<>+2688(SB), Z12, Z14
+	VFMADD213PS.BCST expNums<>+2720(SB), Z12, Z14
+	VSCALEFPS        Z10, Z14, Z14
+	VADDPS.BCST      expNums<>+960(SB), Z14, Z10
+	VRCP14PS         Z10, Z10
+	VMULPS.BCST      expNums<>+960(SB), Z10, Z10
+	VMOVAPS          Z10, K2, Z13
+	VPADDD.BCST      expNums<>+1120(SB), Z13, Z10
+	VMOVDQU16        Z10, K1, Z9
+	VMOVUPS          Z9, 64(AX)(BX*2)
+	VMOVUPS          128(DX)(BX*2), Z9
+	VPSLLD           $0x10, Z9, Z9
+	VBROADCASTSS     expNums<>+2784(SB), Z10
+	VFMADD213PS.BCST expNums<>+96(SB), Z9, Z10
+	VMOVUPS          Z10, Z12
+	VPERMI2PS        Z7, Z6, Z12
+	VMOVUPS          Z10, Z13
+	VPERMI2PS        Z5, Z4, Z13
+	VFMADD213PS      Z13, Z9, Z12
+	VMOVUPS          Z10, Z13
+	VPERMI2PS        Z3, Z2, Z13
+	VFMADD213PS      Z13, Z9, Z12
+	VPERMI2PS        Z1, Z0, Z10
+	VFMADD213PS      Z10, Z9, Z12
+	VANDPS.BCST      expNums<>+1248(SB), Z9, Z10
+	VCMPPS.BCST      $0x15, expNums<>+2816(SB), Z10, K2
+	VBROADCASTSS     expNums<>+480(SB), Z10
+	VMOVUPS          Z9, Z9
+	VFMADD213PS.BCST expNums<>+928(SB), Z10, Z9
+	VREDUCEPS        $0x01, Z9, Z10
+	VBROADCASTSS     expNums<>+2624(SB), Z13
+	VFMADD213PS.BCST expNums<>+2656(SB), Z10, Z13
+	VFMADD213PS.BCST expNums<>+2688(SB), Z10, Z13
+	VFMADD213PS.BCST expNums<>+2720(SB), Z10, Z13
+	VSCALEFPS        Z9, Z13, Z13
+	VADDPS.BCST      expNums<>+960(SB), Z13, Z9
+	VRCP14PS         Z9, Z9
+	VMULPS.BCST      expNums<>+960(SB), Z9, Z9
+	VMOVAPS          Z9, K2, Z12
+	VPADDD.BCST      expNums<>+1120(SB), Z12, Z9
+	VPSRLD           $0x10, Z9, Z9
+	VMOVUPS          128(DX)(BX*2), Z10
+	VANDPS.BCST      expNums<>+1152(SB), Z10, Z10
+	VBROADCASTSS     expNums<>+2784(SB), Z12
+	VFMADD213PS.BCST expNums<>+96(SB), Z10, Z12
+	VMOVUPS          Z12, Z13
+	VPERMI2PS        Z7, Z6, Z13
+	VMOVUPS          Z12, Z14
+	VPERMI2PS        Z5, Z4, Z14
+	VFMADD213PS      Z14, Z10, Z13
+	VMOVUPS          Z12, Z14
+	VPERMI2PS        Z3, Z2, Z14
+	VFMADD213PS      Z14, Z10, Z13
+	VPERMI2PS        Z1, Z0, Z12
+	VFMADD213PS      Z12, Z10, Z13
+	VANDPS.BCST      expNums<>+1248(SB), Z10, Z12
+	VCMPPS.BCST      $0x15, expNums<>+2816(SB), Z12, K2
+	VBROADCASTSS     expNums<>+480(SB), Z12
+	VMOVUPS          Z10, Z10
+	VFMADD213PS.BCST expNums<>+928(SB), Z12, Z10
+	VREDUCEPS        $0x01, Z10, Z12
+	VBROADCASTSS     expNums<>+2624(SB), Z14
+	VFMADD213PS.BCST expNums<>+2656(SB), Z12, Z14
+	VFMADD213PS.BCST expNums<>+2688(SB), Z12, Z14
+	VFMADD213PS.BCST expNums<>+2720(SB), Z12, Z14
+	VSCALEFPS        Z10, Z14, Z14
+	VADDPS.BCST      expNums<>+960(SB), Z14, Z10
+	VRCP14PS         Z10, Z10
+	VMULPS.BCST      expNums<>+960(SB), Z10, Z10
+	VMOVAPS          Z10, K2, Z13
+	VPADDD.BCST      expNums<>+1120(SB), Z13, Z10
+	VMOVDQU16        Z10, K1, Z9
+	VMOVUPS          Z9, 128(AX)(BX*2)
+
+near4:
+	ADDQ $+96, BX
+	SUBQ $+96, CX
+	JGE  turn1
 
 turned2:
 	ADDQ $+96, CX
 	SUBQ $+32, CX
-	JLT  turned4
-
-turn3:
-	VMOVUPS          (DX)(BX*2), Z1
-	VMOVUPS          (DX)(BX*2), Z2
-	VPSLLD           $0x10, Z1, Z1
-	VANDPS.BCST      expNums<>+1152(SB), Z2, Z2
-	VMOVUPS          Z1, Z1
-	VMOVUPS          Z2, Z4
-	VFMADD213PS.BCST expNums<>+928(SB), Z0, Z1
-	VFMADD213PS.BCST expNums<>+928(SB), Z0, Z4
-	VREDUCEPS        $0x01, Z1, Z2
-	VREDUCEPS        $0x01, Z4, Z5
-	VBROADCASTSS     expNums<>+2624(SB), Z3
-	VBROADCASTSS     expNums<>+2624(SB), Z6
-	VFMADD213PS.BCST expNums<>+2656(SB), Z2, Z3
-	VFMADD213PS.BCST expNums<>+2656(SB), Z5, Z6
-	VFMADD213PS.BCST expNums<>+2688(SB), Z2, Z3
-	VFMADD213PS.BCST expNums<>+2688(SB), Z5, Z6
-	VFMADD213PS.BCST expNums<>+2720(SB), Z2, Z3
-	VFMADD213PS.BCST expNums<>+2720(SB), Z5, Z6
-	VSCALEFPS        Z1, Z3, Z3
-	VSCALEFPS        Z4, Z6, Z6
-	VADDPS.BCST      expNums<>+960(SB), Z3, Z1
-	VADDPS.BCST      expNums<>+960(SB), Z6, Z2
-	VRCP14PS         Z1, Z1
-	VRCP14PS         Z2, Z2
-	VMULPS.BCST      expNums<>+960(SB), Z1, Z1
-	VMULPS.BCST      expNums<>+960(SB), Z2, Z2
-	VPADDD.BCST      expNums<>+1120(SB), Z1, Z1
-	VPADDD.BCST      expNums<>+1120(SB), Z2, Z2
-	VPSRLD           $0x10, Z1, Z1
-	VPBLENDMW        Z2, Z1, K1, Z10
-	VMOVUPS          Z10, (AX)(BX*2)
-	ADDQ             $+32, BX
-	SUBQ             $+32, CX
-	JGE              turn3
-
-turned4:
-	ADDQ $+32, CX
-	SUBQ $+16, CX
 	JLT  turned6
 
 turn5:
-	VPMOVZXWD        (DX)(BX*2), Z1
-	VPSLLD           $0x10, Z1, Z1
-	VMOVUPS          Z1, Z1
-	VFMADD213PS.BCST expNums<>+928(SB), Z0, Z1
-	VREDUCEPS        $0x01, Z1, Z2
-	VBROADCASTSS     expNums<>+2624(SB), Z3
-	VFMADD213PS.BCST expNums<>+2656(SB), Z2, Z3
-	VFMADD213PS.BCST expNums<>+2688(SB), Z2, Z3
-	VFMADD213PS.BCST expNums<>+2720(SB), Z2, Z3
-	VSCALEFPS        Z1, Z3, Z3
-	VADDPS.BCST      expNums<>+960(SB), Z3, Z1
-	VRCP14PS         Z1, Z1
-	VMULPS.BCST      expNums<>+960(SB), Z1, Z1
-	VPADDD.BCST      expNums<>+1120(SB), Z1, Z1
-	VMOVDQU          oddWords<>+0(SB), Y11
-	VPERMW           Z1, Z11, Z1
-	VMOVDQU          Y1, (AX)(BX*2)
-	ADDQ             $+16, BX
-	SUBQ             $+16, CX
+	VMOVUPS          (DX)(BX*2), Z8
+	VMOVUPS          (DX)(BX*2), Z9
+	VPSLLD           $0x10, Z8, Z8
+	VANDPS.BCST      expNums<>+1152(SB), Z9, Z13
+	VBROADCASTSS     expNums<>+2784(SB), Z9
+	VBROADCASTSS     expNums<>+2784(SB), Z14
+	VFMADD213PS.BCST expNums<>+96(SB), Z8, Z9
+	VFMADD213PS.BCST expNums<>+96(SB), Z13, Z14
+	VMOVUPS          Z9, Z10
+	VMOVUPS          Z14, Z15
+	VPERMI2PS        Z7, Z6, Z10
+	VPERMI2PS        Z7, Z6, Z15
+	VMOVUPS          Z9, Z12
+	VMOVUPS          Z14, Z16
+	VPERMI2PS        Z5, Z4, Z12
+	VPERMI2PS        Z5, Z4, Z16
+	VFMADD213PS      Z12, Z8, Z10
+	VFMADD213PS      Z16, Z13, Z15
+	VMOVUPS          Z9, Z12
+	VMOVUPS          Z14, Z16
+	VPERMI2PS        Z3, Z2, Z12
+	VPERMI2PS        Z3, Z2, Z16
+	VFMADD213PS      Z12, Z8, Z10
+	VFMADD213PS      Z16, Z13, Z15
+	VPERMI2PS        Z1, Z0, Z9
+	VPERMI2PS        Z1, Z0, Z14
+	VFMADD213PS      Z9, Z8, Z10
+	VFMADD213PS      Z14, Z13, Z15
+	VANDPS.BCST      expNums<>+1248(SB), Z8, Z9
+	VANDPS.BCST      expNums<>+1248(SB), Z13, Z12
+	VCMPPS.BCST      $0x15, expNums<>+2816(SB), Z9, K2
+	VCMPPS.BCST      $0x15, expNums<>+2816(SB), Z12, K3
+	VBROADCASTSS     expNums<>+480(SB), Z9
+	VBROADCASTSS     expNums<>+480(SB), Z12
+	VMOVUPS          Z8, Z8
+	VMOVUPS          Z13, Z13
+	VFMADD213PS.BCST expNums<>+928(SB), Z9, Z8
+	VFMADD213PS.BCST expNums<>+928(SB), Z12, Z13
+	VREDUCEPS        $0x01, Z8, Z9
+	VREDUCEPS        $0x01, Z13, Z14
+	VBROADCASTSS     expNums<>+2624(SB), Z12
+	VBROADCASTSS     expNums<>+2624(SB), Z16
+	VFMADD213PS.BCST expNums<>+2656(SB), Z9, Z12
+	VFMADD213PS.BCST expNums<>+2656(SB), Z14, Z16
+	VFMADD213PS.BCST expNums<>+2688(SB), Z9, Z12
+	VFMADD213PS.BCST expNums<>+2688(SB), Z14, Z16
+	VFMADD213PS.BCST expNums<>+2720(SB), Z9, Z12
+	VFMADD213PS.BCST expNums<>+2720(SB), Z14, Z16
+	VSCALEFPS        Z8, Z12, Z12
+	VSCALEFPS        Z13, Z16, Z16
+	VADDPS.BCST      expNums<>+960(SB), Z12, Z8
+	VADDPS.BCST      expNums<>+960(SB), Z16, Z9
+	VRCP14PS         Z8, Z8
+	VRCP14PS         Z9, Z9
+	VMULPS.BCST      expNums<>+960(SB), Z8, Z8
+	VMULPS.BCST      expNums<>+960(SB), Z9, Z9
+	VMOVAPS          Z8, K2, Z10
+	VMOVAPS          Z9, K3, Z15
+	VPADDD.BCST      expNums<>+1120(SB), Z10, Z8
+	VPADDD.BCST      expNums<>+1120(SB), Z15, Z9
+	VPSRLD           $0x10, Z8, Z8
+	VMOVDQU16        Z9, K1, Z8
+	VMOVUPS          Z8, (AX)(BX*2)
+	ADDQ             $+32, BX
+	SUBQ             $+32, CX
 	JGE              turn5
 
 turned6:
+	ADDQ $+32, CX
+	SUBQ $+16, CX
+	JLT  turned8
+
+turn7:
+	VPMOVZXWD        (DX)(BX*2), Z8
+	VPSLLD           $0x10, Z8, Z8
+	VBROADCASTSS     expNums<>+2784(SB), Z9
+	VFMADD213PS.BCST expNums<>+96(SB), Z8, Z9
+	VMOVUPS          Z9, Z10
+	VPERMI2PS        Z7, Z6, Z10
+	VMOVUPS          Z9, Z12
+	VPERMI2PS        Z5, Z4, Z12
+	VFMADD213PS      Z12, Z8, Z10
+	VMOVUPS          Z9, Z12
+	VPERMI2PS        Z3, Z2, Z12
+	VFMADD213PS      Z12, Z8, Z10
+	VPERMI2PS        Z1, Z0, Z9
+	VFMADD213PS      Z9, Z8, Z10
+	VANDPS.BCST      expNums<>+1248(SB), Z8, Z9
+	VCMPPS.BCST      $0x15, expNums<>+2816(SB), Z9, K1
+	VBROADCASTSS     expNums<>+480(SB), Z9
+	VMOVUPS          Z8, Z8
+	VFMADD213PS.BCST expNums<>+928(SB), Z9, Z8
+	VREDUCEPS        $0x01, Z8, Z9
+	VBROADCASTSS     expNums<>+2624(SB), Z12
+	VFMADD213PS.BCST expNums<>+2656(SB), Z9, Z12
+	VFMADD213PS.BCST expNums<>+2688(SB), Z9, Z12
+	VFMADD213PS.BCST expNums<>+2720(SB), Z9, Z12
+	VSCALEFPS        Z8, Z12, Z12
+	VADDPS.BCST      expNums<>+960(SB), Z12, Z8
+	VRCP14PS         Z8, Z8
+	VMULPS.BCST      expNums<>+960(SB), Z8, Z8
+	VMOVAPS          Z8, K1, Z10
+	VPADDD.BCST      expNums<>+1120(SB), Z10, Z8
+	VMOVUPS          oddWords<>+0(SB), Y11
+	VPERMW           Z8, Z11, Z8
+	VMOVDQU          Y8, (AX)(BX*2)
+	ADDQ             $+16, BX
+	SUBQ             $+16, CX
+	JGE              turn7
+
+turned8:
 	ADDQ             $+16, CX
 	TESTQ            CX, CX
-	JEQ              done7
+	JEQ              done9
 	MOVQ             $+1, SI
 	SHLQ             CL, SI
 	DECQ             SI
 	KMOVW            SI, K1
-	VMOVDQU16.Z      (DX)(BX*2), K1, Y1
-	VPMOVZXWD        Y1, Z1
-	VPSLLD           $0x10, Z1, Z1
-	VMOVUPS          Z1, Z1
+	VMOVDQU16.Z      (DX)(BX*2), K1, Y8
+	VPMOVZXWD        Y8, Z8
+	VPSLLD           $0x10, Z8, Z8
+	VBROADCASTSS     expNums<>+2784(SB), Z9
+	VFMADD213PS.BCST expNums<>+96(SB), Z8, Z9
+	VMOVUPS          Z9, Z10
+	VPERMI2PS        Z7, Z6, Z10
+	VMOVUPS          Z9, Z6
+	VPERMI2PS        Z5, Z4, Z6
+	VFMADD213PS      Z6, Z8, Z10
+	VMOVUPS          Z9, Z4
+	VPERMI2PS        Z3, Z2, Z4
+	VFMADD213PS      Z4, Z8, Z10
+	VPERMI2PS        Z1, Z0, Z9
+	VFMADD213PS      Z9, Z8, Z10
+	VANDPS.BCST      expNums<>+1248(SB), Z8, Z0
+	VCMPPS.BCST      $0x15, expNums<>+2816(SB), Z0, K2
+	VBROADCASTSS     expNums<>+480(SB), Z0
+	VMOVUPS          Z8, Z1
 	VFMADD213PS.BCST expNums<>+928(SB), Z0, Z1
 	VREDUCEPS        $0x01, Z1, Z0
 	VBROADCASTSS     expNums<>+2624(SB), Z2
@@ -11648,12 +12326,13 @@ turned6:
 	VADDPS.BCST      expNums<>+960(SB), Z2, Z0
 	VRCP14PS         Z0, Z0
 	VMULPS.BCST      expNums<>+960(SB), Z0, Z0
-	VPADDD.BCST      expNums<>+1120(SB), Z0, Z0
-	VMOVDQU          oddWords<>+0(SB), Y11
+	VMOVAPS          Z0, K2, Z10
+	VPADDD.BCST      expNums<>+1120(SB), Z10, Z0
+	VMOVUPS          oddWords<>+0(SB), Y11
 	VPERMW           Z0, Z11, Z0
 	VMOVDQU16        Y0, K1, (AX)(BX*2)
 
-done7:
+done9:
 	VZEROUPPER
 	RET
 
@@ -12200,18 +12879,18 @@ turn1:
 	VCMPPS            $0x07, Z0, Z0, K1
 	VCMPPS            $0x07, Z2, Z2, K3
 	VCMPPS            $0x07, Z7, Z7, K5
-	VPTESTMD.BCST     expNums<>+2752(SB), Z0, K1, K2
-	VPTESTMD.BCST     expNums<>+2752(SB), Z2, K3, K4
-	VPTESTMD.BCST     expNums<>+2752(SB), Z7, K5, K6
+	VPTESTMD.BCST     expNums<>+2880(SB), Z0, K1, K2
+	VPTESTMD.BCST     expNums<>+2880(SB), Z2, K3, K4
+	VPTESTMD.BCST     expNums<>+2880(SB), Z7, K5, K6
 	VPADDD.BCST       expNums<>+1312(SB), Z4, K1, Z4
 	VPADDD.BCST       expNums<>+1312(SB), Z6, K3, Z6
 	VPADDD.BCST       expNums<>+1312(SB), Z8, K5, Z8
-	VPSUBD.BCST       expNums<>+2784(SB), Z4, K2, Z4
-	VPSUBD.BCST       expNums<>+2784(SB), Z6, K4, Z6
-	VPSUBD.BCST       expNums<>+2784(SB), Z8, K6, Z8
-	VMOVDQU           oddWords<>+0(SB), Y1
-	VMOVDQU           oddWords<>+0(SB), Y3
-	VMOVDQU           oddWords<>+0(SB), Y5
+	VPSUBD.BCST       expNums<>+2912(SB), Z4, K2, Z4
+	VPSUBD.BCST       expNums<>+2912(SB), Z6, K4, Z6
+	VPSUBD.BCST       expNums<>+2912(SB), Z8, K6, Z8
+	VMOVUPS           oddWords<>+0(SB), Y1
+	VMOVUPS           oddWords<>+0(SB), Y3
+	VMOVUPS           oddWords<>+0(SB), Y5
 	VPERMW            Z4, Z1, Z4
 	VPERMW            Z6, Z3, Z6
 	VPERMW            Z8, Z5, Z8
@@ -12258,10 +12937,10 @@ turn3:
 	VORPS             Z0, Z2, Z0
 	VMOVUPS           Z0, Z2
 	VCMPPS            $0x07, Z0, Z0, K1
-	VPTESTMD.BCST     expNums<>+2752(SB), Z0, K1, K2
+	VPTESTMD.BCST     expNums<>+2880(SB), Z0, K1, K2
 	VPADDD.BCST       expNums<>+1312(SB), Z2, K1, Z2
-	VPSUBD.BCST       expNums<>+2784(SB), Z2, K2, Z2
-	VMOVDQU           oddWords<>+0(SB), Y1
+	VPSUBD.BCST       expNums<>+2912(SB), Z2, K2, Z2
+	VMOVUPS           oddWords<>+0(SB), Y1
 	VPERMW            Z2, Z1, Z2
 	VMOVDQU           Y2, (AX)(BX*2)
 	ADDQ              $+16, BX
@@ -12307,10 +12986,10 @@ turned4:
 	VORPS             Z0, Z2, Z0
 	VMOVUPS           Z0, Z2
 	VCMPPS            $0x07, Z0, Z0, K2
-	VPTESTMD.BCST     expNums<>+2752(SB), Z0, K2, K3
+	VPTESTMD.BCST     expNums<>+2880(SB), Z0, K2, K3
 	VPADDD.BCST       expNums<>+1312(SB), Z2, K2, Z2
-	VPSUBD.BCST       expNums<>+2784(SB), Z2, K3, Z2
-	VMOVDQU           oddWords<>+0(SB), Y1
+	VPSUBD.BCST       expNums<>+2912(SB), Z2, K3, Z2
+	VMOVUPS           oddWords<>+0(SB), Y1
 	VPERMW            Z2, Z1, Z2
 	VMOVDQU16         Y2, K1, (AX)(BX*2)
 
@@ -12773,8 +13452,15 @@ TEXT ·siluF16AVX512(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ         src+8(FP), DX
 	MOVQ         n+16(FP), CX
 	XORQ         BX, BX
-	VBROADCASTSS expNums<>+480(SB), Z0
-	VBROADCASTSS expNums<>+1344(SB), Z1
+	VMOVUPS      sigmoidPieces<>+0(SB), Z0
+	VMOVUPS      sigmoidPieces<>+64(SB), Z1
+	VMOVUPS      sigmoidPieces<>+128(SB), Z2
+	VMOVUPS      sigmoidPieces<>+192(SB), Z3
+	VMOVUPS      sigmoidPieces<>+256(SB), Z4
+	VMOVUPS      sigmoidPieces<>+320(SB), Z5
+	VMOVUPS      sigmoidPieces<>+384(SB), Z6
+	VMOVUPS      sigmoidPieces<>+448(SB), Z7
+	VBROADCASTSS expNums<>+2752(SB), Z8
 	SUBQ         $+96, CX
 	JLT          turned2
 
@@ -12815,144 +13501,394 @@ turn1:
 	BYTE             $0x08
 	BYTE             $0x00
 	BYTE             $0x00
-	VCVTPH2PS        (DX)(BX*2), Z2
-	VCVTPH2PS        32(DX)(BX*2), Z3
-	VCVTPH2PS        64(DX)(BX*2), Z4
-	VCVTPH2PS        96(DX)(BX*2), Z5
-	VCVTPH2PS        128(DX)(BX*2), Z6
-	VCVTPH2PS        160(DX)(BX*2), Z7
-	VMAXPS           Z2, Z1, Z2
-	VMAXPS           Z3, Z1, Z3
-	VMAXPS           Z4, Z1, Z4
-	VMAXPS           Z5, Z1, Z5
-	VMAXPS           Z6, Z1, Z6
-	VMAXPS           Z7, Z1, Z22
-	VMULPS           Z0, Z2, Z7
-	VMULPS           Z0, Z3, Z10
-	VMULPS           Z0, Z4, Z13
-	VMULPS           Z0, Z5, Z16
-	VMULPS           Z0, Z6, Z19
-	VMULPS           Z0, Z22, Z23
-	VREDUCEPS        $0x01, Z7, Z8
-	VREDUCEPS        $0x01, Z10, Z11
-	VREDUCEPS        $0x01, Z13, Z14
-	VREDUCEPS        $0x01, Z16, Z17
-	VREDUCEPS        $0x01, Z19, Z20
-	VREDUCEPS        $0x01, Z23, Z24
-	VBROADCASTSS     expNums<>+2464(SB), Z9
-	VBROADCASTSS     expNums<>+2464(SB), Z12
-	VBROADCASTSS     expNums<>+2464(SB), Z15
-	VBROADCASTSS     expNums<>+2464(SB), Z18
-	VBROADCASTSS     expNums<>+2464(SB), Z21
-	VBROADCASTSS     expNums<>+2464(SB), Z25
-	VFMADD213PS.BCST expNums<>+2496(SB), Z8, Z9
-	VFMADD213PS.BCST expNums<>+2496(SB), Z11, Z12
-	VFMADD213PS.BCST expNums<>+2496(SB), Z14, Z15
-	VFMADD213PS.BCST expNums<>+2496(SB), Z17, Z18
-	VFMADD213PS.BCST expNums<>+2496(SB), Z20, Z21
-	VFMADD213PS.BCST expNums<>+2496(SB), Z24, Z25
-	VFMADD213PS.BCST expNums<>+2528(SB), Z8, Z9
-	VFMADD213PS.BCST expNums<>+2528(SB), Z11, Z12
-	VFMADD213PS.BCST expNums<>+2528(SB), Z14, Z15
-	VFMADD213PS.BCST expNums<>+2528(SB), Z17, Z18
-	VFMADD213PS.BCST expNums<>+2528(SB), Z20, Z21
-	VFMADD213PS.BCST expNums<>+2528(SB), Z24, Z25
-	VFMADD213PS.BCST expNums<>+2560(SB), Z8, Z9
-	VFMADD213PS.BCST expNums<>+2560(SB), Z11, Z12
-	VFMADD213PS.BCST expNums<>+2560(SB), Z14, Z15
-	VFMADD213PS.BCST expNums<>+2560(SB), Z17, Z18
-	VFMADD213PS.BCST expNums<>+2560(SB), Z20, Z21
-	VFMADD213PS.BCST expNums<>+2560(SB), Z24, Z25
-	VFMADD213PS.BCST expNums<>+2592(SB), Z8, Z9
-	VFMADD213PS.BCST expNums<>+2592(SB), Z11, Z12
-	VFMADD213PS.BCST expNums<>+2592(SB), Z14, Z15
-	VFMADD213PS.BCST expNums<>+2592(SB), Z17, Z18
-	VFMADD213PS.BCST expNums<>+2592(SB), Z20, Z21
-	VFMADD213PS.BCST expNums<>+2592(SB), Z24, Z25
-	VSCALEFPS        Z7, Z9, Z9
-	VSCALEFPS        Z10, Z12, Z12
-	VSCALEFPS        Z13, Z15, Z15
-	VSCALEFPS        Z16, Z18, Z18
-	VSCALEFPS        Z19, Z21, Z21
-	VSCALEFPS        Z23, Z25, Z25
-	VADDPS.BCST      expNums<>+352(SB), Z9, Z7
-	VADDPS.BCST      expNums<>+352(SB), Z12, Z8
-	VADDPS.BCST      expNums<>+352(SB), Z15, Z9
-	VADDPS.BCST      expNums<>+352(SB), Z18, Z10
-	VADDPS.BCST      expNums<>+352(SB), Z21, Z11
-	VADDPS.BCST      expNums<>+352(SB), Z25, Z12
-	VRCP14PS         Z7, Z7
-	VRCP14PS         Z8, Z8
-	VRCP14PS         Z9, Z9
-	VRCP14PS         Z10, Z10
+	VMOVDQU16        (DX)(BX*2), Z9
+	VPADDW           Z9, Z9, Z9
+	VMOVDQU16        64(DX)(BX*2), Z10
+	VPADDW           Z10, Z10, Z10
+	VPMAXUW          Z10, Z9, Z9
+	VMOVDQU16        128(DX)(BX*2), Z10
+	VPADDW           Z10, Z10, Z10
+	VPMAXUW          Z10, Z9, Z9
+	VPCMPUW          $0x05, Z8, Z9, K1
+	KORTESTD         K1, K1
+	JNE              far3
+	VCVTPH2PS        (DX)(BX*2), Z9
+	VCVTPH2PS        32(DX)(BX*2), Z13
+	VCVTPH2PS        64(DX)(BX*2), Z17
+	VBROADCASTSS     expNums<>+2784(SB), Z10
+	VBROADCASTSS     expNums<>+2784(SB), Z14
+	VBROADCASTSS     expNums<>+2784(SB), Z18
+	VFMADD213PS.BCST expNums<>+96(SB), Z9, Z10
+	VFMADD213PS.BCST expNums<>+96(SB), Z13, Z14
+	VFMADD213PS.BCST expNums<>+96(SB), Z17, Z18
+	VMOVUPS          Z10, Z11
+	VMOVUPS          Z14, Z15
+	VMOVUPS          Z18, Z19
+	VPERMI2PS        Z7, Z6, Z11
+	VPERMI2PS        Z7, Z6, Z15
+	VPERMI2PS        Z7, Z6, Z19
+	VMOVUPS          Z10, Z12
+	VMOVUPS          Z14, Z16
+	VMOVUPS          Z18, Z20
+	VPERMI2PS        Z5, Z4, Z12
+	VPERMI2PS        Z5, Z4, Z16
+	VPERMI2PS        Z5, Z4, Z20
+	VFMADD213PS      Z12, Z9, Z11
+	VFMADD213PS      Z16, Z13, Z15
+	VFMADD213PS      Z20, Z17, Z19
+	VMOVUPS          Z10, Z12
+	VMOVUPS          Z14, Z16
+	VMOVUPS          Z18, Z20
+	VPERMI2PS        Z3, Z2, Z12
+	VPERMI2PS        Z3, Z2, Z16
+	VPERMI2PS        Z3, Z2, Z20
+	VFMADD213PS      Z12, Z9, Z11
+	VFMADD213PS      Z16, Z13, Z15
+	VFMADD213PS      Z20, Z17, Z19
+	VPERMI2PS        Z1, Z0, Z10
+	VPERMI2PS        Z1, Z0, Z14
+	VPERMI2PS        Z1, Z0, Z18
+	VFMADD213PS      Z10, Z9, Z11
+	VFMADD213PS      Z14, Z13, Z15
+	VFMADD213PS      Z18, Z17, Z19
+	VMULPS           Z11, Z9, Z9
+	VMULPS           Z15, Z13, Z10
+	VMULPS           Z19, Z17, Z11
+	VCVTPS2PH        $0x00, Z9, (AX)(BX*2)
+	VCVTPS2PH        $0x00, Z10, 32(AX)(BX*2)
+	VCVTPS2PH        $0x00, Z11, 64(AX)(BX*2)
+	VCVTPH2PS        96(DX)(BX*2), Z9
+	VCVTPH2PS        128(DX)(BX*2), Z13
+	VCVTPH2PS        160(DX)(BX*2), Z17
+	VBROADCASTSS     expNums<>+2784(SB), Z10
+	VBROADCASTSS     expNums<>+2784(SB), Z14
+	VBROADCASTSS     expNums<>+2784(SB), Z18
+	VFMADD213PS.BCST expNums<>+96(SB), Z9, Z10
+	VFMADD213PS.BCST expNums<>+96(SB), Z13, Z14
+	VFMADD213PS.BCST expNums<>+96(SB), Z17, Z18
+	VMOVUPS          Z10, Z11
+	VMOVUPS          Z14, Z15
+	VMOVUPS          Z18, Z19
+	VPERMI2PS        Z7, Z6, Z11
+	VPERMI2PS        Z7, Z6, Z15
+	VPERMI2PS        Z7, Z6, Z19
+	VMOVUPS          Z10, Z12
+	VMOVUPS          Z14, Z16
+	VMOVUPS          Z18, Z20
+	VPERMI2PS        Z5, Z4, Z12
+	VPERMI2PS        Z5, Z4, Z16
+	VPERMI2PS        Z5, Z4, Z20
+	VFMADD213PS      Z12, Z9, Z11
+	VFMADD213PS      Z16, Z13, Z15
+	VFMADD213PS      Z20, Z17, Z19
+	VMOVUPS          Z10, Z12
+	VMOVUPS          Z14, Z16
+	VMOVUPS          Z18, Z20
+	VPERMI2PS        Z3, Z2, Z12
+	VPERMI2PS        Z3, Z2, Z16
+	VPERMI2PS        Z3, Z2, Z20
+	VFMADD213PS      Z12, Z9, Z11
+	VFMADD213PS      Z16, Z13, Z15
+	VFMADD213PS      Z20, Z17, Z19
+	VPERMI2PS        Z1, Z0, Z10
+	VPERMI2PS        Z1, Z0, Z14
+	VPERMI2PS        Z1, Z0, Z18
+	VFMADD213PS      Z10, Z9, Z11
+	VFMADD213PS      Z14, Z13, Z15
+	VFMADD213PS      Z18, Z17, Z19
+	VMULPS           Z11, Z9, Z9
+	VMULPS           Z15, Z13, Z10
+	VMULPS           Z19, Z17, Z11
+	VCVTPS2PH        $0x00, Z9, 96(AX)(BX*2)
+	VCVTPS2PH        $0x00, Z10, 128(AX)(BX*2)
+	VCVTPS2PH        $0x00, Z11, 160(AX)(BX*2)
+	JMP              near4
+
+far3:
+	VCVTPH2PS        (DX)(BX*2), Z9
+	VBROADCASTSS     expNums<>+2784(SB), Z10
+	VFMADD213PS.BCST expNums<>+96(SB), Z9, Z10
+	VMOVUPS          Z10, Z11
+	VPERMI2PS        Z7, Z6, Z11
+	VMOVUPS          Z10, Z12
+	VPERMI2PS        Z5, Z4, Z12
+	VFMADD213PS      Z12, Z9, Z11
+	VMOVUPS          Z10, Z12
+	VPERMI2PS        Z3, Z2, Z12
+	VFMADD213PS      Z12, Z9, Z11
+	VPERMI2PS        Z1, Z0, Z10
+	VFMADD213PS      Z10, Z9, Z11
+	VMULPS           Z11, Z9, Z10
+	VANDPS.BCST      expNums<>+1248(SB), Z9, Z11
+	VCMPPS.BCST      $0x15, expNums<>+2816(SB), Z11, K1
+	VBROADCASTSS     expNums<>+480(SB), Z11
+	VBROADCASTSS     expNums<>+1344(SB), Z12
+	VMAXPS           Z9, Z12, Z9
+	VMULPS           Z11, Z9, Z11
+	VREDUCEPS        $0x01, Z11, Z12
+	VBROADCASTSS     expNums<>+2464(SB), Z13
+	VFMADD213PS.BCST expNums<>+2496(SB), Z12, Z13
+	VFMADD213PS.BCST expNums<>+2528(SB), Z12, Z13
+	VFMADD213PS.BCST expNums<>+2560(SB), Z12, Z13
+	VFMADD213PS.BCST expNums<>+2592(SB), Z12, Z13
+	VSCALEFPS        Z11, Z13, Z13
+	VADDPS.BCST      expNums<>+352(SB), Z13, Z11
 	VRCP14PS         Z11, Z11
-	VRCP14PS         Z12, Z12
-	VMULPS           Z7, Z2, Z2
-	VMULPS           Z8, Z3, Z3
-	VMULPS           Z9, Z4, Z4
-	VMULPS           Z10, Z5, Z5
-	VMULPS           Z11, Z6, Z6
-	VMULPS           Z12, Z22, Z7
-	VCVTPS2PH        $0x00, Z2, (AX)(BX*2)
-	VCVTPS2PH        $0x00, Z3, 32(AX)(BX*2)
-	VCVTPS2PH        $0x00, Z4, 64(AX)(BX*2)
-	VCVTPS2PH        $0x00, Z5, 96(AX)(BX*2)
-	VCVTPS2PH        $0x00, Z6, 128(AX)(BX*2)
-	VCVTPS2PH        $0x00, Z7, 160(AX)(BX*2)
-	ADDQ             $+96, BX
-	SUBQ             $+96, CX
-	JGE              turn1
+	VMULPS           Z11, Z9, Z9
+	VMOVAPS          Z9, K1, Z10
+	VCVTPS2PH        $0x00, Z10, (AX)(BX*2)
+	VCVTPH2PS        32(DX)(BX*2), Z9
+	VBROADCASTSS     expNums<>+2784(SB), Z10
+	VFMADD213PS.BCST expNums<>+96(SB), Z9, Z10
+	VMOVUPS          Z10, Z11
+	VPERMI2PS        Z7, Z6, Z11
+	VMOVUPS          Z10, Z12
+	VPERMI2PS        Z5, Z4, Z12
+	VFMADD213PS      Z12, Z9, Z11
+	VMOVUPS          Z10, Z12
+	VPERMI2PS        Z3, Z2, Z12
+	VFMADD213PS      Z12, Z9, Z11
+	VPERMI2PS        Z1, Z0, Z10
+	VFMADD213PS      Z10, Z9, Z11
+	VMULPS           Z11, Z9, Z10
+	VANDPS.BCST      expNums<>+1248(SB), Z9, Z11
+	VCMPPS.BCST      $0x15, expNums<>+2816(SB), Z11, K1
+	VBROADCASTSS     expNums<>+480(SB), Z11
+	VBROADCASTSS     expNums<>+1344(SB), Z12
+	VMAXPS           Z9, Z12, Z9
+	VMULPS           Z11, Z9, Z11
+	VREDUCEPS        $0x01, Z11, Z12
+	VBROADCASTSS     expNums<>+2464(SB), Z13
+	VFMADD213PS.BCST expNums<>+2496(SB), Z12, Z13
+	VFMADD213PS.BCST expNums<>+2528(SB), Z12, Z13
+	VFMADD213PS.BCST expNums<>+2560(SB), Z12, Z13
+	VFMADD213PS.BCST expNums<>+2592(SB), Z12, Z13
+	VSCALEFPS        Z11, Z13, Z13
+	VADDPS.BCST      expNums<>+352(SB), Z13, Z11
+	VRCP14PS         Z11, Z11
+	VMULPS           Z11, Z9, Z9
+	VMOVAPS          Z9, K1, Z10
+	VCVTPS2PH        $0x00, Z10, 32(AX)(BX*2)
+	VCVTPH2PS        64(DX)(BX*2), Z9
+	VBROADCASTSS     expNums<>+2784(SB), Z10
+	VFMADD213PS.BCST expNums<>+96(SB), Z9, Z10
+	VMOVUPS          Z10, Z11
+	VPERMI2PS        Z7, Z6, Z11
+	VMOVUPS          Z10, Z12
+	VPERMI2PS        Z5, Z4, Z12
+	VFMADD213PS      Z12, Z9, Z11
+	VMOVUPS          Z10, Z12
+	VPERMI2PS        Z3, Z2, Z12
+	VFMADD213PS      Z12, Z9, Z11
+	VPERMI2PS        Z1, Z0, Z10
+	VFMADD213PS      Z10, Z9, Z11
+	VMULPS           Z11, Z9, Z10
+	VANDPS.BCST      expNums<>+1248(SB), Z9, Z11
+	VCMPPS.BCST      $0x15, expNums<>+2816(SB), Z11, K1
+	VBROADCASTSS     expNums<>+480(SB), Z11
+	VBROADCASTSS     expNums<>+1344(SB), Z12
+	VMAXPS           Z9, Z12, Z9
+	VMULPS           Z11, Z9, Z11
+	VREDUCEPS        $0x01, Z11, Z12
+	VBROADCASTSS     expNums<>+2464(SB), Z13
+	VFMADD213PS.BCST expNums<>+2496(SB), Z12, Z13
+	VFMADD213PS.BCST expNums<>+2528(SB), Z12, Z13
+	VFMADD213PS.BCST expNums<>+2560(SB), Z12, Z13
+	VFMADD213PS.BCST expNums<>+2592(SB), Z12, Z13
+	VSCALEFPS        Z11, Z13, Z13
+	VADDPS.BCST      expNums<>+352(SB), Z13, Z11
+	VRCP14PS         Z11, Z11
+	VMULPS           Z11, Z9, Z9
+	VMOVAPS          Z9, K1, Z10
+	VCVTPS2PH        $0x00, Z10, 64(AX)(BX*2)
+	VCVTPH2PS        96(DX)(BX*2), Z9
+	VBROADCASTSS     expNums<>+2784(SB), Z10
+	VFMADD213PS.BCST expNums<>+96(SB), Z9, Z10
+	VMOVUPS          Z10, Z11
+	VPERMI2PS        Z7, Z6, Z11
+	VMOVUPS          Z10, Z12
+	VPERMI2PS        Z5, Z4, Z12
+	VFMADD213PS      Z12, Z9, Z11
+	VMOVUPS          Z10, Z12
+	VPERMI2PS        Z3, Z2, Z12
+	VFMADD213PS      Z12, Z9, Z11
+	VPERMI2PS        Z1, Z0, Z10
+	VFMADD213PS      Z10, Z9, Z11
+	VMULPS           Z11, Z9, Z10
+	VANDPS.BCST      expNums<>+1248(SB), Z9, Z11
+	VCMPPS.BCST      $0x15, expNums<>+2816(SB), Z11, K1
+	VBROADCASTSS     expNums<>+480(SB), Z11
+	VBROADCASTSS     expNums<>+1344(SB), Z12
+	VMAXPS           Z9, Z12, Z9
+	VMULPS           Z11, Z9, Z11
+	VREDUCEPS        $0x01, Z11, Z12
+	VBROADCASTSS     expNums<>+2464(SB), Z13
+	VFMADD213PS.BCST expNums<>+2496(SB), Z12, Z13
+	VFMADD213PS.BCST expNums<>+2528(SB), Z12, Z13
+	VFMADD213PS.BCST expNums<>+2560(SB), Z12, Z13
+	VFMADD213PS.BCST expNums<>+2592(SB), Z12, Z13
+	VSCALEFPS        Z11, Z13, Z13
+	VADDPS.BCST      expNums<>+352(SB), Z13, Z11
+	VRCP14PS         Z11, Z11
+	VMULPS           Z11, Z9, Z9
+	VMOVAPS          Z9, K1, Z10
+	VCVTPS2PH        $0x00, Z10, 96(AX)(BX*2)
+	VCVTPH2PS        128(DX)(BX*2), Z9
+	VBROADCASTSS     expNums<>+2784(SB), Z10
+	VFMADD213PS.BCST expNums<>+96(SB), Z9, Z10
+	VMOVUPS          Z10, Z11
+	VPERMI2PS        Z7, Z6, Z11
+	VMOVUPS          Z10, Z12
+	VPERMI2PS        Z5, Z4, Z12
+	VFMADD213PS      Z12, Z9, Z11
+	VMOVUPS          Z10, Z12
+	VPERMI2PS        Z3, Z2, Z12
+	VFMADD213PS      Z12, Z9, Z11
+	VPERMI2PS        Z1, Z0, Z10
+	VFMADD213PS      Z10, Z9, Z11
+	VMULPS           Z11, Z9, Z10
+	VANDPS.BCST      expNums<>+1248(SB), Z9, Z11
+	VCMPPS.BCST      $0x15, expNums<>+2816(SB), Z11, K1
+	VBROADCASTSS     expNums<>+480(SB), Z11
+	VBROADCASTSS     expNums<>+1344(SB), Z12
+	VMAXPS           Z9, Z12, Z9
+	VMULPS           Z11, Z9, Z11
+	VREDUCEPS        $0x01, Z11, Z12
+	VBROADCASTSS     expNums<>+2464(SB), Z13
+	VFMADD213PS.BCST expNums<>+2496(SB), Z12, Z13
+	VFMADD213PS.BCST expNums<>+2528(SB), Z12, Z13
+	VFMADD213PS.BCST expNums<>+2560(SB), Z12, Z13
+	VFMADD213PS.BCST expNums<>+2592(SB), Z12, Z13
+	VSCALEFPS        Z11, Z13, Z13
+	VADDPS.BCST      expNums<>+352(SB), Z13, Z11
+	VRCP14PS         Z11, Z11
+	VMULPS           Z11, Z9, Z9
+	VMOVAPS          Z9, K1, Z10
+	VCVTPS2PH        $0x00, Z10, 128(AX)(BX*2)
+	VCVTPH2PS        160(DX)(BX*2), Z9
+	VBROADCASTSS     expNums<>+2784(SB), Z10
+	VFMADD213PS.BCST expNums<>+96(SB), Z9, Z10
+	VMOVUPS          Z10, Z11
+	VPERMI2PS        Z7, Z6, Z11
+	VMOVUPS          Z10, Z12
+	VPERMI2PS        Z5, Z4, Z12
+	VFMADD213PS      Z12, Z9, Z11
+	VMOVUPS          Z10, Z12
+	VPERMI2PS        Z3, Z2, Z12
+	VFMADD213PS      Z12, Z9, Z11
+	VPERMI2PS        Z1, Z0, Z10
+	VFMADD213PS      Z10, Z9, Z11
+	VMULPS           Z11, Z9, Z10
+	VANDPS.BCST      expNums<>+1248(SB), Z9, Z11
+	VCMPPS.BCST      $0x15, expNums<>+2816(SB), Z11, K1
+	VBROADCASTSS     expNums<>+480(SB), Z11
+	VBROADCASTSS     expNums<>+1344(SB), Z12
+	VMAXPS           Z9, Z12, Z9
+	VMULPS           Z11, Z9, Z11
+	VREDUCEPS        $0x01, Z11, Z12
+	VBROADCASTSS     expNums<>+2464(SB), Z13
+	VFMADD213PS.BCST expNums<>+2496(SB), Z12, Z13
+	VFMADD213PS.BCST expNums<>+2528(SB), Z12, Z13
+	VFMADD213PS.BCST expNums<>+2560(SB), Z12, Z13
+	VFMADD213PS.BCST expNums<>+2592(SB), Z12, Z13
+	VSCALEFPS        Z11, Z13, Z13
+	VADDPS.BCST      expNums<>+352(SB), Z13, Z11
+	VRCP14PS         Z11, Z11
+	VMULPS           Z11, Z9, Z9
+	VMOVAPS          Z9, K1, Z10
+	VCVTPS2PH        $0x00, Z10, 160(AX)(BX*2)
+
+near4:
+	ADDQ $+96, BX
+	SUBQ $+96, CX
+	JGE  turn1
 
 turned2:
 	ADDQ $+96, CX
 	SUBQ $+16, CX
-	JLT  turned4
+	JLT  turned6
 
-turn3:
-	VCVTPH2PS        (DX)(BX*2), Z2
-	VMAXPS           Z2, Z1, Z2
-	VMULPS           Z0, Z2, Z3
-	VREDUCEPS        $0x01, Z3, Z4
-	VBROADCASTSS     expNums<>+2464(SB), Z5
-	VFMADD213PS.BCST expNums<>+2496(SB), Z4, Z5
-	VFMADD213PS.BCST expNums<>+2528(SB), Z4, Z5
-	VFMADD213PS.BCST expNums<>+2560(SB), Z4, Z5
-	VFMADD213PS.BCST expNums<>+2592(SB), Z4, Z5
-	VSCALEFPS        Z3, Z5, Z5
-	VADDPS.BCST      expNums<>+352(SB), Z5, Z3
-	VRCP14PS         Z3, Z3
-	VMULPS           Z3, Z2, Z2
-	VCVTPS2PH        $0x00, Z2, (AX)(BX*2)
+turn5:
+	VCVTPH2PS        (DX)(BX*2), Z8
+	VBROADCASTSS     expNums<>+2784(SB), Z9
+	VFMADD213PS.BCST expNums<>+96(SB), Z8, Z9
+	VMOVUPS          Z9, Z10
+	VPERMI2PS        Z7, Z6, Z10
+	VMOVUPS          Z9, Z11
+	VPERMI2PS        Z5, Z4, Z11
+	VFMADD213PS      Z11, Z8, Z10
+	VMOVUPS          Z9, Z11
+	VPERMI2PS        Z3, Z2, Z11
+	VFMADD213PS      Z11, Z8, Z10
+	VPERMI2PS        Z1, Z0, Z9
+	VFMADD213PS      Z9, Z8, Z10
+	VMULPS           Z10, Z8, Z9
+	VANDPS.BCST      expNums<>+1248(SB), Z8, Z10
+	VCMPPS.BCST      $0x15, expNums<>+2816(SB), Z10, K1
+	VBROADCASTSS     expNums<>+480(SB), Z10
+	VBROADCASTSS     expNums<>+1344(SB), Z11
+	VMAXPS           Z8, Z11, Z8
+	VMULPS           Z10, Z8, Z10
+	VREDUCEPS        $0x01, Z10, Z11
+	VBROADCASTSS     expNums<>+2464(SB), Z12
+	VFMADD213PS.BCST expNums<>+2496(SB), Z11, Z12
+	VFMADD213PS.BCST expNums<>+2528(SB), Z11, Z12
+	VFMADD213PS.BCST expNums<>+2560(SB), Z11, Z12
+	VFMADD213PS.BCST expNums<>+2592(SB), Z11, Z12
+	VSCALEFPS        Z10, Z12, Z12
+	VADDPS.BCST      expNums<>+352(SB), Z12, Z10
+	VRCP14PS         Z10, Z10
+	VMULPS           Z10, Z8, Z8
+	VMOVAPS          Z8, K1, Z9
+	VCVTPS2PH        $0x00, Z9, (AX)(BX*2)
 	ADDQ             $+16, BX
 	SUBQ             $+16, CX
-	JGE              turn3
+	JGE              turn5
 
-turned4:
+turned6:
 	ADDQ             $+16, CX
 	TESTQ            CX, CX
-	JEQ              done5
+	JEQ              done7
 	MOVQ             $+1, SI
 	SHLQ             CL, SI
 	DECQ             SI
 	KMOVW            SI, K1
-	VMOVDQU16.Z      (DX)(BX*2), K1, Y2
-	VCVTPH2PS        Y2, Z2
-	VMAXPS           Z2, Z1, Z1
-	VMULPS           Z0, Z1, Z0
-	VREDUCEPS        $0x01, Z0, Z2
-	VBROADCASTSS     expNums<>+2464(SB), Z3
-	VFMADD213PS.BCST expNums<>+2496(SB), Z2, Z3
-	VFMADD213PS.BCST expNums<>+2528(SB), Z2, Z3
-	VFMADD213PS.BCST expNums<>+2560(SB), Z2, Z3
-	VFMADD213PS.BCST expNums<>+2592(SB), Z2, Z3
-	VSCALEFPS        Z0, Z3, Z3
-	VADDPS.BCST      expNums<>+352(SB), Z3, Z0
-	VRCP14PS         Z0, Z0
-	VMULPS           Z0, Z1, Z0
+	VMOVDQU16.Z      (DX)(BX*2), K1, Y8
+	VCVTPH2PS        Y8, Z8
+	VBROADCASTSS     expNums<>+2784(SB), Z9
+	VFMADD213PS.BCST expNums<>+96(SB), Z8, Z9
+	VMOVUPS          Z9, Z10
+	VPERMI2PS        Z7, Z6, Z10
+	VMOVUPS          Z9, Z6
+	VPERMI2PS        Z5, Z4, Z6
+	VFMADD213PS      Z6, Z8, Z10
+	VMOVUPS          Z9, Z4
+	VPERMI2PS        Z3, Z2, Z4
+	VFMADD213PS      Z4, Z8, Z10
+	VPERMI2PS        Z1, Z0, Z9
+	VFMADD213PS      Z9, Z8, Z10
+	VMULPS           Z10, Z8, Z0
+	VANDPS.BCST      expNums<>+1248(SB), Z8, Z1
+	VCMPPS.BCST      $0x15, expNums<>+2816(SB), Z1, K2
+	VBROADCASTSS     expNums<>+480(SB), Z1
+	VBROADCASTSS     expNums<>+1344(SB), Z2
+	VMAXPS           Z8, Z2, Z2
+	VMULPS           Z1, Z2, Z1
+	VREDUCEPS        $0x01, Z1, Z3
+	VBROADCASTSS     expNums<>+2464(SB), Z4
+	VFMADD213PS.BCST expNums<>+2496(SB), Z3, Z4
+	VFMADD213PS.BCST expNums<>+2528(SB), Z3, Z4
+	VFMADD213PS.BCST expNums<>+2560(SB), Z3, Z4
+	VFMADD213PS.BCST expNums<>+2592(SB), Z3, Z4
+	VSCALEFPS        Z1, Z4, Z4
+	VADDPS.BCST      expNums<>+352(SB), Z4, Z1
+	VRCP14PS         Z1, Z1
+	VMULPS           Z1, Z2, Z1
+	VMOVAPS          Z1, K2, Z0
 	VCVTPS2PH        $0x00, Z0, Y0
 	VMOVDQU16        Y0, K1, (AX)(BX*2)
 
-done5:
+done7:
 	VZEROUPPER
 	RET
 
@@ -12963,8 +13899,15 @@ TEXT ·siluBF16AVX512(SB), NOSPLIT|NOFRAME, $0-24
 	MOVQ         src+8(FP), DX
 	MOVQ         n+16(FP), CX
 	XORQ         BX, BX
-	VBROADCASTSS expNums<>+480(SB), Z0
-	VBROADCASTSS expNums<>+1344(SB), Z1
+	VMOVUPS      sigmoidPieces<>+0(SB), Z0
+	VMOVUPS      sigmoidPieces<>+64(SB), Z1
+	VMOVUPS      sigmoidPieces<>+128(SB), Z2
+	VMOVUPS      sigmoidPieces<>+192(SB), Z3
+	VMOVUPS      sigmoidPieces<>+256(SB), Z4
+	VMOVUPS      sigmoidPieces<>+320(SB), Z5
+	VMOVUPS      sigmoidPieces<>+384(SB), Z6
+	VMOVUPS      sigmoidPieces<>+448(SB), Z7
+	VBROADCASTSS expNums<>+2848(SB), Z8
 	MOVL         $0xaaaaaaaa, SI
 	KMOVD        SI, K1
 	SUBQ         $+96, CX
@@ -13007,219 +13950,520 @@ turn1:
 	BYTE             $0x08
 	BYTE             $0x00
 	BYTE             $0x00
-	VMOVUPS          (DX)(BX*2), Z2
-	VMOVUPS          (DX)(BX*2), Z3
-	VMOVUPS          64(DX)(BX*2), Z5
-	VMOVUPS          64(DX)(BX*2), Z6
-	VMOVUPS          128(DX)(BX*2), Z8
-	VMOVUPS          128(DX)(BX*2), Z9
-	VPSLLD           $0x10, Z2, Z2
-	VANDPS.BCST      expNums<>+1152(SB), Z3, Z3
-	VPSLLD           $0x10, Z5, Z5
-	VANDPS.BCST      expNums<>+1152(SB), Z6, Z6
-	VPSLLD           $0x10, Z8, Z8
-	VANDPS.BCST      expNums<>+1152(SB), Z9, Z9
-	VMAXPS           Z2, Z1, Z2
-	VMAXPS           Z3, Z1, Z3
-	VMAXPS           Z5, Z1, Z5
-	VMAXPS           Z6, Z1, Z6
-	VMAXPS           Z8, Z1, Z8
-	VMAXPS           Z9, Z1, Z27
-	VMOVUPS          Z2, Z9
-	VMOVUPS          Z3, Z15
-	VMOVUPS          Z5, Z18
-	VMOVUPS          Z6, Z21
-	VMOVUPS          Z8, Z24
-	VMOVUPS          Z27, Z28
-	VFMADD213PS.BCST expNums<>+928(SB), Z0, Z9
-	VFMADD213PS.BCST expNums<>+928(SB), Z0, Z15
-	VFMADD213PS.BCST expNums<>+928(SB), Z0, Z18
-	VFMADD213PS.BCST expNums<>+928(SB), Z0, Z21
-	VFMADD213PS.BCST expNums<>+928(SB), Z0, Z24
-	VFMADD213PS.BCST expNums<>+928(SB), Z0, Z28
-	VREDUCEPS        $0x01, Z9, Z13
-	VREDUCEPS        $0x01, Z15, Z16
-	VREDUCEPS        $0x01, Z18, Z19
-	VREDUCEPS        $0x01, Z21, Z22
-	VREDUCEPS        $0x01, Z24, Z25
-	VREDUCEPS        $0x01, Z28, Z29
-	VBROADCASTSS     expNums<>+2624(SB), Z14
-	VBROADCASTSS     expNums<>+2624(SB), Z17
-	VBROADCASTSS     expNums<>+2624(SB), Z20
-	VBROADCASTSS     expNums<>+2624(SB), Z23
-	VBROADCASTSS     expNums<>+2624(SB), Z26
-	VBROADCASTSS     expNums<>+2624(SB), Z30
-	VFMADD213PS.BCST expNums<>+2656(SB), Z13, Z14
-	VFMADD213PS.BCST expNums<>+2656(SB), Z16, Z17
-	VFMADD213PS.BCST expNums<>+2656(SB), Z19, Z20
-	VFMADD213PS.BCST expNums<>+2656(SB), Z22, Z23
-	VFMADD213PS.BCST expNums<>+2656(SB), Z25, Z26
-	VFMADD213PS.BCST expNums<>+2656(SB), Z29, Z30
-	VFMADD213PS.BCST expNums<>+2688(SB), Z13, Z14
-	VFMADD213PS.BCST expNums<>+2688(SB), Z16, Z17
-	VFMADD213PS.BCST expNums<>+2688(SB), Z19, Z20
-	VFMADD213PS.BCST expNums<>+2688(SB), Z22, Z23
-	VFMADD213PS.BCST expNums<>+2688(SB), Z25, Z26
-	VFMADD213PS.BCST expNums<>+2688(SB), Z29, Z30
-	VFMADD213PS.BCST expNums<>+2720(SB), Z13, Z14
-	VFMADD213PS.BCST expNums<>+2720(SB), Z16, Z17
-	VFMADD213PS.BCST expNums<>+2720(SB), Z19, Z20
-	VFMADD213PS.BCST expNums<>+2720(SB), Z22, Z23
-	VFMADD213PS.BCST expNums<>+2720(SB), Z25, Z26
-	VFMADD213PS.BCST expNums<>+2720(SB), Z29, Z30
-	VSCALEFPS        Z9, Z14, Z14
-	VSCALEFPS        Z15, Z17, Z17
-	VSCALEFPS        Z18, Z20, Z20
-	VSCALEFPS        Z21, Z23, Z23
-	VSCALEFPS        Z24, Z26, Z26
-	VSCALEFPS        Z28, Z30, Z30
-	VADDPS.BCST      expNums<>+960(SB), Z14, Z9
-	VADDPS.BCST      expNums<>+960(SB), Z17, Z13
-	VADDPS.BCST      expNums<>+960(SB), Z20, Z14
-	VADDPS.BCST      expNums<>+960(SB), Z23, Z15
-	VADDPS.BCST      expNums<>+960(SB), Z26, Z16
-	VADDPS.BCST      expNums<>+960(SB), Z30, Z17
-	VRCP14PS         Z9, Z9
-	VRCP14PS         Z13, Z13
-	VRCP14PS         Z14, Z14
-	VRCP14PS         Z15, Z15
-	VRCP14PS         Z16, Z16
-	VRCP14PS         Z17, Z17
-	VMULPS.BCST      expNums<>+960(SB), Z9, Z9
-	VMULPS.BCST      expNums<>+960(SB), Z13, Z13
-	VMULPS.BCST      expNums<>+960(SB), Z14, Z14
-	VMULPS.BCST      expNums<>+960(SB), Z15, Z15
-	VMULPS.BCST      expNums<>+960(SB), Z16, Z16
-	VMULPS.BCST      expNums<>+960(SB), Z17, Z17
-	VMULPS           Z9, Z2, Z2
-	VMULPS           Z13, Z3, Z3
-	VMULPS           Z14, Z5, Z5
-	VMULPS           Z15, Z6, Z6
-	VMULPS           Z16, Z8, Z8
-	VMULPS           Z17, Z27, Z9
-	VPADDD.BCST      expNums<>+1120(SB), Z2, Z2
-	VPADDD.BCST      expNums<>+1120(SB), Z3, Z3
-	VPADDD.BCST      expNums<>+1120(SB), Z5, Z5
-	VPADDD.BCST      expNums<>+1120(SB), Z6, Z6
-	VPADDD.BCST      expNums<>+1120(SB), Z8, Z8
+	VMOVDQU16        (DX)(BX*2), Z9
+	VPADDW           Z9, Z9, Z9
+	VMOVDQU16        64(DX)(BX*2), Z10
+	VPADDW           Z10, Z10, Z10
+	VPMAXUW          Z10, Z9, Z9
+	VMOVDQU16        128(DX)(BX*2), Z10
+	VPADDW           Z10, Z10, Z10
+	VPMAXUW          Z10, Z9, Z9
+	VPCMPUW          $0x05, Z8, Z9, K2
+	KORTESTD         K2, K2
+	JNE              far3
+	VMOVUPS          (DX)(BX*2), Z9
+	VMOVUPS          (DX)(BX*2), Z10
+	VMOVUPS          64(DX)(BX*2), Z12
+	VPSLLD           $0x10, Z9, Z9
+	VANDPS.BCST      expNums<>+1152(SB), Z10, Z10
+	VPSLLD           $0x10, Z12, Z18
+	VBROADCASTSS     expNums<>+2784(SB), Z12
+	VBROADCASTSS     expNums<>+2784(SB), Z15
+	VBROADCASTSS     expNums<>+2784(SB), Z19
+	VFMADD213PS.BCST expNums<>+96(SB), Z9, Z12
+	VFMADD213PS.BCST expNums<>+96(SB), Z10, Z15
+	VFMADD213PS.BCST expNums<>+96(SB), Z18, Z19
+	VMOVUPS          Z12, Z13
+	VMOVUPS          Z15, Z16
+	VMOVUPS          Z19, Z20
+	VPERMI2PS        Z7, Z6, Z13
+	VPERMI2PS        Z7, Z6, Z16
+	VPERMI2PS        Z7, Z6, Z20
+	VMOVUPS          Z12, Z14
+	VMOVUPS          Z15, Z17
+	VMOVUPS          Z19, Z21
+	VPERMI2PS        Z5, Z4, Z14
+	VPERMI2PS        Z5, Z4, Z17
+	VPERMI2PS        Z5, Z4, Z21
+	VFMADD213PS      Z14, Z9, Z13
+	VFMADD213PS      Z17, Z10, Z16
+	VFMADD213PS      Z21, Z18, Z20
+	VMOVUPS          Z12, Z14
+	VMOVUPS          Z15, Z17
+	VMOVUPS          Z19, Z21
+	VPERMI2PS        Z3, Z2, Z14
+	VPERMI2PS        Z3, Z2, Z17
+	VPERMI2PS        Z3, Z2, Z21
+	VFMADD213PS      Z14, Z9, Z13
+	VFMADD213PS      Z17, Z10, Z16
+	VFMADD213PS      Z21, Z18, Z20
+	VPERMI2PS        Z1, Z0, Z12
+	VPERMI2PS        Z1, Z0, Z15
+	VPERMI2PS        Z1, Z0, Z19
+	VFMADD213PS      Z12, Z9, Z13
+	VFMADD213PS      Z15, Z10, Z16
+	VFMADD213PS      Z19, Z18, Z20
+	VMULPS           Z13, Z9, Z9
+	VMULPS           Z16, Z10, Z10
+	VMULPS           Z20, Z18, Z12
 	VPADDD.BCST      expNums<>+1120(SB), Z9, Z9
-	VPSRLD           $0x10, Z2, Z2
-	VPBLENDMW        Z3, Z2, K1, Z4
-	VPSRLD           $0x10, Z5, Z2
-	VPBLENDMW        Z6, Z2, K1, Z7
-	VPSRLD           $0x10, Z8, Z2
-	VPBLENDMW        Z9, Z2, K1, Z10
-	VMOVUPS          Z4, (AX)(BX*2)
-	VMOVUPS          Z7, 64(AX)(BX*2)
-	VMOVUPS          Z10, 128(AX)(BX*2)
-	ADDQ             $+96, BX
-	SUBQ             $+96, CX
-	JGE              turn1
+	VPADDD.BCST      expNums<>+1120(SB), Z10, Z10
+	VPADDD.BCST      expNums<>+1120(SB), Z12, Z12
+	VPSRLD           $0x10, Z9, Z9
+	VMOVDQU16        Z10, K1, Z9
+	VPSRLD           $0x10, Z12, Z10
+	VMOVUPS          Z9, (AX)(BX*2)
+	VMOVUPS          64(DX)(BX*2), Z9
+	VMOVUPS          128(DX)(BX*2), Z12
+	VMOVUPS          128(DX)(BX*2), Z13
+	VANDPS.BCST      expNums<>+1152(SB), Z9, Z9
+	VPSLLD           $0x10, Z12, Z12
+	VANDPS.BCST      expNums<>+1152(SB), Z13, Z19
+	VBROADCASTSS     expNums<>+2784(SB), Z13
+	VBROADCASTSS     expNums<>+2784(SB), Z16
+	VBROADCASTSS     expNums<>+2784(SB), Z20
+	VFMADD213PS.BCST expNums<>+96(SB), Z9, Z13
+	VFMADD213PS.BCST expNums<>+96(SB), Z12, Z16
+	VFMADD213PS.BCST expNums<>+96(SB), Z19, Z20
+	VMOVUPS          Z13, Z14
+	VMOVUPS          Z16, Z17
+	VMOVUPS          Z20, Z21
+	VPERMI2PS        Z7, Z6, Z14
+	VPERMI2PS        Z7, Z6, Z17
+	VPERMI2PS        Z7, Z6, Z21
+	VMOVUPS          Z13, Z15
+	VMOVUPS          Z16, Z18
+	VMOVUPS          Z20, Z22
+	VPERMI2PS        Z5, Z4, Z15
+	VPERMI2PS        Z5, Z4, Z18
+	VPERMI2PS        Z5, Z4, Z22
+	VFMADD213PS      Z15, Z9, Z14
+	VFMADD213PS      Z18, Z12, Z17
+	VFMADD213PS      Z22, Z19, Z21
+	VMOVUPS          Z13, Z15
+	VMOVUPS          Z16, Z18
+	VMOVUPS          Z20, Z22
+	VPERMI2PS        Z3, Z2, Z15
+	VPERMI2PS        Z3, Z2, Z18
+	VPERMI2PS        Z3, Z2, Z22
+	VFMADD213PS      Z15, Z9, Z14
+	VFMADD213PS      Z18, Z12, Z17
+	VFMADD213PS      Z22, Z19, Z21
+	VPERMI2PS        Z1, Z0, Z13
+	VPERMI2PS        Z1, Z0, Z16
+	VPERMI2PS        Z1, Z0, Z20
+	VFMADD213PS      Z13, Z9, Z14
+	VFMADD213PS      Z16, Z12, Z17
+	VFMADD213PS      Z20, Z19, Z21
+	VMULPS           Z14, Z9, Z9
+	VMULPS           Z17, Z12, Z12
+	VMULPS           Z21, Z19, Z13
+	VPADDD.BCST      expNums<>+1120(SB), Z9, Z9
+	VPADDD.BCST      expNums<>+1120(SB), Z12, Z12
+	VPADDD.BCST      expNums<>+1120(SB), Z13, Z13
+	VMOVDQU16        Z9, K1, Z10
+	VPSRLD           $0x10, Z12, Z9
+	VMOVDQU16        Z13, K1, Z9
+	VMOVUPS          Z10, 64(AX)(BX*2)
+	VMOVUPS          Z9, 128(AX)(BX*2)
+	JMP              near4
+
+far3:
+	VMOVUPS          (DX)(BX*2), Z9
+	VPSLLD           $0x10, Z9, Z9
+	VBROADCASTSS     expNums<>+2784(SB), Z10
+	VFMADD213PS.BCST expNums<>+96(SB), Z9, Z10
+	VMOVUPS          Z10, Z12
+	VPERMI2PS        Z7, Z6, Z12
+	VMOVUPS          Z10, Z13
+	VPERMI2PS        Z5, Z4, Z13
+	VFMADD213PS      Z13, Z9, Z12
+	VMOVUPS          Z10, Z13
+	VPERMI2PS        Z3, Z2, Z13
+	VFMADD213PS      Z13, Z9, Z12
+	VPERMI2PS        Z1, Z0, Z10
+	VFMADD213PS      Z10, Z9, Z12
+	VMULPS           Z12, Z9, Z10
+	VANDPS.BCST      expNums<>+1248(SB), Z9, Z12
+	VCMPPS.BCST      $0x15, expNums<>+2816(SB), Z12, K2
+	VBROADCASTSS     expNums<>+480(SB), Z12
+	VBROADCASTSS     expNums<>+1344(SB), Z13
+	VMAXPS           Z9, Z13, Z9
+	VMOVUPS          Z9, Z13
+	VFMADD213PS.BCST expNums<>+928(SB), Z12, Z13
+	VREDUCEPS        $0x01, Z13, Z12
+	VBROADCASTSS     expNums<>+2624(SB), Z14
+	VFMADD213PS.BCST expNums<>+2656(SB), Z12, Z14
+	VFMADD213PS.BCST expNums<>+2688(SB), Z12, Z14
+	VFMADD213PS.BCST expNums<>+2720(SB), Z12, Z14
+	VSCALEFPS        Z13, Z14, Z14
+	VADDPS.BCST      expNums<>+960(SB), Z14, Z12
+	VRCP14PS         Z12, Z12
+	VMULPS.BCST      expNums<>+960(SB), Z12, Z12
+	VMULPS           Z12, Z9, Z9
+	VMOVAPS          Z9, K2, Z10
+	VPADDD.BCST      expNums<>+1120(SB), Z10, Z9
+	VPSRLD           $0x10, Z9, Z9
+	VMOVUPS          (DX)(BX*2), Z10
+	VANDPS.BCST      expNums<>+1152(SB), Z10, Z10
+	VBROADCASTSS     expNums<>+2784(SB), Z12
+	VFMADD213PS.BCST expNums<>+96(SB), Z10, Z12
+	VMOVUPS          Z12, Z13
+	VPERMI2PS        Z7, Z6, Z13
+	VMOVUPS          Z12, Z14
+	VPERMI2PS        Z5, Z4, Z14
+	VFMADD213PS      Z14, Z10, Z13
+	VMOVUPS          Z12, Z14
+	VPERMI2PS        Z3, Z2, Z14
+	VFMADD213PS      Z14, Z10, Z13
+	VPERMI2PS        Z1, Z0, Z12
+	VFMADD213PS      Z12, Z10, Z13
+	VMULPS           Z13, Z10, Z12
+	VANDPS.BCST      expNums<>+1248(SB), Z10, Z13
+	VCMPPS.BCST      $0x15, expNums<>+2816(SB), Z13, K2
+	VBROADCASTSS     expNums<>+480(SB), Z13
+	VBROADCASTSS     expNums<>+1344(SB), Z14
+	VMAXPS           Z10, Z14, Z10
+	VMOVUPS          Z10, Z14
+	VFMADD213PS.BCST expNums<>+928(SB), Z13, Z14
+	VREDUCEPS        $0x01, Z14, Z13
+	VBROADCASTSS     expNums<>+2624(SB), Z15
+	VFMADD213PS.BCST expNums<>+2656(SB), Z13, Z15
+	VFMADD213PS.BCST expNums<>+2688(SB), Z13, Z15
+	VFMADD213PS.BCST expNums<>+2720(SB), Z13, Z15
+	VSCALEFPS        Z14, Z15, Z15
+	VADDPS.BCST      expNums<>+960(SB), Z15, Z13
+	VRCP14PS         Z13, Z13
+	VMULPS.BCST      expNums<>+960(SB), Z13, Z13
+	VMULPS           Z13, Z10, Z10
+	VMOVAPS          Z10, K2, Z12
+	VPADDD.BCST      expNums<>+1120(SB), Z12, Z10
+	VMOVDQU16        Z10, K1, Z9
+	VMOVUPS          Z9, (AX)(BX*2)
+	VMOVUPS          64(DX)(BX*2), Z9
+	VPSLLD           $0x10, Z9, Z9
+	VBROADCASTSS     expNums<>+2784(SB), Z10
+	VFMADD213PS.BCST expNums<>+96(SB), Z9, Z10
+	VMOVUPS          Z10, Z12
+	VPERMI2PS        Z7, Z6, Z12
+	VMOVUPS          Z10, Z13
+	VPERMI2PS        Z5, Z4, Z13
+	VFMADD213PS      Z13, Z9, Z12
+	VMOVUPS          Z10, Z13
+	VPERMI2PS        Z3, Z2, Z13
+	VFMADD213PS      Z13, Z9, Z12
+	VPERMI2PS        Z1, Z0, Z10
+	VFMADD213PS      Z10, Z9, Z12
+	VMULPS           Z12, Z9, Z10
+	VANDPS.BCST      expNums<>+1248(SB), Z9, Z12
+	VCMPPS.BCST      $0x15, expNums<>+2816(SB), Z12, K2
+	VBROADCASTSS     expNums<>+480(SB), Z12
+	VBROADCASTSS     expNums<>+1344(SB), Z13
+	VMAXPS           Z9, Z13, Z9
+	VMOVUPS          Z9, Z13
+	VFMADD213PS.BCST expNums<>+928(SB), Z12, Z13
+	VREDUCEPS        $0x01, Z13, Z12
+	VBROADCASTSS     expNums<>+2624(SB), Z14
+	VFMADD213PS.BCST expNums<>+2656(SB), Z12, Z14
+	VFMADD213PS.BCST expNums<>+2688(SB), Z12, Z14
+	VFMADD213PS.BCST expNums<>+2720(SB), Z12, Z14
+	VSCALEFPS        Z13, Z14, Z14
+	VADDPS.BCST      expNums<>+960(SB), Z14, Z12
+	VRCP14PS         Z12, Z12
+	VMULPS.BCST      expNums<>+960(SB), Z12, Z12
+	VMULPS           Z12, Z9, Z9
+	VMOVAPS          Z9, K2, Z10
+	VPADDD.BCST      expNums<>+1120(SB), Z10, Z9
+	VPSRLD           $0x10, Z9, Z9
+	VMOVUPS          64(DX)(BX*2), Z10
+	VANDPS.BCST      expNums<>+1152(SB), Z10, Z10
+	VBROADCASTSS     expNums<>+2784(SB), Z12
+	VFMADD213PS.BCST expNums<>+96(SB), Z10, Z12
+	VMOVUPS          Z12, Z13
+	VPERMI2PS        Z7, Z6, Z13
+	VMOVUPS          Z12, Z14
+	VPERMI2PS        Z5, Z4, Z14
+	VFMADD213PS      Z14, Z10, Z13
+	VMOVUPS          Z12, Z14
+	VPERMI2PS        Z3, Z2, Z14
+	VFMADD213PS      Z14, Z10, Z13
+	VPERMI2PS        Z1, Z0, Z12
+	VFMADD213PS      Z12, Z10, Z13
+	VMULPS           Z13, Z10, Z12
+	VANDPS.BCST      expNums<>+1248(SB), Z10, Z13
+	VCMPPS.BCST      $0x15, expNums<>+2816(SB), Z13, K2
+	VBROADCASTSS     expNums<>+480(SB), Z13
+	VBROADCASTSS     expNums<>+1344(SB), Z14
+	VMAXPS           Z10, Z14, Z10
+	VMOVUPS          Z10, Z14
+	VFMADD213PS.BCST expNums<>+928(SB), Z13, Z14
+	VREDUCEPS        $0x01, Z14, Z13
+	VBROADCASTSS     expNums<>+2624(SB), Z15
+	VFMADD213PS.BCST expNums<>+2656(SB), Z13, Z15
+	VFMADD213PS.BCST expNums<>+2688(SB), Z13, Z15
+	VFMADD213PS.BCST expNums<>+2720(SB), Z13, Z15
+	VSCALEFPS        Z14, Z15, Z15
+	VADDPS.BCST      expNums<>+960(SB), Z15, Z13
+	VRCP14PS         Z13, Z13
+	VMULPS.BCST      expNums<>+960(SB), Z13, Z13
+	VMULPS           Z13, Z10, Z10
+	VMOVAPS          Z10, K2, Z12
+	VPADDD.BCST      expNums<>+1120(SB), Z12, Z10
+	VMOVDQU16        Z10, K1, Z9
+	VMOVUPS          Z9, 64(AX)(BX*2)
+	VMOVUPS          128(DX)(BX*2), Z9
+	VPSLLD           $0x10, Z9, Z9
+	VBROADCASTSS     expNums<>+2784(SB), Z10
+	VFMADD213PS.BCST expNums<>+96(SB), Z9, Z10
+	VMOVUPS          Z10, Z12
+	VPERMI2PS        Z7, Z6, Z12
+	VMOVUPS          Z10, Z13
+	VPERMI2PS        Z5, Z4, Z13
+	VFMADD213PS      Z13, Z9, Z12
+	VMOVUPS          Z10, Z13
+	VPERMI2PS        Z3, Z2, Z13
+	VFMADD213PS      Z13, Z9, Z12
+	VPERMI2PS        Z1, Z0, Z10
+	VFMADD213PS      Z10, Z9, Z12
+	VMULPS           Z12, Z9, Z10
+	VANDPS.BCST      expNums<>+1248(SB), Z9, Z12
+	VCMPPS.BCST      $0x15, expNums<>+2816(SB), Z12, K2
+	VBROADCASTSS     expNums<>+480(SB), Z12
+	VBROADCASTSS     expNums<>+1344(SB), Z13
+	VMAXPS           Z9, Z13, Z9
+	VMOVUPS          Z9, Z13
+	VFMADD213PS.BCST expNums<>+928(SB), Z12, Z13
+	VREDUCEPS        $0x01, Z13, Z12
+	VBROADCASTSS     expNums<>+2624(SB), Z14
+	VFMADD213PS.BCST expNums<>+2656(SB), Z12, Z14
+	VFMADD213PS.BCST expNums<>+2688(SB), Z12, Z14
+	VFMADD213PS.BCST expNums<>+2720(SB), Z12, Z14
+	VSCALEFPS        Z13, Z14, Z14
+	VADDPS.BCST      expNums<>+960(SB), Z14, Z12
+	VRCP14PS         Z12, Z12
+	VMULPS.BCST      expNums<>+960(SB), Z12, Z12
+	VMULPS           Z12, Z9, Z9
+	VMOVAPS          Z9, K2, Z10
+	VPADDD.BCST      expNums<>+1120(SB), Z10, Z9
+	VPSRLD           $0x10, Z9, Z9
+	VMOVUPS          128(DX)(BX*2), Z10
+	VANDPS.BCST      expNums<>+1152(SB), Z10, Z10
+	VBROADCASTSS     expNums<>+2784(SB), Z12
+	VFMADD213PS.BCST expNums<>+96(SB), Z10, Z12
+	VMOVUPS          Z12, Z13
+	VPERMI2PS        Z7, Z6, Z13
+	VMOVUPS          Z12, Z14
+	VPERMI2PS        Z5, Z4, Z14
+	VFMADD213PS      Z14, Z10, Z13
+	VMOVUPS          Z12, Z14
+	VPERMI2PS        Z3, Z2, Z14
+	VFMADD213PS      Z14, Z10, Z13
+	VPERMI2PS        Z1, Z0, Z12
+	VFMADD213PS      Z12, Z10, Z13
+	VMULPS           Z13, Z10, Z12
+	VANDPS.BCST      expNums<>+1248(SB), Z10, Z13
+	VCMPPS.BCST      $0x15, expNums<>+2816(SB), Z13, K2
+	VBROADCASTSS     expNums<>+480(SB), Z13
+	VBROADCASTSS     expNums<>+1344(SB), Z14
+	VMAXPS           Z10, Z14, Z10
+	VMOVUPS          Z10, Z14
+	VFMADD213PS.BCST expNums<>+928(SB), Z13, Z14
+	VREDUCEPS        $0x01, Z14, Z13
+	VBROADCASTSS     expNums<>+2624(SB), Z15
+	VFMADD213PS.BCST expNums<>+2656(SB), Z13, Z15
+	VFMADD213PS.BCST expNums<>+2688(SB), Z13, Z15
+	VFMADD213PS.BCST expNums<>+2720(SB), Z13, Z15
+	VSCALEFPS        Z14, Z15, Z15
+	VADDPS.BCST      expNums<>+960(SB), Z15, Z13
+	VRCP14PS         Z13, Z13
+	VMULPS.BCST      expNums<>+960(SB), Z13, Z13
+	VMULPS           Z13, Z10, Z10
+	VMOVAPS          Z10, K2, Z12
+	VPADDD.BCST      expNums<>+1120(SB), Z12, Z10
+	VMOVDQU16        Z10, K1, Z9
+	VMOVUPS          Z9, 128(AX)(BX*2)
+
+near4:
+	ADDQ $+96, BX
+	SUBQ $+96, CX
+	JGE  turn1
 
 turned2:
 	ADDQ $+96, CX
 	SUBQ $+32, CX
-	JLT  turned4
-
-turn3:
-	VMOVUPS          (DX)(BX*2), Z2
-	VMOVUPS          (DX)(BX*2), Z3
-	VPSLLD           $0x10, Z2, Z2
-	VANDPS.BCST      expNums<>+1152(SB), Z3, Z3
-	VMAXPS           Z2, Z1, Z2
-	VMAXPS           Z3, Z1, Z6
-	VMOVUPS          Z2, Z3
-	VMOVUPS          Z6, Z7
-	VFMADD213PS.BCST expNums<>+928(SB), Z0, Z3
-	VFMADD213PS.BCST expNums<>+928(SB), Z0, Z7
-	VREDUCEPS        $0x01, Z3, Z4
-	VREDUCEPS        $0x01, Z7, Z8
-	VBROADCASTSS     expNums<>+2624(SB), Z5
-	VBROADCASTSS     expNums<>+2624(SB), Z9
-	VFMADD213PS.BCST expNums<>+2656(SB), Z4, Z5
-	VFMADD213PS.BCST expNums<>+2656(SB), Z8, Z9
-	VFMADD213PS.BCST expNums<>+2688(SB), Z4, Z5
-	VFMADD213PS.BCST expNums<>+2688(SB), Z8, Z9
-	VFMADD213PS.BCST expNums<>+2720(SB), Z4, Z5
-	VFMADD213PS.BCST expNums<>+2720(SB), Z8, Z9
-	VSCALEFPS        Z3, Z5, Z5
-	VSCALEFPS        Z7, Z9, Z9
-	VADDPS.BCST      expNums<>+960(SB), Z5, Z3
-	VADDPS.BCST      expNums<>+960(SB), Z9, Z4
-	VRCP14PS         Z3, Z3
-	VRCP14PS         Z4, Z4
-	VMULPS.BCST      expNums<>+960(SB), Z3, Z3
-	VMULPS.BCST      expNums<>+960(SB), Z4, Z4
-	VMULPS           Z3, Z2, Z2
-	VMULPS           Z4, Z6, Z3
-	VPADDD.BCST      expNums<>+1120(SB), Z2, Z2
-	VPADDD.BCST      expNums<>+1120(SB), Z3, Z3
-	VPSRLD           $0x10, Z2, Z2
-	VPBLENDMW        Z3, Z2, K1, Z11
-	VMOVUPS          Z11, (AX)(BX*2)
-	ADDQ             $+32, BX
-	SUBQ             $+32, CX
-	JGE              turn3
-
-turned4:
-	ADDQ $+32, CX
-	SUBQ $+16, CX
 	JLT  turned6
 
 turn5:
-	VPMOVZXWD        (DX)(BX*2), Z2
-	VPSLLD           $0x10, Z2, Z2
-	VMAXPS           Z2, Z1, Z2
-	VMOVUPS          Z2, Z3
-	VFMADD213PS.BCST expNums<>+928(SB), Z0, Z3
-	VREDUCEPS        $0x01, Z3, Z4
-	VBROADCASTSS     expNums<>+2624(SB), Z5
-	VFMADD213PS.BCST expNums<>+2656(SB), Z4, Z5
-	VFMADD213PS.BCST expNums<>+2688(SB), Z4, Z5
-	VFMADD213PS.BCST expNums<>+2720(SB), Z4, Z5
-	VSCALEFPS        Z3, Z5, Z5
-	VADDPS.BCST      expNums<>+960(SB), Z5, Z3
-	VRCP14PS         Z3, Z3
-	VMULPS.BCST      expNums<>+960(SB), Z3, Z3
-	VMULPS           Z3, Z2, Z2
-	VPADDD.BCST      expNums<>+1120(SB), Z2, Z2
-	VMOVDQU          oddWords<>+0(SB), Y12
-	VPERMW           Z2, Z12, Z2
-	VMOVDQU          Y2, (AX)(BX*2)
-	ADDQ             $+16, BX
-	SUBQ             $+16, CX
+	VMOVUPS          (DX)(BX*2), Z8
+	VMOVUPS          (DX)(BX*2), Z9
+	VPSLLD           $0x10, Z8, Z8
+	VANDPS.BCST      expNums<>+1152(SB), Z9, Z13
+	VBROADCASTSS     expNums<>+2784(SB), Z9
+	VBROADCASTSS     expNums<>+2784(SB), Z14
+	VFMADD213PS.BCST expNums<>+96(SB), Z8, Z9
+	VFMADD213PS.BCST expNums<>+96(SB), Z13, Z14
+	VMOVUPS          Z9, Z10
+	VMOVUPS          Z14, Z15
+	VPERMI2PS        Z7, Z6, Z10
+	VPERMI2PS        Z7, Z6, Z15
+	VMOVUPS          Z9, Z12
+	VMOVUPS          Z14, Z16
+	VPERMI2PS        Z5, Z4, Z12
+	VPERMI2PS        Z5, Z4, Z16
+	VFMADD213PS      Z12, Z8, Z10
+	VFMADD213PS      Z16, Z13, Z15
+	VMOVUPS          Z9, Z12
+	VMOVUPS          Z14, Z16
+	VPERMI2PS        Z3, Z2, Z12
+	VPERMI2PS        Z3, Z2, Z16
+	VFMADD213PS      Z12, Z8, Z10
+	VFMADD213PS      Z16, Z13, Z15
+	VPERMI2PS        Z1, Z0, Z9
+	VPERMI2PS        Z1, Z0, Z14
+	VFMADD213PS      Z9, Z8, Z10
+	VFMADD213PS      Z14, Z13, Z15
+	VMULPS           Z10, Z8, Z9
+	VMULPS           Z15, Z13, Z12
+	VANDPS.BCST      expNums<>+1248(SB), Z8, Z10
+	VANDPS.BCST      expNums<>+1248(SB), Z13, Z14
+	VCMPPS.BCST      $0x15, expNums<>+2816(SB), Z10, K2
+	VCMPPS.BCST      $0x15, expNums<>+2816(SB), Z14, K3
+	VBROADCASTSS     expNums<>+480(SB), Z10
+	VBROADCASTSS     expNums<>+480(SB), Z15
+	VBROADCASTSS     expNums<>+1344(SB), Z14
+	VBROADCASTSS     expNums<>+1344(SB), Z16
+	VMAXPS           Z8, Z14, Z8
+	VMAXPS           Z13, Z16, Z14
+	VMOVUPS          Z8, Z13
+	VMOVUPS          Z14, Z16
+	VFMADD213PS.BCST expNums<>+928(SB), Z10, Z13
+	VFMADD213PS.BCST expNums<>+928(SB), Z15, Z16
+	VREDUCEPS        $0x01, Z13, Z10
+	VREDUCEPS        $0x01, Z16, Z17
+	VBROADCASTSS     expNums<>+2624(SB), Z15
+	VBROADCASTSS     expNums<>+2624(SB), Z18
+	VFMADD213PS.BCST expNums<>+2656(SB), Z10, Z15
+	VFMADD213PS.BCST expNums<>+2656(SB), Z17, Z18
+	VFMADD213PS.BCST expNums<>+2688(SB), Z10, Z15
+	VFMADD213PS.BCST expNums<>+2688(SB), Z17, Z18
+	VFMADD213PS.BCST expNums<>+2720(SB), Z10, Z15
+	VFMADD213PS.BCST expNums<>+2720(SB), Z17, Z18
+	VSCALEFPS        Z13, Z15, Z15
+	VSCALEFPS        Z16, Z18, Z18
+	VADDPS.BCST      expNums<>+960(SB), Z15, Z10
+	VADDPS.BCST      expNums<>+960(SB), Z18, Z13
+	VRCP14PS         Z10, Z10
+	VRCP14PS         Z13, Z13
+	VMULPS.BCST      expNums<>+960(SB), Z10, Z10
+	VMULPS.BCST      expNums<>+960(SB), Z13, Z13
+	VMULPS           Z10, Z8, Z8
+	VMULPS           Z13, Z14, Z10
+	VMOVAPS          Z8, K2, Z9
+	VMOVAPS          Z10, K3, Z12
+	VPADDD.BCST      expNums<>+1120(SB), Z9, Z8
+	VPADDD.BCST      expNums<>+1120(SB), Z12, Z9
+	VPSRLD           $0x10, Z8, Z8
+	VMOVDQU16        Z9, K1, Z8
+	VMOVUPS          Z8, (AX)(BX*2)
+	ADDQ             $+32, BX
+	SUBQ             $+32, CX
 	JGE              turn5
 
 turned6:
+	ADDQ $+32, CX
+	SUBQ $+16, CX
+	JLT  turned8
+
+turn7:
+	VPMOVZXWD        (DX)(BX*2), Z8
+	VPSLLD           $0x10, Z8, Z8
+	VBROADCASTSS     expNums<>+2784(SB), Z9
+	VFMADD213PS.BCST expNums<>+96(SB), Z8, Z9
+	VMOVUPS          Z9, Z10
+	VPERMI2PS        Z7, Z6, Z10
+	VMOVUPS          Z9, Z12
+	VPERMI2PS        Z5, Z4, Z12
+	VFMADD213PS      Z12, Z8, Z10
+	VMOVUPS          Z9, Z12
+	VPERMI2PS        Z3, Z2, Z12
+	VFMADD213PS      Z12, Z8, Z10
+	VPERMI2PS        Z1, Z0, Z9
+	VFMADD213PS      Z9, Z8, Z10
+	VMULPS           Z10, Z8, Z9
+	VANDPS.BCST      expNums<>+1248(SB), Z8, Z10
+	VCMPPS.BCST      $0x15, expNums<>+2816(SB), Z10, K1
+	VBROADCASTSS     expNums<>+480(SB), Z10
+	VBROADCASTSS     expNums<>+1344(SB), Z12
+	VMAXPS           Z8, Z12, Z8
+	VMOVUPS          Z8, Z12
+	VFMADD213PS.BCST expNums<>+928(SB), Z10, Z12
+	VREDUCEPS        $0x01, Z12, Z10
+	VBROADCASTSS     expNums<>+2624(SB), Z13
+	VFMADD213PS.BCST expNums<>+2656(SB), Z10, Z13
+	VFMADD213PS.BCST expNums<>+2688(SB), Z10, Z13
+	VFMADD213PS.BCST expNums<>+2720(SB), Z10, Z13
+	VSCALEFPS        Z12, Z13, Z13
+	VADDPS.BCST      expNums<>+960(SB), Z13, Z10
+	VRCP14PS         Z10, Z10
+	VMULPS.BCST      expNums<>+960(SB), Z10, Z10
+	VMULPS           Z10, Z8, Z8
+	VMOVAPS          Z8, K1, Z9
+	VPADDD.BCST      expNums<>+1120(SB), Z9, Z8
+	VMOVUPS          oddWords<>+0(SB), Y11
+	VPERMW           Z8, Z11, Z8
+	VMOVDQU          Y8, (AX)(BX*2)
+	ADDQ             $+16, BX
+	SUBQ             $+16, CX
+	JGE              turn7
+
+turned8:
 	ADDQ             $+16, CX
 	TESTQ            CX, CX
-	JEQ              done7
+	JEQ              done9
 	MOVQ             $+1, SI
 	SHLQ             CL, SI
 	DECQ             SI
 	KMOVW            SI, K1
-	VMOVDQU16.Z      (DX)(BX*2), K1, Y2
-	VPMOVZXWD        Y2, Z2
-	VPSLLD           $0x10, Z2, Z2
-	VMAXPS           Z2, Z1, Z1
-	VMOVUPS          Z1, Z2
-	VFMADD213PS.BCST expNums<>+928(SB), Z0, Z2
-	VREDUCEPS        $0x01, Z2, Z0
-	VBROADCASTSS     expNums<>+2624(SB), Z3
-	VFMADD213PS.BCST expNums<>+2656(SB), Z0, Z3
-	VFMADD213PS.BCST expNums<>+2688(SB), Z0, Z3
-	VFMADD213PS.BCST expNums<>+2720(SB), Z0, Z3
-	VSCALEFPS        Z2, Z3, Z3
-	VADDPS.BCST      expNums<>+960(SB), Z3, Z0
-	VRCP14PS         Z0, Z0
-	VMULPS.BCST      expNums<>+960(SB), Z0, Z0
-	VMULPS           Z0, Z1, Z0
+	VMOVDQU16.Z      (DX)(BX*2), K1, Y8
+	VPMOVZXWD        Y8, Z8
+	VPSLLD           $0x10, Z8, Z8
+	VBROADCASTSS     expNums<>+2784(SB), Z9
+	VFMADD213PS.BCST expNums<>+96(SB), Z8, Z9
+	VMOVUPS          Z9, Z10
+	VPERMI2PS        Z7, Z6, Z10
+	VMOVUPS          Z9, Z6
+	VPERMI2PS        Z5, Z4, Z6
+	VFMADD213PS      Z6, Z8, Z10
+	VMOVUPS          Z9, Z4
+	VPERMI2PS        Z3, Z2, Z4
+	VFMADD213PS      Z4, Z8, Z10
+	VPERMI2PS        Z1, Z0, Z9
+	VFMADD213PS      Z9, Z8, Z10
+	VMULPS           Z10, Z8, Z0
+	VANDPS.BCST      expNums<>+1248(SB), Z8, Z1
+	VCMPPS.BCST      $0x15, expNums<>+2816(SB), Z1, K2
+	VBROADCASTSS     expNums<>+480(SB), Z1
+	VBROADCASTSS     expNums<>+1344(SB), Z2
+	VMAXPS           Z8, Z2, Z2
+	VMOVUPS          Z2, Z3
+	VFMADD213PS.BCST expNums<>+928(SB), Z1, Z3
+	VREDUCEPS        $0x01, Z3, Z1
+	VBROADCASTSS     expNums<>+2624(SB), Z4
+	VFMADD213PS.BCST expNums<>+2656(SB), Z1, Z4
+	VFMADD213PS.BCST expNums<>+2688(SB), Z1, Z4
+	VFMADD213PS.BCST expNums<>+2720(SB), Z1, Z4
+	VSCALEFPS        Z3, Z4, Z4
+	VADDPS.BCST      expNums<>+960(SB), Z4, Z1
+	VRCP14PS         Z1, Z1
+	VMULPS.BCST      expNums<>+960(SB), Z1, Z1
+	VMULPS           Z1, Z2, Z1
+	VMOVAPS          Z1, K2, Z0
 	VPADDD.BCST      expNums<>+1120(SB), Z0, Z0
-	VMOVDQU          oddWords<>+0(SB), Y12
-	VPERMW           Z0, Z12, Z0
+	VMOVUPS          oddWords<>+0(SB), Y11
+	VPERMW           Z0, Z11, Z0
 	VMOVDQU16        Y0, K1, (AX)(BX*2)
 
-done7:
+done9:
 	VZEROUPPER
 	RET
 
@@ -14000,121 +15244,121 @@ turn1:
 	BYTE             $0x00
 	VMOVUPS          (DX)(BX*2), Z2
 	VMOVUPS          (DX)(BX*2), Z3
+	VMOVUPS          64(DX)(BX*2), Z4
 	VMOVUPS          64(DX)(BX*2), Z5
-	VMOVUPS          64(DX)(BX*2), Z6
-	VMOVUPS          128(DX)(BX*2), Z8
-	VMOVUPS          128(DX)(BX*2), Z9
+	VMOVUPS          128(DX)(BX*2), Z6
+	VMOVUPS          128(DX)(BX*2), Z7
 	VPSLLD           $0x10, Z2, Z2
 	VANDPS.BCST      expNums<>+1152(SB), Z3, Z3
-	VPSLLD           $0x10, Z5, Z5
-	VANDPS.BCST      expNums<>+1152(SB), Z6, Z6
-	VPSLLD           $0x10, Z8, Z8
-	VANDPS.BCST      expNums<>+1152(SB), Z9, Z9
+	VPSLLD           $0x10, Z4, Z4
+	VANDPS.BCST      expNums<>+1152(SB), Z5, Z5
+	VPSLLD           $0x10, Z6, Z6
+	VANDPS.BCST      expNums<>+1152(SB), Z7, Z7
 	VMAXPS           Z2, Z0, Z2
 	VMAXPS           Z3, Z0, Z3
+	VMAXPS           Z4, Z0, Z4
 	VMAXPS           Z5, Z0, Z5
 	VMAXPS           Z6, Z0, Z6
-	VMAXPS           Z8, Z0, Z8
-	VMAXPS           Z9, Z0, Z22
-	VMULPS           Z2, Z2, Z9
-	VMULPS           Z3, Z3, Z14
-	VMULPS           Z5, Z5, Z16
-	VMULPS           Z6, Z6, Z18
-	VMULPS           Z8, Z8, Z20
-	VMULPS           Z22, Z22, Z23
-	VFMADD213PS.BCST expNums<>+1632(SB), Z1, Z9
+	VMAXPS           Z7, Z0, Z18
+	VMULPS           Z2, Z2, Z7
+	VMULPS           Z3, Z3, Z10
+	VMULPS           Z4, Z4, Z12
+	VMULPS           Z5, Z5, Z14
+	VMULPS           Z6, Z6, Z16
+	VMULPS           Z18, Z18, Z19
+	VFMADD213PS.BCST expNums<>+1632(SB), Z1, Z7
+	VFMADD213PS.BCST expNums<>+1632(SB), Z1, Z10
+	VFMADD213PS.BCST expNums<>+1632(SB), Z1, Z12
 	VFMADD213PS.BCST expNums<>+1632(SB), Z1, Z14
 	VFMADD213PS.BCST expNums<>+1632(SB), Z1, Z16
-	VFMADD213PS.BCST expNums<>+1632(SB), Z1, Z18
-	VFMADD213PS.BCST expNums<>+1632(SB), Z1, Z20
-	VFMADD213PS.BCST expNums<>+1632(SB), Z1, Z23
-	VMOVUPS          Z2, Z13
-	VMOVUPS          Z3, Z15
-	VMOVUPS          Z5, Z17
-	VMOVUPS          Z6, Z19
-	VMOVUPS          Z8, Z21
-	VMOVUPS          Z22, Z24
-	VFMADD213PS.BCST expNums<>+928(SB), Z9, Z13
+	VFMADD213PS.BCST expNums<>+1632(SB), Z1, Z19
+	VMOVUPS          Z2, Z9
+	VMOVUPS          Z3, Z11
+	VMOVUPS          Z4, Z13
+	VMOVUPS          Z5, Z15
+	VMOVUPS          Z6, Z17
+	VMOVUPS          Z18, Z20
+	VFMADD213PS.BCST expNums<>+928(SB), Z7, Z9
+	VFMADD213PS.BCST expNums<>+928(SB), Z10, Z11
+	VFMADD213PS.BCST expNums<>+928(SB), Z12, Z13
 	VFMADD213PS.BCST expNums<>+928(SB), Z14, Z15
 	VFMADD213PS.BCST expNums<>+928(SB), Z16, Z17
-	VFMADD213PS.BCST expNums<>+928(SB), Z18, Z19
-	VFMADD213PS.BCST expNums<>+928(SB), Z20, Z21
-	VFMADD213PS.BCST expNums<>+928(SB), Z23, Z24
-	VREDUCEPS        $0x01, Z13, Z9
-	VREDUCEPS        $0x01, Z15, Z16
-	VREDUCEPS        $0x01, Z17, Z20
-	VREDUCEPS        $0x01, Z19, Z25
-	VREDUCEPS        $0x01, Z21, Z27
-	VREDUCEPS        $0x01, Z24, Z29
+	VFMADD213PS.BCST expNums<>+928(SB), Z19, Z20
+	VREDUCEPS        $0x01, Z9, Z7
+	VREDUCEPS        $0x01, Z11, Z12
+	VREDUCEPS        $0x01, Z13, Z16
+	VREDUCEPS        $0x01, Z15, Z21
+	VREDUCEPS        $0x01, Z17, Z23
+	VREDUCEPS        $0x01, Z20, Z25
+	VBROADCASTSS     expNums<>+2624(SB), Z10
 	VBROADCASTSS     expNums<>+2624(SB), Z14
-	VBROADCASTSS     expNums<>+2624(SB), Z18
-	VBROADCASTSS     expNums<>+2624(SB), Z23
+	VBROADCASTSS     expNums<>+2624(SB), Z19
+	VBROADCASTSS     expNums<>+2624(SB), Z22
+	VBROADCASTSS     expNums<>+2624(SB), Z24
 	VBROADCASTSS     expNums<>+2624(SB), Z26
-	VBROADCASTSS     expNums<>+2624(SB), Z28
-	VBROADCASTSS     expNums<>+2624(SB), Z30
-	VFMADD213PS.BCST expNums<>+2656(SB), Z9, Z14
-	VFMADD213PS.BCST expNums<>+2656(SB), Z16, Z18
-	VFMADD213PS.BCST expNums<>+2656(SB), Z20, Z23
+	VFMADD213PS.BCST expNums<>+2656(SB), Z7, Z10
+	VFMADD213PS.BCST expNums<>+2656(SB), Z12, Z14
+	VFMADD213PS.BCST expNums<>+2656(SB), Z16, Z19
+	VFMADD213PS.BCST expNums<>+2656(SB), Z21, Z22
+	VFMADD213PS.BCST expNums<>+2656(SB), Z23, Z24
 	VFMADD213PS.BCST expNums<>+2656(SB), Z25, Z26
-	VFMADD213PS.BCST expNums<>+2656(SB), Z27, Z28
-	VFMADD213PS.BCST expNums<>+2656(SB), Z29, Z30
-	VFMADD213PS.BCST expNums<>+2688(SB), Z9, Z14
-	VFMADD213PS.BCST expNums<>+2688(SB), Z16, Z18
-	VFMADD213PS.BCST expNums<>+2688(SB), Z20, Z23
+	VFMADD213PS.BCST expNums<>+2688(SB), Z7, Z10
+	VFMADD213PS.BCST expNums<>+2688(SB), Z12, Z14
+	VFMADD213PS.BCST expNums<>+2688(SB), Z16, Z19
+	VFMADD213PS.BCST expNums<>+2688(SB), Z21, Z22
+	VFMADD213PS.BCST expNums<>+2688(SB), Z23, Z24
 	VFMADD213PS.BCST expNums<>+2688(SB), Z25, Z26
-	VFMADD213PS.BCST expNums<>+2688(SB), Z27, Z28
-	VFMADD213PS.BCST expNums<>+2688(SB), Z29, Z30
-	VFMADD213PS.BCST expNums<>+2720(SB), Z9, Z14
-	VFMADD213PS.BCST expNums<>+2720(SB), Z16, Z18
-	VFMADD213PS.BCST expNums<>+2720(SB), Z20, Z23
+	VFMADD213PS.BCST expNums<>+2720(SB), Z7, Z10
+	VFMADD213PS.BCST expNums<>+2720(SB), Z12, Z14
+	VFMADD213PS.BCST expNums<>+2720(SB), Z16, Z19
+	VFMADD213PS.BCST expNums<>+2720(SB), Z21, Z22
+	VFMADD213PS.BCST expNums<>+2720(SB), Z23, Z24
 	VFMADD213PS.BCST expNums<>+2720(SB), Z25, Z26
-	VFMADD213PS.BCST expNums<>+2720(SB), Z27, Z28
-	VFMADD213PS.BCST expNums<>+2720(SB), Z29, Z30
-	VSCALEFPS        Z13, Z14, Z14
-	VSCALEFPS        Z15, Z18, Z18
-	VSCALEFPS        Z17, Z23, Z23
-	VSCALEFPS        Z19, Z26, Z26
-	VSCALEFPS        Z21, Z28, Z28
-	VSCALEFPS        Z24, Z30, Z30
+	VSCALEFPS        Z9, Z10, Z10
+	VSCALEFPS        Z11, Z14, Z14
+	VSCALEFPS        Z13, Z19, Z19
+	VSCALEFPS        Z15, Z22, Z22
+	VSCALEFPS        Z17, Z24, Z24
+	VSCALEFPS        Z20, Z26, Z26
+	VADDPS.BCST      expNums<>+960(SB), Z10, Z7
 	VADDPS.BCST      expNums<>+960(SB), Z14, Z9
-	VADDPS.BCST      expNums<>+960(SB), Z18, Z13
-	VADDPS.BCST      expNums<>+960(SB), Z23, Z14
-	VADDPS.BCST      expNums<>+960(SB), Z26, Z15
-	VADDPS.BCST      expNums<>+960(SB), Z28, Z16
-	VADDPS.BCST      expNums<>+960(SB), Z30, Z17
+	VADDPS.BCST      expNums<>+960(SB), Z19, Z10
+	VADDPS.BCST      expNums<>+960(SB), Z22, Z11
+	VADDPS.BCST      expNums<>+960(SB), Z24, Z12
+	VADDPS.BCST      expNums<>+960(SB), Z26, Z13
+	VRCP14PS         Z7, Z7
 	VRCP14PS         Z9, Z9
+	VRCP14PS         Z10, Z10
+	VRCP14PS         Z11, Z11
+	VRCP14PS         Z12, Z12
 	VRCP14PS         Z13, Z13
-	VRCP14PS         Z14, Z14
-	VRCP14PS         Z15, Z15
-	VRCP14PS         Z16, Z16
-	VRCP14PS         Z17, Z17
+	VMULPS.BCST      expNums<>+960(SB), Z7, Z7
 	VMULPS.BCST      expNums<>+960(SB), Z9, Z9
+	VMULPS.BCST      expNums<>+960(SB), Z10, Z10
+	VMULPS.BCST      expNums<>+960(SB), Z11, Z11
+	VMULPS.BCST      expNums<>+960(SB), Z12, Z12
 	VMULPS.BCST      expNums<>+960(SB), Z13, Z13
-	VMULPS.BCST      expNums<>+960(SB), Z14, Z14
-	VMULPS.BCST      expNums<>+960(SB), Z15, Z15
-	VMULPS.BCST      expNums<>+960(SB), Z16, Z16
-	VMULPS.BCST      expNums<>+960(SB), Z17, Z17
-	VMULPS           Z9, Z2, Z2
-	VMULPS           Z13, Z3, Z3
-	VMULPS           Z14, Z5, Z5
-	VMULPS           Z15, Z6, Z6
-	VMULPS           Z16, Z8, Z8
-	VMULPS           Z17, Z22, Z9
+	VMULPS           Z7, Z2, Z2
+	VMULPS           Z9, Z3, Z3
+	VMULPS           Z10, Z4, Z4
+	VMULPS           Z11, Z5, Z5
+	VMULPS           Z12, Z6, Z6
+	VMULPS           Z13, Z18, Z7
 	VPADDD.BCST      expNums<>+1120(SB), Z2, Z2
 	VPADDD.BCST      expNums<>+1120(SB), Z3, Z3
+	VPADDD.BCST      expNums<>+1120(SB), Z4, Z4
 	VPADDD.BCST      expNums<>+1120(SB), Z5, Z5
 	VPADDD.BCST      expNums<>+1120(SB), Z6, Z6
-	VPADDD.BCST      expNums<>+1120(SB), Z8, Z8
-	VPADDD.BCST      expNums<>+1120(SB), Z9, Z9
+	VPADDD.BCST      expNums<>+1120(SB), Z7, Z7
 	VPSRLD           $0x10, Z2, Z2
-	VPBLENDMW        Z3, Z2, K1, Z4
-	VPSRLD           $0x10, Z5, Z2
-	VPBLENDMW        Z6, Z2, K1, Z7
-	VPSRLD           $0x10, Z8, Z2
-	VPBLENDMW        Z9, Z2, K1, Z10
-	VMOVUPS          Z4, (AX)(BX*2)
-	VMOVUPS          Z7, 64(AX)(BX*2)
-	VMOVUPS          Z10, 128(AX)(BX*2)
+	VMOVDQU16        Z3, K1, Z2
+	VPSRLD           $0x10, Z4, Z3
+	VMOVDQU16        Z5, K1, Z3
+	VPSRLD           $0x10, Z6, Z4
+	VMOVDQU16        Z7, K1, Z4
+	VMOVUPS          Z2, (AX)(BX*2)
+	VMOVUPS          Z3, 64(AX)(BX*2)
+	VMOVUPS          Z4, 128(AX)(BX*2)
 	ADDQ             $+96, BX
 	SUBQ             $+96, CX
 	JGE              turn1
@@ -14140,19 +15384,19 @@ turn3:
 	VFMADD213PS.BCST expNums<>+928(SB), Z3, Z4
 	VFMADD213PS.BCST expNums<>+928(SB), Z6, Z7
 	VREDUCEPS        $0x01, Z4, Z3
-	VREDUCEPS        $0x01, Z7, Z8
+	VREDUCEPS        $0x01, Z7, Z9
 	VBROADCASTSS     expNums<>+2624(SB), Z6
-	VBROADCASTSS     expNums<>+2624(SB), Z9
+	VBROADCASTSS     expNums<>+2624(SB), Z10
 	VFMADD213PS.BCST expNums<>+2656(SB), Z3, Z6
-	VFMADD213PS.BCST expNums<>+2656(SB), Z8, Z9
+	VFMADD213PS.BCST expNums<>+2656(SB), Z9, Z10
 	VFMADD213PS.BCST expNums<>+2688(SB), Z3, Z6
-	VFMADD213PS.BCST expNums<>+2688(SB), Z8, Z9
+	VFMADD213PS.BCST expNums<>+2688(SB), Z9, Z10
 	VFMADD213PS.BCST expNums<>+2720(SB), Z3, Z6
-	VFMADD213PS.BCST expNums<>+2720(SB), Z8, Z9
+	VFMADD213PS.BCST expNums<>+2720(SB), Z9, Z10
 	VSCALEFPS        Z4, Z6, Z6
-	VSCALEFPS        Z7, Z9, Z9
+	VSCALEFPS        Z7, Z10, Z10
 	VADDPS.BCST      expNums<>+960(SB), Z6, Z3
-	VADDPS.BCST      expNums<>+960(SB), Z9, Z4
+	VADDPS.BCST      expNums<>+960(SB), Z10, Z4
 	VRCP14PS         Z3, Z3
 	VRCP14PS         Z4, Z4
 	VMULPS.BCST      expNums<>+960(SB), Z3, Z3
@@ -14162,8 +15406,8 @@ turn3:
 	VPADDD.BCST      expNums<>+1120(SB), Z2, Z2
 	VPADDD.BCST      expNums<>+1120(SB), Z3, Z3
 	VPSRLD           $0x10, Z2, Z2
-	VPBLENDMW        Z3, Z2, K1, Z11
-	VMOVUPS          Z11, (AX)(BX*2)
+	VMOVDQU16        Z3, K1, Z2
+	VMOVUPS          Z2, (AX)(BX*2)
 	ADDQ             $+32, BX
 	SUBQ             $+32, CX
 	JGE              turn3
@@ -14192,8 +15436,8 @@ turn5:
 	VMULPS.BCST      expNums<>+960(SB), Z3, Z3
 	VMULPS           Z3, Z2, Z2
 	VPADDD.BCST      expNums<>+1120(SB), Z2, Z2
-	VMOVDQU          oddWords<>+0(SB), Y12
-	VPERMW           Z2, Z12, Z2
+	VMOVUPS          oddWords<>+0(SB), Y8
+	VPERMW           Z2, Z8, Z2
 	VMOVDQU          Y2, (AX)(BX*2)
 	ADDQ             $+16, BX
 	SUBQ             $+16, CX
@@ -14226,8 +15470,8 @@ turned6:
 	VMULPS.BCST      expNums<>+960(SB), Z1, Z1
 	VMULPS           Z1, Z0, Z0
 	VPADDD.BCST      expNums<>+1120(SB), Z0, Z0
-	VMOVDQU          oddWords<>+0(SB), Y12
-	VPERMW           Z0, Z12, Z0
+	VMOVUPS          oddWords<>+0(SB), Y8
+	VPERMW           Z0, Z8, Z0
 	VMOVDQU16        Y0, K1, (AX)(BX*2)
 
 done7:
@@ -14955,18 +16199,18 @@ turn1:
 	VCMPPS            $0x07, Z3, Z3, K1
 	VCMPPS            $0x07, Z5, Z5, K3
 	VCMPPS            $0x07, Z10, Z10, K5
-	VPTESTMD.BCST     expNums<>+2752(SB), Z3, K1, K2
-	VPTESTMD.BCST     expNums<>+2752(SB), Z5, K3, K4
-	VPTESTMD.BCST     expNums<>+2752(SB), Z10, K5, K6
+	VPTESTMD.BCST     expNums<>+2880(SB), Z3, K1, K2
+	VPTESTMD.BCST     expNums<>+2880(SB), Z5, K3, K4
+	VPTESTMD.BCST     expNums<>+2880(SB), Z10, K5, K6
 	VPADDD.BCST       expNums<>+1312(SB), Z7, K1, Z7
 	VPADDD.BCST       expNums<>+1312(SB), Z9, K3, Z9
 	VPADDD.BCST       expNums<>+1312(SB), Z11, K5, Z11
-	VPSUBD.BCST       expNums<>+2784(SB), Z7, K2, Z7
-	VPSUBD.BCST       expNums<>+2784(SB), Z9, K4, Z9
-	VPSUBD.BCST       expNums<>+2784(SB), Z11, K6, Z11
-	VMOVDQU           oddWords<>+0(SB), Y4
-	VMOVDQU           oddWords<>+0(SB), Y6
-	VMOVDQU           oddWords<>+0(SB), Y8
+	VPSUBD.BCST       expNums<>+2912(SB), Z7, K2, Z7
+	VPSUBD.BCST       expNums<>+2912(SB), Z9, K4, Z9
+	VPSUBD.BCST       expNums<>+2912(SB), Z11, K6, Z11
+	VMOVUPS           oddWords<>+0(SB), Y4
+	VMOVUPS           oddWords<>+0(SB), Y6
+	VMOVUPS           oddWords<>+0(SB), Y8
 	VPERMW            Z7, Z4, Z7
 	VPERMW            Z9, Z6, Z9
 	VPERMW            Z11, Z8, Z11
@@ -15026,10 +16270,10 @@ turn3:
 	VSUBPS            Z5, Z3, Z3
 	VMOVUPS           Z3, Z5
 	VCMPPS            $0x07, Z3, Z3, K1
-	VPTESTMD.BCST     expNums<>+2752(SB), Z3, K1, K2
+	VPTESTMD.BCST     expNums<>+2880(SB), Z3, K1, K2
 	VPADDD.BCST       expNums<>+1312(SB), Z5, K1, Z5
-	VPSUBD.BCST       expNums<>+2784(SB), Z5, K2, Z5
-	VMOVDQU           oddWords<>+0(SB), Y4
+	VPSUBD.BCST       expNums<>+2912(SB), Z5, K2, Z5
+	VMOVUPS           oddWords<>+0(SB), Y4
 	VPERMW            Z5, Z4, Z5
 	VMOVDQU           Y5, (AX)(BX*2)
 	ADDQ              $+16, BX
@@ -15088,10 +16332,10 @@ turned4:
 	VSUBPS            Z1, Z0, Z0
 	VMOVUPS           Z0, Z1
 	VCMPPS            $0x07, Z0, Z0, K2
-	VPTESTMD.BCST     expNums<>+2752(SB), Z0, K2, K3
+	VPTESTMD.BCST     expNums<>+2880(SB), Z0, K2, K3
 	VPADDD.BCST       expNums<>+1312(SB), Z1, K2, Z1
-	VPSUBD.BCST       expNums<>+2784(SB), Z1, K3, Z1
-	VMOVDQU           oddWords<>+0(SB), Y4
+	VPSUBD.BCST       expNums<>+2912(SB), Z1, K3, Z1
+	VMOVUPS           oddWords<>+0(SB), Y4
 	VPERMW            Z1, Z4, Z1
 	VMOVDQU16         Y1, K1, (AX)(BX*2)
 
@@ -17585,8 +18829,15 @@ TEXT ·swigluF16AVX512(SB), NOSPLIT|NOFRAME, $0-32
 	MOVQ         b+16(FP), BX
 	MOVQ         n+24(FP), CX
 	XORQ         SI, SI
-	VBROADCASTSS expNums<>+480(SB), Z0
-	VBROADCASTSS expNums<>+1344(SB), Z1
+	VMOVUPS      sigmoidPieces<>+0(SB), Z0
+	VMOVUPS      sigmoidPieces<>+64(SB), Z1
+	VMOVUPS      sigmoidPieces<>+128(SB), Z2
+	VMOVUPS      sigmoidPieces<>+192(SB), Z3
+	VMOVUPS      sigmoidPieces<>+256(SB), Z4
+	VMOVUPS      sigmoidPieces<>+320(SB), Z5
+	VMOVUPS      sigmoidPieces<>+384(SB), Z6
+	VMOVUPS      sigmoidPieces<>+448(SB), Z7
+	VBROADCASTSS expNums<>+2752(SB), Z8
 	SUBQ         $+96, CX
 	JLT          turned2
 
@@ -17630,161 +18881,423 @@ turn1:
 	PREFETCHT0       2048(BX)(SI*2)
 	PREFETCHT0       2112(BX)(SI*2)
 	PREFETCHT0       2176(BX)(SI*2)
-	VCVTPH2PS        (DX)(SI*2), Z2
-	VCVTPH2PS        32(DX)(SI*2), Z3
-	VCVTPH2PS        64(DX)(SI*2), Z4
-	VCVTPH2PS        96(DX)(SI*2), Z5
-	VCVTPH2PS        128(DX)(SI*2), Z6
-	VCVTPH2PS        160(DX)(SI*2), Z7
-	VMAXPS           Z2, Z1, Z2
-	VMAXPS           Z3, Z1, Z3
-	VMAXPS           Z4, Z1, Z4
-	VMAXPS           Z5, Z1, Z5
-	VMAXPS           Z6, Z1, Z6
-	VMAXPS           Z7, Z1, Z22
-	VMULPS           Z0, Z2, Z7
-	VMULPS           Z0, Z3, Z10
-	VMULPS           Z0, Z4, Z13
-	VMULPS           Z0, Z5, Z16
-	VMULPS           Z0, Z6, Z19
-	VMULPS           Z0, Z22, Z23
-	VREDUCEPS        $0x01, Z7, Z8
-	VREDUCEPS        $0x01, Z10, Z11
-	VREDUCEPS        $0x01, Z13, Z14
-	VREDUCEPS        $0x01, Z16, Z17
-	VREDUCEPS        $0x01, Z19, Z20
-	VREDUCEPS        $0x01, Z23, Z24
-	VBROADCASTSS     expNums<>+2464(SB), Z9
-	VBROADCASTSS     expNums<>+2464(SB), Z12
-	VBROADCASTSS     expNums<>+2464(SB), Z15
-	VBROADCASTSS     expNums<>+2464(SB), Z18
-	VBROADCASTSS     expNums<>+2464(SB), Z21
-	VBROADCASTSS     expNums<>+2464(SB), Z25
-	VFMADD213PS.BCST expNums<>+2496(SB), Z8, Z9
-	VFMADD213PS.BCST expNums<>+2496(SB), Z11, Z12
-	VFMADD213PS.BCST expNums<>+2496(SB), Z14, Z15
-	VFMADD213PS.BCST expNums<>+2496(SB), Z17, Z18
-	VFMADD213PS.BCST expNums<>+2496(SB), Z20, Z21
-	VFMADD213PS.BCST expNums<>+2496(SB), Z24, Z25
-	VFMADD213PS.BCST expNums<>+2528(SB), Z8, Z9
-	VFMADD213PS.BCST expNums<>+2528(SB), Z11, Z12
-	VFMADD213PS.BCST expNums<>+2528(SB), Z14, Z15
-	VFMADD213PS.BCST expNums<>+2528(SB), Z17, Z18
-	VFMADD213PS.BCST expNums<>+2528(SB), Z20, Z21
-	VFMADD213PS.BCST expNums<>+2528(SB), Z24, Z25
-	VFMADD213PS.BCST expNums<>+2560(SB), Z8, Z9
-	VFMADD213PS.BCST expNums<>+2560(SB), Z11, Z12
-	VFMADD213PS.BCST expNums<>+2560(SB), Z14, Z15
-	VFMADD213PS.BCST expNums<>+2560(SB), Z17, Z18
-	VFMADD213PS.BCST expNums<>+2560(SB), Z20, Z21
-	VFMADD213PS.BCST expNums<>+2560(SB), Z24, Z25
-	VFMADD213PS.BCST expNums<>+2592(SB), Z8, Z9
-	VFMADD213PS.BCST expNums<>+2592(SB), Z11, Z12
-	VFMADD213PS.BCST expNums<>+2592(SB), Z14, Z15
-	VFMADD213PS.BCST expNums<>+2592(SB), Z17, Z18
-	VFMADD213PS.BCST expNums<>+2592(SB), Z20, Z21
-	VFMADD213PS.BCST expNums<>+2592(SB), Z24, Z25
-	VSCALEFPS        Z7, Z9, Z9
-	VSCALEFPS        Z10, Z12, Z12
-	VSCALEFPS        Z13, Z15, Z15
-	VSCALEFPS        Z16, Z18, Z18
-	VSCALEFPS        Z19, Z21, Z21
-	VSCALEFPS        Z23, Z25, Z25
-	VADDPS.BCST      expNums<>+352(SB), Z9, Z7
-	VADDPS.BCST      expNums<>+352(SB), Z12, Z8
-	VADDPS.BCST      expNums<>+352(SB), Z15, Z9
-	VADDPS.BCST      expNums<>+352(SB), Z18, Z10
-	VADDPS.BCST      expNums<>+352(SB), Z21, Z11
-	VADDPS.BCST      expNums<>+352(SB), Z25, Z12
-	VRCP14PS         Z7, Z7
-	VRCP14PS         Z8, Z8
-	VRCP14PS         Z9, Z9
-	VRCP14PS         Z10, Z10
+	VMOVDQU16        (DX)(SI*2), Z9
+	VPADDW           Z9, Z9, Z9
+	VMOVDQU16        64(DX)(SI*2), Z10
+	VPADDW           Z10, Z10, Z10
+	VPMAXUW          Z10, Z9, Z9
+	VMOVDQU16        128(DX)(SI*2), Z10
+	VPADDW           Z10, Z10, Z10
+	VPMAXUW          Z10, Z9, Z9
+	VPCMPUW          $0x05, Z8, Z9, K1
+	KORTESTD         K1, K1
+	JNE              far3
+	VCVTPH2PS        (DX)(SI*2), Z9
+	VCVTPH2PS        32(DX)(SI*2), Z13
+	VCVTPH2PS        64(DX)(SI*2), Z17
+	VBROADCASTSS     expNums<>+2784(SB), Z10
+	VBROADCASTSS     expNums<>+2784(SB), Z14
+	VBROADCASTSS     expNums<>+2784(SB), Z18
+	VFMADD213PS.BCST expNums<>+96(SB), Z9, Z10
+	VFMADD213PS.BCST expNums<>+96(SB), Z13, Z14
+	VFMADD213PS.BCST expNums<>+96(SB), Z17, Z18
+	VMOVUPS          Z10, Z11
+	VMOVUPS          Z14, Z15
+	VMOVUPS          Z18, Z19
+	VPERMI2PS        Z7, Z6, Z11
+	VPERMI2PS        Z7, Z6, Z15
+	VPERMI2PS        Z7, Z6, Z19
+	VMOVUPS          Z10, Z12
+	VMOVUPS          Z14, Z16
+	VMOVUPS          Z18, Z20
+	VPERMI2PS        Z5, Z4, Z12
+	VPERMI2PS        Z5, Z4, Z16
+	VPERMI2PS        Z5, Z4, Z20
+	VFMADD213PS      Z12, Z9, Z11
+	VFMADD213PS      Z16, Z13, Z15
+	VFMADD213PS      Z20, Z17, Z19
+	VMOVUPS          Z10, Z12
+	VMOVUPS          Z14, Z16
+	VMOVUPS          Z18, Z20
+	VPERMI2PS        Z3, Z2, Z12
+	VPERMI2PS        Z3, Z2, Z16
+	VPERMI2PS        Z3, Z2, Z20
+	VFMADD213PS      Z12, Z9, Z11
+	VFMADD213PS      Z16, Z13, Z15
+	VFMADD213PS      Z20, Z17, Z19
+	VPERMI2PS        Z1, Z0, Z10
+	VPERMI2PS        Z1, Z0, Z14
+	VPERMI2PS        Z1, Z0, Z18
+	VFMADD213PS      Z10, Z9, Z11
+	VFMADD213PS      Z14, Z13, Z15
+	VFMADD213PS      Z18, Z17, Z19
+	VMULPS           Z11, Z9, Z9
+	VMULPS           Z15, Z13, Z10
+	VMULPS           Z19, Z17, Z13
+	VCVTPH2PS        (BX)(SI*2), Z11
+	VCVTPH2PS        32(BX)(SI*2), Z12
+	VCVTPH2PS        64(BX)(SI*2), Z14
+	VMULPS           Z11, Z9, Z9
+	VMULPS           Z12, Z10, Z10
+	VMULPS           Z14, Z13, Z11
+	VCVTPS2PH        $0x00, Z9, (AX)(SI*2)
+	VCVTPS2PH        $0x00, Z10, 32(AX)(SI*2)
+	VCVTPS2PH        $0x00, Z11, 64(AX)(SI*2)
+	VCVTPH2PS        96(DX)(SI*2), Z9
+	VCVTPH2PS        128(DX)(SI*2), Z13
+	VCVTPH2PS        160(DX)(SI*2), Z17
+	VBROADCASTSS     expNums<>+2784(SB), Z10
+	VBROADCASTSS     expNums<>+2784(SB), Z14
+	VBROADCASTSS     expNums<>+2784(SB), Z18
+	VFMADD213PS.BCST expNums<>+96(SB), Z9, Z10
+	VFMADD213PS.BCST expNums<>+96(SB), Z13, Z14
+	VFMADD213PS.BCST expNums<>+96(SB), Z17, Z18
+	VMOVUPS          Z10, Z11
+	VMOVUPS          Z14, Z15
+	VMOVUPS          Z18, Z19
+	VPERMI2PS        Z7, Z6, Z11
+	VPERMI2PS        Z7, Z6, Z15
+	VPERMI2PS        Z7, Z6, Z19
+	VMOVUPS          Z10, Z12
+	VMOVUPS          Z14, Z16
+	VMOVUPS          Z18, Z20
+	VPERMI2PS        Z5, Z4, Z12
+	VPERMI2PS        Z5, Z4, Z16
+	VPERMI2PS        Z5, Z4, Z20
+	VFMADD213PS      Z12, Z9, Z11
+	VFMADD213PS      Z16, Z13, Z15
+	VFMADD213PS      Z20, Z17, Z19
+	VMOVUPS          Z10, Z12
+	VMOVUPS          Z14, Z16
+	VMOVUPS          Z18, Z20
+	VPERMI2PS        Z3, Z2, Z12
+	VPERMI2PS        Z3, Z2, Z16
+	VPERMI2PS        Z3, Z2, Z20
+	VFMADD213PS      Z12, Z9, Z11
+	VFMADD213PS      Z16, Z13, Z15
+	VFMADD213PS      Z20, Z17, Z19
+	VPERMI2PS        Z1, Z0, Z10
+	VPERMI2PS        Z1, Z0, Z14
+	VPERMI2PS        Z1, Z0, Z18
+	VFMADD213PS      Z10, Z9, Z11
+	VFMADD213PS      Z14, Z13, Z15
+	VFMADD213PS      Z18, Z17, Z19
+	VMULPS           Z11, Z9, Z9
+	VMULPS           Z15, Z13, Z10
+	VMULPS           Z19, Z17, Z13
+	VCVTPH2PS        96(BX)(SI*2), Z11
+	VCVTPH2PS        128(BX)(SI*2), Z12
+	VCVTPH2PS        160(BX)(SI*2), Z14
+	VMULPS           Z11, Z9, Z9
+	VMULPS           Z12, Z10, Z10
+	VMULPS           Z14, Z13, Z11
+	VCVTPS2PH        $0x00, Z9, 96(AX)(SI*2)
+	VCVTPS2PH        $0x00, Z10, 128(AX)(SI*2)
+	VCVTPS2PH        $0x00, Z11, 160(AX)(SI*2)
+	JMP              near4
+
+far3:
+	VCVTPH2PS        (DX)(SI*2), Z9
+	VBROADCASTSS     expNums<>+2784(SB), Z10
+	VFMADD213PS.BCST expNums<>+96(SB), Z9, Z10
+	VMOVUPS          Z10, Z11
+	VPERMI2PS        Z7, Z6, Z11
+	VMOVUPS          Z10, Z12
+	VPERMI2PS        Z5, Z4, Z12
+	VFMADD213PS      Z12, Z9, Z11
+	VMOVUPS          Z10, Z12
+	VPERMI2PS        Z3, Z2, Z12
+	VFMADD213PS      Z12, Z9, Z11
+	VPERMI2PS        Z1, Z0, Z10
+	VFMADD213PS      Z10, Z9, Z11
+	VMULPS           Z11, Z9, Z10
+	VANDPS.BCST      expNums<>+1248(SB), Z9, Z11
+	VCMPPS.BCST      $0x15, expNums<>+2816(SB), Z11, K1
+	VBROADCASTSS     expNums<>+480(SB), Z11
+	VBROADCASTSS     expNums<>+1344(SB), Z12
+	VMAXPS           Z9, Z12, Z9
+	VMULPS           Z11, Z9, Z11
+	VREDUCEPS        $0x01, Z11, Z12
+	VBROADCASTSS     expNums<>+2464(SB), Z13
+	VFMADD213PS.BCST expNums<>+2496(SB), Z12, Z13
+	VFMADD213PS.BCST expNums<>+2528(SB), Z12, Z13
+	VFMADD213PS.BCST expNums<>+2560(SB), Z12, Z13
+	VFMADD213PS.BCST expNums<>+2592(SB), Z12, Z13
+	VSCALEFPS        Z11, Z13, Z13
+	VADDPS.BCST      expNums<>+352(SB), Z13, Z11
 	VRCP14PS         Z11, Z11
-	VRCP14PS         Z12, Z12
-	VMULPS           Z7, Z2, Z2
-	VMULPS           Z8, Z3, Z3
-	VMULPS           Z9, Z4, Z4
-	VMULPS           Z10, Z5, Z5
-	VMULPS           Z11, Z6, Z6
-	VMULPS           Z12, Z22, Z12
-	VCVTPH2PS        (BX)(SI*2), Z7
-	VCVTPH2PS        32(BX)(SI*2), Z8
+	VMULPS           Z11, Z9, Z9
+	VMOVAPS          Z9, K1, Z10
+	VCVTPH2PS        (BX)(SI*2), Z9
+	VMULPS           Z9, Z10, Z9
+	VCVTPS2PH        $0x00, Z9, (AX)(SI*2)
+	VCVTPH2PS        32(DX)(SI*2), Z9
+	VBROADCASTSS     expNums<>+2784(SB), Z10
+	VFMADD213PS.BCST expNums<>+96(SB), Z9, Z10
+	VMOVUPS          Z10, Z11
+	VPERMI2PS        Z7, Z6, Z11
+	VMOVUPS          Z10, Z12
+	VPERMI2PS        Z5, Z4, Z12
+	VFMADD213PS      Z12, Z9, Z11
+	VMOVUPS          Z10, Z12
+	VPERMI2PS        Z3, Z2, Z12
+	VFMADD213PS      Z12, Z9, Z11
+	VPERMI2PS        Z1, Z0, Z10
+	VFMADD213PS      Z10, Z9, Z11
+	VMULPS           Z11, Z9, Z10
+	VANDPS.BCST      expNums<>+1248(SB), Z9, Z11
+	VCMPPS.BCST      $0x15, expNums<>+2816(SB), Z11, K1
+	VBROADCASTSS     expNums<>+480(SB), Z11
+	VBROADCASTSS     expNums<>+1344(SB), Z12
+	VMAXPS           Z9, Z12, Z9
+	VMULPS           Z11, Z9, Z11
+	VREDUCEPS        $0x01, Z11, Z12
+	VBROADCASTSS     expNums<>+2464(SB), Z13
+	VFMADD213PS.BCST expNums<>+2496(SB), Z12, Z13
+	VFMADD213PS.BCST expNums<>+2528(SB), Z12, Z13
+	VFMADD213PS.BCST expNums<>+2560(SB), Z12, Z13
+	VFMADD213PS.BCST expNums<>+2592(SB), Z12, Z13
+	VSCALEFPS        Z11, Z13, Z13
+	VADDPS.BCST      expNums<>+352(SB), Z13, Z11
+	VRCP14PS         Z11, Z11
+	VMULPS           Z11, Z9, Z9
+	VMOVAPS          Z9, K1, Z10
+	VCVTPH2PS        32(BX)(SI*2), Z9
+	VMULPS           Z9, Z10, Z9
+	VCVTPS2PH        $0x00, Z9, 32(AX)(SI*2)
+	VCVTPH2PS        64(DX)(SI*2), Z9
+	VBROADCASTSS     expNums<>+2784(SB), Z10
+	VFMADD213PS.BCST expNums<>+96(SB), Z9, Z10
+	VMOVUPS          Z10, Z11
+	VPERMI2PS        Z7, Z6, Z11
+	VMOVUPS          Z10, Z12
+	VPERMI2PS        Z5, Z4, Z12
+	VFMADD213PS      Z12, Z9, Z11
+	VMOVUPS          Z10, Z12
+	VPERMI2PS        Z3, Z2, Z12
+	VFMADD213PS      Z12, Z9, Z11
+	VPERMI2PS        Z1, Z0, Z10
+	VFMADD213PS      Z10, Z9, Z11
+	VMULPS           Z11, Z9, Z10
+	VANDPS.BCST      expNums<>+1248(SB), Z9, Z11
+	VCMPPS.BCST      $0x15, expNums<>+2816(SB), Z11, K1
+	VBROADCASTSS     expNums<>+480(SB), Z11
+	VBROADCASTSS     expNums<>+1344(SB), Z12
+	VMAXPS           Z9, Z12, Z9
+	VMULPS           Z11, Z9, Z11
+	VREDUCEPS        $0x01, Z11, Z12
+	VBROADCASTSS     expNums<>+2464(SB), Z13
+	VFMADD213PS.BCST expNums<>+2496(SB), Z12, Z13
+	VFMADD213PS.BCST expNums<>+2528(SB), Z12, Z13
+	VFMADD213PS.BCST expNums<>+2560(SB), Z12, Z13
+	VFMADD213PS.BCST expNums<>+2592(SB), Z12, Z13
+	VSCALEFPS        Z11, Z13, Z13
+	VADDPS.BCST      expNums<>+352(SB), Z13, Z11
+	VRCP14PS         Z11, Z11
+	VMULPS           Z11, Z9, Z9
+	VMOVAPS          Z9, K1, Z10
 	VCVTPH2PS        64(BX)(SI*2), Z9
-	VCVTPH2PS        96(BX)(SI*2), Z10
-	VCVTPH2PS        128(BX)(SI*2), Z11
-	VCVTPH2PS        160(BX)(SI*2), Z13
-	VMULPS           Z7, Z2, Z2
-	VMULPS           Z8, Z3, Z3
-	VMULPS           Z9, Z4, Z4
-	VMULPS           Z10, Z5, Z5
-	VMULPS           Z11, Z6, Z6
-	VMULPS           Z13, Z12, Z7
-	VCVTPS2PH        $0x00, Z2, (AX)(SI*2)
-	VCVTPS2PH        $0x00, Z3, 32(AX)(SI*2)
-	VCVTPS2PH        $0x00, Z4, 64(AX)(SI*2)
-	VCVTPS2PH        $0x00, Z5, 96(AX)(SI*2)
-	VCVTPS2PH        $0x00, Z6, 128(AX)(SI*2)
-	VCVTPS2PH        $0x00, Z7, 160(AX)(SI*2)
-	ADDQ             $+96, SI
-	SUBQ             $+96, CX
-	JGE              turn1
+	VMULPS           Z9, Z10, Z9
+	VCVTPS2PH        $0x00, Z9, 64(AX)(SI*2)
+	VCVTPH2PS        96(DX)(SI*2), Z9
+	VBROADCASTSS     expNums<>+2784(SB), Z10
+	VFMADD213PS.BCST expNums<>+96(SB), Z9, Z10
+	VMOVUPS          Z10, Z11
+	VPERMI2PS        Z7, Z6, Z11
+	VMOVUPS          Z10, Z12
+	VPERMI2PS        Z5, Z4, Z12
+	VFMADD213PS      Z12, Z9, Z11
+	VMOVUPS          Z10, Z12
+	VPERMI2PS        Z3, Z2, Z12
+	VFMADD213PS      Z12, Z9, Z11
+	VPERMI2PS        Z1, Z0, Z10
+	VFMADD213PS      Z10, Z9, Z11
+	VMULPS           Z11, Z9, Z10
+	VANDPS.BCST      expNums<>+1248(SB), Z9, Z11
+	VCMPPS.BCST      $0x15, expNums<>+2816(SB), Z11, K1
+	VBROADCASTSS     expNums<>+480(SB), Z11
+	VBROADCASTSS     expNums<>+1344(SB), Z12
+	VMAXPS           Z9, Z12, Z9
+	VMULPS           Z11, Z9, Z11
+	VREDUCEPS        $0x01, Z11, Z12
+	VBROADCASTSS     expNums<>+2464(SB), Z13
+	VFMADD213PS.BCST expNums<>+2496(SB), Z12, Z13
+	VFMADD213PS.BCST expNums<>+2528(SB), Z12, Z13
+	VFMADD213PS.BCST expNums<>+2560(SB), Z12, Z13
+	VFMADD213PS.BCST expNums<>+2592(SB), Z12, Z13
+	VSCALEFPS        Z11, Z13, Z13
+	VADDPS.BCST      expNums<>+352(SB), Z13, Z11
+	VRCP14PS         Z11, Z11
+	VMULPS           Z11, Z9, Z9
+	VMOVAPS          Z9, K1, Z10
+	VCVTPH2PS        96(BX)(SI*2), Z9
+	VMULPS           Z9, Z10, Z9
+	VCVTPS2PH        $0x00, Z9, 96(AX)(SI*2)
+	VCVTPH2PS        128(DX)(SI*2), Z9
+	VBROADCASTSS     expNums<>+2784(SB), Z10
+	VFMADD213PS.BCST expNums<>+96(SB), Z9, Z10
+	VMOVUPS          Z10, Z11
+	VPERMI2PS        Z7, Z6, Z11
+	VMOVUPS          Z10, Z12
+	VPERMI2PS        Z5, Z4, Z12
+	VFMADD213PS      Z12, Z9, Z11
+	VMOVUPS          Z10, Z12
+	VPERMI2PS        Z3, Z2, Z12
+	VFMADD213PS      Z12, Z9, Z11
+	VPERMI2PS        Z1, Z0, Z10
+	VFMADD213PS      Z10, Z9, Z11
+	VMULPS           Z11, Z9, Z10
+	VANDPS.BCST      expNums<>+1248(SB), Z9, Z11
+	VCMPPS.BCST      $0x15, expNums<>+2816(SB), Z11, K1
+	VBROADCASTSS     expNums<>+480(SB), Z11
+	VBROADCASTSS     expNums<>+1344(SB), Z12
+	VMAXPS           Z9, Z12, Z9
+	VMULPS           Z11, Z9, Z11
+	VREDUCEPS        $0x01, Z11, Z12
+	VBROADCASTSS     expNums<>+2464(SB), Z13
+	VFMADD213PS.BCST expNums<>+2496(SB), Z12, Z13
+	VFMADD213PS.BCST expNums<>+2528(SB), Z12, Z13
+	VFMADD213PS.BCST expNums<>+2560(SB), Z12, Z13
+	VFMADD213PS.BCST expNums<>+2592(SB), Z12, Z13
+	VSCALEFPS        Z11, Z13, Z13
+	VADDPS.BCST      expNums<>+352(SB), Z13, Z11
+	VRCP14PS         Z11, Z11
+	VMULPS           Z11, Z9, Z9
+	VMOVAPS          Z9, K1, Z10
+	VCVTPH2PS        128(BX)(SI*2), Z9
+	VMULPS           Z9, Z10, Z9
+	VCVTPS2PH        $0x00, Z9, 128(AX)(SI*2)
+	VCVTPH2PS        160(DX)(SI*2), Z9
+	VBROADCASTSS     expNums<>+2784(SB), Z10
+	VFMADD213PS.BCST expNums<>+96(SB), Z9, Z10
+	VMOVUPS          Z10, Z11
+	VPERMI2PS        Z7, Z6, Z11
+	VMOVUPS          Z10, Z12
+	VPERMI2PS        Z5, Z4, Z12
+	VFMADD213PS      Z12, Z9, Z11
+	VMOVUPS          Z10, Z12
+	VPERMI2PS        Z3, Z2, Z12
+	VFMADD213PS      Z12, Z9, Z11
+	VPERMI2PS        Z1, Z0, Z10
+	VFMADD213PS      Z10, Z9, Z11
+	VMULPS           Z11, Z9, Z10
+	VANDPS.BCST      expNums<>+1248(SB), Z9, Z11
+	VCMPPS.BCST      $0x15, expNums<>+2816(SB), Z11, K1
+	VBROADCASTSS     expNums<>+480(SB), Z11
+	VBROADCASTSS     expNums<>+1344(SB), Z12
+	VMAXPS           Z9, Z12, Z9
+	VMULPS           Z11, Z9, Z11
+	VREDUCEPS        $0x01, Z11, Z12
+	VBROADCASTSS     expNums<>+2464(SB), Z13
+	VFMADD213PS.BCST expNums<>+2496(SB), Z12, Z13
+	VFMADD213PS.BCST expNums<>+2528(SB), Z12, Z13
+	VFMADD213PS.BCST expNums<>+2560(SB), Z12, Z13
+	VFMADD213PS.BCST expNums<>+2592(SB), Z12, Z13
+	VSCALEFPS        Z11, Z13, Z13
+	VADDPS.BCST      expNums<>+352(SB), Z13, Z11
+	VRCP14PS         Z11, Z11
+	VMULPS           Z11, Z9, Z9
+	VMOVAPS          Z9, K1, Z10
+	VCVTPH2PS        160(BX)(SI*2), Z9
+	VMULPS           Z9, Z10, Z9
+	VCVTPS2PH        $0x00, Z9, 160(AX)(SI*2)
+
+near4:
+	ADDQ $+96, SI
+	SUBQ $+96, CX
+	JGE  turn1
 
 turned2:
 	ADDQ $+96, CX
 	SUBQ $+16, CX
-	JLT  turned4
+	JLT  turned6
 
-turn3:
-	VCVTPH2PS        (DX)(SI*2), Z2
-	VMAXPS           Z2, Z1, Z2
-	VMULPS           Z0, Z2, Z3
-	VREDUCEPS        $0x01, Z3, Z4
-	VBROADCASTSS     expNums<>+2464(SB), Z5
-	VFMADD213PS.BCST expNums<>+2496(SB), Z4, Z5
-	VFMADD213PS.BCST expNums<>+2528(SB), Z4, Z5
-	VFMADD213PS.BCST expNums<>+2560(SB), Z4, Z5
-	VFMADD213PS.BCST expNums<>+2592(SB), Z4, Z5
-	VSCALEFPS        Z3, Z5, Z5
-	VADDPS.BCST      expNums<>+352(SB), Z5, Z3
-	VRCP14PS         Z3, Z3
-	VMULPS           Z3, Z2, Z2
-	VCVTPH2PS        (BX)(SI*2), Z3
-	VMULPS           Z3, Z2, Z2
-	VCVTPS2PH        $0x00, Z2, (AX)(SI*2)
+turn5:
+	VCVTPH2PS        (DX)(SI*2), Z8
+	VBROADCASTSS     expNums<>+2784(SB), Z9
+	VFMADD213PS.BCST expNums<>+96(SB), Z8, Z9
+	VMOVUPS          Z9, Z10
+	VPERMI2PS        Z7, Z6, Z10
+	VMOVUPS          Z9, Z11
+	VPERMI2PS        Z5, Z4, Z11
+	VFMADD213PS      Z11, Z8, Z10
+	VMOVUPS          Z9, Z11
+	VPERMI2PS        Z3, Z2, Z11
+	VFMADD213PS      Z11, Z8, Z10
+	VPERMI2PS        Z1, Z0, Z9
+	VFMADD213PS      Z9, Z8, Z10
+	VMULPS           Z10, Z8, Z9
+	VANDPS.BCST      expNums<>+1248(SB), Z8, Z10
+	VCMPPS.BCST      $0x15, expNums<>+2816(SB), Z10, K1
+	VBROADCASTSS     expNums<>+480(SB), Z10
+	VBROADCASTSS     expNums<>+1344(SB), Z11
+	VMAXPS           Z8, Z11, Z8
+	VMULPS           Z10, Z8, Z10
+	VREDUCEPS        $0x01, Z10, Z11
+	VBROADCASTSS     expNums<>+2464(SB), Z12
+	VFMADD213PS.BCST expNums<>+2496(SB), Z11, Z12
+	VFMADD213PS.BCST expNums<>+2528(SB), Z11, Z12
+	VFMADD213PS.BCST expNums<>+2560(SB), Z11, Z12
+	VFMADD213PS.BCST expNums<>+2592(SB), Z11, Z12
+	VSCALEFPS        Z10, Z12, Z12
+	VADDPS.BCST      expNums<>+352(SB), Z12, Z10
+	VRCP14PS         Z10, Z10
+	VMULPS           Z10, Z8, Z8
+	VMOVAPS          Z8, K1, Z9
+	VCVTPH2PS        (BX)(SI*2), Z8
+	VMULPS           Z8, Z9, Z8
+	VCVTPS2PH        $0x00, Z8, (AX)(SI*2)
 	ADDQ             $+16, SI
 	SUBQ             $+16, CX
-	JGE              turn3
+	JGE              turn5
 
-turned4:
+turned6:
 	ADDQ             $+16, CX
 	TESTQ            CX, CX
-	JEQ              done5
+	JEQ              done7
 	MOVQ             $+1, DI
 	SHLQ             CL, DI
 	DECQ             DI
 	KMOVW            DI, K1
-	VMOVDQU16.Z      (DX)(SI*2), K1, Y2
-	VCVTPH2PS        Y2, Z2
-	VMAXPS           Z2, Z1, Z1
-	VMULPS           Z0, Z1, Z0
-	VREDUCEPS        $0x01, Z0, Z2
-	VBROADCASTSS     expNums<>+2464(SB), Z3
-	VFMADD213PS.BCST expNums<>+2496(SB), Z2, Z3
-	VFMADD213PS.BCST expNums<>+2528(SB), Z2, Z3
-	VFMADD213PS.BCST expNums<>+2560(SB), Z2, Z3
-	VFMADD213PS.BCST expNums<>+2592(SB), Z2, Z3
-	VSCALEFPS        Z0, Z3, Z3
-	VADDPS.BCST      expNums<>+352(SB), Z3, Z0
-	VRCP14PS         Z0, Z0
-	VMULPS           Z0, Z1, Z0
+	VMOVDQU16.Z      (DX)(SI*2), K1, Y8
+	VCVTPH2PS        Y8, Z8
+	VBROADCASTSS     expNums<>+2784(SB), Z9
+	VFMADD213PS.BCST expNums<>+96(SB), Z8, Z9
+	VMOVUPS          Z9, Z10
+	VPERMI2PS        Z7, Z6, Z10
+	VMOVUPS          Z9, Z6
+	VPERMI2PS        Z5, Z4, Z6
+	VFMADD213PS      Z6, Z8, Z10
+	VMOVUPS          Z9, Z4
+	VPERMI2PS        Z3, Z2, Z4
+	VFMADD213PS      Z4, Z8, Z10
+	VPERMI2PS        Z1, Z0, Z9
+	VFMADD213PS      Z9, Z8, Z10
+	VMULPS           Z10, Z8, Z0
+	VANDPS.BCST      expNums<>+1248(SB), Z8, Z1
+	VCMPPS.BCST      $0x15, expNums<>+2816(SB), Z1, K2
+	VBROADCASTSS     expNums<>+480(SB), Z1
+	VBROADCASTSS     expNums<>+1344(SB), Z2
+	VMAXPS           Z8, Z2, Z2
+	VMULPS           Z1, Z2, Z1
+	VREDUCEPS        $0x01, Z1, Z3
+	VBROADCASTSS     expNums<>+2464(SB), Z4
+	VFMADD213PS.BCST expNums<>+2496(SB), Z3, Z4
+	VFMADD213PS.BCST expNums<>+2528(SB), Z3, Z4
+	VFMADD213PS.BCST expNums<>+2560(SB), Z3, Z4
+	VFMADD213PS.BCST expNums<>+2592(SB), Z3, Z4
+	VSCALEFPS        Z1, Z4, Z4
+	VADDPS.BCST      expNums<>+352(SB), Z4, Z1
+	VRCP14PS         Z1, Z1
+	VMULPS           Z1, Z2, Z1
+	VMOVAPS          Z1, K2, Z0
 	VMOVDQU16.Z      (BX)(SI*2), K1, Y1
 	VCVTPH2PS        Y1, Z1
 	VMULPS           Z1, Z0, Z0
 	VCVTPS2PH        $0x00, Z0, Y0
 	VMOVDQU16        Y0, K1, (AX)(SI*2)
 
-done5:
+done7:
 	VZEROUPPER
 	RET
 
@@ -18375,10 +19888,10 @@ row:
 	MOVQ         AX, R8
 	MOVQ         SI, CX
 	MOVQ         DX, R11
-	VBROADCASTSS expNums<>+2816(SB), Z0
-	VBROADCASTSS expNums<>+2784(SB), Z1
-	VBROADCASTSS expNums<>+2816(SB), Z2
-	VBROADCASTSS expNums<>+2784(SB), Z3
+	VBROADCASTSS expNums<>+2944(SB), Z0
+	VBROADCASTSS expNums<>+2912(SB), Z1
+	VBROADCASTSS expNums<>+2944(SB), Z2
+	VBROADCASTSS expNums<>+2912(SB), Z3
 	SUBQ         $+64, CX
 	JLT          pairsEnd
 
@@ -18422,7 +19935,7 @@ singleEnd:
 words:
 	VPMAXSW       Z2, Z0, Z0
 	VPMINUW       Z3, Z1, Z1
-	VXORPS.BCST   expNums<>+2848(SB), Z0, Z0
+	VXORPS.BCST   expNums<>+2976(SB), Z0, Z0
 	VEXTRACTI64X4 $0x01, Z0, Y2
 	VPMINUW       Y0, Y2, Y2
 	VEXTRACTI128  $0x01, Y2, X0
@@ -18954,108 +20467,108 @@ turn1:
 	BYTE             $0x00
 	BYTE             $0x00
 	VMOVUPS          (DX)(BX*2), Z2
-	VMOVUPS          (DX)(BX*2), Z8
-	VMOVUPS          64(DX)(BX*2), Z9
-	VMOVUPS          64(DX)(BX*2), Z10
-	VMOVUPS          128(DX)(BX*2), Z11
-	VMOVUPS          128(DX)(BX*2), Z12
+	VMOVUPS          (DX)(BX*2), Z4
+	VMOVUPS          64(DX)(BX*2), Z5
+	VMOVUPS          64(DX)(BX*2), Z6
+	VMOVUPS          128(DX)(BX*2), Z7
+	VMOVUPS          128(DX)(BX*2), Z8
 	VPSLLD           $0x10, Z2, Z2
+	VANDPS.BCST      expNums<>+1152(SB), Z4, Z4
+	VPSLLD           $0x10, Z5, Z5
+	VANDPS.BCST      expNums<>+1152(SB), Z6, Z6
+	VPSLLD           $0x10, Z7, Z7
 	VANDPS.BCST      expNums<>+1152(SB), Z8, Z8
-	VPSLLD           $0x10, Z9, Z9
-	VANDPS.BCST      expNums<>+1152(SB), Z10, Z10
-	VPSLLD           $0x10, Z11, Z11
-	VANDPS.BCST      expNums<>+1152(SB), Z12, Z12
 	VMAXPS           Z2, Z1, Z2
-	VMAXPS           Z8, Z1, Z8
-	VMAXPS           Z9, Z1, Z9
-	VMAXPS           Z10, Z1, Z10
-	VMAXPS           Z11, Z1, Z11
-	VMAXPS           Z12, Z1, Z27
-	VMOVUPS          Z2, Z12
-	VMOVUPS          Z8, Z15
-	VMOVUPS          Z9, Z18
-	VMOVUPS          Z10, Z21
-	VMOVUPS          Z11, Z24
-	VMOVUPS          Z27, Z28
-	VFMADD213PS.BCST expNums<>+928(SB), Z0, Z12
-	VFMADD213PS.BCST expNums<>+928(SB), Z0, Z15
-	VFMADD213PS.BCST expNums<>+928(SB), Z0, Z18
-	VFMADD213PS.BCST expNums<>+928(SB), Z0, Z21
+	VMAXPS           Z4, Z1, Z4
+	VMAXPS           Z5, Z1, Z5
+	VMAXPS           Z6, Z1, Z6
+	VMAXPS           Z7, Z1, Z7
+	VMAXPS           Z8, Z1, Z23
+	VMOVUPS          Z2, Z8
+	VMOVUPS          Z4, Z11
+	VMOVUPS          Z5, Z14
+	VMOVUPS          Z6, Z17
+	VMOVUPS          Z7, Z20
+	VMOVUPS          Z23, Z24
+	VFMADD213PS.BCST expNums<>+928(SB), Z0, Z8
+	VFMADD213PS.BCST expNums<>+928(SB), Z0, Z11
+	VFMADD213PS.BCST expNums<>+928(SB), Z0, Z14
+	VFMADD213PS.BCST expNums<>+928(SB), Z0, Z17
+	VFMADD213PS.BCST expNums<>+928(SB), Z0, Z20
 	VFMADD213PS.BCST expNums<>+928(SB), Z0, Z24
-	VFMADD213PS.BCST expNums<>+928(SB), Z0, Z28
-	VREDUCEPS        $0x01, Z12, Z13
-	VREDUCEPS        $0x01, Z15, Z16
-	VREDUCEPS        $0x01, Z18, Z19
-	VREDUCEPS        $0x01, Z21, Z22
+	VREDUCEPS        $0x01, Z8, Z9
+	VREDUCEPS        $0x01, Z11, Z12
+	VREDUCEPS        $0x01, Z14, Z15
+	VREDUCEPS        $0x01, Z17, Z18
+	VREDUCEPS        $0x01, Z20, Z21
 	VREDUCEPS        $0x01, Z24, Z25
-	VREDUCEPS        $0x01, Z28, Z29
-	VBROADCASTSS     expNums<>+2624(SB), Z14
-	VBROADCASTSS     expNums<>+2624(SB), Z17
-	VBROADCASTSS     expNums<>+2624(SB), Z20
-	VBROADCASTSS     expNums<>+2624(SB), Z23
+	VBROADCASTSS     expNums<>+2624(SB), Z10
+	VBROADCASTSS     expNums<>+2624(SB), Z13
+	VBROADCASTSS     expNums<>+2624(SB), Z16
+	VBROADCASTSS     expNums<>+2624(SB), Z19
+	VBROADCASTSS     expNums<>+2624(SB), Z22
 	VBROADCASTSS     expNums<>+2624(SB), Z26
-	VBROADCASTSS     expNums<>+2624(SB), Z30
-	VFMADD213PS.BCST expNums<>+2656(SB), Z13, Z14
-	VFMADD213PS.BCST expNums<>+2656(SB), Z16, Z17
-	VFMADD213PS.BCST expNums<>+2656(SB), Z19, Z20
-	VFMADD213PS.BCST expNums<>+2656(SB), Z22, Z23
+	VFMADD213PS.BCST expNums<>+2656(SB), Z9, Z10
+	VFMADD213PS.BCST expNums<>+2656(SB), Z12, Z13
+	VFMADD213PS.BCST expNums<>+2656(SB), Z15, Z16
+	VFMADD213PS.BCST expNums<>+2656(SB), Z18, Z19
+	VFMADD213PS.BCST expNums<>+2656(SB), Z21, Z22
 	VFMADD213PS.BCST expNums<>+2656(SB), Z25, Z26
-	VFMADD213PS.BCST expNums<>+2656(SB), Z29, Z30
-	VFMADD213PS.BCST expNums<>+2688(SB), Z13, Z14
-	VFMADD213PS.BCST expNums<>+2688(SB), Z16, Z17
-	VFMADD213PS.BCST expNums<>+2688(SB), Z19, Z20
-	VFMADD213PS.BCST expNums<>+2688(SB), Z22, Z23
+	VFMADD213PS.BCST expNums<>+2688(SB), Z9, Z10
+	VFMADD213PS.BCST expNums<>+2688(SB), Z12, Z13
+	VFMADD213PS.BCST expNums<>+2688(SB), Z15, Z16
+	VFMADD213PS.BCST expNums<>+2688(SB), Z18, Z19
+	VFMADD213PS.BCST expNums<>+2688(SB), Z21, Z22
 	VFMADD213PS.BCST expNums<>+2688(SB), Z25, Z26
-	VFMADD213PS.BCST expNums<>+2688(SB), Z29, Z30
-	VFMADD213PS.BCST expNums<>+2720(SB), Z13, Z14
-	VFMADD213PS.BCST expNums<>+2720(SB), Z16, Z17
-	VFMADD213PS.BCST expNums<>+2720(SB), Z19, Z20
-	VFMADD213PS.BCST expNums<>+2720(SB), Z22, Z23
+	VFMADD213PS.BCST expNums<>+2720(SB), Z9, Z10
+	VFMADD213PS.BCST expNums<>+2720(SB), Z12, Z13
+	VFMADD213PS.BCST expNums<>+2720(SB), Z15, Z16
+	VFMADD213PS.BCST expNums<>+2720(SB), Z18, Z19
+	VFMADD213PS.BCST expNums<>+2720(SB), Z21, Z22
 	VFMADD213PS.BCST expNums<>+2720(SB), Z25, Z26
-	VFMADD213PS.BCST expNums<>+2720(SB), Z29, Z30
-	VSCALEFPS        Z12, Z14, Z14
-	VSCALEFPS        Z15, Z17, Z17
-	VSCALEFPS        Z18, Z20, Z20
-	VSCALEFPS        Z21, Z23, Z23
+	VSCALEFPS        Z8, Z10, Z10
+	VSCALEFPS        Z11, Z13, Z13
+	VSCALEFPS        Z14, Z16, Z16
+	VSCALEFPS        Z17, Z19, Z19
+	VSCALEFPS        Z20, Z22, Z22
 	VSCALEFPS        Z24, Z26, Z26
-	VSCALEFPS        Z28, Z30, Z30
-	VADDPS.BCST      expNums<>+960(SB), Z14, Z12
-	VADDPS.BCST      expNums<>+960(SB), Z17, Z13
-	VADDPS.BCST      expNums<>+960(SB), Z20, Z14
-	VADDPS.BCST      expNums<>+960(SB), Z23, Z15
-	VADDPS.BCST      expNums<>+960(SB), Z26, Z16
-	VADDPS.BCST      expNums<>+960(SB), Z30, Z17
+	VADDPS.BCST      expNums<>+960(SB), Z10, Z8
+	VADDPS.BCST      expNums<>+960(SB), Z13, Z9
+	VADDPS.BCST      expNums<>+960(SB), Z16, Z10
+	VADDPS.BCST      expNums<>+960(SB), Z19, Z11
+	VADDPS.BCST      expNums<>+960(SB), Z22, Z12
+	VADDPS.BCST      expNums<>+960(SB), Z26, Z13
+	VRCP14PS         Z8, Z8
+	VRCP14PS         Z9, Z9
+	VRCP14PS         Z10, Z10
+	VRCP14PS         Z11, Z11
 	VRCP14PS         Z12, Z12
 	VRCP14PS         Z13, Z13
-	VRCP14PS         Z14, Z14
-	VRCP14PS         Z15, Z15
-	VRCP14PS         Z16, Z16
-	VRCP14PS         Z17, Z17
+	VMULPS.BCST      expNums<>+960(SB), Z8, Z8
+	VMULPS.BCST      expNums<>+960(SB), Z9, Z9
+	VMULPS.BCST      expNums<>+960(SB), Z10, Z10
+	VMULPS.BCST      expNums<>+960(SB), Z11, Z11
 	VMULPS.BCST      expNums<>+960(SB), Z12, Z12
 	VMULPS.BCST      expNums<>+960(SB), Z13, Z13
-	VMULPS.BCST      expNums<>+960(SB), Z14, Z14
-	VMULPS.BCST      expNums<>+960(SB), Z15, Z15
-	VMULPS.BCST      expNums<>+960(SB), Z16, Z16
-	VMULPS.BCST      expNums<>+960(SB), Z17, Z17
-	VMULPS           Z12, Z2, Z2
-	VMULPS           Z13, Z8, Z8
-	VMULPS           Z14, Z9, Z9
-	VMULPS           Z15, Z10, Z10
-	VMULPS           Z16, Z11, Z11
-	VMULPS           Z17, Z27, Z12
+	VMULPS           Z8, Z2, Z2
+	VMULPS           Z9, Z4, Z4
+	VMULPS           Z10, Z5, Z5
+	VMULPS           Z11, Z6, Z6
+	VMULPS           Z12, Z7, Z7
+	VMULPS           Z13, Z23, Z8
 	VPADDD.BCST      expNums<>+1120(SB), Z2, Z2
+	VPADDD.BCST      expNums<>+1120(SB), Z4, Z4
+	VPADDD.BCST      expNums<>+1120(SB), Z5, Z5
+	VPADDD.BCST      expNums<>+1120(SB), Z6, Z6
+	VPADDD.BCST      expNums<>+1120(SB), Z7, Z7
 	VPADDD.BCST      expNums<>+1120(SB), Z8, Z8
-	VPADDD.BCST      expNums<>+1120(SB), Z9, Z9
-	VPADDD.BCST      expNums<>+1120(SB), Z10, Z10
-	VPADDD.BCST      expNums<>+1120(SB), Z11, Z11
-	VPADDD.BCST      expNums<>+1120(SB), Z12, Z12
 	VPSRLD           $0x10, Z2, Z2
-	VPBLENDMW        Z8, Z2, K1, Z3
-	VPSRLD           $0x10, Z9, Z2
-	VPBLENDMW        Z10, Z2, K1, Z4
-	VPSRLD           $0x10, Z11, Z2
-	VPBLENDMW        Z12, Z2, K1, Z5
-	VMOVUPS          Z3, (AX)(BX*2)
+	VMOVDQU16        Z4, K1, Z2
+	VPSRLD           $0x10, Z5, Z4
+	VMOVDQU16        Z6, K1, Z4
+	VPSRLD           $0x10, Z7, Z5
+	VMOVDQU16        Z8, K1, Z5
+	VMOVUPS          Z2, (AX)(BX*2)
 	VMOVUPS          Z4, 64(AX)(BX*2)
 	VMOVUPS          Z5, 128(AX)(BX*2)
 	ADDQ             $+96, BX
@@ -19069,40 +20582,40 @@ turned2:
 
 turn3:
 	VMOVUPS          (DX)(BX*2), Z2
-	VMOVUPS          (DX)(BX*2), Z3
+	VMOVUPS          (DX)(BX*2), Z4
 	VPSLLD           $0x10, Z2, Z2
-	VANDPS.BCST      expNums<>+1152(SB), Z3, Z3
+	VANDPS.BCST      expNums<>+1152(SB), Z4, Z4
 	VMAXPS           Z2, Z1, Z2
-	VMAXPS           Z3, Z1, Z8
-	VMOVUPS          Z2, Z3
-	VMOVUPS          Z8, Z9
-	VFMADD213PS.BCST expNums<>+928(SB), Z0, Z3
-	VFMADD213PS.BCST expNums<>+928(SB), Z0, Z9
-	VREDUCEPS        $0x01, Z3, Z4
-	VREDUCEPS        $0x01, Z9, Z10
-	VBROADCASTSS     expNums<>+2624(SB), Z5
-	VBROADCASTSS     expNums<>+2624(SB), Z11
-	VFMADD213PS.BCST expNums<>+2656(SB), Z4, Z5
-	VFMADD213PS.BCST expNums<>+2656(SB), Z10, Z11
-	VFMADD213PS.BCST expNums<>+2688(SB), Z4, Z5
-	VFMADD213PS.BCST expNums<>+2688(SB), Z10, Z11
-	VFMADD213PS.BCST expNums<>+2720(SB), Z4, Z5
-	VFMADD213PS.BCST expNums<>+2720(SB), Z10, Z11
-	VSCALEFPS        Z3, Z5, Z5
-	VSCALEFPS        Z9, Z11, Z11
-	VADDPS.BCST      expNums<>+960(SB), Z5, Z3
-	VADDPS.BCST      expNums<>+960(SB), Z11, Z4
-	VRCP14PS         Z3, Z3
+	VMAXPS           Z4, Z1, Z7
+	VMOVUPS          Z2, Z4
+	VMOVUPS          Z7, Z8
+	VFMADD213PS.BCST expNums<>+928(SB), Z0, Z4
+	VFMADD213PS.BCST expNums<>+928(SB), Z0, Z8
+	VREDUCEPS        $0x01, Z4, Z5
+	VREDUCEPS        $0x01, Z8, Z9
+	VBROADCASTSS     expNums<>+2624(SB), Z6
+	VBROADCASTSS     expNums<>+2624(SB), Z10
+	VFMADD213PS.BCST expNums<>+2656(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2656(SB), Z9, Z10
+	VFMADD213PS.BCST expNums<>+2688(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2688(SB), Z9, Z10
+	VFMADD213PS.BCST expNums<>+2720(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2720(SB), Z9, Z10
+	VSCALEFPS        Z4, Z6, Z6
+	VSCALEFPS        Z8, Z10, Z10
+	VADDPS.BCST      expNums<>+960(SB), Z6, Z4
+	VADDPS.BCST      expNums<>+960(SB), Z10, Z5
 	VRCP14PS         Z4, Z4
-	VMULPS.BCST      expNums<>+960(SB), Z3, Z3
+	VRCP14PS         Z5, Z5
 	VMULPS.BCST      expNums<>+960(SB), Z4, Z4
-	VMULPS           Z3, Z2, Z2
-	VMULPS           Z4, Z8, Z3
+	VMULPS.BCST      expNums<>+960(SB), Z5, Z5
+	VMULPS           Z4, Z2, Z2
+	VMULPS           Z5, Z7, Z4
 	VPADDD.BCST      expNums<>+1120(SB), Z2, Z2
-	VPADDD.BCST      expNums<>+1120(SB), Z3, Z3
+	VPADDD.BCST      expNums<>+1120(SB), Z4, Z4
 	VPSRLD           $0x10, Z2, Z2
-	VPBLENDMW        Z3, Z2, K1, Z6
-	VMOVUPS          Z6, (AX)(BX*2)
+	VMOVDQU16        Z4, K1, Z2
+	VMOVUPS          Z2, (AX)(BX*2)
 	ADDQ             $+32, BX
 	SUBQ             $+32, CX
 	JGE              turn3
@@ -19116,21 +20629,21 @@ turn5:
 	VPMOVZXWD        (DX)(BX*2), Z2
 	VPSLLD           $0x10, Z2, Z2
 	VMAXPS           Z2, Z1, Z2
-	VMOVUPS          Z2, Z3
-	VFMADD213PS.BCST expNums<>+928(SB), Z0, Z3
-	VREDUCEPS        $0x01, Z3, Z4
-	VBROADCASTSS     expNums<>+2624(SB), Z5
-	VFMADD213PS.BCST expNums<>+2656(SB), Z4, Z5
-	VFMADD213PS.BCST expNums<>+2688(SB), Z4, Z5
-	VFMADD213PS.BCST expNums<>+2720(SB), Z4, Z5
-	VSCALEFPS        Z3, Z5, Z5
-	VADDPS.BCST      expNums<>+960(SB), Z5, Z3
-	VRCP14PS         Z3, Z3
-	VMULPS.BCST      expNums<>+960(SB), Z3, Z3
-	VMULPS           Z3, Z2, Z2
+	VMOVUPS          Z2, Z4
+	VFMADD213PS.BCST expNums<>+928(SB), Z0, Z4
+	VREDUCEPS        $0x01, Z4, Z5
+	VBROADCASTSS     expNums<>+2624(SB), Z6
+	VFMADD213PS.BCST expNums<>+2656(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2688(SB), Z5, Z6
+	VFMADD213PS.BCST expNums<>+2720(SB), Z5, Z6
+	VSCALEFPS        Z4, Z6, Z6
+	VADDPS.BCST      expNums<>+960(SB), Z6, Z4
+	VRCP14PS         Z4, Z4
+	VMULPS.BCST      expNums<>+960(SB), Z4, Z4
+	VMULPS           Z4, Z2, Z2
 	VPADDD.BCST      expNums<>+1120(SB), Z2, Z2
-	VMOVDQU          oddWords<>+0(SB), Y7
-	VPERMW           Z2, Z7, Z2
+	VMOVUPS          oddWords<>+0(SB), Y3
+	VPERMW           Z2, Z3, Z2
 	VMOVDQU          Y2, (AX)(BX*2)
 	ADDQ             $+16, BX
 	SUBQ             $+16, CX
@@ -19151,18 +20664,18 @@ turned6:
 	VMOVUPS          Z1, Z2
 	VFMADD213PS.BCST expNums<>+928(SB), Z0, Z2
 	VREDUCEPS        $0x01, Z2, Z0
-	VBROADCASTSS     expNums<>+2624(SB), Z3
-	VFMADD213PS.BCST expNums<>+2656(SB), Z0, Z3
-	VFMADD213PS.BCST expNums<>+2688(SB), Z0, Z3
-	VFMADD213PS.BCST expNums<>+2720(SB), Z0, Z3
-	VSCALEFPS        Z2, Z3, Z3
-	VADDPS.BCST      expNums<>+960(SB), Z3, Z0
+	VBROADCASTSS     expNums<>+2624(SB), Z4
+	VFMADD213PS.BCST expNums<>+2656(SB), Z0, Z4
+	VFMADD213PS.BCST expNums<>+2688(SB), Z0, Z4
+	VFMADD213PS.BCST expNums<>+2720(SB), Z0, Z4
+	VSCALEFPS        Z2, Z4, Z4
+	VADDPS.BCST      expNums<>+960(SB), Z4, Z0
 	VRCP14PS         Z0, Z0
 	VMULPS.BCST      expNums<>+960(SB), Z0, Z0
 	VMULPS           Z0, Z1, Z0
 	VPADDD.BCST      expNums<>+1120(SB), Z0, Z0
-	VMOVDQU          oddWords<>+0(SB), Y7
-	VPERMW           Z0, Z7, Z0
+	VMOVUPS          oddWords<>+0(SB), Y3
+	VPERMW           Z0, Z3, Z0
 	VMOVDQU16        Y0, K1, (AX)(BX*2)
 
 done7:
@@ -19177,8 +20690,15 @@ TEXT ·swigluBF16AVX512(SB), NOSPLIT|NOFRAME, $0-32
 	MOVQ         b+16(FP), BX
 	MOVQ         n+24(FP), CX
 	XORQ         SI, SI
-	VBROADCASTSS expNums<>+480(SB), Z0
-	VBROADCASTSS expNums<>+1344(SB), Z1
+	VMOVUPS      sigmoidPieces<>+0(SB), Z0
+	VMOVUPS      sigmoidPieces<>+64(SB), Z1
+	VMOVUPS      sigmoidPieces<>+128(SB), Z2
+	VMOVUPS      sigmoidPieces<>+192(SB), Z3
+	VMOVUPS      sigmoidPieces<>+256(SB), Z4
+	VMOVUPS      sigmoidPieces<>+320(SB), Z5
+	VMOVUPS      sigmoidPieces<>+384(SB), Z6
+	VMOVUPS      sigmoidPieces<>+448(SB), Z7
+	VBROADCASTSS expNums<>+2848(SB), Z8
 	MOVL         $0xaaaaaaaa, DI
 	KMOVD        DI, K1
 	SUBQ         $+96, CX
@@ -19224,250 +20744,569 @@ turn1:
 	PREFETCHT0       2048(BX)(SI*2)
 	PREFETCHT0       2112(BX)(SI*2)
 	PREFETCHT0       2176(BX)(SI*2)
-	VMOVUPS          (DX)(SI*2), Z2
-	VMOVUPS          (DX)(SI*2), Z3
-	VMOVUPS          64(DX)(SI*2), Z5
-	VMOVUPS          64(DX)(SI*2), Z6
-	VMOVUPS          128(DX)(SI*2), Z8
-	VMOVUPS          128(DX)(SI*2), Z9
-	VPSLLD           $0x10, Z2, Z2
-	VANDPS.BCST      expNums<>+1152(SB), Z3, Z3
-	VPSLLD           $0x10, Z5, Z5
-	VANDPS.BCST      expNums<>+1152(SB), Z6, Z6
-	VPSLLD           $0x10, Z8, Z8
-	VANDPS.BCST      expNums<>+1152(SB), Z9, Z9
-	VMAXPS           Z2, Z1, Z2
-	VMAXPS           Z3, Z1, Z3
-	VMAXPS           Z5, Z1, Z5
-	VMAXPS           Z6, Z1, Z6
-	VMAXPS           Z8, Z1, Z8
-	VMAXPS           Z9, Z1, Z27
-	VMOVUPS          Z2, Z9
-	VMOVUPS          Z3, Z15
-	VMOVUPS          Z5, Z18
-	VMOVUPS          Z6, Z21
-	VMOVUPS          Z8, Z24
-	VMOVUPS          Z27, Z28
-	VFMADD213PS.BCST expNums<>+928(SB), Z0, Z9
-	VFMADD213PS.BCST expNums<>+928(SB), Z0, Z15
-	VFMADD213PS.BCST expNums<>+928(SB), Z0, Z18
-	VFMADD213PS.BCST expNums<>+928(SB), Z0, Z21
-	VFMADD213PS.BCST expNums<>+928(SB), Z0, Z24
-	VFMADD213PS.BCST expNums<>+928(SB), Z0, Z28
-	VREDUCEPS        $0x01, Z9, Z13
-	VREDUCEPS        $0x01, Z15, Z16
-	VREDUCEPS        $0x01, Z18, Z19
-	VREDUCEPS        $0x01, Z21, Z22
-	VREDUCEPS        $0x01, Z24, Z25
-	VREDUCEPS        $0x01, Z28, Z29
-	VBROADCASTSS     expNums<>+2624(SB), Z14
-	VBROADCASTSS     expNums<>+2624(SB), Z17
-	VBROADCASTSS     expNums<>+2624(SB), Z20
-	VBROADCASTSS     expNums<>+2624(SB), Z23
-	VBROADCASTSS     expNums<>+2624(SB), Z26
-	VBROADCASTSS     expNums<>+2624(SB), Z30
-	VFMADD213PS.BCST expNums<>+2656(SB), Z13, Z14
-	VFMADD213PS.BCST expNums<>+2656(SB), Z16, Z17
-	VFMADD213PS.BCST expNums<>+2656(SB), Z19, Z20
-	VFMADD213PS.BCST expNums<>+2656(SB), Z22, Z23
-	VFMADD213PS.BCST expNums<>+2656(SB), Z25, Z26
-	VFMADD213PS.BCST expNums<>+2656(SB), Z29, Z30
-	VFMADD213PS.BCST expNums<>+2688(SB), Z13, Z14
-	VFMADD213PS.BCST expNums<>+2688(SB), Z16, Z17
-	VFMADD213PS.BCST expNums<>+2688(SB), Z19, Z20
-	VFMADD213PS.BCST expNums<>+2688(SB), Z22, Z23
-	VFMADD213PS.BCST expNums<>+2688(SB), Z25, Z26
-	VFMADD213PS.BCST expNums<>+2688(SB), Z29, Z30
-	VFMADD213PS.BCST expNums<>+2720(SB), Z13, Z14
-	VFMADD213PS.BCST expNums<>+2720(SB), Z16, Z17
-	VFMADD213PS.BCST expNums<>+2720(SB), Z19, Z20
-	VFMADD213PS.BCST expNums<>+2720(SB), Z22, Z23
-	VFMADD213PS.BCST expNums<>+2720(SB), Z25, Z26
-	VFMADD213PS.BCST expNums<>+2720(SB), Z29, Z30
-	VSCALEFPS        Z9, Z14, Z14
-	VSCALEFPS        Z15, Z17, Z17
-	VSCALEFPS        Z18, Z20, Z20
-	VSCALEFPS        Z21, Z23, Z23
-	VSCALEFPS        Z24, Z26, Z26
-	VSCALEFPS        Z28, Z30, Z30
-	VADDPS.BCST      expNums<>+960(SB), Z14, Z9
-	VADDPS.BCST      expNums<>+960(SB), Z17, Z13
-	VADDPS.BCST      expNums<>+960(SB), Z20, Z14
-	VADDPS.BCST      expNums<>+960(SB), Z23, Z15
-	VADDPS.BCST      expNums<>+960(SB), Z26, Z16
-	VADDPS.BCST      expNums<>+960(SB), Z30, Z17
-	VRCP14PS         Z9, Z9
-	VRCP14PS         Z13, Z13
-	VRCP14PS         Z14, Z14
-	VRCP14PS         Z15, Z15
-	VRCP14PS         Z16, Z16
-	VRCP14PS         Z17, Z17
-	VMULPS.BCST      expNums<>+960(SB), Z9, Z9
-	VMULPS.BCST      expNums<>+960(SB), Z13, Z13
-	VMULPS.BCST      expNums<>+960(SB), Z14, Z14
-	VMULPS.BCST      expNums<>+960(SB), Z15, Z15
-	VMULPS.BCST      expNums<>+960(SB), Z16, Z16
-	VMULPS.BCST      expNums<>+960(SB), Z17, Z17
-	VMULPS           Z9, Z2, Z2
-	VMULPS           Z13, Z3, Z3
-	VMULPS           Z14, Z5, Z5
-	VMULPS           Z15, Z6, Z6
-	VMULPS           Z16, Z8, Z8
-	VMULPS           Z17, Z27, Z17
-	VMOVUPS          (BX)(SI*2), Z9
-	VMOVUPS          (BX)(SI*2), Z13
-	VMOVUPS          64(BX)(SI*2), Z14
-	VMOVUPS          64(BX)(SI*2), Z15
-	VMOVUPS          128(BX)(SI*2), Z16
-	VMOVUPS          128(BX)(SI*2), Z18
+	VMOVDQU16        (DX)(SI*2), Z9
+	VPADDW           Z9, Z9, Z9
+	VMOVDQU16        64(DX)(SI*2), Z10
+	VPADDW           Z10, Z10, Z10
+	VPMAXUW          Z10, Z9, Z9
+	VMOVDQU16        128(DX)(SI*2), Z10
+	VPADDW           Z10, Z10, Z10
+	VPMAXUW          Z10, Z9, Z9
+	VPCMPUW          $0x05, Z8, Z9, K2
+	KORTESTD         K2, K2
+	JNE              far3
+	VMOVUPS          (DX)(SI*2), Z9
+	VMOVUPS          (DX)(SI*2), Z10
+	VMOVUPS          64(DX)(SI*2), Z12
 	VPSLLD           $0x10, Z9, Z9
+	VANDPS.BCST      expNums<>+1152(SB), Z10, Z10
+	VPSLLD           $0x10, Z12, Z18
+	VBROADCASTSS     expNums<>+2784(SB), Z12
+	VBROADCASTSS     expNums<>+2784(SB), Z15
+	VBROADCASTSS     expNums<>+2784(SB), Z19
+	VFMADD213PS.BCST expNums<>+96(SB), Z9, Z12
+	VFMADD213PS.BCST expNums<>+96(SB), Z10, Z15
+	VFMADD213PS.BCST expNums<>+96(SB), Z18, Z19
+	VMOVUPS          Z12, Z13
+	VMOVUPS          Z15, Z16
+	VMOVUPS          Z19, Z20
+	VPERMI2PS        Z7, Z6, Z13
+	VPERMI2PS        Z7, Z6, Z16
+	VPERMI2PS        Z7, Z6, Z20
+	VMOVUPS          Z12, Z14
+	VMOVUPS          Z15, Z17
+	VMOVUPS          Z19, Z21
+	VPERMI2PS        Z5, Z4, Z14
+	VPERMI2PS        Z5, Z4, Z17
+	VPERMI2PS        Z5, Z4, Z21
+	VFMADD213PS      Z14, Z9, Z13
+	VFMADD213PS      Z17, Z10, Z16
+	VFMADD213PS      Z21, Z18, Z20
+	VMOVUPS          Z12, Z14
+	VMOVUPS          Z15, Z17
+	VMOVUPS          Z19, Z21
+	VPERMI2PS        Z3, Z2, Z14
+	VPERMI2PS        Z3, Z2, Z17
+	VPERMI2PS        Z3, Z2, Z21
+	VFMADD213PS      Z14, Z9, Z13
+	VFMADD213PS      Z17, Z10, Z16
+	VFMADD213PS      Z21, Z18, Z20
+	VPERMI2PS        Z1, Z0, Z12
+	VPERMI2PS        Z1, Z0, Z15
+	VPERMI2PS        Z1, Z0, Z19
+	VFMADD213PS      Z12, Z9, Z13
+	VFMADD213PS      Z15, Z10, Z16
+	VFMADD213PS      Z19, Z18, Z20
+	VMULPS           Z13, Z9, Z9
+	VMULPS           Z16, Z10, Z10
+	VMULPS           Z20, Z18, Z14
+	VMOVUPS          (BX)(SI*2), Z12
+	VMOVUPS          (BX)(SI*2), Z13
+	VMOVUPS          64(BX)(SI*2), Z15
+	VPSLLD           $0x10, Z12, Z12
+	VANDPS.BCST      expNums<>+1152(SB), Z13, Z13
+	VPSLLD           $0x10, Z15, Z15
+	VMULPS           Z12, Z9, Z9
+	VMULPS           Z13, Z10, Z10
+	VMULPS           Z15, Z14, Z12
+	VPADDD.BCST      expNums<>+1120(SB), Z9, Z9
+	VPADDD.BCST      expNums<>+1120(SB), Z10, Z10
+	VPADDD.BCST      expNums<>+1120(SB), Z12, Z12
+	VPSRLD           $0x10, Z9, Z9
+	VMOVDQU16        Z10, K1, Z9
+	VPSRLD           $0x10, Z12, Z10
+	VMOVUPS          Z9, (AX)(SI*2)
+	VMOVUPS          64(DX)(SI*2), Z9
+	VMOVUPS          128(DX)(SI*2), Z12
+	VMOVUPS          128(DX)(SI*2), Z13
+	VANDPS.BCST      expNums<>+1152(SB), Z9, Z9
+	VPSLLD           $0x10, Z12, Z12
+	VANDPS.BCST      expNums<>+1152(SB), Z13, Z19
+	VBROADCASTSS     expNums<>+2784(SB), Z13
+	VBROADCASTSS     expNums<>+2784(SB), Z16
+	VBROADCASTSS     expNums<>+2784(SB), Z20
+	VFMADD213PS.BCST expNums<>+96(SB), Z9, Z13
+	VFMADD213PS.BCST expNums<>+96(SB), Z12, Z16
+	VFMADD213PS.BCST expNums<>+96(SB), Z19, Z20
+	VMOVUPS          Z13, Z14
+	VMOVUPS          Z16, Z17
+	VMOVUPS          Z20, Z21
+	VPERMI2PS        Z7, Z6, Z14
+	VPERMI2PS        Z7, Z6, Z17
+	VPERMI2PS        Z7, Z6, Z21
+	VMOVUPS          Z13, Z15
+	VMOVUPS          Z16, Z18
+	VMOVUPS          Z20, Z22
+	VPERMI2PS        Z5, Z4, Z15
+	VPERMI2PS        Z5, Z4, Z18
+	VPERMI2PS        Z5, Z4, Z22
+	VFMADD213PS      Z15, Z9, Z14
+	VFMADD213PS      Z18, Z12, Z17
+	VFMADD213PS      Z22, Z19, Z21
+	VMOVUPS          Z13, Z15
+	VMOVUPS          Z16, Z18
+	VMOVUPS          Z20, Z22
+	VPERMI2PS        Z3, Z2, Z15
+	VPERMI2PS        Z3, Z2, Z18
+	VPERMI2PS        Z3, Z2, Z22
+	VFMADD213PS      Z15, Z9, Z14
+	VFMADD213PS      Z18, Z12, Z17
+	VFMADD213PS      Z22, Z19, Z21
+	VPERMI2PS        Z1, Z0, Z13
+	VPERMI2PS        Z1, Z0, Z16
+	VPERMI2PS        Z1, Z0, Z20
+	VFMADD213PS      Z13, Z9, Z14
+	VFMADD213PS      Z16, Z12, Z17
+	VFMADD213PS      Z20, Z19, Z21
+	VMULPS           Z14, Z9, Z9
+	VMULPS           Z17, Z12, Z12
+	VMULPS           Z21, Z19, Z15
+	VMOVUPS          64(BX)(SI*2), Z13
+	VMOVUPS          128(BX)(SI*2), Z14
+	VMOVUPS          128(BX)(SI*2), Z16
 	VANDPS.BCST      expNums<>+1152(SB), Z13, Z13
 	VPSLLD           $0x10, Z14, Z14
-	VANDPS.BCST      expNums<>+1152(SB), Z15, Z15
-	VPSLLD           $0x10, Z16, Z16
-	VANDPS.BCST      expNums<>+1152(SB), Z18, Z18
-	VMULPS           Z9, Z2, Z2
-	VMULPS           Z13, Z3, Z3
-	VMULPS           Z14, Z5, Z5
-	VMULPS           Z15, Z6, Z6
-	VMULPS           Z16, Z8, Z8
-	VMULPS           Z18, Z17, Z9
-	VPADDD.BCST      expNums<>+1120(SB), Z2, Z2
-	VPADDD.BCST      expNums<>+1120(SB), Z3, Z3
-	VPADDD.BCST      expNums<>+1120(SB), Z5, Z5
-	VPADDD.BCST      expNums<>+1120(SB), Z6, Z6
-	VPADDD.BCST      expNums<>+1120(SB), Z8, Z8
+	VANDPS.BCST      expNums<>+1152(SB), Z16, Z16
+	VMULPS           Z13, Z9, Z9
+	VMULPS           Z14, Z12, Z12
+	VMULPS           Z16, Z15, Z13
 	VPADDD.BCST      expNums<>+1120(SB), Z9, Z9
-	VPSRLD           $0x10, Z2, Z2
-	VPBLENDMW        Z3, Z2, K1, Z4
-	VPSRLD           $0x10, Z5, Z2
-	VPBLENDMW        Z6, Z2, K1, Z7
-	VPSRLD           $0x10, Z8, Z2
-	VPBLENDMW        Z9, Z2, K1, Z10
-	VMOVUPS          Z4, (AX)(SI*2)
-	VMOVUPS          Z7, 64(AX)(SI*2)
-	VMOVUPS          Z10, 128(AX)(SI*2)
-	ADDQ             $+96, SI
-	SUBQ             $+96, CX
-	JGE              turn1
+	VPADDD.BCST      expNums<>+1120(SB), Z12, Z12
+	VPADDD.BCST      expNums<>+1120(SB), Z13, Z13
+	VMOVDQU16        Z9, K1, Z10
+	VPSRLD           $0x10, Z12, Z9
+	VMOVDQU16        Z13, K1, Z9
+	VMOVUPS          Z10, 64(AX)(SI*2)
+	VMOVUPS          Z9, 128(AX)(SI*2)
+	JMP              near4
+
+far3:
+	VMOVUPS          (DX)(SI*2), Z9
+	VPSLLD           $0x10, Z9, Z9
+	VBROADCASTSS     expNums<>+2784(SB), Z10
+	VFMADD213PS.BCST expNums<>+96(SB), Z9, Z10
+	VMOVUPS          Z10, Z12
+	VPERMI2PS        Z7, Z6, Z12
+	VMOVUPS          Z10, Z13
+	VPERMI2PS        Z5, Z4, Z13
+	VFMADD213PS      Z13, Z9, Z12
+	VMOVUPS          Z10, Z13
+	VPERMI2PS        Z3, Z2, Z13
+	VFMADD213PS      Z13, Z9, Z12
+	VPERMI2PS        Z1, Z0, Z10
+	VFMADD213PS      Z10, Z9, Z12
+	VMULPS           Z12, Z9, Z10
+	VANDPS.BCST      expNums<>+1248(SB), Z9, Z12
+	VCMPPS.BCST      $0x15, expNums<>+2816(SB), Z12, K2
+	VBROADCASTSS     expNums<>+480(SB), Z12
+	VBROADCASTSS     expNums<>+1344(SB), Z13
+	VMAXPS           Z9, Z13, Z9
+	VMOVUPS          Z9, Z13
+	VFMADD213PS.BCST expNums<>+928(SB), Z12, Z13
+	VREDUCEPS        $0x01, Z13, Z12
+	VBROADCASTSS     expNums<>+2624(SB), Z14
+	VFMADD213PS.BCST expNums<>+2656(SB), Z12, Z14
+	VFMADD213PS.BCST expNums<>+2688(SB), Z12, Z14
+	VFMADD213PS.BCST expNums<>+2720(SB), Z12, Z14
+	VSCALEFPS        Z13, Z14, Z14
+	VADDPS.BCST      expNums<>+960(SB), Z14, Z12
+	VRCP14PS         Z12, Z12
+	VMULPS.BCST      expNums<>+960(SB), Z12, Z12
+	VMULPS           Z12, Z9, Z9
+	VMOVAPS          Z9, K2, Z10
+	VMOVUPS          (BX)(SI*2), Z9
+	VPSLLD           $0x10, Z9, Z9
+	VMULPS           Z9, Z10, Z9
+	VPADDD.BCST      expNums<>+1120(SB), Z9, Z9
+	VPSRLD           $0x10, Z9, Z9
+	VMOVUPS          (DX)(SI*2), Z10
+	VANDPS.BCST      expNums<>+1152(SB), Z10, Z10
+	VBROADCASTSS     expNums<>+2784(SB), Z12
+	VFMADD213PS.BCST expNums<>+96(SB), Z10, Z12
+	VMOVUPS          Z12, Z13
+	VPERMI2PS        Z7, Z6, Z13
+	VMOVUPS          Z12, Z14
+	VPERMI2PS        Z5, Z4, Z14
+	VFMADD213PS      Z14, Z10, Z13
+	VMOVUPS          Z12, Z14
+	VPERMI2PS        Z3, Z2, Z14
+	VFMADD213PS      Z14, Z10, Z13
+	VPERMI2PS        Z1, Z0, Z12
+	VFMADD213PS      Z12, Z10, Z13
+	VMULPS           Z13, Z10, Z12
+	VANDPS.BCST      expNums<>+1248(SB), Z10, Z13
+	VCMPPS.BCST      $0x15, expNums<>+2816(SB), Z13, K2
+	VBROADCASTSS     expNums<>+480(SB), Z13
+	VBROADCASTSS     expNums<>+1344(SB), Z14
+	VMAXPS           Z10, Z14, Z10
+	VMOVUPS          Z10, Z14
+	VFMADD213PS.BCST expNums<>+928(SB), Z13, Z14
+	VREDUCEPS        $0x01, Z14, Z13
+	VBROADCASTSS     expNums<>+2624(SB), Z15
+	VFMADD213PS.BCST expNums<>+2656(SB), Z13, Z15
+	VFMADD213PS.BCST expNums<>+2688(SB), Z13, Z15
+	VFMADD213PS.BCST expNums<>+2720(SB), Z13, Z15
+	VSCALEFPS        Z14, Z15, Z15
+	VADDPS.BCST      expNums<>+960(SB), Z15, Z13
+	VRCP14PS         Z13, Z13
+	VMULPS.BCST      expNums<>+960(SB), Z13, Z13
+	VMULPS           Z13, Z10, Z10
+	VMOVAPS          Z10, K2, Z12
+	VMOVUPS          (BX)(SI*2), Z10
+	VANDPS.BCST      expNums<>+1152(SB), Z10, Z10
+	VMULPS           Z10, Z12, Z10
+	VPADDD.BCST      expNums<>+1120(SB), Z10, Z10
+	VMOVDQU16        Z10, K1, Z9
+	VMOVUPS          Z9, (AX)(SI*2)
+	VMOVUPS          64(DX)(SI*2), Z9
+	VPSLLD           $0x10, Z9, Z9
+	VBROADCASTSS     expNums<>+2784(SB), Z10
+	VFMADD213PS.BCST expNums<>+96(SB), Z9, Z10
+	VMOVUPS          Z10, Z12
+	VPERMI2PS        Z7, Z6, Z12
+	VMOVUPS          Z10, Z13
+	VPERMI2PS        Z5, Z4, Z13
+	VFMADD213PS      Z13, Z9, Z12
+	VMOVUPS          Z10, Z13
+	VPERMI2PS        Z3, Z2, Z13
+	VFMADD213PS      Z13, Z9, Z12
+	VPERMI2PS        Z1, Z0, Z10
+	VFMADD213PS      Z10, Z9, Z12
+	VMULPS           Z12, Z9, Z10
+	VANDPS.BCST      expNums<>+1248(SB), Z9, Z12
+	VCMPPS.BCST      $0x15, expNums<>+2816(SB), Z12, K2
+	VBROADCASTSS     expNums<>+480(SB), Z12
+	VBROADCASTSS     expNums<>+1344(SB), Z13
+	VMAXPS           Z9, Z13, Z9
+	VMOVUPS          Z9, Z13
+	VFMADD213PS.BCST expNums<>+928(SB), Z12, Z13
+	VREDUCEPS        $0x01, Z13, Z12
+	VBROADCASTSS     expNums<>+2624(SB), Z14
+	VFMADD213PS.BCST expNums<>+2656(SB), Z12, Z14
+	VFMADD213PS.BCST expNums<>+2688(SB), Z12, Z14
+	VFMADD213PS.BCST expNums<>+2720(SB), Z12, Z14
+	VSCALEFPS        Z13, Z14, Z14
+	VADDPS.BCST      expNums<>+960(SB), Z14, Z12
+	VRCP14PS         Z12, Z12
+	VMULPS.BCST      expNums<>+960(SB), Z12, Z12
+	VMULPS           Z12, Z9, Z9
+	VMOVAPS          Z9, K2, Z10
+	VMOVUPS          64(BX)(SI*2), Z9
+	VPSLLD           $0x10, Z9, Z9
+	VMULPS           Z9, Z10, Z9
+	VPADDD.BCST      expNums<>+1120(SB), Z9, Z9
+	VPSRLD           $0x10, Z9, Z9
+	VMOVUPS          64(DX)(SI*2), Z10
+	VANDPS.BCST      expNums<>+1152(SB), Z10, Z10
+	VBROADCASTSS     expNums<>+2784(SB), Z12
+	VFMADD213PS.BCST expNums<>+96(SB), Z10, Z12
+	VMOVUPS          Z12, Z13
+	VPERMI2PS        Z7, Z6, Z13
+	VMOVUPS          Z12, Z14
+	VPERMI2PS        Z5, Z4, Z14
+	VFMADD213PS      Z14, Z10, Z13
+	VMOVUPS          Z12, Z14
+	VPERMI2PS        Z3, Z2, Z14
+	VFMADD213PS      Z14, Z10, Z13
+	VPERMI2PS        Z1, Z0, Z12
+	VFMADD213PS      Z12, Z10, Z13
+	VMULPS           Z13, Z10, Z12
+	VANDPS.BCST      expNums<>+1248(SB), Z10, Z13
+	VCMPPS.BCST      $0x15, expNums<>+2816(SB), Z13, K2
+	VBROADCASTSS     expNums<>+480(SB), Z13
+	VBROADCASTSS     expNums<>+1344(SB), Z14
+	VMAXPS           Z10, Z14, Z10
+	VMOVUPS          Z10, Z14
+	VFMADD213PS.BCST expNums<>+928(SB), Z13, Z14
+	VREDUCEPS        $0x01, Z14, Z13
+	VBROADCASTSS     expNums<>+2624(SB), Z15
+	VFMADD213PS.BCST expNums<>+2656(SB), Z13, Z15
+	VFMADD213PS.BCST expNums<>+2688(SB), Z13, Z15
+	VFMADD213PS.BCST expNums<>+2720(SB), Z13, Z15
+	VSCALEFPS        Z14, Z15, Z15
+	VADDPS.BCST      expNums<>+960(SB), Z15, Z13
+	VRCP14PS         Z13, Z13
+	VMULPS.BCST      expNums<>+960(SB), Z13, Z13
+	VMULPS           Z13, Z10, Z10
+	VMOVAPS          Z10, K2, Z12
+	VMOVUPS          64(BX)(SI*2), Z10
+	VANDPS.BCST      expNums<>+1152(SB), Z10, Z10
+	VMULPS           Z10, Z12, Z10
+	VPADDD.BCST      expNums<>+1120(SB), Z10, Z10
+	VMOVDQU16        Z10, K1, Z9
+	VMOVUPS          Z9, 64(AX)(SI*2)
+	VMOVUPS          128(DX)(SI*2), Z9
+	VPSLLD           $0x10, Z9, Z9
+	VBROADCASTSS     expNums<>+2784(SB), Z10
+	VFMADD213PS.BCST expNums<>+96(SB), Z9, Z10
+	VMOVUPS          Z10, Z12
+	VPERMI2PS        Z7, Z6, Z12
+	VMOVUPS          Z10, Z13
+	VPERMI2PS        Z5, Z4, Z13
+	VFMADD213PS      Z13, Z9, Z12
+	VMOVUPS          Z10, Z13
+	VPERMI2PS        Z3, Z2, Z13
+	VFMADD213PS      Z13, Z9, Z12
+	VPERMI2PS        Z1, Z0, Z10
+	VFMADD213PS      Z10, Z9, Z12
+	VMULPS           Z12, Z9, Z10
+	VANDPS.BCST      expNums<>+1248(SB), Z9, Z12
+	VCMPPS.BCST      $0x15, expNums<>+2816(SB), Z12, K2
+	VBROADCASTSS     expNums<>+480(SB), Z12
+	VBROADCASTSS     expNums<>+1344(SB), Z13
+	VMAXPS           Z9, Z13, Z9
+	VMOVUPS          Z9, Z13
+	VFMADD213PS.BCST expNums<>+928(SB), Z12, Z13
+	VREDUCEPS        $0x01, Z13, Z12
+	VBROADCASTSS     expNums<>+2624(SB), Z14
+	VFMADD213PS.BCST expNums<>+2656(SB), Z12, Z14
+	VFMADD213PS.BCST expNums<>+2688(SB), Z12, Z14
+	VFMADD213PS.BCST expNums<>+2720(SB), Z12, Z14
+	VSCALEFPS        Z13, Z14, Z14
+	VADDPS.BCST      expNums<>+960(SB), Z14, Z12
+	VRCP14PS         Z12, Z12
+	VMULPS.BCST      expNums<>+960(SB), Z12, Z12
+	VMULPS           Z12, Z9, Z9
+	VMOVAPS          Z9, K2, Z10
+	VMOVUPS          128(BX)(SI*2), Z9
+	VPSLLD           $0x10, Z9, Z9
+	VMULPS           Z9, Z10, Z9
+	VPADDD.BCST      expNums<>+1120(SB), Z9, Z9
+	VPSRLD           $0x10, Z9, Z9
+	VMOVUPS          128(DX)(SI*2), Z10
+	VANDPS.BCST      expNums<>+1152(SB), Z10, Z10
+	VBROADCASTSS     expNums<>+2784(SB), Z12
+	VFMADD213PS.BCST expNums<>+96(SB), Z10, Z12
+	VMOVUPS          Z12, Z13
+	VPERMI2PS        Z7, Z6, Z13
+	VMOVUPS          Z12, Z14
+	VPERMI2PS        Z5, Z4, Z14
+	VFMADD213PS      Z14, Z10, Z13
+	VMOVUPS          Z12, Z14
+	VPERMI2PS        Z3, Z2, Z14
+	VFMADD213PS      Z14, Z10, Z13
+	VPERMI2PS        Z1, Z0, Z12
+	VFMADD213PS      Z12, Z10, Z13
+	VMULPS           Z13, Z10, Z12
+	VANDPS.BCST      expNums<>+1248(SB), Z10, Z13
+	VCMPPS.BCST      $0x15, expNums<>+2816(SB), Z13, K2
+	VBROADCASTSS     expNums<>+480(SB), Z13
+	VBROADCASTSS     expNums<>+1344(SB), Z14
+	VMAXPS           Z10, Z14, Z10
+	VMOVUPS          Z10, Z14
+	VFMADD213PS.BCST expNums<>+928(SB), Z13, Z14
+	VREDUCEPS        $0x01, Z14, Z13
+	VBROADCASTSS     expNums<>+2624(SB), Z15
+	VFMADD213PS.BCST expNums<>+2656(SB), Z13, Z15
+	VFMADD213PS.BCST expNums<>+2688(SB), Z13, Z15
+	VFMADD213PS.BCST expNums<>+2720(SB), Z13, Z15
+	VSCALEFPS        Z14, Z15, Z15
+	VADDPS.BCST      expNums<>+960(SB), Z15, Z13
+	VRCP14PS         Z13, Z13
+	VMULPS.BCST      expNums<>+960(SB), Z13, Z13
+	VMULPS           Z13, Z10, Z10
+	VMOVAPS          Z10, K2, Z12
+	VMOVUPS          128(BX)(SI*2), Z10
+	VANDPS.BCST      expNums<>+1152(SB), Z10, Z10
+	VMULPS           Z10, Z12, Z10
+	VPADDD.BCST      expNums<>+1120(SB), Z10, Z10
+	VMOVDQU16        Z10, K1, Z9
+	VMOVUPS          Z9, 128(AX)(SI*2)
+
+near4:
+	ADDQ $+96, SI
+	SUBQ $+96, CX
+	JGE  turn1
 
 turned2:
 	ADDQ $+96, CX
 	SUBQ $+32, CX
-	JLT  turned4
-
-turn3:
-	VMOVUPS          (DX)(SI*2), Z2
-	VMOVUPS          (DX)(SI*2), Z3
-	VPSLLD           $0x10, Z2, Z2
-	VANDPS.BCST      expNums<>+1152(SB), Z3, Z3
-	VMAXPS           Z2, Z1, Z2
-	VMAXPS           Z3, Z1, Z6
-	VMOVUPS          Z2, Z3
-	VMOVUPS          Z6, Z7
-	VFMADD213PS.BCST expNums<>+928(SB), Z0, Z3
-	VFMADD213PS.BCST expNums<>+928(SB), Z0, Z7
-	VREDUCEPS        $0x01, Z3, Z4
-	VREDUCEPS        $0x01, Z7, Z8
-	VBROADCASTSS     expNums<>+2624(SB), Z5
-	VBROADCASTSS     expNums<>+2624(SB), Z9
-	VFMADD213PS.BCST expNums<>+2656(SB), Z4, Z5
-	VFMADD213PS.BCST expNums<>+2656(SB), Z8, Z9
-	VFMADD213PS.BCST expNums<>+2688(SB), Z4, Z5
-	VFMADD213PS.BCST expNums<>+2688(SB), Z8, Z9
-	VFMADD213PS.BCST expNums<>+2720(SB), Z4, Z5
-	VFMADD213PS.BCST expNums<>+2720(SB), Z8, Z9
-	VSCALEFPS        Z3, Z5, Z5
-	VSCALEFPS        Z7, Z9, Z9
-	VADDPS.BCST      expNums<>+960(SB), Z5, Z3
-	VADDPS.BCST      expNums<>+960(SB), Z9, Z4
-	VRCP14PS         Z3, Z3
-	VRCP14PS         Z4, Z4
-	VMULPS.BCST      expNums<>+960(SB), Z3, Z3
-	VMULPS.BCST      expNums<>+960(SB), Z4, Z4
-	VMULPS           Z3, Z2, Z2
-	VMULPS           Z4, Z6, Z4
-	VMOVUPS          (BX)(SI*2), Z3
-	VMOVUPS          (BX)(SI*2), Z5
-	VPSLLD           $0x10, Z3, Z3
-	VANDPS.BCST      expNums<>+1152(SB), Z5, Z5
-	VMULPS           Z3, Z2, Z2
-	VMULPS           Z5, Z4, Z3
-	VPADDD.BCST      expNums<>+1120(SB), Z2, Z2
-	VPADDD.BCST      expNums<>+1120(SB), Z3, Z3
-	VPSRLD           $0x10, Z2, Z2
-	VPBLENDMW        Z3, Z2, K1, Z11
-	VMOVUPS          Z11, (AX)(SI*2)
-	ADDQ             $+32, SI
-	SUBQ             $+32, CX
-	JGE              turn3
-
-turned4:
-	ADDQ $+32, CX
-	SUBQ $+16, CX
 	JLT  turned6
 
 turn5:
-	VPMOVZXWD        (DX)(SI*2), Z2
-	VPSLLD           $0x10, Z2, Z2
-	VMAXPS           Z2, Z1, Z2
-	VMOVUPS          Z2, Z3
-	VFMADD213PS.BCST expNums<>+928(SB), Z0, Z3
-	VREDUCEPS        $0x01, Z3, Z4
-	VBROADCASTSS     expNums<>+2624(SB), Z5
-	VFMADD213PS.BCST expNums<>+2656(SB), Z4, Z5
-	VFMADD213PS.BCST expNums<>+2688(SB), Z4, Z5
-	VFMADD213PS.BCST expNums<>+2720(SB), Z4, Z5
-	VSCALEFPS        Z3, Z5, Z5
-	VADDPS.BCST      expNums<>+960(SB), Z5, Z3
-	VRCP14PS         Z3, Z3
-	VMULPS.BCST      expNums<>+960(SB), Z3, Z3
-	VMULPS           Z3, Z2, Z2
-	VPMOVZXWD        (BX)(SI*2), Z3
-	VPSLLD           $0x10, Z3, Z3
-	VMULPS           Z3, Z2, Z2
-	VPADDD.BCST      expNums<>+1120(SB), Z2, Z2
-	VMOVDQU          oddWords<>+0(SB), Y12
-	VPERMW           Z2, Z12, Z2
-	VMOVDQU          Y2, (AX)(SI*2)
-	ADDQ             $+16, SI
-	SUBQ             $+16, CX
+	VMOVUPS          (DX)(SI*2), Z8
+	VMOVUPS          (DX)(SI*2), Z9
+	VPSLLD           $0x10, Z8, Z8
+	VANDPS.BCST      expNums<>+1152(SB), Z9, Z13
+	VBROADCASTSS     expNums<>+2784(SB), Z9
+	VBROADCASTSS     expNums<>+2784(SB), Z14
+	VFMADD213PS.BCST expNums<>+96(SB), Z8, Z9
+	VFMADD213PS.BCST expNums<>+96(SB), Z13, Z14
+	VMOVUPS          Z9, Z10
+	VMOVUPS          Z14, Z15
+	VPERMI2PS        Z7, Z6, Z10
+	VPERMI2PS        Z7, Z6, Z15
+	VMOVUPS          Z9, Z12
+	VMOVUPS          Z14, Z16
+	VPERMI2PS        Z5, Z4, Z12
+	VPERMI2PS        Z5, Z4, Z16
+	VFMADD213PS      Z12, Z8, Z10
+	VFMADD213PS      Z16, Z13, Z15
+	VMOVUPS          Z9, Z12
+	VMOVUPS          Z14, Z16
+	VPERMI2PS        Z3, Z2, Z12
+	VPERMI2PS        Z3, Z2, Z16
+	VFMADD213PS      Z12, Z8, Z10
+	VFMADD213PS      Z16, Z13, Z15
+	VPERMI2PS        Z1, Z0, Z9
+	VPERMI2PS        Z1, Z0, Z14
+	VFMADD213PS      Z9, Z8, Z10
+	VFMADD213PS      Z14, Z13, Z15
+	VMULPS           Z10, Z8, Z9
+	VMULPS           Z15, Z13, Z12
+	VANDPS.BCST      expNums<>+1248(SB), Z8, Z10
+	VANDPS.BCST      expNums<>+1248(SB), Z13, Z14
+	VCMPPS.BCST      $0x15, expNums<>+2816(SB), Z10, K2
+	VCMPPS.BCST      $0x15, expNums<>+2816(SB), Z14, K3
+	VBROADCASTSS     expNums<>+480(SB), Z10
+	VBROADCASTSS     expNums<>+480(SB), Z15
+	VBROADCASTSS     expNums<>+1344(SB), Z14
+	VBROADCASTSS     expNums<>+1344(SB), Z16
+	VMAXPS           Z8, Z14, Z8
+	VMAXPS           Z13, Z16, Z14
+	VMOVUPS          Z8, Z13
+	VMOVUPS          Z14, Z16
+	VFMADD213PS.BCST expNums<>+928(SB), Z10, Z13
+	VFMADD213PS.BCST expNums<>+928(SB), Z15, Z16
+	VREDUCEPS        $0x01, Z13, Z10
+	VREDUCEPS        $0x01, Z16, Z17
+	VBROADCASTSS     expNums<>+2624(SB), Z15
+	VBROADCASTSS     expNums<>+2624(SB), Z18
+	VFMADD213PS.BCST expNums<>+2656(SB), Z10, Z15
+	VFMADD213PS.BCST expNums<>+2656(SB), Z17, Z18
+	VFMADD213PS.BCST expNums<>+2688(SB), Z10, Z15
+	VFMADD213PS.BCST expNums<>+2688(SB), Z17, Z18
+	VFMADD213PS.BCST expNums<>+2720(SB), Z10, Z15
+	VFMADD213PS.BCST expNums<>+2720(SB), Z17, Z18
+	VSCALEFPS        Z13, Z15, Z15
+	VSCALEFPS        Z16, Z18, Z18
+	VADDPS.BCST      expNums<>+960(SB), Z15, Z10
+	VADDPS.BCST      expNums<>+960(SB), Z18, Z13
+	VRCP14PS         Z10, Z10
+	VRCP14PS         Z13, Z13
+	VMULPS.BCST      expNums<>+960(SB), Z10, Z10
+	VMULPS.BCST      expNums<>+960(SB), Z13, Z13
+	VMULPS           Z10, Z8, Z8
+	VMULPS           Z13, Z14, Z10
+	VMOVAPS          Z8, K2, Z9
+	VMOVAPS          Z10, K3, Z12
+	VMOVUPS          (BX)(SI*2), Z8
+	VMOVUPS          (BX)(SI*2), Z10
+	VPSLLD           $0x10, Z8, Z8
+	VANDPS.BCST      expNums<>+1152(SB), Z10, Z10
+	VMULPS           Z8, Z9, Z8
+	VMULPS           Z10, Z12, Z9
+	VPADDD.BCST      expNums<>+1120(SB), Z8, Z8
+	VPADDD.BCST      expNums<>+1120(SB), Z9, Z9
+	VPSRLD           $0x10, Z8, Z8
+	VMOVDQU16        Z9, K1, Z8
+	VMOVUPS          Z8, (AX)(SI*2)
+	ADDQ             $+32, SI
+	SUBQ             $+32, CX
 	JGE              turn5
 
 turned6:
+	ADDQ $+32, CX
+	SUBQ $+16, CX
+	JLT  turned8
+
+turn7:
+	VPMOVZXWD        (DX)(SI*2), Z8
+	VPSLLD           $0x10, Z8, Z8
+	VBROADCASTSS     expNums<>+2784(SB), Z9
+	VFMADD213PS.BCST expNums<>+96(SB), Z8, Z9
+	VMOVUPS          Z9, Z10
+	VPERMI2PS        Z7, Z6, Z10
+	VMOVUPS          Z9, Z12
+	VPERMI2PS        Z5, Z4, Z12
+	VFMADD213PS      Z12, Z8, Z10
+	VMOVUPS          Z9, Z12
+	VPERMI2PS        Z3, Z2, Z12
+	VFMADD213PS      Z12, Z8, Z10
+	VPERMI2PS        Z1, Z0, Z9
+	VFMADD213PS      Z9, Z8, Z10
+	VMULPS           Z10, Z8, Z9
+	VANDPS.BCST      expNums<>+1248(SB), Z8, Z10
+	VCMPPS.BCST      $0x15, expNums<>+2816(SB), Z10, K1
+	VBROADCASTSS     expNums<>+480(SB), Z10
+	VBROADCASTSS     expNums<>+1344(SB), Z12
+	VMAXPS           Z8, Z12, Z8
+	VMOVUPS          Z8, Z12
+	VFMADD213PS.BCST expNums<>+928(SB), Z10, Z12
+	VREDUCEPS        $0x01, Z12, Z10
+	VBROADCASTSS     expNums<>+2624(SB), Z13
+	VFMADD213PS.BCST expNums<>+2656(SB), Z10, Z13
+	VFMADD213PS.BCST expNums<>+2688(SB), Z10, Z13
+	VFMADD213PS.BCST expNums<>+2720(SB), Z10, Z13
+	VSCALEFPS        Z12, Z13, Z13
+	VADDPS.BCST      expNums<>+960(SB), Z13, Z10
+	VRCP14PS         Z10, Z10
+	VMULPS.BCST      expNums<>+960(SB), Z10, Z10
+	VMULPS           Z10, Z8, Z8
+	VMOVAPS          Z8, K1, Z9
+	VPMOVZXWD        (BX)(SI*2), Z8
+	VPSLLD           $0x10, Z8, Z8
+	VMULPS           Z8, Z9, Z8
+	VPADDD.BCST      expNums<>+1120(SB), Z8, Z8
+	VMOVUPS          oddWords<>+0(SB), Y11
+	VPERMW           Z8, Z11, Z8
+	VMOVDQU          Y8, (AX)(SI*2)
+	ADDQ             $+16, SI
+	SUBQ             $+16, CX
+	JGE              turn7
+
+turned8:
 	ADDQ             $+16, CX
 	TESTQ            CX, CX
-	JEQ              done7
+	JEQ              done9
 	MOVQ             $+1, DI
 	SHLQ             CL, DI
 	DECQ             DI
 	KMOVW            DI, K1
-	VMOVDQU16.Z      (DX)(SI*2), K1, Y2
-	VPMOVZXWD        Y2, Z2
-	VPSLLD           $0x10, Z2, Z2
-	VMAXPS           Z2, Z1, Z1
-	VMOVUPS          Z1, Z2
-	VFMADD213PS.BCST expNums<>+928(SB), Z0, Z2
-	VREDUCEPS        $0x01, Z2, Z0
-	VBROADCASTSS     expNums<>+2624(SB), Z3
-	VFMADD213PS.BCST expNums<>+2656(SB), Z0, Z3
-	VFMADD213PS.BCST expNums<>+2688(SB), Z0, Z3
-	VFMADD213PS.BCST expNums<>+2720(SB), Z0, Z3
-	VSCALEFPS        Z2, Z3, Z3
-	VADDPS.BCST      expNums<>+960(SB), Z3, Z0
-	VRCP14PS         Z0, Z0
-	VMULPS.BCST      expNums<>+960(SB), Z0, Z0
-	VMULPS           Z0, Z1, Z0
+	VMOVDQU16.Z      (DX)(SI*2), K1, Y8
+	VPMOVZXWD        Y8, Z8
+	VPSLLD           $0x10, Z8, Z8
+	VBROADCASTSS     expNums<>+2784(SB), Z9
+	VFMADD213PS.BCST expNums<>+96(SB), Z8, Z9
+	VMOVUPS          Z9, Z10
+	VPERMI2PS        Z7, Z6, Z10
+	VMOVUPS          Z9, Z6
+	VPERMI2PS        Z5, Z4, Z6
+	VFMADD213PS      Z6, Z8, Z10
+	VMOVUPS          Z9, Z4
+	VPERMI2PS        Z3, Z2, Z4
+	VFMADD213PS      Z4, Z8, Z10
+	VPERMI2PS        Z1, Z0, Z9
+	VFMADD213PS      Z9, Z8, Z10
+	VMULPS           Z10, Z8, Z0
+	VANDPS.BCST      expNums<>+1248(SB), Z8, Z1
+	VCMPPS.BCST      $0x15, expNums<>+2816(SB), Z1, K2
+	VBROADCASTSS     expNums<>+480(SB), Z1
+	VBROADCASTSS     expNums<>+1344(SB), Z2
+	VMAXPS           Z8, Z2, Z2
+	VMOVUPS          Z2, Z3
+	VFMADD213PS.BCST expNums<>+928(SB), Z1, Z3
+	VREDUCEPS        $0x01, Z3, Z1
+	VBROADCASTSS     expNums<>+2624(SB), Z4
+	VFMADD213PS.BCST expNums<>+2656(SB), Z1, Z4
+	VFMADD213PS.BCST expNums<>+2688(SB), Z1, Z4
+	VFMADD213PS.BCST expNums<>+2720(SB), Z1, Z4
+	VSCALEFPS        Z3, Z4, Z4
+	VADDPS.BCST      expNums<>+960(SB), Z4, Z1
+	VRCP14PS         Z1, Z1
+	VMULPS.BCST      expNums<>+960(SB), Z1, Z1
+	VMULPS           Z1, Z2, Z1
+	VMOVAPS          Z1, K2, Z0
 	VMOVDQU16.Z      (BX)(SI*2), K1, Y1
 	VPMOVZXWD        Y1, Z1
 	VPSLLD           $0x10, Z1, Z1
 	VMULPS           Z1, Z0, Z0
 	VPADDD.BCST      expNums<>+1120(SB), Z0, Z0
-	VMOVDQU          oddWords<>+0(SB), Y12
-	VPERMW           Z0, Z12, Z0
+	VMOVUPS          oddWords<>+0(SB), Y11
+	VPERMW           Z0, Z11, Z0
 	VMOVDQU16        Y0, K1, (AX)(SI*2)
 
-done7:
+done9:
 	VZEROUPPER
 	RET
 
@@ -19524,19 +21363,19 @@ turn1:
 	VMULPS            Z11, Z9, Z9
 	VMOVUPS           Z9, Z11
 	VCMPPS            $0x07, Z9, Z9, K1
-	VPTESTMD.BCST     expNums<>+2752(SB), Z9, K1, K2
+	VPTESTMD.BCST     expNums<>+2880(SB), Z9, K1, K2
 	VPADDD.BCST       expNums<>+1312(SB), Z11, K1, Z11
-	VPSUBD.BCST       expNums<>+2784(SB), Z11, K2, Z11
-	VMOVDQU           oddWords<>+0(SB), Y6
+	VPSUBD.BCST       expNums<>+2912(SB), Z11, K2, Z11
+	VMOVUPS           oddWords<>+0(SB), Y6
 	VPERMW            Z11, Z6, Z11
 	VMOVDQU           Y11, (AX)(R8*2)
 	VMULPS            Z3, Z10, Z3
 	VMOVUPS           Z3, Z9
 	VCMPPS            $0x07, Z3, Z3, K1
-	VPTESTMD.BCST     expNums<>+2752(SB), Z3, K1, K2
+	VPTESTMD.BCST     expNums<>+2880(SB), Z3, K1, K2
 	VPADDD.BCST       expNums<>+1312(SB), Z9, K1, Z9
-	VPSUBD.BCST       expNums<>+2784(SB), Z9, K2, Z9
-	VMOVDQU           oddWords<>+0(SB), Y6
+	VPSUBD.BCST       expNums<>+2912(SB), Z9, K2, Z9
+	VMOVUPS           oddWords<>+0(SB), Y6
 	VPERMW            Z9, Z6, Z9
 	VMOVDQU           Y9, (DX)(R8*2)
 	ADDQ              $+16, R8
@@ -19590,19 +21429,19 @@ turned2:
 	VMULPS            Z2, Z1, Z1
 	VMOVUPS           Z1, Z2
 	VCMPPS            $0x07, Z1, Z1, K2
-	VPTESTMD.BCST     expNums<>+2752(SB), Z1, K2, K3
+	VPTESTMD.BCST     expNums<>+2880(SB), Z1, K2, K3
 	VPADDD.BCST       expNums<>+1312(SB), Z2, K2, Z2
-	VPSUBD.BCST       expNums<>+2784(SB), Z2, K3, Z2
-	VMOVDQU           oddWords<>+0(SB), Y6
+	VPSUBD.BCST       expNums<>+2912(SB), Z2, K3, Z2
+	VMOVUPS           oddWords<>+0(SB), Y6
 	VPERMW            Z2, Z6, Z2
 	VMOVDQU16         Y2, K1, (AX)(R8*2)
 	VMULPS            Z0, Z3, Z0
 	VMOVUPS           Z0, Z1
 	VCMPPS            $0x07, Z0, Z0, K2
-	VPTESTMD.BCST     expNums<>+2752(SB), Z0, K2, K3
+	VPTESTMD.BCST     expNums<>+2880(SB), Z0, K2, K3
 	VPADDD.BCST       expNums<>+1312(SB), Z1, K2, Z1
-	VPSUBD.BCST       expNums<>+2784(SB), Z1, K3, Z1
-	VMOVDQU           oddWords<>+0(SB), Y6
+	VPSUBD.BCST       expNums<>+2912(SB), Z1, K3, Z1
+	VMOVUPS           oddWords<>+0(SB), Y6
 	VPERMW            Z1, Z6, Z1
 	VMOVDQU16         Y1, K1, (DX)(R8*2)
 
@@ -20114,10 +21953,10 @@ row:
 	MOVQ         AX, R8
 	MOVQ         SI, CX
 	MOVQ         DX, R11
-	VBROADCASTSS expNums<>+2816(SB), Z0
-	VBROADCASTSS expNums<>+2784(SB), Z1
-	VBROADCASTSS expNums<>+2816(SB), Z2
-	VBROADCASTSS expNums<>+2784(SB), Z3
+	VBROADCASTSS expNums<>+2944(SB), Z0
+	VBROADCASTSS expNums<>+2912(SB), Z1
+	VBROADCASTSS expNums<>+2944(SB), Z2
+	VBROADCASTSS expNums<>+2912(SB), Z3
 	SUBQ         $+64, CX
 	JLT          pairsEnd
 
@@ -20161,7 +22000,7 @@ singleEnd:
 words:
 	VPMAXSW       Z2, Z0, Z0
 	VPMINUW       Z3, Z1, Z1
-	VXORPS.BCST   expNums<>+2848(SB), Z0, Z0
+	VXORPS.BCST   expNums<>+2976(SB), Z0, Z0
 	VEXTRACTI64X4 $0x01, Z0, Y2
 	VPMINUW       Y0, Y2, Y2
 	VEXTRACTI128  $0x01, Y2, X0
@@ -20230,78 +22069,78 @@ turn1:
 	BYTE             $0x00
 	ADDQ             $+64, DI
 	ADDQ             $+192, R8
-	VMOVUPS          (DX)(R11*2), Z9
-	VMOVUPS          (DX)(R11*2), Z10
-	VMOVUPS          64(DX)(R11*2), Z11
-	VMOVUPS          64(DX)(R11*2), Z12
-	VMOVUPS          128(DX)(R11*2), Z13
-	VMOVUPS          128(DX)(R11*2), Z14
-	VPSLLD           $0x10, Z9, Z9
-	VANDPS.BCST      expNums<>+1152(SB), Z10, Z10
-	VPSLLD           $0x10, Z11, Z11
-	VANDPS.BCST      expNums<>+1152(SB), Z12, Z12
-	VPSLLD           $0x10, Z13, Z13
-	VANDPS.BCST      expNums<>+1152(SB), Z14, Z14
+	VMOVUPS          (DX)(R11*2), Z6
+	VMOVUPS          (DX)(R11*2), Z7
+	VMOVUPS          64(DX)(R11*2), Z8
+	VMOVUPS          64(DX)(R11*2), Z9
+	VMOVUPS          128(DX)(R11*2), Z10
+	VMOVUPS          128(DX)(R11*2), Z11
+	VPSLLD           $0x10, Z6, Z6
+	VANDPS.BCST      expNums<>+1152(SB), Z7, Z7
+	VPSLLD           $0x10, Z8, Z8
+	VANDPS.BCST      expNums<>+1152(SB), Z9, Z9
+	VPSLLD           $0x10, Z10, Z10
+	VANDPS.BCST      expNums<>+1152(SB), Z11, Z11
+	VSUBPS           Z0, Z6, Z6
+	VSUBPS           Z0, Z7, Z7
+	VSUBPS           Z0, Z8, Z8
 	VSUBPS           Z0, Z9, Z9
 	VSUBPS           Z0, Z10, Z10
 	VSUBPS           Z0, Z11, Z11
-	VSUBPS           Z0, Z12, Z12
-	VSUBPS           Z0, Z13, Z13
-	VSUBPS           Z0, Z14, Z14
+	VMULPS.BCST      expNums<>+64(SB), Z6, Z6
+	VMULPS.BCST      expNums<>+64(SB), Z7, Z7
+	VMULPS.BCST      expNums<>+64(SB), Z8, Z8
 	VMULPS.BCST      expNums<>+64(SB), Z9, Z9
 	VMULPS.BCST      expNums<>+64(SB), Z10, Z10
-	VMULPS.BCST      expNums<>+64(SB), Z11, Z11
-	VMULPS.BCST      expNums<>+64(SB), Z12, Z12
-	VMULPS.BCST      expNums<>+64(SB), Z13, Z13
-	VMULPS.BCST      expNums<>+64(SB), Z14, Z24
-	VREDUCEPS        $0x01, Z9, Z14
-	VREDUCEPS        $0x01, Z10, Z16
-	VREDUCEPS        $0x01, Z11, Z18
-	VREDUCEPS        $0x01, Z12, Z20
-	VREDUCEPS        $0x01, Z13, Z22
-	VREDUCEPS        $0x01, Z24, Z25
-	VBROADCASTSS     expNums<>+2624(SB), Z15
-	VBROADCASTSS     expNums<>+2624(SB), Z17
-	VBROADCASTSS     expNums<>+2624(SB), Z19
-	VBROADCASTSS     expNums<>+2624(SB), Z21
+	VMULPS.BCST      expNums<>+64(SB), Z11, Z21
+	VREDUCEPS        $0x01, Z6, Z11
+	VREDUCEPS        $0x01, Z7, Z13
+	VREDUCEPS        $0x01, Z8, Z15
+	VREDUCEPS        $0x01, Z9, Z17
+	VREDUCEPS        $0x01, Z10, Z19
+	VREDUCEPS        $0x01, Z21, Z22
+	VBROADCASTSS     expNums<>+2624(SB), Z12
+	VBROADCASTSS     expNums<>+2624(SB), Z14
+	VBROADCASTSS     expNums<>+2624(SB), Z16
+	VBROADCASTSS     expNums<>+2624(SB), Z18
+	VBROADCASTSS     expNums<>+2624(SB), Z20
 	VBROADCASTSS     expNums<>+2624(SB), Z23
-	VBROADCASTSS     expNums<>+2624(SB), Z26
-	VFMADD213PS.BCST expNums<>+2656(SB), Z14, Z15
-	VFMADD213PS.BCST expNums<>+2656(SB), Z16, Z17
-	VFMADD213PS.BCST expNums<>+2656(SB), Z18, Z19
-	VFMADD213PS.BCST expNums<>+2656(SB), Z20, Z21
+	VFMADD213PS.BCST expNums<>+2656(SB), Z11, Z12
+	VFMADD213PS.BCST expNums<>+2656(SB), Z13, Z14
+	VFMADD213PS.BCST expNums<>+2656(SB), Z15, Z16
+	VFMADD213PS.BCST expNums<>+2656(SB), Z17, Z18
+	VFMADD213PS.BCST expNums<>+2656(SB), Z19, Z20
 	VFMADD213PS.BCST expNums<>+2656(SB), Z22, Z23
-	VFMADD213PS.BCST expNums<>+2656(SB), Z25, Z26
-	VFMADD213PS.BCST expNums<>+2688(SB), Z14, Z15
-	VFMADD213PS.BCST expNums<>+2688(SB), Z16, Z17
-	VFMADD213PS.BCST expNums<>+2688(SB), Z18, Z19
-	VFMADD213PS.BCST expNums<>+2688(SB), Z20, Z21
+	VFMADD213PS.BCST expNums<>+2688(SB), Z11, Z12
+	VFMADD213PS.BCST expNums<>+2688(SB), Z13, Z14
+	VFMADD213PS.BCST expNums<>+2688(SB), Z15, Z16
+	VFMADD213PS.BCST expNums<>+2688(SB), Z17, Z18
+	VFMADD213PS.BCST expNums<>+2688(SB), Z19, Z20
 	VFMADD213PS.BCST expNums<>+2688(SB), Z22, Z23
-	VFMADD213PS.BCST expNums<>+2688(SB), Z25, Z26
-	VFMADD213PS.BCST expNums<>+2720(SB), Z14, Z15
-	VFMADD213PS.BCST expNums<>+2720(SB), Z16, Z17
-	VFMADD213PS.BCST expNums<>+2720(SB), Z18, Z19
-	VFMADD213PS.BCST expNums<>+2720(SB), Z20, Z21
+	VFMADD213PS.BCST expNums<>+2720(SB), Z11, Z12
+	VFMADD213PS.BCST expNums<>+2720(SB), Z13, Z14
+	VFMADD213PS.BCST expNums<>+2720(SB), Z15, Z16
+	VFMADD213PS.BCST expNums<>+2720(SB), Z17, Z18
+	VFMADD213PS.BCST expNums<>+2720(SB), Z19, Z20
 	VFMADD213PS.BCST expNums<>+2720(SB), Z22, Z23
-	VFMADD213PS.BCST expNums<>+2720(SB), Z25, Z26
-	VSCALEFPS        Z9, Z15, Z15
-	VSCALEFPS        Z10, Z17, Z17
-	VSCALEFPS        Z11, Z19, Z19
-	VSCALEFPS        Z12, Z21, Z21
-	VSCALEFPS        Z13, Z23, Z23
-	VSCALEFPS        Z24, Z26, Z26
-	VMOVUPS          Z15, (BX)(R11*4)
-	VMOVUPS          Z17, 64(BX)(R11*4)
-	VMOVUPS          Z19, 128(BX)(R11*4)
-	VMOVUPS          Z21, 192(BX)(R11*4)
-	VMOVUPS          Z23, 256(BX)(R11*4)
-	VMOVUPS          Z26, 320(BX)(R11*4)
-	VADDPS           Z15, Z1, Z1
-	VADDPS           Z17, Z2, Z2
-	VADDPS           Z19, Z3, Z3
-	VADDPS           Z21, Z4, Z4
-	VADDPS           Z23, Z1, Z1
-	VADDPS           Z26, Z2, Z2
+	VSCALEFPS        Z6, Z12, Z12
+	VSCALEFPS        Z7, Z14, Z14
+	VSCALEFPS        Z8, Z16, Z16
+	VSCALEFPS        Z9, Z18, Z18
+	VSCALEFPS        Z10, Z20, Z20
+	VSCALEFPS        Z21, Z23, Z23
+	VMOVUPS          Z12, (BX)(R11*4)
+	VMOVUPS          Z14, 64(BX)(R11*4)
+	VMOVUPS          Z16, 128(BX)(R11*4)
+	VMOVUPS          Z18, 192(BX)(R11*4)
+	VMOVUPS          Z20, 256(BX)(R11*4)
+	VMOVUPS          Z23, 320(BX)(R11*4)
+	VADDPS           Z12, Z1, Z1
+	VADDPS           Z14, Z2, Z2
+	VADDPS           Z16, Z3, Z3
+	VADDPS           Z18, Z4, Z4
+	VADDPS           Z20, Z1, Z1
+	VADDPS           Z23, Z2, Z2
 	ADDQ             $+96, R11
 	SUBQ             $+96, CX
 	JGE              turn1
@@ -20323,30 +22162,30 @@ turn3:
 	BYTE             $0x00
 	BYTE             $0x00
 	ADDQ             $+64, R8
-	VMOVUPS          (DX)(R11*2), Z9
-	VMOVUPS          (DX)(R11*2), Z10
-	VPSLLD           $0x10, Z9, Z9
-	VANDPS.BCST      expNums<>+1152(SB), Z10, Z10
-	VSUBPS           Z0, Z9, Z9
-	VSUBPS           Z0, Z10, Z10
-	VMULPS.BCST      expNums<>+64(SB), Z9, Z9
-	VMULPS.BCST      expNums<>+64(SB), Z10, Z12
+	VMOVUPS          (DX)(R11*2), Z6
+	VMOVUPS          (DX)(R11*2), Z7
+	VPSLLD           $0x10, Z6, Z6
+	VANDPS.BCST      expNums<>+1152(SB), Z7, Z7
+	VSUBPS           Z0, Z6, Z6
+	VSUBPS           Z0, Z7, Z7
+	VMULPS.BCST      expNums<>+64(SB), Z6, Z6
+	VMULPS.BCST      expNums<>+64(SB), Z7, Z9
+	VREDUCEPS        $0x01, Z6, Z7
 	VREDUCEPS        $0x01, Z9, Z10
-	VREDUCEPS        $0x01, Z12, Z13
+	VBROADCASTSS     expNums<>+2624(SB), Z8
 	VBROADCASTSS     expNums<>+2624(SB), Z11
-	VBROADCASTSS     expNums<>+2624(SB), Z14
+	VFMADD213PS.BCST expNums<>+2656(SB), Z7, Z8
 	VFMADD213PS.BCST expNums<>+2656(SB), Z10, Z11
-	VFMADD213PS.BCST expNums<>+2656(SB), Z13, Z14
+	VFMADD213PS.BCST expNums<>+2688(SB), Z7, Z8
 	VFMADD213PS.BCST expNums<>+2688(SB), Z10, Z11
-	VFMADD213PS.BCST expNums<>+2688(SB), Z13, Z14
+	VFMADD213PS.BCST expNums<>+2720(SB), Z7, Z8
 	VFMADD213PS.BCST expNums<>+2720(SB), Z10, Z11
-	VFMADD213PS.BCST expNums<>+2720(SB), Z13, Z14
+	VSCALEFPS        Z6, Z8, Z8
 	VSCALEFPS        Z9, Z11, Z11
-	VSCALEFPS        Z12, Z14, Z14
-	VMOVUPS          Z11, (BX)(R11*4)
-	VMOVUPS          Z14, 64(BX)(R11*4)
-	VADDPS           Z11, Z1, Z1
-	VADDPS           Z14, Z2, Z2
+	VMOVUPS          Z8, (BX)(R11*4)
+	VMOVUPS          Z11, 64(BX)(R11*4)
+	VADDPS           Z8, Z1, Z1
+	VADDPS           Z11, Z2, Z2
 	ADDQ             $+32, R11
 	SUBQ             $+32, CX
 	JGE              turn3
@@ -20368,30 +22207,30 @@ turn5:
 	BYTE             $0x00
 	BYTE             $0x00
 	ADDQ             $+64, R8
-	VPMOVZXWD        (DX)(R11*2), Z9
-	VPSLLD           $0x10, Z9, Z9
-	VSUBPS           Z0, Z9, Z9
-	VMULPS.BCST      expNums<>+64(SB), Z9, Z9
-	VREDUCEPS        $0x01, Z9, Z10
-	VBROADCASTSS     expNums<>+2624(SB), Z11
-	VFMADD213PS.BCST expNums<>+2656(SB), Z10, Z11
-	VFMADD213PS.BCST expNums<>+2688(SB), Z10, Z11
-	VFMADD213PS.BCST expNums<>+2720(SB), Z10, Z11
-	VSCALEFPS        Z9, Z11, Z11
-	VMOVUPS          Z11, (BX)(R11*4)
-	VADDPS           Z11, Z1, Z1
-	VPMOVZXWD        32(DX)(R11*2), Z9
-	VPSLLD           $0x10, Z9, Z9
-	VSUBPS           Z0, Z9, Z9
-	VMULPS.BCST      expNums<>+64(SB), Z9, Z9
-	VREDUCEPS        $0x01, Z9, Z10
-	VBROADCASTSS     expNums<>+2624(SB), Z11
-	VFMADD213PS.BCST expNums<>+2656(SB), Z10, Z11
-	VFMADD213PS.BCST expNums<>+2688(SB), Z10, Z11
-	VFMADD213PS.BCST expNums<>+2720(SB), Z10, Z11
-	VSCALEFPS        Z9, Z11, Z11
-	VMOVUPS          Z11, 64(BX)(R11*4)
-	VADDPS           Z11, Z2, Z2
+	VPMOVZXWD        (DX)(R11*2), Z6
+	VPSLLD           $0x10, Z6, Z6
+	VSUBPS           Z0, Z6, Z6
+	VMULPS.BCST      expNums<>+64(SB), Z6, Z6
+	VREDUCEPS        $0x01, Z6, Z7
+	VBROADCASTSS     expNums<>+2624(SB), Z8
+	VFMADD213PS.BCST expNums<>+2656(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2688(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2720(SB), Z7, Z8
+	VSCALEFPS        Z6, Z8, Z8
+	VMOVUPS          Z8, (BX)(R11*4)
+	VADDPS           Z8, Z1, Z1
+	VPMOVZXWD        32(DX)(R11*2), Z6
+	VPSLLD           $0x10, Z6, Z6
+	VSUBPS           Z0, Z6, Z6
+	VMULPS.BCST      expNums<>+64(SB), Z6, Z6
+	VREDUCEPS        $0x01, Z6, Z7
+	VBROADCASTSS     expNums<>+2624(SB), Z8
+	VFMADD213PS.BCST expNums<>+2656(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2688(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2720(SB), Z7, Z8
+	VSCALEFPS        Z6, Z8, Z8
+	VMOVUPS          Z8, 64(BX)(R11*4)
+	VADDPS           Z8, Z2, Z2
 	ADDQ             $+32, R11
 	SUBQ             $+32, CX
 	JGE              turn5
@@ -20400,34 +22239,34 @@ turned6:
 	ADDQ             $+32, CX
 	CMPQ             CX, $+16
 	JLT              short8
-	VPMOVZXWD        (DX)(R11*2), Z9
-	VPSLLD           $0x10, Z9, Z9
-	VSUBPS           Z0, Z9, Z9
-	VMULPS.BCST      expNums<>+64(SB), Z9, Z9
-	VREDUCEPS        $0x01, Z9, Z10
-	VBROADCASTSS     expNums<>+2624(SB), Z11
-	VFMADD213PS.BCST expNums<>+2656(SB), Z10, Z11
-	VFMADD213PS.BCST expNums<>+2688(SB), Z10, Z11
-	VFMADD213PS.BCST expNums<>+2720(SB), Z10, Z11
-	VSCALEFPS        Z9, Z11, Z11
-	VMOVUPS          Z11, (BX)(R11*4)
-	VADDPS           Z11, Z1, Z1
+	VPMOVZXWD        (DX)(R11*2), Z6
+	VPSLLD           $0x10, Z6, Z6
+	VSUBPS           Z0, Z6, Z6
+	VMULPS.BCST      expNums<>+64(SB), Z6, Z6
+	VREDUCEPS        $0x01, Z6, Z7
+	VBROADCASTSS     expNums<>+2624(SB), Z8
+	VFMADD213PS.BCST expNums<>+2656(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2688(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2720(SB), Z7, Z8
+	VSCALEFPS        Z6, Z8, Z8
+	VMOVUPS          Z8, (BX)(R11*4)
+	VADDPS           Z8, Z1, Z1
 	ADDQ             $+16, R11
 	SUBQ             $+16, CX
 	CMPQ             CX, $+16
 	JLT              short9
-	VPMOVZXWD        (DX)(R11*2), Z9
-	VPSLLD           $0x10, Z9, Z9
-	VSUBPS           Z0, Z9, Z9
-	VMULPS.BCST      expNums<>+64(SB), Z9, Z9
-	VREDUCEPS        $0x01, Z9, Z10
-	VBROADCASTSS     expNums<>+2624(SB), Z11
-	VFMADD213PS.BCST expNums<>+2656(SB), Z10, Z11
-	VFMADD213PS.BCST expNums<>+2688(SB), Z10, Z11
-	VFMADD213PS.BCST expNums<>+2720(SB), Z10, Z11
-	VSCALEFPS        Z9, Z11, Z11
-	VMOVUPS          Z11, (BX)(R11*4)
-	VADDPS           Z11, Z2, Z2
+	VPMOVZXWD        (DX)(R11*2), Z6
+	VPSLLD           $0x10, Z6, Z6
+	VSUBPS           Z0, Z6, Z6
+	VMULPS.BCST      expNums<>+64(SB), Z6, Z6
+	VREDUCEPS        $0x01, Z6, Z7
+	VBROADCASTSS     expNums<>+2624(SB), Z8
+	VFMADD213PS.BCST expNums<>+2656(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2688(SB), Z7, Z8
+	VFMADD213PS.BCST expNums<>+2720(SB), Z7, Z8
+	VSCALEFPS        Z6, Z8, Z8
+	VMOVUPS          Z8, (BX)(R11*4)
+	VADDPS           Z8, Z2, Z2
 	ADDQ             $+16, R11
 	SUBQ             $+16, CX
 
@@ -20438,19 +22277,19 @@ short8:
 	SHLQ             CL, R8
 	DECQ             R8
 	KMOVW            R8, K1
-	VMOVDQU16.Z      (DX)(R11*2), K1, Y8
-	VPMOVZXWD        Y8, Z9
-	VPSLLD           $0x10, Z9, Z9
-	VSUBPS           Z0, Z9, Z0
+	VMOVDQU16.Z      (DX)(R11*2), K1, Y5
+	VPMOVZXWD        Y5, Z6
+	VPSLLD           $0x10, Z6, Z6
+	VSUBPS           Z0, Z6, Z0
 	VMULPS.BCST      expNums<>+64(SB), Z0, Z0
-	VREDUCEPS        $0x01, Z0, Z9
-	VBROADCASTSS     expNums<>+2624(SB), Z10
-	VFMADD213PS.BCST expNums<>+2656(SB), Z9, Z10
-	VFMADD213PS.BCST expNums<>+2688(SB), Z9, Z10
-	VFMADD213PS.BCST expNums<>+2720(SB), Z9, Z10
-	VSCALEFPS        Z0, Z10, Z10
-	VMOVUPS          Z10, K1, (BX)(R11*4)
-	VADDPS           Z10, Z1, K1, Z1
+	VREDUCEPS        $0x01, Z0, Z6
+	VBROADCASTSS     expNums<>+2624(SB), Z7
+	VFMADD213PS.BCST expNums<>+2656(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2688(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2720(SB), Z6, Z7
+	VSCALEFPS        Z0, Z7, Z7
+	VMOVUPS          Z7, K1, (BX)(R11*4)
+	VADDPS           Z7, Z1, K1, Z1
 	JMP              done7
 
 short9:
@@ -20460,19 +22299,19 @@ short9:
 	SHLQ             CL, R8
 	DECQ             R8
 	KMOVW            R8, K1
-	VMOVDQU16.Z      (DX)(R11*2), K1, Y8
-	VPMOVZXWD        Y8, Z9
-	VPSLLD           $0x10, Z9, Z9
-	VSUBPS           Z0, Z9, Z0
+	VMOVDQU16.Z      (DX)(R11*2), K1, Y5
+	VPMOVZXWD        Y5, Z6
+	VPSLLD           $0x10, Z6, Z6
+	VSUBPS           Z0, Z6, Z0
 	VMULPS.BCST      expNums<>+64(SB), Z0, Z0
-	VREDUCEPS        $0x01, Z0, Z9
-	VBROADCASTSS     expNums<>+2624(SB), Z10
-	VFMADD213PS.BCST expNums<>+2656(SB), Z9, Z10
-	VFMADD213PS.BCST expNums<>+2688(SB), Z9, Z10
-	VFMADD213PS.BCST expNums<>+2720(SB), Z9, Z10
-	VSCALEFPS        Z0, Z10, Z10
-	VMOVUPS          Z10, K1, (BX)(R11*4)
-	VADDPS           Z10, Z2, K1, Z2
+	VREDUCEPS        $0x01, Z0, Z6
+	VBROADCASTSS     expNums<>+2624(SB), Z7
+	VFMADD213PS.BCST expNums<>+2656(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2688(SB), Z6, Z7
+	VFMADD213PS.BCST expNums<>+2720(SB), Z6, Z7
+	VSCALEFPS        Z0, Z7, Z7
+	VMOVUPS          Z7, K1, (BX)(R11*4)
+	VADDPS           Z7, Z2, K1, Z2
 
 done7:
 	VADDPS        Z1, Z3, Z1
@@ -20515,11 +22354,11 @@ turn10:
 	VPADDD.BCST expNums<>+1120(SB), Z3, Z3
 	VPADDD.BCST expNums<>+1120(SB), Z4, Z4
 	VPSRLD      $0x10, Z1, Z1
-	VPBLENDMW   Z2, Z1, K1, Z5
-	VPSRLD      $0x10, Z3, Z1
-	VPBLENDMW   Z4, Z1, K1, Z6
-	VMOVUPS     Z5, (AX)(R8*2)
-	VMOVUPS     Z6, 64(AX)(R8*2)
+	VMOVDQU16   Z2, K1, Z1
+	VPSRLD      $0x10, Z3, Z2
+	VMOVDQU16   Z4, K1, Z2
+	VMOVUPS     Z1, (AX)(R8*2)
+	VMOVUPS     Z2, 64(AX)(R8*2)
 	ADDQ        $+64, R8
 	SUBQ        $+64, CX
 	JGE         turn10
@@ -20537,8 +22376,8 @@ turn12:
 	VPADDD.BCST expNums<>+1120(SB), Z1, Z1
 	VPADDD.BCST expNums<>+1120(SB), Z2, Z2
 	VPSRLD      $0x10, Z1, Z1
-	VPBLENDMW   Z2, Z1, K1, Z7
-	VMOVUPS     Z7, (AX)(R8*2)
+	VMOVDQU16   Z2, K1, Z1
+	VMOVUPS     Z1, (AX)(R8*2)
 	ADDQ        $+32, R8
 	SUBQ        $+32, CX
 	JGE         turn12
@@ -20552,8 +22391,8 @@ turn14:
 	VMOVUPS     (BX)(R8*4), Z1
 	VMULPS      Z0, Z1, Z1
 	VPADDD.BCST expNums<>+1120(SB), Z1, Z1
-	VMOVDQU     oddWords<>+0(SB), Y8
-	VPERMW      Z1, Z8, Z1
+	VMOVUPS     oddWords<>+0(SB), Y5
+	VPERMW      Z1, Z5, Z1
 	VMOVDQU     Y1, (AX)(R8*2)
 	ADDQ        $+16, R8
 	SUBQ        $+16, CX
@@ -20570,8 +22409,8 @@ turned15:
 	VMOVUPS.Z   (BX)(R8*4), K1, Z1
 	VMULPS      Z0, Z1, Z0
 	VPADDD.BCST expNums<>+1120(SB), Z0, Z0
-	VMOVDQU     oddWords<>+0(SB), Y8
-	VPERMW      Z0, Z8, Z0
+	VMOVUPS     oddWords<>+0(SB), Y5
+	VPERMW      Z0, Z5, Z0
 	VMOVDQU16   Y0, K1, (AX)(R8*2)
 
 done16:
@@ -21271,36 +23110,68 @@ DATA expNums<>+2736(SB)/4, $0x3f7ffb19
 DATA expNums<>+2740(SB)/4, $0x3f7ffb19
 DATA expNums<>+2744(SB)/4, $0x3f7ffb19
 DATA expNums<>+2748(SB)/4, $0x3f7ffb19
-DATA expNums<>+2752(SB)/4, $0x00010000
-DATA expNums<>+2756(SB)/4, $0x00010000
-DATA expNums<>+2760(SB)/4, $0x00010000
-DATA expNums<>+2764(SB)/4, $0x00010000
-DATA expNums<>+2768(SB)/4, $0x00010000
-DATA expNums<>+2772(SB)/4, $0x00010000
-DATA expNums<>+2776(SB)/4, $0x00010000
-DATA expNums<>+2780(SB)/4, $0x00010000
-DATA expNums<>+2784(SB)/4, $0xffffffff
-DATA expNums<>+2788(SB)/4, $0xffffffff
-DATA expNums<>+2792(SB)/4, $0xffffffff
-DATA expNums<>+2796(SB)/4, $0xffffffff
-DATA expNums<>+2800(SB)/4, $0xffffffff
-DATA expNums<>+2804(SB)/4, $0xffffffff
-DATA expNums<>+2808(SB)/4, $0xffffffff
-DATA expNums<>+2812(SB)/4, $0xffffffff
-DATA expNums<>+2816(SB)/4, $0x80008000
-DATA expNums<>+2820(SB)/4, $0x80008000
-DATA expNums<>+2824(SB)/4, $0x80008000
-DATA expNums<>+2828(SB)/4, $0x80008000
-DATA expNums<>+2832(SB)/4, $0x80008000
-DATA expNums<>+2836(SB)/4, $0x80008000
-DATA expNums<>+2840(SB)/4, $0x80008000
-DATA expNums<>+2844(SB)/4, $0x80008000
-DATA expNums<>+2848(SB)/4, $0x7fff7fff
-DATA expNums<>+2852(SB)/4, $0x7fff7fff
-DATA expNums<>+2856(SB)/4, $0x7fff7fff
-DATA expNums<>+2860(SB)/4, $0x7fff7fff
-DATA expNums<>+2864(SB)/4, $0x7fff7fff
-DATA expNums<>+2868(SB)/4, $0x7fff7fff
-DATA expNums<>+2872(SB)/4, $0x7fff7fff
-DATA expNums<>+2876(SB)/4, $0x7fff7fff
-GLOBL expNums<>(SB), RODATA|NOPTR, $2880
+DATA expNums<>+2752(SB)/4, $0x90809080
+DATA expNums<>+2756(SB)/4, $0x90809080
+DATA expNums<>+2760(SB)/4, $0x90809080
+DATA expNums<>+2764(SB)/4, $0x90809080
+DATA expNums<>+2768(SB)/4, $0x90809080
+DATA expNums<>+2772(SB)/4, $0x90809080
+DATA expNums<>+2776(SB)/4, $0x90809080
+DATA expNums<>+2780(SB)/4, $0x90809080
+DATA expNums<>+2784(SB)/4, $0x3fe38e39
+DATA expNums<>+2788(SB)/4, $0x3fe38e39
+DATA expNums<>+2792(SB)/4, $0x3fe38e39
+DATA expNums<>+2796(SB)/4, $0x3fe38e39
+DATA expNums<>+2800(SB)/4, $0x3fe38e39
+DATA expNums<>+2804(SB)/4, $0x3fe38e39
+DATA expNums<>+2808(SB)/4, $0x3fe38e39
+DATA expNums<>+2812(SB)/4, $0x3fe38e39
+DATA expNums<>+2816(SB)/4, $0x41080000
+DATA expNums<>+2820(SB)/4, $0x41080000
+DATA expNums<>+2824(SB)/4, $0x41080000
+DATA expNums<>+2828(SB)/4, $0x41080000
+DATA expNums<>+2832(SB)/4, $0x41080000
+DATA expNums<>+2836(SB)/4, $0x41080000
+DATA expNums<>+2840(SB)/4, $0x41080000
+DATA expNums<>+2844(SB)/4, $0x41080000
+DATA expNums<>+2848(SB)/4, $0x82108210
+DATA expNums<>+2852(SB)/4, $0x82108210
+DATA expNums<>+2856(SB)/4, $0x82108210
+DATA expNums<>+2860(SB)/4, $0x82108210
+DATA expNums<>+2864(SB)/4, $0x82108210
+DATA expNums<>+2868(SB)/4, $0x82108210
+DATA expNums<>+2872(SB)/4, $0x82108210
+DATA expNums<>+2876(SB)/4, $0x82108210
+DATA expNums<>+2880(SB)/4, $0x00010000
+DATA expNums<>+2884(SB)/4, $0x00010000
+DATA expNums<>+2888(SB)/4, $0x00010000
+DATA expNums<>+2892(SB)/4, $0x00010000
+DATA expNums<>+2896(SB)/4, $0x00010000
+DATA expNums<>+2900(SB)/4, $0x00010000
+DATA expNums<>+2904(SB)/4, $0x00010000
+DATA expNums<>+2908(SB)/4, $0x00010000
+DATA expNums<>+2912(SB)/4, $0xffffffff
+DATA expNums<>+2916(SB)/4, $0xffffffff
+DATA expNums<>+2920(SB)/4, $0xffffffff
+DATA expNums<>+2924(SB)/4, $0xffffffff
+DATA expNums<>+2928(SB)/4, $0xffffffff
+DATA expNums<>+2932(SB)/4, $0xffffffff
+DATA expNums<>+2936(SB)/4, $0xffffffff
+DATA expNums<>+2940(SB)/4, $0xffffffff
+DATA expNums<>+2944(SB)/4, $0x80008000
+DATA expNums<>+2948(SB)/4, $0x80008000
+DATA expNums<>+2952(SB)/4, $0x80008000
+DATA expNums<>+2956(SB)/4, $0x80008000
+DATA expNums<>+2960(SB)/4, $0x80008000
+DATA expNums<>+2964(SB)/4, $0x80008000
+DATA expNums<>+2968(SB)/4, $0x80008000
+DATA expNums<>+2972(SB)/4, $0x80008000
+DATA expNums<>+2976(SB)/4, $0x7fff7fff
+DATA expNums<>+2980(SB)/4, $0x7fff7fff
+DATA expNums<>+2984(SB)/4, $0x7fff7fff
+DATA expNums<>+2988(SB)/4, $0x7fff7fff
+DATA expNums<>+2992(SB)/4, $0x7fff7fff
+DATA expNums<>+2996(SB)/4, $0x7fff7fff
+DATA expNums<>+3000(SB)/4, $0x7fff7fff
+DATA expNums<>+3004(SB)/4, $0x7fff7fff
+GLOBL expNums<>(SB), RODATA|NOPTR, $3008

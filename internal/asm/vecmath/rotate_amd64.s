@@ -2494,8 +2494,8 @@ turn1:
 	VPADDD.BCST   rotateNums<>+64(SB), Z6, K3, Z6
 	VPSUBD.BCST   rotateNums<>+128(SB), Z2, K2, Z2
 	VPSUBD.BCST   rotateNums<>+128(SB), Z6, K4, Z6
-	VMOVDQU       oddWords<>+0(SB), Y1
-	VMOVDQU       oddWords<>+0(SB), Y3
+	VMOVUPS       oddWords<>+0(SB), Y1
+	VMOVUPS       oddWords<>+0(SB), Y3
 	VPERMW        Z2, Z1, Z2
 	VPERMW        Z6, Z3, Z6
 	VMOVDQU       Y2, (AX)(R9*2)
@@ -2510,8 +2510,8 @@ turn1:
 	VPADDD.BCST   rotateNums<>+64(SB), Z5, K3, Z5
 	VPSUBD.BCST   rotateNums<>+128(SB), Z2, K2, Z2
 	VPSUBD.BCST   rotateNums<>+128(SB), Z5, K4, Z5
-	VMOVDQU       oddWords<>+0(SB), Y1
-	VMOVDQU       oddWords<>+0(SB), Y3
+	VMOVUPS       oddWords<>+0(SB), Y1
+	VMOVUPS       oddWords<>+0(SB), Y3
 	VPERMW        Z2, Z1, Z2
 	VPERMW        Z5, Z3, Z5
 	VMOVDQU       Y2, (R10)(R9*2)
@@ -2545,7 +2545,7 @@ turn3:
 	VPTESTMD.BCST rotateNums<>+96(SB), Z4, K1, K2
 	VPADDD.BCST   rotateNums<>+64(SB), Z2, K1, Z2
 	VPSUBD.BCST   rotateNums<>+128(SB), Z2, K2, Z2
-	VMOVDQU       oddWords<>+0(SB), Y1
+	VMOVUPS       oddWords<>+0(SB), Y1
 	VPERMW        Z2, Z1, Z2
 	VMOVDQU       Y2, (AX)(R9*2)
 	VMOVUPS       Z0, Z2
@@ -2553,7 +2553,7 @@ turn3:
 	VPTESTMD.BCST rotateNums<>+96(SB), Z0, K1, K2
 	VPADDD.BCST   rotateNums<>+64(SB), Z2, K1, Z2
 	VPSUBD.BCST   rotateNums<>+128(SB), Z2, K2, Z2
-	VMOVDQU       oddWords<>+0(SB), Y1
+	VMOVUPS       oddWords<>+0(SB), Y1
 	VPERMW        Z2, Z1, Z2
 	VMOVDQU       Y2, (R10)(R9*2)
 	ADDQ          $+16, R9
@@ -2589,7 +2589,7 @@ turned4:
 	VPTESTMD.BCST rotateNums<>+96(SB), Z4, K2, K3
 	VPADDD.BCST   rotateNums<>+64(SB), Z2, K2, Z2
 	VPSUBD.BCST   rotateNums<>+128(SB), Z2, K3, Z2
-	VMOVDQU       oddWords<>+0(SB), Y1
+	VMOVUPS       oddWords<>+0(SB), Y1
 	VPERMW        Z2, Z1, Z2
 	VMOVDQU16     Y2, K1, (AX)(R9*2)
 	VMOVUPS       Z0, Z2
@@ -2597,7 +2597,7 @@ turned4:
 	VPTESTMD.BCST rotateNums<>+96(SB), Z0, K2, K3
 	VPADDD.BCST   rotateNums<>+64(SB), Z2, K2, Z2
 	VPSUBD.BCST   rotateNums<>+128(SB), Z2, K3, Z2
-	VMOVDQU       oddWords<>+0(SB), Y1
+	VMOVUPS       oddWords<>+0(SB), Y1
 	VPERMW        Z2, Z1, Z2
 	VMOVDQU16     Y2, K1, (R10)(R9*2)
 
@@ -2667,8 +2667,8 @@ turn1:
 	VPADDD.BCST   rotateNums<>+64(SB), Z6, K3, Z6
 	VPSUBD.BCST   rotateNums<>+128(SB), Z3, K2, Z3
 	VPSUBD.BCST   rotateNums<>+128(SB), Z6, K4, Z6
-	VMOVDQU       oddWords<>+0(SB), Y2
-	VMOVDQU       oddWords<>+0(SB), Y4
+	VMOVUPS       oddWords<>+0(SB), Y2
+	VMOVUPS       oddWords<>+0(SB), Y4
 	VPERMW        Z3, Z2, Z3
 	VPERMW        Z6, Z4, Z6
 	VMOVDQU       Y3, (AX)(R9*2)
@@ -2697,7 +2697,7 @@ turn3:
 	VPTESTMD.BCST rotateNums<>+96(SB), Z1, K1, K2
 	VPADDD.BCST   rotateNums<>+64(SB), Z3, K1, Z3
 	VPSUBD.BCST   rotateNums<>+128(SB), Z3, K2, Z3
-	VMOVDQU       oddWords<>+0(SB), Y2
+	VMOVUPS       oddWords<>+0(SB), Y2
 	VPERMW        Z3, Z2, Z3
 	VMOVDQU       Y3, (AX)(R9*2)
 	ADDQ          $+16, R9
@@ -2727,7 +2727,7 @@ turned4:
 	VPTESTMD.BCST rotateNums<>+96(SB), Z0, K2, K3
 	VPADDD.BCST   rotateNums<>+64(SB), Z1, K2, Z1
 	VPSUBD.BCST   rotateNums<>+128(SB), Z1, K3, Z1
-	VMOVDQU       oddWords<>+0(SB), Y2
+	VMOVUPS       oddWords<>+0(SB), Y2
 	VPERMW        Z1, Z2, Z1
 	VMOVDQU16     Y1, K1, (AX)(R9*2)
 

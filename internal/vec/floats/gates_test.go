@@ -179,3 +179,30 @@ func TestSwiGLUHalves(t *testing.T) {
 		a.require(t, y.values, "in place, "+what)
 	})
 }
+
+// TestGatesAlone checks that an element's result does not depend on whether there
+// are large ones beside it, for which a turn goes another way.
+func TestGatesAlone(t *testing.T) {
+	const n = 1000
+	r := rand.New(rand.NewPCG(61, 62))
+	for _, e := range halves {
+		x := newArray(e, n, 1)
+		for i := range x.values {
+			if x.values[i] = float32(r.Float64()*18 - 9); i < n/2 {
+				x.values[i] *= 0.9
+			}
+		}
+		copy(x.bytes(), encode(e, x.values))
+		for _, level := range cpu.Levels(cpu.Detected()) {
+			restore := cpu.Limit(level)
+			for _, g := range gates() {
+				run := func(dst, src []byte) { g.run(e, dst, src) }
+				y, want := newArray(e, n, 3), make([]float32, n)
+				inPieces(e, want, x, run)
+				run(y.bytes(), x.bytes())
+				y.require(t, want, fmt.Sprintf("%s, type %d, cpu=%s", g.name, e, level))
+			}
+			restore()
+		}
+	}
+}

@@ -227,7 +227,7 @@ func (v isa) uppers(d vec) vec {
 	c := v.c
 	if v.wide {
 		index := c.ZMM()
-		c.VMOVDQU(operand.NewDataAddr(operand.NewStaticSymbol(oddName), 0), index.AsY())
+		c.VMOVUPS(operand.NewDataAddr(operand.NewStaticSymbol(oddName), 0), index.AsY())
 		c.VPERMW(d, index, d)
 		return d.AsY().(vec)
 	}

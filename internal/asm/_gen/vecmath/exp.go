@@ -128,17 +128,16 @@ func (v isa) unary(name, what string, types []element, unroll int, make func() f
 }
 
 // gateUnary makes a function of one array for float32 and for results of 16 bits.
-func (v isa) gateUnary(name, what string, exact func() longGate, brief func(e element) func(x vec) vec) {
+func (v isa) gateUnary(name, what string, long func() longGate, short func(l *loop, e element, p pointers)) {
 	for _, e := range floats {
 		v.array(name+e.name, "writes "+what, signature{}, func(l *loop, p pointers) {
 			l.stream(e, p)
-			if e == f32 {
-				g := exact()
-				l.eachLong(p.src, g.bound, func(far bool) { l.store(g.of(l.load(p.src, f32), far), p.dst, f32) })
+			if e != f32 {
+				short(l, e, p)
 				return
 			}
-			f := brief(e)
-			l.eachGate(e, func() { l.store(f(l.load(p.src, e)), p.dst, e) })
+			g := long()
+			l.eachLong(p.src, g.bound, func(far bool) { l.store(g.of(l.load(p.src, f32), far), p.dst, f32) })
 		})
 	}
 }
@@ -147,12 +146,20 @@ func (v isa) gateUnary(name, what string, exact func() longGate, brief func(e el
 func expFile(c *build.Context) {
 	nums := newPool("exp")
 	writeTables(c)
+	writePieces(c)
 	both(c, nums, func(v isa) {
 		v.unary("exp", "e^src", floats[:1], v.chains(f32), v.exp)
-		v.gateUnary("sigmoid", "1/(1+e^-src)", v.sigmoid, v.briefSigmoid)
+		v.gateUnary("sigmoid", "1/(1+e^-src)", v.sigmoid, func(l *loop, e element, p pointers) {
+			l.eachShort(e, p.src, v.shortSigmoid(e), func(y vec) { l.store(y, p.dst, e) })
+		})
 		v.unary("tanh", "the hyperbolic tangent of src", floats, v.chains(bf16), func() func(x vec) vec { return v.tanh })
-		v.gateUnary("silu", "src/(1+e^-src)", v.silu, v.briefSilu)
-		v.gateUnary("geluTanh", "src/2·(1+tanh(√(2/π)·(src+0.044715·src³)))", v.geluTanh, v.briefGeluTanh)
+		v.gateUnary("silu", "src/(1+e^-src)", v.silu, func(l *loop, e element, p pointers) {
+			l.eachShort(e, p.src, v.shortSilu(e), func(y vec) { l.store(y, p.dst, e) })
+		})
+		v.gateUnary("geluTanh", "src/2·(1+tanh(√(2/π)·(src+0.044715·src³)))", v.geluTanh, func(l *loop, e element, p pointers) {
+			f := v.briefGeluTanh(e)
+			l.eachGate(e, func() { l.store(f(l.load(p.src, e)), p.dst, e) })
+		})
 		v.unary("geluErf", "src/2·(1+erf(src/√2))", floats, v.chains(bf16), v.geluErf)
 		for _, e := range floats {
 			v.swish(e)

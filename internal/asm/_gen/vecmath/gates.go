@@ -87,10 +87,11 @@ func (v isa) share(z vec, e element) vec {
 	return v.div(v.set(one), r)
 }
 
-// briefSigmoid returns the function 1/(1+e^-x).
-func (v isa) briefSigmoid(e element) func(x vec) vec {
-	factor := v.set(v.nums.f32(-math.Log2E))
-	return func(x vec) vec { return v.share(v.lessShift(x, factor, e), e) }
+// shortSigmoid is the function 1/(1+e^-x).
+func (v isa) shortSigmoid(e element) shortGate {
+	return shortGate{func(_, sigmoid vec) vec { return sigmoid }, func(x vec) vec {
+		return v.share(v.lessShift(x, v.set(v.nums.f32(-math.Log2E)), e), e)
+	}}
 }
 
 // briefSwish returns the function x/(1+2^(x·factor)); at low it is -0. A factor
@@ -103,9 +104,11 @@ func (v isa) briefSwish(e element, factor, low vec) func(x vec) vec {
 	}
 }
 
-// briefSilu returns the function x/(1+e^-x).
-func (v isa) briefSilu(e element) func(x vec) vec {
-	return v.briefSwish(e, v.set(v.nums.f32(-math.Log2E)), v.set(v.nums.f32(-130)))
+// shortSilu is the function x/(1+e^-x).
+func (v isa) shortSilu(e element) shortGate {
+	return shortGate{func(x, sigmoid vec) vec { return v.mul(x, sigmoid) }, func(x vec) vec {
+		return v.briefSwish(e, v.set(v.nums.f32(-math.Log2E)), v.set(v.nums.f32(-130)))(x)
+	}}
 }
 
 // briefGeluTanh returns the function x/(1+e^-z) with z = x·(c1 + c3·x²).

@@ -187,8 +187,7 @@ func (v isa) swiglu(e element) {
 	v.array("swiglu"+e.name, "writes silu(a)·b", signature{second: true}, func(l *loop, p pointers) {
 		l.stream(e, p)
 		if e != f32 {
-			silu := v.briefSilu(e)
-			l.eachGate(e, func() { l.store(v.mul(silu(l.load(p.src, e)), l.load(p.b, e)), p.dst, e) })
+			l.eachShort(e, p.src, v.shortSilu(e), func(y vec) { l.store(v.mul(y, l.load(p.b, e)), p.dst, e) })
 			return
 		}
 		silu := v.silu()

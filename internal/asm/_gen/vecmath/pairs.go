@@ -26,6 +26,17 @@ const oddWords = 0xaaaaaaaa
 // eachPair does body for all elements of arrays of bf16, unroll registers of
 // bf16 in a turn, whose results round rounds to the upper halves of words.
 func (l *loop) eachPair(unroll int, round func(x vec) vec, body func()) {
+	l.splitPairs(round)
+	l.pairs(unroll, body)
+	if unroll > 1 {
+		l.pairs(1, body)
+	}
+	l.turns(1, body)
+	l.tail(body)
+}
+
+// splitPairs makes the loop ready for parts of pairs, whose results round rounds.
+func (l *loop) splitPairs(round func(x vec) vec) {
 	l.rounds, l.even = round, map[reg.Register]vec{}
 	if l.wide {
 		bits := l.c.GP32()
@@ -33,12 +44,6 @@ func (l *loop) eachPair(unroll int, round func(x vec) vec, body func()) {
 		l.c.MOVL(operand.U32(oddWords), bits)
 		l.c.KMOVD(bits, l.oddMask)
 	}
-	l.pairs(unroll, body)
-	if unroll > 1 {
-		l.pairs(1, body)
-	}
-	l.turns(1, body)
-	l.tail(body)
 }
 
 // pairs does body for the even and for the odd elements of each register of as
@@ -72,11 +77,11 @@ func (l *loop) storePart(a vec, p reg.Register) {
 		l.even[p] = l.unsignedShiftRight(a, 16)
 		return
 	}
-	d := l.reg()
+	d := l.even[p]
 	if l.wide {
-		l.c.VPBLENDMW(a, l.even[p], l.oddMask, d)
+		l.c.VMOVDQU16(a, l.oddMask, d)
 	} else {
-		l.c.VPBLENDW(operand.U8(oddWords&0xff), a, l.even[p], d)
+		l.c.VPBLENDW(operand.U8(oddWords&0xff), a, d, d)
 	}
 	l.c.VMOVUPS(d, l.at(p, 2))
 }
