@@ -37,6 +37,7 @@ func (d *decoder) run(ctx context.Context, prompt []int32) (*runReport, error) {
 	d.logits = map[string][]float32{}
 	d.next = make([]int32, d.cmd.Batch)
 	r := &runReport{}
+	runtime.GC() // what loading has left is not collected while steps are timed
 	start := d.now()
 	for seq := range d.next {
 		if err := d.prefill(ctx, seq, prompt); err != nil {
@@ -45,7 +46,6 @@ func (d *decoder) run(ctx context.Context, prompt []int32) (*runReport, error) {
 		d.ids = append(d.ids, append(make([]int32, 0, d.cmd.Steps), d.next[seq]))
 	}
 	r.PrefillNs = d.now().Sub(start).Nanoseconds()
-	runtime.GC() // what loading has left is not collected while steps are timed
 	d.times = make([]llama.Timing, 0, d.cmd.Steps)
 	n := d.cmd.Steps - 1
 	first, _, err := d.steps(ctx, n/2)

@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"math/rand/v2"
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -335,4 +336,31 @@ func TestHeldAtRandom(t *testing.T) {
 	for i := range streams {
 		require.Equal(t, done[i], seen[i].Load())
 	}
+}
+
+// A host that slept until its work was done finds the turn free, whoever has the
+// processor: it may run what it enqueues next by itself.
+func TestWokenHostFindsTheTurnFree(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	d, err := New(WithWorkers(1), WithSpin(0))
+	require.NoError(t, err)
+	st, err := d.NewStream()
+	require.NoError(t, err)
+	s := st.(*Stream)
+	untilWatched := &device.Program{Name: "until watched", Run: func(*device.Args, int) error {
+		for s.attention.Load() == 0 {
+			runtime.Gosched()
+		}
+		return nil
+	}}
+	free := 0
+	for range 20 {
+		require.NoError(t, s.Launch(&device.Launch{Blocks: 1, Program: untilWatched}))
+		require.NoError(t, s.Synchronize(t.Context()))
+		if !s.turn.Load() {
+			free++
+		}
+	}
+	require.Positive(t, free, "of 20 times")
+	require.NoError(t, d.Close())
 }

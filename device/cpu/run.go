@@ -40,29 +40,31 @@ func (s *Stream) loop() {
 	debug.SetPanicOnFault(true)
 	for s.await() {
 		s.run.job.SetBusy(true)
-		s.runDue()
+		woke := s.runDue()
 		s.run.job.SetBusy(false)
 		s.pass()
+		if woke {
+			s.offer()
+		}
 	}
 	s.run.job.Close()
 	s.over.Store(true)
 	s.finish()
 }
 
-// runDue runs the tasks that are due.
-func (s *Stream) runDue() {
+// runDue runs the tasks that are due, and reports whether the last of them woke
+// anybody.
+func (s *Stream) runDue() (woke bool) {
 	for head, due := s.head.Load(), uint64(0); ; {
 		if head >= due {
 			if due = s.due.Load(); head >= due {
-				return
+				return woke
 			}
 			s.noteDepth(int64(due - head))
 		}
-		woke := s.step(&s.slots[head&s.mask].task)
+		woke = s.step(&s.slots[head&s.mask].task)
 		head++
-		if s.taskDone(head) || woke {
-			s.offer(head)
-		}
+		woke = s.taskDone(head) || woke
 	}
 }
 
@@ -74,9 +76,10 @@ func (s *Stream) taskDone(head uint64) bool {
 }
 
 // offer gives the processor to a goroutine that was just woken when this one
-// has nothing to do.
-func (s *Stream) offer(head uint64) {
-	if s.tail.Load() == head {
+// has nothing to do. It has passed its turn: what was woken may come back before it
+// is on a processor again.
+func (s *Stream) offer() {
+	if s.tail.Load() == s.head.Load() {
 		runtime.Gosched()
 	}
 }
