@@ -45,8 +45,8 @@ type ModelRow struct {
 }
 
 // MeasureModel uploads a model to a device of so many threads and measures prompts
-// and steps in turns with their limits, for about the given time each and at least
-// twice.
+// and steps in turns with their limits, for about the given time each but no fewer
+// than three prompts and nine steps.
 func MeasureModel(ctx context.Context, c *ModelCase, threads int, budget time.Duration) (row ModelRow, err error) {
 	if c.Source == nil || c.Prompt < 1 {
 		return row, fmt.Errorf("model: want weights and a prompt of at least 1 token, got %d", c.Prompt)
@@ -71,7 +71,7 @@ func MeasureModel(ctx context.Context, c *ModelCase, threads int, budget time.Du
 		row.Resident = resident() - before
 	}
 	row.StepBytes = r.stepBytes()
-	if row.Step, row.ReadStep, err = inTurns(ctx, budget, r.decode, r.read); err != nil {
+	if row.Step, row.ReadStep, err = inTurns(ctx, leastSteps, budget, r.decode, r.read); err != nil {
 		return row, err
 	}
 	row.StepFraction = float64(row.ReadStep) / float64(row.Step)
@@ -81,17 +81,24 @@ func MeasureModel(ctx context.Context, c *ModelCase, threads int, budget time.Du
 	}
 	defer func() { err = errors.Join(err, p.close()) }()
 	row.PrefillFlops = p.flops
-	if row.Prefill, row.Products, err = inTurns(ctx, budget, r.prefill, p.run); err != nil {
+	if row.Prefill, row.Products, err = inTurns(ctx, leastPrefills, budget, r.prefill, p.run); err != nil {
 		return row, err
 	}
 	row.PrefillFraction = float64(row.Products) / float64(row.Prefill)
 	return row, nil
 }
 
-// inTurns runs two functions in turns and returns the medians of their times.
-func inTurns(ctx context.Context, budget time.Duration, work, limit func(context.Context) error) (time.Duration, time.Duration, error) {
+// Others on the machine may disturb a turn: medians of fewer would be theirs.
+const (
+	leastSteps    = 9
+	leastPrefills = 3
+)
+
+// inTurns runs two functions in turns, at least so many, and returns the medians of
+// their times.
+func inTurns(ctx context.Context, least int, budget time.Duration, work, limit func(context.Context) error) (time.Duration, time.Duration, error) {
 	var times, limits []time.Duration
-	for start := time.Now(); len(times) < 2 || time.Since(start) < budget; {
+	for start := time.Now(); len(times) < least || time.Since(start) < budget; {
 		for _, f := range [...]struct {
 			run func(context.Context) error
 			to  *[]time.Duration
@@ -108,14 +115,16 @@ func inTurns(ctx context.Context, budget time.Duration, work, limit func(context
 
 // runningModel is a model with a session of one sequence.
 type runningModel struct {
-	dev    *cpu.Device
-	c      *atb.Context
-	m      *llama.Model
-	s      *llama.Session
-	prompt []llama.Row
-	last   []int32
-	next   [1]llama.Row
-	size   int64 // of an element of the cache
+	dev *cpu.Device
+	c   *atb.Context
+	m   *llama.Model
+	s   *llama.Session
+	// sampler takes the likeliest token.
+	sampler *llama.Sampler
+	prompt  []llama.Row
+	last    []int32
+	next    [1]llama.Row
+	size    int64 // of an element of the cache
 	// parts are the pieces of memory that each thread reads.
 	parts [][][]byte
 }
@@ -128,6 +137,9 @@ func openModel(c *ModelCase, threads int) (*runningModel, error) {
 	r := &runningModel{dev: dev, last: []int32{int32(c.Prompt - 1)}, size: c.Format.DType.Size(), parts: make([][][]byte, threads)}
 	if r.c, err = atb.NewContext(dev, atb.WithEnv(func(string) (string, bool) { return "", false })); err == nil {
 		r.m, err = llama.UploadAs(r.c, c.Source, c.Format)
+	}
+	if err == nil {
+		r.sampler, err = llama.NewSampler(0, 1, 0)
 	}
 	if err == nil {
 		r.s, err = llama.NewSession(r.c, r.m, llama.Options{Sequences: 1, BlockSize: 16, Whole: true})
@@ -171,14 +183,8 @@ func (r *runningModel) step(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	best := 0
-	for i, v := range logits {
-		if v > logits[best] {
-			best = i
-		}
-	}
-	r.next[0].Token = int32(best)
-	return nil
+	r.next[0].Token, err = r.sampler.Next(logits)
+	return err
 }
 
 // decode is a step, always the same one behind the prompt.

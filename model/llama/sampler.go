@@ -37,6 +37,28 @@ func NewSampler(temperature, topP float64, seed uint64) (*Sampler, error) {
 	return &Sampler{temperature: temperature, topP: topP, rng: rand.New(rand.NewPCG(seed, 0x5a))}, nil
 }
 
+// likeliest returns the place of the largest logit, the first of equal ones. Logits
+// are looked at one by one only where the piece that has it is known, or one that is
+// not finite: the sum of others may be infinite too.
+func likeliest(logits []float32) (best int, err error) {
+	const piece = 1024
+	top := float32(math.Inf(-1))
+	for at := 0; at < len(logits); at += piece {
+		part := logits[at:min(at+piece, len(logits))]
+		if sum := vec.Sum(part); sum-sum != 0 {
+			for i, v := range part {
+				if v-v != 0 {
+					return 0, fmt.Errorf("sampler: logit %d is %g", at+i, v)
+				}
+			}
+		}
+		if most := vec.Max(part); most > top {
+			best, top = at, most
+		}
+	}
+	return best + slices.Index(logits[best:], top), nil
+}
+
 // Next returns the next token. Logits that are not numbers, and infinite ones,
 // are an error: no token follows from them.
 func (s *Sampler) Next(logits []float32) (int32, error) {
@@ -46,15 +68,10 @@ func (s *Sampler) Next(logits []float32) (int32, error) {
 	if len(logits) == 0 {
 		return 0, fmt.Errorf("sampler: want logits, got none")
 	}
-	// Squares that are too large are infinite too.
-	if squares := vec.SumSquares(logits); squares-squares != 0 {
-		for i, v := range logits {
-			if v-v != 0 {
-				return 0, fmt.Errorf("sampler: logit %d is %g", i, v)
-			}
-		}
+	best, err := likeliest(logits)
+	if err != nil {
+		return 0, err
 	}
-	best := slices.Index(logits, vec.Max(logits))
 	if s.temperature == 0 {
 		return int32(best), nil
 	}

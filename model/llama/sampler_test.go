@@ -18,6 +18,28 @@ func TestGreedyTakesTheFirstOfTheLargest(t *testing.T) {
 	assert.Equal(t, int32(1), got)
 }
 
+// The largest logit is found wherever it is, the first of equal ones, also where sums
+// of logits are beyond float32.
+func TestGreedyOverManyLogits(t *testing.T) {
+	s, err := llama.NewSampler(0, 1, 1)
+	require.NoError(t, err)
+	logits := make([]float32, 5000)
+	for _, base := range []float32{0, -3e38, 2e38} {
+		for i := range logits {
+			logits[i] = base - float32(i%7)*1e36
+		}
+		for _, at := range []int{4999, 3000, 1024, 1023, 1} {
+			logits[at] = 3e38
+			got, err := s.Next(logits)
+			require.NoError(t, err)
+			assert.Equal(t, int32(at), got, "beside %g", base)
+		}
+	}
+	logits[4321] = float32(math.NaN())
+	_, err = s.Next(logits)
+	require.ErrorContains(t, err, "logit 4321")
+}
+
 // TestSamplesFollowTheProbabilities draws 20000 tokens: the share of a token of
 // probability p lies within five standard deviations of p.
 func TestSamplesFollowTheProbabilities(t *testing.T) {
