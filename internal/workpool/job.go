@@ -26,23 +26,43 @@ type Job struct {
 	helped account
 	mine   int64 // blocks of the run that the submitter computed
 
-	_ [64]byte
-	// word is the generation in the high half and the number of blocks that
-	// nobody has claimed in the low half. A compare-and-swap that lowers it
-	// claims blocks of that generation only, and the generation cannot end
-	// before they are done: so a helper that comes late never touches the state
-	// of a later run. Nothing but word decides whether there is a block to claim.
-	word  atomic.Uint64
-	left  atomic.Int64 // blocks that are not done
-	total int64        // blocks of the run; stable while a claimed block is not done
+	parts []part // one for each worker
 	_     [64]byte
+	left  atomic.Int64 // blocks that are not done
+	// total is the number of blocks of the run, which unit blocks are claimed of at
+	// least; both are stable while a claimed block is not done.
+	total, unit int64
+	_           [64]byte
 }
+
+// part is a worker's part of the blocks: neighbours, which the worker claims from
+// the first one on, so that what it reads lies behind each other as a rule. Who has
+// done his own part takes from the end of another.
+//
+// word is the generation in the high half, and in the low half the first unit that
+// nobody has claimed, of 16 bits, and the end of them. A compare-and-swap that
+// narrows them claims units of that generation only, and the generation cannot end
+// before they are done: so a helper that comes late never touches the state of a
+// later run. Nothing but words decides whether there is a block to claim.
+type part struct {
+	word atomic.Uint64
+	_    [120]byte
+}
+
+// maxUnits is the most units of a run.
+const maxUnits = 1<<16 - 1
+
+// unclaimed returns the units of a word that nobody has claimed.
+func unclaimed(w uint64) (lo, hi int64) { return int64(uint16(w >> 16)), int64(uint16(w)) }
+
+// wordOf makes a word of a generation.
+func wordOf(gen uint64, lo, hi int64) uint64 { return gen<<32 | uint64(lo)<<16 | uint64(hi) }
 
 // NewJob makes a job of the pool. body computes the blocks [lo, hi) of the
 // current run; it is called from several goroutines at once and must not
 // panic. A body that ends its goroutine loses the rest of its blocks.
 func (p *Pool) NewJob(body func(lo, hi int)) *Job {
-	j := &Job{pool: p, body: body, done: NewParker(), join: p.spin.AtMost(joinSpin)}
+	j := &Job{pool: p, body: body, done: NewParker(), join: p.spin.AtMost(joinSpin), parts: make([]part, p.size)}
 	if p.size > 1 {
 		p.add(j)
 	}
@@ -87,9 +107,7 @@ func (j *Job) Run(n int) {
 	}
 	j.gen++
 	j.mine = 0
-	j.total = int64(n)
-	j.left.Store(int64(n))
-	j.word.Store(j.gen<<32 | uint64(n))
+	j.deal(int64(n))
 	j.pool.wake(0)
 	defer j.end(start)
 	for {
@@ -103,32 +121,87 @@ func (j *Job) Run(n int) {
 
 // Shared returns the number of runs so far, modulo 2^32, that helpers were asked
 // to share. It may be called from any goroutine.
-func (j *Job) Shared() uint32 { return uint32(j.word.Load() >> 32) }
+func (j *Job) Shared() uint32 { return uint32(j.parts[0].word.Load() >> 32) }
+
+// deal gives each worker its part of n blocks. Helpers may claim as soon as the
+// first one has his.
+func (j *Job) deal(n int64) {
+	size := int64(len(j.parts))
+	j.total, j.unit = n, (n-1)/maxUnits+1
+	j.left.Store(n)
+	units := (n-1)/j.unit + 1
+	lo := int64(0)
+	for w := range size {
+		hi := ((w+1)*units + size - 1) / size
+		j.parts[w].word.Store(wordOf(j.gen, lo, hi))
+		lo = hi
+	}
+}
 
 // open reports whether blocks are left to claim.
-func (j *Job) open() bool { return uint32(j.word.Load()) != 0 }
-
-// claimAndRun takes some of the blocks that are left and computes them. Shares
-// shrink towards the end, so that the workers finish together. A helper that
-// comes to a job first wakes the next one while there is more to claim. The
-// result is the number of blocks.
-func (j *Job) claimAndRun(helper int, first bool) int64 {
-	for {
-		w := j.word.Load()
-		unclaimed := int64(uint32(w))
-		if unclaimed == 0 {
-			return 0
+func (j *Job) open() bool {
+	for i := range j.parts {
+		if lo, hi := unclaimed(j.parts[i].word.Load()); lo < hi {
+			return true
 		}
-		share := max(unclaimed/int64(2*j.pool.size), 1)
-		if !j.word.CompareAndSwap(w, w-uint64(share)) {
+	}
+	return false
+}
+
+// claimAndRun takes some of the blocks that are left, of the worker's own part if
+// there are any, and computes them. Shares shrink towards the end, so that the
+// workers finish together. A helper that comes to a job first wakes the next one
+// while there is more to claim. The result is the number of blocks.
+func (j *Job) claimAndRun(worker int, first bool) int64 {
+	from, share := j.claim(worker)
+	if share == 0 {
+		return 0
+	}
+	if first && j.open() {
+		j.pool.wake(worker)
+	}
+	lo, n := j.blocks(from, share)
+	j.runShare(lo, n)
+	return n
+}
+
+// claim takes the first half of the units that are left of the worker's own part, or
+// the last half of the fullest part.
+func (j *Job) claim(worker int) (from, share int64) {
+	for at := worker; at >= 0; at = j.fullest() {
+		own := &j.parts[at].word
+		w := own.Load()
+		lo, hi := unclaimed(w)
+		if lo == hi {
 			continue
 		}
-		if first && unclaimed > share {
-			j.pool.wake(helper + 1)
+		from, share = lo, max((hi-lo)/2, 1)
+		left := wordOf(w>>32, lo+share, hi)
+		if at != worker {
+			from, left = hi-share, wordOf(w>>32, lo, hi-share)
 		}
-		j.runShare(j.total-unclaimed, share)
-		return share
+		if own.CompareAndSwap(w, left) {
+			return from, share
+		}
 	}
+	return 0, 0
+}
+
+// blocks turns claimed units into blocks: the last unit may be short.
+func (j *Job) blocks(from, share int64) (lo, n int64) {
+	lo = from * j.unit
+	return lo, min(share*j.unit, j.total-lo)
+}
+
+// fullest returns the number of the part of which most is left, -1 when nothing is.
+func (j *Job) fullest() (at int) {
+	at, most := -1, int64(0)
+	for i := range j.parts {
+		if lo, hi := unclaimed(j.parts[i].word.Load()); hi-lo > most {
+			at, most = i, hi-lo
+		}
+	}
+	return at
 }
 
 // runShare computes claimed blocks. They count as done even when the body ends
@@ -148,15 +221,9 @@ func (j *Job) finish(share int64) {
 // end drops the blocks that nobody has claimed, which are none unless the body
 // ended the submitter's goroutine, and waits for the others.
 func (j *Job) end(start time.Time) {
-	for {
-		w := j.word.Load()
-		unclaimed := uint64(uint32(w))
-		if unclaimed == 0 {
-			break
-		}
-		if j.word.CompareAndSwap(w, w-unclaimed) {
-			j.left.Add(-int64(unclaimed))
-		}
+	for from, share := j.claim(0); share > 0; from, share = j.claim(0) {
+		_, n := j.blocks(from, share)
+		j.left.Add(-n)
 	}
 	own := time.Since(start)
 	waited := j.await()

@@ -90,7 +90,7 @@ func (p *Pool) help(i int) {
 func (p *Pool) serve(i int) bool {
 	worked := false
 	for _, j := range *p.jobs.Load() {
-		for first := true; j.open() && p.allowed(i) && j.claimAndRun(i, first) > 0; first = false {
+		for first := true; j.open() && p.allowed(i) && j.claimAndRun(i+1, first) > 0; first = false {
 			worked = true
 		}
 	}

@@ -120,5 +120,18 @@ func (s *sweeper) rowPace(m *matrix, length int64) uintptr {
 	return uintptr(ceilDiv(length*m.DType.Size(), s.e.words(length)))
 }
 
+// someBytes is what a core reads from memory in some hundred nanoseconds.
+const someBytes = 2 << 10
+
+// fetchSome fetches the beginning of what will be read, as much as comes while a
+// little else is done, and returns the rest.
+func fetchSome(b []byte) []byte {
+	if len(b) < someBytes {
+		return nil
+	}
+	gemm.Fetch(&b[0], someBytes/64)
+	return b[someBytes:]
+}
+
 // address is where memory lies, to fetch it: not to reach it.
 func address(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }

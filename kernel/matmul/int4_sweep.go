@@ -90,9 +90,9 @@ func (s *int4Sweeper) items(a *kernel.Args, begin, end int) {
 // memory gives them.
 func (s *int4Sweeper) oneRow(a *kernel.Args, begin, end int) {
 	t, set := s.t, s.e.set
-	s.orderRow()
 	lo, hi := kernel.Shares(t.TilesN, begin, end, a.Blocks)
 	first, last := lo*t.TileN, min(hi*t.TileN, t.Panels)
+	s.orderRow(s.w[first*t.PanelBytes : last*t.PanelBytes])
 	for panel := first; panel < last; panel += rowPanels {
 		panels := min(rowPanels, last-panel)
 		j := panel * gemm.PanelColumns
@@ -104,10 +104,12 @@ func (s *int4Sweeper) oneRow(a *kernel.Args, begin, end int) {
 	}
 }
 
-// orderRow rounds the row to int16 and orders it for the loop over panels.
-func (s *int4Sweeper) orderRow() {
+// orderRow rounds the row to int16 and orders it for the loop over panels, whose
+// first bytes come from memory meanwhile.
+func (s *int4Sweeper) orderRow(panels []byte) {
 	t := s.t
 	for c := int64(0); c*t.Chunk < t.K; c++ {
+		panels = fetchSome(panels)
 		from := c * t.Chunk
 		k := min(t.Chunk, t.K-from)
 		s.factors[c] = s.quantize(s.ints[:roundUp(k, quantUnit)], 0, from, k)

@@ -8,6 +8,7 @@ func Files() []target.File {
 	return []target.File{
 		{Package: "gemm", Name: "peak", Build: peak},
 		{Package: "gemm", Name: "read", Build: read},
+		{Package: "gemm", Name: "fetch", Build: fetch},
 		{Package: "gemm", Name: "tile_f32_avx512", Build: tileF32AVX512},
 		{Package: "gemm", Name: "tile_f32_avx2", Build: tileF32AVX2},
 		{Package: "gemm", Name: "row_f32_avx512", Build: rowF32AVX512},
