@@ -27,8 +27,9 @@ type Job struct {
 	mine   int64 // blocks of the run that the submitter computed
 
 	parts []part // one for each worker
-	_     [64]byte
-	left  atomic.Int64 // blocks that are not done
+
+	_    [64]byte
+	left atomic.Int64 // blocks that are not done
 	// total is the number of blocks of the run, which unit blocks are claimed of at
 	// least; both are stable while a claimed block is not done.
 	total, unit int64
@@ -44,9 +45,13 @@ type Job struct {
 // narrows them claims units of that generation only, and the generation cannot end
 // before they are done: so a helper that comes late never touches the state of a
 // later run. Nothing but words decides whether there is a block to claim.
-type part struct {
-	word atomic.Uint64
-	_    [120]byte
+type part struct{ word atomic.Uint64 }
+
+// newParts makes the parts of a number of workers. They lie together, for a run
+// writes all of them, and a cache line away from everything else.
+func newParts(workers int) []part {
+	const line = 64 / 8
+	return make([]part, workers+2*line)[line : line+workers : line+workers]
 }
 
 // maxUnits is the most units of a run.
@@ -62,7 +67,7 @@ func wordOf(gen uint64, lo, hi int64) uint64 { return gen<<32 | uint64(lo)<<16 |
 // current run; it is called from several goroutines at once and must not
 // panic. A body that ends its goroutine loses the rest of its blocks.
 func (p *Pool) NewJob(body func(lo, hi int)) *Job {
-	j := &Job{pool: p, body: body, done: NewParker(), join: p.spin.AtMost(joinSpin), parts: make([]part, p.size)}
+	j := &Job{pool: p, body: body, done: NewParker(), join: p.spin.AtMost(joinSpin), parts: newParts(p.size)}
 	if p.size > 1 {
 		p.add(j)
 	}

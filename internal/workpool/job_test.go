@@ -9,7 +9,7 @@ import (
 
 // dealt is a job of a number of workers whose blocks nobody has claimed yet.
 func dealt(workers int, n int64) *Job {
-	j := &Job{parts: make([]part, workers), gen: 1<<40 + 7}
+	j := &Job{parts: newParts(workers), gen: 1<<40 + 7}
 	j.deal(n)
 	return j
 }

@@ -12,7 +12,7 @@ import (
 // way into L1, and for more on their way into L2.
 const (
 	streamFar  = 8192
-	streamNear = 1024
+	streamNear = 3072
 )
 
 // fetchStream fetches the lines of a step of some bytes ahead of b.

@@ -16,13 +16,6 @@ func rowInt4AVX512(c *build.Context) {
 	orderInt4(c)
 }
 
-// Weights are fetched twice: into L2 from memory, and from there into L1. The loop
-// has too many instructions for a line to come from memory in one go.
-const (
-	int4Far  = 8192
-	int4Near = 2048
-)
-
 // int4Row is the frame of rowInt4.
 type int4Row struct {
 	c             *build.Context
@@ -117,14 +110,11 @@ func (t *int4Row) oneGroup() {
 	c.ADDQ(operand.U8(4), t.less.Base)
 	scales := operand.Mem{Base: c.GP64()}
 	c.MOVQ(t.w.Base, scales.Base)
-	c.PREFETCHT1(scales.Offset(int4Far)) // octets fetch a line less than there are
+	c.PREFETCHT1(scales.Offset(streamFar)) // octets fetch a line less than there are
 	c.ADDQ(t.scaleBytes, t.w.Base)
 	c.MOVQ(t.octets, t.octet)
 	c.Label("octet")
-	for line := 0; line < octetBytes; line += lineBytes {
-		c.PREFETCHT1(t.w.Offset(int4Far + line))
-		c.PREFETCHT0(t.w.Offset(int4Near + line))
-	}
+	fetchStream(c, t.w, 0, octetBytes)
 	for v := range t.lows {
 		lower, upper := c.ZMM(), c.ZMM()
 		c.VMOVDQU32(t.w.Offset(64*v), lower)
