@@ -25,7 +25,7 @@ const (
 	// waiting is the part of the shorter one of multiplying and reading weights that
 	// the longer one does not cover.
 	waiting = 0.4
-	// nanosPerPanel is the price of beginning a chunk of a panel.
+	// nanosPerPanel is the price of beginning a chunk of a panel, with several rows.
 	nanosPerPanel = 100
 )
 
@@ -155,7 +155,9 @@ func (e *engine) itemNanos(t *plan, m, n int64, mach kernel.Machine) float64 {
 	memory := float64(n) * float64(t.span()) * float64(t.W.DType.Size()) * perByte
 	compute := words * steps * nanosPerStep
 	nanos := max(compute, memory) + waiting*min(compute, memory) + float64(m)*words*e.wordNanos(&t.X)
-	nanos += float64(ceilDiv(n, gemm.PanelColumns)) * float64(ceilDiv(t.span(), t.Chunk)) * nanosPerPanel
+	if t.M > 1 {
+		nanos += float64(ceilDiv(n, gemm.PanelColumns)) * float64(ceilDiv(t.span(), t.Chunk)) * nanosPerPanel
+	}
 	if !e.passes(&t.W) {
 		nanos += float64(n) * words * e.wordNanos(&t.W)
 	}

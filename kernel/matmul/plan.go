@@ -18,8 +18,9 @@ const (
 	nanosPerPacked = 0.5
 	// nanosPerByte is the price of a byte of memory traffic.
 	nanosPerByte = 0.08
-	// nanosPerLaunch is the price of one more kernel.
-	nanosPerLaunch = 3000
+	// nanosPerLaunch is the price of one more kernel, and of the cores waiting for
+	// each other once more.
+	nanosPerLaunch = 5000
 )
 
 const (
