@@ -159,13 +159,22 @@ func (e *engine) itemNanos(t *plan, m, n int64, mach kernel.Machine) float64 {
 		nanos += float64(ceilDiv(n, gemm.PanelColumns)) * float64(ceilDiv(t.span(), t.Chunk)) * nanosPerPanel
 	}
 	if !e.passes(&t.W) {
-		nanos += float64(n) * words * e.wordNanos(&t.W)
+		nanos += float64(n) * words * e.weightNanos(&t.W)
 	}
 	return nanos
 }
 
 // passes reports whether panels of w are read as they are.
 func (e *engine) passes(w *matrix) bool { return e.isPanels(w) || e.narrow(w) != nil }
+
+// weightNanos estimates the packing of a word of w: columns that lie side by side
+// have loops of their own.
+func (e *engine) weightNanos(w *matrix) float64 {
+	if !w.AlongK && w.Block == 0 {
+		return nanosPerWord
+	}
+	return e.wordNanos(w)
+}
 
 // wordNanos estimates the packing of a word of a matrix.
 func (e *engine) wordNanos(m *matrix) float64 {
@@ -223,6 +232,9 @@ func (e *engine) book(t *plan, m kernel.Machine) {
 	}
 	if e.word == tensor.Float32 && !(e.inPlace(&t.X) && e.inPlace(&t.W)) {
 		w[bufTmp] = width * max(chunk, 4)
+	}
+	if !e.passes(&t.W) && !t.W.AlongK {
+		w[bufTmp] = max(w[bufTmp], acrossWords)
 	}
 	sums, columns := t.SubM, t.Strip
 	if t.manySpans() {

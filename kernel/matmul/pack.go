@@ -78,8 +78,9 @@ func (t *packTiling) blocks(m kernel.Machine) int {
 	return kernel.BlocksFor(m, t.Batch*t.Panels, float64(t.Batch)*float64(t.N)*float64(t.K)*nanosPerPacked)
 }
 
-// blockScratch is the room for rows that are converted before they are packed.
-func (t *packTiling) blockScratch() int64 { return 4 * 16 * max(t.Chunk, 4) }
+// blockScratch is the room for rows that are converted or gathered before they are
+// packed.
+func (t *packTiling) blockScratch() int64 { return 4 * max(16*t.Chunk, acrossWords) }
 
 func runPack(a *kernel.Args, block int, t *packTiling, _ []int64) error {
 	dst := a.Mem(Inputs)
@@ -120,6 +121,12 @@ func panelEngine(t tensor.DType) engine {
 // halves packs f16 columns of w, which are no words: n elements from k on.
 func (p *packer) halves(dst []byte, r, columns, k, n int64) {
 	src, to := device.View[uint16](p.mem), device.View[uint16](dst)
+	if !p.m.AlongK && p.m.Block == 0 {
+		for i := range n {
+			copy(to[i*gemm.PanelColumns:][:columns], src[p.m.at(p.b, r, k+i)/2:])
+		}
+		return
+	}
 	for c := range columns {
 		for i := range n {
 			to[i*gemm.PanelColumns+c] = src[p.m.at(p.b, r+c, k+i)/2]

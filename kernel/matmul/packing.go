@@ -5,7 +5,9 @@ import (
 
 	"goatb/device"
 	"goatb/internal/asm/gemm"
+	"goatb/internal/cpu"
 	"goatb/kernel"
+	"goatb/tensor"
 )
 
 // packRows packs the rows of an item for the elements [from, to) of K, unless
@@ -86,7 +88,7 @@ func (s *sweeper) kept(j int64) []byte {
 }
 
 // packer packs parts of one matrix of a batch into words. tmp has room for
-// Width rows of the elements asked for.
+// Width rows of the elements asked for, and for acrossWords.
 type packer struct {
 	e    *engine
 	m    *matrix
@@ -99,8 +101,12 @@ type packer struct {
 // panel packs up to 32 columns of w from r on; the last one is repeated behind
 // them.
 func (p *packer) panel(dst []byte, r, columns, k, n int64) {
+	if loop := p.loopAcross(); loop != nil {
+		p.across(dst, loop, r, columns, k, n)
+		return
+	}
 	if p.e.step() == 1 && !p.m.AlongK {
-		p.across(dst, gemm.PanelColumns, r, columns, k, n)
+		p.beside(dst, gemm.PanelColumns, r, columns, k, n)
 		return
 	}
 	width := p.e.set.Width
@@ -129,7 +135,7 @@ func (p *packer) pack(dst []byte, stride, r, rows, k, n int64) {
 	case p.m.AlongK:
 		p.convert(dst, stride, r, rows, k, n)
 	default:
-		p.across(dst, stride/4, r, rows, k, n)
+		p.beside(dst, stride/4, r, rows, k, n)
 	}
 }
 
@@ -146,14 +152,61 @@ func (p *packer) convert(dst []byte, stride, r, rows, k, n int64) {
 	p.e.set.Turn(int(n), &dst[0], int(stride), &src[0], int(4*n), int(rows), 0)
 }
 
-// across packs a matrix whose rows lie side by side for each k, as f32: steps of
-// width words, the last row repeated behind the others.
-func (p *packer) across(dst []byte, width, r, rows, k, n int64) {
-	to := device.View[float32](dst)
-	if copySteps := p.e.set.CopySteps; copySteps != nil && p.m.direct() && rows == gemm.PanelColumns {
-		copySteps(int(n), &dst[0], &p.mem[p.m.at(p.b, r, k)], int(4*p.m.Lead))
-		return
+// loopAcross returns the loop that packs columns which lie side by side for each k,
+// nil where there is none.
+func (p *packer) loopAcross() gemm.Pack {
+	if p.m.AlongK || p.m.Block != 0 {
+		return nil
 	}
+	loops := gemm.BestAcross(cpu.Active())
+	switch {
+	case p.m.DType == tensor.Float32:
+		return loops.Words
+	case p.m.DType == tensor.Int8:
+		return loops.Quads
+	case p.e.step() == 2:
+		return loops.Pairs
+	case p.m.DType == tensor.Float16:
+		return loops.F16
+	}
+	return loops.BF16
+}
+
+// acrossRows is the number of rows that are gathered where they are no whole steps of
+// 32 columns, a multiple of the rows of a step, and acrossWords their size.
+const (
+	acrossRows  = 16
+	acrossWords = acrossRows * gemm.PanelColumns
+)
+
+// across packs up to 32 columns that lie side by side for each k; the last one is
+// repeated behind them, and missing last elements of K are zeros.
+func (p *packer) across(dst []byte, loop gemm.Pack, r, columns, k, n int64) {
+	step, size, whole := p.e.step(), p.m.DType.Size(), int64(0)
+	if columns == gemm.PanelColumns && n >= step {
+		whole = n / step * step
+		loop(int(whole/step), &dst[0], &p.mem[p.m.at(p.b, r, k)], int(p.m.Lead*size))
+	}
+	line := gemm.PanelColumns * size
+	rows := device.BytesOf(p.tmp[:acrossWords])[:acrossRows*line]
+	for at := whole; at < n; at += acrossRows {
+		count := min(acrossRows, n-at)
+		clear(rows[count*line:])
+		for i := range count {
+			row := rows[i*line:][:line]
+			copy(row, p.mem[p.m.at(p.b, r, k+at+i):][:columns*size])
+			for c := columns; c < gemm.PanelColumns; c++ {
+				copy(row[c*size:], row[(columns-1)*size:columns*size])
+			}
+		}
+		loop(int(ceilDiv(count, step)), &dst[at/step*4*gemm.PanelColumns], &rows[0], int(line))
+	}
+}
+
+// beside packs a matrix whose rows lie side by side for each k, as f32: steps of
+// width words, the last row repeated behind the others.
+func (p *packer) beside(dst []byte, width, r, rows, k, n int64) {
+	to := device.View[float32](dst)
 	for i := range n {
 		line := to[i*width:][:width]
 		got := p.m.run(p.tmp[:rows], p.mem, p.b, r, k+i, rows)

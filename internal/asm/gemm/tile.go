@@ -45,9 +45,6 @@ type Set struct {
 	// Columns is the width of a tile: 32, or 16 for half a panel.
 	Columns int64
 	Transpose
-	// CopySteps copies steps of 32 words, stride bytes apart, to a panel, and
-	// fetches some further on.
-	CopySteps func(steps int, dst, src *byte, stride int)
 	// Row multiplies one row with whole panels, stride bytes apart, and gives the
 	// bits that Rows[0] gives for each. Of f32 several panels are read at a time,
 	// for weights that a cache holds; those of int8 stream by, one behind the

@@ -13,14 +13,14 @@ var sets = []Set{
 		tileI8x1AVX512, tileI8x2AVX512, tileI8x3AVX512, tileI8x4AVX512, tileI8x5AVX512, tileI8x6AVX512, tileI8x7AVX512,
 		tileI8x8AVX512, tileI8x9AVX512, tileI8x10AVX512, tileI8x11AVX512, tileI8x12AVX512, tileI8x13AVX512, tileI8x14AVX512,
 	}},
-	{Name: "avx512", Needs: cpu.AVX512, Elem: F32, Columns: 32, Transpose: turnAVX512, CopySteps: copyStepsAVX2, Row: rowF32AVX512, F16: f16AVX512, BF16: pairsAVX512, Rows: []Tile{
+	{Name: "avx512", Needs: cpu.AVX512, Elem: F32, Columns: 32, Transpose: turnAVX512, Row: rowF32AVX512, F16: f16AVX512, BF16: pairsAVX512, Rows: []Tile{
 		tileF32x1AVX512, tileF32x2AVX512, tileF32x3AVX512, tileF32x4AVX512, tileF32x5AVX512, tileF32x6AVX512, tileF32x7AVX512,
 		tileF32x8AVX512, tileF32x9AVX512, tileF32x10AVX512, tileF32x11AVX512, tileF32x12AVX512, tileF32x13AVX512, tileF32x14AVX512,
 	}},
 	{Name: "avx2-int8", Needs: cpu.AVX2, Elem: Int8, Signed: true, Columns: 16, Transpose: turnAVX2, Dequant: dequantAVX2, Rows: []Tile{
 		tileI8x1AVX2, tileI8x2AVX2, tileI8x3AVX2, tileI8x4AVX2,
 	}},
-	{Name: "avx2", Needs: cpu.AVX2, Elem: F32, Columns: 16, Transpose: turnAVX2, CopySteps: copyStepsAVX2, Row: rowF32AVX2, F16: f16AVX2, BF16: pairsAVX2, Rows: []Tile{
+	{Name: "avx2", Needs: cpu.AVX2, Elem: F32, Columns: 16, Transpose: turnAVX2, Row: rowF32AVX2, F16: f16AVX2, BF16: pairsAVX2, Rows: []Tile{
 		tileF32x1AVX2, tileF32x2AVX2, tileF32x3AVX2, tileF32x4AVX2, tileF32x5AVX2, tileF32x6AVX2,
 	}},
 }
@@ -53,3 +53,5 @@ var (
 		wideningPairsx3AVX2, wideningPairsx4AVX2, wideningPairsx5AVX2,
 	}}
 )
+
+var acrossLoops = Across{Words: acrossWordsAVX2, Pairs: acrossPairsAVX2, Quads: acrossQuadsAVX2, F16: acrossF16AVX2, BF16: acrossBF16AVX2}

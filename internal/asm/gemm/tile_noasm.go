@@ -3,3 +3,5 @@
 package gemm
 
 var sets []Set
+
+var acrossLoops Across

@@ -45,27 +45,6 @@ func TestTranspose(t *testing.T) {
 	}
 }
 
-func TestCopySteps(t *testing.T) {
-	r := rand.New(rand.NewPCG(19, 20))
-	for _, s := range usable() {
-		if s.CopySteps == nil {
-			continue
-		}
-		for range 50 {
-			steps, stride := 1+r.IntN(40), 128+r.IntN(300)
-			src, dst := newGuarded(r, (steps-1)*stride+128), newGuarded(r, 128*steps)
-			for i := range src.payload {
-				src.payload[i] = byte(r.Uint32())
-			}
-			s.CopySteps(steps, &dst.payload[0], &src.payload[0], stride)
-			for k := range steps {
-				require.Equal(t, src.payload[k*stride:][:128], dst.payload[128*k:][:128], s.Name)
-			}
-			dst.check(t)
-		}
-	}
-}
-
 // BenchmarkTranspose reports words per nanosecond in the caches.
 func BenchmarkTranspose(b *testing.B) {
 	for level, turn := range transposes() {

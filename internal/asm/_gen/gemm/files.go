@@ -23,7 +23,7 @@ func Files() []target.File {
 		{Package: "gemm", Name: "row_pairs_avx2", Build: rowPairsAVX2},
 		{Package: "gemm", Name: "transpose_avx512", Build: transposeAVX512},
 		{Package: "gemm", Name: "transpose_avx2", Build: transposeAVX2},
-		{Package: "gemm", Name: "copy_avx2", Build: copyStepsAVX2},
+		{Package: "gemm", Name: "across_avx2", Build: acrossAVX2},
 		{Package: "gemm", Name: "tile_int4_avx512", Build: tileInt4AVX512},
 		{Package: "gemm", Name: "tile_int4_avx2", Build: tileInt4AVX2},
 		{Package: "gemm", Name: "row_int4_avx512", Build: rowInt4AVX512},

@@ -203,34 +203,3 @@ func transpose8(c *build.Context, x []reg.VecVirtual) []reg.VecVirtual {
 	}
 	return out
 }
-
-// copyStepsAVX2 copies steps of panels that lie far from each other.
-func copyStepsAVX2(c *build.Context) {
-	target.Function(c, "copyStepsAVX2", "func(steps int, dst, src *byte, stride int)",
-		"copyStepsAVX2 copies 128 bytes every stride bytes from src to a panel; see CopySteps.")
-	n := c.Load(c.Param("steps"), c.GP64())
-	dst := operand.Mem{Base: c.Load(c.Param("dst"), c.GP64())}
-	src := operand.Mem{Base: c.Load(c.Param("src"), c.GP64())}
-	stride := c.Load(c.Param("stride"), c.GP64())
-	const aheadBits = 4 // 16 steps are fetched before they are copied
-	far := operand.Mem{Base: c.GP64()}
-	c.MOVQ(stride, far.Base)
-	c.SHLQ(operand.U8(aheadBits), far.Base)
-	c.ADDQ(src.Base, far.Base)
-	c.Label("step")
-	c.PREFETCHT0(far)
-	c.PREFETCHT0(far.Offset(lineBytes))
-	c.ADDQ(stride, far.Base)
-	x := registers(c.YMM, panelBytes/32)
-	for i := range x {
-		c.VMOVUPS(src.Offset(32*i), x[i])
-	}
-	for i := range x {
-		c.VMOVUPS(x[i], dst.Offset(32*i))
-	}
-	c.ADDQ(stride, src.Base)
-	c.ADDQ(operand.U32(panelBytes), dst.Base)
-	c.DECQ(n)
-	c.JNZ(operand.LabelRef("step"))
-	target.Return(c)
-}
