@@ -180,7 +180,7 @@ func expSumBound(d float64) float64 {
 	if plain() {
 		return plainBound
 	}
-	return 1.1 + 1.3*math.Abs(d)
+	return 2.0 + 1.3*math.Abs(d)
 }
 
 func TestExpSum(t *testing.T) { eachLevel(t, checkExpSum) }
@@ -213,7 +213,8 @@ func checkExpSumMasked(t *testing.T) {
 	row := []float32{-inf, 0, -inf, -200, 1}
 	got := ExpSum(row, row, 1)
 	assert.InDelta(t, 1+math.Exp(-1), got, 1e-7)
-	assert.Equal(t, []float32{0, float32(math.Exp(-1)), 0, 0, 1}, row)
+	assert.LessOrEqual(t, ulps(row[1], math.Exp(-1)), expSumBound(1))
+	assert.Equal(t, []float32{0, row[1], 0, 0, 1}, row)
 
 	all := []float32{-inf, -inf, -inf}
 	assert.Zero(t, ExpSum(all, all, -inf))

@@ -12,12 +12,13 @@ import (
 // 2^-14. Before it is rounded a result is off by less than 0.14 units in the last
 // place of f16, and by less than 0.03 of bf16.
 
-// exp2Polys hold polynomials for 2^f, 0 <= f <= 1, with the smallest relative
-// error; that for float32 has one below 2^-27, and gives 1 for 0.
+// exp2Polys hold polynomials for 2^f with the smallest relative error: for results
+// of 16 bits for 0 <= f <= 1; for float32 for |f| <= 1/2, with an error below
+// 2^-22.6, and 1 for 0.
 var exp2Polys = map[element][]float64{
 	bf16: {0x1.fff632p-1, 0x1.64444cp-1, 0x1.cefc4ap-3, 0x1.3f96a6p-4},
 	f16:  {0x1.00002cp0, 0x1.62d166p-1, 0x1.ee798cp-3, 0x1.aa13e4p-5, 0x1.bb7ce6p-7},
-	f32:  {1, 0x1.62e42ap-1, 0x1.ebfd9ep-3, 0x1.c685p-5, 0x1.3d27fep-7, 0x1.46196ap-10, 0x1.c720dap-13},
+	f32:  {1, 0x1.62e42ap-1, 0x1.ebf9c2p-3, 0x1.c6b6dap-5, 0x1.3ce8b8p-7, 0x1.5bd9bap-10},
 }
 
 // gateShifts hold a number that z is taken less of, so that no z whose result is
@@ -25,22 +26,26 @@ var exp2Polys = map[element][]float64{
 var gateShifts = map[element]float64{bf16: 20, f16: 0}
 
 // exp2 returns 2^z for z < 128, with the polynomial of e; NaN stays NaN. For
-// float32 both widths give the same bits; VREDUCEPS rounds a fraction down.
+// float32 both widths give the same bits: the fraction is exact.
 func (v isa) exp2(z vec, e element) vec {
-	const down = 1
+	const nearest, down = 0, 1
 	if v.wide {
-		f := v.reg()
+		f, n := v.reg(), z
 		if e == f32 {
-			f = v.sub(z, v.floor(z))
+			v.c.VREDUCEPS(operand.U8(nearest), z, f)
+			n = v.sub(z, f)
 		} else {
 			v.c.VREDUCEPS(operand.U8(down), z, f)
 		}
 		p := v.horner(f, exp2Polys[e]...)
-		v.c.VSCALEFPS(z, p, p) // by the integer below z
+		v.c.VSCALEFPS(n, p, p) // by the integer below n
 		return p
 	}
 	z = v.max(v.set(v.nums.f32(-200)), z)
 	n := v.floor(z)
+	if e == f32 {
+		n = v.round(z)
+	}
 	return v.scale(v.horner(v.sub(z, n), exp2Polys[e]...), n)
 }
 

@@ -24,11 +24,7 @@ func (v isa) softmax(e element) {
 	}
 	c.Label("row")
 	c.LEAQ(operand.Mem{Base: s.src, Index: bytes, Scale: 1}, s.soonIn)
-	if e == f32 {
-		c.LEAQ(operand.Mem{Base: s.dst, Index: bytes, Scale: 1}, s.soonOut)
-	} else {
-		c.MOVQ(s.dst, s.soonOut)
-	}
+	c.MOVQ(s.dst, s.soonOut)
 	s.largest()
 	s.exponentials()
 	s.shares()
@@ -63,11 +59,10 @@ const (
 )
 
 // ahead says for how many of four lines of a pass a line of the next row's input
-// is asked for, and of an output, by type: all passes together ask for each line
-// once, and for the more the longer they compute. The output is that of the next
-// row for float32, and otherwise of this one, which the last pass writes.
+// is asked for, and of this row's output, by type: all passes together ask for
+// each line once, and for the more the longer they compute.
 var ahead = map[element][3]struct{ in, out int }{
-	f32:  {{1, 1}, {2, 2}, {1, 1}},
+	f32:  {{0, 1}, {3, 3}, {1, 0}},
 	f16:  {{0, 0}, {2, 4}, {2, 0}},
 	bf16: {{0, 0}, {2, 4}, {2, 0}},
 }
