@@ -122,10 +122,8 @@ func (p *packer) pack(dst []byte, stride, r, rows, k, n int64) {
 	switch step := p.e.step(); {
 	case p.e.inPlace(p.m):
 		whole := n / step
-		size := p.m.DType.Size()
 		if whole > 0 {
-			src := &p.mem[p.m.at(p.b, r, k)]
-			p.e.set.Turn(int(whole), &dst[0], int(stride), src, int(p.m.Lead*size), int(rows), p.flip)
+			p.turn(dst, stride, r, rows, k, whole)
 		}
 		if whole*step < n {
 			p.gather(dst[whole*stride:], stride, r, rows, k+whole*step, n-whole*step)
@@ -136,6 +134,37 @@ func (p *packer) pack(dst []byte, stride, r, rows, k, n int64) {
 		p.convert(dst, stride, r, rows, k, n)
 	default:
 		p.beside(dst, stride/4, r, rows, k, n)
+	}
+}
+
+// turn packs so many words of rows that are words in memory. Those of one row lie one
+// behind the other already.
+func (p *packer) turn(dst []byte, stride, r, rows, k, words int64) {
+	src := p.mem[p.m.at(p.b, r, k):]
+	if rows == 1 && stride == 4 {
+		copyFlipped(dst[:4*words], src[:4*words], p.flip)
+		return
+	}
+	p.e.set.Turn(int(words), &dst[0], int(stride), &src[0], int(p.m.Lead*p.m.DType.Size()), int(rows), p.flip)
+}
+
+// copyFlipped copies words, which it changes by flip.
+func copyFlipped(dst, src []byte, flip uint32) {
+	if flip == 0 {
+		copy(dst, src)
+		return
+	}
+	order, both := binary.NativeEndian, uint64(flip)<<32|uint64(flip)
+	for len(src) >= 32 && len(dst) >= 32 {
+		a, b, c, d := order.Uint64(src), order.Uint64(src[8:]), order.Uint64(src[16:]), order.Uint64(src[24:])
+		order.PutUint64(dst, a^both)
+		order.PutUint64(dst[8:], b^both)
+		order.PutUint64(dst[16:], c^both)
+		order.PutUint64(dst[24:], d^both)
+		dst, src = dst[32:], src[32:]
+	}
+	for ; len(src) > 0; dst, src = dst[4:], src[4:] {
+		order.PutUint32(dst, order.Uint32(src)^flip)
 	}
 }
 

@@ -53,6 +53,10 @@ func (e *engine) share(a *kernel.Args, first, end int, t *tiling, _ []int64) err
 		s.excess = newExcess(bufs[bufPart], t, e)
 	}
 	lo, hi := kernel.Shares(t.Items, first, end, a.Blocks)
+	if t.OneRow && lo < hi {
+		p := t.place(lo)
+		fetchSome(s.w[t.W.at(p.b, p.j, 0):])
+	}
 	for i := range hi - lo {
 		p := t.place(t.order(lo, hi, i, first))
 		switch {

@@ -25,8 +25,10 @@ func newExcess(buf []float32, t *tiling, e *engine) excess {
 	mem := device.BytesOf(buf)
 	n := t.excessColumns()
 	x := excess{columns: device.View[int32](mem[:4*n]), row: mem[4*n:]}
-	for i := range x.row {
-		x.row[i] = byte(e.flip())
+	if !e.excessKnown(t) {
+		for i := range x.row {
+			x.row[i] = byte(e.flip())
+		}
 	}
 	return x
 }
