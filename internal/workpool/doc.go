@@ -1,7 +1,8 @@
 // Package workpool runs the blocks of a job on several goroutines with as
-// little delay as Go allows: blocks are claimed by an atomic ticket, the
-// submitter works too and never depends on a helper that has not started, and
-// idle helpers spin for a bounded time before they park.
+// little delay as Go allows: each worker claims neighbouring blocks of a part of
+// its own and then the ends of others' parts, the submitter works too and never
+// depends on a helper that has not started, and idle helpers spin for a bounded
+// time before they park.
 //
 // Go's own means of waking a goroutine (channels, sync.Cond, sync.WaitGroup)
 // cost 2 to 15 microseconds, more than many kernels take. A helper that still
