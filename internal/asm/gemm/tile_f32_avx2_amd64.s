@@ -7,62 +7,70 @@
 // func tileF32x1AVX2(steps int, a *byte, b *byte, c *byte, stride int, add bool, next uintptr, pace uintptr)
 // Requires: AVX, CMOV, FMA3, MMX+
 TEXT ·tileF32x1AVX2(SB), NOSPLIT|NOFRAME, $0-64
-	MOVQ   a+8(FP), AX
-	MOVQ   b+16(FP), CX
-	MOVQ   next+48(FP), DX
-	MOVQ   pace+56(FP), BX
-	LEAQ   (BX)(BX*2), SI
-	MOVQ   BX, DI
-	SHLQ   $0x02, DI
-	MOVQ   c+24(FP), R8
-	MOVQ   stride+32(FP), R9
-	SHLQ   $0x02, R9
-	MOVQ   R8, R10
-	IMUL3Q $0x01, R9, R11
-	ADDQ   R8, R11
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	MOVQ   steps+0(FP), R12
-	SUBQ   $0x04, R12
-	JLT    tail
+	MOVQ    a+8(FP), AX
+	MOVQ    b+16(FP), CX
+	MOVQ    next+48(FP), DX
+	MOVQ    pace+56(FP), BX
+	LEAQ    (BX)(BX*2), SI
+	XORQ    DI, DI
+	MOVQ    $0x00001000, R8
+	CMPQ    BX, $0x00000080
+	CMOVQCC R8, DI
+	MOVQ    BX, R8
+	SHLQ    $0x02, R8
+	MOVQ    c+24(FP), R9
+	MOVQ    stride+32(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R9, R11
+	IMUL3Q  $0x01, R10, R12
+	ADDQ    R9, R12
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	MOVQ    steps+0(FP), R13
+	SUBQ    $0x04, R13
+	JLT     tail
 
 turn:
 	PREFETCHT1   (DX)
+	PREFETCHT0   (CX)(DI*1)
 	VMOVUPS      (CX), Y2
 	VMOVUPS      32(CX), Y3
 	VBROADCASTSS (AX), Y4
 	VFMADD231PS  Y4, Y2, Y0
 	VFMADD231PS  Y4, Y3, Y1
 	PREFETCHT1   (DX)(BX*1)
+	PREFETCHT0   128(CX)(DI*1)
 	VMOVUPS      128(CX), Y2
 	VMOVUPS      160(CX), Y3
 	VBROADCASTSS 4(AX), Y4
 	VFMADD231PS  Y4, Y2, Y0
 	VFMADD231PS  Y4, Y3, Y1
 	PREFETCHT1   (DX)(BX*2)
+	PREFETCHT0   256(CX)(DI*1)
 	VMOVUPS      256(CX), Y2
 	VMOVUPS      288(CX), Y3
 	VBROADCASTSS 8(AX), Y4
 	VFMADD231PS  Y4, Y2, Y0
 	VFMADD231PS  Y4, Y3, Y1
 	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT0   384(CX)(DI*1)
 	VMOVUPS      384(CX), Y2
 	VMOVUPS      416(CX), Y3
 	VBROADCASTSS 12(AX), Y4
 	VFMADD231PS  Y4, Y2, Y0
 	VFMADD231PS  Y4, Y3, Y1
-	PREFETCHT0   (R10)
-	ADDQ         R9, R10
-	CMPQ         R10, R11
-	CMOVQCC      R8, R10
+	PREFETCHT0   (R11)
+	ADDQ         R10, R11
+	CMPQ         R11, R12
+	CMOVQCC      R9, R11
 	ADDQ         $0x00000010, AX
 	ADDQ         $0x00000200, CX
-	ADDQ         DI, DX
-	SUBQ         $0x04, R12
+	ADDQ         R8, DX
+	SUBQ         $0x04, R13
 	JGE          turn
 
 tail:
-	ADDQ $0x04, R12
+	ADDQ $0x04, R13
 	JZ   sums
 
 single:
@@ -73,51 +81,56 @@ single:
 	VFMADD231PS  Y4, Y3, Y1
 	ADDQ         $0x00000004, AX
 	ADDQ         $0x00000080, CX
-	DECQ         R12
+	DECQ         R13
 	JNZ          single
 
 sums:
 	MOVB   add+40(FP), AL
 	TESTB  AL, AL
 	JZ     store
-	MOVQ   R8, AX
+	MOVQ   R9, AX
 	VADDPS (AX), Y0, Y0
 	VADDPS 32(AX), Y1, Y1
-	ADDQ   R9, AX
+	ADDQ   R10, AX
 
 store:
-	VMOVUPS Y0, (R8)
-	VMOVUPS Y1, 32(R8)
-	ADDQ    R9, R8
+	VMOVUPS Y0, (R9)
+	VMOVUPS Y1, 32(R9)
+	ADDQ    R10, R9
 	VZEROUPPER
 	RET
 
 // func tileF32x2AVX2(steps int, a *byte, b *byte, c *byte, stride int, add bool, next uintptr, pace uintptr)
 // Requires: AVX, CMOV, FMA3, MMX+
 TEXT ·tileF32x2AVX2(SB), NOSPLIT|NOFRAME, $0-64
-	MOVQ   a+8(FP), AX
-	MOVQ   b+16(FP), CX
-	MOVQ   next+48(FP), DX
-	MOVQ   pace+56(FP), BX
-	LEAQ   (BX)(BX*2), SI
-	MOVQ   BX, DI
-	SHLQ   $0x02, DI
-	MOVQ   c+24(FP), R8
-	MOVQ   stride+32(FP), R9
-	SHLQ   $0x02, R9
-	MOVQ   R8, R10
-	IMUL3Q $0x02, R9, R11
-	ADDQ   R8, R11
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	MOVQ   steps+0(FP), R12
-	SUBQ   $0x04, R12
-	JLT    tail
+	MOVQ    a+8(FP), AX
+	MOVQ    b+16(FP), CX
+	MOVQ    next+48(FP), DX
+	MOVQ    pace+56(FP), BX
+	LEAQ    (BX)(BX*2), SI
+	XORQ    DI, DI
+	MOVQ    $0x00001000, R8
+	CMPQ    BX, $0x00000080
+	CMOVQCC R8, DI
+	MOVQ    BX, R8
+	SHLQ    $0x02, R8
+	MOVQ    c+24(FP), R9
+	MOVQ    stride+32(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R9, R11
+	IMUL3Q  $0x02, R10, R12
+	ADDQ    R9, R12
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	MOVQ    steps+0(FP), R13
+	SUBQ    $0x04, R13
+	JLT     tail
 
 turn:
 	PREFETCHT1   (DX)
+	PREFETCHT0   (CX)(DI*1)
 	VMOVUPS      (CX), Y4
 	VMOVUPS      32(CX), Y5
 	VBROADCASTSS (AX), Y6
@@ -127,6 +140,7 @@ turn:
 	VFMADD231PS  Y6, Y4, Y2
 	VFMADD231PS  Y6, Y5, Y3
 	PREFETCHT1   (DX)(BX*1)
+	PREFETCHT0   128(CX)(DI*1)
 	VMOVUPS      128(CX), Y4
 	VMOVUPS      160(CX), Y5
 	VBROADCASTSS 8(AX), Y6
@@ -136,6 +150,7 @@ turn:
 	VFMADD231PS  Y6, Y4, Y2
 	VFMADD231PS  Y6, Y5, Y3
 	PREFETCHT1   (DX)(BX*2)
+	PREFETCHT0   256(CX)(DI*1)
 	VMOVUPS      256(CX), Y4
 	VMOVUPS      288(CX), Y5
 	VBROADCASTSS 16(AX), Y6
@@ -145,6 +160,7 @@ turn:
 	VFMADD231PS  Y6, Y4, Y2
 	VFMADD231PS  Y6, Y5, Y3
 	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT0   384(CX)(DI*1)
 	VMOVUPS      384(CX), Y4
 	VMOVUPS      416(CX), Y5
 	VBROADCASTSS 24(AX), Y6
@@ -153,18 +169,18 @@ turn:
 	VBROADCASTSS 28(AX), Y6
 	VFMADD231PS  Y6, Y4, Y2
 	VFMADD231PS  Y6, Y5, Y3
-	PREFETCHT0   (R10)
-	ADDQ         R9, R10
-	CMPQ         R10, R11
-	CMOVQCC      R8, R10
+	PREFETCHT0   (R11)
+	ADDQ         R10, R11
+	CMPQ         R11, R12
+	CMOVQCC      R9, R11
 	ADDQ         $0x00000020, AX
 	ADDQ         $0x00000200, CX
-	ADDQ         DI, DX
-	SUBQ         $0x04, R12
+	ADDQ         R8, DX
+	SUBQ         $0x04, R13
 	JGE          turn
 
 tail:
-	ADDQ $0x04, R12
+	ADDQ $0x04, R13
 	JZ   sums
 
 single:
@@ -178,59 +194,64 @@ single:
 	VFMADD231PS  Y6, Y5, Y3
 	ADDQ         $0x00000008, AX
 	ADDQ         $0x00000080, CX
-	DECQ         R12
+	DECQ         R13
 	JNZ          single
 
 sums:
 	MOVB   add+40(FP), AL
 	TESTB  AL, AL
 	JZ     store
-	MOVQ   R8, AX
+	MOVQ   R9, AX
 	VADDPS (AX), Y0, Y0
 	VADDPS 32(AX), Y1, Y1
-	ADDQ   R9, AX
+	ADDQ   R10, AX
 	VADDPS (AX), Y2, Y2
 	VADDPS 32(AX), Y3, Y3
-	ADDQ   R9, AX
+	ADDQ   R10, AX
 
 store:
-	VMOVUPS Y0, (R8)
-	VMOVUPS Y1, 32(R8)
-	ADDQ    R9, R8
-	VMOVUPS Y2, (R8)
-	VMOVUPS Y3, 32(R8)
-	ADDQ    R9, R8
+	VMOVUPS Y0, (R9)
+	VMOVUPS Y1, 32(R9)
+	ADDQ    R10, R9
+	VMOVUPS Y2, (R9)
+	VMOVUPS Y3, 32(R9)
+	ADDQ    R10, R9
 	VZEROUPPER
 	RET
 
 // func tileF32x3AVX2(steps int, a *byte, b *byte, c *byte, stride int, add bool, next uintptr, pace uintptr)
 // Requires: AVX, CMOV, FMA3, MMX+
 TEXT ·tileF32x3AVX2(SB), NOSPLIT|NOFRAME, $0-64
-	MOVQ   a+8(FP), AX
-	MOVQ   b+16(FP), CX
-	MOVQ   next+48(FP), DX
-	MOVQ   pace+56(FP), BX
-	LEAQ   (BX)(BX*2), SI
-	MOVQ   BX, DI
-	SHLQ   $0x02, DI
-	MOVQ   c+24(FP), R8
-	MOVQ   stride+32(FP), R9
-	SHLQ   $0x02, R9
-	MOVQ   R8, R10
-	IMUL3Q $0x03, R9, R11
-	ADDQ   R8, R11
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	MOVQ   steps+0(FP), R12
-	SUBQ   $0x04, R12
-	JLT    tail
+	MOVQ    a+8(FP), AX
+	MOVQ    b+16(FP), CX
+	MOVQ    next+48(FP), DX
+	MOVQ    pace+56(FP), BX
+	LEAQ    (BX)(BX*2), SI
+	XORQ    DI, DI
+	MOVQ    $0x00001000, R8
+	CMPQ    BX, $0x00000080
+	CMOVQCC R8, DI
+	MOVQ    BX, R8
+	SHLQ    $0x02, R8
+	MOVQ    c+24(FP), R9
+	MOVQ    stride+32(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R9, R11
+	IMUL3Q  $0x03, R10, R12
+	ADDQ    R9, R12
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	MOVQ    steps+0(FP), R13
+	SUBQ    $0x04, R13
+	JLT     tail
 
 turn:
 	PREFETCHT1   (DX)
+	PREFETCHT0   (CX)(DI*1)
 	VMOVUPS      (CX), Y6
 	VMOVUPS      32(CX), Y7
 	VBROADCASTSS (AX), Y8
@@ -243,6 +264,7 @@ turn:
 	VFMADD231PS  Y8, Y6, Y4
 	VFMADD231PS  Y8, Y7, Y5
 	PREFETCHT1   (DX)(BX*1)
+	PREFETCHT0   128(CX)(DI*1)
 	VMOVUPS      128(CX), Y6
 	VMOVUPS      160(CX), Y7
 	VBROADCASTSS 12(AX), Y8
@@ -255,6 +277,7 @@ turn:
 	VFMADD231PS  Y8, Y6, Y4
 	VFMADD231PS  Y8, Y7, Y5
 	PREFETCHT1   (DX)(BX*2)
+	PREFETCHT0   256(CX)(DI*1)
 	VMOVUPS      256(CX), Y6
 	VMOVUPS      288(CX), Y7
 	VBROADCASTSS 24(AX), Y8
@@ -267,6 +290,7 @@ turn:
 	VFMADD231PS  Y8, Y6, Y4
 	VFMADD231PS  Y8, Y7, Y5
 	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT0   384(CX)(DI*1)
 	VMOVUPS      384(CX), Y6
 	VMOVUPS      416(CX), Y7
 	VBROADCASTSS 36(AX), Y8
@@ -278,18 +302,18 @@ turn:
 	VBROADCASTSS 44(AX), Y8
 	VFMADD231PS  Y8, Y6, Y4
 	VFMADD231PS  Y8, Y7, Y5
-	PREFETCHT0   (R10)
-	ADDQ         R9, R10
-	CMPQ         R10, R11
-	CMOVQCC      R8, R10
+	PREFETCHT0   (R11)
+	ADDQ         R10, R11
+	CMPQ         R11, R12
+	CMOVQCC      R9, R11
 	ADDQ         $0x00000030, AX
 	ADDQ         $0x00000200, CX
-	ADDQ         DI, DX
-	SUBQ         $0x04, R12
+	ADDQ         R8, DX
+	SUBQ         $0x04, R13
 	JGE          turn
 
 tail:
-	ADDQ $0x04, R12
+	ADDQ $0x04, R13
 	JZ   sums
 
 single:
@@ -306,67 +330,72 @@ single:
 	VFMADD231PS  Y8, Y7, Y5
 	ADDQ         $0x0000000c, AX
 	ADDQ         $0x00000080, CX
-	DECQ         R12
+	DECQ         R13
 	JNZ          single
 
 sums:
 	MOVB   add+40(FP), AL
 	TESTB  AL, AL
 	JZ     store
-	MOVQ   R8, AX
+	MOVQ   R9, AX
 	VADDPS (AX), Y0, Y0
 	VADDPS 32(AX), Y1, Y1
-	ADDQ   R9, AX
+	ADDQ   R10, AX
 	VADDPS (AX), Y2, Y2
 	VADDPS 32(AX), Y3, Y3
-	ADDQ   R9, AX
+	ADDQ   R10, AX
 	VADDPS (AX), Y4, Y4
 	VADDPS 32(AX), Y5, Y5
-	ADDQ   R9, AX
+	ADDQ   R10, AX
 
 store:
-	VMOVUPS Y0, (R8)
-	VMOVUPS Y1, 32(R8)
-	ADDQ    R9, R8
-	VMOVUPS Y2, (R8)
-	VMOVUPS Y3, 32(R8)
-	ADDQ    R9, R8
-	VMOVUPS Y4, (R8)
-	VMOVUPS Y5, 32(R8)
-	ADDQ    R9, R8
+	VMOVUPS Y0, (R9)
+	VMOVUPS Y1, 32(R9)
+	ADDQ    R10, R9
+	VMOVUPS Y2, (R9)
+	VMOVUPS Y3, 32(R9)
+	ADDQ    R10, R9
+	VMOVUPS Y4, (R9)
+	VMOVUPS Y5, 32(R9)
+	ADDQ    R10, R9
 	VZEROUPPER
 	RET
 
 // func tileF32x4AVX2(steps int, a *byte, b *byte, c *byte, stride int, add bool, next uintptr, pace uintptr)
 // Requires: AVX, CMOV, FMA3, MMX+
 TEXT ·tileF32x4AVX2(SB), NOSPLIT|NOFRAME, $0-64
-	MOVQ   a+8(FP), AX
-	MOVQ   b+16(FP), CX
-	MOVQ   next+48(FP), DX
-	MOVQ   pace+56(FP), BX
-	LEAQ   (BX)(BX*2), SI
-	MOVQ   BX, DI
-	SHLQ   $0x02, DI
-	MOVQ   c+24(FP), R8
-	MOVQ   stride+32(FP), R9
-	SHLQ   $0x02, R9
-	MOVQ   R8, R10
-	IMUL3Q $0x04, R9, R11
-	ADDQ   R8, R11
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	MOVQ   steps+0(FP), R12
-	SUBQ   $0x04, R12
-	JLT    tail
+	MOVQ    a+8(FP), AX
+	MOVQ    b+16(FP), CX
+	MOVQ    next+48(FP), DX
+	MOVQ    pace+56(FP), BX
+	LEAQ    (BX)(BX*2), SI
+	XORQ    DI, DI
+	MOVQ    $0x00001000, R8
+	CMPQ    BX, $0x00000080
+	CMOVQCC R8, DI
+	MOVQ    BX, R8
+	SHLQ    $0x02, R8
+	MOVQ    c+24(FP), R9
+	MOVQ    stride+32(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R9, R11
+	IMUL3Q  $0x04, R10, R12
+	ADDQ    R9, R12
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	MOVQ    steps+0(FP), R13
+	SUBQ    $0x04, R13
+	JLT     tail
 
 turn:
 	PREFETCHT1   (DX)
+	PREFETCHT0   (CX)(DI*1)
 	VMOVUPS      (CX), Y8
 	VMOVUPS      32(CX), Y9
 	VBROADCASTSS (AX), Y10
@@ -382,6 +411,7 @@ turn:
 	VFMADD231PS  Y10, Y8, Y6
 	VFMADD231PS  Y10, Y9, Y7
 	PREFETCHT1   (DX)(BX*1)
+	PREFETCHT0   128(CX)(DI*1)
 	VMOVUPS      128(CX), Y8
 	VMOVUPS      160(CX), Y9
 	VBROADCASTSS 16(AX), Y10
@@ -397,6 +427,7 @@ turn:
 	VFMADD231PS  Y10, Y8, Y6
 	VFMADD231PS  Y10, Y9, Y7
 	PREFETCHT1   (DX)(BX*2)
+	PREFETCHT0   256(CX)(DI*1)
 	VMOVUPS      256(CX), Y8
 	VMOVUPS      288(CX), Y9
 	VBROADCASTSS 32(AX), Y10
@@ -412,6 +443,7 @@ turn:
 	VFMADD231PS  Y10, Y8, Y6
 	VFMADD231PS  Y10, Y9, Y7
 	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT0   384(CX)(DI*1)
 	VMOVUPS      384(CX), Y8
 	VMOVUPS      416(CX), Y9
 	VBROADCASTSS 48(AX), Y10
@@ -426,18 +458,18 @@ turn:
 	VBROADCASTSS 60(AX), Y10
 	VFMADD231PS  Y10, Y8, Y6
 	VFMADD231PS  Y10, Y9, Y7
-	PREFETCHT0   (R10)
-	ADDQ         R9, R10
-	CMPQ         R10, R11
-	CMOVQCC      R8, R10
+	PREFETCHT0   (R11)
+	ADDQ         R10, R11
+	CMPQ         R11, R12
+	CMOVQCC      R9, R11
 	ADDQ         $0x00000040, AX
 	ADDQ         $0x00000200, CX
-	ADDQ         DI, DX
-	SUBQ         $0x04, R12
+	ADDQ         R8, DX
+	SUBQ         $0x04, R13
 	JGE          turn
 
 tail:
-	ADDQ $0x04, R12
+	ADDQ $0x04, R13
 	JZ   sums
 
 single:
@@ -457,75 +489,80 @@ single:
 	VFMADD231PS  Y10, Y9, Y7
 	ADDQ         $0x00000010, AX
 	ADDQ         $0x00000080, CX
-	DECQ         R12
+	DECQ         R13
 	JNZ          single
 
 sums:
 	MOVB   add+40(FP), AL
 	TESTB  AL, AL
 	JZ     store
-	MOVQ   R8, AX
+	MOVQ   R9, AX
 	VADDPS (AX), Y0, Y0
 	VADDPS 32(AX), Y1, Y1
-	ADDQ   R9, AX
+	ADDQ   R10, AX
 	VADDPS (AX), Y2, Y2
 	VADDPS 32(AX), Y3, Y3
-	ADDQ   R9, AX
+	ADDQ   R10, AX
 	VADDPS (AX), Y4, Y4
 	VADDPS 32(AX), Y5, Y5
-	ADDQ   R9, AX
+	ADDQ   R10, AX
 	VADDPS (AX), Y6, Y6
 	VADDPS 32(AX), Y7, Y7
-	ADDQ   R9, AX
+	ADDQ   R10, AX
 
 store:
-	VMOVUPS Y0, (R8)
-	VMOVUPS Y1, 32(R8)
-	ADDQ    R9, R8
-	VMOVUPS Y2, (R8)
-	VMOVUPS Y3, 32(R8)
-	ADDQ    R9, R8
-	VMOVUPS Y4, (R8)
-	VMOVUPS Y5, 32(R8)
-	ADDQ    R9, R8
-	VMOVUPS Y6, (R8)
-	VMOVUPS Y7, 32(R8)
-	ADDQ    R9, R8
+	VMOVUPS Y0, (R9)
+	VMOVUPS Y1, 32(R9)
+	ADDQ    R10, R9
+	VMOVUPS Y2, (R9)
+	VMOVUPS Y3, 32(R9)
+	ADDQ    R10, R9
+	VMOVUPS Y4, (R9)
+	VMOVUPS Y5, 32(R9)
+	ADDQ    R10, R9
+	VMOVUPS Y6, (R9)
+	VMOVUPS Y7, 32(R9)
+	ADDQ    R10, R9
 	VZEROUPPER
 	RET
 
 // func tileF32x5AVX2(steps int, a *byte, b *byte, c *byte, stride int, add bool, next uintptr, pace uintptr)
 // Requires: AVX, CMOV, FMA3, MMX+
 TEXT ·tileF32x5AVX2(SB), NOSPLIT|NOFRAME, $0-64
-	MOVQ   a+8(FP), AX
-	MOVQ   b+16(FP), CX
-	MOVQ   next+48(FP), DX
-	MOVQ   pace+56(FP), BX
-	LEAQ   (BX)(BX*2), SI
-	MOVQ   BX, DI
-	SHLQ   $0x02, DI
-	MOVQ   c+24(FP), R8
-	MOVQ   stride+32(FP), R9
-	SHLQ   $0x02, R9
-	MOVQ   R8, R10
-	IMUL3Q $0x05, R9, R11
-	ADDQ   R8, R11
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	VXORPS Y9, Y9, Y9
-	MOVQ   steps+0(FP), R12
-	SUBQ   $0x04, R12
-	JLT    tail
+	MOVQ    a+8(FP), AX
+	MOVQ    b+16(FP), CX
+	MOVQ    next+48(FP), DX
+	MOVQ    pace+56(FP), BX
+	LEAQ    (BX)(BX*2), SI
+	XORQ    DI, DI
+	MOVQ    $0x00001000, R8
+	CMPQ    BX, $0x00000080
+	CMOVQCC R8, DI
+	MOVQ    BX, R8
+	SHLQ    $0x02, R8
+	MOVQ    c+24(FP), R9
+	MOVQ    stride+32(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R9, R11
+	IMUL3Q  $0x05, R10, R12
+	ADDQ    R9, R12
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	VXORPS  Y8, Y8, Y8
+	VXORPS  Y9, Y9, Y9
+	MOVQ    steps+0(FP), R13
+	SUBQ    $0x04, R13
+	JLT     tail
 
 turn:
 	PREFETCHT1   (DX)
+	PREFETCHT0   (CX)(DI*1)
 	VMOVUPS      (CX), Y10
 	VMOVUPS      32(CX), Y11
 	VBROADCASTSS (AX), Y12
@@ -544,6 +581,7 @@ turn:
 	VFMADD231PS  Y12, Y10, Y8
 	VFMADD231PS  Y12, Y11, Y9
 	PREFETCHT1   (DX)(BX*1)
+	PREFETCHT0   128(CX)(DI*1)
 	VMOVUPS      128(CX), Y10
 	VMOVUPS      160(CX), Y11
 	VBROADCASTSS 20(AX), Y12
@@ -562,6 +600,7 @@ turn:
 	VFMADD231PS  Y12, Y10, Y8
 	VFMADD231PS  Y12, Y11, Y9
 	PREFETCHT1   (DX)(BX*2)
+	PREFETCHT0   256(CX)(DI*1)
 	VMOVUPS      256(CX), Y10
 	VMOVUPS      288(CX), Y11
 	VBROADCASTSS 40(AX), Y12
@@ -580,6 +619,7 @@ turn:
 	VFMADD231PS  Y12, Y10, Y8
 	VFMADD231PS  Y12, Y11, Y9
 	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT0   384(CX)(DI*1)
 	VMOVUPS      384(CX), Y10
 	VMOVUPS      416(CX), Y11
 	VBROADCASTSS 60(AX), Y12
@@ -597,18 +637,18 @@ turn:
 	VBROADCASTSS 76(AX), Y12
 	VFMADD231PS  Y12, Y10, Y8
 	VFMADD231PS  Y12, Y11, Y9
-	PREFETCHT0   (R10)
-	ADDQ         R9, R10
-	CMPQ         R10, R11
-	CMOVQCC      R8, R10
+	PREFETCHT0   (R11)
+	ADDQ         R10, R11
+	CMPQ         R11, R12
+	CMOVQCC      R9, R11
 	ADDQ         $0x00000050, AX
 	ADDQ         $0x00000200, CX
-	ADDQ         DI, DX
-	SUBQ         $0x04, R12
+	ADDQ         R8, DX
+	SUBQ         $0x04, R13
 	JGE          turn
 
 tail:
-	ADDQ $0x04, R12
+	ADDQ $0x04, R13
 	JZ   sums
 
 single:
@@ -631,83 +671,88 @@ single:
 	VFMADD231PS  Y12, Y11, Y9
 	ADDQ         $0x00000014, AX
 	ADDQ         $0x00000080, CX
-	DECQ         R12
+	DECQ         R13
 	JNZ          single
 
 sums:
 	MOVB   add+40(FP), AL
 	TESTB  AL, AL
 	JZ     store
-	MOVQ   R8, AX
+	MOVQ   R9, AX
 	VADDPS (AX), Y0, Y0
 	VADDPS 32(AX), Y1, Y1
-	ADDQ   R9, AX
+	ADDQ   R10, AX
 	VADDPS (AX), Y2, Y2
 	VADDPS 32(AX), Y3, Y3
-	ADDQ   R9, AX
+	ADDQ   R10, AX
 	VADDPS (AX), Y4, Y4
 	VADDPS 32(AX), Y5, Y5
-	ADDQ   R9, AX
+	ADDQ   R10, AX
 	VADDPS (AX), Y6, Y6
 	VADDPS 32(AX), Y7, Y7
-	ADDQ   R9, AX
+	ADDQ   R10, AX
 	VADDPS (AX), Y8, Y8
 	VADDPS 32(AX), Y9, Y9
-	ADDQ   R9, AX
+	ADDQ   R10, AX
 
 store:
-	VMOVUPS Y0, (R8)
-	VMOVUPS Y1, 32(R8)
-	ADDQ    R9, R8
-	VMOVUPS Y2, (R8)
-	VMOVUPS Y3, 32(R8)
-	ADDQ    R9, R8
-	VMOVUPS Y4, (R8)
-	VMOVUPS Y5, 32(R8)
-	ADDQ    R9, R8
-	VMOVUPS Y6, (R8)
-	VMOVUPS Y7, 32(R8)
-	ADDQ    R9, R8
-	VMOVUPS Y8, (R8)
-	VMOVUPS Y9, 32(R8)
-	ADDQ    R9, R8
+	VMOVUPS Y0, (R9)
+	VMOVUPS Y1, 32(R9)
+	ADDQ    R10, R9
+	VMOVUPS Y2, (R9)
+	VMOVUPS Y3, 32(R9)
+	ADDQ    R10, R9
+	VMOVUPS Y4, (R9)
+	VMOVUPS Y5, 32(R9)
+	ADDQ    R10, R9
+	VMOVUPS Y6, (R9)
+	VMOVUPS Y7, 32(R9)
+	ADDQ    R10, R9
+	VMOVUPS Y8, (R9)
+	VMOVUPS Y9, 32(R9)
+	ADDQ    R10, R9
 	VZEROUPPER
 	RET
 
 // func tileF32x6AVX2(steps int, a *byte, b *byte, c *byte, stride int, add bool, next uintptr, pace uintptr)
 // Requires: AVX, CMOV, FMA3, MMX+
 TEXT ·tileF32x6AVX2(SB), NOSPLIT|NOFRAME, $0-64
-	MOVQ   a+8(FP), AX
-	MOVQ   b+16(FP), CX
-	MOVQ   next+48(FP), DX
-	MOVQ   pace+56(FP), BX
-	LEAQ   (BX)(BX*2), SI
-	MOVQ   BX, DI
-	SHLQ   $0x02, DI
-	MOVQ   c+24(FP), R8
-	MOVQ   stride+32(FP), R9
-	SHLQ   $0x02, R9
-	MOVQ   R8, R10
-	IMUL3Q $0x06, R9, R11
-	ADDQ   R8, R11
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	VXORPS Y9, Y9, Y9
-	VXORPS Y10, Y10, Y10
-	VXORPS Y11, Y11, Y11
-	MOVQ   steps+0(FP), R12
-	SUBQ   $0x04, R12
-	JLT    tail
+	MOVQ    a+8(FP), AX
+	MOVQ    b+16(FP), CX
+	MOVQ    next+48(FP), DX
+	MOVQ    pace+56(FP), BX
+	LEAQ    (BX)(BX*2), SI
+	XORQ    DI, DI
+	MOVQ    $0x00001000, R8
+	CMPQ    BX, $0x00000080
+	CMOVQCC R8, DI
+	MOVQ    BX, R8
+	SHLQ    $0x02, R8
+	MOVQ    c+24(FP), R9
+	MOVQ    stride+32(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R9, R11
+	IMUL3Q  $0x06, R10, R12
+	ADDQ    R9, R12
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	VXORPS  Y8, Y8, Y8
+	VXORPS  Y9, Y9, Y9
+	VXORPS  Y10, Y10, Y10
+	VXORPS  Y11, Y11, Y11
+	MOVQ    steps+0(FP), R13
+	SUBQ    $0x04, R13
+	JLT     tail
 
 turn:
 	PREFETCHT1   (DX)
+	PREFETCHT0   (CX)(DI*1)
 	VMOVUPS      (CX), Y12
 	VMOVUPS      32(CX), Y13
 	VBROADCASTSS (AX), Y14
@@ -729,6 +774,7 @@ turn:
 	VFMADD231PS  Y14, Y12, Y10
 	VFMADD231PS  Y14, Y13, Y11
 	PREFETCHT1   (DX)(BX*1)
+	PREFETCHT0   128(CX)(DI*1)
 	VMOVUPS      128(CX), Y12
 	VMOVUPS      160(CX), Y13
 	VBROADCASTSS 24(AX), Y14
@@ -750,6 +796,7 @@ turn:
 	VFMADD231PS  Y14, Y12, Y10
 	VFMADD231PS  Y14, Y13, Y11
 	PREFETCHT1   (DX)(BX*2)
+	PREFETCHT0   256(CX)(DI*1)
 	VMOVUPS      256(CX), Y12
 	VMOVUPS      288(CX), Y13
 	VBROADCASTSS 48(AX), Y14
@@ -771,6 +818,7 @@ turn:
 	VFMADD231PS  Y14, Y12, Y10
 	VFMADD231PS  Y14, Y13, Y11
 	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT0   384(CX)(DI*1)
 	VMOVUPS      384(CX), Y12
 	VMOVUPS      416(CX), Y13
 	VBROADCASTSS 72(AX), Y14
@@ -791,18 +839,18 @@ turn:
 	VBROADCASTSS 92(AX), Y14
 	VFMADD231PS  Y14, Y12, Y10
 	VFMADD231PS  Y14, Y13, Y11
-	PREFETCHT0   (R10)
-	ADDQ         R9, R10
-	CMPQ         R10, R11
-	CMOVQCC      R8, R10
+	PREFETCHT0   (R11)
+	ADDQ         R10, R11
+	CMPQ         R11, R12
+	CMOVQCC      R9, R11
 	ADDQ         $0x00000060, AX
 	ADDQ         $0x00000200, CX
-	ADDQ         DI, DX
-	SUBQ         $0x04, R12
+	ADDQ         R8, DX
+	SUBQ         $0x04, R13
 	JGE          turn
 
 tail:
-	ADDQ $0x04, R12
+	ADDQ $0x04, R13
 	JZ   sums
 
 single:
@@ -828,51 +876,51 @@ single:
 	VFMADD231PS  Y14, Y13, Y11
 	ADDQ         $0x00000018, AX
 	ADDQ         $0x00000080, CX
-	DECQ         R12
+	DECQ         R13
 	JNZ          single
 
 sums:
 	MOVB   add+40(FP), AL
 	TESTB  AL, AL
 	JZ     store
-	MOVQ   R8, AX
+	MOVQ   R9, AX
 	VADDPS (AX), Y0, Y0
 	VADDPS 32(AX), Y1, Y1
-	ADDQ   R9, AX
+	ADDQ   R10, AX
 	VADDPS (AX), Y2, Y2
 	VADDPS 32(AX), Y3, Y3
-	ADDQ   R9, AX
+	ADDQ   R10, AX
 	VADDPS (AX), Y4, Y4
 	VADDPS 32(AX), Y5, Y5
-	ADDQ   R9, AX
+	ADDQ   R10, AX
 	VADDPS (AX), Y6, Y6
 	VADDPS 32(AX), Y7, Y7
-	ADDQ   R9, AX
+	ADDQ   R10, AX
 	VADDPS (AX), Y8, Y8
 	VADDPS 32(AX), Y9, Y9
-	ADDQ   R9, AX
+	ADDQ   R10, AX
 	VADDPS (AX), Y10, Y10
 	VADDPS 32(AX), Y11, Y11
-	ADDQ   R9, AX
+	ADDQ   R10, AX
 
 store:
-	VMOVUPS Y0, (R8)
-	VMOVUPS Y1, 32(R8)
-	ADDQ    R9, R8
-	VMOVUPS Y2, (R8)
-	VMOVUPS Y3, 32(R8)
-	ADDQ    R9, R8
-	VMOVUPS Y4, (R8)
-	VMOVUPS Y5, 32(R8)
-	ADDQ    R9, R8
-	VMOVUPS Y6, (R8)
-	VMOVUPS Y7, 32(R8)
-	ADDQ    R9, R8
-	VMOVUPS Y8, (R8)
-	VMOVUPS Y9, 32(R8)
-	ADDQ    R9, R8
-	VMOVUPS Y10, (R8)
-	VMOVUPS Y11, 32(R8)
-	ADDQ    R9, R8
+	VMOVUPS Y0, (R9)
+	VMOVUPS Y1, 32(R9)
+	ADDQ    R10, R9
+	VMOVUPS Y2, (R9)
+	VMOVUPS Y3, 32(R9)
+	ADDQ    R10, R9
+	VMOVUPS Y4, (R9)
+	VMOVUPS Y5, 32(R9)
+	ADDQ    R10, R9
+	VMOVUPS Y6, (R9)
+	VMOVUPS Y7, 32(R9)
+	ADDQ    R10, R9
+	VMOVUPS Y8, (R9)
+	VMOVUPS Y9, 32(R9)
+	ADDQ    R10, R9
+	VMOVUPS Y10, (R9)
+	VMOVUPS Y11, 32(R9)
+	ADDQ    R10, R9
 	VZEROUPPER
 	RET

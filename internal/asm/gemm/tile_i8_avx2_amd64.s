@@ -7,27 +7,32 @@
 // func tileI8x1AVX2(steps int, a *byte, b *byte, c *byte, stride int, add bool, next uintptr, pace uintptr)
 // Requires: AVX, AVX2, CMOV, MMX+
 TEXT ·tileI8x1AVX2(SB), NOSPLIT|NOFRAME, $0-64
-	MOVQ   a+8(FP), AX
-	MOVQ   b+16(FP), CX
-	MOVQ   next+48(FP), DX
-	MOVQ   pace+56(FP), BX
-	LEAQ   (BX)(BX*2), SI
-	MOVQ   BX, DI
-	SHLQ   $0x02, DI
-	MOVQ   c+24(FP), R8
-	MOVQ   stride+32(FP), R9
-	SHLQ   $0x02, R9
-	MOVQ   R8, R10
-	IMUL3Q $0x01, R9, R11
-	ADDQ   R8, R11
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	MOVQ   steps+0(FP), R12
-	SUBQ   $0x04, R12
-	JLT    tail
+	MOVQ    a+8(FP), AX
+	MOVQ    b+16(FP), CX
+	MOVQ    next+48(FP), DX
+	MOVQ    pace+56(FP), BX
+	LEAQ    (BX)(BX*2), SI
+	XORQ    DI, DI
+	MOVQ    $0x00001000, R8
+	CMPQ    BX, $0x00000080
+	CMOVQCC R8, DI
+	MOVQ    BX, R8
+	SHLQ    $0x02, R8
+	MOVQ    c+24(FP), R9
+	MOVQ    stride+32(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R9, R11
+	IMUL3Q  $0x01, R10, R12
+	ADDQ    R9, R12
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	MOVQ    steps+0(FP), R13
+	SUBQ    $0x04, R13
+	JLT     tail
 
 turn:
 	PREFETCHT1   (DX)
+	PREFETCHT0   (CX)(DI*1)
 	VMOVUPS      (CX), Y2
 	VPSLLW       $0x08, Y2, Y3
 	VPSRAW       $0x08, Y3, Y3
@@ -49,6 +54,7 @@ turn:
 	VPADDD       Y2, Y1, Y1
 	VPADDD       Y3, Y1, Y1
 	PREFETCHT1   (DX)(BX*1)
+	PREFETCHT0   128(CX)(DI*1)
 	VMOVUPS      128(CX), Y2
 	VPSLLW       $0x08, Y2, Y3
 	VPSRAW       $0x08, Y3, Y3
@@ -70,6 +76,7 @@ turn:
 	VPADDD       Y2, Y1, Y1
 	VPADDD       Y3, Y1, Y1
 	PREFETCHT1   (DX)(BX*2)
+	PREFETCHT0   256(CX)(DI*1)
 	VMOVUPS      256(CX), Y2
 	VPSLLW       $0x08, Y2, Y3
 	VPSRAW       $0x08, Y3, Y3
@@ -91,6 +98,7 @@ turn:
 	VPADDD       Y2, Y1, Y1
 	VPADDD       Y3, Y1, Y1
 	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT0   384(CX)(DI*1)
 	VMOVUPS      384(CX), Y2
 	VPSLLW       $0x08, Y2, Y3
 	VPSRAW       $0x08, Y3, Y3
@@ -111,18 +119,18 @@ turn:
 	VPMADDWD     Y4, Y6, Y3
 	VPADDD       Y2, Y1, Y1
 	VPADDD       Y3, Y1, Y1
-	PREFETCHT0   (R10)
-	ADDQ         R9, R10
-	CMPQ         R10, R11
-	CMOVQCC      R8, R10
+	PREFETCHT0   (R11)
+	ADDQ         R10, R11
+	CMPQ         R11, R12
+	CMOVQCC      R9, R11
 	ADDQ         $0x00000010, AX
 	ADDQ         $0x00000200, CX
-	ADDQ         DI, DX
-	SUBQ         $0x04, R12
+	ADDQ         R8, DX
+	SUBQ         $0x04, R13
 	JGE          turn
 
 tail:
-	ADDQ $0x04, R12
+	ADDQ $0x04, R13
 	JZ   sums
 
 single:
@@ -148,51 +156,56 @@ single:
 	VPADDD       Y3, Y1, Y1
 	ADDQ         $0x00000004, AX
 	ADDQ         $0x00000080, CX
-	DECQ         R12
+	DECQ         R13
 	JNZ          single
 
 sums:
 	MOVB   add+40(FP), AL
 	TESTB  AL, AL
 	JZ     store
-	MOVQ   R8, AX
+	MOVQ   R9, AX
 	VPADDD (AX), Y0, Y0
 	VPADDD 32(AX), Y1, Y1
-	ADDQ   R9, AX
+	ADDQ   R10, AX
 
 store:
-	VMOVUPS Y0, (R8)
-	VMOVUPS Y1, 32(R8)
-	ADDQ    R9, R8
+	VMOVUPS Y0, (R9)
+	VMOVUPS Y1, 32(R9)
+	ADDQ    R10, R9
 	VZEROUPPER
 	RET
 
 // func tileI8x2AVX2(steps int, a *byte, b *byte, c *byte, stride int, add bool, next uintptr, pace uintptr)
 // Requires: AVX, AVX2, CMOV, MMX+
 TEXT ·tileI8x2AVX2(SB), NOSPLIT|NOFRAME, $0-64
-	MOVQ   a+8(FP), AX
-	MOVQ   b+16(FP), CX
-	MOVQ   next+48(FP), DX
-	MOVQ   pace+56(FP), BX
-	LEAQ   (BX)(BX*2), SI
-	MOVQ   BX, DI
-	SHLQ   $0x02, DI
-	MOVQ   c+24(FP), R8
-	MOVQ   stride+32(FP), R9
-	SHLQ   $0x02, R9
-	MOVQ   R8, R10
-	IMUL3Q $0x02, R9, R11
-	ADDQ   R8, R11
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	MOVQ   steps+0(FP), R12
-	SUBQ   $0x04, R12
-	JLT    tail
+	MOVQ    a+8(FP), AX
+	MOVQ    b+16(FP), CX
+	MOVQ    next+48(FP), DX
+	MOVQ    pace+56(FP), BX
+	LEAQ    (BX)(BX*2), SI
+	XORQ    DI, DI
+	MOVQ    $0x00001000, R8
+	CMPQ    BX, $0x00000080
+	CMOVQCC R8, DI
+	MOVQ    BX, R8
+	SHLQ    $0x02, R8
+	MOVQ    c+24(FP), R9
+	MOVQ    stride+32(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R9, R11
+	IMUL3Q  $0x02, R10, R12
+	ADDQ    R9, R12
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	MOVQ    steps+0(FP), R13
+	SUBQ    $0x04, R13
+	JLT     tail
 
 turn:
 	PREFETCHT1   (DX)
+	PREFETCHT0   (CX)(DI*1)
 	VMOVUPS      (CX), Y4
 	VPSLLW       $0x08, Y4, Y5
 	VPSRAW       $0x08, Y5, Y5
@@ -226,6 +239,7 @@ turn:
 	VPADDD       Y4, Y3, Y3
 	VPADDD       Y5, Y3, Y3
 	PREFETCHT1   (DX)(BX*1)
+	PREFETCHT0   128(CX)(DI*1)
 	VMOVUPS      128(CX), Y4
 	VPSLLW       $0x08, Y4, Y5
 	VPSRAW       $0x08, Y5, Y5
@@ -259,6 +273,7 @@ turn:
 	VPADDD       Y4, Y3, Y3
 	VPADDD       Y5, Y3, Y3
 	PREFETCHT1   (DX)(BX*2)
+	PREFETCHT0   256(CX)(DI*1)
 	VMOVUPS      256(CX), Y4
 	VPSLLW       $0x08, Y4, Y5
 	VPSRAW       $0x08, Y5, Y5
@@ -292,6 +307,7 @@ turn:
 	VPADDD       Y4, Y3, Y3
 	VPADDD       Y5, Y3, Y3
 	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT0   384(CX)(DI*1)
 	VMOVUPS      384(CX), Y4
 	VPSLLW       $0x08, Y4, Y5
 	VPSRAW       $0x08, Y5, Y5
@@ -324,18 +340,18 @@ turn:
 	VPMADDWD     Y6, Y8, Y5
 	VPADDD       Y4, Y3, Y3
 	VPADDD       Y5, Y3, Y3
-	PREFETCHT0   (R10)
-	ADDQ         R9, R10
-	CMPQ         R10, R11
-	CMOVQCC      R8, R10
+	PREFETCHT0   (R11)
+	ADDQ         R10, R11
+	CMPQ         R11, R12
+	CMOVQCC      R9, R11
 	ADDQ         $0x00000020, AX
 	ADDQ         $0x00000200, CX
-	ADDQ         DI, DX
-	SUBQ         $0x04, R12
+	ADDQ         R8, DX
+	SUBQ         $0x04, R13
 	JGE          turn
 
 tail:
-	ADDQ $0x04, R12
+	ADDQ $0x04, R13
 	JZ   sums
 
 single:
@@ -373,59 +389,64 @@ single:
 	VPADDD       Y5, Y3, Y3
 	ADDQ         $0x00000008, AX
 	ADDQ         $0x00000080, CX
-	DECQ         R12
+	DECQ         R13
 	JNZ          single
 
 sums:
 	MOVB   add+40(FP), AL
 	TESTB  AL, AL
 	JZ     store
-	MOVQ   R8, AX
+	MOVQ   R9, AX
 	VPADDD (AX), Y0, Y0
 	VPADDD 32(AX), Y1, Y1
-	ADDQ   R9, AX
+	ADDQ   R10, AX
 	VPADDD (AX), Y2, Y2
 	VPADDD 32(AX), Y3, Y3
-	ADDQ   R9, AX
+	ADDQ   R10, AX
 
 store:
-	VMOVUPS Y0, (R8)
-	VMOVUPS Y1, 32(R8)
-	ADDQ    R9, R8
-	VMOVUPS Y2, (R8)
-	VMOVUPS Y3, 32(R8)
-	ADDQ    R9, R8
+	VMOVUPS Y0, (R9)
+	VMOVUPS Y1, 32(R9)
+	ADDQ    R10, R9
+	VMOVUPS Y2, (R9)
+	VMOVUPS Y3, 32(R9)
+	ADDQ    R10, R9
 	VZEROUPPER
 	RET
 
 // func tileI8x3AVX2(steps int, a *byte, b *byte, c *byte, stride int, add bool, next uintptr, pace uintptr)
 // Requires: AVX, AVX2, CMOV, MMX+
 TEXT ·tileI8x3AVX2(SB), NOSPLIT|NOFRAME, $0-64
-	MOVQ   a+8(FP), AX
-	MOVQ   b+16(FP), CX
-	MOVQ   next+48(FP), DX
-	MOVQ   pace+56(FP), BX
-	LEAQ   (BX)(BX*2), SI
-	MOVQ   BX, DI
-	SHLQ   $0x02, DI
-	MOVQ   c+24(FP), R8
-	MOVQ   stride+32(FP), R9
-	SHLQ   $0x02, R9
-	MOVQ   R8, R10
-	IMUL3Q $0x03, R9, R11
-	ADDQ   R8, R11
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	MOVQ   steps+0(FP), R12
-	SUBQ   $0x04, R12
-	JLT    tail
+	MOVQ    a+8(FP), AX
+	MOVQ    b+16(FP), CX
+	MOVQ    next+48(FP), DX
+	MOVQ    pace+56(FP), BX
+	LEAQ    (BX)(BX*2), SI
+	XORQ    DI, DI
+	MOVQ    $0x00001000, R8
+	CMPQ    BX, $0x00000080
+	CMOVQCC R8, DI
+	MOVQ    BX, R8
+	SHLQ    $0x02, R8
+	MOVQ    c+24(FP), R9
+	MOVQ    stride+32(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R9, R11
+	IMUL3Q  $0x03, R10, R12
+	ADDQ    R9, R12
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	MOVQ    steps+0(FP), R13
+	SUBQ    $0x04, R13
+	JLT     tail
 
 turn:
 	PREFETCHT1   (DX)
+	PREFETCHT0   (CX)(DI*1)
 	VMOVUPS      (CX), Y6
 	VPSLLW       $0x08, Y6, Y7
 	VPSRAW       $0x08, Y7, Y7
@@ -471,6 +492,7 @@ turn:
 	VPADDD       Y6, Y5, Y5
 	VPADDD       Y7, Y5, Y5
 	PREFETCHT1   (DX)(BX*1)
+	PREFETCHT0   128(CX)(DI*1)
 	VMOVUPS      128(CX), Y6
 	VPSLLW       $0x08, Y6, Y7
 	VPSRAW       $0x08, Y7, Y7
@@ -516,6 +538,7 @@ turn:
 	VPADDD       Y6, Y5, Y5
 	VPADDD       Y7, Y5, Y5
 	PREFETCHT1   (DX)(BX*2)
+	PREFETCHT0   256(CX)(DI*1)
 	VMOVUPS      256(CX), Y6
 	VPSLLW       $0x08, Y6, Y7
 	VPSRAW       $0x08, Y7, Y7
@@ -561,6 +584,7 @@ turn:
 	VPADDD       Y6, Y5, Y5
 	VPADDD       Y7, Y5, Y5
 	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT0   384(CX)(DI*1)
 	VMOVUPS      384(CX), Y6
 	VPSLLW       $0x08, Y6, Y7
 	VPSRAW       $0x08, Y7, Y7
@@ -605,18 +629,18 @@ turn:
 	VPMADDWD     Y8, Y10, Y7
 	VPADDD       Y6, Y5, Y5
 	VPADDD       Y7, Y5, Y5
-	PREFETCHT0   (R10)
-	ADDQ         R9, R10
-	CMPQ         R10, R11
-	CMOVQCC      R8, R10
+	PREFETCHT0   (R11)
+	ADDQ         R10, R11
+	CMPQ         R11, R12
+	CMOVQCC      R9, R11
 	ADDQ         $0x00000030, AX
 	ADDQ         $0x00000200, CX
-	ADDQ         DI, DX
-	SUBQ         $0x04, R12
+	ADDQ         R8, DX
+	SUBQ         $0x04, R13
 	JGE          turn
 
 tail:
-	ADDQ $0x04, R12
+	ADDQ $0x04, R13
 	JZ   sums
 
 single:
@@ -666,67 +690,72 @@ single:
 	VPADDD       Y7, Y5, Y5
 	ADDQ         $0x0000000c, AX
 	ADDQ         $0x00000080, CX
-	DECQ         R12
+	DECQ         R13
 	JNZ          single
 
 sums:
 	MOVB   add+40(FP), AL
 	TESTB  AL, AL
 	JZ     store
-	MOVQ   R8, AX
+	MOVQ   R9, AX
 	VPADDD (AX), Y0, Y0
 	VPADDD 32(AX), Y1, Y1
-	ADDQ   R9, AX
+	ADDQ   R10, AX
 	VPADDD (AX), Y2, Y2
 	VPADDD 32(AX), Y3, Y3
-	ADDQ   R9, AX
+	ADDQ   R10, AX
 	VPADDD (AX), Y4, Y4
 	VPADDD 32(AX), Y5, Y5
-	ADDQ   R9, AX
+	ADDQ   R10, AX
 
 store:
-	VMOVUPS Y0, (R8)
-	VMOVUPS Y1, 32(R8)
-	ADDQ    R9, R8
-	VMOVUPS Y2, (R8)
-	VMOVUPS Y3, 32(R8)
-	ADDQ    R9, R8
-	VMOVUPS Y4, (R8)
-	VMOVUPS Y5, 32(R8)
-	ADDQ    R9, R8
+	VMOVUPS Y0, (R9)
+	VMOVUPS Y1, 32(R9)
+	ADDQ    R10, R9
+	VMOVUPS Y2, (R9)
+	VMOVUPS Y3, 32(R9)
+	ADDQ    R10, R9
+	VMOVUPS Y4, (R9)
+	VMOVUPS Y5, 32(R9)
+	ADDQ    R10, R9
 	VZEROUPPER
 	RET
 
 // func tileI8x4AVX2(steps int, a *byte, b *byte, c *byte, stride int, add bool, next uintptr, pace uintptr)
 // Requires: AVX, AVX2, CMOV, MMX+
 TEXT ·tileI8x4AVX2(SB), NOSPLIT|NOFRAME, $0-64
-	MOVQ   a+8(FP), AX
-	MOVQ   b+16(FP), CX
-	MOVQ   next+48(FP), DX
-	MOVQ   pace+56(FP), BX
-	LEAQ   (BX)(BX*2), SI
-	MOVQ   BX, DI
-	SHLQ   $0x02, DI
-	MOVQ   c+24(FP), R8
-	MOVQ   stride+32(FP), R9
-	SHLQ   $0x02, R9
-	MOVQ   R8, R10
-	IMUL3Q $0x04, R9, R11
-	ADDQ   R8, R11
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	MOVQ   steps+0(FP), R12
-	SUBQ   $0x04, R12
-	JLT    tail
+	MOVQ    a+8(FP), AX
+	MOVQ    b+16(FP), CX
+	MOVQ    next+48(FP), DX
+	MOVQ    pace+56(FP), BX
+	LEAQ    (BX)(BX*2), SI
+	XORQ    DI, DI
+	MOVQ    $0x00001000, R8
+	CMPQ    BX, $0x00000080
+	CMOVQCC R8, DI
+	MOVQ    BX, R8
+	SHLQ    $0x02, R8
+	MOVQ    c+24(FP), R9
+	MOVQ    stride+32(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R9, R11
+	IMUL3Q  $0x04, R10, R12
+	ADDQ    R9, R12
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	MOVQ    steps+0(FP), R13
+	SUBQ    $0x04, R13
+	JLT     tail
 
 turn:
 	PREFETCHT1   (DX)
+	PREFETCHT0   (CX)(DI*1)
 	VMOVUPS      (CX), Y8
 	VPSLLW       $0x08, Y8, Y9
 	VPSRAW       $0x08, Y9, Y9
@@ -784,6 +813,7 @@ turn:
 	VPADDD       Y8, Y7, Y7
 	VPADDD       Y9, Y7, Y7
 	PREFETCHT1   (DX)(BX*1)
+	PREFETCHT0   128(CX)(DI*1)
 	VMOVUPS      128(CX), Y8
 	VPSLLW       $0x08, Y8, Y9
 	VPSRAW       $0x08, Y9, Y9
@@ -841,6 +871,7 @@ turn:
 	VPADDD       Y8, Y7, Y7
 	VPADDD       Y9, Y7, Y7
 	PREFETCHT1   (DX)(BX*2)
+	PREFETCHT0   256(CX)(DI*1)
 	VMOVUPS      256(CX), Y8
 	VPSLLW       $0x08, Y8, Y9
 	VPSRAW       $0x08, Y9, Y9
@@ -898,6 +929,7 @@ turn:
 	VPADDD       Y8, Y7, Y7
 	VPADDD       Y9, Y7, Y7
 	PREFETCHT1   (DX)(SI*1)
+	PREFETCHT0   384(CX)(DI*1)
 	VMOVUPS      384(CX), Y8
 	VPSLLW       $0x08, Y8, Y9
 	VPSRAW       $0x08, Y9, Y9
@@ -954,18 +986,18 @@ turn:
 	VPMADDWD     Y10, Y12, Y9
 	VPADDD       Y8, Y7, Y7
 	VPADDD       Y9, Y7, Y7
-	PREFETCHT0   (R10)
-	ADDQ         R9, R10
-	CMPQ         R10, R11
-	CMOVQCC      R8, R10
+	PREFETCHT0   (R11)
+	ADDQ         R10, R11
+	CMPQ         R11, R12
+	CMOVQCC      R9, R11
 	ADDQ         $0x00000040, AX
 	ADDQ         $0x00000200, CX
-	ADDQ         DI, DX
-	SUBQ         $0x04, R12
+	ADDQ         R8, DX
+	SUBQ         $0x04, R13
 	JGE          turn
 
 tail:
-	ADDQ $0x04, R12
+	ADDQ $0x04, R13
 	JZ   sums
 
 single:
@@ -1027,39 +1059,39 @@ single:
 	VPADDD       Y9, Y7, Y7
 	ADDQ         $0x00000010, AX
 	ADDQ         $0x00000080, CX
-	DECQ         R12
+	DECQ         R13
 	JNZ          single
 
 sums:
 	MOVB   add+40(FP), AL
 	TESTB  AL, AL
 	JZ     store
-	MOVQ   R8, AX
+	MOVQ   R9, AX
 	VPADDD (AX), Y0, Y0
 	VPADDD 32(AX), Y1, Y1
-	ADDQ   R9, AX
+	ADDQ   R10, AX
 	VPADDD (AX), Y2, Y2
 	VPADDD 32(AX), Y3, Y3
-	ADDQ   R9, AX
+	ADDQ   R10, AX
 	VPADDD (AX), Y4, Y4
 	VPADDD 32(AX), Y5, Y5
-	ADDQ   R9, AX
+	ADDQ   R10, AX
 	VPADDD (AX), Y6, Y6
 	VPADDD 32(AX), Y7, Y7
-	ADDQ   R9, AX
+	ADDQ   R10, AX
 
 store:
-	VMOVUPS Y0, (R8)
-	VMOVUPS Y1, 32(R8)
-	ADDQ    R9, R8
-	VMOVUPS Y2, (R8)
-	VMOVUPS Y3, 32(R8)
-	ADDQ    R9, R8
-	VMOVUPS Y4, (R8)
-	VMOVUPS Y5, 32(R8)
-	ADDQ    R9, R8
-	VMOVUPS Y6, (R8)
-	VMOVUPS Y7, 32(R8)
-	ADDQ    R9, R8
+	VMOVUPS Y0, (R9)
+	VMOVUPS Y1, 32(R9)
+	ADDQ    R10, R9
+	VMOVUPS Y2, (R9)
+	VMOVUPS Y3, 32(R9)
+	ADDQ    R10, R9
+	VMOVUPS Y4, (R9)
+	VMOVUPS Y5, 32(R9)
+	ADDQ    R10, R9
+	VMOVUPS Y6, (R9)
+	VMOVUPS Y7, 32(R9)
+	ADDQ    R10, R9
 	VZEROUPPER
 	RET

@@ -17,6 +17,9 @@ const (
 	panelBytes = 128
 	// unroll is the number of steps of one turn of a tile's loop.
 	unroll = 4
+	// nearBytes is how far ahead of a panel that streams by lines are fetched into L1:
+	// those into L2 are dropped where memory is slower than the tile.
+	nearBytes = 4096
 )
 
 // adder emits a vector addition.
@@ -35,6 +38,7 @@ type tile struct {
 	a, b    operand.Mem
 	next    [unroll]operand.Mem // what is fetched in each step of a turn
 	pace    reg.GPVirtual       // bytes between the turns
+	near    reg.GPVirtual       // what is fetched into L1, from the panel's step on
 	out     operand.Mem         // the sums in memory
 	line    operand.Mem         // a row of them: each turn fetches one
 	stride  reg.Register        // bytes between the rows
@@ -68,7 +72,8 @@ func (t *tile) begin(name string) {
 	}
 }
 
-// fetched makes the addresses that a turn fetches: 0 to 3 times pace further on.
+// fetched makes the addresses that a turn fetches: 0 to 3 times pace further on. A
+// tile that fetches as much as it takes is a panel's only one: its panel streams by.
 func (t *tile) fetched() {
 	c := t.c
 	next, pace, thrice := c.GP64(), c.GP64(), c.GP64()
@@ -78,6 +83,12 @@ func (t *tile) fetched() {
 	t.next = [unroll]operand.Mem{
 		{Base: next}, {Base: next, Index: pace, Scale: 1}, {Base: next, Index: pace, Scale: 2}, {Base: next, Index: thrice, Scale: 1},
 	}
+	t.near = c.GP64()
+	ahead := c.GP64()
+	c.XORQ(t.near, t.near)
+	c.MOVQ(operand.U32(nearBytes), ahead)
+	c.CMPQ(pace, operand.U32(t.panel))
+	c.CMOVQCC(ahead, t.near)
 	t.pace = c.GP64()
 	c.MOVQ(pace, t.pace)
 	c.SHLQ(operand.U8(2), t.pace)
@@ -119,6 +130,7 @@ func (t *tile) loop(step func(u int)) {
 	for u := range unroll {
 		for line := 0; line < t.vectors*t.bytes*t.panel/panelBytes; line += lineBytes {
 			c.PREFETCHT1(t.next[u].Offset(line))
+			c.PREFETCHT0(operand.Mem{Base: t.b.Base, Index: t.near, Scale: 1, Disp: u*t.panel + line})
 		}
 		step(u)
 	}
