@@ -39,16 +39,30 @@ const (
 var Apply = kernel.Table{apply}
 
 type tiling struct {
-	Tokens       int64
-	Heads        [2]int64
-	Head, Width  int64
-	Group        int64
+	Tokens      int64
+	Heads       [2]int64
+	Head, Width int64
+	Group       int64
+	// Alike is the number of heads that are turned as one vector.
+	Alike        int64
 	Steps        bool
 	DType, Angle tensor.DType
 }
 
-// bufferElements is the scratch of a block: a head and its cosines and sines.
-func bufferElements(head, width int64) int64 { return head + 2*width }
+// bufferElements is the scratch of a block: heads that are alike and their cosines
+// and sines.
+func bufferElements(head, width, alike int64) int64 { return (head + 2*width) * alike }
+
+// alike is the number of heads that are turned as one vector, their angles repeated:
+// short ones of neighbours that lie together, up to a vector of longVector elements.
+func alike(p *kernel.Problem, r Params) int64 {
+	const longVector = 64
+	if width := p.In[opCos].Dim(-1); width == r.Head && width == r.Coeff {
+		heads := p.In[opQ].Numel() / (p.In[opCos].Dim(0) * r.Head)
+		return max(1, min(longVector/width, heads))
+	}
+	return 1
+}
 
 var apply = kernel.Define(kernel.Def[Params, tiling]{
 	Name:     "rope/go",
@@ -57,14 +71,14 @@ var apply = kernel.Define(kernel.Def[Params, tiling]{
 	Pairs:    [][2]int{{0, opQ}, {1, opK}},
 	Supports: supports,
 	Scratch: func(p *kernel.Problem, r Params) int64 {
-		return int64(max(p.Machine.Cores, 1)) * 4 * bufferElements(r.Head, p.In[opCos].Dim(-1))
+		return int64(max(p.Machine.Cores, 1)) * 4 * bufferElements(r.Head, p.In[opCos].Dim(-1), alike(p, r))
 	},
 	Tile: func(p *kernel.Problem, r Params, t *tiling, _ []int64) (kernel.Grid, error) {
 		tokens, width := p.In[opCos].Dim(0), p.In[opCos].Dim(-1)
 		*t = tiling{
 			Tokens: tokens, Head: r.Head, Width: width, Group: 2 * (width / r.Coeff),
 			Heads: [2]int64{p.In[opQ].Numel() / (tokens * r.Head), p.In[opK].Numel() / (tokens * r.Head)},
-			DType: p.In[opQ].DType, Angle: p.In[opCos].DType,
+			Alike: alike(p, r), DType: p.In[opQ].DType, Angle: p.In[opCos].DType,
 		}
 		t.Steps = t.DType == tensor.Float16 && t.Angle == tensor.Float16
 		return kernel.Grid{Blocks: kernel.BlocksFor(p.Machine, t.units(), float64(t.units()*t.Head)*t.nanos())}, nil
@@ -122,9 +136,9 @@ func supports(p *kernel.Problem, r Params) error {
 }
 
 func run(a *kernel.Args, block int, t *tiling, _ []int64) error {
-	size := bufferElements(t.Head, t.Width)
+	size, width := bufferElements(t.Head, t.Width, t.Alike), t.Width*t.Alike
 	buf := device.View[float32](a.Scratch.Bytes())[int64(block)*size:][:size]
-	head, bufCos, bufSin := buf[:t.Head], buf[t.Head:][:t.Width], buf[t.Head+t.Width:]
+	head, bufCos, bufSin := buf[:size-2*width], buf[size-2*width:][:width], buf[size-width:]
 	perToken := t.Heads[0] + t.Heads[1]
 	lo, hi := kernel.Share(t.units(), block, a.Blocks)
 	for lo < hi {
@@ -133,6 +147,9 @@ func run(a *kernel.Args, block int, t *tiling, _ []int64) error {
 		row := token * t.Width * t.Angle.Size()
 		cos := kernel.Floats(bufCos, a.Mem(opCos)[row:], t.Angle, t.Width)
 		sin := kernel.Floats(bufSin, a.Mem(opSin)[row:], t.Angle, t.Width)
+		if t.Alike > 1 {
+			cos, sin = repeated(bufCos, cos), repeated(bufSin, sin)
+		}
 		if first < t.Heads[0] {
 			t.turn(a.Mem(opOutQ), a.Mem(opQ), head, cos, sin, token*t.Heads[0]+first, token*t.Heads[0]+min(end, t.Heads[0]))
 		}
@@ -144,6 +161,14 @@ func run(a *kernel.Args, block int, t *tiling, _ []int64) error {
 	return nil
 }
 
+// repeated fills buf with angles, one time after the other; they may be its front.
+func repeated(buf, angles []float32) []float32 {
+	for n := copy(buf, angles); n < len(buf); {
+		n += copy(buf[n:], buf[:n])
+	}
+	return buf
+}
+
 // turn turns the heads [from, to) of src by one token's angles, group by group.
 func (t *tiling) turn(dst, src []byte, buf, cos, sin []float32, from, to int64) {
 	if from == to {
@@ -153,6 +178,14 @@ func (t *tiling) turn(dst, src []byte, buf, cos, sin []float32, from, to int64) 
 	size, head := t.DType.Size(), t.Head*t.DType.Size()
 	in, out := src[from*head:to*head], dst[from*head:to*head]
 	rotation, group := t.rotation()
+	if t.Alike > 1 {
+		n, long := (to-from)/t.Alike, t.Alike*head
+		floats.Rotate(rotation, e, out[:n*long], in[:n*long], int(n), int(t.Alike*t.Head), cos, sin, buf)
+		if rest := (to - from) % t.Alike * t.Head; rest > 0 {
+			floats.Rotate(rotation, e, out[n*long:], in[n*long:], 1, int(rest), cos[:rest], sin[:rest], buf)
+		}
+		return
+	}
 	for g := int64(0); g < t.Width; g += group {
 		floats.Rotate(rotation, e, out[g*size:], in[g*size:], int(to-from), int(t.Head), cos[g:g+group], sin[g:g+group], buf)
 	}

@@ -118,6 +118,9 @@ func TestApply(t *testing.T) {
 			{tokens: 7, headsQ: 3, headsK: 1, head: 18, width: 18, coef: 18},
 			{tokens: 7, headsQ: 3, headsK: 1, head: 24, width: 24, coef: 6},
 			{tokens: 1, headsQ: 32, headsK: 8, head: 128, width: 128, coef: 2},
+			{tokens: 5, headsQ: 8, headsK: 4, head: 8, width: 8, coef: 8},
+			{tokens: 5, headsQ: 19, headsK: 3, head: 8, width: 8, coef: 8},
+			{tokens: 3, headsQ: 5, headsK: 9, head: 14, width: 14, coef: 14},
 			{tokens: 6, headsQ: 2, headsK: 2, head: 12, width: 8, coef: 2},
 			{tokens: 6, headsQ: 2, headsK: 2, head: 13, width: 8, coef: 8},
 		} {
