@@ -46,7 +46,7 @@ func gates() []gate {
 			return x / (1 + math.Exp(-z))
 		}},
 	}
-	for _, scale := range []float32{1.702, 0x1p-64, 0x1p-6, 0x1p64, 90} {
+	for _, scale := range []float32{1, 1.702, 0x1p-64, 0x1p-6, 0x1p64, 90} {
 		out = append(out, gate{fmt.Sprintf("swish %v", scale), func(e Element, dst, src []byte) { Swish(e, dst, src, scale, buf) }, swishRef(float64(scale))})
 	}
 	return out

@@ -53,6 +53,10 @@ func Unary(f Func, e Element, dst, src []byte, buf []float32) {
 
 // Swish stores src/(1+e^(-scale·src)).
 func Swish(e Element, dst, src []byte, scale float32, buf []float32) {
+	if scale == 1 {
+		Unary(Silu, e, dst, src, buf)
+		return
+	}
 	if e == F32 {
 		vec.Swish(view[float32](dst), view[float32](src), scale)
 		return
