@@ -51,6 +51,9 @@ func (c *Cache) Part(j, n int) Span {
 // StepBytes is the distance of the rows of a span in bytes.
 func (c *Cache) StepBytes() int { return c.Step * sizeOf(c.Elem) }
 
+// HeadBytes is the distance of the heads in bytes.
+func (c *Cache) HeadBytes() int { return c.Head * sizeOf(c.Elem) }
+
 // Rows returns the number of rows of a head.
 func (c *Cache) Rows() (n int) {
 	for _, s := range c.Spans {

@@ -14,6 +14,9 @@
 // and heads to keep the cores busy over a long context, Parts does every part
 // apart and parts.Merge joins them; both ways give the same bits.
 //
+// An item of many rows packs the keys and values of its part into panels, which all
+// its rows multiply; few rows multiply them as they lie, with the same bits.
+//
 // Rows are read where they lie, a few positions of all heads of an item at a time,
 // so in the order of memory; the positions after them are fetched meanwhile. The
 // scales of int8 keys go into the query, those of values behind the mix. Where

@@ -16,7 +16,7 @@ func TestLevels(t *testing.T) {
 			defer cpu.Limit(level)()
 			for name, test := range map[string]func(t *testing.T){
 				"loads": testLoads, "query lens": TestAttendQueryLens, "quantised": TestAttendQuant, "batch": TestBatchDoesNotMatter,
-				"query tile": TestQueryTileDoesNotMatter, "not a number": TestNaNStaysInItsRow,
+				"query tile": TestQueryTileDoesNotMatter, "not a number": TestNaNStaysInItsRow, "panels": TestPanels,
 			} {
 				t.Run(name, test)
 			}

@@ -18,6 +18,7 @@ func (w *worker) attend(p int64) error {
 	first := p * parts.Len
 	n := w.look(first, min(parts.Len, w.context-first))
 	w.partFirst, w.partEnd = first, first+n
+	w.panels.begin(w)
 	rows := w.rows()
 	if n == 0 {
 		clear(w.part[:rows*t.ValueDim])
@@ -74,9 +75,12 @@ func (w *worker) score(first, n int64) error {
 			return err
 		}
 		width, rows := vec.Padded(int(t.KeyDim)), int(w.queryRows*w.group)
-		if t.Fixed {
+		switch {
+		case t.Fixed:
 			k.FixedScores(w.scores[j:], int(t.Span), w.query, width, rows)
-		} else {
+		case w.panels.on:
+			w.panels.scores(w, &k, int(j))
+		default:
 			k.Scores(w.scores[j:], int(t.Span), w.query, width, rows)
 		}
 		j += int64(k.Rows())
@@ -87,6 +91,25 @@ func (w *worker) score(first, n int64) error {
 // mix adds the value rows of n positions, weighted by the probabilities.
 func (w *worker) mix(first, n int64) error {
 	t := w.t
+	mix := w.mixRows
+	if w.panels.on {
+		mix = w.mixPanels
+	}
+	if err := mix(first, n); err != nil {
+		return err
+	}
+	switch t.Quant {
+	case Offline, Online:
+		w.scaleValues()
+	case Dequant:
+		w.dequantise()
+	}
+	return nil
+}
+
+// mixRows is mix with the values as they lie.
+func (w *worker) mixRows(first, n int64) error {
+	t := w.t
 	clear(w.part[:w.rows()*t.ValueDim])
 	for j := int64(0); j < n; {
 		v, err := w.load(&t.Value, w.value, first+j, n-j)
@@ -96,11 +119,21 @@ func (w *worker) mix(first, n int64) error {
 		v.Mix(w.part, int(t.ValueDim), w.scores[j:], int(t.Span), int(w.queryRows*w.group))
 		j += int64(v.Rows())
 	}
-	switch t.Quant {
-	case Offline, Online:
-		w.scaleValues()
-	case Dequant:
-		w.dequantise()
+	return nil
+}
+
+// mixPanels is mix with packed values, one head after the other.
+func (w *worker) mixPanels(first, n int64) error {
+	for h := range int(w.heads) {
+		for j := int64(0); j < n; {
+			v, err := w.load(&w.t.Value, w.value, first+j, n-j)
+			if err != nil {
+				return err
+			}
+			w.panels.pack(w, &v, h, int(j))
+			j += int64(v.Rows())
+		}
+		w.panels.mix(w, h, int(n))
 	}
 	return nil
 }

@@ -31,8 +31,10 @@ type tiling struct {
 type scratch struct {
 	// Rows bounds the rows of an item: query rows times heads.
 	Rows int64
-	// Span is the longest part, which is the row length of the scores.
+	// Span is the row length of the scores: the longest part, and room for panels.
 	Span int64
+	// Keys and Values hold packed rows.
+	Keys, Values int64
 	// Tile holds cache rows, Affine the scales and offsets by channel.
 	Tile, Affine int64
 	// Each is the whole of a block, a multiple of 16.
@@ -65,6 +67,10 @@ const (
 func scratchOf(g *geometry) scratch {
 	width := max(g.KeyDim, g.ValueDim)
 	s := scratch{Rows: min(rowsWanted, g.Tokens*g.Heads), Span: min(parts.Len, g.MaxContext)}
+	if g.packs() {
+		s.Span = panelSpan(s.Span)
+		s.Keys, s.Values = s.Span*padded(g.KeyDim), s.Span*g.ValueDim
+	}
 	heads := min(g.KVHeads, max(1, widthWanted/width))
 	if !g.Key.Direct || !g.Value.Direct {
 		s.Tile = max(min(tileFloats, parts.Len*heads*width), heads*width)
@@ -72,7 +78,7 @@ func scratchOf(g *geometry) scratch {
 	if g.Quant == Dequant {
 		s.Affine = heads * (g.KeyDim + 2*g.ValueDim)
 	}
-	s.Each = s.Rows*(padded(g.KeyDim)+s.Span+2*g.ValueDim+4) + s.Span + s.Tile + s.Affine + spanFloats
+	s.Each = s.Rows*(padded(g.KeyDim)+s.Span+2*g.ValueDim+4) + s.Span + s.Keys + s.Values + s.Tile + s.Affine + spanFloats
 	s.Each = (s.Each + 15) &^ 15
 	return s
 }

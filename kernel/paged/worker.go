@@ -25,6 +25,7 @@ type worker struct {
 	partMax, partSum           []float32
 	totalMax, totalSum         []float32
 	bias, tile                 []float32
+	panels                     panels
 	keyScale                   []float32
 	valueScale, valueOffset    []float32
 	keyChannels, valueChannels affine
@@ -78,6 +79,10 @@ func (w *worker) start(a *kernel.Args, block int, t *tiling) {
 	w.totalMax, w.totalSum = take(t.Rows), take(t.Rows)
 	w.bias = take(t.Span)
 	w.tile = take(t.Tile)
+	w.panels = panels{}
+	if t.Keys > 0 {
+		w.panels.key, w.panels.value = take(t.Keys), take(t.Values)
+	}
 	if t.Quant == Dequant {
 		n := t.Affine / (t.KeyDim + 2*t.ValueDim)
 		w.keyScale = take(n * t.KeyDim)
