@@ -51,16 +51,9 @@ func (p *panels) begin(w *worker) {
 	if w.rows < panelRows {
 		return
 	}
-	if p.loops.Tiles == nil {
-		loops, ok := inner.BestPanels(cpu.Active())
-		if !ok {
-			return
-		}
-		p.loops = loops
+	if p.loops, p.on = inner.BestPanels(cpu.Active()); p.on {
+		p.group = p.loops.Group(w.rows)
 	}
-	p.on = true
-	groups := (w.rows + len(p.loops.Tiles) - 1) / len(p.loops.Tiles)
-	p.group = (w.rows + groups - 1) / groups
 }
 
 // groups calls f for every group: g is its number, x its first row, n the number of

@@ -34,31 +34,25 @@ func (g *geometry) packs() bool {
 		min(rowsWanted, g.Tokens*g.Group) >= panelRows
 }
 
+// wholePanels is the number of columns of the panels that hold n rows.
+func wholePanels(n int64) int64 { return ceil(n, attend.PanelColumns) * attend.PanelColumns }
+
 // panelSpan is the row length of n scores: whole panels of the keys that are loaded at
 // once may end behind the last of them.
-func panelSpan(n int64) int64 { return (ceil(n, attend.PanelColumns) + 1) * attend.PanelColumns }
+func panelSpan(n int64) int64 { return wholePanels(n) + attend.PanelColumns }
 
 // begin decides whether the item has enough rows and this machine has tiles.
 func (p *panels) begin(w *worker) {
 	p.on = false
-	if p.key == nil || w.queryRows*w.group < panelRows {
-		return
+	if p.key != nil && w.queryRows*w.group >= panelRows {
+		p.loops, p.on = attend.BestPanels(cpu.Active())
 	}
-	if p.loops.Tiles == nil {
-		loops, ok := attend.BestPanels(cpu.Active())
-		if !ok {
-			return
-		}
-		p.loops = loops
-	}
-	p.on = true
 }
 
 // tiles multiplies the rows of a head with columns of panels: steps rows of panels
 // from b on, lda apart in a, to c.
 func (p *panels) tiles(rows, steps int, a []float32, lda int, b *float32, c []float32, ldc int) {
-	most := len(p.loops.Tiles)
-	each := (rows + (rows+most-1)/most - 1) / ((rows + most - 1) / most)
+	each := p.loops.Group(rows)
 	for x := 0; x < rows; x += each {
 		p.loops.Tiles[min(each, rows-x)-1](steps, &a[x*lda], lda, b, &c[x*ldc], ldc, false)
 	}

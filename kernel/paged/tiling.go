@@ -33,7 +33,7 @@ type scratch struct {
 	Rows int64
 	// Span is the row length of the scores: the longest part, and room for panels.
 	Span int64
-	// Keys and Values hold packed rows.
+	// Keys holds packed keys that are loaded at once, Values the values of a part.
 	Keys, Values int64
 	// Tile holds cache rows, Affine the scales and offsets by channel.
 	Tile, Affine int64
@@ -68,8 +68,9 @@ func scratchOf(g *geometry) scratch {
 	width := max(g.KeyDim, g.ValueDim)
 	s := scratch{Rows: min(rowsWanted, g.Tokens*g.Heads), Span: min(parts.Len, g.MaxContext)}
 	if g.packs() {
+		s.Keys = wholePanels(min(g.Key.rowsInPlace(), s.Span)) * padded(g.KeyDim)
 		s.Span = panelSpan(s.Span)
-		s.Keys, s.Values = s.Span*padded(g.KeyDim), s.Span*g.ValueDim
+		s.Values = s.Span * g.ValueDim
 	}
 	heads := min(g.KVHeads, max(1, widthWanted/width))
 	if !g.Key.Direct || !g.Value.Direct {
@@ -113,6 +114,11 @@ func (t *tiling) rowsAtOnce(c *cacheView) int64 {
 	if !c.Direct {
 		return t.TileRows
 	}
+	return c.rowsInPlace()
+}
+
+// rowsInPlace is rowsAtOnce of rows that are used in place.
+func (c *cacheView) rowsInPlace() int64 {
 	rows := fetchBytes / (c.Position * c.Type.Size())
 	return min(max(rows/fetchRows, 1)*fetchRows, parts.Len)
 }

@@ -125,6 +125,7 @@ func (w *worker) items(tail []int64, block int) error {
 }
 
 func (w *worker) do() error {
+	w.panels.begin(w)
 	if w.t.Parts > 0 {
 		return w.attendPart()
 	}

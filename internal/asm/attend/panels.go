@@ -40,6 +40,13 @@ func BestPanels(f cpu.Features) (p Panels, ok bool) {
 	return Panels{}, false
 }
 
+// Group is the number of rows of a tile where rows are cut into as few groups of about
+// the same size as tiles take; the last group may have fewer.
+func (p *Panels) Group(rows int) int {
+	groups := (rows + len(p.Tiles) - 1) / len(p.Tiles)
+	return (rows + groups - 1) / groups
+}
+
 // Keys packs n rows of a cache, step bytes apart, into panels of PanelColumns
 // rows, each with a step for each of the width elements of a row, up to a multiple
 // of Chunk. Best takes the width. A panel's columns behind the last row repeat it.
