@@ -16,8 +16,8 @@ type Program struct {
 	// the launch's buffers. A panic becomes the stream's error.
 	Run func(a *Args, block int) error
 	// Share computes the blocks [lo, hi) as Run does one by one, in less time where
-	// blocks prepare the same. It may be nil; the blocks of a share that fails may be
-	// those before the first that is at fault.
+	// blocks prepare the same. It may be nil. An error is reported as one of block lo,
+	// and says nothing about which of the blocks are done.
 	Share func(a *Args, lo, hi int) error
 	// Cost estimates the launch with the given tiling bytes; nil when unknown.
 	Cost func(tiling []byte, key uint64, blocks int) Cost

@@ -100,9 +100,9 @@ type Kernel struct {
 	types    [2]reflect.Type // of parameters and tiling
 }
 
-// Define makes a kernel. It panics when T holds pointers, P is not plain data,
-// Tile is missing, or there is not one of Run and Share, or TileOn has a place that does not exist: that is a
-// fault of the program, found when the package is loaded.
+// Define makes a kernel. It panics when T holds pointers, P is not plain data, Tile
+// is missing, there is not one of Run and Share, or TileOn has a place that does not
+// exist: that is a fault of the program, found when the package is loaded.
 func Define[P comparable, T any](d Def[P, T]) *Kernel {
 	if d.Tile == nil || (d.Run == nil) == (d.Share == nil) {
 		panic(fmt.Sprintf("kernel %s: want a tiling and one compute function", d.Name))

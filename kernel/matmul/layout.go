@@ -30,7 +30,7 @@ type matrix struct {
 func (m *matrix) at(b, r, k int64) int64 {
 	var i int64
 	switch {
-	case b|r|k == 0:
+	case b|r|k == 0: // as small products ask, which a division would delay
 		return 0
 	case m.Block == 0 && m.AlongK:
 		i = r*m.Lead + k

@@ -71,17 +71,24 @@ func (e *engine) share(a *kernel.Args, first, end int, t *tiling, _ []int64) err
 	return nil
 }
 
+// rowStrips visits the columns of an item of one row in strips of panels whose sums
+// are finished together: columns [j, j+n), whose panels begin at w.
+func (s *sweeper) rowStrips(p *place, visit func(j, n int64, panels int, w *byte)) {
+	for j := int64(0); j < p.n; j += rowPanels * gemm.PanelColumns {
+		n := min(rowPanels*gemm.PanelColumns, p.n-j)
+		visit(j, n, int(ceilDiv(n, gemm.PanelColumns)), &s.w[s.t.W.at(p.b, p.j+j, 0)])
+	}
+}
+
 // pairRow computes an item of one row of bf16: panels pass as memory gives them.
 func (s *sweeper) pairRow(p *place) {
 	t, step := s.t, int64(s.t.W.Step)
 	x, sums := &s.x[t.X.at(p.b, p.i, 0)], device.View[float32](s.acc)
-	for j := int64(0); j < p.n; j += rowPanels * gemm.PanelColumns {
-		n := min(rowPanels*gemm.PanelColumns, p.n-j)
-		panels := ceilDiv(n, gemm.PanelColumns)
-		s.narrow.Row(int(t.K/step), int(t.Chunk/step), int(panels), x, &s.w[t.W.at(p.b, p.j+j, 0)], &s.acc[0], int(t.W.Lead*t.W.DType.Size()))
+	s.rowStrips(p, func(j, n int64, panels int, w *byte) {
+		s.narrow.Row(int(t.K/step), int(t.Chunk/step), panels, x, w, &s.acc[0], int(t.W.Lead*t.W.DType.Size()))
 		s.f.floatColumns(p.b, p.j+j, n)
 		s.f.floats(t.element(p, 0)+j, sums[:n])
-	}
+	})
 }
 
 // oneRow computes the items of a share with few words for each: products that

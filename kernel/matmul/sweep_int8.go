@@ -12,9 +12,8 @@ import (
 // Int32 sums wrap, so what comes off again gives the exact sum. Loops that take x
 // signed have no excess.
 
-// excess is what sums are too large by, for each column of an item or, where it
-// is finished by panels, of a panel. It is known for panels that Pack made, and
-// else the sum of one more row of x, of nothing but 128.
+// excess is what sums are too large by, for each of excessColumns columns. It is known
+// for panels that Pack made, and else the sum of one more row of x, of nothing but 128.
 type excess struct {
 	columns []int32
 	row     []byte
@@ -49,12 +48,10 @@ func (t *tiling) excessColumns() int64 {
 func (s *sweeper) intRow(p *place) {
 	t := s.t
 	s.packRows(p, 0, t.K)
-	for j := int64(0); j < p.n; j += rowPanels * gemm.PanelColumns {
-		n := min(rowPanels*gemm.PanelColumns, p.n-j)
-		panels := ceilDiv(n, gemm.PanelColumns)
-		s.e.set.Row(int(s.words), int(panels), &s.rows[0], &s.w[t.W.at(p.b, p.j+j, 0)], &s.acc[0], int(t.W.Lead))
+	s.rowStrips(p, func(j, n int64, panels int, w *byte) {
+		s.e.set.Row(int(s.words), panels, &s.rows[0], w, &s.acc[0], int(t.W.Lead))
 		s.finishInts(p, p, j, n)
-	}
+	})
 }
 
 // excessKnown reports whether the panels of w bring their sums along.
