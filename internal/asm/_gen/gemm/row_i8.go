@@ -7,22 +7,6 @@ import (
 	"goatb/internal/asm/gen/target"
 )
 
-// Weights that stream by are fetched twice: into L2 from memory, some hundred
-// nanoseconds ahead, and from there into L1. A core has room for few lines on their
-// way into L1, and for more on their way into L2.
-const (
-	streamFar  = 8192
-	streamNear = 3072
-)
-
-// fetchStream fetches the lines of a step of some bytes ahead of b.
-func fetchStream(c *build.Context, b operand.Mem, at, bytes int) {
-	for line := at; line < at+bytes; line += lineBytes {
-		c.PREFETCHT1(b.Offset(streamFar + line))
-		c.PREFETCHT0(b.Offset(streamNear + line))
-	}
-}
-
 // rowI8AVX512 makes the loop that multiplies one row with panels of int8 as memory
 // gives them. The elements of the row are unsigned.
 func rowI8AVX512(c *build.Context) {
@@ -50,27 +34,7 @@ func rowI8AVX512(c *build.Context) {
 	}
 	c.Load(c.Param("a"), row)
 	c.Load(c.Param("steps"), n)
-	c.SUBQ(operand.U8(unroll), n)
-	c.JLT(operand.LabelRef("tail"))
-	c.Label("turn")
-	for u := range unroll {
-		fetchStream(c, b, panelBytes*u, panelBytes)
-		step(u)
-	}
-	c.ADDQ(operand.U8(4*unroll), a.Base)
-	c.ADDQ(operand.U32(panelBytes*unroll), b.Base)
-	c.SUBQ(operand.U8(unroll), n)
-	c.JGE(operand.LabelRef("turn"))
-	c.Label("tail")
-	c.ADDQ(operand.U8(unroll), n)
-	c.JZ(operand.LabelRef("sums"))
-	c.Label("single")
-	step(0)
-	c.ADDQ(operand.U8(4), a.Base)
-	c.ADDQ(operand.U32(panelBytes), b.Base)
-	c.DECQ(n)
-	c.JNZ(operand.LabelRef("single"))
-	c.Label("sums")
+	streamSteps(c, n, a, b, step)
 	for v := range 2 {
 		c.VPADDD(acc[2+v], acc[v], acc[v])
 		c.VMOVDQU32(acc[v], out.Offset(64*v))

@@ -55,7 +55,7 @@ func rowPairs(c *build.Context, w wide) {
 	c.CMPQ(left, n)
 	c.CMOVQLT(left, n)
 	c.SUBQ(n, left)
-	t.steps(n)
+	streamSteps(c, n, t.a, t.b, t.step)
 	for v, s := range t.sums {
 		c.VADDPS(totals[v], s, totals[v])
 	}
@@ -83,32 +83,6 @@ func negativeZero(c *build.Context, w wide, to []reg.VecVirtual) {
 		c.VMOVD(word, x.AsX())
 		c.VPBROADCASTD(x.AsX(), x)
 	}
-}
-
-// steps adds the products of n steps, at least one.
-func (t *pairsRow) steps(n reg.GPVirtual) {
-	c := t.c
-	c.SUBQ(operand.U8(unroll), n)
-	c.JLT(operand.LabelRef("tail"))
-	c.Label("turn")
-	for u := range unroll {
-		fetchStream(c, t.b, panelBytes*u, panelBytes)
-		t.step(u)
-	}
-	c.ADDQ(operand.U8(4*unroll), t.a.Base)
-	c.ADDQ(operand.U32(panelBytes*unroll), t.b.Base)
-	c.SUBQ(operand.U8(unroll), n)
-	c.JGE(operand.LabelRef("turn"))
-	c.Label("tail")
-	c.ADDQ(operand.U8(unroll), n)
-	c.JZ(operand.LabelRef("sums"))
-	c.Label("single")
-	t.step(0)
-	c.ADDQ(operand.U8(4), t.a.Base)
-	c.ADDQ(operand.U32(panelBytes), t.b.Base)
-	c.DECQ(n)
-	c.JNZ(operand.LabelRef("single"))
-	c.Label("sums")
 }
 
 // step adds the products of two elements of the row, in order.

@@ -123,30 +123,21 @@ func (t *tile) fetchSums() {
 // loop runs step for every step of K: u counts the steps of one turn.
 func (t *tile) loop(step func(u int)) {
 	c := t.c
-	n := c.Load(c.Param("steps"), c.GP64())
-	c.SUBQ(operand.U8(unroll), n)
-	c.JLT(operand.LabelRef("tail"))
-	c.Label("turn")
-	for u := range unroll {
-		for line := 0; line < t.vectors*t.bytes*t.panel/panelBytes; line += lineBytes {
-			c.PREFETCHT1(t.next[u].Offset(line))
-			c.PREFETCHT0(operand.Mem{Base: t.b.Base, Index: t.near, Scale: 1, Disp: u*t.panel + line})
+	eachStep(c, c.Load(c.Param("steps"), c.GP64()).(reg.GPVirtual), func() {
+		for u := range unroll {
+			for line := 0; line < t.vectors*t.bytes*t.panel/panelBytes; line += lineBytes {
+				c.PREFETCHT1(t.next[u].Offset(line))
+				c.PREFETCHT0(operand.Mem{Base: t.b.Base, Index: t.near, Scale: 1, Disp: u*t.panel + line})
+			}
+			step(u)
 		}
-		step(u)
-	}
-	t.fetchSums()
-	t.advance(unroll)
-	c.ADDQ(t.pace, t.next[0].Base)
-	c.SUBQ(operand.U8(unroll), n)
-	c.JGE(operand.LabelRef("turn"))
-	c.Label("tail")
-	c.ADDQ(operand.U8(unroll), n)
-	c.JZ(operand.LabelRef("sums"))
-	c.Label("single")
-	step(0)
-	t.advance(1)
-	c.DECQ(n)
-	c.JNZ(operand.LabelRef("single"))
+		t.fetchSums()
+		t.advance(unroll)
+		c.ADDQ(t.pace, t.next[0].Base)
+	}, func() {
+		step(0)
+		t.advance(1)
+	})
 }
 
 func (t *tile) advance(steps int) {
@@ -172,7 +163,6 @@ func (t *tile) keep(x []reg.VecVirtual, u, k int) {
 // finish stores the sums, or adds them to what is there.
 func (t *tile) finish(add adder) {
 	c := t.c
-	c.Label("sums")
 	out, stride := t.out, t.stride
 	flag := c.Load(c.Param("add"), c.GP8())
 	c.TESTB(flag, flag)
