@@ -167,7 +167,7 @@ func (c *compileCmd) compileModel(ctx *atb.Context, to *atb.Compiler) (s *compil
 	}
 	defer func() { err = errors.Join(err, session.Close()) }()
 	s = &compileSource{Model: &modelSource{Config: w.Model(), DType: c.Dtype, Checks: c.Checks, Batch: c.Batch, BlockSize: c.BlockSize}}
-	s.Model.Shapes = append(s.Model.Shapes, stepShape{c.Batch, c.Batch})
+	s.Model.Shapes = append(s.Model.Shapes, llama.Shape{Rows: c.Batch, Want: c.Batch, Sequences: c.Batch})
 	for _, n := range c.PromptTokens {
 		if most := w.Model().MaxSeq; n > most {
 			return nil, fmt.Errorf("--prompt-tokens: want at most the model's %d positions, got %d", most, n)
@@ -177,7 +177,7 @@ func (c *compileCmd) compileModel(ctx *atb.Context, to *atb.Compiler) (s *compil
 		}
 	}
 	for _, shape := range s.Model.Shapes {
-		ops, err := session.SetUp(shape.Rows, shape.Want)
+		ops, err := session.SetUp(shape)
 		for i := 0; i < len(ops) && err == nil; i++ {
 			err = to.Add(ops[i])
 		}

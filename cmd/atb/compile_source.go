@@ -20,22 +20,15 @@ type compileSource struct {
 
 // modelSource is a model with all that its steps depend on.
 type modelSource struct {
-	Config    llama.Config `json:"config"`
-	DType     string       `json:"dtype"`
-	Checks    string       `json:"checks"`
-	Batch     int          `json:"batch"`
-	BlockSize int          `json:"block_size"`
-	Shapes    []stepShape  `json:"shapes"`
+	Config    llama.Config  `json:"config"`
+	DType     string        `json:"dtype"`
+	Checks    string        `json:"checks"`
+	Batch     int           `json:"batch"`
+	BlockSize int           `json:"block_size"`
+	Shapes    []llama.Shape `json:"shapes"`
 }
 
-// stepShape is a number of rows of a step and of those among them whose logits are
-// wanted.
-type stepShape struct {
-	Rows int `json:"rows"`
-	Want int `json:"want"`
-}
-
-func (m *modelSource) add(s stepShape) {
+func (m *modelSource) add(s llama.Shape) {
 	if !slices.Contains(m.Shapes, s) {
 		m.Shapes = append(m.Shapes, s)
 	}
@@ -43,10 +36,10 @@ func (m *modelSource) add(s stepShape) {
 
 // prefillShapes are the shapes of the steps that read a prompt of n tokens. keeps
 // tells positions whose logits are reported; the last of a step is always wanted.
-func prefillShapes(n, prefill int, keeps func(pos int) bool) []stepShape {
-	var out []stepShape
+func prefillShapes(n, prefill int, keeps func(pos int) bool) []llama.Shape {
+	var out []llama.Shape
 	for at := 0; at < n; at += prefill {
-		s := stepShape{Rows: min(prefill, n-at), Want: 1}
+		s := llama.Shape{Rows: min(prefill, n-at), Want: 1, Sequences: 1}
 		for i := range s.Rows - 1 {
 			if keeps(at + i) {
 				s.Want++
@@ -125,7 +118,7 @@ func (c *compiledFile) checkModel(g *generateCmd, j *job) error {
 }
 
 // noStep is the error of a step that the file does not have.
-func (c *compiledFile) noStep(g *generateCmd, j *job, s stepShape) error {
+func (c *compiledFile) noStep(g *generateCmd, j *job, s llama.Shape) error {
 	if s.Want > 1 && s.Rows > g.Batch {
 		return fmt.Errorf("%s: it has no step of %d rows with %d logits: leave positions of the prompt out of --logits", c.path, s.Rows, s.Want)
 	}

@@ -158,13 +158,13 @@ func (g *generateCmd) policies() ([]string, error) {
 }
 
 // shapes are those of the steps to run.
-func (g *generateCmd) shapes(j *job) []stepShape {
+func (g *generateCmd) shapes(j *job) []llama.Shape {
 	out := prefillShapes(len(j.prompt), g.Prefill, func(pos int) bool { return slices.Contains(g.Logits, pos) })
 	if g.Batch > 1 {
 		out = append(out, prefillShapes(len(j.prompt), g.Prefill, func(int) bool { return false })...)
 	}
 	if g.Steps > 1 {
-		out = append(out, stepShape{g.Batch, g.Batch})
+		out = append(out, llama.Shape{Rows: g.Batch, Want: g.Batch, Sequences: g.Batch})
 	}
 	return out
 }

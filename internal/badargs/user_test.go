@@ -77,6 +77,7 @@ func userAPI() []api {
 			new(llama.Sampler),
 			new(llama.Seeded),
 			new(llama.Session),
+			new(llama.Shape),
 			new(llama.Span),
 			new(llama.Tensor),
 			new(llama.Timing),

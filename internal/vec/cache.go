@@ -48,6 +48,17 @@ func (c *Cache) Part(j, n int) Span {
 	return Span{At: c.Spans[0].At + j*c.Step*sizeOf(c.Elem), Rows: n, Ahead: c.Spans[0].Ahead}
 }
 
+// One returns the rows of one head. Its spans are those of c, moved: c must not be used
+// any more.
+func (c *Cache) One(head int) Cache {
+	one := *c
+	one.Heads = 1
+	for i := range one.Spans {
+		one.Spans[i].At += head * c.HeadBytes()
+	}
+	return one
+}
+
 // StepBytes is the distance of the rows of a span in bytes.
 func (c *Cache) StepBytes() int { return c.Step * sizeOf(c.Elem) }
 

@@ -154,6 +154,8 @@ func TestAttendQueryLens(t *testing.T) {
 			}
 			change(&s)
 			t.Run("no mask", func(t *testing.T) { check(t, s) })
+			s.params.Mask = Causal
+			t.Run("causal", func(t *testing.T) { check(t, s) })
 			s.params.Mask, s.maskShape, s.hide = ByToken, []int64{s.tokens, 144}, 0.5
 			t.Run("by token", func(t *testing.T) { check(t, s) })
 			s.params.Mask, s.maskShape = ByPosition, []int64{144, 144}

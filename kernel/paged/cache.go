@@ -62,7 +62,7 @@ type affine struct{ scale, offset []float32 }
 func (w *worker) block(column int64) (int64, error) {
 	id := int64(w.table[column])
 	if uint64(id) >= uint64(w.t.Blocks) {
-		return 0, status.Errorf(status.ErrRuntimeFail, "sequence %d, position %d: want a block from 0 to %d, the cache has %d, got %d", w.sequence, column, w.t.Blocks-1, w.t.Blocks, id).On("block tables")
+		return 0, status.Errorf(status.ErrRuntimeFail, "block %d of sequence %d: want 0 to %d, the cache has %d blocks, got %d", column, w.sequence, w.t.Blocks-1, w.t.Blocks, id).On("block table")
 	}
 	return id, nil
 }

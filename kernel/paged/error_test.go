@@ -33,8 +33,7 @@ func TestBlockOutsideCache(t *testing.T) {
 			err := l.k.Program().Run(&l.args, 0)
 			require.Error(t, err)
 			assert.ErrorIs(t, err, status.ErrRuntimeFail)
-			assert.Contains(t, err.Error(), "sequence 1, position 2")
-			assert.Contains(t, err.Error(), "from 0 to 8")
+			assert.Contains(t, err.Error(), "block table: block 2 of sequence 1: want 0 to 8, the cache has 9 blocks, got")
 		}
 	}
 }

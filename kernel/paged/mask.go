@@ -15,6 +15,8 @@ type maskView struct {
 	Positions int64
 	Type      tensor.DType
 	Present   bool
+	// Causal hides the positions behind a query row's own.
+	Causal bool
 }
 
 // row returns the offset of the mask row of a query row.
@@ -25,7 +27,8 @@ func (m *maskView) row(sequence, head, token, position int64) int64 {
 // measureMask checks the mask and bounds the context by its columns.
 func (g *geometry) measureMask(p *kernel.Problem, a Params) error {
 	d := &p.In[InMask]
-	if d.Empty() != (a.Mask == NoMask) {
+	g.Mask.Causal = a.Mask == Causal
+	if d.Empty() != (a.Mask == NoMask || a.Mask == Causal) {
 		return status.Errorf(status.ErrInvalidParam, "mask mode %d does not go with mask %s", a.Mask, d)
 	}
 	if d.Empty() {

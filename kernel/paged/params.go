@@ -44,6 +44,9 @@ const (
 	// ByPosition: [positions, columns] or [sequences, positions, columns]. The
 	// query rows of a sequence are its last positions.
 	ByPosition
+	// Causal: there is none, and a query row sees the positions up to its own. The
+	// query rows of a sequence are its last positions.
+	Causal
 )
 
 // Quant tells what is quantised.

@@ -38,19 +38,20 @@ func (w *worker) attend(p int64) error {
 }
 
 // look finds how many of the n positions from first on each query row sees
-// and returns the largest number: behind it the mask hides everything.
-func (w *worker) look(first, n int64) int64 {
+// and returns the largest number: behind it everything is hidden.
+func (w *worker) look(first, n int64) (most int64) {
 	m := &w.t.Mask
-	if !m.Present || m.Head != 0 {
-		for r := range w.queryRows {
-			w.open[r] = n
-		}
-		return n
-	}
-	mem, most := w.a.Mem(InMask), int64(0)
+	mem := w.a.Mem(InMask)
 	for r := range w.queryRows {
-		w.open[r] = m.open(mem, w.maskRow(r, 0)+first, n)
-		most = max(most, w.open[r])
+		seen := n
+		switch {
+		case m.Causal:
+			seen = min(max(w.position+r+1-first, 0), n)
+		case m.Present && m.Head == 0:
+			seen = m.open(mem, w.maskRow(r, 0)+first, n)
+		}
+		w.open[r] = seen
+		most = max(most, seen)
 	}
 	return most
 }
@@ -97,6 +98,9 @@ func (w *worker) mix(first, n int64) error {
 	if err := mix(first, n); err != nil {
 		return err
 	}
+	if err := w.mixApart(first, n); err != nil {
+		return err
+	}
 	switch t.Quant {
 	case Offline, Online:
 		w.scaleValues()
@@ -137,6 +141,45 @@ func (w *worker) mixPanels(first, n int64) error {
 	return nil
 }
 
+// mixApart is mix for the query rows that do not see all of the n positions, by
+// their own ones alone, where the values are not all finite: a weight of 0 adds NaN
+// for an infinity.
+func (w *worker) mixApart(first, n int64) error {
+	size := w.t.ValueDim
+	for r := range w.queryRows {
+		if w.open[r] == n {
+			continue
+		}
+		for h := range w.heads {
+			row := (h*w.queryRows + r) * w.group
+			part := w.part[row*size : (row+w.group)*size]
+			if s := vec.SumSquares(part); s-s == 0 {
+				continue
+			}
+			clear(part)
+			if err := w.mixHead(part, w.scores[row*w.t.Span:], first, w.open[r], int(h)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// mixHead adds n values of a head of the item, weighted by the probabilities p of the
+// rows of one query row.
+func (w *worker) mixHead(part, p []float32, first, n int64, head int) error {
+	for j := int64(0); j < n; {
+		v, err := w.load(&w.t.Value, w.value, first+j, n-j)
+		if err != nil {
+			return err
+		}
+		one := v.One(head)
+		one.Mix(part, int(w.t.ValueDim), p[j:], int(w.t.Span), int(w.group))
+		j += int64(v.Rows())
+	}
+	return nil
+}
+
 // loadRazor gathers the offsets of the raw scores of n positions.
 func (w *worker) loadRazor(first, n int64) error {
 	razor, bs := device.View[float32](w.a.Mem(InRazor)), w.t.BlockSize
@@ -163,7 +206,7 @@ func (w *worker) softmax(first, n int64) {
 		scale *= device.View[float32](w.a.Mem(InLogN))[w.sequence]
 	}
 	if !m.Present && !t.HasRazor && !t.rounds() {
-		w.soften(0, w.rows(), n, scale)
+		w.softenOpen(n, scale)
 		return
 	}
 	for r := range w.queryRows {
@@ -182,6 +225,24 @@ func (w *worker) softmax(first, n int64) {
 				clear(s[seen:])
 				w.rowSoftmax(row, w.queryHead(h, g), s[:seen], scale, bias)
 			}
+		}
+	}
+}
+
+// softenOpen turns the scores of the item's rows into probabilities where no bias is
+// added: rows that see the same number of the n positions are done at once.
+func (w *worker) softenOpen(n int64, scale float32) {
+	if w.open[0] == n { // the first query row sees the fewest
+		w.soften(0, w.rows(), n, scale)
+		return
+	}
+	for h := range w.heads {
+		for r := range w.queryRows {
+			seen, first := w.open[r], (h*w.queryRows+r)*w.group
+			for row := first; row < first+w.group; row++ {
+				clear(w.scores[row*w.t.Span:][seen:n])
+			}
+			w.soften(first, w.group, seen, scale)
 		}
 	}
 }

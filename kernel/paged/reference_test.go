@@ -68,6 +68,9 @@ func (b *problem) row(o []float64, s, token, position, h int64) {
 			dot *= b.at(InKeyScale, h)
 		}
 		scores[j] = dot * scale
+		if a.Mask == Causal && j > position {
+			scores[j] = math.Inf(-1)
+		}
 		if b.maskShape != nil {
 			scores[j] += b.maskAt(s, token, position, h, j)
 		}

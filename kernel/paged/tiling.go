@@ -225,6 +225,9 @@ const (
 // itemNanos estimates the work of one item of a sequence.
 func (t *tiling) itemNanos(q *sequence) float64 {
 	context := q.Context
+	if t.Mask.Causal && q.Rows > 0 {
+		context = t.pairs(q) / q.Rows
+	}
 	if t.Parts > 0 {
 		context = min(context, parts.Len)
 	}
@@ -247,6 +250,15 @@ func (t *tiling) nanos(tail []int64) float64 {
 	return sum
 }
 
+// pairs is the number of pairs of a query row and a position that it may see.
+func (t *tiling) pairs(q *sequence) int64 {
+	n := q.Context * q.Rows
+	if t.Mask.Causal && q.Context >= q.Rows {
+		n -= q.Rows * (q.Rows - 1) / 2
+	}
+	return n
+}
+
 // cost counts the work of a launch for its tiling.
 func (t *tiling) cost(tail []int64) (flops, bytes int64) {
 	heads, kvHeads := t.Heads, t.KVHeads
@@ -256,7 +268,7 @@ func (t *tiling) cost(tail []int64) (flops, bytes int64) {
 	width := t.KeyDim + t.ValueDim
 	for s := range t.Sequences {
 		q := readSequence(tail, s)
-		flops += 2 * q.Context * q.Rows * heads * width
+		flops += 2 * t.pairs(&q) * heads * width
 		bytes += q.Context * kvHeads * (t.KeyDim*t.Key.Type.Size() + t.ValueDim*t.Value.Type.Size())
 	}
 	bytes += t.Tokens * t.Heads * (t.KeyDim*t.QueryType.Size() + t.ValueDim*t.OutType.Size())

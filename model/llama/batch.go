@@ -10,8 +10,22 @@ import (
 	"goatb/tensor"
 )
 
-// shapeKey is a number of rows and of wanted rows.
-type shapeKey struct{ rows, want int }
+// Shape is what the kernels and the memory of a Forward depend on.
+type Shape struct {
+	// Rows is the number of rows, Want that of those whose logits are wanted.
+	Rows int `json:"rows"`
+	Want int `json:"want"`
+	// Sequences is the number of runs of rows that follow each other in one sequence:
+	// 1 for a prompt, Rows for a step of decoding.
+	Sequences int `json:"sequences"`
+}
+
+func (s Shape) kind() kind {
+	if s.Sequences < s.Rows {
+		return prompt
+	}
+	return single
+}
 
 // maxBatches is the number of shapes whose memory a Session keeps. Prompts of
 // many lengths would fill the device otherwise.
@@ -20,14 +34,17 @@ const maxBatches = 16
 // batch holds the memory and the tensor packs of Forwards of one shape, so that
 // a steady step makes nothing anew.
 type batch struct {
+	Shape
+	kind   kind
 	memory memory
 	used   uint64 // the session's clock at the last use
 	// staging is host memory that one copy brings to onDevice; the slices are
 	// windows of it.
 	staging, onDevice                   device.Buffer
 	ids, positions, slots, want, tables []int32
-	// contexts is read on the host.
-	contexts []int32
+	// contexts and queries are read on the host: the positions and the rows of each
+	// run of rows.
+	contexts, queries []int32
 	// packs has a pack for each stage.
 	packs  []atb.VariantPack
 	logits atb.Tensor
@@ -38,10 +55,9 @@ type batch struct {
 
 // batch returns the batch of a shape. The device must be done with all others:
 // the one that was used least recently makes room for a new one.
-func (s *Session) batch(rows, want int) (*batch, error) {
-	key := shapeKey{rows, want}
+func (s *Session) batch(shape Shape) (*batch, error) {
 	s.clock++
-	if b, ok := s.batches[key]; ok {
+	if b, ok := s.batches[shape]; ok {
 		if !b.staging.Live() {
 			return nil, fmt.Errorf("forward: the device is closed")
 		}
@@ -51,11 +67,14 @@ func (s *Session) batch(rows, want int) (*batch, error) {
 	if err := s.makeRoom(); err != nil {
 		return nil, err
 	}
-	b := &batch{memory: memory{c: s.c, dev: s.memory.dev}, used: s.clock, contexts: make([]int32, rows), floats: make([]float32, want*s.m.Config.Vocab)}
-	if err := b.allocate(s, rows, want); err != nil {
+	b := &batch{
+		Shape: shape, kind: shape.kind(), memory: memory{c: s.c, dev: s.memory.dev}, used: s.clock,
+		contexts: make([]int32, shape.Sequences), queries: make([]int32, shape.Sequences), floats: make([]float32, shape.Want*s.m.Config.Vocab),
+	}
+	if err := b.allocate(s); err != nil {
 		return nil, errors.Join(err, b.memory.free())
 	}
-	s.batches[key] = b
+	s.batches[shape] = b
 	return b, nil
 }
 
@@ -65,7 +84,7 @@ func (s *Session) makeRoom() error {
 	if len(s.batches) < maxBatches {
 		return nil
 	}
-	var oldest shapeKey
+	var oldest Shape
 	least := s.clock
 	for key, b := range s.batches {
 		if b.used < least {
@@ -81,12 +100,12 @@ func (s *Session) makeRoom() error {
 type indices struct{ ids, positions, slots, lengths, want, tables atb.Tensor }
 
 // allocate makes the batch's memory and packs.
-func (b *batch) allocate(s *Session, rows, want int) error {
-	ix, err := b.allocateIndices(s, rows, want)
+func (b *batch) allocate(s *Session) error {
+	ix, err := b.allocateIndices(s)
 	if err != nil {
 		return err
 	}
-	cfg, m, n := &s.m.Config, s.m, int64(rows)
+	cfg, m, n := &s.m.Config, s.m, int64(b.Rows)
 	var x, added, y, addedNext, cos, sin, logits atb.Tensor
 	for _, t := range [...]struct {
 		to    *atb.Tensor
@@ -96,7 +115,7 @@ func (b *batch) allocate(s *Session, rows, want int) error {
 		{&x, m.DType, [2]int64{n, int64(cfg.Dim)}}, {&added, m.DType, [2]int64{n, int64(cfg.Dim)}},
 		{&y, m.DType, [2]int64{n, int64(cfg.Dim)}}, {&addedNext, m.DType, [2]int64{n, int64(cfg.Dim)}},
 		{&cos, m.ropeType, [2]int64{n, int64(cfg.HeadDim())}}, {&sin, m.ropeType, [2]int64{n, int64(cfg.HeadDim())}},
-		{&logits, m.DType, [2]int64{int64(want), int64(cfg.Vocab)}},
+		{&logits, m.DType, [2]int64{int64(b.Want), int64(cfg.Vocab)}},
 	} {
 		if s.opt.Whole && t.to != &logits {
 			continue // the step's own graph plans it
@@ -109,11 +128,14 @@ func (b *batch) allocate(s *Session, rows, want int) error {
 		return err
 	}
 	embed := slices.Concat(m.embedding.tensors, []atb.Tensor{m.cos, m.sin, ix.ids, ix.positions})
-	state := []atb.Tensor{ix.slots, ix.tables, atb.Host(b.contexts)}
+	state := []atb.Tensor{ix.lengths, ix.slots, ix.tables, atb.Host(b.contexts)}
+	if b.kind == prompt {
+		state = append(state, atb.Host(b.queries))
+	}
 	head := append([]atb.Tensor{ix.want, m.finalNorm}, m.classifier.tensors...)
 	b.logits = logits
 	if s.opt.Whole {
-		in := slices.Concat(embed, []atb.Tensor{ix.lengths}, state, head, []atb.Tensor{m.attnNorms, m.ffnNorms, s.kCaches, s.vCaches})
+		in := slices.Concat(embed, state, head, []atb.Tensor{m.attnNorms, m.ffnNorms, s.kCaches, s.vCaches})
 		for i := range m.layers {
 			in = append(in, m.layers[i].inputs()...)
 		}
@@ -123,7 +145,7 @@ func (b *batch) allocate(s *Session, rows, want int) error {
 	b.packs = []atb.VariantPack{{In: embed, Out: []atb.Tensor{x, cos, sin}}}
 	for i := range m.layers {
 		in := []atb.Tensor{x, added}[:min(i+1, 2)]
-		in = slices.Concat(in, []atb.Tensor{cos, sin, ix.lengths}, state, s.weights(i))
+		in = slices.Concat(in, []atb.Tensor{cos, sin}, state, s.weights(i))
 		b.packs = append(b.packs, atb.VariantPack{In: in, Out: []atb.Tensor{y, addedNext}})
 		x, y, added, addedNext = y, x, addedNext, added
 	}
@@ -147,9 +169,9 @@ func (l *layerOnDevice) inputs() (in []atb.Tensor) {
 
 // allocateIndices makes the staging memory, its place on the device and the
 // windows of both. Every row is a sequence of length 1 to the rotary embedding.
-func (b *batch) allocateIndices(s *Session, rows, want int) (ix indices, err error) {
-	n := int64(rows)
-	total := 4 * (4*n + int64(want) + n*int64(s.blocks))
+func (b *batch) allocateIndices(s *Session) (ix indices, err error) {
+	n, sequences, want := int64(b.Rows), int64(b.Sequences), int64(b.Want)
+	total := 4 * (4*n + want + sequences*int64(s.blocks))
 	if b.staging, err = b.memory.allocHost(total); err != nil {
 		return ix, err
 	}
@@ -169,8 +191,8 @@ func (b *batch) allocateIndices(s *Session, rows, want int) (ix indices, err err
 	b.positions, ix.positions = cut(n)
 	b.slots, ix.slots = cut(n)
 	ones, ix.lengths = cut(n)
-	b.want, ix.want = cut(int64(want))
-	b.tables, ix.tables = cut(n, int64(s.blocks))
+	b.want, ix.want = cut(want)
+	b.tables, ix.tables = cut(sequences, int64(s.blocks))
 	for i := range ones {
 		ones[i] = 1
 	}
@@ -184,7 +206,7 @@ func (b *batch) setup(s *Session) (int64, error) {
 	again := s.ready == b
 	s.ready = nil
 	size := int64(0)
-	for i, op := range s.stages {
+	for i, op := range s.stages[b.kind] {
 		pack := b.packs[i]
 		if again {
 			pack = atb.VariantPack{}
@@ -212,7 +234,7 @@ func (s *Session) setup(op *atb.Op, pack atb.VariantPack) (int64, error) {
 
 // execute enqueues every operation.
 func (b *batch) execute(s *Session, ws atb.Buffer) error {
-	for _, op := range s.stages {
+	for _, op := range s.stages[b.kind] {
 		if err := s.execute(op, ws); err != nil {
 			return err
 		}

@@ -3,7 +3,8 @@
 // for the head, or one for a whole step.
 //
 // A Session serves a fixed number of sequences. Every call of Forward computes
-// a list of rows, each a token of a sequence at its position; the rows of a
-// prompt and the single row of a decoding step go the same way. A steady
-// decoding step finds every Setup unchanged and allocates nothing.
+// a list of rows, each a token of a sequence at its position. Where sequences have
+// several rows, as a prompt has, the graphs attend by SelfAttention's PREFIX_ENCODER,
+// else by PagedAttention; a row has the same bits either way. A steady decoding step
+// finds every Setup unchanged and allocates nothing.
 package llama

@@ -47,7 +47,7 @@ func (s *Session) Forward(ctx context.Context, rows []Row, want []int32) ([]floa
 	if err := s.settle(ctx); err != nil {
 		return nil, err
 	}
-	b, err := s.batch(len(rows), len(want))
+	b, err := s.batch(Shape{Rows: len(rows), Want: len(want), Sequences: runs(rows)})
 	if err != nil {
 		return nil, err
 	}
@@ -104,9 +104,20 @@ func (s *Session) settle(ctx context.Context) error {
 	return nil
 }
 
+// runs is the number of runs of rows that follow each other in one sequence.
+func runs(rows []Row) (n int) {
+	for i := range rows {
+		if i == 0 || rows[i].Seq != rows[i-1].Seq {
+			n++
+		}
+	}
+	return n
+}
+
 // place gives every row its position, cache slot and block table, and writes
 // the batch's host side.
 func (s *Session) place(b *batch, rows []Row, want []int32) error {
+	run := -1
 	for i := range rows {
 		r := &rows[i]
 		q := &s.seqs[r.Seq]
@@ -122,10 +133,15 @@ func (s *Session) place(b *batch, rows []Row, want []int32) error {
 		b.ids[i], b.positions[i] = r.Token, int32(pos)
 		b.slots[i] = q.table[pos/s.opt.BlockSize]*int32(s.opt.BlockSize) + int32(pos%s.opt.BlockSize)
 		q.length++
-		b.contexts[i] = int32(q.length)
-	}
-	for i := range rows {
-		copy(b.tables[i*s.blocks:(i+1)*s.blocks], s.seqs[rows[i].Seq].table)
+		if i == 0 || r.Seq != rows[i-1].Seq {
+			run++
+			b.queries[run] = 0
+		}
+		b.contexts[run] = int32(q.length)
+		b.queries[run]++
+		if i == len(rows)-1 || rows[i+1].Seq != r.Seq {
+			copy(b.tables[run*s.blocks:(run+1)*s.blocks], q.table)
+		}
 	}
 	copy(b.want, want)
 	return nil

@@ -32,18 +32,39 @@ func embedGraph(m *Model) (*atb.Op, error) {
 	return b.Build()
 }
 
-// layerInputs are the inputs of a layer graph but for its matrices, in order. The
-// first layer lacks "added".
-var layerInputs = [...]string{
-	"x", "added", "cos", "sin", "lengths", "slots", "tables", "contexts",
-	"attn_norm", "ffn_norm", "k_cache", "v_cache",
-}
+// kind tells which rows the graphs of a step take.
+type kind int
 
-// firstOwn is the first of the inputs of a layer that are its own.
-const firstOwn = 8
+const (
+	// single has one row of every sequence.
+	single kind = iota
+	// prompt has several rows of a sequence, its last positions, one after the other.
+	prompt
+
+	kinds
+)
+
+// The names of the graphs of a kind.
+var (
+	stepNames  = [kinds]string{"step", "prompt"}
+	layerNames = [kinds]string{"layer", "prompt_layer"}
+)
+
+// streamInputs are the inputs of a layer that the one before it makes, and the rotary
+// angles. The first layer lacks "added".
+var streamInputs = []string{"x", "added", "cos", "sin"}
+
+// ownInputs are the inputs of a layer that are its own, but for its matrices.
+var ownInputs = []string{"attn_norm", "ffn_norm", "k_cache", "v_cache"}
 
 // state are the inputs that all layers share.
-var state = []string{"lengths", "slots", "tables", "contexts"}
+func (k kind) state() []string {
+	names := []string{"lengths", "slots", "tables", "contexts"}
+	if k == prompt {
+		names = append(names, "queries")
+	}
+	return names
+}
 
 // The matrices of a layer, in the order of layerMatrices.
 const (
@@ -69,7 +90,7 @@ const maxInputs = 256
 
 // fitsWhole reports whether the inputs of a whole step fit into one graph.
 func (m *Model) fitsWhole() bool {
-	return len(m.stepInputs())+m.Config.Layers*len(m.matrixInputs()) <= maxInputs
+	return len(m.stepInputs(prompt))+m.Config.Layers*len(m.matrixInputs()) <= maxInputs
 }
 
 // layerBuilder builds a layer graph.
@@ -84,23 +105,25 @@ func (l *layerBuilder) product(matrix int, x, y string) {
 	l.products.add(l.m.layout(layerMatrices(0)[matrix]...), x, matrixNames[matrix], y)
 }
 
-// layerGraph is one transformer layer over a paged cache. Each of its n rows is
-// a query of its own: row i attends to the first contexts[i] positions of the
-// sequence that its row of block tables describes.
+// layerGraph is one transformer layer over a paged cache. Its n rows are those of
+// b sequences, whose rows of block tables say where their positions lie. Of kind
+// single, row i attends to the first contexts[i] positions of sequence i. Of kind
+// prompt, sequence i has queries[i] rows, the last of its contexts[i] positions, and
+// each attends to the positions up to its own; the bits are the same.
 //
 // A layer leaves the sum of its residual stream to the norm behind it, which
 // adds in passing: the stream is x + added.
 //
-//	inputs   layerInputs and matrixInputs; x and added [n, dim], k_cache and v_cache
-//	         [blocks, block size, kv heads, d] updated in place, slots [n],
-//	         tables [n, max blocks], contexts [n] on the host
+//	inputs   streamInputs, state, ownInputs and matrixInputs; x and added [n, dim],
+//	         k_cache and v_cache [blocks, block size, kv heads, d] updated in place,
+//	         slots [n], tables [b, max blocks], contexts and queries [b] on the host
 //	outputs  y and y_added [n, dim]
-func layerGraph(m *Model, first bool) (*atb.Op, error) {
-	in := slices.Concat(layerInputs[:], m.matrixInputs())
+func layerGraph(m *Model, k kind, first bool) (*atb.Op, error) {
+	in := slices.Concat(streamInputs, k.state(), ownInputs, m.matrixInputs())
 	if first {
 		in = slices.Delete(in, 1, 2)
 	}
-	l := layerBuilder{m: m, b: atb.BuildGraph("layer", in, []string{"y", "y_added"})}
+	l := layerBuilder{m: m, b: atb.BuildGraph(layerNames[k], in, []string{"y", "y_added"})}
 	l.products = productsOf(l.b)
 	stream, epsilon := "sum", m.Config.Epsilon
 	if first {
@@ -109,7 +132,7 @@ func layerGraph(m *Model, first bool) (*atb.Op, error) {
 	} else {
 		l.b.AddSpec(norm.RMS(norm.Pre, epsilon), []string{"added", "x", "attn_norm"}, []string{"h", stream})
 	}
-	l.attention()
+	l.attention(k)
 	l.b.AddSpec(norm.RMS(norm.Pre, epsilon), []string{"o", stream, "ffn_norm"}, []string{"f", "y"})
 	l.product(gateUp, "f", "gu")
 	swiglu := activation.DefaultActivation()
@@ -121,7 +144,7 @@ func layerGraph(m *Model, first bool) (*atb.Op, error) {
 
 // attention adds what makes "o" of "h". The queries, keys and values of one row lie
 // in the product that makes them.
-func (l *layerBuilder) attention() {
+func (l *layerBuilder) attention(k kind) {
 	b, c := l.b, &l.m.Config
 	d := int64(c.HeadDim())
 	heads := func(n int) func(atb.Shape) atb.Shape {
@@ -138,12 +161,26 @@ func (l *layerBuilder) attention() {
 	b.Reshape("k_rot", heads(c.KVHeads), "k_heads")
 	b.Reshape("v", heads(c.KVHeads), "v_heads")
 	b.AddSpec(cache.DefaultReshapeAndCache(), []string{"k_heads", "v_heads", "k_cache", "v_cache", "slots"}, []string{"k_cache", "v_cache"})
-	paged := attention.DefaultPagedAttention()
-	paged.HeadNum, paged.KVHeadNum = c.Heads, c.KVHeads
-	paged.QKScale = float32(1 / math.Sqrt(float64(d)))
-	b.AddSpec(paged, []string{"q_heads", "k_cache", "v_cache", "tables", "contexts"}, []string{"att_heads"})
+	l.attend(k)
 	b.Reshape("att_heads", flat, "att")
 	l.product(wo, "att", "o")
+}
+
+// attend adds what makes "att_heads" of "q_heads" and the caches.
+func (l *layerBuilder) attend(k kind) {
+	c, out := &l.m.Config, []string{"att_heads"}
+	scale := float32(1 / math.Sqrt(float64(c.HeadDim())))
+	if k == prompt {
+		p := attention.DefaultSelfAttention()
+		p.CalcType, p.MaskType, p.IsTriuMask = attention.SelfPrefixEncoder, attention.SelfMaskCausal, 1
+		p.KernelType = attention.KernelHighPrecision
+		p.HeadNum, p.KVHeadNum, p.QKScale = c.Heads, c.KVHeads, scale
+		l.b.AddSpec(p, []string{"q_heads", "k_cache", "v_cache", "tables", "queries", "contexts"}, out)
+		return
+	}
+	p := attention.DefaultPagedAttention()
+	p.HeadNum, p.KVHeadNum, p.QKScale = c.Heads, c.KVHeads, scale
+	l.b.AddSpec(p, []string{"q_heads", "k_cache", "v_cache", "tables", "contexts"}, out)
 }
 
 // headInputs are the inputs of headGraph but for x and added.
@@ -165,17 +202,17 @@ func headGraph(m *Model) (*atb.Op, error) {
 }
 
 // stepInputs are the inputs of a whole step but for the matrices of its layers.
-func (m *Model) stepInputs() []string {
-	return slices.Concat(m.embedInputs(), state, m.headInputs(), layerInputs[firstOwn:])
+func (m *Model) stepInputs(k kind) []string {
+	return slices.Concat(m.embedInputs(), k.state(), m.headInputs(), ownInputs)
 }
 
 // stepGraph is a whole step:
 //
-//	inputs   those of embed, lengths, slots, tables, contexts, those of head but x
-//	         and added, norms and caches of all layers, then the matrices of each layer
+//	inputs   those of embed, the kind's state, those of head but x and added, norms
+//	         and caches of all layers, then the matrices of each layer
 //	outputs  logits [m, vocab]
-func stepGraph(m *Model) (*atb.Op, error) {
-	layers, shared, in := m.Config.Layers, layerInputs[firstOwn:], m.stepInputs()
+func stepGraph(m *Model, k kind) (*atb.Op, error) {
+	layers, in := m.Config.Layers, m.stepInputs(k)
 	own := make([][]string, layers)
 	for i := range own {
 		for _, name := range m.matrixInputs() {
@@ -184,7 +221,7 @@ func stepGraph(m *Model) (*atb.Op, error) {
 		in = append(in, own[i]...)
 	}
 	stream := func(i int) []string { return []string{"x" + strconv.Itoa(i), "added" + strconv.Itoa(i)} }
-	b := atb.BuildGraph("step", in, []string{"logits"})
+	b := atb.BuildGraph(stepNames[k], in, []string{"logits"})
 	add := func(name string, op *atb.Op, err error, in, out []string) error {
 		if err == nil {
 			b.AddNamed(name, op, in, out)
@@ -194,13 +231,13 @@ func stepGraph(m *Model) (*atb.Op, error) {
 	op, err := embedGraph(m)
 	err = add("embed", op, err, m.embedInputs(), []string{"x0", "cos", "sin"})
 	for i := 0; i < layers && err == nil; i++ {
-		op, err = layerGraph(m, i == 0)
+		op, err = layerGraph(m, k, i == 0)
 		x, y := stream(i), stream(i+1)
 		if i == 0 {
 			x = x[:1]
 		}
-		err = add("layer"+strconv.Itoa(i), op, err, slices.Concat(x, []string{"cos", "sin"}, state, shared, own[i]), y)
-		for _, name := range shared {
+		err = add("layer"+strconv.Itoa(i), op, err, slices.Concat(x, []string{"cos", "sin"}, k.state(), ownInputs, own[i]), y)
+		for _, name := range ownInputs {
 			b.Chunk(name, layers, i)
 		}
 	}

@@ -46,7 +46,7 @@ func benchmarkReplay(b *testing.B, layers int, setup bool) {
 		_, err = s.Forward(b.Context(), []Row{{Token: 1}}, []int32{0})
 		require.NoError(b, err)
 	}
-	ws, err := c.Workspace(s.stages[0].Workspace().Size)
+	ws, err := c.Workspace(s.stages[single][0].Workspace().Size)
 	require.NoError(b, err)
 	gate, err := dev.NewEvent()
 	require.NoError(b, err)
@@ -67,9 +67,9 @@ func benchmarkReplay(b *testing.B, layers int, setup bool) {
 		s.last.contexts[0] = int32(1 + n%2)
 		start := time.Now()
 		if setup {
-			_, err = s.stages[0].Setup(atb.VariantPack{}, c)
+			_, err = s.stages[single][0].Setup(atb.VariantPack{}, c)
 		} else {
-			err = s.stages[0].Execute(atb.VariantPack{}, ws, c)
+			err = s.stages[single][0].Execute(atb.VariantPack{}, ws, c)
 		}
 		if took[n%len(took)] = time.Since(start); err != nil {
 			b.Fatal(err)

@@ -3,7 +3,9 @@ package llama
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"math"
+	"slices"
 	"time"
 
 	"goatb/atb"
@@ -47,9 +49,9 @@ type Session struct {
 	opt    Options
 	blocks int // per sequence
 
-	// stages are the operations of a step in order: embeddings, layers and head,
-	// or the one graph of a whole step.
-	stages []*atb.Op
+	// stages are the operations of a step of each kind in order: embeddings, layers
+	// and head, or the one graph of a whole step. The kinds share embeddings and head.
+	stages [kinds][]*atb.Op
 	caches []kvCache
 	// kCaches and vCaches are the memory of all layers' caches.
 	kCaches, vCaches atb.Tensor
@@ -57,7 +59,7 @@ type Session struct {
 	seqs             []sequence
 
 	memory  memory // of the caches
-	batches map[shapeKey]*batch
+	batches map[Shape]*batch
 	last    *batch
 	// ready is the batch that every operation was set up for last, nil after a
 	// Setup that failed.
@@ -91,7 +93,7 @@ func NewSession(c *atb.Context, m *Model, o Options) (*Session, error) {
 	case o.Sequences < 1 || o.BlockSize < 1:
 		return nil, fmt.Errorf("session: want at least 1 sequence and a block size of at least 1, got %d and %d", o.Sequences, o.BlockSize)
 	}
-	s := &Session{m: m, c: c, opt: o, memory: memory{c: c, dev: m.memory.dev}, batches: map[shapeKey]*batch{}, now: device.Clock(device.HostOf(c.Device()))}
+	s := &Session{m: m, c: c, opt: o, memory: memory{c: c, dev: m.memory.dev}, batches: map[Shape]*batch{}, now: device.Clock(device.HostOf(c.Device()))}
 	s.blocks = 1 + (m.Config.MaxSeq-1)/o.BlockSize
 	if positions := float64(s.blocks) * float64(o.BlockSize) * float64(o.Sequences); positions > math.MaxInt32 {
 		return nil, fmt.Errorf("session: want a cache of at most %d positions, got %.3g: %d sequences of %d blocks of %d",
@@ -135,22 +137,48 @@ func (s *Session) open() error {
 // makeStages makes the operations.
 func (s *Session) makeStages() error {
 	if s.opt.Whole {
-		op, err := stepGraph(s.m)
-		s.stages = []*atb.Op{op}
-		return err
+		for k := range kinds {
+			op, err := stepGraph(s.m, k)
+			if err != nil {
+				return err
+			}
+			s.stages[k] = []*atb.Op{op}
+		}
+		return nil
 	}
-	add := func(op *atb.Op, err error) error {
-		s.stages = append(s.stages, op)
-		return err
-	}
-	err := add(embedGraph(s.m))
-	for i := 0; i < s.m.Config.Layers && err == nil; i++ {
-		err = add(layerGraph(s.m, i == 0))
-	}
+	embed, err := embedGraph(s.m)
 	if err != nil {
 		return err
 	}
-	return add(headGraph(s.m))
+	s.stages[single] = []*atb.Op{embed}
+	head, err := headGraph(s.m)
+	if err != nil {
+		return err
+	}
+	for k := range kinds {
+		s.stages[k] = []*atb.Op{embed, head}
+		for i := range s.m.Config.Layers {
+			layer, err := layerGraph(s.m, k, i == 0)
+			if err != nil {
+				return err
+			}
+			s.stages[k] = slices.Insert(s.stages[k], i+1, layer)
+		}
+	}
+	return nil
+}
+
+// ops yields every operation, those that the kinds share once for each.
+func (s *Session) ops() iter.Seq[*atb.Op] {
+	return func(yield func(*atb.Op) bool) {
+		for k := range s.stages {
+			for _, op := range s.stages[k] {
+				if !yield(op) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // Length returns the number of positions that a sequence holds, 0 for one that
@@ -193,7 +221,7 @@ func (s *Session) Close() error {
 	}
 	s.closed = true
 	var errs []error
-	for _, op := range s.stages {
+	for op := range s.ops() {
 		errs = append(errs, op.Close())
 	}
 	for key, b := range s.batches {
@@ -203,10 +231,10 @@ func (s *Session) Close() error {
 	return errors.Join(append(errs, s.memory.free())...)
 }
 
-// Layer returns the operation that computes a layer, which is the whole step's
-// where that is one graph, and the inputs of its last Setup, for tools that show
-// graphs. Before the first Forward there are no inputs, and for a layer that there
-// is not there is no operation.
+// Layer returns the operation that computes a layer in steps as the last one was,
+// which is the whole step's where that is one graph, and the inputs of its last
+// Setup, for tools that show graphs. Before the first Forward there are no inputs,
+// and for a layer that there is not there is no operation.
 func (s *Session) Layer(i int) (*atb.Op, []atb.Tensor) {
 	if s == nil || s.m == nil {
 		return nil, nil
@@ -215,13 +243,17 @@ func (s *Session) Layer(i int) (*atb.Op, []atb.Tensor) {
 	if s.opt.Whole {
 		at = 0
 	}
+	stages := s.stages[single]
+	if s.last != nil {
+		stages = s.stages[s.last.kind]
+	}
 	switch {
-	case i < 0 || i >= s.m.Config.Layers || at >= len(s.stages):
+	case i < 0 || i >= s.m.Config.Layers || at >= len(stages):
 		return nil, nil
 	case s.last == nil:
-		return s.stages[at], nil
+		return stages[at], nil
 	}
-	return s.stages[at], s.last.packs[at].In
+	return stages[at], s.last.packs[at].In
 }
 
 // LowerBound is the largest lower bound of the intermediates' arena among the
@@ -231,7 +263,7 @@ func (s *Session) LowerBound() int64 {
 		return 0
 	}
 	var most int64
-	for _, op := range s.stages {
+	for op := range s.ops() {
 		if w := op.Workspace(); w != nil {
 			most = max(most, w.LowerBound)
 		}

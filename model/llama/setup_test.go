@@ -25,8 +25,8 @@ func TestSetUpForACompiler(t *testing.T) {
 		want := forward(t, s, rows...)
 		require.NoError(t, s.Reset(0))
 		kernels := c.Stats().Kernels
-		for _, shape := range [][2]int{{3, 3}, {1, 1}} {
-			ops, err := s.SetUp(shape[0], shape[1])
+		for _, shape := range []llama.Shape{{Rows: 3, Want: 3, Sequences: 1}, {Rows: 1, Want: 1, Sequences: 1}} {
+			ops, err := s.SetUp(shape)
 			require.NoError(t, err)
 			for _, op := range ops {
 				require.NoError(t, compiler.Add(op))
@@ -51,11 +51,15 @@ func TestSetUpForACompiler(t *testing.T) {
 
 func TestSetUpRefuses(t *testing.T) {
 	s := open(t, small(t), tensor.Float32, llama.Options{Sequences: 1, BlockSize: 4}, newDevice(t))
-	for _, n := range [][2]int{{0, 1}, {1, 0}, {1, 2}} {
-		_, err := s.SetUp(n[0], n[1])
+	for _, shape := range []llama.Shape{{Rows: 0, Want: 1, Sequences: 1}, {Rows: 1, Want: 0, Sequences: 1}, {Rows: 1, Want: 2, Sequences: 1}} {
+		_, err := s.SetUp(shape)
 		assert.ErrorContains(t, err, "want at least 1 row and 1 wanted row among them")
 	}
+	for _, n := range []int{-1, 0, 4} {
+		_, err := s.SetUp(llama.Shape{Rows: 3, Want: 1, Sequences: n})
+		assert.ErrorContains(t, err, "want 1 to 3 sequences, as many as rows")
+	}
 	require.NoError(t, s.Close())
-	_, err := s.SetUp(1, 1)
+	_, err := s.SetUp(llama.Shape{Rows: 1, Want: 1, Sequences: 1})
 	assert.ErrorContains(t, err, "is closed")
 }

@@ -40,7 +40,8 @@ import (
 //   - PREFIX_ENCODER: q, kCache, vCache, blockTables, [mask], qSeqLen, kvSeqLen,
 //     [slopes]: caches are [blocks,blockSize,kvHeads,d] or [blocks,blockSize,
 //     kvHeads*d], blockTables [b,columns]; the rows are the last qSeqLen[i] of
-//     the kvSeqLen[i] positions.
+//     the kvSeqLen[i] positions. Without slopes a row has the bits that
+//     PagedAttention gives it alone.
 //
 // Output: q's tokens with headNum heads of size dv, see Infer. Rows of no
 // sequence, of sequences that batchStatus skips, and rows that see no key are 0.

@@ -54,7 +54,8 @@ func nodeProblem(g *kernelgraph.Graph, n *kernelgraph.Node, memory map[kernelgra
 	in := make([][]byte, len(n.In))
 	for i, r := range n.In {
 		if r != kernelgraph.Absent {
-			in[i] = memory[r]
+			x := &g.Tensors[r]
+			in[i] = memory[x.Base][x.Offset:][:x.Desc.Bytes()]
 		}
 	}
 	return p, in
@@ -87,6 +88,7 @@ func runNodes(t testing.TB, d *selfData) ([]byte, error) {
 			a.Buffers = append(a.Buffers, device.Wrap(b))
 		}
 		for _, r := range n.Out {
+			r = g.Tensors[r].Base
 			if m[r] == nil {
 				m[r] = aligned(g.Tensors[r].Desc.Bytes())
 			}
