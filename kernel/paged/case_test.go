@@ -240,16 +240,3 @@ func (b *problem) maskAt(s, token, position, head, j int64) float64 {
 	}
 	return b.at(InMask, row*dims[len(dims)-1]+j)
 }
-
-// causal replaces the mask by 0 on and below the diagonal and -Inf above.
-func (b *problem) causal() {
-	d := b.p.In[InMask]
-	n, i := d.Dim(-1), int64(-1)
-	b.set(InMask, d.DType, func() float64 {
-		i++
-		if i%n > i/n {
-			return math.Inf(-1)
-		}
-		return 0
-	}, d.Shape.Dims()...)
-}

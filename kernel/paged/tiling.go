@@ -47,6 +47,8 @@ const (
 	// rowsWanted is the number of rows of an item that use a loaded cache row
 	// well; more of them only need more scratch.
 	rowsWanted = 64
+	// packedRows is rowsWanted of query rows for which cache rows are packed first.
+	packedRows = 128
 	// widthWanted bounds heads times width of a tile's row, so that a tile has
 	// enough rows.
 	widthWanted = 2048
@@ -60,13 +62,21 @@ const (
 	// multiple, as inner loops take them.
 	fetchRows = 16
 	// maxQueryTile bounds the query rows of an item.
-	maxQueryTile = rowsWanted
+	maxQueryTile = packedRows
 )
+
+// mostRows is the largest number of rows of an item.
+func (g *geometry) mostRows() int64 {
+	if g.packs() {
+		return packedRows
+	}
+	return rowsWanted
+}
 
 // scratchOf bounds the scratch of a block for every blocking of g.
 func scratchOf(g *geometry) scratch {
 	width := max(g.KeyDim, g.ValueDim)
-	s := scratch{Rows: min(rowsWanted, g.Tokens*g.Heads), Span: min(parts.Len, g.MaxContext)}
+	s := scratch{Rows: min(g.mostRows(), g.Tokens*g.Heads), Span: min(parts.Len, g.MaxContext)}
 	if g.packs() {
 		s.Keys = wholePanels(min(g.Key.rowsInPlace(), s.Span)) * padded(g.KeyDim)
 		s.Span = panelSpan(s.Span)
@@ -89,7 +99,7 @@ func scratchOf(g *geometry) scratch {
 func (t *tiling) block(most int64) {
 	t.scratch = scratchOf(&t.geometry)
 	t.GroupTile = min(t.Group, rowsWanted)
-	t.QueryTile = max(1, min(rowsWanted/t.GroupTile, most))
+	t.QueryTile = max(1, min(t.mostRows()/t.GroupTile, most))
 	t.HeadTile = 1
 	if t.GroupTile == t.Group && !t.PerHead {
 		width := max(t.KeyDim, t.ValueDim)
