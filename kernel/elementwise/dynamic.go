@@ -35,31 +35,24 @@ var quantDynamic = kernel.Define(kernel.Def[struct{}, dynamicTiling]{
 		}
 		return nil
 	},
-	Scratch: func(p *kernel.Problem, _ struct{}) int64 {
-		if p.In[0].DType == tensor.Float32 {
-			return 0
-		}
-		return int64(max(p.Machine.Cores, 1)) * 4 * p.In[0].Dim(-1)
-	},
 	Tile: func(p *kernel.Problem, _ struct{}, t *dynamicTiling, _ []int64) (kernel.Grid, error) {
 		x := &p.In[0]
 		*t = dynamicTiling{Rows: x.Numel() / x.Dim(-1), Width: x.Dim(-1), DType: x.DType}
-		nanos := float64(x.Numel()) * (kernel.Nanos(0.35, 2) + floatNanos(x.DType)/2)
-		return kernel.Grid{Blocks: kernel.BlocksFor(p.Machine, t.Rows, nanos)}, nil
+		each := kernel.Nanos(0.35, 2)
+		if x.DType != tensor.Float32 {
+			each = kernel.Nanos(0.15, 3)
+		}
+		return kernel.Grid{Blocks: kernel.BlocksFor(p.Machine, t.Rows, float64(x.Numel())*each)}, nil
 	},
 	Run: func(a *kernel.Args, block int, t *dynamicTiling, _ []int64) error {
-		var buf []float32
-		if t.DType != tensor.Float32 {
-			buf = device.View[float32](a.Scratch.Bytes())[int64(block)*t.Width:][:t.Width]
-		}
-		src, width := a.Mem(0), t.Width*t.DType.Size()
-		q, scale := device.View[int8](a.Mem(1)), device.View[float32](a.Mem(2))
 		lo, hi := kernel.Share(t.Rows, block, a.Blocks)
-		for r := lo; r < hi; r++ {
-			x := kernel.Floats(buf, src[r*width:], t.DType, t.Width)
-			top := vec.MaxAbs(x)
-			scale[r] = top / quantTop
-			vec.QuantSymmetric(q[r*t.Width:], x, top)
+		switch t.DType {
+		case tensor.Float16:
+			t.halves(a, vec.F16, lo, hi)
+		case tensor.BFloat16:
+			t.halves(a, vec.BF16, lo, hi)
+		default:
+			t.floats(a, lo, hi)
 		}
 		return nil
 	},
@@ -68,3 +61,25 @@ var quantDynamic = kernel.Define(kernel.Def[struct{}, dynamicTiling]{
 		return 3 * n, n*(t.DType.Size()+1) + 4*t.Rows
 	},
 })
+
+// floats does the rows [lo, hi) of float32.
+func (t *dynamicTiling) floats(a *kernel.Args, lo, hi int64) {
+	x, q, scale := device.View[float32](a.Mem(0)), device.View[int8](a.Mem(1)), device.View[float32](a.Mem(2))
+	for r := lo; r < hi; r++ {
+		row := x[r*t.Width:][:t.Width]
+		top := vec.MaxAbs(row)
+		scale[r] = top / quantTop
+		vec.QuantSymmetric(q[r*t.Width:], row, top)
+	}
+}
+
+// halves does the rows [lo, hi) of a 16-bit type.
+func (t *dynamicTiling) halves(a *kernel.Args, e vec.Element, lo, hi int64) {
+	x, q, scale := device.View[uint16](a.Mem(0)), device.View[int8](a.Mem(1)), device.View[float32](a.Mem(2))
+	for r := lo; r < hi; r++ {
+		row := x[r*t.Width:][:t.Width]
+		top := vec.MaxAbsHalves(e, row)
+		scale[r] = top / quantTop
+		vec.QuantSymmetricHalves(e, q[r*t.Width:], row, top)
+	}
+}

@@ -2,7 +2,10 @@
 
 package vecmath
 
-import "unsafe"
+import (
+	"math"
+	"unsafe"
+)
 
 // WidenF16 widens src to dst. NaN becomes quiet.
 func WidenF16[H ~uint16](dst []float32, src []H) bool {
@@ -100,18 +103,23 @@ func QuantMul(dst []int8, src []float32, scale, offset, low float64) int {
 }
 
 // QuantShare quantises as many elements of src as it returns: src·127/top for
-// |src| <= top, top > 0, rounded half to even; NaN gives 0.
-func QuantShare(dst []int8, src []float32, top float32) int {
-	n := len(src) &^ (group - 1)
-	d, s := unsafe.SliceData(dst[:n]), unsafe.SliceData(src)
-	switch share := 127 / float64(top); active() {
-	case avx512:
-		quantShareAVX512(d, s, n, share)
-	case avx2:
-		quantShareAVX2(d, s, n, share)
-	default:
+// |src| <= top, top > 0, rounded half to even; NaN gives 0. It does no 16-bit
+// elements where 127/top exceeds float32.
+func QuantShare[T Row](e Element, dst []int8, src []T, top float32) int {
+	w, n := active(), len(src)&^(group-1)
+	if w == none {
 		return 0
 	}
+	share := 127 / float64(top)
+	d := unsafe.SliceData(dst[:n])
+	if e == F32 {
+		quantShareLoops[w](d, (*float32)(unsafe.Pointer(unsafe.SliceData(src))), n, share)
+		return n
+	}
+	if share > math.MaxFloat32 {
+		return 0
+	}
+	quantHalvesLoops[w][e-F16](d, (*uint16)(unsafe.Pointer(unsafe.SliceData(src))), n, float32(share))
 	return n
 }
 

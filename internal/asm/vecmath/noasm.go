@@ -30,7 +30,7 @@ func WidenI8([]float32, []int8) bool                                            
 func NarrowF16[H ~uint16]([]H, []float32) bool                                       { return false }
 func NarrowBF16[H ~uint16]([]H, []float32) bool                                      { return false }
 func QuantMul([]int8, []float32, float64, float64, float64) int                      { return 0 }
-func QuantShare([]int8, []float32, float32) int                                      { return 0 }
+func QuantShare[T Row](Element, []int8, []T, float32) int                            { return 0 }
 func QuantDiv([]int8, []float32, []float32, []float32, float32) int                  { return 0 }
 func Turn(int, []byte, []byte, int, int, int, int) (int, int)                        { return 0, 0 }
 func Words[T any](WordFunc, []T, []T, []T) int                                       { return 0 }

@@ -14,6 +14,16 @@ func quantMulAVX2(dst *int8, src *float32, n int, scale float64, offset float64,
 //go:noescape
 func quantShareAVX2(dst *int8, src *float32, n int, share float64)
 
+// quantShareF16AVX2 writes src·share, which is 127/top, rounded.
+//
+//go:noescape
+func quantShareF16AVX2(dst *int8, src *uint16, n int, share float32)
+
+// quantShareBF16AVX2 writes src·share, which is 127/top, rounded.
+//
+//go:noescape
+func quantShareBF16AVX2(dst *int8, src *uint16, n int, share float32)
+
 // quantDivAVX2 writes src/scale+offset, rounded and limited to low..127, and returns the number
 // of elements it did: it stops before 16 elements with a scale below 2^-100.
 //
@@ -29,6 +39,16 @@ func quantMulAVX512(dst *int8, src *float32, n int, scale float64, offset float6
 //
 //go:noescape
 func quantShareAVX512(dst *int8, src *float32, n int, share float64)
+
+// quantShareF16AVX512 writes src·share, which is 127/top, rounded.
+//
+//go:noescape
+func quantShareF16AVX512(dst *int8, src *uint16, n int, share float32)
+
+// quantShareBF16AVX512 writes src·share, which is 127/top, rounded.
+//
+//go:noescape
+func quantShareBF16AVX512(dst *int8, src *uint16, n int, share float32)
 
 // quantDivAVX512 writes src/scale+offset, rounded and limited to low..127, and returns the number
 // of elements it did: it stops before 16 elements with a scale below 2^-100.

@@ -140,6 +140,210 @@ turned2:
 	VZEROUPPER
 	RET
 
+// func quantShareF16AVX2(dst *int8, src *uint16, n int, share float32)
+// Requires: AVX, AVX2, F16C
+TEXT ·quantShareF16AVX2(SB), NOSPLIT|NOFRAME, $0-28
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         n+16(FP), BX
+	XORQ         DX, DX
+	VBROADCASTSS share+24(FP), Y0
+	VBROADCASTSS quantNums<>+96(SB), Y1
+	VBROADCASTSS quantNums<>+128(SB), Y2
+	SUBQ         $+32, BX
+	JLT          turned2
+
+turn1:
+	VCVTPH2PS    (CX)(DX*2), Y3
+	VCVTPH2PS    16(CX)(DX*2), Y4
+	VCVTPH2PS    32(CX)(DX*2), Y5
+	VCVTPH2PS    48(CX)(DX*2), Y6
+	VMULPS       Y3, Y0, Y3
+	VMULPS       Y4, Y0, Y4
+	VMULPS       Y5, Y0, Y5
+	VMULPS       Y6, Y0, Y6
+	VPADDD       Y1, Y3, Y3
+	VPADDD       Y1, Y4, Y4
+	VPADDD       Y1, Y5, Y5
+	VPADDD       Y1, Y6, Y6
+	VANDPS       Y2, Y3, Y3
+	VANDPS       Y2, Y4, Y4
+	VANDPS       Y2, Y5, Y5
+	VANDPS       Y2, Y6, Y9
+	VCMPPS       $0x07, Y3, Y3, Y6
+	VCMPPS       $0x07, Y4, Y4, Y7
+	VCMPPS       $0x07, Y5, Y5, Y8
+	VCMPPS       $0x07, Y9, Y9, Y10
+	VANDPS       Y6, Y3, Y3
+	VANDPS       Y7, Y4, Y4
+	VANDPS       Y8, Y5, Y5
+	VANDPS       Y10, Y9, Y6
+	VCVTPS2DQ    Y3, Y3
+	VCVTPS2DQ    Y4, Y4
+	VCVTPS2DQ    Y5, Y5
+	VCVTPS2DQ    Y6, Y9
+	VEXTRACTI128 $0x01, Y3, X6
+	VEXTRACTI128 $0x01, Y4, X7
+	VEXTRACTI128 $0x01, Y5, X8
+	VEXTRACTI128 $0x01, Y9, X10
+	VPACKSSDW    X6, X3, X6
+	VPACKSSDW    X7, X4, X7
+	VPACKSSDW    X8, X5, X8
+	VPACKSSDW    X10, X9, X10
+	VPACKSSWB    X6, X6, X6
+	VPACKSSWB    X7, X7, X7
+	VPACKSSWB    X8, X8, X8
+	VPACKSSWB    X10, X10, X10
+	VMOVQ        X6, (AX)(DX*1)
+	VMOVQ        X7, 8(AX)(DX*1)
+	VMOVQ        X8, 16(AX)(DX*1)
+	VMOVQ        X10, 24(AX)(DX*1)
+	ADDQ         $+32, DX
+	SUBQ         $+32, BX
+	JGE          turn1
+
+turned2:
+	ADDQ $+32, BX
+	SUBQ $+16, BX
+	JLT  turned4
+
+turn3:
+	VCVTPH2PS    (CX)(DX*2), Y3
+	VCVTPH2PS    16(CX)(DX*2), Y4
+	VMULPS       Y3, Y0, Y3
+	VMULPS       Y4, Y0, Y4
+	VPADDD       Y1, Y3, Y3
+	VPADDD       Y1, Y4, Y4
+	VANDPS       Y2, Y3, Y3
+	VANDPS       Y2, Y4, Y5
+	VCMPPS       $0x07, Y3, Y3, Y4
+	VCMPPS       $0x07, Y5, Y5, Y6
+	VANDPS       Y4, Y3, Y3
+	VANDPS       Y6, Y5, Y4
+	VCVTPS2DQ    Y3, Y3
+	VCVTPS2DQ    Y4, Y5
+	VEXTRACTI128 $0x01, Y3, X4
+	VEXTRACTI128 $0x01, Y5, X6
+	VPACKSSDW    X4, X3, X4
+	VPACKSSDW    X6, X5, X6
+	VPACKSSWB    X4, X4, X4
+	VPACKSSWB    X6, X6, X6
+	VMOVQ        X4, (AX)(DX*1)
+	VMOVQ        X6, 8(AX)(DX*1)
+	ADDQ         $+16, DX
+	SUBQ         $+16, BX
+	JGE          turn3
+
+turned4:
+	ADDQ $+16, BX
+	VZEROUPPER
+	RET
+
+// func quantShareBF16AVX2(dst *int8, src *uint16, n int, share float32)
+// Requires: AVX, AVX2
+TEXT ·quantShareBF16AVX2(SB), NOSPLIT|NOFRAME, $0-28
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         n+16(FP), BX
+	XORQ         DX, DX
+	VBROADCASTSS share+24(FP), Y0
+	VBROADCASTSS quantNums<>+96(SB), Y1
+	VBROADCASTSS quantNums<>+128(SB), Y2
+	SUBQ         $+32, BX
+	JLT          turned2
+
+turn1:
+	VPMOVZXWD    (CX)(DX*2), Y3
+	VPMOVZXWD    16(CX)(DX*2), Y4
+	VPMOVZXWD    32(CX)(DX*2), Y5
+	VPMOVZXWD    48(CX)(DX*2), Y6
+	VPSLLD       $0x10, Y3, Y3
+	VPSLLD       $0x10, Y4, Y4
+	VPSLLD       $0x10, Y5, Y5
+	VPSLLD       $0x10, Y6, Y6
+	VMULPS       Y3, Y0, Y3
+	VMULPS       Y4, Y0, Y4
+	VMULPS       Y5, Y0, Y5
+	VMULPS       Y6, Y0, Y6
+	VPADDD       Y1, Y3, Y3
+	VPADDD       Y1, Y4, Y4
+	VPADDD       Y1, Y5, Y5
+	VPADDD       Y1, Y6, Y6
+	VANDPS       Y2, Y3, Y3
+	VANDPS       Y2, Y4, Y4
+	VANDPS       Y2, Y5, Y5
+	VANDPS       Y2, Y6, Y9
+	VCMPPS       $0x07, Y3, Y3, Y6
+	VCMPPS       $0x07, Y4, Y4, Y7
+	VCMPPS       $0x07, Y5, Y5, Y8
+	VCMPPS       $0x07, Y9, Y9, Y10
+	VANDPS       Y6, Y3, Y3
+	VANDPS       Y7, Y4, Y4
+	VANDPS       Y8, Y5, Y5
+	VANDPS       Y10, Y9, Y6
+	VCVTPS2DQ    Y3, Y3
+	VCVTPS2DQ    Y4, Y4
+	VCVTPS2DQ    Y5, Y5
+	VCVTPS2DQ    Y6, Y9
+	VEXTRACTI128 $0x01, Y3, X6
+	VEXTRACTI128 $0x01, Y4, X7
+	VEXTRACTI128 $0x01, Y5, X8
+	VEXTRACTI128 $0x01, Y9, X10
+	VPACKSSDW    X6, X3, X6
+	VPACKSSDW    X7, X4, X7
+	VPACKSSDW    X8, X5, X8
+	VPACKSSDW    X10, X9, X10
+	VPACKSSWB    X6, X6, X6
+	VPACKSSWB    X7, X7, X7
+	VPACKSSWB    X8, X8, X8
+	VPACKSSWB    X10, X10, X10
+	VMOVQ        X6, (AX)(DX*1)
+	VMOVQ        X7, 8(AX)(DX*1)
+	VMOVQ        X8, 16(AX)(DX*1)
+	VMOVQ        X10, 24(AX)(DX*1)
+	ADDQ         $+32, DX
+	SUBQ         $+32, BX
+	JGE          turn1
+
+turned2:
+	ADDQ $+32, BX
+	SUBQ $+16, BX
+	JLT  turned4
+
+turn3:
+	VPMOVZXWD    (CX)(DX*2), Y3
+	VPMOVZXWD    16(CX)(DX*2), Y4
+	VPSLLD       $0x10, Y3, Y3
+	VPSLLD       $0x10, Y4, Y4
+	VMULPS       Y3, Y0, Y3
+	VMULPS       Y4, Y0, Y4
+	VPADDD       Y1, Y3, Y3
+	VPADDD       Y1, Y4, Y4
+	VANDPS       Y2, Y3, Y3
+	VANDPS       Y2, Y4, Y5
+	VCMPPS       $0x07, Y3, Y3, Y4
+	VCMPPS       $0x07, Y5, Y5, Y6
+	VANDPS       Y4, Y3, Y3
+	VANDPS       Y6, Y5, Y4
+	VCVTPS2DQ    Y3, Y3
+	VCVTPS2DQ    Y4, Y5
+	VEXTRACTI128 $0x01, Y3, X4
+	VEXTRACTI128 $0x01, Y5, X6
+	VPACKSSDW    X4, X3, X4
+	VPACKSSDW    X6, X5, X6
+	VPACKSSWB    X4, X4, X4
+	VPACKSSWB    X6, X6, X6
+	VMOVQ        X4, (AX)(DX*1)
+	VMOVQ        X6, 8(AX)(DX*1)
+	ADDQ         $+16, DX
+	SUBQ         $+16, BX
+	JGE          turn3
+
+turned4:
+	ADDQ $+16, BX
+	VZEROUPPER
+	RET
+
 // func quantDivAVX2(dst *int8, src *float32, scale *float32, offset *float32, n int, low float32) int
 // Requires: AVX, AVX2, FMA3
 TEXT ·quantDivAVX2(SB), NOSPLIT|NOFRAME, $0-56
@@ -150,20 +354,20 @@ TEXT ·quantDivAVX2(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ         n+32(FP), DI
 	XORQ         SI, SI
 	VBROADCASTSS low+40(FP), Y0
-	VBROADCASTSS quantNums<>+96(SB), Y1
+	VBROADCASTSS quantNums<>+160(SB), Y1
 	SUBQ         $+16, DI
 	JLT          turned2
 
 turn1:
 	VMOVUPS      (DX)(SI*4), Y2
-	VBROADCASTSS quantNums<>+128(SB), Y3
-	VANDPS       quantNums<>+160(SB), Y2, Y2
+	VBROADCASTSS quantNums<>+192(SB), Y3
+	VANDPS       quantNums<>+224(SB), Y2, Y2
 	VCMPPS       $0x09, Y3, Y2, Y2
 	VPTEST       Y2, Y2
 	JNE          stop
 	VMOVUPS      32(DX)(SI*4), Y2
-	VBROADCASTSS quantNums<>+128(SB), Y3
-	VANDPS       quantNums<>+160(SB), Y2, Y2
+	VBROADCASTSS quantNums<>+192(SB), Y3
+	VANDPS       quantNums<>+224(SB), Y2, Y2
 	VCMPPS       $0x09, Y3, Y2, Y2
 	VPTEST       Y2, Y2
 	JNE          stop
@@ -173,14 +377,14 @@ turn1:
 	VDIVPS       Y3, Y2, Y5
 	VROUNDPS     $0x09, Y5, Y5
 	VMOVUPS      Y2, Y2
-	VADDPS       quantNums<>+192(SB), Y5, Y6
+	VADDPS       quantNums<>+256(SB), Y5, Y6
 	VFNMADD231PS Y3, Y6, Y2
-	VANDPS       quantNums<>+224(SB), Y3, Y3
+	VANDPS       quantNums<>+288(SB), Y3, Y3
 	VXORPS       Y3, Y2, Y2
 	VADDPS       Y4, Y5, Y3
-	VADDPS       quantNums<>+192(SB), Y3, Y4
+	VADDPS       quantNums<>+256(SB), Y3, Y4
 	VROUNDPS     $0x08, Y4, Y4
-	VADDPS       quantNums<>+256(SB), Y3, Y5
+	VADDPS       quantNums<>+320(SB), Y3, Y5
 	VXORPS       Y6, Y6, Y6
 	VCMPPS       $0x01, Y6, Y2, Y7
 	VBLENDVPS    Y7, Y3, Y4, Y4
@@ -201,14 +405,14 @@ turn1:
 	VDIVPS       Y3, Y2, Y5
 	VROUNDPS     $0x09, Y5, Y5
 	VMOVUPS      Y2, Y2
-	VADDPS       quantNums<>+192(SB), Y5, Y6
+	VADDPS       quantNums<>+256(SB), Y5, Y6
 	VFNMADD231PS Y3, Y6, Y2
-	VANDPS       quantNums<>+224(SB), Y3, Y3
+	VANDPS       quantNums<>+288(SB), Y3, Y3
 	VXORPS       Y3, Y2, Y2
 	VADDPS       Y4, Y5, Y3
-	VADDPS       quantNums<>+192(SB), Y3, Y4
+	VADDPS       quantNums<>+256(SB), Y3, Y4
 	VROUNDPS     $0x08, Y4, Y4
-	VADDPS       quantNums<>+256(SB), Y3, Y5
+	VADDPS       quantNums<>+320(SB), Y3, Y5
 	VXORPS       Y6, Y6, Y6
 	VCMPPS       $0x01, Y6, Y2, Y7
 	VBLENDVPS    Y7, Y3, Y4, Y4
@@ -317,6 +521,137 @@ turned2:
 	VZEROUPPER
 	RET
 
+// func quantShareF16AVX512(dst *int8, src *uint16, n int, share float32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·quantShareF16AVX512(SB), NOSPLIT|NOFRAME, $0-28
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         n+16(FP), BX
+	XORQ         DX, DX
+	VBROADCASTSS share+24(FP), Z0
+	VBROADCASTSS quantNums<>+96(SB), Z1
+	VBROADCASTSS quantNums<>+128(SB), Z2
+	SUBQ         $+64, BX
+	JLT          turned2
+
+turn1:
+	VCVTPH2PS (CX)(DX*2), Z3
+	VCVTPH2PS 32(CX)(DX*2), Z4
+	VCVTPH2PS 64(CX)(DX*2), Z5
+	VCVTPH2PS 96(CX)(DX*2), Z6
+	VMULPS    Z3, Z0, Z3
+	VMULPS    Z4, Z0, Z4
+	VMULPS    Z5, Z0, Z5
+	VMULPS    Z6, Z0, Z6
+	VPADDD    Z1, Z3, Z3
+	VPADDD    Z1, Z4, Z4
+	VPADDD    Z1, Z5, Z5
+	VPADDD    Z1, Z6, Z6
+	VANDPS    Z2, Z3, Z3
+	VANDPS    Z2, Z4, Z4
+	VANDPS    Z2, Z5, Z5
+	VANDPS    Z2, Z6, Z6
+	VCVTPS2DQ Z3, Z3
+	VCVTPS2DQ Z4, Z4
+	VCVTPS2DQ Z5, Z5
+	VCVTPS2DQ Z6, Z6
+	VPMOVDB   Z3, (AX)(DX*1)
+	VPMOVDB   Z4, 16(AX)(DX*1)
+	VPMOVDB   Z5, 32(AX)(DX*1)
+	VPMOVDB   Z6, 48(AX)(DX*1)
+	ADDQ      $+64, DX
+	SUBQ      $+64, BX
+	JGE       turn1
+
+turned2:
+	ADDQ $+64, BX
+	SUBQ $+16, BX
+	JLT  turned4
+
+turn3:
+	VCVTPH2PS (CX)(DX*2), Z3
+	VMULPS    Z3, Z0, Z3
+	VPADDD    Z1, Z3, Z3
+	VANDPS    Z2, Z3, Z3
+	VCVTPS2DQ Z3, Z3
+	VPMOVDB   Z3, (AX)(DX*1)
+	ADDQ      $+16, DX
+	SUBQ      $+16, BX
+	JGE       turn3
+
+turned4:
+	ADDQ $+16, BX
+	VZEROUPPER
+	RET
+
+// func quantShareBF16AVX512(dst *int8, src *uint16, n int, share float32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·quantShareBF16AVX512(SB), NOSPLIT|NOFRAME, $0-28
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         n+16(FP), BX
+	XORQ         DX, DX
+	VBROADCASTSS share+24(FP), Z0
+	VBROADCASTSS quantNums<>+96(SB), Z1
+	VBROADCASTSS quantNums<>+128(SB), Z2
+	SUBQ         $+64, BX
+	JLT          turned2
+
+turn1:
+	VPMOVZXWD (CX)(DX*2), Z3
+	VPMOVZXWD 32(CX)(DX*2), Z4
+	VPMOVZXWD 64(CX)(DX*2), Z5
+	VPMOVZXWD 96(CX)(DX*2), Z6
+	VPSLLD    $0x10, Z3, Z3
+	VPSLLD    $0x10, Z4, Z4
+	VPSLLD    $0x10, Z5, Z5
+	VPSLLD    $0x10, Z6, Z6
+	VMULPS    Z3, Z0, Z3
+	VMULPS    Z4, Z0, Z4
+	VMULPS    Z5, Z0, Z5
+	VMULPS    Z6, Z0, Z6
+	VPADDD    Z1, Z3, Z3
+	VPADDD    Z1, Z4, Z4
+	VPADDD    Z1, Z5, Z5
+	VPADDD    Z1, Z6, Z6
+	VANDPS    Z2, Z3, Z3
+	VANDPS    Z2, Z4, Z4
+	VANDPS    Z2, Z5, Z5
+	VANDPS    Z2, Z6, Z6
+	VCVTPS2DQ Z3, Z3
+	VCVTPS2DQ Z4, Z4
+	VCVTPS2DQ Z5, Z5
+	VCVTPS2DQ Z6, Z6
+	VPMOVDB   Z3, (AX)(DX*1)
+	VPMOVDB   Z4, 16(AX)(DX*1)
+	VPMOVDB   Z5, 32(AX)(DX*1)
+	VPMOVDB   Z6, 48(AX)(DX*1)
+	ADDQ      $+64, DX
+	SUBQ      $+64, BX
+	JGE       turn1
+
+turned2:
+	ADDQ $+64, BX
+	SUBQ $+16, BX
+	JLT  turned4
+
+turn3:
+	VPMOVZXWD (CX)(DX*2), Z3
+	VPSLLD    $0x10, Z3, Z3
+	VMULPS    Z3, Z0, Z3
+	VPADDD    Z1, Z3, Z3
+	VANDPS    Z2, Z3, Z3
+	VCVTPS2DQ Z3, Z3
+	VPMOVDB   Z3, (AX)(DX*1)
+	ADDQ      $+16, DX
+	SUBQ      $+16, BX
+	JGE       turn3
+
+turned4:
+	ADDQ $+16, BX
+	VZEROUPPER
+	RET
+
 // func quantDivAVX512(dst *int8, src *float32, scale *float32, offset *float32, n int, low float32) int
 // Requires: AVX, AVX512DQ, AVX512F
 TEXT ·quantDivAVX512(SB), NOSPLIT|NOFRAME, $0-56
@@ -327,14 +662,14 @@ TEXT ·quantDivAVX512(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ         n+32(FP), DI
 	XORQ         SI, SI
 	VBROADCASTSS low+40(FP), Z0
-	VBROADCASTSS quantNums<>+96(SB), Z1
+	VBROADCASTSS quantNums<>+160(SB), Z1
 	SUBQ         $+16, DI
 	JLT          turned2
 
 turn1:
 	VMOVUPS      (DX)(SI*4), Z2
-	VBROADCASTSS quantNums<>+128(SB), Z3
-	VANDPS.BCST  quantNums<>+160(SB), Z2, Z2
+	VBROADCASTSS quantNums<>+192(SB), Z3
+	VANDPS.BCST  quantNums<>+224(SB), Z2, Z2
 	VCMPPS       $0x09, Z3, Z2, K1
 	KORTESTW     K1, K1
 	JNE          stop
@@ -344,14 +679,14 @@ turn1:
 	VDIVPS       Z3, Z2, Z5
 	VRNDSCALEPS  $0x09, Z5, Z5
 	VMOVUPS      Z2, Z2
-	VADDPS.BCST  quantNums<>+192(SB), Z5, Z6
+	VADDPS.BCST  quantNums<>+256(SB), Z5, Z6
 	VFNMADD231PS Z3, Z6, Z2
-	VANDPS.BCST  quantNums<>+224(SB), Z3, Z3
+	VANDPS.BCST  quantNums<>+288(SB), Z3, Z3
 	VXORPS       Z3, Z2, Z2
 	VADDPS       Z4, Z5, Z3
-	VADDPS.BCST  quantNums<>+192(SB), Z3, Z4
+	VADDPS.BCST  quantNums<>+256(SB), Z3, Z4
 	VRNDSCALEPS  $0x08, Z4, Z4
-	VADDPS.BCST  quantNums<>+256(SB), Z3, Z5
+	VADDPS.BCST  quantNums<>+320(SB), Z3, Z5
 	VXORPS       Z6, Z6, Z6
 	VCMPPS       $0x01, Z6, Z2, K1
 	VCMPPS       $0x0e, Z6, Z2, K2
@@ -385,52 +720,68 @@ DATA quantNums<>+64(SB)/8, $0x40b8000000000000
 DATA quantNums<>+72(SB)/8, $0x40b8000000000000
 DATA quantNums<>+80(SB)/8, $0x40b8000000000000
 DATA quantNums<>+88(SB)/8, $0x40b8000000000000
-DATA quantNums<>+96(SB)/4, $0x42fe0000
-DATA quantNums<>+100(SB)/4, $0x42fe0000
-DATA quantNums<>+104(SB)/4, $0x42fe0000
-DATA quantNums<>+108(SB)/4, $0x42fe0000
-DATA quantNums<>+112(SB)/4, $0x42fe0000
-DATA quantNums<>+116(SB)/4, $0x42fe0000
-DATA quantNums<>+120(SB)/4, $0x42fe0000
-DATA quantNums<>+124(SB)/4, $0x42fe0000
-DATA quantNums<>+128(SB)/4, $0x0d800000
-DATA quantNums<>+132(SB)/4, $0x0d800000
-DATA quantNums<>+136(SB)/4, $0x0d800000
-DATA quantNums<>+140(SB)/4, $0x0d800000
-DATA quantNums<>+144(SB)/4, $0x0d800000
-DATA quantNums<>+148(SB)/4, $0x0d800000
-DATA quantNums<>+152(SB)/4, $0x0d800000
-DATA quantNums<>+156(SB)/4, $0x0d800000
-DATA quantNums<>+160(SB)/4, $0x7fffffff
-DATA quantNums<>+164(SB)/4, $0x7fffffff
-DATA quantNums<>+168(SB)/4, $0x7fffffff
-DATA quantNums<>+172(SB)/4, $0x7fffffff
-DATA quantNums<>+176(SB)/4, $0x7fffffff
-DATA quantNums<>+180(SB)/4, $0x7fffffff
-DATA quantNums<>+184(SB)/4, $0x7fffffff
-DATA quantNums<>+188(SB)/4, $0x7fffffff
-DATA quantNums<>+192(SB)/4, $0x3f000000
-DATA quantNums<>+196(SB)/4, $0x3f000000
-DATA quantNums<>+200(SB)/4, $0x3f000000
-DATA quantNums<>+204(SB)/4, $0x3f000000
-DATA quantNums<>+208(SB)/4, $0x3f000000
-DATA quantNums<>+212(SB)/4, $0x3f000000
-DATA quantNums<>+216(SB)/4, $0x3f000000
-DATA quantNums<>+220(SB)/4, $0x3f000000
-DATA quantNums<>+224(SB)/4, $0x80000000
-DATA quantNums<>+228(SB)/4, $0x80000000
-DATA quantNums<>+232(SB)/4, $0x80000000
-DATA quantNums<>+236(SB)/4, $0x80000000
-DATA quantNums<>+240(SB)/4, $0x80000000
-DATA quantNums<>+244(SB)/4, $0x80000000
-DATA quantNums<>+248(SB)/4, $0x80000000
-DATA quantNums<>+252(SB)/4, $0x80000000
-DATA quantNums<>+256(SB)/4, $0x3f800000
-DATA quantNums<>+260(SB)/4, $0x3f800000
-DATA quantNums<>+264(SB)/4, $0x3f800000
-DATA quantNums<>+268(SB)/4, $0x3f800000
-DATA quantNums<>+272(SB)/4, $0x3f800000
-DATA quantNums<>+276(SB)/4, $0x3f800000
-DATA quantNums<>+280(SB)/4, $0x3f800000
-DATA quantNums<>+284(SB)/4, $0x3f800000
-GLOBL quantNums<>(SB), RODATA|NOPTR, $288
+DATA quantNums<>+96(SB)/4, $0x00000008
+DATA quantNums<>+100(SB)/4, $0x00000008
+DATA quantNums<>+104(SB)/4, $0x00000008
+DATA quantNums<>+108(SB)/4, $0x00000008
+DATA quantNums<>+112(SB)/4, $0x00000008
+DATA quantNums<>+116(SB)/4, $0x00000008
+DATA quantNums<>+120(SB)/4, $0x00000008
+DATA quantNums<>+124(SB)/4, $0x00000008
+DATA quantNums<>+128(SB)/4, $0xfffffff0
+DATA quantNums<>+132(SB)/4, $0xfffffff0
+DATA quantNums<>+136(SB)/4, $0xfffffff0
+DATA quantNums<>+140(SB)/4, $0xfffffff0
+DATA quantNums<>+144(SB)/4, $0xfffffff0
+DATA quantNums<>+148(SB)/4, $0xfffffff0
+DATA quantNums<>+152(SB)/4, $0xfffffff0
+DATA quantNums<>+156(SB)/4, $0xfffffff0
+DATA quantNums<>+160(SB)/4, $0x42fe0000
+DATA quantNums<>+164(SB)/4, $0x42fe0000
+DATA quantNums<>+168(SB)/4, $0x42fe0000
+DATA quantNums<>+172(SB)/4, $0x42fe0000
+DATA quantNums<>+176(SB)/4, $0x42fe0000
+DATA quantNums<>+180(SB)/4, $0x42fe0000
+DATA quantNums<>+184(SB)/4, $0x42fe0000
+DATA quantNums<>+188(SB)/4, $0x42fe0000
+DATA quantNums<>+192(SB)/4, $0x0d800000
+DATA quantNums<>+196(SB)/4, $0x0d800000
+DATA quantNums<>+200(SB)/4, $0x0d800000
+DATA quantNums<>+204(SB)/4, $0x0d800000
+DATA quantNums<>+208(SB)/4, $0x0d800000
+DATA quantNums<>+212(SB)/4, $0x0d800000
+DATA quantNums<>+216(SB)/4, $0x0d800000
+DATA quantNums<>+220(SB)/4, $0x0d800000
+DATA quantNums<>+224(SB)/4, $0x7fffffff
+DATA quantNums<>+228(SB)/4, $0x7fffffff
+DATA quantNums<>+232(SB)/4, $0x7fffffff
+DATA quantNums<>+236(SB)/4, $0x7fffffff
+DATA quantNums<>+240(SB)/4, $0x7fffffff
+DATA quantNums<>+244(SB)/4, $0x7fffffff
+DATA quantNums<>+248(SB)/4, $0x7fffffff
+DATA quantNums<>+252(SB)/4, $0x7fffffff
+DATA quantNums<>+256(SB)/4, $0x3f000000
+DATA quantNums<>+260(SB)/4, $0x3f000000
+DATA quantNums<>+264(SB)/4, $0x3f000000
+DATA quantNums<>+268(SB)/4, $0x3f000000
+DATA quantNums<>+272(SB)/4, $0x3f000000
+DATA quantNums<>+276(SB)/4, $0x3f000000
+DATA quantNums<>+280(SB)/4, $0x3f000000
+DATA quantNums<>+284(SB)/4, $0x3f000000
+DATA quantNums<>+288(SB)/4, $0x80000000
+DATA quantNums<>+292(SB)/4, $0x80000000
+DATA quantNums<>+296(SB)/4, $0x80000000
+DATA quantNums<>+300(SB)/4, $0x80000000
+DATA quantNums<>+304(SB)/4, $0x80000000
+DATA quantNums<>+308(SB)/4, $0x80000000
+DATA quantNums<>+312(SB)/4, $0x80000000
+DATA quantNums<>+316(SB)/4, $0x80000000
+DATA quantNums<>+320(SB)/4, $0x3f800000
+DATA quantNums<>+324(SB)/4, $0x3f800000
+DATA quantNums<>+328(SB)/4, $0x3f800000
+DATA quantNums<>+332(SB)/4, $0x3f800000
+DATA quantNums<>+336(SB)/4, $0x3f800000
+DATA quantNums<>+340(SB)/4, $0x3f800000
+DATA quantNums<>+344(SB)/4, $0x3f800000
+DATA quantNums<>+348(SB)/4, $0x3f800000
+GLOBL quantNums<>(SB), RODATA|NOPTR, $352

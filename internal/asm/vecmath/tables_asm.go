@@ -68,6 +68,14 @@ var swishLoops = [widths][numFloats]func(dst, src *byte, n int, scale, low, high
 	{swishF32AVX512, swishF16AVX512, swishBF16AVX512},
 }
 
+var quantShareLoops = [widths]func(dst *int8, src *float32, n int, share float64){quantShareAVX2, quantShareAVX512}
+
+// quantHalvesLoops are by 16-bit type, F16 first.
+var quantHalvesLoops = [widths][2]func(dst *int8, src *uint16, n int, share float32){
+	{quantShareF16AVX2, quantShareBF16AVX2},
+	{quantShareF16AVX512, quantShareBF16AVX512},
+}
+
 var reduceLoops = [widths][numFloats][numReductions]func(a *byte, n int) float32{{
 	{sumF32AVX2, sumSquaresF32AVX2, largestF32AVX2, largestAbsF32AVX2},
 	{sumF16AVX2, sumSquaresF16AVX2, largestF16AVX2, largestAbsF16AVX2},

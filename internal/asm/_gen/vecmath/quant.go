@@ -19,6 +19,8 @@ func quantFile(c *build.Context) {
 	both(c, nums, func(v isa) {
 		v.quantMul()
 		v.quantShare()
+		v.quantHalves(f16)
+		v.quantHalves(bf16)
 		v.quantDiv()
 	})
 	nums.write(c)
@@ -119,6 +121,27 @@ func (v isa) quantShare() {
 		}
 		l.storeDoubles(x, low, high, dst)
 	})
+	target.Return(v.c)
+}
+
+// quantHalves is quantShare of 16-bit elements in float32. The share and the product
+// are rounded, which adds less than 2^-23 of a value. Elements and top have at most 11
+// bits, so that a value which is no tie is at least 2^-19 of it away from one: rounding
+// to 20 bits first restores ties.
+func (v isa) quantHalves(e element) {
+	const bits = 24 - 20
+	v.function(v.name("quantShare"+e.name), "func(dst *int8, src *uint16, n int, share float32)",
+		v.name("quantShare"+e.name)+" writes src·share, which is 127/top, rounded.")
+	dst, src := v.pointer("dst"), v.pointer("src")
+	l := v.begin()
+	share, half, kept := v.param("share"), v.set(v.nums.u32(1<<(bits-1))), v.set(v.nums.u32(1<<32-1<<bits))
+	body := func() {
+		x := v.into(v.c.VMULPS, nil, l.load(src, e), share)
+		l.storeBytes(v.and(v.addInt(x, half), kept), dst)
+	}
+	const unroll = 4
+	l.turns(unroll, body)
+	l.turns(16/v.lanes(), body)
 	target.Return(v.c)
 }
 
