@@ -11,6 +11,10 @@ type Program struct {
 	// to where it is: an output may lie inside an input, or an input inside an
 	// output, such that the bytes that are moved lie on each other.
 	Overlay bool
+	// Begin, if it is there, prepares what blocks read, in the launch's scratch memory.
+	// It has ended before a block is run; an error is reported as one of block 0, and no
+	// block is run.
+	Begin func(a *Args) error
 	// Run computes block `block` of a.Blocks. Blocks may run in any order and
 	// at the same time; Run reads its tiling from a.Tiling() and touches only
 	// the launch's buffers. A panic becomes the stream's error.
@@ -21,6 +25,14 @@ type Program struct {
 	Share func(a *Args, lo, hi int) error
 	// Cost estimates the launch with the given tiling bytes; nil when unknown.
 	Cost func(tiling []byte, key uint64, blocks int) Cost
+}
+
+// Prepare calls Begin, if it is there.
+func (p *Program) Prepare(a *Args) error {
+	if p == nil || p.Begin == nil {
+		return nil
+	}
+	return p.Begin(a)
 }
 
 // Class tells which engine a kernel keeps busy.

@@ -35,7 +35,7 @@ const (
 	// operands once is too small: so much is read while a block is begun.
 	MinStreamBytes = 64 << 10
 	// streamBlocks is the most blocks for each of BlocksFor.
-	streamBlocks = 16
+	streamBlocks = 64
 )
 
 // StreamBlocks turns a block dim of BlocksFor into that of a kernel that does

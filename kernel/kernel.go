@@ -63,6 +63,9 @@ type Def[P comparable, T any] struct {
 	// Keys is the number of variants of a kernel whose tiling may run on the
 	// device: Tile chooses a key from 0 to Keys-1. The zero value means 1.
 	Keys int
+	// Begin, beside Run or Share, prepares in scratch memory what blocks read: once,
+	// before the first of them. Nil means nothing.
+	Begin func(a *Args, t *T, tail []int64) error
 	// Run computes block `block` of a.Blocks. Blocks run in any order and at
 	// once; a result must not depend on the number of workers unless the
 	// kernel's comment says so.
@@ -183,6 +186,12 @@ func Define[P comparable, T any](d Def[P, T]) *Kernel {
 			}
 			return d.Run(a, block, t, tail)
 		},
+	}
+	if d.Begin != nil {
+		k.program.Begin = func(a *device.Args) error {
+			t, tail := split[T](a.Tiling, size)
+			return d.Begin(a, t, tail)
+		}
 	}
 	if d.Share != nil {
 		k.program.Share = func(a *device.Args, lo, hi int) error {

@@ -195,7 +195,7 @@ func TestStreamBlocks(t *testing.T) {
 		items, bytes int64
 		want         int
 	}{
-		{1, 100, 100 * mb, 1}, {2, 100, 100 * mb, 32}, {2, 10, 100 * mb, 10}, {2, 100, mb, 16}, {2, 100, mb / 16, 2}, {64, 1 << 40, math.MaxInt64, 1024},
+		{1, 100, 100 * mb, 1}, {2, 1000, 100 * mb, 128}, {2, 10, 100 * mb, 10}, {2, 100, mb, 16}, {2, 100, mb / 16, 2}, {64, 1 << 40, math.MaxInt64, 4096},
 	} {
 		assert.Equal(t, tt.want, kernel.StreamBlocks(kernel.Machine{Cores: tt.blocks}, tt.blocks, tt.items, tt.bytes), "%+v", tt)
 		assert.Equal(t, tt.blocks, kernel.StreamBlocks(kernel.Machine{Accelerator: true}, tt.blocks, tt.items, tt.bytes), "an accelerator")
@@ -213,6 +213,7 @@ func TestSharesOfOneBlock(t *testing.T) {
 		}
 	})
 	a := kernel.Args{Tiling: device.BytesOf(make([]uint64, 64))}
+	require.NoError(t, k.Program().Prepare(&a), "nothing to prepare")
 	require.NoError(t, k.Program().Run(&a, 3))
 	require.NoError(t, k.Program().Share(&a, 4, 7))
 	assert.Equal(t, [][2]int{{3, 4}, {4, 7}}, ran)

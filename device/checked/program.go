@@ -4,7 +4,6 @@ import (
 	"hash/maphash"
 	"slices"
 	"strconv"
-	"sync"
 	"sync/atomic"
 
 	"goatb/device"
@@ -17,21 +16,26 @@ func operandName(i int) string { return "operand " + strconv.Itoa(i) }
 // sees the memory under the names that the user gave, and the guards of its
 // operands are looked at after the last block.
 func (s *Stream) watched(l *device.Launch, t *task) *device.Program {
-	run, own := l.Program.Run, s.dev.guarded(l)
+	own := s.dev.guarded(l)
 	seen := device.Args{Blocks: l.Blocks, Key: l.Key, Buffers: slices.Clone(l.Buffers), Scratch: l.Scratch}
-	var tiling sync.Once
 	var left atomic.Int64
 	left.Store(int64(l.Blocks))
-	return &device.Program{Name: l.Program.Name, Class: l.Program.Class, Cost: l.Program.Cost, Run: func(a *device.Args, block int) error {
-		tiling.Do(func() { seen.Tiling = a.Tiling })
-		if err := run(&seen, block); err != nil {
+	user := l.Program
+	p := &device.Program{Name: user.Name, Class: user.Class, Cost: user.Cost}
+	p.Begin = func(a *device.Args) error {
+		seen.Tiling = a.Tiling
+		return user.Prepare(&seen)
+	}
+	p.Run = func(_ *device.Args, block int) error {
+		if err := user.Run(&seen, block); err != nil {
 			return err
 		}
 		if left.Add(-1) == 0 {
 			s.checkLaunch(own, t)
 		}
 		return nil
-	}}
+	}
+	return p
 }
 
 // guarded returns the allocations of a launch's operands that have guards.

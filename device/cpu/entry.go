@@ -65,7 +65,13 @@ func (p *part) addChoices(b *device.Binary) {
 func (p *part) addChoice(key uint64, cube, vector *device.Program, ratio int) {
 	c := choice{key: key, prog: cube, ratio: ratio}
 	if vector != nil {
-		c.prog = &device.Program{Name: cube.Name, Cost: cube.Cost, Run: func(a *device.Args, block int) error {
+		begin := func(a *device.Args) error {
+			if err := cube.Prepare(a); err != nil {
+				return err
+			}
+			return vector.Prepare(&p.vector)
+		}
+		c.prog = &device.Program{Name: cube.Name, Cost: cube.Cost, Begin: begin, Run: func(a *device.Args, block int) error {
 			if err := cube.Run(a, block); err != nil {
 				return err
 			}

@@ -160,7 +160,9 @@ func (s *Stream) runKept(t *task) {
 func (s *Stream) runShared(l *keptLaunch) {
 	s.run.prog, s.run.args = l.prog, &l.args
 	defer s.endLaunch(l.label)
-	s.run.job.Run(l.args.Blocks)
+	if s.begin() {
+		s.run.job.Run(l.args.Blocks)
+	}
 }
 
 // runAlone runs launches that no other worker shares, up to the first that others
@@ -177,7 +179,7 @@ func (s *Stream) runAlone(ls []keptLaunch) (n int) {
 		n++
 		r.prog, label = l.prog, l.label
 		block = 0
-		if err := s.share(l.prog, &l.args, &block, l.args.Blocks); err != nil {
+		if err := s.whole(l.prog, &l.args, &block); err != nil {
 			s.badBlock(block, coded(err))
 			break
 		}

@@ -248,11 +248,29 @@ func (s *Stream) launch(t *task) {
 		r.args.Tiling = t.b.Bytes()
 	}
 	defer s.endLaunch(t.label)
+	if !s.begin() {
+		return
+	}
 	if r.job != nil {
 		r.job.Run(t.blocks)
 	} else {
 		s.runBlocks(0, t.blocks)
 	}
+}
+
+// begin prepares the current launch and reports whether its blocks may run.
+func (s *Stream) begin() bool {
+	r := &s.run
+	if r.prog.Begin == nil {
+		return true
+	}
+	at := 0
+	defer s.caught(&at)
+	if err := r.prog.Begin(r.args); err != nil {
+		s.badBlock(at, coded(err))
+	}
+	at = noBlock
+	return !r.bad.Load()
 }
 
 // endLaunch makes the error of a launch the stream's.
@@ -273,6 +291,14 @@ func (s *Stream) runBlocks(lo, hi int) {
 		s.badBlock(at, coded(err))
 	}
 	at = noBlock
+}
+
+// whole prepares a launch and runs its blocks on this goroutine.
+func (s *Stream) whole(p *device.Program, a *device.Args, at *int) error {
+	if err := p.Prepare(a); err != nil {
+		return err
+	}
+	return s.share(p, a, at, a.Blocks)
 }
 
 // share runs the blocks [*at, hi) of a launch, until one has failed; at is left

@@ -40,6 +40,23 @@ func TestShares(t *testing.T) {
 			for b, n := range times {
 				require.Equal(t, 2, n, "%s with %d workers: block %d", m.name, workers, b)
 			}
+			begun := 0
+			prepared := *l.Program
+			prepared.Begin = func(*device.Args) error { begun++; return nil }
+			l.Program = &prepared
+			one := l
+			one.Blocks = 1
+			require.NoError(t, keep(t, s, l, one).Run(0, 2))
+			require.NoError(t, s.Synchronize(t.Context()))
+			require.Equal(t, 2, begun, "%s with %d workers", m.name, workers)
+			require.Equal(t, 4, times[0])
+			require.Equal(t, 3, times[blocks-1])
+			prepared.Begin = func(*device.Args) error { return errors.New("not begun") }
+			require.NoError(t, keep(t, s, one, l).Run(0, 2))
+			require.ErrorContains(t, s.Synchronize(t.Context()), "not begun")
+			require.NoError(t, keep(t, s, l, one).Run(0, 2))
+			require.ErrorContains(t, s.Synchronize(t.Context()), "not begun")
+			require.Equal(t, 4, times[0], "blocks of launches that are not prepared")
 			l.Program = &device.Program{Name: "shares", Run: l.Program.Run, Share: func(*device.Args, int, int) error { return errors.New("no luck") }}
 			require.NoError(t, keep(t, s, l).Run(0, 1))
 			err := s.Synchronize(t.Context())

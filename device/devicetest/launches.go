@@ -1,6 +1,7 @@
 package devicetest
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"sync/atomic"
@@ -19,6 +20,7 @@ var launchChecks = []check{
 	{"tiling read when the kernel runs", checkDeviceTiling},
 	{"many operands", checkManyOperands},
 	{"every block once", checkBlocks},
+	{"prepared before blocks", checkBegin},
 	{"refused", checkLaunchRefused},
 }
 
@@ -153,6 +155,43 @@ func checkBlocks(b *bed) {
 		s.sync()
 		for i := range counts {
 			require.EqualValues(b, rounds, counts[i].Load(), "block %d of %d", i, blocks)
+		}
+	}
+}
+
+// checkBegin runs programs that prepare what their blocks read.
+func checkBegin(b *bed) {
+	s, cause := b.stream(), errors.New("nothing to prepare")
+	var ran atomic.Int32
+	for _, blocks := range []int{1, 100} {
+		l := device.Launch{Blocks: blocks, Scratch: b.alloc(8), Inline: []byte{6}}
+		p := device.Program{Name: "test/begin", Run: func(a *device.Args, _ int) error {
+			if ran.Add(1); a.Scratch.Bytes()[3] != a.Tiling[0] {
+				return errors.New("nothing is prepared")
+			}
+			return nil
+		}}
+		for _, c := range []struct {
+			text  string
+			begin func(a *device.Args) error
+		}{
+			{"", func(a *device.Args) error { a.Scratch.Bytes()[3] += a.Tiling[0]; return nil }},
+			{cause.Error(), func(*device.Args) error { return cause }},
+			{"an empty hand", func(*device.Args) error { panic("an empty hand") }},
+		} {
+			prepared := p
+			prepared.Begin, l.Program = c.begin, &prepared
+			ran.Store(0)
+			s.launch(&l)
+			err := s.Synchronize(b.Context())
+			if c.text == "" {
+				require.NoError(b, err)
+				require.EqualValues(b, blocks, ran.Load())
+				continue
+			}
+			require.ErrorIs(b, err, status.ErrRuntimeFail)
+			require.ErrorContains(b, err, c.text)
+			require.Zero(b, ran.Load(), "blocks of a launch that is not prepared")
 		}
 	}
 }

@@ -120,7 +120,7 @@ func checkListOrder(b *listBed) {
 }
 
 // checkMixed runs a mixed kernel whose vector parts read what the cube part of
-// their block wrote.
+// their block wrote, and begin after it.
 func checkMixed(b *listBed) {
 	const blocks, ratio = 6, 2
 	cube := &device.Program{Name: "test/cube", Run: func(a *device.Args, block int) error {
@@ -131,6 +131,9 @@ func checkMixed(b *listBed) {
 		device.View[uint32](a.Mem(1))[block] = device.View[uint32](a.Mem(0))[block/ratio]*1000 + uint32(a.Blocks) + uint32(a.Tiling[0])<<20
 		return nil
 	}}
+	var begun []int
+	cube.Begin = func(a *device.Args) error { begun = append(begun, a.Blocks); return nil }
+	vector.Begin = cube.Begin
 	l := &device.TaskList{Name: "mixed"}
 	x, y := b.alloc(4*blocks), b.alloc(4*blocks*ratio)
 	l.Add(device.Task{Kind: device.AllKernelTask, Stream: l.Bind("main"), Kernel: &device.Kernel{
@@ -142,6 +145,7 @@ func checkMixed(b *listBed) {
 	for i, got := range device.View[uint32](y.Bytes()) {
 		require.Equal(b, uint32(i/ratio*10+blocks)*1000+blocks*ratio+1<<20, got, i)
 	}
+	require.Equal(b, []int{blocks, blocks * ratio}, begun)
 }
 
 func checkListTiling(b *listBed) {

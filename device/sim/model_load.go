@@ -151,10 +151,14 @@ func (m *Model) binary(b *device.Binary, at int) *device.Binary {
 // watch makes a program that notes what kernel `at` does and, with numerics on,
 // does it.
 func (m *Model) watch(p *device.Program, at int) *device.Program {
-	return &device.Program{Name: p.Name, Class: p.Class, Cost: p.Cost, Run: func(a *device.Args, block int) error {
-		if block == 0 {
-			m.note(p, at, a)
+	begin := func(a *device.Args) error {
+		m.note(p, at, a)
+		if !m.dev.numerics {
+			return nil
 		}
+		return p.Prepare(a)
+	}
+	return &device.Program{Name: p.Name, Class: p.Class, Cost: p.Cost, Begin: begin, Run: func(a *device.Args, block int) error {
 		if !m.dev.numerics {
 			return nil
 		}

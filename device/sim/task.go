@@ -64,7 +64,7 @@ func (d *Device) newTask(s *Stream, k kind) *task {
 		d.spare = d.spare[:n-1]
 	} else {
 		t = &task{}
-		t.stand.Run = t.run
+		t.stand.Begin, t.stand.Run = t.begin, t.run
 	}
 	t.kind, t.stream = k, s
 	return t
@@ -73,16 +73,22 @@ func (d *Device) newTask(s *Stream, k kind) *task {
 // reuse gives a task back; mu is held.
 func (d *Device) reuse(t *task) {
 	clear(t.bufs)
-	*t = task{stand: device.Program{Run: t.stand.Run}, bufs: t.bufs[:0]}
+	*t = task{stand: device.Program{Begin: t.stand.Begin, Run: t.stand.Run}, bufs: t.bufs[:0]}
 	d.spare = append(d.spare, t)
 }
 
-// run is what the inner device runs for a launch: it notes what the launch costs
-// and, with numerics on, runs a block of the kernel.
-func (t *task) run(a *device.Args, block int) error {
-	if block == 0 {
-		t.meet(a)
+// begin is how the inner device begins a launch: it notes what the launch costs and,
+// with numerics on, lets the kernel begin.
+func (t *task) begin(a *device.Args) error {
+	t.meet(a)
+	if !t.stream.dev.numerics {
+		return nil
 	}
+	return t.program.Prepare(a)
+}
+
+// run runs a block of the kernel with numerics on.
+func (t *task) run(a *device.Args, block int) error {
 	if !t.stream.dev.numerics {
 		return nil
 	}

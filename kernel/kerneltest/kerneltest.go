@@ -223,6 +223,7 @@ func tile(t testing.TB, k *kernel.Kernel, p *kernel.Problem, dst []byte) kernel.
 
 func runBlocks(t testing.TB, k *kernel.Kernel, a *device.Args, order int) {
 	t.Helper()
+	require.NoError(t, k.Program().Prepare(a), k.Name())
 	run := k.Program().Run
 	switch order {
 	case 0:

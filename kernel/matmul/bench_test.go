@@ -48,6 +48,7 @@ func benchProduct(b *testing.B, cores int, t tensor.DType, m, n, k int64) {
 		run := kern.Program().Run
 		b.ReportAllocs()
 		for b.Loop() {
+			require.NoError(b, kern.Program().Prepare(&a))
 			if a.Blocks == 1 {
 				require.NoError(b, run(&a, 0))
 				continue

@@ -33,7 +33,9 @@ type int4Tiling struct {
 	TileM, TileN, TilesM, TilesN int64
 	// The sizes of a block's buffers in bytes, and their sum.
 	RowBytes, FactorBytes, LessBytes, TempBytes, SumBytes, BlockScratch int64
-	X                                                                   tensor.DType
+	// Prepared is the size of what is made once for all blocks, in front of theirs.
+	Prepared int64
+	X        tensor.DType
 	// OneRow says that x has one row, which is multiplied with many panels at once.
 	OneRow bool
 	Ep     epilogue
@@ -103,19 +105,27 @@ func (t *int4Tiling) item(i int64) (row, rows, panel, panels int64) {
 	return row, min(t.TileM, t.M-row), panel, min(t.TileN, t.Panels-panel)
 }
 
-// int4Def defines a kernel with tiles of up to maxRows rows; plan books the
-// buffers of a block.
-func int4Def(name string, maxRows int64, refusal func() error, book func(t *int4Tiling), share func(*kernel.Args, int, int, *int4Tiling, []int64) error) *kernel.Kernel {
+// int4Way is how a kernel multiplies with int4 weights: with tiles of up to maxRows
+// rows. book sizes the buffers; begin may be nil.
+type int4Way struct {
+	maxRows int64
+	refusal func() error
+	book    func(t *int4Tiling)
+	begin   func(a *kernel.Args, t *int4Tiling, _ []int64) error
+	share   func(a *kernel.Args, first, end int, t *int4Tiling, _ []int64) error
+}
+
+// int4Def defines a kernel.
+func int4Def(name string, way int4Way) *kernel.Kernel {
 	plan := func(p *kernel.Problem, a Int4Params, t *int4Tiling) (kernel.Grid, error) {
 		if err := int4Shape(p, a, t); err != nil {
 			return kernel.Grid{}, err
 		}
-		if err := refusal(); err != nil {
+		if err := way.refusal(); err != nil {
 			return kernel.Grid{}, err
 		}
-		g := t.cut(p.Machine, maxRows)
-		book(t)
-		t.BlockScratch = t.RowBytes + t.FactorBytes + t.LessBytes + t.TempBytes + t.SumBytes
+		g := t.cut(p.Machine, way.maxRows)
+		way.book(t)
 		return g, nil
 	}
 	return kernel.Define(kernel.Def[Int4Params, int4Tiling]{
@@ -129,12 +139,13 @@ func int4Def(name string, maxRows int64, refusal func() error, book func(t *int4
 		Scratch: func(p *kernel.Problem, a Int4Params) int64 {
 			var t int4Tiling
 			g, _ := plan(p, a, &t)
-			return int64(g.Blocks) * t.BlockScratch
+			return t.Prepared + int64(g.Blocks)*t.BlockScratch
 		},
 		Tile: func(p *kernel.Problem, a Int4Params, t *int4Tiling, _ []int64) (kernel.Grid, error) {
 			return plan(p, a, t)
 		},
-		Share: share,
+		Begin: way.begin,
+		Share: way.share,
 		Explain: func(t *int4Tiling, _ []int64) string {
 			return fmt.Sprintf("tile %dx%d panels", t.TileM, t.TileN)
 		},
@@ -156,7 +167,7 @@ func int4Kernels() (out kernel.Table) {
 			}
 			return nil
 		}
-		out = append(out, int4Def("matmul/int4-"+e.set.Name, int64(len(e.set.Rows)), refusal, e.book, e.share))
+		out = append(out, int4Def("matmul/int4-"+e.set.Name, int4Way{int64(len(e.set.Rows)), refusal, e.book, e.begin, e.share}))
 	}
 	return out
 }

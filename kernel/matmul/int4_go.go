@@ -9,10 +9,16 @@ import (
 )
 
 // int4Go multiplies in plain Go, in f32.
-var int4Go = int4Def("matmul/int4", 4, func() error { return nil }, func(t *int4Tiling) {
-	t.RowBytes = roundUp(4*t.K, 64)
-	t.SumBytes = (1 + finisherRows) * 4 * gemm.PanelColumns
-}, shareInt4Go)
+var int4Go = int4Def("matmul/int4", int4Way{
+	maxRows: 4,
+	refusal: func() error { return nil },
+	book: func(t *int4Tiling) {
+		t.RowBytes = roundUp(4*t.K, 64)
+		t.SumBytes = (1 + finisherRows) * 4 * gemm.PanelColumns
+		t.BlockScratch = t.RowBytes + t.SumBytes
+	},
+	share: shareInt4Go,
+})
 
 func shareInt4Go(a *kernel.Args, first, end int, t *int4Tiling, _ []int64) error {
 	mem := a.Scratch.Bytes()[int64(first)*t.BlockScratch:][:t.BlockScratch]

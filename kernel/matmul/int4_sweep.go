@@ -17,7 +17,7 @@ const rowPanels = 16
 
 // book sizes the buffers: packed rows and their factors, one for each chunk and
 // row; what comes off the groups of one row; a row of floats and a group of rows of
-// int16; sums, and the finisher's.
+// int16; sums, and the finisher's. One row is packed for all blocks.
 func (e int4Engine) book(t *int4Tiling) {
 	chunks, most := ceilDiv(t.K, t.Chunk), int64(len(e.set.Rows))
 	chunk := roundUp(t.Chunk, quantUnit)
@@ -31,6 +31,12 @@ func (e int4Engine) book(t *int4Tiling) {
 	t.FactorBytes = roundUp(4*chunks*t.TileM, 64)
 	t.TempBytes = 4*chunk + 2*most*chunk
 	t.SumBytes = (t.TileM + finisherRows) * 4 * columns
+	packing := t.RowBytes + t.FactorBytes + t.LessBytes + t.TempBytes
+	if t.BlockScratch = t.SumBytes; t.OneRow {
+		t.Prepared = packing
+	} else {
+		t.BlockScratch += packing
+	}
 }
 
 // int4Sweeper computes the items of a share of blocks.
@@ -47,8 +53,13 @@ type int4Sweeper struct {
 	f       finisher
 }
 
-func (e int4Engine) share(a *kernel.Args, first, end int, t *int4Tiling, _ []int64) error {
-	mem := a.Scratch.Bytes()[int64(first)*t.BlockScratch:][:t.BlockScratch]
+// sweeper takes the buffers of a block.
+func (e int4Engine) sweeper(a *kernel.Args, block int, t *int4Tiling) int4Sweeper {
+	mem := a.Scratch.Bytes()
+	own := mem[t.Prepared+int64(block)*t.BlockScratch:][:t.BlockScratch]
+	if !t.OneRow {
+		mem = own
+	}
 	take := func(n int64) []byte {
 		b := mem[:n:n]
 		mem = mem[n:]
@@ -58,9 +69,23 @@ func (e int4Engine) share(a *kernel.Args, first, end int, t *int4Tiling, _ []int
 	s.less = device.View[int32](take(t.LessBytes))
 	s.floats = device.View[float32](take(4 * roundUp(t.Chunk, quantUnit)))
 	s.ints = device.View[int16](take(t.TempBytes - 4*int64(len(s.floats))))
-	sums := device.View[float32](take(t.SumBytes))
+	sums := device.View[float32](own[t.BlockScratch-t.SumBytes:])
 	held := int64(len(sums)) / (t.TileM + finisherRows) * t.TileM
 	s.sums, s.f = sums[:held], finisher{a: a, ep: &t.Ep, buf: sums[held:]}
+	return s
+}
+
+// begin packs the row of x that all blocks multiply.
+func (e int4Engine) begin(a *kernel.Args, t *int4Tiling, _ []int64) error {
+	if t.OneRow {
+		s := e.sweeper(a, 0, t)
+		s.orderRow()
+	}
+	return nil
+}
+
+func (e int4Engine) share(a *kernel.Args, first, end int, t *int4Tiling, _ []int64) error {
+	s := e.sweeper(a, first, t)
 	if t.OneRow {
 		s.oneRow(a, first, end)
 		return nil
@@ -92,7 +117,6 @@ func (s *int4Sweeper) oneRow(a *kernel.Args, begin, end int) {
 	t, set := s.t, s.e.set
 	lo, hi := kernel.Shares(t.TilesN, begin, end, a.Blocks)
 	first, last := lo*t.TileN, min(hi*t.TileN, t.Panels)
-	s.orderRow(s.w[first*t.PanelBytes : last*t.PanelBytes])
 	for panel := first; panel < last; panel += rowPanels {
 		panels := min(rowPanels, last-panel)
 		j := panel * gemm.PanelColumns
@@ -106,8 +130,8 @@ func (s *int4Sweeper) oneRow(a *kernel.Args, begin, end int) {
 
 // orderRow rounds the row to int16 and orders it for the loop over panels, whose
 // first bytes come from memory meanwhile.
-func (s *int4Sweeper) orderRow(panels []byte) {
-	t := s.t
+func (s *int4Sweeper) orderRow() {
+	t, panels := s.t, s.w
 	for c := int64(0); c*t.Chunk < t.K; c++ {
 		panels = fetchSome(panels)
 		from := c * t.Chunk

@@ -206,6 +206,7 @@ func (r *run) node(t testing.TB, n *kernelgraph.Node, values [][]int64) {
 	grid, err := n.Kernel.Tile(&p, tiling.payload)
 	require.NoError(t, err, n.Path)
 	a.Scratch, a.Tiling, a.Key, a.Blocks = device.Wrap(scratch.payload), tiling.payload, grid.Key, grid.Blocks
+	require.NoError(t, n.Kernel.Program().Prepare(&a), "%s %s", n.Path, n.Kernel.Name())
 	for b := range grid.Blocks {
 		require.NoError(t, n.Kernel.Program().Run(&a, b), "%s %s block %d", n.Path, n.Kernel.Name(), b)
 	}

@@ -9,7 +9,7 @@ package gemm
 //go:noescape
 func rowInt4AVX512(panels int, groups int, chunk int, octets int, x *byte, less *int32, factors *float32, w *byte, c *float32, half bool)
 
-// orderInt4AVX2 orders a row for an Int4Row; see Int4Order.
+// orderInt4AVX512 orders a row for an Int4Row; see Int4Order.
 //
 //go:noescape
-func orderInt4AVX2(groups int, octets int, dst *byte, less *int32, x *int16)
+func orderInt4AVX512(groups int, octets int, dst *byte, less *int32, x *int16)

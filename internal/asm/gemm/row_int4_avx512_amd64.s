@@ -120,49 +120,80 @@ scaled:
 	VZEROUPPER
 	RET
 
-// func orderInt4AVX2(groups int, octets int, dst *byte, less *int32, x *int16)
-// Requires: AVX
-TEXT ·orderInt4AVX2(SB), NOSPLIT|NOFRAME, $0-40
-	MOVQ        dst+16(FP), AX
-	MOVQ        less+24(FP), CX
-	MOVQ        x+32(FP), DX
-	MOVQ        groups+0(FP), BX
-	MOVL        $0x00010001, SI
-	VMOVD       SI, X0
-	VPSHUFD     $0x00, X0, X0
-	MOVL        $0x00800080, SI
-	VMOVD       SI, X1
-	VPSHUFD     $0x00, X1, X1
-	MOVQ        $0x0e060c040a020800, SI
-	MOVQ        $0x0f070d050b030901, DI
-	VMOVQ       SI, X2
-	VMOVQ       DI, X3
-	VPUNPCKLQDQ X3, X2, X2
+// func orderInt4AVX512(groups int, octets int, dst *byte, less *int32, x *int16)
+// Requires: AVX, AVX2, AVX512BW, AVX512F, BMI2
+TEXT ·orderInt4AVX512(SB), NOSPLIT|NOFRAME, $0-40
+	MOVQ         dst+16(FP), AX
+	MOVQ         less+24(FP), CX
+	MOVQ         x+32(FP), DX
+	MOVQ         groups+0(FP), BX
+	MOVQ         octets+8(FP), SI
+	MOVL         $0x00010001, DI
+	VPBROADCASTD DI, Z0
+	MOVL         $0x00800080, DI
+	VPBROADCASTD DI, Z1
+	MOVQ         $0x0e060c040a020800, DI
+	VMOVQ        DI, X2
+	MOVQ         $0x0f070d050b030901, DI
+	VMOVQ        DI, X4
+	VPUNPCKLQDQ  X4, X2, X2
+	VSHUFI64X2   $0x00, Z2, Z2, Z2
+	MOVQ         SI, DI
+	ANDQ         $0x03, DI
+	ADDQ         DI, DI
+	MOVL         $0x000000ff, R8
+	BZHIL        DI, R8, R8
+	KMOVW        R8, K1
+	SHLQ         $0x03, DI
+	SHRQ         $0x02, SI
 
 group:
-	VPXOR X3, X3, X3
-	MOVQ  octets+8(FP), SI
+	VPXORD Z3, Z3, Z3
+	MOVQ   SI, R8
+	TESTQ  R8, R8
+	JZ     rest
 
-octet:
-	VMOVDQU  (DX), X4
-	VPMADDWD X0, X4, X5
-	VPADDD   X5, X3, X3
-	VPADDW   X1, X4, X4
-	VPXOR    X1, X4, X4
-	VPSHUFB  X2, X4, X4
-	VMOVDQU  X4, (AX)
-	ADDQ     $0x10, DX
-	ADDQ     $0x10, AX
-	DECQ     SI
-	JNZ      octet
-	VPHADDD  X3, X3, X3
-	VPHADDD  X3, X3, X3
-	VPSLLD   $0x03, X3, X3
-	VPXOR    X4, X4, X4
-	VPSUBD   X3, X4, X3
-	VMOVD    X3, (CX)
-	ADDQ     $0x04, CX
-	DECQ     BX
-	JNZ      group
+four:
+	VMOVDQU64 (DX), Z4
+	VPMADDWD  Z0, Z4, Z5
+	VPADDD    Z5, Z3, Z3
+	VPADDW    Z1, Z4, Z4
+	VPXORD    Z1, Z4, Z4
+	VPSHUFB   Z2, Z4, Z4
+	VMOVDQU64 Z4, (AX)
+	ADDQ      $0x40, DX
+	ADDQ      $0x40, AX
+	DECQ      R8
+	JNZ       four
+
+rest:
+	TESTQ       DI, DI
+	JZ          sums
+	VMOVDQU64.Z (DX), K1, Z4
+	VPMADDWD    Z0, Z4, Z5
+	VPADDD      Z5, Z3, Z3
+	VPADDW      Z1, Z4, Z4
+	VPXORD      Z1, Z4, Z4
+	VPSHUFB     Z2, Z4, Z4
+	VMOVDQU64   Z4, K1, (AX)
+	ADDQ        DI, DX
+	ADDQ        DI, AX
+
+sums:
+	VEXTRACTI64X4 $0x01, Z3, Y4
+	VPADDD        Y4, Y3, Y4
+	VEXTRACTI128  $0x01, Y4, X5
+	VPADDD        X5, X4, X5
+	VPSHUFD       $0x4e, X5, X4
+	VPADDD        X4, X5, X5
+	VPSHUFD       $0xb1, X5, X4
+	VPADDD        X4, X5, X5
+	VPSLLD        $0x03, X5, X5
+	VPXOR         X4, X4, X4
+	VPSUBD        X5, X4, X5
+	VMOVD         X5, (CX)
+	ADDQ          $0x04, CX
+	DECQ          BX
+	JNZ           group
 	VZEROUPPER
 	RET
