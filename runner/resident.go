@@ -5,9 +5,9 @@ import (
 	"goatb/status"
 )
 
-// resident is the launches of a plan that its stream keeps, for a binding that was
-// used more than once: then a launch enqueues what has changed, and not every
-// kernel anew.
+// resident is the launches of a plan that its stream keeps, for the first binding of
+// the plan and for one that was used more than once: then a launch enqueues what has
+// changed, and not every kernel anew.
 type resident struct {
 	launches device.Kept
 	stream   device.Stream
@@ -21,8 +21,8 @@ type resident struct {
 	// behind says that kernels were enqueued in another way meanwhile, so that
 	// every launch has to be set.
 	behind bool
-	// once is the version of the addresses that were used, refused says that the
-	// stream keeps nothing.
+	// once is the version of the addresses that were used last, 0 before the first,
+	// refused says that the stream keeps nothing.
 	once    uint64
 	refused bool
 }
@@ -59,14 +59,15 @@ func (r *Runner) runsResident() bool {
 	return k.launches.Idle()
 }
 
-// keep lets the stream keep the launches when their addresses were used before.
+// keep lets the stream keep the launches when their addresses are the plan's first or
+// were used before.
 func (r *Runner) keep() {
 	k := &r.resident
 	k.behind = true
 	if k.launches != nil || k.refused || !r.keepable() {
 		return
 	}
-	if k.once != r.version {
+	if k.once != 0 && k.once != r.version {
 		k.once = r.version
 		return
 	}
@@ -88,7 +89,7 @@ func (r *Runner) keep() {
 		k.refused = true // memory that is gone since: the next launch says so
 		return
 	}
-	*k = resident{launches: launches, stream: stream, version: r.version, inline: !r.policy.UsesRings(), at: at, behind: true, once: r.version}
+	*k = resident{launches: launches, stream: stream, version: r.version, inline: !r.policy.UsesRings(), at: at, once: r.version}
 }
 
 // executeResident is the part of Execute behind begin for launches that are kept.

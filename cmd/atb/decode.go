@@ -48,15 +48,16 @@ func (d *decoder) run(ctx context.Context, prompt []int32) (*runReport, error) {
 	r.PrefillNs = d.now().Sub(start).Nanoseconds()
 	d.times = make([]llama.Timing, 0, d.cmd.Steps)
 	n := d.cmd.Steps - 1
-	first, _, err := d.steps(ctx, n/2)
+	first, err := d.steps(ctx, n/2)
 	if err != nil {
 		return nil, err
 	}
-	second, allocs, err := d.steps(ctx, n-n/2)
+	allocs := mallocs() // stops all goroutines: once between steps is enough
+	second, err := d.steps(ctx, n-n/2)
 	if err != nil {
 		return nil, err
 	}
-	if n > 0 {
+	if allocs = mallocs() - allocs; n > 0 {
 		r.TokensPerSecond = float64(n*d.cmd.Batch) / (first + second).Seconds()
 		r.AllocsPerStep = float64(allocs) / float64(n-n/2)
 	}
@@ -95,23 +96,26 @@ func (d *decoder) prefill(ctx context.Context, seq int, prompt []int32) error {
 	return nil
 }
 
-// steps runs n steps and returns their time and the heap allocations meanwhile.
-func (d *decoder) steps(ctx context.Context, n int) (elapsed time.Duration, allocs uint64, err error) {
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
+// mallocs is the number of heap allocations so far.
+func mallocs() uint64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.Mallocs
+}
+
+// steps runs n steps and returns their time.
+func (d *decoder) steps(ctx context.Context, n int) (time.Duration, error) {
 	start := d.now()
 	for range n {
 		if err := d.step(ctx); err != nil {
-			return 0, 0, err
+			return 0, err
 		}
 		d.times = append(d.times, d.s.Timing())
 		if d.progress.due() {
 			d.progress.printf("generate: %s: %d of %d steps", d.c.Policy(), len(d.times)+1, d.cmd.Steps)
 		}
 	}
-	elapsed = d.now().Sub(start)
-	runtime.ReadMemStats(&after)
-	return elapsed, after.Mallocs - before.Mallocs, nil
+	return d.now().Sub(start), nil
 }
 
 // step computes one token of every sequence.

@@ -27,10 +27,14 @@ const (
 	promptEnough = 4
 	promptMost   = 64
 	promptLoss   = 16
-	// holdTime is how long tasks are held at most. A host that comes lateHost after
-	// the first one, which is what handing work over and waiting for it costs, and
-	// half the time that they take, comes late: they could have been run meanwhile.
-	holdTime = 4 * lightTime
+	// holdTime is how long tasks are held at most. Holding them for too long costs no
+	// more than the time that they take, which is little; looking after them wakes a
+	// thread, often on the processor of the very host, which costs several times what
+	// light tasks do and so must be rare.
+	holdTime = 100 * lightTime
+	// A host that comes lateHost after the first task, which is what handing work over
+	// and waiting for it costs, and half the time that they take, comes late: they
+	// could have been run meanwhile.
 	lateHost = 20 * time.Microsecond
 )
 

@@ -364,3 +364,37 @@ func TestWokenHostFindsTheTurnFree(t *testing.T) {
 	require.Positive(t, free, "of 20 times")
 	require.NoError(t, d.Close())
 }
+
+// Launches that have never run are light where their costs say so, and nothing is
+// expected of one whose cost or tiling is not known.
+func TestExpectedTime(t *testing.T) {
+	costs := func(bytes, flops int64) *device.Program {
+		return &device.Program{Name: "costs", Run: func(*device.Args, int) error { return nil }, Cost: func([]byte, uint64, int) device.Cost {
+			return device.Cost{Bytes: bytes, Flops: flops}
+		}}
+	}
+	none := *costs(0, 0)
+	none.Cost = nil
+	in := []byte{1}
+	for name, x := range map[string]struct {
+		launches []device.Launch
+		want     time.Duration
+	}{
+		"nothing":       {nil, 0},
+		"little":        {[]device.Launch{{Program: costs(4000, 0), Inline: in}, {Program: costs(0, 16000), Inline: in}}, 5 * time.Microsecond},
+		"much":          {[]device.Launch{{Program: costs(4e9, 0), Inline: in}}, time.Second + time.Microsecond},
+		"no cost":       {[]device.Launch{{Program: costs(1, 1), Inline: in}, {Program: &none, Inline: in}}, 0},
+		"tiling behind": {[]device.Launch{{Program: costs(1, 1), Tiling: device.Wrap(in)}}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			holdingTest(t, func(p *prompt) {
+				for i := range x.launches {
+					x.launches[i].Blocks = 1
+				}
+				k, err := p.s.Keep(x.launches)
+				require.NoError(p, err)
+				require.EqualValues(p, x.want, k.(*kept).took.Load())
+			})
+		})
+	}
+}

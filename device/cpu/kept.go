@@ -15,7 +15,7 @@ type kept struct {
 	until    uint64 // the task behind the last run that was enqueued
 	checked  uint64 // the device's count of frees when all memory was last seen to be live
 	// took is the time of the last run in nanoseconds, at least half of what was
-	// expected of it.
+	// expected of it, before the first run an estimate; 0 if nothing is known.
 	took atomic.Int64
 }
 
@@ -56,7 +56,29 @@ func (s *Stream) Keep(ls []device.Launch) (device.Kept, error) {
 		to.inline, room = room[:tilingRoom(len(l.Inline))], room[tilingRoom(len(l.Inline)):]
 		to.set(l)
 	}
+	k.took.Store(int64(expected(k.launches)))
 	return k, nil
+}
+
+// Cautious estimates of one core.
+const (
+	launchTime   = time.Microsecond
+	bytesPerNano = 4
+	flopsPerNano = 8
+)
+
+// expected is how long launches take at most as a rule, 0 where one does not know
+// its cost or has its tiling elsewhere.
+func expected(ls []keptLaunch) (d time.Duration) {
+	for i := range ls {
+		l := &ls[i]
+		if l.prog.Cost == nil || !l.inlined {
+			return 0
+		}
+		c := l.prog.Cost(l.args.Tiling, l.args.Key, l.args.Blocks)
+		d += launchTime + time.Duration(c.Bytes/bytesPerNano+c.Flops/flopsPerNano)
+	}
+	return d
 }
 
 // tilingRoom is the room that an inline tiling of n bytes takes.
