@@ -49,6 +49,37 @@ func StreamBlocks(m Machine, blocks int, items, bytes int64) int {
 	return int(max(int64(blocks), min(int64(blocks)*streamBlocks, items, bytes/MinStreamBytes)))
 }
 
+const (
+	// MinEvenNanos is the time below which cutting a block only costs.
+	MinEvenNanos = 20000
+	// evenBlocks is the most blocks for each core of EvenBlocks.
+	evenBlocks = 4
+)
+
+// MostEvenBlocks is the most that EvenBlocks returns, for kernels with memory for
+// every block.
+func MostEvenBlocks(m Machine) int {
+	n := max(m.Cores, 1)
+	if n < 2 || m.Accelerator {
+		return n
+	}
+	return n * evenBlocks
+}
+
+// EvenBlocks turns a block dim of BlocksFor into more blocks where each takes long
+// enough, for cores are not equally fast at every moment and take blocks as they are
+// done. An accelerator's block dim stays.
+func EvenBlocks(m Machine, blocks int, items int64, nanos float64) int {
+	if blocks < 2 || m.Accelerator {
+		return blocks
+	}
+	most := min(int64(blocks)*evenBlocks, items)
+	if nanos < math.MaxInt32 {
+		most = min(most, int64(nanos/MinEvenNanos))
+	}
+	return max(blocks, int(most))
+}
+
 // Shares returns the part [lo, hi) of n items that the blocks [first, end) of
 // `blocks` do.
 func Shares(n int64, first, end, blocks int) (lo, hi int64) {

@@ -38,8 +38,8 @@ var attendGo = kernel.Define(kernel.Def[Params, tiling]{
 	Tile: func(p *kernel.Problem, a Params, t *tiling, tail []int64) (kernel.Grid, error) {
 		return tile(p, a, t, tail, 0)
 	},
-	Run:  run,
-	Cost: func(t *tiling, tail []int64) (flops, bytes int64) { return t.cost(tail) },
+	Share: share,
+	Cost:  func(t *tiling, tail []int64) (flops, bytes int64) { return t.cost(tail) },
 })
 
 var partsGo = kernel.Define(kernel.Def[Params, tiling]{
@@ -63,8 +63,8 @@ var partsGo = kernel.Define(kernel.Def[Params, tiling]{
 	Tile: func(p *kernel.Problem, a Params, t *tiling, tail []int64) (kernel.Grid, error) {
 		return tile(p, a, t, tail, p.Out[0].Dim(1))
 	},
-	Run:  run,
-	Cost: func(t *tiling, tail []int64) (flops, bytes int64) { return t.cost(tail) },
+	Share: share,
+	Cost:  func(t *tiling, tail []int64) (flops, bytes int64) { return t.cost(tail) },
 })
 
 // scratchBytes is the scratch of all blocks.
@@ -73,7 +73,7 @@ func scratchBytes(p *kernel.Problem, a Params) int64 {
 	if err := g.measure(p, a); err != nil {
 		return 0
 	}
-	return scratchOf(&g).Each * 4 * int64(max(p.Machine.Cores, 1))
+	return scratchOf(&g).Each * 4 * int64(kernel.MostEvenBlocks(p.Machine))
 }
 
 func tail(p *kernel.Problem, a Params) int {

@@ -49,12 +49,17 @@ func (p *panels) begin(w *worker) {
 	}
 }
 
-// tiles multiplies the rows of a head with columns of panels: steps rows of panels
-// from b on, lda apart in a, to c.
-func (p *panels) tiles(rows, steps int, a []float32, lda int, b *float32, c []float32, ldc int) {
+// groups calls f for the groups of the rows of a head that a tile multiplies at once,
+// the n rows from row x on, of which any sees the first `open` positions of the part.
+func (p *panels) groups(w *worker, f func(x, n, open int)) {
+	rows := int(w.queryRows * w.group)
 	each := p.loops.Group(rows)
 	for x := 0; x < rows; x += each {
-		p.loops.Tiles[min(each, rows-x)-1](steps, &a[x*lda], lda, b, &c[x*ldc], ldc, false)
+		n, open := min(each, rows-x), int64(0)
+		for r := int64(x) / w.group; r <= int64(x+n-1)/w.group; r++ {
+			open = max(open, w.open[r])
+		}
+		f(x, n, int(open))
 	}
 }
 
@@ -76,7 +81,11 @@ func (p *panels) scores(w *worker, k *vec.Cache, j int) {
 		}
 		for c := 0; c < n; c += p.loops.Columns {
 			b := &p.key[c/attend.PanelColumns*attend.PanelColumns*width+c%attend.PanelColumns]
-			p.tiles(rows, size, w.query[h*rows*width:], width, b, w.scores[h*rows*span+j+c:], span)
+			p.groups(w, func(x, n, open int) {
+				if row := h*rows + x; j+c < open {
+					p.loops.Tiles[n-1](size, &w.query[row*width], width, b, &w.scores[row*span+j+c], span, false)
+				}
+			})
 		}
 	}
 }
@@ -91,11 +100,15 @@ func (p *panels) pack(w *worker, v *vec.Cache, h, j int) {
 	}
 }
 
-// mix weighs the packed values of n positions with the probabilities of a head's rows.
-func (p *panels) mix(w *worker, h, n int) {
+// mix weighs the packed values of a part with the probabilities of a head's rows; those
+// of positions that a row does not see are 0.
+func (p *panels) mix(w *worker, h int) {
 	size, span, rows := int(w.t.ValueDim), int(w.t.Span), int(w.queryRows*w.group)
 	for c := 0; c < size; c += p.loops.Columns {
 		b := &p.value[c/attend.PanelColumns*span*attend.PanelColumns+c%attend.PanelColumns]
-		p.tiles(rows, n, w.scores[h*rows*span:], span, b, w.part[h*rows*size+c:], size)
+		p.groups(w, func(x, n, open int) {
+			row := h*rows + x
+			p.loops.Tiles[n-1](max(open, 1), &w.scores[row*span], span, b, &w.part[row*size+c], size, false)
+		})
 	}
 }

@@ -136,7 +136,7 @@ func (w *worker) mixPanels(first, n int64) error {
 			w.panels.pack(w, &v, h, int(j))
 			j += int64(v.Rows())
 		}
-		w.panels.mix(w, h, int(n))
+		w.panels.mix(w, h)
 	}
 	return nil
 }

@@ -22,7 +22,7 @@ const sequenceWords = 4
 // tailWords returns the words of a tiling's tail: the sequences, one more for
 // query rows that belong to none, and the first item of every block.
 func tailWords(p *kernel.Problem, g *geometry) int {
-	return int(g.Sequences+1)*sequenceWords + max(p.Machine.Cores, 1) + 1
+	return int(g.Sequences+1)*sequenceWords + kernel.MostEvenBlocks(p.Machine) + 1
 }
 
 func readSequence(tail []int64, s int64) sequence {
@@ -35,10 +35,10 @@ func writeSequence(tail []int64, s int64, q sequence) {
 	w[0], w[1], w[2], w[3] = q.Context, q.Row, q.Rows, q.End
 }
 
-// blockItems returns the items [lo, hi) of a block.
-func blockItems(tail []int64, sequences int64, block int) (lo, hi int64) {
-	w := tail[(sequences+1)*sequenceWords:][block : block+2]
-	return w[0], w[1]
+// blockItems returns the items [lo, hi) of the blocks [first, end).
+func blockItems(tail []int64, sequences int64, first, end int) (lo, hi int64) {
+	w := tail[(sequences+1)*sequenceWords:]
+	return w[first], w[end]
 }
 
 // fillSequences writes contexts and query rows to the tail and returns the

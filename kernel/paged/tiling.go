@@ -172,8 +172,9 @@ func (t *tiling) cut(m kernel.Machine, tail []int64) kernel.Grid {
 		t.setRanges()
 		items = t.countItems(tail)
 	}
-	blocks := kernel.BlocksFor(m, max(items, 1), nanos)
-	t.shareItems(tail, blocks, t.nanos(tail))
+	nanos = t.nanos(tail)
+	blocks := kernel.EvenBlocks(m, kernel.BlocksFor(m, max(items, 1), nanos), items, nanos)
+	t.shareItems(tail, blocks, nanos)
 	return kernel.Grid{Key: t.key(), Blocks: blocks}
 }
 

@@ -90,16 +90,16 @@ func (w *worker) start(a *kernel.Args, block int, t *tiling) {
 	}
 }
 
-// run does the items of a block of Attend or Parts.
-func run(a *kernel.Args, block int, t *tiling, tail []int64) error {
+// share does the items of the blocks [first, end) of Attend or Parts.
+func share(a *kernel.Args, first, end int, t *tiling, tail []int64) error {
 	var w worker
-	w.start(a, block, t)
-	return w.items(tail, block)
+	w.start(a, first, t)
+	return w.items(tail, first, end)
 }
 
-func (w *worker) items(tail []int64, block int) error {
+func (w *worker) items(tail []int64, firstBlock, endBlock int) error {
 	t := w.t
-	lo, hi := blockItems(tail, t.Sequences, block)
+	lo, hi := blockItems(tail, t.Sequences, firstBlock, endBlock)
 	if lo == hi {
 		return nil
 	}
