@@ -100,7 +100,25 @@ type Args struct {
 	Scratch Buffer
 	// Tiling is the tiling data, 64-byte aligned.
 	Tiling []byte
+
+	// mem is the bytes of Buffers where a device has looked them up.
+	mem [][]byte
 }
 
 // Mem returns the bytes of operand i, nil when it is absent.
-func (a *Args) Mem(i int) []byte { return a.Buffers[i].Bytes() }
+func (a *Args) Mem(i int) []byte {
+	if a.mem != nil {
+		return a.mem[i]
+	}
+	return a.Buffers[i].Bytes()
+}
+
+// LookUp looks the bytes of all operands up once, for a device that keeps the
+// arguments: Mem takes them from mem, which has room for as many, until the buffers
+// change.
+func (a *Args) LookUp(mem [][]byte) {
+	a.mem = mem[:len(a.Buffers):len(a.Buffers)]
+	for i := range a.Buffers {
+		a.mem[i] = a.Buffers[i].Bytes()
+	}
+}

@@ -30,8 +30,8 @@ func (o *Op) Execute(pack VariantPack, workspace device.Buffer, c *atbctx.Contex
 		return o.executeError(err)
 	}
 	defer c.Leave(sides)
-	if o.replays(&pack, workspace, c) {
-		return o.executeError(o.replay())
+	if o.repeats(&pack, workspace, c) {
+		return o.executeError(o.repeat())
 	}
 	own := len(pack.In) == 0 && len(pack.Out) == 0
 	o.again = false
@@ -43,22 +43,22 @@ func (o *Op) Execute(pack VariantPack, workspace device.Buffer, c *atbctx.Contex
 	return o.executeError(err)
 }
 
-// replays reports whether an Execute repeats the last one, on Setup's own tensors,
-// and is a replay: then the device checks memory, in time that does not depend on
-// the number of tensors.
-func (o *Op) replays(pack *VariantPack, workspace device.Buffer, c *atbctx.Context) bool {
+// repeats reports whether an Execute repeats the last one, on Setup's own tensors, with
+// launches that the device has already: then it checks memory, in time that does not
+// depend on the number of tensors.
+func (o *Op) repeats(pack *VariantPack, workspace device.Buffer, c *atbctx.Context) bool {
 	if len(pack.In) != 0 || len(pack.Out) != 0 || !o.again || o.checkReady(c) != nil {
 		return false
 	}
-	return o.checkWorkspace(&workspace) == nil && o.run.Replayable(workspace)
+	return o.checkWorkspace(&workspace) == nil && o.run.Repeatable(workspace)
 }
 
-// replay reads the host values and replays.
-func (o *Op) replay() error {
+// repeat reads the host values and launches again.
+func (o *Op) repeat() error {
 	if err := o.readValues(o.in); err != nil {
 		return err
 	}
-	return o.run.Replay(o.in, o.values.byInput)
+	return o.run.Repeat(o.in, o.values.byInput)
 }
 
 // PreLaunch is the first half of Execute: it binds addresses, computes the

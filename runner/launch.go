@@ -16,6 +16,33 @@ func (r *Runner) Execute(in, out []device.Tensor, workspace device.Buffer, value
 	if err := r.begin(in, out, workspace, values); err != nil {
 		return err
 	}
+	return r.launch(in)
+}
+
+// Repeatable reports whether a launch with the addresses of the last one, and this
+// workspace, may replay a captured graph or run what its stream keeps.
+func (r *Runner) Repeatable(workspace device.Buffer) bool {
+	if !r.bound || r.workspace != workspace {
+		return false
+	}
+	if c := &r.captured; r.env.Policy.Captures() {
+		return c.graph != nil && c.version == r.version
+	}
+	return r.resident.launches != nil && r.resident.version == r.version
+}
+
+// Repeat is Execute with the addresses of the last launch, which must be Repeatable;
+// in has the host data. The device looks at the memory.
+func (r *Runner) Repeat(in []device.Tensor, values [][]int64) error {
+	r.Discard()
+	if err := r.open(in, values); err != nil {
+		return err
+	}
+	return r.launch(in)
+}
+
+// launch is the part of Execute behind begin.
+func (r *Runner) launch(in []device.Tensor) error {
 	if r.replays() {
 		r.hostData(in, false)
 		return r.finish(r.replay(true))

@@ -30,10 +30,11 @@ type Plan struct {
 	// others are joined to.
 	streams []int
 	main    int
-	// values lists the inputs whose host values tilings read; made says that a
-	// tiling reads what the launch makes.
-	values []int
-	made   bool
+	// values lists the inputs whose host values tilings read, tiledBy the kernels
+	// whose tilings read any values; made says that a tiling reads what the launch
+	// makes.
+	values, tiledBy []int
+	made            bool
 	// alias[j*len(In)+i] says that output j may be exactly the memory of input i.
 	alias []bool
 	// alike says that launches of the plan are nothing but the same kernels.
@@ -151,6 +152,9 @@ func (p *Plan) addNode(n *kernelgraph.Node, root string, slotBytes int64) error 
 			}
 		}
 		k.twin = p.findTwin(&k)
+		if len(k.values) > 0 {
+			p.tiledBy = append(p.tiledBy, len(p.kernels))
+		}
 		p.operands += len(k.operands)
 		p.kernels = append(p.kernels, k)
 		p.slots = append(p.slots, tiling.Slot{Offset: p.bytes, Size: int64(n.TilingSize), Stream: n.Stream})

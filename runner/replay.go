@@ -10,24 +10,6 @@ import (
 // replays reports whether the launch at hand replays a captured graph.
 func (r *Runner) replays() bool { return r.policy.Captures() && r.captured.graph != nil }
 
-// Replayable reports whether a launch with the addresses of the last one, and this
-// workspace, replays a captured graph.
-func (r *Runner) Replayable(workspace device.Buffer) bool {
-	c := &r.captured
-	return r.env.Policy.Captures() && c.graph != nil && r.bound && c.version == r.version && r.workspace == workspace
-}
-
-// Replay is Execute with the addresses of the last launch, which must be
-// Replayable; in has the host data.
-func (r *Runner) Replay(in []device.Tensor, values [][]int64) error {
-	r.Discard()
-	if err := r.open(in, values); err != nil {
-		return err
-	}
-	r.hostData(in, false)
-	return r.finish(r.replay(true))
-}
-
 // moveHosted computes the tilings of the kernels that split the captured graph.
 func (r *Runner) moveHosted() error {
 	c := &r.captured

@@ -18,6 +18,9 @@ type resident struct {
 	// at is the place of each kernel among the launches; one that is left out has
 	// that of the next kernel.
 	at []int
+	// kernels lists the kernels that are launched, changing those of them whose
+	// tilings may change from launch to launch.
+	kernels, changing []int
 	// behind says that kernels were enqueued in another way meanwhile, so that
 	// every launch has to be set.
 	behind bool
@@ -77,19 +80,32 @@ func (r *Runner) keep() {
 		k.refused = true
 		return
 	}
-	list, at := make([]device.Launch, 0, len(r.launches)), make([]int, len(r.launches)+1)
+	kept := resident{stream: stream, version: r.version, inline: !r.policy.UsesRings(), once: r.version}
+	list := make([]device.Launch, 0, len(r.launches))
 	for i := range r.launches {
-		if at[i] = len(list); !r.skip[i] {
-			list = append(list, r.launches[i])
+		kept.at = append(kept.at, len(list))
+		if r.skip[i] {
+			continue
+		}
+		list, kept.kernels = append(list, r.launches[i]), append(kept.kernels, i)
+		if r.changes(i) {
+			kept.changing = append(kept.changing, i)
 		}
 	}
-	at[len(r.launches)] = len(list)
-	launches, err := s.Keep(list)
-	if err != nil || launches == nil {
+	kept.at = append(kept.at, len(list))
+	var err error
+	if kept.launches, err = s.Keep(list); err != nil || kept.launches == nil {
 		k.refused = true // memory that is gone since: the next launch says so
 		return
 	}
-	*k = resident{launches: launches, stream: stream, version: r.version, inline: !r.policy.UsesRings(), at: at, once: r.version}
+	*k = kept
+}
+
+// changes reports whether the tiling of kernel k may change from launch to launch, or
+// is computed anew each time.
+func (r *Runner) changes(k int) bool {
+	ks := &r.plan.kernels[k]
+	return len(ks.values) > 0 || !ks.cacheable || !r.env.LocalOn
 }
 
 // executeResident is the part of Execute behind begin for launches that are kept.
@@ -138,11 +154,13 @@ func (r *Runner) enqueueResident(move bool) error {
 // runChanged moves the tilings that have changed, which travel with the launches,
 // and runs all.
 func (r *Runner) runChanged() error {
-	for k := range r.launches {
-		if r.skip[k] {
-			continue
-		}
-		if r.current[k] != nil && !r.resident.behind {
+	list, behind := r.resident.kernels, r.resident.behind
+	if !behind {
+		list = r.resident.changing
+		r.tally.localHits += int64(len(r.resident.kernels) - len(list))
+	}
+	for _, k := range list {
+		if r.current[k] != nil && !behind {
 			r.tally.localHits++
 			continue
 		}

@@ -177,7 +177,7 @@ func (r *Runner) takeValues(values [][]int64) error {
 			continue
 		}
 		r.values[i] = append(r.values[i][:0], values[i]...)
-		for k := range r.plan.kernels {
+		for _, k := range r.plan.tiledBy {
 			for v, w := range r.plan.kernels[k].values {
 				if w.input == i {
 					r.problems[k].Values[v] = r.values[i][w.first : w.first+w.n]
@@ -225,24 +225,23 @@ func (r *Runner) find(k int) (*tilingcache.Entry, bool) {
 		defer h.End(device.LookupWork)
 	}
 	e := r.current[k]
-	if e == nil {
-		if e = r.local.Find(k, &ks.query, values); e == nil {
-			return r.local.Replace(k, &ks.query, values), false
-		}
-		r.current[k] = e
+	if e == nil && ks.twin >= 0 && r.env.Host == nil {
+		e = r.current[ks.twin] // stays as long as the values, which are the same
 	}
+	if e == nil {
+		e = r.local.Find(k, &ks.query, values)
+	}
+	if e == nil {
+		return r.local.Replace(k, &ks.query, values), false
+	}
+	r.current[k] = e
 	r.tally.localHits++
 	return e, true
 }
 
-// fill completes an entry from that of a twin, from the global cache or by tiling.
+// fill completes an entry from the global cache or by tiling.
 func (r *Runner) fill(k int, e *tilingcache.Entry) error {
 	ks := &r.plan.kernels[k]
-	if r.env.LocalOn && r.env.Host == nil && ks.twin >= 0 && r.current[ks.twin] != nil {
-		e.CopyFrom(r.current[ks.twin])
-		r.tally.localHits++
-		return nil
-	}
 	global := r.env.Global
 	if !ks.cacheable {
 		global = nil

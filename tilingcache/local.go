@@ -19,12 +19,6 @@ type Entry struct {
 // Bytes returns the tiling.
 func (e *Entry) Bytes() []byte { return e.bytes }
 
-// CopyFrom takes over the tiling of an entry for an equal problem and equal values.
-func (e *Entry) CopyFrom(o *Entry) {
-	copy(e.bytes, o.bytes)
-	e.Grid = o.Grid
-}
-
 // matches reports whether e is the tiling of the query with the values.
 func (e *Entry) matches(q *Query, values [][]int64) bool {
 	return e.valid && e.query.same(q) && sameValues(e.flat, values)

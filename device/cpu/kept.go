@@ -46,13 +46,15 @@ func (s *Stream) Keep(ls []device.Launch) (device.Kept, error) {
 		operands += len(ls[i].Buffers)
 		bytes += tilingRoom(len(ls[i].Inline))
 	}
-	bufs, room := make([]device.Buffer, 0, operands), alignedBytes(bytes)
+	bufs, mem, room := make([]device.Buffer, 0, operands), make([][]byte, operands), alignedBytes(bytes)
 	for i := range ls {
 		l, to := &ls[i], &k.launches[i]
 		first := len(bufs)
 		bufs = append(bufs, l.Buffers...)
 		to.prog, to.label = l.Program, l.Label
 		to.args.Buffers, to.args.Scratch = bufs[first:len(bufs):len(bufs)], l.Scratch
+		to.args.LookUp(mem)
+		mem = mem[len(l.Buffers):]
 		to.inline, room = room[:tilingRoom(len(l.Inline))], room[tilingRoom(len(l.Inline)):]
 		to.set(l)
 	}
