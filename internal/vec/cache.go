@@ -8,18 +8,36 @@ import (
 	"goatb/internal/cpu"
 )
 
-// Span is some rows at even distances: where the first begins, in bytes, how many
-// there are, and how many bytes behind a row lies what will be needed next, 0 for
-// nothing.
+// Span is some rows at even distances: where the first begins, in bytes, and how
+// many there are.
 type Span = attend.Span
 
-// SpanWords is the number of int64 of a span.
-const SpanWords = 3
+// Ahead is memory that will be needed next.
+type Ahead = attend.Ahead
+
+// SpanWords and AheadWords are the numbers of int64 of a Span and an Ahead.
+const (
+	SpanWords  = 2
+	AheadWords = 4
+)
 
 // SpansIn uses memory for spans.
 func SpansIn(mem []int64) []Span {
 	return unsafe.Slice((*Span)(unsafe.Pointer(unsafe.SliceData(mem))), len(mem)/SpanWords)
 }
+
+// AheadIn uses memory for runs of what is needed next.
+func AheadIn(mem []int64) []Ahead {
+	return unsafe.Slice((*Ahead)(unsafe.Pointer(unsafe.SliceData(mem))), len(mem)/AheadWords)
+}
+
+// Address is where element at of memory lies, for an Ahead.
+func Address(mem []byte, e Element, at int64) uintptr {
+	return uintptr(unsafe.Pointer(unsafe.SliceData(mem))) + uintptr(at)*uintptr(sizeOf(e))
+}
+
+// Fetch asks for memory to be brought to the second level cache, in order.
+func Fetch(runs []Ahead) { attend.Fetch(runs) }
 
 // Cache is rows of keys or values as they lie in memory, for one head or
 // several. Sizes and distances are in elements.
@@ -32,20 +50,22 @@ type Cache struct {
 	Spans        []Span
 	Step, Head   int
 	Heads, Width int
+	// Next will be needed next: in assembly it is fetched meanwhile. It need not lie
+	// in Mem.
+	Next []Ahead
 }
 
-// Add appends n rows from element at of Mem on, n positive. What lies ahead bytes
-// behind a row will be needed next; it need not lie in Mem.
-func (c *Cache) Add(at int64, n int, ahead int64) {
+// Add appends n rows from element at of Mem on, n positive.
+func (c *Cache) Add(at int64, n int) {
 	size := sizeOf(c.Elem)
 	last := int(at) + (c.Heads-1)*c.Head + (n-1)*c.Step + c.Width
 	_ = c.Mem[:last*size]
-	c.Spans = append(c.Spans, Span{At: int(at) * size, Rows: n, Ahead: int(ahead)})
+	c.Spans = append(c.Spans, Span{At: int(at) * size, Rows: n})
 }
 
 // Part returns n rows from row j on, which lie in one span from the first on.
 func (c *Cache) Part(j, n int) Span {
-	return Span{At: c.Spans[0].At + j*c.Step*sizeOf(c.Elem), Rows: n, Ahead: c.Spans[0].Ahead}
+	return Span{At: c.Spans[0].At + j*c.Step*sizeOf(c.Elem), Rows: n}
 }
 
 // One returns the rows of one head. Its spans are those of c, moved: c must not be used
@@ -189,6 +209,7 @@ func (c *Cache) fill(a *attend.Args) {
 	size := sizeOf(c.Elem)
 	a.Rows, a.Step, a.Head, a.Heads, a.Width = unsafe.Pointer(unsafe.SliceData(c.Mem)), c.Step*size, c.Head*size, c.Heads, c.Width
 	a.Spans, a.Count = &c.Spans[0], len(c.Spans)
+	a.Fetch, a.Fetches = unsafe.SliceData(c.Next), len(c.Next)
 }
 
 // sizeOf is the size of an element in bytes.

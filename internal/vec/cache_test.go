@@ -34,7 +34,7 @@ func drawCache(r *rand.Rand, e Element) (c Cache, value func(h, j, i int) float6
 	for j := 0; j < slots; {
 		n := min(1+r.IntN(40), slots-j)
 		at := r.IntN(slots - n + 1)
-		c.Add(int64(at*c.Step), n, int64(r.IntN(2)*n*c.Step*sizeOf(e)))
+		c.Add(int64(at*c.Step), n)
 		for k := range n {
 			firsts = append(firsts, (at+k)*c.Step)
 		}
@@ -104,8 +104,8 @@ func alone(t *testing.T, c Cache, q []float32, ldq, rows int, scores []float32, 
 
 func TestCacheChecksItsMemory(t *testing.T) {
 	c := Cache{Mem: make([]byte, 4*29), Elem: F32, Heads: 2, Width: 3, Step: 5, Head: 16}
-	c.Add(0, 3, 0)
-	require.Panics(t, func() { c.Add(1, 3, 0) })
+	c.Add(0, 3)
+	require.Panics(t, func() { c.Add(1, 3) })
 }
 
 func TestCachesAllocateNothing(t *testing.T) {

@@ -37,7 +37,11 @@ func (w *worker) load(o *operand, from, to int64) (vec.Cache, error) {
 		}
 		if e := elementOf(t); j == from && p.n == to-from && vec.CacheTakes(e, int(o.size)) {
 			out.Mem, out.Elem, out.Step = p.mem, e, int(p.step)
-			out.Add(p.at, int(p.n), p.n*p.step*t.Size())
+			out.Add(p.at, int(p.n))
+			size := int(t.Size())
+			out.Next = append(w.ahead[:0], vec.Ahead{
+				At: vec.Address(p.mem, e, p.at+p.n*p.step), Bytes: int(o.size) * size, Step: int(p.step) * size, Rows: int(p.n),
+			})
 			return out, nil
 		}
 		dst := o.buf[(j-from)*o.size : (j-from+p.n)*o.size]
@@ -50,7 +54,7 @@ func (w *worker) load(o *operand, from, to int64) (vec.Cache, error) {
 		}
 		j += p.n
 	}
-	out.Add(0, int(to-from), 0)
+	out.Add(0, int(to-from))
 	return out, nil
 }
 

@@ -45,8 +45,9 @@ type worker struct {
 	keyHead       int64
 	first         int64
 	rows, keyTile int
-	// spans and seen are the places of a tile's keys.
+	// spans and seen are the places of a tile's keys, ahead what follows them.
 	spans, seen []vec.Span
+	ahead       []vec.Ahead
 }
 
 // sums are what a softmax sums up, for every row of an item: the weighted
@@ -58,7 +59,8 @@ func (w *worker) start(a *kernel.Args, block int, t *tiling) {
 	w.t, w.keyTile = t, int(t.KeyTile)
 	s := &t.Scratch
 	buf := device.View[float32](a.Scratch.Bytes())[int64(block)*s.Size:][:s.Size]
-	w.spans = vec.SpansIn(device.View[int64](device.BytesOf(buf[s.Spans:s.Query])))
+	words := device.View[int64](device.BytesOf(buf[s.Spans:s.Query]))
+	w.spans, w.ahead = vec.SpansIn(words[:2*vec.SpanWords]), vec.AheadIn(words[2*vec.SpanWords:])
 	w.spans, w.seen = w.spans[:1:1], w.spans[1:2]
 	w.query, w.score, w.bias.values = buf[s.Query:s.Key], buf[s.Score:s.Bias], buf[s.Bias:s.Part]
 	w.part = sums{buf[s.Part:s.PartMax], buf[s.PartMax:s.PartNorm], buf[s.PartNorm:s.Total]}

@@ -101,6 +101,7 @@ func tile(p *kernel.Problem, a Params, t *tiling, tail []int64, apart int64) (ke
 func (w *worker) attendAll() error {
 	t, rows, n := w.t, w.rows(), parts.Count(w.context)
 	if n > 0 {
+		w.stream.open(w, 0, n)
 		w.loadQuery()
 	}
 	if n == 1 {
@@ -148,6 +149,7 @@ func (w *worker) store(values, sums []float32) {
 func (w *worker) attendPart() error {
 	t, n := w.t, parts.Count(w.context)
 	if n > 0 {
+		w.stream.open(w, w.partIndex, 1)
 		w.loadQuery()
 		if err := w.attend(w.partIndex); err != nil {
 			return err

@@ -1,8 +1,6 @@
 package paged
 
 import (
-	"unsafe"
-
 	"goatb/device"
 	"goatb/internal/vec"
 	"goatb/kernel"
@@ -71,17 +69,20 @@ func (w *worker) block(column int64) (int64, error) {
 // on, no more than are loaded at once: where they lie if they are used in place,
 // else a tile.
 func (w *worker) load(c *cacheView, mem []byte, j, n int64) (vec.Cache, error) {
-	bs, step := w.t.BlockSize, w.t.rowsAtOnce(c)
-	n = min(n, step)
+	bs := w.t.BlockSize
 	out := vec.Cache{
 		Mem: mem, Elem: c.element(), Heads: int(w.heads), Width: int(c.Dim), Step: int(c.Position), Head: int(c.Head), Spans: w.spans[:0],
 	}
-	if !c.Direct {
+	if c.Direct {
+		n = w.stream.take(w, c, j, n)
+		out.Next = w.stream.runs
+	} else {
+		n = min(n, w.t.TileRows)
 		out.Mem, out.Elem, out.Step, out.Head = device.BytesOf(w.tile), vec.F32, int(c.Dim), int(n*c.Dim)
 		if !c.HeadMajor {
 			out.Step, out.Head = int(w.heads*c.Dim), int(c.Dim)
 		}
-		out.Add(0, int(n), 0)
+		out.Add(0, int(n))
 	}
 	column, slot := j/bs, j%bs
 	for done := int64(0); done < n; slot = 0 {
@@ -95,7 +96,7 @@ func (w *worker) load(c *cacheView, mem []byte, j, n int64) (vec.Cache, error) {
 			for c.Serial && done+m < n && int64(w.table[column]) == id+1 && id+1 < w.t.Blocks {
 				m, id, column = m+min(n-done-m, bs), id+1, column+1
 			}
-			out.Add(at, int(m), w.ahead(c, mem, at, j+done+step))
+			out.Add(at, int(m))
 		} else {
 			w.gather(c, mem, n, at, done, m)
 		}
@@ -108,33 +109,6 @@ func (w *worker) load(c *cacheView, mem []byte, j, n int64) (vec.Cache, error) {
 // begins.
 func (w *worker) element(c *cacheView, block, slot int64) int64 {
 	return block*c.Block + w.firstHead*c.Head + slot*c.Position
-}
-
-// ahead returns how many bytes behind element `at` of a cache the row lies that is
-// used after the ones at hand, that at position j; 0 if there is none. Behind the
-// keys of a part come its values, and behind those the keys of the next part.
-func (w *worker) ahead(c *cacheView, mem []byte, at, j int64) int64 {
-	to, toMem := c, mem
-	switch {
-	case j < w.partEnd:
-	case c == &w.t.Key:
-		to, toMem, j = &w.t.Value, w.value, w.partFirst+j-w.partEnd
-	default:
-		to, toMem = &w.t.Key, w.key
-	}
-	if j >= w.context || !to.Direct {
-		return 0
-	}
-	id, err := w.block(j / w.t.BlockSize)
-	if err != nil {
-		return 0 // found again when the row is loaded
-	}
-	return distance(mem, toMem) + w.element(to, id, j%w.t.BlockSize)*to.Type.Size() - at*c.Type.Size()
-}
-
-// distance is how many bytes b begins behind a.
-func distance(a, b []byte) int64 {
-	return int64(uintptr(unsafe.Pointer(unsafe.SliceData(b))) - uintptr(unsafe.Pointer(unsafe.SliceData(a))))
 }
 
 // gather widens m rows of a block, from element at on, to the rows of a tile of

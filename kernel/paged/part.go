@@ -17,7 +17,6 @@ func (w *worker) attend(p int64) error {
 	t := w.t
 	first := p * parts.Len
 	n := w.look(first, min(parts.Len, w.context-first))
-	w.partFirst, w.partEnd = first, first+n
 	rows := w.rows()
 	if n == 0 {
 		clear(w.part[:rows*t.ValueDim])

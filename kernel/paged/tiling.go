@@ -89,7 +89,7 @@ func scratchOf(g *geometry) scratch {
 	if g.Quant == Dequant {
 		s.Affine = heads * (g.KeyDim + 2*g.ValueDim)
 	}
-	s.Each = s.Rows*(padded(g.KeyDim)+s.Span+2*g.ValueDim+4) + s.Span + s.Keys + s.Values + s.Tile + s.Affine + spanFloats
+	s.Each = s.Rows*(padded(g.KeyDim)+s.Span+2*g.ValueDim+4) + s.Span + s.Keys + s.Values + s.Tile + s.Affine + spanFloats + aheadFloats
 	s.Each = (s.Each + 15) &^ 15
 	return s
 }
@@ -117,17 +117,9 @@ func (t *tiling) setRanges() {
 	t.TileRows = max(1, min(tileFloats/(t.HeadTile*max(t.KeyDim, t.ValueDim)), parts.Len))
 }
 
-// rowsAtOnce is the number of positions whose rows are loaded at once. All heads
-// of an item use some positions before the next ones, so that memory is read in
-// the order of positions.
-func (t *tiling) rowsAtOnce(c *cacheView) int64 {
-	if !c.Direct {
-		return t.TileRows
-	}
-	return c.rowsInPlace()
-}
-
-// rowsInPlace is rowsAtOnce of rows that are used in place.
+// rowsInPlace is the largest number of positions whose rows are used at once where
+// they lie. All heads of an item use some positions before the next ones, so that
+// memory is read in the order of positions.
 func (c *cacheView) rowsInPlace() int64 {
 	rows := fetchBytes / (c.Position * c.Type.Size())
 	return min(max(rows/fetchRows, 1)*fetchRows, parts.Len)

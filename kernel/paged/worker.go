@@ -29,12 +29,11 @@ type worker struct {
 	keyScale                   []float32
 	valueScale, valueOffset    []float32
 	keyChannels, valueChannels affine
-	// partFirst and partEnd are the positions of the part that any row sees.
-	partFirst, partEnd int64
 	// open is the number of positions of the part that each query row sees.
 	open [maxQueryTile]int64
 	// spans are the blocks of a part.
-	spans []vec.Span
+	spans  []vec.Span
+	stream stream
 }
 
 // item is a range of query rows and heads of one sequence. Its rows are the
@@ -71,6 +70,7 @@ func (w *worker) start(a *kernel.Args, block int, t *tiling) {
 		return s
 	}
 	w.spans = vec.SpansIn(device.View[int64](device.BytesOf(take(spanFloats))))
+	w.stream.runs = vec.AheadIn(device.View[int64](device.BytesOf(take(aheadFloats))))[:0]
 	w.query = take(t.Rows * padded(t.KeyDim))
 	w.scores = take(t.Rows * t.Span)
 	w.part = take(t.Rows * t.ValueDim)

@@ -21,13 +21,22 @@ const (
 	I8
 )
 
-// Span is some rows of a cache at even distances: how many bytes behind
-// Args.Rows the first one lies, and how many there are, at least 1. What lies
-// Ahead bytes behind a row is fetched into the second level cache meanwhile.
-type Span struct{ At, Rows, Ahead int }
+// size is the number of bytes of an element.
+func (e Elem) size() int { return [...]int{4, 2, 2, 1}[e] }
 
-// Args is what a loop does. Distances are in bytes. Loops change Rows, X, Y and
-// Heads, and the words at the end are theirs.
+// Span is some rows of a cache at even distances: how many bytes behind
+// Args.Rows the first one lies, and how many there are, at least 1.
+type Span struct{ At, Rows int }
+
+// Ahead is memory that will be needed next: Rows pieces of some Bytes, Step bytes
+// apart. It need not be memory at all: asking for it faults nowhere.
+type Ahead struct {
+	At                uintptr
+	Bytes, Step, Rows int
+}
+
+// Args is what a loop does. Distances are in bytes. Loops change Rows, X, Y,
+// Heads, Fetch and Fetches, and the words at the end are theirs.
 type Args struct {
 	// Rows is where the spans of the first head count from. Its rows are those of
 	// Count spans from Spans on, one after the other, rows of a span Step
@@ -43,8 +52,12 @@ type Args struct {
 	YRow, YHead int
 	// Width is the number of elements of a row of the cache.
 	Width int
+	// Fetches runs from Fetch on are brought to the second level cache meanwhile, in
+	// their order, by loops that do whole registers: as many bytes as they read.
+	Fetch   *Ahead
+	Fetches int
 
-	_ [23]int
+	_ [29]int
 }
 
 // Loops are the loops of an instruction set for an element type.
@@ -117,5 +130,20 @@ func (a *Args) from(n int) Args {
 	b := *a
 	b.X = (*float32)(unsafe.Add(unsafe.Pointer(a.X), n*a.XRow))
 	b.Y = (*float32)(unsafe.Add(unsafe.Pointer(a.Y), n*a.YRow))
+	if n > 0 {
+		b.Fetches = 0
+	}
 	return b
+}
+
+// Fetch asks for memory, in order, to be brought to the second level cache.
+func Fetch(runs []Ahead) {
+	if !present {
+		return
+	}
+	for _, r := range runs {
+		for i := range r.Rows {
+			fetchLines(r.At+uintptr(i*r.Step), r.Bytes)
+		}
+	}
 }

@@ -110,11 +110,26 @@ func (c *cache) args(heads, keys, width int) Args {
 	spans := make([]Span, 0, keys)
 	for j := 0; j < keys; {
 		n := min(1+c.cut.IntN(40), keys-j)
-		spans = append(spans, Span{j * a.Step, n, c.cut.IntN(2) * n * a.Step})
+		spans = append(spans, Span{j * a.Step, n})
 		j += n
 	}
 	a.Spans, a.Count = &spans[0], len(spans)
+	if runs := c.ahead(); len(runs) > 0 {
+		a.Fetch, a.Fetches = &runs[0], len(runs)
+	}
 	return a
+}
+
+// ahead draws what is fetched: too little, too much, nothing, or no memory at all.
+func (c *cache) ahead() []Ahead {
+	runs := make([]Ahead, c.cut.IntN(4))
+	for i := range runs {
+		runs[i] = Ahead{At: uintptr(c.cut.Uint64()), Bytes: 1 + c.cut.IntN(1000), Step: 1000, Rows: 1 + c.cut.IntN(5)}
+		if c.cut.IntN(2) == 0 {
+			runs[i].At = uintptr(unsafe.Pointer(&c.mem[c.cut.IntN(len(c.mem))]))
+		}
+	}
+	return runs
 }
 
 // TestScores compares with float64 and checks that nothing else is written.

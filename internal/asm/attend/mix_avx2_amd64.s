@@ -15,13 +15,16 @@ DATA laneNumbers<>+28(SB)/4, $0x00000007
 GLOBL laneNumbers<>(SB), RODATA|NOPTR, $32
 
 // func mixF32x1AVX2(a *byte)
-// Requires: AVX, AVX2, FMA3, MMX+
+// Requires: AVX, AVX2, CMOV, FMA3, MMX+
 TEXT ·mixF32x1AVX2(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ   a+0(FP), AX
 	MOVQ   32(AX), CX
-	IMUL3Q $0x18, CX, CX
+	IMUL3Q $0x10, CX, CX
 	ADDQ   24(AX), CX
-	MOVQ   CX, 104(AX)
+	MOVQ   CX, 184(AX)
+	MOVQ   $+0, 120(AX)
+	MOVQ   $+0, 128(AX)
+	MOVQ   $+0, 136(AX)
 	CMPQ   96(AX), $+8
 	JGT    head
 	MOVQ   56(AX), CX
@@ -59,10 +62,10 @@ heads:
 	MOVQ         8(AX), DI
 	MOVQ         (AX), R8
 	MOVQ         24(AX), R9
-	MOVQ         R9, 120(AX)
+	MOVQ         R9, 200(AX)
 
 headsSpan:
-	MOVQ 120(AX), R9
+	MOVQ 200(AX), R9
 	MOVQ (R9), R10
 	MOVQ 8(R9), R9
 	ADDQ R8, R10
@@ -101,10 +104,10 @@ headsKeys:
 	ADDQ         $+4, BX
 	DECQ         R9
 	JNE          headsKeys
-	MOVQ         120(AX), R9
-	ADDQ         $+24, R9
-	MOVQ         R9, 120(AX)
-	CMPQ         R9, 104(AX)
+	MOVQ         200(AX), R9
+	ADDQ         $+16, R9
+	MOVQ         R9, 200(AX)
+	CMPQ         R9, 184(AX)
 	JNE          headsSpan
 	MOVQ         72(AX), CX
 	MOVQ         80(AX), DX
@@ -135,56 +138,108 @@ head:
 	MOVQ (AX), CX
 	MOVQ 72(AX), DX
 	MOVQ 96(AX), BX
-	MOVQ 8(AX), SI
 
 wide:
 	CMPQ    BX, $+32
 	JLT     narrow
-	MOVQ    80(AX), DI
-	MOVQ    DX, DI
-	VMOVUPS (DI), Y0
-	VMOVUPS 32(DI), Y1
-	VMOVUPS 64(DI), Y2
-	VMOVUPS 96(DI), Y3
-	MOVQ    48(AX), DI
-	MOVQ    56(AX), R8
-	MOVQ    24(AX), R8
-	MOVQ    R8, 120(AX)
+	MOVQ    80(AX), SI
+	MOVQ    DX, SI
+	VMOVUPS (SI), Y0
+	VMOVUPS 32(SI), Y1
+	VMOVUPS 64(SI), Y2
+	VMOVUPS 96(SI), Y3
+	MOVQ    48(AX), SI
+	MOVQ    56(AX), DI
+	MOVQ    24(AX), DI
+	MOVQ    DI, 200(AX)
 
 wideKeysSpan:
-	MOVQ 120(AX), R8
-	MOVQ (R8), R9
-	MOVQ 8(R8), R8
-	ADDQ CX, R9
-	MOVQ 120(AX), R10
-	MOVQ 16(R10), R10
+	MOVQ 200(AX), DI
+	MOVQ (DI), R8
+	MOVQ 8(DI), DI
+	ADDQ CX, R8
+	MOVQ 120(AX), R9
+	MOVQ 200(AX), R10
+	ADDQ $+16, R10
+	XORQ R11, R11
+	CMPQ R10, 184(AX)
+	JNE  wideKeysNext
+	MOVQ 24(AX), R10
+	MOVQ $+128, R11
+
+wideKeysNext:
+	ADDQ   (R10), R11
+	ADDQ   CX, R11
+	SUBQ   R8, R11
+	MOVQ   DI, R10
+	SUBQ   $+8, R10
+	IMULQ  8(AX), R10
+	SUBQ   R10, R11
+	MOVQ   R11, 176(AX)
+	MOVQ   8(AX), R10
+	IMUL3Q $+8, R10, R11
 
 wideKeys:
-	PREFETCHT1   (R9)(R10*1)
-	PREFETCHT1   64(R9)(R10*1)
-	VMOVUPS      (R9), Y4
-	VMOVUPS      32(R9), Y5
-	VMOVUPS      64(R9), Y6
-	VMOVUPS      96(R9), Y7
-	VBROADCASTSS (DI), Y8
+	CMPQ R9, 128(AX)
+	JCS  wideKeysFetch0
+	MOVQ 104(AX), R9
+	DECQ 136(AX)
+	JLE  wideKeysFetch0Run
+	MOVQ -16(R9), R10
+	ADDQ 128(AX), R10
+	MOVQ R10, 128(AX)
+	SUBQ -24(R9), R10
+	MOVQ R10, R9
+	JMP  wideKeysFetch0
+
+wideKeysFetch0Run:
+	DECQ 112(AX)
+	JLT  wideKeysFetch0None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R9), R10
+	MOVQ R10, 136(AX)
+	MOVQ 8(R9), R10
+	MOVQ (R9), R9
+	ADDQ R9, R10
+	MOVQ R10, 128(AX)
+	JMP  wideKeysFetch0
+
+wideKeysFetch0None:
+	MOVQ 48(AX), R9
+	MOVQ $+0, 128(AX)
+
+wideKeysFetch0:
+	PREFETCHT1   (R9)
+	PREFETCHT1   64(R9)
+	ADDQ         $+128, R9
+	PREFETCHT0   (R8)(R11*1)
+	PREFETCHT0   64(R8)(R11*1)
+	CMPQ         DI, $+8
+	CMOVQLE      176(AX), R11
+	VMOVUPS      (R8), Y4
+	VMOVUPS      32(R8), Y5
+	VMOVUPS      64(R8), Y6
+	VMOVUPS      96(R8), Y7
+	VBROADCASTSS (SI), Y8
 	VFMADD231PS  Y8, Y4, Y0
 	VFMADD231PS  Y8, Y5, Y1
 	VFMADD231PS  Y8, Y6, Y2
 	VFMADD231PS  Y8, Y7, Y3
-	ADDQ         SI, R9
-	ADDQ         $+4, DI
-	DECQ         R8
+	ADDQ         8(AX), R8
+	ADDQ         $+4, SI
+	DECQ         DI
 	JNE          wideKeys
-	MOVQ         120(AX), R8
-	ADDQ         $+24, R8
-	MOVQ         R8, 120(AX)
-	CMPQ         R8, 104(AX)
+	MOVQ         R9, 120(AX)
+	MOVQ         200(AX), DI
+	ADDQ         $+16, DI
+	MOVQ         DI, 200(AX)
+	CMPQ         DI, 184(AX)
 	JNE          wideKeysSpan
-	MOVQ         DX, DI
-	VMOVUPS      Y0, (DI)
-	VMOVUPS      Y1, 32(DI)
-	VMOVUPS      Y2, 64(DI)
-	VMOVUPS      Y3, 96(DI)
+	MOVQ         DX, SI
+	VMOVUPS      Y0, (SI)
+	VMOVUPS      Y1, 32(SI)
+	VMOVUPS      Y2, 64(SI)
+	VMOVUPS      Y3, 96(SI)
 	ADDQ         $+128, CX
 	ADDQ         $+128, DX
 	SUBQ         $+32, BX
@@ -196,37 +251,37 @@ narrow:
 	VMOVQ        BX, X0
 	VPBROADCASTD X0, Y0
 	VPCMPGTD     laneNumbers<>+0(SB), Y0, Y0
-	MOVQ         80(AX), DI
-	MOVQ         DX, DI
-	VMASKMOVPS   (DI), Y0, Y1
-	MOVQ         48(AX), DI
-	MOVQ         56(AX), R8
-	MOVQ         24(AX), R8
-	MOVQ         R8, 120(AX)
+	MOVQ         80(AX), SI
+	MOVQ         DX, SI
+	VMASKMOVPS   (SI), Y0, Y1
+	MOVQ         48(AX), SI
+	MOVQ         56(AX), DI
+	MOVQ         24(AX), DI
+	MOVQ         DI, 200(AX)
 
 narrowKeysSpan:
-	MOVQ 120(AX), R8
-	MOVQ (R8), R9
-	MOVQ 8(R8), R8
-	ADDQ CX, R9
-	MOVQ 120(AX), R10
-	MOVQ 16(R10), R10
+	MOVQ 200(AX), DI
+	MOVQ (DI), R8
+	MOVQ 8(DI), DI
+	ADDQ CX, R8
+	MOVQ 120(AX), R9
 
 narrowKeys:
-	VMASKMOVPS   (R9), Y0, Y2
-	VBROADCASTSS (DI), Y3
+	VMASKMOVPS   (R8), Y0, Y2
+	VBROADCASTSS (SI), Y3
 	VFMADD231PS  Y3, Y2, Y1
-	ADDQ         SI, R9
-	ADDQ         $+4, DI
-	DECQ         R8
+	ADDQ         8(AX), R8
+	ADDQ         $+4, SI
+	DECQ         DI
 	JNE          narrowKeys
-	MOVQ         120(AX), R8
-	ADDQ         $+24, R8
-	MOVQ         R8, 120(AX)
-	CMPQ         R8, 104(AX)
+	MOVQ         R9, 120(AX)
+	MOVQ         200(AX), DI
+	ADDQ         $+16, DI
+	MOVQ         DI, 200(AX)
+	CMPQ         DI, 184(AX)
 	JNE          narrowKeysSpan
-	MOVQ         DX, DI
-	VMASKMOVPS   Y1, Y0, (DI)
+	MOVQ         DX, SI
+	VMASKMOVPS   Y1, Y0, (SI)
 	ADDQ         $+32, CX
 	ADDQ         $+32, DX
 	SUBQ         $+8, BX
@@ -247,13 +302,16 @@ end:
 	RET
 
 // func mixF32x2AVX2(a *byte)
-// Requires: AVX, AVX2, FMA3, MMX+
+// Requires: AVX, AVX2, CMOV, FMA3, MMX+
 TEXT ·mixF32x2AVX2(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ   a+0(FP), AX
 	MOVQ   32(AX), CX
-	IMUL3Q $0x18, CX, CX
+	IMUL3Q $0x10, CX, CX
 	ADDQ   24(AX), CX
-	MOVQ   CX, 104(AX)
+	MOVQ   CX, 184(AX)
+	MOVQ   $+0, 120(AX)
+	MOVQ   $+0, 128(AX)
+	MOVQ   $+0, 136(AX)
 	CMPQ   96(AX), $+8
 	JGT    head
 	MOVQ   56(AX), CX
@@ -291,10 +349,10 @@ heads:
 	MOVQ         8(AX), DI
 	MOVQ         (AX), R8
 	MOVQ         24(AX), R9
-	MOVQ         R9, 120(AX)
+	MOVQ         R9, 200(AX)
 
 headsSpan:
-	MOVQ 120(AX), R9
+	MOVQ 200(AX), R9
 	MOVQ (R9), R10
 	MOVQ 8(R9), R9
 	ADDQ R8, R10
@@ -327,10 +385,10 @@ headsKeys:
 	ADDQ         $+4, BX
 	DECQ         R9
 	JNE          headsKeys
-	MOVQ         120(AX), R9
-	ADDQ         $+24, R9
-	MOVQ         R9, 120(AX)
-	CMPQ         R9, 104(AX)
+	MOVQ         200(AX), R9
+	ADDQ         $+16, R9
+	MOVQ         R9, 200(AX)
+	CMPQ         R9, 184(AX)
 	JNE          headsSpan
 	MOVQ         72(AX), CX
 	MOVQ         80(AX), DX
@@ -361,71 +419,123 @@ head:
 	MOVQ (AX), CX
 	MOVQ 72(AX), DX
 	MOVQ 96(AX), BX
-	MOVQ 8(AX), SI
 
 wide:
 	CMPQ    BX, $+32
 	JLT     narrow
-	MOVQ    80(AX), DI
-	MOVQ    DX, R8
-	VMOVUPS (R8), Y0
-	VMOVUPS 32(R8), Y1
-	VMOVUPS 64(R8), Y2
-	VMOVUPS 96(R8), Y3
-	ADDQ    DI, R8
-	VMOVUPS (R8), Y4
-	VMOVUPS 32(R8), Y5
-	VMOVUPS 64(R8), Y6
-	VMOVUPS 96(R8), Y7
-	MOVQ    48(AX), R8
-	MOVQ    56(AX), R9
-	MOVQ    24(AX), R10
-	MOVQ    R10, 120(AX)
+	MOVQ    80(AX), SI
+	MOVQ    DX, DI
+	VMOVUPS (DI), Y0
+	VMOVUPS 32(DI), Y1
+	VMOVUPS 64(DI), Y2
+	VMOVUPS 96(DI), Y3
+	ADDQ    SI, DI
+	VMOVUPS (DI), Y4
+	VMOVUPS 32(DI), Y5
+	VMOVUPS 64(DI), Y6
+	VMOVUPS 96(DI), Y7
+	MOVQ    48(AX), DI
+	MOVQ    56(AX), R8
+	MOVQ    24(AX), R9
+	MOVQ    R9, 200(AX)
 
 wideKeysSpan:
-	MOVQ 120(AX), R10
-	MOVQ (R10), R11
-	MOVQ 8(R10), R10
-	ADDQ CX, R11
-	MOVQ 120(AX), R12
-	MOVQ 16(R12), R12
+	MOVQ 200(AX), R9
+	MOVQ (R9), R10
+	MOVQ 8(R9), R9
+	ADDQ CX, R10
+	MOVQ 120(AX), R11
+	MOVQ 200(AX), R12
+	ADDQ $+16, R12
+	XORQ R13, R13
+	CMPQ R12, 184(AX)
+	JNE  wideKeysNext
+	MOVQ 24(AX), R12
+	MOVQ $+128, R13
+
+wideKeysNext:
+	ADDQ   (R12), R13
+	ADDQ   CX, R13
+	SUBQ   R10, R13
+	MOVQ   R9, R12
+	SUBQ   $+8, R12
+	IMULQ  8(AX), R12
+	SUBQ   R12, R13
+	MOVQ   R13, 176(AX)
+	MOVQ   8(AX), R12
+	IMUL3Q $+8, R12, R13
 
 wideKeys:
-	PREFETCHT1   (R11)(R12*1)
-	PREFETCHT1   64(R11)(R12*1)
-	VMOVUPS      (R11), Y8
-	VMOVUPS      32(R11), Y9
-	VMOVUPS      64(R11), Y10
-	VMOVUPS      96(R11), Y11
-	VBROADCASTSS (R8), Y12
+	CMPQ R11, 128(AX)
+	JCS  wideKeysFetch0
+	MOVQ 104(AX), R11
+	DECQ 136(AX)
+	JLE  wideKeysFetch0Run
+	MOVQ -16(R11), R12
+	ADDQ 128(AX), R12
+	MOVQ R12, 128(AX)
+	SUBQ -24(R11), R12
+	MOVQ R12, R11
+	JMP  wideKeysFetch0
+
+wideKeysFetch0Run:
+	DECQ 112(AX)
+	JLT  wideKeysFetch0None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R11), R12
+	MOVQ R12, 136(AX)
+	MOVQ 8(R11), R12
+	MOVQ (R11), R11
+	ADDQ R11, R12
+	MOVQ R12, 128(AX)
+	JMP  wideKeysFetch0
+
+wideKeysFetch0None:
+	MOVQ 48(AX), R11
+	MOVQ $+0, 128(AX)
+
+wideKeysFetch0:
+	PREFETCHT1   (R11)
+	PREFETCHT1   64(R11)
+	ADDQ         $+128, R11
+	PREFETCHT0   (R10)(R13*1)
+	PREFETCHT0   64(R10)(R13*1)
+	CMPQ         R9, $+8
+	CMOVQLE      176(AX), R13
+	VMOVUPS      (R10), Y8
+	VMOVUPS      32(R10), Y9
+	VMOVUPS      64(R10), Y10
+	VMOVUPS      96(R10), Y11
+	VBROADCASTSS (DI), Y12
 	VFMADD231PS  Y12, Y8, Y0
 	VFMADD231PS  Y12, Y9, Y1
 	VFMADD231PS  Y12, Y10, Y2
 	VFMADD231PS  Y12, Y11, Y3
-	VBROADCASTSS (R8)(R9*1), Y12
+	VBROADCASTSS (DI)(R8*1), Y12
 	VFMADD231PS  Y12, Y8, Y4
 	VFMADD231PS  Y12, Y9, Y5
 	VFMADD231PS  Y12, Y10, Y6
 	VFMADD231PS  Y12, Y11, Y7
-	ADDQ         SI, R11
-	ADDQ         $+4, R8
-	DECQ         R10
+	ADDQ         8(AX), R10
+	ADDQ         $+4, DI
+	DECQ         R9
 	JNE          wideKeys
-	MOVQ         120(AX), R10
-	ADDQ         $+24, R10
-	MOVQ         R10, 120(AX)
-	CMPQ         R10, 104(AX)
+	MOVQ         R11, 120(AX)
+	MOVQ         200(AX), R9
+	ADDQ         $+16, R9
+	MOVQ         R9, 200(AX)
+	CMPQ         R9, 184(AX)
 	JNE          wideKeysSpan
-	MOVQ         DX, R8
-	VMOVUPS      Y0, (R8)
-	VMOVUPS      Y1, 32(R8)
-	VMOVUPS      Y2, 64(R8)
-	VMOVUPS      Y3, 96(R8)
-	ADDQ         DI, R8
-	VMOVUPS      Y4, (R8)
-	VMOVUPS      Y5, 32(R8)
-	VMOVUPS      Y6, 64(R8)
-	VMOVUPS      Y7, 96(R8)
+	MOVQ         DX, DI
+	VMOVUPS      Y0, (DI)
+	VMOVUPS      Y1, 32(DI)
+	VMOVUPS      Y2, 64(DI)
+	VMOVUPS      Y3, 96(DI)
+	ADDQ         SI, DI
+	VMOVUPS      Y4, (DI)
+	VMOVUPS      Y5, 32(DI)
+	VMOVUPS      Y6, 64(DI)
+	VMOVUPS      Y7, 96(DI)
 	ADDQ         $+128, CX
 	ADDQ         $+128, DX
 	SUBQ         $+32, BX
@@ -437,43 +547,43 @@ narrow:
 	VMOVQ        BX, X0
 	VPBROADCASTD X0, Y0
 	VPCMPGTD     laneNumbers<>+0(SB), Y0, Y0
-	MOVQ         80(AX), DI
-	MOVQ         DX, R8
-	VMASKMOVPS   (R8), Y0, Y1
-	ADDQ         DI, R8
-	VMASKMOVPS   (R8), Y0, Y2
-	MOVQ         48(AX), R8
-	MOVQ         56(AX), R9
-	MOVQ         24(AX), R10
-	MOVQ         R10, 120(AX)
+	MOVQ         80(AX), SI
+	MOVQ         DX, DI
+	VMASKMOVPS   (DI), Y0, Y1
+	ADDQ         SI, DI
+	VMASKMOVPS   (DI), Y0, Y2
+	MOVQ         48(AX), DI
+	MOVQ         56(AX), R8
+	MOVQ         24(AX), R9
+	MOVQ         R9, 200(AX)
 
 narrowKeysSpan:
-	MOVQ 120(AX), R10
-	MOVQ (R10), R11
-	MOVQ 8(R10), R10
-	ADDQ CX, R11
-	MOVQ 120(AX), R12
-	MOVQ 16(R12), R12
+	MOVQ 200(AX), R9
+	MOVQ (R9), R10
+	MOVQ 8(R9), R9
+	ADDQ CX, R10
+	MOVQ 120(AX), R11
 
 narrowKeys:
-	VMASKMOVPS   (R11), Y0, Y3
-	VBROADCASTSS (R8), Y4
+	VMASKMOVPS   (R10), Y0, Y3
+	VBROADCASTSS (DI), Y4
 	VFMADD231PS  Y4, Y3, Y1
-	VBROADCASTSS (R8)(R9*1), Y4
+	VBROADCASTSS (DI)(R8*1), Y4
 	VFMADD231PS  Y4, Y3, Y2
-	ADDQ         SI, R11
-	ADDQ         $+4, R8
-	DECQ         R10
+	ADDQ         8(AX), R10
+	ADDQ         $+4, DI
+	DECQ         R9
 	JNE          narrowKeys
-	MOVQ         120(AX), R10
-	ADDQ         $+24, R10
-	MOVQ         R10, 120(AX)
-	CMPQ         R10, 104(AX)
+	MOVQ         R11, 120(AX)
+	MOVQ         200(AX), R9
+	ADDQ         $+16, R9
+	MOVQ         R9, 200(AX)
+	CMPQ         R9, 184(AX)
 	JNE          narrowKeysSpan
-	MOVQ         DX, R8
-	VMASKMOVPS   Y1, Y0, (R8)
-	ADDQ         DI, R8
-	VMASKMOVPS   Y2, Y0, (R8)
+	MOVQ         DX, DI
+	VMASKMOVPS   Y1, Y0, (DI)
+	ADDQ         SI, DI
+	VMASKMOVPS   Y2, Y0, (DI)
 	ADDQ         $+32, CX
 	ADDQ         $+32, DX
 	SUBQ         $+8, BX
@@ -494,13 +604,16 @@ end:
 	RET
 
 // func mixF32x4AVX2(a *byte)
-// Requires: AVX, AVX2, FMA3, MMX+
+// Requires: AVX, AVX2, CMOV, FMA3, MMX+
 TEXT ·mixF32x4AVX2(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ   a+0(FP), AX
 	MOVQ   32(AX), CX
-	IMUL3Q $0x18, CX, CX
+	IMUL3Q $0x10, CX, CX
 	ADDQ   24(AX), CX
-	MOVQ   CX, 104(AX)
+	MOVQ   CX, 184(AX)
+	MOVQ   $+0, 120(AX)
+	MOVQ   $+0, 128(AX)
+	MOVQ   $+0, 136(AX)
 	CMPQ   96(AX), $+8
 	JGT    head
 	MOVQ   56(AX), CX
@@ -538,10 +651,10 @@ heads:
 	MOVQ         8(AX), DI
 	MOVQ         (AX), R8
 	MOVQ         24(AX), R9
-	MOVQ         R9, 120(AX)
+	MOVQ         R9, 200(AX)
 
 headsSpan:
-	MOVQ 120(AX), R9
+	MOVQ 200(AX), R9
 	MOVQ (R9), R10
 	MOVQ 8(R9), R9
 	ADDQ R8, R10
@@ -571,10 +684,10 @@ headsKeys:
 	ADDQ         $+4, BX
 	DECQ         R9
 	JNE          headsKeys
-	MOVQ         120(AX), R9
-	ADDQ         $+24, R9
-	MOVQ         R9, 120(AX)
-	CMPQ         R9, 104(AX)
+	MOVQ         200(AX), R9
+	ADDQ         $+16, R9
+	MOVQ         R9, 200(AX)
+	CMPQ         R9, 184(AX)
 	JNE          headsSpan
 	MOVQ         72(AX), CX
 	MOVQ         80(AX), DX
@@ -605,75 +718,126 @@ head:
 	MOVQ (AX), CX
 	MOVQ 72(AX), DX
 	MOVQ 96(AX), BX
-	MOVQ 8(AX), SI
 
 wide:
 	CMPQ    BX, $+16
 	JLT     narrow
-	MOVQ    80(AX), DI
-	MOVQ    DX, R8
-	VMOVUPS (R8), Y0
-	VMOVUPS 32(R8), Y1
-	ADDQ    DI, R8
-	VMOVUPS (R8), Y2
-	VMOVUPS 32(R8), Y3
-	ADDQ    DI, R8
-	VMOVUPS (R8), Y4
-	VMOVUPS 32(R8), Y5
-	ADDQ    DI, R8
-	VMOVUPS (R8), Y6
-	VMOVUPS 32(R8), Y7
-	MOVQ    48(AX), R8
-	MOVQ    56(AX), R9
-	LEAQ    (R9)(R9*2), R10
-	MOVQ    24(AX), R11
-	MOVQ    R11, 120(AX)
+	MOVQ    80(AX), SI
+	MOVQ    DX, DI
+	VMOVUPS (DI), Y0
+	VMOVUPS 32(DI), Y1
+	ADDQ    SI, DI
+	VMOVUPS (DI), Y2
+	VMOVUPS 32(DI), Y3
+	ADDQ    SI, DI
+	VMOVUPS (DI), Y4
+	VMOVUPS 32(DI), Y5
+	ADDQ    SI, DI
+	VMOVUPS (DI), Y6
+	VMOVUPS 32(DI), Y7
+	MOVQ    48(AX), DI
+	MOVQ    56(AX), R8
+	LEAQ    (R8)(R8*2), R9
+	MOVQ    24(AX), R10
+	MOVQ    R10, 200(AX)
 
 wideKeysSpan:
-	MOVQ 120(AX), R11
-	MOVQ (R11), R12
-	MOVQ 8(R11), R11
-	ADDQ CX, R12
-	MOVQ 120(AX), R13
-	MOVQ 16(R13), R13
+	MOVQ 200(AX), R10
+	MOVQ (R10), R11
+	MOVQ 8(R10), R10
+	ADDQ CX, R11
+	MOVQ 120(AX), R12
+	MOVQ 200(AX), R13
+	ADDQ $+16, R13
+	XORQ R14, R14
+	CMPQ R13, 184(AX)
+	JNE  wideKeysNext
+	MOVQ 24(AX), R13
+	MOVQ $+64, R14
+
+wideKeysNext:
+	ADDQ   (R13), R14
+	ADDQ   CX, R14
+	SUBQ   R11, R14
+	MOVQ   R10, R13
+	SUBQ   $+8, R13
+	IMULQ  8(AX), R13
+	SUBQ   R13, R14
+	MOVQ   R14, 176(AX)
+	MOVQ   8(AX), R13
+	IMUL3Q $+8, R13, R14
 
 wideKeys:
-	PREFETCHT1   (R12)(R13*1)
-	VMOVUPS      (R12), Y8
-	VMOVUPS      32(R12), Y9
-	VBROADCASTSS (R8), Y10
+	CMPQ R12, 128(AX)
+	JCS  wideKeysFetch0
+	MOVQ 104(AX), R12
+	DECQ 136(AX)
+	JLE  wideKeysFetch0Run
+	MOVQ -16(R12), R13
+	ADDQ 128(AX), R13
+	MOVQ R13, 128(AX)
+	SUBQ -24(R12), R13
+	MOVQ R13, R12
+	JMP  wideKeysFetch0
+
+wideKeysFetch0Run:
+	DECQ 112(AX)
+	JLT  wideKeysFetch0None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R12), R13
+	MOVQ R13, 136(AX)
+	MOVQ 8(R12), R13
+	MOVQ (R12), R12
+	ADDQ R12, R13
+	MOVQ R13, 128(AX)
+	JMP  wideKeysFetch0
+
+wideKeysFetch0None:
+	MOVQ 48(AX), R12
+	MOVQ $+0, 128(AX)
+
+wideKeysFetch0:
+	PREFETCHT1   (R12)
+	ADDQ         $+64, R12
+	PREFETCHT0   (R11)(R14*1)
+	CMPQ         R10, $+8
+	CMOVQLE      176(AX), R14
+	VMOVUPS      (R11), Y8
+	VMOVUPS      32(R11), Y9
+	VBROADCASTSS (DI), Y10
 	VFMADD231PS  Y10, Y8, Y0
 	VFMADD231PS  Y10, Y9, Y1
-	VBROADCASTSS (R8)(R9*1), Y10
+	VBROADCASTSS (DI)(R8*1), Y10
 	VFMADD231PS  Y10, Y8, Y2
 	VFMADD231PS  Y10, Y9, Y3
-	VBROADCASTSS (R8)(R9*2), Y10
+	VBROADCASTSS (DI)(R8*2), Y10
 	VFMADD231PS  Y10, Y8, Y4
 	VFMADD231PS  Y10, Y9, Y5
-	VBROADCASTSS (R8)(R10*1), Y10
+	VBROADCASTSS (DI)(R9*1), Y10
 	VFMADD231PS  Y10, Y8, Y6
 	VFMADD231PS  Y10, Y9, Y7
-	ADDQ         SI, R12
-	ADDQ         $+4, R8
-	DECQ         R11
+	ADDQ         8(AX), R11
+	ADDQ         $+4, DI
+	DECQ         R10
 	JNE          wideKeys
-	MOVQ         120(AX), R11
-	ADDQ         $+24, R11
-	MOVQ         R11, 120(AX)
-	CMPQ         R11, 104(AX)
+	MOVQ         R12, 120(AX)
+	MOVQ         200(AX), R10
+	ADDQ         $+16, R10
+	MOVQ         R10, 200(AX)
+	CMPQ         R10, 184(AX)
 	JNE          wideKeysSpan
-	MOVQ         DX, R8
-	VMOVUPS      Y0, (R8)
-	VMOVUPS      Y1, 32(R8)
-	ADDQ         DI, R8
-	VMOVUPS      Y2, (R8)
-	VMOVUPS      Y3, 32(R8)
-	ADDQ         DI, R8
-	VMOVUPS      Y4, (R8)
-	VMOVUPS      Y5, 32(R8)
-	ADDQ         DI, R8
-	VMOVUPS      Y6, (R8)
-	VMOVUPS      Y7, 32(R8)
+	MOVQ         DX, DI
+	VMOVUPS      Y0, (DI)
+	VMOVUPS      Y1, 32(DI)
+	ADDQ         SI, DI
+	VMOVUPS      Y2, (DI)
+	VMOVUPS      Y3, 32(DI)
+	ADDQ         SI, DI
+	VMOVUPS      Y4, (DI)
+	VMOVUPS      Y5, 32(DI)
+	ADDQ         SI, DI
+	VMOVUPS      Y6, (DI)
+	VMOVUPS      Y7, 32(DI)
 	ADDQ         $+64, CX
 	ADDQ         $+64, DX
 	SUBQ         $+16, BX
@@ -685,56 +849,56 @@ narrow:
 	VMOVQ        BX, X0
 	VPBROADCASTD X0, Y0
 	VPCMPGTD     laneNumbers<>+0(SB), Y0, Y0
-	MOVQ         80(AX), DI
-	MOVQ         DX, R8
-	VMASKMOVPS   (R8), Y0, Y1
-	ADDQ         DI, R8
-	VMASKMOVPS   (R8), Y0, Y2
-	ADDQ         DI, R8
-	VMASKMOVPS   (R8), Y0, Y3
-	ADDQ         DI, R8
-	VMASKMOVPS   (R8), Y0, Y4
-	MOVQ         48(AX), R8
-	MOVQ         56(AX), R9
-	LEAQ         (R9)(R9*2), R10
-	MOVQ         24(AX), R11
-	MOVQ         R11, 120(AX)
+	MOVQ         80(AX), SI
+	MOVQ         DX, DI
+	VMASKMOVPS   (DI), Y0, Y1
+	ADDQ         SI, DI
+	VMASKMOVPS   (DI), Y0, Y2
+	ADDQ         SI, DI
+	VMASKMOVPS   (DI), Y0, Y3
+	ADDQ         SI, DI
+	VMASKMOVPS   (DI), Y0, Y4
+	MOVQ         48(AX), DI
+	MOVQ         56(AX), R8
+	LEAQ         (R8)(R8*2), R9
+	MOVQ         24(AX), R10
+	MOVQ         R10, 200(AX)
 
 narrowKeysSpan:
-	MOVQ 120(AX), R11
-	MOVQ (R11), R12
-	MOVQ 8(R11), R11
-	ADDQ CX, R12
-	MOVQ 120(AX), R13
-	MOVQ 16(R13), R13
+	MOVQ 200(AX), R10
+	MOVQ (R10), R11
+	MOVQ 8(R10), R10
+	ADDQ CX, R11
+	MOVQ 120(AX), R12
 
 narrowKeys:
-	VMASKMOVPS   (R12), Y0, Y5
-	VBROADCASTSS (R8), Y6
+	VMASKMOVPS   (R11), Y0, Y5
+	VBROADCASTSS (DI), Y6
 	VFMADD231PS  Y6, Y5, Y1
-	VBROADCASTSS (R8)(R9*1), Y6
+	VBROADCASTSS (DI)(R8*1), Y6
 	VFMADD231PS  Y6, Y5, Y2
-	VBROADCASTSS (R8)(R9*2), Y6
+	VBROADCASTSS (DI)(R8*2), Y6
 	VFMADD231PS  Y6, Y5, Y3
-	VBROADCASTSS (R8)(R10*1), Y6
+	VBROADCASTSS (DI)(R9*1), Y6
 	VFMADD231PS  Y6, Y5, Y4
-	ADDQ         SI, R12
-	ADDQ         $+4, R8
-	DECQ         R11
+	ADDQ         8(AX), R11
+	ADDQ         $+4, DI
+	DECQ         R10
 	JNE          narrowKeys
-	MOVQ         120(AX), R11
-	ADDQ         $+24, R11
-	MOVQ         R11, 120(AX)
-	CMPQ         R11, 104(AX)
+	MOVQ         R12, 120(AX)
+	MOVQ         200(AX), R10
+	ADDQ         $+16, R10
+	MOVQ         R10, 200(AX)
+	CMPQ         R10, 184(AX)
 	JNE          narrowKeysSpan
-	MOVQ         DX, R8
-	VMASKMOVPS   Y1, Y0, (R8)
-	ADDQ         DI, R8
-	VMASKMOVPS   Y2, Y0, (R8)
-	ADDQ         DI, R8
-	VMASKMOVPS   Y3, Y0, (R8)
-	ADDQ         DI, R8
-	VMASKMOVPS   Y4, Y0, (R8)
+	MOVQ         DX, DI
+	VMASKMOVPS   Y1, Y0, (DI)
+	ADDQ         SI, DI
+	VMASKMOVPS   Y2, Y0, (DI)
+	ADDQ         SI, DI
+	VMASKMOVPS   Y3, Y0, (DI)
+	ADDQ         SI, DI
+	VMASKMOVPS   Y4, Y0, (DI)
 	ADDQ         $+32, CX
 	ADDQ         $+32, DX
 	SUBQ         $+8, BX
@@ -755,13 +919,16 @@ end:
 	RET
 
 // func mixF16x1AVX2(a *byte)
-// Requires: AVX, AVX2, F16C, FMA3, MMX+
+// Requires: AVX, AVX2, CMOV, F16C, FMA3, MMX+
 TEXT ·mixF16x1AVX2(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ   a+0(FP), AX
 	MOVQ   32(AX), CX
-	IMUL3Q $0x18, CX, CX
+	IMUL3Q $0x10, CX, CX
 	ADDQ   24(AX), CX
-	MOVQ   CX, 104(AX)
+	MOVQ   CX, 184(AX)
+	MOVQ   $+0, 120(AX)
+	MOVQ   $+0, 128(AX)
+	MOVQ   $+0, 136(AX)
 	CMPQ   96(AX), $+8
 	JGT    head
 	MOVQ   56(AX), CX
@@ -799,10 +966,10 @@ heads:
 	MOVQ         8(AX), DI
 	MOVQ         (AX), R8
 	MOVQ         24(AX), R9
-	MOVQ         R9, 120(AX)
+	MOVQ         R9, 200(AX)
 
 headsSpan:
-	MOVQ 120(AX), R9
+	MOVQ 200(AX), R9
 	MOVQ (R9), R10
 	MOVQ 8(R9), R9
 	ADDQ R8, R10
@@ -841,10 +1008,10 @@ headsKeys:
 	ADDQ         $+4, BX
 	DECQ         R9
 	JNE          headsKeys
-	MOVQ         120(AX), R9
-	ADDQ         $+24, R9
-	MOVQ         R9, 120(AX)
-	CMPQ         R9, 104(AX)
+	MOVQ         200(AX), R9
+	ADDQ         $+16, R9
+	MOVQ         R9, 200(AX)
+	CMPQ         R9, 184(AX)
 	JNE          headsSpan
 	MOVQ         72(AX), CX
 	MOVQ         80(AX), DX
@@ -875,55 +1042,106 @@ head:
 	MOVQ (AX), CX
 	MOVQ 72(AX), DX
 	MOVQ 96(AX), BX
-	MOVQ 8(AX), SI
 
 wide:
 	CMPQ    BX, $+32
 	JLT     narrow
-	MOVQ    80(AX), DI
-	MOVQ    DX, DI
-	VMOVUPS (DI), Y0
-	VMOVUPS 32(DI), Y1
-	VMOVUPS 64(DI), Y2
-	VMOVUPS 96(DI), Y3
-	MOVQ    48(AX), DI
-	MOVQ    56(AX), R8
-	MOVQ    24(AX), R8
-	MOVQ    R8, 120(AX)
+	MOVQ    80(AX), SI
+	MOVQ    DX, SI
+	VMOVUPS (SI), Y0
+	VMOVUPS 32(SI), Y1
+	VMOVUPS 64(SI), Y2
+	VMOVUPS 96(SI), Y3
+	MOVQ    48(AX), SI
+	MOVQ    56(AX), DI
+	MOVQ    24(AX), DI
+	MOVQ    DI, 200(AX)
 
 wideKeysSpan:
-	MOVQ 120(AX), R8
-	MOVQ (R8), R9
-	MOVQ 8(R8), R8
-	ADDQ CX, R9
-	MOVQ 120(AX), R10
-	MOVQ 16(R10), R10
+	MOVQ 200(AX), DI
+	MOVQ (DI), R8
+	MOVQ 8(DI), DI
+	ADDQ CX, R8
+	MOVQ 120(AX), R9
+	MOVQ 200(AX), R10
+	ADDQ $+16, R10
+	XORQ R11, R11
+	CMPQ R10, 184(AX)
+	JNE  wideKeysNext
+	MOVQ 24(AX), R10
+	MOVQ $+64, R11
+
+wideKeysNext:
+	ADDQ   (R10), R11
+	ADDQ   CX, R11
+	SUBQ   R8, R11
+	MOVQ   DI, R10
+	SUBQ   $+8, R10
+	IMULQ  8(AX), R10
+	SUBQ   R10, R11
+	MOVQ   R11, 176(AX)
+	MOVQ   8(AX), R10
+	IMUL3Q $+8, R10, R11
 
 wideKeys:
-	PREFETCHT1   (R9)(R10*1)
-	VCVTPH2PS    (R9), Y4
-	VCVTPH2PS    16(R9), Y5
-	VCVTPH2PS    32(R9), Y6
-	VCVTPH2PS    48(R9), Y7
-	VBROADCASTSS (DI), Y8
+	CMPQ R9, 128(AX)
+	JCS  wideKeysFetch0
+	MOVQ 104(AX), R9
+	DECQ 136(AX)
+	JLE  wideKeysFetch0Run
+	MOVQ -16(R9), R10
+	ADDQ 128(AX), R10
+	MOVQ R10, 128(AX)
+	SUBQ -24(R9), R10
+	MOVQ R10, R9
+	JMP  wideKeysFetch0
+
+wideKeysFetch0Run:
+	DECQ 112(AX)
+	JLT  wideKeysFetch0None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R9), R10
+	MOVQ R10, 136(AX)
+	MOVQ 8(R9), R10
+	MOVQ (R9), R9
+	ADDQ R9, R10
+	MOVQ R10, 128(AX)
+	JMP  wideKeysFetch0
+
+wideKeysFetch0None:
+	MOVQ 48(AX), R9
+	MOVQ $+0, 128(AX)
+
+wideKeysFetch0:
+	PREFETCHT1   (R9)
+	ADDQ         $+64, R9
+	PREFETCHT0   (R8)(R11*1)
+	CMPQ         DI, $+8
+	CMOVQLE      176(AX), R11
+	VCVTPH2PS    (R8), Y4
+	VCVTPH2PS    16(R8), Y5
+	VCVTPH2PS    32(R8), Y6
+	VCVTPH2PS    48(R8), Y7
+	VBROADCASTSS (SI), Y8
 	VFMADD231PS  Y8, Y4, Y0
 	VFMADD231PS  Y8, Y5, Y1
 	VFMADD231PS  Y8, Y6, Y2
 	VFMADD231PS  Y8, Y7, Y3
-	ADDQ         SI, R9
-	ADDQ         $+4, DI
-	DECQ         R8
+	ADDQ         8(AX), R8
+	ADDQ         $+4, SI
+	DECQ         DI
 	JNE          wideKeys
-	MOVQ         120(AX), R8
-	ADDQ         $+24, R8
-	MOVQ         R8, 120(AX)
-	CMPQ         R8, 104(AX)
+	MOVQ         R9, 120(AX)
+	MOVQ         200(AX), DI
+	ADDQ         $+16, DI
+	MOVQ         DI, 200(AX)
+	CMPQ         DI, 184(AX)
 	JNE          wideKeysSpan
-	MOVQ         DX, DI
-	VMOVUPS      Y0, (DI)
-	VMOVUPS      Y1, 32(DI)
-	VMOVUPS      Y2, 64(DI)
-	VMOVUPS      Y3, 96(DI)
+	MOVQ         DX, SI
+	VMOVUPS      Y0, (SI)
+	VMOVUPS      Y1, 32(SI)
+	VMOVUPS      Y2, 64(SI)
+	VMOVUPS      Y3, 96(SI)
 	ADDQ         $+64, CX
 	ADDQ         $+128, DX
 	SUBQ         $+32, BX
@@ -935,37 +1153,37 @@ narrow:
 	VMOVQ        BX, X0
 	VPBROADCASTD X0, Y0
 	VPCMPGTD     laneNumbers<>+0(SB), Y0, Y0
-	MOVQ         80(AX), DI
-	MOVQ         DX, DI
-	VMASKMOVPS   (DI), Y0, Y1
-	MOVQ         48(AX), DI
-	MOVQ         56(AX), R8
-	MOVQ         24(AX), R8
-	MOVQ         R8, 120(AX)
+	MOVQ         80(AX), SI
+	MOVQ         DX, SI
+	VMASKMOVPS   (SI), Y0, Y1
+	MOVQ         48(AX), SI
+	MOVQ         56(AX), DI
+	MOVQ         24(AX), DI
+	MOVQ         DI, 200(AX)
 
 narrowKeysSpan:
-	MOVQ 120(AX), R8
-	MOVQ (R8), R9
-	MOVQ 8(R8), R8
-	ADDQ CX, R9
-	MOVQ 120(AX), R10
-	MOVQ 16(R10), R10
+	MOVQ 200(AX), DI
+	MOVQ (DI), R8
+	MOVQ 8(DI), DI
+	ADDQ CX, R8
+	MOVQ 120(AX), R9
 
 narrowKeys:
-	VCVTPH2PS    (R9), Y2
-	VBROADCASTSS (DI), Y3
+	VCVTPH2PS    (R8), Y2
+	VBROADCASTSS (SI), Y3
 	VFMADD231PS  Y3, Y2, Y1
-	ADDQ         SI, R9
-	ADDQ         $+4, DI
-	DECQ         R8
+	ADDQ         8(AX), R8
+	ADDQ         $+4, SI
+	DECQ         DI
 	JNE          narrowKeys
-	MOVQ         120(AX), R8
-	ADDQ         $+24, R8
-	MOVQ         R8, 120(AX)
-	CMPQ         R8, 104(AX)
+	MOVQ         R9, 120(AX)
+	MOVQ         200(AX), DI
+	ADDQ         $+16, DI
+	MOVQ         DI, 200(AX)
+	CMPQ         DI, 184(AX)
 	JNE          narrowKeysSpan
-	MOVQ         DX, DI
-	VMASKMOVPS   Y1, Y0, (DI)
+	MOVQ         DX, SI
+	VMASKMOVPS   Y1, Y0, (SI)
 	ADDQ         $+16, CX
 	ADDQ         $+32, DX
 	SUBQ         $+8, BX
@@ -986,13 +1204,16 @@ end:
 	RET
 
 // func mixF16x2AVX2(a *byte)
-// Requires: AVX, AVX2, F16C, FMA3, MMX+
+// Requires: AVX, AVX2, CMOV, F16C, FMA3, MMX+
 TEXT ·mixF16x2AVX2(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ   a+0(FP), AX
 	MOVQ   32(AX), CX
-	IMUL3Q $0x18, CX, CX
+	IMUL3Q $0x10, CX, CX
 	ADDQ   24(AX), CX
-	MOVQ   CX, 104(AX)
+	MOVQ   CX, 184(AX)
+	MOVQ   $+0, 120(AX)
+	MOVQ   $+0, 128(AX)
+	MOVQ   $+0, 136(AX)
 	CMPQ   96(AX), $+8
 	JGT    head
 	MOVQ   56(AX), CX
@@ -1030,10 +1251,10 @@ heads:
 	MOVQ         8(AX), DI
 	MOVQ         (AX), R8
 	MOVQ         24(AX), R9
-	MOVQ         R9, 120(AX)
+	MOVQ         R9, 200(AX)
 
 headsSpan:
-	MOVQ 120(AX), R9
+	MOVQ 200(AX), R9
 	MOVQ (R9), R10
 	MOVQ 8(R9), R9
 	ADDQ R8, R10
@@ -1066,10 +1287,10 @@ headsKeys:
 	ADDQ         $+4, BX
 	DECQ         R9
 	JNE          headsKeys
-	MOVQ         120(AX), R9
-	ADDQ         $+24, R9
-	MOVQ         R9, 120(AX)
-	CMPQ         R9, 104(AX)
+	MOVQ         200(AX), R9
+	ADDQ         $+16, R9
+	MOVQ         R9, 200(AX)
+	CMPQ         R9, 184(AX)
 	JNE          headsSpan
 	MOVQ         72(AX), CX
 	MOVQ         80(AX), DX
@@ -1100,70 +1321,121 @@ head:
 	MOVQ (AX), CX
 	MOVQ 72(AX), DX
 	MOVQ 96(AX), BX
-	MOVQ 8(AX), SI
 
 wide:
 	CMPQ    BX, $+32
 	JLT     narrow
-	MOVQ    80(AX), DI
-	MOVQ    DX, R8
-	VMOVUPS (R8), Y0
-	VMOVUPS 32(R8), Y1
-	VMOVUPS 64(R8), Y2
-	VMOVUPS 96(R8), Y3
-	ADDQ    DI, R8
-	VMOVUPS (R8), Y4
-	VMOVUPS 32(R8), Y5
-	VMOVUPS 64(R8), Y6
-	VMOVUPS 96(R8), Y7
-	MOVQ    48(AX), R8
-	MOVQ    56(AX), R9
-	MOVQ    24(AX), R10
-	MOVQ    R10, 120(AX)
+	MOVQ    80(AX), SI
+	MOVQ    DX, DI
+	VMOVUPS (DI), Y0
+	VMOVUPS 32(DI), Y1
+	VMOVUPS 64(DI), Y2
+	VMOVUPS 96(DI), Y3
+	ADDQ    SI, DI
+	VMOVUPS (DI), Y4
+	VMOVUPS 32(DI), Y5
+	VMOVUPS 64(DI), Y6
+	VMOVUPS 96(DI), Y7
+	MOVQ    48(AX), DI
+	MOVQ    56(AX), R8
+	MOVQ    24(AX), R9
+	MOVQ    R9, 200(AX)
 
 wideKeysSpan:
-	MOVQ 120(AX), R10
-	MOVQ (R10), R11
-	MOVQ 8(R10), R10
-	ADDQ CX, R11
-	MOVQ 120(AX), R12
-	MOVQ 16(R12), R12
+	MOVQ 200(AX), R9
+	MOVQ (R9), R10
+	MOVQ 8(R9), R9
+	ADDQ CX, R10
+	MOVQ 120(AX), R11
+	MOVQ 200(AX), R12
+	ADDQ $+16, R12
+	XORQ R13, R13
+	CMPQ R12, 184(AX)
+	JNE  wideKeysNext
+	MOVQ 24(AX), R12
+	MOVQ $+64, R13
+
+wideKeysNext:
+	ADDQ   (R12), R13
+	ADDQ   CX, R13
+	SUBQ   R10, R13
+	MOVQ   R9, R12
+	SUBQ   $+8, R12
+	IMULQ  8(AX), R12
+	SUBQ   R12, R13
+	MOVQ   R13, 176(AX)
+	MOVQ   8(AX), R12
+	IMUL3Q $+8, R12, R13
 
 wideKeys:
-	PREFETCHT1   (R11)(R12*1)
-	VCVTPH2PS    (R11), Y8
-	VCVTPH2PS    16(R11), Y9
-	VCVTPH2PS    32(R11), Y10
-	VCVTPH2PS    48(R11), Y11
-	VBROADCASTSS (R8), Y12
+	CMPQ R11, 128(AX)
+	JCS  wideKeysFetch0
+	MOVQ 104(AX), R11
+	DECQ 136(AX)
+	JLE  wideKeysFetch0Run
+	MOVQ -16(R11), R12
+	ADDQ 128(AX), R12
+	MOVQ R12, 128(AX)
+	SUBQ -24(R11), R12
+	MOVQ R12, R11
+	JMP  wideKeysFetch0
+
+wideKeysFetch0Run:
+	DECQ 112(AX)
+	JLT  wideKeysFetch0None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R11), R12
+	MOVQ R12, 136(AX)
+	MOVQ 8(R11), R12
+	MOVQ (R11), R11
+	ADDQ R11, R12
+	MOVQ R12, 128(AX)
+	JMP  wideKeysFetch0
+
+wideKeysFetch0None:
+	MOVQ 48(AX), R11
+	MOVQ $+0, 128(AX)
+
+wideKeysFetch0:
+	PREFETCHT1   (R11)
+	ADDQ         $+64, R11
+	PREFETCHT0   (R10)(R13*1)
+	CMPQ         R9, $+8
+	CMOVQLE      176(AX), R13
+	VCVTPH2PS    (R10), Y8
+	VCVTPH2PS    16(R10), Y9
+	VCVTPH2PS    32(R10), Y10
+	VCVTPH2PS    48(R10), Y11
+	VBROADCASTSS (DI), Y12
 	VFMADD231PS  Y12, Y8, Y0
 	VFMADD231PS  Y12, Y9, Y1
 	VFMADD231PS  Y12, Y10, Y2
 	VFMADD231PS  Y12, Y11, Y3
-	VBROADCASTSS (R8)(R9*1), Y12
+	VBROADCASTSS (DI)(R8*1), Y12
 	VFMADD231PS  Y12, Y8, Y4
 	VFMADD231PS  Y12, Y9, Y5
 	VFMADD231PS  Y12, Y10, Y6
 	VFMADD231PS  Y12, Y11, Y7
-	ADDQ         SI, R11
-	ADDQ         $+4, R8
-	DECQ         R10
+	ADDQ         8(AX), R10
+	ADDQ         $+4, DI
+	DECQ         R9
 	JNE          wideKeys
-	MOVQ         120(AX), R10
-	ADDQ         $+24, R10
-	MOVQ         R10, 120(AX)
-	CMPQ         R10, 104(AX)
+	MOVQ         R11, 120(AX)
+	MOVQ         200(AX), R9
+	ADDQ         $+16, R9
+	MOVQ         R9, 200(AX)
+	CMPQ         R9, 184(AX)
 	JNE          wideKeysSpan
-	MOVQ         DX, R8
-	VMOVUPS      Y0, (R8)
-	VMOVUPS      Y1, 32(R8)
-	VMOVUPS      Y2, 64(R8)
-	VMOVUPS      Y3, 96(R8)
-	ADDQ         DI, R8
-	VMOVUPS      Y4, (R8)
-	VMOVUPS      Y5, 32(R8)
-	VMOVUPS      Y6, 64(R8)
-	VMOVUPS      Y7, 96(R8)
+	MOVQ         DX, DI
+	VMOVUPS      Y0, (DI)
+	VMOVUPS      Y1, 32(DI)
+	VMOVUPS      Y2, 64(DI)
+	VMOVUPS      Y3, 96(DI)
+	ADDQ         SI, DI
+	VMOVUPS      Y4, (DI)
+	VMOVUPS      Y5, 32(DI)
+	VMOVUPS      Y6, 64(DI)
+	VMOVUPS      Y7, 96(DI)
 	ADDQ         $+64, CX
 	ADDQ         $+128, DX
 	SUBQ         $+32, BX
@@ -1175,43 +1447,43 @@ narrow:
 	VMOVQ        BX, X0
 	VPBROADCASTD X0, Y0
 	VPCMPGTD     laneNumbers<>+0(SB), Y0, Y0
-	MOVQ         80(AX), DI
-	MOVQ         DX, R8
-	VMASKMOVPS   (R8), Y0, Y1
-	ADDQ         DI, R8
-	VMASKMOVPS   (R8), Y0, Y2
-	MOVQ         48(AX), R8
-	MOVQ         56(AX), R9
-	MOVQ         24(AX), R10
-	MOVQ         R10, 120(AX)
+	MOVQ         80(AX), SI
+	MOVQ         DX, DI
+	VMASKMOVPS   (DI), Y0, Y1
+	ADDQ         SI, DI
+	VMASKMOVPS   (DI), Y0, Y2
+	MOVQ         48(AX), DI
+	MOVQ         56(AX), R8
+	MOVQ         24(AX), R9
+	MOVQ         R9, 200(AX)
 
 narrowKeysSpan:
-	MOVQ 120(AX), R10
-	MOVQ (R10), R11
-	MOVQ 8(R10), R10
-	ADDQ CX, R11
-	MOVQ 120(AX), R12
-	MOVQ 16(R12), R12
+	MOVQ 200(AX), R9
+	MOVQ (R9), R10
+	MOVQ 8(R9), R9
+	ADDQ CX, R10
+	MOVQ 120(AX), R11
 
 narrowKeys:
-	VCVTPH2PS    (R11), Y3
-	VBROADCASTSS (R8), Y4
+	VCVTPH2PS    (R10), Y3
+	VBROADCASTSS (DI), Y4
 	VFMADD231PS  Y4, Y3, Y1
-	VBROADCASTSS (R8)(R9*1), Y4
+	VBROADCASTSS (DI)(R8*1), Y4
 	VFMADD231PS  Y4, Y3, Y2
-	ADDQ         SI, R11
-	ADDQ         $+4, R8
-	DECQ         R10
+	ADDQ         8(AX), R10
+	ADDQ         $+4, DI
+	DECQ         R9
 	JNE          narrowKeys
-	MOVQ         120(AX), R10
-	ADDQ         $+24, R10
-	MOVQ         R10, 120(AX)
-	CMPQ         R10, 104(AX)
+	MOVQ         R11, 120(AX)
+	MOVQ         200(AX), R9
+	ADDQ         $+16, R9
+	MOVQ         R9, 200(AX)
+	CMPQ         R9, 184(AX)
 	JNE          narrowKeysSpan
-	MOVQ         DX, R8
-	VMASKMOVPS   Y1, Y0, (R8)
-	ADDQ         DI, R8
-	VMASKMOVPS   Y2, Y0, (R8)
+	MOVQ         DX, DI
+	VMASKMOVPS   Y1, Y0, (DI)
+	ADDQ         SI, DI
+	VMASKMOVPS   Y2, Y0, (DI)
 	ADDQ         $+16, CX
 	ADDQ         $+32, DX
 	SUBQ         $+8, BX
@@ -1232,13 +1504,16 @@ end:
 	RET
 
 // func mixF16x4AVX2(a *byte)
-// Requires: AVX, AVX2, F16C, FMA3, MMX+
+// Requires: AVX, AVX2, CMOV, F16C, FMA3, MMX+
 TEXT ·mixF16x4AVX2(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ   a+0(FP), AX
 	MOVQ   32(AX), CX
-	IMUL3Q $0x18, CX, CX
+	IMUL3Q $0x10, CX, CX
 	ADDQ   24(AX), CX
-	MOVQ   CX, 104(AX)
+	MOVQ   CX, 184(AX)
+	MOVQ   $+0, 120(AX)
+	MOVQ   $+0, 128(AX)
+	MOVQ   $+0, 136(AX)
 	CMPQ   96(AX), $+8
 	JGT    head
 	MOVQ   56(AX), CX
@@ -1276,10 +1551,10 @@ heads:
 	MOVQ         8(AX), DI
 	MOVQ         (AX), R8
 	MOVQ         24(AX), R9
-	MOVQ         R9, 120(AX)
+	MOVQ         R9, 200(AX)
 
 headsSpan:
-	MOVQ 120(AX), R9
+	MOVQ 200(AX), R9
 	MOVQ (R9), R10
 	MOVQ 8(R9), R9
 	ADDQ R8, R10
@@ -1309,10 +1584,10 @@ headsKeys:
 	ADDQ         $+4, BX
 	DECQ         R9
 	JNE          headsKeys
-	MOVQ         120(AX), R9
-	ADDQ         $+24, R9
-	MOVQ         R9, 120(AX)
-	CMPQ         R9, 104(AX)
+	MOVQ         200(AX), R9
+	ADDQ         $+16, R9
+	MOVQ         R9, 200(AX)
+	CMPQ         R9, 184(AX)
 	JNE          headsSpan
 	MOVQ         72(AX), CX
 	MOVQ         80(AX), DX
@@ -1343,75 +1618,126 @@ head:
 	MOVQ (AX), CX
 	MOVQ 72(AX), DX
 	MOVQ 96(AX), BX
-	MOVQ 8(AX), SI
 
 wide:
 	CMPQ    BX, $+16
 	JLT     narrow
-	MOVQ    80(AX), DI
-	MOVQ    DX, R8
-	VMOVUPS (R8), Y0
-	VMOVUPS 32(R8), Y1
-	ADDQ    DI, R8
-	VMOVUPS (R8), Y2
-	VMOVUPS 32(R8), Y3
-	ADDQ    DI, R8
-	VMOVUPS (R8), Y4
-	VMOVUPS 32(R8), Y5
-	ADDQ    DI, R8
-	VMOVUPS (R8), Y6
-	VMOVUPS 32(R8), Y7
-	MOVQ    48(AX), R8
-	MOVQ    56(AX), R9
-	LEAQ    (R9)(R9*2), R10
-	MOVQ    24(AX), R11
-	MOVQ    R11, 120(AX)
+	MOVQ    80(AX), SI
+	MOVQ    DX, DI
+	VMOVUPS (DI), Y0
+	VMOVUPS 32(DI), Y1
+	ADDQ    SI, DI
+	VMOVUPS (DI), Y2
+	VMOVUPS 32(DI), Y3
+	ADDQ    SI, DI
+	VMOVUPS (DI), Y4
+	VMOVUPS 32(DI), Y5
+	ADDQ    SI, DI
+	VMOVUPS (DI), Y6
+	VMOVUPS 32(DI), Y7
+	MOVQ    48(AX), DI
+	MOVQ    56(AX), R8
+	LEAQ    (R8)(R8*2), R9
+	MOVQ    24(AX), R10
+	MOVQ    R10, 200(AX)
 
 wideKeysSpan:
-	MOVQ 120(AX), R11
-	MOVQ (R11), R12
-	MOVQ 8(R11), R11
-	ADDQ CX, R12
-	MOVQ 120(AX), R13
-	MOVQ 16(R13), R13
+	MOVQ 200(AX), R10
+	MOVQ (R10), R11
+	MOVQ 8(R10), R10
+	ADDQ CX, R11
+	MOVQ 120(AX), R12
+	MOVQ 200(AX), R13
+	ADDQ $+16, R13
+	XORQ R14, R14
+	CMPQ R13, 184(AX)
+	JNE  wideKeysNext
+	MOVQ 24(AX), R13
+	MOVQ $+32, R14
+
+wideKeysNext:
+	ADDQ   (R13), R14
+	ADDQ   CX, R14
+	SUBQ   R11, R14
+	MOVQ   R10, R13
+	SUBQ   $+8, R13
+	IMULQ  8(AX), R13
+	SUBQ   R13, R14
+	MOVQ   R14, 176(AX)
+	MOVQ   8(AX), R13
+	IMUL3Q $+8, R13, R14
 
 wideKeys:
-	PREFETCHT1   (R12)(R13*1)
-	VCVTPH2PS    (R12), Y8
-	VCVTPH2PS    16(R12), Y9
-	VBROADCASTSS (R8), Y10
+	CMPQ R12, 128(AX)
+	JCS  wideKeysFetch0
+	MOVQ 104(AX), R12
+	DECQ 136(AX)
+	JLE  wideKeysFetch0Run
+	MOVQ -16(R12), R13
+	ADDQ 128(AX), R13
+	MOVQ R13, 128(AX)
+	SUBQ -24(R12), R13
+	MOVQ R13, R12
+	JMP  wideKeysFetch0
+
+wideKeysFetch0Run:
+	DECQ 112(AX)
+	JLT  wideKeysFetch0None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R12), R13
+	MOVQ R13, 136(AX)
+	MOVQ 8(R12), R13
+	MOVQ (R12), R12
+	ADDQ R12, R13
+	MOVQ R13, 128(AX)
+	JMP  wideKeysFetch0
+
+wideKeysFetch0None:
+	MOVQ 48(AX), R12
+	MOVQ $+0, 128(AX)
+
+wideKeysFetch0:
+	PREFETCHT1   (R12)
+	ADDQ         $+64, R12
+	PREFETCHT0   (R11)(R14*1)
+	CMPQ         R10, $+8
+	CMOVQLE      176(AX), R14
+	VCVTPH2PS    (R11), Y8
+	VCVTPH2PS    16(R11), Y9
+	VBROADCASTSS (DI), Y10
 	VFMADD231PS  Y10, Y8, Y0
 	VFMADD231PS  Y10, Y9, Y1
-	VBROADCASTSS (R8)(R9*1), Y10
+	VBROADCASTSS (DI)(R8*1), Y10
 	VFMADD231PS  Y10, Y8, Y2
 	VFMADD231PS  Y10, Y9, Y3
-	VBROADCASTSS (R8)(R9*2), Y10
+	VBROADCASTSS (DI)(R8*2), Y10
 	VFMADD231PS  Y10, Y8, Y4
 	VFMADD231PS  Y10, Y9, Y5
-	VBROADCASTSS (R8)(R10*1), Y10
+	VBROADCASTSS (DI)(R9*1), Y10
 	VFMADD231PS  Y10, Y8, Y6
 	VFMADD231PS  Y10, Y9, Y7
-	ADDQ         SI, R12
-	ADDQ         $+4, R8
-	DECQ         R11
+	ADDQ         8(AX), R11
+	ADDQ         $+4, DI
+	DECQ         R10
 	JNE          wideKeys
-	MOVQ         120(AX), R11
-	ADDQ         $+24, R11
-	MOVQ         R11, 120(AX)
-	CMPQ         R11, 104(AX)
+	MOVQ         R12, 120(AX)
+	MOVQ         200(AX), R10
+	ADDQ         $+16, R10
+	MOVQ         R10, 200(AX)
+	CMPQ         R10, 184(AX)
 	JNE          wideKeysSpan
-	MOVQ         DX, R8
-	VMOVUPS      Y0, (R8)
-	VMOVUPS      Y1, 32(R8)
-	ADDQ         DI, R8
-	VMOVUPS      Y2, (R8)
-	VMOVUPS      Y3, 32(R8)
-	ADDQ         DI, R8
-	VMOVUPS      Y4, (R8)
-	VMOVUPS      Y5, 32(R8)
-	ADDQ         DI, R8
-	VMOVUPS      Y6, (R8)
-	VMOVUPS      Y7, 32(R8)
+	MOVQ         DX, DI
+	VMOVUPS      Y0, (DI)
+	VMOVUPS      Y1, 32(DI)
+	ADDQ         SI, DI
+	VMOVUPS      Y2, (DI)
+	VMOVUPS      Y3, 32(DI)
+	ADDQ         SI, DI
+	VMOVUPS      Y4, (DI)
+	VMOVUPS      Y5, 32(DI)
+	ADDQ         SI, DI
+	VMOVUPS      Y6, (DI)
+	VMOVUPS      Y7, 32(DI)
 	ADDQ         $+32, CX
 	ADDQ         $+64, DX
 	SUBQ         $+16, BX
@@ -1423,56 +1749,56 @@ narrow:
 	VMOVQ        BX, X0
 	VPBROADCASTD X0, Y0
 	VPCMPGTD     laneNumbers<>+0(SB), Y0, Y0
-	MOVQ         80(AX), DI
-	MOVQ         DX, R8
-	VMASKMOVPS   (R8), Y0, Y1
-	ADDQ         DI, R8
-	VMASKMOVPS   (R8), Y0, Y2
-	ADDQ         DI, R8
-	VMASKMOVPS   (R8), Y0, Y3
-	ADDQ         DI, R8
-	VMASKMOVPS   (R8), Y0, Y4
-	MOVQ         48(AX), R8
-	MOVQ         56(AX), R9
-	LEAQ         (R9)(R9*2), R10
-	MOVQ         24(AX), R11
-	MOVQ         R11, 120(AX)
+	MOVQ         80(AX), SI
+	MOVQ         DX, DI
+	VMASKMOVPS   (DI), Y0, Y1
+	ADDQ         SI, DI
+	VMASKMOVPS   (DI), Y0, Y2
+	ADDQ         SI, DI
+	VMASKMOVPS   (DI), Y0, Y3
+	ADDQ         SI, DI
+	VMASKMOVPS   (DI), Y0, Y4
+	MOVQ         48(AX), DI
+	MOVQ         56(AX), R8
+	LEAQ         (R8)(R8*2), R9
+	MOVQ         24(AX), R10
+	MOVQ         R10, 200(AX)
 
 narrowKeysSpan:
-	MOVQ 120(AX), R11
-	MOVQ (R11), R12
-	MOVQ 8(R11), R11
-	ADDQ CX, R12
-	MOVQ 120(AX), R13
-	MOVQ 16(R13), R13
+	MOVQ 200(AX), R10
+	MOVQ (R10), R11
+	MOVQ 8(R10), R10
+	ADDQ CX, R11
+	MOVQ 120(AX), R12
 
 narrowKeys:
-	VCVTPH2PS    (R12), Y5
-	VBROADCASTSS (R8), Y6
+	VCVTPH2PS    (R11), Y5
+	VBROADCASTSS (DI), Y6
 	VFMADD231PS  Y6, Y5, Y1
-	VBROADCASTSS (R8)(R9*1), Y6
+	VBROADCASTSS (DI)(R8*1), Y6
 	VFMADD231PS  Y6, Y5, Y2
-	VBROADCASTSS (R8)(R9*2), Y6
+	VBROADCASTSS (DI)(R8*2), Y6
 	VFMADD231PS  Y6, Y5, Y3
-	VBROADCASTSS (R8)(R10*1), Y6
+	VBROADCASTSS (DI)(R9*1), Y6
 	VFMADD231PS  Y6, Y5, Y4
-	ADDQ         SI, R12
-	ADDQ         $+4, R8
-	DECQ         R11
+	ADDQ         8(AX), R11
+	ADDQ         $+4, DI
+	DECQ         R10
 	JNE          narrowKeys
-	MOVQ         120(AX), R11
-	ADDQ         $+24, R11
-	MOVQ         R11, 120(AX)
-	CMPQ         R11, 104(AX)
+	MOVQ         R12, 120(AX)
+	MOVQ         200(AX), R10
+	ADDQ         $+16, R10
+	MOVQ         R10, 200(AX)
+	CMPQ         R10, 184(AX)
 	JNE          narrowKeysSpan
-	MOVQ         DX, R8
-	VMASKMOVPS   Y1, Y0, (R8)
-	ADDQ         DI, R8
-	VMASKMOVPS   Y2, Y0, (R8)
-	ADDQ         DI, R8
-	VMASKMOVPS   Y3, Y0, (R8)
-	ADDQ         DI, R8
-	VMASKMOVPS   Y4, Y0, (R8)
+	MOVQ         DX, DI
+	VMASKMOVPS   Y1, Y0, (DI)
+	ADDQ         SI, DI
+	VMASKMOVPS   Y2, Y0, (DI)
+	ADDQ         SI, DI
+	VMASKMOVPS   Y3, Y0, (DI)
+	ADDQ         SI, DI
+	VMASKMOVPS   Y4, Y0, (DI)
 	ADDQ         $+16, CX
 	ADDQ         $+32, DX
 	SUBQ         $+8, BX
@@ -1493,13 +1819,16 @@ end:
 	RET
 
 // func mixBF16x1AVX2(a *byte)
-// Requires: AVX, AVX2, FMA3, MMX+
+// Requires: AVX, AVX2, CMOV, FMA3, MMX+
 TEXT ·mixBF16x1AVX2(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ   a+0(FP), AX
 	MOVQ   32(AX), CX
-	IMUL3Q $0x18, CX, CX
+	IMUL3Q $0x10, CX, CX
 	ADDQ   24(AX), CX
-	MOVQ   CX, 104(AX)
+	MOVQ   CX, 184(AX)
+	MOVQ   $+0, 120(AX)
+	MOVQ   $+0, 128(AX)
+	MOVQ   $+0, 136(AX)
 	CMPQ   96(AX), $+8
 	JGT    head
 	MOVQ   56(AX), CX
@@ -1537,10 +1866,10 @@ heads:
 	MOVQ         8(AX), DI
 	MOVQ         (AX), R8
 	MOVQ         24(AX), R9
-	MOVQ         R9, 120(AX)
+	MOVQ         R9, 200(AX)
 
 headsSpan:
-	MOVQ 120(AX), R9
+	MOVQ 200(AX), R9
 	MOVQ (R9), R10
 	MOVQ 8(R9), R9
 	ADDQ R8, R10
@@ -1587,10 +1916,10 @@ headsKeys:
 	ADDQ         $+4, BX
 	DECQ         R9
 	JNE          headsKeys
-	MOVQ         120(AX), R9
-	ADDQ         $+24, R9
-	MOVQ         R9, 120(AX)
-	CMPQ         R9, 104(AX)
+	MOVQ         200(AX), R9
+	ADDQ         $+16, R9
+	MOVQ         R9, 200(AX)
+	CMPQ         R9, 184(AX)
 	JNE          headsSpan
 	MOVQ         72(AX), CX
 	MOVQ         80(AX), DX
@@ -1621,59 +1950,110 @@ head:
 	MOVQ (AX), CX
 	MOVQ 72(AX), DX
 	MOVQ 96(AX), BX
-	MOVQ 8(AX), SI
 
 wide:
 	CMPQ    BX, $+32
 	JLT     narrow
-	MOVQ    80(AX), DI
-	MOVQ    DX, DI
-	VMOVUPS (DI), Y0
-	VMOVUPS 32(DI), Y1
-	VMOVUPS 64(DI), Y2
-	VMOVUPS 96(DI), Y3
-	MOVQ    48(AX), DI
-	MOVQ    56(AX), R8
-	MOVQ    24(AX), R8
-	MOVQ    R8, 120(AX)
+	MOVQ    80(AX), SI
+	MOVQ    DX, SI
+	VMOVUPS (SI), Y0
+	VMOVUPS 32(SI), Y1
+	VMOVUPS 64(SI), Y2
+	VMOVUPS 96(SI), Y3
+	MOVQ    48(AX), SI
+	MOVQ    56(AX), DI
+	MOVQ    24(AX), DI
+	MOVQ    DI, 200(AX)
 
 wideKeysSpan:
-	MOVQ 120(AX), R8
-	MOVQ (R8), R9
-	MOVQ 8(R8), R8
-	ADDQ CX, R9
-	MOVQ 120(AX), R10
-	MOVQ 16(R10), R10
+	MOVQ 200(AX), DI
+	MOVQ (DI), R8
+	MOVQ 8(DI), DI
+	ADDQ CX, R8
+	MOVQ 120(AX), R9
+	MOVQ 200(AX), R10
+	ADDQ $+16, R10
+	XORQ R11, R11
+	CMPQ R10, 184(AX)
+	JNE  wideKeysNext
+	MOVQ 24(AX), R10
+	MOVQ $+64, R11
+
+wideKeysNext:
+	ADDQ   (R10), R11
+	ADDQ   CX, R11
+	SUBQ   R8, R11
+	MOVQ   DI, R10
+	SUBQ   $+8, R10
+	IMULQ  8(AX), R10
+	SUBQ   R10, R11
+	MOVQ   R11, 176(AX)
+	MOVQ   8(AX), R10
+	IMUL3Q $+8, R10, R11
 
 wideKeys:
-	PREFETCHT1   (R9)(R10*1)
-	VPMOVZXWD    (R9), Y4
+	CMPQ R9, 128(AX)
+	JCS  wideKeysFetch0
+	MOVQ 104(AX), R9
+	DECQ 136(AX)
+	JLE  wideKeysFetch0Run
+	MOVQ -16(R9), R10
+	ADDQ 128(AX), R10
+	MOVQ R10, 128(AX)
+	SUBQ -24(R9), R10
+	MOVQ R10, R9
+	JMP  wideKeysFetch0
+
+wideKeysFetch0Run:
+	DECQ 112(AX)
+	JLT  wideKeysFetch0None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R9), R10
+	MOVQ R10, 136(AX)
+	MOVQ 8(R9), R10
+	MOVQ (R9), R9
+	ADDQ R9, R10
+	MOVQ R10, 128(AX)
+	JMP  wideKeysFetch0
+
+wideKeysFetch0None:
+	MOVQ 48(AX), R9
+	MOVQ $+0, 128(AX)
+
+wideKeysFetch0:
+	PREFETCHT1   (R9)
+	ADDQ         $+64, R9
+	PREFETCHT0   (R8)(R11*1)
+	CMPQ         DI, $+8
+	CMOVQLE      176(AX), R11
+	VPMOVZXWD    (R8), Y4
 	VPSLLD       $0x10, Y4, Y4
-	VPMOVZXWD    16(R9), Y5
+	VPMOVZXWD    16(R8), Y5
 	VPSLLD       $0x10, Y5, Y5
-	VPMOVZXWD    32(R9), Y6
+	VPMOVZXWD    32(R8), Y6
 	VPSLLD       $0x10, Y6, Y6
-	VPMOVZXWD    48(R9), Y7
+	VPMOVZXWD    48(R8), Y7
 	VPSLLD       $0x10, Y7, Y7
-	VBROADCASTSS (DI), Y8
+	VBROADCASTSS (SI), Y8
 	VFMADD231PS  Y8, Y4, Y0
 	VFMADD231PS  Y8, Y5, Y1
 	VFMADD231PS  Y8, Y6, Y2
 	VFMADD231PS  Y8, Y7, Y3
-	ADDQ         SI, R9
-	ADDQ         $+4, DI
-	DECQ         R8
+	ADDQ         8(AX), R8
+	ADDQ         $+4, SI
+	DECQ         DI
 	JNE          wideKeys
-	MOVQ         120(AX), R8
-	ADDQ         $+24, R8
-	MOVQ         R8, 120(AX)
-	CMPQ         R8, 104(AX)
+	MOVQ         R9, 120(AX)
+	MOVQ         200(AX), DI
+	ADDQ         $+16, DI
+	MOVQ         DI, 200(AX)
+	CMPQ         DI, 184(AX)
 	JNE          wideKeysSpan
-	MOVQ         DX, DI
-	VMOVUPS      Y0, (DI)
-	VMOVUPS      Y1, 32(DI)
-	VMOVUPS      Y2, 64(DI)
-	VMOVUPS      Y3, 96(DI)
+	MOVQ         DX, SI
+	VMOVUPS      Y0, (SI)
+	VMOVUPS      Y1, 32(SI)
+	VMOVUPS      Y2, 64(SI)
+	VMOVUPS      Y3, 96(SI)
 	ADDQ         $+64, CX
 	ADDQ         $+128, DX
 	SUBQ         $+32, BX
@@ -1685,38 +2065,38 @@ narrow:
 	VMOVQ        BX, X0
 	VPBROADCASTD X0, Y0
 	VPCMPGTD     laneNumbers<>+0(SB), Y0, Y0
-	MOVQ         80(AX), DI
-	MOVQ         DX, DI
-	VMASKMOVPS   (DI), Y0, Y1
-	MOVQ         48(AX), DI
-	MOVQ         56(AX), R8
-	MOVQ         24(AX), R8
-	MOVQ         R8, 120(AX)
+	MOVQ         80(AX), SI
+	MOVQ         DX, SI
+	VMASKMOVPS   (SI), Y0, Y1
+	MOVQ         48(AX), SI
+	MOVQ         56(AX), DI
+	MOVQ         24(AX), DI
+	MOVQ         DI, 200(AX)
 
 narrowKeysSpan:
-	MOVQ 120(AX), R8
-	MOVQ (R8), R9
-	MOVQ 8(R8), R8
-	ADDQ CX, R9
-	MOVQ 120(AX), R10
-	MOVQ 16(R10), R10
+	MOVQ 200(AX), DI
+	MOVQ (DI), R8
+	MOVQ 8(DI), DI
+	ADDQ CX, R8
+	MOVQ 120(AX), R9
 
 narrowKeys:
-	VPMOVZXWD    (R9), Y2
+	VPMOVZXWD    (R8), Y2
 	VPSLLD       $0x10, Y2, Y2
-	VBROADCASTSS (DI), Y3
+	VBROADCASTSS (SI), Y3
 	VFMADD231PS  Y3, Y2, Y1
-	ADDQ         SI, R9
-	ADDQ         $+4, DI
-	DECQ         R8
+	ADDQ         8(AX), R8
+	ADDQ         $+4, SI
+	DECQ         DI
 	JNE          narrowKeys
-	MOVQ         120(AX), R8
-	ADDQ         $+24, R8
-	MOVQ         R8, 120(AX)
-	CMPQ         R8, 104(AX)
+	MOVQ         R9, 120(AX)
+	MOVQ         200(AX), DI
+	ADDQ         $+16, DI
+	MOVQ         DI, 200(AX)
+	CMPQ         DI, 184(AX)
 	JNE          narrowKeysSpan
-	MOVQ         DX, DI
-	VMASKMOVPS   Y1, Y0, (DI)
+	MOVQ         DX, SI
+	VMASKMOVPS   Y1, Y0, (SI)
 	ADDQ         $+16, CX
 	ADDQ         $+32, DX
 	SUBQ         $+8, BX
@@ -1737,13 +2117,16 @@ end:
 	RET
 
 // func mixBF16x2AVX2(a *byte)
-// Requires: AVX, AVX2, FMA3, MMX+
+// Requires: AVX, AVX2, CMOV, FMA3, MMX+
 TEXT ·mixBF16x2AVX2(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ   a+0(FP), AX
 	MOVQ   32(AX), CX
-	IMUL3Q $0x18, CX, CX
+	IMUL3Q $0x10, CX, CX
 	ADDQ   24(AX), CX
-	MOVQ   CX, 104(AX)
+	MOVQ   CX, 184(AX)
+	MOVQ   $+0, 120(AX)
+	MOVQ   $+0, 128(AX)
+	MOVQ   $+0, 136(AX)
 	CMPQ   96(AX), $+8
 	JGT    head
 	MOVQ   56(AX), CX
@@ -1781,10 +2164,10 @@ heads:
 	MOVQ         8(AX), DI
 	MOVQ         (AX), R8
 	MOVQ         24(AX), R9
-	MOVQ         R9, 120(AX)
+	MOVQ         R9, 200(AX)
 
 headsSpan:
-	MOVQ 120(AX), R9
+	MOVQ 200(AX), R9
 	MOVQ (R9), R10
 	MOVQ 8(R9), R9
 	ADDQ R8, R10
@@ -1821,10 +2204,10 @@ headsKeys:
 	ADDQ         $+4, BX
 	DECQ         R9
 	JNE          headsKeys
-	MOVQ         120(AX), R9
-	ADDQ         $+24, R9
-	MOVQ         R9, 120(AX)
-	CMPQ         R9, 104(AX)
+	MOVQ         200(AX), R9
+	ADDQ         $+16, R9
+	MOVQ         R9, 200(AX)
+	CMPQ         R9, 184(AX)
 	JNE          headsSpan
 	MOVQ         72(AX), CX
 	MOVQ         80(AX), DX
@@ -1855,74 +2238,125 @@ head:
 	MOVQ (AX), CX
 	MOVQ 72(AX), DX
 	MOVQ 96(AX), BX
-	MOVQ 8(AX), SI
 
 wide:
 	CMPQ    BX, $+32
 	JLT     narrow
-	MOVQ    80(AX), DI
-	MOVQ    DX, R8
-	VMOVUPS (R8), Y0
-	VMOVUPS 32(R8), Y1
-	VMOVUPS 64(R8), Y2
-	VMOVUPS 96(R8), Y3
-	ADDQ    DI, R8
-	VMOVUPS (R8), Y4
-	VMOVUPS 32(R8), Y5
-	VMOVUPS 64(R8), Y6
-	VMOVUPS 96(R8), Y7
-	MOVQ    48(AX), R8
-	MOVQ    56(AX), R9
-	MOVQ    24(AX), R10
-	MOVQ    R10, 120(AX)
+	MOVQ    80(AX), SI
+	MOVQ    DX, DI
+	VMOVUPS (DI), Y0
+	VMOVUPS 32(DI), Y1
+	VMOVUPS 64(DI), Y2
+	VMOVUPS 96(DI), Y3
+	ADDQ    SI, DI
+	VMOVUPS (DI), Y4
+	VMOVUPS 32(DI), Y5
+	VMOVUPS 64(DI), Y6
+	VMOVUPS 96(DI), Y7
+	MOVQ    48(AX), DI
+	MOVQ    56(AX), R8
+	MOVQ    24(AX), R9
+	MOVQ    R9, 200(AX)
 
 wideKeysSpan:
-	MOVQ 120(AX), R10
-	MOVQ (R10), R11
-	MOVQ 8(R10), R10
-	ADDQ CX, R11
-	MOVQ 120(AX), R12
-	MOVQ 16(R12), R12
+	MOVQ 200(AX), R9
+	MOVQ (R9), R10
+	MOVQ 8(R9), R9
+	ADDQ CX, R10
+	MOVQ 120(AX), R11
+	MOVQ 200(AX), R12
+	ADDQ $+16, R12
+	XORQ R13, R13
+	CMPQ R12, 184(AX)
+	JNE  wideKeysNext
+	MOVQ 24(AX), R12
+	MOVQ $+64, R13
+
+wideKeysNext:
+	ADDQ   (R12), R13
+	ADDQ   CX, R13
+	SUBQ   R10, R13
+	MOVQ   R9, R12
+	SUBQ   $+8, R12
+	IMULQ  8(AX), R12
+	SUBQ   R12, R13
+	MOVQ   R13, 176(AX)
+	MOVQ   8(AX), R12
+	IMUL3Q $+8, R12, R13
 
 wideKeys:
-	PREFETCHT1   (R11)(R12*1)
-	VPMOVZXWD    (R11), Y8
+	CMPQ R11, 128(AX)
+	JCS  wideKeysFetch0
+	MOVQ 104(AX), R11
+	DECQ 136(AX)
+	JLE  wideKeysFetch0Run
+	MOVQ -16(R11), R12
+	ADDQ 128(AX), R12
+	MOVQ R12, 128(AX)
+	SUBQ -24(R11), R12
+	MOVQ R12, R11
+	JMP  wideKeysFetch0
+
+wideKeysFetch0Run:
+	DECQ 112(AX)
+	JLT  wideKeysFetch0None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R11), R12
+	MOVQ R12, 136(AX)
+	MOVQ 8(R11), R12
+	MOVQ (R11), R11
+	ADDQ R11, R12
+	MOVQ R12, 128(AX)
+	JMP  wideKeysFetch0
+
+wideKeysFetch0None:
+	MOVQ 48(AX), R11
+	MOVQ $+0, 128(AX)
+
+wideKeysFetch0:
+	PREFETCHT1   (R11)
+	ADDQ         $+64, R11
+	PREFETCHT0   (R10)(R13*1)
+	CMPQ         R9, $+8
+	CMOVQLE      176(AX), R13
+	VPMOVZXWD    (R10), Y8
 	VPSLLD       $0x10, Y8, Y8
-	VPMOVZXWD    16(R11), Y9
+	VPMOVZXWD    16(R10), Y9
 	VPSLLD       $0x10, Y9, Y9
-	VPMOVZXWD    32(R11), Y10
+	VPMOVZXWD    32(R10), Y10
 	VPSLLD       $0x10, Y10, Y10
-	VPMOVZXWD    48(R11), Y11
+	VPMOVZXWD    48(R10), Y11
 	VPSLLD       $0x10, Y11, Y11
-	VBROADCASTSS (R8), Y12
+	VBROADCASTSS (DI), Y12
 	VFMADD231PS  Y12, Y8, Y0
 	VFMADD231PS  Y12, Y9, Y1
 	VFMADD231PS  Y12, Y10, Y2
 	VFMADD231PS  Y12, Y11, Y3
-	VBROADCASTSS (R8)(R9*1), Y12
+	VBROADCASTSS (DI)(R8*1), Y12
 	VFMADD231PS  Y12, Y8, Y4
 	VFMADD231PS  Y12, Y9, Y5
 	VFMADD231PS  Y12, Y10, Y6
 	VFMADD231PS  Y12, Y11, Y7
-	ADDQ         SI, R11
-	ADDQ         $+4, R8
-	DECQ         R10
+	ADDQ         8(AX), R10
+	ADDQ         $+4, DI
+	DECQ         R9
 	JNE          wideKeys
-	MOVQ         120(AX), R10
-	ADDQ         $+24, R10
-	MOVQ         R10, 120(AX)
-	CMPQ         R10, 104(AX)
+	MOVQ         R11, 120(AX)
+	MOVQ         200(AX), R9
+	ADDQ         $+16, R9
+	MOVQ         R9, 200(AX)
+	CMPQ         R9, 184(AX)
 	JNE          wideKeysSpan
-	MOVQ         DX, R8
-	VMOVUPS      Y0, (R8)
-	VMOVUPS      Y1, 32(R8)
-	VMOVUPS      Y2, 64(R8)
-	VMOVUPS      Y3, 96(R8)
-	ADDQ         DI, R8
-	VMOVUPS      Y4, (R8)
-	VMOVUPS      Y5, 32(R8)
-	VMOVUPS      Y6, 64(R8)
-	VMOVUPS      Y7, 96(R8)
+	MOVQ         DX, DI
+	VMOVUPS      Y0, (DI)
+	VMOVUPS      Y1, 32(DI)
+	VMOVUPS      Y2, 64(DI)
+	VMOVUPS      Y3, 96(DI)
+	ADDQ         SI, DI
+	VMOVUPS      Y4, (DI)
+	VMOVUPS      Y5, 32(DI)
+	VMOVUPS      Y6, 64(DI)
+	VMOVUPS      Y7, 96(DI)
 	ADDQ         $+64, CX
 	ADDQ         $+128, DX
 	SUBQ         $+32, BX
@@ -1934,44 +2368,44 @@ narrow:
 	VMOVQ        BX, X0
 	VPBROADCASTD X0, Y0
 	VPCMPGTD     laneNumbers<>+0(SB), Y0, Y0
-	MOVQ         80(AX), DI
-	MOVQ         DX, R8
-	VMASKMOVPS   (R8), Y0, Y1
-	ADDQ         DI, R8
-	VMASKMOVPS   (R8), Y0, Y2
-	MOVQ         48(AX), R8
-	MOVQ         56(AX), R9
-	MOVQ         24(AX), R10
-	MOVQ         R10, 120(AX)
+	MOVQ         80(AX), SI
+	MOVQ         DX, DI
+	VMASKMOVPS   (DI), Y0, Y1
+	ADDQ         SI, DI
+	VMASKMOVPS   (DI), Y0, Y2
+	MOVQ         48(AX), DI
+	MOVQ         56(AX), R8
+	MOVQ         24(AX), R9
+	MOVQ         R9, 200(AX)
 
 narrowKeysSpan:
-	MOVQ 120(AX), R10
-	MOVQ (R10), R11
-	MOVQ 8(R10), R10
-	ADDQ CX, R11
-	MOVQ 120(AX), R12
-	MOVQ 16(R12), R12
+	MOVQ 200(AX), R9
+	MOVQ (R9), R10
+	MOVQ 8(R9), R9
+	ADDQ CX, R10
+	MOVQ 120(AX), R11
 
 narrowKeys:
-	VPMOVZXWD    (R11), Y3
+	VPMOVZXWD    (R10), Y3
 	VPSLLD       $0x10, Y3, Y3
-	VBROADCASTSS (R8), Y4
+	VBROADCASTSS (DI), Y4
 	VFMADD231PS  Y4, Y3, Y1
-	VBROADCASTSS (R8)(R9*1), Y4
+	VBROADCASTSS (DI)(R8*1), Y4
 	VFMADD231PS  Y4, Y3, Y2
-	ADDQ         SI, R11
-	ADDQ         $+4, R8
-	DECQ         R10
+	ADDQ         8(AX), R10
+	ADDQ         $+4, DI
+	DECQ         R9
 	JNE          narrowKeys
-	MOVQ         120(AX), R10
-	ADDQ         $+24, R10
-	MOVQ         R10, 120(AX)
-	CMPQ         R10, 104(AX)
+	MOVQ         R11, 120(AX)
+	MOVQ         200(AX), R9
+	ADDQ         $+16, R9
+	MOVQ         R9, 200(AX)
+	CMPQ         R9, 184(AX)
 	JNE          narrowKeysSpan
-	MOVQ         DX, R8
-	VMASKMOVPS   Y1, Y0, (R8)
-	ADDQ         DI, R8
-	VMASKMOVPS   Y2, Y0, (R8)
+	MOVQ         DX, DI
+	VMASKMOVPS   Y1, Y0, (DI)
+	ADDQ         SI, DI
+	VMASKMOVPS   Y2, Y0, (DI)
 	ADDQ         $+16, CX
 	ADDQ         $+32, DX
 	SUBQ         $+8, BX
@@ -1992,13 +2426,16 @@ end:
 	RET
 
 // func mixBF16x4AVX2(a *byte)
-// Requires: AVX, AVX2, FMA3, MMX+
+// Requires: AVX, AVX2, CMOV, FMA3, MMX+
 TEXT ·mixBF16x4AVX2(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ   a+0(FP), AX
 	MOVQ   32(AX), CX
-	IMUL3Q $0x18, CX, CX
+	IMUL3Q $0x10, CX, CX
 	ADDQ   24(AX), CX
-	MOVQ   CX, 104(AX)
+	MOVQ   CX, 184(AX)
+	MOVQ   $+0, 120(AX)
+	MOVQ   $+0, 128(AX)
+	MOVQ   $+0, 136(AX)
 	CMPQ   96(AX), $+8
 	JGT    head
 	MOVQ   56(AX), CX
@@ -2036,10 +2473,10 @@ heads:
 	MOVQ         8(AX), DI
 	MOVQ         (AX), R8
 	MOVQ         24(AX), R9
-	MOVQ         R9, 120(AX)
+	MOVQ         R9, 200(AX)
 
 headsSpan:
-	MOVQ 120(AX), R9
+	MOVQ 200(AX), R9
 	MOVQ (R9), R10
 	MOVQ 8(R9), R9
 	ADDQ R8, R10
@@ -2071,10 +2508,10 @@ headsKeys:
 	ADDQ         $+4, BX
 	DECQ         R9
 	JNE          headsKeys
-	MOVQ         120(AX), R9
-	ADDQ         $+24, R9
-	MOVQ         R9, 120(AX)
-	CMPQ         R9, 104(AX)
+	MOVQ         200(AX), R9
+	ADDQ         $+16, R9
+	MOVQ         R9, 200(AX)
+	CMPQ         R9, 184(AX)
 	JNE          headsSpan
 	MOVQ         72(AX), CX
 	MOVQ         80(AX), DX
@@ -2105,77 +2542,128 @@ head:
 	MOVQ (AX), CX
 	MOVQ 72(AX), DX
 	MOVQ 96(AX), BX
-	MOVQ 8(AX), SI
 
 wide:
 	CMPQ    BX, $+16
 	JLT     narrow
-	MOVQ    80(AX), DI
-	MOVQ    DX, R8
-	VMOVUPS (R8), Y0
-	VMOVUPS 32(R8), Y1
-	ADDQ    DI, R8
-	VMOVUPS (R8), Y2
-	VMOVUPS 32(R8), Y3
-	ADDQ    DI, R8
-	VMOVUPS (R8), Y4
-	VMOVUPS 32(R8), Y5
-	ADDQ    DI, R8
-	VMOVUPS (R8), Y6
-	VMOVUPS 32(R8), Y7
-	MOVQ    48(AX), R8
-	MOVQ    56(AX), R9
-	LEAQ    (R9)(R9*2), R10
-	MOVQ    24(AX), R11
-	MOVQ    R11, 120(AX)
+	MOVQ    80(AX), SI
+	MOVQ    DX, DI
+	VMOVUPS (DI), Y0
+	VMOVUPS 32(DI), Y1
+	ADDQ    SI, DI
+	VMOVUPS (DI), Y2
+	VMOVUPS 32(DI), Y3
+	ADDQ    SI, DI
+	VMOVUPS (DI), Y4
+	VMOVUPS 32(DI), Y5
+	ADDQ    SI, DI
+	VMOVUPS (DI), Y6
+	VMOVUPS 32(DI), Y7
+	MOVQ    48(AX), DI
+	MOVQ    56(AX), R8
+	LEAQ    (R8)(R8*2), R9
+	MOVQ    24(AX), R10
+	MOVQ    R10, 200(AX)
 
 wideKeysSpan:
-	MOVQ 120(AX), R11
-	MOVQ (R11), R12
-	MOVQ 8(R11), R11
-	ADDQ CX, R12
-	MOVQ 120(AX), R13
-	MOVQ 16(R13), R13
+	MOVQ 200(AX), R10
+	MOVQ (R10), R11
+	MOVQ 8(R10), R10
+	ADDQ CX, R11
+	MOVQ 120(AX), R12
+	MOVQ 200(AX), R13
+	ADDQ $+16, R13
+	XORQ R14, R14
+	CMPQ R13, 184(AX)
+	JNE  wideKeysNext
+	MOVQ 24(AX), R13
+	MOVQ $+32, R14
+
+wideKeysNext:
+	ADDQ   (R13), R14
+	ADDQ   CX, R14
+	SUBQ   R11, R14
+	MOVQ   R10, R13
+	SUBQ   $+8, R13
+	IMULQ  8(AX), R13
+	SUBQ   R13, R14
+	MOVQ   R14, 176(AX)
+	MOVQ   8(AX), R13
+	IMUL3Q $+8, R13, R14
 
 wideKeys:
-	PREFETCHT1   (R12)(R13*1)
-	VPMOVZXWD    (R12), Y8
+	CMPQ R12, 128(AX)
+	JCS  wideKeysFetch0
+	MOVQ 104(AX), R12
+	DECQ 136(AX)
+	JLE  wideKeysFetch0Run
+	MOVQ -16(R12), R13
+	ADDQ 128(AX), R13
+	MOVQ R13, 128(AX)
+	SUBQ -24(R12), R13
+	MOVQ R13, R12
+	JMP  wideKeysFetch0
+
+wideKeysFetch0Run:
+	DECQ 112(AX)
+	JLT  wideKeysFetch0None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R12), R13
+	MOVQ R13, 136(AX)
+	MOVQ 8(R12), R13
+	MOVQ (R12), R12
+	ADDQ R12, R13
+	MOVQ R13, 128(AX)
+	JMP  wideKeysFetch0
+
+wideKeysFetch0None:
+	MOVQ 48(AX), R12
+	MOVQ $+0, 128(AX)
+
+wideKeysFetch0:
+	PREFETCHT1   (R12)
+	ADDQ         $+64, R12
+	PREFETCHT0   (R11)(R14*1)
+	CMPQ         R10, $+8
+	CMOVQLE      176(AX), R14
+	VPMOVZXWD    (R11), Y8
 	VPSLLD       $0x10, Y8, Y8
-	VPMOVZXWD    16(R12), Y9
+	VPMOVZXWD    16(R11), Y9
 	VPSLLD       $0x10, Y9, Y9
-	VBROADCASTSS (R8), Y10
+	VBROADCASTSS (DI), Y10
 	VFMADD231PS  Y10, Y8, Y0
 	VFMADD231PS  Y10, Y9, Y1
-	VBROADCASTSS (R8)(R9*1), Y10
+	VBROADCASTSS (DI)(R8*1), Y10
 	VFMADD231PS  Y10, Y8, Y2
 	VFMADD231PS  Y10, Y9, Y3
-	VBROADCASTSS (R8)(R9*2), Y10
+	VBROADCASTSS (DI)(R8*2), Y10
 	VFMADD231PS  Y10, Y8, Y4
 	VFMADD231PS  Y10, Y9, Y5
-	VBROADCASTSS (R8)(R10*1), Y10
+	VBROADCASTSS (DI)(R9*1), Y10
 	VFMADD231PS  Y10, Y8, Y6
 	VFMADD231PS  Y10, Y9, Y7
-	ADDQ         SI, R12
-	ADDQ         $+4, R8
-	DECQ         R11
+	ADDQ         8(AX), R11
+	ADDQ         $+4, DI
+	DECQ         R10
 	JNE          wideKeys
-	MOVQ         120(AX), R11
-	ADDQ         $+24, R11
-	MOVQ         R11, 120(AX)
-	CMPQ         R11, 104(AX)
+	MOVQ         R12, 120(AX)
+	MOVQ         200(AX), R10
+	ADDQ         $+16, R10
+	MOVQ         R10, 200(AX)
+	CMPQ         R10, 184(AX)
 	JNE          wideKeysSpan
-	MOVQ         DX, R8
-	VMOVUPS      Y0, (R8)
-	VMOVUPS      Y1, 32(R8)
-	ADDQ         DI, R8
-	VMOVUPS      Y2, (R8)
-	VMOVUPS      Y3, 32(R8)
-	ADDQ         DI, R8
-	VMOVUPS      Y4, (R8)
-	VMOVUPS      Y5, 32(R8)
-	ADDQ         DI, R8
-	VMOVUPS      Y6, (R8)
-	VMOVUPS      Y7, 32(R8)
+	MOVQ         DX, DI
+	VMOVUPS      Y0, (DI)
+	VMOVUPS      Y1, 32(DI)
+	ADDQ         SI, DI
+	VMOVUPS      Y2, (DI)
+	VMOVUPS      Y3, 32(DI)
+	ADDQ         SI, DI
+	VMOVUPS      Y4, (DI)
+	VMOVUPS      Y5, 32(DI)
+	ADDQ         SI, DI
+	VMOVUPS      Y6, (DI)
+	VMOVUPS      Y7, 32(DI)
 	ADDQ         $+32, CX
 	ADDQ         $+64, DX
 	SUBQ         $+16, BX
@@ -2187,57 +2675,57 @@ narrow:
 	VMOVQ        BX, X0
 	VPBROADCASTD X0, Y0
 	VPCMPGTD     laneNumbers<>+0(SB), Y0, Y0
-	MOVQ         80(AX), DI
-	MOVQ         DX, R8
-	VMASKMOVPS   (R8), Y0, Y1
-	ADDQ         DI, R8
-	VMASKMOVPS   (R8), Y0, Y2
-	ADDQ         DI, R8
-	VMASKMOVPS   (R8), Y0, Y3
-	ADDQ         DI, R8
-	VMASKMOVPS   (R8), Y0, Y4
-	MOVQ         48(AX), R8
-	MOVQ         56(AX), R9
-	LEAQ         (R9)(R9*2), R10
-	MOVQ         24(AX), R11
-	MOVQ         R11, 120(AX)
+	MOVQ         80(AX), SI
+	MOVQ         DX, DI
+	VMASKMOVPS   (DI), Y0, Y1
+	ADDQ         SI, DI
+	VMASKMOVPS   (DI), Y0, Y2
+	ADDQ         SI, DI
+	VMASKMOVPS   (DI), Y0, Y3
+	ADDQ         SI, DI
+	VMASKMOVPS   (DI), Y0, Y4
+	MOVQ         48(AX), DI
+	MOVQ         56(AX), R8
+	LEAQ         (R8)(R8*2), R9
+	MOVQ         24(AX), R10
+	MOVQ         R10, 200(AX)
 
 narrowKeysSpan:
-	MOVQ 120(AX), R11
-	MOVQ (R11), R12
-	MOVQ 8(R11), R11
-	ADDQ CX, R12
-	MOVQ 120(AX), R13
-	MOVQ 16(R13), R13
+	MOVQ 200(AX), R10
+	MOVQ (R10), R11
+	MOVQ 8(R10), R10
+	ADDQ CX, R11
+	MOVQ 120(AX), R12
 
 narrowKeys:
-	VPMOVZXWD    (R12), Y5
+	VPMOVZXWD    (R11), Y5
 	VPSLLD       $0x10, Y5, Y5
-	VBROADCASTSS (R8), Y6
+	VBROADCASTSS (DI), Y6
 	VFMADD231PS  Y6, Y5, Y1
-	VBROADCASTSS (R8)(R9*1), Y6
+	VBROADCASTSS (DI)(R8*1), Y6
 	VFMADD231PS  Y6, Y5, Y2
-	VBROADCASTSS (R8)(R9*2), Y6
+	VBROADCASTSS (DI)(R8*2), Y6
 	VFMADD231PS  Y6, Y5, Y3
-	VBROADCASTSS (R8)(R10*1), Y6
+	VBROADCASTSS (DI)(R9*1), Y6
 	VFMADD231PS  Y6, Y5, Y4
-	ADDQ         SI, R12
-	ADDQ         $+4, R8
-	DECQ         R11
+	ADDQ         8(AX), R11
+	ADDQ         $+4, DI
+	DECQ         R10
 	JNE          narrowKeys
-	MOVQ         120(AX), R11
-	ADDQ         $+24, R11
-	MOVQ         R11, 120(AX)
-	CMPQ         R11, 104(AX)
+	MOVQ         R12, 120(AX)
+	MOVQ         200(AX), R10
+	ADDQ         $+16, R10
+	MOVQ         R10, 200(AX)
+	CMPQ         R10, 184(AX)
 	JNE          narrowKeysSpan
-	MOVQ         DX, R8
-	VMASKMOVPS   Y1, Y0, (R8)
-	ADDQ         DI, R8
-	VMASKMOVPS   Y2, Y0, (R8)
-	ADDQ         DI, R8
-	VMASKMOVPS   Y3, Y0, (R8)
-	ADDQ         DI, R8
-	VMASKMOVPS   Y4, Y0, (R8)
+	MOVQ         DX, DI
+	VMASKMOVPS   Y1, Y0, (DI)
+	ADDQ         SI, DI
+	VMASKMOVPS   Y2, Y0, (DI)
+	ADDQ         SI, DI
+	VMASKMOVPS   Y3, Y0, (DI)
+	ADDQ         SI, DI
+	VMASKMOVPS   Y4, Y0, (DI)
 	ADDQ         $+16, CX
 	ADDQ         $+32, DX
 	SUBQ         $+8, BX
@@ -2258,13 +2746,16 @@ end:
 	RET
 
 // func mixI8x1AVX2(a *byte)
-// Requires: AVX, AVX2, FMA3, MMX+
+// Requires: AVX, AVX2, CMOV, FMA3, MMX+
 TEXT ·mixI8x1AVX2(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ   a+0(FP), AX
 	MOVQ   32(AX), CX
-	IMUL3Q $0x18, CX, CX
+	IMUL3Q $0x10, CX, CX
 	ADDQ   24(AX), CX
-	MOVQ   CX, 104(AX)
+	MOVQ   CX, 184(AX)
+	MOVQ   $+0, 120(AX)
+	MOVQ   $+0, 128(AX)
+	MOVQ   $+0, 136(AX)
 	CMPQ   96(AX), $+8
 	JGT    head
 	MOVQ   56(AX), CX
@@ -2302,10 +2793,10 @@ heads:
 	MOVQ         8(AX), DI
 	MOVQ         (AX), R8
 	MOVQ         24(AX), R9
-	MOVQ         R9, 120(AX)
+	MOVQ         R9, 200(AX)
 
 headsSpan:
-	MOVQ 120(AX), R9
+	MOVQ 200(AX), R9
 	MOVQ (R9), R10
 	MOVQ 8(R9), R9
 	ADDQ R8, R10
@@ -2352,10 +2843,10 @@ headsKeys:
 	ADDQ         $+4, BX
 	DECQ         R9
 	JNE          headsKeys
-	MOVQ         120(AX), R9
-	ADDQ         $+24, R9
-	MOVQ         R9, 120(AX)
-	CMPQ         R9, 104(AX)
+	MOVQ         200(AX), R9
+	ADDQ         $+16, R9
+	MOVQ         R9, 200(AX)
+	CMPQ         R9, 184(AX)
 	JNE          headsSpan
 	MOVQ         72(AX), CX
 	MOVQ         80(AX), DX
@@ -2386,59 +2877,110 @@ head:
 	MOVQ (AX), CX
 	MOVQ 72(AX), DX
 	MOVQ 96(AX), BX
-	MOVQ 8(AX), SI
 
 wide:
 	CMPQ    BX, $+32
 	JLT     narrow
-	MOVQ    80(AX), DI
-	MOVQ    DX, DI
-	VMOVUPS (DI), Y0
-	VMOVUPS 32(DI), Y1
-	VMOVUPS 64(DI), Y2
-	VMOVUPS 96(DI), Y3
-	MOVQ    48(AX), DI
-	MOVQ    56(AX), R8
-	MOVQ    24(AX), R8
-	MOVQ    R8, 120(AX)
+	MOVQ    80(AX), SI
+	MOVQ    DX, SI
+	VMOVUPS (SI), Y0
+	VMOVUPS 32(SI), Y1
+	VMOVUPS 64(SI), Y2
+	VMOVUPS 96(SI), Y3
+	MOVQ    48(AX), SI
+	MOVQ    56(AX), DI
+	MOVQ    24(AX), DI
+	MOVQ    DI, 200(AX)
 
 wideKeysSpan:
-	MOVQ 120(AX), R8
-	MOVQ (R8), R9
-	MOVQ 8(R8), R8
-	ADDQ CX, R9
-	MOVQ 120(AX), R10
-	MOVQ 16(R10), R10
+	MOVQ 200(AX), DI
+	MOVQ (DI), R8
+	MOVQ 8(DI), DI
+	ADDQ CX, R8
+	MOVQ 120(AX), R9
+	MOVQ 200(AX), R10
+	ADDQ $+16, R10
+	XORQ R11, R11
+	CMPQ R10, 184(AX)
+	JNE  wideKeysNext
+	MOVQ 24(AX), R10
+	MOVQ $+32, R11
+
+wideKeysNext:
+	ADDQ   (R10), R11
+	ADDQ   CX, R11
+	SUBQ   R8, R11
+	MOVQ   DI, R10
+	SUBQ   $+8, R10
+	IMULQ  8(AX), R10
+	SUBQ   R10, R11
+	MOVQ   R11, 176(AX)
+	MOVQ   8(AX), R10
+	IMUL3Q $+8, R10, R11
 
 wideKeys:
-	PREFETCHT1   (R9)(R10*1)
-	VPMOVSXBD    (R9), Y4
+	CMPQ R9, 128(AX)
+	JCS  wideKeysFetch0
+	MOVQ 104(AX), R9
+	DECQ 136(AX)
+	JLE  wideKeysFetch0Run
+	MOVQ -16(R9), R10
+	ADDQ 128(AX), R10
+	MOVQ R10, 128(AX)
+	SUBQ -24(R9), R10
+	MOVQ R10, R9
+	JMP  wideKeysFetch0
+
+wideKeysFetch0Run:
+	DECQ 112(AX)
+	JLT  wideKeysFetch0None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R9), R10
+	MOVQ R10, 136(AX)
+	MOVQ 8(R9), R10
+	MOVQ (R9), R9
+	ADDQ R9, R10
+	MOVQ R10, 128(AX)
+	JMP  wideKeysFetch0
+
+wideKeysFetch0None:
+	MOVQ 48(AX), R9
+	MOVQ $+0, 128(AX)
+
+wideKeysFetch0:
+	PREFETCHT1   (R9)
+	ADDQ         $+64, R9
+	PREFETCHT0   (R8)(R11*1)
+	CMPQ         DI, $+8
+	CMOVQLE      176(AX), R11
+	VPMOVSXBD    (R8), Y4
 	VCVTDQ2PS    Y4, Y4
-	VPMOVSXBD    8(R9), Y5
+	VPMOVSXBD    8(R8), Y5
 	VCVTDQ2PS    Y5, Y5
-	VPMOVSXBD    16(R9), Y6
+	VPMOVSXBD    16(R8), Y6
 	VCVTDQ2PS    Y6, Y6
-	VPMOVSXBD    24(R9), Y7
+	VPMOVSXBD    24(R8), Y7
 	VCVTDQ2PS    Y7, Y7
-	VBROADCASTSS (DI), Y8
+	VBROADCASTSS (SI), Y8
 	VFMADD231PS  Y8, Y4, Y0
 	VFMADD231PS  Y8, Y5, Y1
 	VFMADD231PS  Y8, Y6, Y2
 	VFMADD231PS  Y8, Y7, Y3
-	ADDQ         SI, R9
-	ADDQ         $+4, DI
-	DECQ         R8
+	ADDQ         8(AX), R8
+	ADDQ         $+4, SI
+	DECQ         DI
 	JNE          wideKeys
-	MOVQ         120(AX), R8
-	ADDQ         $+24, R8
-	MOVQ         R8, 120(AX)
-	CMPQ         R8, 104(AX)
+	MOVQ         R9, 120(AX)
+	MOVQ         200(AX), DI
+	ADDQ         $+16, DI
+	MOVQ         DI, 200(AX)
+	CMPQ         DI, 184(AX)
 	JNE          wideKeysSpan
-	MOVQ         DX, DI
-	VMOVUPS      Y0, (DI)
-	VMOVUPS      Y1, 32(DI)
-	VMOVUPS      Y2, 64(DI)
-	VMOVUPS      Y3, 96(DI)
+	MOVQ         DX, SI
+	VMOVUPS      Y0, (SI)
+	VMOVUPS      Y1, 32(SI)
+	VMOVUPS      Y2, 64(SI)
+	VMOVUPS      Y3, 96(SI)
 	ADDQ         $+32, CX
 	ADDQ         $+128, DX
 	SUBQ         $+32, BX
@@ -2450,38 +2992,38 @@ narrow:
 	VMOVQ        BX, X0
 	VPBROADCASTD X0, Y0
 	VPCMPGTD     laneNumbers<>+0(SB), Y0, Y0
-	MOVQ         80(AX), DI
-	MOVQ         DX, DI
-	VMASKMOVPS   (DI), Y0, Y1
-	MOVQ         48(AX), DI
-	MOVQ         56(AX), R8
-	MOVQ         24(AX), R8
-	MOVQ         R8, 120(AX)
+	MOVQ         80(AX), SI
+	MOVQ         DX, SI
+	VMASKMOVPS   (SI), Y0, Y1
+	MOVQ         48(AX), SI
+	MOVQ         56(AX), DI
+	MOVQ         24(AX), DI
+	MOVQ         DI, 200(AX)
 
 narrowKeysSpan:
-	MOVQ 120(AX), R8
-	MOVQ (R8), R9
-	MOVQ 8(R8), R8
-	ADDQ CX, R9
-	MOVQ 120(AX), R10
-	MOVQ 16(R10), R10
+	MOVQ 200(AX), DI
+	MOVQ (DI), R8
+	MOVQ 8(DI), DI
+	ADDQ CX, R8
+	MOVQ 120(AX), R9
 
 narrowKeys:
-	VPMOVSXBD    (R9), Y2
+	VPMOVSXBD    (R8), Y2
 	VCVTDQ2PS    Y2, Y2
-	VBROADCASTSS (DI), Y3
+	VBROADCASTSS (SI), Y3
 	VFMADD231PS  Y3, Y2, Y1
-	ADDQ         SI, R9
-	ADDQ         $+4, DI
-	DECQ         R8
+	ADDQ         8(AX), R8
+	ADDQ         $+4, SI
+	DECQ         DI
 	JNE          narrowKeys
-	MOVQ         120(AX), R8
-	ADDQ         $+24, R8
-	MOVQ         R8, 120(AX)
-	CMPQ         R8, 104(AX)
+	MOVQ         R9, 120(AX)
+	MOVQ         200(AX), DI
+	ADDQ         $+16, DI
+	MOVQ         DI, 200(AX)
+	CMPQ         DI, 184(AX)
 	JNE          narrowKeysSpan
-	MOVQ         DX, DI
-	VMASKMOVPS   Y1, Y0, (DI)
+	MOVQ         DX, SI
+	VMASKMOVPS   Y1, Y0, (SI)
 	ADDQ         $+8, CX
 	ADDQ         $+32, DX
 	SUBQ         $+8, BX
@@ -2502,13 +3044,16 @@ end:
 	RET
 
 // func mixI8x2AVX2(a *byte)
-// Requires: AVX, AVX2, FMA3, MMX+
+// Requires: AVX, AVX2, CMOV, FMA3, MMX+
 TEXT ·mixI8x2AVX2(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ   a+0(FP), AX
 	MOVQ   32(AX), CX
-	IMUL3Q $0x18, CX, CX
+	IMUL3Q $0x10, CX, CX
 	ADDQ   24(AX), CX
-	MOVQ   CX, 104(AX)
+	MOVQ   CX, 184(AX)
+	MOVQ   $+0, 120(AX)
+	MOVQ   $+0, 128(AX)
+	MOVQ   $+0, 136(AX)
 	CMPQ   96(AX), $+8
 	JGT    head
 	MOVQ   56(AX), CX
@@ -2546,10 +3091,10 @@ heads:
 	MOVQ         8(AX), DI
 	MOVQ         (AX), R8
 	MOVQ         24(AX), R9
-	MOVQ         R9, 120(AX)
+	MOVQ         R9, 200(AX)
 
 headsSpan:
-	MOVQ 120(AX), R9
+	MOVQ 200(AX), R9
 	MOVQ (R9), R10
 	MOVQ 8(R9), R9
 	ADDQ R8, R10
@@ -2586,10 +3131,10 @@ headsKeys:
 	ADDQ         $+4, BX
 	DECQ         R9
 	JNE          headsKeys
-	MOVQ         120(AX), R9
-	ADDQ         $+24, R9
-	MOVQ         R9, 120(AX)
-	CMPQ         R9, 104(AX)
+	MOVQ         200(AX), R9
+	ADDQ         $+16, R9
+	MOVQ         R9, 200(AX)
+	CMPQ         R9, 184(AX)
 	JNE          headsSpan
 	MOVQ         72(AX), CX
 	MOVQ         80(AX), DX
@@ -2620,74 +3165,125 @@ head:
 	MOVQ (AX), CX
 	MOVQ 72(AX), DX
 	MOVQ 96(AX), BX
-	MOVQ 8(AX), SI
 
 wide:
 	CMPQ    BX, $+32
 	JLT     narrow
-	MOVQ    80(AX), DI
-	MOVQ    DX, R8
-	VMOVUPS (R8), Y0
-	VMOVUPS 32(R8), Y1
-	VMOVUPS 64(R8), Y2
-	VMOVUPS 96(R8), Y3
-	ADDQ    DI, R8
-	VMOVUPS (R8), Y4
-	VMOVUPS 32(R8), Y5
-	VMOVUPS 64(R8), Y6
-	VMOVUPS 96(R8), Y7
-	MOVQ    48(AX), R8
-	MOVQ    56(AX), R9
-	MOVQ    24(AX), R10
-	MOVQ    R10, 120(AX)
+	MOVQ    80(AX), SI
+	MOVQ    DX, DI
+	VMOVUPS (DI), Y0
+	VMOVUPS 32(DI), Y1
+	VMOVUPS 64(DI), Y2
+	VMOVUPS 96(DI), Y3
+	ADDQ    SI, DI
+	VMOVUPS (DI), Y4
+	VMOVUPS 32(DI), Y5
+	VMOVUPS 64(DI), Y6
+	VMOVUPS 96(DI), Y7
+	MOVQ    48(AX), DI
+	MOVQ    56(AX), R8
+	MOVQ    24(AX), R9
+	MOVQ    R9, 200(AX)
 
 wideKeysSpan:
-	MOVQ 120(AX), R10
-	MOVQ (R10), R11
-	MOVQ 8(R10), R10
-	ADDQ CX, R11
-	MOVQ 120(AX), R12
-	MOVQ 16(R12), R12
+	MOVQ 200(AX), R9
+	MOVQ (R9), R10
+	MOVQ 8(R9), R9
+	ADDQ CX, R10
+	MOVQ 120(AX), R11
+	MOVQ 200(AX), R12
+	ADDQ $+16, R12
+	XORQ R13, R13
+	CMPQ R12, 184(AX)
+	JNE  wideKeysNext
+	MOVQ 24(AX), R12
+	MOVQ $+32, R13
+
+wideKeysNext:
+	ADDQ   (R12), R13
+	ADDQ   CX, R13
+	SUBQ   R10, R13
+	MOVQ   R9, R12
+	SUBQ   $+8, R12
+	IMULQ  8(AX), R12
+	SUBQ   R12, R13
+	MOVQ   R13, 176(AX)
+	MOVQ   8(AX), R12
+	IMUL3Q $+8, R12, R13
 
 wideKeys:
-	PREFETCHT1   (R11)(R12*1)
-	VPMOVSXBD    (R11), Y8
+	CMPQ R11, 128(AX)
+	JCS  wideKeysFetch0
+	MOVQ 104(AX), R11
+	DECQ 136(AX)
+	JLE  wideKeysFetch0Run
+	MOVQ -16(R11), R12
+	ADDQ 128(AX), R12
+	MOVQ R12, 128(AX)
+	SUBQ -24(R11), R12
+	MOVQ R12, R11
+	JMP  wideKeysFetch0
+
+wideKeysFetch0Run:
+	DECQ 112(AX)
+	JLT  wideKeysFetch0None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R11), R12
+	MOVQ R12, 136(AX)
+	MOVQ 8(R11), R12
+	MOVQ (R11), R11
+	ADDQ R11, R12
+	MOVQ R12, 128(AX)
+	JMP  wideKeysFetch0
+
+wideKeysFetch0None:
+	MOVQ 48(AX), R11
+	MOVQ $+0, 128(AX)
+
+wideKeysFetch0:
+	PREFETCHT1   (R11)
+	ADDQ         $+64, R11
+	PREFETCHT0   (R10)(R13*1)
+	CMPQ         R9, $+8
+	CMOVQLE      176(AX), R13
+	VPMOVSXBD    (R10), Y8
 	VCVTDQ2PS    Y8, Y8
-	VPMOVSXBD    8(R11), Y9
+	VPMOVSXBD    8(R10), Y9
 	VCVTDQ2PS    Y9, Y9
-	VPMOVSXBD    16(R11), Y10
+	VPMOVSXBD    16(R10), Y10
 	VCVTDQ2PS    Y10, Y10
-	VPMOVSXBD    24(R11), Y11
+	VPMOVSXBD    24(R10), Y11
 	VCVTDQ2PS    Y11, Y11
-	VBROADCASTSS (R8), Y12
+	VBROADCASTSS (DI), Y12
 	VFMADD231PS  Y12, Y8, Y0
 	VFMADD231PS  Y12, Y9, Y1
 	VFMADD231PS  Y12, Y10, Y2
 	VFMADD231PS  Y12, Y11, Y3
-	VBROADCASTSS (R8)(R9*1), Y12
+	VBROADCASTSS (DI)(R8*1), Y12
 	VFMADD231PS  Y12, Y8, Y4
 	VFMADD231PS  Y12, Y9, Y5
 	VFMADD231PS  Y12, Y10, Y6
 	VFMADD231PS  Y12, Y11, Y7
-	ADDQ         SI, R11
-	ADDQ         $+4, R8
-	DECQ         R10
+	ADDQ         8(AX), R10
+	ADDQ         $+4, DI
+	DECQ         R9
 	JNE          wideKeys
-	MOVQ         120(AX), R10
-	ADDQ         $+24, R10
-	MOVQ         R10, 120(AX)
-	CMPQ         R10, 104(AX)
+	MOVQ         R11, 120(AX)
+	MOVQ         200(AX), R9
+	ADDQ         $+16, R9
+	MOVQ         R9, 200(AX)
+	CMPQ         R9, 184(AX)
 	JNE          wideKeysSpan
-	MOVQ         DX, R8
-	VMOVUPS      Y0, (R8)
-	VMOVUPS      Y1, 32(R8)
-	VMOVUPS      Y2, 64(R8)
-	VMOVUPS      Y3, 96(R8)
-	ADDQ         DI, R8
-	VMOVUPS      Y4, (R8)
-	VMOVUPS      Y5, 32(R8)
-	VMOVUPS      Y6, 64(R8)
-	VMOVUPS      Y7, 96(R8)
+	MOVQ         DX, DI
+	VMOVUPS      Y0, (DI)
+	VMOVUPS      Y1, 32(DI)
+	VMOVUPS      Y2, 64(DI)
+	VMOVUPS      Y3, 96(DI)
+	ADDQ         SI, DI
+	VMOVUPS      Y4, (DI)
+	VMOVUPS      Y5, 32(DI)
+	VMOVUPS      Y6, 64(DI)
+	VMOVUPS      Y7, 96(DI)
 	ADDQ         $+32, CX
 	ADDQ         $+128, DX
 	SUBQ         $+32, BX
@@ -2699,44 +3295,44 @@ narrow:
 	VMOVQ        BX, X0
 	VPBROADCASTD X0, Y0
 	VPCMPGTD     laneNumbers<>+0(SB), Y0, Y0
-	MOVQ         80(AX), DI
-	MOVQ         DX, R8
-	VMASKMOVPS   (R8), Y0, Y1
-	ADDQ         DI, R8
-	VMASKMOVPS   (R8), Y0, Y2
-	MOVQ         48(AX), R8
-	MOVQ         56(AX), R9
-	MOVQ         24(AX), R10
-	MOVQ         R10, 120(AX)
+	MOVQ         80(AX), SI
+	MOVQ         DX, DI
+	VMASKMOVPS   (DI), Y0, Y1
+	ADDQ         SI, DI
+	VMASKMOVPS   (DI), Y0, Y2
+	MOVQ         48(AX), DI
+	MOVQ         56(AX), R8
+	MOVQ         24(AX), R9
+	MOVQ         R9, 200(AX)
 
 narrowKeysSpan:
-	MOVQ 120(AX), R10
-	MOVQ (R10), R11
-	MOVQ 8(R10), R10
-	ADDQ CX, R11
-	MOVQ 120(AX), R12
-	MOVQ 16(R12), R12
+	MOVQ 200(AX), R9
+	MOVQ (R9), R10
+	MOVQ 8(R9), R9
+	ADDQ CX, R10
+	MOVQ 120(AX), R11
 
 narrowKeys:
-	VPMOVSXBD    (R11), Y3
+	VPMOVSXBD    (R10), Y3
 	VCVTDQ2PS    Y3, Y3
-	VBROADCASTSS (R8), Y4
+	VBROADCASTSS (DI), Y4
 	VFMADD231PS  Y4, Y3, Y1
-	VBROADCASTSS (R8)(R9*1), Y4
+	VBROADCASTSS (DI)(R8*1), Y4
 	VFMADD231PS  Y4, Y3, Y2
-	ADDQ         SI, R11
-	ADDQ         $+4, R8
-	DECQ         R10
+	ADDQ         8(AX), R10
+	ADDQ         $+4, DI
+	DECQ         R9
 	JNE          narrowKeys
-	MOVQ         120(AX), R10
-	ADDQ         $+24, R10
-	MOVQ         R10, 120(AX)
-	CMPQ         R10, 104(AX)
+	MOVQ         R11, 120(AX)
+	MOVQ         200(AX), R9
+	ADDQ         $+16, R9
+	MOVQ         R9, 200(AX)
+	CMPQ         R9, 184(AX)
 	JNE          narrowKeysSpan
-	MOVQ         DX, R8
-	VMASKMOVPS   Y1, Y0, (R8)
-	ADDQ         DI, R8
-	VMASKMOVPS   Y2, Y0, (R8)
+	MOVQ         DX, DI
+	VMASKMOVPS   Y1, Y0, (DI)
+	ADDQ         SI, DI
+	VMASKMOVPS   Y2, Y0, (DI)
 	ADDQ         $+8, CX
 	ADDQ         $+32, DX
 	SUBQ         $+8, BX
@@ -2757,13 +3353,16 @@ end:
 	RET
 
 // func mixI8x4AVX2(a *byte)
-// Requires: AVX, AVX2, FMA3, MMX+
+// Requires: AVX, AVX2, CMOV, FMA3, MMX+
 TEXT ·mixI8x4AVX2(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ   a+0(FP), AX
 	MOVQ   32(AX), CX
-	IMUL3Q $0x18, CX, CX
+	IMUL3Q $0x10, CX, CX
 	ADDQ   24(AX), CX
-	MOVQ   CX, 104(AX)
+	MOVQ   CX, 184(AX)
+	MOVQ   $+0, 120(AX)
+	MOVQ   $+0, 128(AX)
+	MOVQ   $+0, 136(AX)
 	CMPQ   96(AX), $+8
 	JGT    head
 	MOVQ   56(AX), CX
@@ -2801,10 +3400,10 @@ heads:
 	MOVQ         8(AX), DI
 	MOVQ         (AX), R8
 	MOVQ         24(AX), R9
-	MOVQ         R9, 120(AX)
+	MOVQ         R9, 200(AX)
 
 headsSpan:
-	MOVQ 120(AX), R9
+	MOVQ 200(AX), R9
 	MOVQ (R9), R10
 	MOVQ 8(R9), R9
 	ADDQ R8, R10
@@ -2836,10 +3435,10 @@ headsKeys:
 	ADDQ         $+4, BX
 	DECQ         R9
 	JNE          headsKeys
-	MOVQ         120(AX), R9
-	ADDQ         $+24, R9
-	MOVQ         R9, 120(AX)
-	CMPQ         R9, 104(AX)
+	MOVQ         200(AX), R9
+	ADDQ         $+16, R9
+	MOVQ         R9, 200(AX)
+	CMPQ         R9, 184(AX)
 	JNE          headsSpan
 	MOVQ         72(AX), CX
 	MOVQ         80(AX), DX
@@ -2870,77 +3469,128 @@ head:
 	MOVQ (AX), CX
 	MOVQ 72(AX), DX
 	MOVQ 96(AX), BX
-	MOVQ 8(AX), SI
 
 wide:
 	CMPQ    BX, $+16
 	JLT     narrow
-	MOVQ    80(AX), DI
-	MOVQ    DX, R8
-	VMOVUPS (R8), Y0
-	VMOVUPS 32(R8), Y1
-	ADDQ    DI, R8
-	VMOVUPS (R8), Y2
-	VMOVUPS 32(R8), Y3
-	ADDQ    DI, R8
-	VMOVUPS (R8), Y4
-	VMOVUPS 32(R8), Y5
-	ADDQ    DI, R8
-	VMOVUPS (R8), Y6
-	VMOVUPS 32(R8), Y7
-	MOVQ    48(AX), R8
-	MOVQ    56(AX), R9
-	LEAQ    (R9)(R9*2), R10
-	MOVQ    24(AX), R11
-	MOVQ    R11, 120(AX)
+	MOVQ    80(AX), SI
+	MOVQ    DX, DI
+	VMOVUPS (DI), Y0
+	VMOVUPS 32(DI), Y1
+	ADDQ    SI, DI
+	VMOVUPS (DI), Y2
+	VMOVUPS 32(DI), Y3
+	ADDQ    SI, DI
+	VMOVUPS (DI), Y4
+	VMOVUPS 32(DI), Y5
+	ADDQ    SI, DI
+	VMOVUPS (DI), Y6
+	VMOVUPS 32(DI), Y7
+	MOVQ    48(AX), DI
+	MOVQ    56(AX), R8
+	LEAQ    (R8)(R8*2), R9
+	MOVQ    24(AX), R10
+	MOVQ    R10, 200(AX)
 
 wideKeysSpan:
-	MOVQ 120(AX), R11
-	MOVQ (R11), R12
-	MOVQ 8(R11), R11
-	ADDQ CX, R12
-	MOVQ 120(AX), R13
-	MOVQ 16(R13), R13
+	MOVQ 200(AX), R10
+	MOVQ (R10), R11
+	MOVQ 8(R10), R10
+	ADDQ CX, R11
+	MOVQ 120(AX), R12
+	MOVQ 200(AX), R13
+	ADDQ $+16, R13
+	XORQ R14, R14
+	CMPQ R13, 184(AX)
+	JNE  wideKeysNext
+	MOVQ 24(AX), R13
+	MOVQ $+16, R14
+
+wideKeysNext:
+	ADDQ   (R13), R14
+	ADDQ   CX, R14
+	SUBQ   R11, R14
+	MOVQ   R10, R13
+	SUBQ   $+8, R13
+	IMULQ  8(AX), R13
+	SUBQ   R13, R14
+	MOVQ   R14, 176(AX)
+	MOVQ   8(AX), R13
+	IMUL3Q $+8, R13, R14
 
 wideKeys:
-	PREFETCHT1   (R12)(R13*1)
-	VPMOVSXBD    (R12), Y8
+	CMPQ R12, 128(AX)
+	JCS  wideKeysFetch0
+	MOVQ 104(AX), R12
+	DECQ 136(AX)
+	JLE  wideKeysFetch0Run
+	MOVQ -16(R12), R13
+	ADDQ 128(AX), R13
+	MOVQ R13, 128(AX)
+	SUBQ -24(R12), R13
+	MOVQ R13, R12
+	JMP  wideKeysFetch0
+
+wideKeysFetch0Run:
+	DECQ 112(AX)
+	JLT  wideKeysFetch0None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R12), R13
+	MOVQ R13, 136(AX)
+	MOVQ 8(R12), R13
+	MOVQ (R12), R12
+	ADDQ R12, R13
+	MOVQ R13, 128(AX)
+	JMP  wideKeysFetch0
+
+wideKeysFetch0None:
+	MOVQ 48(AX), R12
+	MOVQ $+0, 128(AX)
+
+wideKeysFetch0:
+	PREFETCHT1   (R12)
+	ADDQ         $+64, R12
+	PREFETCHT0   (R11)(R14*1)
+	CMPQ         R10, $+8
+	CMOVQLE      176(AX), R14
+	VPMOVSXBD    (R11), Y8
 	VCVTDQ2PS    Y8, Y8
-	VPMOVSXBD    8(R12), Y9
+	VPMOVSXBD    8(R11), Y9
 	VCVTDQ2PS    Y9, Y9
-	VBROADCASTSS (R8), Y10
+	VBROADCASTSS (DI), Y10
 	VFMADD231PS  Y10, Y8, Y0
 	VFMADD231PS  Y10, Y9, Y1
-	VBROADCASTSS (R8)(R9*1), Y10
+	VBROADCASTSS (DI)(R8*1), Y10
 	VFMADD231PS  Y10, Y8, Y2
 	VFMADD231PS  Y10, Y9, Y3
-	VBROADCASTSS (R8)(R9*2), Y10
+	VBROADCASTSS (DI)(R8*2), Y10
 	VFMADD231PS  Y10, Y8, Y4
 	VFMADD231PS  Y10, Y9, Y5
-	VBROADCASTSS (R8)(R10*1), Y10
+	VBROADCASTSS (DI)(R9*1), Y10
 	VFMADD231PS  Y10, Y8, Y6
 	VFMADD231PS  Y10, Y9, Y7
-	ADDQ         SI, R12
-	ADDQ         $+4, R8
-	DECQ         R11
+	ADDQ         8(AX), R11
+	ADDQ         $+4, DI
+	DECQ         R10
 	JNE          wideKeys
-	MOVQ         120(AX), R11
-	ADDQ         $+24, R11
-	MOVQ         R11, 120(AX)
-	CMPQ         R11, 104(AX)
+	MOVQ         R12, 120(AX)
+	MOVQ         200(AX), R10
+	ADDQ         $+16, R10
+	MOVQ         R10, 200(AX)
+	CMPQ         R10, 184(AX)
 	JNE          wideKeysSpan
-	MOVQ         DX, R8
-	VMOVUPS      Y0, (R8)
-	VMOVUPS      Y1, 32(R8)
-	ADDQ         DI, R8
-	VMOVUPS      Y2, (R8)
-	VMOVUPS      Y3, 32(R8)
-	ADDQ         DI, R8
-	VMOVUPS      Y4, (R8)
-	VMOVUPS      Y5, 32(R8)
-	ADDQ         DI, R8
-	VMOVUPS      Y6, (R8)
-	VMOVUPS      Y7, 32(R8)
+	MOVQ         DX, DI
+	VMOVUPS      Y0, (DI)
+	VMOVUPS      Y1, 32(DI)
+	ADDQ         SI, DI
+	VMOVUPS      Y2, (DI)
+	VMOVUPS      Y3, 32(DI)
+	ADDQ         SI, DI
+	VMOVUPS      Y4, (DI)
+	VMOVUPS      Y5, 32(DI)
+	ADDQ         SI, DI
+	VMOVUPS      Y6, (DI)
+	VMOVUPS      Y7, 32(DI)
 	ADDQ         $+16, CX
 	ADDQ         $+64, DX
 	SUBQ         $+16, BX
@@ -2952,57 +3602,57 @@ narrow:
 	VMOVQ        BX, X0
 	VPBROADCASTD X0, Y0
 	VPCMPGTD     laneNumbers<>+0(SB), Y0, Y0
-	MOVQ         80(AX), DI
-	MOVQ         DX, R8
-	VMASKMOVPS   (R8), Y0, Y1
-	ADDQ         DI, R8
-	VMASKMOVPS   (R8), Y0, Y2
-	ADDQ         DI, R8
-	VMASKMOVPS   (R8), Y0, Y3
-	ADDQ         DI, R8
-	VMASKMOVPS   (R8), Y0, Y4
-	MOVQ         48(AX), R8
-	MOVQ         56(AX), R9
-	LEAQ         (R9)(R9*2), R10
-	MOVQ         24(AX), R11
-	MOVQ         R11, 120(AX)
+	MOVQ         80(AX), SI
+	MOVQ         DX, DI
+	VMASKMOVPS   (DI), Y0, Y1
+	ADDQ         SI, DI
+	VMASKMOVPS   (DI), Y0, Y2
+	ADDQ         SI, DI
+	VMASKMOVPS   (DI), Y0, Y3
+	ADDQ         SI, DI
+	VMASKMOVPS   (DI), Y0, Y4
+	MOVQ         48(AX), DI
+	MOVQ         56(AX), R8
+	LEAQ         (R8)(R8*2), R9
+	MOVQ         24(AX), R10
+	MOVQ         R10, 200(AX)
 
 narrowKeysSpan:
-	MOVQ 120(AX), R11
-	MOVQ (R11), R12
-	MOVQ 8(R11), R11
-	ADDQ CX, R12
-	MOVQ 120(AX), R13
-	MOVQ 16(R13), R13
+	MOVQ 200(AX), R10
+	MOVQ (R10), R11
+	MOVQ 8(R10), R10
+	ADDQ CX, R11
+	MOVQ 120(AX), R12
 
 narrowKeys:
-	VPMOVSXBD    (R12), Y5
+	VPMOVSXBD    (R11), Y5
 	VCVTDQ2PS    Y5, Y5
-	VBROADCASTSS (R8), Y6
+	VBROADCASTSS (DI), Y6
 	VFMADD231PS  Y6, Y5, Y1
-	VBROADCASTSS (R8)(R9*1), Y6
+	VBROADCASTSS (DI)(R8*1), Y6
 	VFMADD231PS  Y6, Y5, Y2
-	VBROADCASTSS (R8)(R9*2), Y6
+	VBROADCASTSS (DI)(R8*2), Y6
 	VFMADD231PS  Y6, Y5, Y3
-	VBROADCASTSS (R8)(R10*1), Y6
+	VBROADCASTSS (DI)(R9*1), Y6
 	VFMADD231PS  Y6, Y5, Y4
-	ADDQ         SI, R12
-	ADDQ         $+4, R8
-	DECQ         R11
+	ADDQ         8(AX), R11
+	ADDQ         $+4, DI
+	DECQ         R10
 	JNE          narrowKeys
-	MOVQ         120(AX), R11
-	ADDQ         $+24, R11
-	MOVQ         R11, 120(AX)
-	CMPQ         R11, 104(AX)
+	MOVQ         R12, 120(AX)
+	MOVQ         200(AX), R10
+	ADDQ         $+16, R10
+	MOVQ         R10, 200(AX)
+	CMPQ         R10, 184(AX)
 	JNE          narrowKeysSpan
-	MOVQ         DX, R8
-	VMASKMOVPS   Y1, Y0, (R8)
-	ADDQ         DI, R8
-	VMASKMOVPS   Y2, Y0, (R8)
-	ADDQ         DI, R8
-	VMASKMOVPS   Y3, Y0, (R8)
-	ADDQ         DI, R8
-	VMASKMOVPS   Y4, Y0, (R8)
+	MOVQ         DX, DI
+	VMASKMOVPS   Y1, Y0, (DI)
+	ADDQ         SI, DI
+	VMASKMOVPS   Y2, Y0, (DI)
+	ADDQ         SI, DI
+	VMASKMOVPS   Y3, Y0, (DI)
+	ADDQ         SI, DI
+	VMASKMOVPS   Y4, Y0, (DI)
 	ADDQ         $+8, CX
 	ADDQ         $+32, DX
 	SUBQ         $+8, BX

@@ -9,9 +9,12 @@
 TEXT ·mixF32x1AVX512(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ   a+0(FP), AX
 	MOVQ   32(AX), CX
-	IMUL3Q $0x18, CX, CX
+	IMUL3Q $0x10, CX, CX
 	ADDQ   24(AX), CX
-	MOVQ   CX, 104(AX)
+	MOVQ   CX, 184(AX)
+	MOVQ   $+0, 120(AX)
+	MOVQ   $+0, 128(AX)
+	MOVQ   $+0, 136(AX)
 	CMPQ   96(AX), $+16
 	JGT    head
 	MOVQ   56(AX), CX
@@ -54,10 +57,10 @@ short:
 	MOVQ      8(AX), DI
 	MOVQ      (AX), R8
 	MOVQ      24(AX), R9
-	MOVQ      R9, 120(AX)
+	MOVQ      R9, 200(AX)
 
 shortSpan:
-	MOVQ 120(AX), R9
+	MOVQ 200(AX), R9
 	MOVQ (R9), R10
 	MOVQ 8(R9), R9
 	ADDQ R8, R10
@@ -88,10 +91,10 @@ shortKeys:
 	ADDQ             $+4, BX
 	DECQ             R9
 	JNE              shortKeys
-	MOVQ             120(AX), R9
-	ADDQ             $+24, R9
-	MOVQ             R9, 120(AX)
-	CMPQ             R9, 104(AX)
+	MOVQ             200(AX), R9
+	ADDQ             $+16, R9
+	MOVQ             R9, 200(AX)
+	CMPQ             R9, 184(AX)
 	JNE              shortSpan
 	MOVQ             72(AX), CX
 	MOVQ             80(AX), DX
@@ -149,10 +152,10 @@ heads:
 	MOVQ      8(AX), DI
 	MOVQ      (AX), R8
 	MOVQ      24(AX), R9
-	MOVQ      R9, 120(AX)
+	MOVQ      R9, 200(AX)
 
 headsSpan:
-	MOVQ 120(AX), R9
+	MOVQ 200(AX), R9
 	MOVQ (R9), R10
 	MOVQ 8(R9), R9
 	ADDQ R8, R10
@@ -183,10 +186,10 @@ headsKeys:
 	ADDQ             $+4, BX
 	DECQ             R9
 	JNE              headsKeys
-	MOVQ             120(AX), R9
-	ADDQ             $+24, R9
-	MOVQ             R9, 120(AX)
-	CMPQ             R9, 104(AX)
+	MOVQ             200(AX), R9
+	ADDQ             $+16, R9
+	MOVQ             R9, 200(AX)
+	CMPQ             R9, 184(AX)
 	JNE              headsSpan
 	MOVQ             72(AX), CX
 	MOVQ             80(AX), DX
@@ -217,58 +220,112 @@ head:
 	MOVQ (AX), CX
 	MOVQ 72(AX), DX
 	MOVQ 96(AX), BX
-	MOVQ 8(AX), SI
 
 wide:
 	CMPQ    BX, $+64
 	JLT     narrow
-	MOVQ    80(AX), DI
-	MOVQ    DX, DI
-	VMOVUPS (DI), Z0
-	VMOVUPS 64(DI), Z1
-	VMOVUPS 128(DI), Z2
-	VMOVUPS 192(DI), Z3
-	MOVQ    48(AX), DI
-	MOVQ    56(AX), R8
-	MOVQ    24(AX), R8
-	MOVQ    R8, 120(AX)
+	MOVQ    80(AX), SI
+	MOVQ    DX, SI
+	VMOVUPS (SI), Z0
+	VMOVUPS 64(SI), Z1
+	VMOVUPS 128(SI), Z2
+	VMOVUPS 192(SI), Z3
+	MOVQ    48(AX), SI
+	MOVQ    56(AX), DI
+	MOVQ    24(AX), DI
+	MOVQ    DI, 200(AX)
 
 wideKeysSpan:
-	MOVQ 120(AX), R8
-	MOVQ (R8), R9
-	MOVQ 8(R8), R8
-	ADDQ CX, R9
-	MOVQ 120(AX), R10
-	MOVQ 16(R10), R10
+	MOVQ 200(AX), DI
+	MOVQ (DI), R8
+	MOVQ 8(DI), DI
+	ADDQ CX, R8
+	MOVQ 120(AX), R9
+	MOVQ 200(AX), R10
+	ADDQ $+16, R10
+	XORQ R11, R11
+	CMPQ R10, 184(AX)
+	JNE  wideKeysNext
+	MOVQ 24(AX), R10
+	MOVQ $+256, R11
+
+wideKeysNext:
+	ADDQ   (R10), R11
+	ADDQ   CX, R11
+	SUBQ   R8, R11
+	MOVQ   DI, R10
+	SUBQ   $+8, R10
+	IMULQ  8(AX), R10
+	SUBQ   R10, R11
+	MOVQ   R11, 176(AX)
+	MOVQ   8(AX), R10
+	IMUL3Q $+8, R10, R11
 
 wideKeys:
-	PREFETCHT1   (R9)(R10*1)
-	PREFETCHT1   64(R9)(R10*1)
-	PREFETCHT1   128(R9)(R10*1)
-	PREFETCHT1   192(R9)(R10*1)
-	VMOVUPS      (R9), Z4
-	VMOVUPS      64(R9), Z5
-	VMOVUPS      128(R9), Z6
-	VMOVUPS      192(R9), Z7
-	VBROADCASTSS (DI), Z8
+	CMPQ R9, 128(AX)
+	JCS  wideKeysFetch0
+	MOVQ 104(AX), R9
+	DECQ 136(AX)
+	JLE  wideKeysFetch0Run
+	MOVQ -16(R9), R10
+	ADDQ 128(AX), R10
+	MOVQ R10, 128(AX)
+	SUBQ -24(R9), R10
+	MOVQ R10, R9
+	JMP  wideKeysFetch0
+
+wideKeysFetch0Run:
+	DECQ 112(AX)
+	JLT  wideKeysFetch0None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R9), R10
+	MOVQ R10, 136(AX)
+	MOVQ 8(R9), R10
+	MOVQ (R9), R9
+	ADDQ R9, R10
+	MOVQ R10, 128(AX)
+	JMP  wideKeysFetch0
+
+wideKeysFetch0None:
+	MOVQ 48(AX), R9
+	MOVQ $+0, 128(AX)
+
+wideKeysFetch0:
+	PREFETCHT1   (R9)
+	PREFETCHT1   64(R9)
+	PREFETCHT1   128(R9)
+	PREFETCHT1   192(R9)
+	ADDQ         $+256, R9
+	PREFETCHT0   (R8)(R11*1)
+	PREFETCHT0   64(R8)(R11*1)
+	PREFETCHT0   128(R8)(R11*1)
+	PREFETCHT0   192(R8)(R11*1)
+	CMPQ         DI, $+8
+	CMOVQLE      176(AX), R11
+	VMOVUPS      (R8), Z4
+	VMOVUPS      64(R8), Z5
+	VMOVUPS      128(R8), Z6
+	VMOVUPS      192(R8), Z7
+	VBROADCASTSS (SI), Z8
 	VFMADD231PS  Z8, Z4, Z0
 	VFMADD231PS  Z8, Z5, Z1
 	VFMADD231PS  Z8, Z6, Z2
 	VFMADD231PS  Z8, Z7, Z3
-	ADDQ         SI, R9
-	ADDQ         $+4, DI
-	DECQ         R8
+	ADDQ         8(AX), R8
+	ADDQ         $+4, SI
+	DECQ         DI
 	JNE          wideKeys
-	MOVQ         120(AX), R8
-	ADDQ         $+24, R8
-	MOVQ         R8, 120(AX)
-	CMPQ         R8, 104(AX)
+	MOVQ         R9, 120(AX)
+	MOVQ         200(AX), DI
+	ADDQ         $+16, DI
+	MOVQ         DI, 200(AX)
+	CMPQ         DI, 184(AX)
 	JNE          wideKeysSpan
-	MOVQ         DX, DI
-	VMOVUPS      Z0, (DI)
-	VMOVUPS      Z1, 64(DI)
-	VMOVUPS      Z2, 128(DI)
-	VMOVUPS      Z3, 192(DI)
+	MOVQ         DX, SI
+	VMOVUPS      Z0, (SI)
+	VMOVUPS      Z1, 64(SI)
+	VMOVUPS      Z2, 128(SI)
+	VMOVUPS      Z3, 192(SI)
 	ADDQ         $+256, CX
 	ADDQ         $+256, DX
 	SUBQ         $+64, BX
@@ -277,42 +334,42 @@ wideKeys:
 narrow:
 	TESTQ     BX, BX
 	JLE       done
-	MOVQ      $+16, R8
-	CMPQ      BX, R8
-	CMOVQLT   BX, R8
-	MOVQ      $+65535, DI
-	BZHIQ     R8, DI, DI
-	KMOVW     DI, K1
-	MOVQ      80(AX), DI
-	MOVQ      DX, DI
-	VMOVUPS.Z (DI), K1, Z0
-	MOVQ      48(AX), DI
-	MOVQ      56(AX), R8
-	MOVQ      24(AX), R8
-	MOVQ      R8, 120(AX)
+	MOVQ      $+16, DI
+	CMPQ      BX, DI
+	CMOVQLT   BX, DI
+	MOVQ      $+65535, SI
+	BZHIQ     DI, SI, SI
+	KMOVW     SI, K1
+	MOVQ      80(AX), SI
+	MOVQ      DX, SI
+	VMOVUPS.Z (SI), K1, Z0
+	MOVQ      48(AX), SI
+	MOVQ      56(AX), DI
+	MOVQ      24(AX), DI
+	MOVQ      DI, 200(AX)
 
 narrowKeysSpan:
-	MOVQ 120(AX), R8
-	MOVQ (R8), R9
-	MOVQ 8(R8), R8
-	ADDQ CX, R9
-	MOVQ 120(AX), R10
-	MOVQ 16(R10), R10
+	MOVQ 200(AX), DI
+	MOVQ (DI), R8
+	MOVQ 8(DI), DI
+	ADDQ CX, R8
+	MOVQ 120(AX), R9
 
 narrowKeys:
-	VMOVUPS.Z        (R9), K1, Z1
-	VFMADD231PS.BCST (DI), Z1, Z0
-	ADDQ             SI, R9
-	ADDQ             $+4, DI
-	DECQ             R8
+	VMOVUPS.Z        (R8), K1, Z1
+	VFMADD231PS.BCST (SI), Z1, Z0
+	ADDQ             8(AX), R8
+	ADDQ             $+4, SI
+	DECQ             DI
 	JNE              narrowKeys
-	MOVQ             120(AX), R8
-	ADDQ             $+24, R8
-	MOVQ             R8, 120(AX)
-	CMPQ             R8, 104(AX)
+	MOVQ             R9, 120(AX)
+	MOVQ             200(AX), DI
+	ADDQ             $+16, DI
+	MOVQ             DI, 200(AX)
+	CMPQ             DI, 184(AX)
 	JNE              narrowKeysSpan
-	MOVQ             DX, DI
-	VMOVUPS          Z0, K1, (DI)
+	MOVQ             DX, SI
+	VMOVUPS          Z0, K1, (SI)
 	ADDQ             $+64, CX
 	ADDQ             $+64, DX
 	SUBQ             $+16, BX
@@ -337,9 +394,12 @@ end:
 TEXT ·mixF32x2AVX512(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ           a+0(FP), AX
 	MOVQ           32(AX), CX
-	IMUL3Q         $0x18, CX, CX
+	IMUL3Q         $0x10, CX, CX
 	ADDQ           24(AX), CX
-	MOVQ           CX, 104(AX)
+	MOVQ           CX, 184(AX)
+	MOVQ           $+0, 120(AX)
+	MOVQ           $+0, 128(AX)
+	MOVQ           $+0, 136(AX)
 	CMPQ           96(AX), $+8
 	JNE            wider
 	MOVQ           56(AX), CX
@@ -387,10 +447,10 @@ chunkHeads:
 	LEAQ         (DX)(DX*2), SI
 	MOVQ         8(AX), DI
 	MOVQ         24(AX), R8
-	MOVQ         R8, 120(AX)
+	MOVQ         R8, 200(AX)
 
 chunkSpan:
-	MOVQ 120(AX), R8
+	MOVQ 200(AX), R8
 	MOVQ (R8), R9
 	MOVQ 8(R8), R8
 	ADDQ (AX), R9
@@ -561,10 +621,10 @@ chunkKey:
 	JNE             chunkKey
 
 chunkNone:
-	MOVQ          120(AX), R8
-	ADDQ          $+24, R8
-	MOVQ          R8, 120(AX)
-	CMPQ          R8, 104(AX)
+	MOVQ          200(AX), R8
+	ADDQ          $+16, R8
+	MOVQ          R8, 200(AX)
+	CMPQ          R8, 184(AX)
 	JNE           chunkSpan
 	MOVQ          72(AX), CX
 	MOVQ          80(AX), DX
@@ -634,10 +694,10 @@ short:
 	MOVQ      8(AX), DI
 	MOVQ      (AX), R8
 	MOVQ      24(AX), R9
-	MOVQ      R9, 120(AX)
+	MOVQ      R9, 200(AX)
 
 shortSpan:
-	MOVQ 120(AX), R9
+	MOVQ 200(AX), R9
 	MOVQ (R9), R10
 	MOVQ 8(R9), R9
 	ADDQ R8, R10
@@ -662,10 +722,10 @@ shortKeys:
 	ADDQ             $+4, BX
 	DECQ             R9
 	JNE              shortKeys
-	MOVQ             120(AX), R9
-	ADDQ             $+24, R9
-	MOVQ             R9, 120(AX)
-	CMPQ             R9, 104(AX)
+	MOVQ             200(AX), R9
+	ADDQ             $+16, R9
+	MOVQ             R9, 200(AX)
+	CMPQ             R9, 184(AX)
 	JNE              shortSpan
 	MOVQ             72(AX), CX
 	MOVQ             80(AX), DX
@@ -723,10 +783,10 @@ heads:
 	MOVQ      8(AX), DI
 	MOVQ      (AX), R8
 	MOVQ      24(AX), R9
-	MOVQ      R9, 120(AX)
+	MOVQ      R9, 200(AX)
 
 headsSpan:
-	MOVQ 120(AX), R9
+	MOVQ 200(AX), R9
 	MOVQ (R9), R10
 	MOVQ 8(R9), R9
 	ADDQ R8, R10
@@ -751,10 +811,10 @@ headsKeys:
 	ADDQ             $+4, BX
 	DECQ             R9
 	JNE              headsKeys
-	MOVQ             120(AX), R9
-	ADDQ             $+24, R9
-	MOVQ             R9, 120(AX)
-	CMPQ             R9, 104(AX)
+	MOVQ             200(AX), R9
+	ADDQ             $+16, R9
+	MOVQ             R9, 200(AX)
+	CMPQ             R9, 184(AX)
 	JNE              headsSpan
 	MOVQ             72(AX), CX
 	MOVQ             80(AX), DX
@@ -785,73 +845,127 @@ head:
 	MOVQ (AX), CX
 	MOVQ 72(AX), DX
 	MOVQ 96(AX), BX
-	MOVQ 8(AX), SI
 
 wide:
 	CMPQ    BX, $+64
 	JLT     narrow
-	MOVQ    80(AX), DI
-	MOVQ    DX, R8
-	VMOVUPS (R8), Z0
-	VMOVUPS 64(R8), Z1
-	VMOVUPS 128(R8), Z2
-	VMOVUPS 192(R8), Z3
-	ADDQ    DI, R8
-	VMOVUPS (R8), Z4
-	VMOVUPS 64(R8), Z5
-	VMOVUPS 128(R8), Z6
-	VMOVUPS 192(R8), Z7
-	MOVQ    48(AX), R8
-	MOVQ    56(AX), R9
-	MOVQ    24(AX), R10
-	MOVQ    R10, 120(AX)
+	MOVQ    80(AX), SI
+	MOVQ    DX, DI
+	VMOVUPS (DI), Z0
+	VMOVUPS 64(DI), Z1
+	VMOVUPS 128(DI), Z2
+	VMOVUPS 192(DI), Z3
+	ADDQ    SI, DI
+	VMOVUPS (DI), Z4
+	VMOVUPS 64(DI), Z5
+	VMOVUPS 128(DI), Z6
+	VMOVUPS 192(DI), Z7
+	MOVQ    48(AX), DI
+	MOVQ    56(AX), R8
+	MOVQ    24(AX), R9
+	MOVQ    R9, 200(AX)
 
 wideKeysSpan:
-	MOVQ 120(AX), R10
-	MOVQ (R10), R11
-	MOVQ 8(R10), R10
-	ADDQ CX, R11
-	MOVQ 120(AX), R12
-	MOVQ 16(R12), R12
+	MOVQ 200(AX), R9
+	MOVQ (R9), R10
+	MOVQ 8(R9), R9
+	ADDQ CX, R10
+	MOVQ 120(AX), R11
+	MOVQ 200(AX), R12
+	ADDQ $+16, R12
+	XORQ R13, R13
+	CMPQ R12, 184(AX)
+	JNE  wideKeysNext
+	MOVQ 24(AX), R12
+	MOVQ $+256, R13
+
+wideKeysNext:
+	ADDQ   (R12), R13
+	ADDQ   CX, R13
+	SUBQ   R10, R13
+	MOVQ   R9, R12
+	SUBQ   $+8, R12
+	IMULQ  8(AX), R12
+	SUBQ   R12, R13
+	MOVQ   R13, 176(AX)
+	MOVQ   8(AX), R12
+	IMUL3Q $+8, R12, R13
 
 wideKeys:
-	PREFETCHT1   (R11)(R12*1)
-	PREFETCHT1   64(R11)(R12*1)
-	PREFETCHT1   128(R11)(R12*1)
-	PREFETCHT1   192(R11)(R12*1)
-	VMOVUPS      (R11), Z8
-	VMOVUPS      64(R11), Z9
-	VMOVUPS      128(R11), Z10
-	VMOVUPS      192(R11), Z11
-	VBROADCASTSS (R8), Z12
+	CMPQ R11, 128(AX)
+	JCS  wideKeysFetch0
+	MOVQ 104(AX), R11
+	DECQ 136(AX)
+	JLE  wideKeysFetch0Run
+	MOVQ -16(R11), R12
+	ADDQ 128(AX), R12
+	MOVQ R12, 128(AX)
+	SUBQ -24(R11), R12
+	MOVQ R12, R11
+	JMP  wideKeysFetch0
+
+wideKeysFetch0Run:
+	DECQ 112(AX)
+	JLT  wideKeysFetch0None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R11), R12
+	MOVQ R12, 136(AX)
+	MOVQ 8(R11), R12
+	MOVQ (R11), R11
+	ADDQ R11, R12
+	MOVQ R12, 128(AX)
+	JMP  wideKeysFetch0
+
+wideKeysFetch0None:
+	MOVQ 48(AX), R11
+	MOVQ $+0, 128(AX)
+
+wideKeysFetch0:
+	PREFETCHT1   (R11)
+	PREFETCHT1   64(R11)
+	PREFETCHT1   128(R11)
+	PREFETCHT1   192(R11)
+	ADDQ         $+256, R11
+	PREFETCHT0   (R10)(R13*1)
+	PREFETCHT0   64(R10)(R13*1)
+	PREFETCHT0   128(R10)(R13*1)
+	PREFETCHT0   192(R10)(R13*1)
+	CMPQ         R9, $+8
+	CMOVQLE      176(AX), R13
+	VMOVUPS      (R10), Z8
+	VMOVUPS      64(R10), Z9
+	VMOVUPS      128(R10), Z10
+	VMOVUPS      192(R10), Z11
+	VBROADCASTSS (DI), Z12
 	VFMADD231PS  Z12, Z8, Z0
 	VFMADD231PS  Z12, Z9, Z1
 	VFMADD231PS  Z12, Z10, Z2
 	VFMADD231PS  Z12, Z11, Z3
-	VBROADCASTSS (R8)(R9*1), Z12
+	VBROADCASTSS (DI)(R8*1), Z12
 	VFMADD231PS  Z12, Z8, Z4
 	VFMADD231PS  Z12, Z9, Z5
 	VFMADD231PS  Z12, Z10, Z6
 	VFMADD231PS  Z12, Z11, Z7
-	ADDQ         SI, R11
-	ADDQ         $+4, R8
-	DECQ         R10
+	ADDQ         8(AX), R10
+	ADDQ         $+4, DI
+	DECQ         R9
 	JNE          wideKeys
-	MOVQ         120(AX), R10
-	ADDQ         $+24, R10
-	MOVQ         R10, 120(AX)
-	CMPQ         R10, 104(AX)
+	MOVQ         R11, 120(AX)
+	MOVQ         200(AX), R9
+	ADDQ         $+16, R9
+	MOVQ         R9, 200(AX)
+	CMPQ         R9, 184(AX)
 	JNE          wideKeysSpan
-	MOVQ         DX, R8
-	VMOVUPS      Z0, (R8)
-	VMOVUPS      Z1, 64(R8)
-	VMOVUPS      Z2, 128(R8)
-	VMOVUPS      Z3, 192(R8)
-	ADDQ         DI, R8
-	VMOVUPS      Z4, (R8)
-	VMOVUPS      Z5, 64(R8)
-	VMOVUPS      Z6, 128(R8)
-	VMOVUPS      Z7, 192(R8)
+	MOVQ         DX, DI
+	VMOVUPS      Z0, (DI)
+	VMOVUPS      Z1, 64(DI)
+	VMOVUPS      Z2, 128(DI)
+	VMOVUPS      Z3, 192(DI)
+	ADDQ         SI, DI
+	VMOVUPS      Z4, (DI)
+	VMOVUPS      Z5, 64(DI)
+	VMOVUPS      Z6, 128(DI)
+	VMOVUPS      Z7, 192(DI)
 	ADDQ         $+256, CX
 	ADDQ         $+256, DX
 	SUBQ         $+64, BX
@@ -860,47 +974,47 @@ wideKeys:
 narrow:
 	TESTQ     BX, BX
 	JLE       done
-	MOVQ      $+16, R8
-	CMPQ      BX, R8
-	CMOVQLT   BX, R8
-	MOVQ      $+65535, DI
-	BZHIQ     R8, DI, DI
-	KMOVW     DI, K1
-	MOVQ      80(AX), DI
-	MOVQ      DX, R8
-	VMOVUPS.Z (R8), K1, Z0
-	ADDQ      DI, R8
-	VMOVUPS.Z (R8), K1, Z1
-	MOVQ      48(AX), R8
-	MOVQ      56(AX), R9
-	MOVQ      24(AX), R10
-	MOVQ      R10, 120(AX)
+	MOVQ      $+16, DI
+	CMPQ      BX, DI
+	CMOVQLT   BX, DI
+	MOVQ      $+65535, SI
+	BZHIQ     DI, SI, SI
+	KMOVW     SI, K1
+	MOVQ      80(AX), SI
+	MOVQ      DX, DI
+	VMOVUPS.Z (DI), K1, Z0
+	ADDQ      SI, DI
+	VMOVUPS.Z (DI), K1, Z1
+	MOVQ      48(AX), DI
+	MOVQ      56(AX), R8
+	MOVQ      24(AX), R9
+	MOVQ      R9, 200(AX)
 
 narrowKeysSpan:
-	MOVQ 120(AX), R10
-	MOVQ (R10), R11
-	MOVQ 8(R10), R10
-	ADDQ CX, R11
-	MOVQ 120(AX), R12
-	MOVQ 16(R12), R12
+	MOVQ 200(AX), R9
+	MOVQ (R9), R10
+	MOVQ 8(R9), R9
+	ADDQ CX, R10
+	MOVQ 120(AX), R11
 
 narrowKeys:
-	VMOVUPS.Z        (R11), K1, Z2
-	VFMADD231PS.BCST (R8), Z2, Z0
-	VFMADD231PS.BCST (R8)(R9*1), Z2, Z1
-	ADDQ             SI, R11
-	ADDQ             $+4, R8
-	DECQ             R10
+	VMOVUPS.Z        (R10), K1, Z2
+	VFMADD231PS.BCST (DI), Z2, Z0
+	VFMADD231PS.BCST (DI)(R8*1), Z2, Z1
+	ADDQ             8(AX), R10
+	ADDQ             $+4, DI
+	DECQ             R9
 	JNE              narrowKeys
-	MOVQ             120(AX), R10
-	ADDQ             $+24, R10
-	MOVQ             R10, 120(AX)
-	CMPQ             R10, 104(AX)
+	MOVQ             R11, 120(AX)
+	MOVQ             200(AX), R9
+	ADDQ             $+16, R9
+	MOVQ             R9, 200(AX)
+	CMPQ             R9, 184(AX)
 	JNE              narrowKeysSpan
-	MOVQ             DX, R8
-	VMOVUPS          Z0, K1, (R8)
-	ADDQ             DI, R8
-	VMOVUPS          Z1, K1, (R8)
+	MOVQ             DX, DI
+	VMOVUPS          Z0, K1, (DI)
+	ADDQ             SI, DI
+	VMOVUPS          Z1, K1, (DI)
 	ADDQ             $+64, CX
 	ADDQ             $+64, DX
 	SUBQ             $+16, BX
@@ -925,9 +1039,12 @@ end:
 TEXT ·mixF32x4AVX512(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ           a+0(FP), AX
 	MOVQ           32(AX), CX
-	IMUL3Q         $0x18, CX, CX
+	IMUL3Q         $0x10, CX, CX
 	ADDQ           24(AX), CX
-	MOVQ           CX, 104(AX)
+	MOVQ           CX, 184(AX)
+	MOVQ           $+0, 120(AX)
+	MOVQ           $+0, 128(AX)
+	MOVQ           $+0, 136(AX)
 	CMPQ           96(AX), $+8
 	JNE            wider
 	MOVQ           56(AX), CX
@@ -975,10 +1092,10 @@ chunkHeads:
 	LEAQ         (DX)(DX*2), SI
 	MOVQ         8(AX), DI
 	MOVQ         24(AX), R8
-	MOVQ         R8, 120(AX)
+	MOVQ         R8, 200(AX)
 
 chunkSpan:
-	MOVQ 120(AX), R8
+	MOVQ 200(AX), R8
 	MOVQ (R8), R9
 	MOVQ 8(R8), R8
 	ADDQ (AX), R9
@@ -1130,10 +1247,10 @@ chunkKey:
 	JNE             chunkKey
 
 chunkNone:
-	MOVQ          120(AX), R8
-	ADDQ          $+24, R8
-	MOVQ          R8, 120(AX)
-	CMPQ          R8, 104(AX)
+	MOVQ          200(AX), R8
+	ADDQ          $+16, R8
+	MOVQ          R8, 200(AX)
+	CMPQ          R8, 184(AX)
 	JNE           chunkSpan
 	MOVQ          72(AX), CX
 	MOVQ          80(AX), DX
@@ -1203,10 +1320,10 @@ short:
 	MOVQ      8(AX), DI
 	MOVQ      (AX), R8
 	MOVQ      24(AX), R9
-	MOVQ      R9, 120(AX)
+	MOVQ      R9, 200(AX)
 
 shortSpan:
-	MOVQ 120(AX), R9
+	MOVQ 200(AX), R9
 	MOVQ (R9), R10
 	MOVQ 8(R9), R9
 	ADDQ R8, R10
@@ -1228,10 +1345,10 @@ shortKeys:
 	ADDQ             $+4, BX
 	DECQ             R9
 	JNE              shortKeys
-	MOVQ             120(AX), R9
-	ADDQ             $+24, R9
-	MOVQ             R9, 120(AX)
-	CMPQ             R9, 104(AX)
+	MOVQ             200(AX), R9
+	ADDQ             $+16, R9
+	MOVQ             R9, 200(AX)
+	CMPQ             R9, 184(AX)
 	JNE              shortSpan
 	MOVQ             72(AX), CX
 	MOVQ             80(AX), DX
@@ -1289,10 +1406,10 @@ heads:
 	MOVQ      8(AX), DI
 	MOVQ      (AX), R8
 	MOVQ      24(AX), R9
-	MOVQ      R9, 120(AX)
+	MOVQ      R9, 200(AX)
 
 headsSpan:
-	MOVQ 120(AX), R9
+	MOVQ 200(AX), R9
 	MOVQ (R9), R10
 	MOVQ 8(R9), R9
 	ADDQ R8, R10
@@ -1314,10 +1431,10 @@ headsKeys:
 	ADDQ             $+4, BX
 	DECQ             R9
 	JNE              headsKeys
-	MOVQ             120(AX), R9
-	ADDQ             $+24, R9
-	MOVQ             R9, 120(AX)
-	CMPQ             R9, 104(AX)
+	MOVQ             200(AX), R9
+	ADDQ             $+16, R9
+	MOVQ             R9, 200(AX)
+	CMPQ             R9, 184(AX)
 	JNE              headsSpan
 	MOVQ             72(AX), CX
 	MOVQ             80(AX), DX
@@ -1348,104 +1465,158 @@ head:
 	MOVQ (AX), CX
 	MOVQ 72(AX), DX
 	MOVQ 96(AX), BX
-	MOVQ 8(AX), SI
 
 wide:
 	CMPQ    BX, $+64
 	JLT     narrow
-	MOVQ    80(AX), DI
-	MOVQ    DX, R8
-	VMOVUPS (R8), Z0
-	VMOVUPS 64(R8), Z1
-	VMOVUPS 128(R8), Z2
-	VMOVUPS 192(R8), Z3
-	ADDQ    DI, R8
-	VMOVUPS (R8), Z4
-	VMOVUPS 64(R8), Z5
-	VMOVUPS 128(R8), Z6
-	VMOVUPS 192(R8), Z7
-	ADDQ    DI, R8
-	VMOVUPS (R8), Z8
-	VMOVUPS 64(R8), Z9
-	VMOVUPS 128(R8), Z10
-	VMOVUPS 192(R8), Z11
-	ADDQ    DI, R8
-	VMOVUPS (R8), Z12
-	VMOVUPS 64(R8), Z13
-	VMOVUPS 128(R8), Z14
-	VMOVUPS 192(R8), Z15
-	MOVQ    48(AX), R8
-	MOVQ    56(AX), R9
-	LEAQ    (R9)(R9*2), R10
-	MOVQ    24(AX), R11
-	MOVQ    R11, 120(AX)
+	MOVQ    80(AX), SI
+	MOVQ    DX, DI
+	VMOVUPS (DI), Z0
+	VMOVUPS 64(DI), Z1
+	VMOVUPS 128(DI), Z2
+	VMOVUPS 192(DI), Z3
+	ADDQ    SI, DI
+	VMOVUPS (DI), Z4
+	VMOVUPS 64(DI), Z5
+	VMOVUPS 128(DI), Z6
+	VMOVUPS 192(DI), Z7
+	ADDQ    SI, DI
+	VMOVUPS (DI), Z8
+	VMOVUPS 64(DI), Z9
+	VMOVUPS 128(DI), Z10
+	VMOVUPS 192(DI), Z11
+	ADDQ    SI, DI
+	VMOVUPS (DI), Z12
+	VMOVUPS 64(DI), Z13
+	VMOVUPS 128(DI), Z14
+	VMOVUPS 192(DI), Z15
+	MOVQ    48(AX), DI
+	MOVQ    56(AX), R8
+	LEAQ    (R8)(R8*2), R9
+	MOVQ    24(AX), R10
+	MOVQ    R10, 200(AX)
 
 wideKeysSpan:
-	MOVQ 120(AX), R11
-	MOVQ (R11), R12
-	MOVQ 8(R11), R11
-	ADDQ CX, R12
-	MOVQ 120(AX), R13
-	MOVQ 16(R13), R13
+	MOVQ 200(AX), R10
+	MOVQ (R10), R11
+	MOVQ 8(R10), R10
+	ADDQ CX, R11
+	MOVQ 120(AX), R12
+	MOVQ 200(AX), R13
+	ADDQ $+16, R13
+	XORQ R14, R14
+	CMPQ R13, 184(AX)
+	JNE  wideKeysNext
+	MOVQ 24(AX), R13
+	MOVQ $+256, R14
+
+wideKeysNext:
+	ADDQ   (R13), R14
+	ADDQ   CX, R14
+	SUBQ   R11, R14
+	MOVQ   R10, R13
+	SUBQ   $+8, R13
+	IMULQ  8(AX), R13
+	SUBQ   R13, R14
+	MOVQ   R14, 176(AX)
+	MOVQ   8(AX), R13
+	IMUL3Q $+8, R13, R14
 
 wideKeys:
-	PREFETCHT1   (R12)(R13*1)
-	PREFETCHT1   64(R12)(R13*1)
-	PREFETCHT1   128(R12)(R13*1)
-	PREFETCHT1   192(R12)(R13*1)
-	VMOVUPS      (R12), Z16
-	VMOVUPS      64(R12), Z17
-	VMOVUPS      128(R12), Z18
-	VMOVUPS      192(R12), Z19
-	VBROADCASTSS (R8), Z20
+	CMPQ R12, 128(AX)
+	JCS  wideKeysFetch0
+	MOVQ 104(AX), R12
+	DECQ 136(AX)
+	JLE  wideKeysFetch0Run
+	MOVQ -16(R12), R13
+	ADDQ 128(AX), R13
+	MOVQ R13, 128(AX)
+	SUBQ -24(R12), R13
+	MOVQ R13, R12
+	JMP  wideKeysFetch0
+
+wideKeysFetch0Run:
+	DECQ 112(AX)
+	JLT  wideKeysFetch0None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R12), R13
+	MOVQ R13, 136(AX)
+	MOVQ 8(R12), R13
+	MOVQ (R12), R12
+	ADDQ R12, R13
+	MOVQ R13, 128(AX)
+	JMP  wideKeysFetch0
+
+wideKeysFetch0None:
+	MOVQ 48(AX), R12
+	MOVQ $+0, 128(AX)
+
+wideKeysFetch0:
+	PREFETCHT1   (R12)
+	PREFETCHT1   64(R12)
+	PREFETCHT1   128(R12)
+	PREFETCHT1   192(R12)
+	ADDQ         $+256, R12
+	PREFETCHT0   (R11)(R14*1)
+	PREFETCHT0   64(R11)(R14*1)
+	PREFETCHT0   128(R11)(R14*1)
+	PREFETCHT0   192(R11)(R14*1)
+	CMPQ         R10, $+8
+	CMOVQLE      176(AX), R14
+	VMOVUPS      (R11), Z16
+	VMOVUPS      64(R11), Z17
+	VMOVUPS      128(R11), Z18
+	VMOVUPS      192(R11), Z19
+	VBROADCASTSS (DI), Z20
 	VFMADD231PS  Z20, Z16, Z0
 	VFMADD231PS  Z20, Z17, Z1
 	VFMADD231PS  Z20, Z18, Z2
 	VFMADD231PS  Z20, Z19, Z3
-	VBROADCASTSS (R8)(R9*1), Z20
+	VBROADCASTSS (DI)(R8*1), Z20
 	VFMADD231PS  Z20, Z16, Z4
 	VFMADD231PS  Z20, Z17, Z5
 	VFMADD231PS  Z20, Z18, Z6
 	VFMADD231PS  Z20, Z19, Z7
-	VBROADCASTSS (R8)(R9*2), Z20
+	VBROADCASTSS (DI)(R8*2), Z20
 	VFMADD231PS  Z20, Z16, Z8
 	VFMADD231PS  Z20, Z17, Z9
 	VFMADD231PS  Z20, Z18, Z10
 	VFMADD231PS  Z20, Z19, Z11
-	VBROADCASTSS (R8)(R10*1), Z20
+	VBROADCASTSS (DI)(R9*1), Z20
 	VFMADD231PS  Z20, Z16, Z12
 	VFMADD231PS  Z20, Z17, Z13
 	VFMADD231PS  Z20, Z18, Z14
 	VFMADD231PS  Z20, Z19, Z15
-	ADDQ         SI, R12
-	ADDQ         $+4, R8
-	DECQ         R11
+	ADDQ         8(AX), R11
+	ADDQ         $+4, DI
+	DECQ         R10
 	JNE          wideKeys
-	MOVQ         120(AX), R11
-	ADDQ         $+24, R11
-	MOVQ         R11, 120(AX)
-	CMPQ         R11, 104(AX)
+	MOVQ         R12, 120(AX)
+	MOVQ         200(AX), R10
+	ADDQ         $+16, R10
+	MOVQ         R10, 200(AX)
+	CMPQ         R10, 184(AX)
 	JNE          wideKeysSpan
-	MOVQ         DX, R8
-	VMOVUPS      Z0, (R8)
-	VMOVUPS      Z1, 64(R8)
-	VMOVUPS      Z2, 128(R8)
-	VMOVUPS      Z3, 192(R8)
-	ADDQ         DI, R8
-	VMOVUPS      Z4, (R8)
-	VMOVUPS      Z5, 64(R8)
-	VMOVUPS      Z6, 128(R8)
-	VMOVUPS      Z7, 192(R8)
-	ADDQ         DI, R8
-	VMOVUPS      Z8, (R8)
-	VMOVUPS      Z9, 64(R8)
-	VMOVUPS      Z10, 128(R8)
-	VMOVUPS      Z11, 192(R8)
-	ADDQ         DI, R8
-	VMOVUPS      Z12, (R8)
-	VMOVUPS      Z13, 64(R8)
-	VMOVUPS      Z14, 128(R8)
-	VMOVUPS      Z15, 192(R8)
+	MOVQ         DX, DI
+	VMOVUPS      Z0, (DI)
+	VMOVUPS      Z1, 64(DI)
+	VMOVUPS      Z2, 128(DI)
+	VMOVUPS      Z3, 192(DI)
+	ADDQ         SI, DI
+	VMOVUPS      Z4, (DI)
+	VMOVUPS      Z5, 64(DI)
+	VMOVUPS      Z6, 128(DI)
+	VMOVUPS      Z7, 192(DI)
+	ADDQ         SI, DI
+	VMOVUPS      Z8, (DI)
+	VMOVUPS      Z9, 64(DI)
+	VMOVUPS      Z10, 128(DI)
+	VMOVUPS      Z11, 192(DI)
+	ADDQ         SI, DI
+	VMOVUPS      Z12, (DI)
+	VMOVUPS      Z13, 64(DI)
+	VMOVUPS      Z14, 128(DI)
+	VMOVUPS      Z15, 192(DI)
 	ADDQ         $+256, CX
 	ADDQ         $+256, DX
 	SUBQ         $+64, BX
@@ -1454,58 +1625,58 @@ wideKeys:
 narrow:
 	TESTQ     BX, BX
 	JLE       done
-	MOVQ      $+16, R8
-	CMPQ      BX, R8
-	CMOVQLT   BX, R8
-	MOVQ      $+65535, DI
-	BZHIQ     R8, DI, DI
-	KMOVW     DI, K1
-	MOVQ      80(AX), DI
-	MOVQ      DX, R8
-	VMOVUPS.Z (R8), K1, Z0
-	ADDQ      DI, R8
-	VMOVUPS.Z (R8), K1, Z1
-	ADDQ      DI, R8
-	VMOVUPS.Z (R8), K1, Z2
-	ADDQ      DI, R8
-	VMOVUPS.Z (R8), K1, Z3
-	MOVQ      48(AX), R8
-	MOVQ      56(AX), R9
-	LEAQ      (R9)(R9*2), R10
-	MOVQ      24(AX), R11
-	MOVQ      R11, 120(AX)
+	MOVQ      $+16, DI
+	CMPQ      BX, DI
+	CMOVQLT   BX, DI
+	MOVQ      $+65535, SI
+	BZHIQ     DI, SI, SI
+	KMOVW     SI, K1
+	MOVQ      80(AX), SI
+	MOVQ      DX, DI
+	VMOVUPS.Z (DI), K1, Z0
+	ADDQ      SI, DI
+	VMOVUPS.Z (DI), K1, Z1
+	ADDQ      SI, DI
+	VMOVUPS.Z (DI), K1, Z2
+	ADDQ      SI, DI
+	VMOVUPS.Z (DI), K1, Z3
+	MOVQ      48(AX), DI
+	MOVQ      56(AX), R8
+	LEAQ      (R8)(R8*2), R9
+	MOVQ      24(AX), R10
+	MOVQ      R10, 200(AX)
 
 narrowKeysSpan:
-	MOVQ 120(AX), R11
-	MOVQ (R11), R12
-	MOVQ 8(R11), R11
-	ADDQ CX, R12
-	MOVQ 120(AX), R13
-	MOVQ 16(R13), R13
+	MOVQ 200(AX), R10
+	MOVQ (R10), R11
+	MOVQ 8(R10), R10
+	ADDQ CX, R11
+	MOVQ 120(AX), R12
 
 narrowKeys:
-	VMOVUPS.Z        (R12), K1, Z4
-	VFMADD231PS.BCST (R8), Z4, Z0
-	VFMADD231PS.BCST (R8)(R9*1), Z4, Z1
-	VFMADD231PS.BCST (R8)(R9*2), Z4, Z2
-	VFMADD231PS.BCST (R8)(R10*1), Z4, Z3
-	ADDQ             SI, R12
-	ADDQ             $+4, R8
-	DECQ             R11
+	VMOVUPS.Z        (R11), K1, Z4
+	VFMADD231PS.BCST (DI), Z4, Z0
+	VFMADD231PS.BCST (DI)(R8*1), Z4, Z1
+	VFMADD231PS.BCST (DI)(R8*2), Z4, Z2
+	VFMADD231PS.BCST (DI)(R9*1), Z4, Z3
+	ADDQ             8(AX), R11
+	ADDQ             $+4, DI
+	DECQ             R10
 	JNE              narrowKeys
-	MOVQ             120(AX), R11
-	ADDQ             $+24, R11
-	MOVQ             R11, 120(AX)
-	CMPQ             R11, 104(AX)
+	MOVQ             R12, 120(AX)
+	MOVQ             200(AX), R10
+	ADDQ             $+16, R10
+	MOVQ             R10, 200(AX)
+	CMPQ             R10, 184(AX)
 	JNE              narrowKeysSpan
-	MOVQ             DX, R8
-	VMOVUPS          Z0, K1, (R8)
-	ADDQ             DI, R8
-	VMOVUPS          Z1, K1, (R8)
-	ADDQ             DI, R8
-	VMOVUPS          Z2, K1, (R8)
-	ADDQ             DI, R8
-	VMOVUPS          Z3, K1, (R8)
+	MOVQ             DX, DI
+	VMOVUPS          Z0, K1, (DI)
+	ADDQ             SI, DI
+	VMOVUPS          Z1, K1, (DI)
+	ADDQ             SI, DI
+	VMOVUPS          Z2, K1, (DI)
+	ADDQ             SI, DI
+	VMOVUPS          Z3, K1, (DI)
 	ADDQ             $+64, CX
 	ADDQ             $+64, DX
 	SUBQ             $+16, BX
@@ -1530,9 +1701,12 @@ end:
 TEXT ·mixF32x8AVX512(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ           a+0(FP), AX
 	MOVQ           32(AX), CX
-	IMUL3Q         $0x18, CX, CX
+	IMUL3Q         $0x10, CX, CX
 	ADDQ           24(AX), CX
-	MOVQ           CX, 104(AX)
+	MOVQ           CX, 184(AX)
+	MOVQ           $+0, 120(AX)
+	MOVQ           $+0, 128(AX)
+	MOVQ           $+0, 136(AX)
 	CMPQ           96(AX), $+8
 	JNE            wider
 	MOVQ           56(AX), CX
@@ -1580,10 +1754,10 @@ chunkHeads:
 	LEAQ         (DX)(DX*2), SI
 	MOVQ         8(AX), DI
 	MOVQ         24(AX), R8
-	MOVQ         R8, 120(AX)
+	MOVQ         R8, 200(AX)
 
 chunkSpan:
-	MOVQ 120(AX), R8
+	MOVQ 200(AX), R8
 	MOVQ (R8), R9
 	MOVQ 8(R8), R8
 	ADDQ (AX), R9
@@ -1726,10 +1900,10 @@ chunkKey:
 	JNE             chunkKey
 
 chunkNone:
-	MOVQ          120(AX), R8
-	ADDQ          $+24, R8
-	MOVQ          R8, 120(AX)
-	CMPQ          R8, 104(AX)
+	MOVQ          200(AX), R8
+	ADDQ          $+16, R8
+	MOVQ          R8, 200(AX)
+	CMPQ          R8, 184(AX)
 	JNE           chunkSpan
 	MOVQ          72(AX), CX
 	MOVQ          80(AX), DX
@@ -1758,114 +1932,166 @@ head:
 	MOVQ (AX), CX
 	MOVQ 72(AX), DX
 	MOVQ 96(AX), BX
-	MOVQ 8(AX), SI
 
 wide:
 	CMPQ    BX, $+32
 	JLT     narrow
-	MOVQ    80(AX), DI
-	MOVQ    DX, R8
-	VMOVUPS (R8), Z0
-	VMOVUPS 64(R8), Z1
-	ADDQ    DI, R8
-	VMOVUPS (R8), Z2
-	VMOVUPS 64(R8), Z3
-	ADDQ    DI, R8
-	VMOVUPS (R8), Z4
-	VMOVUPS 64(R8), Z5
-	ADDQ    DI, R8
-	VMOVUPS (R8), Z6
-	VMOVUPS 64(R8), Z7
-	ADDQ    DI, R8
-	VMOVUPS (R8), Z8
-	VMOVUPS 64(R8), Z9
-	ADDQ    DI, R8
-	VMOVUPS (R8), Z10
-	VMOVUPS 64(R8), Z11
-	ADDQ    DI, R8
-	VMOVUPS (R8), Z12
-	VMOVUPS 64(R8), Z13
-	ADDQ    DI, R8
-	VMOVUPS (R8), Z14
-	VMOVUPS 64(R8), Z15
-	MOVQ    48(AX), R8
-	MOVQ    56(AX), R9
-	LEAQ    (R8)(R9*4), R10
-	LEAQ    (R9)(R9*2), R11
-	MOVQ    24(AX), R12
-	MOVQ    R12, 120(AX)
+	MOVQ    80(AX), SI
+	MOVQ    DX, DI
+	VMOVUPS (DI), Z0
+	VMOVUPS 64(DI), Z1
+	ADDQ    SI, DI
+	VMOVUPS (DI), Z2
+	VMOVUPS 64(DI), Z3
+	ADDQ    SI, DI
+	VMOVUPS (DI), Z4
+	VMOVUPS 64(DI), Z5
+	ADDQ    SI, DI
+	VMOVUPS (DI), Z6
+	VMOVUPS 64(DI), Z7
+	ADDQ    SI, DI
+	VMOVUPS (DI), Z8
+	VMOVUPS 64(DI), Z9
+	ADDQ    SI, DI
+	VMOVUPS (DI), Z10
+	VMOVUPS 64(DI), Z11
+	ADDQ    SI, DI
+	VMOVUPS (DI), Z12
+	VMOVUPS 64(DI), Z13
+	ADDQ    SI, DI
+	VMOVUPS (DI), Z14
+	VMOVUPS 64(DI), Z15
+	MOVQ    48(AX), DI
+	MOVQ    56(AX), R8
+	LEAQ    (DI)(R8*4), R9
+	LEAQ    (R8)(R8*2), R10
+	MOVQ    24(AX), R11
+	MOVQ    R11, 200(AX)
 
 wideKeysSpan:
-	MOVQ 120(AX), R12
-	MOVQ (R12), R13
-	MOVQ 8(R12), R12
-	ADDQ CX, R13
-	MOVQ 120(AX), R14
-	MOVQ 16(R14), R14
+	MOVQ 200(AX), R11
+	MOVQ (R11), R12
+	MOVQ 8(R11), R11
+	ADDQ CX, R12
+	MOVQ 120(AX), R13
+	MOVQ 200(AX), R14
+	ADDQ $+16, R14
+	XORQ R15, R15
+	CMPQ R14, 184(AX)
+	JNE  wideKeysNext
+	MOVQ 24(AX), R14
+	MOVQ $+128, R15
+
+wideKeysNext:
+	ADDQ   (R14), R15
+	ADDQ   CX, R15
+	SUBQ   R12, R15
+	MOVQ   R11, R14
+	SUBQ   $+8, R14
+	IMULQ  8(AX), R14
+	SUBQ   R14, R15
+	MOVQ   R15, 176(AX)
+	MOVQ   8(AX), R14
+	IMUL3Q $+8, R14, R15
 
 wideKeys:
-	PREFETCHT1   (R13)(R14*1)
-	PREFETCHT1   64(R13)(R14*1)
-	VMOVUPS      (R13), Z16
-	VMOVUPS      64(R13), Z17
-	VBROADCASTSS (R8), Z18
+	CMPQ R13, 128(AX)
+	JCS  wideKeysFetch0
+	MOVQ 104(AX), R13
+	DECQ 136(AX)
+	JLE  wideKeysFetch0Run
+	MOVQ -16(R13), R14
+	ADDQ 128(AX), R14
+	MOVQ R14, 128(AX)
+	SUBQ -24(R13), R14
+	MOVQ R14, R13
+	JMP  wideKeysFetch0
+
+wideKeysFetch0Run:
+	DECQ 112(AX)
+	JLT  wideKeysFetch0None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R13), R14
+	MOVQ R14, 136(AX)
+	MOVQ 8(R13), R14
+	MOVQ (R13), R13
+	ADDQ R13, R14
+	MOVQ R14, 128(AX)
+	JMP  wideKeysFetch0
+
+wideKeysFetch0None:
+	MOVQ 48(AX), R13
+	MOVQ $+0, 128(AX)
+
+wideKeysFetch0:
+	PREFETCHT1   (R13)
+	PREFETCHT1   64(R13)
+	ADDQ         $+128, R13
+	PREFETCHT0   (R12)(R15*1)
+	PREFETCHT0   64(R12)(R15*1)
+	CMPQ         R11, $+8
+	CMOVQLE      176(AX), R15
+	VMOVUPS      (R12), Z16
+	VMOVUPS      64(R12), Z17
+	VBROADCASTSS (DI), Z18
 	VFMADD231PS  Z18, Z16, Z0
 	VFMADD231PS  Z18, Z17, Z1
-	VBROADCASTSS (R8)(R9*1), Z18
+	VBROADCASTSS (DI)(R8*1), Z18
 	VFMADD231PS  Z18, Z16, Z2
 	VFMADD231PS  Z18, Z17, Z3
-	VBROADCASTSS (R8)(R9*2), Z18
+	VBROADCASTSS (DI)(R8*2), Z18
 	VFMADD231PS  Z18, Z16, Z4
 	VFMADD231PS  Z18, Z17, Z5
-	VBROADCASTSS (R8)(R11*1), Z18
+	VBROADCASTSS (DI)(R10*1), Z18
 	VFMADD231PS  Z18, Z16, Z6
 	VFMADD231PS  Z18, Z17, Z7
-	VBROADCASTSS (R10), Z18
+	VBROADCASTSS (R9), Z18
 	VFMADD231PS  Z18, Z16, Z8
 	VFMADD231PS  Z18, Z17, Z9
-	VBROADCASTSS (R10)(R9*1), Z18
+	VBROADCASTSS (R9)(R8*1), Z18
 	VFMADD231PS  Z18, Z16, Z10
 	VFMADD231PS  Z18, Z17, Z11
-	VBROADCASTSS (R10)(R9*2), Z18
+	VBROADCASTSS (R9)(R8*2), Z18
 	VFMADD231PS  Z18, Z16, Z12
 	VFMADD231PS  Z18, Z17, Z13
-	VBROADCASTSS (R10)(R11*1), Z18
+	VBROADCASTSS (R9)(R10*1), Z18
 	VFMADD231PS  Z18, Z16, Z14
 	VFMADD231PS  Z18, Z17, Z15
-	ADDQ         SI, R13
-	ADDQ         $+4, R8
-	ADDQ         $+4, R10
-	DECQ         R12
+	ADDQ         8(AX), R12
+	ADDQ         $+4, DI
+	ADDQ         $+4, R9
+	DECQ         R11
 	JNE          wideKeys
-	MOVQ         120(AX), R12
-	ADDQ         $+24, R12
-	MOVQ         R12, 120(AX)
-	CMPQ         R12, 104(AX)
+	MOVQ         R13, 120(AX)
+	MOVQ         200(AX), R11
+	ADDQ         $+16, R11
+	MOVQ         R11, 200(AX)
+	CMPQ         R11, 184(AX)
 	JNE          wideKeysSpan
-	MOVQ         DX, R8
-	VMOVUPS      Z0, (R8)
-	VMOVUPS      Z1, 64(R8)
-	ADDQ         DI, R8
-	VMOVUPS      Z2, (R8)
-	VMOVUPS      Z3, 64(R8)
-	ADDQ         DI, R8
-	VMOVUPS      Z4, (R8)
-	VMOVUPS      Z5, 64(R8)
-	ADDQ         DI, R8
-	VMOVUPS      Z6, (R8)
-	VMOVUPS      Z7, 64(R8)
-	ADDQ         DI, R8
-	VMOVUPS      Z8, (R8)
-	VMOVUPS      Z9, 64(R8)
-	ADDQ         DI, R8
-	VMOVUPS      Z10, (R8)
-	VMOVUPS      Z11, 64(R8)
-	ADDQ         DI, R8
-	VMOVUPS      Z12, (R8)
-	VMOVUPS      Z13, 64(R8)
-	ADDQ         DI, R8
-	VMOVUPS      Z14, (R8)
-	VMOVUPS      Z15, 64(R8)
+	MOVQ         DX, DI
+	VMOVUPS      Z0, (DI)
+	VMOVUPS      Z1, 64(DI)
+	ADDQ         SI, DI
+	VMOVUPS      Z2, (DI)
+	VMOVUPS      Z3, 64(DI)
+	ADDQ         SI, DI
+	VMOVUPS      Z4, (DI)
+	VMOVUPS      Z5, 64(DI)
+	ADDQ         SI, DI
+	VMOVUPS      Z6, (DI)
+	VMOVUPS      Z7, 64(DI)
+	ADDQ         SI, DI
+	VMOVUPS      Z8, (DI)
+	VMOVUPS      Z9, 64(DI)
+	ADDQ         SI, DI
+	VMOVUPS      Z10, (DI)
+	VMOVUPS      Z11, 64(DI)
+	ADDQ         SI, DI
+	VMOVUPS      Z12, (DI)
+	VMOVUPS      Z13, 64(DI)
+	ADDQ         SI, DI
+	VMOVUPS      Z14, (DI)
+	VMOVUPS      Z15, 64(DI)
 	ADDQ         $+128, CX
 	ADDQ         $+128, DX
 	SUBQ         $+32, BX
@@ -1874,80 +2100,80 @@ wideKeys:
 narrow:
 	TESTQ     BX, BX
 	JLE       done
-	MOVQ      $+16, R8
-	CMPQ      BX, R8
-	CMOVQLT   BX, R8
-	MOVQ      $+65535, DI
-	BZHIQ     R8, DI, DI
-	KMOVW     DI, K1
-	MOVQ      80(AX), DI
-	MOVQ      DX, R8
-	VMOVUPS.Z (R8), K1, Z0
-	ADDQ      DI, R8
-	VMOVUPS.Z (R8), K1, Z1
-	ADDQ      DI, R8
-	VMOVUPS.Z (R8), K1, Z2
-	ADDQ      DI, R8
-	VMOVUPS.Z (R8), K1, Z3
-	ADDQ      DI, R8
-	VMOVUPS.Z (R8), K1, Z4
-	ADDQ      DI, R8
-	VMOVUPS.Z (R8), K1, Z5
-	ADDQ      DI, R8
-	VMOVUPS.Z (R8), K1, Z6
-	ADDQ      DI, R8
-	VMOVUPS.Z (R8), K1, Z7
-	MOVQ      48(AX), R8
-	MOVQ      56(AX), R9
-	LEAQ      (R8)(R9*4), R10
-	LEAQ      (R9)(R9*2), R11
-	MOVQ      24(AX), R12
-	MOVQ      R12, 120(AX)
+	MOVQ      $+16, DI
+	CMPQ      BX, DI
+	CMOVQLT   BX, DI
+	MOVQ      $+65535, SI
+	BZHIQ     DI, SI, SI
+	KMOVW     SI, K1
+	MOVQ      80(AX), SI
+	MOVQ      DX, DI
+	VMOVUPS.Z (DI), K1, Z0
+	ADDQ      SI, DI
+	VMOVUPS.Z (DI), K1, Z1
+	ADDQ      SI, DI
+	VMOVUPS.Z (DI), K1, Z2
+	ADDQ      SI, DI
+	VMOVUPS.Z (DI), K1, Z3
+	ADDQ      SI, DI
+	VMOVUPS.Z (DI), K1, Z4
+	ADDQ      SI, DI
+	VMOVUPS.Z (DI), K1, Z5
+	ADDQ      SI, DI
+	VMOVUPS.Z (DI), K1, Z6
+	ADDQ      SI, DI
+	VMOVUPS.Z (DI), K1, Z7
+	MOVQ      48(AX), DI
+	MOVQ      56(AX), R8
+	LEAQ      (DI)(R8*4), R9
+	LEAQ      (R8)(R8*2), R10
+	MOVQ      24(AX), R11
+	MOVQ      R11, 200(AX)
 
 narrowKeysSpan:
-	MOVQ 120(AX), R12
-	MOVQ (R12), R13
-	MOVQ 8(R12), R12
-	ADDQ CX, R13
-	MOVQ 120(AX), R14
-	MOVQ 16(R14), R14
+	MOVQ 200(AX), R11
+	MOVQ (R11), R12
+	MOVQ 8(R11), R11
+	ADDQ CX, R12
+	MOVQ 120(AX), R13
 
 narrowKeys:
-	VMOVUPS.Z        (R13), K1, Z8
-	VFMADD231PS.BCST (R8), Z8, Z0
-	VFMADD231PS.BCST (R8)(R9*1), Z8, Z1
-	VFMADD231PS.BCST (R8)(R9*2), Z8, Z2
-	VFMADD231PS.BCST (R8)(R11*1), Z8, Z3
-	VFMADD231PS.BCST (R10), Z8, Z4
-	VFMADD231PS.BCST (R10)(R9*1), Z8, Z5
-	VFMADD231PS.BCST (R10)(R9*2), Z8, Z6
-	VFMADD231PS.BCST (R10)(R11*1), Z8, Z7
-	ADDQ             SI, R13
-	ADDQ             $+4, R8
-	ADDQ             $+4, R10
-	DECQ             R12
+	VMOVUPS.Z        (R12), K1, Z8
+	VFMADD231PS.BCST (DI), Z8, Z0
+	VFMADD231PS.BCST (DI)(R8*1), Z8, Z1
+	VFMADD231PS.BCST (DI)(R8*2), Z8, Z2
+	VFMADD231PS.BCST (DI)(R10*1), Z8, Z3
+	VFMADD231PS.BCST (R9), Z8, Z4
+	VFMADD231PS.BCST (R9)(R8*1), Z8, Z5
+	VFMADD231PS.BCST (R9)(R8*2), Z8, Z6
+	VFMADD231PS.BCST (R9)(R10*1), Z8, Z7
+	ADDQ             8(AX), R12
+	ADDQ             $+4, DI
+	ADDQ             $+4, R9
+	DECQ             R11
 	JNE              narrowKeys
-	MOVQ             120(AX), R12
-	ADDQ             $+24, R12
-	MOVQ             R12, 120(AX)
-	CMPQ             R12, 104(AX)
+	MOVQ             R13, 120(AX)
+	MOVQ             200(AX), R11
+	ADDQ             $+16, R11
+	MOVQ             R11, 200(AX)
+	CMPQ             R11, 184(AX)
 	JNE              narrowKeysSpan
-	MOVQ             DX, R8
-	VMOVUPS          Z0, K1, (R8)
-	ADDQ             DI, R8
-	VMOVUPS          Z1, K1, (R8)
-	ADDQ             DI, R8
-	VMOVUPS          Z2, K1, (R8)
-	ADDQ             DI, R8
-	VMOVUPS          Z3, K1, (R8)
-	ADDQ             DI, R8
-	VMOVUPS          Z4, K1, (R8)
-	ADDQ             DI, R8
-	VMOVUPS          Z5, K1, (R8)
-	ADDQ             DI, R8
-	VMOVUPS          Z6, K1, (R8)
-	ADDQ             DI, R8
-	VMOVUPS          Z7, K1, (R8)
+	MOVQ             DX, DI
+	VMOVUPS          Z0, K1, (DI)
+	ADDQ             SI, DI
+	VMOVUPS          Z1, K1, (DI)
+	ADDQ             SI, DI
+	VMOVUPS          Z2, K1, (DI)
+	ADDQ             SI, DI
+	VMOVUPS          Z3, K1, (DI)
+	ADDQ             SI, DI
+	VMOVUPS          Z4, K1, (DI)
+	ADDQ             SI, DI
+	VMOVUPS          Z5, K1, (DI)
+	ADDQ             SI, DI
+	VMOVUPS          Z6, K1, (DI)
+	ADDQ             SI, DI
+	VMOVUPS          Z7, K1, (DI)
 	ADDQ             $+64, CX
 	ADDQ             $+64, DX
 	SUBQ             $+16, BX
@@ -1972,9 +2198,12 @@ end:
 TEXT ·mixF16x1AVX512(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ   a+0(FP), AX
 	MOVQ   32(AX), CX
-	IMUL3Q $0x18, CX, CX
+	IMUL3Q $0x10, CX, CX
 	ADDQ   24(AX), CX
-	MOVQ   CX, 104(AX)
+	MOVQ   CX, 184(AX)
+	MOVQ   $+0, 120(AX)
+	MOVQ   $+0, 128(AX)
+	MOVQ   $+0, 136(AX)
 	CMPQ   96(AX), $+16
 	JGT    head
 	MOVQ   56(AX), CX
@@ -2017,10 +2246,10 @@ short:
 	MOVQ      8(AX), DI
 	MOVQ      (AX), R8
 	MOVQ      24(AX), R9
-	MOVQ      R9, 120(AX)
+	MOVQ      R9, 200(AX)
 
 shortSpan:
-	MOVQ 120(AX), R9
+	MOVQ 200(AX), R9
 	MOVQ (R9), R10
 	MOVQ 8(R9), R9
 	ADDQ R8, R10
@@ -2059,10 +2288,10 @@ shortKeys:
 	ADDQ             $+4, BX
 	DECQ             R9
 	JNE              shortKeys
-	MOVQ             120(AX), R9
-	ADDQ             $+24, R9
-	MOVQ             R9, 120(AX)
-	CMPQ             R9, 104(AX)
+	MOVQ             200(AX), R9
+	ADDQ             $+16, R9
+	MOVQ             R9, 200(AX)
+	CMPQ             R9, 184(AX)
 	JNE              shortSpan
 	MOVQ             72(AX), CX
 	MOVQ             80(AX), DX
@@ -2120,10 +2349,10 @@ heads:
 	MOVQ      8(AX), DI
 	MOVQ      (AX), R8
 	MOVQ      24(AX), R9
-	MOVQ      R9, 120(AX)
+	MOVQ      R9, 200(AX)
 
 headsSpan:
-	MOVQ 120(AX), R9
+	MOVQ 200(AX), R9
 	MOVQ (R9), R10
 	MOVQ 8(R9), R9
 	ADDQ R8, R10
@@ -2162,10 +2391,10 @@ headsKeys:
 	ADDQ             $+4, BX
 	DECQ             R9
 	JNE              headsKeys
-	MOVQ             120(AX), R9
-	ADDQ             $+24, R9
-	MOVQ             R9, 120(AX)
-	CMPQ             R9, 104(AX)
+	MOVQ             200(AX), R9
+	ADDQ             $+16, R9
+	MOVQ             R9, 200(AX)
+	CMPQ             R9, 184(AX)
 	JNE              headsSpan
 	MOVQ             72(AX), CX
 	MOVQ             80(AX), DX
@@ -2196,56 +2425,108 @@ head:
 	MOVQ (AX), CX
 	MOVQ 72(AX), DX
 	MOVQ 96(AX), BX
-	MOVQ 8(AX), SI
 
 wide:
 	CMPQ    BX, $+64
 	JLT     narrow
-	MOVQ    80(AX), DI
-	MOVQ    DX, DI
-	VMOVUPS (DI), Z0
-	VMOVUPS 64(DI), Z1
-	VMOVUPS 128(DI), Z2
-	VMOVUPS 192(DI), Z3
-	MOVQ    48(AX), DI
-	MOVQ    56(AX), R8
-	MOVQ    24(AX), R8
-	MOVQ    R8, 120(AX)
+	MOVQ    80(AX), SI
+	MOVQ    DX, SI
+	VMOVUPS (SI), Z0
+	VMOVUPS 64(SI), Z1
+	VMOVUPS 128(SI), Z2
+	VMOVUPS 192(SI), Z3
+	MOVQ    48(AX), SI
+	MOVQ    56(AX), DI
+	MOVQ    24(AX), DI
+	MOVQ    DI, 200(AX)
 
 wideKeysSpan:
-	MOVQ 120(AX), R8
-	MOVQ (R8), R9
-	MOVQ 8(R8), R8
-	ADDQ CX, R9
-	MOVQ 120(AX), R10
-	MOVQ 16(R10), R10
+	MOVQ 200(AX), DI
+	MOVQ (DI), R8
+	MOVQ 8(DI), DI
+	ADDQ CX, R8
+	MOVQ 120(AX), R9
+	MOVQ 200(AX), R10
+	ADDQ $+16, R10
+	XORQ R11, R11
+	CMPQ R10, 184(AX)
+	JNE  wideKeysNext
+	MOVQ 24(AX), R10
+	MOVQ $+128, R11
+
+wideKeysNext:
+	ADDQ   (R10), R11
+	ADDQ   CX, R11
+	SUBQ   R8, R11
+	MOVQ   DI, R10
+	SUBQ   $+8, R10
+	IMULQ  8(AX), R10
+	SUBQ   R10, R11
+	MOVQ   R11, 176(AX)
+	MOVQ   8(AX), R10
+	IMUL3Q $+8, R10, R11
 
 wideKeys:
-	PREFETCHT1   (R9)(R10*1)
-	PREFETCHT1   64(R9)(R10*1)
-	VCVTPH2PS    (R9), Z4
-	VCVTPH2PS    32(R9), Z5
-	VCVTPH2PS    64(R9), Z6
-	VCVTPH2PS    96(R9), Z7
-	VBROADCASTSS (DI), Z8
+	CMPQ R9, 128(AX)
+	JCS  wideKeysFetch0
+	MOVQ 104(AX), R9
+	DECQ 136(AX)
+	JLE  wideKeysFetch0Run
+	MOVQ -16(R9), R10
+	ADDQ 128(AX), R10
+	MOVQ R10, 128(AX)
+	SUBQ -24(R9), R10
+	MOVQ R10, R9
+	JMP  wideKeysFetch0
+
+wideKeysFetch0Run:
+	DECQ 112(AX)
+	JLT  wideKeysFetch0None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R9), R10
+	MOVQ R10, 136(AX)
+	MOVQ 8(R9), R10
+	MOVQ (R9), R9
+	ADDQ R9, R10
+	MOVQ R10, 128(AX)
+	JMP  wideKeysFetch0
+
+wideKeysFetch0None:
+	MOVQ 48(AX), R9
+	MOVQ $+0, 128(AX)
+
+wideKeysFetch0:
+	PREFETCHT1   (R9)
+	PREFETCHT1   64(R9)
+	ADDQ         $+128, R9
+	PREFETCHT0   (R8)(R11*1)
+	PREFETCHT0   64(R8)(R11*1)
+	CMPQ         DI, $+8
+	CMOVQLE      176(AX), R11
+	VCVTPH2PS    (R8), Z4
+	VCVTPH2PS    32(R8), Z5
+	VCVTPH2PS    64(R8), Z6
+	VCVTPH2PS    96(R8), Z7
+	VBROADCASTSS (SI), Z8
 	VFMADD231PS  Z8, Z4, Z0
 	VFMADD231PS  Z8, Z5, Z1
 	VFMADD231PS  Z8, Z6, Z2
 	VFMADD231PS  Z8, Z7, Z3
-	ADDQ         SI, R9
-	ADDQ         $+4, DI
-	DECQ         R8
+	ADDQ         8(AX), R8
+	ADDQ         $+4, SI
+	DECQ         DI
 	JNE          wideKeys
-	MOVQ         120(AX), R8
-	ADDQ         $+24, R8
-	MOVQ         R8, 120(AX)
-	CMPQ         R8, 104(AX)
+	MOVQ         R9, 120(AX)
+	MOVQ         200(AX), DI
+	ADDQ         $+16, DI
+	MOVQ         DI, 200(AX)
+	CMPQ         DI, 184(AX)
 	JNE          wideKeysSpan
-	MOVQ         DX, DI
-	VMOVUPS      Z0, (DI)
-	VMOVUPS      Z1, 64(DI)
-	VMOVUPS      Z2, 128(DI)
-	VMOVUPS      Z3, 192(DI)
+	MOVQ         DX, SI
+	VMOVUPS      Z0, (SI)
+	VMOVUPS      Z1, 64(SI)
+	VMOVUPS      Z2, 128(SI)
+	VMOVUPS      Z3, 192(SI)
 	ADDQ         $+128, CX
 	ADDQ         $+256, DX
 	SUBQ         $+64, BX
@@ -2254,43 +2535,43 @@ wideKeys:
 narrow:
 	TESTQ     BX, BX
 	JLE       done
-	MOVQ      $+16, R8
-	CMPQ      BX, R8
-	CMOVQLT   BX, R8
-	MOVQ      $+65535, DI
-	BZHIQ     R8, DI, DI
-	KMOVW     DI, K1
-	MOVQ      80(AX), DI
-	MOVQ      DX, DI
-	VMOVUPS.Z (DI), K1, Z0
-	MOVQ      48(AX), DI
-	MOVQ      56(AX), R8
-	MOVQ      24(AX), R8
-	MOVQ      R8, 120(AX)
+	MOVQ      $+16, DI
+	CMPQ      BX, DI
+	CMOVQLT   BX, DI
+	MOVQ      $+65535, SI
+	BZHIQ     DI, SI, SI
+	KMOVW     SI, K1
+	MOVQ      80(AX), SI
+	MOVQ      DX, SI
+	VMOVUPS.Z (SI), K1, Z0
+	MOVQ      48(AX), SI
+	MOVQ      56(AX), DI
+	MOVQ      24(AX), DI
+	MOVQ      DI, 200(AX)
 
 narrowKeysSpan:
-	MOVQ 120(AX), R8
-	MOVQ (R8), R9
-	MOVQ 8(R8), R8
-	ADDQ CX, R9
-	MOVQ 120(AX), R10
-	MOVQ 16(R10), R10
+	MOVQ 200(AX), DI
+	MOVQ (DI), R8
+	MOVQ 8(DI), DI
+	ADDQ CX, R8
+	MOVQ 120(AX), R9
 
 narrowKeys:
-	VMOVDQU16.Z      (R9), K1, Y1
+	VMOVDQU16.Z      (R8), K1, Y1
 	VCVTPH2PS        Y1, Z1
-	VFMADD231PS.BCST (DI), Z1, Z0
-	ADDQ             SI, R9
-	ADDQ             $+4, DI
-	DECQ             R8
+	VFMADD231PS.BCST (SI), Z1, Z0
+	ADDQ             8(AX), R8
+	ADDQ             $+4, SI
+	DECQ             DI
 	JNE              narrowKeys
-	MOVQ             120(AX), R8
-	ADDQ             $+24, R8
-	MOVQ             R8, 120(AX)
-	CMPQ             R8, 104(AX)
+	MOVQ             R9, 120(AX)
+	MOVQ             200(AX), DI
+	ADDQ             $+16, DI
+	MOVQ             DI, 200(AX)
+	CMPQ             DI, 184(AX)
 	JNE              narrowKeysSpan
-	MOVQ             DX, DI
-	VMOVUPS          Z0, K1, (DI)
+	MOVQ             DX, SI
+	VMOVUPS          Z0, K1, (SI)
 	ADDQ             $+32, CX
 	ADDQ             $+64, DX
 	SUBQ             $+16, BX
@@ -2315,9 +2596,12 @@ end:
 TEXT ·mixF16x2AVX512(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ           a+0(FP), AX
 	MOVQ           32(AX), CX
-	IMUL3Q         $0x18, CX, CX
+	IMUL3Q         $0x10, CX, CX
 	ADDQ           24(AX), CX
-	MOVQ           CX, 104(AX)
+	MOVQ           CX, 184(AX)
+	MOVQ           $+0, 120(AX)
+	MOVQ           $+0, 128(AX)
+	MOVQ           $+0, 136(AX)
 	CMPQ           96(AX), $+8
 	JNE            wider
 	MOVQ           56(AX), CX
@@ -2365,10 +2649,10 @@ chunkHeads:
 	LEAQ         (DX)(DX*2), SI
 	MOVQ         8(AX), DI
 	MOVQ         24(AX), R8
-	MOVQ         R8, 120(AX)
+	MOVQ         R8, 200(AX)
 
 chunkSpan:
-	MOVQ 120(AX), R8
+	MOVQ 200(AX), R8
 	MOVQ (R8), R9
 	MOVQ 8(R8), R8
 	ADDQ (AX), R9
@@ -2575,10 +2859,10 @@ chunkKey:
 	JNE             chunkKey
 
 chunkNone:
-	MOVQ          120(AX), R8
-	ADDQ          $+24, R8
-	MOVQ          R8, 120(AX)
-	CMPQ          R8, 104(AX)
+	MOVQ          200(AX), R8
+	ADDQ          $+16, R8
+	MOVQ          R8, 200(AX)
+	CMPQ          R8, 184(AX)
 	JNE           chunkSpan
 	MOVQ          72(AX), CX
 	MOVQ          80(AX), DX
@@ -2648,10 +2932,10 @@ short:
 	MOVQ      8(AX), DI
 	MOVQ      (AX), R8
 	MOVQ      24(AX), R9
-	MOVQ      R9, 120(AX)
+	MOVQ      R9, 200(AX)
 
 shortSpan:
-	MOVQ 120(AX), R9
+	MOVQ 200(AX), R9
 	MOVQ (R9), R10
 	MOVQ 8(R9), R9
 	ADDQ R8, R10
@@ -2680,10 +2964,10 @@ shortKeys:
 	ADDQ             $+4, BX
 	DECQ             R9
 	JNE              shortKeys
-	MOVQ             120(AX), R9
-	ADDQ             $+24, R9
-	MOVQ             R9, 120(AX)
-	CMPQ             R9, 104(AX)
+	MOVQ             200(AX), R9
+	ADDQ             $+16, R9
+	MOVQ             R9, 200(AX)
+	CMPQ             R9, 184(AX)
 	JNE              shortSpan
 	MOVQ             72(AX), CX
 	MOVQ             80(AX), DX
@@ -2741,10 +3025,10 @@ heads:
 	MOVQ      8(AX), DI
 	MOVQ      (AX), R8
 	MOVQ      24(AX), R9
-	MOVQ      R9, 120(AX)
+	MOVQ      R9, 200(AX)
 
 headsSpan:
-	MOVQ 120(AX), R9
+	MOVQ 200(AX), R9
 	MOVQ (R9), R10
 	MOVQ 8(R9), R9
 	ADDQ R8, R10
@@ -2773,10 +3057,10 @@ headsKeys:
 	ADDQ             $+4, BX
 	DECQ             R9
 	JNE              headsKeys
-	MOVQ             120(AX), R9
-	ADDQ             $+24, R9
-	MOVQ             R9, 120(AX)
-	CMPQ             R9, 104(AX)
+	MOVQ             200(AX), R9
+	ADDQ             $+16, R9
+	MOVQ             R9, 200(AX)
+	CMPQ             R9, 184(AX)
 	JNE              headsSpan
 	MOVQ             72(AX), CX
 	MOVQ             80(AX), DX
@@ -2807,71 +3091,123 @@ head:
 	MOVQ (AX), CX
 	MOVQ 72(AX), DX
 	MOVQ 96(AX), BX
-	MOVQ 8(AX), SI
 
 wide:
 	CMPQ    BX, $+64
 	JLT     narrow
-	MOVQ    80(AX), DI
-	MOVQ    DX, R8
-	VMOVUPS (R8), Z0
-	VMOVUPS 64(R8), Z1
-	VMOVUPS 128(R8), Z2
-	VMOVUPS 192(R8), Z3
-	ADDQ    DI, R8
-	VMOVUPS (R8), Z4
-	VMOVUPS 64(R8), Z5
-	VMOVUPS 128(R8), Z6
-	VMOVUPS 192(R8), Z7
-	MOVQ    48(AX), R8
-	MOVQ    56(AX), R9
-	MOVQ    24(AX), R10
-	MOVQ    R10, 120(AX)
+	MOVQ    80(AX), SI
+	MOVQ    DX, DI
+	VMOVUPS (DI), Z0
+	VMOVUPS 64(DI), Z1
+	VMOVUPS 128(DI), Z2
+	VMOVUPS 192(DI), Z3
+	ADDQ    SI, DI
+	VMOVUPS (DI), Z4
+	VMOVUPS 64(DI), Z5
+	VMOVUPS 128(DI), Z6
+	VMOVUPS 192(DI), Z7
+	MOVQ    48(AX), DI
+	MOVQ    56(AX), R8
+	MOVQ    24(AX), R9
+	MOVQ    R9, 200(AX)
 
 wideKeysSpan:
-	MOVQ 120(AX), R10
-	MOVQ (R10), R11
-	MOVQ 8(R10), R10
-	ADDQ CX, R11
-	MOVQ 120(AX), R12
-	MOVQ 16(R12), R12
+	MOVQ 200(AX), R9
+	MOVQ (R9), R10
+	MOVQ 8(R9), R9
+	ADDQ CX, R10
+	MOVQ 120(AX), R11
+	MOVQ 200(AX), R12
+	ADDQ $+16, R12
+	XORQ R13, R13
+	CMPQ R12, 184(AX)
+	JNE  wideKeysNext
+	MOVQ 24(AX), R12
+	MOVQ $+128, R13
+
+wideKeysNext:
+	ADDQ   (R12), R13
+	ADDQ   CX, R13
+	SUBQ   R10, R13
+	MOVQ   R9, R12
+	SUBQ   $+8, R12
+	IMULQ  8(AX), R12
+	SUBQ   R12, R13
+	MOVQ   R13, 176(AX)
+	MOVQ   8(AX), R12
+	IMUL3Q $+8, R12, R13
 
 wideKeys:
-	PREFETCHT1   (R11)(R12*1)
-	PREFETCHT1   64(R11)(R12*1)
-	VCVTPH2PS    (R11), Z8
-	VCVTPH2PS    32(R11), Z9
-	VCVTPH2PS    64(R11), Z10
-	VCVTPH2PS    96(R11), Z11
-	VBROADCASTSS (R8), Z12
+	CMPQ R11, 128(AX)
+	JCS  wideKeysFetch0
+	MOVQ 104(AX), R11
+	DECQ 136(AX)
+	JLE  wideKeysFetch0Run
+	MOVQ -16(R11), R12
+	ADDQ 128(AX), R12
+	MOVQ R12, 128(AX)
+	SUBQ -24(R11), R12
+	MOVQ R12, R11
+	JMP  wideKeysFetch0
+
+wideKeysFetch0Run:
+	DECQ 112(AX)
+	JLT  wideKeysFetch0None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R11), R12
+	MOVQ R12, 136(AX)
+	MOVQ 8(R11), R12
+	MOVQ (R11), R11
+	ADDQ R11, R12
+	MOVQ R12, 128(AX)
+	JMP  wideKeysFetch0
+
+wideKeysFetch0None:
+	MOVQ 48(AX), R11
+	MOVQ $+0, 128(AX)
+
+wideKeysFetch0:
+	PREFETCHT1   (R11)
+	PREFETCHT1   64(R11)
+	ADDQ         $+128, R11
+	PREFETCHT0   (R10)(R13*1)
+	PREFETCHT0   64(R10)(R13*1)
+	CMPQ         R9, $+8
+	CMOVQLE      176(AX), R13
+	VCVTPH2PS    (R10), Z8
+	VCVTPH2PS    32(R10), Z9
+	VCVTPH2PS    64(R10), Z10
+	VCVTPH2PS    96(R10), Z11
+	VBROADCASTSS (DI), Z12
 	VFMADD231PS  Z12, Z8, Z0
 	VFMADD231PS  Z12, Z9, Z1
 	VFMADD231PS  Z12, Z10, Z2
 	VFMADD231PS  Z12, Z11, Z3
-	VBROADCASTSS (R8)(R9*1), Z12
+	VBROADCASTSS (DI)(R8*1), Z12
 	VFMADD231PS  Z12, Z8, Z4
 	VFMADD231PS  Z12, Z9, Z5
 	VFMADD231PS  Z12, Z10, Z6
 	VFMADD231PS  Z12, Z11, Z7
-	ADDQ         SI, R11
-	ADDQ         $+4, R8
-	DECQ         R10
+	ADDQ         8(AX), R10
+	ADDQ         $+4, DI
+	DECQ         R9
 	JNE          wideKeys
-	MOVQ         120(AX), R10
-	ADDQ         $+24, R10
-	MOVQ         R10, 120(AX)
-	CMPQ         R10, 104(AX)
+	MOVQ         R11, 120(AX)
+	MOVQ         200(AX), R9
+	ADDQ         $+16, R9
+	MOVQ         R9, 200(AX)
+	CMPQ         R9, 184(AX)
 	JNE          wideKeysSpan
-	MOVQ         DX, R8
-	VMOVUPS      Z0, (R8)
-	VMOVUPS      Z1, 64(R8)
-	VMOVUPS      Z2, 128(R8)
-	VMOVUPS      Z3, 192(R8)
-	ADDQ         DI, R8
-	VMOVUPS      Z4, (R8)
-	VMOVUPS      Z5, 64(R8)
-	VMOVUPS      Z6, 128(R8)
-	VMOVUPS      Z7, 192(R8)
+	MOVQ         DX, DI
+	VMOVUPS      Z0, (DI)
+	VMOVUPS      Z1, 64(DI)
+	VMOVUPS      Z2, 128(DI)
+	VMOVUPS      Z3, 192(DI)
+	ADDQ         SI, DI
+	VMOVUPS      Z4, (DI)
+	VMOVUPS      Z5, 64(DI)
+	VMOVUPS      Z6, 128(DI)
+	VMOVUPS      Z7, 192(DI)
 	ADDQ         $+128, CX
 	ADDQ         $+256, DX
 	SUBQ         $+64, BX
@@ -2880,48 +3216,48 @@ wideKeys:
 narrow:
 	TESTQ     BX, BX
 	JLE       done
-	MOVQ      $+16, R8
-	CMPQ      BX, R8
-	CMOVQLT   BX, R8
-	MOVQ      $+65535, DI
-	BZHIQ     R8, DI, DI
-	KMOVW     DI, K1
-	MOVQ      80(AX), DI
-	MOVQ      DX, R8
-	VMOVUPS.Z (R8), K1, Z0
-	ADDQ      DI, R8
-	VMOVUPS.Z (R8), K1, Z1
-	MOVQ      48(AX), R8
-	MOVQ      56(AX), R9
-	MOVQ      24(AX), R10
-	MOVQ      R10, 120(AX)
+	MOVQ      $+16, DI
+	CMPQ      BX, DI
+	CMOVQLT   BX, DI
+	MOVQ      $+65535, SI
+	BZHIQ     DI, SI, SI
+	KMOVW     SI, K1
+	MOVQ      80(AX), SI
+	MOVQ      DX, DI
+	VMOVUPS.Z (DI), K1, Z0
+	ADDQ      SI, DI
+	VMOVUPS.Z (DI), K1, Z1
+	MOVQ      48(AX), DI
+	MOVQ      56(AX), R8
+	MOVQ      24(AX), R9
+	MOVQ      R9, 200(AX)
 
 narrowKeysSpan:
-	MOVQ 120(AX), R10
-	MOVQ (R10), R11
-	MOVQ 8(R10), R10
-	ADDQ CX, R11
-	MOVQ 120(AX), R12
-	MOVQ 16(R12), R12
+	MOVQ 200(AX), R9
+	MOVQ (R9), R10
+	MOVQ 8(R9), R9
+	ADDQ CX, R10
+	MOVQ 120(AX), R11
 
 narrowKeys:
-	VMOVDQU16.Z      (R11), K1, Y2
+	VMOVDQU16.Z      (R10), K1, Y2
 	VCVTPH2PS        Y2, Z2
-	VFMADD231PS.BCST (R8), Z2, Z0
-	VFMADD231PS.BCST (R8)(R9*1), Z2, Z1
-	ADDQ             SI, R11
-	ADDQ             $+4, R8
-	DECQ             R10
+	VFMADD231PS.BCST (DI), Z2, Z0
+	VFMADD231PS.BCST (DI)(R8*1), Z2, Z1
+	ADDQ             8(AX), R10
+	ADDQ             $+4, DI
+	DECQ             R9
 	JNE              narrowKeys
-	MOVQ             120(AX), R10
-	ADDQ             $+24, R10
-	MOVQ             R10, 120(AX)
-	CMPQ             R10, 104(AX)
+	MOVQ             R11, 120(AX)
+	MOVQ             200(AX), R9
+	ADDQ             $+16, R9
+	MOVQ             R9, 200(AX)
+	CMPQ             R9, 184(AX)
 	JNE              narrowKeysSpan
-	MOVQ             DX, R8
-	VMOVUPS          Z0, K1, (R8)
-	ADDQ             DI, R8
-	VMOVUPS          Z1, K1, (R8)
+	MOVQ             DX, DI
+	VMOVUPS          Z0, K1, (DI)
+	ADDQ             SI, DI
+	VMOVUPS          Z1, K1, (DI)
 	ADDQ             $+32, CX
 	ADDQ             $+64, DX
 	SUBQ             $+16, BX
@@ -2946,9 +3282,12 @@ end:
 TEXT ·mixF16x4AVX512(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ           a+0(FP), AX
 	MOVQ           32(AX), CX
-	IMUL3Q         $0x18, CX, CX
+	IMUL3Q         $0x10, CX, CX
 	ADDQ           24(AX), CX
-	MOVQ           CX, 104(AX)
+	MOVQ           CX, 184(AX)
+	MOVQ           $+0, 120(AX)
+	MOVQ           $+0, 128(AX)
+	MOVQ           $+0, 136(AX)
 	CMPQ           96(AX), $+8
 	JNE            wider
 	MOVQ           56(AX), CX
@@ -2996,10 +3335,10 @@ chunkHeads:
 	LEAQ         (DX)(DX*2), SI
 	MOVQ         8(AX), DI
 	MOVQ         24(AX), R8
-	MOVQ         R8, 120(AX)
+	MOVQ         R8, 200(AX)
 
 chunkSpan:
-	MOVQ 120(AX), R8
+	MOVQ 200(AX), R8
 	MOVQ (R8), R9
 	MOVQ 8(R8), R8
 	ADDQ (AX), R9
@@ -3169,10 +3508,10 @@ chunkKey:
 	JNE             chunkKey
 
 chunkNone:
-	MOVQ          120(AX), R8
-	ADDQ          $+24, R8
-	MOVQ          R8, 120(AX)
-	CMPQ          R8, 104(AX)
+	MOVQ          200(AX), R8
+	ADDQ          $+16, R8
+	MOVQ          R8, 200(AX)
+	CMPQ          R8, 184(AX)
 	JNE           chunkSpan
 	MOVQ          72(AX), CX
 	MOVQ          80(AX), DX
@@ -3242,10 +3581,10 @@ short:
 	MOVQ      8(AX), DI
 	MOVQ      (AX), R8
 	MOVQ      24(AX), R9
-	MOVQ      R9, 120(AX)
+	MOVQ      R9, 200(AX)
 
 shortSpan:
-	MOVQ 120(AX), R9
+	MOVQ 200(AX), R9
 	MOVQ (R9), R10
 	MOVQ 8(R9), R9
 	ADDQ R8, R10
@@ -3269,10 +3608,10 @@ shortKeys:
 	ADDQ             $+4, BX
 	DECQ             R9
 	JNE              shortKeys
-	MOVQ             120(AX), R9
-	ADDQ             $+24, R9
-	MOVQ             R9, 120(AX)
-	CMPQ             R9, 104(AX)
+	MOVQ             200(AX), R9
+	ADDQ             $+16, R9
+	MOVQ             R9, 200(AX)
+	CMPQ             R9, 184(AX)
 	JNE              shortSpan
 	MOVQ             72(AX), CX
 	MOVQ             80(AX), DX
@@ -3330,10 +3669,10 @@ heads:
 	MOVQ      8(AX), DI
 	MOVQ      (AX), R8
 	MOVQ      24(AX), R9
-	MOVQ      R9, 120(AX)
+	MOVQ      R9, 200(AX)
 
 headsSpan:
-	MOVQ 120(AX), R9
+	MOVQ 200(AX), R9
 	MOVQ (R9), R10
 	MOVQ 8(R9), R9
 	ADDQ R8, R10
@@ -3357,10 +3696,10 @@ headsKeys:
 	ADDQ             $+4, BX
 	DECQ             R9
 	JNE              headsKeys
-	MOVQ             120(AX), R9
-	ADDQ             $+24, R9
-	MOVQ             R9, 120(AX)
-	CMPQ             R9, 104(AX)
+	MOVQ             200(AX), R9
+	ADDQ             $+16, R9
+	MOVQ             R9, 200(AX)
+	CMPQ             R9, 184(AX)
 	JNE              headsSpan
 	MOVQ             72(AX), CX
 	MOVQ             80(AX), DX
@@ -3391,102 +3730,154 @@ head:
 	MOVQ (AX), CX
 	MOVQ 72(AX), DX
 	MOVQ 96(AX), BX
-	MOVQ 8(AX), SI
 
 wide:
 	CMPQ    BX, $+64
 	JLT     narrow
-	MOVQ    80(AX), DI
-	MOVQ    DX, R8
-	VMOVUPS (R8), Z0
-	VMOVUPS 64(R8), Z1
-	VMOVUPS 128(R8), Z2
-	VMOVUPS 192(R8), Z3
-	ADDQ    DI, R8
-	VMOVUPS (R8), Z4
-	VMOVUPS 64(R8), Z5
-	VMOVUPS 128(R8), Z6
-	VMOVUPS 192(R8), Z7
-	ADDQ    DI, R8
-	VMOVUPS (R8), Z8
-	VMOVUPS 64(R8), Z9
-	VMOVUPS 128(R8), Z10
-	VMOVUPS 192(R8), Z11
-	ADDQ    DI, R8
-	VMOVUPS (R8), Z12
-	VMOVUPS 64(R8), Z13
-	VMOVUPS 128(R8), Z14
-	VMOVUPS 192(R8), Z15
-	MOVQ    48(AX), R8
-	MOVQ    56(AX), R9
-	LEAQ    (R9)(R9*2), R10
-	MOVQ    24(AX), R11
-	MOVQ    R11, 120(AX)
+	MOVQ    80(AX), SI
+	MOVQ    DX, DI
+	VMOVUPS (DI), Z0
+	VMOVUPS 64(DI), Z1
+	VMOVUPS 128(DI), Z2
+	VMOVUPS 192(DI), Z3
+	ADDQ    SI, DI
+	VMOVUPS (DI), Z4
+	VMOVUPS 64(DI), Z5
+	VMOVUPS 128(DI), Z6
+	VMOVUPS 192(DI), Z7
+	ADDQ    SI, DI
+	VMOVUPS (DI), Z8
+	VMOVUPS 64(DI), Z9
+	VMOVUPS 128(DI), Z10
+	VMOVUPS 192(DI), Z11
+	ADDQ    SI, DI
+	VMOVUPS (DI), Z12
+	VMOVUPS 64(DI), Z13
+	VMOVUPS 128(DI), Z14
+	VMOVUPS 192(DI), Z15
+	MOVQ    48(AX), DI
+	MOVQ    56(AX), R8
+	LEAQ    (R8)(R8*2), R9
+	MOVQ    24(AX), R10
+	MOVQ    R10, 200(AX)
 
 wideKeysSpan:
-	MOVQ 120(AX), R11
-	MOVQ (R11), R12
-	MOVQ 8(R11), R11
-	ADDQ CX, R12
-	MOVQ 120(AX), R13
-	MOVQ 16(R13), R13
+	MOVQ 200(AX), R10
+	MOVQ (R10), R11
+	MOVQ 8(R10), R10
+	ADDQ CX, R11
+	MOVQ 120(AX), R12
+	MOVQ 200(AX), R13
+	ADDQ $+16, R13
+	XORQ R14, R14
+	CMPQ R13, 184(AX)
+	JNE  wideKeysNext
+	MOVQ 24(AX), R13
+	MOVQ $+128, R14
+
+wideKeysNext:
+	ADDQ   (R13), R14
+	ADDQ   CX, R14
+	SUBQ   R11, R14
+	MOVQ   R10, R13
+	SUBQ   $+8, R13
+	IMULQ  8(AX), R13
+	SUBQ   R13, R14
+	MOVQ   R14, 176(AX)
+	MOVQ   8(AX), R13
+	IMUL3Q $+8, R13, R14
 
 wideKeys:
-	PREFETCHT1   (R12)(R13*1)
-	PREFETCHT1   64(R12)(R13*1)
-	VCVTPH2PS    (R12), Z16
-	VCVTPH2PS    32(R12), Z17
-	VCVTPH2PS    64(R12), Z18
-	VCVTPH2PS    96(R12), Z19
-	VBROADCASTSS (R8), Z20
+	CMPQ R12, 128(AX)
+	JCS  wideKeysFetch0
+	MOVQ 104(AX), R12
+	DECQ 136(AX)
+	JLE  wideKeysFetch0Run
+	MOVQ -16(R12), R13
+	ADDQ 128(AX), R13
+	MOVQ R13, 128(AX)
+	SUBQ -24(R12), R13
+	MOVQ R13, R12
+	JMP  wideKeysFetch0
+
+wideKeysFetch0Run:
+	DECQ 112(AX)
+	JLT  wideKeysFetch0None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R12), R13
+	MOVQ R13, 136(AX)
+	MOVQ 8(R12), R13
+	MOVQ (R12), R12
+	ADDQ R12, R13
+	MOVQ R13, 128(AX)
+	JMP  wideKeysFetch0
+
+wideKeysFetch0None:
+	MOVQ 48(AX), R12
+	MOVQ $+0, 128(AX)
+
+wideKeysFetch0:
+	PREFETCHT1   (R12)
+	PREFETCHT1   64(R12)
+	ADDQ         $+128, R12
+	PREFETCHT0   (R11)(R14*1)
+	PREFETCHT0   64(R11)(R14*1)
+	CMPQ         R10, $+8
+	CMOVQLE      176(AX), R14
+	VCVTPH2PS    (R11), Z16
+	VCVTPH2PS    32(R11), Z17
+	VCVTPH2PS    64(R11), Z18
+	VCVTPH2PS    96(R11), Z19
+	VBROADCASTSS (DI), Z20
 	VFMADD231PS  Z20, Z16, Z0
 	VFMADD231PS  Z20, Z17, Z1
 	VFMADD231PS  Z20, Z18, Z2
 	VFMADD231PS  Z20, Z19, Z3
-	VBROADCASTSS (R8)(R9*1), Z20
+	VBROADCASTSS (DI)(R8*1), Z20
 	VFMADD231PS  Z20, Z16, Z4
 	VFMADD231PS  Z20, Z17, Z5
 	VFMADD231PS  Z20, Z18, Z6
 	VFMADD231PS  Z20, Z19, Z7
-	VBROADCASTSS (R8)(R9*2), Z20
+	VBROADCASTSS (DI)(R8*2), Z20
 	VFMADD231PS  Z20, Z16, Z8
 	VFMADD231PS  Z20, Z17, Z9
 	VFMADD231PS  Z20, Z18, Z10
 	VFMADD231PS  Z20, Z19, Z11
-	VBROADCASTSS (R8)(R10*1), Z20
+	VBROADCASTSS (DI)(R9*1), Z20
 	VFMADD231PS  Z20, Z16, Z12
 	VFMADD231PS  Z20, Z17, Z13
 	VFMADD231PS  Z20, Z18, Z14
 	VFMADD231PS  Z20, Z19, Z15
-	ADDQ         SI, R12
-	ADDQ         $+4, R8
-	DECQ         R11
+	ADDQ         8(AX), R11
+	ADDQ         $+4, DI
+	DECQ         R10
 	JNE          wideKeys
-	MOVQ         120(AX), R11
-	ADDQ         $+24, R11
-	MOVQ         R11, 120(AX)
-	CMPQ         R11, 104(AX)
+	MOVQ         R12, 120(AX)
+	MOVQ         200(AX), R10
+	ADDQ         $+16, R10
+	MOVQ         R10, 200(AX)
+	CMPQ         R10, 184(AX)
 	JNE          wideKeysSpan
-	MOVQ         DX, R8
-	VMOVUPS      Z0, (R8)
-	VMOVUPS      Z1, 64(R8)
-	VMOVUPS      Z2, 128(R8)
-	VMOVUPS      Z3, 192(R8)
-	ADDQ         DI, R8
-	VMOVUPS      Z4, (R8)
-	VMOVUPS      Z5, 64(R8)
-	VMOVUPS      Z6, 128(R8)
-	VMOVUPS      Z7, 192(R8)
-	ADDQ         DI, R8
-	VMOVUPS      Z8, (R8)
-	VMOVUPS      Z9, 64(R8)
-	VMOVUPS      Z10, 128(R8)
-	VMOVUPS      Z11, 192(R8)
-	ADDQ         DI, R8
-	VMOVUPS      Z12, (R8)
-	VMOVUPS      Z13, 64(R8)
-	VMOVUPS      Z14, 128(R8)
-	VMOVUPS      Z15, 192(R8)
+	MOVQ         DX, DI
+	VMOVUPS      Z0, (DI)
+	VMOVUPS      Z1, 64(DI)
+	VMOVUPS      Z2, 128(DI)
+	VMOVUPS      Z3, 192(DI)
+	ADDQ         SI, DI
+	VMOVUPS      Z4, (DI)
+	VMOVUPS      Z5, 64(DI)
+	VMOVUPS      Z6, 128(DI)
+	VMOVUPS      Z7, 192(DI)
+	ADDQ         SI, DI
+	VMOVUPS      Z8, (DI)
+	VMOVUPS      Z9, 64(DI)
+	VMOVUPS      Z10, 128(DI)
+	VMOVUPS      Z11, 192(DI)
+	ADDQ         SI, DI
+	VMOVUPS      Z12, (DI)
+	VMOVUPS      Z13, 64(DI)
+	VMOVUPS      Z14, 128(DI)
+	VMOVUPS      Z15, 192(DI)
 	ADDQ         $+128, CX
 	ADDQ         $+256, DX
 	SUBQ         $+64, BX
@@ -3495,59 +3886,59 @@ wideKeys:
 narrow:
 	TESTQ     BX, BX
 	JLE       done
-	MOVQ      $+16, R8
-	CMPQ      BX, R8
-	CMOVQLT   BX, R8
-	MOVQ      $+65535, DI
-	BZHIQ     R8, DI, DI
-	KMOVW     DI, K1
-	MOVQ      80(AX), DI
-	MOVQ      DX, R8
-	VMOVUPS.Z (R8), K1, Z0
-	ADDQ      DI, R8
-	VMOVUPS.Z (R8), K1, Z1
-	ADDQ      DI, R8
-	VMOVUPS.Z (R8), K1, Z2
-	ADDQ      DI, R8
-	VMOVUPS.Z (R8), K1, Z3
-	MOVQ      48(AX), R8
-	MOVQ      56(AX), R9
-	LEAQ      (R9)(R9*2), R10
-	MOVQ      24(AX), R11
-	MOVQ      R11, 120(AX)
+	MOVQ      $+16, DI
+	CMPQ      BX, DI
+	CMOVQLT   BX, DI
+	MOVQ      $+65535, SI
+	BZHIQ     DI, SI, SI
+	KMOVW     SI, K1
+	MOVQ      80(AX), SI
+	MOVQ      DX, DI
+	VMOVUPS.Z (DI), K1, Z0
+	ADDQ      SI, DI
+	VMOVUPS.Z (DI), K1, Z1
+	ADDQ      SI, DI
+	VMOVUPS.Z (DI), K1, Z2
+	ADDQ      SI, DI
+	VMOVUPS.Z (DI), K1, Z3
+	MOVQ      48(AX), DI
+	MOVQ      56(AX), R8
+	LEAQ      (R8)(R8*2), R9
+	MOVQ      24(AX), R10
+	MOVQ      R10, 200(AX)
 
 narrowKeysSpan:
-	MOVQ 120(AX), R11
-	MOVQ (R11), R12
-	MOVQ 8(R11), R11
-	ADDQ CX, R12
-	MOVQ 120(AX), R13
-	MOVQ 16(R13), R13
+	MOVQ 200(AX), R10
+	MOVQ (R10), R11
+	MOVQ 8(R10), R10
+	ADDQ CX, R11
+	MOVQ 120(AX), R12
 
 narrowKeys:
-	VMOVDQU16.Z      (R12), K1, Y4
+	VMOVDQU16.Z      (R11), K1, Y4
 	VCVTPH2PS        Y4, Z4
-	VFMADD231PS.BCST (R8), Z4, Z0
-	VFMADD231PS.BCST (R8)(R9*1), Z4, Z1
-	VFMADD231PS.BCST (R8)(R9*2), Z4, Z2
-	VFMADD231PS.BCST (R8)(R10*1), Z4, Z3
-	ADDQ             SI, R12
-	ADDQ             $+4, R8
-	DECQ             R11
+	VFMADD231PS.BCST (DI), Z4, Z0
+	VFMADD231PS.BCST (DI)(R8*1), Z4, Z1
+	VFMADD231PS.BCST (DI)(R8*2), Z4, Z2
+	VFMADD231PS.BCST (DI)(R9*1), Z4, Z3
+	ADDQ             8(AX), R11
+	ADDQ             $+4, DI
+	DECQ             R10
 	JNE              narrowKeys
-	MOVQ             120(AX), R11
-	ADDQ             $+24, R11
-	MOVQ             R11, 120(AX)
-	CMPQ             R11, 104(AX)
+	MOVQ             R12, 120(AX)
+	MOVQ             200(AX), R10
+	ADDQ             $+16, R10
+	MOVQ             R10, 200(AX)
+	CMPQ             R10, 184(AX)
 	JNE              narrowKeysSpan
-	MOVQ             DX, R8
-	VMOVUPS          Z0, K1, (R8)
-	ADDQ             DI, R8
-	VMOVUPS          Z1, K1, (R8)
-	ADDQ             DI, R8
-	VMOVUPS          Z2, K1, (R8)
-	ADDQ             DI, R8
-	VMOVUPS          Z3, K1, (R8)
+	MOVQ             DX, DI
+	VMOVUPS          Z0, K1, (DI)
+	ADDQ             SI, DI
+	VMOVUPS          Z1, K1, (DI)
+	ADDQ             SI, DI
+	VMOVUPS          Z2, K1, (DI)
+	ADDQ             SI, DI
+	VMOVUPS          Z3, K1, (DI)
 	ADDQ             $+32, CX
 	ADDQ             $+64, DX
 	SUBQ             $+16, BX
@@ -3572,9 +3963,12 @@ end:
 TEXT ·mixF16x8AVX512(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ           a+0(FP), AX
 	MOVQ           32(AX), CX
-	IMUL3Q         $0x18, CX, CX
+	IMUL3Q         $0x10, CX, CX
 	ADDQ           24(AX), CX
-	MOVQ           CX, 104(AX)
+	MOVQ           CX, 184(AX)
+	MOVQ           $+0, 120(AX)
+	MOVQ           $+0, 128(AX)
+	MOVQ           $+0, 136(AX)
 	CMPQ           96(AX), $+8
 	JNE            wider
 	MOVQ           56(AX), CX
@@ -3622,10 +4016,10 @@ chunkHeads:
 	LEAQ         (DX)(DX*2), SI
 	MOVQ         8(AX), DI
 	MOVQ         24(AX), R8
-	MOVQ         R8, 120(AX)
+	MOVQ         R8, 200(AX)
 
 chunkSpan:
-	MOVQ 120(AX), R8
+	MOVQ 200(AX), R8
 	MOVQ (R8), R9
 	MOVQ 8(R8), R8
 	ADDQ (AX), R9
@@ -3777,10 +4171,10 @@ chunkKey:
 	JNE             chunkKey
 
 chunkNone:
-	MOVQ          120(AX), R8
-	ADDQ          $+24, R8
-	MOVQ          R8, 120(AX)
-	CMPQ          R8, 104(AX)
+	MOVQ          200(AX), R8
+	ADDQ          $+16, R8
+	MOVQ          R8, 200(AX)
+	CMPQ          R8, 184(AX)
 	JNE           chunkSpan
 	MOVQ          72(AX), CX
 	MOVQ          80(AX), DX
@@ -3809,113 +4203,164 @@ head:
 	MOVQ (AX), CX
 	MOVQ 72(AX), DX
 	MOVQ 96(AX), BX
-	MOVQ 8(AX), SI
 
 wide:
 	CMPQ    BX, $+32
 	JLT     narrow
-	MOVQ    80(AX), DI
-	MOVQ    DX, R8
-	VMOVUPS (R8), Z0
-	VMOVUPS 64(R8), Z1
-	ADDQ    DI, R8
-	VMOVUPS (R8), Z2
-	VMOVUPS 64(R8), Z3
-	ADDQ    DI, R8
-	VMOVUPS (R8), Z4
-	VMOVUPS 64(R8), Z5
-	ADDQ    DI, R8
-	VMOVUPS (R8), Z6
-	VMOVUPS 64(R8), Z7
-	ADDQ    DI, R8
-	VMOVUPS (R8), Z8
-	VMOVUPS 64(R8), Z9
-	ADDQ    DI, R8
-	VMOVUPS (R8), Z10
-	VMOVUPS 64(R8), Z11
-	ADDQ    DI, R8
-	VMOVUPS (R8), Z12
-	VMOVUPS 64(R8), Z13
-	ADDQ    DI, R8
-	VMOVUPS (R8), Z14
-	VMOVUPS 64(R8), Z15
-	MOVQ    48(AX), R8
-	MOVQ    56(AX), R9
-	LEAQ    (R8)(R9*4), R10
-	LEAQ    (R9)(R9*2), R11
-	MOVQ    24(AX), R12
-	MOVQ    R12, 120(AX)
+	MOVQ    80(AX), SI
+	MOVQ    DX, DI
+	VMOVUPS (DI), Z0
+	VMOVUPS 64(DI), Z1
+	ADDQ    SI, DI
+	VMOVUPS (DI), Z2
+	VMOVUPS 64(DI), Z3
+	ADDQ    SI, DI
+	VMOVUPS (DI), Z4
+	VMOVUPS 64(DI), Z5
+	ADDQ    SI, DI
+	VMOVUPS (DI), Z6
+	VMOVUPS 64(DI), Z7
+	ADDQ    SI, DI
+	VMOVUPS (DI), Z8
+	VMOVUPS 64(DI), Z9
+	ADDQ    SI, DI
+	VMOVUPS (DI), Z10
+	VMOVUPS 64(DI), Z11
+	ADDQ    SI, DI
+	VMOVUPS (DI), Z12
+	VMOVUPS 64(DI), Z13
+	ADDQ    SI, DI
+	VMOVUPS (DI), Z14
+	VMOVUPS 64(DI), Z15
+	MOVQ    48(AX), DI
+	MOVQ    56(AX), R8
+	LEAQ    (DI)(R8*4), R9
+	LEAQ    (R8)(R8*2), R10
+	MOVQ    24(AX), R11
+	MOVQ    R11, 200(AX)
 
 wideKeysSpan:
-	MOVQ 120(AX), R12
-	MOVQ (R12), R13
-	MOVQ 8(R12), R12
-	ADDQ CX, R13
-	MOVQ 120(AX), R14
-	MOVQ 16(R14), R14
+	MOVQ 200(AX), R11
+	MOVQ (R11), R12
+	MOVQ 8(R11), R11
+	ADDQ CX, R12
+	MOVQ 120(AX), R13
+	MOVQ 200(AX), R14
+	ADDQ $+16, R14
+	XORQ R15, R15
+	CMPQ R14, 184(AX)
+	JNE  wideKeysNext
+	MOVQ 24(AX), R14
+	MOVQ $+64, R15
+
+wideKeysNext:
+	ADDQ   (R14), R15
+	ADDQ   CX, R15
+	SUBQ   R12, R15
+	MOVQ   R11, R14
+	SUBQ   $+8, R14
+	IMULQ  8(AX), R14
+	SUBQ   R14, R15
+	MOVQ   R15, 176(AX)
+	MOVQ   8(AX), R14
+	IMUL3Q $+8, R14, R15
 
 wideKeys:
-	PREFETCHT1   (R13)(R14*1)
-	VCVTPH2PS    (R13), Z16
-	VCVTPH2PS    32(R13), Z17
-	VBROADCASTSS (R8), Z18
+	CMPQ R13, 128(AX)
+	JCS  wideKeysFetch0
+	MOVQ 104(AX), R13
+	DECQ 136(AX)
+	JLE  wideKeysFetch0Run
+	MOVQ -16(R13), R14
+	ADDQ 128(AX), R14
+	MOVQ R14, 128(AX)
+	SUBQ -24(R13), R14
+	MOVQ R14, R13
+	JMP  wideKeysFetch0
+
+wideKeysFetch0Run:
+	DECQ 112(AX)
+	JLT  wideKeysFetch0None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R13), R14
+	MOVQ R14, 136(AX)
+	MOVQ 8(R13), R14
+	MOVQ (R13), R13
+	ADDQ R13, R14
+	MOVQ R14, 128(AX)
+	JMP  wideKeysFetch0
+
+wideKeysFetch0None:
+	MOVQ 48(AX), R13
+	MOVQ $+0, 128(AX)
+
+wideKeysFetch0:
+	PREFETCHT1   (R13)
+	ADDQ         $+64, R13
+	PREFETCHT0   (R12)(R15*1)
+	CMPQ         R11, $+8
+	CMOVQLE      176(AX), R15
+	VCVTPH2PS    (R12), Z16
+	VCVTPH2PS    32(R12), Z17
+	VBROADCASTSS (DI), Z18
 	VFMADD231PS  Z18, Z16, Z0
 	VFMADD231PS  Z18, Z17, Z1
-	VBROADCASTSS (R8)(R9*1), Z18
+	VBROADCASTSS (DI)(R8*1), Z18
 	VFMADD231PS  Z18, Z16, Z2
 	VFMADD231PS  Z18, Z17, Z3
-	VBROADCASTSS (R8)(R9*2), Z18
+	VBROADCASTSS (DI)(R8*2), Z18
 	VFMADD231PS  Z18, Z16, Z4
 	VFMADD231PS  Z18, Z17, Z5
-	VBROADCASTSS (R8)(R11*1), Z18
+	VBROADCASTSS (DI)(R10*1), Z18
 	VFMADD231PS  Z18, Z16, Z6
 	VFMADD231PS  Z18, Z17, Z7
-	VBROADCASTSS (R10), Z18
+	VBROADCASTSS (R9), Z18
 	VFMADD231PS  Z18, Z16, Z8
 	VFMADD231PS  Z18, Z17, Z9
-	VBROADCASTSS (R10)(R9*1), Z18
+	VBROADCASTSS (R9)(R8*1), Z18
 	VFMADD231PS  Z18, Z16, Z10
 	VFMADD231PS  Z18, Z17, Z11
-	VBROADCASTSS (R10)(R9*2), Z18
+	VBROADCASTSS (R9)(R8*2), Z18
 	VFMADD231PS  Z18, Z16, Z12
 	VFMADD231PS  Z18, Z17, Z13
-	VBROADCASTSS (R10)(R11*1), Z18
+	VBROADCASTSS (R9)(R10*1), Z18
 	VFMADD231PS  Z18, Z16, Z14
 	VFMADD231PS  Z18, Z17, Z15
-	ADDQ         SI, R13
-	ADDQ         $+4, R8
-	ADDQ         $+4, R10
-	DECQ         R12
+	ADDQ         8(AX), R12
+	ADDQ         $+4, DI
+	ADDQ         $+4, R9
+	DECQ         R11
 	JNE          wideKeys
-	MOVQ         120(AX), R12
-	ADDQ         $+24, R12
-	MOVQ         R12, 120(AX)
-	CMPQ         R12, 104(AX)
+	MOVQ         R13, 120(AX)
+	MOVQ         200(AX), R11
+	ADDQ         $+16, R11
+	MOVQ         R11, 200(AX)
+	CMPQ         R11, 184(AX)
 	JNE          wideKeysSpan
-	MOVQ         DX, R8
-	VMOVUPS      Z0, (R8)
-	VMOVUPS      Z1, 64(R8)
-	ADDQ         DI, R8
-	VMOVUPS      Z2, (R8)
-	VMOVUPS      Z3, 64(R8)
-	ADDQ         DI, R8
-	VMOVUPS      Z4, (R8)
-	VMOVUPS      Z5, 64(R8)
-	ADDQ         DI, R8
-	VMOVUPS      Z6, (R8)
-	VMOVUPS      Z7, 64(R8)
-	ADDQ         DI, R8
-	VMOVUPS      Z8, (R8)
-	VMOVUPS      Z9, 64(R8)
-	ADDQ         DI, R8
-	VMOVUPS      Z10, (R8)
-	VMOVUPS      Z11, 64(R8)
-	ADDQ         DI, R8
-	VMOVUPS      Z12, (R8)
-	VMOVUPS      Z13, 64(R8)
-	ADDQ         DI, R8
-	VMOVUPS      Z14, (R8)
-	VMOVUPS      Z15, 64(R8)
+	MOVQ         DX, DI
+	VMOVUPS      Z0, (DI)
+	VMOVUPS      Z1, 64(DI)
+	ADDQ         SI, DI
+	VMOVUPS      Z2, (DI)
+	VMOVUPS      Z3, 64(DI)
+	ADDQ         SI, DI
+	VMOVUPS      Z4, (DI)
+	VMOVUPS      Z5, 64(DI)
+	ADDQ         SI, DI
+	VMOVUPS      Z6, (DI)
+	VMOVUPS      Z7, 64(DI)
+	ADDQ         SI, DI
+	VMOVUPS      Z8, (DI)
+	VMOVUPS      Z9, 64(DI)
+	ADDQ         SI, DI
+	VMOVUPS      Z10, (DI)
+	VMOVUPS      Z11, 64(DI)
+	ADDQ         SI, DI
+	VMOVUPS      Z12, (DI)
+	VMOVUPS      Z13, 64(DI)
+	ADDQ         SI, DI
+	VMOVUPS      Z14, (DI)
+	VMOVUPS      Z15, 64(DI)
 	ADDQ         $+64, CX
 	ADDQ         $+128, DX
 	SUBQ         $+32, BX
@@ -3924,81 +4369,81 @@ wideKeys:
 narrow:
 	TESTQ     BX, BX
 	JLE       done
-	MOVQ      $+16, R8
-	CMPQ      BX, R8
-	CMOVQLT   BX, R8
-	MOVQ      $+65535, DI
-	BZHIQ     R8, DI, DI
-	KMOVW     DI, K1
-	MOVQ      80(AX), DI
-	MOVQ      DX, R8
-	VMOVUPS.Z (R8), K1, Z0
-	ADDQ      DI, R8
-	VMOVUPS.Z (R8), K1, Z1
-	ADDQ      DI, R8
-	VMOVUPS.Z (R8), K1, Z2
-	ADDQ      DI, R8
-	VMOVUPS.Z (R8), K1, Z3
-	ADDQ      DI, R8
-	VMOVUPS.Z (R8), K1, Z4
-	ADDQ      DI, R8
-	VMOVUPS.Z (R8), K1, Z5
-	ADDQ      DI, R8
-	VMOVUPS.Z (R8), K1, Z6
-	ADDQ      DI, R8
-	VMOVUPS.Z (R8), K1, Z7
-	MOVQ      48(AX), R8
-	MOVQ      56(AX), R9
-	LEAQ      (R8)(R9*4), R10
-	LEAQ      (R9)(R9*2), R11
-	MOVQ      24(AX), R12
-	MOVQ      R12, 120(AX)
+	MOVQ      $+16, DI
+	CMPQ      BX, DI
+	CMOVQLT   BX, DI
+	MOVQ      $+65535, SI
+	BZHIQ     DI, SI, SI
+	KMOVW     SI, K1
+	MOVQ      80(AX), SI
+	MOVQ      DX, DI
+	VMOVUPS.Z (DI), K1, Z0
+	ADDQ      SI, DI
+	VMOVUPS.Z (DI), K1, Z1
+	ADDQ      SI, DI
+	VMOVUPS.Z (DI), K1, Z2
+	ADDQ      SI, DI
+	VMOVUPS.Z (DI), K1, Z3
+	ADDQ      SI, DI
+	VMOVUPS.Z (DI), K1, Z4
+	ADDQ      SI, DI
+	VMOVUPS.Z (DI), K1, Z5
+	ADDQ      SI, DI
+	VMOVUPS.Z (DI), K1, Z6
+	ADDQ      SI, DI
+	VMOVUPS.Z (DI), K1, Z7
+	MOVQ      48(AX), DI
+	MOVQ      56(AX), R8
+	LEAQ      (DI)(R8*4), R9
+	LEAQ      (R8)(R8*2), R10
+	MOVQ      24(AX), R11
+	MOVQ      R11, 200(AX)
 
 narrowKeysSpan:
-	MOVQ 120(AX), R12
-	MOVQ (R12), R13
-	MOVQ 8(R12), R12
-	ADDQ CX, R13
-	MOVQ 120(AX), R14
-	MOVQ 16(R14), R14
+	MOVQ 200(AX), R11
+	MOVQ (R11), R12
+	MOVQ 8(R11), R11
+	ADDQ CX, R12
+	MOVQ 120(AX), R13
 
 narrowKeys:
-	VMOVDQU16.Z      (R13), K1, Y8
+	VMOVDQU16.Z      (R12), K1, Y8
 	VCVTPH2PS        Y8, Z8
-	VFMADD231PS.BCST (R8), Z8, Z0
-	VFMADD231PS.BCST (R8)(R9*1), Z8, Z1
-	VFMADD231PS.BCST (R8)(R9*2), Z8, Z2
-	VFMADD231PS.BCST (R8)(R11*1), Z8, Z3
-	VFMADD231PS.BCST (R10), Z8, Z4
-	VFMADD231PS.BCST (R10)(R9*1), Z8, Z5
-	VFMADD231PS.BCST (R10)(R9*2), Z8, Z6
-	VFMADD231PS.BCST (R10)(R11*1), Z8, Z7
-	ADDQ             SI, R13
-	ADDQ             $+4, R8
-	ADDQ             $+4, R10
-	DECQ             R12
+	VFMADD231PS.BCST (DI), Z8, Z0
+	VFMADD231PS.BCST (DI)(R8*1), Z8, Z1
+	VFMADD231PS.BCST (DI)(R8*2), Z8, Z2
+	VFMADD231PS.BCST (DI)(R10*1), Z8, Z3
+	VFMADD231PS.BCST (R9), Z8, Z4
+	VFMADD231PS.BCST (R9)(R8*1), Z8, Z5
+	VFMADD231PS.BCST (R9)(R8*2), Z8, Z6
+	VFMADD231PS.BCST (R9)(R10*1), Z8, Z7
+	ADDQ             8(AX), R12
+	ADDQ             $+4, DI
+	ADDQ             $+4, R9
+	DECQ             R11
 	JNE              narrowKeys
-	MOVQ             120(AX), R12
-	ADDQ             $+24, R12
-	MOVQ             R12, 120(AX)
-	CMPQ             R12, 104(AX)
+	MOVQ             R13, 120(AX)
+	MOVQ             200(AX), R11
+	ADDQ             $+16, R11
+	MOVQ             R11, 200(AX)
+	CMPQ             R11, 184(AX)
 	JNE              narrowKeysSpan
-	MOVQ             DX, R8
-	VMOVUPS          Z0, K1, (R8)
-	ADDQ             DI, R8
-	VMOVUPS          Z1, K1, (R8)
-	ADDQ             DI, R8
-	VMOVUPS          Z2, K1, (R8)
-	ADDQ             DI, R8
-	VMOVUPS          Z3, K1, (R8)
-	ADDQ             DI, R8
-	VMOVUPS          Z4, K1, (R8)
-	ADDQ             DI, R8
-	VMOVUPS          Z5, K1, (R8)
-	ADDQ             DI, R8
-	VMOVUPS          Z6, K1, (R8)
-	ADDQ             DI, R8
-	VMOVUPS          Z7, K1, (R8)
+	MOVQ             DX, DI
+	VMOVUPS          Z0, K1, (DI)
+	ADDQ             SI, DI
+	VMOVUPS          Z1, K1, (DI)
+	ADDQ             SI, DI
+	VMOVUPS          Z2, K1, (DI)
+	ADDQ             SI, DI
+	VMOVUPS          Z3, K1, (DI)
+	ADDQ             SI, DI
+	VMOVUPS          Z4, K1, (DI)
+	ADDQ             SI, DI
+	VMOVUPS          Z5, K1, (DI)
+	ADDQ             SI, DI
+	VMOVUPS          Z6, K1, (DI)
+	ADDQ             SI, DI
+	VMOVUPS          Z7, K1, (DI)
 	ADDQ             $+32, CX
 	ADDQ             $+64, DX
 	SUBQ             $+16, BX
@@ -4023,9 +4468,12 @@ end:
 TEXT ·mixBF16x1AVX512(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ   a+0(FP), AX
 	MOVQ   32(AX), CX
-	IMUL3Q $0x18, CX, CX
+	IMUL3Q $0x10, CX, CX
 	ADDQ   24(AX), CX
-	MOVQ   CX, 104(AX)
+	MOVQ   CX, 184(AX)
+	MOVQ   $+0, 120(AX)
+	MOVQ   $+0, 128(AX)
+	MOVQ   $+0, 136(AX)
 	CMPQ   96(AX), $+16
 	JGT    head
 	MOVQ   56(AX), CX
@@ -4068,10 +4516,10 @@ short:
 	MOVQ      8(AX), DI
 	MOVQ      (AX), R8
 	MOVQ      24(AX), R9
-	MOVQ      R9, 120(AX)
+	MOVQ      R9, 200(AX)
 
 shortSpan:
-	MOVQ 120(AX), R9
+	MOVQ 200(AX), R9
 	MOVQ (R9), R10
 	MOVQ 8(R9), R9
 	ADDQ R8, R10
@@ -4118,10 +4566,10 @@ shortKeys:
 	ADDQ             $+4, BX
 	DECQ             R9
 	JNE              shortKeys
-	MOVQ             120(AX), R9
-	ADDQ             $+24, R9
-	MOVQ             R9, 120(AX)
-	CMPQ             R9, 104(AX)
+	MOVQ             200(AX), R9
+	ADDQ             $+16, R9
+	MOVQ             R9, 200(AX)
+	CMPQ             R9, 184(AX)
 	JNE              shortSpan
 	MOVQ             72(AX), CX
 	MOVQ             80(AX), DX
@@ -4179,10 +4627,10 @@ heads:
 	MOVQ      8(AX), DI
 	MOVQ      (AX), R8
 	MOVQ      24(AX), R9
-	MOVQ      R9, 120(AX)
+	MOVQ      R9, 200(AX)
 
 headsSpan:
-	MOVQ 120(AX), R9
+	MOVQ 200(AX), R9
 	MOVQ (R9), R10
 	MOVQ 8(R9), R9
 	ADDQ R8, R10
@@ -4229,10 +4677,10 @@ headsKeys:
 	ADDQ             $+4, BX
 	DECQ             R9
 	JNE              headsKeys
-	MOVQ             120(AX), R9
-	ADDQ             $+24, R9
-	MOVQ             R9, 120(AX)
-	CMPQ             R9, 104(AX)
+	MOVQ             200(AX), R9
+	ADDQ             $+16, R9
+	MOVQ             R9, 200(AX)
+	CMPQ             R9, 184(AX)
 	JNE              headsSpan
 	MOVQ             72(AX), CX
 	MOVQ             80(AX), DX
@@ -4263,60 +4711,112 @@ head:
 	MOVQ (AX), CX
 	MOVQ 72(AX), DX
 	MOVQ 96(AX), BX
-	MOVQ 8(AX), SI
 
 wide:
 	CMPQ    BX, $+64
 	JLT     narrow
-	MOVQ    80(AX), DI
-	MOVQ    DX, DI
-	VMOVUPS (DI), Z0
-	VMOVUPS 64(DI), Z1
-	VMOVUPS 128(DI), Z2
-	VMOVUPS 192(DI), Z3
-	MOVQ    48(AX), DI
-	MOVQ    56(AX), R8
-	MOVQ    24(AX), R8
-	MOVQ    R8, 120(AX)
+	MOVQ    80(AX), SI
+	MOVQ    DX, SI
+	VMOVUPS (SI), Z0
+	VMOVUPS 64(SI), Z1
+	VMOVUPS 128(SI), Z2
+	VMOVUPS 192(SI), Z3
+	MOVQ    48(AX), SI
+	MOVQ    56(AX), DI
+	MOVQ    24(AX), DI
+	MOVQ    DI, 200(AX)
 
 wideKeysSpan:
-	MOVQ 120(AX), R8
-	MOVQ (R8), R9
-	MOVQ 8(R8), R8
-	ADDQ CX, R9
-	MOVQ 120(AX), R10
-	MOVQ 16(R10), R10
+	MOVQ 200(AX), DI
+	MOVQ (DI), R8
+	MOVQ 8(DI), DI
+	ADDQ CX, R8
+	MOVQ 120(AX), R9
+	MOVQ 200(AX), R10
+	ADDQ $+16, R10
+	XORQ R11, R11
+	CMPQ R10, 184(AX)
+	JNE  wideKeysNext
+	MOVQ 24(AX), R10
+	MOVQ $+128, R11
+
+wideKeysNext:
+	ADDQ   (R10), R11
+	ADDQ   CX, R11
+	SUBQ   R8, R11
+	MOVQ   DI, R10
+	SUBQ   $+8, R10
+	IMULQ  8(AX), R10
+	SUBQ   R10, R11
+	MOVQ   R11, 176(AX)
+	MOVQ   8(AX), R10
+	IMUL3Q $+8, R10, R11
 
 wideKeys:
-	PREFETCHT1   (R9)(R10*1)
-	PREFETCHT1   64(R9)(R10*1)
-	VPMOVZXWD    (R9), Z4
+	CMPQ R9, 128(AX)
+	JCS  wideKeysFetch0
+	MOVQ 104(AX), R9
+	DECQ 136(AX)
+	JLE  wideKeysFetch0Run
+	MOVQ -16(R9), R10
+	ADDQ 128(AX), R10
+	MOVQ R10, 128(AX)
+	SUBQ -24(R9), R10
+	MOVQ R10, R9
+	JMP  wideKeysFetch0
+
+wideKeysFetch0Run:
+	DECQ 112(AX)
+	JLT  wideKeysFetch0None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R9), R10
+	MOVQ R10, 136(AX)
+	MOVQ 8(R9), R10
+	MOVQ (R9), R9
+	ADDQ R9, R10
+	MOVQ R10, 128(AX)
+	JMP  wideKeysFetch0
+
+wideKeysFetch0None:
+	MOVQ 48(AX), R9
+	MOVQ $+0, 128(AX)
+
+wideKeysFetch0:
+	PREFETCHT1   (R9)
+	PREFETCHT1   64(R9)
+	ADDQ         $+128, R9
+	PREFETCHT0   (R8)(R11*1)
+	PREFETCHT0   64(R8)(R11*1)
+	CMPQ         DI, $+8
+	CMOVQLE      176(AX), R11
+	VPMOVZXWD    (R8), Z4
 	VPSLLD       $0x10, Z4, Z4
-	VPMOVZXWD    32(R9), Z5
+	VPMOVZXWD    32(R8), Z5
 	VPSLLD       $0x10, Z5, Z5
-	VPMOVZXWD    64(R9), Z6
+	VPMOVZXWD    64(R8), Z6
 	VPSLLD       $0x10, Z6, Z6
-	VPMOVZXWD    96(R9), Z7
+	VPMOVZXWD    96(R8), Z7
 	VPSLLD       $0x10, Z7, Z7
-	VBROADCASTSS (DI), Z8
+	VBROADCASTSS (SI), Z8
 	VFMADD231PS  Z8, Z4, Z0
 	VFMADD231PS  Z8, Z5, Z1
 	VFMADD231PS  Z8, Z6, Z2
 	VFMADD231PS  Z8, Z7, Z3
-	ADDQ         SI, R9
-	ADDQ         $+4, DI
-	DECQ         R8
+	ADDQ         8(AX), R8
+	ADDQ         $+4, SI
+	DECQ         DI
 	JNE          wideKeys
-	MOVQ         120(AX), R8
-	ADDQ         $+24, R8
-	MOVQ         R8, 120(AX)
-	CMPQ         R8, 104(AX)
+	MOVQ         R9, 120(AX)
+	MOVQ         200(AX), DI
+	ADDQ         $+16, DI
+	MOVQ         DI, 200(AX)
+	CMPQ         DI, 184(AX)
 	JNE          wideKeysSpan
-	MOVQ         DX, DI
-	VMOVUPS      Z0, (DI)
-	VMOVUPS      Z1, 64(DI)
-	VMOVUPS      Z2, 128(DI)
-	VMOVUPS      Z3, 192(DI)
+	MOVQ         DX, SI
+	VMOVUPS      Z0, (SI)
+	VMOVUPS      Z1, 64(SI)
+	VMOVUPS      Z2, 128(SI)
+	VMOVUPS      Z3, 192(SI)
 	ADDQ         $+128, CX
 	ADDQ         $+256, DX
 	SUBQ         $+64, BX
@@ -4325,44 +4825,44 @@ wideKeys:
 narrow:
 	TESTQ     BX, BX
 	JLE       done
-	MOVQ      $+16, R8
-	CMPQ      BX, R8
-	CMOVQLT   BX, R8
-	MOVQ      $+65535, DI
-	BZHIQ     R8, DI, DI
-	KMOVW     DI, K1
-	MOVQ      80(AX), DI
-	MOVQ      DX, DI
-	VMOVUPS.Z (DI), K1, Z0
-	MOVQ      48(AX), DI
-	MOVQ      56(AX), R8
-	MOVQ      24(AX), R8
-	MOVQ      R8, 120(AX)
+	MOVQ      $+16, DI
+	CMPQ      BX, DI
+	CMOVQLT   BX, DI
+	MOVQ      $+65535, SI
+	BZHIQ     DI, SI, SI
+	KMOVW     SI, K1
+	MOVQ      80(AX), SI
+	MOVQ      DX, SI
+	VMOVUPS.Z (SI), K1, Z0
+	MOVQ      48(AX), SI
+	MOVQ      56(AX), DI
+	MOVQ      24(AX), DI
+	MOVQ      DI, 200(AX)
 
 narrowKeysSpan:
-	MOVQ 120(AX), R8
-	MOVQ (R8), R9
-	MOVQ 8(R8), R8
-	ADDQ CX, R9
-	MOVQ 120(AX), R10
-	MOVQ 16(R10), R10
+	MOVQ 200(AX), DI
+	MOVQ (DI), R8
+	MOVQ 8(DI), DI
+	ADDQ CX, R8
+	MOVQ 120(AX), R9
 
 narrowKeys:
-	VMOVDQU16.Z      (R9), K1, Y1
+	VMOVDQU16.Z      (R8), K1, Y1
 	VPMOVZXWD        Y1, Z1
 	VPSLLD           $0x10, Z1, Z1
-	VFMADD231PS.BCST (DI), Z1, Z0
-	ADDQ             SI, R9
-	ADDQ             $+4, DI
-	DECQ             R8
+	VFMADD231PS.BCST (SI), Z1, Z0
+	ADDQ             8(AX), R8
+	ADDQ             $+4, SI
+	DECQ             DI
 	JNE              narrowKeys
-	MOVQ             120(AX), R8
-	ADDQ             $+24, R8
-	MOVQ             R8, 120(AX)
-	CMPQ             R8, 104(AX)
+	MOVQ             R9, 120(AX)
+	MOVQ             200(AX), DI
+	ADDQ             $+16, DI
+	MOVQ             DI, 200(AX)
+	CMPQ             DI, 184(AX)
 	JNE              narrowKeysSpan
-	MOVQ             DX, DI
-	VMOVUPS          Z0, K1, (DI)
+	MOVQ             DX, SI
+	VMOVUPS          Z0, K1, (SI)
 	ADDQ             $+32, CX
 	ADDQ             $+64, DX
 	SUBQ             $+16, BX
@@ -4387,9 +4887,12 @@ end:
 TEXT ·mixBF16x2AVX512(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ           a+0(FP), AX
 	MOVQ           32(AX), CX
-	IMUL3Q         $0x18, CX, CX
+	IMUL3Q         $0x10, CX, CX
 	ADDQ           24(AX), CX
-	MOVQ           CX, 104(AX)
+	MOVQ           CX, 184(AX)
+	MOVQ           $+0, 120(AX)
+	MOVQ           $+0, 128(AX)
+	MOVQ           $+0, 136(AX)
 	CMPQ           96(AX), $+8
 	JNE            wider
 	MOVQ           56(AX), CX
@@ -4437,10 +4940,10 @@ chunkHeads:
 	LEAQ         (DX)(DX*2), SI
 	MOVQ         8(AX), DI
 	MOVQ         24(AX), R8
-	MOVQ         R8, 120(AX)
+	MOVQ         R8, 200(AX)
 
 chunkSpan:
-	MOVQ 120(AX), R8
+	MOVQ 200(AX), R8
 	MOVQ (R8), R9
 	MOVQ 8(R8), R8
 	ADDQ (AX), R9
@@ -4683,10 +5186,10 @@ chunkKey:
 	JNE             chunkKey
 
 chunkNone:
-	MOVQ          120(AX), R8
-	ADDQ          $+24, R8
-	MOVQ          R8, 120(AX)
-	CMPQ          R8, 104(AX)
+	MOVQ          200(AX), R8
+	ADDQ          $+16, R8
+	MOVQ          R8, 200(AX)
+	CMPQ          R8, 184(AX)
 	JNE           chunkSpan
 	MOVQ          72(AX), CX
 	MOVQ          80(AX), DX
@@ -4756,10 +5259,10 @@ short:
 	MOVQ      8(AX), DI
 	MOVQ      (AX), R8
 	MOVQ      24(AX), R9
-	MOVQ      R9, 120(AX)
+	MOVQ      R9, 200(AX)
 
 shortSpan:
-	MOVQ 120(AX), R9
+	MOVQ 200(AX), R9
 	MOVQ (R9), R10
 	MOVQ 8(R9), R9
 	ADDQ R8, R10
@@ -4792,10 +5295,10 @@ shortKeys:
 	ADDQ             $+4, BX
 	DECQ             R9
 	JNE              shortKeys
-	MOVQ             120(AX), R9
-	ADDQ             $+24, R9
-	MOVQ             R9, 120(AX)
-	CMPQ             R9, 104(AX)
+	MOVQ             200(AX), R9
+	ADDQ             $+16, R9
+	MOVQ             R9, 200(AX)
+	CMPQ             R9, 184(AX)
 	JNE              shortSpan
 	MOVQ             72(AX), CX
 	MOVQ             80(AX), DX
@@ -4853,10 +5356,10 @@ heads:
 	MOVQ      8(AX), DI
 	MOVQ      (AX), R8
 	MOVQ      24(AX), R9
-	MOVQ      R9, 120(AX)
+	MOVQ      R9, 200(AX)
 
 headsSpan:
-	MOVQ 120(AX), R9
+	MOVQ 200(AX), R9
 	MOVQ (R9), R10
 	MOVQ 8(R9), R9
 	ADDQ R8, R10
@@ -4889,10 +5392,10 @@ headsKeys:
 	ADDQ             $+4, BX
 	DECQ             R9
 	JNE              headsKeys
-	MOVQ             120(AX), R9
-	ADDQ             $+24, R9
-	MOVQ             R9, 120(AX)
-	CMPQ             R9, 104(AX)
+	MOVQ             200(AX), R9
+	ADDQ             $+16, R9
+	MOVQ             R9, 200(AX)
+	CMPQ             R9, 184(AX)
 	JNE              headsSpan
 	MOVQ             72(AX), CX
 	MOVQ             80(AX), DX
@@ -4923,75 +5426,127 @@ head:
 	MOVQ (AX), CX
 	MOVQ 72(AX), DX
 	MOVQ 96(AX), BX
-	MOVQ 8(AX), SI
 
 wide:
 	CMPQ    BX, $+64
 	JLT     narrow
-	MOVQ    80(AX), DI
-	MOVQ    DX, R8
-	VMOVUPS (R8), Z0
-	VMOVUPS 64(R8), Z1
-	VMOVUPS 128(R8), Z2
-	VMOVUPS 192(R8), Z3
-	ADDQ    DI, R8
-	VMOVUPS (R8), Z4
-	VMOVUPS 64(R8), Z5
-	VMOVUPS 128(R8), Z6
-	VMOVUPS 192(R8), Z7
-	MOVQ    48(AX), R8
-	MOVQ    56(AX), R9
-	MOVQ    24(AX), R10
-	MOVQ    R10, 120(AX)
+	MOVQ    80(AX), SI
+	MOVQ    DX, DI
+	VMOVUPS (DI), Z0
+	VMOVUPS 64(DI), Z1
+	VMOVUPS 128(DI), Z2
+	VMOVUPS 192(DI), Z3
+	ADDQ    SI, DI
+	VMOVUPS (DI), Z4
+	VMOVUPS 64(DI), Z5
+	VMOVUPS 128(DI), Z6
+	VMOVUPS 192(DI), Z7
+	MOVQ    48(AX), DI
+	MOVQ    56(AX), R8
+	MOVQ    24(AX), R9
+	MOVQ    R9, 200(AX)
 
 wideKeysSpan:
-	MOVQ 120(AX), R10
-	MOVQ (R10), R11
-	MOVQ 8(R10), R10
-	ADDQ CX, R11
-	MOVQ 120(AX), R12
-	MOVQ 16(R12), R12
+	MOVQ 200(AX), R9
+	MOVQ (R9), R10
+	MOVQ 8(R9), R9
+	ADDQ CX, R10
+	MOVQ 120(AX), R11
+	MOVQ 200(AX), R12
+	ADDQ $+16, R12
+	XORQ R13, R13
+	CMPQ R12, 184(AX)
+	JNE  wideKeysNext
+	MOVQ 24(AX), R12
+	MOVQ $+128, R13
+
+wideKeysNext:
+	ADDQ   (R12), R13
+	ADDQ   CX, R13
+	SUBQ   R10, R13
+	MOVQ   R9, R12
+	SUBQ   $+8, R12
+	IMULQ  8(AX), R12
+	SUBQ   R12, R13
+	MOVQ   R13, 176(AX)
+	MOVQ   8(AX), R12
+	IMUL3Q $+8, R12, R13
 
 wideKeys:
-	PREFETCHT1   (R11)(R12*1)
-	PREFETCHT1   64(R11)(R12*1)
-	VPMOVZXWD    (R11), Z8
+	CMPQ R11, 128(AX)
+	JCS  wideKeysFetch0
+	MOVQ 104(AX), R11
+	DECQ 136(AX)
+	JLE  wideKeysFetch0Run
+	MOVQ -16(R11), R12
+	ADDQ 128(AX), R12
+	MOVQ R12, 128(AX)
+	SUBQ -24(R11), R12
+	MOVQ R12, R11
+	JMP  wideKeysFetch0
+
+wideKeysFetch0Run:
+	DECQ 112(AX)
+	JLT  wideKeysFetch0None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R11), R12
+	MOVQ R12, 136(AX)
+	MOVQ 8(R11), R12
+	MOVQ (R11), R11
+	ADDQ R11, R12
+	MOVQ R12, 128(AX)
+	JMP  wideKeysFetch0
+
+wideKeysFetch0None:
+	MOVQ 48(AX), R11
+	MOVQ $+0, 128(AX)
+
+wideKeysFetch0:
+	PREFETCHT1   (R11)
+	PREFETCHT1   64(R11)
+	ADDQ         $+128, R11
+	PREFETCHT0   (R10)(R13*1)
+	PREFETCHT0   64(R10)(R13*1)
+	CMPQ         R9, $+8
+	CMOVQLE      176(AX), R13
+	VPMOVZXWD    (R10), Z8
 	VPSLLD       $0x10, Z8, Z8
-	VPMOVZXWD    32(R11), Z9
+	VPMOVZXWD    32(R10), Z9
 	VPSLLD       $0x10, Z9, Z9
-	VPMOVZXWD    64(R11), Z10
+	VPMOVZXWD    64(R10), Z10
 	VPSLLD       $0x10, Z10, Z10
-	VPMOVZXWD    96(R11), Z11
+	VPMOVZXWD    96(R10), Z11
 	VPSLLD       $0x10, Z11, Z11
-	VBROADCASTSS (R8), Z12
+	VBROADCASTSS (DI), Z12
 	VFMADD231PS  Z12, Z8, Z0
 	VFMADD231PS  Z12, Z9, Z1
 	VFMADD231PS  Z12, Z10, Z2
 	VFMADD231PS  Z12, Z11, Z3
-	VBROADCASTSS (R8)(R9*1), Z12
+	VBROADCASTSS (DI)(R8*1), Z12
 	VFMADD231PS  Z12, Z8, Z4
 	VFMADD231PS  Z12, Z9, Z5
 	VFMADD231PS  Z12, Z10, Z6
 	VFMADD231PS  Z12, Z11, Z7
-	ADDQ         SI, R11
-	ADDQ         $+4, R8
-	DECQ         R10
+	ADDQ         8(AX), R10
+	ADDQ         $+4, DI
+	DECQ         R9
 	JNE          wideKeys
-	MOVQ         120(AX), R10
-	ADDQ         $+24, R10
-	MOVQ         R10, 120(AX)
-	CMPQ         R10, 104(AX)
+	MOVQ         R11, 120(AX)
+	MOVQ         200(AX), R9
+	ADDQ         $+16, R9
+	MOVQ         R9, 200(AX)
+	CMPQ         R9, 184(AX)
 	JNE          wideKeysSpan
-	MOVQ         DX, R8
-	VMOVUPS      Z0, (R8)
-	VMOVUPS      Z1, 64(R8)
-	VMOVUPS      Z2, 128(R8)
-	VMOVUPS      Z3, 192(R8)
-	ADDQ         DI, R8
-	VMOVUPS      Z4, (R8)
-	VMOVUPS      Z5, 64(R8)
-	VMOVUPS      Z6, 128(R8)
-	VMOVUPS      Z7, 192(R8)
+	MOVQ         DX, DI
+	VMOVUPS      Z0, (DI)
+	VMOVUPS      Z1, 64(DI)
+	VMOVUPS      Z2, 128(DI)
+	VMOVUPS      Z3, 192(DI)
+	ADDQ         SI, DI
+	VMOVUPS      Z4, (DI)
+	VMOVUPS      Z5, 64(DI)
+	VMOVUPS      Z6, 128(DI)
+	VMOVUPS      Z7, 192(DI)
 	ADDQ         $+128, CX
 	ADDQ         $+256, DX
 	SUBQ         $+64, BX
@@ -5000,49 +5555,49 @@ wideKeys:
 narrow:
 	TESTQ     BX, BX
 	JLE       done
-	MOVQ      $+16, R8
-	CMPQ      BX, R8
-	CMOVQLT   BX, R8
-	MOVQ      $+65535, DI
-	BZHIQ     R8, DI, DI
-	KMOVW     DI, K1
-	MOVQ      80(AX), DI
-	MOVQ      DX, R8
-	VMOVUPS.Z (R8), K1, Z0
-	ADDQ      DI, R8
-	VMOVUPS.Z (R8), K1, Z1
-	MOVQ      48(AX), R8
-	MOVQ      56(AX), R9
-	MOVQ      24(AX), R10
-	MOVQ      R10, 120(AX)
+	MOVQ      $+16, DI
+	CMPQ      BX, DI
+	CMOVQLT   BX, DI
+	MOVQ      $+65535, SI
+	BZHIQ     DI, SI, SI
+	KMOVW     SI, K1
+	MOVQ      80(AX), SI
+	MOVQ      DX, DI
+	VMOVUPS.Z (DI), K1, Z0
+	ADDQ      SI, DI
+	VMOVUPS.Z (DI), K1, Z1
+	MOVQ      48(AX), DI
+	MOVQ      56(AX), R8
+	MOVQ      24(AX), R9
+	MOVQ      R9, 200(AX)
 
 narrowKeysSpan:
-	MOVQ 120(AX), R10
-	MOVQ (R10), R11
-	MOVQ 8(R10), R10
-	ADDQ CX, R11
-	MOVQ 120(AX), R12
-	MOVQ 16(R12), R12
+	MOVQ 200(AX), R9
+	MOVQ (R9), R10
+	MOVQ 8(R9), R9
+	ADDQ CX, R10
+	MOVQ 120(AX), R11
 
 narrowKeys:
-	VMOVDQU16.Z      (R11), K1, Y2
+	VMOVDQU16.Z      (R10), K1, Y2
 	VPMOVZXWD        Y2, Z2
 	VPSLLD           $0x10, Z2, Z2
-	VFMADD231PS.BCST (R8), Z2, Z0
-	VFMADD231PS.BCST (R8)(R9*1), Z2, Z1
-	ADDQ             SI, R11
-	ADDQ             $+4, R8
-	DECQ             R10
+	VFMADD231PS.BCST (DI), Z2, Z0
+	VFMADD231PS.BCST (DI)(R8*1), Z2, Z1
+	ADDQ             8(AX), R10
+	ADDQ             $+4, DI
+	DECQ             R9
 	JNE              narrowKeys
-	MOVQ             120(AX), R10
-	ADDQ             $+24, R10
-	MOVQ             R10, 120(AX)
-	CMPQ             R10, 104(AX)
+	MOVQ             R11, 120(AX)
+	MOVQ             200(AX), R9
+	ADDQ             $+16, R9
+	MOVQ             R9, 200(AX)
+	CMPQ             R9, 184(AX)
 	JNE              narrowKeysSpan
-	MOVQ             DX, R8
-	VMOVUPS          Z0, K1, (R8)
-	ADDQ             DI, R8
-	VMOVUPS          Z1, K1, (R8)
+	MOVQ             DX, DI
+	VMOVUPS          Z0, K1, (DI)
+	ADDQ             SI, DI
+	VMOVUPS          Z1, K1, (DI)
 	ADDQ             $+32, CX
 	ADDQ             $+64, DX
 	SUBQ             $+16, BX
@@ -5067,9 +5622,12 @@ end:
 TEXT ·mixBF16x4AVX512(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ           a+0(FP), AX
 	MOVQ           32(AX), CX
-	IMUL3Q         $0x18, CX, CX
+	IMUL3Q         $0x10, CX, CX
 	ADDQ           24(AX), CX
-	MOVQ           CX, 104(AX)
+	MOVQ           CX, 184(AX)
+	MOVQ           $+0, 120(AX)
+	MOVQ           $+0, 128(AX)
+	MOVQ           $+0, 136(AX)
 	CMPQ           96(AX), $+8
 	JNE            wider
 	MOVQ           56(AX), CX
@@ -5117,10 +5675,10 @@ chunkHeads:
 	LEAQ         (DX)(DX*2), SI
 	MOVQ         8(AX), DI
 	MOVQ         24(AX), R8
-	MOVQ         R8, 120(AX)
+	MOVQ         R8, 200(AX)
 
 chunkSpan:
-	MOVQ 120(AX), R8
+	MOVQ 200(AX), R8
 	MOVQ (R8), R9
 	MOVQ 8(R8), R8
 	ADDQ (AX), R9
@@ -5308,10 +5866,10 @@ chunkKey:
 	JNE             chunkKey
 
 chunkNone:
-	MOVQ          120(AX), R8
-	ADDQ          $+24, R8
-	MOVQ          R8, 120(AX)
-	CMPQ          R8, 104(AX)
+	MOVQ          200(AX), R8
+	ADDQ          $+16, R8
+	MOVQ          R8, 200(AX)
+	CMPQ          R8, 184(AX)
 	JNE           chunkSpan
 	MOVQ          72(AX), CX
 	MOVQ          80(AX), DX
@@ -5381,10 +5939,10 @@ short:
 	MOVQ      8(AX), DI
 	MOVQ      (AX), R8
 	MOVQ      24(AX), R9
-	MOVQ      R9, 120(AX)
+	MOVQ      R9, 200(AX)
 
 shortSpan:
-	MOVQ 120(AX), R9
+	MOVQ 200(AX), R9
 	MOVQ (R9), R10
 	MOVQ 8(R9), R9
 	ADDQ R8, R10
@@ -5410,10 +5968,10 @@ shortKeys:
 	ADDQ             $+4, BX
 	DECQ             R9
 	JNE              shortKeys
-	MOVQ             120(AX), R9
-	ADDQ             $+24, R9
-	MOVQ             R9, 120(AX)
-	CMPQ             R9, 104(AX)
+	MOVQ             200(AX), R9
+	ADDQ             $+16, R9
+	MOVQ             R9, 200(AX)
+	CMPQ             R9, 184(AX)
 	JNE              shortSpan
 	MOVQ             72(AX), CX
 	MOVQ             80(AX), DX
@@ -5471,10 +6029,10 @@ heads:
 	MOVQ      8(AX), DI
 	MOVQ      (AX), R8
 	MOVQ      24(AX), R9
-	MOVQ      R9, 120(AX)
+	MOVQ      R9, 200(AX)
 
 headsSpan:
-	MOVQ 120(AX), R9
+	MOVQ 200(AX), R9
 	MOVQ (R9), R10
 	MOVQ 8(R9), R9
 	ADDQ R8, R10
@@ -5500,10 +6058,10 @@ headsKeys:
 	ADDQ             $+4, BX
 	DECQ             R9
 	JNE              headsKeys
-	MOVQ             120(AX), R9
-	ADDQ             $+24, R9
-	MOVQ             R9, 120(AX)
-	CMPQ             R9, 104(AX)
+	MOVQ             200(AX), R9
+	ADDQ             $+16, R9
+	MOVQ             R9, 200(AX)
+	CMPQ             R9, 184(AX)
 	JNE              headsSpan
 	MOVQ             72(AX), CX
 	MOVQ             80(AX), DX
@@ -5534,106 +6092,158 @@ head:
 	MOVQ (AX), CX
 	MOVQ 72(AX), DX
 	MOVQ 96(AX), BX
-	MOVQ 8(AX), SI
 
 wide:
 	CMPQ    BX, $+64
 	JLT     narrow
-	MOVQ    80(AX), DI
-	MOVQ    DX, R8
-	VMOVUPS (R8), Z0
-	VMOVUPS 64(R8), Z1
-	VMOVUPS 128(R8), Z2
-	VMOVUPS 192(R8), Z3
-	ADDQ    DI, R8
-	VMOVUPS (R8), Z4
-	VMOVUPS 64(R8), Z5
-	VMOVUPS 128(R8), Z6
-	VMOVUPS 192(R8), Z7
-	ADDQ    DI, R8
-	VMOVUPS (R8), Z8
-	VMOVUPS 64(R8), Z9
-	VMOVUPS 128(R8), Z10
-	VMOVUPS 192(R8), Z11
-	ADDQ    DI, R8
-	VMOVUPS (R8), Z12
-	VMOVUPS 64(R8), Z13
-	VMOVUPS 128(R8), Z14
-	VMOVUPS 192(R8), Z15
-	MOVQ    48(AX), R8
-	MOVQ    56(AX), R9
-	LEAQ    (R9)(R9*2), R10
-	MOVQ    24(AX), R11
-	MOVQ    R11, 120(AX)
+	MOVQ    80(AX), SI
+	MOVQ    DX, DI
+	VMOVUPS (DI), Z0
+	VMOVUPS 64(DI), Z1
+	VMOVUPS 128(DI), Z2
+	VMOVUPS 192(DI), Z3
+	ADDQ    SI, DI
+	VMOVUPS (DI), Z4
+	VMOVUPS 64(DI), Z5
+	VMOVUPS 128(DI), Z6
+	VMOVUPS 192(DI), Z7
+	ADDQ    SI, DI
+	VMOVUPS (DI), Z8
+	VMOVUPS 64(DI), Z9
+	VMOVUPS 128(DI), Z10
+	VMOVUPS 192(DI), Z11
+	ADDQ    SI, DI
+	VMOVUPS (DI), Z12
+	VMOVUPS 64(DI), Z13
+	VMOVUPS 128(DI), Z14
+	VMOVUPS 192(DI), Z15
+	MOVQ    48(AX), DI
+	MOVQ    56(AX), R8
+	LEAQ    (R8)(R8*2), R9
+	MOVQ    24(AX), R10
+	MOVQ    R10, 200(AX)
 
 wideKeysSpan:
-	MOVQ 120(AX), R11
-	MOVQ (R11), R12
-	MOVQ 8(R11), R11
-	ADDQ CX, R12
-	MOVQ 120(AX), R13
-	MOVQ 16(R13), R13
+	MOVQ 200(AX), R10
+	MOVQ (R10), R11
+	MOVQ 8(R10), R10
+	ADDQ CX, R11
+	MOVQ 120(AX), R12
+	MOVQ 200(AX), R13
+	ADDQ $+16, R13
+	XORQ R14, R14
+	CMPQ R13, 184(AX)
+	JNE  wideKeysNext
+	MOVQ 24(AX), R13
+	MOVQ $+128, R14
+
+wideKeysNext:
+	ADDQ   (R13), R14
+	ADDQ   CX, R14
+	SUBQ   R11, R14
+	MOVQ   R10, R13
+	SUBQ   $+8, R13
+	IMULQ  8(AX), R13
+	SUBQ   R13, R14
+	MOVQ   R14, 176(AX)
+	MOVQ   8(AX), R13
+	IMUL3Q $+8, R13, R14
 
 wideKeys:
-	PREFETCHT1   (R12)(R13*1)
-	PREFETCHT1   64(R12)(R13*1)
-	VPMOVZXWD    (R12), Z16
+	CMPQ R12, 128(AX)
+	JCS  wideKeysFetch0
+	MOVQ 104(AX), R12
+	DECQ 136(AX)
+	JLE  wideKeysFetch0Run
+	MOVQ -16(R12), R13
+	ADDQ 128(AX), R13
+	MOVQ R13, 128(AX)
+	SUBQ -24(R12), R13
+	MOVQ R13, R12
+	JMP  wideKeysFetch0
+
+wideKeysFetch0Run:
+	DECQ 112(AX)
+	JLT  wideKeysFetch0None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R12), R13
+	MOVQ R13, 136(AX)
+	MOVQ 8(R12), R13
+	MOVQ (R12), R12
+	ADDQ R12, R13
+	MOVQ R13, 128(AX)
+	JMP  wideKeysFetch0
+
+wideKeysFetch0None:
+	MOVQ 48(AX), R12
+	MOVQ $+0, 128(AX)
+
+wideKeysFetch0:
+	PREFETCHT1   (R12)
+	PREFETCHT1   64(R12)
+	ADDQ         $+128, R12
+	PREFETCHT0   (R11)(R14*1)
+	PREFETCHT0   64(R11)(R14*1)
+	CMPQ         R10, $+8
+	CMOVQLE      176(AX), R14
+	VPMOVZXWD    (R11), Z16
 	VPSLLD       $0x10, Z16, Z16
-	VPMOVZXWD    32(R12), Z17
+	VPMOVZXWD    32(R11), Z17
 	VPSLLD       $0x10, Z17, Z17
-	VPMOVZXWD    64(R12), Z18
+	VPMOVZXWD    64(R11), Z18
 	VPSLLD       $0x10, Z18, Z18
-	VPMOVZXWD    96(R12), Z19
+	VPMOVZXWD    96(R11), Z19
 	VPSLLD       $0x10, Z19, Z19
-	VBROADCASTSS (R8), Z20
+	VBROADCASTSS (DI), Z20
 	VFMADD231PS  Z20, Z16, Z0
 	VFMADD231PS  Z20, Z17, Z1
 	VFMADD231PS  Z20, Z18, Z2
 	VFMADD231PS  Z20, Z19, Z3
-	VBROADCASTSS (R8)(R9*1), Z20
+	VBROADCASTSS (DI)(R8*1), Z20
 	VFMADD231PS  Z20, Z16, Z4
 	VFMADD231PS  Z20, Z17, Z5
 	VFMADD231PS  Z20, Z18, Z6
 	VFMADD231PS  Z20, Z19, Z7
-	VBROADCASTSS (R8)(R9*2), Z20
+	VBROADCASTSS (DI)(R8*2), Z20
 	VFMADD231PS  Z20, Z16, Z8
 	VFMADD231PS  Z20, Z17, Z9
 	VFMADD231PS  Z20, Z18, Z10
 	VFMADD231PS  Z20, Z19, Z11
-	VBROADCASTSS (R8)(R10*1), Z20
+	VBROADCASTSS (DI)(R9*1), Z20
 	VFMADD231PS  Z20, Z16, Z12
 	VFMADD231PS  Z20, Z17, Z13
 	VFMADD231PS  Z20, Z18, Z14
 	VFMADD231PS  Z20, Z19, Z15
-	ADDQ         SI, R12
-	ADDQ         $+4, R8
-	DECQ         R11
+	ADDQ         8(AX), R11
+	ADDQ         $+4, DI
+	DECQ         R10
 	JNE          wideKeys
-	MOVQ         120(AX), R11
-	ADDQ         $+24, R11
-	MOVQ         R11, 120(AX)
-	CMPQ         R11, 104(AX)
+	MOVQ         R12, 120(AX)
+	MOVQ         200(AX), R10
+	ADDQ         $+16, R10
+	MOVQ         R10, 200(AX)
+	CMPQ         R10, 184(AX)
 	JNE          wideKeysSpan
-	MOVQ         DX, R8
-	VMOVUPS      Z0, (R8)
-	VMOVUPS      Z1, 64(R8)
-	VMOVUPS      Z2, 128(R8)
-	VMOVUPS      Z3, 192(R8)
-	ADDQ         DI, R8
-	VMOVUPS      Z4, (R8)
-	VMOVUPS      Z5, 64(R8)
-	VMOVUPS      Z6, 128(R8)
-	VMOVUPS      Z7, 192(R8)
-	ADDQ         DI, R8
-	VMOVUPS      Z8, (R8)
-	VMOVUPS      Z9, 64(R8)
-	VMOVUPS      Z10, 128(R8)
-	VMOVUPS      Z11, 192(R8)
-	ADDQ         DI, R8
-	VMOVUPS      Z12, (R8)
-	VMOVUPS      Z13, 64(R8)
-	VMOVUPS      Z14, 128(R8)
-	VMOVUPS      Z15, 192(R8)
+	MOVQ         DX, DI
+	VMOVUPS      Z0, (DI)
+	VMOVUPS      Z1, 64(DI)
+	VMOVUPS      Z2, 128(DI)
+	VMOVUPS      Z3, 192(DI)
+	ADDQ         SI, DI
+	VMOVUPS      Z4, (DI)
+	VMOVUPS      Z5, 64(DI)
+	VMOVUPS      Z6, 128(DI)
+	VMOVUPS      Z7, 192(DI)
+	ADDQ         SI, DI
+	VMOVUPS      Z8, (DI)
+	VMOVUPS      Z9, 64(DI)
+	VMOVUPS      Z10, 128(DI)
+	VMOVUPS      Z11, 192(DI)
+	ADDQ         SI, DI
+	VMOVUPS      Z12, (DI)
+	VMOVUPS      Z13, 64(DI)
+	VMOVUPS      Z14, 128(DI)
+	VMOVUPS      Z15, 192(DI)
 	ADDQ         $+128, CX
 	ADDQ         $+256, DX
 	SUBQ         $+64, BX
@@ -5642,60 +6252,60 @@ wideKeys:
 narrow:
 	TESTQ     BX, BX
 	JLE       done
-	MOVQ      $+16, R8
-	CMPQ      BX, R8
-	CMOVQLT   BX, R8
-	MOVQ      $+65535, DI
-	BZHIQ     R8, DI, DI
-	KMOVW     DI, K1
-	MOVQ      80(AX), DI
-	MOVQ      DX, R8
-	VMOVUPS.Z (R8), K1, Z0
-	ADDQ      DI, R8
-	VMOVUPS.Z (R8), K1, Z1
-	ADDQ      DI, R8
-	VMOVUPS.Z (R8), K1, Z2
-	ADDQ      DI, R8
-	VMOVUPS.Z (R8), K1, Z3
-	MOVQ      48(AX), R8
-	MOVQ      56(AX), R9
-	LEAQ      (R9)(R9*2), R10
-	MOVQ      24(AX), R11
-	MOVQ      R11, 120(AX)
+	MOVQ      $+16, DI
+	CMPQ      BX, DI
+	CMOVQLT   BX, DI
+	MOVQ      $+65535, SI
+	BZHIQ     DI, SI, SI
+	KMOVW     SI, K1
+	MOVQ      80(AX), SI
+	MOVQ      DX, DI
+	VMOVUPS.Z (DI), K1, Z0
+	ADDQ      SI, DI
+	VMOVUPS.Z (DI), K1, Z1
+	ADDQ      SI, DI
+	VMOVUPS.Z (DI), K1, Z2
+	ADDQ      SI, DI
+	VMOVUPS.Z (DI), K1, Z3
+	MOVQ      48(AX), DI
+	MOVQ      56(AX), R8
+	LEAQ      (R8)(R8*2), R9
+	MOVQ      24(AX), R10
+	MOVQ      R10, 200(AX)
 
 narrowKeysSpan:
-	MOVQ 120(AX), R11
-	MOVQ (R11), R12
-	MOVQ 8(R11), R11
-	ADDQ CX, R12
-	MOVQ 120(AX), R13
-	MOVQ 16(R13), R13
+	MOVQ 200(AX), R10
+	MOVQ (R10), R11
+	MOVQ 8(R10), R10
+	ADDQ CX, R11
+	MOVQ 120(AX), R12
 
 narrowKeys:
-	VMOVDQU16.Z      (R12), K1, Y4
+	VMOVDQU16.Z      (R11), K1, Y4
 	VPMOVZXWD        Y4, Z4
 	VPSLLD           $0x10, Z4, Z4
-	VFMADD231PS.BCST (R8), Z4, Z0
-	VFMADD231PS.BCST (R8)(R9*1), Z4, Z1
-	VFMADD231PS.BCST (R8)(R9*2), Z4, Z2
-	VFMADD231PS.BCST (R8)(R10*1), Z4, Z3
-	ADDQ             SI, R12
-	ADDQ             $+4, R8
-	DECQ             R11
+	VFMADD231PS.BCST (DI), Z4, Z0
+	VFMADD231PS.BCST (DI)(R8*1), Z4, Z1
+	VFMADD231PS.BCST (DI)(R8*2), Z4, Z2
+	VFMADD231PS.BCST (DI)(R9*1), Z4, Z3
+	ADDQ             8(AX), R11
+	ADDQ             $+4, DI
+	DECQ             R10
 	JNE              narrowKeys
-	MOVQ             120(AX), R11
-	ADDQ             $+24, R11
-	MOVQ             R11, 120(AX)
-	CMPQ             R11, 104(AX)
+	MOVQ             R12, 120(AX)
+	MOVQ             200(AX), R10
+	ADDQ             $+16, R10
+	MOVQ             R10, 200(AX)
+	CMPQ             R10, 184(AX)
 	JNE              narrowKeysSpan
-	MOVQ             DX, R8
-	VMOVUPS          Z0, K1, (R8)
-	ADDQ             DI, R8
-	VMOVUPS          Z1, K1, (R8)
-	ADDQ             DI, R8
-	VMOVUPS          Z2, K1, (R8)
-	ADDQ             DI, R8
-	VMOVUPS          Z3, K1, (R8)
+	MOVQ             DX, DI
+	VMOVUPS          Z0, K1, (DI)
+	ADDQ             SI, DI
+	VMOVUPS          Z1, K1, (DI)
+	ADDQ             SI, DI
+	VMOVUPS          Z2, K1, (DI)
+	ADDQ             SI, DI
+	VMOVUPS          Z3, K1, (DI)
 	ADDQ             $+32, CX
 	ADDQ             $+64, DX
 	SUBQ             $+16, BX
@@ -5720,9 +6330,12 @@ end:
 TEXT ·mixBF16x8AVX512(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ           a+0(FP), AX
 	MOVQ           32(AX), CX
-	IMUL3Q         $0x18, CX, CX
+	IMUL3Q         $0x10, CX, CX
 	ADDQ           24(AX), CX
-	MOVQ           CX, 104(AX)
+	MOVQ           CX, 184(AX)
+	MOVQ           $+0, 120(AX)
+	MOVQ           $+0, 128(AX)
+	MOVQ           $+0, 136(AX)
 	CMPQ           96(AX), $+8
 	JNE            wider
 	MOVQ           56(AX), CX
@@ -5770,10 +6383,10 @@ chunkHeads:
 	LEAQ         (DX)(DX*2), SI
 	MOVQ         8(AX), DI
 	MOVQ         24(AX), R8
-	MOVQ         R8, 120(AX)
+	MOVQ         R8, 200(AX)
 
 chunkSpan:
-	MOVQ 120(AX), R8
+	MOVQ 200(AX), R8
 	MOVQ (R8), R9
 	MOVQ 8(R8), R8
 	ADDQ (AX), R9
@@ -5934,10 +6547,10 @@ chunkKey:
 	JNE             chunkKey
 
 chunkNone:
-	MOVQ          120(AX), R8
-	ADDQ          $+24, R8
-	MOVQ          R8, 120(AX)
-	CMPQ          R8, 104(AX)
+	MOVQ          200(AX), R8
+	ADDQ          $+16, R8
+	MOVQ          R8, 200(AX)
+	CMPQ          R8, 184(AX)
 	JNE           chunkSpan
 	MOVQ          72(AX), CX
 	MOVQ          80(AX), DX
@@ -5966,115 +6579,166 @@ head:
 	MOVQ (AX), CX
 	MOVQ 72(AX), DX
 	MOVQ 96(AX), BX
-	MOVQ 8(AX), SI
 
 wide:
 	CMPQ    BX, $+32
 	JLT     narrow
-	MOVQ    80(AX), DI
-	MOVQ    DX, R8
-	VMOVUPS (R8), Z0
-	VMOVUPS 64(R8), Z1
-	ADDQ    DI, R8
-	VMOVUPS (R8), Z2
-	VMOVUPS 64(R8), Z3
-	ADDQ    DI, R8
-	VMOVUPS (R8), Z4
-	VMOVUPS 64(R8), Z5
-	ADDQ    DI, R8
-	VMOVUPS (R8), Z6
-	VMOVUPS 64(R8), Z7
-	ADDQ    DI, R8
-	VMOVUPS (R8), Z8
-	VMOVUPS 64(R8), Z9
-	ADDQ    DI, R8
-	VMOVUPS (R8), Z10
-	VMOVUPS 64(R8), Z11
-	ADDQ    DI, R8
-	VMOVUPS (R8), Z12
-	VMOVUPS 64(R8), Z13
-	ADDQ    DI, R8
-	VMOVUPS (R8), Z14
-	VMOVUPS 64(R8), Z15
-	MOVQ    48(AX), R8
-	MOVQ    56(AX), R9
-	LEAQ    (R8)(R9*4), R10
-	LEAQ    (R9)(R9*2), R11
-	MOVQ    24(AX), R12
-	MOVQ    R12, 120(AX)
+	MOVQ    80(AX), SI
+	MOVQ    DX, DI
+	VMOVUPS (DI), Z0
+	VMOVUPS 64(DI), Z1
+	ADDQ    SI, DI
+	VMOVUPS (DI), Z2
+	VMOVUPS 64(DI), Z3
+	ADDQ    SI, DI
+	VMOVUPS (DI), Z4
+	VMOVUPS 64(DI), Z5
+	ADDQ    SI, DI
+	VMOVUPS (DI), Z6
+	VMOVUPS 64(DI), Z7
+	ADDQ    SI, DI
+	VMOVUPS (DI), Z8
+	VMOVUPS 64(DI), Z9
+	ADDQ    SI, DI
+	VMOVUPS (DI), Z10
+	VMOVUPS 64(DI), Z11
+	ADDQ    SI, DI
+	VMOVUPS (DI), Z12
+	VMOVUPS 64(DI), Z13
+	ADDQ    SI, DI
+	VMOVUPS (DI), Z14
+	VMOVUPS 64(DI), Z15
+	MOVQ    48(AX), DI
+	MOVQ    56(AX), R8
+	LEAQ    (DI)(R8*4), R9
+	LEAQ    (R8)(R8*2), R10
+	MOVQ    24(AX), R11
+	MOVQ    R11, 200(AX)
 
 wideKeysSpan:
-	MOVQ 120(AX), R12
-	MOVQ (R12), R13
-	MOVQ 8(R12), R12
-	ADDQ CX, R13
-	MOVQ 120(AX), R14
-	MOVQ 16(R14), R14
+	MOVQ 200(AX), R11
+	MOVQ (R11), R12
+	MOVQ 8(R11), R11
+	ADDQ CX, R12
+	MOVQ 120(AX), R13
+	MOVQ 200(AX), R14
+	ADDQ $+16, R14
+	XORQ R15, R15
+	CMPQ R14, 184(AX)
+	JNE  wideKeysNext
+	MOVQ 24(AX), R14
+	MOVQ $+64, R15
+
+wideKeysNext:
+	ADDQ   (R14), R15
+	ADDQ   CX, R15
+	SUBQ   R12, R15
+	MOVQ   R11, R14
+	SUBQ   $+8, R14
+	IMULQ  8(AX), R14
+	SUBQ   R14, R15
+	MOVQ   R15, 176(AX)
+	MOVQ   8(AX), R14
+	IMUL3Q $+8, R14, R15
 
 wideKeys:
-	PREFETCHT1   (R13)(R14*1)
-	VPMOVZXWD    (R13), Z16
+	CMPQ R13, 128(AX)
+	JCS  wideKeysFetch0
+	MOVQ 104(AX), R13
+	DECQ 136(AX)
+	JLE  wideKeysFetch0Run
+	MOVQ -16(R13), R14
+	ADDQ 128(AX), R14
+	MOVQ R14, 128(AX)
+	SUBQ -24(R13), R14
+	MOVQ R14, R13
+	JMP  wideKeysFetch0
+
+wideKeysFetch0Run:
+	DECQ 112(AX)
+	JLT  wideKeysFetch0None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R13), R14
+	MOVQ R14, 136(AX)
+	MOVQ 8(R13), R14
+	MOVQ (R13), R13
+	ADDQ R13, R14
+	MOVQ R14, 128(AX)
+	JMP  wideKeysFetch0
+
+wideKeysFetch0None:
+	MOVQ 48(AX), R13
+	MOVQ $+0, 128(AX)
+
+wideKeysFetch0:
+	PREFETCHT1   (R13)
+	ADDQ         $+64, R13
+	PREFETCHT0   (R12)(R15*1)
+	CMPQ         R11, $+8
+	CMOVQLE      176(AX), R15
+	VPMOVZXWD    (R12), Z16
 	VPSLLD       $0x10, Z16, Z16
-	VPMOVZXWD    32(R13), Z17
+	VPMOVZXWD    32(R12), Z17
 	VPSLLD       $0x10, Z17, Z17
-	VBROADCASTSS (R8), Z18
+	VBROADCASTSS (DI), Z18
 	VFMADD231PS  Z18, Z16, Z0
 	VFMADD231PS  Z18, Z17, Z1
-	VBROADCASTSS (R8)(R9*1), Z18
+	VBROADCASTSS (DI)(R8*1), Z18
 	VFMADD231PS  Z18, Z16, Z2
 	VFMADD231PS  Z18, Z17, Z3
-	VBROADCASTSS (R8)(R9*2), Z18
+	VBROADCASTSS (DI)(R8*2), Z18
 	VFMADD231PS  Z18, Z16, Z4
 	VFMADD231PS  Z18, Z17, Z5
-	VBROADCASTSS (R8)(R11*1), Z18
+	VBROADCASTSS (DI)(R10*1), Z18
 	VFMADD231PS  Z18, Z16, Z6
 	VFMADD231PS  Z18, Z17, Z7
-	VBROADCASTSS (R10), Z18
+	VBROADCASTSS (R9), Z18
 	VFMADD231PS  Z18, Z16, Z8
 	VFMADD231PS  Z18, Z17, Z9
-	VBROADCASTSS (R10)(R9*1), Z18
+	VBROADCASTSS (R9)(R8*1), Z18
 	VFMADD231PS  Z18, Z16, Z10
 	VFMADD231PS  Z18, Z17, Z11
-	VBROADCASTSS (R10)(R9*2), Z18
+	VBROADCASTSS (R9)(R8*2), Z18
 	VFMADD231PS  Z18, Z16, Z12
 	VFMADD231PS  Z18, Z17, Z13
-	VBROADCASTSS (R10)(R11*1), Z18
+	VBROADCASTSS (R9)(R10*1), Z18
 	VFMADD231PS  Z18, Z16, Z14
 	VFMADD231PS  Z18, Z17, Z15
-	ADDQ         SI, R13
-	ADDQ         $+4, R8
-	ADDQ         $+4, R10
-	DECQ         R12
+	ADDQ         8(AX), R12
+	ADDQ         $+4, DI
+	ADDQ         $+4, R9
+	DECQ         R11
 	JNE          wideKeys
-	MOVQ         120(AX), R12
-	ADDQ         $+24, R12
-	MOVQ         R12, 120(AX)
-	CMPQ         R12, 104(AX)
+	MOVQ         R13, 120(AX)
+	MOVQ         200(AX), R11
+	ADDQ         $+16, R11
+	MOVQ         R11, 200(AX)
+	CMPQ         R11, 184(AX)
 	JNE          wideKeysSpan
-	MOVQ         DX, R8
-	VMOVUPS      Z0, (R8)
-	VMOVUPS      Z1, 64(R8)
-	ADDQ         DI, R8
-	VMOVUPS      Z2, (R8)
-	VMOVUPS      Z3, 64(R8)
-	ADDQ         DI, R8
-	VMOVUPS      Z4, (R8)
-	VMOVUPS      Z5, 64(R8)
-	ADDQ         DI, R8
-	VMOVUPS      Z6, (R8)
-	VMOVUPS      Z7, 64(R8)
-	ADDQ         DI, R8
-	VMOVUPS      Z8, (R8)
-	VMOVUPS      Z9, 64(R8)
-	ADDQ         DI, R8
-	VMOVUPS      Z10, (R8)
-	VMOVUPS      Z11, 64(R8)
-	ADDQ         DI, R8
-	VMOVUPS      Z12, (R8)
-	VMOVUPS      Z13, 64(R8)
-	ADDQ         DI, R8
-	VMOVUPS      Z14, (R8)
-	VMOVUPS      Z15, 64(R8)
+	MOVQ         DX, DI
+	VMOVUPS      Z0, (DI)
+	VMOVUPS      Z1, 64(DI)
+	ADDQ         SI, DI
+	VMOVUPS      Z2, (DI)
+	VMOVUPS      Z3, 64(DI)
+	ADDQ         SI, DI
+	VMOVUPS      Z4, (DI)
+	VMOVUPS      Z5, 64(DI)
+	ADDQ         SI, DI
+	VMOVUPS      Z6, (DI)
+	VMOVUPS      Z7, 64(DI)
+	ADDQ         SI, DI
+	VMOVUPS      Z8, (DI)
+	VMOVUPS      Z9, 64(DI)
+	ADDQ         SI, DI
+	VMOVUPS      Z10, (DI)
+	VMOVUPS      Z11, 64(DI)
+	ADDQ         SI, DI
+	VMOVUPS      Z12, (DI)
+	VMOVUPS      Z13, 64(DI)
+	ADDQ         SI, DI
+	VMOVUPS      Z14, (DI)
+	VMOVUPS      Z15, 64(DI)
 	ADDQ         $+64, CX
 	ADDQ         $+128, DX
 	SUBQ         $+32, BX
@@ -6083,82 +6747,82 @@ wideKeys:
 narrow:
 	TESTQ     BX, BX
 	JLE       done
-	MOVQ      $+16, R8
-	CMPQ      BX, R8
-	CMOVQLT   BX, R8
-	MOVQ      $+65535, DI
-	BZHIQ     R8, DI, DI
-	KMOVW     DI, K1
-	MOVQ      80(AX), DI
-	MOVQ      DX, R8
-	VMOVUPS.Z (R8), K1, Z0
-	ADDQ      DI, R8
-	VMOVUPS.Z (R8), K1, Z1
-	ADDQ      DI, R8
-	VMOVUPS.Z (R8), K1, Z2
-	ADDQ      DI, R8
-	VMOVUPS.Z (R8), K1, Z3
-	ADDQ      DI, R8
-	VMOVUPS.Z (R8), K1, Z4
-	ADDQ      DI, R8
-	VMOVUPS.Z (R8), K1, Z5
-	ADDQ      DI, R8
-	VMOVUPS.Z (R8), K1, Z6
-	ADDQ      DI, R8
-	VMOVUPS.Z (R8), K1, Z7
-	MOVQ      48(AX), R8
-	MOVQ      56(AX), R9
-	LEAQ      (R8)(R9*4), R10
-	LEAQ      (R9)(R9*2), R11
-	MOVQ      24(AX), R12
-	MOVQ      R12, 120(AX)
+	MOVQ      $+16, DI
+	CMPQ      BX, DI
+	CMOVQLT   BX, DI
+	MOVQ      $+65535, SI
+	BZHIQ     DI, SI, SI
+	KMOVW     SI, K1
+	MOVQ      80(AX), SI
+	MOVQ      DX, DI
+	VMOVUPS.Z (DI), K1, Z0
+	ADDQ      SI, DI
+	VMOVUPS.Z (DI), K1, Z1
+	ADDQ      SI, DI
+	VMOVUPS.Z (DI), K1, Z2
+	ADDQ      SI, DI
+	VMOVUPS.Z (DI), K1, Z3
+	ADDQ      SI, DI
+	VMOVUPS.Z (DI), K1, Z4
+	ADDQ      SI, DI
+	VMOVUPS.Z (DI), K1, Z5
+	ADDQ      SI, DI
+	VMOVUPS.Z (DI), K1, Z6
+	ADDQ      SI, DI
+	VMOVUPS.Z (DI), K1, Z7
+	MOVQ      48(AX), DI
+	MOVQ      56(AX), R8
+	LEAQ      (DI)(R8*4), R9
+	LEAQ      (R8)(R8*2), R10
+	MOVQ      24(AX), R11
+	MOVQ      R11, 200(AX)
 
 narrowKeysSpan:
-	MOVQ 120(AX), R12
-	MOVQ (R12), R13
-	MOVQ 8(R12), R12
-	ADDQ CX, R13
-	MOVQ 120(AX), R14
-	MOVQ 16(R14), R14
+	MOVQ 200(AX), R11
+	MOVQ (R11), R12
+	MOVQ 8(R11), R11
+	ADDQ CX, R12
+	MOVQ 120(AX), R13
 
 narrowKeys:
-	VMOVDQU16.Z      (R13), K1, Y8
+	VMOVDQU16.Z      (R12), K1, Y8
 	VPMOVZXWD        Y8, Z8
 	VPSLLD           $0x10, Z8, Z8
-	VFMADD231PS.BCST (R8), Z8, Z0
-	VFMADD231PS.BCST (R8)(R9*1), Z8, Z1
-	VFMADD231PS.BCST (R8)(R9*2), Z8, Z2
-	VFMADD231PS.BCST (R8)(R11*1), Z8, Z3
-	VFMADD231PS.BCST (R10), Z8, Z4
-	VFMADD231PS.BCST (R10)(R9*1), Z8, Z5
-	VFMADD231PS.BCST (R10)(R9*2), Z8, Z6
-	VFMADD231PS.BCST (R10)(R11*1), Z8, Z7
-	ADDQ             SI, R13
-	ADDQ             $+4, R8
-	ADDQ             $+4, R10
-	DECQ             R12
+	VFMADD231PS.BCST (DI), Z8, Z0
+	VFMADD231PS.BCST (DI)(R8*1), Z8, Z1
+	VFMADD231PS.BCST (DI)(R8*2), Z8, Z2
+	VFMADD231PS.BCST (DI)(R10*1), Z8, Z3
+	VFMADD231PS.BCST (R9), Z8, Z4
+	VFMADD231PS.BCST (R9)(R8*1), Z8, Z5
+	VFMADD231PS.BCST (R9)(R8*2), Z8, Z6
+	VFMADD231PS.BCST (R9)(R10*1), Z8, Z7
+	ADDQ             8(AX), R12
+	ADDQ             $+4, DI
+	ADDQ             $+4, R9
+	DECQ             R11
 	JNE              narrowKeys
-	MOVQ             120(AX), R12
-	ADDQ             $+24, R12
-	MOVQ             R12, 120(AX)
-	CMPQ             R12, 104(AX)
+	MOVQ             R13, 120(AX)
+	MOVQ             200(AX), R11
+	ADDQ             $+16, R11
+	MOVQ             R11, 200(AX)
+	CMPQ             R11, 184(AX)
 	JNE              narrowKeysSpan
-	MOVQ             DX, R8
-	VMOVUPS          Z0, K1, (R8)
-	ADDQ             DI, R8
-	VMOVUPS          Z1, K1, (R8)
-	ADDQ             DI, R8
-	VMOVUPS          Z2, K1, (R8)
-	ADDQ             DI, R8
-	VMOVUPS          Z3, K1, (R8)
-	ADDQ             DI, R8
-	VMOVUPS          Z4, K1, (R8)
-	ADDQ             DI, R8
-	VMOVUPS          Z5, K1, (R8)
-	ADDQ             DI, R8
-	VMOVUPS          Z6, K1, (R8)
-	ADDQ             DI, R8
-	VMOVUPS          Z7, K1, (R8)
+	MOVQ             DX, DI
+	VMOVUPS          Z0, K1, (DI)
+	ADDQ             SI, DI
+	VMOVUPS          Z1, K1, (DI)
+	ADDQ             SI, DI
+	VMOVUPS          Z2, K1, (DI)
+	ADDQ             SI, DI
+	VMOVUPS          Z3, K1, (DI)
+	ADDQ             SI, DI
+	VMOVUPS          Z4, K1, (DI)
+	ADDQ             SI, DI
+	VMOVUPS          Z5, K1, (DI)
+	ADDQ             SI, DI
+	VMOVUPS          Z6, K1, (DI)
+	ADDQ             SI, DI
+	VMOVUPS          Z7, K1, (DI)
 	ADDQ             $+32, CX
 	ADDQ             $+64, DX
 	SUBQ             $+16, BX
@@ -6183,9 +6847,12 @@ end:
 TEXT ·mixI8x1AVX512(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ   a+0(FP), AX
 	MOVQ   32(AX), CX
-	IMUL3Q $0x18, CX, CX
+	IMUL3Q $0x10, CX, CX
 	ADDQ   24(AX), CX
-	MOVQ   CX, 104(AX)
+	MOVQ   CX, 184(AX)
+	MOVQ   $+0, 120(AX)
+	MOVQ   $+0, 128(AX)
+	MOVQ   $+0, 136(AX)
 	CMPQ   96(AX), $+16
 	JGT    head
 	MOVQ   56(AX), CX
@@ -6228,10 +6895,10 @@ short:
 	MOVQ      8(AX), DI
 	MOVQ      (AX), R8
 	MOVQ      24(AX), R9
-	MOVQ      R9, 120(AX)
+	MOVQ      R9, 200(AX)
 
 shortSpan:
-	MOVQ 120(AX), R9
+	MOVQ 200(AX), R9
 	MOVQ (R9), R10
 	MOVQ 8(R9), R9
 	ADDQ R8, R10
@@ -6278,10 +6945,10 @@ shortKeys:
 	ADDQ             $+4, BX
 	DECQ             R9
 	JNE              shortKeys
-	MOVQ             120(AX), R9
-	ADDQ             $+24, R9
-	MOVQ             R9, 120(AX)
-	CMPQ             R9, 104(AX)
+	MOVQ             200(AX), R9
+	ADDQ             $+16, R9
+	MOVQ             R9, 200(AX)
+	CMPQ             R9, 184(AX)
 	JNE              shortSpan
 	MOVQ             72(AX), CX
 	MOVQ             80(AX), DX
@@ -6339,10 +7006,10 @@ heads:
 	MOVQ      8(AX), DI
 	MOVQ      (AX), R8
 	MOVQ      24(AX), R9
-	MOVQ      R9, 120(AX)
+	MOVQ      R9, 200(AX)
 
 headsSpan:
-	MOVQ 120(AX), R9
+	MOVQ 200(AX), R9
 	MOVQ (R9), R10
 	MOVQ 8(R9), R9
 	ADDQ R8, R10
@@ -6389,10 +7056,10 @@ headsKeys:
 	ADDQ             $+4, BX
 	DECQ             R9
 	JNE              headsKeys
-	MOVQ             120(AX), R9
-	ADDQ             $+24, R9
-	MOVQ             R9, 120(AX)
-	CMPQ             R9, 104(AX)
+	MOVQ             200(AX), R9
+	ADDQ             $+16, R9
+	MOVQ             R9, 200(AX)
+	CMPQ             R9, 184(AX)
 	JNE              headsSpan
 	MOVQ             72(AX), CX
 	MOVQ             80(AX), DX
@@ -6423,59 +7090,110 @@ head:
 	MOVQ (AX), CX
 	MOVQ 72(AX), DX
 	MOVQ 96(AX), BX
-	MOVQ 8(AX), SI
 
 wide:
 	CMPQ    BX, $+64
 	JLT     narrow
-	MOVQ    80(AX), DI
-	MOVQ    DX, DI
-	VMOVUPS (DI), Z0
-	VMOVUPS 64(DI), Z1
-	VMOVUPS 128(DI), Z2
-	VMOVUPS 192(DI), Z3
-	MOVQ    48(AX), DI
-	MOVQ    56(AX), R8
-	MOVQ    24(AX), R8
-	MOVQ    R8, 120(AX)
+	MOVQ    80(AX), SI
+	MOVQ    DX, SI
+	VMOVUPS (SI), Z0
+	VMOVUPS 64(SI), Z1
+	VMOVUPS 128(SI), Z2
+	VMOVUPS 192(SI), Z3
+	MOVQ    48(AX), SI
+	MOVQ    56(AX), DI
+	MOVQ    24(AX), DI
+	MOVQ    DI, 200(AX)
 
 wideKeysSpan:
-	MOVQ 120(AX), R8
-	MOVQ (R8), R9
-	MOVQ 8(R8), R8
-	ADDQ CX, R9
-	MOVQ 120(AX), R10
-	MOVQ 16(R10), R10
+	MOVQ 200(AX), DI
+	MOVQ (DI), R8
+	MOVQ 8(DI), DI
+	ADDQ CX, R8
+	MOVQ 120(AX), R9
+	MOVQ 200(AX), R10
+	ADDQ $+16, R10
+	XORQ R11, R11
+	CMPQ R10, 184(AX)
+	JNE  wideKeysNext
+	MOVQ 24(AX), R10
+	MOVQ $+64, R11
+
+wideKeysNext:
+	ADDQ   (R10), R11
+	ADDQ   CX, R11
+	SUBQ   R8, R11
+	MOVQ   DI, R10
+	SUBQ   $+8, R10
+	IMULQ  8(AX), R10
+	SUBQ   R10, R11
+	MOVQ   R11, 176(AX)
+	MOVQ   8(AX), R10
+	IMUL3Q $+8, R10, R11
 
 wideKeys:
-	PREFETCHT1   (R9)(R10*1)
-	VPMOVSXBD    (R9), Z4
+	CMPQ R9, 128(AX)
+	JCS  wideKeysFetch0
+	MOVQ 104(AX), R9
+	DECQ 136(AX)
+	JLE  wideKeysFetch0Run
+	MOVQ -16(R9), R10
+	ADDQ 128(AX), R10
+	MOVQ R10, 128(AX)
+	SUBQ -24(R9), R10
+	MOVQ R10, R9
+	JMP  wideKeysFetch0
+
+wideKeysFetch0Run:
+	DECQ 112(AX)
+	JLT  wideKeysFetch0None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R9), R10
+	MOVQ R10, 136(AX)
+	MOVQ 8(R9), R10
+	MOVQ (R9), R9
+	ADDQ R9, R10
+	MOVQ R10, 128(AX)
+	JMP  wideKeysFetch0
+
+wideKeysFetch0None:
+	MOVQ 48(AX), R9
+	MOVQ $+0, 128(AX)
+
+wideKeysFetch0:
+	PREFETCHT1   (R9)
+	ADDQ         $+64, R9
+	PREFETCHT0   (R8)(R11*1)
+	CMPQ         DI, $+8
+	CMOVQLE      176(AX), R11
+	VPMOVSXBD    (R8), Z4
 	VCVTDQ2PS    Z4, Z4
-	VPMOVSXBD    16(R9), Z5
+	VPMOVSXBD    16(R8), Z5
 	VCVTDQ2PS    Z5, Z5
-	VPMOVSXBD    32(R9), Z6
+	VPMOVSXBD    32(R8), Z6
 	VCVTDQ2PS    Z6, Z6
-	VPMOVSXBD    48(R9), Z7
+	VPMOVSXBD    48(R8), Z7
 	VCVTDQ2PS    Z7, Z7
-	VBROADCASTSS (DI), Z8
+	VBROADCASTSS (SI), Z8
 	VFMADD231PS  Z8, Z4, Z0
 	VFMADD231PS  Z8, Z5, Z1
 	VFMADD231PS  Z8, Z6, Z2
 	VFMADD231PS  Z8, Z7, Z3
-	ADDQ         SI, R9
-	ADDQ         $+4, DI
-	DECQ         R8
+	ADDQ         8(AX), R8
+	ADDQ         $+4, SI
+	DECQ         DI
 	JNE          wideKeys
-	MOVQ         120(AX), R8
-	ADDQ         $+24, R8
-	MOVQ         R8, 120(AX)
-	CMPQ         R8, 104(AX)
+	MOVQ         R9, 120(AX)
+	MOVQ         200(AX), DI
+	ADDQ         $+16, DI
+	MOVQ         DI, 200(AX)
+	CMPQ         DI, 184(AX)
 	JNE          wideKeysSpan
-	MOVQ         DX, DI
-	VMOVUPS      Z0, (DI)
-	VMOVUPS      Z1, 64(DI)
-	VMOVUPS      Z2, 128(DI)
-	VMOVUPS      Z3, 192(DI)
+	MOVQ         DX, SI
+	VMOVUPS      Z0, (SI)
+	VMOVUPS      Z1, 64(SI)
+	VMOVUPS      Z2, 128(SI)
+	VMOVUPS      Z3, 192(SI)
 	ADDQ         $+64, CX
 	ADDQ         $+256, DX
 	SUBQ         $+64, BX
@@ -6484,44 +7202,44 @@ wideKeys:
 narrow:
 	TESTQ     BX, BX
 	JLE       done
-	MOVQ      $+16, R8
-	CMPQ      BX, R8
-	CMOVQLT   BX, R8
-	MOVQ      $+65535, DI
-	BZHIQ     R8, DI, DI
-	KMOVW     DI, K1
-	MOVQ      80(AX), DI
-	MOVQ      DX, DI
-	VMOVUPS.Z (DI), K1, Z0
-	MOVQ      48(AX), DI
-	MOVQ      56(AX), R8
-	MOVQ      24(AX), R8
-	MOVQ      R8, 120(AX)
+	MOVQ      $+16, DI
+	CMPQ      BX, DI
+	CMOVQLT   BX, DI
+	MOVQ      $+65535, SI
+	BZHIQ     DI, SI, SI
+	KMOVW     SI, K1
+	MOVQ      80(AX), SI
+	MOVQ      DX, SI
+	VMOVUPS.Z (SI), K1, Z0
+	MOVQ      48(AX), SI
+	MOVQ      56(AX), DI
+	MOVQ      24(AX), DI
+	MOVQ      DI, 200(AX)
 
 narrowKeysSpan:
-	MOVQ 120(AX), R8
-	MOVQ (R8), R9
-	MOVQ 8(R8), R8
-	ADDQ CX, R9
-	MOVQ 120(AX), R10
-	MOVQ 16(R10), R10
+	MOVQ 200(AX), DI
+	MOVQ (DI), R8
+	MOVQ 8(DI), DI
+	ADDQ CX, R8
+	MOVQ 120(AX), R9
 
 narrowKeys:
-	VMOVDQU8.Z       (R9), K1, X1
+	VMOVDQU8.Z       (R8), K1, X1
 	VPMOVSXBD        X1, Z1
 	VCVTDQ2PS        Z1, Z1
-	VFMADD231PS.BCST (DI), Z1, Z0
-	ADDQ             SI, R9
-	ADDQ             $+4, DI
-	DECQ             R8
+	VFMADD231PS.BCST (SI), Z1, Z0
+	ADDQ             8(AX), R8
+	ADDQ             $+4, SI
+	DECQ             DI
 	JNE              narrowKeys
-	MOVQ             120(AX), R8
-	ADDQ             $+24, R8
-	MOVQ             R8, 120(AX)
-	CMPQ             R8, 104(AX)
+	MOVQ             R9, 120(AX)
+	MOVQ             200(AX), DI
+	ADDQ             $+16, DI
+	MOVQ             DI, 200(AX)
+	CMPQ             DI, 184(AX)
 	JNE              narrowKeysSpan
-	MOVQ             DX, DI
-	VMOVUPS          Z0, K1, (DI)
+	MOVQ             DX, SI
+	VMOVUPS          Z0, K1, (SI)
 	ADDQ             $+16, CX
 	ADDQ             $+64, DX
 	SUBQ             $+16, BX
@@ -6546,9 +7264,12 @@ end:
 TEXT ·mixI8x2AVX512(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ           a+0(FP), AX
 	MOVQ           32(AX), CX
-	IMUL3Q         $0x18, CX, CX
+	IMUL3Q         $0x10, CX, CX
 	ADDQ           24(AX), CX
-	MOVQ           CX, 104(AX)
+	MOVQ           CX, 184(AX)
+	MOVQ           $+0, 120(AX)
+	MOVQ           $+0, 128(AX)
+	MOVQ           $+0, 136(AX)
 	CMPQ           96(AX), $+8
 	JNE            wider
 	MOVQ           56(AX), CX
@@ -6596,10 +7317,10 @@ chunkHeads:
 	LEAQ         (DX)(DX*2), SI
 	MOVQ         8(AX), DI
 	MOVQ         24(AX), R8
-	MOVQ         R8, 120(AX)
+	MOVQ         R8, 200(AX)
 
 chunkSpan:
-	MOVQ 120(AX), R8
+	MOVQ 200(AX), R8
 	MOVQ (R8), R9
 	MOVQ 8(R8), R8
 	ADDQ (AX), R9
@@ -6842,10 +7563,10 @@ chunkKey:
 	JNE          chunkKey
 
 chunkNone:
-	MOVQ          120(AX), R8
-	ADDQ          $+24, R8
-	MOVQ          R8, 120(AX)
-	CMPQ          R8, 104(AX)
+	MOVQ          200(AX), R8
+	ADDQ          $+16, R8
+	MOVQ          R8, 200(AX)
+	CMPQ          R8, 184(AX)
 	JNE           chunkSpan
 	MOVQ          72(AX), CX
 	MOVQ          80(AX), DX
@@ -6915,10 +7636,10 @@ short:
 	MOVQ      8(AX), DI
 	MOVQ      (AX), R8
 	MOVQ      24(AX), R9
-	MOVQ      R9, 120(AX)
+	MOVQ      R9, 200(AX)
 
 shortSpan:
-	MOVQ 120(AX), R9
+	MOVQ 200(AX), R9
 	MOVQ (R9), R10
 	MOVQ 8(R9), R9
 	ADDQ R8, R10
@@ -6951,10 +7672,10 @@ shortKeys:
 	ADDQ             $+4, BX
 	DECQ             R9
 	JNE              shortKeys
-	MOVQ             120(AX), R9
-	ADDQ             $+24, R9
-	MOVQ             R9, 120(AX)
-	CMPQ             R9, 104(AX)
+	MOVQ             200(AX), R9
+	ADDQ             $+16, R9
+	MOVQ             R9, 200(AX)
+	CMPQ             R9, 184(AX)
 	JNE              shortSpan
 	MOVQ             72(AX), CX
 	MOVQ             80(AX), DX
@@ -7012,10 +7733,10 @@ heads:
 	MOVQ      8(AX), DI
 	MOVQ      (AX), R8
 	MOVQ      24(AX), R9
-	MOVQ      R9, 120(AX)
+	MOVQ      R9, 200(AX)
 
 headsSpan:
-	MOVQ 120(AX), R9
+	MOVQ 200(AX), R9
 	MOVQ (R9), R10
 	MOVQ 8(R9), R9
 	ADDQ R8, R10
@@ -7048,10 +7769,10 @@ headsKeys:
 	ADDQ             $+4, BX
 	DECQ             R9
 	JNE              headsKeys
-	MOVQ             120(AX), R9
-	ADDQ             $+24, R9
-	MOVQ             R9, 120(AX)
-	CMPQ             R9, 104(AX)
+	MOVQ             200(AX), R9
+	ADDQ             $+16, R9
+	MOVQ             R9, 200(AX)
+	CMPQ             R9, 184(AX)
 	JNE              headsSpan
 	MOVQ             72(AX), CX
 	MOVQ             80(AX), DX
@@ -7082,74 +7803,125 @@ head:
 	MOVQ (AX), CX
 	MOVQ 72(AX), DX
 	MOVQ 96(AX), BX
-	MOVQ 8(AX), SI
 
 wide:
 	CMPQ    BX, $+64
 	JLT     narrow
-	MOVQ    80(AX), DI
-	MOVQ    DX, R8
-	VMOVUPS (R8), Z0
-	VMOVUPS 64(R8), Z1
-	VMOVUPS 128(R8), Z2
-	VMOVUPS 192(R8), Z3
-	ADDQ    DI, R8
-	VMOVUPS (R8), Z4
-	VMOVUPS 64(R8), Z5
-	VMOVUPS 128(R8), Z6
-	VMOVUPS 192(R8), Z7
-	MOVQ    48(AX), R8
-	MOVQ    56(AX), R9
-	MOVQ    24(AX), R10
-	MOVQ    R10, 120(AX)
+	MOVQ    80(AX), SI
+	MOVQ    DX, DI
+	VMOVUPS (DI), Z0
+	VMOVUPS 64(DI), Z1
+	VMOVUPS 128(DI), Z2
+	VMOVUPS 192(DI), Z3
+	ADDQ    SI, DI
+	VMOVUPS (DI), Z4
+	VMOVUPS 64(DI), Z5
+	VMOVUPS 128(DI), Z6
+	VMOVUPS 192(DI), Z7
+	MOVQ    48(AX), DI
+	MOVQ    56(AX), R8
+	MOVQ    24(AX), R9
+	MOVQ    R9, 200(AX)
 
 wideKeysSpan:
-	MOVQ 120(AX), R10
-	MOVQ (R10), R11
-	MOVQ 8(R10), R10
-	ADDQ CX, R11
-	MOVQ 120(AX), R12
-	MOVQ 16(R12), R12
+	MOVQ 200(AX), R9
+	MOVQ (R9), R10
+	MOVQ 8(R9), R9
+	ADDQ CX, R10
+	MOVQ 120(AX), R11
+	MOVQ 200(AX), R12
+	ADDQ $+16, R12
+	XORQ R13, R13
+	CMPQ R12, 184(AX)
+	JNE  wideKeysNext
+	MOVQ 24(AX), R12
+	MOVQ $+64, R13
+
+wideKeysNext:
+	ADDQ   (R12), R13
+	ADDQ   CX, R13
+	SUBQ   R10, R13
+	MOVQ   R9, R12
+	SUBQ   $+8, R12
+	IMULQ  8(AX), R12
+	SUBQ   R12, R13
+	MOVQ   R13, 176(AX)
+	MOVQ   8(AX), R12
+	IMUL3Q $+8, R12, R13
 
 wideKeys:
-	PREFETCHT1   (R11)(R12*1)
-	VPMOVSXBD    (R11), Z8
+	CMPQ R11, 128(AX)
+	JCS  wideKeysFetch0
+	MOVQ 104(AX), R11
+	DECQ 136(AX)
+	JLE  wideKeysFetch0Run
+	MOVQ -16(R11), R12
+	ADDQ 128(AX), R12
+	MOVQ R12, 128(AX)
+	SUBQ -24(R11), R12
+	MOVQ R12, R11
+	JMP  wideKeysFetch0
+
+wideKeysFetch0Run:
+	DECQ 112(AX)
+	JLT  wideKeysFetch0None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R11), R12
+	MOVQ R12, 136(AX)
+	MOVQ 8(R11), R12
+	MOVQ (R11), R11
+	ADDQ R11, R12
+	MOVQ R12, 128(AX)
+	JMP  wideKeysFetch0
+
+wideKeysFetch0None:
+	MOVQ 48(AX), R11
+	MOVQ $+0, 128(AX)
+
+wideKeysFetch0:
+	PREFETCHT1   (R11)
+	ADDQ         $+64, R11
+	PREFETCHT0   (R10)(R13*1)
+	CMPQ         R9, $+8
+	CMOVQLE      176(AX), R13
+	VPMOVSXBD    (R10), Z8
 	VCVTDQ2PS    Z8, Z8
-	VPMOVSXBD    16(R11), Z9
+	VPMOVSXBD    16(R10), Z9
 	VCVTDQ2PS    Z9, Z9
-	VPMOVSXBD    32(R11), Z10
+	VPMOVSXBD    32(R10), Z10
 	VCVTDQ2PS    Z10, Z10
-	VPMOVSXBD    48(R11), Z11
+	VPMOVSXBD    48(R10), Z11
 	VCVTDQ2PS    Z11, Z11
-	VBROADCASTSS (R8), Z12
+	VBROADCASTSS (DI), Z12
 	VFMADD231PS  Z12, Z8, Z0
 	VFMADD231PS  Z12, Z9, Z1
 	VFMADD231PS  Z12, Z10, Z2
 	VFMADD231PS  Z12, Z11, Z3
-	VBROADCASTSS (R8)(R9*1), Z12
+	VBROADCASTSS (DI)(R8*1), Z12
 	VFMADD231PS  Z12, Z8, Z4
 	VFMADD231PS  Z12, Z9, Z5
 	VFMADD231PS  Z12, Z10, Z6
 	VFMADD231PS  Z12, Z11, Z7
-	ADDQ         SI, R11
-	ADDQ         $+4, R8
-	DECQ         R10
+	ADDQ         8(AX), R10
+	ADDQ         $+4, DI
+	DECQ         R9
 	JNE          wideKeys
-	MOVQ         120(AX), R10
-	ADDQ         $+24, R10
-	MOVQ         R10, 120(AX)
-	CMPQ         R10, 104(AX)
+	MOVQ         R11, 120(AX)
+	MOVQ         200(AX), R9
+	ADDQ         $+16, R9
+	MOVQ         R9, 200(AX)
+	CMPQ         R9, 184(AX)
 	JNE          wideKeysSpan
-	MOVQ         DX, R8
-	VMOVUPS      Z0, (R8)
-	VMOVUPS      Z1, 64(R8)
-	VMOVUPS      Z2, 128(R8)
-	VMOVUPS      Z3, 192(R8)
-	ADDQ         DI, R8
-	VMOVUPS      Z4, (R8)
-	VMOVUPS      Z5, 64(R8)
-	VMOVUPS      Z6, 128(R8)
-	VMOVUPS      Z7, 192(R8)
+	MOVQ         DX, DI
+	VMOVUPS      Z0, (DI)
+	VMOVUPS      Z1, 64(DI)
+	VMOVUPS      Z2, 128(DI)
+	VMOVUPS      Z3, 192(DI)
+	ADDQ         SI, DI
+	VMOVUPS      Z4, (DI)
+	VMOVUPS      Z5, 64(DI)
+	VMOVUPS      Z6, 128(DI)
+	VMOVUPS      Z7, 192(DI)
 	ADDQ         $+64, CX
 	ADDQ         $+256, DX
 	SUBQ         $+64, BX
@@ -7158,49 +7930,49 @@ wideKeys:
 narrow:
 	TESTQ     BX, BX
 	JLE       done
-	MOVQ      $+16, R8
-	CMPQ      BX, R8
-	CMOVQLT   BX, R8
-	MOVQ      $+65535, DI
-	BZHIQ     R8, DI, DI
-	KMOVW     DI, K1
-	MOVQ      80(AX), DI
-	MOVQ      DX, R8
-	VMOVUPS.Z (R8), K1, Z0
-	ADDQ      DI, R8
-	VMOVUPS.Z (R8), K1, Z1
-	MOVQ      48(AX), R8
-	MOVQ      56(AX), R9
-	MOVQ      24(AX), R10
-	MOVQ      R10, 120(AX)
+	MOVQ      $+16, DI
+	CMPQ      BX, DI
+	CMOVQLT   BX, DI
+	MOVQ      $+65535, SI
+	BZHIQ     DI, SI, SI
+	KMOVW     SI, K1
+	MOVQ      80(AX), SI
+	MOVQ      DX, DI
+	VMOVUPS.Z (DI), K1, Z0
+	ADDQ      SI, DI
+	VMOVUPS.Z (DI), K1, Z1
+	MOVQ      48(AX), DI
+	MOVQ      56(AX), R8
+	MOVQ      24(AX), R9
+	MOVQ      R9, 200(AX)
 
 narrowKeysSpan:
-	MOVQ 120(AX), R10
-	MOVQ (R10), R11
-	MOVQ 8(R10), R10
-	ADDQ CX, R11
-	MOVQ 120(AX), R12
-	MOVQ 16(R12), R12
+	MOVQ 200(AX), R9
+	MOVQ (R9), R10
+	MOVQ 8(R9), R9
+	ADDQ CX, R10
+	MOVQ 120(AX), R11
 
 narrowKeys:
-	VMOVDQU8.Z       (R11), K1, X2
+	VMOVDQU8.Z       (R10), K1, X2
 	VPMOVSXBD        X2, Z2
 	VCVTDQ2PS        Z2, Z2
-	VFMADD231PS.BCST (R8), Z2, Z0
-	VFMADD231PS.BCST (R8)(R9*1), Z2, Z1
-	ADDQ             SI, R11
-	ADDQ             $+4, R8
-	DECQ             R10
+	VFMADD231PS.BCST (DI), Z2, Z0
+	VFMADD231PS.BCST (DI)(R8*1), Z2, Z1
+	ADDQ             8(AX), R10
+	ADDQ             $+4, DI
+	DECQ             R9
 	JNE              narrowKeys
-	MOVQ             120(AX), R10
-	ADDQ             $+24, R10
-	MOVQ             R10, 120(AX)
-	CMPQ             R10, 104(AX)
+	MOVQ             R11, 120(AX)
+	MOVQ             200(AX), R9
+	ADDQ             $+16, R9
+	MOVQ             R9, 200(AX)
+	CMPQ             R9, 184(AX)
 	JNE              narrowKeysSpan
-	MOVQ             DX, R8
-	VMOVUPS          Z0, K1, (R8)
-	ADDQ             DI, R8
-	VMOVUPS          Z1, K1, (R8)
+	MOVQ             DX, DI
+	VMOVUPS          Z0, K1, (DI)
+	ADDQ             SI, DI
+	VMOVUPS          Z1, K1, (DI)
 	ADDQ             $+16, CX
 	ADDQ             $+64, DX
 	SUBQ             $+16, BX
@@ -7225,9 +7997,12 @@ end:
 TEXT ·mixI8x4AVX512(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ           a+0(FP), AX
 	MOVQ           32(AX), CX
-	IMUL3Q         $0x18, CX, CX
+	IMUL3Q         $0x10, CX, CX
 	ADDQ           24(AX), CX
-	MOVQ           CX, 104(AX)
+	MOVQ           CX, 184(AX)
+	MOVQ           $+0, 120(AX)
+	MOVQ           $+0, 128(AX)
+	MOVQ           $+0, 136(AX)
 	CMPQ           96(AX), $+8
 	JNE            wider
 	MOVQ           56(AX), CX
@@ -7275,10 +8050,10 @@ chunkHeads:
 	LEAQ         (DX)(DX*2), SI
 	MOVQ         8(AX), DI
 	MOVQ         24(AX), R8
-	MOVQ         R8, 120(AX)
+	MOVQ         R8, 200(AX)
 
 chunkSpan:
-	MOVQ 120(AX), R8
+	MOVQ 200(AX), R8
 	MOVQ (R8), R9
 	MOVQ 8(R8), R8
 	ADDQ (AX), R9
@@ -7466,10 +8241,10 @@ chunkKey:
 	JNE          chunkKey
 
 chunkNone:
-	MOVQ          120(AX), R8
-	ADDQ          $+24, R8
-	MOVQ          R8, 120(AX)
-	CMPQ          R8, 104(AX)
+	MOVQ          200(AX), R8
+	ADDQ          $+16, R8
+	MOVQ          R8, 200(AX)
+	CMPQ          R8, 184(AX)
 	JNE           chunkSpan
 	MOVQ          72(AX), CX
 	MOVQ          80(AX), DX
@@ -7539,10 +8314,10 @@ short:
 	MOVQ      8(AX), DI
 	MOVQ      (AX), R8
 	MOVQ      24(AX), R9
-	MOVQ      R9, 120(AX)
+	MOVQ      R9, 200(AX)
 
 shortSpan:
-	MOVQ 120(AX), R9
+	MOVQ 200(AX), R9
 	MOVQ (R9), R10
 	MOVQ 8(R9), R9
 	ADDQ R8, R10
@@ -7568,10 +8343,10 @@ shortKeys:
 	ADDQ             $+4, BX
 	DECQ             R9
 	JNE              shortKeys
-	MOVQ             120(AX), R9
-	ADDQ             $+24, R9
-	MOVQ             R9, 120(AX)
-	CMPQ             R9, 104(AX)
+	MOVQ             200(AX), R9
+	ADDQ             $+16, R9
+	MOVQ             R9, 200(AX)
+	CMPQ             R9, 184(AX)
 	JNE              shortSpan
 	MOVQ             72(AX), CX
 	MOVQ             80(AX), DX
@@ -7629,10 +8404,10 @@ heads:
 	MOVQ      8(AX), DI
 	MOVQ      (AX), R8
 	MOVQ      24(AX), R9
-	MOVQ      R9, 120(AX)
+	MOVQ      R9, 200(AX)
 
 headsSpan:
-	MOVQ 120(AX), R9
+	MOVQ 200(AX), R9
 	MOVQ (R9), R10
 	MOVQ 8(R9), R9
 	ADDQ R8, R10
@@ -7658,10 +8433,10 @@ headsKeys:
 	ADDQ             $+4, BX
 	DECQ             R9
 	JNE              headsKeys
-	MOVQ             120(AX), R9
-	ADDQ             $+24, R9
-	MOVQ             R9, 120(AX)
-	CMPQ             R9, 104(AX)
+	MOVQ             200(AX), R9
+	ADDQ             $+16, R9
+	MOVQ             R9, 200(AX)
+	CMPQ             R9, 184(AX)
 	JNE              headsSpan
 	MOVQ             72(AX), CX
 	MOVQ             80(AX), DX
@@ -7692,105 +8467,156 @@ head:
 	MOVQ (AX), CX
 	MOVQ 72(AX), DX
 	MOVQ 96(AX), BX
-	MOVQ 8(AX), SI
 
 wide:
 	CMPQ    BX, $+64
 	JLT     narrow
-	MOVQ    80(AX), DI
-	MOVQ    DX, R8
-	VMOVUPS (R8), Z0
-	VMOVUPS 64(R8), Z1
-	VMOVUPS 128(R8), Z2
-	VMOVUPS 192(R8), Z3
-	ADDQ    DI, R8
-	VMOVUPS (R8), Z4
-	VMOVUPS 64(R8), Z5
-	VMOVUPS 128(R8), Z6
-	VMOVUPS 192(R8), Z7
-	ADDQ    DI, R8
-	VMOVUPS (R8), Z8
-	VMOVUPS 64(R8), Z9
-	VMOVUPS 128(R8), Z10
-	VMOVUPS 192(R8), Z11
-	ADDQ    DI, R8
-	VMOVUPS (R8), Z12
-	VMOVUPS 64(R8), Z13
-	VMOVUPS 128(R8), Z14
-	VMOVUPS 192(R8), Z15
-	MOVQ    48(AX), R8
-	MOVQ    56(AX), R9
-	LEAQ    (R9)(R9*2), R10
-	MOVQ    24(AX), R11
-	MOVQ    R11, 120(AX)
+	MOVQ    80(AX), SI
+	MOVQ    DX, DI
+	VMOVUPS (DI), Z0
+	VMOVUPS 64(DI), Z1
+	VMOVUPS 128(DI), Z2
+	VMOVUPS 192(DI), Z3
+	ADDQ    SI, DI
+	VMOVUPS (DI), Z4
+	VMOVUPS 64(DI), Z5
+	VMOVUPS 128(DI), Z6
+	VMOVUPS 192(DI), Z7
+	ADDQ    SI, DI
+	VMOVUPS (DI), Z8
+	VMOVUPS 64(DI), Z9
+	VMOVUPS 128(DI), Z10
+	VMOVUPS 192(DI), Z11
+	ADDQ    SI, DI
+	VMOVUPS (DI), Z12
+	VMOVUPS 64(DI), Z13
+	VMOVUPS 128(DI), Z14
+	VMOVUPS 192(DI), Z15
+	MOVQ    48(AX), DI
+	MOVQ    56(AX), R8
+	LEAQ    (R8)(R8*2), R9
+	MOVQ    24(AX), R10
+	MOVQ    R10, 200(AX)
 
 wideKeysSpan:
-	MOVQ 120(AX), R11
-	MOVQ (R11), R12
-	MOVQ 8(R11), R11
-	ADDQ CX, R12
-	MOVQ 120(AX), R13
-	MOVQ 16(R13), R13
+	MOVQ 200(AX), R10
+	MOVQ (R10), R11
+	MOVQ 8(R10), R10
+	ADDQ CX, R11
+	MOVQ 120(AX), R12
+	MOVQ 200(AX), R13
+	ADDQ $+16, R13
+	XORQ R14, R14
+	CMPQ R13, 184(AX)
+	JNE  wideKeysNext
+	MOVQ 24(AX), R13
+	MOVQ $+64, R14
+
+wideKeysNext:
+	ADDQ   (R13), R14
+	ADDQ   CX, R14
+	SUBQ   R11, R14
+	MOVQ   R10, R13
+	SUBQ   $+8, R13
+	IMULQ  8(AX), R13
+	SUBQ   R13, R14
+	MOVQ   R14, 176(AX)
+	MOVQ   8(AX), R13
+	IMUL3Q $+8, R13, R14
 
 wideKeys:
-	PREFETCHT1   (R12)(R13*1)
-	VPMOVSXBD    (R12), Z16
+	CMPQ R12, 128(AX)
+	JCS  wideKeysFetch0
+	MOVQ 104(AX), R12
+	DECQ 136(AX)
+	JLE  wideKeysFetch0Run
+	MOVQ -16(R12), R13
+	ADDQ 128(AX), R13
+	MOVQ R13, 128(AX)
+	SUBQ -24(R12), R13
+	MOVQ R13, R12
+	JMP  wideKeysFetch0
+
+wideKeysFetch0Run:
+	DECQ 112(AX)
+	JLT  wideKeysFetch0None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R12), R13
+	MOVQ R13, 136(AX)
+	MOVQ 8(R12), R13
+	MOVQ (R12), R12
+	ADDQ R12, R13
+	MOVQ R13, 128(AX)
+	JMP  wideKeysFetch0
+
+wideKeysFetch0None:
+	MOVQ 48(AX), R12
+	MOVQ $+0, 128(AX)
+
+wideKeysFetch0:
+	PREFETCHT1   (R12)
+	ADDQ         $+64, R12
+	PREFETCHT0   (R11)(R14*1)
+	CMPQ         R10, $+8
+	CMOVQLE      176(AX), R14
+	VPMOVSXBD    (R11), Z16
 	VCVTDQ2PS    Z16, Z16
-	VPMOVSXBD    16(R12), Z17
+	VPMOVSXBD    16(R11), Z17
 	VCVTDQ2PS    Z17, Z17
-	VPMOVSXBD    32(R12), Z18
+	VPMOVSXBD    32(R11), Z18
 	VCVTDQ2PS    Z18, Z18
-	VPMOVSXBD    48(R12), Z19
+	VPMOVSXBD    48(R11), Z19
 	VCVTDQ2PS    Z19, Z19
-	VBROADCASTSS (R8), Z20
+	VBROADCASTSS (DI), Z20
 	VFMADD231PS  Z20, Z16, Z0
 	VFMADD231PS  Z20, Z17, Z1
 	VFMADD231PS  Z20, Z18, Z2
 	VFMADD231PS  Z20, Z19, Z3
-	VBROADCASTSS (R8)(R9*1), Z20
+	VBROADCASTSS (DI)(R8*1), Z20
 	VFMADD231PS  Z20, Z16, Z4
 	VFMADD231PS  Z20, Z17, Z5
 	VFMADD231PS  Z20, Z18, Z6
 	VFMADD231PS  Z20, Z19, Z7
-	VBROADCASTSS (R8)(R9*2), Z20
+	VBROADCASTSS (DI)(R8*2), Z20
 	VFMADD231PS  Z20, Z16, Z8
 	VFMADD231PS  Z20, Z17, Z9
 	VFMADD231PS  Z20, Z18, Z10
 	VFMADD231PS  Z20, Z19, Z11
-	VBROADCASTSS (R8)(R10*1), Z20
+	VBROADCASTSS (DI)(R9*1), Z20
 	VFMADD231PS  Z20, Z16, Z12
 	VFMADD231PS  Z20, Z17, Z13
 	VFMADD231PS  Z20, Z18, Z14
 	VFMADD231PS  Z20, Z19, Z15
-	ADDQ         SI, R12
-	ADDQ         $+4, R8
-	DECQ         R11
+	ADDQ         8(AX), R11
+	ADDQ         $+4, DI
+	DECQ         R10
 	JNE          wideKeys
-	MOVQ         120(AX), R11
-	ADDQ         $+24, R11
-	MOVQ         R11, 120(AX)
-	CMPQ         R11, 104(AX)
+	MOVQ         R12, 120(AX)
+	MOVQ         200(AX), R10
+	ADDQ         $+16, R10
+	MOVQ         R10, 200(AX)
+	CMPQ         R10, 184(AX)
 	JNE          wideKeysSpan
-	MOVQ         DX, R8
-	VMOVUPS      Z0, (R8)
-	VMOVUPS      Z1, 64(R8)
-	VMOVUPS      Z2, 128(R8)
-	VMOVUPS      Z3, 192(R8)
-	ADDQ         DI, R8
-	VMOVUPS      Z4, (R8)
-	VMOVUPS      Z5, 64(R8)
-	VMOVUPS      Z6, 128(R8)
-	VMOVUPS      Z7, 192(R8)
-	ADDQ         DI, R8
-	VMOVUPS      Z8, (R8)
-	VMOVUPS      Z9, 64(R8)
-	VMOVUPS      Z10, 128(R8)
-	VMOVUPS      Z11, 192(R8)
-	ADDQ         DI, R8
-	VMOVUPS      Z12, (R8)
-	VMOVUPS      Z13, 64(R8)
-	VMOVUPS      Z14, 128(R8)
-	VMOVUPS      Z15, 192(R8)
+	MOVQ         DX, DI
+	VMOVUPS      Z0, (DI)
+	VMOVUPS      Z1, 64(DI)
+	VMOVUPS      Z2, 128(DI)
+	VMOVUPS      Z3, 192(DI)
+	ADDQ         SI, DI
+	VMOVUPS      Z4, (DI)
+	VMOVUPS      Z5, 64(DI)
+	VMOVUPS      Z6, 128(DI)
+	VMOVUPS      Z7, 192(DI)
+	ADDQ         SI, DI
+	VMOVUPS      Z8, (DI)
+	VMOVUPS      Z9, 64(DI)
+	VMOVUPS      Z10, 128(DI)
+	VMOVUPS      Z11, 192(DI)
+	ADDQ         SI, DI
+	VMOVUPS      Z12, (DI)
+	VMOVUPS      Z13, 64(DI)
+	VMOVUPS      Z14, 128(DI)
+	VMOVUPS      Z15, 192(DI)
 	ADDQ         $+64, CX
 	ADDQ         $+256, DX
 	SUBQ         $+64, BX
@@ -7799,60 +8625,60 @@ wideKeys:
 narrow:
 	TESTQ     BX, BX
 	JLE       done
-	MOVQ      $+16, R8
-	CMPQ      BX, R8
-	CMOVQLT   BX, R8
-	MOVQ      $+65535, DI
-	BZHIQ     R8, DI, DI
-	KMOVW     DI, K1
-	MOVQ      80(AX), DI
-	MOVQ      DX, R8
-	VMOVUPS.Z (R8), K1, Z0
-	ADDQ      DI, R8
-	VMOVUPS.Z (R8), K1, Z1
-	ADDQ      DI, R8
-	VMOVUPS.Z (R8), K1, Z2
-	ADDQ      DI, R8
-	VMOVUPS.Z (R8), K1, Z3
-	MOVQ      48(AX), R8
-	MOVQ      56(AX), R9
-	LEAQ      (R9)(R9*2), R10
-	MOVQ      24(AX), R11
-	MOVQ      R11, 120(AX)
+	MOVQ      $+16, DI
+	CMPQ      BX, DI
+	CMOVQLT   BX, DI
+	MOVQ      $+65535, SI
+	BZHIQ     DI, SI, SI
+	KMOVW     SI, K1
+	MOVQ      80(AX), SI
+	MOVQ      DX, DI
+	VMOVUPS.Z (DI), K1, Z0
+	ADDQ      SI, DI
+	VMOVUPS.Z (DI), K1, Z1
+	ADDQ      SI, DI
+	VMOVUPS.Z (DI), K1, Z2
+	ADDQ      SI, DI
+	VMOVUPS.Z (DI), K1, Z3
+	MOVQ      48(AX), DI
+	MOVQ      56(AX), R8
+	LEAQ      (R8)(R8*2), R9
+	MOVQ      24(AX), R10
+	MOVQ      R10, 200(AX)
 
 narrowKeysSpan:
-	MOVQ 120(AX), R11
-	MOVQ (R11), R12
-	MOVQ 8(R11), R11
-	ADDQ CX, R12
-	MOVQ 120(AX), R13
-	MOVQ 16(R13), R13
+	MOVQ 200(AX), R10
+	MOVQ (R10), R11
+	MOVQ 8(R10), R10
+	ADDQ CX, R11
+	MOVQ 120(AX), R12
 
 narrowKeys:
-	VMOVDQU8.Z       (R12), K1, X4
+	VMOVDQU8.Z       (R11), K1, X4
 	VPMOVSXBD        X4, Z4
 	VCVTDQ2PS        Z4, Z4
-	VFMADD231PS.BCST (R8), Z4, Z0
-	VFMADD231PS.BCST (R8)(R9*1), Z4, Z1
-	VFMADD231PS.BCST (R8)(R9*2), Z4, Z2
-	VFMADD231PS.BCST (R8)(R10*1), Z4, Z3
-	ADDQ             SI, R12
-	ADDQ             $+4, R8
-	DECQ             R11
+	VFMADD231PS.BCST (DI), Z4, Z0
+	VFMADD231PS.BCST (DI)(R8*1), Z4, Z1
+	VFMADD231PS.BCST (DI)(R8*2), Z4, Z2
+	VFMADD231PS.BCST (DI)(R9*1), Z4, Z3
+	ADDQ             8(AX), R11
+	ADDQ             $+4, DI
+	DECQ             R10
 	JNE              narrowKeys
-	MOVQ             120(AX), R11
-	ADDQ             $+24, R11
-	MOVQ             R11, 120(AX)
-	CMPQ             R11, 104(AX)
+	MOVQ             R12, 120(AX)
+	MOVQ             200(AX), R10
+	ADDQ             $+16, R10
+	MOVQ             R10, 200(AX)
+	CMPQ             R10, 184(AX)
 	JNE              narrowKeysSpan
-	MOVQ             DX, R8
-	VMOVUPS          Z0, K1, (R8)
-	ADDQ             DI, R8
-	VMOVUPS          Z1, K1, (R8)
-	ADDQ             DI, R8
-	VMOVUPS          Z2, K1, (R8)
-	ADDQ             DI, R8
-	VMOVUPS          Z3, K1, (R8)
+	MOVQ             DX, DI
+	VMOVUPS          Z0, K1, (DI)
+	ADDQ             SI, DI
+	VMOVUPS          Z1, K1, (DI)
+	ADDQ             SI, DI
+	VMOVUPS          Z2, K1, (DI)
+	ADDQ             SI, DI
+	VMOVUPS          Z3, K1, (DI)
 	ADDQ             $+16, CX
 	ADDQ             $+64, DX
 	SUBQ             $+16, BX
@@ -7877,9 +8703,12 @@ end:
 TEXT ·mixI8x8AVX512(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ           a+0(FP), AX
 	MOVQ           32(AX), CX
-	IMUL3Q         $0x18, CX, CX
+	IMUL3Q         $0x10, CX, CX
 	ADDQ           24(AX), CX
-	MOVQ           CX, 104(AX)
+	MOVQ           CX, 184(AX)
+	MOVQ           $+0, 120(AX)
+	MOVQ           $+0, 128(AX)
+	MOVQ           $+0, 136(AX)
 	CMPQ           96(AX), $+8
 	JNE            wider
 	MOVQ           56(AX), CX
@@ -7927,10 +8756,10 @@ chunkHeads:
 	LEAQ         (DX)(DX*2), SI
 	MOVQ         8(AX), DI
 	MOVQ         24(AX), R8
-	MOVQ         R8, 120(AX)
+	MOVQ         R8, 200(AX)
 
 chunkSpan:
-	MOVQ 120(AX), R8
+	MOVQ 200(AX), R8
 	MOVQ (R8), R9
 	MOVQ 8(R8), R8
 	ADDQ (AX), R9
@@ -8091,10 +8920,10 @@ chunkKey:
 	JNE          chunkKey
 
 chunkNone:
-	MOVQ          120(AX), R8
-	ADDQ          $+24, R8
-	MOVQ          R8, 120(AX)
-	CMPQ          R8, 104(AX)
+	MOVQ          200(AX), R8
+	ADDQ          $+16, R8
+	MOVQ          R8, 200(AX)
+	CMPQ          R8, 184(AX)
 	JNE           chunkSpan
 	MOVQ          72(AX), CX
 	MOVQ          80(AX), DX
@@ -8123,115 +8952,166 @@ head:
 	MOVQ (AX), CX
 	MOVQ 72(AX), DX
 	MOVQ 96(AX), BX
-	MOVQ 8(AX), SI
 
 wide:
 	CMPQ    BX, $+32
 	JLT     narrow
-	MOVQ    80(AX), DI
-	MOVQ    DX, R8
-	VMOVUPS (R8), Z0
-	VMOVUPS 64(R8), Z1
-	ADDQ    DI, R8
-	VMOVUPS (R8), Z2
-	VMOVUPS 64(R8), Z3
-	ADDQ    DI, R8
-	VMOVUPS (R8), Z4
-	VMOVUPS 64(R8), Z5
-	ADDQ    DI, R8
-	VMOVUPS (R8), Z6
-	VMOVUPS 64(R8), Z7
-	ADDQ    DI, R8
-	VMOVUPS (R8), Z8
-	VMOVUPS 64(R8), Z9
-	ADDQ    DI, R8
-	VMOVUPS (R8), Z10
-	VMOVUPS 64(R8), Z11
-	ADDQ    DI, R8
-	VMOVUPS (R8), Z12
-	VMOVUPS 64(R8), Z13
-	ADDQ    DI, R8
-	VMOVUPS (R8), Z14
-	VMOVUPS 64(R8), Z15
-	MOVQ    48(AX), R8
-	MOVQ    56(AX), R9
-	LEAQ    (R8)(R9*4), R10
-	LEAQ    (R9)(R9*2), R11
-	MOVQ    24(AX), R12
-	MOVQ    R12, 120(AX)
+	MOVQ    80(AX), SI
+	MOVQ    DX, DI
+	VMOVUPS (DI), Z0
+	VMOVUPS 64(DI), Z1
+	ADDQ    SI, DI
+	VMOVUPS (DI), Z2
+	VMOVUPS 64(DI), Z3
+	ADDQ    SI, DI
+	VMOVUPS (DI), Z4
+	VMOVUPS 64(DI), Z5
+	ADDQ    SI, DI
+	VMOVUPS (DI), Z6
+	VMOVUPS 64(DI), Z7
+	ADDQ    SI, DI
+	VMOVUPS (DI), Z8
+	VMOVUPS 64(DI), Z9
+	ADDQ    SI, DI
+	VMOVUPS (DI), Z10
+	VMOVUPS 64(DI), Z11
+	ADDQ    SI, DI
+	VMOVUPS (DI), Z12
+	VMOVUPS 64(DI), Z13
+	ADDQ    SI, DI
+	VMOVUPS (DI), Z14
+	VMOVUPS 64(DI), Z15
+	MOVQ    48(AX), DI
+	MOVQ    56(AX), R8
+	LEAQ    (DI)(R8*4), R9
+	LEAQ    (R8)(R8*2), R10
+	MOVQ    24(AX), R11
+	MOVQ    R11, 200(AX)
 
 wideKeysSpan:
-	MOVQ 120(AX), R12
-	MOVQ (R12), R13
-	MOVQ 8(R12), R12
-	ADDQ CX, R13
-	MOVQ 120(AX), R14
-	MOVQ 16(R14), R14
+	MOVQ 200(AX), R11
+	MOVQ (R11), R12
+	MOVQ 8(R11), R11
+	ADDQ CX, R12
+	MOVQ 120(AX), R13
+	MOVQ 200(AX), R14
+	ADDQ $+16, R14
+	XORQ R15, R15
+	CMPQ R14, 184(AX)
+	JNE  wideKeysNext
+	MOVQ 24(AX), R14
+	MOVQ $+32, R15
+
+wideKeysNext:
+	ADDQ   (R14), R15
+	ADDQ   CX, R15
+	SUBQ   R12, R15
+	MOVQ   R11, R14
+	SUBQ   $+8, R14
+	IMULQ  8(AX), R14
+	SUBQ   R14, R15
+	MOVQ   R15, 176(AX)
+	MOVQ   8(AX), R14
+	IMUL3Q $+8, R14, R15
 
 wideKeys:
-	PREFETCHT1   (R13)(R14*1)
-	VPMOVSXBD    (R13), Z16
+	CMPQ R13, 128(AX)
+	JCS  wideKeysFetch0
+	MOVQ 104(AX), R13
+	DECQ 136(AX)
+	JLE  wideKeysFetch0Run
+	MOVQ -16(R13), R14
+	ADDQ 128(AX), R14
+	MOVQ R14, 128(AX)
+	SUBQ -24(R13), R14
+	MOVQ R14, R13
+	JMP  wideKeysFetch0
+
+wideKeysFetch0Run:
+	DECQ 112(AX)
+	JLT  wideKeysFetch0None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R13), R14
+	MOVQ R14, 136(AX)
+	MOVQ 8(R13), R14
+	MOVQ (R13), R13
+	ADDQ R13, R14
+	MOVQ R14, 128(AX)
+	JMP  wideKeysFetch0
+
+wideKeysFetch0None:
+	MOVQ 48(AX), R13
+	MOVQ $+0, 128(AX)
+
+wideKeysFetch0:
+	PREFETCHT1   (R13)
+	ADDQ         $+64, R13
+	PREFETCHT0   (R12)(R15*1)
+	CMPQ         R11, $+8
+	CMOVQLE      176(AX), R15
+	VPMOVSXBD    (R12), Z16
 	VCVTDQ2PS    Z16, Z16
-	VPMOVSXBD    16(R13), Z17
+	VPMOVSXBD    16(R12), Z17
 	VCVTDQ2PS    Z17, Z17
-	VBROADCASTSS (R8), Z18
+	VBROADCASTSS (DI), Z18
 	VFMADD231PS  Z18, Z16, Z0
 	VFMADD231PS  Z18, Z17, Z1
-	VBROADCASTSS (R8)(R9*1), Z18
+	VBROADCASTSS (DI)(R8*1), Z18
 	VFMADD231PS  Z18, Z16, Z2
 	VFMADD231PS  Z18, Z17, Z3
-	VBROADCASTSS (R8)(R9*2), Z18
+	VBROADCASTSS (DI)(R8*2), Z18
 	VFMADD231PS  Z18, Z16, Z4
 	VFMADD231PS  Z18, Z17, Z5
-	VBROADCASTSS (R8)(R11*1), Z18
+	VBROADCASTSS (DI)(R10*1), Z18
 	VFMADD231PS  Z18, Z16, Z6
 	VFMADD231PS  Z18, Z17, Z7
-	VBROADCASTSS (R10), Z18
+	VBROADCASTSS (R9), Z18
 	VFMADD231PS  Z18, Z16, Z8
 	VFMADD231PS  Z18, Z17, Z9
-	VBROADCASTSS (R10)(R9*1), Z18
+	VBROADCASTSS (R9)(R8*1), Z18
 	VFMADD231PS  Z18, Z16, Z10
 	VFMADD231PS  Z18, Z17, Z11
-	VBROADCASTSS (R10)(R9*2), Z18
+	VBROADCASTSS (R9)(R8*2), Z18
 	VFMADD231PS  Z18, Z16, Z12
 	VFMADD231PS  Z18, Z17, Z13
-	VBROADCASTSS (R10)(R11*1), Z18
+	VBROADCASTSS (R9)(R10*1), Z18
 	VFMADD231PS  Z18, Z16, Z14
 	VFMADD231PS  Z18, Z17, Z15
-	ADDQ         SI, R13
-	ADDQ         $+4, R8
-	ADDQ         $+4, R10
-	DECQ         R12
+	ADDQ         8(AX), R12
+	ADDQ         $+4, DI
+	ADDQ         $+4, R9
+	DECQ         R11
 	JNE          wideKeys
-	MOVQ         120(AX), R12
-	ADDQ         $+24, R12
-	MOVQ         R12, 120(AX)
-	CMPQ         R12, 104(AX)
+	MOVQ         R13, 120(AX)
+	MOVQ         200(AX), R11
+	ADDQ         $+16, R11
+	MOVQ         R11, 200(AX)
+	CMPQ         R11, 184(AX)
 	JNE          wideKeysSpan
-	MOVQ         DX, R8
-	VMOVUPS      Z0, (R8)
-	VMOVUPS      Z1, 64(R8)
-	ADDQ         DI, R8
-	VMOVUPS      Z2, (R8)
-	VMOVUPS      Z3, 64(R8)
-	ADDQ         DI, R8
-	VMOVUPS      Z4, (R8)
-	VMOVUPS      Z5, 64(R8)
-	ADDQ         DI, R8
-	VMOVUPS      Z6, (R8)
-	VMOVUPS      Z7, 64(R8)
-	ADDQ         DI, R8
-	VMOVUPS      Z8, (R8)
-	VMOVUPS      Z9, 64(R8)
-	ADDQ         DI, R8
-	VMOVUPS      Z10, (R8)
-	VMOVUPS      Z11, 64(R8)
-	ADDQ         DI, R8
-	VMOVUPS      Z12, (R8)
-	VMOVUPS      Z13, 64(R8)
-	ADDQ         DI, R8
-	VMOVUPS      Z14, (R8)
-	VMOVUPS      Z15, 64(R8)
+	MOVQ         DX, DI
+	VMOVUPS      Z0, (DI)
+	VMOVUPS      Z1, 64(DI)
+	ADDQ         SI, DI
+	VMOVUPS      Z2, (DI)
+	VMOVUPS      Z3, 64(DI)
+	ADDQ         SI, DI
+	VMOVUPS      Z4, (DI)
+	VMOVUPS      Z5, 64(DI)
+	ADDQ         SI, DI
+	VMOVUPS      Z6, (DI)
+	VMOVUPS      Z7, 64(DI)
+	ADDQ         SI, DI
+	VMOVUPS      Z8, (DI)
+	VMOVUPS      Z9, 64(DI)
+	ADDQ         SI, DI
+	VMOVUPS      Z10, (DI)
+	VMOVUPS      Z11, 64(DI)
+	ADDQ         SI, DI
+	VMOVUPS      Z12, (DI)
+	VMOVUPS      Z13, 64(DI)
+	ADDQ         SI, DI
+	VMOVUPS      Z14, (DI)
+	VMOVUPS      Z15, 64(DI)
 	ADDQ         $+32, CX
 	ADDQ         $+128, DX
 	SUBQ         $+32, BX
@@ -8240,82 +9120,82 @@ wideKeys:
 narrow:
 	TESTQ     BX, BX
 	JLE       done
-	MOVQ      $+16, R8
-	CMPQ      BX, R8
-	CMOVQLT   BX, R8
-	MOVQ      $+65535, DI
-	BZHIQ     R8, DI, DI
-	KMOVW     DI, K1
-	MOVQ      80(AX), DI
-	MOVQ      DX, R8
-	VMOVUPS.Z (R8), K1, Z0
-	ADDQ      DI, R8
-	VMOVUPS.Z (R8), K1, Z1
-	ADDQ      DI, R8
-	VMOVUPS.Z (R8), K1, Z2
-	ADDQ      DI, R8
-	VMOVUPS.Z (R8), K1, Z3
-	ADDQ      DI, R8
-	VMOVUPS.Z (R8), K1, Z4
-	ADDQ      DI, R8
-	VMOVUPS.Z (R8), K1, Z5
-	ADDQ      DI, R8
-	VMOVUPS.Z (R8), K1, Z6
-	ADDQ      DI, R8
-	VMOVUPS.Z (R8), K1, Z7
-	MOVQ      48(AX), R8
-	MOVQ      56(AX), R9
-	LEAQ      (R8)(R9*4), R10
-	LEAQ      (R9)(R9*2), R11
-	MOVQ      24(AX), R12
-	MOVQ      R12, 120(AX)
+	MOVQ      $+16, DI
+	CMPQ      BX, DI
+	CMOVQLT   BX, DI
+	MOVQ      $+65535, SI
+	BZHIQ     DI, SI, SI
+	KMOVW     SI, K1
+	MOVQ      80(AX), SI
+	MOVQ      DX, DI
+	VMOVUPS.Z (DI), K1, Z0
+	ADDQ      SI, DI
+	VMOVUPS.Z (DI), K1, Z1
+	ADDQ      SI, DI
+	VMOVUPS.Z (DI), K1, Z2
+	ADDQ      SI, DI
+	VMOVUPS.Z (DI), K1, Z3
+	ADDQ      SI, DI
+	VMOVUPS.Z (DI), K1, Z4
+	ADDQ      SI, DI
+	VMOVUPS.Z (DI), K1, Z5
+	ADDQ      SI, DI
+	VMOVUPS.Z (DI), K1, Z6
+	ADDQ      SI, DI
+	VMOVUPS.Z (DI), K1, Z7
+	MOVQ      48(AX), DI
+	MOVQ      56(AX), R8
+	LEAQ      (DI)(R8*4), R9
+	LEAQ      (R8)(R8*2), R10
+	MOVQ      24(AX), R11
+	MOVQ      R11, 200(AX)
 
 narrowKeysSpan:
-	MOVQ 120(AX), R12
-	MOVQ (R12), R13
-	MOVQ 8(R12), R12
-	ADDQ CX, R13
-	MOVQ 120(AX), R14
-	MOVQ 16(R14), R14
+	MOVQ 200(AX), R11
+	MOVQ (R11), R12
+	MOVQ 8(R11), R11
+	ADDQ CX, R12
+	MOVQ 120(AX), R13
 
 narrowKeys:
-	VMOVDQU8.Z       (R13), K1, X8
+	VMOVDQU8.Z       (R12), K1, X8
 	VPMOVSXBD        X8, Z8
 	VCVTDQ2PS        Z8, Z8
-	VFMADD231PS.BCST (R8), Z8, Z0
-	VFMADD231PS.BCST (R8)(R9*1), Z8, Z1
-	VFMADD231PS.BCST (R8)(R9*2), Z8, Z2
-	VFMADD231PS.BCST (R8)(R11*1), Z8, Z3
-	VFMADD231PS.BCST (R10), Z8, Z4
-	VFMADD231PS.BCST (R10)(R9*1), Z8, Z5
-	VFMADD231PS.BCST (R10)(R9*2), Z8, Z6
-	VFMADD231PS.BCST (R10)(R11*1), Z8, Z7
-	ADDQ             SI, R13
-	ADDQ             $+4, R8
-	ADDQ             $+4, R10
-	DECQ             R12
+	VFMADD231PS.BCST (DI), Z8, Z0
+	VFMADD231PS.BCST (DI)(R8*1), Z8, Z1
+	VFMADD231PS.BCST (DI)(R8*2), Z8, Z2
+	VFMADD231PS.BCST (DI)(R10*1), Z8, Z3
+	VFMADD231PS.BCST (R9), Z8, Z4
+	VFMADD231PS.BCST (R9)(R8*1), Z8, Z5
+	VFMADD231PS.BCST (R9)(R8*2), Z8, Z6
+	VFMADD231PS.BCST (R9)(R10*1), Z8, Z7
+	ADDQ             8(AX), R12
+	ADDQ             $+4, DI
+	ADDQ             $+4, R9
+	DECQ             R11
 	JNE              narrowKeys
-	MOVQ             120(AX), R12
-	ADDQ             $+24, R12
-	MOVQ             R12, 120(AX)
-	CMPQ             R12, 104(AX)
+	MOVQ             R13, 120(AX)
+	MOVQ             200(AX), R11
+	ADDQ             $+16, R11
+	MOVQ             R11, 200(AX)
+	CMPQ             R11, 184(AX)
 	JNE              narrowKeysSpan
-	MOVQ             DX, R8
-	VMOVUPS          Z0, K1, (R8)
-	ADDQ             DI, R8
-	VMOVUPS          Z1, K1, (R8)
-	ADDQ             DI, R8
-	VMOVUPS          Z2, K1, (R8)
-	ADDQ             DI, R8
-	VMOVUPS          Z3, K1, (R8)
-	ADDQ             DI, R8
-	VMOVUPS          Z4, K1, (R8)
-	ADDQ             DI, R8
-	VMOVUPS          Z5, K1, (R8)
-	ADDQ             DI, R8
-	VMOVUPS          Z6, K1, (R8)
-	ADDQ             DI, R8
-	VMOVUPS          Z7, K1, (R8)
+	MOVQ             DX, DI
+	VMOVUPS          Z0, K1, (DI)
+	ADDQ             SI, DI
+	VMOVUPS          Z1, K1, (DI)
+	ADDQ             SI, DI
+	VMOVUPS          Z2, K1, (DI)
+	ADDQ             SI, DI
+	VMOVUPS          Z3, K1, (DI)
+	ADDQ             SI, DI
+	VMOVUPS          Z4, K1, (DI)
+	ADDQ             SI, DI
+	VMOVUPS          Z5, K1, (DI)
+	ADDQ             SI, DI
+	VMOVUPS          Z6, K1, (DI)
+	ADDQ             SI, DI
+	VMOVUPS          Z7, K1, (DI)
 	ADDQ             $+16, CX
 	ADDQ             $+64, DX
 	SUBQ             $+16, BX

@@ -19,64 +19,49 @@ GLOBL laneNumbers<>(SB), RODATA|NOPTR, $32
 TEXT ·packKeysF32AVX2(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ   a+0(FP), AX
 	MOVQ   32(AX), CX
-	IMUL3Q $0x18, CX, CX
+	IMUL3Q $0x10, CX, CX
 	ADDQ   24(AX), CX
-	MOVQ   CX, 104(AX)
+	MOVQ   CX, 184(AX)
+	MOVQ   $+0, 120(AX)
+	MOVQ   $+0, 128(AX)
+	MOVQ   $+0, 136(AX)
 	MOVQ   24(AX), CX
 	MOVQ   (AX), DX
-	MOVQ   CX, 120(AX)
+	MOVQ   CX, 200(AX)
 	MOVQ   32(AX), BX
-	MOVQ   BX, 112(AX)
+	MOVQ   BX, 192(AX)
 	ADDQ   (CX), DX
-	CMPQ   112(AX), $+8
+	CMPQ   192(AX), $+8
 	JLT    some
 	TESTQ  $+7, 96(AX)
 	JNE    some
 	MOVQ   72(AX), CX
 	MOVQ   8(AX), BX
-	MOVQ   DX, SI
-	LEAQ   (SI)(BX*4), DI
-	LEAQ   (BX)(BX*2), R8
-	MOVQ   96(AX), R9
-	SHRQ   $0x03, R9
-	MOVQ   120(AX), R10
-	MOVQ   16(R10), R10
-	ADDQ   DX, R10
-	MOVQ   $+2, 144(AX)
-	IMUL3Q $+8, BX, DX
-	SUBQ   $+64, DX
-	MOVQ   DX, 136(AX)
+	LEAQ   (DX)(BX*4), SI
+	LEAQ   (BX)(BX*2), DI
+	MOVQ   96(AX), R8
+	SHRQ   $0x03, R8
+	MOVQ   120(AX), R9
 
 chunk:
-	PREFETCHT1 (R10)
-	PREFETCHT1 (R10)(BX*1)
-	PREFETCHT1 (R10)(BX*2)
-	PREFETCHT1 (R10)(R8*1)
-	LEAQ       (R10)(BX*4), R10
-	DECQ       144(AX)
-	JNE        fetched
-	MOVQ       $+2, 144(AX)
-	SUBQ       136(AX), R10
-
-fetched:
-	VMOVUPS    (SI), Y1
-	VMOVUPS    (SI)(BX*1), Y2
+	VMOVUPS    (DX), Y1
+	VMOVUPS    (DX)(BX*1), Y2
 	VUNPCKLPS  Y2, Y1, Y0
 	VUNPCKHPS  Y2, Y1, Y1
-	VMOVUPS    (SI)(BX*2), Y3
-	VMOVUPS    (SI)(R8*1), Y4
+	VMOVUPS    (DX)(BX*2), Y3
+	VMOVUPS    (DX)(DI*1), Y4
 	VUNPCKLPS  Y4, Y3, Y2
 	VUNPCKHPS  Y4, Y3, Y3
 	VUNPCKLPD  Y2, Y0, Y4
 	VUNPCKHPD  Y2, Y0, Y0
 	VUNPCKLPD  Y3, Y1, Y2
 	VUNPCKHPD  Y3, Y1, Y1
-	VMOVUPS    (DI), Y5
-	VMOVUPS    (DI)(BX*1), Y6
+	VMOVUPS    (SI), Y5
+	VMOVUPS    (SI)(BX*1), Y6
 	VUNPCKLPS  Y6, Y5, Y3
 	VUNPCKHPS  Y6, Y5, Y5
-	VMOVUPS    (DI)(BX*2), Y7
-	VMOVUPS    (DI)(R8*1), Y8
+	VMOVUPS    (SI)(BX*2), Y7
+	VMOVUPS    (SI)(DI*1), Y8
 	VUNPCKLPS  Y8, Y7, Y6
 	VUNPCKHPS  Y8, Y7, Y7
 	VUNPCKLPD  Y6, Y3, Y8
@@ -93,51 +78,86 @@ fetched:
 	VPERM2F128 $0x31, Y5, Y1, Y1
 	VMOVUPS    Y7, (CX)
 	VMOVUPS    Y9, 128(CX)
+	CMPQ       R9, 128(AX)
+	JCS        chunkFetch0
+	MOVQ       104(AX), R9
+	DECQ       136(AX)
+	JLE        chunkFetch0Run
+	MOVQ       -16(R9), R10
+	ADDQ       128(AX), R10
+	MOVQ       R10, 128(AX)
+	SUBQ       -24(R9), R10
+	MOVQ       R10, R9
+	JMP        chunkFetch0
+
+chunkFetch0Run:
+	DECQ 112(AX)
+	JLT  chunkFetch0None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R9), R10
+	MOVQ R10, 136(AX)
+	MOVQ 8(R9), R10
+	MOVQ (R9), R9
+	ADDQ R9, R10
+	MOVQ R10, 128(AX)
+	JMP  chunkFetch0
+
+chunkFetch0None:
+	MOVQ 48(AX), R9
+	MOVQ $+0, 128(AX)
+
+chunkFetch0:
+	PREFETCHT1 (R9)
 	VMOVUPS    Y10, 256(CX)
 	VMOVUPS    Y11, 384(CX)
+	PREFETCHT1 64(R9)
 	VMOVUPS    Y4, 512(CX)
 	VMOVUPS    Y0, 640(CX)
+	PREFETCHT1 128(R9)
 	VMOVUPS    Y2, 768(CX)
 	VMOVUPS    Y1, 896(CX)
+	PREFETCHT1 192(R9)
+	ADDQ       $+256, R9
+	ADDQ       $+32, DX
 	ADDQ       $+32, SI
-	ADDQ       $+32, DI
 	ADDQ       $+1024, CX
-	DECQ       R9
+	DECQ       R8
 	JNE        chunk
+	MOVQ       R9, 120(AX)
 	JMP        whole
 
 some:
 	MOVQ    72(AX), CX
 	MOVQ    8(AX), BX
-	MOVQ    DX, 160(AX)
+	MOVQ    DX, 224(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+1
+	CMPQ    192(AX), $+1
 	CMOVQGT SI, DX
-	MOVQ    DX, 168(AX)
+	MOVQ    DX, 232(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+2
+	CMPQ    192(AX), $+2
 	CMOVQGT SI, DX
-	MOVQ    DX, 176(AX)
+	MOVQ    DX, 240(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+3
+	CMPQ    192(AX), $+3
 	CMOVQGT SI, DX
-	MOVQ    DX, 184(AX)
+	MOVQ    DX, 248(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+4
+	CMPQ    192(AX), $+4
 	CMOVQGT SI, DX
-	MOVQ    DX, 192(AX)
+	MOVQ    DX, 256(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+5
+	CMPQ    192(AX), $+5
 	CMOVQGT SI, DX
-	MOVQ    DX, 200(AX)
+	MOVQ    DX, 264(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+6
+	CMPQ    192(AX), $+6
 	CMOVQGT SI, DX
-	MOVQ    DX, 208(AX)
+	MOVQ    DX, 272(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+7
+	CMPQ    192(AX), $+7
 	CMOVQGT SI, DX
-	MOVQ    DX, 216(AX)
+	MOVQ    DX, 280(AX)
 	MOVQ    96(AX), DX
 	XORQ    BX, BX
 
@@ -145,15 +165,15 @@ piece:
 	VMOVQ        DX, X0
 	VPBROADCASTD X0, Y0
 	VPCMPGTD     laneNumbers<>+0(SB), Y0, Y0
-	MOVQ         160(AX), SI
+	MOVQ         224(AX), SI
 	VMASKMOVPS   (SI)(BX*4), Y0, Y2
-	MOVQ         168(AX), SI
+	MOVQ         232(AX), SI
 	VMASKMOVPS   (SI)(BX*4), Y0, Y3
 	VUNPCKLPS    Y3, Y2, Y1
 	VUNPCKHPS    Y3, Y2, Y2
-	MOVQ         176(AX), SI
+	MOVQ         240(AX), SI
 	VMASKMOVPS   (SI)(BX*4), Y0, Y4
-	MOVQ         184(AX), SI
+	MOVQ         248(AX), SI
 	VMASKMOVPS   (SI)(BX*4), Y0, Y5
 	VUNPCKLPS    Y5, Y4, Y3
 	VUNPCKHPS    Y5, Y4, Y4
@@ -161,15 +181,15 @@ piece:
 	VUNPCKHPD    Y3, Y1, Y1
 	VUNPCKLPD    Y4, Y2, Y3
 	VUNPCKHPD    Y4, Y2, Y2
-	MOVQ         192(AX), SI
+	MOVQ         256(AX), SI
 	VMASKMOVPS   (SI)(BX*4), Y0, Y6
-	MOVQ         200(AX), SI
+	MOVQ         264(AX), SI
 	VMASKMOVPS   (SI)(BX*4), Y0, Y7
 	VUNPCKLPS    Y7, Y6, Y4
 	VUNPCKHPS    Y7, Y6, Y6
-	MOVQ         208(AX), SI
+	MOVQ         272(AX), SI
 	VMASKMOVPS   (SI)(BX*4), Y0, Y7
-	MOVQ         216(AX), SI
+	MOVQ         280(AX), SI
 	VMASKMOVPS   (SI)(BX*4), Y0, Y8
 	VUNPCKLPS    Y8, Y7, Y0
 	VUNPCKHPS    Y8, Y7, Y7
@@ -207,9 +227,12 @@ whole:
 TEXT ·packValuesF32AVX2(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ         a+0(FP), AX
 	MOVQ         32(AX), CX
-	IMUL3Q       $0x18, CX, CX
+	IMUL3Q       $0x10, CX, CX
 	ADDQ         24(AX), CX
-	MOVQ         CX, 104(AX)
+	MOVQ         CX, 184(AX)
+	MOVQ         $+0, 120(AX)
+	MOVQ         $+0, 128(AX)
+	MOVQ         $+0, 136(AX)
 	MOVQ         (AX), CX
 	MOVQ         72(AX), DX
 	MOVQ         8(AX), BX
@@ -275,62 +298,49 @@ packed:
 TEXT ·packKeysF16AVX2(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ   a+0(FP), AX
 	MOVQ   32(AX), CX
-	IMUL3Q $0x18, CX, CX
+	IMUL3Q $0x10, CX, CX
 	ADDQ   24(AX), CX
-	MOVQ   CX, 104(AX)
+	MOVQ   CX, 184(AX)
+	MOVQ   $+0, 120(AX)
+	MOVQ   $+0, 128(AX)
+	MOVQ   $+0, 136(AX)
 	MOVQ   24(AX), CX
 	MOVQ   (AX), DX
-	MOVQ   CX, 120(AX)
+	MOVQ   CX, 200(AX)
 	MOVQ   32(AX), BX
-	MOVQ   BX, 112(AX)
+	MOVQ   BX, 192(AX)
 	ADDQ   (CX), DX
-	CMPQ   112(AX), $+8
+	CMPQ   192(AX), $+8
 	JLT    some
 	TESTQ  $+7, 96(AX)
 	JNE    some
 	MOVQ   72(AX), CX
 	MOVQ   8(AX), BX
-	MOVQ   DX, SI
-	LEAQ   (SI)(BX*4), DI
-	LEAQ   (BX)(BX*2), R8
-	MOVQ   96(AX), R9
-	SHRQ   $0x03, R9
-	MOVQ   120(AX), R10
-	MOVQ   16(R10), R10
-	ADDQ   DX, R10
-	MOVQ   $+4, 144(AX)
-	IMUL3Q $+8, BX, DX
-	SUBQ   $+64, DX
-	MOVQ   DX, 136(AX)
+	LEAQ   (DX)(BX*4), SI
+	LEAQ   (BX)(BX*2), DI
+	MOVQ   96(AX), R8
+	SHRQ   $0x03, R8
+	MOVQ   120(AX), R9
 
 chunk:
-	PREFETCHT1 (R10)
-	PREFETCHT1 (R10)(BX*1)
-	LEAQ       (R10)(BX*2), R10
-	DECQ       144(AX)
-	JNE        fetched
-	MOVQ       $+4, 144(AX)
-	SUBQ       136(AX), R10
-
-fetched:
-	VCVTPH2PS  (SI), Y1
-	VCVTPH2PS  (SI)(BX*1), Y2
+	VCVTPH2PS  (DX), Y1
+	VCVTPH2PS  (DX)(BX*1), Y2
 	VUNPCKLPS  Y2, Y1, Y0
 	VUNPCKHPS  Y2, Y1, Y1
-	VCVTPH2PS  (SI)(BX*2), Y3
-	VCVTPH2PS  (SI)(R8*1), Y4
+	VCVTPH2PS  (DX)(BX*2), Y3
+	VCVTPH2PS  (DX)(DI*1), Y4
 	VUNPCKLPS  Y4, Y3, Y2
 	VUNPCKHPS  Y4, Y3, Y3
 	VUNPCKLPD  Y2, Y0, Y4
 	VUNPCKHPD  Y2, Y0, Y0
 	VUNPCKLPD  Y3, Y1, Y2
 	VUNPCKHPD  Y3, Y1, Y1
-	VCVTPH2PS  (DI), Y5
-	VCVTPH2PS  (DI)(BX*1), Y6
+	VCVTPH2PS  (SI), Y5
+	VCVTPH2PS  (SI)(BX*1), Y6
 	VUNPCKLPS  Y6, Y5, Y3
 	VUNPCKHPS  Y6, Y5, Y5
-	VCVTPH2PS  (DI)(BX*2), Y7
-	VCVTPH2PS  (DI)(R8*1), Y8
+	VCVTPH2PS  (SI)(BX*2), Y7
+	VCVTPH2PS  (SI)(DI*1), Y8
 	VUNPCKLPS  Y8, Y7, Y6
 	VUNPCKHPS  Y8, Y7, Y7
 	VUNPCKLPD  Y6, Y3, Y8
@@ -349,49 +359,82 @@ fetched:
 	VMOVUPS    Y9, 128(CX)
 	VMOVUPS    Y10, 256(CX)
 	VMOVUPS    Y11, 384(CX)
+	CMPQ       R9, 128(AX)
+	JCS        chunkFetch0
+	MOVQ       104(AX), R9
+	DECQ       136(AX)
+	JLE        chunkFetch0Run
+	MOVQ       -16(R9), R10
+	ADDQ       128(AX), R10
+	MOVQ       R10, 128(AX)
+	SUBQ       -24(R9), R10
+	MOVQ       R10, R9
+	JMP        chunkFetch0
+
+chunkFetch0Run:
+	DECQ 112(AX)
+	JLT  chunkFetch0None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R9), R10
+	MOVQ R10, 136(AX)
+	MOVQ 8(R9), R10
+	MOVQ (R9), R9
+	ADDQ R9, R10
+	MOVQ R10, 128(AX)
+	JMP  chunkFetch0
+
+chunkFetch0None:
+	MOVQ 48(AX), R9
+	MOVQ $+0, 128(AX)
+
+chunkFetch0:
+	PREFETCHT1 (R9)
 	VMOVUPS    Y4, 512(CX)
 	VMOVUPS    Y0, 640(CX)
 	VMOVUPS    Y2, 768(CX)
 	VMOVUPS    Y1, 896(CX)
+	PREFETCHT1 64(R9)
+	ADDQ       $+128, R9
+	ADDQ       $+16, DX
 	ADDQ       $+16, SI
-	ADDQ       $+16, DI
 	ADDQ       $+1024, CX
-	DECQ       R9
+	DECQ       R8
 	JNE        chunk
+	MOVQ       R9, 120(AX)
 	JMP        whole
 
 some:
 	MOVQ    72(AX), CX
 	MOVQ    8(AX), BX
-	MOVQ    DX, 160(AX)
+	MOVQ    DX, 224(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+1
+	CMPQ    192(AX), $+1
 	CMOVQGT SI, DX
-	MOVQ    DX, 168(AX)
+	MOVQ    DX, 232(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+2
+	CMPQ    192(AX), $+2
 	CMOVQGT SI, DX
-	MOVQ    DX, 176(AX)
+	MOVQ    DX, 240(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+3
+	CMPQ    192(AX), $+3
 	CMOVQGT SI, DX
-	MOVQ    DX, 184(AX)
+	MOVQ    DX, 248(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+4
+	CMPQ    192(AX), $+4
 	CMOVQGT SI, DX
-	MOVQ    DX, 192(AX)
+	MOVQ    DX, 256(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+5
+	CMPQ    192(AX), $+5
 	CMOVQGT SI, DX
-	MOVQ    DX, 200(AX)
+	MOVQ    DX, 264(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+6
+	CMPQ    192(AX), $+6
 	CMOVQGT SI, DX
-	MOVQ    DX, 208(AX)
+	MOVQ    DX, 272(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+7
+	CMPQ    192(AX), $+7
 	CMOVQGT SI, DX
-	MOVQ    DX, 216(AX)
+	MOVQ    DX, 280(AX)
 	MOVQ    96(AX), DX
 	XORQ    BX, BX
 
@@ -399,15 +442,15 @@ piece:
 	VMOVQ        DX, X0
 	VPBROADCASTD X0, Y0
 	VPCMPGTD     laneNumbers<>+0(SB), Y0, Y0
-	MOVQ         160(AX), SI
+	MOVQ         224(AX), SI
 	VCVTPH2PS    (SI)(BX*2), Y1
-	MOVQ         168(AX), SI
+	MOVQ         232(AX), SI
 	VCVTPH2PS    (SI)(BX*2), Y2
 	VUNPCKLPS    Y2, Y1, Y0
 	VUNPCKHPS    Y2, Y1, Y1
-	MOVQ         176(AX), SI
+	MOVQ         240(AX), SI
 	VCVTPH2PS    (SI)(BX*2), Y3
-	MOVQ         184(AX), SI
+	MOVQ         248(AX), SI
 	VCVTPH2PS    (SI)(BX*2), Y4
 	VUNPCKLPS    Y4, Y3, Y2
 	VUNPCKHPS    Y4, Y3, Y3
@@ -415,15 +458,15 @@ piece:
 	VUNPCKHPD    Y2, Y0, Y0
 	VUNPCKLPD    Y3, Y1, Y2
 	VUNPCKHPD    Y3, Y1, Y1
-	MOVQ         192(AX), SI
+	MOVQ         256(AX), SI
 	VCVTPH2PS    (SI)(BX*2), Y5
-	MOVQ         200(AX), SI
+	MOVQ         264(AX), SI
 	VCVTPH2PS    (SI)(BX*2), Y6
 	VUNPCKLPS    Y6, Y5, Y3
 	VUNPCKHPS    Y6, Y5, Y5
-	MOVQ         208(AX), SI
+	MOVQ         272(AX), SI
 	VCVTPH2PS    (SI)(BX*2), Y7
-	MOVQ         216(AX), SI
+	MOVQ         280(AX), SI
 	VCVTPH2PS    (SI)(BX*2), Y8
 	VUNPCKLPS    Y8, Y7, Y6
 	VUNPCKHPS    Y8, Y7, Y7
@@ -461,9 +504,12 @@ whole:
 TEXT ·packValuesF16AVX2(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ         a+0(FP), AX
 	MOVQ         32(AX), CX
-	IMUL3Q       $0x18, CX, CX
+	IMUL3Q       $0x10, CX, CX
 	ADDQ         24(AX), CX
-	MOVQ         CX, 104(AX)
+	MOVQ         CX, 184(AX)
+	MOVQ         $+0, 120(AX)
+	MOVQ         $+0, 128(AX)
+	MOVQ         $+0, 136(AX)
 	MOVQ         (AX), CX
 	MOVQ         72(AX), DX
 	MOVQ         8(AX), BX
@@ -528,65 +574,50 @@ packed:
 TEXT ·packKeysBF16AVX2(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ   a+0(FP), AX
 	MOVQ   32(AX), CX
-	IMUL3Q $0x18, CX, CX
+	IMUL3Q $0x10, CX, CX
 	ADDQ   24(AX), CX
-	MOVQ   CX, 104(AX)
+	MOVQ   CX, 184(AX)
+	MOVQ   $+0, 120(AX)
+	MOVQ   $+0, 128(AX)
+	MOVQ   $+0, 136(AX)
 	MOVQ   24(AX), CX
 	MOVQ   (AX), DX
-	MOVQ   CX, 120(AX)
+	MOVQ   CX, 200(AX)
 	MOVQ   32(AX), BX
-	MOVQ   BX, 112(AX)
+	MOVQ   BX, 192(AX)
 	ADDQ   (CX), DX
-	CMPQ   112(AX), $+8
+	CMPQ   192(AX), $+8
 	JLT    some
 	TESTQ  $+7, 96(AX)
 	JNE    some
 	MOVQ   72(AX), CX
 	MOVQ   8(AX), BX
-	MOVQ   DX, SI
-	LEAQ   (SI)(BX*4), DI
-	LEAQ   (BX)(BX*2), R8
-	MOVQ   96(AX), R9
-	MOVQ   120(AX), R10
-	MOVQ   16(R10), R10
-	ADDQ   DX, R10
-	MOVQ   $+2, 144(AX)
-	IMUL3Q $+8, BX, DX
-	SUBQ   $+64, DX
-	MOVQ   DX, 136(AX)
-	SHRQ   $0x04, R9
+	LEAQ   (DX)(BX*4), SI
+	LEAQ   (BX)(BX*2), DI
+	MOVQ   96(AX), R8
+	MOVQ   120(AX), R9
+	SHRQ   $0x04, R8
 	JEQ    odd
 
 pairs:
-	PREFETCHT1 (R10)
-	PREFETCHT1 (R10)(BX*1)
-	PREFETCHT1 (R10)(BX*2)
-	PREFETCHT1 (R10)(R8*1)
-	LEAQ       (R10)(BX*4), R10
-	DECQ       144(AX)
-	JNE        fetched
-	MOVQ       $+2, 144(AX)
-	SUBQ       136(AX), R10
-
-fetched:
-	VMOVUPS    (SI), Y1
-	VMOVUPS    (SI)(BX*1), Y2
+	VMOVUPS    (DX), Y1
+	VMOVUPS    (DX)(BX*1), Y2
 	VUNPCKLPS  Y2, Y1, Y0
 	VUNPCKHPS  Y2, Y1, Y1
-	VMOVUPS    (SI)(BX*2), Y3
-	VMOVUPS    (SI)(R8*1), Y4
+	VMOVUPS    (DX)(BX*2), Y3
+	VMOVUPS    (DX)(DI*1), Y4
 	VUNPCKLPS  Y4, Y3, Y2
 	VUNPCKHPS  Y4, Y3, Y3
 	VUNPCKLPD  Y2, Y0, Y4
 	VUNPCKHPD  Y2, Y0, Y0
 	VUNPCKLPD  Y3, Y1, Y2
 	VUNPCKHPD  Y3, Y1, Y1
-	VMOVUPS    (DI), Y5
-	VMOVUPS    (DI)(BX*1), Y6
+	VMOVUPS    (SI), Y5
+	VMOVUPS    (SI)(BX*1), Y6
 	VUNPCKLPS  Y6, Y5, Y3
 	VUNPCKHPS  Y6, Y5, Y5
-	VMOVUPS    (DI)(BX*2), Y7
-	VMOVUPS    (DI)(R8*1), Y8
+	VMOVUPS    (SI)(BX*2), Y7
+	VMOVUPS    (SI)(DI*1), Y8
 	VUNPCKLPS  Y8, Y7, Y6
 	VUNPCKHPS  Y8, Y7, Y7
 	VUNPCKLPD  Y6, Y3, Y8
@@ -611,6 +642,36 @@ fetched:
 	VPSRLD     $0x10, Y9, Y9
 	VPSLLD     $0x10, Y9, Y9
 	VMOVUPS    Y9, 384(CX)
+	CMPQ       R9, 128(AX)
+	JCS        pairsFetch0
+	MOVQ       104(AX), R9
+	DECQ       136(AX)
+	JLE        pairsFetch0Run
+	MOVQ       -16(R9), R10
+	ADDQ       128(AX), R10
+	MOVQ       R10, 128(AX)
+	SUBQ       -24(R9), R10
+	MOVQ       R10, R9
+	JMP        pairsFetch0
+
+pairsFetch0Run:
+	DECQ 112(AX)
+	JLT  pairsFetch0None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R9), R10
+	MOVQ R10, 136(AX)
+	MOVQ 8(R9), R10
+	MOVQ (R9), R9
+	ADDQ R9, R10
+	MOVQ R10, 128(AX)
+	JMP  pairsFetch0
+
+pairsFetch0None:
+	MOVQ 48(AX), R9
+	MOVQ $+0, 128(AX)
+
+pairsFetch0:
+	PREFETCHT1 (R9)
 	VPSLLD     $0x10, Y10, Y3
 	VMOVUPS    Y3, 512(CX)
 	VPSRLD     $0x10, Y10, Y10
@@ -621,6 +682,7 @@ fetched:
 	VPSRLD     $0x10, Y11, Y11
 	VPSLLD     $0x10, Y11, Y11
 	VMOVUPS    Y11, 896(CX)
+	PREFETCHT1 64(R9)
 	VPSLLD     $0x10, Y4, Y3
 	VMOVUPS    Y3, 1024(CX)
 	VPSRLD     $0x10, Y4, Y4
@@ -631,6 +693,7 @@ fetched:
 	VPSRLD     $0x10, Y0, Y0
 	VPSLLD     $0x10, Y0, Y0
 	VMOVUPS    Y0, 1408(CX)
+	PREFETCHT1 128(R9)
 	VPSLLD     $0x10, Y2, Y0
 	VMOVUPS    Y0, 1536(CX)
 	VPSRLD     $0x10, Y2, Y2
@@ -641,24 +704,27 @@ fetched:
 	VPSRLD     $0x10, Y1, Y1
 	VPSLLD     $0x10, Y1, Y1
 	VMOVUPS    Y1, 1920(CX)
+	PREFETCHT1 192(R9)
+	ADDQ       $+256, R9
+	ADDQ       $+32, DX
 	ADDQ       $+32, SI
-	ADDQ       $+32, DI
 	ADDQ       $+2048, CX
-	DECQ       R9
+	DECQ       R8
 	JNE        pairs
+	MOVQ       R9, 120(AX)
 
 odd:
 	TESTQ      $+8, 96(AX)
 	JEQ        whole
-	VPMOVZXWD  (SI), Y1
+	VPMOVZXWD  (DX), Y1
 	VPSLLD     $0x10, Y1, Y1
-	VPMOVZXWD  (SI)(BX*1), Y2
+	VPMOVZXWD  (DX)(BX*1), Y2
 	VPSLLD     $0x10, Y2, Y2
 	VUNPCKLPS  Y2, Y1, Y0
 	VUNPCKHPS  Y2, Y1, Y1
-	VPMOVZXWD  (SI)(BX*2), Y3
+	VPMOVZXWD  (DX)(BX*2), Y3
 	VPSLLD     $0x10, Y3, Y3
-	VPMOVZXWD  (SI)(R8*1), Y4
+	VPMOVZXWD  (DX)(DI*1), Y4
 	VPSLLD     $0x10, Y4, Y4
 	VUNPCKLPS  Y4, Y3, Y2
 	VUNPCKHPS  Y4, Y3, Y3
@@ -666,15 +732,15 @@ odd:
 	VUNPCKHPD  Y2, Y0, Y0
 	VUNPCKLPD  Y3, Y1, Y2
 	VUNPCKHPD  Y3, Y1, Y1
-	VPMOVZXWD  (DI), Y5
+	VPMOVZXWD  (SI), Y5
 	VPSLLD     $0x10, Y5, Y5
-	VPMOVZXWD  (DI)(BX*1), Y6
+	VPMOVZXWD  (SI)(BX*1), Y6
 	VPSLLD     $0x10, Y6, Y6
 	VUNPCKLPS  Y6, Y5, Y3
 	VUNPCKHPS  Y6, Y5, Y5
-	VPMOVZXWD  (DI)(BX*2), Y7
+	VPMOVZXWD  (SI)(BX*2), Y7
 	VPSLLD     $0x10, Y7, Y7
-	VPMOVZXWD  (DI)(R8*1), Y8
+	VPMOVZXWD  (SI)(DI*1), Y8
 	VPSLLD     $0x10, Y8, Y8
 	VUNPCKLPS  Y8, Y7, Y6
 	VUNPCKHPS  Y8, Y7, Y7
@@ -698,43 +764,43 @@ odd:
 	VMOVUPS    Y0, 640(CX)
 	VMOVUPS    Y2, 768(CX)
 	VMOVUPS    Y1, 896(CX)
+	ADDQ       $+16, DX
 	ADDQ       $+16, SI
-	ADDQ       $+16, DI
 	ADDQ       $+1024, CX
 	JMP        whole
 
 some:
 	MOVQ    72(AX), CX
 	MOVQ    8(AX), BX
-	MOVQ    DX, 160(AX)
+	MOVQ    DX, 224(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+1
+	CMPQ    192(AX), $+1
 	CMOVQGT SI, DX
-	MOVQ    DX, 168(AX)
+	MOVQ    DX, 232(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+2
+	CMPQ    192(AX), $+2
 	CMOVQGT SI, DX
-	MOVQ    DX, 176(AX)
+	MOVQ    DX, 240(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+3
+	CMPQ    192(AX), $+3
 	CMOVQGT SI, DX
-	MOVQ    DX, 184(AX)
+	MOVQ    DX, 248(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+4
+	CMPQ    192(AX), $+4
 	CMOVQGT SI, DX
-	MOVQ    DX, 192(AX)
+	MOVQ    DX, 256(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+5
+	CMPQ    192(AX), $+5
 	CMOVQGT SI, DX
-	MOVQ    DX, 200(AX)
+	MOVQ    DX, 264(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+6
+	CMPQ    192(AX), $+6
 	CMOVQGT SI, DX
-	MOVQ    DX, 208(AX)
+	MOVQ    DX, 272(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+7
+	CMPQ    192(AX), $+7
 	CMOVQGT SI, DX
-	MOVQ    DX, 216(AX)
+	MOVQ    DX, 280(AX)
 	MOVQ    96(AX), DX
 	XORQ    BX, BX
 
@@ -742,18 +808,18 @@ piece:
 	VMOVQ        DX, X0
 	VPBROADCASTD X0, Y0
 	VPCMPGTD     laneNumbers<>+0(SB), Y0, Y0
-	MOVQ         160(AX), SI
+	MOVQ         224(AX), SI
 	VPMOVZXWD    (SI)(BX*2), Y1
 	VPSLLD       $0x10, Y1, Y1
-	MOVQ         168(AX), SI
+	MOVQ         232(AX), SI
 	VPMOVZXWD    (SI)(BX*2), Y2
 	VPSLLD       $0x10, Y2, Y2
 	VUNPCKLPS    Y2, Y1, Y0
 	VUNPCKHPS    Y2, Y1, Y1
-	MOVQ         176(AX), SI
+	MOVQ         240(AX), SI
 	VPMOVZXWD    (SI)(BX*2), Y3
 	VPSLLD       $0x10, Y3, Y3
-	MOVQ         184(AX), SI
+	MOVQ         248(AX), SI
 	VPMOVZXWD    (SI)(BX*2), Y4
 	VPSLLD       $0x10, Y4, Y4
 	VUNPCKLPS    Y4, Y3, Y2
@@ -762,18 +828,18 @@ piece:
 	VUNPCKHPD    Y2, Y0, Y0
 	VUNPCKLPD    Y3, Y1, Y2
 	VUNPCKHPD    Y3, Y1, Y1
-	MOVQ         192(AX), SI
+	MOVQ         256(AX), SI
 	VPMOVZXWD    (SI)(BX*2), Y5
 	VPSLLD       $0x10, Y5, Y5
-	MOVQ         200(AX), SI
+	MOVQ         264(AX), SI
 	VPMOVZXWD    (SI)(BX*2), Y6
 	VPSLLD       $0x10, Y6, Y6
 	VUNPCKLPS    Y6, Y5, Y3
 	VUNPCKHPS    Y6, Y5, Y5
-	MOVQ         208(AX), SI
+	MOVQ         272(AX), SI
 	VPMOVZXWD    (SI)(BX*2), Y7
 	VPSLLD       $0x10, Y7, Y7
-	MOVQ         216(AX), SI
+	MOVQ         280(AX), SI
 	VPMOVZXWD    (SI)(BX*2), Y8
 	VPSLLD       $0x10, Y8, Y8
 	VUNPCKLPS    Y8, Y7, Y6
@@ -812,9 +878,12 @@ whole:
 TEXT ·packValuesBF16AVX2(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ         a+0(FP), AX
 	MOVQ         32(AX), CX
-	IMUL3Q       $0x18, CX, CX
+	IMUL3Q       $0x10, CX, CX
 	ADDQ         24(AX), CX
-	MOVQ         CX, 104(AX)
+	MOVQ         CX, 184(AX)
+	MOVQ         $+0, 120(AX)
+	MOVQ         $+0, 128(AX)
+	MOVQ         $+0, 136(AX)
 	MOVQ         (AX), CX
 	MOVQ         72(AX), DX
 	MOVQ         8(AX), BX
@@ -885,52 +954,40 @@ packed:
 TEXT ·packKeysI8AVX2(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ   a+0(FP), AX
 	MOVQ   32(AX), CX
-	IMUL3Q $0x18, CX, CX
+	IMUL3Q $0x10, CX, CX
 	ADDQ   24(AX), CX
-	MOVQ   CX, 104(AX)
+	MOVQ   CX, 184(AX)
+	MOVQ   $+0, 120(AX)
+	MOVQ   $+0, 128(AX)
+	MOVQ   $+0, 136(AX)
 	MOVQ   24(AX), CX
 	MOVQ   (AX), DX
-	MOVQ   CX, 120(AX)
+	MOVQ   CX, 200(AX)
 	MOVQ   32(AX), BX
-	MOVQ   BX, 112(AX)
+	MOVQ   BX, 192(AX)
 	ADDQ   (CX), DX
-	CMPQ   112(AX), $+8
+	CMPQ   192(AX), $+8
 	JLT    some
 	TESTQ  $+7, 96(AX)
 	JNE    some
 	MOVQ   72(AX), CX
 	MOVQ   8(AX), BX
-	MOVQ   DX, SI
-	LEAQ   (SI)(BX*4), DI
-	LEAQ   (BX)(BX*2), R8
-	MOVQ   96(AX), R9
-	SHRQ   $0x03, R9
-	MOVQ   120(AX), R10
-	MOVQ   16(R10), R10
-	ADDQ   DX, R10
-	MOVQ   $+8, 144(AX)
-	IMUL3Q $+8, BX, DX
-	SUBQ   $+64, DX
-	MOVQ   DX, 136(AX)
+	LEAQ   (DX)(BX*4), SI
+	LEAQ   (BX)(BX*2), DI
+	MOVQ   96(AX), R8
+	SHRQ   $0x03, R8
+	MOVQ   120(AX), R9
 
 chunk:
-	PREFETCHT1 (R10)
-	LEAQ       (R10)(BX*1), R10
-	DECQ       144(AX)
-	JNE        fetched
-	MOVQ       $+8, 144(AX)
-	SUBQ       136(AX), R10
-
-fetched:
-	VPMOVSXBD  (SI), Y1
+	VPMOVSXBD  (DX), Y1
 	VCVTDQ2PS  Y1, Y1
-	VPMOVSXBD  (SI)(BX*1), Y2
+	VPMOVSXBD  (DX)(BX*1), Y2
 	VCVTDQ2PS  Y2, Y2
 	VUNPCKLPS  Y2, Y1, Y0
 	VUNPCKHPS  Y2, Y1, Y1
-	VPMOVSXBD  (SI)(BX*2), Y3
+	VPMOVSXBD  (DX)(BX*2), Y3
 	VCVTDQ2PS  Y3, Y3
-	VPMOVSXBD  (SI)(R8*1), Y4
+	VPMOVSXBD  (DX)(DI*1), Y4
 	VCVTDQ2PS  Y4, Y4
 	VUNPCKLPS  Y4, Y3, Y2
 	VUNPCKHPS  Y4, Y3, Y3
@@ -938,15 +995,15 @@ fetched:
 	VUNPCKHPD  Y2, Y0, Y0
 	VUNPCKLPD  Y3, Y1, Y2
 	VUNPCKHPD  Y3, Y1, Y1
-	VPMOVSXBD  (DI), Y5
+	VPMOVSXBD  (SI), Y5
 	VCVTDQ2PS  Y5, Y5
-	VPMOVSXBD  (DI)(BX*1), Y6
+	VPMOVSXBD  (SI)(BX*1), Y6
 	VCVTDQ2PS  Y6, Y6
 	VUNPCKLPS  Y6, Y5, Y3
 	VUNPCKHPS  Y6, Y5, Y5
-	VPMOVSXBD  (DI)(BX*2), Y7
+	VPMOVSXBD  (SI)(BX*2), Y7
 	VCVTDQ2PS  Y7, Y7
-	VPMOVSXBD  (DI)(R8*1), Y8
+	VPMOVSXBD  (SI)(DI*1), Y8
 	VCVTDQ2PS  Y8, Y8
 	VUNPCKLPS  Y8, Y7, Y6
 	VUNPCKHPS  Y8, Y7, Y7
@@ -970,45 +1027,77 @@ fetched:
 	VMOVUPS    Y0, 640(CX)
 	VMOVUPS    Y2, 768(CX)
 	VMOVUPS    Y1, 896(CX)
+	CMPQ       R9, 128(AX)
+	JCS        chunkFetch0
+	MOVQ       104(AX), R9
+	DECQ       136(AX)
+	JLE        chunkFetch0Run
+	MOVQ       -16(R9), R10
+	ADDQ       128(AX), R10
+	MOVQ       R10, 128(AX)
+	SUBQ       -24(R9), R10
+	MOVQ       R10, R9
+	JMP        chunkFetch0
+
+chunkFetch0Run:
+	DECQ 112(AX)
+	JLT  chunkFetch0None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R9), R10
+	MOVQ R10, 136(AX)
+	MOVQ 8(R9), R10
+	MOVQ (R9), R9
+	ADDQ R9, R10
+	MOVQ R10, 128(AX)
+	JMP  chunkFetch0
+
+chunkFetch0None:
+	MOVQ 48(AX), R9
+	MOVQ $+0, 128(AX)
+
+chunkFetch0:
+	PREFETCHT1 (R9)
+	ADDQ       $+64, R9
+	ADDQ       $+8, DX
 	ADDQ       $+8, SI
-	ADDQ       $+8, DI
 	ADDQ       $+1024, CX
-	DECQ       R9
+	DECQ       R8
 	JNE        chunk
+	MOVQ       R9, 120(AX)
 	JMP        whole
 
 some:
 	MOVQ    72(AX), CX
 	MOVQ    8(AX), BX
-	MOVQ    DX, 160(AX)
+	MOVQ    DX, 224(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+1
+	CMPQ    192(AX), $+1
 	CMOVQGT SI, DX
-	MOVQ    DX, 168(AX)
+	MOVQ    DX, 232(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+2
+	CMPQ    192(AX), $+2
 	CMOVQGT SI, DX
-	MOVQ    DX, 176(AX)
+	MOVQ    DX, 240(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+3
+	CMPQ    192(AX), $+3
 	CMOVQGT SI, DX
-	MOVQ    DX, 184(AX)
+	MOVQ    DX, 248(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+4
+	CMPQ    192(AX), $+4
 	CMOVQGT SI, DX
-	MOVQ    DX, 192(AX)
+	MOVQ    DX, 256(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+5
+	CMPQ    192(AX), $+5
 	CMOVQGT SI, DX
-	MOVQ    DX, 200(AX)
+	MOVQ    DX, 264(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+6
+	CMPQ    192(AX), $+6
 	CMOVQGT SI, DX
-	MOVQ    DX, 208(AX)
+	MOVQ    DX, 272(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+7
+	CMPQ    192(AX), $+7
 	CMOVQGT SI, DX
-	MOVQ    DX, 216(AX)
+	MOVQ    DX, 280(AX)
 	MOVQ    96(AX), DX
 	XORQ    BX, BX
 
@@ -1016,18 +1105,18 @@ piece:
 	VMOVQ        DX, X0
 	VPBROADCASTD X0, Y0
 	VPCMPGTD     laneNumbers<>+0(SB), Y0, Y0
-	MOVQ         160(AX), SI
+	MOVQ         224(AX), SI
 	VPMOVSXBD    (SI)(BX*1), Y1
 	VCVTDQ2PS    Y1, Y1
-	MOVQ         168(AX), SI
+	MOVQ         232(AX), SI
 	VPMOVSXBD    (SI)(BX*1), Y2
 	VCVTDQ2PS    Y2, Y2
 	VUNPCKLPS    Y2, Y1, Y0
 	VUNPCKHPS    Y2, Y1, Y1
-	MOVQ         176(AX), SI
+	MOVQ         240(AX), SI
 	VPMOVSXBD    (SI)(BX*1), Y3
 	VCVTDQ2PS    Y3, Y3
-	MOVQ         184(AX), SI
+	MOVQ         248(AX), SI
 	VPMOVSXBD    (SI)(BX*1), Y4
 	VCVTDQ2PS    Y4, Y4
 	VUNPCKLPS    Y4, Y3, Y2
@@ -1036,18 +1125,18 @@ piece:
 	VUNPCKHPD    Y2, Y0, Y0
 	VUNPCKLPD    Y3, Y1, Y2
 	VUNPCKHPD    Y3, Y1, Y1
-	MOVQ         192(AX), SI
+	MOVQ         256(AX), SI
 	VPMOVSXBD    (SI)(BX*1), Y5
 	VCVTDQ2PS    Y5, Y5
-	MOVQ         200(AX), SI
+	MOVQ         264(AX), SI
 	VPMOVSXBD    (SI)(BX*1), Y6
 	VCVTDQ2PS    Y6, Y6
 	VUNPCKLPS    Y6, Y5, Y3
 	VUNPCKHPS    Y6, Y5, Y5
-	MOVQ         208(AX), SI
+	MOVQ         272(AX), SI
 	VPMOVSXBD    (SI)(BX*1), Y7
 	VCVTDQ2PS    Y7, Y7
-	MOVQ         216(AX), SI
+	MOVQ         280(AX), SI
 	VPMOVSXBD    (SI)(BX*1), Y8
 	VCVTDQ2PS    Y8, Y8
 	VUNPCKLPS    Y8, Y7, Y6
@@ -1086,9 +1175,12 @@ whole:
 TEXT ·packValuesI8AVX2(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ         a+0(FP), AX
 	MOVQ         32(AX), CX
-	IMUL3Q       $0x18, CX, CX
+	IMUL3Q       $0x10, CX, CX
 	ADDQ         24(AX), CX
-	MOVQ         CX, 104(AX)
+	MOVQ         CX, 184(AX)
+	MOVQ         $+0, 120(AX)
+	MOVQ         $+0, 128(AX)
+	MOVQ         $+0, 136(AX)
 	MOVQ         (AX), CX
 	MOVQ         72(AX), DX
 	MOVQ         8(AX), BX

@@ -9,79 +9,59 @@
 TEXT ·packKeysF32AVX512(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ   a+0(FP), AX
 	MOVQ   32(AX), CX
-	IMUL3Q $0x18, CX, CX
+	IMUL3Q $0x10, CX, CX
 	ADDQ   24(AX), CX
-	MOVQ   CX, 104(AX)
+	MOVQ   CX, 184(AX)
+	MOVQ   $+0, 120(AX)
+	MOVQ   $+0, 128(AX)
+	MOVQ   $+0, 136(AX)
 	MOVQ   24(AX), CX
 	MOVQ   (AX), DX
-	MOVQ   CX, 120(AX)
+	MOVQ   CX, 200(AX)
 	MOVQ   32(AX), BX
-	MOVQ   BX, 112(AX)
+	MOVQ   BX, 192(AX)
 	ADDQ   (CX), DX
-	CMPQ   112(AX), $+16
+	CMPQ   192(AX), $+16
 	JLT    some
 	TESTQ  $+7, 96(AX)
 	JNE    some
 	MOVQ   72(AX), CX
 	MOVQ   8(AX), BX
-	MOVQ   DX, SI
+	LEAQ   (DX)(BX*4), SI
 	LEAQ   (SI)(BX*4), DI
 	LEAQ   (DI)(BX*4), R8
-	LEAQ   (R8)(BX*4), R9
-	LEAQ   (BX)(BX*2), R10
-	MOVQ   96(AX), R11
-	SHRQ   $0x03, R11
-	MOVQ   120(AX), R12
-	MOVQ   16(R12), R12
-	ADDQ   DX, R12
-	MOVQ   $+2, 144(AX)
-	IMUL3Q $+16, BX, DX
-	SUBQ   $+64, DX
-	MOVQ   DX, 136(AX)
+	LEAQ   (BX)(BX*2), R9
+	MOVQ   96(AX), R10
+	SHRQ   $0x03, R10
+	MOVQ   120(AX), R11
 
 chunk:
-	PREFETCHT1 (R12)
-	PREFETCHT1 (R12)(BX*1)
-	PREFETCHT1 (R12)(BX*2)
-	PREFETCHT1 (R12)(R10*1)
-	LEAQ       (R12)(BX*4), R12
-	PREFETCHT1 (R12)
-	PREFETCHT1 (R12)(BX*1)
-	PREFETCHT1 (R12)(BX*2)
-	PREFETCHT1 (R12)(R10*1)
-	LEAQ       (R12)(BX*4), R12
-	DECQ       144(AX)
-	JNE        fetched
-	MOVQ       $+2, 144(AX)
-	SUBQ       136(AX), R12
-
-fetched:
-	VBROADCASTF64X4 (SI), Z1
-	VINSERTF64X4    $0x01, (DI), Z1, Z1
-	VBROADCASTF64X4 (SI)(BX*1), Z2
-	VINSERTF64X4    $0x01, (DI)(BX*1), Z2, Z2
+	VBROADCASTF64X4 (DX), Z1
+	VINSERTF64X4    $0x01, (SI), Z1, Z1
+	VBROADCASTF64X4 (DX)(BX*1), Z2
+	VINSERTF64X4    $0x01, (SI)(BX*1), Z2, Z2
 	VUNPCKLPS       Z2, Z1, Z0
 	VUNPCKHPS       Z2, Z1, Z1
-	VBROADCASTF64X4 (SI)(BX*2), Z3
-	VINSERTF64X4    $0x01, (DI)(BX*2), Z3, Z3
-	VBROADCASTF64X4 (SI)(R10*1), Z4
-	VINSERTF64X4    $0x01, (DI)(R10*1), Z4, Z4
+	VBROADCASTF64X4 (DX)(BX*2), Z3
+	VINSERTF64X4    $0x01, (SI)(BX*2), Z3, Z3
+	VBROADCASTF64X4 (DX)(R9*1), Z4
+	VINSERTF64X4    $0x01, (SI)(R9*1), Z4, Z4
 	VUNPCKLPS       Z4, Z3, Z2
 	VUNPCKHPS       Z4, Z3, Z3
 	VUNPCKLPD       Z2, Z0, Z4
 	VUNPCKHPD       Z2, Z0, Z0
 	VUNPCKLPD       Z3, Z1, Z2
 	VUNPCKHPD       Z3, Z1, Z1
-	VBROADCASTF64X4 (R8), Z5
-	VINSERTF64X4    $0x01, (R9), Z5, Z5
-	VBROADCASTF64X4 (R8)(BX*1), Z6
-	VINSERTF64X4    $0x01, (R9)(BX*1), Z6, Z6
+	VBROADCASTF64X4 (DI), Z5
+	VINSERTF64X4    $0x01, (R8), Z5, Z5
+	VBROADCASTF64X4 (DI)(BX*1), Z6
+	VINSERTF64X4    $0x01, (R8)(BX*1), Z6, Z6
 	VUNPCKLPS       Z6, Z5, Z3
 	VUNPCKHPS       Z6, Z5, Z5
-	VBROADCASTF64X4 (R8)(BX*2), Z7
-	VINSERTF64X4    $0x01, (R9)(BX*2), Z7, Z7
-	VBROADCASTF64X4 (R8)(R10*1), Z8
-	VINSERTF64X4    $0x01, (R9)(R10*1), Z8, Z8
+	VBROADCASTF64X4 (DI)(BX*2), Z7
+	VINSERTF64X4    $0x01, (R8)(BX*2), Z7, Z7
+	VBROADCASTF64X4 (DI)(R9*1), Z8
+	VINSERTF64X4    $0x01, (R8)(R9*1), Z8, Z8
 	VUNPCKLPS       Z8, Z7, Z6
 	VUNPCKHPS       Z8, Z7, Z7
 	VUNPCKLPD       Z6, Z3, Z8
@@ -97,86 +77,155 @@ fetched:
 	VSHUFF64X2      $0xdd, Z6, Z2, Z2
 	VSHUFF64X2      $0xdd, Z5, Z1, Z1
 	VMOVUPS         Z7, (CX)
-	VMOVUPS         Z9, 128(CX)
-	VMOVUPS         Z10, 256(CX)
-	VMOVUPS         Z11, 384(CX)
-	VMOVUPS         Z4, 512(CX)
-	VMOVUPS         Z0, 640(CX)
-	VMOVUPS         Z2, 768(CX)
-	VMOVUPS         Z1, 896(CX)
-	ADDQ            $+32, SI
-	ADDQ            $+32, DI
-	ADDQ            $+32, R8
-	ADDQ            $+32, R9
-	ADDQ            $+1024, CX
-	DECQ            R11
-	JNE             chunk
-	JMP             whole
+	CMPQ            R11, 128(AX)
+	JCS             chunkFetch0
+	MOVQ            104(AX), R11
+	DECQ            136(AX)
+	JLE             chunkFetch0Run
+	MOVQ            -16(R11), R12
+	ADDQ            128(AX), R12
+	MOVQ            R12, 128(AX)
+	SUBQ            -24(R11), R12
+	MOVQ            R12, R11
+	JMP             chunkFetch0
+
+chunkFetch0Run:
+	DECQ 112(AX)
+	JLT  chunkFetch0None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R11), R12
+	MOVQ R12, 136(AX)
+	MOVQ 8(R11), R12
+	MOVQ (R11), R11
+	ADDQ R11, R12
+	MOVQ R12, 128(AX)
+	JMP  chunkFetch0
+
+chunkFetch0None:
+	MOVQ 48(AX), R11
+	MOVQ $+0, 128(AX)
+
+chunkFetch0:
+	PREFETCHT1 (R11)
+	VMOVUPS    Z9, 128(CX)
+	PREFETCHT1 64(R11)
+	VMOVUPS    Z10, 256(CX)
+	PREFETCHT1 128(R11)
+	VMOVUPS    Z11, 384(CX)
+	PREFETCHT1 192(R11)
+	ADDQ       $+256, R11
+	VMOVUPS    Z4, 512(CX)
+	CMPQ       R11, 128(AX)
+	JCS        chunkFetch4
+	MOVQ       104(AX), R11
+	DECQ       136(AX)
+	JLE        chunkFetch4Run
+	MOVQ       -16(R11), R12
+	ADDQ       128(AX), R12
+	MOVQ       R12, 128(AX)
+	SUBQ       -24(R11), R12
+	MOVQ       R12, R11
+	JMP        chunkFetch4
+
+chunkFetch4Run:
+	DECQ 112(AX)
+	JLT  chunkFetch4None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R11), R12
+	MOVQ R12, 136(AX)
+	MOVQ 8(R11), R12
+	MOVQ (R11), R11
+	ADDQ R11, R12
+	MOVQ R12, 128(AX)
+	JMP  chunkFetch4
+
+chunkFetch4None:
+	MOVQ 48(AX), R11
+	MOVQ $+0, 128(AX)
+
+chunkFetch4:
+	PREFETCHT1 (R11)
+	VMOVUPS    Z0, 640(CX)
+	PREFETCHT1 64(R11)
+	VMOVUPS    Z2, 768(CX)
+	PREFETCHT1 128(R11)
+	VMOVUPS    Z1, 896(CX)
+	PREFETCHT1 192(R11)
+	ADDQ       $+256, R11
+	ADDQ       $+32, DX
+	ADDQ       $+32, SI
+	ADDQ       $+32, DI
+	ADDQ       $+32, R8
+	ADDQ       $+1024, CX
+	DECQ       R10
+	JNE        chunk
+	MOVQ       R11, 120(AX)
+	JMP        whole
 
 some:
 	MOVQ    72(AX), CX
 	MOVQ    8(AX), BX
-	MOVQ    DX, 160(AX)
-	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+1
-	CMOVQGT SI, DX
-	MOVQ    DX, 168(AX)
-	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+2
-	CMOVQGT SI, DX
-	MOVQ    DX, 176(AX)
-	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+3
-	CMOVQGT SI, DX
-	MOVQ    DX, 184(AX)
-	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+4
-	CMOVQGT SI, DX
-	MOVQ    DX, 192(AX)
-	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+5
-	CMOVQGT SI, DX
-	MOVQ    DX, 200(AX)
-	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+6
-	CMOVQGT SI, DX
-	MOVQ    DX, 208(AX)
-	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+7
-	CMOVQGT SI, DX
-	MOVQ    DX, 216(AX)
-	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+8
-	CMOVQGT SI, DX
 	MOVQ    DX, 224(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+9
+	CMPQ    192(AX), $+1
 	CMOVQGT SI, DX
 	MOVQ    DX, 232(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+10
+	CMPQ    192(AX), $+2
 	CMOVQGT SI, DX
 	MOVQ    DX, 240(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+11
+	CMPQ    192(AX), $+3
 	CMOVQGT SI, DX
 	MOVQ    DX, 248(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+12
+	CMPQ    192(AX), $+4
 	CMOVQGT SI, DX
 	MOVQ    DX, 256(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+13
+	CMPQ    192(AX), $+5
 	CMOVQGT SI, DX
 	MOVQ    DX, 264(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+14
+	CMPQ    192(AX), $+6
 	CMOVQGT SI, DX
 	MOVQ    DX, 272(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+15
+	CMPQ    192(AX), $+7
 	CMOVQGT SI, DX
 	MOVQ    DX, 280(AX)
+	LEAQ    (DX)(BX*1), SI
+	CMPQ    192(AX), $+8
+	CMOVQGT SI, DX
+	MOVQ    DX, 288(AX)
+	LEAQ    (DX)(BX*1), SI
+	CMPQ    192(AX), $+9
+	CMOVQGT SI, DX
+	MOVQ    DX, 296(AX)
+	LEAQ    (DX)(BX*1), SI
+	CMPQ    192(AX), $+10
+	CMOVQGT SI, DX
+	MOVQ    DX, 304(AX)
+	LEAQ    (DX)(BX*1), SI
+	CMPQ    192(AX), $+11
+	CMOVQGT SI, DX
+	MOVQ    DX, 312(AX)
+	LEAQ    (DX)(BX*1), SI
+	CMPQ    192(AX), $+12
+	CMOVQGT SI, DX
+	MOVQ    DX, 320(AX)
+	LEAQ    (DX)(BX*1), SI
+	CMPQ    192(AX), $+13
+	CMOVQGT SI, DX
+	MOVQ    DX, 328(AX)
+	LEAQ    (DX)(BX*1), SI
+	CMPQ    192(AX), $+14
+	CMOVQGT SI, DX
+	MOVQ    DX, 336(AX)
+	LEAQ    (DX)(BX*1), SI
+	CMPQ    192(AX), $+15
+	CMOVQGT SI, DX
+	MOVQ    DX, 344(AX)
 	MOVQ    96(AX), DX
 	XORQ    BX, BX
 
@@ -187,28 +236,28 @@ piece:
 	MOVQ         $+255, SI
 	BZHIQ        DI, SI, SI
 	KMOVW        SI, K1
-	MOVQ         160(AX), SI
-	MOVQ         192(AX), DI
+	MOVQ         224(AX), SI
+	MOVQ         256(AX), DI
 	VXORPS       Z1, Z1, Z1
 	VMOVUPS.Z    (SI)(BX*4), K1, Y1
 	VMOVUPS.Z    (DI)(BX*4), K1, Y0
 	VINSERTF64X4 $0x01, Y0, Z1, Z1
-	MOVQ         168(AX), SI
-	MOVQ         200(AX), DI
+	MOVQ         232(AX), SI
+	MOVQ         264(AX), DI
 	VXORPS       Z2, Z2, Z2
 	VMOVUPS.Z    (SI)(BX*4), K1, Y2
 	VMOVUPS.Z    (DI)(BX*4), K1, Y0
 	VINSERTF64X4 $0x01, Y0, Z2, Z2
 	VUNPCKLPS    Z2, Z1, Z0
 	VUNPCKHPS    Z2, Z1, Z1
-	MOVQ         176(AX), SI
-	MOVQ         208(AX), DI
+	MOVQ         240(AX), SI
+	MOVQ         272(AX), DI
 	VXORPS       Z3, Z3, Z3
 	VMOVUPS.Z    (SI)(BX*4), K1, Y3
 	VMOVUPS.Z    (DI)(BX*4), K1, Y2
 	VINSERTF64X4 $0x01, Y2, Z3, Z3
-	MOVQ         184(AX), SI
-	MOVQ         216(AX), DI
+	MOVQ         248(AX), SI
+	MOVQ         280(AX), DI
 	VXORPS       Z4, Z4, Z4
 	VMOVUPS.Z    (SI)(BX*4), K1, Y4
 	VMOVUPS.Z    (DI)(BX*4), K1, Y2
@@ -219,28 +268,28 @@ piece:
 	VUNPCKHPD    Z2, Z0, Z0
 	VUNPCKLPD    Z3, Z1, Z2
 	VUNPCKHPD    Z3, Z1, Z1
-	MOVQ         224(AX), SI
-	MOVQ         256(AX), DI
+	MOVQ         288(AX), SI
+	MOVQ         320(AX), DI
 	VXORPS       Z5, Z5, Z5
 	VMOVUPS.Z    (SI)(BX*4), K1, Y5
 	VMOVUPS.Z    (DI)(BX*4), K1, Y3
 	VINSERTF64X4 $0x01, Y3, Z5, Z5
-	MOVQ         232(AX), SI
-	MOVQ         264(AX), DI
+	MOVQ         296(AX), SI
+	MOVQ         328(AX), DI
 	VXORPS       Z6, Z6, Z6
 	VMOVUPS.Z    (SI)(BX*4), K1, Y6
 	VMOVUPS.Z    (DI)(BX*4), K1, Y3
 	VINSERTF64X4 $0x01, Y3, Z6, Z6
 	VUNPCKLPS    Z6, Z5, Z3
 	VUNPCKHPS    Z6, Z5, Z5
-	MOVQ         240(AX), SI
-	MOVQ         272(AX), DI
+	MOVQ         304(AX), SI
+	MOVQ         336(AX), DI
 	VXORPS       Z7, Z7, Z7
 	VMOVUPS.Z    (SI)(BX*4), K1, Y7
 	VMOVUPS.Z    (DI)(BX*4), K1, Y6
 	VINSERTF64X4 $0x01, Y6, Z7, Z7
-	MOVQ         248(AX), SI
-	MOVQ         280(AX), DI
+	MOVQ         312(AX), SI
+	MOVQ         344(AX), DI
 	VXORPS       Z8, Z8, Z8
 	VMOVUPS.Z    (SI)(BX*4), K1, Y8
 	VMOVUPS.Z    (DI)(BX*4), K1, Y6
@@ -281,9 +330,12 @@ whole:
 TEXT ·packValuesF32AVX512(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ    a+0(FP), AX
 	MOVQ    32(AX), CX
-	IMUL3Q  $0x18, CX, CX
+	IMUL3Q  $0x10, CX, CX
 	ADDQ    24(AX), CX
-	MOVQ    CX, 104(AX)
+	MOVQ    CX, 184(AX)
+	MOVQ    $+0, 120(AX)
+	MOVQ    $+0, 128(AX)
+	MOVQ    $+0, 136(AX)
 	MOVQ    (AX), CX
 	MOVQ    72(AX), DX
 	MOVQ    8(AX), BX
@@ -348,61 +400,46 @@ packed:
 TEXT ·packKeysF16AVX512(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ   a+0(FP), AX
 	MOVQ   32(AX), CX
-	IMUL3Q $0x18, CX, CX
+	IMUL3Q $0x10, CX, CX
 	ADDQ   24(AX), CX
-	MOVQ   CX, 104(AX)
+	MOVQ   CX, 184(AX)
+	MOVQ   $+0, 120(AX)
+	MOVQ   $+0, 128(AX)
+	MOVQ   $+0, 136(AX)
 	MOVQ   24(AX), CX
 	MOVQ   (AX), DX
-	MOVQ   CX, 120(AX)
+	MOVQ   CX, 200(AX)
 	MOVQ   32(AX), BX
-	MOVQ   BX, 112(AX)
+	MOVQ   BX, 192(AX)
 	ADDQ   (CX), DX
-	CMPQ   112(AX), $+16
+	CMPQ   192(AX), $+16
 	JLT    some
 	TESTQ  $+7, 96(AX)
 	JNE    some
 	MOVQ   72(AX), CX
 	MOVQ   8(AX), BX
-	MOVQ   DX, SI
+	LEAQ   (DX)(BX*4), SI
 	LEAQ   (SI)(BX*4), DI
 	LEAQ   (DI)(BX*4), R8
-	LEAQ   (R8)(BX*4), R9
-	LEAQ   (BX)(BX*2), R10
-	MOVQ   96(AX), R11
-	SHRQ   $0x03, R11
-	MOVQ   120(AX), R12
-	MOVQ   16(R12), R12
-	ADDQ   DX, R12
-	MOVQ   $+4, 144(AX)
-	IMUL3Q $+16, BX, DX
-	SUBQ   $+64, DX
-	MOVQ   DX, 136(AX)
+	LEAQ   (BX)(BX*2), R9
+	MOVQ   96(AX), R10
+	SHRQ   $0x03, R10
+	MOVQ   120(AX), R11
 
 chunk:
-	PREFETCHT1 (R12)
-	PREFETCHT1 (R12)(BX*1)
-	PREFETCHT1 (R12)(BX*2)
-	PREFETCHT1 (R12)(R10*1)
-	LEAQ       (R12)(BX*4), R12
-	DECQ       144(AX)
-	JNE        fetched
-	MOVQ       $+4, 144(AX)
-	SUBQ       136(AX), R12
-
-fetched:
-	VBROADCASTI32X4 (SI), Y0
-	VINSERTI32X4    $0x01, (DI), Y0, Y0
+	VBROADCASTI32X4 (DX), Y0
+	VINSERTI32X4    $0x01, (SI), Y0, Y0
 	VCVTPH2PS       Y0, Z1
-	VBROADCASTI32X4 (SI)(BX*1), Y0
-	VINSERTI32X4    $0x01, (DI)(BX*1), Y0, Y0
+	VBROADCASTI32X4 (DX)(BX*1), Y0
+	VINSERTI32X4    $0x01, (SI)(BX*1), Y0, Y0
 	VCVTPH2PS       Y0, Z2
 	VUNPCKLPS       Z2, Z1, Z0
 	VUNPCKHPS       Z2, Z1, Z1
-	VBROADCASTI32X4 (SI)(BX*2), Y2
-	VINSERTI32X4    $0x01, (DI)(BX*2), Y2, Y2
+	VBROADCASTI32X4 (DX)(BX*2), Y2
+	VINSERTI32X4    $0x01, (SI)(BX*2), Y2, Y2
 	VCVTPH2PS       Y2, Z3
-	VBROADCASTI32X4 (SI)(R10*1), Y2
-	VINSERTI32X4    $0x01, (DI)(R10*1), Y2, Y2
+	VBROADCASTI32X4 (DX)(R9*1), Y2
+	VINSERTI32X4    $0x01, (SI)(R9*1), Y2, Y2
 	VCVTPH2PS       Y2, Z4
 	VUNPCKLPS       Z4, Z3, Z2
 	VUNPCKHPS       Z4, Z3, Z3
@@ -410,19 +447,19 @@ fetched:
 	VUNPCKHPD       Z2, Z0, Z0
 	VUNPCKLPD       Z3, Z1, Z2
 	VUNPCKHPD       Z3, Z1, Z1
-	VBROADCASTI32X4 (R8), Y3
-	VINSERTI32X4    $0x01, (R9), Y3, Y3
+	VBROADCASTI32X4 (DI), Y3
+	VINSERTI32X4    $0x01, (R8), Y3, Y3
 	VCVTPH2PS       Y3, Z5
-	VBROADCASTI32X4 (R8)(BX*1), Y3
-	VINSERTI32X4    $0x01, (R9)(BX*1), Y3, Y3
+	VBROADCASTI32X4 (DI)(BX*1), Y3
+	VINSERTI32X4    $0x01, (R8)(BX*1), Y3, Y3
 	VCVTPH2PS       Y3, Z6
 	VUNPCKLPS       Z6, Z5, Z3
 	VUNPCKHPS       Z6, Z5, Z5
-	VBROADCASTI32X4 (R8)(BX*2), Y6
-	VINSERTI32X4    $0x01, (R9)(BX*2), Y6, Y6
+	VBROADCASTI32X4 (DI)(BX*2), Y6
+	VINSERTI32X4    $0x01, (R8)(BX*2), Y6, Y6
 	VCVTPH2PS       Y6, Z7
-	VBROADCASTI32X4 (R8)(R10*1), Y6
-	VINSERTI32X4    $0x01, (R9)(R10*1), Y6, Y6
+	VBROADCASTI32X4 (DI)(R9*1), Y6
+	VINSERTI32X4    $0x01, (R8)(R9*1), Y6, Y6
 	VCVTPH2PS       Y6, Z8
 	VUNPCKLPS       Z8, Z7, Z6
 	VUNPCKHPS       Z8, Z7, Z7
@@ -440,85 +477,120 @@ fetched:
 	VSHUFF64X2      $0xdd, Z5, Z1, Z1
 	VMOVUPS         Z7, (CX)
 	VMOVUPS         Z9, 128(CX)
-	VMOVUPS         Z10, 256(CX)
-	VMOVUPS         Z11, 384(CX)
-	VMOVUPS         Z4, 512(CX)
-	VMOVUPS         Z0, 640(CX)
-	VMOVUPS         Z2, 768(CX)
-	VMOVUPS         Z1, 896(CX)
-	ADDQ            $+16, SI
-	ADDQ            $+16, DI
-	ADDQ            $+16, R8
-	ADDQ            $+16, R9
-	ADDQ            $+1024, CX
-	DECQ            R11
-	JNE             chunk
-	JMP             whole
+	CMPQ            R11, 128(AX)
+	JCS             chunkFetch0
+	MOVQ            104(AX), R11
+	DECQ            136(AX)
+	JLE             chunkFetch0Run
+	MOVQ            -16(R11), R12
+	ADDQ            128(AX), R12
+	MOVQ            R12, 128(AX)
+	SUBQ            -24(R11), R12
+	MOVQ            R12, R11
+	JMP             chunkFetch0
+
+chunkFetch0Run:
+	DECQ 112(AX)
+	JLT  chunkFetch0None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R11), R12
+	MOVQ R12, 136(AX)
+	MOVQ 8(R11), R12
+	MOVQ (R11), R11
+	ADDQ R11, R12
+	MOVQ R12, 128(AX)
+	JMP  chunkFetch0
+
+chunkFetch0None:
+	MOVQ 48(AX), R11
+	MOVQ $+0, 128(AX)
+
+chunkFetch0:
+	PREFETCHT1 (R11)
+	VMOVUPS    Z10, 256(CX)
+	VMOVUPS    Z11, 384(CX)
+	PREFETCHT1 64(R11)
+	VMOVUPS    Z4, 512(CX)
+	VMOVUPS    Z0, 640(CX)
+	PREFETCHT1 128(R11)
+	VMOVUPS    Z2, 768(CX)
+	VMOVUPS    Z1, 896(CX)
+	PREFETCHT1 192(R11)
+	ADDQ       $+256, R11
+	ADDQ       $+16, DX
+	ADDQ       $+16, SI
+	ADDQ       $+16, DI
+	ADDQ       $+16, R8
+	ADDQ       $+1024, CX
+	DECQ       R10
+	JNE        chunk
+	MOVQ       R11, 120(AX)
+	JMP        whole
 
 some:
 	MOVQ    72(AX), CX
 	MOVQ    8(AX), BX
-	MOVQ    DX, 160(AX)
-	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+1
-	CMOVQGT SI, DX
-	MOVQ    DX, 168(AX)
-	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+2
-	CMOVQGT SI, DX
-	MOVQ    DX, 176(AX)
-	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+3
-	CMOVQGT SI, DX
-	MOVQ    DX, 184(AX)
-	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+4
-	CMOVQGT SI, DX
-	MOVQ    DX, 192(AX)
-	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+5
-	CMOVQGT SI, DX
-	MOVQ    DX, 200(AX)
-	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+6
-	CMOVQGT SI, DX
-	MOVQ    DX, 208(AX)
-	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+7
-	CMOVQGT SI, DX
-	MOVQ    DX, 216(AX)
-	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+8
-	CMOVQGT SI, DX
 	MOVQ    DX, 224(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+9
+	CMPQ    192(AX), $+1
 	CMOVQGT SI, DX
 	MOVQ    DX, 232(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+10
+	CMPQ    192(AX), $+2
 	CMOVQGT SI, DX
 	MOVQ    DX, 240(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+11
+	CMPQ    192(AX), $+3
 	CMOVQGT SI, DX
 	MOVQ    DX, 248(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+12
+	CMPQ    192(AX), $+4
 	CMOVQGT SI, DX
 	MOVQ    DX, 256(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+13
+	CMPQ    192(AX), $+5
 	CMOVQGT SI, DX
 	MOVQ    DX, 264(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+14
+	CMPQ    192(AX), $+6
 	CMOVQGT SI, DX
 	MOVQ    DX, 272(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+15
+	CMPQ    192(AX), $+7
 	CMOVQGT SI, DX
 	MOVQ    DX, 280(AX)
+	LEAQ    (DX)(BX*1), SI
+	CMPQ    192(AX), $+8
+	CMOVQGT SI, DX
+	MOVQ    DX, 288(AX)
+	LEAQ    (DX)(BX*1), SI
+	CMPQ    192(AX), $+9
+	CMOVQGT SI, DX
+	MOVQ    DX, 296(AX)
+	LEAQ    (DX)(BX*1), SI
+	CMPQ    192(AX), $+10
+	CMOVQGT SI, DX
+	MOVQ    DX, 304(AX)
+	LEAQ    (DX)(BX*1), SI
+	CMPQ    192(AX), $+11
+	CMOVQGT SI, DX
+	MOVQ    DX, 312(AX)
+	LEAQ    (DX)(BX*1), SI
+	CMPQ    192(AX), $+12
+	CMOVQGT SI, DX
+	MOVQ    DX, 320(AX)
+	LEAQ    (DX)(BX*1), SI
+	CMPQ    192(AX), $+13
+	CMOVQGT SI, DX
+	MOVQ    DX, 328(AX)
+	LEAQ    (DX)(BX*1), SI
+	CMPQ    192(AX), $+14
+	CMOVQGT SI, DX
+	MOVQ    DX, 336(AX)
+	LEAQ    (DX)(BX*1), SI
+	CMPQ    192(AX), $+15
+	CMOVQGT SI, DX
+	MOVQ    DX, 344(AX)
 	MOVQ    96(AX), DX
 	XORQ    BX, BX
 
@@ -529,15 +601,15 @@ piece:
 	MOVQ         $+255, SI
 	BZHIQ        DI, SI, SI
 	KMOVW        SI, K1
-	MOVQ         160(AX), SI
-	MOVQ         192(AX), DI
+	MOVQ         224(AX), SI
+	MOVQ         256(AX), DI
 	VXORPS       Y0, Y0, Y0
 	VMOVDQU16.Z  (SI)(BX*2), K1, X0
 	VMOVDQU16.Z  (DI)(BX*2), K1, X1
 	VINSERTI32X4 $0x01, X1, Y0, Y0
 	VCVTPH2PS    Y0, Z1
-	MOVQ         168(AX), SI
-	MOVQ         200(AX), DI
+	MOVQ         232(AX), SI
+	MOVQ         264(AX), DI
 	VXORPS       Y0, Y0, Y0
 	VMOVDQU16.Z  (SI)(BX*2), K1, X0
 	VMOVDQU16.Z  (DI)(BX*2), K1, X2
@@ -545,15 +617,15 @@ piece:
 	VCVTPH2PS    Y0, Z2
 	VUNPCKLPS    Z2, Z1, Z0
 	VUNPCKHPS    Z2, Z1, Z1
-	MOVQ         176(AX), SI
-	MOVQ         208(AX), DI
+	MOVQ         240(AX), SI
+	MOVQ         272(AX), DI
 	VXORPS       Y2, Y2, Y2
 	VMOVDQU16.Z  (SI)(BX*2), K1, X2
 	VMOVDQU16.Z  (DI)(BX*2), K1, X3
 	VINSERTI32X4 $0x01, X3, Y2, Y2
 	VCVTPH2PS    Y2, Z3
-	MOVQ         184(AX), SI
-	MOVQ         216(AX), DI
+	MOVQ         248(AX), SI
+	MOVQ         280(AX), DI
 	VXORPS       Y2, Y2, Y2
 	VMOVDQU16.Z  (SI)(BX*2), K1, X2
 	VMOVDQU16.Z  (DI)(BX*2), K1, X4
@@ -565,15 +637,15 @@ piece:
 	VUNPCKHPD    Z2, Z0, Z0
 	VUNPCKLPD    Z3, Z1, Z2
 	VUNPCKHPD    Z3, Z1, Z1
-	MOVQ         224(AX), SI
-	MOVQ         256(AX), DI
+	MOVQ         288(AX), SI
+	MOVQ         320(AX), DI
 	VXORPS       Y3, Y3, Y3
 	VMOVDQU16.Z  (SI)(BX*2), K1, X3
 	VMOVDQU16.Z  (DI)(BX*2), K1, X5
 	VINSERTI32X4 $0x01, X5, Y3, Y3
 	VCVTPH2PS    Y3, Z5
-	MOVQ         232(AX), SI
-	MOVQ         264(AX), DI
+	MOVQ         296(AX), SI
+	MOVQ         328(AX), DI
 	VXORPS       Y3, Y3, Y3
 	VMOVDQU16.Z  (SI)(BX*2), K1, X3
 	VMOVDQU16.Z  (DI)(BX*2), K1, X6
@@ -581,15 +653,15 @@ piece:
 	VCVTPH2PS    Y3, Z6
 	VUNPCKLPS    Z6, Z5, Z3
 	VUNPCKHPS    Z6, Z5, Z5
-	MOVQ         240(AX), SI
-	MOVQ         272(AX), DI
+	MOVQ         304(AX), SI
+	MOVQ         336(AX), DI
 	VXORPS       Y6, Y6, Y6
 	VMOVDQU16.Z  (SI)(BX*2), K1, X6
 	VMOVDQU16.Z  (DI)(BX*2), K1, X7
 	VINSERTI32X4 $0x01, X7, Y6, Y6
 	VCVTPH2PS    Y6, Z7
-	MOVQ         248(AX), SI
-	MOVQ         280(AX), DI
+	MOVQ         312(AX), SI
+	MOVQ         344(AX), DI
 	VXORPS       Y6, Y6, Y6
 	VMOVDQU16.Z  (SI)(BX*2), K1, X6
 	VMOVDQU16.Z  (DI)(BX*2), K1, X8
@@ -631,9 +703,12 @@ whole:
 TEXT ·packValuesF16AVX512(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ    a+0(FP), AX
 	MOVQ    32(AX), CX
-	IMUL3Q  $0x18, CX, CX
+	IMUL3Q  $0x10, CX, CX
 	ADDQ    24(AX), CX
-	MOVQ    CX, 104(AX)
+	MOVQ    CX, 184(AX)
+	MOVQ    $+0, 120(AX)
+	MOVQ    $+0, 128(AX)
+	MOVQ    $+0, 136(AX)
 	MOVQ    (AX), CX
 	MOVQ    72(AX), DX
 	MOVQ    8(AX), BX
@@ -698,82 +773,62 @@ packed:
 TEXT ·packKeysBF16AVX512(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ       a+0(FP), AX
 	MOVQ       32(AX), CX
-	IMUL3Q     $0x18, CX, CX
+	IMUL3Q     $0x10, CX, CX
 	ADDQ       24(AX), CX
-	MOVQ       CX, 104(AX)
+	MOVQ       CX, 184(AX)
+	MOVQ       $+0, 120(AX)
+	MOVQ       $+0, 128(AX)
+	MOVQ       $+0, 136(AX)
 	MOVQ       24(AX), CX
 	MOVQ       (AX), DX
-	MOVQ       CX, 120(AX)
+	MOVQ       CX, 200(AX)
 	MOVQ       32(AX), BX
-	MOVQ       BX, 112(AX)
+	MOVQ       BX, 192(AX)
 	ADDQ       (CX), DX
-	CMPQ       112(AX), $+16
+	CMPQ       192(AX), $+16
 	JLT        some
 	TESTQ      $+7, 96(AX)
 	JNE        some
 	MOVQ       72(AX), CX
 	MOVQ       8(AX), BX
-	MOVQ       DX, SI
+	LEAQ       (DX)(BX*4), SI
 	LEAQ       (SI)(BX*4), DI
 	LEAQ       (DI)(BX*4), R8
-	LEAQ       (R8)(BX*4), R9
-	LEAQ       (BX)(BX*2), R10
-	MOVQ       96(AX), R11
+	LEAQ       (BX)(BX*2), R9
+	MOVQ       96(AX), R10
 	VPTERNLOGD $0xff, Z0, Z0, Z0
 	VPSLLD     $0x10, Z0, Z0
-	MOVQ       120(AX), R12
-	MOVQ       16(R12), R12
-	ADDQ       DX, R12
-	MOVQ       $+2, 144(AX)
-	IMUL3Q     $+16, BX, DX
-	SUBQ       $+64, DX
-	MOVQ       DX, 136(AX)
-	SHRQ       $0x04, R11
+	MOVQ       120(AX), R11
+	SHRQ       $0x04, R10
 	JEQ        odd
 
 pairs:
-	PREFETCHT1 (R12)
-	PREFETCHT1 (R12)(BX*1)
-	PREFETCHT1 (R12)(BX*2)
-	PREFETCHT1 (R12)(R10*1)
-	LEAQ       (R12)(BX*4), R12
-	PREFETCHT1 (R12)
-	PREFETCHT1 (R12)(BX*1)
-	PREFETCHT1 (R12)(BX*2)
-	PREFETCHT1 (R12)(R10*1)
-	LEAQ       (R12)(BX*4), R12
-	DECQ       144(AX)
-	JNE        fetched
-	MOVQ       $+2, 144(AX)
-	SUBQ       136(AX), R12
-
-fetched:
-	VBROADCASTF64X4 (SI), Z2
-	VINSERTF64X4    $0x01, (DI), Z2, Z2
-	VBROADCASTF64X4 (SI)(BX*1), Z3
-	VINSERTF64X4    $0x01, (DI)(BX*1), Z3, Z3
+	VBROADCASTF64X4 (DX), Z2
+	VINSERTF64X4    $0x01, (SI), Z2, Z2
+	VBROADCASTF64X4 (DX)(BX*1), Z3
+	VINSERTF64X4    $0x01, (SI)(BX*1), Z3, Z3
 	VUNPCKLPS       Z3, Z2, Z1
 	VUNPCKHPS       Z3, Z2, Z2
-	VBROADCASTF64X4 (SI)(BX*2), Z4
-	VINSERTF64X4    $0x01, (DI)(BX*2), Z4, Z4
-	VBROADCASTF64X4 (SI)(R10*1), Z5
-	VINSERTF64X4    $0x01, (DI)(R10*1), Z5, Z5
+	VBROADCASTF64X4 (DX)(BX*2), Z4
+	VINSERTF64X4    $0x01, (SI)(BX*2), Z4, Z4
+	VBROADCASTF64X4 (DX)(R9*1), Z5
+	VINSERTF64X4    $0x01, (SI)(R9*1), Z5, Z5
 	VUNPCKLPS       Z5, Z4, Z3
 	VUNPCKHPS       Z5, Z4, Z4
 	VUNPCKLPD       Z3, Z1, Z5
 	VUNPCKHPD       Z3, Z1, Z1
 	VUNPCKLPD       Z4, Z2, Z3
 	VUNPCKHPD       Z4, Z2, Z2
-	VBROADCASTF64X4 (R8), Z6
-	VINSERTF64X4    $0x01, (R9), Z6, Z6
-	VBROADCASTF64X4 (R8)(BX*1), Z7
-	VINSERTF64X4    $0x01, (R9)(BX*1), Z7, Z7
+	VBROADCASTF64X4 (DI), Z6
+	VINSERTF64X4    $0x01, (R8), Z6, Z6
+	VBROADCASTF64X4 (DI)(BX*1), Z7
+	VINSERTF64X4    $0x01, (R8)(BX*1), Z7, Z7
 	VUNPCKLPS       Z7, Z6, Z4
 	VUNPCKHPS       Z7, Z6, Z6
-	VBROADCASTF64X4 (R8)(BX*2), Z8
-	VINSERTF64X4    $0x01, (R9)(BX*2), Z8, Z8
-	VBROADCASTF64X4 (R8)(R10*1), Z9
-	VINSERTF64X4    $0x01, (R9)(R10*1), Z9, Z9
+	VBROADCASTF64X4 (DI)(BX*2), Z8
+	VINSERTF64X4    $0x01, (R8)(BX*2), Z8, Z8
+	VBROADCASTF64X4 (DI)(R9*1), Z9
+	VINSERTF64X4    $0x01, (R8)(R9*1), Z9, Z9
 	VUNPCKLPS       Z9, Z8, Z7
 	VUNPCKHPS       Z9, Z8, Z8
 	VUNPCKLPD       Z7, Z4, Z9
@@ -792,61 +847,130 @@ fetched:
 	VMOVUPS         Z4, (CX)
 	VANDPS          Z0, Z8, Z8
 	VMOVUPS         Z8, 128(CX)
-	VPSLLD          $0x10, Z10, Z4
-	VMOVUPS         Z4, 256(CX)
-	VANDPS          Z0, Z10, Z10
-	VMOVUPS         Z10, 384(CX)
-	VPSLLD          $0x10, Z11, Z4
-	VMOVUPS         Z4, 512(CX)
-	VANDPS          Z0, Z11, Z11
-	VMOVUPS         Z11, 640(CX)
-	VPSLLD          $0x10, Z12, Z4
-	VMOVUPS         Z4, 768(CX)
-	VANDPS          Z0, Z12, Z12
-	VMOVUPS         Z12, 896(CX)
-	VPSLLD          $0x10, Z5, Z4
-	VMOVUPS         Z4, 1024(CX)
-	VANDPS          Z0, Z5, Z5
-	VMOVUPS         Z5, 1152(CX)
-	VPSLLD          $0x10, Z1, Z4
-	VMOVUPS         Z4, 1280(CX)
-	VANDPS          Z0, Z1, Z1
-	VMOVUPS         Z1, 1408(CX)
-	VPSLLD          $0x10, Z3, Z1
-	VMOVUPS         Z1, 1536(CX)
-	VANDPS          Z0, Z3, Z3
-	VMOVUPS         Z3, 1664(CX)
-	VPSLLD          $0x10, Z2, Z1
-	VMOVUPS         Z1, 1792(CX)
-	VANDPS          Z0, Z2, Z2
-	VMOVUPS         Z2, 1920(CX)
-	ADDQ            $+32, SI
-	ADDQ            $+32, DI
-	ADDQ            $+32, R8
-	ADDQ            $+32, R9
-	ADDQ            $+2048, CX
-	DECQ            R11
-	JNE             pairs
+	CMPQ            R11, 128(AX)
+	JCS             pairsFetch0
+	MOVQ            104(AX), R11
+	DECQ            136(AX)
+	JLE             pairsFetch0Run
+	MOVQ            -16(R11), R12
+	ADDQ            128(AX), R12
+	MOVQ            R12, 128(AX)
+	SUBQ            -24(R11), R12
+	MOVQ            R12, R11
+	JMP             pairsFetch0
+
+pairsFetch0Run:
+	DECQ 112(AX)
+	JLT  pairsFetch0None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R11), R12
+	MOVQ R12, 136(AX)
+	MOVQ 8(R11), R12
+	MOVQ (R11), R11
+	ADDQ R11, R12
+	MOVQ R12, 128(AX)
+	JMP  pairsFetch0
+
+pairsFetch0None:
+	MOVQ 48(AX), R11
+	MOVQ $+0, 128(AX)
+
+pairsFetch0:
+	PREFETCHT1 (R11)
+	VPSLLD     $0x10, Z10, Z4
+	VMOVUPS    Z4, 256(CX)
+	VANDPS     Z0, Z10, Z10
+	VMOVUPS    Z10, 384(CX)
+	PREFETCHT1 64(R11)
+	VPSLLD     $0x10, Z11, Z4
+	VMOVUPS    Z4, 512(CX)
+	VANDPS     Z0, Z11, Z11
+	VMOVUPS    Z11, 640(CX)
+	PREFETCHT1 128(R11)
+	VPSLLD     $0x10, Z12, Z4
+	VMOVUPS    Z4, 768(CX)
+	VANDPS     Z0, Z12, Z12
+	VMOVUPS    Z12, 896(CX)
+	PREFETCHT1 192(R11)
+	ADDQ       $+256, R11
+	VPSLLD     $0x10, Z5, Z4
+	VMOVUPS    Z4, 1024(CX)
+	VANDPS     Z0, Z5, Z5
+	VMOVUPS    Z5, 1152(CX)
+	CMPQ       R11, 128(AX)
+	JCS        pairsFetch4
+	MOVQ       104(AX), R11
+	DECQ       136(AX)
+	JLE        pairsFetch4Run
+	MOVQ       -16(R11), R12
+	ADDQ       128(AX), R12
+	MOVQ       R12, 128(AX)
+	SUBQ       -24(R11), R12
+	MOVQ       R12, R11
+	JMP        pairsFetch4
+
+pairsFetch4Run:
+	DECQ 112(AX)
+	JLT  pairsFetch4None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R11), R12
+	MOVQ R12, 136(AX)
+	MOVQ 8(R11), R12
+	MOVQ (R11), R11
+	ADDQ R11, R12
+	MOVQ R12, 128(AX)
+	JMP  pairsFetch4
+
+pairsFetch4None:
+	MOVQ 48(AX), R11
+	MOVQ $+0, 128(AX)
+
+pairsFetch4:
+	PREFETCHT1 (R11)
+	VPSLLD     $0x10, Z1, Z4
+	VMOVUPS    Z4, 1280(CX)
+	VANDPS     Z0, Z1, Z1
+	VMOVUPS    Z1, 1408(CX)
+	PREFETCHT1 64(R11)
+	VPSLLD     $0x10, Z3, Z1
+	VMOVUPS    Z1, 1536(CX)
+	VANDPS     Z0, Z3, Z3
+	VMOVUPS    Z3, 1664(CX)
+	PREFETCHT1 128(R11)
+	VPSLLD     $0x10, Z2, Z1
+	VMOVUPS    Z1, 1792(CX)
+	VANDPS     Z0, Z2, Z2
+	VMOVUPS    Z2, 1920(CX)
+	PREFETCHT1 192(R11)
+	ADDQ       $+256, R11
+	ADDQ       $+32, DX
+	ADDQ       $+32, SI
+	ADDQ       $+32, DI
+	ADDQ       $+32, R8
+	ADDQ       $+2048, CX
+	DECQ       R10
+	JNE        pairs
+	MOVQ       R11, 120(AX)
 
 odd:
 	TESTQ           $+8, 96(AX)
 	JEQ             whole
-	VBROADCASTI32X4 (SI), Y0
-	VINSERTI32X4    $0x01, (DI), Y0, Y0
+	VBROADCASTI32X4 (DX), Y0
+	VINSERTI32X4    $0x01, (SI), Y0, Y0
 	VPMOVZXWD       Y0, Z1
 	VPSLLD          $0x10, Z1, Z1
-	VBROADCASTI32X4 (SI)(BX*1), Y0
-	VINSERTI32X4    $0x01, (DI)(BX*1), Y0, Y0
+	VBROADCASTI32X4 (DX)(BX*1), Y0
+	VINSERTI32X4    $0x01, (SI)(BX*1), Y0, Y0
 	VPMOVZXWD       Y0, Z2
 	VPSLLD          $0x10, Z2, Z2
 	VUNPCKLPS       Z2, Z1, Z0
 	VUNPCKHPS       Z2, Z1, Z1
-	VBROADCASTI32X4 (SI)(BX*2), Y2
-	VINSERTI32X4    $0x01, (DI)(BX*2), Y2, Y2
+	VBROADCASTI32X4 (DX)(BX*2), Y2
+	VINSERTI32X4    $0x01, (SI)(BX*2), Y2, Y2
 	VPMOVZXWD       Y2, Z3
 	VPSLLD          $0x10, Z3, Z3
-	VBROADCASTI32X4 (SI)(R10*1), Y2
-	VINSERTI32X4    $0x01, (DI)(R10*1), Y2, Y2
+	VBROADCASTI32X4 (DX)(R9*1), Y2
+	VINSERTI32X4    $0x01, (SI)(R9*1), Y2, Y2
 	VPMOVZXWD       Y2, Z4
 	VPSLLD          $0x10, Z4, Z4
 	VUNPCKLPS       Z4, Z3, Z2
@@ -855,22 +979,22 @@ odd:
 	VUNPCKHPD       Z2, Z0, Z0
 	VUNPCKLPD       Z3, Z1, Z2
 	VUNPCKHPD       Z3, Z1, Z1
-	VBROADCASTI32X4 (R8), Y3
-	VINSERTI32X4    $0x01, (R9), Y3, Y3
+	VBROADCASTI32X4 (DI), Y3
+	VINSERTI32X4    $0x01, (R8), Y3, Y3
 	VPMOVZXWD       Y3, Z5
 	VPSLLD          $0x10, Z5, Z5
-	VBROADCASTI32X4 (R8)(BX*1), Y3
-	VINSERTI32X4    $0x01, (R9)(BX*1), Y3, Y3
+	VBROADCASTI32X4 (DI)(BX*1), Y3
+	VINSERTI32X4    $0x01, (R8)(BX*1), Y3, Y3
 	VPMOVZXWD       Y3, Z6
 	VPSLLD          $0x10, Z6, Z6
 	VUNPCKLPS       Z6, Z5, Z3
 	VUNPCKHPS       Z6, Z5, Z5
-	VBROADCASTI32X4 (R8)(BX*2), Y6
-	VINSERTI32X4    $0x01, (R9)(BX*2), Y6, Y6
+	VBROADCASTI32X4 (DI)(BX*2), Y6
+	VINSERTI32X4    $0x01, (R8)(BX*2), Y6, Y6
 	VPMOVZXWD       Y6, Z7
 	VPSLLD          $0x10, Z7, Z7
-	VBROADCASTI32X4 (R8)(R10*1), Y6
-	VINSERTI32X4    $0x01, (R9)(R10*1), Y6, Y6
+	VBROADCASTI32X4 (DI)(R9*1), Y6
+	VINSERTI32X4    $0x01, (R8)(R9*1), Y6, Y6
 	VPMOVZXWD       Y6, Z8
 	VPSLLD          $0x10, Z8, Z8
 	VUNPCKLPS       Z8, Z7, Z6
@@ -895,77 +1019,77 @@ odd:
 	VMOVUPS         Z0, 640(CX)
 	VMOVUPS         Z2, 768(CX)
 	VMOVUPS         Z1, 896(CX)
+	ADDQ            $+16, DX
 	ADDQ            $+16, SI
 	ADDQ            $+16, DI
 	ADDQ            $+16, R8
-	ADDQ            $+16, R9
 	ADDQ            $+1024, CX
 	JMP             whole
 
 some:
 	MOVQ    72(AX), CX
 	MOVQ    8(AX), BX
-	MOVQ    DX, 160(AX)
-	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+1
-	CMOVQGT SI, DX
-	MOVQ    DX, 168(AX)
-	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+2
-	CMOVQGT SI, DX
-	MOVQ    DX, 176(AX)
-	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+3
-	CMOVQGT SI, DX
-	MOVQ    DX, 184(AX)
-	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+4
-	CMOVQGT SI, DX
-	MOVQ    DX, 192(AX)
-	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+5
-	CMOVQGT SI, DX
-	MOVQ    DX, 200(AX)
-	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+6
-	CMOVQGT SI, DX
-	MOVQ    DX, 208(AX)
-	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+7
-	CMOVQGT SI, DX
-	MOVQ    DX, 216(AX)
-	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+8
-	CMOVQGT SI, DX
 	MOVQ    DX, 224(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+9
+	CMPQ    192(AX), $+1
 	CMOVQGT SI, DX
 	MOVQ    DX, 232(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+10
+	CMPQ    192(AX), $+2
 	CMOVQGT SI, DX
 	MOVQ    DX, 240(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+11
+	CMPQ    192(AX), $+3
 	CMOVQGT SI, DX
 	MOVQ    DX, 248(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+12
+	CMPQ    192(AX), $+4
 	CMOVQGT SI, DX
 	MOVQ    DX, 256(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+13
+	CMPQ    192(AX), $+5
 	CMOVQGT SI, DX
 	MOVQ    DX, 264(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+14
+	CMPQ    192(AX), $+6
 	CMOVQGT SI, DX
 	MOVQ    DX, 272(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+15
+	CMPQ    192(AX), $+7
 	CMOVQGT SI, DX
 	MOVQ    DX, 280(AX)
+	LEAQ    (DX)(BX*1), SI
+	CMPQ    192(AX), $+8
+	CMOVQGT SI, DX
+	MOVQ    DX, 288(AX)
+	LEAQ    (DX)(BX*1), SI
+	CMPQ    192(AX), $+9
+	CMOVQGT SI, DX
+	MOVQ    DX, 296(AX)
+	LEAQ    (DX)(BX*1), SI
+	CMPQ    192(AX), $+10
+	CMOVQGT SI, DX
+	MOVQ    DX, 304(AX)
+	LEAQ    (DX)(BX*1), SI
+	CMPQ    192(AX), $+11
+	CMOVQGT SI, DX
+	MOVQ    DX, 312(AX)
+	LEAQ    (DX)(BX*1), SI
+	CMPQ    192(AX), $+12
+	CMOVQGT SI, DX
+	MOVQ    DX, 320(AX)
+	LEAQ    (DX)(BX*1), SI
+	CMPQ    192(AX), $+13
+	CMOVQGT SI, DX
+	MOVQ    DX, 328(AX)
+	LEAQ    (DX)(BX*1), SI
+	CMPQ    192(AX), $+14
+	CMOVQGT SI, DX
+	MOVQ    DX, 336(AX)
+	LEAQ    (DX)(BX*1), SI
+	CMPQ    192(AX), $+15
+	CMOVQGT SI, DX
+	MOVQ    DX, 344(AX)
 	MOVQ    96(AX), DX
 	XORQ    BX, BX
 
@@ -976,16 +1100,16 @@ piece:
 	MOVQ         $+255, SI
 	BZHIQ        DI, SI, SI
 	KMOVW        SI, K1
-	MOVQ         160(AX), SI
-	MOVQ         192(AX), DI
+	MOVQ         224(AX), SI
+	MOVQ         256(AX), DI
 	VXORPS       Y0, Y0, Y0
 	VMOVDQU16.Z  (SI)(BX*2), K1, X0
 	VMOVDQU16.Z  (DI)(BX*2), K1, X1
 	VINSERTI32X4 $0x01, X1, Y0, Y0
 	VPMOVZXWD    Y0, Z1
 	VPSLLD       $0x10, Z1, Z1
-	MOVQ         168(AX), SI
-	MOVQ         200(AX), DI
+	MOVQ         232(AX), SI
+	MOVQ         264(AX), DI
 	VXORPS       Y0, Y0, Y0
 	VMOVDQU16.Z  (SI)(BX*2), K1, X0
 	VMOVDQU16.Z  (DI)(BX*2), K1, X2
@@ -994,16 +1118,16 @@ piece:
 	VPSLLD       $0x10, Z2, Z2
 	VUNPCKLPS    Z2, Z1, Z0
 	VUNPCKHPS    Z2, Z1, Z1
-	MOVQ         176(AX), SI
-	MOVQ         208(AX), DI
+	MOVQ         240(AX), SI
+	MOVQ         272(AX), DI
 	VXORPS       Y2, Y2, Y2
 	VMOVDQU16.Z  (SI)(BX*2), K1, X2
 	VMOVDQU16.Z  (DI)(BX*2), K1, X3
 	VINSERTI32X4 $0x01, X3, Y2, Y2
 	VPMOVZXWD    Y2, Z3
 	VPSLLD       $0x10, Z3, Z3
-	MOVQ         184(AX), SI
-	MOVQ         216(AX), DI
+	MOVQ         248(AX), SI
+	MOVQ         280(AX), DI
 	VXORPS       Y2, Y2, Y2
 	VMOVDQU16.Z  (SI)(BX*2), K1, X2
 	VMOVDQU16.Z  (DI)(BX*2), K1, X4
@@ -1016,16 +1140,16 @@ piece:
 	VUNPCKHPD    Z2, Z0, Z0
 	VUNPCKLPD    Z3, Z1, Z2
 	VUNPCKHPD    Z3, Z1, Z1
-	MOVQ         224(AX), SI
-	MOVQ         256(AX), DI
+	MOVQ         288(AX), SI
+	MOVQ         320(AX), DI
 	VXORPS       Y3, Y3, Y3
 	VMOVDQU16.Z  (SI)(BX*2), K1, X3
 	VMOVDQU16.Z  (DI)(BX*2), K1, X5
 	VINSERTI32X4 $0x01, X5, Y3, Y3
 	VPMOVZXWD    Y3, Z5
 	VPSLLD       $0x10, Z5, Z5
-	MOVQ         232(AX), SI
-	MOVQ         264(AX), DI
+	MOVQ         296(AX), SI
+	MOVQ         328(AX), DI
 	VXORPS       Y3, Y3, Y3
 	VMOVDQU16.Z  (SI)(BX*2), K1, X3
 	VMOVDQU16.Z  (DI)(BX*2), K1, X6
@@ -1034,16 +1158,16 @@ piece:
 	VPSLLD       $0x10, Z6, Z6
 	VUNPCKLPS    Z6, Z5, Z3
 	VUNPCKHPS    Z6, Z5, Z5
-	MOVQ         240(AX), SI
-	MOVQ         272(AX), DI
+	MOVQ         304(AX), SI
+	MOVQ         336(AX), DI
 	VXORPS       Y6, Y6, Y6
 	VMOVDQU16.Z  (SI)(BX*2), K1, X6
 	VMOVDQU16.Z  (DI)(BX*2), K1, X7
 	VINSERTI32X4 $0x01, X7, Y6, Y6
 	VPMOVZXWD    Y6, Z7
 	VPSLLD       $0x10, Z7, Z7
-	MOVQ         248(AX), SI
-	MOVQ         280(AX), DI
+	MOVQ         312(AX), SI
+	MOVQ         344(AX), DI
 	VXORPS       Y6, Y6, Y6
 	VMOVDQU16.Z  (SI)(BX*2), K1, X6
 	VMOVDQU16.Z  (DI)(BX*2), K1, X8
@@ -1086,9 +1210,12 @@ whole:
 TEXT ·packValuesBF16AVX512(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ    a+0(FP), AX
 	MOVQ    32(AX), CX
-	IMUL3Q  $0x18, CX, CX
+	IMUL3Q  $0x10, CX, CX
 	ADDQ    24(AX), CX
-	MOVQ    CX, 104(AX)
+	MOVQ    CX, 184(AX)
+	MOVQ    $+0, 120(AX)
+	MOVQ    $+0, 128(AX)
+	MOVQ    $+0, 136(AX)
 	MOVQ    (AX), CX
 	MOVQ    72(AX), DX
 	MOVQ    8(AX), BX
@@ -1157,62 +1284,49 @@ packed:
 TEXT ·packKeysI8AVX512(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ   a+0(FP), AX
 	MOVQ   32(AX), CX
-	IMUL3Q $0x18, CX, CX
+	IMUL3Q $0x10, CX, CX
 	ADDQ   24(AX), CX
-	MOVQ   CX, 104(AX)
+	MOVQ   CX, 184(AX)
+	MOVQ   $+0, 120(AX)
+	MOVQ   $+0, 128(AX)
+	MOVQ   $+0, 136(AX)
 	MOVQ   24(AX), CX
 	MOVQ   (AX), DX
-	MOVQ   CX, 120(AX)
+	MOVQ   CX, 200(AX)
 	MOVQ   32(AX), BX
-	MOVQ   BX, 112(AX)
+	MOVQ   BX, 192(AX)
 	ADDQ   (CX), DX
-	CMPQ   112(AX), $+16
+	CMPQ   192(AX), $+16
 	JLT    some
 	TESTQ  $+7, 96(AX)
 	JNE    some
 	MOVQ   72(AX), CX
 	MOVQ   8(AX), BX
-	MOVQ   DX, SI
+	LEAQ   (DX)(BX*4), SI
 	LEAQ   (SI)(BX*4), DI
 	LEAQ   (DI)(BX*4), R8
-	LEAQ   (R8)(BX*4), R9
-	LEAQ   (BX)(BX*2), R10
-	MOVQ   96(AX), R11
-	SHRQ   $0x03, R11
-	MOVQ   120(AX), R12
-	MOVQ   16(R12), R12
-	ADDQ   DX, R12
-	MOVQ   $+8, 144(AX)
-	IMUL3Q $+16, BX, DX
-	SUBQ   $+64, DX
-	MOVQ   DX, 136(AX)
+	LEAQ   (BX)(BX*2), R9
+	MOVQ   96(AX), R10
+	SHRQ   $0x03, R10
+	MOVQ   120(AX), R11
 
 chunk:
-	PREFETCHT1 (R12)
-	PREFETCHT1 (R12)(BX*1)
-	LEAQ       (R12)(BX*2), R12
-	DECQ       144(AX)
-	JNE        fetched
-	MOVQ       $+8, 144(AX)
-	SUBQ       136(AX), R12
-
-fetched:
-	VMOVQ      (SI), X0
-	VPINSRQ    $0x01, (DI), X0, X0
+	VMOVQ      (DX), X0
+	VPINSRQ    $0x01, (SI), X0, X0
 	VPMOVSXBD  X0, Z1
 	VCVTDQ2PS  Z1, Z1
-	VMOVQ      (SI)(BX*1), X0
-	VPINSRQ    $0x01, (DI)(BX*1), X0, X0
+	VMOVQ      (DX)(BX*1), X0
+	VPINSRQ    $0x01, (SI)(BX*1), X0, X0
 	VPMOVSXBD  X0, Z2
 	VCVTDQ2PS  Z2, Z2
 	VUNPCKLPS  Z2, Z1, Z0
 	VUNPCKHPS  Z2, Z1, Z1
-	VMOVQ      (SI)(BX*2), X2
-	VPINSRQ    $0x01, (DI)(BX*2), X2, X2
+	VMOVQ      (DX)(BX*2), X2
+	VPINSRQ    $0x01, (SI)(BX*2), X2, X2
 	VPMOVSXBD  X2, Z3
 	VCVTDQ2PS  Z3, Z3
-	VMOVQ      (SI)(R10*1), X2
-	VPINSRQ    $0x01, (DI)(R10*1), X2, X2
+	VMOVQ      (DX)(R9*1), X2
+	VPINSRQ    $0x01, (SI)(R9*1), X2, X2
 	VPMOVSXBD  X2, Z4
 	VCVTDQ2PS  Z4, Z4
 	VUNPCKLPS  Z4, Z3, Z2
@@ -1221,22 +1335,22 @@ fetched:
 	VUNPCKHPD  Z2, Z0, Z0
 	VUNPCKLPD  Z3, Z1, Z2
 	VUNPCKHPD  Z3, Z1, Z1
-	VMOVQ      (R8), X3
-	VPINSRQ    $0x01, (R9), X3, X3
+	VMOVQ      (DI), X3
+	VPINSRQ    $0x01, (R8), X3, X3
 	VPMOVSXBD  X3, Z5
 	VCVTDQ2PS  Z5, Z5
-	VMOVQ      (R8)(BX*1), X3
-	VPINSRQ    $0x01, (R9)(BX*1), X3, X3
+	VMOVQ      (DI)(BX*1), X3
+	VPINSRQ    $0x01, (R8)(BX*1), X3, X3
 	VPMOVSXBD  X3, Z6
 	VCVTDQ2PS  Z6, Z6
 	VUNPCKLPS  Z6, Z5, Z3
 	VUNPCKHPS  Z6, Z5, Z5
-	VMOVQ      (R8)(BX*2), X6
-	VPINSRQ    $0x01, (R9)(BX*2), X6, X6
+	VMOVQ      (DI)(BX*2), X6
+	VPINSRQ    $0x01, (R8)(BX*2), X6, X6
 	VPMOVSXBD  X6, Z7
 	VCVTDQ2PS  Z7, Z7
-	VMOVQ      (R8)(R10*1), X6
-	VPINSRQ    $0x01, (R9)(R10*1), X6, X6
+	VMOVQ      (DI)(R9*1), X6
+	VPINSRQ    $0x01, (R8)(R9*1), X6, X6
 	VPMOVSXBD  X6, Z8
 	VCVTDQ2PS  Z8, Z8
 	VUNPCKLPS  Z8, Z7, Z6
@@ -1257,83 +1371,116 @@ fetched:
 	VMOVUPS    Z9, 128(CX)
 	VMOVUPS    Z10, 256(CX)
 	VMOVUPS    Z11, 384(CX)
+	CMPQ       R11, 128(AX)
+	JCS        chunkFetch0
+	MOVQ       104(AX), R11
+	DECQ       136(AX)
+	JLE        chunkFetch0Run
+	MOVQ       -16(R11), R12
+	ADDQ       128(AX), R12
+	MOVQ       R12, 128(AX)
+	SUBQ       -24(R11), R12
+	MOVQ       R12, R11
+	JMP        chunkFetch0
+
+chunkFetch0Run:
+	DECQ 112(AX)
+	JLT  chunkFetch0None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R11), R12
+	MOVQ R12, 136(AX)
+	MOVQ 8(R11), R12
+	MOVQ (R11), R11
+	ADDQ R11, R12
+	MOVQ R12, 128(AX)
+	JMP  chunkFetch0
+
+chunkFetch0None:
+	MOVQ 48(AX), R11
+	MOVQ $+0, 128(AX)
+
+chunkFetch0:
+	PREFETCHT1 (R11)
 	VMOVUPS    Z4, 512(CX)
 	VMOVUPS    Z0, 640(CX)
 	VMOVUPS    Z2, 768(CX)
 	VMOVUPS    Z1, 896(CX)
+	PREFETCHT1 64(R11)
+	ADDQ       $+128, R11
+	ADDQ       $+8, DX
 	ADDQ       $+8, SI
 	ADDQ       $+8, DI
 	ADDQ       $+8, R8
-	ADDQ       $+8, R9
 	ADDQ       $+1024, CX
-	DECQ       R11
+	DECQ       R10
 	JNE        chunk
+	MOVQ       R11, 120(AX)
 	JMP        whole
 
 some:
 	MOVQ    72(AX), CX
 	MOVQ    8(AX), BX
-	MOVQ    DX, 160(AX)
-	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+1
-	CMOVQGT SI, DX
-	MOVQ    DX, 168(AX)
-	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+2
-	CMOVQGT SI, DX
-	MOVQ    DX, 176(AX)
-	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+3
-	CMOVQGT SI, DX
-	MOVQ    DX, 184(AX)
-	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+4
-	CMOVQGT SI, DX
-	MOVQ    DX, 192(AX)
-	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+5
-	CMOVQGT SI, DX
-	MOVQ    DX, 200(AX)
-	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+6
-	CMOVQGT SI, DX
-	MOVQ    DX, 208(AX)
-	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+7
-	CMOVQGT SI, DX
-	MOVQ    DX, 216(AX)
-	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+8
-	CMOVQGT SI, DX
 	MOVQ    DX, 224(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+9
+	CMPQ    192(AX), $+1
 	CMOVQGT SI, DX
 	MOVQ    DX, 232(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+10
+	CMPQ    192(AX), $+2
 	CMOVQGT SI, DX
 	MOVQ    DX, 240(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+11
+	CMPQ    192(AX), $+3
 	CMOVQGT SI, DX
 	MOVQ    DX, 248(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+12
+	CMPQ    192(AX), $+4
 	CMOVQGT SI, DX
 	MOVQ    DX, 256(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+13
+	CMPQ    192(AX), $+5
 	CMOVQGT SI, DX
 	MOVQ    DX, 264(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+14
+	CMPQ    192(AX), $+6
 	CMOVQGT SI, DX
 	MOVQ    DX, 272(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+15
+	CMPQ    192(AX), $+7
 	CMOVQGT SI, DX
 	MOVQ    DX, 280(AX)
+	LEAQ    (DX)(BX*1), SI
+	CMPQ    192(AX), $+8
+	CMOVQGT SI, DX
+	MOVQ    DX, 288(AX)
+	LEAQ    (DX)(BX*1), SI
+	CMPQ    192(AX), $+9
+	CMOVQGT SI, DX
+	MOVQ    DX, 296(AX)
+	LEAQ    (DX)(BX*1), SI
+	CMPQ    192(AX), $+10
+	CMOVQGT SI, DX
+	MOVQ    DX, 304(AX)
+	LEAQ    (DX)(BX*1), SI
+	CMPQ    192(AX), $+11
+	CMOVQGT SI, DX
+	MOVQ    DX, 312(AX)
+	LEAQ    (DX)(BX*1), SI
+	CMPQ    192(AX), $+12
+	CMOVQGT SI, DX
+	MOVQ    DX, 320(AX)
+	LEAQ    (DX)(BX*1), SI
+	CMPQ    192(AX), $+13
+	CMOVQGT SI, DX
+	MOVQ    DX, 328(AX)
+	LEAQ    (DX)(BX*1), SI
+	CMPQ    192(AX), $+14
+	CMOVQGT SI, DX
+	MOVQ    DX, 336(AX)
+	LEAQ    (DX)(BX*1), SI
+	CMPQ    192(AX), $+15
+	CMOVQGT SI, DX
+	MOVQ    DX, 344(AX)
 	MOVQ    96(AX), DX
 	XORQ    BX, BX
 
@@ -1344,15 +1491,15 @@ piece:
 	MOVQ        $+255, SI
 	BZHIQ       DI, SI, SI
 	KMOVW       SI, K1
-	MOVQ        160(AX), SI
-	MOVQ        192(AX), DI
+	MOVQ        224(AX), SI
+	MOVQ        256(AX), DI
 	VMOVDQU8.Z  (SI)(BX*1), K1, X0
 	VMOVDQU8.Z  (DI)(BX*1), K1, X1
 	VPUNPCKLQDQ X1, X0, X0
 	VPMOVSXBD   X0, Z1
 	VCVTDQ2PS   Z1, Z1
-	MOVQ        168(AX), SI
-	MOVQ        200(AX), DI
+	MOVQ        232(AX), SI
+	MOVQ        264(AX), DI
 	VMOVDQU8.Z  (SI)(BX*1), K1, X0
 	VMOVDQU8.Z  (DI)(BX*1), K1, X2
 	VPUNPCKLQDQ X2, X0, X0
@@ -1360,15 +1507,15 @@ piece:
 	VCVTDQ2PS   Z2, Z2
 	VUNPCKLPS   Z2, Z1, Z0
 	VUNPCKHPS   Z2, Z1, Z1
-	MOVQ        176(AX), SI
-	MOVQ        208(AX), DI
+	MOVQ        240(AX), SI
+	MOVQ        272(AX), DI
 	VMOVDQU8.Z  (SI)(BX*1), K1, X2
 	VMOVDQU8.Z  (DI)(BX*1), K1, X3
 	VPUNPCKLQDQ X3, X2, X2
 	VPMOVSXBD   X2, Z3
 	VCVTDQ2PS   Z3, Z3
-	MOVQ        184(AX), SI
-	MOVQ        216(AX), DI
+	MOVQ        248(AX), SI
+	MOVQ        280(AX), DI
 	VMOVDQU8.Z  (SI)(BX*1), K1, X2
 	VMOVDQU8.Z  (DI)(BX*1), K1, X4
 	VPUNPCKLQDQ X4, X2, X2
@@ -1380,15 +1527,15 @@ piece:
 	VUNPCKHPD   Z2, Z0, Z0
 	VUNPCKLPD   Z3, Z1, Z2
 	VUNPCKHPD   Z3, Z1, Z1
-	MOVQ        224(AX), SI
-	MOVQ        256(AX), DI
+	MOVQ        288(AX), SI
+	MOVQ        320(AX), DI
 	VMOVDQU8.Z  (SI)(BX*1), K1, X3
 	VMOVDQU8.Z  (DI)(BX*1), K1, X5
 	VPUNPCKLQDQ X5, X3, X3
 	VPMOVSXBD   X3, Z5
 	VCVTDQ2PS   Z5, Z5
-	MOVQ        232(AX), SI
-	MOVQ        264(AX), DI
+	MOVQ        296(AX), SI
+	MOVQ        328(AX), DI
 	VMOVDQU8.Z  (SI)(BX*1), K1, X3
 	VMOVDQU8.Z  (DI)(BX*1), K1, X6
 	VPUNPCKLQDQ X6, X3, X3
@@ -1396,15 +1543,15 @@ piece:
 	VCVTDQ2PS   Z6, Z6
 	VUNPCKLPS   Z6, Z5, Z3
 	VUNPCKHPS   Z6, Z5, Z5
-	MOVQ        240(AX), SI
-	MOVQ        272(AX), DI
+	MOVQ        304(AX), SI
+	MOVQ        336(AX), DI
 	VMOVDQU8.Z  (SI)(BX*1), K1, X6
 	VMOVDQU8.Z  (DI)(BX*1), K1, X7
 	VPUNPCKLQDQ X7, X6, X6
 	VPMOVSXBD   X6, Z7
 	VCVTDQ2PS   Z7, Z7
-	MOVQ        248(AX), SI
-	MOVQ        280(AX), DI
+	MOVQ        312(AX), SI
+	MOVQ        344(AX), DI
 	VMOVDQU8.Z  (SI)(BX*1), K1, X6
 	VMOVDQU8.Z  (DI)(BX*1), K1, X8
 	VPUNPCKLQDQ X8, X6, X6
@@ -1446,9 +1593,12 @@ whole:
 TEXT ·packValuesI8AVX512(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ    a+0(FP), AX
 	MOVQ    32(AX), CX
-	IMUL3Q  $0x18, CX, CX
+	IMUL3Q  $0x10, CX, CX
 	ADDQ    24(AX), CX
-	MOVQ    CX, 104(AX)
+	MOVQ    CX, 184(AX)
+	MOVQ    $+0, 120(AX)
+	MOVQ    $+0, 128(AX)
+	MOVQ    $+0, 136(AX)
 	MOVQ    (AX), CX
 	MOVQ    72(AX), DX
 	MOVQ    8(AX), BX

@@ -59,12 +59,14 @@ func (p *Panels) Keys(e Elem, dst *float32, src unsafe.Pointer, step, n, width i
 	for j := 0; j < n; j += lanes {
 		to := j/PanelColumns*size + j%PanelColumns
 		span := Span{At: j * step, Rows: n - j}
-		if j+2*lanes <= n {
-			span.Ahead = lanes * step
-		}
 		a := Args{
 			Rows: src, Step: step, Spans: &span, Count: n - j, Width: width,
 			Y: (*float32)(unsafe.Add(unsafe.Pointer(dst), 4*to)),
+		}
+		a.X = a.Y
+		next := Ahead{At: uintptr(src) + uintptr((j+lanes)*step), Bytes: width * e.size(), Step: step, Rows: lanes}
+		if j+2*lanes <= n {
+			a.Fetch, a.Fetches = &next, 1
 		}
 		if p.wide {
 			packKeysAVX512(e, &a)

@@ -19,76 +19,62 @@ GLOBL laneNumbers<>(SB), RODATA|NOPTR, $32
 TEXT ·scoresF32x1AVX2(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ   a+0(FP), AX
 	MOVQ   32(AX), CX
-	IMUL3Q $0x18, CX, CX
+	IMUL3Q $0x10, CX, CX
 	ADDQ   24(AX), CX
-	MOVQ   CX, 104(AX)
+	MOVQ   CX, 184(AX)
+	MOVQ   $+0, 120(AX)
+	MOVQ   $+0, 128(AX)
+	MOVQ   $+0, 136(AX)
+	MOVQ   $+0, 152(AX)
 
 head:
 	MOVQ 72(AX), CX
-	MOVQ CX, 128(AX)
+	MOVQ CX, 208(AX)
 	MOVQ 24(AX), CX
-	MOVQ CX, 120(AX)
+	MOVQ CX, 200(AX)
 
 span:
-	MOVQ 120(AX), CX
+	MOVQ 200(AX), CX
 	MOVQ (CX), DX
 	MOVQ 8(CX), CX
 	ADDQ (AX), DX
-	MOVQ CX, 112(AX)
+	MOVQ CX, 192(AX)
 
 keys:
-	MOVQ   DX, 152(AX)
+	MOVQ   DX, 216(AX)
 	VXORPS Y0, Y0, Y0
-	CMPQ   112(AX), $+8
+	CMPQ   192(AX), $+8
 	JLT    some
 	TESTQ  $+7, 96(AX)
 	JNE    some
 	MOVQ   48(AX), CX
 	MOVQ   56(AX), BX
 	MOVQ   8(AX), BX
-	MOVQ   DX, SI
-	LEAQ   (SI)(BX*4), DI
-	LEAQ   (BX)(BX*2), R8
-	MOVQ   96(AX), R9
-	SHRQ   $0x03, R9
-	MOVQ   120(AX), R10
-	MOVQ   16(R10), R10
-	ADDQ   DX, R10
-	MOVQ   $+2, 144(AX)
-	IMUL3Q $+8, BX, DX
-	SUBQ   $+64, DX
-	MOVQ   DX, 136(AX)
+	LEAQ   (DX)(BX*4), SI
+	LEAQ   (BX)(BX*2), DI
+	MOVQ   96(AX), R8
+	SHRQ   $0x03, R8
+	MOVQ   120(AX), R9
 
 chunk:
-	PREFETCHT1 (R10)
-	PREFETCHT1 (R10)(BX*1)
-	PREFETCHT1 (R10)(BX*2)
-	PREFETCHT1 (R10)(R8*1)
-	LEAQ       (R10)(BX*4), R10
-	DECQ       144(AX)
-	JNE        fetched
-	MOVQ       $+2, 144(AX)
-	SUBQ       136(AX), R10
-
-fetched:
-	VMOVUPS      (SI), Y2
-	VMOVUPS      (SI)(BX*1), Y3
+	VMOVUPS      (DX), Y2
+	VMOVUPS      (DX)(BX*1), Y3
 	VUNPCKLPS    Y3, Y2, Y1
 	VUNPCKHPS    Y3, Y2, Y2
-	VMOVUPS      (SI)(BX*2), Y4
-	VMOVUPS      (SI)(R8*1), Y5
+	VMOVUPS      (DX)(BX*2), Y4
+	VMOVUPS      (DX)(DI*1), Y5
 	VUNPCKLPS    Y5, Y4, Y3
 	VUNPCKHPS    Y5, Y4, Y4
 	VUNPCKLPD    Y3, Y1, Y5
 	VUNPCKHPD    Y3, Y1, Y1
 	VUNPCKLPD    Y4, Y2, Y3
 	VUNPCKHPD    Y4, Y2, Y2
-	VMOVUPS      (DI), Y6
-	VMOVUPS      (DI)(BX*1), Y7
+	VMOVUPS      (SI), Y6
+	VMOVUPS      (SI)(BX*1), Y7
 	VUNPCKLPS    Y7, Y6, Y4
 	VUNPCKHPS    Y7, Y6, Y6
-	VMOVUPS      (DI)(BX*2), Y8
-	VMOVUPS      (DI)(R8*1), Y9
+	VMOVUPS      (SI)(BX*2), Y8
+	VMOVUPS      (SI)(DI*1), Y9
 	VUNPCKLPS    Y9, Y8, Y7
 	VUNPCKHPS    Y9, Y8, Y8
 	VUNPCKLPD    Y7, Y4, Y9
@@ -107,58 +93,93 @@ fetched:
 	VFMADD231PS  Y4, Y8, Y0
 	VBROADCASTSS 4(CX), Y4
 	VFMADD231PS  Y4, Y10, Y0
+	CMPQ         R9, 128(AX)
+	JCS          chunkFetch0
+	MOVQ         104(AX), R9
+	DECQ         136(AX)
+	JLE          chunkFetch0Run
+	MOVQ         -16(R9), R10
+	ADDQ         128(AX), R10
+	MOVQ         R10, 128(AX)
+	SUBQ         -24(R9), R10
+	MOVQ         R10, R9
+	JMP          chunkFetch0
+
+chunkFetch0Run:
+	DECQ 112(AX)
+	JLT  chunkFetch0None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R9), R10
+	MOVQ R10, 136(AX)
+	MOVQ 8(R9), R10
+	MOVQ (R9), R9
+	ADDQ R9, R10
+	MOVQ R10, 128(AX)
+	JMP  chunkFetch0
+
+chunkFetch0None:
+	MOVQ 48(AX), R9
+	MOVQ $+0, 128(AX)
+
+chunkFetch0:
+	PREFETCHT1   (R9)
 	VBROADCASTSS 8(CX), Y4
 	VFMADD231PS  Y4, Y11, Y0
 	VBROADCASTSS 12(CX), Y4
 	VFMADD231PS  Y4, Y12, Y0
+	PREFETCHT1   64(R9)
 	VBROADCASTSS 16(CX), Y4
 	VFMADD231PS  Y4, Y5, Y0
 	VBROADCASTSS 20(CX), Y4
 	VFMADD231PS  Y4, Y1, Y0
+	PREFETCHT1   128(R9)
 	VBROADCASTSS 24(CX), Y1
 	VFMADD231PS  Y1, Y3, Y0
 	VBROADCASTSS 28(CX), Y1
 	VFMADD231PS  Y1, Y2, Y0
+	PREFETCHT1   192(R9)
+	ADDQ         $+256, R9
+	ADDQ         $+32, DX
 	ADDQ         $+32, SI
-	ADDQ         $+32, DI
 	ADDQ         $+32, CX
-	DECQ         R9
+	DECQ         R8
 	JNE          chunk
+	MOVQ         R9, 120(AX)
 	JMP          whole
 
 some:
 	MOVQ    48(AX), CX
 	MOVQ    56(AX), BX
 	MOVQ    8(AX), BX
-	MOVQ    DX, 160(AX)
+	MOVQ    DX, 224(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+1
+	CMPQ    192(AX), $+1
 	CMOVQGT SI, DX
-	MOVQ    DX, 168(AX)
+	MOVQ    DX, 232(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+2
+	CMPQ    192(AX), $+2
 	CMOVQGT SI, DX
-	MOVQ    DX, 176(AX)
+	MOVQ    DX, 240(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+3
+	CMPQ    192(AX), $+3
 	CMOVQGT SI, DX
-	MOVQ    DX, 184(AX)
+	MOVQ    DX, 248(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+4
+	CMPQ    192(AX), $+4
 	CMOVQGT SI, DX
-	MOVQ    DX, 192(AX)
+	MOVQ    DX, 256(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+5
+	CMPQ    192(AX), $+5
 	CMOVQGT SI, DX
-	MOVQ    DX, 200(AX)
+	MOVQ    DX, 264(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+6
+	CMPQ    192(AX), $+6
 	CMOVQGT SI, DX
-	MOVQ    DX, 208(AX)
+	MOVQ    DX, 272(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+7
+	CMPQ    192(AX), $+7
 	CMOVQGT SI, DX
-	MOVQ    DX, 216(AX)
+	MOVQ    DX, 280(AX)
 	MOVQ    96(AX), DX
 	XORQ    BX, BX
 
@@ -166,15 +187,15 @@ piece:
 	VMOVQ        DX, X1
 	VPBROADCASTD X1, Y1
 	VPCMPGTD     laneNumbers<>+0(SB), Y1, Y1
-	MOVQ         160(AX), SI
+	MOVQ         224(AX), SI
 	VMASKMOVPS   (SI)(BX*4), Y1, Y3
-	MOVQ         168(AX), SI
+	MOVQ         232(AX), SI
 	VMASKMOVPS   (SI)(BX*4), Y1, Y4
 	VUNPCKLPS    Y4, Y3, Y2
 	VUNPCKHPS    Y4, Y3, Y3
-	MOVQ         176(AX), SI
+	MOVQ         240(AX), SI
 	VMASKMOVPS   (SI)(BX*4), Y1, Y5
-	MOVQ         184(AX), SI
+	MOVQ         248(AX), SI
 	VMASKMOVPS   (SI)(BX*4), Y1, Y6
 	VUNPCKLPS    Y6, Y5, Y4
 	VUNPCKHPS    Y6, Y5, Y5
@@ -182,15 +203,15 @@ piece:
 	VUNPCKHPD    Y4, Y2, Y2
 	VUNPCKLPD    Y5, Y3, Y4
 	VUNPCKHPD    Y5, Y3, Y3
-	MOVQ         192(AX), SI
+	MOVQ         256(AX), SI
 	VMASKMOVPS   (SI)(BX*4), Y1, Y7
-	MOVQ         200(AX), SI
+	MOVQ         264(AX), SI
 	VMASKMOVPS   (SI)(BX*4), Y1, Y8
 	VUNPCKLPS    Y8, Y7, Y5
 	VUNPCKHPS    Y8, Y7, Y7
-	MOVQ         208(AX), SI
+	MOVQ         272(AX), SI
 	VMASKMOVPS   (SI)(BX*4), Y1, Y8
-	MOVQ         216(AX), SI
+	MOVQ         280(AX), SI
 	VMASKMOVPS   (SI)(BX*4), Y1, Y9
 	VUNPCKLPS    Y9, Y8, Y1
 	VUNPCKHPS    Y9, Y8, Y8
@@ -228,34 +249,35 @@ piece:
 	JGT          piece
 
 whole:
-	MOVQ    128(AX), CX
+	MOVQ    208(AX), CX
 	MOVQ    80(AX), DX
-	CMPQ    112(AX), $+8
+	CMPQ    192(AX), $+8
 	JLT     last
-	ADDQ    $+32, 128(AX)
+	ADDQ    $+32, 208(AX)
 	VMOVUPS Y0, (CX)
 	JMP     stored
 
 last:
-	MOVQ         112(AX), DX
+	MOVQ         192(AX), DX
 	VMOVQ        DX, X1
 	VPBROADCASTD X1, Y1
 	VPCMPGTD     laneNumbers<>+0(SB), Y1, Y1
 	SHLQ         $0x02, DX
-	ADDQ         DX, 128(AX)
+	ADDQ         DX, 208(AX)
 	VMASKMOVPS   Y0, Y1, (CX)
 
 stored:
 	MOVQ   8(AX), CX
 	IMUL3Q $+8, CX, DX
-	ADDQ   152(AX), DX
-	SUBQ   $+8, 112(AX)
+	ADDQ   216(AX), DX
+	SUBQ   $+8, 192(AX)
 	JGT    keys
-	MOVQ   120(AX), CX
-	ADDQ   $+24, CX
-	MOVQ   CX, 120(AX)
-	CMPQ   CX, 104(AX)
+	MOVQ   200(AX), CX
+	ADDQ   $+16, CX
+	MOVQ   CX, 200(AX)
+	CMPQ   CX, 184(AX)
 	JNE    span
+	DECQ   152(AX)
 	MOVQ   16(AX), CX
 	ADDQ   CX, (AX)
 	MOVQ   64(AX), CX
@@ -272,77 +294,63 @@ stored:
 TEXT ·scoresF32x2AVX2(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ   a+0(FP), AX
 	MOVQ   32(AX), CX
-	IMUL3Q $0x18, CX, CX
+	IMUL3Q $0x10, CX, CX
 	ADDQ   24(AX), CX
-	MOVQ   CX, 104(AX)
+	MOVQ   CX, 184(AX)
+	MOVQ   $+0, 120(AX)
+	MOVQ   $+0, 128(AX)
+	MOVQ   $+0, 136(AX)
+	MOVQ   $+0, 152(AX)
 
 head:
 	MOVQ 72(AX), CX
-	MOVQ CX, 128(AX)
+	MOVQ CX, 208(AX)
 	MOVQ 24(AX), CX
-	MOVQ CX, 120(AX)
+	MOVQ CX, 200(AX)
 
 span:
-	MOVQ 120(AX), CX
+	MOVQ 200(AX), CX
 	MOVQ (CX), DX
 	MOVQ 8(CX), CX
 	ADDQ (AX), DX
-	MOVQ CX, 112(AX)
+	MOVQ CX, 192(AX)
 
 keys:
-	MOVQ   DX, 152(AX)
+	MOVQ   DX, 216(AX)
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
-	CMPQ   112(AX), $+8
+	CMPQ   192(AX), $+8
 	JLT    some
 	TESTQ  $+7, 96(AX)
 	JNE    some
 	MOVQ   48(AX), CX
 	MOVQ   56(AX), BX
 	MOVQ   8(AX), SI
-	MOVQ   DX, DI
-	LEAQ   (DI)(SI*4), R8
-	LEAQ   (SI)(SI*2), R9
-	MOVQ   96(AX), R10
-	SHRQ   $0x03, R10
-	MOVQ   120(AX), R11
-	MOVQ   16(R11), R11
-	ADDQ   DX, R11
-	MOVQ   $+2, 144(AX)
-	IMUL3Q $+8, SI, DX
-	SUBQ   $+64, DX
-	MOVQ   DX, 136(AX)
+	LEAQ   (DX)(SI*4), DI
+	LEAQ   (SI)(SI*2), R8
+	MOVQ   96(AX), R9
+	SHRQ   $0x03, R9
+	MOVQ   120(AX), R10
 
 chunk:
-	PREFETCHT1 (R11)
-	PREFETCHT1 (R11)(SI*1)
-	PREFETCHT1 (R11)(SI*2)
-	PREFETCHT1 (R11)(R9*1)
-	LEAQ       (R11)(SI*4), R11
-	DECQ       144(AX)
-	JNE        fetched
-	MOVQ       $+2, 144(AX)
-	SUBQ       136(AX), R11
-
-fetched:
-	VMOVUPS      (DI), Y3
-	VMOVUPS      (DI)(SI*1), Y4
+	VMOVUPS      (DX), Y3
+	VMOVUPS      (DX)(SI*1), Y4
 	VUNPCKLPS    Y4, Y3, Y2
 	VUNPCKHPS    Y4, Y3, Y3
-	VMOVUPS      (DI)(SI*2), Y5
-	VMOVUPS      (DI)(R9*1), Y6
+	VMOVUPS      (DX)(SI*2), Y5
+	VMOVUPS      (DX)(R8*1), Y6
 	VUNPCKLPS    Y6, Y5, Y4
 	VUNPCKHPS    Y6, Y5, Y5
 	VUNPCKLPD    Y4, Y2, Y6
 	VUNPCKHPD    Y4, Y2, Y2
 	VUNPCKLPD    Y5, Y3, Y4
 	VUNPCKHPD    Y5, Y3, Y3
-	VMOVUPS      (R8), Y7
-	VMOVUPS      (R8)(SI*1), Y8
+	VMOVUPS      (DI), Y7
+	VMOVUPS      (DI)(SI*1), Y8
 	VUNPCKLPS    Y8, Y7, Y5
 	VUNPCKHPS    Y8, Y7, Y7
-	VMOVUPS      (R8)(SI*2), Y9
-	VMOVUPS      (R8)(R9*1), Y10
+	VMOVUPS      (DI)(SI*2), Y9
+	VMOVUPS      (DI)(R8*1), Y10
 	VUNPCKLPS    Y10, Y9, Y8
 	VUNPCKHPS    Y10, Y9, Y9
 	VUNPCKLPD    Y8, Y5, Y10
@@ -365,6 +373,36 @@ fetched:
 	VFMADD231PS  Y5, Y11, Y0
 	VBROADCASTSS 4(CX)(BX*1), Y5
 	VFMADD231PS  Y5, Y11, Y1
+	CMPQ         R10, 128(AX)
+	JCS          chunkFetch0
+	MOVQ         104(AX), R10
+	DECQ         136(AX)
+	JLE          chunkFetch0Run
+	MOVQ         -16(R10), R11
+	ADDQ         128(AX), R11
+	MOVQ         R11, 128(AX)
+	SUBQ         -24(R10), R11
+	MOVQ         R11, R10
+	JMP          chunkFetch0
+
+chunkFetch0Run:
+	DECQ 112(AX)
+	JLT  chunkFetch0None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R10), R11
+	MOVQ R11, 136(AX)
+	MOVQ 8(R10), R11
+	MOVQ (R10), R10
+	ADDQ R10, R11
+	MOVQ R11, 128(AX)
+	JMP  chunkFetch0
+
+chunkFetch0None:
+	MOVQ 48(AX), R10
+	MOVQ $+0, 128(AX)
+
+chunkFetch0:
+	PREFETCHT1   (R10)
 	VBROADCASTSS 8(CX), Y5
 	VFMADD231PS  Y5, Y12, Y0
 	VBROADCASTSS 8(CX)(BX*1), Y5
@@ -373,6 +411,7 @@ fetched:
 	VFMADD231PS  Y5, Y13, Y0
 	VBROADCASTSS 12(CX)(BX*1), Y5
 	VFMADD231PS  Y5, Y13, Y1
+	PREFETCHT1   64(R10)
 	VBROADCASTSS 16(CX), Y5
 	VFMADD231PS  Y5, Y6, Y0
 	VBROADCASTSS 16(CX)(BX*1), Y5
@@ -381,6 +420,7 @@ fetched:
 	VFMADD231PS  Y5, Y2, Y0
 	VBROADCASTSS 20(CX)(BX*1), Y5
 	VFMADD231PS  Y5, Y2, Y1
+	PREFETCHT1   128(R10)
 	VBROADCASTSS 24(CX), Y2
 	VFMADD231PS  Y2, Y4, Y0
 	VBROADCASTSS 24(CX)(BX*1), Y2
@@ -389,46 +429,49 @@ fetched:
 	VFMADD231PS  Y2, Y3, Y0
 	VBROADCASTSS 28(CX)(BX*1), Y2
 	VFMADD231PS  Y2, Y3, Y1
+	PREFETCHT1   192(R10)
+	ADDQ         $+256, R10
+	ADDQ         $+32, DX
 	ADDQ         $+32, DI
-	ADDQ         $+32, R8
 	ADDQ         $+32, CX
-	DECQ         R10
+	DECQ         R9
 	JNE          chunk
+	MOVQ         R10, 120(AX)
 	JMP          whole
 
 some:
 	MOVQ    48(AX), CX
 	MOVQ    56(AX), BX
 	MOVQ    8(AX), SI
-	MOVQ    DX, 160(AX)
+	MOVQ    DX, 224(AX)
 	LEAQ    (DX)(SI*1), DI
-	CMPQ    112(AX), $+1
+	CMPQ    192(AX), $+1
 	CMOVQGT DI, DX
-	MOVQ    DX, 168(AX)
+	MOVQ    DX, 232(AX)
 	LEAQ    (DX)(SI*1), DI
-	CMPQ    112(AX), $+2
+	CMPQ    192(AX), $+2
 	CMOVQGT DI, DX
-	MOVQ    DX, 176(AX)
+	MOVQ    DX, 240(AX)
 	LEAQ    (DX)(SI*1), DI
-	CMPQ    112(AX), $+3
+	CMPQ    192(AX), $+3
 	CMOVQGT DI, DX
-	MOVQ    DX, 184(AX)
+	MOVQ    DX, 248(AX)
 	LEAQ    (DX)(SI*1), DI
-	CMPQ    112(AX), $+4
+	CMPQ    192(AX), $+4
 	CMOVQGT DI, DX
-	MOVQ    DX, 192(AX)
+	MOVQ    DX, 256(AX)
 	LEAQ    (DX)(SI*1), DI
-	CMPQ    112(AX), $+5
+	CMPQ    192(AX), $+5
 	CMOVQGT DI, DX
-	MOVQ    DX, 200(AX)
+	MOVQ    DX, 264(AX)
 	LEAQ    (DX)(SI*1), DI
-	CMPQ    112(AX), $+6
+	CMPQ    192(AX), $+6
 	CMOVQGT DI, DX
-	MOVQ    DX, 208(AX)
+	MOVQ    DX, 272(AX)
 	LEAQ    (DX)(SI*1), DI
-	CMPQ    112(AX), $+7
+	CMPQ    192(AX), $+7
 	CMOVQGT DI, DX
-	MOVQ    DX, 216(AX)
+	MOVQ    DX, 280(AX)
 	MOVQ    96(AX), DX
 	XORQ    SI, SI
 
@@ -436,15 +479,15 @@ piece:
 	VMOVQ        DX, X2
 	VPBROADCASTD X2, Y2
 	VPCMPGTD     laneNumbers<>+0(SB), Y2, Y2
-	MOVQ         160(AX), DI
+	MOVQ         224(AX), DI
 	VMASKMOVPS   (DI)(SI*4), Y2, Y4
-	MOVQ         168(AX), DI
+	MOVQ         232(AX), DI
 	VMASKMOVPS   (DI)(SI*4), Y2, Y5
 	VUNPCKLPS    Y5, Y4, Y3
 	VUNPCKHPS    Y5, Y4, Y4
-	MOVQ         176(AX), DI
+	MOVQ         240(AX), DI
 	VMASKMOVPS   (DI)(SI*4), Y2, Y6
-	MOVQ         184(AX), DI
+	MOVQ         248(AX), DI
 	VMASKMOVPS   (DI)(SI*4), Y2, Y7
 	VUNPCKLPS    Y7, Y6, Y5
 	VUNPCKHPS    Y7, Y6, Y6
@@ -452,15 +495,15 @@ piece:
 	VUNPCKHPD    Y5, Y3, Y3
 	VUNPCKLPD    Y6, Y4, Y5
 	VUNPCKHPD    Y6, Y4, Y4
-	MOVQ         192(AX), DI
+	MOVQ         256(AX), DI
 	VMASKMOVPS   (DI)(SI*4), Y2, Y8
-	MOVQ         200(AX), DI
+	MOVQ         264(AX), DI
 	VMASKMOVPS   (DI)(SI*4), Y2, Y9
 	VUNPCKLPS    Y9, Y8, Y6
 	VUNPCKHPS    Y9, Y8, Y8
-	MOVQ         208(AX), DI
+	MOVQ         272(AX), DI
 	VMASKMOVPS   (DI)(SI*4), Y2, Y9
-	MOVQ         216(AX), DI
+	MOVQ         280(AX), DI
 	VMASKMOVPS   (DI)(SI*4), Y2, Y10
 	VUNPCKLPS    Y10, Y9, Y2
 	VUNPCKHPS    Y10, Y9, Y9
@@ -514,23 +557,23 @@ piece:
 	JGT          piece
 
 whole:
-	MOVQ    128(AX), CX
+	MOVQ    208(AX), CX
 	MOVQ    80(AX), DX
-	CMPQ    112(AX), $+8
+	CMPQ    192(AX), $+8
 	JLT     last
-	ADDQ    $+32, 128(AX)
+	ADDQ    $+32, 208(AX)
 	VMOVUPS Y0, (CX)
 	ADDQ    DX, CX
 	VMOVUPS Y1, (CX)
 	JMP     stored
 
 last:
-	MOVQ         112(AX), BX
+	MOVQ         192(AX), BX
 	VMOVQ        BX, X2
 	VPBROADCASTD X2, Y2
 	VPCMPGTD     laneNumbers<>+0(SB), Y2, Y2
 	SHLQ         $0x02, BX
-	ADDQ         BX, 128(AX)
+	ADDQ         BX, 208(AX)
 	VMASKMOVPS   Y0, Y2, (CX)
 	ADDQ         DX, CX
 	VMASKMOVPS   Y1, Y2, (CX)
@@ -538,14 +581,15 @@ last:
 stored:
 	MOVQ   8(AX), CX
 	IMUL3Q $+8, CX, DX
-	ADDQ   152(AX), DX
-	SUBQ   $+8, 112(AX)
+	ADDQ   216(AX), DX
+	SUBQ   $+8, 192(AX)
 	JGT    keys
-	MOVQ   120(AX), CX
-	ADDQ   $+24, CX
-	MOVQ   CX, 120(AX)
-	CMPQ   CX, 104(AX)
+	MOVQ   200(AX), CX
+	ADDQ   $+16, CX
+	MOVQ   CX, 200(AX)
+	CMPQ   CX, 184(AX)
 	JNE    span
+	DECQ   152(AX)
 	MOVQ   16(AX), CX
 	ADDQ   CX, (AX)
 	MOVQ   64(AX), CX
@@ -562,30 +606,34 @@ stored:
 TEXT ·scoresF32x4AVX2(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ   a+0(FP), AX
 	MOVQ   32(AX), CX
-	IMUL3Q $0x18, CX, CX
+	IMUL3Q $0x10, CX, CX
 	ADDQ   24(AX), CX
-	MOVQ   CX, 104(AX)
+	MOVQ   CX, 184(AX)
+	MOVQ   $+0, 120(AX)
+	MOVQ   $+0, 128(AX)
+	MOVQ   $+0, 136(AX)
+	MOVQ   $+0, 152(AX)
 
 head:
 	MOVQ 72(AX), CX
-	MOVQ CX, 128(AX)
+	MOVQ CX, 208(AX)
 	MOVQ 24(AX), CX
-	MOVQ CX, 120(AX)
+	MOVQ CX, 200(AX)
 
 span:
-	MOVQ 120(AX), CX
+	MOVQ 200(AX), CX
 	MOVQ (CX), DX
 	MOVQ 8(CX), CX
 	ADDQ (AX), DX
-	MOVQ CX, 112(AX)
+	MOVQ CX, 192(AX)
 
 keys:
-	MOVQ   DX, 152(AX)
+	MOVQ   DX, 216(AX)
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
-	CMPQ   112(AX), $+8
+	CMPQ   192(AX), $+8
 	JLT    some
 	TESTQ  $+7, 96(AX)
 	JNE    some
@@ -593,49 +641,31 @@ keys:
 	MOVQ   56(AX), BX
 	LEAQ   (BX)(BX*2), SI
 	MOVQ   8(AX), DI
-	MOVQ   DX, R8
-	LEAQ   (R8)(DI*4), R9
-	LEAQ   (DI)(DI*2), R10
-	MOVQ   96(AX), R11
-	SHRQ   $0x03, R11
-	MOVQ   120(AX), R12
-	MOVQ   16(R12), R12
-	ADDQ   DX, R12
-	MOVQ   $+2, 144(AX)
-	IMUL3Q $+8, DI, DX
-	SUBQ   $+64, DX
-	MOVQ   DX, 136(AX)
+	LEAQ   (DX)(DI*4), R8
+	LEAQ   (DI)(DI*2), R9
+	MOVQ   96(AX), R10
+	SHRQ   $0x03, R10
+	MOVQ   120(AX), R11
 
 chunk:
-	PREFETCHT1 (R12)
-	PREFETCHT1 (R12)(DI*1)
-	PREFETCHT1 (R12)(DI*2)
-	PREFETCHT1 (R12)(R10*1)
-	LEAQ       (R12)(DI*4), R12
-	DECQ       144(AX)
-	JNE        fetched
-	MOVQ       $+2, 144(AX)
-	SUBQ       136(AX), R12
-
-fetched:
-	VMOVUPS      (R8), Y5
-	VMOVUPS      (R8)(DI*1), Y6
+	VMOVUPS      (DX), Y5
+	VMOVUPS      (DX)(DI*1), Y6
 	VUNPCKLPS    Y6, Y5, Y4
 	VUNPCKHPS    Y6, Y5, Y5
-	VMOVUPS      (R8)(DI*2), Y7
-	VMOVUPS      (R8)(R10*1), Y8
+	VMOVUPS      (DX)(DI*2), Y7
+	VMOVUPS      (DX)(R9*1), Y8
 	VUNPCKLPS    Y8, Y7, Y6
 	VUNPCKHPS    Y8, Y7, Y7
 	VUNPCKLPD    Y6, Y4, Y8
 	VUNPCKHPD    Y6, Y4, Y4
 	VUNPCKLPD    Y7, Y5, Y6
 	VUNPCKHPD    Y7, Y5, Y5
-	VMOVUPS      (R9), Y9
-	VMOVUPS      (R9)(DI*1), Y10
+	VMOVUPS      (R8), Y9
+	VMOVUPS      (R8)(DI*1), Y10
 	VUNPCKLPS    Y10, Y9, Y7
 	VUNPCKHPS    Y10, Y9, Y9
-	VMOVUPS      (R9)(DI*2), Y11
-	VMOVUPS      (R9)(R10*1), Y12
+	VMOVUPS      (R8)(DI*2), Y11
+	VMOVUPS      (R8)(R9*1), Y12
 	VUNPCKLPS    Y12, Y11, Y10
 	VUNPCKHPS    Y12, Y11, Y11
 	VUNPCKLPD    Y10, Y7, Y12
@@ -666,6 +696,36 @@ fetched:
 	VFMADD231PS  Y7, Y13, Y2
 	VBROADCASTSS 4(CX)(SI*1), Y7
 	VFMADD231PS  Y7, Y13, Y3
+	CMPQ         R11, 128(AX)
+	JCS          chunkFetch0
+	MOVQ         104(AX), R11
+	DECQ         136(AX)
+	JLE          chunkFetch0Run
+	MOVQ         -16(R11), R12
+	ADDQ         128(AX), R12
+	MOVQ         R12, 128(AX)
+	SUBQ         -24(R11), R12
+	MOVQ         R12, R11
+	JMP          chunkFetch0
+
+chunkFetch0Run:
+	DECQ 112(AX)
+	JLT  chunkFetch0None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R11), R12
+	MOVQ R12, 136(AX)
+	MOVQ 8(R11), R12
+	MOVQ (R11), R11
+	ADDQ R11, R12
+	MOVQ R12, 128(AX)
+	JMP  chunkFetch0
+
+chunkFetch0None:
+	MOVQ 48(AX), R11
+	MOVQ $+0, 128(AX)
+
+chunkFetch0:
+	PREFETCHT1   (R11)
 	VBROADCASTSS 8(CX), Y7
 	VFMADD231PS  Y7, Y14, Y0
 	VBROADCASTSS 8(CX)(BX*1), Y7
@@ -682,6 +742,7 @@ fetched:
 	VFMADD231PS  Y7, Y15, Y2
 	VBROADCASTSS 12(CX)(SI*1), Y7
 	VFMADD231PS  Y7, Y15, Y3
+	PREFETCHT1   64(R11)
 	VBROADCASTSS 16(CX), Y7
 	VFMADD231PS  Y7, Y8, Y0
 	VBROADCASTSS 16(CX)(BX*1), Y7
@@ -698,6 +759,7 @@ fetched:
 	VFMADD231PS  Y7, Y4, Y2
 	VBROADCASTSS 20(CX)(SI*1), Y7
 	VFMADD231PS  Y7, Y4, Y3
+	PREFETCHT1   128(R11)
 	VBROADCASTSS 24(CX), Y4
 	VFMADD231PS  Y4, Y6, Y0
 	VBROADCASTSS 24(CX)(BX*1), Y4
@@ -714,11 +776,14 @@ fetched:
 	VFMADD231PS  Y4, Y5, Y2
 	VBROADCASTSS 28(CX)(SI*1), Y4
 	VFMADD231PS  Y4, Y5, Y3
+	PREFETCHT1   192(R11)
+	ADDQ         $+256, R11
+	ADDQ         $+32, DX
 	ADDQ         $+32, R8
-	ADDQ         $+32, R9
 	ADDQ         $+32, CX
-	DECQ         R11
+	DECQ         R10
 	JNE          chunk
+	MOVQ         R11, 120(AX)
 	JMP          whole
 
 some:
@@ -726,35 +791,35 @@ some:
 	MOVQ    56(AX), BX
 	LEAQ    (BX)(BX*2), SI
 	MOVQ    8(AX), DI
-	MOVQ    DX, 160(AX)
+	MOVQ    DX, 224(AX)
 	LEAQ    (DX)(DI*1), R8
-	CMPQ    112(AX), $+1
+	CMPQ    192(AX), $+1
 	CMOVQGT R8, DX
-	MOVQ    DX, 168(AX)
+	MOVQ    DX, 232(AX)
 	LEAQ    (DX)(DI*1), R8
-	CMPQ    112(AX), $+2
+	CMPQ    192(AX), $+2
 	CMOVQGT R8, DX
-	MOVQ    DX, 176(AX)
+	MOVQ    DX, 240(AX)
 	LEAQ    (DX)(DI*1), R8
-	CMPQ    112(AX), $+3
+	CMPQ    192(AX), $+3
 	CMOVQGT R8, DX
-	MOVQ    DX, 184(AX)
+	MOVQ    DX, 248(AX)
 	LEAQ    (DX)(DI*1), R8
-	CMPQ    112(AX), $+4
+	CMPQ    192(AX), $+4
 	CMOVQGT R8, DX
-	MOVQ    DX, 192(AX)
+	MOVQ    DX, 256(AX)
 	LEAQ    (DX)(DI*1), R8
-	CMPQ    112(AX), $+5
+	CMPQ    192(AX), $+5
 	CMOVQGT R8, DX
-	MOVQ    DX, 200(AX)
+	MOVQ    DX, 264(AX)
 	LEAQ    (DX)(DI*1), R8
-	CMPQ    112(AX), $+6
+	CMPQ    192(AX), $+6
 	CMOVQGT R8, DX
-	MOVQ    DX, 208(AX)
+	MOVQ    DX, 272(AX)
 	LEAQ    (DX)(DI*1), R8
-	CMPQ    112(AX), $+7
+	CMPQ    192(AX), $+7
 	CMOVQGT R8, DX
-	MOVQ    DX, 216(AX)
+	MOVQ    DX, 280(AX)
 	MOVQ    96(AX), DX
 	XORQ    DI, DI
 
@@ -762,15 +827,15 @@ piece:
 	VMOVQ        DX, X4
 	VPBROADCASTD X4, Y4
 	VPCMPGTD     laneNumbers<>+0(SB), Y4, Y4
-	MOVQ         160(AX), R8
+	MOVQ         224(AX), R8
 	VMASKMOVPS   (R8)(DI*4), Y4, Y6
-	MOVQ         168(AX), R8
+	MOVQ         232(AX), R8
 	VMASKMOVPS   (R8)(DI*4), Y4, Y7
 	VUNPCKLPS    Y7, Y6, Y5
 	VUNPCKHPS    Y7, Y6, Y6
-	MOVQ         176(AX), R8
+	MOVQ         240(AX), R8
 	VMASKMOVPS   (R8)(DI*4), Y4, Y8
-	MOVQ         184(AX), R8
+	MOVQ         248(AX), R8
 	VMASKMOVPS   (R8)(DI*4), Y4, Y9
 	VUNPCKLPS    Y9, Y8, Y7
 	VUNPCKHPS    Y9, Y8, Y8
@@ -778,15 +843,15 @@ piece:
 	VUNPCKHPD    Y7, Y5, Y5
 	VUNPCKLPD    Y8, Y6, Y7
 	VUNPCKHPD    Y8, Y6, Y6
-	MOVQ         192(AX), R8
+	MOVQ         256(AX), R8
 	VMASKMOVPS   (R8)(DI*4), Y4, Y10
-	MOVQ         200(AX), R8
+	MOVQ         264(AX), R8
 	VMASKMOVPS   (R8)(DI*4), Y4, Y11
 	VUNPCKLPS    Y11, Y10, Y8
 	VUNPCKHPS    Y11, Y10, Y10
-	MOVQ         208(AX), R8
+	MOVQ         272(AX), R8
 	VMASKMOVPS   (R8)(DI*4), Y4, Y11
-	MOVQ         216(AX), R8
+	MOVQ         280(AX), R8
 	VMASKMOVPS   (R8)(DI*4), Y4, Y12
 	VUNPCKLPS    Y12, Y11, Y4
 	VUNPCKHPS    Y12, Y11, Y11
@@ -872,11 +937,11 @@ piece:
 	JGT          piece
 
 whole:
-	MOVQ    128(AX), CX
+	MOVQ    208(AX), CX
 	MOVQ    80(AX), DX
-	CMPQ    112(AX), $+8
+	CMPQ    192(AX), $+8
 	JLT     last
-	ADDQ    $+32, 128(AX)
+	ADDQ    $+32, 208(AX)
 	VMOVUPS Y0, (CX)
 	ADDQ    DX, CX
 	VMOVUPS Y1, (CX)
@@ -887,12 +952,12 @@ whole:
 	JMP     stored
 
 last:
-	MOVQ         112(AX), BX
+	MOVQ         192(AX), BX
 	VMOVQ        BX, X4
 	VPBROADCASTD X4, Y4
 	VPCMPGTD     laneNumbers<>+0(SB), Y4, Y4
 	SHLQ         $0x02, BX
-	ADDQ         BX, 128(AX)
+	ADDQ         BX, 208(AX)
 	VMASKMOVPS   Y0, Y4, (CX)
 	ADDQ         DX, CX
 	VMASKMOVPS   Y1, Y4, (CX)
@@ -904,14 +969,15 @@ last:
 stored:
 	MOVQ   8(AX), CX
 	IMUL3Q $+8, CX, DX
-	ADDQ   152(AX), DX
-	SUBQ   $+8, 112(AX)
+	ADDQ   216(AX), DX
+	SUBQ   $+8, 192(AX)
 	JGT    keys
-	MOVQ   120(AX), CX
-	ADDQ   $+24, CX
-	MOVQ   CX, 120(AX)
-	CMPQ   CX, 104(AX)
+	MOVQ   200(AX), CX
+	ADDQ   $+16, CX
+	MOVQ   CX, 200(AX)
+	CMPQ   CX, 184(AX)
 	JNE    span
+	DECQ   152(AX)
 	MOVQ   16(AX), CX
 	ADDQ   CX, (AX)
 	MOVQ   64(AX), CX
@@ -928,74 +994,62 @@ stored:
 TEXT ·scoresF16x1AVX2(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ   a+0(FP), AX
 	MOVQ   32(AX), CX
-	IMUL3Q $0x18, CX, CX
+	IMUL3Q $0x10, CX, CX
 	ADDQ   24(AX), CX
-	MOVQ   CX, 104(AX)
+	MOVQ   CX, 184(AX)
+	MOVQ   $+0, 120(AX)
+	MOVQ   $+0, 128(AX)
+	MOVQ   $+0, 136(AX)
+	MOVQ   $+0, 152(AX)
 
 head:
 	MOVQ 72(AX), CX
-	MOVQ CX, 128(AX)
+	MOVQ CX, 208(AX)
 	MOVQ 24(AX), CX
-	MOVQ CX, 120(AX)
+	MOVQ CX, 200(AX)
 
 span:
-	MOVQ 120(AX), CX
+	MOVQ 200(AX), CX
 	MOVQ (CX), DX
 	MOVQ 8(CX), CX
 	ADDQ (AX), DX
-	MOVQ CX, 112(AX)
+	MOVQ CX, 192(AX)
 
 keys:
-	MOVQ   DX, 152(AX)
+	MOVQ   DX, 216(AX)
 	VXORPS Y0, Y0, Y0
-	CMPQ   112(AX), $+8
+	CMPQ   192(AX), $+8
 	JLT    some
 	TESTQ  $+7, 96(AX)
 	JNE    some
 	MOVQ   48(AX), CX
 	MOVQ   56(AX), BX
 	MOVQ   8(AX), BX
-	MOVQ   DX, SI
-	LEAQ   (SI)(BX*4), DI
-	LEAQ   (BX)(BX*2), R8
-	MOVQ   96(AX), R9
-	SHRQ   $0x03, R9
-	MOVQ   120(AX), R10
-	MOVQ   16(R10), R10
-	ADDQ   DX, R10
-	MOVQ   $+4, 144(AX)
-	IMUL3Q $+8, BX, DX
-	SUBQ   $+64, DX
-	MOVQ   DX, 136(AX)
+	LEAQ   (DX)(BX*4), SI
+	LEAQ   (BX)(BX*2), DI
+	MOVQ   96(AX), R8
+	SHRQ   $0x03, R8
+	MOVQ   120(AX), R9
 
 chunk:
-	PREFETCHT1 (R10)
-	PREFETCHT1 (R10)(BX*1)
-	LEAQ       (R10)(BX*2), R10
-	DECQ       144(AX)
-	JNE        fetched
-	MOVQ       $+4, 144(AX)
-	SUBQ       136(AX), R10
-
-fetched:
-	VCVTPH2PS    (SI), Y2
-	VCVTPH2PS    (SI)(BX*1), Y3
+	VCVTPH2PS    (DX), Y2
+	VCVTPH2PS    (DX)(BX*1), Y3
 	VUNPCKLPS    Y3, Y2, Y1
 	VUNPCKHPS    Y3, Y2, Y2
-	VCVTPH2PS    (SI)(BX*2), Y4
-	VCVTPH2PS    (SI)(R8*1), Y5
+	VCVTPH2PS    (DX)(BX*2), Y4
+	VCVTPH2PS    (DX)(DI*1), Y5
 	VUNPCKLPS    Y5, Y4, Y3
 	VUNPCKHPS    Y5, Y4, Y4
 	VUNPCKLPD    Y3, Y1, Y5
 	VUNPCKHPD    Y3, Y1, Y1
 	VUNPCKLPD    Y4, Y2, Y3
 	VUNPCKHPD    Y4, Y2, Y2
-	VCVTPH2PS    (DI), Y6
-	VCVTPH2PS    (DI)(BX*1), Y7
+	VCVTPH2PS    (SI), Y6
+	VCVTPH2PS    (SI)(BX*1), Y7
 	VUNPCKLPS    Y7, Y6, Y4
 	VUNPCKHPS    Y7, Y6, Y6
-	VCVTPH2PS    (DI)(BX*2), Y8
-	VCVTPH2PS    (DI)(R8*1), Y9
+	VCVTPH2PS    (SI)(BX*2), Y8
+	VCVTPH2PS    (SI)(DI*1), Y9
 	VUNPCKLPS    Y9, Y8, Y7
 	VUNPCKHPS    Y9, Y8, Y8
 	VUNPCKLPD    Y7, Y4, Y9
@@ -1018,6 +1072,36 @@ fetched:
 	VFMADD231PS  Y4, Y11, Y0
 	VBROADCASTSS 12(CX), Y4
 	VFMADD231PS  Y4, Y12, Y0
+	CMPQ         R9, 128(AX)
+	JCS          chunkFetch0
+	MOVQ         104(AX), R9
+	DECQ         136(AX)
+	JLE          chunkFetch0Run
+	MOVQ         -16(R9), R10
+	ADDQ         128(AX), R10
+	MOVQ         R10, 128(AX)
+	SUBQ         -24(R9), R10
+	MOVQ         R10, R9
+	JMP          chunkFetch0
+
+chunkFetch0Run:
+	DECQ 112(AX)
+	JLT  chunkFetch0None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R9), R10
+	MOVQ R10, 136(AX)
+	MOVQ 8(R9), R10
+	MOVQ (R9), R9
+	ADDQ R9, R10
+	MOVQ R10, 128(AX)
+	JMP  chunkFetch0
+
+chunkFetch0None:
+	MOVQ 48(AX), R9
+	MOVQ $+0, 128(AX)
+
+chunkFetch0:
+	PREFETCHT1   (R9)
 	VBROADCASTSS 16(CX), Y4
 	VFMADD231PS  Y4, Y5, Y0
 	VBROADCASTSS 20(CX), Y4
@@ -1026,46 +1110,49 @@ fetched:
 	VFMADD231PS  Y1, Y3, Y0
 	VBROADCASTSS 28(CX), Y1
 	VFMADD231PS  Y1, Y2, Y0
+	PREFETCHT1   64(R9)
+	ADDQ         $+128, R9
+	ADDQ         $+16, DX
 	ADDQ         $+16, SI
-	ADDQ         $+16, DI
 	ADDQ         $+32, CX
-	DECQ         R9
+	DECQ         R8
 	JNE          chunk
+	MOVQ         R9, 120(AX)
 	JMP          whole
 
 some:
 	MOVQ    48(AX), CX
 	MOVQ    56(AX), BX
 	MOVQ    8(AX), BX
-	MOVQ    DX, 160(AX)
+	MOVQ    DX, 224(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+1
+	CMPQ    192(AX), $+1
 	CMOVQGT SI, DX
-	MOVQ    DX, 168(AX)
+	MOVQ    DX, 232(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+2
+	CMPQ    192(AX), $+2
 	CMOVQGT SI, DX
-	MOVQ    DX, 176(AX)
+	MOVQ    DX, 240(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+3
+	CMPQ    192(AX), $+3
 	CMOVQGT SI, DX
-	MOVQ    DX, 184(AX)
+	MOVQ    DX, 248(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+4
+	CMPQ    192(AX), $+4
 	CMOVQGT SI, DX
-	MOVQ    DX, 192(AX)
+	MOVQ    DX, 256(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+5
+	CMPQ    192(AX), $+5
 	CMOVQGT SI, DX
-	MOVQ    DX, 200(AX)
+	MOVQ    DX, 264(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+6
+	CMPQ    192(AX), $+6
 	CMOVQGT SI, DX
-	MOVQ    DX, 208(AX)
+	MOVQ    DX, 272(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+7
+	CMPQ    192(AX), $+7
 	CMOVQGT SI, DX
-	MOVQ    DX, 216(AX)
+	MOVQ    DX, 280(AX)
 	MOVQ    96(AX), DX
 	XORQ    BX, BX
 
@@ -1073,15 +1160,15 @@ piece:
 	VMOVQ        DX, X1
 	VPBROADCASTD X1, Y1
 	VPCMPGTD     laneNumbers<>+0(SB), Y1, Y1
-	MOVQ         160(AX), SI
+	MOVQ         224(AX), SI
 	VCVTPH2PS    (SI)(BX*2), Y2
-	MOVQ         168(AX), SI
+	MOVQ         232(AX), SI
 	VCVTPH2PS    (SI)(BX*2), Y3
 	VUNPCKLPS    Y3, Y2, Y1
 	VUNPCKHPS    Y3, Y2, Y2
-	MOVQ         176(AX), SI
+	MOVQ         240(AX), SI
 	VCVTPH2PS    (SI)(BX*2), Y4
-	MOVQ         184(AX), SI
+	MOVQ         248(AX), SI
 	VCVTPH2PS    (SI)(BX*2), Y5
 	VUNPCKLPS    Y5, Y4, Y3
 	VUNPCKHPS    Y5, Y4, Y4
@@ -1089,15 +1176,15 @@ piece:
 	VUNPCKHPD    Y3, Y1, Y1
 	VUNPCKLPD    Y4, Y2, Y3
 	VUNPCKHPD    Y4, Y2, Y2
-	MOVQ         192(AX), SI
+	MOVQ         256(AX), SI
 	VCVTPH2PS    (SI)(BX*2), Y6
-	MOVQ         200(AX), SI
+	MOVQ         264(AX), SI
 	VCVTPH2PS    (SI)(BX*2), Y7
 	VUNPCKLPS    Y7, Y6, Y4
 	VUNPCKHPS    Y7, Y6, Y6
-	MOVQ         208(AX), SI
+	MOVQ         272(AX), SI
 	VCVTPH2PS    (SI)(BX*2), Y8
-	MOVQ         216(AX), SI
+	MOVQ         280(AX), SI
 	VCVTPH2PS    (SI)(BX*2), Y9
 	VUNPCKLPS    Y9, Y8, Y7
 	VUNPCKHPS    Y9, Y8, Y8
@@ -1135,34 +1222,35 @@ piece:
 	JGT          piece
 
 whole:
-	MOVQ    128(AX), CX
+	MOVQ    208(AX), CX
 	MOVQ    80(AX), DX
-	CMPQ    112(AX), $+8
+	CMPQ    192(AX), $+8
 	JLT     last
-	ADDQ    $+32, 128(AX)
+	ADDQ    $+32, 208(AX)
 	VMOVUPS Y0, (CX)
 	JMP     stored
 
 last:
-	MOVQ         112(AX), DX
+	MOVQ         192(AX), DX
 	VMOVQ        DX, X1
 	VPBROADCASTD X1, Y1
 	VPCMPGTD     laneNumbers<>+0(SB), Y1, Y1
 	SHLQ         $0x02, DX
-	ADDQ         DX, 128(AX)
+	ADDQ         DX, 208(AX)
 	VMASKMOVPS   Y0, Y1, (CX)
 
 stored:
 	MOVQ   8(AX), CX
 	IMUL3Q $+8, CX, DX
-	ADDQ   152(AX), DX
-	SUBQ   $+8, 112(AX)
+	ADDQ   216(AX), DX
+	SUBQ   $+8, 192(AX)
 	JGT    keys
-	MOVQ   120(AX), CX
-	ADDQ   $+24, CX
-	MOVQ   CX, 120(AX)
-	CMPQ   CX, 104(AX)
+	MOVQ   200(AX), CX
+	ADDQ   $+16, CX
+	MOVQ   CX, 200(AX)
+	CMPQ   CX, 184(AX)
 	JNE    span
+	DECQ   152(AX)
 	MOVQ   16(AX), CX
 	ADDQ   CX, (AX)
 	MOVQ   64(AX), CX
@@ -1179,75 +1267,63 @@ stored:
 TEXT ·scoresF16x2AVX2(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ   a+0(FP), AX
 	MOVQ   32(AX), CX
-	IMUL3Q $0x18, CX, CX
+	IMUL3Q $0x10, CX, CX
 	ADDQ   24(AX), CX
-	MOVQ   CX, 104(AX)
+	MOVQ   CX, 184(AX)
+	MOVQ   $+0, 120(AX)
+	MOVQ   $+0, 128(AX)
+	MOVQ   $+0, 136(AX)
+	MOVQ   $+0, 152(AX)
 
 head:
 	MOVQ 72(AX), CX
-	MOVQ CX, 128(AX)
+	MOVQ CX, 208(AX)
 	MOVQ 24(AX), CX
-	MOVQ CX, 120(AX)
+	MOVQ CX, 200(AX)
 
 span:
-	MOVQ 120(AX), CX
+	MOVQ 200(AX), CX
 	MOVQ (CX), DX
 	MOVQ 8(CX), CX
 	ADDQ (AX), DX
-	MOVQ CX, 112(AX)
+	MOVQ CX, 192(AX)
 
 keys:
-	MOVQ   DX, 152(AX)
+	MOVQ   DX, 216(AX)
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
-	CMPQ   112(AX), $+8
+	CMPQ   192(AX), $+8
 	JLT    some
 	TESTQ  $+7, 96(AX)
 	JNE    some
 	MOVQ   48(AX), CX
 	MOVQ   56(AX), BX
 	MOVQ   8(AX), SI
-	MOVQ   DX, DI
-	LEAQ   (DI)(SI*4), R8
-	LEAQ   (SI)(SI*2), R9
-	MOVQ   96(AX), R10
-	SHRQ   $0x03, R10
-	MOVQ   120(AX), R11
-	MOVQ   16(R11), R11
-	ADDQ   DX, R11
-	MOVQ   $+4, 144(AX)
-	IMUL3Q $+8, SI, DX
-	SUBQ   $+64, DX
-	MOVQ   DX, 136(AX)
+	LEAQ   (DX)(SI*4), DI
+	LEAQ   (SI)(SI*2), R8
+	MOVQ   96(AX), R9
+	SHRQ   $0x03, R9
+	MOVQ   120(AX), R10
 
 chunk:
-	PREFETCHT1 (R11)
-	PREFETCHT1 (R11)(SI*1)
-	LEAQ       (R11)(SI*2), R11
-	DECQ       144(AX)
-	JNE        fetched
-	MOVQ       $+4, 144(AX)
-	SUBQ       136(AX), R11
-
-fetched:
-	VCVTPH2PS    (DI), Y3
-	VCVTPH2PS    (DI)(SI*1), Y4
+	VCVTPH2PS    (DX), Y3
+	VCVTPH2PS    (DX)(SI*1), Y4
 	VUNPCKLPS    Y4, Y3, Y2
 	VUNPCKHPS    Y4, Y3, Y3
-	VCVTPH2PS    (DI)(SI*2), Y5
-	VCVTPH2PS    (DI)(R9*1), Y6
+	VCVTPH2PS    (DX)(SI*2), Y5
+	VCVTPH2PS    (DX)(R8*1), Y6
 	VUNPCKLPS    Y6, Y5, Y4
 	VUNPCKHPS    Y6, Y5, Y5
 	VUNPCKLPD    Y4, Y2, Y6
 	VUNPCKHPD    Y4, Y2, Y2
 	VUNPCKLPD    Y5, Y3, Y4
 	VUNPCKHPD    Y5, Y3, Y3
-	VCVTPH2PS    (R8), Y7
-	VCVTPH2PS    (R8)(SI*1), Y8
+	VCVTPH2PS    (DI), Y7
+	VCVTPH2PS    (DI)(SI*1), Y8
 	VUNPCKLPS    Y8, Y7, Y5
 	VUNPCKHPS    Y8, Y7, Y7
-	VCVTPH2PS    (R8)(SI*2), Y9
-	VCVTPH2PS    (R8)(R9*1), Y10
+	VCVTPH2PS    (DI)(SI*2), Y9
+	VCVTPH2PS    (DI)(R8*1), Y10
 	VUNPCKLPS    Y10, Y9, Y8
 	VUNPCKHPS    Y10, Y9, Y9
 	VUNPCKLPD    Y8, Y5, Y10
@@ -1278,6 +1354,36 @@ fetched:
 	VFMADD231PS  Y5, Y13, Y0
 	VBROADCASTSS 12(CX)(BX*1), Y5
 	VFMADD231PS  Y5, Y13, Y1
+	CMPQ         R10, 128(AX)
+	JCS          chunkFetch0
+	MOVQ         104(AX), R10
+	DECQ         136(AX)
+	JLE          chunkFetch0Run
+	MOVQ         -16(R10), R11
+	ADDQ         128(AX), R11
+	MOVQ         R11, 128(AX)
+	SUBQ         -24(R10), R11
+	MOVQ         R11, R10
+	JMP          chunkFetch0
+
+chunkFetch0Run:
+	DECQ 112(AX)
+	JLT  chunkFetch0None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R10), R11
+	MOVQ R11, 136(AX)
+	MOVQ 8(R10), R11
+	MOVQ (R10), R10
+	ADDQ R10, R11
+	MOVQ R11, 128(AX)
+	JMP  chunkFetch0
+
+chunkFetch0None:
+	MOVQ 48(AX), R10
+	MOVQ $+0, 128(AX)
+
+chunkFetch0:
+	PREFETCHT1   (R10)
 	VBROADCASTSS 16(CX), Y5
 	VFMADD231PS  Y5, Y6, Y0
 	VBROADCASTSS 16(CX)(BX*1), Y5
@@ -1294,46 +1400,49 @@ fetched:
 	VFMADD231PS  Y2, Y3, Y0
 	VBROADCASTSS 28(CX)(BX*1), Y2
 	VFMADD231PS  Y2, Y3, Y1
+	PREFETCHT1   64(R10)
+	ADDQ         $+128, R10
+	ADDQ         $+16, DX
 	ADDQ         $+16, DI
-	ADDQ         $+16, R8
 	ADDQ         $+32, CX
-	DECQ         R10
+	DECQ         R9
 	JNE          chunk
+	MOVQ         R10, 120(AX)
 	JMP          whole
 
 some:
 	MOVQ    48(AX), CX
 	MOVQ    56(AX), BX
 	MOVQ    8(AX), SI
-	MOVQ    DX, 160(AX)
+	MOVQ    DX, 224(AX)
 	LEAQ    (DX)(SI*1), DI
-	CMPQ    112(AX), $+1
+	CMPQ    192(AX), $+1
 	CMOVQGT DI, DX
-	MOVQ    DX, 168(AX)
+	MOVQ    DX, 232(AX)
 	LEAQ    (DX)(SI*1), DI
-	CMPQ    112(AX), $+2
+	CMPQ    192(AX), $+2
 	CMOVQGT DI, DX
-	MOVQ    DX, 176(AX)
+	MOVQ    DX, 240(AX)
 	LEAQ    (DX)(SI*1), DI
-	CMPQ    112(AX), $+3
+	CMPQ    192(AX), $+3
 	CMOVQGT DI, DX
-	MOVQ    DX, 184(AX)
+	MOVQ    DX, 248(AX)
 	LEAQ    (DX)(SI*1), DI
-	CMPQ    112(AX), $+4
+	CMPQ    192(AX), $+4
 	CMOVQGT DI, DX
-	MOVQ    DX, 192(AX)
+	MOVQ    DX, 256(AX)
 	LEAQ    (DX)(SI*1), DI
-	CMPQ    112(AX), $+5
+	CMPQ    192(AX), $+5
 	CMOVQGT DI, DX
-	MOVQ    DX, 200(AX)
+	MOVQ    DX, 264(AX)
 	LEAQ    (DX)(SI*1), DI
-	CMPQ    112(AX), $+6
+	CMPQ    192(AX), $+6
 	CMOVQGT DI, DX
-	MOVQ    DX, 208(AX)
+	MOVQ    DX, 272(AX)
 	LEAQ    (DX)(SI*1), DI
-	CMPQ    112(AX), $+7
+	CMPQ    192(AX), $+7
 	CMOVQGT DI, DX
-	MOVQ    DX, 216(AX)
+	MOVQ    DX, 280(AX)
 	MOVQ    96(AX), DX
 	XORQ    SI, SI
 
@@ -1341,15 +1450,15 @@ piece:
 	VMOVQ        DX, X2
 	VPBROADCASTD X2, Y2
 	VPCMPGTD     laneNumbers<>+0(SB), Y2, Y2
-	MOVQ         160(AX), DI
+	MOVQ         224(AX), DI
 	VCVTPH2PS    (DI)(SI*2), Y3
-	MOVQ         168(AX), DI
+	MOVQ         232(AX), DI
 	VCVTPH2PS    (DI)(SI*2), Y4
 	VUNPCKLPS    Y4, Y3, Y2
 	VUNPCKHPS    Y4, Y3, Y3
-	MOVQ         176(AX), DI
+	MOVQ         240(AX), DI
 	VCVTPH2PS    (DI)(SI*2), Y5
-	MOVQ         184(AX), DI
+	MOVQ         248(AX), DI
 	VCVTPH2PS    (DI)(SI*2), Y6
 	VUNPCKLPS    Y6, Y5, Y4
 	VUNPCKHPS    Y6, Y5, Y5
@@ -1357,15 +1466,15 @@ piece:
 	VUNPCKHPD    Y4, Y2, Y2
 	VUNPCKLPD    Y5, Y3, Y4
 	VUNPCKHPD    Y5, Y3, Y3
-	MOVQ         192(AX), DI
+	MOVQ         256(AX), DI
 	VCVTPH2PS    (DI)(SI*2), Y7
-	MOVQ         200(AX), DI
+	MOVQ         264(AX), DI
 	VCVTPH2PS    (DI)(SI*2), Y8
 	VUNPCKLPS    Y8, Y7, Y5
 	VUNPCKHPS    Y8, Y7, Y7
-	MOVQ         208(AX), DI
+	MOVQ         272(AX), DI
 	VCVTPH2PS    (DI)(SI*2), Y9
-	MOVQ         216(AX), DI
+	MOVQ         280(AX), DI
 	VCVTPH2PS    (DI)(SI*2), Y10
 	VUNPCKLPS    Y10, Y9, Y8
 	VUNPCKHPS    Y10, Y9, Y9
@@ -1419,23 +1528,23 @@ piece:
 	JGT          piece
 
 whole:
-	MOVQ    128(AX), CX
+	MOVQ    208(AX), CX
 	MOVQ    80(AX), DX
-	CMPQ    112(AX), $+8
+	CMPQ    192(AX), $+8
 	JLT     last
-	ADDQ    $+32, 128(AX)
+	ADDQ    $+32, 208(AX)
 	VMOVUPS Y0, (CX)
 	ADDQ    DX, CX
 	VMOVUPS Y1, (CX)
 	JMP     stored
 
 last:
-	MOVQ         112(AX), BX
+	MOVQ         192(AX), BX
 	VMOVQ        BX, X2
 	VPBROADCASTD X2, Y2
 	VPCMPGTD     laneNumbers<>+0(SB), Y2, Y2
 	SHLQ         $0x02, BX
-	ADDQ         BX, 128(AX)
+	ADDQ         BX, 208(AX)
 	VMASKMOVPS   Y0, Y2, (CX)
 	ADDQ         DX, CX
 	VMASKMOVPS   Y1, Y2, (CX)
@@ -1443,14 +1552,15 @@ last:
 stored:
 	MOVQ   8(AX), CX
 	IMUL3Q $+8, CX, DX
-	ADDQ   152(AX), DX
-	SUBQ   $+8, 112(AX)
+	ADDQ   216(AX), DX
+	SUBQ   $+8, 192(AX)
 	JGT    keys
-	MOVQ   120(AX), CX
-	ADDQ   $+24, CX
-	MOVQ   CX, 120(AX)
-	CMPQ   CX, 104(AX)
+	MOVQ   200(AX), CX
+	ADDQ   $+16, CX
+	MOVQ   CX, 200(AX)
+	CMPQ   CX, 184(AX)
 	JNE    span
+	DECQ   152(AX)
 	MOVQ   16(AX), CX
 	ADDQ   CX, (AX)
 	MOVQ   64(AX), CX
@@ -1467,30 +1577,34 @@ stored:
 TEXT ·scoresF16x4AVX2(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ   a+0(FP), AX
 	MOVQ   32(AX), CX
-	IMUL3Q $0x18, CX, CX
+	IMUL3Q $0x10, CX, CX
 	ADDQ   24(AX), CX
-	MOVQ   CX, 104(AX)
+	MOVQ   CX, 184(AX)
+	MOVQ   $+0, 120(AX)
+	MOVQ   $+0, 128(AX)
+	MOVQ   $+0, 136(AX)
+	MOVQ   $+0, 152(AX)
 
 head:
 	MOVQ 72(AX), CX
-	MOVQ CX, 128(AX)
+	MOVQ CX, 208(AX)
 	MOVQ 24(AX), CX
-	MOVQ CX, 120(AX)
+	MOVQ CX, 200(AX)
 
 span:
-	MOVQ 120(AX), CX
+	MOVQ 200(AX), CX
 	MOVQ (CX), DX
 	MOVQ 8(CX), CX
 	ADDQ (AX), DX
-	MOVQ CX, 112(AX)
+	MOVQ CX, 192(AX)
 
 keys:
-	MOVQ   DX, 152(AX)
+	MOVQ   DX, 216(AX)
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
-	CMPQ   112(AX), $+8
+	CMPQ   192(AX), $+8
 	JLT    some
 	TESTQ  $+7, 96(AX)
 	JNE    some
@@ -1498,47 +1612,31 @@ keys:
 	MOVQ   56(AX), BX
 	LEAQ   (BX)(BX*2), SI
 	MOVQ   8(AX), DI
-	MOVQ   DX, R8
-	LEAQ   (R8)(DI*4), R9
-	LEAQ   (DI)(DI*2), R10
-	MOVQ   96(AX), R11
-	SHRQ   $0x03, R11
-	MOVQ   120(AX), R12
-	MOVQ   16(R12), R12
-	ADDQ   DX, R12
-	MOVQ   $+4, 144(AX)
-	IMUL3Q $+8, DI, DX
-	SUBQ   $+64, DX
-	MOVQ   DX, 136(AX)
+	LEAQ   (DX)(DI*4), R8
+	LEAQ   (DI)(DI*2), R9
+	MOVQ   96(AX), R10
+	SHRQ   $0x03, R10
+	MOVQ   120(AX), R11
 
 chunk:
-	PREFETCHT1 (R12)
-	PREFETCHT1 (R12)(DI*1)
-	LEAQ       (R12)(DI*2), R12
-	DECQ       144(AX)
-	JNE        fetched
-	MOVQ       $+4, 144(AX)
-	SUBQ       136(AX), R12
-
-fetched:
-	VCVTPH2PS    (R8), Y5
-	VCVTPH2PS    (R8)(DI*1), Y6
+	VCVTPH2PS    (DX), Y5
+	VCVTPH2PS    (DX)(DI*1), Y6
 	VUNPCKLPS    Y6, Y5, Y4
 	VUNPCKHPS    Y6, Y5, Y5
-	VCVTPH2PS    (R8)(DI*2), Y7
-	VCVTPH2PS    (R8)(R10*1), Y8
+	VCVTPH2PS    (DX)(DI*2), Y7
+	VCVTPH2PS    (DX)(R9*1), Y8
 	VUNPCKLPS    Y8, Y7, Y6
 	VUNPCKHPS    Y8, Y7, Y7
 	VUNPCKLPD    Y6, Y4, Y8
 	VUNPCKHPD    Y6, Y4, Y4
 	VUNPCKLPD    Y7, Y5, Y6
 	VUNPCKHPD    Y7, Y5, Y5
-	VCVTPH2PS    (R9), Y9
-	VCVTPH2PS    (R9)(DI*1), Y10
+	VCVTPH2PS    (R8), Y9
+	VCVTPH2PS    (R8)(DI*1), Y10
 	VUNPCKLPS    Y10, Y9, Y7
 	VUNPCKHPS    Y10, Y9, Y9
-	VCVTPH2PS    (R9)(DI*2), Y11
-	VCVTPH2PS    (R9)(R10*1), Y12
+	VCVTPH2PS    (R8)(DI*2), Y11
+	VCVTPH2PS    (R8)(R9*1), Y12
 	VUNPCKLPS    Y12, Y11, Y10
 	VUNPCKHPS    Y12, Y11, Y11
 	VUNPCKLPD    Y10, Y7, Y12
@@ -1585,6 +1683,36 @@ fetched:
 	VFMADD231PS  Y7, Y15, Y2
 	VBROADCASTSS 12(CX)(SI*1), Y7
 	VFMADD231PS  Y7, Y15, Y3
+	CMPQ         R11, 128(AX)
+	JCS          chunkFetch0
+	MOVQ         104(AX), R11
+	DECQ         136(AX)
+	JLE          chunkFetch0Run
+	MOVQ         -16(R11), R12
+	ADDQ         128(AX), R12
+	MOVQ         R12, 128(AX)
+	SUBQ         -24(R11), R12
+	MOVQ         R12, R11
+	JMP          chunkFetch0
+
+chunkFetch0Run:
+	DECQ 112(AX)
+	JLT  chunkFetch0None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R11), R12
+	MOVQ R12, 136(AX)
+	MOVQ 8(R11), R12
+	MOVQ (R11), R11
+	ADDQ R11, R12
+	MOVQ R12, 128(AX)
+	JMP  chunkFetch0
+
+chunkFetch0None:
+	MOVQ 48(AX), R11
+	MOVQ $+0, 128(AX)
+
+chunkFetch0:
+	PREFETCHT1   (R11)
 	VBROADCASTSS 16(CX), Y7
 	VFMADD231PS  Y7, Y8, Y0
 	VBROADCASTSS 16(CX)(BX*1), Y7
@@ -1617,11 +1745,14 @@ fetched:
 	VFMADD231PS  Y4, Y5, Y2
 	VBROADCASTSS 28(CX)(SI*1), Y4
 	VFMADD231PS  Y4, Y5, Y3
+	PREFETCHT1   64(R11)
+	ADDQ         $+128, R11
+	ADDQ         $+16, DX
 	ADDQ         $+16, R8
-	ADDQ         $+16, R9
 	ADDQ         $+32, CX
-	DECQ         R11
+	DECQ         R10
 	JNE          chunk
+	MOVQ         R11, 120(AX)
 	JMP          whole
 
 some:
@@ -1629,35 +1760,35 @@ some:
 	MOVQ    56(AX), BX
 	LEAQ    (BX)(BX*2), SI
 	MOVQ    8(AX), DI
-	MOVQ    DX, 160(AX)
+	MOVQ    DX, 224(AX)
 	LEAQ    (DX)(DI*1), R8
-	CMPQ    112(AX), $+1
+	CMPQ    192(AX), $+1
 	CMOVQGT R8, DX
-	MOVQ    DX, 168(AX)
+	MOVQ    DX, 232(AX)
 	LEAQ    (DX)(DI*1), R8
-	CMPQ    112(AX), $+2
+	CMPQ    192(AX), $+2
 	CMOVQGT R8, DX
-	MOVQ    DX, 176(AX)
+	MOVQ    DX, 240(AX)
 	LEAQ    (DX)(DI*1), R8
-	CMPQ    112(AX), $+3
+	CMPQ    192(AX), $+3
 	CMOVQGT R8, DX
-	MOVQ    DX, 184(AX)
+	MOVQ    DX, 248(AX)
 	LEAQ    (DX)(DI*1), R8
-	CMPQ    112(AX), $+4
+	CMPQ    192(AX), $+4
 	CMOVQGT R8, DX
-	MOVQ    DX, 192(AX)
+	MOVQ    DX, 256(AX)
 	LEAQ    (DX)(DI*1), R8
-	CMPQ    112(AX), $+5
+	CMPQ    192(AX), $+5
 	CMOVQGT R8, DX
-	MOVQ    DX, 200(AX)
+	MOVQ    DX, 264(AX)
 	LEAQ    (DX)(DI*1), R8
-	CMPQ    112(AX), $+6
+	CMPQ    192(AX), $+6
 	CMOVQGT R8, DX
-	MOVQ    DX, 208(AX)
+	MOVQ    DX, 272(AX)
 	LEAQ    (DX)(DI*1), R8
-	CMPQ    112(AX), $+7
+	CMPQ    192(AX), $+7
 	CMOVQGT R8, DX
-	MOVQ    DX, 216(AX)
+	MOVQ    DX, 280(AX)
 	MOVQ    96(AX), DX
 	XORQ    DI, DI
 
@@ -1665,15 +1796,15 @@ piece:
 	VMOVQ        DX, X4
 	VPBROADCASTD X4, Y4
 	VPCMPGTD     laneNumbers<>+0(SB), Y4, Y4
-	MOVQ         160(AX), R8
+	MOVQ         224(AX), R8
 	VCVTPH2PS    (R8)(DI*2), Y5
-	MOVQ         168(AX), R8
+	MOVQ         232(AX), R8
 	VCVTPH2PS    (R8)(DI*2), Y6
 	VUNPCKLPS    Y6, Y5, Y4
 	VUNPCKHPS    Y6, Y5, Y5
-	MOVQ         176(AX), R8
+	MOVQ         240(AX), R8
 	VCVTPH2PS    (R8)(DI*2), Y7
-	MOVQ         184(AX), R8
+	MOVQ         248(AX), R8
 	VCVTPH2PS    (R8)(DI*2), Y8
 	VUNPCKLPS    Y8, Y7, Y6
 	VUNPCKHPS    Y8, Y7, Y7
@@ -1681,15 +1812,15 @@ piece:
 	VUNPCKHPD    Y6, Y4, Y4
 	VUNPCKLPD    Y7, Y5, Y6
 	VUNPCKHPD    Y7, Y5, Y5
-	MOVQ         192(AX), R8
+	MOVQ         256(AX), R8
 	VCVTPH2PS    (R8)(DI*2), Y9
-	MOVQ         200(AX), R8
+	MOVQ         264(AX), R8
 	VCVTPH2PS    (R8)(DI*2), Y10
 	VUNPCKLPS    Y10, Y9, Y7
 	VUNPCKHPS    Y10, Y9, Y9
-	MOVQ         208(AX), R8
+	MOVQ         272(AX), R8
 	VCVTPH2PS    (R8)(DI*2), Y11
-	MOVQ         216(AX), R8
+	MOVQ         280(AX), R8
 	VCVTPH2PS    (R8)(DI*2), Y12
 	VUNPCKLPS    Y12, Y11, Y10
 	VUNPCKHPS    Y12, Y11, Y11
@@ -1775,11 +1906,11 @@ piece:
 	JGT          piece
 
 whole:
-	MOVQ    128(AX), CX
+	MOVQ    208(AX), CX
 	MOVQ    80(AX), DX
-	CMPQ    112(AX), $+8
+	CMPQ    192(AX), $+8
 	JLT     last
-	ADDQ    $+32, 128(AX)
+	ADDQ    $+32, 208(AX)
 	VMOVUPS Y0, (CX)
 	ADDQ    DX, CX
 	VMOVUPS Y1, (CX)
@@ -1790,12 +1921,12 @@ whole:
 	JMP     stored
 
 last:
-	MOVQ         112(AX), BX
+	MOVQ         192(AX), BX
 	VMOVQ        BX, X4
 	VPBROADCASTD X4, Y4
 	VPCMPGTD     laneNumbers<>+0(SB), Y4, Y4
 	SHLQ         $0x02, BX
-	ADDQ         BX, 128(AX)
+	ADDQ         BX, 208(AX)
 	VMASKMOVPS   Y0, Y4, (CX)
 	ADDQ         DX, CX
 	VMASKMOVPS   Y1, Y4, (CX)
@@ -1807,14 +1938,15 @@ last:
 stored:
 	MOVQ   8(AX), CX
 	IMUL3Q $+8, CX, DX
-	ADDQ   152(AX), DX
-	SUBQ   $+8, 112(AX)
+	ADDQ   216(AX), DX
+	SUBQ   $+8, 192(AX)
 	JGT    keys
-	MOVQ   120(AX), CX
-	ADDQ   $+24, CX
-	MOVQ   CX, 120(AX)
-	CMPQ   CX, 104(AX)
+	MOVQ   200(AX), CX
+	ADDQ   $+16, CX
+	MOVQ   CX, 200(AX)
+	CMPQ   CX, 184(AX)
 	JNE    span
+	DECQ   152(AX)
 	MOVQ   16(AX), CX
 	ADDQ   CX, (AX)
 	MOVQ   64(AX), CX
@@ -1831,77 +1963,63 @@ stored:
 TEXT ·scoresBF16x1AVX2(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ   a+0(FP), AX
 	MOVQ   32(AX), CX
-	IMUL3Q $0x18, CX, CX
+	IMUL3Q $0x10, CX, CX
 	ADDQ   24(AX), CX
-	MOVQ   CX, 104(AX)
+	MOVQ   CX, 184(AX)
+	MOVQ   $+0, 120(AX)
+	MOVQ   $+0, 128(AX)
+	MOVQ   $+0, 136(AX)
+	MOVQ   $+0, 152(AX)
 
 head:
 	MOVQ 72(AX), CX
-	MOVQ CX, 128(AX)
+	MOVQ CX, 208(AX)
 	MOVQ 24(AX), CX
-	MOVQ CX, 120(AX)
+	MOVQ CX, 200(AX)
 
 span:
-	MOVQ 120(AX), CX
+	MOVQ 200(AX), CX
 	MOVQ (CX), DX
 	MOVQ 8(CX), CX
 	ADDQ (AX), DX
-	MOVQ CX, 112(AX)
+	MOVQ CX, 192(AX)
 
 keys:
-	MOVQ   DX, 152(AX)
+	MOVQ   DX, 216(AX)
 	VXORPS Y0, Y0, Y0
-	CMPQ   112(AX), $+8
+	CMPQ   192(AX), $+8
 	JLT    some
 	TESTQ  $+7, 96(AX)
 	JNE    some
 	MOVQ   48(AX), CX
 	MOVQ   56(AX), BX
 	MOVQ   8(AX), BX
-	MOVQ   DX, SI
-	LEAQ   (SI)(BX*4), DI
-	LEAQ   (BX)(BX*2), R8
-	MOVQ   96(AX), R9
-	MOVQ   120(AX), R10
-	MOVQ   16(R10), R10
-	ADDQ   DX, R10
-	MOVQ   $+2, 144(AX)
-	IMUL3Q $+8, BX, DX
-	SUBQ   $+64, DX
-	MOVQ   DX, 136(AX)
-	SHRQ   $0x04, R9
+	LEAQ   (DX)(BX*4), SI
+	LEAQ   (BX)(BX*2), DI
+	MOVQ   96(AX), R8
+	MOVQ   120(AX), R9
+	SHRQ   $0x04, R8
 	JEQ    odd
 
 pairs:
-	PREFETCHT1 (R10)
-	PREFETCHT1 (R10)(BX*1)
-	PREFETCHT1 (R10)(BX*2)
-	PREFETCHT1 (R10)(R8*1)
-	LEAQ       (R10)(BX*4), R10
-	DECQ       144(AX)
-	JNE        fetched
-	MOVQ       $+2, 144(AX)
-	SUBQ       136(AX), R10
-
-fetched:
-	VMOVUPS      (SI), Y2
-	VMOVUPS      (SI)(BX*1), Y3
+	VMOVUPS      (DX), Y2
+	VMOVUPS      (DX)(BX*1), Y3
 	VUNPCKLPS    Y3, Y2, Y1
 	VUNPCKHPS    Y3, Y2, Y2
-	VMOVUPS      (SI)(BX*2), Y4
-	VMOVUPS      (SI)(R8*1), Y5
+	VMOVUPS      (DX)(BX*2), Y4
+	VMOVUPS      (DX)(DI*1), Y5
 	VUNPCKLPS    Y5, Y4, Y3
 	VUNPCKHPS    Y5, Y4, Y4
 	VUNPCKLPD    Y3, Y1, Y5
 	VUNPCKHPD    Y3, Y1, Y1
 	VUNPCKLPD    Y4, Y2, Y3
 	VUNPCKHPD    Y4, Y2, Y2
-	VMOVUPS      (DI), Y6
-	VMOVUPS      (DI)(BX*1), Y7
+	VMOVUPS      (SI), Y6
+	VMOVUPS      (SI)(BX*1), Y7
 	VUNPCKLPS    Y7, Y6, Y4
 	VUNPCKHPS    Y7, Y6, Y6
-	VMOVUPS      (DI)(BX*2), Y8
-	VMOVUPS      (DI)(R8*1), Y9
+	VMOVUPS      (SI)(BX*2), Y8
+	VMOVUPS      (SI)(DI*1), Y9
 	VUNPCKLPS    Y9, Y8, Y7
 	VUNPCKHPS    Y9, Y8, Y8
 	VUNPCKLPD    Y7, Y4, Y9
@@ -1930,6 +2048,36 @@ fetched:
 	VPSLLD       $0x10, Y10, Y10
 	VBROADCASTSS 12(CX), Y4
 	VFMADD231PS  Y4, Y10, Y0
+	CMPQ         R9, 128(AX)
+	JCS          pairsFetch0
+	MOVQ         104(AX), R9
+	DECQ         136(AX)
+	JLE          pairsFetch0Run
+	MOVQ         -16(R9), R10
+	ADDQ         128(AX), R10
+	MOVQ         R10, 128(AX)
+	SUBQ         -24(R9), R10
+	MOVQ         R10, R9
+	JMP          pairsFetch0
+
+pairsFetch0Run:
+	DECQ 112(AX)
+	JLT  pairsFetch0None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R9), R10
+	MOVQ R10, 136(AX)
+	MOVQ 8(R9), R10
+	MOVQ (R9), R9
+	ADDQ R9, R10
+	MOVQ R10, 128(AX)
+	JMP  pairsFetch0
+
+pairsFetch0None:
+	MOVQ 48(AX), R9
+	MOVQ $+0, 128(AX)
+
+pairsFetch0:
+	PREFETCHT1   (R9)
 	VPSLLD       $0x10, Y11, Y4
 	VBROADCASTSS 16(CX), Y6
 	VFMADD231PS  Y6, Y4, Y0
@@ -1944,6 +2092,7 @@ fetched:
 	VPSLLD       $0x10, Y12, Y12
 	VBROADCASTSS 28(CX), Y4
 	VFMADD231PS  Y4, Y12, Y0
+	PREFETCHT1   64(R9)
 	VPSLLD       $0x10, Y5, Y4
 	VBROADCASTSS 32(CX), Y6
 	VFMADD231PS  Y6, Y4, Y0
@@ -1958,6 +2107,7 @@ fetched:
 	VPSLLD       $0x10, Y1, Y1
 	VBROADCASTSS 44(CX), Y4
 	VFMADD231PS  Y4, Y1, Y0
+	PREFETCHT1   128(R9)
 	VPSLLD       $0x10, Y3, Y1
 	VBROADCASTSS 48(CX), Y4
 	VFMADD231PS  Y4, Y1, Y0
@@ -1972,24 +2122,27 @@ fetched:
 	VPSLLD       $0x10, Y2, Y2
 	VBROADCASTSS 60(CX), Y1
 	VFMADD231PS  Y1, Y2, Y0
+	PREFETCHT1   192(R9)
+	ADDQ         $+256, R9
+	ADDQ         $+32, DX
 	ADDQ         $+32, SI
-	ADDQ         $+32, DI
 	ADDQ         $+64, CX
-	DECQ         R9
+	DECQ         R8
 	JNE          pairs
+	MOVQ         R9, 120(AX)
 
 odd:
 	TESTQ        $+8, 96(AX)
 	JEQ          whole
-	VPMOVZXWD    (SI), Y2
+	VPMOVZXWD    (DX), Y2
 	VPSLLD       $0x10, Y2, Y2
-	VPMOVZXWD    (SI)(BX*1), Y3
+	VPMOVZXWD    (DX)(BX*1), Y3
 	VPSLLD       $0x10, Y3, Y3
 	VUNPCKLPS    Y3, Y2, Y1
 	VUNPCKHPS    Y3, Y2, Y2
-	VPMOVZXWD    (SI)(BX*2), Y4
+	VPMOVZXWD    (DX)(BX*2), Y4
 	VPSLLD       $0x10, Y4, Y4
-	VPMOVZXWD    (SI)(R8*1), Y5
+	VPMOVZXWD    (DX)(DI*1), Y5
 	VPSLLD       $0x10, Y5, Y5
 	VUNPCKLPS    Y5, Y4, Y3
 	VUNPCKHPS    Y5, Y4, Y4
@@ -1997,15 +2150,15 @@ odd:
 	VUNPCKHPD    Y3, Y1, Y1
 	VUNPCKLPD    Y4, Y2, Y3
 	VUNPCKHPD    Y4, Y2, Y2
-	VPMOVZXWD    (DI), Y6
+	VPMOVZXWD    (SI), Y6
 	VPSLLD       $0x10, Y6, Y6
-	VPMOVZXWD    (DI)(BX*1), Y7
+	VPMOVZXWD    (SI)(BX*1), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VUNPCKLPS    Y7, Y6, Y4
 	VUNPCKHPS    Y7, Y6, Y6
-	VPMOVZXWD    (DI)(BX*2), Y8
+	VPMOVZXWD    (SI)(BX*2), Y8
 	VPSLLD       $0x10, Y8, Y8
-	VPMOVZXWD    (DI)(R8*1), Y9
+	VPMOVZXWD    (SI)(DI*1), Y9
 	VPSLLD       $0x10, Y9, Y9
 	VUNPCKLPS    Y9, Y8, Y7
 	VUNPCKHPS    Y9, Y8, Y8
@@ -2037,8 +2190,8 @@ odd:
 	VFMADD231PS  Y1, Y3, Y0
 	VBROADCASTSS 28(CX), Y1
 	VFMADD231PS  Y1, Y2, Y0
+	ADDQ         $+16, DX
 	ADDQ         $+16, SI
-	ADDQ         $+16, DI
 	ADDQ         $+32, CX
 	JMP          whole
 
@@ -2046,35 +2199,35 @@ some:
 	MOVQ    48(AX), CX
 	MOVQ    56(AX), BX
 	MOVQ    8(AX), BX
-	MOVQ    DX, 160(AX)
+	MOVQ    DX, 224(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+1
+	CMPQ    192(AX), $+1
 	CMOVQGT SI, DX
-	MOVQ    DX, 168(AX)
+	MOVQ    DX, 232(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+2
+	CMPQ    192(AX), $+2
 	CMOVQGT SI, DX
-	MOVQ    DX, 176(AX)
+	MOVQ    DX, 240(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+3
+	CMPQ    192(AX), $+3
 	CMOVQGT SI, DX
-	MOVQ    DX, 184(AX)
+	MOVQ    DX, 248(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+4
+	CMPQ    192(AX), $+4
 	CMOVQGT SI, DX
-	MOVQ    DX, 192(AX)
+	MOVQ    DX, 256(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+5
+	CMPQ    192(AX), $+5
 	CMOVQGT SI, DX
-	MOVQ    DX, 200(AX)
+	MOVQ    DX, 264(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+6
+	CMPQ    192(AX), $+6
 	CMOVQGT SI, DX
-	MOVQ    DX, 208(AX)
+	MOVQ    DX, 272(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+7
+	CMPQ    192(AX), $+7
 	CMOVQGT SI, DX
-	MOVQ    DX, 216(AX)
+	MOVQ    DX, 280(AX)
 	MOVQ    96(AX), DX
 	XORQ    BX, BX
 
@@ -2082,18 +2235,18 @@ piece:
 	VMOVQ        DX, X1
 	VPBROADCASTD X1, Y1
 	VPCMPGTD     laneNumbers<>+0(SB), Y1, Y1
-	MOVQ         160(AX), SI
+	MOVQ         224(AX), SI
 	VPMOVZXWD    (SI)(BX*2), Y2
 	VPSLLD       $0x10, Y2, Y2
-	MOVQ         168(AX), SI
+	MOVQ         232(AX), SI
 	VPMOVZXWD    (SI)(BX*2), Y3
 	VPSLLD       $0x10, Y3, Y3
 	VUNPCKLPS    Y3, Y2, Y1
 	VUNPCKHPS    Y3, Y2, Y2
-	MOVQ         176(AX), SI
+	MOVQ         240(AX), SI
 	VPMOVZXWD    (SI)(BX*2), Y4
 	VPSLLD       $0x10, Y4, Y4
-	MOVQ         184(AX), SI
+	MOVQ         248(AX), SI
 	VPMOVZXWD    (SI)(BX*2), Y5
 	VPSLLD       $0x10, Y5, Y5
 	VUNPCKLPS    Y5, Y4, Y3
@@ -2102,18 +2255,18 @@ piece:
 	VUNPCKHPD    Y3, Y1, Y1
 	VUNPCKLPD    Y4, Y2, Y3
 	VUNPCKHPD    Y4, Y2, Y2
-	MOVQ         192(AX), SI
+	MOVQ         256(AX), SI
 	VPMOVZXWD    (SI)(BX*2), Y6
 	VPSLLD       $0x10, Y6, Y6
-	MOVQ         200(AX), SI
+	MOVQ         264(AX), SI
 	VPMOVZXWD    (SI)(BX*2), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VUNPCKLPS    Y7, Y6, Y4
 	VUNPCKHPS    Y7, Y6, Y6
-	MOVQ         208(AX), SI
+	MOVQ         272(AX), SI
 	VPMOVZXWD    (SI)(BX*2), Y8
 	VPSLLD       $0x10, Y8, Y8
-	MOVQ         216(AX), SI
+	MOVQ         280(AX), SI
 	VPMOVZXWD    (SI)(BX*2), Y9
 	VPSLLD       $0x10, Y9, Y9
 	VUNPCKLPS    Y9, Y8, Y7
@@ -2152,34 +2305,35 @@ piece:
 	JGT          piece
 
 whole:
-	MOVQ    128(AX), CX
+	MOVQ    208(AX), CX
 	MOVQ    80(AX), DX
-	CMPQ    112(AX), $+8
+	CMPQ    192(AX), $+8
 	JLT     last
-	ADDQ    $+32, 128(AX)
+	ADDQ    $+32, 208(AX)
 	VMOVUPS Y0, (CX)
 	JMP     stored
 
 last:
-	MOVQ         112(AX), DX
+	MOVQ         192(AX), DX
 	VMOVQ        DX, X1
 	VPBROADCASTD X1, Y1
 	VPCMPGTD     laneNumbers<>+0(SB), Y1, Y1
 	SHLQ         $0x02, DX
-	ADDQ         DX, 128(AX)
+	ADDQ         DX, 208(AX)
 	VMASKMOVPS   Y0, Y1, (CX)
 
 stored:
 	MOVQ   8(AX), CX
 	IMUL3Q $+8, CX, DX
-	ADDQ   152(AX), DX
-	SUBQ   $+8, 112(AX)
+	ADDQ   216(AX), DX
+	SUBQ   $+8, 192(AX)
 	JGT    keys
-	MOVQ   120(AX), CX
-	ADDQ   $+24, CX
-	MOVQ   CX, 120(AX)
-	CMPQ   CX, 104(AX)
+	MOVQ   200(AX), CX
+	ADDQ   $+16, CX
+	MOVQ   CX, 200(AX)
+	CMPQ   CX, 184(AX)
 	JNE    span
+	DECQ   152(AX)
 	MOVQ   16(AX), CX
 	ADDQ   CX, (AX)
 	MOVQ   64(AX), CX
@@ -2196,78 +2350,64 @@ stored:
 TEXT ·scoresBF16x2AVX2(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ   a+0(FP), AX
 	MOVQ   32(AX), CX
-	IMUL3Q $0x18, CX, CX
+	IMUL3Q $0x10, CX, CX
 	ADDQ   24(AX), CX
-	MOVQ   CX, 104(AX)
+	MOVQ   CX, 184(AX)
+	MOVQ   $+0, 120(AX)
+	MOVQ   $+0, 128(AX)
+	MOVQ   $+0, 136(AX)
+	MOVQ   $+0, 152(AX)
 
 head:
 	MOVQ 72(AX), CX
-	MOVQ CX, 128(AX)
+	MOVQ CX, 208(AX)
 	MOVQ 24(AX), CX
-	MOVQ CX, 120(AX)
+	MOVQ CX, 200(AX)
 
 span:
-	MOVQ 120(AX), CX
+	MOVQ 200(AX), CX
 	MOVQ (CX), DX
 	MOVQ 8(CX), CX
 	ADDQ (AX), DX
-	MOVQ CX, 112(AX)
+	MOVQ CX, 192(AX)
 
 keys:
-	MOVQ   DX, 152(AX)
+	MOVQ   DX, 216(AX)
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
-	CMPQ   112(AX), $+8
+	CMPQ   192(AX), $+8
 	JLT    some
 	TESTQ  $+7, 96(AX)
 	JNE    some
 	MOVQ   48(AX), CX
 	MOVQ   56(AX), BX
 	MOVQ   8(AX), SI
-	MOVQ   DX, DI
-	LEAQ   (DI)(SI*4), R8
-	LEAQ   (SI)(SI*2), R9
-	MOVQ   96(AX), R10
-	MOVQ   120(AX), R11
-	MOVQ   16(R11), R11
-	ADDQ   DX, R11
-	MOVQ   $+2, 144(AX)
-	IMUL3Q $+8, SI, DX
-	SUBQ   $+64, DX
-	MOVQ   DX, 136(AX)
-	SHRQ   $0x04, R10
+	LEAQ   (DX)(SI*4), DI
+	LEAQ   (SI)(SI*2), R8
+	MOVQ   96(AX), R9
+	MOVQ   120(AX), R10
+	SHRQ   $0x04, R9
 	JEQ    odd
 
 pairs:
-	PREFETCHT1 (R11)
-	PREFETCHT1 (R11)(SI*1)
-	PREFETCHT1 (R11)(SI*2)
-	PREFETCHT1 (R11)(R9*1)
-	LEAQ       (R11)(SI*4), R11
-	DECQ       144(AX)
-	JNE        fetched
-	MOVQ       $+2, 144(AX)
-	SUBQ       136(AX), R11
-
-fetched:
-	VMOVUPS      (DI), Y3
-	VMOVUPS      (DI)(SI*1), Y4
+	VMOVUPS      (DX), Y3
+	VMOVUPS      (DX)(SI*1), Y4
 	VUNPCKLPS    Y4, Y3, Y2
 	VUNPCKHPS    Y4, Y3, Y3
-	VMOVUPS      (DI)(SI*2), Y5
-	VMOVUPS      (DI)(R9*1), Y6
+	VMOVUPS      (DX)(SI*2), Y5
+	VMOVUPS      (DX)(R8*1), Y6
 	VUNPCKLPS    Y6, Y5, Y4
 	VUNPCKHPS    Y6, Y5, Y5
 	VUNPCKLPD    Y4, Y2, Y6
 	VUNPCKHPD    Y4, Y2, Y2
 	VUNPCKLPD    Y5, Y3, Y4
 	VUNPCKHPD    Y5, Y3, Y3
-	VMOVUPS      (R8), Y7
-	VMOVUPS      (R8)(SI*1), Y8
+	VMOVUPS      (DI), Y7
+	VMOVUPS      (DI)(SI*1), Y8
 	VUNPCKLPS    Y8, Y7, Y5
 	VUNPCKHPS    Y8, Y7, Y7
-	VMOVUPS      (R8)(SI*2), Y9
-	VMOVUPS      (R8)(R9*1), Y10
+	VMOVUPS      (DI)(SI*2), Y9
+	VMOVUPS      (DI)(R8*1), Y10
 	VUNPCKLPS    Y10, Y9, Y8
 	VUNPCKHPS    Y10, Y9, Y9
 	VUNPCKLPD    Y8, Y5, Y10
@@ -2304,6 +2444,36 @@ fetched:
 	VFMADD231PS  Y5, Y11, Y0
 	VBROADCASTSS 12(CX)(BX*1), Y5
 	VFMADD231PS  Y5, Y11, Y1
+	CMPQ         R10, 128(AX)
+	JCS          pairsFetch0
+	MOVQ         104(AX), R10
+	DECQ         136(AX)
+	JLE          pairsFetch0Run
+	MOVQ         -16(R10), R11
+	ADDQ         128(AX), R11
+	MOVQ         R11, 128(AX)
+	SUBQ         -24(R10), R11
+	MOVQ         R11, R10
+	JMP          pairsFetch0
+
+pairsFetch0Run:
+	DECQ 112(AX)
+	JLT  pairsFetch0None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R10), R11
+	MOVQ R11, 136(AX)
+	MOVQ 8(R10), R11
+	MOVQ (R10), R10
+	ADDQ R10, R11
+	MOVQ R11, 128(AX)
+	JMP  pairsFetch0
+
+pairsFetch0None:
+	MOVQ 48(AX), R10
+	MOVQ $+0, 128(AX)
+
+pairsFetch0:
+	PREFETCHT1   (R10)
 	VPSLLD       $0x10, Y12, Y5
 	VBROADCASTSS 16(CX), Y7
 	VFMADD231PS  Y7, Y5, Y0
@@ -2326,6 +2496,7 @@ fetched:
 	VFMADD231PS  Y5, Y13, Y0
 	VBROADCASTSS 28(CX)(BX*1), Y5
 	VFMADD231PS  Y5, Y13, Y1
+	PREFETCHT1   64(R10)
 	VPSLLD       $0x10, Y6, Y5
 	VBROADCASTSS 32(CX), Y7
 	VFMADD231PS  Y7, Y5, Y0
@@ -2348,6 +2519,7 @@ fetched:
 	VFMADD231PS  Y5, Y2, Y0
 	VBROADCASTSS 44(CX)(BX*1), Y5
 	VFMADD231PS  Y5, Y2, Y1
+	PREFETCHT1   128(R10)
 	VPSLLD       $0x10, Y4, Y2
 	VBROADCASTSS 48(CX), Y5
 	VFMADD231PS  Y5, Y2, Y0
@@ -2370,24 +2542,27 @@ fetched:
 	VFMADD231PS  Y2, Y3, Y0
 	VBROADCASTSS 60(CX)(BX*1), Y2
 	VFMADD231PS  Y2, Y3, Y1
+	PREFETCHT1   192(R10)
+	ADDQ         $+256, R10
+	ADDQ         $+32, DX
 	ADDQ         $+32, DI
-	ADDQ         $+32, R8
 	ADDQ         $+64, CX
-	DECQ         R10
+	DECQ         R9
 	JNE          pairs
+	MOVQ         R10, 120(AX)
 
 odd:
 	TESTQ        $+8, 96(AX)
 	JEQ          whole
-	VPMOVZXWD    (DI), Y3
+	VPMOVZXWD    (DX), Y3
 	VPSLLD       $0x10, Y3, Y3
-	VPMOVZXWD    (DI)(SI*1), Y4
+	VPMOVZXWD    (DX)(SI*1), Y4
 	VPSLLD       $0x10, Y4, Y4
 	VUNPCKLPS    Y4, Y3, Y2
 	VUNPCKHPS    Y4, Y3, Y3
-	VPMOVZXWD    (DI)(SI*2), Y5
+	VPMOVZXWD    (DX)(SI*2), Y5
 	VPSLLD       $0x10, Y5, Y5
-	VPMOVZXWD    (DI)(R9*1), Y6
+	VPMOVZXWD    (DX)(R8*1), Y6
 	VPSLLD       $0x10, Y6, Y6
 	VUNPCKLPS    Y6, Y5, Y4
 	VUNPCKHPS    Y6, Y5, Y5
@@ -2395,15 +2570,15 @@ odd:
 	VUNPCKHPD    Y4, Y2, Y2
 	VUNPCKLPD    Y5, Y3, Y4
 	VUNPCKHPD    Y5, Y3, Y3
-	VPMOVZXWD    (R8), Y7
+	VPMOVZXWD    (DI), Y7
 	VPSLLD       $0x10, Y7, Y7
-	VPMOVZXWD    (R8)(SI*1), Y8
+	VPMOVZXWD    (DI)(SI*1), Y8
 	VPSLLD       $0x10, Y8, Y8
 	VUNPCKLPS    Y8, Y7, Y5
 	VUNPCKHPS    Y8, Y7, Y7
-	VPMOVZXWD    (R8)(SI*2), Y9
+	VPMOVZXWD    (DI)(SI*2), Y9
 	VPSLLD       $0x10, Y9, Y9
-	VPMOVZXWD    (R8)(R9*1), Y10
+	VPMOVZXWD    (DI)(R8*1), Y10
 	VPSLLD       $0x10, Y10, Y10
 	VUNPCKLPS    Y10, Y9, Y8
 	VUNPCKHPS    Y10, Y9, Y9
@@ -2451,8 +2626,8 @@ odd:
 	VFMADD231PS  Y2, Y3, Y0
 	VBROADCASTSS 28(CX)(BX*1), Y2
 	VFMADD231PS  Y2, Y3, Y1
+	ADDQ         $+16, DX
 	ADDQ         $+16, DI
-	ADDQ         $+16, R8
 	ADDQ         $+32, CX
 	JMP          whole
 
@@ -2460,35 +2635,35 @@ some:
 	MOVQ    48(AX), CX
 	MOVQ    56(AX), BX
 	MOVQ    8(AX), SI
-	MOVQ    DX, 160(AX)
+	MOVQ    DX, 224(AX)
 	LEAQ    (DX)(SI*1), DI
-	CMPQ    112(AX), $+1
+	CMPQ    192(AX), $+1
 	CMOVQGT DI, DX
-	MOVQ    DX, 168(AX)
+	MOVQ    DX, 232(AX)
 	LEAQ    (DX)(SI*1), DI
-	CMPQ    112(AX), $+2
+	CMPQ    192(AX), $+2
 	CMOVQGT DI, DX
-	MOVQ    DX, 176(AX)
+	MOVQ    DX, 240(AX)
 	LEAQ    (DX)(SI*1), DI
-	CMPQ    112(AX), $+3
+	CMPQ    192(AX), $+3
 	CMOVQGT DI, DX
-	MOVQ    DX, 184(AX)
+	MOVQ    DX, 248(AX)
 	LEAQ    (DX)(SI*1), DI
-	CMPQ    112(AX), $+4
+	CMPQ    192(AX), $+4
 	CMOVQGT DI, DX
-	MOVQ    DX, 192(AX)
+	MOVQ    DX, 256(AX)
 	LEAQ    (DX)(SI*1), DI
-	CMPQ    112(AX), $+5
+	CMPQ    192(AX), $+5
 	CMOVQGT DI, DX
-	MOVQ    DX, 200(AX)
+	MOVQ    DX, 264(AX)
 	LEAQ    (DX)(SI*1), DI
-	CMPQ    112(AX), $+6
+	CMPQ    192(AX), $+6
 	CMOVQGT DI, DX
-	MOVQ    DX, 208(AX)
+	MOVQ    DX, 272(AX)
 	LEAQ    (DX)(SI*1), DI
-	CMPQ    112(AX), $+7
+	CMPQ    192(AX), $+7
 	CMOVQGT DI, DX
-	MOVQ    DX, 216(AX)
+	MOVQ    DX, 280(AX)
 	MOVQ    96(AX), DX
 	XORQ    SI, SI
 
@@ -2496,18 +2671,18 @@ piece:
 	VMOVQ        DX, X2
 	VPBROADCASTD X2, Y2
 	VPCMPGTD     laneNumbers<>+0(SB), Y2, Y2
-	MOVQ         160(AX), DI
+	MOVQ         224(AX), DI
 	VPMOVZXWD    (DI)(SI*2), Y3
 	VPSLLD       $0x10, Y3, Y3
-	MOVQ         168(AX), DI
+	MOVQ         232(AX), DI
 	VPMOVZXWD    (DI)(SI*2), Y4
 	VPSLLD       $0x10, Y4, Y4
 	VUNPCKLPS    Y4, Y3, Y2
 	VUNPCKHPS    Y4, Y3, Y3
-	MOVQ         176(AX), DI
+	MOVQ         240(AX), DI
 	VPMOVZXWD    (DI)(SI*2), Y5
 	VPSLLD       $0x10, Y5, Y5
-	MOVQ         184(AX), DI
+	MOVQ         248(AX), DI
 	VPMOVZXWD    (DI)(SI*2), Y6
 	VPSLLD       $0x10, Y6, Y6
 	VUNPCKLPS    Y6, Y5, Y4
@@ -2516,18 +2691,18 @@ piece:
 	VUNPCKHPD    Y4, Y2, Y2
 	VUNPCKLPD    Y5, Y3, Y4
 	VUNPCKHPD    Y5, Y3, Y3
-	MOVQ         192(AX), DI
+	MOVQ         256(AX), DI
 	VPMOVZXWD    (DI)(SI*2), Y7
 	VPSLLD       $0x10, Y7, Y7
-	MOVQ         200(AX), DI
+	MOVQ         264(AX), DI
 	VPMOVZXWD    (DI)(SI*2), Y8
 	VPSLLD       $0x10, Y8, Y8
 	VUNPCKLPS    Y8, Y7, Y5
 	VUNPCKHPS    Y8, Y7, Y7
-	MOVQ         208(AX), DI
+	MOVQ         272(AX), DI
 	VPMOVZXWD    (DI)(SI*2), Y9
 	VPSLLD       $0x10, Y9, Y9
-	MOVQ         216(AX), DI
+	MOVQ         280(AX), DI
 	VPMOVZXWD    (DI)(SI*2), Y10
 	VPSLLD       $0x10, Y10, Y10
 	VUNPCKLPS    Y10, Y9, Y8
@@ -2582,23 +2757,23 @@ piece:
 	JGT          piece
 
 whole:
-	MOVQ    128(AX), CX
+	MOVQ    208(AX), CX
 	MOVQ    80(AX), DX
-	CMPQ    112(AX), $+8
+	CMPQ    192(AX), $+8
 	JLT     last
-	ADDQ    $+32, 128(AX)
+	ADDQ    $+32, 208(AX)
 	VMOVUPS Y0, (CX)
 	ADDQ    DX, CX
 	VMOVUPS Y1, (CX)
 	JMP     stored
 
 last:
-	MOVQ         112(AX), BX
+	MOVQ         192(AX), BX
 	VMOVQ        BX, X2
 	VPBROADCASTD X2, Y2
 	VPCMPGTD     laneNumbers<>+0(SB), Y2, Y2
 	SHLQ         $0x02, BX
-	ADDQ         BX, 128(AX)
+	ADDQ         BX, 208(AX)
 	VMASKMOVPS   Y0, Y2, (CX)
 	ADDQ         DX, CX
 	VMASKMOVPS   Y1, Y2, (CX)
@@ -2606,14 +2781,15 @@ last:
 stored:
 	MOVQ   8(AX), CX
 	IMUL3Q $+8, CX, DX
-	ADDQ   152(AX), DX
-	SUBQ   $+8, 112(AX)
+	ADDQ   216(AX), DX
+	SUBQ   $+8, 192(AX)
 	JGT    keys
-	MOVQ   120(AX), CX
-	ADDQ   $+24, CX
-	MOVQ   CX, 120(AX)
-	CMPQ   CX, 104(AX)
+	MOVQ   200(AX), CX
+	ADDQ   $+16, CX
+	MOVQ   CX, 200(AX)
+	CMPQ   CX, 184(AX)
 	JNE    span
+	DECQ   152(AX)
 	MOVQ   16(AX), CX
 	ADDQ   CX, (AX)
 	MOVQ   64(AX), CX
@@ -2630,30 +2806,34 @@ stored:
 TEXT ·scoresBF16x4AVX2(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ   a+0(FP), AX
 	MOVQ   32(AX), CX
-	IMUL3Q $0x18, CX, CX
+	IMUL3Q $0x10, CX, CX
 	ADDQ   24(AX), CX
-	MOVQ   CX, 104(AX)
+	MOVQ   CX, 184(AX)
+	MOVQ   $+0, 120(AX)
+	MOVQ   $+0, 128(AX)
+	MOVQ   $+0, 136(AX)
+	MOVQ   $+0, 152(AX)
 
 head:
 	MOVQ 72(AX), CX
-	MOVQ CX, 128(AX)
+	MOVQ CX, 208(AX)
 	MOVQ 24(AX), CX
-	MOVQ CX, 120(AX)
+	MOVQ CX, 200(AX)
 
 span:
-	MOVQ 120(AX), CX
+	MOVQ 200(AX), CX
 	MOVQ (CX), DX
 	MOVQ 8(CX), CX
 	ADDQ (AX), DX
-	MOVQ CX, 112(AX)
+	MOVQ CX, 192(AX)
 
 keys:
-	MOVQ   DX, 152(AX)
+	MOVQ   DX, 216(AX)
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
-	CMPQ   112(AX), $+8
+	CMPQ   192(AX), $+8
 	JLT    some
 	TESTQ  $+7, 96(AX)
 	JNE    some
@@ -2661,50 +2841,32 @@ keys:
 	MOVQ   56(AX), BX
 	LEAQ   (BX)(BX*2), SI
 	MOVQ   8(AX), DI
-	MOVQ   DX, R8
-	LEAQ   (R8)(DI*4), R9
-	LEAQ   (DI)(DI*2), R10
-	MOVQ   96(AX), R11
-	MOVQ   120(AX), R12
-	MOVQ   16(R12), R12
-	ADDQ   DX, R12
-	MOVQ   $+2, 144(AX)
-	IMUL3Q $+8, DI, DX
-	SUBQ   $+64, DX
-	MOVQ   DX, 136(AX)
-	SHRQ   $0x04, R11
+	LEAQ   (DX)(DI*4), R8
+	LEAQ   (DI)(DI*2), R9
+	MOVQ   96(AX), R10
+	MOVQ   120(AX), R11
+	SHRQ   $0x04, R10
 	JEQ    odd
 
 pairs:
-	PREFETCHT1 (R12)
-	PREFETCHT1 (R12)(DI*1)
-	PREFETCHT1 (R12)(DI*2)
-	PREFETCHT1 (R12)(R10*1)
-	LEAQ       (R12)(DI*4), R12
-	DECQ       144(AX)
-	JNE        fetched
-	MOVQ       $+2, 144(AX)
-	SUBQ       136(AX), R12
-
-fetched:
-	VMOVUPS      (R8), Y5
-	VMOVUPS      (R8)(DI*1), Y6
+	VMOVUPS      (DX), Y5
+	VMOVUPS      (DX)(DI*1), Y6
 	VUNPCKLPS    Y6, Y5, Y4
 	VUNPCKHPS    Y6, Y5, Y5
-	VMOVUPS      (R8)(DI*2), Y7
-	VMOVUPS      (R8)(R10*1), Y8
+	VMOVUPS      (DX)(DI*2), Y7
+	VMOVUPS      (DX)(R9*1), Y8
 	VUNPCKLPS    Y8, Y7, Y6
 	VUNPCKHPS    Y8, Y7, Y7
 	VUNPCKLPD    Y6, Y4, Y8
 	VUNPCKHPD    Y6, Y4, Y4
 	VUNPCKLPD    Y7, Y5, Y6
 	VUNPCKHPD    Y7, Y5, Y5
-	VMOVUPS      (R9), Y9
-	VMOVUPS      (R9)(DI*1), Y10
+	VMOVUPS      (R8), Y9
+	VMOVUPS      (R8)(DI*1), Y10
 	VUNPCKLPS    Y10, Y9, Y7
 	VUNPCKHPS    Y10, Y9, Y9
-	VMOVUPS      (R9)(DI*2), Y11
-	VMOVUPS      (R9)(R10*1), Y12
+	VMOVUPS      (R8)(DI*2), Y11
+	VMOVUPS      (R8)(R9*1), Y12
 	VUNPCKLPS    Y12, Y11, Y10
 	VUNPCKHPS    Y12, Y11, Y11
 	VUNPCKLPD    Y10, Y7, Y12
@@ -2757,6 +2919,36 @@ fetched:
 	VFMADD231PS  Y7, Y13, Y2
 	VBROADCASTSS 12(CX)(SI*1), Y7
 	VFMADD231PS  Y7, Y13, Y3
+	CMPQ         R11, 128(AX)
+	JCS          pairsFetch0
+	MOVQ         104(AX), R11
+	DECQ         136(AX)
+	JLE          pairsFetch0Run
+	MOVQ         -16(R11), R12
+	ADDQ         128(AX), R12
+	MOVQ         R12, 128(AX)
+	SUBQ         -24(R11), R12
+	MOVQ         R12, R11
+	JMP          pairsFetch0
+
+pairsFetch0Run:
+	DECQ 112(AX)
+	JLT  pairsFetch0None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R11), R12
+	MOVQ R12, 136(AX)
+	MOVQ 8(R11), R12
+	MOVQ (R11), R11
+	ADDQ R11, R12
+	MOVQ R12, 128(AX)
+	JMP  pairsFetch0
+
+pairsFetch0None:
+	MOVQ 48(AX), R11
+	MOVQ $+0, 128(AX)
+
+pairsFetch0:
+	PREFETCHT1   (R11)
 	VPSLLD       $0x10, Y14, Y7
 	VBROADCASTSS 16(CX), Y9
 	VFMADD231PS  Y9, Y7, Y0
@@ -2795,6 +2987,7 @@ fetched:
 	VFMADD231PS  Y7, Y15, Y2
 	VBROADCASTSS 28(CX)(SI*1), Y7
 	VFMADD231PS  Y7, Y15, Y3
+	PREFETCHT1   64(R11)
 	VPSLLD       $0x10, Y8, Y7
 	VBROADCASTSS 32(CX), Y9
 	VFMADD231PS  Y9, Y7, Y0
@@ -2833,6 +3026,7 @@ fetched:
 	VFMADD231PS  Y7, Y4, Y2
 	VBROADCASTSS 44(CX)(SI*1), Y7
 	VFMADD231PS  Y7, Y4, Y3
+	PREFETCHT1   128(R11)
 	VPSLLD       $0x10, Y6, Y4
 	VBROADCASTSS 48(CX), Y7
 	VFMADD231PS  Y7, Y4, Y0
@@ -2871,24 +3065,27 @@ fetched:
 	VFMADD231PS  Y4, Y5, Y2
 	VBROADCASTSS 60(CX)(SI*1), Y4
 	VFMADD231PS  Y4, Y5, Y3
+	PREFETCHT1   192(R11)
+	ADDQ         $+256, R11
+	ADDQ         $+32, DX
 	ADDQ         $+32, R8
-	ADDQ         $+32, R9
 	ADDQ         $+64, CX
-	DECQ         R11
+	DECQ         R10
 	JNE          pairs
+	MOVQ         R11, 120(AX)
 
 odd:
 	TESTQ        $+8, 96(AX)
 	JEQ          whole
-	VPMOVZXWD    (R8), Y5
+	VPMOVZXWD    (DX), Y5
 	VPSLLD       $0x10, Y5, Y5
-	VPMOVZXWD    (R8)(DI*1), Y6
+	VPMOVZXWD    (DX)(DI*1), Y6
 	VPSLLD       $0x10, Y6, Y6
 	VUNPCKLPS    Y6, Y5, Y4
 	VUNPCKHPS    Y6, Y5, Y5
-	VPMOVZXWD    (R8)(DI*2), Y7
+	VPMOVZXWD    (DX)(DI*2), Y7
 	VPSLLD       $0x10, Y7, Y7
-	VPMOVZXWD    (R8)(R10*1), Y8
+	VPMOVZXWD    (DX)(R9*1), Y8
 	VPSLLD       $0x10, Y8, Y8
 	VUNPCKLPS    Y8, Y7, Y6
 	VUNPCKHPS    Y8, Y7, Y7
@@ -2896,15 +3093,15 @@ odd:
 	VUNPCKHPD    Y6, Y4, Y4
 	VUNPCKLPD    Y7, Y5, Y6
 	VUNPCKHPD    Y7, Y5, Y5
-	VPMOVZXWD    (R9), Y9
+	VPMOVZXWD    (R8), Y9
 	VPSLLD       $0x10, Y9, Y9
-	VPMOVZXWD    (R9)(DI*1), Y10
+	VPMOVZXWD    (R8)(DI*1), Y10
 	VPSLLD       $0x10, Y10, Y10
 	VUNPCKLPS    Y10, Y9, Y7
 	VUNPCKHPS    Y10, Y9, Y9
-	VPMOVZXWD    (R9)(DI*2), Y11
+	VPMOVZXWD    (R8)(DI*2), Y11
 	VPSLLD       $0x10, Y11, Y11
-	VPMOVZXWD    (R9)(R10*1), Y12
+	VPMOVZXWD    (R8)(R9*1), Y12
 	VPSLLD       $0x10, Y12, Y12
 	VUNPCKLPS    Y12, Y11, Y10
 	VUNPCKHPS    Y12, Y11, Y11
@@ -2984,8 +3181,8 @@ odd:
 	VFMADD231PS  Y4, Y5, Y2
 	VBROADCASTSS 28(CX)(SI*1), Y4
 	VFMADD231PS  Y4, Y5, Y3
+	ADDQ         $+16, DX
 	ADDQ         $+16, R8
-	ADDQ         $+16, R9
 	ADDQ         $+32, CX
 	JMP          whole
 
@@ -2994,35 +3191,35 @@ some:
 	MOVQ    56(AX), BX
 	LEAQ    (BX)(BX*2), SI
 	MOVQ    8(AX), DI
-	MOVQ    DX, 160(AX)
+	MOVQ    DX, 224(AX)
 	LEAQ    (DX)(DI*1), R8
-	CMPQ    112(AX), $+1
+	CMPQ    192(AX), $+1
 	CMOVQGT R8, DX
-	MOVQ    DX, 168(AX)
+	MOVQ    DX, 232(AX)
 	LEAQ    (DX)(DI*1), R8
-	CMPQ    112(AX), $+2
+	CMPQ    192(AX), $+2
 	CMOVQGT R8, DX
-	MOVQ    DX, 176(AX)
+	MOVQ    DX, 240(AX)
 	LEAQ    (DX)(DI*1), R8
-	CMPQ    112(AX), $+3
+	CMPQ    192(AX), $+3
 	CMOVQGT R8, DX
-	MOVQ    DX, 184(AX)
+	MOVQ    DX, 248(AX)
 	LEAQ    (DX)(DI*1), R8
-	CMPQ    112(AX), $+4
+	CMPQ    192(AX), $+4
 	CMOVQGT R8, DX
-	MOVQ    DX, 192(AX)
+	MOVQ    DX, 256(AX)
 	LEAQ    (DX)(DI*1), R8
-	CMPQ    112(AX), $+5
+	CMPQ    192(AX), $+5
 	CMOVQGT R8, DX
-	MOVQ    DX, 200(AX)
+	MOVQ    DX, 264(AX)
 	LEAQ    (DX)(DI*1), R8
-	CMPQ    112(AX), $+6
+	CMPQ    192(AX), $+6
 	CMOVQGT R8, DX
-	MOVQ    DX, 208(AX)
+	MOVQ    DX, 272(AX)
 	LEAQ    (DX)(DI*1), R8
-	CMPQ    112(AX), $+7
+	CMPQ    192(AX), $+7
 	CMOVQGT R8, DX
-	MOVQ    DX, 216(AX)
+	MOVQ    DX, 280(AX)
 	MOVQ    96(AX), DX
 	XORQ    DI, DI
 
@@ -3030,18 +3227,18 @@ piece:
 	VMOVQ        DX, X4
 	VPBROADCASTD X4, Y4
 	VPCMPGTD     laneNumbers<>+0(SB), Y4, Y4
-	MOVQ         160(AX), R8
+	MOVQ         224(AX), R8
 	VPMOVZXWD    (R8)(DI*2), Y5
 	VPSLLD       $0x10, Y5, Y5
-	MOVQ         168(AX), R8
+	MOVQ         232(AX), R8
 	VPMOVZXWD    (R8)(DI*2), Y6
 	VPSLLD       $0x10, Y6, Y6
 	VUNPCKLPS    Y6, Y5, Y4
 	VUNPCKHPS    Y6, Y5, Y5
-	MOVQ         176(AX), R8
+	MOVQ         240(AX), R8
 	VPMOVZXWD    (R8)(DI*2), Y7
 	VPSLLD       $0x10, Y7, Y7
-	MOVQ         184(AX), R8
+	MOVQ         248(AX), R8
 	VPMOVZXWD    (R8)(DI*2), Y8
 	VPSLLD       $0x10, Y8, Y8
 	VUNPCKLPS    Y8, Y7, Y6
@@ -3050,18 +3247,18 @@ piece:
 	VUNPCKHPD    Y6, Y4, Y4
 	VUNPCKLPD    Y7, Y5, Y6
 	VUNPCKHPD    Y7, Y5, Y5
-	MOVQ         192(AX), R8
+	MOVQ         256(AX), R8
 	VPMOVZXWD    (R8)(DI*2), Y9
 	VPSLLD       $0x10, Y9, Y9
-	MOVQ         200(AX), R8
+	MOVQ         264(AX), R8
 	VPMOVZXWD    (R8)(DI*2), Y10
 	VPSLLD       $0x10, Y10, Y10
 	VUNPCKLPS    Y10, Y9, Y7
 	VUNPCKHPS    Y10, Y9, Y9
-	MOVQ         208(AX), R8
+	MOVQ         272(AX), R8
 	VPMOVZXWD    (R8)(DI*2), Y11
 	VPSLLD       $0x10, Y11, Y11
-	MOVQ         216(AX), R8
+	MOVQ         280(AX), R8
 	VPMOVZXWD    (R8)(DI*2), Y12
 	VPSLLD       $0x10, Y12, Y12
 	VUNPCKLPS    Y12, Y11, Y10
@@ -3148,11 +3345,11 @@ piece:
 	JGT          piece
 
 whole:
-	MOVQ    128(AX), CX
+	MOVQ    208(AX), CX
 	MOVQ    80(AX), DX
-	CMPQ    112(AX), $+8
+	CMPQ    192(AX), $+8
 	JLT     last
-	ADDQ    $+32, 128(AX)
+	ADDQ    $+32, 208(AX)
 	VMOVUPS Y0, (CX)
 	ADDQ    DX, CX
 	VMOVUPS Y1, (CX)
@@ -3163,12 +3360,12 @@ whole:
 	JMP     stored
 
 last:
-	MOVQ         112(AX), BX
+	MOVQ         192(AX), BX
 	VMOVQ        BX, X4
 	VPBROADCASTD X4, Y4
 	VPCMPGTD     laneNumbers<>+0(SB), Y4, Y4
 	SHLQ         $0x02, BX
-	ADDQ         BX, 128(AX)
+	ADDQ         BX, 208(AX)
 	VMASKMOVPS   Y0, Y4, (CX)
 	ADDQ         DX, CX
 	VMASKMOVPS   Y1, Y4, (CX)
@@ -3180,14 +3377,15 @@ last:
 stored:
 	MOVQ   8(AX), CX
 	IMUL3Q $+8, CX, DX
-	ADDQ   152(AX), DX
-	SUBQ   $+8, 112(AX)
+	ADDQ   216(AX), DX
+	SUBQ   $+8, 192(AX)
 	JGT    keys
-	MOVQ   120(AX), CX
-	ADDQ   $+24, CX
-	MOVQ   CX, 120(AX)
-	CMPQ   CX, 104(AX)
+	MOVQ   200(AX), CX
+	ADDQ   $+16, CX
+	MOVQ   CX, 200(AX)
+	CMPQ   CX, 184(AX)
 	JNE    span
+	DECQ   152(AX)
 	MOVQ   16(AX), CX
 	ADDQ   CX, (AX)
 	MOVQ   64(AX), CX
@@ -3204,64 +3402,53 @@ stored:
 TEXT ·scoresI8x1AVX2(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ   a+0(FP), AX
 	MOVQ   32(AX), CX
-	IMUL3Q $0x18, CX, CX
+	IMUL3Q $0x10, CX, CX
 	ADDQ   24(AX), CX
-	MOVQ   CX, 104(AX)
+	MOVQ   CX, 184(AX)
+	MOVQ   $+0, 120(AX)
+	MOVQ   $+0, 128(AX)
+	MOVQ   $+0, 136(AX)
+	MOVQ   $+0, 152(AX)
 
 head:
 	MOVQ 72(AX), CX
-	MOVQ CX, 128(AX)
+	MOVQ CX, 208(AX)
 	MOVQ 24(AX), CX
-	MOVQ CX, 120(AX)
+	MOVQ CX, 200(AX)
 
 span:
-	MOVQ 120(AX), CX
+	MOVQ 200(AX), CX
 	MOVQ (CX), DX
 	MOVQ 8(CX), CX
 	ADDQ (AX), DX
-	MOVQ CX, 112(AX)
+	MOVQ CX, 192(AX)
 
 keys:
-	MOVQ   DX, 152(AX)
+	MOVQ   DX, 216(AX)
 	VXORPS Y0, Y0, Y0
-	CMPQ   112(AX), $+8
+	CMPQ   192(AX), $+8
 	JLT    some
 	TESTQ  $+7, 96(AX)
 	JNE    some
 	MOVQ   48(AX), CX
 	MOVQ   56(AX), BX
 	MOVQ   8(AX), BX
-	MOVQ   DX, SI
-	LEAQ   (SI)(BX*4), DI
-	LEAQ   (BX)(BX*2), R8
-	MOVQ   96(AX), R9
-	SHRQ   $0x03, R9
-	MOVQ   120(AX), R10
-	MOVQ   16(R10), R10
-	ADDQ   DX, R10
-	MOVQ   $+8, 144(AX)
-	IMUL3Q $+8, BX, DX
-	SUBQ   $+64, DX
-	MOVQ   DX, 136(AX)
+	LEAQ   (DX)(BX*4), SI
+	LEAQ   (BX)(BX*2), DI
+	MOVQ   96(AX), R8
+	SHRQ   $0x03, R8
+	MOVQ   120(AX), R9
 
 chunk:
-	PREFETCHT1 (R10)
-	LEAQ       (R10)(BX*1), R10
-	DECQ       144(AX)
-	JNE        fetched
-	MOVQ       $+8, 144(AX)
-	SUBQ       136(AX), R10
-
-fetched:
-	VPMOVSXBD    (SI), Y2
+	VPMOVSXBD    (DX), Y2
 	VCVTDQ2PS    Y2, Y2
-	VPMOVSXBD    (SI)(BX*1), Y3
+	VPMOVSXBD    (DX)(BX*1), Y3
 	VCVTDQ2PS    Y3, Y3
 	VUNPCKLPS    Y3, Y2, Y1
 	VUNPCKHPS    Y3, Y2, Y2
-	VPMOVSXBD    (SI)(BX*2), Y4
+	VPMOVSXBD    (DX)(BX*2), Y4
 	VCVTDQ2PS    Y4, Y4
-	VPMOVSXBD    (SI)(R8*1), Y5
+	VPMOVSXBD    (DX)(DI*1), Y5
 	VCVTDQ2PS    Y5, Y5
 	VUNPCKLPS    Y5, Y4, Y3
 	VUNPCKHPS    Y5, Y4, Y4
@@ -3269,15 +3456,15 @@ fetched:
 	VUNPCKHPD    Y3, Y1, Y1
 	VUNPCKLPD    Y4, Y2, Y3
 	VUNPCKHPD    Y4, Y2, Y2
-	VPMOVSXBD    (DI), Y6
+	VPMOVSXBD    (SI), Y6
 	VCVTDQ2PS    Y6, Y6
-	VPMOVSXBD    (DI)(BX*1), Y7
+	VPMOVSXBD    (SI)(BX*1), Y7
 	VCVTDQ2PS    Y7, Y7
 	VUNPCKLPS    Y7, Y6, Y4
 	VUNPCKHPS    Y7, Y6, Y6
-	VPMOVSXBD    (DI)(BX*2), Y8
+	VPMOVSXBD    (SI)(BX*2), Y8
 	VCVTDQ2PS    Y8, Y8
-	VPMOVSXBD    (DI)(R8*1), Y9
+	VPMOVSXBD    (SI)(DI*1), Y9
 	VCVTDQ2PS    Y9, Y9
 	VUNPCKLPS    Y9, Y8, Y7
 	VUNPCKHPS    Y9, Y8, Y8
@@ -3309,46 +3496,78 @@ fetched:
 	VFMADD231PS  Y1, Y3, Y0
 	VBROADCASTSS 28(CX), Y1
 	VFMADD231PS  Y1, Y2, Y0
-	ADDQ         $+8, SI
-	ADDQ         $+8, DI
-	ADDQ         $+32, CX
-	DECQ         R9
-	JNE          chunk
-	JMP          whole
+	CMPQ         R9, 128(AX)
+	JCS          chunkFetch0
+	MOVQ         104(AX), R9
+	DECQ         136(AX)
+	JLE          chunkFetch0Run
+	MOVQ         -16(R9), R10
+	ADDQ         128(AX), R10
+	MOVQ         R10, 128(AX)
+	SUBQ         -24(R9), R10
+	MOVQ         R10, R9
+	JMP          chunkFetch0
+
+chunkFetch0Run:
+	DECQ 112(AX)
+	JLT  chunkFetch0None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R9), R10
+	MOVQ R10, 136(AX)
+	MOVQ 8(R9), R10
+	MOVQ (R9), R9
+	ADDQ R9, R10
+	MOVQ R10, 128(AX)
+	JMP  chunkFetch0
+
+chunkFetch0None:
+	MOVQ 48(AX), R9
+	MOVQ $+0, 128(AX)
+
+chunkFetch0:
+	PREFETCHT1 (R9)
+	ADDQ       $+64, R9
+	ADDQ       $+8, DX
+	ADDQ       $+8, SI
+	ADDQ       $+32, CX
+	DECQ       R8
+	JNE        chunk
+	MOVQ       R9, 120(AX)
+	JMP        whole
 
 some:
 	MOVQ    48(AX), CX
 	MOVQ    56(AX), BX
 	MOVQ    8(AX), BX
-	MOVQ    DX, 160(AX)
+	MOVQ    DX, 224(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+1
+	CMPQ    192(AX), $+1
 	CMOVQGT SI, DX
-	MOVQ    DX, 168(AX)
+	MOVQ    DX, 232(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+2
+	CMPQ    192(AX), $+2
 	CMOVQGT SI, DX
-	MOVQ    DX, 176(AX)
+	MOVQ    DX, 240(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+3
+	CMPQ    192(AX), $+3
 	CMOVQGT SI, DX
-	MOVQ    DX, 184(AX)
+	MOVQ    DX, 248(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+4
+	CMPQ    192(AX), $+4
 	CMOVQGT SI, DX
-	MOVQ    DX, 192(AX)
+	MOVQ    DX, 256(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+5
+	CMPQ    192(AX), $+5
 	CMOVQGT SI, DX
-	MOVQ    DX, 200(AX)
+	MOVQ    DX, 264(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+6
+	CMPQ    192(AX), $+6
 	CMOVQGT SI, DX
-	MOVQ    DX, 208(AX)
+	MOVQ    DX, 272(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+7
+	CMPQ    192(AX), $+7
 	CMOVQGT SI, DX
-	MOVQ    DX, 216(AX)
+	MOVQ    DX, 280(AX)
 	MOVQ    96(AX), DX
 	XORQ    BX, BX
 
@@ -3356,18 +3575,18 @@ piece:
 	VMOVQ        DX, X1
 	VPBROADCASTD X1, Y1
 	VPCMPGTD     laneNumbers<>+0(SB), Y1, Y1
-	MOVQ         160(AX), SI
+	MOVQ         224(AX), SI
 	VPMOVSXBD    (SI)(BX*1), Y2
 	VCVTDQ2PS    Y2, Y2
-	MOVQ         168(AX), SI
+	MOVQ         232(AX), SI
 	VPMOVSXBD    (SI)(BX*1), Y3
 	VCVTDQ2PS    Y3, Y3
 	VUNPCKLPS    Y3, Y2, Y1
 	VUNPCKHPS    Y3, Y2, Y2
-	MOVQ         176(AX), SI
+	MOVQ         240(AX), SI
 	VPMOVSXBD    (SI)(BX*1), Y4
 	VCVTDQ2PS    Y4, Y4
-	MOVQ         184(AX), SI
+	MOVQ         248(AX), SI
 	VPMOVSXBD    (SI)(BX*1), Y5
 	VCVTDQ2PS    Y5, Y5
 	VUNPCKLPS    Y5, Y4, Y3
@@ -3376,18 +3595,18 @@ piece:
 	VUNPCKHPD    Y3, Y1, Y1
 	VUNPCKLPD    Y4, Y2, Y3
 	VUNPCKHPD    Y4, Y2, Y2
-	MOVQ         192(AX), SI
+	MOVQ         256(AX), SI
 	VPMOVSXBD    (SI)(BX*1), Y6
 	VCVTDQ2PS    Y6, Y6
-	MOVQ         200(AX), SI
+	MOVQ         264(AX), SI
 	VPMOVSXBD    (SI)(BX*1), Y7
 	VCVTDQ2PS    Y7, Y7
 	VUNPCKLPS    Y7, Y6, Y4
 	VUNPCKHPS    Y7, Y6, Y6
-	MOVQ         208(AX), SI
+	MOVQ         272(AX), SI
 	VPMOVSXBD    (SI)(BX*1), Y8
 	VCVTDQ2PS    Y8, Y8
-	MOVQ         216(AX), SI
+	MOVQ         280(AX), SI
 	VPMOVSXBD    (SI)(BX*1), Y9
 	VCVTDQ2PS    Y9, Y9
 	VUNPCKLPS    Y9, Y8, Y7
@@ -3426,34 +3645,35 @@ piece:
 	JGT          piece
 
 whole:
-	MOVQ    128(AX), CX
+	MOVQ    208(AX), CX
 	MOVQ    80(AX), DX
-	CMPQ    112(AX), $+8
+	CMPQ    192(AX), $+8
 	JLT     last
-	ADDQ    $+32, 128(AX)
+	ADDQ    $+32, 208(AX)
 	VMOVUPS Y0, (CX)
 	JMP     stored
 
 last:
-	MOVQ         112(AX), DX
+	MOVQ         192(AX), DX
 	VMOVQ        DX, X1
 	VPBROADCASTD X1, Y1
 	VPCMPGTD     laneNumbers<>+0(SB), Y1, Y1
 	SHLQ         $0x02, DX
-	ADDQ         DX, 128(AX)
+	ADDQ         DX, 208(AX)
 	VMASKMOVPS   Y0, Y1, (CX)
 
 stored:
 	MOVQ   8(AX), CX
 	IMUL3Q $+8, CX, DX
-	ADDQ   152(AX), DX
-	SUBQ   $+8, 112(AX)
+	ADDQ   216(AX), DX
+	SUBQ   $+8, 192(AX)
 	JGT    keys
-	MOVQ   120(AX), CX
-	ADDQ   $+24, CX
-	MOVQ   CX, 120(AX)
-	CMPQ   CX, 104(AX)
+	MOVQ   200(AX), CX
+	ADDQ   $+16, CX
+	MOVQ   CX, 200(AX)
+	CMPQ   CX, 184(AX)
 	JNE    span
+	DECQ   152(AX)
 	MOVQ   16(AX), CX
 	ADDQ   CX, (AX)
 	MOVQ   64(AX), CX
@@ -3470,65 +3690,54 @@ stored:
 TEXT ·scoresI8x2AVX2(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ   a+0(FP), AX
 	MOVQ   32(AX), CX
-	IMUL3Q $0x18, CX, CX
+	IMUL3Q $0x10, CX, CX
 	ADDQ   24(AX), CX
-	MOVQ   CX, 104(AX)
+	MOVQ   CX, 184(AX)
+	MOVQ   $+0, 120(AX)
+	MOVQ   $+0, 128(AX)
+	MOVQ   $+0, 136(AX)
+	MOVQ   $+0, 152(AX)
 
 head:
 	MOVQ 72(AX), CX
-	MOVQ CX, 128(AX)
+	MOVQ CX, 208(AX)
 	MOVQ 24(AX), CX
-	MOVQ CX, 120(AX)
+	MOVQ CX, 200(AX)
 
 span:
-	MOVQ 120(AX), CX
+	MOVQ 200(AX), CX
 	MOVQ (CX), DX
 	MOVQ 8(CX), CX
 	ADDQ (AX), DX
-	MOVQ CX, 112(AX)
+	MOVQ CX, 192(AX)
 
 keys:
-	MOVQ   DX, 152(AX)
+	MOVQ   DX, 216(AX)
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
-	CMPQ   112(AX), $+8
+	CMPQ   192(AX), $+8
 	JLT    some
 	TESTQ  $+7, 96(AX)
 	JNE    some
 	MOVQ   48(AX), CX
 	MOVQ   56(AX), BX
 	MOVQ   8(AX), SI
-	MOVQ   DX, DI
-	LEAQ   (DI)(SI*4), R8
-	LEAQ   (SI)(SI*2), R9
-	MOVQ   96(AX), R10
-	SHRQ   $0x03, R10
-	MOVQ   120(AX), R11
-	MOVQ   16(R11), R11
-	ADDQ   DX, R11
-	MOVQ   $+8, 144(AX)
-	IMUL3Q $+8, SI, DX
-	SUBQ   $+64, DX
-	MOVQ   DX, 136(AX)
+	LEAQ   (DX)(SI*4), DI
+	LEAQ   (SI)(SI*2), R8
+	MOVQ   96(AX), R9
+	SHRQ   $0x03, R9
+	MOVQ   120(AX), R10
 
 chunk:
-	PREFETCHT1 (R11)
-	LEAQ       (R11)(SI*1), R11
-	DECQ       144(AX)
-	JNE        fetched
-	MOVQ       $+8, 144(AX)
-	SUBQ       136(AX), R11
-
-fetched:
-	VPMOVSXBD    (DI), Y3
+	VPMOVSXBD    (DX), Y3
 	VCVTDQ2PS    Y3, Y3
-	VPMOVSXBD    (DI)(SI*1), Y4
+	VPMOVSXBD    (DX)(SI*1), Y4
 	VCVTDQ2PS    Y4, Y4
 	VUNPCKLPS    Y4, Y3, Y2
 	VUNPCKHPS    Y4, Y3, Y3
-	VPMOVSXBD    (DI)(SI*2), Y5
+	VPMOVSXBD    (DX)(SI*2), Y5
 	VCVTDQ2PS    Y5, Y5
-	VPMOVSXBD    (DI)(R9*1), Y6
+	VPMOVSXBD    (DX)(R8*1), Y6
 	VCVTDQ2PS    Y6, Y6
 	VUNPCKLPS    Y6, Y5, Y4
 	VUNPCKHPS    Y6, Y5, Y5
@@ -3536,15 +3745,15 @@ fetched:
 	VUNPCKHPD    Y4, Y2, Y2
 	VUNPCKLPD    Y5, Y3, Y4
 	VUNPCKHPD    Y5, Y3, Y3
-	VPMOVSXBD    (R8), Y7
+	VPMOVSXBD    (DI), Y7
 	VCVTDQ2PS    Y7, Y7
-	VPMOVSXBD    (R8)(SI*1), Y8
+	VPMOVSXBD    (DI)(SI*1), Y8
 	VCVTDQ2PS    Y8, Y8
 	VUNPCKLPS    Y8, Y7, Y5
 	VUNPCKHPS    Y8, Y7, Y7
-	VPMOVSXBD    (R8)(SI*2), Y9
+	VPMOVSXBD    (DI)(SI*2), Y9
 	VCVTDQ2PS    Y9, Y9
-	VPMOVSXBD    (R8)(R9*1), Y10
+	VPMOVSXBD    (DI)(R8*1), Y10
 	VCVTDQ2PS    Y10, Y10
 	VUNPCKLPS    Y10, Y9, Y8
 	VUNPCKHPS    Y10, Y9, Y9
@@ -3592,46 +3801,78 @@ fetched:
 	VFMADD231PS  Y2, Y3, Y0
 	VBROADCASTSS 28(CX)(BX*1), Y2
 	VFMADD231PS  Y2, Y3, Y1
-	ADDQ         $+8, DI
-	ADDQ         $+8, R8
-	ADDQ         $+32, CX
-	DECQ         R10
-	JNE          chunk
-	JMP          whole
+	CMPQ         R10, 128(AX)
+	JCS          chunkFetch0
+	MOVQ         104(AX), R10
+	DECQ         136(AX)
+	JLE          chunkFetch0Run
+	MOVQ         -16(R10), R11
+	ADDQ         128(AX), R11
+	MOVQ         R11, 128(AX)
+	SUBQ         -24(R10), R11
+	MOVQ         R11, R10
+	JMP          chunkFetch0
+
+chunkFetch0Run:
+	DECQ 112(AX)
+	JLT  chunkFetch0None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R10), R11
+	MOVQ R11, 136(AX)
+	MOVQ 8(R10), R11
+	MOVQ (R10), R10
+	ADDQ R10, R11
+	MOVQ R11, 128(AX)
+	JMP  chunkFetch0
+
+chunkFetch0None:
+	MOVQ 48(AX), R10
+	MOVQ $+0, 128(AX)
+
+chunkFetch0:
+	PREFETCHT1 (R10)
+	ADDQ       $+64, R10
+	ADDQ       $+8, DX
+	ADDQ       $+8, DI
+	ADDQ       $+32, CX
+	DECQ       R9
+	JNE        chunk
+	MOVQ       R10, 120(AX)
+	JMP        whole
 
 some:
 	MOVQ    48(AX), CX
 	MOVQ    56(AX), BX
 	MOVQ    8(AX), SI
-	MOVQ    DX, 160(AX)
+	MOVQ    DX, 224(AX)
 	LEAQ    (DX)(SI*1), DI
-	CMPQ    112(AX), $+1
+	CMPQ    192(AX), $+1
 	CMOVQGT DI, DX
-	MOVQ    DX, 168(AX)
+	MOVQ    DX, 232(AX)
 	LEAQ    (DX)(SI*1), DI
-	CMPQ    112(AX), $+2
+	CMPQ    192(AX), $+2
 	CMOVQGT DI, DX
-	MOVQ    DX, 176(AX)
+	MOVQ    DX, 240(AX)
 	LEAQ    (DX)(SI*1), DI
-	CMPQ    112(AX), $+3
+	CMPQ    192(AX), $+3
 	CMOVQGT DI, DX
-	MOVQ    DX, 184(AX)
+	MOVQ    DX, 248(AX)
 	LEAQ    (DX)(SI*1), DI
-	CMPQ    112(AX), $+4
+	CMPQ    192(AX), $+4
 	CMOVQGT DI, DX
-	MOVQ    DX, 192(AX)
+	MOVQ    DX, 256(AX)
 	LEAQ    (DX)(SI*1), DI
-	CMPQ    112(AX), $+5
+	CMPQ    192(AX), $+5
 	CMOVQGT DI, DX
-	MOVQ    DX, 200(AX)
+	MOVQ    DX, 264(AX)
 	LEAQ    (DX)(SI*1), DI
-	CMPQ    112(AX), $+6
+	CMPQ    192(AX), $+6
 	CMOVQGT DI, DX
-	MOVQ    DX, 208(AX)
+	MOVQ    DX, 272(AX)
 	LEAQ    (DX)(SI*1), DI
-	CMPQ    112(AX), $+7
+	CMPQ    192(AX), $+7
 	CMOVQGT DI, DX
-	MOVQ    DX, 216(AX)
+	MOVQ    DX, 280(AX)
 	MOVQ    96(AX), DX
 	XORQ    SI, SI
 
@@ -3639,18 +3880,18 @@ piece:
 	VMOVQ        DX, X2
 	VPBROADCASTD X2, Y2
 	VPCMPGTD     laneNumbers<>+0(SB), Y2, Y2
-	MOVQ         160(AX), DI
+	MOVQ         224(AX), DI
 	VPMOVSXBD    (DI)(SI*1), Y3
 	VCVTDQ2PS    Y3, Y3
-	MOVQ         168(AX), DI
+	MOVQ         232(AX), DI
 	VPMOVSXBD    (DI)(SI*1), Y4
 	VCVTDQ2PS    Y4, Y4
 	VUNPCKLPS    Y4, Y3, Y2
 	VUNPCKHPS    Y4, Y3, Y3
-	MOVQ         176(AX), DI
+	MOVQ         240(AX), DI
 	VPMOVSXBD    (DI)(SI*1), Y5
 	VCVTDQ2PS    Y5, Y5
-	MOVQ         184(AX), DI
+	MOVQ         248(AX), DI
 	VPMOVSXBD    (DI)(SI*1), Y6
 	VCVTDQ2PS    Y6, Y6
 	VUNPCKLPS    Y6, Y5, Y4
@@ -3659,18 +3900,18 @@ piece:
 	VUNPCKHPD    Y4, Y2, Y2
 	VUNPCKLPD    Y5, Y3, Y4
 	VUNPCKHPD    Y5, Y3, Y3
-	MOVQ         192(AX), DI
+	MOVQ         256(AX), DI
 	VPMOVSXBD    (DI)(SI*1), Y7
 	VCVTDQ2PS    Y7, Y7
-	MOVQ         200(AX), DI
+	MOVQ         264(AX), DI
 	VPMOVSXBD    (DI)(SI*1), Y8
 	VCVTDQ2PS    Y8, Y8
 	VUNPCKLPS    Y8, Y7, Y5
 	VUNPCKHPS    Y8, Y7, Y7
-	MOVQ         208(AX), DI
+	MOVQ         272(AX), DI
 	VPMOVSXBD    (DI)(SI*1), Y9
 	VCVTDQ2PS    Y9, Y9
-	MOVQ         216(AX), DI
+	MOVQ         280(AX), DI
 	VPMOVSXBD    (DI)(SI*1), Y10
 	VCVTDQ2PS    Y10, Y10
 	VUNPCKLPS    Y10, Y9, Y8
@@ -3725,23 +3966,23 @@ piece:
 	JGT          piece
 
 whole:
-	MOVQ    128(AX), CX
+	MOVQ    208(AX), CX
 	MOVQ    80(AX), DX
-	CMPQ    112(AX), $+8
+	CMPQ    192(AX), $+8
 	JLT     last
-	ADDQ    $+32, 128(AX)
+	ADDQ    $+32, 208(AX)
 	VMOVUPS Y0, (CX)
 	ADDQ    DX, CX
 	VMOVUPS Y1, (CX)
 	JMP     stored
 
 last:
-	MOVQ         112(AX), BX
+	MOVQ         192(AX), BX
 	VMOVQ        BX, X2
 	VPBROADCASTD X2, Y2
 	VPCMPGTD     laneNumbers<>+0(SB), Y2, Y2
 	SHLQ         $0x02, BX
-	ADDQ         BX, 128(AX)
+	ADDQ         BX, 208(AX)
 	VMASKMOVPS   Y0, Y2, (CX)
 	ADDQ         DX, CX
 	VMASKMOVPS   Y1, Y2, (CX)
@@ -3749,14 +3990,15 @@ last:
 stored:
 	MOVQ   8(AX), CX
 	IMUL3Q $+8, CX, DX
-	ADDQ   152(AX), DX
-	SUBQ   $+8, 112(AX)
+	ADDQ   216(AX), DX
+	SUBQ   $+8, 192(AX)
 	JGT    keys
-	MOVQ   120(AX), CX
-	ADDQ   $+24, CX
-	MOVQ   CX, 120(AX)
-	CMPQ   CX, 104(AX)
+	MOVQ   200(AX), CX
+	ADDQ   $+16, CX
+	MOVQ   CX, 200(AX)
+	CMPQ   CX, 184(AX)
 	JNE    span
+	DECQ   152(AX)
 	MOVQ   16(AX), CX
 	ADDQ   CX, (AX)
 	MOVQ   64(AX), CX
@@ -3773,30 +4015,34 @@ stored:
 TEXT ·scoresI8x4AVX2(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ   a+0(FP), AX
 	MOVQ   32(AX), CX
-	IMUL3Q $0x18, CX, CX
+	IMUL3Q $0x10, CX, CX
 	ADDQ   24(AX), CX
-	MOVQ   CX, 104(AX)
+	MOVQ   CX, 184(AX)
+	MOVQ   $+0, 120(AX)
+	MOVQ   $+0, 128(AX)
+	MOVQ   $+0, 136(AX)
+	MOVQ   $+0, 152(AX)
 
 head:
 	MOVQ 72(AX), CX
-	MOVQ CX, 128(AX)
+	MOVQ CX, 208(AX)
 	MOVQ 24(AX), CX
-	MOVQ CX, 120(AX)
+	MOVQ CX, 200(AX)
 
 span:
-	MOVQ 120(AX), CX
+	MOVQ 200(AX), CX
 	MOVQ (CX), DX
 	MOVQ 8(CX), CX
 	ADDQ (AX), DX
-	MOVQ CX, 112(AX)
+	MOVQ CX, 192(AX)
 
 keys:
-	MOVQ   DX, 152(AX)
+	MOVQ   DX, 216(AX)
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
-	CMPQ   112(AX), $+8
+	CMPQ   192(AX), $+8
 	JLT    some
 	TESTQ  $+7, 96(AX)
 	JNE    some
@@ -3804,37 +4050,22 @@ keys:
 	MOVQ   56(AX), BX
 	LEAQ   (BX)(BX*2), SI
 	MOVQ   8(AX), DI
-	MOVQ   DX, R8
-	LEAQ   (R8)(DI*4), R9
-	LEAQ   (DI)(DI*2), R10
-	MOVQ   96(AX), R11
-	SHRQ   $0x03, R11
-	MOVQ   120(AX), R12
-	MOVQ   16(R12), R12
-	ADDQ   DX, R12
-	MOVQ   $+8, 144(AX)
-	IMUL3Q $+8, DI, DX
-	SUBQ   $+64, DX
-	MOVQ   DX, 136(AX)
+	LEAQ   (DX)(DI*4), R8
+	LEAQ   (DI)(DI*2), R9
+	MOVQ   96(AX), R10
+	SHRQ   $0x03, R10
+	MOVQ   120(AX), R11
 
 chunk:
-	PREFETCHT1 (R12)
-	LEAQ       (R12)(DI*1), R12
-	DECQ       144(AX)
-	JNE        fetched
-	MOVQ       $+8, 144(AX)
-	SUBQ       136(AX), R12
-
-fetched:
-	VPMOVSXBD    (R8), Y5
+	VPMOVSXBD    (DX), Y5
 	VCVTDQ2PS    Y5, Y5
-	VPMOVSXBD    (R8)(DI*1), Y6
+	VPMOVSXBD    (DX)(DI*1), Y6
 	VCVTDQ2PS    Y6, Y6
 	VUNPCKLPS    Y6, Y5, Y4
 	VUNPCKHPS    Y6, Y5, Y5
-	VPMOVSXBD    (R8)(DI*2), Y7
+	VPMOVSXBD    (DX)(DI*2), Y7
 	VCVTDQ2PS    Y7, Y7
-	VPMOVSXBD    (R8)(R10*1), Y8
+	VPMOVSXBD    (DX)(R9*1), Y8
 	VCVTDQ2PS    Y8, Y8
 	VUNPCKLPS    Y8, Y7, Y6
 	VUNPCKHPS    Y8, Y7, Y7
@@ -3842,15 +4073,15 @@ fetched:
 	VUNPCKHPD    Y6, Y4, Y4
 	VUNPCKLPD    Y7, Y5, Y6
 	VUNPCKHPD    Y7, Y5, Y5
-	VPMOVSXBD    (R9), Y9
+	VPMOVSXBD    (R8), Y9
 	VCVTDQ2PS    Y9, Y9
-	VPMOVSXBD    (R9)(DI*1), Y10
+	VPMOVSXBD    (R8)(DI*1), Y10
 	VCVTDQ2PS    Y10, Y10
 	VUNPCKLPS    Y10, Y9, Y7
 	VUNPCKHPS    Y10, Y9, Y9
-	VPMOVSXBD    (R9)(DI*2), Y11
+	VPMOVSXBD    (R8)(DI*2), Y11
 	VCVTDQ2PS    Y11, Y11
-	VPMOVSXBD    (R9)(R10*1), Y12
+	VPMOVSXBD    (R8)(R9*1), Y12
 	VCVTDQ2PS    Y12, Y12
 	VUNPCKLPS    Y12, Y11, Y10
 	VUNPCKHPS    Y12, Y11, Y11
@@ -3930,47 +4161,79 @@ fetched:
 	VFMADD231PS  Y4, Y5, Y2
 	VBROADCASTSS 28(CX)(SI*1), Y4
 	VFMADD231PS  Y4, Y5, Y3
-	ADDQ         $+8, R8
-	ADDQ         $+8, R9
-	ADDQ         $+32, CX
-	DECQ         R11
-	JNE          chunk
-	JMP          whole
+	CMPQ         R11, 128(AX)
+	JCS          chunkFetch0
+	MOVQ         104(AX), R11
+	DECQ         136(AX)
+	JLE          chunkFetch0Run
+	MOVQ         -16(R11), R12
+	ADDQ         128(AX), R12
+	MOVQ         R12, 128(AX)
+	SUBQ         -24(R11), R12
+	MOVQ         R12, R11
+	JMP          chunkFetch0
+
+chunkFetch0Run:
+	DECQ 112(AX)
+	JLT  chunkFetch0None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R11), R12
+	MOVQ R12, 136(AX)
+	MOVQ 8(R11), R12
+	MOVQ (R11), R11
+	ADDQ R11, R12
+	MOVQ R12, 128(AX)
+	JMP  chunkFetch0
+
+chunkFetch0None:
+	MOVQ 48(AX), R11
+	MOVQ $+0, 128(AX)
+
+chunkFetch0:
+	PREFETCHT1 (R11)
+	ADDQ       $+64, R11
+	ADDQ       $+8, DX
+	ADDQ       $+8, R8
+	ADDQ       $+32, CX
+	DECQ       R10
+	JNE        chunk
+	MOVQ       R11, 120(AX)
+	JMP        whole
 
 some:
 	MOVQ    48(AX), CX
 	MOVQ    56(AX), BX
 	LEAQ    (BX)(BX*2), SI
 	MOVQ    8(AX), DI
-	MOVQ    DX, 160(AX)
+	MOVQ    DX, 224(AX)
 	LEAQ    (DX)(DI*1), R8
-	CMPQ    112(AX), $+1
+	CMPQ    192(AX), $+1
 	CMOVQGT R8, DX
-	MOVQ    DX, 168(AX)
+	MOVQ    DX, 232(AX)
 	LEAQ    (DX)(DI*1), R8
-	CMPQ    112(AX), $+2
+	CMPQ    192(AX), $+2
 	CMOVQGT R8, DX
-	MOVQ    DX, 176(AX)
+	MOVQ    DX, 240(AX)
 	LEAQ    (DX)(DI*1), R8
-	CMPQ    112(AX), $+3
+	CMPQ    192(AX), $+3
 	CMOVQGT R8, DX
-	MOVQ    DX, 184(AX)
+	MOVQ    DX, 248(AX)
 	LEAQ    (DX)(DI*1), R8
-	CMPQ    112(AX), $+4
+	CMPQ    192(AX), $+4
 	CMOVQGT R8, DX
-	MOVQ    DX, 192(AX)
+	MOVQ    DX, 256(AX)
 	LEAQ    (DX)(DI*1), R8
-	CMPQ    112(AX), $+5
+	CMPQ    192(AX), $+5
 	CMOVQGT R8, DX
-	MOVQ    DX, 200(AX)
+	MOVQ    DX, 264(AX)
 	LEAQ    (DX)(DI*1), R8
-	CMPQ    112(AX), $+6
+	CMPQ    192(AX), $+6
 	CMOVQGT R8, DX
-	MOVQ    DX, 208(AX)
+	MOVQ    DX, 272(AX)
 	LEAQ    (DX)(DI*1), R8
-	CMPQ    112(AX), $+7
+	CMPQ    192(AX), $+7
 	CMOVQGT R8, DX
-	MOVQ    DX, 216(AX)
+	MOVQ    DX, 280(AX)
 	MOVQ    96(AX), DX
 	XORQ    DI, DI
 
@@ -3978,18 +4241,18 @@ piece:
 	VMOVQ        DX, X4
 	VPBROADCASTD X4, Y4
 	VPCMPGTD     laneNumbers<>+0(SB), Y4, Y4
-	MOVQ         160(AX), R8
+	MOVQ         224(AX), R8
 	VPMOVSXBD    (R8)(DI*1), Y5
 	VCVTDQ2PS    Y5, Y5
-	MOVQ         168(AX), R8
+	MOVQ         232(AX), R8
 	VPMOVSXBD    (R8)(DI*1), Y6
 	VCVTDQ2PS    Y6, Y6
 	VUNPCKLPS    Y6, Y5, Y4
 	VUNPCKHPS    Y6, Y5, Y5
-	MOVQ         176(AX), R8
+	MOVQ         240(AX), R8
 	VPMOVSXBD    (R8)(DI*1), Y7
 	VCVTDQ2PS    Y7, Y7
-	MOVQ         184(AX), R8
+	MOVQ         248(AX), R8
 	VPMOVSXBD    (R8)(DI*1), Y8
 	VCVTDQ2PS    Y8, Y8
 	VUNPCKLPS    Y8, Y7, Y6
@@ -3998,18 +4261,18 @@ piece:
 	VUNPCKHPD    Y6, Y4, Y4
 	VUNPCKLPD    Y7, Y5, Y6
 	VUNPCKHPD    Y7, Y5, Y5
-	MOVQ         192(AX), R8
+	MOVQ         256(AX), R8
 	VPMOVSXBD    (R8)(DI*1), Y9
 	VCVTDQ2PS    Y9, Y9
-	MOVQ         200(AX), R8
+	MOVQ         264(AX), R8
 	VPMOVSXBD    (R8)(DI*1), Y10
 	VCVTDQ2PS    Y10, Y10
 	VUNPCKLPS    Y10, Y9, Y7
 	VUNPCKHPS    Y10, Y9, Y9
-	MOVQ         208(AX), R8
+	MOVQ         272(AX), R8
 	VPMOVSXBD    (R8)(DI*1), Y11
 	VCVTDQ2PS    Y11, Y11
-	MOVQ         216(AX), R8
+	MOVQ         280(AX), R8
 	VPMOVSXBD    (R8)(DI*1), Y12
 	VCVTDQ2PS    Y12, Y12
 	VUNPCKLPS    Y12, Y11, Y10
@@ -4096,11 +4359,11 @@ piece:
 	JGT          piece
 
 whole:
-	MOVQ    128(AX), CX
+	MOVQ    208(AX), CX
 	MOVQ    80(AX), DX
-	CMPQ    112(AX), $+8
+	CMPQ    192(AX), $+8
 	JLT     last
-	ADDQ    $+32, 128(AX)
+	ADDQ    $+32, 208(AX)
 	VMOVUPS Y0, (CX)
 	ADDQ    DX, CX
 	VMOVUPS Y1, (CX)
@@ -4111,12 +4374,12 @@ whole:
 	JMP     stored
 
 last:
-	MOVQ         112(AX), BX
+	MOVQ         192(AX), BX
 	VMOVQ        BX, X4
 	VPBROADCASTD X4, Y4
 	VPCMPGTD     laneNumbers<>+0(SB), Y4, Y4
 	SHLQ         $0x02, BX
-	ADDQ         BX, 128(AX)
+	ADDQ         BX, 208(AX)
 	VMASKMOVPS   Y0, Y4, (CX)
 	ADDQ         DX, CX
 	VMASKMOVPS   Y1, Y4, (CX)
@@ -4128,14 +4391,15 @@ last:
 stored:
 	MOVQ   8(AX), CX
 	IMUL3Q $+8, CX, DX
-	ADDQ   152(AX), DX
-	SUBQ   $+8, 112(AX)
+	ADDQ   216(AX), DX
+	SUBQ   $+8, 192(AX)
 	JGT    keys
-	MOVQ   120(AX), CX
-	ADDQ   $+24, CX
-	MOVQ   CX, 120(AX)
-	CMPQ   CX, 104(AX)
+	MOVQ   200(AX), CX
+	ADDQ   $+16, CX
+	MOVQ   CX, 200(AX)
+	CMPQ   CX, 184(AX)
 	JNE    span
+	DECQ   152(AX)
 	MOVQ   16(AX), CX
 	ADDQ   CX, (AX)
 	MOVQ   64(AX), CX

@@ -9,26 +9,29 @@
 TEXT ·scoresF32x1AVX512(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ   a+0(FP), AX
 	MOVQ   32(AX), CX
-	IMUL3Q $0x18, CX, CX
+	IMUL3Q $0x10, CX, CX
 	ADDQ   24(AX), CX
-	MOVQ   CX, 104(AX)
+	MOVQ   CX, 184(AX)
+	MOVQ   $+0, 120(AX)
+	MOVQ   $+0, 128(AX)
+	MOVQ   $+0, 136(AX)
 	CMPQ   96(AX), $+8
 	JNE    head
 	MOVQ   72(AX), CX
-	MOVQ   CX, 128(AX)
+	MOVQ   CX, 208(AX)
 	MOVQ   24(AX), CX
-	MOVQ   CX, 120(AX)
+	MOVQ   CX, 200(AX)
 
 chunkSpan:
-	MOVQ 120(AX), CX
+	MOVQ 200(AX), CX
 	MOVQ (CX), DX
 	MOVQ 8(CX), CX
 	ADDQ (AX), DX
-	MOVQ CX, 112(AX)
+	MOVQ CX, 192(AX)
 
 chunkRows:
-	MOVQ DX, 152(AX)
-	CMPQ 112(AX), $+16
+	MOVQ DX, 216(AX)
+	CMPQ 192(AX), $+16
 	JLT  chunkLast
 	MOVQ 8(AX), CX
 	LEAQ (DX)(CX*4), BX
@@ -36,7 +39,7 @@ chunkRows:
 	LEAQ (SI)(CX*4), DI
 	LEAQ (CX)(CX*2), R8
 	MOVQ 48(AX), R9
-	MOVQ 128(AX), R10
+	MOVQ 208(AX), R10
 	MOVQ 40(AX), R11
 	MOVQ 56(AX), R12
 	MOVQ 80(AX), R12
@@ -101,77 +104,77 @@ chunkHead:
 	JNE              chunkHead
 	MOVQ             8(AX), CX
 	SHLQ             $0x04, CX
-	MOVQ             152(AX), DX
+	MOVQ             216(AX), DX
 	ADDQ             CX, DX
-	ADDQ             $+64, 128(AX)
-	SUBQ             $+16, 112(AX)
+	ADDQ             $+64, 208(AX)
+	SUBQ             $+16, 192(AX)
 	JNE              chunkRows
 	JMP              chunkNext
 
 chunkLast:
 	MOVQ    8(AX), CX
-	MOVQ    DX, 160(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+1
-	CMOVQGT BX, DX
-	MOVQ    DX, 168(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+2
-	CMOVQGT BX, DX
-	MOVQ    DX, 176(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+3
-	CMOVQGT BX, DX
-	MOVQ    DX, 184(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+4
-	CMOVQGT BX, DX
-	MOVQ    DX, 192(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+5
-	CMOVQGT BX, DX
-	MOVQ    DX, 200(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+6
-	CMOVQGT BX, DX
-	MOVQ    DX, 208(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+7
-	CMOVQGT BX, DX
-	MOVQ    DX, 216(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+8
-	CMOVQGT BX, DX
 	MOVQ    DX, 224(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+9
+	CMPQ    192(AX), $+1
 	CMOVQGT BX, DX
 	MOVQ    DX, 232(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+10
+	CMPQ    192(AX), $+2
 	CMOVQGT BX, DX
 	MOVQ    DX, 240(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+11
+	CMPQ    192(AX), $+3
 	CMOVQGT BX, DX
 	MOVQ    DX, 248(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+12
+	CMPQ    192(AX), $+4
 	CMOVQGT BX, DX
 	MOVQ    DX, 256(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+13
+	CMPQ    192(AX), $+5
 	CMOVQGT BX, DX
 	MOVQ    DX, 264(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+14
+	CMPQ    192(AX), $+6
 	CMOVQGT BX, DX
 	MOVQ    DX, 272(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+15
+	CMPQ    192(AX), $+7
 	CMOVQGT BX, DX
 	MOVQ    DX, 280(AX)
-	MOVQ    112(AX), CX
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+8
+	CMOVQGT BX, DX
+	MOVQ    DX, 288(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+9
+	CMOVQGT BX, DX
+	MOVQ    DX, 296(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+10
+	CMOVQGT BX, DX
+	MOVQ    DX, 304(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+11
+	CMOVQGT BX, DX
+	MOVQ    DX, 312(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+12
+	CMOVQGT BX, DX
+	MOVQ    DX, 320(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+13
+	CMOVQGT BX, DX
+	MOVQ    DX, 328(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+14
+	CMOVQGT BX, DX
+	MOVQ    DX, 336(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+15
+	CMOVQGT BX, DX
+	MOVQ    DX, 344(AX)
+	MOVQ    192(AX), CX
 	MOVQ    $+16, DX
 	CMPQ    CX, DX
 	CMOVQLT CX, DX
@@ -180,28 +183,28 @@ chunkLast:
 	KMOVW   CX, K1
 	XORQ    CX, CX
 	MOVQ    48(AX), DX
-	MOVQ    128(AX), BX
+	MOVQ    208(AX), BX
 	MOVQ    40(AX), SI
 	MOVQ    56(AX), DI
 	MOVQ    80(AX), DI
 
 chunkLastHead:
-	MOVQ             160(AX), DI
-	MOVQ             192(AX), R8
+	MOVQ             224(AX), DI
+	MOVQ             256(AX), R8
 	VBROADCASTF64X4  (DI)(CX*1), Z1
 	VINSERTF64X4     $0x01, (R8)(CX*1), Z1, Z1
-	MOVQ             168(AX), DI
-	MOVQ             200(AX), R8
+	MOVQ             232(AX), DI
+	MOVQ             264(AX), R8
 	VBROADCASTF64X4  (DI)(CX*1), Z2
 	VINSERTF64X4     $0x01, (R8)(CX*1), Z2, Z2
 	VUNPCKLPS        Z2, Z1, Z0
 	VUNPCKHPS        Z2, Z1, Z1
-	MOVQ             176(AX), DI
-	MOVQ             208(AX), R8
+	MOVQ             240(AX), DI
+	MOVQ             272(AX), R8
 	VBROADCASTF64X4  (DI)(CX*1), Z3
 	VINSERTF64X4     $0x01, (R8)(CX*1), Z3, Z3
-	MOVQ             184(AX), DI
-	MOVQ             216(AX), R8
+	MOVQ             248(AX), DI
+	MOVQ             280(AX), R8
 	VBROADCASTF64X4  (DI)(CX*1), Z4
 	VINSERTF64X4     $0x01, (R8)(CX*1), Z4, Z4
 	VUNPCKLPS        Z4, Z3, Z2
@@ -210,22 +213,22 @@ chunkLastHead:
 	VUNPCKHPD        Z2, Z0, Z0
 	VUNPCKLPD        Z3, Z1, Z2
 	VUNPCKHPD        Z3, Z1, Z1
-	MOVQ             224(AX), DI
-	MOVQ             256(AX), R8
+	MOVQ             288(AX), DI
+	MOVQ             320(AX), R8
 	VBROADCASTF64X4  (DI)(CX*1), Z5
 	VINSERTF64X4     $0x01, (R8)(CX*1), Z5, Z5
-	MOVQ             232(AX), DI
-	MOVQ             264(AX), R8
+	MOVQ             296(AX), DI
+	MOVQ             328(AX), R8
 	VBROADCASTF64X4  (DI)(CX*1), Z6
 	VINSERTF64X4     $0x01, (R8)(CX*1), Z6, Z6
 	VUNPCKLPS        Z6, Z5, Z3
 	VUNPCKHPS        Z6, Z5, Z5
-	MOVQ             240(AX), DI
-	MOVQ             272(AX), R8
+	MOVQ             304(AX), DI
+	MOVQ             336(AX), R8
 	VBROADCASTF64X4  (DI)(CX*1), Z7
 	VINSERTF64X4     $0x01, (R8)(CX*1), Z7, Z7
-	MOVQ             248(AX), DI
-	MOVQ             280(AX), R8
+	MOVQ             312(AX), DI
+	MOVQ             344(AX), R8
 	VBROADCASTF64X4  (DI)(CX*1), Z8
 	VINSERTF64X4     $0x01, (R8)(CX*1), Z8, Z8
 	VUNPCKLPS        Z8, Z7, Z6
@@ -256,99 +259,422 @@ chunkLastHead:
 	ADDQ             88(AX), BX
 	DECQ             SI
 	JNE              chunkLastHead
-	MOVQ             112(AX), CX
+	MOVQ             192(AX), CX
 	SHLQ             $0x02, CX
-	ADDQ             CX, 128(AX)
+	ADDQ             CX, 208(AX)
 
 chunkNext:
-	MOVQ 120(AX), CX
-	ADDQ $+24, CX
-	MOVQ CX, 120(AX)
-	CMPQ CX, 104(AX)
+	MOVQ 200(AX), CX
+	ADDQ $+16, CX
+	MOVQ CX, 200(AX)
+	CMPQ CX, 184(AX)
 	JNE  chunkSpan
 	JMP  end
+	MOVQ $+0, 152(AX)
 
 head:
-	MOVQ 72(AX), CX
-	MOVQ CX, 128(AX)
-	MOVQ 24(AX), CX
-	MOVQ CX, 120(AX)
+	CMPQ  152(AX), $+0
+	JGT   single
+	CMPQ  40(AX), $+2
+	JLT   single
+	TESTQ $+7, 96(AX)
+	JNE   single
+	MOVQ  $+2, 152(AX)
+	MOVQ  72(AX), CX
+	MOVQ  CX, 208(AX)
+	MOVQ  16(AX), CX
+	SUBQ  $+32, CX
+	MOVQ  CX, 168(AX)
+	MOVQ  24(AX), CX
+	MOVQ  CX, 200(AX)
 
-span:
-	MOVQ 120(AX), CX
+pairSpan:
+	MOVQ 200(AX), CX
 	MOVQ (CX), DX
 	MOVQ 8(CX), CX
 	ADDQ (AX), DX
-	MOVQ CX, 112(AX)
+	MOVQ CX, 192(AX)
+
+pairKeys:
+	CMPQ   192(AX), $+16
+	JLT    pairRest
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	MOVQ   DX, 216(AX)
+	MOVQ   8(AX), CX
+	LEAQ   (CX)(CX*2), BX
+	LEAQ   (CX)(CX*4), SI
+	LEAQ   (BX)(CX*4), DI
+	LEAQ   (DX)(CX*8), R8
+	MOVQ   48(AX), R9
+	MOVQ   56(AX), R10
+	MOVQ   R9, R10
+	ADDQ   64(AX), R10
+	MOVQ   $+0, 160(AX)
+	MOVQ   120(AX), R11
+	MOVQ   96(AX), R12
+	SHRQ   $0x03, R12
+	MOVQ   R12, 144(AX)
+
+pairPiece:
+	VBROADCASTF64X4  (DX), Z3
+	VINSERTF64X4     $0x01, (DX)(CX*4), Z3, Z3
+	VBROADCASTF64X4  (DX)(CX*1), Z4
+	VINSERTF64X4     $0x01, (DX)(SI*1), Z4, Z4
+	VUNPCKLPS        Z4, Z3, Z2
+	VUNPCKHPS        Z4, Z3, Z3
+	VBROADCASTF64X4  (DX)(CX*2), Z5
+	VINSERTF64X4     $0x01, (DX)(BX*2), Z5, Z5
+	VBROADCASTF64X4  (DX)(BX*1), Z6
+	VINSERTF64X4     $0x01, (DX)(DI*1), Z6, Z6
+	VUNPCKLPS        Z6, Z5, Z4
+	VUNPCKHPS        Z6, Z5, Z5
+	VUNPCKLPD        Z4, Z2, Z6
+	VUNPCKHPD        Z4, Z2, Z2
+	VUNPCKLPD        Z5, Z3, Z4
+	VUNPCKHPD        Z5, Z3, Z3
+	VBROADCASTF64X4  (R8), Z7
+	VINSERTF64X4     $0x01, (R8)(CX*4), Z7, Z7
+	VBROADCASTF64X4  (R8)(CX*1), Z8
+	VINSERTF64X4     $0x01, (R8)(SI*1), Z8, Z8
+	VUNPCKLPS        Z8, Z7, Z5
+	VUNPCKHPS        Z8, Z7, Z7
+	VBROADCASTF64X4  (R8)(CX*2), Z9
+	VINSERTF64X4     $0x01, (R8)(BX*2), Z9, Z9
+	VBROADCASTF64X4  (R8)(BX*1), Z10
+	VINSERTF64X4     $0x01, (R8)(DI*1), Z10, Z10
+	VUNPCKLPS        Z10, Z9, Z8
+	VUNPCKHPS        Z10, Z9, Z9
+	VUNPCKLPD        Z8, Z5, Z10
+	VUNPCKHPD        Z8, Z5, Z5
+	VUNPCKLPD        Z9, Z7, Z8
+	VUNPCKHPD        Z9, Z7, Z7
+	VSHUFF64X2       $0x88, Z10, Z6, Z9
+	VSHUFF64X2       $0x88, Z5, Z2, Z11
+	VSHUFF64X2       $0x88, Z8, Z4, Z12
+	VSHUFF64X2       $0x88, Z7, Z3, Z13
+	VSHUFF64X2       $0xdd, Z10, Z6, Z6
+	VSHUFF64X2       $0xdd, Z5, Z2, Z2
+	VSHUFF64X2       $0xdd, Z8, Z4, Z4
+	VSHUFF64X2       $0xdd, Z7, Z3, Z3
+	ADDQ             16(AX), DX
+	ADDQ             16(AX), R8
+	VBROADCASTF64X4  (DX), Z7
+	VINSERTF64X4     $0x01, (DX)(CX*4), Z7, Z7
+	VBROADCASTF64X4  (DX)(CX*1), Z8
+	VINSERTF64X4     $0x01, (DX)(SI*1), Z8, Z8
+	VUNPCKLPS        Z8, Z7, Z5
+	VUNPCKHPS        Z8, Z7, Z7
+	VBROADCASTF64X4  (DX)(CX*2), Z10
+	VINSERTF64X4     $0x01, (DX)(BX*2), Z10, Z10
+	VBROADCASTF64X4  (DX)(BX*1), Z14
+	VINSERTF64X4     $0x01, (DX)(DI*1), Z14, Z14
+	VUNPCKLPS        Z14, Z10, Z8
+	VUNPCKHPS        Z14, Z10, Z10
+	VUNPCKLPD        Z8, Z5, Z14
+	VUNPCKHPD        Z8, Z5, Z5
+	VUNPCKLPD        Z10, Z7, Z8
+	VUNPCKHPD        Z10, Z7, Z7
+	VBROADCASTF64X4  (R8), Z15
+	VINSERTF64X4     $0x01, (R8)(CX*4), Z15, Z15
+	VBROADCASTF64X4  (R8)(CX*1), Z16
+	VINSERTF64X4     $0x01, (R8)(SI*1), Z16, Z16
+	VUNPCKLPS        Z16, Z15, Z10
+	VUNPCKHPS        Z16, Z15, Z15
+	VBROADCASTF64X4  (R8)(CX*2), Z17
+	VINSERTF64X4     $0x01, (R8)(BX*2), Z17, Z17
+	VBROADCASTF64X4  (R8)(BX*1), Z18
+	VINSERTF64X4     $0x01, (R8)(DI*1), Z18, Z18
+	VUNPCKLPS        Z18, Z17, Z16
+	VUNPCKHPS        Z18, Z17, Z17
+	VUNPCKLPD        Z16, Z10, Z18
+	VUNPCKHPD        Z16, Z10, Z10
+	VUNPCKLPD        Z17, Z15, Z16
+	VUNPCKHPD        Z17, Z15, Z15
+	VSHUFF64X2       $0x88, Z18, Z14, Z17
+	VSHUFF64X2       $0x88, Z10, Z5, Z19
+	VSHUFF64X2       $0x88, Z16, Z8, Z20
+	VSHUFF64X2       $0x88, Z15, Z7, Z21
+	VSHUFF64X2       $0xdd, Z18, Z14, Z14
+	VSHUFF64X2       $0xdd, Z10, Z5, Z5
+	VSHUFF64X2       $0xdd, Z16, Z8, Z8
+	VSHUFF64X2       $0xdd, Z15, Z7, Z7
+	SUBQ             16(AX), DX
+	SUBQ             16(AX), R8
+	ADDQ             160(AX), DX
+	ADDQ             160(AX), R8
+	VFMADD231PS.BCST (R9), Z9, Z0
+	VFMADD231PS.BCST (R10), Z17, Z1
+	CMPQ             R11, 128(AX)
+	JCS              pairPieceFetch0
+	MOVQ             104(AX), R11
+	DECQ             136(AX)
+	JLE              pairPieceFetch0Run
+	MOVQ             -16(R11), R12
+	ADDQ             128(AX), R12
+	MOVQ             R12, 128(AX)
+	SUBQ             -24(R11), R12
+	MOVQ             R12, R11
+	JMP              pairPieceFetch0
+
+pairPieceFetch0Run:
+	DECQ 112(AX)
+	JLT  pairPieceFetch0None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R11), R12
+	MOVQ R12, 136(AX)
+	MOVQ 8(R11), R12
+	MOVQ (R11), R11
+	ADDQ R11, R12
+	MOVQ R12, 128(AX)
+	JMP  pairPieceFetch0
+
+pairPieceFetch0None:
+	MOVQ 48(AX), R11
+	MOVQ $+0, 128(AX)
+
+pairPieceFetch0:
+	PREFETCHT1       (R11)
+	PREFETCHT1       64(R11)
+	PREFETCHT0       64(DX)
+	PREFETCHT0       64(DX)(CX*1)
+	VFMADD231PS.BCST 4(R9), Z11, Z0
+	VFMADD231PS.BCST 4(R10), Z19, Z1
+	PREFETCHT1       128(R11)
+	PREFETCHT1       192(R11)
+	ADDQ             $+256, R11
+	PREFETCHT0       64(DX)(CX*2)
+	PREFETCHT0       64(DX)(BX*1)
+	VFMADD231PS.BCST 8(R9), Z12, Z0
+	VFMADD231PS.BCST 8(R10), Z20, Z1
+	CMPQ             R11, 128(AX)
+	JCS              pairPieceFetch4
+	MOVQ             104(AX), R11
+	DECQ             136(AX)
+	JLE              pairPieceFetch4Run
+	MOVQ             -16(R11), R12
+	ADDQ             128(AX), R12
+	MOVQ             R12, 128(AX)
+	SUBQ             -24(R11), R12
+	MOVQ             R12, R11
+	JMP              pairPieceFetch4
+
+pairPieceFetch4Run:
+	DECQ 112(AX)
+	JLT  pairPieceFetch4None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R11), R12
+	MOVQ R12, 136(AX)
+	MOVQ 8(R11), R12
+	MOVQ (R11), R11
+	ADDQ R11, R12
+	MOVQ R12, 128(AX)
+	JMP  pairPieceFetch4
+
+pairPieceFetch4None:
+	MOVQ 48(AX), R11
+	MOVQ $+0, 128(AX)
+
+pairPieceFetch4:
+	PREFETCHT1       (R11)
+	PREFETCHT1       64(R11)
+	PREFETCHT0       64(DX)(CX*4)
+	PREFETCHT0       64(DX)(SI*1)
+	VFMADD231PS.BCST 12(R9), Z13, Z0
+	VFMADD231PS.BCST 12(R10), Z21, Z1
+	PREFETCHT1       128(R11)
+	PREFETCHT1       192(R11)
+	ADDQ             $+256, R11
+	PREFETCHT0       64(DX)(BX*2)
+	PREFETCHT0       64(DX)(DI*1)
+	VFMADD231PS.BCST 16(R9), Z6, Z0
+	VFMADD231PS.BCST 16(R10), Z14, Z1
+	CMPQ             R11, 128(AX)
+	JCS              pairPieceFetch8
+	MOVQ             104(AX), R11
+	DECQ             136(AX)
+	JLE              pairPieceFetch8Run
+	MOVQ             -16(R11), R12
+	ADDQ             128(AX), R12
+	MOVQ             R12, 128(AX)
+	SUBQ             -24(R11), R12
+	MOVQ             R12, R11
+	JMP              pairPieceFetch8
+
+pairPieceFetch8Run:
+	DECQ 112(AX)
+	JLT  pairPieceFetch8None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R11), R12
+	MOVQ R12, 136(AX)
+	MOVQ 8(R11), R12
+	MOVQ (R11), R11
+	ADDQ R11, R12
+	MOVQ R12, 128(AX)
+	JMP  pairPieceFetch8
+
+pairPieceFetch8None:
+	MOVQ 48(AX), R11
+	MOVQ $+0, 128(AX)
+
+pairPieceFetch8:
+	PREFETCHT1       (R11)
+	PREFETCHT1       64(R11)
+	PREFETCHT0       64(R8)
+	PREFETCHT0       64(R8)(CX*1)
+	VFMADD231PS.BCST 20(R9), Z2, Z0
+	VFMADD231PS.BCST 20(R10), Z5, Z1
+	PREFETCHT1       128(R11)
+	PREFETCHT1       192(R11)
+	ADDQ             $+256, R11
+	PREFETCHT0       64(R8)(CX*2)
+	PREFETCHT0       64(R8)(BX*1)
+	VFMADD231PS.BCST 24(R9), Z4, Z0
+	VFMADD231PS.BCST 24(R10), Z8, Z1
+	CMPQ             R11, 128(AX)
+	JCS              pairPieceFetch12
+	MOVQ             104(AX), R11
+	DECQ             136(AX)
+	JLE              pairPieceFetch12Run
+	MOVQ             -16(R11), R12
+	ADDQ             128(AX), R12
+	MOVQ             R12, 128(AX)
+	SUBQ             -24(R11), R12
+	MOVQ             R12, R11
+	JMP              pairPieceFetch12
+
+pairPieceFetch12Run:
+	DECQ 112(AX)
+	JLT  pairPieceFetch12None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R11), R12
+	MOVQ R12, 136(AX)
+	MOVQ 8(R11), R12
+	MOVQ (R11), R11
+	ADDQ R11, R12
+	MOVQ R12, 128(AX)
+	JMP  pairPieceFetch12
+
+pairPieceFetch12None:
+	MOVQ 48(AX), R11
+	MOVQ $+0, 128(AX)
+
+pairPieceFetch12:
+	PREFETCHT1       (R11)
+	PREFETCHT1       64(R11)
+	PREFETCHT0       64(R8)(CX*4)
+	PREFETCHT0       64(R8)(SI*1)
+	VFMADD231PS.BCST 28(R9), Z3, Z0
+	VFMADD231PS.BCST 28(R10), Z7, Z1
+	PREFETCHT1       128(R11)
+	PREFETCHT1       192(R11)
+	ADDQ             $+256, R11
+	PREFETCHT0       64(R8)(BX*2)
+	PREFETCHT0       64(R8)(DI*1)
+	SUBQ             160(AX), DX
+	SUBQ             160(AX), R8
+	MOVQ             168(AX), R12
+	XORQ             R12, 160(AX)
+	ADDQ             $+32, DX
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
+	DECQ             144(AX)
+	JNE              pairPiece
+	MOVQ             R11, 120(AX)
+	MOVQ             80(AX), CX
+	MOVQ             208(AX), CX
+	VMOVUPS          Z0, (CX)
+	MOVQ             208(AX), CX
+	ADDQ             88(AX), CX
+	VMOVUPS          Z1, (CX)
+	ADDQ             $+64, 208(AX)
+	MOVQ             8(AX), CX
+	IMUL3Q           $+16, CX, DX
+	ADDQ             216(AX), DX
+	SUBQ             $+16, 192(AX)
+	JMP              pairKeys
+
+pairRest:
+	MOVQ 192(AX), CX
+	SHLQ $0x02, CX
+	ADDQ CX, 208(AX)
+	MOVQ 200(AX), CX
+	ADDQ $+16, CX
+	MOVQ CX, 200(AX)
+	CMPQ CX, 184(AX)
+	JNE  pairSpan
+
+single:
+	MOVQ 72(AX), CX
+	MOVQ CX, 208(AX)
+	MOVQ 24(AX), CX
+	MOVQ CX, 200(AX)
+
+span:
+	MOVQ  200(AX), CX
+	MOVQ  (CX), DX
+	MOVQ  8(CX), CX
+	ADDQ  (AX), DX
+	MOVQ  CX, 192(AX)
+	CMPQ  152(AX), $+0
+	JLE   keys
+	MOVQ  CX, BX
+	ANDQ  $+15, 192(AX)
+	SUBQ  192(AX), BX
+	MOVQ  208(AX), CX
+	LEAQ  (CX)(BX*4), CX
+	MOVQ  CX, 208(AX)
+	IMULQ 8(AX), BX
+	ADDQ  BX, DX
+	CMPQ  192(AX), $+0
+	JEQ   spanDone
 
 keys:
-	MOVQ   DX, 152(AX)
+	MOVQ   DX, 216(AX)
 	VXORPS Z0, Z0, Z0
-	CMPQ   112(AX), $+16
+	CMPQ   192(AX), $+16
 	JLT    some
 	TESTQ  $+7, 96(AX)
 	JNE    some
 	MOVQ   48(AX), CX
 	MOVQ   56(AX), BX
 	MOVQ   8(AX), BX
-	MOVQ   DX, SI
+	LEAQ   (DX)(BX*4), SI
 	LEAQ   (SI)(BX*4), DI
 	LEAQ   (DI)(BX*4), R8
-	LEAQ   (R8)(BX*4), R9
-	LEAQ   (BX)(BX*2), R10
-	MOVQ   96(AX), R11
-	SHRQ   $0x03, R11
-	MOVQ   120(AX), R12
-	MOVQ   16(R12), R12
-	ADDQ   DX, R12
-	MOVQ   $+2, 144(AX)
-	IMUL3Q $+16, BX, DX
-	SUBQ   $+64, DX
-	MOVQ   DX, 136(AX)
+	LEAQ   (BX)(BX*2), R9
+	MOVQ   96(AX), R10
+	SHRQ   $0x03, R10
+	MOVQ   120(AX), R11
 
 chunk:
-	PREFETCHT1 (R12)
-	PREFETCHT1 (R12)(BX*1)
-	PREFETCHT1 (R12)(BX*2)
-	PREFETCHT1 (R12)(R10*1)
-	LEAQ       (R12)(BX*4), R12
-	PREFETCHT1 (R12)
-	PREFETCHT1 (R12)(BX*1)
-	PREFETCHT1 (R12)(BX*2)
-	PREFETCHT1 (R12)(R10*1)
-	LEAQ       (R12)(BX*4), R12
-	DECQ       144(AX)
-	JNE        fetched
-	MOVQ       $+2, 144(AX)
-	SUBQ       136(AX), R12
-
-fetched:
-	VBROADCASTF64X4  (SI), Z2
-	VINSERTF64X4     $0x01, (DI), Z2, Z2
-	VBROADCASTF64X4  (SI)(BX*1), Z3
-	VINSERTF64X4     $0x01, (DI)(BX*1), Z3, Z3
+	VBROADCASTF64X4  (DX), Z2
+	VINSERTF64X4     $0x01, (SI), Z2, Z2
+	VBROADCASTF64X4  (DX)(BX*1), Z3
+	VINSERTF64X4     $0x01, (SI)(BX*1), Z3, Z3
 	VUNPCKLPS        Z3, Z2, Z1
 	VUNPCKHPS        Z3, Z2, Z2
-	VBROADCASTF64X4  (SI)(BX*2), Z4
-	VINSERTF64X4     $0x01, (DI)(BX*2), Z4, Z4
-	VBROADCASTF64X4  (SI)(R10*1), Z5
-	VINSERTF64X4     $0x01, (DI)(R10*1), Z5, Z5
+	VBROADCASTF64X4  (DX)(BX*2), Z4
+	VINSERTF64X4     $0x01, (SI)(BX*2), Z4, Z4
+	VBROADCASTF64X4  (DX)(R9*1), Z5
+	VINSERTF64X4     $0x01, (SI)(R9*1), Z5, Z5
 	VUNPCKLPS        Z5, Z4, Z3
 	VUNPCKHPS        Z5, Z4, Z4
 	VUNPCKLPD        Z3, Z1, Z5
 	VUNPCKHPD        Z3, Z1, Z1
 	VUNPCKLPD        Z4, Z2, Z3
 	VUNPCKHPD        Z4, Z2, Z2
-	VBROADCASTF64X4  (R8), Z6
-	VINSERTF64X4     $0x01, (R9), Z6, Z6
-	VBROADCASTF64X4  (R8)(BX*1), Z7
-	VINSERTF64X4     $0x01, (R9)(BX*1), Z7, Z7
+	VBROADCASTF64X4  (DI), Z6
+	VINSERTF64X4     $0x01, (R8), Z6, Z6
+	VBROADCASTF64X4  (DI)(BX*1), Z7
+	VINSERTF64X4     $0x01, (R8)(BX*1), Z7, Z7
 	VUNPCKLPS        Z7, Z6, Z4
 	VUNPCKHPS        Z7, Z6, Z6
-	VBROADCASTF64X4  (R8)(BX*2), Z8
-	VINSERTF64X4     $0x01, (R9)(BX*2), Z8, Z8
-	VBROADCASTF64X4  (R8)(R10*1), Z9
-	VINSERTF64X4     $0x01, (R9)(R10*1), Z9, Z9
+	VBROADCASTF64X4  (DI)(BX*2), Z8
+	VINSERTF64X4     $0x01, (R8)(BX*2), Z8, Z8
+	VBROADCASTF64X4  (DI)(R9*1), Z9
+	VINSERTF64X4     $0x01, (R8)(R9*1), Z9, Z9
 	VUNPCKLPS        Z9, Z8, Z7
 	VUNPCKHPS        Z9, Z8, Z8
 	VUNPCKLPD        Z7, Z4, Z9
@@ -364,87 +690,156 @@ fetched:
 	VSHUFF64X2       $0xdd, Z7, Z3, Z3
 	VSHUFF64X2       $0xdd, Z6, Z2, Z2
 	VFMADD231PS.BCST (CX), Z8, Z0
+	CMPQ             R11, 128(AX)
+	JCS              chunkFetch0
+	MOVQ             104(AX), R11
+	DECQ             136(AX)
+	JLE              chunkFetch0Run
+	MOVQ             -16(R11), R12
+	ADDQ             128(AX), R12
+	MOVQ             R12, 128(AX)
+	SUBQ             -24(R11), R12
+	MOVQ             R12, R11
+	JMP              chunkFetch0
+
+chunkFetch0Run:
+	DECQ 112(AX)
+	JLT  chunkFetch0None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R11), R12
+	MOVQ R12, 136(AX)
+	MOVQ 8(R11), R12
+	MOVQ (R11), R11
+	ADDQ R11, R12
+	MOVQ R12, 128(AX)
+	JMP  chunkFetch0
+
+chunkFetch0None:
+	MOVQ 48(AX), R11
+	MOVQ $+0, 128(AX)
+
+chunkFetch0:
+	PREFETCHT1       (R11)
 	VFMADD231PS.BCST 4(CX), Z10, Z0
+	PREFETCHT1       64(R11)
 	VFMADD231PS.BCST 8(CX), Z11, Z0
+	PREFETCHT1       128(R11)
 	VFMADD231PS.BCST 12(CX), Z12, Z0
+	PREFETCHT1       192(R11)
+	ADDQ             $+256, R11
 	VFMADD231PS.BCST 16(CX), Z5, Z0
+	CMPQ             R11, 128(AX)
+	JCS              chunkFetch4
+	MOVQ             104(AX), R11
+	DECQ             136(AX)
+	JLE              chunkFetch4Run
+	MOVQ             -16(R11), R12
+	ADDQ             128(AX), R12
+	MOVQ             R12, 128(AX)
+	SUBQ             -24(R11), R12
+	MOVQ             R12, R11
+	JMP              chunkFetch4
+
+chunkFetch4Run:
+	DECQ 112(AX)
+	JLT  chunkFetch4None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R11), R12
+	MOVQ R12, 136(AX)
+	MOVQ 8(R11), R12
+	MOVQ (R11), R11
+	ADDQ R11, R12
+	MOVQ R12, 128(AX)
+	JMP  chunkFetch4
+
+chunkFetch4None:
+	MOVQ 48(AX), R11
+	MOVQ $+0, 128(AX)
+
+chunkFetch4:
+	PREFETCHT1       (R11)
 	VFMADD231PS.BCST 20(CX), Z1, Z0
+	PREFETCHT1       64(R11)
 	VFMADD231PS.BCST 24(CX), Z3, Z0
+	PREFETCHT1       128(R11)
 	VFMADD231PS.BCST 28(CX), Z2, Z0
+	PREFETCHT1       192(R11)
+	ADDQ             $+256, R11
+	ADDQ             $+32, DX
 	ADDQ             $+32, SI
 	ADDQ             $+32, DI
 	ADDQ             $+32, R8
-	ADDQ             $+32, R9
 	ADDQ             $+32, CX
-	DECQ             R11
+	DECQ             R10
 	JNE              chunk
+	MOVQ             R11, 120(AX)
 	JMP              whole
 
 some:
 	MOVQ    48(AX), CX
 	MOVQ    56(AX), BX
 	MOVQ    8(AX), BX
-	MOVQ    DX, 160(AX)
-	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+1
-	CMOVQGT SI, DX
-	MOVQ    DX, 168(AX)
-	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+2
-	CMOVQGT SI, DX
-	MOVQ    DX, 176(AX)
-	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+3
-	CMOVQGT SI, DX
-	MOVQ    DX, 184(AX)
-	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+4
-	CMOVQGT SI, DX
-	MOVQ    DX, 192(AX)
-	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+5
-	CMOVQGT SI, DX
-	MOVQ    DX, 200(AX)
-	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+6
-	CMOVQGT SI, DX
-	MOVQ    DX, 208(AX)
-	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+7
-	CMOVQGT SI, DX
-	MOVQ    DX, 216(AX)
-	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+8
-	CMOVQGT SI, DX
 	MOVQ    DX, 224(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+9
+	CMPQ    192(AX), $+1
 	CMOVQGT SI, DX
 	MOVQ    DX, 232(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+10
+	CMPQ    192(AX), $+2
 	CMOVQGT SI, DX
 	MOVQ    DX, 240(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+11
+	CMPQ    192(AX), $+3
 	CMOVQGT SI, DX
 	MOVQ    DX, 248(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+12
+	CMPQ    192(AX), $+4
 	CMOVQGT SI, DX
 	MOVQ    DX, 256(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+13
+	CMPQ    192(AX), $+5
 	CMOVQGT SI, DX
 	MOVQ    DX, 264(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+14
+	CMPQ    192(AX), $+6
 	CMOVQGT SI, DX
 	MOVQ    DX, 272(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+15
+	CMPQ    192(AX), $+7
 	CMOVQGT SI, DX
 	MOVQ    DX, 280(AX)
+	LEAQ    (DX)(BX*1), SI
+	CMPQ    192(AX), $+8
+	CMOVQGT SI, DX
+	MOVQ    DX, 288(AX)
+	LEAQ    (DX)(BX*1), SI
+	CMPQ    192(AX), $+9
+	CMOVQGT SI, DX
+	MOVQ    DX, 296(AX)
+	LEAQ    (DX)(BX*1), SI
+	CMPQ    192(AX), $+10
+	CMOVQGT SI, DX
+	MOVQ    DX, 304(AX)
+	LEAQ    (DX)(BX*1), SI
+	CMPQ    192(AX), $+11
+	CMOVQGT SI, DX
+	MOVQ    DX, 312(AX)
+	LEAQ    (DX)(BX*1), SI
+	CMPQ    192(AX), $+12
+	CMOVQGT SI, DX
+	MOVQ    DX, 320(AX)
+	LEAQ    (DX)(BX*1), SI
+	CMPQ    192(AX), $+13
+	CMOVQGT SI, DX
+	MOVQ    DX, 328(AX)
+	LEAQ    (DX)(BX*1), SI
+	CMPQ    192(AX), $+14
+	CMOVQGT SI, DX
+	MOVQ    DX, 336(AX)
+	LEAQ    (DX)(BX*1), SI
+	CMPQ    192(AX), $+15
+	CMOVQGT SI, DX
+	MOVQ    DX, 344(AX)
 	MOVQ    96(AX), DX
 	XORQ    BX, BX
 
@@ -455,28 +850,28 @@ piece:
 	MOVQ             $+255, SI
 	BZHIQ            DI, SI, SI
 	KMOVW            SI, K1
-	MOVQ             160(AX), SI
-	MOVQ             192(AX), DI
+	MOVQ             224(AX), SI
+	MOVQ             256(AX), DI
 	VXORPS           Z2, Z2, Z2
 	VMOVUPS.Z        (SI)(BX*4), K1, Y2
 	VMOVUPS.Z        (DI)(BX*4), K1, Y1
 	VINSERTF64X4     $0x01, Y1, Z2, Z2
-	MOVQ             168(AX), SI
-	MOVQ             200(AX), DI
+	MOVQ             232(AX), SI
+	MOVQ             264(AX), DI
 	VXORPS           Z3, Z3, Z3
 	VMOVUPS.Z        (SI)(BX*4), K1, Y3
 	VMOVUPS.Z        (DI)(BX*4), K1, Y1
 	VINSERTF64X4     $0x01, Y1, Z3, Z3
 	VUNPCKLPS        Z3, Z2, Z1
 	VUNPCKHPS        Z3, Z2, Z2
-	MOVQ             176(AX), SI
-	MOVQ             208(AX), DI
+	MOVQ             240(AX), SI
+	MOVQ             272(AX), DI
 	VXORPS           Z4, Z4, Z4
 	VMOVUPS.Z        (SI)(BX*4), K1, Y4
 	VMOVUPS.Z        (DI)(BX*4), K1, Y3
 	VINSERTF64X4     $0x01, Y3, Z4, Z4
-	MOVQ             184(AX), SI
-	MOVQ             216(AX), DI
+	MOVQ             248(AX), SI
+	MOVQ             280(AX), DI
 	VXORPS           Z5, Z5, Z5
 	VMOVUPS.Z        (SI)(BX*4), K1, Y5
 	VMOVUPS.Z        (DI)(BX*4), K1, Y3
@@ -487,28 +882,28 @@ piece:
 	VUNPCKHPD        Z3, Z1, Z1
 	VUNPCKLPD        Z4, Z2, Z3
 	VUNPCKHPD        Z4, Z2, Z2
-	MOVQ             224(AX), SI
-	MOVQ             256(AX), DI
+	MOVQ             288(AX), SI
+	MOVQ             320(AX), DI
 	VXORPS           Z6, Z6, Z6
 	VMOVUPS.Z        (SI)(BX*4), K1, Y6
 	VMOVUPS.Z        (DI)(BX*4), K1, Y4
 	VINSERTF64X4     $0x01, Y4, Z6, Z6
-	MOVQ             232(AX), SI
-	MOVQ             264(AX), DI
+	MOVQ             296(AX), SI
+	MOVQ             328(AX), DI
 	VXORPS           Z7, Z7, Z7
 	VMOVUPS.Z        (SI)(BX*4), K1, Y7
 	VMOVUPS.Z        (DI)(BX*4), K1, Y4
 	VINSERTF64X4     $0x01, Y4, Z7, Z7
 	VUNPCKLPS        Z7, Z6, Z4
 	VUNPCKHPS        Z7, Z6, Z6
-	MOVQ             240(AX), SI
-	MOVQ             272(AX), DI
+	MOVQ             304(AX), SI
+	MOVQ             336(AX), DI
 	VXORPS           Z8, Z8, Z8
 	VMOVUPS.Z        (SI)(BX*4), K1, Y8
 	VMOVUPS.Z        (DI)(BX*4), K1, Y7
 	VINSERTF64X4     $0x01, Y7, Z8, Z8
-	MOVQ             248(AX), SI
-	MOVQ             280(AX), DI
+	MOVQ             312(AX), SI
+	MOVQ             344(AX), DI
 	VXORPS           Z9, Z9, Z9
 	VMOVUPS.Z        (SI)(BX*4), K1, Y9
 	VMOVUPS.Z        (DI)(BX*4), K1, Y7
@@ -541,16 +936,16 @@ piece:
 	JGT              piece
 
 whole:
-	MOVQ    128(AX), CX
+	MOVQ    208(AX), CX
 	MOVQ    80(AX), DX
-	CMPQ    112(AX), $+16
+	CMPQ    192(AX), $+16
 	JLT     last
-	ADDQ    $+64, 128(AX)
+	ADDQ    $+64, 208(AX)
 	VMOVUPS Z0, (CX)
 	JMP     stored
 
 last:
-	MOVQ    112(AX), DX
+	MOVQ    192(AX), DX
 	MOVQ    $+16, SI
 	CMPQ    DX, SI
 	CMOVQLT DX, SI
@@ -558,28 +953,31 @@ last:
 	BZHIQ   SI, BX, BX
 	KMOVW   BX, K1
 	SHLQ    $0x02, DX
-	ADDQ    DX, 128(AX)
+	ADDQ    DX, 208(AX)
 	VMOVUPS Z0, K1, (CX)
 
 stored:
 	MOVQ   8(AX), CX
 	IMUL3Q $+16, CX, DX
-	ADDQ   152(AX), DX
-	SUBQ   $+16, 112(AX)
+	ADDQ   216(AX), DX
+	SUBQ   $+16, 192(AX)
 	JGT    keys
-	MOVQ   120(AX), CX
-	ADDQ   $+24, CX
-	MOVQ   CX, 120(AX)
-	CMPQ   CX, 104(AX)
-	JNE    span
-	MOVQ   16(AX), CX
-	ADDQ   CX, (AX)
-	MOVQ   64(AX), CX
-	ADDQ   CX, 48(AX)
-	MOVQ   88(AX), CX
-	ADDQ   CX, 72(AX)
-	SUBQ   $+1, 40(AX)
-	JNE    head
+
+spanDone:
+	MOVQ 200(AX), CX
+	ADDQ $+16, CX
+	MOVQ CX, 200(AX)
+	CMPQ CX, 184(AX)
+	JNE  span
+	DECQ 152(AX)
+	MOVQ 16(AX), CX
+	ADDQ CX, (AX)
+	MOVQ 64(AX), CX
+	ADDQ CX, 48(AX)
+	MOVQ 88(AX), CX
+	ADDQ CX, 72(AX)
+	SUBQ $+1, 40(AX)
+	JNE  head
 
 end:
 	VZEROUPPER
@@ -590,26 +988,29 @@ end:
 TEXT ·scoresF32x2AVX512(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ   a+0(FP), AX
 	MOVQ   32(AX), CX
-	IMUL3Q $0x18, CX, CX
+	IMUL3Q $0x10, CX, CX
 	ADDQ   24(AX), CX
-	MOVQ   CX, 104(AX)
+	MOVQ   CX, 184(AX)
+	MOVQ   $+0, 120(AX)
+	MOVQ   $+0, 128(AX)
+	MOVQ   $+0, 136(AX)
 	CMPQ   96(AX), $+8
 	JNE    head
 	MOVQ   72(AX), CX
-	MOVQ   CX, 128(AX)
+	MOVQ   CX, 208(AX)
 	MOVQ   24(AX), CX
-	MOVQ   CX, 120(AX)
+	MOVQ   CX, 200(AX)
 
 chunkSpan:
-	MOVQ 120(AX), CX
+	MOVQ 200(AX), CX
 	MOVQ (CX), DX
 	MOVQ 8(CX), CX
 	ADDQ (AX), DX
-	MOVQ CX, 112(AX)
+	MOVQ CX, 192(AX)
 
 chunkRows:
-	MOVQ DX, 152(AX)
-	CMPQ 112(AX), $+16
+	MOVQ DX, 216(AX)
+	CMPQ 192(AX), $+16
 	JLT  chunkLast
 	MOVQ 8(AX), CX
 	LEAQ (DX)(CX*4), BX
@@ -617,7 +1018,7 @@ chunkRows:
 	LEAQ (SI)(CX*4), DI
 	LEAQ (CX)(CX*2), R8
 	MOVQ 48(AX), R9
-	MOVQ 128(AX), R10
+	MOVQ 208(AX), R10
 	MOVQ 40(AX), R11
 	MOVQ 56(AX), R12
 	MOVQ 80(AX), R13
@@ -691,77 +1092,77 @@ chunkHead:
 	JNE              chunkHead
 	MOVQ             8(AX), CX
 	SHLQ             $0x04, CX
-	MOVQ             152(AX), DX
+	MOVQ             216(AX), DX
 	ADDQ             CX, DX
-	ADDQ             $+64, 128(AX)
-	SUBQ             $+16, 112(AX)
+	ADDQ             $+64, 208(AX)
+	SUBQ             $+16, 192(AX)
 	JNE              chunkRows
 	JMP              chunkNext
 
 chunkLast:
 	MOVQ    8(AX), CX
-	MOVQ    DX, 160(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+1
-	CMOVQGT BX, DX
-	MOVQ    DX, 168(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+2
-	CMOVQGT BX, DX
-	MOVQ    DX, 176(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+3
-	CMOVQGT BX, DX
-	MOVQ    DX, 184(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+4
-	CMOVQGT BX, DX
-	MOVQ    DX, 192(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+5
-	CMOVQGT BX, DX
-	MOVQ    DX, 200(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+6
-	CMOVQGT BX, DX
-	MOVQ    DX, 208(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+7
-	CMOVQGT BX, DX
-	MOVQ    DX, 216(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+8
-	CMOVQGT BX, DX
 	MOVQ    DX, 224(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+9
+	CMPQ    192(AX), $+1
 	CMOVQGT BX, DX
 	MOVQ    DX, 232(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+10
+	CMPQ    192(AX), $+2
 	CMOVQGT BX, DX
 	MOVQ    DX, 240(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+11
+	CMPQ    192(AX), $+3
 	CMOVQGT BX, DX
 	MOVQ    DX, 248(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+12
+	CMPQ    192(AX), $+4
 	CMOVQGT BX, DX
 	MOVQ    DX, 256(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+13
+	CMPQ    192(AX), $+5
 	CMOVQGT BX, DX
 	MOVQ    DX, 264(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+14
+	CMPQ    192(AX), $+6
 	CMOVQGT BX, DX
 	MOVQ    DX, 272(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+15
+	CMPQ    192(AX), $+7
 	CMOVQGT BX, DX
 	MOVQ    DX, 280(AX)
-	MOVQ    112(AX), CX
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+8
+	CMOVQGT BX, DX
+	MOVQ    DX, 288(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+9
+	CMOVQGT BX, DX
+	MOVQ    DX, 296(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+10
+	CMOVQGT BX, DX
+	MOVQ    DX, 304(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+11
+	CMOVQGT BX, DX
+	MOVQ    DX, 312(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+12
+	CMOVQGT BX, DX
+	MOVQ    DX, 320(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+13
+	CMOVQGT BX, DX
+	MOVQ    DX, 328(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+14
+	CMOVQGT BX, DX
+	MOVQ    DX, 336(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+15
+	CMOVQGT BX, DX
+	MOVQ    DX, 344(AX)
+	MOVQ    192(AX), CX
 	MOVQ    $+16, DX
 	CMPQ    CX, DX
 	CMOVQLT CX, DX
@@ -770,28 +1171,28 @@ chunkLast:
 	KMOVW   CX, K1
 	XORQ    CX, CX
 	MOVQ    48(AX), DX
-	MOVQ    128(AX), BX
+	MOVQ    208(AX), BX
 	MOVQ    40(AX), SI
 	MOVQ    56(AX), DI
 	MOVQ    80(AX), R8
 
 chunkLastHead:
-	MOVQ             160(AX), R9
-	MOVQ             192(AX), R10
+	MOVQ             224(AX), R9
+	MOVQ             256(AX), R10
 	VBROADCASTF64X4  (R9)(CX*1), Z1
 	VINSERTF64X4     $0x01, (R10)(CX*1), Z1, Z1
-	MOVQ             168(AX), R9
-	MOVQ             200(AX), R10
+	MOVQ             232(AX), R9
+	MOVQ             264(AX), R10
 	VBROADCASTF64X4  (R9)(CX*1), Z2
 	VINSERTF64X4     $0x01, (R10)(CX*1), Z2, Z2
 	VUNPCKLPS        Z2, Z1, Z0
 	VUNPCKHPS        Z2, Z1, Z1
-	MOVQ             176(AX), R9
-	MOVQ             208(AX), R10
+	MOVQ             240(AX), R9
+	MOVQ             272(AX), R10
 	VBROADCASTF64X4  (R9)(CX*1), Z3
 	VINSERTF64X4     $0x01, (R10)(CX*1), Z3, Z3
-	MOVQ             184(AX), R9
-	MOVQ             216(AX), R10
+	MOVQ             248(AX), R9
+	MOVQ             280(AX), R10
 	VBROADCASTF64X4  (R9)(CX*1), Z4
 	VINSERTF64X4     $0x01, (R10)(CX*1), Z4, Z4
 	VUNPCKLPS        Z4, Z3, Z2
@@ -800,22 +1201,22 @@ chunkLastHead:
 	VUNPCKHPD        Z2, Z0, Z0
 	VUNPCKLPD        Z3, Z1, Z2
 	VUNPCKHPD        Z3, Z1, Z1
-	MOVQ             224(AX), R9
-	MOVQ             256(AX), R10
+	MOVQ             288(AX), R9
+	MOVQ             320(AX), R10
 	VBROADCASTF64X4  (R9)(CX*1), Z5
 	VINSERTF64X4     $0x01, (R10)(CX*1), Z5, Z5
-	MOVQ             232(AX), R9
-	MOVQ             264(AX), R10
+	MOVQ             296(AX), R9
+	MOVQ             328(AX), R10
 	VBROADCASTF64X4  (R9)(CX*1), Z6
 	VINSERTF64X4     $0x01, (R10)(CX*1), Z6, Z6
 	VUNPCKLPS        Z6, Z5, Z3
 	VUNPCKHPS        Z6, Z5, Z5
-	MOVQ             240(AX), R9
-	MOVQ             272(AX), R10
+	MOVQ             304(AX), R9
+	MOVQ             336(AX), R10
 	VBROADCASTF64X4  (R9)(CX*1), Z7
 	VINSERTF64X4     $0x01, (R10)(CX*1), Z7, Z7
-	MOVQ             248(AX), R9
-	MOVQ             280(AX), R10
+	MOVQ             312(AX), R9
+	MOVQ             344(AX), R10
 	VBROADCASTF64X4  (R9)(CX*1), Z8
 	VINSERTF64X4     $0x01, (R10)(CX*1), Z8, Z8
 	VUNPCKLPS        Z8, Z7, Z6
@@ -855,100 +1256,445 @@ chunkLastHead:
 	ADDQ             88(AX), BX
 	DECQ             SI
 	JNE              chunkLastHead
-	MOVQ             112(AX), CX
+	MOVQ             192(AX), CX
 	SHLQ             $0x02, CX
-	ADDQ             CX, 128(AX)
+	ADDQ             CX, 208(AX)
 
 chunkNext:
-	MOVQ 120(AX), CX
-	ADDQ $+24, CX
-	MOVQ CX, 120(AX)
-	CMPQ CX, 104(AX)
+	MOVQ 200(AX), CX
+	ADDQ $+16, CX
+	MOVQ CX, 200(AX)
+	CMPQ CX, 184(AX)
 	JNE  chunkSpan
 	JMP  end
+	MOVQ $+0, 152(AX)
 
 head:
-	MOVQ 72(AX), CX
-	MOVQ CX, 128(AX)
-	MOVQ 24(AX), CX
-	MOVQ CX, 120(AX)
+	CMPQ  152(AX), $+0
+	JGT   single
+	CMPQ  40(AX), $+2
+	JLT   single
+	TESTQ $+7, 96(AX)
+	JNE   single
+	MOVQ  $+2, 152(AX)
+	MOVQ  72(AX), CX
+	MOVQ  CX, 208(AX)
+	MOVQ  16(AX), CX
+	SUBQ  $+32, CX
+	MOVQ  CX, 168(AX)
+	MOVQ  24(AX), CX
+	MOVQ  CX, 200(AX)
 
-span:
-	MOVQ 120(AX), CX
+pairSpan:
+	MOVQ 200(AX), CX
 	MOVQ (CX), DX
 	MOVQ 8(CX), CX
 	ADDQ (AX), DX
-	MOVQ CX, 112(AX)
+	MOVQ CX, 192(AX)
 
-keys:
-	MOVQ   DX, 152(AX)
+pairKeys:
+	CMPQ   192(AX), $+16
+	JLT    pairRest
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
-	CMPQ   112(AX), $+16
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	MOVQ   DX, 216(AX)
+	MOVQ   8(AX), CX
+	LEAQ   (CX)(CX*2), BX
+	LEAQ   (CX)(CX*4), SI
+	LEAQ   (BX)(CX*4), DI
+	LEAQ   (DX)(CX*8), R8
+	MOVQ   48(AX), R9
+	MOVQ   56(AX), R10
+	MOVQ   R9, R11
+	ADDQ   64(AX), R11
+	MOVQ   $+0, 160(AX)
+	MOVQ   120(AX), R12
+	MOVQ   96(AX), R13
+	SHRQ   $0x03, R13
+	MOVQ   R13, 144(AX)
+
+pairPiece:
+	VBROADCASTF64X4  (DX), Z5
+	VINSERTF64X4     $0x01, (DX)(CX*4), Z5, Z5
+	VBROADCASTF64X4  (DX)(CX*1), Z6
+	VINSERTF64X4     $0x01, (DX)(SI*1), Z6, Z6
+	VUNPCKLPS        Z6, Z5, Z4
+	VUNPCKHPS        Z6, Z5, Z5
+	VBROADCASTF64X4  (DX)(CX*2), Z7
+	VINSERTF64X4     $0x01, (DX)(BX*2), Z7, Z7
+	VBROADCASTF64X4  (DX)(BX*1), Z8
+	VINSERTF64X4     $0x01, (DX)(DI*1), Z8, Z8
+	VUNPCKLPS        Z8, Z7, Z6
+	VUNPCKHPS        Z8, Z7, Z7
+	VUNPCKLPD        Z6, Z4, Z8
+	VUNPCKHPD        Z6, Z4, Z4
+	VUNPCKLPD        Z7, Z5, Z6
+	VUNPCKHPD        Z7, Z5, Z5
+	VBROADCASTF64X4  (R8), Z9
+	VINSERTF64X4     $0x01, (R8)(CX*4), Z9, Z9
+	VBROADCASTF64X4  (R8)(CX*1), Z10
+	VINSERTF64X4     $0x01, (R8)(SI*1), Z10, Z10
+	VUNPCKLPS        Z10, Z9, Z7
+	VUNPCKHPS        Z10, Z9, Z9
+	VBROADCASTF64X4  (R8)(CX*2), Z11
+	VINSERTF64X4     $0x01, (R8)(BX*2), Z11, Z11
+	VBROADCASTF64X4  (R8)(BX*1), Z12
+	VINSERTF64X4     $0x01, (R8)(DI*1), Z12, Z12
+	VUNPCKLPS        Z12, Z11, Z10
+	VUNPCKHPS        Z12, Z11, Z11
+	VUNPCKLPD        Z10, Z7, Z12
+	VUNPCKHPD        Z10, Z7, Z7
+	VUNPCKLPD        Z11, Z9, Z10
+	VUNPCKHPD        Z11, Z9, Z9
+	VSHUFF64X2       $0x88, Z12, Z8, Z11
+	VSHUFF64X2       $0x88, Z7, Z4, Z13
+	VSHUFF64X2       $0x88, Z10, Z6, Z14
+	VSHUFF64X2       $0x88, Z9, Z5, Z15
+	VSHUFF64X2       $0xdd, Z12, Z8, Z8
+	VSHUFF64X2       $0xdd, Z7, Z4, Z4
+	VSHUFF64X2       $0xdd, Z10, Z6, Z6
+	VSHUFF64X2       $0xdd, Z9, Z5, Z5
+	ADDQ             16(AX), DX
+	ADDQ             16(AX), R8
+	VBROADCASTF64X4  (DX), Z9
+	VINSERTF64X4     $0x01, (DX)(CX*4), Z9, Z9
+	VBROADCASTF64X4  (DX)(CX*1), Z10
+	VINSERTF64X4     $0x01, (DX)(SI*1), Z10, Z10
+	VUNPCKLPS        Z10, Z9, Z7
+	VUNPCKHPS        Z10, Z9, Z9
+	VBROADCASTF64X4  (DX)(CX*2), Z12
+	VINSERTF64X4     $0x01, (DX)(BX*2), Z12, Z12
+	VBROADCASTF64X4  (DX)(BX*1), Z16
+	VINSERTF64X4     $0x01, (DX)(DI*1), Z16, Z16
+	VUNPCKLPS        Z16, Z12, Z10
+	VUNPCKHPS        Z16, Z12, Z12
+	VUNPCKLPD        Z10, Z7, Z16
+	VUNPCKHPD        Z10, Z7, Z7
+	VUNPCKLPD        Z12, Z9, Z10
+	VUNPCKHPD        Z12, Z9, Z9
+	VBROADCASTF64X4  (R8), Z17
+	VINSERTF64X4     $0x01, (R8)(CX*4), Z17, Z17
+	VBROADCASTF64X4  (R8)(CX*1), Z18
+	VINSERTF64X4     $0x01, (R8)(SI*1), Z18, Z18
+	VUNPCKLPS        Z18, Z17, Z12
+	VUNPCKHPS        Z18, Z17, Z17
+	VBROADCASTF64X4  (R8)(CX*2), Z19
+	VINSERTF64X4     $0x01, (R8)(BX*2), Z19, Z19
+	VBROADCASTF64X4  (R8)(BX*1), Z20
+	VINSERTF64X4     $0x01, (R8)(DI*1), Z20, Z20
+	VUNPCKLPS        Z20, Z19, Z18
+	VUNPCKHPS        Z20, Z19, Z19
+	VUNPCKLPD        Z18, Z12, Z20
+	VUNPCKHPD        Z18, Z12, Z12
+	VUNPCKLPD        Z19, Z17, Z18
+	VUNPCKHPD        Z19, Z17, Z17
+	VSHUFF64X2       $0x88, Z20, Z16, Z19
+	VSHUFF64X2       $0x88, Z12, Z7, Z21
+	VSHUFF64X2       $0x88, Z18, Z10, Z22
+	VSHUFF64X2       $0x88, Z17, Z9, Z23
+	VSHUFF64X2       $0xdd, Z20, Z16, Z16
+	VSHUFF64X2       $0xdd, Z12, Z7, Z7
+	VSHUFF64X2       $0xdd, Z18, Z10, Z10
+	VSHUFF64X2       $0xdd, Z17, Z9, Z9
+	SUBQ             16(AX), DX
+	SUBQ             16(AX), R8
+	ADDQ             160(AX), DX
+	ADDQ             160(AX), R8
+	VFMADD231PS.BCST (R9), Z11, Z0
+	VFMADD231PS.BCST (R11), Z19, Z2
+	VFMADD231PS.BCST (R9)(R10*1), Z11, Z1
+	VFMADD231PS.BCST (R11)(R10*1), Z19, Z3
+	CMPQ             R12, 128(AX)
+	JCS              pairPieceFetch0
+	MOVQ             104(AX), R12
+	DECQ             136(AX)
+	JLE              pairPieceFetch0Run
+	MOVQ             -16(R12), R13
+	ADDQ             128(AX), R13
+	MOVQ             R13, 128(AX)
+	SUBQ             -24(R12), R13
+	MOVQ             R13, R12
+	JMP              pairPieceFetch0
+
+pairPieceFetch0Run:
+	DECQ 112(AX)
+	JLT  pairPieceFetch0None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R12), R13
+	MOVQ R13, 136(AX)
+	MOVQ 8(R12), R13
+	MOVQ (R12), R12
+	ADDQ R12, R13
+	MOVQ R13, 128(AX)
+	JMP  pairPieceFetch0
+
+pairPieceFetch0None:
+	MOVQ 48(AX), R12
+	MOVQ $+0, 128(AX)
+
+pairPieceFetch0:
+	PREFETCHT1       (R12)
+	PREFETCHT1       64(R12)
+	PREFETCHT0       64(DX)
+	PREFETCHT0       64(DX)(CX*1)
+	VFMADD231PS.BCST 4(R9), Z13, Z0
+	VFMADD231PS.BCST 4(R11), Z21, Z2
+	VFMADD231PS.BCST 4(R9)(R10*1), Z13, Z1
+	VFMADD231PS.BCST 4(R11)(R10*1), Z21, Z3
+	PREFETCHT1       128(R12)
+	PREFETCHT1       192(R12)
+	ADDQ             $+256, R12
+	PREFETCHT0       64(DX)(CX*2)
+	PREFETCHT0       64(DX)(BX*1)
+	VFMADD231PS.BCST 8(R9), Z14, Z0
+	VFMADD231PS.BCST 8(R11), Z22, Z2
+	VFMADD231PS.BCST 8(R9)(R10*1), Z14, Z1
+	VFMADD231PS.BCST 8(R11)(R10*1), Z22, Z3
+	CMPQ             R12, 128(AX)
+	JCS              pairPieceFetch4
+	MOVQ             104(AX), R12
+	DECQ             136(AX)
+	JLE              pairPieceFetch4Run
+	MOVQ             -16(R12), R13
+	ADDQ             128(AX), R13
+	MOVQ             R13, 128(AX)
+	SUBQ             -24(R12), R13
+	MOVQ             R13, R12
+	JMP              pairPieceFetch4
+
+pairPieceFetch4Run:
+	DECQ 112(AX)
+	JLT  pairPieceFetch4None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R12), R13
+	MOVQ R13, 136(AX)
+	MOVQ 8(R12), R13
+	MOVQ (R12), R12
+	ADDQ R12, R13
+	MOVQ R13, 128(AX)
+	JMP  pairPieceFetch4
+
+pairPieceFetch4None:
+	MOVQ 48(AX), R12
+	MOVQ $+0, 128(AX)
+
+pairPieceFetch4:
+	PREFETCHT1       (R12)
+	PREFETCHT1       64(R12)
+	PREFETCHT0       64(DX)(CX*4)
+	PREFETCHT0       64(DX)(SI*1)
+	VFMADD231PS.BCST 12(R9), Z15, Z0
+	VFMADD231PS.BCST 12(R11), Z23, Z2
+	VFMADD231PS.BCST 12(R9)(R10*1), Z15, Z1
+	VFMADD231PS.BCST 12(R11)(R10*1), Z23, Z3
+	PREFETCHT1       128(R12)
+	PREFETCHT1       192(R12)
+	ADDQ             $+256, R12
+	PREFETCHT0       64(DX)(BX*2)
+	PREFETCHT0       64(DX)(DI*1)
+	VFMADD231PS.BCST 16(R9), Z8, Z0
+	VFMADD231PS.BCST 16(R11), Z16, Z2
+	VFMADD231PS.BCST 16(R9)(R10*1), Z8, Z1
+	VFMADD231PS.BCST 16(R11)(R10*1), Z16, Z3
+	CMPQ             R12, 128(AX)
+	JCS              pairPieceFetch8
+	MOVQ             104(AX), R12
+	DECQ             136(AX)
+	JLE              pairPieceFetch8Run
+	MOVQ             -16(R12), R13
+	ADDQ             128(AX), R13
+	MOVQ             R13, 128(AX)
+	SUBQ             -24(R12), R13
+	MOVQ             R13, R12
+	JMP              pairPieceFetch8
+
+pairPieceFetch8Run:
+	DECQ 112(AX)
+	JLT  pairPieceFetch8None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R12), R13
+	MOVQ R13, 136(AX)
+	MOVQ 8(R12), R13
+	MOVQ (R12), R12
+	ADDQ R12, R13
+	MOVQ R13, 128(AX)
+	JMP  pairPieceFetch8
+
+pairPieceFetch8None:
+	MOVQ 48(AX), R12
+	MOVQ $+0, 128(AX)
+
+pairPieceFetch8:
+	PREFETCHT1       (R12)
+	PREFETCHT1       64(R12)
+	PREFETCHT0       64(R8)
+	PREFETCHT0       64(R8)(CX*1)
+	VFMADD231PS.BCST 20(R9), Z4, Z0
+	VFMADD231PS.BCST 20(R11), Z7, Z2
+	VFMADD231PS.BCST 20(R9)(R10*1), Z4, Z1
+	VFMADD231PS.BCST 20(R11)(R10*1), Z7, Z3
+	PREFETCHT1       128(R12)
+	PREFETCHT1       192(R12)
+	ADDQ             $+256, R12
+	PREFETCHT0       64(R8)(CX*2)
+	PREFETCHT0       64(R8)(BX*1)
+	VFMADD231PS.BCST 24(R9), Z6, Z0
+	VFMADD231PS.BCST 24(R11), Z10, Z2
+	VFMADD231PS.BCST 24(R9)(R10*1), Z6, Z1
+	VFMADD231PS.BCST 24(R11)(R10*1), Z10, Z3
+	CMPQ             R12, 128(AX)
+	JCS              pairPieceFetch12
+	MOVQ             104(AX), R12
+	DECQ             136(AX)
+	JLE              pairPieceFetch12Run
+	MOVQ             -16(R12), R13
+	ADDQ             128(AX), R13
+	MOVQ             R13, 128(AX)
+	SUBQ             -24(R12), R13
+	MOVQ             R13, R12
+	JMP              pairPieceFetch12
+
+pairPieceFetch12Run:
+	DECQ 112(AX)
+	JLT  pairPieceFetch12None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R12), R13
+	MOVQ R13, 136(AX)
+	MOVQ 8(R12), R13
+	MOVQ (R12), R12
+	ADDQ R12, R13
+	MOVQ R13, 128(AX)
+	JMP  pairPieceFetch12
+
+pairPieceFetch12None:
+	MOVQ 48(AX), R12
+	MOVQ $+0, 128(AX)
+
+pairPieceFetch12:
+	PREFETCHT1       (R12)
+	PREFETCHT1       64(R12)
+	PREFETCHT0       64(R8)(CX*4)
+	PREFETCHT0       64(R8)(SI*1)
+	VFMADD231PS.BCST 28(R9), Z5, Z0
+	VFMADD231PS.BCST 28(R11), Z9, Z2
+	VFMADD231PS.BCST 28(R9)(R10*1), Z5, Z1
+	VFMADD231PS.BCST 28(R11)(R10*1), Z9, Z3
+	PREFETCHT1       128(R12)
+	PREFETCHT1       192(R12)
+	ADDQ             $+256, R12
+	PREFETCHT0       64(R8)(BX*2)
+	PREFETCHT0       64(R8)(DI*1)
+	SUBQ             160(AX), DX
+	SUBQ             160(AX), R8
+	MOVQ             168(AX), R13
+	XORQ             R13, 160(AX)
+	ADDQ             $+32, DX
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R11
+	DECQ             144(AX)
+	JNE              pairPiece
+	MOVQ             R12, 120(AX)
+	MOVQ             80(AX), DX
+	MOVQ             208(AX), CX
+	VMOVUPS          Z0, (CX)
+	ADDQ             DX, CX
+	VMOVUPS          Z1, (CX)
+	MOVQ             208(AX), CX
+	ADDQ             88(AX), CX
+	VMOVUPS          Z2, (CX)
+	ADDQ             DX, CX
+	VMOVUPS          Z3, (CX)
+	ADDQ             $+64, 208(AX)
+	MOVQ             8(AX), CX
+	IMUL3Q           $+16, CX, DX
+	ADDQ             216(AX), DX
+	SUBQ             $+16, 192(AX)
+	JMP              pairKeys
+
+pairRest:
+	MOVQ 192(AX), CX
+	SHLQ $0x02, CX
+	ADDQ CX, 208(AX)
+	MOVQ 200(AX), CX
+	ADDQ $+16, CX
+	MOVQ CX, 200(AX)
+	CMPQ CX, 184(AX)
+	JNE  pairSpan
+
+single:
+	MOVQ 72(AX), CX
+	MOVQ CX, 208(AX)
+	MOVQ 24(AX), CX
+	MOVQ CX, 200(AX)
+
+span:
+	MOVQ  200(AX), CX
+	MOVQ  (CX), DX
+	MOVQ  8(CX), CX
+	ADDQ  (AX), DX
+	MOVQ  CX, 192(AX)
+	CMPQ  152(AX), $+0
+	JLE   keys
+	MOVQ  CX, BX
+	ANDQ  $+15, 192(AX)
+	SUBQ  192(AX), BX
+	MOVQ  208(AX), CX
+	LEAQ  (CX)(BX*4), CX
+	MOVQ  CX, 208(AX)
+	IMULQ 8(AX), BX
+	ADDQ  BX, DX
+	CMPQ  192(AX), $+0
+	JEQ   spanDone
+
+keys:
+	MOVQ   DX, 216(AX)
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	CMPQ   192(AX), $+16
 	JLT    some
 	TESTQ  $+7, 96(AX)
 	JNE    some
 	MOVQ   48(AX), CX
 	MOVQ   56(AX), BX
 	MOVQ   8(AX), SI
-	MOVQ   DX, DI
+	LEAQ   (DX)(SI*4), DI
 	LEAQ   (DI)(SI*4), R8
 	LEAQ   (R8)(SI*4), R9
-	LEAQ   (R9)(SI*4), R10
-	LEAQ   (SI)(SI*2), R11
-	MOVQ   96(AX), R12
-	SHRQ   $0x03, R12
-	MOVQ   120(AX), R13
-	MOVQ   16(R13), R13
-	ADDQ   DX, R13
-	MOVQ   $+2, 144(AX)
-	IMUL3Q $+16, SI, DX
-	SUBQ   $+64, DX
-	MOVQ   DX, 136(AX)
+	LEAQ   (SI)(SI*2), R10
+	MOVQ   96(AX), R11
+	SHRQ   $0x03, R11
+	MOVQ   120(AX), R12
 
 chunk:
-	PREFETCHT1 (R13)
-	PREFETCHT1 (R13)(SI*1)
-	PREFETCHT1 (R13)(SI*2)
-	PREFETCHT1 (R13)(R11*1)
-	LEAQ       (R13)(SI*4), R13
-	PREFETCHT1 (R13)
-	PREFETCHT1 (R13)(SI*1)
-	PREFETCHT1 (R13)(SI*2)
-	PREFETCHT1 (R13)(R11*1)
-	LEAQ       (R13)(SI*4), R13
-	DECQ       144(AX)
-	JNE        fetched
-	MOVQ       $+2, 144(AX)
-	SUBQ       136(AX), R13
-
-fetched:
-	VBROADCASTF64X4  (DI), Z3
-	VINSERTF64X4     $0x01, (R8), Z3, Z3
-	VBROADCASTF64X4  (DI)(SI*1), Z4
-	VINSERTF64X4     $0x01, (R8)(SI*1), Z4, Z4
+	VBROADCASTF64X4  (DX), Z3
+	VINSERTF64X4     $0x01, (DI), Z3, Z3
+	VBROADCASTF64X4  (DX)(SI*1), Z4
+	VINSERTF64X4     $0x01, (DI)(SI*1), Z4, Z4
 	VUNPCKLPS        Z4, Z3, Z2
 	VUNPCKHPS        Z4, Z3, Z3
-	VBROADCASTF64X4  (DI)(SI*2), Z5
-	VINSERTF64X4     $0x01, (R8)(SI*2), Z5, Z5
-	VBROADCASTF64X4  (DI)(R11*1), Z6
-	VINSERTF64X4     $0x01, (R8)(R11*1), Z6, Z6
+	VBROADCASTF64X4  (DX)(SI*2), Z5
+	VINSERTF64X4     $0x01, (DI)(SI*2), Z5, Z5
+	VBROADCASTF64X4  (DX)(R10*1), Z6
+	VINSERTF64X4     $0x01, (DI)(R10*1), Z6, Z6
 	VUNPCKLPS        Z6, Z5, Z4
 	VUNPCKHPS        Z6, Z5, Z5
 	VUNPCKLPD        Z4, Z2, Z6
 	VUNPCKHPD        Z4, Z2, Z2
 	VUNPCKLPD        Z5, Z3, Z4
 	VUNPCKHPD        Z5, Z3, Z3
-	VBROADCASTF64X4  (R9), Z7
-	VINSERTF64X4     $0x01, (R10), Z7, Z7
-	VBROADCASTF64X4  (R9)(SI*1), Z8
-	VINSERTF64X4     $0x01, (R10)(SI*1), Z8, Z8
+	VBROADCASTF64X4  (R8), Z7
+	VINSERTF64X4     $0x01, (R9), Z7, Z7
+	VBROADCASTF64X4  (R8)(SI*1), Z8
+	VINSERTF64X4     $0x01, (R9)(SI*1), Z8, Z8
 	VUNPCKLPS        Z8, Z7, Z5
 	VUNPCKHPS        Z8, Z7, Z7
-	VBROADCASTF64X4  (R9)(SI*2), Z9
-	VINSERTF64X4     $0x01, (R10)(SI*2), Z9, Z9
-	VBROADCASTF64X4  (R9)(R11*1), Z10
-	VINSERTF64X4     $0x01, (R10)(R11*1), Z10, Z10
+	VBROADCASTF64X4  (R8)(SI*2), Z9
+	VINSERTF64X4     $0x01, (R9)(SI*2), Z9, Z9
+	VBROADCASTF64X4  (R8)(R10*1), Z10
+	VINSERTF64X4     $0x01, (R9)(R10*1), Z10, Z10
 	VUNPCKLPS        Z10, Z9, Z8
 	VUNPCKHPS        Z10, Z9, Z9
 	VUNPCKLPD        Z8, Z5, Z10
@@ -965,94 +1711,163 @@ fetched:
 	VSHUFF64X2       $0xdd, Z7, Z3, Z3
 	VFMADD231PS.BCST (CX), Z9, Z0
 	VFMADD231PS.BCST (CX)(BX*1), Z9, Z1
+	CMPQ             R12, 128(AX)
+	JCS              chunkFetch0
+	MOVQ             104(AX), R12
+	DECQ             136(AX)
+	JLE              chunkFetch0Run
+	MOVQ             -16(R12), R13
+	ADDQ             128(AX), R13
+	MOVQ             R13, 128(AX)
+	SUBQ             -24(R12), R13
+	MOVQ             R13, R12
+	JMP              chunkFetch0
+
+chunkFetch0Run:
+	DECQ 112(AX)
+	JLT  chunkFetch0None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R12), R13
+	MOVQ R13, 136(AX)
+	MOVQ 8(R12), R13
+	MOVQ (R12), R12
+	ADDQ R12, R13
+	MOVQ R13, 128(AX)
+	JMP  chunkFetch0
+
+chunkFetch0None:
+	MOVQ 48(AX), R12
+	MOVQ $+0, 128(AX)
+
+chunkFetch0:
+	PREFETCHT1       (R12)
 	VFMADD231PS.BCST 4(CX), Z11, Z0
 	VFMADD231PS.BCST 4(CX)(BX*1), Z11, Z1
+	PREFETCHT1       64(R12)
 	VFMADD231PS.BCST 8(CX), Z12, Z0
 	VFMADD231PS.BCST 8(CX)(BX*1), Z12, Z1
+	PREFETCHT1       128(R12)
 	VFMADD231PS.BCST 12(CX), Z13, Z0
 	VFMADD231PS.BCST 12(CX)(BX*1), Z13, Z1
+	PREFETCHT1       192(R12)
+	ADDQ             $+256, R12
 	VFMADD231PS.BCST 16(CX), Z6, Z0
 	VFMADD231PS.BCST 16(CX)(BX*1), Z6, Z1
+	CMPQ             R12, 128(AX)
+	JCS              chunkFetch4
+	MOVQ             104(AX), R12
+	DECQ             136(AX)
+	JLE              chunkFetch4Run
+	MOVQ             -16(R12), R13
+	ADDQ             128(AX), R13
+	MOVQ             R13, 128(AX)
+	SUBQ             -24(R12), R13
+	MOVQ             R13, R12
+	JMP              chunkFetch4
+
+chunkFetch4Run:
+	DECQ 112(AX)
+	JLT  chunkFetch4None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R12), R13
+	MOVQ R13, 136(AX)
+	MOVQ 8(R12), R13
+	MOVQ (R12), R12
+	ADDQ R12, R13
+	MOVQ R13, 128(AX)
+	JMP  chunkFetch4
+
+chunkFetch4None:
+	MOVQ 48(AX), R12
+	MOVQ $+0, 128(AX)
+
+chunkFetch4:
+	PREFETCHT1       (R12)
 	VFMADD231PS.BCST 20(CX), Z2, Z0
 	VFMADD231PS.BCST 20(CX)(BX*1), Z2, Z1
+	PREFETCHT1       64(R12)
 	VFMADD231PS.BCST 24(CX), Z4, Z0
 	VFMADD231PS.BCST 24(CX)(BX*1), Z4, Z1
+	PREFETCHT1       128(R12)
 	VFMADD231PS.BCST 28(CX), Z3, Z0
 	VFMADD231PS.BCST 28(CX)(BX*1), Z3, Z1
+	PREFETCHT1       192(R12)
+	ADDQ             $+256, R12
+	ADDQ             $+32, DX
 	ADDQ             $+32, DI
 	ADDQ             $+32, R8
 	ADDQ             $+32, R9
-	ADDQ             $+32, R10
 	ADDQ             $+32, CX
-	DECQ             R12
+	DECQ             R11
 	JNE              chunk
+	MOVQ             R12, 120(AX)
 	JMP              whole
 
 some:
 	MOVQ    48(AX), CX
 	MOVQ    56(AX), BX
 	MOVQ    8(AX), SI
-	MOVQ    DX, 160(AX)
-	LEAQ    (DX)(SI*1), DI
-	CMPQ    112(AX), $+1
-	CMOVQGT DI, DX
-	MOVQ    DX, 168(AX)
-	LEAQ    (DX)(SI*1), DI
-	CMPQ    112(AX), $+2
-	CMOVQGT DI, DX
-	MOVQ    DX, 176(AX)
-	LEAQ    (DX)(SI*1), DI
-	CMPQ    112(AX), $+3
-	CMOVQGT DI, DX
-	MOVQ    DX, 184(AX)
-	LEAQ    (DX)(SI*1), DI
-	CMPQ    112(AX), $+4
-	CMOVQGT DI, DX
-	MOVQ    DX, 192(AX)
-	LEAQ    (DX)(SI*1), DI
-	CMPQ    112(AX), $+5
-	CMOVQGT DI, DX
-	MOVQ    DX, 200(AX)
-	LEAQ    (DX)(SI*1), DI
-	CMPQ    112(AX), $+6
-	CMOVQGT DI, DX
-	MOVQ    DX, 208(AX)
-	LEAQ    (DX)(SI*1), DI
-	CMPQ    112(AX), $+7
-	CMOVQGT DI, DX
-	MOVQ    DX, 216(AX)
-	LEAQ    (DX)(SI*1), DI
-	CMPQ    112(AX), $+8
-	CMOVQGT DI, DX
 	MOVQ    DX, 224(AX)
 	LEAQ    (DX)(SI*1), DI
-	CMPQ    112(AX), $+9
+	CMPQ    192(AX), $+1
 	CMOVQGT DI, DX
 	MOVQ    DX, 232(AX)
 	LEAQ    (DX)(SI*1), DI
-	CMPQ    112(AX), $+10
+	CMPQ    192(AX), $+2
 	CMOVQGT DI, DX
 	MOVQ    DX, 240(AX)
 	LEAQ    (DX)(SI*1), DI
-	CMPQ    112(AX), $+11
+	CMPQ    192(AX), $+3
 	CMOVQGT DI, DX
 	MOVQ    DX, 248(AX)
 	LEAQ    (DX)(SI*1), DI
-	CMPQ    112(AX), $+12
+	CMPQ    192(AX), $+4
 	CMOVQGT DI, DX
 	MOVQ    DX, 256(AX)
 	LEAQ    (DX)(SI*1), DI
-	CMPQ    112(AX), $+13
+	CMPQ    192(AX), $+5
 	CMOVQGT DI, DX
 	MOVQ    DX, 264(AX)
 	LEAQ    (DX)(SI*1), DI
-	CMPQ    112(AX), $+14
+	CMPQ    192(AX), $+6
 	CMOVQGT DI, DX
 	MOVQ    DX, 272(AX)
 	LEAQ    (DX)(SI*1), DI
-	CMPQ    112(AX), $+15
+	CMPQ    192(AX), $+7
 	CMOVQGT DI, DX
 	MOVQ    DX, 280(AX)
+	LEAQ    (DX)(SI*1), DI
+	CMPQ    192(AX), $+8
+	CMOVQGT DI, DX
+	MOVQ    DX, 288(AX)
+	LEAQ    (DX)(SI*1), DI
+	CMPQ    192(AX), $+9
+	CMOVQGT DI, DX
+	MOVQ    DX, 296(AX)
+	LEAQ    (DX)(SI*1), DI
+	CMPQ    192(AX), $+10
+	CMOVQGT DI, DX
+	MOVQ    DX, 304(AX)
+	LEAQ    (DX)(SI*1), DI
+	CMPQ    192(AX), $+11
+	CMOVQGT DI, DX
+	MOVQ    DX, 312(AX)
+	LEAQ    (DX)(SI*1), DI
+	CMPQ    192(AX), $+12
+	CMOVQGT DI, DX
+	MOVQ    DX, 320(AX)
+	LEAQ    (DX)(SI*1), DI
+	CMPQ    192(AX), $+13
+	CMOVQGT DI, DX
+	MOVQ    DX, 328(AX)
+	LEAQ    (DX)(SI*1), DI
+	CMPQ    192(AX), $+14
+	CMOVQGT DI, DX
+	MOVQ    DX, 336(AX)
+	LEAQ    (DX)(SI*1), DI
+	CMPQ    192(AX), $+15
+	CMOVQGT DI, DX
+	MOVQ    DX, 344(AX)
 	MOVQ    96(AX), DX
 	XORQ    SI, SI
 
@@ -1063,28 +1878,28 @@ piece:
 	MOVQ             $+255, DI
 	BZHIQ            R8, DI, DI
 	KMOVW            DI, K1
-	MOVQ             160(AX), DI
-	MOVQ             192(AX), R8
+	MOVQ             224(AX), DI
+	MOVQ             256(AX), R8
 	VXORPS           Z3, Z3, Z3
 	VMOVUPS.Z        (DI)(SI*4), K1, Y3
 	VMOVUPS.Z        (R8)(SI*4), K1, Y2
 	VINSERTF64X4     $0x01, Y2, Z3, Z3
-	MOVQ             168(AX), DI
-	MOVQ             200(AX), R8
+	MOVQ             232(AX), DI
+	MOVQ             264(AX), R8
 	VXORPS           Z4, Z4, Z4
 	VMOVUPS.Z        (DI)(SI*4), K1, Y4
 	VMOVUPS.Z        (R8)(SI*4), K1, Y2
 	VINSERTF64X4     $0x01, Y2, Z4, Z4
 	VUNPCKLPS        Z4, Z3, Z2
 	VUNPCKHPS        Z4, Z3, Z3
-	MOVQ             176(AX), DI
-	MOVQ             208(AX), R8
+	MOVQ             240(AX), DI
+	MOVQ             272(AX), R8
 	VXORPS           Z5, Z5, Z5
 	VMOVUPS.Z        (DI)(SI*4), K1, Y5
 	VMOVUPS.Z        (R8)(SI*4), K1, Y4
 	VINSERTF64X4     $0x01, Y4, Z5, Z5
-	MOVQ             184(AX), DI
-	MOVQ             216(AX), R8
+	MOVQ             248(AX), DI
+	MOVQ             280(AX), R8
 	VXORPS           Z6, Z6, Z6
 	VMOVUPS.Z        (DI)(SI*4), K1, Y6
 	VMOVUPS.Z        (R8)(SI*4), K1, Y4
@@ -1095,28 +1910,28 @@ piece:
 	VUNPCKHPD        Z4, Z2, Z2
 	VUNPCKLPD        Z5, Z3, Z4
 	VUNPCKHPD        Z5, Z3, Z3
-	MOVQ             224(AX), DI
-	MOVQ             256(AX), R8
+	MOVQ             288(AX), DI
+	MOVQ             320(AX), R8
 	VXORPS           Z7, Z7, Z7
 	VMOVUPS.Z        (DI)(SI*4), K1, Y7
 	VMOVUPS.Z        (R8)(SI*4), K1, Y5
 	VINSERTF64X4     $0x01, Y5, Z7, Z7
-	MOVQ             232(AX), DI
-	MOVQ             264(AX), R8
+	MOVQ             296(AX), DI
+	MOVQ             328(AX), R8
 	VXORPS           Z8, Z8, Z8
 	VMOVUPS.Z        (DI)(SI*4), K1, Y8
 	VMOVUPS.Z        (R8)(SI*4), K1, Y5
 	VINSERTF64X4     $0x01, Y5, Z8, Z8
 	VUNPCKLPS        Z8, Z7, Z5
 	VUNPCKHPS        Z8, Z7, Z7
-	MOVQ             240(AX), DI
-	MOVQ             272(AX), R8
+	MOVQ             304(AX), DI
+	MOVQ             336(AX), R8
 	VXORPS           Z9, Z9, Z9
 	VMOVUPS.Z        (DI)(SI*4), K1, Y9
 	VMOVUPS.Z        (R8)(SI*4), K1, Y8
 	VINSERTF64X4     $0x01, Y8, Z9, Z9
-	MOVQ             248(AX), DI
-	MOVQ             280(AX), R8
+	MOVQ             312(AX), DI
+	MOVQ             344(AX), R8
 	VXORPS           Z10, Z10, Z10
 	VMOVUPS.Z        (DI)(SI*4), K1, Y10
 	VMOVUPS.Z        (R8)(SI*4), K1, Y8
@@ -1157,18 +1972,18 @@ piece:
 	JGT              piece
 
 whole:
-	MOVQ    128(AX), CX
+	MOVQ    208(AX), CX
 	MOVQ    80(AX), DX
-	CMPQ    112(AX), $+16
+	CMPQ    192(AX), $+16
 	JLT     last
-	ADDQ    $+64, 128(AX)
+	ADDQ    $+64, 208(AX)
 	VMOVUPS Z0, (CX)
 	ADDQ    DX, CX
 	VMOVUPS Z1, (CX)
 	JMP     stored
 
 last:
-	MOVQ    112(AX), BX
+	MOVQ    192(AX), BX
 	MOVQ    $+16, DI
 	CMPQ    BX, DI
 	CMOVQLT BX, DI
@@ -1176,7 +1991,7 @@ last:
 	BZHIQ   DI, SI, SI
 	KMOVW   SI, K1
 	SHLQ    $0x02, BX
-	ADDQ    BX, 128(AX)
+	ADDQ    BX, 208(AX)
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    DX, CX
 	VMOVUPS Z1, K1, (CX)
@@ -1184,22 +1999,25 @@ last:
 stored:
 	MOVQ   8(AX), CX
 	IMUL3Q $+16, CX, DX
-	ADDQ   152(AX), DX
-	SUBQ   $+16, 112(AX)
+	ADDQ   216(AX), DX
+	SUBQ   $+16, 192(AX)
 	JGT    keys
-	MOVQ   120(AX), CX
-	ADDQ   $+24, CX
-	MOVQ   CX, 120(AX)
-	CMPQ   CX, 104(AX)
-	JNE    span
-	MOVQ   16(AX), CX
-	ADDQ   CX, (AX)
-	MOVQ   64(AX), CX
-	ADDQ   CX, 48(AX)
-	MOVQ   88(AX), CX
-	ADDQ   CX, 72(AX)
-	SUBQ   $+1, 40(AX)
-	JNE    head
+
+spanDone:
+	MOVQ 200(AX), CX
+	ADDQ $+16, CX
+	MOVQ CX, 200(AX)
+	CMPQ CX, 184(AX)
+	JNE  span
+	DECQ 152(AX)
+	MOVQ 16(AX), CX
+	ADDQ CX, (AX)
+	MOVQ 64(AX), CX
+	ADDQ CX, 48(AX)
+	MOVQ 88(AX), CX
+	ADDQ CX, 72(AX)
+	SUBQ $+1, 40(AX)
+	JNE  head
 
 end:
 	VZEROUPPER
@@ -1210,26 +2028,29 @@ end:
 TEXT ·scoresF32x4AVX512(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ   a+0(FP), AX
 	MOVQ   32(AX), CX
-	IMUL3Q $0x18, CX, CX
+	IMUL3Q $0x10, CX, CX
 	ADDQ   24(AX), CX
-	MOVQ   CX, 104(AX)
+	MOVQ   CX, 184(AX)
+	MOVQ   $+0, 120(AX)
+	MOVQ   $+0, 128(AX)
+	MOVQ   $+0, 136(AX)
 	CMPQ   96(AX), $+8
 	JNE    head
 	MOVQ   72(AX), CX
-	MOVQ   CX, 128(AX)
+	MOVQ   CX, 208(AX)
 	MOVQ   24(AX), CX
-	MOVQ   CX, 120(AX)
+	MOVQ   CX, 200(AX)
 
 chunkSpan:
-	MOVQ 120(AX), CX
+	MOVQ 200(AX), CX
 	MOVQ (CX), DX
 	MOVQ 8(CX), CX
 	ADDQ (AX), DX
-	MOVQ CX, 112(AX)
+	MOVQ CX, 192(AX)
 
 chunkRows:
-	MOVQ DX, 152(AX)
-	CMPQ 112(AX), $+16
+	MOVQ DX, 216(AX)
+	CMPQ 192(AX), $+16
 	JLT  chunkLast
 	MOVQ 8(AX), CX
 	LEAQ (DX)(CX*4), BX
@@ -1237,7 +2058,7 @@ chunkRows:
 	LEAQ (SI)(CX*4), DI
 	LEAQ (CX)(CX*2), R8
 	MOVQ 48(AX), R9
-	MOVQ 128(AX), R10
+	MOVQ 208(AX), R10
 	MOVQ 40(AX), R11
 	MOVQ 56(AX), R12
 	MOVQ 80(AX), R13
@@ -1333,77 +2154,77 @@ chunkHead:
 	JNE              chunkHead
 	MOVQ             8(AX), CX
 	SHLQ             $0x04, CX
-	MOVQ             152(AX), DX
+	MOVQ             216(AX), DX
 	ADDQ             CX, DX
-	ADDQ             $+64, 128(AX)
-	SUBQ             $+16, 112(AX)
+	ADDQ             $+64, 208(AX)
+	SUBQ             $+16, 192(AX)
 	JNE              chunkRows
 	JMP              chunkNext
 
 chunkLast:
 	MOVQ    8(AX), CX
-	MOVQ    DX, 160(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+1
-	CMOVQGT BX, DX
-	MOVQ    DX, 168(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+2
-	CMOVQGT BX, DX
-	MOVQ    DX, 176(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+3
-	CMOVQGT BX, DX
-	MOVQ    DX, 184(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+4
-	CMOVQGT BX, DX
-	MOVQ    DX, 192(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+5
-	CMOVQGT BX, DX
-	MOVQ    DX, 200(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+6
-	CMOVQGT BX, DX
-	MOVQ    DX, 208(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+7
-	CMOVQGT BX, DX
-	MOVQ    DX, 216(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+8
-	CMOVQGT BX, DX
 	MOVQ    DX, 224(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+9
+	CMPQ    192(AX), $+1
 	CMOVQGT BX, DX
 	MOVQ    DX, 232(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+10
+	CMPQ    192(AX), $+2
 	CMOVQGT BX, DX
 	MOVQ    DX, 240(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+11
+	CMPQ    192(AX), $+3
 	CMOVQGT BX, DX
 	MOVQ    DX, 248(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+12
+	CMPQ    192(AX), $+4
 	CMOVQGT BX, DX
 	MOVQ    DX, 256(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+13
+	CMPQ    192(AX), $+5
 	CMOVQGT BX, DX
 	MOVQ    DX, 264(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+14
+	CMPQ    192(AX), $+6
 	CMOVQGT BX, DX
 	MOVQ    DX, 272(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+15
+	CMPQ    192(AX), $+7
 	CMOVQGT BX, DX
 	MOVQ    DX, 280(AX)
-	MOVQ    112(AX), CX
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+8
+	CMOVQGT BX, DX
+	MOVQ    DX, 288(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+9
+	CMOVQGT BX, DX
+	MOVQ    DX, 296(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+10
+	CMOVQGT BX, DX
+	MOVQ    DX, 304(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+11
+	CMOVQGT BX, DX
+	MOVQ    DX, 312(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+12
+	CMOVQGT BX, DX
+	MOVQ    DX, 320(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+13
+	CMOVQGT BX, DX
+	MOVQ    DX, 328(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+14
+	CMOVQGT BX, DX
+	MOVQ    DX, 336(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+15
+	CMOVQGT BX, DX
+	MOVQ    DX, 344(AX)
+	MOVQ    192(AX), CX
 	MOVQ    $+16, DX
 	CMPQ    CX, DX
 	CMOVQLT CX, DX
@@ -1412,28 +2233,28 @@ chunkLast:
 	KMOVW   CX, K1
 	XORQ    CX, CX
 	MOVQ    48(AX), DX
-	MOVQ    128(AX), BX
+	MOVQ    208(AX), BX
 	MOVQ    40(AX), SI
 	MOVQ    56(AX), DI
 	MOVQ    80(AX), R8
 
 chunkLastHead:
-	MOVQ             160(AX), R9
-	MOVQ             192(AX), R10
+	MOVQ             224(AX), R9
+	MOVQ             256(AX), R10
 	VBROADCASTF64X4  (R9)(CX*1), Z1
 	VINSERTF64X4     $0x01, (R10)(CX*1), Z1, Z1
-	MOVQ             168(AX), R9
-	MOVQ             200(AX), R10
+	MOVQ             232(AX), R9
+	MOVQ             264(AX), R10
 	VBROADCASTF64X4  (R9)(CX*1), Z2
 	VINSERTF64X4     $0x01, (R10)(CX*1), Z2, Z2
 	VUNPCKLPS        Z2, Z1, Z0
 	VUNPCKHPS        Z2, Z1, Z1
-	MOVQ             176(AX), R9
-	MOVQ             208(AX), R10
+	MOVQ             240(AX), R9
+	MOVQ             272(AX), R10
 	VBROADCASTF64X4  (R9)(CX*1), Z3
 	VINSERTF64X4     $0x01, (R10)(CX*1), Z3, Z3
-	MOVQ             184(AX), R9
-	MOVQ             216(AX), R10
+	MOVQ             248(AX), R9
+	MOVQ             280(AX), R10
 	VBROADCASTF64X4  (R9)(CX*1), Z4
 	VINSERTF64X4     $0x01, (R10)(CX*1), Z4, Z4
 	VUNPCKLPS        Z4, Z3, Z2
@@ -1442,22 +2263,22 @@ chunkLastHead:
 	VUNPCKHPD        Z2, Z0, Z0
 	VUNPCKLPD        Z3, Z1, Z2
 	VUNPCKHPD        Z3, Z1, Z1
-	MOVQ             224(AX), R9
-	MOVQ             256(AX), R10
+	MOVQ             288(AX), R9
+	MOVQ             320(AX), R10
 	VBROADCASTF64X4  (R9)(CX*1), Z5
 	VINSERTF64X4     $0x01, (R10)(CX*1), Z5, Z5
-	MOVQ             232(AX), R9
-	MOVQ             264(AX), R10
+	MOVQ             296(AX), R9
+	MOVQ             328(AX), R10
 	VBROADCASTF64X4  (R9)(CX*1), Z6
 	VINSERTF64X4     $0x01, (R10)(CX*1), Z6, Z6
 	VUNPCKLPS        Z6, Z5, Z3
 	VUNPCKHPS        Z6, Z5, Z5
-	MOVQ             240(AX), R9
-	MOVQ             272(AX), R10
+	MOVQ             304(AX), R9
+	MOVQ             336(AX), R10
 	VBROADCASTF64X4  (R9)(CX*1), Z7
 	VINSERTF64X4     $0x01, (R10)(CX*1), Z7, Z7
-	MOVQ             248(AX), R9
-	MOVQ             280(AX), R10
+	MOVQ             312(AX), R9
+	MOVQ             344(AX), R10
 	VBROADCASTF64X4  (R9)(CX*1), Z8
 	VINSERTF64X4     $0x01, (R10)(CX*1), Z8, Z8
 	VUNPCKLPS        Z8, Z7, Z6
@@ -1519,38 +2340,451 @@ chunkLastHead:
 	ADDQ             88(AX), BX
 	DECQ             SI
 	JNE              chunkLastHead
-	MOVQ             112(AX), CX
+	MOVQ             192(AX), CX
 	SHLQ             $0x02, CX
-	ADDQ             CX, 128(AX)
+	ADDQ             CX, 208(AX)
 
 chunkNext:
-	MOVQ 120(AX), CX
-	ADDQ $+24, CX
-	MOVQ CX, 120(AX)
-	CMPQ CX, 104(AX)
+	MOVQ 200(AX), CX
+	ADDQ $+16, CX
+	MOVQ CX, 200(AX)
+	CMPQ CX, 184(AX)
 	JNE  chunkSpan
 	JMP  end
+	MOVQ $+0, 152(AX)
 
 head:
-	MOVQ 72(AX), CX
-	MOVQ CX, 128(AX)
-	MOVQ 24(AX), CX
-	MOVQ CX, 120(AX)
+	CMPQ  152(AX), $+0
+	JGT   single
+	CMPQ  40(AX), $+2
+	JLT   single
+	TESTQ $+7, 96(AX)
+	JNE   single
+	MOVQ  $+2, 152(AX)
+	MOVQ  72(AX), CX
+	MOVQ  CX, 208(AX)
+	MOVQ  16(AX), CX
+	SUBQ  $+32, CX
+	MOVQ  CX, 168(AX)
+	MOVQ  24(AX), CX
+	MOVQ  CX, 200(AX)
 
-span:
-	MOVQ 120(AX), CX
+pairSpan:
+	MOVQ 200(AX), CX
 	MOVQ (CX), DX
 	MOVQ 8(CX), CX
 	ADDQ (AX), DX
-	MOVQ CX, 112(AX)
+	MOVQ CX, 192(AX)
 
-keys:
-	MOVQ   DX, 152(AX)
+pairKeys:
+	CMPQ   192(AX), $+16
+	JLT    pairRest
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
-	CMPQ   112(AX), $+16
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	MOVQ   DX, 216(AX)
+	MOVQ   8(AX), CX
+	LEAQ   (CX)(CX*2), BX
+	LEAQ   (CX)(CX*4), SI
+	LEAQ   (BX)(CX*4), DI
+	LEAQ   (DX)(CX*8), R8
+	MOVQ   48(AX), R9
+	MOVQ   56(AX), R10
+	LEAQ   (R10)(R10*2), R11
+	MOVQ   R9, R12
+	ADDQ   64(AX), R12
+	MOVQ   $+0, 160(AX)
+	MOVQ   120(AX), R13
+	MOVQ   96(AX), R14
+	SHRQ   $0x03, R14
+	MOVQ   R14, 144(AX)
+
+pairPiece:
+	VBROADCASTF64X4  (DX), Z9
+	VINSERTF64X4     $0x01, (DX)(CX*4), Z9, Z9
+	VBROADCASTF64X4  (DX)(CX*1), Z10
+	VINSERTF64X4     $0x01, (DX)(SI*1), Z10, Z10
+	VUNPCKLPS        Z10, Z9, Z8
+	VUNPCKHPS        Z10, Z9, Z9
+	VBROADCASTF64X4  (DX)(CX*2), Z11
+	VINSERTF64X4     $0x01, (DX)(BX*2), Z11, Z11
+	VBROADCASTF64X4  (DX)(BX*1), Z12
+	VINSERTF64X4     $0x01, (DX)(DI*1), Z12, Z12
+	VUNPCKLPS        Z12, Z11, Z10
+	VUNPCKHPS        Z12, Z11, Z11
+	VUNPCKLPD        Z10, Z8, Z12
+	VUNPCKHPD        Z10, Z8, Z8
+	VUNPCKLPD        Z11, Z9, Z10
+	VUNPCKHPD        Z11, Z9, Z9
+	VBROADCASTF64X4  (R8), Z13
+	VINSERTF64X4     $0x01, (R8)(CX*4), Z13, Z13
+	VBROADCASTF64X4  (R8)(CX*1), Z14
+	VINSERTF64X4     $0x01, (R8)(SI*1), Z14, Z14
+	VUNPCKLPS        Z14, Z13, Z11
+	VUNPCKHPS        Z14, Z13, Z13
+	VBROADCASTF64X4  (R8)(CX*2), Z15
+	VINSERTF64X4     $0x01, (R8)(BX*2), Z15, Z15
+	VBROADCASTF64X4  (R8)(BX*1), Z16
+	VINSERTF64X4     $0x01, (R8)(DI*1), Z16, Z16
+	VUNPCKLPS        Z16, Z15, Z14
+	VUNPCKHPS        Z16, Z15, Z15
+	VUNPCKLPD        Z14, Z11, Z16
+	VUNPCKHPD        Z14, Z11, Z11
+	VUNPCKLPD        Z15, Z13, Z14
+	VUNPCKHPD        Z15, Z13, Z13
+	VSHUFF64X2       $0x88, Z16, Z12, Z15
+	VSHUFF64X2       $0x88, Z11, Z8, Z17
+	VSHUFF64X2       $0x88, Z14, Z10, Z18
+	VSHUFF64X2       $0x88, Z13, Z9, Z19
+	VSHUFF64X2       $0xdd, Z16, Z12, Z12
+	VSHUFF64X2       $0xdd, Z11, Z8, Z8
+	VSHUFF64X2       $0xdd, Z14, Z10, Z10
+	VSHUFF64X2       $0xdd, Z13, Z9, Z9
+	ADDQ             16(AX), DX
+	ADDQ             16(AX), R8
+	VBROADCASTF64X4  (DX), Z13
+	VINSERTF64X4     $0x01, (DX)(CX*4), Z13, Z13
+	VBROADCASTF64X4  (DX)(CX*1), Z14
+	VINSERTF64X4     $0x01, (DX)(SI*1), Z14, Z14
+	VUNPCKLPS        Z14, Z13, Z11
+	VUNPCKHPS        Z14, Z13, Z13
+	VBROADCASTF64X4  (DX)(CX*2), Z16
+	VINSERTF64X4     $0x01, (DX)(BX*2), Z16, Z16
+	VBROADCASTF64X4  (DX)(BX*1), Z20
+	VINSERTF64X4     $0x01, (DX)(DI*1), Z20, Z20
+	VUNPCKLPS        Z20, Z16, Z14
+	VUNPCKHPS        Z20, Z16, Z16
+	VUNPCKLPD        Z14, Z11, Z20
+	VUNPCKHPD        Z14, Z11, Z11
+	VUNPCKLPD        Z16, Z13, Z14
+	VUNPCKHPD        Z16, Z13, Z13
+	VBROADCASTF64X4  (R8), Z21
+	VINSERTF64X4     $0x01, (R8)(CX*4), Z21, Z21
+	VBROADCASTF64X4  (R8)(CX*1), Z22
+	VINSERTF64X4     $0x01, (R8)(SI*1), Z22, Z22
+	VUNPCKLPS        Z22, Z21, Z16
+	VUNPCKHPS        Z22, Z21, Z21
+	VBROADCASTF64X4  (R8)(CX*2), Z23
+	VINSERTF64X4     $0x01, (R8)(BX*2), Z23, Z23
+	VBROADCASTF64X4  (R8)(BX*1), Z24
+	VINSERTF64X4     $0x01, (R8)(DI*1), Z24, Z24
+	VUNPCKLPS        Z24, Z23, Z22
+	VUNPCKHPS        Z24, Z23, Z23
+	VUNPCKLPD        Z22, Z16, Z24
+	VUNPCKHPD        Z22, Z16, Z16
+	VUNPCKLPD        Z23, Z21, Z22
+	VUNPCKHPD        Z23, Z21, Z21
+	VSHUFF64X2       $0x88, Z24, Z20, Z23
+	VSHUFF64X2       $0x88, Z16, Z11, Z25
+	VSHUFF64X2       $0x88, Z22, Z14, Z26
+	VSHUFF64X2       $0x88, Z21, Z13, Z27
+	VSHUFF64X2       $0xdd, Z24, Z20, Z20
+	VSHUFF64X2       $0xdd, Z16, Z11, Z11
+	VSHUFF64X2       $0xdd, Z22, Z14, Z14
+	VSHUFF64X2       $0xdd, Z21, Z13, Z13
+	SUBQ             16(AX), DX
+	SUBQ             16(AX), R8
+	ADDQ             160(AX), DX
+	ADDQ             160(AX), R8
+	VFMADD231PS.BCST (R9), Z15, Z0
+	VFMADD231PS.BCST (R12), Z23, Z4
+	VFMADD231PS.BCST (R9)(R10*1), Z15, Z1
+	VFMADD231PS.BCST (R12)(R10*1), Z23, Z5
+	VFMADD231PS.BCST (R9)(R10*2), Z15, Z2
+	VFMADD231PS.BCST (R12)(R10*2), Z23, Z6
+	VFMADD231PS.BCST (R9)(R11*1), Z15, Z3
+	VFMADD231PS.BCST (R12)(R11*1), Z23, Z7
+	CMPQ             R13, 128(AX)
+	JCS              pairPieceFetch0
+	MOVQ             104(AX), R13
+	DECQ             136(AX)
+	JLE              pairPieceFetch0Run
+	MOVQ             -16(R13), R14
+	ADDQ             128(AX), R14
+	MOVQ             R14, 128(AX)
+	SUBQ             -24(R13), R14
+	MOVQ             R14, R13
+	JMP              pairPieceFetch0
+
+pairPieceFetch0Run:
+	DECQ 112(AX)
+	JLT  pairPieceFetch0None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R13), R14
+	MOVQ R14, 136(AX)
+	MOVQ 8(R13), R14
+	MOVQ (R13), R13
+	ADDQ R13, R14
+	MOVQ R14, 128(AX)
+	JMP  pairPieceFetch0
+
+pairPieceFetch0None:
+	MOVQ 48(AX), R13
+	MOVQ $+0, 128(AX)
+
+pairPieceFetch0:
+	PREFETCHT1       (R13)
+	PREFETCHT1       64(R13)
+	PREFETCHT0       64(DX)
+	PREFETCHT0       64(DX)(CX*1)
+	VFMADD231PS.BCST 4(R9), Z17, Z0
+	VFMADD231PS.BCST 4(R12), Z25, Z4
+	VFMADD231PS.BCST 4(R9)(R10*1), Z17, Z1
+	VFMADD231PS.BCST 4(R12)(R10*1), Z25, Z5
+	VFMADD231PS.BCST 4(R9)(R10*2), Z17, Z2
+	VFMADD231PS.BCST 4(R12)(R10*2), Z25, Z6
+	VFMADD231PS.BCST 4(R9)(R11*1), Z17, Z3
+	VFMADD231PS.BCST 4(R12)(R11*1), Z25, Z7
+	PREFETCHT1       128(R13)
+	PREFETCHT1       192(R13)
+	ADDQ             $+256, R13
+	PREFETCHT0       64(DX)(CX*2)
+	PREFETCHT0       64(DX)(BX*1)
+	VFMADD231PS.BCST 8(R9), Z18, Z0
+	VFMADD231PS.BCST 8(R12), Z26, Z4
+	VFMADD231PS.BCST 8(R9)(R10*1), Z18, Z1
+	VFMADD231PS.BCST 8(R12)(R10*1), Z26, Z5
+	VFMADD231PS.BCST 8(R9)(R10*2), Z18, Z2
+	VFMADD231PS.BCST 8(R12)(R10*2), Z26, Z6
+	VFMADD231PS.BCST 8(R9)(R11*1), Z18, Z3
+	VFMADD231PS.BCST 8(R12)(R11*1), Z26, Z7
+	CMPQ             R13, 128(AX)
+	JCS              pairPieceFetch4
+	MOVQ             104(AX), R13
+	DECQ             136(AX)
+	JLE              pairPieceFetch4Run
+	MOVQ             -16(R13), R14
+	ADDQ             128(AX), R14
+	MOVQ             R14, 128(AX)
+	SUBQ             -24(R13), R14
+	MOVQ             R14, R13
+	JMP              pairPieceFetch4
+
+pairPieceFetch4Run:
+	DECQ 112(AX)
+	JLT  pairPieceFetch4None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R13), R14
+	MOVQ R14, 136(AX)
+	MOVQ 8(R13), R14
+	MOVQ (R13), R13
+	ADDQ R13, R14
+	MOVQ R14, 128(AX)
+	JMP  pairPieceFetch4
+
+pairPieceFetch4None:
+	MOVQ 48(AX), R13
+	MOVQ $+0, 128(AX)
+
+pairPieceFetch4:
+	PREFETCHT1       (R13)
+	PREFETCHT1       64(R13)
+	PREFETCHT0       64(DX)(CX*4)
+	PREFETCHT0       64(DX)(SI*1)
+	VFMADD231PS.BCST 12(R9), Z19, Z0
+	VFMADD231PS.BCST 12(R12), Z27, Z4
+	VFMADD231PS.BCST 12(R9)(R10*1), Z19, Z1
+	VFMADD231PS.BCST 12(R12)(R10*1), Z27, Z5
+	VFMADD231PS.BCST 12(R9)(R10*2), Z19, Z2
+	VFMADD231PS.BCST 12(R12)(R10*2), Z27, Z6
+	VFMADD231PS.BCST 12(R9)(R11*1), Z19, Z3
+	VFMADD231PS.BCST 12(R12)(R11*1), Z27, Z7
+	PREFETCHT1       128(R13)
+	PREFETCHT1       192(R13)
+	ADDQ             $+256, R13
+	PREFETCHT0       64(DX)(BX*2)
+	PREFETCHT0       64(DX)(DI*1)
+	VFMADD231PS.BCST 16(R9), Z12, Z0
+	VFMADD231PS.BCST 16(R12), Z20, Z4
+	VFMADD231PS.BCST 16(R9)(R10*1), Z12, Z1
+	VFMADD231PS.BCST 16(R12)(R10*1), Z20, Z5
+	VFMADD231PS.BCST 16(R9)(R10*2), Z12, Z2
+	VFMADD231PS.BCST 16(R12)(R10*2), Z20, Z6
+	VFMADD231PS.BCST 16(R9)(R11*1), Z12, Z3
+	VFMADD231PS.BCST 16(R12)(R11*1), Z20, Z7
+	CMPQ             R13, 128(AX)
+	JCS              pairPieceFetch8
+	MOVQ             104(AX), R13
+	DECQ             136(AX)
+	JLE              pairPieceFetch8Run
+	MOVQ             -16(R13), R14
+	ADDQ             128(AX), R14
+	MOVQ             R14, 128(AX)
+	SUBQ             -24(R13), R14
+	MOVQ             R14, R13
+	JMP              pairPieceFetch8
+
+pairPieceFetch8Run:
+	DECQ 112(AX)
+	JLT  pairPieceFetch8None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R13), R14
+	MOVQ R14, 136(AX)
+	MOVQ 8(R13), R14
+	MOVQ (R13), R13
+	ADDQ R13, R14
+	MOVQ R14, 128(AX)
+	JMP  pairPieceFetch8
+
+pairPieceFetch8None:
+	MOVQ 48(AX), R13
+	MOVQ $+0, 128(AX)
+
+pairPieceFetch8:
+	PREFETCHT1       (R13)
+	PREFETCHT1       64(R13)
+	PREFETCHT0       64(R8)
+	PREFETCHT0       64(R8)(CX*1)
+	VFMADD231PS.BCST 20(R9), Z8, Z0
+	VFMADD231PS.BCST 20(R12), Z11, Z4
+	VFMADD231PS.BCST 20(R9)(R10*1), Z8, Z1
+	VFMADD231PS.BCST 20(R12)(R10*1), Z11, Z5
+	VFMADD231PS.BCST 20(R9)(R10*2), Z8, Z2
+	VFMADD231PS.BCST 20(R12)(R10*2), Z11, Z6
+	VFMADD231PS.BCST 20(R9)(R11*1), Z8, Z3
+	VFMADD231PS.BCST 20(R12)(R11*1), Z11, Z7
+	PREFETCHT1       128(R13)
+	PREFETCHT1       192(R13)
+	ADDQ             $+256, R13
+	PREFETCHT0       64(R8)(CX*2)
+	PREFETCHT0       64(R8)(BX*1)
+	VFMADD231PS.BCST 24(R9), Z10, Z0
+	VFMADD231PS.BCST 24(R12), Z14, Z4
+	VFMADD231PS.BCST 24(R9)(R10*1), Z10, Z1
+	VFMADD231PS.BCST 24(R12)(R10*1), Z14, Z5
+	VFMADD231PS.BCST 24(R9)(R10*2), Z10, Z2
+	VFMADD231PS.BCST 24(R12)(R10*2), Z14, Z6
+	VFMADD231PS.BCST 24(R9)(R11*1), Z10, Z3
+	VFMADD231PS.BCST 24(R12)(R11*1), Z14, Z7
+	CMPQ             R13, 128(AX)
+	JCS              pairPieceFetch12
+	MOVQ             104(AX), R13
+	DECQ             136(AX)
+	JLE              pairPieceFetch12Run
+	MOVQ             -16(R13), R14
+	ADDQ             128(AX), R14
+	MOVQ             R14, 128(AX)
+	SUBQ             -24(R13), R14
+	MOVQ             R14, R13
+	JMP              pairPieceFetch12
+
+pairPieceFetch12Run:
+	DECQ 112(AX)
+	JLT  pairPieceFetch12None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R13), R14
+	MOVQ R14, 136(AX)
+	MOVQ 8(R13), R14
+	MOVQ (R13), R13
+	ADDQ R13, R14
+	MOVQ R14, 128(AX)
+	JMP  pairPieceFetch12
+
+pairPieceFetch12None:
+	MOVQ 48(AX), R13
+	MOVQ $+0, 128(AX)
+
+pairPieceFetch12:
+	PREFETCHT1       (R13)
+	PREFETCHT1       64(R13)
+	PREFETCHT0       64(R8)(CX*4)
+	PREFETCHT0       64(R8)(SI*1)
+	VFMADD231PS.BCST 28(R9), Z9, Z0
+	VFMADD231PS.BCST 28(R12), Z13, Z4
+	VFMADD231PS.BCST 28(R9)(R10*1), Z9, Z1
+	VFMADD231PS.BCST 28(R12)(R10*1), Z13, Z5
+	VFMADD231PS.BCST 28(R9)(R10*2), Z9, Z2
+	VFMADD231PS.BCST 28(R12)(R10*2), Z13, Z6
+	VFMADD231PS.BCST 28(R9)(R11*1), Z9, Z3
+	VFMADD231PS.BCST 28(R12)(R11*1), Z13, Z7
+	PREFETCHT1       128(R13)
+	PREFETCHT1       192(R13)
+	ADDQ             $+256, R13
+	PREFETCHT0       64(R8)(BX*2)
+	PREFETCHT0       64(R8)(DI*1)
+	SUBQ             160(AX), DX
+	SUBQ             160(AX), R8
+	MOVQ             168(AX), R14
+	XORQ             R14, 160(AX)
+	ADDQ             $+32, DX
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R12
+	DECQ             144(AX)
+	JNE              pairPiece
+	MOVQ             R13, 120(AX)
+	MOVQ             80(AX), DX
+	MOVQ             208(AX), CX
+	VMOVUPS          Z0, (CX)
+	ADDQ             DX, CX
+	VMOVUPS          Z1, (CX)
+	ADDQ             DX, CX
+	VMOVUPS          Z2, (CX)
+	ADDQ             DX, CX
+	VMOVUPS          Z3, (CX)
+	MOVQ             208(AX), CX
+	ADDQ             88(AX), CX
+	VMOVUPS          Z4, (CX)
+	ADDQ             DX, CX
+	VMOVUPS          Z5, (CX)
+	ADDQ             DX, CX
+	VMOVUPS          Z6, (CX)
+	ADDQ             DX, CX
+	VMOVUPS          Z7, (CX)
+	ADDQ             $+64, 208(AX)
+	MOVQ             8(AX), CX
+	IMUL3Q           $+16, CX, DX
+	ADDQ             216(AX), DX
+	SUBQ             $+16, 192(AX)
+	JMP              pairKeys
+
+pairRest:
+	MOVQ 192(AX), CX
+	SHLQ $0x02, CX
+	ADDQ CX, 208(AX)
+	MOVQ 200(AX), CX
+	ADDQ $+16, CX
+	MOVQ CX, 200(AX)
+	CMPQ CX, 184(AX)
+	JNE  pairSpan
+
+single:
+	MOVQ 72(AX), CX
+	MOVQ CX, 208(AX)
+	MOVQ 24(AX), CX
+	MOVQ CX, 200(AX)
+
+span:
+	MOVQ  200(AX), CX
+	MOVQ  (CX), DX
+	MOVQ  8(CX), CX
+	ADDQ  (AX), DX
+	MOVQ  CX, 192(AX)
+	CMPQ  152(AX), $+0
+	JLE   keys
+	MOVQ  CX, BX
+	ANDQ  $+15, 192(AX)
+	SUBQ  192(AX), BX
+	MOVQ  208(AX), CX
+	LEAQ  (CX)(BX*4), CX
+	MOVQ  CX, 208(AX)
+	IMULQ 8(AX), BX
+	ADDQ  BX, DX
+	CMPQ  192(AX), $+0
+	JEQ   spanDone
+
+keys:
+	MOVQ   DX, 216(AX)
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	CMPQ   192(AX), $+16
 	JLT    some
 	TESTQ  $+7, 96(AX)
 	JNE    some
@@ -1558,64 +2792,41 @@ keys:
 	MOVQ   56(AX), BX
 	LEAQ   (BX)(BX*2), SI
 	MOVQ   8(AX), DI
-	MOVQ   DX, R8
+	LEAQ   (DX)(DI*4), R8
 	LEAQ   (R8)(DI*4), R9
 	LEAQ   (R9)(DI*4), R10
-	LEAQ   (R10)(DI*4), R11
-	LEAQ   (DI)(DI*2), R12
-	MOVQ   96(AX), R13
-	SHRQ   $0x03, R13
-	MOVQ   120(AX), R14
-	MOVQ   16(R14), R14
-	ADDQ   DX, R14
-	MOVQ   $+2, 144(AX)
-	IMUL3Q $+16, DI, DX
-	SUBQ   $+64, DX
-	MOVQ   DX, 136(AX)
+	LEAQ   (DI)(DI*2), R11
+	MOVQ   96(AX), R12
+	SHRQ   $0x03, R12
+	MOVQ   120(AX), R13
 
 chunk:
-	PREFETCHT1 (R14)
-	PREFETCHT1 (R14)(DI*1)
-	PREFETCHT1 (R14)(DI*2)
-	PREFETCHT1 (R14)(R12*1)
-	LEAQ       (R14)(DI*4), R14
-	PREFETCHT1 (R14)
-	PREFETCHT1 (R14)(DI*1)
-	PREFETCHT1 (R14)(DI*2)
-	PREFETCHT1 (R14)(R12*1)
-	LEAQ       (R14)(DI*4), R14
-	DECQ       144(AX)
-	JNE        fetched
-	MOVQ       $+2, 144(AX)
-	SUBQ       136(AX), R14
-
-fetched:
-	VBROADCASTF64X4  (R8), Z5
-	VINSERTF64X4     $0x01, (R9), Z5, Z5
-	VBROADCASTF64X4  (R8)(DI*1), Z6
-	VINSERTF64X4     $0x01, (R9)(DI*1), Z6, Z6
+	VBROADCASTF64X4  (DX), Z5
+	VINSERTF64X4     $0x01, (R8), Z5, Z5
+	VBROADCASTF64X4  (DX)(DI*1), Z6
+	VINSERTF64X4     $0x01, (R8)(DI*1), Z6, Z6
 	VUNPCKLPS        Z6, Z5, Z4
 	VUNPCKHPS        Z6, Z5, Z5
-	VBROADCASTF64X4  (R8)(DI*2), Z7
-	VINSERTF64X4     $0x01, (R9)(DI*2), Z7, Z7
-	VBROADCASTF64X4  (R8)(R12*1), Z8
-	VINSERTF64X4     $0x01, (R9)(R12*1), Z8, Z8
+	VBROADCASTF64X4  (DX)(DI*2), Z7
+	VINSERTF64X4     $0x01, (R8)(DI*2), Z7, Z7
+	VBROADCASTF64X4  (DX)(R11*1), Z8
+	VINSERTF64X4     $0x01, (R8)(R11*1), Z8, Z8
 	VUNPCKLPS        Z8, Z7, Z6
 	VUNPCKHPS        Z8, Z7, Z7
 	VUNPCKLPD        Z6, Z4, Z8
 	VUNPCKHPD        Z6, Z4, Z4
 	VUNPCKLPD        Z7, Z5, Z6
 	VUNPCKHPD        Z7, Z5, Z5
-	VBROADCASTF64X4  (R10), Z9
-	VINSERTF64X4     $0x01, (R11), Z9, Z9
-	VBROADCASTF64X4  (R10)(DI*1), Z10
-	VINSERTF64X4     $0x01, (R11)(DI*1), Z10, Z10
+	VBROADCASTF64X4  (R9), Z9
+	VINSERTF64X4     $0x01, (R10), Z9, Z9
+	VBROADCASTF64X4  (R9)(DI*1), Z10
+	VINSERTF64X4     $0x01, (R10)(DI*1), Z10, Z10
 	VUNPCKLPS        Z10, Z9, Z7
 	VUNPCKHPS        Z10, Z9, Z9
-	VBROADCASTF64X4  (R10)(DI*2), Z11
-	VINSERTF64X4     $0x01, (R11)(DI*2), Z11, Z11
-	VBROADCASTF64X4  (R10)(R12*1), Z12
-	VINSERTF64X4     $0x01, (R11)(R12*1), Z12, Z12
+	VBROADCASTF64X4  (R9)(DI*2), Z11
+	VINSERTF64X4     $0x01, (R10)(DI*2), Z11, Z11
+	VBROADCASTF64X4  (R9)(R11*1), Z12
+	VINSERTF64X4     $0x01, (R10)(R11*1), Z12, Z12
 	VUNPCKLPS        Z12, Z11, Z10
 	VUNPCKHPS        Z12, Z11, Z11
 	VUNPCKLPD        Z10, Z7, Z12
@@ -1634,41 +2845,110 @@ fetched:
 	VFMADD231PS.BCST (CX)(BX*1), Z11, Z1
 	VFMADD231PS.BCST (CX)(BX*2), Z11, Z2
 	VFMADD231PS.BCST (CX)(SI*1), Z11, Z3
+	CMPQ             R13, 128(AX)
+	JCS              chunkFetch0
+	MOVQ             104(AX), R13
+	DECQ             136(AX)
+	JLE              chunkFetch0Run
+	MOVQ             -16(R13), R14
+	ADDQ             128(AX), R14
+	MOVQ             R14, 128(AX)
+	SUBQ             -24(R13), R14
+	MOVQ             R14, R13
+	JMP              chunkFetch0
+
+chunkFetch0Run:
+	DECQ 112(AX)
+	JLT  chunkFetch0None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R13), R14
+	MOVQ R14, 136(AX)
+	MOVQ 8(R13), R14
+	MOVQ (R13), R13
+	ADDQ R13, R14
+	MOVQ R14, 128(AX)
+	JMP  chunkFetch0
+
+chunkFetch0None:
+	MOVQ 48(AX), R13
+	MOVQ $+0, 128(AX)
+
+chunkFetch0:
+	PREFETCHT1       (R13)
 	VFMADD231PS.BCST 4(CX), Z13, Z0
 	VFMADD231PS.BCST 4(CX)(BX*1), Z13, Z1
 	VFMADD231PS.BCST 4(CX)(BX*2), Z13, Z2
 	VFMADD231PS.BCST 4(CX)(SI*1), Z13, Z3
+	PREFETCHT1       64(R13)
 	VFMADD231PS.BCST 8(CX), Z14, Z0
 	VFMADD231PS.BCST 8(CX)(BX*1), Z14, Z1
 	VFMADD231PS.BCST 8(CX)(BX*2), Z14, Z2
 	VFMADD231PS.BCST 8(CX)(SI*1), Z14, Z3
+	PREFETCHT1       128(R13)
 	VFMADD231PS.BCST 12(CX), Z15, Z0
 	VFMADD231PS.BCST 12(CX)(BX*1), Z15, Z1
 	VFMADD231PS.BCST 12(CX)(BX*2), Z15, Z2
 	VFMADD231PS.BCST 12(CX)(SI*1), Z15, Z3
+	PREFETCHT1       192(R13)
+	ADDQ             $+256, R13
 	VFMADD231PS.BCST 16(CX), Z8, Z0
 	VFMADD231PS.BCST 16(CX)(BX*1), Z8, Z1
 	VFMADD231PS.BCST 16(CX)(BX*2), Z8, Z2
 	VFMADD231PS.BCST 16(CX)(SI*1), Z8, Z3
+	CMPQ             R13, 128(AX)
+	JCS              chunkFetch4
+	MOVQ             104(AX), R13
+	DECQ             136(AX)
+	JLE              chunkFetch4Run
+	MOVQ             -16(R13), R14
+	ADDQ             128(AX), R14
+	MOVQ             R14, 128(AX)
+	SUBQ             -24(R13), R14
+	MOVQ             R14, R13
+	JMP              chunkFetch4
+
+chunkFetch4Run:
+	DECQ 112(AX)
+	JLT  chunkFetch4None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R13), R14
+	MOVQ R14, 136(AX)
+	MOVQ 8(R13), R14
+	MOVQ (R13), R13
+	ADDQ R13, R14
+	MOVQ R14, 128(AX)
+	JMP  chunkFetch4
+
+chunkFetch4None:
+	MOVQ 48(AX), R13
+	MOVQ $+0, 128(AX)
+
+chunkFetch4:
+	PREFETCHT1       (R13)
 	VFMADD231PS.BCST 20(CX), Z4, Z0
 	VFMADD231PS.BCST 20(CX)(BX*1), Z4, Z1
 	VFMADD231PS.BCST 20(CX)(BX*2), Z4, Z2
 	VFMADD231PS.BCST 20(CX)(SI*1), Z4, Z3
+	PREFETCHT1       64(R13)
 	VFMADD231PS.BCST 24(CX), Z6, Z0
 	VFMADD231PS.BCST 24(CX)(BX*1), Z6, Z1
 	VFMADD231PS.BCST 24(CX)(BX*2), Z6, Z2
 	VFMADD231PS.BCST 24(CX)(SI*1), Z6, Z3
+	PREFETCHT1       128(R13)
 	VFMADD231PS.BCST 28(CX), Z5, Z0
 	VFMADD231PS.BCST 28(CX)(BX*1), Z5, Z1
 	VFMADD231PS.BCST 28(CX)(BX*2), Z5, Z2
 	VFMADD231PS.BCST 28(CX)(SI*1), Z5, Z3
+	PREFETCHT1       192(R13)
+	ADDQ             $+256, R13
+	ADDQ             $+32, DX
 	ADDQ             $+32, R8
 	ADDQ             $+32, R9
 	ADDQ             $+32, R10
-	ADDQ             $+32, R11
 	ADDQ             $+32, CX
-	DECQ             R13
+	DECQ             R12
 	JNE              chunk
+	MOVQ             R13, 120(AX)
 	JMP              whole
 
 some:
@@ -1676,67 +2956,67 @@ some:
 	MOVQ    56(AX), BX
 	LEAQ    (BX)(BX*2), SI
 	MOVQ    8(AX), DI
-	MOVQ    DX, 160(AX)
-	LEAQ    (DX)(DI*1), R8
-	CMPQ    112(AX), $+1
-	CMOVQGT R8, DX
-	MOVQ    DX, 168(AX)
-	LEAQ    (DX)(DI*1), R8
-	CMPQ    112(AX), $+2
-	CMOVQGT R8, DX
-	MOVQ    DX, 176(AX)
-	LEAQ    (DX)(DI*1), R8
-	CMPQ    112(AX), $+3
-	CMOVQGT R8, DX
-	MOVQ    DX, 184(AX)
-	LEAQ    (DX)(DI*1), R8
-	CMPQ    112(AX), $+4
-	CMOVQGT R8, DX
-	MOVQ    DX, 192(AX)
-	LEAQ    (DX)(DI*1), R8
-	CMPQ    112(AX), $+5
-	CMOVQGT R8, DX
-	MOVQ    DX, 200(AX)
-	LEAQ    (DX)(DI*1), R8
-	CMPQ    112(AX), $+6
-	CMOVQGT R8, DX
-	MOVQ    DX, 208(AX)
-	LEAQ    (DX)(DI*1), R8
-	CMPQ    112(AX), $+7
-	CMOVQGT R8, DX
-	MOVQ    DX, 216(AX)
-	LEAQ    (DX)(DI*1), R8
-	CMPQ    112(AX), $+8
-	CMOVQGT R8, DX
 	MOVQ    DX, 224(AX)
 	LEAQ    (DX)(DI*1), R8
-	CMPQ    112(AX), $+9
+	CMPQ    192(AX), $+1
 	CMOVQGT R8, DX
 	MOVQ    DX, 232(AX)
 	LEAQ    (DX)(DI*1), R8
-	CMPQ    112(AX), $+10
+	CMPQ    192(AX), $+2
 	CMOVQGT R8, DX
 	MOVQ    DX, 240(AX)
 	LEAQ    (DX)(DI*1), R8
-	CMPQ    112(AX), $+11
+	CMPQ    192(AX), $+3
 	CMOVQGT R8, DX
 	MOVQ    DX, 248(AX)
 	LEAQ    (DX)(DI*1), R8
-	CMPQ    112(AX), $+12
+	CMPQ    192(AX), $+4
 	CMOVQGT R8, DX
 	MOVQ    DX, 256(AX)
 	LEAQ    (DX)(DI*1), R8
-	CMPQ    112(AX), $+13
+	CMPQ    192(AX), $+5
 	CMOVQGT R8, DX
 	MOVQ    DX, 264(AX)
 	LEAQ    (DX)(DI*1), R8
-	CMPQ    112(AX), $+14
+	CMPQ    192(AX), $+6
 	CMOVQGT R8, DX
 	MOVQ    DX, 272(AX)
 	LEAQ    (DX)(DI*1), R8
-	CMPQ    112(AX), $+15
+	CMPQ    192(AX), $+7
 	CMOVQGT R8, DX
 	MOVQ    DX, 280(AX)
+	LEAQ    (DX)(DI*1), R8
+	CMPQ    192(AX), $+8
+	CMOVQGT R8, DX
+	MOVQ    DX, 288(AX)
+	LEAQ    (DX)(DI*1), R8
+	CMPQ    192(AX), $+9
+	CMOVQGT R8, DX
+	MOVQ    DX, 296(AX)
+	LEAQ    (DX)(DI*1), R8
+	CMPQ    192(AX), $+10
+	CMOVQGT R8, DX
+	MOVQ    DX, 304(AX)
+	LEAQ    (DX)(DI*1), R8
+	CMPQ    192(AX), $+11
+	CMOVQGT R8, DX
+	MOVQ    DX, 312(AX)
+	LEAQ    (DX)(DI*1), R8
+	CMPQ    192(AX), $+12
+	CMOVQGT R8, DX
+	MOVQ    DX, 320(AX)
+	LEAQ    (DX)(DI*1), R8
+	CMPQ    192(AX), $+13
+	CMOVQGT R8, DX
+	MOVQ    DX, 328(AX)
+	LEAQ    (DX)(DI*1), R8
+	CMPQ    192(AX), $+14
+	CMOVQGT R8, DX
+	MOVQ    DX, 336(AX)
+	LEAQ    (DX)(DI*1), R8
+	CMPQ    192(AX), $+15
+	CMOVQGT R8, DX
+	MOVQ    DX, 344(AX)
 	MOVQ    96(AX), DX
 	XORQ    DI, DI
 
@@ -1747,28 +3027,28 @@ piece:
 	MOVQ             $+255, R8
 	BZHIQ            R9, R8, R8
 	KMOVW            R8, K1
-	MOVQ             160(AX), R8
-	MOVQ             192(AX), R9
+	MOVQ             224(AX), R8
+	MOVQ             256(AX), R9
 	VXORPS           Z5, Z5, Z5
 	VMOVUPS.Z        (R8)(DI*4), K1, Y5
 	VMOVUPS.Z        (R9)(DI*4), K1, Y4
 	VINSERTF64X4     $0x01, Y4, Z5, Z5
-	MOVQ             168(AX), R8
-	MOVQ             200(AX), R9
+	MOVQ             232(AX), R8
+	MOVQ             264(AX), R9
 	VXORPS           Z6, Z6, Z6
 	VMOVUPS.Z        (R8)(DI*4), K1, Y6
 	VMOVUPS.Z        (R9)(DI*4), K1, Y4
 	VINSERTF64X4     $0x01, Y4, Z6, Z6
 	VUNPCKLPS        Z6, Z5, Z4
 	VUNPCKHPS        Z6, Z5, Z5
-	MOVQ             176(AX), R8
-	MOVQ             208(AX), R9
+	MOVQ             240(AX), R8
+	MOVQ             272(AX), R9
 	VXORPS           Z7, Z7, Z7
 	VMOVUPS.Z        (R8)(DI*4), K1, Y7
 	VMOVUPS.Z        (R9)(DI*4), K1, Y6
 	VINSERTF64X4     $0x01, Y6, Z7, Z7
-	MOVQ             184(AX), R8
-	MOVQ             216(AX), R9
+	MOVQ             248(AX), R8
+	MOVQ             280(AX), R9
 	VXORPS           Z8, Z8, Z8
 	VMOVUPS.Z        (R8)(DI*4), K1, Y8
 	VMOVUPS.Z        (R9)(DI*4), K1, Y6
@@ -1779,28 +3059,28 @@ piece:
 	VUNPCKHPD        Z6, Z4, Z4
 	VUNPCKLPD        Z7, Z5, Z6
 	VUNPCKHPD        Z7, Z5, Z5
-	MOVQ             224(AX), R8
-	MOVQ             256(AX), R9
+	MOVQ             288(AX), R8
+	MOVQ             320(AX), R9
 	VXORPS           Z9, Z9, Z9
 	VMOVUPS.Z        (R8)(DI*4), K1, Y9
 	VMOVUPS.Z        (R9)(DI*4), K1, Y7
 	VINSERTF64X4     $0x01, Y7, Z9, Z9
-	MOVQ             232(AX), R8
-	MOVQ             264(AX), R9
+	MOVQ             296(AX), R8
+	MOVQ             328(AX), R9
 	VXORPS           Z10, Z10, Z10
 	VMOVUPS.Z        (R8)(DI*4), K1, Y10
 	VMOVUPS.Z        (R9)(DI*4), K1, Y7
 	VINSERTF64X4     $0x01, Y7, Z10, Z10
 	VUNPCKLPS        Z10, Z9, Z7
 	VUNPCKHPS        Z10, Z9, Z9
-	MOVQ             240(AX), R8
-	MOVQ             272(AX), R9
+	MOVQ             304(AX), R8
+	MOVQ             336(AX), R9
 	VXORPS           Z11, Z11, Z11
 	VMOVUPS.Z        (R8)(DI*4), K1, Y11
 	VMOVUPS.Z        (R9)(DI*4), K1, Y10
 	VINSERTF64X4     $0x01, Y10, Z11, Z11
-	MOVQ             248(AX), R8
-	MOVQ             280(AX), R9
+	MOVQ             312(AX), R8
+	MOVQ             344(AX), R9
 	VXORPS           Z12, Z12, Z12
 	VMOVUPS.Z        (R8)(DI*4), K1, Y12
 	VMOVUPS.Z        (R9)(DI*4), K1, Y10
@@ -1857,11 +3137,11 @@ piece:
 	JGT              piece
 
 whole:
-	MOVQ    128(AX), CX
+	MOVQ    208(AX), CX
 	MOVQ    80(AX), DX
-	CMPQ    112(AX), $+16
+	CMPQ    192(AX), $+16
 	JLT     last
-	ADDQ    $+64, 128(AX)
+	ADDQ    $+64, 208(AX)
 	VMOVUPS Z0, (CX)
 	ADDQ    DX, CX
 	VMOVUPS Z1, (CX)
@@ -1872,7 +3152,7 @@ whole:
 	JMP     stored
 
 last:
-	MOVQ    112(AX), BX
+	MOVQ    192(AX), BX
 	MOVQ    $+16, DI
 	CMPQ    BX, DI
 	CMOVQLT BX, DI
@@ -1880,7 +3160,7 @@ last:
 	BZHIQ   DI, SI, SI
 	KMOVW   SI, K1
 	SHLQ    $0x02, BX
-	ADDQ    BX, 128(AX)
+	ADDQ    BX, 208(AX)
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    DX, CX
 	VMOVUPS Z1, K1, (CX)
@@ -1892,22 +3172,25 @@ last:
 stored:
 	MOVQ   8(AX), CX
 	IMUL3Q $+16, CX, DX
-	ADDQ   152(AX), DX
-	SUBQ   $+16, 112(AX)
+	ADDQ   216(AX), DX
+	SUBQ   $+16, 192(AX)
 	JGT    keys
-	MOVQ   120(AX), CX
-	ADDQ   $+24, CX
-	MOVQ   CX, 120(AX)
-	CMPQ   CX, 104(AX)
-	JNE    span
-	MOVQ   16(AX), CX
-	ADDQ   CX, (AX)
-	MOVQ   64(AX), CX
-	ADDQ   CX, 48(AX)
-	MOVQ   88(AX), CX
-	ADDQ   CX, 72(AX)
-	SUBQ   $+1, 40(AX)
-	JNE    head
+
+spanDone:
+	MOVQ 200(AX), CX
+	ADDQ $+16, CX
+	MOVQ CX, 200(AX)
+	CMPQ CX, 184(AX)
+	JNE  span
+	DECQ 152(AX)
+	MOVQ 16(AX), CX
+	ADDQ CX, (AX)
+	MOVQ 64(AX), CX
+	ADDQ CX, 48(AX)
+	MOVQ 88(AX), CX
+	ADDQ CX, 72(AX)
+	SUBQ $+1, 40(AX)
+	JNE  head
 
 end:
 	VZEROUPPER
@@ -1918,26 +3201,29 @@ end:
 TEXT ·scoresF32x8AVX512(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ   a+0(FP), AX
 	MOVQ   32(AX), CX
-	IMUL3Q $0x18, CX, CX
+	IMUL3Q $0x10, CX, CX
 	ADDQ   24(AX), CX
-	MOVQ   CX, 104(AX)
+	MOVQ   CX, 184(AX)
+	MOVQ   $+0, 120(AX)
+	MOVQ   $+0, 128(AX)
+	MOVQ   $+0, 136(AX)
 	CMPQ   96(AX), $+8
 	JNE    head
 	MOVQ   72(AX), CX
-	MOVQ   CX, 128(AX)
+	MOVQ   CX, 208(AX)
 	MOVQ   24(AX), CX
-	MOVQ   CX, 120(AX)
+	MOVQ   CX, 200(AX)
 
 chunkSpan:
-	MOVQ 120(AX), CX
+	MOVQ 200(AX), CX
 	MOVQ (CX), DX
 	MOVQ 8(CX), CX
 	ADDQ (AX), DX
-	MOVQ CX, 112(AX)
+	MOVQ CX, 192(AX)
 
 chunkRows:
-	MOVQ DX, 152(AX)
-	CMPQ 112(AX), $+16
+	MOVQ DX, 216(AX)
+	CMPQ 192(AX), $+16
 	JLT  chunkLast
 	MOVQ 8(AX), CX
 	LEAQ (DX)(CX*4), BX
@@ -1945,7 +3231,7 @@ chunkRows:
 	LEAQ (SI)(CX*4), DI
 	LEAQ (CX)(CX*2), R8
 	MOVQ 48(AX), R9
-	MOVQ 128(AX), R10
+	MOVQ 208(AX), R10
 	MOVQ 40(AX), R11
 	MOVQ 56(AX), R12
 	MOVQ 80(AX), R13
@@ -2081,77 +3367,77 @@ chunkHead:
 	JNE              chunkHead
 	MOVQ             8(AX), CX
 	SHLQ             $0x04, CX
-	MOVQ             152(AX), DX
+	MOVQ             216(AX), DX
 	ADDQ             CX, DX
-	ADDQ             $+64, 128(AX)
-	SUBQ             $+16, 112(AX)
+	ADDQ             $+64, 208(AX)
+	SUBQ             $+16, 192(AX)
 	JNE              chunkRows
 	JMP              chunkNext
 
 chunkLast:
 	MOVQ    8(AX), CX
-	MOVQ    DX, 160(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+1
-	CMOVQGT BX, DX
-	MOVQ    DX, 168(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+2
-	CMOVQGT BX, DX
-	MOVQ    DX, 176(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+3
-	CMOVQGT BX, DX
-	MOVQ    DX, 184(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+4
-	CMOVQGT BX, DX
-	MOVQ    DX, 192(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+5
-	CMOVQGT BX, DX
-	MOVQ    DX, 200(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+6
-	CMOVQGT BX, DX
-	MOVQ    DX, 208(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+7
-	CMOVQGT BX, DX
-	MOVQ    DX, 216(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+8
-	CMOVQGT BX, DX
 	MOVQ    DX, 224(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+9
+	CMPQ    192(AX), $+1
 	CMOVQGT BX, DX
 	MOVQ    DX, 232(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+10
+	CMPQ    192(AX), $+2
 	CMOVQGT BX, DX
 	MOVQ    DX, 240(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+11
+	CMPQ    192(AX), $+3
 	CMOVQGT BX, DX
 	MOVQ    DX, 248(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+12
+	CMPQ    192(AX), $+4
 	CMOVQGT BX, DX
 	MOVQ    DX, 256(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+13
+	CMPQ    192(AX), $+5
 	CMOVQGT BX, DX
 	MOVQ    DX, 264(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+14
+	CMPQ    192(AX), $+6
 	CMOVQGT BX, DX
 	MOVQ    DX, 272(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+15
+	CMPQ    192(AX), $+7
 	CMOVQGT BX, DX
 	MOVQ    DX, 280(AX)
-	MOVQ    112(AX), CX
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+8
+	CMOVQGT BX, DX
+	MOVQ    DX, 288(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+9
+	CMOVQGT BX, DX
+	MOVQ    DX, 296(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+10
+	CMOVQGT BX, DX
+	MOVQ    DX, 304(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+11
+	CMOVQGT BX, DX
+	MOVQ    DX, 312(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+12
+	CMOVQGT BX, DX
+	MOVQ    DX, 320(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+13
+	CMOVQGT BX, DX
+	MOVQ    DX, 328(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+14
+	CMOVQGT BX, DX
+	MOVQ    DX, 336(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+15
+	CMOVQGT BX, DX
+	MOVQ    DX, 344(AX)
+	MOVQ    192(AX), CX
 	MOVQ    $+16, DX
 	CMPQ    CX, DX
 	CMOVQLT CX, DX
@@ -2160,28 +3446,28 @@ chunkLast:
 	KMOVW   CX, K1
 	XORQ    CX, CX
 	MOVQ    48(AX), DX
-	MOVQ    128(AX), BX
+	MOVQ    208(AX), BX
 	MOVQ    40(AX), SI
 	MOVQ    56(AX), DI
 	MOVQ    80(AX), R8
 
 chunkLastHead:
-	MOVQ             160(AX), R9
-	MOVQ             192(AX), R10
+	MOVQ             224(AX), R9
+	MOVQ             256(AX), R10
 	VBROADCASTF64X4  (R9)(CX*1), Z1
 	VINSERTF64X4     $0x01, (R10)(CX*1), Z1, Z1
-	MOVQ             168(AX), R9
-	MOVQ             200(AX), R10
+	MOVQ             232(AX), R9
+	MOVQ             264(AX), R10
 	VBROADCASTF64X4  (R9)(CX*1), Z2
 	VINSERTF64X4     $0x01, (R10)(CX*1), Z2, Z2
 	VUNPCKLPS        Z2, Z1, Z0
 	VUNPCKHPS        Z2, Z1, Z1
-	MOVQ             176(AX), R9
-	MOVQ             208(AX), R10
+	MOVQ             240(AX), R9
+	MOVQ             272(AX), R10
 	VBROADCASTF64X4  (R9)(CX*1), Z3
 	VINSERTF64X4     $0x01, (R10)(CX*1), Z3, Z3
-	MOVQ             184(AX), R9
-	MOVQ             216(AX), R10
+	MOVQ             248(AX), R9
+	MOVQ             280(AX), R10
 	VBROADCASTF64X4  (R9)(CX*1), Z4
 	VINSERTF64X4     $0x01, (R10)(CX*1), Z4, Z4
 	VUNPCKLPS        Z4, Z3, Z2
@@ -2190,22 +3476,22 @@ chunkLastHead:
 	VUNPCKHPD        Z2, Z0, Z0
 	VUNPCKLPD        Z3, Z1, Z2
 	VUNPCKHPD        Z3, Z1, Z1
-	MOVQ             224(AX), R9
-	MOVQ             256(AX), R10
+	MOVQ             288(AX), R9
+	MOVQ             320(AX), R10
 	VBROADCASTF64X4  (R9)(CX*1), Z5
 	VINSERTF64X4     $0x01, (R10)(CX*1), Z5, Z5
-	MOVQ             232(AX), R9
-	MOVQ             264(AX), R10
+	MOVQ             296(AX), R9
+	MOVQ             328(AX), R10
 	VBROADCASTF64X4  (R9)(CX*1), Z6
 	VINSERTF64X4     $0x01, (R10)(CX*1), Z6, Z6
 	VUNPCKLPS        Z6, Z5, Z3
 	VUNPCKHPS        Z6, Z5, Z5
-	MOVQ             240(AX), R9
-	MOVQ             272(AX), R10
+	MOVQ             304(AX), R9
+	MOVQ             336(AX), R10
 	VBROADCASTF64X4  (R9)(CX*1), Z7
 	VINSERTF64X4     $0x01, (R10)(CX*1), Z7, Z7
-	MOVQ             248(AX), R9
-	MOVQ             280(AX), R10
+	MOVQ             312(AX), R9
+	MOVQ             344(AX), R10
 	VBROADCASTF64X4  (R9)(CX*1), Z8
 	VINSERTF64X4     $0x01, (R10)(CX*1), Z8, Z8
 	VUNPCKLPS        Z8, Z7, Z6
@@ -2307,33 +3593,34 @@ chunkLastHead:
 	ADDQ             88(AX), BX
 	DECQ             SI
 	JNE              chunkLastHead
-	MOVQ             112(AX), CX
+	MOVQ             192(AX), CX
 	SHLQ             $0x02, CX
-	ADDQ             CX, 128(AX)
+	ADDQ             CX, 208(AX)
 
 chunkNext:
-	MOVQ 120(AX), CX
-	ADDQ $+24, CX
-	MOVQ CX, 120(AX)
-	CMPQ CX, 104(AX)
+	MOVQ 200(AX), CX
+	ADDQ $+16, CX
+	MOVQ CX, 200(AX)
+	CMPQ CX, 184(AX)
 	JNE  chunkSpan
 	JMP  end
+	MOVQ $+0, 152(AX)
 
 head:
 	MOVQ 72(AX), CX
-	MOVQ CX, 128(AX)
+	MOVQ CX, 208(AX)
 	MOVQ 24(AX), CX
-	MOVQ CX, 120(AX)
+	MOVQ CX, 200(AX)
 
 span:
-	MOVQ 120(AX), CX
+	MOVQ 200(AX), CX
 	MOVQ (CX), DX
 	MOVQ 8(CX), CX
 	ADDQ (AX), DX
-	MOVQ CX, 112(AX)
+	MOVQ CX, 192(AX)
 
 keys:
-	MOVQ   DX, 152(AX)
+	MOVQ   DX, 216(AX)
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -2342,7 +3629,7 @@ keys:
 	VXORPS Z5, Z5, Z5
 	VXORPS Z6, Z6, Z6
 	VXORPS Z7, Z7, Z7
-	CMPQ   112(AX), $+16
+	CMPQ   192(AX), $+16
 	JLT    some
 	TESTQ  $+7, 96(AX)
 	JNE    some
@@ -2351,64 +3638,41 @@ keys:
 	LEAQ   (CX)(BX*4), SI
 	LEAQ   (BX)(BX*2), DI
 	MOVQ   8(AX), R8
-	MOVQ   DX, R9
+	LEAQ   (DX)(R8*4), R9
 	LEAQ   (R9)(R8*4), R10
 	LEAQ   (R10)(R8*4), R11
-	LEAQ   (R11)(R8*4), R12
-	LEAQ   (R8)(R8*2), R13
-	MOVQ   96(AX), R14
-	SHRQ   $0x03, R14
-	MOVQ   120(AX), R15
-	MOVQ   16(R15), R15
-	ADDQ   DX, R15
-	MOVQ   $+2, 144(AX)
-	IMUL3Q $+16, R8, DX
-	SUBQ   $+64, DX
-	MOVQ   DX, 136(AX)
+	LEAQ   (R8)(R8*2), R12
+	MOVQ   96(AX), R13
+	SHRQ   $0x03, R13
+	MOVQ   120(AX), R14
 
 chunk:
-	PREFETCHT1 (R15)
-	PREFETCHT1 (R15)(R8*1)
-	PREFETCHT1 (R15)(R8*2)
-	PREFETCHT1 (R15)(R13*1)
-	LEAQ       (R15)(R8*4), R15
-	PREFETCHT1 (R15)
-	PREFETCHT1 (R15)(R8*1)
-	PREFETCHT1 (R15)(R8*2)
-	PREFETCHT1 (R15)(R13*1)
-	LEAQ       (R15)(R8*4), R15
-	DECQ       144(AX)
-	JNE        fetched
-	MOVQ       $+2, 144(AX)
-	SUBQ       136(AX), R15
-
-fetched:
-	VBROADCASTF64X4  (R9), Z9
-	VINSERTF64X4     $0x01, (R10), Z9, Z9
-	VBROADCASTF64X4  (R9)(R8*1), Z10
-	VINSERTF64X4     $0x01, (R10)(R8*1), Z10, Z10
+	VBROADCASTF64X4  (DX), Z9
+	VINSERTF64X4     $0x01, (R9), Z9, Z9
+	VBROADCASTF64X4  (DX)(R8*1), Z10
+	VINSERTF64X4     $0x01, (R9)(R8*1), Z10, Z10
 	VUNPCKLPS        Z10, Z9, Z8
 	VUNPCKHPS        Z10, Z9, Z9
-	VBROADCASTF64X4  (R9)(R8*2), Z11
-	VINSERTF64X4     $0x01, (R10)(R8*2), Z11, Z11
-	VBROADCASTF64X4  (R9)(R13*1), Z12
-	VINSERTF64X4     $0x01, (R10)(R13*1), Z12, Z12
+	VBROADCASTF64X4  (DX)(R8*2), Z11
+	VINSERTF64X4     $0x01, (R9)(R8*2), Z11, Z11
+	VBROADCASTF64X4  (DX)(R12*1), Z12
+	VINSERTF64X4     $0x01, (R9)(R12*1), Z12, Z12
 	VUNPCKLPS        Z12, Z11, Z10
 	VUNPCKHPS        Z12, Z11, Z11
 	VUNPCKLPD        Z10, Z8, Z12
 	VUNPCKHPD        Z10, Z8, Z8
 	VUNPCKLPD        Z11, Z9, Z10
 	VUNPCKHPD        Z11, Z9, Z9
-	VBROADCASTF64X4  (R11), Z13
-	VINSERTF64X4     $0x01, (R12), Z13, Z13
-	VBROADCASTF64X4  (R11)(R8*1), Z14
-	VINSERTF64X4     $0x01, (R12)(R8*1), Z14, Z14
+	VBROADCASTF64X4  (R10), Z13
+	VINSERTF64X4     $0x01, (R11), Z13, Z13
+	VBROADCASTF64X4  (R10)(R8*1), Z14
+	VINSERTF64X4     $0x01, (R11)(R8*1), Z14, Z14
 	VUNPCKLPS        Z14, Z13, Z11
 	VUNPCKHPS        Z14, Z13, Z13
-	VBROADCASTF64X4  (R11)(R8*2), Z15
-	VINSERTF64X4     $0x01, (R12)(R8*2), Z15, Z15
-	VBROADCASTF64X4  (R11)(R13*1), Z16
-	VINSERTF64X4     $0x01, (R12)(R13*1), Z16, Z16
+	VBROADCASTF64X4  (R10)(R8*2), Z15
+	VINSERTF64X4     $0x01, (R11)(R8*2), Z15, Z15
+	VBROADCASTF64X4  (R10)(R12*1), Z16
+	VINSERTF64X4     $0x01, (R11)(R12*1), Z16, Z16
 	VUNPCKLPS        Z16, Z15, Z14
 	VUNPCKHPS        Z16, Z15, Z15
 	VUNPCKLPD        Z14, Z11, Z16
@@ -2431,6 +3695,36 @@ fetched:
 	VFMADD231PS.BCST (SI)(BX*1), Z15, Z5
 	VFMADD231PS.BCST (SI)(BX*2), Z15, Z6
 	VFMADD231PS.BCST (SI)(DI*1), Z15, Z7
+	CMPQ             R14, 128(AX)
+	JCS              chunkFetch0
+	MOVQ             104(AX), R14
+	DECQ             136(AX)
+	JLE              chunkFetch0Run
+	MOVQ             -16(R14), R15
+	ADDQ             128(AX), R15
+	MOVQ             R15, 128(AX)
+	SUBQ             -24(R14), R15
+	MOVQ             R15, R14
+	JMP              chunkFetch0
+
+chunkFetch0Run:
+	DECQ 112(AX)
+	JLT  chunkFetch0None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R14), R15
+	MOVQ R15, 136(AX)
+	MOVQ 8(R14), R15
+	MOVQ (R14), R14
+	ADDQ R14, R15
+	MOVQ R15, 128(AX)
+	JMP  chunkFetch0
+
+chunkFetch0None:
+	MOVQ 48(AX), R14
+	MOVQ $+0, 128(AX)
+
+chunkFetch0:
+	PREFETCHT1       (R14)
 	VFMADD231PS.BCST 4(CX), Z17, Z0
 	VFMADD231PS.BCST 4(CX)(BX*1), Z17, Z1
 	VFMADD231PS.BCST 4(CX)(BX*2), Z17, Z2
@@ -2439,6 +3733,7 @@ fetched:
 	VFMADD231PS.BCST 4(SI)(BX*1), Z17, Z5
 	VFMADD231PS.BCST 4(SI)(BX*2), Z17, Z6
 	VFMADD231PS.BCST 4(SI)(DI*1), Z17, Z7
+	PREFETCHT1       64(R14)
 	VFMADD231PS.BCST 8(CX), Z18, Z0
 	VFMADD231PS.BCST 8(CX)(BX*1), Z18, Z1
 	VFMADD231PS.BCST 8(CX)(BX*2), Z18, Z2
@@ -2447,6 +3742,7 @@ fetched:
 	VFMADD231PS.BCST 8(SI)(BX*1), Z18, Z5
 	VFMADD231PS.BCST 8(SI)(BX*2), Z18, Z6
 	VFMADD231PS.BCST 8(SI)(DI*1), Z18, Z7
+	PREFETCHT1       128(R14)
 	VFMADD231PS.BCST 12(CX), Z19, Z0
 	VFMADD231PS.BCST 12(CX)(BX*1), Z19, Z1
 	VFMADD231PS.BCST 12(CX)(BX*2), Z19, Z2
@@ -2455,6 +3751,8 @@ fetched:
 	VFMADD231PS.BCST 12(SI)(BX*1), Z19, Z5
 	VFMADD231PS.BCST 12(SI)(BX*2), Z19, Z6
 	VFMADD231PS.BCST 12(SI)(DI*1), Z19, Z7
+	PREFETCHT1       192(R14)
+	ADDQ             $+256, R14
 	VFMADD231PS.BCST 16(CX), Z12, Z0
 	VFMADD231PS.BCST 16(CX)(BX*1), Z12, Z1
 	VFMADD231PS.BCST 16(CX)(BX*2), Z12, Z2
@@ -2463,6 +3761,36 @@ fetched:
 	VFMADD231PS.BCST 16(SI)(BX*1), Z12, Z5
 	VFMADD231PS.BCST 16(SI)(BX*2), Z12, Z6
 	VFMADD231PS.BCST 16(SI)(DI*1), Z12, Z7
+	CMPQ             R14, 128(AX)
+	JCS              chunkFetch4
+	MOVQ             104(AX), R14
+	DECQ             136(AX)
+	JLE              chunkFetch4Run
+	MOVQ             -16(R14), R15
+	ADDQ             128(AX), R15
+	MOVQ             R15, 128(AX)
+	SUBQ             -24(R14), R15
+	MOVQ             R15, R14
+	JMP              chunkFetch4
+
+chunkFetch4Run:
+	DECQ 112(AX)
+	JLT  chunkFetch4None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R14), R15
+	MOVQ R15, 136(AX)
+	MOVQ 8(R14), R15
+	MOVQ (R14), R14
+	ADDQ R14, R15
+	MOVQ R15, 128(AX)
+	JMP  chunkFetch4
+
+chunkFetch4None:
+	MOVQ 48(AX), R14
+	MOVQ $+0, 128(AX)
+
+chunkFetch4:
+	PREFETCHT1       (R14)
 	VFMADD231PS.BCST 20(CX), Z8, Z0
 	VFMADD231PS.BCST 20(CX)(BX*1), Z8, Z1
 	VFMADD231PS.BCST 20(CX)(BX*2), Z8, Z2
@@ -2471,6 +3799,7 @@ fetched:
 	VFMADD231PS.BCST 20(SI)(BX*1), Z8, Z5
 	VFMADD231PS.BCST 20(SI)(BX*2), Z8, Z6
 	VFMADD231PS.BCST 20(SI)(DI*1), Z8, Z7
+	PREFETCHT1       64(R14)
 	VFMADD231PS.BCST 24(CX), Z10, Z0
 	VFMADD231PS.BCST 24(CX)(BX*1), Z10, Z1
 	VFMADD231PS.BCST 24(CX)(BX*2), Z10, Z2
@@ -2479,6 +3808,7 @@ fetched:
 	VFMADD231PS.BCST 24(SI)(BX*1), Z10, Z5
 	VFMADD231PS.BCST 24(SI)(BX*2), Z10, Z6
 	VFMADD231PS.BCST 24(SI)(DI*1), Z10, Z7
+	PREFETCHT1       128(R14)
 	VFMADD231PS.BCST 28(CX), Z9, Z0
 	VFMADD231PS.BCST 28(CX)(BX*1), Z9, Z1
 	VFMADD231PS.BCST 28(CX)(BX*2), Z9, Z2
@@ -2487,14 +3817,17 @@ fetched:
 	VFMADD231PS.BCST 28(SI)(BX*1), Z9, Z5
 	VFMADD231PS.BCST 28(SI)(BX*2), Z9, Z6
 	VFMADD231PS.BCST 28(SI)(DI*1), Z9, Z7
+	PREFETCHT1       192(R14)
+	ADDQ             $+256, R14
+	ADDQ             $+32, DX
 	ADDQ             $+32, R9
 	ADDQ             $+32, R10
 	ADDQ             $+32, R11
-	ADDQ             $+32, R12
 	ADDQ             $+32, CX
 	ADDQ             $+32, SI
-	DECQ             R14
+	DECQ             R13
 	JNE              chunk
+	MOVQ             R14, 120(AX)
 	JMP              whole
 
 some:
@@ -2503,67 +3836,67 @@ some:
 	LEAQ    (CX)(BX*4), SI
 	LEAQ    (BX)(BX*2), DI
 	MOVQ    8(AX), R8
-	MOVQ    DX, 160(AX)
-	LEAQ    (DX)(R8*1), R9
-	CMPQ    112(AX), $+1
-	CMOVQGT R9, DX
-	MOVQ    DX, 168(AX)
-	LEAQ    (DX)(R8*1), R9
-	CMPQ    112(AX), $+2
-	CMOVQGT R9, DX
-	MOVQ    DX, 176(AX)
-	LEAQ    (DX)(R8*1), R9
-	CMPQ    112(AX), $+3
-	CMOVQGT R9, DX
-	MOVQ    DX, 184(AX)
-	LEAQ    (DX)(R8*1), R9
-	CMPQ    112(AX), $+4
-	CMOVQGT R9, DX
-	MOVQ    DX, 192(AX)
-	LEAQ    (DX)(R8*1), R9
-	CMPQ    112(AX), $+5
-	CMOVQGT R9, DX
-	MOVQ    DX, 200(AX)
-	LEAQ    (DX)(R8*1), R9
-	CMPQ    112(AX), $+6
-	CMOVQGT R9, DX
-	MOVQ    DX, 208(AX)
-	LEAQ    (DX)(R8*1), R9
-	CMPQ    112(AX), $+7
-	CMOVQGT R9, DX
-	MOVQ    DX, 216(AX)
-	LEAQ    (DX)(R8*1), R9
-	CMPQ    112(AX), $+8
-	CMOVQGT R9, DX
 	MOVQ    DX, 224(AX)
 	LEAQ    (DX)(R8*1), R9
-	CMPQ    112(AX), $+9
+	CMPQ    192(AX), $+1
 	CMOVQGT R9, DX
 	MOVQ    DX, 232(AX)
 	LEAQ    (DX)(R8*1), R9
-	CMPQ    112(AX), $+10
+	CMPQ    192(AX), $+2
 	CMOVQGT R9, DX
 	MOVQ    DX, 240(AX)
 	LEAQ    (DX)(R8*1), R9
-	CMPQ    112(AX), $+11
+	CMPQ    192(AX), $+3
 	CMOVQGT R9, DX
 	MOVQ    DX, 248(AX)
 	LEAQ    (DX)(R8*1), R9
-	CMPQ    112(AX), $+12
+	CMPQ    192(AX), $+4
 	CMOVQGT R9, DX
 	MOVQ    DX, 256(AX)
 	LEAQ    (DX)(R8*1), R9
-	CMPQ    112(AX), $+13
+	CMPQ    192(AX), $+5
 	CMOVQGT R9, DX
 	MOVQ    DX, 264(AX)
 	LEAQ    (DX)(R8*1), R9
-	CMPQ    112(AX), $+14
+	CMPQ    192(AX), $+6
 	CMOVQGT R9, DX
 	MOVQ    DX, 272(AX)
 	LEAQ    (DX)(R8*1), R9
-	CMPQ    112(AX), $+15
+	CMPQ    192(AX), $+7
 	CMOVQGT R9, DX
 	MOVQ    DX, 280(AX)
+	LEAQ    (DX)(R8*1), R9
+	CMPQ    192(AX), $+8
+	CMOVQGT R9, DX
+	MOVQ    DX, 288(AX)
+	LEAQ    (DX)(R8*1), R9
+	CMPQ    192(AX), $+9
+	CMOVQGT R9, DX
+	MOVQ    DX, 296(AX)
+	LEAQ    (DX)(R8*1), R9
+	CMPQ    192(AX), $+10
+	CMOVQGT R9, DX
+	MOVQ    DX, 304(AX)
+	LEAQ    (DX)(R8*1), R9
+	CMPQ    192(AX), $+11
+	CMOVQGT R9, DX
+	MOVQ    DX, 312(AX)
+	LEAQ    (DX)(R8*1), R9
+	CMPQ    192(AX), $+12
+	CMOVQGT R9, DX
+	MOVQ    DX, 320(AX)
+	LEAQ    (DX)(R8*1), R9
+	CMPQ    192(AX), $+13
+	CMOVQGT R9, DX
+	MOVQ    DX, 328(AX)
+	LEAQ    (DX)(R8*1), R9
+	CMPQ    192(AX), $+14
+	CMOVQGT R9, DX
+	MOVQ    DX, 336(AX)
+	LEAQ    (DX)(R8*1), R9
+	CMPQ    192(AX), $+15
+	CMOVQGT R9, DX
+	MOVQ    DX, 344(AX)
 	MOVQ    96(AX), DX
 	XORQ    R8, R8
 
@@ -2574,28 +3907,28 @@ piece:
 	MOVQ             $+255, R9
 	BZHIQ            R10, R9, R9
 	KMOVW            R9, K1
-	MOVQ             160(AX), R9
-	MOVQ             192(AX), R10
+	MOVQ             224(AX), R9
+	MOVQ             256(AX), R10
 	VXORPS           Z9, Z9, Z9
 	VMOVUPS.Z        (R9)(R8*4), K1, Y9
 	VMOVUPS.Z        (R10)(R8*4), K1, Y8
 	VINSERTF64X4     $0x01, Y8, Z9, Z9
-	MOVQ             168(AX), R9
-	MOVQ             200(AX), R10
+	MOVQ             232(AX), R9
+	MOVQ             264(AX), R10
 	VXORPS           Z10, Z10, Z10
 	VMOVUPS.Z        (R9)(R8*4), K1, Y10
 	VMOVUPS.Z        (R10)(R8*4), K1, Y8
 	VINSERTF64X4     $0x01, Y8, Z10, Z10
 	VUNPCKLPS        Z10, Z9, Z8
 	VUNPCKHPS        Z10, Z9, Z9
-	MOVQ             176(AX), R9
-	MOVQ             208(AX), R10
+	MOVQ             240(AX), R9
+	MOVQ             272(AX), R10
 	VXORPS           Z11, Z11, Z11
 	VMOVUPS.Z        (R9)(R8*4), K1, Y11
 	VMOVUPS.Z        (R10)(R8*4), K1, Y10
 	VINSERTF64X4     $0x01, Y10, Z11, Z11
-	MOVQ             184(AX), R9
-	MOVQ             216(AX), R10
+	MOVQ             248(AX), R9
+	MOVQ             280(AX), R10
 	VXORPS           Z12, Z12, Z12
 	VMOVUPS.Z        (R9)(R8*4), K1, Y12
 	VMOVUPS.Z        (R10)(R8*4), K1, Y10
@@ -2606,28 +3939,28 @@ piece:
 	VUNPCKHPD        Z10, Z8, Z8
 	VUNPCKLPD        Z11, Z9, Z10
 	VUNPCKHPD        Z11, Z9, Z9
-	MOVQ             224(AX), R9
-	MOVQ             256(AX), R10
+	MOVQ             288(AX), R9
+	MOVQ             320(AX), R10
 	VXORPS           Z13, Z13, Z13
 	VMOVUPS.Z        (R9)(R8*4), K1, Y13
 	VMOVUPS.Z        (R10)(R8*4), K1, Y11
 	VINSERTF64X4     $0x01, Y11, Z13, Z13
-	MOVQ             232(AX), R9
-	MOVQ             264(AX), R10
+	MOVQ             296(AX), R9
+	MOVQ             328(AX), R10
 	VXORPS           Z14, Z14, Z14
 	VMOVUPS.Z        (R9)(R8*4), K1, Y14
 	VMOVUPS.Z        (R10)(R8*4), K1, Y11
 	VINSERTF64X4     $0x01, Y11, Z14, Z14
 	VUNPCKLPS        Z14, Z13, Z11
 	VUNPCKHPS        Z14, Z13, Z13
-	MOVQ             240(AX), R9
-	MOVQ             272(AX), R10
+	MOVQ             304(AX), R9
+	MOVQ             336(AX), R10
 	VXORPS           Z15, Z15, Z15
 	VMOVUPS.Z        (R9)(R8*4), K1, Y15
 	VMOVUPS.Z        (R10)(R8*4), K1, Y14
 	VINSERTF64X4     $0x01, Y14, Z15, Z15
-	MOVQ             248(AX), R9
-	MOVQ             280(AX), R10
+	MOVQ             312(AX), R9
+	MOVQ             344(AX), R10
 	VXORPS           Z16, Z16, Z16
 	VMOVUPS.Z        (R9)(R8*4), K1, Y16
 	VMOVUPS.Z        (R10)(R8*4), K1, Y14
@@ -2717,11 +4050,11 @@ piece:
 	JGT              piece
 
 whole:
-	MOVQ    128(AX), CX
+	MOVQ    208(AX), CX
 	MOVQ    80(AX), DX
-	CMPQ    112(AX), $+16
+	CMPQ    192(AX), $+16
 	JLT     last
-	ADDQ    $+64, 128(AX)
+	ADDQ    $+64, 208(AX)
 	VMOVUPS Z0, (CX)
 	ADDQ    DX, CX
 	VMOVUPS Z1, (CX)
@@ -2740,7 +4073,7 @@ whole:
 	JMP     stored
 
 last:
-	MOVQ    112(AX), BX
+	MOVQ    192(AX), BX
 	MOVQ    $+16, DI
 	CMPQ    BX, DI
 	CMOVQLT BX, DI
@@ -2748,7 +4081,7 @@ last:
 	BZHIQ   DI, SI, SI
 	KMOVW   SI, K1
 	SHLQ    $0x02, BX
-	ADDQ    BX, 128(AX)
+	ADDQ    BX, 208(AX)
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    DX, CX
 	VMOVUPS Z1, K1, (CX)
@@ -2768,14 +4101,15 @@ last:
 stored:
 	MOVQ   8(AX), CX
 	IMUL3Q $+16, CX, DX
-	ADDQ   152(AX), DX
-	SUBQ   $+16, 112(AX)
+	ADDQ   216(AX), DX
+	SUBQ   $+16, 192(AX)
 	JGT    keys
-	MOVQ   120(AX), CX
-	ADDQ   $+24, CX
-	MOVQ   CX, 120(AX)
-	CMPQ   CX, 104(AX)
+	MOVQ   200(AX), CX
+	ADDQ   $+16, CX
+	MOVQ   CX, 200(AX)
+	CMPQ   CX, 184(AX)
 	JNE    span
+	DECQ   152(AX)
 	MOVQ   16(AX), CX
 	ADDQ   CX, (AX)
 	MOVQ   64(AX), CX
@@ -2794,26 +4128,29 @@ end:
 TEXT ·scoresF16x1AVX512(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ   a+0(FP), AX
 	MOVQ   32(AX), CX
-	IMUL3Q $0x18, CX, CX
+	IMUL3Q $0x10, CX, CX
 	ADDQ   24(AX), CX
-	MOVQ   CX, 104(AX)
+	MOVQ   CX, 184(AX)
+	MOVQ   $+0, 120(AX)
+	MOVQ   $+0, 128(AX)
+	MOVQ   $+0, 136(AX)
 	CMPQ   96(AX), $+8
 	JNE    head
 	MOVQ   72(AX), CX
-	MOVQ   CX, 128(AX)
+	MOVQ   CX, 208(AX)
 	MOVQ   24(AX), CX
-	MOVQ   CX, 120(AX)
+	MOVQ   CX, 200(AX)
 
 chunkSpan:
-	MOVQ 120(AX), CX
+	MOVQ 200(AX), CX
 	MOVQ (CX), DX
 	MOVQ 8(CX), CX
 	ADDQ (AX), DX
-	MOVQ CX, 112(AX)
+	MOVQ CX, 192(AX)
 
 chunkRows:
-	MOVQ DX, 152(AX)
-	CMPQ 112(AX), $+16
+	MOVQ DX, 216(AX)
+	CMPQ 192(AX), $+16
 	JLT  chunkLast
 	MOVQ 8(AX), CX
 	LEAQ (DX)(CX*4), BX
@@ -2821,7 +4158,7 @@ chunkRows:
 	LEAQ (SI)(CX*4), DI
 	LEAQ (CX)(CX*2), R8
 	MOVQ 48(AX), R9
-	MOVQ 128(AX), R10
+	MOVQ 208(AX), R10
 	MOVQ 40(AX), R11
 	MOVQ 56(AX), R12
 	MOVQ 80(AX), R12
@@ -2894,77 +4231,77 @@ chunkHead:
 	JNE              chunkHead
 	MOVQ             8(AX), CX
 	SHLQ             $0x04, CX
-	MOVQ             152(AX), DX
+	MOVQ             216(AX), DX
 	ADDQ             CX, DX
-	ADDQ             $+64, 128(AX)
-	SUBQ             $+16, 112(AX)
+	ADDQ             $+64, 208(AX)
+	SUBQ             $+16, 192(AX)
 	JNE              chunkRows
 	JMP              chunkNext
 
 chunkLast:
 	MOVQ    8(AX), CX
-	MOVQ    DX, 160(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+1
-	CMOVQGT BX, DX
-	MOVQ    DX, 168(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+2
-	CMOVQGT BX, DX
-	MOVQ    DX, 176(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+3
-	CMOVQGT BX, DX
-	MOVQ    DX, 184(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+4
-	CMOVQGT BX, DX
-	MOVQ    DX, 192(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+5
-	CMOVQGT BX, DX
-	MOVQ    DX, 200(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+6
-	CMOVQGT BX, DX
-	MOVQ    DX, 208(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+7
-	CMOVQGT BX, DX
-	MOVQ    DX, 216(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+8
-	CMOVQGT BX, DX
 	MOVQ    DX, 224(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+9
+	CMPQ    192(AX), $+1
 	CMOVQGT BX, DX
 	MOVQ    DX, 232(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+10
+	CMPQ    192(AX), $+2
 	CMOVQGT BX, DX
 	MOVQ    DX, 240(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+11
+	CMPQ    192(AX), $+3
 	CMOVQGT BX, DX
 	MOVQ    DX, 248(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+12
+	CMPQ    192(AX), $+4
 	CMOVQGT BX, DX
 	MOVQ    DX, 256(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+13
+	CMPQ    192(AX), $+5
 	CMOVQGT BX, DX
 	MOVQ    DX, 264(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+14
+	CMPQ    192(AX), $+6
 	CMOVQGT BX, DX
 	MOVQ    DX, 272(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+15
+	CMPQ    192(AX), $+7
 	CMOVQGT BX, DX
 	MOVQ    DX, 280(AX)
-	MOVQ    112(AX), CX
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+8
+	CMOVQGT BX, DX
+	MOVQ    DX, 288(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+9
+	CMOVQGT BX, DX
+	MOVQ    DX, 296(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+10
+	CMOVQGT BX, DX
+	MOVQ    DX, 304(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+11
+	CMOVQGT BX, DX
+	MOVQ    DX, 312(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+12
+	CMOVQGT BX, DX
+	MOVQ    DX, 320(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+13
+	CMOVQGT BX, DX
+	MOVQ    DX, 328(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+14
+	CMOVQGT BX, DX
+	MOVQ    DX, 336(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+15
+	CMOVQGT BX, DX
+	MOVQ    DX, 344(AX)
+	MOVQ    192(AX), CX
 	MOVQ    $+16, DX
 	CMPQ    CX, DX
 	CMOVQLT CX, DX
@@ -2973,31 +4310,31 @@ chunkLast:
 	KMOVW   CX, K1
 	XORQ    CX, CX
 	MOVQ    48(AX), DX
-	MOVQ    128(AX), BX
+	MOVQ    208(AX), BX
 	MOVQ    40(AX), SI
 	MOVQ    56(AX), DI
 	MOVQ    80(AX), DI
 
 chunkLastHead:
-	MOVQ             160(AX), DI
-	MOVQ             192(AX), R8
+	MOVQ             224(AX), DI
+	MOVQ             256(AX), R8
 	VBROADCASTI32X4  (DI)(CX*1), Y0
 	VINSERTI32X4     $0x01, (R8)(CX*1), Y0, Y0
 	VCVTPH2PS        Y0, Z1
-	MOVQ             168(AX), DI
-	MOVQ             200(AX), R8
+	MOVQ             232(AX), DI
+	MOVQ             264(AX), R8
 	VBROADCASTI32X4  (DI)(CX*1), Y0
 	VINSERTI32X4     $0x01, (R8)(CX*1), Y0, Y0
 	VCVTPH2PS        Y0, Z2
 	VUNPCKLPS        Z2, Z1, Z0
 	VUNPCKHPS        Z2, Z1, Z1
-	MOVQ             176(AX), DI
-	MOVQ             208(AX), R8
+	MOVQ             240(AX), DI
+	MOVQ             272(AX), R8
 	VBROADCASTI32X4  (DI)(CX*1), Y2
 	VINSERTI32X4     $0x01, (R8)(CX*1), Y2, Y2
 	VCVTPH2PS        Y2, Z3
-	MOVQ             184(AX), DI
-	MOVQ             216(AX), R8
+	MOVQ             248(AX), DI
+	MOVQ             280(AX), R8
 	VBROADCASTI32X4  (DI)(CX*1), Y2
 	VINSERTI32X4     $0x01, (R8)(CX*1), Y2, Y2
 	VCVTPH2PS        Y2, Z4
@@ -3007,25 +4344,25 @@ chunkLastHead:
 	VUNPCKHPD        Z2, Z0, Z0
 	VUNPCKLPD        Z3, Z1, Z2
 	VUNPCKHPD        Z3, Z1, Z1
-	MOVQ             224(AX), DI
-	MOVQ             256(AX), R8
+	MOVQ             288(AX), DI
+	MOVQ             320(AX), R8
 	VBROADCASTI32X4  (DI)(CX*1), Y3
 	VINSERTI32X4     $0x01, (R8)(CX*1), Y3, Y3
 	VCVTPH2PS        Y3, Z5
-	MOVQ             232(AX), DI
-	MOVQ             264(AX), R8
+	MOVQ             296(AX), DI
+	MOVQ             328(AX), R8
 	VBROADCASTI32X4  (DI)(CX*1), Y3
 	VINSERTI32X4     $0x01, (R8)(CX*1), Y3, Y3
 	VCVTPH2PS        Y3, Z6
 	VUNPCKLPS        Z6, Z5, Z3
 	VUNPCKHPS        Z6, Z5, Z5
-	MOVQ             240(AX), DI
-	MOVQ             272(AX), R8
+	MOVQ             304(AX), DI
+	MOVQ             336(AX), R8
 	VBROADCASTI32X4  (DI)(CX*1), Y6
 	VINSERTI32X4     $0x01, (R8)(CX*1), Y6, Y6
 	VCVTPH2PS        Y6, Z7
-	MOVQ             248(AX), DI
-	MOVQ             280(AX), R8
+	MOVQ             312(AX), DI
+	MOVQ             344(AX), R8
 	VBROADCASTI32X4  (DI)(CX*1), Y6
 	VINSERTI32X4     $0x01, (R8)(CX*1), Y6, Y6
 	VCVTPH2PS        Y6, Z8
@@ -3057,81 +4394,357 @@ chunkLastHead:
 	ADDQ             88(AX), BX
 	DECQ             SI
 	JNE              chunkLastHead
-	MOVQ             112(AX), CX
+	MOVQ             192(AX), CX
 	SHLQ             $0x02, CX
-	ADDQ             CX, 128(AX)
+	ADDQ             CX, 208(AX)
 
 chunkNext:
-	MOVQ 120(AX), CX
-	ADDQ $+24, CX
-	MOVQ CX, 120(AX)
-	CMPQ CX, 104(AX)
+	MOVQ 200(AX), CX
+	ADDQ $+16, CX
+	MOVQ CX, 200(AX)
+	CMPQ CX, 184(AX)
 	JNE  chunkSpan
 	JMP  end
+	MOVQ $+0, 152(AX)
 
 head:
-	MOVQ 72(AX), CX
-	MOVQ CX, 128(AX)
-	MOVQ 24(AX), CX
-	MOVQ CX, 120(AX)
+	CMPQ  152(AX), $+0
+	JGT   single
+	CMPQ  40(AX), $+2
+	JLT   single
+	TESTQ $+7, 96(AX)
+	JNE   single
+	MOVQ  $+2, 152(AX)
+	MOVQ  72(AX), CX
+	MOVQ  CX, 208(AX)
+	MOVQ  16(AX), CX
+	SUBQ  $+32, CX
+	MOVQ  CX, 168(AX)
+	MOVQ  24(AX), CX
+	MOVQ  CX, 200(AX)
 
-span:
-	MOVQ 120(AX), CX
+pairSpan:
+	MOVQ 200(AX), CX
 	MOVQ (CX), DX
 	MOVQ 8(CX), CX
 	ADDQ (AX), DX
-	MOVQ CX, 112(AX)
+	MOVQ CX, 192(AX)
+
+pairKeys:
+	CMPQ   192(AX), $+16
+	JLT    pairRest
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	MOVQ   DX, 216(AX)
+	MOVQ   8(AX), CX
+	LEAQ   (CX)(CX*2), BX
+	LEAQ   (CX)(CX*4), SI
+	LEAQ   (BX)(CX*4), DI
+	LEAQ   (DX)(CX*8), R8
+	MOVQ   48(AX), R9
+	MOVQ   56(AX), R10
+	MOVQ   R9, R10
+	ADDQ   64(AX), R10
+	MOVQ   $+0, 160(AX)
+	MOVQ   120(AX), R11
+	MOVQ   96(AX), R12
+	SHRQ   $0x03, R12
+	MOVQ   R12, 144(AX)
+
+pairPiece:
+	VBROADCASTI32X4  (DX), Y2
+	VINSERTI32X4     $0x01, (DX)(CX*4), Y2, Y2
+	VCVTPH2PS        Y2, Z3
+	VBROADCASTI32X4  (DX)(CX*1), Y2
+	VINSERTI32X4     $0x01, (DX)(SI*1), Y2, Y2
+	VCVTPH2PS        Y2, Z4
+	VUNPCKLPS        Z4, Z3, Z2
+	VUNPCKHPS        Z4, Z3, Z3
+	VBROADCASTI32X4  (DX)(CX*2), Y4
+	VINSERTI32X4     $0x01, (DX)(BX*2), Y4, Y4
+	VCVTPH2PS        Y4, Z5
+	VBROADCASTI32X4  (DX)(BX*1), Y4
+	VINSERTI32X4     $0x01, (DX)(DI*1), Y4, Y4
+	VCVTPH2PS        Y4, Z6
+	VUNPCKLPS        Z6, Z5, Z4
+	VUNPCKHPS        Z6, Z5, Z5
+	VUNPCKLPD        Z4, Z2, Z6
+	VUNPCKHPD        Z4, Z2, Z2
+	VUNPCKLPD        Z5, Z3, Z4
+	VUNPCKHPD        Z5, Z3, Z3
+	VBROADCASTI32X4  (R8), Y5
+	VINSERTI32X4     $0x01, (R8)(CX*4), Y5, Y5
+	VCVTPH2PS        Y5, Z7
+	VBROADCASTI32X4  (R8)(CX*1), Y5
+	VINSERTI32X4     $0x01, (R8)(SI*1), Y5, Y5
+	VCVTPH2PS        Y5, Z8
+	VUNPCKLPS        Z8, Z7, Z5
+	VUNPCKHPS        Z8, Z7, Z7
+	VBROADCASTI32X4  (R8)(CX*2), Y8
+	VINSERTI32X4     $0x01, (R8)(BX*2), Y8, Y8
+	VCVTPH2PS        Y8, Z9
+	VBROADCASTI32X4  (R8)(BX*1), Y8
+	VINSERTI32X4     $0x01, (R8)(DI*1), Y8, Y8
+	VCVTPH2PS        Y8, Z10
+	VUNPCKLPS        Z10, Z9, Z8
+	VUNPCKHPS        Z10, Z9, Z9
+	VUNPCKLPD        Z8, Z5, Z10
+	VUNPCKHPD        Z8, Z5, Z5
+	VUNPCKLPD        Z9, Z7, Z8
+	VUNPCKHPD        Z9, Z7, Z7
+	VSHUFF64X2       $0x88, Z10, Z6, Z9
+	VSHUFF64X2       $0x88, Z5, Z2, Z11
+	VSHUFF64X2       $0x88, Z8, Z4, Z12
+	VSHUFF64X2       $0x88, Z7, Z3, Z13
+	VSHUFF64X2       $0xdd, Z10, Z6, Z6
+	VSHUFF64X2       $0xdd, Z5, Z2, Z2
+	VSHUFF64X2       $0xdd, Z8, Z4, Z4
+	VSHUFF64X2       $0xdd, Z7, Z3, Z3
+	ADDQ             16(AX), DX
+	ADDQ             16(AX), R8
+	VBROADCASTI32X4  (DX), Y5
+	VINSERTI32X4     $0x01, (DX)(CX*4), Y5, Y5
+	VCVTPH2PS        Y5, Z7
+	VBROADCASTI32X4  (DX)(CX*1), Y5
+	VINSERTI32X4     $0x01, (DX)(SI*1), Y5, Y5
+	VCVTPH2PS        Y5, Z8
+	VUNPCKLPS        Z8, Z7, Z5
+	VUNPCKHPS        Z8, Z7, Z7
+	VBROADCASTI32X4  (DX)(CX*2), Y8
+	VINSERTI32X4     $0x01, (DX)(BX*2), Y8, Y8
+	VCVTPH2PS        Y8, Z10
+	VBROADCASTI32X4  (DX)(BX*1), Y8
+	VINSERTI32X4     $0x01, (DX)(DI*1), Y8, Y8
+	VCVTPH2PS        Y8, Z14
+	VUNPCKLPS        Z14, Z10, Z8
+	VUNPCKHPS        Z14, Z10, Z10
+	VUNPCKLPD        Z8, Z5, Z14
+	VUNPCKHPD        Z8, Z5, Z5
+	VUNPCKLPD        Z10, Z7, Z8
+	VUNPCKHPD        Z10, Z7, Z7
+	VBROADCASTI32X4  (R8), Y10
+	VINSERTI32X4     $0x01, (R8)(CX*4), Y10, Y10
+	VCVTPH2PS        Y10, Z15
+	VBROADCASTI32X4  (R8)(CX*1), Y10
+	VINSERTI32X4     $0x01, (R8)(SI*1), Y10, Y10
+	VCVTPH2PS        Y10, Z16
+	VUNPCKLPS        Z16, Z15, Z10
+	VUNPCKHPS        Z16, Z15, Z15
+	VBROADCASTI32X4  (R8)(CX*2), Y16
+	VINSERTI32X4     $0x01, (R8)(BX*2), Y16, Y16
+	VCVTPH2PS        Y16, Z17
+	VBROADCASTI32X4  (R8)(BX*1), Y16
+	VINSERTI32X4     $0x01, (R8)(DI*1), Y16, Y16
+	VCVTPH2PS        Y16, Z18
+	VUNPCKLPS        Z18, Z17, Z16
+	VUNPCKHPS        Z18, Z17, Z17
+	VUNPCKLPD        Z16, Z10, Z18
+	VUNPCKHPD        Z16, Z10, Z10
+	VUNPCKLPD        Z17, Z15, Z16
+	VUNPCKHPD        Z17, Z15, Z15
+	VSHUFF64X2       $0x88, Z18, Z14, Z17
+	VSHUFF64X2       $0x88, Z10, Z5, Z19
+	VSHUFF64X2       $0x88, Z16, Z8, Z20
+	VSHUFF64X2       $0x88, Z15, Z7, Z21
+	VSHUFF64X2       $0xdd, Z18, Z14, Z14
+	VSHUFF64X2       $0xdd, Z10, Z5, Z5
+	VSHUFF64X2       $0xdd, Z16, Z8, Z8
+	VSHUFF64X2       $0xdd, Z15, Z7, Z7
+	SUBQ             16(AX), DX
+	SUBQ             16(AX), R8
+	ADDQ             160(AX), DX
+	ADDQ             160(AX), R8
+	VFMADD231PS.BCST (R9), Z9, Z0
+	VFMADD231PS.BCST (R10), Z17, Z1
+	CMPQ             R11, 128(AX)
+	JCS              pairPieceFetch0
+	MOVQ             104(AX), R11
+	DECQ             136(AX)
+	JLE              pairPieceFetch0Run
+	MOVQ             -16(R11), R12
+	ADDQ             128(AX), R12
+	MOVQ             R12, 128(AX)
+	SUBQ             -24(R11), R12
+	MOVQ             R12, R11
+	JMP              pairPieceFetch0
+
+pairPieceFetch0Run:
+	DECQ 112(AX)
+	JLT  pairPieceFetch0None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R11), R12
+	MOVQ R12, 136(AX)
+	MOVQ 8(R11), R12
+	MOVQ (R11), R11
+	ADDQ R11, R12
+	MOVQ R12, 128(AX)
+	JMP  pairPieceFetch0
+
+pairPieceFetch0None:
+	MOVQ 48(AX), R11
+	MOVQ $+0, 128(AX)
+
+pairPieceFetch0:
+	PREFETCHT1       (R11)
+	PREFETCHT0       64(DX)
+	PREFETCHT0       64(DX)(CX*1)
+	VFMADD231PS.BCST 4(R9), Z11, Z0
+	VFMADD231PS.BCST 4(R10), Z19, Z1
+	PREFETCHT1       64(R11)
+	PREFETCHT0       64(DX)(CX*2)
+	PREFETCHT0       64(DX)(BX*1)
+	VFMADD231PS.BCST 8(R9), Z12, Z0
+	VFMADD231PS.BCST 8(R10), Z20, Z1
+	PREFETCHT1       128(R11)
+	PREFETCHT0       64(DX)(CX*4)
+	PREFETCHT0       64(DX)(SI*1)
+	VFMADD231PS.BCST 12(R9), Z13, Z0
+	VFMADD231PS.BCST 12(R10), Z21, Z1
+	PREFETCHT1       192(R11)
+	ADDQ             $+256, R11
+	PREFETCHT0       64(DX)(BX*2)
+	PREFETCHT0       64(DX)(DI*1)
+	VFMADD231PS.BCST 16(R9), Z6, Z0
+	VFMADD231PS.BCST 16(R10), Z14, Z1
+	CMPQ             R11, 128(AX)
+	JCS              pairPieceFetch4
+	MOVQ             104(AX), R11
+	DECQ             136(AX)
+	JLE              pairPieceFetch4Run
+	MOVQ             -16(R11), R12
+	ADDQ             128(AX), R12
+	MOVQ             R12, 128(AX)
+	SUBQ             -24(R11), R12
+	MOVQ             R12, R11
+	JMP              pairPieceFetch4
+
+pairPieceFetch4Run:
+	DECQ 112(AX)
+	JLT  pairPieceFetch4None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R11), R12
+	MOVQ R12, 136(AX)
+	MOVQ 8(R11), R12
+	MOVQ (R11), R11
+	ADDQ R11, R12
+	MOVQ R12, 128(AX)
+	JMP  pairPieceFetch4
+
+pairPieceFetch4None:
+	MOVQ 48(AX), R11
+	MOVQ $+0, 128(AX)
+
+pairPieceFetch4:
+	PREFETCHT1       (R11)
+	PREFETCHT0       64(R8)
+	PREFETCHT0       64(R8)(CX*1)
+	VFMADD231PS.BCST 20(R9), Z2, Z0
+	VFMADD231PS.BCST 20(R10), Z5, Z1
+	PREFETCHT1       64(R11)
+	PREFETCHT0       64(R8)(CX*2)
+	PREFETCHT0       64(R8)(BX*1)
+	VFMADD231PS.BCST 24(R9), Z4, Z0
+	VFMADD231PS.BCST 24(R10), Z8, Z1
+	PREFETCHT1       128(R11)
+	PREFETCHT0       64(R8)(CX*4)
+	PREFETCHT0       64(R8)(SI*1)
+	VFMADD231PS.BCST 28(R9), Z3, Z0
+	VFMADD231PS.BCST 28(R10), Z7, Z1
+	PREFETCHT1       192(R11)
+	ADDQ             $+256, R11
+	PREFETCHT0       64(R8)(BX*2)
+	PREFETCHT0       64(R8)(DI*1)
+	SUBQ             160(AX), DX
+	SUBQ             160(AX), R8
+	MOVQ             168(AX), R12
+	XORQ             R12, 160(AX)
+	ADDQ             $+16, DX
+	ADDQ             $+16, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
+	DECQ             144(AX)
+	JNE              pairPiece
+	MOVQ             R11, 120(AX)
+	MOVQ             80(AX), CX
+	MOVQ             208(AX), CX
+	VMOVUPS          Z0, (CX)
+	MOVQ             208(AX), CX
+	ADDQ             88(AX), CX
+	VMOVUPS          Z1, (CX)
+	ADDQ             $+64, 208(AX)
+	MOVQ             8(AX), CX
+	IMUL3Q           $+16, CX, DX
+	ADDQ             216(AX), DX
+	SUBQ             $+16, 192(AX)
+	JMP              pairKeys
+
+pairRest:
+	MOVQ 192(AX), CX
+	SHLQ $0x02, CX
+	ADDQ CX, 208(AX)
+	MOVQ 200(AX), CX
+	ADDQ $+16, CX
+	MOVQ CX, 200(AX)
+	CMPQ CX, 184(AX)
+	JNE  pairSpan
+
+single:
+	MOVQ 72(AX), CX
+	MOVQ CX, 208(AX)
+	MOVQ 24(AX), CX
+	MOVQ CX, 200(AX)
+
+span:
+	MOVQ  200(AX), CX
+	MOVQ  (CX), DX
+	MOVQ  8(CX), CX
+	ADDQ  (AX), DX
+	MOVQ  CX, 192(AX)
+	CMPQ  152(AX), $+0
+	JLE   keys
+	MOVQ  CX, BX
+	ANDQ  $+15, 192(AX)
+	SUBQ  192(AX), BX
+	MOVQ  208(AX), CX
+	LEAQ  (CX)(BX*4), CX
+	MOVQ  CX, 208(AX)
+	IMULQ 8(AX), BX
+	ADDQ  BX, DX
+	CMPQ  192(AX), $+0
+	JEQ   spanDone
 
 keys:
-	MOVQ   DX, 152(AX)
+	MOVQ   DX, 216(AX)
 	VXORPS Z0, Z0, Z0
-	CMPQ   112(AX), $+16
+	CMPQ   192(AX), $+16
 	JLT    some
 	TESTQ  $+7, 96(AX)
 	JNE    some
 	MOVQ   48(AX), CX
 	MOVQ   56(AX), BX
 	MOVQ   8(AX), BX
-	MOVQ   DX, SI
+	LEAQ   (DX)(BX*4), SI
 	LEAQ   (SI)(BX*4), DI
 	LEAQ   (DI)(BX*4), R8
-	LEAQ   (R8)(BX*4), R9
-	LEAQ   (BX)(BX*2), R10
-	MOVQ   96(AX), R11
-	SHRQ   $0x03, R11
-	MOVQ   120(AX), R12
-	MOVQ   16(R12), R12
-	ADDQ   DX, R12
-	MOVQ   $+4, 144(AX)
-	IMUL3Q $+16, BX, DX
-	SUBQ   $+64, DX
-	MOVQ   DX, 136(AX)
+	LEAQ   (BX)(BX*2), R9
+	MOVQ   96(AX), R10
+	SHRQ   $0x03, R10
+	MOVQ   120(AX), R11
 
 chunk:
-	PREFETCHT1 (R12)
-	PREFETCHT1 (R12)(BX*1)
-	PREFETCHT1 (R12)(BX*2)
-	PREFETCHT1 (R12)(R10*1)
-	LEAQ       (R12)(BX*4), R12
-	DECQ       144(AX)
-	JNE        fetched
-	MOVQ       $+4, 144(AX)
-	SUBQ       136(AX), R12
-
-fetched:
-	VBROADCASTI32X4  (SI), Y1
-	VINSERTI32X4     $0x01, (DI), Y1, Y1
+	VBROADCASTI32X4  (DX), Y1
+	VINSERTI32X4     $0x01, (SI), Y1, Y1
 	VCVTPH2PS        Y1, Z2
-	VBROADCASTI32X4  (SI)(BX*1), Y1
-	VINSERTI32X4     $0x01, (DI)(BX*1), Y1, Y1
+	VBROADCASTI32X4  (DX)(BX*1), Y1
+	VINSERTI32X4     $0x01, (SI)(BX*1), Y1, Y1
 	VCVTPH2PS        Y1, Z3
 	VUNPCKLPS        Z3, Z2, Z1
 	VUNPCKHPS        Z3, Z2, Z2
-	VBROADCASTI32X4  (SI)(BX*2), Y3
-	VINSERTI32X4     $0x01, (DI)(BX*2), Y3, Y3
+	VBROADCASTI32X4  (DX)(BX*2), Y3
+	VINSERTI32X4     $0x01, (SI)(BX*2), Y3, Y3
 	VCVTPH2PS        Y3, Z4
-	VBROADCASTI32X4  (SI)(R10*1), Y3
-	VINSERTI32X4     $0x01, (DI)(R10*1), Y3, Y3
+	VBROADCASTI32X4  (DX)(R9*1), Y3
+	VINSERTI32X4     $0x01, (SI)(R9*1), Y3, Y3
 	VCVTPH2PS        Y3, Z5
 	VUNPCKLPS        Z5, Z4, Z3
 	VUNPCKHPS        Z5, Z4, Z4
@@ -3139,19 +4752,19 @@ fetched:
 	VUNPCKHPD        Z3, Z1, Z1
 	VUNPCKLPD        Z4, Z2, Z3
 	VUNPCKHPD        Z4, Z2, Z2
-	VBROADCASTI32X4  (R8), Y4
-	VINSERTI32X4     $0x01, (R9), Y4, Y4
+	VBROADCASTI32X4  (DI), Y4
+	VINSERTI32X4     $0x01, (R8), Y4, Y4
 	VCVTPH2PS        Y4, Z6
-	VBROADCASTI32X4  (R8)(BX*1), Y4
-	VINSERTI32X4     $0x01, (R9)(BX*1), Y4, Y4
+	VBROADCASTI32X4  (DI)(BX*1), Y4
+	VINSERTI32X4     $0x01, (R8)(BX*1), Y4, Y4
 	VCVTPH2PS        Y4, Z7
 	VUNPCKLPS        Z7, Z6, Z4
 	VUNPCKHPS        Z7, Z6, Z6
-	VBROADCASTI32X4  (R8)(BX*2), Y7
-	VINSERTI32X4     $0x01, (R9)(BX*2), Y7, Y7
+	VBROADCASTI32X4  (DI)(BX*2), Y7
+	VINSERTI32X4     $0x01, (R8)(BX*2), Y7, Y7
 	VCVTPH2PS        Y7, Z8
-	VBROADCASTI32X4  (R8)(R10*1), Y7
-	VINSERTI32X4     $0x01, (R9)(R10*1), Y7, Y7
+	VBROADCASTI32X4  (DI)(R9*1), Y7
+	VINSERTI32X4     $0x01, (R8)(R9*1), Y7, Y7
 	VCVTPH2PS        Y7, Z9
 	VUNPCKLPS        Z9, Z8, Z7
 	VUNPCKHPS        Z9, Z8, Z8
@@ -3169,86 +4782,121 @@ fetched:
 	VSHUFF64X2       $0xdd, Z6, Z2, Z2
 	VFMADD231PS.BCST (CX), Z8, Z0
 	VFMADD231PS.BCST 4(CX), Z10, Z0
+	CMPQ             R11, 128(AX)
+	JCS              chunkFetch0
+	MOVQ             104(AX), R11
+	DECQ             136(AX)
+	JLE              chunkFetch0Run
+	MOVQ             -16(R11), R12
+	ADDQ             128(AX), R12
+	MOVQ             R12, 128(AX)
+	SUBQ             -24(R11), R12
+	MOVQ             R12, R11
+	JMP              chunkFetch0
+
+chunkFetch0Run:
+	DECQ 112(AX)
+	JLT  chunkFetch0None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R11), R12
+	MOVQ R12, 136(AX)
+	MOVQ 8(R11), R12
+	MOVQ (R11), R11
+	ADDQ R11, R12
+	MOVQ R12, 128(AX)
+	JMP  chunkFetch0
+
+chunkFetch0None:
+	MOVQ 48(AX), R11
+	MOVQ $+0, 128(AX)
+
+chunkFetch0:
+	PREFETCHT1       (R11)
 	VFMADD231PS.BCST 8(CX), Z11, Z0
 	VFMADD231PS.BCST 12(CX), Z12, Z0
+	PREFETCHT1       64(R11)
 	VFMADD231PS.BCST 16(CX), Z5, Z0
 	VFMADD231PS.BCST 20(CX), Z1, Z0
+	PREFETCHT1       128(R11)
 	VFMADD231PS.BCST 24(CX), Z3, Z0
 	VFMADD231PS.BCST 28(CX), Z2, Z0
+	PREFETCHT1       192(R11)
+	ADDQ             $+256, R11
+	ADDQ             $+16, DX
 	ADDQ             $+16, SI
 	ADDQ             $+16, DI
 	ADDQ             $+16, R8
-	ADDQ             $+16, R9
 	ADDQ             $+32, CX
-	DECQ             R11
+	DECQ             R10
 	JNE              chunk
+	MOVQ             R11, 120(AX)
 	JMP              whole
 
 some:
 	MOVQ    48(AX), CX
 	MOVQ    56(AX), BX
 	MOVQ    8(AX), BX
-	MOVQ    DX, 160(AX)
-	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+1
-	CMOVQGT SI, DX
-	MOVQ    DX, 168(AX)
-	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+2
-	CMOVQGT SI, DX
-	MOVQ    DX, 176(AX)
-	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+3
-	CMOVQGT SI, DX
-	MOVQ    DX, 184(AX)
-	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+4
-	CMOVQGT SI, DX
-	MOVQ    DX, 192(AX)
-	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+5
-	CMOVQGT SI, DX
-	MOVQ    DX, 200(AX)
-	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+6
-	CMOVQGT SI, DX
-	MOVQ    DX, 208(AX)
-	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+7
-	CMOVQGT SI, DX
-	MOVQ    DX, 216(AX)
-	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+8
-	CMOVQGT SI, DX
 	MOVQ    DX, 224(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+9
+	CMPQ    192(AX), $+1
 	CMOVQGT SI, DX
 	MOVQ    DX, 232(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+10
+	CMPQ    192(AX), $+2
 	CMOVQGT SI, DX
 	MOVQ    DX, 240(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+11
+	CMPQ    192(AX), $+3
 	CMOVQGT SI, DX
 	MOVQ    DX, 248(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+12
+	CMPQ    192(AX), $+4
 	CMOVQGT SI, DX
 	MOVQ    DX, 256(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+13
+	CMPQ    192(AX), $+5
 	CMOVQGT SI, DX
 	MOVQ    DX, 264(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+14
+	CMPQ    192(AX), $+6
 	CMOVQGT SI, DX
 	MOVQ    DX, 272(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+15
+	CMPQ    192(AX), $+7
 	CMOVQGT SI, DX
 	MOVQ    DX, 280(AX)
+	LEAQ    (DX)(BX*1), SI
+	CMPQ    192(AX), $+8
+	CMOVQGT SI, DX
+	MOVQ    DX, 288(AX)
+	LEAQ    (DX)(BX*1), SI
+	CMPQ    192(AX), $+9
+	CMOVQGT SI, DX
+	MOVQ    DX, 296(AX)
+	LEAQ    (DX)(BX*1), SI
+	CMPQ    192(AX), $+10
+	CMOVQGT SI, DX
+	MOVQ    DX, 304(AX)
+	LEAQ    (DX)(BX*1), SI
+	CMPQ    192(AX), $+11
+	CMOVQGT SI, DX
+	MOVQ    DX, 312(AX)
+	LEAQ    (DX)(BX*1), SI
+	CMPQ    192(AX), $+12
+	CMOVQGT SI, DX
+	MOVQ    DX, 320(AX)
+	LEAQ    (DX)(BX*1), SI
+	CMPQ    192(AX), $+13
+	CMOVQGT SI, DX
+	MOVQ    DX, 328(AX)
+	LEAQ    (DX)(BX*1), SI
+	CMPQ    192(AX), $+14
+	CMOVQGT SI, DX
+	MOVQ    DX, 336(AX)
+	LEAQ    (DX)(BX*1), SI
+	CMPQ    192(AX), $+15
+	CMOVQGT SI, DX
+	MOVQ    DX, 344(AX)
 	MOVQ    96(AX), DX
 	XORQ    BX, BX
 
@@ -3259,15 +4907,15 @@ piece:
 	MOVQ             $+255, SI
 	BZHIQ            DI, SI, SI
 	KMOVW            SI, K1
-	MOVQ             160(AX), SI
-	MOVQ             192(AX), DI
+	MOVQ             224(AX), SI
+	MOVQ             256(AX), DI
 	VXORPS           Y1, Y1, Y1
 	VMOVDQU16.Z      (SI)(BX*2), K1, X1
 	VMOVDQU16.Z      (DI)(BX*2), K1, X2
 	VINSERTI32X4     $0x01, X2, Y1, Y1
 	VCVTPH2PS        Y1, Z2
-	MOVQ             168(AX), SI
-	MOVQ             200(AX), DI
+	MOVQ             232(AX), SI
+	MOVQ             264(AX), DI
 	VXORPS           Y1, Y1, Y1
 	VMOVDQU16.Z      (SI)(BX*2), K1, X1
 	VMOVDQU16.Z      (DI)(BX*2), K1, X3
@@ -3275,15 +4923,15 @@ piece:
 	VCVTPH2PS        Y1, Z3
 	VUNPCKLPS        Z3, Z2, Z1
 	VUNPCKHPS        Z3, Z2, Z2
-	MOVQ             176(AX), SI
-	MOVQ             208(AX), DI
+	MOVQ             240(AX), SI
+	MOVQ             272(AX), DI
 	VXORPS           Y3, Y3, Y3
 	VMOVDQU16.Z      (SI)(BX*2), K1, X3
 	VMOVDQU16.Z      (DI)(BX*2), K1, X4
 	VINSERTI32X4     $0x01, X4, Y3, Y3
 	VCVTPH2PS        Y3, Z4
-	MOVQ             184(AX), SI
-	MOVQ             216(AX), DI
+	MOVQ             248(AX), SI
+	MOVQ             280(AX), DI
 	VXORPS           Y3, Y3, Y3
 	VMOVDQU16.Z      (SI)(BX*2), K1, X3
 	VMOVDQU16.Z      (DI)(BX*2), K1, X5
@@ -3295,15 +4943,15 @@ piece:
 	VUNPCKHPD        Z3, Z1, Z1
 	VUNPCKLPD        Z4, Z2, Z3
 	VUNPCKHPD        Z4, Z2, Z2
-	MOVQ             224(AX), SI
-	MOVQ             256(AX), DI
+	MOVQ             288(AX), SI
+	MOVQ             320(AX), DI
 	VXORPS           Y4, Y4, Y4
 	VMOVDQU16.Z      (SI)(BX*2), K1, X4
 	VMOVDQU16.Z      (DI)(BX*2), K1, X6
 	VINSERTI32X4     $0x01, X6, Y4, Y4
 	VCVTPH2PS        Y4, Z6
-	MOVQ             232(AX), SI
-	MOVQ             264(AX), DI
+	MOVQ             296(AX), SI
+	MOVQ             328(AX), DI
 	VXORPS           Y4, Y4, Y4
 	VMOVDQU16.Z      (SI)(BX*2), K1, X4
 	VMOVDQU16.Z      (DI)(BX*2), K1, X7
@@ -3311,15 +4959,15 @@ piece:
 	VCVTPH2PS        Y4, Z7
 	VUNPCKLPS        Z7, Z6, Z4
 	VUNPCKHPS        Z7, Z6, Z6
-	MOVQ             240(AX), SI
-	MOVQ             272(AX), DI
+	MOVQ             304(AX), SI
+	MOVQ             336(AX), DI
 	VXORPS           Y7, Y7, Y7
 	VMOVDQU16.Z      (SI)(BX*2), K1, X7
 	VMOVDQU16.Z      (DI)(BX*2), K1, X8
 	VINSERTI32X4     $0x01, X8, Y7, Y7
 	VCVTPH2PS        Y7, Z8
-	MOVQ             248(AX), SI
-	MOVQ             280(AX), DI
+	MOVQ             312(AX), SI
+	MOVQ             344(AX), DI
 	VXORPS           Y7, Y7, Y7
 	VMOVDQU16.Z      (SI)(BX*2), K1, X7
 	VMOVDQU16.Z      (DI)(BX*2), K1, X9
@@ -3353,16 +5001,16 @@ piece:
 	JGT              piece
 
 whole:
-	MOVQ    128(AX), CX
+	MOVQ    208(AX), CX
 	MOVQ    80(AX), DX
-	CMPQ    112(AX), $+16
+	CMPQ    192(AX), $+16
 	JLT     last
-	ADDQ    $+64, 128(AX)
+	ADDQ    $+64, 208(AX)
 	VMOVUPS Z0, (CX)
 	JMP     stored
 
 last:
-	MOVQ    112(AX), DX
+	MOVQ    192(AX), DX
 	MOVQ    $+16, SI
 	CMPQ    DX, SI
 	CMOVQLT DX, SI
@@ -3370,28 +5018,31 @@ last:
 	BZHIQ   SI, BX, BX
 	KMOVW   BX, K1
 	SHLQ    $0x02, DX
-	ADDQ    DX, 128(AX)
+	ADDQ    DX, 208(AX)
 	VMOVUPS Z0, K1, (CX)
 
 stored:
 	MOVQ   8(AX), CX
 	IMUL3Q $+16, CX, DX
-	ADDQ   152(AX), DX
-	SUBQ   $+16, 112(AX)
+	ADDQ   216(AX), DX
+	SUBQ   $+16, 192(AX)
 	JGT    keys
-	MOVQ   120(AX), CX
-	ADDQ   $+24, CX
-	MOVQ   CX, 120(AX)
-	CMPQ   CX, 104(AX)
-	JNE    span
-	MOVQ   16(AX), CX
-	ADDQ   CX, (AX)
-	MOVQ   64(AX), CX
-	ADDQ   CX, 48(AX)
-	MOVQ   88(AX), CX
-	ADDQ   CX, 72(AX)
-	SUBQ   $+1, 40(AX)
-	JNE    head
+
+spanDone:
+	MOVQ 200(AX), CX
+	ADDQ $+16, CX
+	MOVQ CX, 200(AX)
+	CMPQ CX, 184(AX)
+	JNE  span
+	DECQ 152(AX)
+	MOVQ 16(AX), CX
+	ADDQ CX, (AX)
+	MOVQ 64(AX), CX
+	ADDQ CX, 48(AX)
+	MOVQ 88(AX), CX
+	ADDQ CX, 72(AX)
+	SUBQ $+1, 40(AX)
+	JNE  head
 
 end:
 	VZEROUPPER
@@ -3402,26 +5053,29 @@ end:
 TEXT ·scoresF16x2AVX512(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ   a+0(FP), AX
 	MOVQ   32(AX), CX
-	IMUL3Q $0x18, CX, CX
+	IMUL3Q $0x10, CX, CX
 	ADDQ   24(AX), CX
-	MOVQ   CX, 104(AX)
+	MOVQ   CX, 184(AX)
+	MOVQ   $+0, 120(AX)
+	MOVQ   $+0, 128(AX)
+	MOVQ   $+0, 136(AX)
 	CMPQ   96(AX), $+8
 	JNE    head
 	MOVQ   72(AX), CX
-	MOVQ   CX, 128(AX)
+	MOVQ   CX, 208(AX)
 	MOVQ   24(AX), CX
-	MOVQ   CX, 120(AX)
+	MOVQ   CX, 200(AX)
 
 chunkSpan:
-	MOVQ 120(AX), CX
+	MOVQ 200(AX), CX
 	MOVQ (CX), DX
 	MOVQ 8(CX), CX
 	ADDQ (AX), DX
-	MOVQ CX, 112(AX)
+	MOVQ CX, 192(AX)
 
 chunkRows:
-	MOVQ DX, 152(AX)
-	CMPQ 112(AX), $+16
+	MOVQ DX, 216(AX)
+	CMPQ 192(AX), $+16
 	JLT  chunkLast
 	MOVQ 8(AX), CX
 	LEAQ (DX)(CX*4), BX
@@ -3429,7 +5083,7 @@ chunkRows:
 	LEAQ (SI)(CX*4), DI
 	LEAQ (CX)(CX*2), R8
 	MOVQ 48(AX), R9
-	MOVQ 128(AX), R10
+	MOVQ 208(AX), R10
 	MOVQ 40(AX), R11
 	MOVQ 56(AX), R12
 	MOVQ 80(AX), R13
@@ -3511,77 +5165,77 @@ chunkHead:
 	JNE              chunkHead
 	MOVQ             8(AX), CX
 	SHLQ             $0x04, CX
-	MOVQ             152(AX), DX
+	MOVQ             216(AX), DX
 	ADDQ             CX, DX
-	ADDQ             $+64, 128(AX)
-	SUBQ             $+16, 112(AX)
+	ADDQ             $+64, 208(AX)
+	SUBQ             $+16, 192(AX)
 	JNE              chunkRows
 	JMP              chunkNext
 
 chunkLast:
 	MOVQ    8(AX), CX
-	MOVQ    DX, 160(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+1
-	CMOVQGT BX, DX
-	MOVQ    DX, 168(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+2
-	CMOVQGT BX, DX
-	MOVQ    DX, 176(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+3
-	CMOVQGT BX, DX
-	MOVQ    DX, 184(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+4
-	CMOVQGT BX, DX
-	MOVQ    DX, 192(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+5
-	CMOVQGT BX, DX
-	MOVQ    DX, 200(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+6
-	CMOVQGT BX, DX
-	MOVQ    DX, 208(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+7
-	CMOVQGT BX, DX
-	MOVQ    DX, 216(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+8
-	CMOVQGT BX, DX
 	MOVQ    DX, 224(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+9
+	CMPQ    192(AX), $+1
 	CMOVQGT BX, DX
 	MOVQ    DX, 232(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+10
+	CMPQ    192(AX), $+2
 	CMOVQGT BX, DX
 	MOVQ    DX, 240(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+11
+	CMPQ    192(AX), $+3
 	CMOVQGT BX, DX
 	MOVQ    DX, 248(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+12
+	CMPQ    192(AX), $+4
 	CMOVQGT BX, DX
 	MOVQ    DX, 256(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+13
+	CMPQ    192(AX), $+5
 	CMOVQGT BX, DX
 	MOVQ    DX, 264(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+14
+	CMPQ    192(AX), $+6
 	CMOVQGT BX, DX
 	MOVQ    DX, 272(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+15
+	CMPQ    192(AX), $+7
 	CMOVQGT BX, DX
 	MOVQ    DX, 280(AX)
-	MOVQ    112(AX), CX
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+8
+	CMOVQGT BX, DX
+	MOVQ    DX, 288(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+9
+	CMOVQGT BX, DX
+	MOVQ    DX, 296(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+10
+	CMOVQGT BX, DX
+	MOVQ    DX, 304(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+11
+	CMOVQGT BX, DX
+	MOVQ    DX, 312(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+12
+	CMOVQGT BX, DX
+	MOVQ    DX, 320(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+13
+	CMOVQGT BX, DX
+	MOVQ    DX, 328(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+14
+	CMOVQGT BX, DX
+	MOVQ    DX, 336(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+15
+	CMOVQGT BX, DX
+	MOVQ    DX, 344(AX)
+	MOVQ    192(AX), CX
 	MOVQ    $+16, DX
 	CMPQ    CX, DX
 	CMOVQLT CX, DX
@@ -3590,31 +5244,31 @@ chunkLast:
 	KMOVW   CX, K1
 	XORQ    CX, CX
 	MOVQ    48(AX), DX
-	MOVQ    128(AX), BX
+	MOVQ    208(AX), BX
 	MOVQ    40(AX), SI
 	MOVQ    56(AX), DI
 	MOVQ    80(AX), R8
 
 chunkLastHead:
-	MOVQ             160(AX), R9
-	MOVQ             192(AX), R10
+	MOVQ             224(AX), R9
+	MOVQ             256(AX), R10
 	VBROADCASTI32X4  (R9)(CX*1), Y0
 	VINSERTI32X4     $0x01, (R10)(CX*1), Y0, Y0
 	VCVTPH2PS        Y0, Z1
-	MOVQ             168(AX), R9
-	MOVQ             200(AX), R10
+	MOVQ             232(AX), R9
+	MOVQ             264(AX), R10
 	VBROADCASTI32X4  (R9)(CX*1), Y0
 	VINSERTI32X4     $0x01, (R10)(CX*1), Y0, Y0
 	VCVTPH2PS        Y0, Z2
 	VUNPCKLPS        Z2, Z1, Z0
 	VUNPCKHPS        Z2, Z1, Z1
-	MOVQ             176(AX), R9
-	MOVQ             208(AX), R10
+	MOVQ             240(AX), R9
+	MOVQ             272(AX), R10
 	VBROADCASTI32X4  (R9)(CX*1), Y2
 	VINSERTI32X4     $0x01, (R10)(CX*1), Y2, Y2
 	VCVTPH2PS        Y2, Z3
-	MOVQ             184(AX), R9
-	MOVQ             216(AX), R10
+	MOVQ             248(AX), R9
+	MOVQ             280(AX), R10
 	VBROADCASTI32X4  (R9)(CX*1), Y2
 	VINSERTI32X4     $0x01, (R10)(CX*1), Y2, Y2
 	VCVTPH2PS        Y2, Z4
@@ -3624,25 +5278,25 @@ chunkLastHead:
 	VUNPCKHPD        Z2, Z0, Z0
 	VUNPCKLPD        Z3, Z1, Z2
 	VUNPCKHPD        Z3, Z1, Z1
-	MOVQ             224(AX), R9
-	MOVQ             256(AX), R10
+	MOVQ             288(AX), R9
+	MOVQ             320(AX), R10
 	VBROADCASTI32X4  (R9)(CX*1), Y3
 	VINSERTI32X4     $0x01, (R10)(CX*1), Y3, Y3
 	VCVTPH2PS        Y3, Z5
-	MOVQ             232(AX), R9
-	MOVQ             264(AX), R10
+	MOVQ             296(AX), R9
+	MOVQ             328(AX), R10
 	VBROADCASTI32X4  (R9)(CX*1), Y3
 	VINSERTI32X4     $0x01, (R10)(CX*1), Y3, Y3
 	VCVTPH2PS        Y3, Z6
 	VUNPCKLPS        Z6, Z5, Z3
 	VUNPCKHPS        Z6, Z5, Z5
-	MOVQ             240(AX), R9
-	MOVQ             272(AX), R10
+	MOVQ             304(AX), R9
+	MOVQ             336(AX), R10
 	VBROADCASTI32X4  (R9)(CX*1), Y6
 	VINSERTI32X4     $0x01, (R10)(CX*1), Y6, Y6
 	VCVTPH2PS        Y6, Z7
-	MOVQ             248(AX), R9
-	MOVQ             280(AX), R10
+	MOVQ             312(AX), R9
+	MOVQ             344(AX), R10
 	VBROADCASTI32X4  (R9)(CX*1), Y6
 	VINSERTI32X4     $0x01, (R10)(CX*1), Y6, Y6
 	VCVTPH2PS        Y6, Z8
@@ -3683,82 +5337,380 @@ chunkLastHead:
 	ADDQ             88(AX), BX
 	DECQ             SI
 	JNE              chunkLastHead
-	MOVQ             112(AX), CX
+	MOVQ             192(AX), CX
 	SHLQ             $0x02, CX
-	ADDQ             CX, 128(AX)
+	ADDQ             CX, 208(AX)
 
 chunkNext:
-	MOVQ 120(AX), CX
-	ADDQ $+24, CX
-	MOVQ CX, 120(AX)
-	CMPQ CX, 104(AX)
+	MOVQ 200(AX), CX
+	ADDQ $+16, CX
+	MOVQ CX, 200(AX)
+	CMPQ CX, 184(AX)
 	JNE  chunkSpan
 	JMP  end
+	MOVQ $+0, 152(AX)
 
 head:
-	MOVQ 72(AX), CX
-	MOVQ CX, 128(AX)
-	MOVQ 24(AX), CX
-	MOVQ CX, 120(AX)
+	CMPQ  152(AX), $+0
+	JGT   single
+	CMPQ  40(AX), $+2
+	JLT   single
+	TESTQ $+7, 96(AX)
+	JNE   single
+	MOVQ  $+2, 152(AX)
+	MOVQ  72(AX), CX
+	MOVQ  CX, 208(AX)
+	MOVQ  16(AX), CX
+	SUBQ  $+32, CX
+	MOVQ  CX, 168(AX)
+	MOVQ  24(AX), CX
+	MOVQ  CX, 200(AX)
 
-span:
-	MOVQ 120(AX), CX
+pairSpan:
+	MOVQ 200(AX), CX
 	MOVQ (CX), DX
 	MOVQ 8(CX), CX
 	ADDQ (AX), DX
-	MOVQ CX, 112(AX)
+	MOVQ CX, 192(AX)
 
-keys:
-	MOVQ   DX, 152(AX)
+pairKeys:
+	CMPQ   192(AX), $+16
+	JLT    pairRest
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
-	CMPQ   112(AX), $+16
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	MOVQ   DX, 216(AX)
+	MOVQ   8(AX), CX
+	LEAQ   (CX)(CX*2), BX
+	LEAQ   (CX)(CX*4), SI
+	LEAQ   (BX)(CX*4), DI
+	LEAQ   (DX)(CX*8), R8
+	MOVQ   48(AX), R9
+	MOVQ   56(AX), R10
+	MOVQ   R9, R11
+	ADDQ   64(AX), R11
+	MOVQ   $+0, 160(AX)
+	MOVQ   120(AX), R12
+	MOVQ   96(AX), R13
+	SHRQ   $0x03, R13
+	MOVQ   R13, 144(AX)
+
+pairPiece:
+	VBROADCASTI32X4  (DX), Y4
+	VINSERTI32X4     $0x01, (DX)(CX*4), Y4, Y4
+	VCVTPH2PS        Y4, Z5
+	VBROADCASTI32X4  (DX)(CX*1), Y4
+	VINSERTI32X4     $0x01, (DX)(SI*1), Y4, Y4
+	VCVTPH2PS        Y4, Z6
+	VUNPCKLPS        Z6, Z5, Z4
+	VUNPCKHPS        Z6, Z5, Z5
+	VBROADCASTI32X4  (DX)(CX*2), Y6
+	VINSERTI32X4     $0x01, (DX)(BX*2), Y6, Y6
+	VCVTPH2PS        Y6, Z7
+	VBROADCASTI32X4  (DX)(BX*1), Y6
+	VINSERTI32X4     $0x01, (DX)(DI*1), Y6, Y6
+	VCVTPH2PS        Y6, Z8
+	VUNPCKLPS        Z8, Z7, Z6
+	VUNPCKHPS        Z8, Z7, Z7
+	VUNPCKLPD        Z6, Z4, Z8
+	VUNPCKHPD        Z6, Z4, Z4
+	VUNPCKLPD        Z7, Z5, Z6
+	VUNPCKHPD        Z7, Z5, Z5
+	VBROADCASTI32X4  (R8), Y7
+	VINSERTI32X4     $0x01, (R8)(CX*4), Y7, Y7
+	VCVTPH2PS        Y7, Z9
+	VBROADCASTI32X4  (R8)(CX*1), Y7
+	VINSERTI32X4     $0x01, (R8)(SI*1), Y7, Y7
+	VCVTPH2PS        Y7, Z10
+	VUNPCKLPS        Z10, Z9, Z7
+	VUNPCKHPS        Z10, Z9, Z9
+	VBROADCASTI32X4  (R8)(CX*2), Y10
+	VINSERTI32X4     $0x01, (R8)(BX*2), Y10, Y10
+	VCVTPH2PS        Y10, Z11
+	VBROADCASTI32X4  (R8)(BX*1), Y10
+	VINSERTI32X4     $0x01, (R8)(DI*1), Y10, Y10
+	VCVTPH2PS        Y10, Z12
+	VUNPCKLPS        Z12, Z11, Z10
+	VUNPCKHPS        Z12, Z11, Z11
+	VUNPCKLPD        Z10, Z7, Z12
+	VUNPCKHPD        Z10, Z7, Z7
+	VUNPCKLPD        Z11, Z9, Z10
+	VUNPCKHPD        Z11, Z9, Z9
+	VSHUFF64X2       $0x88, Z12, Z8, Z11
+	VSHUFF64X2       $0x88, Z7, Z4, Z13
+	VSHUFF64X2       $0x88, Z10, Z6, Z14
+	VSHUFF64X2       $0x88, Z9, Z5, Z15
+	VSHUFF64X2       $0xdd, Z12, Z8, Z8
+	VSHUFF64X2       $0xdd, Z7, Z4, Z4
+	VSHUFF64X2       $0xdd, Z10, Z6, Z6
+	VSHUFF64X2       $0xdd, Z9, Z5, Z5
+	ADDQ             16(AX), DX
+	ADDQ             16(AX), R8
+	VBROADCASTI32X4  (DX), Y7
+	VINSERTI32X4     $0x01, (DX)(CX*4), Y7, Y7
+	VCVTPH2PS        Y7, Z9
+	VBROADCASTI32X4  (DX)(CX*1), Y7
+	VINSERTI32X4     $0x01, (DX)(SI*1), Y7, Y7
+	VCVTPH2PS        Y7, Z10
+	VUNPCKLPS        Z10, Z9, Z7
+	VUNPCKHPS        Z10, Z9, Z9
+	VBROADCASTI32X4  (DX)(CX*2), Y10
+	VINSERTI32X4     $0x01, (DX)(BX*2), Y10, Y10
+	VCVTPH2PS        Y10, Z12
+	VBROADCASTI32X4  (DX)(BX*1), Y10
+	VINSERTI32X4     $0x01, (DX)(DI*1), Y10, Y10
+	VCVTPH2PS        Y10, Z16
+	VUNPCKLPS        Z16, Z12, Z10
+	VUNPCKHPS        Z16, Z12, Z12
+	VUNPCKLPD        Z10, Z7, Z16
+	VUNPCKHPD        Z10, Z7, Z7
+	VUNPCKLPD        Z12, Z9, Z10
+	VUNPCKHPD        Z12, Z9, Z9
+	VBROADCASTI32X4  (R8), Y12
+	VINSERTI32X4     $0x01, (R8)(CX*4), Y12, Y12
+	VCVTPH2PS        Y12, Z17
+	VBROADCASTI32X4  (R8)(CX*1), Y12
+	VINSERTI32X4     $0x01, (R8)(SI*1), Y12, Y12
+	VCVTPH2PS        Y12, Z18
+	VUNPCKLPS        Z18, Z17, Z12
+	VUNPCKHPS        Z18, Z17, Z17
+	VBROADCASTI32X4  (R8)(CX*2), Y18
+	VINSERTI32X4     $0x01, (R8)(BX*2), Y18, Y18
+	VCVTPH2PS        Y18, Z19
+	VBROADCASTI32X4  (R8)(BX*1), Y18
+	VINSERTI32X4     $0x01, (R8)(DI*1), Y18, Y18
+	VCVTPH2PS        Y18, Z20
+	VUNPCKLPS        Z20, Z19, Z18
+	VUNPCKHPS        Z20, Z19, Z19
+	VUNPCKLPD        Z18, Z12, Z20
+	VUNPCKHPD        Z18, Z12, Z12
+	VUNPCKLPD        Z19, Z17, Z18
+	VUNPCKHPD        Z19, Z17, Z17
+	VSHUFF64X2       $0x88, Z20, Z16, Z19
+	VSHUFF64X2       $0x88, Z12, Z7, Z21
+	VSHUFF64X2       $0x88, Z18, Z10, Z22
+	VSHUFF64X2       $0x88, Z17, Z9, Z23
+	VSHUFF64X2       $0xdd, Z20, Z16, Z16
+	VSHUFF64X2       $0xdd, Z12, Z7, Z7
+	VSHUFF64X2       $0xdd, Z18, Z10, Z10
+	VSHUFF64X2       $0xdd, Z17, Z9, Z9
+	SUBQ             16(AX), DX
+	SUBQ             16(AX), R8
+	ADDQ             160(AX), DX
+	ADDQ             160(AX), R8
+	VFMADD231PS.BCST (R9), Z11, Z0
+	VFMADD231PS.BCST (R11), Z19, Z2
+	VFMADD231PS.BCST (R9)(R10*1), Z11, Z1
+	VFMADD231PS.BCST (R11)(R10*1), Z19, Z3
+	CMPQ             R12, 128(AX)
+	JCS              pairPieceFetch0
+	MOVQ             104(AX), R12
+	DECQ             136(AX)
+	JLE              pairPieceFetch0Run
+	MOVQ             -16(R12), R13
+	ADDQ             128(AX), R13
+	MOVQ             R13, 128(AX)
+	SUBQ             -24(R12), R13
+	MOVQ             R13, R12
+	JMP              pairPieceFetch0
+
+pairPieceFetch0Run:
+	DECQ 112(AX)
+	JLT  pairPieceFetch0None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R12), R13
+	MOVQ R13, 136(AX)
+	MOVQ 8(R12), R13
+	MOVQ (R12), R12
+	ADDQ R12, R13
+	MOVQ R13, 128(AX)
+	JMP  pairPieceFetch0
+
+pairPieceFetch0None:
+	MOVQ 48(AX), R12
+	MOVQ $+0, 128(AX)
+
+pairPieceFetch0:
+	PREFETCHT1       (R12)
+	PREFETCHT0       64(DX)
+	PREFETCHT0       64(DX)(CX*1)
+	VFMADD231PS.BCST 4(R9), Z13, Z0
+	VFMADD231PS.BCST 4(R11), Z21, Z2
+	VFMADD231PS.BCST 4(R9)(R10*1), Z13, Z1
+	VFMADD231PS.BCST 4(R11)(R10*1), Z21, Z3
+	PREFETCHT1       64(R12)
+	PREFETCHT0       64(DX)(CX*2)
+	PREFETCHT0       64(DX)(BX*1)
+	VFMADD231PS.BCST 8(R9), Z14, Z0
+	VFMADD231PS.BCST 8(R11), Z22, Z2
+	VFMADD231PS.BCST 8(R9)(R10*1), Z14, Z1
+	VFMADD231PS.BCST 8(R11)(R10*1), Z22, Z3
+	PREFETCHT1       128(R12)
+	PREFETCHT0       64(DX)(CX*4)
+	PREFETCHT0       64(DX)(SI*1)
+	VFMADD231PS.BCST 12(R9), Z15, Z0
+	VFMADD231PS.BCST 12(R11), Z23, Z2
+	VFMADD231PS.BCST 12(R9)(R10*1), Z15, Z1
+	VFMADD231PS.BCST 12(R11)(R10*1), Z23, Z3
+	PREFETCHT1       192(R12)
+	ADDQ             $+256, R12
+	PREFETCHT0       64(DX)(BX*2)
+	PREFETCHT0       64(DX)(DI*1)
+	VFMADD231PS.BCST 16(R9), Z8, Z0
+	VFMADD231PS.BCST 16(R11), Z16, Z2
+	VFMADD231PS.BCST 16(R9)(R10*1), Z8, Z1
+	VFMADD231PS.BCST 16(R11)(R10*1), Z16, Z3
+	CMPQ             R12, 128(AX)
+	JCS              pairPieceFetch4
+	MOVQ             104(AX), R12
+	DECQ             136(AX)
+	JLE              pairPieceFetch4Run
+	MOVQ             -16(R12), R13
+	ADDQ             128(AX), R13
+	MOVQ             R13, 128(AX)
+	SUBQ             -24(R12), R13
+	MOVQ             R13, R12
+	JMP              pairPieceFetch4
+
+pairPieceFetch4Run:
+	DECQ 112(AX)
+	JLT  pairPieceFetch4None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R12), R13
+	MOVQ R13, 136(AX)
+	MOVQ 8(R12), R13
+	MOVQ (R12), R12
+	ADDQ R12, R13
+	MOVQ R13, 128(AX)
+	JMP  pairPieceFetch4
+
+pairPieceFetch4None:
+	MOVQ 48(AX), R12
+	MOVQ $+0, 128(AX)
+
+pairPieceFetch4:
+	PREFETCHT1       (R12)
+	PREFETCHT0       64(R8)
+	PREFETCHT0       64(R8)(CX*1)
+	VFMADD231PS.BCST 20(R9), Z4, Z0
+	VFMADD231PS.BCST 20(R11), Z7, Z2
+	VFMADD231PS.BCST 20(R9)(R10*1), Z4, Z1
+	VFMADD231PS.BCST 20(R11)(R10*1), Z7, Z3
+	PREFETCHT1       64(R12)
+	PREFETCHT0       64(R8)(CX*2)
+	PREFETCHT0       64(R8)(BX*1)
+	VFMADD231PS.BCST 24(R9), Z6, Z0
+	VFMADD231PS.BCST 24(R11), Z10, Z2
+	VFMADD231PS.BCST 24(R9)(R10*1), Z6, Z1
+	VFMADD231PS.BCST 24(R11)(R10*1), Z10, Z3
+	PREFETCHT1       128(R12)
+	PREFETCHT0       64(R8)(CX*4)
+	PREFETCHT0       64(R8)(SI*1)
+	VFMADD231PS.BCST 28(R9), Z5, Z0
+	VFMADD231PS.BCST 28(R11), Z9, Z2
+	VFMADD231PS.BCST 28(R9)(R10*1), Z5, Z1
+	VFMADD231PS.BCST 28(R11)(R10*1), Z9, Z3
+	PREFETCHT1       192(R12)
+	ADDQ             $+256, R12
+	PREFETCHT0       64(R8)(BX*2)
+	PREFETCHT0       64(R8)(DI*1)
+	SUBQ             160(AX), DX
+	SUBQ             160(AX), R8
+	MOVQ             168(AX), R13
+	XORQ             R13, 160(AX)
+	ADDQ             $+16, DX
+	ADDQ             $+16, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R11
+	DECQ             144(AX)
+	JNE              pairPiece
+	MOVQ             R12, 120(AX)
+	MOVQ             80(AX), DX
+	MOVQ             208(AX), CX
+	VMOVUPS          Z0, (CX)
+	ADDQ             DX, CX
+	VMOVUPS          Z1, (CX)
+	MOVQ             208(AX), CX
+	ADDQ             88(AX), CX
+	VMOVUPS          Z2, (CX)
+	ADDQ             DX, CX
+	VMOVUPS          Z3, (CX)
+	ADDQ             $+64, 208(AX)
+	MOVQ             8(AX), CX
+	IMUL3Q           $+16, CX, DX
+	ADDQ             216(AX), DX
+	SUBQ             $+16, 192(AX)
+	JMP              pairKeys
+
+pairRest:
+	MOVQ 192(AX), CX
+	SHLQ $0x02, CX
+	ADDQ CX, 208(AX)
+	MOVQ 200(AX), CX
+	ADDQ $+16, CX
+	MOVQ CX, 200(AX)
+	CMPQ CX, 184(AX)
+	JNE  pairSpan
+
+single:
+	MOVQ 72(AX), CX
+	MOVQ CX, 208(AX)
+	MOVQ 24(AX), CX
+	MOVQ CX, 200(AX)
+
+span:
+	MOVQ  200(AX), CX
+	MOVQ  (CX), DX
+	MOVQ  8(CX), CX
+	ADDQ  (AX), DX
+	MOVQ  CX, 192(AX)
+	CMPQ  152(AX), $+0
+	JLE   keys
+	MOVQ  CX, BX
+	ANDQ  $+15, 192(AX)
+	SUBQ  192(AX), BX
+	MOVQ  208(AX), CX
+	LEAQ  (CX)(BX*4), CX
+	MOVQ  CX, 208(AX)
+	IMULQ 8(AX), BX
+	ADDQ  BX, DX
+	CMPQ  192(AX), $+0
+	JEQ   spanDone
+
+keys:
+	MOVQ   DX, 216(AX)
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	CMPQ   192(AX), $+16
 	JLT    some
 	TESTQ  $+7, 96(AX)
 	JNE    some
 	MOVQ   48(AX), CX
 	MOVQ   56(AX), BX
 	MOVQ   8(AX), SI
-	MOVQ   DX, DI
+	LEAQ   (DX)(SI*4), DI
 	LEAQ   (DI)(SI*4), R8
 	LEAQ   (R8)(SI*4), R9
-	LEAQ   (R9)(SI*4), R10
-	LEAQ   (SI)(SI*2), R11
-	MOVQ   96(AX), R12
-	SHRQ   $0x03, R12
-	MOVQ   120(AX), R13
-	MOVQ   16(R13), R13
-	ADDQ   DX, R13
-	MOVQ   $+4, 144(AX)
-	IMUL3Q $+16, SI, DX
-	SUBQ   $+64, DX
-	MOVQ   DX, 136(AX)
+	LEAQ   (SI)(SI*2), R10
+	MOVQ   96(AX), R11
+	SHRQ   $0x03, R11
+	MOVQ   120(AX), R12
 
 chunk:
-	PREFETCHT1 (R13)
-	PREFETCHT1 (R13)(SI*1)
-	PREFETCHT1 (R13)(SI*2)
-	PREFETCHT1 (R13)(R11*1)
-	LEAQ       (R13)(SI*4), R13
-	DECQ       144(AX)
-	JNE        fetched
-	MOVQ       $+4, 144(AX)
-	SUBQ       136(AX), R13
-
-fetched:
-	VBROADCASTI32X4  (DI), Y2
-	VINSERTI32X4     $0x01, (R8), Y2, Y2
+	VBROADCASTI32X4  (DX), Y2
+	VINSERTI32X4     $0x01, (DI), Y2, Y2
 	VCVTPH2PS        Y2, Z3
-	VBROADCASTI32X4  (DI)(SI*1), Y2
-	VINSERTI32X4     $0x01, (R8)(SI*1), Y2, Y2
+	VBROADCASTI32X4  (DX)(SI*1), Y2
+	VINSERTI32X4     $0x01, (DI)(SI*1), Y2, Y2
 	VCVTPH2PS        Y2, Z4
 	VUNPCKLPS        Z4, Z3, Z2
 	VUNPCKHPS        Z4, Z3, Z3
-	VBROADCASTI32X4  (DI)(SI*2), Y4
-	VINSERTI32X4     $0x01, (R8)(SI*2), Y4, Y4
+	VBROADCASTI32X4  (DX)(SI*2), Y4
+	VINSERTI32X4     $0x01, (DI)(SI*2), Y4, Y4
 	VCVTPH2PS        Y4, Z5
-	VBROADCASTI32X4  (DI)(R11*1), Y4
-	VINSERTI32X4     $0x01, (R8)(R11*1), Y4, Y4
+	VBROADCASTI32X4  (DX)(R10*1), Y4
+	VINSERTI32X4     $0x01, (DI)(R10*1), Y4, Y4
 	VCVTPH2PS        Y4, Z6
 	VUNPCKLPS        Z6, Z5, Z4
 	VUNPCKHPS        Z6, Z5, Z5
@@ -3766,19 +5718,19 @@ fetched:
 	VUNPCKHPD        Z4, Z2, Z2
 	VUNPCKLPD        Z5, Z3, Z4
 	VUNPCKHPD        Z5, Z3, Z3
-	VBROADCASTI32X4  (R9), Y5
-	VINSERTI32X4     $0x01, (R10), Y5, Y5
+	VBROADCASTI32X4  (R8), Y5
+	VINSERTI32X4     $0x01, (R9), Y5, Y5
 	VCVTPH2PS        Y5, Z7
-	VBROADCASTI32X4  (R9)(SI*1), Y5
-	VINSERTI32X4     $0x01, (R10)(SI*1), Y5, Y5
+	VBROADCASTI32X4  (R8)(SI*1), Y5
+	VINSERTI32X4     $0x01, (R9)(SI*1), Y5, Y5
 	VCVTPH2PS        Y5, Z8
 	VUNPCKLPS        Z8, Z7, Z5
 	VUNPCKHPS        Z8, Z7, Z7
-	VBROADCASTI32X4  (R9)(SI*2), Y8
-	VINSERTI32X4     $0x01, (R10)(SI*2), Y8, Y8
+	VBROADCASTI32X4  (R8)(SI*2), Y8
+	VINSERTI32X4     $0x01, (R9)(SI*2), Y8, Y8
 	VCVTPH2PS        Y8, Z9
-	VBROADCASTI32X4  (R9)(R11*1), Y8
-	VINSERTI32X4     $0x01, (R10)(R11*1), Y8, Y8
+	VBROADCASTI32X4  (R8)(R10*1), Y8
+	VINSERTI32X4     $0x01, (R9)(R10*1), Y8, Y8
 	VCVTPH2PS        Y8, Z10
 	VUNPCKLPS        Z10, Z9, Z8
 	VUNPCKHPS        Z10, Z9, Z9
@@ -3798,92 +5750,127 @@ fetched:
 	VFMADD231PS.BCST (CX)(BX*1), Z9, Z1
 	VFMADD231PS.BCST 4(CX), Z11, Z0
 	VFMADD231PS.BCST 4(CX)(BX*1), Z11, Z1
+	CMPQ             R12, 128(AX)
+	JCS              chunkFetch0
+	MOVQ             104(AX), R12
+	DECQ             136(AX)
+	JLE              chunkFetch0Run
+	MOVQ             -16(R12), R13
+	ADDQ             128(AX), R13
+	MOVQ             R13, 128(AX)
+	SUBQ             -24(R12), R13
+	MOVQ             R13, R12
+	JMP              chunkFetch0
+
+chunkFetch0Run:
+	DECQ 112(AX)
+	JLT  chunkFetch0None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R12), R13
+	MOVQ R13, 136(AX)
+	MOVQ 8(R12), R13
+	MOVQ (R12), R12
+	ADDQ R12, R13
+	MOVQ R13, 128(AX)
+	JMP  chunkFetch0
+
+chunkFetch0None:
+	MOVQ 48(AX), R12
+	MOVQ $+0, 128(AX)
+
+chunkFetch0:
+	PREFETCHT1       (R12)
 	VFMADD231PS.BCST 8(CX), Z12, Z0
 	VFMADD231PS.BCST 8(CX)(BX*1), Z12, Z1
 	VFMADD231PS.BCST 12(CX), Z13, Z0
 	VFMADD231PS.BCST 12(CX)(BX*1), Z13, Z1
+	PREFETCHT1       64(R12)
 	VFMADD231PS.BCST 16(CX), Z6, Z0
 	VFMADD231PS.BCST 16(CX)(BX*1), Z6, Z1
 	VFMADD231PS.BCST 20(CX), Z2, Z0
 	VFMADD231PS.BCST 20(CX)(BX*1), Z2, Z1
+	PREFETCHT1       128(R12)
 	VFMADD231PS.BCST 24(CX), Z4, Z0
 	VFMADD231PS.BCST 24(CX)(BX*1), Z4, Z1
 	VFMADD231PS.BCST 28(CX), Z3, Z0
 	VFMADD231PS.BCST 28(CX)(BX*1), Z3, Z1
+	PREFETCHT1       192(R12)
+	ADDQ             $+256, R12
+	ADDQ             $+16, DX
 	ADDQ             $+16, DI
 	ADDQ             $+16, R8
 	ADDQ             $+16, R9
-	ADDQ             $+16, R10
 	ADDQ             $+32, CX
-	DECQ             R12
+	DECQ             R11
 	JNE              chunk
+	MOVQ             R12, 120(AX)
 	JMP              whole
 
 some:
 	MOVQ    48(AX), CX
 	MOVQ    56(AX), BX
 	MOVQ    8(AX), SI
-	MOVQ    DX, 160(AX)
-	LEAQ    (DX)(SI*1), DI
-	CMPQ    112(AX), $+1
-	CMOVQGT DI, DX
-	MOVQ    DX, 168(AX)
-	LEAQ    (DX)(SI*1), DI
-	CMPQ    112(AX), $+2
-	CMOVQGT DI, DX
-	MOVQ    DX, 176(AX)
-	LEAQ    (DX)(SI*1), DI
-	CMPQ    112(AX), $+3
-	CMOVQGT DI, DX
-	MOVQ    DX, 184(AX)
-	LEAQ    (DX)(SI*1), DI
-	CMPQ    112(AX), $+4
-	CMOVQGT DI, DX
-	MOVQ    DX, 192(AX)
-	LEAQ    (DX)(SI*1), DI
-	CMPQ    112(AX), $+5
-	CMOVQGT DI, DX
-	MOVQ    DX, 200(AX)
-	LEAQ    (DX)(SI*1), DI
-	CMPQ    112(AX), $+6
-	CMOVQGT DI, DX
-	MOVQ    DX, 208(AX)
-	LEAQ    (DX)(SI*1), DI
-	CMPQ    112(AX), $+7
-	CMOVQGT DI, DX
-	MOVQ    DX, 216(AX)
-	LEAQ    (DX)(SI*1), DI
-	CMPQ    112(AX), $+8
-	CMOVQGT DI, DX
 	MOVQ    DX, 224(AX)
 	LEAQ    (DX)(SI*1), DI
-	CMPQ    112(AX), $+9
+	CMPQ    192(AX), $+1
 	CMOVQGT DI, DX
 	MOVQ    DX, 232(AX)
 	LEAQ    (DX)(SI*1), DI
-	CMPQ    112(AX), $+10
+	CMPQ    192(AX), $+2
 	CMOVQGT DI, DX
 	MOVQ    DX, 240(AX)
 	LEAQ    (DX)(SI*1), DI
-	CMPQ    112(AX), $+11
+	CMPQ    192(AX), $+3
 	CMOVQGT DI, DX
 	MOVQ    DX, 248(AX)
 	LEAQ    (DX)(SI*1), DI
-	CMPQ    112(AX), $+12
+	CMPQ    192(AX), $+4
 	CMOVQGT DI, DX
 	MOVQ    DX, 256(AX)
 	LEAQ    (DX)(SI*1), DI
-	CMPQ    112(AX), $+13
+	CMPQ    192(AX), $+5
 	CMOVQGT DI, DX
 	MOVQ    DX, 264(AX)
 	LEAQ    (DX)(SI*1), DI
-	CMPQ    112(AX), $+14
+	CMPQ    192(AX), $+6
 	CMOVQGT DI, DX
 	MOVQ    DX, 272(AX)
 	LEAQ    (DX)(SI*1), DI
-	CMPQ    112(AX), $+15
+	CMPQ    192(AX), $+7
 	CMOVQGT DI, DX
 	MOVQ    DX, 280(AX)
+	LEAQ    (DX)(SI*1), DI
+	CMPQ    192(AX), $+8
+	CMOVQGT DI, DX
+	MOVQ    DX, 288(AX)
+	LEAQ    (DX)(SI*1), DI
+	CMPQ    192(AX), $+9
+	CMOVQGT DI, DX
+	MOVQ    DX, 296(AX)
+	LEAQ    (DX)(SI*1), DI
+	CMPQ    192(AX), $+10
+	CMOVQGT DI, DX
+	MOVQ    DX, 304(AX)
+	LEAQ    (DX)(SI*1), DI
+	CMPQ    192(AX), $+11
+	CMOVQGT DI, DX
+	MOVQ    DX, 312(AX)
+	LEAQ    (DX)(SI*1), DI
+	CMPQ    192(AX), $+12
+	CMOVQGT DI, DX
+	MOVQ    DX, 320(AX)
+	LEAQ    (DX)(SI*1), DI
+	CMPQ    192(AX), $+13
+	CMOVQGT DI, DX
+	MOVQ    DX, 328(AX)
+	LEAQ    (DX)(SI*1), DI
+	CMPQ    192(AX), $+14
+	CMOVQGT DI, DX
+	MOVQ    DX, 336(AX)
+	LEAQ    (DX)(SI*1), DI
+	CMPQ    192(AX), $+15
+	CMOVQGT DI, DX
+	MOVQ    DX, 344(AX)
 	MOVQ    96(AX), DX
 	XORQ    SI, SI
 
@@ -3894,15 +5881,15 @@ piece:
 	MOVQ             $+255, DI
 	BZHIQ            R8, DI, DI
 	KMOVW            DI, K1
-	MOVQ             160(AX), DI
-	MOVQ             192(AX), R8
+	MOVQ             224(AX), DI
+	MOVQ             256(AX), R8
 	VXORPS           Y2, Y2, Y2
 	VMOVDQU16.Z      (DI)(SI*2), K1, X2
 	VMOVDQU16.Z      (R8)(SI*2), K1, X3
 	VINSERTI32X4     $0x01, X3, Y2, Y2
 	VCVTPH2PS        Y2, Z3
-	MOVQ             168(AX), DI
-	MOVQ             200(AX), R8
+	MOVQ             232(AX), DI
+	MOVQ             264(AX), R8
 	VXORPS           Y2, Y2, Y2
 	VMOVDQU16.Z      (DI)(SI*2), K1, X2
 	VMOVDQU16.Z      (R8)(SI*2), K1, X4
@@ -3910,15 +5897,15 @@ piece:
 	VCVTPH2PS        Y2, Z4
 	VUNPCKLPS        Z4, Z3, Z2
 	VUNPCKHPS        Z4, Z3, Z3
-	MOVQ             176(AX), DI
-	MOVQ             208(AX), R8
+	MOVQ             240(AX), DI
+	MOVQ             272(AX), R8
 	VXORPS           Y4, Y4, Y4
 	VMOVDQU16.Z      (DI)(SI*2), K1, X4
 	VMOVDQU16.Z      (R8)(SI*2), K1, X5
 	VINSERTI32X4     $0x01, X5, Y4, Y4
 	VCVTPH2PS        Y4, Z5
-	MOVQ             184(AX), DI
-	MOVQ             216(AX), R8
+	MOVQ             248(AX), DI
+	MOVQ             280(AX), R8
 	VXORPS           Y4, Y4, Y4
 	VMOVDQU16.Z      (DI)(SI*2), K1, X4
 	VMOVDQU16.Z      (R8)(SI*2), K1, X6
@@ -3930,15 +5917,15 @@ piece:
 	VUNPCKHPD        Z4, Z2, Z2
 	VUNPCKLPD        Z5, Z3, Z4
 	VUNPCKHPD        Z5, Z3, Z3
-	MOVQ             224(AX), DI
-	MOVQ             256(AX), R8
+	MOVQ             288(AX), DI
+	MOVQ             320(AX), R8
 	VXORPS           Y5, Y5, Y5
 	VMOVDQU16.Z      (DI)(SI*2), K1, X5
 	VMOVDQU16.Z      (R8)(SI*2), K1, X7
 	VINSERTI32X4     $0x01, X7, Y5, Y5
 	VCVTPH2PS        Y5, Z7
-	MOVQ             232(AX), DI
-	MOVQ             264(AX), R8
+	MOVQ             296(AX), DI
+	MOVQ             328(AX), R8
 	VXORPS           Y5, Y5, Y5
 	VMOVDQU16.Z      (DI)(SI*2), K1, X5
 	VMOVDQU16.Z      (R8)(SI*2), K1, X8
@@ -3946,15 +5933,15 @@ piece:
 	VCVTPH2PS        Y5, Z8
 	VUNPCKLPS        Z8, Z7, Z5
 	VUNPCKHPS        Z8, Z7, Z7
-	MOVQ             240(AX), DI
-	MOVQ             272(AX), R8
+	MOVQ             304(AX), DI
+	MOVQ             336(AX), R8
 	VXORPS           Y8, Y8, Y8
 	VMOVDQU16.Z      (DI)(SI*2), K1, X8
 	VMOVDQU16.Z      (R8)(SI*2), K1, X9
 	VINSERTI32X4     $0x01, X9, Y8, Y8
 	VCVTPH2PS        Y8, Z9
-	MOVQ             248(AX), DI
-	MOVQ             280(AX), R8
+	MOVQ             312(AX), DI
+	MOVQ             344(AX), R8
 	VXORPS           Y8, Y8, Y8
 	VMOVDQU16.Z      (DI)(SI*2), K1, X8
 	VMOVDQU16.Z      (R8)(SI*2), K1, X10
@@ -3996,18 +5983,18 @@ piece:
 	JGT              piece
 
 whole:
-	MOVQ    128(AX), CX
+	MOVQ    208(AX), CX
 	MOVQ    80(AX), DX
-	CMPQ    112(AX), $+16
+	CMPQ    192(AX), $+16
 	JLT     last
-	ADDQ    $+64, 128(AX)
+	ADDQ    $+64, 208(AX)
 	VMOVUPS Z0, (CX)
 	ADDQ    DX, CX
 	VMOVUPS Z1, (CX)
 	JMP     stored
 
 last:
-	MOVQ    112(AX), BX
+	MOVQ    192(AX), BX
 	MOVQ    $+16, DI
 	CMPQ    BX, DI
 	CMOVQLT BX, DI
@@ -4015,7 +6002,7 @@ last:
 	BZHIQ   DI, SI, SI
 	KMOVW   SI, K1
 	SHLQ    $0x02, BX
-	ADDQ    BX, 128(AX)
+	ADDQ    BX, 208(AX)
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    DX, CX
 	VMOVUPS Z1, K1, (CX)
@@ -4023,22 +6010,25 @@ last:
 stored:
 	MOVQ   8(AX), CX
 	IMUL3Q $+16, CX, DX
-	ADDQ   152(AX), DX
-	SUBQ   $+16, 112(AX)
+	ADDQ   216(AX), DX
+	SUBQ   $+16, 192(AX)
 	JGT    keys
-	MOVQ   120(AX), CX
-	ADDQ   $+24, CX
-	MOVQ   CX, 120(AX)
-	CMPQ   CX, 104(AX)
-	JNE    span
-	MOVQ   16(AX), CX
-	ADDQ   CX, (AX)
-	MOVQ   64(AX), CX
-	ADDQ   CX, 48(AX)
-	MOVQ   88(AX), CX
-	ADDQ   CX, 72(AX)
-	SUBQ   $+1, 40(AX)
-	JNE    head
+
+spanDone:
+	MOVQ 200(AX), CX
+	ADDQ $+16, CX
+	MOVQ CX, 200(AX)
+	CMPQ CX, 184(AX)
+	JNE  span
+	DECQ 152(AX)
+	MOVQ 16(AX), CX
+	ADDQ CX, (AX)
+	MOVQ 64(AX), CX
+	ADDQ CX, 48(AX)
+	MOVQ 88(AX), CX
+	ADDQ CX, 72(AX)
+	SUBQ $+1, 40(AX)
+	JNE  head
 
 end:
 	VZEROUPPER
@@ -4049,26 +6039,29 @@ end:
 TEXT ·scoresF16x4AVX512(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ   a+0(FP), AX
 	MOVQ   32(AX), CX
-	IMUL3Q $0x18, CX, CX
+	IMUL3Q $0x10, CX, CX
 	ADDQ   24(AX), CX
-	MOVQ   CX, 104(AX)
+	MOVQ   CX, 184(AX)
+	MOVQ   $+0, 120(AX)
+	MOVQ   $+0, 128(AX)
+	MOVQ   $+0, 136(AX)
 	CMPQ   96(AX), $+8
 	JNE    head
 	MOVQ   72(AX), CX
-	MOVQ   CX, 128(AX)
+	MOVQ   CX, 208(AX)
 	MOVQ   24(AX), CX
-	MOVQ   CX, 120(AX)
+	MOVQ   CX, 200(AX)
 
 chunkSpan:
-	MOVQ 120(AX), CX
+	MOVQ 200(AX), CX
 	MOVQ (CX), DX
 	MOVQ 8(CX), CX
 	ADDQ (AX), DX
-	MOVQ CX, 112(AX)
+	MOVQ CX, 192(AX)
 
 chunkRows:
-	MOVQ DX, 152(AX)
-	CMPQ 112(AX), $+16
+	MOVQ DX, 216(AX)
+	CMPQ 192(AX), $+16
 	JLT  chunkLast
 	MOVQ 8(AX), CX
 	LEAQ (DX)(CX*4), BX
@@ -4076,7 +6069,7 @@ chunkRows:
 	LEAQ (SI)(CX*4), DI
 	LEAQ (CX)(CX*2), R8
 	MOVQ 48(AX), R9
-	MOVQ 128(AX), R10
+	MOVQ 208(AX), R10
 	MOVQ 40(AX), R11
 	MOVQ 56(AX), R12
 	MOVQ 80(AX), R13
@@ -4180,77 +6173,77 @@ chunkHead:
 	JNE              chunkHead
 	MOVQ             8(AX), CX
 	SHLQ             $0x04, CX
-	MOVQ             152(AX), DX
+	MOVQ             216(AX), DX
 	ADDQ             CX, DX
-	ADDQ             $+64, 128(AX)
-	SUBQ             $+16, 112(AX)
+	ADDQ             $+64, 208(AX)
+	SUBQ             $+16, 192(AX)
 	JNE              chunkRows
 	JMP              chunkNext
 
 chunkLast:
 	MOVQ    8(AX), CX
-	MOVQ    DX, 160(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+1
-	CMOVQGT BX, DX
-	MOVQ    DX, 168(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+2
-	CMOVQGT BX, DX
-	MOVQ    DX, 176(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+3
-	CMOVQGT BX, DX
-	MOVQ    DX, 184(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+4
-	CMOVQGT BX, DX
-	MOVQ    DX, 192(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+5
-	CMOVQGT BX, DX
-	MOVQ    DX, 200(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+6
-	CMOVQGT BX, DX
-	MOVQ    DX, 208(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+7
-	CMOVQGT BX, DX
-	MOVQ    DX, 216(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+8
-	CMOVQGT BX, DX
 	MOVQ    DX, 224(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+9
+	CMPQ    192(AX), $+1
 	CMOVQGT BX, DX
 	MOVQ    DX, 232(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+10
+	CMPQ    192(AX), $+2
 	CMOVQGT BX, DX
 	MOVQ    DX, 240(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+11
+	CMPQ    192(AX), $+3
 	CMOVQGT BX, DX
 	MOVQ    DX, 248(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+12
+	CMPQ    192(AX), $+4
 	CMOVQGT BX, DX
 	MOVQ    DX, 256(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+13
+	CMPQ    192(AX), $+5
 	CMOVQGT BX, DX
 	MOVQ    DX, 264(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+14
+	CMPQ    192(AX), $+6
 	CMOVQGT BX, DX
 	MOVQ    DX, 272(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+15
+	CMPQ    192(AX), $+7
 	CMOVQGT BX, DX
 	MOVQ    DX, 280(AX)
-	MOVQ    112(AX), CX
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+8
+	CMOVQGT BX, DX
+	MOVQ    DX, 288(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+9
+	CMOVQGT BX, DX
+	MOVQ    DX, 296(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+10
+	CMOVQGT BX, DX
+	MOVQ    DX, 304(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+11
+	CMOVQGT BX, DX
+	MOVQ    DX, 312(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+12
+	CMOVQGT BX, DX
+	MOVQ    DX, 320(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+13
+	CMOVQGT BX, DX
+	MOVQ    DX, 328(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+14
+	CMOVQGT BX, DX
+	MOVQ    DX, 336(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+15
+	CMOVQGT BX, DX
+	MOVQ    DX, 344(AX)
+	MOVQ    192(AX), CX
 	MOVQ    $+16, DX
 	CMPQ    CX, DX
 	CMOVQLT CX, DX
@@ -4259,31 +6252,31 @@ chunkLast:
 	KMOVW   CX, K1
 	XORQ    CX, CX
 	MOVQ    48(AX), DX
-	MOVQ    128(AX), BX
+	MOVQ    208(AX), BX
 	MOVQ    40(AX), SI
 	MOVQ    56(AX), DI
 	MOVQ    80(AX), R8
 
 chunkLastHead:
-	MOVQ             160(AX), R9
-	MOVQ             192(AX), R10
+	MOVQ             224(AX), R9
+	MOVQ             256(AX), R10
 	VBROADCASTI32X4  (R9)(CX*1), Y0
 	VINSERTI32X4     $0x01, (R10)(CX*1), Y0, Y0
 	VCVTPH2PS        Y0, Z1
-	MOVQ             168(AX), R9
-	MOVQ             200(AX), R10
+	MOVQ             232(AX), R9
+	MOVQ             264(AX), R10
 	VBROADCASTI32X4  (R9)(CX*1), Y0
 	VINSERTI32X4     $0x01, (R10)(CX*1), Y0, Y0
 	VCVTPH2PS        Y0, Z2
 	VUNPCKLPS        Z2, Z1, Z0
 	VUNPCKHPS        Z2, Z1, Z1
-	MOVQ             176(AX), R9
-	MOVQ             208(AX), R10
+	MOVQ             240(AX), R9
+	MOVQ             272(AX), R10
 	VBROADCASTI32X4  (R9)(CX*1), Y2
 	VINSERTI32X4     $0x01, (R10)(CX*1), Y2, Y2
 	VCVTPH2PS        Y2, Z3
-	MOVQ             184(AX), R9
-	MOVQ             216(AX), R10
+	MOVQ             248(AX), R9
+	MOVQ             280(AX), R10
 	VBROADCASTI32X4  (R9)(CX*1), Y2
 	VINSERTI32X4     $0x01, (R10)(CX*1), Y2, Y2
 	VCVTPH2PS        Y2, Z4
@@ -4293,25 +6286,25 @@ chunkLastHead:
 	VUNPCKHPD        Z2, Z0, Z0
 	VUNPCKLPD        Z3, Z1, Z2
 	VUNPCKHPD        Z3, Z1, Z1
-	MOVQ             224(AX), R9
-	MOVQ             256(AX), R10
+	MOVQ             288(AX), R9
+	MOVQ             320(AX), R10
 	VBROADCASTI32X4  (R9)(CX*1), Y3
 	VINSERTI32X4     $0x01, (R10)(CX*1), Y3, Y3
 	VCVTPH2PS        Y3, Z5
-	MOVQ             232(AX), R9
-	MOVQ             264(AX), R10
+	MOVQ             296(AX), R9
+	MOVQ             328(AX), R10
 	VBROADCASTI32X4  (R9)(CX*1), Y3
 	VINSERTI32X4     $0x01, (R10)(CX*1), Y3, Y3
 	VCVTPH2PS        Y3, Z6
 	VUNPCKLPS        Z6, Z5, Z3
 	VUNPCKHPS        Z6, Z5, Z5
-	MOVQ             240(AX), R9
-	MOVQ             272(AX), R10
+	MOVQ             304(AX), R9
+	MOVQ             336(AX), R10
 	VBROADCASTI32X4  (R9)(CX*1), Y6
 	VINSERTI32X4     $0x01, (R10)(CX*1), Y6, Y6
 	VCVTPH2PS        Y6, Z7
-	MOVQ             248(AX), R9
-	MOVQ             280(AX), R10
+	MOVQ             312(AX), R9
+	MOVQ             344(AX), R10
 	VBROADCASTI32X4  (R9)(CX*1), Y6
 	VINSERTI32X4     $0x01, (R10)(CX*1), Y6, Y6
 	VCVTPH2PS        Y6, Z8
@@ -4374,38 +6367,399 @@ chunkLastHead:
 	ADDQ             88(AX), BX
 	DECQ             SI
 	JNE              chunkLastHead
-	MOVQ             112(AX), CX
+	MOVQ             192(AX), CX
 	SHLQ             $0x02, CX
-	ADDQ             CX, 128(AX)
+	ADDQ             CX, 208(AX)
 
 chunkNext:
-	MOVQ 120(AX), CX
-	ADDQ $+24, CX
-	MOVQ CX, 120(AX)
-	CMPQ CX, 104(AX)
+	MOVQ 200(AX), CX
+	ADDQ $+16, CX
+	MOVQ CX, 200(AX)
+	CMPQ CX, 184(AX)
 	JNE  chunkSpan
 	JMP  end
+	MOVQ $+0, 152(AX)
 
 head:
-	MOVQ 72(AX), CX
-	MOVQ CX, 128(AX)
-	MOVQ 24(AX), CX
-	MOVQ CX, 120(AX)
+	CMPQ  152(AX), $+0
+	JGT   single
+	CMPQ  40(AX), $+2
+	JLT   single
+	TESTQ $+7, 96(AX)
+	JNE   single
+	MOVQ  $+2, 152(AX)
+	MOVQ  72(AX), CX
+	MOVQ  CX, 208(AX)
+	MOVQ  16(AX), CX
+	SUBQ  $+32, CX
+	MOVQ  CX, 168(AX)
+	MOVQ  24(AX), CX
+	MOVQ  CX, 200(AX)
 
-span:
-	MOVQ 120(AX), CX
+pairSpan:
+	MOVQ 200(AX), CX
 	MOVQ (CX), DX
 	MOVQ 8(CX), CX
 	ADDQ (AX), DX
-	MOVQ CX, 112(AX)
+	MOVQ CX, 192(AX)
 
-keys:
-	MOVQ   DX, 152(AX)
+pairKeys:
+	CMPQ   192(AX), $+16
+	JLT    pairRest
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
-	CMPQ   112(AX), $+16
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	MOVQ   DX, 216(AX)
+	MOVQ   8(AX), CX
+	LEAQ   (CX)(CX*2), BX
+	LEAQ   (CX)(CX*4), SI
+	LEAQ   (BX)(CX*4), DI
+	LEAQ   (DX)(CX*8), R8
+	MOVQ   48(AX), R9
+	MOVQ   56(AX), R10
+	LEAQ   (R10)(R10*2), R11
+	MOVQ   R9, R12
+	ADDQ   64(AX), R12
+	MOVQ   $+0, 160(AX)
+	MOVQ   120(AX), R13
+	MOVQ   96(AX), R14
+	SHRQ   $0x03, R14
+	MOVQ   R14, 144(AX)
+
+pairPiece:
+	VBROADCASTI32X4  (DX), Y8
+	VINSERTI32X4     $0x01, (DX)(CX*4), Y8, Y8
+	VCVTPH2PS        Y8, Z9
+	VBROADCASTI32X4  (DX)(CX*1), Y8
+	VINSERTI32X4     $0x01, (DX)(SI*1), Y8, Y8
+	VCVTPH2PS        Y8, Z10
+	VUNPCKLPS        Z10, Z9, Z8
+	VUNPCKHPS        Z10, Z9, Z9
+	VBROADCASTI32X4  (DX)(CX*2), Y10
+	VINSERTI32X4     $0x01, (DX)(BX*2), Y10, Y10
+	VCVTPH2PS        Y10, Z11
+	VBROADCASTI32X4  (DX)(BX*1), Y10
+	VINSERTI32X4     $0x01, (DX)(DI*1), Y10, Y10
+	VCVTPH2PS        Y10, Z12
+	VUNPCKLPS        Z12, Z11, Z10
+	VUNPCKHPS        Z12, Z11, Z11
+	VUNPCKLPD        Z10, Z8, Z12
+	VUNPCKHPD        Z10, Z8, Z8
+	VUNPCKLPD        Z11, Z9, Z10
+	VUNPCKHPD        Z11, Z9, Z9
+	VBROADCASTI32X4  (R8), Y11
+	VINSERTI32X4     $0x01, (R8)(CX*4), Y11, Y11
+	VCVTPH2PS        Y11, Z13
+	VBROADCASTI32X4  (R8)(CX*1), Y11
+	VINSERTI32X4     $0x01, (R8)(SI*1), Y11, Y11
+	VCVTPH2PS        Y11, Z14
+	VUNPCKLPS        Z14, Z13, Z11
+	VUNPCKHPS        Z14, Z13, Z13
+	VBROADCASTI32X4  (R8)(CX*2), Y14
+	VINSERTI32X4     $0x01, (R8)(BX*2), Y14, Y14
+	VCVTPH2PS        Y14, Z15
+	VBROADCASTI32X4  (R8)(BX*1), Y14
+	VINSERTI32X4     $0x01, (R8)(DI*1), Y14, Y14
+	VCVTPH2PS        Y14, Z16
+	VUNPCKLPS        Z16, Z15, Z14
+	VUNPCKHPS        Z16, Z15, Z15
+	VUNPCKLPD        Z14, Z11, Z16
+	VUNPCKHPD        Z14, Z11, Z11
+	VUNPCKLPD        Z15, Z13, Z14
+	VUNPCKHPD        Z15, Z13, Z13
+	VSHUFF64X2       $0x88, Z16, Z12, Z15
+	VSHUFF64X2       $0x88, Z11, Z8, Z17
+	VSHUFF64X2       $0x88, Z14, Z10, Z18
+	VSHUFF64X2       $0x88, Z13, Z9, Z19
+	VSHUFF64X2       $0xdd, Z16, Z12, Z12
+	VSHUFF64X2       $0xdd, Z11, Z8, Z8
+	VSHUFF64X2       $0xdd, Z14, Z10, Z10
+	VSHUFF64X2       $0xdd, Z13, Z9, Z9
+	ADDQ             16(AX), DX
+	ADDQ             16(AX), R8
+	VBROADCASTI32X4  (DX), Y11
+	VINSERTI32X4     $0x01, (DX)(CX*4), Y11, Y11
+	VCVTPH2PS        Y11, Z13
+	VBROADCASTI32X4  (DX)(CX*1), Y11
+	VINSERTI32X4     $0x01, (DX)(SI*1), Y11, Y11
+	VCVTPH2PS        Y11, Z14
+	VUNPCKLPS        Z14, Z13, Z11
+	VUNPCKHPS        Z14, Z13, Z13
+	VBROADCASTI32X4  (DX)(CX*2), Y14
+	VINSERTI32X4     $0x01, (DX)(BX*2), Y14, Y14
+	VCVTPH2PS        Y14, Z16
+	VBROADCASTI32X4  (DX)(BX*1), Y14
+	VINSERTI32X4     $0x01, (DX)(DI*1), Y14, Y14
+	VCVTPH2PS        Y14, Z20
+	VUNPCKLPS        Z20, Z16, Z14
+	VUNPCKHPS        Z20, Z16, Z16
+	VUNPCKLPD        Z14, Z11, Z20
+	VUNPCKHPD        Z14, Z11, Z11
+	VUNPCKLPD        Z16, Z13, Z14
+	VUNPCKHPD        Z16, Z13, Z13
+	VBROADCASTI32X4  (R8), Y16
+	VINSERTI32X4     $0x01, (R8)(CX*4), Y16, Y16
+	VCVTPH2PS        Y16, Z21
+	VBROADCASTI32X4  (R8)(CX*1), Y16
+	VINSERTI32X4     $0x01, (R8)(SI*1), Y16, Y16
+	VCVTPH2PS        Y16, Z22
+	VUNPCKLPS        Z22, Z21, Z16
+	VUNPCKHPS        Z22, Z21, Z21
+	VBROADCASTI32X4  (R8)(CX*2), Y22
+	VINSERTI32X4     $0x01, (R8)(BX*2), Y22, Y22
+	VCVTPH2PS        Y22, Z23
+	VBROADCASTI32X4  (R8)(BX*1), Y22
+	VINSERTI32X4     $0x01, (R8)(DI*1), Y22, Y22
+	VCVTPH2PS        Y22, Z24
+	VUNPCKLPS        Z24, Z23, Z22
+	VUNPCKHPS        Z24, Z23, Z23
+	VUNPCKLPD        Z22, Z16, Z24
+	VUNPCKHPD        Z22, Z16, Z16
+	VUNPCKLPD        Z23, Z21, Z22
+	VUNPCKHPD        Z23, Z21, Z21
+	VSHUFF64X2       $0x88, Z24, Z20, Z23
+	VSHUFF64X2       $0x88, Z16, Z11, Z25
+	VSHUFF64X2       $0x88, Z22, Z14, Z26
+	VSHUFF64X2       $0x88, Z21, Z13, Z27
+	VSHUFF64X2       $0xdd, Z24, Z20, Z20
+	VSHUFF64X2       $0xdd, Z16, Z11, Z11
+	VSHUFF64X2       $0xdd, Z22, Z14, Z14
+	VSHUFF64X2       $0xdd, Z21, Z13, Z13
+	SUBQ             16(AX), DX
+	SUBQ             16(AX), R8
+	ADDQ             160(AX), DX
+	ADDQ             160(AX), R8
+	VFMADD231PS.BCST (R9), Z15, Z0
+	VFMADD231PS.BCST (R12), Z23, Z4
+	VFMADD231PS.BCST (R9)(R10*1), Z15, Z1
+	VFMADD231PS.BCST (R12)(R10*1), Z23, Z5
+	VFMADD231PS.BCST (R9)(R10*2), Z15, Z2
+	VFMADD231PS.BCST (R12)(R10*2), Z23, Z6
+	VFMADD231PS.BCST (R9)(R11*1), Z15, Z3
+	VFMADD231PS.BCST (R12)(R11*1), Z23, Z7
+	CMPQ             R13, 128(AX)
+	JCS              pairPieceFetch0
+	MOVQ             104(AX), R13
+	DECQ             136(AX)
+	JLE              pairPieceFetch0Run
+	MOVQ             -16(R13), R14
+	ADDQ             128(AX), R14
+	MOVQ             R14, 128(AX)
+	SUBQ             -24(R13), R14
+	MOVQ             R14, R13
+	JMP              pairPieceFetch0
+
+pairPieceFetch0Run:
+	DECQ 112(AX)
+	JLT  pairPieceFetch0None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R13), R14
+	MOVQ R14, 136(AX)
+	MOVQ 8(R13), R14
+	MOVQ (R13), R13
+	ADDQ R13, R14
+	MOVQ R14, 128(AX)
+	JMP  pairPieceFetch0
+
+pairPieceFetch0None:
+	MOVQ 48(AX), R13
+	MOVQ $+0, 128(AX)
+
+pairPieceFetch0:
+	PREFETCHT1       (R13)
+	PREFETCHT0       64(DX)
+	PREFETCHT0       64(DX)(CX*1)
+	VFMADD231PS.BCST 4(R9), Z17, Z0
+	VFMADD231PS.BCST 4(R12), Z25, Z4
+	VFMADD231PS.BCST 4(R9)(R10*1), Z17, Z1
+	VFMADD231PS.BCST 4(R12)(R10*1), Z25, Z5
+	VFMADD231PS.BCST 4(R9)(R10*2), Z17, Z2
+	VFMADD231PS.BCST 4(R12)(R10*2), Z25, Z6
+	VFMADD231PS.BCST 4(R9)(R11*1), Z17, Z3
+	VFMADD231PS.BCST 4(R12)(R11*1), Z25, Z7
+	PREFETCHT1       64(R13)
+	PREFETCHT0       64(DX)(CX*2)
+	PREFETCHT0       64(DX)(BX*1)
+	VFMADD231PS.BCST 8(R9), Z18, Z0
+	VFMADD231PS.BCST 8(R12), Z26, Z4
+	VFMADD231PS.BCST 8(R9)(R10*1), Z18, Z1
+	VFMADD231PS.BCST 8(R12)(R10*1), Z26, Z5
+	VFMADD231PS.BCST 8(R9)(R10*2), Z18, Z2
+	VFMADD231PS.BCST 8(R12)(R10*2), Z26, Z6
+	VFMADD231PS.BCST 8(R9)(R11*1), Z18, Z3
+	VFMADD231PS.BCST 8(R12)(R11*1), Z26, Z7
+	PREFETCHT1       128(R13)
+	PREFETCHT0       64(DX)(CX*4)
+	PREFETCHT0       64(DX)(SI*1)
+	VFMADD231PS.BCST 12(R9), Z19, Z0
+	VFMADD231PS.BCST 12(R12), Z27, Z4
+	VFMADD231PS.BCST 12(R9)(R10*1), Z19, Z1
+	VFMADD231PS.BCST 12(R12)(R10*1), Z27, Z5
+	VFMADD231PS.BCST 12(R9)(R10*2), Z19, Z2
+	VFMADD231PS.BCST 12(R12)(R10*2), Z27, Z6
+	VFMADD231PS.BCST 12(R9)(R11*1), Z19, Z3
+	VFMADD231PS.BCST 12(R12)(R11*1), Z27, Z7
+	PREFETCHT1       192(R13)
+	ADDQ             $+256, R13
+	PREFETCHT0       64(DX)(BX*2)
+	PREFETCHT0       64(DX)(DI*1)
+	VFMADD231PS.BCST 16(R9), Z12, Z0
+	VFMADD231PS.BCST 16(R12), Z20, Z4
+	VFMADD231PS.BCST 16(R9)(R10*1), Z12, Z1
+	VFMADD231PS.BCST 16(R12)(R10*1), Z20, Z5
+	VFMADD231PS.BCST 16(R9)(R10*2), Z12, Z2
+	VFMADD231PS.BCST 16(R12)(R10*2), Z20, Z6
+	VFMADD231PS.BCST 16(R9)(R11*1), Z12, Z3
+	VFMADD231PS.BCST 16(R12)(R11*1), Z20, Z7
+	CMPQ             R13, 128(AX)
+	JCS              pairPieceFetch4
+	MOVQ             104(AX), R13
+	DECQ             136(AX)
+	JLE              pairPieceFetch4Run
+	MOVQ             -16(R13), R14
+	ADDQ             128(AX), R14
+	MOVQ             R14, 128(AX)
+	SUBQ             -24(R13), R14
+	MOVQ             R14, R13
+	JMP              pairPieceFetch4
+
+pairPieceFetch4Run:
+	DECQ 112(AX)
+	JLT  pairPieceFetch4None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R13), R14
+	MOVQ R14, 136(AX)
+	MOVQ 8(R13), R14
+	MOVQ (R13), R13
+	ADDQ R13, R14
+	MOVQ R14, 128(AX)
+	JMP  pairPieceFetch4
+
+pairPieceFetch4None:
+	MOVQ 48(AX), R13
+	MOVQ $+0, 128(AX)
+
+pairPieceFetch4:
+	PREFETCHT1       (R13)
+	PREFETCHT0       64(R8)
+	PREFETCHT0       64(R8)(CX*1)
+	VFMADD231PS.BCST 20(R9), Z8, Z0
+	VFMADD231PS.BCST 20(R12), Z11, Z4
+	VFMADD231PS.BCST 20(R9)(R10*1), Z8, Z1
+	VFMADD231PS.BCST 20(R12)(R10*1), Z11, Z5
+	VFMADD231PS.BCST 20(R9)(R10*2), Z8, Z2
+	VFMADD231PS.BCST 20(R12)(R10*2), Z11, Z6
+	VFMADD231PS.BCST 20(R9)(R11*1), Z8, Z3
+	VFMADD231PS.BCST 20(R12)(R11*1), Z11, Z7
+	PREFETCHT1       64(R13)
+	PREFETCHT0       64(R8)(CX*2)
+	PREFETCHT0       64(R8)(BX*1)
+	VFMADD231PS.BCST 24(R9), Z10, Z0
+	VFMADD231PS.BCST 24(R12), Z14, Z4
+	VFMADD231PS.BCST 24(R9)(R10*1), Z10, Z1
+	VFMADD231PS.BCST 24(R12)(R10*1), Z14, Z5
+	VFMADD231PS.BCST 24(R9)(R10*2), Z10, Z2
+	VFMADD231PS.BCST 24(R12)(R10*2), Z14, Z6
+	VFMADD231PS.BCST 24(R9)(R11*1), Z10, Z3
+	VFMADD231PS.BCST 24(R12)(R11*1), Z14, Z7
+	PREFETCHT1       128(R13)
+	PREFETCHT0       64(R8)(CX*4)
+	PREFETCHT0       64(R8)(SI*1)
+	VFMADD231PS.BCST 28(R9), Z9, Z0
+	VFMADD231PS.BCST 28(R12), Z13, Z4
+	VFMADD231PS.BCST 28(R9)(R10*1), Z9, Z1
+	VFMADD231PS.BCST 28(R12)(R10*1), Z13, Z5
+	VFMADD231PS.BCST 28(R9)(R10*2), Z9, Z2
+	VFMADD231PS.BCST 28(R12)(R10*2), Z13, Z6
+	VFMADD231PS.BCST 28(R9)(R11*1), Z9, Z3
+	VFMADD231PS.BCST 28(R12)(R11*1), Z13, Z7
+	PREFETCHT1       192(R13)
+	ADDQ             $+256, R13
+	PREFETCHT0       64(R8)(BX*2)
+	PREFETCHT0       64(R8)(DI*1)
+	SUBQ             160(AX), DX
+	SUBQ             160(AX), R8
+	MOVQ             168(AX), R14
+	XORQ             R14, 160(AX)
+	ADDQ             $+16, DX
+	ADDQ             $+16, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R12
+	DECQ             144(AX)
+	JNE              pairPiece
+	MOVQ             R13, 120(AX)
+	MOVQ             80(AX), DX
+	MOVQ             208(AX), CX
+	VMOVUPS          Z0, (CX)
+	ADDQ             DX, CX
+	VMOVUPS          Z1, (CX)
+	ADDQ             DX, CX
+	VMOVUPS          Z2, (CX)
+	ADDQ             DX, CX
+	VMOVUPS          Z3, (CX)
+	MOVQ             208(AX), CX
+	ADDQ             88(AX), CX
+	VMOVUPS          Z4, (CX)
+	ADDQ             DX, CX
+	VMOVUPS          Z5, (CX)
+	ADDQ             DX, CX
+	VMOVUPS          Z6, (CX)
+	ADDQ             DX, CX
+	VMOVUPS          Z7, (CX)
+	ADDQ             $+64, 208(AX)
+	MOVQ             8(AX), CX
+	IMUL3Q           $+16, CX, DX
+	ADDQ             216(AX), DX
+	SUBQ             $+16, 192(AX)
+	JMP              pairKeys
+
+pairRest:
+	MOVQ 192(AX), CX
+	SHLQ $0x02, CX
+	ADDQ CX, 208(AX)
+	MOVQ 200(AX), CX
+	ADDQ $+16, CX
+	MOVQ CX, 200(AX)
+	CMPQ CX, 184(AX)
+	JNE  pairSpan
+
+single:
+	MOVQ 72(AX), CX
+	MOVQ CX, 208(AX)
+	MOVQ 24(AX), CX
+	MOVQ CX, 200(AX)
+
+span:
+	MOVQ  200(AX), CX
+	MOVQ  (CX), DX
+	MOVQ  8(CX), CX
+	ADDQ  (AX), DX
+	MOVQ  CX, 192(AX)
+	CMPQ  152(AX), $+0
+	JLE   keys
+	MOVQ  CX, BX
+	ANDQ  $+15, 192(AX)
+	SUBQ  192(AX), BX
+	MOVQ  208(AX), CX
+	LEAQ  (CX)(BX*4), CX
+	MOVQ  CX, 208(AX)
+	IMULQ 8(AX), BX
+	ADDQ  BX, DX
+	CMPQ  192(AX), $+0
+	JEQ   spanDone
+
+keys:
+	MOVQ   DX, 216(AX)
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	CMPQ   192(AX), $+16
 	JLT    some
 	TESTQ  $+7, 96(AX)
 	JNE    some
@@ -4413,46 +6767,28 @@ keys:
 	MOVQ   56(AX), BX
 	LEAQ   (BX)(BX*2), SI
 	MOVQ   8(AX), DI
-	MOVQ   DX, R8
+	LEAQ   (DX)(DI*4), R8
 	LEAQ   (R8)(DI*4), R9
 	LEAQ   (R9)(DI*4), R10
-	LEAQ   (R10)(DI*4), R11
-	LEAQ   (DI)(DI*2), R12
-	MOVQ   96(AX), R13
-	SHRQ   $0x03, R13
-	MOVQ   120(AX), R14
-	MOVQ   16(R14), R14
-	ADDQ   DX, R14
-	MOVQ   $+4, 144(AX)
-	IMUL3Q $+16, DI, DX
-	SUBQ   $+64, DX
-	MOVQ   DX, 136(AX)
+	LEAQ   (DI)(DI*2), R11
+	MOVQ   96(AX), R12
+	SHRQ   $0x03, R12
+	MOVQ   120(AX), R13
 
 chunk:
-	PREFETCHT1 (R14)
-	PREFETCHT1 (R14)(DI*1)
-	PREFETCHT1 (R14)(DI*2)
-	PREFETCHT1 (R14)(R12*1)
-	LEAQ       (R14)(DI*4), R14
-	DECQ       144(AX)
-	JNE        fetched
-	MOVQ       $+4, 144(AX)
-	SUBQ       136(AX), R14
-
-fetched:
-	VBROADCASTI32X4  (R8), Y4
-	VINSERTI32X4     $0x01, (R9), Y4, Y4
+	VBROADCASTI32X4  (DX), Y4
+	VINSERTI32X4     $0x01, (R8), Y4, Y4
 	VCVTPH2PS        Y4, Z5
-	VBROADCASTI32X4  (R8)(DI*1), Y4
-	VINSERTI32X4     $0x01, (R9)(DI*1), Y4, Y4
+	VBROADCASTI32X4  (DX)(DI*1), Y4
+	VINSERTI32X4     $0x01, (R8)(DI*1), Y4, Y4
 	VCVTPH2PS        Y4, Z6
 	VUNPCKLPS        Z6, Z5, Z4
 	VUNPCKHPS        Z6, Z5, Z5
-	VBROADCASTI32X4  (R8)(DI*2), Y6
-	VINSERTI32X4     $0x01, (R9)(DI*2), Y6, Y6
+	VBROADCASTI32X4  (DX)(DI*2), Y6
+	VINSERTI32X4     $0x01, (R8)(DI*2), Y6, Y6
 	VCVTPH2PS        Y6, Z7
-	VBROADCASTI32X4  (R8)(R12*1), Y6
-	VINSERTI32X4     $0x01, (R9)(R12*1), Y6, Y6
+	VBROADCASTI32X4  (DX)(R11*1), Y6
+	VINSERTI32X4     $0x01, (R8)(R11*1), Y6, Y6
 	VCVTPH2PS        Y6, Z8
 	VUNPCKLPS        Z8, Z7, Z6
 	VUNPCKHPS        Z8, Z7, Z7
@@ -4460,19 +6796,19 @@ fetched:
 	VUNPCKHPD        Z6, Z4, Z4
 	VUNPCKLPD        Z7, Z5, Z6
 	VUNPCKHPD        Z7, Z5, Z5
-	VBROADCASTI32X4  (R10), Y7
-	VINSERTI32X4     $0x01, (R11), Y7, Y7
+	VBROADCASTI32X4  (R9), Y7
+	VINSERTI32X4     $0x01, (R10), Y7, Y7
 	VCVTPH2PS        Y7, Z9
-	VBROADCASTI32X4  (R10)(DI*1), Y7
-	VINSERTI32X4     $0x01, (R11)(DI*1), Y7, Y7
+	VBROADCASTI32X4  (R9)(DI*1), Y7
+	VINSERTI32X4     $0x01, (R10)(DI*1), Y7, Y7
 	VCVTPH2PS        Y7, Z10
 	VUNPCKLPS        Z10, Z9, Z7
 	VUNPCKHPS        Z10, Z9, Z9
-	VBROADCASTI32X4  (R10)(DI*2), Y10
-	VINSERTI32X4     $0x01, (R11)(DI*2), Y10, Y10
+	VBROADCASTI32X4  (R9)(DI*2), Y10
+	VINSERTI32X4     $0x01, (R10)(DI*2), Y10, Y10
 	VCVTPH2PS        Y10, Z11
-	VBROADCASTI32X4  (R10)(R12*1), Y10
-	VINSERTI32X4     $0x01, (R11)(R12*1), Y10, Y10
+	VBROADCASTI32X4  (R9)(R11*1), Y10
+	VINSERTI32X4     $0x01, (R10)(R11*1), Y10, Y10
 	VCVTPH2PS        Y10, Z12
 	VUNPCKLPS        Z12, Z11, Z10
 	VUNPCKHPS        Z12, Z11, Z11
@@ -4496,6 +6832,36 @@ fetched:
 	VFMADD231PS.BCST 4(CX)(BX*1), Z13, Z1
 	VFMADD231PS.BCST 4(CX)(BX*2), Z13, Z2
 	VFMADD231PS.BCST 4(CX)(SI*1), Z13, Z3
+	CMPQ             R13, 128(AX)
+	JCS              chunkFetch0
+	MOVQ             104(AX), R13
+	DECQ             136(AX)
+	JLE              chunkFetch0Run
+	MOVQ             -16(R13), R14
+	ADDQ             128(AX), R14
+	MOVQ             R14, 128(AX)
+	SUBQ             -24(R13), R14
+	MOVQ             R14, R13
+	JMP              chunkFetch0
+
+chunkFetch0Run:
+	DECQ 112(AX)
+	JLT  chunkFetch0None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R13), R14
+	MOVQ R14, 136(AX)
+	MOVQ 8(R13), R14
+	MOVQ (R13), R13
+	ADDQ R13, R14
+	MOVQ R14, 128(AX)
+	JMP  chunkFetch0
+
+chunkFetch0None:
+	MOVQ 48(AX), R13
+	MOVQ $+0, 128(AX)
+
+chunkFetch0:
+	PREFETCHT1       (R13)
 	VFMADD231PS.BCST 8(CX), Z14, Z0
 	VFMADD231PS.BCST 8(CX)(BX*1), Z14, Z1
 	VFMADD231PS.BCST 8(CX)(BX*2), Z14, Z2
@@ -4504,6 +6870,7 @@ fetched:
 	VFMADD231PS.BCST 12(CX)(BX*1), Z15, Z1
 	VFMADD231PS.BCST 12(CX)(BX*2), Z15, Z2
 	VFMADD231PS.BCST 12(CX)(SI*1), Z15, Z3
+	PREFETCHT1       64(R13)
 	VFMADD231PS.BCST 16(CX), Z8, Z0
 	VFMADD231PS.BCST 16(CX)(BX*1), Z8, Z1
 	VFMADD231PS.BCST 16(CX)(BX*2), Z8, Z2
@@ -4512,6 +6879,7 @@ fetched:
 	VFMADD231PS.BCST 20(CX)(BX*1), Z4, Z1
 	VFMADD231PS.BCST 20(CX)(BX*2), Z4, Z2
 	VFMADD231PS.BCST 20(CX)(SI*1), Z4, Z3
+	PREFETCHT1       128(R13)
 	VFMADD231PS.BCST 24(CX), Z6, Z0
 	VFMADD231PS.BCST 24(CX)(BX*1), Z6, Z1
 	VFMADD231PS.BCST 24(CX)(BX*2), Z6, Z2
@@ -4520,13 +6888,16 @@ fetched:
 	VFMADD231PS.BCST 28(CX)(BX*1), Z5, Z1
 	VFMADD231PS.BCST 28(CX)(BX*2), Z5, Z2
 	VFMADD231PS.BCST 28(CX)(SI*1), Z5, Z3
+	PREFETCHT1       192(R13)
+	ADDQ             $+256, R13
+	ADDQ             $+16, DX
 	ADDQ             $+16, R8
 	ADDQ             $+16, R9
 	ADDQ             $+16, R10
-	ADDQ             $+16, R11
 	ADDQ             $+32, CX
-	DECQ             R13
+	DECQ             R12
 	JNE              chunk
+	MOVQ             R13, 120(AX)
 	JMP              whole
 
 some:
@@ -4534,67 +6905,67 @@ some:
 	MOVQ    56(AX), BX
 	LEAQ    (BX)(BX*2), SI
 	MOVQ    8(AX), DI
-	MOVQ    DX, 160(AX)
-	LEAQ    (DX)(DI*1), R8
-	CMPQ    112(AX), $+1
-	CMOVQGT R8, DX
-	MOVQ    DX, 168(AX)
-	LEAQ    (DX)(DI*1), R8
-	CMPQ    112(AX), $+2
-	CMOVQGT R8, DX
-	MOVQ    DX, 176(AX)
-	LEAQ    (DX)(DI*1), R8
-	CMPQ    112(AX), $+3
-	CMOVQGT R8, DX
-	MOVQ    DX, 184(AX)
-	LEAQ    (DX)(DI*1), R8
-	CMPQ    112(AX), $+4
-	CMOVQGT R8, DX
-	MOVQ    DX, 192(AX)
-	LEAQ    (DX)(DI*1), R8
-	CMPQ    112(AX), $+5
-	CMOVQGT R8, DX
-	MOVQ    DX, 200(AX)
-	LEAQ    (DX)(DI*1), R8
-	CMPQ    112(AX), $+6
-	CMOVQGT R8, DX
-	MOVQ    DX, 208(AX)
-	LEAQ    (DX)(DI*1), R8
-	CMPQ    112(AX), $+7
-	CMOVQGT R8, DX
-	MOVQ    DX, 216(AX)
-	LEAQ    (DX)(DI*1), R8
-	CMPQ    112(AX), $+8
-	CMOVQGT R8, DX
 	MOVQ    DX, 224(AX)
 	LEAQ    (DX)(DI*1), R8
-	CMPQ    112(AX), $+9
+	CMPQ    192(AX), $+1
 	CMOVQGT R8, DX
 	MOVQ    DX, 232(AX)
 	LEAQ    (DX)(DI*1), R8
-	CMPQ    112(AX), $+10
+	CMPQ    192(AX), $+2
 	CMOVQGT R8, DX
 	MOVQ    DX, 240(AX)
 	LEAQ    (DX)(DI*1), R8
-	CMPQ    112(AX), $+11
+	CMPQ    192(AX), $+3
 	CMOVQGT R8, DX
 	MOVQ    DX, 248(AX)
 	LEAQ    (DX)(DI*1), R8
-	CMPQ    112(AX), $+12
+	CMPQ    192(AX), $+4
 	CMOVQGT R8, DX
 	MOVQ    DX, 256(AX)
 	LEAQ    (DX)(DI*1), R8
-	CMPQ    112(AX), $+13
+	CMPQ    192(AX), $+5
 	CMOVQGT R8, DX
 	MOVQ    DX, 264(AX)
 	LEAQ    (DX)(DI*1), R8
-	CMPQ    112(AX), $+14
+	CMPQ    192(AX), $+6
 	CMOVQGT R8, DX
 	MOVQ    DX, 272(AX)
 	LEAQ    (DX)(DI*1), R8
-	CMPQ    112(AX), $+15
+	CMPQ    192(AX), $+7
 	CMOVQGT R8, DX
 	MOVQ    DX, 280(AX)
+	LEAQ    (DX)(DI*1), R8
+	CMPQ    192(AX), $+8
+	CMOVQGT R8, DX
+	MOVQ    DX, 288(AX)
+	LEAQ    (DX)(DI*1), R8
+	CMPQ    192(AX), $+9
+	CMOVQGT R8, DX
+	MOVQ    DX, 296(AX)
+	LEAQ    (DX)(DI*1), R8
+	CMPQ    192(AX), $+10
+	CMOVQGT R8, DX
+	MOVQ    DX, 304(AX)
+	LEAQ    (DX)(DI*1), R8
+	CMPQ    192(AX), $+11
+	CMOVQGT R8, DX
+	MOVQ    DX, 312(AX)
+	LEAQ    (DX)(DI*1), R8
+	CMPQ    192(AX), $+12
+	CMOVQGT R8, DX
+	MOVQ    DX, 320(AX)
+	LEAQ    (DX)(DI*1), R8
+	CMPQ    192(AX), $+13
+	CMOVQGT R8, DX
+	MOVQ    DX, 328(AX)
+	LEAQ    (DX)(DI*1), R8
+	CMPQ    192(AX), $+14
+	CMOVQGT R8, DX
+	MOVQ    DX, 336(AX)
+	LEAQ    (DX)(DI*1), R8
+	CMPQ    192(AX), $+15
+	CMOVQGT R8, DX
+	MOVQ    DX, 344(AX)
 	MOVQ    96(AX), DX
 	XORQ    DI, DI
 
@@ -4605,15 +6976,15 @@ piece:
 	MOVQ             $+255, R8
 	BZHIQ            R9, R8, R8
 	KMOVW            R8, K1
-	MOVQ             160(AX), R8
-	MOVQ             192(AX), R9
+	MOVQ             224(AX), R8
+	MOVQ             256(AX), R9
 	VXORPS           Y4, Y4, Y4
 	VMOVDQU16.Z      (R8)(DI*2), K1, X4
 	VMOVDQU16.Z      (R9)(DI*2), K1, X5
 	VINSERTI32X4     $0x01, X5, Y4, Y4
 	VCVTPH2PS        Y4, Z5
-	MOVQ             168(AX), R8
-	MOVQ             200(AX), R9
+	MOVQ             232(AX), R8
+	MOVQ             264(AX), R9
 	VXORPS           Y4, Y4, Y4
 	VMOVDQU16.Z      (R8)(DI*2), K1, X4
 	VMOVDQU16.Z      (R9)(DI*2), K1, X6
@@ -4621,15 +6992,15 @@ piece:
 	VCVTPH2PS        Y4, Z6
 	VUNPCKLPS        Z6, Z5, Z4
 	VUNPCKHPS        Z6, Z5, Z5
-	MOVQ             176(AX), R8
-	MOVQ             208(AX), R9
+	MOVQ             240(AX), R8
+	MOVQ             272(AX), R9
 	VXORPS           Y6, Y6, Y6
 	VMOVDQU16.Z      (R8)(DI*2), K1, X6
 	VMOVDQU16.Z      (R9)(DI*2), K1, X7
 	VINSERTI32X4     $0x01, X7, Y6, Y6
 	VCVTPH2PS        Y6, Z7
-	MOVQ             184(AX), R8
-	MOVQ             216(AX), R9
+	MOVQ             248(AX), R8
+	MOVQ             280(AX), R9
 	VXORPS           Y6, Y6, Y6
 	VMOVDQU16.Z      (R8)(DI*2), K1, X6
 	VMOVDQU16.Z      (R9)(DI*2), K1, X8
@@ -4641,15 +7012,15 @@ piece:
 	VUNPCKHPD        Z6, Z4, Z4
 	VUNPCKLPD        Z7, Z5, Z6
 	VUNPCKHPD        Z7, Z5, Z5
-	MOVQ             224(AX), R8
-	MOVQ             256(AX), R9
+	MOVQ             288(AX), R8
+	MOVQ             320(AX), R9
 	VXORPS           Y7, Y7, Y7
 	VMOVDQU16.Z      (R8)(DI*2), K1, X7
 	VMOVDQU16.Z      (R9)(DI*2), K1, X9
 	VINSERTI32X4     $0x01, X9, Y7, Y7
 	VCVTPH2PS        Y7, Z9
-	MOVQ             232(AX), R8
-	MOVQ             264(AX), R9
+	MOVQ             296(AX), R8
+	MOVQ             328(AX), R9
 	VXORPS           Y7, Y7, Y7
 	VMOVDQU16.Z      (R8)(DI*2), K1, X7
 	VMOVDQU16.Z      (R9)(DI*2), K1, X10
@@ -4657,15 +7028,15 @@ piece:
 	VCVTPH2PS        Y7, Z10
 	VUNPCKLPS        Z10, Z9, Z7
 	VUNPCKHPS        Z10, Z9, Z9
-	MOVQ             240(AX), R8
-	MOVQ             272(AX), R9
+	MOVQ             304(AX), R8
+	MOVQ             336(AX), R9
 	VXORPS           Y10, Y10, Y10
 	VMOVDQU16.Z      (R8)(DI*2), K1, X10
 	VMOVDQU16.Z      (R9)(DI*2), K1, X11
 	VINSERTI32X4     $0x01, X11, Y10, Y10
 	VCVTPH2PS        Y10, Z11
-	MOVQ             248(AX), R8
-	MOVQ             280(AX), R9
+	MOVQ             312(AX), R8
+	MOVQ             344(AX), R9
 	VXORPS           Y10, Y10, Y10
 	VMOVDQU16.Z      (R8)(DI*2), K1, X10
 	VMOVDQU16.Z      (R9)(DI*2), K1, X12
@@ -4723,11 +7094,11 @@ piece:
 	JGT              piece
 
 whole:
-	MOVQ    128(AX), CX
+	MOVQ    208(AX), CX
 	MOVQ    80(AX), DX
-	CMPQ    112(AX), $+16
+	CMPQ    192(AX), $+16
 	JLT     last
-	ADDQ    $+64, 128(AX)
+	ADDQ    $+64, 208(AX)
 	VMOVUPS Z0, (CX)
 	ADDQ    DX, CX
 	VMOVUPS Z1, (CX)
@@ -4738,7 +7109,7 @@ whole:
 	JMP     stored
 
 last:
-	MOVQ    112(AX), BX
+	MOVQ    192(AX), BX
 	MOVQ    $+16, DI
 	CMPQ    BX, DI
 	CMOVQLT BX, DI
@@ -4746,7 +7117,7 @@ last:
 	BZHIQ   DI, SI, SI
 	KMOVW   SI, K1
 	SHLQ    $0x02, BX
-	ADDQ    BX, 128(AX)
+	ADDQ    BX, 208(AX)
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    DX, CX
 	VMOVUPS Z1, K1, (CX)
@@ -4758,22 +7129,25 @@ last:
 stored:
 	MOVQ   8(AX), CX
 	IMUL3Q $+16, CX, DX
-	ADDQ   152(AX), DX
-	SUBQ   $+16, 112(AX)
+	ADDQ   216(AX), DX
+	SUBQ   $+16, 192(AX)
 	JGT    keys
-	MOVQ   120(AX), CX
-	ADDQ   $+24, CX
-	MOVQ   CX, 120(AX)
-	CMPQ   CX, 104(AX)
-	JNE    span
-	MOVQ   16(AX), CX
-	ADDQ   CX, (AX)
-	MOVQ   64(AX), CX
-	ADDQ   CX, 48(AX)
-	MOVQ   88(AX), CX
-	ADDQ   CX, 72(AX)
-	SUBQ   $+1, 40(AX)
-	JNE    head
+
+spanDone:
+	MOVQ 200(AX), CX
+	ADDQ $+16, CX
+	MOVQ CX, 200(AX)
+	CMPQ CX, 184(AX)
+	JNE  span
+	DECQ 152(AX)
+	MOVQ 16(AX), CX
+	ADDQ CX, (AX)
+	MOVQ 64(AX), CX
+	ADDQ CX, 48(AX)
+	MOVQ 88(AX), CX
+	ADDQ CX, 72(AX)
+	SUBQ $+1, 40(AX)
+	JNE  head
 
 end:
 	VZEROUPPER
@@ -4784,26 +7158,29 @@ end:
 TEXT ·scoresF16x8AVX512(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ   a+0(FP), AX
 	MOVQ   32(AX), CX
-	IMUL3Q $0x18, CX, CX
+	IMUL3Q $0x10, CX, CX
 	ADDQ   24(AX), CX
-	MOVQ   CX, 104(AX)
+	MOVQ   CX, 184(AX)
+	MOVQ   $+0, 120(AX)
+	MOVQ   $+0, 128(AX)
+	MOVQ   $+0, 136(AX)
 	CMPQ   96(AX), $+8
 	JNE    head
 	MOVQ   72(AX), CX
-	MOVQ   CX, 128(AX)
+	MOVQ   CX, 208(AX)
 	MOVQ   24(AX), CX
-	MOVQ   CX, 120(AX)
+	MOVQ   CX, 200(AX)
 
 chunkSpan:
-	MOVQ 120(AX), CX
+	MOVQ 200(AX), CX
 	MOVQ (CX), DX
 	MOVQ 8(CX), CX
 	ADDQ (AX), DX
-	MOVQ CX, 112(AX)
+	MOVQ CX, 192(AX)
 
 chunkRows:
-	MOVQ DX, 152(AX)
-	CMPQ 112(AX), $+16
+	MOVQ DX, 216(AX)
+	CMPQ 192(AX), $+16
 	JLT  chunkLast
 	MOVQ 8(AX), CX
 	LEAQ (DX)(CX*4), BX
@@ -4811,7 +7188,7 @@ chunkRows:
 	LEAQ (SI)(CX*4), DI
 	LEAQ (CX)(CX*2), R8
 	MOVQ 48(AX), R9
-	MOVQ 128(AX), R10
+	MOVQ 208(AX), R10
 	MOVQ 40(AX), R11
 	MOVQ 56(AX), R12
 	MOVQ 80(AX), R13
@@ -4955,77 +7332,77 @@ chunkHead:
 	JNE              chunkHead
 	MOVQ             8(AX), CX
 	SHLQ             $0x04, CX
-	MOVQ             152(AX), DX
+	MOVQ             216(AX), DX
 	ADDQ             CX, DX
-	ADDQ             $+64, 128(AX)
-	SUBQ             $+16, 112(AX)
+	ADDQ             $+64, 208(AX)
+	SUBQ             $+16, 192(AX)
 	JNE              chunkRows
 	JMP              chunkNext
 
 chunkLast:
 	MOVQ    8(AX), CX
-	MOVQ    DX, 160(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+1
-	CMOVQGT BX, DX
-	MOVQ    DX, 168(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+2
-	CMOVQGT BX, DX
-	MOVQ    DX, 176(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+3
-	CMOVQGT BX, DX
-	MOVQ    DX, 184(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+4
-	CMOVQGT BX, DX
-	MOVQ    DX, 192(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+5
-	CMOVQGT BX, DX
-	MOVQ    DX, 200(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+6
-	CMOVQGT BX, DX
-	MOVQ    DX, 208(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+7
-	CMOVQGT BX, DX
-	MOVQ    DX, 216(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+8
-	CMOVQGT BX, DX
 	MOVQ    DX, 224(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+9
+	CMPQ    192(AX), $+1
 	CMOVQGT BX, DX
 	MOVQ    DX, 232(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+10
+	CMPQ    192(AX), $+2
 	CMOVQGT BX, DX
 	MOVQ    DX, 240(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+11
+	CMPQ    192(AX), $+3
 	CMOVQGT BX, DX
 	MOVQ    DX, 248(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+12
+	CMPQ    192(AX), $+4
 	CMOVQGT BX, DX
 	MOVQ    DX, 256(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+13
+	CMPQ    192(AX), $+5
 	CMOVQGT BX, DX
 	MOVQ    DX, 264(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+14
+	CMPQ    192(AX), $+6
 	CMOVQGT BX, DX
 	MOVQ    DX, 272(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+15
+	CMPQ    192(AX), $+7
 	CMOVQGT BX, DX
 	MOVQ    DX, 280(AX)
-	MOVQ    112(AX), CX
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+8
+	CMOVQGT BX, DX
+	MOVQ    DX, 288(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+9
+	CMOVQGT BX, DX
+	MOVQ    DX, 296(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+10
+	CMOVQGT BX, DX
+	MOVQ    DX, 304(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+11
+	CMOVQGT BX, DX
+	MOVQ    DX, 312(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+12
+	CMOVQGT BX, DX
+	MOVQ    DX, 320(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+13
+	CMOVQGT BX, DX
+	MOVQ    DX, 328(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+14
+	CMOVQGT BX, DX
+	MOVQ    DX, 336(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+15
+	CMOVQGT BX, DX
+	MOVQ    DX, 344(AX)
+	MOVQ    192(AX), CX
 	MOVQ    $+16, DX
 	CMPQ    CX, DX
 	CMOVQLT CX, DX
@@ -5034,31 +7411,31 @@ chunkLast:
 	KMOVW   CX, K1
 	XORQ    CX, CX
 	MOVQ    48(AX), DX
-	MOVQ    128(AX), BX
+	MOVQ    208(AX), BX
 	MOVQ    40(AX), SI
 	MOVQ    56(AX), DI
 	MOVQ    80(AX), R8
 
 chunkLastHead:
-	MOVQ             160(AX), R9
-	MOVQ             192(AX), R10
+	MOVQ             224(AX), R9
+	MOVQ             256(AX), R10
 	VBROADCASTI32X4  (R9)(CX*1), Y0
 	VINSERTI32X4     $0x01, (R10)(CX*1), Y0, Y0
 	VCVTPH2PS        Y0, Z1
-	MOVQ             168(AX), R9
-	MOVQ             200(AX), R10
+	MOVQ             232(AX), R9
+	MOVQ             264(AX), R10
 	VBROADCASTI32X4  (R9)(CX*1), Y0
 	VINSERTI32X4     $0x01, (R10)(CX*1), Y0, Y0
 	VCVTPH2PS        Y0, Z2
 	VUNPCKLPS        Z2, Z1, Z0
 	VUNPCKHPS        Z2, Z1, Z1
-	MOVQ             176(AX), R9
-	MOVQ             208(AX), R10
+	MOVQ             240(AX), R9
+	MOVQ             272(AX), R10
 	VBROADCASTI32X4  (R9)(CX*1), Y2
 	VINSERTI32X4     $0x01, (R10)(CX*1), Y2, Y2
 	VCVTPH2PS        Y2, Z3
-	MOVQ             184(AX), R9
-	MOVQ             216(AX), R10
+	MOVQ             248(AX), R9
+	MOVQ             280(AX), R10
 	VBROADCASTI32X4  (R9)(CX*1), Y2
 	VINSERTI32X4     $0x01, (R10)(CX*1), Y2, Y2
 	VCVTPH2PS        Y2, Z4
@@ -5068,25 +7445,25 @@ chunkLastHead:
 	VUNPCKHPD        Z2, Z0, Z0
 	VUNPCKLPD        Z3, Z1, Z2
 	VUNPCKHPD        Z3, Z1, Z1
-	MOVQ             224(AX), R9
-	MOVQ             256(AX), R10
+	MOVQ             288(AX), R9
+	MOVQ             320(AX), R10
 	VBROADCASTI32X4  (R9)(CX*1), Y3
 	VINSERTI32X4     $0x01, (R10)(CX*1), Y3, Y3
 	VCVTPH2PS        Y3, Z5
-	MOVQ             232(AX), R9
-	MOVQ             264(AX), R10
+	MOVQ             296(AX), R9
+	MOVQ             328(AX), R10
 	VBROADCASTI32X4  (R9)(CX*1), Y3
 	VINSERTI32X4     $0x01, (R10)(CX*1), Y3, Y3
 	VCVTPH2PS        Y3, Z6
 	VUNPCKLPS        Z6, Z5, Z3
 	VUNPCKHPS        Z6, Z5, Z5
-	MOVQ             240(AX), R9
-	MOVQ             272(AX), R10
+	MOVQ             304(AX), R9
+	MOVQ             336(AX), R10
 	VBROADCASTI32X4  (R9)(CX*1), Y6
 	VINSERTI32X4     $0x01, (R10)(CX*1), Y6, Y6
 	VCVTPH2PS        Y6, Z7
-	MOVQ             248(AX), R9
-	MOVQ             280(AX), R10
+	MOVQ             312(AX), R9
+	MOVQ             344(AX), R10
 	VBROADCASTI32X4  (R9)(CX*1), Y6
 	VINSERTI32X4     $0x01, (R10)(CX*1), Y6, Y6
 	VCVTPH2PS        Y6, Z8
@@ -5189,33 +7566,34 @@ chunkLastHead:
 	ADDQ             88(AX), BX
 	DECQ             SI
 	JNE              chunkLastHead
-	MOVQ             112(AX), CX
+	MOVQ             192(AX), CX
 	SHLQ             $0x02, CX
-	ADDQ             CX, 128(AX)
+	ADDQ             CX, 208(AX)
 
 chunkNext:
-	MOVQ 120(AX), CX
-	ADDQ $+24, CX
-	MOVQ CX, 120(AX)
-	CMPQ CX, 104(AX)
+	MOVQ 200(AX), CX
+	ADDQ $+16, CX
+	MOVQ CX, 200(AX)
+	CMPQ CX, 184(AX)
 	JNE  chunkSpan
 	JMP  end
+	MOVQ $+0, 152(AX)
 
 head:
 	MOVQ 72(AX), CX
-	MOVQ CX, 128(AX)
+	MOVQ CX, 208(AX)
 	MOVQ 24(AX), CX
-	MOVQ CX, 120(AX)
+	MOVQ CX, 200(AX)
 
 span:
-	MOVQ 120(AX), CX
+	MOVQ 200(AX), CX
 	MOVQ (CX), DX
 	MOVQ 8(CX), CX
 	ADDQ (AX), DX
-	MOVQ CX, 112(AX)
+	MOVQ CX, 192(AX)
 
 keys:
-	MOVQ   DX, 152(AX)
+	MOVQ   DX, 216(AX)
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -5224,7 +7602,7 @@ keys:
 	VXORPS Z5, Z5, Z5
 	VXORPS Z6, Z6, Z6
 	VXORPS Z7, Z7, Z7
-	CMPQ   112(AX), $+16
+	CMPQ   192(AX), $+16
 	JLT    some
 	TESTQ  $+7, 96(AX)
 	JNE    some
@@ -5233,46 +7611,28 @@ keys:
 	LEAQ   (CX)(BX*4), SI
 	LEAQ   (BX)(BX*2), DI
 	MOVQ   8(AX), R8
-	MOVQ   DX, R9
+	LEAQ   (DX)(R8*4), R9
 	LEAQ   (R9)(R8*4), R10
 	LEAQ   (R10)(R8*4), R11
-	LEAQ   (R11)(R8*4), R12
-	LEAQ   (R8)(R8*2), R13
-	MOVQ   96(AX), R14
-	SHRQ   $0x03, R14
-	MOVQ   120(AX), R15
-	MOVQ   16(R15), R15
-	ADDQ   DX, R15
-	MOVQ   $+4, 144(AX)
-	IMUL3Q $+16, R8, DX
-	SUBQ   $+64, DX
-	MOVQ   DX, 136(AX)
+	LEAQ   (R8)(R8*2), R12
+	MOVQ   96(AX), R13
+	SHRQ   $0x03, R13
+	MOVQ   120(AX), R14
 
 chunk:
-	PREFETCHT1 (R15)
-	PREFETCHT1 (R15)(R8*1)
-	PREFETCHT1 (R15)(R8*2)
-	PREFETCHT1 (R15)(R13*1)
-	LEAQ       (R15)(R8*4), R15
-	DECQ       144(AX)
-	JNE        fetched
-	MOVQ       $+4, 144(AX)
-	SUBQ       136(AX), R15
-
-fetched:
-	VBROADCASTI32X4  (R9), Y8
-	VINSERTI32X4     $0x01, (R10), Y8, Y8
+	VBROADCASTI32X4  (DX), Y8
+	VINSERTI32X4     $0x01, (R9), Y8, Y8
 	VCVTPH2PS        Y8, Z9
-	VBROADCASTI32X4  (R9)(R8*1), Y8
-	VINSERTI32X4     $0x01, (R10)(R8*1), Y8, Y8
+	VBROADCASTI32X4  (DX)(R8*1), Y8
+	VINSERTI32X4     $0x01, (R9)(R8*1), Y8, Y8
 	VCVTPH2PS        Y8, Z10
 	VUNPCKLPS        Z10, Z9, Z8
 	VUNPCKHPS        Z10, Z9, Z9
-	VBROADCASTI32X4  (R9)(R8*2), Y10
-	VINSERTI32X4     $0x01, (R10)(R8*2), Y10, Y10
+	VBROADCASTI32X4  (DX)(R8*2), Y10
+	VINSERTI32X4     $0x01, (R9)(R8*2), Y10, Y10
 	VCVTPH2PS        Y10, Z11
-	VBROADCASTI32X4  (R9)(R13*1), Y10
-	VINSERTI32X4     $0x01, (R10)(R13*1), Y10, Y10
+	VBROADCASTI32X4  (DX)(R12*1), Y10
+	VINSERTI32X4     $0x01, (R9)(R12*1), Y10, Y10
 	VCVTPH2PS        Y10, Z12
 	VUNPCKLPS        Z12, Z11, Z10
 	VUNPCKHPS        Z12, Z11, Z11
@@ -5280,19 +7640,19 @@ fetched:
 	VUNPCKHPD        Z10, Z8, Z8
 	VUNPCKLPD        Z11, Z9, Z10
 	VUNPCKHPD        Z11, Z9, Z9
-	VBROADCASTI32X4  (R11), Y11
-	VINSERTI32X4     $0x01, (R12), Y11, Y11
+	VBROADCASTI32X4  (R10), Y11
+	VINSERTI32X4     $0x01, (R11), Y11, Y11
 	VCVTPH2PS        Y11, Z13
-	VBROADCASTI32X4  (R11)(R8*1), Y11
-	VINSERTI32X4     $0x01, (R12)(R8*1), Y11, Y11
+	VBROADCASTI32X4  (R10)(R8*1), Y11
+	VINSERTI32X4     $0x01, (R11)(R8*1), Y11, Y11
 	VCVTPH2PS        Y11, Z14
 	VUNPCKLPS        Z14, Z13, Z11
 	VUNPCKHPS        Z14, Z13, Z13
-	VBROADCASTI32X4  (R11)(R8*2), Y14
-	VINSERTI32X4     $0x01, (R12)(R8*2), Y14, Y14
+	VBROADCASTI32X4  (R10)(R8*2), Y14
+	VINSERTI32X4     $0x01, (R11)(R8*2), Y14, Y14
 	VCVTPH2PS        Y14, Z15
-	VBROADCASTI32X4  (R11)(R13*1), Y14
-	VINSERTI32X4     $0x01, (R12)(R13*1), Y14, Y14
+	VBROADCASTI32X4  (R10)(R12*1), Y14
+	VINSERTI32X4     $0x01, (R11)(R12*1), Y14, Y14
 	VCVTPH2PS        Y14, Z16
 	VUNPCKLPS        Z16, Z15, Z14
 	VUNPCKHPS        Z16, Z15, Z15
@@ -5324,6 +7684,36 @@ fetched:
 	VFMADD231PS.BCST 4(SI)(BX*1), Z17, Z5
 	VFMADD231PS.BCST 4(SI)(BX*2), Z17, Z6
 	VFMADD231PS.BCST 4(SI)(DI*1), Z17, Z7
+	CMPQ             R14, 128(AX)
+	JCS              chunkFetch0
+	MOVQ             104(AX), R14
+	DECQ             136(AX)
+	JLE              chunkFetch0Run
+	MOVQ             -16(R14), R15
+	ADDQ             128(AX), R15
+	MOVQ             R15, 128(AX)
+	SUBQ             -24(R14), R15
+	MOVQ             R15, R14
+	JMP              chunkFetch0
+
+chunkFetch0Run:
+	DECQ 112(AX)
+	JLT  chunkFetch0None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R14), R15
+	MOVQ R15, 136(AX)
+	MOVQ 8(R14), R15
+	MOVQ (R14), R14
+	ADDQ R14, R15
+	MOVQ R15, 128(AX)
+	JMP  chunkFetch0
+
+chunkFetch0None:
+	MOVQ 48(AX), R14
+	MOVQ $+0, 128(AX)
+
+chunkFetch0:
+	PREFETCHT1       (R14)
 	VFMADD231PS.BCST 8(CX), Z18, Z0
 	VFMADD231PS.BCST 8(CX)(BX*1), Z18, Z1
 	VFMADD231PS.BCST 8(CX)(BX*2), Z18, Z2
@@ -5340,6 +7730,7 @@ fetched:
 	VFMADD231PS.BCST 12(SI)(BX*1), Z19, Z5
 	VFMADD231PS.BCST 12(SI)(BX*2), Z19, Z6
 	VFMADD231PS.BCST 12(SI)(DI*1), Z19, Z7
+	PREFETCHT1       64(R14)
 	VFMADD231PS.BCST 16(CX), Z12, Z0
 	VFMADD231PS.BCST 16(CX)(BX*1), Z12, Z1
 	VFMADD231PS.BCST 16(CX)(BX*2), Z12, Z2
@@ -5356,6 +7747,7 @@ fetched:
 	VFMADD231PS.BCST 20(SI)(BX*1), Z8, Z5
 	VFMADD231PS.BCST 20(SI)(BX*2), Z8, Z6
 	VFMADD231PS.BCST 20(SI)(DI*1), Z8, Z7
+	PREFETCHT1       128(R14)
 	VFMADD231PS.BCST 24(CX), Z10, Z0
 	VFMADD231PS.BCST 24(CX)(BX*1), Z10, Z1
 	VFMADD231PS.BCST 24(CX)(BX*2), Z10, Z2
@@ -5372,14 +7764,17 @@ fetched:
 	VFMADD231PS.BCST 28(SI)(BX*1), Z9, Z5
 	VFMADD231PS.BCST 28(SI)(BX*2), Z9, Z6
 	VFMADD231PS.BCST 28(SI)(DI*1), Z9, Z7
+	PREFETCHT1       192(R14)
+	ADDQ             $+256, R14
+	ADDQ             $+16, DX
 	ADDQ             $+16, R9
 	ADDQ             $+16, R10
 	ADDQ             $+16, R11
-	ADDQ             $+16, R12
 	ADDQ             $+32, CX
 	ADDQ             $+32, SI
-	DECQ             R14
+	DECQ             R13
 	JNE              chunk
+	MOVQ             R14, 120(AX)
 	JMP              whole
 
 some:
@@ -5388,67 +7783,67 @@ some:
 	LEAQ    (CX)(BX*4), SI
 	LEAQ    (BX)(BX*2), DI
 	MOVQ    8(AX), R8
-	MOVQ    DX, 160(AX)
-	LEAQ    (DX)(R8*1), R9
-	CMPQ    112(AX), $+1
-	CMOVQGT R9, DX
-	MOVQ    DX, 168(AX)
-	LEAQ    (DX)(R8*1), R9
-	CMPQ    112(AX), $+2
-	CMOVQGT R9, DX
-	MOVQ    DX, 176(AX)
-	LEAQ    (DX)(R8*1), R9
-	CMPQ    112(AX), $+3
-	CMOVQGT R9, DX
-	MOVQ    DX, 184(AX)
-	LEAQ    (DX)(R8*1), R9
-	CMPQ    112(AX), $+4
-	CMOVQGT R9, DX
-	MOVQ    DX, 192(AX)
-	LEAQ    (DX)(R8*1), R9
-	CMPQ    112(AX), $+5
-	CMOVQGT R9, DX
-	MOVQ    DX, 200(AX)
-	LEAQ    (DX)(R8*1), R9
-	CMPQ    112(AX), $+6
-	CMOVQGT R9, DX
-	MOVQ    DX, 208(AX)
-	LEAQ    (DX)(R8*1), R9
-	CMPQ    112(AX), $+7
-	CMOVQGT R9, DX
-	MOVQ    DX, 216(AX)
-	LEAQ    (DX)(R8*1), R9
-	CMPQ    112(AX), $+8
-	CMOVQGT R9, DX
 	MOVQ    DX, 224(AX)
 	LEAQ    (DX)(R8*1), R9
-	CMPQ    112(AX), $+9
+	CMPQ    192(AX), $+1
 	CMOVQGT R9, DX
 	MOVQ    DX, 232(AX)
 	LEAQ    (DX)(R8*1), R9
-	CMPQ    112(AX), $+10
+	CMPQ    192(AX), $+2
 	CMOVQGT R9, DX
 	MOVQ    DX, 240(AX)
 	LEAQ    (DX)(R8*1), R9
-	CMPQ    112(AX), $+11
+	CMPQ    192(AX), $+3
 	CMOVQGT R9, DX
 	MOVQ    DX, 248(AX)
 	LEAQ    (DX)(R8*1), R9
-	CMPQ    112(AX), $+12
+	CMPQ    192(AX), $+4
 	CMOVQGT R9, DX
 	MOVQ    DX, 256(AX)
 	LEAQ    (DX)(R8*1), R9
-	CMPQ    112(AX), $+13
+	CMPQ    192(AX), $+5
 	CMOVQGT R9, DX
 	MOVQ    DX, 264(AX)
 	LEAQ    (DX)(R8*1), R9
-	CMPQ    112(AX), $+14
+	CMPQ    192(AX), $+6
 	CMOVQGT R9, DX
 	MOVQ    DX, 272(AX)
 	LEAQ    (DX)(R8*1), R9
-	CMPQ    112(AX), $+15
+	CMPQ    192(AX), $+7
 	CMOVQGT R9, DX
 	MOVQ    DX, 280(AX)
+	LEAQ    (DX)(R8*1), R9
+	CMPQ    192(AX), $+8
+	CMOVQGT R9, DX
+	MOVQ    DX, 288(AX)
+	LEAQ    (DX)(R8*1), R9
+	CMPQ    192(AX), $+9
+	CMOVQGT R9, DX
+	MOVQ    DX, 296(AX)
+	LEAQ    (DX)(R8*1), R9
+	CMPQ    192(AX), $+10
+	CMOVQGT R9, DX
+	MOVQ    DX, 304(AX)
+	LEAQ    (DX)(R8*1), R9
+	CMPQ    192(AX), $+11
+	CMOVQGT R9, DX
+	MOVQ    DX, 312(AX)
+	LEAQ    (DX)(R8*1), R9
+	CMPQ    192(AX), $+12
+	CMOVQGT R9, DX
+	MOVQ    DX, 320(AX)
+	LEAQ    (DX)(R8*1), R9
+	CMPQ    192(AX), $+13
+	CMOVQGT R9, DX
+	MOVQ    DX, 328(AX)
+	LEAQ    (DX)(R8*1), R9
+	CMPQ    192(AX), $+14
+	CMOVQGT R9, DX
+	MOVQ    DX, 336(AX)
+	LEAQ    (DX)(R8*1), R9
+	CMPQ    192(AX), $+15
+	CMOVQGT R9, DX
+	MOVQ    DX, 344(AX)
 	MOVQ    96(AX), DX
 	XORQ    R8, R8
 
@@ -5459,15 +7854,15 @@ piece:
 	MOVQ             $+255, R9
 	BZHIQ            R10, R9, R9
 	KMOVW            R9, K1
-	MOVQ             160(AX), R9
-	MOVQ             192(AX), R10
+	MOVQ             224(AX), R9
+	MOVQ             256(AX), R10
 	VXORPS           Y8, Y8, Y8
 	VMOVDQU16.Z      (R9)(R8*2), K1, X8
 	VMOVDQU16.Z      (R10)(R8*2), K1, X9
 	VINSERTI32X4     $0x01, X9, Y8, Y8
 	VCVTPH2PS        Y8, Z9
-	MOVQ             168(AX), R9
-	MOVQ             200(AX), R10
+	MOVQ             232(AX), R9
+	MOVQ             264(AX), R10
 	VXORPS           Y8, Y8, Y8
 	VMOVDQU16.Z      (R9)(R8*2), K1, X8
 	VMOVDQU16.Z      (R10)(R8*2), K1, X10
@@ -5475,15 +7870,15 @@ piece:
 	VCVTPH2PS        Y8, Z10
 	VUNPCKLPS        Z10, Z9, Z8
 	VUNPCKHPS        Z10, Z9, Z9
-	MOVQ             176(AX), R9
-	MOVQ             208(AX), R10
+	MOVQ             240(AX), R9
+	MOVQ             272(AX), R10
 	VXORPS           Y10, Y10, Y10
 	VMOVDQU16.Z      (R9)(R8*2), K1, X10
 	VMOVDQU16.Z      (R10)(R8*2), K1, X11
 	VINSERTI32X4     $0x01, X11, Y10, Y10
 	VCVTPH2PS        Y10, Z11
-	MOVQ             184(AX), R9
-	MOVQ             216(AX), R10
+	MOVQ             248(AX), R9
+	MOVQ             280(AX), R10
 	VXORPS           Y10, Y10, Y10
 	VMOVDQU16.Z      (R9)(R8*2), K1, X10
 	VMOVDQU16.Z      (R10)(R8*2), K1, X12
@@ -5495,15 +7890,15 @@ piece:
 	VUNPCKHPD        Z10, Z8, Z8
 	VUNPCKLPD        Z11, Z9, Z10
 	VUNPCKHPD        Z11, Z9, Z9
-	MOVQ             224(AX), R9
-	MOVQ             256(AX), R10
+	MOVQ             288(AX), R9
+	MOVQ             320(AX), R10
 	VXORPS           Y11, Y11, Y11
 	VMOVDQU16.Z      (R9)(R8*2), K1, X11
 	VMOVDQU16.Z      (R10)(R8*2), K1, X13
 	VINSERTI32X4     $0x01, X13, Y11, Y11
 	VCVTPH2PS        Y11, Z13
-	MOVQ             232(AX), R9
-	MOVQ             264(AX), R10
+	MOVQ             296(AX), R9
+	MOVQ             328(AX), R10
 	VXORPS           Y11, Y11, Y11
 	VMOVDQU16.Z      (R9)(R8*2), K1, X11
 	VMOVDQU16.Z      (R10)(R8*2), K1, X14
@@ -5511,15 +7906,15 @@ piece:
 	VCVTPH2PS        Y11, Z14
 	VUNPCKLPS        Z14, Z13, Z11
 	VUNPCKHPS        Z14, Z13, Z13
-	MOVQ             240(AX), R9
-	MOVQ             272(AX), R10
+	MOVQ             304(AX), R9
+	MOVQ             336(AX), R10
 	VXORPS           Y14, Y14, Y14
 	VMOVDQU16.Z      (R9)(R8*2), K1, X14
 	VMOVDQU16.Z      (R10)(R8*2), K1, X15
 	VINSERTI32X4     $0x01, X15, Y14, Y14
 	VCVTPH2PS        Y14, Z15
-	MOVQ             248(AX), R9
-	MOVQ             280(AX), R10
+	MOVQ             312(AX), R9
+	MOVQ             344(AX), R10
 	VXORPS           Y14, Y14, Y14
 	VMOVDQU16.Z      (R9)(R8*2), K1, X14
 	VMOVDQU16.Z      (R10)(R8*2), K1, X16
@@ -5610,11 +8005,11 @@ piece:
 	JGT              piece
 
 whole:
-	MOVQ    128(AX), CX
+	MOVQ    208(AX), CX
 	MOVQ    80(AX), DX
-	CMPQ    112(AX), $+16
+	CMPQ    192(AX), $+16
 	JLT     last
-	ADDQ    $+64, 128(AX)
+	ADDQ    $+64, 208(AX)
 	VMOVUPS Z0, (CX)
 	ADDQ    DX, CX
 	VMOVUPS Z1, (CX)
@@ -5633,7 +8028,7 @@ whole:
 	JMP     stored
 
 last:
-	MOVQ    112(AX), BX
+	MOVQ    192(AX), BX
 	MOVQ    $+16, DI
 	CMPQ    BX, DI
 	CMOVQLT BX, DI
@@ -5641,7 +8036,7 @@ last:
 	BZHIQ   DI, SI, SI
 	KMOVW   SI, K1
 	SHLQ    $0x02, BX
-	ADDQ    BX, 128(AX)
+	ADDQ    BX, 208(AX)
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    DX, CX
 	VMOVUPS Z1, K1, (CX)
@@ -5661,14 +8056,15 @@ last:
 stored:
 	MOVQ   8(AX), CX
 	IMUL3Q $+16, CX, DX
-	ADDQ   152(AX), DX
-	SUBQ   $+16, 112(AX)
+	ADDQ   216(AX), DX
+	SUBQ   $+16, 192(AX)
 	JGT    keys
-	MOVQ   120(AX), CX
-	ADDQ   $+24, CX
-	MOVQ   CX, 120(AX)
-	CMPQ   CX, 104(AX)
+	MOVQ   200(AX), CX
+	ADDQ   $+16, CX
+	MOVQ   CX, 200(AX)
+	CMPQ   CX, 184(AX)
 	JNE    span
+	DECQ   152(AX)
 	MOVQ   16(AX), CX
 	ADDQ   CX, (AX)
 	MOVQ   64(AX), CX
@@ -5687,26 +8083,29 @@ end:
 TEXT ·scoresBF16x1AVX512(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ   a+0(FP), AX
 	MOVQ   32(AX), CX
-	IMUL3Q $0x18, CX, CX
+	IMUL3Q $0x10, CX, CX
 	ADDQ   24(AX), CX
-	MOVQ   CX, 104(AX)
+	MOVQ   CX, 184(AX)
+	MOVQ   $+0, 120(AX)
+	MOVQ   $+0, 128(AX)
+	MOVQ   $+0, 136(AX)
 	CMPQ   96(AX), $+8
 	JNE    head
 	MOVQ   72(AX), CX
-	MOVQ   CX, 128(AX)
+	MOVQ   CX, 208(AX)
 	MOVQ   24(AX), CX
-	MOVQ   CX, 120(AX)
+	MOVQ   CX, 200(AX)
 
 chunkSpan:
-	MOVQ 120(AX), CX
+	MOVQ 200(AX), CX
 	MOVQ (CX), DX
 	MOVQ 8(CX), CX
 	ADDQ (AX), DX
-	MOVQ CX, 112(AX)
+	MOVQ CX, 192(AX)
 
 chunkRows:
-	MOVQ DX, 152(AX)
-	CMPQ 112(AX), $+16
+	MOVQ DX, 216(AX)
+	CMPQ 192(AX), $+16
 	JLT  chunkLast
 	MOVQ 8(AX), CX
 	LEAQ (DX)(CX*4), BX
@@ -5714,7 +8113,7 @@ chunkRows:
 	LEAQ (SI)(CX*4), DI
 	LEAQ (CX)(CX*2), R8
 	MOVQ 48(AX), R9
-	MOVQ 128(AX), R10
+	MOVQ 208(AX), R10
 	MOVQ 40(AX), R11
 	MOVQ 56(AX), R12
 	MOVQ 80(AX), R12
@@ -5795,77 +8194,77 @@ chunkHead:
 	JNE              chunkHead
 	MOVQ             8(AX), CX
 	SHLQ             $0x04, CX
-	MOVQ             152(AX), DX
+	MOVQ             216(AX), DX
 	ADDQ             CX, DX
-	ADDQ             $+64, 128(AX)
-	SUBQ             $+16, 112(AX)
+	ADDQ             $+64, 208(AX)
+	SUBQ             $+16, 192(AX)
 	JNE              chunkRows
 	JMP              chunkNext
 
 chunkLast:
 	MOVQ    8(AX), CX
-	MOVQ    DX, 160(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+1
-	CMOVQGT BX, DX
-	MOVQ    DX, 168(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+2
-	CMOVQGT BX, DX
-	MOVQ    DX, 176(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+3
-	CMOVQGT BX, DX
-	MOVQ    DX, 184(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+4
-	CMOVQGT BX, DX
-	MOVQ    DX, 192(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+5
-	CMOVQGT BX, DX
-	MOVQ    DX, 200(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+6
-	CMOVQGT BX, DX
-	MOVQ    DX, 208(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+7
-	CMOVQGT BX, DX
-	MOVQ    DX, 216(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+8
-	CMOVQGT BX, DX
 	MOVQ    DX, 224(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+9
+	CMPQ    192(AX), $+1
 	CMOVQGT BX, DX
 	MOVQ    DX, 232(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+10
+	CMPQ    192(AX), $+2
 	CMOVQGT BX, DX
 	MOVQ    DX, 240(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+11
+	CMPQ    192(AX), $+3
 	CMOVQGT BX, DX
 	MOVQ    DX, 248(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+12
+	CMPQ    192(AX), $+4
 	CMOVQGT BX, DX
 	MOVQ    DX, 256(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+13
+	CMPQ    192(AX), $+5
 	CMOVQGT BX, DX
 	MOVQ    DX, 264(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+14
+	CMPQ    192(AX), $+6
 	CMOVQGT BX, DX
 	MOVQ    DX, 272(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+15
+	CMPQ    192(AX), $+7
 	CMOVQGT BX, DX
 	MOVQ    DX, 280(AX)
-	MOVQ    112(AX), CX
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+8
+	CMOVQGT BX, DX
+	MOVQ    DX, 288(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+9
+	CMOVQGT BX, DX
+	MOVQ    DX, 296(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+10
+	CMOVQGT BX, DX
+	MOVQ    DX, 304(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+11
+	CMOVQGT BX, DX
+	MOVQ    DX, 312(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+12
+	CMOVQGT BX, DX
+	MOVQ    DX, 320(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+13
+	CMOVQGT BX, DX
+	MOVQ    DX, 328(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+14
+	CMOVQGT BX, DX
+	MOVQ    DX, 336(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+15
+	CMOVQGT BX, DX
+	MOVQ    DX, 344(AX)
+	MOVQ    192(AX), CX
 	MOVQ    $+16, DX
 	CMPQ    CX, DX
 	CMOVQLT CX, DX
@@ -5874,34 +8273,34 @@ chunkLast:
 	KMOVW   CX, K1
 	XORQ    CX, CX
 	MOVQ    48(AX), DX
-	MOVQ    128(AX), BX
+	MOVQ    208(AX), BX
 	MOVQ    40(AX), SI
 	MOVQ    56(AX), DI
 	MOVQ    80(AX), DI
 
 chunkLastHead:
-	MOVQ             160(AX), DI
-	MOVQ             192(AX), R8
+	MOVQ             224(AX), DI
+	MOVQ             256(AX), R8
 	VBROADCASTI32X4  (DI)(CX*1), Y0
 	VINSERTI32X4     $0x01, (R8)(CX*1), Y0, Y0
 	VPMOVZXWD        Y0, Z1
 	VPSLLD           $0x10, Z1, Z1
-	MOVQ             168(AX), DI
-	MOVQ             200(AX), R8
+	MOVQ             232(AX), DI
+	MOVQ             264(AX), R8
 	VBROADCASTI32X4  (DI)(CX*1), Y0
 	VINSERTI32X4     $0x01, (R8)(CX*1), Y0, Y0
 	VPMOVZXWD        Y0, Z2
 	VPSLLD           $0x10, Z2, Z2
 	VUNPCKLPS        Z2, Z1, Z0
 	VUNPCKHPS        Z2, Z1, Z1
-	MOVQ             176(AX), DI
-	MOVQ             208(AX), R8
+	MOVQ             240(AX), DI
+	MOVQ             272(AX), R8
 	VBROADCASTI32X4  (DI)(CX*1), Y2
 	VINSERTI32X4     $0x01, (R8)(CX*1), Y2, Y2
 	VPMOVZXWD        Y2, Z3
 	VPSLLD           $0x10, Z3, Z3
-	MOVQ             184(AX), DI
-	MOVQ             216(AX), R8
+	MOVQ             248(AX), DI
+	MOVQ             280(AX), R8
 	VBROADCASTI32X4  (DI)(CX*1), Y2
 	VINSERTI32X4     $0x01, (R8)(CX*1), Y2, Y2
 	VPMOVZXWD        Y2, Z4
@@ -5912,28 +8311,28 @@ chunkLastHead:
 	VUNPCKHPD        Z2, Z0, Z0
 	VUNPCKLPD        Z3, Z1, Z2
 	VUNPCKHPD        Z3, Z1, Z1
-	MOVQ             224(AX), DI
-	MOVQ             256(AX), R8
+	MOVQ             288(AX), DI
+	MOVQ             320(AX), R8
 	VBROADCASTI32X4  (DI)(CX*1), Y3
 	VINSERTI32X4     $0x01, (R8)(CX*1), Y3, Y3
 	VPMOVZXWD        Y3, Z5
 	VPSLLD           $0x10, Z5, Z5
-	MOVQ             232(AX), DI
-	MOVQ             264(AX), R8
+	MOVQ             296(AX), DI
+	MOVQ             328(AX), R8
 	VBROADCASTI32X4  (DI)(CX*1), Y3
 	VINSERTI32X4     $0x01, (R8)(CX*1), Y3, Y3
 	VPMOVZXWD        Y3, Z6
 	VPSLLD           $0x10, Z6, Z6
 	VUNPCKLPS        Z6, Z5, Z3
 	VUNPCKHPS        Z6, Z5, Z5
-	MOVQ             240(AX), DI
-	MOVQ             272(AX), R8
+	MOVQ             304(AX), DI
+	MOVQ             336(AX), R8
 	VBROADCASTI32X4  (DI)(CX*1), Y6
 	VINSERTI32X4     $0x01, (R8)(CX*1), Y6, Y6
 	VPMOVZXWD        Y6, Z7
 	VPSLLD           $0x10, Z7, Z7
-	MOVQ             248(AX), DI
-	MOVQ             280(AX), R8
+	MOVQ             312(AX), DI
+	MOVQ             344(AX), R8
 	VBROADCASTI32X4  (DI)(CX*1), Y6
 	VINSERTI32X4     $0x01, (R8)(CX*1), Y6, Y6
 	VPMOVZXWD        Y6, Z8
@@ -5966,227 +8365,819 @@ chunkLastHead:
 	ADDQ             88(AX), BX
 	DECQ             SI
 	JNE              chunkLastHead
-	MOVQ             112(AX), CX
+	MOVQ             192(AX), CX
 	SHLQ             $0x02, CX
-	ADDQ             CX, 128(AX)
+	ADDQ             CX, 208(AX)
 
 chunkNext:
-	MOVQ 120(AX), CX
-	ADDQ $+24, CX
-	MOVQ CX, 120(AX)
-	CMPQ CX, 104(AX)
+	MOVQ 200(AX), CX
+	ADDQ $+16, CX
+	MOVQ CX, 200(AX)
+	CMPQ CX, 184(AX)
 	JNE  chunkSpan
 	JMP  end
+	MOVQ $+0, 152(AX)
 
 head:
-	MOVQ 72(AX), CX
-	MOVQ CX, 128(AX)
-	MOVQ 24(AX), CX
-	MOVQ CX, 120(AX)
+	CMPQ  152(AX), $+0
+	JGT   single
+	CMPQ  40(AX), $+2
+	JLT   single
+	TESTQ $+7, 96(AX)
+	JNE   single
+	MOVQ  $+2, 152(AX)
+	MOVQ  72(AX), CX
+	MOVQ  CX, 208(AX)
+	MOVQ  16(AX), CX
+	SUBQ  $+32, CX
+	MOVQ  CX, 168(AX)
+	MOVQ  24(AX), CX
+	MOVQ  CX, 200(AX)
 
-span:
-	MOVQ 120(AX), CX
+pairSpan:
+	MOVQ 200(AX), CX
 	MOVQ (CX), DX
 	MOVQ 8(CX), CX
 	ADDQ (AX), DX
-	MOVQ CX, 112(AX)
+	MOVQ CX, 192(AX)
+
+pairKeys:
+	CMPQ       192(AX), $+16
+	JLT        pairRest
+	VXORPS     Z0, Z0, Z0
+	VXORPS     Z3, Z3, Z3
+	MOVQ       DX, 216(AX)
+	MOVQ       8(AX), CX
+	LEAQ       (CX)(CX*2), BX
+	LEAQ       (CX)(CX*4), SI
+	LEAQ       (BX)(CX*4), DI
+	LEAQ       (DX)(CX*8), R8
+	MOVQ       48(AX), R9
+	MOVQ       56(AX), R10
+	MOVQ       R9, R10
+	ADDQ       64(AX), R10
+	MOVQ       $+0, 160(AX)
+	MOVQ       120(AX), R11
+	MOVQ       96(AX), R12
+	VPTERNLOGD $0xff, Z1, Z1, Z1
+	VPSLLD     $0x10, Z1, Z1
+	SHRQ       $0x04, R12
+	MOVQ       R12, 144(AX)
+	TESTQ      R12, R12
+	JEQ        pairOdd
+
+pairPiece:
+	VBROADCASTF64X4  (DX), Z5
+	VINSERTF64X4     $0x01, (DX)(CX*4), Z5, Z5
+	VBROADCASTF64X4  (DX)(CX*1), Z6
+	VINSERTF64X4     $0x01, (DX)(SI*1), Z6, Z6
+	VUNPCKLPS        Z6, Z5, Z4
+	VUNPCKHPS        Z6, Z5, Z5
+	VBROADCASTF64X4  (DX)(CX*2), Z7
+	VINSERTF64X4     $0x01, (DX)(BX*2), Z7, Z7
+	VBROADCASTF64X4  (DX)(BX*1), Z8
+	VINSERTF64X4     $0x01, (DX)(DI*1), Z8, Z8
+	VUNPCKLPS        Z8, Z7, Z6
+	VUNPCKHPS        Z8, Z7, Z7
+	VUNPCKLPD        Z6, Z4, Z8
+	VUNPCKHPD        Z6, Z4, Z4
+	VUNPCKLPD        Z7, Z5, Z6
+	VUNPCKHPD        Z7, Z5, Z5
+	VBROADCASTF64X4  (R8), Z9
+	VINSERTF64X4     $0x01, (R8)(CX*4), Z9, Z9
+	VBROADCASTF64X4  (R8)(CX*1), Z10
+	VINSERTF64X4     $0x01, (R8)(SI*1), Z10, Z10
+	VUNPCKLPS        Z10, Z9, Z7
+	VUNPCKHPS        Z10, Z9, Z9
+	VBROADCASTF64X4  (R8)(CX*2), Z11
+	VINSERTF64X4     $0x01, (R8)(BX*2), Z11, Z11
+	VBROADCASTF64X4  (R8)(BX*1), Z12
+	VINSERTF64X4     $0x01, (R8)(DI*1), Z12, Z12
+	VUNPCKLPS        Z12, Z11, Z10
+	VUNPCKHPS        Z12, Z11, Z11
+	VUNPCKLPD        Z10, Z7, Z12
+	VUNPCKHPD        Z10, Z7, Z7
+	VUNPCKLPD        Z11, Z9, Z10
+	VUNPCKHPD        Z11, Z9, Z9
+	VSHUFF64X2       $0x88, Z12, Z8, Z11
+	VSHUFF64X2       $0x88, Z7, Z4, Z13
+	VSHUFF64X2       $0x88, Z10, Z6, Z14
+	VSHUFF64X2       $0x88, Z9, Z5, Z15
+	VSHUFF64X2       $0xdd, Z12, Z8, Z8
+	VSHUFF64X2       $0xdd, Z7, Z4, Z4
+	VSHUFF64X2       $0xdd, Z10, Z6, Z6
+	VSHUFF64X2       $0xdd, Z9, Z5, Z5
+	ADDQ             16(AX), DX
+	ADDQ             16(AX), R8
+	VBROADCASTF64X4  (DX), Z9
+	VINSERTF64X4     $0x01, (DX)(CX*4), Z9, Z9
+	VBROADCASTF64X4  (DX)(CX*1), Z10
+	VINSERTF64X4     $0x01, (DX)(SI*1), Z10, Z10
+	VUNPCKLPS        Z10, Z9, Z7
+	VUNPCKHPS        Z10, Z9, Z9
+	VBROADCASTF64X4  (DX)(CX*2), Z12
+	VINSERTF64X4     $0x01, (DX)(BX*2), Z12, Z12
+	VBROADCASTF64X4  (DX)(BX*1), Z16
+	VINSERTF64X4     $0x01, (DX)(DI*1), Z16, Z16
+	VUNPCKLPS        Z16, Z12, Z10
+	VUNPCKHPS        Z16, Z12, Z12
+	VUNPCKLPD        Z10, Z7, Z16
+	VUNPCKHPD        Z10, Z7, Z7
+	VUNPCKLPD        Z12, Z9, Z10
+	VUNPCKHPD        Z12, Z9, Z9
+	VBROADCASTF64X4  (R8), Z17
+	VINSERTF64X4     $0x01, (R8)(CX*4), Z17, Z17
+	VBROADCASTF64X4  (R8)(CX*1), Z18
+	VINSERTF64X4     $0x01, (R8)(SI*1), Z18, Z18
+	VUNPCKLPS        Z18, Z17, Z12
+	VUNPCKHPS        Z18, Z17, Z17
+	VBROADCASTF64X4  (R8)(CX*2), Z19
+	VINSERTF64X4     $0x01, (R8)(BX*2), Z19, Z19
+	VBROADCASTF64X4  (R8)(BX*1), Z20
+	VINSERTF64X4     $0x01, (R8)(DI*1), Z20, Z20
+	VUNPCKLPS        Z20, Z19, Z18
+	VUNPCKHPS        Z20, Z19, Z19
+	VUNPCKLPD        Z18, Z12, Z20
+	VUNPCKHPD        Z18, Z12, Z12
+	VUNPCKLPD        Z19, Z17, Z18
+	VUNPCKHPD        Z19, Z17, Z17
+	VSHUFF64X2       $0x88, Z20, Z16, Z19
+	VSHUFF64X2       $0x88, Z12, Z7, Z21
+	VSHUFF64X2       $0x88, Z18, Z10, Z22
+	VSHUFF64X2       $0x88, Z17, Z9, Z23
+	VSHUFF64X2       $0xdd, Z20, Z16, Z16
+	VSHUFF64X2       $0xdd, Z12, Z7, Z7
+	VSHUFF64X2       $0xdd, Z18, Z10, Z10
+	VSHUFF64X2       $0xdd, Z17, Z9, Z9
+	SUBQ             16(AX), DX
+	SUBQ             16(AX), R8
+	ADDQ             160(AX), DX
+	ADDQ             160(AX), R8
+	VPSLLD           $0x10, Z11, Z12
+	VANDPS           Z1, Z11, Z11
+	VPSLLD           $0x10, Z19, Z17
+	VANDPS           Z1, Z19, Z19
+	VFMADD231PS.BCST (R9), Z12, Z0
+	VFMADD231PS.BCST (R10), Z17, Z3
+	CMPQ             R11, 128(AX)
+	JCS              pairPieceFetch0
+	MOVQ             104(AX), R11
+	DECQ             136(AX)
+	JLE              pairPieceFetch0Run
+	MOVQ             -16(R11), R12
+	ADDQ             128(AX), R12
+	MOVQ             R12, 128(AX)
+	SUBQ             -24(R11), R12
+	MOVQ             R12, R11
+	JMP              pairPieceFetch0
+
+pairPieceFetch0Run:
+	DECQ 112(AX)
+	JLT  pairPieceFetch0None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R11), R12
+	MOVQ R12, 136(AX)
+	MOVQ 8(R11), R12
+	MOVQ (R11), R11
+	ADDQ R11, R12
+	MOVQ R12, 128(AX)
+	JMP  pairPieceFetch0
+
+pairPieceFetch0None:
+	MOVQ 48(AX), R11
+	MOVQ $+0, 128(AX)
+
+pairPieceFetch0:
+	PREFETCHT1       (R11)
+	PREFETCHT0       64(DX)
+	VFMADD231PS.BCST 4(R9), Z11, Z0
+	VFMADD231PS.BCST 4(R10), Z19, Z3
+	PREFETCHT1       64(R11)
+	PREFETCHT0       64(DX)(CX*1)
+	VPSLLD           $0x10, Z13, Z11
+	VANDPS           Z1, Z13, Z13
+	VPSLLD           $0x10, Z21, Z12
+	VANDPS           Z1, Z21, Z21
+	VFMADD231PS.BCST 8(R9), Z11, Z0
+	VFMADD231PS.BCST 8(R10), Z12, Z3
+	PREFETCHT1       128(R11)
+	PREFETCHT0       64(DX)(CX*2)
+	VFMADD231PS.BCST 12(R9), Z13, Z0
+	VFMADD231PS.BCST 12(R10), Z21, Z3
+	PREFETCHT1       192(R11)
+	ADDQ             $+256, R11
+	PREFETCHT0       64(DX)(BX*1)
+	VPSLLD           $0x10, Z14, Z11
+	VANDPS           Z1, Z14, Z14
+	VPSLLD           $0x10, Z22, Z12
+	VANDPS           Z1, Z22, Z22
+	VFMADD231PS.BCST 16(R9), Z11, Z0
+	VFMADD231PS.BCST 16(R10), Z12, Z3
+	CMPQ             R11, 128(AX)
+	JCS              pairPieceFetch4
+	MOVQ             104(AX), R11
+	DECQ             136(AX)
+	JLE              pairPieceFetch4Run
+	MOVQ             -16(R11), R12
+	ADDQ             128(AX), R12
+	MOVQ             R12, 128(AX)
+	SUBQ             -24(R11), R12
+	MOVQ             R12, R11
+	JMP              pairPieceFetch4
+
+pairPieceFetch4Run:
+	DECQ 112(AX)
+	JLT  pairPieceFetch4None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R11), R12
+	MOVQ R12, 136(AX)
+	MOVQ 8(R11), R12
+	MOVQ (R11), R11
+	ADDQ R11, R12
+	MOVQ R12, 128(AX)
+	JMP  pairPieceFetch4
+
+pairPieceFetch4None:
+	MOVQ 48(AX), R11
+	MOVQ $+0, 128(AX)
+
+pairPieceFetch4:
+	PREFETCHT1       (R11)
+	PREFETCHT0       64(DX)(CX*4)
+	VFMADD231PS.BCST 20(R9), Z14, Z0
+	VFMADD231PS.BCST 20(R10), Z22, Z3
+	PREFETCHT1       64(R11)
+	PREFETCHT0       64(DX)(SI*1)
+	VPSLLD           $0x10, Z15, Z11
+	VANDPS           Z1, Z15, Z15
+	VPSLLD           $0x10, Z23, Z12
+	VANDPS           Z1, Z23, Z23
+	VFMADD231PS.BCST 24(R9), Z11, Z0
+	VFMADD231PS.BCST 24(R10), Z12, Z3
+	PREFETCHT1       128(R11)
+	PREFETCHT0       64(DX)(BX*2)
+	VFMADD231PS.BCST 28(R9), Z15, Z0
+	VFMADD231PS.BCST 28(R10), Z23, Z3
+	PREFETCHT1       192(R11)
+	ADDQ             $+256, R11
+	PREFETCHT0       64(DX)(DI*1)
+	VPSLLD           $0x10, Z8, Z11
+	VANDPS           Z1, Z8, Z8
+	VPSLLD           $0x10, Z16, Z12
+	VANDPS           Z1, Z16, Z16
+	VFMADD231PS.BCST 32(R9), Z11, Z0
+	VFMADD231PS.BCST 32(R10), Z12, Z3
+	CMPQ             R11, 128(AX)
+	JCS              pairPieceFetch8
+	MOVQ             104(AX), R11
+	DECQ             136(AX)
+	JLE              pairPieceFetch8Run
+	MOVQ             -16(R11), R12
+	ADDQ             128(AX), R12
+	MOVQ             R12, 128(AX)
+	SUBQ             -24(R11), R12
+	MOVQ             R12, R11
+	JMP              pairPieceFetch8
+
+pairPieceFetch8Run:
+	DECQ 112(AX)
+	JLT  pairPieceFetch8None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R11), R12
+	MOVQ R12, 136(AX)
+	MOVQ 8(R11), R12
+	MOVQ (R11), R11
+	ADDQ R11, R12
+	MOVQ R12, 128(AX)
+	JMP  pairPieceFetch8
+
+pairPieceFetch8None:
+	MOVQ 48(AX), R11
+	MOVQ $+0, 128(AX)
+
+pairPieceFetch8:
+	PREFETCHT1       (R11)
+	PREFETCHT0       64(R8)
+	VFMADD231PS.BCST 36(R9), Z8, Z0
+	VFMADD231PS.BCST 36(R10), Z16, Z3
+	PREFETCHT1       64(R11)
+	PREFETCHT0       64(R8)(CX*1)
+	VPSLLD           $0x10, Z4, Z8
+	VANDPS           Z1, Z4, Z4
+	VPSLLD           $0x10, Z7, Z11
+	VANDPS           Z1, Z7, Z7
+	VFMADD231PS.BCST 40(R9), Z8, Z0
+	VFMADD231PS.BCST 40(R10), Z11, Z3
+	PREFETCHT1       128(R11)
+	PREFETCHT0       64(R8)(CX*2)
+	VFMADD231PS.BCST 44(R9), Z4, Z0
+	VFMADD231PS.BCST 44(R10), Z7, Z3
+	PREFETCHT1       192(R11)
+	ADDQ             $+256, R11
+	PREFETCHT0       64(R8)(BX*1)
+	VPSLLD           $0x10, Z6, Z4
+	VANDPS           Z1, Z6, Z6
+	VPSLLD           $0x10, Z10, Z7
+	VANDPS           Z1, Z10, Z10
+	VFMADD231PS.BCST 48(R9), Z4, Z0
+	VFMADD231PS.BCST 48(R10), Z7, Z3
+	CMPQ             R11, 128(AX)
+	JCS              pairPieceFetch12
+	MOVQ             104(AX), R11
+	DECQ             136(AX)
+	JLE              pairPieceFetch12Run
+	MOVQ             -16(R11), R12
+	ADDQ             128(AX), R12
+	MOVQ             R12, 128(AX)
+	SUBQ             -24(R11), R12
+	MOVQ             R12, R11
+	JMP              pairPieceFetch12
+
+pairPieceFetch12Run:
+	DECQ 112(AX)
+	JLT  pairPieceFetch12None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R11), R12
+	MOVQ R12, 136(AX)
+	MOVQ 8(R11), R12
+	MOVQ (R11), R11
+	ADDQ R11, R12
+	MOVQ R12, 128(AX)
+	JMP  pairPieceFetch12
+
+pairPieceFetch12None:
+	MOVQ 48(AX), R11
+	MOVQ $+0, 128(AX)
+
+pairPieceFetch12:
+	PREFETCHT1       (R11)
+	PREFETCHT0       64(R8)(CX*4)
+	VFMADD231PS.BCST 52(R9), Z6, Z0
+	VFMADD231PS.BCST 52(R10), Z10, Z3
+	PREFETCHT1       64(R11)
+	PREFETCHT0       64(R8)(SI*1)
+	VPSLLD           $0x10, Z5, Z4
+	VANDPS           Z1, Z5, Z5
+	VPSLLD           $0x10, Z9, Z6
+	VANDPS           Z1, Z9, Z9
+	VFMADD231PS.BCST 56(R9), Z4, Z0
+	VFMADD231PS.BCST 56(R10), Z6, Z3
+	PREFETCHT1       128(R11)
+	PREFETCHT0       64(R8)(BX*2)
+	VFMADD231PS.BCST 60(R9), Z5, Z0
+	VFMADD231PS.BCST 60(R10), Z9, Z3
+	PREFETCHT1       192(R11)
+	ADDQ             $+256, R11
+	PREFETCHT0       64(R8)(DI*1)
+	SUBQ             160(AX), DX
+	SUBQ             160(AX), R8
+	MOVQ             168(AX), R12
+	XORQ             R12, 160(AX)
+	ADDQ             $+32, DX
+	ADDQ             $+32, R8
+	ADDQ             $+64, R9
+	ADDQ             $+64, R10
+	DECQ             144(AX)
+	JNE              pairPiece
+
+pairOdd:
+	TESTQ            $+8, 96(AX)
+	JEQ              pairDone
+	VBROADCASTI32X4  (DX), Y4
+	VINSERTI32X4     $0x01, (DX)(CX*4), Y4, Y4
+	VPMOVZXWD        Y4, Z5
+	VPSLLD           $0x10, Z5, Z5
+	VBROADCASTI32X4  (DX)(CX*1), Y4
+	VINSERTI32X4     $0x01, (DX)(SI*1), Y4, Y4
+	VPMOVZXWD        Y4, Z6
+	VPSLLD           $0x10, Z6, Z6
+	VUNPCKLPS        Z6, Z5, Z4
+	VUNPCKHPS        Z6, Z5, Z5
+	VBROADCASTI32X4  (DX)(CX*2), Y6
+	VINSERTI32X4     $0x01, (DX)(BX*2), Y6, Y6
+	VPMOVZXWD        Y6, Z7
+	VPSLLD           $0x10, Z7, Z7
+	VBROADCASTI32X4  (DX)(BX*1), Y6
+	VINSERTI32X4     $0x01, (DX)(DI*1), Y6, Y6
+	VPMOVZXWD        Y6, Z8
+	VPSLLD           $0x10, Z8, Z8
+	VUNPCKLPS        Z8, Z7, Z6
+	VUNPCKHPS        Z8, Z7, Z7
+	VUNPCKLPD        Z6, Z4, Z8
+	VUNPCKHPD        Z6, Z4, Z4
+	VUNPCKLPD        Z7, Z5, Z6
+	VUNPCKHPD        Z7, Z5, Z5
+	VBROADCASTI32X4  (R8), Y7
+	VINSERTI32X4     $0x01, (R8)(CX*4), Y7, Y7
+	VPMOVZXWD        Y7, Z9
+	VPSLLD           $0x10, Z9, Z9
+	VBROADCASTI32X4  (R8)(CX*1), Y7
+	VINSERTI32X4     $0x01, (R8)(SI*1), Y7, Y7
+	VPMOVZXWD        Y7, Z10
+	VPSLLD           $0x10, Z10, Z10
+	VUNPCKLPS        Z10, Z9, Z7
+	VUNPCKHPS        Z10, Z9, Z9
+	VBROADCASTI32X4  (R8)(CX*2), Y10
+	VINSERTI32X4     $0x01, (R8)(BX*2), Y10, Y10
+	VPMOVZXWD        Y10, Z11
+	VPSLLD           $0x10, Z11, Z11
+	VBROADCASTI32X4  (R8)(BX*1), Y10
+	VINSERTI32X4     $0x01, (R8)(DI*1), Y10, Y10
+	VPMOVZXWD        Y10, Z12
+	VPSLLD           $0x10, Z12, Z12
+	VUNPCKLPS        Z12, Z11, Z10
+	VUNPCKHPS        Z12, Z11, Z11
+	VUNPCKLPD        Z10, Z7, Z12
+	VUNPCKHPD        Z10, Z7, Z7
+	VUNPCKLPD        Z11, Z9, Z10
+	VUNPCKHPD        Z11, Z9, Z9
+	VSHUFF64X2       $0x88, Z12, Z8, Z11
+	VSHUFF64X2       $0x88, Z7, Z4, Z13
+	VSHUFF64X2       $0x88, Z10, Z6, Z14
+	VSHUFF64X2       $0x88, Z9, Z5, Z15
+	VSHUFF64X2       $0xdd, Z12, Z8, Z8
+	VSHUFF64X2       $0xdd, Z7, Z4, Z4
+	VSHUFF64X2       $0xdd, Z10, Z6, Z6
+	VSHUFF64X2       $0xdd, Z9, Z5, Z5
+	ADDQ             16(AX), DX
+	ADDQ             16(AX), R8
+	VBROADCASTI32X4  (DX), Y7
+	VINSERTI32X4     $0x01, (DX)(CX*4), Y7, Y7
+	VPMOVZXWD        Y7, Z9
+	VPSLLD           $0x10, Z9, Z9
+	VBROADCASTI32X4  (DX)(CX*1), Y7
+	VINSERTI32X4     $0x01, (DX)(SI*1), Y7, Y7
+	VPMOVZXWD        Y7, Z10
+	VPSLLD           $0x10, Z10, Z10
+	VUNPCKLPS        Z10, Z9, Z7
+	VUNPCKHPS        Z10, Z9, Z9
+	VBROADCASTI32X4  (DX)(CX*2), Y10
+	VINSERTI32X4     $0x01, (DX)(BX*2), Y10, Y10
+	VPMOVZXWD        Y10, Z12
+	VPSLLD           $0x10, Z12, Z12
+	VBROADCASTI32X4  (DX)(BX*1), Y10
+	VINSERTI32X4     $0x01, (DX)(DI*1), Y10, Y10
+	VPMOVZXWD        Y10, Z16
+	VPSLLD           $0x10, Z16, Z16
+	VUNPCKLPS        Z16, Z12, Z10
+	VUNPCKHPS        Z16, Z12, Z12
+	VUNPCKLPD        Z10, Z7, Z16
+	VUNPCKHPD        Z10, Z7, Z7
+	VUNPCKLPD        Z12, Z9, Z10
+	VUNPCKHPD        Z12, Z9, Z9
+	VBROADCASTI32X4  (R8), Y12
+	VINSERTI32X4     $0x01, (R8)(CX*4), Y12, Y12
+	VPMOVZXWD        Y12, Z17
+	VPSLLD           $0x10, Z17, Z17
+	VBROADCASTI32X4  (R8)(CX*1), Y12
+	VINSERTI32X4     $0x01, (R8)(SI*1), Y12, Y12
+	VPMOVZXWD        Y12, Z18
+	VPSLLD           $0x10, Z18, Z18
+	VUNPCKLPS        Z18, Z17, Z12
+	VUNPCKHPS        Z18, Z17, Z17
+	VBROADCASTI32X4  (R8)(CX*2), Y18
+	VINSERTI32X4     $0x01, (R8)(BX*2), Y18, Y18
+	VPMOVZXWD        Y18, Z19
+	VPSLLD           $0x10, Z19, Z19
+	VBROADCASTI32X4  (R8)(BX*1), Y18
+	VINSERTI32X4     $0x01, (R8)(DI*1), Y18, Y18
+	VPMOVZXWD        Y18, Z20
+	VPSLLD           $0x10, Z20, Z20
+	VUNPCKLPS        Z20, Z19, Z18
+	VUNPCKHPS        Z20, Z19, Z19
+	VUNPCKLPD        Z18, Z12, Z20
+	VUNPCKHPD        Z18, Z12, Z12
+	VUNPCKLPD        Z19, Z17, Z18
+	VUNPCKHPD        Z19, Z17, Z17
+	VSHUFF64X2       $0x88, Z20, Z16, Z19
+	VSHUFF64X2       $0x88, Z12, Z7, Z21
+	VSHUFF64X2       $0x88, Z18, Z10, Z22
+	VSHUFF64X2       $0x88, Z17, Z9, Z23
+	VSHUFF64X2       $0xdd, Z20, Z16, Z16
+	VSHUFF64X2       $0xdd, Z12, Z7, Z7
+	VSHUFF64X2       $0xdd, Z18, Z10, Z10
+	VSHUFF64X2       $0xdd, Z17, Z9, Z9
+	SUBQ             16(AX), DX
+	SUBQ             16(AX), R8
+	ADDQ             160(AX), DX
+	ADDQ             160(AX), R8
+	VFMADD231PS.BCST (R9), Z11, Z0
+	VFMADD231PS.BCST (R10), Z19, Z3
+	VFMADD231PS.BCST 4(R9), Z13, Z0
+	VFMADD231PS.BCST 4(R10), Z21, Z3
+	VFMADD231PS.BCST 8(R9), Z14, Z0
+	VFMADD231PS.BCST 8(R10), Z22, Z3
+	VFMADD231PS.BCST 12(R9), Z15, Z0
+	VFMADD231PS.BCST 12(R10), Z23, Z3
+	VFMADD231PS.BCST 16(R9), Z8, Z0
+	VFMADD231PS.BCST 16(R10), Z16, Z3
+	VFMADD231PS.BCST 20(R9), Z4, Z0
+	VFMADD231PS.BCST 20(R10), Z7, Z3
+	VFMADD231PS.BCST 24(R9), Z6, Z0
+	VFMADD231PS.BCST 24(R10), Z10, Z3
+	VFMADD231PS.BCST 28(R9), Z5, Z0
+	VFMADD231PS.BCST 28(R10), Z9, Z3
+	SUBQ             160(AX), DX
+	SUBQ             160(AX), R8
+	MOVQ             168(AX), CX
+	XORQ             CX, 160(AX)
+	ADDQ             $+16, DX
+	ADDQ             $+16, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
+
+pairDone:
+	MOVQ    R11, 120(AX)
+	MOVQ    80(AX), CX
+	MOVQ    208(AX), CX
+	VMOVUPS Z0, (CX)
+	MOVQ    208(AX), CX
+	ADDQ    88(AX), CX
+	VMOVUPS Z3, (CX)
+	ADDQ    $+64, 208(AX)
+	MOVQ    8(AX), CX
+	IMUL3Q  $+16, CX, DX
+	ADDQ    216(AX), DX
+	SUBQ    $+16, 192(AX)
+	JMP     pairKeys
+
+pairRest:
+	MOVQ 192(AX), CX
+	SHLQ $0x02, CX
+	ADDQ CX, 208(AX)
+	MOVQ 200(AX), CX
+	ADDQ $+16, CX
+	MOVQ CX, 200(AX)
+	CMPQ CX, 184(AX)
+	JNE  pairSpan
+
+single:
+	MOVQ 72(AX), CX
+	MOVQ CX, 208(AX)
+	MOVQ 24(AX), CX
+	MOVQ CX, 200(AX)
+
+span:
+	MOVQ  200(AX), CX
+	MOVQ  (CX), DX
+	MOVQ  8(CX), CX
+	ADDQ  (AX), DX
+	MOVQ  CX, 192(AX)
+	CMPQ  152(AX), $+0
+	JLE   keys
+	MOVQ  CX, BX
+	ANDQ  $+15, 192(AX)
+	SUBQ  192(AX), BX
+	MOVQ  208(AX), CX
+	LEAQ  (CX)(BX*4), CX
+	MOVQ  CX, 208(AX)
+	IMULQ 8(AX), BX
+	ADDQ  BX, DX
+	CMPQ  192(AX), $+0
+	JEQ   spanDone
 
 keys:
-	MOVQ       DX, 152(AX)
+	MOVQ       DX, 216(AX)
 	VXORPS     Z0, Z0, Z0
-	CMPQ       112(AX), $+16
+	CMPQ       192(AX), $+16
 	JLT        some
 	TESTQ      $+7, 96(AX)
 	JNE        some
 	MOVQ       48(AX), CX
 	MOVQ       56(AX), BX
 	MOVQ       8(AX), BX
-	MOVQ       DX, SI
+	LEAQ       (DX)(BX*4), SI
 	LEAQ       (SI)(BX*4), DI
 	LEAQ       (DI)(BX*4), R8
-	LEAQ       (R8)(BX*4), R9
-	LEAQ       (BX)(BX*2), R10
-	MOVQ       96(AX), R11
-	VPTERNLOGD $0xff, Z1, Z1, Z1
-	VPSLLD     $0x10, Z1, Z1
-	MOVQ       120(AX), R12
-	MOVQ       16(R12), R12
-	ADDQ       DX, R12
-	MOVQ       $+2, 144(AX)
-	IMUL3Q     $+16, BX, DX
-	SUBQ       $+64, DX
-	MOVQ       DX, 136(AX)
-	SHRQ       $0x04, R11
+	LEAQ       (BX)(BX*2), R9
+	MOVQ       96(AX), R10
+	VPTERNLOGD $0xff, Z2, Z2, Z2
+	VPSLLD     $0x10, Z2, Z2
+	MOVQ       120(AX), R11
+	SHRQ       $0x04, R10
 	JEQ        odd
 
 pairs:
-	PREFETCHT1 (R12)
-	PREFETCHT1 (R12)(BX*1)
-	PREFETCHT1 (R12)(BX*2)
-	PREFETCHT1 (R12)(R10*1)
-	LEAQ       (R12)(BX*4), R12
-	PREFETCHT1 (R12)
-	PREFETCHT1 (R12)(BX*1)
-	PREFETCHT1 (R12)(BX*2)
-	PREFETCHT1 (R12)(R10*1)
-	LEAQ       (R12)(BX*4), R12
-	DECQ       144(AX)
-	JNE        fetched
-	MOVQ       $+2, 144(AX)
-	SUBQ       136(AX), R12
-
-fetched:
-	VBROADCASTF64X4  (SI), Z3
-	VINSERTF64X4     $0x01, (DI), Z3, Z3
-	VBROADCASTF64X4  (SI)(BX*1), Z4
-	VINSERTF64X4     $0x01, (DI)(BX*1), Z4, Z4
-	VUNPCKLPS        Z4, Z3, Z2
-	VUNPCKHPS        Z4, Z3, Z3
-	VBROADCASTF64X4  (SI)(BX*2), Z5
-	VINSERTF64X4     $0x01, (DI)(BX*2), Z5, Z5
-	VBROADCASTF64X4  (SI)(R10*1), Z6
-	VINSERTF64X4     $0x01, (DI)(R10*1), Z6, Z6
-	VUNPCKLPS        Z6, Z5, Z4
-	VUNPCKHPS        Z6, Z5, Z5
-	VUNPCKLPD        Z4, Z2, Z6
-	VUNPCKHPD        Z4, Z2, Z2
-	VUNPCKLPD        Z5, Z3, Z4
+	VBROADCASTF64X4  (DX), Z4
+	VINSERTF64X4     $0x01, (SI), Z4, Z4
+	VBROADCASTF64X4  (DX)(BX*1), Z5
+	VINSERTF64X4     $0x01, (SI)(BX*1), Z5, Z5
+	VUNPCKLPS        Z5, Z4, Z3
+	VUNPCKHPS        Z5, Z4, Z4
+	VBROADCASTF64X4  (DX)(BX*2), Z6
+	VINSERTF64X4     $0x01, (SI)(BX*2), Z6, Z6
+	VBROADCASTF64X4  (DX)(R9*1), Z7
+	VINSERTF64X4     $0x01, (SI)(R9*1), Z7, Z7
+	VUNPCKLPS        Z7, Z6, Z5
+	VUNPCKHPS        Z7, Z6, Z6
+	VUNPCKLPD        Z5, Z3, Z7
 	VUNPCKHPD        Z5, Z3, Z3
-	VBROADCASTF64X4  (R8), Z7
-	VINSERTF64X4     $0x01, (R9), Z7, Z7
-	VBROADCASTF64X4  (R8)(BX*1), Z8
-	VINSERTF64X4     $0x01, (R9)(BX*1), Z8, Z8
-	VUNPCKLPS        Z8, Z7, Z5
-	VUNPCKHPS        Z8, Z7, Z7
-	VBROADCASTF64X4  (R8)(BX*2), Z9
-	VINSERTF64X4     $0x01, (R9)(BX*2), Z9, Z9
-	VBROADCASTF64X4  (R8)(R10*1), Z10
-	VINSERTF64X4     $0x01, (R9)(R10*1), Z10, Z10
-	VUNPCKLPS        Z10, Z9, Z8
-	VUNPCKHPS        Z10, Z9, Z9
-	VUNPCKLPD        Z8, Z5, Z10
-	VUNPCKHPD        Z8, Z5, Z5
-	VUNPCKLPD        Z9, Z7, Z8
-	VUNPCKHPD        Z9, Z7, Z7
-	VSHUFF64X2       $0x88, Z10, Z6, Z9
-	VSHUFF64X2       $0x88, Z5, Z2, Z11
-	VSHUFF64X2       $0x88, Z8, Z4, Z12
-	VSHUFF64X2       $0x88, Z7, Z3, Z13
-	VSHUFF64X2       $0xdd, Z10, Z6, Z6
-	VSHUFF64X2       $0xdd, Z5, Z2, Z2
+	VUNPCKLPD        Z6, Z4, Z5
+	VUNPCKHPD        Z6, Z4, Z4
+	VBROADCASTF64X4  (DI), Z8
+	VINSERTF64X4     $0x01, (R8), Z8, Z8
+	VBROADCASTF64X4  (DI)(BX*1), Z9
+	VINSERTF64X4     $0x01, (R8)(BX*1), Z9, Z9
+	VUNPCKLPS        Z9, Z8, Z6
+	VUNPCKHPS        Z9, Z8, Z8
+	VBROADCASTF64X4  (DI)(BX*2), Z10
+	VINSERTF64X4     $0x01, (R8)(BX*2), Z10, Z10
+	VBROADCASTF64X4  (DI)(R9*1), Z11
+	VINSERTF64X4     $0x01, (R8)(R9*1), Z11, Z11
+	VUNPCKLPS        Z11, Z10, Z9
+	VUNPCKHPS        Z11, Z10, Z10
+	VUNPCKLPD        Z9, Z6, Z11
+	VUNPCKHPD        Z9, Z6, Z6
+	VUNPCKLPD        Z10, Z8, Z9
+	VUNPCKHPD        Z10, Z8, Z8
+	VSHUFF64X2       $0x88, Z11, Z7, Z10
+	VSHUFF64X2       $0x88, Z6, Z3, Z12
+	VSHUFF64X2       $0x88, Z9, Z5, Z13
+	VSHUFF64X2       $0x88, Z8, Z4, Z14
+	VSHUFF64X2       $0xdd, Z11, Z7, Z7
+	VSHUFF64X2       $0xdd, Z6, Z3, Z3
+	VSHUFF64X2       $0xdd, Z9, Z5, Z5
 	VSHUFF64X2       $0xdd, Z8, Z4, Z4
-	VSHUFF64X2       $0xdd, Z7, Z3, Z3
-	VPSLLD           $0x10, Z9, Z5
-	VFMADD231PS.BCST (CX), Z5, Z0
-	VANDPS           Z1, Z9, Z9
-	VFMADD231PS.BCST 4(CX), Z9, Z0
-	VPSLLD           $0x10, Z11, Z5
-	VFMADD231PS.BCST 8(CX), Z5, Z0
-	VANDPS           Z1, Z11, Z11
-	VFMADD231PS.BCST 12(CX), Z11, Z0
-	VPSLLD           $0x10, Z12, Z5
-	VFMADD231PS.BCST 16(CX), Z5, Z0
-	VANDPS           Z1, Z12, Z12
-	VFMADD231PS.BCST 20(CX), Z12, Z0
-	VPSLLD           $0x10, Z13, Z5
-	VFMADD231PS.BCST 24(CX), Z5, Z0
-	VANDPS           Z1, Z13, Z13
-	VFMADD231PS.BCST 28(CX), Z13, Z0
-	VPSLLD           $0x10, Z6, Z5
-	VFMADD231PS.BCST 32(CX), Z5, Z0
-	VANDPS           Z1, Z6, Z6
-	VFMADD231PS.BCST 36(CX), Z6, Z0
-	VPSLLD           $0x10, Z2, Z5
-	VFMADD231PS.BCST 40(CX), Z5, Z0
-	VANDPS           Z1, Z2, Z2
-	VFMADD231PS.BCST 44(CX), Z2, Z0
-	VPSLLD           $0x10, Z4, Z2
-	VFMADD231PS.BCST 48(CX), Z2, Z0
-	VANDPS           Z1, Z4, Z4
-	VFMADD231PS.BCST 52(CX), Z4, Z0
-	VPSLLD           $0x10, Z3, Z2
-	VFMADD231PS.BCST 56(CX), Z2, Z0
-	VANDPS           Z1, Z3, Z3
-	VFMADD231PS.BCST 60(CX), Z3, Z0
+	VPSLLD           $0x10, Z10, Z6
+	VFMADD231PS.BCST (CX), Z6, Z0
+	VANDPS           Z2, Z10, Z10
+	VFMADD231PS.BCST 4(CX), Z10, Z0
+	CMPQ             R11, 128(AX)
+	JCS              pairsFetch0
+	MOVQ             104(AX), R11
+	DECQ             136(AX)
+	JLE              pairsFetch0Run
+	MOVQ             -16(R11), R12
+	ADDQ             128(AX), R12
+	MOVQ             R12, 128(AX)
+	SUBQ             -24(R11), R12
+	MOVQ             R12, R11
+	JMP              pairsFetch0
+
+pairsFetch0Run:
+	DECQ 112(AX)
+	JLT  pairsFetch0None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R11), R12
+	MOVQ R12, 136(AX)
+	MOVQ 8(R11), R12
+	MOVQ (R11), R11
+	ADDQ R11, R12
+	MOVQ R12, 128(AX)
+	JMP  pairsFetch0
+
+pairsFetch0None:
+	MOVQ 48(AX), R11
+	MOVQ $+0, 128(AX)
+
+pairsFetch0:
+	PREFETCHT1       (R11)
+	VPSLLD           $0x10, Z12, Z6
+	VFMADD231PS.BCST 8(CX), Z6, Z0
+	VANDPS           Z2, Z12, Z12
+	VFMADD231PS.BCST 12(CX), Z12, Z0
+	PREFETCHT1       64(R11)
+	VPSLLD           $0x10, Z13, Z6
+	VFMADD231PS.BCST 16(CX), Z6, Z0
+	VANDPS           Z2, Z13, Z13
+	VFMADD231PS.BCST 20(CX), Z13, Z0
+	PREFETCHT1       128(R11)
+	VPSLLD           $0x10, Z14, Z6
+	VFMADD231PS.BCST 24(CX), Z6, Z0
+	VANDPS           Z2, Z14, Z14
+	VFMADD231PS.BCST 28(CX), Z14, Z0
+	PREFETCHT1       192(R11)
+	ADDQ             $+256, R11
+	VPSLLD           $0x10, Z7, Z6
+	VFMADD231PS.BCST 32(CX), Z6, Z0
+	VANDPS           Z2, Z7, Z7
+	VFMADD231PS.BCST 36(CX), Z7, Z0
+	CMPQ             R11, 128(AX)
+	JCS              pairsFetch4
+	MOVQ             104(AX), R11
+	DECQ             136(AX)
+	JLE              pairsFetch4Run
+	MOVQ             -16(R11), R12
+	ADDQ             128(AX), R12
+	MOVQ             R12, 128(AX)
+	SUBQ             -24(R11), R12
+	MOVQ             R12, R11
+	JMP              pairsFetch4
+
+pairsFetch4Run:
+	DECQ 112(AX)
+	JLT  pairsFetch4None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R11), R12
+	MOVQ R12, 136(AX)
+	MOVQ 8(R11), R12
+	MOVQ (R11), R11
+	ADDQ R11, R12
+	MOVQ R12, 128(AX)
+	JMP  pairsFetch4
+
+pairsFetch4None:
+	MOVQ 48(AX), R11
+	MOVQ $+0, 128(AX)
+
+pairsFetch4:
+	PREFETCHT1       (R11)
+	VPSLLD           $0x10, Z3, Z6
+	VFMADD231PS.BCST 40(CX), Z6, Z0
+	VANDPS           Z2, Z3, Z3
+	VFMADD231PS.BCST 44(CX), Z3, Z0
+	PREFETCHT1       64(R11)
+	VPSLLD           $0x10, Z5, Z3
+	VFMADD231PS.BCST 48(CX), Z3, Z0
+	VANDPS           Z2, Z5, Z5
+	VFMADD231PS.BCST 52(CX), Z5, Z0
+	PREFETCHT1       128(R11)
+	VPSLLD           $0x10, Z4, Z3
+	VFMADD231PS.BCST 56(CX), Z3, Z0
+	VANDPS           Z2, Z4, Z4
+	VFMADD231PS.BCST 60(CX), Z4, Z0
+	PREFETCHT1       192(R11)
+	ADDQ             $+256, R11
+	ADDQ             $+32, DX
 	ADDQ             $+32, SI
 	ADDQ             $+32, DI
 	ADDQ             $+32, R8
-	ADDQ             $+32, R9
 	ADDQ             $+64, CX
-	DECQ             R11
+	DECQ             R10
 	JNE              pairs
+	MOVQ             R11, 120(AX)
 
 odd:
 	TESTQ            $+8, 96(AX)
 	JEQ              whole
-	VBROADCASTI32X4  (SI), Y2
-	VINSERTI32X4     $0x01, (DI), Y2, Y2
-	VPMOVZXWD        Y2, Z3
-	VPSLLD           $0x10, Z3, Z3
-	VBROADCASTI32X4  (SI)(BX*1), Y2
-	VINSERTI32X4     $0x01, (DI)(BX*1), Y2, Y2
-	VPMOVZXWD        Y2, Z4
+	VBROADCASTI32X4  (DX), Y3
+	VINSERTI32X4     $0x01, (SI), Y3, Y3
+	VPMOVZXWD        Y3, Z4
 	VPSLLD           $0x10, Z4, Z4
-	VUNPCKLPS        Z4, Z3, Z2
-	VUNPCKHPS        Z4, Z3, Z3
-	VBROADCASTI32X4  (SI)(BX*2), Y4
-	VINSERTI32X4     $0x01, (DI)(BX*2), Y4, Y4
-	VPMOVZXWD        Y4, Z5
+	VBROADCASTI32X4  (DX)(BX*1), Y3
+	VINSERTI32X4     $0x01, (SI)(BX*1), Y3, Y3
+	VPMOVZXWD        Y3, Z5
 	VPSLLD           $0x10, Z5, Z5
-	VBROADCASTI32X4  (SI)(R10*1), Y4
-	VINSERTI32X4     $0x01, (DI)(R10*1), Y4, Y4
-	VPMOVZXWD        Y4, Z6
+	VUNPCKLPS        Z5, Z4, Z3
+	VUNPCKHPS        Z5, Z4, Z4
+	VBROADCASTI32X4  (DX)(BX*2), Y5
+	VINSERTI32X4     $0x01, (SI)(BX*2), Y5, Y5
+	VPMOVZXWD        Y5, Z6
 	VPSLLD           $0x10, Z6, Z6
-	VUNPCKLPS        Z6, Z5, Z4
-	VUNPCKHPS        Z6, Z5, Z5
-	VUNPCKLPD        Z4, Z2, Z6
-	VUNPCKHPD        Z4, Z2, Z2
-	VUNPCKLPD        Z5, Z3, Z4
-	VUNPCKHPD        Z5, Z3, Z3
-	VBROADCASTI32X4  (R8), Y5
-	VINSERTI32X4     $0x01, (R9), Y5, Y5
+	VBROADCASTI32X4  (DX)(R9*1), Y5
+	VINSERTI32X4     $0x01, (SI)(R9*1), Y5, Y5
 	VPMOVZXWD        Y5, Z7
 	VPSLLD           $0x10, Z7, Z7
-	VBROADCASTI32X4  (R8)(BX*1), Y5
-	VINSERTI32X4     $0x01, (R9)(BX*1), Y5, Y5
-	VPMOVZXWD        Y5, Z8
+	VUNPCKLPS        Z7, Z6, Z5
+	VUNPCKHPS        Z7, Z6, Z6
+	VUNPCKLPD        Z5, Z3, Z7
+	VUNPCKHPD        Z5, Z3, Z3
+	VUNPCKLPD        Z6, Z4, Z5
+	VUNPCKHPD        Z6, Z4, Z4
+	VBROADCASTI32X4  (DI), Y6
+	VINSERTI32X4     $0x01, (R8), Y6, Y6
+	VPMOVZXWD        Y6, Z8
 	VPSLLD           $0x10, Z8, Z8
-	VUNPCKLPS        Z8, Z7, Z5
-	VUNPCKHPS        Z8, Z7, Z7
-	VBROADCASTI32X4  (R8)(BX*2), Y8
-	VINSERTI32X4     $0x01, (R9)(BX*2), Y8, Y8
-	VPMOVZXWD        Y8, Z9
+	VBROADCASTI32X4  (DI)(BX*1), Y6
+	VINSERTI32X4     $0x01, (R8)(BX*1), Y6, Y6
+	VPMOVZXWD        Y6, Z9
 	VPSLLD           $0x10, Z9, Z9
-	VBROADCASTI32X4  (R8)(R10*1), Y8
-	VINSERTI32X4     $0x01, (R9)(R10*1), Y8, Y8
-	VPMOVZXWD        Y8, Z10
+	VUNPCKLPS        Z9, Z8, Z6
+	VUNPCKHPS        Z9, Z8, Z8
+	VBROADCASTI32X4  (DI)(BX*2), Y9
+	VINSERTI32X4     $0x01, (R8)(BX*2), Y9, Y9
+	VPMOVZXWD        Y9, Z10
 	VPSLLD           $0x10, Z10, Z10
-	VUNPCKLPS        Z10, Z9, Z8
-	VUNPCKHPS        Z10, Z9, Z9
-	VUNPCKLPD        Z8, Z5, Z10
-	VUNPCKHPD        Z8, Z5, Z5
-	VUNPCKLPD        Z9, Z7, Z8
-	VUNPCKHPD        Z9, Z7, Z7
-	VSHUFF64X2       $0x88, Z10, Z6, Z9
-	VSHUFF64X2       $0x88, Z5, Z2, Z11
-	VSHUFF64X2       $0x88, Z8, Z4, Z12
-	VSHUFF64X2       $0x88, Z7, Z3, Z13
-	VSHUFF64X2       $0xdd, Z10, Z6, Z6
-	VSHUFF64X2       $0xdd, Z5, Z2, Z2
+	VBROADCASTI32X4  (DI)(R9*1), Y9
+	VINSERTI32X4     $0x01, (R8)(R9*1), Y9, Y9
+	VPMOVZXWD        Y9, Z11
+	VPSLLD           $0x10, Z11, Z11
+	VUNPCKLPS        Z11, Z10, Z9
+	VUNPCKHPS        Z11, Z10, Z10
+	VUNPCKLPD        Z9, Z6, Z11
+	VUNPCKHPD        Z9, Z6, Z6
+	VUNPCKLPD        Z10, Z8, Z9
+	VUNPCKHPD        Z10, Z8, Z8
+	VSHUFF64X2       $0x88, Z11, Z7, Z10
+	VSHUFF64X2       $0x88, Z6, Z3, Z12
+	VSHUFF64X2       $0x88, Z9, Z5, Z13
+	VSHUFF64X2       $0x88, Z8, Z4, Z14
+	VSHUFF64X2       $0xdd, Z11, Z7, Z7
+	VSHUFF64X2       $0xdd, Z6, Z3, Z3
+	VSHUFF64X2       $0xdd, Z9, Z5, Z5
 	VSHUFF64X2       $0xdd, Z8, Z4, Z4
-	VSHUFF64X2       $0xdd, Z7, Z3, Z3
-	VFMADD231PS.BCST (CX), Z9, Z0
-	VFMADD231PS.BCST 4(CX), Z11, Z0
-	VFMADD231PS.BCST 8(CX), Z12, Z0
-	VFMADD231PS.BCST 12(CX), Z13, Z0
-	VFMADD231PS.BCST 16(CX), Z6, Z0
-	VFMADD231PS.BCST 20(CX), Z2, Z0
-	VFMADD231PS.BCST 24(CX), Z4, Z0
-	VFMADD231PS.BCST 28(CX), Z3, Z0
+	VFMADD231PS.BCST (CX), Z10, Z0
+	VFMADD231PS.BCST 4(CX), Z12, Z0
+	VFMADD231PS.BCST 8(CX), Z13, Z0
+	VFMADD231PS.BCST 12(CX), Z14, Z0
+	VFMADD231PS.BCST 16(CX), Z7, Z0
+	VFMADD231PS.BCST 20(CX), Z3, Z0
+	VFMADD231PS.BCST 24(CX), Z5, Z0
+	VFMADD231PS.BCST 28(CX), Z4, Z0
+	ADDQ             $+16, DX
 	ADDQ             $+16, SI
 	ADDQ             $+16, DI
 	ADDQ             $+16, R8
-	ADDQ             $+16, R9
 	ADDQ             $+32, CX
 	JMP              whole
 
@@ -6194,67 +9185,67 @@ some:
 	MOVQ    48(AX), CX
 	MOVQ    56(AX), BX
 	MOVQ    8(AX), BX
-	MOVQ    DX, 160(AX)
-	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+1
-	CMOVQGT SI, DX
-	MOVQ    DX, 168(AX)
-	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+2
-	CMOVQGT SI, DX
-	MOVQ    DX, 176(AX)
-	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+3
-	CMOVQGT SI, DX
-	MOVQ    DX, 184(AX)
-	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+4
-	CMOVQGT SI, DX
-	MOVQ    DX, 192(AX)
-	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+5
-	CMOVQGT SI, DX
-	MOVQ    DX, 200(AX)
-	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+6
-	CMOVQGT SI, DX
-	MOVQ    DX, 208(AX)
-	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+7
-	CMOVQGT SI, DX
-	MOVQ    DX, 216(AX)
-	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+8
-	CMOVQGT SI, DX
 	MOVQ    DX, 224(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+9
+	CMPQ    192(AX), $+1
 	CMOVQGT SI, DX
 	MOVQ    DX, 232(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+10
+	CMPQ    192(AX), $+2
 	CMOVQGT SI, DX
 	MOVQ    DX, 240(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+11
+	CMPQ    192(AX), $+3
 	CMOVQGT SI, DX
 	MOVQ    DX, 248(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+12
+	CMPQ    192(AX), $+4
 	CMOVQGT SI, DX
 	MOVQ    DX, 256(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+13
+	CMPQ    192(AX), $+5
 	CMOVQGT SI, DX
 	MOVQ    DX, 264(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+14
+	CMPQ    192(AX), $+6
 	CMOVQGT SI, DX
 	MOVQ    DX, 272(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+15
+	CMPQ    192(AX), $+7
 	CMOVQGT SI, DX
 	MOVQ    DX, 280(AX)
+	LEAQ    (DX)(BX*1), SI
+	CMPQ    192(AX), $+8
+	CMOVQGT SI, DX
+	MOVQ    DX, 288(AX)
+	LEAQ    (DX)(BX*1), SI
+	CMPQ    192(AX), $+9
+	CMOVQGT SI, DX
+	MOVQ    DX, 296(AX)
+	LEAQ    (DX)(BX*1), SI
+	CMPQ    192(AX), $+10
+	CMOVQGT SI, DX
+	MOVQ    DX, 304(AX)
+	LEAQ    (DX)(BX*1), SI
+	CMPQ    192(AX), $+11
+	CMOVQGT SI, DX
+	MOVQ    DX, 312(AX)
+	LEAQ    (DX)(BX*1), SI
+	CMPQ    192(AX), $+12
+	CMOVQGT SI, DX
+	MOVQ    DX, 320(AX)
+	LEAQ    (DX)(BX*1), SI
+	CMPQ    192(AX), $+13
+	CMOVQGT SI, DX
+	MOVQ    DX, 328(AX)
+	LEAQ    (DX)(BX*1), SI
+	CMPQ    192(AX), $+14
+	CMOVQGT SI, DX
+	MOVQ    DX, 336(AX)
+	LEAQ    (DX)(BX*1), SI
+	CMPQ    192(AX), $+15
+	CMOVQGT SI, DX
+	MOVQ    DX, 344(AX)
 	MOVQ    96(AX), DX
 	XORQ    BX, BX
 
@@ -6265,118 +9256,118 @@ piece:
 	MOVQ             $+255, SI
 	BZHIQ            DI, SI, SI
 	KMOVW            SI, K1
-	MOVQ             160(AX), SI
-	MOVQ             192(AX), DI
-	VXORPS           Y2, Y2, Y2
-	VMOVDQU16.Z      (SI)(BX*2), K1, X2
-	VMOVDQU16.Z      (DI)(BX*2), K1, X3
-	VINSERTI32X4     $0x01, X3, Y2, Y2
-	VPMOVZXWD        Y2, Z3
-	VPSLLD           $0x10, Z3, Z3
-	MOVQ             168(AX), SI
-	MOVQ             200(AX), DI
-	VXORPS           Y2, Y2, Y2
-	VMOVDQU16.Z      (SI)(BX*2), K1, X2
-	VMOVDQU16.Z      (DI)(BX*2), K1, X4
-	VINSERTI32X4     $0x01, X4, Y2, Y2
-	VPMOVZXWD        Y2, Z4
-	VPSLLD           $0x10, Z4, Z4
-	VUNPCKLPS        Z4, Z3, Z2
-	VUNPCKHPS        Z4, Z3, Z3
-	MOVQ             176(AX), SI
-	MOVQ             208(AX), DI
-	VXORPS           Y4, Y4, Y4
-	VMOVDQU16.Z      (SI)(BX*2), K1, X4
-	VMOVDQU16.Z      (DI)(BX*2), K1, X5
-	VINSERTI32X4     $0x01, X5, Y4, Y4
-	VPMOVZXWD        Y4, Z5
-	VPSLLD           $0x10, Z5, Z5
-	MOVQ             184(AX), SI
-	MOVQ             216(AX), DI
-	VXORPS           Y4, Y4, Y4
-	VMOVDQU16.Z      (SI)(BX*2), K1, X4
-	VMOVDQU16.Z      (DI)(BX*2), K1, X6
-	VINSERTI32X4     $0x01, X6, Y4, Y4
-	VPMOVZXWD        Y4, Z6
-	VPSLLD           $0x10, Z6, Z6
-	VUNPCKLPS        Z6, Z5, Z4
-	VUNPCKHPS        Z6, Z5, Z5
-	VUNPCKLPD        Z4, Z2, Z6
-	VUNPCKHPD        Z4, Z2, Z2
-	VUNPCKLPD        Z5, Z3, Z4
-	VUNPCKHPD        Z5, Z3, Z3
 	MOVQ             224(AX), SI
 	MOVQ             256(AX), DI
+	VXORPS           Y3, Y3, Y3
+	VMOVDQU16.Z      (SI)(BX*2), K1, X3
+	VMOVDQU16.Z      (DI)(BX*2), K1, X4
+	VINSERTI32X4     $0x01, X4, Y3, Y3
+	VPMOVZXWD        Y3, Z4
+	VPSLLD           $0x10, Z4, Z4
+	MOVQ             232(AX), SI
+	MOVQ             264(AX), DI
+	VXORPS           Y3, Y3, Y3
+	VMOVDQU16.Z      (SI)(BX*2), K1, X3
+	VMOVDQU16.Z      (DI)(BX*2), K1, X5
+	VINSERTI32X4     $0x01, X5, Y3, Y3
+	VPMOVZXWD        Y3, Z5
+	VPSLLD           $0x10, Z5, Z5
+	VUNPCKLPS        Z5, Z4, Z3
+	VUNPCKHPS        Z5, Z4, Z4
+	MOVQ             240(AX), SI
+	MOVQ             272(AX), DI
+	VXORPS           Y5, Y5, Y5
+	VMOVDQU16.Z      (SI)(BX*2), K1, X5
+	VMOVDQU16.Z      (DI)(BX*2), K1, X6
+	VINSERTI32X4     $0x01, X6, Y5, Y5
+	VPMOVZXWD        Y5, Z6
+	VPSLLD           $0x10, Z6, Z6
+	MOVQ             248(AX), SI
+	MOVQ             280(AX), DI
 	VXORPS           Y5, Y5, Y5
 	VMOVDQU16.Z      (SI)(BX*2), K1, X5
 	VMOVDQU16.Z      (DI)(BX*2), K1, X7
 	VINSERTI32X4     $0x01, X7, Y5, Y5
 	VPMOVZXWD        Y5, Z7
 	VPSLLD           $0x10, Z7, Z7
-	MOVQ             232(AX), SI
-	MOVQ             264(AX), DI
-	VXORPS           Y5, Y5, Y5
-	VMOVDQU16.Z      (SI)(BX*2), K1, X5
+	VUNPCKLPS        Z7, Z6, Z5
+	VUNPCKHPS        Z7, Z6, Z6
+	VUNPCKLPD        Z5, Z3, Z7
+	VUNPCKHPD        Z5, Z3, Z3
+	VUNPCKLPD        Z6, Z4, Z5
+	VUNPCKHPD        Z6, Z4, Z4
+	MOVQ             288(AX), SI
+	MOVQ             320(AX), DI
+	VXORPS           Y6, Y6, Y6
+	VMOVDQU16.Z      (SI)(BX*2), K1, X6
 	VMOVDQU16.Z      (DI)(BX*2), K1, X8
-	VINSERTI32X4     $0x01, X8, Y5, Y5
-	VPMOVZXWD        Y5, Z8
+	VINSERTI32X4     $0x01, X8, Y6, Y6
+	VPMOVZXWD        Y6, Z8
 	VPSLLD           $0x10, Z8, Z8
-	VUNPCKLPS        Z8, Z7, Z5
-	VUNPCKHPS        Z8, Z7, Z7
-	MOVQ             240(AX), SI
-	MOVQ             272(AX), DI
-	VXORPS           Y8, Y8, Y8
-	VMOVDQU16.Z      (SI)(BX*2), K1, X8
+	MOVQ             296(AX), SI
+	MOVQ             328(AX), DI
+	VXORPS           Y6, Y6, Y6
+	VMOVDQU16.Z      (SI)(BX*2), K1, X6
 	VMOVDQU16.Z      (DI)(BX*2), K1, X9
-	VINSERTI32X4     $0x01, X9, Y8, Y8
-	VPMOVZXWD        Y8, Z9
+	VINSERTI32X4     $0x01, X9, Y6, Y6
+	VPMOVZXWD        Y6, Z9
 	VPSLLD           $0x10, Z9, Z9
-	MOVQ             248(AX), SI
-	MOVQ             280(AX), DI
-	VXORPS           Y8, Y8, Y8
-	VMOVDQU16.Z      (SI)(BX*2), K1, X8
+	VUNPCKLPS        Z9, Z8, Z6
+	VUNPCKHPS        Z9, Z8, Z8
+	MOVQ             304(AX), SI
+	MOVQ             336(AX), DI
+	VXORPS           Y9, Y9, Y9
+	VMOVDQU16.Z      (SI)(BX*2), K1, X9
 	VMOVDQU16.Z      (DI)(BX*2), K1, X10
-	VINSERTI32X4     $0x01, X10, Y8, Y8
-	VPMOVZXWD        Y8, Z10
+	VINSERTI32X4     $0x01, X10, Y9, Y9
+	VPMOVZXWD        Y9, Z10
 	VPSLLD           $0x10, Z10, Z10
-	VUNPCKLPS        Z10, Z9, Z8
-	VUNPCKHPS        Z10, Z9, Z9
-	VUNPCKLPD        Z8, Z5, Z10
-	VUNPCKHPD        Z8, Z5, Z5
-	VUNPCKLPD        Z9, Z7, Z8
-	VUNPCKHPD        Z9, Z7, Z7
-	VSHUFF64X2       $0x88, Z10, Z6, Z9
-	VSHUFF64X2       $0x88, Z5, Z2, Z11
-	VSHUFF64X2       $0x88, Z8, Z4, Z12
-	VSHUFF64X2       $0x88, Z7, Z3, Z13
-	VSHUFF64X2       $0xdd, Z10, Z6, Z6
-	VSHUFF64X2       $0xdd, Z5, Z2, Z2
+	MOVQ             312(AX), SI
+	MOVQ             344(AX), DI
+	VXORPS           Y9, Y9, Y9
+	VMOVDQU16.Z      (SI)(BX*2), K1, X9
+	VMOVDQU16.Z      (DI)(BX*2), K1, X11
+	VINSERTI32X4     $0x01, X11, Y9, Y9
+	VPMOVZXWD        Y9, Z11
+	VPSLLD           $0x10, Z11, Z11
+	VUNPCKLPS        Z11, Z10, Z9
+	VUNPCKHPS        Z11, Z10, Z10
+	VUNPCKLPD        Z9, Z6, Z11
+	VUNPCKHPD        Z9, Z6, Z6
+	VUNPCKLPD        Z10, Z8, Z9
+	VUNPCKHPD        Z10, Z8, Z8
+	VSHUFF64X2       $0x88, Z11, Z7, Z10
+	VSHUFF64X2       $0x88, Z6, Z3, Z12
+	VSHUFF64X2       $0x88, Z9, Z5, Z13
+	VSHUFF64X2       $0x88, Z8, Z4, Z14
+	VSHUFF64X2       $0xdd, Z11, Z7, Z7
+	VSHUFF64X2       $0xdd, Z6, Z3, Z3
+	VSHUFF64X2       $0xdd, Z9, Z5, Z5
 	VSHUFF64X2       $0xdd, Z8, Z4, Z4
-	VSHUFF64X2       $0xdd, Z7, Z3, Z3
-	VFMADD231PS.BCST (CX), Z9, Z0
-	VFMADD231PS.BCST 4(CX), Z11, Z0
-	VFMADD231PS.BCST 8(CX), Z12, Z0
-	VFMADD231PS.BCST 12(CX), Z13, Z0
-	VFMADD231PS.BCST 16(CX), Z6, Z0
-	VFMADD231PS.BCST 20(CX), Z2, Z0
-	VFMADD231PS.BCST 24(CX), Z4, Z0
-	VFMADD231PS.BCST 28(CX), Z3, Z0
+	VFMADD231PS.BCST (CX), Z10, Z0
+	VFMADD231PS.BCST 4(CX), Z12, Z0
+	VFMADD231PS.BCST 8(CX), Z13, Z0
+	VFMADD231PS.BCST 12(CX), Z14, Z0
+	VFMADD231PS.BCST 16(CX), Z7, Z0
+	VFMADD231PS.BCST 20(CX), Z3, Z0
+	VFMADD231PS.BCST 24(CX), Z5, Z0
+	VFMADD231PS.BCST 28(CX), Z4, Z0
 	ADDQ             $+8, BX
 	ADDQ             $+32, CX
 	SUBQ             $+8, DX
 	JGT              piece
 
 whole:
-	MOVQ    128(AX), CX
+	MOVQ    208(AX), CX
 	MOVQ    80(AX), DX
-	CMPQ    112(AX), $+16
+	CMPQ    192(AX), $+16
 	JLT     last
-	ADDQ    $+64, 128(AX)
+	ADDQ    $+64, 208(AX)
 	VMOVUPS Z0, (CX)
 	JMP     stored
 
 last:
-	MOVQ    112(AX), DX
+	MOVQ    192(AX), DX
 	MOVQ    $+16, SI
 	CMPQ    DX, SI
 	CMOVQLT DX, SI
@@ -6384,28 +9375,31 @@ last:
 	BZHIQ   SI, BX, BX
 	KMOVW   BX, K1
 	SHLQ    $0x02, DX
-	ADDQ    DX, 128(AX)
+	ADDQ    DX, 208(AX)
 	VMOVUPS Z0, K1, (CX)
 
 stored:
 	MOVQ   8(AX), CX
 	IMUL3Q $+16, CX, DX
-	ADDQ   152(AX), DX
-	SUBQ   $+16, 112(AX)
+	ADDQ   216(AX), DX
+	SUBQ   $+16, 192(AX)
 	JGT    keys
-	MOVQ   120(AX), CX
-	ADDQ   $+24, CX
-	MOVQ   CX, 120(AX)
-	CMPQ   CX, 104(AX)
-	JNE    span
-	MOVQ   16(AX), CX
-	ADDQ   CX, (AX)
-	MOVQ   64(AX), CX
-	ADDQ   CX, 48(AX)
-	MOVQ   88(AX), CX
-	ADDQ   CX, 72(AX)
-	SUBQ   $+1, 40(AX)
-	JNE    head
+
+spanDone:
+	MOVQ 200(AX), CX
+	ADDQ $+16, CX
+	MOVQ CX, 200(AX)
+	CMPQ CX, 184(AX)
+	JNE  span
+	DECQ 152(AX)
+	MOVQ 16(AX), CX
+	ADDQ CX, (AX)
+	MOVQ 64(AX), CX
+	ADDQ CX, 48(AX)
+	MOVQ 88(AX), CX
+	ADDQ CX, 72(AX)
+	SUBQ $+1, 40(AX)
+	JNE  head
 
 end:
 	VZEROUPPER
@@ -6416,26 +9410,29 @@ end:
 TEXT ·scoresBF16x2AVX512(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ   a+0(FP), AX
 	MOVQ   32(AX), CX
-	IMUL3Q $0x18, CX, CX
+	IMUL3Q $0x10, CX, CX
 	ADDQ   24(AX), CX
-	MOVQ   CX, 104(AX)
+	MOVQ   CX, 184(AX)
+	MOVQ   $+0, 120(AX)
+	MOVQ   $+0, 128(AX)
+	MOVQ   $+0, 136(AX)
 	CMPQ   96(AX), $+8
 	JNE    head
 	MOVQ   72(AX), CX
-	MOVQ   CX, 128(AX)
+	MOVQ   CX, 208(AX)
 	MOVQ   24(AX), CX
-	MOVQ   CX, 120(AX)
+	MOVQ   CX, 200(AX)
 
 chunkSpan:
-	MOVQ 120(AX), CX
+	MOVQ 200(AX), CX
 	MOVQ (CX), DX
 	MOVQ 8(CX), CX
 	ADDQ (AX), DX
-	MOVQ CX, 112(AX)
+	MOVQ CX, 192(AX)
 
 chunkRows:
-	MOVQ DX, 152(AX)
-	CMPQ 112(AX), $+16
+	MOVQ DX, 216(AX)
+	CMPQ 192(AX), $+16
 	JLT  chunkLast
 	MOVQ 8(AX), CX
 	LEAQ (DX)(CX*4), BX
@@ -6443,7 +9440,7 @@ chunkRows:
 	LEAQ (SI)(CX*4), DI
 	LEAQ (CX)(CX*2), R8
 	MOVQ 48(AX), R9
-	MOVQ 128(AX), R10
+	MOVQ 208(AX), R10
 	MOVQ 40(AX), R11
 	MOVQ 56(AX), R12
 	MOVQ 80(AX), R13
@@ -6533,77 +9530,77 @@ chunkHead:
 	JNE              chunkHead
 	MOVQ             8(AX), CX
 	SHLQ             $0x04, CX
-	MOVQ             152(AX), DX
+	MOVQ             216(AX), DX
 	ADDQ             CX, DX
-	ADDQ             $+64, 128(AX)
-	SUBQ             $+16, 112(AX)
+	ADDQ             $+64, 208(AX)
+	SUBQ             $+16, 192(AX)
 	JNE              chunkRows
 	JMP              chunkNext
 
 chunkLast:
 	MOVQ    8(AX), CX
-	MOVQ    DX, 160(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+1
-	CMOVQGT BX, DX
-	MOVQ    DX, 168(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+2
-	CMOVQGT BX, DX
-	MOVQ    DX, 176(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+3
-	CMOVQGT BX, DX
-	MOVQ    DX, 184(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+4
-	CMOVQGT BX, DX
-	MOVQ    DX, 192(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+5
-	CMOVQGT BX, DX
-	MOVQ    DX, 200(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+6
-	CMOVQGT BX, DX
-	MOVQ    DX, 208(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+7
-	CMOVQGT BX, DX
-	MOVQ    DX, 216(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+8
-	CMOVQGT BX, DX
 	MOVQ    DX, 224(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+9
+	CMPQ    192(AX), $+1
 	CMOVQGT BX, DX
 	MOVQ    DX, 232(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+10
+	CMPQ    192(AX), $+2
 	CMOVQGT BX, DX
 	MOVQ    DX, 240(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+11
+	CMPQ    192(AX), $+3
 	CMOVQGT BX, DX
 	MOVQ    DX, 248(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+12
+	CMPQ    192(AX), $+4
 	CMOVQGT BX, DX
 	MOVQ    DX, 256(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+13
+	CMPQ    192(AX), $+5
 	CMOVQGT BX, DX
 	MOVQ    DX, 264(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+14
+	CMPQ    192(AX), $+6
 	CMOVQGT BX, DX
 	MOVQ    DX, 272(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+15
+	CMPQ    192(AX), $+7
 	CMOVQGT BX, DX
 	MOVQ    DX, 280(AX)
-	MOVQ    112(AX), CX
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+8
+	CMOVQGT BX, DX
+	MOVQ    DX, 288(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+9
+	CMOVQGT BX, DX
+	MOVQ    DX, 296(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+10
+	CMOVQGT BX, DX
+	MOVQ    DX, 304(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+11
+	CMOVQGT BX, DX
+	MOVQ    DX, 312(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+12
+	CMOVQGT BX, DX
+	MOVQ    DX, 320(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+13
+	CMOVQGT BX, DX
+	MOVQ    DX, 328(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+14
+	CMOVQGT BX, DX
+	MOVQ    DX, 336(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+15
+	CMOVQGT BX, DX
+	MOVQ    DX, 344(AX)
+	MOVQ    192(AX), CX
 	MOVQ    $+16, DX
 	CMPQ    CX, DX
 	CMOVQLT CX, DX
@@ -6612,34 +9609,34 @@ chunkLast:
 	KMOVW   CX, K1
 	XORQ    CX, CX
 	MOVQ    48(AX), DX
-	MOVQ    128(AX), BX
+	MOVQ    208(AX), BX
 	MOVQ    40(AX), SI
 	MOVQ    56(AX), DI
 	MOVQ    80(AX), R8
 
 chunkLastHead:
-	MOVQ             160(AX), R9
-	MOVQ             192(AX), R10
+	MOVQ             224(AX), R9
+	MOVQ             256(AX), R10
 	VBROADCASTI32X4  (R9)(CX*1), Y0
 	VINSERTI32X4     $0x01, (R10)(CX*1), Y0, Y0
 	VPMOVZXWD        Y0, Z1
 	VPSLLD           $0x10, Z1, Z1
-	MOVQ             168(AX), R9
-	MOVQ             200(AX), R10
+	MOVQ             232(AX), R9
+	MOVQ             264(AX), R10
 	VBROADCASTI32X4  (R9)(CX*1), Y0
 	VINSERTI32X4     $0x01, (R10)(CX*1), Y0, Y0
 	VPMOVZXWD        Y0, Z2
 	VPSLLD           $0x10, Z2, Z2
 	VUNPCKLPS        Z2, Z1, Z0
 	VUNPCKHPS        Z2, Z1, Z1
-	MOVQ             176(AX), R9
-	MOVQ             208(AX), R10
+	MOVQ             240(AX), R9
+	MOVQ             272(AX), R10
 	VBROADCASTI32X4  (R9)(CX*1), Y2
 	VINSERTI32X4     $0x01, (R10)(CX*1), Y2, Y2
 	VPMOVZXWD        Y2, Z3
 	VPSLLD           $0x10, Z3, Z3
-	MOVQ             184(AX), R9
-	MOVQ             216(AX), R10
+	MOVQ             248(AX), R9
+	MOVQ             280(AX), R10
 	VBROADCASTI32X4  (R9)(CX*1), Y2
 	VINSERTI32X4     $0x01, (R10)(CX*1), Y2, Y2
 	VPMOVZXWD        Y2, Z4
@@ -6650,28 +9647,28 @@ chunkLastHead:
 	VUNPCKHPD        Z2, Z0, Z0
 	VUNPCKLPD        Z3, Z1, Z2
 	VUNPCKHPD        Z3, Z1, Z1
-	MOVQ             224(AX), R9
-	MOVQ             256(AX), R10
+	MOVQ             288(AX), R9
+	MOVQ             320(AX), R10
 	VBROADCASTI32X4  (R9)(CX*1), Y3
 	VINSERTI32X4     $0x01, (R10)(CX*1), Y3, Y3
 	VPMOVZXWD        Y3, Z5
 	VPSLLD           $0x10, Z5, Z5
-	MOVQ             232(AX), R9
-	MOVQ             264(AX), R10
+	MOVQ             296(AX), R9
+	MOVQ             328(AX), R10
 	VBROADCASTI32X4  (R9)(CX*1), Y3
 	VINSERTI32X4     $0x01, (R10)(CX*1), Y3, Y3
 	VPMOVZXWD        Y3, Z6
 	VPSLLD           $0x10, Z6, Z6
 	VUNPCKLPS        Z6, Z5, Z3
 	VUNPCKHPS        Z6, Z5, Z5
-	MOVQ             240(AX), R9
-	MOVQ             272(AX), R10
+	MOVQ             304(AX), R9
+	MOVQ             336(AX), R10
 	VBROADCASTI32X4  (R9)(CX*1), Y6
 	VINSERTI32X4     $0x01, (R10)(CX*1), Y6, Y6
 	VPMOVZXWD        Y6, Z7
 	VPSLLD           $0x10, Z7, Z7
-	MOVQ             248(AX), R9
-	MOVQ             280(AX), R10
+	MOVQ             312(AX), R9
+	MOVQ             344(AX), R10
 	VBROADCASTI32X4  (R9)(CX*1), Y6
 	VINSERTI32X4     $0x01, (R10)(CX*1), Y6, Y6
 	VPMOVZXWD        Y6, Z8
@@ -6713,252 +9710,898 @@ chunkLastHead:
 	ADDQ             88(AX), BX
 	DECQ             SI
 	JNE              chunkLastHead
-	MOVQ             112(AX), CX
+	MOVQ             192(AX), CX
 	SHLQ             $0x02, CX
-	ADDQ             CX, 128(AX)
+	ADDQ             CX, 208(AX)
 
 chunkNext:
-	MOVQ 120(AX), CX
-	ADDQ $+24, CX
-	MOVQ CX, 120(AX)
-	CMPQ CX, 104(AX)
+	MOVQ 200(AX), CX
+	ADDQ $+16, CX
+	MOVQ CX, 200(AX)
+	CMPQ CX, 184(AX)
 	JNE  chunkSpan
 	JMP  end
+	MOVQ $+0, 152(AX)
 
 head:
-	MOVQ 72(AX), CX
-	MOVQ CX, 128(AX)
-	MOVQ 24(AX), CX
-	MOVQ CX, 120(AX)
+	CMPQ  152(AX), $+0
+	JGT   single
+	CMPQ  40(AX), $+2
+	JLT   single
+	TESTQ $+7, 96(AX)
+	JNE   single
+	MOVQ  $+2, 152(AX)
+	MOVQ  72(AX), CX
+	MOVQ  CX, 208(AX)
+	MOVQ  16(AX), CX
+	SUBQ  $+32, CX
+	MOVQ  CX, 168(AX)
+	MOVQ  24(AX), CX
+	MOVQ  CX, 200(AX)
 
-span:
-	MOVQ 120(AX), CX
+pairSpan:
+	MOVQ 200(AX), CX
 	MOVQ (CX), DX
 	MOVQ 8(CX), CX
 	ADDQ (AX), DX
-	MOVQ CX, 112(AX)
+	MOVQ CX, 192(AX)
 
-keys:
-	MOVQ       DX, 152(AX)
+pairKeys:
+	CMPQ       192(AX), $+16
+	JLT        pairRest
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
-	CMPQ       112(AX), $+16
+	VXORPS     Z4, Z4, Z4
+	VXORPS     Z5, Z5, Z5
+	MOVQ       DX, 216(AX)
+	MOVQ       8(AX), CX
+	LEAQ       (CX)(CX*2), BX
+	LEAQ       (CX)(CX*4), SI
+	LEAQ       (BX)(CX*4), DI
+	LEAQ       (DX)(CX*8), R8
+	MOVQ       48(AX), R9
+	MOVQ       56(AX), R10
+	MOVQ       R9, R11
+	ADDQ       64(AX), R11
+	MOVQ       $+0, 160(AX)
+	MOVQ       120(AX), R12
+	MOVQ       96(AX), R13
+	VPTERNLOGD $0xff, Z2, Z2, Z2
+	VPSLLD     $0x10, Z2, Z2
+	SHRQ       $0x04, R13
+	MOVQ       R13, 144(AX)
+	TESTQ      R13, R13
+	JEQ        pairOdd
+
+pairPiece:
+	VBROADCASTF64X4  (DX), Z7
+	VINSERTF64X4     $0x01, (DX)(CX*4), Z7, Z7
+	VBROADCASTF64X4  (DX)(CX*1), Z8
+	VINSERTF64X4     $0x01, (DX)(SI*1), Z8, Z8
+	VUNPCKLPS        Z8, Z7, Z6
+	VUNPCKHPS        Z8, Z7, Z7
+	VBROADCASTF64X4  (DX)(CX*2), Z9
+	VINSERTF64X4     $0x01, (DX)(BX*2), Z9, Z9
+	VBROADCASTF64X4  (DX)(BX*1), Z10
+	VINSERTF64X4     $0x01, (DX)(DI*1), Z10, Z10
+	VUNPCKLPS        Z10, Z9, Z8
+	VUNPCKHPS        Z10, Z9, Z9
+	VUNPCKLPD        Z8, Z6, Z10
+	VUNPCKHPD        Z8, Z6, Z6
+	VUNPCKLPD        Z9, Z7, Z8
+	VUNPCKHPD        Z9, Z7, Z7
+	VBROADCASTF64X4  (R8), Z11
+	VINSERTF64X4     $0x01, (R8)(CX*4), Z11, Z11
+	VBROADCASTF64X4  (R8)(CX*1), Z12
+	VINSERTF64X4     $0x01, (R8)(SI*1), Z12, Z12
+	VUNPCKLPS        Z12, Z11, Z9
+	VUNPCKHPS        Z12, Z11, Z11
+	VBROADCASTF64X4  (R8)(CX*2), Z13
+	VINSERTF64X4     $0x01, (R8)(BX*2), Z13, Z13
+	VBROADCASTF64X4  (R8)(BX*1), Z14
+	VINSERTF64X4     $0x01, (R8)(DI*1), Z14, Z14
+	VUNPCKLPS        Z14, Z13, Z12
+	VUNPCKHPS        Z14, Z13, Z13
+	VUNPCKLPD        Z12, Z9, Z14
+	VUNPCKHPD        Z12, Z9, Z9
+	VUNPCKLPD        Z13, Z11, Z12
+	VUNPCKHPD        Z13, Z11, Z11
+	VSHUFF64X2       $0x88, Z14, Z10, Z13
+	VSHUFF64X2       $0x88, Z9, Z6, Z15
+	VSHUFF64X2       $0x88, Z12, Z8, Z16
+	VSHUFF64X2       $0x88, Z11, Z7, Z17
+	VSHUFF64X2       $0xdd, Z14, Z10, Z10
+	VSHUFF64X2       $0xdd, Z9, Z6, Z6
+	VSHUFF64X2       $0xdd, Z12, Z8, Z8
+	VSHUFF64X2       $0xdd, Z11, Z7, Z7
+	ADDQ             16(AX), DX
+	ADDQ             16(AX), R8
+	VBROADCASTF64X4  (DX), Z11
+	VINSERTF64X4     $0x01, (DX)(CX*4), Z11, Z11
+	VBROADCASTF64X4  (DX)(CX*1), Z12
+	VINSERTF64X4     $0x01, (DX)(SI*1), Z12, Z12
+	VUNPCKLPS        Z12, Z11, Z9
+	VUNPCKHPS        Z12, Z11, Z11
+	VBROADCASTF64X4  (DX)(CX*2), Z14
+	VINSERTF64X4     $0x01, (DX)(BX*2), Z14, Z14
+	VBROADCASTF64X4  (DX)(BX*1), Z18
+	VINSERTF64X4     $0x01, (DX)(DI*1), Z18, Z18
+	VUNPCKLPS        Z18, Z14, Z12
+	VUNPCKHPS        Z18, Z14, Z14
+	VUNPCKLPD        Z12, Z9, Z18
+	VUNPCKHPD        Z12, Z9, Z9
+	VUNPCKLPD        Z14, Z11, Z12
+	VUNPCKHPD        Z14, Z11, Z11
+	VBROADCASTF64X4  (R8), Z19
+	VINSERTF64X4     $0x01, (R8)(CX*4), Z19, Z19
+	VBROADCASTF64X4  (R8)(CX*1), Z20
+	VINSERTF64X4     $0x01, (R8)(SI*1), Z20, Z20
+	VUNPCKLPS        Z20, Z19, Z14
+	VUNPCKHPS        Z20, Z19, Z19
+	VBROADCASTF64X4  (R8)(CX*2), Z21
+	VINSERTF64X4     $0x01, (R8)(BX*2), Z21, Z21
+	VBROADCASTF64X4  (R8)(BX*1), Z22
+	VINSERTF64X4     $0x01, (R8)(DI*1), Z22, Z22
+	VUNPCKLPS        Z22, Z21, Z20
+	VUNPCKHPS        Z22, Z21, Z21
+	VUNPCKLPD        Z20, Z14, Z22
+	VUNPCKHPD        Z20, Z14, Z14
+	VUNPCKLPD        Z21, Z19, Z20
+	VUNPCKHPD        Z21, Z19, Z19
+	VSHUFF64X2       $0x88, Z22, Z18, Z21
+	VSHUFF64X2       $0x88, Z14, Z9, Z23
+	VSHUFF64X2       $0x88, Z20, Z12, Z24
+	VSHUFF64X2       $0x88, Z19, Z11, Z25
+	VSHUFF64X2       $0xdd, Z22, Z18, Z18
+	VSHUFF64X2       $0xdd, Z14, Z9, Z9
+	VSHUFF64X2       $0xdd, Z20, Z12, Z12
+	VSHUFF64X2       $0xdd, Z19, Z11, Z11
+	SUBQ             16(AX), DX
+	SUBQ             16(AX), R8
+	ADDQ             160(AX), DX
+	ADDQ             160(AX), R8
+	VPSLLD           $0x10, Z13, Z14
+	VANDPS           Z2, Z13, Z13
+	VPSLLD           $0x10, Z21, Z19
+	VANDPS           Z2, Z21, Z21
+	VFMADD231PS.BCST (R9), Z14, Z0
+	VFMADD231PS.BCST (R11), Z19, Z4
+	VFMADD231PS.BCST (R9)(R10*1), Z14, Z1
+	VFMADD231PS.BCST (R11)(R10*1), Z19, Z5
+	CMPQ             R12, 128(AX)
+	JCS              pairPieceFetch0
+	MOVQ             104(AX), R12
+	DECQ             136(AX)
+	JLE              pairPieceFetch0Run
+	MOVQ             -16(R12), R13
+	ADDQ             128(AX), R13
+	MOVQ             R13, 128(AX)
+	SUBQ             -24(R12), R13
+	MOVQ             R13, R12
+	JMP              pairPieceFetch0
+
+pairPieceFetch0Run:
+	DECQ 112(AX)
+	JLT  pairPieceFetch0None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R12), R13
+	MOVQ R13, 136(AX)
+	MOVQ 8(R12), R13
+	MOVQ (R12), R12
+	ADDQ R12, R13
+	MOVQ R13, 128(AX)
+	JMP  pairPieceFetch0
+
+pairPieceFetch0None:
+	MOVQ 48(AX), R12
+	MOVQ $+0, 128(AX)
+
+pairPieceFetch0:
+	PREFETCHT1       (R12)
+	PREFETCHT0       64(DX)
+	VFMADD231PS.BCST 4(R9), Z13, Z0
+	VFMADD231PS.BCST 4(R11), Z21, Z4
+	VFMADD231PS.BCST 4(R9)(R10*1), Z13, Z1
+	VFMADD231PS.BCST 4(R11)(R10*1), Z21, Z5
+	PREFETCHT1       64(R12)
+	PREFETCHT0       64(DX)(CX*1)
+	VPSLLD           $0x10, Z15, Z13
+	VANDPS           Z2, Z15, Z15
+	VPSLLD           $0x10, Z23, Z14
+	VANDPS           Z2, Z23, Z23
+	VFMADD231PS.BCST 8(R9), Z13, Z0
+	VFMADD231PS.BCST 8(R11), Z14, Z4
+	VFMADD231PS.BCST 8(R9)(R10*1), Z13, Z1
+	VFMADD231PS.BCST 8(R11)(R10*1), Z14, Z5
+	PREFETCHT1       128(R12)
+	PREFETCHT0       64(DX)(CX*2)
+	VFMADD231PS.BCST 12(R9), Z15, Z0
+	VFMADD231PS.BCST 12(R11), Z23, Z4
+	VFMADD231PS.BCST 12(R9)(R10*1), Z15, Z1
+	VFMADD231PS.BCST 12(R11)(R10*1), Z23, Z5
+	PREFETCHT1       192(R12)
+	ADDQ             $+256, R12
+	PREFETCHT0       64(DX)(BX*1)
+	VPSLLD           $0x10, Z16, Z13
+	VANDPS           Z2, Z16, Z16
+	VPSLLD           $0x10, Z24, Z14
+	VANDPS           Z2, Z24, Z24
+	VFMADD231PS.BCST 16(R9), Z13, Z0
+	VFMADD231PS.BCST 16(R11), Z14, Z4
+	VFMADD231PS.BCST 16(R9)(R10*1), Z13, Z1
+	VFMADD231PS.BCST 16(R11)(R10*1), Z14, Z5
+	CMPQ             R12, 128(AX)
+	JCS              pairPieceFetch4
+	MOVQ             104(AX), R12
+	DECQ             136(AX)
+	JLE              pairPieceFetch4Run
+	MOVQ             -16(R12), R13
+	ADDQ             128(AX), R13
+	MOVQ             R13, 128(AX)
+	SUBQ             -24(R12), R13
+	MOVQ             R13, R12
+	JMP              pairPieceFetch4
+
+pairPieceFetch4Run:
+	DECQ 112(AX)
+	JLT  pairPieceFetch4None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R12), R13
+	MOVQ R13, 136(AX)
+	MOVQ 8(R12), R13
+	MOVQ (R12), R12
+	ADDQ R12, R13
+	MOVQ R13, 128(AX)
+	JMP  pairPieceFetch4
+
+pairPieceFetch4None:
+	MOVQ 48(AX), R12
+	MOVQ $+0, 128(AX)
+
+pairPieceFetch4:
+	PREFETCHT1       (R12)
+	PREFETCHT0       64(DX)(CX*4)
+	VFMADD231PS.BCST 20(R9), Z16, Z0
+	VFMADD231PS.BCST 20(R11), Z24, Z4
+	VFMADD231PS.BCST 20(R9)(R10*1), Z16, Z1
+	VFMADD231PS.BCST 20(R11)(R10*1), Z24, Z5
+	PREFETCHT1       64(R12)
+	PREFETCHT0       64(DX)(SI*1)
+	VPSLLD           $0x10, Z17, Z13
+	VANDPS           Z2, Z17, Z17
+	VPSLLD           $0x10, Z25, Z14
+	VANDPS           Z2, Z25, Z25
+	VFMADD231PS.BCST 24(R9), Z13, Z0
+	VFMADD231PS.BCST 24(R11), Z14, Z4
+	VFMADD231PS.BCST 24(R9)(R10*1), Z13, Z1
+	VFMADD231PS.BCST 24(R11)(R10*1), Z14, Z5
+	PREFETCHT1       128(R12)
+	PREFETCHT0       64(DX)(BX*2)
+	VFMADD231PS.BCST 28(R9), Z17, Z0
+	VFMADD231PS.BCST 28(R11), Z25, Z4
+	VFMADD231PS.BCST 28(R9)(R10*1), Z17, Z1
+	VFMADD231PS.BCST 28(R11)(R10*1), Z25, Z5
+	PREFETCHT1       192(R12)
+	ADDQ             $+256, R12
+	PREFETCHT0       64(DX)(DI*1)
+	VPSLLD           $0x10, Z10, Z13
+	VANDPS           Z2, Z10, Z10
+	VPSLLD           $0x10, Z18, Z14
+	VANDPS           Z2, Z18, Z18
+	VFMADD231PS.BCST 32(R9), Z13, Z0
+	VFMADD231PS.BCST 32(R11), Z14, Z4
+	VFMADD231PS.BCST 32(R9)(R10*1), Z13, Z1
+	VFMADD231PS.BCST 32(R11)(R10*1), Z14, Z5
+	CMPQ             R12, 128(AX)
+	JCS              pairPieceFetch8
+	MOVQ             104(AX), R12
+	DECQ             136(AX)
+	JLE              pairPieceFetch8Run
+	MOVQ             -16(R12), R13
+	ADDQ             128(AX), R13
+	MOVQ             R13, 128(AX)
+	SUBQ             -24(R12), R13
+	MOVQ             R13, R12
+	JMP              pairPieceFetch8
+
+pairPieceFetch8Run:
+	DECQ 112(AX)
+	JLT  pairPieceFetch8None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R12), R13
+	MOVQ R13, 136(AX)
+	MOVQ 8(R12), R13
+	MOVQ (R12), R12
+	ADDQ R12, R13
+	MOVQ R13, 128(AX)
+	JMP  pairPieceFetch8
+
+pairPieceFetch8None:
+	MOVQ 48(AX), R12
+	MOVQ $+0, 128(AX)
+
+pairPieceFetch8:
+	PREFETCHT1       (R12)
+	PREFETCHT0       64(R8)
+	VFMADD231PS.BCST 36(R9), Z10, Z0
+	VFMADD231PS.BCST 36(R11), Z18, Z4
+	VFMADD231PS.BCST 36(R9)(R10*1), Z10, Z1
+	VFMADD231PS.BCST 36(R11)(R10*1), Z18, Z5
+	PREFETCHT1       64(R12)
+	PREFETCHT0       64(R8)(CX*1)
+	VPSLLD           $0x10, Z6, Z10
+	VANDPS           Z2, Z6, Z6
+	VPSLLD           $0x10, Z9, Z13
+	VANDPS           Z2, Z9, Z9
+	VFMADD231PS.BCST 40(R9), Z10, Z0
+	VFMADD231PS.BCST 40(R11), Z13, Z4
+	VFMADD231PS.BCST 40(R9)(R10*1), Z10, Z1
+	VFMADD231PS.BCST 40(R11)(R10*1), Z13, Z5
+	PREFETCHT1       128(R12)
+	PREFETCHT0       64(R8)(CX*2)
+	VFMADD231PS.BCST 44(R9), Z6, Z0
+	VFMADD231PS.BCST 44(R11), Z9, Z4
+	VFMADD231PS.BCST 44(R9)(R10*1), Z6, Z1
+	VFMADD231PS.BCST 44(R11)(R10*1), Z9, Z5
+	PREFETCHT1       192(R12)
+	ADDQ             $+256, R12
+	PREFETCHT0       64(R8)(BX*1)
+	VPSLLD           $0x10, Z8, Z6
+	VANDPS           Z2, Z8, Z8
+	VPSLLD           $0x10, Z12, Z9
+	VANDPS           Z2, Z12, Z12
+	VFMADD231PS.BCST 48(R9), Z6, Z0
+	VFMADD231PS.BCST 48(R11), Z9, Z4
+	VFMADD231PS.BCST 48(R9)(R10*1), Z6, Z1
+	VFMADD231PS.BCST 48(R11)(R10*1), Z9, Z5
+	CMPQ             R12, 128(AX)
+	JCS              pairPieceFetch12
+	MOVQ             104(AX), R12
+	DECQ             136(AX)
+	JLE              pairPieceFetch12Run
+	MOVQ             -16(R12), R13
+	ADDQ             128(AX), R13
+	MOVQ             R13, 128(AX)
+	SUBQ             -24(R12), R13
+	MOVQ             R13, R12
+	JMP              pairPieceFetch12
+
+pairPieceFetch12Run:
+	DECQ 112(AX)
+	JLT  pairPieceFetch12None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R12), R13
+	MOVQ R13, 136(AX)
+	MOVQ 8(R12), R13
+	MOVQ (R12), R12
+	ADDQ R12, R13
+	MOVQ R13, 128(AX)
+	JMP  pairPieceFetch12
+
+pairPieceFetch12None:
+	MOVQ 48(AX), R12
+	MOVQ $+0, 128(AX)
+
+pairPieceFetch12:
+	PREFETCHT1       (R12)
+	PREFETCHT0       64(R8)(CX*4)
+	VFMADD231PS.BCST 52(R9), Z8, Z0
+	VFMADD231PS.BCST 52(R11), Z12, Z4
+	VFMADD231PS.BCST 52(R9)(R10*1), Z8, Z1
+	VFMADD231PS.BCST 52(R11)(R10*1), Z12, Z5
+	PREFETCHT1       64(R12)
+	PREFETCHT0       64(R8)(SI*1)
+	VPSLLD           $0x10, Z7, Z6
+	VANDPS           Z2, Z7, Z7
+	VPSLLD           $0x10, Z11, Z8
+	VANDPS           Z2, Z11, Z11
+	VFMADD231PS.BCST 56(R9), Z6, Z0
+	VFMADD231PS.BCST 56(R11), Z8, Z4
+	VFMADD231PS.BCST 56(R9)(R10*1), Z6, Z1
+	VFMADD231PS.BCST 56(R11)(R10*1), Z8, Z5
+	PREFETCHT1       128(R12)
+	PREFETCHT0       64(R8)(BX*2)
+	VFMADD231PS.BCST 60(R9), Z7, Z0
+	VFMADD231PS.BCST 60(R11), Z11, Z4
+	VFMADD231PS.BCST 60(R9)(R10*1), Z7, Z1
+	VFMADD231PS.BCST 60(R11)(R10*1), Z11, Z5
+	PREFETCHT1       192(R12)
+	ADDQ             $+256, R12
+	PREFETCHT0       64(R8)(DI*1)
+	SUBQ             160(AX), DX
+	SUBQ             160(AX), R8
+	MOVQ             168(AX), R13
+	XORQ             R13, 160(AX)
+	ADDQ             $+32, DX
+	ADDQ             $+32, R8
+	ADDQ             $+64, R9
+	ADDQ             $+64, R11
+	DECQ             144(AX)
+	JNE              pairPiece
+
+pairOdd:
+	TESTQ            $+8, 96(AX)
+	JEQ              pairDone
+	VBROADCASTI32X4  (DX), Y6
+	VINSERTI32X4     $0x01, (DX)(CX*4), Y6, Y6
+	VPMOVZXWD        Y6, Z7
+	VPSLLD           $0x10, Z7, Z7
+	VBROADCASTI32X4  (DX)(CX*1), Y6
+	VINSERTI32X4     $0x01, (DX)(SI*1), Y6, Y6
+	VPMOVZXWD        Y6, Z8
+	VPSLLD           $0x10, Z8, Z8
+	VUNPCKLPS        Z8, Z7, Z6
+	VUNPCKHPS        Z8, Z7, Z7
+	VBROADCASTI32X4  (DX)(CX*2), Y8
+	VINSERTI32X4     $0x01, (DX)(BX*2), Y8, Y8
+	VPMOVZXWD        Y8, Z9
+	VPSLLD           $0x10, Z9, Z9
+	VBROADCASTI32X4  (DX)(BX*1), Y8
+	VINSERTI32X4     $0x01, (DX)(DI*1), Y8, Y8
+	VPMOVZXWD        Y8, Z10
+	VPSLLD           $0x10, Z10, Z10
+	VUNPCKLPS        Z10, Z9, Z8
+	VUNPCKHPS        Z10, Z9, Z9
+	VUNPCKLPD        Z8, Z6, Z10
+	VUNPCKHPD        Z8, Z6, Z6
+	VUNPCKLPD        Z9, Z7, Z8
+	VUNPCKHPD        Z9, Z7, Z7
+	VBROADCASTI32X4  (R8), Y9
+	VINSERTI32X4     $0x01, (R8)(CX*4), Y9, Y9
+	VPMOVZXWD        Y9, Z11
+	VPSLLD           $0x10, Z11, Z11
+	VBROADCASTI32X4  (R8)(CX*1), Y9
+	VINSERTI32X4     $0x01, (R8)(SI*1), Y9, Y9
+	VPMOVZXWD        Y9, Z12
+	VPSLLD           $0x10, Z12, Z12
+	VUNPCKLPS        Z12, Z11, Z9
+	VUNPCKHPS        Z12, Z11, Z11
+	VBROADCASTI32X4  (R8)(CX*2), Y12
+	VINSERTI32X4     $0x01, (R8)(BX*2), Y12, Y12
+	VPMOVZXWD        Y12, Z13
+	VPSLLD           $0x10, Z13, Z13
+	VBROADCASTI32X4  (R8)(BX*1), Y12
+	VINSERTI32X4     $0x01, (R8)(DI*1), Y12, Y12
+	VPMOVZXWD        Y12, Z14
+	VPSLLD           $0x10, Z14, Z14
+	VUNPCKLPS        Z14, Z13, Z12
+	VUNPCKHPS        Z14, Z13, Z13
+	VUNPCKLPD        Z12, Z9, Z14
+	VUNPCKHPD        Z12, Z9, Z9
+	VUNPCKLPD        Z13, Z11, Z12
+	VUNPCKHPD        Z13, Z11, Z11
+	VSHUFF64X2       $0x88, Z14, Z10, Z13
+	VSHUFF64X2       $0x88, Z9, Z6, Z15
+	VSHUFF64X2       $0x88, Z12, Z8, Z16
+	VSHUFF64X2       $0x88, Z11, Z7, Z17
+	VSHUFF64X2       $0xdd, Z14, Z10, Z10
+	VSHUFF64X2       $0xdd, Z9, Z6, Z6
+	VSHUFF64X2       $0xdd, Z12, Z8, Z8
+	VSHUFF64X2       $0xdd, Z11, Z7, Z7
+	ADDQ             16(AX), DX
+	ADDQ             16(AX), R8
+	VBROADCASTI32X4  (DX), Y9
+	VINSERTI32X4     $0x01, (DX)(CX*4), Y9, Y9
+	VPMOVZXWD        Y9, Z11
+	VPSLLD           $0x10, Z11, Z11
+	VBROADCASTI32X4  (DX)(CX*1), Y9
+	VINSERTI32X4     $0x01, (DX)(SI*1), Y9, Y9
+	VPMOVZXWD        Y9, Z12
+	VPSLLD           $0x10, Z12, Z12
+	VUNPCKLPS        Z12, Z11, Z9
+	VUNPCKHPS        Z12, Z11, Z11
+	VBROADCASTI32X4  (DX)(CX*2), Y12
+	VINSERTI32X4     $0x01, (DX)(BX*2), Y12, Y12
+	VPMOVZXWD        Y12, Z14
+	VPSLLD           $0x10, Z14, Z14
+	VBROADCASTI32X4  (DX)(BX*1), Y12
+	VINSERTI32X4     $0x01, (DX)(DI*1), Y12, Y12
+	VPMOVZXWD        Y12, Z18
+	VPSLLD           $0x10, Z18, Z18
+	VUNPCKLPS        Z18, Z14, Z12
+	VUNPCKHPS        Z18, Z14, Z14
+	VUNPCKLPD        Z12, Z9, Z18
+	VUNPCKHPD        Z12, Z9, Z9
+	VUNPCKLPD        Z14, Z11, Z12
+	VUNPCKHPD        Z14, Z11, Z11
+	VBROADCASTI32X4  (R8), Y14
+	VINSERTI32X4     $0x01, (R8)(CX*4), Y14, Y14
+	VPMOVZXWD        Y14, Z19
+	VPSLLD           $0x10, Z19, Z19
+	VBROADCASTI32X4  (R8)(CX*1), Y14
+	VINSERTI32X4     $0x01, (R8)(SI*1), Y14, Y14
+	VPMOVZXWD        Y14, Z20
+	VPSLLD           $0x10, Z20, Z20
+	VUNPCKLPS        Z20, Z19, Z14
+	VUNPCKHPS        Z20, Z19, Z19
+	VBROADCASTI32X4  (R8)(CX*2), Y20
+	VINSERTI32X4     $0x01, (R8)(BX*2), Y20, Y20
+	VPMOVZXWD        Y20, Z21
+	VPSLLD           $0x10, Z21, Z21
+	VBROADCASTI32X4  (R8)(BX*1), Y20
+	VINSERTI32X4     $0x01, (R8)(DI*1), Y20, Y20
+	VPMOVZXWD        Y20, Z22
+	VPSLLD           $0x10, Z22, Z22
+	VUNPCKLPS        Z22, Z21, Z20
+	VUNPCKHPS        Z22, Z21, Z21
+	VUNPCKLPD        Z20, Z14, Z22
+	VUNPCKHPD        Z20, Z14, Z14
+	VUNPCKLPD        Z21, Z19, Z20
+	VUNPCKHPD        Z21, Z19, Z19
+	VSHUFF64X2       $0x88, Z22, Z18, Z21
+	VSHUFF64X2       $0x88, Z14, Z9, Z23
+	VSHUFF64X2       $0x88, Z20, Z12, Z24
+	VSHUFF64X2       $0x88, Z19, Z11, Z25
+	VSHUFF64X2       $0xdd, Z22, Z18, Z18
+	VSHUFF64X2       $0xdd, Z14, Z9, Z9
+	VSHUFF64X2       $0xdd, Z20, Z12, Z12
+	VSHUFF64X2       $0xdd, Z19, Z11, Z11
+	SUBQ             16(AX), DX
+	SUBQ             16(AX), R8
+	ADDQ             160(AX), DX
+	ADDQ             160(AX), R8
+	VFMADD231PS.BCST (R9), Z13, Z0
+	VFMADD231PS.BCST (R11), Z21, Z4
+	VFMADD231PS.BCST (R9)(R10*1), Z13, Z1
+	VFMADD231PS.BCST (R11)(R10*1), Z21, Z5
+	VFMADD231PS.BCST 4(R9), Z15, Z0
+	VFMADD231PS.BCST 4(R11), Z23, Z4
+	VFMADD231PS.BCST 4(R9)(R10*1), Z15, Z1
+	VFMADD231PS.BCST 4(R11)(R10*1), Z23, Z5
+	VFMADD231PS.BCST 8(R9), Z16, Z0
+	VFMADD231PS.BCST 8(R11), Z24, Z4
+	VFMADD231PS.BCST 8(R9)(R10*1), Z16, Z1
+	VFMADD231PS.BCST 8(R11)(R10*1), Z24, Z5
+	VFMADD231PS.BCST 12(R9), Z17, Z0
+	VFMADD231PS.BCST 12(R11), Z25, Z4
+	VFMADD231PS.BCST 12(R9)(R10*1), Z17, Z1
+	VFMADD231PS.BCST 12(R11)(R10*1), Z25, Z5
+	VFMADD231PS.BCST 16(R9), Z10, Z0
+	VFMADD231PS.BCST 16(R11), Z18, Z4
+	VFMADD231PS.BCST 16(R9)(R10*1), Z10, Z1
+	VFMADD231PS.BCST 16(R11)(R10*1), Z18, Z5
+	VFMADD231PS.BCST 20(R9), Z6, Z0
+	VFMADD231PS.BCST 20(R11), Z9, Z4
+	VFMADD231PS.BCST 20(R9)(R10*1), Z6, Z1
+	VFMADD231PS.BCST 20(R11)(R10*1), Z9, Z5
+	VFMADD231PS.BCST 24(R9), Z8, Z0
+	VFMADD231PS.BCST 24(R11), Z12, Z4
+	VFMADD231PS.BCST 24(R9)(R10*1), Z8, Z1
+	VFMADD231PS.BCST 24(R11)(R10*1), Z12, Z5
+	VFMADD231PS.BCST 28(R9), Z7, Z0
+	VFMADD231PS.BCST 28(R11), Z11, Z4
+	VFMADD231PS.BCST 28(R9)(R10*1), Z7, Z1
+	VFMADD231PS.BCST 28(R11)(R10*1), Z11, Z5
+	SUBQ             160(AX), DX
+	SUBQ             160(AX), R8
+	MOVQ             168(AX), CX
+	XORQ             CX, 160(AX)
+	ADDQ             $+16, DX
+	ADDQ             $+16, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R11
+
+pairDone:
+	MOVQ    R12, 120(AX)
+	MOVQ    80(AX), DX
+	MOVQ    208(AX), CX
+	VMOVUPS Z0, (CX)
+	ADDQ    DX, CX
+	VMOVUPS Z1, (CX)
+	MOVQ    208(AX), CX
+	ADDQ    88(AX), CX
+	VMOVUPS Z4, (CX)
+	ADDQ    DX, CX
+	VMOVUPS Z5, (CX)
+	ADDQ    $+64, 208(AX)
+	MOVQ    8(AX), CX
+	IMUL3Q  $+16, CX, DX
+	ADDQ    216(AX), DX
+	SUBQ    $+16, 192(AX)
+	JMP     pairKeys
+
+pairRest:
+	MOVQ 192(AX), CX
+	SHLQ $0x02, CX
+	ADDQ CX, 208(AX)
+	MOVQ 200(AX), CX
+	ADDQ $+16, CX
+	MOVQ CX, 200(AX)
+	CMPQ CX, 184(AX)
+	JNE  pairSpan
+
+single:
+	MOVQ 72(AX), CX
+	MOVQ CX, 208(AX)
+	MOVQ 24(AX), CX
+	MOVQ CX, 200(AX)
+
+span:
+	MOVQ  200(AX), CX
+	MOVQ  (CX), DX
+	MOVQ  8(CX), CX
+	ADDQ  (AX), DX
+	MOVQ  CX, 192(AX)
+	CMPQ  152(AX), $+0
+	JLE   keys
+	MOVQ  CX, BX
+	ANDQ  $+15, 192(AX)
+	SUBQ  192(AX), BX
+	MOVQ  208(AX), CX
+	LEAQ  (CX)(BX*4), CX
+	MOVQ  CX, 208(AX)
+	IMULQ 8(AX), BX
+	ADDQ  BX, DX
+	CMPQ  192(AX), $+0
+	JEQ   spanDone
+
+keys:
+	MOVQ       DX, 216(AX)
+	VXORPS     Z0, Z0, Z0
+	VXORPS     Z1, Z1, Z1
+	CMPQ       192(AX), $+16
 	JLT        some
 	TESTQ      $+7, 96(AX)
 	JNE        some
 	MOVQ       48(AX), CX
 	MOVQ       56(AX), BX
 	MOVQ       8(AX), SI
-	MOVQ       DX, DI
+	LEAQ       (DX)(SI*4), DI
 	LEAQ       (DI)(SI*4), R8
 	LEAQ       (R8)(SI*4), R9
-	LEAQ       (R9)(SI*4), R10
-	LEAQ       (SI)(SI*2), R11
-	MOVQ       96(AX), R12
-	VPTERNLOGD $0xff, Z2, Z2, Z2
-	VPSLLD     $0x10, Z2, Z2
-	MOVQ       120(AX), R13
-	MOVQ       16(R13), R13
-	ADDQ       DX, R13
-	MOVQ       $+2, 144(AX)
-	IMUL3Q     $+16, SI, DX
-	SUBQ       $+64, DX
-	MOVQ       DX, 136(AX)
-	SHRQ       $0x04, R12
+	LEAQ       (SI)(SI*2), R10
+	MOVQ       96(AX), R11
+	VPTERNLOGD $0xff, Z3, Z3, Z3
+	VPSLLD     $0x10, Z3, Z3
+	MOVQ       120(AX), R12
+	SHRQ       $0x04, R11
 	JEQ        odd
 
 pairs:
-	PREFETCHT1 (R13)
-	PREFETCHT1 (R13)(SI*1)
-	PREFETCHT1 (R13)(SI*2)
-	PREFETCHT1 (R13)(R11*1)
-	LEAQ       (R13)(SI*4), R13
-	PREFETCHT1 (R13)
-	PREFETCHT1 (R13)(SI*1)
-	PREFETCHT1 (R13)(SI*2)
-	PREFETCHT1 (R13)(R11*1)
-	LEAQ       (R13)(SI*4), R13
-	DECQ       144(AX)
-	JNE        fetched
-	MOVQ       $+2, 144(AX)
-	SUBQ       136(AX), R13
-
-fetched:
-	VBROADCASTF64X4  (DI), Z4
-	VINSERTF64X4     $0x01, (R8), Z4, Z4
-	VBROADCASTF64X4  (DI)(SI*1), Z5
-	VINSERTF64X4     $0x01, (R8)(SI*1), Z5, Z5
-	VUNPCKLPS        Z5, Z4, Z3
-	VUNPCKHPS        Z5, Z4, Z4
-	VBROADCASTF64X4  (DI)(SI*2), Z6
-	VINSERTF64X4     $0x01, (R8)(SI*2), Z6, Z6
-	VBROADCASTF64X4  (DI)(R11*1), Z7
-	VINSERTF64X4     $0x01, (R8)(R11*1), Z7, Z7
-	VUNPCKLPS        Z7, Z6, Z5
-	VUNPCKHPS        Z7, Z6, Z6
-	VUNPCKLPD        Z5, Z3, Z7
-	VUNPCKHPD        Z5, Z3, Z3
-	VUNPCKLPD        Z6, Z4, Z5
+	VBROADCASTF64X4  (DX), Z5
+	VINSERTF64X4     $0x01, (DI), Z5, Z5
+	VBROADCASTF64X4  (DX)(SI*1), Z6
+	VINSERTF64X4     $0x01, (DI)(SI*1), Z6, Z6
+	VUNPCKLPS        Z6, Z5, Z4
+	VUNPCKHPS        Z6, Z5, Z5
+	VBROADCASTF64X4  (DX)(SI*2), Z7
+	VINSERTF64X4     $0x01, (DI)(SI*2), Z7, Z7
+	VBROADCASTF64X4  (DX)(R10*1), Z8
+	VINSERTF64X4     $0x01, (DI)(R10*1), Z8, Z8
+	VUNPCKLPS        Z8, Z7, Z6
+	VUNPCKHPS        Z8, Z7, Z7
+	VUNPCKLPD        Z6, Z4, Z8
 	VUNPCKHPD        Z6, Z4, Z4
-	VBROADCASTF64X4  (R9), Z8
-	VINSERTF64X4     $0x01, (R10), Z8, Z8
-	VBROADCASTF64X4  (R9)(SI*1), Z9
-	VINSERTF64X4     $0x01, (R10)(SI*1), Z9, Z9
-	VUNPCKLPS        Z9, Z8, Z6
-	VUNPCKHPS        Z9, Z8, Z8
-	VBROADCASTF64X4  (R9)(SI*2), Z10
-	VINSERTF64X4     $0x01, (R10)(SI*2), Z10, Z10
-	VBROADCASTF64X4  (R9)(R11*1), Z11
-	VINSERTF64X4     $0x01, (R10)(R11*1), Z11, Z11
-	VUNPCKLPS        Z11, Z10, Z9
-	VUNPCKHPS        Z11, Z10, Z10
-	VUNPCKLPD        Z9, Z6, Z11
-	VUNPCKHPD        Z9, Z6, Z6
-	VUNPCKLPD        Z10, Z8, Z9
-	VUNPCKHPD        Z10, Z8, Z8
-	VSHUFF64X2       $0x88, Z11, Z7, Z10
-	VSHUFF64X2       $0x88, Z6, Z3, Z12
-	VSHUFF64X2       $0x88, Z9, Z5, Z13
-	VSHUFF64X2       $0x88, Z8, Z4, Z14
-	VSHUFF64X2       $0xdd, Z11, Z7, Z7
-	VSHUFF64X2       $0xdd, Z6, Z3, Z3
+	VUNPCKLPD        Z7, Z5, Z6
+	VUNPCKHPD        Z7, Z5, Z5
+	VBROADCASTF64X4  (R8), Z9
+	VINSERTF64X4     $0x01, (R9), Z9, Z9
+	VBROADCASTF64X4  (R8)(SI*1), Z10
+	VINSERTF64X4     $0x01, (R9)(SI*1), Z10, Z10
+	VUNPCKLPS        Z10, Z9, Z7
+	VUNPCKHPS        Z10, Z9, Z9
+	VBROADCASTF64X4  (R8)(SI*2), Z11
+	VINSERTF64X4     $0x01, (R9)(SI*2), Z11, Z11
+	VBROADCASTF64X4  (R8)(R10*1), Z12
+	VINSERTF64X4     $0x01, (R9)(R10*1), Z12, Z12
+	VUNPCKLPS        Z12, Z11, Z10
+	VUNPCKHPS        Z12, Z11, Z11
+	VUNPCKLPD        Z10, Z7, Z12
+	VUNPCKHPD        Z10, Z7, Z7
+	VUNPCKLPD        Z11, Z9, Z10
+	VUNPCKHPD        Z11, Z9, Z9
+	VSHUFF64X2       $0x88, Z12, Z8, Z11
+	VSHUFF64X2       $0x88, Z7, Z4, Z13
+	VSHUFF64X2       $0x88, Z10, Z6, Z14
+	VSHUFF64X2       $0x88, Z9, Z5, Z15
+	VSHUFF64X2       $0xdd, Z12, Z8, Z8
+	VSHUFF64X2       $0xdd, Z7, Z4, Z4
+	VSHUFF64X2       $0xdd, Z10, Z6, Z6
 	VSHUFF64X2       $0xdd, Z9, Z5, Z5
-	VSHUFF64X2       $0xdd, Z8, Z4, Z4
-	VPSLLD           $0x10, Z10, Z6
-	VFMADD231PS.BCST (CX), Z6, Z0
-	VFMADD231PS.BCST (CX)(BX*1), Z6, Z1
-	VANDPS           Z2, Z10, Z10
-	VFMADD231PS.BCST 4(CX), Z10, Z0
-	VFMADD231PS.BCST 4(CX)(BX*1), Z10, Z1
-	VPSLLD           $0x10, Z12, Z6
-	VFMADD231PS.BCST 8(CX), Z6, Z0
-	VFMADD231PS.BCST 8(CX)(BX*1), Z6, Z1
-	VANDPS           Z2, Z12, Z12
-	VFMADD231PS.BCST 12(CX), Z12, Z0
-	VFMADD231PS.BCST 12(CX)(BX*1), Z12, Z1
-	VPSLLD           $0x10, Z13, Z6
-	VFMADD231PS.BCST 16(CX), Z6, Z0
-	VFMADD231PS.BCST 16(CX)(BX*1), Z6, Z1
-	VANDPS           Z2, Z13, Z13
-	VFMADD231PS.BCST 20(CX), Z13, Z0
-	VFMADD231PS.BCST 20(CX)(BX*1), Z13, Z1
-	VPSLLD           $0x10, Z14, Z6
-	VFMADD231PS.BCST 24(CX), Z6, Z0
-	VFMADD231PS.BCST 24(CX)(BX*1), Z6, Z1
-	VANDPS           Z2, Z14, Z14
-	VFMADD231PS.BCST 28(CX), Z14, Z0
-	VFMADD231PS.BCST 28(CX)(BX*1), Z14, Z1
-	VPSLLD           $0x10, Z7, Z6
-	VFMADD231PS.BCST 32(CX), Z6, Z0
-	VFMADD231PS.BCST 32(CX)(BX*1), Z6, Z1
-	VANDPS           Z2, Z7, Z7
-	VFMADD231PS.BCST 36(CX), Z7, Z0
-	VFMADD231PS.BCST 36(CX)(BX*1), Z7, Z1
-	VPSLLD           $0x10, Z3, Z6
-	VFMADD231PS.BCST 40(CX), Z6, Z0
-	VFMADD231PS.BCST 40(CX)(BX*1), Z6, Z1
-	VANDPS           Z2, Z3, Z3
-	VFMADD231PS.BCST 44(CX), Z3, Z0
-	VFMADD231PS.BCST 44(CX)(BX*1), Z3, Z1
-	VPSLLD           $0x10, Z5, Z3
-	VFMADD231PS.BCST 48(CX), Z3, Z0
-	VFMADD231PS.BCST 48(CX)(BX*1), Z3, Z1
-	VANDPS           Z2, Z5, Z5
-	VFMADD231PS.BCST 52(CX), Z5, Z0
-	VFMADD231PS.BCST 52(CX)(BX*1), Z5, Z1
-	VPSLLD           $0x10, Z4, Z3
-	VFMADD231PS.BCST 56(CX), Z3, Z0
-	VFMADD231PS.BCST 56(CX)(BX*1), Z3, Z1
-	VANDPS           Z2, Z4, Z4
-	VFMADD231PS.BCST 60(CX), Z4, Z0
-	VFMADD231PS.BCST 60(CX)(BX*1), Z4, Z1
+	VPSLLD           $0x10, Z11, Z7
+	VFMADD231PS.BCST (CX), Z7, Z0
+	VFMADD231PS.BCST (CX)(BX*1), Z7, Z1
+	VANDPS           Z3, Z11, Z11
+	VFMADD231PS.BCST 4(CX), Z11, Z0
+	VFMADD231PS.BCST 4(CX)(BX*1), Z11, Z1
+	CMPQ             R12, 128(AX)
+	JCS              pairsFetch0
+	MOVQ             104(AX), R12
+	DECQ             136(AX)
+	JLE              pairsFetch0Run
+	MOVQ             -16(R12), R13
+	ADDQ             128(AX), R13
+	MOVQ             R13, 128(AX)
+	SUBQ             -24(R12), R13
+	MOVQ             R13, R12
+	JMP              pairsFetch0
+
+pairsFetch0Run:
+	DECQ 112(AX)
+	JLT  pairsFetch0None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R12), R13
+	MOVQ R13, 136(AX)
+	MOVQ 8(R12), R13
+	MOVQ (R12), R12
+	ADDQ R12, R13
+	MOVQ R13, 128(AX)
+	JMP  pairsFetch0
+
+pairsFetch0None:
+	MOVQ 48(AX), R12
+	MOVQ $+0, 128(AX)
+
+pairsFetch0:
+	PREFETCHT1       (R12)
+	VPSLLD           $0x10, Z13, Z7
+	VFMADD231PS.BCST 8(CX), Z7, Z0
+	VFMADD231PS.BCST 8(CX)(BX*1), Z7, Z1
+	VANDPS           Z3, Z13, Z13
+	VFMADD231PS.BCST 12(CX), Z13, Z0
+	VFMADD231PS.BCST 12(CX)(BX*1), Z13, Z1
+	PREFETCHT1       64(R12)
+	VPSLLD           $0x10, Z14, Z7
+	VFMADD231PS.BCST 16(CX), Z7, Z0
+	VFMADD231PS.BCST 16(CX)(BX*1), Z7, Z1
+	VANDPS           Z3, Z14, Z14
+	VFMADD231PS.BCST 20(CX), Z14, Z0
+	VFMADD231PS.BCST 20(CX)(BX*1), Z14, Z1
+	PREFETCHT1       128(R12)
+	VPSLLD           $0x10, Z15, Z7
+	VFMADD231PS.BCST 24(CX), Z7, Z0
+	VFMADD231PS.BCST 24(CX)(BX*1), Z7, Z1
+	VANDPS           Z3, Z15, Z15
+	VFMADD231PS.BCST 28(CX), Z15, Z0
+	VFMADD231PS.BCST 28(CX)(BX*1), Z15, Z1
+	PREFETCHT1       192(R12)
+	ADDQ             $+256, R12
+	VPSLLD           $0x10, Z8, Z7
+	VFMADD231PS.BCST 32(CX), Z7, Z0
+	VFMADD231PS.BCST 32(CX)(BX*1), Z7, Z1
+	VANDPS           Z3, Z8, Z8
+	VFMADD231PS.BCST 36(CX), Z8, Z0
+	VFMADD231PS.BCST 36(CX)(BX*1), Z8, Z1
+	CMPQ             R12, 128(AX)
+	JCS              pairsFetch4
+	MOVQ             104(AX), R12
+	DECQ             136(AX)
+	JLE              pairsFetch4Run
+	MOVQ             -16(R12), R13
+	ADDQ             128(AX), R13
+	MOVQ             R13, 128(AX)
+	SUBQ             -24(R12), R13
+	MOVQ             R13, R12
+	JMP              pairsFetch4
+
+pairsFetch4Run:
+	DECQ 112(AX)
+	JLT  pairsFetch4None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R12), R13
+	MOVQ R13, 136(AX)
+	MOVQ 8(R12), R13
+	MOVQ (R12), R12
+	ADDQ R12, R13
+	MOVQ R13, 128(AX)
+	JMP  pairsFetch4
+
+pairsFetch4None:
+	MOVQ 48(AX), R12
+	MOVQ $+0, 128(AX)
+
+pairsFetch4:
+	PREFETCHT1       (R12)
+	VPSLLD           $0x10, Z4, Z7
+	VFMADD231PS.BCST 40(CX), Z7, Z0
+	VFMADD231PS.BCST 40(CX)(BX*1), Z7, Z1
+	VANDPS           Z3, Z4, Z4
+	VFMADD231PS.BCST 44(CX), Z4, Z0
+	VFMADD231PS.BCST 44(CX)(BX*1), Z4, Z1
+	PREFETCHT1       64(R12)
+	VPSLLD           $0x10, Z6, Z4
+	VFMADD231PS.BCST 48(CX), Z4, Z0
+	VFMADD231PS.BCST 48(CX)(BX*1), Z4, Z1
+	VANDPS           Z3, Z6, Z6
+	VFMADD231PS.BCST 52(CX), Z6, Z0
+	VFMADD231PS.BCST 52(CX)(BX*1), Z6, Z1
+	PREFETCHT1       128(R12)
+	VPSLLD           $0x10, Z5, Z4
+	VFMADD231PS.BCST 56(CX), Z4, Z0
+	VFMADD231PS.BCST 56(CX)(BX*1), Z4, Z1
+	VANDPS           Z3, Z5, Z5
+	VFMADD231PS.BCST 60(CX), Z5, Z0
+	VFMADD231PS.BCST 60(CX)(BX*1), Z5, Z1
+	PREFETCHT1       192(R12)
+	ADDQ             $+256, R12
+	ADDQ             $+32, DX
 	ADDQ             $+32, DI
 	ADDQ             $+32, R8
 	ADDQ             $+32, R9
-	ADDQ             $+32, R10
 	ADDQ             $+64, CX
-	DECQ             R12
+	DECQ             R11
 	JNE              pairs
+	MOVQ             R12, 120(AX)
 
 odd:
 	TESTQ            $+8, 96(AX)
 	JEQ              whole
-	VBROADCASTI32X4  (DI), Y3
-	VINSERTI32X4     $0x01, (R8), Y3, Y3
-	VPMOVZXWD        Y3, Z4
-	VPSLLD           $0x10, Z4, Z4
-	VBROADCASTI32X4  (DI)(SI*1), Y3
-	VINSERTI32X4     $0x01, (R8)(SI*1), Y3, Y3
-	VPMOVZXWD        Y3, Z5
+	VBROADCASTI32X4  (DX), Y4
+	VINSERTI32X4     $0x01, (DI), Y4, Y4
+	VPMOVZXWD        Y4, Z5
 	VPSLLD           $0x10, Z5, Z5
-	VUNPCKLPS        Z5, Z4, Z3
-	VUNPCKHPS        Z5, Z4, Z4
-	VBROADCASTI32X4  (DI)(SI*2), Y5
-	VINSERTI32X4     $0x01, (R8)(SI*2), Y5, Y5
-	VPMOVZXWD        Y5, Z6
+	VBROADCASTI32X4  (DX)(SI*1), Y4
+	VINSERTI32X4     $0x01, (DI)(SI*1), Y4, Y4
+	VPMOVZXWD        Y4, Z6
 	VPSLLD           $0x10, Z6, Z6
-	VBROADCASTI32X4  (DI)(R11*1), Y5
-	VINSERTI32X4     $0x01, (R8)(R11*1), Y5, Y5
-	VPMOVZXWD        Y5, Z7
+	VUNPCKLPS        Z6, Z5, Z4
+	VUNPCKHPS        Z6, Z5, Z5
+	VBROADCASTI32X4  (DX)(SI*2), Y6
+	VINSERTI32X4     $0x01, (DI)(SI*2), Y6, Y6
+	VPMOVZXWD        Y6, Z7
 	VPSLLD           $0x10, Z7, Z7
-	VUNPCKLPS        Z7, Z6, Z5
-	VUNPCKHPS        Z7, Z6, Z6
-	VUNPCKLPD        Z5, Z3, Z7
-	VUNPCKHPD        Z5, Z3, Z3
-	VUNPCKLPD        Z6, Z4, Z5
-	VUNPCKHPD        Z6, Z4, Z4
-	VBROADCASTI32X4  (R9), Y6
-	VINSERTI32X4     $0x01, (R10), Y6, Y6
+	VBROADCASTI32X4  (DX)(R10*1), Y6
+	VINSERTI32X4     $0x01, (DI)(R10*1), Y6, Y6
 	VPMOVZXWD        Y6, Z8
 	VPSLLD           $0x10, Z8, Z8
-	VBROADCASTI32X4  (R9)(SI*1), Y6
-	VINSERTI32X4     $0x01, (R10)(SI*1), Y6, Y6
-	VPMOVZXWD        Y6, Z9
+	VUNPCKLPS        Z8, Z7, Z6
+	VUNPCKHPS        Z8, Z7, Z7
+	VUNPCKLPD        Z6, Z4, Z8
+	VUNPCKHPD        Z6, Z4, Z4
+	VUNPCKLPD        Z7, Z5, Z6
+	VUNPCKHPD        Z7, Z5, Z5
+	VBROADCASTI32X4  (R8), Y7
+	VINSERTI32X4     $0x01, (R9), Y7, Y7
+	VPMOVZXWD        Y7, Z9
 	VPSLLD           $0x10, Z9, Z9
-	VUNPCKLPS        Z9, Z8, Z6
-	VUNPCKHPS        Z9, Z8, Z8
-	VBROADCASTI32X4  (R9)(SI*2), Y9
-	VINSERTI32X4     $0x01, (R10)(SI*2), Y9, Y9
-	VPMOVZXWD        Y9, Z10
+	VBROADCASTI32X4  (R8)(SI*1), Y7
+	VINSERTI32X4     $0x01, (R9)(SI*1), Y7, Y7
+	VPMOVZXWD        Y7, Z10
 	VPSLLD           $0x10, Z10, Z10
-	VBROADCASTI32X4  (R9)(R11*1), Y9
-	VINSERTI32X4     $0x01, (R10)(R11*1), Y9, Y9
-	VPMOVZXWD        Y9, Z11
+	VUNPCKLPS        Z10, Z9, Z7
+	VUNPCKHPS        Z10, Z9, Z9
+	VBROADCASTI32X4  (R8)(SI*2), Y10
+	VINSERTI32X4     $0x01, (R9)(SI*2), Y10, Y10
+	VPMOVZXWD        Y10, Z11
 	VPSLLD           $0x10, Z11, Z11
-	VUNPCKLPS        Z11, Z10, Z9
-	VUNPCKHPS        Z11, Z10, Z10
-	VUNPCKLPD        Z9, Z6, Z11
-	VUNPCKHPD        Z9, Z6, Z6
-	VUNPCKLPD        Z10, Z8, Z9
-	VUNPCKHPD        Z10, Z8, Z8
-	VSHUFF64X2       $0x88, Z11, Z7, Z10
-	VSHUFF64X2       $0x88, Z6, Z3, Z12
-	VSHUFF64X2       $0x88, Z9, Z5, Z13
-	VSHUFF64X2       $0x88, Z8, Z4, Z14
-	VSHUFF64X2       $0xdd, Z11, Z7, Z7
-	VSHUFF64X2       $0xdd, Z6, Z3, Z3
+	VBROADCASTI32X4  (R8)(R10*1), Y10
+	VINSERTI32X4     $0x01, (R9)(R10*1), Y10, Y10
+	VPMOVZXWD        Y10, Z12
+	VPSLLD           $0x10, Z12, Z12
+	VUNPCKLPS        Z12, Z11, Z10
+	VUNPCKHPS        Z12, Z11, Z11
+	VUNPCKLPD        Z10, Z7, Z12
+	VUNPCKHPD        Z10, Z7, Z7
+	VUNPCKLPD        Z11, Z9, Z10
+	VUNPCKHPD        Z11, Z9, Z9
+	VSHUFF64X2       $0x88, Z12, Z8, Z11
+	VSHUFF64X2       $0x88, Z7, Z4, Z13
+	VSHUFF64X2       $0x88, Z10, Z6, Z14
+	VSHUFF64X2       $0x88, Z9, Z5, Z15
+	VSHUFF64X2       $0xdd, Z12, Z8, Z8
+	VSHUFF64X2       $0xdd, Z7, Z4, Z4
+	VSHUFF64X2       $0xdd, Z10, Z6, Z6
 	VSHUFF64X2       $0xdd, Z9, Z5, Z5
-	VSHUFF64X2       $0xdd, Z8, Z4, Z4
-	VFMADD231PS.BCST (CX), Z10, Z0
-	VFMADD231PS.BCST (CX)(BX*1), Z10, Z1
-	VFMADD231PS.BCST 4(CX), Z12, Z0
-	VFMADD231PS.BCST 4(CX)(BX*1), Z12, Z1
-	VFMADD231PS.BCST 8(CX), Z13, Z0
-	VFMADD231PS.BCST 8(CX)(BX*1), Z13, Z1
-	VFMADD231PS.BCST 12(CX), Z14, Z0
-	VFMADD231PS.BCST 12(CX)(BX*1), Z14, Z1
-	VFMADD231PS.BCST 16(CX), Z7, Z0
-	VFMADD231PS.BCST 16(CX)(BX*1), Z7, Z1
-	VFMADD231PS.BCST 20(CX), Z3, Z0
-	VFMADD231PS.BCST 20(CX)(BX*1), Z3, Z1
-	VFMADD231PS.BCST 24(CX), Z5, Z0
-	VFMADD231PS.BCST 24(CX)(BX*1), Z5, Z1
-	VFMADD231PS.BCST 28(CX), Z4, Z0
-	VFMADD231PS.BCST 28(CX)(BX*1), Z4, Z1
+	VFMADD231PS.BCST (CX), Z11, Z0
+	VFMADD231PS.BCST (CX)(BX*1), Z11, Z1
+	VFMADD231PS.BCST 4(CX), Z13, Z0
+	VFMADD231PS.BCST 4(CX)(BX*1), Z13, Z1
+	VFMADD231PS.BCST 8(CX), Z14, Z0
+	VFMADD231PS.BCST 8(CX)(BX*1), Z14, Z1
+	VFMADD231PS.BCST 12(CX), Z15, Z0
+	VFMADD231PS.BCST 12(CX)(BX*1), Z15, Z1
+	VFMADD231PS.BCST 16(CX), Z8, Z0
+	VFMADD231PS.BCST 16(CX)(BX*1), Z8, Z1
+	VFMADD231PS.BCST 20(CX), Z4, Z0
+	VFMADD231PS.BCST 20(CX)(BX*1), Z4, Z1
+	VFMADD231PS.BCST 24(CX), Z6, Z0
+	VFMADD231PS.BCST 24(CX)(BX*1), Z6, Z1
+	VFMADD231PS.BCST 28(CX), Z5, Z0
+	VFMADD231PS.BCST 28(CX)(BX*1), Z5, Z1
+	ADDQ             $+16, DX
 	ADDQ             $+16, DI
 	ADDQ             $+16, R8
 	ADDQ             $+16, R9
-	ADDQ             $+16, R10
 	ADDQ             $+32, CX
 	JMP              whole
 
@@ -6966,67 +10609,67 @@ some:
 	MOVQ    48(AX), CX
 	MOVQ    56(AX), BX
 	MOVQ    8(AX), SI
-	MOVQ    DX, 160(AX)
-	LEAQ    (DX)(SI*1), DI
-	CMPQ    112(AX), $+1
-	CMOVQGT DI, DX
-	MOVQ    DX, 168(AX)
-	LEAQ    (DX)(SI*1), DI
-	CMPQ    112(AX), $+2
-	CMOVQGT DI, DX
-	MOVQ    DX, 176(AX)
-	LEAQ    (DX)(SI*1), DI
-	CMPQ    112(AX), $+3
-	CMOVQGT DI, DX
-	MOVQ    DX, 184(AX)
-	LEAQ    (DX)(SI*1), DI
-	CMPQ    112(AX), $+4
-	CMOVQGT DI, DX
-	MOVQ    DX, 192(AX)
-	LEAQ    (DX)(SI*1), DI
-	CMPQ    112(AX), $+5
-	CMOVQGT DI, DX
-	MOVQ    DX, 200(AX)
-	LEAQ    (DX)(SI*1), DI
-	CMPQ    112(AX), $+6
-	CMOVQGT DI, DX
-	MOVQ    DX, 208(AX)
-	LEAQ    (DX)(SI*1), DI
-	CMPQ    112(AX), $+7
-	CMOVQGT DI, DX
-	MOVQ    DX, 216(AX)
-	LEAQ    (DX)(SI*1), DI
-	CMPQ    112(AX), $+8
-	CMOVQGT DI, DX
 	MOVQ    DX, 224(AX)
 	LEAQ    (DX)(SI*1), DI
-	CMPQ    112(AX), $+9
+	CMPQ    192(AX), $+1
 	CMOVQGT DI, DX
 	MOVQ    DX, 232(AX)
 	LEAQ    (DX)(SI*1), DI
-	CMPQ    112(AX), $+10
+	CMPQ    192(AX), $+2
 	CMOVQGT DI, DX
 	MOVQ    DX, 240(AX)
 	LEAQ    (DX)(SI*1), DI
-	CMPQ    112(AX), $+11
+	CMPQ    192(AX), $+3
 	CMOVQGT DI, DX
 	MOVQ    DX, 248(AX)
 	LEAQ    (DX)(SI*1), DI
-	CMPQ    112(AX), $+12
+	CMPQ    192(AX), $+4
 	CMOVQGT DI, DX
 	MOVQ    DX, 256(AX)
 	LEAQ    (DX)(SI*1), DI
-	CMPQ    112(AX), $+13
+	CMPQ    192(AX), $+5
 	CMOVQGT DI, DX
 	MOVQ    DX, 264(AX)
 	LEAQ    (DX)(SI*1), DI
-	CMPQ    112(AX), $+14
+	CMPQ    192(AX), $+6
 	CMOVQGT DI, DX
 	MOVQ    DX, 272(AX)
 	LEAQ    (DX)(SI*1), DI
-	CMPQ    112(AX), $+15
+	CMPQ    192(AX), $+7
 	CMOVQGT DI, DX
 	MOVQ    DX, 280(AX)
+	LEAQ    (DX)(SI*1), DI
+	CMPQ    192(AX), $+8
+	CMOVQGT DI, DX
+	MOVQ    DX, 288(AX)
+	LEAQ    (DX)(SI*1), DI
+	CMPQ    192(AX), $+9
+	CMOVQGT DI, DX
+	MOVQ    DX, 296(AX)
+	LEAQ    (DX)(SI*1), DI
+	CMPQ    192(AX), $+10
+	CMOVQGT DI, DX
+	MOVQ    DX, 304(AX)
+	LEAQ    (DX)(SI*1), DI
+	CMPQ    192(AX), $+11
+	CMOVQGT DI, DX
+	MOVQ    DX, 312(AX)
+	LEAQ    (DX)(SI*1), DI
+	CMPQ    192(AX), $+12
+	CMOVQGT DI, DX
+	MOVQ    DX, 320(AX)
+	LEAQ    (DX)(SI*1), DI
+	CMPQ    192(AX), $+13
+	CMOVQGT DI, DX
+	MOVQ    DX, 328(AX)
+	LEAQ    (DX)(SI*1), DI
+	CMPQ    192(AX), $+14
+	CMOVQGT DI, DX
+	MOVQ    DX, 336(AX)
+	LEAQ    (DX)(SI*1), DI
+	CMPQ    192(AX), $+15
+	CMOVQGT DI, DX
+	MOVQ    DX, 344(AX)
 	MOVQ    96(AX), DX
 	XORQ    SI, SI
 
@@ -7037,128 +10680,128 @@ piece:
 	MOVQ             $+255, DI
 	BZHIQ            R8, DI, DI
 	KMOVW            DI, K1
-	MOVQ             160(AX), DI
-	MOVQ             192(AX), R8
-	VXORPS           Y3, Y3, Y3
-	VMOVDQU16.Z      (DI)(SI*2), K1, X3
-	VMOVDQU16.Z      (R8)(SI*2), K1, X4
-	VINSERTI32X4     $0x01, X4, Y3, Y3
-	VPMOVZXWD        Y3, Z4
-	VPSLLD           $0x10, Z4, Z4
-	MOVQ             168(AX), DI
-	MOVQ             200(AX), R8
-	VXORPS           Y3, Y3, Y3
-	VMOVDQU16.Z      (DI)(SI*2), K1, X3
-	VMOVDQU16.Z      (R8)(SI*2), K1, X5
-	VINSERTI32X4     $0x01, X5, Y3, Y3
-	VPMOVZXWD        Y3, Z5
-	VPSLLD           $0x10, Z5, Z5
-	VUNPCKLPS        Z5, Z4, Z3
-	VUNPCKHPS        Z5, Z4, Z4
-	MOVQ             176(AX), DI
-	MOVQ             208(AX), R8
-	VXORPS           Y5, Y5, Y5
-	VMOVDQU16.Z      (DI)(SI*2), K1, X5
-	VMOVDQU16.Z      (R8)(SI*2), K1, X6
-	VINSERTI32X4     $0x01, X6, Y5, Y5
-	VPMOVZXWD        Y5, Z6
-	VPSLLD           $0x10, Z6, Z6
-	MOVQ             184(AX), DI
-	MOVQ             216(AX), R8
-	VXORPS           Y5, Y5, Y5
-	VMOVDQU16.Z      (DI)(SI*2), K1, X5
-	VMOVDQU16.Z      (R8)(SI*2), K1, X7
-	VINSERTI32X4     $0x01, X7, Y5, Y5
-	VPMOVZXWD        Y5, Z7
-	VPSLLD           $0x10, Z7, Z7
-	VUNPCKLPS        Z7, Z6, Z5
-	VUNPCKHPS        Z7, Z6, Z6
-	VUNPCKLPD        Z5, Z3, Z7
-	VUNPCKHPD        Z5, Z3, Z3
-	VUNPCKLPD        Z6, Z4, Z5
-	VUNPCKHPD        Z6, Z4, Z4
 	MOVQ             224(AX), DI
 	MOVQ             256(AX), R8
+	VXORPS           Y4, Y4, Y4
+	VMOVDQU16.Z      (DI)(SI*2), K1, X4
+	VMOVDQU16.Z      (R8)(SI*2), K1, X5
+	VINSERTI32X4     $0x01, X5, Y4, Y4
+	VPMOVZXWD        Y4, Z5
+	VPSLLD           $0x10, Z5, Z5
+	MOVQ             232(AX), DI
+	MOVQ             264(AX), R8
+	VXORPS           Y4, Y4, Y4
+	VMOVDQU16.Z      (DI)(SI*2), K1, X4
+	VMOVDQU16.Z      (R8)(SI*2), K1, X6
+	VINSERTI32X4     $0x01, X6, Y4, Y4
+	VPMOVZXWD        Y4, Z6
+	VPSLLD           $0x10, Z6, Z6
+	VUNPCKLPS        Z6, Z5, Z4
+	VUNPCKHPS        Z6, Z5, Z5
+	MOVQ             240(AX), DI
+	MOVQ             272(AX), R8
+	VXORPS           Y6, Y6, Y6
+	VMOVDQU16.Z      (DI)(SI*2), K1, X6
+	VMOVDQU16.Z      (R8)(SI*2), K1, X7
+	VINSERTI32X4     $0x01, X7, Y6, Y6
+	VPMOVZXWD        Y6, Z7
+	VPSLLD           $0x10, Z7, Z7
+	MOVQ             248(AX), DI
+	MOVQ             280(AX), R8
 	VXORPS           Y6, Y6, Y6
 	VMOVDQU16.Z      (DI)(SI*2), K1, X6
 	VMOVDQU16.Z      (R8)(SI*2), K1, X8
 	VINSERTI32X4     $0x01, X8, Y6, Y6
 	VPMOVZXWD        Y6, Z8
 	VPSLLD           $0x10, Z8, Z8
-	MOVQ             232(AX), DI
-	MOVQ             264(AX), R8
-	VXORPS           Y6, Y6, Y6
-	VMOVDQU16.Z      (DI)(SI*2), K1, X6
+	VUNPCKLPS        Z8, Z7, Z6
+	VUNPCKHPS        Z8, Z7, Z7
+	VUNPCKLPD        Z6, Z4, Z8
+	VUNPCKHPD        Z6, Z4, Z4
+	VUNPCKLPD        Z7, Z5, Z6
+	VUNPCKHPD        Z7, Z5, Z5
+	MOVQ             288(AX), DI
+	MOVQ             320(AX), R8
+	VXORPS           Y7, Y7, Y7
+	VMOVDQU16.Z      (DI)(SI*2), K1, X7
 	VMOVDQU16.Z      (R8)(SI*2), K1, X9
-	VINSERTI32X4     $0x01, X9, Y6, Y6
-	VPMOVZXWD        Y6, Z9
+	VINSERTI32X4     $0x01, X9, Y7, Y7
+	VPMOVZXWD        Y7, Z9
 	VPSLLD           $0x10, Z9, Z9
-	VUNPCKLPS        Z9, Z8, Z6
-	VUNPCKHPS        Z9, Z8, Z8
-	MOVQ             240(AX), DI
-	MOVQ             272(AX), R8
-	VXORPS           Y9, Y9, Y9
-	VMOVDQU16.Z      (DI)(SI*2), K1, X9
+	MOVQ             296(AX), DI
+	MOVQ             328(AX), R8
+	VXORPS           Y7, Y7, Y7
+	VMOVDQU16.Z      (DI)(SI*2), K1, X7
 	VMOVDQU16.Z      (R8)(SI*2), K1, X10
-	VINSERTI32X4     $0x01, X10, Y9, Y9
-	VPMOVZXWD        Y9, Z10
+	VINSERTI32X4     $0x01, X10, Y7, Y7
+	VPMOVZXWD        Y7, Z10
 	VPSLLD           $0x10, Z10, Z10
-	MOVQ             248(AX), DI
-	MOVQ             280(AX), R8
-	VXORPS           Y9, Y9, Y9
-	VMOVDQU16.Z      (DI)(SI*2), K1, X9
+	VUNPCKLPS        Z10, Z9, Z7
+	VUNPCKHPS        Z10, Z9, Z9
+	MOVQ             304(AX), DI
+	MOVQ             336(AX), R8
+	VXORPS           Y10, Y10, Y10
+	VMOVDQU16.Z      (DI)(SI*2), K1, X10
 	VMOVDQU16.Z      (R8)(SI*2), K1, X11
-	VINSERTI32X4     $0x01, X11, Y9, Y9
-	VPMOVZXWD        Y9, Z11
+	VINSERTI32X4     $0x01, X11, Y10, Y10
+	VPMOVZXWD        Y10, Z11
 	VPSLLD           $0x10, Z11, Z11
-	VUNPCKLPS        Z11, Z10, Z9
-	VUNPCKHPS        Z11, Z10, Z10
-	VUNPCKLPD        Z9, Z6, Z11
-	VUNPCKHPD        Z9, Z6, Z6
-	VUNPCKLPD        Z10, Z8, Z9
-	VUNPCKHPD        Z10, Z8, Z8
-	VSHUFF64X2       $0x88, Z11, Z7, Z10
-	VSHUFF64X2       $0x88, Z6, Z3, Z12
-	VSHUFF64X2       $0x88, Z9, Z5, Z13
-	VSHUFF64X2       $0x88, Z8, Z4, Z14
-	VSHUFF64X2       $0xdd, Z11, Z7, Z7
-	VSHUFF64X2       $0xdd, Z6, Z3, Z3
+	MOVQ             312(AX), DI
+	MOVQ             344(AX), R8
+	VXORPS           Y10, Y10, Y10
+	VMOVDQU16.Z      (DI)(SI*2), K1, X10
+	VMOVDQU16.Z      (R8)(SI*2), K1, X12
+	VINSERTI32X4     $0x01, X12, Y10, Y10
+	VPMOVZXWD        Y10, Z12
+	VPSLLD           $0x10, Z12, Z12
+	VUNPCKLPS        Z12, Z11, Z10
+	VUNPCKHPS        Z12, Z11, Z11
+	VUNPCKLPD        Z10, Z7, Z12
+	VUNPCKHPD        Z10, Z7, Z7
+	VUNPCKLPD        Z11, Z9, Z10
+	VUNPCKHPD        Z11, Z9, Z9
+	VSHUFF64X2       $0x88, Z12, Z8, Z11
+	VSHUFF64X2       $0x88, Z7, Z4, Z13
+	VSHUFF64X2       $0x88, Z10, Z6, Z14
+	VSHUFF64X2       $0x88, Z9, Z5, Z15
+	VSHUFF64X2       $0xdd, Z12, Z8, Z8
+	VSHUFF64X2       $0xdd, Z7, Z4, Z4
+	VSHUFF64X2       $0xdd, Z10, Z6, Z6
 	VSHUFF64X2       $0xdd, Z9, Z5, Z5
-	VSHUFF64X2       $0xdd, Z8, Z4, Z4
-	VFMADD231PS.BCST (CX), Z10, Z0
-	VFMADD231PS.BCST (CX)(BX*1), Z10, Z1
-	VFMADD231PS.BCST 4(CX), Z12, Z0
-	VFMADD231PS.BCST 4(CX)(BX*1), Z12, Z1
-	VFMADD231PS.BCST 8(CX), Z13, Z0
-	VFMADD231PS.BCST 8(CX)(BX*1), Z13, Z1
-	VFMADD231PS.BCST 12(CX), Z14, Z0
-	VFMADD231PS.BCST 12(CX)(BX*1), Z14, Z1
-	VFMADD231PS.BCST 16(CX), Z7, Z0
-	VFMADD231PS.BCST 16(CX)(BX*1), Z7, Z1
-	VFMADD231PS.BCST 20(CX), Z3, Z0
-	VFMADD231PS.BCST 20(CX)(BX*1), Z3, Z1
-	VFMADD231PS.BCST 24(CX), Z5, Z0
-	VFMADD231PS.BCST 24(CX)(BX*1), Z5, Z1
-	VFMADD231PS.BCST 28(CX), Z4, Z0
-	VFMADD231PS.BCST 28(CX)(BX*1), Z4, Z1
+	VFMADD231PS.BCST (CX), Z11, Z0
+	VFMADD231PS.BCST (CX)(BX*1), Z11, Z1
+	VFMADD231PS.BCST 4(CX), Z13, Z0
+	VFMADD231PS.BCST 4(CX)(BX*1), Z13, Z1
+	VFMADD231PS.BCST 8(CX), Z14, Z0
+	VFMADD231PS.BCST 8(CX)(BX*1), Z14, Z1
+	VFMADD231PS.BCST 12(CX), Z15, Z0
+	VFMADD231PS.BCST 12(CX)(BX*1), Z15, Z1
+	VFMADD231PS.BCST 16(CX), Z8, Z0
+	VFMADD231PS.BCST 16(CX)(BX*1), Z8, Z1
+	VFMADD231PS.BCST 20(CX), Z4, Z0
+	VFMADD231PS.BCST 20(CX)(BX*1), Z4, Z1
+	VFMADD231PS.BCST 24(CX), Z6, Z0
+	VFMADD231PS.BCST 24(CX)(BX*1), Z6, Z1
+	VFMADD231PS.BCST 28(CX), Z5, Z0
+	VFMADD231PS.BCST 28(CX)(BX*1), Z5, Z1
 	ADDQ             $+8, SI
 	ADDQ             $+32, CX
 	SUBQ             $+8, DX
 	JGT              piece
 
 whole:
-	MOVQ    128(AX), CX
+	MOVQ    208(AX), CX
 	MOVQ    80(AX), DX
-	CMPQ    112(AX), $+16
+	CMPQ    192(AX), $+16
 	JLT     last
-	ADDQ    $+64, 128(AX)
+	ADDQ    $+64, 208(AX)
 	VMOVUPS Z0, (CX)
 	ADDQ    DX, CX
 	VMOVUPS Z1, (CX)
 	JMP     stored
 
 last:
-	MOVQ    112(AX), BX
+	MOVQ    192(AX), BX
 	MOVQ    $+16, DI
 	CMPQ    BX, DI
 	CMOVQLT BX, DI
@@ -7166,7 +10809,7 @@ last:
 	BZHIQ   DI, SI, SI
 	KMOVW   SI, K1
 	SHLQ    $0x02, BX
-	ADDQ    BX, 128(AX)
+	ADDQ    BX, 208(AX)
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    DX, CX
 	VMOVUPS Z1, K1, (CX)
@@ -7174,22 +10817,25 @@ last:
 stored:
 	MOVQ   8(AX), CX
 	IMUL3Q $+16, CX, DX
-	ADDQ   152(AX), DX
-	SUBQ   $+16, 112(AX)
+	ADDQ   216(AX), DX
+	SUBQ   $+16, 192(AX)
 	JGT    keys
-	MOVQ   120(AX), CX
-	ADDQ   $+24, CX
-	MOVQ   CX, 120(AX)
-	CMPQ   CX, 104(AX)
-	JNE    span
-	MOVQ   16(AX), CX
-	ADDQ   CX, (AX)
-	MOVQ   64(AX), CX
-	ADDQ   CX, 48(AX)
-	MOVQ   88(AX), CX
-	ADDQ   CX, 72(AX)
-	SUBQ   $+1, 40(AX)
-	JNE    head
+
+spanDone:
+	MOVQ 200(AX), CX
+	ADDQ $+16, CX
+	MOVQ CX, 200(AX)
+	CMPQ CX, 184(AX)
+	JNE  span
+	DECQ 152(AX)
+	MOVQ 16(AX), CX
+	ADDQ CX, (AX)
+	MOVQ 64(AX), CX
+	ADDQ CX, 48(AX)
+	MOVQ 88(AX), CX
+	ADDQ CX, 72(AX)
+	SUBQ $+1, 40(AX)
+	JNE  head
 
 end:
 	VZEROUPPER
@@ -7200,26 +10846,29 @@ end:
 TEXT ·scoresBF16x4AVX512(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ   a+0(FP), AX
 	MOVQ   32(AX), CX
-	IMUL3Q $0x18, CX, CX
+	IMUL3Q $0x10, CX, CX
 	ADDQ   24(AX), CX
-	MOVQ   CX, 104(AX)
+	MOVQ   CX, 184(AX)
+	MOVQ   $+0, 120(AX)
+	MOVQ   $+0, 128(AX)
+	MOVQ   $+0, 136(AX)
 	CMPQ   96(AX), $+8
 	JNE    head
 	MOVQ   72(AX), CX
-	MOVQ   CX, 128(AX)
+	MOVQ   CX, 208(AX)
 	MOVQ   24(AX), CX
-	MOVQ   CX, 120(AX)
+	MOVQ   CX, 200(AX)
 
 chunkSpan:
-	MOVQ 120(AX), CX
+	MOVQ 200(AX), CX
 	MOVQ (CX), DX
 	MOVQ 8(CX), CX
 	ADDQ (AX), DX
-	MOVQ CX, 112(AX)
+	MOVQ CX, 192(AX)
 
 chunkRows:
-	MOVQ DX, 152(AX)
-	CMPQ 112(AX), $+16
+	MOVQ DX, 216(AX)
+	CMPQ 192(AX), $+16
 	JLT  chunkLast
 	MOVQ 8(AX), CX
 	LEAQ (DX)(CX*4), BX
@@ -7227,7 +10876,7 @@ chunkRows:
 	LEAQ (SI)(CX*4), DI
 	LEAQ (CX)(CX*2), R8
 	MOVQ 48(AX), R9
-	MOVQ 128(AX), R10
+	MOVQ 208(AX), R10
 	MOVQ 40(AX), R11
 	MOVQ 56(AX), R12
 	MOVQ 80(AX), R13
@@ -7339,77 +10988,77 @@ chunkHead:
 	JNE              chunkHead
 	MOVQ             8(AX), CX
 	SHLQ             $0x04, CX
-	MOVQ             152(AX), DX
+	MOVQ             216(AX), DX
 	ADDQ             CX, DX
-	ADDQ             $+64, 128(AX)
-	SUBQ             $+16, 112(AX)
+	ADDQ             $+64, 208(AX)
+	SUBQ             $+16, 192(AX)
 	JNE              chunkRows
 	JMP              chunkNext
 
 chunkLast:
 	MOVQ    8(AX), CX
-	MOVQ    DX, 160(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+1
-	CMOVQGT BX, DX
-	MOVQ    DX, 168(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+2
-	CMOVQGT BX, DX
-	MOVQ    DX, 176(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+3
-	CMOVQGT BX, DX
-	MOVQ    DX, 184(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+4
-	CMOVQGT BX, DX
-	MOVQ    DX, 192(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+5
-	CMOVQGT BX, DX
-	MOVQ    DX, 200(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+6
-	CMOVQGT BX, DX
-	MOVQ    DX, 208(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+7
-	CMOVQGT BX, DX
-	MOVQ    DX, 216(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+8
-	CMOVQGT BX, DX
 	MOVQ    DX, 224(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+9
+	CMPQ    192(AX), $+1
 	CMOVQGT BX, DX
 	MOVQ    DX, 232(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+10
+	CMPQ    192(AX), $+2
 	CMOVQGT BX, DX
 	MOVQ    DX, 240(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+11
+	CMPQ    192(AX), $+3
 	CMOVQGT BX, DX
 	MOVQ    DX, 248(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+12
+	CMPQ    192(AX), $+4
 	CMOVQGT BX, DX
 	MOVQ    DX, 256(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+13
+	CMPQ    192(AX), $+5
 	CMOVQGT BX, DX
 	MOVQ    DX, 264(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+14
+	CMPQ    192(AX), $+6
 	CMOVQGT BX, DX
 	MOVQ    DX, 272(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+15
+	CMPQ    192(AX), $+7
 	CMOVQGT BX, DX
 	MOVQ    DX, 280(AX)
-	MOVQ    112(AX), CX
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+8
+	CMOVQGT BX, DX
+	MOVQ    DX, 288(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+9
+	CMOVQGT BX, DX
+	MOVQ    DX, 296(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+10
+	CMOVQGT BX, DX
+	MOVQ    DX, 304(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+11
+	CMOVQGT BX, DX
+	MOVQ    DX, 312(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+12
+	CMOVQGT BX, DX
+	MOVQ    DX, 320(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+13
+	CMOVQGT BX, DX
+	MOVQ    DX, 328(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+14
+	CMOVQGT BX, DX
+	MOVQ    DX, 336(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+15
+	CMOVQGT BX, DX
+	MOVQ    DX, 344(AX)
+	MOVQ    192(AX), CX
 	MOVQ    $+16, DX
 	CMPQ    CX, DX
 	CMOVQLT CX, DX
@@ -7418,34 +11067,34 @@ chunkLast:
 	KMOVW   CX, K1
 	XORQ    CX, CX
 	MOVQ    48(AX), DX
-	MOVQ    128(AX), BX
+	MOVQ    208(AX), BX
 	MOVQ    40(AX), SI
 	MOVQ    56(AX), DI
 	MOVQ    80(AX), R8
 
 chunkLastHead:
-	MOVQ             160(AX), R9
-	MOVQ             192(AX), R10
+	MOVQ             224(AX), R9
+	MOVQ             256(AX), R10
 	VBROADCASTI32X4  (R9)(CX*1), Y0
 	VINSERTI32X4     $0x01, (R10)(CX*1), Y0, Y0
 	VPMOVZXWD        Y0, Z1
 	VPSLLD           $0x10, Z1, Z1
-	MOVQ             168(AX), R9
-	MOVQ             200(AX), R10
+	MOVQ             232(AX), R9
+	MOVQ             264(AX), R10
 	VBROADCASTI32X4  (R9)(CX*1), Y0
 	VINSERTI32X4     $0x01, (R10)(CX*1), Y0, Y0
 	VPMOVZXWD        Y0, Z2
 	VPSLLD           $0x10, Z2, Z2
 	VUNPCKLPS        Z2, Z1, Z0
 	VUNPCKHPS        Z2, Z1, Z1
-	MOVQ             176(AX), R9
-	MOVQ             208(AX), R10
+	MOVQ             240(AX), R9
+	MOVQ             272(AX), R10
 	VBROADCASTI32X4  (R9)(CX*1), Y2
 	VINSERTI32X4     $0x01, (R10)(CX*1), Y2, Y2
 	VPMOVZXWD        Y2, Z3
 	VPSLLD           $0x10, Z3, Z3
-	MOVQ             184(AX), R9
-	MOVQ             216(AX), R10
+	MOVQ             248(AX), R9
+	MOVQ             280(AX), R10
 	VBROADCASTI32X4  (R9)(CX*1), Y2
 	VINSERTI32X4     $0x01, (R10)(CX*1), Y2, Y2
 	VPMOVZXWD        Y2, Z4
@@ -7456,28 +11105,28 @@ chunkLastHead:
 	VUNPCKHPD        Z2, Z0, Z0
 	VUNPCKLPD        Z3, Z1, Z2
 	VUNPCKHPD        Z3, Z1, Z1
-	MOVQ             224(AX), R9
-	MOVQ             256(AX), R10
+	MOVQ             288(AX), R9
+	MOVQ             320(AX), R10
 	VBROADCASTI32X4  (R9)(CX*1), Y3
 	VINSERTI32X4     $0x01, (R10)(CX*1), Y3, Y3
 	VPMOVZXWD        Y3, Z5
 	VPSLLD           $0x10, Z5, Z5
-	MOVQ             232(AX), R9
-	MOVQ             264(AX), R10
+	MOVQ             296(AX), R9
+	MOVQ             328(AX), R10
 	VBROADCASTI32X4  (R9)(CX*1), Y3
 	VINSERTI32X4     $0x01, (R10)(CX*1), Y3, Y3
 	VPMOVZXWD        Y3, Z6
 	VPSLLD           $0x10, Z6, Z6
 	VUNPCKLPS        Z6, Z5, Z3
 	VUNPCKHPS        Z6, Z5, Z5
-	MOVQ             240(AX), R9
-	MOVQ             272(AX), R10
+	MOVQ             304(AX), R9
+	MOVQ             336(AX), R10
 	VBROADCASTI32X4  (R9)(CX*1), Y6
 	VINSERTI32X4     $0x01, (R10)(CX*1), Y6, Y6
 	VPMOVZXWD        Y6, Z7
 	VPSLLD           $0x10, Z7, Z7
-	MOVQ             248(AX), R9
-	MOVQ             280(AX), R10
+	MOVQ             312(AX), R9
+	MOVQ             344(AX), R10
 	VBROADCASTI32X4  (R9)(CX*1), Y6
 	VINSERTI32X4     $0x01, (R10)(CX*1), Y6, Y6
 	VPMOVZXWD        Y6, Z8
@@ -7541,38 +11190,747 @@ chunkLastHead:
 	ADDQ             88(AX), BX
 	DECQ             SI
 	JNE              chunkLastHead
-	MOVQ             112(AX), CX
+	MOVQ             192(AX), CX
 	SHLQ             $0x02, CX
-	ADDQ             CX, 128(AX)
+	ADDQ             CX, 208(AX)
 
 chunkNext:
-	MOVQ 120(AX), CX
-	ADDQ $+24, CX
-	MOVQ CX, 120(AX)
-	CMPQ CX, 104(AX)
+	MOVQ 200(AX), CX
+	ADDQ $+16, CX
+	MOVQ CX, 200(AX)
+	CMPQ CX, 184(AX)
 	JNE  chunkSpan
 	JMP  end
+	MOVQ $+0, 152(AX)
 
 head:
-	MOVQ 72(AX), CX
-	MOVQ CX, 128(AX)
-	MOVQ 24(AX), CX
-	MOVQ CX, 120(AX)
+	CMPQ  152(AX), $+0
+	JGT   single
+	CMPQ  40(AX), $+2
+	JLT   single
+	TESTQ $+7, 96(AX)
+	JNE   single
+	MOVQ  $+2, 152(AX)
+	MOVQ  72(AX), CX
+	MOVQ  CX, 208(AX)
+	MOVQ  16(AX), CX
+	SUBQ  $+32, CX
+	MOVQ  CX, 168(AX)
+	MOVQ  24(AX), CX
+	MOVQ  CX, 200(AX)
 
-span:
-	MOVQ 120(AX), CX
+pairSpan:
+	MOVQ 200(AX), CX
 	MOVQ (CX), DX
 	MOVQ 8(CX), CX
 	ADDQ (AX), DX
-	MOVQ CX, 112(AX)
+	MOVQ CX, 192(AX)
 
-keys:
-	MOVQ       DX, 152(AX)
+pairKeys:
+	CMPQ       192(AX), $+16
+	JLT        pairRest
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
 	VXORPS     Z2, Z2, Z2
 	VXORPS     Z3, Z3, Z3
-	CMPQ       112(AX), $+16
+	VXORPS     Z6, Z6, Z6
+	VXORPS     Z7, Z7, Z7
+	VXORPS     Z8, Z8, Z8
+	VXORPS     Z9, Z9, Z9
+	MOVQ       DX, 216(AX)
+	MOVQ       8(AX), CX
+	LEAQ       (CX)(CX*2), BX
+	LEAQ       (CX)(CX*4), SI
+	LEAQ       (BX)(CX*4), DI
+	LEAQ       (DX)(CX*8), R8
+	MOVQ       48(AX), R9
+	MOVQ       56(AX), R10
+	LEAQ       (R10)(R10*2), R11
+	MOVQ       R9, R12
+	ADDQ       64(AX), R12
+	MOVQ       $+0, 160(AX)
+	MOVQ       120(AX), R13
+	MOVQ       96(AX), R14
+	VPTERNLOGD $0xff, Z4, Z4, Z4
+	VPSLLD     $0x10, Z4, Z4
+	SHRQ       $0x04, R14
+	MOVQ       R14, 144(AX)
+	TESTQ      R14, R14
+	JEQ        pairOdd
+
+pairPiece:
+	VBROADCASTF64X4  (DX), Z11
+	VINSERTF64X4     $0x01, (DX)(CX*4), Z11, Z11
+	VBROADCASTF64X4  (DX)(CX*1), Z12
+	VINSERTF64X4     $0x01, (DX)(SI*1), Z12, Z12
+	VUNPCKLPS        Z12, Z11, Z10
+	VUNPCKHPS        Z12, Z11, Z11
+	VBROADCASTF64X4  (DX)(CX*2), Z13
+	VINSERTF64X4     $0x01, (DX)(BX*2), Z13, Z13
+	VBROADCASTF64X4  (DX)(BX*1), Z14
+	VINSERTF64X4     $0x01, (DX)(DI*1), Z14, Z14
+	VUNPCKLPS        Z14, Z13, Z12
+	VUNPCKHPS        Z14, Z13, Z13
+	VUNPCKLPD        Z12, Z10, Z14
+	VUNPCKHPD        Z12, Z10, Z10
+	VUNPCKLPD        Z13, Z11, Z12
+	VUNPCKHPD        Z13, Z11, Z11
+	VBROADCASTF64X4  (R8), Z15
+	VINSERTF64X4     $0x01, (R8)(CX*4), Z15, Z15
+	VBROADCASTF64X4  (R8)(CX*1), Z16
+	VINSERTF64X4     $0x01, (R8)(SI*1), Z16, Z16
+	VUNPCKLPS        Z16, Z15, Z13
+	VUNPCKHPS        Z16, Z15, Z15
+	VBROADCASTF64X4  (R8)(CX*2), Z17
+	VINSERTF64X4     $0x01, (R8)(BX*2), Z17, Z17
+	VBROADCASTF64X4  (R8)(BX*1), Z18
+	VINSERTF64X4     $0x01, (R8)(DI*1), Z18, Z18
+	VUNPCKLPS        Z18, Z17, Z16
+	VUNPCKHPS        Z18, Z17, Z17
+	VUNPCKLPD        Z16, Z13, Z18
+	VUNPCKHPD        Z16, Z13, Z13
+	VUNPCKLPD        Z17, Z15, Z16
+	VUNPCKHPD        Z17, Z15, Z15
+	VSHUFF64X2       $0x88, Z18, Z14, Z17
+	VSHUFF64X2       $0x88, Z13, Z10, Z19
+	VSHUFF64X2       $0x88, Z16, Z12, Z20
+	VSHUFF64X2       $0x88, Z15, Z11, Z21
+	VSHUFF64X2       $0xdd, Z18, Z14, Z14
+	VSHUFF64X2       $0xdd, Z13, Z10, Z10
+	VSHUFF64X2       $0xdd, Z16, Z12, Z12
+	VSHUFF64X2       $0xdd, Z15, Z11, Z11
+	ADDQ             16(AX), DX
+	ADDQ             16(AX), R8
+	VBROADCASTF64X4  (DX), Z15
+	VINSERTF64X4     $0x01, (DX)(CX*4), Z15, Z15
+	VBROADCASTF64X4  (DX)(CX*1), Z16
+	VINSERTF64X4     $0x01, (DX)(SI*1), Z16, Z16
+	VUNPCKLPS        Z16, Z15, Z13
+	VUNPCKHPS        Z16, Z15, Z15
+	VBROADCASTF64X4  (DX)(CX*2), Z18
+	VINSERTF64X4     $0x01, (DX)(BX*2), Z18, Z18
+	VBROADCASTF64X4  (DX)(BX*1), Z22
+	VINSERTF64X4     $0x01, (DX)(DI*1), Z22, Z22
+	VUNPCKLPS        Z22, Z18, Z16
+	VUNPCKHPS        Z22, Z18, Z18
+	VUNPCKLPD        Z16, Z13, Z22
+	VUNPCKHPD        Z16, Z13, Z13
+	VUNPCKLPD        Z18, Z15, Z16
+	VUNPCKHPD        Z18, Z15, Z15
+	VBROADCASTF64X4  (R8), Z23
+	VINSERTF64X4     $0x01, (R8)(CX*4), Z23, Z23
+	VBROADCASTF64X4  (R8)(CX*1), Z24
+	VINSERTF64X4     $0x01, (R8)(SI*1), Z24, Z24
+	VUNPCKLPS        Z24, Z23, Z18
+	VUNPCKHPS        Z24, Z23, Z23
+	VBROADCASTF64X4  (R8)(CX*2), Z25
+	VINSERTF64X4     $0x01, (R8)(BX*2), Z25, Z25
+	VBROADCASTF64X4  (R8)(BX*1), Z26
+	VINSERTF64X4     $0x01, (R8)(DI*1), Z26, Z26
+	VUNPCKLPS        Z26, Z25, Z24
+	VUNPCKHPS        Z26, Z25, Z25
+	VUNPCKLPD        Z24, Z18, Z26
+	VUNPCKHPD        Z24, Z18, Z18
+	VUNPCKLPD        Z25, Z23, Z24
+	VUNPCKHPD        Z25, Z23, Z23
+	VSHUFF64X2       $0x88, Z26, Z22, Z25
+	VSHUFF64X2       $0x88, Z18, Z13, Z27
+	VSHUFF64X2       $0x88, Z24, Z16, Z28
+	VSHUFF64X2       $0x88, Z23, Z15, Z29
+	VSHUFF64X2       $0xdd, Z26, Z22, Z22
+	VSHUFF64X2       $0xdd, Z18, Z13, Z13
+	VSHUFF64X2       $0xdd, Z24, Z16, Z16
+	VSHUFF64X2       $0xdd, Z23, Z15, Z15
+	SUBQ             16(AX), DX
+	SUBQ             16(AX), R8
+	ADDQ             160(AX), DX
+	ADDQ             160(AX), R8
+	VPSLLD           $0x10, Z17, Z18
+	VANDPS           Z4, Z17, Z17
+	VPSLLD           $0x10, Z25, Z23
+	VANDPS           Z4, Z25, Z25
+	VFMADD231PS.BCST (R9), Z18, Z0
+	VFMADD231PS.BCST (R12), Z23, Z6
+	VFMADD231PS.BCST (R9)(R10*1), Z18, Z1
+	VFMADD231PS.BCST (R12)(R10*1), Z23, Z7
+	VFMADD231PS.BCST (R9)(R10*2), Z18, Z2
+	VFMADD231PS.BCST (R12)(R10*2), Z23, Z8
+	VFMADD231PS.BCST (R9)(R11*1), Z18, Z3
+	VFMADD231PS.BCST (R12)(R11*1), Z23, Z9
+	CMPQ             R13, 128(AX)
+	JCS              pairPieceFetch0
+	MOVQ             104(AX), R13
+	DECQ             136(AX)
+	JLE              pairPieceFetch0Run
+	MOVQ             -16(R13), R14
+	ADDQ             128(AX), R14
+	MOVQ             R14, 128(AX)
+	SUBQ             -24(R13), R14
+	MOVQ             R14, R13
+	JMP              pairPieceFetch0
+
+pairPieceFetch0Run:
+	DECQ 112(AX)
+	JLT  pairPieceFetch0None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R13), R14
+	MOVQ R14, 136(AX)
+	MOVQ 8(R13), R14
+	MOVQ (R13), R13
+	ADDQ R13, R14
+	MOVQ R14, 128(AX)
+	JMP  pairPieceFetch0
+
+pairPieceFetch0None:
+	MOVQ 48(AX), R13
+	MOVQ $+0, 128(AX)
+
+pairPieceFetch0:
+	PREFETCHT1       (R13)
+	PREFETCHT0       64(DX)
+	VFMADD231PS.BCST 4(R9), Z17, Z0
+	VFMADD231PS.BCST 4(R12), Z25, Z6
+	VFMADD231PS.BCST 4(R9)(R10*1), Z17, Z1
+	VFMADD231PS.BCST 4(R12)(R10*1), Z25, Z7
+	VFMADD231PS.BCST 4(R9)(R10*2), Z17, Z2
+	VFMADD231PS.BCST 4(R12)(R10*2), Z25, Z8
+	VFMADD231PS.BCST 4(R9)(R11*1), Z17, Z3
+	VFMADD231PS.BCST 4(R12)(R11*1), Z25, Z9
+	PREFETCHT1       64(R13)
+	PREFETCHT0       64(DX)(CX*1)
+	VPSLLD           $0x10, Z19, Z17
+	VANDPS           Z4, Z19, Z19
+	VPSLLD           $0x10, Z27, Z18
+	VANDPS           Z4, Z27, Z27
+	VFMADD231PS.BCST 8(R9), Z17, Z0
+	VFMADD231PS.BCST 8(R12), Z18, Z6
+	VFMADD231PS.BCST 8(R9)(R10*1), Z17, Z1
+	VFMADD231PS.BCST 8(R12)(R10*1), Z18, Z7
+	VFMADD231PS.BCST 8(R9)(R10*2), Z17, Z2
+	VFMADD231PS.BCST 8(R12)(R10*2), Z18, Z8
+	VFMADD231PS.BCST 8(R9)(R11*1), Z17, Z3
+	VFMADD231PS.BCST 8(R12)(R11*1), Z18, Z9
+	PREFETCHT1       128(R13)
+	PREFETCHT0       64(DX)(CX*2)
+	VFMADD231PS.BCST 12(R9), Z19, Z0
+	VFMADD231PS.BCST 12(R12), Z27, Z6
+	VFMADD231PS.BCST 12(R9)(R10*1), Z19, Z1
+	VFMADD231PS.BCST 12(R12)(R10*1), Z27, Z7
+	VFMADD231PS.BCST 12(R9)(R10*2), Z19, Z2
+	VFMADD231PS.BCST 12(R12)(R10*2), Z27, Z8
+	VFMADD231PS.BCST 12(R9)(R11*1), Z19, Z3
+	VFMADD231PS.BCST 12(R12)(R11*1), Z27, Z9
+	PREFETCHT1       192(R13)
+	ADDQ             $+256, R13
+	PREFETCHT0       64(DX)(BX*1)
+	VPSLLD           $0x10, Z20, Z17
+	VANDPS           Z4, Z20, Z20
+	VPSLLD           $0x10, Z28, Z18
+	VANDPS           Z4, Z28, Z28
+	VFMADD231PS.BCST 16(R9), Z17, Z0
+	VFMADD231PS.BCST 16(R12), Z18, Z6
+	VFMADD231PS.BCST 16(R9)(R10*1), Z17, Z1
+	VFMADD231PS.BCST 16(R12)(R10*1), Z18, Z7
+	VFMADD231PS.BCST 16(R9)(R10*2), Z17, Z2
+	VFMADD231PS.BCST 16(R12)(R10*2), Z18, Z8
+	VFMADD231PS.BCST 16(R9)(R11*1), Z17, Z3
+	VFMADD231PS.BCST 16(R12)(R11*1), Z18, Z9
+	CMPQ             R13, 128(AX)
+	JCS              pairPieceFetch4
+	MOVQ             104(AX), R13
+	DECQ             136(AX)
+	JLE              pairPieceFetch4Run
+	MOVQ             -16(R13), R14
+	ADDQ             128(AX), R14
+	MOVQ             R14, 128(AX)
+	SUBQ             -24(R13), R14
+	MOVQ             R14, R13
+	JMP              pairPieceFetch4
+
+pairPieceFetch4Run:
+	DECQ 112(AX)
+	JLT  pairPieceFetch4None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R13), R14
+	MOVQ R14, 136(AX)
+	MOVQ 8(R13), R14
+	MOVQ (R13), R13
+	ADDQ R13, R14
+	MOVQ R14, 128(AX)
+	JMP  pairPieceFetch4
+
+pairPieceFetch4None:
+	MOVQ 48(AX), R13
+	MOVQ $+0, 128(AX)
+
+pairPieceFetch4:
+	PREFETCHT1       (R13)
+	PREFETCHT0       64(DX)(CX*4)
+	VFMADD231PS.BCST 20(R9), Z20, Z0
+	VFMADD231PS.BCST 20(R12), Z28, Z6
+	VFMADD231PS.BCST 20(R9)(R10*1), Z20, Z1
+	VFMADD231PS.BCST 20(R12)(R10*1), Z28, Z7
+	VFMADD231PS.BCST 20(R9)(R10*2), Z20, Z2
+	VFMADD231PS.BCST 20(R12)(R10*2), Z28, Z8
+	VFMADD231PS.BCST 20(R9)(R11*1), Z20, Z3
+	VFMADD231PS.BCST 20(R12)(R11*1), Z28, Z9
+	PREFETCHT1       64(R13)
+	PREFETCHT0       64(DX)(SI*1)
+	VPSLLD           $0x10, Z21, Z17
+	VANDPS           Z4, Z21, Z21
+	VPSLLD           $0x10, Z29, Z18
+	VANDPS           Z4, Z29, Z29
+	VFMADD231PS.BCST 24(R9), Z17, Z0
+	VFMADD231PS.BCST 24(R12), Z18, Z6
+	VFMADD231PS.BCST 24(R9)(R10*1), Z17, Z1
+	VFMADD231PS.BCST 24(R12)(R10*1), Z18, Z7
+	VFMADD231PS.BCST 24(R9)(R10*2), Z17, Z2
+	VFMADD231PS.BCST 24(R12)(R10*2), Z18, Z8
+	VFMADD231PS.BCST 24(R9)(R11*1), Z17, Z3
+	VFMADD231PS.BCST 24(R12)(R11*1), Z18, Z9
+	PREFETCHT1       128(R13)
+	PREFETCHT0       64(DX)(BX*2)
+	VFMADD231PS.BCST 28(R9), Z21, Z0
+	VFMADD231PS.BCST 28(R12), Z29, Z6
+	VFMADD231PS.BCST 28(R9)(R10*1), Z21, Z1
+	VFMADD231PS.BCST 28(R12)(R10*1), Z29, Z7
+	VFMADD231PS.BCST 28(R9)(R10*2), Z21, Z2
+	VFMADD231PS.BCST 28(R12)(R10*2), Z29, Z8
+	VFMADD231PS.BCST 28(R9)(R11*1), Z21, Z3
+	VFMADD231PS.BCST 28(R12)(R11*1), Z29, Z9
+	PREFETCHT1       192(R13)
+	ADDQ             $+256, R13
+	PREFETCHT0       64(DX)(DI*1)
+	VPSLLD           $0x10, Z14, Z17
+	VANDPS           Z4, Z14, Z14
+	VPSLLD           $0x10, Z22, Z18
+	VANDPS           Z4, Z22, Z22
+	VFMADD231PS.BCST 32(R9), Z17, Z0
+	VFMADD231PS.BCST 32(R12), Z18, Z6
+	VFMADD231PS.BCST 32(R9)(R10*1), Z17, Z1
+	VFMADD231PS.BCST 32(R12)(R10*1), Z18, Z7
+	VFMADD231PS.BCST 32(R9)(R10*2), Z17, Z2
+	VFMADD231PS.BCST 32(R12)(R10*2), Z18, Z8
+	VFMADD231PS.BCST 32(R9)(R11*1), Z17, Z3
+	VFMADD231PS.BCST 32(R12)(R11*1), Z18, Z9
+	CMPQ             R13, 128(AX)
+	JCS              pairPieceFetch8
+	MOVQ             104(AX), R13
+	DECQ             136(AX)
+	JLE              pairPieceFetch8Run
+	MOVQ             -16(R13), R14
+	ADDQ             128(AX), R14
+	MOVQ             R14, 128(AX)
+	SUBQ             -24(R13), R14
+	MOVQ             R14, R13
+	JMP              pairPieceFetch8
+
+pairPieceFetch8Run:
+	DECQ 112(AX)
+	JLT  pairPieceFetch8None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R13), R14
+	MOVQ R14, 136(AX)
+	MOVQ 8(R13), R14
+	MOVQ (R13), R13
+	ADDQ R13, R14
+	MOVQ R14, 128(AX)
+	JMP  pairPieceFetch8
+
+pairPieceFetch8None:
+	MOVQ 48(AX), R13
+	MOVQ $+0, 128(AX)
+
+pairPieceFetch8:
+	PREFETCHT1       (R13)
+	PREFETCHT0       64(R8)
+	VFMADD231PS.BCST 36(R9), Z14, Z0
+	VFMADD231PS.BCST 36(R12), Z22, Z6
+	VFMADD231PS.BCST 36(R9)(R10*1), Z14, Z1
+	VFMADD231PS.BCST 36(R12)(R10*1), Z22, Z7
+	VFMADD231PS.BCST 36(R9)(R10*2), Z14, Z2
+	VFMADD231PS.BCST 36(R12)(R10*2), Z22, Z8
+	VFMADD231PS.BCST 36(R9)(R11*1), Z14, Z3
+	VFMADD231PS.BCST 36(R12)(R11*1), Z22, Z9
+	PREFETCHT1       64(R13)
+	PREFETCHT0       64(R8)(CX*1)
+	VPSLLD           $0x10, Z10, Z14
+	VANDPS           Z4, Z10, Z10
+	VPSLLD           $0x10, Z13, Z17
+	VANDPS           Z4, Z13, Z13
+	VFMADD231PS.BCST 40(R9), Z14, Z0
+	VFMADD231PS.BCST 40(R12), Z17, Z6
+	VFMADD231PS.BCST 40(R9)(R10*1), Z14, Z1
+	VFMADD231PS.BCST 40(R12)(R10*1), Z17, Z7
+	VFMADD231PS.BCST 40(R9)(R10*2), Z14, Z2
+	VFMADD231PS.BCST 40(R12)(R10*2), Z17, Z8
+	VFMADD231PS.BCST 40(R9)(R11*1), Z14, Z3
+	VFMADD231PS.BCST 40(R12)(R11*1), Z17, Z9
+	PREFETCHT1       128(R13)
+	PREFETCHT0       64(R8)(CX*2)
+	VFMADD231PS.BCST 44(R9), Z10, Z0
+	VFMADD231PS.BCST 44(R12), Z13, Z6
+	VFMADD231PS.BCST 44(R9)(R10*1), Z10, Z1
+	VFMADD231PS.BCST 44(R12)(R10*1), Z13, Z7
+	VFMADD231PS.BCST 44(R9)(R10*2), Z10, Z2
+	VFMADD231PS.BCST 44(R12)(R10*2), Z13, Z8
+	VFMADD231PS.BCST 44(R9)(R11*1), Z10, Z3
+	VFMADD231PS.BCST 44(R12)(R11*1), Z13, Z9
+	PREFETCHT1       192(R13)
+	ADDQ             $+256, R13
+	PREFETCHT0       64(R8)(BX*1)
+	VPSLLD           $0x10, Z12, Z10
+	VANDPS           Z4, Z12, Z12
+	VPSLLD           $0x10, Z16, Z13
+	VANDPS           Z4, Z16, Z16
+	VFMADD231PS.BCST 48(R9), Z10, Z0
+	VFMADD231PS.BCST 48(R12), Z13, Z6
+	VFMADD231PS.BCST 48(R9)(R10*1), Z10, Z1
+	VFMADD231PS.BCST 48(R12)(R10*1), Z13, Z7
+	VFMADD231PS.BCST 48(R9)(R10*2), Z10, Z2
+	VFMADD231PS.BCST 48(R12)(R10*2), Z13, Z8
+	VFMADD231PS.BCST 48(R9)(R11*1), Z10, Z3
+	VFMADD231PS.BCST 48(R12)(R11*1), Z13, Z9
+	CMPQ             R13, 128(AX)
+	JCS              pairPieceFetch12
+	MOVQ             104(AX), R13
+	DECQ             136(AX)
+	JLE              pairPieceFetch12Run
+	MOVQ             -16(R13), R14
+	ADDQ             128(AX), R14
+	MOVQ             R14, 128(AX)
+	SUBQ             -24(R13), R14
+	MOVQ             R14, R13
+	JMP              pairPieceFetch12
+
+pairPieceFetch12Run:
+	DECQ 112(AX)
+	JLT  pairPieceFetch12None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R13), R14
+	MOVQ R14, 136(AX)
+	MOVQ 8(R13), R14
+	MOVQ (R13), R13
+	ADDQ R13, R14
+	MOVQ R14, 128(AX)
+	JMP  pairPieceFetch12
+
+pairPieceFetch12None:
+	MOVQ 48(AX), R13
+	MOVQ $+0, 128(AX)
+
+pairPieceFetch12:
+	PREFETCHT1       (R13)
+	PREFETCHT0       64(R8)(CX*4)
+	VFMADD231PS.BCST 52(R9), Z12, Z0
+	VFMADD231PS.BCST 52(R12), Z16, Z6
+	VFMADD231PS.BCST 52(R9)(R10*1), Z12, Z1
+	VFMADD231PS.BCST 52(R12)(R10*1), Z16, Z7
+	VFMADD231PS.BCST 52(R9)(R10*2), Z12, Z2
+	VFMADD231PS.BCST 52(R12)(R10*2), Z16, Z8
+	VFMADD231PS.BCST 52(R9)(R11*1), Z12, Z3
+	VFMADD231PS.BCST 52(R12)(R11*1), Z16, Z9
+	PREFETCHT1       64(R13)
+	PREFETCHT0       64(R8)(SI*1)
+	VPSLLD           $0x10, Z11, Z10
+	VANDPS           Z4, Z11, Z11
+	VPSLLD           $0x10, Z15, Z12
+	VANDPS           Z4, Z15, Z15
+	VFMADD231PS.BCST 56(R9), Z10, Z0
+	VFMADD231PS.BCST 56(R12), Z12, Z6
+	VFMADD231PS.BCST 56(R9)(R10*1), Z10, Z1
+	VFMADD231PS.BCST 56(R12)(R10*1), Z12, Z7
+	VFMADD231PS.BCST 56(R9)(R10*2), Z10, Z2
+	VFMADD231PS.BCST 56(R12)(R10*2), Z12, Z8
+	VFMADD231PS.BCST 56(R9)(R11*1), Z10, Z3
+	VFMADD231PS.BCST 56(R12)(R11*1), Z12, Z9
+	PREFETCHT1       128(R13)
+	PREFETCHT0       64(R8)(BX*2)
+	VFMADD231PS.BCST 60(R9), Z11, Z0
+	VFMADD231PS.BCST 60(R12), Z15, Z6
+	VFMADD231PS.BCST 60(R9)(R10*1), Z11, Z1
+	VFMADD231PS.BCST 60(R12)(R10*1), Z15, Z7
+	VFMADD231PS.BCST 60(R9)(R10*2), Z11, Z2
+	VFMADD231PS.BCST 60(R12)(R10*2), Z15, Z8
+	VFMADD231PS.BCST 60(R9)(R11*1), Z11, Z3
+	VFMADD231PS.BCST 60(R12)(R11*1), Z15, Z9
+	PREFETCHT1       192(R13)
+	ADDQ             $+256, R13
+	PREFETCHT0       64(R8)(DI*1)
+	SUBQ             160(AX), DX
+	SUBQ             160(AX), R8
+	MOVQ             168(AX), R14
+	XORQ             R14, 160(AX)
+	ADDQ             $+32, DX
+	ADDQ             $+32, R8
+	ADDQ             $+64, R9
+	ADDQ             $+64, R12
+	DECQ             144(AX)
+	JNE              pairPiece
+
+pairOdd:
+	TESTQ            $+8, 96(AX)
+	JEQ              pairDone
+	VBROADCASTI32X4  (DX), Y10
+	VINSERTI32X4     $0x01, (DX)(CX*4), Y10, Y10
+	VPMOVZXWD        Y10, Z11
+	VPSLLD           $0x10, Z11, Z11
+	VBROADCASTI32X4  (DX)(CX*1), Y10
+	VINSERTI32X4     $0x01, (DX)(SI*1), Y10, Y10
+	VPMOVZXWD        Y10, Z12
+	VPSLLD           $0x10, Z12, Z12
+	VUNPCKLPS        Z12, Z11, Z10
+	VUNPCKHPS        Z12, Z11, Z11
+	VBROADCASTI32X4  (DX)(CX*2), Y12
+	VINSERTI32X4     $0x01, (DX)(BX*2), Y12, Y12
+	VPMOVZXWD        Y12, Z13
+	VPSLLD           $0x10, Z13, Z13
+	VBROADCASTI32X4  (DX)(BX*1), Y12
+	VINSERTI32X4     $0x01, (DX)(DI*1), Y12, Y12
+	VPMOVZXWD        Y12, Z14
+	VPSLLD           $0x10, Z14, Z14
+	VUNPCKLPS        Z14, Z13, Z12
+	VUNPCKHPS        Z14, Z13, Z13
+	VUNPCKLPD        Z12, Z10, Z14
+	VUNPCKHPD        Z12, Z10, Z10
+	VUNPCKLPD        Z13, Z11, Z12
+	VUNPCKHPD        Z13, Z11, Z11
+	VBROADCASTI32X4  (R8), Y13
+	VINSERTI32X4     $0x01, (R8)(CX*4), Y13, Y13
+	VPMOVZXWD        Y13, Z15
+	VPSLLD           $0x10, Z15, Z15
+	VBROADCASTI32X4  (R8)(CX*1), Y13
+	VINSERTI32X4     $0x01, (R8)(SI*1), Y13, Y13
+	VPMOVZXWD        Y13, Z16
+	VPSLLD           $0x10, Z16, Z16
+	VUNPCKLPS        Z16, Z15, Z13
+	VUNPCKHPS        Z16, Z15, Z15
+	VBROADCASTI32X4  (R8)(CX*2), Y16
+	VINSERTI32X4     $0x01, (R8)(BX*2), Y16, Y16
+	VPMOVZXWD        Y16, Z17
+	VPSLLD           $0x10, Z17, Z17
+	VBROADCASTI32X4  (R8)(BX*1), Y16
+	VINSERTI32X4     $0x01, (R8)(DI*1), Y16, Y16
+	VPMOVZXWD        Y16, Z18
+	VPSLLD           $0x10, Z18, Z18
+	VUNPCKLPS        Z18, Z17, Z16
+	VUNPCKHPS        Z18, Z17, Z17
+	VUNPCKLPD        Z16, Z13, Z18
+	VUNPCKHPD        Z16, Z13, Z13
+	VUNPCKLPD        Z17, Z15, Z16
+	VUNPCKHPD        Z17, Z15, Z15
+	VSHUFF64X2       $0x88, Z18, Z14, Z17
+	VSHUFF64X2       $0x88, Z13, Z10, Z19
+	VSHUFF64X2       $0x88, Z16, Z12, Z20
+	VSHUFF64X2       $0x88, Z15, Z11, Z21
+	VSHUFF64X2       $0xdd, Z18, Z14, Z14
+	VSHUFF64X2       $0xdd, Z13, Z10, Z10
+	VSHUFF64X2       $0xdd, Z16, Z12, Z12
+	VSHUFF64X2       $0xdd, Z15, Z11, Z11
+	ADDQ             16(AX), DX
+	ADDQ             16(AX), R8
+	VBROADCASTI32X4  (DX), Y13
+	VINSERTI32X4     $0x01, (DX)(CX*4), Y13, Y13
+	VPMOVZXWD        Y13, Z15
+	VPSLLD           $0x10, Z15, Z15
+	VBROADCASTI32X4  (DX)(CX*1), Y13
+	VINSERTI32X4     $0x01, (DX)(SI*1), Y13, Y13
+	VPMOVZXWD        Y13, Z16
+	VPSLLD           $0x10, Z16, Z16
+	VUNPCKLPS        Z16, Z15, Z13
+	VUNPCKHPS        Z16, Z15, Z15
+	VBROADCASTI32X4  (DX)(CX*2), Y16
+	VINSERTI32X4     $0x01, (DX)(BX*2), Y16, Y16
+	VPMOVZXWD        Y16, Z18
+	VPSLLD           $0x10, Z18, Z18
+	VBROADCASTI32X4  (DX)(BX*1), Y16
+	VINSERTI32X4     $0x01, (DX)(DI*1), Y16, Y16
+	VPMOVZXWD        Y16, Z22
+	VPSLLD           $0x10, Z22, Z22
+	VUNPCKLPS        Z22, Z18, Z16
+	VUNPCKHPS        Z22, Z18, Z18
+	VUNPCKLPD        Z16, Z13, Z22
+	VUNPCKHPD        Z16, Z13, Z13
+	VUNPCKLPD        Z18, Z15, Z16
+	VUNPCKHPD        Z18, Z15, Z15
+	VBROADCASTI32X4  (R8), Y18
+	VINSERTI32X4     $0x01, (R8)(CX*4), Y18, Y18
+	VPMOVZXWD        Y18, Z23
+	VPSLLD           $0x10, Z23, Z23
+	VBROADCASTI32X4  (R8)(CX*1), Y18
+	VINSERTI32X4     $0x01, (R8)(SI*1), Y18, Y18
+	VPMOVZXWD        Y18, Z24
+	VPSLLD           $0x10, Z24, Z24
+	VUNPCKLPS        Z24, Z23, Z18
+	VUNPCKHPS        Z24, Z23, Z23
+	VBROADCASTI32X4  (R8)(CX*2), Y24
+	VINSERTI32X4     $0x01, (R8)(BX*2), Y24, Y24
+	VPMOVZXWD        Y24, Z25
+	VPSLLD           $0x10, Z25, Z25
+	VBROADCASTI32X4  (R8)(BX*1), Y24
+	VINSERTI32X4     $0x01, (R8)(DI*1), Y24, Y24
+	VPMOVZXWD        Y24, Z26
+	VPSLLD           $0x10, Z26, Z26
+	VUNPCKLPS        Z26, Z25, Z24
+	VUNPCKHPS        Z26, Z25, Z25
+	VUNPCKLPD        Z24, Z18, Z26
+	VUNPCKHPD        Z24, Z18, Z18
+	VUNPCKLPD        Z25, Z23, Z24
+	VUNPCKHPD        Z25, Z23, Z23
+	VSHUFF64X2       $0x88, Z26, Z22, Z25
+	VSHUFF64X2       $0x88, Z18, Z13, Z27
+	VSHUFF64X2       $0x88, Z24, Z16, Z28
+	VSHUFF64X2       $0x88, Z23, Z15, Z29
+	VSHUFF64X2       $0xdd, Z26, Z22, Z22
+	VSHUFF64X2       $0xdd, Z18, Z13, Z13
+	VSHUFF64X2       $0xdd, Z24, Z16, Z16
+	VSHUFF64X2       $0xdd, Z23, Z15, Z15
+	SUBQ             16(AX), DX
+	SUBQ             16(AX), R8
+	ADDQ             160(AX), DX
+	ADDQ             160(AX), R8
+	VFMADD231PS.BCST (R9), Z17, Z0
+	VFMADD231PS.BCST (R12), Z25, Z6
+	VFMADD231PS.BCST (R9)(R10*1), Z17, Z1
+	VFMADD231PS.BCST (R12)(R10*1), Z25, Z7
+	VFMADD231PS.BCST (R9)(R10*2), Z17, Z2
+	VFMADD231PS.BCST (R12)(R10*2), Z25, Z8
+	VFMADD231PS.BCST (R9)(R11*1), Z17, Z3
+	VFMADD231PS.BCST (R12)(R11*1), Z25, Z9
+	VFMADD231PS.BCST 4(R9), Z19, Z0
+	VFMADD231PS.BCST 4(R12), Z27, Z6
+	VFMADD231PS.BCST 4(R9)(R10*1), Z19, Z1
+	VFMADD231PS.BCST 4(R12)(R10*1), Z27, Z7
+	VFMADD231PS.BCST 4(R9)(R10*2), Z19, Z2
+	VFMADD231PS.BCST 4(R12)(R10*2), Z27, Z8
+	VFMADD231PS.BCST 4(R9)(R11*1), Z19, Z3
+	VFMADD231PS.BCST 4(R12)(R11*1), Z27, Z9
+	VFMADD231PS.BCST 8(R9), Z20, Z0
+	VFMADD231PS.BCST 8(R12), Z28, Z6
+	VFMADD231PS.BCST 8(R9)(R10*1), Z20, Z1
+	VFMADD231PS.BCST 8(R12)(R10*1), Z28, Z7
+	VFMADD231PS.BCST 8(R9)(R10*2), Z20, Z2
+	VFMADD231PS.BCST 8(R12)(R10*2), Z28, Z8
+	VFMADD231PS.BCST 8(R9)(R11*1), Z20, Z3
+	VFMADD231PS.BCST 8(R12)(R11*1), Z28, Z9
+	VFMADD231PS.BCST 12(R9), Z21, Z0
+	VFMADD231PS.BCST 12(R12), Z29, Z6
+	VFMADD231PS.BCST 12(R9)(R10*1), Z21, Z1
+	VFMADD231PS.BCST 12(R12)(R10*1), Z29, Z7
+	VFMADD231PS.BCST 12(R9)(R10*2), Z21, Z2
+	VFMADD231PS.BCST 12(R12)(R10*2), Z29, Z8
+	VFMADD231PS.BCST 12(R9)(R11*1), Z21, Z3
+	VFMADD231PS.BCST 12(R12)(R11*1), Z29, Z9
+	VFMADD231PS.BCST 16(R9), Z14, Z0
+	VFMADD231PS.BCST 16(R12), Z22, Z6
+	VFMADD231PS.BCST 16(R9)(R10*1), Z14, Z1
+	VFMADD231PS.BCST 16(R12)(R10*1), Z22, Z7
+	VFMADD231PS.BCST 16(R9)(R10*2), Z14, Z2
+	VFMADD231PS.BCST 16(R12)(R10*2), Z22, Z8
+	VFMADD231PS.BCST 16(R9)(R11*1), Z14, Z3
+	VFMADD231PS.BCST 16(R12)(R11*1), Z22, Z9
+	VFMADD231PS.BCST 20(R9), Z10, Z0
+	VFMADD231PS.BCST 20(R12), Z13, Z6
+	VFMADD231PS.BCST 20(R9)(R10*1), Z10, Z1
+	VFMADD231PS.BCST 20(R12)(R10*1), Z13, Z7
+	VFMADD231PS.BCST 20(R9)(R10*2), Z10, Z2
+	VFMADD231PS.BCST 20(R12)(R10*2), Z13, Z8
+	VFMADD231PS.BCST 20(R9)(R11*1), Z10, Z3
+	VFMADD231PS.BCST 20(R12)(R11*1), Z13, Z9
+	VFMADD231PS.BCST 24(R9), Z12, Z0
+	VFMADD231PS.BCST 24(R12), Z16, Z6
+	VFMADD231PS.BCST 24(R9)(R10*1), Z12, Z1
+	VFMADD231PS.BCST 24(R12)(R10*1), Z16, Z7
+	VFMADD231PS.BCST 24(R9)(R10*2), Z12, Z2
+	VFMADD231PS.BCST 24(R12)(R10*2), Z16, Z8
+	VFMADD231PS.BCST 24(R9)(R11*1), Z12, Z3
+	VFMADD231PS.BCST 24(R12)(R11*1), Z16, Z9
+	VFMADD231PS.BCST 28(R9), Z11, Z0
+	VFMADD231PS.BCST 28(R12), Z15, Z6
+	VFMADD231PS.BCST 28(R9)(R10*1), Z11, Z1
+	VFMADD231PS.BCST 28(R12)(R10*1), Z15, Z7
+	VFMADD231PS.BCST 28(R9)(R10*2), Z11, Z2
+	VFMADD231PS.BCST 28(R12)(R10*2), Z15, Z8
+	VFMADD231PS.BCST 28(R9)(R11*1), Z11, Z3
+	VFMADD231PS.BCST 28(R12)(R11*1), Z15, Z9
+	SUBQ             160(AX), DX
+	SUBQ             160(AX), R8
+	MOVQ             168(AX), CX
+	XORQ             CX, 160(AX)
+	ADDQ             $+16, DX
+	ADDQ             $+16, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R12
+
+pairDone:
+	MOVQ    R13, 120(AX)
+	MOVQ    80(AX), DX
+	MOVQ    208(AX), CX
+	VMOVUPS Z0, (CX)
+	ADDQ    DX, CX
+	VMOVUPS Z1, (CX)
+	ADDQ    DX, CX
+	VMOVUPS Z2, (CX)
+	ADDQ    DX, CX
+	VMOVUPS Z3, (CX)
+	MOVQ    208(AX), CX
+	ADDQ    88(AX), CX
+	VMOVUPS Z6, (CX)
+	ADDQ    DX, CX
+	VMOVUPS Z7, (CX)
+	ADDQ    DX, CX
+	VMOVUPS Z8, (CX)
+	ADDQ    DX, CX
+	VMOVUPS Z9, (CX)
+	ADDQ    $+64, 208(AX)
+	MOVQ    8(AX), CX
+	IMUL3Q  $+16, CX, DX
+	ADDQ    216(AX), DX
+	SUBQ    $+16, 192(AX)
+	JMP     pairKeys
+
+pairRest:
+	MOVQ 192(AX), CX
+	SHLQ $0x02, CX
+	ADDQ CX, 208(AX)
+	MOVQ 200(AX), CX
+	ADDQ $+16, CX
+	MOVQ CX, 200(AX)
+	CMPQ CX, 184(AX)
+	JNE  pairSpan
+
+single:
+	MOVQ 72(AX), CX
+	MOVQ CX, 208(AX)
+	MOVQ 24(AX), CX
+	MOVQ CX, 200(AX)
+
+span:
+	MOVQ  200(AX), CX
+	MOVQ  (CX), DX
+	MOVQ  8(CX), CX
+	ADDQ  (AX), DX
+	MOVQ  CX, 192(AX)
+	CMPQ  152(AX), $+0
+	JLE   keys
+	MOVQ  CX, BX
+	ANDQ  $+15, 192(AX)
+	SUBQ  192(AX), BX
+	MOVQ  208(AX), CX
+	LEAQ  (CX)(BX*4), CX
+	MOVQ  CX, 208(AX)
+	IMULQ 8(AX), BX
+	ADDQ  BX, DX
+	CMPQ  192(AX), $+0
+	JEQ   spanDone
+
+keys:
+	MOVQ       DX, 216(AX)
+	VXORPS     Z0, Z0, Z0
+	VXORPS     Z1, Z1, Z1
+	VXORPS     Z2, Z2, Z2
+	VXORPS     Z3, Z3, Z3
+	CMPQ       192(AX), $+16
 	JLT        some
 	TESTQ      $+7, 96(AX)
 	JNE        some
@@ -7580,264 +11938,310 @@ keys:
 	MOVQ       56(AX), BX
 	LEAQ       (BX)(BX*2), SI
 	MOVQ       8(AX), DI
-	MOVQ       DX, R8
+	LEAQ       (DX)(DI*4), R8
 	LEAQ       (R8)(DI*4), R9
 	LEAQ       (R9)(DI*4), R10
-	LEAQ       (R10)(DI*4), R11
-	LEAQ       (DI)(DI*2), R12
-	MOVQ       96(AX), R13
-	VPTERNLOGD $0xff, Z4, Z4, Z4
-	VPSLLD     $0x10, Z4, Z4
-	MOVQ       120(AX), R14
-	MOVQ       16(R14), R14
-	ADDQ       DX, R14
-	MOVQ       $+2, 144(AX)
-	IMUL3Q     $+16, DI, DX
-	SUBQ       $+64, DX
-	MOVQ       DX, 136(AX)
-	SHRQ       $0x04, R13
+	LEAQ       (DI)(DI*2), R11
+	MOVQ       96(AX), R12
+	VPTERNLOGD $0xff, Z5, Z5, Z5
+	VPSLLD     $0x10, Z5, Z5
+	MOVQ       120(AX), R13
+	SHRQ       $0x04, R12
 	JEQ        odd
 
 pairs:
-	PREFETCHT1 (R14)
-	PREFETCHT1 (R14)(DI*1)
-	PREFETCHT1 (R14)(DI*2)
-	PREFETCHT1 (R14)(R12*1)
-	LEAQ       (R14)(DI*4), R14
-	PREFETCHT1 (R14)
-	PREFETCHT1 (R14)(DI*1)
-	PREFETCHT1 (R14)(DI*2)
-	PREFETCHT1 (R14)(R12*1)
-	LEAQ       (R14)(DI*4), R14
-	DECQ       144(AX)
-	JNE        fetched
-	MOVQ       $+2, 144(AX)
-	SUBQ       136(AX), R14
-
-fetched:
-	VBROADCASTF64X4  (R8), Z6
-	VINSERTF64X4     $0x01, (R9), Z6, Z6
-	VBROADCASTF64X4  (R8)(DI*1), Z7
-	VINSERTF64X4     $0x01, (R9)(DI*1), Z7, Z7
-	VUNPCKLPS        Z7, Z6, Z5
-	VUNPCKHPS        Z7, Z6, Z6
-	VBROADCASTF64X4  (R8)(DI*2), Z8
-	VINSERTF64X4     $0x01, (R9)(DI*2), Z8, Z8
-	VBROADCASTF64X4  (R8)(R12*1), Z9
-	VINSERTF64X4     $0x01, (R9)(R12*1), Z9, Z9
-	VUNPCKLPS        Z9, Z8, Z7
-	VUNPCKHPS        Z9, Z8, Z8
-	VUNPCKLPD        Z7, Z5, Z9
-	VUNPCKHPD        Z7, Z5, Z5
-	VUNPCKLPD        Z8, Z6, Z7
+	VBROADCASTF64X4  (DX), Z7
+	VINSERTF64X4     $0x01, (R8), Z7, Z7
+	VBROADCASTF64X4  (DX)(DI*1), Z8
+	VINSERTF64X4     $0x01, (R8)(DI*1), Z8, Z8
+	VUNPCKLPS        Z8, Z7, Z6
+	VUNPCKHPS        Z8, Z7, Z7
+	VBROADCASTF64X4  (DX)(DI*2), Z9
+	VINSERTF64X4     $0x01, (R8)(DI*2), Z9, Z9
+	VBROADCASTF64X4  (DX)(R11*1), Z10
+	VINSERTF64X4     $0x01, (R8)(R11*1), Z10, Z10
+	VUNPCKLPS        Z10, Z9, Z8
+	VUNPCKHPS        Z10, Z9, Z9
+	VUNPCKLPD        Z8, Z6, Z10
 	VUNPCKHPD        Z8, Z6, Z6
-	VBROADCASTF64X4  (R10), Z10
-	VINSERTF64X4     $0x01, (R11), Z10, Z10
-	VBROADCASTF64X4  (R10)(DI*1), Z11
-	VINSERTF64X4     $0x01, (R11)(DI*1), Z11, Z11
-	VUNPCKLPS        Z11, Z10, Z8
-	VUNPCKHPS        Z11, Z10, Z10
-	VBROADCASTF64X4  (R10)(DI*2), Z12
-	VINSERTF64X4     $0x01, (R11)(DI*2), Z12, Z12
-	VBROADCASTF64X4  (R10)(R12*1), Z13
-	VINSERTF64X4     $0x01, (R11)(R12*1), Z13, Z13
-	VUNPCKLPS        Z13, Z12, Z11
-	VUNPCKHPS        Z13, Z12, Z12
-	VUNPCKLPD        Z11, Z8, Z13
-	VUNPCKHPD        Z11, Z8, Z8
-	VUNPCKLPD        Z12, Z10, Z11
-	VUNPCKHPD        Z12, Z10, Z10
-	VSHUFF64X2       $0x88, Z13, Z9, Z12
-	VSHUFF64X2       $0x88, Z8, Z5, Z14
-	VSHUFF64X2       $0x88, Z11, Z7, Z15
-	VSHUFF64X2       $0x88, Z10, Z6, Z16
-	VSHUFF64X2       $0xdd, Z13, Z9, Z9
-	VSHUFF64X2       $0xdd, Z8, Z5, Z5
+	VUNPCKLPD        Z9, Z7, Z8
+	VUNPCKHPD        Z9, Z7, Z7
+	VBROADCASTF64X4  (R9), Z11
+	VINSERTF64X4     $0x01, (R10), Z11, Z11
+	VBROADCASTF64X4  (R9)(DI*1), Z12
+	VINSERTF64X4     $0x01, (R10)(DI*1), Z12, Z12
+	VUNPCKLPS        Z12, Z11, Z9
+	VUNPCKHPS        Z12, Z11, Z11
+	VBROADCASTF64X4  (R9)(DI*2), Z13
+	VINSERTF64X4     $0x01, (R10)(DI*2), Z13, Z13
+	VBROADCASTF64X4  (R9)(R11*1), Z14
+	VINSERTF64X4     $0x01, (R10)(R11*1), Z14, Z14
+	VUNPCKLPS        Z14, Z13, Z12
+	VUNPCKHPS        Z14, Z13, Z13
+	VUNPCKLPD        Z12, Z9, Z14
+	VUNPCKHPD        Z12, Z9, Z9
+	VUNPCKLPD        Z13, Z11, Z12
+	VUNPCKHPD        Z13, Z11, Z11
+	VSHUFF64X2       $0x88, Z14, Z10, Z13
+	VSHUFF64X2       $0x88, Z9, Z6, Z15
+	VSHUFF64X2       $0x88, Z12, Z8, Z16
+	VSHUFF64X2       $0x88, Z11, Z7, Z17
+	VSHUFF64X2       $0xdd, Z14, Z10, Z10
+	VSHUFF64X2       $0xdd, Z9, Z6, Z6
+	VSHUFF64X2       $0xdd, Z12, Z8, Z8
 	VSHUFF64X2       $0xdd, Z11, Z7, Z7
-	VSHUFF64X2       $0xdd, Z10, Z6, Z6
-	VPSLLD           $0x10, Z12, Z8
-	VFMADD231PS.BCST (CX), Z8, Z0
-	VFMADD231PS.BCST (CX)(BX*1), Z8, Z1
-	VFMADD231PS.BCST (CX)(BX*2), Z8, Z2
-	VFMADD231PS.BCST (CX)(SI*1), Z8, Z3
-	VANDPS           Z4, Z12, Z12
-	VFMADD231PS.BCST 4(CX), Z12, Z0
-	VFMADD231PS.BCST 4(CX)(BX*1), Z12, Z1
-	VFMADD231PS.BCST 4(CX)(BX*2), Z12, Z2
-	VFMADD231PS.BCST 4(CX)(SI*1), Z12, Z3
-	VPSLLD           $0x10, Z14, Z8
-	VFMADD231PS.BCST 8(CX), Z8, Z0
-	VFMADD231PS.BCST 8(CX)(BX*1), Z8, Z1
-	VFMADD231PS.BCST 8(CX)(BX*2), Z8, Z2
-	VFMADD231PS.BCST 8(CX)(SI*1), Z8, Z3
-	VANDPS           Z4, Z14, Z14
-	VFMADD231PS.BCST 12(CX), Z14, Z0
-	VFMADD231PS.BCST 12(CX)(BX*1), Z14, Z1
-	VFMADD231PS.BCST 12(CX)(BX*2), Z14, Z2
-	VFMADD231PS.BCST 12(CX)(SI*1), Z14, Z3
-	VPSLLD           $0x10, Z15, Z8
-	VFMADD231PS.BCST 16(CX), Z8, Z0
-	VFMADD231PS.BCST 16(CX)(BX*1), Z8, Z1
-	VFMADD231PS.BCST 16(CX)(BX*2), Z8, Z2
-	VFMADD231PS.BCST 16(CX)(SI*1), Z8, Z3
-	VANDPS           Z4, Z15, Z15
-	VFMADD231PS.BCST 20(CX), Z15, Z0
-	VFMADD231PS.BCST 20(CX)(BX*1), Z15, Z1
-	VFMADD231PS.BCST 20(CX)(BX*2), Z15, Z2
-	VFMADD231PS.BCST 20(CX)(SI*1), Z15, Z3
-	VPSLLD           $0x10, Z16, Z8
-	VFMADD231PS.BCST 24(CX), Z8, Z0
-	VFMADD231PS.BCST 24(CX)(BX*1), Z8, Z1
-	VFMADD231PS.BCST 24(CX)(BX*2), Z8, Z2
-	VFMADD231PS.BCST 24(CX)(SI*1), Z8, Z3
-	VANDPS           Z4, Z16, Z16
-	VFMADD231PS.BCST 28(CX), Z16, Z0
-	VFMADD231PS.BCST 28(CX)(BX*1), Z16, Z1
-	VFMADD231PS.BCST 28(CX)(BX*2), Z16, Z2
-	VFMADD231PS.BCST 28(CX)(SI*1), Z16, Z3
-	VPSLLD           $0x10, Z9, Z8
-	VFMADD231PS.BCST 32(CX), Z8, Z0
-	VFMADD231PS.BCST 32(CX)(BX*1), Z8, Z1
-	VFMADD231PS.BCST 32(CX)(BX*2), Z8, Z2
-	VFMADD231PS.BCST 32(CX)(SI*1), Z8, Z3
-	VANDPS           Z4, Z9, Z9
-	VFMADD231PS.BCST 36(CX), Z9, Z0
-	VFMADD231PS.BCST 36(CX)(BX*1), Z9, Z1
-	VFMADD231PS.BCST 36(CX)(BX*2), Z9, Z2
-	VFMADD231PS.BCST 36(CX)(SI*1), Z9, Z3
-	VPSLLD           $0x10, Z5, Z8
-	VFMADD231PS.BCST 40(CX), Z8, Z0
-	VFMADD231PS.BCST 40(CX)(BX*1), Z8, Z1
-	VFMADD231PS.BCST 40(CX)(BX*2), Z8, Z2
-	VFMADD231PS.BCST 40(CX)(SI*1), Z8, Z3
-	VANDPS           Z4, Z5, Z5
-	VFMADD231PS.BCST 44(CX), Z5, Z0
-	VFMADD231PS.BCST 44(CX)(BX*1), Z5, Z1
-	VFMADD231PS.BCST 44(CX)(BX*2), Z5, Z2
-	VFMADD231PS.BCST 44(CX)(SI*1), Z5, Z3
-	VPSLLD           $0x10, Z7, Z5
-	VFMADD231PS.BCST 48(CX), Z5, Z0
-	VFMADD231PS.BCST 48(CX)(BX*1), Z5, Z1
-	VFMADD231PS.BCST 48(CX)(BX*2), Z5, Z2
-	VFMADD231PS.BCST 48(CX)(SI*1), Z5, Z3
-	VANDPS           Z4, Z7, Z7
-	VFMADD231PS.BCST 52(CX), Z7, Z0
-	VFMADD231PS.BCST 52(CX)(BX*1), Z7, Z1
-	VFMADD231PS.BCST 52(CX)(BX*2), Z7, Z2
-	VFMADD231PS.BCST 52(CX)(SI*1), Z7, Z3
-	VPSLLD           $0x10, Z6, Z5
-	VFMADD231PS.BCST 56(CX), Z5, Z0
-	VFMADD231PS.BCST 56(CX)(BX*1), Z5, Z1
-	VFMADD231PS.BCST 56(CX)(BX*2), Z5, Z2
-	VFMADD231PS.BCST 56(CX)(SI*1), Z5, Z3
-	VANDPS           Z4, Z6, Z6
-	VFMADD231PS.BCST 60(CX), Z6, Z0
-	VFMADD231PS.BCST 60(CX)(BX*1), Z6, Z1
-	VFMADD231PS.BCST 60(CX)(BX*2), Z6, Z2
-	VFMADD231PS.BCST 60(CX)(SI*1), Z6, Z3
-	ADDQ             $+32, R8
-	ADDQ             $+32, R9
-	ADDQ             $+32, R10
-	ADDQ             $+32, R11
-	ADDQ             $+64, CX
-	DECQ             R13
-	JNE              pairs
+	VPSLLD           $0x10, Z13, Z9
+	VFMADD231PS.BCST (CX), Z9, Z0
+	VFMADD231PS.BCST (CX)(BX*1), Z9, Z1
+	VFMADD231PS.BCST (CX)(BX*2), Z9, Z2
+	VFMADD231PS.BCST (CX)(SI*1), Z9, Z3
+	VANDPS           Z5, Z13, Z13
+	VFMADD231PS.BCST 4(CX), Z13, Z0
+	VFMADD231PS.BCST 4(CX)(BX*1), Z13, Z1
+	VFMADD231PS.BCST 4(CX)(BX*2), Z13, Z2
+	VFMADD231PS.BCST 4(CX)(SI*1), Z13, Z3
+	CMPQ             R13, 128(AX)
+	JCS              pairsFetch0
+	MOVQ             104(AX), R13
+	DECQ             136(AX)
+	JLE              pairsFetch0Run
+	MOVQ             -16(R13), R14
+	ADDQ             128(AX), R14
+	MOVQ             R14, 128(AX)
+	SUBQ             -24(R13), R14
+	MOVQ             R14, R13
+	JMP              pairsFetch0
 
-odd:
-	TESTQ            $+8, 96(AX)
-	JEQ              whole
-	VBROADCASTI32X4  (R8), Y5
-	VINSERTI32X4     $0x01, (R9), Y5, Y5
-	VPMOVZXWD        Y5, Z6
-	VPSLLD           $0x10, Z6, Z6
-	VBROADCASTI32X4  (R8)(DI*1), Y5
-	VINSERTI32X4     $0x01, (R9)(DI*1), Y5, Y5
-	VPMOVZXWD        Y5, Z7
-	VPSLLD           $0x10, Z7, Z7
-	VUNPCKLPS        Z7, Z6, Z5
-	VUNPCKHPS        Z7, Z6, Z6
-	VBROADCASTI32X4  (R8)(DI*2), Y7
-	VINSERTI32X4     $0x01, (R9)(DI*2), Y7, Y7
-	VPMOVZXWD        Y7, Z8
-	VPSLLD           $0x10, Z8, Z8
-	VBROADCASTI32X4  (R8)(R12*1), Y7
-	VINSERTI32X4     $0x01, (R9)(R12*1), Y7, Y7
-	VPMOVZXWD        Y7, Z9
-	VPSLLD           $0x10, Z9, Z9
-	VUNPCKLPS        Z9, Z8, Z7
-	VUNPCKHPS        Z9, Z8, Z8
-	VUNPCKLPD        Z7, Z5, Z9
-	VUNPCKHPD        Z7, Z5, Z5
-	VUNPCKLPD        Z8, Z6, Z7
-	VUNPCKHPD        Z8, Z6, Z6
-	VBROADCASTI32X4  (R10), Y8
-	VINSERTI32X4     $0x01, (R11), Y8, Y8
-	VPMOVZXWD        Y8, Z10
-	VPSLLD           $0x10, Z10, Z10
-	VBROADCASTI32X4  (R10)(DI*1), Y8
-	VINSERTI32X4     $0x01, (R11)(DI*1), Y8, Y8
-	VPMOVZXWD        Y8, Z11
-	VPSLLD           $0x10, Z11, Z11
-	VUNPCKLPS        Z11, Z10, Z8
-	VUNPCKHPS        Z11, Z10, Z10
-	VBROADCASTI32X4  (R10)(DI*2), Y11
-	VINSERTI32X4     $0x01, (R11)(DI*2), Y11, Y11
-	VPMOVZXWD        Y11, Z12
-	VPSLLD           $0x10, Z12, Z12
-	VBROADCASTI32X4  (R10)(R12*1), Y11
-	VINSERTI32X4     $0x01, (R11)(R12*1), Y11, Y11
-	VPMOVZXWD        Y11, Z13
-	VPSLLD           $0x10, Z13, Z13
-	VUNPCKLPS        Z13, Z12, Z11
-	VUNPCKHPS        Z13, Z12, Z12
-	VUNPCKLPD        Z11, Z8, Z13
-	VUNPCKHPD        Z11, Z8, Z8
-	VUNPCKLPD        Z12, Z10, Z11
-	VUNPCKHPD        Z12, Z10, Z10
-	VSHUFF64X2       $0x88, Z13, Z9, Z12
-	VSHUFF64X2       $0x88, Z8, Z5, Z14
-	VSHUFF64X2       $0x88, Z11, Z7, Z15
-	VSHUFF64X2       $0x88, Z10, Z6, Z16
-	VSHUFF64X2       $0xdd, Z13, Z9, Z9
-	VSHUFF64X2       $0xdd, Z8, Z5, Z5
-	VSHUFF64X2       $0xdd, Z11, Z7, Z7
-	VSHUFF64X2       $0xdd, Z10, Z6, Z6
-	VFMADD231PS.BCST (CX), Z12, Z0
-	VFMADD231PS.BCST (CX)(BX*1), Z12, Z1
-	VFMADD231PS.BCST (CX)(BX*2), Z12, Z2
-	VFMADD231PS.BCST (CX)(SI*1), Z12, Z3
-	VFMADD231PS.BCST 4(CX), Z14, Z0
-	VFMADD231PS.BCST 4(CX)(BX*1), Z14, Z1
-	VFMADD231PS.BCST 4(CX)(BX*2), Z14, Z2
-	VFMADD231PS.BCST 4(CX)(SI*1), Z14, Z3
-	VFMADD231PS.BCST 8(CX), Z15, Z0
-	VFMADD231PS.BCST 8(CX)(BX*1), Z15, Z1
-	VFMADD231PS.BCST 8(CX)(BX*2), Z15, Z2
-	VFMADD231PS.BCST 8(CX)(SI*1), Z15, Z3
-	VFMADD231PS.BCST 12(CX), Z16, Z0
-	VFMADD231PS.BCST 12(CX)(BX*1), Z16, Z1
-	VFMADD231PS.BCST 12(CX)(BX*2), Z16, Z2
-	VFMADD231PS.BCST 12(CX)(SI*1), Z16, Z3
+pairsFetch0Run:
+	DECQ 112(AX)
+	JLT  pairsFetch0None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R13), R14
+	MOVQ R14, 136(AX)
+	MOVQ 8(R13), R14
+	MOVQ (R13), R13
+	ADDQ R13, R14
+	MOVQ R14, 128(AX)
+	JMP  pairsFetch0
+
+pairsFetch0None:
+	MOVQ 48(AX), R13
+	MOVQ $+0, 128(AX)
+
+pairsFetch0:
+	PREFETCHT1       (R13)
+	VPSLLD           $0x10, Z15, Z9
+	VFMADD231PS.BCST 8(CX), Z9, Z0
+	VFMADD231PS.BCST 8(CX)(BX*1), Z9, Z1
+	VFMADD231PS.BCST 8(CX)(BX*2), Z9, Z2
+	VFMADD231PS.BCST 8(CX)(SI*1), Z9, Z3
+	VANDPS           Z5, Z15, Z15
+	VFMADD231PS.BCST 12(CX), Z15, Z0
+	VFMADD231PS.BCST 12(CX)(BX*1), Z15, Z1
+	VFMADD231PS.BCST 12(CX)(BX*2), Z15, Z2
+	VFMADD231PS.BCST 12(CX)(SI*1), Z15, Z3
+	PREFETCHT1       64(R13)
+	VPSLLD           $0x10, Z16, Z9
 	VFMADD231PS.BCST 16(CX), Z9, Z0
 	VFMADD231PS.BCST 16(CX)(BX*1), Z9, Z1
 	VFMADD231PS.BCST 16(CX)(BX*2), Z9, Z2
 	VFMADD231PS.BCST 16(CX)(SI*1), Z9, Z3
-	VFMADD231PS.BCST 20(CX), Z5, Z0
-	VFMADD231PS.BCST 20(CX)(BX*1), Z5, Z1
-	VFMADD231PS.BCST 20(CX)(BX*2), Z5, Z2
-	VFMADD231PS.BCST 20(CX)(SI*1), Z5, Z3
-	VFMADD231PS.BCST 24(CX), Z7, Z0
-	VFMADD231PS.BCST 24(CX)(BX*1), Z7, Z1
-	VFMADD231PS.BCST 24(CX)(BX*2), Z7, Z2
-	VFMADD231PS.BCST 24(CX)(SI*1), Z7, Z3
-	VFMADD231PS.BCST 28(CX), Z6, Z0
-	VFMADD231PS.BCST 28(CX)(BX*1), Z6, Z1
-	VFMADD231PS.BCST 28(CX)(BX*2), Z6, Z2
-	VFMADD231PS.BCST 28(CX)(SI*1), Z6, Z3
+	VANDPS           Z5, Z16, Z16
+	VFMADD231PS.BCST 20(CX), Z16, Z0
+	VFMADD231PS.BCST 20(CX)(BX*1), Z16, Z1
+	VFMADD231PS.BCST 20(CX)(BX*2), Z16, Z2
+	VFMADD231PS.BCST 20(CX)(SI*1), Z16, Z3
+	PREFETCHT1       128(R13)
+	VPSLLD           $0x10, Z17, Z9
+	VFMADD231PS.BCST 24(CX), Z9, Z0
+	VFMADD231PS.BCST 24(CX)(BX*1), Z9, Z1
+	VFMADD231PS.BCST 24(CX)(BX*2), Z9, Z2
+	VFMADD231PS.BCST 24(CX)(SI*1), Z9, Z3
+	VANDPS           Z5, Z17, Z17
+	VFMADD231PS.BCST 28(CX), Z17, Z0
+	VFMADD231PS.BCST 28(CX)(BX*1), Z17, Z1
+	VFMADD231PS.BCST 28(CX)(BX*2), Z17, Z2
+	VFMADD231PS.BCST 28(CX)(SI*1), Z17, Z3
+	PREFETCHT1       192(R13)
+	ADDQ             $+256, R13
+	VPSLLD           $0x10, Z10, Z9
+	VFMADD231PS.BCST 32(CX), Z9, Z0
+	VFMADD231PS.BCST 32(CX)(BX*1), Z9, Z1
+	VFMADD231PS.BCST 32(CX)(BX*2), Z9, Z2
+	VFMADD231PS.BCST 32(CX)(SI*1), Z9, Z3
+	VANDPS           Z5, Z10, Z10
+	VFMADD231PS.BCST 36(CX), Z10, Z0
+	VFMADD231PS.BCST 36(CX)(BX*1), Z10, Z1
+	VFMADD231PS.BCST 36(CX)(BX*2), Z10, Z2
+	VFMADD231PS.BCST 36(CX)(SI*1), Z10, Z3
+	CMPQ             R13, 128(AX)
+	JCS              pairsFetch4
+	MOVQ             104(AX), R13
+	DECQ             136(AX)
+	JLE              pairsFetch4Run
+	MOVQ             -16(R13), R14
+	ADDQ             128(AX), R14
+	MOVQ             R14, 128(AX)
+	SUBQ             -24(R13), R14
+	MOVQ             R14, R13
+	JMP              pairsFetch4
+
+pairsFetch4Run:
+	DECQ 112(AX)
+	JLT  pairsFetch4None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R13), R14
+	MOVQ R14, 136(AX)
+	MOVQ 8(R13), R14
+	MOVQ (R13), R13
+	ADDQ R13, R14
+	MOVQ R14, 128(AX)
+	JMP  pairsFetch4
+
+pairsFetch4None:
+	MOVQ 48(AX), R13
+	MOVQ $+0, 128(AX)
+
+pairsFetch4:
+	PREFETCHT1       (R13)
+	VPSLLD           $0x10, Z6, Z9
+	VFMADD231PS.BCST 40(CX), Z9, Z0
+	VFMADD231PS.BCST 40(CX)(BX*1), Z9, Z1
+	VFMADD231PS.BCST 40(CX)(BX*2), Z9, Z2
+	VFMADD231PS.BCST 40(CX)(SI*1), Z9, Z3
+	VANDPS           Z5, Z6, Z6
+	VFMADD231PS.BCST 44(CX), Z6, Z0
+	VFMADD231PS.BCST 44(CX)(BX*1), Z6, Z1
+	VFMADD231PS.BCST 44(CX)(BX*2), Z6, Z2
+	VFMADD231PS.BCST 44(CX)(SI*1), Z6, Z3
+	PREFETCHT1       64(R13)
+	VPSLLD           $0x10, Z8, Z6
+	VFMADD231PS.BCST 48(CX), Z6, Z0
+	VFMADD231PS.BCST 48(CX)(BX*1), Z6, Z1
+	VFMADD231PS.BCST 48(CX)(BX*2), Z6, Z2
+	VFMADD231PS.BCST 48(CX)(SI*1), Z6, Z3
+	VANDPS           Z5, Z8, Z8
+	VFMADD231PS.BCST 52(CX), Z8, Z0
+	VFMADD231PS.BCST 52(CX)(BX*1), Z8, Z1
+	VFMADD231PS.BCST 52(CX)(BX*2), Z8, Z2
+	VFMADD231PS.BCST 52(CX)(SI*1), Z8, Z3
+	PREFETCHT1       128(R13)
+	VPSLLD           $0x10, Z7, Z6
+	VFMADD231PS.BCST 56(CX), Z6, Z0
+	VFMADD231PS.BCST 56(CX)(BX*1), Z6, Z1
+	VFMADD231PS.BCST 56(CX)(BX*2), Z6, Z2
+	VFMADD231PS.BCST 56(CX)(SI*1), Z6, Z3
+	VANDPS           Z5, Z7, Z7
+	VFMADD231PS.BCST 60(CX), Z7, Z0
+	VFMADD231PS.BCST 60(CX)(BX*1), Z7, Z1
+	VFMADD231PS.BCST 60(CX)(BX*2), Z7, Z2
+	VFMADD231PS.BCST 60(CX)(SI*1), Z7, Z3
+	PREFETCHT1       192(R13)
+	ADDQ             $+256, R13
+	ADDQ             $+32, DX
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
+	ADDQ             $+64, CX
+	DECQ             R12
+	JNE              pairs
+	MOVQ             R13, 120(AX)
+
+odd:
+	TESTQ            $+8, 96(AX)
+	JEQ              whole
+	VBROADCASTI32X4  (DX), Y6
+	VINSERTI32X4     $0x01, (R8), Y6, Y6
+	VPMOVZXWD        Y6, Z7
+	VPSLLD           $0x10, Z7, Z7
+	VBROADCASTI32X4  (DX)(DI*1), Y6
+	VINSERTI32X4     $0x01, (R8)(DI*1), Y6, Y6
+	VPMOVZXWD        Y6, Z8
+	VPSLLD           $0x10, Z8, Z8
+	VUNPCKLPS        Z8, Z7, Z6
+	VUNPCKHPS        Z8, Z7, Z7
+	VBROADCASTI32X4  (DX)(DI*2), Y8
+	VINSERTI32X4     $0x01, (R8)(DI*2), Y8, Y8
+	VPMOVZXWD        Y8, Z9
+	VPSLLD           $0x10, Z9, Z9
+	VBROADCASTI32X4  (DX)(R11*1), Y8
+	VINSERTI32X4     $0x01, (R8)(R11*1), Y8, Y8
+	VPMOVZXWD        Y8, Z10
+	VPSLLD           $0x10, Z10, Z10
+	VUNPCKLPS        Z10, Z9, Z8
+	VUNPCKHPS        Z10, Z9, Z9
+	VUNPCKLPD        Z8, Z6, Z10
+	VUNPCKHPD        Z8, Z6, Z6
+	VUNPCKLPD        Z9, Z7, Z8
+	VUNPCKHPD        Z9, Z7, Z7
+	VBROADCASTI32X4  (R9), Y9
+	VINSERTI32X4     $0x01, (R10), Y9, Y9
+	VPMOVZXWD        Y9, Z11
+	VPSLLD           $0x10, Z11, Z11
+	VBROADCASTI32X4  (R9)(DI*1), Y9
+	VINSERTI32X4     $0x01, (R10)(DI*1), Y9, Y9
+	VPMOVZXWD        Y9, Z12
+	VPSLLD           $0x10, Z12, Z12
+	VUNPCKLPS        Z12, Z11, Z9
+	VUNPCKHPS        Z12, Z11, Z11
+	VBROADCASTI32X4  (R9)(DI*2), Y12
+	VINSERTI32X4     $0x01, (R10)(DI*2), Y12, Y12
+	VPMOVZXWD        Y12, Z13
+	VPSLLD           $0x10, Z13, Z13
+	VBROADCASTI32X4  (R9)(R11*1), Y12
+	VINSERTI32X4     $0x01, (R10)(R11*1), Y12, Y12
+	VPMOVZXWD        Y12, Z14
+	VPSLLD           $0x10, Z14, Z14
+	VUNPCKLPS        Z14, Z13, Z12
+	VUNPCKHPS        Z14, Z13, Z13
+	VUNPCKLPD        Z12, Z9, Z14
+	VUNPCKHPD        Z12, Z9, Z9
+	VUNPCKLPD        Z13, Z11, Z12
+	VUNPCKHPD        Z13, Z11, Z11
+	VSHUFF64X2       $0x88, Z14, Z10, Z13
+	VSHUFF64X2       $0x88, Z9, Z6, Z15
+	VSHUFF64X2       $0x88, Z12, Z8, Z16
+	VSHUFF64X2       $0x88, Z11, Z7, Z17
+	VSHUFF64X2       $0xdd, Z14, Z10, Z10
+	VSHUFF64X2       $0xdd, Z9, Z6, Z6
+	VSHUFF64X2       $0xdd, Z12, Z8, Z8
+	VSHUFF64X2       $0xdd, Z11, Z7, Z7
+	VFMADD231PS.BCST (CX), Z13, Z0
+	VFMADD231PS.BCST (CX)(BX*1), Z13, Z1
+	VFMADD231PS.BCST (CX)(BX*2), Z13, Z2
+	VFMADD231PS.BCST (CX)(SI*1), Z13, Z3
+	VFMADD231PS.BCST 4(CX), Z15, Z0
+	VFMADD231PS.BCST 4(CX)(BX*1), Z15, Z1
+	VFMADD231PS.BCST 4(CX)(BX*2), Z15, Z2
+	VFMADD231PS.BCST 4(CX)(SI*1), Z15, Z3
+	VFMADD231PS.BCST 8(CX), Z16, Z0
+	VFMADD231PS.BCST 8(CX)(BX*1), Z16, Z1
+	VFMADD231PS.BCST 8(CX)(BX*2), Z16, Z2
+	VFMADD231PS.BCST 8(CX)(SI*1), Z16, Z3
+	VFMADD231PS.BCST 12(CX), Z17, Z0
+	VFMADD231PS.BCST 12(CX)(BX*1), Z17, Z1
+	VFMADD231PS.BCST 12(CX)(BX*2), Z17, Z2
+	VFMADD231PS.BCST 12(CX)(SI*1), Z17, Z3
+	VFMADD231PS.BCST 16(CX), Z10, Z0
+	VFMADD231PS.BCST 16(CX)(BX*1), Z10, Z1
+	VFMADD231PS.BCST 16(CX)(BX*2), Z10, Z2
+	VFMADD231PS.BCST 16(CX)(SI*1), Z10, Z3
+	VFMADD231PS.BCST 20(CX), Z6, Z0
+	VFMADD231PS.BCST 20(CX)(BX*1), Z6, Z1
+	VFMADD231PS.BCST 20(CX)(BX*2), Z6, Z2
+	VFMADD231PS.BCST 20(CX)(SI*1), Z6, Z3
+	VFMADD231PS.BCST 24(CX), Z8, Z0
+	VFMADD231PS.BCST 24(CX)(BX*1), Z8, Z1
+	VFMADD231PS.BCST 24(CX)(BX*2), Z8, Z2
+	VFMADD231PS.BCST 24(CX)(SI*1), Z8, Z3
+	VFMADD231PS.BCST 28(CX), Z7, Z0
+	VFMADD231PS.BCST 28(CX)(BX*1), Z7, Z1
+	VFMADD231PS.BCST 28(CX)(BX*2), Z7, Z2
+	VFMADD231PS.BCST 28(CX)(SI*1), Z7, Z3
+	ADDQ             $+16, DX
 	ADDQ             $+16, R8
 	ADDQ             $+16, R9
 	ADDQ             $+16, R10
-	ADDQ             $+16, R11
 	ADDQ             $+32, CX
 	JMP              whole
 
@@ -7846,67 +12250,67 @@ some:
 	MOVQ    56(AX), BX
 	LEAQ    (BX)(BX*2), SI
 	MOVQ    8(AX), DI
-	MOVQ    DX, 160(AX)
-	LEAQ    (DX)(DI*1), R8
-	CMPQ    112(AX), $+1
-	CMOVQGT R8, DX
-	MOVQ    DX, 168(AX)
-	LEAQ    (DX)(DI*1), R8
-	CMPQ    112(AX), $+2
-	CMOVQGT R8, DX
-	MOVQ    DX, 176(AX)
-	LEAQ    (DX)(DI*1), R8
-	CMPQ    112(AX), $+3
-	CMOVQGT R8, DX
-	MOVQ    DX, 184(AX)
-	LEAQ    (DX)(DI*1), R8
-	CMPQ    112(AX), $+4
-	CMOVQGT R8, DX
-	MOVQ    DX, 192(AX)
-	LEAQ    (DX)(DI*1), R8
-	CMPQ    112(AX), $+5
-	CMOVQGT R8, DX
-	MOVQ    DX, 200(AX)
-	LEAQ    (DX)(DI*1), R8
-	CMPQ    112(AX), $+6
-	CMOVQGT R8, DX
-	MOVQ    DX, 208(AX)
-	LEAQ    (DX)(DI*1), R8
-	CMPQ    112(AX), $+7
-	CMOVQGT R8, DX
-	MOVQ    DX, 216(AX)
-	LEAQ    (DX)(DI*1), R8
-	CMPQ    112(AX), $+8
-	CMOVQGT R8, DX
 	MOVQ    DX, 224(AX)
 	LEAQ    (DX)(DI*1), R8
-	CMPQ    112(AX), $+9
+	CMPQ    192(AX), $+1
 	CMOVQGT R8, DX
 	MOVQ    DX, 232(AX)
 	LEAQ    (DX)(DI*1), R8
-	CMPQ    112(AX), $+10
+	CMPQ    192(AX), $+2
 	CMOVQGT R8, DX
 	MOVQ    DX, 240(AX)
 	LEAQ    (DX)(DI*1), R8
-	CMPQ    112(AX), $+11
+	CMPQ    192(AX), $+3
 	CMOVQGT R8, DX
 	MOVQ    DX, 248(AX)
 	LEAQ    (DX)(DI*1), R8
-	CMPQ    112(AX), $+12
+	CMPQ    192(AX), $+4
 	CMOVQGT R8, DX
 	MOVQ    DX, 256(AX)
 	LEAQ    (DX)(DI*1), R8
-	CMPQ    112(AX), $+13
+	CMPQ    192(AX), $+5
 	CMOVQGT R8, DX
 	MOVQ    DX, 264(AX)
 	LEAQ    (DX)(DI*1), R8
-	CMPQ    112(AX), $+14
+	CMPQ    192(AX), $+6
 	CMOVQGT R8, DX
 	MOVQ    DX, 272(AX)
 	LEAQ    (DX)(DI*1), R8
-	CMPQ    112(AX), $+15
+	CMPQ    192(AX), $+7
 	CMOVQGT R8, DX
 	MOVQ    DX, 280(AX)
+	LEAQ    (DX)(DI*1), R8
+	CMPQ    192(AX), $+8
+	CMOVQGT R8, DX
+	MOVQ    DX, 288(AX)
+	LEAQ    (DX)(DI*1), R8
+	CMPQ    192(AX), $+9
+	CMOVQGT R8, DX
+	MOVQ    DX, 296(AX)
+	LEAQ    (DX)(DI*1), R8
+	CMPQ    192(AX), $+10
+	CMOVQGT R8, DX
+	MOVQ    DX, 304(AX)
+	LEAQ    (DX)(DI*1), R8
+	CMPQ    192(AX), $+11
+	CMOVQGT R8, DX
+	MOVQ    DX, 312(AX)
+	LEAQ    (DX)(DI*1), R8
+	CMPQ    192(AX), $+12
+	CMOVQGT R8, DX
+	MOVQ    DX, 320(AX)
+	LEAQ    (DX)(DI*1), R8
+	CMPQ    192(AX), $+13
+	CMOVQGT R8, DX
+	MOVQ    DX, 328(AX)
+	LEAQ    (DX)(DI*1), R8
+	CMPQ    192(AX), $+14
+	CMOVQGT R8, DX
+	MOVQ    DX, 336(AX)
+	LEAQ    (DX)(DI*1), R8
+	CMPQ    192(AX), $+15
+	CMOVQGT R8, DX
+	MOVQ    DX, 344(AX)
 	MOVQ    96(AX), DX
 	XORQ    DI, DI
 
@@ -7917,137 +12321,137 @@ piece:
 	MOVQ             $+255, R8
 	BZHIQ            R9, R8, R8
 	KMOVW            R8, K1
-	MOVQ             160(AX), R8
-	MOVQ             192(AX), R9
-	VXORPS           Y5, Y5, Y5
-	VMOVDQU16.Z      (R8)(DI*2), K1, X5
-	VMOVDQU16.Z      (R9)(DI*2), K1, X6
-	VINSERTI32X4     $0x01, X6, Y5, Y5
-	VPMOVZXWD        Y5, Z6
-	VPSLLD           $0x10, Z6, Z6
-	MOVQ             168(AX), R8
-	MOVQ             200(AX), R9
-	VXORPS           Y5, Y5, Y5
-	VMOVDQU16.Z      (R8)(DI*2), K1, X5
-	VMOVDQU16.Z      (R9)(DI*2), K1, X7
-	VINSERTI32X4     $0x01, X7, Y5, Y5
-	VPMOVZXWD        Y5, Z7
-	VPSLLD           $0x10, Z7, Z7
-	VUNPCKLPS        Z7, Z6, Z5
-	VUNPCKHPS        Z7, Z6, Z6
-	MOVQ             176(AX), R8
-	MOVQ             208(AX), R9
-	VXORPS           Y7, Y7, Y7
-	VMOVDQU16.Z      (R8)(DI*2), K1, X7
-	VMOVDQU16.Z      (R9)(DI*2), K1, X8
-	VINSERTI32X4     $0x01, X8, Y7, Y7
-	VPMOVZXWD        Y7, Z8
-	VPSLLD           $0x10, Z8, Z8
-	MOVQ             184(AX), R8
-	MOVQ             216(AX), R9
-	VXORPS           Y7, Y7, Y7
-	VMOVDQU16.Z      (R8)(DI*2), K1, X7
-	VMOVDQU16.Z      (R9)(DI*2), K1, X9
-	VINSERTI32X4     $0x01, X9, Y7, Y7
-	VPMOVZXWD        Y7, Z9
-	VPSLLD           $0x10, Z9, Z9
-	VUNPCKLPS        Z9, Z8, Z7
-	VUNPCKHPS        Z9, Z8, Z8
-	VUNPCKLPD        Z7, Z5, Z9
-	VUNPCKHPD        Z7, Z5, Z5
-	VUNPCKLPD        Z8, Z6, Z7
-	VUNPCKHPD        Z8, Z6, Z6
 	MOVQ             224(AX), R8
 	MOVQ             256(AX), R9
+	VXORPS           Y6, Y6, Y6
+	VMOVDQU16.Z      (R8)(DI*2), K1, X6
+	VMOVDQU16.Z      (R9)(DI*2), K1, X7
+	VINSERTI32X4     $0x01, X7, Y6, Y6
+	VPMOVZXWD        Y6, Z7
+	VPSLLD           $0x10, Z7, Z7
+	MOVQ             232(AX), R8
+	MOVQ             264(AX), R9
+	VXORPS           Y6, Y6, Y6
+	VMOVDQU16.Z      (R8)(DI*2), K1, X6
+	VMOVDQU16.Z      (R9)(DI*2), K1, X8
+	VINSERTI32X4     $0x01, X8, Y6, Y6
+	VPMOVZXWD        Y6, Z8
+	VPSLLD           $0x10, Z8, Z8
+	VUNPCKLPS        Z8, Z7, Z6
+	VUNPCKHPS        Z8, Z7, Z7
+	MOVQ             240(AX), R8
+	MOVQ             272(AX), R9
+	VXORPS           Y8, Y8, Y8
+	VMOVDQU16.Z      (R8)(DI*2), K1, X8
+	VMOVDQU16.Z      (R9)(DI*2), K1, X9
+	VINSERTI32X4     $0x01, X9, Y8, Y8
+	VPMOVZXWD        Y8, Z9
+	VPSLLD           $0x10, Z9, Z9
+	MOVQ             248(AX), R8
+	MOVQ             280(AX), R9
 	VXORPS           Y8, Y8, Y8
 	VMOVDQU16.Z      (R8)(DI*2), K1, X8
 	VMOVDQU16.Z      (R9)(DI*2), K1, X10
 	VINSERTI32X4     $0x01, X10, Y8, Y8
 	VPMOVZXWD        Y8, Z10
 	VPSLLD           $0x10, Z10, Z10
-	MOVQ             232(AX), R8
-	MOVQ             264(AX), R9
-	VXORPS           Y8, Y8, Y8
-	VMOVDQU16.Z      (R8)(DI*2), K1, X8
+	VUNPCKLPS        Z10, Z9, Z8
+	VUNPCKHPS        Z10, Z9, Z9
+	VUNPCKLPD        Z8, Z6, Z10
+	VUNPCKHPD        Z8, Z6, Z6
+	VUNPCKLPD        Z9, Z7, Z8
+	VUNPCKHPD        Z9, Z7, Z7
+	MOVQ             288(AX), R8
+	MOVQ             320(AX), R9
+	VXORPS           Y9, Y9, Y9
+	VMOVDQU16.Z      (R8)(DI*2), K1, X9
 	VMOVDQU16.Z      (R9)(DI*2), K1, X11
-	VINSERTI32X4     $0x01, X11, Y8, Y8
-	VPMOVZXWD        Y8, Z11
+	VINSERTI32X4     $0x01, X11, Y9, Y9
+	VPMOVZXWD        Y9, Z11
 	VPSLLD           $0x10, Z11, Z11
-	VUNPCKLPS        Z11, Z10, Z8
-	VUNPCKHPS        Z11, Z10, Z10
-	MOVQ             240(AX), R8
-	MOVQ             272(AX), R9
-	VXORPS           Y11, Y11, Y11
-	VMOVDQU16.Z      (R8)(DI*2), K1, X11
+	MOVQ             296(AX), R8
+	MOVQ             328(AX), R9
+	VXORPS           Y9, Y9, Y9
+	VMOVDQU16.Z      (R8)(DI*2), K1, X9
 	VMOVDQU16.Z      (R9)(DI*2), K1, X12
-	VINSERTI32X4     $0x01, X12, Y11, Y11
-	VPMOVZXWD        Y11, Z12
+	VINSERTI32X4     $0x01, X12, Y9, Y9
+	VPMOVZXWD        Y9, Z12
 	VPSLLD           $0x10, Z12, Z12
-	MOVQ             248(AX), R8
-	MOVQ             280(AX), R9
-	VXORPS           Y11, Y11, Y11
-	VMOVDQU16.Z      (R8)(DI*2), K1, X11
+	VUNPCKLPS        Z12, Z11, Z9
+	VUNPCKHPS        Z12, Z11, Z11
+	MOVQ             304(AX), R8
+	MOVQ             336(AX), R9
+	VXORPS           Y12, Y12, Y12
+	VMOVDQU16.Z      (R8)(DI*2), K1, X12
 	VMOVDQU16.Z      (R9)(DI*2), K1, X13
-	VINSERTI32X4     $0x01, X13, Y11, Y11
-	VPMOVZXWD        Y11, Z13
+	VINSERTI32X4     $0x01, X13, Y12, Y12
+	VPMOVZXWD        Y12, Z13
 	VPSLLD           $0x10, Z13, Z13
-	VUNPCKLPS        Z13, Z12, Z11
-	VUNPCKHPS        Z13, Z12, Z12
-	VUNPCKLPD        Z11, Z8, Z13
-	VUNPCKHPD        Z11, Z8, Z8
-	VUNPCKLPD        Z12, Z10, Z11
-	VUNPCKHPD        Z12, Z10, Z10
-	VSHUFF64X2       $0x88, Z13, Z9, Z12
-	VSHUFF64X2       $0x88, Z8, Z5, Z14
-	VSHUFF64X2       $0x88, Z11, Z7, Z15
-	VSHUFF64X2       $0x88, Z10, Z6, Z16
-	VSHUFF64X2       $0xdd, Z13, Z9, Z9
-	VSHUFF64X2       $0xdd, Z8, Z5, Z5
+	MOVQ             312(AX), R8
+	MOVQ             344(AX), R9
+	VXORPS           Y12, Y12, Y12
+	VMOVDQU16.Z      (R8)(DI*2), K1, X12
+	VMOVDQU16.Z      (R9)(DI*2), K1, X14
+	VINSERTI32X4     $0x01, X14, Y12, Y12
+	VPMOVZXWD        Y12, Z14
+	VPSLLD           $0x10, Z14, Z14
+	VUNPCKLPS        Z14, Z13, Z12
+	VUNPCKHPS        Z14, Z13, Z13
+	VUNPCKLPD        Z12, Z9, Z14
+	VUNPCKHPD        Z12, Z9, Z9
+	VUNPCKLPD        Z13, Z11, Z12
+	VUNPCKHPD        Z13, Z11, Z11
+	VSHUFF64X2       $0x88, Z14, Z10, Z13
+	VSHUFF64X2       $0x88, Z9, Z6, Z15
+	VSHUFF64X2       $0x88, Z12, Z8, Z16
+	VSHUFF64X2       $0x88, Z11, Z7, Z17
+	VSHUFF64X2       $0xdd, Z14, Z10, Z10
+	VSHUFF64X2       $0xdd, Z9, Z6, Z6
+	VSHUFF64X2       $0xdd, Z12, Z8, Z8
 	VSHUFF64X2       $0xdd, Z11, Z7, Z7
-	VSHUFF64X2       $0xdd, Z10, Z6, Z6
-	VFMADD231PS.BCST (CX), Z12, Z0
-	VFMADD231PS.BCST (CX)(BX*1), Z12, Z1
-	VFMADD231PS.BCST (CX)(BX*2), Z12, Z2
-	VFMADD231PS.BCST (CX)(SI*1), Z12, Z3
-	VFMADD231PS.BCST 4(CX), Z14, Z0
-	VFMADD231PS.BCST 4(CX)(BX*1), Z14, Z1
-	VFMADD231PS.BCST 4(CX)(BX*2), Z14, Z2
-	VFMADD231PS.BCST 4(CX)(SI*1), Z14, Z3
-	VFMADD231PS.BCST 8(CX), Z15, Z0
-	VFMADD231PS.BCST 8(CX)(BX*1), Z15, Z1
-	VFMADD231PS.BCST 8(CX)(BX*2), Z15, Z2
-	VFMADD231PS.BCST 8(CX)(SI*1), Z15, Z3
-	VFMADD231PS.BCST 12(CX), Z16, Z0
-	VFMADD231PS.BCST 12(CX)(BX*1), Z16, Z1
-	VFMADD231PS.BCST 12(CX)(BX*2), Z16, Z2
-	VFMADD231PS.BCST 12(CX)(SI*1), Z16, Z3
-	VFMADD231PS.BCST 16(CX), Z9, Z0
-	VFMADD231PS.BCST 16(CX)(BX*1), Z9, Z1
-	VFMADD231PS.BCST 16(CX)(BX*2), Z9, Z2
-	VFMADD231PS.BCST 16(CX)(SI*1), Z9, Z3
-	VFMADD231PS.BCST 20(CX), Z5, Z0
-	VFMADD231PS.BCST 20(CX)(BX*1), Z5, Z1
-	VFMADD231PS.BCST 20(CX)(BX*2), Z5, Z2
-	VFMADD231PS.BCST 20(CX)(SI*1), Z5, Z3
-	VFMADD231PS.BCST 24(CX), Z7, Z0
-	VFMADD231PS.BCST 24(CX)(BX*1), Z7, Z1
-	VFMADD231PS.BCST 24(CX)(BX*2), Z7, Z2
-	VFMADD231PS.BCST 24(CX)(SI*1), Z7, Z3
-	VFMADD231PS.BCST 28(CX), Z6, Z0
-	VFMADD231PS.BCST 28(CX)(BX*1), Z6, Z1
-	VFMADD231PS.BCST 28(CX)(BX*2), Z6, Z2
-	VFMADD231PS.BCST 28(CX)(SI*1), Z6, Z3
+	VFMADD231PS.BCST (CX), Z13, Z0
+	VFMADD231PS.BCST (CX)(BX*1), Z13, Z1
+	VFMADD231PS.BCST (CX)(BX*2), Z13, Z2
+	VFMADD231PS.BCST (CX)(SI*1), Z13, Z3
+	VFMADD231PS.BCST 4(CX), Z15, Z0
+	VFMADD231PS.BCST 4(CX)(BX*1), Z15, Z1
+	VFMADD231PS.BCST 4(CX)(BX*2), Z15, Z2
+	VFMADD231PS.BCST 4(CX)(SI*1), Z15, Z3
+	VFMADD231PS.BCST 8(CX), Z16, Z0
+	VFMADD231PS.BCST 8(CX)(BX*1), Z16, Z1
+	VFMADD231PS.BCST 8(CX)(BX*2), Z16, Z2
+	VFMADD231PS.BCST 8(CX)(SI*1), Z16, Z3
+	VFMADD231PS.BCST 12(CX), Z17, Z0
+	VFMADD231PS.BCST 12(CX)(BX*1), Z17, Z1
+	VFMADD231PS.BCST 12(CX)(BX*2), Z17, Z2
+	VFMADD231PS.BCST 12(CX)(SI*1), Z17, Z3
+	VFMADD231PS.BCST 16(CX), Z10, Z0
+	VFMADD231PS.BCST 16(CX)(BX*1), Z10, Z1
+	VFMADD231PS.BCST 16(CX)(BX*2), Z10, Z2
+	VFMADD231PS.BCST 16(CX)(SI*1), Z10, Z3
+	VFMADD231PS.BCST 20(CX), Z6, Z0
+	VFMADD231PS.BCST 20(CX)(BX*1), Z6, Z1
+	VFMADD231PS.BCST 20(CX)(BX*2), Z6, Z2
+	VFMADD231PS.BCST 20(CX)(SI*1), Z6, Z3
+	VFMADD231PS.BCST 24(CX), Z8, Z0
+	VFMADD231PS.BCST 24(CX)(BX*1), Z8, Z1
+	VFMADD231PS.BCST 24(CX)(BX*2), Z8, Z2
+	VFMADD231PS.BCST 24(CX)(SI*1), Z8, Z3
+	VFMADD231PS.BCST 28(CX), Z7, Z0
+	VFMADD231PS.BCST 28(CX)(BX*1), Z7, Z1
+	VFMADD231PS.BCST 28(CX)(BX*2), Z7, Z2
+	VFMADD231PS.BCST 28(CX)(SI*1), Z7, Z3
 	ADDQ             $+8, DI
 	ADDQ             $+32, CX
 	SUBQ             $+8, DX
 	JGT              piece
 
 whole:
-	MOVQ    128(AX), CX
+	MOVQ    208(AX), CX
 	MOVQ    80(AX), DX
-	CMPQ    112(AX), $+16
+	CMPQ    192(AX), $+16
 	JLT     last
-	ADDQ    $+64, 128(AX)
+	ADDQ    $+64, 208(AX)
 	VMOVUPS Z0, (CX)
 	ADDQ    DX, CX
 	VMOVUPS Z1, (CX)
@@ -8058,7 +12462,7 @@ whole:
 	JMP     stored
 
 last:
-	MOVQ    112(AX), BX
+	MOVQ    192(AX), BX
 	MOVQ    $+16, DI
 	CMPQ    BX, DI
 	CMOVQLT BX, DI
@@ -8066,7 +12470,7 @@ last:
 	BZHIQ   DI, SI, SI
 	KMOVW   SI, K1
 	SHLQ    $0x02, BX
-	ADDQ    BX, 128(AX)
+	ADDQ    BX, 208(AX)
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    DX, CX
 	VMOVUPS Z1, K1, (CX)
@@ -8078,22 +12482,25 @@ last:
 stored:
 	MOVQ   8(AX), CX
 	IMUL3Q $+16, CX, DX
-	ADDQ   152(AX), DX
-	SUBQ   $+16, 112(AX)
+	ADDQ   216(AX), DX
+	SUBQ   $+16, 192(AX)
 	JGT    keys
-	MOVQ   120(AX), CX
-	ADDQ   $+24, CX
-	MOVQ   CX, 120(AX)
-	CMPQ   CX, 104(AX)
-	JNE    span
-	MOVQ   16(AX), CX
-	ADDQ   CX, (AX)
-	MOVQ   64(AX), CX
-	ADDQ   CX, 48(AX)
-	MOVQ   88(AX), CX
-	ADDQ   CX, 72(AX)
-	SUBQ   $+1, 40(AX)
-	JNE    head
+
+spanDone:
+	MOVQ 200(AX), CX
+	ADDQ $+16, CX
+	MOVQ CX, 200(AX)
+	CMPQ CX, 184(AX)
+	JNE  span
+	DECQ 152(AX)
+	MOVQ 16(AX), CX
+	ADDQ CX, (AX)
+	MOVQ 64(AX), CX
+	ADDQ CX, 48(AX)
+	MOVQ 88(AX), CX
+	ADDQ CX, 72(AX)
+	SUBQ $+1, 40(AX)
+	JNE  head
 
 end:
 	VZEROUPPER
@@ -8104,26 +12511,29 @@ end:
 TEXT ·scoresBF16x8AVX512(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ   a+0(FP), AX
 	MOVQ   32(AX), CX
-	IMUL3Q $0x18, CX, CX
+	IMUL3Q $0x10, CX, CX
 	ADDQ   24(AX), CX
-	MOVQ   CX, 104(AX)
+	MOVQ   CX, 184(AX)
+	MOVQ   $+0, 120(AX)
+	MOVQ   $+0, 128(AX)
+	MOVQ   $+0, 136(AX)
 	CMPQ   96(AX), $+8
 	JNE    head
 	MOVQ   72(AX), CX
-	MOVQ   CX, 128(AX)
+	MOVQ   CX, 208(AX)
 	MOVQ   24(AX), CX
-	MOVQ   CX, 120(AX)
+	MOVQ   CX, 200(AX)
 
 chunkSpan:
-	MOVQ 120(AX), CX
+	MOVQ 200(AX), CX
 	MOVQ (CX), DX
 	MOVQ 8(CX), CX
 	ADDQ (AX), DX
-	MOVQ CX, 112(AX)
+	MOVQ CX, 192(AX)
 
 chunkRows:
-	MOVQ DX, 152(AX)
-	CMPQ 112(AX), $+16
+	MOVQ DX, 216(AX)
+	CMPQ 192(AX), $+16
 	JLT  chunkLast
 	MOVQ 8(AX), CX
 	LEAQ (DX)(CX*4), BX
@@ -8131,7 +12541,7 @@ chunkRows:
 	LEAQ (SI)(CX*4), DI
 	LEAQ (CX)(CX*2), R8
 	MOVQ 48(AX), R9
-	MOVQ 128(AX), R10
+	MOVQ 208(AX), R10
 	MOVQ 40(AX), R11
 	MOVQ 56(AX), R12
 	MOVQ 80(AX), R13
@@ -8283,77 +12693,77 @@ chunkHead:
 	JNE              chunkHead
 	MOVQ             8(AX), CX
 	SHLQ             $0x04, CX
-	MOVQ             152(AX), DX
+	MOVQ             216(AX), DX
 	ADDQ             CX, DX
-	ADDQ             $+64, 128(AX)
-	SUBQ             $+16, 112(AX)
+	ADDQ             $+64, 208(AX)
+	SUBQ             $+16, 192(AX)
 	JNE              chunkRows
 	JMP              chunkNext
 
 chunkLast:
 	MOVQ    8(AX), CX
-	MOVQ    DX, 160(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+1
-	CMOVQGT BX, DX
-	MOVQ    DX, 168(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+2
-	CMOVQGT BX, DX
-	MOVQ    DX, 176(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+3
-	CMOVQGT BX, DX
-	MOVQ    DX, 184(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+4
-	CMOVQGT BX, DX
-	MOVQ    DX, 192(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+5
-	CMOVQGT BX, DX
-	MOVQ    DX, 200(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+6
-	CMOVQGT BX, DX
-	MOVQ    DX, 208(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+7
-	CMOVQGT BX, DX
-	MOVQ    DX, 216(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+8
-	CMOVQGT BX, DX
 	MOVQ    DX, 224(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+9
+	CMPQ    192(AX), $+1
 	CMOVQGT BX, DX
 	MOVQ    DX, 232(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+10
+	CMPQ    192(AX), $+2
 	CMOVQGT BX, DX
 	MOVQ    DX, 240(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+11
+	CMPQ    192(AX), $+3
 	CMOVQGT BX, DX
 	MOVQ    DX, 248(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+12
+	CMPQ    192(AX), $+4
 	CMOVQGT BX, DX
 	MOVQ    DX, 256(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+13
+	CMPQ    192(AX), $+5
 	CMOVQGT BX, DX
 	MOVQ    DX, 264(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+14
+	CMPQ    192(AX), $+6
 	CMOVQGT BX, DX
 	MOVQ    DX, 272(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+15
+	CMPQ    192(AX), $+7
 	CMOVQGT BX, DX
 	MOVQ    DX, 280(AX)
-	MOVQ    112(AX), CX
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+8
+	CMOVQGT BX, DX
+	MOVQ    DX, 288(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+9
+	CMOVQGT BX, DX
+	MOVQ    DX, 296(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+10
+	CMOVQGT BX, DX
+	MOVQ    DX, 304(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+11
+	CMOVQGT BX, DX
+	MOVQ    DX, 312(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+12
+	CMOVQGT BX, DX
+	MOVQ    DX, 320(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+13
+	CMOVQGT BX, DX
+	MOVQ    DX, 328(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+14
+	CMOVQGT BX, DX
+	MOVQ    DX, 336(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+15
+	CMOVQGT BX, DX
+	MOVQ    DX, 344(AX)
+	MOVQ    192(AX), CX
 	MOVQ    $+16, DX
 	CMPQ    CX, DX
 	CMOVQLT CX, DX
@@ -8362,34 +12772,34 @@ chunkLast:
 	KMOVW   CX, K1
 	XORQ    CX, CX
 	MOVQ    48(AX), DX
-	MOVQ    128(AX), BX
+	MOVQ    208(AX), BX
 	MOVQ    40(AX), SI
 	MOVQ    56(AX), DI
 	MOVQ    80(AX), R8
 
 chunkLastHead:
-	MOVQ             160(AX), R9
-	MOVQ             192(AX), R10
+	MOVQ             224(AX), R9
+	MOVQ             256(AX), R10
 	VBROADCASTI32X4  (R9)(CX*1), Y0
 	VINSERTI32X4     $0x01, (R10)(CX*1), Y0, Y0
 	VPMOVZXWD        Y0, Z1
 	VPSLLD           $0x10, Z1, Z1
-	MOVQ             168(AX), R9
-	MOVQ             200(AX), R10
+	MOVQ             232(AX), R9
+	MOVQ             264(AX), R10
 	VBROADCASTI32X4  (R9)(CX*1), Y0
 	VINSERTI32X4     $0x01, (R10)(CX*1), Y0, Y0
 	VPMOVZXWD        Y0, Z2
 	VPSLLD           $0x10, Z2, Z2
 	VUNPCKLPS        Z2, Z1, Z0
 	VUNPCKHPS        Z2, Z1, Z1
-	MOVQ             176(AX), R9
-	MOVQ             208(AX), R10
+	MOVQ             240(AX), R9
+	MOVQ             272(AX), R10
 	VBROADCASTI32X4  (R9)(CX*1), Y2
 	VINSERTI32X4     $0x01, (R10)(CX*1), Y2, Y2
 	VPMOVZXWD        Y2, Z3
 	VPSLLD           $0x10, Z3, Z3
-	MOVQ             184(AX), R9
-	MOVQ             216(AX), R10
+	MOVQ             248(AX), R9
+	MOVQ             280(AX), R10
 	VBROADCASTI32X4  (R9)(CX*1), Y2
 	VINSERTI32X4     $0x01, (R10)(CX*1), Y2, Y2
 	VPMOVZXWD        Y2, Z4
@@ -8400,28 +12810,28 @@ chunkLastHead:
 	VUNPCKHPD        Z2, Z0, Z0
 	VUNPCKLPD        Z3, Z1, Z2
 	VUNPCKHPD        Z3, Z1, Z1
-	MOVQ             224(AX), R9
-	MOVQ             256(AX), R10
+	MOVQ             288(AX), R9
+	MOVQ             320(AX), R10
 	VBROADCASTI32X4  (R9)(CX*1), Y3
 	VINSERTI32X4     $0x01, (R10)(CX*1), Y3, Y3
 	VPMOVZXWD        Y3, Z5
 	VPSLLD           $0x10, Z5, Z5
-	MOVQ             232(AX), R9
-	MOVQ             264(AX), R10
+	MOVQ             296(AX), R9
+	MOVQ             328(AX), R10
 	VBROADCASTI32X4  (R9)(CX*1), Y3
 	VINSERTI32X4     $0x01, (R10)(CX*1), Y3, Y3
 	VPMOVZXWD        Y3, Z6
 	VPSLLD           $0x10, Z6, Z6
 	VUNPCKLPS        Z6, Z5, Z3
 	VUNPCKHPS        Z6, Z5, Z5
-	MOVQ             240(AX), R9
-	MOVQ             272(AX), R10
+	MOVQ             304(AX), R9
+	MOVQ             336(AX), R10
 	VBROADCASTI32X4  (R9)(CX*1), Y6
 	VINSERTI32X4     $0x01, (R10)(CX*1), Y6, Y6
 	VPMOVZXWD        Y6, Z7
 	VPSLLD           $0x10, Z7, Z7
-	MOVQ             248(AX), R9
-	MOVQ             280(AX), R10
+	MOVQ             312(AX), R9
+	MOVQ             344(AX), R10
 	VBROADCASTI32X4  (R9)(CX*1), Y6
 	VINSERTI32X4     $0x01, (R10)(CX*1), Y6, Y6
 	VPMOVZXWD        Y6, Z8
@@ -8525,33 +12935,34 @@ chunkLastHead:
 	ADDQ             88(AX), BX
 	DECQ             SI
 	JNE              chunkLastHead
-	MOVQ             112(AX), CX
+	MOVQ             192(AX), CX
 	SHLQ             $0x02, CX
-	ADDQ             CX, 128(AX)
+	ADDQ             CX, 208(AX)
 
 chunkNext:
-	MOVQ 120(AX), CX
-	ADDQ $+24, CX
-	MOVQ CX, 120(AX)
-	CMPQ CX, 104(AX)
+	MOVQ 200(AX), CX
+	ADDQ $+16, CX
+	MOVQ CX, 200(AX)
+	CMPQ CX, 184(AX)
 	JNE  chunkSpan
 	JMP  end
+	MOVQ $+0, 152(AX)
 
 head:
 	MOVQ 72(AX), CX
-	MOVQ CX, 128(AX)
+	MOVQ CX, 208(AX)
 	MOVQ 24(AX), CX
-	MOVQ CX, 120(AX)
+	MOVQ CX, 200(AX)
 
 span:
-	MOVQ 120(AX), CX
+	MOVQ 200(AX), CX
 	MOVQ (CX), DX
 	MOVQ 8(CX), CX
 	ADDQ (AX), DX
-	MOVQ CX, 112(AX)
+	MOVQ CX, 192(AX)
 
 keys:
-	MOVQ       DX, 152(AX)
+	MOVQ       DX, 216(AX)
 	VXORPS     Z0, Z0, Z0
 	VXORPS     Z1, Z1, Z1
 	VXORPS     Z2, Z2, Z2
@@ -8560,7 +12971,7 @@ keys:
 	VXORPS     Z5, Z5, Z5
 	VXORPS     Z6, Z6, Z6
 	VXORPS     Z7, Z7, Z7
-	CMPQ       112(AX), $+16
+	CMPQ       192(AX), $+16
 	JLT        some
 	TESTQ      $+7, 96(AX)
 	JNE        some
@@ -8569,67 +12980,44 @@ keys:
 	LEAQ       (CX)(BX*4), SI
 	LEAQ       (BX)(BX*2), DI
 	MOVQ       8(AX), R8
-	MOVQ       DX, R9
+	LEAQ       (DX)(R8*4), R9
 	LEAQ       (R9)(R8*4), R10
 	LEAQ       (R10)(R8*4), R11
-	LEAQ       (R11)(R8*4), R12
-	LEAQ       (R8)(R8*2), R13
-	MOVQ       96(AX), R14
+	LEAQ       (R8)(R8*2), R12
+	MOVQ       96(AX), R13
 	VPTERNLOGD $0xff, Z8, Z8, Z8
 	VPSLLD     $0x10, Z8, Z8
-	MOVQ       120(AX), R15
-	MOVQ       16(R15), R15
-	ADDQ       DX, R15
-	MOVQ       $+2, 144(AX)
-	IMUL3Q     $+16, R8, DX
-	SUBQ       $+64, DX
-	MOVQ       DX, 136(AX)
-	SHRQ       $0x04, R14
+	MOVQ       120(AX), R14
+	SHRQ       $0x04, R13
 	JEQ        odd
 
 pairs:
-	PREFETCHT1 (R15)
-	PREFETCHT1 (R15)(R8*1)
-	PREFETCHT1 (R15)(R8*2)
-	PREFETCHT1 (R15)(R13*1)
-	LEAQ       (R15)(R8*4), R15
-	PREFETCHT1 (R15)
-	PREFETCHT1 (R15)(R8*1)
-	PREFETCHT1 (R15)(R8*2)
-	PREFETCHT1 (R15)(R13*1)
-	LEAQ       (R15)(R8*4), R15
-	DECQ       144(AX)
-	JNE        fetched
-	MOVQ       $+2, 144(AX)
-	SUBQ       136(AX), R15
-
-fetched:
-	VBROADCASTF64X4  (R9), Z10
-	VINSERTF64X4     $0x01, (R10), Z10, Z10
-	VBROADCASTF64X4  (R9)(R8*1), Z11
-	VINSERTF64X4     $0x01, (R10)(R8*1), Z11, Z11
+	VBROADCASTF64X4  (DX), Z10
+	VINSERTF64X4     $0x01, (R9), Z10, Z10
+	VBROADCASTF64X4  (DX)(R8*1), Z11
+	VINSERTF64X4     $0x01, (R9)(R8*1), Z11, Z11
 	VUNPCKLPS        Z11, Z10, Z9
 	VUNPCKHPS        Z11, Z10, Z10
-	VBROADCASTF64X4  (R9)(R8*2), Z12
-	VINSERTF64X4     $0x01, (R10)(R8*2), Z12, Z12
-	VBROADCASTF64X4  (R9)(R13*1), Z13
-	VINSERTF64X4     $0x01, (R10)(R13*1), Z13, Z13
+	VBROADCASTF64X4  (DX)(R8*2), Z12
+	VINSERTF64X4     $0x01, (R9)(R8*2), Z12, Z12
+	VBROADCASTF64X4  (DX)(R12*1), Z13
+	VINSERTF64X4     $0x01, (R9)(R12*1), Z13, Z13
 	VUNPCKLPS        Z13, Z12, Z11
 	VUNPCKHPS        Z13, Z12, Z12
 	VUNPCKLPD        Z11, Z9, Z13
 	VUNPCKHPD        Z11, Z9, Z9
 	VUNPCKLPD        Z12, Z10, Z11
 	VUNPCKHPD        Z12, Z10, Z10
-	VBROADCASTF64X4  (R11), Z14
-	VINSERTF64X4     $0x01, (R12), Z14, Z14
-	VBROADCASTF64X4  (R11)(R8*1), Z15
-	VINSERTF64X4     $0x01, (R12)(R8*1), Z15, Z15
+	VBROADCASTF64X4  (R10), Z14
+	VINSERTF64X4     $0x01, (R11), Z14, Z14
+	VBROADCASTF64X4  (R10)(R8*1), Z15
+	VINSERTF64X4     $0x01, (R11)(R8*1), Z15, Z15
 	VUNPCKLPS        Z15, Z14, Z12
 	VUNPCKHPS        Z15, Z14, Z14
-	VBROADCASTF64X4  (R11)(R8*2), Z16
-	VINSERTF64X4     $0x01, (R12)(R8*2), Z16, Z16
-	VBROADCASTF64X4  (R11)(R13*1), Z17
-	VINSERTF64X4     $0x01, (R12)(R13*1), Z17, Z17
+	VBROADCASTF64X4  (R10)(R8*2), Z16
+	VINSERTF64X4     $0x01, (R11)(R8*2), Z16, Z16
+	VBROADCASTF64X4  (R10)(R12*1), Z17
+	VINSERTF64X4     $0x01, (R11)(R12*1), Z17, Z17
 	VUNPCKLPS        Z17, Z16, Z15
 	VUNPCKHPS        Z17, Z16, Z16
 	VUNPCKLPD        Z15, Z12, Z17
@@ -8662,6 +13050,36 @@ fetched:
 	VFMADD231PS.BCST 4(SI)(BX*1), Z16, Z5
 	VFMADD231PS.BCST 4(SI)(BX*2), Z16, Z6
 	VFMADD231PS.BCST 4(SI)(DI*1), Z16, Z7
+	CMPQ             R14, 128(AX)
+	JCS              pairsFetch0
+	MOVQ             104(AX), R14
+	DECQ             136(AX)
+	JLE              pairsFetch0Run
+	MOVQ             -16(R14), R15
+	ADDQ             128(AX), R15
+	MOVQ             R15, 128(AX)
+	SUBQ             -24(R14), R15
+	MOVQ             R15, R14
+	JMP              pairsFetch0
+
+pairsFetch0Run:
+	DECQ 112(AX)
+	JLT  pairsFetch0None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R14), R15
+	MOVQ R15, 136(AX)
+	MOVQ 8(R14), R15
+	MOVQ (R14), R14
+	ADDQ R14, R15
+	MOVQ R15, 128(AX)
+	JMP  pairsFetch0
+
+pairsFetch0None:
+	MOVQ 48(AX), R14
+	MOVQ $+0, 128(AX)
+
+pairsFetch0:
+	PREFETCHT1       (R14)
 	VPSLLD           $0x10, Z18, Z12
 	VFMADD231PS.BCST 8(CX), Z12, Z0
 	VFMADD231PS.BCST 8(CX)(BX*1), Z12, Z1
@@ -8680,6 +13098,7 @@ fetched:
 	VFMADD231PS.BCST 12(SI)(BX*1), Z18, Z5
 	VFMADD231PS.BCST 12(SI)(BX*2), Z18, Z6
 	VFMADD231PS.BCST 12(SI)(DI*1), Z18, Z7
+	PREFETCHT1       64(R14)
 	VPSLLD           $0x10, Z19, Z12
 	VFMADD231PS.BCST 16(CX), Z12, Z0
 	VFMADD231PS.BCST 16(CX)(BX*1), Z12, Z1
@@ -8698,6 +13117,7 @@ fetched:
 	VFMADD231PS.BCST 20(SI)(BX*1), Z19, Z5
 	VFMADD231PS.BCST 20(SI)(BX*2), Z19, Z6
 	VFMADD231PS.BCST 20(SI)(DI*1), Z19, Z7
+	PREFETCHT1       128(R14)
 	VPSLLD           $0x10, Z20, Z12
 	VFMADD231PS.BCST 24(CX), Z12, Z0
 	VFMADD231PS.BCST 24(CX)(BX*1), Z12, Z1
@@ -8716,6 +13136,8 @@ fetched:
 	VFMADD231PS.BCST 28(SI)(BX*1), Z20, Z5
 	VFMADD231PS.BCST 28(SI)(BX*2), Z20, Z6
 	VFMADD231PS.BCST 28(SI)(DI*1), Z20, Z7
+	PREFETCHT1       192(R14)
+	ADDQ             $+256, R14
 	VPSLLD           $0x10, Z13, Z12
 	VFMADD231PS.BCST 32(CX), Z12, Z0
 	VFMADD231PS.BCST 32(CX)(BX*1), Z12, Z1
@@ -8734,6 +13156,36 @@ fetched:
 	VFMADD231PS.BCST 36(SI)(BX*1), Z13, Z5
 	VFMADD231PS.BCST 36(SI)(BX*2), Z13, Z6
 	VFMADD231PS.BCST 36(SI)(DI*1), Z13, Z7
+	CMPQ             R14, 128(AX)
+	JCS              pairsFetch4
+	MOVQ             104(AX), R14
+	DECQ             136(AX)
+	JLE              pairsFetch4Run
+	MOVQ             -16(R14), R15
+	ADDQ             128(AX), R15
+	MOVQ             R15, 128(AX)
+	SUBQ             -24(R14), R15
+	MOVQ             R15, R14
+	JMP              pairsFetch4
+
+pairsFetch4Run:
+	DECQ 112(AX)
+	JLT  pairsFetch4None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R14), R15
+	MOVQ R15, 136(AX)
+	MOVQ 8(R14), R15
+	MOVQ (R14), R14
+	ADDQ R14, R15
+	MOVQ R15, 128(AX)
+	JMP  pairsFetch4
+
+pairsFetch4None:
+	MOVQ 48(AX), R14
+	MOVQ $+0, 128(AX)
+
+pairsFetch4:
+	PREFETCHT1       (R14)
 	VPSLLD           $0x10, Z9, Z12
 	VFMADD231PS.BCST 40(CX), Z12, Z0
 	VFMADD231PS.BCST 40(CX)(BX*1), Z12, Z1
@@ -8752,6 +13204,7 @@ fetched:
 	VFMADD231PS.BCST 44(SI)(BX*1), Z9, Z5
 	VFMADD231PS.BCST 44(SI)(BX*2), Z9, Z6
 	VFMADD231PS.BCST 44(SI)(DI*1), Z9, Z7
+	PREFETCHT1       64(R14)
 	VPSLLD           $0x10, Z11, Z9
 	VFMADD231PS.BCST 48(CX), Z9, Z0
 	VFMADD231PS.BCST 48(CX)(BX*1), Z9, Z1
@@ -8770,6 +13223,7 @@ fetched:
 	VFMADD231PS.BCST 52(SI)(BX*1), Z11, Z5
 	VFMADD231PS.BCST 52(SI)(BX*2), Z11, Z6
 	VFMADD231PS.BCST 52(SI)(DI*1), Z11, Z7
+	PREFETCHT1       128(R14)
 	VPSLLD           $0x10, Z10, Z9
 	VFMADD231PS.BCST 56(CX), Z9, Z0
 	VFMADD231PS.BCST 56(CX)(BX*1), Z9, Z1
@@ -8788,34 +13242,37 @@ fetched:
 	VFMADD231PS.BCST 60(SI)(BX*1), Z10, Z5
 	VFMADD231PS.BCST 60(SI)(BX*2), Z10, Z6
 	VFMADD231PS.BCST 60(SI)(DI*1), Z10, Z7
+	PREFETCHT1       192(R14)
+	ADDQ             $+256, R14
+	ADDQ             $+32, DX
 	ADDQ             $+32, R9
 	ADDQ             $+32, R10
 	ADDQ             $+32, R11
-	ADDQ             $+32, R12
 	ADDQ             $+64, CX
 	ADDQ             $+64, SI
-	DECQ             R14
+	DECQ             R13
 	JNE              pairs
+	MOVQ             R14, 120(AX)
 
 odd:
 	TESTQ            $+8, 96(AX)
 	JEQ              whole
-	VBROADCASTI32X4  (R9), Y9
-	VINSERTI32X4     $0x01, (R10), Y9, Y9
+	VBROADCASTI32X4  (DX), Y9
+	VINSERTI32X4     $0x01, (R9), Y9, Y9
 	VPMOVZXWD        Y9, Z10
 	VPSLLD           $0x10, Z10, Z10
-	VBROADCASTI32X4  (R9)(R8*1), Y9
-	VINSERTI32X4     $0x01, (R10)(R8*1), Y9, Y9
+	VBROADCASTI32X4  (DX)(R8*1), Y9
+	VINSERTI32X4     $0x01, (R9)(R8*1), Y9, Y9
 	VPMOVZXWD        Y9, Z11
 	VPSLLD           $0x10, Z11, Z11
 	VUNPCKLPS        Z11, Z10, Z9
 	VUNPCKHPS        Z11, Z10, Z10
-	VBROADCASTI32X4  (R9)(R8*2), Y11
-	VINSERTI32X4     $0x01, (R10)(R8*2), Y11, Y11
+	VBROADCASTI32X4  (DX)(R8*2), Y11
+	VINSERTI32X4     $0x01, (R9)(R8*2), Y11, Y11
 	VPMOVZXWD        Y11, Z12
 	VPSLLD           $0x10, Z12, Z12
-	VBROADCASTI32X4  (R9)(R13*1), Y11
-	VINSERTI32X4     $0x01, (R10)(R13*1), Y11, Y11
+	VBROADCASTI32X4  (DX)(R12*1), Y11
+	VINSERTI32X4     $0x01, (R9)(R12*1), Y11, Y11
 	VPMOVZXWD        Y11, Z13
 	VPSLLD           $0x10, Z13, Z13
 	VUNPCKLPS        Z13, Z12, Z11
@@ -8824,22 +13281,22 @@ odd:
 	VUNPCKHPD        Z11, Z9, Z9
 	VUNPCKLPD        Z12, Z10, Z11
 	VUNPCKHPD        Z12, Z10, Z10
-	VBROADCASTI32X4  (R11), Y12
-	VINSERTI32X4     $0x01, (R12), Y12, Y12
+	VBROADCASTI32X4  (R10), Y12
+	VINSERTI32X4     $0x01, (R11), Y12, Y12
 	VPMOVZXWD        Y12, Z14
 	VPSLLD           $0x10, Z14, Z14
-	VBROADCASTI32X4  (R11)(R8*1), Y12
-	VINSERTI32X4     $0x01, (R12)(R8*1), Y12, Y12
+	VBROADCASTI32X4  (R10)(R8*1), Y12
+	VINSERTI32X4     $0x01, (R11)(R8*1), Y12, Y12
 	VPMOVZXWD        Y12, Z15
 	VPSLLD           $0x10, Z15, Z15
 	VUNPCKLPS        Z15, Z14, Z12
 	VUNPCKHPS        Z15, Z14, Z14
-	VBROADCASTI32X4  (R11)(R8*2), Y15
-	VINSERTI32X4     $0x01, (R12)(R8*2), Y15, Y15
+	VBROADCASTI32X4  (R10)(R8*2), Y15
+	VINSERTI32X4     $0x01, (R11)(R8*2), Y15, Y15
 	VPMOVZXWD        Y15, Z16
 	VPSLLD           $0x10, Z16, Z16
-	VBROADCASTI32X4  (R11)(R13*1), Y15
-	VINSERTI32X4     $0x01, (R12)(R13*1), Y15, Y15
+	VBROADCASTI32X4  (R10)(R12*1), Y15
+	VINSERTI32X4     $0x01, (R11)(R12*1), Y15, Y15
 	VPMOVZXWD        Y15, Z17
 	VPSLLD           $0x10, Z17, Z17
 	VUNPCKLPS        Z17, Z16, Z15
@@ -8920,10 +13377,10 @@ odd:
 	VFMADD231PS.BCST 28(SI)(BX*1), Z10, Z5
 	VFMADD231PS.BCST 28(SI)(BX*2), Z10, Z6
 	VFMADD231PS.BCST 28(SI)(DI*1), Z10, Z7
+	ADDQ             $+16, DX
 	ADDQ             $+16, R9
 	ADDQ             $+16, R10
 	ADDQ             $+16, R11
-	ADDQ             $+16, R12
 	ADDQ             $+32, CX
 	ADDQ             $+32, SI
 	JMP              whole
@@ -8934,67 +13391,67 @@ some:
 	LEAQ    (CX)(BX*4), SI
 	LEAQ    (BX)(BX*2), DI
 	MOVQ    8(AX), R8
-	MOVQ    DX, 160(AX)
-	LEAQ    (DX)(R8*1), R9
-	CMPQ    112(AX), $+1
-	CMOVQGT R9, DX
-	MOVQ    DX, 168(AX)
-	LEAQ    (DX)(R8*1), R9
-	CMPQ    112(AX), $+2
-	CMOVQGT R9, DX
-	MOVQ    DX, 176(AX)
-	LEAQ    (DX)(R8*1), R9
-	CMPQ    112(AX), $+3
-	CMOVQGT R9, DX
-	MOVQ    DX, 184(AX)
-	LEAQ    (DX)(R8*1), R9
-	CMPQ    112(AX), $+4
-	CMOVQGT R9, DX
-	MOVQ    DX, 192(AX)
-	LEAQ    (DX)(R8*1), R9
-	CMPQ    112(AX), $+5
-	CMOVQGT R9, DX
-	MOVQ    DX, 200(AX)
-	LEAQ    (DX)(R8*1), R9
-	CMPQ    112(AX), $+6
-	CMOVQGT R9, DX
-	MOVQ    DX, 208(AX)
-	LEAQ    (DX)(R8*1), R9
-	CMPQ    112(AX), $+7
-	CMOVQGT R9, DX
-	MOVQ    DX, 216(AX)
-	LEAQ    (DX)(R8*1), R9
-	CMPQ    112(AX), $+8
-	CMOVQGT R9, DX
 	MOVQ    DX, 224(AX)
 	LEAQ    (DX)(R8*1), R9
-	CMPQ    112(AX), $+9
+	CMPQ    192(AX), $+1
 	CMOVQGT R9, DX
 	MOVQ    DX, 232(AX)
 	LEAQ    (DX)(R8*1), R9
-	CMPQ    112(AX), $+10
+	CMPQ    192(AX), $+2
 	CMOVQGT R9, DX
 	MOVQ    DX, 240(AX)
 	LEAQ    (DX)(R8*1), R9
-	CMPQ    112(AX), $+11
+	CMPQ    192(AX), $+3
 	CMOVQGT R9, DX
 	MOVQ    DX, 248(AX)
 	LEAQ    (DX)(R8*1), R9
-	CMPQ    112(AX), $+12
+	CMPQ    192(AX), $+4
 	CMOVQGT R9, DX
 	MOVQ    DX, 256(AX)
 	LEAQ    (DX)(R8*1), R9
-	CMPQ    112(AX), $+13
+	CMPQ    192(AX), $+5
 	CMOVQGT R9, DX
 	MOVQ    DX, 264(AX)
 	LEAQ    (DX)(R8*1), R9
-	CMPQ    112(AX), $+14
+	CMPQ    192(AX), $+6
 	CMOVQGT R9, DX
 	MOVQ    DX, 272(AX)
 	LEAQ    (DX)(R8*1), R9
-	CMPQ    112(AX), $+15
+	CMPQ    192(AX), $+7
 	CMOVQGT R9, DX
 	MOVQ    DX, 280(AX)
+	LEAQ    (DX)(R8*1), R9
+	CMPQ    192(AX), $+8
+	CMOVQGT R9, DX
+	MOVQ    DX, 288(AX)
+	LEAQ    (DX)(R8*1), R9
+	CMPQ    192(AX), $+9
+	CMOVQGT R9, DX
+	MOVQ    DX, 296(AX)
+	LEAQ    (DX)(R8*1), R9
+	CMPQ    192(AX), $+10
+	CMOVQGT R9, DX
+	MOVQ    DX, 304(AX)
+	LEAQ    (DX)(R8*1), R9
+	CMPQ    192(AX), $+11
+	CMOVQGT R9, DX
+	MOVQ    DX, 312(AX)
+	LEAQ    (DX)(R8*1), R9
+	CMPQ    192(AX), $+12
+	CMOVQGT R9, DX
+	MOVQ    DX, 320(AX)
+	LEAQ    (DX)(R8*1), R9
+	CMPQ    192(AX), $+13
+	CMOVQGT R9, DX
+	MOVQ    DX, 328(AX)
+	LEAQ    (DX)(R8*1), R9
+	CMPQ    192(AX), $+14
+	CMOVQGT R9, DX
+	MOVQ    DX, 336(AX)
+	LEAQ    (DX)(R8*1), R9
+	CMPQ    192(AX), $+15
+	CMOVQGT R9, DX
+	MOVQ    DX, 344(AX)
 	MOVQ    96(AX), DX
 	XORQ    R8, R8
 
@@ -9005,16 +13462,16 @@ piece:
 	MOVQ             $+255, R9
 	BZHIQ            R10, R9, R9
 	KMOVW            R9, K1
-	MOVQ             160(AX), R9
-	MOVQ             192(AX), R10
+	MOVQ             224(AX), R9
+	MOVQ             256(AX), R10
 	VXORPS           Y9, Y9, Y9
 	VMOVDQU16.Z      (R9)(R8*2), K1, X9
 	VMOVDQU16.Z      (R10)(R8*2), K1, X10
 	VINSERTI32X4     $0x01, X10, Y9, Y9
 	VPMOVZXWD        Y9, Z10
 	VPSLLD           $0x10, Z10, Z10
-	MOVQ             168(AX), R9
-	MOVQ             200(AX), R10
+	MOVQ             232(AX), R9
+	MOVQ             264(AX), R10
 	VXORPS           Y9, Y9, Y9
 	VMOVDQU16.Z      (R9)(R8*2), K1, X9
 	VMOVDQU16.Z      (R10)(R8*2), K1, X11
@@ -9023,16 +13480,16 @@ piece:
 	VPSLLD           $0x10, Z11, Z11
 	VUNPCKLPS        Z11, Z10, Z9
 	VUNPCKHPS        Z11, Z10, Z10
-	MOVQ             176(AX), R9
-	MOVQ             208(AX), R10
+	MOVQ             240(AX), R9
+	MOVQ             272(AX), R10
 	VXORPS           Y11, Y11, Y11
 	VMOVDQU16.Z      (R9)(R8*2), K1, X11
 	VMOVDQU16.Z      (R10)(R8*2), K1, X12
 	VINSERTI32X4     $0x01, X12, Y11, Y11
 	VPMOVZXWD        Y11, Z12
 	VPSLLD           $0x10, Z12, Z12
-	MOVQ             184(AX), R9
-	MOVQ             216(AX), R10
+	MOVQ             248(AX), R9
+	MOVQ             280(AX), R10
 	VXORPS           Y11, Y11, Y11
 	VMOVDQU16.Z      (R9)(R8*2), K1, X11
 	VMOVDQU16.Z      (R10)(R8*2), K1, X13
@@ -9045,16 +13502,16 @@ piece:
 	VUNPCKHPD        Z11, Z9, Z9
 	VUNPCKLPD        Z12, Z10, Z11
 	VUNPCKHPD        Z12, Z10, Z10
-	MOVQ             224(AX), R9
-	MOVQ             256(AX), R10
+	MOVQ             288(AX), R9
+	MOVQ             320(AX), R10
 	VXORPS           Y12, Y12, Y12
 	VMOVDQU16.Z      (R9)(R8*2), K1, X12
 	VMOVDQU16.Z      (R10)(R8*2), K1, X14
 	VINSERTI32X4     $0x01, X14, Y12, Y12
 	VPMOVZXWD        Y12, Z14
 	VPSLLD           $0x10, Z14, Z14
-	MOVQ             232(AX), R9
-	MOVQ             264(AX), R10
+	MOVQ             296(AX), R9
+	MOVQ             328(AX), R10
 	VXORPS           Y12, Y12, Y12
 	VMOVDQU16.Z      (R9)(R8*2), K1, X12
 	VMOVDQU16.Z      (R10)(R8*2), K1, X15
@@ -9063,16 +13520,16 @@ piece:
 	VPSLLD           $0x10, Z15, Z15
 	VUNPCKLPS        Z15, Z14, Z12
 	VUNPCKHPS        Z15, Z14, Z14
-	MOVQ             240(AX), R9
-	MOVQ             272(AX), R10
+	MOVQ             304(AX), R9
+	MOVQ             336(AX), R10
 	VXORPS           Y15, Y15, Y15
 	VMOVDQU16.Z      (R9)(R8*2), K1, X15
 	VMOVDQU16.Z      (R10)(R8*2), K1, X16
 	VINSERTI32X4     $0x01, X16, Y15, Y15
 	VPMOVZXWD        Y15, Z16
 	VPSLLD           $0x10, Z16, Z16
-	MOVQ             248(AX), R9
-	MOVQ             280(AX), R10
+	MOVQ             312(AX), R9
+	MOVQ             344(AX), R10
 	VXORPS           Y15, Y15, Y15
 	VMOVDQU16.Z      (R9)(R8*2), K1, X15
 	VMOVDQU16.Z      (R10)(R8*2), K1, X17
@@ -9164,11 +13621,11 @@ piece:
 	JGT              piece
 
 whole:
-	MOVQ    128(AX), CX
+	MOVQ    208(AX), CX
 	MOVQ    80(AX), DX
-	CMPQ    112(AX), $+16
+	CMPQ    192(AX), $+16
 	JLT     last
-	ADDQ    $+64, 128(AX)
+	ADDQ    $+64, 208(AX)
 	VMOVUPS Z0, (CX)
 	ADDQ    DX, CX
 	VMOVUPS Z1, (CX)
@@ -9187,7 +13644,7 @@ whole:
 	JMP     stored
 
 last:
-	MOVQ    112(AX), BX
+	MOVQ    192(AX), BX
 	MOVQ    $+16, DI
 	CMPQ    BX, DI
 	CMOVQLT BX, DI
@@ -9195,7 +13652,7 @@ last:
 	BZHIQ   DI, SI, SI
 	KMOVW   SI, K1
 	SHLQ    $0x02, BX
-	ADDQ    BX, 128(AX)
+	ADDQ    BX, 208(AX)
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    DX, CX
 	VMOVUPS Z1, K1, (CX)
@@ -9215,14 +13672,15 @@ last:
 stored:
 	MOVQ   8(AX), CX
 	IMUL3Q $+16, CX, DX
-	ADDQ   152(AX), DX
-	SUBQ   $+16, 112(AX)
+	ADDQ   216(AX), DX
+	SUBQ   $+16, 192(AX)
 	JGT    keys
-	MOVQ   120(AX), CX
-	ADDQ   $+24, CX
-	MOVQ   CX, 120(AX)
-	CMPQ   CX, 104(AX)
+	MOVQ   200(AX), CX
+	ADDQ   $+16, CX
+	MOVQ   CX, 200(AX)
+	CMPQ   CX, 184(AX)
 	JNE    span
+	DECQ   152(AX)
 	MOVQ   16(AX), CX
 	ADDQ   CX, (AX)
 	MOVQ   64(AX), CX
@@ -9241,26 +13699,29 @@ end:
 TEXT ·scoresI8x1AVX512(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ   a+0(FP), AX
 	MOVQ   32(AX), CX
-	IMUL3Q $0x18, CX, CX
+	IMUL3Q $0x10, CX, CX
 	ADDQ   24(AX), CX
-	MOVQ   CX, 104(AX)
+	MOVQ   CX, 184(AX)
+	MOVQ   $+0, 120(AX)
+	MOVQ   $+0, 128(AX)
+	MOVQ   $+0, 136(AX)
 	CMPQ   96(AX), $+8
 	JNE    head
 	MOVQ   72(AX), CX
-	MOVQ   CX, 128(AX)
+	MOVQ   CX, 208(AX)
 	MOVQ   24(AX), CX
-	MOVQ   CX, 120(AX)
+	MOVQ   CX, 200(AX)
 
 chunkSpan:
-	MOVQ 120(AX), CX
+	MOVQ 200(AX), CX
 	MOVQ (CX), DX
 	MOVQ 8(CX), CX
 	ADDQ (AX), DX
-	MOVQ CX, 112(AX)
+	MOVQ CX, 192(AX)
 
 chunkRows:
-	MOVQ DX, 152(AX)
-	CMPQ 112(AX), $+16
+	MOVQ DX, 216(AX)
+	CMPQ 192(AX), $+16
 	JLT  chunkLast
 	MOVQ 8(AX), CX
 	LEAQ (DX)(CX*4), BX
@@ -9268,7 +13729,7 @@ chunkRows:
 	LEAQ (SI)(CX*4), DI
 	LEAQ (CX)(CX*2), R8
 	MOVQ 48(AX), R9
-	MOVQ 128(AX), R10
+	MOVQ 208(AX), R10
 	MOVQ 40(AX), R11
 	MOVQ 56(AX), R12
 	MOVQ 80(AX), R12
@@ -9349,77 +13810,77 @@ chunkHead:
 	JNE              chunkHead
 	MOVQ             8(AX), CX
 	SHLQ             $0x04, CX
-	MOVQ             152(AX), DX
+	MOVQ             216(AX), DX
 	ADDQ             CX, DX
-	ADDQ             $+64, 128(AX)
-	SUBQ             $+16, 112(AX)
+	ADDQ             $+64, 208(AX)
+	SUBQ             $+16, 192(AX)
 	JNE              chunkRows
 	JMP              chunkNext
 
 chunkLast:
 	MOVQ    8(AX), CX
-	MOVQ    DX, 160(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+1
-	CMOVQGT BX, DX
-	MOVQ    DX, 168(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+2
-	CMOVQGT BX, DX
-	MOVQ    DX, 176(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+3
-	CMOVQGT BX, DX
-	MOVQ    DX, 184(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+4
-	CMOVQGT BX, DX
-	MOVQ    DX, 192(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+5
-	CMOVQGT BX, DX
-	MOVQ    DX, 200(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+6
-	CMOVQGT BX, DX
-	MOVQ    DX, 208(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+7
-	CMOVQGT BX, DX
-	MOVQ    DX, 216(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+8
-	CMOVQGT BX, DX
 	MOVQ    DX, 224(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+9
+	CMPQ    192(AX), $+1
 	CMOVQGT BX, DX
 	MOVQ    DX, 232(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+10
+	CMPQ    192(AX), $+2
 	CMOVQGT BX, DX
 	MOVQ    DX, 240(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+11
+	CMPQ    192(AX), $+3
 	CMOVQGT BX, DX
 	MOVQ    DX, 248(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+12
+	CMPQ    192(AX), $+4
 	CMOVQGT BX, DX
 	MOVQ    DX, 256(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+13
+	CMPQ    192(AX), $+5
 	CMOVQGT BX, DX
 	MOVQ    DX, 264(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+14
+	CMPQ    192(AX), $+6
 	CMOVQGT BX, DX
 	MOVQ    DX, 272(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+15
+	CMPQ    192(AX), $+7
 	CMOVQGT BX, DX
 	MOVQ    DX, 280(AX)
-	MOVQ    112(AX), CX
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+8
+	CMOVQGT BX, DX
+	MOVQ    DX, 288(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+9
+	CMOVQGT BX, DX
+	MOVQ    DX, 296(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+10
+	CMOVQGT BX, DX
+	MOVQ    DX, 304(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+11
+	CMOVQGT BX, DX
+	MOVQ    DX, 312(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+12
+	CMOVQGT BX, DX
+	MOVQ    DX, 320(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+13
+	CMOVQGT BX, DX
+	MOVQ    DX, 328(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+14
+	CMOVQGT BX, DX
+	MOVQ    DX, 336(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+15
+	CMOVQGT BX, DX
+	MOVQ    DX, 344(AX)
+	MOVQ    192(AX), CX
 	MOVQ    $+16, DX
 	CMPQ    CX, DX
 	CMOVQLT CX, DX
@@ -9428,34 +13889,34 @@ chunkLast:
 	KMOVW   CX, K1
 	XORQ    CX, CX
 	MOVQ    48(AX), DX
-	MOVQ    128(AX), BX
+	MOVQ    208(AX), BX
 	MOVQ    40(AX), SI
 	MOVQ    56(AX), DI
 	MOVQ    80(AX), DI
 
 chunkLastHead:
-	MOVQ             160(AX), DI
-	MOVQ             192(AX), R8
+	MOVQ             224(AX), DI
+	MOVQ             256(AX), R8
 	VMOVQ            (DI)(CX*1), X0
 	VPINSRQ          $0x01, (R8)(CX*1), X0, X0
 	VPMOVSXBD        X0, Z1
 	VCVTDQ2PS        Z1, Z1
-	MOVQ             168(AX), DI
-	MOVQ             200(AX), R8
+	MOVQ             232(AX), DI
+	MOVQ             264(AX), R8
 	VMOVQ            (DI)(CX*1), X0
 	VPINSRQ          $0x01, (R8)(CX*1), X0, X0
 	VPMOVSXBD        X0, Z2
 	VCVTDQ2PS        Z2, Z2
 	VUNPCKLPS        Z2, Z1, Z0
 	VUNPCKHPS        Z2, Z1, Z1
-	MOVQ             176(AX), DI
-	MOVQ             208(AX), R8
+	MOVQ             240(AX), DI
+	MOVQ             272(AX), R8
 	VMOVQ            (DI)(CX*1), X2
 	VPINSRQ          $0x01, (R8)(CX*1), X2, X2
 	VPMOVSXBD        X2, Z3
 	VCVTDQ2PS        Z3, Z3
-	MOVQ             184(AX), DI
-	MOVQ             216(AX), R8
+	MOVQ             248(AX), DI
+	MOVQ             280(AX), R8
 	VMOVQ            (DI)(CX*1), X2
 	VPINSRQ          $0x01, (R8)(CX*1), X2, X2
 	VPMOVSXBD        X2, Z4
@@ -9466,28 +13927,28 @@ chunkLastHead:
 	VUNPCKHPD        Z2, Z0, Z0
 	VUNPCKLPD        Z3, Z1, Z2
 	VUNPCKHPD        Z3, Z1, Z1
-	MOVQ             224(AX), DI
-	MOVQ             256(AX), R8
+	MOVQ             288(AX), DI
+	MOVQ             320(AX), R8
 	VMOVQ            (DI)(CX*1), X3
 	VPINSRQ          $0x01, (R8)(CX*1), X3, X3
 	VPMOVSXBD        X3, Z5
 	VCVTDQ2PS        Z5, Z5
-	MOVQ             232(AX), DI
-	MOVQ             264(AX), R8
+	MOVQ             296(AX), DI
+	MOVQ             328(AX), R8
 	VMOVQ            (DI)(CX*1), X3
 	VPINSRQ          $0x01, (R8)(CX*1), X3, X3
 	VPMOVSXBD        X3, Z6
 	VCVTDQ2PS        Z6, Z6
 	VUNPCKLPS        Z6, Z5, Z3
 	VUNPCKHPS        Z6, Z5, Z5
-	MOVQ             240(AX), DI
-	MOVQ             272(AX), R8
+	MOVQ             304(AX), DI
+	MOVQ             336(AX), R8
 	VMOVQ            (DI)(CX*1), X6
 	VPINSRQ          $0x01, (R8)(CX*1), X6, X6
 	VPMOVSXBD        X6, Z7
 	VCVTDQ2PS        Z7, Z7
-	MOVQ             248(AX), DI
-	MOVQ             280(AX), R8
+	MOVQ             312(AX), DI
+	MOVQ             344(AX), R8
 	VMOVQ            (DI)(CX*1), X6
 	VPINSRQ          $0x01, (R8)(CX*1), X6, X6
 	VPMOVSXBD        X6, Z8
@@ -9520,82 +13981,342 @@ chunkLastHead:
 	ADDQ             88(AX), BX
 	DECQ             SI
 	JNE              chunkLastHead
-	MOVQ             112(AX), CX
+	MOVQ             192(AX), CX
 	SHLQ             $0x02, CX
-	ADDQ             CX, 128(AX)
+	ADDQ             CX, 208(AX)
 
 chunkNext:
-	MOVQ 120(AX), CX
-	ADDQ $+24, CX
-	MOVQ CX, 120(AX)
-	CMPQ CX, 104(AX)
+	MOVQ 200(AX), CX
+	ADDQ $+16, CX
+	MOVQ CX, 200(AX)
+	CMPQ CX, 184(AX)
 	JNE  chunkSpan
 	JMP  end
+	MOVQ $+0, 152(AX)
 
 head:
-	MOVQ 72(AX), CX
-	MOVQ CX, 128(AX)
-	MOVQ 24(AX), CX
-	MOVQ CX, 120(AX)
+	CMPQ  152(AX), $+0
+	JGT   single
+	CMPQ  40(AX), $+2
+	JLT   single
+	TESTQ $+7, 96(AX)
+	JNE   single
+	MOVQ  $+2, 152(AX)
+	MOVQ  72(AX), CX
+	MOVQ  CX, 208(AX)
+	MOVQ  16(AX), CX
+	SUBQ  $+32, CX
+	MOVQ  CX, 168(AX)
+	MOVQ  24(AX), CX
+	MOVQ  CX, 200(AX)
 
-span:
-	MOVQ 120(AX), CX
+pairSpan:
+	MOVQ 200(AX), CX
 	MOVQ (CX), DX
 	MOVQ 8(CX), CX
 	ADDQ (AX), DX
-	MOVQ CX, 112(AX)
+	MOVQ CX, 192(AX)
+
+pairKeys:
+	CMPQ   192(AX), $+16
+	JLT    pairRest
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	MOVQ   DX, 216(AX)
+	MOVQ   8(AX), CX
+	LEAQ   (CX)(CX*2), BX
+	LEAQ   (CX)(CX*4), SI
+	LEAQ   (BX)(CX*4), DI
+	LEAQ   (DX)(CX*8), R8
+	MOVQ   48(AX), R9
+	MOVQ   56(AX), R10
+	MOVQ   R9, R10
+	ADDQ   64(AX), R10
+	MOVQ   $+0, 160(AX)
+	MOVQ   120(AX), R11
+	MOVQ   96(AX), R12
+	SHRQ   $0x03, R12
+	MOVQ   R12, 144(AX)
+
+pairPiece:
+	VMOVQ            (DX), X2
+	VPINSRQ          $0x01, (DX)(CX*4), X2, X2
+	VPMOVSXBD        X2, Z3
+	VCVTDQ2PS        Z3, Z3
+	VMOVQ            (DX)(CX*1), X2
+	VPINSRQ          $0x01, (DX)(SI*1), X2, X2
+	VPMOVSXBD        X2, Z4
+	VCVTDQ2PS        Z4, Z4
+	VUNPCKLPS        Z4, Z3, Z2
+	VUNPCKHPS        Z4, Z3, Z3
+	VMOVQ            (DX)(CX*2), X4
+	VPINSRQ          $0x01, (DX)(BX*2), X4, X4
+	VPMOVSXBD        X4, Z5
+	VCVTDQ2PS        Z5, Z5
+	VMOVQ            (DX)(BX*1), X4
+	VPINSRQ          $0x01, (DX)(DI*1), X4, X4
+	VPMOVSXBD        X4, Z6
+	VCVTDQ2PS        Z6, Z6
+	VUNPCKLPS        Z6, Z5, Z4
+	VUNPCKHPS        Z6, Z5, Z5
+	VUNPCKLPD        Z4, Z2, Z6
+	VUNPCKHPD        Z4, Z2, Z2
+	VUNPCKLPD        Z5, Z3, Z4
+	VUNPCKHPD        Z5, Z3, Z3
+	VMOVQ            (R8), X5
+	VPINSRQ          $0x01, (R8)(CX*4), X5, X5
+	VPMOVSXBD        X5, Z7
+	VCVTDQ2PS        Z7, Z7
+	VMOVQ            (R8)(CX*1), X5
+	VPINSRQ          $0x01, (R8)(SI*1), X5, X5
+	VPMOVSXBD        X5, Z8
+	VCVTDQ2PS        Z8, Z8
+	VUNPCKLPS        Z8, Z7, Z5
+	VUNPCKHPS        Z8, Z7, Z7
+	VMOVQ            (R8)(CX*2), X8
+	VPINSRQ          $0x01, (R8)(BX*2), X8, X8
+	VPMOVSXBD        X8, Z9
+	VCVTDQ2PS        Z9, Z9
+	VMOVQ            (R8)(BX*1), X8
+	VPINSRQ          $0x01, (R8)(DI*1), X8, X8
+	VPMOVSXBD        X8, Z10
+	VCVTDQ2PS        Z10, Z10
+	VUNPCKLPS        Z10, Z9, Z8
+	VUNPCKHPS        Z10, Z9, Z9
+	VUNPCKLPD        Z8, Z5, Z10
+	VUNPCKHPD        Z8, Z5, Z5
+	VUNPCKLPD        Z9, Z7, Z8
+	VUNPCKHPD        Z9, Z7, Z7
+	VSHUFF64X2       $0x88, Z10, Z6, Z9
+	VSHUFF64X2       $0x88, Z5, Z2, Z11
+	VSHUFF64X2       $0x88, Z8, Z4, Z12
+	VSHUFF64X2       $0x88, Z7, Z3, Z13
+	VSHUFF64X2       $0xdd, Z10, Z6, Z6
+	VSHUFF64X2       $0xdd, Z5, Z2, Z2
+	VSHUFF64X2       $0xdd, Z8, Z4, Z4
+	VSHUFF64X2       $0xdd, Z7, Z3, Z3
+	ADDQ             16(AX), DX
+	ADDQ             16(AX), R8
+	VMOVQ            (DX), X5
+	VPINSRQ          $0x01, (DX)(CX*4), X5, X5
+	VPMOVSXBD        X5, Z7
+	VCVTDQ2PS        Z7, Z7
+	VMOVQ            (DX)(CX*1), X5
+	VPINSRQ          $0x01, (DX)(SI*1), X5, X5
+	VPMOVSXBD        X5, Z8
+	VCVTDQ2PS        Z8, Z8
+	VUNPCKLPS        Z8, Z7, Z5
+	VUNPCKHPS        Z8, Z7, Z7
+	VMOVQ            (DX)(CX*2), X8
+	VPINSRQ          $0x01, (DX)(BX*2), X8, X8
+	VPMOVSXBD        X8, Z10
+	VCVTDQ2PS        Z10, Z10
+	VMOVQ            (DX)(BX*1), X8
+	VPINSRQ          $0x01, (DX)(DI*1), X8, X8
+	VPMOVSXBD        X8, Z14
+	VCVTDQ2PS        Z14, Z14
+	VUNPCKLPS        Z14, Z10, Z8
+	VUNPCKHPS        Z14, Z10, Z10
+	VUNPCKLPD        Z8, Z5, Z14
+	VUNPCKHPD        Z8, Z5, Z5
+	VUNPCKLPD        Z10, Z7, Z8
+	VUNPCKHPD        Z10, Z7, Z7
+	VMOVQ            (R8), X10
+	VPINSRQ          $0x01, (R8)(CX*4), X10, X10
+	VPMOVSXBD        X10, Z15
+	VCVTDQ2PS        Z15, Z15
+	VMOVQ            (R8)(CX*1), X10
+	VPINSRQ          $0x01, (R8)(SI*1), X10, X10
+	VPMOVSXBD        X10, Z16
+	VCVTDQ2PS        Z16, Z16
+	VUNPCKLPS        Z16, Z15, Z10
+	VUNPCKHPS        Z16, Z15, Z15
+	VMOVQ            (R8)(CX*2), X16
+	VPINSRQ          $0x01, (R8)(BX*2), X16, X16
+	VPMOVSXBD        X16, Z17
+	VCVTDQ2PS        Z17, Z17
+	VMOVQ            (R8)(BX*1), X16
+	VPINSRQ          $0x01, (R8)(DI*1), X16, X16
+	VPMOVSXBD        X16, Z18
+	VCVTDQ2PS        Z18, Z18
+	VUNPCKLPS        Z18, Z17, Z16
+	VUNPCKHPS        Z18, Z17, Z17
+	VUNPCKLPD        Z16, Z10, Z18
+	VUNPCKHPD        Z16, Z10, Z10
+	VUNPCKLPD        Z17, Z15, Z16
+	VUNPCKHPD        Z17, Z15, Z15
+	VSHUFF64X2       $0x88, Z18, Z14, Z17
+	VSHUFF64X2       $0x88, Z10, Z5, Z19
+	VSHUFF64X2       $0x88, Z16, Z8, Z20
+	VSHUFF64X2       $0x88, Z15, Z7, Z21
+	VSHUFF64X2       $0xdd, Z18, Z14, Z14
+	VSHUFF64X2       $0xdd, Z10, Z5, Z5
+	VSHUFF64X2       $0xdd, Z16, Z8, Z8
+	VSHUFF64X2       $0xdd, Z15, Z7, Z7
+	SUBQ             16(AX), DX
+	SUBQ             16(AX), R8
+	ADDQ             160(AX), DX
+	ADDQ             160(AX), R8
+	VFMADD231PS.BCST (R9), Z9, Z0
+	VFMADD231PS.BCST (R10), Z17, Z1
+	PREFETCHT0       64(DX)
+	PREFETCHT0       64(DX)(CX*1)
+	VFMADD231PS.BCST 4(R9), Z11, Z0
+	VFMADD231PS.BCST 4(R10), Z19, Z1
+	CMPQ             R11, 128(AX)
+	JCS              pairPieceFetch0
+	MOVQ             104(AX), R11
+	DECQ             136(AX)
+	JLE              pairPieceFetch0Run
+	MOVQ             -16(R11), R12
+	ADDQ             128(AX), R12
+	MOVQ             R12, 128(AX)
+	SUBQ             -24(R11), R12
+	MOVQ             R12, R11
+	JMP              pairPieceFetch0
+
+pairPieceFetch0Run:
+	DECQ 112(AX)
+	JLT  pairPieceFetch0None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R11), R12
+	MOVQ R12, 136(AX)
+	MOVQ 8(R11), R12
+	MOVQ (R11), R11
+	ADDQ R11, R12
+	MOVQ R12, 128(AX)
+	JMP  pairPieceFetch0
+
+pairPieceFetch0None:
+	MOVQ 48(AX), R11
+	MOVQ $+0, 128(AX)
+
+pairPieceFetch0:
+	PREFETCHT1       (R11)
+	PREFETCHT0       64(DX)(CX*2)
+	PREFETCHT0       64(DX)(BX*1)
+	VFMADD231PS.BCST 8(R9), Z12, Z0
+	VFMADD231PS.BCST 8(R10), Z20, Z1
+	PREFETCHT0       64(DX)(CX*4)
+	PREFETCHT0       64(DX)(SI*1)
+	VFMADD231PS.BCST 12(R9), Z13, Z0
+	VFMADD231PS.BCST 12(R10), Z21, Z1
+	PREFETCHT1       64(R11)
+	PREFETCHT0       64(DX)(BX*2)
+	PREFETCHT0       64(DX)(DI*1)
+	VFMADD231PS.BCST 16(R9), Z6, Z0
+	VFMADD231PS.BCST 16(R10), Z14, Z1
+	PREFETCHT0       64(R8)
+	PREFETCHT0       64(R8)(CX*1)
+	VFMADD231PS.BCST 20(R9), Z2, Z0
+	VFMADD231PS.BCST 20(R10), Z5, Z1
+	PREFETCHT1       128(R11)
+	PREFETCHT0       64(R8)(CX*2)
+	PREFETCHT0       64(R8)(BX*1)
+	VFMADD231PS.BCST 24(R9), Z4, Z0
+	VFMADD231PS.BCST 24(R10), Z8, Z1
+	PREFETCHT0       64(R8)(CX*4)
+	PREFETCHT0       64(R8)(SI*1)
+	VFMADD231PS.BCST 28(R9), Z3, Z0
+	VFMADD231PS.BCST 28(R10), Z7, Z1
+	PREFETCHT1       192(R11)
+	ADDQ             $+256, R11
+	PREFETCHT0       64(R8)(BX*2)
+	PREFETCHT0       64(R8)(DI*1)
+	SUBQ             160(AX), DX
+	SUBQ             160(AX), R8
+	MOVQ             168(AX), R12
+	XORQ             R12, 160(AX)
+	ADDQ             $+8, DX
+	ADDQ             $+8, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
+	DECQ             144(AX)
+	JNE              pairPiece
+	MOVQ             R11, 120(AX)
+	MOVQ             80(AX), CX
+	MOVQ             208(AX), CX
+	VMOVUPS          Z0, (CX)
+	MOVQ             208(AX), CX
+	ADDQ             88(AX), CX
+	VMOVUPS          Z1, (CX)
+	ADDQ             $+64, 208(AX)
+	MOVQ             8(AX), CX
+	IMUL3Q           $+16, CX, DX
+	ADDQ             216(AX), DX
+	SUBQ             $+16, 192(AX)
+	JMP              pairKeys
+
+pairRest:
+	MOVQ 192(AX), CX
+	SHLQ $0x02, CX
+	ADDQ CX, 208(AX)
+	MOVQ 200(AX), CX
+	ADDQ $+16, CX
+	MOVQ CX, 200(AX)
+	CMPQ CX, 184(AX)
+	JNE  pairSpan
+
+single:
+	MOVQ 72(AX), CX
+	MOVQ CX, 208(AX)
+	MOVQ 24(AX), CX
+	MOVQ CX, 200(AX)
+
+span:
+	MOVQ  200(AX), CX
+	MOVQ  (CX), DX
+	MOVQ  8(CX), CX
+	ADDQ  (AX), DX
+	MOVQ  CX, 192(AX)
+	CMPQ  152(AX), $+0
+	JLE   keys
+	MOVQ  CX, BX
+	ANDQ  $+15, 192(AX)
+	SUBQ  192(AX), BX
+	MOVQ  208(AX), CX
+	LEAQ  (CX)(BX*4), CX
+	MOVQ  CX, 208(AX)
+	IMULQ 8(AX), BX
+	ADDQ  BX, DX
+	CMPQ  192(AX), $+0
+	JEQ   spanDone
 
 keys:
-	MOVQ   DX, 152(AX)
+	MOVQ   DX, 216(AX)
 	VXORPS Z0, Z0, Z0
-	CMPQ   112(AX), $+16
+	CMPQ   192(AX), $+16
 	JLT    some
 	TESTQ  $+7, 96(AX)
 	JNE    some
 	MOVQ   48(AX), CX
 	MOVQ   56(AX), BX
 	MOVQ   8(AX), BX
-	MOVQ   DX, SI
+	LEAQ   (DX)(BX*4), SI
 	LEAQ   (SI)(BX*4), DI
 	LEAQ   (DI)(BX*4), R8
-	LEAQ   (R8)(BX*4), R9
-	LEAQ   (BX)(BX*2), R10
-	MOVQ   96(AX), R11
-	SHRQ   $0x03, R11
-	MOVQ   120(AX), R12
-	MOVQ   16(R12), R12
-	ADDQ   DX, R12
-	MOVQ   $+8, 144(AX)
-	IMUL3Q $+16, BX, DX
-	SUBQ   $+64, DX
-	MOVQ   DX, 136(AX)
+	LEAQ   (BX)(BX*2), R9
+	MOVQ   96(AX), R10
+	SHRQ   $0x03, R10
+	MOVQ   120(AX), R11
 
 chunk:
-	PREFETCHT1 (R12)
-	PREFETCHT1 (R12)(BX*1)
-	LEAQ       (R12)(BX*2), R12
-	DECQ       144(AX)
-	JNE        fetched
-	MOVQ       $+8, 144(AX)
-	SUBQ       136(AX), R12
-
-fetched:
-	VMOVQ            (SI), X1
-	VPINSRQ          $0x01, (DI), X1, X1
+	VMOVQ            (DX), X1
+	VPINSRQ          $0x01, (SI), X1, X1
 	VPMOVSXBD        X1, Z2
 	VCVTDQ2PS        Z2, Z2
-	VMOVQ            (SI)(BX*1), X1
-	VPINSRQ          $0x01, (DI)(BX*1), X1, X1
+	VMOVQ            (DX)(BX*1), X1
+	VPINSRQ          $0x01, (SI)(BX*1), X1, X1
 	VPMOVSXBD        X1, Z3
 	VCVTDQ2PS        Z3, Z3
 	VUNPCKLPS        Z3, Z2, Z1
 	VUNPCKHPS        Z3, Z2, Z2
-	VMOVQ            (SI)(BX*2), X3
-	VPINSRQ          $0x01, (DI)(BX*2), X3, X3
+	VMOVQ            (DX)(BX*2), X3
+	VPINSRQ          $0x01, (SI)(BX*2), X3, X3
 	VPMOVSXBD        X3, Z4
 	VCVTDQ2PS        Z4, Z4
-	VMOVQ            (SI)(R10*1), X3
-	VPINSRQ          $0x01, (DI)(R10*1), X3, X3
+	VMOVQ            (DX)(R9*1), X3
+	VPINSRQ          $0x01, (SI)(R9*1), X3, X3
 	VPMOVSXBD        X3, Z5
 	VCVTDQ2PS        Z5, Z5
 	VUNPCKLPS        Z5, Z4, Z3
@@ -9604,22 +14325,22 @@ fetched:
 	VUNPCKHPD        Z3, Z1, Z1
 	VUNPCKLPD        Z4, Z2, Z3
 	VUNPCKHPD        Z4, Z2, Z2
-	VMOVQ            (R8), X4
-	VPINSRQ          $0x01, (R9), X4, X4
+	VMOVQ            (DI), X4
+	VPINSRQ          $0x01, (R8), X4, X4
 	VPMOVSXBD        X4, Z6
 	VCVTDQ2PS        Z6, Z6
-	VMOVQ            (R8)(BX*1), X4
-	VPINSRQ          $0x01, (R9)(BX*1), X4, X4
+	VMOVQ            (DI)(BX*1), X4
+	VPINSRQ          $0x01, (R8)(BX*1), X4, X4
 	VPMOVSXBD        X4, Z7
 	VCVTDQ2PS        Z7, Z7
 	VUNPCKLPS        Z7, Z6, Z4
 	VUNPCKHPS        Z7, Z6, Z6
-	VMOVQ            (R8)(BX*2), X7
-	VPINSRQ          $0x01, (R9)(BX*2), X7, X7
+	VMOVQ            (DI)(BX*2), X7
+	VPINSRQ          $0x01, (R8)(BX*2), X7, X7
 	VPMOVSXBD        X7, Z8
 	VCVTDQ2PS        Z8, Z8
-	VMOVQ            (R8)(R10*1), X7
-	VPINSRQ          $0x01, (R9)(R10*1), X7, X7
+	VMOVQ            (DI)(R9*1), X7
+	VPINSRQ          $0x01, (R8)(R9*1), X7, X7
 	VPMOVSXBD        X7, Z9
 	VCVTDQ2PS        Z9, Z9
 	VUNPCKLPS        Z9, Z8, Z7
@@ -9640,84 +14361,117 @@ fetched:
 	VFMADD231PS.BCST 4(CX), Z10, Z0
 	VFMADD231PS.BCST 8(CX), Z11, Z0
 	VFMADD231PS.BCST 12(CX), Z12, Z0
+	CMPQ             R11, 128(AX)
+	JCS              chunkFetch0
+	MOVQ             104(AX), R11
+	DECQ             136(AX)
+	JLE              chunkFetch0Run
+	MOVQ             -16(R11), R12
+	ADDQ             128(AX), R12
+	MOVQ             R12, 128(AX)
+	SUBQ             -24(R11), R12
+	MOVQ             R12, R11
+	JMP              chunkFetch0
+
+chunkFetch0Run:
+	DECQ 112(AX)
+	JLT  chunkFetch0None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R11), R12
+	MOVQ R12, 136(AX)
+	MOVQ 8(R11), R12
+	MOVQ (R11), R11
+	ADDQ R11, R12
+	MOVQ R12, 128(AX)
+	JMP  chunkFetch0
+
+chunkFetch0None:
+	MOVQ 48(AX), R11
+	MOVQ $+0, 128(AX)
+
+chunkFetch0:
+	PREFETCHT1       (R11)
 	VFMADD231PS.BCST 16(CX), Z5, Z0
 	VFMADD231PS.BCST 20(CX), Z1, Z0
 	VFMADD231PS.BCST 24(CX), Z3, Z0
 	VFMADD231PS.BCST 28(CX), Z2, Z0
+	PREFETCHT1       64(R11)
+	ADDQ             $+128, R11
+	ADDQ             $+8, DX
 	ADDQ             $+8, SI
 	ADDQ             $+8, DI
 	ADDQ             $+8, R8
-	ADDQ             $+8, R9
 	ADDQ             $+32, CX
-	DECQ             R11
+	DECQ             R10
 	JNE              chunk
+	MOVQ             R11, 120(AX)
 	JMP              whole
 
 some:
 	MOVQ    48(AX), CX
 	MOVQ    56(AX), BX
 	MOVQ    8(AX), BX
-	MOVQ    DX, 160(AX)
-	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+1
-	CMOVQGT SI, DX
-	MOVQ    DX, 168(AX)
-	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+2
-	CMOVQGT SI, DX
-	MOVQ    DX, 176(AX)
-	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+3
-	CMOVQGT SI, DX
-	MOVQ    DX, 184(AX)
-	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+4
-	CMOVQGT SI, DX
-	MOVQ    DX, 192(AX)
-	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+5
-	CMOVQGT SI, DX
-	MOVQ    DX, 200(AX)
-	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+6
-	CMOVQGT SI, DX
-	MOVQ    DX, 208(AX)
-	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+7
-	CMOVQGT SI, DX
-	MOVQ    DX, 216(AX)
-	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+8
-	CMOVQGT SI, DX
 	MOVQ    DX, 224(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+9
+	CMPQ    192(AX), $+1
 	CMOVQGT SI, DX
 	MOVQ    DX, 232(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+10
+	CMPQ    192(AX), $+2
 	CMOVQGT SI, DX
 	MOVQ    DX, 240(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+11
+	CMPQ    192(AX), $+3
 	CMOVQGT SI, DX
 	MOVQ    DX, 248(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+12
+	CMPQ    192(AX), $+4
 	CMOVQGT SI, DX
 	MOVQ    DX, 256(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+13
+	CMPQ    192(AX), $+5
 	CMOVQGT SI, DX
 	MOVQ    DX, 264(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+14
+	CMPQ    192(AX), $+6
 	CMOVQGT SI, DX
 	MOVQ    DX, 272(AX)
 	LEAQ    (DX)(BX*1), SI
-	CMPQ    112(AX), $+15
+	CMPQ    192(AX), $+7
 	CMOVQGT SI, DX
 	MOVQ    DX, 280(AX)
+	LEAQ    (DX)(BX*1), SI
+	CMPQ    192(AX), $+8
+	CMOVQGT SI, DX
+	MOVQ    DX, 288(AX)
+	LEAQ    (DX)(BX*1), SI
+	CMPQ    192(AX), $+9
+	CMOVQGT SI, DX
+	MOVQ    DX, 296(AX)
+	LEAQ    (DX)(BX*1), SI
+	CMPQ    192(AX), $+10
+	CMOVQGT SI, DX
+	MOVQ    DX, 304(AX)
+	LEAQ    (DX)(BX*1), SI
+	CMPQ    192(AX), $+11
+	CMOVQGT SI, DX
+	MOVQ    DX, 312(AX)
+	LEAQ    (DX)(BX*1), SI
+	CMPQ    192(AX), $+12
+	CMOVQGT SI, DX
+	MOVQ    DX, 320(AX)
+	LEAQ    (DX)(BX*1), SI
+	CMPQ    192(AX), $+13
+	CMOVQGT SI, DX
+	MOVQ    DX, 328(AX)
+	LEAQ    (DX)(BX*1), SI
+	CMPQ    192(AX), $+14
+	CMOVQGT SI, DX
+	MOVQ    DX, 336(AX)
+	LEAQ    (DX)(BX*1), SI
+	CMPQ    192(AX), $+15
+	CMOVQGT SI, DX
+	MOVQ    DX, 344(AX)
 	MOVQ    96(AX), DX
 	XORQ    BX, BX
 
@@ -9728,15 +14482,15 @@ piece:
 	MOVQ             $+255, SI
 	BZHIQ            DI, SI, SI
 	KMOVW            SI, K1
-	MOVQ             160(AX), SI
-	MOVQ             192(AX), DI
+	MOVQ             224(AX), SI
+	MOVQ             256(AX), DI
 	VMOVDQU8.Z       (SI)(BX*1), K1, X1
 	VMOVDQU8.Z       (DI)(BX*1), K1, X2
 	VPUNPCKLQDQ      X2, X1, X1
 	VPMOVSXBD        X1, Z2
 	VCVTDQ2PS        Z2, Z2
-	MOVQ             168(AX), SI
-	MOVQ             200(AX), DI
+	MOVQ             232(AX), SI
+	MOVQ             264(AX), DI
 	VMOVDQU8.Z       (SI)(BX*1), K1, X1
 	VMOVDQU8.Z       (DI)(BX*1), K1, X3
 	VPUNPCKLQDQ      X3, X1, X1
@@ -9744,15 +14498,15 @@ piece:
 	VCVTDQ2PS        Z3, Z3
 	VUNPCKLPS        Z3, Z2, Z1
 	VUNPCKHPS        Z3, Z2, Z2
-	MOVQ             176(AX), SI
-	MOVQ             208(AX), DI
+	MOVQ             240(AX), SI
+	MOVQ             272(AX), DI
 	VMOVDQU8.Z       (SI)(BX*1), K1, X3
 	VMOVDQU8.Z       (DI)(BX*1), K1, X4
 	VPUNPCKLQDQ      X4, X3, X3
 	VPMOVSXBD        X3, Z4
 	VCVTDQ2PS        Z4, Z4
-	MOVQ             184(AX), SI
-	MOVQ             216(AX), DI
+	MOVQ             248(AX), SI
+	MOVQ             280(AX), DI
 	VMOVDQU8.Z       (SI)(BX*1), K1, X3
 	VMOVDQU8.Z       (DI)(BX*1), K1, X5
 	VPUNPCKLQDQ      X5, X3, X3
@@ -9764,15 +14518,15 @@ piece:
 	VUNPCKHPD        Z3, Z1, Z1
 	VUNPCKLPD        Z4, Z2, Z3
 	VUNPCKHPD        Z4, Z2, Z2
-	MOVQ             224(AX), SI
-	MOVQ             256(AX), DI
+	MOVQ             288(AX), SI
+	MOVQ             320(AX), DI
 	VMOVDQU8.Z       (SI)(BX*1), K1, X4
 	VMOVDQU8.Z       (DI)(BX*1), K1, X6
 	VPUNPCKLQDQ      X6, X4, X4
 	VPMOVSXBD        X4, Z6
 	VCVTDQ2PS        Z6, Z6
-	MOVQ             232(AX), SI
-	MOVQ             264(AX), DI
+	MOVQ             296(AX), SI
+	MOVQ             328(AX), DI
 	VMOVDQU8.Z       (SI)(BX*1), K1, X4
 	VMOVDQU8.Z       (DI)(BX*1), K1, X7
 	VPUNPCKLQDQ      X7, X4, X4
@@ -9780,15 +14534,15 @@ piece:
 	VCVTDQ2PS        Z7, Z7
 	VUNPCKLPS        Z7, Z6, Z4
 	VUNPCKHPS        Z7, Z6, Z6
-	MOVQ             240(AX), SI
-	MOVQ             272(AX), DI
+	MOVQ             304(AX), SI
+	MOVQ             336(AX), DI
 	VMOVDQU8.Z       (SI)(BX*1), K1, X7
 	VMOVDQU8.Z       (DI)(BX*1), K1, X8
 	VPUNPCKLQDQ      X8, X7, X7
 	VPMOVSXBD        X7, Z8
 	VCVTDQ2PS        Z8, Z8
-	MOVQ             248(AX), SI
-	MOVQ             280(AX), DI
+	MOVQ             312(AX), SI
+	MOVQ             344(AX), DI
 	VMOVDQU8.Z       (SI)(BX*1), K1, X7
 	VMOVDQU8.Z       (DI)(BX*1), K1, X9
 	VPUNPCKLQDQ      X9, X7, X7
@@ -9822,16 +14576,16 @@ piece:
 	JGT              piece
 
 whole:
-	MOVQ    128(AX), CX
+	MOVQ    208(AX), CX
 	MOVQ    80(AX), DX
-	CMPQ    112(AX), $+16
+	CMPQ    192(AX), $+16
 	JLT     last
-	ADDQ    $+64, 128(AX)
+	ADDQ    $+64, 208(AX)
 	VMOVUPS Z0, (CX)
 	JMP     stored
 
 last:
-	MOVQ    112(AX), DX
+	MOVQ    192(AX), DX
 	MOVQ    $+16, SI
 	CMPQ    DX, SI
 	CMOVQLT DX, SI
@@ -9839,28 +14593,31 @@ last:
 	BZHIQ   SI, BX, BX
 	KMOVW   BX, K1
 	SHLQ    $0x02, DX
-	ADDQ    DX, 128(AX)
+	ADDQ    DX, 208(AX)
 	VMOVUPS Z0, K1, (CX)
 
 stored:
 	MOVQ   8(AX), CX
 	IMUL3Q $+16, CX, DX
-	ADDQ   152(AX), DX
-	SUBQ   $+16, 112(AX)
+	ADDQ   216(AX), DX
+	SUBQ   $+16, 192(AX)
 	JGT    keys
-	MOVQ   120(AX), CX
-	ADDQ   $+24, CX
-	MOVQ   CX, 120(AX)
-	CMPQ   CX, 104(AX)
-	JNE    span
-	MOVQ   16(AX), CX
-	ADDQ   CX, (AX)
-	MOVQ   64(AX), CX
-	ADDQ   CX, 48(AX)
-	MOVQ   88(AX), CX
-	ADDQ   CX, 72(AX)
-	SUBQ   $+1, 40(AX)
-	JNE    head
+
+spanDone:
+	MOVQ 200(AX), CX
+	ADDQ $+16, CX
+	MOVQ CX, 200(AX)
+	CMPQ CX, 184(AX)
+	JNE  span
+	DECQ 152(AX)
+	MOVQ 16(AX), CX
+	ADDQ CX, (AX)
+	MOVQ 64(AX), CX
+	ADDQ CX, 48(AX)
+	MOVQ 88(AX), CX
+	ADDQ CX, 72(AX)
+	SUBQ $+1, 40(AX)
+	JNE  head
 
 end:
 	VZEROUPPER
@@ -9871,26 +14628,29 @@ end:
 TEXT ·scoresI8x2AVX512(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ   a+0(FP), AX
 	MOVQ   32(AX), CX
-	IMUL3Q $0x18, CX, CX
+	IMUL3Q $0x10, CX, CX
 	ADDQ   24(AX), CX
-	MOVQ   CX, 104(AX)
+	MOVQ   CX, 184(AX)
+	MOVQ   $+0, 120(AX)
+	MOVQ   $+0, 128(AX)
+	MOVQ   $+0, 136(AX)
 	CMPQ   96(AX), $+8
 	JNE    head
 	MOVQ   72(AX), CX
-	MOVQ   CX, 128(AX)
+	MOVQ   CX, 208(AX)
 	MOVQ   24(AX), CX
-	MOVQ   CX, 120(AX)
+	MOVQ   CX, 200(AX)
 
 chunkSpan:
-	MOVQ 120(AX), CX
+	MOVQ 200(AX), CX
 	MOVQ (CX), DX
 	MOVQ 8(CX), CX
 	ADDQ (AX), DX
-	MOVQ CX, 112(AX)
+	MOVQ CX, 192(AX)
 
 chunkRows:
-	MOVQ DX, 152(AX)
-	CMPQ 112(AX), $+16
+	MOVQ DX, 216(AX)
+	CMPQ 192(AX), $+16
 	JLT  chunkLast
 	MOVQ 8(AX), CX
 	LEAQ (DX)(CX*4), BX
@@ -9898,7 +14658,7 @@ chunkRows:
 	LEAQ (SI)(CX*4), DI
 	LEAQ (CX)(CX*2), R8
 	MOVQ 48(AX), R9
-	MOVQ 128(AX), R10
+	MOVQ 208(AX), R10
 	MOVQ 40(AX), R11
 	MOVQ 56(AX), R12
 	MOVQ 80(AX), R13
@@ -9988,77 +14748,77 @@ chunkHead:
 	JNE              chunkHead
 	MOVQ             8(AX), CX
 	SHLQ             $0x04, CX
-	MOVQ             152(AX), DX
+	MOVQ             216(AX), DX
 	ADDQ             CX, DX
-	ADDQ             $+64, 128(AX)
-	SUBQ             $+16, 112(AX)
+	ADDQ             $+64, 208(AX)
+	SUBQ             $+16, 192(AX)
 	JNE              chunkRows
 	JMP              chunkNext
 
 chunkLast:
 	MOVQ    8(AX), CX
-	MOVQ    DX, 160(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+1
-	CMOVQGT BX, DX
-	MOVQ    DX, 168(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+2
-	CMOVQGT BX, DX
-	MOVQ    DX, 176(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+3
-	CMOVQGT BX, DX
-	MOVQ    DX, 184(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+4
-	CMOVQGT BX, DX
-	MOVQ    DX, 192(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+5
-	CMOVQGT BX, DX
-	MOVQ    DX, 200(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+6
-	CMOVQGT BX, DX
-	MOVQ    DX, 208(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+7
-	CMOVQGT BX, DX
-	MOVQ    DX, 216(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+8
-	CMOVQGT BX, DX
 	MOVQ    DX, 224(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+9
+	CMPQ    192(AX), $+1
 	CMOVQGT BX, DX
 	MOVQ    DX, 232(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+10
+	CMPQ    192(AX), $+2
 	CMOVQGT BX, DX
 	MOVQ    DX, 240(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+11
+	CMPQ    192(AX), $+3
 	CMOVQGT BX, DX
 	MOVQ    DX, 248(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+12
+	CMPQ    192(AX), $+4
 	CMOVQGT BX, DX
 	MOVQ    DX, 256(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+13
+	CMPQ    192(AX), $+5
 	CMOVQGT BX, DX
 	MOVQ    DX, 264(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+14
+	CMPQ    192(AX), $+6
 	CMOVQGT BX, DX
 	MOVQ    DX, 272(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+15
+	CMPQ    192(AX), $+7
 	CMOVQGT BX, DX
 	MOVQ    DX, 280(AX)
-	MOVQ    112(AX), CX
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+8
+	CMOVQGT BX, DX
+	MOVQ    DX, 288(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+9
+	CMOVQGT BX, DX
+	MOVQ    DX, 296(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+10
+	CMOVQGT BX, DX
+	MOVQ    DX, 304(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+11
+	CMOVQGT BX, DX
+	MOVQ    DX, 312(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+12
+	CMOVQGT BX, DX
+	MOVQ    DX, 320(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+13
+	CMOVQGT BX, DX
+	MOVQ    DX, 328(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+14
+	CMOVQGT BX, DX
+	MOVQ    DX, 336(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+15
+	CMOVQGT BX, DX
+	MOVQ    DX, 344(AX)
+	MOVQ    192(AX), CX
 	MOVQ    $+16, DX
 	CMPQ    CX, DX
 	CMOVQLT CX, DX
@@ -10067,34 +14827,34 @@ chunkLast:
 	KMOVW   CX, K1
 	XORQ    CX, CX
 	MOVQ    48(AX), DX
-	MOVQ    128(AX), BX
+	MOVQ    208(AX), BX
 	MOVQ    40(AX), SI
 	MOVQ    56(AX), DI
 	MOVQ    80(AX), R8
 
 chunkLastHead:
-	MOVQ             160(AX), R9
-	MOVQ             192(AX), R10
+	MOVQ             224(AX), R9
+	MOVQ             256(AX), R10
 	VMOVQ            (R9)(CX*1), X0
 	VPINSRQ          $0x01, (R10)(CX*1), X0, X0
 	VPMOVSXBD        X0, Z1
 	VCVTDQ2PS        Z1, Z1
-	MOVQ             168(AX), R9
-	MOVQ             200(AX), R10
+	MOVQ             232(AX), R9
+	MOVQ             264(AX), R10
 	VMOVQ            (R9)(CX*1), X0
 	VPINSRQ          $0x01, (R10)(CX*1), X0, X0
 	VPMOVSXBD        X0, Z2
 	VCVTDQ2PS        Z2, Z2
 	VUNPCKLPS        Z2, Z1, Z0
 	VUNPCKHPS        Z2, Z1, Z1
-	MOVQ             176(AX), R9
-	MOVQ             208(AX), R10
+	MOVQ             240(AX), R9
+	MOVQ             272(AX), R10
 	VMOVQ            (R9)(CX*1), X2
 	VPINSRQ          $0x01, (R10)(CX*1), X2, X2
 	VPMOVSXBD        X2, Z3
 	VCVTDQ2PS        Z3, Z3
-	MOVQ             184(AX), R9
-	MOVQ             216(AX), R10
+	MOVQ             248(AX), R9
+	MOVQ             280(AX), R10
 	VMOVQ            (R9)(CX*1), X2
 	VPINSRQ          $0x01, (R10)(CX*1), X2, X2
 	VPMOVSXBD        X2, Z4
@@ -10105,28 +14865,28 @@ chunkLastHead:
 	VUNPCKHPD        Z2, Z0, Z0
 	VUNPCKLPD        Z3, Z1, Z2
 	VUNPCKHPD        Z3, Z1, Z1
-	MOVQ             224(AX), R9
-	MOVQ             256(AX), R10
+	MOVQ             288(AX), R9
+	MOVQ             320(AX), R10
 	VMOVQ            (R9)(CX*1), X3
 	VPINSRQ          $0x01, (R10)(CX*1), X3, X3
 	VPMOVSXBD        X3, Z5
 	VCVTDQ2PS        Z5, Z5
-	MOVQ             232(AX), R9
-	MOVQ             264(AX), R10
+	MOVQ             296(AX), R9
+	MOVQ             328(AX), R10
 	VMOVQ            (R9)(CX*1), X3
 	VPINSRQ          $0x01, (R10)(CX*1), X3, X3
 	VPMOVSXBD        X3, Z6
 	VCVTDQ2PS        Z6, Z6
 	VUNPCKLPS        Z6, Z5, Z3
 	VUNPCKHPS        Z6, Z5, Z5
-	MOVQ             240(AX), R9
-	MOVQ             272(AX), R10
+	MOVQ             304(AX), R9
+	MOVQ             336(AX), R10
 	VMOVQ            (R9)(CX*1), X6
 	VPINSRQ          $0x01, (R10)(CX*1), X6, X6
 	VPMOVSXBD        X6, Z7
 	VCVTDQ2PS        Z7, Z7
-	MOVQ             248(AX), R9
-	MOVQ             280(AX), R10
+	MOVQ             312(AX), R9
+	MOVQ             344(AX), R10
 	VMOVQ            (R9)(CX*1), X6
 	VPINSRQ          $0x01, (R10)(CX*1), X6, X6
 	VPMOVSXBD        X6, Z8
@@ -10168,83 +14928,365 @@ chunkLastHead:
 	ADDQ             88(AX), BX
 	DECQ             SI
 	JNE              chunkLastHead
-	MOVQ             112(AX), CX
+	MOVQ             192(AX), CX
 	SHLQ             $0x02, CX
-	ADDQ             CX, 128(AX)
+	ADDQ             CX, 208(AX)
 
 chunkNext:
-	MOVQ 120(AX), CX
-	ADDQ $+24, CX
-	MOVQ CX, 120(AX)
-	CMPQ CX, 104(AX)
+	MOVQ 200(AX), CX
+	ADDQ $+16, CX
+	MOVQ CX, 200(AX)
+	CMPQ CX, 184(AX)
 	JNE  chunkSpan
 	JMP  end
+	MOVQ $+0, 152(AX)
 
 head:
-	MOVQ 72(AX), CX
-	MOVQ CX, 128(AX)
-	MOVQ 24(AX), CX
-	MOVQ CX, 120(AX)
+	CMPQ  152(AX), $+0
+	JGT   single
+	CMPQ  40(AX), $+2
+	JLT   single
+	TESTQ $+7, 96(AX)
+	JNE   single
+	MOVQ  $+2, 152(AX)
+	MOVQ  72(AX), CX
+	MOVQ  CX, 208(AX)
+	MOVQ  16(AX), CX
+	SUBQ  $+32, CX
+	MOVQ  CX, 168(AX)
+	MOVQ  24(AX), CX
+	MOVQ  CX, 200(AX)
 
-span:
-	MOVQ 120(AX), CX
+pairSpan:
+	MOVQ 200(AX), CX
 	MOVQ (CX), DX
 	MOVQ 8(CX), CX
 	ADDQ (AX), DX
-	MOVQ CX, 112(AX)
+	MOVQ CX, 192(AX)
 
-keys:
-	MOVQ   DX, 152(AX)
+pairKeys:
+	CMPQ   192(AX), $+16
+	JLT    pairRest
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
-	CMPQ   112(AX), $+16
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	MOVQ   DX, 216(AX)
+	MOVQ   8(AX), CX
+	LEAQ   (CX)(CX*2), BX
+	LEAQ   (CX)(CX*4), SI
+	LEAQ   (BX)(CX*4), DI
+	LEAQ   (DX)(CX*8), R8
+	MOVQ   48(AX), R9
+	MOVQ   56(AX), R10
+	MOVQ   R9, R11
+	ADDQ   64(AX), R11
+	MOVQ   $+0, 160(AX)
+	MOVQ   120(AX), R12
+	MOVQ   96(AX), R13
+	SHRQ   $0x03, R13
+	MOVQ   R13, 144(AX)
+
+pairPiece:
+	VMOVQ            (DX), X4
+	VPINSRQ          $0x01, (DX)(CX*4), X4, X4
+	VPMOVSXBD        X4, Z5
+	VCVTDQ2PS        Z5, Z5
+	VMOVQ            (DX)(CX*1), X4
+	VPINSRQ          $0x01, (DX)(SI*1), X4, X4
+	VPMOVSXBD        X4, Z6
+	VCVTDQ2PS        Z6, Z6
+	VUNPCKLPS        Z6, Z5, Z4
+	VUNPCKHPS        Z6, Z5, Z5
+	VMOVQ            (DX)(CX*2), X6
+	VPINSRQ          $0x01, (DX)(BX*2), X6, X6
+	VPMOVSXBD        X6, Z7
+	VCVTDQ2PS        Z7, Z7
+	VMOVQ            (DX)(BX*1), X6
+	VPINSRQ          $0x01, (DX)(DI*1), X6, X6
+	VPMOVSXBD        X6, Z8
+	VCVTDQ2PS        Z8, Z8
+	VUNPCKLPS        Z8, Z7, Z6
+	VUNPCKHPS        Z8, Z7, Z7
+	VUNPCKLPD        Z6, Z4, Z8
+	VUNPCKHPD        Z6, Z4, Z4
+	VUNPCKLPD        Z7, Z5, Z6
+	VUNPCKHPD        Z7, Z5, Z5
+	VMOVQ            (R8), X7
+	VPINSRQ          $0x01, (R8)(CX*4), X7, X7
+	VPMOVSXBD        X7, Z9
+	VCVTDQ2PS        Z9, Z9
+	VMOVQ            (R8)(CX*1), X7
+	VPINSRQ          $0x01, (R8)(SI*1), X7, X7
+	VPMOVSXBD        X7, Z10
+	VCVTDQ2PS        Z10, Z10
+	VUNPCKLPS        Z10, Z9, Z7
+	VUNPCKHPS        Z10, Z9, Z9
+	VMOVQ            (R8)(CX*2), X10
+	VPINSRQ          $0x01, (R8)(BX*2), X10, X10
+	VPMOVSXBD        X10, Z11
+	VCVTDQ2PS        Z11, Z11
+	VMOVQ            (R8)(BX*1), X10
+	VPINSRQ          $0x01, (R8)(DI*1), X10, X10
+	VPMOVSXBD        X10, Z12
+	VCVTDQ2PS        Z12, Z12
+	VUNPCKLPS        Z12, Z11, Z10
+	VUNPCKHPS        Z12, Z11, Z11
+	VUNPCKLPD        Z10, Z7, Z12
+	VUNPCKHPD        Z10, Z7, Z7
+	VUNPCKLPD        Z11, Z9, Z10
+	VUNPCKHPD        Z11, Z9, Z9
+	VSHUFF64X2       $0x88, Z12, Z8, Z11
+	VSHUFF64X2       $0x88, Z7, Z4, Z13
+	VSHUFF64X2       $0x88, Z10, Z6, Z14
+	VSHUFF64X2       $0x88, Z9, Z5, Z15
+	VSHUFF64X2       $0xdd, Z12, Z8, Z8
+	VSHUFF64X2       $0xdd, Z7, Z4, Z4
+	VSHUFF64X2       $0xdd, Z10, Z6, Z6
+	VSHUFF64X2       $0xdd, Z9, Z5, Z5
+	ADDQ             16(AX), DX
+	ADDQ             16(AX), R8
+	VMOVQ            (DX), X7
+	VPINSRQ          $0x01, (DX)(CX*4), X7, X7
+	VPMOVSXBD        X7, Z9
+	VCVTDQ2PS        Z9, Z9
+	VMOVQ            (DX)(CX*1), X7
+	VPINSRQ          $0x01, (DX)(SI*1), X7, X7
+	VPMOVSXBD        X7, Z10
+	VCVTDQ2PS        Z10, Z10
+	VUNPCKLPS        Z10, Z9, Z7
+	VUNPCKHPS        Z10, Z9, Z9
+	VMOVQ            (DX)(CX*2), X10
+	VPINSRQ          $0x01, (DX)(BX*2), X10, X10
+	VPMOVSXBD        X10, Z12
+	VCVTDQ2PS        Z12, Z12
+	VMOVQ            (DX)(BX*1), X10
+	VPINSRQ          $0x01, (DX)(DI*1), X10, X10
+	VPMOVSXBD        X10, Z16
+	VCVTDQ2PS        Z16, Z16
+	VUNPCKLPS        Z16, Z12, Z10
+	VUNPCKHPS        Z16, Z12, Z12
+	VUNPCKLPD        Z10, Z7, Z16
+	VUNPCKHPD        Z10, Z7, Z7
+	VUNPCKLPD        Z12, Z9, Z10
+	VUNPCKHPD        Z12, Z9, Z9
+	VMOVQ            (R8), X12
+	VPINSRQ          $0x01, (R8)(CX*4), X12, X12
+	VPMOVSXBD        X12, Z17
+	VCVTDQ2PS        Z17, Z17
+	VMOVQ            (R8)(CX*1), X12
+	VPINSRQ          $0x01, (R8)(SI*1), X12, X12
+	VPMOVSXBD        X12, Z18
+	VCVTDQ2PS        Z18, Z18
+	VUNPCKLPS        Z18, Z17, Z12
+	VUNPCKHPS        Z18, Z17, Z17
+	VMOVQ            (R8)(CX*2), X18
+	VPINSRQ          $0x01, (R8)(BX*2), X18, X18
+	VPMOVSXBD        X18, Z19
+	VCVTDQ2PS        Z19, Z19
+	VMOVQ            (R8)(BX*1), X18
+	VPINSRQ          $0x01, (R8)(DI*1), X18, X18
+	VPMOVSXBD        X18, Z20
+	VCVTDQ2PS        Z20, Z20
+	VUNPCKLPS        Z20, Z19, Z18
+	VUNPCKHPS        Z20, Z19, Z19
+	VUNPCKLPD        Z18, Z12, Z20
+	VUNPCKHPD        Z18, Z12, Z12
+	VUNPCKLPD        Z19, Z17, Z18
+	VUNPCKHPD        Z19, Z17, Z17
+	VSHUFF64X2       $0x88, Z20, Z16, Z19
+	VSHUFF64X2       $0x88, Z12, Z7, Z21
+	VSHUFF64X2       $0x88, Z18, Z10, Z22
+	VSHUFF64X2       $0x88, Z17, Z9, Z23
+	VSHUFF64X2       $0xdd, Z20, Z16, Z16
+	VSHUFF64X2       $0xdd, Z12, Z7, Z7
+	VSHUFF64X2       $0xdd, Z18, Z10, Z10
+	VSHUFF64X2       $0xdd, Z17, Z9, Z9
+	SUBQ             16(AX), DX
+	SUBQ             16(AX), R8
+	ADDQ             160(AX), DX
+	ADDQ             160(AX), R8
+	VFMADD231PS.BCST (R9), Z11, Z0
+	VFMADD231PS.BCST (R11), Z19, Z2
+	VFMADD231PS.BCST (R9)(R10*1), Z11, Z1
+	VFMADD231PS.BCST (R11)(R10*1), Z19, Z3
+	PREFETCHT0       64(DX)
+	PREFETCHT0       64(DX)(CX*1)
+	VFMADD231PS.BCST 4(R9), Z13, Z0
+	VFMADD231PS.BCST 4(R11), Z21, Z2
+	VFMADD231PS.BCST 4(R9)(R10*1), Z13, Z1
+	VFMADD231PS.BCST 4(R11)(R10*1), Z21, Z3
+	CMPQ             R12, 128(AX)
+	JCS              pairPieceFetch0
+	MOVQ             104(AX), R12
+	DECQ             136(AX)
+	JLE              pairPieceFetch0Run
+	MOVQ             -16(R12), R13
+	ADDQ             128(AX), R13
+	MOVQ             R13, 128(AX)
+	SUBQ             -24(R12), R13
+	MOVQ             R13, R12
+	JMP              pairPieceFetch0
+
+pairPieceFetch0Run:
+	DECQ 112(AX)
+	JLT  pairPieceFetch0None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R12), R13
+	MOVQ R13, 136(AX)
+	MOVQ 8(R12), R13
+	MOVQ (R12), R12
+	ADDQ R12, R13
+	MOVQ R13, 128(AX)
+	JMP  pairPieceFetch0
+
+pairPieceFetch0None:
+	MOVQ 48(AX), R12
+	MOVQ $+0, 128(AX)
+
+pairPieceFetch0:
+	PREFETCHT1       (R12)
+	PREFETCHT0       64(DX)(CX*2)
+	PREFETCHT0       64(DX)(BX*1)
+	VFMADD231PS.BCST 8(R9), Z14, Z0
+	VFMADD231PS.BCST 8(R11), Z22, Z2
+	VFMADD231PS.BCST 8(R9)(R10*1), Z14, Z1
+	VFMADD231PS.BCST 8(R11)(R10*1), Z22, Z3
+	PREFETCHT0       64(DX)(CX*4)
+	PREFETCHT0       64(DX)(SI*1)
+	VFMADD231PS.BCST 12(R9), Z15, Z0
+	VFMADD231PS.BCST 12(R11), Z23, Z2
+	VFMADD231PS.BCST 12(R9)(R10*1), Z15, Z1
+	VFMADD231PS.BCST 12(R11)(R10*1), Z23, Z3
+	PREFETCHT1       64(R12)
+	PREFETCHT0       64(DX)(BX*2)
+	PREFETCHT0       64(DX)(DI*1)
+	VFMADD231PS.BCST 16(R9), Z8, Z0
+	VFMADD231PS.BCST 16(R11), Z16, Z2
+	VFMADD231PS.BCST 16(R9)(R10*1), Z8, Z1
+	VFMADD231PS.BCST 16(R11)(R10*1), Z16, Z3
+	PREFETCHT0       64(R8)
+	PREFETCHT0       64(R8)(CX*1)
+	VFMADD231PS.BCST 20(R9), Z4, Z0
+	VFMADD231PS.BCST 20(R11), Z7, Z2
+	VFMADD231PS.BCST 20(R9)(R10*1), Z4, Z1
+	VFMADD231PS.BCST 20(R11)(R10*1), Z7, Z3
+	PREFETCHT1       128(R12)
+	PREFETCHT0       64(R8)(CX*2)
+	PREFETCHT0       64(R8)(BX*1)
+	VFMADD231PS.BCST 24(R9), Z6, Z0
+	VFMADD231PS.BCST 24(R11), Z10, Z2
+	VFMADD231PS.BCST 24(R9)(R10*1), Z6, Z1
+	VFMADD231PS.BCST 24(R11)(R10*1), Z10, Z3
+	PREFETCHT0       64(R8)(CX*4)
+	PREFETCHT0       64(R8)(SI*1)
+	VFMADD231PS.BCST 28(R9), Z5, Z0
+	VFMADD231PS.BCST 28(R11), Z9, Z2
+	VFMADD231PS.BCST 28(R9)(R10*1), Z5, Z1
+	VFMADD231PS.BCST 28(R11)(R10*1), Z9, Z3
+	PREFETCHT1       192(R12)
+	ADDQ             $+256, R12
+	PREFETCHT0       64(R8)(BX*2)
+	PREFETCHT0       64(R8)(DI*1)
+	SUBQ             160(AX), DX
+	SUBQ             160(AX), R8
+	MOVQ             168(AX), R13
+	XORQ             R13, 160(AX)
+	ADDQ             $+8, DX
+	ADDQ             $+8, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R11
+	DECQ             144(AX)
+	JNE              pairPiece
+	MOVQ             R12, 120(AX)
+	MOVQ             80(AX), DX
+	MOVQ             208(AX), CX
+	VMOVUPS          Z0, (CX)
+	ADDQ             DX, CX
+	VMOVUPS          Z1, (CX)
+	MOVQ             208(AX), CX
+	ADDQ             88(AX), CX
+	VMOVUPS          Z2, (CX)
+	ADDQ             DX, CX
+	VMOVUPS          Z3, (CX)
+	ADDQ             $+64, 208(AX)
+	MOVQ             8(AX), CX
+	IMUL3Q           $+16, CX, DX
+	ADDQ             216(AX), DX
+	SUBQ             $+16, 192(AX)
+	JMP              pairKeys
+
+pairRest:
+	MOVQ 192(AX), CX
+	SHLQ $0x02, CX
+	ADDQ CX, 208(AX)
+	MOVQ 200(AX), CX
+	ADDQ $+16, CX
+	MOVQ CX, 200(AX)
+	CMPQ CX, 184(AX)
+	JNE  pairSpan
+
+single:
+	MOVQ 72(AX), CX
+	MOVQ CX, 208(AX)
+	MOVQ 24(AX), CX
+	MOVQ CX, 200(AX)
+
+span:
+	MOVQ  200(AX), CX
+	MOVQ  (CX), DX
+	MOVQ  8(CX), CX
+	ADDQ  (AX), DX
+	MOVQ  CX, 192(AX)
+	CMPQ  152(AX), $+0
+	JLE   keys
+	MOVQ  CX, BX
+	ANDQ  $+15, 192(AX)
+	SUBQ  192(AX), BX
+	MOVQ  208(AX), CX
+	LEAQ  (CX)(BX*4), CX
+	MOVQ  CX, 208(AX)
+	IMULQ 8(AX), BX
+	ADDQ  BX, DX
+	CMPQ  192(AX), $+0
+	JEQ   spanDone
+
+keys:
+	MOVQ   DX, 216(AX)
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	CMPQ   192(AX), $+16
 	JLT    some
 	TESTQ  $+7, 96(AX)
 	JNE    some
 	MOVQ   48(AX), CX
 	MOVQ   56(AX), BX
 	MOVQ   8(AX), SI
-	MOVQ   DX, DI
+	LEAQ   (DX)(SI*4), DI
 	LEAQ   (DI)(SI*4), R8
 	LEAQ   (R8)(SI*4), R9
-	LEAQ   (R9)(SI*4), R10
-	LEAQ   (SI)(SI*2), R11
-	MOVQ   96(AX), R12
-	SHRQ   $0x03, R12
-	MOVQ   120(AX), R13
-	MOVQ   16(R13), R13
-	ADDQ   DX, R13
-	MOVQ   $+8, 144(AX)
-	IMUL3Q $+16, SI, DX
-	SUBQ   $+64, DX
-	MOVQ   DX, 136(AX)
+	LEAQ   (SI)(SI*2), R10
+	MOVQ   96(AX), R11
+	SHRQ   $0x03, R11
+	MOVQ   120(AX), R12
 
 chunk:
-	PREFETCHT1 (R13)
-	PREFETCHT1 (R13)(SI*1)
-	LEAQ       (R13)(SI*2), R13
-	DECQ       144(AX)
-	JNE        fetched
-	MOVQ       $+8, 144(AX)
-	SUBQ       136(AX), R13
-
-fetched:
-	VMOVQ            (DI), X2
-	VPINSRQ          $0x01, (R8), X2, X2
+	VMOVQ            (DX), X2
+	VPINSRQ          $0x01, (DI), X2, X2
 	VPMOVSXBD        X2, Z3
 	VCVTDQ2PS        Z3, Z3
-	VMOVQ            (DI)(SI*1), X2
-	VPINSRQ          $0x01, (R8)(SI*1), X2, X2
+	VMOVQ            (DX)(SI*1), X2
+	VPINSRQ          $0x01, (DI)(SI*1), X2, X2
 	VPMOVSXBD        X2, Z4
 	VCVTDQ2PS        Z4, Z4
 	VUNPCKLPS        Z4, Z3, Z2
 	VUNPCKHPS        Z4, Z3, Z3
-	VMOVQ            (DI)(SI*2), X4
-	VPINSRQ          $0x01, (R8)(SI*2), X4, X4
+	VMOVQ            (DX)(SI*2), X4
+	VPINSRQ          $0x01, (DI)(SI*2), X4, X4
 	VPMOVSXBD        X4, Z5
 	VCVTDQ2PS        Z5, Z5
-	VMOVQ            (DI)(R11*1), X4
-	VPINSRQ          $0x01, (R8)(R11*1), X4, X4
+	VMOVQ            (DX)(R10*1), X4
+	VPINSRQ          $0x01, (DI)(R10*1), X4, X4
 	VPMOVSXBD        X4, Z6
 	VCVTDQ2PS        Z6, Z6
 	VUNPCKLPS        Z6, Z5, Z4
@@ -10253,22 +15295,22 @@ fetched:
 	VUNPCKHPD        Z4, Z2, Z2
 	VUNPCKLPD        Z5, Z3, Z4
 	VUNPCKHPD        Z5, Z3, Z3
-	VMOVQ            (R9), X5
-	VPINSRQ          $0x01, (R10), X5, X5
+	VMOVQ            (R8), X5
+	VPINSRQ          $0x01, (R9), X5, X5
 	VPMOVSXBD        X5, Z7
 	VCVTDQ2PS        Z7, Z7
-	VMOVQ            (R9)(SI*1), X5
-	VPINSRQ          $0x01, (R10)(SI*1), X5, X5
+	VMOVQ            (R8)(SI*1), X5
+	VPINSRQ          $0x01, (R9)(SI*1), X5, X5
 	VPMOVSXBD        X5, Z8
 	VCVTDQ2PS        Z8, Z8
 	VUNPCKLPS        Z8, Z7, Z5
 	VUNPCKHPS        Z8, Z7, Z7
-	VMOVQ            (R9)(SI*2), X8
-	VPINSRQ          $0x01, (R10)(SI*2), X8, X8
+	VMOVQ            (R8)(SI*2), X8
+	VPINSRQ          $0x01, (R9)(SI*2), X8, X8
 	VPMOVSXBD        X8, Z9
 	VCVTDQ2PS        Z9, Z9
-	VMOVQ            (R9)(R11*1), X8
-	VPINSRQ          $0x01, (R10)(R11*1), X8, X8
+	VMOVQ            (R8)(R10*1), X8
+	VPINSRQ          $0x01, (R9)(R10*1), X8, X8
 	VPMOVSXBD        X8, Z10
 	VCVTDQ2PS        Z10, Z10
 	VUNPCKLPS        Z10, Z9, Z8
@@ -10293,6 +15335,36 @@ fetched:
 	VFMADD231PS.BCST 8(CX)(BX*1), Z12, Z1
 	VFMADD231PS.BCST 12(CX), Z13, Z0
 	VFMADD231PS.BCST 12(CX)(BX*1), Z13, Z1
+	CMPQ             R12, 128(AX)
+	JCS              chunkFetch0
+	MOVQ             104(AX), R12
+	DECQ             136(AX)
+	JLE              chunkFetch0Run
+	MOVQ             -16(R12), R13
+	ADDQ             128(AX), R13
+	MOVQ             R13, 128(AX)
+	SUBQ             -24(R12), R13
+	MOVQ             R13, R12
+	JMP              chunkFetch0
+
+chunkFetch0Run:
+	DECQ 112(AX)
+	JLT  chunkFetch0None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R12), R13
+	MOVQ R13, 136(AX)
+	MOVQ 8(R12), R13
+	MOVQ (R12), R12
+	ADDQ R12, R13
+	MOVQ R13, 128(AX)
+	JMP  chunkFetch0
+
+chunkFetch0None:
+	MOVQ 48(AX), R12
+	MOVQ $+0, 128(AX)
+
+chunkFetch0:
+	PREFETCHT1       (R12)
 	VFMADD231PS.BCST 16(CX), Z6, Z0
 	VFMADD231PS.BCST 16(CX)(BX*1), Z6, Z1
 	VFMADD231PS.BCST 20(CX), Z2, Z0
@@ -10301,80 +15373,83 @@ fetched:
 	VFMADD231PS.BCST 24(CX)(BX*1), Z4, Z1
 	VFMADD231PS.BCST 28(CX), Z3, Z0
 	VFMADD231PS.BCST 28(CX)(BX*1), Z3, Z1
+	PREFETCHT1       64(R12)
+	ADDQ             $+128, R12
+	ADDQ             $+8, DX
 	ADDQ             $+8, DI
 	ADDQ             $+8, R8
 	ADDQ             $+8, R9
-	ADDQ             $+8, R10
 	ADDQ             $+32, CX
-	DECQ             R12
+	DECQ             R11
 	JNE              chunk
+	MOVQ             R12, 120(AX)
 	JMP              whole
 
 some:
 	MOVQ    48(AX), CX
 	MOVQ    56(AX), BX
 	MOVQ    8(AX), SI
-	MOVQ    DX, 160(AX)
-	LEAQ    (DX)(SI*1), DI
-	CMPQ    112(AX), $+1
-	CMOVQGT DI, DX
-	MOVQ    DX, 168(AX)
-	LEAQ    (DX)(SI*1), DI
-	CMPQ    112(AX), $+2
-	CMOVQGT DI, DX
-	MOVQ    DX, 176(AX)
-	LEAQ    (DX)(SI*1), DI
-	CMPQ    112(AX), $+3
-	CMOVQGT DI, DX
-	MOVQ    DX, 184(AX)
-	LEAQ    (DX)(SI*1), DI
-	CMPQ    112(AX), $+4
-	CMOVQGT DI, DX
-	MOVQ    DX, 192(AX)
-	LEAQ    (DX)(SI*1), DI
-	CMPQ    112(AX), $+5
-	CMOVQGT DI, DX
-	MOVQ    DX, 200(AX)
-	LEAQ    (DX)(SI*1), DI
-	CMPQ    112(AX), $+6
-	CMOVQGT DI, DX
-	MOVQ    DX, 208(AX)
-	LEAQ    (DX)(SI*1), DI
-	CMPQ    112(AX), $+7
-	CMOVQGT DI, DX
-	MOVQ    DX, 216(AX)
-	LEAQ    (DX)(SI*1), DI
-	CMPQ    112(AX), $+8
-	CMOVQGT DI, DX
 	MOVQ    DX, 224(AX)
 	LEAQ    (DX)(SI*1), DI
-	CMPQ    112(AX), $+9
+	CMPQ    192(AX), $+1
 	CMOVQGT DI, DX
 	MOVQ    DX, 232(AX)
 	LEAQ    (DX)(SI*1), DI
-	CMPQ    112(AX), $+10
+	CMPQ    192(AX), $+2
 	CMOVQGT DI, DX
 	MOVQ    DX, 240(AX)
 	LEAQ    (DX)(SI*1), DI
-	CMPQ    112(AX), $+11
+	CMPQ    192(AX), $+3
 	CMOVQGT DI, DX
 	MOVQ    DX, 248(AX)
 	LEAQ    (DX)(SI*1), DI
-	CMPQ    112(AX), $+12
+	CMPQ    192(AX), $+4
 	CMOVQGT DI, DX
 	MOVQ    DX, 256(AX)
 	LEAQ    (DX)(SI*1), DI
-	CMPQ    112(AX), $+13
+	CMPQ    192(AX), $+5
 	CMOVQGT DI, DX
 	MOVQ    DX, 264(AX)
 	LEAQ    (DX)(SI*1), DI
-	CMPQ    112(AX), $+14
+	CMPQ    192(AX), $+6
 	CMOVQGT DI, DX
 	MOVQ    DX, 272(AX)
 	LEAQ    (DX)(SI*1), DI
-	CMPQ    112(AX), $+15
+	CMPQ    192(AX), $+7
 	CMOVQGT DI, DX
 	MOVQ    DX, 280(AX)
+	LEAQ    (DX)(SI*1), DI
+	CMPQ    192(AX), $+8
+	CMOVQGT DI, DX
+	MOVQ    DX, 288(AX)
+	LEAQ    (DX)(SI*1), DI
+	CMPQ    192(AX), $+9
+	CMOVQGT DI, DX
+	MOVQ    DX, 296(AX)
+	LEAQ    (DX)(SI*1), DI
+	CMPQ    192(AX), $+10
+	CMOVQGT DI, DX
+	MOVQ    DX, 304(AX)
+	LEAQ    (DX)(SI*1), DI
+	CMPQ    192(AX), $+11
+	CMOVQGT DI, DX
+	MOVQ    DX, 312(AX)
+	LEAQ    (DX)(SI*1), DI
+	CMPQ    192(AX), $+12
+	CMOVQGT DI, DX
+	MOVQ    DX, 320(AX)
+	LEAQ    (DX)(SI*1), DI
+	CMPQ    192(AX), $+13
+	CMOVQGT DI, DX
+	MOVQ    DX, 328(AX)
+	LEAQ    (DX)(SI*1), DI
+	CMPQ    192(AX), $+14
+	CMOVQGT DI, DX
+	MOVQ    DX, 336(AX)
+	LEAQ    (DX)(SI*1), DI
+	CMPQ    192(AX), $+15
+	CMOVQGT DI, DX
+	MOVQ    DX, 344(AX)
 	MOVQ    96(AX), DX
 	XORQ    SI, SI
 
@@ -10385,15 +15460,15 @@ piece:
 	MOVQ             $+255, DI
 	BZHIQ            R8, DI, DI
 	KMOVW            DI, K1
-	MOVQ             160(AX), DI
-	MOVQ             192(AX), R8
+	MOVQ             224(AX), DI
+	MOVQ             256(AX), R8
 	VMOVDQU8.Z       (DI)(SI*1), K1, X2
 	VMOVDQU8.Z       (R8)(SI*1), K1, X3
 	VPUNPCKLQDQ      X3, X2, X2
 	VPMOVSXBD        X2, Z3
 	VCVTDQ2PS        Z3, Z3
-	MOVQ             168(AX), DI
-	MOVQ             200(AX), R8
+	MOVQ             232(AX), DI
+	MOVQ             264(AX), R8
 	VMOVDQU8.Z       (DI)(SI*1), K1, X2
 	VMOVDQU8.Z       (R8)(SI*1), K1, X4
 	VPUNPCKLQDQ      X4, X2, X2
@@ -10401,15 +15476,15 @@ piece:
 	VCVTDQ2PS        Z4, Z4
 	VUNPCKLPS        Z4, Z3, Z2
 	VUNPCKHPS        Z4, Z3, Z3
-	MOVQ             176(AX), DI
-	MOVQ             208(AX), R8
+	MOVQ             240(AX), DI
+	MOVQ             272(AX), R8
 	VMOVDQU8.Z       (DI)(SI*1), K1, X4
 	VMOVDQU8.Z       (R8)(SI*1), K1, X5
 	VPUNPCKLQDQ      X5, X4, X4
 	VPMOVSXBD        X4, Z5
 	VCVTDQ2PS        Z5, Z5
-	MOVQ             184(AX), DI
-	MOVQ             216(AX), R8
+	MOVQ             248(AX), DI
+	MOVQ             280(AX), R8
 	VMOVDQU8.Z       (DI)(SI*1), K1, X4
 	VMOVDQU8.Z       (R8)(SI*1), K1, X6
 	VPUNPCKLQDQ      X6, X4, X4
@@ -10421,15 +15496,15 @@ piece:
 	VUNPCKHPD        Z4, Z2, Z2
 	VUNPCKLPD        Z5, Z3, Z4
 	VUNPCKHPD        Z5, Z3, Z3
-	MOVQ             224(AX), DI
-	MOVQ             256(AX), R8
+	MOVQ             288(AX), DI
+	MOVQ             320(AX), R8
 	VMOVDQU8.Z       (DI)(SI*1), K1, X5
 	VMOVDQU8.Z       (R8)(SI*1), K1, X7
 	VPUNPCKLQDQ      X7, X5, X5
 	VPMOVSXBD        X5, Z7
 	VCVTDQ2PS        Z7, Z7
-	MOVQ             232(AX), DI
-	MOVQ             264(AX), R8
+	MOVQ             296(AX), DI
+	MOVQ             328(AX), R8
 	VMOVDQU8.Z       (DI)(SI*1), K1, X5
 	VMOVDQU8.Z       (R8)(SI*1), K1, X8
 	VPUNPCKLQDQ      X8, X5, X5
@@ -10437,15 +15512,15 @@ piece:
 	VCVTDQ2PS        Z8, Z8
 	VUNPCKLPS        Z8, Z7, Z5
 	VUNPCKHPS        Z8, Z7, Z7
-	MOVQ             240(AX), DI
-	MOVQ             272(AX), R8
+	MOVQ             304(AX), DI
+	MOVQ             336(AX), R8
 	VMOVDQU8.Z       (DI)(SI*1), K1, X8
 	VMOVDQU8.Z       (R8)(SI*1), K1, X9
 	VPUNPCKLQDQ      X9, X8, X8
 	VPMOVSXBD        X8, Z9
 	VCVTDQ2PS        Z9, Z9
-	MOVQ             248(AX), DI
-	MOVQ             280(AX), R8
+	MOVQ             312(AX), DI
+	MOVQ             344(AX), R8
 	VMOVDQU8.Z       (DI)(SI*1), K1, X8
 	VMOVDQU8.Z       (R8)(SI*1), K1, X10
 	VPUNPCKLQDQ      X10, X8, X8
@@ -10487,18 +15562,18 @@ piece:
 	JGT              piece
 
 whole:
-	MOVQ    128(AX), CX
+	MOVQ    208(AX), CX
 	MOVQ    80(AX), DX
-	CMPQ    112(AX), $+16
+	CMPQ    192(AX), $+16
 	JLT     last
-	ADDQ    $+64, 128(AX)
+	ADDQ    $+64, 208(AX)
 	VMOVUPS Z0, (CX)
 	ADDQ    DX, CX
 	VMOVUPS Z1, (CX)
 	JMP     stored
 
 last:
-	MOVQ    112(AX), BX
+	MOVQ    192(AX), BX
 	MOVQ    $+16, DI
 	CMPQ    BX, DI
 	CMOVQLT BX, DI
@@ -10506,7 +15581,7 @@ last:
 	BZHIQ   DI, SI, SI
 	KMOVW   SI, K1
 	SHLQ    $0x02, BX
-	ADDQ    BX, 128(AX)
+	ADDQ    BX, 208(AX)
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    DX, CX
 	VMOVUPS Z1, K1, (CX)
@@ -10514,22 +15589,25 @@ last:
 stored:
 	MOVQ   8(AX), CX
 	IMUL3Q $+16, CX, DX
-	ADDQ   152(AX), DX
-	SUBQ   $+16, 112(AX)
+	ADDQ   216(AX), DX
+	SUBQ   $+16, 192(AX)
 	JGT    keys
-	MOVQ   120(AX), CX
-	ADDQ   $+24, CX
-	MOVQ   CX, 120(AX)
-	CMPQ   CX, 104(AX)
-	JNE    span
-	MOVQ   16(AX), CX
-	ADDQ   CX, (AX)
-	MOVQ   64(AX), CX
-	ADDQ   CX, 48(AX)
-	MOVQ   88(AX), CX
-	ADDQ   CX, 72(AX)
-	SUBQ   $+1, 40(AX)
-	JNE    head
+
+spanDone:
+	MOVQ 200(AX), CX
+	ADDQ $+16, CX
+	MOVQ CX, 200(AX)
+	CMPQ CX, 184(AX)
+	JNE  span
+	DECQ 152(AX)
+	MOVQ 16(AX), CX
+	ADDQ CX, (AX)
+	MOVQ 64(AX), CX
+	ADDQ CX, 48(AX)
+	MOVQ 88(AX), CX
+	ADDQ CX, 72(AX)
+	SUBQ $+1, 40(AX)
+	JNE  head
 
 end:
 	VZEROUPPER
@@ -10540,26 +15618,29 @@ end:
 TEXT ·scoresI8x4AVX512(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ   a+0(FP), AX
 	MOVQ   32(AX), CX
-	IMUL3Q $0x18, CX, CX
+	IMUL3Q $0x10, CX, CX
 	ADDQ   24(AX), CX
-	MOVQ   CX, 104(AX)
+	MOVQ   CX, 184(AX)
+	MOVQ   $+0, 120(AX)
+	MOVQ   $+0, 128(AX)
+	MOVQ   $+0, 136(AX)
 	CMPQ   96(AX), $+8
 	JNE    head
 	MOVQ   72(AX), CX
-	MOVQ   CX, 128(AX)
+	MOVQ   CX, 208(AX)
 	MOVQ   24(AX), CX
-	MOVQ   CX, 120(AX)
+	MOVQ   CX, 200(AX)
 
 chunkSpan:
-	MOVQ 120(AX), CX
+	MOVQ 200(AX), CX
 	MOVQ (CX), DX
 	MOVQ 8(CX), CX
 	ADDQ (AX), DX
-	MOVQ CX, 112(AX)
+	MOVQ CX, 192(AX)
 
 chunkRows:
-	MOVQ DX, 152(AX)
-	CMPQ 112(AX), $+16
+	MOVQ DX, 216(AX)
+	CMPQ 192(AX), $+16
 	JLT  chunkLast
 	MOVQ 8(AX), CX
 	LEAQ (DX)(CX*4), BX
@@ -10567,7 +15648,7 @@ chunkRows:
 	LEAQ (SI)(CX*4), DI
 	LEAQ (CX)(CX*2), R8
 	MOVQ 48(AX), R9
-	MOVQ 128(AX), R10
+	MOVQ 208(AX), R10
 	MOVQ 40(AX), R11
 	MOVQ 56(AX), R12
 	MOVQ 80(AX), R13
@@ -10679,77 +15760,77 @@ chunkHead:
 	JNE              chunkHead
 	MOVQ             8(AX), CX
 	SHLQ             $0x04, CX
-	MOVQ             152(AX), DX
+	MOVQ             216(AX), DX
 	ADDQ             CX, DX
-	ADDQ             $+64, 128(AX)
-	SUBQ             $+16, 112(AX)
+	ADDQ             $+64, 208(AX)
+	SUBQ             $+16, 192(AX)
 	JNE              chunkRows
 	JMP              chunkNext
 
 chunkLast:
 	MOVQ    8(AX), CX
-	MOVQ    DX, 160(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+1
-	CMOVQGT BX, DX
-	MOVQ    DX, 168(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+2
-	CMOVQGT BX, DX
-	MOVQ    DX, 176(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+3
-	CMOVQGT BX, DX
-	MOVQ    DX, 184(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+4
-	CMOVQGT BX, DX
-	MOVQ    DX, 192(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+5
-	CMOVQGT BX, DX
-	MOVQ    DX, 200(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+6
-	CMOVQGT BX, DX
-	MOVQ    DX, 208(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+7
-	CMOVQGT BX, DX
-	MOVQ    DX, 216(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+8
-	CMOVQGT BX, DX
 	MOVQ    DX, 224(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+9
+	CMPQ    192(AX), $+1
 	CMOVQGT BX, DX
 	MOVQ    DX, 232(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+10
+	CMPQ    192(AX), $+2
 	CMOVQGT BX, DX
 	MOVQ    DX, 240(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+11
+	CMPQ    192(AX), $+3
 	CMOVQGT BX, DX
 	MOVQ    DX, 248(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+12
+	CMPQ    192(AX), $+4
 	CMOVQGT BX, DX
 	MOVQ    DX, 256(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+13
+	CMPQ    192(AX), $+5
 	CMOVQGT BX, DX
 	MOVQ    DX, 264(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+14
+	CMPQ    192(AX), $+6
 	CMOVQGT BX, DX
 	MOVQ    DX, 272(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+15
+	CMPQ    192(AX), $+7
 	CMOVQGT BX, DX
 	MOVQ    DX, 280(AX)
-	MOVQ    112(AX), CX
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+8
+	CMOVQGT BX, DX
+	MOVQ    DX, 288(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+9
+	CMOVQGT BX, DX
+	MOVQ    DX, 296(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+10
+	CMOVQGT BX, DX
+	MOVQ    DX, 304(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+11
+	CMOVQGT BX, DX
+	MOVQ    DX, 312(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+12
+	CMOVQGT BX, DX
+	MOVQ    DX, 320(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+13
+	CMOVQGT BX, DX
+	MOVQ    DX, 328(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+14
+	CMOVQGT BX, DX
+	MOVQ    DX, 336(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+15
+	CMOVQGT BX, DX
+	MOVQ    DX, 344(AX)
+	MOVQ    192(AX), CX
 	MOVQ    $+16, DX
 	CMPQ    CX, DX
 	CMOVQLT CX, DX
@@ -10758,34 +15839,34 @@ chunkLast:
 	KMOVW   CX, K1
 	XORQ    CX, CX
 	MOVQ    48(AX), DX
-	MOVQ    128(AX), BX
+	MOVQ    208(AX), BX
 	MOVQ    40(AX), SI
 	MOVQ    56(AX), DI
 	MOVQ    80(AX), R8
 
 chunkLastHead:
-	MOVQ             160(AX), R9
-	MOVQ             192(AX), R10
+	MOVQ             224(AX), R9
+	MOVQ             256(AX), R10
 	VMOVQ            (R9)(CX*1), X0
 	VPINSRQ          $0x01, (R10)(CX*1), X0, X0
 	VPMOVSXBD        X0, Z1
 	VCVTDQ2PS        Z1, Z1
-	MOVQ             168(AX), R9
-	MOVQ             200(AX), R10
+	MOVQ             232(AX), R9
+	MOVQ             264(AX), R10
 	VMOVQ            (R9)(CX*1), X0
 	VPINSRQ          $0x01, (R10)(CX*1), X0, X0
 	VPMOVSXBD        X0, Z2
 	VCVTDQ2PS        Z2, Z2
 	VUNPCKLPS        Z2, Z1, Z0
 	VUNPCKHPS        Z2, Z1, Z1
-	MOVQ             176(AX), R9
-	MOVQ             208(AX), R10
+	MOVQ             240(AX), R9
+	MOVQ             272(AX), R10
 	VMOVQ            (R9)(CX*1), X2
 	VPINSRQ          $0x01, (R10)(CX*1), X2, X2
 	VPMOVSXBD        X2, Z3
 	VCVTDQ2PS        Z3, Z3
-	MOVQ             184(AX), R9
-	MOVQ             216(AX), R10
+	MOVQ             248(AX), R9
+	MOVQ             280(AX), R10
 	VMOVQ            (R9)(CX*1), X2
 	VPINSRQ          $0x01, (R10)(CX*1), X2, X2
 	VPMOVSXBD        X2, Z4
@@ -10796,28 +15877,28 @@ chunkLastHead:
 	VUNPCKHPD        Z2, Z0, Z0
 	VUNPCKLPD        Z3, Z1, Z2
 	VUNPCKHPD        Z3, Z1, Z1
-	MOVQ             224(AX), R9
-	MOVQ             256(AX), R10
+	MOVQ             288(AX), R9
+	MOVQ             320(AX), R10
 	VMOVQ            (R9)(CX*1), X3
 	VPINSRQ          $0x01, (R10)(CX*1), X3, X3
 	VPMOVSXBD        X3, Z5
 	VCVTDQ2PS        Z5, Z5
-	MOVQ             232(AX), R9
-	MOVQ             264(AX), R10
+	MOVQ             296(AX), R9
+	MOVQ             328(AX), R10
 	VMOVQ            (R9)(CX*1), X3
 	VPINSRQ          $0x01, (R10)(CX*1), X3, X3
 	VPMOVSXBD        X3, Z6
 	VCVTDQ2PS        Z6, Z6
 	VUNPCKLPS        Z6, Z5, Z3
 	VUNPCKHPS        Z6, Z5, Z5
-	MOVQ             240(AX), R9
-	MOVQ             272(AX), R10
+	MOVQ             304(AX), R9
+	MOVQ             336(AX), R10
 	VMOVQ            (R9)(CX*1), X6
 	VPINSRQ          $0x01, (R10)(CX*1), X6, X6
 	VPMOVSXBD        X6, Z7
 	VCVTDQ2PS        Z7, Z7
-	MOVQ             248(AX), R9
-	MOVQ             280(AX), R10
+	MOVQ             312(AX), R9
+	MOVQ             344(AX), R10
 	VMOVQ            (R9)(CX*1), X6
 	VPINSRQ          $0x01, (R10)(CX*1), X6, X6
 	VPMOVSXBD        X6, Z8
@@ -10881,38 +15962,381 @@ chunkLastHead:
 	ADDQ             88(AX), BX
 	DECQ             SI
 	JNE              chunkLastHead
-	MOVQ             112(AX), CX
+	MOVQ             192(AX), CX
 	SHLQ             $0x02, CX
-	ADDQ             CX, 128(AX)
+	ADDQ             CX, 208(AX)
 
 chunkNext:
-	MOVQ 120(AX), CX
-	ADDQ $+24, CX
-	MOVQ CX, 120(AX)
-	CMPQ CX, 104(AX)
+	MOVQ 200(AX), CX
+	ADDQ $+16, CX
+	MOVQ CX, 200(AX)
+	CMPQ CX, 184(AX)
 	JNE  chunkSpan
 	JMP  end
+	MOVQ $+0, 152(AX)
 
 head:
-	MOVQ 72(AX), CX
-	MOVQ CX, 128(AX)
-	MOVQ 24(AX), CX
-	MOVQ CX, 120(AX)
+	CMPQ  152(AX), $+0
+	JGT   single
+	CMPQ  40(AX), $+2
+	JLT   single
+	TESTQ $+7, 96(AX)
+	JNE   single
+	MOVQ  $+2, 152(AX)
+	MOVQ  72(AX), CX
+	MOVQ  CX, 208(AX)
+	MOVQ  16(AX), CX
+	SUBQ  $+32, CX
+	MOVQ  CX, 168(AX)
+	MOVQ  24(AX), CX
+	MOVQ  CX, 200(AX)
 
-span:
-	MOVQ 120(AX), CX
+pairSpan:
+	MOVQ 200(AX), CX
 	MOVQ (CX), DX
 	MOVQ 8(CX), CX
 	ADDQ (AX), DX
-	MOVQ CX, 112(AX)
+	MOVQ CX, 192(AX)
 
-keys:
-	MOVQ   DX, 152(AX)
+pairKeys:
+	CMPQ   192(AX), $+16
+	JLT    pairRest
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
-	CMPQ   112(AX), $+16
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	MOVQ   DX, 216(AX)
+	MOVQ   8(AX), CX
+	LEAQ   (CX)(CX*2), BX
+	LEAQ   (CX)(CX*4), SI
+	LEAQ   (BX)(CX*4), DI
+	LEAQ   (DX)(CX*8), R8
+	MOVQ   48(AX), R9
+	MOVQ   56(AX), R10
+	LEAQ   (R10)(R10*2), R11
+	MOVQ   R9, R12
+	ADDQ   64(AX), R12
+	MOVQ   $+0, 160(AX)
+	MOVQ   120(AX), R13
+	MOVQ   96(AX), R14
+	SHRQ   $0x03, R14
+	MOVQ   R14, 144(AX)
+
+pairPiece:
+	VMOVQ            (DX), X8
+	VPINSRQ          $0x01, (DX)(CX*4), X8, X8
+	VPMOVSXBD        X8, Z9
+	VCVTDQ2PS        Z9, Z9
+	VMOVQ            (DX)(CX*1), X8
+	VPINSRQ          $0x01, (DX)(SI*1), X8, X8
+	VPMOVSXBD        X8, Z10
+	VCVTDQ2PS        Z10, Z10
+	VUNPCKLPS        Z10, Z9, Z8
+	VUNPCKHPS        Z10, Z9, Z9
+	VMOVQ            (DX)(CX*2), X10
+	VPINSRQ          $0x01, (DX)(BX*2), X10, X10
+	VPMOVSXBD        X10, Z11
+	VCVTDQ2PS        Z11, Z11
+	VMOVQ            (DX)(BX*1), X10
+	VPINSRQ          $0x01, (DX)(DI*1), X10, X10
+	VPMOVSXBD        X10, Z12
+	VCVTDQ2PS        Z12, Z12
+	VUNPCKLPS        Z12, Z11, Z10
+	VUNPCKHPS        Z12, Z11, Z11
+	VUNPCKLPD        Z10, Z8, Z12
+	VUNPCKHPD        Z10, Z8, Z8
+	VUNPCKLPD        Z11, Z9, Z10
+	VUNPCKHPD        Z11, Z9, Z9
+	VMOVQ            (R8), X11
+	VPINSRQ          $0x01, (R8)(CX*4), X11, X11
+	VPMOVSXBD        X11, Z13
+	VCVTDQ2PS        Z13, Z13
+	VMOVQ            (R8)(CX*1), X11
+	VPINSRQ          $0x01, (R8)(SI*1), X11, X11
+	VPMOVSXBD        X11, Z14
+	VCVTDQ2PS        Z14, Z14
+	VUNPCKLPS        Z14, Z13, Z11
+	VUNPCKHPS        Z14, Z13, Z13
+	VMOVQ            (R8)(CX*2), X14
+	VPINSRQ          $0x01, (R8)(BX*2), X14, X14
+	VPMOVSXBD        X14, Z15
+	VCVTDQ2PS        Z15, Z15
+	VMOVQ            (R8)(BX*1), X14
+	VPINSRQ          $0x01, (R8)(DI*1), X14, X14
+	VPMOVSXBD        X14, Z16
+	VCVTDQ2PS        Z16, Z16
+	VUNPCKLPS        Z16, Z15, Z14
+	VUNPCKHPS        Z16, Z15, Z15
+	VUNPCKLPD        Z14, Z11, Z16
+	VUNPCKHPD        Z14, Z11, Z11
+	VUNPCKLPD        Z15, Z13, Z14
+	VUNPCKHPD        Z15, Z13, Z13
+	VSHUFF64X2       $0x88, Z16, Z12, Z15
+	VSHUFF64X2       $0x88, Z11, Z8, Z17
+	VSHUFF64X2       $0x88, Z14, Z10, Z18
+	VSHUFF64X2       $0x88, Z13, Z9, Z19
+	VSHUFF64X2       $0xdd, Z16, Z12, Z12
+	VSHUFF64X2       $0xdd, Z11, Z8, Z8
+	VSHUFF64X2       $0xdd, Z14, Z10, Z10
+	VSHUFF64X2       $0xdd, Z13, Z9, Z9
+	ADDQ             16(AX), DX
+	ADDQ             16(AX), R8
+	VMOVQ            (DX), X11
+	VPINSRQ          $0x01, (DX)(CX*4), X11, X11
+	VPMOVSXBD        X11, Z13
+	VCVTDQ2PS        Z13, Z13
+	VMOVQ            (DX)(CX*1), X11
+	VPINSRQ          $0x01, (DX)(SI*1), X11, X11
+	VPMOVSXBD        X11, Z14
+	VCVTDQ2PS        Z14, Z14
+	VUNPCKLPS        Z14, Z13, Z11
+	VUNPCKHPS        Z14, Z13, Z13
+	VMOVQ            (DX)(CX*2), X14
+	VPINSRQ          $0x01, (DX)(BX*2), X14, X14
+	VPMOVSXBD        X14, Z16
+	VCVTDQ2PS        Z16, Z16
+	VMOVQ            (DX)(BX*1), X14
+	VPINSRQ          $0x01, (DX)(DI*1), X14, X14
+	VPMOVSXBD        X14, Z20
+	VCVTDQ2PS        Z20, Z20
+	VUNPCKLPS        Z20, Z16, Z14
+	VUNPCKHPS        Z20, Z16, Z16
+	VUNPCKLPD        Z14, Z11, Z20
+	VUNPCKHPD        Z14, Z11, Z11
+	VUNPCKLPD        Z16, Z13, Z14
+	VUNPCKHPD        Z16, Z13, Z13
+	VMOVQ            (R8), X16
+	VPINSRQ          $0x01, (R8)(CX*4), X16, X16
+	VPMOVSXBD        X16, Z21
+	VCVTDQ2PS        Z21, Z21
+	VMOVQ            (R8)(CX*1), X16
+	VPINSRQ          $0x01, (R8)(SI*1), X16, X16
+	VPMOVSXBD        X16, Z22
+	VCVTDQ2PS        Z22, Z22
+	VUNPCKLPS        Z22, Z21, Z16
+	VUNPCKHPS        Z22, Z21, Z21
+	VMOVQ            (R8)(CX*2), X22
+	VPINSRQ          $0x01, (R8)(BX*2), X22, X22
+	VPMOVSXBD        X22, Z23
+	VCVTDQ2PS        Z23, Z23
+	VMOVQ            (R8)(BX*1), X22
+	VPINSRQ          $0x01, (R8)(DI*1), X22, X22
+	VPMOVSXBD        X22, Z24
+	VCVTDQ2PS        Z24, Z24
+	VUNPCKLPS        Z24, Z23, Z22
+	VUNPCKHPS        Z24, Z23, Z23
+	VUNPCKLPD        Z22, Z16, Z24
+	VUNPCKHPD        Z22, Z16, Z16
+	VUNPCKLPD        Z23, Z21, Z22
+	VUNPCKHPD        Z23, Z21, Z21
+	VSHUFF64X2       $0x88, Z24, Z20, Z23
+	VSHUFF64X2       $0x88, Z16, Z11, Z25
+	VSHUFF64X2       $0x88, Z22, Z14, Z26
+	VSHUFF64X2       $0x88, Z21, Z13, Z27
+	VSHUFF64X2       $0xdd, Z24, Z20, Z20
+	VSHUFF64X2       $0xdd, Z16, Z11, Z11
+	VSHUFF64X2       $0xdd, Z22, Z14, Z14
+	VSHUFF64X2       $0xdd, Z21, Z13, Z13
+	SUBQ             16(AX), DX
+	SUBQ             16(AX), R8
+	ADDQ             160(AX), DX
+	ADDQ             160(AX), R8
+	VFMADD231PS.BCST (R9), Z15, Z0
+	VFMADD231PS.BCST (R12), Z23, Z4
+	VFMADD231PS.BCST (R9)(R10*1), Z15, Z1
+	VFMADD231PS.BCST (R12)(R10*1), Z23, Z5
+	VFMADD231PS.BCST (R9)(R10*2), Z15, Z2
+	VFMADD231PS.BCST (R12)(R10*2), Z23, Z6
+	VFMADD231PS.BCST (R9)(R11*1), Z15, Z3
+	VFMADD231PS.BCST (R12)(R11*1), Z23, Z7
+	PREFETCHT0       64(DX)
+	PREFETCHT0       64(DX)(CX*1)
+	VFMADD231PS.BCST 4(R9), Z17, Z0
+	VFMADD231PS.BCST 4(R12), Z25, Z4
+	VFMADD231PS.BCST 4(R9)(R10*1), Z17, Z1
+	VFMADD231PS.BCST 4(R12)(R10*1), Z25, Z5
+	VFMADD231PS.BCST 4(R9)(R10*2), Z17, Z2
+	VFMADD231PS.BCST 4(R12)(R10*2), Z25, Z6
+	VFMADD231PS.BCST 4(R9)(R11*1), Z17, Z3
+	VFMADD231PS.BCST 4(R12)(R11*1), Z25, Z7
+	CMPQ             R13, 128(AX)
+	JCS              pairPieceFetch0
+	MOVQ             104(AX), R13
+	DECQ             136(AX)
+	JLE              pairPieceFetch0Run
+	MOVQ             -16(R13), R14
+	ADDQ             128(AX), R14
+	MOVQ             R14, 128(AX)
+	SUBQ             -24(R13), R14
+	MOVQ             R14, R13
+	JMP              pairPieceFetch0
+
+pairPieceFetch0Run:
+	DECQ 112(AX)
+	JLT  pairPieceFetch0None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R13), R14
+	MOVQ R14, 136(AX)
+	MOVQ 8(R13), R14
+	MOVQ (R13), R13
+	ADDQ R13, R14
+	MOVQ R14, 128(AX)
+	JMP  pairPieceFetch0
+
+pairPieceFetch0None:
+	MOVQ 48(AX), R13
+	MOVQ $+0, 128(AX)
+
+pairPieceFetch0:
+	PREFETCHT1       (R13)
+	PREFETCHT0       64(DX)(CX*2)
+	PREFETCHT0       64(DX)(BX*1)
+	VFMADD231PS.BCST 8(R9), Z18, Z0
+	VFMADD231PS.BCST 8(R12), Z26, Z4
+	VFMADD231PS.BCST 8(R9)(R10*1), Z18, Z1
+	VFMADD231PS.BCST 8(R12)(R10*1), Z26, Z5
+	VFMADD231PS.BCST 8(R9)(R10*2), Z18, Z2
+	VFMADD231PS.BCST 8(R12)(R10*2), Z26, Z6
+	VFMADD231PS.BCST 8(R9)(R11*1), Z18, Z3
+	VFMADD231PS.BCST 8(R12)(R11*1), Z26, Z7
+	PREFETCHT0       64(DX)(CX*4)
+	PREFETCHT0       64(DX)(SI*1)
+	VFMADD231PS.BCST 12(R9), Z19, Z0
+	VFMADD231PS.BCST 12(R12), Z27, Z4
+	VFMADD231PS.BCST 12(R9)(R10*1), Z19, Z1
+	VFMADD231PS.BCST 12(R12)(R10*1), Z27, Z5
+	VFMADD231PS.BCST 12(R9)(R10*2), Z19, Z2
+	VFMADD231PS.BCST 12(R12)(R10*2), Z27, Z6
+	VFMADD231PS.BCST 12(R9)(R11*1), Z19, Z3
+	VFMADD231PS.BCST 12(R12)(R11*1), Z27, Z7
+	PREFETCHT1       64(R13)
+	PREFETCHT0       64(DX)(BX*2)
+	PREFETCHT0       64(DX)(DI*1)
+	VFMADD231PS.BCST 16(R9), Z12, Z0
+	VFMADD231PS.BCST 16(R12), Z20, Z4
+	VFMADD231PS.BCST 16(R9)(R10*1), Z12, Z1
+	VFMADD231PS.BCST 16(R12)(R10*1), Z20, Z5
+	VFMADD231PS.BCST 16(R9)(R10*2), Z12, Z2
+	VFMADD231PS.BCST 16(R12)(R10*2), Z20, Z6
+	VFMADD231PS.BCST 16(R9)(R11*1), Z12, Z3
+	VFMADD231PS.BCST 16(R12)(R11*1), Z20, Z7
+	PREFETCHT0       64(R8)
+	PREFETCHT0       64(R8)(CX*1)
+	VFMADD231PS.BCST 20(R9), Z8, Z0
+	VFMADD231PS.BCST 20(R12), Z11, Z4
+	VFMADD231PS.BCST 20(R9)(R10*1), Z8, Z1
+	VFMADD231PS.BCST 20(R12)(R10*1), Z11, Z5
+	VFMADD231PS.BCST 20(R9)(R10*2), Z8, Z2
+	VFMADD231PS.BCST 20(R12)(R10*2), Z11, Z6
+	VFMADD231PS.BCST 20(R9)(R11*1), Z8, Z3
+	VFMADD231PS.BCST 20(R12)(R11*1), Z11, Z7
+	PREFETCHT1       128(R13)
+	PREFETCHT0       64(R8)(CX*2)
+	PREFETCHT0       64(R8)(BX*1)
+	VFMADD231PS.BCST 24(R9), Z10, Z0
+	VFMADD231PS.BCST 24(R12), Z14, Z4
+	VFMADD231PS.BCST 24(R9)(R10*1), Z10, Z1
+	VFMADD231PS.BCST 24(R12)(R10*1), Z14, Z5
+	VFMADD231PS.BCST 24(R9)(R10*2), Z10, Z2
+	VFMADD231PS.BCST 24(R12)(R10*2), Z14, Z6
+	VFMADD231PS.BCST 24(R9)(R11*1), Z10, Z3
+	VFMADD231PS.BCST 24(R12)(R11*1), Z14, Z7
+	PREFETCHT0       64(R8)(CX*4)
+	PREFETCHT0       64(R8)(SI*1)
+	VFMADD231PS.BCST 28(R9), Z9, Z0
+	VFMADD231PS.BCST 28(R12), Z13, Z4
+	VFMADD231PS.BCST 28(R9)(R10*1), Z9, Z1
+	VFMADD231PS.BCST 28(R12)(R10*1), Z13, Z5
+	VFMADD231PS.BCST 28(R9)(R10*2), Z9, Z2
+	VFMADD231PS.BCST 28(R12)(R10*2), Z13, Z6
+	VFMADD231PS.BCST 28(R9)(R11*1), Z9, Z3
+	VFMADD231PS.BCST 28(R12)(R11*1), Z13, Z7
+	PREFETCHT1       192(R13)
+	ADDQ             $+256, R13
+	PREFETCHT0       64(R8)(BX*2)
+	PREFETCHT0       64(R8)(DI*1)
+	SUBQ             160(AX), DX
+	SUBQ             160(AX), R8
+	MOVQ             168(AX), R14
+	XORQ             R14, 160(AX)
+	ADDQ             $+8, DX
+	ADDQ             $+8, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R12
+	DECQ             144(AX)
+	JNE              pairPiece
+	MOVQ             R13, 120(AX)
+	MOVQ             80(AX), DX
+	MOVQ             208(AX), CX
+	VMOVUPS          Z0, (CX)
+	ADDQ             DX, CX
+	VMOVUPS          Z1, (CX)
+	ADDQ             DX, CX
+	VMOVUPS          Z2, (CX)
+	ADDQ             DX, CX
+	VMOVUPS          Z3, (CX)
+	MOVQ             208(AX), CX
+	ADDQ             88(AX), CX
+	VMOVUPS          Z4, (CX)
+	ADDQ             DX, CX
+	VMOVUPS          Z5, (CX)
+	ADDQ             DX, CX
+	VMOVUPS          Z6, (CX)
+	ADDQ             DX, CX
+	VMOVUPS          Z7, (CX)
+	ADDQ             $+64, 208(AX)
+	MOVQ             8(AX), CX
+	IMUL3Q           $+16, CX, DX
+	ADDQ             216(AX), DX
+	SUBQ             $+16, 192(AX)
+	JMP              pairKeys
+
+pairRest:
+	MOVQ 192(AX), CX
+	SHLQ $0x02, CX
+	ADDQ CX, 208(AX)
+	MOVQ 200(AX), CX
+	ADDQ $+16, CX
+	MOVQ CX, 200(AX)
+	CMPQ CX, 184(AX)
+	JNE  pairSpan
+
+single:
+	MOVQ 72(AX), CX
+	MOVQ CX, 208(AX)
+	MOVQ 24(AX), CX
+	MOVQ CX, 200(AX)
+
+span:
+	MOVQ  200(AX), CX
+	MOVQ  (CX), DX
+	MOVQ  8(CX), CX
+	ADDQ  (AX), DX
+	MOVQ  CX, 192(AX)
+	CMPQ  152(AX), $+0
+	JLE   keys
+	MOVQ  CX, BX
+	ANDQ  $+15, 192(AX)
+	SUBQ  192(AX), BX
+	MOVQ  208(AX), CX
+	LEAQ  (CX)(BX*4), CX
+	MOVQ  CX, 208(AX)
+	IMULQ 8(AX), BX
+	ADDQ  BX, DX
+	CMPQ  192(AX), $+0
+	JEQ   spanDone
+
+keys:
+	MOVQ   DX, 216(AX)
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	CMPQ   192(AX), $+16
 	JLT    some
 	TESTQ  $+7, 96(AX)
 	JNE    some
@@ -10920,47 +16344,31 @@ keys:
 	MOVQ   56(AX), BX
 	LEAQ   (BX)(BX*2), SI
 	MOVQ   8(AX), DI
-	MOVQ   DX, R8
+	LEAQ   (DX)(DI*4), R8
 	LEAQ   (R8)(DI*4), R9
 	LEAQ   (R9)(DI*4), R10
-	LEAQ   (R10)(DI*4), R11
-	LEAQ   (DI)(DI*2), R12
-	MOVQ   96(AX), R13
-	SHRQ   $0x03, R13
-	MOVQ   120(AX), R14
-	MOVQ   16(R14), R14
-	ADDQ   DX, R14
-	MOVQ   $+8, 144(AX)
-	IMUL3Q $+16, DI, DX
-	SUBQ   $+64, DX
-	MOVQ   DX, 136(AX)
+	LEAQ   (DI)(DI*2), R11
+	MOVQ   96(AX), R12
+	SHRQ   $0x03, R12
+	MOVQ   120(AX), R13
 
 chunk:
-	PREFETCHT1 (R14)
-	PREFETCHT1 (R14)(DI*1)
-	LEAQ       (R14)(DI*2), R14
-	DECQ       144(AX)
-	JNE        fetched
-	MOVQ       $+8, 144(AX)
-	SUBQ       136(AX), R14
-
-fetched:
-	VMOVQ            (R8), X4
-	VPINSRQ          $0x01, (R9), X4, X4
+	VMOVQ            (DX), X4
+	VPINSRQ          $0x01, (R8), X4, X4
 	VPMOVSXBD        X4, Z5
 	VCVTDQ2PS        Z5, Z5
-	VMOVQ            (R8)(DI*1), X4
-	VPINSRQ          $0x01, (R9)(DI*1), X4, X4
+	VMOVQ            (DX)(DI*1), X4
+	VPINSRQ          $0x01, (R8)(DI*1), X4, X4
 	VPMOVSXBD        X4, Z6
 	VCVTDQ2PS        Z6, Z6
 	VUNPCKLPS        Z6, Z5, Z4
 	VUNPCKHPS        Z6, Z5, Z5
-	VMOVQ            (R8)(DI*2), X6
-	VPINSRQ          $0x01, (R9)(DI*2), X6, X6
+	VMOVQ            (DX)(DI*2), X6
+	VPINSRQ          $0x01, (R8)(DI*2), X6, X6
 	VPMOVSXBD        X6, Z7
 	VCVTDQ2PS        Z7, Z7
-	VMOVQ            (R8)(R12*1), X6
-	VPINSRQ          $0x01, (R9)(R12*1), X6, X6
+	VMOVQ            (DX)(R11*1), X6
+	VPINSRQ          $0x01, (R8)(R11*1), X6, X6
 	VPMOVSXBD        X6, Z8
 	VCVTDQ2PS        Z8, Z8
 	VUNPCKLPS        Z8, Z7, Z6
@@ -10969,22 +16377,22 @@ fetched:
 	VUNPCKHPD        Z6, Z4, Z4
 	VUNPCKLPD        Z7, Z5, Z6
 	VUNPCKHPD        Z7, Z5, Z5
-	VMOVQ            (R10), X7
-	VPINSRQ          $0x01, (R11), X7, X7
+	VMOVQ            (R9), X7
+	VPINSRQ          $0x01, (R10), X7, X7
 	VPMOVSXBD        X7, Z9
 	VCVTDQ2PS        Z9, Z9
-	VMOVQ            (R10)(DI*1), X7
-	VPINSRQ          $0x01, (R11)(DI*1), X7, X7
+	VMOVQ            (R9)(DI*1), X7
+	VPINSRQ          $0x01, (R10)(DI*1), X7, X7
 	VPMOVSXBD        X7, Z10
 	VCVTDQ2PS        Z10, Z10
 	VUNPCKLPS        Z10, Z9, Z7
 	VUNPCKHPS        Z10, Z9, Z9
-	VMOVQ            (R10)(DI*2), X10
-	VPINSRQ          $0x01, (R11)(DI*2), X10, X10
+	VMOVQ            (R9)(DI*2), X10
+	VPINSRQ          $0x01, (R10)(DI*2), X10, X10
 	VPMOVSXBD        X10, Z11
 	VCVTDQ2PS        Z11, Z11
-	VMOVQ            (R10)(R12*1), X10
-	VPINSRQ          $0x01, (R11)(R12*1), X10, X10
+	VMOVQ            (R9)(R11*1), X10
+	VPINSRQ          $0x01, (R10)(R11*1), X10, X10
 	VPMOVSXBD        X10, Z12
 	VCVTDQ2PS        Z12, Z12
 	VUNPCKLPS        Z12, Z11, Z10
@@ -11017,6 +16425,36 @@ fetched:
 	VFMADD231PS.BCST 12(CX)(BX*1), Z15, Z1
 	VFMADD231PS.BCST 12(CX)(BX*2), Z15, Z2
 	VFMADD231PS.BCST 12(CX)(SI*1), Z15, Z3
+	CMPQ             R13, 128(AX)
+	JCS              chunkFetch0
+	MOVQ             104(AX), R13
+	DECQ             136(AX)
+	JLE              chunkFetch0Run
+	MOVQ             -16(R13), R14
+	ADDQ             128(AX), R14
+	MOVQ             R14, 128(AX)
+	SUBQ             -24(R13), R14
+	MOVQ             R14, R13
+	JMP              chunkFetch0
+
+chunkFetch0Run:
+	DECQ 112(AX)
+	JLT  chunkFetch0None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R13), R14
+	MOVQ R14, 136(AX)
+	MOVQ 8(R13), R14
+	MOVQ (R13), R13
+	ADDQ R13, R14
+	MOVQ R14, 128(AX)
+	JMP  chunkFetch0
+
+chunkFetch0None:
+	MOVQ 48(AX), R13
+	MOVQ $+0, 128(AX)
+
+chunkFetch0:
+	PREFETCHT1       (R13)
 	VFMADD231PS.BCST 16(CX), Z8, Z0
 	VFMADD231PS.BCST 16(CX)(BX*1), Z8, Z1
 	VFMADD231PS.BCST 16(CX)(BX*2), Z8, Z2
@@ -11033,13 +16471,16 @@ fetched:
 	VFMADD231PS.BCST 28(CX)(BX*1), Z5, Z1
 	VFMADD231PS.BCST 28(CX)(BX*2), Z5, Z2
 	VFMADD231PS.BCST 28(CX)(SI*1), Z5, Z3
+	PREFETCHT1       64(R13)
+	ADDQ             $+128, R13
+	ADDQ             $+8, DX
 	ADDQ             $+8, R8
 	ADDQ             $+8, R9
 	ADDQ             $+8, R10
-	ADDQ             $+8, R11
 	ADDQ             $+32, CX
-	DECQ             R13
+	DECQ             R12
 	JNE              chunk
+	MOVQ             R13, 120(AX)
 	JMP              whole
 
 some:
@@ -11047,67 +16488,67 @@ some:
 	MOVQ    56(AX), BX
 	LEAQ    (BX)(BX*2), SI
 	MOVQ    8(AX), DI
-	MOVQ    DX, 160(AX)
-	LEAQ    (DX)(DI*1), R8
-	CMPQ    112(AX), $+1
-	CMOVQGT R8, DX
-	MOVQ    DX, 168(AX)
-	LEAQ    (DX)(DI*1), R8
-	CMPQ    112(AX), $+2
-	CMOVQGT R8, DX
-	MOVQ    DX, 176(AX)
-	LEAQ    (DX)(DI*1), R8
-	CMPQ    112(AX), $+3
-	CMOVQGT R8, DX
-	MOVQ    DX, 184(AX)
-	LEAQ    (DX)(DI*1), R8
-	CMPQ    112(AX), $+4
-	CMOVQGT R8, DX
-	MOVQ    DX, 192(AX)
-	LEAQ    (DX)(DI*1), R8
-	CMPQ    112(AX), $+5
-	CMOVQGT R8, DX
-	MOVQ    DX, 200(AX)
-	LEAQ    (DX)(DI*1), R8
-	CMPQ    112(AX), $+6
-	CMOVQGT R8, DX
-	MOVQ    DX, 208(AX)
-	LEAQ    (DX)(DI*1), R8
-	CMPQ    112(AX), $+7
-	CMOVQGT R8, DX
-	MOVQ    DX, 216(AX)
-	LEAQ    (DX)(DI*1), R8
-	CMPQ    112(AX), $+8
-	CMOVQGT R8, DX
 	MOVQ    DX, 224(AX)
 	LEAQ    (DX)(DI*1), R8
-	CMPQ    112(AX), $+9
+	CMPQ    192(AX), $+1
 	CMOVQGT R8, DX
 	MOVQ    DX, 232(AX)
 	LEAQ    (DX)(DI*1), R8
-	CMPQ    112(AX), $+10
+	CMPQ    192(AX), $+2
 	CMOVQGT R8, DX
 	MOVQ    DX, 240(AX)
 	LEAQ    (DX)(DI*1), R8
-	CMPQ    112(AX), $+11
+	CMPQ    192(AX), $+3
 	CMOVQGT R8, DX
 	MOVQ    DX, 248(AX)
 	LEAQ    (DX)(DI*1), R8
-	CMPQ    112(AX), $+12
+	CMPQ    192(AX), $+4
 	CMOVQGT R8, DX
 	MOVQ    DX, 256(AX)
 	LEAQ    (DX)(DI*1), R8
-	CMPQ    112(AX), $+13
+	CMPQ    192(AX), $+5
 	CMOVQGT R8, DX
 	MOVQ    DX, 264(AX)
 	LEAQ    (DX)(DI*1), R8
-	CMPQ    112(AX), $+14
+	CMPQ    192(AX), $+6
 	CMOVQGT R8, DX
 	MOVQ    DX, 272(AX)
 	LEAQ    (DX)(DI*1), R8
-	CMPQ    112(AX), $+15
+	CMPQ    192(AX), $+7
 	CMOVQGT R8, DX
 	MOVQ    DX, 280(AX)
+	LEAQ    (DX)(DI*1), R8
+	CMPQ    192(AX), $+8
+	CMOVQGT R8, DX
+	MOVQ    DX, 288(AX)
+	LEAQ    (DX)(DI*1), R8
+	CMPQ    192(AX), $+9
+	CMOVQGT R8, DX
+	MOVQ    DX, 296(AX)
+	LEAQ    (DX)(DI*1), R8
+	CMPQ    192(AX), $+10
+	CMOVQGT R8, DX
+	MOVQ    DX, 304(AX)
+	LEAQ    (DX)(DI*1), R8
+	CMPQ    192(AX), $+11
+	CMOVQGT R8, DX
+	MOVQ    DX, 312(AX)
+	LEAQ    (DX)(DI*1), R8
+	CMPQ    192(AX), $+12
+	CMOVQGT R8, DX
+	MOVQ    DX, 320(AX)
+	LEAQ    (DX)(DI*1), R8
+	CMPQ    192(AX), $+13
+	CMOVQGT R8, DX
+	MOVQ    DX, 328(AX)
+	LEAQ    (DX)(DI*1), R8
+	CMPQ    192(AX), $+14
+	CMOVQGT R8, DX
+	MOVQ    DX, 336(AX)
+	LEAQ    (DX)(DI*1), R8
+	CMPQ    192(AX), $+15
+	CMOVQGT R8, DX
+	MOVQ    DX, 344(AX)
 	MOVQ    96(AX), DX
 	XORQ    DI, DI
 
@@ -11118,15 +16559,15 @@ piece:
 	MOVQ             $+255, R8
 	BZHIQ            R9, R8, R8
 	KMOVW            R8, K1
-	MOVQ             160(AX), R8
-	MOVQ             192(AX), R9
+	MOVQ             224(AX), R8
+	MOVQ             256(AX), R9
 	VMOVDQU8.Z       (R8)(DI*1), K1, X4
 	VMOVDQU8.Z       (R9)(DI*1), K1, X5
 	VPUNPCKLQDQ      X5, X4, X4
 	VPMOVSXBD        X4, Z5
 	VCVTDQ2PS        Z5, Z5
-	MOVQ             168(AX), R8
-	MOVQ             200(AX), R9
+	MOVQ             232(AX), R8
+	MOVQ             264(AX), R9
 	VMOVDQU8.Z       (R8)(DI*1), K1, X4
 	VMOVDQU8.Z       (R9)(DI*1), K1, X6
 	VPUNPCKLQDQ      X6, X4, X4
@@ -11134,15 +16575,15 @@ piece:
 	VCVTDQ2PS        Z6, Z6
 	VUNPCKLPS        Z6, Z5, Z4
 	VUNPCKHPS        Z6, Z5, Z5
-	MOVQ             176(AX), R8
-	MOVQ             208(AX), R9
+	MOVQ             240(AX), R8
+	MOVQ             272(AX), R9
 	VMOVDQU8.Z       (R8)(DI*1), K1, X6
 	VMOVDQU8.Z       (R9)(DI*1), K1, X7
 	VPUNPCKLQDQ      X7, X6, X6
 	VPMOVSXBD        X6, Z7
 	VCVTDQ2PS        Z7, Z7
-	MOVQ             184(AX), R8
-	MOVQ             216(AX), R9
+	MOVQ             248(AX), R8
+	MOVQ             280(AX), R9
 	VMOVDQU8.Z       (R8)(DI*1), K1, X6
 	VMOVDQU8.Z       (R9)(DI*1), K1, X8
 	VPUNPCKLQDQ      X8, X6, X6
@@ -11154,15 +16595,15 @@ piece:
 	VUNPCKHPD        Z6, Z4, Z4
 	VUNPCKLPD        Z7, Z5, Z6
 	VUNPCKHPD        Z7, Z5, Z5
-	MOVQ             224(AX), R8
-	MOVQ             256(AX), R9
+	MOVQ             288(AX), R8
+	MOVQ             320(AX), R9
 	VMOVDQU8.Z       (R8)(DI*1), K1, X7
 	VMOVDQU8.Z       (R9)(DI*1), K1, X9
 	VPUNPCKLQDQ      X9, X7, X7
 	VPMOVSXBD        X7, Z9
 	VCVTDQ2PS        Z9, Z9
-	MOVQ             232(AX), R8
-	MOVQ             264(AX), R9
+	MOVQ             296(AX), R8
+	MOVQ             328(AX), R9
 	VMOVDQU8.Z       (R8)(DI*1), K1, X7
 	VMOVDQU8.Z       (R9)(DI*1), K1, X10
 	VPUNPCKLQDQ      X10, X7, X7
@@ -11170,15 +16611,15 @@ piece:
 	VCVTDQ2PS        Z10, Z10
 	VUNPCKLPS        Z10, Z9, Z7
 	VUNPCKHPS        Z10, Z9, Z9
-	MOVQ             240(AX), R8
-	MOVQ             272(AX), R9
+	MOVQ             304(AX), R8
+	MOVQ             336(AX), R9
 	VMOVDQU8.Z       (R8)(DI*1), K1, X10
 	VMOVDQU8.Z       (R9)(DI*1), K1, X11
 	VPUNPCKLQDQ      X11, X10, X10
 	VPMOVSXBD        X10, Z11
 	VCVTDQ2PS        Z11, Z11
-	MOVQ             248(AX), R8
-	MOVQ             280(AX), R9
+	MOVQ             312(AX), R8
+	MOVQ             344(AX), R9
 	VMOVDQU8.Z       (R8)(DI*1), K1, X10
 	VMOVDQU8.Z       (R9)(DI*1), K1, X12
 	VPUNPCKLQDQ      X12, X10, X10
@@ -11236,11 +16677,11 @@ piece:
 	JGT              piece
 
 whole:
-	MOVQ    128(AX), CX
+	MOVQ    208(AX), CX
 	MOVQ    80(AX), DX
-	CMPQ    112(AX), $+16
+	CMPQ    192(AX), $+16
 	JLT     last
-	ADDQ    $+64, 128(AX)
+	ADDQ    $+64, 208(AX)
 	VMOVUPS Z0, (CX)
 	ADDQ    DX, CX
 	VMOVUPS Z1, (CX)
@@ -11251,7 +16692,7 @@ whole:
 	JMP     stored
 
 last:
-	MOVQ    112(AX), BX
+	MOVQ    192(AX), BX
 	MOVQ    $+16, DI
 	CMPQ    BX, DI
 	CMOVQLT BX, DI
@@ -11259,7 +16700,7 @@ last:
 	BZHIQ   DI, SI, SI
 	KMOVW   SI, K1
 	SHLQ    $0x02, BX
-	ADDQ    BX, 128(AX)
+	ADDQ    BX, 208(AX)
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    DX, CX
 	VMOVUPS Z1, K1, (CX)
@@ -11271,22 +16712,25 @@ last:
 stored:
 	MOVQ   8(AX), CX
 	IMUL3Q $+16, CX, DX
-	ADDQ   152(AX), DX
-	SUBQ   $+16, 112(AX)
+	ADDQ   216(AX), DX
+	SUBQ   $+16, 192(AX)
 	JGT    keys
-	MOVQ   120(AX), CX
-	ADDQ   $+24, CX
-	MOVQ   CX, 120(AX)
-	CMPQ   CX, 104(AX)
-	JNE    span
-	MOVQ   16(AX), CX
-	ADDQ   CX, (AX)
-	MOVQ   64(AX), CX
-	ADDQ   CX, 48(AX)
-	MOVQ   88(AX), CX
-	ADDQ   CX, 72(AX)
-	SUBQ   $+1, 40(AX)
-	JNE    head
+
+spanDone:
+	MOVQ 200(AX), CX
+	ADDQ $+16, CX
+	MOVQ CX, 200(AX)
+	CMPQ CX, 184(AX)
+	JNE  span
+	DECQ 152(AX)
+	MOVQ 16(AX), CX
+	ADDQ CX, (AX)
+	MOVQ 64(AX), CX
+	ADDQ CX, 48(AX)
+	MOVQ 88(AX), CX
+	ADDQ CX, 72(AX)
+	SUBQ $+1, 40(AX)
+	JNE  head
 
 end:
 	VZEROUPPER
@@ -11297,26 +16741,29 @@ end:
 TEXT ·scoresI8x8AVX512(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ   a+0(FP), AX
 	MOVQ   32(AX), CX
-	IMUL3Q $0x18, CX, CX
+	IMUL3Q $0x10, CX, CX
 	ADDQ   24(AX), CX
-	MOVQ   CX, 104(AX)
+	MOVQ   CX, 184(AX)
+	MOVQ   $+0, 120(AX)
+	MOVQ   $+0, 128(AX)
+	MOVQ   $+0, 136(AX)
 	CMPQ   96(AX), $+8
 	JNE    head
 	MOVQ   72(AX), CX
-	MOVQ   CX, 128(AX)
+	MOVQ   CX, 208(AX)
 	MOVQ   24(AX), CX
-	MOVQ   CX, 120(AX)
+	MOVQ   CX, 200(AX)
 
 chunkSpan:
-	MOVQ 120(AX), CX
+	MOVQ 200(AX), CX
 	MOVQ (CX), DX
 	MOVQ 8(CX), CX
 	ADDQ (AX), DX
-	MOVQ CX, 112(AX)
+	MOVQ CX, 192(AX)
 
 chunkRows:
-	MOVQ DX, 152(AX)
-	CMPQ 112(AX), $+16
+	MOVQ DX, 216(AX)
+	CMPQ 192(AX), $+16
 	JLT  chunkLast
 	MOVQ 8(AX), CX
 	LEAQ (DX)(CX*4), BX
@@ -11324,7 +16771,7 @@ chunkRows:
 	LEAQ (SI)(CX*4), DI
 	LEAQ (CX)(CX*2), R8
 	MOVQ 48(AX), R9
-	MOVQ 128(AX), R10
+	MOVQ 208(AX), R10
 	MOVQ 40(AX), R11
 	MOVQ 56(AX), R12
 	MOVQ 80(AX), R13
@@ -11476,77 +16923,77 @@ chunkHead:
 	JNE              chunkHead
 	MOVQ             8(AX), CX
 	SHLQ             $0x04, CX
-	MOVQ             152(AX), DX
+	MOVQ             216(AX), DX
 	ADDQ             CX, DX
-	ADDQ             $+64, 128(AX)
-	SUBQ             $+16, 112(AX)
+	ADDQ             $+64, 208(AX)
+	SUBQ             $+16, 192(AX)
 	JNE              chunkRows
 	JMP              chunkNext
 
 chunkLast:
 	MOVQ    8(AX), CX
-	MOVQ    DX, 160(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+1
-	CMOVQGT BX, DX
-	MOVQ    DX, 168(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+2
-	CMOVQGT BX, DX
-	MOVQ    DX, 176(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+3
-	CMOVQGT BX, DX
-	MOVQ    DX, 184(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+4
-	CMOVQGT BX, DX
-	MOVQ    DX, 192(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+5
-	CMOVQGT BX, DX
-	MOVQ    DX, 200(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+6
-	CMOVQGT BX, DX
-	MOVQ    DX, 208(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+7
-	CMOVQGT BX, DX
-	MOVQ    DX, 216(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+8
-	CMOVQGT BX, DX
 	MOVQ    DX, 224(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+9
+	CMPQ    192(AX), $+1
 	CMOVQGT BX, DX
 	MOVQ    DX, 232(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+10
+	CMPQ    192(AX), $+2
 	CMOVQGT BX, DX
 	MOVQ    DX, 240(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+11
+	CMPQ    192(AX), $+3
 	CMOVQGT BX, DX
 	MOVQ    DX, 248(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+12
+	CMPQ    192(AX), $+4
 	CMOVQGT BX, DX
 	MOVQ    DX, 256(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+13
+	CMPQ    192(AX), $+5
 	CMOVQGT BX, DX
 	MOVQ    DX, 264(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+14
+	CMPQ    192(AX), $+6
 	CMOVQGT BX, DX
 	MOVQ    DX, 272(AX)
 	LEAQ    (DX)(CX*1), BX
-	CMPQ    112(AX), $+15
+	CMPQ    192(AX), $+7
 	CMOVQGT BX, DX
 	MOVQ    DX, 280(AX)
-	MOVQ    112(AX), CX
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+8
+	CMOVQGT BX, DX
+	MOVQ    DX, 288(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+9
+	CMOVQGT BX, DX
+	MOVQ    DX, 296(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+10
+	CMOVQGT BX, DX
+	MOVQ    DX, 304(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+11
+	CMOVQGT BX, DX
+	MOVQ    DX, 312(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+12
+	CMOVQGT BX, DX
+	MOVQ    DX, 320(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+13
+	CMOVQGT BX, DX
+	MOVQ    DX, 328(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+14
+	CMOVQGT BX, DX
+	MOVQ    DX, 336(AX)
+	LEAQ    (DX)(CX*1), BX
+	CMPQ    192(AX), $+15
+	CMOVQGT BX, DX
+	MOVQ    DX, 344(AX)
+	MOVQ    192(AX), CX
 	MOVQ    $+16, DX
 	CMPQ    CX, DX
 	CMOVQLT CX, DX
@@ -11555,34 +17002,34 @@ chunkLast:
 	KMOVW   CX, K1
 	XORQ    CX, CX
 	MOVQ    48(AX), DX
-	MOVQ    128(AX), BX
+	MOVQ    208(AX), BX
 	MOVQ    40(AX), SI
 	MOVQ    56(AX), DI
 	MOVQ    80(AX), R8
 
 chunkLastHead:
-	MOVQ             160(AX), R9
-	MOVQ             192(AX), R10
+	MOVQ             224(AX), R9
+	MOVQ             256(AX), R10
 	VMOVQ            (R9)(CX*1), X0
 	VPINSRQ          $0x01, (R10)(CX*1), X0, X0
 	VPMOVSXBD        X0, Z1
 	VCVTDQ2PS        Z1, Z1
-	MOVQ             168(AX), R9
-	MOVQ             200(AX), R10
+	MOVQ             232(AX), R9
+	MOVQ             264(AX), R10
 	VMOVQ            (R9)(CX*1), X0
 	VPINSRQ          $0x01, (R10)(CX*1), X0, X0
 	VPMOVSXBD        X0, Z2
 	VCVTDQ2PS        Z2, Z2
 	VUNPCKLPS        Z2, Z1, Z0
 	VUNPCKHPS        Z2, Z1, Z1
-	MOVQ             176(AX), R9
-	MOVQ             208(AX), R10
+	MOVQ             240(AX), R9
+	MOVQ             272(AX), R10
 	VMOVQ            (R9)(CX*1), X2
 	VPINSRQ          $0x01, (R10)(CX*1), X2, X2
 	VPMOVSXBD        X2, Z3
 	VCVTDQ2PS        Z3, Z3
-	MOVQ             184(AX), R9
-	MOVQ             216(AX), R10
+	MOVQ             248(AX), R9
+	MOVQ             280(AX), R10
 	VMOVQ            (R9)(CX*1), X2
 	VPINSRQ          $0x01, (R10)(CX*1), X2, X2
 	VPMOVSXBD        X2, Z4
@@ -11593,28 +17040,28 @@ chunkLastHead:
 	VUNPCKHPD        Z2, Z0, Z0
 	VUNPCKLPD        Z3, Z1, Z2
 	VUNPCKHPD        Z3, Z1, Z1
-	MOVQ             224(AX), R9
-	MOVQ             256(AX), R10
+	MOVQ             288(AX), R9
+	MOVQ             320(AX), R10
 	VMOVQ            (R9)(CX*1), X3
 	VPINSRQ          $0x01, (R10)(CX*1), X3, X3
 	VPMOVSXBD        X3, Z5
 	VCVTDQ2PS        Z5, Z5
-	MOVQ             232(AX), R9
-	MOVQ             264(AX), R10
+	MOVQ             296(AX), R9
+	MOVQ             328(AX), R10
 	VMOVQ            (R9)(CX*1), X3
 	VPINSRQ          $0x01, (R10)(CX*1), X3, X3
 	VPMOVSXBD        X3, Z6
 	VCVTDQ2PS        Z6, Z6
 	VUNPCKLPS        Z6, Z5, Z3
 	VUNPCKHPS        Z6, Z5, Z5
-	MOVQ             240(AX), R9
-	MOVQ             272(AX), R10
+	MOVQ             304(AX), R9
+	MOVQ             336(AX), R10
 	VMOVQ            (R9)(CX*1), X6
 	VPINSRQ          $0x01, (R10)(CX*1), X6, X6
 	VPMOVSXBD        X6, Z7
 	VCVTDQ2PS        Z7, Z7
-	MOVQ             248(AX), R9
-	MOVQ             280(AX), R10
+	MOVQ             312(AX), R9
+	MOVQ             344(AX), R10
 	VMOVQ            (R9)(CX*1), X6
 	VPINSRQ          $0x01, (R10)(CX*1), X6, X6
 	VPMOVSXBD        X6, Z8
@@ -11718,33 +17165,34 @@ chunkLastHead:
 	ADDQ             88(AX), BX
 	DECQ             SI
 	JNE              chunkLastHead
-	MOVQ             112(AX), CX
+	MOVQ             192(AX), CX
 	SHLQ             $0x02, CX
-	ADDQ             CX, 128(AX)
+	ADDQ             CX, 208(AX)
 
 chunkNext:
-	MOVQ 120(AX), CX
-	ADDQ $+24, CX
-	MOVQ CX, 120(AX)
-	CMPQ CX, 104(AX)
+	MOVQ 200(AX), CX
+	ADDQ $+16, CX
+	MOVQ CX, 200(AX)
+	CMPQ CX, 184(AX)
 	JNE  chunkSpan
 	JMP  end
+	MOVQ $+0, 152(AX)
 
 head:
 	MOVQ 72(AX), CX
-	MOVQ CX, 128(AX)
+	MOVQ CX, 208(AX)
 	MOVQ 24(AX), CX
-	MOVQ CX, 120(AX)
+	MOVQ CX, 200(AX)
 
 span:
-	MOVQ 120(AX), CX
+	MOVQ 200(AX), CX
 	MOVQ (CX), DX
 	MOVQ 8(CX), CX
 	ADDQ (AX), DX
-	MOVQ CX, 112(AX)
+	MOVQ CX, 192(AX)
 
 keys:
-	MOVQ   DX, 152(AX)
+	MOVQ   DX, 216(AX)
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -11753,7 +17201,7 @@ keys:
 	VXORPS Z5, Z5, Z5
 	VXORPS Z6, Z6, Z6
 	VXORPS Z7, Z7, Z7
-	CMPQ   112(AX), $+16
+	CMPQ   192(AX), $+16
 	JLT    some
 	TESTQ  $+7, 96(AX)
 	JNE    some
@@ -11762,47 +17210,31 @@ keys:
 	LEAQ   (CX)(BX*4), SI
 	LEAQ   (BX)(BX*2), DI
 	MOVQ   8(AX), R8
-	MOVQ   DX, R9
+	LEAQ   (DX)(R8*4), R9
 	LEAQ   (R9)(R8*4), R10
 	LEAQ   (R10)(R8*4), R11
-	LEAQ   (R11)(R8*4), R12
-	LEAQ   (R8)(R8*2), R13
-	MOVQ   96(AX), R14
-	SHRQ   $0x03, R14
-	MOVQ   120(AX), R15
-	MOVQ   16(R15), R15
-	ADDQ   DX, R15
-	MOVQ   $+8, 144(AX)
-	IMUL3Q $+16, R8, DX
-	SUBQ   $+64, DX
-	MOVQ   DX, 136(AX)
+	LEAQ   (R8)(R8*2), R12
+	MOVQ   96(AX), R13
+	SHRQ   $0x03, R13
+	MOVQ   120(AX), R14
 
 chunk:
-	PREFETCHT1 (R15)
-	PREFETCHT1 (R15)(R8*1)
-	LEAQ       (R15)(R8*2), R15
-	DECQ       144(AX)
-	JNE        fetched
-	MOVQ       $+8, 144(AX)
-	SUBQ       136(AX), R15
-
-fetched:
-	VMOVQ            (R9), X8
-	VPINSRQ          $0x01, (R10), X8, X8
+	VMOVQ            (DX), X8
+	VPINSRQ          $0x01, (R9), X8, X8
 	VPMOVSXBD        X8, Z9
 	VCVTDQ2PS        Z9, Z9
-	VMOVQ            (R9)(R8*1), X8
-	VPINSRQ          $0x01, (R10)(R8*1), X8, X8
+	VMOVQ            (DX)(R8*1), X8
+	VPINSRQ          $0x01, (R9)(R8*1), X8, X8
 	VPMOVSXBD        X8, Z10
 	VCVTDQ2PS        Z10, Z10
 	VUNPCKLPS        Z10, Z9, Z8
 	VUNPCKHPS        Z10, Z9, Z9
-	VMOVQ            (R9)(R8*2), X10
-	VPINSRQ          $0x01, (R10)(R8*2), X10, X10
+	VMOVQ            (DX)(R8*2), X10
+	VPINSRQ          $0x01, (R9)(R8*2), X10, X10
 	VPMOVSXBD        X10, Z11
 	VCVTDQ2PS        Z11, Z11
-	VMOVQ            (R9)(R13*1), X10
-	VPINSRQ          $0x01, (R10)(R13*1), X10, X10
+	VMOVQ            (DX)(R12*1), X10
+	VPINSRQ          $0x01, (R9)(R12*1), X10, X10
 	VPMOVSXBD        X10, Z12
 	VCVTDQ2PS        Z12, Z12
 	VUNPCKLPS        Z12, Z11, Z10
@@ -11811,22 +17243,22 @@ fetched:
 	VUNPCKHPD        Z10, Z8, Z8
 	VUNPCKLPD        Z11, Z9, Z10
 	VUNPCKHPD        Z11, Z9, Z9
-	VMOVQ            (R11), X11
-	VPINSRQ          $0x01, (R12), X11, X11
+	VMOVQ            (R10), X11
+	VPINSRQ          $0x01, (R11), X11, X11
 	VPMOVSXBD        X11, Z13
 	VCVTDQ2PS        Z13, Z13
-	VMOVQ            (R11)(R8*1), X11
-	VPINSRQ          $0x01, (R12)(R8*1), X11, X11
+	VMOVQ            (R10)(R8*1), X11
+	VPINSRQ          $0x01, (R11)(R8*1), X11, X11
 	VPMOVSXBD        X11, Z14
 	VCVTDQ2PS        Z14, Z14
 	VUNPCKLPS        Z14, Z13, Z11
 	VUNPCKHPS        Z14, Z13, Z13
-	VMOVQ            (R11)(R8*2), X14
-	VPINSRQ          $0x01, (R12)(R8*2), X14, X14
+	VMOVQ            (R10)(R8*2), X14
+	VPINSRQ          $0x01, (R11)(R8*2), X14, X14
 	VPMOVSXBD        X14, Z15
 	VCVTDQ2PS        Z15, Z15
-	VMOVQ            (R11)(R13*1), X14
-	VPINSRQ          $0x01, (R12)(R13*1), X14, X14
+	VMOVQ            (R10)(R12*1), X14
+	VPINSRQ          $0x01, (R11)(R12*1), X14, X14
 	VPMOVSXBD        X14, Z16
 	VCVTDQ2PS        Z16, Z16
 	VUNPCKLPS        Z16, Z15, Z14
@@ -11875,6 +17307,36 @@ fetched:
 	VFMADD231PS.BCST 12(SI)(BX*1), Z19, Z5
 	VFMADD231PS.BCST 12(SI)(BX*2), Z19, Z6
 	VFMADD231PS.BCST 12(SI)(DI*1), Z19, Z7
+	CMPQ             R14, 128(AX)
+	JCS              chunkFetch0
+	MOVQ             104(AX), R14
+	DECQ             136(AX)
+	JLE              chunkFetch0Run
+	MOVQ             -16(R14), R15
+	ADDQ             128(AX), R15
+	MOVQ             R15, 128(AX)
+	SUBQ             -24(R14), R15
+	MOVQ             R15, R14
+	JMP              chunkFetch0
+
+chunkFetch0Run:
+	DECQ 112(AX)
+	JLT  chunkFetch0None
+	ADDQ $+32, 104(AX)
+	MOVQ 24(R14), R15
+	MOVQ R15, 136(AX)
+	MOVQ 8(R14), R15
+	MOVQ (R14), R14
+	ADDQ R14, R15
+	MOVQ R15, 128(AX)
+	JMP  chunkFetch0
+
+chunkFetch0None:
+	MOVQ 48(AX), R14
+	MOVQ $+0, 128(AX)
+
+chunkFetch0:
+	PREFETCHT1       (R14)
 	VFMADD231PS.BCST 16(CX), Z12, Z0
 	VFMADD231PS.BCST 16(CX)(BX*1), Z12, Z1
 	VFMADD231PS.BCST 16(CX)(BX*2), Z12, Z2
@@ -11907,14 +17369,17 @@ fetched:
 	VFMADD231PS.BCST 28(SI)(BX*1), Z9, Z5
 	VFMADD231PS.BCST 28(SI)(BX*2), Z9, Z6
 	VFMADD231PS.BCST 28(SI)(DI*1), Z9, Z7
+	PREFETCHT1       64(R14)
+	ADDQ             $+128, R14
+	ADDQ             $+8, DX
 	ADDQ             $+8, R9
 	ADDQ             $+8, R10
 	ADDQ             $+8, R11
-	ADDQ             $+8, R12
 	ADDQ             $+32, CX
 	ADDQ             $+32, SI
-	DECQ             R14
+	DECQ             R13
 	JNE              chunk
+	MOVQ             R14, 120(AX)
 	JMP              whole
 
 some:
@@ -11923,67 +17388,67 @@ some:
 	LEAQ    (CX)(BX*4), SI
 	LEAQ    (BX)(BX*2), DI
 	MOVQ    8(AX), R8
-	MOVQ    DX, 160(AX)
-	LEAQ    (DX)(R8*1), R9
-	CMPQ    112(AX), $+1
-	CMOVQGT R9, DX
-	MOVQ    DX, 168(AX)
-	LEAQ    (DX)(R8*1), R9
-	CMPQ    112(AX), $+2
-	CMOVQGT R9, DX
-	MOVQ    DX, 176(AX)
-	LEAQ    (DX)(R8*1), R9
-	CMPQ    112(AX), $+3
-	CMOVQGT R9, DX
-	MOVQ    DX, 184(AX)
-	LEAQ    (DX)(R8*1), R9
-	CMPQ    112(AX), $+4
-	CMOVQGT R9, DX
-	MOVQ    DX, 192(AX)
-	LEAQ    (DX)(R8*1), R9
-	CMPQ    112(AX), $+5
-	CMOVQGT R9, DX
-	MOVQ    DX, 200(AX)
-	LEAQ    (DX)(R8*1), R9
-	CMPQ    112(AX), $+6
-	CMOVQGT R9, DX
-	MOVQ    DX, 208(AX)
-	LEAQ    (DX)(R8*1), R9
-	CMPQ    112(AX), $+7
-	CMOVQGT R9, DX
-	MOVQ    DX, 216(AX)
-	LEAQ    (DX)(R8*1), R9
-	CMPQ    112(AX), $+8
-	CMOVQGT R9, DX
 	MOVQ    DX, 224(AX)
 	LEAQ    (DX)(R8*1), R9
-	CMPQ    112(AX), $+9
+	CMPQ    192(AX), $+1
 	CMOVQGT R9, DX
 	MOVQ    DX, 232(AX)
 	LEAQ    (DX)(R8*1), R9
-	CMPQ    112(AX), $+10
+	CMPQ    192(AX), $+2
 	CMOVQGT R9, DX
 	MOVQ    DX, 240(AX)
 	LEAQ    (DX)(R8*1), R9
-	CMPQ    112(AX), $+11
+	CMPQ    192(AX), $+3
 	CMOVQGT R9, DX
 	MOVQ    DX, 248(AX)
 	LEAQ    (DX)(R8*1), R9
-	CMPQ    112(AX), $+12
+	CMPQ    192(AX), $+4
 	CMOVQGT R9, DX
 	MOVQ    DX, 256(AX)
 	LEAQ    (DX)(R8*1), R9
-	CMPQ    112(AX), $+13
+	CMPQ    192(AX), $+5
 	CMOVQGT R9, DX
 	MOVQ    DX, 264(AX)
 	LEAQ    (DX)(R8*1), R9
-	CMPQ    112(AX), $+14
+	CMPQ    192(AX), $+6
 	CMOVQGT R9, DX
 	MOVQ    DX, 272(AX)
 	LEAQ    (DX)(R8*1), R9
-	CMPQ    112(AX), $+15
+	CMPQ    192(AX), $+7
 	CMOVQGT R9, DX
 	MOVQ    DX, 280(AX)
+	LEAQ    (DX)(R8*1), R9
+	CMPQ    192(AX), $+8
+	CMOVQGT R9, DX
+	MOVQ    DX, 288(AX)
+	LEAQ    (DX)(R8*1), R9
+	CMPQ    192(AX), $+9
+	CMOVQGT R9, DX
+	MOVQ    DX, 296(AX)
+	LEAQ    (DX)(R8*1), R9
+	CMPQ    192(AX), $+10
+	CMOVQGT R9, DX
+	MOVQ    DX, 304(AX)
+	LEAQ    (DX)(R8*1), R9
+	CMPQ    192(AX), $+11
+	CMOVQGT R9, DX
+	MOVQ    DX, 312(AX)
+	LEAQ    (DX)(R8*1), R9
+	CMPQ    192(AX), $+12
+	CMOVQGT R9, DX
+	MOVQ    DX, 320(AX)
+	LEAQ    (DX)(R8*1), R9
+	CMPQ    192(AX), $+13
+	CMOVQGT R9, DX
+	MOVQ    DX, 328(AX)
+	LEAQ    (DX)(R8*1), R9
+	CMPQ    192(AX), $+14
+	CMOVQGT R9, DX
+	MOVQ    DX, 336(AX)
+	LEAQ    (DX)(R8*1), R9
+	CMPQ    192(AX), $+15
+	CMOVQGT R9, DX
+	MOVQ    DX, 344(AX)
 	MOVQ    96(AX), DX
 	XORQ    R8, R8
 
@@ -11994,15 +17459,15 @@ piece:
 	MOVQ             $+255, R9
 	BZHIQ            R10, R9, R9
 	KMOVW            R9, K1
-	MOVQ             160(AX), R9
-	MOVQ             192(AX), R10
+	MOVQ             224(AX), R9
+	MOVQ             256(AX), R10
 	VMOVDQU8.Z       (R9)(R8*1), K1, X8
 	VMOVDQU8.Z       (R10)(R8*1), K1, X9
 	VPUNPCKLQDQ      X9, X8, X8
 	VPMOVSXBD        X8, Z9
 	VCVTDQ2PS        Z9, Z9
-	MOVQ             168(AX), R9
-	MOVQ             200(AX), R10
+	MOVQ             232(AX), R9
+	MOVQ             264(AX), R10
 	VMOVDQU8.Z       (R9)(R8*1), K1, X8
 	VMOVDQU8.Z       (R10)(R8*1), K1, X10
 	VPUNPCKLQDQ      X10, X8, X8
@@ -12010,15 +17475,15 @@ piece:
 	VCVTDQ2PS        Z10, Z10
 	VUNPCKLPS        Z10, Z9, Z8
 	VUNPCKHPS        Z10, Z9, Z9
-	MOVQ             176(AX), R9
-	MOVQ             208(AX), R10
+	MOVQ             240(AX), R9
+	MOVQ             272(AX), R10
 	VMOVDQU8.Z       (R9)(R8*1), K1, X10
 	VMOVDQU8.Z       (R10)(R8*1), K1, X11
 	VPUNPCKLQDQ      X11, X10, X10
 	VPMOVSXBD        X10, Z11
 	VCVTDQ2PS        Z11, Z11
-	MOVQ             184(AX), R9
-	MOVQ             216(AX), R10
+	MOVQ             248(AX), R9
+	MOVQ             280(AX), R10
 	VMOVDQU8.Z       (R9)(R8*1), K1, X10
 	VMOVDQU8.Z       (R10)(R8*1), K1, X12
 	VPUNPCKLQDQ      X12, X10, X10
@@ -12030,15 +17495,15 @@ piece:
 	VUNPCKHPD        Z10, Z8, Z8
 	VUNPCKLPD        Z11, Z9, Z10
 	VUNPCKHPD        Z11, Z9, Z9
-	MOVQ             224(AX), R9
-	MOVQ             256(AX), R10
+	MOVQ             288(AX), R9
+	MOVQ             320(AX), R10
 	VMOVDQU8.Z       (R9)(R8*1), K1, X11
 	VMOVDQU8.Z       (R10)(R8*1), K1, X13
 	VPUNPCKLQDQ      X13, X11, X11
 	VPMOVSXBD        X11, Z13
 	VCVTDQ2PS        Z13, Z13
-	MOVQ             232(AX), R9
-	MOVQ             264(AX), R10
+	MOVQ             296(AX), R9
+	MOVQ             328(AX), R10
 	VMOVDQU8.Z       (R9)(R8*1), K1, X11
 	VMOVDQU8.Z       (R10)(R8*1), K1, X14
 	VPUNPCKLQDQ      X14, X11, X11
@@ -12046,15 +17511,15 @@ piece:
 	VCVTDQ2PS        Z14, Z14
 	VUNPCKLPS        Z14, Z13, Z11
 	VUNPCKHPS        Z14, Z13, Z13
-	MOVQ             240(AX), R9
-	MOVQ             272(AX), R10
+	MOVQ             304(AX), R9
+	MOVQ             336(AX), R10
 	VMOVDQU8.Z       (R9)(R8*1), K1, X14
 	VMOVDQU8.Z       (R10)(R8*1), K1, X15
 	VPUNPCKLQDQ      X15, X14, X14
 	VPMOVSXBD        X14, Z15
 	VCVTDQ2PS        Z15, Z15
-	MOVQ             248(AX), R9
-	MOVQ             280(AX), R10
+	MOVQ             312(AX), R9
+	MOVQ             344(AX), R10
 	VMOVDQU8.Z       (R9)(R8*1), K1, X14
 	VMOVDQU8.Z       (R10)(R8*1), K1, X16
 	VPUNPCKLQDQ      X16, X14, X14
@@ -12145,11 +17610,11 @@ piece:
 	JGT              piece
 
 whole:
-	MOVQ    128(AX), CX
+	MOVQ    208(AX), CX
 	MOVQ    80(AX), DX
-	CMPQ    112(AX), $+16
+	CMPQ    192(AX), $+16
 	JLT     last
-	ADDQ    $+64, 128(AX)
+	ADDQ    $+64, 208(AX)
 	VMOVUPS Z0, (CX)
 	ADDQ    DX, CX
 	VMOVUPS Z1, (CX)
@@ -12168,7 +17633,7 @@ whole:
 	JMP     stored
 
 last:
-	MOVQ    112(AX), BX
+	MOVQ    192(AX), BX
 	MOVQ    $+16, DI
 	CMPQ    BX, DI
 	CMOVQLT BX, DI
@@ -12176,7 +17641,7 @@ last:
 	BZHIQ   DI, SI, SI
 	KMOVW   SI, K1
 	SHLQ    $0x02, BX
-	ADDQ    BX, 128(AX)
+	ADDQ    BX, 208(AX)
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    DX, CX
 	VMOVUPS Z1, K1, (CX)
@@ -12196,14 +17661,15 @@ last:
 stored:
 	MOVQ   8(AX), CX
 	IMUL3Q $+16, CX, DX
-	ADDQ   152(AX), DX
-	SUBQ   $+16, 112(AX)
+	ADDQ   216(AX), DX
+	SUBQ   $+16, 192(AX)
 	JGT    keys
-	MOVQ   120(AX), CX
-	ADDQ   $+24, CX
-	MOVQ   CX, 120(AX)
-	CMPQ   CX, 104(AX)
+	MOVQ   200(AX), CX
+	ADDQ   $+16, CX
+	MOVQ   CX, 200(AX)
+	CMPQ   CX, 184(AX)
 	JNE    span
+	DECQ   152(AX)
 	MOVQ   16(AX), CX
 	ADDQ   CX, (AX)
 	MOVQ   64(AX), CX

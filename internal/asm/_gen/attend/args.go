@@ -23,22 +23,26 @@ const (
 	argYRow
 	argYHead
 	argWidth
+	argFetch
+	argFetches
+	argFetchAt
+	argFetchEnd
+	argFetchRows
+	argTurns
+	argTails
+	argNear
+	argNearFlip
+	argNearLast
 	argSpansEnd
 	argLeft
 	argSpan
 	argOut
-	argBack
-	argFetch
 	argKey
 	argSlots
 )
 
-// spanBytes is the size of a span: its place, its number of rows, and how far
-// behind them what is fetched lies.
-const (
-	spanBytes = 24
-	spanAhead = 16
-)
+// spanBytes is the size of a span: its place and its number of rows.
+const spanBytes = 16
 
 // frame is a function that gets the address of its Args.
 type frame struct {
@@ -55,6 +59,7 @@ func (v isa) begin(name string, doc ...string) frame {
 	c.IMUL3Q(operand.U8(spanBytes), end, end)
 	c.ADDQ(f.arg(argSpans), end)
 	c.MOVQ(end, f.arg(argSpansEnd))
+	f.beginFetch()
 	return f
 }
 
@@ -110,11 +115,13 @@ func (f frame) spans(label string, base operand.Op, body func(row, n reg.GPVirtu
 	c.JNE(operand.LabelRef(label))
 }
 
-// strided locates rows a stride apart: four of them from each base.
+// strided locates rows a stride apart: four of them from each base, or eight with
+// multiples up to seven.
 type strided struct {
 	c      *build.Context
 	bases  []reg.GPVirtual
 	s1, s3 reg.GPVirtual
+	s5, s7 reg.GPVirtual
 }
 
 // stride prepares n rows from base on; base is kept.
@@ -137,16 +144,49 @@ func (f frame) stride(base, step reg.GPVirtual, n int) strided {
 	return s
 }
 
+// strideEight is stride with eight rows from each base.
+func (f frame) strideEight(base, step reg.GPVirtual, n int) strided {
+	c := f.c
+	s := strided{c: c, s1: step, s3: c.GP64(), s5: c.GP64(), s7: c.GP64()}
+	c.LEAQ(operand.Mem{Base: step, Index: step, Scale: 2}, s.s3)
+	c.LEAQ(operand.Mem{Base: step, Index: step, Scale: 4}, s.s5)
+	c.LEAQ(operand.Mem{Base: s.s3, Index: step, Scale: 4}, s.s7)
+	for i := range n / 8 {
+		p := c.GP64()
+		if i == 0 {
+			c.MOVQ(base, p)
+		} else {
+			c.LEAQ(operand.Mem{Base: s.bases[i-1], Index: step, Scale: 8}, p)
+		}
+		s.bases = append(s.bases, p)
+	}
+	return s
+}
+
 // at is the byte at disp of row i.
 func (s strided) at(i, disp int) operand.Mem {
-	m := operand.Mem{Base: s.bases[i/4], Disp: disp}
-	switch i % 4 {
+	each := 4
+	if s.s5 != nil {
+		each = 8
+	}
+	m := operand.Mem{Base: s.bases[i/each], Disp: disp, Scale: 1}
+	switch i % each {
+	case 0:
+		m.Scale = 0
 	case 1:
-		m.Index, m.Scale = s.s1, 1
+		m.Index = s.s1
 	case 2:
 		m.Index, m.Scale = s.s1, 2
 	case 3:
-		m.Index, m.Scale = s.s3, 1
+		m.Index = s.s3
+	case 4:
+		m.Index, m.Scale = s.s1, 4
+	case 5:
+		m.Index = s.s5
+	case 6:
+		m.Index, m.Scale = s.s3, 2
+	case 7:
+		m.Index = s.s7
 	}
 	return m
 }

@@ -152,9 +152,9 @@ func fixedScores(v isa, rows int) {
 					c.VPBROADCASTD(start.at(r, 4*l), s)
 				}
 			}
-			f.pieces(key, func() func(cols []vec) {
+			f.pieces(key, func() func(cols []vec, beside func()) {
 				x := f.stride(f.get(argX), f.get(argXRow), rows)
-				return func(cols []vec) {
+				return func(cols []vec, beside func()) {
 					for w, col := range cols {
 						c.VPXORD(flip, col, col)
 						for r := range acc {
@@ -162,6 +162,7 @@ func fixedScores(v isa, rows int) {
 								c.VPDPBUSD_BCST(x.at(r, wordBytes*(digits*w+l)), col, s)
 							}
 						}
+						beside()
 					}
 					x.advance(digits * pieceBytes)
 				}
@@ -205,7 +206,7 @@ func (f frame) floats(acc [][]vec) []vec {
 // pieces transposes pieces of as many rows of the cache from key on as there are
 // lanes, or of those that are left. begin prepares what is done with the words of
 // a piece.
-func (f frame) pieces(key vecPointer, begin func() func(cols []vec)) {
+func (f frame) pieces(key vecPointer, begin func() func(cols []vec, beside func())) {
 	c := f.c
 	count := func() reg.GPVirtual {
 		n := f.get(argWidth)
@@ -216,13 +217,18 @@ func (f frame) pieces(key vecPointer, begin func() func(cols []vec)) {
 	do := begin()
 	k := f.stride(key, f.get(argStep), f.lanes)
 	n := count()
-	fetch := f.fetchRows(pieceBytes, key, k)
+	ahead := f.fetching()
 	c.Label("piece")
-	fetch()
-	do(f.transposed(word, func(i int) operand.Mem { return k.at(i, 0) }, nil))
+	words := pieceBytes / wordBytes
+	fetch, near := f.spread("piece", ahead, pieceBytes*f.lanes/lineBytes, words), f.nearRows(k, f.lanes, words)
+	do(f.transposed(word, func(i int) operand.Mem { return k.at(i, 0) }, nil), func() {
+		fetch()
+		near()
+	})
 	k.advance(pieceBytes)
 	c.DECQ(n)
 	c.JNE(operand.LabelRef("piece"))
+	f.fetched(ahead)
 	c.JMP(operand.LabelRef("whole"))
 	c.Label("some")
 	f.repeatLast(key)
@@ -233,7 +239,7 @@ func (f frame) pieces(key vecPointer, begin func() func(cols []vec)) {
 	c.Label("somePiece")
 	do(f.transposed(word, func(i int) operand.Mem {
 		return operand.Mem{Base: f.get(argSlots + 8*i), Index: at, Scale: 1}
-	}, nil))
+	}, nil), func() {})
 	c.ADDQ(operand.I32(pieceBytes), at)
 	c.DECQ(n)
 	c.JNE(operand.LabelRef("somePiece"))

@@ -24,10 +24,9 @@ func mix(v isa, t rowType, rows int) {
 	f.narrowHeads(t, rows)
 	f.heads(func() {
 		col, y, left := f.get(argRows), f.get(argY), f.get(argWidth)
-		step := f.get(argStep)
 		// block does some registers of columns for all keys.
 		block := func(label string, registers int, k *mask) {
-			f.mixColumns(t, label, rows, registers, k, col, y, step)
+			f.mixColumns(t, label, rows, registers, k, col, y)
 			c.ADDQ(operand.I32(registers*v.lanes*t.size), col)
 			c.ADDQ(operand.I32(registers*v.lanes*4), y)
 			c.SUBQ(operand.I32(registers*v.lanes), left)
@@ -49,7 +48,7 @@ func mix(v isa, t rowType, rows int) {
 
 // mixColumns adds all rows of the cache to the sums of some registers of
 // columns.
-func (f frame) mixColumns(t rowType, label string, rows, registers int, k *mask, col, y, step reg.GPVirtual) {
+func (f frame) mixColumns(t rowType, label string, rows, registers int, k *mask, col, y reg.GPVirtual) {
 	c := f.c
 	acc := make([][]vec, rows)
 	stride := f.get(argYRow)
@@ -71,13 +70,20 @@ func (f frame) mixColumns(t rowType, label string, rows, registers int, k *mask,
 	each(func(m operand.Mem, x vec) { f.load(m, k, x) })
 	weights := f.stride(f.get(argX), f.get(argXRow), rows)
 	f.spans(label+"Span", col, func(row, keys reg.GPVirtual) {
-		ahead, span := c.GP64(), f.get(argSpan)
-		c.MOVQ(operand.Mem{Base: span, Disp: spanAhead}, ahead)
+		ahead := f.fetching()
+		var near reg.GPVirtual
+		if k == nil {
+			near = f.nearSpan(label, row, keys, col, registers*f.lanes*t.size)
+		}
 		c.Label(label)
 		if k == nil {
-			for line := 0; line < registers*f.lanes*t.size; line += fetchBytes {
-				c.PREFETCHT1(operand.Mem{Base: row, Index: ahead, Scale: 1, Disp: line})
+			bytes := registers * f.lanes * t.size
+			f.fetch(label, ahead, (bytes+lineBytes-1)/lineBytes)
+			for at := 0; at < bytes; at += lineBytes {
+				c.PREFETCHT0(operand.Mem{Base: row, Index: near, Scale: 1, Disp: at})
 			}
+			c.CMPQ(keys, operand.I32(nearPositions))
+			c.CMOVQLE(f.arg(argNearLast), near)
 		}
 		v := make([]vec, registers)
 		for i := range v {
@@ -86,12 +92,41 @@ func (f frame) mixColumns(t rowType, label string, rows, registers int, k *mask,
 		for r := range acc {
 			f.weigh(weights.at(r, 0), v, acc[r])
 		}
-		c.ADDQ(step, row)
+		c.ADDQ(f.arg(argStep), row)
 		weights.advance(4)
 		c.DECQ(keys)
 		c.JNE(operand.LabelRef(label))
+		f.fetched(ahead)
 	})
 	each(func(m operand.Mem, x vec) { f.store(x, k, m) })
+}
+
+// nearPositions is how many positions ahead of use rows are brought from the second
+// level cache to the first.
+const nearPositions = 8
+
+// nearSpan returns the distance of the rows that are brought near from those at hand,
+// n rows from row on. Behind the last of them come those of the next span or, behind
+// the last span, those of the columns that are done next.
+func (f frame) nearSpan(label string, row, n, col reg.GPVirtual, bytes int) reg.GPVirtual {
+	c, next, near := f.c, f.get(argSpan), f.c.GP64()
+	c.ADDQ(operand.I32(spanBytes), next)
+	c.XORQ(near, near)
+	c.CMPQ(next, f.arg(argSpansEnd))
+	c.JNE(operand.LabelRef(label + "Next"))
+	c.MOVQ(f.arg(argSpans), next)
+	c.MOVQ(operand.I32(bytes), near)
+	c.Label(label + "Next")
+	c.ADDQ(operand.Mem{Base: next}, near)
+	c.ADDQ(col, near)
+	c.SUBQ(row, near)
+	c.MOVQ(n, next)
+	c.SUBQ(operand.I32(nearPositions), next)
+	c.IMULQ(f.arg(argStep), next)
+	c.SUBQ(next, near)
+	c.MOVQ(near, f.arg(argNearLast))
+	c.IMUL3Q(operand.I32(nearPositions), f.get(argStep), near)
+	return near
 }
 
 // weigh adds a row of the cache times the weight in memory.

@@ -15,10 +15,18 @@ func scores(v isa, t rowType, rows int) {
 	c := v.c
 	acc := v.regs(rows)
 	f.chunkScores(t, rows)
+	pairs := f.wide && rows <= 4
+	c.MOVQ(operand.I32(0), f.arg(argTails))
 	f.heads(func() {
+		if pairs {
+			f.pairsOfHeads(t, rows)
+		}
 		c.MOVQ(f.get(argY), f.arg(argOut))
 		f.spans("span", f.arg(argRows), func(key, n vecPointer) {
 			c.MOVQ(n, f.arg(argLeft))
+			if pairs {
+				f.tail(key, n, "spanDone")
+			}
 			c.Label("keys")
 			c.MOVQ(key, f.arg(argKey))
 			for _, x := range acc {
@@ -40,7 +48,9 @@ func scores(v isa, t rowType, rows int) {
 			c.ADDQ(f.arg(argKey), key)
 			c.SUBQ(operand.I32(v.lanes), f.arg(argLeft))
 			c.JGT(operand.LabelRef("keys"))
+			c.Label("spanDone")
 		})
+		c.DECQ(f.arg(argTails))
 	})
 }
 
@@ -55,6 +65,16 @@ func (f frame) fewOrAll(n int, label string) {
 type products struct {
 	column  func(d int, col vec)
 	advance func(n int)
+}
+
+// beside is p with something done behind every column.
+func (p products) beside(do func()) products {
+	column := p.column
+	p.column = func(d int, col vec) {
+		column(d, col)
+		do()
+	}
+	return p
 }
 
 // chunks transposes the chunks of as many rows of the cache from key on as there
@@ -82,12 +102,12 @@ func (f frame) wholeChunks(t rowType, key vecPointer, p products) {
 	k := f.stride(key, f.get(argStep), f.lanes)
 	n := f.get(argWidth)
 	c.SHRQ(operand.U8(3), n)
-	fetch := f.fetchRows(chunk*t.size, key, k)
+	ahead := f.fetching()
 	c.Label("chunk")
-	fetch()
-	f.chunk(t, k, p)
+	f.chunk(t, k, p.beside(f.spread("chunk", ahead, chunk*t.size*f.lanes/lineBytes, chunk)))
 	c.DECQ(n)
 	c.JNE(operand.LabelRef("chunk"))
+	f.fetched(ahead)
 }
 
 // chunk transposes a chunk of the rows.
@@ -105,22 +125,23 @@ func (f frame) wholePairs(t rowType, key vecPointer, p products) {
 	c := f.c
 	k := f.stride(key, f.get(argStep), f.lanes)
 	n, upper := f.get(argWidth), f.upperHalves()
-	fetch := f.fetchRows(pieceBytes, key, k)
+	ahead := f.fetching()
 	c.SHRQ(operand.U8(4), n)
 	c.JEQ(operand.LabelRef("odd"))
 	c.Label("pairs")
-	fetch()
+	q := p.beside(f.spread("pairs", ahead, pieceBytes*f.lanes/lineBytes, 2*chunk))
 	for w, col := range f.transposed(word, func(i int) operand.Mem { return k.at(i, 0) }, nil) {
 		first := f.reg()
 		c.VPSLLD(operand.U8(16), col, first)
-		p.column(2*w, first)
+		q.column(2*w, first)
 		f.dropLower(col, upper)
-		p.column(2*w+1, col)
+		q.column(2*w+1, col)
 	}
 	k.advance(pieceBytes)
 	p.advance(2 * chunk)
 	c.DECQ(n)
 	c.JNE(operand.LabelRef("pairs"))
+	f.fetched(ahead)
 	c.Label("odd")
 	c.TESTQ(operand.I32(chunk), f.arg(argWidth))
 	c.JEQ(operand.LabelRef("whole"))
@@ -147,50 +168,6 @@ func (f frame) dropLower(x, upper vec) {
 	}
 	f.c.VPSRLD(operand.U8(16), x, x)
 	f.c.VPSLLD(operand.U8(16), x, x)
-}
-
-// fetchBytes is the distance of the places that are fetched, a cache line: fewer
-// places are slower.
-const fetchBytes = 64
-
-// fetchRows returns what fetches, with every chunk of some bytes, a part of the rows that lie as
-// far behind those at key as the span says, so that fetchBytes of each are
-// asked for when the chunks of as many are done. All at once they would wait for
-// each other.
-func (f frame) fetchRows(bytes int, key vecPointer, k strided) func() {
-	c := f.c
-	chunks := fetchBytes / bytes
-	rows := f.lanes / chunks
-	ahead, left := f.get(argSpan), f.arg(argFetch)
-	c.MOVQ(operand.Mem{Base: ahead, Disp: spanAhead}, ahead)
-	c.ADDQ(key, ahead)
-	c.MOVQ(operand.I32(chunks), left)
-	back := c.GP64()
-	c.IMUL3Q(operand.I32(f.lanes), k.s1, back)
-	c.SUBQ(operand.I32(fetchBytes), back)
-	c.MOVQ(back, f.arg(argBack))
-	return func() {
-		for i := range rows {
-			switch i % 4 {
-			case 0:
-				c.PREFETCHT1(operand.Mem{Base: ahead})
-			case 1:
-				c.PREFETCHT1(operand.Mem{Base: ahead, Index: k.s1, Scale: 1})
-			case 2:
-				c.PREFETCHT1(operand.Mem{Base: ahead, Index: k.s1, Scale: 2})
-			case 3:
-				c.PREFETCHT1(operand.Mem{Base: ahead, Index: k.s3, Scale: 1})
-			}
-			if i%4 == 3 || i+1 == rows {
-				c.LEAQ(operand.Mem{Base: ahead, Index: k.s1, Scale: uint8(i%4 + 1)}, ahead)
-			}
-		}
-		c.DECQ(left)
-		c.JNE(operand.LabelRef("fetched"))
-		c.MOVQ(operand.I32(chunks), left)
-		c.SUBQ(f.arg(argBack), ahead)
-		c.Label("fetched")
-	}
 }
 
 // someRows is wholeChunks for any number of rows of any width: behind the last
