@@ -17,6 +17,7 @@ func TestLevels(t *testing.T) {
 			for name, test := range map[string]func(t *testing.T){
 				"loads": testLoads, "query lens": TestAttendQueryLens, "quantised": TestAttendQuant, "batch": TestBatchDoesNotMatter,
 				"query tile": TestQueryTileDoesNotMatter, "not a number": TestNaNStaysInItsRow, "panels": TestPanels,
+				"hidden values": TestHiddenValues,
 			} {
 				t.Run(name, test)
 			}
@@ -52,6 +53,27 @@ func FuzzAttend(f *testing.F) {
 		if s.kv == i8 {
 			s.params.Quant, s.offsets = Dequant, r.IntN(2) == 0
 		}
+		if r.IntN(2) == 0 {
+			prompts(&s, r)
+		}
 		check(t, s)
 	})
+}
+
+// prompts gives the sequences of a problem up to 12 query rows each, which see the
+// positions up to their own or what a mask shows.
+func prompts(s *setup, r *rand.Rand) {
+	s.params.QueryLens, s.queryLens, s.tokens = true, nil, 0
+	for _, n := range s.contexts {
+		rows := r.Int64N(min(n, 12) + 1)
+		s.queryLens = append(s.queryLens, rows)
+		s.tokens += rows
+	}
+	s.tokens += r.Int64N(3) + 1
+	switch r.IntN(3) {
+	case 0:
+		s.params.Mask = Causal
+	case 1:
+		s.params.Mask, s.maskShape, s.hide = ByToken, []int64{s.tokens, s.columns * s.bs}, r.Float64()
+	}
 }
