@@ -23,6 +23,11 @@ type Program struct {
 	// blocks prepare the same. It may be nil. An error is reported as one of block lo,
 	// and says nothing about which of the blocks are done.
 	Share func(a *Args, lo, hi int) error
+	// Ahead is the memory of an operand that a block goes through from its beginning on,
+	// and what neighbours go through after it. Devices may fetch it into a cache while
+	// launches before this one run. It may be nil; it asks nothing of memory that was
+	// freed.
+	Ahead func(a *Args, block int) []byte
 	// Cost estimates the launch with the given tiling bytes; nil when unknown.
 	Cost func(tiling []byte, key uint64, blocks int) Cost
 }

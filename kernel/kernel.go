@@ -74,6 +74,11 @@ type Def[P comparable, T any] struct {
 	// worker has taken together. It may use the scratch memory of all of them, and
 	// does once what they all need.
 	Share func(a *Args, lo, hi int, t *T, tail []int64) error
+	// Ahead is for kernels that wait for memory: the part of an operand that a block and
+	// its neighbours go through, from the block's beginning on, for devices that fetch it
+	// while launches before this one run. Mem of an operand that was freed is nil, and so
+	// is the part of it. A nil Ahead has none.
+	Ahead func(a *Args, block int, t *T, tail []int64) []byte
 	// Explain tells people how a tiling cuts the work. Nil means not at all.
 	Explain func(t *T, tail []int64) string
 	// Cost gives flops and bytes of a launch with the tiling. Nil means unknown.
@@ -191,6 +196,12 @@ func Define[P comparable, T any](d Def[P, T]) *Kernel {
 		k.program.Begin = func(a *device.Args) error {
 			t, tail := split[T](a.Tiling, size)
 			return d.Begin(a, t, tail)
+		}
+	}
+	if d.Ahead != nil {
+		k.program.Ahead = func(a *device.Args, block int) []byte {
+			t, tail := split[T](a.Tiling, size)
+			return d.Ahead(a, block, t, tail)
 		}
 	}
 	if d.Share != nil {

@@ -27,6 +27,9 @@ type keptLaunch struct {
 	tiling  device.Buffer // where the tiling is not inline
 	inline  []byte        // room for one that is
 	inlined bool
+	// ahead is what workers fetch for it, nil where that is nothing; next is that of the
+	// launch that comes next with anything.
+	ahead, next *ahead
 }
 
 // Keep keeps launches. A device with an observer keeps none.
@@ -56,10 +59,27 @@ func (s *Stream) Keep(ls []device.Launch) (device.Kept, error) {
 		to.args.LookUp(mem)
 		mem = mem[len(l.Buffers):]
 		to.inline, room = room[:tilingRoom(len(l.Inline))], room[tilingRoom(len(l.Inline)):]
-		to.set(l)
+		if l.Program.Ahead != nil && s.run.job != nil {
+			a := make(ahead, s.dev.pool.Size())
+			to.ahead = &a
+		}
+		k.set(to, l)
 	}
+	k.link()
 	k.took.Store(int64(expected(k.launches)))
 	return k, nil
+}
+
+// link tells each launch what comes next, in the order in which they run again and
+// again.
+func (k *kept) link() {
+	var next *ahead
+	for i := range 2 * len(k.launches) {
+		l := &k.launches[len(k.launches)-1-i%len(k.launches)]
+		if l.next = next; l.ahead != nil {
+			next = l.ahead
+		}
+	}
 }
 
 // Cautious estimates of one core.
@@ -86,14 +106,18 @@ func expected(ls []keptLaunch) (d time.Duration) {
 // tilingRoom is the room that an inline tiling of n bytes takes.
 func tilingRoom(n int) int { return (n + tilingAlign - 1) &^ (tilingAlign - 1) }
 
-// set takes over what may change.
-func (k *keptLaunch) set(l *device.Launch) {
-	k.args.Blocks, k.args.Key = l.Blocks, l.Key
-	if k.inlined = l.Inline != nil; k.inlined {
-		k.args.Tiling = k.inline[:copy(k.inline, l.Inline)]
+// set takes over what may change of a launch. What a tiling says that is not inline is
+// known when the kernel runs.
+func (k *kept) set(to *keptLaunch, l *device.Launch) {
+	to.args.Blocks, to.args.Key = l.Blocks, l.Key
+	if to.inlined = l.Inline != nil; !to.inlined {
+		to.tiling, to.args.Tiling = l.Tiling, l.Tiling.Bytes()
 		return
 	}
-	k.tiling, k.args.Tiling = l.Tiling, l.Tiling.Bytes()
+	to.args.Tiling = to.inline[:copy(to.inline, l.Inline)]
+	if to.ahead != nil {
+		to.ahead.of(to.prog, &to.args, k.s.dev.pool, k.s.dev.props.L2*2/aheadShare)
+	}
 }
 
 // Idle reports whether all runs are done.
@@ -113,7 +137,7 @@ func (k *kept) Set(i int, l *device.Launch) error {
 			return badTiling(l, problem)
 		}
 	}
-	to.set(l)
+	k.set(to, l)
 	return nil
 }
 
@@ -184,8 +208,15 @@ func (s *Stream) runKept(t *task) {
 func (s *Stream) runShared(l *keptLaunch) {
 	s.run.prog, s.run.args = l.prog, &l.args
 	defer s.endLaunch(l.label)
-	if s.begin() {
-		s.run.job.Run(l.args.Blocks)
+	if !s.begin() {
+		return
+	}
+	if l.next != nil {
+		s.run.ahead.Store(l.next)
+	}
+	s.run.job.Run(l.args.Blocks)
+	if l.ahead != nil {
+		l.ahead.again()
 	}
 }
 

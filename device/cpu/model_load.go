@@ -224,7 +224,7 @@ func (d *Device) startModel(m *Model) error {
 	for _, l := range m.lanes {
 		l.engine.dev = d
 		if !d.cfg.inline {
-			l.engine.run.job = d.pool.NewJob(l.engine.runBlocks)
+			l.engine.run.job = d.pool.NewJob(l.engine.runBlocks, nil)
 		}
 		if l == m.home {
 			continue

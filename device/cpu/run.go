@@ -20,6 +20,10 @@ type runState struct {
 	own  device.Args  // of a launch that a slot holds
 	held Task         // inline device: the wait that holds the stream, to report
 	pace pace
+	_    [cacheLine]byte
+	// ahead is what workers without blocks fetch, which they look at again and again.
+	ahead atomic.Pointer[ahead]
+	_     [cacheLine]byte
 
 	bad   atomic.Bool // a block of the launch has failed
 	mu    sync.Mutex  // guards err and block

@@ -92,7 +92,7 @@ func newStream(d *Device, id int) *Stream {
 	s.space = sync.NewCond(&s.put)
 	s.gate.sleep = workpool.NewParker()
 	if !d.cfg.inline {
-		s.run.job = d.pool.NewJob(s.runBlocks)
+		s.run.job = d.pool.NewJob(s.runBlocks, s.fetchAhead)
 	}
 	return s
 }

@@ -47,7 +47,7 @@ func BenchmarkParallelFor(b *testing.B) {
 						for i := lo; i < hi; i++ {
 							out[i][8] = burn(units)
 						}
-					})
+					}, nil)
 					defer j.Close()
 					var spent time.Duration
 					for b.Loop() {

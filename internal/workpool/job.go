@@ -18,6 +18,7 @@ const joinSpin = 30 * time.Microsecond
 type Job struct {
 	pool *Pool
 	body func(lo, hi int)
+	idle func(worker int) bool
 	done *Parker
 	join Spin
 	gen  uint64
@@ -66,8 +67,13 @@ func wordOf(gen uint64, lo, hi int64) uint64 { return gen<<32 | uint64(lo)<<16 |
 // NewJob makes a job of the pool. body computes the blocks [lo, hi) of the
 // current run; it is called from several goroutines at once and must not
 // panic. A body that ends its goroutine loses the rest of its blocks.
-func (p *Pool) NewJob(body func(lo, hi int)) *Job {
-	j := &Job{pool: p, body: body, done: NewParker(), join: p.spin.AtMost(joinSpin), parts: newParts(p.size)}
+//
+// idle, unless it is nil, is what a worker does meanwhile that finds no block: a
+// helper between runs, and the submitter, worker 0, while it waits for helpers. It is
+// called again and again while it reports that there is more to do, and should take a
+// fraction of a microsecond.
+func (p *Pool) NewJob(body func(lo, hi int), idle func(worker int) bool) *Job {
+	j := &Job{pool: p, body: body, idle: idle, done: NewParker(), join: p.spin.AtMost(joinSpin), parts: newParts(p.size)}
 	if p.size > 1 {
 		p.add(j)
 	}
@@ -132,16 +138,30 @@ func (j *Job) Shared() uint32 { return uint32(j.parts[0].word.Load() >> 32) }
 // first one has his.
 func (j *Job) deal(n int64) {
 	size := int64(len(j.parts))
-	j.total, j.unit = n, (n-1)/maxUnits+1
+	j.total, j.unit = n, unitOf(n)
 	j.left.Store(n)
-	units := (n-1)/j.unit + 1
+	units := unitsOf(n)
 	lo := int64(0)
 	for w := range size {
-		hi := ((w+1)*units + size - 1) / size
+		hi := partOf(w+1, units, size)
 		j.parts[w].word.Store(wordOf(j.gen, lo, hi))
 		lo = hi
 	}
 }
+
+// partOf is the first unit of a worker's part.
+func partOf(worker, units, workers int64) int64 { return (worker*units + workers - 1) / workers }
+
+// FirstBlock is the block that a worker begins a run of n blocks with, unless another
+// one was faster.
+func (p *Pool) FirstBlock(worker, n int) int {
+	unit := unitOf(int64(n))
+	return int(min(partOf(int64(worker), unitsOf(int64(n)), int64(p.size))*unit, int64(n)-1))
+}
+
+// unitOf is the number of blocks of a unit of a run of n, and unitsOf that of units.
+func unitOf(n int64) int64  { return (n-1)/maxUnits + 1 }
+func unitsOf(n int64) int64 { return (n-1)/unitOf(n) + 1 }
 
 // open reports whether blocks are left to claim.
 func (j *Job) open() bool {
@@ -235,6 +255,9 @@ func (j *Job) end(start time.Time) {
 	j.helped.book(start, own, waited, j.mine, j.total)
 }
 
+// idles lets a worker do what it does without blocks, and reports whether it did.
+func (j *Job) idles(worker int) bool { return j.idle != nil && j.idle(worker) }
+
 // await returns when helpers have finished the blocks that they claimed, and how
 // long that took, 0 for a moment.
 func (j *Job) await() time.Duration {
@@ -243,7 +266,7 @@ func (j *Job) await() time.Duration {
 	}
 	sp := j.join.Start()
 	for j.left.Load() != 0 {
-		if sp.Next() {
+		if j.idles(0) || sp.Next() {
 			continue
 		}
 		j.done.Prepare()

@@ -3,6 +3,7 @@ package workpool
 import (
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -84,4 +85,41 @@ func TestClaimsAtOnce(t *testing.T) {
 			require.EqualValues(t, 1, count, "block %d", b)
 		}
 	}
+}
+
+// A run begins with the blocks that FirstBlock tells.
+func TestFirstBlock(t *testing.T) {
+	for _, workers := range []int{1, 2, 3, 8} {
+		p := &Pool{size: workers}
+		for _, n := range []int64{1, 2, 5, 32, 33, maxUnits + 1, 10*maxUnits + 3, MaxBlocks} {
+			j := dealt(workers, n)
+			for w := range workers {
+				if lo, hi := unclaimed(j.parts[w].word.Load()); lo < hi {
+					require.EqualValues(t, lo*j.unit, p.FirstBlock(w, int(n)), "worker %d of %d, %d blocks", w, workers, n)
+				}
+				require.Less(t, int64(p.FirstBlock(w, int(n))), n)
+			}
+		}
+	}
+}
+
+// A submitter that waits for helpers does what there is to do meanwhile.
+func TestSubmitterIdles(t *testing.T) {
+	p := New(2, NewSpin(time.Second))
+	defer p.Close()
+	var j *Job
+	times := 0
+	j = p.NewJob(func(int, int) {}, func(worker int) bool {
+		if worker != 0 {
+			return false
+		}
+		if times++; times == 3 {
+			j.finish(1)
+		}
+		return times < 3
+	})
+	defer j.Close()
+	j.left.Store(1)
+	j.await()
+	require.Equal(t, 3, times)
 }

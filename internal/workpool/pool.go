@@ -70,7 +70,7 @@ func (p *Pool) help(i int) {
 			sp = p.spin.StartIdle(me)
 			continue
 		}
-		if sp.Next() {
+		if p.idles(i) || sp.Next() {
 			continue
 		}
 		if sp.Crowded() {
@@ -95,6 +95,15 @@ func (p *Pool) serve(i int) bool {
 		}
 	}
 	return worked
+}
+
+// idles lets helper i do what jobs have for helpers without blocks, and reports whether
+// there was anything.
+func (p *Pool) idles(i int) (did bool) {
+	for _, j := range *p.jobs.Load() {
+		did = did || j.idles(i+1)
+	}
+	return did
 }
 
 // wanted reports whether there is work for helper i.

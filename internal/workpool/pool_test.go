@@ -33,7 +33,7 @@ func TestRunCoversEveryBlockOnce(t *testing.T) {
 					for i := lo; i < hi; i++ {
 						counts[i].Add(1)
 					}
-				})
+				}, nil)
 				defer j.Close()
 				for _, n := range []int{1, 2, 3, 5, 16, 17, 1000, 2, 1, 4} {
 					counts = make([]atomic.Int32, n)
@@ -58,7 +58,7 @@ func TestRunIsOver(t *testing.T) {
 		for i := lo; i < hi; i++ {
 			values[i] = i * factor
 		}
-	})
+	}, nil)
 	defer j.Close()
 	for round := range 3000 {
 		factor = round
@@ -74,7 +74,7 @@ func TestRunIsOver(t *testing.T) {
 func TestShared(t *testing.T) {
 	p := workpool.New(2, workpool.NewSpin(0))
 	defer p.Close()
-	j := p.NewJob(func(_, _ int) {})
+	j := p.NewJob(func(_, _ int) {}, nil)
 	defer j.Close()
 	j.Run(1)
 	require.Zero(t, j.Shared())
@@ -84,7 +84,7 @@ func TestShared(t *testing.T) {
 	}
 	alone := workpool.New(1, workpool.NewSpin(0))
 	defer alone.Close()
-	only := alone.NewJob(func(_, _ int) {})
+	only := alone.NewJob(func(_, _ int) {}, nil)
 	defer only.Close()
 	only.Run(5)
 	require.Zero(t, only.Shared())
@@ -103,7 +103,7 @@ func TestSeveralSubmitters(t *testing.T) {
 						for i := lo; i < hi; i++ {
 							sum.Add(int64(i))
 						}
-					})
+					}, nil)
 					defer j.Close()
 					for round := range 300 {
 						sum.Store(0)
@@ -130,7 +130,7 @@ func TestHelpersHelp(t *testing.T) {
 			case other := <-meet:
 				assert.Equal(t, 1-lo, other)
 			}
-		})
+		}, nil)
 		defer j.Close()
 		for range 50 {
 			j.Run(2)
@@ -145,12 +145,12 @@ func TestSubmitterFinishesAlone(t *testing.T) {
 		p := workpool.New(2, workpool.NewSpin(0))
 		defer p.Close()
 		hold := make(chan struct{})
-		blocker := p.NewJob(func(_, _ int) { <-hold })
+		blocker := p.NewJob(func(_, _ int) { <-hold }, nil)
 		defer blocker.Close()
 		go blocker.Run(2)
 		synctest.Wait()
 		var n atomic.Int64
-		j := p.NewJob(func(lo, hi int) { n.Add(int64(hi - lo)) })
+		j := p.NewJob(func(lo, hi int) { n.Add(int64(hi - lo)) }, nil)
 		defer j.Close()
 		j.Run(100)
 		require.EqualValues(t, 100, n.Load())
@@ -162,7 +162,7 @@ func TestSubmitterFinishesAlone(t *testing.T) {
 func TestRunAllocatesNothing(t *testing.T) {
 	p := workpool.New(2, workpool.NewSpin(workpool.DefaultSpin))
 	defer p.Close()
-	j := p.NewJob(func(_, _ int) { sink.Add(1) })
+	j := p.NewJob(func(_, _ int) { sink.Add(1) }, nil)
 	defer j.Close()
 	require.Zero(t, testing.AllocsPerRun(1000, func() { j.Run(4) }))
 }
@@ -172,7 +172,7 @@ func TestRunAllocatesNothing(t *testing.T) {
 func TestIdlePoolSleeps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := workpool.New(4, workpool.NewSpin(workpool.DefaultSpin))
-		j := p.NewJob(func(_, _ int) {})
+		j := p.NewJob(func(_, _ int) {}, nil)
 		for range 5 {
 			j.Run(8)
 			start := time.Now()
@@ -188,7 +188,7 @@ func TestCloseEndsGoroutines(t *testing.T) {
 	before := runtime.NumGoroutine()
 	for range 5 {
 		p := workpool.New(8, workpool.NewSpin(workpool.DefaultSpin))
-		j := p.NewJob(func(_, _ int) {})
+		j := p.NewJob(func(_, _ int) {}, nil)
 		j.Run(100)
 		j.Close()
 		p.Close()
@@ -214,11 +214,11 @@ func TestBodyEndsItsGoroutine(t *testing.T) {
 			if lo%5 == 0 {
 				runtime.Goexit()
 			}
-		})
+		}, nil)
 		defer j.Close()
 		for i := range 20 {
 			j.SetBusy(i%2 == 1)
-			other := p.NewJob(func(_, _ int) {})
+			other := p.NewJob(func(_, _ int) {}, nil)
 			other.SetBusy(i > 10)
 			done := make(chan struct{})
 			go func() {
@@ -237,9 +237,26 @@ func TestBodyEndsItsGoroutine(t *testing.T) {
 				close(full)
 			}
 			<-full
-		})
+		}, nil)
 		defer meet.Close()
 		meet.Run(3)
 		require.EqualValues(t, 3, inside.Load(), "all workers are there")
+	})
+}
+
+// A helper that a run has woken does what there is to do without blocks before it
+// sleeps again.
+func TestHelperIdles(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := workpool.New(2, workpool.NewSpin(workpool.DefaultSpin))
+		var left [2]atomic.Int64
+		left[1].Store(10)
+		j := p.NewJob(func(int, int) {}, func(worker int) bool { return left[worker].Add(-1) >= 0 })
+		synctest.Wait()
+		j.Run(8)
+		synctest.Wait()
+		require.Negative(t, left[1].Load())
+		j.Close()
+		p.Close()
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"goatb/internal/asm/gemm"
+	"goatb/kernel"
 )
 
 // Memory that is packed or multiplied next is fetched by the tiles before: cores
@@ -129,8 +130,26 @@ func fetchSome(b []byte) []byte {
 	if len(b) < someBytes {
 		return nil
 	}
-	gemm.Fetch(&b[0], someBytes/64)
+	gemm.Fetch(address(b), someBytes/64)
 	return b[someBytes:]
+}
+
+// rowAhead is the panels that a block of one row reads.
+func rowAhead(a *kernel.Args, block int, t *tiling, _ []int64) []byte {
+	if !t.OneRow {
+		return nil
+	}
+	first, _ := kernel.Share(t.Items, block, a.Blocks)
+	p := t.place(first)
+	return behind(a.Mem(W), t.W.at(p.b, p.j, 0))
+}
+
+// behind is the memory from a byte on, nil where there is none.
+func behind(b []byte, at int64) []byte {
+	if at < 0 || at >= int64(len(b)) {
+		return nil
+	}
+	return b[at:]
 }
 
 // address is where memory lies, to fetch it: not to reach it.

@@ -145,6 +145,7 @@ func int4Def(name string, way int4Way) *kernel.Kernel {
 			return plan(p, a, t)
 		},
 		Begin: way.begin,
+		Ahead: int4Ahead,
 		Share: way.share,
 		Explain: func(t *int4Tiling, _ []int64) string {
 			return fmt.Sprintf("tile %dx%d panels", t.TileM, t.TileN)
@@ -155,6 +156,15 @@ func int4Def(name string, way int4Way) *kernel.Kernel {
 			return saturate(2 * mn * float64(t.K)), saturate(bytes)
 		},
 	})
+}
+
+// int4Ahead is the panels that a block of one row reads.
+func int4Ahead(a *kernel.Args, block int, t *int4Tiling, _ []int64) []byte {
+	if !t.OneRow {
+		return nil
+	}
+	first, _ := kernel.Share(t.TilesN, block, a.Blocks)
+	return behind(a.Mem(W), first*t.TileN*t.PanelBytes)
 }
 
 // int4Kernels returns a kernel for each set of assembly loops.

@@ -259,6 +259,7 @@ func productDef(name string, plan planner, share func(*kernel.Args, int, int, *t
 			return l.grid, err
 		},
 		Share:   share,
+		Ahead:   rowAhead,
 		Explain: func(t *tiling, _ []int64) string { return t.explain() },
 		Cost:    func(t *tiling, _ []int64) (int64, int64) { return t.cost() },
 	}

@@ -4,7 +4,7 @@
 
 package gemm
 
-// fetch asks for cache lines from p on; see Fetch.
+// fetch asks for cache lines; see Fetch.
 //
 //go:noescape
-func fetch(p *byte, lines int)
+func fetch(at uintptr, lines int)

@@ -4,10 +4,10 @@
 
 #include "textflag.h"
 
-// func fetch(p *byte, lines int)
+// func fetch(at uintptr, lines int)
 // Requires: MMX+
 TEXT ·fetch(SB), NOSPLIT|NOFRAME, $0-16
-	MOVQ p+0(FP), AX
+	MOVQ at+0(FP), AX
 	MOVQ lines+8(FP), CX
 
 line:

@@ -2,6 +2,6 @@
 
 package gemm
 
-// Fetch brings memory from p on into L2 and does not wait for it: lines of 64
+// Fetch brings memory from an address on into L2 and does not wait for it: lines of 64
 // bytes, at least one. Plain Go cannot.
-func Fetch(*byte, int) {}
+func Fetch(uintptr, int) {}

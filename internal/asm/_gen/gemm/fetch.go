@@ -9,8 +9,8 @@ import (
 
 // fetch makes a loop that asks for memory and waits for none of it.
 func fetch(c *build.Context) {
-	target.Function(c, "fetch", "func(p *byte, lines int)", "fetch asks for cache lines from p on; see Fetch.")
-	p := operand.Mem{Base: c.Load(c.Param("p"), c.GP64())}
+	target.Function(c, "fetch", "func(at uintptr, lines int)", "fetch asks for cache lines; see Fetch.")
+	p := operand.Mem{Base: c.Load(c.Param("at"), c.GP64())}
 	n := c.Load(c.Param("lines"), c.GP64())
 	c.Label("line")
 	c.PREFETCHT1(p)
