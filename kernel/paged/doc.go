@@ -10,8 +10,8 @@
 // a batch, on the block size, on the number of workers, nor on which kernels
 // do the work.
 //
-// Attend does all parts of a row in one kernel. Where there are too few rows
-// and heads to keep the cores busy over a long context, Parts does every part
+// Attend does all parts of a row in one kernel. Where there are too few rows to keep
+// the cores busy over a long context with whole rows of the caches, Parts does every part
 // apart and parts.Merge joins them; both ways give the same bits.
 //
 // An item of many rows packs the keys and values of its part into panels, which all

@@ -143,6 +143,7 @@ func TestSupportsRefuses(t *testing.T) {
 func TestSplit(t *testing.T) {
 	p := Params{Heads: 8, KVHeads: 1}
 	wide := Params{Heads: 32, KVHeads: 8}
+	perHead := Params{Heads: 32, KVHeads: 8, PerHead: true}
 	query := Params{Heads: 8, KVHeads: 1, QueryLens: true}
 	for _, c := range []struct {
 		params                  Params
@@ -151,15 +152,16 @@ func TestSplit(t *testing.T) {
 		want                    bool
 	}{
 		{p, 2, 1, 2048, 128, true},
-		{p, 2, 1, 1536, 128, false},    // three parts
-		{p, 1, 1, 8192, 128, false},    // one core
-		{p, 2, 8, 8192, 128, false},    // enough sequences
-		{wide, 2, 1, 8192, 128, false}, // heads shared evenly
-		{wide, 16, 1, 8192, 128, true},
-		{wide, 16, 8, 8192, 128, false},
-		{query, 2, 16, 8192, 128, true},  // two tiles of query rows
-		{query, 2, 64, 8192, 128, false}, // eight
-		{p, 2, 1, 1 << 40, 128, false},   // parts beyond the memory for them
+		{p, 2, 1, 1536, 128, false},   // three parts
+		{p, 1, 1, 8192, 128, false},   // one core
+		{p, 2, 8, 8192, 128, false},   // enough sequences
+		{wide, 2, 1, 8192, 128, true}, // heads shared evenly, but not whole rows
+		{wide, 2, 8, 8192, 128, false},
+		{wide, 16, 8, 8192, 128, true},
+		{perHead, 2, 1, 8192, 128, false}, // a sequence for each head
+		{query, 2, 16, 8192, 128, true},   // two tiles of query rows
+		{query, 2, 64, 8192, 128, false},  // eight
+		{p, 2, 1, 1 << 40, 128, false},    // parts beyond the memory for them
 	} {
 		m := kernel.Machine{Cores: c.cores}
 		assert.Equal(t, c.want, Split(c.params, m, c.tokens, c.context, c.values), "%+v", c)

@@ -258,6 +258,36 @@ func TestItemsAreSharedEvenly(t *testing.T) {
 	assert.LessOrEqual(t, most-least, int64(1))
 }
 
+// Where items are few and differ, heads are cut: no block has most of the work.
+func TestUnevenItemsAreCut(t *testing.T) {
+	for _, c := range []struct {
+		contexts []int64
+		apart    int64
+		heads    int64
+	}{
+		{[]int64{parts.Len + 1}, 4, 2}, // a part and a position
+		{[]int64{4 * parts.Len}, 4, 8},
+		{[]int64{4*parts.Len - 9}, 4, 8},
+		{[]int64{4 * parts.Len, 100}, 0, 2},
+		{[]int64{4 * parts.Len, 4*parts.Len - 100}, 0, 8},
+	} {
+		s := plain()
+		s.params.Heads, s.params.KVHeads = 16, 8
+		s.bs, s.columns, s.blocks, s.contexts, s.tokens = 512, 4, 4, c.contexts, int64(len(c.contexts))
+		b := s.build()
+		b.p.Machine.Cores = 2
+		if c.apart > 0 {
+			b.p.Out = []tensor.Desc{parts.Desc(s.tokens*16, c.apart, s.dv)}
+		}
+		var tl tiling
+		require.NoError(t, tl.measure(&b.p, b.params))
+		tail := make([]int64, tailWords(&b.p, &tl.geometry))
+		_, err := tile(&b.p, b.params, &tl, tail, c.apart)
+		require.NoError(t, err)
+		assert.Equal(t, c.heads, tl.HeadTile, "%+v", c)
+	}
+}
+
 func TestSteadyStateAllocatesNothing(t *testing.T) {
 	s := plain()
 	s.params.Mask, s.maskShape = BySequence, []int64{3, 1, 12}

@@ -108,18 +108,22 @@ func Capacity(columns, blockSize int64) int64 {
 }
 
 // Split tells whether Parts and parts.Merge suit a problem better than Attend: a
-// long context, and too few query rows and heads for all cores. maxContext is
-// the longest context that table and mask allow.
+// long context, and too few query rows for all cores to do them with whole rows of the
+// caches, which are read faster than the rows of some heads. maxContext is the longest
+// context that table and mask allow.
 func Split(a Params, m kernel.Machine, tokens, maxContext, valueDim int64) bool {
 	const minParts = 4
 	n, cores := parts.Count(maxContext), int64(max(m.Cores, 1))
-	if m.Accelerator || n < minParts || a.KVHeads%cores == 0 {
+	if m.Accelerator || cores == 1 || n < minParts {
 		return false
 	}
-	rows := tokens
+	group, rows := a.Heads/a.KVHeads, tokens
 	if a.QueryLens {
-		rows = ceil(tokens, max(1, rowsWanted/(a.Heads/a.KVHeads)))
+		rows = ceil(tokens, max(1, rowsWanted/group))
 	}
-	items := rows * a.KVHeads * ceil(a.Heads/a.KVHeads, rowsWanted)
+	items := rows * ceil(group, rowsWanted)
+	if a.PerHead {
+		items *= a.KVHeads
+	}
 	return items < evenShare*cores && parts.Fits(tokens*a.Heads, n, valueDim)
 }

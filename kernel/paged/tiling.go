@@ -146,9 +146,33 @@ func (t *tiling) countItems(tail []int64) int64 {
 	return end
 }
 
-// evenShare is the number of items per block from which on blocks of whole
-// items are even enough.
-const evenShare = 4
+const (
+	// evenShare is the number of items per block from which on blocks of whole
+	// items are even enough.
+	evenShare = 4
+	// evenWork is the share of the blocks' time that has to be work where there are
+	// fewer items.
+	evenWork = 0.9
+)
+
+// even reports whether blocks of whole items are even enough: there are many items, or
+// the blocks that get one more, if they get the largest, leave little for the others to
+// wait for.
+func (t *tiling) even(tail []int64, items, blocks int64) bool {
+	if blocks == 1 || items >= evenShare*blocks {
+		return true
+	}
+	sum, most := int64(0), int64(0)
+	for s := range t.Sequences {
+		q := readSequence(tail, s)
+		n, each := t.itemsOf(&q), q.Context
+		if t.Parts > 0 && each > parts.Len {
+			n, each = n/parts.Count(q.Context), parts.Len
+		}
+		sum, most = sum+n*q.Context, max(most, each)
+	}
+	return float64(sum) >= evenWork*float64(most)*float64(ceil(items, blocks)*blocks)
+}
 
 // cut chooses the number of blocks and narrows the range of heads of an item
 // until the blocks have even shares, then gives each block its items.
@@ -156,8 +180,7 @@ func (t *tiling) cut(m kernel.Machine, tail []int64) kernel.Grid {
 	items := t.countItems(tail)
 	nanos := t.nanos(tail)
 	for t.HeadTile > 1 {
-		want := int64(kernel.BlocksFor(m, items*t.HeadTile, nanos))
-		if want == 1 || items >= evenShare*want || items >= want && items%want == 0 {
+		if t.even(tail, items, int64(kernel.BlocksFor(m, items*t.HeadTile, nanos))) {
 			break
 		}
 		t.HeadTile = (t.HeadTile + 1) / 2
