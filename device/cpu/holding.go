@@ -99,8 +99,8 @@ func (s *Stream) overdue() {
 // came notes that the host came to a Synchronize: early, which is before the work
 // was done, and for work that was held at a time that is not zero.
 func (h *holding) came(early bool, at time.Time) {
-	if early && !at.IsZero() {
-		early = at.Sub(h.since) <= lateHost+time.Since(at)/2
+	if late := at.Sub(h.since) - lateHost; early && !at.IsZero() && late > 0 {
+		early = late <= time.Since(at)/2
 	}
 	if early {
 		h.prompt = min(h.prompt+1, promptMost)
@@ -151,7 +151,7 @@ func (s *Stream) runHeld(at uint64) bool {
 	s.run.job.SetBusy(true)
 	s.noteDepth(int64(at - head))
 	for ; head < at; head++ {
-		s.step(&s.slots[head&s.mask].task)
+		s.step(&s.slot(head).task)
 		s.taskDone(head + 1)
 	}
 	ended = false
@@ -189,7 +189,7 @@ func (s *Stream) runFor(r *Stream) (helped bool) {
 		}
 	}()
 	for ; head < r.tail.Load(); head++ {
-		t := &r.slots[head&r.mask].task
+		t := &r.slot(head).task
 		light := head >= r.due.Load() || t.kind == recordTask || t.kind == copyTask && t.a.Size() <= lightBytes
 		if !light || t.kind == waitTask && s.gate.released.Load() {
 			break

@@ -398,3 +398,33 @@ func TestExpectedTime(t *testing.T) {
 		})
 	}
 }
+
+// A host that waits again and again uses the same slots, and a queue that was swept
+// holds as many tasks as before.
+func TestSlotsAreUsedAgain(t *testing.T) {
+	for _, opts := range [][]Option{{WithQueueDepth(4)}, {WithQueueDepth(4), WithInline()}} {
+		d, err := New(opts...)
+		require.NoError(t, err)
+		st, err := d.NewStream()
+		require.NoError(t, err)
+		s := st.(*Stream)
+		x := device.Wrap(make([]byte, 8))
+		used := map[*slot]bool{}
+		for range 10 {
+			for range 3 {
+				used[s.slot(s.next)] = true
+				require.NoError(t, s.Copy(x, x))
+			}
+			require.NoError(t, s.Synchronize(t.Context()))
+		}
+		require.Len(t, used, 3)
+		ran := 0
+		count := device.Launch{Blocks: 1, Program: &device.Program{Name: "count", Run: func(*device.Args, int) error { ran++; return nil }}, Buffers: []device.Buffer{x}, Inline: []byte{1}}
+		for range 100 {
+			require.NoError(t, s.Launch(&count))
+		}
+		require.NoError(t, s.Synchronize(t.Context()))
+		require.Equal(t, 100, ran)
+		require.NoError(t, d.Close())
+	}
+}

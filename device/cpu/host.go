@@ -36,7 +36,9 @@ func (s *Stream) Synchronize(ctx context.Context) error {
 }
 
 // sweep forgets the operands of finished launches, so that an idle stream does
-// not keep Go memory alive. It notes when the host came for them.
+// not keep Go memory alive, and begins with the first slot again: a host that waits
+// often stays with few of them, which are in its caches. It notes when the host came
+// for them.
 func (s *Stream) sweep(early bool, came time.Time) {
 	if !s.put.TryLock() {
 		return
@@ -47,11 +49,11 @@ func (s *Stream) sweep(early bool, came time.Time) {
 		return
 	}
 	for i := max(s.swept, tail-min(tail, s.mask+1)); i < tail; i++ {
-		t := &s.slots[i&s.mask]
+		t := s.slot(i)
 		clear(t.bufs)
 		t.bufs, t.a, t.b, t.kept, t.took = nil, device.Buffer{}, device.Buffer{}, nil, nil
 	}
-	s.swept = tail
+	s.swept, s.headSeen, s.first = tail, tail, tail
 	s.holding.came(early, came)
 }
 

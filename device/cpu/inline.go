@@ -50,7 +50,7 @@ func (s *Stream) drain() {
 		s.noteDepth(int64(s.tail.Load() - head))
 		s.put.Unlock()
 		stepping = true
-		done := s.inlineStep(&s.slots[head&s.mask].task)
+		done := s.inlineStep(&s.slot(head).task)
 		stepping = false
 		if done {
 			s.taskDone(head + 1)

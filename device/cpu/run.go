@@ -66,7 +66,7 @@ func (s *Stream) runDue() (woke bool) {
 			}
 			s.noteDepth(int64(due - head))
 		}
-		woke = s.step(&s.slots[head&s.mask].task)
+		woke = s.step(&s.slot(head).task)
 		head++
 		woke = s.taskDone(head) || woke
 	}

@@ -51,6 +51,7 @@ type Stream struct {
 	_     [cacheLine]byte
 	tail  atomic.Uint64
 	due   atomic.Uint64 // tasks before it are for the stream's goroutine; at most tail
+	first uint64        // the task of the first slot; changed under put while there are no tasks
 	_     [cacheLine]byte
 	turn  atomic.Bool // somebody runs tasks
 	_     [cacheLine]byte
@@ -96,6 +97,9 @@ func newStream(d *Device, id int) *Stream {
 	}
 	return s
 }
+
+// slot returns the place of task i.
+func (s *Stream) slot(i uint64) *slot { return &s.slots[(i-s.first)&s.mask] }
 
 // Usable says why nothing can be enqueued for the device that p describes.
 func (s *Stream) Usable(p *device.Props) error {
@@ -259,7 +263,7 @@ func (s *Stream) nextSlot(check func() error) (*task, error) {
 			s.headSeen = s.head.Load()
 		}
 		if s.next-s.headSeen < s.depth {
-			t := &s.slots[s.next&s.mask].task
+			t := &s.slot(s.next).task
 			if s.dev.cfg.observe != nil {
 				t.enqueued = time.Now()
 			}
@@ -328,7 +332,7 @@ func (s *Stream) takeOperands(t *task, n int) []device.Buffer {
 	for range 2 {
 		oldest := a.next
 		if from := max(s.headSeen, a.base); from < s.next {
-			oldest = s.slots[from&s.mask].bufsAt
+			oldest = s.slot(from).bufsAt
 		}
 		if m := a.take(room, oldest); m != nil {
 			return m[:n:n]
@@ -347,7 +351,7 @@ func (s *Stream) takeTiling(t *task, n int) []byte {
 	for range 2 {
 		oldest := a.next
 		if from := max(s.headSeen, a.base); from < s.next {
-			oldest = s.slots[from&s.mask].dataAt
+			oldest = s.slot(from).dataAt
 		}
 		if m := a.take(room, oldest); m != nil {
 			return m[:n:n]

@@ -97,16 +97,20 @@ func (e *engine) oneRow(a *kernel.Args, first, end int, t *tiling) {
 	x, w, out, stride := a.Mem(X), a.Mem(W), a.Mem(Inputs), int(4*t.W.Lead)
 	lo, hi := kernel.Shares(t.Items, first, end, a.Blocks)
 	for i := lo; i < hi; i++ {
-		p := t.place(i)
-		row, sums := &x[t.X.at(p.b, 0, 0)], out[4*t.element(&p, 0):][:4*p.n]
-		whole, rest := p.n/gemm.PanelColumns, p.n%gemm.PanelColumns
+		b, j, n := int64(0), int64(0), t.N // of the only item, without a place for it
+		if t.Items > 1 {
+			p := t.place(i)
+			b, j, n = p.b, p.j, p.n
+		}
+		row, sums := &x[t.X.at(b, 0, 0)], out[4*(b*t.OutBatch+j):][:4*n]
+		whole, rest := n/gemm.PanelColumns, n%gemm.PanelColumns
 		if whole > 0 {
-			e.set.Row(int(t.K), int(whole), row, &w[t.W.at(p.b, p.j, 0)], &sums[0], stride)
+			e.set.Row(int(t.K), int(whole), row, &w[t.W.at(b, j, 0)], &sums[0], stride)
 		}
 		if rest > 0 {
-			last := device.BytesOf(carve(a, first, t)[bufAcc])
-			e.set.Row(int(t.K), 1, row, &w[t.W.at(p.b, p.j+p.n-rest, 0)], &last[0], stride)
-			copy(sums[4*(p.n-rest):], last)
+			last := device.BytesOf(carveOne(a, first, t, bufAcc))
+			e.set.Row(int(t.K), 1, row, &w[t.W.at(b, j+n-rest, 0)], &last[0], stride)
+			copy(sums[4*(n-rest):], last)
 		}
 	}
 }

@@ -196,8 +196,7 @@ func (t *rmsTiling) rows(a *kernel.Args, buf rowBuffers, lo, hi int64) {
 func (t *rmsTiling) plainRows(a *kernel.Args, buf rowBuffers, lo, hi int64) {
 	view := func(i int) []float32 { return device.View[float32](a.Mem(i)) }
 	x, residual, gamma, y := view(rmsX), view(rmsResidual), view(rmsGamma)[:t.Width], view(rmsY)
-	n := norm{t: t, rstd: view(rmsRstd)}
-	sum, row := view(rmsSum), buf.row(rmsBufRow)
+	rstd, sum, row := view(rmsRstd), view(rmsSum), buf.row(rmsBufRow)
 	for i := lo; i < hi; i++ {
 		at, end := i*t.Width, (i+1)*t.Width
 		s := x[at:end]
@@ -215,7 +214,7 @@ func (t *rmsTiling) plainRows(a *kernel.Args, buf rowBuffers, lo, hi int64) {
 		if math.IsInf(squares, 1) {
 			squares = wideSquares(s)
 		}
-		vec.ScaleMul(y[at:end], s, n.reciprocal(squares, i), gamma)
+		vec.ScaleMul(y[at:end], s, t.reciprocal(squares, i, rstd), gamma)
 	}
 }
 
@@ -239,11 +238,11 @@ func (n *norm) direct(i int64) {
 	}
 	y := n.ops[rmsY].at(i, n.t.Width)
 	if !n.around {
-		floats.ScaleMul(e, y, x, n.reciprocal(sum, i), n.gamma, row)
+		floats.ScaleMul(e, y, x, n.t.reciprocal(sum, i, n.rstd), n.gamma, row)
 		return
 	}
 	near := device.BytesOf(n.buf.row(rmsBufResidual))[:len(y)]
-	floats.ScaleMul(e, near, x, n.reciprocal(sum, i), n.gamma, row)
+	floats.ScaleMul(e, near, x, n.t.reciprocal(sum, i, n.rstd), n.gamma, row)
 	vec.CopyAround(y, near)
 }
 
@@ -258,7 +257,7 @@ func (n *norm) row(i int64) {
 	if math.IsInf(squares, 1) {
 		squares = wideSquares(s)
 	}
-	r, out := n.reciprocal(squares, i), n.ops[rmsY].at(i, width)
+	r, out := t.reciprocal(squares, i, n.rstd), n.ops[rmsY].at(i, width)
 	if e, _ := floats.Of(t.DTypes[rmsY]); n.beta == nil && !t.HalfSteps {
 		floats.ScaleMulTo(e, out, s, r, n.gamma, n.buf.row(rmsBufResidual))
 		return
@@ -288,11 +287,12 @@ func (n *norm) sum(row []float32, i int64) []float32 {
 	return s
 }
 
-// reciprocal is 1/√(mean(s²)+eps) of row i, whose squares have the given sum.
-func (n *norm) reciprocal(sum float64, i int64) float32 {
-	r := float32(1 / math.Sqrt(sum/float64(n.t.Width)+float64(n.t.Eps)))
-	if n.rstd != nil {
-		n.rstd[i] = r
+// reciprocal is 1/√(mean(s²)+eps) of row i, whose squares have the given sum; rstd
+// receives it, if there is any.
+func (t *rmsTiling) reciprocal(sum float64, i int64, rstd []float32) float32 {
+	r := float32(1 / math.Sqrt(sum/float64(t.Width)+float64(t.Eps)))
+	if rstd != nil {
+		rstd[i] = r
 	}
 	return r
 }

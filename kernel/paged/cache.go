@@ -65,14 +65,13 @@ func (w *worker) block(column int64) (int64, error) {
 	return id, nil
 }
 
-// load returns the rows of the item's heads at up to n positions from position j
-// on, no more than are loaded at once: where they lie if they are used in place,
-// else a tile.
-func (w *worker) load(c *cacheView, mem []byte, j, n int64) (vec.Cache, error) {
+// load makes out, a zero Cache, the rows of the item's heads at up to n positions from
+// position j on, no more than are loaded at once: where they lie if they are used in
+// place, else a tile.
+func (w *worker) load(out *vec.Cache, c *cacheView, mem []byte, j, n int64) error {
 	bs := w.t.BlockSize
-	out := vec.Cache{
-		Mem: mem, Elem: c.element(), Heads: int(w.heads), Width: int(c.Dim), Step: int(c.Position), Head: int(c.Head), Spans: w.spans[:0],
-	}
+	out.Mem, out.Elem, out.Spans = mem, c.element(), w.spans[:0]
+	out.Heads, out.Width, out.Step, out.Head = int(w.heads), int(c.Dim), int(c.Position), int(c.Head)
 	if c.Direct {
 		n = w.stream.take(w, c, j, n)
 		out.Next = w.stream.runs
@@ -88,7 +87,7 @@ func (w *worker) load(c *cacheView, mem []byte, j, n int64) (vec.Cache, error) {
 	for done := int64(0); done < n; slot = 0 {
 		id, err := w.block(column)
 		if err != nil {
-			return out, err
+			return err
 		}
 		at, m := w.element(c, id, slot), min(n-done, bs-slot)
 		column++
@@ -102,7 +101,7 @@ func (w *worker) load(c *cacheView, mem []byte, j, n int64) (vec.Cache, error) {
 		}
 		done += m
 	}
-	return out, nil
+	return nil
 }
 
 // element returns where the row of the item's first head in a slot of a block

@@ -69,8 +69,8 @@ func (w *worker) maskRow(r, head int64) int64 {
 func (w *worker) score(first, n int64) error {
 	t := w.t
 	for j := int64(0); j < n; {
-		k, err := w.load(&t.Key, w.key, first+j, n-j)
-		if err != nil {
+		var k vec.Cache
+		if err := w.load(&k, &t.Key, w.key, first+j, n-j); err != nil {
 			return err
 		}
 		width, rows := vec.Padded(int(t.KeyDim)), int(w.queryRows*w.group)
@@ -114,8 +114,8 @@ func (w *worker) mixRows(first, n int64) error {
 	t := w.t
 	clear(w.part[:w.rows()*t.ValueDim])
 	for j := int64(0); j < n; {
-		v, err := w.load(&t.Value, w.value, first+j, n-j)
-		if err != nil {
+		var v vec.Cache
+		if err := w.load(&v, &t.Value, w.value, first+j, n-j); err != nil {
 			return err
 		}
 		v.Mix(w.part, int(t.ValueDim), w.scores[j:], int(t.Span), int(w.queryRows*w.group))
@@ -128,8 +128,8 @@ func (w *worker) mixRows(first, n int64) error {
 func (w *worker) mixPanels(first, n int64) error {
 	for h := range int(w.heads) {
 		for j := int64(0); j < n; {
-			v, err := w.load(&w.t.Value, w.value, first+j, n-j)
-			if err != nil {
+			var v vec.Cache
+			if err := w.load(&v, &w.t.Value, w.value, first+j, n-j); err != nil {
 				return err
 			}
 			w.panels.pack(w, &v, h, int(j))
@@ -168,8 +168,8 @@ func (w *worker) mixApart(first, n int64) error {
 // rows of one query row.
 func (w *worker) mixHead(part, p []float32, first, n int64, head int) error {
 	for j := int64(0); j < n; {
-		v, err := w.load(&w.t.Value, w.value, first+j, n-j)
-		if err != nil {
+		var v vec.Cache
+		if err := w.load(&v, &w.t.Value, w.value, first+j, n-j); err != nil {
 			return err
 		}
 		one := v.One(head)

@@ -71,7 +71,8 @@ func follow(t *testing.T, s setup, cores int) {
 			mem  []byte
 		}{{&words.Key, w.key}, {&words.Value, w.value}} {
 			for j := first; j < min(first+parts.Len, w.context); {
-				rows, err := w.load(c.view, c.mem, j, min(parts.Len, w.context-first)-(j-first))
+				var rows vec.Cache
+				err := w.load(&rows, c.view, c.mem, j, min(parts.Len, w.context-first)-(j-first))
 				require.NoError(t, err)
 				used += inReach(t, &rows, asked)
 				note()

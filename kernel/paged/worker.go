@@ -103,7 +103,10 @@ func (w *worker) items(tail []int64, firstBlock, endBlock int) error {
 	if lo == hi {
 		return nil
 	}
-	s := int64(sort.Search(int(t.Sequences), func(s int) bool { return readSequence(tail, int64(s)).End > lo }))
+	s := int64(0)
+	if lo > 0 {
+		s = int64(sort.Search(int(t.Sequences), func(s int) bool { return readSequence(tail, int64(s)).End > lo }))
+	}
 	tables := device.View[int32](w.a.Mem(InTables))
 	for ; lo < hi; s++ {
 		q, first := readSequence(tail, s), int64(0)
@@ -135,19 +138,22 @@ func (w *worker) do() error {
 // choose sets the item's ranges: item n of its sequence. Query rows change
 // fastest, then heads, then parts.
 func (w *worker) choose(q *sequence, n int64) {
-	t := w.t
-	tiles := ceil(q.Rows, t.QueryTile)
-	r := n % tiles * t.QueryTile
-	n /= tiles
+	t, r := w.t, int64(0)
+	w.firstGroup, w.firstKVHead, w.partIndex = 0, 0, 0
+	if n > 0 { // an item that is the only one needs no divisions
+		tiles := ceil(q.Rows, t.QueryTile)
+		r = n % tiles * t.QueryTile
+		n /= tiles
+		w.firstGroup = n % t.GroupRanges * t.GroupTile
+		n /= t.GroupRanges
+		w.firstKVHead = n % t.HeadRanges * t.HeadTile
+		w.partIndex = n / t.HeadRanges
+	}
 	w.firstRow, w.queryRows = q.Row+r, min(t.QueryTile, q.Rows-r)
 	w.position = q.Context - q.Rows + r
-	w.firstGroup = n % t.GroupRanges * t.GroupTile
 	w.group = min(t.GroupTile, t.Group-w.firstGroup)
-	n /= t.GroupRanges
-	w.firstKVHead = n % t.HeadRanges * t.HeadTile
 	w.heads = min(t.HeadTile, t.KVHeads-w.firstKVHead)
 	w.firstHead = w.firstKVHead
-	w.partIndex = n / t.HeadRanges
 	if t.PerHead && w.sequence < t.Sequences {
 		w.firstKVHead, w.firstHead = w.sequence%t.KVHeads, 0
 	}

@@ -39,6 +39,17 @@ func Finish(total []float32, sum float32) {
 		vec.Scale(total, total, share)
 		return
 	}
+	for ; len(total) >= 8; total = total[8:] {
+		x := (*[8]float32)(total)
+		x[0] *= share
+		x[1] *= share
+		x[2] *= share
+		x[3] *= share
+		x[4] *= share
+		x[5] *= share
+		x[6] *= share
+		x[7] *= share
+	}
 	for i := range total {
 		total[i] *= share
 	}

@@ -86,31 +86,49 @@ func Best(f cpu.Features, e Elem, width int) (l Loops, ok bool) {
 	return Loops{}, false
 }
 
-// Scores does any number of rows of X.
+// Scores does any number of rows of X. It changes a.
 func (l Loops) Scores(a *Args, rows int) {
+	if l.most(rows) == rows {
+		l.scores(a, rows)
+		return
+	}
 	for done := 0; done < rows; {
 		n := l.most(rows - done)
 		b := a.from(done)
-		if l.wide {
-			scoresAVX512(l.elem, n, &b)
-		} else {
-			scoresAVX2(l.elem, n, &b)
-		}
+		l.scores(&b, n)
 		done += n
 	}
 }
 
-// Mix does any number of rows of X.
+// scores does a number of rows that there is a loop for.
+func (l Loops) scores(a *Args, rows int) {
+	if l.wide {
+		scoresAVX512(l.elem, rows, a)
+	} else {
+		scoresAVX2(l.elem, rows, a)
+	}
+}
+
+// Mix does any number of rows of X. It changes a.
 func (l Loops) Mix(a *Args, rows int) {
+	if l.most(rows) == rows {
+		l.mix(a, rows)
+		return
+	}
 	for done := 0; done < rows; {
 		n := l.most(rows - done)
 		b := a.from(done)
-		if l.wide {
-			mixAVX512(l.elem, n, &b)
-		} else {
-			mixAVX2(l.elem, n, &b)
-		}
+		l.mix(&b, n)
 		done += n
+	}
+}
+
+// mix does a number of rows that there is a loop for.
+func (l Loops) mix(a *Args, rows int) {
+	if l.wide {
+		mixAVX512(l.elem, rows, a)
+	} else {
+		mixAVX2(l.elem, rows, a)
 	}
 }
 
