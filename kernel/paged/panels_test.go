@@ -99,7 +99,7 @@ func testCausalRows(t *testing.T, s setup) {
 // not see them must not notice.
 func TestHiddenValues(t *testing.T) {
 	for _, kv := range []tensor.DType{f32, f16, bf16} {
-		for _, heads := range []int64{2, 4, 40} { // few rows, and rows for panels
+		for _, heads := range []int64{2, 4} { // few rows, and rows for panels
 			s := panelled(kv, 64, 64, 16)
 			s.params.Heads, s.params.Mask = heads, Causal
 			plain := s.build()
