@@ -7,10 +7,10 @@ import (
 )
 
 // Memory comes in regions. Small ones, up to smallPages pages, are cut from
-// chunks and kept for the next region of their size; large ones are mappings of
-// their own and go back to the system. Where huge pages are asked for, regions up to
-// half of one are cut from chunks of them, until these hold mediumBytes: what is used
-// together lies together then, and does not crowd in some sets of a cache.
+// chunks and kept for the next region of their size; others are mappings of their own
+// and go back to the system. Where huge pages are asked for, regions up to half of one
+// are cut from chunks of them, until these hold mediumBytes: what is used together lies
+// together then, and does not crowd in some sets of a cache. Larger ones lie in spans.
 const (
 	smallPages  = 16
 	chunkBytes  = 4 << 20
@@ -21,14 +21,16 @@ const (
 // region is a piece of memory that one allocation owns.
 type region struct {
 	mem  []byte
-	raw  []byte  // the mapping to give back, nil for a piece of a chunk
+	raw  []byte  // the mapping to give back, nil for a piece of something
 	from *chunks // what it is a piece of
+	span *span   // where it lies
 }
 
 // regions hands out memory. Its owner locks.
 type regions struct {
 	page        int
 	small, huge chunks
+	large       spans
 }
 
 // chunks are mappings that regions are cut from.
@@ -55,9 +57,8 @@ func (r *regions) take(size int, huge bool) (region, error) {
 		}
 	case pages <= smallPages:
 		return r.small.take(sizeClass(pages) * r.page)
-	case huge && bytes >= hugePage:
-		mem, raw, err := mapHuge(bytes)
-		return region{mem: mem, raw: raw}, err
+	case huge:
+		return r.large.take(bytes)
 	}
 	raw, err := mapPages(bytes)
 	return region{mem: raw, raw: raw}, err
@@ -126,6 +127,8 @@ func (c *chunks) add(size int) error {
 // give takes a region back.
 func (r *regions) give(g region) error {
 	switch {
+	case g.span != nil:
+		return r.large.give(g)
 	case g.raw != nil:
 		return unmapPages(g.raw)
 	case g.from != nil:
