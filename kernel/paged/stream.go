@@ -17,6 +17,9 @@ type stream struct {
 	// from and to are the steps of the item, next is the first one that was not asked
 	// for.
 	from, to, next int64
+	// little says that the item uses so little that it is read sooner than asked for:
+	// all at once, as it comes.
+	little bool
 	// runs are where what is fetched next lies.
 	runs []vec.Ahead
 }
@@ -34,14 +37,21 @@ const (
 // first.
 func (s *stream) open(w *worker, p, n int64) {
 	s.from, s.to = 2*p*parts.Len, 2*min((p+n)*parts.Len, w.context)
-	s.next = s.from
-	s.ask(w, s.from)
-	vec.Fetch(s.runs)
+	s.next, s.runs = s.from, s.runs[:0]
+	k, v := &w.t.Key, &w.t.Value
+	s.little = (s.to-s.from)/2*w.heads*(k.Dim*k.Type.Size()+v.Dim*v.Type.Size()) <= fetchBytes
+	if !s.little {
+		s.ask(w, s.from)
+		vec.Fetch(s.runs)
+	}
 }
 
 // take returns how many of n positions from position j of a cache on are used at
 // once, and asks for what comes after them.
 func (s *stream) take(w *worker, c *cacheView, j, n int64) int64 {
+	if s.little {
+		return min(n, c.rowsInPlace())
+	}
 	first := j / parts.Len * parts.Len
 	at := first + j
 	if c == &w.t.Value {

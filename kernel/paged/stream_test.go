@@ -14,7 +14,7 @@ import (
 )
 
 // TestStreamAsksForWhatIsUsed follows an item of each of several layouts: every row is
-// asked for before it is used, and nothing else is.
+// asked for before it is used, and nothing else is. Nothing is where there is little.
 func TestStreamAsksForWhatIsUsed(t *testing.T) {
 	for _, headMajor := range []bool{false, true} {
 		for _, bs := range []int64{8, 16, 128} {
@@ -63,6 +63,15 @@ func follow(t *testing.T, s setup, cores int) {
 	n := parts.Count(w.context)
 	w.stream.open(&w, 0, n)
 	note()
+	require.Equal(t, w.context*w.heads*(s.dk+s.dv)*4 <= fetchBytes, w.stream.little)
+	if w.stream.little {
+		var rows vec.Cache
+		require.NoError(t, w.load(&rows, &words.Key, w.key, 0, w.context))
+		require.EqualValues(t, w.context, rows.Rows(), "all at once")
+		note()
+		require.Empty(t, asked)
+		return
+	}
 	used := 0
 	for p := range n {
 		first := p * parts.Len
