@@ -142,7 +142,10 @@ func run(a *kernel.Args, block int, t *tiling, _ []int64) error {
 	perToken := t.Heads[0] + t.Heads[1]
 	lo, hi := kernel.Share(t.units(), block, a.Blocks)
 	for lo < hi {
-		token, first := lo/perToken, lo%perToken
+		token, first := int64(0), lo
+		if lo >= perToken {
+			token, first = lo/perToken, lo%perToken
+		}
 		end := min(perToken, first+hi-lo)
 		row := token * t.Width * t.Angle.Size()
 		cos := kernel.Floats(bufCos, a.Mem(opCos)[row:], t.Angle, t.Width)
@@ -179,10 +182,15 @@ func (t *tiling) turn(dst, src []byte, buf, cos, sin []float32, from, to int64) 
 	in, out := src[from*head:to*head], dst[from*head:to*head]
 	rotation, group := t.rotation()
 	if t.Alike > 1 {
-		n, long := (to-from)/t.Alike, t.Alike*head
-		floats.Rotate(rotation, e, out[:n*long], in[:n*long], int(n), int(t.Alike*t.Head), cos, sin, buf)
-		if rest := (to - from) % t.Alike * t.Head; rest > 0 {
-			floats.Rotate(rotation, e, out[n*long:], in[n*long:], 1, int(rest), cos[:rest], sin[:rest], buf)
+		rest := to - from
+		if rest >= t.Alike {
+			n := rest / t.Alike
+			whole := n * t.Alike * head
+			floats.Rotate(rotation, e, out[:whole], in[:whole], int(n), int(t.Alike*t.Head), cos, sin, buf)
+			out, in, rest = out[whole:], in[whole:], rest%t.Alike
+		}
+		if width := rest * t.Head; width > 0 {
+			floats.Rotate(rotation, e, out, in, 1, int(width), cos[:width], sin[:width], buf)
 		}
 		return
 	}

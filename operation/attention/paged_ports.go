@@ -17,27 +17,20 @@ type pagedPorts struct {
 	queryLens, razor, probScale, logN      int
 }
 
-// pagedPort is an input with the name and the cell of its native combinations.
-type pagedPort struct{ name, cell string }
-
-// pagedPortList is a list of inputs in memory of its own, so that the check of
-// every Setup allocates nothing.
-type pagedPortList struct {
-	ports [17]pagedPort
-	n     int
-}
-
-// portList lists the inputs in ATB's order and fills in their positions.
-func (p PagedAttention) portList(x *pagedPorts) (list pagedPortList) {
+// place fills in the positions of the inputs and shows them in ATB's order, each with
+// its name and the cell of its native combinations.
+func (p PagedAttention) place(x *pagedPorts, show func(name, cell string)) {
 	*x = pagedPorts{
 		value: -1, mask: -1, runStatus: -1, keyScale: -1, keyOffset: -1, valueScale: -1, valueOffset: -1,
 		queryLens: -1, razor: -1, probScale: -1, logN: -1,
 	}
+	n := 0
 	add := func(there bool, at *int, name, cell string) {
-		if there {
-			*at = list.n
-			list.ports[list.n] = pagedPort{name, cell}
-			list.n++
+		if !there {
+			return
+		}
+		if *at, n = n, n+1; show != nil {
+			show(name, cell)
 		}
 	}
 	q, kv := "T", "T"
@@ -65,24 +58,19 @@ func (p PagedAttention) portList(x *pagedPorts) (list pagedPortList) {
 	add(p.int8All(), &x.valueScale, "vDescale", "f32")
 	add(p.QuantType == QuantOffline, &x.probScale, "pScale", "f32")
 	add(p.ScaleType == ScaleLogN, &x.logN, "logN", "f32")
-	return list
 }
 
 func (p PagedAttention) ports() pagedPorts {
 	var x pagedPorts
-	p.portList(&x)
+	p.place(&x, nil)
 	return x
 }
 
 // Signature describes the operands.
 func (p PagedAttention) Signature() operation.Signature {
 	var x pagedPorts
-	ports := p.portList(&x)
-	list := ports.ports[:ports.n]
-	names, cells := make([]string, len(list)), make([]string, len(list))
-	for i, port := range list {
-		names[i], cells[i] = port.name, port.cell
-	}
+	var names, cells []string
+	p.place(&x, func(name, cell string) { names, cells = append(names, name), append(cells, cell) })
 	out := "T"
 	if p.int8All() {
 		out = "O"
