@@ -24,6 +24,18 @@ type Global struct {
 type typeCache struct {
 	lru     *simplelru.LRU[uint64, *stored]
 	kernels int
+	// hash and last are what was looked up last, the latest in lru too.
+	hash uint64
+	last *stored
+}
+
+// get looks a hash up; nil says that nothing is stored.
+func (c *typeCache) get(hash uint64) *stored {
+	if c.last == nil || c.hash != hash {
+		c.last, _ = c.lru.Get(hash)
+		c.hash = hash
+	}
+	return c.last
 }
 
 // stored holds the full key of a query and its tilings for several host values,
@@ -103,8 +115,8 @@ func (g *Global) find(opType string, dst *Entry) *Entry {
 	if !ok {
 		return nil
 	}
-	s, ok := c.lru.Get(dst.query.hash)
-	if !ok {
+	s := c.get(dst.query.hash)
+	if s == nil {
 		return nil
 	}
 	if !s.query.same(&dst.query) {
@@ -131,12 +143,13 @@ func (g *Global) Store(opType string, e *Entry) {
 		return
 	}
 	g.stats.Stored++
-	s, ok := c.lru.Get(e.query.hash)
-	if !ok {
+	s := c.get(e.query.hash)
+	if s == nil {
 		s = &stored{}
 		if c.lru.Add(e.query.hash, s) {
 			g.stats.Evicted++
 		}
+		c.last = s
 	}
 	if !s.query.same(&e.query) {
 		*s = stored{query: e.query}
@@ -194,5 +207,6 @@ func (g *Global) Purge() {
 	defer g.mu.Unlock()
 	for _, c := range g.byType {
 		c.lru.Purge()
+		c.last = nil
 	}
 }

@@ -57,7 +57,11 @@ type batch struct {
 // the one that was used least recently makes room for a new one.
 func (s *Session) batch(shape Shape) (*batch, error) {
 	s.clock++
-	if b, ok := s.batches[shape]; ok {
+	b := s.last // never the one that makes room
+	if b == nil || b.Shape != shape {
+		b = s.batches[shape]
+	}
+	if b != nil {
 		if !b.staging.Live() {
 			return nil, fmt.Errorf("forward: the device is closed")
 		}
@@ -67,7 +71,7 @@ func (s *Session) batch(shape Shape) (*batch, error) {
 	if err := s.makeRoom(); err != nil {
 		return nil, err
 	}
-	b := &batch{
+	b = &batch{
 		Shape: shape, kind: shape.kind(), memory: memory{c: s.c, dev: s.memory.dev}, used: s.clock,
 		contexts: make([]int32, shape.Sequences), queries: make([]int32, shape.Sequences), floats: make([]float32, shape.Want*s.m.Config.Vocab),
 	}
