@@ -74,7 +74,7 @@ func (w *worker) load(out *vec.Cache, c *cacheView, mem []byte, j, n int64) erro
 	out.Heads, out.Width, out.Step, out.Head = int(w.heads), int(c.Dim), int(c.Position), int(c.Head)
 	if c.Direct {
 		n = w.stream.take(w, c, j, n)
-		out.Next = w.stream.runs
+		out.Next = w.stream.runs[w.stream.now:]
 	} else {
 		n = min(n, w.t.TileRows)
 		out.Mem, out.Elem, out.Step, out.Head = device.BytesOf(w.tile), vec.F32, int(c.Dim), int(n*c.Dim)

@@ -20,8 +20,10 @@ type stream struct {
 	// little says that the item uses so little that it is read sooner than asked for:
 	// all at once, as it comes.
 	little bool
-	// runs are where what is fetched next lies.
+	// runs are where what was asked for last lies: the first of them, up to now, was
+	// fetched at once, the others while the loops multiply.
 	runs []vec.Ahead
+	now  int
 }
 
 const (
@@ -37,12 +39,11 @@ const (
 // first.
 func (s *stream) open(w *worker, p, n int64) {
 	s.from, s.to = 2*p*parts.Len, 2*min((p+n)*parts.Len, w.context)
-	s.next, s.runs = s.from, s.runs[:0]
+	s.next, s.runs, s.now = s.from, s.runs[:0], 0
 	k, v := &w.t.Key, &w.t.Value
 	s.little = (s.to-s.from)/2*w.heads*(k.Dim*k.Type.Size()+v.Dim*v.Type.Size()) <= fetchBytes
 	if !s.little {
-		s.ask(w, s.from)
-		vec.Fetch(s.runs)
+		s.ask(w, s.from, 0)
 	}
 }
 
@@ -58,7 +59,7 @@ func (s *stream) take(w *worker, c *cacheView, j, n int64) int64 {
 		at += min(parts.Len, w.context-first)
 	}
 	n = min(n, s.atOnce(w, c, at))
-	s.ask(w, at+n)
+	s.ask(w, at+n, n)
 	return n
 }
 
@@ -82,14 +83,26 @@ func (s *stream) find(w *worker, at int64) (c *cacheView, mem []byte, j, n int64
 	return &w.t.Value, w.value, j - n, first + 2*n - j
 }
 
-// ask finds where what is used at once from a step on lies, and a little more.
-func (s *stream) ask(w *worker, at int64) {
-	s.runs = s.runs[:0]
+// ask asks for what is used at once from a step on, and for a little more: n steps of
+// it while as many are used, and before them what is more than that.
+func (s *stream) ask(w *worker, at, n int64) {
+	s.runs, s.now = s.runs[:0], 0
 	if at >= s.to {
 		return
 	}
 	c, _, _, _ := s.find(w, at)
+	s.next = max(s.next, at)
 	end := min(at+s.atOnce(w, c, at)+ceil(leadBytes, w.heads*c.Dim*c.Type.Size()), s.to)
+	if s.next < end-n {
+		s.locate(w, end-n)
+		vec.Fetch(s.runs)
+		s.now = len(s.runs)
+	}
+	s.locate(w, end)
+}
+
+// locate finds where what was not asked for before a step lies.
+func (s *stream) locate(w *worker, end int64) {
 	for s.next < end && len(s.runs) < cap(s.runs) {
 		c, mem, j, n := s.find(w, s.next)
 		slot := j % w.t.BlockSize
@@ -114,7 +127,7 @@ func (s *stream) add(w *worker, c *cacheView, mem []byte, block, slot, n int64) 
 	if r.Bytes == r.Step {
 		r.Bytes, r.Rows = r.Bytes*r.Rows, 1
 	}
-	if k := len(s.runs) - 1; k >= 0 && r.Rows == 1 && s.runs[k].Rows == 1 && s.runs[k].At+uintptr(s.runs[k].Bytes) == r.At {
+	if k := len(s.runs) - 1; k >= s.now && r.Rows == 1 && s.runs[k].Rows == 1 && s.runs[k].At+uintptr(s.runs[k].Bytes) == r.At {
 		s.runs[k].Bytes += r.Bytes
 		return
 	}
