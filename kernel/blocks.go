@@ -80,6 +80,11 @@ func EvenBlocks(m Machine, blocks int, items int64, nanos float64) int {
 	return max(blocks, int(most))
 }
 
+// EvenBlocksFor is EvenBlocks of BlocksFor.
+func EvenBlocksFor(m Machine, items int64, nanos float64) int {
+	return EvenBlocks(m, BlocksFor(m, items, nanos), items, nanos)
+}
+
 // Shares returns the part [lo, hi) of n items that the blocks [first, end) of
 // `blocks` do.
 func Shares(n int64, first, end, blocks int) (lo, hi int64) {

@@ -46,7 +46,7 @@ func span(n int64, block, blocks int) (lo, hi int64) {
 // scratchFor returns the scratch bytes of buffers of chunkElements 32-bit
 // words for every block.
 func scratchFor(p *kernel.Problem, buffers int64) int64 {
-	return int64(max(p.Machine.Cores, 1)) * buffers * chunkElements * 4
+	return int64(kernel.MostEvenBlocks(p.Machine)) * buffers * chunkElements * 4
 }
 
 // buffers returns the block's own buffers of float32.

@@ -42,7 +42,7 @@ var quantDynamic = kernel.Define(kernel.Def[struct{}, dynamicTiling]{
 		if x.DType != tensor.Float32 {
 			each = kernel.Nanos(0.15, 3)
 		}
-		return kernel.Grid{Blocks: kernel.BlocksFor(p.Machine, t.Rows, float64(x.Numel())*each)}, nil
+		return kernel.Grid{Blocks: kernel.EvenBlocksFor(p.Machine, t.Rows, float64(x.Numel())*each)}, nil
 	},
 	Run: func(a *kernel.Args, block int, t *dynamicTiling, _ []int64) error {
 		lo, hi := kernel.Share(t.Rows, block, a.Blocks)

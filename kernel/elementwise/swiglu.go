@@ -25,7 +25,7 @@ type gluTiling struct {
 func (t *gluTiling) set(p *kernel.Problem, half int64, nanos float64) kernel.Grid {
 	y := &p.Out[0]
 	*t = gluTiling{Rows: y.Numel() / y.Dim(-1), Half: half, Pieces: (half + chunkElements - 1) / chunkElements, DType: y.DType}
-	return kernel.Grid{Blocks: kernel.BlocksFor(p.Machine, t.Rows*t.Pieces, float64(t.Rows*half)*nanos)}
+	return kernel.Grid{Blocks: kernel.EvenBlocksFor(p.Machine, t.Rows*t.Pieces, float64(t.Rows*half)*nanos)}
 }
 
 // piece returns the row, the first element and the length of piece i.

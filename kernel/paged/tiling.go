@@ -188,7 +188,7 @@ func (t *tiling) cut(m kernel.Machine, tail []int64) kernel.Grid {
 		items = t.countItems(tail)
 	}
 	nanos = t.nanos(tail)
-	blocks := kernel.EvenBlocks(m, kernel.BlocksFor(m, max(items, 1), nanos), items, nanos)
+	blocks := kernel.EvenBlocksFor(m, max(items, 1), nanos)
 	t.shareItems(tail, blocks, nanos)
 	return kernel.Grid{Key: t.key(), Blocks: blocks}
 }
