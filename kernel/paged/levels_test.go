@@ -9,9 +9,14 @@ import (
 )
 
 // TestLevels runs tests again in plain Go and with every assembly of this
-// machine: values against float64, and bits that must not change.
+// machine: values against float64, and bits that must not change. Short runs are in
+// plain Go alone, beside the tests themselves.
 func TestLevels(t *testing.T) {
-	for _, level := range cpu.Levels(cpu.Detected()) {
+	levels := cpu.Levels(cpu.Detected())
+	if testing.Short() {
+		levels = levels[:1]
+	}
+	for _, level := range levels {
 		t.Run("cpu="+level.String(), func(t *testing.T) {
 			defer cpu.Limit(level)()
 			for name, test := range map[string]func(t *testing.T){

@@ -22,6 +22,9 @@ type mergeTiling struct {
 const (
 	nanosPerJoin    = 20
 	nanosPerElement = 0.5
+	// usualParts bounds the parts of a row that the estimate counts: there is room for
+	// the longest context, and most are shorter.
+	usualParts = 8
 )
 
 // line is the number of float32 in a cache line, which blocks do not share.
@@ -39,7 +42,7 @@ var merge = kernel.Define(kernel.Def[struct{}, mergeTiling]{
 	Tile: func(p *kernel.Problem, _ struct{}, t *mergeTiling, _ []int64) (kernel.Grid, error) {
 		in := &p.In[0]
 		t.Rows, t.Parts, t.ValueSize, t.OutType = in.Dim(0), in.Dim(1), in.Dim(2)-2, p.Out[0].DType
-		nanos := float64(t.Rows*t.Parts) * (nanosPerJoin + float64(t.ValueSize)*nanosPerElement)
+		nanos := float64(t.Rows*min(t.Parts, usualParts)) * (nanosPerJoin + float64(t.ValueSize)*nanosPerElement)
 		return kernel.Grid{Blocks: kernel.BlocksFor(p.Machine, t.Rows, nanos)}, nil
 	},
 	Run: runMerge,
