@@ -6,7 +6,6 @@ import (
 
 	"goatb/device"
 	"goatb/internal/asm/gemm"
-	"goatb/internal/vec"
 	"goatb/kernel"
 	"goatb/status"
 	"goatb/tensor"
@@ -176,11 +175,11 @@ func (m *matrix) copyRow(dst, mem []byte, r, k int64) {
 
 // int8Row stores elements of row r from k on times its scale.
 func (t *lookupTiling) int8Row(dst []float32, mem []byte, r, k int64, scale float32) {
-	var row [lookupPiece]byte
-	n := len(dst)
-	t.W.copyRow(row[:n], mem, r, k)
-	vec.Int8Floats(dst, device.View[int8](row[:n]))
-	vec.Scale(dst, dst, scale)
+	var row [lookupPiece]byte // stays on the stack: functions of package vec would move it
+	t.W.copyRow(row[:len(dst)], mem, r, k)
+	for i := range dst {
+		dst[i] = float32(int8(row[i])) * scale
+	}
 }
 
 // row stores elements of row r from k on times their scales.
