@@ -24,11 +24,16 @@ func (p PagedAttention) Lower(b *kernelgraph.Builder, q *operation.Query) error 
 	if x.mask >= 0 {
 		longest = min(longest, q.In[x.mask].Dim(-1))
 	}
-	dv := p.valueSize(q, &x)
-	if !paged.Split(params, b.Machine(), query.Dim(0), longest, dv) {
+	return attendPaged(b, call, params, query.Dim(0), longest, p.valueSize(q, &x))
+}
+
+// attendPaged adds a call of paged.Attend with some query rows, as one kernel or in
+// parts of contexts of up to `longest` positions.
+func attendPaged(b *kernelgraph.Builder, call kernelgraph.Call, a paged.Params, rows, longest, valueSize int64) error {
+	if !paged.Split(a, b.Machine(), rows, longest, valueSize) {
 		return b.Kernel(call)
 	}
-	return inParts(b, call, paged.Parts, parts.Desc(query.Dim(0)*query.Dim(1), parts.Count(longest), dv))
+	return inParts(b, call, paged.Parts, parts.Desc(rows*a.Heads, parts.Count(longest), valueSize))
 }
 
 func (p PagedAttention) kernelParams() paged.Params {

@@ -81,7 +81,7 @@ func (c *selfCheck) write(b *kernelgraph.Builder, a *attention.Params) error {
 
 func (c *selfCheck) attend(b *kernelgraph.Builder, a attention.Params) error {
 	if c.p.likePaged() {
-		return c.attendPaged(b, &a)
+		return c.attendLikePaged(b, &a)
 	}
 	in := make([]kernelgraph.Ref, attention.NumIn)
 	s := &c.s

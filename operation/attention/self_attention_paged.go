@@ -3,7 +3,6 @@ package attention
 import (
 	"goatb/kernel/attention"
 	"goatb/kernel/paged"
-	"goatb/kernel/parts"
 	"goatb/kernelgraph"
 	"goatb/tensor"
 )
@@ -15,8 +14,8 @@ func (p *SelfAttention) likePaged() bool {
 	return p.CalcType == SelfPrefixEncoder && !p.MaskType.slopes()
 }
 
-// attendPaged calls the kernels of PagedAttention.
-func (c *selfCheck) attendPaged(b *kernelgraph.Builder, a *attention.Params) error {
+// attendLikePaged calls the kernels of PagedAttention.
+func (c *selfCheck) attendLikePaged(b *kernelgraph.Builder, a *attention.Params) error {
 	s := &c.s
 	params := paged.Params{Scale: a.QKScale, Heads: a.Heads, KVHeads: a.KeyHeads, Mask: paged.Causal, QueryLens: true}
 	call := kernelgraph.Call{
@@ -45,11 +44,7 @@ func (c *selfCheck) attendPaged(b *kernelgraph.Builder, a *attention.Params) err
 		}
 	}
 	call.Out = []kernelgraph.Ref{out}
-	longest := paged.Capacity(a.Columns, a.Slots)
-	if !paged.Split(params, b.Machine(), a.Rows, longest, a.ValueSize) {
-		return b.Kernel(call)
-	}
-	return inParts(b, call, paged.Parts, parts.Desc(a.Rows*a.Heads, parts.Count(longest), a.ValueSize))
+	return attendPaged(b, call, params, a.Rows, paged.Capacity(a.Columns, a.Slots), a.ValueSize)
 }
 
 // shaped returns r as a tensor of another shape with as many elements.
