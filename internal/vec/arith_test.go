@@ -176,52 +176,6 @@ func checkQuantSymmetric(t *testing.T) {
 	assert.Equal(t, []int8{0, 0, 0, 0}, got)
 }
 
-// TestQuantSymmetricHalves quantises all numbers of a type up to some tops: the
-// smallest and largest ones, infinity, and random ones of every magnitude.
-func TestQuantSymmetricHalves(t *testing.T) { eachLevel(t, checkQuantSymmetricHalves) }
-
-func checkQuantSymmetricHalves(t *testing.T) {
-	r := rand.New(rand.NewPCG(3, 5))
-	for _, e := range []Element{F16, BF16} {
-		all := make([]uint16, 1<<16)
-		for i := range all {
-			all[i] = uint16(i)
-		}
-		inf := all[0x7c00]
-		if e == BF16 {
-			inf = 0x7f80
-		}
-		tops := []uint16{0, 1, 2, 3, inf - 1, inf}
-		for range 60 {
-			tops = append(tops, uint16(r.IntN(int(inf))))
-		}
-		for _, h := range tops {
-			top := widen(e, h)
-			var src []uint16
-			for _, x := range all {
-				if v := widen(e, x); !(v > top || v < -top) {
-					src = append(src, x)
-				}
-			}
-			src = src[r.IntN(5):]
-			require.Equal(t, top, MaxAbsHalves(e, src))
-			got := make([]int8, len(src)+1)
-			got[len(src)] = 99
-			QuantSymmetricHalves(e, got, src, top)
-			for i, x := range src {
-				v, want := float64(widen(e, x))*127/float64(top), int8(0)
-				if v == v {
-					want = int8(math.RoundToEven(v))
-				}
-				if got[i] != want {
-					require.Equal(t, want, got[i], "type %d, top %x, element %x", e, h, x)
-				}
-			}
-			require.Equal(t, int8(99), got[len(src)])
-		}
-	}
-}
-
 func BenchmarkQuant(b *testing.B) {
 	const n = 4096
 	src, ones, zeros, dst := randomFloats(1, n), make([]float32, n), make([]float32, n), make([]int8, n)
@@ -244,16 +198,6 @@ func BenchmarkQuant(b *testing.B) {
 		b.SetBytes(5 * n)
 		for b.Loop() {
 			QuantSymmetric(dst, src, 4)
-		}
-	})
-	half := make([]uint16, n)
-	for i, v := range src {
-		half[i] = uint16(tensor.BF16From(v))
-	}
-	b.Run("f=symmetric bf16", func(b *testing.B) {
-		b.SetBytes(3 * n)
-		for b.Loop() {
-			QuantSymmetricHalves(BF16, dst, half, 4)
 		}
 	})
 }

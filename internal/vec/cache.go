@@ -68,15 +68,12 @@ func (c *Cache) Part(j, n int) Span {
 	return Span{At: c.Spans[0].At + j*c.Step*sizeOf(c.Elem), Rows: n}
 }
 
-// One returns the rows of one head. Its spans are those of c, moved: c must not be used
-// any more.
-func (c *Cache) One(head int) Cache {
-	one := *c
-	one.Heads = 1
-	for i := range one.Spans {
-		one.Spans[i].At += head * c.HeadBytes()
+// Only leaves the rows of one head.
+func (c *Cache) Only(head int) {
+	c.Heads = 1
+	for i := range c.Spans {
+		c.Spans[i].At += head * c.HeadBytes()
 	}
-	return one
 }
 
 // StepBytes is the distance of the rows of a span in bytes.

@@ -57,18 +57,6 @@ func MaxAbs(a []float32) float32 {
 	return math.Float32frombits(max(m0, m1, m2, m3))
 }
 
-// MaxAbsHalves is MaxAbs for f16 or bf16 numbers as bits.
-func MaxAbsHalves(e Element, a []uint16) float32 {
-	if top, ok := vecmath.Reduce(vecmath.MaxAbs, e, a); ok {
-		return top
-	}
-	var top uint32
-	for _, h := range a {
-		top = max(top, magnitude(widen(e, h)))
-	}
-	return math.Float32frombits(top)
-}
-
 // magnitude maps |v| to an integer of the same order, and NaN to 0.
 func magnitude(v float32) uint32 {
 	b := math.Float32bits(v) &^ (1 << 31)

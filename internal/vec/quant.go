@@ -60,22 +60,15 @@ func quantDiv(dst []int8, src, scale, offset []float32, low int8) {
 // QuantSymmetric stores src·127/top as int8, rounded, for a top that no
 // magnitude in src exceeds. A top of 0 gives zeros. dst is at least as long as
 // src.
-func QuantSymmetric(dst []int8, src []float32, top float32) { quantSymmetric(F32, dst, src, top) }
-
-// QuantSymmetricHalves is QuantSymmetric for f16 or bf16 numbers as bits.
-func QuantSymmetricHalves(e Element, dst []int8, src []uint16, top float32) {
-	quantSymmetric(e, dst, src, top)
-}
-
-func quantSymmetric[T vecmath.Row](e Element, dst []int8, src []T, top float32) {
+func QuantSymmetric(dst []int8, src []float32, top float32) {
 	dst = dst[:len(src)]
 	if top == 0 {
 		clear(dst)
 		return
 	}
 	d := float64(top)
-	for i := vecmath.QuantShare(e, dst, src, top); i < len(src); i++ {
-		v := float64(widen(e, src[i])) * quantMax / d
+	for i := vecmath.QuantShare(F32, dst, src, top); i < len(src); i++ {
+		v := float64(src[i]) * quantMax / d
 		if !(v > -quantMax && v < quantMax) {
 			dst[i] = quantEdge(v, -quantMax)
 			continue

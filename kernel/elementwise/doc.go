@@ -44,8 +44,13 @@ func span(n int64, block, blocks int) (lo, hi int64) {
 }
 
 // scratchFor returns the scratch bytes of buffers of chunkElements 32-bit
-// words for every block.
+// words for every block of blocksFor.
 func scratchFor(p *kernel.Problem, buffers int64) int64 {
+	return int64(max(p.Machine.Cores, 1)) * buffers * chunkElements * 4
+}
+
+// scratchForEven is scratchFor for every block of kernel.EvenBlocksFor.
+func scratchForEven(p *kernel.Problem, buffers int64) int64 {
 	return int64(kernel.MostEvenBlocks(p.Machine)) * buffers * chunkElements * 4
 }
 

@@ -2,7 +2,7 @@ package elementwise
 
 import (
 	"goatb/device"
-	"goatb/internal/vec"
+	"goatb/internal/vec/floats"
 	"goatb/kernel"
 	"goatb/status"
 	"goatb/tensor"
@@ -35,6 +35,7 @@ var quantDynamic = kernel.Define(kernel.Def[struct{}, dynamicTiling]{
 		}
 		return nil
 	},
+	Scratch: func(p *kernel.Problem, _ struct{}) int64 { return scratchForEven(p, 1) },
 	Tile: func(p *kernel.Problem, _ struct{}, t *dynamicTiling, _ []int64) (kernel.Grid, error) {
 		x := &p.In[0]
 		*t = dynamicTiling{Rows: x.Numel() / x.Dim(-1), Width: x.Dim(-1), DType: x.DType}
@@ -45,14 +46,14 @@ var quantDynamic = kernel.Define(kernel.Def[struct{}, dynamicTiling]{
 		return kernel.Grid{Blocks: kernel.EvenBlocksFor(p.Machine, t.Rows, float64(x.Numel())*each)}, nil
 	},
 	Run: func(a *kernel.Args, block int, t *dynamicTiling, _ []int64) error {
+		buf, e, src, size := buffers(a, block, 1), elementOf(t.DType), a.Mem(0), t.Width*t.DType.Size()
+		q, scale := device.View[int8](a.Mem(1)), device.View[float32](a.Mem(2))
 		lo, hi := kernel.Share(t.Rows, block, a.Blocks)
-		switch t.DType {
-		case tensor.Float16:
-			t.halves(a, vec.F16, lo, hi)
-		case tensor.BFloat16:
-			t.halves(a, vec.BF16, lo, hi)
-		default:
-			t.floats(a, lo, hi)
+		for r := lo; r < hi; r++ {
+			x := src[r*size:][:size]
+			top := floats.MaxAbs(e, x, buf)
+			scale[r] = top / quantTop
+			floats.QuantSymmetric(e, q[r*t.Width:][:t.Width], x, top, buf)
 		}
 		return nil
 	},
@@ -61,25 +62,3 @@ var quantDynamic = kernel.Define(kernel.Def[struct{}, dynamicTiling]{
 		return 3 * n, n*(t.DType.Size()+1) + 4*t.Rows
 	},
 })
-
-// floats does the rows [lo, hi) of float32.
-func (t *dynamicTiling) floats(a *kernel.Args, lo, hi int64) {
-	x, q, scale := device.View[float32](a.Mem(0)), device.View[int8](a.Mem(1)), device.View[float32](a.Mem(2))
-	for r := lo; r < hi; r++ {
-		row := x[r*t.Width:][:t.Width]
-		top := vec.MaxAbs(row)
-		scale[r] = top / quantTop
-		vec.QuantSymmetric(q[r*t.Width:], row, top)
-	}
-}
-
-// halves does the rows [lo, hi) of a 16-bit type.
-func (t *dynamicTiling) halves(a *kernel.Args, e vec.Element, lo, hi int64) {
-	x, q, scale := device.View[uint16](a.Mem(0)), device.View[int8](a.Mem(1)), device.View[float32](a.Mem(2))
-	for r := lo; r < hi; r++ {
-		row := x[r*t.Width:][:t.Width]
-		top := vec.MaxAbsHalves(e, row)
-		scale[r] = top / quantTop
-		vec.QuantSymmetricHalves(e, q[r*t.Width:], row, top)
-	}
-}

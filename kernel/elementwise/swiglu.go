@@ -68,7 +68,7 @@ var swiglu = kernel.Define(kernel.Def[struct{}, gluTiling]{
 		}
 		return twice(&p.In[0], &p.Out[0])
 	},
-	Scratch: func(p *kernel.Problem, _ struct{}) int64 { return scratchFor(p, 1) },
+	Scratch: func(p *kernel.Problem, _ struct{}) int64 { return scratchForEven(p, 1) },
 	Tile: func(p *kernel.Problem, _ struct{}, t *gluTiling, _ []int64) (kernel.Grid, error) {
 		return t.set(p, p.Out[0].Dim(-1), kernel.Nanos(0.5, 3.5)+1.5*floatNanos(p.In[0].DType)), nil
 	},
@@ -102,7 +102,7 @@ var swigluGrad = kernel.Define(kernel.Def[struct{}, gluTiling]{
 		}
 		return twice(&p.In[1], &p.In[0])
 	},
-	Scratch: func(p *kernel.Problem, _ struct{}) int64 { return scratchFor(p, 5) },
+	Scratch: func(p *kernel.Problem, _ struct{}) int64 { return scratchForEven(p, 5) },
 	Tile: func(p *kernel.Problem, _ struct{}, t *gluTiling, _ []int64) (kernel.Grid, error) {
 		return t.set(p, p.In[0].Dim(-1), kernel.Nanos(0.7, 7)+2.5*floatNanos(p.In[0].DType)), nil
 	},

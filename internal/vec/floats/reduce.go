@@ -55,6 +55,24 @@ func MaxAbs(e Element, a []byte, buf []float32) float32 {
 	return top
 }
 
+// QuantSymmetric stores src·127/top as int8, rounded half to even, for a top that no
+// magnitude in src exceeds; a top of 0 gives zeros, NaN gives 0. dst is as long as src.
+func QuantSymmetric(e Element, dst []int8, src []byte, top float32, buf []float32) {
+	if e == F32 {
+		vec.QuantSymmetric(dst, view[float32](src), top)
+		return
+	}
+	x, n := view[uint16](src), 0
+	if top > 0 {
+		n = vecmath.QuantShare(e, dst, x, top)
+	}
+	for dst, x = dst[n:], x[n:]; len(x) > 0; {
+		u := widen(e, buf, x)
+		vec.QuantSymmetric(dst, u, top)
+		dst, x = dst[len(u):], x[len(u):]
+	}
+}
+
 // ExpSum stores e^(src-max) as float32 and returns the sum; see package vec.
 func ExpSum(e Element, dst []float32, src []byte, max float32) float32 {
 	if e == F32 {
