@@ -50,13 +50,13 @@ func StreamBlocks(m Machine, blocks int, items, bytes int64) int {
 }
 
 const (
-	// MinEvenNanos is the time below which cutting a block only costs.
-	MinEvenNanos = 20000
-	// evenBlocks is the most blocks for each core of EvenBlocks.
+	// minEvenNanos is the time below which cutting a block only costs.
+	minEvenNanos = 20000
+	// evenBlocks is the most blocks of EvenBlocksFor for each core.
 	evenBlocks = 4
 )
 
-// MostEvenBlocks is the most that EvenBlocks returns, for kernels with memory for
+// MostEvenBlocks is the most that EvenBlocksFor returns, for kernels with memory for
 // every block.
 func MostEvenBlocks(m Machine) int {
 	n := max(m.Cores, 1)
@@ -66,23 +66,19 @@ func MostEvenBlocks(m Machine) int {
 	return n * evenBlocks
 }
 
-// EvenBlocks turns a block dim of BlocksFor into more blocks where each takes long
-// enough, for cores are not equally fast at every moment and take blocks as they are
-// done. An accelerator's block dim stays.
-func EvenBlocks(m Machine, blocks int, items int64, nanos float64) int {
+// EvenBlocksFor is BlocksFor with more blocks than cores where each takes long enough,
+// for cores are not equally fast at every moment and take blocks as they are done. An
+// accelerator's block dim stays.
+func EvenBlocksFor(m Machine, items int64, nanos float64) int {
+	blocks := BlocksFor(m, items, nanos)
 	if blocks < 2 || m.Accelerator {
 		return blocks
 	}
 	most := min(int64(blocks)*evenBlocks, items)
 	if nanos < math.MaxInt32 {
-		most = min(most, int64(nanos/MinEvenNanos))
+		most = min(most, int64(nanos/minEvenNanos))
 	}
 	return max(blocks, int(most))
-}
-
-// EvenBlocksFor is EvenBlocks of BlocksFor.
-func EvenBlocksFor(m Machine, items int64, nanos float64) int {
-	return EvenBlocks(m, BlocksFor(m, items, nanos), items, nanos)
 }
 
 // Shares returns the part [lo, hi) of n items that the blocks [first, end) of

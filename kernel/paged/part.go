@@ -172,8 +172,8 @@ func (w *worker) mixHead(part, p []float32, first, n int64, head int) error {
 		if err := w.load(&v, &w.t.Value, w.value, first+j, n-j); err != nil {
 			return err
 		}
-		one := v.One(head)
-		one.Mix(part, int(w.t.ValueDim), p[j:], int(w.t.Span), int(w.group))
+		v.Only(head)
+		v.Mix(part, int(w.t.ValueDim), p[j:], int(w.t.Span), int(w.group))
 		j += int64(v.Rows())
 	}
 	return nil

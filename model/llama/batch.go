@@ -35,7 +35,6 @@ const maxBatches = 16
 // a steady step makes nothing anew.
 type batch struct {
 	Shape
-	kind   kind
 	memory memory
 	used   uint64 // the session's clock at the last use
 	// staging is host memory that one copy brings to onDevice; the slices are
@@ -72,7 +71,7 @@ func (s *Session) batch(shape Shape) (*batch, error) {
 		return nil, err
 	}
 	b = &batch{
-		Shape: shape, kind: shape.kind(), memory: memory{c: s.c, dev: s.memory.dev}, used: s.clock,
+		Shape: shape, memory: memory{c: s.c, dev: s.memory.dev}, used: s.clock,
 		contexts: make([]int32, shape.Sequences), queries: make([]int32, shape.Sequences), floats: make([]float32, shape.Want*s.m.Config.Vocab),
 	}
 	if err := b.allocate(s); err != nil {
@@ -133,7 +132,7 @@ func (b *batch) allocate(s *Session) error {
 	}
 	embed := slices.Concat(m.embedding.tensors, []atb.Tensor{m.cos, m.sin, ix.ids, ix.positions})
 	state := []atb.Tensor{ix.lengths, ix.slots, ix.tables, atb.Host(b.contexts)}
-	if b.kind == prompt {
+	if b.kind() == prompt {
 		state = append(state, atb.Host(b.queries))
 	}
 	head := append([]atb.Tensor{ix.want, m.finalNorm}, m.classifier.tensors...)
@@ -210,7 +209,7 @@ func (b *batch) setup(s *Session) (int64, error) {
 	again := s.ready == b
 	s.ready = nil
 	size := int64(0)
-	for i, op := range s.stages[b.kind] {
+	for i, op := range s.stages[b.kind()] {
 		pack := b.packs[i]
 		if again {
 			pack = atb.VariantPack{}
@@ -238,7 +237,7 @@ func (s *Session) setup(op *atb.Op, pack atb.VariantPack) (int64, error) {
 
 // execute enqueues every operation.
 func (b *batch) execute(s *Session, ws atb.Buffer) error {
-	for _, op := range s.stages[b.kind] {
+	for _, op := range s.stages[b.kind()] {
 		if err := s.execute(op, ws); err != nil {
 			return err
 		}

@@ -245,7 +245,7 @@ func (s *Session) Layer(i int) (*atb.Op, []atb.Tensor) {
 	}
 	stages := s.stages[single]
 	if s.last != nil {
-		stages = s.stages[s.last.kind]
+		stages = s.stages[s.last.kind()]
 	}
 	switch {
 	case i < 0 || i >= s.m.Config.Layers || at >= len(stages):

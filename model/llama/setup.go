@@ -32,5 +32,5 @@ func (s *Session) SetUp(shape Shape) ([]*atb.Op, error) {
 	if _, err := b.setup(s); err != nil {
 		return nil, err
 	}
-	return s.stages[b.kind], nil
+	return s.stages[b.kind()], nil
 }
