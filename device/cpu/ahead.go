@@ -2,7 +2,6 @@ package cpu
 
 import (
 	"sync/atomic"
-	"unsafe"
 
 	"goatb/device"
 	"goatb/internal/asm/gemm"
@@ -57,7 +56,7 @@ func (a ahead) again() {
 func (a ahead) of(p *device.Program, args *device.Args, pool *workpool.Pool, most int64) {
 	for i := range a {
 		b := p.Ahead(args, pool.FirstBlock(i, args.Blocks))
-		a[i].from.Store(address(b))
+		a[i].from.Store(gemm.Address(b))
 		a[i].size.Store(min(int64(len(b)), most) / aheadPiece * aheadPiece)
 	}
 }
@@ -67,6 +66,3 @@ func (s *Stream) fetchAhead(worker int) bool {
 	a := s.run.ahead.Load()
 	return a != nil && a.fetch(worker)
 }
-
-// address is where memory lies, to fetch it: not to reach it.
-func address(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"goatb/device"
+	"goatb/internal/asm/gemm"
 )
 
 // streamed is a launch of blocks that go through a quarter of mem each, and tell which
@@ -45,7 +46,7 @@ func TestAhead(t *testing.T) {
 		require.Same(t, want, k.launches[i].next, "launch %d", i)
 	}
 	for w, pieces := range []int{20, 10} {
-		assert.Equal(t, address(mem[w*20*aheadPiece:]), (*first)[w].from.Load())
+		assert.Equal(t, gemm.Address(mem[w*20*aheadPiece:]), (*first)[w].from.Load())
 		for range 2 {
 			n := 0
 			for first.fetch(w) {

@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"goatb/internal/asm/attend"
+	"goatb/internal/asm/gemm"
 	"goatb/internal/asm/vecmath"
 	"goatb/internal/cpu"
 )
@@ -33,11 +34,17 @@ func AheadIn(mem []int64) []Ahead {
 
 // Address is where element at of memory lies, for an Ahead.
 func Address(mem []byte, e Element, at int64) uintptr {
-	return uintptr(unsafe.Pointer(unsafe.SliceData(mem))) + uintptr(at)*uintptr(sizeOf(e))
+	return gemm.Address(mem) + uintptr(at)*uintptr(sizeOf(e))
 }
 
 // Fetch asks for memory to be brought to the second level cache, in order.
-func Fetch(runs []Ahead) { attend.Fetch(runs) }
+func Fetch(runs []Ahead) {
+	for _, r := range runs {
+		for i := range r.Rows {
+			gemm.Fetch(r.At+uintptr(i*r.Step), (r.Bytes+63)/64)
+		}
+	}
+}
 
 // Cache is rows of keys or values as they lie in memory, for one head or
 // several. Sizes and distances are in elements.

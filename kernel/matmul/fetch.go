@@ -1,8 +1,6 @@
 package matmul
 
 import (
-	"unsafe"
-
 	"goatb/internal/asm/gemm"
 	"goatb/kernel"
 )
@@ -24,7 +22,7 @@ func (s *sweeper) fetched(j int64) (next, pace uintptr) {
 	if q.left <= 0 {
 		q = &s.later
 		if q.left <= 0 || j < s.laterFrom {
-			return address(s.rows), 0
+			return gemm.Address(s.rows), 0
 		}
 	}
 	next = q.at
@@ -61,7 +59,7 @@ func (s *sweeper) fetchPanel(p, part *place, j, from, k, end, to int64) {
 		steps = ceilDiv(steps, int64(t.W.Step))
 	}
 	size := (min(end+t.Chunk, to) - end) * gemm.PanelColumns * t.W.DType.Size()
-	s.stretch(address(s.w[t.W.at(p.b, p.j+j, end):]), size, s.tilesPerPanel(part), steps)
+	s.stretch(gemm.Address(s.w[t.W.at(p.b, p.j+j, end):]), size, s.tilesPerPanel(part), steps)
 }
 
 // fetchKept makes half of the tiles of a panel fetch the next packed one.
@@ -69,7 +67,7 @@ func (s *sweeper) fetchKept(part *place, j, n, length int64) {
 	s.soon = pieces{}
 	if j += gemm.PanelColumns; j < n {
 		words := s.e.words(length)
-		s.stretch(address(s.kept(j)), 4*gemm.PanelColumns*words, ceilDiv(s.tilesPerPanel(part), 2), words)
+		s.stretch(gemm.Address(s.kept(j)), 4*gemm.PanelColumns*words, ceilDiv(s.tilesPerPanel(part), 2), words)
 	}
 }
 
@@ -85,7 +83,7 @@ func (s *sweeper) fetchSource(p *place, j, from, k, end, to int64) {
 	if j >= p.n || m.Block != 0 {
 		return
 	}
-	at, lead := address(s.w[m.at(p.b, p.j+j, end):]), uintptr(m.Lead*m.DType.Size())
+	at, lead := gemm.Address(s.w[m.at(p.b, p.j+j, end):]), uintptr(m.Lead*m.DType.Size())
 	switch {
 	case m.AlongK:
 		s.soon = pieces{at: at, apart: lead, pace: s.rowPace(m, length), left: min(gemm.PanelColumns, p.n-j)}
@@ -108,7 +106,7 @@ func (s *sweeper) fetchRows(p, part *place, from, to int64) {
 		return
 	}
 	s.later = pieces{
-		at: address(s.x[m.at(p.b, i, k):]), apart: uintptr(m.Lead * m.DType.Size()),
+		at: gemm.Address(s.x[m.at(p.b, i, k):]), apart: uintptr(m.Lead * m.DType.Size()),
 		pace: s.rowPace(m, min(t.Chunk, to-from)), left: min(t.SubM, p.i+p.m-i),
 	}
 	spare := max(1, s.tilesPerPanel(part)/2)
@@ -130,7 +128,7 @@ func fetchSome(b []byte) []byte {
 	if len(b) < someBytes {
 		return nil
 	}
-	gemm.Fetch(address(b), someBytes/64)
+	gemm.Fetch(gemm.Address(b), someBytes/64)
 	return b[someBytes:]
 }
 
@@ -151,6 +149,3 @@ func behind(b []byte, at int64) []byte {
 	}
 	return b[at:]
 }
-
-// address is where memory lies, to fetch it: not to reach it.
-func address(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }

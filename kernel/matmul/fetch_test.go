@@ -59,7 +59,7 @@ func TestStretchCoversMemory(t *testing.T) {
 		require.GreaterOrEqual(t, end, uintptr(from+size))
 		require.Less(t, end, uintptr(from+size+tiles*steps), "no more than a byte for each step too much")
 		next, pace := s.fetched(0)
-		assert.Equal(t, address(s.rows), next)
+		assert.Equal(t, gemm.Address(s.rows), next)
 		assert.Zero(t, pace, "nothing is left")
 	}
 }
@@ -74,11 +74,11 @@ func TestRowsAreFetchedBehindPanels(t *testing.T) {
 	p := place{m: 20, n: 96, k1: 1024}
 	part := place{m: 12, n: 96, k1: 1024}
 	s.fetchRows(&p, &part, 0, 512)
-	assert.Equal(t, pieces{at: address(s.x[4*12*1024:]), apart: 4096, pace: 4, left: 8}, s.later)
+	assert.Equal(t, pieces{at: gemm.Address(s.x[4*12*1024:]), apart: 4096, pace: 4, left: 8}, s.later)
 	assert.Equal(t, int64(96-8*gemm.PanelColumns), s.laterFrom, "one spare tile for each panel")
 	part = place{i: 12, m: 8, n: 96, k1: 1024}
 	s.fetchRows(&p, &part, 0, 512)
-	assert.Equal(t, pieces{at: address(s.x[4*512:]), apart: 4096, pace: 4, left: 12}, s.later)
+	assert.Equal(t, pieces{at: gemm.Address(s.x[4*512:]), apart: 4096, pace: 4, left: 12}, s.later)
 	s.fetchRows(&p, &part, 512, 1024)
 	assert.Zero(t, s.later, "nothing follows the last rows")
 }

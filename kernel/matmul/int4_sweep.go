@@ -204,7 +204,7 @@ func (s *int4Sweeper) panel(row, rows, panel int64) {
 		groups := min(t.Chunk, t.K-from) / t.Group
 		scales := s.w[panel*t.PanelBytes+from/t.Group*t.GroupBytes:]
 		w := scales[gemm.PanelColumns*t.ScaleBytes:]
-		next := address(scales) + uintptr(groups*t.GroupBytes)
+		next := gemm.Address(scales) + uintptr(groups*t.GroupBytes)
 		for h := int64(0); h < columns; h += set.Columns {
 			for g := range count {
 				at, end := kernel.Share(rows, int(g), int(count))

@@ -62,7 +62,7 @@ func (s *sweeper) addExcess(j int64, b []byte, words int64, add bool) {
 	at := j % int64(len(s.excess.columns))
 	for h := int64(0); h < gemm.PanelColumns; h += s.e.set.Columns {
 		c := device.BytesOf(s.excess.columns[at+h:])
-		s.e.set.Rows[0](int(words), &s.excess.row[0], &b[4*h], &c[0], gemm.PanelColumns, add, address(b), 0)
+		s.e.set.Rows[0](int(words), &s.excess.row[0], &b[4*h], &c[0], gemm.PanelColumns, add, gemm.Address(b), 0)
 	}
 }
 

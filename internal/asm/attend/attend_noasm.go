@@ -15,8 +15,6 @@ func scoresFixedx1AVX512(*byte) {}
 func scoresFixedx2AVX512(*byte) {}
 func scoresFixedx4AVX512(*byte) {}
 
-func fetchLines(uintptr, int) {}
-
 func packKeysAVX512(Elem, *Args)   {}
 func packKeysAVX2(Elem, *Args)     {}
 func packValuesAVX512(Elem, *Args) {}

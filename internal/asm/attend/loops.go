@@ -153,15 +153,3 @@ func (a *Args) from(n int) Args {
 	}
 	return b
 }
-
-// Fetch asks for memory, in order, to be brought to the second level cache.
-func Fetch(runs []Ahead) {
-	if !present {
-		return
-	}
-	for _, r := range runs {
-		for i := range r.Rows {
-			fetchLines(r.At+uintptr(i*r.Step), r.Bytes)
-		}
-	}
-}

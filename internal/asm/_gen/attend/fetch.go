@@ -3,11 +3,8 @@ package attend
 import (
 	"fmt"
 
-	"github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
-
-	"goatb/internal/asm/gen/target"
 )
 
 const (
@@ -111,18 +108,4 @@ func (f frame) nearRows(k strided, n, calls int) func() {
 			f.c.PREFETCHT0(k.at(done, nearBytes))
 		}
 	}
-}
-
-// fetchFile makes what fetches and does nothing else.
-func fetchFile(c *build.Context) {
-	target.Function(c, "fetchLines", "func(at uintptr, bytes int)", "fetchLines asks for memory in order; bytes is positive.")
-	at, n := c.GP64(), c.GP64()
-	c.Load(c.Param("at"), at)
-	c.Load(c.Param("bytes"), n)
-	c.Label("line")
-	c.PREFETCHT1(operand.Mem{Base: at})
-	c.ADDQ(operand.I32(lineBytes), at)
-	c.SUBQ(operand.I32(lineBytes), n)
-	c.JGT(operand.LabelRef("line"))
-	target.Return(c)
 }

@@ -23,10 +23,7 @@ func Files() []target.File {
 			target.File{Package: "attend", Name: "pack_" + x.name, Build: func(c *build.Context) { packs(c, x.wide) }},
 		)
 	}
-	return append(out,
-		target.File{Package: "attend", Name: "fixed_avx512", Build: fixedFile},
-		target.File{Package: "attend", Name: "fetch", Build: fetchFile},
-	)
+	return append(out, target.File{Package: "attend", Name: "fixed_avx512", Build: fixedFile})
 }
 
 // all makes a loop for every element type and number of rows.
