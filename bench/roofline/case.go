@@ -34,13 +34,18 @@ type Bench struct {
 	guest  bool  // the device is another bench's
 	beyond int64 // memory that weights and caches rotate through
 	calls  []call
-	next   int
-	// ws is the workspace of all calls, those of benches beside it too, as that of a
-	// model is one for all layers.
-	ws *workspace
+	last   int // the call that ran last
+	common *common
 }
 
-type workspace struct{ mem atb.Buffer }
+// common is what benches beside each other have in common.
+type common struct {
+	// next is the call that the next run takes: none of the benches runs on what
+	// another one has just left in caches.
+	next int
+	// ws is the workspace of all calls, as that of a model is one for all layers.
+	ws atb.Buffer
+}
 
 type call struct {
 	op   *atb.Op
@@ -54,7 +59,7 @@ func Open(c *Case, threads int, beyond int64) (*Bench, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Bench{dev: dev, beyond: beyond, ws: &workspace{}}
+	b := &Bench{dev: dev, beyond: beyond, common: &common{}}
 	b.C, err = atb.NewContext(dev, noVariables())
 	if err == nil {
 		err = c.Build(b)
@@ -65,10 +70,10 @@ func Open(c *Case, threads int, beyond int64) (*Bench, error) {
 	return b, nil
 }
 
-// Beside opens a bench that runs the same calls on the same tensors, with options
-// for its own context. It has to be closed first.
+// Beside opens a bench that runs the same calls on the same tensors, in turn with b,
+// with options for its own context. It has to be closed first.
 func (b *Bench) Beside(options ...atb.Option) (*Bench, error) {
-	o := &Bench{dev: b.dev, guest: true, beyond: b.beyond, ws: b.ws}
+	o := &Bench{dev: b.dev, guest: true, beyond: b.beyond, common: b.common}
 	var err error
 	o.C, err = atb.NewContext(b.dev, append([]atb.Option{noVariables()}, options...)...)
 	for i := 0; err == nil && i < len(b.calls); i++ {
@@ -86,8 +91,8 @@ func noVariables() atb.Option {
 	return atb.WithEnv(func(string) (string, bool) { return "", false })
 }
 
-// Launches returns the kernels of the first call, as its last run launched them.
-func (b *Bench) Launches() ([]operation.Launched, error) { return b.calls[0].op.Launches() }
+// Launches returns the kernels of the last run.
+func (b *Bench) Launches() ([]operation.Launched, error) { return b.calls[b.last].op.Launches() }
 
 // Add sets an operation up. Outputs that the caller does not give are made.
 func (b *Bench) Add(s atb.Spec, in, out []atb.Tensor) error {
@@ -104,15 +109,16 @@ func (b *Bench) Add(s atb.Spec, in, out []atb.Tensor) error {
 		}
 	}
 	size, err := op.Setup(k.pack, b.C)
-	if err != nil || size <= b.ws.mem.Size() {
+	ws := &b.common.ws
+	if err != nil || size <= ws.Size() {
 		return err
 	}
-	if b.ws.mem.Size() > 0 {
-		if err := b.C.Free(b.ws.mem); err != nil {
+	if ws.Size() > 0 {
+		if err := b.C.Free(*ws); err != nil {
 			return err
 		}
 	}
-	b.ws.mem, err = b.C.Alloc(size)
+	*ws, err = b.C.Alloc(size)
 	return err
 }
 
@@ -136,12 +142,13 @@ func (b *Bench) outputs(op *atb.Op, in []atb.Tensor) ([]atb.Tensor, error) {
 
 // Run executes the next call and waits for it.
 func (b *Bench) Run(ctx context.Context) error {
-	k := &b.calls[b.next]
-	b.next = (b.next + 1) % len(b.calls)
+	b.last = b.common.next
+	b.common.next = (b.last + 1) % len(b.calls)
+	k := &b.calls[b.last]
 	if _, err := k.op.Setup(k.pack, b.C); err != nil {
 		return err
 	}
-	if err := k.op.Execute(k.pack, b.ws.mem, b.C); err != nil {
+	if err := k.op.Execute(k.pack, b.common.ws, b.C); err != nil {
 		return err
 	}
 	return b.C.Synchronize(ctx)

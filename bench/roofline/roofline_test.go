@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"goatb/tensor"
 )
 
 // Every case of a moderate size can be built and run on one and two threads.
@@ -23,6 +25,27 @@ func TestCases(t *testing.T) {
 			require.NoError(t, b.Close())
 		}
 	}
+}
+
+// Benches beside each other take the calls in turn, so that none runs on weights that
+// another one has just left in caches.
+func TestBeside(t *testing.T) {
+	c := Packed(tensor.Float32, 1, 64, 64)
+	b, err := Open(&c, 1, 4*64*64*4)
+	require.NoError(t, err)
+	o, err := b.Beside()
+	require.NoError(t, err)
+	n := len(b.calls)
+	require.Len(t, o.calls, n)
+	for i := range 2 * n {
+		who := []*Bench{b, o}[i%2]
+		require.NoError(t, who.Run(t.Context()))
+		assert.Equal(t, i%n, who.last)
+		_, err := who.Launches()
+		require.NoError(t, err)
+	}
+	require.NoError(t, o.Close())
+	require.NoError(t, b.Close())
 }
 
 func TestMeasure(t *testing.T) {

@@ -26,10 +26,9 @@ type Row struct {
 }
 
 const (
-	// Weights of cases with more than cached bytes rotate through manyWeights: in a
-	// model they come from memory. Smaller ones stay in caches.
-	cached      = 8 << 20
-	manyWeights = 192 << 20
+	// Weights of cases with more than cached bytes rotate through more than caches
+	// hold: in a model they come from memory. Smaller ones stay in caches.
+	cached = 8 << 20
 	// slow is how many times slower than the choice a way may be in its first
 	// turns before it is given up.
 	slow = 3
@@ -53,7 +52,7 @@ const (
 func Measure(ctx context.Context, c *roofline.Case, threads int, budget time.Duration) (Row, error) {
 	beyond := int64(0)
 	if c.Bytes > cached {
-		beyond = manyWeights
+		beyond = roofline.BeyondCaches
 	}
 	b, err := roofline.Open(c, threads, beyond)
 	if err != nil {
