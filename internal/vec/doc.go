@@ -42,6 +42,7 @@
 //	GeluErf   5.2
 //	GeluTanh  2.7, and 1.8·|z| more for z = √(8/π)·(x+0.044715·x³) below 0
 //	ExpSum    2.0, and 1.3·|src-max| more
+//	Soften    2.0, and 1.04·|s·scale-top| more
 //
 // The gates of f16 and bf16 (Sigmoid, Silu, Swish, SwiGLU, GeluTanh) are off by up
 // to 0.65 and 0.54 units in the last place of the result, rounding included; in

@@ -13,9 +13,9 @@ const Lowest = -math.MaxFloat32
 // Soften makes count rows of n scores, stride apart, into weights of a softmax:
 // tops[i] becomes the largest of itself, which is finite, and the elements of row
 // i times scale, other than NaN; they become e^(s·scale-tops[i]), and sums[i] their
-// sum. The product is rounded. In assembly a weight is as ExpSum's, or 0 for less
-// than e^-87, since arithmetic with subnormal numbers is slow; and the sum is in
-// the package's lane order.
+// sum. The product is rounded. In assembly a weight is 0 for less than e^-87, since
+// arithmetic with subnormal numbers is slow, and a sum keeps 16 partial sums, which
+// the package's order says how to join. The rows that are done together do not matter.
 func Soften(s []float32, n, count, stride int, scale float32, tops, sums []float32) {
 	if vecmath.Soften(s, n, count, stride, scale, tops, sums) {
 		return

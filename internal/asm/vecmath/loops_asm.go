@@ -106,7 +106,7 @@ func ExpSum[T Row](e Element, dst []float32, src []T, max float32) (sum float32,
 // Soften makes count rows of n scores, stride apart, into weights. tops[i] becomes
 // the largest of itself and the elements of row i times scale, other than NaN.
 // These become e^(s·scale-tops[i]), the product and the difference rounded, or 0
-// for less than e^-87. sums[i] becomes their sum in the order of internal/vec.
+// for less than e^-87. sums[i] becomes their sum, of 16 partial sums.
 func Soften(s []float32, n, count, stride int, scale float32, tops, sums []float32) bool {
 	w := active()
 	if w == none {

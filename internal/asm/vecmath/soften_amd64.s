@@ -40,230 +40,139 @@ DATA oddWords<>+28(SB)/2, $0x001d
 DATA oddWords<>+30(SB)/2, $0x001f
 GLOBL oddWords<>(SB), RODATA|NOPTR, $32
 
+DATA sixteenths<>+0(SB)/4, $0x3f800000
+DATA sixteenths<>+4(SB)/4, $0x3f7daac3
+DATA sixteenths<>+8(SB)/4, $0x3f7b95c2
+DATA sixteenths<>+12(SB)/4, $0x3f79c3d3
+DATA sixteenths<>+16(SB)/4, $0x3f7837f0
+DATA sixteenths<>+20(SB)/4, $0x3f76f532
+DATA sixteenths<>+24(SB)/4, $0x3f75fed7
+DATA sixteenths<>+28(SB)/4, $0x3f75583f
+DATA sixteenths<>+32(SB)/4, $0x3f7504f3
+DATA sixteenths<>+36(SB)/4, $0x3f7508a4
+DATA sixteenths<>+40(SB)/4, $0x3f75672a
+DATA sixteenths<>+44(SB)/4, $0x3f76248c
+DATA sixteenths<>+48(SB)/4, $0x3f7744fd
+DATA sixteenths<>+52(SB)/4, $0x3f78ccdf
+DATA sixteenths<>+56(SB)/4, $0x3f7ac0c7
+DATA sixteenths<>+60(SB)/4, $0x3f7d257d
+GLOBL sixteenths<>(SB), RODATA|NOPTR, $64
+
+DATA softenPlaces<>+0(SB)/4, $0x00000000
+DATA softenPlaces<>+4(SB)/4, $0x00000004
+DATA softenPlaces<>+8(SB)/4, $0x00000008
+DATA softenPlaces<>+12(SB)/4, $0x0000000c
+DATA softenPlaces<>+16(SB)/4, $0x00000002
+DATA softenPlaces<>+20(SB)/4, $0x00000006
+DATA softenPlaces<>+24(SB)/4, $0x0000000a
+DATA softenPlaces<>+28(SB)/4, $0x0000000e
+DATA softenPlaces<>+32(SB)/4, $0x00000000
+DATA softenPlaces<>+36(SB)/4, $0x00000004
+DATA softenPlaces<>+40(SB)/4, $0x00000008
+DATA softenPlaces<>+44(SB)/4, $0x0000000c
+DATA softenPlaces<>+48(SB)/4, $0x00000002
+DATA softenPlaces<>+52(SB)/4, $0x00000006
+DATA softenPlaces<>+56(SB)/4, $0x0000000a
+DATA softenPlaces<>+60(SB)/4, $0x0000000e
+GLOBL softenPlaces<>(SB), RODATA|NOPTR, $64
+
 // func softenAVX2(s *float32, n int, count int, step int, scale float32, tops *float32, sums *float32)
 // Requires: AVX, AVX2, FMA3
 TEXT ·softenAVX2(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ         s+0(FP), AX
 	MOVQ         n+8(FP), CX
 	MOVQ         count+16(FP), DX
-	MOVQ         tops+40(FP), BX
-	MOVQ         sums+48(FP), SI
+	MOVQ         step+24(FP), BX
+	MOVQ         tops+40(FP), SI
+	MOVQ         sums+48(FP), DI
 	VBROADCASTSS scale+32(FP), Y0
 	VBROADCASTSS softenNums<>+0(SB), Y1
 
 row:
-	VBROADCASTSS (BX), Y2
+	VBROADCASTSS (SI), Y2
 	VMOVUPS      Y2, Y3
 	VMOVUPS      Y2, Y4
-	VMOVUPS      Y2, Y5
-	VMOVUPS      Y2, Y6
-	VMOVUPS      Y2, Y7
-	VMOVUPS      Y2, Y8
-	VMOVUPS      Y2, Y9
-	VMOVUPS      Y2, Y10
-	MOVQ         CX, R8
-	XORQ         DI, DI
-	SUBQ         $+64, R8
+	MOVQ         CX, R9
+	XORQ         R8, R8
+	SUBQ         $+32, R9
 	JLT          turned2
 
 turn1:
-	VMOVUPS (AX)(DI*4), Y11
-	VMOVUPS 32(AX)(DI*4), Y12
-	VMOVUPS 64(AX)(DI*4), Y13
-	VMOVUPS 96(AX)(DI*4), Y14
-	VMULPS  Y0, Y11, Y11
-	VMULPS  Y0, Y12, Y12
-	VMULPS  Y0, Y13, Y13
-	VMULPS  Y0, Y14, Y14
-	VMAXPS  Y3, Y11, Y3
-	VMAXPS  Y4, Y12, Y4
-	VMAXPS  Y5, Y13, Y5
-	VMAXPS  Y6, Y14, Y6
-	VMOVUPS 128(AX)(DI*4), Y11
-	VMOVUPS 160(AX)(DI*4), Y12
-	VMOVUPS 192(AX)(DI*4), Y13
-	VMOVUPS 224(AX)(DI*4), Y14
-	VMULPS  Y0, Y11, Y11
-	VMULPS  Y0, Y12, Y12
-	VMULPS  Y0, Y13, Y13
-	VMULPS  Y0, Y14, Y14
-	VMAXPS  Y7, Y11, Y7
-	VMAXPS  Y8, Y12, Y8
-	VMAXPS  Y9, Y13, Y9
-	VMAXPS  Y10, Y14, Y10
-	ADDQ    $+64, DI
-	SUBQ    $+64, R8
+	VMOVUPS (AX)(R8*4), Y5
+	VMOVUPS 32(AX)(R8*4), Y6
+	VMOVUPS 64(AX)(R8*4), Y7
+	VMOVUPS 96(AX)(R8*4), Y8
+	VMULPS  Y0, Y5, Y5
+	VMULPS  Y0, Y6, Y6
+	VMULPS  Y0, Y7, Y7
+	VMULPS  Y0, Y8, Y8
+	VMAXPS  Y3, Y5, Y3
+	VMAXPS  Y4, Y6, Y4
+	VMAXPS  Y3, Y7, Y3
+	VMAXPS  Y4, Y8, Y4
+	ADDQ    $+32, R8
+	SUBQ    $+32, R9
 	JGE     turn1
 
 turned2:
-	ADDQ    $+64, R8
-	CMPQ    R8, $+8
-	JLT     short4
-	VMOVUPS (AX)(DI*4), Y11
-	VMULPS  Y0, Y11, Y11
-	VMAXPS  Y3, Y11, Y3
-	ADDQ    $+8, DI
-	SUBQ    $+8, R8
-	CMPQ    R8, $+8
-	JLT     short5
-	VMOVUPS (AX)(DI*4), Y11
-	VMULPS  Y0, Y11, Y11
-	VMAXPS  Y4, Y11, Y4
-	ADDQ    $+8, DI
-	SUBQ    $+8, R8
-	CMPQ    R8, $+8
+	ADDQ $+32, R9
+	SUBQ $+16, R9
+	JLT  turned4
+
+turn3:
+	VMOVUPS (AX)(R8*4), Y5
+	VMOVUPS 32(AX)(R8*4), Y6
+	VMULPS  Y0, Y5, Y5
+	VMULPS  Y0, Y6, Y6
+	VMAXPS  Y3, Y5, Y3
+	VMAXPS  Y4, Y6, Y4
+	ADDQ    $+16, R8
+	SUBQ    $+16, R9
+	JGE     turn3
+
+turned4:
+	ADDQ    $+16, R9
+	CMPQ    R9, $+8
 	JLT     short6
-	VMOVUPS (AX)(DI*4), Y11
-	VMULPS  Y0, Y11, Y11
-	VMAXPS  Y5, Y11, Y5
-	ADDQ    $+8, DI
-	SUBQ    $+8, R8
-	CMPQ    R8, $+8
+	VMOVUPS (AX)(R8*4), Y5
+	VMULPS  Y0, Y5, Y5
+	VMAXPS  Y3, Y5, Y3
+	ADDQ    $+8, R8
+	SUBQ    $+8, R9
+	CMPQ    R9, $+8
 	JLT     short7
-	VMOVUPS (AX)(DI*4), Y11
-	VMULPS  Y0, Y11, Y11
-	VMAXPS  Y6, Y11, Y6
-	ADDQ    $+8, DI
-	SUBQ    $+8, R8
-	CMPQ    R8, $+8
-	JLT     short8
-	VMOVUPS (AX)(DI*4), Y11
-	VMULPS  Y0, Y11, Y11
-	VMAXPS  Y7, Y11, Y7
-	ADDQ    $+8, DI
-	SUBQ    $+8, R8
-	CMPQ    R8, $+8
-	JLT     short9
-	VMOVUPS (AX)(DI*4), Y11
-	VMULPS  Y0, Y11, Y11
-	VMAXPS  Y8, Y11, Y8
-	ADDQ    $+8, DI
-	SUBQ    $+8, R8
-	CMPQ    R8, $+8
-	JLT     short10
-	VMOVUPS (AX)(DI*4), Y11
-	VMULPS  Y0, Y11, Y11
-	VMAXPS  Y9, Y11, Y9
-	ADDQ    $+8, DI
-	SUBQ    $+8, R8
-	CMPQ    R8, $+8
-	JLT     short11
-	VMOVUPS (AX)(DI*4), Y11
-	VMULPS  Y0, Y11, Y11
-	VMAXPS  Y10, Y11, Y10
-	ADDQ    $+8, DI
-	SUBQ    $+8, R8
-
-short4:
-	TESTQ      R8, R8
-	JEQ        done3
-	LEAQ       tailMasks<>+32(SB), R9
-	SHLQ       $0x02, R8
-	SUBQ       R8, R9
-	VMOVUPS    (R9), Y11
-	VMASKMOVPS (AX)(DI*4), Y11, Y12
-	VMULPS     Y0, Y12, Y12
-	VBLENDVPS  Y11, Y12, Y2, Y2
-	VMAXPS     Y3, Y2, Y3
-	JMP        done3
-
-short5:
-	TESTQ      R8, R8
-	JEQ        done3
-	LEAQ       tailMasks<>+32(SB), R9
-	SHLQ       $0x02, R8
-	SUBQ       R8, R9
-	VMOVUPS    (R9), Y11
-	VMASKMOVPS (AX)(DI*4), Y11, Y12
-	VMULPS     Y0, Y12, Y12
-	VBLENDVPS  Y11, Y12, Y2, Y2
-	VMAXPS     Y4, Y2, Y4
-	JMP        done3
+	VMOVUPS (AX)(R8*4), Y5
+	VMULPS  Y0, Y5, Y5
+	VMAXPS  Y4, Y5, Y4
+	ADDQ    $+8, R8
+	SUBQ    $+8, R9
 
 short6:
-	TESTQ      R8, R8
-	JEQ        done3
-	LEAQ       tailMasks<>+32(SB), R9
-	SHLQ       $0x02, R8
-	SUBQ       R8, R9
-	VMOVUPS    (R9), Y11
-	VMASKMOVPS (AX)(DI*4), Y11, Y12
-	VMULPS     Y0, Y12, Y12
-	VBLENDVPS  Y11, Y12, Y2, Y2
-	VMAXPS     Y5, Y2, Y5
-	JMP        done3
+	TESTQ      R9, R9
+	JEQ        done5
+	LEAQ       tailMasks<>+32(SB), R10
+	SHLQ       $0x02, R9
+	SUBQ       R9, R10
+	VMOVUPS    (R10), Y5
+	VMASKMOVPS (AX)(R8*4), Y5, Y6
+	VMULPS     Y0, Y6, Y6
+	VBLENDVPS  Y5, Y6, Y2, Y2
+	VMAXPS     Y3, Y2, Y3
+	JMP        done5
 
 short7:
-	TESTQ      R8, R8
-	JEQ        done3
-	LEAQ       tailMasks<>+32(SB), R9
-	SHLQ       $0x02, R8
-	SUBQ       R8, R9
-	VMOVUPS    (R9), Y11
-	VMASKMOVPS (AX)(DI*4), Y11, Y12
-	VMULPS     Y0, Y12, Y12
-	VBLENDVPS  Y11, Y12, Y2, Y2
-	VMAXPS     Y6, Y2, Y6
-	JMP        done3
+	TESTQ      R9, R9
+	JEQ        done5
+	LEAQ       tailMasks<>+32(SB), R10
+	SHLQ       $0x02, R9
+	SUBQ       R9, R10
+	VMOVUPS    (R10), Y5
+	VMASKMOVPS (AX)(R8*4), Y5, Y6
+	VMULPS     Y0, Y6, Y6
+	VBLENDVPS  Y5, Y6, Y2, Y2
+	VMAXPS     Y4, Y2, Y4
 
-short8:
-	TESTQ      R8, R8
-	JEQ        done3
-	LEAQ       tailMasks<>+32(SB), R9
-	SHLQ       $0x02, R8
-	SUBQ       R8, R9
-	VMOVUPS    (R9), Y11
-	VMASKMOVPS (AX)(DI*4), Y11, Y12
-	VMULPS     Y0, Y12, Y12
-	VBLENDVPS  Y11, Y12, Y2, Y2
-	VMAXPS     Y7, Y2, Y7
-	JMP        done3
-
-short9:
-	TESTQ      R8, R8
-	JEQ        done3
-	LEAQ       tailMasks<>+32(SB), R9
-	SHLQ       $0x02, R8
-	SUBQ       R8, R9
-	VMOVUPS    (R9), Y11
-	VMASKMOVPS (AX)(DI*4), Y11, Y12
-	VMULPS     Y0, Y12, Y12
-	VBLENDVPS  Y11, Y12, Y2, Y2
-	VMAXPS     Y8, Y2, Y8
-	JMP        done3
-
-short10:
-	TESTQ      R8, R8
-	JEQ        done3
-	LEAQ       tailMasks<>+32(SB), R9
-	SHLQ       $0x02, R8
-	SUBQ       R8, R9
-	VMOVUPS    (R9), Y11
-	VMASKMOVPS (AX)(DI*4), Y11, Y12
-	VMULPS     Y0, Y12, Y12
-	VBLENDVPS  Y11, Y12, Y2, Y2
-	VMAXPS     Y9, Y2, Y9
-	JMP        done3
-
-short11:
-	TESTQ      R8, R8
-	JEQ        done3
-	LEAQ       tailMasks<>+32(SB), R9
-	SHLQ       $0x02, R8
-	SUBQ       R8, R9
-	VMOVUPS    (R9), Y11
-	VMASKMOVPS (AX)(DI*4), Y11, Y12
-	VMULPS     Y0, Y12, Y12
-	VBLENDVPS  Y11, Y12, Y2, Y2
-	VMAXPS     Y10, Y2, Y10
-
-done3:
-	VMAXPS       Y3, Y7, Y3
-	VMAXPS       Y4, Y8, Y4
-	VMAXPS       Y5, Y9, Y5
-	VMAXPS       Y6, Y10, Y6
-	VMAXPS       Y3, Y5, Y3
-	VMAXPS       Y4, Y6, Y4
+done5:
 	VMAXPS       Y3, Y4, Y3
 	VEXTRACTF128 $0x01, Y3, X2
 	VMAXPS       X3, X2, X2
@@ -271,747 +180,195 @@ done3:
 	VMAXPS       X2, X3, X2
 	VPERMILPS    $0x01, X2, X3
 	VMAXPS       X2, X3, X2
-	VMOVSS       X2, (BX)
+	VMOVSS       X2, (SI)
 	VBROADCASTSS X2, Y2
 	VXORPS       Y3, Y3, Y3
 	VXORPS       Y4, Y4, Y4
-	VXORPS       Y5, Y5, Y5
-	VXORPS       Y6, Y6, Y6
-	VXORPS       Y7, Y7, Y7
-	VXORPS       Y8, Y8, Y8
-	VXORPS       Y9, Y9, Y9
-	VXORPS       Y10, Y10, Y10
-	MOVQ         CX, R8
-	XORQ         DI, DI
-	SUBQ         $+64, R8
-	JLT          turned13
+	MOVQ         CX, R9
+	XORQ         R8, R8
+	SUBQ         $+16, R9
+	JLT          turned9
 
-turn12:
-	VMOVUPS      (AX)(DI*4), Y11
-	VMOVUPS      32(AX)(DI*4), Y12
-	VMULPS       Y0, Y11, Y11
-	VMULPS       Y0, Y12, Y12
-	VSUBPS       Y2, Y11, Y11
-	VSUBPS       Y2, Y12, Y14
-	VMAXPS       Y11, Y1, Y12
-	VMAXPS       Y14, Y1, Y15
-	VBROADCASTSS softenNums<>+32(SB), Y13
-	VBROADCASTSS softenNums<>+32(SB), Y16
-	VFMADD213PS  softenNums<>+64(SB), Y12, Y13
-	VFMADD213PS  softenNums<>+64(SB), Y15, Y16
-	VSUBPS       softenNums<>+64(SB), Y13, Y13
-	VSUBPS       softenNums<>+64(SB), Y16, Y16
-	VMOVUPS      Y12, Y12
-	VMOVUPS      Y15, Y17
-	VFNMADD231PS softenNums<>+96(SB), Y13, Y12
-	VFNMADD231PS softenNums<>+96(SB), Y16, Y17
-	VFNMADD231PS softenNums<>+128(SB), Y13, Y12
-	VFNMADD231PS softenNums<>+128(SB), Y16, Y17
-	VBROADCASTSS softenNums<>+160(SB), Y15
-	VBROADCASTSS softenNums<>+160(SB), Y18
-	VFMADD213PS  softenNums<>+192(SB), Y12, Y15
-	VFMADD213PS  softenNums<>+192(SB), Y17, Y18
-	VFMADD213PS  softenNums<>+224(SB), Y12, Y15
-	VFMADD213PS  softenNums<>+224(SB), Y17, Y18
-	VFMADD213PS  softenNums<>+256(SB), Y12, Y15
-	VFMADD213PS  softenNums<>+256(SB), Y17, Y18
-	VFMADD213PS  softenNums<>+288(SB), Y12, Y15
-	VFMADD213PS  softenNums<>+288(SB), Y17, Y18
-	VFMADD213PS  softenNums<>+320(SB), Y12, Y15
-	VFMADD213PS  softenNums<>+320(SB), Y17, Y18
-	VFMADD213PS  softenNums<>+320(SB), Y12, Y15
-	VFMADD213PS  softenNums<>+320(SB), Y17, Y18
-	VCMPPS       $0x15, Y1, Y11, Y11
-	VCMPPS       $0x15, Y1, Y14, Y12
-	VCVTPS2DQ    Y13, Y13
-	VCVTPS2DQ    Y16, Y14
-	VPSLLD       $0x17, Y13, Y13
-	VPSLLD       $0x17, Y14, Y14
-	VPADDD       softenNums<>+320(SB), Y13, Y13
-	VPADDD       softenNums<>+320(SB), Y14, Y14
-	VMULPS       Y13, Y15, Y13
-	VMULPS       Y14, Y18, Y14
-	VANDPS       Y11, Y13, Y11
-	VANDPS       Y12, Y14, Y12
-	VMOVUPS      Y11, (AX)(DI*4)
-	VMOVUPS      Y12, 32(AX)(DI*4)
-	VADDPS       Y11, Y3, Y3
-	VADDPS       Y12, Y4, Y4
-	VMOVUPS      64(AX)(DI*4), Y11
-	VMOVUPS      96(AX)(DI*4), Y12
-	VMULPS       Y0, Y11, Y11
-	VMULPS       Y0, Y12, Y12
-	VSUBPS       Y2, Y11, Y11
-	VSUBPS       Y2, Y12, Y14
-	VMAXPS       Y11, Y1, Y12
-	VMAXPS       Y14, Y1, Y15
-	VBROADCASTSS softenNums<>+32(SB), Y13
-	VBROADCASTSS softenNums<>+32(SB), Y16
-	VFMADD213PS  softenNums<>+64(SB), Y12, Y13
-	VFMADD213PS  softenNums<>+64(SB), Y15, Y16
-	VSUBPS       softenNums<>+64(SB), Y13, Y13
-	VSUBPS       softenNums<>+64(SB), Y16, Y16
-	VMOVUPS      Y12, Y12
-	VMOVUPS      Y15, Y17
-	VFNMADD231PS softenNums<>+96(SB), Y13, Y12
-	VFNMADD231PS softenNums<>+96(SB), Y16, Y17
-	VFNMADD231PS softenNums<>+128(SB), Y13, Y12
-	VFNMADD231PS softenNums<>+128(SB), Y16, Y17
-	VBROADCASTSS softenNums<>+160(SB), Y15
-	VBROADCASTSS softenNums<>+160(SB), Y18
-	VFMADD213PS  softenNums<>+192(SB), Y12, Y15
-	VFMADD213PS  softenNums<>+192(SB), Y17, Y18
-	VFMADD213PS  softenNums<>+224(SB), Y12, Y15
-	VFMADD213PS  softenNums<>+224(SB), Y17, Y18
-	VFMADD213PS  softenNums<>+256(SB), Y12, Y15
-	VFMADD213PS  softenNums<>+256(SB), Y17, Y18
-	VFMADD213PS  softenNums<>+288(SB), Y12, Y15
-	VFMADD213PS  softenNums<>+288(SB), Y17, Y18
-	VFMADD213PS  softenNums<>+320(SB), Y12, Y15
-	VFMADD213PS  softenNums<>+320(SB), Y17, Y18
-	VFMADD213PS  softenNums<>+320(SB), Y12, Y15
-	VFMADD213PS  softenNums<>+320(SB), Y17, Y18
-	VCMPPS       $0x15, Y1, Y11, Y11
-	VCMPPS       $0x15, Y1, Y14, Y12
-	VCVTPS2DQ    Y13, Y13
-	VCVTPS2DQ    Y16, Y14
-	VPSLLD       $0x17, Y13, Y13
-	VPSLLD       $0x17, Y14, Y14
-	VPADDD       softenNums<>+320(SB), Y13, Y13
-	VPADDD       softenNums<>+320(SB), Y14, Y14
-	VMULPS       Y13, Y15, Y13
-	VMULPS       Y14, Y18, Y14
-	VANDPS       Y11, Y13, Y11
-	VANDPS       Y12, Y14, Y12
-	VMOVUPS      Y11, 64(AX)(DI*4)
-	VMOVUPS      Y12, 96(AX)(DI*4)
-	VADDPS       Y11, Y5, Y5
-	VADDPS       Y12, Y6, Y6
-	VMOVUPS      128(AX)(DI*4), Y11
-	VMOVUPS      160(AX)(DI*4), Y12
-	VMULPS       Y0, Y11, Y11
-	VMULPS       Y0, Y12, Y12
-	VSUBPS       Y2, Y11, Y11
-	VSUBPS       Y2, Y12, Y14
-	VMAXPS       Y11, Y1, Y12
-	VMAXPS       Y14, Y1, Y15
-	VBROADCASTSS softenNums<>+32(SB), Y13
-	VBROADCASTSS softenNums<>+32(SB), Y16
-	VFMADD213PS  softenNums<>+64(SB), Y12, Y13
-	VFMADD213PS  softenNums<>+64(SB), Y15, Y16
-	VSUBPS       softenNums<>+64(SB), Y13, Y13
-	VSUBPS       softenNums<>+64(SB), Y16, Y16
-	VMOVUPS      Y12, Y12
-	VMOVUPS      Y15, Y17
-	VFNMADD231PS softenNums<>+96(SB), Y13, Y12
-	VFNMADD231PS softenNums<>+96(SB), Y16, Y17
-	VFNMADD231PS softenNums<>+128(SB), Y13, Y12
-	VFNMADD231PS softenNums<>+128(SB), Y16, Y17
-	VBROADCASTSS softenNums<>+160(SB), Y15
-	VBROADCASTSS softenNums<>+160(SB), Y18
-	VFMADD213PS  softenNums<>+192(SB), Y12, Y15
-	VFMADD213PS  softenNums<>+192(SB), Y17, Y18
-	VFMADD213PS  softenNums<>+224(SB), Y12, Y15
-	VFMADD213PS  softenNums<>+224(SB), Y17, Y18
-	VFMADD213PS  softenNums<>+256(SB), Y12, Y15
-	VFMADD213PS  softenNums<>+256(SB), Y17, Y18
-	VFMADD213PS  softenNums<>+288(SB), Y12, Y15
-	VFMADD213PS  softenNums<>+288(SB), Y17, Y18
-	VFMADD213PS  softenNums<>+320(SB), Y12, Y15
-	VFMADD213PS  softenNums<>+320(SB), Y17, Y18
-	VFMADD213PS  softenNums<>+320(SB), Y12, Y15
-	VFMADD213PS  softenNums<>+320(SB), Y17, Y18
-	VCMPPS       $0x15, Y1, Y11, Y11
-	VCMPPS       $0x15, Y1, Y14, Y12
-	VCVTPS2DQ    Y13, Y13
-	VCVTPS2DQ    Y16, Y14
-	VPSLLD       $0x17, Y13, Y13
-	VPSLLD       $0x17, Y14, Y14
-	VPADDD       softenNums<>+320(SB), Y13, Y13
-	VPADDD       softenNums<>+320(SB), Y14, Y14
-	VMULPS       Y13, Y15, Y13
-	VMULPS       Y14, Y18, Y14
-	VANDPS       Y11, Y13, Y11
-	VANDPS       Y12, Y14, Y12
-	VMOVUPS      Y11, 128(AX)(DI*4)
-	VMOVUPS      Y12, 160(AX)(DI*4)
-	VADDPS       Y11, Y7, Y7
-	VADDPS       Y12, Y8, Y8
-	VMOVUPS      192(AX)(DI*4), Y11
-	VMOVUPS      224(AX)(DI*4), Y12
-	VMULPS       Y0, Y11, Y11
-	VMULPS       Y0, Y12, Y12
-	VSUBPS       Y2, Y11, Y11
-	VSUBPS       Y2, Y12, Y14
-	VMAXPS       Y11, Y1, Y12
-	VMAXPS       Y14, Y1, Y15
-	VBROADCASTSS softenNums<>+32(SB), Y13
-	VBROADCASTSS softenNums<>+32(SB), Y16
-	VFMADD213PS  softenNums<>+64(SB), Y12, Y13
-	VFMADD213PS  softenNums<>+64(SB), Y15, Y16
-	VSUBPS       softenNums<>+64(SB), Y13, Y13
-	VSUBPS       softenNums<>+64(SB), Y16, Y16
-	VMOVUPS      Y12, Y12
-	VMOVUPS      Y15, Y17
-	VFNMADD231PS softenNums<>+96(SB), Y13, Y12
-	VFNMADD231PS softenNums<>+96(SB), Y16, Y17
-	VFNMADD231PS softenNums<>+128(SB), Y13, Y12
-	VFNMADD231PS softenNums<>+128(SB), Y16, Y17
-	VBROADCASTSS softenNums<>+160(SB), Y15
-	VBROADCASTSS softenNums<>+160(SB), Y18
-	VFMADD213PS  softenNums<>+192(SB), Y12, Y15
-	VFMADD213PS  softenNums<>+192(SB), Y17, Y18
-	VFMADD213PS  softenNums<>+224(SB), Y12, Y15
-	VFMADD213PS  softenNums<>+224(SB), Y17, Y18
-	VFMADD213PS  softenNums<>+256(SB), Y12, Y15
-	VFMADD213PS  softenNums<>+256(SB), Y17, Y18
-	VFMADD213PS  softenNums<>+288(SB), Y12, Y15
-	VFMADD213PS  softenNums<>+288(SB), Y17, Y18
-	VFMADD213PS  softenNums<>+320(SB), Y12, Y15
-	VFMADD213PS  softenNums<>+320(SB), Y17, Y18
-	VFMADD213PS  softenNums<>+320(SB), Y12, Y15
-	VFMADD213PS  softenNums<>+320(SB), Y17, Y18
-	VCMPPS       $0x15, Y1, Y11, Y11
-	VCMPPS       $0x15, Y1, Y14, Y12
-	VCVTPS2DQ    Y13, Y13
-	VCVTPS2DQ    Y16, Y14
-	VPSLLD       $0x17, Y13, Y13
-	VPSLLD       $0x17, Y14, Y14
-	VPADDD       softenNums<>+320(SB), Y13, Y13
-	VPADDD       softenNums<>+320(SB), Y14, Y14
-	VMULPS       Y13, Y15, Y13
-	VMULPS       Y14, Y18, Y14
-	VANDPS       Y11, Y13, Y11
-	VANDPS       Y12, Y14, Y12
-	VMOVUPS      Y11, 192(AX)(DI*4)
-	VMOVUPS      Y12, 224(AX)(DI*4)
-	VADDPS       Y11, Y9, Y9
-	VADDPS       Y12, Y10, Y10
-	ADDQ         $+64, DI
-	SUBQ         $+64, R8
-	JGE          turn12
+turn8:
+	VMOVUPS      (AX)(R8*4), Y5
+	VMOVUPS      32(AX)(R8*4), Y6
+	VMULPS       Y0, Y5, Y5
+	VMULPS       Y0, Y6, Y6
+	VSUBPS       Y2, Y5, Y5
+	VSUBPS       Y2, Y6, Y8
+	VMAXPS       Y5, Y1, Y6
+	VMAXPS       Y8, Y1, Y9
+	VBROADCASTSS softenNums<>+32(SB), Y7
+	VBROADCASTSS softenNums<>+32(SB), Y10
+	VFMADD213PS  softenNums<>+64(SB), Y6, Y7
+	VFMADD213PS  softenNums<>+64(SB), Y9, Y10
+	VMOVUPS      Y6, Y6
+	VMOVUPS      Y9, Y11
+	VSUBPS       softenNums<>+64(SB), Y7, Y9
+	VSUBPS       softenNums<>+64(SB), Y10, Y12
+	VFNMADD231PS softenNums<>+96(SB), Y9, Y6
+	VFNMADD231PS softenNums<>+96(SB), Y12, Y11
+	VBROADCASTSS softenNums<>+128(SB), Y9
+	VBROADCASTSS softenNums<>+128(SB), Y12
+	VFMADD213PS  softenNums<>+160(SB), Y6, Y9
+	VFMADD213PS  softenNums<>+160(SB), Y11, Y12
+	VFMADD213PS  softenNums<>+192(SB), Y6, Y9
+	VFMADD213PS  softenNums<>+192(SB), Y11, Y12
+	VFMADD213PS  softenNums<>+192(SB), Y6, Y9
+	VFMADD213PS  softenNums<>+192(SB), Y11, Y12
+	VPERMPS      sixteenths<>+0(SB), Y7, Y6
+	VPERMPS      sixteenths<>+0(SB), Y10, Y14
+	VPERMPS      sixteenths<>+32(SB), Y7, Y11
+	VPERMPS      sixteenths<>+32(SB), Y10, Y15
+	VPSLLD       $0x13, Y7, Y13
+	VPSLLD       $0x13, Y10, Y16
+	VPSLLD       $0x1c, Y7, Y7
+	VPSLLD       $0x1c, Y10, Y10
+	VBLENDVPS    Y7, Y11, Y6, Y6
+	VBLENDVPS    Y10, Y15, Y14, Y7
+	VPADDD       Y6, Y13, Y6
+	VPADDD       Y7, Y16, Y7
+	VCMPPS       $0x15, Y1, Y5, Y5
+	VCMPPS       $0x15, Y1, Y8, Y8
+	VMULPS       Y9, Y6, Y6
+	VMULPS       Y12, Y7, Y7
+	VANDPS       Y5, Y6, Y5
+	VANDPS       Y8, Y7, Y6
+	VMOVUPS      Y5, (AX)(R8*4)
+	VMOVUPS      Y6, 32(AX)(R8*4)
+	VADDPS       Y5, Y3, Y3
+	VADDPS       Y6, Y4, Y4
+	ADDQ         $+16, R8
+	SUBQ         $+16, R9
+	JGE          turn8
 
-turned13:
-	ADDQ         $+64, R8
-	CMPQ         R8, $+8
-	JLT          short15
-	VMOVUPS      (AX)(DI*4), Y11
-	VMULPS       Y0, Y11, Y11
-	VSUBPS       Y2, Y11, Y11
-	VMAXPS       Y11, Y1, Y12
-	VBROADCASTSS softenNums<>+32(SB), Y13
-	VFMADD213PS  softenNums<>+64(SB), Y12, Y13
-	VSUBPS       softenNums<>+64(SB), Y13, Y13
-	VMOVUPS      Y12, Y12
-	VFNMADD231PS softenNums<>+96(SB), Y13, Y12
-	VFNMADD231PS softenNums<>+128(SB), Y13, Y12
-	VBROADCASTSS softenNums<>+160(SB), Y14
-	VFMADD213PS  softenNums<>+192(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+224(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+256(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+288(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
-	VCMPPS       $0x15, Y1, Y11, Y11
-	VCVTPS2DQ    Y13, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       softenNums<>+320(SB), Y12, Y12
-	VMULPS       Y12, Y14, Y12
-	VANDPS       Y11, Y12, Y11
-	VMOVUPS      Y11, (AX)(DI*4)
-	VADDPS       Y11, Y3, Y3
-	ADDQ         $+8, DI
-	SUBQ         $+8, R8
-	CMPQ         R8, $+8
-	JLT          short16
-	VMOVUPS      (AX)(DI*4), Y11
-	VMULPS       Y0, Y11, Y11
-	VSUBPS       Y2, Y11, Y11
-	VMAXPS       Y11, Y1, Y12
-	VBROADCASTSS softenNums<>+32(SB), Y13
-	VFMADD213PS  softenNums<>+64(SB), Y12, Y13
-	VSUBPS       softenNums<>+64(SB), Y13, Y13
-	VMOVUPS      Y12, Y12
-	VFNMADD231PS softenNums<>+96(SB), Y13, Y12
-	VFNMADD231PS softenNums<>+128(SB), Y13, Y12
-	VBROADCASTSS softenNums<>+160(SB), Y14
-	VFMADD213PS  softenNums<>+192(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+224(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+256(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+288(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
-	VCMPPS       $0x15, Y1, Y11, Y11
-	VCVTPS2DQ    Y13, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       softenNums<>+320(SB), Y12, Y12
-	VMULPS       Y12, Y14, Y12
-	VANDPS       Y11, Y12, Y11
-	VMOVUPS      Y11, (AX)(DI*4)
-	VADDPS       Y11, Y4, Y4
-	ADDQ         $+8, DI
-	SUBQ         $+8, R8
-	CMPQ         R8, $+8
-	JLT          short17
-	VMOVUPS      (AX)(DI*4), Y11
-	VMULPS       Y0, Y11, Y11
-	VSUBPS       Y2, Y11, Y11
-	VMAXPS       Y11, Y1, Y12
-	VBROADCASTSS softenNums<>+32(SB), Y13
-	VFMADD213PS  softenNums<>+64(SB), Y12, Y13
-	VSUBPS       softenNums<>+64(SB), Y13, Y13
-	VMOVUPS      Y12, Y12
-	VFNMADD231PS softenNums<>+96(SB), Y13, Y12
-	VFNMADD231PS softenNums<>+128(SB), Y13, Y12
-	VBROADCASTSS softenNums<>+160(SB), Y14
-	VFMADD213PS  softenNums<>+192(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+224(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+256(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+288(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
-	VCMPPS       $0x15, Y1, Y11, Y11
-	VCVTPS2DQ    Y13, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       softenNums<>+320(SB), Y12, Y12
-	VMULPS       Y12, Y14, Y12
-	VANDPS       Y11, Y12, Y11
-	VMOVUPS      Y11, (AX)(DI*4)
-	VADDPS       Y11, Y5, Y5
-	ADDQ         $+8, DI
-	SUBQ         $+8, R8
-	CMPQ         R8, $+8
-	JLT          short18
-	VMOVUPS      (AX)(DI*4), Y11
-	VMULPS       Y0, Y11, Y11
-	VSUBPS       Y2, Y11, Y11
-	VMAXPS       Y11, Y1, Y12
-	VBROADCASTSS softenNums<>+32(SB), Y13
-	VFMADD213PS  softenNums<>+64(SB), Y12, Y13
-	VSUBPS       softenNums<>+64(SB), Y13, Y13
-	VMOVUPS      Y12, Y12
-	VFNMADD231PS softenNums<>+96(SB), Y13, Y12
-	VFNMADD231PS softenNums<>+128(SB), Y13, Y12
-	VBROADCASTSS softenNums<>+160(SB), Y14
-	VFMADD213PS  softenNums<>+192(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+224(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+256(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+288(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
-	VCMPPS       $0x15, Y1, Y11, Y11
-	VCVTPS2DQ    Y13, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       softenNums<>+320(SB), Y12, Y12
-	VMULPS       Y12, Y14, Y12
-	VANDPS       Y11, Y12, Y11
-	VMOVUPS      Y11, (AX)(DI*4)
-	VADDPS       Y11, Y6, Y6
-	ADDQ         $+8, DI
-	SUBQ         $+8, R8
-	CMPQ         R8, $+8
-	JLT          short19
-	VMOVUPS      (AX)(DI*4), Y11
-	VMULPS       Y0, Y11, Y11
-	VSUBPS       Y2, Y11, Y11
-	VMAXPS       Y11, Y1, Y12
-	VBROADCASTSS softenNums<>+32(SB), Y13
-	VFMADD213PS  softenNums<>+64(SB), Y12, Y13
-	VSUBPS       softenNums<>+64(SB), Y13, Y13
-	VMOVUPS      Y12, Y12
-	VFNMADD231PS softenNums<>+96(SB), Y13, Y12
-	VFNMADD231PS softenNums<>+128(SB), Y13, Y12
-	VBROADCASTSS softenNums<>+160(SB), Y14
-	VFMADD213PS  softenNums<>+192(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+224(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+256(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+288(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
-	VCMPPS       $0x15, Y1, Y11, Y11
-	VCVTPS2DQ    Y13, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       softenNums<>+320(SB), Y12, Y12
-	VMULPS       Y12, Y14, Y12
-	VANDPS       Y11, Y12, Y11
-	VMOVUPS      Y11, (AX)(DI*4)
-	VADDPS       Y11, Y7, Y7
-	ADDQ         $+8, DI
-	SUBQ         $+8, R8
-	CMPQ         R8, $+8
-	JLT          short20
-	VMOVUPS      (AX)(DI*4), Y11
-	VMULPS       Y0, Y11, Y11
-	VSUBPS       Y2, Y11, Y11
-	VMAXPS       Y11, Y1, Y12
-	VBROADCASTSS softenNums<>+32(SB), Y13
-	VFMADD213PS  softenNums<>+64(SB), Y12, Y13
-	VSUBPS       softenNums<>+64(SB), Y13, Y13
-	VMOVUPS      Y12, Y12
-	VFNMADD231PS softenNums<>+96(SB), Y13, Y12
-	VFNMADD231PS softenNums<>+128(SB), Y13, Y12
-	VBROADCASTSS softenNums<>+160(SB), Y14
-	VFMADD213PS  softenNums<>+192(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+224(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+256(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+288(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
-	VCMPPS       $0x15, Y1, Y11, Y11
-	VCVTPS2DQ    Y13, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       softenNums<>+320(SB), Y12, Y12
-	VMULPS       Y12, Y14, Y12
-	VANDPS       Y11, Y12, Y11
-	VMOVUPS      Y11, (AX)(DI*4)
-	VADDPS       Y11, Y8, Y8
-	ADDQ         $+8, DI
-	SUBQ         $+8, R8
-	CMPQ         R8, $+8
-	JLT          short21
-	VMOVUPS      (AX)(DI*4), Y11
-	VMULPS       Y0, Y11, Y11
-	VSUBPS       Y2, Y11, Y11
-	VMAXPS       Y11, Y1, Y12
-	VBROADCASTSS softenNums<>+32(SB), Y13
-	VFMADD213PS  softenNums<>+64(SB), Y12, Y13
-	VSUBPS       softenNums<>+64(SB), Y13, Y13
-	VMOVUPS      Y12, Y12
-	VFNMADD231PS softenNums<>+96(SB), Y13, Y12
-	VFNMADD231PS softenNums<>+128(SB), Y13, Y12
-	VBROADCASTSS softenNums<>+160(SB), Y14
-	VFMADD213PS  softenNums<>+192(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+224(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+256(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+288(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
-	VCMPPS       $0x15, Y1, Y11, Y11
-	VCVTPS2DQ    Y13, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       softenNums<>+320(SB), Y12, Y12
-	VMULPS       Y12, Y14, Y12
-	VANDPS       Y11, Y12, Y11
-	VMOVUPS      Y11, (AX)(DI*4)
-	VADDPS       Y11, Y9, Y9
-	ADDQ         $+8, DI
-	SUBQ         $+8, R8
-	CMPQ         R8, $+8
-	JLT          short22
-	VMOVUPS      (AX)(DI*4), Y11
-	VMULPS       Y0, Y11, Y11
-	VSUBPS       Y2, Y11, Y11
-	VMAXPS       Y11, Y1, Y12
-	VBROADCASTSS softenNums<>+32(SB), Y13
-	VFMADD213PS  softenNums<>+64(SB), Y12, Y13
-	VSUBPS       softenNums<>+64(SB), Y13, Y13
-	VMOVUPS      Y12, Y12
-	VFNMADD231PS softenNums<>+96(SB), Y13, Y12
-	VFNMADD231PS softenNums<>+128(SB), Y13, Y12
-	VBROADCASTSS softenNums<>+160(SB), Y14
-	VFMADD213PS  softenNums<>+192(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+224(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+256(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+288(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
-	VCMPPS       $0x15, Y1, Y11, Y11
-	VCVTPS2DQ    Y13, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       softenNums<>+320(SB), Y12, Y12
-	VMULPS       Y12, Y14, Y12
-	VANDPS       Y11, Y12, Y11
-	VMOVUPS      Y11, (AX)(DI*4)
-	VADDPS       Y11, Y10, Y10
-	ADDQ         $+8, DI
-	SUBQ         $+8, R8
+turned9:
+	ADDQ         $+16, R9
+	CMPQ         R9, $+8
+	JLT          short11
+	VMOVUPS      (AX)(R8*4), Y5
+	VMULPS       Y0, Y5, Y5
+	VSUBPS       Y2, Y5, Y5
+	VMAXPS       Y5, Y1, Y6
+	VBROADCASTSS softenNums<>+32(SB), Y7
+	VFMADD213PS  softenNums<>+64(SB), Y6, Y7
+	VMOVUPS      Y6, Y6
+	VSUBPS       softenNums<>+64(SB), Y7, Y8
+	VFNMADD231PS softenNums<>+96(SB), Y8, Y6
+	VBROADCASTSS softenNums<>+128(SB), Y8
+	VFMADD213PS  softenNums<>+160(SB), Y6, Y8
+	VFMADD213PS  softenNums<>+192(SB), Y6, Y8
+	VFMADD213PS  softenNums<>+192(SB), Y6, Y8
+	VPERMPS      sixteenths<>+0(SB), Y7, Y6
+	VPERMPS      sixteenths<>+32(SB), Y7, Y9
+	VPSLLD       $0x13, Y7, Y10
+	VPSLLD       $0x1c, Y7, Y7
+	VBLENDVPS    Y7, Y9, Y6, Y6
+	VPADDD       Y6, Y10, Y6
+	VCMPPS       $0x15, Y1, Y5, Y5
+	VMULPS       Y8, Y6, Y6
+	VANDPS       Y5, Y6, Y5
+	VMOVUPS      Y5, (AX)(R8*4)
+	VADDPS       Y5, Y3, Y3
+	ADDQ         $+8, R8
+	SUBQ         $+8, R9
+	CMPQ         R9, $+8
+	JLT          short12
+	VMOVUPS      (AX)(R8*4), Y5
+	VMULPS       Y0, Y5, Y5
+	VSUBPS       Y2, Y5, Y5
+	VMAXPS       Y5, Y1, Y6
+	VBROADCASTSS softenNums<>+32(SB), Y7
+	VFMADD213PS  softenNums<>+64(SB), Y6, Y7
+	VMOVUPS      Y6, Y6
+	VSUBPS       softenNums<>+64(SB), Y7, Y8
+	VFNMADD231PS softenNums<>+96(SB), Y8, Y6
+	VBROADCASTSS softenNums<>+128(SB), Y8
+	VFMADD213PS  softenNums<>+160(SB), Y6, Y8
+	VFMADD213PS  softenNums<>+192(SB), Y6, Y8
+	VFMADD213PS  softenNums<>+192(SB), Y6, Y8
+	VPERMPS      sixteenths<>+0(SB), Y7, Y6
+	VPERMPS      sixteenths<>+32(SB), Y7, Y9
+	VPSLLD       $0x13, Y7, Y10
+	VPSLLD       $0x1c, Y7, Y7
+	VBLENDVPS    Y7, Y9, Y6, Y6
+	VPADDD       Y6, Y10, Y6
+	VCMPPS       $0x15, Y1, Y5, Y5
+	VMULPS       Y8, Y6, Y6
+	VANDPS       Y5, Y6, Y5
+	VMOVUPS      Y5, (AX)(R8*4)
+	VADDPS       Y5, Y4, Y4
+	ADDQ         $+8, R8
+	SUBQ         $+8, R9
 
-short15:
-	TESTQ        R8, R8
-	JEQ          done14
-	LEAQ         tailMasks<>+32(SB), R9
-	SHLQ         $0x02, R8
-	SUBQ         R8, R9
-	VMOVUPS      (R9), Y11
-	VMASKMOVPS   (AX)(DI*4), Y11, Y12
-	VMULPS       Y0, Y12, Y12
-	VSUBPS       Y2, Y12, Y2
-	VMAXPS       Y2, Y1, Y12
-	VBROADCASTSS softenNums<>+32(SB), Y13
-	VFMADD213PS  softenNums<>+64(SB), Y12, Y13
-	VSUBPS       softenNums<>+64(SB), Y13, Y13
-	VMOVUPS      Y12, Y12
-	VFNMADD231PS softenNums<>+96(SB), Y13, Y12
-	VFNMADD231PS softenNums<>+128(SB), Y13, Y12
-	VBROADCASTSS softenNums<>+160(SB), Y14
-	VFMADD213PS  softenNums<>+192(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+224(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+256(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+288(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
+short11:
+	TESTQ        R9, R9
+	JEQ          done10
+	LEAQ         tailMasks<>+32(SB), R10
+	SHLQ         $0x02, R9
+	SUBQ         R9, R10
+	VMOVUPS      (R10), Y5
+	VMASKMOVPS   (AX)(R8*4), Y5, Y6
+	VMULPS       Y0, Y6, Y6
+	VSUBPS       Y2, Y6, Y2
+	VMAXPS       Y2, Y1, Y6
+	VBROADCASTSS softenNums<>+32(SB), Y7
+	VFMADD213PS  softenNums<>+64(SB), Y6, Y7
+	VMOVUPS      Y6, Y6
+	VSUBPS       softenNums<>+64(SB), Y7, Y8
+	VFNMADD231PS softenNums<>+96(SB), Y8, Y6
+	VBROADCASTSS softenNums<>+128(SB), Y8
+	VFMADD213PS  softenNums<>+160(SB), Y6, Y8
+	VFMADD213PS  softenNums<>+192(SB), Y6, Y8
+	VFMADD213PS  softenNums<>+192(SB), Y6, Y8
+	VPERMPS      sixteenths<>+0(SB), Y7, Y6
+	VPERMPS      sixteenths<>+32(SB), Y7, Y9
+	VPSLLD       $0x13, Y7, Y10
+	VPSLLD       $0x1c, Y7, Y7
+	VBLENDVPS    Y7, Y9, Y6, Y6
+	VPADDD       Y6, Y10, Y6
 	VCMPPS       $0x15, Y1, Y2, Y2
-	VCVTPS2DQ    Y13, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       softenNums<>+320(SB), Y12, Y12
-	VMULPS       Y12, Y14, Y12
-	VANDPS       Y2, Y12, Y2
-	VMASKMOVPS   Y2, Y11, (AX)(DI*4)
-	VANDPS       Y11, Y2, Y2
+	VMULPS       Y8, Y6, Y6
+	VANDPS       Y2, Y6, Y2
+	VMASKMOVPS   Y2, Y5, (AX)(R8*4)
+	VANDPS       Y5, Y2, Y2
 	VADDPS       Y2, Y3, Y3
-	JMP          done14
+	JMP          done10
 
-short16:
-	TESTQ        R8, R8
-	JEQ          done14
-	LEAQ         tailMasks<>+32(SB), R9
-	SHLQ         $0x02, R8
-	SUBQ         R8, R9
-	VMOVUPS      (R9), Y11
-	VMASKMOVPS   (AX)(DI*4), Y11, Y12
-	VMULPS       Y0, Y12, Y12
-	VSUBPS       Y2, Y12, Y2
-	VMAXPS       Y2, Y1, Y12
-	VBROADCASTSS softenNums<>+32(SB), Y13
-	VFMADD213PS  softenNums<>+64(SB), Y12, Y13
-	VSUBPS       softenNums<>+64(SB), Y13, Y13
-	VMOVUPS      Y12, Y12
-	VFNMADD231PS softenNums<>+96(SB), Y13, Y12
-	VFNMADD231PS softenNums<>+128(SB), Y13, Y12
-	VBROADCASTSS softenNums<>+160(SB), Y14
-	VFMADD213PS  softenNums<>+192(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+224(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+256(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+288(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
+short12:
+	TESTQ        R9, R9
+	JEQ          done10
+	LEAQ         tailMasks<>+32(SB), R10
+	SHLQ         $0x02, R9
+	SUBQ         R9, R10
+	VMOVUPS      (R10), Y5
+	VMASKMOVPS   (AX)(R8*4), Y5, Y6
+	VMULPS       Y0, Y6, Y6
+	VSUBPS       Y2, Y6, Y2
+	VMAXPS       Y2, Y1, Y6
+	VBROADCASTSS softenNums<>+32(SB), Y7
+	VFMADD213PS  softenNums<>+64(SB), Y6, Y7
+	VMOVUPS      Y6, Y6
+	VSUBPS       softenNums<>+64(SB), Y7, Y8
+	VFNMADD231PS softenNums<>+96(SB), Y8, Y6
+	VBROADCASTSS softenNums<>+128(SB), Y8
+	VFMADD213PS  softenNums<>+160(SB), Y6, Y8
+	VFMADD213PS  softenNums<>+192(SB), Y6, Y8
+	VFMADD213PS  softenNums<>+192(SB), Y6, Y8
+	VPERMPS      sixteenths<>+0(SB), Y7, Y6
+	VPERMPS      sixteenths<>+32(SB), Y7, Y9
+	VPSLLD       $0x13, Y7, Y10
+	VPSLLD       $0x1c, Y7, Y7
+	VBLENDVPS    Y7, Y9, Y6, Y6
+	VPADDD       Y6, Y10, Y6
 	VCMPPS       $0x15, Y1, Y2, Y2
-	VCVTPS2DQ    Y13, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       softenNums<>+320(SB), Y12, Y12
-	VMULPS       Y12, Y14, Y12
-	VANDPS       Y2, Y12, Y2
-	VMASKMOVPS   Y2, Y11, (AX)(DI*4)
-	VANDPS       Y11, Y2, Y2
+	VMULPS       Y8, Y6, Y6
+	VANDPS       Y2, Y6, Y2
+	VMASKMOVPS   Y2, Y5, (AX)(R8*4)
+	VANDPS       Y5, Y2, Y2
 	VADDPS       Y2, Y4, Y4
-	JMP          done14
 
-short17:
-	TESTQ        R8, R8
-	JEQ          done14
-	LEAQ         tailMasks<>+32(SB), R9
-	SHLQ         $0x02, R8
-	SUBQ         R8, R9
-	VMOVUPS      (R9), Y11
-	VMASKMOVPS   (AX)(DI*4), Y11, Y12
-	VMULPS       Y0, Y12, Y12
-	VSUBPS       Y2, Y12, Y2
-	VMAXPS       Y2, Y1, Y12
-	VBROADCASTSS softenNums<>+32(SB), Y13
-	VFMADD213PS  softenNums<>+64(SB), Y12, Y13
-	VSUBPS       softenNums<>+64(SB), Y13, Y13
-	VMOVUPS      Y12, Y12
-	VFNMADD231PS softenNums<>+96(SB), Y13, Y12
-	VFNMADD231PS softenNums<>+128(SB), Y13, Y12
-	VBROADCASTSS softenNums<>+160(SB), Y14
-	VFMADD213PS  softenNums<>+192(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+224(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+256(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+288(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
-	VCMPPS       $0x15, Y1, Y2, Y2
-	VCVTPS2DQ    Y13, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       softenNums<>+320(SB), Y12, Y12
-	VMULPS       Y12, Y14, Y12
-	VANDPS       Y2, Y12, Y2
-	VMASKMOVPS   Y2, Y11, (AX)(DI*4)
-	VANDPS       Y11, Y2, Y2
-	VADDPS       Y2, Y5, Y5
-	JMP          done14
-
-short18:
-	TESTQ        R8, R8
-	JEQ          done14
-	LEAQ         tailMasks<>+32(SB), R9
-	SHLQ         $0x02, R8
-	SUBQ         R8, R9
-	VMOVUPS      (R9), Y11
-	VMASKMOVPS   (AX)(DI*4), Y11, Y12
-	VMULPS       Y0, Y12, Y12
-	VSUBPS       Y2, Y12, Y2
-	VMAXPS       Y2, Y1, Y12
-	VBROADCASTSS softenNums<>+32(SB), Y13
-	VFMADD213PS  softenNums<>+64(SB), Y12, Y13
-	VSUBPS       softenNums<>+64(SB), Y13, Y13
-	VMOVUPS      Y12, Y12
-	VFNMADD231PS softenNums<>+96(SB), Y13, Y12
-	VFNMADD231PS softenNums<>+128(SB), Y13, Y12
-	VBROADCASTSS softenNums<>+160(SB), Y14
-	VFMADD213PS  softenNums<>+192(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+224(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+256(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+288(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
-	VCMPPS       $0x15, Y1, Y2, Y2
-	VCVTPS2DQ    Y13, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       softenNums<>+320(SB), Y12, Y12
-	VMULPS       Y12, Y14, Y12
-	VANDPS       Y2, Y12, Y2
-	VMASKMOVPS   Y2, Y11, (AX)(DI*4)
-	VANDPS       Y11, Y2, Y2
-	VADDPS       Y2, Y6, Y6
-	JMP          done14
-
-short19:
-	TESTQ        R8, R8
-	JEQ          done14
-	LEAQ         tailMasks<>+32(SB), R9
-	SHLQ         $0x02, R8
-	SUBQ         R8, R9
-	VMOVUPS      (R9), Y11
-	VMASKMOVPS   (AX)(DI*4), Y11, Y12
-	VMULPS       Y0, Y12, Y12
-	VSUBPS       Y2, Y12, Y2
-	VMAXPS       Y2, Y1, Y12
-	VBROADCASTSS softenNums<>+32(SB), Y13
-	VFMADD213PS  softenNums<>+64(SB), Y12, Y13
-	VSUBPS       softenNums<>+64(SB), Y13, Y13
-	VMOVUPS      Y12, Y12
-	VFNMADD231PS softenNums<>+96(SB), Y13, Y12
-	VFNMADD231PS softenNums<>+128(SB), Y13, Y12
-	VBROADCASTSS softenNums<>+160(SB), Y14
-	VFMADD213PS  softenNums<>+192(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+224(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+256(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+288(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
-	VCMPPS       $0x15, Y1, Y2, Y2
-	VCVTPS2DQ    Y13, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       softenNums<>+320(SB), Y12, Y12
-	VMULPS       Y12, Y14, Y12
-	VANDPS       Y2, Y12, Y2
-	VMASKMOVPS   Y2, Y11, (AX)(DI*4)
-	VANDPS       Y11, Y2, Y2
-	VADDPS       Y2, Y7, Y7
-	JMP          done14
-
-short20:
-	TESTQ        R8, R8
-	JEQ          done14
-	LEAQ         tailMasks<>+32(SB), R9
-	SHLQ         $0x02, R8
-	SUBQ         R8, R9
-	VMOVUPS      (R9), Y11
-	VMASKMOVPS   (AX)(DI*4), Y11, Y12
-	VMULPS       Y0, Y12, Y12
-	VSUBPS       Y2, Y12, Y2
-	VMAXPS       Y2, Y1, Y12
-	VBROADCASTSS softenNums<>+32(SB), Y13
-	VFMADD213PS  softenNums<>+64(SB), Y12, Y13
-	VSUBPS       softenNums<>+64(SB), Y13, Y13
-	VMOVUPS      Y12, Y12
-	VFNMADD231PS softenNums<>+96(SB), Y13, Y12
-	VFNMADD231PS softenNums<>+128(SB), Y13, Y12
-	VBROADCASTSS softenNums<>+160(SB), Y14
-	VFMADD213PS  softenNums<>+192(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+224(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+256(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+288(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
-	VCMPPS       $0x15, Y1, Y2, Y2
-	VCVTPS2DQ    Y13, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       softenNums<>+320(SB), Y12, Y12
-	VMULPS       Y12, Y14, Y12
-	VANDPS       Y2, Y12, Y2
-	VMASKMOVPS   Y2, Y11, (AX)(DI*4)
-	VANDPS       Y11, Y2, Y2
-	VADDPS       Y2, Y8, Y8
-	JMP          done14
-
-short21:
-	TESTQ        R8, R8
-	JEQ          done14
-	LEAQ         tailMasks<>+32(SB), R9
-	SHLQ         $0x02, R8
-	SUBQ         R8, R9
-	VMOVUPS      (R9), Y11
-	VMASKMOVPS   (AX)(DI*4), Y11, Y12
-	VMULPS       Y0, Y12, Y12
-	VSUBPS       Y2, Y12, Y2
-	VMAXPS       Y2, Y1, Y12
-	VBROADCASTSS softenNums<>+32(SB), Y13
-	VFMADD213PS  softenNums<>+64(SB), Y12, Y13
-	VSUBPS       softenNums<>+64(SB), Y13, Y13
-	VMOVUPS      Y12, Y12
-	VFNMADD231PS softenNums<>+96(SB), Y13, Y12
-	VFNMADD231PS softenNums<>+128(SB), Y13, Y12
-	VBROADCASTSS softenNums<>+160(SB), Y14
-	VFMADD213PS  softenNums<>+192(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+224(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+256(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+288(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
-	VCMPPS       $0x15, Y1, Y2, Y2
-	VCVTPS2DQ    Y13, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       softenNums<>+320(SB), Y12, Y12
-	VMULPS       Y12, Y14, Y12
-	VANDPS       Y2, Y12, Y2
-	VMASKMOVPS   Y2, Y11, (AX)(DI*4)
-	VANDPS       Y11, Y2, Y2
-	VADDPS       Y2, Y9, Y9
-	JMP          done14
-
-short22:
-	TESTQ        R8, R8
-	JEQ          done14
-	LEAQ         tailMasks<>+32(SB), R9
-	SHLQ         $0x02, R8
-	SUBQ         R8, R9
-	VMOVUPS      (R9), Y11
-	VMASKMOVPS   (AX)(DI*4), Y11, Y12
-	VMULPS       Y0, Y12, Y12
-	VSUBPS       Y2, Y12, Y2
-	VMAXPS       Y2, Y1, Y12
-	VBROADCASTSS softenNums<>+32(SB), Y13
-	VFMADD213PS  softenNums<>+64(SB), Y12, Y13
-	VSUBPS       softenNums<>+64(SB), Y13, Y13
-	VMOVUPS      Y12, Y12
-	VFNMADD231PS softenNums<>+96(SB), Y13, Y12
-	VFNMADD231PS softenNums<>+128(SB), Y13, Y12
-	VBROADCASTSS softenNums<>+160(SB), Y14
-	VFMADD213PS  softenNums<>+192(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+224(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+256(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+288(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
-	VFMADD213PS  softenNums<>+320(SB), Y12, Y14
-	VCMPPS       $0x15, Y1, Y2, Y2
-	VCVTPS2DQ    Y13, Y12
-	VPSLLD       $0x17, Y12, Y12
-	VPADDD       softenNums<>+320(SB), Y12, Y12
-	VMULPS       Y12, Y14, Y12
-	VANDPS       Y2, Y12, Y2
-	VMASKMOVPS   Y2, Y11, (AX)(DI*4)
-	VANDPS       Y11, Y2, Y2
-	VADDPS       Y2, Y10, Y10
-
-done14:
-	VADDPS       Y3, Y7, Y3
-	VADDPS       Y4, Y8, Y4
-	VADDPS       Y5, Y9, Y5
-	VADDPS       Y6, Y10, Y6
-	VADDPS       Y3, Y5, Y3
-	VADDPS       Y4, Y6, Y4
+done10:
 	VADDPS       Y3, Y4, Y3
 	VEXTRACTF128 $0x01, Y3, X2
 	VADDPS       X3, X2, X2
@@ -1019,11 +376,11 @@ done14:
 	VADDPS       X2, X3, X2
 	VPERMILPS    $0x01, X2, X3
 	VADDPS       X2, X3, X2
-	VMOVSS       X2, (SI)
-	ADDQ         step+24(FP), AX
-	ADDQ         $+4, BX
+	VMOVSS       X2, (DI)
+	LEAQ         (AX)(BX*1), AX
 	ADDQ         $+4, SI
-	DECQ         DX
+	ADDQ         $+4, DI
+	SUBQ         $+1, DX
 	JNE          row
 	VZEROUPPER
 	RET
@@ -1034,899 +391,983 @@ TEXT ·softenAVX512(SB), NOSPLIT|NOFRAME, $0-56
 	MOVQ         s+0(FP), AX
 	MOVQ         n+8(FP), DX
 	MOVQ         count+16(FP), BX
-	MOVQ         tops+40(FP), SI
-	MOVQ         sums+48(FP), DI
+	MOVQ         step+24(FP), SI
+	MOVQ         tops+40(FP), DI
+	MOVQ         sums+48(FP), R8
 	VBROADCASTSS scale+32(FP), Z0
 	VBROADCASTSS softenNums<>+0(SB), Z1
+	VMOVUPS      sixteenths<>+0(SB), Z2
+	SUBQ         $+8, BX
+	JLT          rows8End
 
-row:
-	VBROADCASTSS (SI), Z2
-	VMOVUPS      Z2, Z3
-	VMOVUPS      Z2, Z4
-	VMOVUPS      Z2, Z5
-	VMOVUPS      Z2, Z2
-	MOVQ         DX, CX
-	XORQ         R8, R8
-	SUBQ         $+64, CX
+rows8:
+	VBROADCASTSS (DI), Z3
+	VBROADCASTSS 4(DI), Z4
+	VBROADCASTSS 8(DI), Z5
+	VBROADCASTSS 12(DI), Z6
+	VBROADCASTSS 16(DI), Z7
+	VBROADCASTSS 20(DI), Z8
+	VBROADCASTSS 24(DI), Z9
+	VBROADCASTSS 28(DI), Z10
+	MOVQ         DX, R12
+	XORQ         CX, CX
+	LEAQ         (SI)(SI*2), R9
+	MOVQ         AX, R10
+	LEAQ         (R10)(SI*4), R11
+	SUBQ         $+16, R12
 	JLT          turned2
 
 turn1:
-	VMOVUPS (AX)(R8*4), Z6
-	VMOVUPS 64(AX)(R8*4), Z7
-	VMOVUPS 128(AX)(R8*4), Z8
-	VMOVUPS 192(AX)(R8*4), Z9
-	VMULPS  Z0, Z6, Z6
-	VMULPS  Z0, Z7, Z7
-	VMULPS  Z0, Z8, Z8
-	VMULPS  Z0, Z9, Z9
-	VMAXPS  Z3, Z6, Z3
-	VMAXPS  Z4, Z7, Z4
-	VMAXPS  Z5, Z8, Z5
-	VMAXPS  Z2, Z9, Z2
-	ADDQ    $+64, R8
-	SUBQ    $+64, CX
-	JGE     turn1
+	VMULPS (R10), Z0, Z11
+	VMULPS (R10)(SI*1), Z0, Z12
+	VMULPS (R10)(SI*2), Z0, Z13
+	VMULPS (R10)(R9*1), Z0, Z14
+	VMAXPS Z3, Z11, Z3
+	VMAXPS Z4, Z12, Z4
+	VMAXPS Z5, Z13, Z5
+	VMAXPS Z6, Z14, Z6
+	ADDQ   $+64, R10
+	VMULPS (R11), Z0, Z11
+	VMULPS (R11)(SI*1), Z0, Z12
+	VMULPS (R11)(SI*2), Z0, Z13
+	VMULPS (R11)(R9*1), Z0, Z14
+	VMAXPS Z7, Z11, Z7
+	VMAXPS Z8, Z12, Z8
+	VMAXPS Z9, Z13, Z9
+	VMAXPS Z10, Z14, Z10
+	ADDQ   $+64, R11
+	ADDQ   $+16, CX
+	SUBQ   $+16, R12
+	JGE    turn1
 
 turned2:
-	ADDQ    $+64, CX
-	CMPQ    CX, $+16
-	JLT     short4
-	VMOVUPS (AX)(R8*4), Z6
-	VMULPS  Z0, Z6, Z6
-	VMAXPS  Z3, Z6, Z3
-	ADDQ    $+16, R8
-	SUBQ    $+16, CX
-	CMPQ    CX, $+16
-	JLT     short5
-	VMOVUPS (AX)(R8*4), Z6
-	VMULPS  Z0, Z6, Z6
-	VMAXPS  Z4, Z6, Z4
-	ADDQ    $+16, R8
-	SUBQ    $+16, CX
-	CMPQ    CX, $+16
-	JLT     short6
-	VMOVUPS (AX)(R8*4), Z6
-	VMULPS  Z0, Z6, Z6
-	VMAXPS  Z5, Z6, Z5
-	ADDQ    $+16, R8
-	SUBQ    $+16, CX
-	CMPQ    CX, $+16
-	JLT     short7
-	VMOVUPS (AX)(R8*4), Z6
-	VMULPS  Z0, Z6, Z6
-	VMAXPS  Z2, Z6, Z2
-	ADDQ    $+16, R8
-	SUBQ    $+16, CX
-
-short4:
-	TESTQ     CX, CX
-	JEQ       done3
-	MOVQ      $+1, R9
-	SHLQ      CL, R9
-	DECQ      R9
-	KMOVW     R9, K1
-	VMOVUPS.Z (AX)(R8*4), K1, Z6
-	VMULPS    Z0, Z6, Z6
-	VMAXPS    Z3, Z6, K1, Z3
-	JMP       done3
-
-short5:
-	TESTQ     CX, CX
-	JEQ       done3
-	MOVQ      $+1, R9
-	SHLQ      CL, R9
-	DECQ      R9
-	KMOVW     R9, K1
-	VMOVUPS.Z (AX)(R8*4), K1, Z6
-	VMULPS    Z0, Z6, Z6
-	VMAXPS    Z4, Z6, K1, Z4
-	JMP       done3
-
-short6:
-	TESTQ     CX, CX
-	JEQ       done3
-	MOVQ      $+1, R9
-	SHLQ      CL, R9
-	DECQ      R9
-	KMOVW     R9, K1
-	VMOVUPS.Z (AX)(R8*4), K1, Z6
-	VMULPS    Z0, Z6, Z6
-	VMAXPS    Z5, Z6, K1, Z5
-	JMP       done3
-
-short7:
-	TESTQ     CX, CX
-	JEQ       done3
-	MOVQ      $+1, R9
-	SHLQ      CL, R9
-	DECQ      R9
-	KMOVW     R9, K1
-	VMOVUPS.Z (AX)(R8*4), K1, Z6
-	VMULPS    Z0, Z6, Z6
-	VMAXPS    Z2, Z6, K1, Z2
+	ADDQ     $+16, R12
+	TESTQ    R12, R12
+	JEQ      done3
+	MOVQ     R12, CX
+	MOVQ     $+1, R12
+	SHLQ     CL, R12
+	DECQ     R12
+	KMOVW    R12, K1
+	VMULPS.Z (R10), Z0, K1, Z11
+	VMULPS.Z (R10)(SI*1), Z0, K1, Z12
+	VMULPS.Z (R10)(SI*2), Z0, K1, Z13
+	VMULPS.Z (R10)(R9*1), Z0, K1, Z14
+	VMAXPS   Z3, Z11, K1, Z3
+	VMAXPS   Z4, Z12, K1, Z4
+	VMAXPS   Z5, Z13, K1, Z5
+	VMAXPS   Z6, Z14, K1, Z6
+	VMULPS.Z (R11), Z0, K1, Z11
+	VMULPS.Z (R11)(SI*1), Z0, K1, Z12
+	VMULPS.Z (R11)(SI*2), Z0, K1, Z13
+	VMULPS.Z (R11)(R9*1), Z0, K1, Z14
+	VMAXPS   Z7, Z11, K1, Z7
+	VMAXPS   Z8, Z12, K1, Z8
+	VMAXPS   Z9, Z13, K1, Z9
+	VMAXPS   Z10, Z14, K1, Z10
 
 done3:
-	VMAXPS        Z3, Z5, Z3
-	VMAXPS        Z4, Z2, Z4
-	VMAXPS        Z3, Z4, Z3
-	VEXTRACTF64X4 $0x01, Z3, Y2
-	VMAXPS        Y3, Y2, Y2
-	VEXTRACTF128  $0x01, Y2, X3
-	VMAXPS        X2, X3, X3
-	VPERMILPS     $0x0e, X3, X2
-	VMAXPS        X3, X2, X3
-	VPERMILPS     $0x01, X3, X2
-	VMAXPS        X3, X2, X3
-	VMOVSS        X3, (SI)
-	VBROADCASTSS  X3, Z2
-	VXORPS        Z3, Z3, Z3
-	VXORPS        Z4, Z4, Z4
-	VXORPS        Z5, Z5, Z5
-	VXORPS        Z6, Z6, Z6
-	MOVQ          DX, CX
-	XORQ          R8, R8
-	SUBQ          $+320, CX
-	JLT           turned9
+	VSHUFF64X2 $0x44, Z4, Z3, Z11
+	VSHUFF64X2 $0xee, Z4, Z3, Z3
+	VMAXPS     Z11, Z3, Z11
+	VSHUFF64X2 $0x44, Z6, Z5, Z3
+	VSHUFF64X2 $0xee, Z6, Z5, Z4
+	VMAXPS     Z3, Z4, Z3
+	VSHUFF64X2 $0x88, Z3, Z11, Z4
+	VSHUFF64X2 $0xdd, Z3, Z11, Z3
+	VMAXPS     Z4, Z3, Z4
+	VSHUFF64X2 $0x44, Z8, Z7, Z3
+	VSHUFF64X2 $0xee, Z8, Z7, Z5
+	VMAXPS     Z3, Z5, Z3
+	VSHUFF64X2 $0x44, Z10, Z9, Z5
+	VSHUFF64X2 $0xee, Z10, Z9, Z6
+	VMAXPS     Z5, Z6, Z5
+	VSHUFF64X2 $0x88, Z5, Z3, Z6
+	VSHUFF64X2 $0xdd, Z5, Z3, Z3
+	VMAXPS     Z6, Z3, Z6
+	VUNPCKHPD  Z6, Z4, Z3
+	VUNPCKLPD  Z6, Z4, Z4
+	VMAXPS     Z4, Z3, Z4
+	VPERMILPS  $0xb1, Z4, Z3
+	VMAXPS     Z4, Z3, Z4
+	VMOVUPS    softenPlaces<>+0(SB), Z3
+	VPERMPS    Z4, Z3, Z4
+	VMOVUPS    Y4, (DI)
+	VXORPS     Z3, Z3, Z3
+	VXORPS     Z4, Z4, Z4
+	VXORPS     Z5, Z5, Z5
+	VXORPS     Z6, Z6, Z6
+	VXORPS     Z7, Z7, Z7
+	VXORPS     Z8, Z8, Z8
+	VXORPS     Z9, Z9, Z9
+	VXORPS     Z10, Z10, Z10
+	MOVQ       DX, R12
+	XORQ       CX, CX
+	LEAQ       (SI)(SI*2), R9
+	MOVQ       AX, R10
+	LEAQ       (R10)(SI*4), R11
+	SUBQ       $+16, R12
+	JLT        turned5
 
-turn8:
-	VMOVUPS           (AX)(R8*4), Z7
-	VMOVUPS           64(AX)(R8*4), Z8
-	VMOVUPS           128(AX)(R8*4), Z9
-	VMOVUPS           192(AX)(R8*4), Z10
-	VMOVUPS           256(AX)(R8*4), Z11
-	VMULPS            Z0, Z7, Z7
-	VMULPS            Z0, Z8, Z8
-	VMULPS            Z0, Z9, Z9
-	VMULPS            Z0, Z10, Z10
-	VMULPS            Z0, Z11, Z11
-	VSUBPS            Z2, Z7, Z7
-	VSUBPS            Z2, Z8, Z8
-	VSUBPS            Z2, Z9, Z9
-	VSUBPS            Z2, Z10, Z10
-	VSUBPS            Z2, Z11, Z19
-	VMAXPS            Z7, Z1, Z11
-	VMAXPS            Z8, Z1, Z13
-	VMAXPS            Z9, Z1, Z15
-	VMAXPS            Z10, Z1, Z17
-	VMAXPS            Z19, Z1, Z20
+turn4:
+	VMULPS            (R10), Z0, Z11
+	VMULPS            (R10)(SI*1), Z0, Z15
+	VMULPS            (R10)(SI*2), Z0, Z19
+	VMULPS            (R10)(R9*1), Z0, Z23
+	VSUBPS.BCST       (DI), Z11, Z11
+	VSUBPS.BCST       4(DI), Z15, Z15
+	VSUBPS.BCST       8(DI), Z19, Z19
+	VSUBPS.BCST       12(DI), Z23, Z23
 	VBROADCASTSS      softenNums<>+32(SB), Z12
-	VBROADCASTSS      softenNums<>+32(SB), Z14
 	VBROADCASTSS      softenNums<>+32(SB), Z16
-	VBROADCASTSS      softenNums<>+32(SB), Z18
-	VBROADCASTSS      softenNums<>+32(SB), Z21
+	VBROADCASTSS      softenNums<>+32(SB), Z20
+	VBROADCASTSS      softenNums<>+32(SB), Z24
 	VFMADD213PS.BCST  softenNums<>+64(SB), Z11, Z12
-	VFMADD213PS.BCST  softenNums<>+64(SB), Z13, Z14
 	VFMADD213PS.BCST  softenNums<>+64(SB), Z15, Z16
-	VFMADD213PS.BCST  softenNums<>+64(SB), Z17, Z18
-	VFMADD213PS.BCST  softenNums<>+64(SB), Z20, Z21
-	VSUBPS.BCST       softenNums<>+64(SB), Z12, Z12
-	VSUBPS.BCST       softenNums<>+64(SB), Z14, Z14
-	VSUBPS.BCST       softenNums<>+64(SB), Z16, Z16
-	VSUBPS.BCST       softenNums<>+64(SB), Z18, Z18
-	VSUBPS.BCST       softenNums<>+64(SB), Z21, Z21
-	VMOVUPS           Z11, Z11
-	VMOVUPS           Z13, Z13
-	VMOVUPS           Z15, Z15
-	VMOVUPS           Z17, Z17
-	VMOVUPS           Z20, Z25
-	VFNMADD231PS.BCST softenNums<>+96(SB), Z12, Z11
+	VFMADD213PS.BCST  softenNums<>+64(SB), Z19, Z20
+	VFMADD213PS.BCST  softenNums<>+64(SB), Z23, Z24
+	VMOVUPS           Z11, Z13
+	VMOVUPS           Z15, Z17
+	VMOVUPS           Z19, Z21
+	VMOVUPS           Z23, Z25
+	VSUBPS.BCST       softenNums<>+64(SB), Z12, Z14
+	VSUBPS.BCST       softenNums<>+64(SB), Z16, Z18
+	VSUBPS.BCST       softenNums<>+64(SB), Z20, Z22
+	VSUBPS.BCST       softenNums<>+64(SB), Z24, Z26
 	VFNMADD231PS.BCST softenNums<>+96(SB), Z14, Z13
-	VFNMADD231PS.BCST softenNums<>+96(SB), Z16, Z15
 	VFNMADD231PS.BCST softenNums<>+96(SB), Z18, Z17
-	VFNMADD231PS.BCST softenNums<>+96(SB), Z21, Z25
-	VFNMADD231PS.BCST softenNums<>+128(SB), Z12, Z11
-	VFNMADD231PS.BCST softenNums<>+128(SB), Z14, Z13
-	VFNMADD231PS.BCST softenNums<>+128(SB), Z16, Z15
-	VFNMADD231PS.BCST softenNums<>+128(SB), Z18, Z17
-	VFNMADD231PS.BCST softenNums<>+128(SB), Z21, Z25
-	VBROADCASTSS      softenNums<>+160(SB), Z20
-	VBROADCASTSS      softenNums<>+160(SB), Z22
-	VBROADCASTSS      softenNums<>+160(SB), Z23
-	VBROADCASTSS      softenNums<>+160(SB), Z24
-	VBROADCASTSS      softenNums<>+160(SB), Z26
-	VFMADD213PS.BCST  softenNums<>+192(SB), Z11, Z20
-	VFMADD213PS.BCST  softenNums<>+192(SB), Z13, Z22
-	VFMADD213PS.BCST  softenNums<>+192(SB), Z15, Z23
-	VFMADD213PS.BCST  softenNums<>+192(SB), Z17, Z24
+	VFNMADD231PS.BCST softenNums<>+96(SB), Z22, Z21
+	VFNMADD231PS.BCST softenNums<>+96(SB), Z26, Z25
+	VBROADCASTSS      softenNums<>+128(SB), Z14
+	VBROADCASTSS      softenNums<>+128(SB), Z18
+	VBROADCASTSS      softenNums<>+128(SB), Z22
+	VBROADCASTSS      softenNums<>+128(SB), Z26
+	VFMADD213PS.BCST  softenNums<>+160(SB), Z13, Z14
+	VFMADD213PS.BCST  softenNums<>+160(SB), Z17, Z18
+	VFMADD213PS.BCST  softenNums<>+160(SB), Z21, Z22
+	VFMADD213PS.BCST  softenNums<>+160(SB), Z25, Z26
+	VFMADD213PS.BCST  softenNums<>+192(SB), Z13, Z14
+	VFMADD213PS.BCST  softenNums<>+192(SB), Z17, Z18
+	VFMADD213PS.BCST  softenNums<>+192(SB), Z21, Z22
 	VFMADD213PS.BCST  softenNums<>+192(SB), Z25, Z26
-	VFMADD213PS.BCST  softenNums<>+224(SB), Z11, Z20
-	VFMADD213PS.BCST  softenNums<>+224(SB), Z13, Z22
-	VFMADD213PS.BCST  softenNums<>+224(SB), Z15, Z23
-	VFMADD213PS.BCST  softenNums<>+224(SB), Z17, Z24
-	VFMADD213PS.BCST  softenNums<>+224(SB), Z25, Z26
-	VFMADD213PS.BCST  softenNums<>+256(SB), Z11, Z20
-	VFMADD213PS.BCST  softenNums<>+256(SB), Z13, Z22
-	VFMADD213PS.BCST  softenNums<>+256(SB), Z15, Z23
-	VFMADD213PS.BCST  softenNums<>+256(SB), Z17, Z24
-	VFMADD213PS.BCST  softenNums<>+256(SB), Z25, Z26
-	VFMADD213PS.BCST  softenNums<>+288(SB), Z11, Z20
-	VFMADD213PS.BCST  softenNums<>+288(SB), Z13, Z22
-	VFMADD213PS.BCST  softenNums<>+288(SB), Z15, Z23
-	VFMADD213PS.BCST  softenNums<>+288(SB), Z17, Z24
-	VFMADD213PS.BCST  softenNums<>+288(SB), Z25, Z26
-	VFMADD213PS.BCST  softenNums<>+320(SB), Z11, Z20
-	VFMADD213PS.BCST  softenNums<>+320(SB), Z13, Z22
-	VFMADD213PS.BCST  softenNums<>+320(SB), Z15, Z23
-	VFMADD213PS.BCST  softenNums<>+320(SB), Z17, Z24
-	VFMADD213PS.BCST  softenNums<>+320(SB), Z25, Z26
-	VFMADD213PS.BCST  softenNums<>+320(SB), Z11, Z20
-	VFMADD213PS.BCST  softenNums<>+320(SB), Z13, Z22
-	VFMADD213PS.BCST  softenNums<>+320(SB), Z15, Z23
-	VFMADD213PS.BCST  softenNums<>+320(SB), Z17, Z24
-	VFMADD213PS.BCST  softenNums<>+320(SB), Z25, Z26
-	VCMPPS            $0x15, Z1, Z7, K1
-	VCMPPS            $0x15, Z1, Z8, K2
-	VCMPPS            $0x15, Z1, Z9, K3
-	VCMPPS            $0x15, Z1, Z10, K4
-	VCMPPS            $0x15, Z1, Z19, K5
-	VSCALEFPS.Z       Z12, Z20, K1, Z7
-	VSCALEFPS.Z       Z14, Z22, K2, Z8
-	VSCALEFPS.Z       Z16, Z23, K3, Z9
-	VSCALEFPS.Z       Z18, Z24, K4, Z10
-	VSCALEFPS.Z       Z21, Z26, K5, Z11
-	VMOVUPS           Z7, (AX)(R8*4)
-	VMOVUPS           Z8, 64(AX)(R8*4)
-	VMOVUPS           Z9, 128(AX)(R8*4)
-	VMOVUPS           Z10, 192(AX)(R8*4)
-	VMOVUPS           Z11, 256(AX)(R8*4)
-	VADDPS            Z7, Z3, Z3
-	VADDPS            Z8, Z4, Z4
-	VADDPS            Z9, Z5, Z5
-	VADDPS            Z10, Z6, Z6
+	VFMADD213PS.BCST  softenNums<>+192(SB), Z13, Z14
+	VFMADD213PS.BCST  softenNums<>+192(SB), Z17, Z18
+	VFMADD213PS.BCST  softenNums<>+192(SB), Z21, Z22
+	VFMADD213PS.BCST  softenNums<>+192(SB), Z25, Z26
+	VPERMPS           Z2, Z12, Z13
+	VPERMPS           Z2, Z16, Z17
+	VPERMPS           Z2, Z20, Z21
+	VPERMPS           Z2, Z24, Z25
+	VPSLLD            $0x13, Z12, Z12
+	VPSLLD            $0x13, Z16, Z16
+	VPSLLD            $0x13, Z20, Z20
+	VPSLLD            $0x13, Z24, Z24
+	VPADDD            Z13, Z12, Z12
+	VPADDD            Z17, Z16, Z13
+	VPADDD            Z21, Z20, Z16
+	VPADDD            Z25, Z24, Z17
+	VCMPPS            $0x15, Z1, Z11, K1
+	VCMPPS            $0x15, Z1, Z15, K2
+	VCMPPS            $0x15, Z1, Z19, K3
+	VCMPPS            $0x15, Z1, Z23, K4
+	VMULPS.Z          Z14, Z12, K1, Z11
+	VMULPS.Z          Z18, Z13, K2, Z12
+	VMULPS.Z          Z22, Z16, K3, Z13
+	VMULPS.Z          Z26, Z17, K4, Z14
+	VMOVUPS           Z11, (R10)
+	VMOVUPS           Z12, (R10)(SI*1)
+	VMOVUPS           Z13, (R10)(SI*2)
+	VMOVUPS           Z14, (R10)(R9*1)
 	VADDPS            Z11, Z3, Z3
-	VMOVUPS           320(AX)(R8*4), Z7
-	VMOVUPS           384(AX)(R8*4), Z8
-	VMOVUPS           448(AX)(R8*4), Z9
-	VMOVUPS           512(AX)(R8*4), Z10
-	VMOVUPS           576(AX)(R8*4), Z11
-	VMULPS            Z0, Z7, Z7
-	VMULPS            Z0, Z8, Z8
-	VMULPS            Z0, Z9, Z9
-	VMULPS            Z0, Z10, Z10
-	VMULPS            Z0, Z11, Z11
-	VSUBPS            Z2, Z7, Z7
-	VSUBPS            Z2, Z8, Z8
-	VSUBPS            Z2, Z9, Z9
-	VSUBPS            Z2, Z10, Z10
-	VSUBPS            Z2, Z11, Z19
-	VMAXPS            Z7, Z1, Z11
-	VMAXPS            Z8, Z1, Z13
-	VMAXPS            Z9, Z1, Z15
-	VMAXPS            Z10, Z1, Z17
-	VMAXPS            Z19, Z1, Z20
+	VADDPS            Z12, Z4, Z4
+	VADDPS            Z13, Z5, Z5
+	VADDPS            Z14, Z6, Z6
+	ADDQ              $+64, R10
+	VMULPS            (R11), Z0, Z11
+	VMULPS            (R11)(SI*1), Z0, Z15
+	VMULPS            (R11)(SI*2), Z0, Z19
+	VMULPS            (R11)(R9*1), Z0, Z23
+	VSUBPS.BCST       16(DI), Z11, Z11
+	VSUBPS.BCST       20(DI), Z15, Z15
+	VSUBPS.BCST       24(DI), Z19, Z19
+	VSUBPS.BCST       28(DI), Z23, Z23
 	VBROADCASTSS      softenNums<>+32(SB), Z12
-	VBROADCASTSS      softenNums<>+32(SB), Z14
 	VBROADCASTSS      softenNums<>+32(SB), Z16
-	VBROADCASTSS      softenNums<>+32(SB), Z18
-	VBROADCASTSS      softenNums<>+32(SB), Z21
+	VBROADCASTSS      softenNums<>+32(SB), Z20
+	VBROADCASTSS      softenNums<>+32(SB), Z24
 	VFMADD213PS.BCST  softenNums<>+64(SB), Z11, Z12
-	VFMADD213PS.BCST  softenNums<>+64(SB), Z13, Z14
 	VFMADD213PS.BCST  softenNums<>+64(SB), Z15, Z16
-	VFMADD213PS.BCST  softenNums<>+64(SB), Z17, Z18
-	VFMADD213PS.BCST  softenNums<>+64(SB), Z20, Z21
-	VSUBPS.BCST       softenNums<>+64(SB), Z12, Z12
-	VSUBPS.BCST       softenNums<>+64(SB), Z14, Z14
-	VSUBPS.BCST       softenNums<>+64(SB), Z16, Z16
-	VSUBPS.BCST       softenNums<>+64(SB), Z18, Z18
-	VSUBPS.BCST       softenNums<>+64(SB), Z21, Z21
-	VMOVUPS           Z11, Z11
-	VMOVUPS           Z13, Z13
-	VMOVUPS           Z15, Z15
-	VMOVUPS           Z17, Z17
-	VMOVUPS           Z20, Z25
-	VFNMADD231PS.BCST softenNums<>+96(SB), Z12, Z11
+	VFMADD213PS.BCST  softenNums<>+64(SB), Z19, Z20
+	VFMADD213PS.BCST  softenNums<>+64(SB), Z23, Z24
+	VMOVUPS           Z11, Z13
+	VMOVUPS           Z15, Z17
+	VMOVUPS           Z19, Z21
+	VMOVUPS           Z23, Z25
+	VSUBPS.BCST       softenNums<>+64(SB), Z12, Z14
+	VSUBPS.BCST       softenNums<>+64(SB), Z16, Z18
+	VSUBPS.BCST       softenNums<>+64(SB), Z20, Z22
+	VSUBPS.BCST       softenNums<>+64(SB), Z24, Z26
 	VFNMADD231PS.BCST softenNums<>+96(SB), Z14, Z13
-	VFNMADD231PS.BCST softenNums<>+96(SB), Z16, Z15
 	VFNMADD231PS.BCST softenNums<>+96(SB), Z18, Z17
-	VFNMADD231PS.BCST softenNums<>+96(SB), Z21, Z25
-	VFNMADD231PS.BCST softenNums<>+128(SB), Z12, Z11
-	VFNMADD231PS.BCST softenNums<>+128(SB), Z14, Z13
-	VFNMADD231PS.BCST softenNums<>+128(SB), Z16, Z15
-	VFNMADD231PS.BCST softenNums<>+128(SB), Z18, Z17
-	VFNMADD231PS.BCST softenNums<>+128(SB), Z21, Z25
-	VBROADCASTSS      softenNums<>+160(SB), Z20
-	VBROADCASTSS      softenNums<>+160(SB), Z22
-	VBROADCASTSS      softenNums<>+160(SB), Z23
-	VBROADCASTSS      softenNums<>+160(SB), Z24
-	VBROADCASTSS      softenNums<>+160(SB), Z26
-	VFMADD213PS.BCST  softenNums<>+192(SB), Z11, Z20
-	VFMADD213PS.BCST  softenNums<>+192(SB), Z13, Z22
-	VFMADD213PS.BCST  softenNums<>+192(SB), Z15, Z23
-	VFMADD213PS.BCST  softenNums<>+192(SB), Z17, Z24
+	VFNMADD231PS.BCST softenNums<>+96(SB), Z22, Z21
+	VFNMADD231PS.BCST softenNums<>+96(SB), Z26, Z25
+	VBROADCASTSS      softenNums<>+128(SB), Z14
+	VBROADCASTSS      softenNums<>+128(SB), Z18
+	VBROADCASTSS      softenNums<>+128(SB), Z22
+	VBROADCASTSS      softenNums<>+128(SB), Z26
+	VFMADD213PS.BCST  softenNums<>+160(SB), Z13, Z14
+	VFMADD213PS.BCST  softenNums<>+160(SB), Z17, Z18
+	VFMADD213PS.BCST  softenNums<>+160(SB), Z21, Z22
+	VFMADD213PS.BCST  softenNums<>+160(SB), Z25, Z26
+	VFMADD213PS.BCST  softenNums<>+192(SB), Z13, Z14
+	VFMADD213PS.BCST  softenNums<>+192(SB), Z17, Z18
+	VFMADD213PS.BCST  softenNums<>+192(SB), Z21, Z22
 	VFMADD213PS.BCST  softenNums<>+192(SB), Z25, Z26
-	VFMADD213PS.BCST  softenNums<>+224(SB), Z11, Z20
-	VFMADD213PS.BCST  softenNums<>+224(SB), Z13, Z22
-	VFMADD213PS.BCST  softenNums<>+224(SB), Z15, Z23
-	VFMADD213PS.BCST  softenNums<>+224(SB), Z17, Z24
-	VFMADD213PS.BCST  softenNums<>+224(SB), Z25, Z26
-	VFMADD213PS.BCST  softenNums<>+256(SB), Z11, Z20
-	VFMADD213PS.BCST  softenNums<>+256(SB), Z13, Z22
-	VFMADD213PS.BCST  softenNums<>+256(SB), Z15, Z23
-	VFMADD213PS.BCST  softenNums<>+256(SB), Z17, Z24
-	VFMADD213PS.BCST  softenNums<>+256(SB), Z25, Z26
-	VFMADD213PS.BCST  softenNums<>+288(SB), Z11, Z20
-	VFMADD213PS.BCST  softenNums<>+288(SB), Z13, Z22
-	VFMADD213PS.BCST  softenNums<>+288(SB), Z15, Z23
-	VFMADD213PS.BCST  softenNums<>+288(SB), Z17, Z24
-	VFMADD213PS.BCST  softenNums<>+288(SB), Z25, Z26
-	VFMADD213PS.BCST  softenNums<>+320(SB), Z11, Z20
-	VFMADD213PS.BCST  softenNums<>+320(SB), Z13, Z22
-	VFMADD213PS.BCST  softenNums<>+320(SB), Z15, Z23
-	VFMADD213PS.BCST  softenNums<>+320(SB), Z17, Z24
-	VFMADD213PS.BCST  softenNums<>+320(SB), Z25, Z26
-	VFMADD213PS.BCST  softenNums<>+320(SB), Z11, Z20
-	VFMADD213PS.BCST  softenNums<>+320(SB), Z13, Z22
-	VFMADD213PS.BCST  softenNums<>+320(SB), Z15, Z23
-	VFMADD213PS.BCST  softenNums<>+320(SB), Z17, Z24
-	VFMADD213PS.BCST  softenNums<>+320(SB), Z25, Z26
-	VCMPPS            $0x15, Z1, Z7, K1
-	VCMPPS            $0x15, Z1, Z8, K2
-	VCMPPS            $0x15, Z1, Z9, K3
-	VCMPPS            $0x15, Z1, Z10, K4
-	VCMPPS            $0x15, Z1, Z19, K5
-	VSCALEFPS.Z       Z12, Z20, K1, Z7
-	VSCALEFPS.Z       Z14, Z22, K2, Z8
-	VSCALEFPS.Z       Z16, Z23, K3, Z9
-	VSCALEFPS.Z       Z18, Z24, K4, Z10
-	VSCALEFPS.Z       Z21, Z26, K5, Z11
-	VMOVUPS           Z7, 320(AX)(R8*4)
-	VMOVUPS           Z8, 384(AX)(R8*4)
-	VMOVUPS           Z9, 448(AX)(R8*4)
-	VMOVUPS           Z10, 512(AX)(R8*4)
-	VMOVUPS           Z11, 576(AX)(R8*4)
-	VADDPS            Z7, Z4, Z4
-	VADDPS            Z8, Z5, Z5
-	VADDPS            Z9, Z6, Z6
-	VADDPS            Z10, Z3, Z3
-	VADDPS            Z11, Z4, Z4
-	VMOVUPS           640(AX)(R8*4), Z7
-	VMOVUPS           704(AX)(R8*4), Z8
-	VMOVUPS           768(AX)(R8*4), Z9
-	VMOVUPS           832(AX)(R8*4), Z10
-	VMOVUPS           896(AX)(R8*4), Z11
-	VMULPS            Z0, Z7, Z7
-	VMULPS            Z0, Z8, Z8
-	VMULPS            Z0, Z9, Z9
-	VMULPS            Z0, Z10, Z10
-	VMULPS            Z0, Z11, Z11
-	VSUBPS            Z2, Z7, Z7
-	VSUBPS            Z2, Z8, Z8
-	VSUBPS            Z2, Z9, Z9
-	VSUBPS            Z2, Z10, Z10
-	VSUBPS            Z2, Z11, Z19
-	VMAXPS            Z7, Z1, Z11
-	VMAXPS            Z8, Z1, Z13
-	VMAXPS            Z9, Z1, Z15
-	VMAXPS            Z10, Z1, Z17
-	VMAXPS            Z19, Z1, Z20
-	VBROADCASTSS      softenNums<>+32(SB), Z12
-	VBROADCASTSS      softenNums<>+32(SB), Z14
-	VBROADCASTSS      softenNums<>+32(SB), Z16
-	VBROADCASTSS      softenNums<>+32(SB), Z18
-	VBROADCASTSS      softenNums<>+32(SB), Z21
-	VFMADD213PS.BCST  softenNums<>+64(SB), Z11, Z12
-	VFMADD213PS.BCST  softenNums<>+64(SB), Z13, Z14
-	VFMADD213PS.BCST  softenNums<>+64(SB), Z15, Z16
-	VFMADD213PS.BCST  softenNums<>+64(SB), Z17, Z18
-	VFMADD213PS.BCST  softenNums<>+64(SB), Z20, Z21
-	VSUBPS.BCST       softenNums<>+64(SB), Z12, Z12
-	VSUBPS.BCST       softenNums<>+64(SB), Z14, Z14
-	VSUBPS.BCST       softenNums<>+64(SB), Z16, Z16
-	VSUBPS.BCST       softenNums<>+64(SB), Z18, Z18
-	VSUBPS.BCST       softenNums<>+64(SB), Z21, Z21
-	VMOVUPS           Z11, Z11
-	VMOVUPS           Z13, Z13
-	VMOVUPS           Z15, Z15
-	VMOVUPS           Z17, Z17
-	VMOVUPS           Z20, Z25
-	VFNMADD231PS.BCST softenNums<>+96(SB), Z12, Z11
-	VFNMADD231PS.BCST softenNums<>+96(SB), Z14, Z13
-	VFNMADD231PS.BCST softenNums<>+96(SB), Z16, Z15
-	VFNMADD231PS.BCST softenNums<>+96(SB), Z18, Z17
-	VFNMADD231PS.BCST softenNums<>+96(SB), Z21, Z25
-	VFNMADD231PS.BCST softenNums<>+128(SB), Z12, Z11
-	VFNMADD231PS.BCST softenNums<>+128(SB), Z14, Z13
-	VFNMADD231PS.BCST softenNums<>+128(SB), Z16, Z15
-	VFNMADD231PS.BCST softenNums<>+128(SB), Z18, Z17
-	VFNMADD231PS.BCST softenNums<>+128(SB), Z21, Z25
-	VBROADCASTSS      softenNums<>+160(SB), Z20
-	VBROADCASTSS      softenNums<>+160(SB), Z22
-	VBROADCASTSS      softenNums<>+160(SB), Z23
-	VBROADCASTSS      softenNums<>+160(SB), Z24
-	VBROADCASTSS      softenNums<>+160(SB), Z26
-	VFMADD213PS.BCST  softenNums<>+192(SB), Z11, Z20
-	VFMADD213PS.BCST  softenNums<>+192(SB), Z13, Z22
-	VFMADD213PS.BCST  softenNums<>+192(SB), Z15, Z23
-	VFMADD213PS.BCST  softenNums<>+192(SB), Z17, Z24
+	VFMADD213PS.BCST  softenNums<>+192(SB), Z13, Z14
+	VFMADD213PS.BCST  softenNums<>+192(SB), Z17, Z18
+	VFMADD213PS.BCST  softenNums<>+192(SB), Z21, Z22
 	VFMADD213PS.BCST  softenNums<>+192(SB), Z25, Z26
-	VFMADD213PS.BCST  softenNums<>+224(SB), Z11, Z20
-	VFMADD213PS.BCST  softenNums<>+224(SB), Z13, Z22
-	VFMADD213PS.BCST  softenNums<>+224(SB), Z15, Z23
-	VFMADD213PS.BCST  softenNums<>+224(SB), Z17, Z24
-	VFMADD213PS.BCST  softenNums<>+224(SB), Z25, Z26
-	VFMADD213PS.BCST  softenNums<>+256(SB), Z11, Z20
-	VFMADD213PS.BCST  softenNums<>+256(SB), Z13, Z22
-	VFMADD213PS.BCST  softenNums<>+256(SB), Z15, Z23
-	VFMADD213PS.BCST  softenNums<>+256(SB), Z17, Z24
-	VFMADD213PS.BCST  softenNums<>+256(SB), Z25, Z26
-	VFMADD213PS.BCST  softenNums<>+288(SB), Z11, Z20
-	VFMADD213PS.BCST  softenNums<>+288(SB), Z13, Z22
-	VFMADD213PS.BCST  softenNums<>+288(SB), Z15, Z23
-	VFMADD213PS.BCST  softenNums<>+288(SB), Z17, Z24
-	VFMADD213PS.BCST  softenNums<>+288(SB), Z25, Z26
-	VFMADD213PS.BCST  softenNums<>+320(SB), Z11, Z20
-	VFMADD213PS.BCST  softenNums<>+320(SB), Z13, Z22
-	VFMADD213PS.BCST  softenNums<>+320(SB), Z15, Z23
-	VFMADD213PS.BCST  softenNums<>+320(SB), Z17, Z24
-	VFMADD213PS.BCST  softenNums<>+320(SB), Z25, Z26
-	VFMADD213PS.BCST  softenNums<>+320(SB), Z11, Z20
-	VFMADD213PS.BCST  softenNums<>+320(SB), Z13, Z22
-	VFMADD213PS.BCST  softenNums<>+320(SB), Z15, Z23
-	VFMADD213PS.BCST  softenNums<>+320(SB), Z17, Z24
-	VFMADD213PS.BCST  softenNums<>+320(SB), Z25, Z26
-	VCMPPS            $0x15, Z1, Z7, K1
-	VCMPPS            $0x15, Z1, Z8, K2
-	VCMPPS            $0x15, Z1, Z9, K3
-	VCMPPS            $0x15, Z1, Z10, K4
-	VCMPPS            $0x15, Z1, Z19, K5
-	VSCALEFPS.Z       Z12, Z20, K1, Z7
-	VSCALEFPS.Z       Z14, Z22, K2, Z8
-	VSCALEFPS.Z       Z16, Z23, K3, Z9
-	VSCALEFPS.Z       Z18, Z24, K4, Z10
-	VSCALEFPS.Z       Z21, Z26, K5, Z11
-	VMOVUPS           Z7, 640(AX)(R8*4)
-	VMOVUPS           Z8, 704(AX)(R8*4)
-	VMOVUPS           Z9, 768(AX)(R8*4)
-	VMOVUPS           Z10, 832(AX)(R8*4)
-	VMOVUPS           Z11, 896(AX)(R8*4)
-	VADDPS            Z7, Z5, Z5
-	VADDPS            Z8, Z6, Z6
-	VADDPS            Z9, Z3, Z3
-	VADDPS            Z10, Z4, Z4
-	VADDPS            Z11, Z5, Z5
-	VMOVUPS           960(AX)(R8*4), Z7
-	VMOVUPS           1024(AX)(R8*4), Z8
-	VMOVUPS           1088(AX)(R8*4), Z9
-	VMOVUPS           1152(AX)(R8*4), Z10
-	VMOVUPS           1216(AX)(R8*4), Z11
-	VMULPS            Z0, Z7, Z7
-	VMULPS            Z0, Z8, Z8
-	VMULPS            Z0, Z9, Z9
-	VMULPS            Z0, Z10, Z10
-	VMULPS            Z0, Z11, Z11
-	VSUBPS            Z2, Z7, Z7
-	VSUBPS            Z2, Z8, Z8
-	VSUBPS            Z2, Z9, Z9
-	VSUBPS            Z2, Z10, Z10
-	VSUBPS            Z2, Z11, Z19
-	VMAXPS            Z7, Z1, Z11
-	VMAXPS            Z8, Z1, Z13
-	VMAXPS            Z9, Z1, Z15
-	VMAXPS            Z10, Z1, Z17
-	VMAXPS            Z19, Z1, Z20
-	VBROADCASTSS      softenNums<>+32(SB), Z12
-	VBROADCASTSS      softenNums<>+32(SB), Z14
-	VBROADCASTSS      softenNums<>+32(SB), Z16
-	VBROADCASTSS      softenNums<>+32(SB), Z18
-	VBROADCASTSS      softenNums<>+32(SB), Z21
-	VFMADD213PS.BCST  softenNums<>+64(SB), Z11, Z12
-	VFMADD213PS.BCST  softenNums<>+64(SB), Z13, Z14
-	VFMADD213PS.BCST  softenNums<>+64(SB), Z15, Z16
-	VFMADD213PS.BCST  softenNums<>+64(SB), Z17, Z18
-	VFMADD213PS.BCST  softenNums<>+64(SB), Z20, Z21
-	VSUBPS.BCST       softenNums<>+64(SB), Z12, Z12
-	VSUBPS.BCST       softenNums<>+64(SB), Z14, Z14
-	VSUBPS.BCST       softenNums<>+64(SB), Z16, Z16
-	VSUBPS.BCST       softenNums<>+64(SB), Z18, Z18
-	VSUBPS.BCST       softenNums<>+64(SB), Z21, Z21
-	VMOVUPS           Z11, Z11
-	VMOVUPS           Z13, Z13
-	VMOVUPS           Z15, Z15
-	VMOVUPS           Z17, Z17
-	VMOVUPS           Z20, Z25
-	VFNMADD231PS.BCST softenNums<>+96(SB), Z12, Z11
-	VFNMADD231PS.BCST softenNums<>+96(SB), Z14, Z13
-	VFNMADD231PS.BCST softenNums<>+96(SB), Z16, Z15
-	VFNMADD231PS.BCST softenNums<>+96(SB), Z18, Z17
-	VFNMADD231PS.BCST softenNums<>+96(SB), Z21, Z25
-	VFNMADD231PS.BCST softenNums<>+128(SB), Z12, Z11
-	VFNMADD231PS.BCST softenNums<>+128(SB), Z14, Z13
-	VFNMADD231PS.BCST softenNums<>+128(SB), Z16, Z15
-	VFNMADD231PS.BCST softenNums<>+128(SB), Z18, Z17
-	VFNMADD231PS.BCST softenNums<>+128(SB), Z21, Z25
-	VBROADCASTSS      softenNums<>+160(SB), Z20
-	VBROADCASTSS      softenNums<>+160(SB), Z22
-	VBROADCASTSS      softenNums<>+160(SB), Z23
-	VBROADCASTSS      softenNums<>+160(SB), Z24
-	VBROADCASTSS      softenNums<>+160(SB), Z26
-	VFMADD213PS.BCST  softenNums<>+192(SB), Z11, Z20
-	VFMADD213PS.BCST  softenNums<>+192(SB), Z13, Z22
-	VFMADD213PS.BCST  softenNums<>+192(SB), Z15, Z23
-	VFMADD213PS.BCST  softenNums<>+192(SB), Z17, Z24
-	VFMADD213PS.BCST  softenNums<>+192(SB), Z25, Z26
-	VFMADD213PS.BCST  softenNums<>+224(SB), Z11, Z20
-	VFMADD213PS.BCST  softenNums<>+224(SB), Z13, Z22
-	VFMADD213PS.BCST  softenNums<>+224(SB), Z15, Z23
-	VFMADD213PS.BCST  softenNums<>+224(SB), Z17, Z24
-	VFMADD213PS.BCST  softenNums<>+224(SB), Z25, Z26
-	VFMADD213PS.BCST  softenNums<>+256(SB), Z11, Z20
-	VFMADD213PS.BCST  softenNums<>+256(SB), Z13, Z22
-	VFMADD213PS.BCST  softenNums<>+256(SB), Z15, Z23
-	VFMADD213PS.BCST  softenNums<>+256(SB), Z17, Z24
-	VFMADD213PS.BCST  softenNums<>+256(SB), Z25, Z26
-	VFMADD213PS.BCST  softenNums<>+288(SB), Z11, Z20
-	VFMADD213PS.BCST  softenNums<>+288(SB), Z13, Z22
-	VFMADD213PS.BCST  softenNums<>+288(SB), Z15, Z23
-	VFMADD213PS.BCST  softenNums<>+288(SB), Z17, Z24
-	VFMADD213PS.BCST  softenNums<>+288(SB), Z25, Z26
-	VFMADD213PS.BCST  softenNums<>+320(SB), Z11, Z20
-	VFMADD213PS.BCST  softenNums<>+320(SB), Z13, Z22
-	VFMADD213PS.BCST  softenNums<>+320(SB), Z15, Z23
-	VFMADD213PS.BCST  softenNums<>+320(SB), Z17, Z24
-	VFMADD213PS.BCST  softenNums<>+320(SB), Z25, Z26
-	VFMADD213PS.BCST  softenNums<>+320(SB), Z11, Z20
-	VFMADD213PS.BCST  softenNums<>+320(SB), Z13, Z22
-	VFMADD213PS.BCST  softenNums<>+320(SB), Z15, Z23
-	VFMADD213PS.BCST  softenNums<>+320(SB), Z17, Z24
-	VFMADD213PS.BCST  softenNums<>+320(SB), Z25, Z26
-	VCMPPS            $0x15, Z1, Z7, K1
-	VCMPPS            $0x15, Z1, Z8, K2
-	VCMPPS            $0x15, Z1, Z9, K3
-	VCMPPS            $0x15, Z1, Z10, K4
-	VCMPPS            $0x15, Z1, Z19, K5
-	VSCALEFPS.Z       Z12, Z20, K1, Z7
-	VSCALEFPS.Z       Z14, Z22, K2, Z8
-	VSCALEFPS.Z       Z16, Z23, K3, Z9
-	VSCALEFPS.Z       Z18, Z24, K4, Z10
-	VSCALEFPS.Z       Z21, Z26, K5, Z11
-	VMOVUPS           Z7, 960(AX)(R8*4)
-	VMOVUPS           Z8, 1024(AX)(R8*4)
-	VMOVUPS           Z9, 1088(AX)(R8*4)
-	VMOVUPS           Z10, 1152(AX)(R8*4)
-	VMOVUPS           Z11, 1216(AX)(R8*4)
-	VADDPS            Z7, Z6, Z6
-	VADDPS            Z8, Z3, Z3
-	VADDPS            Z9, Z4, Z4
-	VADDPS            Z10, Z5, Z5
-	VADDPS            Z11, Z6, Z6
-	ADDQ              $+320, R8
-	SUBQ              $+320, CX
-	JGE               turn8
+	VPERMPS           Z2, Z12, Z13
+	VPERMPS           Z2, Z16, Z17
+	VPERMPS           Z2, Z20, Z21
+	VPERMPS           Z2, Z24, Z25
+	VPSLLD            $0x13, Z12, Z12
+	VPSLLD            $0x13, Z16, Z16
+	VPSLLD            $0x13, Z20, Z20
+	VPSLLD            $0x13, Z24, Z24
+	VPADDD            Z13, Z12, Z12
+	VPADDD            Z17, Z16, Z13
+	VPADDD            Z21, Z20, Z16
+	VPADDD            Z25, Z24, Z17
+	VCMPPS            $0x15, Z1, Z11, K1
+	VCMPPS            $0x15, Z1, Z15, K2
+	VCMPPS            $0x15, Z1, Z19, K3
+	VCMPPS            $0x15, Z1, Z23, K4
+	VMULPS.Z          Z14, Z12, K1, Z11
+	VMULPS.Z          Z18, Z13, K2, Z12
+	VMULPS.Z          Z22, Z16, K3, Z13
+	VMULPS.Z          Z26, Z17, K4, Z14
+	VMOVUPS           Z11, (R11)
+	VMOVUPS           Z12, (R11)(SI*1)
+	VMOVUPS           Z13, (R11)(SI*2)
+	VMOVUPS           Z14, (R11)(R9*1)
+	VADDPS            Z11, Z7, Z7
+	VADDPS            Z12, Z8, Z8
+	VADDPS            Z13, Z9, Z9
+	VADDPS            Z14, Z10, Z10
+	ADDQ              $+64, R11
+	ADDQ              $+16, CX
+	SUBQ              $+16, R12
+	JGE               turn4
 
-turned9:
-	ADDQ $+320, CX
-	SUBQ $+64, CX
-	JLT  turned11
+turned5:
+	ADDQ              $+16, R12
+	TESTQ             R12, R12
+	JEQ               done6
+	MOVQ              R12, CX
+	MOVQ              $+1, R12
+	SHLQ              CL, R12
+	DECQ              R12
+	KMOVW             R12, K1
+	VMULPS.Z          (R10), Z0, K1, Z11
+	VMULPS.Z          (R10)(SI*1), Z0, K1, Z15
+	VMULPS.Z          (R10)(SI*2), Z0, K1, Z19
+	VMULPS.Z          (R10)(R9*1), Z0, K1, Z23
+	VSUBPS.BCST       (DI), Z11, Z11
+	VSUBPS.BCST       4(DI), Z15, Z15
+	VSUBPS.BCST       8(DI), Z19, Z19
+	VSUBPS.BCST       12(DI), Z23, Z23
+	VBROADCASTSS      softenNums<>+32(SB), Z12
+	VBROADCASTSS      softenNums<>+32(SB), Z16
+	VBROADCASTSS      softenNums<>+32(SB), Z20
+	VBROADCASTSS      softenNums<>+32(SB), Z24
+	VFMADD213PS.BCST  softenNums<>+64(SB), Z11, Z12
+	VFMADD213PS.BCST  softenNums<>+64(SB), Z15, Z16
+	VFMADD213PS.BCST  softenNums<>+64(SB), Z19, Z20
+	VFMADD213PS.BCST  softenNums<>+64(SB), Z23, Z24
+	VMOVUPS           Z11, Z13
+	VMOVUPS           Z15, Z17
+	VMOVUPS           Z19, Z21
+	VMOVUPS           Z23, Z25
+	VSUBPS.BCST       softenNums<>+64(SB), Z12, Z14
+	VSUBPS.BCST       softenNums<>+64(SB), Z16, Z18
+	VSUBPS.BCST       softenNums<>+64(SB), Z20, Z22
+	VSUBPS.BCST       softenNums<>+64(SB), Z24, Z26
+	VFNMADD231PS.BCST softenNums<>+96(SB), Z14, Z13
+	VFNMADD231PS.BCST softenNums<>+96(SB), Z18, Z17
+	VFNMADD231PS.BCST softenNums<>+96(SB), Z22, Z21
+	VFNMADD231PS.BCST softenNums<>+96(SB), Z26, Z25
+	VBROADCASTSS      softenNums<>+128(SB), Z14
+	VBROADCASTSS      softenNums<>+128(SB), Z18
+	VBROADCASTSS      softenNums<>+128(SB), Z22
+	VBROADCASTSS      softenNums<>+128(SB), Z26
+	VFMADD213PS.BCST  softenNums<>+160(SB), Z13, Z14
+	VFMADD213PS.BCST  softenNums<>+160(SB), Z17, Z18
+	VFMADD213PS.BCST  softenNums<>+160(SB), Z21, Z22
+	VFMADD213PS.BCST  softenNums<>+160(SB), Z25, Z26
+	VFMADD213PS.BCST  softenNums<>+192(SB), Z13, Z14
+	VFMADD213PS.BCST  softenNums<>+192(SB), Z17, Z18
+	VFMADD213PS.BCST  softenNums<>+192(SB), Z21, Z22
+	VFMADD213PS.BCST  softenNums<>+192(SB), Z25, Z26
+	VFMADD213PS.BCST  softenNums<>+192(SB), Z13, Z14
+	VFMADD213PS.BCST  softenNums<>+192(SB), Z17, Z18
+	VFMADD213PS.BCST  softenNums<>+192(SB), Z21, Z22
+	VFMADD213PS.BCST  softenNums<>+192(SB), Z25, Z26
+	VPERMPS           Z2, Z12, Z13
+	VPERMPS           Z2, Z16, Z17
+	VPERMPS           Z2, Z20, Z21
+	VPERMPS           Z2, Z24, Z25
+	VPSLLD            $0x13, Z12, Z12
+	VPSLLD            $0x13, Z16, Z16
+	VPSLLD            $0x13, Z20, Z20
+	VPSLLD            $0x13, Z24, Z24
+	VPADDD            Z13, Z12, Z12
+	VPADDD            Z17, Z16, Z13
+	VPADDD            Z21, Z20, Z16
+	VPADDD            Z25, Z24, Z17
+	VCMPPS            $0x15, Z1, Z11, K2
+	VCMPPS            $0x15, Z1, Z15, K3
+	VCMPPS            $0x15, Z1, Z19, K4
+	VCMPPS            $0x15, Z1, Z23, K5
+	VMULPS.Z          Z14, Z12, K2, Z11
+	VMULPS.Z          Z18, Z13, K3, Z12
+	VMULPS.Z          Z22, Z16, K4, Z13
+	VMULPS.Z          Z26, Z17, K5, Z14
+	VMOVUPS           Z11, K1, (R10)
+	VMOVUPS           Z12, K1, (R10)(SI*1)
+	VMOVUPS           Z13, K1, (R10)(SI*2)
+	VMOVUPS           Z14, K1, (R10)(R9*1)
+	VADDPS            Z11, Z3, K1, Z3
+	VADDPS            Z12, Z4, K1, Z4
+	VADDPS            Z13, Z5, K1, Z5
+	VADDPS            Z14, Z6, K1, Z6
+	VMULPS.Z          (R11), Z0, K1, Z11
+	VMULPS.Z          (R11)(SI*1), Z0, K1, Z15
+	VMULPS.Z          (R11)(SI*2), Z0, K1, Z19
+	VMULPS.Z          (R11)(R9*1), Z0, K1, Z23
+	VSUBPS.BCST       16(DI), Z11, Z11
+	VSUBPS.BCST       20(DI), Z15, Z15
+	VSUBPS.BCST       24(DI), Z19, Z19
+	VSUBPS.BCST       28(DI), Z23, Z23
+	VBROADCASTSS      softenNums<>+32(SB), Z12
+	VBROADCASTSS      softenNums<>+32(SB), Z16
+	VBROADCASTSS      softenNums<>+32(SB), Z20
+	VBROADCASTSS      softenNums<>+32(SB), Z24
+	VFMADD213PS.BCST  softenNums<>+64(SB), Z11, Z12
+	VFMADD213PS.BCST  softenNums<>+64(SB), Z15, Z16
+	VFMADD213PS.BCST  softenNums<>+64(SB), Z19, Z20
+	VFMADD213PS.BCST  softenNums<>+64(SB), Z23, Z24
+	VMOVUPS           Z11, Z13
+	VMOVUPS           Z15, Z17
+	VMOVUPS           Z19, Z21
+	VMOVUPS           Z23, Z25
+	VSUBPS.BCST       softenNums<>+64(SB), Z12, Z14
+	VSUBPS.BCST       softenNums<>+64(SB), Z16, Z18
+	VSUBPS.BCST       softenNums<>+64(SB), Z20, Z22
+	VSUBPS.BCST       softenNums<>+64(SB), Z24, Z26
+	VFNMADD231PS.BCST softenNums<>+96(SB), Z14, Z13
+	VFNMADD231PS.BCST softenNums<>+96(SB), Z18, Z17
+	VFNMADD231PS.BCST softenNums<>+96(SB), Z22, Z21
+	VFNMADD231PS.BCST softenNums<>+96(SB), Z26, Z25
+	VBROADCASTSS      softenNums<>+128(SB), Z14
+	VBROADCASTSS      softenNums<>+128(SB), Z18
+	VBROADCASTSS      softenNums<>+128(SB), Z22
+	VBROADCASTSS      softenNums<>+128(SB), Z26
+	VFMADD213PS.BCST  softenNums<>+160(SB), Z13, Z14
+	VFMADD213PS.BCST  softenNums<>+160(SB), Z17, Z18
+	VFMADD213PS.BCST  softenNums<>+160(SB), Z21, Z22
+	VFMADD213PS.BCST  softenNums<>+160(SB), Z25, Z26
+	VFMADD213PS.BCST  softenNums<>+192(SB), Z13, Z14
+	VFMADD213PS.BCST  softenNums<>+192(SB), Z17, Z18
+	VFMADD213PS.BCST  softenNums<>+192(SB), Z21, Z22
+	VFMADD213PS.BCST  softenNums<>+192(SB), Z25, Z26
+	VFMADD213PS.BCST  softenNums<>+192(SB), Z13, Z14
+	VFMADD213PS.BCST  softenNums<>+192(SB), Z17, Z18
+	VFMADD213PS.BCST  softenNums<>+192(SB), Z21, Z22
+	VFMADD213PS.BCST  softenNums<>+192(SB), Z25, Z26
+	VPERMPS           Z2, Z12, Z13
+	VPERMPS           Z2, Z16, Z17
+	VPERMPS           Z2, Z20, Z21
+	VPERMPS           Z2, Z24, Z25
+	VPSLLD            $0x13, Z12, Z12
+	VPSLLD            $0x13, Z16, Z16
+	VPSLLD            $0x13, Z20, Z20
+	VPSLLD            $0x13, Z24, Z24
+	VPADDD            Z13, Z12, Z12
+	VPADDD            Z17, Z16, Z13
+	VPADDD            Z21, Z20, Z16
+	VPADDD            Z25, Z24, Z17
+	VCMPPS            $0x15, Z1, Z11, K2
+	VCMPPS            $0x15, Z1, Z15, K3
+	VCMPPS            $0x15, Z1, Z19, K4
+	VCMPPS            $0x15, Z1, Z23, K5
+	VMULPS.Z          Z14, Z12, K2, Z11
+	VMULPS.Z          Z18, Z13, K3, Z12
+	VMULPS.Z          Z22, Z16, K4, Z13
+	VMULPS.Z          Z26, Z17, K5, Z14
+	VMOVUPS           Z11, K1, (R11)
+	VMOVUPS           Z12, K1, (R11)(SI*1)
+	VMOVUPS           Z13, K1, (R11)(SI*2)
+	VMOVUPS           Z14, K1, (R11)(R9*1)
+	VADDPS            Z11, Z7, K1, Z7
+	VADDPS            Z12, Z8, K1, Z8
+	VADDPS            Z13, Z9, K1, Z9
+	VADDPS            Z14, Z10, K1, Z10
+
+done6:
+	VSHUFF64X2 $0x44, Z4, Z3, Z11
+	VSHUFF64X2 $0xee, Z4, Z3, Z3
+	VADDPS     Z11, Z3, Z11
+	VSHUFF64X2 $0x44, Z6, Z5, Z3
+	VSHUFF64X2 $0xee, Z6, Z5, Z4
+	VADDPS     Z3, Z4, Z3
+	VSHUFF64X2 $0x88, Z3, Z11, Z4
+	VSHUFF64X2 $0xdd, Z3, Z11, Z3
+	VADDPS     Z4, Z3, Z4
+	VSHUFF64X2 $0x44, Z8, Z7, Z3
+	VSHUFF64X2 $0xee, Z8, Z7, Z5
+	VADDPS     Z3, Z5, Z3
+	VSHUFF64X2 $0x44, Z10, Z9, Z5
+	VSHUFF64X2 $0xee, Z10, Z9, Z6
+	VADDPS     Z5, Z6, Z5
+	VSHUFF64X2 $0x88, Z5, Z3, Z6
+	VSHUFF64X2 $0xdd, Z5, Z3, Z3
+	VADDPS     Z6, Z3, Z6
+	VUNPCKHPD  Z6, Z4, Z3
+	VUNPCKLPD  Z6, Z4, Z4
+	VADDPS     Z4, Z3, Z4
+	VPERMILPS  $0xb1, Z4, Z3
+	VADDPS     Z4, Z3, Z4
+	VMOVUPS    softenPlaces<>+0(SB), Z3
+	VPERMPS    Z4, Z3, Z4
+	VMOVUPS    Y4, (R8)
+	LEAQ       (AX)(SI*8), AX
+	ADDQ       $+32, DI
+	ADDQ       $+32, R8
+	SUBQ       $+8, BX
+	JGE        rows8
+
+rows8End:
+	ADDQ $+8, BX
+	SUBQ $+4, BX
+	JLT  rows4End
+
+rows4:
+	VBROADCASTSS (DI), Z3
+	VBROADCASTSS 4(DI), Z4
+	VBROADCASTSS 8(DI), Z5
+	VBROADCASTSS 12(DI), Z6
+	MOVQ         DX, R11
+	XORQ         CX, CX
+	LEAQ         (SI)(SI*2), R9
+	MOVQ         AX, R10
+	SUBQ         $+16, R11
+	JLT          turned8
+
+turn7:
+	VMULPS (R10), Z0, Z7
+	VMULPS (R10)(SI*1), Z0, Z8
+	VMULPS (R10)(SI*2), Z0, Z9
+	VMULPS (R10)(R9*1), Z0, Z10
+	VMAXPS Z3, Z7, Z3
+	VMAXPS Z4, Z8, Z4
+	VMAXPS Z5, Z9, Z5
+	VMAXPS Z6, Z10, Z6
+	ADDQ   $+64, R10
+	ADDQ   $+16, CX
+	SUBQ   $+16, R11
+	JGE    turn7
+
+turned8:
+	ADDQ     $+16, R11
+	TESTQ    R11, R11
+	JEQ      done9
+	MOVQ     R11, CX
+	MOVQ     $+1, R11
+	SHLQ     CL, R11
+	DECQ     R11
+	KMOVW    R11, K1
+	VMULPS.Z (R10), Z0, K1, Z7
+	VMULPS.Z (R10)(SI*1), Z0, K1, Z8
+	VMULPS.Z (R10)(SI*2), Z0, K1, Z9
+	VMULPS.Z (R10)(R9*1), Z0, K1, Z10
+	VMAXPS   Z3, Z7, K1, Z3
+	VMAXPS   Z4, Z8, K1, Z4
+	VMAXPS   Z5, Z9, K1, Z5
+	VMAXPS   Z6, Z10, K1, Z6
+
+done9:
+	VSHUFF64X2 $0x44, Z4, Z3, Z7
+	VSHUFF64X2 $0xee, Z4, Z3, Z3
+	VMAXPS     Z7, Z3, Z7
+	VSHUFF64X2 $0x44, Z6, Z5, Z3
+	VSHUFF64X2 $0xee, Z6, Z5, Z4
+	VMAXPS     Z3, Z4, Z3
+	VSHUFF64X2 $0x88, Z3, Z7, Z4
+	VSHUFF64X2 $0xdd, Z3, Z7, Z3
+	VMAXPS     Z4, Z3, Z4
+	VPERMILPD  $0x55, Z4, Z3
+	VMAXPS     Z4, Z3, Z4
+	VPERMILPS  $0xb1, Z4, Z3
+	VMAXPS     Z4, Z3, Z4
+	VMOVUPS    softenPlaces<>+0(SB), Z3
+	VPERMPS    Z4, Z3, Z4
+	VMOVUPS    X4, (DI)
+	VXORPS     Z3, Z3, Z3
+	VXORPS     Z4, Z4, Z4
+	VXORPS     Z5, Z5, Z5
+	VXORPS     Z6, Z6, Z6
+	MOVQ       DX, R11
+	XORQ       CX, CX
+	LEAQ       (SI)(SI*2), R9
+	MOVQ       AX, R10
+	SUBQ       $+16, R11
+	JLT        turned11
 
 turn10:
-	VMOVUPS           (AX)(R8*4), Z7
-	VMOVUPS           64(AX)(R8*4), Z8
-	VMOVUPS           128(AX)(R8*4), Z9
-	VMOVUPS           192(AX)(R8*4), Z10
-	VMULPS            Z0, Z7, Z7
-	VMULPS            Z0, Z8, Z8
-	VMULPS            Z0, Z9, Z9
-	VMULPS            Z0, Z10, Z10
-	VSUBPS            Z2, Z7, Z7
-	VSUBPS            Z2, Z8, Z8
-	VSUBPS            Z2, Z9, Z9
-	VSUBPS            Z2, Z10, Z16
-	VMAXPS            Z7, Z1, Z10
-	VMAXPS            Z8, Z1, Z12
-	VMAXPS            Z9, Z1, Z14
-	VMAXPS            Z16, Z1, Z17
-	VBROADCASTSS      softenNums<>+32(SB), Z11
-	VBROADCASTSS      softenNums<>+32(SB), Z13
-	VBROADCASTSS      softenNums<>+32(SB), Z15
-	VBROADCASTSS      softenNums<>+32(SB), Z18
-	VFMADD213PS.BCST  softenNums<>+64(SB), Z10, Z11
-	VFMADD213PS.BCST  softenNums<>+64(SB), Z12, Z13
-	VFMADD213PS.BCST  softenNums<>+64(SB), Z14, Z15
-	VFMADD213PS.BCST  softenNums<>+64(SB), Z17, Z18
-	VSUBPS.BCST       softenNums<>+64(SB), Z11, Z11
-	VSUBPS.BCST       softenNums<>+64(SB), Z13, Z13
-	VSUBPS.BCST       softenNums<>+64(SB), Z15, Z15
-	VSUBPS.BCST       softenNums<>+64(SB), Z18, Z18
-	VMOVUPS           Z10, Z10
-	VMOVUPS           Z12, Z12
-	VMOVUPS           Z14, Z14
-	VMOVUPS           Z17, Z21
-	VFNMADD231PS.BCST softenNums<>+96(SB), Z11, Z10
-	VFNMADD231PS.BCST softenNums<>+96(SB), Z13, Z12
-	VFNMADD231PS.BCST softenNums<>+96(SB), Z15, Z14
-	VFNMADD231PS.BCST softenNums<>+96(SB), Z18, Z21
-	VFNMADD231PS.BCST softenNums<>+128(SB), Z11, Z10
-	VFNMADD231PS.BCST softenNums<>+128(SB), Z13, Z12
-	VFNMADD231PS.BCST softenNums<>+128(SB), Z15, Z14
-	VFNMADD231PS.BCST softenNums<>+128(SB), Z18, Z21
-	VBROADCASTSS      softenNums<>+160(SB), Z17
-	VBROADCASTSS      softenNums<>+160(SB), Z19
-	VBROADCASTSS      softenNums<>+160(SB), Z20
-	VBROADCASTSS      softenNums<>+160(SB), Z22
-	VFMADD213PS.BCST  softenNums<>+192(SB), Z10, Z17
-	VFMADD213PS.BCST  softenNums<>+192(SB), Z12, Z19
-	VFMADD213PS.BCST  softenNums<>+192(SB), Z14, Z20
+	VMULPS            (R10), Z0, Z7
+	VMULPS            (R10)(SI*1), Z0, Z11
+	VMULPS            (R10)(SI*2), Z0, Z15
+	VMULPS            (R10)(R9*1), Z0, Z19
+	VSUBPS.BCST       (DI), Z7, Z7
+	VSUBPS.BCST       4(DI), Z11, Z11
+	VSUBPS.BCST       8(DI), Z15, Z15
+	VSUBPS.BCST       12(DI), Z19, Z19
+	VBROADCASTSS      softenNums<>+32(SB), Z8
+	VBROADCASTSS      softenNums<>+32(SB), Z12
+	VBROADCASTSS      softenNums<>+32(SB), Z16
+	VBROADCASTSS      softenNums<>+32(SB), Z20
+	VFMADD213PS.BCST  softenNums<>+64(SB), Z7, Z8
+	VFMADD213PS.BCST  softenNums<>+64(SB), Z11, Z12
+	VFMADD213PS.BCST  softenNums<>+64(SB), Z15, Z16
+	VFMADD213PS.BCST  softenNums<>+64(SB), Z19, Z20
+	VMOVUPS           Z7, Z9
+	VMOVUPS           Z11, Z13
+	VMOVUPS           Z15, Z17
+	VMOVUPS           Z19, Z21
+	VSUBPS.BCST       softenNums<>+64(SB), Z8, Z10
+	VSUBPS.BCST       softenNums<>+64(SB), Z12, Z14
+	VSUBPS.BCST       softenNums<>+64(SB), Z16, Z18
+	VSUBPS.BCST       softenNums<>+64(SB), Z20, Z22
+	VFNMADD231PS.BCST softenNums<>+96(SB), Z10, Z9
+	VFNMADD231PS.BCST softenNums<>+96(SB), Z14, Z13
+	VFNMADD231PS.BCST softenNums<>+96(SB), Z18, Z17
+	VFNMADD231PS.BCST softenNums<>+96(SB), Z22, Z21
+	VBROADCASTSS      softenNums<>+128(SB), Z10
+	VBROADCASTSS      softenNums<>+128(SB), Z14
+	VBROADCASTSS      softenNums<>+128(SB), Z18
+	VBROADCASTSS      softenNums<>+128(SB), Z22
+	VFMADD213PS.BCST  softenNums<>+160(SB), Z9, Z10
+	VFMADD213PS.BCST  softenNums<>+160(SB), Z13, Z14
+	VFMADD213PS.BCST  softenNums<>+160(SB), Z17, Z18
+	VFMADD213PS.BCST  softenNums<>+160(SB), Z21, Z22
+	VFMADD213PS.BCST  softenNums<>+192(SB), Z9, Z10
+	VFMADD213PS.BCST  softenNums<>+192(SB), Z13, Z14
+	VFMADD213PS.BCST  softenNums<>+192(SB), Z17, Z18
 	VFMADD213PS.BCST  softenNums<>+192(SB), Z21, Z22
-	VFMADD213PS.BCST  softenNums<>+224(SB), Z10, Z17
-	VFMADD213PS.BCST  softenNums<>+224(SB), Z12, Z19
-	VFMADD213PS.BCST  softenNums<>+224(SB), Z14, Z20
-	VFMADD213PS.BCST  softenNums<>+224(SB), Z21, Z22
-	VFMADD213PS.BCST  softenNums<>+256(SB), Z10, Z17
-	VFMADD213PS.BCST  softenNums<>+256(SB), Z12, Z19
-	VFMADD213PS.BCST  softenNums<>+256(SB), Z14, Z20
-	VFMADD213PS.BCST  softenNums<>+256(SB), Z21, Z22
-	VFMADD213PS.BCST  softenNums<>+288(SB), Z10, Z17
-	VFMADD213PS.BCST  softenNums<>+288(SB), Z12, Z19
-	VFMADD213PS.BCST  softenNums<>+288(SB), Z14, Z20
-	VFMADD213PS.BCST  softenNums<>+288(SB), Z21, Z22
-	VFMADD213PS.BCST  softenNums<>+320(SB), Z10, Z17
-	VFMADD213PS.BCST  softenNums<>+320(SB), Z12, Z19
-	VFMADD213PS.BCST  softenNums<>+320(SB), Z14, Z20
-	VFMADD213PS.BCST  softenNums<>+320(SB), Z21, Z22
-	VFMADD213PS.BCST  softenNums<>+320(SB), Z10, Z17
-	VFMADD213PS.BCST  softenNums<>+320(SB), Z12, Z19
-	VFMADD213PS.BCST  softenNums<>+320(SB), Z14, Z20
-	VFMADD213PS.BCST  softenNums<>+320(SB), Z21, Z22
+	VFMADD213PS.BCST  softenNums<>+192(SB), Z9, Z10
+	VFMADD213PS.BCST  softenNums<>+192(SB), Z13, Z14
+	VFMADD213PS.BCST  softenNums<>+192(SB), Z17, Z18
+	VFMADD213PS.BCST  softenNums<>+192(SB), Z21, Z22
+	VPERMPS           Z2, Z8, Z9
+	VPERMPS           Z2, Z12, Z13
+	VPERMPS           Z2, Z16, Z17
+	VPERMPS           Z2, Z20, Z21
+	VPSLLD            $0x13, Z8, Z8
+	VPSLLD            $0x13, Z12, Z12
+	VPSLLD            $0x13, Z16, Z16
+	VPSLLD            $0x13, Z20, Z20
+	VPADDD            Z9, Z8, Z8
+	VPADDD            Z13, Z12, Z9
+	VPADDD            Z17, Z16, Z12
+	VPADDD            Z21, Z20, Z13
 	VCMPPS            $0x15, Z1, Z7, K1
-	VCMPPS            $0x15, Z1, Z8, K2
-	VCMPPS            $0x15, Z1, Z9, K3
-	VCMPPS            $0x15, Z1, Z16, K4
-	VSCALEFPS.Z       Z11, Z17, K1, Z7
-	VSCALEFPS.Z       Z13, Z19, K2, Z8
-	VSCALEFPS.Z       Z15, Z20, K3, Z9
-	VSCALEFPS.Z       Z18, Z22, K4, Z10
-	VMOVUPS           Z7, (AX)(R8*4)
-	VMOVUPS           Z8, 64(AX)(R8*4)
-	VMOVUPS           Z9, 128(AX)(R8*4)
-	VMOVUPS           Z10, 192(AX)(R8*4)
+	VCMPPS            $0x15, Z1, Z11, K2
+	VCMPPS            $0x15, Z1, Z15, K3
+	VCMPPS            $0x15, Z1, Z19, K4
+	VMULPS.Z          Z10, Z8, K1, Z7
+	VMULPS.Z          Z14, Z9, K2, Z8
+	VMULPS.Z          Z18, Z12, K3, Z9
+	VMULPS.Z          Z22, Z13, K4, Z10
+	VMOVUPS           Z7, (R10)
+	VMOVUPS           Z8, (R10)(SI*1)
+	VMOVUPS           Z9, (R10)(SI*2)
+	VMOVUPS           Z10, (R10)(R9*1)
 	VADDPS            Z7, Z3, Z3
 	VADDPS            Z8, Z4, Z4
 	VADDPS            Z9, Z5, Z5
 	VADDPS            Z10, Z6, Z6
-	ADDQ              $+64, R8
-	SUBQ              $+64, CX
+	ADDQ              $+64, R10
+	ADDQ              $+16, CX
+	SUBQ              $+16, R11
 	JGE               turn10
 
 turned11:
-	ADDQ              $+64, CX
-	CMPQ              CX, $+16
-	JLT               short13
-	VMOVUPS           (AX)(R8*4), Z7
-	VMULPS            Z0, Z7, Z7
-	VSUBPS            Z2, Z7, Z7
-	VMAXPS            Z7, Z1, Z8
-	VBROADCASTSS      softenNums<>+32(SB), Z9
-	VFMADD213PS.BCST  softenNums<>+64(SB), Z8, Z9
-	VSUBPS.BCST       softenNums<>+64(SB), Z9, Z9
-	VMOVUPS           Z8, Z8
-	VFNMADD231PS.BCST softenNums<>+96(SB), Z9, Z8
-	VFNMADD231PS.BCST softenNums<>+128(SB), Z9, Z8
-	VBROADCASTSS      softenNums<>+160(SB), Z10
-	VFMADD213PS.BCST  softenNums<>+192(SB), Z8, Z10
-	VFMADD213PS.BCST  softenNums<>+224(SB), Z8, Z10
-	VFMADD213PS.BCST  softenNums<>+256(SB), Z8, Z10
-	VFMADD213PS.BCST  softenNums<>+288(SB), Z8, Z10
-	VFMADD213PS.BCST  softenNums<>+320(SB), Z8, Z10
-	VFMADD213PS.BCST  softenNums<>+320(SB), Z8, Z10
-	VCMPPS            $0x15, Z1, Z7, K1
-	VSCALEFPS.Z       Z9, Z10, K1, Z7
-	VMOVUPS           Z7, (AX)(R8*4)
-	VADDPS            Z7, Z3, Z3
-	ADDQ              $+16, R8
-	SUBQ              $+16, CX
-	CMPQ              CX, $+16
-	JLT               short14
-	VMOVUPS           (AX)(R8*4), Z7
-	VMULPS            Z0, Z7, Z7
-	VSUBPS            Z2, Z7, Z7
-	VMAXPS            Z7, Z1, Z8
-	VBROADCASTSS      softenNums<>+32(SB), Z9
-	VFMADD213PS.BCST  softenNums<>+64(SB), Z8, Z9
-	VSUBPS.BCST       softenNums<>+64(SB), Z9, Z9
-	VMOVUPS           Z8, Z8
-	VFNMADD231PS.BCST softenNums<>+96(SB), Z9, Z8
-	VFNMADD231PS.BCST softenNums<>+128(SB), Z9, Z8
-	VBROADCASTSS      softenNums<>+160(SB), Z10
-	VFMADD213PS.BCST  softenNums<>+192(SB), Z8, Z10
-	VFMADD213PS.BCST  softenNums<>+224(SB), Z8, Z10
-	VFMADD213PS.BCST  softenNums<>+256(SB), Z8, Z10
-	VFMADD213PS.BCST  softenNums<>+288(SB), Z8, Z10
-	VFMADD213PS.BCST  softenNums<>+320(SB), Z8, Z10
-	VFMADD213PS.BCST  softenNums<>+320(SB), Z8, Z10
-	VCMPPS            $0x15, Z1, Z7, K1
-	VSCALEFPS.Z       Z9, Z10, K1, Z7
-	VMOVUPS           Z7, (AX)(R8*4)
-	VADDPS            Z7, Z4, Z4
-	ADDQ              $+16, R8
-	SUBQ              $+16, CX
-	CMPQ              CX, $+16
-	JLT               short15
-	VMOVUPS           (AX)(R8*4), Z7
-	VMULPS            Z0, Z7, Z7
-	VSUBPS            Z2, Z7, Z7
-	VMAXPS            Z7, Z1, Z8
-	VBROADCASTSS      softenNums<>+32(SB), Z9
-	VFMADD213PS.BCST  softenNums<>+64(SB), Z8, Z9
-	VSUBPS.BCST       softenNums<>+64(SB), Z9, Z9
-	VMOVUPS           Z8, Z8
-	VFNMADD231PS.BCST softenNums<>+96(SB), Z9, Z8
-	VFNMADD231PS.BCST softenNums<>+128(SB), Z9, Z8
-	VBROADCASTSS      softenNums<>+160(SB), Z10
-	VFMADD213PS.BCST  softenNums<>+192(SB), Z8, Z10
-	VFMADD213PS.BCST  softenNums<>+224(SB), Z8, Z10
-	VFMADD213PS.BCST  softenNums<>+256(SB), Z8, Z10
-	VFMADD213PS.BCST  softenNums<>+288(SB), Z8, Z10
-	VFMADD213PS.BCST  softenNums<>+320(SB), Z8, Z10
-	VFMADD213PS.BCST  softenNums<>+320(SB), Z8, Z10
-	VCMPPS            $0x15, Z1, Z7, K1
-	VSCALEFPS.Z       Z9, Z10, K1, Z7
-	VMOVUPS           Z7, (AX)(R8*4)
-	VADDPS            Z7, Z5, Z5
-	ADDQ              $+16, R8
-	SUBQ              $+16, CX
-	CMPQ              CX, $+16
-	JLT               short16
-	VMOVUPS           (AX)(R8*4), Z7
-	VMULPS            Z0, Z7, Z7
-	VSUBPS            Z2, Z7, Z7
-	VMAXPS            Z7, Z1, Z8
-	VBROADCASTSS      softenNums<>+32(SB), Z9
-	VFMADD213PS.BCST  softenNums<>+64(SB), Z8, Z9
-	VSUBPS.BCST       softenNums<>+64(SB), Z9, Z9
-	VMOVUPS           Z8, Z8
-	VFNMADD231PS.BCST softenNums<>+96(SB), Z9, Z8
-	VFNMADD231PS.BCST softenNums<>+128(SB), Z9, Z8
-	VBROADCASTSS      softenNums<>+160(SB), Z10
-	VFMADD213PS.BCST  softenNums<>+192(SB), Z8, Z10
-	VFMADD213PS.BCST  softenNums<>+224(SB), Z8, Z10
-	VFMADD213PS.BCST  softenNums<>+256(SB), Z8, Z10
-	VFMADD213PS.BCST  softenNums<>+288(SB), Z8, Z10
-	VFMADD213PS.BCST  softenNums<>+320(SB), Z8, Z10
-	VFMADD213PS.BCST  softenNums<>+320(SB), Z8, Z10
-	VCMPPS            $0x15, Z1, Z7, K1
-	VSCALEFPS.Z       Z9, Z10, K1, Z7
-	VMOVUPS           Z7, (AX)(R8*4)
-	VADDPS            Z7, Z6, Z6
-	ADDQ              $+16, R8
-	SUBQ              $+16, CX
-
-short13:
-	TESTQ             CX, CX
+	ADDQ              $+16, R11
+	TESTQ             R11, R11
 	JEQ               done12
-	MOVQ              $+1, R9
-	SHLQ              CL, R9
-	DECQ              R9
-	KMOVW             R9, K1
-	VMOVUPS.Z         (AX)(R8*4), K1, Z7
-	VMULPS            Z0, Z7, Z7
-	VSUBPS            Z2, Z7, Z2
-	VMAXPS            Z2, Z1, Z7
+	MOVQ              R11, CX
+	MOVQ              $+1, R11
+	SHLQ              CL, R11
+	DECQ              R11
+	KMOVW             R11, K1
+	VMULPS.Z          (R10), Z0, K1, Z7
+	VMULPS.Z          (R10)(SI*1), Z0, K1, Z11
+	VMULPS.Z          (R10)(SI*2), Z0, K1, Z15
+	VMULPS.Z          (R10)(R9*1), Z0, K1, Z19
+	VSUBPS.BCST       (DI), Z7, Z7
+	VSUBPS.BCST       4(DI), Z11, Z11
+	VSUBPS.BCST       8(DI), Z15, Z15
+	VSUBPS.BCST       12(DI), Z19, Z19
 	VBROADCASTSS      softenNums<>+32(SB), Z8
+	VBROADCASTSS      softenNums<>+32(SB), Z12
+	VBROADCASTSS      softenNums<>+32(SB), Z16
+	VBROADCASTSS      softenNums<>+32(SB), Z20
 	VFMADD213PS.BCST  softenNums<>+64(SB), Z7, Z8
-	VSUBPS.BCST       softenNums<>+64(SB), Z8, Z8
-	VMOVUPS           Z7, Z7
-	VFNMADD231PS.BCST softenNums<>+96(SB), Z8, Z7
-	VFNMADD231PS.BCST softenNums<>+128(SB), Z8, Z7
-	VBROADCASTSS      softenNums<>+160(SB), Z9
-	VFMADD213PS.BCST  softenNums<>+192(SB), Z7, Z9
-	VFMADD213PS.BCST  softenNums<>+224(SB), Z7, Z9
-	VFMADD213PS.BCST  softenNums<>+256(SB), Z7, Z9
-	VFMADD213PS.BCST  softenNums<>+288(SB), Z7, Z9
-	VFMADD213PS.BCST  softenNums<>+320(SB), Z7, Z9
-	VFMADD213PS.BCST  softenNums<>+320(SB), Z7, Z9
-	VCMPPS            $0x15, Z1, Z2, K2
-	VSCALEFPS.Z       Z8, Z9, K2, Z2
-	VMOVUPS           Z2, K1, (AX)(R8*4)
-	VADDPS            Z2, Z3, K1, Z3
-	JMP               done12
-
-short14:
-	TESTQ             CX, CX
-	JEQ               done12
-	MOVQ              $+1, R9
-	SHLQ              CL, R9
-	DECQ              R9
-	KMOVW             R9, K1
-	VMOVUPS.Z         (AX)(R8*4), K1, Z7
-	VMULPS            Z0, Z7, Z7
-	VSUBPS            Z2, Z7, Z2
-	VMAXPS            Z2, Z1, Z7
-	VBROADCASTSS      softenNums<>+32(SB), Z8
-	VFMADD213PS.BCST  softenNums<>+64(SB), Z7, Z8
-	VSUBPS.BCST       softenNums<>+64(SB), Z8, Z8
-	VMOVUPS           Z7, Z7
-	VFNMADD231PS.BCST softenNums<>+96(SB), Z8, Z7
-	VFNMADD231PS.BCST softenNums<>+128(SB), Z8, Z7
-	VBROADCASTSS      softenNums<>+160(SB), Z9
-	VFMADD213PS.BCST  softenNums<>+192(SB), Z7, Z9
-	VFMADD213PS.BCST  softenNums<>+224(SB), Z7, Z9
-	VFMADD213PS.BCST  softenNums<>+256(SB), Z7, Z9
-	VFMADD213PS.BCST  softenNums<>+288(SB), Z7, Z9
-	VFMADD213PS.BCST  softenNums<>+320(SB), Z7, Z9
-	VFMADD213PS.BCST  softenNums<>+320(SB), Z7, Z9
-	VCMPPS            $0x15, Z1, Z2, K2
-	VSCALEFPS.Z       Z8, Z9, K2, Z2
-	VMOVUPS           Z2, K1, (AX)(R8*4)
-	VADDPS            Z2, Z4, K1, Z4
-	JMP               done12
-
-short15:
-	TESTQ             CX, CX
-	JEQ               done12
-	MOVQ              $+1, R9
-	SHLQ              CL, R9
-	DECQ              R9
-	KMOVW             R9, K1
-	VMOVUPS.Z         (AX)(R8*4), K1, Z7
-	VMULPS            Z0, Z7, Z7
-	VSUBPS            Z2, Z7, Z2
-	VMAXPS            Z2, Z1, Z7
-	VBROADCASTSS      softenNums<>+32(SB), Z8
-	VFMADD213PS.BCST  softenNums<>+64(SB), Z7, Z8
-	VSUBPS.BCST       softenNums<>+64(SB), Z8, Z8
-	VMOVUPS           Z7, Z7
-	VFNMADD231PS.BCST softenNums<>+96(SB), Z8, Z7
-	VFNMADD231PS.BCST softenNums<>+128(SB), Z8, Z7
-	VBROADCASTSS      softenNums<>+160(SB), Z9
-	VFMADD213PS.BCST  softenNums<>+192(SB), Z7, Z9
-	VFMADD213PS.BCST  softenNums<>+224(SB), Z7, Z9
-	VFMADD213PS.BCST  softenNums<>+256(SB), Z7, Z9
-	VFMADD213PS.BCST  softenNums<>+288(SB), Z7, Z9
-	VFMADD213PS.BCST  softenNums<>+320(SB), Z7, Z9
-	VFMADD213PS.BCST  softenNums<>+320(SB), Z7, Z9
-	VCMPPS            $0x15, Z1, Z2, K2
-	VSCALEFPS.Z       Z8, Z9, K2, Z2
-	VMOVUPS           Z2, K1, (AX)(R8*4)
-	VADDPS            Z2, Z5, K1, Z5
-	JMP               done12
-
-short16:
-	TESTQ             CX, CX
-	JEQ               done12
-	MOVQ              $+1, R9
-	SHLQ              CL, R9
-	DECQ              R9
-	KMOVW             R9, K1
-	VMOVUPS.Z         (AX)(R8*4), K1, Z7
-	VMULPS            Z0, Z7, Z7
-	VSUBPS            Z2, Z7, Z2
-	VMAXPS            Z2, Z1, Z7
-	VBROADCASTSS      softenNums<>+32(SB), Z8
-	VFMADD213PS.BCST  softenNums<>+64(SB), Z7, Z8
-	VSUBPS.BCST       softenNums<>+64(SB), Z8, Z8
-	VMOVUPS           Z7, Z7
-	VFNMADD231PS.BCST softenNums<>+96(SB), Z8, Z7
-	VFNMADD231PS.BCST softenNums<>+128(SB), Z8, Z7
-	VBROADCASTSS      softenNums<>+160(SB), Z9
-	VFMADD213PS.BCST  softenNums<>+192(SB), Z7, Z9
-	VFMADD213PS.BCST  softenNums<>+224(SB), Z7, Z9
-	VFMADD213PS.BCST  softenNums<>+256(SB), Z7, Z9
-	VFMADD213PS.BCST  softenNums<>+288(SB), Z7, Z9
-	VFMADD213PS.BCST  softenNums<>+320(SB), Z7, Z9
-	VFMADD213PS.BCST  softenNums<>+320(SB), Z7, Z9
-	VCMPPS            $0x15, Z1, Z2, K2
-	VSCALEFPS.Z       Z8, Z9, K2, Z2
-	VMOVUPS           Z2, K1, (AX)(R8*4)
-	VADDPS            Z2, Z6, K1, Z6
+	VFMADD213PS.BCST  softenNums<>+64(SB), Z11, Z12
+	VFMADD213PS.BCST  softenNums<>+64(SB), Z15, Z16
+	VFMADD213PS.BCST  softenNums<>+64(SB), Z19, Z20
+	VMOVUPS           Z7, Z9
+	VMOVUPS           Z11, Z13
+	VMOVUPS           Z15, Z17
+	VMOVUPS           Z19, Z21
+	VSUBPS.BCST       softenNums<>+64(SB), Z8, Z10
+	VSUBPS.BCST       softenNums<>+64(SB), Z12, Z14
+	VSUBPS.BCST       softenNums<>+64(SB), Z16, Z18
+	VSUBPS.BCST       softenNums<>+64(SB), Z20, Z22
+	VFNMADD231PS.BCST softenNums<>+96(SB), Z10, Z9
+	VFNMADD231PS.BCST softenNums<>+96(SB), Z14, Z13
+	VFNMADD231PS.BCST softenNums<>+96(SB), Z18, Z17
+	VFNMADD231PS.BCST softenNums<>+96(SB), Z22, Z21
+	VBROADCASTSS      softenNums<>+128(SB), Z10
+	VBROADCASTSS      softenNums<>+128(SB), Z14
+	VBROADCASTSS      softenNums<>+128(SB), Z18
+	VBROADCASTSS      softenNums<>+128(SB), Z22
+	VFMADD213PS.BCST  softenNums<>+160(SB), Z9, Z10
+	VFMADD213PS.BCST  softenNums<>+160(SB), Z13, Z14
+	VFMADD213PS.BCST  softenNums<>+160(SB), Z17, Z18
+	VFMADD213PS.BCST  softenNums<>+160(SB), Z21, Z22
+	VFMADD213PS.BCST  softenNums<>+192(SB), Z9, Z10
+	VFMADD213PS.BCST  softenNums<>+192(SB), Z13, Z14
+	VFMADD213PS.BCST  softenNums<>+192(SB), Z17, Z18
+	VFMADD213PS.BCST  softenNums<>+192(SB), Z21, Z22
+	VFMADD213PS.BCST  softenNums<>+192(SB), Z9, Z10
+	VFMADD213PS.BCST  softenNums<>+192(SB), Z13, Z14
+	VFMADD213PS.BCST  softenNums<>+192(SB), Z17, Z18
+	VFMADD213PS.BCST  softenNums<>+192(SB), Z21, Z22
+	VPERMPS           Z2, Z8, Z9
+	VPERMPS           Z2, Z12, Z13
+	VPERMPS           Z2, Z16, Z17
+	VPERMPS           Z2, Z20, Z21
+	VPSLLD            $0x13, Z8, Z8
+	VPSLLD            $0x13, Z12, Z12
+	VPSLLD            $0x13, Z16, Z16
+	VPSLLD            $0x13, Z20, Z20
+	VPADDD            Z9, Z8, Z8
+	VPADDD            Z13, Z12, Z9
+	VPADDD            Z17, Z16, Z12
+	VPADDD            Z21, Z20, Z13
+	VCMPPS            $0x15, Z1, Z7, K2
+	VCMPPS            $0x15, Z1, Z11, K3
+	VCMPPS            $0x15, Z1, Z15, K4
+	VCMPPS            $0x15, Z1, Z19, K5
+	VMULPS.Z          Z10, Z8, K2, Z7
+	VMULPS.Z          Z14, Z9, K3, Z8
+	VMULPS.Z          Z18, Z12, K4, Z9
+	VMULPS.Z          Z22, Z13, K5, Z10
+	VMOVUPS           Z7, K1, (R10)
+	VMOVUPS           Z8, K1, (R10)(SI*1)
+	VMOVUPS           Z9, K1, (R10)(SI*2)
+	VMOVUPS           Z10, K1, (R10)(R9*1)
+	VADDPS            Z7, Z3, K1, Z3
+	VADDPS            Z8, Z4, K1, Z4
+	VADDPS            Z9, Z5, K1, Z5
+	VADDPS            Z10, Z6, K1, Z6
 
 done12:
-	VADDPS        Z3, Z5, Z3
-	VADDPS        Z4, Z6, Z4
-	VADDPS        Z3, Z4, Z3
-	VEXTRACTF64X4 $0x01, Z3, Y2
-	VADDPS        Y3, Y2, Y2
-	VEXTRACTF128  $0x01, Y2, X3
-	VADDPS        X2, X3, X3
-	VPERMILPS     $0x0e, X3, X2
-	VADDPS        X3, X2, X3
-	VPERMILPS     $0x01, X3, X2
-	VADDPS        X3, X2, X3
+	VSHUFF64X2 $0x44, Z4, Z3, Z7
+	VSHUFF64X2 $0xee, Z4, Z3, Z3
+	VADDPS     Z7, Z3, Z7
+	VSHUFF64X2 $0x44, Z6, Z5, Z3
+	VSHUFF64X2 $0xee, Z6, Z5, Z4
+	VADDPS     Z3, Z4, Z3
+	VSHUFF64X2 $0x88, Z3, Z7, Z4
+	VSHUFF64X2 $0xdd, Z3, Z7, Z3
+	VADDPS     Z4, Z3, Z4
+	VPERMILPD  $0x55, Z4, Z3
+	VADDPS     Z4, Z3, Z4
+	VPERMILPS  $0xb1, Z4, Z3
+	VADDPS     Z4, Z3, Z4
+	VMOVUPS    softenPlaces<>+0(SB), Z3
+	VPERMPS    Z4, Z3, Z4
+	VMOVUPS    X4, (R8)
+	LEAQ       (AX)(SI*4), AX
+	ADDQ       $+16, DI
+	ADDQ       $+16, R8
+	SUBQ       $+4, BX
+	JGE        rows4
+
+rows4End:
+	ADDQ  $+4, BX
+	TESTQ BX, BX
+	JEQ   end
+
+row:
+	VBROADCASTSS (DI), Z3
+	VMOVUPS      Z3, Z3
+	MOVQ         DX, CX
+	XORQ         R9, R9
+	SUBQ         $+64, CX
+	JLT          turned14
+
+turn13:
+	VMOVUPS (AX)(R9*4), Z4
+	VMOVUPS 64(AX)(R9*4), Z5
+	VMOVUPS 128(AX)(R9*4), Z6
+	VMOVUPS 192(AX)(R9*4), Z7
+	VMULPS  Z0, Z4, Z4
+	VMULPS  Z0, Z5, Z5
+	VMULPS  Z0, Z6, Z6
+	VMULPS  Z0, Z7, Z7
+	VMAXPS  Z3, Z4, Z3
+	VMAXPS  Z3, Z5, Z3
+	VMAXPS  Z3, Z6, Z3
+	VMAXPS  Z3, Z7, Z3
+	ADDQ    $+64, R9
+	SUBQ    $+64, CX
+	JGE     turn13
+
+turned14:
+	ADDQ $+64, CX
+	SUBQ $+16, CX
+	JLT  turned16
+
+turn15:
+	VMOVUPS (AX)(R9*4), Z4
+	VMULPS  Z0, Z4, Z4
+	VMAXPS  Z3, Z4, Z3
+	ADDQ    $+16, R9
+	SUBQ    $+16, CX
+	JGE     turn15
+
+turned16:
+	ADDQ    $+16, CX
+	CMPQ    CX, $+16
+	JLT     short18
+	VMOVUPS (AX)(R9*4), Z4
+	VMULPS  Z0, Z4, Z4
+	VMAXPS  Z3, Z4, Z3
+	ADDQ    $+16, R9
+	SUBQ    $+16, CX
+
+short18:
+	TESTQ     CX, CX
+	JEQ       done17
+	MOVQ      $+1, R10
+	SHLQ      CL, R10
+	DECQ      R10
+	KMOVW     R10, K1
+	VMOVUPS.Z (AX)(R9*4), K1, Z4
+	VMULPS    Z0, Z4, Z4
+	VMAXPS    Z3, Z4, K1, Z3
+
+done17:
+	VEXTRACTF64X4 $0x01, Z3, Y4
+	VMAXPS        Y3, Y4, Y4
+	VEXTRACTF128  $0x01, Y4, X3
+	VMAXPS        X4, X3, X3
+	VPERMILPS     $0x0e, X3, X4
+	VMAXPS        X3, X4, X3
+	VPERMILPS     $0x01, X3, X4
+	VMAXPS        X3, X4, X3
 	VMOVSS        X3, (DI)
-	ADDQ          step+24(FP), AX
-	ADDQ          $+4, SI
+	VBROADCASTSS  X3, Z3
+	VXORPS        Z4, Z4, Z4
+	MOVQ          DX, CX
+	XORQ          R9, R9
+	SUBQ          $+64, CX
+	JLT           turned20
+
+turn19:
+	VMOVUPS           (AX)(R9*4), Z5
+	VMOVUPS           64(AX)(R9*4), Z6
+	VMOVUPS           128(AX)(R9*4), Z7
+	VMOVUPS           192(AX)(R9*4), Z8
+	VMULPS            Z0, Z5, Z5
+	VMULPS            Z0, Z6, Z6
+	VMULPS            Z0, Z7, Z7
+	VMULPS            Z0, Z8, Z8
+	VSUBPS            Z3, Z5, Z5
+	VSUBPS            Z3, Z6, Z6
+	VSUBPS            Z3, Z7, Z7
+	VSUBPS            Z3, Z8, Z17
+	VBROADCASTSS      softenNums<>+32(SB), Z8
+	VBROADCASTSS      softenNums<>+32(SB), Z11
+	VBROADCASTSS      softenNums<>+32(SB), Z14
+	VBROADCASTSS      softenNums<>+32(SB), Z18
+	VFMADD213PS.BCST  softenNums<>+64(SB), Z5, Z8
+	VFMADD213PS.BCST  softenNums<>+64(SB), Z6, Z11
+	VFMADD213PS.BCST  softenNums<>+64(SB), Z7, Z14
+	VFMADD213PS.BCST  softenNums<>+64(SB), Z17, Z18
+	VMOVUPS           Z5, Z9
+	VMOVUPS           Z6, Z12
+	VMOVUPS           Z7, Z15
+	VMOVUPS           Z17, Z19
+	VSUBPS.BCST       softenNums<>+64(SB), Z8, Z10
+	VSUBPS.BCST       softenNums<>+64(SB), Z11, Z13
+	VSUBPS.BCST       softenNums<>+64(SB), Z14, Z16
+	VSUBPS.BCST       softenNums<>+64(SB), Z18, Z20
+	VFNMADD231PS.BCST softenNums<>+96(SB), Z10, Z9
+	VFNMADD231PS.BCST softenNums<>+96(SB), Z13, Z12
+	VFNMADD231PS.BCST softenNums<>+96(SB), Z16, Z15
+	VFNMADD231PS.BCST softenNums<>+96(SB), Z20, Z19
+	VBROADCASTSS      softenNums<>+128(SB), Z10
+	VBROADCASTSS      softenNums<>+128(SB), Z13
+	VBROADCASTSS      softenNums<>+128(SB), Z16
+	VBROADCASTSS      softenNums<>+128(SB), Z20
+	VFMADD213PS.BCST  softenNums<>+160(SB), Z9, Z10
+	VFMADD213PS.BCST  softenNums<>+160(SB), Z12, Z13
+	VFMADD213PS.BCST  softenNums<>+160(SB), Z15, Z16
+	VFMADD213PS.BCST  softenNums<>+160(SB), Z19, Z20
+	VFMADD213PS.BCST  softenNums<>+192(SB), Z9, Z10
+	VFMADD213PS.BCST  softenNums<>+192(SB), Z12, Z13
+	VFMADD213PS.BCST  softenNums<>+192(SB), Z15, Z16
+	VFMADD213PS.BCST  softenNums<>+192(SB), Z19, Z20
+	VFMADD213PS.BCST  softenNums<>+192(SB), Z9, Z10
+	VFMADD213PS.BCST  softenNums<>+192(SB), Z12, Z13
+	VFMADD213PS.BCST  softenNums<>+192(SB), Z15, Z16
+	VFMADD213PS.BCST  softenNums<>+192(SB), Z19, Z20
+	VPERMPS           Z2, Z8, Z9
+	VPERMPS           Z2, Z11, Z12
+	VPERMPS           Z2, Z14, Z15
+	VPERMPS           Z2, Z18, Z19
+	VPSLLD            $0x13, Z8, Z8
+	VPSLLD            $0x13, Z11, Z11
+	VPSLLD            $0x13, Z14, Z14
+	VPSLLD            $0x13, Z18, Z18
+	VPADDD            Z9, Z8, Z8
+	VPADDD            Z12, Z11, Z9
+	VPADDD            Z15, Z14, Z11
+	VPADDD            Z19, Z18, Z12
+	VCMPPS            $0x15, Z1, Z5, K1
+	VCMPPS            $0x15, Z1, Z6, K2
+	VCMPPS            $0x15, Z1, Z7, K3
+	VCMPPS            $0x15, Z1, Z17, K4
+	VMULPS.Z          Z10, Z8, K1, Z5
+	VMULPS.Z          Z13, Z9, K2, Z6
+	VMULPS.Z          Z16, Z11, K3, Z7
+	VMULPS.Z          Z20, Z12, K4, Z8
+	VMOVUPS           Z5, (AX)(R9*4)
+	VMOVUPS           Z6, 64(AX)(R9*4)
+	VMOVUPS           Z7, 128(AX)(R9*4)
+	VMOVUPS           Z8, 192(AX)(R9*4)
+	VADDPS            Z5, Z4, Z4
+	VADDPS            Z6, Z4, Z4
+	VADDPS            Z7, Z4, Z4
+	VADDPS            Z8, Z4, Z4
+	ADDQ              $+64, R9
+	SUBQ              $+64, CX
+	JGE               turn19
+
+turned20:
+	ADDQ $+64, CX
+	SUBQ $+16, CX
+	JLT  turned22
+
+turn21:
+	VMOVUPS           (AX)(R9*4), Z5
+	VMULPS            Z0, Z5, Z5
+	VSUBPS            Z3, Z5, Z5
+	VBROADCASTSS      softenNums<>+32(SB), Z6
+	VFMADD213PS.BCST  softenNums<>+64(SB), Z5, Z6
+	VMOVUPS           Z5, Z7
+	VSUBPS.BCST       softenNums<>+64(SB), Z6, Z8
+	VFNMADD231PS.BCST softenNums<>+96(SB), Z8, Z7
+	VBROADCASTSS      softenNums<>+128(SB), Z8
+	VFMADD213PS.BCST  softenNums<>+160(SB), Z7, Z8
+	VFMADD213PS.BCST  softenNums<>+192(SB), Z7, Z8
+	VFMADD213PS.BCST  softenNums<>+192(SB), Z7, Z8
+	VPERMPS           Z2, Z6, Z7
+	VPSLLD            $0x13, Z6, Z6
+	VPADDD            Z7, Z6, Z6
+	VCMPPS            $0x15, Z1, Z5, K1
+	VMULPS.Z          Z8, Z6, K1, Z5
+	VMOVUPS           Z5, (AX)(R9*4)
+	VADDPS            Z5, Z4, Z4
+	ADDQ              $+16, R9
+	SUBQ              $+16, CX
+	JGE               turn21
+
+turned22:
+	ADDQ              $+16, CX
+	CMPQ              CX, $+16
+	JLT               short24
+	VMOVUPS           (AX)(R9*4), Z5
+	VMULPS            Z0, Z5, Z5
+	VSUBPS            Z3, Z5, Z5
+	VBROADCASTSS      softenNums<>+32(SB), Z6
+	VFMADD213PS.BCST  softenNums<>+64(SB), Z5, Z6
+	VMOVUPS           Z5, Z7
+	VSUBPS.BCST       softenNums<>+64(SB), Z6, Z8
+	VFNMADD231PS.BCST softenNums<>+96(SB), Z8, Z7
+	VBROADCASTSS      softenNums<>+128(SB), Z8
+	VFMADD213PS.BCST  softenNums<>+160(SB), Z7, Z8
+	VFMADD213PS.BCST  softenNums<>+192(SB), Z7, Z8
+	VFMADD213PS.BCST  softenNums<>+192(SB), Z7, Z8
+	VPERMPS           Z2, Z6, Z7
+	VPSLLD            $0x13, Z6, Z6
+	VPADDD            Z7, Z6, Z6
+	VCMPPS            $0x15, Z1, Z5, K1
+	VMULPS.Z          Z8, Z6, K1, Z5
+	VMOVUPS           Z5, (AX)(R9*4)
+	VADDPS            Z5, Z4, Z4
+	ADDQ              $+16, R9
+	SUBQ              $+16, CX
+
+short24:
+	TESTQ             CX, CX
+	JEQ               done23
+	MOVQ              $+1, R10
+	SHLQ              CL, R10
+	DECQ              R10
+	KMOVW             R10, K1
+	VMOVUPS.Z         (AX)(R9*4), K1, Z5
+	VMULPS            Z0, Z5, Z5
+	VSUBPS            Z3, Z5, Z3
+	VBROADCASTSS      softenNums<>+32(SB), Z5
+	VFMADD213PS.BCST  softenNums<>+64(SB), Z3, Z5
+	VMOVUPS           Z3, Z6
+	VSUBPS.BCST       softenNums<>+64(SB), Z5, Z7
+	VFNMADD231PS.BCST softenNums<>+96(SB), Z7, Z6
+	VBROADCASTSS      softenNums<>+128(SB), Z7
+	VFMADD213PS.BCST  softenNums<>+160(SB), Z6, Z7
+	VFMADD213PS.BCST  softenNums<>+192(SB), Z6, Z7
+	VFMADD213PS.BCST  softenNums<>+192(SB), Z6, Z7
+	VPERMPS           Z2, Z5, Z6
+	VPSLLD            $0x13, Z5, Z5
+	VPADDD            Z6, Z5, Z5
+	VCMPPS            $0x15, Z1, Z3, K2
+	VMULPS.Z          Z7, Z5, K2, Z3
+	VMOVUPS           Z3, K1, (AX)(R9*4)
+	VADDPS            Z3, Z4, K1, Z4
+
+done23:
+	VEXTRACTF64X4 $0x01, Z4, Y3
+	VADDPS        Y4, Y3, Y3
+	VEXTRACTF128  $0x01, Y3, X4
+	VADDPS        X3, X4, X4
+	VPERMILPS     $0x0e, X4, X3
+	VADDPS        X4, X3, X4
+	VPERMILPS     $0x01, X4, X3
+	VADDPS        X4, X3, X4
+	VMOVSS        X4, (R8)
+	LEAQ          (AX)(SI*1), AX
 	ADDQ          $+4, DI
-	DECQ          BX
+	ADDQ          $+4, R8
+	SUBQ          $+1, BX
 	JNE           row
+
+end:
 	VZEROUPPER
 	RET
 
@@ -1946,14 +1387,14 @@ DATA softenNums<>+48(SB)/4, $0x3fb8aa3b
 DATA softenNums<>+52(SB)/4, $0x3fb8aa3b
 DATA softenNums<>+56(SB)/4, $0x3fb8aa3b
 DATA softenNums<>+60(SB)/4, $0x3fb8aa3b
-DATA softenNums<>+64(SB)/4, $0x4b400000
-DATA softenNums<>+68(SB)/4, $0x4b400000
-DATA softenNums<>+72(SB)/4, $0x4b400000
-DATA softenNums<>+76(SB)/4, $0x4b400000
-DATA softenNums<>+80(SB)/4, $0x4b400000
-DATA softenNums<>+84(SB)/4, $0x4b400000
-DATA softenNums<>+88(SB)/4, $0x4b400000
-DATA softenNums<>+92(SB)/4, $0x4b400000
+DATA softenNums<>+64(SB)/4, $0x49400000
+DATA softenNums<>+68(SB)/4, $0x49400000
+DATA softenNums<>+72(SB)/4, $0x49400000
+DATA softenNums<>+76(SB)/4, $0x49400000
+DATA softenNums<>+80(SB)/4, $0x49400000
+DATA softenNums<>+84(SB)/4, $0x49400000
+DATA softenNums<>+88(SB)/4, $0x49400000
+DATA softenNums<>+92(SB)/4, $0x49400000
 DATA softenNums<>+96(SB)/4, $0x3f317218
 DATA softenNums<>+100(SB)/4, $0x3f317218
 DATA softenNums<>+104(SB)/4, $0x3f317218
@@ -1962,60 +1403,28 @@ DATA softenNums<>+112(SB)/4, $0x3f317218
 DATA softenNums<>+116(SB)/4, $0x3f317218
 DATA softenNums<>+120(SB)/4, $0x3f317218
 DATA softenNums<>+124(SB)/4, $0x3f317218
-DATA softenNums<>+128(SB)/4, $0xb102e308
-DATA softenNums<>+132(SB)/4, $0xb102e308
-DATA softenNums<>+136(SB)/4, $0xb102e308
-DATA softenNums<>+140(SB)/4, $0xb102e308
-DATA softenNums<>+144(SB)/4, $0xb102e308
-DATA softenNums<>+148(SB)/4, $0xb102e308
-DATA softenNums<>+152(SB)/4, $0xb102e308
-DATA softenNums<>+156(SB)/4, $0xb102e308
-DATA softenNums<>+160(SB)/4, $0x3ab524b0
-DATA softenNums<>+164(SB)/4, $0x3ab524b0
-DATA softenNums<>+168(SB)/4, $0x3ab524b0
-DATA softenNums<>+172(SB)/4, $0x3ab524b0
-DATA softenNums<>+176(SB)/4, $0x3ab524b0
-DATA softenNums<>+180(SB)/4, $0x3ab524b0
-DATA softenNums<>+184(SB)/4, $0x3ab524b0
-DATA softenNums<>+188(SB)/4, $0x3ab524b0
-DATA softenNums<>+192(SB)/4, $0x3c091cd0
-DATA softenNums<>+196(SB)/4, $0x3c091cd0
-DATA softenNums<>+200(SB)/4, $0x3c091cd0
-DATA softenNums<>+204(SB)/4, $0x3c091cd0
-DATA softenNums<>+208(SB)/4, $0x3c091cd0
-DATA softenNums<>+212(SB)/4, $0x3c091cd0
-DATA softenNums<>+216(SB)/4, $0x3c091cd0
-DATA softenNums<>+220(SB)/4, $0x3c091cd0
-DATA softenNums<>+224(SB)/4, $0x3d2aac5a
-DATA softenNums<>+228(SB)/4, $0x3d2aac5a
-DATA softenNums<>+232(SB)/4, $0x3d2aac5a
-DATA softenNums<>+236(SB)/4, $0x3d2aac5a
-DATA softenNums<>+240(SB)/4, $0x3d2aac5a
-DATA softenNums<>+244(SB)/4, $0x3d2aac5a
-DATA softenNums<>+248(SB)/4, $0x3d2aac5a
-DATA softenNums<>+252(SB)/4, $0x3d2aac5a
-DATA softenNums<>+256(SB)/4, $0x3e2aaa49
-DATA softenNums<>+260(SB)/4, $0x3e2aaa49
-DATA softenNums<>+264(SB)/4, $0x3e2aaa49
-DATA softenNums<>+268(SB)/4, $0x3e2aaa49
-DATA softenNums<>+272(SB)/4, $0x3e2aaa49
-DATA softenNums<>+276(SB)/4, $0x3e2aaa49
-DATA softenNums<>+280(SB)/4, $0x3e2aaa49
-DATA softenNums<>+284(SB)/4, $0x3e2aaa49
-DATA softenNums<>+288(SB)/4, $0x3efffffe
-DATA softenNums<>+292(SB)/4, $0x3efffffe
-DATA softenNums<>+296(SB)/4, $0x3efffffe
-DATA softenNums<>+300(SB)/4, $0x3efffffe
-DATA softenNums<>+304(SB)/4, $0x3efffffe
-DATA softenNums<>+308(SB)/4, $0x3efffffe
-DATA softenNums<>+312(SB)/4, $0x3efffffe
-DATA softenNums<>+316(SB)/4, $0x3efffffe
-DATA softenNums<>+320(SB)/4, $0x3f800000
-DATA softenNums<>+324(SB)/4, $0x3f800000
-DATA softenNums<>+328(SB)/4, $0x3f800000
-DATA softenNums<>+332(SB)/4, $0x3f800000
-DATA softenNums<>+336(SB)/4, $0x3f800000
-DATA softenNums<>+340(SB)/4, $0x3f800000
-DATA softenNums<>+344(SB)/4, $0x3f800000
-DATA softenNums<>+348(SB)/4, $0x3f800000
-GLOBL softenNums<>(SB), RODATA|NOPTR, $352
+DATA softenNums<>+128(SB)/4, $0x3e2aaaab
+DATA softenNums<>+132(SB)/4, $0x3e2aaaab
+DATA softenNums<>+136(SB)/4, $0x3e2aaaab
+DATA softenNums<>+140(SB)/4, $0x3e2aaaab
+DATA softenNums<>+144(SB)/4, $0x3e2aaaab
+DATA softenNums<>+148(SB)/4, $0x3e2aaaab
+DATA softenNums<>+152(SB)/4, $0x3e2aaaab
+DATA softenNums<>+156(SB)/4, $0x3e2aaaab
+DATA softenNums<>+160(SB)/4, $0x3f000000
+DATA softenNums<>+164(SB)/4, $0x3f000000
+DATA softenNums<>+168(SB)/4, $0x3f000000
+DATA softenNums<>+172(SB)/4, $0x3f000000
+DATA softenNums<>+176(SB)/4, $0x3f000000
+DATA softenNums<>+180(SB)/4, $0x3f000000
+DATA softenNums<>+184(SB)/4, $0x3f000000
+DATA softenNums<>+188(SB)/4, $0x3f000000
+DATA softenNums<>+192(SB)/4, $0x3f800000
+DATA softenNums<>+196(SB)/4, $0x3f800000
+DATA softenNums<>+200(SB)/4, $0x3f800000
+DATA softenNums<>+204(SB)/4, $0x3f800000
+DATA softenNums<>+208(SB)/4, $0x3f800000
+DATA softenNums<>+212(SB)/4, $0x3f800000
+DATA softenNums<>+216(SB)/4, $0x3f800000
+DATA softenNums<>+220(SB)/4, $0x3f800000
+GLOBL softenNums<>(SB), RODATA|NOPTR, $224

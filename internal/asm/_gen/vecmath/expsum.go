@@ -26,8 +26,11 @@ func (v isa) expSum(e element) {
 }
 
 // partials returns sumLanes partial sums of 0.
-func (v isa) partials() []vec {
-	acc := make([]vec, sumLanes/v.lanes())
+func (v isa) partials() []vec { return v.zeros(sumLanes / v.lanes()) }
+
+// zeros returns n registers of 0.
+func (v isa) zeros(n int) []vec {
+	acc := make([]vec, n)
 	for i := range acc {
 		acc[i] = v.zero()
 	}

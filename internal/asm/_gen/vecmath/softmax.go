@@ -221,15 +221,6 @@ func (s *softmax) exponentials() {
 	s.share = s.reciprocal(sum)
 }
 
-// zeros returns n registers of 0.
-func (s *softmax) zeros(n int) []vec {
-	acc := make([]vec, n)
-	for i := range acc {
-		acc[i] = s.zero()
-	}
-	return acc
-}
-
 // longExponentials is exponentials for float32. The sums of sumStep elements are
 // added in float64.
 func (s *softmax) longExponentials(l *loop) vec {
