@@ -47,7 +47,7 @@ func (e *engine) plan(p *kernel.Problem, s *shape, split bool) plan {
 	var t plan
 	t.Batch, t.M, t.N, t.K = s.batch, s.m, s.n, s.k
 	t.X, t.W, t.OutBatch, t.OutRow = s.x, s.w, s.outBatch, s.outRow
-	t.Chunk = chunkOf(s.k)
+	t.Chunk, t.Unit = chunkOf(s.k), gemm.PanelColumns
 	t.Split, t.Rotate = split, split && p.Options.ShuffleK
 	t.DirectOut = split || p.Out[0].DType == tensor.Float32 && e.word != tensor.Int8 && p.In[Bias].Empty() && p.In[Acc].Empty()
 	e.cut(&t, p.Machine)
@@ -81,12 +81,12 @@ func (e *engine) cut(t *plan, m kernel.Machine) {
 		}
 		cutN := shared(others*cutM, min(max(leastN, ceilDiv(blocks, others*cutM)), panels), panels, blocks)
 		tileN := ceilDiv(panels, cutN) * gemm.PanelColumns
-		tilesM, tilesN := ceilDiv(t.M, tileM), ceilDiv(t.N, tileN)
-		items := others * tilesM * tilesN
+		tilesM := ceilDiv(t.M, tileM)
+		items := others * tilesM * cutN
 		nanos := float64(ceilDiv(items, blocks)) * e.itemNanos(t, tileM, min(tileN, t.N), m)
 		if nanos < best {
 			best = nanos
-			t.TileM, t.TileN, t.TilesM, t.TilesN = tileM, tileN, tilesM, tilesN
+			t.TileM, t.TileN, t.TilesM, t.TilesN = tileM, tileN, tilesM, cutN
 		}
 		if tileM <= e.set.MaxRows() || cutM >= 64*leastM {
 			break

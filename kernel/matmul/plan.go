@@ -126,7 +126,7 @@ func (t *plan) planInPlace(m kernel.Machine, perMAC float64) {
 	if t.grid.Key == keyColumns {
 		unit, widest = minTile, maxColumnTile
 	}
-	t.TileM, t.TilesM, t.SubM = t.M, 1, t.M
+	t.TileM, t.TilesM, t.SubM, t.Unit = t.M, 1, t.M, unit
 	weights := float64(t.Batch) * float64(t.N) * float64(t.K)
 	perWeight := max(float64(t.M)*perMAC, float64(t.W.DType.Size())*nanosPerByte)
 	if !t.W.direct() && t.X.DType != tensor.Int8 {
@@ -165,6 +165,7 @@ func (t *plan) wholeX() bool {
 // and every block gets about the same.
 func (t *plan) planPanels(m kernel.Machine, perMAC float64) {
 	unit := int64(2)
+	t.Unit = panelWidth
 	total := float64(t.Batch) * float64(t.M) * float64(t.N) * float64(t.K) * perMAC
 	others := t.Batch * t.chunks()
 	most := min(ceilDiv(t.M, minTile)*ceilDiv(t.N, minTile), math.MaxInt32) * min(others, math.MaxInt32)

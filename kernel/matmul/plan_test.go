@@ -158,3 +158,23 @@ func randomProduct(r *rand.Rand, x tensor.DType) product {
 	}
 	return c
 }
+
+// TestColumnsAreEven checks that tiles cover all columns and that every run of them has
+// as many units, within one, as its share of the tiles.
+func TestColumnsAreEven(t *testing.T) {
+	r := rand.New(rand.NewPCG(8, 9))
+	for range 500 {
+		p := tiling{N: 1 + r.Int64N(3000), Unit: 1 << r.IntN(6)}
+		units := ceilDiv(p.N, p.Unit)
+		p.TilesN = 1 + r.Int64N(units)
+		require.Zero(t, p.column(0))
+		require.Equal(t, units*p.Unit, p.column(p.TilesN))
+		for first := range p.TilesN {
+			require.Less(t, p.column(first), p.column(first+1))
+			for end := first + 1; end <= p.TilesN; end += 1 + p.TilesN/7 {
+				got := float64((p.column(end) - p.column(first)) / p.Unit)
+				require.InDelta(t, float64(units*(end-first))/float64(p.TilesN), got, 1)
+			}
+		}
+	}
+}

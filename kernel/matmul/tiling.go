@@ -18,10 +18,10 @@ type tiling struct {
 	Chunk            int64
 	X, W             matrix
 	OutBatch, OutRow int64
-	// TileM and TileN are the sizes of a tile, SubM the rows of x that are
-	// packed at a time.
-	TileM, TileN, SubM int64
-	TilesM, TilesN     int64
+	// TileM and TileN are the sizes of the largest tile, SubM the rows of x that are
+	// packed at a time. Columns are cut evenly into TilesN tiles of multiples of Unit.
+	TileM, TileN, SubM   int64
+	TilesM, TilesN, Unit int64
 	Items              int64
 	// Buf holds the sizes of a block's buffers in 4-byte words, each a multiple
 	// of 64 bytes, and BlockScratch their sum in bytes.
@@ -94,10 +94,20 @@ func (t *tiling) place(i int64) place {
 	}
 	im := i % t.TilesM
 	i /= t.TilesM
-	p.b, p.j = i/t.TilesN, i%t.TilesN*t.TileN
-	p.i = im * t.TileM
-	p.m, p.n = min(t.TileM, t.M-p.i), min(t.TileN, t.N-p.j)
+	p.b, p.i = i/t.TilesN, im*t.TileM
+	p.m = min(t.TileM, t.M-p.i)
+	in := i % t.TilesN
+	p.j = t.column(in)
+	p.n = min(t.column(in+1), t.N) - p.j
 	return p
+}
+
+// column returns the first column of a tile: every run of tiles has about as many
+// columns as any other run of as many tiles.
+func (t *tiling) column(tile int64) int64 {
+	units := ceilDiv(t.N, t.Unit)
+	q, r := units/t.TilesN, units%t.TilesN
+	return (tile*q + tile*r/t.TilesN) * t.Unit
 }
 
 // element returns the output element where row r of an item starts.
