@@ -30,61 +30,124 @@ chunkSpan:
 	MOVQ CX, 192(AX)
 
 chunkRows:
-	MOVQ DX, 216(AX)
 	CMPQ 192(AX), $+16
 	JLT  chunkLast
-	MOVQ 8(AX), CX
-	LEAQ (DX)(CX*4), BX
-	LEAQ (BX)(CX*4), SI
-	LEAQ (SI)(CX*4), DI
-	LEAQ (CX)(CX*2), R8
-	MOVQ 48(AX), R9
-	MOVQ 208(AX), R10
-	MOVQ 40(AX), R11
-	MOVQ 56(AX), R12
-	MOVQ 80(AX), R12
+
+chunkWhole:
+	MOVQ            DX, 216(AX)
+	MOVQ            8(AX), CX
+	LEAQ            (DX)(CX*4), BX
+	LEAQ            (BX)(CX*4), SI
+	LEAQ            (SI)(CX*4), DI
+	LEAQ            (CX)(CX*2), R8
+	MOVQ            48(AX), R9
+	MOVQ            208(AX), R10
+	MOVQ            40(AX), R11
+	MOVQ            56(AX), R12
+	MOVQ            80(AX), R12
+	VBROADCASTF64X4 (DX), Z1
+	VINSERTF64X4    $0x01, (BX), Z1, Z1
+	VBROADCASTF64X4 (DX)(CX*1), Z2
+	VINSERTF64X4    $0x01, (BX)(CX*1), Z2, Z2
+	VUNPCKLPS       Z2, Z1, Z0
+	VUNPCKHPS       Z2, Z1, Z1
+	VBROADCASTF64X4 (DX)(CX*2), Z3
+	VINSERTF64X4    $0x01, (BX)(CX*2), Z3, Z3
+	VBROADCASTF64X4 (DX)(R8*1), Z4
+	VINSERTF64X4    $0x01, (BX)(R8*1), Z4, Z4
+	VUNPCKLPS       Z4, Z3, Z2
+	VUNPCKHPS       Z4, Z3, Z3
+	VUNPCKLPD       Z2, Z0, Z4
+	VUNPCKHPD       Z2, Z0, Z0
+	VUNPCKLPD       Z3, Z1, Z2
+	VUNPCKHPD       Z3, Z1, Z1
+	VBROADCASTF64X4 (SI), Z5
+	VINSERTF64X4    $0x01, (DI), Z5, Z5
+	VBROADCASTF64X4 (SI)(CX*1), Z6
+	VINSERTF64X4    $0x01, (DI)(CX*1), Z6, Z6
+	VUNPCKLPS       Z6, Z5, Z3
+	VUNPCKHPS       Z6, Z5, Z5
+	VBROADCASTF64X4 (SI)(CX*2), Z7
+	VINSERTF64X4    $0x01, (DI)(CX*2), Z7, Z7
+	VBROADCASTF64X4 (SI)(R8*1), Z8
+	VINSERTF64X4    $0x01, (DI)(R8*1), Z8, Z8
+	VUNPCKLPS       Z8, Z7, Z6
+	VUNPCKHPS       Z8, Z7, Z7
+	VUNPCKLPD       Z6, Z3, Z8
+	VUNPCKHPD       Z6, Z3, Z3
+	VUNPCKLPD       Z7, Z5, Z6
+	VUNPCKHPD       Z7, Z5, Z5
+	VSHUFF64X2      $0x88, Z8, Z4, Z7
+	VSHUFF64X2      $0x88, Z3, Z0, Z9
+	VSHUFF64X2      $0x88, Z6, Z2, Z10
+	VSHUFF64X2      $0x88, Z5, Z1, Z11
+	VSHUFF64X2      $0xdd, Z8, Z4, Z4
+	VSHUFF64X2      $0xdd, Z3, Z0, Z0
+	VSHUFF64X2      $0xdd, Z6, Z2, Z2
+	VSHUFF64X2      $0xdd, Z5, Z1, Z1
+	DECQ            R11
+	JEQ             chunkHeadLast
 
 chunkHead:
-	VBROADCASTF64X4  (DX), Z1
-	VINSERTF64X4     $0x01, (BX), Z1, Z1
-	VBROADCASTF64X4  (DX)(CX*1), Z2
-	VINSERTF64X4     $0x01, (BX)(CX*1), Z2, Z2
-	VUNPCKLPS        Z2, Z1, Z0
-	VUNPCKHPS        Z2, Z1, Z1
-	VBROADCASTF64X4  (DX)(CX*2), Z3
-	VINSERTF64X4     $0x01, (BX)(CX*2), Z3, Z3
-	VBROADCASTF64X4  (DX)(R8*1), Z4
-	VINSERTF64X4     $0x01, (BX)(R8*1), Z4, Z4
-	VUNPCKLPS        Z4, Z3, Z2
-	VUNPCKHPS        Z4, Z3, Z3
-	VUNPCKLPD        Z2, Z0, Z4
-	VUNPCKHPD        Z2, Z0, Z0
-	VUNPCKLPD        Z3, Z1, Z2
-	VUNPCKHPD        Z3, Z1, Z1
-	VBROADCASTF64X4  (SI), Z5
-	VINSERTF64X4     $0x01, (DI), Z5, Z5
-	VBROADCASTF64X4  (SI)(CX*1), Z6
-	VINSERTF64X4     $0x01, (DI)(CX*1), Z6, Z6
-	VUNPCKLPS        Z6, Z5, Z3
-	VUNPCKHPS        Z6, Z5, Z5
-	VBROADCASTF64X4  (SI)(CX*2), Z7
-	VINSERTF64X4     $0x01, (DI)(CX*2), Z7, Z7
-	VBROADCASTF64X4  (SI)(R8*1), Z8
-	VINSERTF64X4     $0x01, (DI)(R8*1), Z8, Z8
-	VUNPCKLPS        Z8, Z7, Z6
-	VUNPCKHPS        Z8, Z7, Z7
-	VUNPCKLPD        Z6, Z3, Z8
-	VUNPCKHPD        Z6, Z3, Z3
-	VUNPCKLPD        Z7, Z5, Z6
-	VUNPCKHPD        Z7, Z5, Z5
-	VSHUFF64X2       $0x88, Z8, Z4, Z7
-	VSHUFF64X2       $0x88, Z3, Z0, Z9
-	VSHUFF64X2       $0x88, Z6, Z2, Z10
-	VSHUFF64X2       $0x88, Z5, Z1, Z11
-	VSHUFF64X2       $0xdd, Z8, Z4, Z4
-	VSHUFF64X2       $0xdd, Z3, Z0, Z0
-	VSHUFF64X2       $0xdd, Z6, Z2, Z2
-	VSHUFF64X2       $0xdd, Z5, Z1, Z1
+	ADDQ             16(AX), DX
+	ADDQ             16(AX), BX
+	ADDQ             16(AX), SI
+	ADDQ             16(AX), DI
+	VMULPS.BCST      (R9), Z7, Z3
+	VBROADCASTF64X4  (DX), Z5
+	VBROADCASTF64X4  (SI), Z6
+	VFMADD231PS.BCST 4(R9), Z9, Z3
+	VINSERTF64X4     $0x01, (BX), Z5, Z5
+	VINSERTF64X4     $0x01, (DI), Z6, Z6
+	VFMADD231PS.BCST 8(R9), Z10, Z3
+	VBROADCASTF64X4  (DX)(CX*1), Z7
+	VBROADCASTF64X4  (SI)(CX*1), Z8
+	VFMADD231PS.BCST 12(R9), Z11, Z3
+	VINSERTF64X4     $0x01, (BX)(CX*1), Z7, Z7
+	VINSERTF64X4     $0x01, (DI)(CX*1), Z8, Z8
+	VFMADD231PS.BCST 16(R9), Z4, Z3
+	VUNPCKLPS        Z7, Z5, Z4
+	VUNPCKLPS        Z8, Z6, Z9
+	VFMADD231PS.BCST 20(R9), Z0, Z3
+	VUNPCKHPS        Z7, Z5, Z0
+	VUNPCKHPS        Z8, Z6, Z7
+	VFMADD231PS.BCST 24(R9), Z2, Z3
+	VBROADCASTF64X4  (DX)(CX*2), Z2
+	VBROADCASTF64X4  (SI)(CX*2), Z8
+	VFMADD231PS.BCST 28(R9), Z1, Z3
+	VINSERTF64X4     $0x01, (BX)(CX*2), Z2, Z2
+	VINSERTF64X4     $0x01, (DI)(CX*2), Z8, Z8
+	VMOVUPS          Z3, (R10)
+	VBROADCASTF64X4  (DX)(R8*1), Z1
+	VBROADCASTF64X4  (SI)(R8*1), Z3
+	VINSERTF64X4     $0x01, (BX)(R8*1), Z1, Z1
+	VINSERTF64X4     $0x01, (DI)(R8*1), Z3, Z3
+	VUNPCKLPS        Z1, Z2, Z5
+	VUNPCKLPS        Z3, Z8, Z6
+	VUNPCKHPS        Z1, Z2, Z1
+	VUNPCKHPS        Z3, Z8, Z3
+	VUNPCKLPD        Z5, Z4, Z2
+	VUNPCKLPD        Z6, Z9, Z8
+	VUNPCKHPD        Z5, Z4, Z5
+	VUNPCKHPD        Z6, Z9, Z12
+	VUNPCKLPD        Z1, Z0, Z6
+	VUNPCKLPD        Z3, Z7, Z13
+	VUNPCKHPD        Z1, Z0, Z1
+	VUNPCKHPD        Z3, Z7, Z3
+	VSHUFF64X2       $0x88, Z8, Z2, Z7
+	VSHUFF64X2       $0x88, Z12, Z5, Z9
+	VSHUFF64X2       $0x88, Z13, Z6, Z10
+	VSHUFF64X2       $0x88, Z3, Z1, Z11
+	VSHUFF64X2       $0xdd, Z8, Z2, Z4
+	VSHUFF64X2       $0xdd, Z12, Z5, Z0
+	VSHUFF64X2       $0xdd, Z13, Z6, Z2
+	VSHUFF64X2       $0xdd, Z3, Z1, Z1
+	ADDQ             64(AX), R9
+	ADDQ             88(AX), R10
+	DECQ             R11
+	JNE              chunkHead
+
+chunkHeadLast:
 	VMULPS.BCST      (R9), Z7, Z3
 	VFMADD231PS.BCST 4(R9), Z9, Z3
 	VFMADD231PS.BCST 8(R9), Z10, Z3
@@ -94,14 +157,6 @@ chunkHead:
 	VFMADD231PS.BCST 24(R9), Z2, Z3
 	VFMADD231PS.BCST 28(R9), Z1, Z3
 	VMOVUPS          Z3, (R10)
-	ADDQ             16(AX), DX
-	ADDQ             16(AX), BX
-	ADDQ             16(AX), SI
-	ADDQ             16(AX), DI
-	ADDQ             64(AX), R9
-	ADDQ             88(AX), R10
-	DECQ             R11
-	JNE              chunkHead
 	MOVQ             8(AX), CX
 	SHLQ             $0x04, CX
 	MOVQ             216(AX), DX
@@ -112,139 +167,227 @@ chunkHead:
 	JMP              chunkNext
 
 chunkLast:
-	MOVQ    8(AX), CX
-	MOVQ    DX, 224(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+1
-	CMOVQGT BX, DX
-	MOVQ    DX, 232(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+2
-	CMOVQGT BX, DX
-	MOVQ    DX, 240(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+3
-	CMOVQGT BX, DX
-	MOVQ    DX, 248(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+4
-	CMOVQGT BX, DX
-	MOVQ    DX, 256(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+5
-	CMOVQGT BX, DX
-	MOVQ    DX, 264(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+6
-	CMOVQGT BX, DX
-	MOVQ    DX, 272(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+7
-	CMOVQGT BX, DX
-	MOVQ    DX, 280(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+8
-	CMOVQGT BX, DX
-	MOVQ    DX, 288(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+9
-	CMOVQGT BX, DX
-	MOVQ    DX, 296(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+10
-	CMOVQGT BX, DX
-	MOVQ    DX, 304(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+11
-	CMOVQGT BX, DX
-	MOVQ    DX, 312(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+12
-	CMOVQGT BX, DX
-	MOVQ    DX, 320(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+13
-	CMOVQGT BX, DX
-	MOVQ    DX, 328(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+14
-	CMOVQGT BX, DX
-	MOVQ    DX, 336(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+15
-	CMOVQGT BX, DX
-	MOVQ    DX, 344(AX)
-	MOVQ    192(AX), CX
-	MOVQ    $+16, DX
-	CMPQ    CX, DX
-	CMOVQLT CX, DX
-	MOVQ    $+65535, CX
-	BZHIQ   DX, CX, CX
-	KMOVW   CX, K1
-	XORQ    CX, CX
-	MOVQ    48(AX), DX
-	MOVQ    208(AX), BX
-	MOVQ    40(AX), SI
-	MOVQ    56(AX), DI
-	MOVQ    80(AX), DI
+	MOVQ  8(AX), BX
+	MOVQ  200(AX), CX
+	CMPQ  8(CX), $+16
+	JLT   chunkFew
+	MOVQ  192(AX), CX
+	SUBQ  $+16, CX
+	MOVQ  $+16, 192(AX)
+	IMULQ CX, BX
+	ADDQ  BX, DX
+	SHLQ  $0x02, CX
+	ADDQ  CX, 208(AX)
+	JMP   chunkWhole
+
+chunkFew:
+	MOVQ            8(AX), CX
+	MOVQ            DX, 224(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+1
+	CMOVQGT         BX, DX
+	MOVQ            DX, 232(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+2
+	CMOVQGT         BX, DX
+	MOVQ            DX, 240(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+3
+	CMOVQGT         BX, DX
+	MOVQ            DX, 248(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+4
+	CMOVQGT         BX, DX
+	MOVQ            DX, 256(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+5
+	CMOVQGT         BX, DX
+	MOVQ            DX, 264(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+6
+	CMOVQGT         BX, DX
+	MOVQ            DX, 272(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+7
+	CMOVQGT         BX, DX
+	MOVQ            DX, 280(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+8
+	CMOVQGT         BX, DX
+	MOVQ            DX, 288(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+9
+	CMOVQGT         BX, DX
+	MOVQ            DX, 296(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+10
+	CMOVQGT         BX, DX
+	MOVQ            DX, 304(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+11
+	CMOVQGT         BX, DX
+	MOVQ            DX, 312(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+12
+	CMOVQGT         BX, DX
+	MOVQ            DX, 320(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+13
+	CMOVQGT         BX, DX
+	MOVQ            DX, 328(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+14
+	CMOVQGT         BX, DX
+	MOVQ            DX, 336(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+15
+	CMOVQGT         BX, DX
+	MOVQ            DX, 344(AX)
+	MOVQ            192(AX), CX
+	MOVQ            $+16, DX
+	CMPQ            CX, DX
+	CMOVQLT         CX, DX
+	MOVQ            $+65535, CX
+	BZHIQ           DX, CX, CX
+	KMOVW           CX, K1
+	XORQ            CX, CX
+	MOVQ            48(AX), DX
+	MOVQ            208(AX), BX
+	MOVQ            40(AX), SI
+	MOVQ            56(AX), DI
+	MOVQ            80(AX), DI
+	MOVQ            224(AX), DI
+	MOVQ            256(AX), R8
+	VBROADCASTF64X4 (DI)(CX*1), Z1
+	VINSERTF64X4    $0x01, (R8)(CX*1), Z1, Z1
+	MOVQ            232(AX), DI
+	MOVQ            264(AX), R8
+	VBROADCASTF64X4 (DI)(CX*1), Z2
+	VINSERTF64X4    $0x01, (R8)(CX*1), Z2, Z2
+	VUNPCKLPS       Z2, Z1, Z0
+	VUNPCKHPS       Z2, Z1, Z1
+	MOVQ            240(AX), DI
+	MOVQ            272(AX), R8
+	VBROADCASTF64X4 (DI)(CX*1), Z3
+	VINSERTF64X4    $0x01, (R8)(CX*1), Z3, Z3
+	MOVQ            248(AX), DI
+	MOVQ            280(AX), R8
+	VBROADCASTF64X4 (DI)(CX*1), Z4
+	VINSERTF64X4    $0x01, (R8)(CX*1), Z4, Z4
+	VUNPCKLPS       Z4, Z3, Z2
+	VUNPCKHPS       Z4, Z3, Z3
+	VUNPCKLPD       Z2, Z0, Z4
+	VUNPCKHPD       Z2, Z0, Z0
+	VUNPCKLPD       Z3, Z1, Z2
+	VUNPCKHPD       Z3, Z1, Z1
+	MOVQ            288(AX), DI
+	MOVQ            320(AX), R8
+	VBROADCASTF64X4 (DI)(CX*1), Z5
+	VINSERTF64X4    $0x01, (R8)(CX*1), Z5, Z5
+	MOVQ            296(AX), DI
+	MOVQ            328(AX), R8
+	VBROADCASTF64X4 (DI)(CX*1), Z6
+	VINSERTF64X4    $0x01, (R8)(CX*1), Z6, Z6
+	VUNPCKLPS       Z6, Z5, Z3
+	VUNPCKHPS       Z6, Z5, Z5
+	MOVQ            304(AX), DI
+	MOVQ            336(AX), R8
+	VBROADCASTF64X4 (DI)(CX*1), Z7
+	VINSERTF64X4    $0x01, (R8)(CX*1), Z7, Z7
+	MOVQ            312(AX), DI
+	MOVQ            344(AX), R8
+	VBROADCASTF64X4 (DI)(CX*1), Z8
+	VINSERTF64X4    $0x01, (R8)(CX*1), Z8, Z8
+	VUNPCKLPS       Z8, Z7, Z6
+	VUNPCKHPS       Z8, Z7, Z7
+	VUNPCKLPD       Z6, Z3, Z8
+	VUNPCKHPD       Z6, Z3, Z3
+	VUNPCKLPD       Z7, Z5, Z6
+	VUNPCKHPD       Z7, Z5, Z5
+	VSHUFF64X2      $0x88, Z8, Z4, Z7
+	VSHUFF64X2      $0x88, Z3, Z0, Z9
+	VSHUFF64X2      $0x88, Z6, Z2, Z10
+	VSHUFF64X2      $0x88, Z5, Z1, Z11
+	VSHUFF64X2      $0xdd, Z8, Z4, Z4
+	VSHUFF64X2      $0xdd, Z3, Z0, Z0
+	VSHUFF64X2      $0xdd, Z6, Z2, Z2
+	VSHUFF64X2      $0xdd, Z5, Z1, Z1
+	DECQ            SI
+	JEQ             chunkLastHeadLast
 
 chunkLastHead:
+	ADDQ             16(AX), CX
+	VMULPS.BCST      (DX), Z7, Z3
 	MOVQ             224(AX), DI
+	MOVQ             288(AX), R9
+	VFMADD231PS.BCST 4(DX), Z9, Z3
 	MOVQ             256(AX), R8
-	VBROADCASTF64X4  (DI)(CX*1), Z1
-	VINSERTF64X4     $0x01, (R8)(CX*1), Z1, Z1
-	MOVQ             232(AX), DI
-	MOVQ             264(AX), R8
-	VBROADCASTF64X4  (DI)(CX*1), Z2
-	VINSERTF64X4     $0x01, (R8)(CX*1), Z2, Z2
-	VUNPCKLPS        Z2, Z1, Z0
-	VUNPCKHPS        Z2, Z1, Z1
-	MOVQ             240(AX), DI
-	MOVQ             272(AX), R8
-	VBROADCASTF64X4  (DI)(CX*1), Z3
-	VINSERTF64X4     $0x01, (R8)(CX*1), Z3, Z3
-	MOVQ             248(AX), DI
-	MOVQ             280(AX), R8
-	VBROADCASTF64X4  (DI)(CX*1), Z4
-	VINSERTF64X4     $0x01, (R8)(CX*1), Z4, Z4
-	VUNPCKLPS        Z4, Z3, Z2
-	VUNPCKHPS        Z4, Z3, Z3
-	VUNPCKLPD        Z2, Z0, Z4
-	VUNPCKHPD        Z2, Z0, Z0
-	VUNPCKLPD        Z3, Z1, Z2
-	VUNPCKHPD        Z3, Z1, Z1
-	MOVQ             288(AX), DI
-	MOVQ             320(AX), R8
+	MOVQ             320(AX), R10
+	VFMADD231PS.BCST 8(DX), Z10, Z3
 	VBROADCASTF64X4  (DI)(CX*1), Z5
+	VBROADCASTF64X4  (R9)(CX*1), Z6
+	VFMADD231PS.BCST 12(DX), Z11, Z3
 	VINSERTF64X4     $0x01, (R8)(CX*1), Z5, Z5
-	MOVQ             296(AX), DI
-	MOVQ             328(AX), R8
-	VBROADCASTF64X4  (DI)(CX*1), Z6
-	VINSERTF64X4     $0x01, (R8)(CX*1), Z6, Z6
-	VUNPCKLPS        Z6, Z5, Z3
-	VUNPCKHPS        Z6, Z5, Z5
-	MOVQ             304(AX), DI
-	MOVQ             336(AX), R8
-	VBROADCASTF64X4  (DI)(CX*1), Z7
-	VINSERTF64X4     $0x01, (R8)(CX*1), Z7, Z7
-	MOVQ             312(AX), DI
-	MOVQ             344(AX), R8
+	VINSERTF64X4     $0x01, (R10)(CX*1), Z6, Z6
+	VFMADD231PS.BCST 16(DX), Z4, Z3
+	MOVQ             232(AX), DI
+	MOVQ             296(AX), R9
+	VFMADD231PS.BCST 20(DX), Z0, Z3
+	MOVQ             264(AX), R8
+	MOVQ             328(AX), R10
+	VFMADD231PS.BCST 24(DX), Z2, Z3
+	VBROADCASTF64X4  (DI)(CX*1), Z4
+	VBROADCASTF64X4  (R9)(CX*1), Z7
+	VFMADD231PS.BCST 28(DX), Z1, Z3
+	VINSERTF64X4     $0x01, (R8)(CX*1), Z4, Z4
+	VINSERTF64X4     $0x01, (R10)(CX*1), Z7, Z7
+	VMOVUPS          Z3, K1, (BX)
+	VUNPCKLPS        Z4, Z5, Z0
+	VUNPCKLPS        Z7, Z6, Z2
+	VUNPCKHPS        Z4, Z5, Z1
+	VUNPCKHPS        Z7, Z6, Z3
+	MOVQ             240(AX), DI
+	MOVQ             304(AX), R9
+	MOVQ             272(AX), R8
+	MOVQ             336(AX), R10
 	VBROADCASTF64X4  (DI)(CX*1), Z8
+	VBROADCASTF64X4  (R9)(CX*1), Z4
 	VINSERTF64X4     $0x01, (R8)(CX*1), Z8, Z8
-	VUNPCKLPS        Z8, Z7, Z6
-	VUNPCKHPS        Z8, Z7, Z7
-	VUNPCKLPD        Z6, Z3, Z8
-	VUNPCKHPD        Z6, Z3, Z3
-	VUNPCKLPD        Z7, Z5, Z6
-	VUNPCKHPD        Z7, Z5, Z5
+	VINSERTF64X4     $0x01, (R10)(CX*1), Z4, Z4
+	MOVQ             248(AX), DI
+	MOVQ             312(AX), R9
+	MOVQ             280(AX), R8
+	MOVQ             344(AX), R10
+	VBROADCASTF64X4  (DI)(CX*1), Z9
+	VBROADCASTF64X4  (R9)(CX*1), Z7
+	VINSERTF64X4     $0x01, (R8)(CX*1), Z9, Z9
+	VINSERTF64X4     $0x01, (R10)(CX*1), Z7, Z7
+	VUNPCKLPS        Z9, Z8, Z6
+	VUNPCKLPS        Z7, Z4, Z5
+	VUNPCKHPS        Z9, Z8, Z9
+	VUNPCKHPS        Z7, Z4, Z7
+	VUNPCKLPD        Z6, Z0, Z4
+	VUNPCKLPD        Z5, Z2, Z8
+	VUNPCKHPD        Z6, Z0, Z0
+	VUNPCKHPD        Z5, Z2, Z6
+	VUNPCKLPD        Z9, Z1, Z2
+	VUNPCKLPD        Z7, Z3, Z5
+	VUNPCKHPD        Z9, Z1, Z1
+	VUNPCKHPD        Z7, Z3, Z3
 	VSHUFF64X2       $0x88, Z8, Z4, Z7
-	VSHUFF64X2       $0x88, Z3, Z0, Z9
-	VSHUFF64X2       $0x88, Z6, Z2, Z10
-	VSHUFF64X2       $0x88, Z5, Z1, Z11
+	VSHUFF64X2       $0x88, Z6, Z0, Z9
+	VSHUFF64X2       $0x88, Z5, Z2, Z10
+	VSHUFF64X2       $0x88, Z3, Z1, Z11
 	VSHUFF64X2       $0xdd, Z8, Z4, Z4
-	VSHUFF64X2       $0xdd, Z3, Z0, Z0
-	VSHUFF64X2       $0xdd, Z6, Z2, Z2
-	VSHUFF64X2       $0xdd, Z5, Z1, Z1
+	VSHUFF64X2       $0xdd, Z6, Z0, Z0
+	VSHUFF64X2       $0xdd, Z5, Z2, Z2
+	VSHUFF64X2       $0xdd, Z3, Z1, Z1
+	ADDQ             64(AX), DX
+	ADDQ             88(AX), BX
+	DECQ             SI
+	JNE              chunkLastHead
+
+chunkLastHeadLast:
 	VMULPS.BCST      (DX), Z7, Z3
 	VFMADD231PS.BCST 4(DX), Z9, Z3
 	VFMADD231PS.BCST 8(DX), Z10, Z3
@@ -254,11 +397,6 @@ chunkLastHead:
 	VFMADD231PS.BCST 24(DX), Z2, Z3
 	VFMADD231PS.BCST 28(DX), Z1, Z3
 	VMOVUPS          Z3, K1, (BX)
-	ADDQ             16(AX), CX
-	ADDQ             64(AX), DX
-	ADDQ             88(AX), BX
-	DECQ             SI
-	JNE              chunkLastHead
 	MOVQ             192(AX), CX
 	SHLQ             $0x02, CX
 	ADDQ             CX, 208(AX)
@@ -1009,61 +1147,133 @@ chunkSpan:
 	MOVQ CX, 192(AX)
 
 chunkRows:
-	MOVQ DX, 216(AX)
 	CMPQ 192(AX), $+16
 	JLT  chunkLast
-	MOVQ 8(AX), CX
-	LEAQ (DX)(CX*4), BX
-	LEAQ (BX)(CX*4), SI
-	LEAQ (SI)(CX*4), DI
-	LEAQ (CX)(CX*2), R8
-	MOVQ 48(AX), R9
-	MOVQ 208(AX), R10
-	MOVQ 40(AX), R11
-	MOVQ 56(AX), R12
-	MOVQ 80(AX), R13
+
+chunkWhole:
+	MOVQ            DX, 216(AX)
+	MOVQ            8(AX), CX
+	LEAQ            (DX)(CX*4), BX
+	LEAQ            (BX)(CX*4), SI
+	LEAQ            (SI)(CX*4), DI
+	LEAQ            (CX)(CX*2), R8
+	MOVQ            48(AX), R9
+	MOVQ            208(AX), R10
+	MOVQ            40(AX), R11
+	MOVQ            56(AX), R12
+	MOVQ            80(AX), R13
+	VBROADCASTF64X4 (DX), Z1
+	VINSERTF64X4    $0x01, (BX), Z1, Z1
+	VBROADCASTF64X4 (DX)(CX*1), Z2
+	VINSERTF64X4    $0x01, (BX)(CX*1), Z2, Z2
+	VUNPCKLPS       Z2, Z1, Z0
+	VUNPCKHPS       Z2, Z1, Z1
+	VBROADCASTF64X4 (DX)(CX*2), Z3
+	VINSERTF64X4    $0x01, (BX)(CX*2), Z3, Z3
+	VBROADCASTF64X4 (DX)(R8*1), Z4
+	VINSERTF64X4    $0x01, (BX)(R8*1), Z4, Z4
+	VUNPCKLPS       Z4, Z3, Z2
+	VUNPCKHPS       Z4, Z3, Z3
+	VUNPCKLPD       Z2, Z0, Z4
+	VUNPCKHPD       Z2, Z0, Z0
+	VUNPCKLPD       Z3, Z1, Z2
+	VUNPCKHPD       Z3, Z1, Z1
+	VBROADCASTF64X4 (SI), Z5
+	VINSERTF64X4    $0x01, (DI), Z5, Z5
+	VBROADCASTF64X4 (SI)(CX*1), Z6
+	VINSERTF64X4    $0x01, (DI)(CX*1), Z6, Z6
+	VUNPCKLPS       Z6, Z5, Z3
+	VUNPCKHPS       Z6, Z5, Z5
+	VBROADCASTF64X4 (SI)(CX*2), Z7
+	VINSERTF64X4    $0x01, (DI)(CX*2), Z7, Z7
+	VBROADCASTF64X4 (SI)(R8*1), Z8
+	VINSERTF64X4    $0x01, (DI)(R8*1), Z8, Z8
+	VUNPCKLPS       Z8, Z7, Z6
+	VUNPCKHPS       Z8, Z7, Z7
+	VUNPCKLPD       Z6, Z3, Z8
+	VUNPCKHPD       Z6, Z3, Z3
+	VUNPCKLPD       Z7, Z5, Z6
+	VUNPCKHPD       Z7, Z5, Z5
+	VSHUFF64X2      $0x88, Z8, Z4, Z7
+	VSHUFF64X2      $0x88, Z3, Z0, Z9
+	VSHUFF64X2      $0x88, Z6, Z2, Z10
+	VSHUFF64X2      $0x88, Z5, Z1, Z11
+	VSHUFF64X2      $0xdd, Z8, Z4, Z4
+	VSHUFF64X2      $0xdd, Z3, Z0, Z0
+	VSHUFF64X2      $0xdd, Z6, Z2, Z2
+	VSHUFF64X2      $0xdd, Z5, Z1, Z1
+	DECQ            R11
+	JEQ             chunkHeadLast
 
 chunkHead:
-	VBROADCASTF64X4  (DX), Z1
-	VINSERTF64X4     $0x01, (BX), Z1, Z1
-	VBROADCASTF64X4  (DX)(CX*1), Z2
-	VINSERTF64X4     $0x01, (BX)(CX*1), Z2, Z2
-	VUNPCKLPS        Z2, Z1, Z0
-	VUNPCKHPS        Z2, Z1, Z1
-	VBROADCASTF64X4  (DX)(CX*2), Z3
-	VINSERTF64X4     $0x01, (BX)(CX*2), Z3, Z3
-	VBROADCASTF64X4  (DX)(R8*1), Z4
-	VINSERTF64X4     $0x01, (BX)(R8*1), Z4, Z4
-	VUNPCKLPS        Z4, Z3, Z2
-	VUNPCKHPS        Z4, Z3, Z3
-	VUNPCKLPD        Z2, Z0, Z4
-	VUNPCKHPD        Z2, Z0, Z0
-	VUNPCKLPD        Z3, Z1, Z2
-	VUNPCKHPD        Z3, Z1, Z1
-	VBROADCASTF64X4  (SI), Z5
-	VINSERTF64X4     $0x01, (DI), Z5, Z5
-	VBROADCASTF64X4  (SI)(CX*1), Z6
-	VINSERTF64X4     $0x01, (DI)(CX*1), Z6, Z6
-	VUNPCKLPS        Z6, Z5, Z3
-	VUNPCKHPS        Z6, Z5, Z5
-	VBROADCASTF64X4  (SI)(CX*2), Z7
-	VINSERTF64X4     $0x01, (DI)(CX*2), Z7, Z7
-	VBROADCASTF64X4  (SI)(R8*1), Z8
-	VINSERTF64X4     $0x01, (DI)(R8*1), Z8, Z8
-	VUNPCKLPS        Z8, Z7, Z6
-	VUNPCKHPS        Z8, Z7, Z7
-	VUNPCKLPD        Z6, Z3, Z8
-	VUNPCKHPD        Z6, Z3, Z3
-	VUNPCKLPD        Z7, Z5, Z6
-	VUNPCKHPD        Z7, Z5, Z5
-	VSHUFF64X2       $0x88, Z8, Z4, Z7
-	VSHUFF64X2       $0x88, Z3, Z0, Z9
-	VSHUFF64X2       $0x88, Z6, Z2, Z10
+	ADDQ             16(AX), DX
+	ADDQ             16(AX), BX
+	ADDQ             16(AX), SI
+	ADDQ             16(AX), DI
+	VMULPS.BCST      (R9), Z7, Z3
+	VBROADCASTF64X4  (DX), Z5
+	VBROADCASTF64X4  (SI), Z6
+	VMULPS.BCST      (R9)(R12*1), Z7, Z7
+	VINSERTF64X4     $0x01, (BX), Z5, Z5
+	VINSERTF64X4     $0x01, (DI), Z6, Z6
+	VFMADD231PS.BCST 4(R9), Z9, Z3
+	VBROADCASTF64X4  (DX)(CX*1), Z8
+	VBROADCASTF64X4  (SI)(CX*1), Z12
+	VFMADD231PS.BCST 4(R9)(R12*1), Z9, Z7
+	VINSERTF64X4     $0x01, (BX)(CX*1), Z8, Z8
+	VINSERTF64X4     $0x01, (DI)(CX*1), Z12, Z12
+	VFMADD231PS.BCST 8(R9), Z10, Z3
+	VUNPCKLPS        Z8, Z5, Z9
+	VUNPCKLPS        Z12, Z6, Z13
+	VFMADD231PS.BCST 8(R9)(R12*1), Z10, Z7
+	VUNPCKHPS        Z8, Z5, Z5
+	VUNPCKHPS        Z12, Z6, Z8
+	VFMADD231PS.BCST 12(R9), Z11, Z3
+	VBROADCASTF64X4  (DX)(CX*2), Z6
+	VBROADCASTF64X4  (SI)(CX*2), Z10
+	VFMADD231PS.BCST 12(R9)(R12*1), Z11, Z7
+	VINSERTF64X4     $0x01, (BX)(CX*2), Z6, Z6
+	VINSERTF64X4     $0x01, (DI)(CX*2), Z10, Z10
+	VFMADD231PS.BCST 16(R9), Z4, Z3
+	VBROADCASTF64X4  (DX)(R8*1), Z11
+	VBROADCASTF64X4  (SI)(R8*1), Z12
+	VFMADD231PS.BCST 16(R9)(R12*1), Z4, Z7
+	VINSERTF64X4     $0x01, (BX)(R8*1), Z11, Z11
+	VINSERTF64X4     $0x01, (DI)(R8*1), Z12, Z12
+	VFMADD231PS.BCST 20(R9), Z0, Z3
+	VUNPCKLPS        Z11, Z6, Z4
+	VUNPCKLPS        Z12, Z10, Z14
+	VFMADD231PS.BCST 20(R9)(R12*1), Z0, Z7
+	VUNPCKHPS        Z11, Z6, Z0
+	VUNPCKHPS        Z12, Z10, Z10
+	VFMADD231PS.BCST 24(R9), Z2, Z3
+	VUNPCKLPD        Z4, Z9, Z6
+	VUNPCKLPD        Z14, Z13, Z12
+	VFMADD231PS.BCST 24(R9)(R12*1), Z2, Z7
+	VUNPCKHPD        Z4, Z9, Z2
+	VUNPCKHPD        Z14, Z13, Z14
+	VFMADD231PS.BCST 28(R9), Z1, Z3
+	VUNPCKLPD        Z0, Z5, Z13
+	VUNPCKLPD        Z10, Z8, Z15
+	VFMADD231PS.BCST 28(R9)(R12*1), Z1, Z7
+	VUNPCKHPD        Z0, Z5, Z1
+	VUNPCKHPD        Z10, Z8, Z5
+	VMOVUPS          Z3, (R10)
+	VMOVUPS          Z7, (R10)(R13*1)
+	VSHUFF64X2       $0x88, Z12, Z6, Z7
+	VSHUFF64X2       $0x88, Z14, Z2, Z9
+	VSHUFF64X2       $0x88, Z15, Z13, Z10
 	VSHUFF64X2       $0x88, Z5, Z1, Z11
-	VSHUFF64X2       $0xdd, Z8, Z4, Z4
-	VSHUFF64X2       $0xdd, Z3, Z0, Z0
-	VSHUFF64X2       $0xdd, Z6, Z2, Z2
+	VSHUFF64X2       $0xdd, Z12, Z6, Z4
+	VSHUFF64X2       $0xdd, Z14, Z2, Z0
+	VSHUFF64X2       $0xdd, Z15, Z13, Z2
 	VSHUFF64X2       $0xdd, Z5, Z1, Z1
+	ADDQ             64(AX), R9
+	ADDQ             88(AX), R10
+	DECQ             R11
+	JNE              chunkHead
+
+chunkHeadLast:
 	VMULPS.BCST      (R9), Z7, Z3
 	VMULPS.BCST      (R9)(R12*1), Z7, Z5
 	VFMADD231PS.BCST 4(R9), Z9, Z3
@@ -1082,14 +1292,6 @@ chunkHead:
 	VFMADD231PS.BCST 28(R9)(R12*1), Z1, Z5
 	VMOVUPS          Z3, (R10)
 	VMOVUPS          Z5, (R10)(R13*1)
-	ADDQ             16(AX), DX
-	ADDQ             16(AX), BX
-	ADDQ             16(AX), SI
-	ADDQ             16(AX), DI
-	ADDQ             64(AX), R9
-	ADDQ             88(AX), R10
-	DECQ             R11
-	JNE              chunkHead
 	MOVQ             8(AX), CX
 	SHLQ             $0x04, CX
 	MOVQ             216(AX), DX
@@ -1100,139 +1302,236 @@ chunkHead:
 	JMP              chunkNext
 
 chunkLast:
-	MOVQ    8(AX), CX
-	MOVQ    DX, 224(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+1
-	CMOVQGT BX, DX
-	MOVQ    DX, 232(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+2
-	CMOVQGT BX, DX
-	MOVQ    DX, 240(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+3
-	CMOVQGT BX, DX
-	MOVQ    DX, 248(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+4
-	CMOVQGT BX, DX
-	MOVQ    DX, 256(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+5
-	CMOVQGT BX, DX
-	MOVQ    DX, 264(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+6
-	CMOVQGT BX, DX
-	MOVQ    DX, 272(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+7
-	CMOVQGT BX, DX
-	MOVQ    DX, 280(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+8
-	CMOVQGT BX, DX
-	MOVQ    DX, 288(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+9
-	CMOVQGT BX, DX
-	MOVQ    DX, 296(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+10
-	CMOVQGT BX, DX
-	MOVQ    DX, 304(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+11
-	CMOVQGT BX, DX
-	MOVQ    DX, 312(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+12
-	CMOVQGT BX, DX
-	MOVQ    DX, 320(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+13
-	CMOVQGT BX, DX
-	MOVQ    DX, 328(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+14
-	CMOVQGT BX, DX
-	MOVQ    DX, 336(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+15
-	CMOVQGT BX, DX
-	MOVQ    DX, 344(AX)
-	MOVQ    192(AX), CX
-	MOVQ    $+16, DX
-	CMPQ    CX, DX
-	CMOVQLT CX, DX
-	MOVQ    $+65535, CX
-	BZHIQ   DX, CX, CX
-	KMOVW   CX, K1
-	XORQ    CX, CX
-	MOVQ    48(AX), DX
-	MOVQ    208(AX), BX
-	MOVQ    40(AX), SI
-	MOVQ    56(AX), DI
-	MOVQ    80(AX), R8
+	MOVQ  8(AX), BX
+	MOVQ  200(AX), CX
+	CMPQ  8(CX), $+16
+	JLT   chunkFew
+	MOVQ  192(AX), CX
+	SUBQ  $+16, CX
+	MOVQ  $+16, 192(AX)
+	IMULQ CX, BX
+	ADDQ  BX, DX
+	SHLQ  $0x02, CX
+	ADDQ  CX, 208(AX)
+	JMP   chunkWhole
+
+chunkFew:
+	MOVQ            8(AX), CX
+	MOVQ            DX, 224(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+1
+	CMOVQGT         BX, DX
+	MOVQ            DX, 232(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+2
+	CMOVQGT         BX, DX
+	MOVQ            DX, 240(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+3
+	CMOVQGT         BX, DX
+	MOVQ            DX, 248(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+4
+	CMOVQGT         BX, DX
+	MOVQ            DX, 256(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+5
+	CMOVQGT         BX, DX
+	MOVQ            DX, 264(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+6
+	CMOVQGT         BX, DX
+	MOVQ            DX, 272(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+7
+	CMOVQGT         BX, DX
+	MOVQ            DX, 280(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+8
+	CMOVQGT         BX, DX
+	MOVQ            DX, 288(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+9
+	CMOVQGT         BX, DX
+	MOVQ            DX, 296(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+10
+	CMOVQGT         BX, DX
+	MOVQ            DX, 304(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+11
+	CMOVQGT         BX, DX
+	MOVQ            DX, 312(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+12
+	CMOVQGT         BX, DX
+	MOVQ            DX, 320(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+13
+	CMOVQGT         BX, DX
+	MOVQ            DX, 328(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+14
+	CMOVQGT         BX, DX
+	MOVQ            DX, 336(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+15
+	CMOVQGT         BX, DX
+	MOVQ            DX, 344(AX)
+	MOVQ            192(AX), CX
+	MOVQ            $+16, DX
+	CMPQ            CX, DX
+	CMOVQLT         CX, DX
+	MOVQ            $+65535, CX
+	BZHIQ           DX, CX, CX
+	KMOVW           CX, K1
+	XORQ            CX, CX
+	MOVQ            48(AX), DX
+	MOVQ            208(AX), BX
+	MOVQ            40(AX), SI
+	MOVQ            56(AX), DI
+	MOVQ            80(AX), R8
+	MOVQ            224(AX), R9
+	MOVQ            256(AX), R10
+	VBROADCASTF64X4 (R9)(CX*1), Z1
+	VINSERTF64X4    $0x01, (R10)(CX*1), Z1, Z1
+	MOVQ            232(AX), R9
+	MOVQ            264(AX), R10
+	VBROADCASTF64X4 (R9)(CX*1), Z2
+	VINSERTF64X4    $0x01, (R10)(CX*1), Z2, Z2
+	VUNPCKLPS       Z2, Z1, Z0
+	VUNPCKHPS       Z2, Z1, Z1
+	MOVQ            240(AX), R9
+	MOVQ            272(AX), R10
+	VBROADCASTF64X4 (R9)(CX*1), Z3
+	VINSERTF64X4    $0x01, (R10)(CX*1), Z3, Z3
+	MOVQ            248(AX), R9
+	MOVQ            280(AX), R10
+	VBROADCASTF64X4 (R9)(CX*1), Z4
+	VINSERTF64X4    $0x01, (R10)(CX*1), Z4, Z4
+	VUNPCKLPS       Z4, Z3, Z2
+	VUNPCKHPS       Z4, Z3, Z3
+	VUNPCKLPD       Z2, Z0, Z4
+	VUNPCKHPD       Z2, Z0, Z0
+	VUNPCKLPD       Z3, Z1, Z2
+	VUNPCKHPD       Z3, Z1, Z1
+	MOVQ            288(AX), R9
+	MOVQ            320(AX), R10
+	VBROADCASTF64X4 (R9)(CX*1), Z5
+	VINSERTF64X4    $0x01, (R10)(CX*1), Z5, Z5
+	MOVQ            296(AX), R9
+	MOVQ            328(AX), R10
+	VBROADCASTF64X4 (R9)(CX*1), Z6
+	VINSERTF64X4    $0x01, (R10)(CX*1), Z6, Z6
+	VUNPCKLPS       Z6, Z5, Z3
+	VUNPCKHPS       Z6, Z5, Z5
+	MOVQ            304(AX), R9
+	MOVQ            336(AX), R10
+	VBROADCASTF64X4 (R9)(CX*1), Z7
+	VINSERTF64X4    $0x01, (R10)(CX*1), Z7, Z7
+	MOVQ            312(AX), R9
+	MOVQ            344(AX), R10
+	VBROADCASTF64X4 (R9)(CX*1), Z8
+	VINSERTF64X4    $0x01, (R10)(CX*1), Z8, Z8
+	VUNPCKLPS       Z8, Z7, Z6
+	VUNPCKHPS       Z8, Z7, Z7
+	VUNPCKLPD       Z6, Z3, Z8
+	VUNPCKHPD       Z6, Z3, Z3
+	VUNPCKLPD       Z7, Z5, Z6
+	VUNPCKHPD       Z7, Z5, Z5
+	VSHUFF64X2      $0x88, Z8, Z4, Z7
+	VSHUFF64X2      $0x88, Z3, Z0, Z9
+	VSHUFF64X2      $0x88, Z6, Z2, Z10
+	VSHUFF64X2      $0x88, Z5, Z1, Z11
+	VSHUFF64X2      $0xdd, Z8, Z4, Z4
+	VSHUFF64X2      $0xdd, Z3, Z0, Z0
+	VSHUFF64X2      $0xdd, Z6, Z2, Z2
+	VSHUFF64X2      $0xdd, Z5, Z1, Z1
+	DECQ            SI
+	JEQ             chunkLastHeadLast
 
 chunkLastHead:
+	ADDQ             16(AX), CX
+	VMULPS.BCST      (DX), Z7, Z3
 	MOVQ             224(AX), R9
+	MOVQ             288(AX), R11
+	VMULPS.BCST      (DX)(DI*1), Z7, Z5
 	MOVQ             256(AX), R10
-	VBROADCASTF64X4  (R9)(CX*1), Z1
-	VINSERTF64X4     $0x01, (R10)(CX*1), Z1, Z1
-	MOVQ             232(AX), R9
-	MOVQ             264(AX), R10
-	VBROADCASTF64X4  (R9)(CX*1), Z2
-	VINSERTF64X4     $0x01, (R10)(CX*1), Z2, Z2
-	VUNPCKLPS        Z2, Z1, Z0
-	VUNPCKHPS        Z2, Z1, Z1
-	MOVQ             240(AX), R9
-	MOVQ             272(AX), R10
-	VBROADCASTF64X4  (R9)(CX*1), Z3
-	VINSERTF64X4     $0x01, (R10)(CX*1), Z3, Z3
-	MOVQ             248(AX), R9
-	MOVQ             280(AX), R10
-	VBROADCASTF64X4  (R9)(CX*1), Z4
-	VINSERTF64X4     $0x01, (R10)(CX*1), Z4, Z4
-	VUNPCKLPS        Z4, Z3, Z2
-	VUNPCKHPS        Z4, Z3, Z3
-	VUNPCKLPD        Z2, Z0, Z4
-	VUNPCKHPD        Z2, Z0, Z0
-	VUNPCKLPD        Z3, Z1, Z2
-	VUNPCKHPD        Z3, Z1, Z1
-	MOVQ             288(AX), R9
-	MOVQ             320(AX), R10
-	VBROADCASTF64X4  (R9)(CX*1), Z5
-	VINSERTF64X4     $0x01, (R10)(CX*1), Z5, Z5
-	MOVQ             296(AX), R9
-	MOVQ             328(AX), R10
+	MOVQ             320(AX), R12
+	VFMADD231PS.BCST 4(DX), Z9, Z3
 	VBROADCASTF64X4  (R9)(CX*1), Z6
+	VBROADCASTF64X4  (R11)(CX*1), Z7
+	VFMADD231PS.BCST 4(DX)(DI*1), Z9, Z5
 	VINSERTF64X4     $0x01, (R10)(CX*1), Z6, Z6
-	VUNPCKLPS        Z6, Z5, Z3
-	VUNPCKHPS        Z6, Z5, Z5
-	MOVQ             304(AX), R9
-	MOVQ             336(AX), R10
-	VBROADCASTF64X4  (R9)(CX*1), Z7
-	VINSERTF64X4     $0x01, (R10)(CX*1), Z7, Z7
-	MOVQ             312(AX), R9
-	MOVQ             344(AX), R10
+	VINSERTF64X4     $0x01, (R12)(CX*1), Z7, Z7
+	VFMADD231PS.BCST 8(DX), Z10, Z3
+	MOVQ             232(AX), R9
+	MOVQ             296(AX), R11
+	VFMADD231PS.BCST 8(DX)(DI*1), Z10, Z5
+	MOVQ             264(AX), R10
+	MOVQ             328(AX), R12
+	VFMADD231PS.BCST 12(DX), Z11, Z3
 	VBROADCASTF64X4  (R9)(CX*1), Z8
+	VBROADCASTF64X4  (R11)(CX*1), Z9
+	VFMADD231PS.BCST 12(DX)(DI*1), Z11, Z5
 	VINSERTF64X4     $0x01, (R10)(CX*1), Z8, Z8
-	VUNPCKLPS        Z8, Z7, Z6
+	VINSERTF64X4     $0x01, (R12)(CX*1), Z9, Z9
+	VFMADD231PS.BCST 16(DX), Z4, Z3
+	VUNPCKLPS        Z8, Z6, Z10
+	VUNPCKLPS        Z9, Z7, Z11
+	VFMADD231PS.BCST 16(DX)(DI*1), Z4, Z5
+	VUNPCKHPS        Z8, Z6, Z4
+	VUNPCKHPS        Z9, Z7, Z6
+	VFMADD231PS.BCST 20(DX), Z0, Z3
+	MOVQ             240(AX), R9
+	MOVQ             304(AX), R11
+	VFMADD231PS.BCST 20(DX)(DI*1), Z0, Z5
+	MOVQ             272(AX), R10
+	MOVQ             336(AX), R12
+	VFMADD231PS.BCST 24(DX), Z2, Z3
+	VBROADCASTF64X4  (R9)(CX*1), Z0
+	VBROADCASTF64X4  (R11)(CX*1), Z7
+	VFMADD231PS.BCST 24(DX)(DI*1), Z2, Z5
+	VINSERTF64X4     $0x01, (R10)(CX*1), Z0, Z0
+	VINSERTF64X4     $0x01, (R12)(CX*1), Z7, Z7
+	VFMADD231PS.BCST 28(DX), Z1, Z3
+	MOVQ             248(AX), R9
+	MOVQ             312(AX), R11
+	VFMADD231PS.BCST 28(DX)(DI*1), Z1, Z5
+	MOVQ             280(AX), R10
+	MOVQ             344(AX), R12
+	VMOVUPS          Z3, K1, (BX)
+	VBROADCASTF64X4  (R9)(CX*1), Z1
+	VBROADCASTF64X4  (R11)(CX*1), Z8
+	VMOVUPS          Z5, K1, (BX)(R8*1)
+	VINSERTF64X4     $0x01, (R10)(CX*1), Z1, Z1
+	VINSERTF64X4     $0x01, (R12)(CX*1), Z8, Z8
+	VUNPCKLPS        Z1, Z0, Z3
+	VUNPCKLPS        Z8, Z7, Z2
+	VUNPCKHPS        Z1, Z0, Z1
 	VUNPCKHPS        Z8, Z7, Z7
-	VUNPCKLPD        Z6, Z3, Z8
-	VUNPCKHPD        Z6, Z3, Z3
-	VUNPCKLPD        Z7, Z5, Z6
-	VUNPCKHPD        Z7, Z5, Z5
-	VSHUFF64X2       $0x88, Z8, Z4, Z7
-	VSHUFF64X2       $0x88, Z3, Z0, Z9
-	VSHUFF64X2       $0x88, Z6, Z2, Z10
-	VSHUFF64X2       $0x88, Z5, Z1, Z11
-	VSHUFF64X2       $0xdd, Z8, Z4, Z4
-	VSHUFF64X2       $0xdd, Z3, Z0, Z0
-	VSHUFF64X2       $0xdd, Z6, Z2, Z2
-	VSHUFF64X2       $0xdd, Z5, Z1, Z1
+	VUNPCKLPD        Z3, Z10, Z0
+	VUNPCKLPD        Z2, Z11, Z8
+	VUNPCKHPD        Z3, Z10, Z5
+	VUNPCKHPD        Z2, Z11, Z12
+	VUNPCKLPD        Z1, Z4, Z2
+	VUNPCKLPD        Z7, Z6, Z3
+	VUNPCKHPD        Z1, Z4, Z1
+	VUNPCKHPD        Z7, Z6, Z6
+	VSHUFF64X2       $0x88, Z8, Z0, Z7
+	VSHUFF64X2       $0x88, Z12, Z5, Z9
+	VSHUFF64X2       $0x88, Z3, Z2, Z10
+	VSHUFF64X2       $0x88, Z6, Z1, Z11
+	VSHUFF64X2       $0xdd, Z8, Z0, Z4
+	VSHUFF64X2       $0xdd, Z12, Z5, Z0
+	VSHUFF64X2       $0xdd, Z3, Z2, Z2
+	VSHUFF64X2       $0xdd, Z6, Z1, Z1
+	ADDQ             64(AX), DX
+	ADDQ             88(AX), BX
+	DECQ             SI
+	JNE              chunkLastHead
+
+chunkLastHeadLast:
 	VMULPS.BCST      (DX), Z7, Z3
 	VMULPS.BCST      (DX)(DI*1), Z7, Z5
 	VFMADD231PS.BCST 4(DX), Z9, Z3
@@ -1251,11 +1550,6 @@ chunkLastHead:
 	VFMADD231PS.BCST 28(DX)(DI*1), Z1, Z5
 	VMOVUPS          Z3, K1, (BX)
 	VMOVUPS          Z5, K1, (BX)(R8*1)
-	ADDQ             16(AX), CX
-	ADDQ             64(AX), DX
-	ADDQ             88(AX), BX
-	DECQ             SI
-	JNE              chunkLastHead
 	MOVQ             192(AX), CX
 	SHLQ             $0x02, CX
 	ADDQ             CX, 208(AX)
@@ -2049,77 +2343,117 @@ chunkSpan:
 	MOVQ CX, 192(AX)
 
 chunkRows:
-	MOVQ DX, 216(AX)
 	CMPQ 192(AX), $+16
 	JLT  chunkLast
-	MOVQ 8(AX), CX
-	LEAQ (DX)(CX*4), BX
-	LEAQ (BX)(CX*4), SI
-	LEAQ (SI)(CX*4), DI
-	LEAQ (CX)(CX*2), R8
-	MOVQ 48(AX), R9
-	MOVQ 208(AX), R10
-	MOVQ 40(AX), R11
-	MOVQ 56(AX), R12
-	MOVQ 80(AX), R13
+
+chunkWhole:
+	MOVQ            DX, 216(AX)
+	MOVQ            8(AX), CX
+	LEAQ            (DX)(CX*4), BX
+	LEAQ            (BX)(CX*4), SI
+	LEAQ            (SI)(CX*4), DI
+	LEAQ            (CX)(CX*2), R8
+	MOVQ            48(AX), R9
+	MOVQ            208(AX), R10
+	MOVQ            40(AX), R11
+	MOVQ            56(AX), R12
+	MOVQ            80(AX), R13
+	VBROADCASTF64X4 (DX), Z1
+	VINSERTF64X4    $0x01, (BX), Z1, Z1
+	VBROADCASTF64X4 (DX)(CX*1), Z2
+	VINSERTF64X4    $0x01, (BX)(CX*1), Z2, Z2
+	VUNPCKLPS       Z2, Z1, Z0
+	VUNPCKHPS       Z2, Z1, Z1
+	VBROADCASTF64X4 (DX)(CX*2), Z3
+	VINSERTF64X4    $0x01, (BX)(CX*2), Z3, Z3
+	VBROADCASTF64X4 (DX)(R8*1), Z4
+	VINSERTF64X4    $0x01, (BX)(R8*1), Z4, Z4
+	VUNPCKLPS       Z4, Z3, Z2
+	VUNPCKHPS       Z4, Z3, Z3
+	VUNPCKLPD       Z2, Z0, Z4
+	VUNPCKHPD       Z2, Z0, Z0
+	VUNPCKLPD       Z3, Z1, Z2
+	VUNPCKHPD       Z3, Z1, Z1
+	VBROADCASTF64X4 (SI), Z5
+	VINSERTF64X4    $0x01, (DI), Z5, Z5
+	VBROADCASTF64X4 (SI)(CX*1), Z6
+	VINSERTF64X4    $0x01, (DI)(CX*1), Z6, Z6
+	VUNPCKLPS       Z6, Z5, Z3
+	VUNPCKHPS       Z6, Z5, Z5
+	VBROADCASTF64X4 (SI)(CX*2), Z7
+	VINSERTF64X4    $0x01, (DI)(CX*2), Z7, Z7
+	VBROADCASTF64X4 (SI)(R8*1), Z8
+	VINSERTF64X4    $0x01, (DI)(R8*1), Z8, Z8
+	VUNPCKLPS       Z8, Z7, Z6
+	VUNPCKHPS       Z8, Z7, Z7
+	VUNPCKLPD       Z6, Z3, Z8
+	VUNPCKHPD       Z6, Z3, Z3
+	VUNPCKLPD       Z7, Z5, Z6
+	VUNPCKHPD       Z7, Z5, Z5
+	VSHUFF64X2      $0x88, Z8, Z4, Z7
+	VSHUFF64X2      $0x88, Z3, Z0, Z9
+	VSHUFF64X2      $0x88, Z6, Z2, Z10
+	VSHUFF64X2      $0x88, Z5, Z1, Z11
+	VSHUFF64X2      $0xdd, Z8, Z4, Z4
+	VSHUFF64X2      $0xdd, Z3, Z0, Z0
+	VSHUFF64X2      $0xdd, Z6, Z2, Z2
+	VSHUFF64X2      $0xdd, Z5, Z1, Z1
+	DECQ            R11
+	JEQ             chunkHeadLast
 
 chunkHead:
-	VBROADCASTF64X4  (DX), Z1
-	VINSERTF64X4     $0x01, (BX), Z1, Z1
-	VBROADCASTF64X4  (DX)(CX*1), Z2
-	VINSERTF64X4     $0x01, (BX)(CX*1), Z2, Z2
-	VUNPCKLPS        Z2, Z1, Z0
-	VUNPCKHPS        Z2, Z1, Z1
-	VBROADCASTF64X4  (DX)(CX*2), Z3
-	VINSERTF64X4     $0x01, (BX)(CX*2), Z3, Z3
-	VBROADCASTF64X4  (DX)(R8*1), Z4
-	VINSERTF64X4     $0x01, (BX)(R8*1), Z4, Z4
-	VUNPCKLPS        Z4, Z3, Z2
-	VUNPCKHPS        Z4, Z3, Z3
-	VUNPCKLPD        Z2, Z0, Z4
-	VUNPCKHPD        Z2, Z0, Z0
-	VUNPCKLPD        Z3, Z1, Z2
-	VUNPCKHPD        Z3, Z1, Z1
-	VBROADCASTF64X4  (SI), Z5
-	VINSERTF64X4     $0x01, (DI), Z5, Z5
-	VBROADCASTF64X4  (SI)(CX*1), Z6
-	VINSERTF64X4     $0x01, (DI)(CX*1), Z6, Z6
-	VUNPCKLPS        Z6, Z5, Z3
-	VUNPCKHPS        Z6, Z5, Z5
-	VBROADCASTF64X4  (SI)(CX*2), Z7
-	VINSERTF64X4     $0x01, (DI)(CX*2), Z7, Z7
-	VBROADCASTF64X4  (SI)(R8*1), Z8
-	VINSERTF64X4     $0x01, (DI)(R8*1), Z8, Z8
-	VUNPCKLPS        Z8, Z7, Z6
-	VUNPCKHPS        Z8, Z7, Z7
-	VUNPCKLPD        Z6, Z3, Z8
-	VUNPCKHPD        Z6, Z3, Z3
-	VUNPCKLPD        Z7, Z5, Z6
-	VUNPCKHPD        Z7, Z5, Z5
-	VSHUFF64X2       $0x88, Z8, Z4, Z7
-	VSHUFF64X2       $0x88, Z3, Z0, Z9
-	VSHUFF64X2       $0x88, Z6, Z2, Z10
-	VSHUFF64X2       $0x88, Z5, Z1, Z11
-	VSHUFF64X2       $0xdd, Z8, Z4, Z4
-	VSHUFF64X2       $0xdd, Z3, Z0, Z0
-	VSHUFF64X2       $0xdd, Z6, Z2, Z2
-	VSHUFF64X2       $0xdd, Z5, Z1, Z1
+	ADDQ             16(AX), DX
+	ADDQ             16(AX), BX
+	ADDQ             16(AX), SI
+	ADDQ             16(AX), DI
 	MOVQ             R9, R14
+	VBROADCASTF64X4  (DX), Z8
+	VBROADCASTF64X4  (SI), Z12
 	MOVQ             R10, R15
+	VINSERTF64X4     $0x01, (BX), Z8, Z8
+	VINSERTF64X4     $0x01, (DI), Z12, Z12
 	VMULPS.BCST      (R14), Z7, Z3
+	VBROADCASTF64X4  (DX)(CX*1), Z14
+	VBROADCASTF64X4  (SI)(CX*1), Z13
 	VMULPS.BCST      (R14)(R12*1), Z7, Z5
+	VINSERTF64X4     $0x01, (BX)(CX*1), Z14, Z14
+	VINSERTF64X4     $0x01, (DI)(CX*1), Z13, Z13
 	VFMADD231PS.BCST 4(R14), Z9, Z3
+	VUNPCKLPS        Z14, Z8, Z6
+	VUNPCKLPS        Z13, Z12, Z15
 	VFMADD231PS.BCST 4(R14)(R12*1), Z9, Z5
+	VUNPCKHPS        Z14, Z8, Z8
+	VUNPCKHPS        Z13, Z12, Z16
 	VFMADD231PS.BCST 8(R14), Z10, Z3
+	VBROADCASTF64X4  (DX)(CX*2), Z13
+	VBROADCASTF64X4  (SI)(CX*2), Z14
 	VFMADD231PS.BCST 8(R14)(R12*1), Z10, Z5
+	VINSERTF64X4     $0x01, (BX)(CX*2), Z13, Z13
+	VINSERTF64X4     $0x01, (DI)(CX*2), Z14, Z14
 	VFMADD231PS.BCST 12(R14), Z11, Z3
+	VBROADCASTF64X4  (DX)(R8*1), Z19
+	VBROADCASTF64X4  (SI)(R8*1), Z18
 	VFMADD231PS.BCST 12(R14)(R12*1), Z11, Z5
+	VINSERTF64X4     $0x01, (BX)(R8*1), Z19, Z19
+	VINSERTF64X4     $0x01, (DI)(R8*1), Z18, Z18
 	VFMADD231PS.BCST 16(R14), Z4, Z3
+	VUNPCKLPS        Z19, Z13, Z12
+	VUNPCKLPS        Z18, Z14, Z17
 	VFMADD231PS.BCST 16(R14)(R12*1), Z4, Z5
+	VUNPCKHPS        Z19, Z13, Z13
+	VUNPCKHPS        Z18, Z14, Z18
 	VFMADD231PS.BCST 20(R14), Z0, Z3
+	VUNPCKLPD        Z12, Z6, Z14
+	VUNPCKLPD        Z17, Z15, Z19
 	VFMADD231PS.BCST 20(R14)(R12*1), Z0, Z5
+	VUNPCKHPD        Z12, Z6, Z6
+	VUNPCKHPD        Z17, Z15, Z15
 	VFMADD231PS.BCST 24(R14), Z2, Z3
+	VUNPCKLPD        Z13, Z8, Z12
+	VUNPCKLPD        Z18, Z16, Z17
 	VFMADD231PS.BCST 24(R14)(R12*1), Z2, Z5
+	VUNPCKHPD        Z13, Z8, Z8
+	VUNPCKHPD        Z18, Z16, Z13
 	VFMADD231PS.BCST 28(R14), Z1, Z3
 	VFMADD231PS.BCST 28(R14)(R12*1), Z1, Z5
 	VMOVUPS          Z3, (R15)
@@ -2144,14 +2478,60 @@ chunkHead:
 	VFMADD231PS.BCST 28(R14)(R12*1), Z1, Z5
 	VMOVUPS          Z3, (R15)
 	VMOVUPS          Z5, (R15)(R13*1)
-	ADDQ             16(AX), DX
-	ADDQ             16(AX), BX
-	ADDQ             16(AX), SI
-	ADDQ             16(AX), DI
+	VSHUFF64X2       $0x88, Z19, Z14, Z7
+	VSHUFF64X2       $0x88, Z15, Z6, Z9
+	VSHUFF64X2       $0x88, Z17, Z12, Z10
+	VSHUFF64X2       $0x88, Z13, Z8, Z11
+	VSHUFF64X2       $0xdd, Z19, Z14, Z4
+	VSHUFF64X2       $0xdd, Z15, Z6, Z0
+	VSHUFF64X2       $0xdd, Z17, Z12, Z2
+	VSHUFF64X2       $0xdd, Z13, Z8, Z1
 	ADDQ             64(AX), R9
 	ADDQ             88(AX), R10
 	DECQ             R11
 	JNE              chunkHead
+
+chunkHeadLast:
+	MOVQ             R9, CX
+	MOVQ             R10, DX
+	VMULPS.BCST      (CX), Z7, Z3
+	VMULPS.BCST      (CX)(R12*1), Z7, Z5
+	VFMADD231PS.BCST 4(CX), Z9, Z3
+	VFMADD231PS.BCST 4(CX)(R12*1), Z9, Z5
+	VFMADD231PS.BCST 8(CX), Z10, Z3
+	VFMADD231PS.BCST 8(CX)(R12*1), Z10, Z5
+	VFMADD231PS.BCST 12(CX), Z11, Z3
+	VFMADD231PS.BCST 12(CX)(R12*1), Z11, Z5
+	VFMADD231PS.BCST 16(CX), Z4, Z3
+	VFMADD231PS.BCST 16(CX)(R12*1), Z4, Z5
+	VFMADD231PS.BCST 20(CX), Z0, Z3
+	VFMADD231PS.BCST 20(CX)(R12*1), Z0, Z5
+	VFMADD231PS.BCST 24(CX), Z2, Z3
+	VFMADD231PS.BCST 24(CX)(R12*1), Z2, Z5
+	VFMADD231PS.BCST 28(CX), Z1, Z3
+	VFMADD231PS.BCST 28(CX)(R12*1), Z1, Z5
+	VMOVUPS          Z3, (DX)
+	VMOVUPS          Z5, (DX)(R13*1)
+	LEAQ             (CX)(R12*2), CX
+	LEAQ             (DX)(R13*2), DX
+	VMULPS.BCST      (CX), Z7, Z3
+	VMULPS.BCST      (CX)(R12*1), Z7, Z5
+	VFMADD231PS.BCST 4(CX), Z9, Z3
+	VFMADD231PS.BCST 4(CX)(R12*1), Z9, Z5
+	VFMADD231PS.BCST 8(CX), Z10, Z3
+	VFMADD231PS.BCST 8(CX)(R12*1), Z10, Z5
+	VFMADD231PS.BCST 12(CX), Z11, Z3
+	VFMADD231PS.BCST 12(CX)(R12*1), Z11, Z5
+	VFMADD231PS.BCST 16(CX), Z4, Z3
+	VFMADD231PS.BCST 16(CX)(R12*1), Z4, Z5
+	VFMADD231PS.BCST 20(CX), Z0, Z3
+	VFMADD231PS.BCST 20(CX)(R12*1), Z0, Z5
+	VFMADD231PS.BCST 24(CX), Z2, Z3
+	VFMADD231PS.BCST 24(CX)(R12*1), Z2, Z5
+	VFMADD231PS.BCST 28(CX), Z1, Z3
+	VFMADD231PS.BCST 28(CX)(R12*1), Z1, Z5
+	VMOVUPS          Z3, (DX)
+	VMOVUPS          Z5, (DX)(R13*1)
 	MOVQ             8(AX), CX
 	SHLQ             $0x04, CX
 	MOVQ             216(AX), DX
@@ -2162,184 +2542,298 @@ chunkHead:
 	JMP              chunkNext
 
 chunkLast:
-	MOVQ    8(AX), CX
-	MOVQ    DX, 224(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+1
-	CMOVQGT BX, DX
-	MOVQ    DX, 232(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+2
-	CMOVQGT BX, DX
-	MOVQ    DX, 240(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+3
-	CMOVQGT BX, DX
-	MOVQ    DX, 248(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+4
-	CMOVQGT BX, DX
-	MOVQ    DX, 256(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+5
-	CMOVQGT BX, DX
-	MOVQ    DX, 264(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+6
-	CMOVQGT BX, DX
-	MOVQ    DX, 272(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+7
-	CMOVQGT BX, DX
-	MOVQ    DX, 280(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+8
-	CMOVQGT BX, DX
-	MOVQ    DX, 288(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+9
-	CMOVQGT BX, DX
-	MOVQ    DX, 296(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+10
-	CMOVQGT BX, DX
-	MOVQ    DX, 304(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+11
-	CMOVQGT BX, DX
-	MOVQ    DX, 312(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+12
-	CMOVQGT BX, DX
-	MOVQ    DX, 320(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+13
-	CMOVQGT BX, DX
-	MOVQ    DX, 328(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+14
-	CMOVQGT BX, DX
-	MOVQ    DX, 336(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+15
-	CMOVQGT BX, DX
-	MOVQ    DX, 344(AX)
-	MOVQ    192(AX), CX
-	MOVQ    $+16, DX
-	CMPQ    CX, DX
-	CMOVQLT CX, DX
-	MOVQ    $+65535, CX
-	BZHIQ   DX, CX, CX
-	KMOVW   CX, K1
-	XORQ    CX, CX
-	MOVQ    48(AX), DX
-	MOVQ    208(AX), BX
-	MOVQ    40(AX), SI
-	MOVQ    56(AX), DI
-	MOVQ    80(AX), R8
+	MOVQ  8(AX), BX
+	MOVQ  200(AX), CX
+	CMPQ  8(CX), $+16
+	JLT   chunkFew
+	MOVQ  192(AX), CX
+	SUBQ  $+16, CX
+	MOVQ  $+16, 192(AX)
+	IMULQ CX, BX
+	ADDQ  BX, DX
+	SHLQ  $0x02, CX
+	ADDQ  CX, 208(AX)
+	JMP   chunkWhole
+
+chunkFew:
+	MOVQ            8(AX), CX
+	MOVQ            DX, 224(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+1
+	CMOVQGT         BX, DX
+	MOVQ            DX, 232(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+2
+	CMOVQGT         BX, DX
+	MOVQ            DX, 240(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+3
+	CMOVQGT         BX, DX
+	MOVQ            DX, 248(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+4
+	CMOVQGT         BX, DX
+	MOVQ            DX, 256(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+5
+	CMOVQGT         BX, DX
+	MOVQ            DX, 264(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+6
+	CMOVQGT         BX, DX
+	MOVQ            DX, 272(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+7
+	CMOVQGT         BX, DX
+	MOVQ            DX, 280(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+8
+	CMOVQGT         BX, DX
+	MOVQ            DX, 288(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+9
+	CMOVQGT         BX, DX
+	MOVQ            DX, 296(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+10
+	CMOVQGT         BX, DX
+	MOVQ            DX, 304(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+11
+	CMOVQGT         BX, DX
+	MOVQ            DX, 312(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+12
+	CMOVQGT         BX, DX
+	MOVQ            DX, 320(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+13
+	CMOVQGT         BX, DX
+	MOVQ            DX, 328(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+14
+	CMOVQGT         BX, DX
+	MOVQ            DX, 336(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+15
+	CMOVQGT         BX, DX
+	MOVQ            DX, 344(AX)
+	MOVQ            192(AX), CX
+	MOVQ            $+16, DX
+	CMPQ            CX, DX
+	CMOVQLT         CX, DX
+	MOVQ            $+65535, CX
+	BZHIQ           DX, CX, CX
+	KMOVW           CX, K1
+	XORQ            CX, CX
+	MOVQ            48(AX), DX
+	MOVQ            208(AX), BX
+	MOVQ            40(AX), SI
+	MOVQ            56(AX), DI
+	MOVQ            80(AX), R8
+	MOVQ            224(AX), R9
+	MOVQ            256(AX), R10
+	VBROADCASTF64X4 (R9)(CX*1), Z1
+	VINSERTF64X4    $0x01, (R10)(CX*1), Z1, Z1
+	MOVQ            232(AX), R9
+	MOVQ            264(AX), R10
+	VBROADCASTF64X4 (R9)(CX*1), Z2
+	VINSERTF64X4    $0x01, (R10)(CX*1), Z2, Z2
+	VUNPCKLPS       Z2, Z1, Z0
+	VUNPCKHPS       Z2, Z1, Z1
+	MOVQ            240(AX), R9
+	MOVQ            272(AX), R10
+	VBROADCASTF64X4 (R9)(CX*1), Z3
+	VINSERTF64X4    $0x01, (R10)(CX*1), Z3, Z3
+	MOVQ            248(AX), R9
+	MOVQ            280(AX), R10
+	VBROADCASTF64X4 (R9)(CX*1), Z4
+	VINSERTF64X4    $0x01, (R10)(CX*1), Z4, Z4
+	VUNPCKLPS       Z4, Z3, Z2
+	VUNPCKHPS       Z4, Z3, Z3
+	VUNPCKLPD       Z2, Z0, Z4
+	VUNPCKHPD       Z2, Z0, Z0
+	VUNPCKLPD       Z3, Z1, Z2
+	VUNPCKHPD       Z3, Z1, Z1
+	MOVQ            288(AX), R9
+	MOVQ            320(AX), R10
+	VBROADCASTF64X4 (R9)(CX*1), Z5
+	VINSERTF64X4    $0x01, (R10)(CX*1), Z5, Z5
+	MOVQ            296(AX), R9
+	MOVQ            328(AX), R10
+	VBROADCASTF64X4 (R9)(CX*1), Z6
+	VINSERTF64X4    $0x01, (R10)(CX*1), Z6, Z6
+	VUNPCKLPS       Z6, Z5, Z3
+	VUNPCKHPS       Z6, Z5, Z5
+	MOVQ            304(AX), R9
+	MOVQ            336(AX), R10
+	VBROADCASTF64X4 (R9)(CX*1), Z7
+	VINSERTF64X4    $0x01, (R10)(CX*1), Z7, Z7
+	MOVQ            312(AX), R9
+	MOVQ            344(AX), R10
+	VBROADCASTF64X4 (R9)(CX*1), Z8
+	VINSERTF64X4    $0x01, (R10)(CX*1), Z8, Z8
+	VUNPCKLPS       Z8, Z7, Z6
+	VUNPCKHPS       Z8, Z7, Z7
+	VUNPCKLPD       Z6, Z3, Z8
+	VUNPCKHPD       Z6, Z3, Z3
+	VUNPCKLPD       Z7, Z5, Z6
+	VUNPCKHPD       Z7, Z5, Z5
+	VSHUFF64X2      $0x88, Z8, Z4, Z7
+	VSHUFF64X2      $0x88, Z3, Z0, Z9
+	VSHUFF64X2      $0x88, Z6, Z2, Z10
+	VSHUFF64X2      $0x88, Z5, Z1, Z11
+	VSHUFF64X2      $0xdd, Z8, Z4, Z4
+	VSHUFF64X2      $0xdd, Z3, Z0, Z0
+	VSHUFF64X2      $0xdd, Z6, Z2, Z2
+	VSHUFF64X2      $0xdd, Z5, Z1, Z1
+	DECQ            SI
+	JEQ             chunkLastHeadLast
 
 chunkLastHead:
-	MOVQ             224(AX), R9
-	MOVQ             256(AX), R10
-	VBROADCASTF64X4  (R9)(CX*1), Z1
-	VINSERTF64X4     $0x01, (R10)(CX*1), Z1, Z1
-	MOVQ             232(AX), R9
-	MOVQ             264(AX), R10
-	VBROADCASTF64X4  (R9)(CX*1), Z2
-	VINSERTF64X4     $0x01, (R10)(CX*1), Z2, Z2
-	VUNPCKLPS        Z2, Z1, Z0
-	VUNPCKHPS        Z2, Z1, Z1
-	MOVQ             240(AX), R9
-	MOVQ             272(AX), R10
-	VBROADCASTF64X4  (R9)(CX*1), Z3
-	VINSERTF64X4     $0x01, (R10)(CX*1), Z3, Z3
-	MOVQ             248(AX), R9
-	MOVQ             280(AX), R10
-	VBROADCASTF64X4  (R9)(CX*1), Z4
-	VINSERTF64X4     $0x01, (R10)(CX*1), Z4, Z4
-	VUNPCKLPS        Z4, Z3, Z2
-	VUNPCKHPS        Z4, Z3, Z3
-	VUNPCKLPD        Z2, Z0, Z4
-	VUNPCKHPD        Z2, Z0, Z0
-	VUNPCKLPD        Z3, Z1, Z2
-	VUNPCKHPD        Z3, Z1, Z1
-	MOVQ             288(AX), R9
-	MOVQ             320(AX), R10
-	VBROADCASTF64X4  (R9)(CX*1), Z5
-	VINSERTF64X4     $0x01, (R10)(CX*1), Z5, Z5
-	MOVQ             296(AX), R9
-	MOVQ             328(AX), R10
-	VBROADCASTF64X4  (R9)(CX*1), Z6
-	VINSERTF64X4     $0x01, (R10)(CX*1), Z6, Z6
-	VUNPCKLPS        Z6, Z5, Z3
-	VUNPCKHPS        Z6, Z5, Z5
-	MOVQ             304(AX), R9
-	MOVQ             336(AX), R10
-	VBROADCASTF64X4  (R9)(CX*1), Z7
-	VINSERTF64X4     $0x01, (R10)(CX*1), Z7, Z7
-	MOVQ             312(AX), R9
-	MOVQ             344(AX), R10
-	VBROADCASTF64X4  (R9)(CX*1), Z8
-	VINSERTF64X4     $0x01, (R10)(CX*1), Z8, Z8
-	VUNPCKLPS        Z8, Z7, Z6
-	VUNPCKHPS        Z8, Z7, Z7
-	VUNPCKLPD        Z6, Z3, Z8
-	VUNPCKHPD        Z6, Z3, Z3
-	VUNPCKLPD        Z7, Z5, Z6
-	VUNPCKHPD        Z7, Z5, Z5
-	VSHUFF64X2       $0x88, Z8, Z4, Z7
-	VSHUFF64X2       $0x88, Z3, Z0, Z9
-	VSHUFF64X2       $0x88, Z6, Z2, Z10
-	VSHUFF64X2       $0x88, Z5, Z1, Z11
-	VSHUFF64X2       $0xdd, Z8, Z4, Z4
-	VSHUFF64X2       $0xdd, Z3, Z0, Z0
-	VSHUFF64X2       $0xdd, Z6, Z2, Z2
-	VSHUFF64X2       $0xdd, Z5, Z1, Z1
-	MOVQ             DX, R9
-	MOVQ             BX, R10
-	VMULPS.BCST      (R9), Z7, Z3
-	VMULPS.BCST      (R9)(DI*1), Z7, Z5
-	VFMADD231PS.BCST 4(R9), Z9, Z3
-	VFMADD231PS.BCST 4(R9)(DI*1), Z9, Z5
-	VFMADD231PS.BCST 8(R9), Z10, Z3
-	VFMADD231PS.BCST 8(R9)(DI*1), Z10, Z5
-	VFMADD231PS.BCST 12(R9), Z11, Z3
-	VFMADD231PS.BCST 12(R9)(DI*1), Z11, Z5
-	VFMADD231PS.BCST 16(R9), Z4, Z3
-	VFMADD231PS.BCST 16(R9)(DI*1), Z4, Z5
-	VFMADD231PS.BCST 20(R9), Z0, Z3
-	VFMADD231PS.BCST 20(R9)(DI*1), Z0, Z5
-	VFMADD231PS.BCST 24(R9), Z2, Z3
-	VFMADD231PS.BCST 24(R9)(DI*1), Z2, Z5
-	VFMADD231PS.BCST 28(R9), Z1, Z3
-	VFMADD231PS.BCST 28(R9)(DI*1), Z1, Z5
-	VMOVUPS          Z3, K1, (R10)
-	VMOVUPS          Z5, K1, (R10)(R8*1)
-	LEAQ             (R9)(DI*2), R9
-	LEAQ             (R10)(R8*2), R10
-	VMULPS.BCST      (R9), Z7, Z3
-	VMULPS.BCST      (R9)(DI*1), Z7, Z5
-	VFMADD231PS.BCST 4(R9), Z9, Z3
-	VFMADD231PS.BCST 4(R9)(DI*1), Z9, Z5
-	VFMADD231PS.BCST 8(R9), Z10, Z3
-	VFMADD231PS.BCST 8(R9)(DI*1), Z10, Z5
-	VFMADD231PS.BCST 12(R9), Z11, Z3
-	VFMADD231PS.BCST 12(R9)(DI*1), Z11, Z5
-	VFMADD231PS.BCST 16(R9), Z4, Z3
-	VFMADD231PS.BCST 16(R9)(DI*1), Z4, Z5
-	VFMADD231PS.BCST 20(R9), Z0, Z3
-	VFMADD231PS.BCST 20(R9)(DI*1), Z0, Z5
-	VFMADD231PS.BCST 24(R9), Z2, Z3
-	VFMADD231PS.BCST 24(R9)(DI*1), Z2, Z5
-	VFMADD231PS.BCST 28(R9), Z1, Z3
-	VFMADD231PS.BCST 28(R9)(DI*1), Z1, Z5
-	VMOVUPS          Z3, K1, (R10)
-	VMOVUPS          Z5, K1, (R10)(R8*1)
 	ADDQ             16(AX), CX
+	MOVQ             DX, R9
+	MOVQ             224(AX), R11
+	MOVQ             288(AX), R13
+	MOVQ             BX, R10
+	MOVQ             256(AX), R12
+	MOVQ             320(AX), R14
+	VMULPS.BCST      (R9), Z7, Z3
+	VBROADCASTF64X4  (R11)(CX*1), Z8
+	VBROADCASTF64X4  (R13)(CX*1), Z12
+	VMULPS.BCST      (R9)(DI*1), Z7, Z5
+	VINSERTF64X4     $0x01, (R12)(CX*1), Z8, Z8
+	VINSERTF64X4     $0x01, (R14)(CX*1), Z12, Z12
+	VFMADD231PS.BCST 4(R9), Z9, Z3
+	MOVQ             232(AX), R11
+	MOVQ             296(AX), R13
+	VFMADD231PS.BCST 4(R9)(DI*1), Z9, Z5
+	MOVQ             264(AX), R12
+	MOVQ             328(AX), R14
+	VFMADD231PS.BCST 8(R9), Z10, Z3
+	VBROADCASTF64X4  (R11)(CX*1), Z15
+	VBROADCASTF64X4  (R13)(CX*1), Z13
+	VFMADD231PS.BCST 8(R9)(DI*1), Z10, Z5
+	VINSERTF64X4     $0x01, (R12)(CX*1), Z15, Z15
+	VINSERTF64X4     $0x01, (R14)(CX*1), Z13, Z13
+	VFMADD231PS.BCST 12(R9), Z11, Z3
+	VUNPCKLPS        Z15, Z8, Z6
+	VUNPCKLPS        Z13, Z12, Z14
+	VFMADD231PS.BCST 12(R9)(DI*1), Z11, Z5
+	VUNPCKHPS        Z15, Z8, Z8
+	VUNPCKHPS        Z13, Z12, Z15
+	VFMADD231PS.BCST 16(R9), Z4, Z3
+	MOVQ             240(AX), R11
+	MOVQ             304(AX), R13
+	VFMADD231PS.BCST 16(R9)(DI*1), Z4, Z5
+	MOVQ             272(AX), R12
+	MOVQ             336(AX), R14
+	VFMADD231PS.BCST 20(R9), Z0, Z3
+	VBROADCASTF64X4  (R11)(CX*1), Z12
+	VBROADCASTF64X4  (R13)(CX*1), Z16
+	VFMADD231PS.BCST 20(R9)(DI*1), Z0, Z5
+	VINSERTF64X4     $0x01, (R12)(CX*1), Z12, Z12
+	VINSERTF64X4     $0x01, (R14)(CX*1), Z16, Z16
+	VFMADD231PS.BCST 24(R9), Z2, Z3
+	MOVQ             248(AX), R11
+	MOVQ             312(AX), R13
+	VFMADD231PS.BCST 24(R9)(DI*1), Z2, Z5
+	MOVQ             280(AX), R12
+	MOVQ             344(AX), R14
+	VFMADD231PS.BCST 28(R9), Z1, Z3
+	VBROADCASTF64X4  (R11)(CX*1), Z13
+	VBROADCASTF64X4  (R13)(CX*1), Z17
+	VFMADD231PS.BCST 28(R9)(DI*1), Z1, Z5
+	VINSERTF64X4     $0x01, (R12)(CX*1), Z13, Z13
+	VINSERTF64X4     $0x01, (R14)(CX*1), Z17, Z17
+	VMOVUPS          Z3, K1, (R10)
+	VUNPCKLPS        Z13, Z12, Z3
+	VUNPCKLPS        Z17, Z16, Z18
+	VMOVUPS          Z5, K1, (R10)(R8*1)
+	VUNPCKHPS        Z13, Z12, Z5
+	VUNPCKHPS        Z17, Z16, Z13
+	LEAQ             (R9)(DI*2), R9
+	VUNPCKLPD        Z3, Z6, Z12
+	VUNPCKLPD        Z18, Z14, Z16
+	LEAQ             (R10)(R8*2), R10
+	VUNPCKHPD        Z3, Z6, Z3
+	VUNPCKHPD        Z18, Z14, Z17
+	VMULPS.BCST      (R9), Z7, Z6
+	VUNPCKLPD        Z5, Z8, Z14
+	VUNPCKLPD        Z13, Z15, Z18
+	VMULPS.BCST      (R9)(DI*1), Z7, Z7
+	VUNPCKHPD        Z5, Z8, Z5
+	VUNPCKHPD        Z13, Z15, Z8
+	VFMADD231PS.BCST 4(R9), Z9, Z6
+	VFMADD231PS.BCST 4(R9)(DI*1), Z9, Z7
+	VFMADD231PS.BCST 8(R9), Z10, Z6
+	VFMADD231PS.BCST 8(R9)(DI*1), Z10, Z7
+	VFMADD231PS.BCST 12(R9), Z11, Z6
+	VFMADD231PS.BCST 12(R9)(DI*1), Z11, Z7
+	VFMADD231PS.BCST 16(R9), Z4, Z6
+	VFMADD231PS.BCST 16(R9)(DI*1), Z4, Z7
+	VFMADD231PS.BCST 20(R9), Z0, Z6
+	VFMADD231PS.BCST 20(R9)(DI*1), Z0, Z7
+	VFMADD231PS.BCST 24(R9), Z2, Z6
+	VFMADD231PS.BCST 24(R9)(DI*1), Z2, Z7
+	VFMADD231PS.BCST 28(R9), Z1, Z6
+	VFMADD231PS.BCST 28(R9)(DI*1), Z1, Z7
+	VMOVUPS          Z6, K1, (R10)
+	VMOVUPS          Z7, K1, (R10)(R8*1)
+	VSHUFF64X2       $0x88, Z16, Z12, Z7
+	VSHUFF64X2       $0x88, Z17, Z3, Z9
+	VSHUFF64X2       $0x88, Z18, Z14, Z10
+	VSHUFF64X2       $0x88, Z8, Z5, Z11
+	VSHUFF64X2       $0xdd, Z16, Z12, Z4
+	VSHUFF64X2       $0xdd, Z17, Z3, Z0
+	VSHUFF64X2       $0xdd, Z18, Z14, Z2
+	VSHUFF64X2       $0xdd, Z8, Z5, Z1
 	ADDQ             64(AX), DX
 	ADDQ             88(AX), BX
 	DECQ             SI
 	JNE              chunkLastHead
+
+chunkLastHeadLast:
+	MOVQ             DX, CX
+	MOVQ             BX, DX
+	VMULPS.BCST      (CX), Z7, Z3
+	VMULPS.BCST      (CX)(DI*1), Z7, Z5
+	VFMADD231PS.BCST 4(CX), Z9, Z3
+	VFMADD231PS.BCST 4(CX)(DI*1), Z9, Z5
+	VFMADD231PS.BCST 8(CX), Z10, Z3
+	VFMADD231PS.BCST 8(CX)(DI*1), Z10, Z5
+	VFMADD231PS.BCST 12(CX), Z11, Z3
+	VFMADD231PS.BCST 12(CX)(DI*1), Z11, Z5
+	VFMADD231PS.BCST 16(CX), Z4, Z3
+	VFMADD231PS.BCST 16(CX)(DI*1), Z4, Z5
+	VFMADD231PS.BCST 20(CX), Z0, Z3
+	VFMADD231PS.BCST 20(CX)(DI*1), Z0, Z5
+	VFMADD231PS.BCST 24(CX), Z2, Z3
+	VFMADD231PS.BCST 24(CX)(DI*1), Z2, Z5
+	VFMADD231PS.BCST 28(CX), Z1, Z3
+	VFMADD231PS.BCST 28(CX)(DI*1), Z1, Z5
+	VMOVUPS          Z3, K1, (DX)
+	VMOVUPS          Z5, K1, (DX)(R8*1)
+	LEAQ             (CX)(DI*2), CX
+	LEAQ             (DX)(R8*2), DX
+	VMULPS.BCST      (CX), Z7, Z3
+	VMULPS.BCST      (CX)(DI*1), Z7, Z5
+	VFMADD231PS.BCST 4(CX), Z9, Z3
+	VFMADD231PS.BCST 4(CX)(DI*1), Z9, Z5
+	VFMADD231PS.BCST 8(CX), Z10, Z3
+	VFMADD231PS.BCST 8(CX)(DI*1), Z10, Z5
+	VFMADD231PS.BCST 12(CX), Z11, Z3
+	VFMADD231PS.BCST 12(CX)(DI*1), Z11, Z5
+	VFMADD231PS.BCST 16(CX), Z4, Z3
+	VFMADD231PS.BCST 16(CX)(DI*1), Z4, Z5
+	VFMADD231PS.BCST 20(CX), Z0, Z3
+	VFMADD231PS.BCST 20(CX)(DI*1), Z0, Z5
+	VFMADD231PS.BCST 24(CX), Z2, Z3
+	VFMADD231PS.BCST 24(CX)(DI*1), Z2, Z5
+	VFMADD231PS.BCST 28(CX), Z1, Z3
+	VFMADD231PS.BCST 28(CX)(DI*1), Z1, Z5
+	VMOVUPS          Z3, K1, (DX)
+	VMOVUPS          Z5, K1, (DX)(R8*1)
 	MOVQ             192(AX), CX
 	SHLQ             $0x02, CX
 	ADDQ             CX, 208(AX)
@@ -3222,149 +3716,275 @@ chunkSpan:
 	MOVQ CX, 192(AX)
 
 chunkRows:
-	MOVQ DX, 216(AX)
 	CMPQ 192(AX), $+16
 	JLT  chunkLast
-	MOVQ 8(AX), CX
-	LEAQ (DX)(CX*4), BX
-	LEAQ (BX)(CX*4), SI
-	LEAQ (SI)(CX*4), DI
-	LEAQ (CX)(CX*2), R8
-	MOVQ 48(AX), R9
-	MOVQ 208(AX), R10
-	MOVQ 40(AX), R11
-	MOVQ 56(AX), R12
-	MOVQ 80(AX), R13
+
+chunkWhole:
+	MOVQ            DX, 216(AX)
+	MOVQ            8(AX), CX
+	LEAQ            (DX)(CX*4), BX
+	LEAQ            (BX)(CX*4), SI
+	LEAQ            (SI)(CX*4), DI
+	LEAQ            (CX)(CX*2), R8
+	MOVQ            48(AX), R9
+	MOVQ            208(AX), R10
+	MOVQ            40(AX), R11
+	MOVQ            56(AX), R12
+	MOVQ            80(AX), R13
+	VBROADCASTF64X4 (DX), Z1
+	VINSERTF64X4    $0x01, (BX), Z1, Z1
+	VBROADCASTF64X4 (DX)(CX*1), Z2
+	VINSERTF64X4    $0x01, (BX)(CX*1), Z2, Z2
+	VUNPCKLPS       Z2, Z1, Z0
+	VUNPCKHPS       Z2, Z1, Z1
+	VBROADCASTF64X4 (DX)(CX*2), Z3
+	VINSERTF64X4    $0x01, (BX)(CX*2), Z3, Z3
+	VBROADCASTF64X4 (DX)(R8*1), Z4
+	VINSERTF64X4    $0x01, (BX)(R8*1), Z4, Z4
+	VUNPCKLPS       Z4, Z3, Z2
+	VUNPCKHPS       Z4, Z3, Z3
+	VUNPCKLPD       Z2, Z0, Z4
+	VUNPCKHPD       Z2, Z0, Z0
+	VUNPCKLPD       Z3, Z1, Z2
+	VUNPCKHPD       Z3, Z1, Z1
+	VBROADCASTF64X4 (SI), Z5
+	VINSERTF64X4    $0x01, (DI), Z5, Z5
+	VBROADCASTF64X4 (SI)(CX*1), Z6
+	VINSERTF64X4    $0x01, (DI)(CX*1), Z6, Z6
+	VUNPCKLPS       Z6, Z5, Z3
+	VUNPCKHPS       Z6, Z5, Z5
+	VBROADCASTF64X4 (SI)(CX*2), Z7
+	VINSERTF64X4    $0x01, (DI)(CX*2), Z7, Z7
+	VBROADCASTF64X4 (SI)(R8*1), Z8
+	VINSERTF64X4    $0x01, (DI)(R8*1), Z8, Z8
+	VUNPCKLPS       Z8, Z7, Z6
+	VUNPCKHPS       Z8, Z7, Z7
+	VUNPCKLPD       Z6, Z3, Z8
+	VUNPCKHPD       Z6, Z3, Z3
+	VUNPCKLPD       Z7, Z5, Z6
+	VUNPCKHPD       Z7, Z5, Z5
+	VSHUFF64X2      $0x88, Z8, Z4, Z7
+	VSHUFF64X2      $0x88, Z3, Z0, Z9
+	VSHUFF64X2      $0x88, Z6, Z2, Z10
+	VSHUFF64X2      $0x88, Z5, Z1, Z11
+	VSHUFF64X2      $0xdd, Z8, Z4, Z4
+	VSHUFF64X2      $0xdd, Z3, Z0, Z0
+	VSHUFF64X2      $0xdd, Z6, Z2, Z2
+	VSHUFF64X2      $0xdd, Z5, Z1, Z1
+	DECQ            R11
+	JEQ             chunkHeadLast
 
 chunkHead:
-	VBROADCASTF64X4  (DX), Z1
-	VINSERTF64X4     $0x01, (BX), Z1, Z1
-	VBROADCASTF64X4  (DX)(CX*1), Z2
-	VINSERTF64X4     $0x01, (BX)(CX*1), Z2, Z2
-	VUNPCKLPS        Z2, Z1, Z0
-	VUNPCKHPS        Z2, Z1, Z1
-	VBROADCASTF64X4  (DX)(CX*2), Z3
-	VINSERTF64X4     $0x01, (BX)(CX*2), Z3, Z3
-	VBROADCASTF64X4  (DX)(R8*1), Z4
-	VINSERTF64X4     $0x01, (BX)(R8*1), Z4, Z4
-	VUNPCKLPS        Z4, Z3, Z2
-	VUNPCKHPS        Z4, Z3, Z3
-	VUNPCKLPD        Z2, Z0, Z4
-	VUNPCKHPD        Z2, Z0, Z0
-	VUNPCKLPD        Z3, Z1, Z2
-	VUNPCKHPD        Z3, Z1, Z1
-	VBROADCASTF64X4  (SI), Z5
-	VINSERTF64X4     $0x01, (DI), Z5, Z5
-	VBROADCASTF64X4  (SI)(CX*1), Z6
-	VINSERTF64X4     $0x01, (DI)(CX*1), Z6, Z6
-	VUNPCKLPS        Z6, Z5, Z3
-	VUNPCKHPS        Z6, Z5, Z5
-	VBROADCASTF64X4  (SI)(CX*2), Z7
-	VINSERTF64X4     $0x01, (DI)(CX*2), Z7, Z7
-	VBROADCASTF64X4  (SI)(R8*1), Z8
-	VINSERTF64X4     $0x01, (DI)(R8*1), Z8, Z8
-	VUNPCKLPS        Z8, Z7, Z6
-	VUNPCKHPS        Z8, Z7, Z7
-	VUNPCKLPD        Z6, Z3, Z8
-	VUNPCKHPD        Z6, Z3, Z3
-	VUNPCKLPD        Z7, Z5, Z6
-	VUNPCKHPD        Z7, Z5, Z5
-	VSHUFF64X2       $0x88, Z8, Z4, Z7
-	VSHUFF64X2       $0x88, Z3, Z0, Z9
-	VSHUFF64X2       $0x88, Z6, Z2, Z10
-	VSHUFF64X2       $0x88, Z5, Z1, Z11
-	VSHUFF64X2       $0xdd, Z8, Z4, Z4
-	VSHUFF64X2       $0xdd, Z3, Z0, Z0
-	VSHUFF64X2       $0xdd, Z6, Z2, Z2
-	VSHUFF64X2       $0xdd, Z5, Z1, Z1
-	MOVQ             R9, R14
-	MOVQ             R10, R15
-	VMULPS.BCST      (R14), Z7, Z3
-	VMULPS.BCST      (R14)(R12*1), Z7, Z5
-	VFMADD231PS.BCST 4(R14), Z9, Z3
-	VFMADD231PS.BCST 4(R14)(R12*1), Z9, Z5
-	VFMADD231PS.BCST 8(R14), Z10, Z3
-	VFMADD231PS.BCST 8(R14)(R12*1), Z10, Z5
-	VFMADD231PS.BCST 12(R14), Z11, Z3
-	VFMADD231PS.BCST 12(R14)(R12*1), Z11, Z5
-	VFMADD231PS.BCST 16(R14), Z4, Z3
-	VFMADD231PS.BCST 16(R14)(R12*1), Z4, Z5
-	VFMADD231PS.BCST 20(R14), Z0, Z3
-	VFMADD231PS.BCST 20(R14)(R12*1), Z0, Z5
-	VFMADD231PS.BCST 24(R14), Z2, Z3
-	VFMADD231PS.BCST 24(R14)(R12*1), Z2, Z5
-	VFMADD231PS.BCST 28(R14), Z1, Z3
-	VFMADD231PS.BCST 28(R14)(R12*1), Z1, Z5
-	VMOVUPS          Z3, (R15)
-	VMOVUPS          Z5, (R15)(R13*1)
-	LEAQ             (R14)(R12*2), R14
-	LEAQ             (R15)(R13*2), R15
-	VMULPS.BCST      (R14), Z7, Z3
-	VMULPS.BCST      (R14)(R12*1), Z7, Z5
-	VFMADD231PS.BCST 4(R14), Z9, Z3
-	VFMADD231PS.BCST 4(R14)(R12*1), Z9, Z5
-	VFMADD231PS.BCST 8(R14), Z10, Z3
-	VFMADD231PS.BCST 8(R14)(R12*1), Z10, Z5
-	VFMADD231PS.BCST 12(R14), Z11, Z3
-	VFMADD231PS.BCST 12(R14)(R12*1), Z11, Z5
-	VFMADD231PS.BCST 16(R14), Z4, Z3
-	VFMADD231PS.BCST 16(R14)(R12*1), Z4, Z5
-	VFMADD231PS.BCST 20(R14), Z0, Z3
-	VFMADD231PS.BCST 20(R14)(R12*1), Z0, Z5
-	VFMADD231PS.BCST 24(R14), Z2, Z3
-	VFMADD231PS.BCST 24(R14)(R12*1), Z2, Z5
-	VFMADD231PS.BCST 28(R14), Z1, Z3
-	VFMADD231PS.BCST 28(R14)(R12*1), Z1, Z5
-	VMOVUPS          Z3, (R15)
-	VMOVUPS          Z5, (R15)(R13*1)
-	LEAQ             (R14)(R12*2), R14
-	LEAQ             (R15)(R13*2), R15
-	VMULPS.BCST      (R14), Z7, Z3
-	VMULPS.BCST      (R14)(R12*1), Z7, Z5
-	VFMADD231PS.BCST 4(R14), Z9, Z3
-	VFMADD231PS.BCST 4(R14)(R12*1), Z9, Z5
-	VFMADD231PS.BCST 8(R14), Z10, Z3
-	VFMADD231PS.BCST 8(R14)(R12*1), Z10, Z5
-	VFMADD231PS.BCST 12(R14), Z11, Z3
-	VFMADD231PS.BCST 12(R14)(R12*1), Z11, Z5
-	VFMADD231PS.BCST 16(R14), Z4, Z3
-	VFMADD231PS.BCST 16(R14)(R12*1), Z4, Z5
-	VFMADD231PS.BCST 20(R14), Z0, Z3
-	VFMADD231PS.BCST 20(R14)(R12*1), Z0, Z5
-	VFMADD231PS.BCST 24(R14), Z2, Z3
-	VFMADD231PS.BCST 24(R14)(R12*1), Z2, Z5
-	VFMADD231PS.BCST 28(R14), Z1, Z3
-	VFMADD231PS.BCST 28(R14)(R12*1), Z1, Z5
-	VMOVUPS          Z3, (R15)
-	VMOVUPS          Z5, (R15)(R13*1)
-	LEAQ             (R14)(R12*2), R14
-	LEAQ             (R15)(R13*2), R15
-	VMULPS.BCST      (R14), Z7, Z3
-	VMULPS.BCST      (R14)(R12*1), Z7, Z5
-	VFMADD231PS.BCST 4(R14), Z9, Z3
-	VFMADD231PS.BCST 4(R14)(R12*1), Z9, Z5
-	VFMADD231PS.BCST 8(R14), Z10, Z3
-	VFMADD231PS.BCST 8(R14)(R12*1), Z10, Z5
-	VFMADD231PS.BCST 12(R14), Z11, Z3
-	VFMADD231PS.BCST 12(R14)(R12*1), Z11, Z5
-	VFMADD231PS.BCST 16(R14), Z4, Z3
-	VFMADD231PS.BCST 16(R14)(R12*1), Z4, Z5
-	VFMADD231PS.BCST 20(R14), Z0, Z3
-	VFMADD231PS.BCST 20(R14)(R12*1), Z0, Z5
-	VFMADD231PS.BCST 24(R14), Z2, Z3
-	VFMADD231PS.BCST 24(R14)(R12*1), Z2, Z5
-	VFMADD231PS.BCST 28(R14), Z1, Z3
-	VFMADD231PS.BCST 28(R14)(R12*1), Z1, Z5
-	VMOVUPS          Z3, (R15)
-	VMOVUPS          Z5, (R15)(R13*1)
 	ADDQ             16(AX), DX
 	ADDQ             16(AX), BX
 	ADDQ             16(AX), SI
 	ADDQ             16(AX), DI
+	MOVQ             R9, R14
+	VBROADCASTF64X4  (DX), Z8
+	VBROADCASTF64X4  (SI), Z12
+	MOVQ             R10, R15
+	VINSERTF64X4     $0x01, (BX), Z8, Z8
+	VINSERTF64X4     $0x01, (DI), Z12, Z12
+	VMULPS.BCST      (R14), Z7, Z3
+	VBROADCASTF64X4  (DX)(CX*1), Z14
+	VBROADCASTF64X4  (SI)(CX*1), Z13
+	VMULPS.BCST      (R14)(R12*1), Z7, Z5
+	VINSERTF64X4     $0x01, (BX)(CX*1), Z14, Z14
+	VINSERTF64X4     $0x01, (DI)(CX*1), Z13, Z13
+	VFMADD231PS.BCST 4(R14), Z9, Z3
+	VUNPCKLPS        Z14, Z8, Z6
+	VUNPCKLPS        Z13, Z12, Z15
+	VFMADD231PS.BCST 4(R14)(R12*1), Z9, Z5
+	VUNPCKHPS        Z14, Z8, Z8
+	VUNPCKHPS        Z13, Z12, Z16
+	VFMADD231PS.BCST 8(R14), Z10, Z3
+	VBROADCASTF64X4  (DX)(CX*2), Z13
+	VBROADCASTF64X4  (SI)(CX*2), Z14
+	VFMADD231PS.BCST 8(R14)(R12*1), Z10, Z5
+	VINSERTF64X4     $0x01, (BX)(CX*2), Z13, Z13
+	VINSERTF64X4     $0x01, (DI)(CX*2), Z14, Z14
+	VFMADD231PS.BCST 12(R14), Z11, Z3
+	VBROADCASTF64X4  (DX)(R8*1), Z19
+	VBROADCASTF64X4  (SI)(R8*1), Z18
+	VFMADD231PS.BCST 12(R14)(R12*1), Z11, Z5
+	VINSERTF64X4     $0x01, (BX)(R8*1), Z19, Z19
+	VINSERTF64X4     $0x01, (DI)(R8*1), Z18, Z18
+	VFMADD231PS.BCST 16(R14), Z4, Z3
+	VUNPCKLPS        Z19, Z13, Z12
+	VUNPCKLPS        Z18, Z14, Z17
+	VFMADD231PS.BCST 16(R14)(R12*1), Z4, Z5
+	VUNPCKHPS        Z19, Z13, Z13
+	VUNPCKHPS        Z18, Z14, Z18
+	VFMADD231PS.BCST 20(R14), Z0, Z3
+	VUNPCKLPD        Z12, Z6, Z14
+	VUNPCKLPD        Z17, Z15, Z19
+	VFMADD231PS.BCST 20(R14)(R12*1), Z0, Z5
+	VUNPCKHPD        Z12, Z6, Z6
+	VUNPCKHPD        Z17, Z15, Z15
+	VFMADD231PS.BCST 24(R14), Z2, Z3
+	VUNPCKLPD        Z13, Z8, Z12
+	VUNPCKLPD        Z18, Z16, Z17
+	VFMADD231PS.BCST 24(R14)(R12*1), Z2, Z5
+	VUNPCKHPD        Z13, Z8, Z8
+	VUNPCKHPD        Z18, Z16, Z13
+	VFMADD231PS.BCST 28(R14), Z1, Z3
+	VFMADD231PS.BCST 28(R14)(R12*1), Z1, Z5
+	VMOVUPS          Z3, (R15)
+	VMOVUPS          Z5, (R15)(R13*1)
+	LEAQ             (R14)(R12*2), R14
+	LEAQ             (R15)(R13*2), R15
+	VMULPS.BCST      (R14), Z7, Z3
+	VMULPS.BCST      (R14)(R12*1), Z7, Z5
+	VFMADD231PS.BCST 4(R14), Z9, Z3
+	VFMADD231PS.BCST 4(R14)(R12*1), Z9, Z5
+	VFMADD231PS.BCST 8(R14), Z10, Z3
+	VFMADD231PS.BCST 8(R14)(R12*1), Z10, Z5
+	VFMADD231PS.BCST 12(R14), Z11, Z3
+	VFMADD231PS.BCST 12(R14)(R12*1), Z11, Z5
+	VFMADD231PS.BCST 16(R14), Z4, Z3
+	VFMADD231PS.BCST 16(R14)(R12*1), Z4, Z5
+	VFMADD231PS.BCST 20(R14), Z0, Z3
+	VFMADD231PS.BCST 20(R14)(R12*1), Z0, Z5
+	VFMADD231PS.BCST 24(R14), Z2, Z3
+	VFMADD231PS.BCST 24(R14)(R12*1), Z2, Z5
+	VFMADD231PS.BCST 28(R14), Z1, Z3
+	VFMADD231PS.BCST 28(R14)(R12*1), Z1, Z5
+	VMOVUPS          Z3, (R15)
+	VMOVUPS          Z5, (R15)(R13*1)
+	LEAQ             (R14)(R12*2), R14
+	LEAQ             (R15)(R13*2), R15
+	VMULPS.BCST      (R14), Z7, Z3
+	VMULPS.BCST      (R14)(R12*1), Z7, Z5
+	VFMADD231PS.BCST 4(R14), Z9, Z3
+	VFMADD231PS.BCST 4(R14)(R12*1), Z9, Z5
+	VFMADD231PS.BCST 8(R14), Z10, Z3
+	VFMADD231PS.BCST 8(R14)(R12*1), Z10, Z5
+	VFMADD231PS.BCST 12(R14), Z11, Z3
+	VFMADD231PS.BCST 12(R14)(R12*1), Z11, Z5
+	VFMADD231PS.BCST 16(R14), Z4, Z3
+	VFMADD231PS.BCST 16(R14)(R12*1), Z4, Z5
+	VFMADD231PS.BCST 20(R14), Z0, Z3
+	VFMADD231PS.BCST 20(R14)(R12*1), Z0, Z5
+	VFMADD231PS.BCST 24(R14), Z2, Z3
+	VFMADD231PS.BCST 24(R14)(R12*1), Z2, Z5
+	VFMADD231PS.BCST 28(R14), Z1, Z3
+	VFMADD231PS.BCST 28(R14)(R12*1), Z1, Z5
+	VMOVUPS          Z3, (R15)
+	VMOVUPS          Z5, (R15)(R13*1)
+	LEAQ             (R14)(R12*2), R14
+	LEAQ             (R15)(R13*2), R15
+	VMULPS.BCST      (R14), Z7, Z3
+	VMULPS.BCST      (R14)(R12*1), Z7, Z5
+	VFMADD231PS.BCST 4(R14), Z9, Z3
+	VFMADD231PS.BCST 4(R14)(R12*1), Z9, Z5
+	VFMADD231PS.BCST 8(R14), Z10, Z3
+	VFMADD231PS.BCST 8(R14)(R12*1), Z10, Z5
+	VFMADD231PS.BCST 12(R14), Z11, Z3
+	VFMADD231PS.BCST 12(R14)(R12*1), Z11, Z5
+	VFMADD231PS.BCST 16(R14), Z4, Z3
+	VFMADD231PS.BCST 16(R14)(R12*1), Z4, Z5
+	VFMADD231PS.BCST 20(R14), Z0, Z3
+	VFMADD231PS.BCST 20(R14)(R12*1), Z0, Z5
+	VFMADD231PS.BCST 24(R14), Z2, Z3
+	VFMADD231PS.BCST 24(R14)(R12*1), Z2, Z5
+	VFMADD231PS.BCST 28(R14), Z1, Z3
+	VFMADD231PS.BCST 28(R14)(R12*1), Z1, Z5
+	VMOVUPS          Z3, (R15)
+	VMOVUPS          Z5, (R15)(R13*1)
+	VSHUFF64X2       $0x88, Z19, Z14, Z7
+	VSHUFF64X2       $0x88, Z15, Z6, Z9
+	VSHUFF64X2       $0x88, Z17, Z12, Z10
+	VSHUFF64X2       $0x88, Z13, Z8, Z11
+	VSHUFF64X2       $0xdd, Z19, Z14, Z4
+	VSHUFF64X2       $0xdd, Z15, Z6, Z0
+	VSHUFF64X2       $0xdd, Z17, Z12, Z2
+	VSHUFF64X2       $0xdd, Z13, Z8, Z1
 	ADDQ             64(AX), R9
 	ADDQ             88(AX), R10
 	DECQ             R11
 	JNE              chunkHead
+
+chunkHeadLast:
+	MOVQ             R9, CX
+	MOVQ             R10, DX
+	VMULPS.BCST      (CX), Z7, Z3
+	VMULPS.BCST      (CX)(R12*1), Z7, Z5
+	VFMADD231PS.BCST 4(CX), Z9, Z3
+	VFMADD231PS.BCST 4(CX)(R12*1), Z9, Z5
+	VFMADD231PS.BCST 8(CX), Z10, Z3
+	VFMADD231PS.BCST 8(CX)(R12*1), Z10, Z5
+	VFMADD231PS.BCST 12(CX), Z11, Z3
+	VFMADD231PS.BCST 12(CX)(R12*1), Z11, Z5
+	VFMADD231PS.BCST 16(CX), Z4, Z3
+	VFMADD231PS.BCST 16(CX)(R12*1), Z4, Z5
+	VFMADD231PS.BCST 20(CX), Z0, Z3
+	VFMADD231PS.BCST 20(CX)(R12*1), Z0, Z5
+	VFMADD231PS.BCST 24(CX), Z2, Z3
+	VFMADD231PS.BCST 24(CX)(R12*1), Z2, Z5
+	VFMADD231PS.BCST 28(CX), Z1, Z3
+	VFMADD231PS.BCST 28(CX)(R12*1), Z1, Z5
+	VMOVUPS          Z3, (DX)
+	VMOVUPS          Z5, (DX)(R13*1)
+	LEAQ             (CX)(R12*2), CX
+	LEAQ             (DX)(R13*2), DX
+	VMULPS.BCST      (CX), Z7, Z3
+	VMULPS.BCST      (CX)(R12*1), Z7, Z5
+	VFMADD231PS.BCST 4(CX), Z9, Z3
+	VFMADD231PS.BCST 4(CX)(R12*1), Z9, Z5
+	VFMADD231PS.BCST 8(CX), Z10, Z3
+	VFMADD231PS.BCST 8(CX)(R12*1), Z10, Z5
+	VFMADD231PS.BCST 12(CX), Z11, Z3
+	VFMADD231PS.BCST 12(CX)(R12*1), Z11, Z5
+	VFMADD231PS.BCST 16(CX), Z4, Z3
+	VFMADD231PS.BCST 16(CX)(R12*1), Z4, Z5
+	VFMADD231PS.BCST 20(CX), Z0, Z3
+	VFMADD231PS.BCST 20(CX)(R12*1), Z0, Z5
+	VFMADD231PS.BCST 24(CX), Z2, Z3
+	VFMADD231PS.BCST 24(CX)(R12*1), Z2, Z5
+	VFMADD231PS.BCST 28(CX), Z1, Z3
+	VFMADD231PS.BCST 28(CX)(R12*1), Z1, Z5
+	VMOVUPS          Z3, (DX)
+	VMOVUPS          Z5, (DX)(R13*1)
+	LEAQ             (CX)(R12*2), CX
+	LEAQ             (DX)(R13*2), DX
+	VMULPS.BCST      (CX), Z7, Z3
+	VMULPS.BCST      (CX)(R12*1), Z7, Z5
+	VFMADD231PS.BCST 4(CX), Z9, Z3
+	VFMADD231PS.BCST 4(CX)(R12*1), Z9, Z5
+	VFMADD231PS.BCST 8(CX), Z10, Z3
+	VFMADD231PS.BCST 8(CX)(R12*1), Z10, Z5
+	VFMADD231PS.BCST 12(CX), Z11, Z3
+	VFMADD231PS.BCST 12(CX)(R12*1), Z11, Z5
+	VFMADD231PS.BCST 16(CX), Z4, Z3
+	VFMADD231PS.BCST 16(CX)(R12*1), Z4, Z5
+	VFMADD231PS.BCST 20(CX), Z0, Z3
+	VFMADD231PS.BCST 20(CX)(R12*1), Z0, Z5
+	VFMADD231PS.BCST 24(CX), Z2, Z3
+	VFMADD231PS.BCST 24(CX)(R12*1), Z2, Z5
+	VFMADD231PS.BCST 28(CX), Z1, Z3
+	VFMADD231PS.BCST 28(CX)(R12*1), Z1, Z5
+	VMOVUPS          Z3, (DX)
+	VMOVUPS          Z5, (DX)(R13*1)
+	LEAQ             (CX)(R12*2), CX
+	LEAQ             (DX)(R13*2), DX
+	VMULPS.BCST      (CX), Z7, Z3
+	VMULPS.BCST      (CX)(R12*1), Z7, Z5
+	VFMADD231PS.BCST 4(CX), Z9, Z3
+	VFMADD231PS.BCST 4(CX)(R12*1), Z9, Z5
+	VFMADD231PS.BCST 8(CX), Z10, Z3
+	VFMADD231PS.BCST 8(CX)(R12*1), Z10, Z5
+	VFMADD231PS.BCST 12(CX), Z11, Z3
+	VFMADD231PS.BCST 12(CX)(R12*1), Z11, Z5
+	VFMADD231PS.BCST 16(CX), Z4, Z3
+	VFMADD231PS.BCST 16(CX)(R12*1), Z4, Z5
+	VFMADD231PS.BCST 20(CX), Z0, Z3
+	VFMADD231PS.BCST 20(CX)(R12*1), Z0, Z5
+	VFMADD231PS.BCST 24(CX), Z2, Z3
+	VFMADD231PS.BCST 24(CX)(R12*1), Z2, Z5
+	VFMADD231PS.BCST 28(CX), Z1, Z3
+	VFMADD231PS.BCST 28(CX)(R12*1), Z1, Z5
+	VMOVUPS          Z3, (DX)
+	VMOVUPS          Z5, (DX)(R13*1)
 	MOVQ             8(AX), CX
 	SHLQ             $0x04, CX
 	MOVQ             216(AX), DX
@@ -3375,224 +3995,378 @@ chunkHead:
 	JMP              chunkNext
 
 chunkLast:
-	MOVQ    8(AX), CX
-	MOVQ    DX, 224(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+1
-	CMOVQGT BX, DX
-	MOVQ    DX, 232(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+2
-	CMOVQGT BX, DX
-	MOVQ    DX, 240(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+3
-	CMOVQGT BX, DX
-	MOVQ    DX, 248(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+4
-	CMOVQGT BX, DX
-	MOVQ    DX, 256(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+5
-	CMOVQGT BX, DX
-	MOVQ    DX, 264(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+6
-	CMOVQGT BX, DX
-	MOVQ    DX, 272(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+7
-	CMOVQGT BX, DX
-	MOVQ    DX, 280(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+8
-	CMOVQGT BX, DX
-	MOVQ    DX, 288(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+9
-	CMOVQGT BX, DX
-	MOVQ    DX, 296(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+10
-	CMOVQGT BX, DX
-	MOVQ    DX, 304(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+11
-	CMOVQGT BX, DX
-	MOVQ    DX, 312(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+12
-	CMOVQGT BX, DX
-	MOVQ    DX, 320(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+13
-	CMOVQGT BX, DX
-	MOVQ    DX, 328(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+14
-	CMOVQGT BX, DX
-	MOVQ    DX, 336(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+15
-	CMOVQGT BX, DX
-	MOVQ    DX, 344(AX)
-	MOVQ    192(AX), CX
-	MOVQ    $+16, DX
-	CMPQ    CX, DX
-	CMOVQLT CX, DX
-	MOVQ    $+65535, CX
-	BZHIQ   DX, CX, CX
-	KMOVW   CX, K1
-	XORQ    CX, CX
-	MOVQ    48(AX), DX
-	MOVQ    208(AX), BX
-	MOVQ    40(AX), SI
-	MOVQ    56(AX), DI
-	MOVQ    80(AX), R8
+	MOVQ  8(AX), BX
+	MOVQ  200(AX), CX
+	CMPQ  8(CX), $+16
+	JLT   chunkFew
+	MOVQ  192(AX), CX
+	SUBQ  $+16, CX
+	MOVQ  $+16, 192(AX)
+	IMULQ CX, BX
+	ADDQ  BX, DX
+	SHLQ  $0x02, CX
+	ADDQ  CX, 208(AX)
+	JMP   chunkWhole
+
+chunkFew:
+	MOVQ            8(AX), CX
+	MOVQ            DX, 224(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+1
+	CMOVQGT         BX, DX
+	MOVQ            DX, 232(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+2
+	CMOVQGT         BX, DX
+	MOVQ            DX, 240(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+3
+	CMOVQGT         BX, DX
+	MOVQ            DX, 248(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+4
+	CMOVQGT         BX, DX
+	MOVQ            DX, 256(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+5
+	CMOVQGT         BX, DX
+	MOVQ            DX, 264(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+6
+	CMOVQGT         BX, DX
+	MOVQ            DX, 272(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+7
+	CMOVQGT         BX, DX
+	MOVQ            DX, 280(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+8
+	CMOVQGT         BX, DX
+	MOVQ            DX, 288(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+9
+	CMOVQGT         BX, DX
+	MOVQ            DX, 296(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+10
+	CMOVQGT         BX, DX
+	MOVQ            DX, 304(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+11
+	CMOVQGT         BX, DX
+	MOVQ            DX, 312(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+12
+	CMOVQGT         BX, DX
+	MOVQ            DX, 320(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+13
+	CMOVQGT         BX, DX
+	MOVQ            DX, 328(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+14
+	CMOVQGT         BX, DX
+	MOVQ            DX, 336(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+15
+	CMOVQGT         BX, DX
+	MOVQ            DX, 344(AX)
+	MOVQ            192(AX), CX
+	MOVQ            $+16, DX
+	CMPQ            CX, DX
+	CMOVQLT         CX, DX
+	MOVQ            $+65535, CX
+	BZHIQ           DX, CX, CX
+	KMOVW           CX, K1
+	XORQ            CX, CX
+	MOVQ            48(AX), DX
+	MOVQ            208(AX), BX
+	MOVQ            40(AX), SI
+	MOVQ            56(AX), DI
+	MOVQ            80(AX), R8
+	MOVQ            224(AX), R9
+	MOVQ            256(AX), R10
+	VBROADCASTF64X4 (R9)(CX*1), Z1
+	VINSERTF64X4    $0x01, (R10)(CX*1), Z1, Z1
+	MOVQ            232(AX), R9
+	MOVQ            264(AX), R10
+	VBROADCASTF64X4 (R9)(CX*1), Z2
+	VINSERTF64X4    $0x01, (R10)(CX*1), Z2, Z2
+	VUNPCKLPS       Z2, Z1, Z0
+	VUNPCKHPS       Z2, Z1, Z1
+	MOVQ            240(AX), R9
+	MOVQ            272(AX), R10
+	VBROADCASTF64X4 (R9)(CX*1), Z3
+	VINSERTF64X4    $0x01, (R10)(CX*1), Z3, Z3
+	MOVQ            248(AX), R9
+	MOVQ            280(AX), R10
+	VBROADCASTF64X4 (R9)(CX*1), Z4
+	VINSERTF64X4    $0x01, (R10)(CX*1), Z4, Z4
+	VUNPCKLPS       Z4, Z3, Z2
+	VUNPCKHPS       Z4, Z3, Z3
+	VUNPCKLPD       Z2, Z0, Z4
+	VUNPCKHPD       Z2, Z0, Z0
+	VUNPCKLPD       Z3, Z1, Z2
+	VUNPCKHPD       Z3, Z1, Z1
+	MOVQ            288(AX), R9
+	MOVQ            320(AX), R10
+	VBROADCASTF64X4 (R9)(CX*1), Z5
+	VINSERTF64X4    $0x01, (R10)(CX*1), Z5, Z5
+	MOVQ            296(AX), R9
+	MOVQ            328(AX), R10
+	VBROADCASTF64X4 (R9)(CX*1), Z6
+	VINSERTF64X4    $0x01, (R10)(CX*1), Z6, Z6
+	VUNPCKLPS       Z6, Z5, Z3
+	VUNPCKHPS       Z6, Z5, Z5
+	MOVQ            304(AX), R9
+	MOVQ            336(AX), R10
+	VBROADCASTF64X4 (R9)(CX*1), Z7
+	VINSERTF64X4    $0x01, (R10)(CX*1), Z7, Z7
+	MOVQ            312(AX), R9
+	MOVQ            344(AX), R10
+	VBROADCASTF64X4 (R9)(CX*1), Z8
+	VINSERTF64X4    $0x01, (R10)(CX*1), Z8, Z8
+	VUNPCKLPS       Z8, Z7, Z6
+	VUNPCKHPS       Z8, Z7, Z7
+	VUNPCKLPD       Z6, Z3, Z8
+	VUNPCKHPD       Z6, Z3, Z3
+	VUNPCKLPD       Z7, Z5, Z6
+	VUNPCKHPD       Z7, Z5, Z5
+	VSHUFF64X2      $0x88, Z8, Z4, Z7
+	VSHUFF64X2      $0x88, Z3, Z0, Z9
+	VSHUFF64X2      $0x88, Z6, Z2, Z10
+	VSHUFF64X2      $0x88, Z5, Z1, Z11
+	VSHUFF64X2      $0xdd, Z8, Z4, Z4
+	VSHUFF64X2      $0xdd, Z3, Z0, Z0
+	VSHUFF64X2      $0xdd, Z6, Z2, Z2
+	VSHUFF64X2      $0xdd, Z5, Z1, Z1
+	DECQ            SI
+	JEQ             chunkLastHeadLast
 
 chunkLastHead:
-	MOVQ             224(AX), R9
-	MOVQ             256(AX), R10
-	VBROADCASTF64X4  (R9)(CX*1), Z1
-	VINSERTF64X4     $0x01, (R10)(CX*1), Z1, Z1
-	MOVQ             232(AX), R9
-	MOVQ             264(AX), R10
-	VBROADCASTF64X4  (R9)(CX*1), Z2
-	VINSERTF64X4     $0x01, (R10)(CX*1), Z2, Z2
-	VUNPCKLPS        Z2, Z1, Z0
-	VUNPCKHPS        Z2, Z1, Z1
-	MOVQ             240(AX), R9
-	MOVQ             272(AX), R10
-	VBROADCASTF64X4  (R9)(CX*1), Z3
-	VINSERTF64X4     $0x01, (R10)(CX*1), Z3, Z3
-	MOVQ             248(AX), R9
-	MOVQ             280(AX), R10
-	VBROADCASTF64X4  (R9)(CX*1), Z4
-	VINSERTF64X4     $0x01, (R10)(CX*1), Z4, Z4
-	VUNPCKLPS        Z4, Z3, Z2
-	VUNPCKHPS        Z4, Z3, Z3
-	VUNPCKLPD        Z2, Z0, Z4
-	VUNPCKHPD        Z2, Z0, Z0
-	VUNPCKLPD        Z3, Z1, Z2
-	VUNPCKHPD        Z3, Z1, Z1
-	MOVQ             288(AX), R9
-	MOVQ             320(AX), R10
-	VBROADCASTF64X4  (R9)(CX*1), Z5
-	VINSERTF64X4     $0x01, (R10)(CX*1), Z5, Z5
-	MOVQ             296(AX), R9
-	MOVQ             328(AX), R10
-	VBROADCASTF64X4  (R9)(CX*1), Z6
-	VINSERTF64X4     $0x01, (R10)(CX*1), Z6, Z6
-	VUNPCKLPS        Z6, Z5, Z3
-	VUNPCKHPS        Z6, Z5, Z5
-	MOVQ             304(AX), R9
-	MOVQ             336(AX), R10
-	VBROADCASTF64X4  (R9)(CX*1), Z7
-	VINSERTF64X4     $0x01, (R10)(CX*1), Z7, Z7
-	MOVQ             312(AX), R9
-	MOVQ             344(AX), R10
-	VBROADCASTF64X4  (R9)(CX*1), Z8
-	VINSERTF64X4     $0x01, (R10)(CX*1), Z8, Z8
-	VUNPCKLPS        Z8, Z7, Z6
-	VUNPCKHPS        Z8, Z7, Z7
-	VUNPCKLPD        Z6, Z3, Z8
-	VUNPCKHPD        Z6, Z3, Z3
-	VUNPCKLPD        Z7, Z5, Z6
-	VUNPCKHPD        Z7, Z5, Z5
-	VSHUFF64X2       $0x88, Z8, Z4, Z7
-	VSHUFF64X2       $0x88, Z3, Z0, Z9
-	VSHUFF64X2       $0x88, Z6, Z2, Z10
-	VSHUFF64X2       $0x88, Z5, Z1, Z11
-	VSHUFF64X2       $0xdd, Z8, Z4, Z4
-	VSHUFF64X2       $0xdd, Z3, Z0, Z0
-	VSHUFF64X2       $0xdd, Z6, Z2, Z2
-	VSHUFF64X2       $0xdd, Z5, Z1, Z1
-	MOVQ             DX, R9
-	MOVQ             BX, R10
-	VMULPS.BCST      (R9), Z7, Z3
-	VMULPS.BCST      (R9)(DI*1), Z7, Z5
-	VFMADD231PS.BCST 4(R9), Z9, Z3
-	VFMADD231PS.BCST 4(R9)(DI*1), Z9, Z5
-	VFMADD231PS.BCST 8(R9), Z10, Z3
-	VFMADD231PS.BCST 8(R9)(DI*1), Z10, Z5
-	VFMADD231PS.BCST 12(R9), Z11, Z3
-	VFMADD231PS.BCST 12(R9)(DI*1), Z11, Z5
-	VFMADD231PS.BCST 16(R9), Z4, Z3
-	VFMADD231PS.BCST 16(R9)(DI*1), Z4, Z5
-	VFMADD231PS.BCST 20(R9), Z0, Z3
-	VFMADD231PS.BCST 20(R9)(DI*1), Z0, Z5
-	VFMADD231PS.BCST 24(R9), Z2, Z3
-	VFMADD231PS.BCST 24(R9)(DI*1), Z2, Z5
-	VFMADD231PS.BCST 28(R9), Z1, Z3
-	VFMADD231PS.BCST 28(R9)(DI*1), Z1, Z5
-	VMOVUPS          Z3, K1, (R10)
-	VMOVUPS          Z5, K1, (R10)(R8*1)
-	LEAQ             (R9)(DI*2), R9
-	LEAQ             (R10)(R8*2), R10
-	VMULPS.BCST      (R9), Z7, Z3
-	VMULPS.BCST      (R9)(DI*1), Z7, Z5
-	VFMADD231PS.BCST 4(R9), Z9, Z3
-	VFMADD231PS.BCST 4(R9)(DI*1), Z9, Z5
-	VFMADD231PS.BCST 8(R9), Z10, Z3
-	VFMADD231PS.BCST 8(R9)(DI*1), Z10, Z5
-	VFMADD231PS.BCST 12(R9), Z11, Z3
-	VFMADD231PS.BCST 12(R9)(DI*1), Z11, Z5
-	VFMADD231PS.BCST 16(R9), Z4, Z3
-	VFMADD231PS.BCST 16(R9)(DI*1), Z4, Z5
-	VFMADD231PS.BCST 20(R9), Z0, Z3
-	VFMADD231PS.BCST 20(R9)(DI*1), Z0, Z5
-	VFMADD231PS.BCST 24(R9), Z2, Z3
-	VFMADD231PS.BCST 24(R9)(DI*1), Z2, Z5
-	VFMADD231PS.BCST 28(R9), Z1, Z3
-	VFMADD231PS.BCST 28(R9)(DI*1), Z1, Z5
-	VMOVUPS          Z3, K1, (R10)
-	VMOVUPS          Z5, K1, (R10)(R8*1)
-	LEAQ             (R9)(DI*2), R9
-	LEAQ             (R10)(R8*2), R10
-	VMULPS.BCST      (R9), Z7, Z3
-	VMULPS.BCST      (R9)(DI*1), Z7, Z5
-	VFMADD231PS.BCST 4(R9), Z9, Z3
-	VFMADD231PS.BCST 4(R9)(DI*1), Z9, Z5
-	VFMADD231PS.BCST 8(R9), Z10, Z3
-	VFMADD231PS.BCST 8(R9)(DI*1), Z10, Z5
-	VFMADD231PS.BCST 12(R9), Z11, Z3
-	VFMADD231PS.BCST 12(R9)(DI*1), Z11, Z5
-	VFMADD231PS.BCST 16(R9), Z4, Z3
-	VFMADD231PS.BCST 16(R9)(DI*1), Z4, Z5
-	VFMADD231PS.BCST 20(R9), Z0, Z3
-	VFMADD231PS.BCST 20(R9)(DI*1), Z0, Z5
-	VFMADD231PS.BCST 24(R9), Z2, Z3
-	VFMADD231PS.BCST 24(R9)(DI*1), Z2, Z5
-	VFMADD231PS.BCST 28(R9), Z1, Z3
-	VFMADD231PS.BCST 28(R9)(DI*1), Z1, Z5
-	VMOVUPS          Z3, K1, (R10)
-	VMOVUPS          Z5, K1, (R10)(R8*1)
-	LEAQ             (R9)(DI*2), R9
-	LEAQ             (R10)(R8*2), R10
-	VMULPS.BCST      (R9), Z7, Z3
-	VMULPS.BCST      (R9)(DI*1), Z7, Z5
-	VFMADD231PS.BCST 4(R9), Z9, Z3
-	VFMADD231PS.BCST 4(R9)(DI*1), Z9, Z5
-	VFMADD231PS.BCST 8(R9), Z10, Z3
-	VFMADD231PS.BCST 8(R9)(DI*1), Z10, Z5
-	VFMADD231PS.BCST 12(R9), Z11, Z3
-	VFMADD231PS.BCST 12(R9)(DI*1), Z11, Z5
-	VFMADD231PS.BCST 16(R9), Z4, Z3
-	VFMADD231PS.BCST 16(R9)(DI*1), Z4, Z5
-	VFMADD231PS.BCST 20(R9), Z0, Z3
-	VFMADD231PS.BCST 20(R9)(DI*1), Z0, Z5
-	VFMADD231PS.BCST 24(R9), Z2, Z3
-	VFMADD231PS.BCST 24(R9)(DI*1), Z2, Z5
-	VFMADD231PS.BCST 28(R9), Z1, Z3
-	VFMADD231PS.BCST 28(R9)(DI*1), Z1, Z5
-	VMOVUPS          Z3, K1, (R10)
-	VMOVUPS          Z5, K1, (R10)(R8*1)
 	ADDQ             16(AX), CX
+	MOVQ             DX, R9
+	MOVQ             224(AX), R11
+	MOVQ             288(AX), R13
+	MOVQ             BX, R10
+	MOVQ             256(AX), R12
+	MOVQ             320(AX), R14
+	VMULPS.BCST      (R9), Z7, Z3
+	VBROADCASTF64X4  (R11)(CX*1), Z8
+	VBROADCASTF64X4  (R13)(CX*1), Z12
+	VMULPS.BCST      (R9)(DI*1), Z7, Z5
+	VINSERTF64X4     $0x01, (R12)(CX*1), Z8, Z8
+	VINSERTF64X4     $0x01, (R14)(CX*1), Z12, Z12
+	VFMADD231PS.BCST 4(R9), Z9, Z3
+	MOVQ             232(AX), R11
+	MOVQ             296(AX), R13
+	VFMADD231PS.BCST 4(R9)(DI*1), Z9, Z5
+	MOVQ             264(AX), R12
+	MOVQ             328(AX), R14
+	VFMADD231PS.BCST 8(R9), Z10, Z3
+	VBROADCASTF64X4  (R11)(CX*1), Z15
+	VBROADCASTF64X4  (R13)(CX*1), Z13
+	VFMADD231PS.BCST 8(R9)(DI*1), Z10, Z5
+	VINSERTF64X4     $0x01, (R12)(CX*1), Z15, Z15
+	VINSERTF64X4     $0x01, (R14)(CX*1), Z13, Z13
+	VFMADD231PS.BCST 12(R9), Z11, Z3
+	VUNPCKLPS        Z15, Z8, Z6
+	VUNPCKLPS        Z13, Z12, Z14
+	VFMADD231PS.BCST 12(R9)(DI*1), Z11, Z5
+	VUNPCKHPS        Z15, Z8, Z8
+	VUNPCKHPS        Z13, Z12, Z15
+	VFMADD231PS.BCST 16(R9), Z4, Z3
+	MOVQ             240(AX), R11
+	MOVQ             304(AX), R13
+	VFMADD231PS.BCST 16(R9)(DI*1), Z4, Z5
+	MOVQ             272(AX), R12
+	MOVQ             336(AX), R14
+	VFMADD231PS.BCST 20(R9), Z0, Z3
+	VBROADCASTF64X4  (R11)(CX*1), Z12
+	VBROADCASTF64X4  (R13)(CX*1), Z16
+	VFMADD231PS.BCST 20(R9)(DI*1), Z0, Z5
+	VINSERTF64X4     $0x01, (R12)(CX*1), Z12, Z12
+	VINSERTF64X4     $0x01, (R14)(CX*1), Z16, Z16
+	VFMADD231PS.BCST 24(R9), Z2, Z3
+	MOVQ             248(AX), R11
+	MOVQ             312(AX), R13
+	VFMADD231PS.BCST 24(R9)(DI*1), Z2, Z5
+	MOVQ             280(AX), R12
+	MOVQ             344(AX), R14
+	VFMADD231PS.BCST 28(R9), Z1, Z3
+	VBROADCASTF64X4  (R11)(CX*1), Z13
+	VBROADCASTF64X4  (R13)(CX*1), Z17
+	VFMADD231PS.BCST 28(R9)(DI*1), Z1, Z5
+	VINSERTF64X4     $0x01, (R12)(CX*1), Z13, Z13
+	VINSERTF64X4     $0x01, (R14)(CX*1), Z17, Z17
+	VMOVUPS          Z3, K1, (R10)
+	VUNPCKLPS        Z13, Z12, Z3
+	VUNPCKLPS        Z17, Z16, Z18
+	VMOVUPS          Z5, K1, (R10)(R8*1)
+	VUNPCKHPS        Z13, Z12, Z5
+	VUNPCKHPS        Z17, Z16, Z13
+	LEAQ             (R9)(DI*2), R9
+	VUNPCKLPD        Z3, Z6, Z12
+	VUNPCKLPD        Z18, Z14, Z16
+	LEAQ             (R10)(R8*2), R10
+	VUNPCKHPD        Z3, Z6, Z3
+	VUNPCKHPD        Z18, Z14, Z18
+	VMULPS.BCST      (R9), Z7, Z6
+	VUNPCKLPD        Z5, Z8, Z17
+	VUNPCKLPD        Z13, Z15, Z19
+	VMULPS.BCST      (R9)(DI*1), Z7, Z14
+	VUNPCKHPD        Z5, Z8, Z5
+	VUNPCKHPD        Z13, Z15, Z8
+	VFMADD231PS.BCST 4(R9), Z9, Z6
+	VFMADD231PS.BCST 4(R9)(DI*1), Z9, Z14
+	VFMADD231PS.BCST 8(R9), Z10, Z6
+	VFMADD231PS.BCST 8(R9)(DI*1), Z10, Z14
+	VFMADD231PS.BCST 12(R9), Z11, Z6
+	VFMADD231PS.BCST 12(R9)(DI*1), Z11, Z14
+	VFMADD231PS.BCST 16(R9), Z4, Z6
+	VFMADD231PS.BCST 16(R9)(DI*1), Z4, Z14
+	VFMADD231PS.BCST 20(R9), Z0, Z6
+	VFMADD231PS.BCST 20(R9)(DI*1), Z0, Z14
+	VFMADD231PS.BCST 24(R9), Z2, Z6
+	VFMADD231PS.BCST 24(R9)(DI*1), Z2, Z14
+	VFMADD231PS.BCST 28(R9), Z1, Z6
+	VFMADD231PS.BCST 28(R9)(DI*1), Z1, Z14
+	VMOVUPS          Z6, K1, (R10)
+	VMOVUPS          Z14, K1, (R10)(R8*1)
+	LEAQ             (R9)(DI*2), R9
+	LEAQ             (R10)(R8*2), R10
+	VMULPS.BCST      (R9), Z7, Z6
+	VMULPS.BCST      (R9)(DI*1), Z7, Z13
+	VFMADD231PS.BCST 4(R9), Z9, Z6
+	VFMADD231PS.BCST 4(R9)(DI*1), Z9, Z13
+	VFMADD231PS.BCST 8(R9), Z10, Z6
+	VFMADD231PS.BCST 8(R9)(DI*1), Z10, Z13
+	VFMADD231PS.BCST 12(R9), Z11, Z6
+	VFMADD231PS.BCST 12(R9)(DI*1), Z11, Z13
+	VFMADD231PS.BCST 16(R9), Z4, Z6
+	VFMADD231PS.BCST 16(R9)(DI*1), Z4, Z13
+	VFMADD231PS.BCST 20(R9), Z0, Z6
+	VFMADD231PS.BCST 20(R9)(DI*1), Z0, Z13
+	VFMADD231PS.BCST 24(R9), Z2, Z6
+	VFMADD231PS.BCST 24(R9)(DI*1), Z2, Z13
+	VFMADD231PS.BCST 28(R9), Z1, Z6
+	VFMADD231PS.BCST 28(R9)(DI*1), Z1, Z13
+	VMOVUPS          Z6, K1, (R10)
+	VMOVUPS          Z13, K1, (R10)(R8*1)
+	LEAQ             (R9)(DI*2), R9
+	LEAQ             (R10)(R8*2), R10
+	VMULPS.BCST      (R9), Z7, Z6
+	VMULPS.BCST      (R9)(DI*1), Z7, Z7
+	VFMADD231PS.BCST 4(R9), Z9, Z6
+	VFMADD231PS.BCST 4(R9)(DI*1), Z9, Z7
+	VFMADD231PS.BCST 8(R9), Z10, Z6
+	VFMADD231PS.BCST 8(R9)(DI*1), Z10, Z7
+	VFMADD231PS.BCST 12(R9), Z11, Z6
+	VFMADD231PS.BCST 12(R9)(DI*1), Z11, Z7
+	VFMADD231PS.BCST 16(R9), Z4, Z6
+	VFMADD231PS.BCST 16(R9)(DI*1), Z4, Z7
+	VFMADD231PS.BCST 20(R9), Z0, Z6
+	VFMADD231PS.BCST 20(R9)(DI*1), Z0, Z7
+	VFMADD231PS.BCST 24(R9), Z2, Z6
+	VFMADD231PS.BCST 24(R9)(DI*1), Z2, Z7
+	VFMADD231PS.BCST 28(R9), Z1, Z6
+	VFMADD231PS.BCST 28(R9)(DI*1), Z1, Z7
+	VMOVUPS          Z6, K1, (R10)
+	VMOVUPS          Z7, K1, (R10)(R8*1)
+	VSHUFF64X2       $0x88, Z16, Z12, Z7
+	VSHUFF64X2       $0x88, Z18, Z3, Z9
+	VSHUFF64X2       $0x88, Z19, Z17, Z10
+	VSHUFF64X2       $0x88, Z8, Z5, Z11
+	VSHUFF64X2       $0xdd, Z16, Z12, Z4
+	VSHUFF64X2       $0xdd, Z18, Z3, Z0
+	VSHUFF64X2       $0xdd, Z19, Z17, Z2
+	VSHUFF64X2       $0xdd, Z8, Z5, Z1
 	ADDQ             64(AX), DX
 	ADDQ             88(AX), BX
 	DECQ             SI
 	JNE              chunkLastHead
+
+chunkLastHeadLast:
+	MOVQ             DX, CX
+	MOVQ             BX, DX
+	VMULPS.BCST      (CX), Z7, Z3
+	VMULPS.BCST      (CX)(DI*1), Z7, Z5
+	VFMADD231PS.BCST 4(CX), Z9, Z3
+	VFMADD231PS.BCST 4(CX)(DI*1), Z9, Z5
+	VFMADD231PS.BCST 8(CX), Z10, Z3
+	VFMADD231PS.BCST 8(CX)(DI*1), Z10, Z5
+	VFMADD231PS.BCST 12(CX), Z11, Z3
+	VFMADD231PS.BCST 12(CX)(DI*1), Z11, Z5
+	VFMADD231PS.BCST 16(CX), Z4, Z3
+	VFMADD231PS.BCST 16(CX)(DI*1), Z4, Z5
+	VFMADD231PS.BCST 20(CX), Z0, Z3
+	VFMADD231PS.BCST 20(CX)(DI*1), Z0, Z5
+	VFMADD231PS.BCST 24(CX), Z2, Z3
+	VFMADD231PS.BCST 24(CX)(DI*1), Z2, Z5
+	VFMADD231PS.BCST 28(CX), Z1, Z3
+	VFMADD231PS.BCST 28(CX)(DI*1), Z1, Z5
+	VMOVUPS          Z3, K1, (DX)
+	VMOVUPS          Z5, K1, (DX)(R8*1)
+	LEAQ             (CX)(DI*2), CX
+	LEAQ             (DX)(R8*2), DX
+	VMULPS.BCST      (CX), Z7, Z3
+	VMULPS.BCST      (CX)(DI*1), Z7, Z5
+	VFMADD231PS.BCST 4(CX), Z9, Z3
+	VFMADD231PS.BCST 4(CX)(DI*1), Z9, Z5
+	VFMADD231PS.BCST 8(CX), Z10, Z3
+	VFMADD231PS.BCST 8(CX)(DI*1), Z10, Z5
+	VFMADD231PS.BCST 12(CX), Z11, Z3
+	VFMADD231PS.BCST 12(CX)(DI*1), Z11, Z5
+	VFMADD231PS.BCST 16(CX), Z4, Z3
+	VFMADD231PS.BCST 16(CX)(DI*1), Z4, Z5
+	VFMADD231PS.BCST 20(CX), Z0, Z3
+	VFMADD231PS.BCST 20(CX)(DI*1), Z0, Z5
+	VFMADD231PS.BCST 24(CX), Z2, Z3
+	VFMADD231PS.BCST 24(CX)(DI*1), Z2, Z5
+	VFMADD231PS.BCST 28(CX), Z1, Z3
+	VFMADD231PS.BCST 28(CX)(DI*1), Z1, Z5
+	VMOVUPS          Z3, K1, (DX)
+	VMOVUPS          Z5, K1, (DX)(R8*1)
+	LEAQ             (CX)(DI*2), CX
+	LEAQ             (DX)(R8*2), DX
+	VMULPS.BCST      (CX), Z7, Z3
+	VMULPS.BCST      (CX)(DI*1), Z7, Z5
+	VFMADD231PS.BCST 4(CX), Z9, Z3
+	VFMADD231PS.BCST 4(CX)(DI*1), Z9, Z5
+	VFMADD231PS.BCST 8(CX), Z10, Z3
+	VFMADD231PS.BCST 8(CX)(DI*1), Z10, Z5
+	VFMADD231PS.BCST 12(CX), Z11, Z3
+	VFMADD231PS.BCST 12(CX)(DI*1), Z11, Z5
+	VFMADD231PS.BCST 16(CX), Z4, Z3
+	VFMADD231PS.BCST 16(CX)(DI*1), Z4, Z5
+	VFMADD231PS.BCST 20(CX), Z0, Z3
+	VFMADD231PS.BCST 20(CX)(DI*1), Z0, Z5
+	VFMADD231PS.BCST 24(CX), Z2, Z3
+	VFMADD231PS.BCST 24(CX)(DI*1), Z2, Z5
+	VFMADD231PS.BCST 28(CX), Z1, Z3
+	VFMADD231PS.BCST 28(CX)(DI*1), Z1, Z5
+	VMOVUPS          Z3, K1, (DX)
+	VMOVUPS          Z5, K1, (DX)(R8*1)
+	LEAQ             (CX)(DI*2), CX
+	LEAQ             (DX)(R8*2), DX
+	VMULPS.BCST      (CX), Z7, Z3
+	VMULPS.BCST      (CX)(DI*1), Z7, Z5
+	VFMADD231PS.BCST 4(CX), Z9, Z3
+	VFMADD231PS.BCST 4(CX)(DI*1), Z9, Z5
+	VFMADD231PS.BCST 8(CX), Z10, Z3
+	VFMADD231PS.BCST 8(CX)(DI*1), Z10, Z5
+	VFMADD231PS.BCST 12(CX), Z11, Z3
+	VFMADD231PS.BCST 12(CX)(DI*1), Z11, Z5
+	VFMADD231PS.BCST 16(CX), Z4, Z3
+	VFMADD231PS.BCST 16(CX)(DI*1), Z4, Z5
+	VFMADD231PS.BCST 20(CX), Z0, Z3
+	VFMADD231PS.BCST 20(CX)(DI*1), Z0, Z5
+	VFMADD231PS.BCST 24(CX), Z2, Z3
+	VFMADD231PS.BCST 24(CX)(DI*1), Z2, Z5
+	VFMADD231PS.BCST 28(CX), Z1, Z3
+	VFMADD231PS.BCST 28(CX)(DI*1), Z1, Z5
+	VMOVUPS          Z3, K1, (DX)
+	VMOVUPS          Z5, K1, (DX)(R8*1)
 	MOVQ             192(AX), CX
 	SHLQ             $0x02, CX
 	ADDQ             CX, 208(AX)
@@ -4149,69 +4923,140 @@ chunkSpan:
 	MOVQ CX, 192(AX)
 
 chunkRows:
-	MOVQ DX, 216(AX)
 	CMPQ 192(AX), $+16
 	JLT  chunkLast
-	MOVQ 8(AX), CX
-	LEAQ (DX)(CX*4), BX
-	LEAQ (BX)(CX*4), SI
-	LEAQ (SI)(CX*4), DI
-	LEAQ (CX)(CX*2), R8
-	MOVQ 48(AX), R9
-	MOVQ 208(AX), R10
-	MOVQ 40(AX), R11
-	MOVQ 56(AX), R12
-	MOVQ 80(AX), R12
+
+chunkWhole:
+	MOVQ            DX, 216(AX)
+	MOVQ            8(AX), CX
+	LEAQ            (DX)(CX*4), BX
+	LEAQ            (BX)(CX*4), SI
+	LEAQ            (SI)(CX*4), DI
+	LEAQ            (CX)(CX*2), R8
+	MOVQ            48(AX), R9
+	MOVQ            208(AX), R10
+	MOVQ            40(AX), R11
+	MOVQ            56(AX), R12
+	MOVQ            80(AX), R12
+	VBROADCASTI32X4 (DX), Y0
+	VINSERTI32X4    $0x01, (BX), Y0, Y0
+	VCVTPH2PS       Y0, Z1
+	VBROADCASTI32X4 (DX)(CX*1), Y0
+	VINSERTI32X4    $0x01, (BX)(CX*1), Y0, Y0
+	VCVTPH2PS       Y0, Z2
+	VUNPCKLPS       Z2, Z1, Z0
+	VUNPCKHPS       Z2, Z1, Z1
+	VBROADCASTI32X4 (DX)(CX*2), Y2
+	VINSERTI32X4    $0x01, (BX)(CX*2), Y2, Y2
+	VCVTPH2PS       Y2, Z3
+	VBROADCASTI32X4 (DX)(R8*1), Y2
+	VINSERTI32X4    $0x01, (BX)(R8*1), Y2, Y2
+	VCVTPH2PS       Y2, Z4
+	VUNPCKLPS       Z4, Z3, Z2
+	VUNPCKHPS       Z4, Z3, Z3
+	VUNPCKLPD       Z2, Z0, Z4
+	VUNPCKHPD       Z2, Z0, Z0
+	VUNPCKLPD       Z3, Z1, Z2
+	VUNPCKHPD       Z3, Z1, Z1
+	VBROADCASTI32X4 (SI), Y3
+	VINSERTI32X4    $0x01, (DI), Y3, Y3
+	VCVTPH2PS       Y3, Z5
+	VBROADCASTI32X4 (SI)(CX*1), Y3
+	VINSERTI32X4    $0x01, (DI)(CX*1), Y3, Y3
+	VCVTPH2PS       Y3, Z6
+	VUNPCKLPS       Z6, Z5, Z3
+	VUNPCKHPS       Z6, Z5, Z5
+	VBROADCASTI32X4 (SI)(CX*2), Y6
+	VINSERTI32X4    $0x01, (DI)(CX*2), Y6, Y6
+	VCVTPH2PS       Y6, Z7
+	VBROADCASTI32X4 (SI)(R8*1), Y6
+	VINSERTI32X4    $0x01, (DI)(R8*1), Y6, Y6
+	VCVTPH2PS       Y6, Z8
+	VUNPCKLPS       Z8, Z7, Z6
+	VUNPCKHPS       Z8, Z7, Z7
+	VUNPCKLPD       Z6, Z3, Z8
+	VUNPCKHPD       Z6, Z3, Z3
+	VUNPCKLPD       Z7, Z5, Z6
+	VUNPCKHPD       Z7, Z5, Z5
+	VSHUFF64X2      $0x88, Z8, Z4, Z7
+	VSHUFF64X2      $0x88, Z3, Z0, Z9
+	VSHUFF64X2      $0x88, Z6, Z2, Z10
+	VSHUFF64X2      $0x88, Z5, Z1, Z11
+	VSHUFF64X2      $0xdd, Z8, Z4, Z4
+	VSHUFF64X2      $0xdd, Z3, Z0, Z0
+	VSHUFF64X2      $0xdd, Z6, Z2, Z2
+	VSHUFF64X2      $0xdd, Z5, Z1, Z1
+	DECQ            R11
+	JEQ             chunkHeadLast
 
 chunkHead:
-	VBROADCASTI32X4  (DX), Y0
-	VINSERTI32X4     $0x01, (BX), Y0, Y0
-	VCVTPH2PS        Y0, Z1
-	VBROADCASTI32X4  (DX)(CX*1), Y0
-	VINSERTI32X4     $0x01, (BX)(CX*1), Y0, Y0
-	VCVTPH2PS        Y0, Z2
-	VUNPCKLPS        Z2, Z1, Z0
-	VUNPCKHPS        Z2, Z1, Z1
-	VBROADCASTI32X4  (DX)(CX*2), Y2
-	VINSERTI32X4     $0x01, (BX)(CX*2), Y2, Y2
-	VCVTPH2PS        Y2, Z3
-	VBROADCASTI32X4  (DX)(R8*1), Y2
-	VINSERTI32X4     $0x01, (BX)(R8*1), Y2, Y2
-	VCVTPH2PS        Y2, Z4
-	VUNPCKLPS        Z4, Z3, Z2
-	VUNPCKHPS        Z4, Z3, Z3
-	VUNPCKLPD        Z2, Z0, Z4
-	VUNPCKHPD        Z2, Z0, Z0
+	ADDQ             16(AX), DX
+	ADDQ             16(AX), BX
+	ADDQ             16(AX), SI
+	ADDQ             16(AX), DI
+	VMULPS.BCST      (R9), Z7, Z3
+	VBROADCASTI32X4  (DX), Y5
+	VBROADCASTI32X4  (SI), Y6
+	VFMADD231PS.BCST 4(R9), Z9, Z3
+	VINSERTI32X4     $0x01, (BX), Y5, Y5
+	VINSERTI32X4     $0x01, (DI), Y6, Y6
+	VFMADD231PS.BCST 8(R9), Z10, Z3
+	VCVTPH2PS        Y5, Z5
+	VCVTPH2PS        Y6, Z6
+	VFMADD231PS.BCST 12(R9), Z11, Z3
+	VBROADCASTI32X4  (DX)(CX*1), Y7
+	VBROADCASTI32X4  (SI)(CX*1), Y8
+	VFMADD231PS.BCST 16(R9), Z4, Z3
+	VINSERTI32X4     $0x01, (BX)(CX*1), Y7, Y7
+	VINSERTI32X4     $0x01, (DI)(CX*1), Y8, Y8
+	VFMADD231PS.BCST 20(R9), Z0, Z3
+	VCVTPH2PS        Y7, Z4
+	VCVTPH2PS        Y8, Z7
+	VFMADD231PS.BCST 24(R9), Z2, Z3
+	VUNPCKLPS        Z4, Z5, Z0
+	VUNPCKLPS        Z7, Z6, Z2
+	VFMADD231PS.BCST 28(R9), Z1, Z3
+	VUNPCKHPS        Z4, Z5, Z1
+	VUNPCKHPS        Z7, Z6, Z7
+	VMOVUPS          Z3, (R10)
+	VBROADCASTI32X4  (DX)(CX*2), Y3
+	VBROADCASTI32X4  (SI)(CX*2), Y4
+	VINSERTI32X4     $0x01, (BX)(CX*2), Y3, Y3
+	VINSERTI32X4     $0x01, (DI)(CX*2), Y4, Y4
+	VCVTPH2PS        Y3, Z3
+	VCVTPH2PS        Y4, Z4
+	VBROADCASTI32X4  (DX)(R8*1), Y6
+	VBROADCASTI32X4  (SI)(R8*1), Y5
+	VINSERTI32X4     $0x01, (BX)(R8*1), Y6, Y6
+	VINSERTI32X4     $0x01, (DI)(R8*1), Y5, Y5
+	VCVTPH2PS        Y6, Z9
+	VCVTPH2PS        Y5, Z8
+	VUNPCKLPS        Z9, Z3, Z5
+	VUNPCKLPS        Z8, Z4, Z6
+	VUNPCKHPS        Z9, Z3, Z3
+	VUNPCKHPS        Z8, Z4, Z9
+	VUNPCKLPD        Z5, Z0, Z4
+	VUNPCKLPD        Z6, Z2, Z8
+	VUNPCKHPD        Z5, Z0, Z0
+	VUNPCKHPD        Z6, Z2, Z6
 	VUNPCKLPD        Z3, Z1, Z2
+	VUNPCKLPD        Z9, Z7, Z5
 	VUNPCKHPD        Z3, Z1, Z1
-	VBROADCASTI32X4  (SI), Y3
-	VINSERTI32X4     $0x01, (DI), Y3, Y3
-	VCVTPH2PS        Y3, Z5
-	VBROADCASTI32X4  (SI)(CX*1), Y3
-	VINSERTI32X4     $0x01, (DI)(CX*1), Y3, Y3
-	VCVTPH2PS        Y3, Z6
-	VUNPCKLPS        Z6, Z5, Z3
-	VUNPCKHPS        Z6, Z5, Z5
-	VBROADCASTI32X4  (SI)(CX*2), Y6
-	VINSERTI32X4     $0x01, (DI)(CX*2), Y6, Y6
-	VCVTPH2PS        Y6, Z7
-	VBROADCASTI32X4  (SI)(R8*1), Y6
-	VINSERTI32X4     $0x01, (DI)(R8*1), Y6, Y6
-	VCVTPH2PS        Y6, Z8
-	VUNPCKLPS        Z8, Z7, Z6
-	VUNPCKHPS        Z8, Z7, Z7
-	VUNPCKLPD        Z6, Z3, Z8
-	VUNPCKHPD        Z6, Z3, Z3
-	VUNPCKLPD        Z7, Z5, Z6
-	VUNPCKHPD        Z7, Z5, Z5
+	VUNPCKHPD        Z9, Z7, Z3
 	VSHUFF64X2       $0x88, Z8, Z4, Z7
-	VSHUFF64X2       $0x88, Z3, Z0, Z9
-	VSHUFF64X2       $0x88, Z6, Z2, Z10
-	VSHUFF64X2       $0x88, Z5, Z1, Z11
+	VSHUFF64X2       $0x88, Z6, Z0, Z9
+	VSHUFF64X2       $0x88, Z5, Z2, Z10
+	VSHUFF64X2       $0x88, Z3, Z1, Z11
 	VSHUFF64X2       $0xdd, Z8, Z4, Z4
-	VSHUFF64X2       $0xdd, Z3, Z0, Z0
-	VSHUFF64X2       $0xdd, Z6, Z2, Z2
-	VSHUFF64X2       $0xdd, Z5, Z1, Z1
+	VSHUFF64X2       $0xdd, Z6, Z0, Z0
+	VSHUFF64X2       $0xdd, Z5, Z2, Z2
+	VSHUFF64X2       $0xdd, Z3, Z1, Z1
+	ADDQ             64(AX), R9
+	ADDQ             88(AX), R10
+	DECQ             R11
+	JNE              chunkHead
+
+chunkHeadLast:
 	VMULPS.BCST      (R9), Z7, Z3
 	VFMADD231PS.BCST 4(R9), Z9, Z3
 	VFMADD231PS.BCST 8(R9), Z10, Z3
@@ -4221,14 +5066,6 @@ chunkHead:
 	VFMADD231PS.BCST 24(R9), Z2, Z3
 	VFMADD231PS.BCST 28(R9), Z1, Z3
 	VMOVUPS          Z3, (R10)
-	ADDQ             16(AX), DX
-	ADDQ             16(AX), BX
-	ADDQ             16(AX), SI
-	ADDQ             16(AX), DI
-	ADDQ             64(AX), R9
-	ADDQ             88(AX), R10
-	DECQ             R11
-	JNE              chunkHead
 	MOVQ             8(AX), CX
 	SHLQ             $0x04, CX
 	MOVQ             216(AX), DX
@@ -4239,147 +5076,243 @@ chunkHead:
 	JMP              chunkNext
 
 chunkLast:
-	MOVQ    8(AX), CX
-	MOVQ    DX, 224(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+1
-	CMOVQGT BX, DX
-	MOVQ    DX, 232(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+2
-	CMOVQGT BX, DX
-	MOVQ    DX, 240(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+3
-	CMOVQGT BX, DX
-	MOVQ    DX, 248(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+4
-	CMOVQGT BX, DX
-	MOVQ    DX, 256(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+5
-	CMOVQGT BX, DX
-	MOVQ    DX, 264(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+6
-	CMOVQGT BX, DX
-	MOVQ    DX, 272(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+7
-	CMOVQGT BX, DX
-	MOVQ    DX, 280(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+8
-	CMOVQGT BX, DX
-	MOVQ    DX, 288(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+9
-	CMOVQGT BX, DX
-	MOVQ    DX, 296(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+10
-	CMOVQGT BX, DX
-	MOVQ    DX, 304(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+11
-	CMOVQGT BX, DX
-	MOVQ    DX, 312(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+12
-	CMOVQGT BX, DX
-	MOVQ    DX, 320(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+13
-	CMOVQGT BX, DX
-	MOVQ    DX, 328(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+14
-	CMOVQGT BX, DX
-	MOVQ    DX, 336(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+15
-	CMOVQGT BX, DX
-	MOVQ    DX, 344(AX)
-	MOVQ    192(AX), CX
-	MOVQ    $+16, DX
-	CMPQ    CX, DX
-	CMOVQLT CX, DX
-	MOVQ    $+65535, CX
-	BZHIQ   DX, CX, CX
-	KMOVW   CX, K1
-	XORQ    CX, CX
-	MOVQ    48(AX), DX
-	MOVQ    208(AX), BX
-	MOVQ    40(AX), SI
-	MOVQ    56(AX), DI
-	MOVQ    80(AX), DI
+	MOVQ  8(AX), BX
+	MOVQ  200(AX), CX
+	CMPQ  8(CX), $+16
+	JLT   chunkFew
+	MOVQ  192(AX), CX
+	SUBQ  $+16, CX
+	MOVQ  $+16, 192(AX)
+	IMULQ CX, BX
+	ADDQ  BX, DX
+	SHLQ  $0x02, CX
+	ADDQ  CX, 208(AX)
+	JMP   chunkWhole
+
+chunkFew:
+	MOVQ            8(AX), CX
+	MOVQ            DX, 224(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+1
+	CMOVQGT         BX, DX
+	MOVQ            DX, 232(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+2
+	CMOVQGT         BX, DX
+	MOVQ            DX, 240(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+3
+	CMOVQGT         BX, DX
+	MOVQ            DX, 248(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+4
+	CMOVQGT         BX, DX
+	MOVQ            DX, 256(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+5
+	CMOVQGT         BX, DX
+	MOVQ            DX, 264(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+6
+	CMOVQGT         BX, DX
+	MOVQ            DX, 272(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+7
+	CMOVQGT         BX, DX
+	MOVQ            DX, 280(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+8
+	CMOVQGT         BX, DX
+	MOVQ            DX, 288(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+9
+	CMOVQGT         BX, DX
+	MOVQ            DX, 296(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+10
+	CMOVQGT         BX, DX
+	MOVQ            DX, 304(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+11
+	CMOVQGT         BX, DX
+	MOVQ            DX, 312(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+12
+	CMOVQGT         BX, DX
+	MOVQ            DX, 320(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+13
+	CMOVQGT         BX, DX
+	MOVQ            DX, 328(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+14
+	CMOVQGT         BX, DX
+	MOVQ            DX, 336(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+15
+	CMOVQGT         BX, DX
+	MOVQ            DX, 344(AX)
+	MOVQ            192(AX), CX
+	MOVQ            $+16, DX
+	CMPQ            CX, DX
+	CMOVQLT         CX, DX
+	MOVQ            $+65535, CX
+	BZHIQ           DX, CX, CX
+	KMOVW           CX, K1
+	XORQ            CX, CX
+	MOVQ            48(AX), DX
+	MOVQ            208(AX), BX
+	MOVQ            40(AX), SI
+	MOVQ            56(AX), DI
+	MOVQ            80(AX), DI
+	MOVQ            224(AX), DI
+	MOVQ            256(AX), R8
+	VBROADCASTI32X4 (DI)(CX*1), Y0
+	VINSERTI32X4    $0x01, (R8)(CX*1), Y0, Y0
+	VCVTPH2PS       Y0, Z1
+	MOVQ            232(AX), DI
+	MOVQ            264(AX), R8
+	VBROADCASTI32X4 (DI)(CX*1), Y0
+	VINSERTI32X4    $0x01, (R8)(CX*1), Y0, Y0
+	VCVTPH2PS       Y0, Z2
+	VUNPCKLPS       Z2, Z1, Z0
+	VUNPCKHPS       Z2, Z1, Z1
+	MOVQ            240(AX), DI
+	MOVQ            272(AX), R8
+	VBROADCASTI32X4 (DI)(CX*1), Y2
+	VINSERTI32X4    $0x01, (R8)(CX*1), Y2, Y2
+	VCVTPH2PS       Y2, Z3
+	MOVQ            248(AX), DI
+	MOVQ            280(AX), R8
+	VBROADCASTI32X4 (DI)(CX*1), Y2
+	VINSERTI32X4    $0x01, (R8)(CX*1), Y2, Y2
+	VCVTPH2PS       Y2, Z4
+	VUNPCKLPS       Z4, Z3, Z2
+	VUNPCKHPS       Z4, Z3, Z3
+	VUNPCKLPD       Z2, Z0, Z4
+	VUNPCKHPD       Z2, Z0, Z0
+	VUNPCKLPD       Z3, Z1, Z2
+	VUNPCKHPD       Z3, Z1, Z1
+	MOVQ            288(AX), DI
+	MOVQ            320(AX), R8
+	VBROADCASTI32X4 (DI)(CX*1), Y3
+	VINSERTI32X4    $0x01, (R8)(CX*1), Y3, Y3
+	VCVTPH2PS       Y3, Z5
+	MOVQ            296(AX), DI
+	MOVQ            328(AX), R8
+	VBROADCASTI32X4 (DI)(CX*1), Y3
+	VINSERTI32X4    $0x01, (R8)(CX*1), Y3, Y3
+	VCVTPH2PS       Y3, Z6
+	VUNPCKLPS       Z6, Z5, Z3
+	VUNPCKHPS       Z6, Z5, Z5
+	MOVQ            304(AX), DI
+	MOVQ            336(AX), R8
+	VBROADCASTI32X4 (DI)(CX*1), Y6
+	VINSERTI32X4    $0x01, (R8)(CX*1), Y6, Y6
+	VCVTPH2PS       Y6, Z7
+	MOVQ            312(AX), DI
+	MOVQ            344(AX), R8
+	VBROADCASTI32X4 (DI)(CX*1), Y6
+	VINSERTI32X4    $0x01, (R8)(CX*1), Y6, Y6
+	VCVTPH2PS       Y6, Z8
+	VUNPCKLPS       Z8, Z7, Z6
+	VUNPCKHPS       Z8, Z7, Z7
+	VUNPCKLPD       Z6, Z3, Z8
+	VUNPCKHPD       Z6, Z3, Z3
+	VUNPCKLPD       Z7, Z5, Z6
+	VUNPCKHPD       Z7, Z5, Z5
+	VSHUFF64X2      $0x88, Z8, Z4, Z7
+	VSHUFF64X2      $0x88, Z3, Z0, Z9
+	VSHUFF64X2      $0x88, Z6, Z2, Z10
+	VSHUFF64X2      $0x88, Z5, Z1, Z11
+	VSHUFF64X2      $0xdd, Z8, Z4, Z4
+	VSHUFF64X2      $0xdd, Z3, Z0, Z0
+	VSHUFF64X2      $0xdd, Z6, Z2, Z2
+	VSHUFF64X2      $0xdd, Z5, Z1, Z1
+	DECQ            SI
+	JEQ             chunkLastHeadLast
 
 chunkLastHead:
+	ADDQ             16(AX), CX
+	VMULPS.BCST      (DX), Z7, Z3
 	MOVQ             224(AX), DI
+	MOVQ             288(AX), R9
+	VFMADD231PS.BCST 4(DX), Z9, Z3
 	MOVQ             256(AX), R8
-	VBROADCASTI32X4  (DI)(CX*1), Y0
-	VINSERTI32X4     $0x01, (R8)(CX*1), Y0, Y0
-	VCVTPH2PS        Y0, Z1
+	MOVQ             320(AX), R10
+	VFMADD231PS.BCST 8(DX), Z10, Z3
+	VBROADCASTI32X4  (DI)(CX*1), Y5
+	VBROADCASTI32X4  (R9)(CX*1), Y6
+	VFMADD231PS.BCST 12(DX), Z11, Z3
+	VINSERTI32X4     $0x01, (R8)(CX*1), Y5, Y5
+	VINSERTI32X4     $0x01, (R10)(CX*1), Y6, Y6
+	VFMADD231PS.BCST 16(DX), Z4, Z3
+	VCVTPH2PS        Y5, Z4
+	VCVTPH2PS        Y6, Z5
+	VFMADD231PS.BCST 20(DX), Z0, Z3
 	MOVQ             232(AX), DI
+	MOVQ             296(AX), R9
+	VFMADD231PS.BCST 24(DX), Z2, Z3
 	MOVQ             264(AX), R8
-	VBROADCASTI32X4  (DI)(CX*1), Y0
-	VINSERTI32X4     $0x01, (R8)(CX*1), Y0, Y0
-	VCVTPH2PS        Y0, Z2
-	VUNPCKLPS        Z2, Z1, Z0
-	VUNPCKHPS        Z2, Z1, Z1
+	MOVQ             328(AX), R10
+	VFMADD231PS.BCST 28(DX), Z1, Z3
+	VBROADCASTI32X4  (DI)(CX*1), Y1
+	VBROADCASTI32X4  (R9)(CX*1), Y0
+	VMOVUPS          Z3, K1, (BX)
+	VINSERTI32X4     $0x01, (R8)(CX*1), Y1, Y1
+	VINSERTI32X4     $0x01, (R10)(CX*1), Y0, Y0
+	VCVTPH2PS        Y1, Z1
+	VCVTPH2PS        Y0, Z3
+	VUNPCKLPS        Z1, Z4, Z0
+	VUNPCKLPS        Z3, Z5, Z2
+	VUNPCKHPS        Z1, Z4, Z1
+	VUNPCKHPS        Z3, Z5, Z3
 	MOVQ             240(AX), DI
+	MOVQ             304(AX), R9
 	MOVQ             272(AX), R8
-	VBROADCASTI32X4  (DI)(CX*1), Y2
-	VINSERTI32X4     $0x01, (R8)(CX*1), Y2, Y2
-	VCVTPH2PS        Y2, Z3
+	MOVQ             336(AX), R10
+	VBROADCASTI32X4  (DI)(CX*1), Y5
+	VBROADCASTI32X4  (R9)(CX*1), Y4
+	VINSERTI32X4     $0x01, (R8)(CX*1), Y5, Y5
+	VINSERTI32X4     $0x01, (R10)(CX*1), Y4, Y4
+	VCVTPH2PS        Y5, Z8
+	VCVTPH2PS        Y4, Z4
 	MOVQ             248(AX), DI
+	MOVQ             312(AX), R9
 	MOVQ             280(AX), R8
-	VBROADCASTI32X4  (DI)(CX*1), Y2
-	VINSERTI32X4     $0x01, (R8)(CX*1), Y2, Y2
-	VCVTPH2PS        Y2, Z4
-	VUNPCKLPS        Z4, Z3, Z2
-	VUNPCKHPS        Z4, Z3, Z3
-	VUNPCKLPD        Z2, Z0, Z4
-	VUNPCKHPD        Z2, Z0, Z0
-	VUNPCKLPD        Z3, Z1, Z2
-	VUNPCKHPD        Z3, Z1, Z1
-	MOVQ             288(AX), DI
-	MOVQ             320(AX), R8
-	VBROADCASTI32X4  (DI)(CX*1), Y3
-	VINSERTI32X4     $0x01, (R8)(CX*1), Y3, Y3
-	VCVTPH2PS        Y3, Z5
-	MOVQ             296(AX), DI
-	MOVQ             328(AX), R8
-	VBROADCASTI32X4  (DI)(CX*1), Y3
-	VINSERTI32X4     $0x01, (R8)(CX*1), Y3, Y3
-	VCVTPH2PS        Y3, Z6
-	VUNPCKLPS        Z6, Z5, Z3
-	VUNPCKHPS        Z6, Z5, Z5
-	MOVQ             304(AX), DI
-	MOVQ             336(AX), R8
+	MOVQ             344(AX), R10
 	VBROADCASTI32X4  (DI)(CX*1), Y6
+	VBROADCASTI32X4  (R9)(CX*1), Y5
 	VINSERTI32X4     $0x01, (R8)(CX*1), Y6, Y6
-	VCVTPH2PS        Y6, Z7
-	MOVQ             312(AX), DI
-	MOVQ             344(AX), R8
-	VBROADCASTI32X4  (DI)(CX*1), Y6
-	VINSERTI32X4     $0x01, (R8)(CX*1), Y6, Y6
-	VCVTPH2PS        Y6, Z8
-	VUNPCKLPS        Z8, Z7, Z6
-	VUNPCKHPS        Z8, Z7, Z7
-	VUNPCKLPD        Z6, Z3, Z8
-	VUNPCKHPD        Z6, Z3, Z3
-	VUNPCKLPD        Z7, Z5, Z6
-	VUNPCKHPD        Z7, Z5, Z5
+	VINSERTI32X4     $0x01, (R10)(CX*1), Y5, Y5
+	VCVTPH2PS        Y6, Z9
+	VCVTPH2PS        Y5, Z7
+	VUNPCKLPS        Z9, Z8, Z6
+	VUNPCKLPS        Z7, Z4, Z5
+	VUNPCKHPS        Z9, Z8, Z9
+	VUNPCKHPS        Z7, Z4, Z7
+	VUNPCKLPD        Z6, Z0, Z4
+	VUNPCKLPD        Z5, Z2, Z8
+	VUNPCKHPD        Z6, Z0, Z0
+	VUNPCKHPD        Z5, Z2, Z6
+	VUNPCKLPD        Z9, Z1, Z2
+	VUNPCKLPD        Z7, Z3, Z5
+	VUNPCKHPD        Z9, Z1, Z1
+	VUNPCKHPD        Z7, Z3, Z3
 	VSHUFF64X2       $0x88, Z8, Z4, Z7
-	VSHUFF64X2       $0x88, Z3, Z0, Z9
-	VSHUFF64X2       $0x88, Z6, Z2, Z10
-	VSHUFF64X2       $0x88, Z5, Z1, Z11
+	VSHUFF64X2       $0x88, Z6, Z0, Z9
+	VSHUFF64X2       $0x88, Z5, Z2, Z10
+	VSHUFF64X2       $0x88, Z3, Z1, Z11
 	VSHUFF64X2       $0xdd, Z8, Z4, Z4
-	VSHUFF64X2       $0xdd, Z3, Z0, Z0
-	VSHUFF64X2       $0xdd, Z6, Z2, Z2
-	VSHUFF64X2       $0xdd, Z5, Z1, Z1
+	VSHUFF64X2       $0xdd, Z6, Z0, Z0
+	VSHUFF64X2       $0xdd, Z5, Z2, Z2
+	VSHUFF64X2       $0xdd, Z3, Z1, Z1
+	ADDQ             64(AX), DX
+	ADDQ             88(AX), BX
+	DECQ             SI
+	JNE              chunkLastHead
+
+chunkLastHeadLast:
 	VMULPS.BCST      (DX), Z7, Z3
 	VFMADD231PS.BCST 4(DX), Z9, Z3
 	VFMADD231PS.BCST 8(DX), Z10, Z3
@@ -4389,11 +5322,6 @@ chunkLastHead:
 	VFMADD231PS.BCST 24(DX), Z2, Z3
 	VFMADD231PS.BCST 28(DX), Z1, Z3
 	VMOVUPS          Z3, K1, (BX)
-	ADDQ             16(AX), CX
-	ADDQ             64(AX), DX
-	ADDQ             88(AX), BX
-	DECQ             SI
-	JNE              chunkLastHead
 	MOVQ             192(AX), CX
 	SHLQ             $0x02, CX
 	ADDQ             CX, 208(AX)
@@ -5074,69 +6002,149 @@ chunkSpan:
 	MOVQ CX, 192(AX)
 
 chunkRows:
-	MOVQ DX, 216(AX)
 	CMPQ 192(AX), $+16
 	JLT  chunkLast
-	MOVQ 8(AX), CX
-	LEAQ (DX)(CX*4), BX
-	LEAQ (BX)(CX*4), SI
-	LEAQ (SI)(CX*4), DI
-	LEAQ (CX)(CX*2), R8
-	MOVQ 48(AX), R9
-	MOVQ 208(AX), R10
-	MOVQ 40(AX), R11
-	MOVQ 56(AX), R12
-	MOVQ 80(AX), R13
+
+chunkWhole:
+	MOVQ            DX, 216(AX)
+	MOVQ            8(AX), CX
+	LEAQ            (DX)(CX*4), BX
+	LEAQ            (BX)(CX*4), SI
+	LEAQ            (SI)(CX*4), DI
+	LEAQ            (CX)(CX*2), R8
+	MOVQ            48(AX), R9
+	MOVQ            208(AX), R10
+	MOVQ            40(AX), R11
+	MOVQ            56(AX), R12
+	MOVQ            80(AX), R13
+	VBROADCASTI32X4 (DX), Y0
+	VINSERTI32X4    $0x01, (BX), Y0, Y0
+	VCVTPH2PS       Y0, Z1
+	VBROADCASTI32X4 (DX)(CX*1), Y0
+	VINSERTI32X4    $0x01, (BX)(CX*1), Y0, Y0
+	VCVTPH2PS       Y0, Z2
+	VUNPCKLPS       Z2, Z1, Z0
+	VUNPCKHPS       Z2, Z1, Z1
+	VBROADCASTI32X4 (DX)(CX*2), Y2
+	VINSERTI32X4    $0x01, (BX)(CX*2), Y2, Y2
+	VCVTPH2PS       Y2, Z3
+	VBROADCASTI32X4 (DX)(R8*1), Y2
+	VINSERTI32X4    $0x01, (BX)(R8*1), Y2, Y2
+	VCVTPH2PS       Y2, Z4
+	VUNPCKLPS       Z4, Z3, Z2
+	VUNPCKHPS       Z4, Z3, Z3
+	VUNPCKLPD       Z2, Z0, Z4
+	VUNPCKHPD       Z2, Z0, Z0
+	VUNPCKLPD       Z3, Z1, Z2
+	VUNPCKHPD       Z3, Z1, Z1
+	VBROADCASTI32X4 (SI), Y3
+	VINSERTI32X4    $0x01, (DI), Y3, Y3
+	VCVTPH2PS       Y3, Z5
+	VBROADCASTI32X4 (SI)(CX*1), Y3
+	VINSERTI32X4    $0x01, (DI)(CX*1), Y3, Y3
+	VCVTPH2PS       Y3, Z6
+	VUNPCKLPS       Z6, Z5, Z3
+	VUNPCKHPS       Z6, Z5, Z5
+	VBROADCASTI32X4 (SI)(CX*2), Y6
+	VINSERTI32X4    $0x01, (DI)(CX*2), Y6, Y6
+	VCVTPH2PS       Y6, Z7
+	VBROADCASTI32X4 (SI)(R8*1), Y6
+	VINSERTI32X4    $0x01, (DI)(R8*1), Y6, Y6
+	VCVTPH2PS       Y6, Z8
+	VUNPCKLPS       Z8, Z7, Z6
+	VUNPCKHPS       Z8, Z7, Z7
+	VUNPCKLPD       Z6, Z3, Z8
+	VUNPCKHPD       Z6, Z3, Z3
+	VUNPCKLPD       Z7, Z5, Z6
+	VUNPCKHPD       Z7, Z5, Z5
+	VSHUFF64X2      $0x88, Z8, Z4, Z7
+	VSHUFF64X2      $0x88, Z3, Z0, Z9
+	VSHUFF64X2      $0x88, Z6, Z2, Z10
+	VSHUFF64X2      $0x88, Z5, Z1, Z11
+	VSHUFF64X2      $0xdd, Z8, Z4, Z4
+	VSHUFF64X2      $0xdd, Z3, Z0, Z0
+	VSHUFF64X2      $0xdd, Z6, Z2, Z2
+	VSHUFF64X2      $0xdd, Z5, Z1, Z1
+	DECQ            R11
+	JEQ             chunkHeadLast
 
 chunkHead:
-	VBROADCASTI32X4  (DX), Y0
-	VINSERTI32X4     $0x01, (BX), Y0, Y0
-	VCVTPH2PS        Y0, Z1
-	VBROADCASTI32X4  (DX)(CX*1), Y0
-	VINSERTI32X4     $0x01, (BX)(CX*1), Y0, Y0
-	VCVTPH2PS        Y0, Z2
-	VUNPCKLPS        Z2, Z1, Z0
-	VUNPCKHPS        Z2, Z1, Z1
-	VBROADCASTI32X4  (DX)(CX*2), Y2
-	VINSERTI32X4     $0x01, (BX)(CX*2), Y2, Y2
-	VCVTPH2PS        Y2, Z3
-	VBROADCASTI32X4  (DX)(R8*1), Y2
-	VINSERTI32X4     $0x01, (BX)(R8*1), Y2, Y2
-	VCVTPH2PS        Y2, Z4
-	VUNPCKLPS        Z4, Z3, Z2
-	VUNPCKHPS        Z4, Z3, Z3
-	VUNPCKLPD        Z2, Z0, Z4
-	VUNPCKHPD        Z2, Z0, Z0
-	VUNPCKLPD        Z3, Z1, Z2
-	VUNPCKHPD        Z3, Z1, Z1
-	VBROADCASTI32X4  (SI), Y3
-	VINSERTI32X4     $0x01, (DI), Y3, Y3
-	VCVTPH2PS        Y3, Z5
-	VBROADCASTI32X4  (SI)(CX*1), Y3
-	VINSERTI32X4     $0x01, (DI)(CX*1), Y3, Y3
-	VCVTPH2PS        Y3, Z6
-	VUNPCKLPS        Z6, Z5, Z3
-	VUNPCKHPS        Z6, Z5, Z5
-	VBROADCASTI32X4  (SI)(CX*2), Y6
-	VINSERTI32X4     $0x01, (DI)(CX*2), Y6, Y6
-	VCVTPH2PS        Y6, Z7
-	VBROADCASTI32X4  (SI)(R8*1), Y6
-	VINSERTI32X4     $0x01, (DI)(R8*1), Y6, Y6
-	VCVTPH2PS        Y6, Z8
-	VUNPCKLPS        Z8, Z7, Z6
-	VUNPCKHPS        Z8, Z7, Z7
-	VUNPCKLPD        Z6, Z3, Z8
-	VUNPCKHPD        Z6, Z3, Z3
-	VUNPCKLPD        Z7, Z5, Z6
-	VUNPCKHPD        Z7, Z5, Z5
-	VSHUFF64X2       $0x88, Z8, Z4, Z7
-	VSHUFF64X2       $0x88, Z3, Z0, Z9
-	VSHUFF64X2       $0x88, Z6, Z2, Z10
-	VSHUFF64X2       $0x88, Z5, Z1, Z11
-	VSHUFF64X2       $0xdd, Z8, Z4, Z4
-	VSHUFF64X2       $0xdd, Z3, Z0, Z0
-	VSHUFF64X2       $0xdd, Z6, Z2, Z2
-	VSHUFF64X2       $0xdd, Z5, Z1, Z1
+	ADDQ             16(AX), DX
+	ADDQ             16(AX), BX
+	ADDQ             16(AX), SI
+	ADDQ             16(AX), DI
+	VMULPS.BCST      (R9), Z7, Z3
+	VBROADCASTI32X4  (DX), Y5
+	VBROADCASTI32X4  (SI), Y6
+	VMULPS.BCST      (R9)(R12*1), Z7, Z7
+	VINSERTI32X4     $0x01, (BX), Y5, Y5
+	VINSERTI32X4     $0x01, (DI), Y6, Y6
+	VFMADD231PS.BCST 4(R9), Z9, Z3
+	VCVTPH2PS        Y5, Z5
+	VCVTPH2PS        Y6, Z6
+	VFMADD231PS.BCST 4(R9)(R12*1), Z9, Z7
+	VBROADCASTI32X4  (DX)(CX*1), Y8
+	VBROADCASTI32X4  (SI)(CX*1), Y9
+	VFMADD231PS.BCST 8(R9), Z10, Z3
+	VINSERTI32X4     $0x01, (BX)(CX*1), Y8, Y8
+	VINSERTI32X4     $0x01, (DI)(CX*1), Y9, Y9
+	VFMADD231PS.BCST 8(R9)(R12*1), Z10, Z7
+	VCVTPH2PS        Y8, Z8
+	VCVTPH2PS        Y9, Z12
+	VFMADD231PS.BCST 12(R9), Z11, Z3
+	VUNPCKLPS        Z8, Z5, Z9
+	VUNPCKLPS        Z12, Z6, Z10
+	VFMADD231PS.BCST 12(R9)(R12*1), Z11, Z7
+	VUNPCKHPS        Z8, Z5, Z5
+	VUNPCKHPS        Z12, Z6, Z8
+	VFMADD231PS.BCST 16(R9), Z4, Z3
+	VBROADCASTI32X4  (DX)(CX*2), Y6
+	VBROADCASTI32X4  (SI)(CX*2), Y11
+	VFMADD231PS.BCST 16(R9)(R12*1), Z4, Z7
+	VINSERTI32X4     $0x01, (BX)(CX*2), Y6, Y6
+	VINSERTI32X4     $0x01, (DI)(CX*2), Y11, Y11
+	VFMADD231PS.BCST 20(R9), Z0, Z3
+	VCVTPH2PS        Y6, Z4
+	VCVTPH2PS        Y11, Z6
+	VFMADD231PS.BCST 20(R9)(R12*1), Z0, Z7
+	VBROADCASTI32X4  (DX)(R8*1), Y0
+	VBROADCASTI32X4  (SI)(R8*1), Y11
+	VFMADD231PS.BCST 24(R9), Z2, Z3
+	VINSERTI32X4     $0x01, (BX)(R8*1), Y0, Y0
+	VINSERTI32X4     $0x01, (DI)(R8*1), Y11, Y11
+	VFMADD231PS.BCST 24(R9)(R12*1), Z2, Z7
+	VCVTPH2PS        Y0, Z0
+	VCVTPH2PS        Y11, Z12
+	VFMADD231PS.BCST 28(R9), Z1, Z3
+	VUNPCKLPS        Z0, Z4, Z2
+	VUNPCKLPS        Z12, Z6, Z11
+	VFMADD231PS.BCST 28(R9)(R12*1), Z1, Z7
+	VUNPCKHPS        Z0, Z4, Z0
+	VUNPCKHPS        Z12, Z6, Z1
+	VMOVUPS          Z3, (R10)
+	VUNPCKLPD        Z2, Z9, Z3
+	VUNPCKLPD        Z11, Z10, Z4
+	VMOVUPS          Z7, (R10)(R13*1)
+	VUNPCKHPD        Z2, Z9, Z2
+	VUNPCKHPD        Z11, Z10, Z12
+	VUNPCKLPD        Z0, Z5, Z6
+	VUNPCKLPD        Z1, Z8, Z13
+	VUNPCKHPD        Z0, Z5, Z5
+	VUNPCKHPD        Z1, Z8, Z1
+	VSHUFF64X2       $0x88, Z4, Z3, Z7
+	VSHUFF64X2       $0x88, Z12, Z2, Z9
+	VSHUFF64X2       $0x88, Z13, Z6, Z10
+	VSHUFF64X2       $0x88, Z1, Z5, Z11
+	VSHUFF64X2       $0xdd, Z4, Z3, Z4
+	VSHUFF64X2       $0xdd, Z12, Z2, Z0
+	VSHUFF64X2       $0xdd, Z13, Z6, Z2
+	VSHUFF64X2       $0xdd, Z1, Z5, Z1
+	ADDQ             64(AX), R9
+	ADDQ             88(AX), R10
+	DECQ             R11
+	JNE              chunkHead
+
+chunkHeadLast:
 	VMULPS.BCST      (R9), Z7, Z3
 	VMULPS.BCST      (R9)(R12*1), Z7, Z5
 	VFMADD231PS.BCST 4(R9), Z9, Z3
@@ -5155,14 +6163,6 @@ chunkHead:
 	VFMADD231PS.BCST 28(R9)(R12*1), Z1, Z5
 	VMOVUPS          Z3, (R10)
 	VMOVUPS          Z5, (R10)(R13*1)
-	ADDQ             16(AX), DX
-	ADDQ             16(AX), BX
-	ADDQ             16(AX), SI
-	ADDQ             16(AX), DI
-	ADDQ             64(AX), R9
-	ADDQ             88(AX), R10
-	DECQ             R11
-	JNE              chunkHead
 	MOVQ             8(AX), CX
 	SHLQ             $0x04, CX
 	MOVQ             216(AX), DX
@@ -5173,147 +6173,252 @@ chunkHead:
 	JMP              chunkNext
 
 chunkLast:
-	MOVQ    8(AX), CX
-	MOVQ    DX, 224(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+1
-	CMOVQGT BX, DX
-	MOVQ    DX, 232(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+2
-	CMOVQGT BX, DX
-	MOVQ    DX, 240(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+3
-	CMOVQGT BX, DX
-	MOVQ    DX, 248(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+4
-	CMOVQGT BX, DX
-	MOVQ    DX, 256(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+5
-	CMOVQGT BX, DX
-	MOVQ    DX, 264(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+6
-	CMOVQGT BX, DX
-	MOVQ    DX, 272(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+7
-	CMOVQGT BX, DX
-	MOVQ    DX, 280(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+8
-	CMOVQGT BX, DX
-	MOVQ    DX, 288(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+9
-	CMOVQGT BX, DX
-	MOVQ    DX, 296(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+10
-	CMOVQGT BX, DX
-	MOVQ    DX, 304(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+11
-	CMOVQGT BX, DX
-	MOVQ    DX, 312(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+12
-	CMOVQGT BX, DX
-	MOVQ    DX, 320(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+13
-	CMOVQGT BX, DX
-	MOVQ    DX, 328(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+14
-	CMOVQGT BX, DX
-	MOVQ    DX, 336(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+15
-	CMOVQGT BX, DX
-	MOVQ    DX, 344(AX)
-	MOVQ    192(AX), CX
-	MOVQ    $+16, DX
-	CMPQ    CX, DX
-	CMOVQLT CX, DX
-	MOVQ    $+65535, CX
-	BZHIQ   DX, CX, CX
-	KMOVW   CX, K1
-	XORQ    CX, CX
-	MOVQ    48(AX), DX
-	MOVQ    208(AX), BX
-	MOVQ    40(AX), SI
-	MOVQ    56(AX), DI
-	MOVQ    80(AX), R8
+	MOVQ  8(AX), BX
+	MOVQ  200(AX), CX
+	CMPQ  8(CX), $+16
+	JLT   chunkFew
+	MOVQ  192(AX), CX
+	SUBQ  $+16, CX
+	MOVQ  $+16, 192(AX)
+	IMULQ CX, BX
+	ADDQ  BX, DX
+	SHLQ  $0x02, CX
+	ADDQ  CX, 208(AX)
+	JMP   chunkWhole
+
+chunkFew:
+	MOVQ            8(AX), CX
+	MOVQ            DX, 224(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+1
+	CMOVQGT         BX, DX
+	MOVQ            DX, 232(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+2
+	CMOVQGT         BX, DX
+	MOVQ            DX, 240(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+3
+	CMOVQGT         BX, DX
+	MOVQ            DX, 248(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+4
+	CMOVQGT         BX, DX
+	MOVQ            DX, 256(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+5
+	CMOVQGT         BX, DX
+	MOVQ            DX, 264(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+6
+	CMOVQGT         BX, DX
+	MOVQ            DX, 272(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+7
+	CMOVQGT         BX, DX
+	MOVQ            DX, 280(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+8
+	CMOVQGT         BX, DX
+	MOVQ            DX, 288(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+9
+	CMOVQGT         BX, DX
+	MOVQ            DX, 296(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+10
+	CMOVQGT         BX, DX
+	MOVQ            DX, 304(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+11
+	CMOVQGT         BX, DX
+	MOVQ            DX, 312(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+12
+	CMOVQGT         BX, DX
+	MOVQ            DX, 320(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+13
+	CMOVQGT         BX, DX
+	MOVQ            DX, 328(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+14
+	CMOVQGT         BX, DX
+	MOVQ            DX, 336(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+15
+	CMOVQGT         BX, DX
+	MOVQ            DX, 344(AX)
+	MOVQ            192(AX), CX
+	MOVQ            $+16, DX
+	CMPQ            CX, DX
+	CMOVQLT         CX, DX
+	MOVQ            $+65535, CX
+	BZHIQ           DX, CX, CX
+	KMOVW           CX, K1
+	XORQ            CX, CX
+	MOVQ            48(AX), DX
+	MOVQ            208(AX), BX
+	MOVQ            40(AX), SI
+	MOVQ            56(AX), DI
+	MOVQ            80(AX), R8
+	MOVQ            224(AX), R9
+	MOVQ            256(AX), R10
+	VBROADCASTI32X4 (R9)(CX*1), Y0
+	VINSERTI32X4    $0x01, (R10)(CX*1), Y0, Y0
+	VCVTPH2PS       Y0, Z1
+	MOVQ            232(AX), R9
+	MOVQ            264(AX), R10
+	VBROADCASTI32X4 (R9)(CX*1), Y0
+	VINSERTI32X4    $0x01, (R10)(CX*1), Y0, Y0
+	VCVTPH2PS       Y0, Z2
+	VUNPCKLPS       Z2, Z1, Z0
+	VUNPCKHPS       Z2, Z1, Z1
+	MOVQ            240(AX), R9
+	MOVQ            272(AX), R10
+	VBROADCASTI32X4 (R9)(CX*1), Y2
+	VINSERTI32X4    $0x01, (R10)(CX*1), Y2, Y2
+	VCVTPH2PS       Y2, Z3
+	MOVQ            248(AX), R9
+	MOVQ            280(AX), R10
+	VBROADCASTI32X4 (R9)(CX*1), Y2
+	VINSERTI32X4    $0x01, (R10)(CX*1), Y2, Y2
+	VCVTPH2PS       Y2, Z4
+	VUNPCKLPS       Z4, Z3, Z2
+	VUNPCKHPS       Z4, Z3, Z3
+	VUNPCKLPD       Z2, Z0, Z4
+	VUNPCKHPD       Z2, Z0, Z0
+	VUNPCKLPD       Z3, Z1, Z2
+	VUNPCKHPD       Z3, Z1, Z1
+	MOVQ            288(AX), R9
+	MOVQ            320(AX), R10
+	VBROADCASTI32X4 (R9)(CX*1), Y3
+	VINSERTI32X4    $0x01, (R10)(CX*1), Y3, Y3
+	VCVTPH2PS       Y3, Z5
+	MOVQ            296(AX), R9
+	MOVQ            328(AX), R10
+	VBROADCASTI32X4 (R9)(CX*1), Y3
+	VINSERTI32X4    $0x01, (R10)(CX*1), Y3, Y3
+	VCVTPH2PS       Y3, Z6
+	VUNPCKLPS       Z6, Z5, Z3
+	VUNPCKHPS       Z6, Z5, Z5
+	MOVQ            304(AX), R9
+	MOVQ            336(AX), R10
+	VBROADCASTI32X4 (R9)(CX*1), Y6
+	VINSERTI32X4    $0x01, (R10)(CX*1), Y6, Y6
+	VCVTPH2PS       Y6, Z7
+	MOVQ            312(AX), R9
+	MOVQ            344(AX), R10
+	VBROADCASTI32X4 (R9)(CX*1), Y6
+	VINSERTI32X4    $0x01, (R10)(CX*1), Y6, Y6
+	VCVTPH2PS       Y6, Z8
+	VUNPCKLPS       Z8, Z7, Z6
+	VUNPCKHPS       Z8, Z7, Z7
+	VUNPCKLPD       Z6, Z3, Z8
+	VUNPCKHPD       Z6, Z3, Z3
+	VUNPCKLPD       Z7, Z5, Z6
+	VUNPCKHPD       Z7, Z5, Z5
+	VSHUFF64X2      $0x88, Z8, Z4, Z7
+	VSHUFF64X2      $0x88, Z3, Z0, Z9
+	VSHUFF64X2      $0x88, Z6, Z2, Z10
+	VSHUFF64X2      $0x88, Z5, Z1, Z11
+	VSHUFF64X2      $0xdd, Z8, Z4, Z4
+	VSHUFF64X2      $0xdd, Z3, Z0, Z0
+	VSHUFF64X2      $0xdd, Z6, Z2, Z2
+	VSHUFF64X2      $0xdd, Z5, Z1, Z1
+	DECQ            SI
+	JEQ             chunkLastHeadLast
 
 chunkLastHead:
+	ADDQ             16(AX), CX
+	VMULPS.BCST      (DX), Z7, Z3
 	MOVQ             224(AX), R9
+	MOVQ             288(AX), R11
+	VMULPS.BCST      (DX)(DI*1), Z7, Z5
 	MOVQ             256(AX), R10
-	VBROADCASTI32X4  (R9)(CX*1), Y0
-	VINSERTI32X4     $0x01, (R10)(CX*1), Y0, Y0
-	VCVTPH2PS        Y0, Z1
+	MOVQ             320(AX), R12
+	VFMADD231PS.BCST 4(DX), Z9, Z3
+	VBROADCASTI32X4  (R9)(CX*1), Y6
+	VBROADCASTI32X4  (R11)(CX*1), Y7
+	VFMADD231PS.BCST 4(DX)(DI*1), Z9, Z5
+	VINSERTI32X4     $0x01, (R10)(CX*1), Y6, Y6
+	VINSERTI32X4     $0x01, (R12)(CX*1), Y7, Y7
+	VFMADD231PS.BCST 8(DX), Z10, Z3
+	VCVTPH2PS        Y6, Z6
+	VCVTPH2PS        Y7, Z7
+	VFMADD231PS.BCST 8(DX)(DI*1), Z10, Z5
 	MOVQ             232(AX), R9
+	MOVQ             296(AX), R11
+	VFMADD231PS.BCST 12(DX), Z11, Z3
 	MOVQ             264(AX), R10
-	VBROADCASTI32X4  (R9)(CX*1), Y0
-	VINSERTI32X4     $0x01, (R10)(CX*1), Y0, Y0
-	VCVTPH2PS        Y0, Z2
-	VUNPCKLPS        Z2, Z1, Z0
-	VUNPCKHPS        Z2, Z1, Z1
+	MOVQ             328(AX), R12
+	VFMADD231PS.BCST 12(DX)(DI*1), Z11, Z5
+	VBROADCASTI32X4  (R9)(CX*1), Y8
+	VBROADCASTI32X4  (R11)(CX*1), Y9
+	VFMADD231PS.BCST 16(DX), Z4, Z3
+	VINSERTI32X4     $0x01, (R10)(CX*1), Y8, Y8
+	VINSERTI32X4     $0x01, (R12)(CX*1), Y9, Y9
+	VFMADD231PS.BCST 16(DX)(DI*1), Z4, Z5
+	VCVTPH2PS        Y8, Z4
+	VCVTPH2PS        Y9, Z10
+	VFMADD231PS.BCST 20(DX), Z0, Z3
+	VUNPCKLPS        Z4, Z6, Z8
+	VUNPCKLPS        Z10, Z7, Z9
+	VFMADD231PS.BCST 20(DX)(DI*1), Z0, Z5
+	VUNPCKHPS        Z4, Z6, Z0
+	VUNPCKHPS        Z10, Z7, Z7
+	VFMADD231PS.BCST 24(DX), Z2, Z3
 	MOVQ             240(AX), R9
+	MOVQ             304(AX), R11
+	VFMADD231PS.BCST 24(DX)(DI*1), Z2, Z5
 	MOVQ             272(AX), R10
+	MOVQ             336(AX), R12
+	VFMADD231PS.BCST 28(DX), Z1, Z3
 	VBROADCASTI32X4  (R9)(CX*1), Y2
+	VBROADCASTI32X4  (R11)(CX*1), Y4
+	VFMADD231PS.BCST 28(DX)(DI*1), Z1, Z5
 	VINSERTI32X4     $0x01, (R10)(CX*1), Y2, Y2
-	VCVTPH2PS        Y2, Z3
+	VINSERTI32X4     $0x01, (R12)(CX*1), Y4, Y4
+	VMOVUPS          Z3, K1, (BX)
+	VCVTPH2PS        Y2, Z1
+	VCVTPH2PS        Y4, Z3
+	VMOVUPS          Z5, K1, (BX)(R8*1)
 	MOVQ             248(AX), R9
+	MOVQ             312(AX), R11
 	MOVQ             280(AX), R10
+	MOVQ             344(AX), R12
 	VBROADCASTI32X4  (R9)(CX*1), Y2
+	VBROADCASTI32X4  (R11)(CX*1), Y4
 	VINSERTI32X4     $0x01, (R10)(CX*1), Y2, Y2
-	VCVTPH2PS        Y2, Z4
-	VUNPCKLPS        Z4, Z3, Z2
+	VINSERTI32X4     $0x01, (R12)(CX*1), Y4, Y4
+	VCVTPH2PS        Y2, Z2
+	VCVTPH2PS        Y4, Z4
+	VUNPCKLPS        Z2, Z1, Z5
+	VUNPCKLPS        Z4, Z3, Z6
+	VUNPCKHPS        Z2, Z1, Z1
 	VUNPCKHPS        Z4, Z3, Z3
-	VUNPCKLPD        Z2, Z0, Z4
-	VUNPCKHPD        Z2, Z0, Z0
-	VUNPCKLPD        Z3, Z1, Z2
-	VUNPCKHPD        Z3, Z1, Z1
-	MOVQ             288(AX), R9
-	MOVQ             320(AX), R10
-	VBROADCASTI32X4  (R9)(CX*1), Y3
-	VINSERTI32X4     $0x01, (R10)(CX*1), Y3, Y3
-	VCVTPH2PS        Y3, Z5
-	MOVQ             296(AX), R9
-	MOVQ             328(AX), R10
-	VBROADCASTI32X4  (R9)(CX*1), Y3
-	VINSERTI32X4     $0x01, (R10)(CX*1), Y3, Y3
-	VCVTPH2PS        Y3, Z6
-	VUNPCKLPS        Z6, Z5, Z3
-	VUNPCKHPS        Z6, Z5, Z5
-	MOVQ             304(AX), R9
-	MOVQ             336(AX), R10
-	VBROADCASTI32X4  (R9)(CX*1), Y6
-	VINSERTI32X4     $0x01, (R10)(CX*1), Y6, Y6
-	VCVTPH2PS        Y6, Z7
-	MOVQ             312(AX), R9
-	MOVQ             344(AX), R10
-	VBROADCASTI32X4  (R9)(CX*1), Y6
-	VINSERTI32X4     $0x01, (R10)(CX*1), Y6, Y6
-	VCVTPH2PS        Y6, Z8
-	VUNPCKLPS        Z8, Z7, Z6
-	VUNPCKHPS        Z8, Z7, Z7
-	VUNPCKLPD        Z6, Z3, Z8
-	VUNPCKHPD        Z6, Z3, Z3
-	VUNPCKLPD        Z7, Z5, Z6
-	VUNPCKHPD        Z7, Z5, Z5
-	VSHUFF64X2       $0x88, Z8, Z4, Z7
-	VSHUFF64X2       $0x88, Z3, Z0, Z9
-	VSHUFF64X2       $0x88, Z6, Z2, Z10
-	VSHUFF64X2       $0x88, Z5, Z1, Z11
-	VSHUFF64X2       $0xdd, Z8, Z4, Z4
-	VSHUFF64X2       $0xdd, Z3, Z0, Z0
-	VSHUFF64X2       $0xdd, Z6, Z2, Z2
-	VSHUFF64X2       $0xdd, Z5, Z1, Z1
+	VUNPCKLPD        Z5, Z8, Z2
+	VUNPCKLPD        Z6, Z9, Z4
+	VUNPCKHPD        Z5, Z8, Z5
+	VUNPCKHPD        Z6, Z9, Z8
+	VUNPCKLPD        Z1, Z0, Z6
+	VUNPCKLPD        Z3, Z7, Z12
+	VUNPCKHPD        Z1, Z0, Z1
+	VUNPCKHPD        Z3, Z7, Z3
+	VSHUFF64X2       $0x88, Z4, Z2, Z7
+	VSHUFF64X2       $0x88, Z8, Z5, Z9
+	VSHUFF64X2       $0x88, Z12, Z6, Z10
+	VSHUFF64X2       $0x88, Z3, Z1, Z11
+	VSHUFF64X2       $0xdd, Z4, Z2, Z4
+	VSHUFF64X2       $0xdd, Z8, Z5, Z0
+	VSHUFF64X2       $0xdd, Z12, Z6, Z2
+	VSHUFF64X2       $0xdd, Z3, Z1, Z1
+	ADDQ             64(AX), DX
+	ADDQ             88(AX), BX
+	DECQ             SI
+	JNE              chunkLastHead
+
+chunkLastHeadLast:
 	VMULPS.BCST      (DX), Z7, Z3
 	VMULPS.BCST      (DX)(DI*1), Z7, Z5
 	VFMADD231PS.BCST 4(DX), Z9, Z3
@@ -5332,11 +6437,6 @@ chunkLastHead:
 	VFMADD231PS.BCST 28(DX)(DI*1), Z1, Z5
 	VMOVUPS          Z3, K1, (BX)
 	VMOVUPS          Z5, K1, (BX)(R8*1)
-	ADDQ             16(AX), CX
-	ADDQ             64(AX), DX
-	ADDQ             88(AX), BX
-	DECQ             SI
-	JNE              chunkLastHead
 	MOVQ             192(AX), CX
 	SHLQ             $0x02, CX
 	ADDQ             CX, 208(AX)
@@ -6060,117 +7160,211 @@ chunkSpan:
 	MOVQ CX, 192(AX)
 
 chunkRows:
-	MOVQ DX, 216(AX)
 	CMPQ 192(AX), $+16
 	JLT  chunkLast
-	MOVQ 8(AX), CX
-	LEAQ (DX)(CX*4), BX
-	LEAQ (BX)(CX*4), SI
-	LEAQ (SI)(CX*4), DI
-	LEAQ (CX)(CX*2), R8
-	MOVQ 48(AX), R9
-	MOVQ 208(AX), R10
-	MOVQ 40(AX), R11
-	MOVQ 56(AX), R12
-	MOVQ 80(AX), R13
+
+chunkWhole:
+	MOVQ            DX, 216(AX)
+	MOVQ            8(AX), CX
+	LEAQ            (DX)(CX*4), BX
+	LEAQ            (BX)(CX*4), SI
+	LEAQ            (SI)(CX*4), DI
+	LEAQ            (CX)(CX*2), R8
+	MOVQ            48(AX), R9
+	MOVQ            208(AX), R10
+	MOVQ            40(AX), R11
+	MOVQ            56(AX), R12
+	MOVQ            80(AX), R13
+	VBROADCASTI32X4 (DX), Y0
+	VINSERTI32X4    $0x01, (BX), Y0, Y0
+	VCVTPH2PS       Y0, Z1
+	VBROADCASTI32X4 (DX)(CX*1), Y0
+	VINSERTI32X4    $0x01, (BX)(CX*1), Y0, Y0
+	VCVTPH2PS       Y0, Z2
+	VUNPCKLPS       Z2, Z1, Z0
+	VUNPCKHPS       Z2, Z1, Z1
+	VBROADCASTI32X4 (DX)(CX*2), Y2
+	VINSERTI32X4    $0x01, (BX)(CX*2), Y2, Y2
+	VCVTPH2PS       Y2, Z3
+	VBROADCASTI32X4 (DX)(R8*1), Y2
+	VINSERTI32X4    $0x01, (BX)(R8*1), Y2, Y2
+	VCVTPH2PS       Y2, Z4
+	VUNPCKLPS       Z4, Z3, Z2
+	VUNPCKHPS       Z4, Z3, Z3
+	VUNPCKLPD       Z2, Z0, Z4
+	VUNPCKHPD       Z2, Z0, Z0
+	VUNPCKLPD       Z3, Z1, Z2
+	VUNPCKHPD       Z3, Z1, Z1
+	VBROADCASTI32X4 (SI), Y3
+	VINSERTI32X4    $0x01, (DI), Y3, Y3
+	VCVTPH2PS       Y3, Z5
+	VBROADCASTI32X4 (SI)(CX*1), Y3
+	VINSERTI32X4    $0x01, (DI)(CX*1), Y3, Y3
+	VCVTPH2PS       Y3, Z6
+	VUNPCKLPS       Z6, Z5, Z3
+	VUNPCKHPS       Z6, Z5, Z5
+	VBROADCASTI32X4 (SI)(CX*2), Y6
+	VINSERTI32X4    $0x01, (DI)(CX*2), Y6, Y6
+	VCVTPH2PS       Y6, Z7
+	VBROADCASTI32X4 (SI)(R8*1), Y6
+	VINSERTI32X4    $0x01, (DI)(R8*1), Y6, Y6
+	VCVTPH2PS       Y6, Z8
+	VUNPCKLPS       Z8, Z7, Z6
+	VUNPCKHPS       Z8, Z7, Z7
+	VUNPCKLPD       Z6, Z3, Z8
+	VUNPCKHPD       Z6, Z3, Z3
+	VUNPCKLPD       Z7, Z5, Z6
+	VUNPCKHPD       Z7, Z5, Z5
+	VSHUFF64X2      $0x88, Z8, Z4, Z7
+	VSHUFF64X2      $0x88, Z3, Z0, Z9
+	VSHUFF64X2      $0x88, Z6, Z2, Z10
+	VSHUFF64X2      $0x88, Z5, Z1, Z11
+	VSHUFF64X2      $0xdd, Z8, Z4, Z4
+	VSHUFF64X2      $0xdd, Z3, Z0, Z0
+	VSHUFF64X2      $0xdd, Z6, Z2, Z2
+	VSHUFF64X2      $0xdd, Z5, Z1, Z1
+	DECQ            R11
+	JEQ             chunkHeadLast
 
 chunkHead:
-	VBROADCASTI32X4  (DX), Y0
-	VINSERTI32X4     $0x01, (BX), Y0, Y0
-	VCVTPH2PS        Y0, Z1
-	VBROADCASTI32X4  (DX)(CX*1), Y0
-	VINSERTI32X4     $0x01, (BX)(CX*1), Y0, Y0
-	VCVTPH2PS        Y0, Z2
-	VUNPCKLPS        Z2, Z1, Z0
-	VUNPCKHPS        Z2, Z1, Z1
-	VBROADCASTI32X4  (DX)(CX*2), Y2
-	VINSERTI32X4     $0x01, (BX)(CX*2), Y2, Y2
-	VCVTPH2PS        Y2, Z3
-	VBROADCASTI32X4  (DX)(R8*1), Y2
-	VINSERTI32X4     $0x01, (BX)(R8*1), Y2, Y2
-	VCVTPH2PS        Y2, Z4
-	VUNPCKLPS        Z4, Z3, Z2
-	VUNPCKHPS        Z4, Z3, Z3
-	VUNPCKLPD        Z2, Z0, Z4
-	VUNPCKHPD        Z2, Z0, Z0
-	VUNPCKLPD        Z3, Z1, Z2
-	VUNPCKHPD        Z3, Z1, Z1
-	VBROADCASTI32X4  (SI), Y3
-	VINSERTI32X4     $0x01, (DI), Y3, Y3
-	VCVTPH2PS        Y3, Z5
-	VBROADCASTI32X4  (SI)(CX*1), Y3
-	VINSERTI32X4     $0x01, (DI)(CX*1), Y3, Y3
-	VCVTPH2PS        Y3, Z6
-	VUNPCKLPS        Z6, Z5, Z3
-	VUNPCKHPS        Z6, Z5, Z5
-	VBROADCASTI32X4  (SI)(CX*2), Y6
-	VINSERTI32X4     $0x01, (DI)(CX*2), Y6, Y6
-	VCVTPH2PS        Y6, Z7
-	VBROADCASTI32X4  (SI)(R8*1), Y6
-	VINSERTI32X4     $0x01, (DI)(R8*1), Y6, Y6
-	VCVTPH2PS        Y6, Z8
-	VUNPCKLPS        Z8, Z7, Z6
-	VUNPCKHPS        Z8, Z7, Z7
-	VUNPCKLPD        Z6, Z3, Z8
-	VUNPCKHPD        Z6, Z3, Z3
-	VUNPCKLPD        Z7, Z5, Z6
-	VUNPCKHPD        Z7, Z5, Z5
-	VSHUFF64X2       $0x88, Z8, Z4, Z7
-	VSHUFF64X2       $0x88, Z3, Z0, Z9
-	VSHUFF64X2       $0x88, Z6, Z2, Z10
-	VSHUFF64X2       $0x88, Z5, Z1, Z11
-	VSHUFF64X2       $0xdd, Z8, Z4, Z4
-	VSHUFF64X2       $0xdd, Z3, Z0, Z0
-	VSHUFF64X2       $0xdd, Z6, Z2, Z2
-	VSHUFF64X2       $0xdd, Z5, Z1, Z1
-	MOVQ             R9, R14
-	MOVQ             R10, R15
-	VMULPS.BCST      (R14), Z7, Z3
-	VMULPS.BCST      (R14)(R12*1), Z7, Z5
-	VFMADD231PS.BCST 4(R14), Z9, Z3
-	VFMADD231PS.BCST 4(R14)(R12*1), Z9, Z5
-	VFMADD231PS.BCST 8(R14), Z10, Z3
-	VFMADD231PS.BCST 8(R14)(R12*1), Z10, Z5
-	VFMADD231PS.BCST 12(R14), Z11, Z3
-	VFMADD231PS.BCST 12(R14)(R12*1), Z11, Z5
-	VFMADD231PS.BCST 16(R14), Z4, Z3
-	VFMADD231PS.BCST 16(R14)(R12*1), Z4, Z5
-	VFMADD231PS.BCST 20(R14), Z0, Z3
-	VFMADD231PS.BCST 20(R14)(R12*1), Z0, Z5
-	VFMADD231PS.BCST 24(R14), Z2, Z3
-	VFMADD231PS.BCST 24(R14)(R12*1), Z2, Z5
-	VFMADD231PS.BCST 28(R14), Z1, Z3
-	VFMADD231PS.BCST 28(R14)(R12*1), Z1, Z5
-	VMOVUPS          Z3, (R15)
-	VMOVUPS          Z5, (R15)(R13*1)
-	LEAQ             (R14)(R12*2), R14
-	LEAQ             (R15)(R13*2), R15
-	VMULPS.BCST      (R14), Z7, Z3
-	VMULPS.BCST      (R14)(R12*1), Z7, Z5
-	VFMADD231PS.BCST 4(R14), Z9, Z3
-	VFMADD231PS.BCST 4(R14)(R12*1), Z9, Z5
-	VFMADD231PS.BCST 8(R14), Z10, Z3
-	VFMADD231PS.BCST 8(R14)(R12*1), Z10, Z5
-	VFMADD231PS.BCST 12(R14), Z11, Z3
-	VFMADD231PS.BCST 12(R14)(R12*1), Z11, Z5
-	VFMADD231PS.BCST 16(R14), Z4, Z3
-	VFMADD231PS.BCST 16(R14)(R12*1), Z4, Z5
-	VFMADD231PS.BCST 20(R14), Z0, Z3
-	VFMADD231PS.BCST 20(R14)(R12*1), Z0, Z5
-	VFMADD231PS.BCST 24(R14), Z2, Z3
-	VFMADD231PS.BCST 24(R14)(R12*1), Z2, Z5
-	VFMADD231PS.BCST 28(R14), Z1, Z3
-	VFMADD231PS.BCST 28(R14)(R12*1), Z1, Z5
-	VMOVUPS          Z3, (R15)
-	VMOVUPS          Z5, (R15)(R13*1)
 	ADDQ             16(AX), DX
 	ADDQ             16(AX), BX
 	ADDQ             16(AX), SI
 	ADDQ             16(AX), DI
+	MOVQ             R9, R14
+	VBROADCASTI32X4  (DX), Y6
+	VBROADCASTI32X4  (SI), Y5
+	MOVQ             R10, R15
+	VINSERTI32X4     $0x01, (BX), Y6, Y6
+	VINSERTI32X4     $0x01, (DI), Y5, Y5
+	VMULPS.BCST      (R14), Z7, Z3
+	VCVTPH2PS        Y6, Z8
+	VCVTPH2PS        Y5, Z12
+	VMULPS.BCST      (R14)(R12*1), Z7, Z5
+	VBROADCASTI32X4  (DX)(CX*1), Y13
+	VBROADCASTI32X4  (SI)(CX*1), Y6
+	VFMADD231PS.BCST 4(R14), Z9, Z3
+	VINSERTI32X4     $0x01, (BX)(CX*1), Y13, Y13
+	VINSERTI32X4     $0x01, (DI)(CX*1), Y6, Y6
+	VFMADD231PS.BCST 4(R14)(R12*1), Z9, Z5
+	VCVTPH2PS        Y13, Z14
+	VCVTPH2PS        Y6, Z13
+	VFMADD231PS.BCST 8(R14), Z10, Z3
+	VUNPCKLPS        Z14, Z8, Z6
+	VUNPCKLPS        Z13, Z12, Z15
+	VFMADD231PS.BCST 8(R14)(R12*1), Z10, Z5
+	VUNPCKHPS        Z14, Z8, Z8
+	VUNPCKHPS        Z13, Z12, Z16
+	VFMADD231PS.BCST 12(R14), Z11, Z3
+	VBROADCASTI32X4  (DX)(CX*2), Y13
+	VBROADCASTI32X4  (SI)(CX*2), Y12
+	VFMADD231PS.BCST 12(R14)(R12*1), Z11, Z5
+	VINSERTI32X4     $0x01, (BX)(CX*2), Y13, Y13
+	VINSERTI32X4     $0x01, (DI)(CX*2), Y12, Y12
+	VFMADD231PS.BCST 16(R14), Z4, Z3
+	VCVTPH2PS        Y13, Z13
+	VCVTPH2PS        Y12, Z14
+	VFMADD231PS.BCST 16(R14)(R12*1), Z4, Z5
+	VBROADCASTI32X4  (DX)(R8*1), Y17
+	VBROADCASTI32X4  (SI)(R8*1), Y12
+	VFMADD231PS.BCST 20(R14), Z0, Z3
+	VINSERTI32X4     $0x01, (BX)(R8*1), Y17, Y17
+	VINSERTI32X4     $0x01, (DI)(R8*1), Y12, Y12
+	VFMADD231PS.BCST 20(R14)(R12*1), Z0, Z5
+	VCVTPH2PS        Y17, Z19
+	VCVTPH2PS        Y12, Z18
+	VFMADD231PS.BCST 24(R14), Z2, Z3
+	VUNPCKLPS        Z19, Z13, Z12
+	VUNPCKLPS        Z18, Z14, Z17
+	VFMADD231PS.BCST 24(R14)(R12*1), Z2, Z5
+	VUNPCKHPS        Z19, Z13, Z13
+	VUNPCKHPS        Z18, Z14, Z18
+	VFMADD231PS.BCST 28(R14), Z1, Z3
+	VUNPCKLPD        Z12, Z6, Z14
+	VUNPCKLPD        Z17, Z15, Z19
+	VFMADD231PS.BCST 28(R14)(R12*1), Z1, Z5
+	VUNPCKHPD        Z12, Z6, Z6
+	VUNPCKHPD        Z17, Z15, Z12
+	VMOVUPS          Z3, (R15)
+	VUNPCKLPD        Z13, Z8, Z3
+	VUNPCKLPD        Z18, Z16, Z15
+	VMOVUPS          Z5, (R15)(R13*1)
+	VUNPCKHPD        Z13, Z8, Z5
+	VUNPCKHPD        Z18, Z16, Z13
+	LEAQ             (R14)(R12*2), R14
+	LEAQ             (R15)(R13*2), R15
+	VMULPS.BCST      (R14), Z7, Z8
+	VMULPS.BCST      (R14)(R12*1), Z7, Z7
+	VFMADD231PS.BCST 4(R14), Z9, Z8
+	VFMADD231PS.BCST 4(R14)(R12*1), Z9, Z7
+	VFMADD231PS.BCST 8(R14), Z10, Z8
+	VFMADD231PS.BCST 8(R14)(R12*1), Z10, Z7
+	VFMADD231PS.BCST 12(R14), Z11, Z8
+	VFMADD231PS.BCST 12(R14)(R12*1), Z11, Z7
+	VFMADD231PS.BCST 16(R14), Z4, Z8
+	VFMADD231PS.BCST 16(R14)(R12*1), Z4, Z7
+	VFMADD231PS.BCST 20(R14), Z0, Z8
+	VFMADD231PS.BCST 20(R14)(R12*1), Z0, Z7
+	VFMADD231PS.BCST 24(R14), Z2, Z8
+	VFMADD231PS.BCST 24(R14)(R12*1), Z2, Z7
+	VFMADD231PS.BCST 28(R14), Z1, Z8
+	VFMADD231PS.BCST 28(R14)(R12*1), Z1, Z7
+	VMOVUPS          Z8, (R15)
+	VMOVUPS          Z7, (R15)(R13*1)
+	VSHUFF64X2       $0x88, Z19, Z14, Z7
+	VSHUFF64X2       $0x88, Z12, Z6, Z9
+	VSHUFF64X2       $0x88, Z15, Z3, Z10
+	VSHUFF64X2       $0x88, Z13, Z5, Z11
+	VSHUFF64X2       $0xdd, Z19, Z14, Z4
+	VSHUFF64X2       $0xdd, Z12, Z6, Z0
+	VSHUFF64X2       $0xdd, Z15, Z3, Z2
+	VSHUFF64X2       $0xdd, Z13, Z5, Z1
 	ADDQ             64(AX), R9
 	ADDQ             88(AX), R10
 	DECQ             R11
 	JNE              chunkHead
+
+chunkHeadLast:
+	MOVQ             R9, CX
+	MOVQ             R10, DX
+	VMULPS.BCST      (CX), Z7, Z3
+	VMULPS.BCST      (CX)(R12*1), Z7, Z5
+	VFMADD231PS.BCST 4(CX), Z9, Z3
+	VFMADD231PS.BCST 4(CX)(R12*1), Z9, Z5
+	VFMADD231PS.BCST 8(CX), Z10, Z3
+	VFMADD231PS.BCST 8(CX)(R12*1), Z10, Z5
+	VFMADD231PS.BCST 12(CX), Z11, Z3
+	VFMADD231PS.BCST 12(CX)(R12*1), Z11, Z5
+	VFMADD231PS.BCST 16(CX), Z4, Z3
+	VFMADD231PS.BCST 16(CX)(R12*1), Z4, Z5
+	VFMADD231PS.BCST 20(CX), Z0, Z3
+	VFMADD231PS.BCST 20(CX)(R12*1), Z0, Z5
+	VFMADD231PS.BCST 24(CX), Z2, Z3
+	VFMADD231PS.BCST 24(CX)(R12*1), Z2, Z5
+	VFMADD231PS.BCST 28(CX), Z1, Z3
+	VFMADD231PS.BCST 28(CX)(R12*1), Z1, Z5
+	VMOVUPS          Z3, (DX)
+	VMOVUPS          Z5, (DX)(R13*1)
+	LEAQ             (CX)(R12*2), CX
+	LEAQ             (DX)(R13*2), DX
+	VMULPS.BCST      (CX), Z7, Z3
+	VMULPS.BCST      (CX)(R12*1), Z7, Z5
+	VFMADD231PS.BCST 4(CX), Z9, Z3
+	VFMADD231PS.BCST 4(CX)(R12*1), Z9, Z5
+	VFMADD231PS.BCST 8(CX), Z10, Z3
+	VFMADD231PS.BCST 8(CX)(R12*1), Z10, Z5
+	VFMADD231PS.BCST 12(CX), Z11, Z3
+	VFMADD231PS.BCST 12(CX)(R12*1), Z11, Z5
+	VFMADD231PS.BCST 16(CX), Z4, Z3
+	VFMADD231PS.BCST 16(CX)(R12*1), Z4, Z5
+	VFMADD231PS.BCST 20(CX), Z0, Z3
+	VFMADD231PS.BCST 20(CX)(R12*1), Z0, Z5
+	VFMADD231PS.BCST 24(CX), Z2, Z3
+	VFMADD231PS.BCST 24(CX)(R12*1), Z2, Z5
+	VFMADD231PS.BCST 28(CX), Z1, Z3
+	VFMADD231PS.BCST 28(CX)(R12*1), Z1, Z5
+	VMOVUPS          Z3, (DX)
+	VMOVUPS          Z5, (DX)(R13*1)
 	MOVQ             8(AX), CX
 	SHLQ             $0x04, CX
 	MOVQ             216(AX), DX
@@ -6181,192 +7375,314 @@ chunkHead:
 	JMP              chunkNext
 
 chunkLast:
-	MOVQ    8(AX), CX
-	MOVQ    DX, 224(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+1
-	CMOVQGT BX, DX
-	MOVQ    DX, 232(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+2
-	CMOVQGT BX, DX
-	MOVQ    DX, 240(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+3
-	CMOVQGT BX, DX
-	MOVQ    DX, 248(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+4
-	CMOVQGT BX, DX
-	MOVQ    DX, 256(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+5
-	CMOVQGT BX, DX
-	MOVQ    DX, 264(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+6
-	CMOVQGT BX, DX
-	MOVQ    DX, 272(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+7
-	CMOVQGT BX, DX
-	MOVQ    DX, 280(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+8
-	CMOVQGT BX, DX
-	MOVQ    DX, 288(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+9
-	CMOVQGT BX, DX
-	MOVQ    DX, 296(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+10
-	CMOVQGT BX, DX
-	MOVQ    DX, 304(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+11
-	CMOVQGT BX, DX
-	MOVQ    DX, 312(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+12
-	CMOVQGT BX, DX
-	MOVQ    DX, 320(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+13
-	CMOVQGT BX, DX
-	MOVQ    DX, 328(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+14
-	CMOVQGT BX, DX
-	MOVQ    DX, 336(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+15
-	CMOVQGT BX, DX
-	MOVQ    DX, 344(AX)
-	MOVQ    192(AX), CX
-	MOVQ    $+16, DX
-	CMPQ    CX, DX
-	CMOVQLT CX, DX
-	MOVQ    $+65535, CX
-	BZHIQ   DX, CX, CX
-	KMOVW   CX, K1
-	XORQ    CX, CX
-	MOVQ    48(AX), DX
-	MOVQ    208(AX), BX
-	MOVQ    40(AX), SI
-	MOVQ    56(AX), DI
-	MOVQ    80(AX), R8
+	MOVQ  8(AX), BX
+	MOVQ  200(AX), CX
+	CMPQ  8(CX), $+16
+	JLT   chunkFew
+	MOVQ  192(AX), CX
+	SUBQ  $+16, CX
+	MOVQ  $+16, 192(AX)
+	IMULQ CX, BX
+	ADDQ  BX, DX
+	SHLQ  $0x02, CX
+	ADDQ  CX, 208(AX)
+	JMP   chunkWhole
+
+chunkFew:
+	MOVQ            8(AX), CX
+	MOVQ            DX, 224(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+1
+	CMOVQGT         BX, DX
+	MOVQ            DX, 232(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+2
+	CMOVQGT         BX, DX
+	MOVQ            DX, 240(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+3
+	CMOVQGT         BX, DX
+	MOVQ            DX, 248(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+4
+	CMOVQGT         BX, DX
+	MOVQ            DX, 256(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+5
+	CMOVQGT         BX, DX
+	MOVQ            DX, 264(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+6
+	CMOVQGT         BX, DX
+	MOVQ            DX, 272(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+7
+	CMOVQGT         BX, DX
+	MOVQ            DX, 280(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+8
+	CMOVQGT         BX, DX
+	MOVQ            DX, 288(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+9
+	CMOVQGT         BX, DX
+	MOVQ            DX, 296(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+10
+	CMOVQGT         BX, DX
+	MOVQ            DX, 304(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+11
+	CMOVQGT         BX, DX
+	MOVQ            DX, 312(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+12
+	CMOVQGT         BX, DX
+	MOVQ            DX, 320(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+13
+	CMOVQGT         BX, DX
+	MOVQ            DX, 328(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+14
+	CMOVQGT         BX, DX
+	MOVQ            DX, 336(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+15
+	CMOVQGT         BX, DX
+	MOVQ            DX, 344(AX)
+	MOVQ            192(AX), CX
+	MOVQ            $+16, DX
+	CMPQ            CX, DX
+	CMOVQLT         CX, DX
+	MOVQ            $+65535, CX
+	BZHIQ           DX, CX, CX
+	KMOVW           CX, K1
+	XORQ            CX, CX
+	MOVQ            48(AX), DX
+	MOVQ            208(AX), BX
+	MOVQ            40(AX), SI
+	MOVQ            56(AX), DI
+	MOVQ            80(AX), R8
+	MOVQ            224(AX), R9
+	MOVQ            256(AX), R10
+	VBROADCASTI32X4 (R9)(CX*1), Y0
+	VINSERTI32X4    $0x01, (R10)(CX*1), Y0, Y0
+	VCVTPH2PS       Y0, Z1
+	MOVQ            232(AX), R9
+	MOVQ            264(AX), R10
+	VBROADCASTI32X4 (R9)(CX*1), Y0
+	VINSERTI32X4    $0x01, (R10)(CX*1), Y0, Y0
+	VCVTPH2PS       Y0, Z2
+	VUNPCKLPS       Z2, Z1, Z0
+	VUNPCKHPS       Z2, Z1, Z1
+	MOVQ            240(AX), R9
+	MOVQ            272(AX), R10
+	VBROADCASTI32X4 (R9)(CX*1), Y2
+	VINSERTI32X4    $0x01, (R10)(CX*1), Y2, Y2
+	VCVTPH2PS       Y2, Z3
+	MOVQ            248(AX), R9
+	MOVQ            280(AX), R10
+	VBROADCASTI32X4 (R9)(CX*1), Y2
+	VINSERTI32X4    $0x01, (R10)(CX*1), Y2, Y2
+	VCVTPH2PS       Y2, Z4
+	VUNPCKLPS       Z4, Z3, Z2
+	VUNPCKHPS       Z4, Z3, Z3
+	VUNPCKLPD       Z2, Z0, Z4
+	VUNPCKHPD       Z2, Z0, Z0
+	VUNPCKLPD       Z3, Z1, Z2
+	VUNPCKHPD       Z3, Z1, Z1
+	MOVQ            288(AX), R9
+	MOVQ            320(AX), R10
+	VBROADCASTI32X4 (R9)(CX*1), Y3
+	VINSERTI32X4    $0x01, (R10)(CX*1), Y3, Y3
+	VCVTPH2PS       Y3, Z5
+	MOVQ            296(AX), R9
+	MOVQ            328(AX), R10
+	VBROADCASTI32X4 (R9)(CX*1), Y3
+	VINSERTI32X4    $0x01, (R10)(CX*1), Y3, Y3
+	VCVTPH2PS       Y3, Z6
+	VUNPCKLPS       Z6, Z5, Z3
+	VUNPCKHPS       Z6, Z5, Z5
+	MOVQ            304(AX), R9
+	MOVQ            336(AX), R10
+	VBROADCASTI32X4 (R9)(CX*1), Y6
+	VINSERTI32X4    $0x01, (R10)(CX*1), Y6, Y6
+	VCVTPH2PS       Y6, Z7
+	MOVQ            312(AX), R9
+	MOVQ            344(AX), R10
+	VBROADCASTI32X4 (R9)(CX*1), Y6
+	VINSERTI32X4    $0x01, (R10)(CX*1), Y6, Y6
+	VCVTPH2PS       Y6, Z8
+	VUNPCKLPS       Z8, Z7, Z6
+	VUNPCKHPS       Z8, Z7, Z7
+	VUNPCKLPD       Z6, Z3, Z8
+	VUNPCKHPD       Z6, Z3, Z3
+	VUNPCKLPD       Z7, Z5, Z6
+	VUNPCKHPD       Z7, Z5, Z5
+	VSHUFF64X2      $0x88, Z8, Z4, Z7
+	VSHUFF64X2      $0x88, Z3, Z0, Z9
+	VSHUFF64X2      $0x88, Z6, Z2, Z10
+	VSHUFF64X2      $0x88, Z5, Z1, Z11
+	VSHUFF64X2      $0xdd, Z8, Z4, Z4
+	VSHUFF64X2      $0xdd, Z3, Z0, Z0
+	VSHUFF64X2      $0xdd, Z6, Z2, Z2
+	VSHUFF64X2      $0xdd, Z5, Z1, Z1
+	DECQ            SI
+	JEQ             chunkLastHeadLast
 
 chunkLastHead:
-	MOVQ             224(AX), R9
-	MOVQ             256(AX), R10
-	VBROADCASTI32X4  (R9)(CX*1), Y0
-	VINSERTI32X4     $0x01, (R10)(CX*1), Y0, Y0
-	VCVTPH2PS        Y0, Z1
-	MOVQ             232(AX), R9
-	MOVQ             264(AX), R10
-	VBROADCASTI32X4  (R9)(CX*1), Y0
-	VINSERTI32X4     $0x01, (R10)(CX*1), Y0, Y0
-	VCVTPH2PS        Y0, Z2
-	VUNPCKLPS        Z2, Z1, Z0
-	VUNPCKHPS        Z2, Z1, Z1
-	MOVQ             240(AX), R9
-	MOVQ             272(AX), R10
-	VBROADCASTI32X4  (R9)(CX*1), Y2
-	VINSERTI32X4     $0x01, (R10)(CX*1), Y2, Y2
-	VCVTPH2PS        Y2, Z3
-	MOVQ             248(AX), R9
-	MOVQ             280(AX), R10
-	VBROADCASTI32X4  (R9)(CX*1), Y2
-	VINSERTI32X4     $0x01, (R10)(CX*1), Y2, Y2
-	VCVTPH2PS        Y2, Z4
-	VUNPCKLPS        Z4, Z3, Z2
-	VUNPCKHPS        Z4, Z3, Z3
-	VUNPCKLPD        Z2, Z0, Z4
-	VUNPCKHPD        Z2, Z0, Z0
-	VUNPCKLPD        Z3, Z1, Z2
-	VUNPCKHPD        Z3, Z1, Z1
-	MOVQ             288(AX), R9
-	MOVQ             320(AX), R10
-	VBROADCASTI32X4  (R9)(CX*1), Y3
-	VINSERTI32X4     $0x01, (R10)(CX*1), Y3, Y3
-	VCVTPH2PS        Y3, Z5
-	MOVQ             296(AX), R9
-	MOVQ             328(AX), R10
-	VBROADCASTI32X4  (R9)(CX*1), Y3
-	VINSERTI32X4     $0x01, (R10)(CX*1), Y3, Y3
-	VCVTPH2PS        Y3, Z6
-	VUNPCKLPS        Z6, Z5, Z3
-	VUNPCKHPS        Z6, Z5, Z5
-	MOVQ             304(AX), R9
-	MOVQ             336(AX), R10
-	VBROADCASTI32X4  (R9)(CX*1), Y6
-	VINSERTI32X4     $0x01, (R10)(CX*1), Y6, Y6
-	VCVTPH2PS        Y6, Z7
-	MOVQ             312(AX), R9
-	MOVQ             344(AX), R10
-	VBROADCASTI32X4  (R9)(CX*1), Y6
-	VINSERTI32X4     $0x01, (R10)(CX*1), Y6, Y6
-	VCVTPH2PS        Y6, Z8
-	VUNPCKLPS        Z8, Z7, Z6
-	VUNPCKHPS        Z8, Z7, Z7
-	VUNPCKLPD        Z6, Z3, Z8
-	VUNPCKHPD        Z6, Z3, Z3
-	VUNPCKLPD        Z7, Z5, Z6
-	VUNPCKHPD        Z7, Z5, Z5
-	VSHUFF64X2       $0x88, Z8, Z4, Z7
-	VSHUFF64X2       $0x88, Z3, Z0, Z9
-	VSHUFF64X2       $0x88, Z6, Z2, Z10
-	VSHUFF64X2       $0x88, Z5, Z1, Z11
-	VSHUFF64X2       $0xdd, Z8, Z4, Z4
-	VSHUFF64X2       $0xdd, Z3, Z0, Z0
-	VSHUFF64X2       $0xdd, Z6, Z2, Z2
-	VSHUFF64X2       $0xdd, Z5, Z1, Z1
-	MOVQ             DX, R9
-	MOVQ             BX, R10
-	VMULPS.BCST      (R9), Z7, Z3
-	VMULPS.BCST      (R9)(DI*1), Z7, Z5
-	VFMADD231PS.BCST 4(R9), Z9, Z3
-	VFMADD231PS.BCST 4(R9)(DI*1), Z9, Z5
-	VFMADD231PS.BCST 8(R9), Z10, Z3
-	VFMADD231PS.BCST 8(R9)(DI*1), Z10, Z5
-	VFMADD231PS.BCST 12(R9), Z11, Z3
-	VFMADD231PS.BCST 12(R9)(DI*1), Z11, Z5
-	VFMADD231PS.BCST 16(R9), Z4, Z3
-	VFMADD231PS.BCST 16(R9)(DI*1), Z4, Z5
-	VFMADD231PS.BCST 20(R9), Z0, Z3
-	VFMADD231PS.BCST 20(R9)(DI*1), Z0, Z5
-	VFMADD231PS.BCST 24(R9), Z2, Z3
-	VFMADD231PS.BCST 24(R9)(DI*1), Z2, Z5
-	VFMADD231PS.BCST 28(R9), Z1, Z3
-	VFMADD231PS.BCST 28(R9)(DI*1), Z1, Z5
-	VMOVUPS          Z3, K1, (R10)
-	VMOVUPS          Z5, K1, (R10)(R8*1)
-	LEAQ             (R9)(DI*2), R9
-	LEAQ             (R10)(R8*2), R10
-	VMULPS.BCST      (R9), Z7, Z3
-	VMULPS.BCST      (R9)(DI*1), Z7, Z5
-	VFMADD231PS.BCST 4(R9), Z9, Z3
-	VFMADD231PS.BCST 4(R9)(DI*1), Z9, Z5
-	VFMADD231PS.BCST 8(R9), Z10, Z3
-	VFMADD231PS.BCST 8(R9)(DI*1), Z10, Z5
-	VFMADD231PS.BCST 12(R9), Z11, Z3
-	VFMADD231PS.BCST 12(R9)(DI*1), Z11, Z5
-	VFMADD231PS.BCST 16(R9), Z4, Z3
-	VFMADD231PS.BCST 16(R9)(DI*1), Z4, Z5
-	VFMADD231PS.BCST 20(R9), Z0, Z3
-	VFMADD231PS.BCST 20(R9)(DI*1), Z0, Z5
-	VFMADD231PS.BCST 24(R9), Z2, Z3
-	VFMADD231PS.BCST 24(R9)(DI*1), Z2, Z5
-	VFMADD231PS.BCST 28(R9), Z1, Z3
-	VFMADD231PS.BCST 28(R9)(DI*1), Z1, Z5
-	VMOVUPS          Z3, K1, (R10)
-	VMOVUPS          Z5, K1, (R10)(R8*1)
 	ADDQ             16(AX), CX
+	MOVQ             DX, R9
+	MOVQ             224(AX), R11
+	MOVQ             288(AX), R13
+	MOVQ             BX, R10
+	MOVQ             256(AX), R12
+	MOVQ             320(AX), R14
+	VMULPS.BCST      (R9), Z7, Z3
+	VBROADCASTI32X4  (R11)(CX*1), Y8
+	VBROADCASTI32X4  (R13)(CX*1), Y6
+	VMULPS.BCST      (R9)(DI*1), Z7, Z5
+	VINSERTI32X4     $0x01, (R12)(CX*1), Y8, Y8
+	VINSERTI32X4     $0x01, (R14)(CX*1), Y6, Y6
+	VFMADD231PS.BCST 4(R9), Z9, Z3
+	VCVTPH2PS        Y8, Z8
+	VCVTPH2PS        Y6, Z12
+	VFMADD231PS.BCST 4(R9)(DI*1), Z9, Z5
+	MOVQ             232(AX), R11
+	MOVQ             296(AX), R13
+	VFMADD231PS.BCST 8(R9), Z10, Z3
+	MOVQ             264(AX), R12
+	MOVQ             328(AX), R14
+	VFMADD231PS.BCST 8(R9)(DI*1), Z10, Z5
+	VBROADCASTI32X4  (R11)(CX*1), Y13
+	VBROADCASTI32X4  (R13)(CX*1), Y6
+	VFMADD231PS.BCST 12(R9), Z11, Z3
+	VINSERTI32X4     $0x01, (R12)(CX*1), Y13, Y13
+	VINSERTI32X4     $0x01, (R14)(CX*1), Y6, Y6
+	VFMADD231PS.BCST 12(R9)(DI*1), Z11, Z5
+	VCVTPH2PS        Y13, Z15
+	VCVTPH2PS        Y6, Z14
+	VFMADD231PS.BCST 16(R9), Z4, Z3
+	VUNPCKLPS        Z15, Z8, Z6
+	VUNPCKLPS        Z14, Z12, Z13
+	VFMADD231PS.BCST 16(R9)(DI*1), Z4, Z5
+	VUNPCKHPS        Z15, Z8, Z8
+	VUNPCKHPS        Z14, Z12, Z14
+	VFMADD231PS.BCST 20(R9), Z0, Z3
+	MOVQ             240(AX), R11
+	MOVQ             304(AX), R13
+	VFMADD231PS.BCST 20(R9)(DI*1), Z0, Z5
+	MOVQ             272(AX), R12
+	MOVQ             336(AX), R14
+	VFMADD231PS.BCST 24(R9), Z2, Z3
+	VBROADCASTI32X4  (R11)(CX*1), Y12
+	VBROADCASTI32X4  (R13)(CX*1), Y15
+	VFMADD231PS.BCST 24(R9)(DI*1), Z2, Z5
+	VINSERTI32X4     $0x01, (R12)(CX*1), Y12, Y12
+	VINSERTI32X4     $0x01, (R14)(CX*1), Y15, Y15
+	VFMADD231PS.BCST 28(R9), Z1, Z3
+	VCVTPH2PS        Y12, Z12
+	VCVTPH2PS        Y15, Z15
+	VFMADD231PS.BCST 28(R9)(DI*1), Z1, Z5
+	MOVQ             248(AX), R11
+	MOVQ             312(AX), R13
+	VMOVUPS          Z3, K1, (R10)
+	MOVQ             280(AX), R12
+	MOVQ             344(AX), R14
+	VMOVUPS          Z5, K1, (R10)(R8*1)
+	VBROADCASTI32X4  (R11)(CX*1), Y5
+	VBROADCASTI32X4  (R13)(CX*1), Y3
+	LEAQ             (R9)(DI*2), R9
+	VINSERTI32X4     $0x01, (R12)(CX*1), Y5, Y5
+	VINSERTI32X4     $0x01, (R14)(CX*1), Y3, Y3
+	LEAQ             (R10)(R8*2), R10
+	VCVTPH2PS        Y5, Z16
+	VCVTPH2PS        Y3, Z18
+	VMULPS.BCST      (R9), Z7, Z3
+	VUNPCKLPS        Z16, Z12, Z5
+	VUNPCKLPS        Z18, Z15, Z17
+	VMULPS.BCST      (R9)(DI*1), Z7, Z7
+	VUNPCKHPS        Z16, Z12, Z12
+	VUNPCKHPS        Z18, Z15, Z16
+	VFMADD231PS.BCST 4(R9), Z9, Z3
+	VUNPCKLPD        Z5, Z6, Z15
+	VUNPCKLPD        Z17, Z13, Z18
+	VFMADD231PS.BCST 4(R9)(DI*1), Z9, Z7
+	VUNPCKHPD        Z5, Z6, Z5
+	VUNPCKHPD        Z17, Z13, Z13
+	VFMADD231PS.BCST 8(R9), Z10, Z3
+	VUNPCKLPD        Z12, Z8, Z6
+	VUNPCKLPD        Z16, Z14, Z17
+	VFMADD231PS.BCST 8(R9)(DI*1), Z10, Z7
+	VUNPCKHPD        Z12, Z8, Z8
+	VUNPCKHPD        Z16, Z14, Z12
+	VFMADD231PS.BCST 12(R9), Z11, Z3
+	VFMADD231PS.BCST 12(R9)(DI*1), Z11, Z7
+	VFMADD231PS.BCST 16(R9), Z4, Z3
+	VFMADD231PS.BCST 16(R9)(DI*1), Z4, Z7
+	VFMADD231PS.BCST 20(R9), Z0, Z3
+	VFMADD231PS.BCST 20(R9)(DI*1), Z0, Z7
+	VFMADD231PS.BCST 24(R9), Z2, Z3
+	VFMADD231PS.BCST 24(R9)(DI*1), Z2, Z7
+	VFMADD231PS.BCST 28(R9), Z1, Z3
+	VFMADD231PS.BCST 28(R9)(DI*1), Z1, Z7
+	VMOVUPS          Z3, K1, (R10)
+	VMOVUPS          Z7, K1, (R10)(R8*1)
+	VSHUFF64X2       $0x88, Z18, Z15, Z7
+	VSHUFF64X2       $0x88, Z13, Z5, Z9
+	VSHUFF64X2       $0x88, Z17, Z6, Z10
+	VSHUFF64X2       $0x88, Z12, Z8, Z11
+	VSHUFF64X2       $0xdd, Z18, Z15, Z4
+	VSHUFF64X2       $0xdd, Z13, Z5, Z0
+	VSHUFF64X2       $0xdd, Z17, Z6, Z2
+	VSHUFF64X2       $0xdd, Z12, Z8, Z1
 	ADDQ             64(AX), DX
 	ADDQ             88(AX), BX
 	DECQ             SI
 	JNE              chunkLastHead
+
+chunkLastHeadLast:
+	MOVQ             DX, CX
+	MOVQ             BX, DX
+	VMULPS.BCST      (CX), Z7, Z3
+	VMULPS.BCST      (CX)(DI*1), Z7, Z5
+	VFMADD231PS.BCST 4(CX), Z9, Z3
+	VFMADD231PS.BCST 4(CX)(DI*1), Z9, Z5
+	VFMADD231PS.BCST 8(CX), Z10, Z3
+	VFMADD231PS.BCST 8(CX)(DI*1), Z10, Z5
+	VFMADD231PS.BCST 12(CX), Z11, Z3
+	VFMADD231PS.BCST 12(CX)(DI*1), Z11, Z5
+	VFMADD231PS.BCST 16(CX), Z4, Z3
+	VFMADD231PS.BCST 16(CX)(DI*1), Z4, Z5
+	VFMADD231PS.BCST 20(CX), Z0, Z3
+	VFMADD231PS.BCST 20(CX)(DI*1), Z0, Z5
+	VFMADD231PS.BCST 24(CX), Z2, Z3
+	VFMADD231PS.BCST 24(CX)(DI*1), Z2, Z5
+	VFMADD231PS.BCST 28(CX), Z1, Z3
+	VFMADD231PS.BCST 28(CX)(DI*1), Z1, Z5
+	VMOVUPS          Z3, K1, (DX)
+	VMOVUPS          Z5, K1, (DX)(R8*1)
+	LEAQ             (CX)(DI*2), CX
+	LEAQ             (DX)(R8*2), DX
+	VMULPS.BCST      (CX), Z7, Z3
+	VMULPS.BCST      (CX)(DI*1), Z7, Z5
+	VFMADD231PS.BCST 4(CX), Z9, Z3
+	VFMADD231PS.BCST 4(CX)(DI*1), Z9, Z5
+	VFMADD231PS.BCST 8(CX), Z10, Z3
+	VFMADD231PS.BCST 8(CX)(DI*1), Z10, Z5
+	VFMADD231PS.BCST 12(CX), Z11, Z3
+	VFMADD231PS.BCST 12(CX)(DI*1), Z11, Z5
+	VFMADD231PS.BCST 16(CX), Z4, Z3
+	VFMADD231PS.BCST 16(CX)(DI*1), Z4, Z5
+	VFMADD231PS.BCST 20(CX), Z0, Z3
+	VFMADD231PS.BCST 20(CX)(DI*1), Z0, Z5
+	VFMADD231PS.BCST 24(CX), Z2, Z3
+	VFMADD231PS.BCST 24(CX)(DI*1), Z2, Z5
+	VFMADD231PS.BCST 28(CX), Z1, Z3
+	VFMADD231PS.BCST 28(CX)(DI*1), Z1, Z5
+	VMOVUPS          Z3, K1, (DX)
+	VMOVUPS          Z5, K1, (DX)(R8*1)
 	MOVQ             192(AX), CX
 	SHLQ             $0x02, CX
 	ADDQ             CX, 208(AX)
@@ -7179,157 +8495,291 @@ chunkSpan:
 	MOVQ CX, 192(AX)
 
 chunkRows:
-	MOVQ DX, 216(AX)
 	CMPQ 192(AX), $+16
 	JLT  chunkLast
-	MOVQ 8(AX), CX
-	LEAQ (DX)(CX*4), BX
-	LEAQ (BX)(CX*4), SI
-	LEAQ (SI)(CX*4), DI
-	LEAQ (CX)(CX*2), R8
-	MOVQ 48(AX), R9
-	MOVQ 208(AX), R10
-	MOVQ 40(AX), R11
-	MOVQ 56(AX), R12
-	MOVQ 80(AX), R13
+
+chunkWhole:
+	MOVQ            DX, 216(AX)
+	MOVQ            8(AX), CX
+	LEAQ            (DX)(CX*4), BX
+	LEAQ            (BX)(CX*4), SI
+	LEAQ            (SI)(CX*4), DI
+	LEAQ            (CX)(CX*2), R8
+	MOVQ            48(AX), R9
+	MOVQ            208(AX), R10
+	MOVQ            40(AX), R11
+	MOVQ            56(AX), R12
+	MOVQ            80(AX), R13
+	VBROADCASTI32X4 (DX), Y0
+	VINSERTI32X4    $0x01, (BX), Y0, Y0
+	VCVTPH2PS       Y0, Z1
+	VBROADCASTI32X4 (DX)(CX*1), Y0
+	VINSERTI32X4    $0x01, (BX)(CX*1), Y0, Y0
+	VCVTPH2PS       Y0, Z2
+	VUNPCKLPS       Z2, Z1, Z0
+	VUNPCKHPS       Z2, Z1, Z1
+	VBROADCASTI32X4 (DX)(CX*2), Y2
+	VINSERTI32X4    $0x01, (BX)(CX*2), Y2, Y2
+	VCVTPH2PS       Y2, Z3
+	VBROADCASTI32X4 (DX)(R8*1), Y2
+	VINSERTI32X4    $0x01, (BX)(R8*1), Y2, Y2
+	VCVTPH2PS       Y2, Z4
+	VUNPCKLPS       Z4, Z3, Z2
+	VUNPCKHPS       Z4, Z3, Z3
+	VUNPCKLPD       Z2, Z0, Z4
+	VUNPCKHPD       Z2, Z0, Z0
+	VUNPCKLPD       Z3, Z1, Z2
+	VUNPCKHPD       Z3, Z1, Z1
+	VBROADCASTI32X4 (SI), Y3
+	VINSERTI32X4    $0x01, (DI), Y3, Y3
+	VCVTPH2PS       Y3, Z5
+	VBROADCASTI32X4 (SI)(CX*1), Y3
+	VINSERTI32X4    $0x01, (DI)(CX*1), Y3, Y3
+	VCVTPH2PS       Y3, Z6
+	VUNPCKLPS       Z6, Z5, Z3
+	VUNPCKHPS       Z6, Z5, Z5
+	VBROADCASTI32X4 (SI)(CX*2), Y6
+	VINSERTI32X4    $0x01, (DI)(CX*2), Y6, Y6
+	VCVTPH2PS       Y6, Z7
+	VBROADCASTI32X4 (SI)(R8*1), Y6
+	VINSERTI32X4    $0x01, (DI)(R8*1), Y6, Y6
+	VCVTPH2PS       Y6, Z8
+	VUNPCKLPS       Z8, Z7, Z6
+	VUNPCKHPS       Z8, Z7, Z7
+	VUNPCKLPD       Z6, Z3, Z8
+	VUNPCKHPD       Z6, Z3, Z3
+	VUNPCKLPD       Z7, Z5, Z6
+	VUNPCKHPD       Z7, Z5, Z5
+	VSHUFF64X2      $0x88, Z8, Z4, Z7
+	VSHUFF64X2      $0x88, Z3, Z0, Z9
+	VSHUFF64X2      $0x88, Z6, Z2, Z10
+	VSHUFF64X2      $0x88, Z5, Z1, Z11
+	VSHUFF64X2      $0xdd, Z8, Z4, Z4
+	VSHUFF64X2      $0xdd, Z3, Z0, Z0
+	VSHUFF64X2      $0xdd, Z6, Z2, Z2
+	VSHUFF64X2      $0xdd, Z5, Z1, Z1
+	DECQ            R11
+	JEQ             chunkHeadLast
 
 chunkHead:
-	VBROADCASTI32X4  (DX), Y0
-	VINSERTI32X4     $0x01, (BX), Y0, Y0
-	VCVTPH2PS        Y0, Z1
-	VBROADCASTI32X4  (DX)(CX*1), Y0
-	VINSERTI32X4     $0x01, (BX)(CX*1), Y0, Y0
-	VCVTPH2PS        Y0, Z2
-	VUNPCKLPS        Z2, Z1, Z0
-	VUNPCKHPS        Z2, Z1, Z1
-	VBROADCASTI32X4  (DX)(CX*2), Y2
-	VINSERTI32X4     $0x01, (BX)(CX*2), Y2, Y2
-	VCVTPH2PS        Y2, Z3
-	VBROADCASTI32X4  (DX)(R8*1), Y2
-	VINSERTI32X4     $0x01, (BX)(R8*1), Y2, Y2
-	VCVTPH2PS        Y2, Z4
-	VUNPCKLPS        Z4, Z3, Z2
-	VUNPCKHPS        Z4, Z3, Z3
-	VUNPCKLPD        Z2, Z0, Z4
-	VUNPCKHPD        Z2, Z0, Z0
-	VUNPCKLPD        Z3, Z1, Z2
-	VUNPCKHPD        Z3, Z1, Z1
-	VBROADCASTI32X4  (SI), Y3
-	VINSERTI32X4     $0x01, (DI), Y3, Y3
-	VCVTPH2PS        Y3, Z5
-	VBROADCASTI32X4  (SI)(CX*1), Y3
-	VINSERTI32X4     $0x01, (DI)(CX*1), Y3, Y3
-	VCVTPH2PS        Y3, Z6
-	VUNPCKLPS        Z6, Z5, Z3
-	VUNPCKHPS        Z6, Z5, Z5
-	VBROADCASTI32X4  (SI)(CX*2), Y6
-	VINSERTI32X4     $0x01, (DI)(CX*2), Y6, Y6
-	VCVTPH2PS        Y6, Z7
-	VBROADCASTI32X4  (SI)(R8*1), Y6
-	VINSERTI32X4     $0x01, (DI)(R8*1), Y6, Y6
-	VCVTPH2PS        Y6, Z8
-	VUNPCKLPS        Z8, Z7, Z6
-	VUNPCKHPS        Z8, Z7, Z7
-	VUNPCKLPD        Z6, Z3, Z8
-	VUNPCKHPD        Z6, Z3, Z3
-	VUNPCKLPD        Z7, Z5, Z6
-	VUNPCKHPD        Z7, Z5, Z5
-	VSHUFF64X2       $0x88, Z8, Z4, Z7
-	VSHUFF64X2       $0x88, Z3, Z0, Z9
-	VSHUFF64X2       $0x88, Z6, Z2, Z10
-	VSHUFF64X2       $0x88, Z5, Z1, Z11
-	VSHUFF64X2       $0xdd, Z8, Z4, Z4
-	VSHUFF64X2       $0xdd, Z3, Z0, Z0
-	VSHUFF64X2       $0xdd, Z6, Z2, Z2
-	VSHUFF64X2       $0xdd, Z5, Z1, Z1
-	MOVQ             R9, R14
-	MOVQ             R10, R15
-	VMULPS.BCST      (R14), Z7, Z3
-	VMULPS.BCST      (R14)(R12*1), Z7, Z5
-	VFMADD231PS.BCST 4(R14), Z9, Z3
-	VFMADD231PS.BCST 4(R14)(R12*1), Z9, Z5
-	VFMADD231PS.BCST 8(R14), Z10, Z3
-	VFMADD231PS.BCST 8(R14)(R12*1), Z10, Z5
-	VFMADD231PS.BCST 12(R14), Z11, Z3
-	VFMADD231PS.BCST 12(R14)(R12*1), Z11, Z5
-	VFMADD231PS.BCST 16(R14), Z4, Z3
-	VFMADD231PS.BCST 16(R14)(R12*1), Z4, Z5
-	VFMADD231PS.BCST 20(R14), Z0, Z3
-	VFMADD231PS.BCST 20(R14)(R12*1), Z0, Z5
-	VFMADD231PS.BCST 24(R14), Z2, Z3
-	VFMADD231PS.BCST 24(R14)(R12*1), Z2, Z5
-	VFMADD231PS.BCST 28(R14), Z1, Z3
-	VFMADD231PS.BCST 28(R14)(R12*1), Z1, Z5
-	VMOVUPS          Z3, (R15)
-	VMOVUPS          Z5, (R15)(R13*1)
-	LEAQ             (R14)(R12*2), R14
-	LEAQ             (R15)(R13*2), R15
-	VMULPS.BCST      (R14), Z7, Z3
-	VMULPS.BCST      (R14)(R12*1), Z7, Z5
-	VFMADD231PS.BCST 4(R14), Z9, Z3
-	VFMADD231PS.BCST 4(R14)(R12*1), Z9, Z5
-	VFMADD231PS.BCST 8(R14), Z10, Z3
-	VFMADD231PS.BCST 8(R14)(R12*1), Z10, Z5
-	VFMADD231PS.BCST 12(R14), Z11, Z3
-	VFMADD231PS.BCST 12(R14)(R12*1), Z11, Z5
-	VFMADD231PS.BCST 16(R14), Z4, Z3
-	VFMADD231PS.BCST 16(R14)(R12*1), Z4, Z5
-	VFMADD231PS.BCST 20(R14), Z0, Z3
-	VFMADD231PS.BCST 20(R14)(R12*1), Z0, Z5
-	VFMADD231PS.BCST 24(R14), Z2, Z3
-	VFMADD231PS.BCST 24(R14)(R12*1), Z2, Z5
-	VFMADD231PS.BCST 28(R14), Z1, Z3
-	VFMADD231PS.BCST 28(R14)(R12*1), Z1, Z5
-	VMOVUPS          Z3, (R15)
-	VMOVUPS          Z5, (R15)(R13*1)
-	LEAQ             (R14)(R12*2), R14
-	LEAQ             (R15)(R13*2), R15
-	VMULPS.BCST      (R14), Z7, Z3
-	VMULPS.BCST      (R14)(R12*1), Z7, Z5
-	VFMADD231PS.BCST 4(R14), Z9, Z3
-	VFMADD231PS.BCST 4(R14)(R12*1), Z9, Z5
-	VFMADD231PS.BCST 8(R14), Z10, Z3
-	VFMADD231PS.BCST 8(R14)(R12*1), Z10, Z5
-	VFMADD231PS.BCST 12(R14), Z11, Z3
-	VFMADD231PS.BCST 12(R14)(R12*1), Z11, Z5
-	VFMADD231PS.BCST 16(R14), Z4, Z3
-	VFMADD231PS.BCST 16(R14)(R12*1), Z4, Z5
-	VFMADD231PS.BCST 20(R14), Z0, Z3
-	VFMADD231PS.BCST 20(R14)(R12*1), Z0, Z5
-	VFMADD231PS.BCST 24(R14), Z2, Z3
-	VFMADD231PS.BCST 24(R14)(R12*1), Z2, Z5
-	VFMADD231PS.BCST 28(R14), Z1, Z3
-	VFMADD231PS.BCST 28(R14)(R12*1), Z1, Z5
-	VMOVUPS          Z3, (R15)
-	VMOVUPS          Z5, (R15)(R13*1)
-	LEAQ             (R14)(R12*2), R14
-	LEAQ             (R15)(R13*2), R15
-	VMULPS.BCST      (R14), Z7, Z3
-	VMULPS.BCST      (R14)(R12*1), Z7, Z5
-	VFMADD231PS.BCST 4(R14), Z9, Z3
-	VFMADD231PS.BCST 4(R14)(R12*1), Z9, Z5
-	VFMADD231PS.BCST 8(R14), Z10, Z3
-	VFMADD231PS.BCST 8(R14)(R12*1), Z10, Z5
-	VFMADD231PS.BCST 12(R14), Z11, Z3
-	VFMADD231PS.BCST 12(R14)(R12*1), Z11, Z5
-	VFMADD231PS.BCST 16(R14), Z4, Z3
-	VFMADD231PS.BCST 16(R14)(R12*1), Z4, Z5
-	VFMADD231PS.BCST 20(R14), Z0, Z3
-	VFMADD231PS.BCST 20(R14)(R12*1), Z0, Z5
-	VFMADD231PS.BCST 24(R14), Z2, Z3
-	VFMADD231PS.BCST 24(R14)(R12*1), Z2, Z5
-	VFMADD231PS.BCST 28(R14), Z1, Z3
-	VFMADD231PS.BCST 28(R14)(R12*1), Z1, Z5
-	VMOVUPS          Z3, (R15)
-	VMOVUPS          Z5, (R15)(R13*1)
 	ADDQ             16(AX), DX
 	ADDQ             16(AX), BX
 	ADDQ             16(AX), SI
 	ADDQ             16(AX), DI
+	MOVQ             R9, R14
+	VBROADCASTI32X4  (DX), Y6
+	VBROADCASTI32X4  (SI), Y5
+	MOVQ             R10, R15
+	VINSERTI32X4     $0x01, (BX), Y6, Y6
+	VINSERTI32X4     $0x01, (DI), Y5, Y5
+	VMULPS.BCST      (R14), Z7, Z3
+	VCVTPH2PS        Y6, Z8
+	VCVTPH2PS        Y5, Z12
+	VMULPS.BCST      (R14)(R12*1), Z7, Z5
+	VBROADCASTI32X4  (DX)(CX*1), Y13
+	VBROADCASTI32X4  (SI)(CX*1), Y6
+	VFMADD231PS.BCST 4(R14), Z9, Z3
+	VINSERTI32X4     $0x01, (BX)(CX*1), Y13, Y13
+	VINSERTI32X4     $0x01, (DI)(CX*1), Y6, Y6
+	VFMADD231PS.BCST 4(R14)(R12*1), Z9, Z5
+	VCVTPH2PS        Y13, Z14
+	VCVTPH2PS        Y6, Z13
+	VFMADD231PS.BCST 8(R14), Z10, Z3
+	VUNPCKLPS        Z14, Z8, Z6
+	VUNPCKLPS        Z13, Z12, Z15
+	VFMADD231PS.BCST 8(R14)(R12*1), Z10, Z5
+	VUNPCKHPS        Z14, Z8, Z8
+	VUNPCKHPS        Z13, Z12, Z16
+	VFMADD231PS.BCST 12(R14), Z11, Z3
+	VBROADCASTI32X4  (DX)(CX*2), Y13
+	VBROADCASTI32X4  (SI)(CX*2), Y12
+	VFMADD231PS.BCST 12(R14)(R12*1), Z11, Z5
+	VINSERTI32X4     $0x01, (BX)(CX*2), Y13, Y13
+	VINSERTI32X4     $0x01, (DI)(CX*2), Y12, Y12
+	VFMADD231PS.BCST 16(R14), Z4, Z3
+	VCVTPH2PS        Y13, Z13
+	VCVTPH2PS        Y12, Z14
+	VFMADD231PS.BCST 16(R14)(R12*1), Z4, Z5
+	VBROADCASTI32X4  (DX)(R8*1), Y17
+	VBROADCASTI32X4  (SI)(R8*1), Y12
+	VFMADD231PS.BCST 20(R14), Z0, Z3
+	VINSERTI32X4     $0x01, (BX)(R8*1), Y17, Y17
+	VINSERTI32X4     $0x01, (DI)(R8*1), Y12, Y12
+	VFMADD231PS.BCST 20(R14)(R12*1), Z0, Z5
+	VCVTPH2PS        Y17, Z19
+	VCVTPH2PS        Y12, Z18
+	VFMADD231PS.BCST 24(R14), Z2, Z3
+	VUNPCKLPS        Z19, Z13, Z12
+	VUNPCKLPS        Z18, Z14, Z17
+	VFMADD231PS.BCST 24(R14)(R12*1), Z2, Z5
+	VUNPCKHPS        Z19, Z13, Z13
+	VUNPCKHPS        Z18, Z14, Z18
+	VFMADD231PS.BCST 28(R14), Z1, Z3
+	VUNPCKLPD        Z12, Z6, Z14
+	VUNPCKLPD        Z17, Z15, Z19
+	VFMADD231PS.BCST 28(R14)(R12*1), Z1, Z5
+	VUNPCKHPD        Z12, Z6, Z6
+	VUNPCKHPD        Z17, Z15, Z12
+	VMOVUPS          Z3, (R15)
+	VUNPCKLPD        Z13, Z8, Z3
+	VUNPCKLPD        Z18, Z16, Z15
+	VMOVUPS          Z5, (R15)(R13*1)
+	VUNPCKHPD        Z13, Z8, Z5
+	VUNPCKHPD        Z18, Z16, Z16
+	LEAQ             (R14)(R12*2), R14
+	LEAQ             (R15)(R13*2), R15
+	VMULPS.BCST      (R14), Z7, Z8
+	VMULPS.BCST      (R14)(R12*1), Z7, Z13
+	VFMADD231PS.BCST 4(R14), Z9, Z8
+	VFMADD231PS.BCST 4(R14)(R12*1), Z9, Z13
+	VFMADD231PS.BCST 8(R14), Z10, Z8
+	VFMADD231PS.BCST 8(R14)(R12*1), Z10, Z13
+	VFMADD231PS.BCST 12(R14), Z11, Z8
+	VFMADD231PS.BCST 12(R14)(R12*1), Z11, Z13
+	VFMADD231PS.BCST 16(R14), Z4, Z8
+	VFMADD231PS.BCST 16(R14)(R12*1), Z4, Z13
+	VFMADD231PS.BCST 20(R14), Z0, Z8
+	VFMADD231PS.BCST 20(R14)(R12*1), Z0, Z13
+	VFMADD231PS.BCST 24(R14), Z2, Z8
+	VFMADD231PS.BCST 24(R14)(R12*1), Z2, Z13
+	VFMADD231PS.BCST 28(R14), Z1, Z8
+	VFMADD231PS.BCST 28(R14)(R12*1), Z1, Z13
+	VMOVUPS          Z8, (R15)
+	VMOVUPS          Z13, (R15)(R13*1)
+	LEAQ             (R14)(R12*2), R14
+	LEAQ             (R15)(R13*2), R15
+	VMULPS.BCST      (R14), Z7, Z8
+	VMULPS.BCST      (R14)(R12*1), Z7, Z13
+	VFMADD231PS.BCST 4(R14), Z9, Z8
+	VFMADD231PS.BCST 4(R14)(R12*1), Z9, Z13
+	VFMADD231PS.BCST 8(R14), Z10, Z8
+	VFMADD231PS.BCST 8(R14)(R12*1), Z10, Z13
+	VFMADD231PS.BCST 12(R14), Z11, Z8
+	VFMADD231PS.BCST 12(R14)(R12*1), Z11, Z13
+	VFMADD231PS.BCST 16(R14), Z4, Z8
+	VFMADD231PS.BCST 16(R14)(R12*1), Z4, Z13
+	VFMADD231PS.BCST 20(R14), Z0, Z8
+	VFMADD231PS.BCST 20(R14)(R12*1), Z0, Z13
+	VFMADD231PS.BCST 24(R14), Z2, Z8
+	VFMADD231PS.BCST 24(R14)(R12*1), Z2, Z13
+	VFMADD231PS.BCST 28(R14), Z1, Z8
+	VFMADD231PS.BCST 28(R14)(R12*1), Z1, Z13
+	VMOVUPS          Z8, (R15)
+	VMOVUPS          Z13, (R15)(R13*1)
+	LEAQ             (R14)(R12*2), R14
+	LEAQ             (R15)(R13*2), R15
+	VMULPS.BCST      (R14), Z7, Z8
+	VMULPS.BCST      (R14)(R12*1), Z7, Z7
+	VFMADD231PS.BCST 4(R14), Z9, Z8
+	VFMADD231PS.BCST 4(R14)(R12*1), Z9, Z7
+	VFMADD231PS.BCST 8(R14), Z10, Z8
+	VFMADD231PS.BCST 8(R14)(R12*1), Z10, Z7
+	VFMADD231PS.BCST 12(R14), Z11, Z8
+	VFMADD231PS.BCST 12(R14)(R12*1), Z11, Z7
+	VFMADD231PS.BCST 16(R14), Z4, Z8
+	VFMADD231PS.BCST 16(R14)(R12*1), Z4, Z7
+	VFMADD231PS.BCST 20(R14), Z0, Z8
+	VFMADD231PS.BCST 20(R14)(R12*1), Z0, Z7
+	VFMADD231PS.BCST 24(R14), Z2, Z8
+	VFMADD231PS.BCST 24(R14)(R12*1), Z2, Z7
+	VFMADD231PS.BCST 28(R14), Z1, Z8
+	VFMADD231PS.BCST 28(R14)(R12*1), Z1, Z7
+	VMOVUPS          Z8, (R15)
+	VMOVUPS          Z7, (R15)(R13*1)
+	VSHUFF64X2       $0x88, Z19, Z14, Z7
+	VSHUFF64X2       $0x88, Z12, Z6, Z9
+	VSHUFF64X2       $0x88, Z15, Z3, Z10
+	VSHUFF64X2       $0x88, Z16, Z5, Z11
+	VSHUFF64X2       $0xdd, Z19, Z14, Z4
+	VSHUFF64X2       $0xdd, Z12, Z6, Z0
+	VSHUFF64X2       $0xdd, Z15, Z3, Z2
+	VSHUFF64X2       $0xdd, Z16, Z5, Z1
 	ADDQ             64(AX), R9
 	ADDQ             88(AX), R10
 	DECQ             R11
 	JNE              chunkHead
+
+chunkHeadLast:
+	MOVQ             R9, CX
+	MOVQ             R10, DX
+	VMULPS.BCST      (CX), Z7, Z3
+	VMULPS.BCST      (CX)(R12*1), Z7, Z5
+	VFMADD231PS.BCST 4(CX), Z9, Z3
+	VFMADD231PS.BCST 4(CX)(R12*1), Z9, Z5
+	VFMADD231PS.BCST 8(CX), Z10, Z3
+	VFMADD231PS.BCST 8(CX)(R12*1), Z10, Z5
+	VFMADD231PS.BCST 12(CX), Z11, Z3
+	VFMADD231PS.BCST 12(CX)(R12*1), Z11, Z5
+	VFMADD231PS.BCST 16(CX), Z4, Z3
+	VFMADD231PS.BCST 16(CX)(R12*1), Z4, Z5
+	VFMADD231PS.BCST 20(CX), Z0, Z3
+	VFMADD231PS.BCST 20(CX)(R12*1), Z0, Z5
+	VFMADD231PS.BCST 24(CX), Z2, Z3
+	VFMADD231PS.BCST 24(CX)(R12*1), Z2, Z5
+	VFMADD231PS.BCST 28(CX), Z1, Z3
+	VFMADD231PS.BCST 28(CX)(R12*1), Z1, Z5
+	VMOVUPS          Z3, (DX)
+	VMOVUPS          Z5, (DX)(R13*1)
+	LEAQ             (CX)(R12*2), CX
+	LEAQ             (DX)(R13*2), DX
+	VMULPS.BCST      (CX), Z7, Z3
+	VMULPS.BCST      (CX)(R12*1), Z7, Z5
+	VFMADD231PS.BCST 4(CX), Z9, Z3
+	VFMADD231PS.BCST 4(CX)(R12*1), Z9, Z5
+	VFMADD231PS.BCST 8(CX), Z10, Z3
+	VFMADD231PS.BCST 8(CX)(R12*1), Z10, Z5
+	VFMADD231PS.BCST 12(CX), Z11, Z3
+	VFMADD231PS.BCST 12(CX)(R12*1), Z11, Z5
+	VFMADD231PS.BCST 16(CX), Z4, Z3
+	VFMADD231PS.BCST 16(CX)(R12*1), Z4, Z5
+	VFMADD231PS.BCST 20(CX), Z0, Z3
+	VFMADD231PS.BCST 20(CX)(R12*1), Z0, Z5
+	VFMADD231PS.BCST 24(CX), Z2, Z3
+	VFMADD231PS.BCST 24(CX)(R12*1), Z2, Z5
+	VFMADD231PS.BCST 28(CX), Z1, Z3
+	VFMADD231PS.BCST 28(CX)(R12*1), Z1, Z5
+	VMOVUPS          Z3, (DX)
+	VMOVUPS          Z5, (DX)(R13*1)
+	LEAQ             (CX)(R12*2), CX
+	LEAQ             (DX)(R13*2), DX
+	VMULPS.BCST      (CX), Z7, Z3
+	VMULPS.BCST      (CX)(R12*1), Z7, Z5
+	VFMADD231PS.BCST 4(CX), Z9, Z3
+	VFMADD231PS.BCST 4(CX)(R12*1), Z9, Z5
+	VFMADD231PS.BCST 8(CX), Z10, Z3
+	VFMADD231PS.BCST 8(CX)(R12*1), Z10, Z5
+	VFMADD231PS.BCST 12(CX), Z11, Z3
+	VFMADD231PS.BCST 12(CX)(R12*1), Z11, Z5
+	VFMADD231PS.BCST 16(CX), Z4, Z3
+	VFMADD231PS.BCST 16(CX)(R12*1), Z4, Z5
+	VFMADD231PS.BCST 20(CX), Z0, Z3
+	VFMADD231PS.BCST 20(CX)(R12*1), Z0, Z5
+	VFMADD231PS.BCST 24(CX), Z2, Z3
+	VFMADD231PS.BCST 24(CX)(R12*1), Z2, Z5
+	VFMADD231PS.BCST 28(CX), Z1, Z3
+	VFMADD231PS.BCST 28(CX)(R12*1), Z1, Z5
+	VMOVUPS          Z3, (DX)
+	VMOVUPS          Z5, (DX)(R13*1)
+	LEAQ             (CX)(R12*2), CX
+	LEAQ             (DX)(R13*2), DX
+	VMULPS.BCST      (CX), Z7, Z3
+	VMULPS.BCST      (CX)(R12*1), Z7, Z5
+	VFMADD231PS.BCST 4(CX), Z9, Z3
+	VFMADD231PS.BCST 4(CX)(R12*1), Z9, Z5
+	VFMADD231PS.BCST 8(CX), Z10, Z3
+	VFMADD231PS.BCST 8(CX)(R12*1), Z10, Z5
+	VFMADD231PS.BCST 12(CX), Z11, Z3
+	VFMADD231PS.BCST 12(CX)(R12*1), Z11, Z5
+	VFMADD231PS.BCST 16(CX), Z4, Z3
+	VFMADD231PS.BCST 16(CX)(R12*1), Z4, Z5
+	VFMADD231PS.BCST 20(CX), Z0, Z3
+	VFMADD231PS.BCST 20(CX)(R12*1), Z0, Z5
+	VFMADD231PS.BCST 24(CX), Z2, Z3
+	VFMADD231PS.BCST 24(CX)(R12*1), Z2, Z5
+	VFMADD231PS.BCST 28(CX), Z1, Z3
+	VFMADD231PS.BCST 28(CX)(R12*1), Z1, Z5
+	VMOVUPS          Z3, (DX)
+	VMOVUPS          Z5, (DX)(R13*1)
 	MOVQ             8(AX), CX
 	SHLQ             $0x04, CX
 	MOVQ             216(AX), DX
@@ -7340,232 +8790,394 @@ chunkHead:
 	JMP              chunkNext
 
 chunkLast:
-	MOVQ    8(AX), CX
-	MOVQ    DX, 224(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+1
-	CMOVQGT BX, DX
-	MOVQ    DX, 232(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+2
-	CMOVQGT BX, DX
-	MOVQ    DX, 240(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+3
-	CMOVQGT BX, DX
-	MOVQ    DX, 248(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+4
-	CMOVQGT BX, DX
-	MOVQ    DX, 256(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+5
-	CMOVQGT BX, DX
-	MOVQ    DX, 264(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+6
-	CMOVQGT BX, DX
-	MOVQ    DX, 272(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+7
-	CMOVQGT BX, DX
-	MOVQ    DX, 280(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+8
-	CMOVQGT BX, DX
-	MOVQ    DX, 288(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+9
-	CMOVQGT BX, DX
-	MOVQ    DX, 296(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+10
-	CMOVQGT BX, DX
-	MOVQ    DX, 304(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+11
-	CMOVQGT BX, DX
-	MOVQ    DX, 312(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+12
-	CMOVQGT BX, DX
-	MOVQ    DX, 320(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+13
-	CMOVQGT BX, DX
-	MOVQ    DX, 328(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+14
-	CMOVQGT BX, DX
-	MOVQ    DX, 336(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+15
-	CMOVQGT BX, DX
-	MOVQ    DX, 344(AX)
-	MOVQ    192(AX), CX
-	MOVQ    $+16, DX
-	CMPQ    CX, DX
-	CMOVQLT CX, DX
-	MOVQ    $+65535, CX
-	BZHIQ   DX, CX, CX
-	KMOVW   CX, K1
-	XORQ    CX, CX
-	MOVQ    48(AX), DX
-	MOVQ    208(AX), BX
-	MOVQ    40(AX), SI
-	MOVQ    56(AX), DI
-	MOVQ    80(AX), R8
+	MOVQ  8(AX), BX
+	MOVQ  200(AX), CX
+	CMPQ  8(CX), $+16
+	JLT   chunkFew
+	MOVQ  192(AX), CX
+	SUBQ  $+16, CX
+	MOVQ  $+16, 192(AX)
+	IMULQ CX, BX
+	ADDQ  BX, DX
+	SHLQ  $0x02, CX
+	ADDQ  CX, 208(AX)
+	JMP   chunkWhole
+
+chunkFew:
+	MOVQ            8(AX), CX
+	MOVQ            DX, 224(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+1
+	CMOVQGT         BX, DX
+	MOVQ            DX, 232(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+2
+	CMOVQGT         BX, DX
+	MOVQ            DX, 240(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+3
+	CMOVQGT         BX, DX
+	MOVQ            DX, 248(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+4
+	CMOVQGT         BX, DX
+	MOVQ            DX, 256(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+5
+	CMOVQGT         BX, DX
+	MOVQ            DX, 264(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+6
+	CMOVQGT         BX, DX
+	MOVQ            DX, 272(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+7
+	CMOVQGT         BX, DX
+	MOVQ            DX, 280(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+8
+	CMOVQGT         BX, DX
+	MOVQ            DX, 288(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+9
+	CMOVQGT         BX, DX
+	MOVQ            DX, 296(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+10
+	CMOVQGT         BX, DX
+	MOVQ            DX, 304(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+11
+	CMOVQGT         BX, DX
+	MOVQ            DX, 312(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+12
+	CMOVQGT         BX, DX
+	MOVQ            DX, 320(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+13
+	CMOVQGT         BX, DX
+	MOVQ            DX, 328(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+14
+	CMOVQGT         BX, DX
+	MOVQ            DX, 336(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+15
+	CMOVQGT         BX, DX
+	MOVQ            DX, 344(AX)
+	MOVQ            192(AX), CX
+	MOVQ            $+16, DX
+	CMPQ            CX, DX
+	CMOVQLT         CX, DX
+	MOVQ            $+65535, CX
+	BZHIQ           DX, CX, CX
+	KMOVW           CX, K1
+	XORQ            CX, CX
+	MOVQ            48(AX), DX
+	MOVQ            208(AX), BX
+	MOVQ            40(AX), SI
+	MOVQ            56(AX), DI
+	MOVQ            80(AX), R8
+	MOVQ            224(AX), R9
+	MOVQ            256(AX), R10
+	VBROADCASTI32X4 (R9)(CX*1), Y0
+	VINSERTI32X4    $0x01, (R10)(CX*1), Y0, Y0
+	VCVTPH2PS       Y0, Z1
+	MOVQ            232(AX), R9
+	MOVQ            264(AX), R10
+	VBROADCASTI32X4 (R9)(CX*1), Y0
+	VINSERTI32X4    $0x01, (R10)(CX*1), Y0, Y0
+	VCVTPH2PS       Y0, Z2
+	VUNPCKLPS       Z2, Z1, Z0
+	VUNPCKHPS       Z2, Z1, Z1
+	MOVQ            240(AX), R9
+	MOVQ            272(AX), R10
+	VBROADCASTI32X4 (R9)(CX*1), Y2
+	VINSERTI32X4    $0x01, (R10)(CX*1), Y2, Y2
+	VCVTPH2PS       Y2, Z3
+	MOVQ            248(AX), R9
+	MOVQ            280(AX), R10
+	VBROADCASTI32X4 (R9)(CX*1), Y2
+	VINSERTI32X4    $0x01, (R10)(CX*1), Y2, Y2
+	VCVTPH2PS       Y2, Z4
+	VUNPCKLPS       Z4, Z3, Z2
+	VUNPCKHPS       Z4, Z3, Z3
+	VUNPCKLPD       Z2, Z0, Z4
+	VUNPCKHPD       Z2, Z0, Z0
+	VUNPCKLPD       Z3, Z1, Z2
+	VUNPCKHPD       Z3, Z1, Z1
+	MOVQ            288(AX), R9
+	MOVQ            320(AX), R10
+	VBROADCASTI32X4 (R9)(CX*1), Y3
+	VINSERTI32X4    $0x01, (R10)(CX*1), Y3, Y3
+	VCVTPH2PS       Y3, Z5
+	MOVQ            296(AX), R9
+	MOVQ            328(AX), R10
+	VBROADCASTI32X4 (R9)(CX*1), Y3
+	VINSERTI32X4    $0x01, (R10)(CX*1), Y3, Y3
+	VCVTPH2PS       Y3, Z6
+	VUNPCKLPS       Z6, Z5, Z3
+	VUNPCKHPS       Z6, Z5, Z5
+	MOVQ            304(AX), R9
+	MOVQ            336(AX), R10
+	VBROADCASTI32X4 (R9)(CX*1), Y6
+	VINSERTI32X4    $0x01, (R10)(CX*1), Y6, Y6
+	VCVTPH2PS       Y6, Z7
+	MOVQ            312(AX), R9
+	MOVQ            344(AX), R10
+	VBROADCASTI32X4 (R9)(CX*1), Y6
+	VINSERTI32X4    $0x01, (R10)(CX*1), Y6, Y6
+	VCVTPH2PS       Y6, Z8
+	VUNPCKLPS       Z8, Z7, Z6
+	VUNPCKHPS       Z8, Z7, Z7
+	VUNPCKLPD       Z6, Z3, Z8
+	VUNPCKHPD       Z6, Z3, Z3
+	VUNPCKLPD       Z7, Z5, Z6
+	VUNPCKHPD       Z7, Z5, Z5
+	VSHUFF64X2      $0x88, Z8, Z4, Z7
+	VSHUFF64X2      $0x88, Z3, Z0, Z9
+	VSHUFF64X2      $0x88, Z6, Z2, Z10
+	VSHUFF64X2      $0x88, Z5, Z1, Z11
+	VSHUFF64X2      $0xdd, Z8, Z4, Z4
+	VSHUFF64X2      $0xdd, Z3, Z0, Z0
+	VSHUFF64X2      $0xdd, Z6, Z2, Z2
+	VSHUFF64X2      $0xdd, Z5, Z1, Z1
+	DECQ            SI
+	JEQ             chunkLastHeadLast
 
 chunkLastHead:
-	MOVQ             224(AX), R9
-	MOVQ             256(AX), R10
-	VBROADCASTI32X4  (R9)(CX*1), Y0
-	VINSERTI32X4     $0x01, (R10)(CX*1), Y0, Y0
-	VCVTPH2PS        Y0, Z1
-	MOVQ             232(AX), R9
-	MOVQ             264(AX), R10
-	VBROADCASTI32X4  (R9)(CX*1), Y0
-	VINSERTI32X4     $0x01, (R10)(CX*1), Y0, Y0
-	VCVTPH2PS        Y0, Z2
-	VUNPCKLPS        Z2, Z1, Z0
-	VUNPCKHPS        Z2, Z1, Z1
-	MOVQ             240(AX), R9
-	MOVQ             272(AX), R10
-	VBROADCASTI32X4  (R9)(CX*1), Y2
-	VINSERTI32X4     $0x01, (R10)(CX*1), Y2, Y2
-	VCVTPH2PS        Y2, Z3
-	MOVQ             248(AX), R9
-	MOVQ             280(AX), R10
-	VBROADCASTI32X4  (R9)(CX*1), Y2
-	VINSERTI32X4     $0x01, (R10)(CX*1), Y2, Y2
-	VCVTPH2PS        Y2, Z4
-	VUNPCKLPS        Z4, Z3, Z2
-	VUNPCKHPS        Z4, Z3, Z3
-	VUNPCKLPD        Z2, Z0, Z4
-	VUNPCKHPD        Z2, Z0, Z0
-	VUNPCKLPD        Z3, Z1, Z2
-	VUNPCKHPD        Z3, Z1, Z1
-	MOVQ             288(AX), R9
-	MOVQ             320(AX), R10
-	VBROADCASTI32X4  (R9)(CX*1), Y3
-	VINSERTI32X4     $0x01, (R10)(CX*1), Y3, Y3
-	VCVTPH2PS        Y3, Z5
-	MOVQ             296(AX), R9
-	MOVQ             328(AX), R10
-	VBROADCASTI32X4  (R9)(CX*1), Y3
-	VINSERTI32X4     $0x01, (R10)(CX*1), Y3, Y3
-	VCVTPH2PS        Y3, Z6
-	VUNPCKLPS        Z6, Z5, Z3
-	VUNPCKHPS        Z6, Z5, Z5
-	MOVQ             304(AX), R9
-	MOVQ             336(AX), R10
-	VBROADCASTI32X4  (R9)(CX*1), Y6
-	VINSERTI32X4     $0x01, (R10)(CX*1), Y6, Y6
-	VCVTPH2PS        Y6, Z7
-	MOVQ             312(AX), R9
-	MOVQ             344(AX), R10
-	VBROADCASTI32X4  (R9)(CX*1), Y6
-	VINSERTI32X4     $0x01, (R10)(CX*1), Y6, Y6
-	VCVTPH2PS        Y6, Z8
-	VUNPCKLPS        Z8, Z7, Z6
-	VUNPCKHPS        Z8, Z7, Z7
-	VUNPCKLPD        Z6, Z3, Z8
-	VUNPCKHPD        Z6, Z3, Z3
-	VUNPCKLPD        Z7, Z5, Z6
-	VUNPCKHPD        Z7, Z5, Z5
-	VSHUFF64X2       $0x88, Z8, Z4, Z7
-	VSHUFF64X2       $0x88, Z3, Z0, Z9
-	VSHUFF64X2       $0x88, Z6, Z2, Z10
-	VSHUFF64X2       $0x88, Z5, Z1, Z11
-	VSHUFF64X2       $0xdd, Z8, Z4, Z4
-	VSHUFF64X2       $0xdd, Z3, Z0, Z0
-	VSHUFF64X2       $0xdd, Z6, Z2, Z2
-	VSHUFF64X2       $0xdd, Z5, Z1, Z1
-	MOVQ             DX, R9
-	MOVQ             BX, R10
-	VMULPS.BCST      (R9), Z7, Z3
-	VMULPS.BCST      (R9)(DI*1), Z7, Z5
-	VFMADD231PS.BCST 4(R9), Z9, Z3
-	VFMADD231PS.BCST 4(R9)(DI*1), Z9, Z5
-	VFMADD231PS.BCST 8(R9), Z10, Z3
-	VFMADD231PS.BCST 8(R9)(DI*1), Z10, Z5
-	VFMADD231PS.BCST 12(R9), Z11, Z3
-	VFMADD231PS.BCST 12(R9)(DI*1), Z11, Z5
-	VFMADD231PS.BCST 16(R9), Z4, Z3
-	VFMADD231PS.BCST 16(R9)(DI*1), Z4, Z5
-	VFMADD231PS.BCST 20(R9), Z0, Z3
-	VFMADD231PS.BCST 20(R9)(DI*1), Z0, Z5
-	VFMADD231PS.BCST 24(R9), Z2, Z3
-	VFMADD231PS.BCST 24(R9)(DI*1), Z2, Z5
-	VFMADD231PS.BCST 28(R9), Z1, Z3
-	VFMADD231PS.BCST 28(R9)(DI*1), Z1, Z5
-	VMOVUPS          Z3, K1, (R10)
-	VMOVUPS          Z5, K1, (R10)(R8*1)
-	LEAQ             (R9)(DI*2), R9
-	LEAQ             (R10)(R8*2), R10
-	VMULPS.BCST      (R9), Z7, Z3
-	VMULPS.BCST      (R9)(DI*1), Z7, Z5
-	VFMADD231PS.BCST 4(R9), Z9, Z3
-	VFMADD231PS.BCST 4(R9)(DI*1), Z9, Z5
-	VFMADD231PS.BCST 8(R9), Z10, Z3
-	VFMADD231PS.BCST 8(R9)(DI*1), Z10, Z5
-	VFMADD231PS.BCST 12(R9), Z11, Z3
-	VFMADD231PS.BCST 12(R9)(DI*1), Z11, Z5
-	VFMADD231PS.BCST 16(R9), Z4, Z3
-	VFMADD231PS.BCST 16(R9)(DI*1), Z4, Z5
-	VFMADD231PS.BCST 20(R9), Z0, Z3
-	VFMADD231PS.BCST 20(R9)(DI*1), Z0, Z5
-	VFMADD231PS.BCST 24(R9), Z2, Z3
-	VFMADD231PS.BCST 24(R9)(DI*1), Z2, Z5
-	VFMADD231PS.BCST 28(R9), Z1, Z3
-	VFMADD231PS.BCST 28(R9)(DI*1), Z1, Z5
-	VMOVUPS          Z3, K1, (R10)
-	VMOVUPS          Z5, K1, (R10)(R8*1)
-	LEAQ             (R9)(DI*2), R9
-	LEAQ             (R10)(R8*2), R10
-	VMULPS.BCST      (R9), Z7, Z3
-	VMULPS.BCST      (R9)(DI*1), Z7, Z5
-	VFMADD231PS.BCST 4(R9), Z9, Z3
-	VFMADD231PS.BCST 4(R9)(DI*1), Z9, Z5
-	VFMADD231PS.BCST 8(R9), Z10, Z3
-	VFMADD231PS.BCST 8(R9)(DI*1), Z10, Z5
-	VFMADD231PS.BCST 12(R9), Z11, Z3
-	VFMADD231PS.BCST 12(R9)(DI*1), Z11, Z5
-	VFMADD231PS.BCST 16(R9), Z4, Z3
-	VFMADD231PS.BCST 16(R9)(DI*1), Z4, Z5
-	VFMADD231PS.BCST 20(R9), Z0, Z3
-	VFMADD231PS.BCST 20(R9)(DI*1), Z0, Z5
-	VFMADD231PS.BCST 24(R9), Z2, Z3
-	VFMADD231PS.BCST 24(R9)(DI*1), Z2, Z5
-	VFMADD231PS.BCST 28(R9), Z1, Z3
-	VFMADD231PS.BCST 28(R9)(DI*1), Z1, Z5
-	VMOVUPS          Z3, K1, (R10)
-	VMOVUPS          Z5, K1, (R10)(R8*1)
-	LEAQ             (R9)(DI*2), R9
-	LEAQ             (R10)(R8*2), R10
-	VMULPS.BCST      (R9), Z7, Z3
-	VMULPS.BCST      (R9)(DI*1), Z7, Z5
-	VFMADD231PS.BCST 4(R9), Z9, Z3
-	VFMADD231PS.BCST 4(R9)(DI*1), Z9, Z5
-	VFMADD231PS.BCST 8(R9), Z10, Z3
-	VFMADD231PS.BCST 8(R9)(DI*1), Z10, Z5
-	VFMADD231PS.BCST 12(R9), Z11, Z3
-	VFMADD231PS.BCST 12(R9)(DI*1), Z11, Z5
-	VFMADD231PS.BCST 16(R9), Z4, Z3
-	VFMADD231PS.BCST 16(R9)(DI*1), Z4, Z5
-	VFMADD231PS.BCST 20(R9), Z0, Z3
-	VFMADD231PS.BCST 20(R9)(DI*1), Z0, Z5
-	VFMADD231PS.BCST 24(R9), Z2, Z3
-	VFMADD231PS.BCST 24(R9)(DI*1), Z2, Z5
-	VFMADD231PS.BCST 28(R9), Z1, Z3
-	VFMADD231PS.BCST 28(R9)(DI*1), Z1, Z5
-	VMOVUPS          Z3, K1, (R10)
-	VMOVUPS          Z5, K1, (R10)(R8*1)
 	ADDQ             16(AX), CX
+	MOVQ             DX, R9
+	MOVQ             224(AX), R11
+	MOVQ             288(AX), R13
+	MOVQ             BX, R10
+	MOVQ             256(AX), R12
+	MOVQ             320(AX), R14
+	VMULPS.BCST      (R9), Z7, Z3
+	VBROADCASTI32X4  (R11)(CX*1), Y8
+	VBROADCASTI32X4  (R13)(CX*1), Y6
+	VMULPS.BCST      (R9)(DI*1), Z7, Z5
+	VINSERTI32X4     $0x01, (R12)(CX*1), Y8, Y8
+	VINSERTI32X4     $0x01, (R14)(CX*1), Y6, Y6
+	VFMADD231PS.BCST 4(R9), Z9, Z3
+	VCVTPH2PS        Y8, Z8
+	VCVTPH2PS        Y6, Z12
+	VFMADD231PS.BCST 4(R9)(DI*1), Z9, Z5
+	MOVQ             232(AX), R11
+	MOVQ             296(AX), R13
+	VFMADD231PS.BCST 8(R9), Z10, Z3
+	MOVQ             264(AX), R12
+	MOVQ             328(AX), R14
+	VFMADD231PS.BCST 8(R9)(DI*1), Z10, Z5
+	VBROADCASTI32X4  (R11)(CX*1), Y13
+	VBROADCASTI32X4  (R13)(CX*1), Y6
+	VFMADD231PS.BCST 12(R9), Z11, Z3
+	VINSERTI32X4     $0x01, (R12)(CX*1), Y13, Y13
+	VINSERTI32X4     $0x01, (R14)(CX*1), Y6, Y6
+	VFMADD231PS.BCST 12(R9)(DI*1), Z11, Z5
+	VCVTPH2PS        Y13, Z15
+	VCVTPH2PS        Y6, Z14
+	VFMADD231PS.BCST 16(R9), Z4, Z3
+	VUNPCKLPS        Z15, Z8, Z6
+	VUNPCKLPS        Z14, Z12, Z13
+	VFMADD231PS.BCST 16(R9)(DI*1), Z4, Z5
+	VUNPCKHPS        Z15, Z8, Z8
+	VUNPCKHPS        Z14, Z12, Z14
+	VFMADD231PS.BCST 20(R9), Z0, Z3
+	MOVQ             240(AX), R11
+	MOVQ             304(AX), R13
+	VFMADD231PS.BCST 20(R9)(DI*1), Z0, Z5
+	MOVQ             272(AX), R12
+	MOVQ             336(AX), R14
+	VFMADD231PS.BCST 24(R9), Z2, Z3
+	VBROADCASTI32X4  (R11)(CX*1), Y12
+	VBROADCASTI32X4  (R13)(CX*1), Y15
+	VFMADD231PS.BCST 24(R9)(DI*1), Z2, Z5
+	VINSERTI32X4     $0x01, (R12)(CX*1), Y12, Y12
+	VINSERTI32X4     $0x01, (R14)(CX*1), Y15, Y15
+	VFMADD231PS.BCST 28(R9), Z1, Z3
+	VCVTPH2PS        Y12, Z12
+	VCVTPH2PS        Y15, Z15
+	VFMADD231PS.BCST 28(R9)(DI*1), Z1, Z5
+	MOVQ             248(AX), R11
+	MOVQ             312(AX), R13
+	VMOVUPS          Z3, K1, (R10)
+	MOVQ             280(AX), R12
+	MOVQ             344(AX), R14
+	VMOVUPS          Z5, K1, (R10)(R8*1)
+	VBROADCASTI32X4  (R11)(CX*1), Y5
+	VBROADCASTI32X4  (R13)(CX*1), Y3
+	LEAQ             (R9)(DI*2), R9
+	VINSERTI32X4     $0x01, (R12)(CX*1), Y5, Y5
+	VINSERTI32X4     $0x01, (R14)(CX*1), Y3, Y3
+	LEAQ             (R10)(R8*2), R10
+	VCVTPH2PS        Y5, Z17
+	VCVTPH2PS        Y3, Z19
+	VMULPS.BCST      (R9), Z7, Z3
+	VUNPCKLPS        Z17, Z12, Z16
+	VUNPCKLPS        Z19, Z15, Z18
+	VMULPS.BCST      (R9)(DI*1), Z7, Z5
+	VUNPCKHPS        Z17, Z12, Z12
+	VUNPCKHPS        Z19, Z15, Z17
+	VFMADD231PS.BCST 4(R9), Z9, Z3
+	VUNPCKLPD        Z16, Z6, Z15
+	VUNPCKLPD        Z18, Z13, Z19
+	VFMADD231PS.BCST 4(R9)(DI*1), Z9, Z5
+	VUNPCKHPD        Z16, Z6, Z6
+	VUNPCKHPD        Z18, Z13, Z16
+	VFMADD231PS.BCST 8(R9), Z10, Z3
+	VUNPCKLPD        Z12, Z8, Z13
+	VUNPCKLPD        Z17, Z14, Z18
+	VFMADD231PS.BCST 8(R9)(DI*1), Z10, Z5
+	VUNPCKHPD        Z12, Z8, Z8
+	VUNPCKHPD        Z17, Z14, Z12
+	VFMADD231PS.BCST 12(R9), Z11, Z3
+	VFMADD231PS.BCST 12(R9)(DI*1), Z11, Z5
+	VFMADD231PS.BCST 16(R9), Z4, Z3
+	VFMADD231PS.BCST 16(R9)(DI*1), Z4, Z5
+	VFMADD231PS.BCST 20(R9), Z0, Z3
+	VFMADD231PS.BCST 20(R9)(DI*1), Z0, Z5
+	VFMADD231PS.BCST 24(R9), Z2, Z3
+	VFMADD231PS.BCST 24(R9)(DI*1), Z2, Z5
+	VFMADD231PS.BCST 28(R9), Z1, Z3
+	VFMADD231PS.BCST 28(R9)(DI*1), Z1, Z5
+	VMOVUPS          Z3, K1, (R10)
+	VMOVUPS          Z5, K1, (R10)(R8*1)
+	LEAQ             (R9)(DI*2), R9
+	LEAQ             (R10)(R8*2), R10
+	VMULPS.BCST      (R9), Z7, Z3
+	VMULPS.BCST      (R9)(DI*1), Z7, Z5
+	VFMADD231PS.BCST 4(R9), Z9, Z3
+	VFMADD231PS.BCST 4(R9)(DI*1), Z9, Z5
+	VFMADD231PS.BCST 8(R9), Z10, Z3
+	VFMADD231PS.BCST 8(R9)(DI*1), Z10, Z5
+	VFMADD231PS.BCST 12(R9), Z11, Z3
+	VFMADD231PS.BCST 12(R9)(DI*1), Z11, Z5
+	VFMADD231PS.BCST 16(R9), Z4, Z3
+	VFMADD231PS.BCST 16(R9)(DI*1), Z4, Z5
+	VFMADD231PS.BCST 20(R9), Z0, Z3
+	VFMADD231PS.BCST 20(R9)(DI*1), Z0, Z5
+	VFMADD231PS.BCST 24(R9), Z2, Z3
+	VFMADD231PS.BCST 24(R9)(DI*1), Z2, Z5
+	VFMADD231PS.BCST 28(R9), Z1, Z3
+	VFMADD231PS.BCST 28(R9)(DI*1), Z1, Z5
+	VMOVUPS          Z3, K1, (R10)
+	VMOVUPS          Z5, K1, (R10)(R8*1)
+	LEAQ             (R9)(DI*2), R9
+	LEAQ             (R10)(R8*2), R10
+	VMULPS.BCST      (R9), Z7, Z3
+	VMULPS.BCST      (R9)(DI*1), Z7, Z5
+	VFMADD231PS.BCST 4(R9), Z9, Z3
+	VFMADD231PS.BCST 4(R9)(DI*1), Z9, Z5
+	VFMADD231PS.BCST 8(R9), Z10, Z3
+	VFMADD231PS.BCST 8(R9)(DI*1), Z10, Z5
+	VFMADD231PS.BCST 12(R9), Z11, Z3
+	VFMADD231PS.BCST 12(R9)(DI*1), Z11, Z5
+	VFMADD231PS.BCST 16(R9), Z4, Z3
+	VFMADD231PS.BCST 16(R9)(DI*1), Z4, Z5
+	VFMADD231PS.BCST 20(R9), Z0, Z3
+	VFMADD231PS.BCST 20(R9)(DI*1), Z0, Z5
+	VFMADD231PS.BCST 24(R9), Z2, Z3
+	VFMADD231PS.BCST 24(R9)(DI*1), Z2, Z5
+	VFMADD231PS.BCST 28(R9), Z1, Z3
+	VFMADD231PS.BCST 28(R9)(DI*1), Z1, Z5
+	VMOVUPS          Z3, K1, (R10)
+	VMOVUPS          Z5, K1, (R10)(R8*1)
+	VSHUFF64X2       $0x88, Z19, Z15, Z7
+	VSHUFF64X2       $0x88, Z16, Z6, Z9
+	VSHUFF64X2       $0x88, Z18, Z13, Z10
+	VSHUFF64X2       $0x88, Z12, Z8, Z11
+	VSHUFF64X2       $0xdd, Z19, Z15, Z4
+	VSHUFF64X2       $0xdd, Z16, Z6, Z0
+	VSHUFF64X2       $0xdd, Z18, Z13, Z2
+	VSHUFF64X2       $0xdd, Z12, Z8, Z1
 	ADDQ             64(AX), DX
 	ADDQ             88(AX), BX
 	DECQ             SI
 	JNE              chunkLastHead
+
+chunkLastHeadLast:
+	MOVQ             DX, CX
+	MOVQ             BX, DX
+	VMULPS.BCST      (CX), Z7, Z3
+	VMULPS.BCST      (CX)(DI*1), Z7, Z5
+	VFMADD231PS.BCST 4(CX), Z9, Z3
+	VFMADD231PS.BCST 4(CX)(DI*1), Z9, Z5
+	VFMADD231PS.BCST 8(CX), Z10, Z3
+	VFMADD231PS.BCST 8(CX)(DI*1), Z10, Z5
+	VFMADD231PS.BCST 12(CX), Z11, Z3
+	VFMADD231PS.BCST 12(CX)(DI*1), Z11, Z5
+	VFMADD231PS.BCST 16(CX), Z4, Z3
+	VFMADD231PS.BCST 16(CX)(DI*1), Z4, Z5
+	VFMADD231PS.BCST 20(CX), Z0, Z3
+	VFMADD231PS.BCST 20(CX)(DI*1), Z0, Z5
+	VFMADD231PS.BCST 24(CX), Z2, Z3
+	VFMADD231PS.BCST 24(CX)(DI*1), Z2, Z5
+	VFMADD231PS.BCST 28(CX), Z1, Z3
+	VFMADD231PS.BCST 28(CX)(DI*1), Z1, Z5
+	VMOVUPS          Z3, K1, (DX)
+	VMOVUPS          Z5, K1, (DX)(R8*1)
+	LEAQ             (CX)(DI*2), CX
+	LEAQ             (DX)(R8*2), DX
+	VMULPS.BCST      (CX), Z7, Z3
+	VMULPS.BCST      (CX)(DI*1), Z7, Z5
+	VFMADD231PS.BCST 4(CX), Z9, Z3
+	VFMADD231PS.BCST 4(CX)(DI*1), Z9, Z5
+	VFMADD231PS.BCST 8(CX), Z10, Z3
+	VFMADD231PS.BCST 8(CX)(DI*1), Z10, Z5
+	VFMADD231PS.BCST 12(CX), Z11, Z3
+	VFMADD231PS.BCST 12(CX)(DI*1), Z11, Z5
+	VFMADD231PS.BCST 16(CX), Z4, Z3
+	VFMADD231PS.BCST 16(CX)(DI*1), Z4, Z5
+	VFMADD231PS.BCST 20(CX), Z0, Z3
+	VFMADD231PS.BCST 20(CX)(DI*1), Z0, Z5
+	VFMADD231PS.BCST 24(CX), Z2, Z3
+	VFMADD231PS.BCST 24(CX)(DI*1), Z2, Z5
+	VFMADD231PS.BCST 28(CX), Z1, Z3
+	VFMADD231PS.BCST 28(CX)(DI*1), Z1, Z5
+	VMOVUPS          Z3, K1, (DX)
+	VMOVUPS          Z5, K1, (DX)(R8*1)
+	LEAQ             (CX)(DI*2), CX
+	LEAQ             (DX)(R8*2), DX
+	VMULPS.BCST      (CX), Z7, Z3
+	VMULPS.BCST      (CX)(DI*1), Z7, Z5
+	VFMADD231PS.BCST 4(CX), Z9, Z3
+	VFMADD231PS.BCST 4(CX)(DI*1), Z9, Z5
+	VFMADD231PS.BCST 8(CX), Z10, Z3
+	VFMADD231PS.BCST 8(CX)(DI*1), Z10, Z5
+	VFMADD231PS.BCST 12(CX), Z11, Z3
+	VFMADD231PS.BCST 12(CX)(DI*1), Z11, Z5
+	VFMADD231PS.BCST 16(CX), Z4, Z3
+	VFMADD231PS.BCST 16(CX)(DI*1), Z4, Z5
+	VFMADD231PS.BCST 20(CX), Z0, Z3
+	VFMADD231PS.BCST 20(CX)(DI*1), Z0, Z5
+	VFMADD231PS.BCST 24(CX), Z2, Z3
+	VFMADD231PS.BCST 24(CX)(DI*1), Z2, Z5
+	VFMADD231PS.BCST 28(CX), Z1, Z3
+	VFMADD231PS.BCST 28(CX)(DI*1), Z1, Z5
+	VMOVUPS          Z3, K1, (DX)
+	VMOVUPS          Z5, K1, (DX)(R8*1)
+	LEAQ             (CX)(DI*2), CX
+	LEAQ             (DX)(R8*2), DX
+	VMULPS.BCST      (CX), Z7, Z3
+	VMULPS.BCST      (CX)(DI*1), Z7, Z5
+	VFMADD231PS.BCST 4(CX), Z9, Z3
+	VFMADD231PS.BCST 4(CX)(DI*1), Z9, Z5
+	VFMADD231PS.BCST 8(CX), Z10, Z3
+	VFMADD231PS.BCST 8(CX)(DI*1), Z10, Z5
+	VFMADD231PS.BCST 12(CX), Z11, Z3
+	VFMADD231PS.BCST 12(CX)(DI*1), Z11, Z5
+	VFMADD231PS.BCST 16(CX), Z4, Z3
+	VFMADD231PS.BCST 16(CX)(DI*1), Z4, Z5
+	VFMADD231PS.BCST 20(CX), Z0, Z3
+	VFMADD231PS.BCST 20(CX)(DI*1), Z0, Z5
+	VFMADD231PS.BCST 24(CX), Z2, Z3
+	VFMADD231PS.BCST 24(CX)(DI*1), Z2, Z5
+	VFMADD231PS.BCST 28(CX), Z1, Z3
+	VFMADD231PS.BCST 28(CX)(DI*1), Z1, Z5
+	VMOVUPS          Z3, K1, (DX)
+	VMOVUPS          Z5, K1, (DX)(R8*1)
 	MOVQ             192(AX), CX
 	SHLQ             $0x02, CX
 	ADDQ             CX, 208(AX)
@@ -8104,77 +9716,156 @@ chunkSpan:
 	MOVQ CX, 192(AX)
 
 chunkRows:
-	MOVQ DX, 216(AX)
 	CMPQ 192(AX), $+16
 	JLT  chunkLast
-	MOVQ 8(AX), CX
-	LEAQ (DX)(CX*4), BX
-	LEAQ (BX)(CX*4), SI
-	LEAQ (SI)(CX*4), DI
-	LEAQ (CX)(CX*2), R8
-	MOVQ 48(AX), R9
-	MOVQ 208(AX), R10
-	MOVQ 40(AX), R11
-	MOVQ 56(AX), R12
-	MOVQ 80(AX), R12
+
+chunkWhole:
+	MOVQ            DX, 216(AX)
+	MOVQ            8(AX), CX
+	LEAQ            (DX)(CX*4), BX
+	LEAQ            (BX)(CX*4), SI
+	LEAQ            (SI)(CX*4), DI
+	LEAQ            (CX)(CX*2), R8
+	MOVQ            48(AX), R9
+	MOVQ            208(AX), R10
+	MOVQ            40(AX), R11
+	MOVQ            56(AX), R12
+	MOVQ            80(AX), R12
+	VBROADCASTI32X4 (DX), Y0
+	VINSERTI32X4    $0x01, (BX), Y0, Y0
+	VPMOVZXWD       Y0, Z1
+	VPSLLD          $0x10, Z1, Z1
+	VBROADCASTI32X4 (DX)(CX*1), Y0
+	VINSERTI32X4    $0x01, (BX)(CX*1), Y0, Y0
+	VPMOVZXWD       Y0, Z2
+	VPSLLD          $0x10, Z2, Z2
+	VUNPCKLPS       Z2, Z1, Z0
+	VUNPCKHPS       Z2, Z1, Z1
+	VBROADCASTI32X4 (DX)(CX*2), Y2
+	VINSERTI32X4    $0x01, (BX)(CX*2), Y2, Y2
+	VPMOVZXWD       Y2, Z3
+	VPSLLD          $0x10, Z3, Z3
+	VBROADCASTI32X4 (DX)(R8*1), Y2
+	VINSERTI32X4    $0x01, (BX)(R8*1), Y2, Y2
+	VPMOVZXWD       Y2, Z4
+	VPSLLD          $0x10, Z4, Z4
+	VUNPCKLPS       Z4, Z3, Z2
+	VUNPCKHPS       Z4, Z3, Z3
+	VUNPCKLPD       Z2, Z0, Z4
+	VUNPCKHPD       Z2, Z0, Z0
+	VUNPCKLPD       Z3, Z1, Z2
+	VUNPCKHPD       Z3, Z1, Z1
+	VBROADCASTI32X4 (SI), Y3
+	VINSERTI32X4    $0x01, (DI), Y3, Y3
+	VPMOVZXWD       Y3, Z5
+	VPSLLD          $0x10, Z5, Z5
+	VBROADCASTI32X4 (SI)(CX*1), Y3
+	VINSERTI32X4    $0x01, (DI)(CX*1), Y3, Y3
+	VPMOVZXWD       Y3, Z6
+	VPSLLD          $0x10, Z6, Z6
+	VUNPCKLPS       Z6, Z5, Z3
+	VUNPCKHPS       Z6, Z5, Z5
+	VBROADCASTI32X4 (SI)(CX*2), Y6
+	VINSERTI32X4    $0x01, (DI)(CX*2), Y6, Y6
+	VPMOVZXWD       Y6, Z7
+	VPSLLD          $0x10, Z7, Z7
+	VBROADCASTI32X4 (SI)(R8*1), Y6
+	VINSERTI32X4    $0x01, (DI)(R8*1), Y6, Y6
+	VPMOVZXWD       Y6, Z8
+	VPSLLD          $0x10, Z8, Z8
+	VUNPCKLPS       Z8, Z7, Z6
+	VUNPCKHPS       Z8, Z7, Z7
+	VUNPCKLPD       Z6, Z3, Z8
+	VUNPCKHPD       Z6, Z3, Z3
+	VUNPCKLPD       Z7, Z5, Z6
+	VUNPCKHPD       Z7, Z5, Z5
+	VSHUFF64X2      $0x88, Z8, Z4, Z7
+	VSHUFF64X2      $0x88, Z3, Z0, Z9
+	VSHUFF64X2      $0x88, Z6, Z2, Z10
+	VSHUFF64X2      $0x88, Z5, Z1, Z11
+	VSHUFF64X2      $0xdd, Z8, Z4, Z4
+	VSHUFF64X2      $0xdd, Z3, Z0, Z0
+	VSHUFF64X2      $0xdd, Z6, Z2, Z2
+	VSHUFF64X2      $0xdd, Z5, Z1, Z1
+	DECQ            R11
+	JEQ             chunkHeadLast
 
 chunkHead:
-	VBROADCASTI32X4  (DX), Y0
-	VINSERTI32X4     $0x01, (BX), Y0, Y0
-	VPMOVZXWD        Y0, Z1
-	VPSLLD           $0x10, Z1, Z1
-	VBROADCASTI32X4  (DX)(CX*1), Y0
-	VINSERTI32X4     $0x01, (BX)(CX*1), Y0, Y0
-	VPMOVZXWD        Y0, Z2
-	VPSLLD           $0x10, Z2, Z2
-	VUNPCKLPS        Z2, Z1, Z0
-	VUNPCKHPS        Z2, Z1, Z1
-	VBROADCASTI32X4  (DX)(CX*2), Y2
-	VINSERTI32X4     $0x01, (BX)(CX*2), Y2, Y2
-	VPMOVZXWD        Y2, Z3
-	VPSLLD           $0x10, Z3, Z3
-	VBROADCASTI32X4  (DX)(R8*1), Y2
-	VINSERTI32X4     $0x01, (BX)(R8*1), Y2, Y2
-	VPMOVZXWD        Y2, Z4
-	VPSLLD           $0x10, Z4, Z4
-	VUNPCKLPS        Z4, Z3, Z2
-	VUNPCKHPS        Z4, Z3, Z3
-	VUNPCKLPD        Z2, Z0, Z4
-	VUNPCKHPD        Z2, Z0, Z0
-	VUNPCKLPD        Z3, Z1, Z2
-	VUNPCKHPD        Z3, Z1, Z1
-	VBROADCASTI32X4  (SI), Y3
-	VINSERTI32X4     $0x01, (DI), Y3, Y3
-	VPMOVZXWD        Y3, Z5
+	ADDQ             16(AX), DX
+	ADDQ             16(AX), BX
+	ADDQ             16(AX), SI
+	ADDQ             16(AX), DI
+	VMULPS.BCST      (R9), Z7, Z3
+	VBROADCASTI32X4  (DX), Y5
+	VBROADCASTI32X4  (SI), Y6
+	VFMADD231PS.BCST 4(R9), Z9, Z3
+	VINSERTI32X4     $0x01, (BX), Y5, Y5
+	VINSERTI32X4     $0x01, (DI), Y6, Y6
+	VFMADD231PS.BCST 8(R9), Z10, Z3
+	VPMOVZXWD        Y5, Z5
+	VPMOVZXWD        Y6, Z6
+	VFMADD231PS.BCST 12(R9), Z11, Z3
 	VPSLLD           $0x10, Z5, Z5
-	VBROADCASTI32X4  (SI)(CX*1), Y3
-	VINSERTI32X4     $0x01, (DI)(CX*1), Y3, Y3
-	VPMOVZXWD        Y3, Z6
 	VPSLLD           $0x10, Z6, Z6
-	VUNPCKLPS        Z6, Z5, Z3
-	VUNPCKHPS        Z6, Z5, Z5
-	VBROADCASTI32X4  (SI)(CX*2), Y6
-	VINSERTI32X4     $0x01, (DI)(CX*2), Y6, Y6
-	VPMOVZXWD        Y6, Z7
+	VFMADD231PS.BCST 16(R9), Z4, Z3
+	VBROADCASTI32X4  (DX)(CX*1), Y4
+	VBROADCASTI32X4  (SI)(CX*1), Y7
+	VFMADD231PS.BCST 20(R9), Z0, Z3
+	VINSERTI32X4     $0x01, (BX)(CX*1), Y4, Y4
+	VINSERTI32X4     $0x01, (DI)(CX*1), Y7, Y7
+	VFMADD231PS.BCST 24(R9), Z2, Z3
+	VPMOVZXWD        Y4, Z4
+	VPMOVZXWD        Y7, Z7
+	VFMADD231PS.BCST 28(R9), Z1, Z3
+	VPSLLD           $0x10, Z4, Z4
 	VPSLLD           $0x10, Z7, Z7
-	VBROADCASTI32X4  (SI)(R8*1), Y6
-	VINSERTI32X4     $0x01, (DI)(R8*1), Y6, Y6
-	VPMOVZXWD        Y6, Z8
+	VMOVUPS          Z3, (R10)
+	VUNPCKLPS        Z4, Z5, Z0
+	VUNPCKLPS        Z7, Z6, Z2
+	VUNPCKHPS        Z4, Z5, Z1
+	VUNPCKHPS        Z7, Z6, Z3
+	VBROADCASTI32X4  (DX)(CX*2), Y5
+	VBROADCASTI32X4  (SI)(CX*2), Y4
+	VINSERTI32X4     $0x01, (BX)(CX*2), Y5, Y5
+	VINSERTI32X4     $0x01, (DI)(CX*2), Y4, Y4
+	VPMOVZXWD        Y5, Z8
+	VPMOVZXWD        Y4, Z4
 	VPSLLD           $0x10, Z8, Z8
-	VUNPCKLPS        Z8, Z7, Z6
-	VUNPCKHPS        Z8, Z7, Z7
-	VUNPCKLPD        Z6, Z3, Z8
-	VUNPCKHPD        Z6, Z3, Z3
-	VUNPCKLPD        Z7, Z5, Z6
-	VUNPCKHPD        Z7, Z5, Z5
+	VPSLLD           $0x10, Z4, Z4
+	VBROADCASTI32X4  (DX)(R8*1), Y6
+	VBROADCASTI32X4  (SI)(R8*1), Y5
+	VINSERTI32X4     $0x01, (BX)(R8*1), Y6, Y6
+	VINSERTI32X4     $0x01, (DI)(R8*1), Y5, Y5
+	VPMOVZXWD        Y6, Z9
+	VPMOVZXWD        Y5, Z7
+	VPSLLD           $0x10, Z9, Z9
+	VPSLLD           $0x10, Z7, Z7
+	VUNPCKLPS        Z9, Z8, Z5
+	VUNPCKLPS        Z7, Z4, Z6
+	VUNPCKHPS        Z9, Z8, Z9
+	VUNPCKHPS        Z7, Z4, Z7
+	VUNPCKLPD        Z5, Z0, Z4
+	VUNPCKLPD        Z6, Z2, Z8
+	VUNPCKHPD        Z5, Z0, Z0
+	VUNPCKHPD        Z6, Z2, Z6
+	VUNPCKLPD        Z9, Z1, Z2
+	VUNPCKLPD        Z7, Z3, Z5
+	VUNPCKHPD        Z9, Z1, Z1
+	VUNPCKHPD        Z7, Z3, Z3
 	VSHUFF64X2       $0x88, Z8, Z4, Z7
-	VSHUFF64X2       $0x88, Z3, Z0, Z9
-	VSHUFF64X2       $0x88, Z6, Z2, Z10
-	VSHUFF64X2       $0x88, Z5, Z1, Z11
+	VSHUFF64X2       $0x88, Z6, Z0, Z9
+	VSHUFF64X2       $0x88, Z5, Z2, Z10
+	VSHUFF64X2       $0x88, Z3, Z1, Z11
 	VSHUFF64X2       $0xdd, Z8, Z4, Z4
-	VSHUFF64X2       $0xdd, Z3, Z0, Z0
-	VSHUFF64X2       $0xdd, Z6, Z2, Z2
-	VSHUFF64X2       $0xdd, Z5, Z1, Z1
+	VSHUFF64X2       $0xdd, Z6, Z0, Z0
+	VSHUFF64X2       $0xdd, Z5, Z2, Z2
+	VSHUFF64X2       $0xdd, Z3, Z1, Z1
+	ADDQ             64(AX), R9
+	ADDQ             88(AX), R10
+	DECQ             R11
+	JNE              chunkHead
+
+chunkHeadLast:
 	VMULPS.BCST      (R9), Z7, Z3
 	VFMADD231PS.BCST 4(R9), Z9, Z3
 	VFMADD231PS.BCST 8(R9), Z10, Z3
@@ -8184,14 +9875,6 @@ chunkHead:
 	VFMADD231PS.BCST 24(R9), Z2, Z3
 	VFMADD231PS.BCST 28(R9), Z1, Z3
 	VMOVUPS          Z3, (R10)
-	ADDQ             16(AX), DX
-	ADDQ             16(AX), BX
-	ADDQ             16(AX), SI
-	ADDQ             16(AX), DI
-	ADDQ             64(AX), R9
-	ADDQ             88(AX), R10
-	DECQ             R11
-	JNE              chunkHead
 	MOVQ             8(AX), CX
 	SHLQ             $0x04, CX
 	MOVQ             216(AX), DX
@@ -8202,155 +9885,259 @@ chunkHead:
 	JMP              chunkNext
 
 chunkLast:
-	MOVQ    8(AX), CX
-	MOVQ    DX, 224(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+1
-	CMOVQGT BX, DX
-	MOVQ    DX, 232(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+2
-	CMOVQGT BX, DX
-	MOVQ    DX, 240(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+3
-	CMOVQGT BX, DX
-	MOVQ    DX, 248(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+4
-	CMOVQGT BX, DX
-	MOVQ    DX, 256(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+5
-	CMOVQGT BX, DX
-	MOVQ    DX, 264(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+6
-	CMOVQGT BX, DX
-	MOVQ    DX, 272(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+7
-	CMOVQGT BX, DX
-	MOVQ    DX, 280(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+8
-	CMOVQGT BX, DX
-	MOVQ    DX, 288(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+9
-	CMOVQGT BX, DX
-	MOVQ    DX, 296(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+10
-	CMOVQGT BX, DX
-	MOVQ    DX, 304(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+11
-	CMOVQGT BX, DX
-	MOVQ    DX, 312(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+12
-	CMOVQGT BX, DX
-	MOVQ    DX, 320(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+13
-	CMOVQGT BX, DX
-	MOVQ    DX, 328(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+14
-	CMOVQGT BX, DX
-	MOVQ    DX, 336(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+15
-	CMOVQGT BX, DX
-	MOVQ    DX, 344(AX)
-	MOVQ    192(AX), CX
-	MOVQ    $+16, DX
-	CMPQ    CX, DX
-	CMOVQLT CX, DX
-	MOVQ    $+65535, CX
-	BZHIQ   DX, CX, CX
-	KMOVW   CX, K1
-	XORQ    CX, CX
-	MOVQ    48(AX), DX
-	MOVQ    208(AX), BX
-	MOVQ    40(AX), SI
-	MOVQ    56(AX), DI
-	MOVQ    80(AX), DI
+	MOVQ  8(AX), BX
+	MOVQ  200(AX), CX
+	CMPQ  8(CX), $+16
+	JLT   chunkFew
+	MOVQ  192(AX), CX
+	SUBQ  $+16, CX
+	MOVQ  $+16, 192(AX)
+	IMULQ CX, BX
+	ADDQ  BX, DX
+	SHLQ  $0x02, CX
+	ADDQ  CX, 208(AX)
+	JMP   chunkWhole
+
+chunkFew:
+	MOVQ            8(AX), CX
+	MOVQ            DX, 224(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+1
+	CMOVQGT         BX, DX
+	MOVQ            DX, 232(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+2
+	CMOVQGT         BX, DX
+	MOVQ            DX, 240(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+3
+	CMOVQGT         BX, DX
+	MOVQ            DX, 248(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+4
+	CMOVQGT         BX, DX
+	MOVQ            DX, 256(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+5
+	CMOVQGT         BX, DX
+	MOVQ            DX, 264(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+6
+	CMOVQGT         BX, DX
+	MOVQ            DX, 272(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+7
+	CMOVQGT         BX, DX
+	MOVQ            DX, 280(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+8
+	CMOVQGT         BX, DX
+	MOVQ            DX, 288(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+9
+	CMOVQGT         BX, DX
+	MOVQ            DX, 296(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+10
+	CMOVQGT         BX, DX
+	MOVQ            DX, 304(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+11
+	CMOVQGT         BX, DX
+	MOVQ            DX, 312(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+12
+	CMOVQGT         BX, DX
+	MOVQ            DX, 320(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+13
+	CMOVQGT         BX, DX
+	MOVQ            DX, 328(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+14
+	CMOVQGT         BX, DX
+	MOVQ            DX, 336(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+15
+	CMOVQGT         BX, DX
+	MOVQ            DX, 344(AX)
+	MOVQ            192(AX), CX
+	MOVQ            $+16, DX
+	CMPQ            CX, DX
+	CMOVQLT         CX, DX
+	MOVQ            $+65535, CX
+	BZHIQ           DX, CX, CX
+	KMOVW           CX, K1
+	XORQ            CX, CX
+	MOVQ            48(AX), DX
+	MOVQ            208(AX), BX
+	MOVQ            40(AX), SI
+	MOVQ            56(AX), DI
+	MOVQ            80(AX), DI
+	MOVQ            224(AX), DI
+	MOVQ            256(AX), R8
+	VBROADCASTI32X4 (DI)(CX*1), Y0
+	VINSERTI32X4    $0x01, (R8)(CX*1), Y0, Y0
+	VPMOVZXWD       Y0, Z1
+	VPSLLD          $0x10, Z1, Z1
+	MOVQ            232(AX), DI
+	MOVQ            264(AX), R8
+	VBROADCASTI32X4 (DI)(CX*1), Y0
+	VINSERTI32X4    $0x01, (R8)(CX*1), Y0, Y0
+	VPMOVZXWD       Y0, Z2
+	VPSLLD          $0x10, Z2, Z2
+	VUNPCKLPS       Z2, Z1, Z0
+	VUNPCKHPS       Z2, Z1, Z1
+	MOVQ            240(AX), DI
+	MOVQ            272(AX), R8
+	VBROADCASTI32X4 (DI)(CX*1), Y2
+	VINSERTI32X4    $0x01, (R8)(CX*1), Y2, Y2
+	VPMOVZXWD       Y2, Z3
+	VPSLLD          $0x10, Z3, Z3
+	MOVQ            248(AX), DI
+	MOVQ            280(AX), R8
+	VBROADCASTI32X4 (DI)(CX*1), Y2
+	VINSERTI32X4    $0x01, (R8)(CX*1), Y2, Y2
+	VPMOVZXWD       Y2, Z4
+	VPSLLD          $0x10, Z4, Z4
+	VUNPCKLPS       Z4, Z3, Z2
+	VUNPCKHPS       Z4, Z3, Z3
+	VUNPCKLPD       Z2, Z0, Z4
+	VUNPCKHPD       Z2, Z0, Z0
+	VUNPCKLPD       Z3, Z1, Z2
+	VUNPCKHPD       Z3, Z1, Z1
+	MOVQ            288(AX), DI
+	MOVQ            320(AX), R8
+	VBROADCASTI32X4 (DI)(CX*1), Y3
+	VINSERTI32X4    $0x01, (R8)(CX*1), Y3, Y3
+	VPMOVZXWD       Y3, Z5
+	VPSLLD          $0x10, Z5, Z5
+	MOVQ            296(AX), DI
+	MOVQ            328(AX), R8
+	VBROADCASTI32X4 (DI)(CX*1), Y3
+	VINSERTI32X4    $0x01, (R8)(CX*1), Y3, Y3
+	VPMOVZXWD       Y3, Z6
+	VPSLLD          $0x10, Z6, Z6
+	VUNPCKLPS       Z6, Z5, Z3
+	VUNPCKHPS       Z6, Z5, Z5
+	MOVQ            304(AX), DI
+	MOVQ            336(AX), R8
+	VBROADCASTI32X4 (DI)(CX*1), Y6
+	VINSERTI32X4    $0x01, (R8)(CX*1), Y6, Y6
+	VPMOVZXWD       Y6, Z7
+	VPSLLD          $0x10, Z7, Z7
+	MOVQ            312(AX), DI
+	MOVQ            344(AX), R8
+	VBROADCASTI32X4 (DI)(CX*1), Y6
+	VINSERTI32X4    $0x01, (R8)(CX*1), Y6, Y6
+	VPMOVZXWD       Y6, Z8
+	VPSLLD          $0x10, Z8, Z8
+	VUNPCKLPS       Z8, Z7, Z6
+	VUNPCKHPS       Z8, Z7, Z7
+	VUNPCKLPD       Z6, Z3, Z8
+	VUNPCKHPD       Z6, Z3, Z3
+	VUNPCKLPD       Z7, Z5, Z6
+	VUNPCKHPD       Z7, Z5, Z5
+	VSHUFF64X2      $0x88, Z8, Z4, Z7
+	VSHUFF64X2      $0x88, Z3, Z0, Z9
+	VSHUFF64X2      $0x88, Z6, Z2, Z10
+	VSHUFF64X2      $0x88, Z5, Z1, Z11
+	VSHUFF64X2      $0xdd, Z8, Z4, Z4
+	VSHUFF64X2      $0xdd, Z3, Z0, Z0
+	VSHUFF64X2      $0xdd, Z6, Z2, Z2
+	VSHUFF64X2      $0xdd, Z5, Z1, Z1
+	DECQ            SI
+	JEQ             chunkLastHeadLast
 
 chunkLastHead:
+	ADDQ             16(AX), CX
+	VMULPS.BCST      (DX), Z7, Z3
 	MOVQ             224(AX), DI
+	MOVQ             288(AX), R9
+	VFMADD231PS.BCST 4(DX), Z9, Z3
 	MOVQ             256(AX), R8
-	VBROADCASTI32X4  (DI)(CX*1), Y0
-	VINSERTI32X4     $0x01, (R8)(CX*1), Y0, Y0
-	VPMOVZXWD        Y0, Z1
-	VPSLLD           $0x10, Z1, Z1
-	MOVQ             232(AX), DI
-	MOVQ             264(AX), R8
-	VBROADCASTI32X4  (DI)(CX*1), Y0
-	VINSERTI32X4     $0x01, (R8)(CX*1), Y0, Y0
-	VPMOVZXWD        Y0, Z2
-	VPSLLD           $0x10, Z2, Z2
-	VUNPCKLPS        Z2, Z1, Z0
-	VUNPCKHPS        Z2, Z1, Z1
-	MOVQ             240(AX), DI
-	MOVQ             272(AX), R8
-	VBROADCASTI32X4  (DI)(CX*1), Y2
-	VINSERTI32X4     $0x01, (R8)(CX*1), Y2, Y2
-	VPMOVZXWD        Y2, Z3
-	VPSLLD           $0x10, Z3, Z3
-	MOVQ             248(AX), DI
-	MOVQ             280(AX), R8
-	VBROADCASTI32X4  (DI)(CX*1), Y2
-	VINSERTI32X4     $0x01, (R8)(CX*1), Y2, Y2
-	VPMOVZXWD        Y2, Z4
+	MOVQ             320(AX), R10
+	VFMADD231PS.BCST 8(DX), Z10, Z3
+	VBROADCASTI32X4  (DI)(CX*1), Y5
+	VBROADCASTI32X4  (R9)(CX*1), Y6
+	VFMADD231PS.BCST 12(DX), Z11, Z3
+	VINSERTI32X4     $0x01, (R8)(CX*1), Y5, Y5
+	VINSERTI32X4     $0x01, (R10)(CX*1), Y6, Y6
+	VFMADD231PS.BCST 16(DX), Z4, Z3
+	VPMOVZXWD        Y5, Z4
+	VPMOVZXWD        Y6, Z5
+	VFMADD231PS.BCST 20(DX), Z0, Z3
 	VPSLLD           $0x10, Z4, Z4
-	VUNPCKLPS        Z4, Z3, Z2
-	VUNPCKHPS        Z4, Z3, Z3
-	VUNPCKLPD        Z2, Z0, Z4
-	VUNPCKHPD        Z2, Z0, Z0
-	VUNPCKLPD        Z3, Z1, Z2
-	VUNPCKHPD        Z3, Z1, Z1
-	MOVQ             288(AX), DI
-	MOVQ             320(AX), R8
-	VBROADCASTI32X4  (DI)(CX*1), Y3
-	VINSERTI32X4     $0x01, (R8)(CX*1), Y3, Y3
-	VPMOVZXWD        Y3, Z5
 	VPSLLD           $0x10, Z5, Z5
-	MOVQ             296(AX), DI
-	MOVQ             328(AX), R8
-	VBROADCASTI32X4  (DI)(CX*1), Y3
-	VINSERTI32X4     $0x01, (R8)(CX*1), Y3, Y3
-	VPMOVZXWD        Y3, Z6
-	VPSLLD           $0x10, Z6, Z6
-	VUNPCKLPS        Z6, Z5, Z3
-	VUNPCKHPS        Z6, Z5, Z5
-	MOVQ             304(AX), DI
-	MOVQ             336(AX), R8
-	VBROADCASTI32X4  (DI)(CX*1), Y6
-	VINSERTI32X4     $0x01, (R8)(CX*1), Y6, Y6
-	VPMOVZXWD        Y6, Z7
-	VPSLLD           $0x10, Z7, Z7
-	MOVQ             312(AX), DI
-	MOVQ             344(AX), R8
-	VBROADCASTI32X4  (DI)(CX*1), Y6
-	VINSERTI32X4     $0x01, (R8)(CX*1), Y6, Y6
-	VPMOVZXWD        Y6, Z8
+	VFMADD231PS.BCST 24(DX), Z2, Z3
+	MOVQ             232(AX), DI
+	MOVQ             296(AX), R9
+	VFMADD231PS.BCST 28(DX), Z1, Z3
+	MOVQ             264(AX), R8
+	MOVQ             328(AX), R10
+	VMOVUPS          Z3, K1, (BX)
+	VBROADCASTI32X4  (DI)(CX*1), Y1
+	VBROADCASTI32X4  (R9)(CX*1), Y0
+	VINSERTI32X4     $0x01, (R8)(CX*1), Y1, Y1
+	VINSERTI32X4     $0x01, (R10)(CX*1), Y0, Y0
+	VPMOVZXWD        Y1, Z1
+	VPMOVZXWD        Y0, Z3
+	VPSLLD           $0x10, Z1, Z1
+	VPSLLD           $0x10, Z3, Z3
+	VUNPCKLPS        Z1, Z4, Z0
+	VUNPCKLPS        Z3, Z5, Z2
+	VUNPCKHPS        Z1, Z4, Z1
+	VUNPCKHPS        Z3, Z5, Z3
+	MOVQ             240(AX), DI
+	MOVQ             304(AX), R9
+	MOVQ             272(AX), R8
+	MOVQ             336(AX), R10
+	VBROADCASTI32X4  (DI)(CX*1), Y5
+	VBROADCASTI32X4  (R9)(CX*1), Y4
+	VINSERTI32X4     $0x01, (R8)(CX*1), Y5, Y5
+	VINSERTI32X4     $0x01, (R10)(CX*1), Y4, Y4
+	VPMOVZXWD        Y5, Z8
+	VPMOVZXWD        Y4, Z4
 	VPSLLD           $0x10, Z8, Z8
-	VUNPCKLPS        Z8, Z7, Z6
-	VUNPCKHPS        Z8, Z7, Z7
-	VUNPCKLPD        Z6, Z3, Z8
-	VUNPCKHPD        Z6, Z3, Z3
-	VUNPCKLPD        Z7, Z5, Z6
-	VUNPCKHPD        Z7, Z5, Z5
+	VPSLLD           $0x10, Z4, Z4
+	MOVQ             248(AX), DI
+	MOVQ             312(AX), R9
+	MOVQ             280(AX), R8
+	MOVQ             344(AX), R10
+	VBROADCASTI32X4  (DI)(CX*1), Y6
+	VBROADCASTI32X4  (R9)(CX*1), Y5
+	VINSERTI32X4     $0x01, (R8)(CX*1), Y6, Y6
+	VINSERTI32X4     $0x01, (R10)(CX*1), Y5, Y5
+	VPMOVZXWD        Y6, Z9
+	VPMOVZXWD        Y5, Z7
+	VPSLLD           $0x10, Z9, Z9
+	VPSLLD           $0x10, Z7, Z7
+	VUNPCKLPS        Z9, Z8, Z6
+	VUNPCKLPS        Z7, Z4, Z5
+	VUNPCKHPS        Z9, Z8, Z9
+	VUNPCKHPS        Z7, Z4, Z7
+	VUNPCKLPD        Z6, Z0, Z4
+	VUNPCKLPD        Z5, Z2, Z8
+	VUNPCKHPD        Z6, Z0, Z0
+	VUNPCKHPD        Z5, Z2, Z6
+	VUNPCKLPD        Z9, Z1, Z2
+	VUNPCKLPD        Z7, Z3, Z5
+	VUNPCKHPD        Z9, Z1, Z1
+	VUNPCKHPD        Z7, Z3, Z3
 	VSHUFF64X2       $0x88, Z8, Z4, Z7
-	VSHUFF64X2       $0x88, Z3, Z0, Z9
-	VSHUFF64X2       $0x88, Z6, Z2, Z10
-	VSHUFF64X2       $0x88, Z5, Z1, Z11
+	VSHUFF64X2       $0x88, Z6, Z0, Z9
+	VSHUFF64X2       $0x88, Z5, Z2, Z10
+	VSHUFF64X2       $0x88, Z3, Z1, Z11
 	VSHUFF64X2       $0xdd, Z8, Z4, Z4
-	VSHUFF64X2       $0xdd, Z3, Z0, Z0
-	VSHUFF64X2       $0xdd, Z6, Z2, Z2
-	VSHUFF64X2       $0xdd, Z5, Z1, Z1
+	VSHUFF64X2       $0xdd, Z6, Z0, Z0
+	VSHUFF64X2       $0xdd, Z5, Z2, Z2
+	VSHUFF64X2       $0xdd, Z3, Z1, Z1
+	ADDQ             64(AX), DX
+	ADDQ             88(AX), BX
+	DECQ             SI
+	JNE              chunkLastHead
+
+chunkLastHeadLast:
 	VMULPS.BCST      (DX), Z7, Z3
 	VFMADD231PS.BCST 4(DX), Z9, Z3
 	VFMADD231PS.BCST 8(DX), Z10, Z3
@@ -8360,11 +10147,6 @@ chunkLastHead:
 	VFMADD231PS.BCST 24(DX), Z2, Z3
 	VFMADD231PS.BCST 28(DX), Z1, Z3
 	VMOVUPS          Z3, K1, (BX)
-	ADDQ             16(AX), CX
-	ADDQ             64(AX), DX
-	ADDQ             88(AX), BX
-	DECQ             SI
-	JNE              chunkLastHead
 	MOVQ             192(AX), CX
 	SHLQ             $0x02, CX
 	ADDQ             CX, 208(AX)
@@ -9431,77 +11213,165 @@ chunkSpan:
 	MOVQ CX, 192(AX)
 
 chunkRows:
-	MOVQ DX, 216(AX)
 	CMPQ 192(AX), $+16
 	JLT  chunkLast
-	MOVQ 8(AX), CX
-	LEAQ (DX)(CX*4), BX
-	LEAQ (BX)(CX*4), SI
-	LEAQ (SI)(CX*4), DI
-	LEAQ (CX)(CX*2), R8
-	MOVQ 48(AX), R9
-	MOVQ 208(AX), R10
-	MOVQ 40(AX), R11
-	MOVQ 56(AX), R12
-	MOVQ 80(AX), R13
+
+chunkWhole:
+	MOVQ            DX, 216(AX)
+	MOVQ            8(AX), CX
+	LEAQ            (DX)(CX*4), BX
+	LEAQ            (BX)(CX*4), SI
+	LEAQ            (SI)(CX*4), DI
+	LEAQ            (CX)(CX*2), R8
+	MOVQ            48(AX), R9
+	MOVQ            208(AX), R10
+	MOVQ            40(AX), R11
+	MOVQ            56(AX), R12
+	MOVQ            80(AX), R13
+	VBROADCASTI32X4 (DX), Y0
+	VINSERTI32X4    $0x01, (BX), Y0, Y0
+	VPMOVZXWD       Y0, Z1
+	VPSLLD          $0x10, Z1, Z1
+	VBROADCASTI32X4 (DX)(CX*1), Y0
+	VINSERTI32X4    $0x01, (BX)(CX*1), Y0, Y0
+	VPMOVZXWD       Y0, Z2
+	VPSLLD          $0x10, Z2, Z2
+	VUNPCKLPS       Z2, Z1, Z0
+	VUNPCKHPS       Z2, Z1, Z1
+	VBROADCASTI32X4 (DX)(CX*2), Y2
+	VINSERTI32X4    $0x01, (BX)(CX*2), Y2, Y2
+	VPMOVZXWD       Y2, Z3
+	VPSLLD          $0x10, Z3, Z3
+	VBROADCASTI32X4 (DX)(R8*1), Y2
+	VINSERTI32X4    $0x01, (BX)(R8*1), Y2, Y2
+	VPMOVZXWD       Y2, Z4
+	VPSLLD          $0x10, Z4, Z4
+	VUNPCKLPS       Z4, Z3, Z2
+	VUNPCKHPS       Z4, Z3, Z3
+	VUNPCKLPD       Z2, Z0, Z4
+	VUNPCKHPD       Z2, Z0, Z0
+	VUNPCKLPD       Z3, Z1, Z2
+	VUNPCKHPD       Z3, Z1, Z1
+	VBROADCASTI32X4 (SI), Y3
+	VINSERTI32X4    $0x01, (DI), Y3, Y3
+	VPMOVZXWD       Y3, Z5
+	VPSLLD          $0x10, Z5, Z5
+	VBROADCASTI32X4 (SI)(CX*1), Y3
+	VINSERTI32X4    $0x01, (DI)(CX*1), Y3, Y3
+	VPMOVZXWD       Y3, Z6
+	VPSLLD          $0x10, Z6, Z6
+	VUNPCKLPS       Z6, Z5, Z3
+	VUNPCKHPS       Z6, Z5, Z5
+	VBROADCASTI32X4 (SI)(CX*2), Y6
+	VINSERTI32X4    $0x01, (DI)(CX*2), Y6, Y6
+	VPMOVZXWD       Y6, Z7
+	VPSLLD          $0x10, Z7, Z7
+	VBROADCASTI32X4 (SI)(R8*1), Y6
+	VINSERTI32X4    $0x01, (DI)(R8*1), Y6, Y6
+	VPMOVZXWD       Y6, Z8
+	VPSLLD          $0x10, Z8, Z8
+	VUNPCKLPS       Z8, Z7, Z6
+	VUNPCKHPS       Z8, Z7, Z7
+	VUNPCKLPD       Z6, Z3, Z8
+	VUNPCKHPD       Z6, Z3, Z3
+	VUNPCKLPD       Z7, Z5, Z6
+	VUNPCKHPD       Z7, Z5, Z5
+	VSHUFF64X2      $0x88, Z8, Z4, Z7
+	VSHUFF64X2      $0x88, Z3, Z0, Z9
+	VSHUFF64X2      $0x88, Z6, Z2, Z10
+	VSHUFF64X2      $0x88, Z5, Z1, Z11
+	VSHUFF64X2      $0xdd, Z8, Z4, Z4
+	VSHUFF64X2      $0xdd, Z3, Z0, Z0
+	VSHUFF64X2      $0xdd, Z6, Z2, Z2
+	VSHUFF64X2      $0xdd, Z5, Z1, Z1
+	DECQ            R11
+	JEQ             chunkHeadLast
 
 chunkHead:
-	VBROADCASTI32X4  (DX), Y0
-	VINSERTI32X4     $0x01, (BX), Y0, Y0
-	VPMOVZXWD        Y0, Z1
-	VPSLLD           $0x10, Z1, Z1
-	VBROADCASTI32X4  (DX)(CX*1), Y0
-	VINSERTI32X4     $0x01, (BX)(CX*1), Y0, Y0
-	VPMOVZXWD        Y0, Z2
-	VPSLLD           $0x10, Z2, Z2
-	VUNPCKLPS        Z2, Z1, Z0
-	VUNPCKHPS        Z2, Z1, Z1
-	VBROADCASTI32X4  (DX)(CX*2), Y2
-	VINSERTI32X4     $0x01, (BX)(CX*2), Y2, Y2
-	VPMOVZXWD        Y2, Z3
-	VPSLLD           $0x10, Z3, Z3
-	VBROADCASTI32X4  (DX)(R8*1), Y2
-	VINSERTI32X4     $0x01, (BX)(R8*1), Y2, Y2
-	VPMOVZXWD        Y2, Z4
-	VPSLLD           $0x10, Z4, Z4
-	VUNPCKLPS        Z4, Z3, Z2
-	VUNPCKHPS        Z4, Z3, Z3
-	VUNPCKLPD        Z2, Z0, Z4
-	VUNPCKHPD        Z2, Z0, Z0
-	VUNPCKLPD        Z3, Z1, Z2
-	VUNPCKHPD        Z3, Z1, Z1
-	VBROADCASTI32X4  (SI), Y3
-	VINSERTI32X4     $0x01, (DI), Y3, Y3
-	VPMOVZXWD        Y3, Z5
+	ADDQ             16(AX), DX
+	ADDQ             16(AX), BX
+	ADDQ             16(AX), SI
+	ADDQ             16(AX), DI
+	VMULPS.BCST      (R9), Z7, Z3
+	VBROADCASTI32X4  (DX), Y5
+	VBROADCASTI32X4  (SI), Y6
+	VMULPS.BCST      (R9)(R12*1), Z7, Z7
+	VINSERTI32X4     $0x01, (BX), Y5, Y5
+	VINSERTI32X4     $0x01, (DI), Y6, Y6
+	VFMADD231PS.BCST 4(R9), Z9, Z3
+	VPMOVZXWD        Y5, Z5
+	VPMOVZXWD        Y6, Z6
+	VFMADD231PS.BCST 4(R9)(R12*1), Z9, Z7
 	VPSLLD           $0x10, Z5, Z5
-	VBROADCASTI32X4  (SI)(CX*1), Y3
-	VINSERTI32X4     $0x01, (DI)(CX*1), Y3, Y3
-	VPMOVZXWD        Y3, Z6
 	VPSLLD           $0x10, Z6, Z6
-	VUNPCKLPS        Z6, Z5, Z3
-	VUNPCKHPS        Z6, Z5, Z5
-	VBROADCASTI32X4  (SI)(CX*2), Y6
-	VINSERTI32X4     $0x01, (DI)(CX*2), Y6, Y6
-	VPMOVZXWD        Y6, Z7
-	VPSLLD           $0x10, Z7, Z7
-	VBROADCASTI32X4  (SI)(R8*1), Y6
-	VINSERTI32X4     $0x01, (DI)(R8*1), Y6, Y6
-	VPMOVZXWD        Y6, Z8
+	VFMADD231PS.BCST 8(R9), Z10, Z3
+	VBROADCASTI32X4  (DX)(CX*1), Y8
+	VBROADCASTI32X4  (SI)(CX*1), Y9
+	VFMADD231PS.BCST 8(R9)(R12*1), Z10, Z7
+	VINSERTI32X4     $0x01, (BX)(CX*1), Y8, Y8
+	VINSERTI32X4     $0x01, (DI)(CX*1), Y9, Y9
+	VFMADD231PS.BCST 12(R9), Z11, Z3
+	VPMOVZXWD        Y8, Z8
+	VPMOVZXWD        Y9, Z9
+	VFMADD231PS.BCST 12(R9)(R12*1), Z11, Z7
 	VPSLLD           $0x10, Z8, Z8
-	VUNPCKLPS        Z8, Z7, Z6
-	VUNPCKHPS        Z8, Z7, Z7
-	VUNPCKLPD        Z6, Z3, Z8
-	VUNPCKHPD        Z6, Z3, Z3
-	VUNPCKLPD        Z7, Z5, Z6
-	VUNPCKHPD        Z7, Z5, Z5
-	VSHUFF64X2       $0x88, Z8, Z4, Z7
-	VSHUFF64X2       $0x88, Z3, Z0, Z9
-	VSHUFF64X2       $0x88, Z6, Z2, Z10
-	VSHUFF64X2       $0x88, Z5, Z1, Z11
-	VSHUFF64X2       $0xdd, Z8, Z4, Z4
-	VSHUFF64X2       $0xdd, Z3, Z0, Z0
-	VSHUFF64X2       $0xdd, Z6, Z2, Z2
-	VSHUFF64X2       $0xdd, Z5, Z1, Z1
+	VPSLLD           $0x10, Z9, Z9
+	VFMADD231PS.BCST 16(R9), Z4, Z3
+	VUNPCKLPS        Z8, Z5, Z10
+	VUNPCKLPS        Z9, Z6, Z11
+	VFMADD231PS.BCST 16(R9)(R12*1), Z4, Z7
+	VUNPCKHPS        Z8, Z5, Z4
+	VUNPCKHPS        Z9, Z6, Z6
+	VFMADD231PS.BCST 20(R9), Z0, Z3
+	VBROADCASTI32X4  (DX)(CX*2), Y5
+	VBROADCASTI32X4  (SI)(CX*2), Y8
+	VFMADD231PS.BCST 20(R9)(R12*1), Z0, Z7
+	VINSERTI32X4     $0x01, (BX)(CX*2), Y5, Y5
+	VINSERTI32X4     $0x01, (DI)(CX*2), Y8, Y8
+	VFMADD231PS.BCST 24(R9), Z2, Z3
+	VPMOVZXWD        Y5, Z0
+	VPMOVZXWD        Y8, Z5
+	VFMADD231PS.BCST 24(R9)(R12*1), Z2, Z7
+	VPSLLD           $0x10, Z0, Z0
+	VPSLLD           $0x10, Z5, Z5
+	VFMADD231PS.BCST 28(R9), Z1, Z3
+	VBROADCASTI32X4  (DX)(R8*1), Y2
+	VBROADCASTI32X4  (SI)(R8*1), Y8
+	VFMADD231PS.BCST 28(R9)(R12*1), Z1, Z7
+	VINSERTI32X4     $0x01, (BX)(R8*1), Y2, Y2
+	VINSERTI32X4     $0x01, (DI)(R8*1), Y8, Y8
+	VMOVUPS          Z3, (R10)
+	VPMOVZXWD        Y2, Z1
+	VPMOVZXWD        Y8, Z8
+	VMOVUPS          Z7, (R10)(R13*1)
+	VPSLLD           $0x10, Z1, Z1
+	VPSLLD           $0x10, Z8, Z8
+	VUNPCKLPS        Z1, Z0, Z2
+	VUNPCKLPS        Z8, Z5, Z3
+	VUNPCKHPS        Z1, Z0, Z1
+	VUNPCKHPS        Z8, Z5, Z7
+	VUNPCKLPD        Z2, Z10, Z0
+	VUNPCKLPD        Z3, Z11, Z8
+	VUNPCKHPD        Z2, Z10, Z5
+	VUNPCKHPD        Z3, Z11, Z12
+	VUNPCKLPD        Z1, Z4, Z2
+	VUNPCKLPD        Z7, Z6, Z3
+	VUNPCKHPD        Z1, Z4, Z1
+	VUNPCKHPD        Z7, Z6, Z6
+	VSHUFF64X2       $0x88, Z8, Z0, Z7
+	VSHUFF64X2       $0x88, Z12, Z5, Z9
+	VSHUFF64X2       $0x88, Z3, Z2, Z10
+	VSHUFF64X2       $0x88, Z6, Z1, Z11
+	VSHUFF64X2       $0xdd, Z8, Z0, Z4
+	VSHUFF64X2       $0xdd, Z12, Z5, Z0
+	VSHUFF64X2       $0xdd, Z3, Z2, Z2
+	VSHUFF64X2       $0xdd, Z6, Z1, Z1
+	ADDQ             64(AX), R9
+	ADDQ             88(AX), R10
+	DECQ             R11
+	JNE              chunkHead
+
+chunkHeadLast:
 	VMULPS.BCST      (R9), Z7, Z3
 	VMULPS.BCST      (R9)(R12*1), Z7, Z5
 	VFMADD231PS.BCST 4(R9), Z9, Z3
@@ -9520,14 +11390,6 @@ chunkHead:
 	VFMADD231PS.BCST 28(R9)(R12*1), Z1, Z5
 	VMOVUPS          Z3, (R10)
 	VMOVUPS          Z5, (R10)(R13*1)
-	ADDQ             16(AX), DX
-	ADDQ             16(AX), BX
-	ADDQ             16(AX), SI
-	ADDQ             16(AX), DI
-	ADDQ             64(AX), R9
-	ADDQ             88(AX), R10
-	DECQ             R11
-	JNE              chunkHead
 	MOVQ             8(AX), CX
 	SHLQ             $0x04, CX
 	MOVQ             216(AX), DX
@@ -9538,155 +11400,268 @@ chunkHead:
 	JMP              chunkNext
 
 chunkLast:
-	MOVQ    8(AX), CX
-	MOVQ    DX, 224(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+1
-	CMOVQGT BX, DX
-	MOVQ    DX, 232(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+2
-	CMOVQGT BX, DX
-	MOVQ    DX, 240(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+3
-	CMOVQGT BX, DX
-	MOVQ    DX, 248(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+4
-	CMOVQGT BX, DX
-	MOVQ    DX, 256(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+5
-	CMOVQGT BX, DX
-	MOVQ    DX, 264(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+6
-	CMOVQGT BX, DX
-	MOVQ    DX, 272(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+7
-	CMOVQGT BX, DX
-	MOVQ    DX, 280(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+8
-	CMOVQGT BX, DX
-	MOVQ    DX, 288(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+9
-	CMOVQGT BX, DX
-	MOVQ    DX, 296(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+10
-	CMOVQGT BX, DX
-	MOVQ    DX, 304(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+11
-	CMOVQGT BX, DX
-	MOVQ    DX, 312(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+12
-	CMOVQGT BX, DX
-	MOVQ    DX, 320(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+13
-	CMOVQGT BX, DX
-	MOVQ    DX, 328(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+14
-	CMOVQGT BX, DX
-	MOVQ    DX, 336(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+15
-	CMOVQGT BX, DX
-	MOVQ    DX, 344(AX)
-	MOVQ    192(AX), CX
-	MOVQ    $+16, DX
-	CMPQ    CX, DX
-	CMOVQLT CX, DX
-	MOVQ    $+65535, CX
-	BZHIQ   DX, CX, CX
-	KMOVW   CX, K1
-	XORQ    CX, CX
-	MOVQ    48(AX), DX
-	MOVQ    208(AX), BX
-	MOVQ    40(AX), SI
-	MOVQ    56(AX), DI
-	MOVQ    80(AX), R8
+	MOVQ  8(AX), BX
+	MOVQ  200(AX), CX
+	CMPQ  8(CX), $+16
+	JLT   chunkFew
+	MOVQ  192(AX), CX
+	SUBQ  $+16, CX
+	MOVQ  $+16, 192(AX)
+	IMULQ CX, BX
+	ADDQ  BX, DX
+	SHLQ  $0x02, CX
+	ADDQ  CX, 208(AX)
+	JMP   chunkWhole
+
+chunkFew:
+	MOVQ            8(AX), CX
+	MOVQ            DX, 224(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+1
+	CMOVQGT         BX, DX
+	MOVQ            DX, 232(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+2
+	CMOVQGT         BX, DX
+	MOVQ            DX, 240(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+3
+	CMOVQGT         BX, DX
+	MOVQ            DX, 248(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+4
+	CMOVQGT         BX, DX
+	MOVQ            DX, 256(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+5
+	CMOVQGT         BX, DX
+	MOVQ            DX, 264(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+6
+	CMOVQGT         BX, DX
+	MOVQ            DX, 272(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+7
+	CMOVQGT         BX, DX
+	MOVQ            DX, 280(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+8
+	CMOVQGT         BX, DX
+	MOVQ            DX, 288(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+9
+	CMOVQGT         BX, DX
+	MOVQ            DX, 296(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+10
+	CMOVQGT         BX, DX
+	MOVQ            DX, 304(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+11
+	CMOVQGT         BX, DX
+	MOVQ            DX, 312(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+12
+	CMOVQGT         BX, DX
+	MOVQ            DX, 320(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+13
+	CMOVQGT         BX, DX
+	MOVQ            DX, 328(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+14
+	CMOVQGT         BX, DX
+	MOVQ            DX, 336(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+15
+	CMOVQGT         BX, DX
+	MOVQ            DX, 344(AX)
+	MOVQ            192(AX), CX
+	MOVQ            $+16, DX
+	CMPQ            CX, DX
+	CMOVQLT         CX, DX
+	MOVQ            $+65535, CX
+	BZHIQ           DX, CX, CX
+	KMOVW           CX, K1
+	XORQ            CX, CX
+	MOVQ            48(AX), DX
+	MOVQ            208(AX), BX
+	MOVQ            40(AX), SI
+	MOVQ            56(AX), DI
+	MOVQ            80(AX), R8
+	MOVQ            224(AX), R9
+	MOVQ            256(AX), R10
+	VBROADCASTI32X4 (R9)(CX*1), Y0
+	VINSERTI32X4    $0x01, (R10)(CX*1), Y0, Y0
+	VPMOVZXWD       Y0, Z1
+	VPSLLD          $0x10, Z1, Z1
+	MOVQ            232(AX), R9
+	MOVQ            264(AX), R10
+	VBROADCASTI32X4 (R9)(CX*1), Y0
+	VINSERTI32X4    $0x01, (R10)(CX*1), Y0, Y0
+	VPMOVZXWD       Y0, Z2
+	VPSLLD          $0x10, Z2, Z2
+	VUNPCKLPS       Z2, Z1, Z0
+	VUNPCKHPS       Z2, Z1, Z1
+	MOVQ            240(AX), R9
+	MOVQ            272(AX), R10
+	VBROADCASTI32X4 (R9)(CX*1), Y2
+	VINSERTI32X4    $0x01, (R10)(CX*1), Y2, Y2
+	VPMOVZXWD       Y2, Z3
+	VPSLLD          $0x10, Z3, Z3
+	MOVQ            248(AX), R9
+	MOVQ            280(AX), R10
+	VBROADCASTI32X4 (R9)(CX*1), Y2
+	VINSERTI32X4    $0x01, (R10)(CX*1), Y2, Y2
+	VPMOVZXWD       Y2, Z4
+	VPSLLD          $0x10, Z4, Z4
+	VUNPCKLPS       Z4, Z3, Z2
+	VUNPCKHPS       Z4, Z3, Z3
+	VUNPCKLPD       Z2, Z0, Z4
+	VUNPCKHPD       Z2, Z0, Z0
+	VUNPCKLPD       Z3, Z1, Z2
+	VUNPCKHPD       Z3, Z1, Z1
+	MOVQ            288(AX), R9
+	MOVQ            320(AX), R10
+	VBROADCASTI32X4 (R9)(CX*1), Y3
+	VINSERTI32X4    $0x01, (R10)(CX*1), Y3, Y3
+	VPMOVZXWD       Y3, Z5
+	VPSLLD          $0x10, Z5, Z5
+	MOVQ            296(AX), R9
+	MOVQ            328(AX), R10
+	VBROADCASTI32X4 (R9)(CX*1), Y3
+	VINSERTI32X4    $0x01, (R10)(CX*1), Y3, Y3
+	VPMOVZXWD       Y3, Z6
+	VPSLLD          $0x10, Z6, Z6
+	VUNPCKLPS       Z6, Z5, Z3
+	VUNPCKHPS       Z6, Z5, Z5
+	MOVQ            304(AX), R9
+	MOVQ            336(AX), R10
+	VBROADCASTI32X4 (R9)(CX*1), Y6
+	VINSERTI32X4    $0x01, (R10)(CX*1), Y6, Y6
+	VPMOVZXWD       Y6, Z7
+	VPSLLD          $0x10, Z7, Z7
+	MOVQ            312(AX), R9
+	MOVQ            344(AX), R10
+	VBROADCASTI32X4 (R9)(CX*1), Y6
+	VINSERTI32X4    $0x01, (R10)(CX*1), Y6, Y6
+	VPMOVZXWD       Y6, Z8
+	VPSLLD          $0x10, Z8, Z8
+	VUNPCKLPS       Z8, Z7, Z6
+	VUNPCKHPS       Z8, Z7, Z7
+	VUNPCKLPD       Z6, Z3, Z8
+	VUNPCKHPD       Z6, Z3, Z3
+	VUNPCKLPD       Z7, Z5, Z6
+	VUNPCKHPD       Z7, Z5, Z5
+	VSHUFF64X2      $0x88, Z8, Z4, Z7
+	VSHUFF64X2      $0x88, Z3, Z0, Z9
+	VSHUFF64X2      $0x88, Z6, Z2, Z10
+	VSHUFF64X2      $0x88, Z5, Z1, Z11
+	VSHUFF64X2      $0xdd, Z8, Z4, Z4
+	VSHUFF64X2      $0xdd, Z3, Z0, Z0
+	VSHUFF64X2      $0xdd, Z6, Z2, Z2
+	VSHUFF64X2      $0xdd, Z5, Z1, Z1
+	DECQ            SI
+	JEQ             chunkLastHeadLast
 
 chunkLastHead:
+	ADDQ             16(AX), CX
+	VMULPS.BCST      (DX), Z7, Z3
 	MOVQ             224(AX), R9
+	MOVQ             288(AX), R11
+	VMULPS.BCST      (DX)(DI*1), Z7, Z5
 	MOVQ             256(AX), R10
-	VBROADCASTI32X4  (R9)(CX*1), Y0
-	VINSERTI32X4     $0x01, (R10)(CX*1), Y0, Y0
-	VPMOVZXWD        Y0, Z1
-	VPSLLD           $0x10, Z1, Z1
-	MOVQ             232(AX), R9
-	MOVQ             264(AX), R10
-	VBROADCASTI32X4  (R9)(CX*1), Y0
-	VINSERTI32X4     $0x01, (R10)(CX*1), Y0, Y0
-	VPMOVZXWD        Y0, Z2
-	VPSLLD           $0x10, Z2, Z2
-	VUNPCKLPS        Z2, Z1, Z0
-	VUNPCKHPS        Z2, Z1, Z1
-	MOVQ             240(AX), R9
-	MOVQ             272(AX), R10
-	VBROADCASTI32X4  (R9)(CX*1), Y2
-	VINSERTI32X4     $0x01, (R10)(CX*1), Y2, Y2
-	VPMOVZXWD        Y2, Z3
-	VPSLLD           $0x10, Z3, Z3
-	MOVQ             248(AX), R9
-	MOVQ             280(AX), R10
-	VBROADCASTI32X4  (R9)(CX*1), Y2
-	VINSERTI32X4     $0x01, (R10)(CX*1), Y2, Y2
-	VPMOVZXWD        Y2, Z4
-	VPSLLD           $0x10, Z4, Z4
-	VUNPCKLPS        Z4, Z3, Z2
-	VUNPCKHPS        Z4, Z3, Z3
-	VUNPCKLPD        Z2, Z0, Z4
-	VUNPCKHPD        Z2, Z0, Z0
-	VUNPCKLPD        Z3, Z1, Z2
-	VUNPCKHPD        Z3, Z1, Z1
-	MOVQ             288(AX), R9
-	MOVQ             320(AX), R10
-	VBROADCASTI32X4  (R9)(CX*1), Y3
-	VINSERTI32X4     $0x01, (R10)(CX*1), Y3, Y3
-	VPMOVZXWD        Y3, Z5
-	VPSLLD           $0x10, Z5, Z5
-	MOVQ             296(AX), R9
-	MOVQ             328(AX), R10
-	VBROADCASTI32X4  (R9)(CX*1), Y3
-	VINSERTI32X4     $0x01, (R10)(CX*1), Y3, Y3
-	VPMOVZXWD        Y3, Z6
+	MOVQ             320(AX), R12
+	VFMADD231PS.BCST 4(DX), Z9, Z3
+	VBROADCASTI32X4  (R9)(CX*1), Y6
+	VBROADCASTI32X4  (R11)(CX*1), Y7
+	VFMADD231PS.BCST 4(DX)(DI*1), Z9, Z5
+	VINSERTI32X4     $0x01, (R10)(CX*1), Y6, Y6
+	VINSERTI32X4     $0x01, (R12)(CX*1), Y7, Y7
+	VFMADD231PS.BCST 8(DX), Z10, Z3
+	VPMOVZXWD        Y6, Z6
+	VPMOVZXWD        Y7, Z7
+	VFMADD231PS.BCST 8(DX)(DI*1), Z10, Z5
 	VPSLLD           $0x10, Z6, Z6
-	VUNPCKLPS        Z6, Z5, Z3
-	VUNPCKHPS        Z6, Z5, Z5
-	MOVQ             304(AX), R9
-	MOVQ             336(AX), R10
-	VBROADCASTI32X4  (R9)(CX*1), Y6
-	VINSERTI32X4     $0x01, (R10)(CX*1), Y6, Y6
-	VPMOVZXWD        Y6, Z7
 	VPSLLD           $0x10, Z7, Z7
-	MOVQ             312(AX), R9
-	MOVQ             344(AX), R10
-	VBROADCASTI32X4  (R9)(CX*1), Y6
-	VINSERTI32X4     $0x01, (R10)(CX*1), Y6, Y6
-	VPMOVZXWD        Y6, Z8
+	VFMADD231PS.BCST 12(DX), Z11, Z3
+	MOVQ             232(AX), R9
+	MOVQ             296(AX), R11
+	VFMADD231PS.BCST 12(DX)(DI*1), Z11, Z5
+	MOVQ             264(AX), R10
+	MOVQ             328(AX), R12
+	VFMADD231PS.BCST 16(DX), Z4, Z3
+	VBROADCASTI32X4  (R9)(CX*1), Y8
+	VBROADCASTI32X4  (R11)(CX*1), Y9
+	VFMADD231PS.BCST 16(DX)(DI*1), Z4, Z5
+	VINSERTI32X4     $0x01, (R10)(CX*1), Y8, Y8
+	VINSERTI32X4     $0x01, (R12)(CX*1), Y9, Y9
+	VFMADD231PS.BCST 20(DX), Z0, Z3
+	VPMOVZXWD        Y8, Z4
+	VPMOVZXWD        Y9, Z8
+	VFMADD231PS.BCST 20(DX)(DI*1), Z0, Z5
+	VPSLLD           $0x10, Z4, Z4
 	VPSLLD           $0x10, Z8, Z8
-	VUNPCKLPS        Z8, Z7, Z6
-	VUNPCKHPS        Z8, Z7, Z7
-	VUNPCKLPD        Z6, Z3, Z8
-	VUNPCKHPD        Z6, Z3, Z3
-	VUNPCKLPD        Z7, Z5, Z6
-	VUNPCKHPD        Z7, Z5, Z5
+	VFMADD231PS.BCST 24(DX), Z2, Z3
+	VUNPCKLPS        Z4, Z6, Z0
+	VUNPCKLPS        Z8, Z7, Z9
+	VFMADD231PS.BCST 24(DX)(DI*1), Z2, Z5
+	VUNPCKHPS        Z4, Z6, Z2
+	VUNPCKHPS        Z8, Z7, Z6
+	VFMADD231PS.BCST 28(DX), Z1, Z3
+	MOVQ             240(AX), R9
+	MOVQ             304(AX), R11
+	VFMADD231PS.BCST 28(DX)(DI*1), Z1, Z5
+	MOVQ             272(AX), R10
+	MOVQ             336(AX), R12
+	VMOVUPS          Z3, K1, (BX)
+	VBROADCASTI32X4  (R9)(CX*1), Y3
+	VBROADCASTI32X4  (R11)(CX*1), Y1
+	VMOVUPS          Z5, K1, (BX)(R8*1)
+	VINSERTI32X4     $0x01, (R10)(CX*1), Y3, Y3
+	VINSERTI32X4     $0x01, (R12)(CX*1), Y1, Y1
+	VPMOVZXWD        Y3, Z3
+	VPMOVZXWD        Y1, Z4
+	VPSLLD           $0x10, Z3, Z3
+	VPSLLD           $0x10, Z4, Z4
+	MOVQ             248(AX), R9
+	MOVQ             312(AX), R11
+	MOVQ             280(AX), R10
+	MOVQ             344(AX), R12
+	VBROADCASTI32X4  (R9)(CX*1), Y5
+	VBROADCASTI32X4  (R11)(CX*1), Y1
+	VINSERTI32X4     $0x01, (R10)(CX*1), Y5, Y5
+	VINSERTI32X4     $0x01, (R12)(CX*1), Y1, Y1
+	VPMOVZXWD        Y5, Z8
+	VPMOVZXWD        Y1, Z7
+	VPSLLD           $0x10, Z8, Z8
+	VPSLLD           $0x10, Z7, Z7
+	VUNPCKLPS        Z8, Z3, Z1
+	VUNPCKLPS        Z7, Z4, Z5
+	VUNPCKHPS        Z8, Z3, Z3
+	VUNPCKHPS        Z7, Z4, Z7
+	VUNPCKLPD        Z1, Z0, Z4
+	VUNPCKLPD        Z5, Z9, Z8
+	VUNPCKHPD        Z1, Z0, Z0
+	VUNPCKHPD        Z5, Z9, Z12
+	VUNPCKLPD        Z3, Z2, Z1
+	VUNPCKLPD        Z7, Z6, Z5
+	VUNPCKHPD        Z3, Z2, Z3
+	VUNPCKHPD        Z7, Z6, Z6
 	VSHUFF64X2       $0x88, Z8, Z4, Z7
-	VSHUFF64X2       $0x88, Z3, Z0, Z9
-	VSHUFF64X2       $0x88, Z6, Z2, Z10
-	VSHUFF64X2       $0x88, Z5, Z1, Z11
+	VSHUFF64X2       $0x88, Z12, Z0, Z9
+	VSHUFF64X2       $0x88, Z5, Z1, Z10
+	VSHUFF64X2       $0x88, Z6, Z3, Z11
 	VSHUFF64X2       $0xdd, Z8, Z4, Z4
-	VSHUFF64X2       $0xdd, Z3, Z0, Z0
-	VSHUFF64X2       $0xdd, Z6, Z2, Z2
-	VSHUFF64X2       $0xdd, Z5, Z1, Z1
+	VSHUFF64X2       $0xdd, Z12, Z0, Z0
+	VSHUFF64X2       $0xdd, Z5, Z1, Z2
+	VSHUFF64X2       $0xdd, Z6, Z3, Z1
+	ADDQ             64(AX), DX
+	ADDQ             88(AX), BX
+	DECQ             SI
+	JNE              chunkLastHead
+
+chunkLastHeadLast:
 	VMULPS.BCST      (DX), Z7, Z3
 	VMULPS.BCST      (DX)(DI*1), Z7, Z5
 	VFMADD231PS.BCST 4(DX), Z9, Z3
@@ -9705,11 +11680,6 @@ chunkLastHead:
 	VFMADD231PS.BCST 28(DX)(DI*1), Z1, Z5
 	VMOVUPS          Z3, K1, (BX)
 	VMOVUPS          Z5, K1, (BX)(R8*1)
-	ADDQ             16(AX), CX
-	ADDQ             64(AX), DX
-	ADDQ             88(AX), BX
-	DECQ             SI
-	JNE              chunkLastHead
 	MOVQ             192(AX), CX
 	SHLQ             $0x02, CX
 	ADDQ             CX, 208(AX)
@@ -10867,125 +12837,227 @@ chunkSpan:
 	MOVQ CX, 192(AX)
 
 chunkRows:
-	MOVQ DX, 216(AX)
 	CMPQ 192(AX), $+16
 	JLT  chunkLast
-	MOVQ 8(AX), CX
-	LEAQ (DX)(CX*4), BX
-	LEAQ (BX)(CX*4), SI
-	LEAQ (SI)(CX*4), DI
-	LEAQ (CX)(CX*2), R8
-	MOVQ 48(AX), R9
-	MOVQ 208(AX), R10
-	MOVQ 40(AX), R11
-	MOVQ 56(AX), R12
-	MOVQ 80(AX), R13
+
+chunkWhole:
+	MOVQ            DX, 216(AX)
+	MOVQ            8(AX), CX
+	LEAQ            (DX)(CX*4), BX
+	LEAQ            (BX)(CX*4), SI
+	LEAQ            (SI)(CX*4), DI
+	LEAQ            (CX)(CX*2), R8
+	MOVQ            48(AX), R9
+	MOVQ            208(AX), R10
+	MOVQ            40(AX), R11
+	MOVQ            56(AX), R12
+	MOVQ            80(AX), R13
+	VBROADCASTI32X4 (DX), Y0
+	VINSERTI32X4    $0x01, (BX), Y0, Y0
+	VPMOVZXWD       Y0, Z1
+	VPSLLD          $0x10, Z1, Z1
+	VBROADCASTI32X4 (DX)(CX*1), Y0
+	VINSERTI32X4    $0x01, (BX)(CX*1), Y0, Y0
+	VPMOVZXWD       Y0, Z2
+	VPSLLD          $0x10, Z2, Z2
+	VUNPCKLPS       Z2, Z1, Z0
+	VUNPCKHPS       Z2, Z1, Z1
+	VBROADCASTI32X4 (DX)(CX*2), Y2
+	VINSERTI32X4    $0x01, (BX)(CX*2), Y2, Y2
+	VPMOVZXWD       Y2, Z3
+	VPSLLD          $0x10, Z3, Z3
+	VBROADCASTI32X4 (DX)(R8*1), Y2
+	VINSERTI32X4    $0x01, (BX)(R8*1), Y2, Y2
+	VPMOVZXWD       Y2, Z4
+	VPSLLD          $0x10, Z4, Z4
+	VUNPCKLPS       Z4, Z3, Z2
+	VUNPCKHPS       Z4, Z3, Z3
+	VUNPCKLPD       Z2, Z0, Z4
+	VUNPCKHPD       Z2, Z0, Z0
+	VUNPCKLPD       Z3, Z1, Z2
+	VUNPCKHPD       Z3, Z1, Z1
+	VBROADCASTI32X4 (SI), Y3
+	VINSERTI32X4    $0x01, (DI), Y3, Y3
+	VPMOVZXWD       Y3, Z5
+	VPSLLD          $0x10, Z5, Z5
+	VBROADCASTI32X4 (SI)(CX*1), Y3
+	VINSERTI32X4    $0x01, (DI)(CX*1), Y3, Y3
+	VPMOVZXWD       Y3, Z6
+	VPSLLD          $0x10, Z6, Z6
+	VUNPCKLPS       Z6, Z5, Z3
+	VUNPCKHPS       Z6, Z5, Z5
+	VBROADCASTI32X4 (SI)(CX*2), Y6
+	VINSERTI32X4    $0x01, (DI)(CX*2), Y6, Y6
+	VPMOVZXWD       Y6, Z7
+	VPSLLD          $0x10, Z7, Z7
+	VBROADCASTI32X4 (SI)(R8*1), Y6
+	VINSERTI32X4    $0x01, (DI)(R8*1), Y6, Y6
+	VPMOVZXWD       Y6, Z8
+	VPSLLD          $0x10, Z8, Z8
+	VUNPCKLPS       Z8, Z7, Z6
+	VUNPCKHPS       Z8, Z7, Z7
+	VUNPCKLPD       Z6, Z3, Z8
+	VUNPCKHPD       Z6, Z3, Z3
+	VUNPCKLPD       Z7, Z5, Z6
+	VUNPCKHPD       Z7, Z5, Z5
+	VSHUFF64X2      $0x88, Z8, Z4, Z7
+	VSHUFF64X2      $0x88, Z3, Z0, Z9
+	VSHUFF64X2      $0x88, Z6, Z2, Z10
+	VSHUFF64X2      $0x88, Z5, Z1, Z11
+	VSHUFF64X2      $0xdd, Z8, Z4, Z4
+	VSHUFF64X2      $0xdd, Z3, Z0, Z0
+	VSHUFF64X2      $0xdd, Z6, Z2, Z2
+	VSHUFF64X2      $0xdd, Z5, Z1, Z1
+	DECQ            R11
+	JEQ             chunkHeadLast
 
 chunkHead:
-	VBROADCASTI32X4  (DX), Y0
-	VINSERTI32X4     $0x01, (BX), Y0, Y0
-	VPMOVZXWD        Y0, Z1
-	VPSLLD           $0x10, Z1, Z1
-	VBROADCASTI32X4  (DX)(CX*1), Y0
-	VINSERTI32X4     $0x01, (BX)(CX*1), Y0, Y0
-	VPMOVZXWD        Y0, Z2
-	VPSLLD           $0x10, Z2, Z2
-	VUNPCKLPS        Z2, Z1, Z0
-	VUNPCKHPS        Z2, Z1, Z1
-	VBROADCASTI32X4  (DX)(CX*2), Y2
-	VINSERTI32X4     $0x01, (BX)(CX*2), Y2, Y2
-	VPMOVZXWD        Y2, Z3
-	VPSLLD           $0x10, Z3, Z3
-	VBROADCASTI32X4  (DX)(R8*1), Y2
-	VINSERTI32X4     $0x01, (BX)(R8*1), Y2, Y2
-	VPMOVZXWD        Y2, Z4
-	VPSLLD           $0x10, Z4, Z4
-	VUNPCKLPS        Z4, Z3, Z2
-	VUNPCKHPS        Z4, Z3, Z3
-	VUNPCKLPD        Z2, Z0, Z4
-	VUNPCKHPD        Z2, Z0, Z0
-	VUNPCKLPD        Z3, Z1, Z2
-	VUNPCKHPD        Z3, Z1, Z1
-	VBROADCASTI32X4  (SI), Y3
-	VINSERTI32X4     $0x01, (DI), Y3, Y3
-	VPMOVZXWD        Y3, Z5
-	VPSLLD           $0x10, Z5, Z5
-	VBROADCASTI32X4  (SI)(CX*1), Y3
-	VINSERTI32X4     $0x01, (DI)(CX*1), Y3, Y3
-	VPMOVZXWD        Y3, Z6
-	VPSLLD           $0x10, Z6, Z6
-	VUNPCKLPS        Z6, Z5, Z3
-	VUNPCKHPS        Z6, Z5, Z5
-	VBROADCASTI32X4  (SI)(CX*2), Y6
-	VINSERTI32X4     $0x01, (DI)(CX*2), Y6, Y6
-	VPMOVZXWD        Y6, Z7
-	VPSLLD           $0x10, Z7, Z7
-	VBROADCASTI32X4  (SI)(R8*1), Y6
-	VINSERTI32X4     $0x01, (DI)(R8*1), Y6, Y6
-	VPMOVZXWD        Y6, Z8
-	VPSLLD           $0x10, Z8, Z8
-	VUNPCKLPS        Z8, Z7, Z6
-	VUNPCKHPS        Z8, Z7, Z7
-	VUNPCKLPD        Z6, Z3, Z8
-	VUNPCKHPD        Z6, Z3, Z3
-	VUNPCKLPD        Z7, Z5, Z6
-	VUNPCKHPD        Z7, Z5, Z5
-	VSHUFF64X2       $0x88, Z8, Z4, Z7
-	VSHUFF64X2       $0x88, Z3, Z0, Z9
-	VSHUFF64X2       $0x88, Z6, Z2, Z10
-	VSHUFF64X2       $0x88, Z5, Z1, Z11
-	VSHUFF64X2       $0xdd, Z8, Z4, Z4
-	VSHUFF64X2       $0xdd, Z3, Z0, Z0
-	VSHUFF64X2       $0xdd, Z6, Z2, Z2
-	VSHUFF64X2       $0xdd, Z5, Z1, Z1
-	MOVQ             R9, R14
-	MOVQ             R10, R15
-	VMULPS.BCST      (R14), Z7, Z3
-	VMULPS.BCST      (R14)(R12*1), Z7, Z5
-	VFMADD231PS.BCST 4(R14), Z9, Z3
-	VFMADD231PS.BCST 4(R14)(R12*1), Z9, Z5
-	VFMADD231PS.BCST 8(R14), Z10, Z3
-	VFMADD231PS.BCST 8(R14)(R12*1), Z10, Z5
-	VFMADD231PS.BCST 12(R14), Z11, Z3
-	VFMADD231PS.BCST 12(R14)(R12*1), Z11, Z5
-	VFMADD231PS.BCST 16(R14), Z4, Z3
-	VFMADD231PS.BCST 16(R14)(R12*1), Z4, Z5
-	VFMADD231PS.BCST 20(R14), Z0, Z3
-	VFMADD231PS.BCST 20(R14)(R12*1), Z0, Z5
-	VFMADD231PS.BCST 24(R14), Z2, Z3
-	VFMADD231PS.BCST 24(R14)(R12*1), Z2, Z5
-	VFMADD231PS.BCST 28(R14), Z1, Z3
-	VFMADD231PS.BCST 28(R14)(R12*1), Z1, Z5
-	VMOVUPS          Z3, (R15)
-	VMOVUPS          Z5, (R15)(R13*1)
-	LEAQ             (R14)(R12*2), R14
-	LEAQ             (R15)(R13*2), R15
-	VMULPS.BCST      (R14), Z7, Z3
-	VMULPS.BCST      (R14)(R12*1), Z7, Z5
-	VFMADD231PS.BCST 4(R14), Z9, Z3
-	VFMADD231PS.BCST 4(R14)(R12*1), Z9, Z5
-	VFMADD231PS.BCST 8(R14), Z10, Z3
-	VFMADD231PS.BCST 8(R14)(R12*1), Z10, Z5
-	VFMADD231PS.BCST 12(R14), Z11, Z3
-	VFMADD231PS.BCST 12(R14)(R12*1), Z11, Z5
-	VFMADD231PS.BCST 16(R14), Z4, Z3
-	VFMADD231PS.BCST 16(R14)(R12*1), Z4, Z5
-	VFMADD231PS.BCST 20(R14), Z0, Z3
-	VFMADD231PS.BCST 20(R14)(R12*1), Z0, Z5
-	VFMADD231PS.BCST 24(R14), Z2, Z3
-	VFMADD231PS.BCST 24(R14)(R12*1), Z2, Z5
-	VFMADD231PS.BCST 28(R14), Z1, Z3
-	VFMADD231PS.BCST 28(R14)(R12*1), Z1, Z5
-	VMOVUPS          Z3, (R15)
-	VMOVUPS          Z5, (R15)(R13*1)
 	ADDQ             16(AX), DX
 	ADDQ             16(AX), BX
 	ADDQ             16(AX), SI
 	ADDQ             16(AX), DI
+	MOVQ             R9, R14
+	VBROADCASTI32X4  (DX), Y6
+	VBROADCASTI32X4  (SI), Y5
+	MOVQ             R10, R15
+	VINSERTI32X4     $0x01, (BX), Y6, Y6
+	VINSERTI32X4     $0x01, (DI), Y5, Y5
+	VMULPS.BCST      (R14), Z7, Z3
+	VPMOVZXWD        Y6, Z8
+	VPMOVZXWD        Y5, Z12
+	VMULPS.BCST      (R14)(R12*1), Z7, Z5
+	VPSLLD           $0x10, Z8, Z8
+	VPSLLD           $0x10, Z12, Z12
+	VFMADD231PS.BCST 4(R14), Z9, Z3
+	VBROADCASTI32X4  (DX)(CX*1), Y13
+	VBROADCASTI32X4  (SI)(CX*1), Y6
+	VFMADD231PS.BCST 4(R14)(R12*1), Z9, Z5
+	VINSERTI32X4     $0x01, (BX)(CX*1), Y13, Y13
+	VINSERTI32X4     $0x01, (DI)(CX*1), Y6, Y6
+	VFMADD231PS.BCST 8(R14), Z10, Z3
+	VPMOVZXWD        Y13, Z15
+	VPMOVZXWD        Y6, Z13
+	VFMADD231PS.BCST 8(R14)(R12*1), Z10, Z5
+	VPSLLD           $0x10, Z15, Z15
+	VPSLLD           $0x10, Z13, Z13
+	VFMADD231PS.BCST 12(R14), Z11, Z3
+	VUNPCKLPS        Z15, Z8, Z6
+	VUNPCKLPS        Z13, Z12, Z14
+	VFMADD231PS.BCST 12(R14)(R12*1), Z11, Z5
+	VUNPCKHPS        Z15, Z8, Z8
+	VUNPCKHPS        Z13, Z12, Z15
+	VFMADD231PS.BCST 16(R14), Z4, Z3
+	VBROADCASTI32X4  (DX)(CX*2), Y12
+	VBROADCASTI32X4  (SI)(CX*2), Y13
+	VFMADD231PS.BCST 16(R14)(R12*1), Z4, Z5
+	VINSERTI32X4     $0x01, (BX)(CX*2), Y12, Y12
+	VINSERTI32X4     $0x01, (DI)(CX*2), Y13, Y13
+	VFMADD231PS.BCST 20(R14), Z0, Z3
+	VPMOVZXWD        Y12, Z12
+	VPMOVZXWD        Y13, Z16
+	VFMADD231PS.BCST 20(R14)(R12*1), Z0, Z5
+	VPSLLD           $0x10, Z12, Z12
+	VPSLLD           $0x10, Z16, Z16
+	VFMADD231PS.BCST 24(R14), Z2, Z3
+	VBROADCASTI32X4  (DX)(R8*1), Y13
+	VBROADCASTI32X4  (SI)(R8*1), Y17
+	VFMADD231PS.BCST 24(R14)(R12*1), Z2, Z5
+	VINSERTI32X4     $0x01, (BX)(R8*1), Y13, Y13
+	VINSERTI32X4     $0x01, (DI)(R8*1), Y17, Y17
+	VFMADD231PS.BCST 28(R14), Z1, Z3
+	VPMOVZXWD        Y13, Z13
+	VPMOVZXWD        Y17, Z17
+	VFMADD231PS.BCST 28(R14)(R12*1), Z1, Z5
+	VPSLLD           $0x10, Z13, Z13
+	VPSLLD           $0x10, Z17, Z17
+	VMOVUPS          Z3, (R15)
+	VUNPCKLPS        Z13, Z12, Z3
+	VUNPCKLPS        Z17, Z16, Z18
+	VMOVUPS          Z5, (R15)(R13*1)
+	VUNPCKHPS        Z13, Z12, Z5
+	VUNPCKHPS        Z17, Z16, Z13
+	LEAQ             (R14)(R12*2), R14
+	VUNPCKLPD        Z3, Z6, Z12
+	VUNPCKLPD        Z18, Z14, Z16
+	LEAQ             (R15)(R13*2), R15
+	VUNPCKHPD        Z3, Z6, Z3
+	VUNPCKHPD        Z18, Z14, Z17
+	VMULPS.BCST      (R14), Z7, Z6
+	VUNPCKLPD        Z5, Z8, Z14
+	VUNPCKLPD        Z13, Z15, Z18
+	VMULPS.BCST      (R14)(R12*1), Z7, Z7
+	VUNPCKHPD        Z5, Z8, Z5
+	VUNPCKHPD        Z13, Z15, Z8
+	VFMADD231PS.BCST 4(R14), Z9, Z6
+	VFMADD231PS.BCST 4(R14)(R12*1), Z9, Z7
+	VFMADD231PS.BCST 8(R14), Z10, Z6
+	VFMADD231PS.BCST 8(R14)(R12*1), Z10, Z7
+	VFMADD231PS.BCST 12(R14), Z11, Z6
+	VFMADD231PS.BCST 12(R14)(R12*1), Z11, Z7
+	VFMADD231PS.BCST 16(R14), Z4, Z6
+	VFMADD231PS.BCST 16(R14)(R12*1), Z4, Z7
+	VFMADD231PS.BCST 20(R14), Z0, Z6
+	VFMADD231PS.BCST 20(R14)(R12*1), Z0, Z7
+	VFMADD231PS.BCST 24(R14), Z2, Z6
+	VFMADD231PS.BCST 24(R14)(R12*1), Z2, Z7
+	VFMADD231PS.BCST 28(R14), Z1, Z6
+	VFMADD231PS.BCST 28(R14)(R12*1), Z1, Z7
+	VMOVUPS          Z6, (R15)
+	VMOVUPS          Z7, (R15)(R13*1)
+	VSHUFF64X2       $0x88, Z16, Z12, Z7
+	VSHUFF64X2       $0x88, Z17, Z3, Z9
+	VSHUFF64X2       $0x88, Z18, Z14, Z10
+	VSHUFF64X2       $0x88, Z8, Z5, Z11
+	VSHUFF64X2       $0xdd, Z16, Z12, Z4
+	VSHUFF64X2       $0xdd, Z17, Z3, Z0
+	VSHUFF64X2       $0xdd, Z18, Z14, Z2
+	VSHUFF64X2       $0xdd, Z8, Z5, Z1
 	ADDQ             64(AX), R9
 	ADDQ             88(AX), R10
 	DECQ             R11
 	JNE              chunkHead
+
+chunkHeadLast:
+	MOVQ             R9, CX
+	MOVQ             R10, DX
+	VMULPS.BCST      (CX), Z7, Z3
+	VMULPS.BCST      (CX)(R12*1), Z7, Z5
+	VFMADD231PS.BCST 4(CX), Z9, Z3
+	VFMADD231PS.BCST 4(CX)(R12*1), Z9, Z5
+	VFMADD231PS.BCST 8(CX), Z10, Z3
+	VFMADD231PS.BCST 8(CX)(R12*1), Z10, Z5
+	VFMADD231PS.BCST 12(CX), Z11, Z3
+	VFMADD231PS.BCST 12(CX)(R12*1), Z11, Z5
+	VFMADD231PS.BCST 16(CX), Z4, Z3
+	VFMADD231PS.BCST 16(CX)(R12*1), Z4, Z5
+	VFMADD231PS.BCST 20(CX), Z0, Z3
+	VFMADD231PS.BCST 20(CX)(R12*1), Z0, Z5
+	VFMADD231PS.BCST 24(CX), Z2, Z3
+	VFMADD231PS.BCST 24(CX)(R12*1), Z2, Z5
+	VFMADD231PS.BCST 28(CX), Z1, Z3
+	VFMADD231PS.BCST 28(CX)(R12*1), Z1, Z5
+	VMOVUPS          Z3, (DX)
+	VMOVUPS          Z5, (DX)(R13*1)
+	LEAQ             (CX)(R12*2), CX
+	LEAQ             (DX)(R13*2), DX
+	VMULPS.BCST      (CX), Z7, Z3
+	VMULPS.BCST      (CX)(R12*1), Z7, Z5
+	VFMADD231PS.BCST 4(CX), Z9, Z3
+	VFMADD231PS.BCST 4(CX)(R12*1), Z9, Z5
+	VFMADD231PS.BCST 8(CX), Z10, Z3
+	VFMADD231PS.BCST 8(CX)(R12*1), Z10, Z5
+	VFMADD231PS.BCST 12(CX), Z11, Z3
+	VFMADD231PS.BCST 12(CX)(R12*1), Z11, Z5
+	VFMADD231PS.BCST 16(CX), Z4, Z3
+	VFMADD231PS.BCST 16(CX)(R12*1), Z4, Z5
+	VFMADD231PS.BCST 20(CX), Z0, Z3
+	VFMADD231PS.BCST 20(CX)(R12*1), Z0, Z5
+	VFMADD231PS.BCST 24(CX), Z2, Z3
+	VFMADD231PS.BCST 24(CX)(R12*1), Z2, Z5
+	VFMADD231PS.BCST 28(CX), Z1, Z3
+	VFMADD231PS.BCST 28(CX)(R12*1), Z1, Z5
+	VMOVUPS          Z3, (DX)
+	VMOVUPS          Z5, (DX)(R13*1)
 	MOVQ             8(AX), CX
 	SHLQ             $0x04, CX
 	MOVQ             216(AX), DX
@@ -10996,200 +13068,330 @@ chunkHead:
 	JMP              chunkNext
 
 chunkLast:
-	MOVQ    8(AX), CX
-	MOVQ    DX, 224(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+1
-	CMOVQGT BX, DX
-	MOVQ    DX, 232(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+2
-	CMOVQGT BX, DX
-	MOVQ    DX, 240(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+3
-	CMOVQGT BX, DX
-	MOVQ    DX, 248(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+4
-	CMOVQGT BX, DX
-	MOVQ    DX, 256(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+5
-	CMOVQGT BX, DX
-	MOVQ    DX, 264(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+6
-	CMOVQGT BX, DX
-	MOVQ    DX, 272(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+7
-	CMOVQGT BX, DX
-	MOVQ    DX, 280(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+8
-	CMOVQGT BX, DX
-	MOVQ    DX, 288(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+9
-	CMOVQGT BX, DX
-	MOVQ    DX, 296(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+10
-	CMOVQGT BX, DX
-	MOVQ    DX, 304(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+11
-	CMOVQGT BX, DX
-	MOVQ    DX, 312(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+12
-	CMOVQGT BX, DX
-	MOVQ    DX, 320(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+13
-	CMOVQGT BX, DX
-	MOVQ    DX, 328(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+14
-	CMOVQGT BX, DX
-	MOVQ    DX, 336(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+15
-	CMOVQGT BX, DX
-	MOVQ    DX, 344(AX)
-	MOVQ    192(AX), CX
-	MOVQ    $+16, DX
-	CMPQ    CX, DX
-	CMOVQLT CX, DX
-	MOVQ    $+65535, CX
-	BZHIQ   DX, CX, CX
-	KMOVW   CX, K1
-	XORQ    CX, CX
-	MOVQ    48(AX), DX
-	MOVQ    208(AX), BX
-	MOVQ    40(AX), SI
-	MOVQ    56(AX), DI
-	MOVQ    80(AX), R8
+	MOVQ  8(AX), BX
+	MOVQ  200(AX), CX
+	CMPQ  8(CX), $+16
+	JLT   chunkFew
+	MOVQ  192(AX), CX
+	SUBQ  $+16, CX
+	MOVQ  $+16, 192(AX)
+	IMULQ CX, BX
+	ADDQ  BX, DX
+	SHLQ  $0x02, CX
+	ADDQ  CX, 208(AX)
+	JMP   chunkWhole
+
+chunkFew:
+	MOVQ            8(AX), CX
+	MOVQ            DX, 224(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+1
+	CMOVQGT         BX, DX
+	MOVQ            DX, 232(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+2
+	CMOVQGT         BX, DX
+	MOVQ            DX, 240(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+3
+	CMOVQGT         BX, DX
+	MOVQ            DX, 248(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+4
+	CMOVQGT         BX, DX
+	MOVQ            DX, 256(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+5
+	CMOVQGT         BX, DX
+	MOVQ            DX, 264(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+6
+	CMOVQGT         BX, DX
+	MOVQ            DX, 272(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+7
+	CMOVQGT         BX, DX
+	MOVQ            DX, 280(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+8
+	CMOVQGT         BX, DX
+	MOVQ            DX, 288(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+9
+	CMOVQGT         BX, DX
+	MOVQ            DX, 296(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+10
+	CMOVQGT         BX, DX
+	MOVQ            DX, 304(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+11
+	CMOVQGT         BX, DX
+	MOVQ            DX, 312(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+12
+	CMOVQGT         BX, DX
+	MOVQ            DX, 320(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+13
+	CMOVQGT         BX, DX
+	MOVQ            DX, 328(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+14
+	CMOVQGT         BX, DX
+	MOVQ            DX, 336(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+15
+	CMOVQGT         BX, DX
+	MOVQ            DX, 344(AX)
+	MOVQ            192(AX), CX
+	MOVQ            $+16, DX
+	CMPQ            CX, DX
+	CMOVQLT         CX, DX
+	MOVQ            $+65535, CX
+	BZHIQ           DX, CX, CX
+	KMOVW           CX, K1
+	XORQ            CX, CX
+	MOVQ            48(AX), DX
+	MOVQ            208(AX), BX
+	MOVQ            40(AX), SI
+	MOVQ            56(AX), DI
+	MOVQ            80(AX), R8
+	MOVQ            224(AX), R9
+	MOVQ            256(AX), R10
+	VBROADCASTI32X4 (R9)(CX*1), Y0
+	VINSERTI32X4    $0x01, (R10)(CX*1), Y0, Y0
+	VPMOVZXWD       Y0, Z1
+	VPSLLD          $0x10, Z1, Z1
+	MOVQ            232(AX), R9
+	MOVQ            264(AX), R10
+	VBROADCASTI32X4 (R9)(CX*1), Y0
+	VINSERTI32X4    $0x01, (R10)(CX*1), Y0, Y0
+	VPMOVZXWD       Y0, Z2
+	VPSLLD          $0x10, Z2, Z2
+	VUNPCKLPS       Z2, Z1, Z0
+	VUNPCKHPS       Z2, Z1, Z1
+	MOVQ            240(AX), R9
+	MOVQ            272(AX), R10
+	VBROADCASTI32X4 (R9)(CX*1), Y2
+	VINSERTI32X4    $0x01, (R10)(CX*1), Y2, Y2
+	VPMOVZXWD       Y2, Z3
+	VPSLLD          $0x10, Z3, Z3
+	MOVQ            248(AX), R9
+	MOVQ            280(AX), R10
+	VBROADCASTI32X4 (R9)(CX*1), Y2
+	VINSERTI32X4    $0x01, (R10)(CX*1), Y2, Y2
+	VPMOVZXWD       Y2, Z4
+	VPSLLD          $0x10, Z4, Z4
+	VUNPCKLPS       Z4, Z3, Z2
+	VUNPCKHPS       Z4, Z3, Z3
+	VUNPCKLPD       Z2, Z0, Z4
+	VUNPCKHPD       Z2, Z0, Z0
+	VUNPCKLPD       Z3, Z1, Z2
+	VUNPCKHPD       Z3, Z1, Z1
+	MOVQ            288(AX), R9
+	MOVQ            320(AX), R10
+	VBROADCASTI32X4 (R9)(CX*1), Y3
+	VINSERTI32X4    $0x01, (R10)(CX*1), Y3, Y3
+	VPMOVZXWD       Y3, Z5
+	VPSLLD          $0x10, Z5, Z5
+	MOVQ            296(AX), R9
+	MOVQ            328(AX), R10
+	VBROADCASTI32X4 (R9)(CX*1), Y3
+	VINSERTI32X4    $0x01, (R10)(CX*1), Y3, Y3
+	VPMOVZXWD       Y3, Z6
+	VPSLLD          $0x10, Z6, Z6
+	VUNPCKLPS       Z6, Z5, Z3
+	VUNPCKHPS       Z6, Z5, Z5
+	MOVQ            304(AX), R9
+	MOVQ            336(AX), R10
+	VBROADCASTI32X4 (R9)(CX*1), Y6
+	VINSERTI32X4    $0x01, (R10)(CX*1), Y6, Y6
+	VPMOVZXWD       Y6, Z7
+	VPSLLD          $0x10, Z7, Z7
+	MOVQ            312(AX), R9
+	MOVQ            344(AX), R10
+	VBROADCASTI32X4 (R9)(CX*1), Y6
+	VINSERTI32X4    $0x01, (R10)(CX*1), Y6, Y6
+	VPMOVZXWD       Y6, Z8
+	VPSLLD          $0x10, Z8, Z8
+	VUNPCKLPS       Z8, Z7, Z6
+	VUNPCKHPS       Z8, Z7, Z7
+	VUNPCKLPD       Z6, Z3, Z8
+	VUNPCKHPD       Z6, Z3, Z3
+	VUNPCKLPD       Z7, Z5, Z6
+	VUNPCKHPD       Z7, Z5, Z5
+	VSHUFF64X2      $0x88, Z8, Z4, Z7
+	VSHUFF64X2      $0x88, Z3, Z0, Z9
+	VSHUFF64X2      $0x88, Z6, Z2, Z10
+	VSHUFF64X2      $0x88, Z5, Z1, Z11
+	VSHUFF64X2      $0xdd, Z8, Z4, Z4
+	VSHUFF64X2      $0xdd, Z3, Z0, Z0
+	VSHUFF64X2      $0xdd, Z6, Z2, Z2
+	VSHUFF64X2      $0xdd, Z5, Z1, Z1
+	DECQ            SI
+	JEQ             chunkLastHeadLast
 
 chunkLastHead:
-	MOVQ             224(AX), R9
-	MOVQ             256(AX), R10
-	VBROADCASTI32X4  (R9)(CX*1), Y0
-	VINSERTI32X4     $0x01, (R10)(CX*1), Y0, Y0
-	VPMOVZXWD        Y0, Z1
-	VPSLLD           $0x10, Z1, Z1
-	MOVQ             232(AX), R9
-	MOVQ             264(AX), R10
-	VBROADCASTI32X4  (R9)(CX*1), Y0
-	VINSERTI32X4     $0x01, (R10)(CX*1), Y0, Y0
-	VPMOVZXWD        Y0, Z2
-	VPSLLD           $0x10, Z2, Z2
-	VUNPCKLPS        Z2, Z1, Z0
-	VUNPCKHPS        Z2, Z1, Z1
-	MOVQ             240(AX), R9
-	MOVQ             272(AX), R10
-	VBROADCASTI32X4  (R9)(CX*1), Y2
-	VINSERTI32X4     $0x01, (R10)(CX*1), Y2, Y2
-	VPMOVZXWD        Y2, Z3
-	VPSLLD           $0x10, Z3, Z3
-	MOVQ             248(AX), R9
-	MOVQ             280(AX), R10
-	VBROADCASTI32X4  (R9)(CX*1), Y2
-	VINSERTI32X4     $0x01, (R10)(CX*1), Y2, Y2
-	VPMOVZXWD        Y2, Z4
-	VPSLLD           $0x10, Z4, Z4
-	VUNPCKLPS        Z4, Z3, Z2
-	VUNPCKHPS        Z4, Z3, Z3
-	VUNPCKLPD        Z2, Z0, Z4
-	VUNPCKHPD        Z2, Z0, Z0
-	VUNPCKLPD        Z3, Z1, Z2
-	VUNPCKHPD        Z3, Z1, Z1
-	MOVQ             288(AX), R9
-	MOVQ             320(AX), R10
-	VBROADCASTI32X4  (R9)(CX*1), Y3
-	VINSERTI32X4     $0x01, (R10)(CX*1), Y3, Y3
-	VPMOVZXWD        Y3, Z5
-	VPSLLD           $0x10, Z5, Z5
-	MOVQ             296(AX), R9
-	MOVQ             328(AX), R10
-	VBROADCASTI32X4  (R9)(CX*1), Y3
-	VINSERTI32X4     $0x01, (R10)(CX*1), Y3, Y3
-	VPMOVZXWD        Y3, Z6
-	VPSLLD           $0x10, Z6, Z6
-	VUNPCKLPS        Z6, Z5, Z3
-	VUNPCKHPS        Z6, Z5, Z5
-	MOVQ             304(AX), R9
-	MOVQ             336(AX), R10
-	VBROADCASTI32X4  (R9)(CX*1), Y6
-	VINSERTI32X4     $0x01, (R10)(CX*1), Y6, Y6
-	VPMOVZXWD        Y6, Z7
-	VPSLLD           $0x10, Z7, Z7
-	MOVQ             312(AX), R9
-	MOVQ             344(AX), R10
-	VBROADCASTI32X4  (R9)(CX*1), Y6
-	VINSERTI32X4     $0x01, (R10)(CX*1), Y6, Y6
-	VPMOVZXWD        Y6, Z8
-	VPSLLD           $0x10, Z8, Z8
-	VUNPCKLPS        Z8, Z7, Z6
-	VUNPCKHPS        Z8, Z7, Z7
-	VUNPCKLPD        Z6, Z3, Z8
-	VUNPCKHPD        Z6, Z3, Z3
-	VUNPCKLPD        Z7, Z5, Z6
-	VUNPCKHPD        Z7, Z5, Z5
-	VSHUFF64X2       $0x88, Z8, Z4, Z7
-	VSHUFF64X2       $0x88, Z3, Z0, Z9
-	VSHUFF64X2       $0x88, Z6, Z2, Z10
-	VSHUFF64X2       $0x88, Z5, Z1, Z11
-	VSHUFF64X2       $0xdd, Z8, Z4, Z4
-	VSHUFF64X2       $0xdd, Z3, Z0, Z0
-	VSHUFF64X2       $0xdd, Z6, Z2, Z2
-	VSHUFF64X2       $0xdd, Z5, Z1, Z1
-	MOVQ             DX, R9
-	MOVQ             BX, R10
-	VMULPS.BCST      (R9), Z7, Z3
-	VMULPS.BCST      (R9)(DI*1), Z7, Z5
-	VFMADD231PS.BCST 4(R9), Z9, Z3
-	VFMADD231PS.BCST 4(R9)(DI*1), Z9, Z5
-	VFMADD231PS.BCST 8(R9), Z10, Z3
-	VFMADD231PS.BCST 8(R9)(DI*1), Z10, Z5
-	VFMADD231PS.BCST 12(R9), Z11, Z3
-	VFMADD231PS.BCST 12(R9)(DI*1), Z11, Z5
-	VFMADD231PS.BCST 16(R9), Z4, Z3
-	VFMADD231PS.BCST 16(R9)(DI*1), Z4, Z5
-	VFMADD231PS.BCST 20(R9), Z0, Z3
-	VFMADD231PS.BCST 20(R9)(DI*1), Z0, Z5
-	VFMADD231PS.BCST 24(R9), Z2, Z3
-	VFMADD231PS.BCST 24(R9)(DI*1), Z2, Z5
-	VFMADD231PS.BCST 28(R9), Z1, Z3
-	VFMADD231PS.BCST 28(R9)(DI*1), Z1, Z5
-	VMOVUPS          Z3, K1, (R10)
-	VMOVUPS          Z5, K1, (R10)(R8*1)
-	LEAQ             (R9)(DI*2), R9
-	LEAQ             (R10)(R8*2), R10
-	VMULPS.BCST      (R9), Z7, Z3
-	VMULPS.BCST      (R9)(DI*1), Z7, Z5
-	VFMADD231PS.BCST 4(R9), Z9, Z3
-	VFMADD231PS.BCST 4(R9)(DI*1), Z9, Z5
-	VFMADD231PS.BCST 8(R9), Z10, Z3
-	VFMADD231PS.BCST 8(R9)(DI*1), Z10, Z5
-	VFMADD231PS.BCST 12(R9), Z11, Z3
-	VFMADD231PS.BCST 12(R9)(DI*1), Z11, Z5
-	VFMADD231PS.BCST 16(R9), Z4, Z3
-	VFMADD231PS.BCST 16(R9)(DI*1), Z4, Z5
-	VFMADD231PS.BCST 20(R9), Z0, Z3
-	VFMADD231PS.BCST 20(R9)(DI*1), Z0, Z5
-	VFMADD231PS.BCST 24(R9), Z2, Z3
-	VFMADD231PS.BCST 24(R9)(DI*1), Z2, Z5
-	VFMADD231PS.BCST 28(R9), Z1, Z3
-	VFMADD231PS.BCST 28(R9)(DI*1), Z1, Z5
-	VMOVUPS          Z3, K1, (R10)
-	VMOVUPS          Z5, K1, (R10)(R8*1)
 	ADDQ             16(AX), CX
+	MOVQ             DX, R9
+	MOVQ             224(AX), R11
+	MOVQ             288(AX), R13
+	MOVQ             BX, R10
+	MOVQ             256(AX), R12
+	MOVQ             320(AX), R14
+	VMULPS.BCST      (R9), Z7, Z3
+	VBROADCASTI32X4  (R11)(CX*1), Y8
+	VBROADCASTI32X4  (R13)(CX*1), Y6
+	VMULPS.BCST      (R9)(DI*1), Z7, Z5
+	VINSERTI32X4     $0x01, (R12)(CX*1), Y8, Y8
+	VINSERTI32X4     $0x01, (R14)(CX*1), Y6, Y6
+	VFMADD231PS.BCST 4(R9), Z9, Z3
+	VPMOVZXWD        Y8, Z8
+	VPMOVZXWD        Y6, Z12
+	VFMADD231PS.BCST 4(R9)(DI*1), Z9, Z5
+	VPSLLD           $0x10, Z8, Z8
+	VPSLLD           $0x10, Z12, Z12
+	VFMADD231PS.BCST 8(R9), Z10, Z3
+	MOVQ             232(AX), R11
+	MOVQ             296(AX), R13
+	VFMADD231PS.BCST 8(R9)(DI*1), Z10, Z5
+	MOVQ             264(AX), R12
+	MOVQ             328(AX), R14
+	VFMADD231PS.BCST 12(R9), Z11, Z3
+	VBROADCASTI32X4  (R11)(CX*1), Y13
+	VBROADCASTI32X4  (R13)(CX*1), Y6
+	VFMADD231PS.BCST 12(R9)(DI*1), Z11, Z5
+	VINSERTI32X4     $0x01, (R12)(CX*1), Y13, Y13
+	VINSERTI32X4     $0x01, (R14)(CX*1), Y6, Y6
+	VFMADD231PS.BCST 16(R9), Z4, Z3
+	VPMOVZXWD        Y13, Z15
+	VPMOVZXWD        Y6, Z14
+	VFMADD231PS.BCST 16(R9)(DI*1), Z4, Z5
+	VPSLLD           $0x10, Z15, Z15
+	VPSLLD           $0x10, Z14, Z14
+	VFMADD231PS.BCST 20(R9), Z0, Z3
+	VUNPCKLPS        Z15, Z8, Z6
+	VUNPCKLPS        Z14, Z12, Z13
+	VFMADD231PS.BCST 20(R9)(DI*1), Z0, Z5
+	VUNPCKHPS        Z15, Z8, Z8
+	VUNPCKHPS        Z14, Z12, Z14
+	VFMADD231PS.BCST 24(R9), Z2, Z3
+	MOVQ             240(AX), R11
+	MOVQ             304(AX), R13
+	VFMADD231PS.BCST 24(R9)(DI*1), Z2, Z5
+	MOVQ             272(AX), R12
+	MOVQ             336(AX), R14
+	VFMADD231PS.BCST 28(R9), Z1, Z3
+	VBROADCASTI32X4  (R11)(CX*1), Y12
+	VBROADCASTI32X4  (R13)(CX*1), Y15
+	VFMADD231PS.BCST 28(R9)(DI*1), Z1, Z5
+	VINSERTI32X4     $0x01, (R12)(CX*1), Y12, Y12
+	VINSERTI32X4     $0x01, (R14)(CX*1), Y15, Y15
+	VMOVUPS          Z3, K1, (R10)
+	VPMOVZXWD        Y12, Z3
+	VPMOVZXWD        Y15, Z12
+	VMOVUPS          Z5, K1, (R10)(R8*1)
+	VPSLLD           $0x10, Z3, Z3
+	VPSLLD           $0x10, Z12, Z12
+	LEAQ             (R9)(DI*2), R9
+	MOVQ             248(AX), R11
+	MOVQ             312(AX), R13
+	LEAQ             (R10)(R8*2), R10
+	MOVQ             280(AX), R12
+	MOVQ             344(AX), R14
+	VMULPS.BCST      (R9), Z7, Z5
+	VBROADCASTI32X4  (R11)(CX*1), Y15
+	VBROADCASTI32X4  (R13)(CX*1), Y16
+	VMULPS.BCST      (R9)(DI*1), Z7, Z7
+	VINSERTI32X4     $0x01, (R12)(CX*1), Y15, Y15
+	VINSERTI32X4     $0x01, (R14)(CX*1), Y16, Y16
+	VFMADD231PS.BCST 4(R9), Z9, Z5
+	VPMOVZXWD        Y15, Z15
+	VPMOVZXWD        Y16, Z16
+	VFMADD231PS.BCST 4(R9)(DI*1), Z9, Z7
+	VPSLLD           $0x10, Z15, Z15
+	VPSLLD           $0x10, Z16, Z16
+	VFMADD231PS.BCST 8(R9), Z10, Z5
+	VUNPCKLPS        Z15, Z3, Z9
+	VUNPCKLPS        Z16, Z12, Z17
+	VFMADD231PS.BCST 8(R9)(DI*1), Z10, Z7
+	VUNPCKHPS        Z15, Z3, Z3
+	VUNPCKHPS        Z16, Z12, Z10
+	VFMADD231PS.BCST 12(R9), Z11, Z5
+	VUNPCKLPD        Z9, Z6, Z12
+	VUNPCKLPD        Z17, Z13, Z15
+	VFMADD231PS.BCST 12(R9)(DI*1), Z11, Z7
+	VUNPCKHPD        Z9, Z6, Z6
+	VUNPCKHPD        Z17, Z13, Z16
+	VFMADD231PS.BCST 16(R9), Z4, Z5
+	VUNPCKLPD        Z3, Z8, Z13
+	VUNPCKLPD        Z10, Z14, Z17
+	VFMADD231PS.BCST 16(R9)(DI*1), Z4, Z7
+	VUNPCKHPD        Z3, Z8, Z3
+	VUNPCKHPD        Z10, Z14, Z8
+	VFMADD231PS.BCST 20(R9), Z0, Z5
+	VFMADD231PS.BCST 20(R9)(DI*1), Z0, Z7
+	VFMADD231PS.BCST 24(R9), Z2, Z5
+	VFMADD231PS.BCST 24(R9)(DI*1), Z2, Z7
+	VFMADD231PS.BCST 28(R9), Z1, Z5
+	VFMADD231PS.BCST 28(R9)(DI*1), Z1, Z7
+	VMOVUPS          Z5, K1, (R10)
+	VMOVUPS          Z7, K1, (R10)(R8*1)
+	VSHUFF64X2       $0x88, Z15, Z12, Z7
+	VSHUFF64X2       $0x88, Z16, Z6, Z9
+	VSHUFF64X2       $0x88, Z17, Z13, Z10
+	VSHUFF64X2       $0x88, Z8, Z3, Z11
+	VSHUFF64X2       $0xdd, Z15, Z12, Z4
+	VSHUFF64X2       $0xdd, Z16, Z6, Z0
+	VSHUFF64X2       $0xdd, Z17, Z13, Z2
+	VSHUFF64X2       $0xdd, Z8, Z3, Z1
 	ADDQ             64(AX), DX
 	ADDQ             88(AX), BX
 	DECQ             SI
 	JNE              chunkLastHead
+
+chunkLastHeadLast:
+	MOVQ             DX, CX
+	MOVQ             BX, DX
+	VMULPS.BCST      (CX), Z7, Z3
+	VMULPS.BCST      (CX)(DI*1), Z7, Z5
+	VFMADD231PS.BCST 4(CX), Z9, Z3
+	VFMADD231PS.BCST 4(CX)(DI*1), Z9, Z5
+	VFMADD231PS.BCST 8(CX), Z10, Z3
+	VFMADD231PS.BCST 8(CX)(DI*1), Z10, Z5
+	VFMADD231PS.BCST 12(CX), Z11, Z3
+	VFMADD231PS.BCST 12(CX)(DI*1), Z11, Z5
+	VFMADD231PS.BCST 16(CX), Z4, Z3
+	VFMADD231PS.BCST 16(CX)(DI*1), Z4, Z5
+	VFMADD231PS.BCST 20(CX), Z0, Z3
+	VFMADD231PS.BCST 20(CX)(DI*1), Z0, Z5
+	VFMADD231PS.BCST 24(CX), Z2, Z3
+	VFMADD231PS.BCST 24(CX)(DI*1), Z2, Z5
+	VFMADD231PS.BCST 28(CX), Z1, Z3
+	VFMADD231PS.BCST 28(CX)(DI*1), Z1, Z5
+	VMOVUPS          Z3, K1, (DX)
+	VMOVUPS          Z5, K1, (DX)(R8*1)
+	LEAQ             (CX)(DI*2), CX
+	LEAQ             (DX)(R8*2), DX
+	VMULPS.BCST      (CX), Z7, Z3
+	VMULPS.BCST      (CX)(DI*1), Z7, Z5
+	VFMADD231PS.BCST 4(CX), Z9, Z3
+	VFMADD231PS.BCST 4(CX)(DI*1), Z9, Z5
+	VFMADD231PS.BCST 8(CX), Z10, Z3
+	VFMADD231PS.BCST 8(CX)(DI*1), Z10, Z5
+	VFMADD231PS.BCST 12(CX), Z11, Z3
+	VFMADD231PS.BCST 12(CX)(DI*1), Z11, Z5
+	VFMADD231PS.BCST 16(CX), Z4, Z3
+	VFMADD231PS.BCST 16(CX)(DI*1), Z4, Z5
+	VFMADD231PS.BCST 20(CX), Z0, Z3
+	VFMADD231PS.BCST 20(CX)(DI*1), Z0, Z5
+	VFMADD231PS.BCST 24(CX), Z2, Z3
+	VFMADD231PS.BCST 24(CX)(DI*1), Z2, Z5
+	VFMADD231PS.BCST 28(CX), Z1, Z3
+	VFMADD231PS.BCST 28(CX)(DI*1), Z1, Z5
+	VMOVUPS          Z3, K1, (DX)
+	VMOVUPS          Z5, K1, (DX)(R8*1)
 	MOVQ             192(AX), CX
 	SHLQ             $0x02, CX
 	ADDQ             CX, 208(AX)
@@ -12532,165 +14734,307 @@ chunkSpan:
 	MOVQ CX, 192(AX)
 
 chunkRows:
-	MOVQ DX, 216(AX)
 	CMPQ 192(AX), $+16
 	JLT  chunkLast
-	MOVQ 8(AX), CX
-	LEAQ (DX)(CX*4), BX
-	LEAQ (BX)(CX*4), SI
-	LEAQ (SI)(CX*4), DI
-	LEAQ (CX)(CX*2), R8
-	MOVQ 48(AX), R9
-	MOVQ 208(AX), R10
-	MOVQ 40(AX), R11
-	MOVQ 56(AX), R12
-	MOVQ 80(AX), R13
+
+chunkWhole:
+	MOVQ            DX, 216(AX)
+	MOVQ            8(AX), CX
+	LEAQ            (DX)(CX*4), BX
+	LEAQ            (BX)(CX*4), SI
+	LEAQ            (SI)(CX*4), DI
+	LEAQ            (CX)(CX*2), R8
+	MOVQ            48(AX), R9
+	MOVQ            208(AX), R10
+	MOVQ            40(AX), R11
+	MOVQ            56(AX), R12
+	MOVQ            80(AX), R13
+	VBROADCASTI32X4 (DX), Y0
+	VINSERTI32X4    $0x01, (BX), Y0, Y0
+	VPMOVZXWD       Y0, Z1
+	VPSLLD          $0x10, Z1, Z1
+	VBROADCASTI32X4 (DX)(CX*1), Y0
+	VINSERTI32X4    $0x01, (BX)(CX*1), Y0, Y0
+	VPMOVZXWD       Y0, Z2
+	VPSLLD          $0x10, Z2, Z2
+	VUNPCKLPS       Z2, Z1, Z0
+	VUNPCKHPS       Z2, Z1, Z1
+	VBROADCASTI32X4 (DX)(CX*2), Y2
+	VINSERTI32X4    $0x01, (BX)(CX*2), Y2, Y2
+	VPMOVZXWD       Y2, Z3
+	VPSLLD          $0x10, Z3, Z3
+	VBROADCASTI32X4 (DX)(R8*1), Y2
+	VINSERTI32X4    $0x01, (BX)(R8*1), Y2, Y2
+	VPMOVZXWD       Y2, Z4
+	VPSLLD          $0x10, Z4, Z4
+	VUNPCKLPS       Z4, Z3, Z2
+	VUNPCKHPS       Z4, Z3, Z3
+	VUNPCKLPD       Z2, Z0, Z4
+	VUNPCKHPD       Z2, Z0, Z0
+	VUNPCKLPD       Z3, Z1, Z2
+	VUNPCKHPD       Z3, Z1, Z1
+	VBROADCASTI32X4 (SI), Y3
+	VINSERTI32X4    $0x01, (DI), Y3, Y3
+	VPMOVZXWD       Y3, Z5
+	VPSLLD          $0x10, Z5, Z5
+	VBROADCASTI32X4 (SI)(CX*1), Y3
+	VINSERTI32X4    $0x01, (DI)(CX*1), Y3, Y3
+	VPMOVZXWD       Y3, Z6
+	VPSLLD          $0x10, Z6, Z6
+	VUNPCKLPS       Z6, Z5, Z3
+	VUNPCKHPS       Z6, Z5, Z5
+	VBROADCASTI32X4 (SI)(CX*2), Y6
+	VINSERTI32X4    $0x01, (DI)(CX*2), Y6, Y6
+	VPMOVZXWD       Y6, Z7
+	VPSLLD          $0x10, Z7, Z7
+	VBROADCASTI32X4 (SI)(R8*1), Y6
+	VINSERTI32X4    $0x01, (DI)(R8*1), Y6, Y6
+	VPMOVZXWD       Y6, Z8
+	VPSLLD          $0x10, Z8, Z8
+	VUNPCKLPS       Z8, Z7, Z6
+	VUNPCKHPS       Z8, Z7, Z7
+	VUNPCKLPD       Z6, Z3, Z8
+	VUNPCKHPD       Z6, Z3, Z3
+	VUNPCKLPD       Z7, Z5, Z6
+	VUNPCKHPD       Z7, Z5, Z5
+	VSHUFF64X2      $0x88, Z8, Z4, Z7
+	VSHUFF64X2      $0x88, Z3, Z0, Z9
+	VSHUFF64X2      $0x88, Z6, Z2, Z10
+	VSHUFF64X2      $0x88, Z5, Z1, Z11
+	VSHUFF64X2      $0xdd, Z8, Z4, Z4
+	VSHUFF64X2      $0xdd, Z3, Z0, Z0
+	VSHUFF64X2      $0xdd, Z6, Z2, Z2
+	VSHUFF64X2      $0xdd, Z5, Z1, Z1
+	DECQ            R11
+	JEQ             chunkHeadLast
 
 chunkHead:
-	VBROADCASTI32X4  (DX), Y0
-	VINSERTI32X4     $0x01, (BX), Y0, Y0
-	VPMOVZXWD        Y0, Z1
-	VPSLLD           $0x10, Z1, Z1
-	VBROADCASTI32X4  (DX)(CX*1), Y0
-	VINSERTI32X4     $0x01, (BX)(CX*1), Y0, Y0
-	VPMOVZXWD        Y0, Z2
-	VPSLLD           $0x10, Z2, Z2
-	VUNPCKLPS        Z2, Z1, Z0
-	VUNPCKHPS        Z2, Z1, Z1
-	VBROADCASTI32X4  (DX)(CX*2), Y2
-	VINSERTI32X4     $0x01, (BX)(CX*2), Y2, Y2
-	VPMOVZXWD        Y2, Z3
-	VPSLLD           $0x10, Z3, Z3
-	VBROADCASTI32X4  (DX)(R8*1), Y2
-	VINSERTI32X4     $0x01, (BX)(R8*1), Y2, Y2
-	VPMOVZXWD        Y2, Z4
-	VPSLLD           $0x10, Z4, Z4
-	VUNPCKLPS        Z4, Z3, Z2
-	VUNPCKHPS        Z4, Z3, Z3
-	VUNPCKLPD        Z2, Z0, Z4
-	VUNPCKHPD        Z2, Z0, Z0
-	VUNPCKLPD        Z3, Z1, Z2
-	VUNPCKHPD        Z3, Z1, Z1
-	VBROADCASTI32X4  (SI), Y3
-	VINSERTI32X4     $0x01, (DI), Y3, Y3
-	VPMOVZXWD        Y3, Z5
-	VPSLLD           $0x10, Z5, Z5
-	VBROADCASTI32X4  (SI)(CX*1), Y3
-	VINSERTI32X4     $0x01, (DI)(CX*1), Y3, Y3
-	VPMOVZXWD        Y3, Z6
-	VPSLLD           $0x10, Z6, Z6
-	VUNPCKLPS        Z6, Z5, Z3
-	VUNPCKHPS        Z6, Z5, Z5
-	VBROADCASTI32X4  (SI)(CX*2), Y6
-	VINSERTI32X4     $0x01, (DI)(CX*2), Y6, Y6
-	VPMOVZXWD        Y6, Z7
-	VPSLLD           $0x10, Z7, Z7
-	VBROADCASTI32X4  (SI)(R8*1), Y6
-	VINSERTI32X4     $0x01, (DI)(R8*1), Y6, Y6
-	VPMOVZXWD        Y6, Z8
-	VPSLLD           $0x10, Z8, Z8
-	VUNPCKLPS        Z8, Z7, Z6
-	VUNPCKHPS        Z8, Z7, Z7
-	VUNPCKLPD        Z6, Z3, Z8
-	VUNPCKHPD        Z6, Z3, Z3
-	VUNPCKLPD        Z7, Z5, Z6
-	VUNPCKHPD        Z7, Z5, Z5
-	VSHUFF64X2       $0x88, Z8, Z4, Z7
-	VSHUFF64X2       $0x88, Z3, Z0, Z9
-	VSHUFF64X2       $0x88, Z6, Z2, Z10
-	VSHUFF64X2       $0x88, Z5, Z1, Z11
-	VSHUFF64X2       $0xdd, Z8, Z4, Z4
-	VSHUFF64X2       $0xdd, Z3, Z0, Z0
-	VSHUFF64X2       $0xdd, Z6, Z2, Z2
-	VSHUFF64X2       $0xdd, Z5, Z1, Z1
-	MOVQ             R9, R14
-	MOVQ             R10, R15
-	VMULPS.BCST      (R14), Z7, Z3
-	VMULPS.BCST      (R14)(R12*1), Z7, Z5
-	VFMADD231PS.BCST 4(R14), Z9, Z3
-	VFMADD231PS.BCST 4(R14)(R12*1), Z9, Z5
-	VFMADD231PS.BCST 8(R14), Z10, Z3
-	VFMADD231PS.BCST 8(R14)(R12*1), Z10, Z5
-	VFMADD231PS.BCST 12(R14), Z11, Z3
-	VFMADD231PS.BCST 12(R14)(R12*1), Z11, Z5
-	VFMADD231PS.BCST 16(R14), Z4, Z3
-	VFMADD231PS.BCST 16(R14)(R12*1), Z4, Z5
-	VFMADD231PS.BCST 20(R14), Z0, Z3
-	VFMADD231PS.BCST 20(R14)(R12*1), Z0, Z5
-	VFMADD231PS.BCST 24(R14), Z2, Z3
-	VFMADD231PS.BCST 24(R14)(R12*1), Z2, Z5
-	VFMADD231PS.BCST 28(R14), Z1, Z3
-	VFMADD231PS.BCST 28(R14)(R12*1), Z1, Z5
-	VMOVUPS          Z3, (R15)
-	VMOVUPS          Z5, (R15)(R13*1)
-	LEAQ             (R14)(R12*2), R14
-	LEAQ             (R15)(R13*2), R15
-	VMULPS.BCST      (R14), Z7, Z3
-	VMULPS.BCST      (R14)(R12*1), Z7, Z5
-	VFMADD231PS.BCST 4(R14), Z9, Z3
-	VFMADD231PS.BCST 4(R14)(R12*1), Z9, Z5
-	VFMADD231PS.BCST 8(R14), Z10, Z3
-	VFMADD231PS.BCST 8(R14)(R12*1), Z10, Z5
-	VFMADD231PS.BCST 12(R14), Z11, Z3
-	VFMADD231PS.BCST 12(R14)(R12*1), Z11, Z5
-	VFMADD231PS.BCST 16(R14), Z4, Z3
-	VFMADD231PS.BCST 16(R14)(R12*1), Z4, Z5
-	VFMADD231PS.BCST 20(R14), Z0, Z3
-	VFMADD231PS.BCST 20(R14)(R12*1), Z0, Z5
-	VFMADD231PS.BCST 24(R14), Z2, Z3
-	VFMADD231PS.BCST 24(R14)(R12*1), Z2, Z5
-	VFMADD231PS.BCST 28(R14), Z1, Z3
-	VFMADD231PS.BCST 28(R14)(R12*1), Z1, Z5
-	VMOVUPS          Z3, (R15)
-	VMOVUPS          Z5, (R15)(R13*1)
-	LEAQ             (R14)(R12*2), R14
-	LEAQ             (R15)(R13*2), R15
-	VMULPS.BCST      (R14), Z7, Z3
-	VMULPS.BCST      (R14)(R12*1), Z7, Z5
-	VFMADD231PS.BCST 4(R14), Z9, Z3
-	VFMADD231PS.BCST 4(R14)(R12*1), Z9, Z5
-	VFMADD231PS.BCST 8(R14), Z10, Z3
-	VFMADD231PS.BCST 8(R14)(R12*1), Z10, Z5
-	VFMADD231PS.BCST 12(R14), Z11, Z3
-	VFMADD231PS.BCST 12(R14)(R12*1), Z11, Z5
-	VFMADD231PS.BCST 16(R14), Z4, Z3
-	VFMADD231PS.BCST 16(R14)(R12*1), Z4, Z5
-	VFMADD231PS.BCST 20(R14), Z0, Z3
-	VFMADD231PS.BCST 20(R14)(R12*1), Z0, Z5
-	VFMADD231PS.BCST 24(R14), Z2, Z3
-	VFMADD231PS.BCST 24(R14)(R12*1), Z2, Z5
-	VFMADD231PS.BCST 28(R14), Z1, Z3
-	VFMADD231PS.BCST 28(R14)(R12*1), Z1, Z5
-	VMOVUPS          Z3, (R15)
-	VMOVUPS          Z5, (R15)(R13*1)
-	LEAQ             (R14)(R12*2), R14
-	LEAQ             (R15)(R13*2), R15
-	VMULPS.BCST      (R14), Z7, Z3
-	VMULPS.BCST      (R14)(R12*1), Z7, Z5
-	VFMADD231PS.BCST 4(R14), Z9, Z3
-	VFMADD231PS.BCST 4(R14)(R12*1), Z9, Z5
-	VFMADD231PS.BCST 8(R14), Z10, Z3
-	VFMADD231PS.BCST 8(R14)(R12*1), Z10, Z5
-	VFMADD231PS.BCST 12(R14), Z11, Z3
-	VFMADD231PS.BCST 12(R14)(R12*1), Z11, Z5
-	VFMADD231PS.BCST 16(R14), Z4, Z3
-	VFMADD231PS.BCST 16(R14)(R12*1), Z4, Z5
-	VFMADD231PS.BCST 20(R14), Z0, Z3
-	VFMADD231PS.BCST 20(R14)(R12*1), Z0, Z5
-	VFMADD231PS.BCST 24(R14), Z2, Z3
-	VFMADD231PS.BCST 24(R14)(R12*1), Z2, Z5
-	VFMADD231PS.BCST 28(R14), Z1, Z3
-	VFMADD231PS.BCST 28(R14)(R12*1), Z1, Z5
-	VMOVUPS          Z3, (R15)
-	VMOVUPS          Z5, (R15)(R13*1)
 	ADDQ             16(AX), DX
 	ADDQ             16(AX), BX
 	ADDQ             16(AX), SI
 	ADDQ             16(AX), DI
+	MOVQ             R9, R14
+	VBROADCASTI32X4  (DX), Y6
+	VBROADCASTI32X4  (SI), Y5
+	MOVQ             R10, R15
+	VINSERTI32X4     $0x01, (BX), Y6, Y6
+	VINSERTI32X4     $0x01, (DI), Y5, Y5
+	VMULPS.BCST      (R14), Z7, Z3
+	VPMOVZXWD        Y6, Z8
+	VPMOVZXWD        Y5, Z12
+	VMULPS.BCST      (R14)(R12*1), Z7, Z5
+	VPSLLD           $0x10, Z8, Z8
+	VPSLLD           $0x10, Z12, Z12
+	VFMADD231PS.BCST 4(R14), Z9, Z3
+	VBROADCASTI32X4  (DX)(CX*1), Y13
+	VBROADCASTI32X4  (SI)(CX*1), Y6
+	VFMADD231PS.BCST 4(R14)(R12*1), Z9, Z5
+	VINSERTI32X4     $0x01, (BX)(CX*1), Y13, Y13
+	VINSERTI32X4     $0x01, (DI)(CX*1), Y6, Y6
+	VFMADD231PS.BCST 8(R14), Z10, Z3
+	VPMOVZXWD        Y13, Z15
+	VPMOVZXWD        Y6, Z13
+	VFMADD231PS.BCST 8(R14)(R12*1), Z10, Z5
+	VPSLLD           $0x10, Z15, Z15
+	VPSLLD           $0x10, Z13, Z13
+	VFMADD231PS.BCST 12(R14), Z11, Z3
+	VUNPCKLPS        Z15, Z8, Z6
+	VUNPCKLPS        Z13, Z12, Z14
+	VFMADD231PS.BCST 12(R14)(R12*1), Z11, Z5
+	VUNPCKHPS        Z15, Z8, Z8
+	VUNPCKHPS        Z13, Z12, Z15
+	VFMADD231PS.BCST 16(R14), Z4, Z3
+	VBROADCASTI32X4  (DX)(CX*2), Y12
+	VBROADCASTI32X4  (SI)(CX*2), Y13
+	VFMADD231PS.BCST 16(R14)(R12*1), Z4, Z5
+	VINSERTI32X4     $0x01, (BX)(CX*2), Y12, Y12
+	VINSERTI32X4     $0x01, (DI)(CX*2), Y13, Y13
+	VFMADD231PS.BCST 20(R14), Z0, Z3
+	VPMOVZXWD        Y12, Z12
+	VPMOVZXWD        Y13, Z16
+	VFMADD231PS.BCST 20(R14)(R12*1), Z0, Z5
+	VPSLLD           $0x10, Z12, Z12
+	VPSLLD           $0x10, Z16, Z16
+	VFMADD231PS.BCST 24(R14), Z2, Z3
+	VBROADCASTI32X4  (DX)(R8*1), Y13
+	VBROADCASTI32X4  (SI)(R8*1), Y17
+	VFMADD231PS.BCST 24(R14)(R12*1), Z2, Z5
+	VINSERTI32X4     $0x01, (BX)(R8*1), Y13, Y13
+	VINSERTI32X4     $0x01, (DI)(R8*1), Y17, Y17
+	VFMADD231PS.BCST 28(R14), Z1, Z3
+	VPMOVZXWD        Y13, Z13
+	VPMOVZXWD        Y17, Z17
+	VFMADD231PS.BCST 28(R14)(R12*1), Z1, Z5
+	VPSLLD           $0x10, Z13, Z13
+	VPSLLD           $0x10, Z17, Z17
+	VMOVUPS          Z3, (R15)
+	VUNPCKLPS        Z13, Z12, Z3
+	VUNPCKLPS        Z17, Z16, Z18
+	VMOVUPS          Z5, (R15)(R13*1)
+	VUNPCKHPS        Z13, Z12, Z5
+	VUNPCKHPS        Z17, Z16, Z13
+	LEAQ             (R14)(R12*2), R14
+	VUNPCKLPD        Z3, Z6, Z12
+	VUNPCKLPD        Z18, Z14, Z16
+	LEAQ             (R15)(R13*2), R15
+	VUNPCKHPD        Z3, Z6, Z3
+	VUNPCKHPD        Z18, Z14, Z18
+	VMULPS.BCST      (R14), Z7, Z6
+	VUNPCKLPD        Z5, Z8, Z17
+	VUNPCKLPD        Z13, Z15, Z19
+	VMULPS.BCST      (R14)(R12*1), Z7, Z14
+	VUNPCKHPD        Z5, Z8, Z5
+	VUNPCKHPD        Z13, Z15, Z8
+	VFMADD231PS.BCST 4(R14), Z9, Z6
+	VFMADD231PS.BCST 4(R14)(R12*1), Z9, Z14
+	VFMADD231PS.BCST 8(R14), Z10, Z6
+	VFMADD231PS.BCST 8(R14)(R12*1), Z10, Z14
+	VFMADD231PS.BCST 12(R14), Z11, Z6
+	VFMADD231PS.BCST 12(R14)(R12*1), Z11, Z14
+	VFMADD231PS.BCST 16(R14), Z4, Z6
+	VFMADD231PS.BCST 16(R14)(R12*1), Z4, Z14
+	VFMADD231PS.BCST 20(R14), Z0, Z6
+	VFMADD231PS.BCST 20(R14)(R12*1), Z0, Z14
+	VFMADD231PS.BCST 24(R14), Z2, Z6
+	VFMADD231PS.BCST 24(R14)(R12*1), Z2, Z14
+	VFMADD231PS.BCST 28(R14), Z1, Z6
+	VFMADD231PS.BCST 28(R14)(R12*1), Z1, Z14
+	VMOVUPS          Z6, (R15)
+	VMOVUPS          Z14, (R15)(R13*1)
+	LEAQ             (R14)(R12*2), R14
+	LEAQ             (R15)(R13*2), R15
+	VMULPS.BCST      (R14), Z7, Z6
+	VMULPS.BCST      (R14)(R12*1), Z7, Z13
+	VFMADD231PS.BCST 4(R14), Z9, Z6
+	VFMADD231PS.BCST 4(R14)(R12*1), Z9, Z13
+	VFMADD231PS.BCST 8(R14), Z10, Z6
+	VFMADD231PS.BCST 8(R14)(R12*1), Z10, Z13
+	VFMADD231PS.BCST 12(R14), Z11, Z6
+	VFMADD231PS.BCST 12(R14)(R12*1), Z11, Z13
+	VFMADD231PS.BCST 16(R14), Z4, Z6
+	VFMADD231PS.BCST 16(R14)(R12*1), Z4, Z13
+	VFMADD231PS.BCST 20(R14), Z0, Z6
+	VFMADD231PS.BCST 20(R14)(R12*1), Z0, Z13
+	VFMADD231PS.BCST 24(R14), Z2, Z6
+	VFMADD231PS.BCST 24(R14)(R12*1), Z2, Z13
+	VFMADD231PS.BCST 28(R14), Z1, Z6
+	VFMADD231PS.BCST 28(R14)(R12*1), Z1, Z13
+	VMOVUPS          Z6, (R15)
+	VMOVUPS          Z13, (R15)(R13*1)
+	LEAQ             (R14)(R12*2), R14
+	LEAQ             (R15)(R13*2), R15
+	VMULPS.BCST      (R14), Z7, Z6
+	VMULPS.BCST      (R14)(R12*1), Z7, Z7
+	VFMADD231PS.BCST 4(R14), Z9, Z6
+	VFMADD231PS.BCST 4(R14)(R12*1), Z9, Z7
+	VFMADD231PS.BCST 8(R14), Z10, Z6
+	VFMADD231PS.BCST 8(R14)(R12*1), Z10, Z7
+	VFMADD231PS.BCST 12(R14), Z11, Z6
+	VFMADD231PS.BCST 12(R14)(R12*1), Z11, Z7
+	VFMADD231PS.BCST 16(R14), Z4, Z6
+	VFMADD231PS.BCST 16(R14)(R12*1), Z4, Z7
+	VFMADD231PS.BCST 20(R14), Z0, Z6
+	VFMADD231PS.BCST 20(R14)(R12*1), Z0, Z7
+	VFMADD231PS.BCST 24(R14), Z2, Z6
+	VFMADD231PS.BCST 24(R14)(R12*1), Z2, Z7
+	VFMADD231PS.BCST 28(R14), Z1, Z6
+	VFMADD231PS.BCST 28(R14)(R12*1), Z1, Z7
+	VMOVUPS          Z6, (R15)
+	VMOVUPS          Z7, (R15)(R13*1)
+	VSHUFF64X2       $0x88, Z16, Z12, Z7
+	VSHUFF64X2       $0x88, Z18, Z3, Z9
+	VSHUFF64X2       $0x88, Z19, Z17, Z10
+	VSHUFF64X2       $0x88, Z8, Z5, Z11
+	VSHUFF64X2       $0xdd, Z16, Z12, Z4
+	VSHUFF64X2       $0xdd, Z18, Z3, Z0
+	VSHUFF64X2       $0xdd, Z19, Z17, Z2
+	VSHUFF64X2       $0xdd, Z8, Z5, Z1
 	ADDQ             64(AX), R9
 	ADDQ             88(AX), R10
 	DECQ             R11
 	JNE              chunkHead
+
+chunkHeadLast:
+	MOVQ             R9, CX
+	MOVQ             R10, DX
+	VMULPS.BCST      (CX), Z7, Z3
+	VMULPS.BCST      (CX)(R12*1), Z7, Z5
+	VFMADD231PS.BCST 4(CX), Z9, Z3
+	VFMADD231PS.BCST 4(CX)(R12*1), Z9, Z5
+	VFMADD231PS.BCST 8(CX), Z10, Z3
+	VFMADD231PS.BCST 8(CX)(R12*1), Z10, Z5
+	VFMADD231PS.BCST 12(CX), Z11, Z3
+	VFMADD231PS.BCST 12(CX)(R12*1), Z11, Z5
+	VFMADD231PS.BCST 16(CX), Z4, Z3
+	VFMADD231PS.BCST 16(CX)(R12*1), Z4, Z5
+	VFMADD231PS.BCST 20(CX), Z0, Z3
+	VFMADD231PS.BCST 20(CX)(R12*1), Z0, Z5
+	VFMADD231PS.BCST 24(CX), Z2, Z3
+	VFMADD231PS.BCST 24(CX)(R12*1), Z2, Z5
+	VFMADD231PS.BCST 28(CX), Z1, Z3
+	VFMADD231PS.BCST 28(CX)(R12*1), Z1, Z5
+	VMOVUPS          Z3, (DX)
+	VMOVUPS          Z5, (DX)(R13*1)
+	LEAQ             (CX)(R12*2), CX
+	LEAQ             (DX)(R13*2), DX
+	VMULPS.BCST      (CX), Z7, Z3
+	VMULPS.BCST      (CX)(R12*1), Z7, Z5
+	VFMADD231PS.BCST 4(CX), Z9, Z3
+	VFMADD231PS.BCST 4(CX)(R12*1), Z9, Z5
+	VFMADD231PS.BCST 8(CX), Z10, Z3
+	VFMADD231PS.BCST 8(CX)(R12*1), Z10, Z5
+	VFMADD231PS.BCST 12(CX), Z11, Z3
+	VFMADD231PS.BCST 12(CX)(R12*1), Z11, Z5
+	VFMADD231PS.BCST 16(CX), Z4, Z3
+	VFMADD231PS.BCST 16(CX)(R12*1), Z4, Z5
+	VFMADD231PS.BCST 20(CX), Z0, Z3
+	VFMADD231PS.BCST 20(CX)(R12*1), Z0, Z5
+	VFMADD231PS.BCST 24(CX), Z2, Z3
+	VFMADD231PS.BCST 24(CX)(R12*1), Z2, Z5
+	VFMADD231PS.BCST 28(CX), Z1, Z3
+	VFMADD231PS.BCST 28(CX)(R12*1), Z1, Z5
+	VMOVUPS          Z3, (DX)
+	VMOVUPS          Z5, (DX)(R13*1)
+	LEAQ             (CX)(R12*2), CX
+	LEAQ             (DX)(R13*2), DX
+	VMULPS.BCST      (CX), Z7, Z3
+	VMULPS.BCST      (CX)(R12*1), Z7, Z5
+	VFMADD231PS.BCST 4(CX), Z9, Z3
+	VFMADD231PS.BCST 4(CX)(R12*1), Z9, Z5
+	VFMADD231PS.BCST 8(CX), Z10, Z3
+	VFMADD231PS.BCST 8(CX)(R12*1), Z10, Z5
+	VFMADD231PS.BCST 12(CX), Z11, Z3
+	VFMADD231PS.BCST 12(CX)(R12*1), Z11, Z5
+	VFMADD231PS.BCST 16(CX), Z4, Z3
+	VFMADD231PS.BCST 16(CX)(R12*1), Z4, Z5
+	VFMADD231PS.BCST 20(CX), Z0, Z3
+	VFMADD231PS.BCST 20(CX)(R12*1), Z0, Z5
+	VFMADD231PS.BCST 24(CX), Z2, Z3
+	VFMADD231PS.BCST 24(CX)(R12*1), Z2, Z5
+	VFMADD231PS.BCST 28(CX), Z1, Z3
+	VFMADD231PS.BCST 28(CX)(R12*1), Z1, Z5
+	VMOVUPS          Z3, (DX)
+	VMOVUPS          Z5, (DX)(R13*1)
+	LEAQ             (CX)(R12*2), CX
+	LEAQ             (DX)(R13*2), DX
+	VMULPS.BCST      (CX), Z7, Z3
+	VMULPS.BCST      (CX)(R12*1), Z7, Z5
+	VFMADD231PS.BCST 4(CX), Z9, Z3
+	VFMADD231PS.BCST 4(CX)(R12*1), Z9, Z5
+	VFMADD231PS.BCST 8(CX), Z10, Z3
+	VFMADD231PS.BCST 8(CX)(R12*1), Z10, Z5
+	VFMADD231PS.BCST 12(CX), Z11, Z3
+	VFMADD231PS.BCST 12(CX)(R12*1), Z11, Z5
+	VFMADD231PS.BCST 16(CX), Z4, Z3
+	VFMADD231PS.BCST 16(CX)(R12*1), Z4, Z5
+	VFMADD231PS.BCST 20(CX), Z0, Z3
+	VFMADD231PS.BCST 20(CX)(R12*1), Z0, Z5
+	VFMADD231PS.BCST 24(CX), Z2, Z3
+	VFMADD231PS.BCST 24(CX)(R12*1), Z2, Z5
+	VFMADD231PS.BCST 28(CX), Z1, Z3
+	VFMADD231PS.BCST 28(CX)(R12*1), Z1, Z5
+	VMOVUPS          Z3, (DX)
+	VMOVUPS          Z5, (DX)(R13*1)
 	MOVQ             8(AX), CX
 	SHLQ             $0x04, CX
 	MOVQ             216(AX), DX
@@ -12701,240 +15045,410 @@ chunkHead:
 	JMP              chunkNext
 
 chunkLast:
-	MOVQ    8(AX), CX
-	MOVQ    DX, 224(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+1
-	CMOVQGT BX, DX
-	MOVQ    DX, 232(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+2
-	CMOVQGT BX, DX
-	MOVQ    DX, 240(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+3
-	CMOVQGT BX, DX
-	MOVQ    DX, 248(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+4
-	CMOVQGT BX, DX
-	MOVQ    DX, 256(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+5
-	CMOVQGT BX, DX
-	MOVQ    DX, 264(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+6
-	CMOVQGT BX, DX
-	MOVQ    DX, 272(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+7
-	CMOVQGT BX, DX
-	MOVQ    DX, 280(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+8
-	CMOVQGT BX, DX
-	MOVQ    DX, 288(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+9
-	CMOVQGT BX, DX
-	MOVQ    DX, 296(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+10
-	CMOVQGT BX, DX
-	MOVQ    DX, 304(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+11
-	CMOVQGT BX, DX
-	MOVQ    DX, 312(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+12
-	CMOVQGT BX, DX
-	MOVQ    DX, 320(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+13
-	CMOVQGT BX, DX
-	MOVQ    DX, 328(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+14
-	CMOVQGT BX, DX
-	MOVQ    DX, 336(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+15
-	CMOVQGT BX, DX
-	MOVQ    DX, 344(AX)
-	MOVQ    192(AX), CX
-	MOVQ    $+16, DX
-	CMPQ    CX, DX
-	CMOVQLT CX, DX
-	MOVQ    $+65535, CX
-	BZHIQ   DX, CX, CX
-	KMOVW   CX, K1
-	XORQ    CX, CX
-	MOVQ    48(AX), DX
-	MOVQ    208(AX), BX
-	MOVQ    40(AX), SI
-	MOVQ    56(AX), DI
-	MOVQ    80(AX), R8
+	MOVQ  8(AX), BX
+	MOVQ  200(AX), CX
+	CMPQ  8(CX), $+16
+	JLT   chunkFew
+	MOVQ  192(AX), CX
+	SUBQ  $+16, CX
+	MOVQ  $+16, 192(AX)
+	IMULQ CX, BX
+	ADDQ  BX, DX
+	SHLQ  $0x02, CX
+	ADDQ  CX, 208(AX)
+	JMP   chunkWhole
+
+chunkFew:
+	MOVQ            8(AX), CX
+	MOVQ            DX, 224(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+1
+	CMOVQGT         BX, DX
+	MOVQ            DX, 232(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+2
+	CMOVQGT         BX, DX
+	MOVQ            DX, 240(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+3
+	CMOVQGT         BX, DX
+	MOVQ            DX, 248(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+4
+	CMOVQGT         BX, DX
+	MOVQ            DX, 256(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+5
+	CMOVQGT         BX, DX
+	MOVQ            DX, 264(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+6
+	CMOVQGT         BX, DX
+	MOVQ            DX, 272(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+7
+	CMOVQGT         BX, DX
+	MOVQ            DX, 280(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+8
+	CMOVQGT         BX, DX
+	MOVQ            DX, 288(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+9
+	CMOVQGT         BX, DX
+	MOVQ            DX, 296(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+10
+	CMOVQGT         BX, DX
+	MOVQ            DX, 304(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+11
+	CMOVQGT         BX, DX
+	MOVQ            DX, 312(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+12
+	CMOVQGT         BX, DX
+	MOVQ            DX, 320(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+13
+	CMOVQGT         BX, DX
+	MOVQ            DX, 328(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+14
+	CMOVQGT         BX, DX
+	MOVQ            DX, 336(AX)
+	LEAQ            (DX)(CX*1), BX
+	CMPQ            192(AX), $+15
+	CMOVQGT         BX, DX
+	MOVQ            DX, 344(AX)
+	MOVQ            192(AX), CX
+	MOVQ            $+16, DX
+	CMPQ            CX, DX
+	CMOVQLT         CX, DX
+	MOVQ            $+65535, CX
+	BZHIQ           DX, CX, CX
+	KMOVW           CX, K1
+	XORQ            CX, CX
+	MOVQ            48(AX), DX
+	MOVQ            208(AX), BX
+	MOVQ            40(AX), SI
+	MOVQ            56(AX), DI
+	MOVQ            80(AX), R8
+	MOVQ            224(AX), R9
+	MOVQ            256(AX), R10
+	VBROADCASTI32X4 (R9)(CX*1), Y0
+	VINSERTI32X4    $0x01, (R10)(CX*1), Y0, Y0
+	VPMOVZXWD       Y0, Z1
+	VPSLLD          $0x10, Z1, Z1
+	MOVQ            232(AX), R9
+	MOVQ            264(AX), R10
+	VBROADCASTI32X4 (R9)(CX*1), Y0
+	VINSERTI32X4    $0x01, (R10)(CX*1), Y0, Y0
+	VPMOVZXWD       Y0, Z2
+	VPSLLD          $0x10, Z2, Z2
+	VUNPCKLPS       Z2, Z1, Z0
+	VUNPCKHPS       Z2, Z1, Z1
+	MOVQ            240(AX), R9
+	MOVQ            272(AX), R10
+	VBROADCASTI32X4 (R9)(CX*1), Y2
+	VINSERTI32X4    $0x01, (R10)(CX*1), Y2, Y2
+	VPMOVZXWD       Y2, Z3
+	VPSLLD          $0x10, Z3, Z3
+	MOVQ            248(AX), R9
+	MOVQ            280(AX), R10
+	VBROADCASTI32X4 (R9)(CX*1), Y2
+	VINSERTI32X4    $0x01, (R10)(CX*1), Y2, Y2
+	VPMOVZXWD       Y2, Z4
+	VPSLLD          $0x10, Z4, Z4
+	VUNPCKLPS       Z4, Z3, Z2
+	VUNPCKHPS       Z4, Z3, Z3
+	VUNPCKLPD       Z2, Z0, Z4
+	VUNPCKHPD       Z2, Z0, Z0
+	VUNPCKLPD       Z3, Z1, Z2
+	VUNPCKHPD       Z3, Z1, Z1
+	MOVQ            288(AX), R9
+	MOVQ            320(AX), R10
+	VBROADCASTI32X4 (R9)(CX*1), Y3
+	VINSERTI32X4    $0x01, (R10)(CX*1), Y3, Y3
+	VPMOVZXWD       Y3, Z5
+	VPSLLD          $0x10, Z5, Z5
+	MOVQ            296(AX), R9
+	MOVQ            328(AX), R10
+	VBROADCASTI32X4 (R9)(CX*1), Y3
+	VINSERTI32X4    $0x01, (R10)(CX*1), Y3, Y3
+	VPMOVZXWD       Y3, Z6
+	VPSLLD          $0x10, Z6, Z6
+	VUNPCKLPS       Z6, Z5, Z3
+	VUNPCKHPS       Z6, Z5, Z5
+	MOVQ            304(AX), R9
+	MOVQ            336(AX), R10
+	VBROADCASTI32X4 (R9)(CX*1), Y6
+	VINSERTI32X4    $0x01, (R10)(CX*1), Y6, Y6
+	VPMOVZXWD       Y6, Z7
+	VPSLLD          $0x10, Z7, Z7
+	MOVQ            312(AX), R9
+	MOVQ            344(AX), R10
+	VBROADCASTI32X4 (R9)(CX*1), Y6
+	VINSERTI32X4    $0x01, (R10)(CX*1), Y6, Y6
+	VPMOVZXWD       Y6, Z8
+	VPSLLD          $0x10, Z8, Z8
+	VUNPCKLPS       Z8, Z7, Z6
+	VUNPCKHPS       Z8, Z7, Z7
+	VUNPCKLPD       Z6, Z3, Z8
+	VUNPCKHPD       Z6, Z3, Z3
+	VUNPCKLPD       Z7, Z5, Z6
+	VUNPCKHPD       Z7, Z5, Z5
+	VSHUFF64X2      $0x88, Z8, Z4, Z7
+	VSHUFF64X2      $0x88, Z3, Z0, Z9
+	VSHUFF64X2      $0x88, Z6, Z2, Z10
+	VSHUFF64X2      $0x88, Z5, Z1, Z11
+	VSHUFF64X2      $0xdd, Z8, Z4, Z4
+	VSHUFF64X2      $0xdd, Z3, Z0, Z0
+	VSHUFF64X2      $0xdd, Z6, Z2, Z2
+	VSHUFF64X2      $0xdd, Z5, Z1, Z1
+	DECQ            SI
+	JEQ             chunkLastHeadLast
 
 chunkLastHead:
-	MOVQ             224(AX), R9
-	MOVQ             256(AX), R10
-	VBROADCASTI32X4  (R9)(CX*1), Y0
-	VINSERTI32X4     $0x01, (R10)(CX*1), Y0, Y0
-	VPMOVZXWD        Y0, Z1
-	VPSLLD           $0x10, Z1, Z1
-	MOVQ             232(AX), R9
-	MOVQ             264(AX), R10
-	VBROADCASTI32X4  (R9)(CX*1), Y0
-	VINSERTI32X4     $0x01, (R10)(CX*1), Y0, Y0
-	VPMOVZXWD        Y0, Z2
-	VPSLLD           $0x10, Z2, Z2
-	VUNPCKLPS        Z2, Z1, Z0
-	VUNPCKHPS        Z2, Z1, Z1
-	MOVQ             240(AX), R9
-	MOVQ             272(AX), R10
-	VBROADCASTI32X4  (R9)(CX*1), Y2
-	VINSERTI32X4     $0x01, (R10)(CX*1), Y2, Y2
-	VPMOVZXWD        Y2, Z3
-	VPSLLD           $0x10, Z3, Z3
-	MOVQ             248(AX), R9
-	MOVQ             280(AX), R10
-	VBROADCASTI32X4  (R9)(CX*1), Y2
-	VINSERTI32X4     $0x01, (R10)(CX*1), Y2, Y2
-	VPMOVZXWD        Y2, Z4
-	VPSLLD           $0x10, Z4, Z4
-	VUNPCKLPS        Z4, Z3, Z2
-	VUNPCKHPS        Z4, Z3, Z3
-	VUNPCKLPD        Z2, Z0, Z4
-	VUNPCKHPD        Z2, Z0, Z0
-	VUNPCKLPD        Z3, Z1, Z2
-	VUNPCKHPD        Z3, Z1, Z1
-	MOVQ             288(AX), R9
-	MOVQ             320(AX), R10
-	VBROADCASTI32X4  (R9)(CX*1), Y3
-	VINSERTI32X4     $0x01, (R10)(CX*1), Y3, Y3
-	VPMOVZXWD        Y3, Z5
-	VPSLLD           $0x10, Z5, Z5
-	MOVQ             296(AX), R9
-	MOVQ             328(AX), R10
-	VBROADCASTI32X4  (R9)(CX*1), Y3
-	VINSERTI32X4     $0x01, (R10)(CX*1), Y3, Y3
-	VPMOVZXWD        Y3, Z6
-	VPSLLD           $0x10, Z6, Z6
-	VUNPCKLPS        Z6, Z5, Z3
-	VUNPCKHPS        Z6, Z5, Z5
-	MOVQ             304(AX), R9
-	MOVQ             336(AX), R10
-	VBROADCASTI32X4  (R9)(CX*1), Y6
-	VINSERTI32X4     $0x01, (R10)(CX*1), Y6, Y6
-	VPMOVZXWD        Y6, Z7
-	VPSLLD           $0x10, Z7, Z7
-	MOVQ             312(AX), R9
-	MOVQ             344(AX), R10
-	VBROADCASTI32X4  (R9)(CX*1), Y6
-	VINSERTI32X4     $0x01, (R10)(CX*1), Y6, Y6
-	VPMOVZXWD        Y6, Z8
-	VPSLLD           $0x10, Z8, Z8
-	VUNPCKLPS        Z8, Z7, Z6
-	VUNPCKHPS        Z8, Z7, Z7
-	VUNPCKLPD        Z6, Z3, Z8
-	VUNPCKHPD        Z6, Z3, Z3
-	VUNPCKLPD        Z7, Z5, Z6
-	VUNPCKHPD        Z7, Z5, Z5
-	VSHUFF64X2       $0x88, Z8, Z4, Z7
-	VSHUFF64X2       $0x88, Z3, Z0, Z9
-	VSHUFF64X2       $0x88, Z6, Z2, Z10
-	VSHUFF64X2       $0x88, Z5, Z1, Z11
-	VSHUFF64X2       $0xdd, Z8, Z4, Z4
-	VSHUFF64X2       $0xdd, Z3, Z0, Z0
-	VSHUFF64X2       $0xdd, Z6, Z2, Z2
-	VSHUFF64X2       $0xdd, Z5, Z1, Z1
-	MOVQ             DX, R9
-	MOVQ             BX, R10
-	VMULPS.BCST      (R9), Z7, Z3
-	VMULPS.BCST      (R9)(DI*1), Z7, Z5
-	VFMADD231PS.BCST 4(R9), Z9, Z3
-	VFMADD231PS.BCST 4(R9)(DI*1), Z9, Z5
-	VFMADD231PS.BCST 8(R9), Z10, Z3
-	VFMADD231PS.BCST 8(R9)(DI*1), Z10, Z5
-	VFMADD231PS.BCST 12(R9), Z11, Z3
-	VFMADD231PS.BCST 12(R9)(DI*1), Z11, Z5
-	VFMADD231PS.BCST 16(R9), Z4, Z3
-	VFMADD231PS.BCST 16(R9)(DI*1), Z4, Z5
-	VFMADD231PS.BCST 20(R9), Z0, Z3
-	VFMADD231PS.BCST 20(R9)(DI*1), Z0, Z5
-	VFMADD231PS.BCST 24(R9), Z2, Z3
-	VFMADD231PS.BCST 24(R9)(DI*1), Z2, Z5
-	VFMADD231PS.BCST 28(R9), Z1, Z3
-	VFMADD231PS.BCST 28(R9)(DI*1), Z1, Z5
-	VMOVUPS          Z3, K1, (R10)
-	VMOVUPS          Z5, K1, (R10)(R8*1)
-	LEAQ             (R9)(DI*2), R9
-	LEAQ             (R10)(R8*2), R10
-	VMULPS.BCST      (R9), Z7, Z3
-	VMULPS.BCST      (R9)(DI*1), Z7, Z5
-	VFMADD231PS.BCST 4(R9), Z9, Z3
-	VFMADD231PS.BCST 4(R9)(DI*1), Z9, Z5
-	VFMADD231PS.BCST 8(R9), Z10, Z3
-	VFMADD231PS.BCST 8(R9)(DI*1), Z10, Z5
-	VFMADD231PS.BCST 12(R9), Z11, Z3
-	VFMADD231PS.BCST 12(R9)(DI*1), Z11, Z5
-	VFMADD231PS.BCST 16(R9), Z4, Z3
-	VFMADD231PS.BCST 16(R9)(DI*1), Z4, Z5
-	VFMADD231PS.BCST 20(R9), Z0, Z3
-	VFMADD231PS.BCST 20(R9)(DI*1), Z0, Z5
-	VFMADD231PS.BCST 24(R9), Z2, Z3
-	VFMADD231PS.BCST 24(R9)(DI*1), Z2, Z5
-	VFMADD231PS.BCST 28(R9), Z1, Z3
-	VFMADD231PS.BCST 28(R9)(DI*1), Z1, Z5
-	VMOVUPS          Z3, K1, (R10)
-	VMOVUPS          Z5, K1, (R10)(R8*1)
-	LEAQ             (R9)(DI*2), R9
-	LEAQ             (R10)(R8*2), R10
-	VMULPS.BCST      (R9), Z7, Z3
-	VMULPS.BCST      (R9)(DI*1), Z7, Z5
-	VFMADD231PS.BCST 4(R9), Z9, Z3
-	VFMADD231PS.BCST 4(R9)(DI*1), Z9, Z5
-	VFMADD231PS.BCST 8(R9), Z10, Z3
-	VFMADD231PS.BCST 8(R9)(DI*1), Z10, Z5
-	VFMADD231PS.BCST 12(R9), Z11, Z3
-	VFMADD231PS.BCST 12(R9)(DI*1), Z11, Z5
-	VFMADD231PS.BCST 16(R9), Z4, Z3
-	VFMADD231PS.BCST 16(R9)(DI*1), Z4, Z5
-	VFMADD231PS.BCST 20(R9), Z0, Z3
-	VFMADD231PS.BCST 20(R9)(DI*1), Z0, Z5
-	VFMADD231PS.BCST 24(R9), Z2, Z3
-	VFMADD231PS.BCST 24(R9)(DI*1), Z2, Z5
-	VFMADD231PS.BCST 28(R9), Z1, Z3
-	VFMADD231PS.BCST 28(R9)(DI*1), Z1, Z5
-	VMOVUPS          Z3, K1, (R10)
-	VMOVUPS          Z5, K1, (R10)(R8*1)
-	LEAQ             (R9)(DI*2), R9
-	LEAQ             (R10)(R8*2), R10
-	VMULPS.BCST      (R9), Z7, Z3
-	VMULPS.BCST      (R9)(DI*1), Z7, Z5
-	VFMADD231PS.BCST 4(R9), Z9, Z3
-	VFMADD231PS.BCST 4(R9)(DI*1), Z9, Z5
-	VFMADD231PS.BCST 8(R9), Z10, Z3
-	VFMADD231PS.BCST 8(R9)(DI*1), Z10, Z5
-	VFMADD231PS.BCST 12(R9), Z11, Z3
-	VFMADD231PS.BCST 12(R9)(DI*1), Z11, Z5
-	VFMADD231PS.BCST 16(R9), Z4, Z3
-	VFMADD231PS.BCST 16(R9)(DI*1), Z4, Z5
-	VFMADD231PS.BCST 20(R9), Z0, Z3
-	VFMADD231PS.BCST 20(R9)(DI*1), Z0, Z5
-	VFMADD231PS.BCST 24(R9), Z2, Z3
-	VFMADD231PS.BCST 24(R9)(DI*1), Z2, Z5
-	VFMADD231PS.BCST 28(R9), Z1, Z3
-	VFMADD231PS.BCST 28(R9)(DI*1), Z1, Z5
-	VMOVUPS          Z3, K1, (R10)
-	VMOVUPS          Z5, K1, (R10)(R8*1)
 	ADDQ             16(AX), CX
+	MOVQ             DX, R9
+	MOVQ             224(AX), R11
+	MOVQ             288(AX), R13
+	MOVQ             BX, R10
+	MOVQ             256(AX), R12
+	MOVQ             320(AX), R14
+	VMULPS.BCST      (R9), Z7, Z3
+	VBROADCASTI32X4  (R11)(CX*1), Y8
+	VBROADCASTI32X4  (R13)(CX*1), Y6
+	VMULPS.BCST      (R9)(DI*1), Z7, Z5
+	VINSERTI32X4     $0x01, (R12)(CX*1), Y8, Y8
+	VINSERTI32X4     $0x01, (R14)(CX*1), Y6, Y6
+	VFMADD231PS.BCST 4(R9), Z9, Z3
+	VPMOVZXWD        Y8, Z8
+	VPMOVZXWD        Y6, Z12
+	VFMADD231PS.BCST 4(R9)(DI*1), Z9, Z5
+	VPSLLD           $0x10, Z8, Z8
+	VPSLLD           $0x10, Z12, Z12
+	VFMADD231PS.BCST 8(R9), Z10, Z3
+	MOVQ             232(AX), R11
+	MOVQ             296(AX), R13
+	VFMADD231PS.BCST 8(R9)(DI*1), Z10, Z5
+	MOVQ             264(AX), R12
+	MOVQ             328(AX), R14
+	VFMADD231PS.BCST 12(R9), Z11, Z3
+	VBROADCASTI32X4  (R11)(CX*1), Y13
+	VBROADCASTI32X4  (R13)(CX*1), Y6
+	VFMADD231PS.BCST 12(R9)(DI*1), Z11, Z5
+	VINSERTI32X4     $0x01, (R12)(CX*1), Y13, Y13
+	VINSERTI32X4     $0x01, (R14)(CX*1), Y6, Y6
+	VFMADD231PS.BCST 16(R9), Z4, Z3
+	VPMOVZXWD        Y13, Z15
+	VPMOVZXWD        Y6, Z14
+	VFMADD231PS.BCST 16(R9)(DI*1), Z4, Z5
+	VPSLLD           $0x10, Z15, Z15
+	VPSLLD           $0x10, Z14, Z14
+	VFMADD231PS.BCST 20(R9), Z0, Z3
+	VUNPCKLPS        Z15, Z8, Z6
+	VUNPCKLPS        Z14, Z12, Z13
+	VFMADD231PS.BCST 20(R9)(DI*1), Z0, Z5
+	VUNPCKHPS        Z15, Z8, Z8
+	VUNPCKHPS        Z14, Z12, Z14
+	VFMADD231PS.BCST 24(R9), Z2, Z3
+	MOVQ             240(AX), R11
+	MOVQ             304(AX), R13
+	VFMADD231PS.BCST 24(R9)(DI*1), Z2, Z5
+	MOVQ             272(AX), R12
+	MOVQ             336(AX), R14
+	VFMADD231PS.BCST 28(R9), Z1, Z3
+	VBROADCASTI32X4  (R11)(CX*1), Y12
+	VBROADCASTI32X4  (R13)(CX*1), Y15
+	VFMADD231PS.BCST 28(R9)(DI*1), Z1, Z5
+	VINSERTI32X4     $0x01, (R12)(CX*1), Y12, Y12
+	VINSERTI32X4     $0x01, (R14)(CX*1), Y15, Y15
+	VMOVUPS          Z3, K1, (R10)
+	VPMOVZXWD        Y12, Z3
+	VPMOVZXWD        Y15, Z12
+	VMOVUPS          Z5, K1, (R10)(R8*1)
+	VPSLLD           $0x10, Z3, Z3
+	VPSLLD           $0x10, Z12, Z12
+	LEAQ             (R9)(DI*2), R9
+	MOVQ             248(AX), R11
+	MOVQ             312(AX), R13
+	LEAQ             (R10)(R8*2), R10
+	MOVQ             280(AX), R12
+	MOVQ             344(AX), R14
+	VMULPS.BCST      (R9), Z7, Z5
+	VBROADCASTI32X4  (R11)(CX*1), Y17
+	VBROADCASTI32X4  (R13)(CX*1), Y16
+	VMULPS.BCST      (R9)(DI*1), Z7, Z15
+	VINSERTI32X4     $0x01, (R12)(CX*1), Y17, Y17
+	VINSERTI32X4     $0x01, (R14)(CX*1), Y16, Y16
+	VFMADD231PS.BCST 4(R9), Z9, Z5
+	VPMOVZXWD        Y17, Z17
+	VPMOVZXWD        Y16, Z19
+	VFMADD231PS.BCST 4(R9)(DI*1), Z9, Z15
+	VPSLLD           $0x10, Z17, Z17
+	VPSLLD           $0x10, Z19, Z19
+	VFMADD231PS.BCST 8(R9), Z10, Z5
+	VUNPCKLPS        Z17, Z3, Z16
+	VUNPCKLPS        Z19, Z12, Z18
+	VFMADD231PS.BCST 8(R9)(DI*1), Z10, Z15
+	VUNPCKHPS        Z17, Z3, Z3
+	VUNPCKHPS        Z19, Z12, Z17
+	VFMADD231PS.BCST 12(R9), Z11, Z5
+	VUNPCKLPD        Z16, Z6, Z12
+	VUNPCKLPD        Z18, Z13, Z19
+	VFMADD231PS.BCST 12(R9)(DI*1), Z11, Z15
+	VUNPCKHPD        Z16, Z6, Z6
+	VUNPCKHPD        Z18, Z13, Z16
+	VFMADD231PS.BCST 16(R9), Z4, Z5
+	VUNPCKLPD        Z3, Z8, Z13
+	VUNPCKLPD        Z17, Z14, Z18
+	VFMADD231PS.BCST 16(R9)(DI*1), Z4, Z15
+	VUNPCKHPD        Z3, Z8, Z3
+	VUNPCKHPD        Z17, Z14, Z8
+	VFMADD231PS.BCST 20(R9), Z0, Z5
+	VFMADD231PS.BCST 20(R9)(DI*1), Z0, Z15
+	VFMADD231PS.BCST 24(R9), Z2, Z5
+	VFMADD231PS.BCST 24(R9)(DI*1), Z2, Z15
+	VFMADD231PS.BCST 28(R9), Z1, Z5
+	VFMADD231PS.BCST 28(R9)(DI*1), Z1, Z15
+	VMOVUPS          Z5, K1, (R10)
+	VMOVUPS          Z15, K1, (R10)(R8*1)
+	LEAQ             (R9)(DI*2), R9
+	LEAQ             (R10)(R8*2), R10
+	VMULPS.BCST      (R9), Z7, Z5
+	VMULPS.BCST      (R9)(DI*1), Z7, Z14
+	VFMADD231PS.BCST 4(R9), Z9, Z5
+	VFMADD231PS.BCST 4(R9)(DI*1), Z9, Z14
+	VFMADD231PS.BCST 8(R9), Z10, Z5
+	VFMADD231PS.BCST 8(R9)(DI*1), Z10, Z14
+	VFMADD231PS.BCST 12(R9), Z11, Z5
+	VFMADD231PS.BCST 12(R9)(DI*1), Z11, Z14
+	VFMADD231PS.BCST 16(R9), Z4, Z5
+	VFMADD231PS.BCST 16(R9)(DI*1), Z4, Z14
+	VFMADD231PS.BCST 20(R9), Z0, Z5
+	VFMADD231PS.BCST 20(R9)(DI*1), Z0, Z14
+	VFMADD231PS.BCST 24(R9), Z2, Z5
+	VFMADD231PS.BCST 24(R9)(DI*1), Z2, Z14
+	VFMADD231PS.BCST 28(R9), Z1, Z5
+	VFMADD231PS.BCST 28(R9)(DI*1), Z1, Z14
+	VMOVUPS          Z5, K1, (R10)
+	VMOVUPS          Z14, K1, (R10)(R8*1)
+	LEAQ             (R9)(DI*2), R9
+	LEAQ             (R10)(R8*2), R10
+	VMULPS.BCST      (R9), Z7, Z5
+	VMULPS.BCST      (R9)(DI*1), Z7, Z7
+	VFMADD231PS.BCST 4(R9), Z9, Z5
+	VFMADD231PS.BCST 4(R9)(DI*1), Z9, Z7
+	VFMADD231PS.BCST 8(R9), Z10, Z5
+	VFMADD231PS.BCST 8(R9)(DI*1), Z10, Z7
+	VFMADD231PS.BCST 12(R9), Z11, Z5
+	VFMADD231PS.BCST 12(R9)(DI*1), Z11, Z7
+	VFMADD231PS.BCST 16(R9), Z4, Z5
+	VFMADD231PS.BCST 16(R9)(DI*1), Z4, Z7
+	VFMADD231PS.BCST 20(R9), Z0, Z5
+	VFMADD231PS.BCST 20(R9)(DI*1), Z0, Z7
+	VFMADD231PS.BCST 24(R9), Z2, Z5
+	VFMADD231PS.BCST 24(R9)(DI*1), Z2, Z7
+	VFMADD231PS.BCST 28(R9), Z1, Z5
+	VFMADD231PS.BCST 28(R9)(DI*1), Z1, Z7
+	VMOVUPS          Z5, K1, (R10)
+	VMOVUPS          Z7, K1, (R10)(R8*1)
+	VSHUFF64X2       $0x88, Z19, Z12, Z7
+	VSHUFF64X2       $0x88, Z16, Z6, Z9
+	VSHUFF64X2       $0x88, Z18, Z13, Z10
+	VSHUFF64X2       $0x88, Z8, Z3, Z11
+	VSHUFF64X2       $0xdd, Z19, Z12, Z4
+	VSHUFF64X2       $0xdd, Z16, Z6, Z0
+	VSHUFF64X2       $0xdd, Z18, Z13, Z2
+	VSHUFF64X2       $0xdd, Z8, Z3, Z1
 	ADDQ             64(AX), DX
 	ADDQ             88(AX), BX
 	DECQ             SI
 	JNE              chunkLastHead
+
+chunkLastHeadLast:
+	MOVQ             DX, CX
+	MOVQ             BX, DX
+	VMULPS.BCST      (CX), Z7, Z3
+	VMULPS.BCST      (CX)(DI*1), Z7, Z5
+	VFMADD231PS.BCST 4(CX), Z9, Z3
+	VFMADD231PS.BCST 4(CX)(DI*1), Z9, Z5
+	VFMADD231PS.BCST 8(CX), Z10, Z3
+	VFMADD231PS.BCST 8(CX)(DI*1), Z10, Z5
+	VFMADD231PS.BCST 12(CX), Z11, Z3
+	VFMADD231PS.BCST 12(CX)(DI*1), Z11, Z5
+	VFMADD231PS.BCST 16(CX), Z4, Z3
+	VFMADD231PS.BCST 16(CX)(DI*1), Z4, Z5
+	VFMADD231PS.BCST 20(CX), Z0, Z3
+	VFMADD231PS.BCST 20(CX)(DI*1), Z0, Z5
+	VFMADD231PS.BCST 24(CX), Z2, Z3
+	VFMADD231PS.BCST 24(CX)(DI*1), Z2, Z5
+	VFMADD231PS.BCST 28(CX), Z1, Z3
+	VFMADD231PS.BCST 28(CX)(DI*1), Z1, Z5
+	VMOVUPS          Z3, K1, (DX)
+	VMOVUPS          Z5, K1, (DX)(R8*1)
+	LEAQ             (CX)(DI*2), CX
+	LEAQ             (DX)(R8*2), DX
+	VMULPS.BCST      (CX), Z7, Z3
+	VMULPS.BCST      (CX)(DI*1), Z7, Z5
+	VFMADD231PS.BCST 4(CX), Z9, Z3
+	VFMADD231PS.BCST 4(CX)(DI*1), Z9, Z5
+	VFMADD231PS.BCST 8(CX), Z10, Z3
+	VFMADD231PS.BCST 8(CX)(DI*1), Z10, Z5
+	VFMADD231PS.BCST 12(CX), Z11, Z3
+	VFMADD231PS.BCST 12(CX)(DI*1), Z11, Z5
+	VFMADD231PS.BCST 16(CX), Z4, Z3
+	VFMADD231PS.BCST 16(CX)(DI*1), Z4, Z5
+	VFMADD231PS.BCST 20(CX), Z0, Z3
+	VFMADD231PS.BCST 20(CX)(DI*1), Z0, Z5
+	VFMADD231PS.BCST 24(CX), Z2, Z3
+	VFMADD231PS.BCST 24(CX)(DI*1), Z2, Z5
+	VFMADD231PS.BCST 28(CX), Z1, Z3
+	VFMADD231PS.BCST 28(CX)(DI*1), Z1, Z5
+	VMOVUPS          Z3, K1, (DX)
+	VMOVUPS          Z5, K1, (DX)(R8*1)
+	LEAQ             (CX)(DI*2), CX
+	LEAQ             (DX)(R8*2), DX
+	VMULPS.BCST      (CX), Z7, Z3
+	VMULPS.BCST      (CX)(DI*1), Z7, Z5
+	VFMADD231PS.BCST 4(CX), Z9, Z3
+	VFMADD231PS.BCST 4(CX)(DI*1), Z9, Z5
+	VFMADD231PS.BCST 8(CX), Z10, Z3
+	VFMADD231PS.BCST 8(CX)(DI*1), Z10, Z5
+	VFMADD231PS.BCST 12(CX), Z11, Z3
+	VFMADD231PS.BCST 12(CX)(DI*1), Z11, Z5
+	VFMADD231PS.BCST 16(CX), Z4, Z3
+	VFMADD231PS.BCST 16(CX)(DI*1), Z4, Z5
+	VFMADD231PS.BCST 20(CX), Z0, Z3
+	VFMADD231PS.BCST 20(CX)(DI*1), Z0, Z5
+	VFMADD231PS.BCST 24(CX), Z2, Z3
+	VFMADD231PS.BCST 24(CX)(DI*1), Z2, Z5
+	VFMADD231PS.BCST 28(CX), Z1, Z3
+	VFMADD231PS.BCST 28(CX)(DI*1), Z1, Z5
+	VMOVUPS          Z3, K1, (DX)
+	VMOVUPS          Z5, K1, (DX)(R8*1)
+	LEAQ             (CX)(DI*2), CX
+	LEAQ             (DX)(R8*2), DX
+	VMULPS.BCST      (CX), Z7, Z3
+	VMULPS.BCST      (CX)(DI*1), Z7, Z5
+	VFMADD231PS.BCST 4(CX), Z9, Z3
+	VFMADD231PS.BCST 4(CX)(DI*1), Z9, Z5
+	VFMADD231PS.BCST 8(CX), Z10, Z3
+	VFMADD231PS.BCST 8(CX)(DI*1), Z10, Z5
+	VFMADD231PS.BCST 12(CX), Z11, Z3
+	VFMADD231PS.BCST 12(CX)(DI*1), Z11, Z5
+	VFMADD231PS.BCST 16(CX), Z4, Z3
+	VFMADD231PS.BCST 16(CX)(DI*1), Z4, Z5
+	VFMADD231PS.BCST 20(CX), Z0, Z3
+	VFMADD231PS.BCST 20(CX)(DI*1), Z0, Z5
+	VFMADD231PS.BCST 24(CX), Z2, Z3
+	VFMADD231PS.BCST 24(CX)(DI*1), Z2, Z5
+	VFMADD231PS.BCST 28(CX), Z1, Z3
+	VFMADD231PS.BCST 28(CX)(DI*1), Z1, Z5
+	VMOVUPS          Z3, K1, (DX)
+	VMOVUPS          Z5, K1, (DX)(R8*1)
 	MOVQ             192(AX), CX
 	SHLQ             $0x02, CX
 	ADDQ             CX, 208(AX)
@@ -13720,77 +16234,156 @@ chunkSpan:
 	MOVQ CX, 192(AX)
 
 chunkRows:
-	MOVQ DX, 216(AX)
 	CMPQ 192(AX), $+16
 	JLT  chunkLast
-	MOVQ 8(AX), CX
-	LEAQ (DX)(CX*4), BX
-	LEAQ (BX)(CX*4), SI
-	LEAQ (SI)(CX*4), DI
-	LEAQ (CX)(CX*2), R8
-	MOVQ 48(AX), R9
-	MOVQ 208(AX), R10
-	MOVQ 40(AX), R11
-	MOVQ 56(AX), R12
-	MOVQ 80(AX), R12
+
+chunkWhole:
+	MOVQ       DX, 216(AX)
+	MOVQ       8(AX), CX
+	LEAQ       (DX)(CX*4), BX
+	LEAQ       (BX)(CX*4), SI
+	LEAQ       (SI)(CX*4), DI
+	LEAQ       (CX)(CX*2), R8
+	MOVQ       48(AX), R9
+	MOVQ       208(AX), R10
+	MOVQ       40(AX), R11
+	MOVQ       56(AX), R12
+	MOVQ       80(AX), R12
+	VMOVQ      (DX), X0
+	VPINSRQ    $0x01, (BX), X0, X0
+	VPMOVSXBD  X0, Z1
+	VCVTDQ2PS  Z1, Z1
+	VMOVQ      (DX)(CX*1), X0
+	VPINSRQ    $0x01, (BX)(CX*1), X0, X0
+	VPMOVSXBD  X0, Z2
+	VCVTDQ2PS  Z2, Z2
+	VUNPCKLPS  Z2, Z1, Z0
+	VUNPCKHPS  Z2, Z1, Z1
+	VMOVQ      (DX)(CX*2), X2
+	VPINSRQ    $0x01, (BX)(CX*2), X2, X2
+	VPMOVSXBD  X2, Z3
+	VCVTDQ2PS  Z3, Z3
+	VMOVQ      (DX)(R8*1), X2
+	VPINSRQ    $0x01, (BX)(R8*1), X2, X2
+	VPMOVSXBD  X2, Z4
+	VCVTDQ2PS  Z4, Z4
+	VUNPCKLPS  Z4, Z3, Z2
+	VUNPCKHPS  Z4, Z3, Z3
+	VUNPCKLPD  Z2, Z0, Z4
+	VUNPCKHPD  Z2, Z0, Z0
+	VUNPCKLPD  Z3, Z1, Z2
+	VUNPCKHPD  Z3, Z1, Z1
+	VMOVQ      (SI), X3
+	VPINSRQ    $0x01, (DI), X3, X3
+	VPMOVSXBD  X3, Z5
+	VCVTDQ2PS  Z5, Z5
+	VMOVQ      (SI)(CX*1), X3
+	VPINSRQ    $0x01, (DI)(CX*1), X3, X3
+	VPMOVSXBD  X3, Z6
+	VCVTDQ2PS  Z6, Z6
+	VUNPCKLPS  Z6, Z5, Z3
+	VUNPCKHPS  Z6, Z5, Z5
+	VMOVQ      (SI)(CX*2), X6
+	VPINSRQ    $0x01, (DI)(CX*2), X6, X6
+	VPMOVSXBD  X6, Z7
+	VCVTDQ2PS  Z7, Z7
+	VMOVQ      (SI)(R8*1), X6
+	VPINSRQ    $0x01, (DI)(R8*1), X6, X6
+	VPMOVSXBD  X6, Z8
+	VCVTDQ2PS  Z8, Z8
+	VUNPCKLPS  Z8, Z7, Z6
+	VUNPCKHPS  Z8, Z7, Z7
+	VUNPCKLPD  Z6, Z3, Z8
+	VUNPCKHPD  Z6, Z3, Z3
+	VUNPCKLPD  Z7, Z5, Z6
+	VUNPCKHPD  Z7, Z5, Z5
+	VSHUFF64X2 $0x88, Z8, Z4, Z7
+	VSHUFF64X2 $0x88, Z3, Z0, Z9
+	VSHUFF64X2 $0x88, Z6, Z2, Z10
+	VSHUFF64X2 $0x88, Z5, Z1, Z11
+	VSHUFF64X2 $0xdd, Z8, Z4, Z4
+	VSHUFF64X2 $0xdd, Z3, Z0, Z0
+	VSHUFF64X2 $0xdd, Z6, Z2, Z2
+	VSHUFF64X2 $0xdd, Z5, Z1, Z1
+	DECQ       R11
+	JEQ        chunkHeadLast
 
 chunkHead:
-	VMOVQ            (DX), X0
-	VPINSRQ          $0x01, (BX), X0, X0
-	VPMOVSXBD        X0, Z1
-	VCVTDQ2PS        Z1, Z1
-	VMOVQ            (DX)(CX*1), X0
-	VPINSRQ          $0x01, (BX)(CX*1), X0, X0
-	VPMOVSXBD        X0, Z2
-	VCVTDQ2PS        Z2, Z2
-	VUNPCKLPS        Z2, Z1, Z0
-	VUNPCKHPS        Z2, Z1, Z1
-	VMOVQ            (DX)(CX*2), X2
-	VPINSRQ          $0x01, (BX)(CX*2), X2, X2
-	VPMOVSXBD        X2, Z3
-	VCVTDQ2PS        Z3, Z3
-	VMOVQ            (DX)(R8*1), X2
-	VPINSRQ          $0x01, (BX)(R8*1), X2, X2
-	VPMOVSXBD        X2, Z4
-	VCVTDQ2PS        Z4, Z4
-	VUNPCKLPS        Z4, Z3, Z2
-	VUNPCKHPS        Z4, Z3, Z3
-	VUNPCKLPD        Z2, Z0, Z4
-	VUNPCKHPD        Z2, Z0, Z0
-	VUNPCKLPD        Z3, Z1, Z2
-	VUNPCKHPD        Z3, Z1, Z1
-	VMOVQ            (SI), X3
-	VPINSRQ          $0x01, (DI), X3, X3
-	VPMOVSXBD        X3, Z5
+	ADDQ             16(AX), DX
+	ADDQ             16(AX), BX
+	ADDQ             16(AX), SI
+	ADDQ             16(AX), DI
+	VMULPS.BCST      (R9), Z7, Z3
+	VMOVQ            (DX), X5
+	VMOVQ            (SI), X6
+	VFMADD231PS.BCST 4(R9), Z9, Z3
+	VPINSRQ          $0x01, (BX), X5, X5
+	VPINSRQ          $0x01, (DI), X6, X6
+	VFMADD231PS.BCST 8(R9), Z10, Z3
+	VPMOVSXBD        X5, Z5
+	VPMOVSXBD        X6, Z6
+	VFMADD231PS.BCST 12(R9), Z11, Z3
 	VCVTDQ2PS        Z5, Z5
-	VMOVQ            (SI)(CX*1), X3
-	VPINSRQ          $0x01, (DI)(CX*1), X3, X3
-	VPMOVSXBD        X3, Z6
 	VCVTDQ2PS        Z6, Z6
-	VUNPCKLPS        Z6, Z5, Z3
-	VUNPCKHPS        Z6, Z5, Z5
-	VMOVQ            (SI)(CX*2), X6
-	VPINSRQ          $0x01, (DI)(CX*2), X6, X6
-	VPMOVSXBD        X6, Z7
+	VFMADD231PS.BCST 16(R9), Z4, Z3
+	VMOVQ            (DX)(CX*1), X4
+	VMOVQ            (SI)(CX*1), X7
+	VFMADD231PS.BCST 20(R9), Z0, Z3
+	VPINSRQ          $0x01, (BX)(CX*1), X4, X4
+	VPINSRQ          $0x01, (DI)(CX*1), X7, X7
+	VFMADD231PS.BCST 24(R9), Z2, Z3
+	VPMOVSXBD        X4, Z4
+	VPMOVSXBD        X7, Z7
+	VFMADD231PS.BCST 28(R9), Z1, Z3
+	VCVTDQ2PS        Z4, Z4
 	VCVTDQ2PS        Z7, Z7
-	VMOVQ            (SI)(R8*1), X6
-	VPINSRQ          $0x01, (DI)(R8*1), X6, X6
-	VPMOVSXBD        X6, Z8
+	VMOVUPS          Z3, (R10)
+	VUNPCKLPS        Z4, Z5, Z0
+	VUNPCKLPS        Z7, Z6, Z2
+	VUNPCKHPS        Z4, Z5, Z1
+	VUNPCKHPS        Z7, Z6, Z3
+	VMOVQ            (DX)(CX*2), X5
+	VMOVQ            (SI)(CX*2), X4
+	VPINSRQ          $0x01, (BX)(CX*2), X5, X5
+	VPINSRQ          $0x01, (DI)(CX*2), X4, X4
+	VPMOVSXBD        X5, Z8
+	VPMOVSXBD        X4, Z4
 	VCVTDQ2PS        Z8, Z8
-	VUNPCKLPS        Z8, Z7, Z6
-	VUNPCKHPS        Z8, Z7, Z7
-	VUNPCKLPD        Z6, Z3, Z8
-	VUNPCKHPD        Z6, Z3, Z3
-	VUNPCKLPD        Z7, Z5, Z6
-	VUNPCKHPD        Z7, Z5, Z5
+	VCVTDQ2PS        Z4, Z4
+	VMOVQ            (DX)(R8*1), X6
+	VMOVQ            (SI)(R8*1), X5
+	VPINSRQ          $0x01, (BX)(R8*1), X6, X6
+	VPINSRQ          $0x01, (DI)(R8*1), X5, X5
+	VPMOVSXBD        X6, Z9
+	VPMOVSXBD        X5, Z7
+	VCVTDQ2PS        Z9, Z9
+	VCVTDQ2PS        Z7, Z7
+	VUNPCKLPS        Z9, Z8, Z5
+	VUNPCKLPS        Z7, Z4, Z6
+	VUNPCKHPS        Z9, Z8, Z9
+	VUNPCKHPS        Z7, Z4, Z7
+	VUNPCKLPD        Z5, Z0, Z4
+	VUNPCKLPD        Z6, Z2, Z8
+	VUNPCKHPD        Z5, Z0, Z0
+	VUNPCKHPD        Z6, Z2, Z6
+	VUNPCKLPD        Z9, Z1, Z2
+	VUNPCKLPD        Z7, Z3, Z5
+	VUNPCKHPD        Z9, Z1, Z1
+	VUNPCKHPD        Z7, Z3, Z3
 	VSHUFF64X2       $0x88, Z8, Z4, Z7
-	VSHUFF64X2       $0x88, Z3, Z0, Z9
-	VSHUFF64X2       $0x88, Z6, Z2, Z10
-	VSHUFF64X2       $0x88, Z5, Z1, Z11
+	VSHUFF64X2       $0x88, Z6, Z0, Z9
+	VSHUFF64X2       $0x88, Z5, Z2, Z10
+	VSHUFF64X2       $0x88, Z3, Z1, Z11
 	VSHUFF64X2       $0xdd, Z8, Z4, Z4
-	VSHUFF64X2       $0xdd, Z3, Z0, Z0
-	VSHUFF64X2       $0xdd, Z6, Z2, Z2
-	VSHUFF64X2       $0xdd, Z5, Z1, Z1
+	VSHUFF64X2       $0xdd, Z6, Z0, Z0
+	VSHUFF64X2       $0xdd, Z5, Z2, Z2
+	VSHUFF64X2       $0xdd, Z3, Z1, Z1
+	ADDQ             64(AX), R9
+	ADDQ             88(AX), R10
+	DECQ             R11
+	JNE              chunkHead
+
+chunkHeadLast:
 	VMULPS.BCST      (R9), Z7, Z3
 	VFMADD231PS.BCST 4(R9), Z9, Z3
 	VFMADD231PS.BCST 8(R9), Z10, Z3
@@ -13800,14 +16393,6 @@ chunkHead:
 	VFMADD231PS.BCST 24(R9), Z2, Z3
 	VFMADD231PS.BCST 28(R9), Z1, Z3
 	VMOVUPS          Z3, (R10)
-	ADDQ             16(AX), DX
-	ADDQ             16(AX), BX
-	ADDQ             16(AX), SI
-	ADDQ             16(AX), DI
-	ADDQ             64(AX), R9
-	ADDQ             88(AX), R10
-	DECQ             R11
-	JNE              chunkHead
 	MOVQ             8(AX), CX
 	SHLQ             $0x04, CX
 	MOVQ             216(AX), DX
@@ -13818,155 +16403,259 @@ chunkHead:
 	JMP              chunkNext
 
 chunkLast:
-	MOVQ    8(AX), CX
-	MOVQ    DX, 224(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+1
-	CMOVQGT BX, DX
-	MOVQ    DX, 232(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+2
-	CMOVQGT BX, DX
-	MOVQ    DX, 240(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+3
-	CMOVQGT BX, DX
-	MOVQ    DX, 248(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+4
-	CMOVQGT BX, DX
-	MOVQ    DX, 256(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+5
-	CMOVQGT BX, DX
-	MOVQ    DX, 264(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+6
-	CMOVQGT BX, DX
-	MOVQ    DX, 272(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+7
-	CMOVQGT BX, DX
-	MOVQ    DX, 280(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+8
-	CMOVQGT BX, DX
-	MOVQ    DX, 288(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+9
-	CMOVQGT BX, DX
-	MOVQ    DX, 296(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+10
-	CMOVQGT BX, DX
-	MOVQ    DX, 304(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+11
-	CMOVQGT BX, DX
-	MOVQ    DX, 312(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+12
-	CMOVQGT BX, DX
-	MOVQ    DX, 320(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+13
-	CMOVQGT BX, DX
-	MOVQ    DX, 328(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+14
-	CMOVQGT BX, DX
-	MOVQ    DX, 336(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+15
-	CMOVQGT BX, DX
-	MOVQ    DX, 344(AX)
-	MOVQ    192(AX), CX
-	MOVQ    $+16, DX
-	CMPQ    CX, DX
-	CMOVQLT CX, DX
-	MOVQ    $+65535, CX
-	BZHIQ   DX, CX, CX
-	KMOVW   CX, K1
-	XORQ    CX, CX
-	MOVQ    48(AX), DX
-	MOVQ    208(AX), BX
-	MOVQ    40(AX), SI
-	MOVQ    56(AX), DI
-	MOVQ    80(AX), DI
+	MOVQ  8(AX), BX
+	MOVQ  200(AX), CX
+	CMPQ  8(CX), $+16
+	JLT   chunkFew
+	MOVQ  192(AX), CX
+	SUBQ  $+16, CX
+	MOVQ  $+16, 192(AX)
+	IMULQ CX, BX
+	ADDQ  BX, DX
+	SHLQ  $0x02, CX
+	ADDQ  CX, 208(AX)
+	JMP   chunkWhole
+
+chunkFew:
+	MOVQ       8(AX), CX
+	MOVQ       DX, 224(AX)
+	LEAQ       (DX)(CX*1), BX
+	CMPQ       192(AX), $+1
+	CMOVQGT    BX, DX
+	MOVQ       DX, 232(AX)
+	LEAQ       (DX)(CX*1), BX
+	CMPQ       192(AX), $+2
+	CMOVQGT    BX, DX
+	MOVQ       DX, 240(AX)
+	LEAQ       (DX)(CX*1), BX
+	CMPQ       192(AX), $+3
+	CMOVQGT    BX, DX
+	MOVQ       DX, 248(AX)
+	LEAQ       (DX)(CX*1), BX
+	CMPQ       192(AX), $+4
+	CMOVQGT    BX, DX
+	MOVQ       DX, 256(AX)
+	LEAQ       (DX)(CX*1), BX
+	CMPQ       192(AX), $+5
+	CMOVQGT    BX, DX
+	MOVQ       DX, 264(AX)
+	LEAQ       (DX)(CX*1), BX
+	CMPQ       192(AX), $+6
+	CMOVQGT    BX, DX
+	MOVQ       DX, 272(AX)
+	LEAQ       (DX)(CX*1), BX
+	CMPQ       192(AX), $+7
+	CMOVQGT    BX, DX
+	MOVQ       DX, 280(AX)
+	LEAQ       (DX)(CX*1), BX
+	CMPQ       192(AX), $+8
+	CMOVQGT    BX, DX
+	MOVQ       DX, 288(AX)
+	LEAQ       (DX)(CX*1), BX
+	CMPQ       192(AX), $+9
+	CMOVQGT    BX, DX
+	MOVQ       DX, 296(AX)
+	LEAQ       (DX)(CX*1), BX
+	CMPQ       192(AX), $+10
+	CMOVQGT    BX, DX
+	MOVQ       DX, 304(AX)
+	LEAQ       (DX)(CX*1), BX
+	CMPQ       192(AX), $+11
+	CMOVQGT    BX, DX
+	MOVQ       DX, 312(AX)
+	LEAQ       (DX)(CX*1), BX
+	CMPQ       192(AX), $+12
+	CMOVQGT    BX, DX
+	MOVQ       DX, 320(AX)
+	LEAQ       (DX)(CX*1), BX
+	CMPQ       192(AX), $+13
+	CMOVQGT    BX, DX
+	MOVQ       DX, 328(AX)
+	LEAQ       (DX)(CX*1), BX
+	CMPQ       192(AX), $+14
+	CMOVQGT    BX, DX
+	MOVQ       DX, 336(AX)
+	LEAQ       (DX)(CX*1), BX
+	CMPQ       192(AX), $+15
+	CMOVQGT    BX, DX
+	MOVQ       DX, 344(AX)
+	MOVQ       192(AX), CX
+	MOVQ       $+16, DX
+	CMPQ       CX, DX
+	CMOVQLT    CX, DX
+	MOVQ       $+65535, CX
+	BZHIQ      DX, CX, CX
+	KMOVW      CX, K1
+	XORQ       CX, CX
+	MOVQ       48(AX), DX
+	MOVQ       208(AX), BX
+	MOVQ       40(AX), SI
+	MOVQ       56(AX), DI
+	MOVQ       80(AX), DI
+	MOVQ       224(AX), DI
+	MOVQ       256(AX), R8
+	VMOVQ      (DI)(CX*1), X0
+	VPINSRQ    $0x01, (R8)(CX*1), X0, X0
+	VPMOVSXBD  X0, Z1
+	VCVTDQ2PS  Z1, Z1
+	MOVQ       232(AX), DI
+	MOVQ       264(AX), R8
+	VMOVQ      (DI)(CX*1), X0
+	VPINSRQ    $0x01, (R8)(CX*1), X0, X0
+	VPMOVSXBD  X0, Z2
+	VCVTDQ2PS  Z2, Z2
+	VUNPCKLPS  Z2, Z1, Z0
+	VUNPCKHPS  Z2, Z1, Z1
+	MOVQ       240(AX), DI
+	MOVQ       272(AX), R8
+	VMOVQ      (DI)(CX*1), X2
+	VPINSRQ    $0x01, (R8)(CX*1), X2, X2
+	VPMOVSXBD  X2, Z3
+	VCVTDQ2PS  Z3, Z3
+	MOVQ       248(AX), DI
+	MOVQ       280(AX), R8
+	VMOVQ      (DI)(CX*1), X2
+	VPINSRQ    $0x01, (R8)(CX*1), X2, X2
+	VPMOVSXBD  X2, Z4
+	VCVTDQ2PS  Z4, Z4
+	VUNPCKLPS  Z4, Z3, Z2
+	VUNPCKHPS  Z4, Z3, Z3
+	VUNPCKLPD  Z2, Z0, Z4
+	VUNPCKHPD  Z2, Z0, Z0
+	VUNPCKLPD  Z3, Z1, Z2
+	VUNPCKHPD  Z3, Z1, Z1
+	MOVQ       288(AX), DI
+	MOVQ       320(AX), R8
+	VMOVQ      (DI)(CX*1), X3
+	VPINSRQ    $0x01, (R8)(CX*1), X3, X3
+	VPMOVSXBD  X3, Z5
+	VCVTDQ2PS  Z5, Z5
+	MOVQ       296(AX), DI
+	MOVQ       328(AX), R8
+	VMOVQ      (DI)(CX*1), X3
+	VPINSRQ    $0x01, (R8)(CX*1), X3, X3
+	VPMOVSXBD  X3, Z6
+	VCVTDQ2PS  Z6, Z6
+	VUNPCKLPS  Z6, Z5, Z3
+	VUNPCKHPS  Z6, Z5, Z5
+	MOVQ       304(AX), DI
+	MOVQ       336(AX), R8
+	VMOVQ      (DI)(CX*1), X6
+	VPINSRQ    $0x01, (R8)(CX*1), X6, X6
+	VPMOVSXBD  X6, Z7
+	VCVTDQ2PS  Z7, Z7
+	MOVQ       312(AX), DI
+	MOVQ       344(AX), R8
+	VMOVQ      (DI)(CX*1), X6
+	VPINSRQ    $0x01, (R8)(CX*1), X6, X6
+	VPMOVSXBD  X6, Z8
+	VCVTDQ2PS  Z8, Z8
+	VUNPCKLPS  Z8, Z7, Z6
+	VUNPCKHPS  Z8, Z7, Z7
+	VUNPCKLPD  Z6, Z3, Z8
+	VUNPCKHPD  Z6, Z3, Z3
+	VUNPCKLPD  Z7, Z5, Z6
+	VUNPCKHPD  Z7, Z5, Z5
+	VSHUFF64X2 $0x88, Z8, Z4, Z7
+	VSHUFF64X2 $0x88, Z3, Z0, Z9
+	VSHUFF64X2 $0x88, Z6, Z2, Z10
+	VSHUFF64X2 $0x88, Z5, Z1, Z11
+	VSHUFF64X2 $0xdd, Z8, Z4, Z4
+	VSHUFF64X2 $0xdd, Z3, Z0, Z0
+	VSHUFF64X2 $0xdd, Z6, Z2, Z2
+	VSHUFF64X2 $0xdd, Z5, Z1, Z1
+	DECQ       SI
+	JEQ        chunkLastHeadLast
 
 chunkLastHead:
+	ADDQ             16(AX), CX
+	VMULPS.BCST      (DX), Z7, Z3
 	MOVQ             224(AX), DI
+	MOVQ             288(AX), R9
+	VFMADD231PS.BCST 4(DX), Z9, Z3
 	MOVQ             256(AX), R8
-	VMOVQ            (DI)(CX*1), X0
-	VPINSRQ          $0x01, (R8)(CX*1), X0, X0
-	VPMOVSXBD        X0, Z1
-	VCVTDQ2PS        Z1, Z1
-	MOVQ             232(AX), DI
-	MOVQ             264(AX), R8
-	VMOVQ            (DI)(CX*1), X0
-	VPINSRQ          $0x01, (R8)(CX*1), X0, X0
-	VPMOVSXBD        X0, Z2
-	VCVTDQ2PS        Z2, Z2
-	VUNPCKLPS        Z2, Z1, Z0
-	VUNPCKHPS        Z2, Z1, Z1
-	MOVQ             240(AX), DI
-	MOVQ             272(AX), R8
-	VMOVQ            (DI)(CX*1), X2
-	VPINSRQ          $0x01, (R8)(CX*1), X2, X2
-	VPMOVSXBD        X2, Z3
-	VCVTDQ2PS        Z3, Z3
-	MOVQ             248(AX), DI
-	MOVQ             280(AX), R8
-	VMOVQ            (DI)(CX*1), X2
-	VPINSRQ          $0x01, (R8)(CX*1), X2, X2
-	VPMOVSXBD        X2, Z4
+	MOVQ             320(AX), R10
+	VFMADD231PS.BCST 8(DX), Z10, Z3
+	VMOVQ            (DI)(CX*1), X5
+	VMOVQ            (R9)(CX*1), X6
+	VFMADD231PS.BCST 12(DX), Z11, Z3
+	VPINSRQ          $0x01, (R8)(CX*1), X5, X5
+	VPINSRQ          $0x01, (R10)(CX*1), X6, X6
+	VFMADD231PS.BCST 16(DX), Z4, Z3
+	VPMOVSXBD        X5, Z4
+	VPMOVSXBD        X6, Z5
+	VFMADD231PS.BCST 20(DX), Z0, Z3
 	VCVTDQ2PS        Z4, Z4
-	VUNPCKLPS        Z4, Z3, Z2
-	VUNPCKHPS        Z4, Z3, Z3
-	VUNPCKLPD        Z2, Z0, Z4
-	VUNPCKHPD        Z2, Z0, Z0
-	VUNPCKLPD        Z3, Z1, Z2
-	VUNPCKHPD        Z3, Z1, Z1
-	MOVQ             288(AX), DI
-	MOVQ             320(AX), R8
-	VMOVQ            (DI)(CX*1), X3
-	VPINSRQ          $0x01, (R8)(CX*1), X3, X3
-	VPMOVSXBD        X3, Z5
 	VCVTDQ2PS        Z5, Z5
-	MOVQ             296(AX), DI
-	MOVQ             328(AX), R8
-	VMOVQ            (DI)(CX*1), X3
-	VPINSRQ          $0x01, (R8)(CX*1), X3, X3
-	VPMOVSXBD        X3, Z6
-	VCVTDQ2PS        Z6, Z6
-	VUNPCKLPS        Z6, Z5, Z3
-	VUNPCKHPS        Z6, Z5, Z5
-	MOVQ             304(AX), DI
-	MOVQ             336(AX), R8
-	VMOVQ            (DI)(CX*1), X6
-	VPINSRQ          $0x01, (R8)(CX*1), X6, X6
-	VPMOVSXBD        X6, Z7
-	VCVTDQ2PS        Z7, Z7
-	MOVQ             312(AX), DI
-	MOVQ             344(AX), R8
-	VMOVQ            (DI)(CX*1), X6
-	VPINSRQ          $0x01, (R8)(CX*1), X6, X6
-	VPMOVSXBD        X6, Z8
+	VFMADD231PS.BCST 24(DX), Z2, Z3
+	MOVQ             232(AX), DI
+	MOVQ             296(AX), R9
+	VFMADD231PS.BCST 28(DX), Z1, Z3
+	MOVQ             264(AX), R8
+	MOVQ             328(AX), R10
+	VMOVUPS          Z3, K1, (BX)
+	VMOVQ            (DI)(CX*1), X1
+	VMOVQ            (R9)(CX*1), X0
+	VPINSRQ          $0x01, (R8)(CX*1), X1, X1
+	VPINSRQ          $0x01, (R10)(CX*1), X0, X0
+	VPMOVSXBD        X1, Z1
+	VPMOVSXBD        X0, Z3
+	VCVTDQ2PS        Z1, Z1
+	VCVTDQ2PS        Z3, Z3
+	VUNPCKLPS        Z1, Z4, Z0
+	VUNPCKLPS        Z3, Z5, Z2
+	VUNPCKHPS        Z1, Z4, Z1
+	VUNPCKHPS        Z3, Z5, Z3
+	MOVQ             240(AX), DI
+	MOVQ             304(AX), R9
+	MOVQ             272(AX), R8
+	MOVQ             336(AX), R10
+	VMOVQ            (DI)(CX*1), X5
+	VMOVQ            (R9)(CX*1), X4
+	VPINSRQ          $0x01, (R8)(CX*1), X5, X5
+	VPINSRQ          $0x01, (R10)(CX*1), X4, X4
+	VPMOVSXBD        X5, Z8
+	VPMOVSXBD        X4, Z4
 	VCVTDQ2PS        Z8, Z8
-	VUNPCKLPS        Z8, Z7, Z6
-	VUNPCKHPS        Z8, Z7, Z7
-	VUNPCKLPD        Z6, Z3, Z8
-	VUNPCKHPD        Z6, Z3, Z3
-	VUNPCKLPD        Z7, Z5, Z6
-	VUNPCKHPD        Z7, Z5, Z5
+	VCVTDQ2PS        Z4, Z4
+	MOVQ             248(AX), DI
+	MOVQ             312(AX), R9
+	MOVQ             280(AX), R8
+	MOVQ             344(AX), R10
+	VMOVQ            (DI)(CX*1), X6
+	VMOVQ            (R9)(CX*1), X5
+	VPINSRQ          $0x01, (R8)(CX*1), X6, X6
+	VPINSRQ          $0x01, (R10)(CX*1), X5, X5
+	VPMOVSXBD        X6, Z9
+	VPMOVSXBD        X5, Z7
+	VCVTDQ2PS        Z9, Z9
+	VCVTDQ2PS        Z7, Z7
+	VUNPCKLPS        Z9, Z8, Z6
+	VUNPCKLPS        Z7, Z4, Z5
+	VUNPCKHPS        Z9, Z8, Z9
+	VUNPCKHPS        Z7, Z4, Z7
+	VUNPCKLPD        Z6, Z0, Z4
+	VUNPCKLPD        Z5, Z2, Z8
+	VUNPCKHPD        Z6, Z0, Z0
+	VUNPCKHPD        Z5, Z2, Z6
+	VUNPCKLPD        Z9, Z1, Z2
+	VUNPCKLPD        Z7, Z3, Z5
+	VUNPCKHPD        Z9, Z1, Z1
+	VUNPCKHPD        Z7, Z3, Z3
 	VSHUFF64X2       $0x88, Z8, Z4, Z7
-	VSHUFF64X2       $0x88, Z3, Z0, Z9
-	VSHUFF64X2       $0x88, Z6, Z2, Z10
-	VSHUFF64X2       $0x88, Z5, Z1, Z11
+	VSHUFF64X2       $0x88, Z6, Z0, Z9
+	VSHUFF64X2       $0x88, Z5, Z2, Z10
+	VSHUFF64X2       $0x88, Z3, Z1, Z11
 	VSHUFF64X2       $0xdd, Z8, Z4, Z4
-	VSHUFF64X2       $0xdd, Z3, Z0, Z0
-	VSHUFF64X2       $0xdd, Z6, Z2, Z2
-	VSHUFF64X2       $0xdd, Z5, Z1, Z1
+	VSHUFF64X2       $0xdd, Z6, Z0, Z0
+	VSHUFF64X2       $0xdd, Z5, Z2, Z2
+	VSHUFF64X2       $0xdd, Z3, Z1, Z1
+	ADDQ             64(AX), DX
+	ADDQ             88(AX), BX
+	DECQ             SI
+	JNE              chunkLastHead
+
+chunkLastHeadLast:
 	VMULPS.BCST      (DX), Z7, Z3
 	VFMADD231PS.BCST 4(DX), Z9, Z3
 	VFMADD231PS.BCST 8(DX), Z10, Z3
@@ -13976,11 +16665,6 @@ chunkLastHead:
 	VFMADD231PS.BCST 24(DX), Z2, Z3
 	VFMADD231PS.BCST 28(DX), Z1, Z3
 	VMOVUPS          Z3, K1, (BX)
-	ADDQ             16(AX), CX
-	ADDQ             64(AX), DX
-	ADDQ             88(AX), BX
-	DECQ             SI
-	JNE              chunkLastHead
 	MOVQ             192(AX), CX
 	SHLQ             $0x02, CX
 	ADDQ             CX, 208(AX)
@@ -14649,77 +17333,165 @@ chunkSpan:
 	MOVQ CX, 192(AX)
 
 chunkRows:
-	MOVQ DX, 216(AX)
 	CMPQ 192(AX), $+16
 	JLT  chunkLast
-	MOVQ 8(AX), CX
-	LEAQ (DX)(CX*4), BX
-	LEAQ (BX)(CX*4), SI
-	LEAQ (SI)(CX*4), DI
-	LEAQ (CX)(CX*2), R8
-	MOVQ 48(AX), R9
-	MOVQ 208(AX), R10
-	MOVQ 40(AX), R11
-	MOVQ 56(AX), R12
-	MOVQ 80(AX), R13
+
+chunkWhole:
+	MOVQ       DX, 216(AX)
+	MOVQ       8(AX), CX
+	LEAQ       (DX)(CX*4), BX
+	LEAQ       (BX)(CX*4), SI
+	LEAQ       (SI)(CX*4), DI
+	LEAQ       (CX)(CX*2), R8
+	MOVQ       48(AX), R9
+	MOVQ       208(AX), R10
+	MOVQ       40(AX), R11
+	MOVQ       56(AX), R12
+	MOVQ       80(AX), R13
+	VMOVQ      (DX), X0
+	VPINSRQ    $0x01, (BX), X0, X0
+	VPMOVSXBD  X0, Z1
+	VCVTDQ2PS  Z1, Z1
+	VMOVQ      (DX)(CX*1), X0
+	VPINSRQ    $0x01, (BX)(CX*1), X0, X0
+	VPMOVSXBD  X0, Z2
+	VCVTDQ2PS  Z2, Z2
+	VUNPCKLPS  Z2, Z1, Z0
+	VUNPCKHPS  Z2, Z1, Z1
+	VMOVQ      (DX)(CX*2), X2
+	VPINSRQ    $0x01, (BX)(CX*2), X2, X2
+	VPMOVSXBD  X2, Z3
+	VCVTDQ2PS  Z3, Z3
+	VMOVQ      (DX)(R8*1), X2
+	VPINSRQ    $0x01, (BX)(R8*1), X2, X2
+	VPMOVSXBD  X2, Z4
+	VCVTDQ2PS  Z4, Z4
+	VUNPCKLPS  Z4, Z3, Z2
+	VUNPCKHPS  Z4, Z3, Z3
+	VUNPCKLPD  Z2, Z0, Z4
+	VUNPCKHPD  Z2, Z0, Z0
+	VUNPCKLPD  Z3, Z1, Z2
+	VUNPCKHPD  Z3, Z1, Z1
+	VMOVQ      (SI), X3
+	VPINSRQ    $0x01, (DI), X3, X3
+	VPMOVSXBD  X3, Z5
+	VCVTDQ2PS  Z5, Z5
+	VMOVQ      (SI)(CX*1), X3
+	VPINSRQ    $0x01, (DI)(CX*1), X3, X3
+	VPMOVSXBD  X3, Z6
+	VCVTDQ2PS  Z6, Z6
+	VUNPCKLPS  Z6, Z5, Z3
+	VUNPCKHPS  Z6, Z5, Z5
+	VMOVQ      (SI)(CX*2), X6
+	VPINSRQ    $0x01, (DI)(CX*2), X6, X6
+	VPMOVSXBD  X6, Z7
+	VCVTDQ2PS  Z7, Z7
+	VMOVQ      (SI)(R8*1), X6
+	VPINSRQ    $0x01, (DI)(R8*1), X6, X6
+	VPMOVSXBD  X6, Z8
+	VCVTDQ2PS  Z8, Z8
+	VUNPCKLPS  Z8, Z7, Z6
+	VUNPCKHPS  Z8, Z7, Z7
+	VUNPCKLPD  Z6, Z3, Z8
+	VUNPCKHPD  Z6, Z3, Z3
+	VUNPCKLPD  Z7, Z5, Z6
+	VUNPCKHPD  Z7, Z5, Z5
+	VSHUFF64X2 $0x88, Z8, Z4, Z7
+	VSHUFF64X2 $0x88, Z3, Z0, Z9
+	VSHUFF64X2 $0x88, Z6, Z2, Z10
+	VSHUFF64X2 $0x88, Z5, Z1, Z11
+	VSHUFF64X2 $0xdd, Z8, Z4, Z4
+	VSHUFF64X2 $0xdd, Z3, Z0, Z0
+	VSHUFF64X2 $0xdd, Z6, Z2, Z2
+	VSHUFF64X2 $0xdd, Z5, Z1, Z1
+	DECQ       R11
+	JEQ        chunkHeadLast
 
 chunkHead:
-	VMOVQ            (DX), X0
-	VPINSRQ          $0x01, (BX), X0, X0
-	VPMOVSXBD        X0, Z1
-	VCVTDQ2PS        Z1, Z1
-	VMOVQ            (DX)(CX*1), X0
-	VPINSRQ          $0x01, (BX)(CX*1), X0, X0
-	VPMOVSXBD        X0, Z2
-	VCVTDQ2PS        Z2, Z2
-	VUNPCKLPS        Z2, Z1, Z0
-	VUNPCKHPS        Z2, Z1, Z1
-	VMOVQ            (DX)(CX*2), X2
-	VPINSRQ          $0x01, (BX)(CX*2), X2, X2
-	VPMOVSXBD        X2, Z3
-	VCVTDQ2PS        Z3, Z3
-	VMOVQ            (DX)(R8*1), X2
-	VPINSRQ          $0x01, (BX)(R8*1), X2, X2
-	VPMOVSXBD        X2, Z4
-	VCVTDQ2PS        Z4, Z4
-	VUNPCKLPS        Z4, Z3, Z2
-	VUNPCKHPS        Z4, Z3, Z3
-	VUNPCKLPD        Z2, Z0, Z4
-	VUNPCKHPD        Z2, Z0, Z0
-	VUNPCKLPD        Z3, Z1, Z2
-	VUNPCKHPD        Z3, Z1, Z1
-	VMOVQ            (SI), X3
-	VPINSRQ          $0x01, (DI), X3, X3
-	VPMOVSXBD        X3, Z5
+	ADDQ             16(AX), DX
+	ADDQ             16(AX), BX
+	ADDQ             16(AX), SI
+	ADDQ             16(AX), DI
+	VMULPS.BCST      (R9), Z7, Z3
+	VMOVQ            (DX), X5
+	VMOVQ            (SI), X6
+	VMULPS.BCST      (R9)(R12*1), Z7, Z7
+	VPINSRQ          $0x01, (BX), X5, X5
+	VPINSRQ          $0x01, (DI), X6, X6
+	VFMADD231PS.BCST 4(R9), Z9, Z3
+	VPMOVSXBD        X5, Z5
+	VPMOVSXBD        X6, Z6
+	VFMADD231PS.BCST 4(R9)(R12*1), Z9, Z7
 	VCVTDQ2PS        Z5, Z5
-	VMOVQ            (SI)(CX*1), X3
-	VPINSRQ          $0x01, (DI)(CX*1), X3, X3
-	VPMOVSXBD        X3, Z6
 	VCVTDQ2PS        Z6, Z6
-	VUNPCKLPS        Z6, Z5, Z3
-	VUNPCKHPS        Z6, Z5, Z5
-	VMOVQ            (SI)(CX*2), X6
-	VPINSRQ          $0x01, (DI)(CX*2), X6, X6
-	VPMOVSXBD        X6, Z7
-	VCVTDQ2PS        Z7, Z7
-	VMOVQ            (SI)(R8*1), X6
-	VPINSRQ          $0x01, (DI)(R8*1), X6, X6
-	VPMOVSXBD        X6, Z8
+	VFMADD231PS.BCST 8(R9), Z10, Z3
+	VMOVQ            (DX)(CX*1), X8
+	VMOVQ            (SI)(CX*1), X9
+	VFMADD231PS.BCST 8(R9)(R12*1), Z10, Z7
+	VPINSRQ          $0x01, (BX)(CX*1), X8, X8
+	VPINSRQ          $0x01, (DI)(CX*1), X9, X9
+	VFMADD231PS.BCST 12(R9), Z11, Z3
+	VPMOVSXBD        X8, Z8
+	VPMOVSXBD        X9, Z9
+	VFMADD231PS.BCST 12(R9)(R12*1), Z11, Z7
 	VCVTDQ2PS        Z8, Z8
-	VUNPCKLPS        Z8, Z7, Z6
-	VUNPCKHPS        Z8, Z7, Z7
-	VUNPCKLPD        Z6, Z3, Z8
-	VUNPCKHPD        Z6, Z3, Z3
-	VUNPCKLPD        Z7, Z5, Z6
-	VUNPCKHPD        Z7, Z5, Z5
-	VSHUFF64X2       $0x88, Z8, Z4, Z7
-	VSHUFF64X2       $0x88, Z3, Z0, Z9
-	VSHUFF64X2       $0x88, Z6, Z2, Z10
-	VSHUFF64X2       $0x88, Z5, Z1, Z11
-	VSHUFF64X2       $0xdd, Z8, Z4, Z4
-	VSHUFF64X2       $0xdd, Z3, Z0, Z0
-	VSHUFF64X2       $0xdd, Z6, Z2, Z2
-	VSHUFF64X2       $0xdd, Z5, Z1, Z1
+	VCVTDQ2PS        Z9, Z9
+	VFMADD231PS.BCST 16(R9), Z4, Z3
+	VUNPCKLPS        Z8, Z5, Z10
+	VUNPCKLPS        Z9, Z6, Z11
+	VFMADD231PS.BCST 16(R9)(R12*1), Z4, Z7
+	VUNPCKHPS        Z8, Z5, Z4
+	VUNPCKHPS        Z9, Z6, Z6
+	VFMADD231PS.BCST 20(R9), Z0, Z3
+	VMOVQ            (DX)(CX*2), X5
+	VMOVQ            (SI)(CX*2), X8
+	VFMADD231PS.BCST 20(R9)(R12*1), Z0, Z7
+	VPINSRQ          $0x01, (BX)(CX*2), X5, X5
+	VPINSRQ          $0x01, (DI)(CX*2), X8, X8
+	VFMADD231PS.BCST 24(R9), Z2, Z3
+	VPMOVSXBD        X5, Z0
+	VPMOVSXBD        X8, Z5
+	VFMADD231PS.BCST 24(R9)(R12*1), Z2, Z7
+	VCVTDQ2PS        Z0, Z0
+	VCVTDQ2PS        Z5, Z5
+	VFMADD231PS.BCST 28(R9), Z1, Z3
+	VMOVQ            (DX)(R8*1), X2
+	VMOVQ            (SI)(R8*1), X8
+	VFMADD231PS.BCST 28(R9)(R12*1), Z1, Z7
+	VPINSRQ          $0x01, (BX)(R8*1), X2, X2
+	VPINSRQ          $0x01, (DI)(R8*1), X8, X8
+	VMOVUPS          Z3, (R10)
+	VPMOVSXBD        X2, Z1
+	VPMOVSXBD        X8, Z8
+	VMOVUPS          Z7, (R10)(R13*1)
+	VCVTDQ2PS        Z1, Z1
+	VCVTDQ2PS        Z8, Z8
+	VUNPCKLPS        Z1, Z0, Z2
+	VUNPCKLPS        Z8, Z5, Z3
+	VUNPCKHPS        Z1, Z0, Z1
+	VUNPCKHPS        Z8, Z5, Z7
+	VUNPCKLPD        Z2, Z10, Z0
+	VUNPCKLPD        Z3, Z11, Z8
+	VUNPCKHPD        Z2, Z10, Z5
+	VUNPCKHPD        Z3, Z11, Z12
+	VUNPCKLPD        Z1, Z4, Z2
+	VUNPCKLPD        Z7, Z6, Z3
+	VUNPCKHPD        Z1, Z4, Z1
+	VUNPCKHPD        Z7, Z6, Z6
+	VSHUFF64X2       $0x88, Z8, Z0, Z7
+	VSHUFF64X2       $0x88, Z12, Z5, Z9
+	VSHUFF64X2       $0x88, Z3, Z2, Z10
+	VSHUFF64X2       $0x88, Z6, Z1, Z11
+	VSHUFF64X2       $0xdd, Z8, Z0, Z4
+	VSHUFF64X2       $0xdd, Z12, Z5, Z0
+	VSHUFF64X2       $0xdd, Z3, Z2, Z2
+	VSHUFF64X2       $0xdd, Z6, Z1, Z1
+	ADDQ             64(AX), R9
+	ADDQ             88(AX), R10
+	DECQ             R11
+	JNE              chunkHead
+
+chunkHeadLast:
 	VMULPS.BCST      (R9), Z7, Z3
 	VMULPS.BCST      (R9)(R12*1), Z7, Z5
 	VFMADD231PS.BCST 4(R9), Z9, Z3
@@ -14738,14 +17510,6 @@ chunkHead:
 	VFMADD231PS.BCST 28(R9)(R12*1), Z1, Z5
 	VMOVUPS          Z3, (R10)
 	VMOVUPS          Z5, (R10)(R13*1)
-	ADDQ             16(AX), DX
-	ADDQ             16(AX), BX
-	ADDQ             16(AX), SI
-	ADDQ             16(AX), DI
-	ADDQ             64(AX), R9
-	ADDQ             88(AX), R10
-	DECQ             R11
-	JNE              chunkHead
 	MOVQ             8(AX), CX
 	SHLQ             $0x04, CX
 	MOVQ             216(AX), DX
@@ -14756,155 +17520,268 @@ chunkHead:
 	JMP              chunkNext
 
 chunkLast:
-	MOVQ    8(AX), CX
-	MOVQ    DX, 224(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+1
-	CMOVQGT BX, DX
-	MOVQ    DX, 232(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+2
-	CMOVQGT BX, DX
-	MOVQ    DX, 240(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+3
-	CMOVQGT BX, DX
-	MOVQ    DX, 248(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+4
-	CMOVQGT BX, DX
-	MOVQ    DX, 256(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+5
-	CMOVQGT BX, DX
-	MOVQ    DX, 264(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+6
-	CMOVQGT BX, DX
-	MOVQ    DX, 272(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+7
-	CMOVQGT BX, DX
-	MOVQ    DX, 280(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+8
-	CMOVQGT BX, DX
-	MOVQ    DX, 288(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+9
-	CMOVQGT BX, DX
-	MOVQ    DX, 296(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+10
-	CMOVQGT BX, DX
-	MOVQ    DX, 304(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+11
-	CMOVQGT BX, DX
-	MOVQ    DX, 312(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+12
-	CMOVQGT BX, DX
-	MOVQ    DX, 320(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+13
-	CMOVQGT BX, DX
-	MOVQ    DX, 328(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+14
-	CMOVQGT BX, DX
-	MOVQ    DX, 336(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+15
-	CMOVQGT BX, DX
-	MOVQ    DX, 344(AX)
-	MOVQ    192(AX), CX
-	MOVQ    $+16, DX
-	CMPQ    CX, DX
-	CMOVQLT CX, DX
-	MOVQ    $+65535, CX
-	BZHIQ   DX, CX, CX
-	KMOVW   CX, K1
-	XORQ    CX, CX
-	MOVQ    48(AX), DX
-	MOVQ    208(AX), BX
-	MOVQ    40(AX), SI
-	MOVQ    56(AX), DI
-	MOVQ    80(AX), R8
+	MOVQ  8(AX), BX
+	MOVQ  200(AX), CX
+	CMPQ  8(CX), $+16
+	JLT   chunkFew
+	MOVQ  192(AX), CX
+	SUBQ  $+16, CX
+	MOVQ  $+16, 192(AX)
+	IMULQ CX, BX
+	ADDQ  BX, DX
+	SHLQ  $0x02, CX
+	ADDQ  CX, 208(AX)
+	JMP   chunkWhole
+
+chunkFew:
+	MOVQ       8(AX), CX
+	MOVQ       DX, 224(AX)
+	LEAQ       (DX)(CX*1), BX
+	CMPQ       192(AX), $+1
+	CMOVQGT    BX, DX
+	MOVQ       DX, 232(AX)
+	LEAQ       (DX)(CX*1), BX
+	CMPQ       192(AX), $+2
+	CMOVQGT    BX, DX
+	MOVQ       DX, 240(AX)
+	LEAQ       (DX)(CX*1), BX
+	CMPQ       192(AX), $+3
+	CMOVQGT    BX, DX
+	MOVQ       DX, 248(AX)
+	LEAQ       (DX)(CX*1), BX
+	CMPQ       192(AX), $+4
+	CMOVQGT    BX, DX
+	MOVQ       DX, 256(AX)
+	LEAQ       (DX)(CX*1), BX
+	CMPQ       192(AX), $+5
+	CMOVQGT    BX, DX
+	MOVQ       DX, 264(AX)
+	LEAQ       (DX)(CX*1), BX
+	CMPQ       192(AX), $+6
+	CMOVQGT    BX, DX
+	MOVQ       DX, 272(AX)
+	LEAQ       (DX)(CX*1), BX
+	CMPQ       192(AX), $+7
+	CMOVQGT    BX, DX
+	MOVQ       DX, 280(AX)
+	LEAQ       (DX)(CX*1), BX
+	CMPQ       192(AX), $+8
+	CMOVQGT    BX, DX
+	MOVQ       DX, 288(AX)
+	LEAQ       (DX)(CX*1), BX
+	CMPQ       192(AX), $+9
+	CMOVQGT    BX, DX
+	MOVQ       DX, 296(AX)
+	LEAQ       (DX)(CX*1), BX
+	CMPQ       192(AX), $+10
+	CMOVQGT    BX, DX
+	MOVQ       DX, 304(AX)
+	LEAQ       (DX)(CX*1), BX
+	CMPQ       192(AX), $+11
+	CMOVQGT    BX, DX
+	MOVQ       DX, 312(AX)
+	LEAQ       (DX)(CX*1), BX
+	CMPQ       192(AX), $+12
+	CMOVQGT    BX, DX
+	MOVQ       DX, 320(AX)
+	LEAQ       (DX)(CX*1), BX
+	CMPQ       192(AX), $+13
+	CMOVQGT    BX, DX
+	MOVQ       DX, 328(AX)
+	LEAQ       (DX)(CX*1), BX
+	CMPQ       192(AX), $+14
+	CMOVQGT    BX, DX
+	MOVQ       DX, 336(AX)
+	LEAQ       (DX)(CX*1), BX
+	CMPQ       192(AX), $+15
+	CMOVQGT    BX, DX
+	MOVQ       DX, 344(AX)
+	MOVQ       192(AX), CX
+	MOVQ       $+16, DX
+	CMPQ       CX, DX
+	CMOVQLT    CX, DX
+	MOVQ       $+65535, CX
+	BZHIQ      DX, CX, CX
+	KMOVW      CX, K1
+	XORQ       CX, CX
+	MOVQ       48(AX), DX
+	MOVQ       208(AX), BX
+	MOVQ       40(AX), SI
+	MOVQ       56(AX), DI
+	MOVQ       80(AX), R8
+	MOVQ       224(AX), R9
+	MOVQ       256(AX), R10
+	VMOVQ      (R9)(CX*1), X0
+	VPINSRQ    $0x01, (R10)(CX*1), X0, X0
+	VPMOVSXBD  X0, Z1
+	VCVTDQ2PS  Z1, Z1
+	MOVQ       232(AX), R9
+	MOVQ       264(AX), R10
+	VMOVQ      (R9)(CX*1), X0
+	VPINSRQ    $0x01, (R10)(CX*1), X0, X0
+	VPMOVSXBD  X0, Z2
+	VCVTDQ2PS  Z2, Z2
+	VUNPCKLPS  Z2, Z1, Z0
+	VUNPCKHPS  Z2, Z1, Z1
+	MOVQ       240(AX), R9
+	MOVQ       272(AX), R10
+	VMOVQ      (R9)(CX*1), X2
+	VPINSRQ    $0x01, (R10)(CX*1), X2, X2
+	VPMOVSXBD  X2, Z3
+	VCVTDQ2PS  Z3, Z3
+	MOVQ       248(AX), R9
+	MOVQ       280(AX), R10
+	VMOVQ      (R9)(CX*1), X2
+	VPINSRQ    $0x01, (R10)(CX*1), X2, X2
+	VPMOVSXBD  X2, Z4
+	VCVTDQ2PS  Z4, Z4
+	VUNPCKLPS  Z4, Z3, Z2
+	VUNPCKHPS  Z4, Z3, Z3
+	VUNPCKLPD  Z2, Z0, Z4
+	VUNPCKHPD  Z2, Z0, Z0
+	VUNPCKLPD  Z3, Z1, Z2
+	VUNPCKHPD  Z3, Z1, Z1
+	MOVQ       288(AX), R9
+	MOVQ       320(AX), R10
+	VMOVQ      (R9)(CX*1), X3
+	VPINSRQ    $0x01, (R10)(CX*1), X3, X3
+	VPMOVSXBD  X3, Z5
+	VCVTDQ2PS  Z5, Z5
+	MOVQ       296(AX), R9
+	MOVQ       328(AX), R10
+	VMOVQ      (R9)(CX*1), X3
+	VPINSRQ    $0x01, (R10)(CX*1), X3, X3
+	VPMOVSXBD  X3, Z6
+	VCVTDQ2PS  Z6, Z6
+	VUNPCKLPS  Z6, Z5, Z3
+	VUNPCKHPS  Z6, Z5, Z5
+	MOVQ       304(AX), R9
+	MOVQ       336(AX), R10
+	VMOVQ      (R9)(CX*1), X6
+	VPINSRQ    $0x01, (R10)(CX*1), X6, X6
+	VPMOVSXBD  X6, Z7
+	VCVTDQ2PS  Z7, Z7
+	MOVQ       312(AX), R9
+	MOVQ       344(AX), R10
+	VMOVQ      (R9)(CX*1), X6
+	VPINSRQ    $0x01, (R10)(CX*1), X6, X6
+	VPMOVSXBD  X6, Z8
+	VCVTDQ2PS  Z8, Z8
+	VUNPCKLPS  Z8, Z7, Z6
+	VUNPCKHPS  Z8, Z7, Z7
+	VUNPCKLPD  Z6, Z3, Z8
+	VUNPCKHPD  Z6, Z3, Z3
+	VUNPCKLPD  Z7, Z5, Z6
+	VUNPCKHPD  Z7, Z5, Z5
+	VSHUFF64X2 $0x88, Z8, Z4, Z7
+	VSHUFF64X2 $0x88, Z3, Z0, Z9
+	VSHUFF64X2 $0x88, Z6, Z2, Z10
+	VSHUFF64X2 $0x88, Z5, Z1, Z11
+	VSHUFF64X2 $0xdd, Z8, Z4, Z4
+	VSHUFF64X2 $0xdd, Z3, Z0, Z0
+	VSHUFF64X2 $0xdd, Z6, Z2, Z2
+	VSHUFF64X2 $0xdd, Z5, Z1, Z1
+	DECQ       SI
+	JEQ        chunkLastHeadLast
 
 chunkLastHead:
+	ADDQ             16(AX), CX
+	VMULPS.BCST      (DX), Z7, Z3
 	MOVQ             224(AX), R9
+	MOVQ             288(AX), R11
+	VMULPS.BCST      (DX)(DI*1), Z7, Z5
 	MOVQ             256(AX), R10
-	VMOVQ            (R9)(CX*1), X0
-	VPINSRQ          $0x01, (R10)(CX*1), X0, X0
-	VPMOVSXBD        X0, Z1
-	VCVTDQ2PS        Z1, Z1
-	MOVQ             232(AX), R9
-	MOVQ             264(AX), R10
-	VMOVQ            (R9)(CX*1), X0
-	VPINSRQ          $0x01, (R10)(CX*1), X0, X0
-	VPMOVSXBD        X0, Z2
-	VCVTDQ2PS        Z2, Z2
-	VUNPCKLPS        Z2, Z1, Z0
-	VUNPCKHPS        Z2, Z1, Z1
-	MOVQ             240(AX), R9
-	MOVQ             272(AX), R10
-	VMOVQ            (R9)(CX*1), X2
-	VPINSRQ          $0x01, (R10)(CX*1), X2, X2
-	VPMOVSXBD        X2, Z3
-	VCVTDQ2PS        Z3, Z3
-	MOVQ             248(AX), R9
-	MOVQ             280(AX), R10
-	VMOVQ            (R9)(CX*1), X2
-	VPINSRQ          $0x01, (R10)(CX*1), X2, X2
-	VPMOVSXBD        X2, Z4
-	VCVTDQ2PS        Z4, Z4
-	VUNPCKLPS        Z4, Z3, Z2
-	VUNPCKHPS        Z4, Z3, Z3
-	VUNPCKLPD        Z2, Z0, Z4
-	VUNPCKHPD        Z2, Z0, Z0
-	VUNPCKLPD        Z3, Z1, Z2
-	VUNPCKHPD        Z3, Z1, Z1
-	MOVQ             288(AX), R9
-	MOVQ             320(AX), R10
-	VMOVQ            (R9)(CX*1), X3
-	VPINSRQ          $0x01, (R10)(CX*1), X3, X3
-	VPMOVSXBD        X3, Z5
-	VCVTDQ2PS        Z5, Z5
-	MOVQ             296(AX), R9
-	MOVQ             328(AX), R10
-	VMOVQ            (R9)(CX*1), X3
-	VPINSRQ          $0x01, (R10)(CX*1), X3, X3
-	VPMOVSXBD        X3, Z6
+	MOVQ             320(AX), R12
+	VFMADD231PS.BCST 4(DX), Z9, Z3
+	VMOVQ            (R9)(CX*1), X6
+	VMOVQ            (R11)(CX*1), X7
+	VFMADD231PS.BCST 4(DX)(DI*1), Z9, Z5
+	VPINSRQ          $0x01, (R10)(CX*1), X6, X6
+	VPINSRQ          $0x01, (R12)(CX*1), X7, X7
+	VFMADD231PS.BCST 8(DX), Z10, Z3
+	VPMOVSXBD        X6, Z6
+	VPMOVSXBD        X7, Z7
+	VFMADD231PS.BCST 8(DX)(DI*1), Z10, Z5
 	VCVTDQ2PS        Z6, Z6
-	VUNPCKLPS        Z6, Z5, Z3
-	VUNPCKHPS        Z6, Z5, Z5
-	MOVQ             304(AX), R9
-	MOVQ             336(AX), R10
-	VMOVQ            (R9)(CX*1), X6
-	VPINSRQ          $0x01, (R10)(CX*1), X6, X6
-	VPMOVSXBD        X6, Z7
 	VCVTDQ2PS        Z7, Z7
-	MOVQ             312(AX), R9
-	MOVQ             344(AX), R10
-	VMOVQ            (R9)(CX*1), X6
-	VPINSRQ          $0x01, (R10)(CX*1), X6, X6
-	VPMOVSXBD        X6, Z8
+	VFMADD231PS.BCST 12(DX), Z11, Z3
+	MOVQ             232(AX), R9
+	MOVQ             296(AX), R11
+	VFMADD231PS.BCST 12(DX)(DI*1), Z11, Z5
+	MOVQ             264(AX), R10
+	MOVQ             328(AX), R12
+	VFMADD231PS.BCST 16(DX), Z4, Z3
+	VMOVQ            (R9)(CX*1), X8
+	VMOVQ            (R11)(CX*1), X9
+	VFMADD231PS.BCST 16(DX)(DI*1), Z4, Z5
+	VPINSRQ          $0x01, (R10)(CX*1), X8, X8
+	VPINSRQ          $0x01, (R12)(CX*1), X9, X9
+	VFMADD231PS.BCST 20(DX), Z0, Z3
+	VPMOVSXBD        X8, Z4
+	VPMOVSXBD        X9, Z8
+	VFMADD231PS.BCST 20(DX)(DI*1), Z0, Z5
+	VCVTDQ2PS        Z4, Z4
 	VCVTDQ2PS        Z8, Z8
-	VUNPCKLPS        Z8, Z7, Z6
-	VUNPCKHPS        Z8, Z7, Z7
-	VUNPCKLPD        Z6, Z3, Z8
-	VUNPCKHPD        Z6, Z3, Z3
-	VUNPCKLPD        Z7, Z5, Z6
-	VUNPCKHPD        Z7, Z5, Z5
+	VFMADD231PS.BCST 24(DX), Z2, Z3
+	VUNPCKLPS        Z4, Z6, Z0
+	VUNPCKLPS        Z8, Z7, Z9
+	VFMADD231PS.BCST 24(DX)(DI*1), Z2, Z5
+	VUNPCKHPS        Z4, Z6, Z2
+	VUNPCKHPS        Z8, Z7, Z6
+	VFMADD231PS.BCST 28(DX), Z1, Z3
+	MOVQ             240(AX), R9
+	MOVQ             304(AX), R11
+	VFMADD231PS.BCST 28(DX)(DI*1), Z1, Z5
+	MOVQ             272(AX), R10
+	MOVQ             336(AX), R12
+	VMOVUPS          Z3, K1, (BX)
+	VMOVQ            (R9)(CX*1), X3
+	VMOVQ            (R11)(CX*1), X1
+	VMOVUPS          Z5, K1, (BX)(R8*1)
+	VPINSRQ          $0x01, (R10)(CX*1), X3, X3
+	VPINSRQ          $0x01, (R12)(CX*1), X1, X1
+	VPMOVSXBD        X3, Z3
+	VPMOVSXBD        X1, Z4
+	VCVTDQ2PS        Z3, Z3
+	VCVTDQ2PS        Z4, Z4
+	MOVQ             248(AX), R9
+	MOVQ             312(AX), R11
+	MOVQ             280(AX), R10
+	MOVQ             344(AX), R12
+	VMOVQ            (R9)(CX*1), X5
+	VMOVQ            (R11)(CX*1), X1
+	VPINSRQ          $0x01, (R10)(CX*1), X5, X5
+	VPINSRQ          $0x01, (R12)(CX*1), X1, X1
+	VPMOVSXBD        X5, Z8
+	VPMOVSXBD        X1, Z7
+	VCVTDQ2PS        Z8, Z8
+	VCVTDQ2PS        Z7, Z7
+	VUNPCKLPS        Z8, Z3, Z1
+	VUNPCKLPS        Z7, Z4, Z5
+	VUNPCKHPS        Z8, Z3, Z3
+	VUNPCKHPS        Z7, Z4, Z7
+	VUNPCKLPD        Z1, Z0, Z4
+	VUNPCKLPD        Z5, Z9, Z8
+	VUNPCKHPD        Z1, Z0, Z0
+	VUNPCKHPD        Z5, Z9, Z12
+	VUNPCKLPD        Z3, Z2, Z1
+	VUNPCKLPD        Z7, Z6, Z5
+	VUNPCKHPD        Z3, Z2, Z3
+	VUNPCKHPD        Z7, Z6, Z6
 	VSHUFF64X2       $0x88, Z8, Z4, Z7
-	VSHUFF64X2       $0x88, Z3, Z0, Z9
-	VSHUFF64X2       $0x88, Z6, Z2, Z10
-	VSHUFF64X2       $0x88, Z5, Z1, Z11
+	VSHUFF64X2       $0x88, Z12, Z0, Z9
+	VSHUFF64X2       $0x88, Z5, Z1, Z10
+	VSHUFF64X2       $0x88, Z6, Z3, Z11
 	VSHUFF64X2       $0xdd, Z8, Z4, Z4
-	VSHUFF64X2       $0xdd, Z3, Z0, Z0
-	VSHUFF64X2       $0xdd, Z6, Z2, Z2
-	VSHUFF64X2       $0xdd, Z5, Z1, Z1
+	VSHUFF64X2       $0xdd, Z12, Z0, Z0
+	VSHUFF64X2       $0xdd, Z5, Z1, Z2
+	VSHUFF64X2       $0xdd, Z6, Z3, Z1
+	ADDQ             64(AX), DX
+	ADDQ             88(AX), BX
+	DECQ             SI
+	JNE              chunkLastHead
+
+chunkLastHeadLast:
 	VMULPS.BCST      (DX), Z7, Z3
 	VMULPS.BCST      (DX)(DI*1), Z7, Z5
 	VFMADD231PS.BCST 4(DX), Z9, Z3
@@ -14923,11 +17800,6 @@ chunkLastHead:
 	VFMADD231PS.BCST 28(DX)(DI*1), Z1, Z5
 	VMOVUPS          Z3, K1, (BX)
 	VMOVUPS          Z5, K1, (BX)(R8*1)
-	ADDQ             16(AX), CX
-	ADDQ             64(AX), DX
-	ADDQ             88(AX), BX
-	DECQ             SI
-	JNE              chunkLastHead
 	MOVQ             192(AX), CX
 	SHLQ             $0x02, CX
 	ADDQ             CX, 208(AX)
@@ -15639,125 +18511,227 @@ chunkSpan:
 	MOVQ CX, 192(AX)
 
 chunkRows:
-	MOVQ DX, 216(AX)
 	CMPQ 192(AX), $+16
 	JLT  chunkLast
-	MOVQ 8(AX), CX
-	LEAQ (DX)(CX*4), BX
-	LEAQ (BX)(CX*4), SI
-	LEAQ (SI)(CX*4), DI
-	LEAQ (CX)(CX*2), R8
-	MOVQ 48(AX), R9
-	MOVQ 208(AX), R10
-	MOVQ 40(AX), R11
-	MOVQ 56(AX), R12
-	MOVQ 80(AX), R13
+
+chunkWhole:
+	MOVQ       DX, 216(AX)
+	MOVQ       8(AX), CX
+	LEAQ       (DX)(CX*4), BX
+	LEAQ       (BX)(CX*4), SI
+	LEAQ       (SI)(CX*4), DI
+	LEAQ       (CX)(CX*2), R8
+	MOVQ       48(AX), R9
+	MOVQ       208(AX), R10
+	MOVQ       40(AX), R11
+	MOVQ       56(AX), R12
+	MOVQ       80(AX), R13
+	VMOVQ      (DX), X0
+	VPINSRQ    $0x01, (BX), X0, X0
+	VPMOVSXBD  X0, Z1
+	VCVTDQ2PS  Z1, Z1
+	VMOVQ      (DX)(CX*1), X0
+	VPINSRQ    $0x01, (BX)(CX*1), X0, X0
+	VPMOVSXBD  X0, Z2
+	VCVTDQ2PS  Z2, Z2
+	VUNPCKLPS  Z2, Z1, Z0
+	VUNPCKHPS  Z2, Z1, Z1
+	VMOVQ      (DX)(CX*2), X2
+	VPINSRQ    $0x01, (BX)(CX*2), X2, X2
+	VPMOVSXBD  X2, Z3
+	VCVTDQ2PS  Z3, Z3
+	VMOVQ      (DX)(R8*1), X2
+	VPINSRQ    $0x01, (BX)(R8*1), X2, X2
+	VPMOVSXBD  X2, Z4
+	VCVTDQ2PS  Z4, Z4
+	VUNPCKLPS  Z4, Z3, Z2
+	VUNPCKHPS  Z4, Z3, Z3
+	VUNPCKLPD  Z2, Z0, Z4
+	VUNPCKHPD  Z2, Z0, Z0
+	VUNPCKLPD  Z3, Z1, Z2
+	VUNPCKHPD  Z3, Z1, Z1
+	VMOVQ      (SI), X3
+	VPINSRQ    $0x01, (DI), X3, X3
+	VPMOVSXBD  X3, Z5
+	VCVTDQ2PS  Z5, Z5
+	VMOVQ      (SI)(CX*1), X3
+	VPINSRQ    $0x01, (DI)(CX*1), X3, X3
+	VPMOVSXBD  X3, Z6
+	VCVTDQ2PS  Z6, Z6
+	VUNPCKLPS  Z6, Z5, Z3
+	VUNPCKHPS  Z6, Z5, Z5
+	VMOVQ      (SI)(CX*2), X6
+	VPINSRQ    $0x01, (DI)(CX*2), X6, X6
+	VPMOVSXBD  X6, Z7
+	VCVTDQ2PS  Z7, Z7
+	VMOVQ      (SI)(R8*1), X6
+	VPINSRQ    $0x01, (DI)(R8*1), X6, X6
+	VPMOVSXBD  X6, Z8
+	VCVTDQ2PS  Z8, Z8
+	VUNPCKLPS  Z8, Z7, Z6
+	VUNPCKHPS  Z8, Z7, Z7
+	VUNPCKLPD  Z6, Z3, Z8
+	VUNPCKHPD  Z6, Z3, Z3
+	VUNPCKLPD  Z7, Z5, Z6
+	VUNPCKHPD  Z7, Z5, Z5
+	VSHUFF64X2 $0x88, Z8, Z4, Z7
+	VSHUFF64X2 $0x88, Z3, Z0, Z9
+	VSHUFF64X2 $0x88, Z6, Z2, Z10
+	VSHUFF64X2 $0x88, Z5, Z1, Z11
+	VSHUFF64X2 $0xdd, Z8, Z4, Z4
+	VSHUFF64X2 $0xdd, Z3, Z0, Z0
+	VSHUFF64X2 $0xdd, Z6, Z2, Z2
+	VSHUFF64X2 $0xdd, Z5, Z1, Z1
+	DECQ       R11
+	JEQ        chunkHeadLast
 
 chunkHead:
-	VMOVQ            (DX), X0
-	VPINSRQ          $0x01, (BX), X0, X0
-	VPMOVSXBD        X0, Z1
-	VCVTDQ2PS        Z1, Z1
-	VMOVQ            (DX)(CX*1), X0
-	VPINSRQ          $0x01, (BX)(CX*1), X0, X0
-	VPMOVSXBD        X0, Z2
-	VCVTDQ2PS        Z2, Z2
-	VUNPCKLPS        Z2, Z1, Z0
-	VUNPCKHPS        Z2, Z1, Z1
-	VMOVQ            (DX)(CX*2), X2
-	VPINSRQ          $0x01, (BX)(CX*2), X2, X2
-	VPMOVSXBD        X2, Z3
-	VCVTDQ2PS        Z3, Z3
-	VMOVQ            (DX)(R8*1), X2
-	VPINSRQ          $0x01, (BX)(R8*1), X2, X2
-	VPMOVSXBD        X2, Z4
-	VCVTDQ2PS        Z4, Z4
-	VUNPCKLPS        Z4, Z3, Z2
-	VUNPCKHPS        Z4, Z3, Z3
-	VUNPCKLPD        Z2, Z0, Z4
-	VUNPCKHPD        Z2, Z0, Z0
-	VUNPCKLPD        Z3, Z1, Z2
-	VUNPCKHPD        Z3, Z1, Z1
-	VMOVQ            (SI), X3
-	VPINSRQ          $0x01, (DI), X3, X3
-	VPMOVSXBD        X3, Z5
-	VCVTDQ2PS        Z5, Z5
-	VMOVQ            (SI)(CX*1), X3
-	VPINSRQ          $0x01, (DI)(CX*1), X3, X3
-	VPMOVSXBD        X3, Z6
-	VCVTDQ2PS        Z6, Z6
-	VUNPCKLPS        Z6, Z5, Z3
-	VUNPCKHPS        Z6, Z5, Z5
-	VMOVQ            (SI)(CX*2), X6
-	VPINSRQ          $0x01, (DI)(CX*2), X6, X6
-	VPMOVSXBD        X6, Z7
-	VCVTDQ2PS        Z7, Z7
-	VMOVQ            (SI)(R8*1), X6
-	VPINSRQ          $0x01, (DI)(R8*1), X6, X6
-	VPMOVSXBD        X6, Z8
-	VCVTDQ2PS        Z8, Z8
-	VUNPCKLPS        Z8, Z7, Z6
-	VUNPCKHPS        Z8, Z7, Z7
-	VUNPCKLPD        Z6, Z3, Z8
-	VUNPCKHPD        Z6, Z3, Z3
-	VUNPCKLPD        Z7, Z5, Z6
-	VUNPCKHPD        Z7, Z5, Z5
-	VSHUFF64X2       $0x88, Z8, Z4, Z7
-	VSHUFF64X2       $0x88, Z3, Z0, Z9
-	VSHUFF64X2       $0x88, Z6, Z2, Z10
-	VSHUFF64X2       $0x88, Z5, Z1, Z11
-	VSHUFF64X2       $0xdd, Z8, Z4, Z4
-	VSHUFF64X2       $0xdd, Z3, Z0, Z0
-	VSHUFF64X2       $0xdd, Z6, Z2, Z2
-	VSHUFF64X2       $0xdd, Z5, Z1, Z1
-	MOVQ             R9, R14
-	MOVQ             R10, R15
-	VMULPS.BCST      (R14), Z7, Z3
-	VMULPS.BCST      (R14)(R12*1), Z7, Z5
-	VFMADD231PS.BCST 4(R14), Z9, Z3
-	VFMADD231PS.BCST 4(R14)(R12*1), Z9, Z5
-	VFMADD231PS.BCST 8(R14), Z10, Z3
-	VFMADD231PS.BCST 8(R14)(R12*1), Z10, Z5
-	VFMADD231PS.BCST 12(R14), Z11, Z3
-	VFMADD231PS.BCST 12(R14)(R12*1), Z11, Z5
-	VFMADD231PS.BCST 16(R14), Z4, Z3
-	VFMADD231PS.BCST 16(R14)(R12*1), Z4, Z5
-	VFMADD231PS.BCST 20(R14), Z0, Z3
-	VFMADD231PS.BCST 20(R14)(R12*1), Z0, Z5
-	VFMADD231PS.BCST 24(R14), Z2, Z3
-	VFMADD231PS.BCST 24(R14)(R12*1), Z2, Z5
-	VFMADD231PS.BCST 28(R14), Z1, Z3
-	VFMADD231PS.BCST 28(R14)(R12*1), Z1, Z5
-	VMOVUPS          Z3, (R15)
-	VMOVUPS          Z5, (R15)(R13*1)
-	LEAQ             (R14)(R12*2), R14
-	LEAQ             (R15)(R13*2), R15
-	VMULPS.BCST      (R14), Z7, Z3
-	VMULPS.BCST      (R14)(R12*1), Z7, Z5
-	VFMADD231PS.BCST 4(R14), Z9, Z3
-	VFMADD231PS.BCST 4(R14)(R12*1), Z9, Z5
-	VFMADD231PS.BCST 8(R14), Z10, Z3
-	VFMADD231PS.BCST 8(R14)(R12*1), Z10, Z5
-	VFMADD231PS.BCST 12(R14), Z11, Z3
-	VFMADD231PS.BCST 12(R14)(R12*1), Z11, Z5
-	VFMADD231PS.BCST 16(R14), Z4, Z3
-	VFMADD231PS.BCST 16(R14)(R12*1), Z4, Z5
-	VFMADD231PS.BCST 20(R14), Z0, Z3
-	VFMADD231PS.BCST 20(R14)(R12*1), Z0, Z5
-	VFMADD231PS.BCST 24(R14), Z2, Z3
-	VFMADD231PS.BCST 24(R14)(R12*1), Z2, Z5
-	VFMADD231PS.BCST 28(R14), Z1, Z3
-	VFMADD231PS.BCST 28(R14)(R12*1), Z1, Z5
-	VMOVUPS          Z3, (R15)
-	VMOVUPS          Z5, (R15)(R13*1)
 	ADDQ             16(AX), DX
 	ADDQ             16(AX), BX
 	ADDQ             16(AX), SI
 	ADDQ             16(AX), DI
+	MOVQ             R9, R14
+	VMOVQ            (DX), X6
+	VMOVQ            (SI), X5
+	MOVQ             R10, R15
+	VPINSRQ          $0x01, (BX), X6, X6
+	VPINSRQ          $0x01, (DI), X5, X5
+	VMULPS.BCST      (R14), Z7, Z3
+	VPMOVSXBD        X6, Z8
+	VPMOVSXBD        X5, Z12
+	VMULPS.BCST      (R14)(R12*1), Z7, Z5
+	VCVTDQ2PS        Z8, Z8
+	VCVTDQ2PS        Z12, Z12
+	VFMADD231PS.BCST 4(R14), Z9, Z3
+	VMOVQ            (DX)(CX*1), X13
+	VMOVQ            (SI)(CX*1), X6
+	VFMADD231PS.BCST 4(R14)(R12*1), Z9, Z5
+	VPINSRQ          $0x01, (BX)(CX*1), X13, X13
+	VPINSRQ          $0x01, (DI)(CX*1), X6, X6
+	VFMADD231PS.BCST 8(R14), Z10, Z3
+	VPMOVSXBD        X13, Z15
+	VPMOVSXBD        X6, Z13
+	VFMADD231PS.BCST 8(R14)(R12*1), Z10, Z5
+	VCVTDQ2PS        Z15, Z15
+	VCVTDQ2PS        Z13, Z13
+	VFMADD231PS.BCST 12(R14), Z11, Z3
+	VUNPCKLPS        Z15, Z8, Z6
+	VUNPCKLPS        Z13, Z12, Z14
+	VFMADD231PS.BCST 12(R14)(R12*1), Z11, Z5
+	VUNPCKHPS        Z15, Z8, Z8
+	VUNPCKHPS        Z13, Z12, Z15
+	VFMADD231PS.BCST 16(R14), Z4, Z3
+	VMOVQ            (DX)(CX*2), X12
+	VMOVQ            (SI)(CX*2), X13
+	VFMADD231PS.BCST 16(R14)(R12*1), Z4, Z5
+	VPINSRQ          $0x01, (BX)(CX*2), X12, X12
+	VPINSRQ          $0x01, (DI)(CX*2), X13, X13
+	VFMADD231PS.BCST 20(R14), Z0, Z3
+	VPMOVSXBD        X12, Z12
+	VPMOVSXBD        X13, Z16
+	VFMADD231PS.BCST 20(R14)(R12*1), Z0, Z5
+	VCVTDQ2PS        Z12, Z12
+	VCVTDQ2PS        Z16, Z16
+	VFMADD231PS.BCST 24(R14), Z2, Z3
+	VMOVQ            (DX)(R8*1), X13
+	VMOVQ            (SI)(R8*1), X17
+	VFMADD231PS.BCST 24(R14)(R12*1), Z2, Z5
+	VPINSRQ          $0x01, (BX)(R8*1), X13, X13
+	VPINSRQ          $0x01, (DI)(R8*1), X17, X17
+	VFMADD231PS.BCST 28(R14), Z1, Z3
+	VPMOVSXBD        X13, Z13
+	VPMOVSXBD        X17, Z17
+	VFMADD231PS.BCST 28(R14)(R12*1), Z1, Z5
+	VCVTDQ2PS        Z13, Z13
+	VCVTDQ2PS        Z17, Z17
+	VMOVUPS          Z3, (R15)
+	VUNPCKLPS        Z13, Z12, Z3
+	VUNPCKLPS        Z17, Z16, Z18
+	VMOVUPS          Z5, (R15)(R13*1)
+	VUNPCKHPS        Z13, Z12, Z5
+	VUNPCKHPS        Z17, Z16, Z13
+	LEAQ             (R14)(R12*2), R14
+	VUNPCKLPD        Z3, Z6, Z12
+	VUNPCKLPD        Z18, Z14, Z16
+	LEAQ             (R15)(R13*2), R15
+	VUNPCKHPD        Z3, Z6, Z3
+	VUNPCKHPD        Z18, Z14, Z17
+	VMULPS.BCST      (R14), Z7, Z6
+	VUNPCKLPD        Z5, Z8, Z14
+	VUNPCKLPD        Z13, Z15, Z18
+	VMULPS.BCST      (R14)(R12*1), Z7, Z7
+	VUNPCKHPD        Z5, Z8, Z5
+	VUNPCKHPD        Z13, Z15, Z8
+	VFMADD231PS.BCST 4(R14), Z9, Z6
+	VFMADD231PS.BCST 4(R14)(R12*1), Z9, Z7
+	VFMADD231PS.BCST 8(R14), Z10, Z6
+	VFMADD231PS.BCST 8(R14)(R12*1), Z10, Z7
+	VFMADD231PS.BCST 12(R14), Z11, Z6
+	VFMADD231PS.BCST 12(R14)(R12*1), Z11, Z7
+	VFMADD231PS.BCST 16(R14), Z4, Z6
+	VFMADD231PS.BCST 16(R14)(R12*1), Z4, Z7
+	VFMADD231PS.BCST 20(R14), Z0, Z6
+	VFMADD231PS.BCST 20(R14)(R12*1), Z0, Z7
+	VFMADD231PS.BCST 24(R14), Z2, Z6
+	VFMADD231PS.BCST 24(R14)(R12*1), Z2, Z7
+	VFMADD231PS.BCST 28(R14), Z1, Z6
+	VFMADD231PS.BCST 28(R14)(R12*1), Z1, Z7
+	VMOVUPS          Z6, (R15)
+	VMOVUPS          Z7, (R15)(R13*1)
+	VSHUFF64X2       $0x88, Z16, Z12, Z7
+	VSHUFF64X2       $0x88, Z17, Z3, Z9
+	VSHUFF64X2       $0x88, Z18, Z14, Z10
+	VSHUFF64X2       $0x88, Z8, Z5, Z11
+	VSHUFF64X2       $0xdd, Z16, Z12, Z4
+	VSHUFF64X2       $0xdd, Z17, Z3, Z0
+	VSHUFF64X2       $0xdd, Z18, Z14, Z2
+	VSHUFF64X2       $0xdd, Z8, Z5, Z1
 	ADDQ             64(AX), R9
 	ADDQ             88(AX), R10
 	DECQ             R11
 	JNE              chunkHead
+
+chunkHeadLast:
+	MOVQ             R9, CX
+	MOVQ             R10, DX
+	VMULPS.BCST      (CX), Z7, Z3
+	VMULPS.BCST      (CX)(R12*1), Z7, Z5
+	VFMADD231PS.BCST 4(CX), Z9, Z3
+	VFMADD231PS.BCST 4(CX)(R12*1), Z9, Z5
+	VFMADD231PS.BCST 8(CX), Z10, Z3
+	VFMADD231PS.BCST 8(CX)(R12*1), Z10, Z5
+	VFMADD231PS.BCST 12(CX), Z11, Z3
+	VFMADD231PS.BCST 12(CX)(R12*1), Z11, Z5
+	VFMADD231PS.BCST 16(CX), Z4, Z3
+	VFMADD231PS.BCST 16(CX)(R12*1), Z4, Z5
+	VFMADD231PS.BCST 20(CX), Z0, Z3
+	VFMADD231PS.BCST 20(CX)(R12*1), Z0, Z5
+	VFMADD231PS.BCST 24(CX), Z2, Z3
+	VFMADD231PS.BCST 24(CX)(R12*1), Z2, Z5
+	VFMADD231PS.BCST 28(CX), Z1, Z3
+	VFMADD231PS.BCST 28(CX)(R12*1), Z1, Z5
+	VMOVUPS          Z3, (DX)
+	VMOVUPS          Z5, (DX)(R13*1)
+	LEAQ             (CX)(R12*2), CX
+	LEAQ             (DX)(R13*2), DX
+	VMULPS.BCST      (CX), Z7, Z3
+	VMULPS.BCST      (CX)(R12*1), Z7, Z5
+	VFMADD231PS.BCST 4(CX), Z9, Z3
+	VFMADD231PS.BCST 4(CX)(R12*1), Z9, Z5
+	VFMADD231PS.BCST 8(CX), Z10, Z3
+	VFMADD231PS.BCST 8(CX)(R12*1), Z10, Z5
+	VFMADD231PS.BCST 12(CX), Z11, Z3
+	VFMADD231PS.BCST 12(CX)(R12*1), Z11, Z5
+	VFMADD231PS.BCST 16(CX), Z4, Z3
+	VFMADD231PS.BCST 16(CX)(R12*1), Z4, Z5
+	VFMADD231PS.BCST 20(CX), Z0, Z3
+	VFMADD231PS.BCST 20(CX)(R12*1), Z0, Z5
+	VFMADD231PS.BCST 24(CX), Z2, Z3
+	VFMADD231PS.BCST 24(CX)(R12*1), Z2, Z5
+	VFMADD231PS.BCST 28(CX), Z1, Z3
+	VFMADD231PS.BCST 28(CX)(R12*1), Z1, Z5
+	VMOVUPS          Z3, (DX)
+	VMOVUPS          Z5, (DX)(R13*1)
 	MOVQ             8(AX), CX
 	SHLQ             $0x04, CX
 	MOVQ             216(AX), DX
@@ -15768,200 +18742,330 @@ chunkHead:
 	JMP              chunkNext
 
 chunkLast:
-	MOVQ    8(AX), CX
-	MOVQ    DX, 224(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+1
-	CMOVQGT BX, DX
-	MOVQ    DX, 232(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+2
-	CMOVQGT BX, DX
-	MOVQ    DX, 240(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+3
-	CMOVQGT BX, DX
-	MOVQ    DX, 248(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+4
-	CMOVQGT BX, DX
-	MOVQ    DX, 256(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+5
-	CMOVQGT BX, DX
-	MOVQ    DX, 264(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+6
-	CMOVQGT BX, DX
-	MOVQ    DX, 272(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+7
-	CMOVQGT BX, DX
-	MOVQ    DX, 280(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+8
-	CMOVQGT BX, DX
-	MOVQ    DX, 288(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+9
-	CMOVQGT BX, DX
-	MOVQ    DX, 296(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+10
-	CMOVQGT BX, DX
-	MOVQ    DX, 304(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+11
-	CMOVQGT BX, DX
-	MOVQ    DX, 312(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+12
-	CMOVQGT BX, DX
-	MOVQ    DX, 320(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+13
-	CMOVQGT BX, DX
-	MOVQ    DX, 328(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+14
-	CMOVQGT BX, DX
-	MOVQ    DX, 336(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+15
-	CMOVQGT BX, DX
-	MOVQ    DX, 344(AX)
-	MOVQ    192(AX), CX
-	MOVQ    $+16, DX
-	CMPQ    CX, DX
-	CMOVQLT CX, DX
-	MOVQ    $+65535, CX
-	BZHIQ   DX, CX, CX
-	KMOVW   CX, K1
-	XORQ    CX, CX
-	MOVQ    48(AX), DX
-	MOVQ    208(AX), BX
-	MOVQ    40(AX), SI
-	MOVQ    56(AX), DI
-	MOVQ    80(AX), R8
+	MOVQ  8(AX), BX
+	MOVQ  200(AX), CX
+	CMPQ  8(CX), $+16
+	JLT   chunkFew
+	MOVQ  192(AX), CX
+	SUBQ  $+16, CX
+	MOVQ  $+16, 192(AX)
+	IMULQ CX, BX
+	ADDQ  BX, DX
+	SHLQ  $0x02, CX
+	ADDQ  CX, 208(AX)
+	JMP   chunkWhole
+
+chunkFew:
+	MOVQ       8(AX), CX
+	MOVQ       DX, 224(AX)
+	LEAQ       (DX)(CX*1), BX
+	CMPQ       192(AX), $+1
+	CMOVQGT    BX, DX
+	MOVQ       DX, 232(AX)
+	LEAQ       (DX)(CX*1), BX
+	CMPQ       192(AX), $+2
+	CMOVQGT    BX, DX
+	MOVQ       DX, 240(AX)
+	LEAQ       (DX)(CX*1), BX
+	CMPQ       192(AX), $+3
+	CMOVQGT    BX, DX
+	MOVQ       DX, 248(AX)
+	LEAQ       (DX)(CX*1), BX
+	CMPQ       192(AX), $+4
+	CMOVQGT    BX, DX
+	MOVQ       DX, 256(AX)
+	LEAQ       (DX)(CX*1), BX
+	CMPQ       192(AX), $+5
+	CMOVQGT    BX, DX
+	MOVQ       DX, 264(AX)
+	LEAQ       (DX)(CX*1), BX
+	CMPQ       192(AX), $+6
+	CMOVQGT    BX, DX
+	MOVQ       DX, 272(AX)
+	LEAQ       (DX)(CX*1), BX
+	CMPQ       192(AX), $+7
+	CMOVQGT    BX, DX
+	MOVQ       DX, 280(AX)
+	LEAQ       (DX)(CX*1), BX
+	CMPQ       192(AX), $+8
+	CMOVQGT    BX, DX
+	MOVQ       DX, 288(AX)
+	LEAQ       (DX)(CX*1), BX
+	CMPQ       192(AX), $+9
+	CMOVQGT    BX, DX
+	MOVQ       DX, 296(AX)
+	LEAQ       (DX)(CX*1), BX
+	CMPQ       192(AX), $+10
+	CMOVQGT    BX, DX
+	MOVQ       DX, 304(AX)
+	LEAQ       (DX)(CX*1), BX
+	CMPQ       192(AX), $+11
+	CMOVQGT    BX, DX
+	MOVQ       DX, 312(AX)
+	LEAQ       (DX)(CX*1), BX
+	CMPQ       192(AX), $+12
+	CMOVQGT    BX, DX
+	MOVQ       DX, 320(AX)
+	LEAQ       (DX)(CX*1), BX
+	CMPQ       192(AX), $+13
+	CMOVQGT    BX, DX
+	MOVQ       DX, 328(AX)
+	LEAQ       (DX)(CX*1), BX
+	CMPQ       192(AX), $+14
+	CMOVQGT    BX, DX
+	MOVQ       DX, 336(AX)
+	LEAQ       (DX)(CX*1), BX
+	CMPQ       192(AX), $+15
+	CMOVQGT    BX, DX
+	MOVQ       DX, 344(AX)
+	MOVQ       192(AX), CX
+	MOVQ       $+16, DX
+	CMPQ       CX, DX
+	CMOVQLT    CX, DX
+	MOVQ       $+65535, CX
+	BZHIQ      DX, CX, CX
+	KMOVW      CX, K1
+	XORQ       CX, CX
+	MOVQ       48(AX), DX
+	MOVQ       208(AX), BX
+	MOVQ       40(AX), SI
+	MOVQ       56(AX), DI
+	MOVQ       80(AX), R8
+	MOVQ       224(AX), R9
+	MOVQ       256(AX), R10
+	VMOVQ      (R9)(CX*1), X0
+	VPINSRQ    $0x01, (R10)(CX*1), X0, X0
+	VPMOVSXBD  X0, Z1
+	VCVTDQ2PS  Z1, Z1
+	MOVQ       232(AX), R9
+	MOVQ       264(AX), R10
+	VMOVQ      (R9)(CX*1), X0
+	VPINSRQ    $0x01, (R10)(CX*1), X0, X0
+	VPMOVSXBD  X0, Z2
+	VCVTDQ2PS  Z2, Z2
+	VUNPCKLPS  Z2, Z1, Z0
+	VUNPCKHPS  Z2, Z1, Z1
+	MOVQ       240(AX), R9
+	MOVQ       272(AX), R10
+	VMOVQ      (R9)(CX*1), X2
+	VPINSRQ    $0x01, (R10)(CX*1), X2, X2
+	VPMOVSXBD  X2, Z3
+	VCVTDQ2PS  Z3, Z3
+	MOVQ       248(AX), R9
+	MOVQ       280(AX), R10
+	VMOVQ      (R9)(CX*1), X2
+	VPINSRQ    $0x01, (R10)(CX*1), X2, X2
+	VPMOVSXBD  X2, Z4
+	VCVTDQ2PS  Z4, Z4
+	VUNPCKLPS  Z4, Z3, Z2
+	VUNPCKHPS  Z4, Z3, Z3
+	VUNPCKLPD  Z2, Z0, Z4
+	VUNPCKHPD  Z2, Z0, Z0
+	VUNPCKLPD  Z3, Z1, Z2
+	VUNPCKHPD  Z3, Z1, Z1
+	MOVQ       288(AX), R9
+	MOVQ       320(AX), R10
+	VMOVQ      (R9)(CX*1), X3
+	VPINSRQ    $0x01, (R10)(CX*1), X3, X3
+	VPMOVSXBD  X3, Z5
+	VCVTDQ2PS  Z5, Z5
+	MOVQ       296(AX), R9
+	MOVQ       328(AX), R10
+	VMOVQ      (R9)(CX*1), X3
+	VPINSRQ    $0x01, (R10)(CX*1), X3, X3
+	VPMOVSXBD  X3, Z6
+	VCVTDQ2PS  Z6, Z6
+	VUNPCKLPS  Z6, Z5, Z3
+	VUNPCKHPS  Z6, Z5, Z5
+	MOVQ       304(AX), R9
+	MOVQ       336(AX), R10
+	VMOVQ      (R9)(CX*1), X6
+	VPINSRQ    $0x01, (R10)(CX*1), X6, X6
+	VPMOVSXBD  X6, Z7
+	VCVTDQ2PS  Z7, Z7
+	MOVQ       312(AX), R9
+	MOVQ       344(AX), R10
+	VMOVQ      (R9)(CX*1), X6
+	VPINSRQ    $0x01, (R10)(CX*1), X6, X6
+	VPMOVSXBD  X6, Z8
+	VCVTDQ2PS  Z8, Z8
+	VUNPCKLPS  Z8, Z7, Z6
+	VUNPCKHPS  Z8, Z7, Z7
+	VUNPCKLPD  Z6, Z3, Z8
+	VUNPCKHPD  Z6, Z3, Z3
+	VUNPCKLPD  Z7, Z5, Z6
+	VUNPCKHPD  Z7, Z5, Z5
+	VSHUFF64X2 $0x88, Z8, Z4, Z7
+	VSHUFF64X2 $0x88, Z3, Z0, Z9
+	VSHUFF64X2 $0x88, Z6, Z2, Z10
+	VSHUFF64X2 $0x88, Z5, Z1, Z11
+	VSHUFF64X2 $0xdd, Z8, Z4, Z4
+	VSHUFF64X2 $0xdd, Z3, Z0, Z0
+	VSHUFF64X2 $0xdd, Z6, Z2, Z2
+	VSHUFF64X2 $0xdd, Z5, Z1, Z1
+	DECQ       SI
+	JEQ        chunkLastHeadLast
 
 chunkLastHead:
-	MOVQ             224(AX), R9
-	MOVQ             256(AX), R10
-	VMOVQ            (R9)(CX*1), X0
-	VPINSRQ          $0x01, (R10)(CX*1), X0, X0
-	VPMOVSXBD        X0, Z1
-	VCVTDQ2PS        Z1, Z1
-	MOVQ             232(AX), R9
-	MOVQ             264(AX), R10
-	VMOVQ            (R9)(CX*1), X0
-	VPINSRQ          $0x01, (R10)(CX*1), X0, X0
-	VPMOVSXBD        X0, Z2
-	VCVTDQ2PS        Z2, Z2
-	VUNPCKLPS        Z2, Z1, Z0
-	VUNPCKHPS        Z2, Z1, Z1
-	MOVQ             240(AX), R9
-	MOVQ             272(AX), R10
-	VMOVQ            (R9)(CX*1), X2
-	VPINSRQ          $0x01, (R10)(CX*1), X2, X2
-	VPMOVSXBD        X2, Z3
-	VCVTDQ2PS        Z3, Z3
-	MOVQ             248(AX), R9
-	MOVQ             280(AX), R10
-	VMOVQ            (R9)(CX*1), X2
-	VPINSRQ          $0x01, (R10)(CX*1), X2, X2
-	VPMOVSXBD        X2, Z4
-	VCVTDQ2PS        Z4, Z4
-	VUNPCKLPS        Z4, Z3, Z2
-	VUNPCKHPS        Z4, Z3, Z3
-	VUNPCKLPD        Z2, Z0, Z4
-	VUNPCKHPD        Z2, Z0, Z0
-	VUNPCKLPD        Z3, Z1, Z2
-	VUNPCKHPD        Z3, Z1, Z1
-	MOVQ             288(AX), R9
-	MOVQ             320(AX), R10
-	VMOVQ            (R9)(CX*1), X3
-	VPINSRQ          $0x01, (R10)(CX*1), X3, X3
-	VPMOVSXBD        X3, Z5
-	VCVTDQ2PS        Z5, Z5
-	MOVQ             296(AX), R9
-	MOVQ             328(AX), R10
-	VMOVQ            (R9)(CX*1), X3
-	VPINSRQ          $0x01, (R10)(CX*1), X3, X3
-	VPMOVSXBD        X3, Z6
-	VCVTDQ2PS        Z6, Z6
-	VUNPCKLPS        Z6, Z5, Z3
-	VUNPCKHPS        Z6, Z5, Z5
-	MOVQ             304(AX), R9
-	MOVQ             336(AX), R10
-	VMOVQ            (R9)(CX*1), X6
-	VPINSRQ          $0x01, (R10)(CX*1), X6, X6
-	VPMOVSXBD        X6, Z7
-	VCVTDQ2PS        Z7, Z7
-	MOVQ             312(AX), R9
-	MOVQ             344(AX), R10
-	VMOVQ            (R9)(CX*1), X6
-	VPINSRQ          $0x01, (R10)(CX*1), X6, X6
-	VPMOVSXBD        X6, Z8
-	VCVTDQ2PS        Z8, Z8
-	VUNPCKLPS        Z8, Z7, Z6
-	VUNPCKHPS        Z8, Z7, Z7
-	VUNPCKLPD        Z6, Z3, Z8
-	VUNPCKHPD        Z6, Z3, Z3
-	VUNPCKLPD        Z7, Z5, Z6
-	VUNPCKHPD        Z7, Z5, Z5
-	VSHUFF64X2       $0x88, Z8, Z4, Z7
-	VSHUFF64X2       $0x88, Z3, Z0, Z9
-	VSHUFF64X2       $0x88, Z6, Z2, Z10
-	VSHUFF64X2       $0x88, Z5, Z1, Z11
-	VSHUFF64X2       $0xdd, Z8, Z4, Z4
-	VSHUFF64X2       $0xdd, Z3, Z0, Z0
-	VSHUFF64X2       $0xdd, Z6, Z2, Z2
-	VSHUFF64X2       $0xdd, Z5, Z1, Z1
-	MOVQ             DX, R9
-	MOVQ             BX, R10
-	VMULPS.BCST      (R9), Z7, Z3
-	VMULPS.BCST      (R9)(DI*1), Z7, Z5
-	VFMADD231PS.BCST 4(R9), Z9, Z3
-	VFMADD231PS.BCST 4(R9)(DI*1), Z9, Z5
-	VFMADD231PS.BCST 8(R9), Z10, Z3
-	VFMADD231PS.BCST 8(R9)(DI*1), Z10, Z5
-	VFMADD231PS.BCST 12(R9), Z11, Z3
-	VFMADD231PS.BCST 12(R9)(DI*1), Z11, Z5
-	VFMADD231PS.BCST 16(R9), Z4, Z3
-	VFMADD231PS.BCST 16(R9)(DI*1), Z4, Z5
-	VFMADD231PS.BCST 20(R9), Z0, Z3
-	VFMADD231PS.BCST 20(R9)(DI*1), Z0, Z5
-	VFMADD231PS.BCST 24(R9), Z2, Z3
-	VFMADD231PS.BCST 24(R9)(DI*1), Z2, Z5
-	VFMADD231PS.BCST 28(R9), Z1, Z3
-	VFMADD231PS.BCST 28(R9)(DI*1), Z1, Z5
-	VMOVUPS          Z3, K1, (R10)
-	VMOVUPS          Z5, K1, (R10)(R8*1)
-	LEAQ             (R9)(DI*2), R9
-	LEAQ             (R10)(R8*2), R10
-	VMULPS.BCST      (R9), Z7, Z3
-	VMULPS.BCST      (R9)(DI*1), Z7, Z5
-	VFMADD231PS.BCST 4(R9), Z9, Z3
-	VFMADD231PS.BCST 4(R9)(DI*1), Z9, Z5
-	VFMADD231PS.BCST 8(R9), Z10, Z3
-	VFMADD231PS.BCST 8(R9)(DI*1), Z10, Z5
-	VFMADD231PS.BCST 12(R9), Z11, Z3
-	VFMADD231PS.BCST 12(R9)(DI*1), Z11, Z5
-	VFMADD231PS.BCST 16(R9), Z4, Z3
-	VFMADD231PS.BCST 16(R9)(DI*1), Z4, Z5
-	VFMADD231PS.BCST 20(R9), Z0, Z3
-	VFMADD231PS.BCST 20(R9)(DI*1), Z0, Z5
-	VFMADD231PS.BCST 24(R9), Z2, Z3
-	VFMADD231PS.BCST 24(R9)(DI*1), Z2, Z5
-	VFMADD231PS.BCST 28(R9), Z1, Z3
-	VFMADD231PS.BCST 28(R9)(DI*1), Z1, Z5
-	VMOVUPS          Z3, K1, (R10)
-	VMOVUPS          Z5, K1, (R10)(R8*1)
 	ADDQ             16(AX), CX
+	MOVQ             DX, R9
+	MOVQ             224(AX), R11
+	MOVQ             288(AX), R13
+	MOVQ             BX, R10
+	MOVQ             256(AX), R12
+	MOVQ             320(AX), R14
+	VMULPS.BCST      (R9), Z7, Z3
+	VMOVQ            (R11)(CX*1), X8
+	VMOVQ            (R13)(CX*1), X6
+	VMULPS.BCST      (R9)(DI*1), Z7, Z5
+	VPINSRQ          $0x01, (R12)(CX*1), X8, X8
+	VPINSRQ          $0x01, (R14)(CX*1), X6, X6
+	VFMADD231PS.BCST 4(R9), Z9, Z3
+	VPMOVSXBD        X8, Z8
+	VPMOVSXBD        X6, Z12
+	VFMADD231PS.BCST 4(R9)(DI*1), Z9, Z5
+	VCVTDQ2PS        Z8, Z8
+	VCVTDQ2PS        Z12, Z12
+	VFMADD231PS.BCST 8(R9), Z10, Z3
+	MOVQ             232(AX), R11
+	MOVQ             296(AX), R13
+	VFMADD231PS.BCST 8(R9)(DI*1), Z10, Z5
+	MOVQ             264(AX), R12
+	MOVQ             328(AX), R14
+	VFMADD231PS.BCST 12(R9), Z11, Z3
+	VMOVQ            (R11)(CX*1), X13
+	VMOVQ            (R13)(CX*1), X6
+	VFMADD231PS.BCST 12(R9)(DI*1), Z11, Z5
+	VPINSRQ          $0x01, (R12)(CX*1), X13, X13
+	VPINSRQ          $0x01, (R14)(CX*1), X6, X6
+	VFMADD231PS.BCST 16(R9), Z4, Z3
+	VPMOVSXBD        X13, Z15
+	VPMOVSXBD        X6, Z14
+	VFMADD231PS.BCST 16(R9)(DI*1), Z4, Z5
+	VCVTDQ2PS        Z15, Z15
+	VCVTDQ2PS        Z14, Z14
+	VFMADD231PS.BCST 20(R9), Z0, Z3
+	VUNPCKLPS        Z15, Z8, Z6
+	VUNPCKLPS        Z14, Z12, Z13
+	VFMADD231PS.BCST 20(R9)(DI*1), Z0, Z5
+	VUNPCKHPS        Z15, Z8, Z8
+	VUNPCKHPS        Z14, Z12, Z14
+	VFMADD231PS.BCST 24(R9), Z2, Z3
+	MOVQ             240(AX), R11
+	MOVQ             304(AX), R13
+	VFMADD231PS.BCST 24(R9)(DI*1), Z2, Z5
+	MOVQ             272(AX), R12
+	MOVQ             336(AX), R14
+	VFMADD231PS.BCST 28(R9), Z1, Z3
+	VMOVQ            (R11)(CX*1), X12
+	VMOVQ            (R13)(CX*1), X15
+	VFMADD231PS.BCST 28(R9)(DI*1), Z1, Z5
+	VPINSRQ          $0x01, (R12)(CX*1), X12, X12
+	VPINSRQ          $0x01, (R14)(CX*1), X15, X15
+	VMOVUPS          Z3, K1, (R10)
+	VPMOVSXBD        X12, Z3
+	VPMOVSXBD        X15, Z12
+	VMOVUPS          Z5, K1, (R10)(R8*1)
+	VCVTDQ2PS        Z3, Z3
+	VCVTDQ2PS        Z12, Z12
+	LEAQ             (R9)(DI*2), R9
+	MOVQ             248(AX), R11
+	MOVQ             312(AX), R13
+	LEAQ             (R10)(R8*2), R10
+	MOVQ             280(AX), R12
+	MOVQ             344(AX), R14
+	VMULPS.BCST      (R9), Z7, Z5
+	VMOVQ            (R11)(CX*1), X15
+	VMOVQ            (R13)(CX*1), X16
+	VMULPS.BCST      (R9)(DI*1), Z7, Z7
+	VPINSRQ          $0x01, (R12)(CX*1), X15, X15
+	VPINSRQ          $0x01, (R14)(CX*1), X16, X16
+	VFMADD231PS.BCST 4(R9), Z9, Z5
+	VPMOVSXBD        X15, Z15
+	VPMOVSXBD        X16, Z16
+	VFMADD231PS.BCST 4(R9)(DI*1), Z9, Z7
+	VCVTDQ2PS        Z15, Z15
+	VCVTDQ2PS        Z16, Z16
+	VFMADD231PS.BCST 8(R9), Z10, Z5
+	VUNPCKLPS        Z15, Z3, Z9
+	VUNPCKLPS        Z16, Z12, Z17
+	VFMADD231PS.BCST 8(R9)(DI*1), Z10, Z7
+	VUNPCKHPS        Z15, Z3, Z3
+	VUNPCKHPS        Z16, Z12, Z10
+	VFMADD231PS.BCST 12(R9), Z11, Z5
+	VUNPCKLPD        Z9, Z6, Z12
+	VUNPCKLPD        Z17, Z13, Z15
+	VFMADD231PS.BCST 12(R9)(DI*1), Z11, Z7
+	VUNPCKHPD        Z9, Z6, Z6
+	VUNPCKHPD        Z17, Z13, Z16
+	VFMADD231PS.BCST 16(R9), Z4, Z5
+	VUNPCKLPD        Z3, Z8, Z13
+	VUNPCKLPD        Z10, Z14, Z17
+	VFMADD231PS.BCST 16(R9)(DI*1), Z4, Z7
+	VUNPCKHPD        Z3, Z8, Z3
+	VUNPCKHPD        Z10, Z14, Z8
+	VFMADD231PS.BCST 20(R9), Z0, Z5
+	VFMADD231PS.BCST 20(R9)(DI*1), Z0, Z7
+	VFMADD231PS.BCST 24(R9), Z2, Z5
+	VFMADD231PS.BCST 24(R9)(DI*1), Z2, Z7
+	VFMADD231PS.BCST 28(R9), Z1, Z5
+	VFMADD231PS.BCST 28(R9)(DI*1), Z1, Z7
+	VMOVUPS          Z5, K1, (R10)
+	VMOVUPS          Z7, K1, (R10)(R8*1)
+	VSHUFF64X2       $0x88, Z15, Z12, Z7
+	VSHUFF64X2       $0x88, Z16, Z6, Z9
+	VSHUFF64X2       $0x88, Z17, Z13, Z10
+	VSHUFF64X2       $0x88, Z8, Z3, Z11
+	VSHUFF64X2       $0xdd, Z15, Z12, Z4
+	VSHUFF64X2       $0xdd, Z16, Z6, Z0
+	VSHUFF64X2       $0xdd, Z17, Z13, Z2
+	VSHUFF64X2       $0xdd, Z8, Z3, Z1
 	ADDQ             64(AX), DX
 	ADDQ             88(AX), BX
 	DECQ             SI
 	JNE              chunkLastHead
+
+chunkLastHeadLast:
+	MOVQ             DX, CX
+	MOVQ             BX, DX
+	VMULPS.BCST      (CX), Z7, Z3
+	VMULPS.BCST      (CX)(DI*1), Z7, Z5
+	VFMADD231PS.BCST 4(CX), Z9, Z3
+	VFMADD231PS.BCST 4(CX)(DI*1), Z9, Z5
+	VFMADD231PS.BCST 8(CX), Z10, Z3
+	VFMADD231PS.BCST 8(CX)(DI*1), Z10, Z5
+	VFMADD231PS.BCST 12(CX), Z11, Z3
+	VFMADD231PS.BCST 12(CX)(DI*1), Z11, Z5
+	VFMADD231PS.BCST 16(CX), Z4, Z3
+	VFMADD231PS.BCST 16(CX)(DI*1), Z4, Z5
+	VFMADD231PS.BCST 20(CX), Z0, Z3
+	VFMADD231PS.BCST 20(CX)(DI*1), Z0, Z5
+	VFMADD231PS.BCST 24(CX), Z2, Z3
+	VFMADD231PS.BCST 24(CX)(DI*1), Z2, Z5
+	VFMADD231PS.BCST 28(CX), Z1, Z3
+	VFMADD231PS.BCST 28(CX)(DI*1), Z1, Z5
+	VMOVUPS          Z3, K1, (DX)
+	VMOVUPS          Z5, K1, (DX)(R8*1)
+	LEAQ             (CX)(DI*2), CX
+	LEAQ             (DX)(R8*2), DX
+	VMULPS.BCST      (CX), Z7, Z3
+	VMULPS.BCST      (CX)(DI*1), Z7, Z5
+	VFMADD231PS.BCST 4(CX), Z9, Z3
+	VFMADD231PS.BCST 4(CX)(DI*1), Z9, Z5
+	VFMADD231PS.BCST 8(CX), Z10, Z3
+	VFMADD231PS.BCST 8(CX)(DI*1), Z10, Z5
+	VFMADD231PS.BCST 12(CX), Z11, Z3
+	VFMADD231PS.BCST 12(CX)(DI*1), Z11, Z5
+	VFMADD231PS.BCST 16(CX), Z4, Z3
+	VFMADD231PS.BCST 16(CX)(DI*1), Z4, Z5
+	VFMADD231PS.BCST 20(CX), Z0, Z3
+	VFMADD231PS.BCST 20(CX)(DI*1), Z0, Z5
+	VFMADD231PS.BCST 24(CX), Z2, Z3
+	VFMADD231PS.BCST 24(CX)(DI*1), Z2, Z5
+	VFMADD231PS.BCST 28(CX), Z1, Z3
+	VFMADD231PS.BCST 28(CX)(DI*1), Z1, Z5
+	VMOVUPS          Z3, K1, (DX)
+	VMOVUPS          Z5, K1, (DX)(R8*1)
 	MOVQ             192(AX), CX
 	SHLQ             $0x02, CX
 	ADDQ             CX, 208(AX)
@@ -16762,165 +19866,307 @@ chunkSpan:
 	MOVQ CX, 192(AX)
 
 chunkRows:
-	MOVQ DX, 216(AX)
 	CMPQ 192(AX), $+16
 	JLT  chunkLast
-	MOVQ 8(AX), CX
-	LEAQ (DX)(CX*4), BX
-	LEAQ (BX)(CX*4), SI
-	LEAQ (SI)(CX*4), DI
-	LEAQ (CX)(CX*2), R8
-	MOVQ 48(AX), R9
-	MOVQ 208(AX), R10
-	MOVQ 40(AX), R11
-	MOVQ 56(AX), R12
-	MOVQ 80(AX), R13
+
+chunkWhole:
+	MOVQ       DX, 216(AX)
+	MOVQ       8(AX), CX
+	LEAQ       (DX)(CX*4), BX
+	LEAQ       (BX)(CX*4), SI
+	LEAQ       (SI)(CX*4), DI
+	LEAQ       (CX)(CX*2), R8
+	MOVQ       48(AX), R9
+	MOVQ       208(AX), R10
+	MOVQ       40(AX), R11
+	MOVQ       56(AX), R12
+	MOVQ       80(AX), R13
+	VMOVQ      (DX), X0
+	VPINSRQ    $0x01, (BX), X0, X0
+	VPMOVSXBD  X0, Z1
+	VCVTDQ2PS  Z1, Z1
+	VMOVQ      (DX)(CX*1), X0
+	VPINSRQ    $0x01, (BX)(CX*1), X0, X0
+	VPMOVSXBD  X0, Z2
+	VCVTDQ2PS  Z2, Z2
+	VUNPCKLPS  Z2, Z1, Z0
+	VUNPCKHPS  Z2, Z1, Z1
+	VMOVQ      (DX)(CX*2), X2
+	VPINSRQ    $0x01, (BX)(CX*2), X2, X2
+	VPMOVSXBD  X2, Z3
+	VCVTDQ2PS  Z3, Z3
+	VMOVQ      (DX)(R8*1), X2
+	VPINSRQ    $0x01, (BX)(R8*1), X2, X2
+	VPMOVSXBD  X2, Z4
+	VCVTDQ2PS  Z4, Z4
+	VUNPCKLPS  Z4, Z3, Z2
+	VUNPCKHPS  Z4, Z3, Z3
+	VUNPCKLPD  Z2, Z0, Z4
+	VUNPCKHPD  Z2, Z0, Z0
+	VUNPCKLPD  Z3, Z1, Z2
+	VUNPCKHPD  Z3, Z1, Z1
+	VMOVQ      (SI), X3
+	VPINSRQ    $0x01, (DI), X3, X3
+	VPMOVSXBD  X3, Z5
+	VCVTDQ2PS  Z5, Z5
+	VMOVQ      (SI)(CX*1), X3
+	VPINSRQ    $0x01, (DI)(CX*1), X3, X3
+	VPMOVSXBD  X3, Z6
+	VCVTDQ2PS  Z6, Z6
+	VUNPCKLPS  Z6, Z5, Z3
+	VUNPCKHPS  Z6, Z5, Z5
+	VMOVQ      (SI)(CX*2), X6
+	VPINSRQ    $0x01, (DI)(CX*2), X6, X6
+	VPMOVSXBD  X6, Z7
+	VCVTDQ2PS  Z7, Z7
+	VMOVQ      (SI)(R8*1), X6
+	VPINSRQ    $0x01, (DI)(R8*1), X6, X6
+	VPMOVSXBD  X6, Z8
+	VCVTDQ2PS  Z8, Z8
+	VUNPCKLPS  Z8, Z7, Z6
+	VUNPCKHPS  Z8, Z7, Z7
+	VUNPCKLPD  Z6, Z3, Z8
+	VUNPCKHPD  Z6, Z3, Z3
+	VUNPCKLPD  Z7, Z5, Z6
+	VUNPCKHPD  Z7, Z5, Z5
+	VSHUFF64X2 $0x88, Z8, Z4, Z7
+	VSHUFF64X2 $0x88, Z3, Z0, Z9
+	VSHUFF64X2 $0x88, Z6, Z2, Z10
+	VSHUFF64X2 $0x88, Z5, Z1, Z11
+	VSHUFF64X2 $0xdd, Z8, Z4, Z4
+	VSHUFF64X2 $0xdd, Z3, Z0, Z0
+	VSHUFF64X2 $0xdd, Z6, Z2, Z2
+	VSHUFF64X2 $0xdd, Z5, Z1, Z1
+	DECQ       R11
+	JEQ        chunkHeadLast
 
 chunkHead:
-	VMOVQ            (DX), X0
-	VPINSRQ          $0x01, (BX), X0, X0
-	VPMOVSXBD        X0, Z1
-	VCVTDQ2PS        Z1, Z1
-	VMOVQ            (DX)(CX*1), X0
-	VPINSRQ          $0x01, (BX)(CX*1), X0, X0
-	VPMOVSXBD        X0, Z2
-	VCVTDQ2PS        Z2, Z2
-	VUNPCKLPS        Z2, Z1, Z0
-	VUNPCKHPS        Z2, Z1, Z1
-	VMOVQ            (DX)(CX*2), X2
-	VPINSRQ          $0x01, (BX)(CX*2), X2, X2
-	VPMOVSXBD        X2, Z3
-	VCVTDQ2PS        Z3, Z3
-	VMOVQ            (DX)(R8*1), X2
-	VPINSRQ          $0x01, (BX)(R8*1), X2, X2
-	VPMOVSXBD        X2, Z4
-	VCVTDQ2PS        Z4, Z4
-	VUNPCKLPS        Z4, Z3, Z2
-	VUNPCKHPS        Z4, Z3, Z3
-	VUNPCKLPD        Z2, Z0, Z4
-	VUNPCKHPD        Z2, Z0, Z0
-	VUNPCKLPD        Z3, Z1, Z2
-	VUNPCKHPD        Z3, Z1, Z1
-	VMOVQ            (SI), X3
-	VPINSRQ          $0x01, (DI), X3, X3
-	VPMOVSXBD        X3, Z5
-	VCVTDQ2PS        Z5, Z5
-	VMOVQ            (SI)(CX*1), X3
-	VPINSRQ          $0x01, (DI)(CX*1), X3, X3
-	VPMOVSXBD        X3, Z6
-	VCVTDQ2PS        Z6, Z6
-	VUNPCKLPS        Z6, Z5, Z3
-	VUNPCKHPS        Z6, Z5, Z5
-	VMOVQ            (SI)(CX*2), X6
-	VPINSRQ          $0x01, (DI)(CX*2), X6, X6
-	VPMOVSXBD        X6, Z7
-	VCVTDQ2PS        Z7, Z7
-	VMOVQ            (SI)(R8*1), X6
-	VPINSRQ          $0x01, (DI)(R8*1), X6, X6
-	VPMOVSXBD        X6, Z8
-	VCVTDQ2PS        Z8, Z8
-	VUNPCKLPS        Z8, Z7, Z6
-	VUNPCKHPS        Z8, Z7, Z7
-	VUNPCKLPD        Z6, Z3, Z8
-	VUNPCKHPD        Z6, Z3, Z3
-	VUNPCKLPD        Z7, Z5, Z6
-	VUNPCKHPD        Z7, Z5, Z5
-	VSHUFF64X2       $0x88, Z8, Z4, Z7
-	VSHUFF64X2       $0x88, Z3, Z0, Z9
-	VSHUFF64X2       $0x88, Z6, Z2, Z10
-	VSHUFF64X2       $0x88, Z5, Z1, Z11
-	VSHUFF64X2       $0xdd, Z8, Z4, Z4
-	VSHUFF64X2       $0xdd, Z3, Z0, Z0
-	VSHUFF64X2       $0xdd, Z6, Z2, Z2
-	VSHUFF64X2       $0xdd, Z5, Z1, Z1
-	MOVQ             R9, R14
-	MOVQ             R10, R15
-	VMULPS.BCST      (R14), Z7, Z3
-	VMULPS.BCST      (R14)(R12*1), Z7, Z5
-	VFMADD231PS.BCST 4(R14), Z9, Z3
-	VFMADD231PS.BCST 4(R14)(R12*1), Z9, Z5
-	VFMADD231PS.BCST 8(R14), Z10, Z3
-	VFMADD231PS.BCST 8(R14)(R12*1), Z10, Z5
-	VFMADD231PS.BCST 12(R14), Z11, Z3
-	VFMADD231PS.BCST 12(R14)(R12*1), Z11, Z5
-	VFMADD231PS.BCST 16(R14), Z4, Z3
-	VFMADD231PS.BCST 16(R14)(R12*1), Z4, Z5
-	VFMADD231PS.BCST 20(R14), Z0, Z3
-	VFMADD231PS.BCST 20(R14)(R12*1), Z0, Z5
-	VFMADD231PS.BCST 24(R14), Z2, Z3
-	VFMADD231PS.BCST 24(R14)(R12*1), Z2, Z5
-	VFMADD231PS.BCST 28(R14), Z1, Z3
-	VFMADD231PS.BCST 28(R14)(R12*1), Z1, Z5
-	VMOVUPS          Z3, (R15)
-	VMOVUPS          Z5, (R15)(R13*1)
-	LEAQ             (R14)(R12*2), R14
-	LEAQ             (R15)(R13*2), R15
-	VMULPS.BCST      (R14), Z7, Z3
-	VMULPS.BCST      (R14)(R12*1), Z7, Z5
-	VFMADD231PS.BCST 4(R14), Z9, Z3
-	VFMADD231PS.BCST 4(R14)(R12*1), Z9, Z5
-	VFMADD231PS.BCST 8(R14), Z10, Z3
-	VFMADD231PS.BCST 8(R14)(R12*1), Z10, Z5
-	VFMADD231PS.BCST 12(R14), Z11, Z3
-	VFMADD231PS.BCST 12(R14)(R12*1), Z11, Z5
-	VFMADD231PS.BCST 16(R14), Z4, Z3
-	VFMADD231PS.BCST 16(R14)(R12*1), Z4, Z5
-	VFMADD231PS.BCST 20(R14), Z0, Z3
-	VFMADD231PS.BCST 20(R14)(R12*1), Z0, Z5
-	VFMADD231PS.BCST 24(R14), Z2, Z3
-	VFMADD231PS.BCST 24(R14)(R12*1), Z2, Z5
-	VFMADD231PS.BCST 28(R14), Z1, Z3
-	VFMADD231PS.BCST 28(R14)(R12*1), Z1, Z5
-	VMOVUPS          Z3, (R15)
-	VMOVUPS          Z5, (R15)(R13*1)
-	LEAQ             (R14)(R12*2), R14
-	LEAQ             (R15)(R13*2), R15
-	VMULPS.BCST      (R14), Z7, Z3
-	VMULPS.BCST      (R14)(R12*1), Z7, Z5
-	VFMADD231PS.BCST 4(R14), Z9, Z3
-	VFMADD231PS.BCST 4(R14)(R12*1), Z9, Z5
-	VFMADD231PS.BCST 8(R14), Z10, Z3
-	VFMADD231PS.BCST 8(R14)(R12*1), Z10, Z5
-	VFMADD231PS.BCST 12(R14), Z11, Z3
-	VFMADD231PS.BCST 12(R14)(R12*1), Z11, Z5
-	VFMADD231PS.BCST 16(R14), Z4, Z3
-	VFMADD231PS.BCST 16(R14)(R12*1), Z4, Z5
-	VFMADD231PS.BCST 20(R14), Z0, Z3
-	VFMADD231PS.BCST 20(R14)(R12*1), Z0, Z5
-	VFMADD231PS.BCST 24(R14), Z2, Z3
-	VFMADD231PS.BCST 24(R14)(R12*1), Z2, Z5
-	VFMADD231PS.BCST 28(R14), Z1, Z3
-	VFMADD231PS.BCST 28(R14)(R12*1), Z1, Z5
-	VMOVUPS          Z3, (R15)
-	VMOVUPS          Z5, (R15)(R13*1)
-	LEAQ             (R14)(R12*2), R14
-	LEAQ             (R15)(R13*2), R15
-	VMULPS.BCST      (R14), Z7, Z3
-	VMULPS.BCST      (R14)(R12*1), Z7, Z5
-	VFMADD231PS.BCST 4(R14), Z9, Z3
-	VFMADD231PS.BCST 4(R14)(R12*1), Z9, Z5
-	VFMADD231PS.BCST 8(R14), Z10, Z3
-	VFMADD231PS.BCST 8(R14)(R12*1), Z10, Z5
-	VFMADD231PS.BCST 12(R14), Z11, Z3
-	VFMADD231PS.BCST 12(R14)(R12*1), Z11, Z5
-	VFMADD231PS.BCST 16(R14), Z4, Z3
-	VFMADD231PS.BCST 16(R14)(R12*1), Z4, Z5
-	VFMADD231PS.BCST 20(R14), Z0, Z3
-	VFMADD231PS.BCST 20(R14)(R12*1), Z0, Z5
-	VFMADD231PS.BCST 24(R14), Z2, Z3
-	VFMADD231PS.BCST 24(R14)(R12*1), Z2, Z5
-	VFMADD231PS.BCST 28(R14), Z1, Z3
-	VFMADD231PS.BCST 28(R14)(R12*1), Z1, Z5
-	VMOVUPS          Z3, (R15)
-	VMOVUPS          Z5, (R15)(R13*1)
 	ADDQ             16(AX), DX
 	ADDQ             16(AX), BX
 	ADDQ             16(AX), SI
 	ADDQ             16(AX), DI
+	MOVQ             R9, R14
+	VMOVQ            (DX), X6
+	VMOVQ            (SI), X5
+	MOVQ             R10, R15
+	VPINSRQ          $0x01, (BX), X6, X6
+	VPINSRQ          $0x01, (DI), X5, X5
+	VMULPS.BCST      (R14), Z7, Z3
+	VPMOVSXBD        X6, Z8
+	VPMOVSXBD        X5, Z12
+	VMULPS.BCST      (R14)(R12*1), Z7, Z5
+	VCVTDQ2PS        Z8, Z8
+	VCVTDQ2PS        Z12, Z12
+	VFMADD231PS.BCST 4(R14), Z9, Z3
+	VMOVQ            (DX)(CX*1), X13
+	VMOVQ            (SI)(CX*1), X6
+	VFMADD231PS.BCST 4(R14)(R12*1), Z9, Z5
+	VPINSRQ          $0x01, (BX)(CX*1), X13, X13
+	VPINSRQ          $0x01, (DI)(CX*1), X6, X6
+	VFMADD231PS.BCST 8(R14), Z10, Z3
+	VPMOVSXBD        X13, Z15
+	VPMOVSXBD        X6, Z13
+	VFMADD231PS.BCST 8(R14)(R12*1), Z10, Z5
+	VCVTDQ2PS        Z15, Z15
+	VCVTDQ2PS        Z13, Z13
+	VFMADD231PS.BCST 12(R14), Z11, Z3
+	VUNPCKLPS        Z15, Z8, Z6
+	VUNPCKLPS        Z13, Z12, Z14
+	VFMADD231PS.BCST 12(R14)(R12*1), Z11, Z5
+	VUNPCKHPS        Z15, Z8, Z8
+	VUNPCKHPS        Z13, Z12, Z15
+	VFMADD231PS.BCST 16(R14), Z4, Z3
+	VMOVQ            (DX)(CX*2), X12
+	VMOVQ            (SI)(CX*2), X13
+	VFMADD231PS.BCST 16(R14)(R12*1), Z4, Z5
+	VPINSRQ          $0x01, (BX)(CX*2), X12, X12
+	VPINSRQ          $0x01, (DI)(CX*2), X13, X13
+	VFMADD231PS.BCST 20(R14), Z0, Z3
+	VPMOVSXBD        X12, Z12
+	VPMOVSXBD        X13, Z16
+	VFMADD231PS.BCST 20(R14)(R12*1), Z0, Z5
+	VCVTDQ2PS        Z12, Z12
+	VCVTDQ2PS        Z16, Z16
+	VFMADD231PS.BCST 24(R14), Z2, Z3
+	VMOVQ            (DX)(R8*1), X13
+	VMOVQ            (SI)(R8*1), X17
+	VFMADD231PS.BCST 24(R14)(R12*1), Z2, Z5
+	VPINSRQ          $0x01, (BX)(R8*1), X13, X13
+	VPINSRQ          $0x01, (DI)(R8*1), X17, X17
+	VFMADD231PS.BCST 28(R14), Z1, Z3
+	VPMOVSXBD        X13, Z13
+	VPMOVSXBD        X17, Z17
+	VFMADD231PS.BCST 28(R14)(R12*1), Z1, Z5
+	VCVTDQ2PS        Z13, Z13
+	VCVTDQ2PS        Z17, Z17
+	VMOVUPS          Z3, (R15)
+	VUNPCKLPS        Z13, Z12, Z3
+	VUNPCKLPS        Z17, Z16, Z18
+	VMOVUPS          Z5, (R15)(R13*1)
+	VUNPCKHPS        Z13, Z12, Z5
+	VUNPCKHPS        Z17, Z16, Z13
+	LEAQ             (R14)(R12*2), R14
+	VUNPCKLPD        Z3, Z6, Z12
+	VUNPCKLPD        Z18, Z14, Z16
+	LEAQ             (R15)(R13*2), R15
+	VUNPCKHPD        Z3, Z6, Z3
+	VUNPCKHPD        Z18, Z14, Z18
+	VMULPS.BCST      (R14), Z7, Z6
+	VUNPCKLPD        Z5, Z8, Z17
+	VUNPCKLPD        Z13, Z15, Z19
+	VMULPS.BCST      (R14)(R12*1), Z7, Z14
+	VUNPCKHPD        Z5, Z8, Z5
+	VUNPCKHPD        Z13, Z15, Z8
+	VFMADD231PS.BCST 4(R14), Z9, Z6
+	VFMADD231PS.BCST 4(R14)(R12*1), Z9, Z14
+	VFMADD231PS.BCST 8(R14), Z10, Z6
+	VFMADD231PS.BCST 8(R14)(R12*1), Z10, Z14
+	VFMADD231PS.BCST 12(R14), Z11, Z6
+	VFMADD231PS.BCST 12(R14)(R12*1), Z11, Z14
+	VFMADD231PS.BCST 16(R14), Z4, Z6
+	VFMADD231PS.BCST 16(R14)(R12*1), Z4, Z14
+	VFMADD231PS.BCST 20(R14), Z0, Z6
+	VFMADD231PS.BCST 20(R14)(R12*1), Z0, Z14
+	VFMADD231PS.BCST 24(R14), Z2, Z6
+	VFMADD231PS.BCST 24(R14)(R12*1), Z2, Z14
+	VFMADD231PS.BCST 28(R14), Z1, Z6
+	VFMADD231PS.BCST 28(R14)(R12*1), Z1, Z14
+	VMOVUPS          Z6, (R15)
+	VMOVUPS          Z14, (R15)(R13*1)
+	LEAQ             (R14)(R12*2), R14
+	LEAQ             (R15)(R13*2), R15
+	VMULPS.BCST      (R14), Z7, Z6
+	VMULPS.BCST      (R14)(R12*1), Z7, Z13
+	VFMADD231PS.BCST 4(R14), Z9, Z6
+	VFMADD231PS.BCST 4(R14)(R12*1), Z9, Z13
+	VFMADD231PS.BCST 8(R14), Z10, Z6
+	VFMADD231PS.BCST 8(R14)(R12*1), Z10, Z13
+	VFMADD231PS.BCST 12(R14), Z11, Z6
+	VFMADD231PS.BCST 12(R14)(R12*1), Z11, Z13
+	VFMADD231PS.BCST 16(R14), Z4, Z6
+	VFMADD231PS.BCST 16(R14)(R12*1), Z4, Z13
+	VFMADD231PS.BCST 20(R14), Z0, Z6
+	VFMADD231PS.BCST 20(R14)(R12*1), Z0, Z13
+	VFMADD231PS.BCST 24(R14), Z2, Z6
+	VFMADD231PS.BCST 24(R14)(R12*1), Z2, Z13
+	VFMADD231PS.BCST 28(R14), Z1, Z6
+	VFMADD231PS.BCST 28(R14)(R12*1), Z1, Z13
+	VMOVUPS          Z6, (R15)
+	VMOVUPS          Z13, (R15)(R13*1)
+	LEAQ             (R14)(R12*2), R14
+	LEAQ             (R15)(R13*2), R15
+	VMULPS.BCST      (R14), Z7, Z6
+	VMULPS.BCST      (R14)(R12*1), Z7, Z7
+	VFMADD231PS.BCST 4(R14), Z9, Z6
+	VFMADD231PS.BCST 4(R14)(R12*1), Z9, Z7
+	VFMADD231PS.BCST 8(R14), Z10, Z6
+	VFMADD231PS.BCST 8(R14)(R12*1), Z10, Z7
+	VFMADD231PS.BCST 12(R14), Z11, Z6
+	VFMADD231PS.BCST 12(R14)(R12*1), Z11, Z7
+	VFMADD231PS.BCST 16(R14), Z4, Z6
+	VFMADD231PS.BCST 16(R14)(R12*1), Z4, Z7
+	VFMADD231PS.BCST 20(R14), Z0, Z6
+	VFMADD231PS.BCST 20(R14)(R12*1), Z0, Z7
+	VFMADD231PS.BCST 24(R14), Z2, Z6
+	VFMADD231PS.BCST 24(R14)(R12*1), Z2, Z7
+	VFMADD231PS.BCST 28(R14), Z1, Z6
+	VFMADD231PS.BCST 28(R14)(R12*1), Z1, Z7
+	VMOVUPS          Z6, (R15)
+	VMOVUPS          Z7, (R15)(R13*1)
+	VSHUFF64X2       $0x88, Z16, Z12, Z7
+	VSHUFF64X2       $0x88, Z18, Z3, Z9
+	VSHUFF64X2       $0x88, Z19, Z17, Z10
+	VSHUFF64X2       $0x88, Z8, Z5, Z11
+	VSHUFF64X2       $0xdd, Z16, Z12, Z4
+	VSHUFF64X2       $0xdd, Z18, Z3, Z0
+	VSHUFF64X2       $0xdd, Z19, Z17, Z2
+	VSHUFF64X2       $0xdd, Z8, Z5, Z1
 	ADDQ             64(AX), R9
 	ADDQ             88(AX), R10
 	DECQ             R11
 	JNE              chunkHead
+
+chunkHeadLast:
+	MOVQ             R9, CX
+	MOVQ             R10, DX
+	VMULPS.BCST      (CX), Z7, Z3
+	VMULPS.BCST      (CX)(R12*1), Z7, Z5
+	VFMADD231PS.BCST 4(CX), Z9, Z3
+	VFMADD231PS.BCST 4(CX)(R12*1), Z9, Z5
+	VFMADD231PS.BCST 8(CX), Z10, Z3
+	VFMADD231PS.BCST 8(CX)(R12*1), Z10, Z5
+	VFMADD231PS.BCST 12(CX), Z11, Z3
+	VFMADD231PS.BCST 12(CX)(R12*1), Z11, Z5
+	VFMADD231PS.BCST 16(CX), Z4, Z3
+	VFMADD231PS.BCST 16(CX)(R12*1), Z4, Z5
+	VFMADD231PS.BCST 20(CX), Z0, Z3
+	VFMADD231PS.BCST 20(CX)(R12*1), Z0, Z5
+	VFMADD231PS.BCST 24(CX), Z2, Z3
+	VFMADD231PS.BCST 24(CX)(R12*1), Z2, Z5
+	VFMADD231PS.BCST 28(CX), Z1, Z3
+	VFMADD231PS.BCST 28(CX)(R12*1), Z1, Z5
+	VMOVUPS          Z3, (DX)
+	VMOVUPS          Z5, (DX)(R13*1)
+	LEAQ             (CX)(R12*2), CX
+	LEAQ             (DX)(R13*2), DX
+	VMULPS.BCST      (CX), Z7, Z3
+	VMULPS.BCST      (CX)(R12*1), Z7, Z5
+	VFMADD231PS.BCST 4(CX), Z9, Z3
+	VFMADD231PS.BCST 4(CX)(R12*1), Z9, Z5
+	VFMADD231PS.BCST 8(CX), Z10, Z3
+	VFMADD231PS.BCST 8(CX)(R12*1), Z10, Z5
+	VFMADD231PS.BCST 12(CX), Z11, Z3
+	VFMADD231PS.BCST 12(CX)(R12*1), Z11, Z5
+	VFMADD231PS.BCST 16(CX), Z4, Z3
+	VFMADD231PS.BCST 16(CX)(R12*1), Z4, Z5
+	VFMADD231PS.BCST 20(CX), Z0, Z3
+	VFMADD231PS.BCST 20(CX)(R12*1), Z0, Z5
+	VFMADD231PS.BCST 24(CX), Z2, Z3
+	VFMADD231PS.BCST 24(CX)(R12*1), Z2, Z5
+	VFMADD231PS.BCST 28(CX), Z1, Z3
+	VFMADD231PS.BCST 28(CX)(R12*1), Z1, Z5
+	VMOVUPS          Z3, (DX)
+	VMOVUPS          Z5, (DX)(R13*1)
+	LEAQ             (CX)(R12*2), CX
+	LEAQ             (DX)(R13*2), DX
+	VMULPS.BCST      (CX), Z7, Z3
+	VMULPS.BCST      (CX)(R12*1), Z7, Z5
+	VFMADD231PS.BCST 4(CX), Z9, Z3
+	VFMADD231PS.BCST 4(CX)(R12*1), Z9, Z5
+	VFMADD231PS.BCST 8(CX), Z10, Z3
+	VFMADD231PS.BCST 8(CX)(R12*1), Z10, Z5
+	VFMADD231PS.BCST 12(CX), Z11, Z3
+	VFMADD231PS.BCST 12(CX)(R12*1), Z11, Z5
+	VFMADD231PS.BCST 16(CX), Z4, Z3
+	VFMADD231PS.BCST 16(CX)(R12*1), Z4, Z5
+	VFMADD231PS.BCST 20(CX), Z0, Z3
+	VFMADD231PS.BCST 20(CX)(R12*1), Z0, Z5
+	VFMADD231PS.BCST 24(CX), Z2, Z3
+	VFMADD231PS.BCST 24(CX)(R12*1), Z2, Z5
+	VFMADD231PS.BCST 28(CX), Z1, Z3
+	VFMADD231PS.BCST 28(CX)(R12*1), Z1, Z5
+	VMOVUPS          Z3, (DX)
+	VMOVUPS          Z5, (DX)(R13*1)
+	LEAQ             (CX)(R12*2), CX
+	LEAQ             (DX)(R13*2), DX
+	VMULPS.BCST      (CX), Z7, Z3
+	VMULPS.BCST      (CX)(R12*1), Z7, Z5
+	VFMADD231PS.BCST 4(CX), Z9, Z3
+	VFMADD231PS.BCST 4(CX)(R12*1), Z9, Z5
+	VFMADD231PS.BCST 8(CX), Z10, Z3
+	VFMADD231PS.BCST 8(CX)(R12*1), Z10, Z5
+	VFMADD231PS.BCST 12(CX), Z11, Z3
+	VFMADD231PS.BCST 12(CX)(R12*1), Z11, Z5
+	VFMADD231PS.BCST 16(CX), Z4, Z3
+	VFMADD231PS.BCST 16(CX)(R12*1), Z4, Z5
+	VFMADD231PS.BCST 20(CX), Z0, Z3
+	VFMADD231PS.BCST 20(CX)(R12*1), Z0, Z5
+	VFMADD231PS.BCST 24(CX), Z2, Z3
+	VFMADD231PS.BCST 24(CX)(R12*1), Z2, Z5
+	VFMADD231PS.BCST 28(CX), Z1, Z3
+	VFMADD231PS.BCST 28(CX)(R12*1), Z1, Z5
+	VMOVUPS          Z3, (DX)
+	VMOVUPS          Z5, (DX)(R13*1)
 	MOVQ             8(AX), CX
 	SHLQ             $0x04, CX
 	MOVQ             216(AX), DX
@@ -16931,240 +20177,410 @@ chunkHead:
 	JMP              chunkNext
 
 chunkLast:
-	MOVQ    8(AX), CX
-	MOVQ    DX, 224(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+1
-	CMOVQGT BX, DX
-	MOVQ    DX, 232(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+2
-	CMOVQGT BX, DX
-	MOVQ    DX, 240(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+3
-	CMOVQGT BX, DX
-	MOVQ    DX, 248(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+4
-	CMOVQGT BX, DX
-	MOVQ    DX, 256(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+5
-	CMOVQGT BX, DX
-	MOVQ    DX, 264(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+6
-	CMOVQGT BX, DX
-	MOVQ    DX, 272(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+7
-	CMOVQGT BX, DX
-	MOVQ    DX, 280(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+8
-	CMOVQGT BX, DX
-	MOVQ    DX, 288(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+9
-	CMOVQGT BX, DX
-	MOVQ    DX, 296(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+10
-	CMOVQGT BX, DX
-	MOVQ    DX, 304(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+11
-	CMOVQGT BX, DX
-	MOVQ    DX, 312(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+12
-	CMOVQGT BX, DX
-	MOVQ    DX, 320(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+13
-	CMOVQGT BX, DX
-	MOVQ    DX, 328(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+14
-	CMOVQGT BX, DX
-	MOVQ    DX, 336(AX)
-	LEAQ    (DX)(CX*1), BX
-	CMPQ    192(AX), $+15
-	CMOVQGT BX, DX
-	MOVQ    DX, 344(AX)
-	MOVQ    192(AX), CX
-	MOVQ    $+16, DX
-	CMPQ    CX, DX
-	CMOVQLT CX, DX
-	MOVQ    $+65535, CX
-	BZHIQ   DX, CX, CX
-	KMOVW   CX, K1
-	XORQ    CX, CX
-	MOVQ    48(AX), DX
-	MOVQ    208(AX), BX
-	MOVQ    40(AX), SI
-	MOVQ    56(AX), DI
-	MOVQ    80(AX), R8
+	MOVQ  8(AX), BX
+	MOVQ  200(AX), CX
+	CMPQ  8(CX), $+16
+	JLT   chunkFew
+	MOVQ  192(AX), CX
+	SUBQ  $+16, CX
+	MOVQ  $+16, 192(AX)
+	IMULQ CX, BX
+	ADDQ  BX, DX
+	SHLQ  $0x02, CX
+	ADDQ  CX, 208(AX)
+	JMP   chunkWhole
+
+chunkFew:
+	MOVQ       8(AX), CX
+	MOVQ       DX, 224(AX)
+	LEAQ       (DX)(CX*1), BX
+	CMPQ       192(AX), $+1
+	CMOVQGT    BX, DX
+	MOVQ       DX, 232(AX)
+	LEAQ       (DX)(CX*1), BX
+	CMPQ       192(AX), $+2
+	CMOVQGT    BX, DX
+	MOVQ       DX, 240(AX)
+	LEAQ       (DX)(CX*1), BX
+	CMPQ       192(AX), $+3
+	CMOVQGT    BX, DX
+	MOVQ       DX, 248(AX)
+	LEAQ       (DX)(CX*1), BX
+	CMPQ       192(AX), $+4
+	CMOVQGT    BX, DX
+	MOVQ       DX, 256(AX)
+	LEAQ       (DX)(CX*1), BX
+	CMPQ       192(AX), $+5
+	CMOVQGT    BX, DX
+	MOVQ       DX, 264(AX)
+	LEAQ       (DX)(CX*1), BX
+	CMPQ       192(AX), $+6
+	CMOVQGT    BX, DX
+	MOVQ       DX, 272(AX)
+	LEAQ       (DX)(CX*1), BX
+	CMPQ       192(AX), $+7
+	CMOVQGT    BX, DX
+	MOVQ       DX, 280(AX)
+	LEAQ       (DX)(CX*1), BX
+	CMPQ       192(AX), $+8
+	CMOVQGT    BX, DX
+	MOVQ       DX, 288(AX)
+	LEAQ       (DX)(CX*1), BX
+	CMPQ       192(AX), $+9
+	CMOVQGT    BX, DX
+	MOVQ       DX, 296(AX)
+	LEAQ       (DX)(CX*1), BX
+	CMPQ       192(AX), $+10
+	CMOVQGT    BX, DX
+	MOVQ       DX, 304(AX)
+	LEAQ       (DX)(CX*1), BX
+	CMPQ       192(AX), $+11
+	CMOVQGT    BX, DX
+	MOVQ       DX, 312(AX)
+	LEAQ       (DX)(CX*1), BX
+	CMPQ       192(AX), $+12
+	CMOVQGT    BX, DX
+	MOVQ       DX, 320(AX)
+	LEAQ       (DX)(CX*1), BX
+	CMPQ       192(AX), $+13
+	CMOVQGT    BX, DX
+	MOVQ       DX, 328(AX)
+	LEAQ       (DX)(CX*1), BX
+	CMPQ       192(AX), $+14
+	CMOVQGT    BX, DX
+	MOVQ       DX, 336(AX)
+	LEAQ       (DX)(CX*1), BX
+	CMPQ       192(AX), $+15
+	CMOVQGT    BX, DX
+	MOVQ       DX, 344(AX)
+	MOVQ       192(AX), CX
+	MOVQ       $+16, DX
+	CMPQ       CX, DX
+	CMOVQLT    CX, DX
+	MOVQ       $+65535, CX
+	BZHIQ      DX, CX, CX
+	KMOVW      CX, K1
+	XORQ       CX, CX
+	MOVQ       48(AX), DX
+	MOVQ       208(AX), BX
+	MOVQ       40(AX), SI
+	MOVQ       56(AX), DI
+	MOVQ       80(AX), R8
+	MOVQ       224(AX), R9
+	MOVQ       256(AX), R10
+	VMOVQ      (R9)(CX*1), X0
+	VPINSRQ    $0x01, (R10)(CX*1), X0, X0
+	VPMOVSXBD  X0, Z1
+	VCVTDQ2PS  Z1, Z1
+	MOVQ       232(AX), R9
+	MOVQ       264(AX), R10
+	VMOVQ      (R9)(CX*1), X0
+	VPINSRQ    $0x01, (R10)(CX*1), X0, X0
+	VPMOVSXBD  X0, Z2
+	VCVTDQ2PS  Z2, Z2
+	VUNPCKLPS  Z2, Z1, Z0
+	VUNPCKHPS  Z2, Z1, Z1
+	MOVQ       240(AX), R9
+	MOVQ       272(AX), R10
+	VMOVQ      (R9)(CX*1), X2
+	VPINSRQ    $0x01, (R10)(CX*1), X2, X2
+	VPMOVSXBD  X2, Z3
+	VCVTDQ2PS  Z3, Z3
+	MOVQ       248(AX), R9
+	MOVQ       280(AX), R10
+	VMOVQ      (R9)(CX*1), X2
+	VPINSRQ    $0x01, (R10)(CX*1), X2, X2
+	VPMOVSXBD  X2, Z4
+	VCVTDQ2PS  Z4, Z4
+	VUNPCKLPS  Z4, Z3, Z2
+	VUNPCKHPS  Z4, Z3, Z3
+	VUNPCKLPD  Z2, Z0, Z4
+	VUNPCKHPD  Z2, Z0, Z0
+	VUNPCKLPD  Z3, Z1, Z2
+	VUNPCKHPD  Z3, Z1, Z1
+	MOVQ       288(AX), R9
+	MOVQ       320(AX), R10
+	VMOVQ      (R9)(CX*1), X3
+	VPINSRQ    $0x01, (R10)(CX*1), X3, X3
+	VPMOVSXBD  X3, Z5
+	VCVTDQ2PS  Z5, Z5
+	MOVQ       296(AX), R9
+	MOVQ       328(AX), R10
+	VMOVQ      (R9)(CX*1), X3
+	VPINSRQ    $0x01, (R10)(CX*1), X3, X3
+	VPMOVSXBD  X3, Z6
+	VCVTDQ2PS  Z6, Z6
+	VUNPCKLPS  Z6, Z5, Z3
+	VUNPCKHPS  Z6, Z5, Z5
+	MOVQ       304(AX), R9
+	MOVQ       336(AX), R10
+	VMOVQ      (R9)(CX*1), X6
+	VPINSRQ    $0x01, (R10)(CX*1), X6, X6
+	VPMOVSXBD  X6, Z7
+	VCVTDQ2PS  Z7, Z7
+	MOVQ       312(AX), R9
+	MOVQ       344(AX), R10
+	VMOVQ      (R9)(CX*1), X6
+	VPINSRQ    $0x01, (R10)(CX*1), X6, X6
+	VPMOVSXBD  X6, Z8
+	VCVTDQ2PS  Z8, Z8
+	VUNPCKLPS  Z8, Z7, Z6
+	VUNPCKHPS  Z8, Z7, Z7
+	VUNPCKLPD  Z6, Z3, Z8
+	VUNPCKHPD  Z6, Z3, Z3
+	VUNPCKLPD  Z7, Z5, Z6
+	VUNPCKHPD  Z7, Z5, Z5
+	VSHUFF64X2 $0x88, Z8, Z4, Z7
+	VSHUFF64X2 $0x88, Z3, Z0, Z9
+	VSHUFF64X2 $0x88, Z6, Z2, Z10
+	VSHUFF64X2 $0x88, Z5, Z1, Z11
+	VSHUFF64X2 $0xdd, Z8, Z4, Z4
+	VSHUFF64X2 $0xdd, Z3, Z0, Z0
+	VSHUFF64X2 $0xdd, Z6, Z2, Z2
+	VSHUFF64X2 $0xdd, Z5, Z1, Z1
+	DECQ       SI
+	JEQ        chunkLastHeadLast
 
 chunkLastHead:
-	MOVQ             224(AX), R9
-	MOVQ             256(AX), R10
-	VMOVQ            (R9)(CX*1), X0
-	VPINSRQ          $0x01, (R10)(CX*1), X0, X0
-	VPMOVSXBD        X0, Z1
-	VCVTDQ2PS        Z1, Z1
-	MOVQ             232(AX), R9
-	MOVQ             264(AX), R10
-	VMOVQ            (R9)(CX*1), X0
-	VPINSRQ          $0x01, (R10)(CX*1), X0, X0
-	VPMOVSXBD        X0, Z2
-	VCVTDQ2PS        Z2, Z2
-	VUNPCKLPS        Z2, Z1, Z0
-	VUNPCKHPS        Z2, Z1, Z1
-	MOVQ             240(AX), R9
-	MOVQ             272(AX), R10
-	VMOVQ            (R9)(CX*1), X2
-	VPINSRQ          $0x01, (R10)(CX*1), X2, X2
-	VPMOVSXBD        X2, Z3
-	VCVTDQ2PS        Z3, Z3
-	MOVQ             248(AX), R9
-	MOVQ             280(AX), R10
-	VMOVQ            (R9)(CX*1), X2
-	VPINSRQ          $0x01, (R10)(CX*1), X2, X2
-	VPMOVSXBD        X2, Z4
-	VCVTDQ2PS        Z4, Z4
-	VUNPCKLPS        Z4, Z3, Z2
-	VUNPCKHPS        Z4, Z3, Z3
-	VUNPCKLPD        Z2, Z0, Z4
-	VUNPCKHPD        Z2, Z0, Z0
-	VUNPCKLPD        Z3, Z1, Z2
-	VUNPCKHPD        Z3, Z1, Z1
-	MOVQ             288(AX), R9
-	MOVQ             320(AX), R10
-	VMOVQ            (R9)(CX*1), X3
-	VPINSRQ          $0x01, (R10)(CX*1), X3, X3
-	VPMOVSXBD        X3, Z5
-	VCVTDQ2PS        Z5, Z5
-	MOVQ             296(AX), R9
-	MOVQ             328(AX), R10
-	VMOVQ            (R9)(CX*1), X3
-	VPINSRQ          $0x01, (R10)(CX*1), X3, X3
-	VPMOVSXBD        X3, Z6
-	VCVTDQ2PS        Z6, Z6
-	VUNPCKLPS        Z6, Z5, Z3
-	VUNPCKHPS        Z6, Z5, Z5
-	MOVQ             304(AX), R9
-	MOVQ             336(AX), R10
-	VMOVQ            (R9)(CX*1), X6
-	VPINSRQ          $0x01, (R10)(CX*1), X6, X6
-	VPMOVSXBD        X6, Z7
-	VCVTDQ2PS        Z7, Z7
-	MOVQ             312(AX), R9
-	MOVQ             344(AX), R10
-	VMOVQ            (R9)(CX*1), X6
-	VPINSRQ          $0x01, (R10)(CX*1), X6, X6
-	VPMOVSXBD        X6, Z8
-	VCVTDQ2PS        Z8, Z8
-	VUNPCKLPS        Z8, Z7, Z6
-	VUNPCKHPS        Z8, Z7, Z7
-	VUNPCKLPD        Z6, Z3, Z8
-	VUNPCKHPD        Z6, Z3, Z3
-	VUNPCKLPD        Z7, Z5, Z6
-	VUNPCKHPD        Z7, Z5, Z5
-	VSHUFF64X2       $0x88, Z8, Z4, Z7
-	VSHUFF64X2       $0x88, Z3, Z0, Z9
-	VSHUFF64X2       $0x88, Z6, Z2, Z10
-	VSHUFF64X2       $0x88, Z5, Z1, Z11
-	VSHUFF64X2       $0xdd, Z8, Z4, Z4
-	VSHUFF64X2       $0xdd, Z3, Z0, Z0
-	VSHUFF64X2       $0xdd, Z6, Z2, Z2
-	VSHUFF64X2       $0xdd, Z5, Z1, Z1
-	MOVQ             DX, R9
-	MOVQ             BX, R10
-	VMULPS.BCST      (R9), Z7, Z3
-	VMULPS.BCST      (R9)(DI*1), Z7, Z5
-	VFMADD231PS.BCST 4(R9), Z9, Z3
-	VFMADD231PS.BCST 4(R9)(DI*1), Z9, Z5
-	VFMADD231PS.BCST 8(R9), Z10, Z3
-	VFMADD231PS.BCST 8(R9)(DI*1), Z10, Z5
-	VFMADD231PS.BCST 12(R9), Z11, Z3
-	VFMADD231PS.BCST 12(R9)(DI*1), Z11, Z5
-	VFMADD231PS.BCST 16(R9), Z4, Z3
-	VFMADD231PS.BCST 16(R9)(DI*1), Z4, Z5
-	VFMADD231PS.BCST 20(R9), Z0, Z3
-	VFMADD231PS.BCST 20(R9)(DI*1), Z0, Z5
-	VFMADD231PS.BCST 24(R9), Z2, Z3
-	VFMADD231PS.BCST 24(R9)(DI*1), Z2, Z5
-	VFMADD231PS.BCST 28(R9), Z1, Z3
-	VFMADD231PS.BCST 28(R9)(DI*1), Z1, Z5
-	VMOVUPS          Z3, K1, (R10)
-	VMOVUPS          Z5, K1, (R10)(R8*1)
-	LEAQ             (R9)(DI*2), R9
-	LEAQ             (R10)(R8*2), R10
-	VMULPS.BCST      (R9), Z7, Z3
-	VMULPS.BCST      (R9)(DI*1), Z7, Z5
-	VFMADD231PS.BCST 4(R9), Z9, Z3
-	VFMADD231PS.BCST 4(R9)(DI*1), Z9, Z5
-	VFMADD231PS.BCST 8(R9), Z10, Z3
-	VFMADD231PS.BCST 8(R9)(DI*1), Z10, Z5
-	VFMADD231PS.BCST 12(R9), Z11, Z3
-	VFMADD231PS.BCST 12(R9)(DI*1), Z11, Z5
-	VFMADD231PS.BCST 16(R9), Z4, Z3
-	VFMADD231PS.BCST 16(R9)(DI*1), Z4, Z5
-	VFMADD231PS.BCST 20(R9), Z0, Z3
-	VFMADD231PS.BCST 20(R9)(DI*1), Z0, Z5
-	VFMADD231PS.BCST 24(R9), Z2, Z3
-	VFMADD231PS.BCST 24(R9)(DI*1), Z2, Z5
-	VFMADD231PS.BCST 28(R9), Z1, Z3
-	VFMADD231PS.BCST 28(R9)(DI*1), Z1, Z5
-	VMOVUPS          Z3, K1, (R10)
-	VMOVUPS          Z5, K1, (R10)(R8*1)
-	LEAQ             (R9)(DI*2), R9
-	LEAQ             (R10)(R8*2), R10
-	VMULPS.BCST      (R9), Z7, Z3
-	VMULPS.BCST      (R9)(DI*1), Z7, Z5
-	VFMADD231PS.BCST 4(R9), Z9, Z3
-	VFMADD231PS.BCST 4(R9)(DI*1), Z9, Z5
-	VFMADD231PS.BCST 8(R9), Z10, Z3
-	VFMADD231PS.BCST 8(R9)(DI*1), Z10, Z5
-	VFMADD231PS.BCST 12(R9), Z11, Z3
-	VFMADD231PS.BCST 12(R9)(DI*1), Z11, Z5
-	VFMADD231PS.BCST 16(R9), Z4, Z3
-	VFMADD231PS.BCST 16(R9)(DI*1), Z4, Z5
-	VFMADD231PS.BCST 20(R9), Z0, Z3
-	VFMADD231PS.BCST 20(R9)(DI*1), Z0, Z5
-	VFMADD231PS.BCST 24(R9), Z2, Z3
-	VFMADD231PS.BCST 24(R9)(DI*1), Z2, Z5
-	VFMADD231PS.BCST 28(R9), Z1, Z3
-	VFMADD231PS.BCST 28(R9)(DI*1), Z1, Z5
-	VMOVUPS          Z3, K1, (R10)
-	VMOVUPS          Z5, K1, (R10)(R8*1)
-	LEAQ             (R9)(DI*2), R9
-	LEAQ             (R10)(R8*2), R10
-	VMULPS.BCST      (R9), Z7, Z3
-	VMULPS.BCST      (R9)(DI*1), Z7, Z5
-	VFMADD231PS.BCST 4(R9), Z9, Z3
-	VFMADD231PS.BCST 4(R9)(DI*1), Z9, Z5
-	VFMADD231PS.BCST 8(R9), Z10, Z3
-	VFMADD231PS.BCST 8(R9)(DI*1), Z10, Z5
-	VFMADD231PS.BCST 12(R9), Z11, Z3
-	VFMADD231PS.BCST 12(R9)(DI*1), Z11, Z5
-	VFMADD231PS.BCST 16(R9), Z4, Z3
-	VFMADD231PS.BCST 16(R9)(DI*1), Z4, Z5
-	VFMADD231PS.BCST 20(R9), Z0, Z3
-	VFMADD231PS.BCST 20(R9)(DI*1), Z0, Z5
-	VFMADD231PS.BCST 24(R9), Z2, Z3
-	VFMADD231PS.BCST 24(R9)(DI*1), Z2, Z5
-	VFMADD231PS.BCST 28(R9), Z1, Z3
-	VFMADD231PS.BCST 28(R9)(DI*1), Z1, Z5
-	VMOVUPS          Z3, K1, (R10)
-	VMOVUPS          Z5, K1, (R10)(R8*1)
 	ADDQ             16(AX), CX
+	MOVQ             DX, R9
+	MOVQ             224(AX), R11
+	MOVQ             288(AX), R13
+	MOVQ             BX, R10
+	MOVQ             256(AX), R12
+	MOVQ             320(AX), R14
+	VMULPS.BCST      (R9), Z7, Z3
+	VMOVQ            (R11)(CX*1), X8
+	VMOVQ            (R13)(CX*1), X6
+	VMULPS.BCST      (R9)(DI*1), Z7, Z5
+	VPINSRQ          $0x01, (R12)(CX*1), X8, X8
+	VPINSRQ          $0x01, (R14)(CX*1), X6, X6
+	VFMADD231PS.BCST 4(R9), Z9, Z3
+	VPMOVSXBD        X8, Z8
+	VPMOVSXBD        X6, Z12
+	VFMADD231PS.BCST 4(R9)(DI*1), Z9, Z5
+	VCVTDQ2PS        Z8, Z8
+	VCVTDQ2PS        Z12, Z12
+	VFMADD231PS.BCST 8(R9), Z10, Z3
+	MOVQ             232(AX), R11
+	MOVQ             296(AX), R13
+	VFMADD231PS.BCST 8(R9)(DI*1), Z10, Z5
+	MOVQ             264(AX), R12
+	MOVQ             328(AX), R14
+	VFMADD231PS.BCST 12(R9), Z11, Z3
+	VMOVQ            (R11)(CX*1), X13
+	VMOVQ            (R13)(CX*1), X6
+	VFMADD231PS.BCST 12(R9)(DI*1), Z11, Z5
+	VPINSRQ          $0x01, (R12)(CX*1), X13, X13
+	VPINSRQ          $0x01, (R14)(CX*1), X6, X6
+	VFMADD231PS.BCST 16(R9), Z4, Z3
+	VPMOVSXBD        X13, Z15
+	VPMOVSXBD        X6, Z14
+	VFMADD231PS.BCST 16(R9)(DI*1), Z4, Z5
+	VCVTDQ2PS        Z15, Z15
+	VCVTDQ2PS        Z14, Z14
+	VFMADD231PS.BCST 20(R9), Z0, Z3
+	VUNPCKLPS        Z15, Z8, Z6
+	VUNPCKLPS        Z14, Z12, Z13
+	VFMADD231PS.BCST 20(R9)(DI*1), Z0, Z5
+	VUNPCKHPS        Z15, Z8, Z8
+	VUNPCKHPS        Z14, Z12, Z14
+	VFMADD231PS.BCST 24(R9), Z2, Z3
+	MOVQ             240(AX), R11
+	MOVQ             304(AX), R13
+	VFMADD231PS.BCST 24(R9)(DI*1), Z2, Z5
+	MOVQ             272(AX), R12
+	MOVQ             336(AX), R14
+	VFMADD231PS.BCST 28(R9), Z1, Z3
+	VMOVQ            (R11)(CX*1), X12
+	VMOVQ            (R13)(CX*1), X15
+	VFMADD231PS.BCST 28(R9)(DI*1), Z1, Z5
+	VPINSRQ          $0x01, (R12)(CX*1), X12, X12
+	VPINSRQ          $0x01, (R14)(CX*1), X15, X15
+	VMOVUPS          Z3, K1, (R10)
+	VPMOVSXBD        X12, Z3
+	VPMOVSXBD        X15, Z12
+	VMOVUPS          Z5, K1, (R10)(R8*1)
+	VCVTDQ2PS        Z3, Z3
+	VCVTDQ2PS        Z12, Z12
+	LEAQ             (R9)(DI*2), R9
+	MOVQ             248(AX), R11
+	MOVQ             312(AX), R13
+	LEAQ             (R10)(R8*2), R10
+	MOVQ             280(AX), R12
+	MOVQ             344(AX), R14
+	VMULPS.BCST      (R9), Z7, Z5
+	VMOVQ            (R11)(CX*1), X17
+	VMOVQ            (R13)(CX*1), X16
+	VMULPS.BCST      (R9)(DI*1), Z7, Z15
+	VPINSRQ          $0x01, (R12)(CX*1), X17, X17
+	VPINSRQ          $0x01, (R14)(CX*1), X16, X16
+	VFMADD231PS.BCST 4(R9), Z9, Z5
+	VPMOVSXBD        X17, Z17
+	VPMOVSXBD        X16, Z19
+	VFMADD231PS.BCST 4(R9)(DI*1), Z9, Z15
+	VCVTDQ2PS        Z17, Z17
+	VCVTDQ2PS        Z19, Z19
+	VFMADD231PS.BCST 8(R9), Z10, Z5
+	VUNPCKLPS        Z17, Z3, Z16
+	VUNPCKLPS        Z19, Z12, Z18
+	VFMADD231PS.BCST 8(R9)(DI*1), Z10, Z15
+	VUNPCKHPS        Z17, Z3, Z3
+	VUNPCKHPS        Z19, Z12, Z17
+	VFMADD231PS.BCST 12(R9), Z11, Z5
+	VUNPCKLPD        Z16, Z6, Z12
+	VUNPCKLPD        Z18, Z13, Z19
+	VFMADD231PS.BCST 12(R9)(DI*1), Z11, Z15
+	VUNPCKHPD        Z16, Z6, Z6
+	VUNPCKHPD        Z18, Z13, Z16
+	VFMADD231PS.BCST 16(R9), Z4, Z5
+	VUNPCKLPD        Z3, Z8, Z13
+	VUNPCKLPD        Z17, Z14, Z18
+	VFMADD231PS.BCST 16(R9)(DI*1), Z4, Z15
+	VUNPCKHPD        Z3, Z8, Z3
+	VUNPCKHPD        Z17, Z14, Z8
+	VFMADD231PS.BCST 20(R9), Z0, Z5
+	VFMADD231PS.BCST 20(R9)(DI*1), Z0, Z15
+	VFMADD231PS.BCST 24(R9), Z2, Z5
+	VFMADD231PS.BCST 24(R9)(DI*1), Z2, Z15
+	VFMADD231PS.BCST 28(R9), Z1, Z5
+	VFMADD231PS.BCST 28(R9)(DI*1), Z1, Z15
+	VMOVUPS          Z5, K1, (R10)
+	VMOVUPS          Z15, K1, (R10)(R8*1)
+	LEAQ             (R9)(DI*2), R9
+	LEAQ             (R10)(R8*2), R10
+	VMULPS.BCST      (R9), Z7, Z5
+	VMULPS.BCST      (R9)(DI*1), Z7, Z14
+	VFMADD231PS.BCST 4(R9), Z9, Z5
+	VFMADD231PS.BCST 4(R9)(DI*1), Z9, Z14
+	VFMADD231PS.BCST 8(R9), Z10, Z5
+	VFMADD231PS.BCST 8(R9)(DI*1), Z10, Z14
+	VFMADD231PS.BCST 12(R9), Z11, Z5
+	VFMADD231PS.BCST 12(R9)(DI*1), Z11, Z14
+	VFMADD231PS.BCST 16(R9), Z4, Z5
+	VFMADD231PS.BCST 16(R9)(DI*1), Z4, Z14
+	VFMADD231PS.BCST 20(R9), Z0, Z5
+	VFMADD231PS.BCST 20(R9)(DI*1), Z0, Z14
+	VFMADD231PS.BCST 24(R9), Z2, Z5
+	VFMADD231PS.BCST 24(R9)(DI*1), Z2, Z14
+	VFMADD231PS.BCST 28(R9), Z1, Z5
+	VFMADD231PS.BCST 28(R9)(DI*1), Z1, Z14
+	VMOVUPS          Z5, K1, (R10)
+	VMOVUPS          Z14, K1, (R10)(R8*1)
+	LEAQ             (R9)(DI*2), R9
+	LEAQ             (R10)(R8*2), R10
+	VMULPS.BCST      (R9), Z7, Z5
+	VMULPS.BCST      (R9)(DI*1), Z7, Z7
+	VFMADD231PS.BCST 4(R9), Z9, Z5
+	VFMADD231PS.BCST 4(R9)(DI*1), Z9, Z7
+	VFMADD231PS.BCST 8(R9), Z10, Z5
+	VFMADD231PS.BCST 8(R9)(DI*1), Z10, Z7
+	VFMADD231PS.BCST 12(R9), Z11, Z5
+	VFMADD231PS.BCST 12(R9)(DI*1), Z11, Z7
+	VFMADD231PS.BCST 16(R9), Z4, Z5
+	VFMADD231PS.BCST 16(R9)(DI*1), Z4, Z7
+	VFMADD231PS.BCST 20(R9), Z0, Z5
+	VFMADD231PS.BCST 20(R9)(DI*1), Z0, Z7
+	VFMADD231PS.BCST 24(R9), Z2, Z5
+	VFMADD231PS.BCST 24(R9)(DI*1), Z2, Z7
+	VFMADD231PS.BCST 28(R9), Z1, Z5
+	VFMADD231PS.BCST 28(R9)(DI*1), Z1, Z7
+	VMOVUPS          Z5, K1, (R10)
+	VMOVUPS          Z7, K1, (R10)(R8*1)
+	VSHUFF64X2       $0x88, Z19, Z12, Z7
+	VSHUFF64X2       $0x88, Z16, Z6, Z9
+	VSHUFF64X2       $0x88, Z18, Z13, Z10
+	VSHUFF64X2       $0x88, Z8, Z3, Z11
+	VSHUFF64X2       $0xdd, Z19, Z12, Z4
+	VSHUFF64X2       $0xdd, Z16, Z6, Z0
+	VSHUFF64X2       $0xdd, Z18, Z13, Z2
+	VSHUFF64X2       $0xdd, Z8, Z3, Z1
 	ADDQ             64(AX), DX
 	ADDQ             88(AX), BX
 	DECQ             SI
 	JNE              chunkLastHead
+
+chunkLastHeadLast:
+	MOVQ             DX, CX
+	MOVQ             BX, DX
+	VMULPS.BCST      (CX), Z7, Z3
+	VMULPS.BCST      (CX)(DI*1), Z7, Z5
+	VFMADD231PS.BCST 4(CX), Z9, Z3
+	VFMADD231PS.BCST 4(CX)(DI*1), Z9, Z5
+	VFMADD231PS.BCST 8(CX), Z10, Z3
+	VFMADD231PS.BCST 8(CX)(DI*1), Z10, Z5
+	VFMADD231PS.BCST 12(CX), Z11, Z3
+	VFMADD231PS.BCST 12(CX)(DI*1), Z11, Z5
+	VFMADD231PS.BCST 16(CX), Z4, Z3
+	VFMADD231PS.BCST 16(CX)(DI*1), Z4, Z5
+	VFMADD231PS.BCST 20(CX), Z0, Z3
+	VFMADD231PS.BCST 20(CX)(DI*1), Z0, Z5
+	VFMADD231PS.BCST 24(CX), Z2, Z3
+	VFMADD231PS.BCST 24(CX)(DI*1), Z2, Z5
+	VFMADD231PS.BCST 28(CX), Z1, Z3
+	VFMADD231PS.BCST 28(CX)(DI*1), Z1, Z5
+	VMOVUPS          Z3, K1, (DX)
+	VMOVUPS          Z5, K1, (DX)(R8*1)
+	LEAQ             (CX)(DI*2), CX
+	LEAQ             (DX)(R8*2), DX
+	VMULPS.BCST      (CX), Z7, Z3
+	VMULPS.BCST      (CX)(DI*1), Z7, Z5
+	VFMADD231PS.BCST 4(CX), Z9, Z3
+	VFMADD231PS.BCST 4(CX)(DI*1), Z9, Z5
+	VFMADD231PS.BCST 8(CX), Z10, Z3
+	VFMADD231PS.BCST 8(CX)(DI*1), Z10, Z5
+	VFMADD231PS.BCST 12(CX), Z11, Z3
+	VFMADD231PS.BCST 12(CX)(DI*1), Z11, Z5
+	VFMADD231PS.BCST 16(CX), Z4, Z3
+	VFMADD231PS.BCST 16(CX)(DI*1), Z4, Z5
+	VFMADD231PS.BCST 20(CX), Z0, Z3
+	VFMADD231PS.BCST 20(CX)(DI*1), Z0, Z5
+	VFMADD231PS.BCST 24(CX), Z2, Z3
+	VFMADD231PS.BCST 24(CX)(DI*1), Z2, Z5
+	VFMADD231PS.BCST 28(CX), Z1, Z3
+	VFMADD231PS.BCST 28(CX)(DI*1), Z1, Z5
+	VMOVUPS          Z3, K1, (DX)
+	VMOVUPS          Z5, K1, (DX)(R8*1)
+	LEAQ             (CX)(DI*2), CX
+	LEAQ             (DX)(R8*2), DX
+	VMULPS.BCST      (CX), Z7, Z3
+	VMULPS.BCST      (CX)(DI*1), Z7, Z5
+	VFMADD231PS.BCST 4(CX), Z9, Z3
+	VFMADD231PS.BCST 4(CX)(DI*1), Z9, Z5
+	VFMADD231PS.BCST 8(CX), Z10, Z3
+	VFMADD231PS.BCST 8(CX)(DI*1), Z10, Z5
+	VFMADD231PS.BCST 12(CX), Z11, Z3
+	VFMADD231PS.BCST 12(CX)(DI*1), Z11, Z5
+	VFMADD231PS.BCST 16(CX), Z4, Z3
+	VFMADD231PS.BCST 16(CX)(DI*1), Z4, Z5
+	VFMADD231PS.BCST 20(CX), Z0, Z3
+	VFMADD231PS.BCST 20(CX)(DI*1), Z0, Z5
+	VFMADD231PS.BCST 24(CX), Z2, Z3
+	VFMADD231PS.BCST 24(CX)(DI*1), Z2, Z5
+	VFMADD231PS.BCST 28(CX), Z1, Z3
+	VFMADD231PS.BCST 28(CX)(DI*1), Z1, Z5
+	VMOVUPS          Z3, K1, (DX)
+	VMOVUPS          Z5, K1, (DX)(R8*1)
+	LEAQ             (CX)(DI*2), CX
+	LEAQ             (DX)(R8*2), DX
+	VMULPS.BCST      (CX), Z7, Z3
+	VMULPS.BCST      (CX)(DI*1), Z7, Z5
+	VFMADD231PS.BCST 4(CX), Z9, Z3
+	VFMADD231PS.BCST 4(CX)(DI*1), Z9, Z5
+	VFMADD231PS.BCST 8(CX), Z10, Z3
+	VFMADD231PS.BCST 8(CX)(DI*1), Z10, Z5
+	VFMADD231PS.BCST 12(CX), Z11, Z3
+	VFMADD231PS.BCST 12(CX)(DI*1), Z11, Z5
+	VFMADD231PS.BCST 16(CX), Z4, Z3
+	VFMADD231PS.BCST 16(CX)(DI*1), Z4, Z5
+	VFMADD231PS.BCST 20(CX), Z0, Z3
+	VFMADD231PS.BCST 20(CX)(DI*1), Z0, Z5
+	VFMADD231PS.BCST 24(CX), Z2, Z3
+	VFMADD231PS.BCST 24(CX)(DI*1), Z2, Z5
+	VFMADD231PS.BCST 28(CX), Z1, Z3
+	VFMADD231PS.BCST 28(CX)(DI*1), Z1, Z5
+	VMOVUPS          Z3, K1, (DX)
+	VMOVUPS          Z5, K1, (DX)(R8*1)
 	MOVQ             192(AX), CX
 	SHLQ             $0x02, CX
 	ADDQ             CX, 208(AX)

@@ -3,6 +3,8 @@ package attend
 import (
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
+
+	"goatb/internal/asm/gen/target"
 )
 
 // Rows of one chunk have loops of their own. Of each run of rows all heads are done
@@ -21,8 +23,9 @@ func (f frame) chunkScores(t rowType, rows int) {
 	f.spans("chunkSpan", f.arg(argRows), func(key, n reg.GPVirtual) {
 		c.MOVQ(n, f.arg(argLeft))
 		c.Label("chunkRows")
-		c.MOVQ(key, f.arg(argKey))
 		f.fewOrAll(f.lanes, "chunkLast")
+		c.Label("chunkWhole")
+		c.MOVQ(key, f.arg(argKey))
 		f.wholeChunkHeads(t, rows, key)
 		step := f.get(argStep)
 		c.SHLQ(operand.U8(4), step)
@@ -33,6 +36,9 @@ func (f frame) chunkScores(t rowType, rows int) {
 		c.JNE(operand.LabelRef("chunkRows"))
 		c.JMP(operand.LabelRef("chunkNext"))
 		c.Label("chunkLast")
+		f.lastAsWhole(key, "chunkFew")
+		c.JMP(operand.LabelRef("chunkWhole"))
+		c.Label("chunkFew")
 		f.lastChunkHeads(t, rows, key)
 		last := f.get(argLeft)
 		c.SHLQ(operand.U8(2), last)
@@ -40,6 +46,21 @@ func (f frame) chunkScores(t rowType, rows int) {
 		c.Label("chunkNext")
 	})
 	c.JMP(operand.LabelRef("end"))
+}
+
+// lastAsWhole goes back so far from the last rows of a span that there are as many as
+// lanes, of which the first are done again. It jumps to label where the span is too short.
+func (f frame) lastAsWhole(key vecPointer, label string) {
+	c, back, step := f.c, f.c.GP64(), f.get(argStep)
+	c.CMPQ(operand.Mem{Base: f.get(argSpan), Disp: 8}, operand.I32(f.lanes))
+	c.JLT(operand.LabelRef(label))
+	c.MOVQ(f.arg(argLeft), back)
+	c.SUBQ(operand.I32(f.lanes), back)
+	c.MOVQ(operand.I32(f.lanes), f.arg(argLeft))
+	c.IMULQ(back, step)
+	c.ADDQ(step, key)
+	c.SHLQ(operand.U8(2), back)
+	c.ADDQ(back, f.arg(argOut))
 }
 
 // wholeChunkHeads does as many rows of the cache as there are lanes, of all heads.
@@ -69,8 +90,32 @@ func (f frame) chunkHeads(t rowType, rows int, label string, k *mask, row func(i
 	c := f.c
 	x, y, left := f.get(argX), f.get(argOut), f.get(argHeads)
 	xRow, yRow := f.get(argXRow), f.get(argYRow)
-	c.Label(label)
 	cols := f.transposed(t, row, nil)
+	sums := func() { f.chunkSums(cols, rows, k, x, y, xRow, yRow) }
+	c.DECQ(left)
+	c.JEQ(operand.LabelRef(label + "Last"))
+	c.Label(label)
+	next()
+	halves := [2][]vec{}
+	target.Interleave(c, 3, func(i int) {
+		if i == 0 {
+			sums()
+			return
+		}
+		halves[i-1] = f.quadsOf(t, row, nil, i-1)
+	})
+	f.joinQuads(halves[0], halves[1], cols)
+	c.ADDQ(f.arg(argXHead), x)
+	c.ADDQ(f.arg(argYHead), y)
+	c.DECQ(left)
+	c.JNE(operand.LabelRef(label))
+	c.Label(label + "Last")
+	sums()
+}
+
+// chunkSums multiplies the rows of X with the columns of a chunk and stores the sums.
+func (f frame) chunkSums(cols []vec, rows int, k *mask, x, y, xRow, yRow reg.GPVirtual) {
+	c := f.c
 	xAt, yAt := x, y
 	if rows > 2 {
 		xAt, yAt = c.GP64(), c.GP64()
@@ -92,11 +137,6 @@ func (f frame) chunkHeads(t rowType, rows int, label string, k *mask, row func(i
 			f.store(acc[i], k, beside(yAt, yRow, i))
 		}
 	}
-	next()
-	c.ADDQ(f.arg(argXHead), x)
-	c.ADDQ(f.arg(argYHead), y)
-	c.DECQ(left)
-	c.JNE(operand.LabelRef(label))
 }
 
 // beside is the first or the second of two rows.

@@ -11,17 +11,24 @@ type vecPointer = reg.GPVirtual
 // transposed loads a chunk of as many rows as there are lanes and returns a
 // register for each element of the chunk.
 func (f frame) transposed(t rowType, row func(i int) operand.Mem, k *mask) []vec {
-	var a, b []vec
-	if f.wide {
-		// The lanes of 128 bits are rows 0 to 3 and 4 to 7 in a, the next
-		// eight in b, each with the lower and the upper half of the chunk.
-		a = f.quads(func(i int) vec { return f.loadChunks(t, row(i), row(4+i), k) })
-		b = f.quads(func(i int) vec { return f.loadChunks(t, row(8+i), row(12+i), k) })
-	} else {
-		a = f.quads(func(i int) vec { return f.loadChunk(t, row(i), k) })
-		b = f.quads(func(i int) vec { return f.loadChunk(t, row(4+i), k) })
-	}
-	out := f.regs(chunk)
+	return f.joinQuads(f.quadsOf(t, row, k, 0), f.quadsOf(t, row, k, 1), f.regs(chunk))
+}
+
+// quadsOf is transposed within lanes of 128 bits, for one half of the rows: with
+// AVX-512 these lanes are two times four rows, each with the lower and the upper half
+// of the chunk.
+func (f frame) quadsOf(t rowType, row func(i int) operand.Mem, k *mask, half int) []vec {
+	first := half * f.lanes / 2
+	return f.quads(func(i int) vec {
+		if f.wide {
+			return f.loadChunks(t, row(first+i), row(first+4+i), k)
+		}
+		return f.loadChunk(t, row(first+i), k)
+	})
+}
+
+// joinQuads makes out of both halves.
+func (f frame) joinQuads(a, b, out []vec) []vec {
 	for half, imm := range f.halves() {
 		for d := range 4 {
 			if f.wide {
