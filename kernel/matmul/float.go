@@ -115,15 +115,6 @@ func carve(a *kernel.Args, block int, t *tiling) (bufs [numBufs][]float32) {
 	return bufs
 }
 
-// carveOne is one of the buffers that carve makes.
-func carveOne(a *kernel.Args, block int, t *tiling, buf int) []float32 {
-	mem := a.Scratch.Bytes()[int64(block)*t.BlockScratch:]
-	for _, n := range t.Buf[:buf] {
-		mem = mem[4*n:]
-	}
-	return device.View[float32](mem[:4*t.Buf[buf]])
-}
-
 // product computes the sums of one item: rows of acc, ld apart.
 func (w *floatWorker) product(p *place, key uint64) (acc []float32, ld int64) {
 	ld = roundUp(p.n, panelWidth)

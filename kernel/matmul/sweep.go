@@ -73,10 +73,10 @@ func (e *engine) share(a *kernel.Args, first, end int, t *tiling, _ []int64) err
 
 // rowStrips visits the columns of an item of one row in strips of panels whose sums
 // are finished together: columns [j, j+n), whose panels begin at w.
-func (s *sweeper) rowStrips(p *place, visit func(j, n int64, panels int, w *byte)) {
+func (s *sweeper) rowStrips(p *place, visit func(j, n int64, w *byte)) {
 	for j := int64(0); j < p.n; j += rowPanels * gemm.PanelColumns {
 		n := min(rowPanels*gemm.PanelColumns, p.n-j)
-		visit(j, n, int(ceilDiv(n, gemm.PanelColumns)), &s.w[s.t.W.at(p.b, p.j+j, 0)])
+		visit(j, n, &s.w[s.t.W.at(p.b, p.j+j, 0)])
 	}
 }
 
@@ -84,8 +84,8 @@ func (s *sweeper) rowStrips(p *place, visit func(j, n int64, panels int, w *byte
 func (s *sweeper) pairRow(p *place) {
 	t, step := s.t, int64(s.t.W.Step)
 	x, sums := &s.x[t.X.at(p.b, p.i, 0)], device.View[float32](s.acc)
-	s.rowStrips(p, func(j, n int64, panels int, w *byte) {
-		s.narrow.Row(int(t.K/step), int(t.Chunk/step), panels, x, w, &s.acc[0], int(t.W.Lead*t.W.DType.Size()))
+	s.rowStrips(p, func(j, n int64, w *byte) {
+		s.narrow.Row(int(t.K/step), int(t.Chunk/step), int(ceilDiv(n, gemm.PanelColumns)), x, w, &s.acc[0], int(t.W.Lead*t.W.DType.Size()))
 		s.f.floatColumns(p.b, p.j+j, n)
 		s.f.floats(t.element(p, 0)+j, sums[:n])
 	})
@@ -102,16 +102,8 @@ func (e *engine) oneRow(a *kernel.Args, first, end int, t *tiling) {
 			p := t.place(i)
 			b, j, n = p.b, p.j, p.n
 		}
-		row, sums := &x[t.X.at(b, 0, 0)], out[4*(b*t.OutBatch+j):][:4*n]
-		whole, rest := n/gemm.PanelColumns, n%gemm.PanelColumns
-		if whole > 0 {
-			e.set.Row(int(t.K), int(whole), row, &w[t.W.at(b, j, 0)], &sums[0], stride)
-		}
-		if rest > 0 {
-			last := device.BytesOf(carveOne(a, first, t, bufAcc))
-			e.set.Row(int(t.K), 1, row, &w[t.W.at(b, j+n-rest, 0)], &last[0], stride)
-			copy(sums[4*(n-rest):], last)
-		}
+		sums := out[4*(b*t.OutBatch+j):][:4*n]
+		e.set.Row(int(t.K), int(n), &x[t.X.at(b, 0, 0)], &w[t.W.at(b, j, 0)], &sums[0], stride)
 	}
 }
 

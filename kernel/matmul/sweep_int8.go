@@ -48,8 +48,8 @@ func (t *tiling) excessColumns() int64 {
 func (s *sweeper) intRow(p *place) {
 	t := s.t
 	s.packRows(p, 0, t.K)
-	s.rowStrips(p, func(j, n int64, panels int, w *byte) {
-		s.e.set.Row(int(s.words), panels, &s.rows[0], w, &s.acc[0], int(t.W.Lead))
+	s.rowStrips(p, func(j, n int64, w *byte) {
+		s.e.set.Row(int(s.words), int(n), &s.rows[0], w, &s.acc[0], int(t.W.Lead))
 		s.finishInts(p, p, j, n)
 	})
 }

@@ -4,7 +4,7 @@
 
 package gemm
 
-// rowF32AVX2 multiplies a row with panels; see Set.Row.
+// rowF32AVX2 multiplies a row with columns of panels; see Set.Row.
 //
 //go:noescape
-func rowF32AVX2(steps int, panels int, a *byte, b *byte, c *byte, stride int)
+func rowF32AVX2(steps int, columns int, a *byte, b *byte, c *byte, stride int)

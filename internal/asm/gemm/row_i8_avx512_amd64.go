@@ -4,7 +4,7 @@
 
 package gemm
 
-// rowI8AVX512 multiplies a row with panels; see Set.Row.
+// rowI8AVX512 multiplies a row with columns of panels; see Set.Row.
 //
 //go:noescape
-func rowI8AVX512(steps int, panels int, a *byte, b *byte, c *byte, stride int)
+func rowI8AVX512(steps int, columns int, a *byte, b *byte, c *byte, stride int)

@@ -4,10 +4,10 @@
 
 #include "textflag.h"
 
-// func rowI8AVX512(steps int, panels int, a *byte, b *byte, c *byte, stride int)
+// func rowI8AVX512(steps int, columns int, a *byte, b *byte, c *byte, stride int)
 // Requires: AVX, AVX512F, AVX512VNNI, MMX+
 TEXT ·rowI8AVX512(SB), NOSPLIT|NOFRAME, $0-48
-	MOVQ panels+8(FP), AX
+	MOVQ columns+8(FP), AX
 	MOVQ b+24(FP), DX
 	MOVQ c+32(FP), SI
 	MOVQ stride+40(FP), DI
@@ -92,7 +92,7 @@ sums:
 	VMOVDQU32 Z1, 64(SI)
 	ADDQ      $0x00000080, SI
 	ADDQ      DI, DX
-	DECQ      AX
-	JNZ       panel
+	SUBQ      $0x20, AX
+	JG        panel
 	VZEROUPPER
 	RET

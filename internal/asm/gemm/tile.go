@@ -45,11 +45,12 @@ type Set struct {
 	// Columns is the width of a tile: 32, or 16 for half a panel.
 	Columns int64
 	Transpose
-	// Row multiplies one row with whole panels, stride bytes apart, and gives the
-	// bits that Rows[0] gives for each. Of f32 several panels are read at a time,
-	// for weights that a cache holds; those of int8 stream by, one behind the
-	// other. It is nil where there is no such loop.
-	Row func(steps, panels int, a, b, c *byte, stride int)
+	// Row multiplies one row with columns, at least one, of panels that lie stride
+	// bytes apart, and gives the bits that Rows[0] gives for each. Of f32 several
+	// panels are read at a time, for weights that a cache holds, and c has room for the
+	// columns alone; those of int8 stream by, one behind the other, and c has room for
+	// whole panels. It is nil where there is no such loop.
+	Row func(steps, columns int, a, b, c *byte, stride int)
 	// Signed says that the int8 elements of the rows are signed as those of the panel
 	// are; without it they are unsigned.
 	Signed bool

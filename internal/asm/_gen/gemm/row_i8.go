@@ -10,9 +10,9 @@ import (
 // rowI8AVX512 makes the loop that multiplies one row with panels of int8 as memory
 // gives them. The elements of the row are unsigned.
 func rowI8AVX512(c *build.Context) {
-	target.Function(c, "rowI8AVX512", "func(steps, panels int, a, b, c *byte, stride int)",
-		"rowI8AVX512 multiplies a row with panels; see Set.Row.")
-	panels := c.Load(c.Param("panels"), c.GP64())
+	target.Function(c, "rowI8AVX512", "func(steps, columns int, a, b, c *byte, stride int)",
+		"rowI8AVX512 multiplies a row with columns of panels; see Set.Row.")
+	columns := c.Load(c.Param("columns"), c.GP64())
 	row := c.GP64()
 	a := operand.Mem{Base: row}
 	from, b := operand.Mem{Base: c.Load(c.Param("b"), c.GP64())}, operand.Mem{Base: c.GP64()}
@@ -41,7 +41,7 @@ func rowI8AVX512(c *build.Context) {
 	}
 	c.ADDQ(operand.U32(panelBytes), out.Base)
 	c.ADDQ(stride, from.Base)
-	c.DECQ(panels)
-	c.JNZ(operand.LabelRef("panel"))
+	c.SUBQ(operand.U8(panelBytes/4), columns)
+	c.JG(operand.LabelRef("panel"))
 	target.Return(c)
 }
