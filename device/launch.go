@@ -112,11 +112,17 @@ type Args struct {
 
 // Mem returns the bytes of operand i, nil when it is absent.
 func (a *Args) Mem(i int) []byte {
-	if a.mem != nil {
+	if uint(i) < uint(len(a.mem)) {
 		return a.mem[i]
 	}
-	return a.Buffers[i].Bytes()
+	return a.look(i)
 }
+
+// look is Mem where nothing was looked up. It stays out of kernels, which call Mem
+// for each operand: what they run has to stay in a core's cache of instructions.
+//
+//go:noinline
+func (a *Args) look(i int) []byte { return a.Buffers[i].Bytes() }
 
 // LookUp looks the bytes of all operands up once, for a device that keeps the
 // arguments: Mem takes them from mem, which has room for as many, until the buffers

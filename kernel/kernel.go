@@ -180,18 +180,8 @@ func Define[P comparable, T any](d Def[P, T]) *Kernel {
 		}
 		return d.Moves(p, mustParams[P](p), out, in)
 	}
-	k.program = device.Program{
-		Name:    d.Name,
-		Class:   d.Class,
-		Overlay: d.Moves != nil,
-		Run: func(a *device.Args, block int) error {
-			t, tail := split[T](a.Tiling, size)
-			if d.Share != nil {
-				return d.Share(a, block, block+1, t, tail)
-			}
-			return d.Run(a, block, t, tail)
-		},
-	}
+	k.program = device.Program{Name: d.Name, Class: d.Class, Overlay: d.Moves != nil}
+	k.program.Run, k.program.Share = compute(d.Run, d.Share, size)
 	if d.Begin != nil {
 		k.program.Begin = func(a *device.Args) error {
 			t, tail := split[T](a.Tiling, size)
@@ -204,12 +194,6 @@ func Define[P comparable, T any](d Def[P, T]) *Kernel {
 			return d.Ahead(a, block, t, tail)
 		}
 	}
-	if d.Share != nil {
-		k.program.Share = func(a *device.Args, lo, hi int) error {
-			t, tail := split[T](a.Tiling, size)
-			return d.Share(a, lo, hi, t, tail)
-		}
-	}
 	if d.Cost != nil {
 		k.program.Cost = func(tiling []byte, _ uint64, blocks int) device.Cost {
 			t, tail := split[T](tiling, size)
@@ -219,6 +203,23 @@ func Define[P comparable, T any](d Def[P, T]) *Kernel {
 		}
 	}
 	return k
+}
+
+// compute makes the compute functions of a program, of which one is there. They hold
+// nothing but what they call: they run for every launch.
+func compute[T any](run func(*Args, int, *T, []int64) error, share func(*Args, int, int, *T, []int64) error, size int) (
+	one func(*Args, int) error, some func(*Args, int, int) error) {
+	if share == nil {
+		return func(a *Args, block int) error {
+			t, tail := split[T](a.Tiling, size)
+			return run(a, block, t, tail)
+		}, nil
+	}
+	some = func(a *Args, lo, hi int) error {
+		t, tail := split[T](a.Tiling, size)
+		return share(a, lo, hi, t, tail)
+	}
+	return func(a *Args, block int) error { return some(a, block, block+1) }, some
 }
 
 // split views tiling bytes as T and its tail.

@@ -189,9 +189,9 @@ func (k *kept) checkLive() error {
 // runKept runs launches one behind the other. Those of one block run without
 // anything between them.
 func (s *Stream) runKept(t *task) {
-	r, ls, start := &s.run, t.kept, time.Now()
+	r, ls, start := &s.run, t.kept, s.dev.now()
 	defer func() {
-		t.took.Store(max(int64(time.Since(start)), t.took.Load()/2, 1))
+		t.took.Store(max(int64(s.dev.now()-start), t.took.Load()/2, 1))
 	}()
 	for len(ls) > 0 && s.failure.Load() == nil {
 		l := &ls[0]
@@ -218,6 +218,23 @@ func (s *Stream) runShared(l *keptLaunch) {
 	if l.ahead != nil {
 		l.ahead.again()
 	}
+}
+
+// whole prepares a launch and runs its blocks on this goroutine. What most launches
+// need is here, without another call.
+func (s *Stream) whole(p *device.Program, a *device.Args, at *int) error {
+	if p.Begin != nil {
+		if err := p.Begin(a); err != nil {
+			return err
+		}
+	}
+	if p.Share != nil {
+		return p.Share(a, 0, a.Blocks)
+	}
+	if a.Blocks == 1 {
+		return p.Run(a, 0)
+	}
+	return s.share(p, a, at, a.Blocks)
 }
 
 // runAlone runs launches that no other worker shares, up to the first that others

@@ -297,14 +297,6 @@ func (s *Stream) runBlocks(lo, hi int) {
 	at = noBlock
 }
 
-// whole prepares a launch and runs its blocks on this goroutine.
-func (s *Stream) whole(p *device.Program, a *device.Args, at *int) error {
-	if err := p.Prepare(a); err != nil {
-		return err
-	}
-	return s.share(p, a, at, a.Blocks)
-}
-
 // share runs the blocks [*at, hi) of a launch, until one has failed; at is left
 // where it is.
 func (s *Stream) share(p *device.Program, a *device.Args, at *int, hi int) error {

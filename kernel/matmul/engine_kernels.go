@@ -21,7 +21,7 @@ func (e *engine) floatDef(suffix string, accumulate bool) kernel.Def[Params, til
 			return plan{}, err
 		}
 		return e.planned(p, &s, ep, false)
-	}, e.share)
+	}, e.share())
 	d.InPlace, d.Pairs = accumulate, [][2]int{{0, Acc}}
 	return d
 }
@@ -34,7 +34,7 @@ func int8Of(e *engine) *kernel.Kernel {
 			return plan{}, err
 		}
 		return e.planned(p, &s, ep, false)
-	}, e.share))
+	}, e.share()))
 }
 
 // partialOf defines the partial sums of an engine.
@@ -46,7 +46,7 @@ func partialOf(e *engine) *kernel.Kernel {
 			return plan{}, err
 		}
 		return e.planned(p, &s, epilogue{Out: sum}, true)
-	}, e.share))
+	}, e.share()))
 }
 
 // planned plans what the engine can do.

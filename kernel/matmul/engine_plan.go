@@ -222,7 +222,8 @@ func (e *engine) book(t *plan, m kernel.Machine) {
 	if !t.DirectX {
 		w[bufX] = t.SubM*(e.words(t.Span)+1) + width
 	}
-	t.OneRow = e.rowStreams(t) || e.set.Row != nil && t.DirectX && t.DirectOut && !t.Split && e.isPanels(&t.W) && t.K <= t.Chunk && 4*t.N*t.K <= l2(m)
+	t.Near = e.word == tensor.Float32 && e.set.Row != nil && t.DirectX && t.DirectOut && !t.Split && e.isPanels(&t.W) && t.K <= t.Chunk && 4*t.N*t.K <= l2(m)
+	t.OneRow = t.Near || e.rowStreams(t)
 	panel := gemm.PanelColumns * roundUp(e.words(chunk), 2)
 	switch {
 	case t.Kept:

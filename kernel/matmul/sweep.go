@@ -35,11 +35,20 @@ type sweeper struct {
 	f           finisher
 }
 
-func (e *engine) share(a *kernel.Args, first, end int, t *tiling, _ []int64) error {
-	if t.OneRow && e.isPanels(&t.W) && e.word == tensor.Float32 {
-		e.oneRow(a, first, end, t)
+// share returns the function that computes shares of blocks.
+func (e *engine) share() func(a *kernel.Args, first, end int, t *tiling, _ []int64) error {
+	return func(a *kernel.Args, first, end int, t *tiling, _ []int64) error {
+		if t.Near {
+			e.nearRow(a, first, end, t)
+		} else {
+			e.sweepShare(a, first, end, t)
+		}
 		return nil
 	}
+}
+
+// sweepShare computes the items of a share with a sweeper.
+func (e *engine) sweepShare(a *kernel.Args, first, end int, t *tiling) {
 	bufs := carve(a, first, t)
 	s := sweeper{
 		e: e, t: t, x: a.Mem(X), w: a.Mem(W), held: place{b: -1}, out: a.Mem(Inputs),
@@ -68,7 +77,6 @@ func (e *engine) share(a *kernel.Args, first, end int, t *tiling, _ []int64) err
 			s.item(&p)
 		}
 	}
-	return nil
 }
 
 // rowStrips visits the columns of an item of one row in strips of panels whose sums
@@ -91,19 +99,19 @@ func (s *sweeper) pairRow(p *place) {
 	})
 }
 
-// oneRow computes the items of a share with few words for each: products that
-// a cache holds are done in less than a microsecond.
-func (e *engine) oneRow(a *kernel.Args, first, end int, t *tiling) {
+// nearRow computes the items of a share of a row times panels that a cache holds,
+// with few words for each: such products are done in less than a microsecond.
+func (e *engine) nearRow(a *kernel.Args, first, end int, t *tiling) {
 	x, w, out, stride := a.Mem(X), a.Mem(W), a.Mem(Inputs), int(4*t.W.Lead)
+	if t.Items == 1 {
+		e.set.Row(int(t.K), int(t.N), &x[0], &w[0], &out[:4*t.N][0], stride)
+		return
+	}
 	lo, hi := kernel.Shares(t.Items, first, end, a.Blocks)
 	for i := lo; i < hi; i++ {
-		b, j, n := int64(0), int64(0), t.N // of the only item, without a place for it
-		if t.Items > 1 {
-			p := t.place(i)
-			b, j, n = p.b, p.j, p.n
-		}
-		sums := out[4*(b*t.OutBatch+j):][:4*n]
-		e.set.Row(int(t.K), int(n), &x[t.X.at(b, 0, 0)], &w[t.W.at(b, j, 0)], &sums[0], stride)
+		p := t.place(i)
+		sums := out[4*(p.b*t.OutBatch+p.j):][:4*p.n]
+		e.set.Row(int(t.K), int(p.n), &x[t.X.at(p.b, 0, 0)], &w[t.W.at(p.b, p.j, 0)], &sums[0], stride)
 	}
 }
 

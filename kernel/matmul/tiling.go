@@ -42,9 +42,10 @@ type tiling struct {
 	// DirectOut says that an engine makes sums in the output's memory.
 	DirectOut bool
 	// Kept says that packed panels of an item are kept for all parts of its rows,
-	// OneRow that a row is multiplied with all panels of an item at once.
-	Kept, OneRow bool
-	Ep           epilogue
+	// OneRow that a row is multiplied with all panels of an item at once. Near says that
+	// this row is f32, that a cache holds the panels, and that sums are made in the output.
+	Kept, OneRow, Near bool
+	Ep                 epilogue
 }
 
 // Buffers of a block, in scratch memory.

@@ -194,27 +194,29 @@ func (t *rmsTiling) rows(a *kernel.Args, buf rowBuffers, lo, hi int64) {
 // plainRows is rows where Plain: a short row takes less time than finding out what
 // there is to do.
 func (t *rmsTiling) plainRows(a *kernel.Args, buf rowBuffers, lo, hi int64) {
-	view := func(i int) []float32 { return device.View[float32](a.Mem(i)) }
-	x, residual, gamma, y := view(rmsX), view(rmsResidual), view(rmsGamma)[:t.Width], view(rmsY)
-	rstd, sum, row := view(rmsRstd), view(rmsSum), buf.row(rmsBufRow)
+	var ops [rmsOperands][]float32
+	for i := range ops {
+		ops[i] = device.View[float32](a.Mem(i))
+	}
+	gamma, row := ops[rmsGamma][:t.Width], buf.row(rmsBufRow)
 	for i := lo; i < hi; i++ {
 		at, end := i*t.Width, (i+1)*t.Width
-		s := x[at:end]
-		if sum != nil {
+		s := ops[rmsX][at:end]
+		if sum := ops[rmsSum]; sum != nil {
 			row = sum[at:end]
 		}
-		switch {
+		switch residual := ops[rmsResidual]; {
 		case residual != nil:
 			vec.Add(row, s, residual[at:end])
 			s = row
-		case sum != nil:
+		case ops[rmsSum] != nil:
 			copy(row, s)
 		}
 		squares := float64(vec.SumSquares(s))
 		if math.IsInf(squares, 1) {
 			squares = wideSquares(s)
 		}
-		vec.ScaleMul(y[at:end], s, t.reciprocal(squares, i, rstd), gamma)
+		vec.ScaleMul(ops[rmsY][at:end], s, t.reciprocal(squares, i, ops[rmsRstd]), gamma)
 	}
 }
 

@@ -138,7 +138,7 @@ func supports(p *kernel.Problem, r Params) error {
 func run(a *kernel.Args, block int, t *tiling, _ []int64) error {
 	size, width := bufferElements(t.Head, t.Width, t.Alike), t.Width*t.Alike
 	buf := device.View[float32](a.Scratch.Bytes())[int64(block)*size:][:size]
-	head, bufCos, bufSin := buf[:size-2*width], buf[size-2*width:][:width], buf[size-width:]
+	head, buf := buf[:size-2*width], buf[size-2*width:]
 	perToken := t.Heads[0] + t.Heads[1]
 	lo, hi := kernel.Share(t.units(), block, a.Blocks)
 	for lo < hi {
@@ -147,21 +147,26 @@ func run(a *kernel.Args, block int, t *tiling, _ []int64) error {
 			token, first = lo/perToken, lo%perToken
 		}
 		end := min(perToken, first+hi-lo)
-		row := token * t.Width * t.Angle.Size()
-		cos := kernel.Floats(bufCos, a.Mem(opCos)[row:], t.Angle, t.Width)
-		sin := kernel.Floats(bufSin, a.Mem(opSin)[row:], t.Angle, t.Width)
-		if t.Alike > 1 {
-			cos, sin = repeated(bufCos, cos), repeated(bufSin, sin)
-		}
-		if first < t.Heads[0] {
-			t.turn(a.Mem(opOutQ), a.Mem(opQ), head, cos, sin, token*t.Heads[0]+first, token*t.Heads[0]+min(end, t.Heads[0]))
-		}
-		if end > t.Heads[0] {
-			t.turn(a.Mem(opOutK), a.Mem(opK), head, cos, sin, token*t.Heads[1]+max(first-t.Heads[0], 0), token*t.Heads[1]+end-t.Heads[0])
-		}
 		lo += end - first
+		cos, sin := t.angles(buf[:width], a.Mem(opCos), token), t.angles(buf[width:], a.Mem(opSin), token)
+		for i, heads := range t.Heads {
+			if from, to := max(first, 0), min(end, heads); from < to {
+				t.turn(a.Mem(opOutQ+i), a.Mem(opQ+i), head, cos, sin, token*heads+from, token*heads+to)
+			}
+			first, end = first-heads, end-heads
+		}
 	}
 	return nil
+}
+
+// angles is the cosines or sines of a token, for as many heads as are alike: in place
+// or in buf.
+func (t *tiling) angles(buf []float32, mem []byte, token int64) []float32 {
+	angles := kernel.Floats(buf, mem[token*t.Width*t.Angle.Size():], t.Angle, t.Width)
+	if t.Alike == 1 {
+		return angles
+	}
+	return repeated(buf, angles)
 }
 
 // repeated fills buf with angles, one time after the other; they may be its front.
@@ -174,9 +179,6 @@ func repeated(buf, angles []float32) []float32 {
 
 // turn turns the heads [from, to) of src by one token's angles, group by group.
 func (t *tiling) turn(dst, src []byte, buf, cos, sin []float32, from, to int64) {
-	if from == to {
-		return
-	}
 	e, _ := floats.Of(t.DType)
 	size, head := t.DType.Size(), t.Head*t.DType.Size()
 	in, out := src[from*head:to*head], dst[from*head:to*head]
