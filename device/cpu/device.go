@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"goatb/device"
 	"goatb/internal/workpool"
@@ -17,6 +18,7 @@ import (
 type Device struct {
 	cfg     config
 	props   device.Props
+	opened  time.Time
 	spin    workpool.Spin
 	pool    *workpool.Pool // nil on an inline device
 	mem     memory
@@ -35,13 +37,17 @@ type Device struct {
 	frees    atomic.Uint64 // allocations freed so far
 }
 
+// now is the time since the device was opened: one look at a clock, where time.Now
+// takes two.
+func (d *Device) now() time.Duration { return time.Since(d.opened) }
+
 // New opens the device. Errors: ErrInvalidParam for an option out of range.
 func New(opts ...Option) (*Device, error) {
 	cfg, err := newConfig(opts)
 	if err != nil {
 		return nil, err
 	}
-	d := &Device{cfg: cfg, spin: workpool.NewSpin(cfg.spin), closed: make(chan struct{}), nudges: make(chan struct{}, 1)}
+	d := &Device{cfg: cfg, opened: time.Now(), spin: workpool.NewSpin(cfg.spin), closed: make(chan struct{}), nudges: make(chan struct{}, 1)}
 	d.mem = memory{regions: newRegions(), live: map[*device.Allocation]region{}, limit: cfg.limit}
 	d.props = device.Props{Kind: "cpu", Cores: cfg.workers, QueueDepth: cfg.depth, Addressable: true}
 	d.props.L1, d.props.L2, d.props.L3 = cacheSizes(os.DirFS("/"))

@@ -40,9 +40,9 @@ const (
 
 // holding is what a stream knows for holding tasks back. It is guarded by put.
 type holding struct {
-	light  bool      // the task written last is
-	prompt int       // the host's credit
-	since  time.Time // when the first of the tasks that are held was written
+	light  bool          // the task written last is
+	prompt int           // the host's credit
+	since  time.Duration // when the first of the tasks that are held was written
 	timer  *time.Timer
 	armed  bool
 }
@@ -61,7 +61,7 @@ func (s *Stream) holdsBack() bool {
 		return false
 	}
 	if head == tail {
-		h.since = time.Now()
+		h.since = s.dev.now()
 		s.arm()
 	}
 	return true
@@ -86,7 +86,7 @@ func (s *Stream) overdue() {
 	s.put.Lock()
 	defer s.put.Unlock()
 	h := &s.holding
-	age := time.Since(h.since)
+	age := s.dev.now() - h.since
 	if s.due.Load() < s.tail.Load() && s.head.Load() < s.tail.Load() && age >= holdTime {
 		h.prompt = 0
 		s.kick()
@@ -97,10 +97,11 @@ func (s *Stream) overdue() {
 }
 
 // came notes that the host came to a Synchronize: early, which is before the work
-// was done, and for work that was held at a time that is not zero.
-func (h *holding) came(early bool, at time.Time) {
-	if late := at.Sub(h.since) - lateHost; early && !at.IsZero() && late > 0 {
-		early = late <= time.Since(at)/2
+// was done, and for work that was held at a time that is not zero. now is asked for
+// the time when the work was done.
+func (h *holding) came(early bool, at time.Duration, now func() time.Duration) {
+	if late := at - h.since - lateHost; early && at != 0 && late > 0 {
+		early = late <= (now()-at)/2
 	}
 	if early {
 		h.prompt = min(h.prompt+1, promptMost)
@@ -169,7 +170,7 @@ func (s *Stream) help(e *Event) {
 		helped := s.runFor(r)
 		r.pass()
 		if helped && r.put.TryLock() {
-			r.holding.came(true, time.Time{})
+			r.holding.came(true, 0, nil)
 			r.put.Unlock()
 		}
 	}

@@ -202,16 +202,17 @@ func TestLateHost(t *testing.T) {
 func TestCredit(t *testing.T) {
 	var h holding
 	for range 2 * promptMost {
-		h.came(true, time.Time{})
+		h.came(true, 0, nil)
 	}
 	require.Equal(t, promptMost, h.prompt)
-	h.came(false, time.Time{})
+	h.came(false, 0, nil)
 	require.Equal(t, promptMost-promptLoss, h.prompt)
-	h.since = time.Now().Add(-time.Hour)
-	h.came(true, h.since.Add(lateHost))
+	h.since = time.Minute
+	hour := func() time.Duration { return h.since + time.Hour }
+	h.came(true, h.since+lateHost, hour)
 	require.Equal(t, promptMost-promptLoss+1, h.prompt, "work of an hour would not have been done")
 	for range promptMost {
-		h.came(true, time.Now())
+		h.came(true, hour(), hour)
 	}
 	require.Zero(t, h.prompt)
 }

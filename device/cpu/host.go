@@ -18,9 +18,9 @@ func (s *Stream) Synchronize(ctx context.Context) error {
 	}
 	closed := s.closing.Load()
 	at := s.tail.Load()
-	early, came := s.head.Load() < at, time.Time{}
+	early, came := s.head.Load() < at, time.Duration(0)
 	if s.due.Load() < at && early {
-		came = time.Now()
+		came = s.dev.now()
 	}
 	if err := s.reach(ctx, at); err != nil {
 		return err
@@ -39,7 +39,7 @@ func (s *Stream) Synchronize(ctx context.Context) error {
 // not keep Go memory alive, and begins with the first slot again: a host that waits
 // often stays with few of them, which are in its caches. It notes when the host came
 // for them.
-func (s *Stream) sweep(early bool, came time.Time) {
+func (s *Stream) sweep(early bool, came time.Duration) {
 	if !s.put.TryLock() {
 		return
 	}
@@ -54,7 +54,7 @@ func (s *Stream) sweep(early bool, came time.Time) {
 		t.bufs, t.a, t.b, t.kept, t.took = nil, device.Buffer{}, device.Buffer{}, nil, nil
 	}
 	s.swept, s.headSeen, s.first = tail, tail, tail
-	s.holding.came(early, came)
+	s.holding.came(early, came, s.dev.now)
 }
 
 // Query reports whether everything enqueued so far is done.

@@ -41,7 +41,7 @@ func NewSampler(temperature, topP float64, seed uint64) (*Sampler, error) {
 // are looked at one by one only where the piece that has it is known, or one that is
 // not finite: the sum of others may be infinite too.
 func likeliest(logits []float32) (best int, err error) {
-	const piece = 1024
+	const piece, fewLogits = 1024, 64
 	top := float32(math.Inf(-1))
 	for at := 0; at < len(logits); at += piece {
 		part := logits[at:min(at+piece, len(logits))]
@@ -56,7 +56,16 @@ func likeliest(logits []float32) (best int, err error) {
 			best, top = at, most
 		}
 	}
-	return best + slices.Index(logits[best:], top), nil
+	part := logits[best:min(best+piece, len(logits))]
+	for len(part) > fewLogits {
+		half := len(part) / 2
+		if vec.Max(part[:half]) == top {
+			part = part[:half]
+		} else {
+			best, part = best+half, part[half:]
+		}
+	}
+	return best + slices.Index(part, top), nil
 }
 
 // Next returns the next token. Logits that are not numbers, and infinite ones,
