@@ -28,6 +28,26 @@ func Soften(s []float32, n, count, stride int, scale float32, tops, sums []float
 	}
 }
 
+// ShareRows writes len(sums) rows of equal lengths that follow each other, each times
+// 1 over its sum, rounded, and 0 for a sum of 0. dst and src have equal lengths and
+// overlap nowhere, or everywhere.
+func ShareRows(dst, src, sums []float32) {
+	if len(src) == 0 || vecmath.ShareRows(dst, src, sums) {
+		return
+	}
+	n := len(src) / len(sums)
+	for i, sum := range sums {
+		share, d, s := 1/sum, dst[i*n:][:n], src[i*n:][:n]
+		if sum == 0 {
+			clear(d)
+			continue
+		}
+		for j, x := range s {
+			d[j] = x * share
+		}
+	}
+}
+
 // Blend replaces y by a*y+b*x, both products rounded before the sum. x and y
 // have equal lengths.
 func Blend(a float32, y []float32, b float32, x []float32) {

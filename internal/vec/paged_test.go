@@ -129,6 +129,46 @@ func TestSoftenFlushes(t *testing.T) {
 	})
 }
 
+func TestShareRows(t *testing.T) { eachLevel(t, checkShareRows) }
+
+// checkShareRows has rows of every length, in place and not, some of which saw nothing,
+// whatever their values are, and nothing else is written.
+func checkShareRows(t *testing.T) {
+	const behind, canary = 5, float32(12345)
+	for n := range 40 {
+		for count := 1; count < 10; count++ {
+			src, sums := make([]float32, count*n), make([]float32, count)
+			for i := range src {
+				src[i] = float32(i) - 17.3
+			}
+			for i := range sums {
+				sums[i] = float32(1+i) * 0.7
+			}
+			if count > 1 && n > 0 {
+				sums[1] = 0
+				src[n] = float32(math.NaN())
+			}
+			want := make([]float32, len(src)+behind)
+			for i := range want {
+				if want[i] = canary; i < len(src) {
+					want[i] = 0
+					if sum := sums[i/n]; sum != 0 {
+						want[i] = src[i] * (1 / sum)
+					}
+				}
+			}
+			dst := make([]float32, len(want))
+			for i := range dst {
+				dst[i] = canary
+			}
+			ShareRows(dst[:len(src)], src, sums)
+			require.Equal(t, want, dst, "%d rows of %d", count, n)
+			ShareRows(src, src, sums)
+			require.Equal(t, want[:len(src)], src, "%d rows of %d in place", count, n)
+		}
+	}
+}
+
 func TestBlend(t *testing.T) { eachLevel(t, checkBlend) }
 
 func checkBlend(t *testing.T) {

@@ -28,10 +28,10 @@ func (w *worker) allParts(key uint64) error {
 				w.part.values[x*size:(x+1)*size], w.part.max[x], w.part.norm[x])
 		}
 	}
+	values := w.total.values[:w.rows*size]
+	parts.Finish(values, values, w.total.norm[:w.rows])
 	for x := range w.rows {
-		o := w.total.values[x*size : (x+1)*size]
-		parts.Finish(o, w.total.norm[x])
-		w.store(x, o)
+		w.store(x, values[x*size:(x+1)*size])
 	}
 	return nil
 }

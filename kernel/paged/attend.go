@@ -100,10 +100,13 @@ func tile(p *kernel.Problem, a Params, t *tiling, tail []int64, apart int64) (ke
 // attendAll does all parts of an item and writes its output rows.
 func (w *worker) attendAll() error {
 	t, rows, n := w.t, w.rows(), parts.Count(w.context)
-	if n > 0 {
-		w.stream.open(w, 0, n)
-		w.loadQuery()
+	if n == 0 { // nothing is seen, whatever the values are
+		clear(w.partSum[:rows])
+		w.store(w.part, w.partSum)
+		return nil
 	}
+	w.stream.open(w, 0, n)
+	w.loadQuery()
 	if n == 1 {
 		// The total of one part is the part.
 		if err := w.attend(0); err != nil {
@@ -129,17 +132,16 @@ func (w *worker) attendAll() error {
 // store divides the values of an item's rows by their sums and writes them.
 func (w *worker) store(values, sums []float32) {
 	t, out := w.t, w.a.Mem(NumInputs)
-	width := t.ValueDim
-	for row, sum := range sums[:w.rows()] {
-		parts.Finish(values[int64(row)*width:][:width], sum)
-	}
-	heads, size := w.together(), t.OutType.Size()*width
-	n, row := heads*w.group, int64(0)
+	heads, size := w.together(), t.OutType.Size()
+	rows, row := heads*w.group, int64(0)
 	for h := int64(0); h < w.heads; h += heads {
 		for r := range w.queryRows {
-			at := (w.firstRow+r)*t.Heads + w.queryHead(h, 0)
-			kernel.StoreFloats(out[at*size:(at+n)*size], values[row*width:(row+n)*width], t.OutType)
-			row += n
+			at, n := ((w.firstRow+r)*t.Heads+w.queryHead(h, 0))*t.ValueDim, rows*t.ValueDim
+			from, to := values[row*t.ValueDim:][:n], out[at*size:(at+n)*size]
+			room := kernel.Room(from, to, t.OutType, n)
+			parts.Finish(room, from, sums[row:row+rows])
+			kernel.Flush(to, room, t.OutType)
+			row += rows
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"goatb/device"
 	"goatb/internal/vec"
 	"goatb/kernel"
+	"goatb/kernel/parts"
 	"goatb/status"
 	"goatb/tensor"
 )
@@ -12,7 +13,11 @@ import (
 // positions of a block, heads and blocks, and the width of a row.
 type cacheView struct {
 	Dim, Position, Head, Block int64
-	Type                       tensor.DType
+	// InPlace is the largest number of positions whose rows are used at once where they
+	// lie. All heads of an item use some positions before the next ones, so that memory
+	// is read in the order of positions.
+	InPlace int64
+	Type    tensor.DType
 	// HeadMajor says that a block holds one head after the other.
 	HeadMajor bool
 	// Serial says that the rows of a block go on in the block of the next number.
@@ -48,6 +53,8 @@ func (c *cacheView) fill(d *tensor.Desc, headMajor bool, heads int64) {
 		c.Position, c.Head = c.Dim, slots*c.Dim
 	}
 	c.Block = d.Shape.Product(1, 4)
+	rows := fetchBytes / max(c.Position*c.Type.Size(), 1)
+	c.InPlace = min(max(rows/fetchRows, 1)*fetchRows, parts.Len)
 	c.Serial = c.Block == slots*c.Position
 	c.Direct = slots >= directBlock && vec.CacheTakes(c.element(), int(c.Dim))
 }
@@ -89,19 +96,33 @@ func (w *worker) load(out *vec.Cache, c *cacheView, mem []byte, j, n int64) erro
 		if err != nil {
 			return err
 		}
-		at, m := w.element(c, id, slot), min(n-done, bs-slot)
-		column++
+		at, m, blocks := w.element(c, id, slot), bs-slot, int64(1)
+		if c.Direct && c.Serial {
+			m, blocks = w.serial(column, id, m, n-done)
+		}
+		m = min(m, n-done)
 		if c.Direct {
-			for c.Serial && done+m < n && int64(w.table[column]) == id+1 && id+1 < w.t.Blocks {
-				m, id, column = m+min(n-done-m, bs), id+1, column+1
-			}
 			out.Add(at, int(m))
 		} else {
 			w.gather(c, mem, n, at, done, m)
 		}
-		done += m
+		column, done = column+blocks, done+m
 	}
 	return nil
+}
+
+// serial returns how many rows, n or more if there are, follow each other from m rows of
+// block id at a column on, and in how many blocks.
+func (w *worker) serial(column, id, m, n int64) (rows, blocks int64) {
+	bs, last := w.t.BlockSize, w.t.Blocks-1
+	blocks = 1
+	for _, next := range w.table[column+1:] {
+		if m >= n || int64(next) != id+blocks || id+blocks > last {
+			break
+		}
+		m, blocks = m+bs, blocks+1
+	}
+	return m, blocks
 }
 
 // element returns where the row of the item's first head in a slot of a block

@@ -51,7 +51,7 @@ func (s *stream) open(w *worker, p, n int64) {
 // once, and asks for what comes after them.
 func (s *stream) take(w *worker, c *cacheView, j, n int64) int64 {
 	if s.little {
-		return min(n, c.rowsInPlace())
+		return min(n, c.InPlace)
 	}
 	first := j / parts.Len * parts.Len
 	at := first + j
@@ -66,10 +66,10 @@ func (s *stream) take(w *worker, c *cacheView, j, n int64) int64 {
 // atOnce is the number of positions of a cache that are used at once from a step on.
 func (s *stream) atOnce(w *worker, c *cacheView, at int64) int64 {
 	if w.panels.on {
-		return c.rowsInPlace()
+		return c.InPlace
 	}
 	few := min(at-s.from, (s.to-at)/2) / fetchRows * fetchRows
-	return min(max(few, fetchRows), c.rowsInPlace())
+	return min(max(few, fetchRows), c.InPlace)
 }
 
 // find returns the cache of a step, its memory, the position, and how many positions

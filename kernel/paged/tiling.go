@@ -61,8 +61,6 @@ const (
 	// fetchRows is the number of positions of which rows used at once are a
 	// multiple, as inner loops take them.
 	fetchRows = 16
-	// maxQueryTile bounds the query rows of an item.
-	maxQueryTile = packedRows
 )
 
 // mostRows is the largest number of rows of an item.
@@ -78,7 +76,7 @@ func scratchOf(g *geometry) scratch {
 	width := max(g.KeyDim, g.ValueDim)
 	s := scratch{Rows: min(g.mostRows(), g.Tokens*g.Heads), Span: min(parts.Len, g.MaxContext)}
 	if g.packs() {
-		s.Keys = wholePanels(min(g.Key.rowsInPlace(), s.Span)) * padded(g.KeyDim)
+		s.Keys = wholePanels(min(g.Key.InPlace, s.Span)) * padded(g.KeyDim)
 		s.Span = panelSpan(s.Span)
 		s.Values = s.Span * g.ValueDim
 	}
@@ -89,7 +87,7 @@ func scratchOf(g *geometry) scratch {
 	if g.Quant == Dequant {
 		s.Affine = heads * (g.KeyDim + 2*g.ValueDim)
 	}
-	s.Each = s.Rows*(padded(g.KeyDim)+s.Span+2*g.ValueDim+4) + s.Span + s.Keys + s.Values + s.Tile + s.Affine + spanFloats + aheadFloats
+	s.Each = s.Rows*(padded(g.KeyDim)+s.Span+2*g.ValueDim+6) + s.Span + s.Keys + s.Values + s.Tile + s.Affine + spanFloats + aheadFloats
 	s.Each = (s.Each + 15) &^ 15
 	return s
 }
@@ -115,14 +113,6 @@ func (t *tiling) setRanges() {
 	}
 	t.GroupRanges = ceil(t.Group, t.GroupTile)
 	t.TileRows = max(1, min(tileFloats/(t.HeadTile*max(t.KeyDim, t.ValueDim)), parts.Len))
-}
-
-// rowsInPlace is the largest number of positions whose rows are used at once where
-// they lie. All heads of an item use some positions before the next ones, so that
-// memory is read in the order of positions.
-func (c *cacheView) rowsInPlace() int64 {
-	rows := fetchBytes / (c.Position * c.Type.Size())
-	return min(max(rows/fetchRows, 1)*fetchRows, parts.Len)
 }
 
 // itemsOf returns the number of items of a sequence.

@@ -6,6 +6,7 @@ import (
 	"goatb/device"
 	"goatb/internal/vec"
 	"goatb/kernel"
+	"goatb/kernel/parts"
 	"goatb/tensor"
 )
 
@@ -30,7 +31,7 @@ type worker struct {
 	valueScale, valueOffset    []float32
 	keyChannels, valueChannels affine
 	// open is the number of positions of the part that each query row sees.
-	open [maxQueryTile]int64
+	open []int64
 	// spans are the blocks of a part.
 	spans  []vec.Span
 	stream stream
@@ -71,15 +72,19 @@ func (w *worker) start(a *kernel.Args, block int, t *tiling) {
 	}
 	w.spans = vec.SpansIn(device.View[int64](device.BytesOf(take(spanFloats))))
 	w.stream.runs = vec.AheadIn(device.View[int64](device.BytesOf(take(aheadFloats))))[:0]
+	w.open = device.View[int64](device.BytesOf(take(2 * t.Rows)))
 	w.query = take(t.Rows * padded(t.KeyDim))
 	w.scores = take(t.Rows * t.Span)
 	w.part = take(t.Rows * t.ValueDim)
-	w.total = take(t.Rows * t.ValueDim)
 	w.partMax, w.partSum = take(t.Rows), take(t.Rows)
-	w.totalMax, w.totalSum = take(t.Rows), take(t.Rows)
 	w.bias = take(t.Span)
-	w.tile = take(t.Tile)
-	w.panels = panels{}
+	if t.MaxContext > parts.Len {
+		w.total = take(t.Rows * t.ValueDim)
+		w.totalMax, w.totalSum = take(t.Rows), take(t.Rows)
+	}
+	if t.Tile > 0 {
+		w.tile = take(t.Tile)
+	}
 	if t.Keys > 0 {
 		w.panels.key, w.panels.value = take(t.Keys), take(t.Values)
 	}

@@ -25,32 +25,6 @@ func Join(total []float32, totalMax, totalSum *float32, part []float32, partMax,
 	}
 }
 
-// fewValues is a number of values that take less time than a call.
-const fewValues = 16
-
-// Finish divides a row's values by its sum; a row that saw nothing is zero.
-func Finish(total []float32, sum float32) {
-	if sum == 0 {
-		clear(total)
-		return
-	}
-	share := 1 / sum
-	if len(total) > fewValues {
-		vec.Scale(total, total, share)
-		return
-	}
-	for ; len(total) >= 8; total = total[8:] {
-		x := (*[8]float32)(total)
-		x[0] *= share
-		x[1] *= share
-		x[2] *= share
-		x[3] *= share
-		x[4] *= share
-		x[5] *= share
-		x[6] *= share
-		x[7] *= share
-	}
-	for i := range total {
-		total[i] *= share
-	}
-}
+// Finish writes the values of rows that follow each other, each over its sum; a row
+// that saw nothing is zero. dst may be total.
+func Finish(dst, total, sums []float32) { vec.ShareRows(dst, total, sums) }

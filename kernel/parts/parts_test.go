@@ -20,14 +20,14 @@ import (
 func TestJoin(t *testing.T) {
 	total, top, sum := []float32{1}, float32(1000), float32(1)
 	Join(total, &top, &sum, []float32{3}, 1000, 1)
-	Finish(total, sum)
+	Finish(total, total, []float32{sum})
 	assert.Equal(t, float32(1000), top)
 	assert.Equal(t, float32(2), sum, "log-sum-exp 1000 + ln 2")
 	assert.Equal(t, float32(2), total[0])
 
 	total, top, sum = []float32{1}, 0, 1
 	Join(total, &top, &sum, []float32{3}, 200, 1)
-	Finish(total, sum)
+	Finish(total, total, []float32{sum})
 	assert.Equal(t, []float32{3, 200, 1}, []float32{total[0], top, sum}, "e^200 is beyond float32")
 
 	total, top, sum = []float32{7}, 5, 2
@@ -40,7 +40,7 @@ func TestJoin(t *testing.T) {
 
 	total, sum = []float32{7}, 0
 	Join(total, &top, &sum, []float32{9}, 0, 0)
-	Finish(total, sum)
+	Finish(total, total, []float32{sum})
 	assert.Equal(t, []float32{0, 0}, []float32{total[0], sum})
 }
 

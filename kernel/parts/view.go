@@ -67,5 +67,5 @@ func (v View) merge(row int64, total []float32) {
 		}
 		Join(total, &top, &sum, p[:v.size], p[v.size], p[v.size+1])
 	}
-	Finish(total, sum)
+	Finish(total, total, []float32{sum})
 }

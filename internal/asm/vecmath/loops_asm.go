@@ -125,6 +125,22 @@ func Soften(s []float32, n, count, stride int, scale float32, tops, sums []float
 	return true
 }
 
+// ShareRows writes rows of equal lengths that follow each other, each times 1 over its
+// sum, and 0 for a sum of 0. There is an element at least.
+func ShareRows(dst, src, sums []float32) bool {
+	n, count := len(src)/len(sums), len(sums)
+	_ = dst[:len(src)]
+	switch active() {
+	case avx512:
+		shareRowsAVX512(&dst[0], &src[0], &sums[0], n, count)
+	case avx2:
+		shareRowsAVX2(&dst[0], &src[0], &sums[0], n, count)
+	default:
+		return false
+	}
+	return true
+}
+
 // Softmax writes the softmax of rows of n elements that follow each other, a
 // whole number of them in src. exps has room for a row where e is not F32. A row
 // of -Inf gives zeros.

@@ -13,6 +13,7 @@ func Swish[T Row](Element, []T, []T, float32) bool                              
 func Reduce[T Row](Reduction, Element, []T) (float32, bool)                          { return 0, false }
 func ExpSum[T Row](Element, []float32, []T, float32) (float32, bool)                 { return 0, false }
 func Soften([]float32, int, int, int, float32, []float32, []float32) bool            { return false }
+func ShareRows([]float32, []float32, []float32) bool                                 { return false }
 func Softmax[T Row](Element, []T, []T, int, []float32) bool                          { return false }
 func ScaleTo[T Row](Element, []T, []float32, float32) bool                           { return false }
 func ScaleMul[T Row](Element, []T, []T, float32, []float32) bool                     { return false }

@@ -9,7 +9,17 @@ package vecmath
 //go:noescape
 func softenAVX2(s *float32, n int, count int, step int, scale float32, tops *float32, sums *float32)
 
+// shareRowsAVX2 writes count rows of n elements that follow each other, times 1 over their sums, and 0 for a sum of 0.
+//
+//go:noescape
+func shareRowsAVX2(dst *float32, src *float32, sums *float32, n int, count int)
+
 // softenAVX512 does Soften for count rows, step bytes apart.
 //
 //go:noescape
 func softenAVX512(s *float32, n int, count int, step int, scale float32, tops *float32, sums *float32)
+
+// shareRowsAVX512 writes count rows of n elements that follow each other, times 1 over their sums, and 0 for a sum of 0.
+//
+//go:noescape
+func shareRowsAVX512(dst *float32, src *float32, sums *float32, n int, count int)

@@ -385,6 +385,58 @@ done10:
 	VZEROUPPER
 	RET
 
+// func shareRowsAVX2(dst *float32, src *float32, sums *float32, n int, count int)
+// Requires: AVX, AVX2
+TEXT ·shareRowsAVX2(SB), NOSPLIT|NOFRAME, $0-40
+	MOVQ   dst+0(FP), AX
+	MOVQ   src+8(FP), CX
+	MOVQ   sums+16(FP), DX
+	MOVQ   n+24(FP), BX
+	MOVQ   count+32(FP), SI
+	VXORPS Y1, Y1, Y1
+	VMOVSS softenNums<>+192(SB), X0
+
+row:
+	VDIVSS       (DX), X0, X2
+	VBROADCASTSS (DX), Y3
+	VBROADCASTSS X2, Y2
+	VCMPPS       $0x04, Y1, Y3, Y3
+	MOVQ         BX, R8
+	XORQ         DI, DI
+	SUBQ         $+8, R8
+	JLT          turned2
+
+turn1:
+	VMOVUPS (CX)(DI*4), Y4
+	VMULPS  Y2, Y4, Y4
+	VANDPS  Y3, Y4, Y4
+	VMOVUPS Y4, (AX)(DI*4)
+	ADDQ    $+8, DI
+	SUBQ    $+8, R8
+	JGE     turn1
+
+turned2:
+	ADDQ       $+8, R8
+	TESTQ      R8, R8
+	JEQ        done3
+	LEAQ       tailMasks<>+32(SB), R9
+	SHLQ       $0x02, R8
+	SUBQ       R8, R9
+	VMOVUPS    (R9), Y4
+	VMASKMOVPS (CX)(DI*4), Y4, Y5
+	VMULPS     Y2, Y5, Y2
+	VANDPS     Y3, Y2, Y2
+	VMASKMOVPS Y2, Y4, (AX)(DI*4)
+
+done3:
+	LEAQ (AX)(BX*4), AX
+	LEAQ (CX)(BX*4), CX
+	ADDQ $+4, DX
+	DECQ SI
+	JNE  row
+	VZEROUPPER
+	RET
+
 // func softenAVX512(s *float32, n int, count int, step int, scale float32, tops *float32, sums *float32)
 // Requires: AVX, AVX512DQ, AVX512F
 TEXT ·softenAVX512(SB), NOSPLIT|NOFRAME, $0-56
@@ -1368,6 +1420,58 @@ done23:
 	JNE           row
 
 end:
+	VZEROUPPER
+	RET
+
+// func shareRowsAVX512(dst *float32, src *float32, sums *float32, n int, count int)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·shareRowsAVX512(SB), NOSPLIT|NOFRAME, $0-40
+	MOVQ   dst+0(FP), AX
+	MOVQ   src+8(FP), DX
+	MOVQ   sums+16(FP), BX
+	MOVQ   n+24(FP), SI
+	MOVQ   count+32(FP), DI
+	VXORPS Z1, Z1, Z1
+	VMOVSS softenNums<>+192(SB), X0
+
+row:
+	VDIVSS       (BX), X0, X2
+	VBROADCASTSS (BX), Z3
+	VBROADCASTSS X2, Z2
+	VCMPPS       $0x04, Z1, Z3, K1
+	MOVQ         SI, CX
+	XORQ         R8, R8
+	SUBQ         $+16, CX
+	JLT          turned2
+
+turn1:
+	VMOVUPS   (DX)(R8*4), Z3
+	VMULPS    Z2, Z3, Z3
+	VMOVUPS.Z Z3, K1, Z3
+	VMOVUPS   Z3, (AX)(R8*4)
+	ADDQ      $+16, R8
+	SUBQ      $+16, CX
+	JGE       turn1
+
+turned2:
+	ADDQ      $+16, CX
+	TESTQ     CX, CX
+	JEQ       done3
+	MOVQ      $+1, R9
+	SHLQ      CL, R9
+	DECQ      R9
+	KMOVW     R9, K2
+	VMOVUPS.Z (DX)(R8*4), K2, Z3
+	VMULPS    Z2, Z3, Z2
+	VMOVUPS.Z Z2, K1, Z2
+	VMOVUPS   Z2, K2, (AX)(R8*4)
+
+done3:
+	LEAQ (AX)(SI*4), AX
+	LEAQ (DX)(SI*4), DX
+	ADDQ $+4, BX
+	DECQ DI
+	JNE  row
 	VZEROUPPER
 	RET
 

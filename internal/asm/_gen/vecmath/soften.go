@@ -10,13 +10,16 @@ import (
 	"goatb/internal/asm/gen/target"
 )
 
-// softenFile makes the softmax of attention without its division.
+// softenFile makes the softmax of attention.
 func softenFile(c *build.Context) {
 	nums := newPool("soften")
 	writeTables(c)
 	writeSixteenths(c)
 	writeFirsts(c)
-	both(c, nums, isa.soften)
+	both(c, nums, func(v isa) {
+		v.soften()
+		v.shareRows()
+	})
 	nums.write(c)
 }
 
@@ -37,7 +40,7 @@ type softener struct {
 	weight                        func(x vec) vec
 }
 
-// soften makes rows of scores into weights.
+// soften makes rows of scores into weights: a softmax without its division.
 func (v isa) soften() {
 	c, name := v.c, v.name("soften")
 	v.function(name, "func(s *float32, n, count, step int, scale float32, tops, sums *float32)",
