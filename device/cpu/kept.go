@@ -21,9 +21,14 @@ type kept struct {
 
 // keptLaunch is a launch with what a kernel sees of it, ready to run.
 type keptLaunch struct {
-	prog    *device.Program
+	prog  *device.Program
+	label *device.Label
+	// share and run are those of a program that prepares nothing. They lie here, beside
+	// the arguments: kernels leave nothing else of a program in a core's first cache.
+	share func(a *device.Args, lo, hi int) error
+	run   func(a *device.Args, block int) error
+
 	args    device.Args
-	label   *device.Label
 	tiling  device.Buffer // where the tiling is not inline
 	inline  []byte        // room for one that is
 	inlined bool
@@ -55,6 +60,9 @@ func (s *Stream) Keep(ls []device.Launch) (device.Kept, error) {
 		first := len(bufs)
 		bufs = append(bufs, l.Buffers...)
 		to.prog, to.label = l.Program, l.Label
+		if l.Program.Begin == nil {
+			to.share, to.run = l.Program.Share, l.Program.Run
+		}
 		to.args.Buffers, to.args.Scratch = bufs[first:len(bufs):len(bufs)], l.Scratch
 		to.args.LookUp(mem)
 		mem = mem[len(l.Buffers):]
@@ -220,21 +228,19 @@ func (s *Stream) runShared(l *keptLaunch) {
 	}
 }
 
-// whole prepares a launch and runs its blocks on this goroutine. What most launches
-// need is here, without another call.
-func (s *Stream) whole(p *device.Program, a *device.Args, at *int) error {
-	if p.Begin != nil {
-		if err := p.Begin(a); err != nil {
-			return err
-		}
+// whole prepares a launch and runs its blocks on this goroutine.
+func (s *Stream) whole(l *keptLaunch, at *int) error {
+	a := &l.args
+	switch {
+	case l.share != nil:
+		return l.share(a, 0, a.Blocks)
+	case l.run != nil && a.Blocks == 1:
+		return l.run(a, 0)
 	}
-	if p.Share != nil {
-		return p.Share(a, 0, a.Blocks)
+	if err := l.prog.Prepare(a); err != nil {
+		return err
 	}
-	if a.Blocks == 1 {
-		return p.Run(a, 0)
-	}
-	return s.share(p, a, at, a.Blocks)
+	return s.share(l.prog, a, at, a.Blocks)
 }
 
 // runAlone runs launches that no other worker shares, up to the first that others
@@ -251,7 +257,7 @@ func (s *Stream) runAlone(ls []keptLaunch) (n int) {
 		n++
 		r.prog, label = l.prog, l.label
 		block = 0
-		if err := s.whole(l.prog, &l.args, &block); err != nil {
+		if err := s.whole(l, &block); err != nil {
 			s.badBlock(block, coded(err))
 			break
 		}

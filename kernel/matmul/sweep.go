@@ -37,9 +37,10 @@ type sweeper struct {
 
 // share returns the function that computes shares of blocks.
 func (e *engine) share() func(a *kernel.Args, first, end int, t *tiling, _ []int64) error {
+	row := e.set.Row
 	return func(a *kernel.Args, first, end int, t *tiling, _ []int64) error {
 		if t.Near {
-			e.nearRow(a, first, end, t)
+			nearRow(row, a, first, end, t)
 		} else {
 			e.sweepShare(a, first, end, t)
 		}
@@ -99,19 +100,20 @@ func (s *sweeper) pairRow(p *place) {
 	})
 }
 
-// nearRow computes the items of a share of a row times panels that a cache holds,
-// with few words for each: such products are done in less than a microsecond.
-func (e *engine) nearRow(a *kernel.Args, first, end int, t *tiling) {
+// nearRow computes the items of a share of a row times panels that a cache holds with
+// an engine's Row, and few words for each: such products are done in less than a
+// microsecond.
+func nearRow(row func(steps, columns int, a, b, c *byte, stride int), a *kernel.Args, first, end int, t *tiling) {
 	x, w, out, stride := a.Mem(X), a.Mem(W), a.Mem(Inputs), int(4*t.W.Lead)
 	if t.Items == 1 {
-		e.set.Row(int(t.K), int(t.N), &x[0], &w[0], &out[:4*t.N][0], stride)
+		row(int(t.K), int(t.N), &x[0], &w[0], &out[:4*t.N][0], stride)
 		return
 	}
 	lo, hi := kernel.Shares(t.Items, first, end, a.Blocks)
 	for i := lo; i < hi; i++ {
 		p := t.place(i)
 		sums := out[4*(p.b*t.OutBatch+p.j):][:4*p.n]
-		e.set.Row(int(t.K), int(p.n), &x[t.X.at(p.b, 0, 0)], &w[t.W.at(p.b, p.j, 0)], &sums[0], stride)
+		row(int(t.K), int(p.n), &x[t.X.at(p.b, 0, 0)], &w[t.W.at(p.b, p.j, 0)], &sums[0], stride)
 	}
 }
 

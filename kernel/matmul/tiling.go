@@ -22,7 +22,7 @@ type tiling struct {
 	// packed at a time. Columns are cut evenly into TilesN tiles of multiples of Unit.
 	TileM, TileN, SubM   int64
 	TilesM, TilesN, Unit int64
-	Items              int64
+	Items                int64
 	// Buf holds the sizes of a block's buffers in 4-byte words, each a multiple
 	// of 64 bytes, and BlockScratch their sum in bytes.
 	Buf          [numBufs]int64
