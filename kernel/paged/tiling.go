@@ -167,28 +167,23 @@ func (t *tiling) even(tail []int64, items, blocks int64) bool {
 // cut chooses the number of blocks and narrows the range of heads of an item
 // until the blocks have even shares, then gives each block its items.
 func (t *tiling) cut(m kernel.Machine, tail []int64) kernel.Grid {
-	items := t.countItems(tail)
-	nanos := t.nanos(tail)
-	for t.HeadTile > 1 {
-		if t.even(tail, items, int64(kernel.BlocksFor(m, items*t.HeadTile, nanos))) {
-			break
-		}
+	items, nanos := t.countItems(tail), t.nanos(tail)
+	for t.HeadTile > 1 && !t.even(tail, items, int64(kernel.BlocksFor(m, items*t.HeadTile, nanos))) {
 		t.HeadTile = (t.HeadTile + 1) / 2
 		t.setRanges()
-		items = t.countItems(tail)
+		items, nanos = t.countItems(tail), t.nanos(tail)
 	}
-	nanos = t.nanos(tail)
 	blocks := kernel.EvenBlocksFor(m, max(items, 1), nanos)
-	t.shareItems(tail, blocks, nanos)
+	t.shareItems(tail, items, blocks, nanos)
 	return kernel.Grid{Key: t.key(), Blocks: blocks}
 }
 
-// shareItems writes the first item of each block, so that all blocks do about
+// shareItems writes the first of the items of each block, so that all blocks do about
 // the same work; total is the work of all items.
-func (t *tiling) shareItems(tail []int64, blocks int, total float64) {
+func (t *tiling) shareItems(tail []int64, items int64, blocks int, total float64) {
 	bounds := tail[(t.Sequences+1)*sequenceWords:]
 	done, b, first := 0.0, 1, int64(0)
-	for s := range t.Sequences + 1 {
+	for s := int64(0); b < blocks && s <= t.Sequences; s++ {
 		q := readSequence(tail, s)
 		each, n := t.itemNanos(&q), q.End-first
 		for ; b < blocks; b++ {
@@ -202,7 +197,7 @@ func (t *tiling) shareItems(tail []int64, blocks int, total float64) {
 		first = q.End
 	}
 	for ; b <= blocks; b++ {
-		bounds[b] = first
+		bounds[b] = items
 	}
 }
 
