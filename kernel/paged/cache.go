@@ -90,15 +90,18 @@ func (w *worker) load(out *vec.Cache, c *cacheView, mem []byte, j, n int64) erro
 		}
 		out.Add(0, int(n))
 	}
-	column, slot := j/bs, j%bs
+	column, slot, serial := j/bs, j%bs, c.Direct && c.Serial
 	for done := int64(0); done < n; slot = 0 {
 		id, err := w.block(column)
 		if err != nil {
 			return err
 		}
 		at, m, blocks := w.element(c, id, slot), bs-slot, int64(1)
-		if c.Direct && c.Serial {
-			m, blocks = w.serial(column, id, m, n-done)
+		for _, next := range w.table[column+1:] {
+			if !serial || m >= n-done || int64(next) != id+blocks || id+blocks >= w.t.Blocks {
+				break
+			}
+			m, blocks = m+bs, blocks+1
 		}
 		m = min(m, n-done)
 		if c.Direct {
@@ -109,20 +112,6 @@ func (w *worker) load(out *vec.Cache, c *cacheView, mem []byte, j, n int64) erro
 		column, done = column+blocks, done+m
 	}
 	return nil
-}
-
-// serial returns how many rows, n or more if there are, follow each other from m rows of
-// block id at a column on, and in how many blocks.
-func (w *worker) serial(column, id, m, n int64) (rows, blocks int64) {
-	bs, last := w.t.BlockSize, w.t.Blocks-1
-	blocks = 1
-	for _, next := range w.table[column+1:] {
-		if m >= n || int64(next) != id+blocks || id+blocks > last {
-			break
-		}
-		m, blocks = m+bs, blocks+1
-	}
-	return m, blocks
 }
 
 // element returns where the row of the item's first head in a slot of a block
