@@ -40,14 +40,13 @@ func (w *worker) attend(p int64) error {
 // and returns the largest number: behind it everything is hidden.
 func (w *worker) look(first, n int64) (most int64) {
 	m := &w.t.Mask
-	mem := w.a.Mem(InMask)
 	for r := range w.queryRows {
 		seen := n
 		switch {
 		case m.Causal:
 			seen = min(max(w.position+r+1-first, 0), n)
 		case m.Present && m.Head == 0:
-			seen = m.open(mem, w.maskRow(r, 0)+first, n)
+			seen = m.open(w.a.Mem(InMask), w.maskRow(r, 0)+first, n)
 		}
 		w.open[r] = seen
 		most = max(most, seen)

@@ -388,29 +388,36 @@ done10:
 // func shareRowsAVX2(dst *float32, src *float32, sums *float32, n int, count int)
 // Requires: AVX, AVX2
 TEXT ·shareRowsAVX2(SB), NOSPLIT|NOFRAME, $0-40
-	MOVQ   dst+0(FP), AX
-	MOVQ   src+8(FP), CX
-	MOVQ   sums+16(FP), DX
-	MOVQ   n+24(FP), BX
-	MOVQ   count+32(FP), SI
-	VXORPS Y1, Y1, Y1
-	VMOVSS softenNums<>+192(SB), X0
+	MOVQ    dst+0(FP), AX
+	MOVQ    src+8(FP), CX
+	MOVQ    sums+16(FP), DX
+	MOVQ    n+24(FP), BX
+	MOVQ    count+32(FP), SI
+	VXORPS  Y1, Y1, Y1
+	VMOVSS  softenNums<>+192(SB), X0
+	MOVQ    BX, R8
+	XORQ    DI, DI
+	ANDQ    $+7, R8
+	LEAQ    tailMasks<>+32(SB), DI
+	SHLQ    $0x02, R8
+	SUBQ    R8, DI
+	VMOVUPS (DI), Y2
 
 row:
-	VDIVSS       (DX), X0, X2
-	VBROADCASTSS (DX), Y3
-	VBROADCASTSS X2, Y2
-	VCMPPS       $0x04, Y1, Y3, Y3
+	VDIVSS       (DX), X0, X3
+	VBROADCASTSS (DX), Y4
+	VBROADCASTSS X3, Y3
+	VCMPPS       $0x04, Y1, Y4, Y4
 	MOVQ         BX, R8
 	XORQ         DI, DI
 	SUBQ         $+8, R8
 	JLT          turned2
 
 turn1:
-	VMOVUPS (CX)(DI*4), Y4
-	VMULPS  Y2, Y4, Y4
-	VANDPS  Y3, Y4, Y4
-	VMOVUPS Y4, (AX)(DI*4)
+	VMOVUPS (CX)(DI*4), Y5
+	VMULPS  Y3, Y5, Y5
+	VANDPS  Y4, Y5, Y5
+	VMOVUPS Y5, (AX)(DI*4)
 	ADDQ    $+8, DI
 	SUBQ    $+8, R8
 	JGE     turn1
@@ -418,17 +425,13 @@ turn1:
 turned2:
 	ADDQ       $+8, R8
 	TESTQ      R8, R8
-	JEQ        done3
-	LEAQ       tailMasks<>+32(SB), R9
-	SHLQ       $0x02, R8
-	SUBQ       R8, R9
-	VMOVUPS    (R9), Y4
-	VMASKMOVPS (CX)(DI*4), Y4, Y5
-	VMULPS     Y2, Y5, Y2
-	VANDPS     Y3, Y2, Y2
-	VMASKMOVPS Y2, Y4, (AX)(DI*4)
+	JEQ        whole
+	VMASKMOVPS (CX)(DI*4), Y2, Y5
+	VMULPS     Y3, Y5, Y3
+	VANDPS     Y4, Y3, Y3
+	VMASKMOVPS Y3, Y2, (AX)(DI*4)
 
-done3:
+whole:
 	LEAQ (AX)(BX*4), AX
 	LEAQ (CX)(BX*4), CX
 	ADDQ $+4, DX
@@ -1433,40 +1436,44 @@ TEXT ·shareRowsAVX512(SB), NOSPLIT|NOFRAME, $0-40
 	MOVQ   count+32(FP), DI
 	VXORPS Z1, Z1, Z1
 	VMOVSS softenNums<>+192(SB), X0
+	MOVQ   SI, R8
+	XORQ   CX, CX
+	ANDQ   $+15, R8
+	MOVQ   R8, CX
+	MOVQ   $+1, R8
+	SHLQ   CL, R8
+	DECQ   R8
+	KMOVW  R8, K1
 
 row:
 	VDIVSS       (BX), X0, X2
 	VBROADCASTSS (BX), Z3
 	VBROADCASTSS X2, Z2
-	VCMPPS       $0x04, Z1, Z3, K1
-	MOVQ         SI, CX
-	XORQ         R8, R8
-	SUBQ         $+16, CX
+	VCMPPS       $0x04, Z1, Z3, K2
+	MOVQ         SI, R8
+	XORQ         CX, CX
+	SUBQ         $+16, R8
 	JLT          turned2
 
 turn1:
-	VMOVUPS   (DX)(R8*4), Z3
+	VMOVUPS   (DX)(CX*4), Z3
 	VMULPS    Z2, Z3, Z3
-	VMOVUPS.Z Z3, K1, Z3
-	VMOVUPS   Z3, (AX)(R8*4)
-	ADDQ      $+16, R8
-	SUBQ      $+16, CX
+	VMOVUPS.Z Z3, K2, Z3
+	VMOVUPS   Z3, (AX)(CX*4)
+	ADDQ      $+16, CX
+	SUBQ      $+16, R8
 	JGE       turn1
 
 turned2:
-	ADDQ      $+16, CX
-	TESTQ     CX, CX
-	JEQ       done3
-	MOVQ      $+1, R9
-	SHLQ      CL, R9
-	DECQ      R9
-	KMOVW     R9, K2
-	VMOVUPS.Z (DX)(R8*4), K2, Z3
+	ADDQ      $+16, R8
+	TESTQ     R8, R8
+	JEQ       whole
+	VMOVUPS.Z (DX)(CX*4), K1, Z3
 	VMULPS    Z2, Z3, Z2
-	VMOVUPS.Z Z2, K1, Z2
-	VMOVUPS   Z2, K2, (AX)(R8*4)
+	VMOVUPS.Z Z2, K2, Z2
+	VMOVUPS   Z2, K1, (AX)(CX*4)
 
-done3:
+whole:
 	LEAQ (AX)(SI*4), AX
 	LEAQ (DX)(SI*4), DX
 	ADDQ $+4, BX

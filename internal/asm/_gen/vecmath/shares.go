@@ -16,6 +16,10 @@ func (v isa) shareRows() {
 	n, count := v.pointer("n"), v.pointer("count")
 	one, zero := c.XMM(), v.zero()
 	c.VMOVSS(v.nums.f32(1).Mem, one)
+	// The last register of each row has the same mask.
+	rest := v.walk(n)
+	c.ANDQ(operand.I32(v.lanes()-1), rest.left)
+	rest.setMask()
 	c.Label("row")
 	share, sum, factor := c.XMM(), v.reg(), v.reg()
 	c.VDIVSS(operand.Mem{Base: sums}, one, share)
@@ -34,7 +38,14 @@ func (v isa) shareRows() {
 		keep = func(y vec) vec { return v.and(y, sum) }
 	}
 	l := v.walk(n)
-	l.each(1, func() { l.store(keep(v.mul(l.load(src, f32), factor)), dst, f32) })
+	l.opmask, l.mask = rest.opmask, rest.mask
+	body := func() { l.store(keep(v.mul(l.load(src, f32), factor)), dst, f32) }
+	l.once(1, body)
+	c.TESTQ(l.left, l.left)
+	c.JEQ(operand.LabelRef("whole"))
+	l.masked = true
+	body()
+	c.Label("whole")
 	for _, p := range []gp{dst, src} {
 		c.LEAQ(operand.Mem{Base: p, Index: n, Scale: 4}, p)
 	}
