@@ -21,8 +21,9 @@ var Lookup = kernel.Table{lookupGo}
 // lookupPiece is the number of elements of a row that are picked at a time.
 const lookupPiece = 512
 
-// nanosPerLookup is the price of an element that lies apart from its neighbours.
-const nanosPerLookup = 3
+// nanosPerLookup is the price of an element that lies apart from its neighbours,
+// nanosPerNibble that of one of int4, eight of which lie together.
+const nanosPerLookup, nanosPerNibble = 3, 1
 
 // lookupTiling plans the picking: items of one piece of a row.
 type lookupTiling struct {
@@ -41,7 +42,11 @@ var lookupGo = kernel.Define(kernel.Def[Int4Params, lookupTiling]{
 	},
 	Tile: func(p *kernel.Problem, a Int4Params, t *lookupTiling, _ []int64) (kernel.Grid, error) {
 		err := planLookup(p, a, t)
-		return kernel.Grid{Blocks: kernel.BlocksFor(p.Machine, t.M*t.Pieces, float64(t.M)*float64(t.K)*nanosPerLookup)}, err
+		each := float64(nanosPerLookup)
+		if t.Int4.Columns > 0 {
+			each = nanosPerNibble
+		}
+		return kernel.Grid{Blocks: kernel.BlocksFor(p.Machine, t.M*t.Pieces, float64(t.M)*float64(t.K)*each)}, err
 	},
 	Run: runLookup,
 	Cost: func(t *lookupTiling, _ []int64) (int64, int64) {
@@ -182,15 +187,28 @@ func (t *lookupTiling) int8Row(dst []float32, mem []byte, r, k int64, scale floa
 	}
 }
 
-// row stores elements of row r from k on times their scales.
+// row stores elements of row r from k on times their scales, whole octets.
 func (l *int4Layout) row(dst []float32, mem []byte, r, k int64) {
 	panel, column := mem[r/gemm.PanelColumns*l.PanelBytes:], r%gemm.PanelColumns
-	for i := range dst {
-		at := k + int64(i)
-		group := panel[at/l.Group*l.GroupBytes:][:l.GroupBytes]
-		in := at % l.Group
-		word := binary.LittleEndian.Uint16(group[gemm.PanelColumns*l.ScaleBytes+in/8*octetBytes+4*column+2*(in%2):])
-		dst[i] = nibble(word>>(in%8/2*4)) * l.scale(group, int(column))
+	for at := k; len(dst) > 0; {
+		group, in := panel[at/l.Group*l.GroupBytes:][:l.GroupBytes], at%l.Group
+		n := min(int64(len(dst)), l.Group-in)
+		scale := l.scale(group, int(column))
+		octets := group[gemm.PanelColumns*l.ScaleBytes+in/8*octetBytes+4*column:]
+		for i := range n / 8 {
+			octet(dst[8*i:], binary.LittleEndian.Uint32(octets[i*octetBytes:]), scale)
+		}
+		dst, at = dst[n:], at+n
+	}
+}
+
+// octet stores the eight elements of a word times their scale: those at even places
+// are the nibbles of its lower half, the others those of its upper half.
+func octet(dst []float32, word uint32, scale float32) {
+	x := (*[8]float32)(dst)
+	for i := range x {
+		shift := 28 - 4*(i/2) - 16*(i%2)
+		x[i] = float32(int32(word<<shift)>>28) * scale
 	}
 }
 
