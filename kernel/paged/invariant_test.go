@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -258,6 +259,54 @@ func TestItemsAreSharedEvenly(t *testing.T) {
 	assert.LessOrEqual(t, most-least, int64(1))
 }
 
+// Blocks are as even as whole items allow, also where items differ by their parts.
+func TestPartsAreSharedEvenly(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 9))
+	for range 200 {
+		s := plain()
+		s.params.Heads, s.params.KVHeads = 16, 8
+		s.bs, s.columns, s.blocks, s.contexts = 512, 4, 4, nil
+		s.tokens = 1 + r.Int64N(3)
+		for range s.tokens {
+			s.contexts = append(s.contexts, 1+r.Int64N(4*parts.Len))
+		}
+		b := s.build()
+		b.p.Out = []tensor.Desc{parts.Desc(s.tokens*16, 4, s.dv)}
+		var tl tiling
+		require.NoError(t, tl.measure(&b.p, b.params))
+		tail := make([]int64, tailWords(&b.p, &tl.geometry))
+		_, err := tile(&b.p, b.params, &tl, tail, 4)
+		require.NoError(t, err)
+		var nanos []float64 // of every item
+		for i := range s.tokens {
+			q := readSequence(tail, i)
+			w := tl.workOf(&q)
+			for range tl.HeadRanges {
+				for p := range parts.Count(q.Context) {
+					nanos = append(nanos, w.wholeNanos)
+					if p == w.whole {
+						nanos[len(nanos)-1] = w.lastNanos
+					}
+				}
+			}
+		}
+		items, total := tl.count(tail)
+		require.EqualValues(t, items, len(nanos))
+		blocks := 1 + r.IntN(kernel.MostEvenBlocks(b.p.Machine))
+		most, longest := tl.shareItems(tail, items, blocks, total), 0.0
+		for block := range blocks {
+			lo, hi := blockItems(tail, tl.Sequences, block, block+1)
+			sum := 0.0
+			for _, n := range nanos[lo:hi] {
+				sum += n
+			}
+			longest = max(longest, sum)
+			assert.LessOrEqual(t, sum, total/float64(blocks)+slices.Max(nanos), "%v in %d", s.contexts, blocks)
+		}
+		assert.InEpsilon(t, longest, most, 1e-9, "%v in %d", s.contexts, blocks)
+	}
+}
+
 // Where items are few and differ, heads are cut: no block has most of the work.
 func TestUnevenItemsAreCut(t *testing.T) {
 	for _, c := range []struct {
@@ -265,10 +314,12 @@ func TestUnevenItemsAreCut(t *testing.T) {
 		apart    int64
 		heads    int64
 	}{
-		{[]int64{parts.Len + 1}, 4, 2}, // a part and a position
+		{[]int64{parts.Len + 1}, 4, 4}, // a part and a position
+		{[]int64{parts.Len + parts.Len/2}, 4, 4},
+		{[]int64{3 * parts.Len}, 4, 4},
 		{[]int64{4 * parts.Len}, 4, 8},
 		{[]int64{4*parts.Len - 9}, 4, 8},
-		{[]int64{4 * parts.Len, 100}, 0, 2},
+		{[]int64{4 * parts.Len, 100}, 0, 4},
 		{[]int64{4 * parts.Len, 4*parts.Len - 100}, 0, 8},
 	} {
 		s := plain()

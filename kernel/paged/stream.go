@@ -27,6 +27,9 @@ type stream struct {
 }
 
 const (
+	// mostAtOnce is the most positions that are used at once: more of them ask for more
+	// at once than the processor keeps in flight, and what is used waits behind it.
+	mostAtOnce = 32
 	// leadBytes is how far ahead of the end of what is used at once is fetched: what
 	// was asked for last is not there yet.
 	leadBytes = 4 << 10
@@ -68,7 +71,7 @@ func (s *stream) atOnce(w *worker, c *cacheView, at int64) int64 {
 	if w.panels.on {
 		return c.InPlace
 	}
-	few := min(at-s.from, (s.to-at)/2) / fetchRows * fetchRows
+	few := min(at-s.from, (s.to-at)/2, mostAtOnce) / fetchRows * fetchRows
 	return min(max(few, fetchRows), c.InPlace)
 }
 

@@ -115,25 +115,17 @@ func (t *tiling) setRanges() {
 	t.TileRows = max(1, min(tileFloats/(t.HeadTile*max(t.KeyDim, t.ValueDim)), parts.Len))
 }
 
-// itemsOf returns the number of items of a sequence.
-func (t *tiling) itemsOf(q *sequence) int64 {
-	n := ceil(q.Rows, t.QueryTile) * t.HeadRanges * t.GroupRanges
-	if t.Parts > 0 {
-		n *= max(parts.Count(q.Context), 1)
-	}
-	return n
-}
-
-// countItems writes the item counts of all sequences and returns the sum.
-func (t *tiling) countItems(tail []int64) int64 {
-	end := int64(0)
+// count writes the item counts of all sequences and returns the items and their work.
+func (t *tiling) count(tail []int64) (items int64, nanos float64) {
 	for s := range t.Sequences + 1 {
 		q := readSequence(tail, s)
-		end += t.itemsOf(&q)
-		q.End = end
+		w := t.workOf(&q)
+		n, each := w.all()
+		items, nanos = items+n, nanos+each
+		q.End = items
 		writeSequence(tail, s, q)
 	}
-	return end
+	return items, nanos
 }
 
 const (
@@ -146,32 +138,20 @@ const (
 )
 
 // even reports whether blocks of whole items are even enough: there are many items, or
-// the blocks that get one more, if they get the largest, leave little for the others to
-// wait for.
-func (t *tiling) even(tail []int64, items, blocks int64) bool {
-	if blocks == 1 || items >= evenShare*blocks {
-		return true
-	}
-	sum, most := int64(0), int64(0)
-	for s := range t.Sequences {
-		q := readSequence(tail, s)
-		n, each := t.itemsOf(&q), q.Context
-		if t.Parts > 0 && each > parts.Len {
-			n, each = n/parts.Count(q.Context), parts.Len
-		}
-		sum, most = sum+n*q.Context, max(most, each)
-	}
-	return float64(sum) >= evenWork*float64(most)*float64(ceil(items, blocks)*blocks)
+// the others have to wait little for the block that has most.
+func (t *tiling) even(tail []int64, items int64, blocks int, total float64) bool {
+	return blocks == 1 || items >= evenShare*int64(blocks) ||
+		total >= evenWork*float64(blocks)*t.shareItems(tail, items, blocks, total)
 }
 
 // cut chooses the number of blocks and narrows the range of heads of an item
 // until the blocks have even shares, then gives each block its items.
 func (t *tiling) cut(m kernel.Machine, tail []int64) kernel.Grid {
-	items, nanos := t.countItems(tail), t.nanos(tail)
-	for t.HeadTile > 1 && !t.even(tail, items, int64(kernel.BlocksFor(m, items*t.HeadTile, nanos))) {
+	items, nanos := t.count(tail)
+	for t.HeadTile > 1 && !t.even(tail, items, kernel.BlocksFor(m, items*t.HeadTile, nanos), nanos) {
 		t.HeadTile = (t.HeadTile + 1) / 2
 		t.setRanges()
-		items, nanos = t.countItems(tail), t.nanos(tail)
+		items, nanos = t.count(tail)
 	}
 	blocks := kernel.EvenBlocksFor(m, max(items, 1), nanos)
 	t.shareItems(tail, items, blocks, nanos)
@@ -179,26 +159,29 @@ func (t *tiling) cut(m kernel.Machine, tail []int64) kernel.Grid {
 }
 
 // shareItems writes the first of the items of each block, so that all blocks do about
-// the same work; total is the work of all items.
-func (t *tiling) shareItems(tail []int64, items int64, blocks int, total float64) {
+// the same work, and returns that of the block with most; total is the work of all
+// items.
+func (t *tiling) shareItems(tail []int64, items int64, blocks int, total float64) (most float64) {
 	bounds := tail[(t.Sequences+1)*sequenceWords:]
-	done, b, first := 0.0, 1, int64(0)
+	done, begun, b, first := 0.0, 0.0, 1, int64(0)
 	for s := int64(0); b < blocks && s <= t.Sequences; s++ {
 		q := readSequence(tail, s)
-		each, n := t.itemNanos(&q), q.End-first
-		for ; b < blocks; b++ {
-			want := (total*float64(b)/float64(blocks) - done) / each
-			if n == 0 || want >= float64(n) {
+		w := t.workOf(&q)
+		for n, nanos := w.all(); b < blocks; b++ {
+			upTo, does := w.reach(total*float64(b)/float64(blocks) - done)
+			if upTo == n {
+				done += nanos
 				break
 			}
-			bounds[b] = first + int64(want+0.5)
+			bounds[b] = first + upTo
+			most, begun = max(most, done+does-begun), done+does
 		}
-		done += each * float64(n)
 		first = q.End
 	}
 	for ; b <= blocks; b++ {
 		bounds[b] = items
 	}
+	return max(most, total-begun)
 }
 
 // Tiling keys: what the inner loops read.
@@ -233,14 +216,18 @@ const (
 	nanosPerItem                      = 250
 )
 
-// itemNanos estimates the work of one item of a sequence.
-func (t *tiling) itemNanos(q *sequence) float64 {
+// work estimates the items of a sequence, in nanoseconds: ranges of heads, each with
+// whole parts and a last one, which are `each` items.
+type work struct {
+	ranges, whole, each   int64
+	wholeNanos, lastNanos float64
+}
+
+// workOf estimates a sequence.
+func (t *tiling) workOf(q *sequence) work {
 	context := q.Context
 	if t.Mask.Causal && q.Rows > 0 {
 		context = t.pairs(q) / q.Rows
-	}
-	if t.Parts > 0 {
-		context = min(context, parts.Len)
 	}
 	heads := min(t.HeadTile, t.KVHeads)
 	rows := min(t.QueryTile, q.Rows) * heads * t.GroupTile
@@ -249,16 +236,44 @@ func (t *tiling) itemNanos(q *sequence) float64 {
 	if !t.Key.Direct || !t.Value.Direct {
 		each += float64(heads) * width * kernel.Nanos(nanosPerWiden, plainNanosPerWiden)
 	}
-	return nanosPerItem + float64(context)*each
+	w := work{ranges: t.HeadRanges, each: ceil(q.Rows, t.QueryTile) * t.GroupRanges}
+	if t.Parts > 0 {
+		w.whole = max(parts.Count(q.Context), 1) - 1
+	}
+	w.wholeNanos = nanosPerItem + float64(min(context, parts.Len))*each
+	w.lastNanos = nanosPerItem + float64(max(context-w.whole*parts.Len, 0))*each
+	return w
 }
 
-func (t *tiling) nanos(tail []int64) float64 {
-	sum := 0.0
-	for s := range t.Sequences + 1 {
-		q := readSequence(tail, s)
-		sum += float64(t.itemsOf(&q)) * t.itemNanos(&q)
+// ofRange is the number of items of a range of heads, and their work.
+func (w *work) ofRange() (n int64, nanos float64) {
+	return (w.whole + 1) * w.each, float64(w.each) * (float64(w.whole)*w.wholeNanos + w.lastNanos)
+}
+
+// all is the number of items, and their work.
+func (w *work) all() (n int64, nanos float64) {
+	n, nanos = w.ofRange()
+	return w.ranges * n, float64(w.ranges) * nanos
+}
+
+// reach returns how many items do about so much work, and how much they do.
+func (w *work) reach(nanos float64) (n int64, does float64) {
+	items, each := w.ofRange()
+	if nanos <= 0 || items == 0 {
+		return 0, 0
 	}
-	return sum
+	r := min(int64(nanos/each), w.ranges)
+	n, does = r*items, float64(r)*each
+	if r == w.ranges {
+		return n, does
+	}
+	whole := min(int64((nanos-does)/w.wholeNanos+0.5), w.whole*w.each)
+	n, does = n+whole, does+float64(whole)*w.wholeNanos
+	if whole == w.whole*w.each {
+		last := min(int64(max(nanos-does, 0)/w.lastNanos+0.5), w.each)
+		n, does = n+last, does+float64(last)*w.lastNanos
+	}
+	return n, does
 }
 
 // pairs is the number of pairs of a query row and a position that it may see.

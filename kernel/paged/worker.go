@@ -141,7 +141,7 @@ func (w *worker) do() error {
 }
 
 // choose sets the item's ranges: item n of its sequence. Query rows change
-// fastest, then heads, then parts.
+// fastest, then groups, then parts, then heads.
 func (w *worker) choose(q *sequence, n int64) {
 	t, r := w.t, int64(0)
 	w.firstGroup, w.firstKVHead, w.partIndex = 0, 0, 0
@@ -151,8 +151,12 @@ func (w *worker) choose(q *sequence, n int64) {
 		n /= tiles
 		w.firstGroup = n % t.GroupRanges * t.GroupTile
 		n /= t.GroupRanges
-		w.firstKVHead = n % t.HeadRanges * t.HeadTile
-		w.partIndex = n / t.HeadRanges
+		if t.Parts > 0 {
+			count := max(parts.Count(w.context), 1)
+			w.partIndex = n % count
+			n /= count
+		}
+		w.firstKVHead = n * t.HeadTile
 	}
 	w.firstRow, w.queryRows = q.Row+r, min(t.QueryTile, q.Rows-r)
 	w.position = q.Context - q.Rows + r
