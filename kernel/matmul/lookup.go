@@ -167,10 +167,11 @@ func (m *matrix) copyRow(dst, mem []byte, r, k int64) {
 	run := int64(m.Step) * m.DType.Size()
 	from := m.at(0, r, k)
 	if run == 4 { // int8 and 16-bit panels: a call for each run takes longer
-		for ; len(dst) >= 4; dst = dst[4:] {
-			*(*[4]byte)(dst) = [4]byte(mem[from:])
-			from += 4 * m.Block
+		to, words := device.View[uint32](dst), device.View[uint32](mem[from:])
+		for i := range to {
+			to[i] = words[int64(i)*m.Block]
 		}
+		dst, from = dst[4*len(to):], from+4*m.Block*int64(len(to))
 	}
 	for len(dst) > 0 {
 		got := copy(dst[:min(int64(len(dst)), run)], mem[from:])

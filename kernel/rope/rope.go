@@ -54,12 +54,13 @@ type tiling struct {
 func bufferElements(head, width, alike int64) int64 { return (head + 2*width) * alike }
 
 // alike is the number of heads that are turned as one vector, their angles repeated:
-// short ones of neighbours that lie together, up to a vector of longVector elements.
+// short ones of neighbours that lie together, up to a vector of a whole register.
+// Angles that were repeated for several registers are not there when they are read.
 func alike(p *kernel.Problem, r Params) int64 {
-	const longVector = 64
+	const register = 16
 	if width := p.In[opCos].Dim(-1); width == r.Head && width == r.Coeff {
 		heads := p.In[opQ].Numel() / (p.In[opCos].Dim(0) * r.Head)
-		return max(1, min(longVector/width, heads))
+		return max(1, min(register/width, heads))
 	}
 	return 1
 }
