@@ -30,11 +30,12 @@ type Plan struct {
 	// others are joined to.
 	streams []int
 	main    int
-	// values lists the inputs whose host values tilings read, tiledBy the kernels
-	// whose tilings read any values; made says that a tiling reads what the launch
+	// values lists the inputs whose host values tilings read, readings which kernel
+	// reads them as which of its values; made says that a tiling reads what the launch
 	// makes.
-	values, tiledBy []int
-	made            bool
+	values   []int
+	readings []reading
+	made     bool
 	// alias[j*len(In)+i] says that output j may be exactly the memory of input i.
 	alias []bool
 	// alike says that launches of the plan are nothing but the same kernels.
@@ -42,6 +43,10 @@ type Plan struct {
 	// opKernels counts kernels by operation type, for the global cache.
 	opKernels map[string]int
 }
+
+// reading is that the tiling of a kernel reads n of an input's host values from first
+// on, as one of its own values.
+type reading struct{ input, kernel, value, first, n int }
 
 // step is one node in execution order.
 type step struct {
@@ -139,7 +144,7 @@ func (p *Plan) addNode(n *kernelgraph.Node, root string, slotBytes int64) error 
 		}
 		k.label = device.Label{Op: root, Node: n.Path, Kernel: n.Kernel.Name()}
 		k.cacheable = !n.NoCache && int64(n.TilingSize) <= slotBytes
-		for _, r := range n.Val {
+		for i, r := range n.Val {
 			v, err := p.valuesOf(n, r)
 			if err != nil {
 				return err
@@ -149,12 +154,10 @@ func (p *Plan) addNode(n *kernelgraph.Node, root string, slotBytes int64) error 
 				k.made, p.made = true, true
 			} else {
 				p.values = addOnce(p.values, v.input)
+				p.readings = append(p.readings, reading{v.input, s.kernel, i, v.first, v.n})
 			}
 		}
 		k.twin = p.findTwin(&k)
-		if len(k.values) > 0 {
-			p.tiledBy = append(p.tiledBy, len(p.kernels))
-		}
 		p.operands += len(k.operands)
 		p.kernels = append(p.kernels, k)
 		p.slots = append(p.slots, tiling.Slot{Offset: p.bytes, Size: int64(n.TilingSize), Stream: n.Stream})

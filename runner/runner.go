@@ -176,13 +176,14 @@ func (r *Runner) takeValues(values [][]int64) error {
 		if r.values[i] != nil && slices.Equal(values[i], r.values[i]) {
 			continue
 		}
+		first := r.values[i] == nil // they stay where they are, as many
 		r.values[i] = append(r.values[i][:0], values[i]...)
-		for _, k := range r.plan.tiledBy {
-			for v, w := range r.plan.kernels[k].values {
-				if w.input == i {
-					r.problems[k].Values[v] = r.values[i][w.first : w.first+w.n]
-					r.current[k] = nil
-				}
+		for _, x := range r.plan.readings {
+			if x.input != i {
+				continue
+			}
+			if r.current[x.kernel] = nil; first {
+				r.problems[x.kernel].Values[x.value] = r.values[i][x.first : x.first+x.n]
 			}
 		}
 	}
