@@ -29,8 +29,8 @@ type int4Tiling struct {
 	int4Layout
 	M int64
 	// Chunk is the number of elements of K whose x has one factor.
-	Chunk                        int64
-	TileM, TileN, TilesM, TilesN int64
+	Chunk                 int64
+	TileM, TilesM, TilesN int64
 	// The sizes of a block's buffers in bytes, and their sum.
 	RowBytes, FactorBytes, LessBytes, TempBytes, SumBytes, BlockScratch int64
 	// Prepared is the size of what is made once for all blocks, in front of theirs.
@@ -87,23 +87,18 @@ func (t *int4Tiling) cut(m kernel.Machine, maxRows int64) kernel.Grid {
 	if t.M == 1 {
 		blocks = int64(kernel.StreamBlocks(m, int(blocks), t.Panels, t.Panels*t.PanelBytes))
 	}
-	t.TilesN = min(ceilDiv(blocks, t.TilesM), t.Panels)
-	for n := t.TilesN; n <= min(4*blocks, t.Panels); n++ {
-		if t.TilesM*n%blocks == 0 {
-			t.TilesN = n
-			break
-		}
-	}
-	t.TileN = ceilDiv(t.Panels, t.TilesN)
-	t.TilesN = ceilDiv(t.Panels, t.TileN)
+	t.TilesN = shared(t.TilesM, min(ceilDiv(blocks, t.TilesM), t.Panels), t.Panels, blocks)
 	return kernel.Grid{Blocks: int(min(blocks, t.TilesM*t.TilesN))}
 }
 
 // item returns the rows and panels of an item.
 func (t *int4Tiling) item(i int64) (row, rows, panel, panels int64) {
-	row, panel = i/t.TilesN*t.TileM, i%t.TilesN*t.TileN
-	return row, min(t.TileM, t.M-row), panel, min(t.TileN, t.Panels-panel)
+	row, panel = i/t.TilesN*t.TileM, t.panel(i%t.TilesN)
+	return row, min(t.TileM, t.M-row), panel, t.panel(i%t.TilesN+1) - panel
 }
+
+// panel returns the first panel of a tile.
+func (t *int4Tiling) panel(tile int64) int64 { return firstUnit(t.Panels, t.TilesN, tile) }
 
 // int4Way is how a kernel multiplies with int4 weights: with tiles of up to maxRows
 // rows. book sizes the buffers; begin may be nil.
@@ -148,7 +143,7 @@ func int4Def(name string, way int4Way) *kernel.Kernel {
 		Ahead: int4Ahead,
 		Share: way.share,
 		Explain: func(t *int4Tiling, _ []int64) string {
-			return fmt.Sprintf("tile %dx%d panels", t.TileM, t.TileN)
+			return fmt.Sprintf("tile %dx%d panels", t.TileM, ceilDiv(t.Panels, t.TilesN))
 		},
 		Cost: func(t *int4Tiling, _ []int64) (int64, int64) {
 			mk, mn := float64(t.M)*float64(t.K), float64(t.M)*float64(t.Columns)
@@ -164,7 +159,7 @@ func int4Ahead(a *kernel.Args, block int, t *int4Tiling, _ []int64) []byte {
 		return nil
 	}
 	first, _ := kernel.Share(t.TilesN, block, a.Blocks)
-	return behind(a.Mem(W), first*t.TileN*t.PanelBytes)
+	return behind(a.Mem(W), t.panel(first)*t.PanelBytes)
 }
 
 // int4Kernels returns a kernel for each set of assembly loops.

@@ -116,7 +116,7 @@ func (s *int4Sweeper) items(a *kernel.Args, begin, end int) {
 func (s *int4Sweeper) oneRow(a *kernel.Args, begin, end int) {
 	t, set := s.t, s.e.set
 	lo, hi := kernel.Shares(t.TilesN, begin, end, a.Blocks)
-	first, last := lo*t.TileN, min(hi*t.TileN, t.Panels)
+	first, last := t.panel(lo), t.panel(hi)
 	for panel := first; panel < last; panel += rowPanels {
 		panels := min(rowPanels, last-panel)
 		j := panel * gemm.PanelColumns

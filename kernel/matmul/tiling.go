@@ -103,12 +103,16 @@ func (t *tiling) place(i int64) place {
 	return p
 }
 
-// column returns the first column of a tile: every run of tiles has about as many
-// columns as any other run of as many tiles.
+// column returns the first column of a tile.
 func (t *tiling) column(tile int64) int64 {
-	units := ceilDiv(t.N, t.Unit)
-	q, r := units/t.TilesN, units%t.TilesN
-	return (tile*q + tile*r/t.TilesN) * t.Unit
+	return firstUnit(ceilDiv(t.N, t.Unit), t.TilesN, tile) * t.Unit
+}
+
+// firstUnit returns the first of all units that tile number `tile` of some tiles has:
+// every run of tiles has about as many units as any other run of as many tiles.
+func firstUnit(units, tiles, tile int64) int64 {
+	q, r := units/tiles, units%tiles
+	return tile*q + tile*r/tiles
 }
 
 // element returns the output element where row r of an item starts.
